@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The blueprint of a volume: what an administrator configured, as plain values.
+ *
+ * configfs fills it, the block layer copies what it needs when the volume is
+ * started and never points back. Whoever allocates a blueprint frees it with
+ * istripe_volume_params_free(), which wipes the secrets.
+ */
+#ifndef ISTRIPE_PARAMS_H
+#define ISTRIPE_PARAMS_H
+
+#include <linux/if.h>
+#include <linux/in6.h>
+#include <linux/socket.h>
+#include <linux/types.h>
+
+#include "proto/keys.h"
+
+#define ISTRIPE_NAME_BYTES		64	/* volume name, with NUL */
+#define ISTRIPE_ISCSI_NAME_BYTES	224	/* RFC 7143 4.2.7.1: 223 bytes and a NUL */
+#define ISTRIPE_DESIGNATOR_BYTES	132
+#define ISTRIPE_CHAP_NAME_BYTES		256
+#define ISTRIPE_CHAP_SECRET_BYTES	256
+#define ISTRIPE_LEGS_MAX		64
+#define ISTRIPE_PATHS_MAX		16	/* per leg */
+
+/* Times and limits that may change while the volume is up. */
+struct istripe_timers {
+	u32 login_timeout_ms;		/* one attempt: connect, login, LUN check */
+	u32 ping_interval_ms;		/* silence before a NOP-Out; 0: never ping */
+	u32 ping_timeout_ms;		/* silence after it before the path is lost */
+};
+
+/* One direction of CHAP; secret_bytes 0 means not configured. */
+struct istripe_chap_identity {
+	char name[ISTRIPE_CHAP_NAME_BYTES];
+	u8 secret[ISTRIPE_CHAP_SECRET_BYTES];
+	u32 secret_bytes;
+};
+
+struct istripe_path_params {
+	struct sockaddr_storage portal;		/* AF_UNSPEC: not set */
+	struct sockaddr_storage source_address;	/* AF_UNSPEC: any */
+	char nic[IFNAMSIZ];			/* empty: any */
+	char target_name[ISTRIPE_ISCSI_NAME_BYTES];
+	u16 lun;
+	u8 isid[6];				/* all zero: derived by the driver */
+	struct istripe_chap_identity chap;	/* we prove ourselves with it */
+	struct istripe_chap_identity chap_mutual; /* the target must prove this */
+	u32 chap_algorithms;			/* mask, bit n: CHAP_A n; 0: all the kernel has */
+	struct istripe_keys offer;
+	struct istripe_timers timers;
+};
+
+struct istripe_leg_params {
+	char designator[ISTRIPE_DESIGNATOR_BYTES];	/* empty: accept and remember */
+	u32 path_count;
+	struct istripe_path_params *paths;
+};
+
+enum istripe_metadata {
+	ISTRIPE_METADATA_NONE,		/* laid out as dm-stripe */
+};
+
+struct istripe_volume_params {
+	char name[ISTRIPE_NAME_BYTES];
+	char initiator_name[ISTRIPE_ISCSI_NAME_BYTES];
+	enum istripe_metadata metadata;
+	u32 chunk_bytes;
+	u32 queue_depth;		/* requests in flight */
+	u32 command_timeout_ms;
+	s32 recovery_timeout_ms;	/* -1: for ever */
+	u32 leg_count;
+	struct istripe_leg_params *legs;
+};
+
+#endif
