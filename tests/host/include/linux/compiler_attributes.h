@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _HOST_LINUX_COMPILER_ATTRIBUTES_H
+#define _HOST_LINUX_COMPILER_ATTRIBUTES_H
+
+#include <linux/compiler.h>
+
+#endif /* _HOST_LINUX_COMPILER_ATTRIBUTES_H */
