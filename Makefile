@@ -1,5 +1,89 @@
 # SPDX-License-Identifier: GPL-2.0
-TOP := $(CURDIR)
-host-test fuzz-smoke:
+#
+# istripe, a striping iSCSI initiator for Linux. See make help.
+
+TOP	:= $(CURDIR)
+BUILD	:= $(TOP)/build
+VERSION	:= $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
+KDIR	?= /lib/modules/$(shell uname -r)/build
+KERNEL	?= 6.12
+SECONDS	?= 60
+export KERNEL SECONDS
+
+# What modules built for KDIR carry as their vermagic; read only when needed.
+RELEASE	= $(eval RELEASE := $$(shell sed -n 's/^.define UTS_RELEASE "\(.*\)"/\1/p' \
+	  '$(KDIR)/include/generated/utsrelease.h' 2>/dev/null))$(RELEASE)
+OUT	= $(BUILD)/modules/$(RELEASE)
+SOURCES	:= Kbuild drivers include
+
+.PHONY: all modules mirror install dkms host-test fuzz-smoke fuzz kunit lint check-fast check \
+	demo bench-first clean distclean help
+
+all: modules
+
+# Kernels never share objects, and the sources stay clean: each release is
+# built in a folder of links to the sources. Links to files that are gone go.
+mirror:
+	@test -n '$(RELEASE)' || { echo 'no prepared kernel headers in $(KDIR): give KDIR=' >&2; exit 1; }
+	@mkdir -p '$(OUT)'
+	@find '$(OUT)' -xtype l -delete
+	@cp -rsu $(SOURCES:%='$(TOP)/%') '$(OUT)/'
+
+modules: mirror
+	+@$(MAKE) --no-print-directory -C '$(KDIR)' M='$(OUT)' modules
+	@echo 'built $(OUT)/istripe.ko'
+
+install: modules
+	$(MAKE) --no-print-directory -C '$(KDIR)' M='$(OUT)' modules_install
+	depmod $(if $(INSTALL_MOD_PATH),-b '$(INSTALL_MOD_PATH)') '$(RELEASE)'
+
+# Puts the sources where dkms wants them, then builds for the running kernel.
+dkms:
+	rm -rf '$(DESTDIR)/usr/src/istripe-$(VERSION)'
+	mkdir -p '$(DESTDIR)/usr/src/istripe-$(VERSION)'
+	cp -r Kbuild Makefile dkms.conf LICENSES drivers include '$(DESTDIR)/usr/src/istripe-$(VERSION)/'
+	dkms add -m istripe -v '$(VERSION)'
+	@echo 'now: dkms install -m istripe -v $(VERSION) [-k <kernel release>]'
+
+host-test:
+	@tests/host/deps build source
 	@$(MAKE) -f tests/host/Makefile --no-print-directory $@
-.PHONY: host-test fuzz-smoke
+
+fuzz-smoke:
+	@tests/host/deps build source
+	@$(MAKE) -f tests/host/Makefile --no-print-directory $@
+
+fuzz: fuzz-smoke
+
+kunit:
+	@tests/host/deps build source
+	@tests/kunit/run
+
+lint:
+	@tests/host/deps lint source
+	@tests/lint/run $(T)
+
+check-fast:
+	@tests/host/check fast
+
+check:
+	@tests/host/check all
+
+demo:
+	@tests/host/deps vm $(KERNEL)
+	@$(MAKE) --no-print-directory KDIR='$(BUILD)/kernels/$(KERNEL)/headers' modules
+	@tests/vm/demo
+
+bench-first:
+	@tests/host/deps vm $(KERNEL)
+	@$(MAKE) --no-print-directory KDIR='$(BUILD)/kernels/$(KERNEL)/headers' modules
+	@tests/vm/bench
+
+clean:
+	rm -rf '$(BUILD)/modules' '$(BUILD)/host' '$(BUILD)/log' '$(BUILD)/kunit'
+
+distclean:
+	rm -rf '$(BUILD)'
+
+help:
+	@sed 's/^ //' tests/host/help.txt
