@@ -28,6 +28,8 @@
 #define fallthrough		__attribute__((__fallthrough__))
 #define likely(x)		__builtin_expect(!!(x), 1)
 #define unlikely(x)		__builtin_expect(!!(x), 0)
+/* The compiler must not guess what @var holds. */
+#define OPTIMIZER_HIDE_VAR(var)	__asm__ ("" : "=r" (var) : "0" (var))
 #define barrier()		__asm__ __volatile__("" ::: "memory")
 #define READ_ONCE(x)		(*(const volatile typeof(x) *)&(x))
 #define WRITE_ONCE(x, val)	(*(volatile typeof(x) *)&(x) = (val))
