@@ -201,8 +201,9 @@ int istripe_chap_init(struct istripe_chap *chap, const struct istripe_chap_confi
  *
  * Context: any.
  * Return: 0; -ENOENT when the key is not one of CHAP's; -EPROTO when it is not
- * due, comes twice in one message, or its value is malformed, of a wrong length,
- * an algorithm that was not offered, or Reject. @chap->problem tells. RFC 7143
+ * due, comes twice in one message, or its value is malformed, of a wrong length
+ * or an algorithm that was not offered; -EACCES when the value is Reject or the
+ * target's name another one than configured. @chap->problem tells. RFC 7143
  * section 12.1.3.
  */
 int istripe_chap_receive(struct istripe_chap *chap, const struct istripe_text_pair *pair);

@@ -18,6 +18,7 @@
 
 #include "proto/chap.h"
 #include "proto/keys.h"
+#include "proto/redirect.h"
 #include "proto/text.h"
 
 /* Both directions use the RFC default until full feature phase: section 13.12. */
@@ -32,7 +33,6 @@
 /* Requests that one login may take. */
 #define ISTRIPE_LOGIN_EXCHANGES_MAX	32
 
-#define ISTRIPE_LOGIN_HOST_MAX		255
 #define ISTRIPE_LOGIN_ALIAS_MAX		255
 #define ISTRIPE_LOGIN_REASON_BYTES	160
 
@@ -78,22 +78,6 @@ struct istripe_login_params {
 	void *chap_ctx;
 };
 
-/**
- * struct istripe_login_redirect - where a target sent the initiator
- * @host: name or address, an IPv6 address without its brackets.
- * @port: TCP port, 3260 when the target named none.
- * @tpgt: portal group tag, when @tpgt_known.
- * @tpgt_known: the target named a portal group.
- * @permanent: status 0102; otherwise 0101, temporary.
- */
-struct istripe_login_redirect {
-	char host[ISTRIPE_LOGIN_HOST_MAX + 1];
-	u16 port;
-	u16 tpgt;
-	bool tpgt_known;
-	bool permanent;
-};
-
 /* What istripe_login_response() returns when nothing is wrong. */
 enum istripe_login_verdict {
 	ISTRIPE_LOGIN_SEND_NEXT = 0,
@@ -132,14 +116,13 @@ enum istripe_login_stage {
  * @method_answered: private to login.c, as all below.
  * @method_offered: AuthMethod was sent.
  * @keys_offered: the operational keys were sent.
- * @tpgt_checked: the first whole response has been seen.
- * @alias_seen: TargetAlias came.
- * @address_seen: TargetAddress came in this response.
+ * @seen: declarations that came, bits private to login.c.
  * @stat_sn_known: a response came, @exp_stat_sn holds.
  * @awaiting: a request was handed out, its response is due.
  * @asked_transit: that request had the T bit.
  * @asked_continue: that request had the C bit.
  * @gathering: the last response had the C bit.
+ * @transit: nothing more to say in this stage, the next request may have the T bit.
  * @exchanges: requests handed out.
  * @writer: text of the request being built or sent.
  * @sent_bytes: of that text.
@@ -156,7 +139,7 @@ struct istripe_login {
 	u8 status_class;
 	u8 status_detail;
 	bool retry;
-	struct istripe_login_redirect redirect;
+	struct istripe_redirect redirect;
 	u16 tsih;
 	u16 tpgt;
 	bool tpgt_known;
@@ -172,14 +155,13 @@ struct istripe_login {
 	bool method_answered;
 	bool method_offered;
 	bool keys_offered;
-	bool tpgt_checked;
-	bool alias_seen;
-	bool address_seen;
+	u32 seen;
 	bool stat_sn_known;
 	bool awaiting;
 	bool asked_transit;
 	bool asked_continue;
 	bool gathering;
+	bool transit;
 	u32 exchanges;
 	struct istripe_text_writer writer;
 	u32 sent_bytes;
@@ -223,11 +205,9 @@ int istripe_login_init(struct istripe_login *login, const struct istripe_login_p
  * Each request wants one response before the next request. A text that is too
  * long for one PDU is continued with the C bit.
  *
- * Context: any that the CHAP ops allow.
- * Return: 0; -EPROTO after ISTRIPE_LOGIN_EXCHANGES_MAX requests, or when the
- * login has ended or a response is due; -EMSGSIZE when the text does not fit
- * the work buffer; -EINVAL when a name cannot be sent; or what the CHAP digest
- * function returned. @login->reason tells.
+ * Context: any.
+ * Return: 0; -EPROTO after ISTRIPE_LOGIN_EXCHANGES_MAX requests; -EINVAL when the
+ * login has ended or a response is due. @login->reason tells.
  */
 int istripe_login_request(struct istripe_login *login, struct iscsi_login_req *bhs,
 			  const char **text, u32 *text_bytes);
