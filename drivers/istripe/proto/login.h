@@ -17,7 +17,7 @@
 #include <scsi/iscsi_proto.h>
 
 #include "proto/chap.h"
-#include "proto/keys.h"
+#include "proto/negotiation.h"
 #include "proto/redirect.h"
 #include "proto/text.h"
 
