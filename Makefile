@@ -7,8 +7,7 @@ BUILD	:= $(TOP)/build
 VERSION	:= $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
 KDIR	?= /lib/modules/$(shell uname -r)/build
 KERNEL	?= 6.12
-SECONDS	?= 60
-export KERNEL SECONDS
+export KERNEL
 
 # What modules built for KDIR carry as their vermagic; read only when needed.
 RELEASE	= $(eval RELEASE := $$(shell sed -n 's/^.define UTS_RELEASE "\(.*\)"/\1/p' \
