@@ -54,6 +54,8 @@
  *              another group is not the path that was configured.
  * @discovery: SessionType=Discovery.
  * @offer: operational keys to offer.
+ * @session: negotiated keys of the leading connection, needed when @tsih is not
+ *           0, else ignored.
  * @chap: credentials; NULL offers AuthMethod=None.
  * @chap_ops: hashes and random numbers; needed with @chap.
  * @chap_ctx: first argument of each of @chap_ops.
@@ -73,6 +75,7 @@ struct istripe_login_params {
 	bool tpgt_known;
 	bool discovery;
 	const struct istripe_keys *offer;
+	const struct istripe_keys *session;
 	const struct istripe_chap_config *chap;
 	const struct istripe_chap_ops *chap_ops;
 	void *chap_ctx;
