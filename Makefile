@@ -79,7 +79,7 @@ bench-first:
 	@tests/vm/bench
 
 clean:
-	rm -rf '$(BUILD)/modules' '$(BUILD)/host' '$(BUILD)/log' '$(BUILD)/kunit'
+	rm -rf '$(BUILD)/modules' '$(BUILD)/host' '$(BUILD)/log' '$(BUILD)/kunit' '$(BUILD)/dkms'
 
 distclean:
 	rm -rf '$(BUILD)'
