@@ -15,7 +15,7 @@ enum istripe_key {
 	ISTRIPE_KEY_INITIAL_R2T,
 	ISTRIPE_KEY_IMMEDIATE_DATA,
 	ISTRIPE_KEY_MAX_RECV_DATA_SEGMENT_LENGTH,	/* ours: what the target may send us */
-	ISTRIPE_KEY_MAX_XMIT_DATA_SEGMENT_LENGTH,	/* the target's declaration: what we may send */
+	ISTRIPE_KEY_MAX_XMIT_DATA_SEGMENT_LENGTH,	/* the target's: what we may send */
 	ISTRIPE_KEY_MAX_BURST_LENGTH,
 	ISTRIPE_KEY_FIRST_BURST_LENGTH,
 	ISTRIPE_KEY_DEFAULT_TIME2WAIT,
@@ -91,12 +91,14 @@ enum istripe_key_type {
  * @ISTRIPE_KEY_SPARING: offered only when it is not to have its default, because
  *	targets older than RFC 7143 do not know it (they may say NotUnderstood)
  * @ISTRIPE_KEY_OBSOLETE: never offered, RFC 7143 section 13.25
+ * @ISTRIPE_KEY_FIXED: this initiator can only offer the default
  */
 enum istripe_key_flags {
 	ISTRIPE_KEY_LEADING	= 1 << 0,
 	ISTRIPE_KEY_NORMAL	= 1 << 1,
 	ISTRIPE_KEY_SPARING	= 1 << 2,
 	ISTRIPE_KEY_OBSOLETE	= 1 << 3,
+	ISTRIPE_KEY_FIXED	= 1 << 4,
 };
 
 /**
@@ -112,19 +114,15 @@ struct istripe_key_choice {
 /**
  * struct istripe_key_rule - the row of a key in the table
  * @name: name to show
- * @wire: name in a text; both MaxRecvDataSegmentLength and
- *	MaxXmitDataSegmentLength are MaxRecvDataSegmentLength there
+ * @wire: name in a text, or NULL when it is @name
  * @range: values that istripe_key_parse() takes, in words
  * @type: see &enum istripe_key_type
  * @flags: mask of &enum istripe_key_flags
  * @min: smallest value of RFC 7143; booleans are 0 and 1
- * @max: largest value of RFC 7143
- * @offer_min: smallest value that this initiator can offer
- * @offer_max: largest value that this initiator can offer
+ * @max: largest value of RFC 7143; of type LIST, the last possible result
  * @rfc_default: what holds when nothing is negotiated
  * @offer_default: what istripe_keys_default_offer() gives
- * @choices: of type LIST, indexed by value; those with one bit in
- *	@istripe_key_choice.accept are the possible results
+ * @choices: of type LIST, indexed by value; those above @max are only offers
  * @choice_count: number of @choices
  */
 struct istripe_key_rule {
@@ -135,8 +133,6 @@ struct istripe_key_rule {
 	u32 flags;
 	u32 min;
 	u32 max;
-	u32 offer_min;
-	u32 offer_max;
 	u32 rfc_default;
 	u32 offer_default;
 	const struct istripe_key_choice *choices;

@@ -33,6 +33,7 @@
  *	cautious value is assumed (see istripe_negotiation_finish())
  * @leading: first connection of the session
  * @discovery: discovery session
+ * @first_burst_irrelevant: the target said so of FirstBurstLength
  * @problem: after an error, why, in words, one line, printable
  */
 struct istripe_negotiation {
@@ -44,6 +45,7 @@ struct istripe_negotiation {
 	u32 assumed;
 	bool leading;
 	bool discovery;
+	bool first_burst_irrelevant;
 	char problem[ISTRIPE_NEGOTIATION_PROBLEM_BYTES];
 };
 
