@@ -116,10 +116,7 @@ enum istripe_login_stage {
  * @negotiation: operational keys: offered, answered, result.
  * @chap: authentication; valid when @auth_chap.
  * @auth_chap: the target chose CHAP.
- * @method_answered: private to login.c, as all below.
- * @method_offered: AuthMethod was sent.
- * @keys_offered: the operational keys were sent.
- * @seen: declarations that came, bits private to login.c.
+ * @seen: keys that came, enum istripe_login_seen; private, as all below.
  * @stat_sn_known: a response came, @exp_stat_sn holds.
  * @awaiting: a request was handed out, its response is due.
  * @asked_transit: that request had the T bit.
@@ -155,9 +152,6 @@ struct istripe_login {
 	struct istripe_chap chap;
 	bool auth_chap;
 
-	bool method_answered;
-	bool method_offered;
-	bool keys_offered;
 	u32 seen;
 	bool stat_sn_known;
 	bool awaiting;
@@ -172,16 +166,6 @@ struct istripe_login {
 	u32 gather_bytes;
 	u32 gather_size;
 };
-
-/**
- * istripe_login_status_text() - a login status in words
- * @status_class: Status-Class
- * @status_detail: Status-Detail
- *
- * Context: any.
- * Return: a constant string, never NULL. RFC 7143 section 11.13.5.
- */
-const char *istripe_login_status_text(u8 status_class, u8 status_detail);
 
 /**
  * istripe_login_init() - begin a login
@@ -228,7 +212,7 @@ int istripe_login_request(struct istripe_login *login, struct iscsi_login_req *b
  * failed or is refused, on either side; -ECONNREFUSED the target refused for
  * another reason, and @login->retry says whether later is better; -EPROTO the
  * target broke RFC 7143; -EMSGSIZE a reply does not fit the work buffer; or what
- * the CHAP digest function returned.
+ * the CHAP digest function returned; -EINVAL when the login has ended already.
  */
 int istripe_login_response(struct istripe_login *login, const struct iscsi_hdr *bhs,
 			   const char *text, u32 bytes);

@@ -41,4 +41,17 @@ struct istripe_redirect {
  */
 int istripe_redirect_parse(struct istripe_redirect *redirect, const char *value);
 
+/**
+ * istripe_redirect_read() - find the new address in a login response
+ * @redirect: as of istripe_redirect_parse()
+ * @text: text of the response
+ * @bytes: its length
+ *
+ * A target may name many portals, the first one counts.
+ *
+ * Context: any.
+ * Return: 0, or -EPROTO when there is no usable TargetAddress.
+ */
+int istripe_redirect_read(struct istripe_redirect *redirect, const char *text, u32 bytes);
+
 #endif
