@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Input: a mode byte, a number of legs, then
+ *	mode bit 0 clear: the raw bytes of one superblock,
+ *	mode bit 0 set: patches { leg, offset (2 bytes), value } of a good array.
+ * Mode bit 1 seals the checksums, so that what is behind them is reached.
+ * Whatever is accepted must obey the rules and survive being written and read again.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/raid/md_p.h>
+
+#include <compat/unaligned.h>
+
+#include "proto/md.h"
+#include "proto/stripe.h"
+
+#define LEG_SECTORS	(1u << 20)
+#define MODE_PATCHES	1
+#define MODE_SEAL	2
+
+#define require(condition) do { if (!(condition)) __builtin_trap(); } while (0)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static u8 supers[ISTRIPE_STRIPE_LEGS_MAX][ISTRIPE_MD_SUPER_BYTES];
+static struct istripe_md legs[ISTRIPE_STRIPE_LEGS_MAX];
+
+static void seal(u8 *sb, u32 size)
+{
+	u32 at, bytes, max_dev;
+	u64 sum = 0;
+
+	if (size < sizeof(struct mdp_superblock_1))
+		return;
+	max_dev = get_unaligned_le32(sb + offsetof(struct mdp_superblock_1, max_dev));
+	bytes = sizeof(struct mdp_superblock_1) + 2 * max_dev;
+	if (max_dev > ISTRIPE_MD_SUPER_BYTES || bytes > size)
+		return;
+	put_unaligned_le32(0, sb + offsetof(struct mdp_superblock_1, sb_csum));
+	for (at = 0; at + 4 <= bytes; at += 4)
+		sum += get_unaligned_le32(sb + at);
+	if (at < bytes)
+		sum += get_unaligned_le16(sb + at);
+	put_unaligned_le32((u32)sum + (u32)(sum >> 32),
+			   sb + offsetof(struct mdp_superblock_1, sb_csum));
+}
+
+static void check_same(const struct istripe_md *a, const struct istripe_md *b)
+{
+	require(!memcmp(a->array_uuid, b->array_uuid, sizeof(a->array_uuid)));
+	require(!memcmp(a->device_uuid, b->device_uuid, sizeof(a->device_uuid)));
+	require(!strcmp(a->name, b->name));
+	require(a->legs == b->legs && a->role == b->role);
+	require(a->chunk_sectors == b->chunk_sectors);
+	require(a->layout == b->layout || (!a->layout && b->layout == 1));
+	require(a->data_offset_sectors == b->data_offset_sectors);
+	require(a->data_sectors == b->data_sectors && a->size_sectors == b->size_sectors);
+	require(a->events == b->events);
+	require(a->ctime_s == b->ctime_s && a->utime_s == b->utime_s);
+}
+
+static void check_accepted(const struct istripe_md *md)
+{
+	static u8 again[ISTRIPE_MD_SUPER_BYTES];
+	struct istripe_stripe stripe;
+	struct istripe_md back;
+
+	require(md->fault == ISTRIPE_MD_OK);
+	require(md->legs && md->legs <= ISTRIPE_STRIPE_LEGS_MAX && md->role < md->legs);
+	require(strlen(md->name) < ISTRIPE_MD_NAME_BYTES);
+	require(md->data_offset_sectors <= LEG_SECTORS);
+	require(md->data_sectors <= LEG_SECTORS - md->data_offset_sectors);
+	require(!istripe_stripe_init(&stripe, md->legs, md->chunk_sectors << 9,
+				     istripe_md_share_sectors(md), md->data_offset_sectors));
+	require(!istripe_md_encode(md, LEG_SECTORS, again, sizeof(again)));
+	require(!istripe_md_decode(again, sizeof(again), LEG_SECTORS, &back));
+	check_same(md, &back);
+}
+
+static void decode(const u8 *sb, u32 size, struct istripe_md *md)
+{
+	int ret = istripe_md_decode(sb, size, LEG_SECTORS, md);
+
+	require(istripe_md_fault_text(md->fault));
+	require(!ret == (md->fault == ISTRIPE_MD_OK));
+	if (!ret)
+		check_accepted(md);
+}
+
+static void fuzz_raw(const u8 *data, u32 size, bool sealed)
+{
+	u8 *exact = malloc(size ?: 1);
+
+	require(exact);
+	memcpy(exact, data, size);
+	if (sealed)
+		seal(exact, size);
+	decode(exact, size, &legs[0]);
+	free(exact);
+}
+
+static void build_array(u32 n)
+{
+	struct istripe_md md = {
+		.name = "fuzz", .legs = n, .chunk_sectors = 128, .data_offset_sectors = 2048,
+		.data_sectors = LEG_SECTORS - 4096,
+	};
+
+	for (md.role = 0; md.role < n; md.role++) {
+		md.device_uuid[0] = md.role;
+		require(!istripe_md_encode(&md, LEG_SECTORS, supers[md.role], sizeof(supers[0])));
+	}
+}
+
+static void check_array(u32 n)
+{
+	char reason[ISTRIPE_MD_REASON_BYTES];
+	u32 i, bad_leg = U32_MAX;
+	int ret = istripe_md_check_array(legs, n, &bad_leg, reason, sizeof(reason));
+
+	require(bad_leg <= ISTRIPE_STRIPE_LEGS_MAX);
+	require(!ret == !reason[0] && strlen(reason) < sizeof(reason) - 1);
+	for (i = 0; !ret && i < n; i++) {
+		require(legs[i].fault == ISTRIPE_MD_OK && legs[i].legs == n && legs[i].role == i);
+		require(!memcmp(legs[i].array_uuid, legs[0].array_uuid, 16));
+		require(legs[i].chunk_sectors == legs[0].chunk_sectors);
+		require(legs[i].data_offset_sectors == legs[0].data_offset_sectors);
+		require(legs[i].events == legs[0].events);
+		require(istripe_md_share_sectors(&legs[i]) == istripe_md_share_sectors(&legs[0]));
+	}
+}
+
+static void fuzz_patches(u32 n, const u8 *data, size_t size, bool sealed)
+{
+	u32 i;
+
+	build_array(n);
+	for (; size >= 4; data += 4, size -= 4)
+		supers[data[0] % n][get_unaligned_le16(data + 1) % 1024] = data[3];
+	for (i = 0; i < n; i++) {
+		if (sealed)
+			seal(supers[i], sizeof(supers[i]));
+		decode(supers[i], sizeof(supers[i]), &legs[i]);
+	}
+	check_array(n);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size < 2)
+		return 0;
+	if (data[0] & MODE_PATCHES)
+		fuzz_patches(1 + data[1] % 8, data + 2, size - 2, data[0] & MODE_SEAL);
+	else if (size - 2 <= ISTRIPE_MD_SUPER_BYTES)
+		fuzz_raw(data + 2, size - 2, data[0] & MODE_SEAL);
+	return 0;
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The tables are compared with drawings of the state machines: one row per state,
+ * one column per state, 'x' where the row may become the column.
+ */
+#include <kunit/test.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "proto/state.h"
+
+/* Columns: idle, connecting, live, draining, backoff, dead. */
+static const char *const path_drawing[] = {
+	".x....",	/* idle */
+	"x.x.xx",	/* connecting */
+	"...x..",	/* live */
+	"x...xx",	/* draining */
+	"xx...x",	/* backoff */
+	"xx....",	/* dead */
+};
+
+/* Columns: free, login, logged-in, failed, logout. */
+static const char *const session_drawing[] = {
+	".x...",	/* free */
+	"x.xx.",	/* login */
+	"...xx",	/* logged-in */
+	"x....",	/* failed */
+	"x..x.",	/* logout */
+};
+
+/* Columns: free, xpt-up, in-login, logged-in, in-logout, cleanup-wait. */
+static const char *const conn_drawing[] = {
+	".x....",	/* free */
+	"x.x...",	/* xpt-up */
+	"x..x..",	/* in-login */
+	"x...xx",	/* logged-in */
+	"x....x",	/* in-logout */
+	"x.....",	/* cleanup-wait */
+};
+
+struct machine {
+	bool (*may)(u32 from, u32 to);
+	const char *(*name)(u32 state);
+	const char *const *drawing;
+	u32 count;
+};
+
+static bool path_may(u32 from, u32 to)
+{
+	return istripe_path_state_may(from, to);
+}
+
+static const char *path_name(u32 state)
+{
+	return istripe_path_state_name(state);
+}
+
+static bool session_may(u32 from, u32 to)
+{
+	return istripe_session_state_may(from, to);
+}
+
+static const char *session_name(u32 state)
+{
+	return istripe_session_state_name(state);
+}
+
+static bool conn_may(u32 from, u32 to)
+{
+	return istripe_conn_state_may(from, to);
+}
+
+static const char *conn_name(u32 state)
+{
+	return istripe_conn_state_name(state);
+}
+
+static const struct machine path_machine = {
+	path_may, path_name, path_drawing, ARRAY_SIZE(path_drawing)
+};
+
+static const struct machine session_machine = {
+	session_may, session_name, session_drawing, ARRAY_SIZE(session_drawing)
+};
+
+static const struct machine conn_machine = {
+	conn_may, conn_name, conn_drawing, ARRAY_SIZE(conn_drawing)
+};
+
+static void check_transitions(struct kunit *test, const struct machine *m)
+{
+	u32 from, to;
+
+	for (from = 0; from < m->count; from++)
+		for (to = 0; to < m->count; to++)
+			KUNIT_EXPECT_EQ_MSG(test, m->may(from, to), m->drawing[from][to] == 'x',
+					    "%s -> %s", m->name(from), m->name(to));
+}
+
+static void check_out_of_range(struct kunit *test, const struct machine *m)
+{
+	static const u32 wild[] = { 31, 32, 33, 64, 255, 0x7fffffff, 0x80000000, 0xffffffff };
+	u32 i, s;
+
+	for (s = 0; s < m->count; s++) {
+		KUNIT_EXPECT_FALSE(test, m->may(s, m->count));
+		KUNIT_EXPECT_FALSE(test, m->may(m->count, s));
+		for (i = 0; i < ARRAY_SIZE(wild); i++) {
+			KUNIT_EXPECT_FALSE(test, m->may(s, wild[i]));
+			KUNIT_EXPECT_FALSE(test, m->may(wild[i], s));
+		}
+	}
+	for (i = 0; i < ARRAY_SIZE(wild); i++)
+		KUNIT_EXPECT_STREQ(test, m->name(wild[i]), "unknown");
+	KUNIT_EXPECT_STREQ(test, m->name(m->count), "unknown");
+}
+
+static void check_names(struct kunit *test, const struct machine *m)
+{
+	u32 i, j;
+
+	for (i = 0; i < m->count; i++) {
+		KUNIT_ASSERT_NOT_NULL(test, m->name(i));
+		KUNIT_EXPECT_GT(test, strlen(m->name(i)), (size_t)0);
+		KUNIT_EXPECT_STRNEQ(test, m->name(i), "unknown");
+		for (j = 0; j < i; j++)
+			KUNIT_EXPECT_STRNEQ(test, m->name(i), m->name(j));
+	}
+}
+
+/* No state is a trap: from each one every other one can be reached. */
+static void check_connected(struct kunit *test, const struct machine *m)
+{
+	u32 start, round, from, to;
+
+	for (start = 0; start < m->count; start++) {
+		u32 reached = 1u << start;
+
+		for (round = 0; round < m->count; round++)
+			for (from = 0; from < m->count; from++)
+				for (to = 0; to < m->count; to++)
+					if (reached & 1u << from && m->may(from, to))
+						reached |= 1u << to;
+		KUNIT_EXPECT_EQ_MSG(test, reached, (1u << m->count) - 1, "from %s",
+				    m->name(start));
+	}
+}
+
+static void check_machine(struct kunit *test, const struct machine *m)
+{
+	check_transitions(test, m);
+	check_out_of_range(test, m);
+	check_names(test, m);
+	check_connected(test, m);
+}
+
+static void state_path(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, path_machine.count, (u32)ISTRIPE_PATH_STATE_COUNT);
+	check_machine(test, &path_machine);
+	KUNIT_EXPECT_STREQ(test, istripe_path_state_name(ISTRIPE_PATH_BACKOFF), "backoff");
+}
+
+static void state_session(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, session_machine.count, (u32)ISTRIPE_SESSION_STATE_COUNT);
+	check_machine(test, &session_machine);
+	KUNIT_EXPECT_STREQ(test, istripe_session_state_name(ISTRIPE_SESSION_FAILED), "failed");
+}
+
+static void state_conn(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, conn_machine.count, (u32)ISTRIPE_CONN_STATE_COUNT);
+	check_machine(test, &conn_machine);
+	KUNIT_EXPECT_STREQ(test, istripe_conn_state_name(ISTRIPE_CONN_IN_LOGIN), "in-login");
+}
+
+static struct kunit_case state_cases[] = {
+	KUNIT_CASE(state_path),
+	KUNIT_CASE(state_session),
+	KUNIT_CASE(state_conn),
+	{}
+};
+
+static struct kunit_suite istripe_state_suite = {
+	.name = "istripe_state",
+	.test_cases = state_cases,
+};
+
+kunit_test_suite(istripe_state_suite);
