@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0
+/* TargetAddress of a redirect: good and bad values, and where it is found. */
+#include <kunit/test.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "proto/redirect.h"
+
+static void redirect_good(struct kunit *test)
+{
+	static const struct {
+		const char *value, *host;
+		u32 port;
+		int tpgt;	/* -1: none */
+	} rows[] = {
+		{ "10.0.0.2", "10.0.0.2", 3260, -1 },
+		{ "10.0.0.2:3261", "10.0.0.2", 3261, -1 },
+		{ "10.0.0.2:3261,1", "10.0.0.2", 3261, 1 },
+		{ "10.0.0.2,65535", "10.0.0.2", 3260, 65535 },
+		{ "10.0.0.2,0", "10.0.0.2", 3260, 0 },
+		{ "[fe80::1]", "fe80::1", 3260, -1 },
+		{ "[2001:DB8::1:2]:860,7", "2001:DB8::1:2", 860, 7 },
+		{ "[::ffff:10.0.0.2]:1", "::ffff:10.0.0.2", 1, -1 },
+		{ "storage-1.example.com:65535", "storage-1.example.com", 65535, -1 },
+		{ "s_1", "s_1", 3260, -1 },
+		{ "a:00860,0001", "a", 860, 1 },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct istripe_redirect redirect = { .permanent = i & 1, .tpgt = 99 };
+
+		KUNIT_ASSERT_EQ_MSG(test, istripe_redirect_parse(&redirect, rows[i].value), 0, "%s",
+				    rows[i].value);
+		KUNIT_EXPECT_STREQ(test, redirect.host, rows[i].host);
+		KUNIT_EXPECT_EQ(test, redirect.port, rows[i].port);
+		KUNIT_EXPECT_EQ(test, redirect.tpgt_known ? redirect.tpgt : -1, rows[i].tpgt);
+		KUNIT_EXPECT_EQ(test, redirect.permanent, i & 1);
+	}
+}
+
+static void redirect_bad(struct kunit *test)
+{
+	static const char * const values[] = {
+		"", ":3260", ",1", "a:", "a:0", "a:65536", "a:99999999999999999999", "a:1x",
+		"a:-1", "a:+1", "a:1:2", "a,", "a,65536", "a,-1", "a,1,2", "a,1:3260", "a b", "a/b",
+		"a:1 ", "[", "[]", "[]:3260", "[::1", "[::1]x", "[::1]:", "[::1]3260", "[10.0.0.2]",
+		"[fe80::1%eth0]", "[g::1]", "::1", "fe80::1", "10.0.0.2;reboot", "h\xc3\xb6st",
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(values); i++) {
+		struct istripe_redirect redirect = { .host = "untouched", .port = 1 };
+
+		KUNIT_EXPECT_EQ_MSG(test, istripe_redirect_parse(&redirect, values[i]), -EPROTO,
+				    "%s", values[i]);
+		KUNIT_EXPECT_STREQ(test, redirect.host, "untouched");
+		KUNIT_EXPECT_EQ(test, redirect.port, 1);
+	}
+}
+
+static void redirect_host_length(struct kunit *test)
+{
+	struct istripe_redirect redirect = { .port = 1 };
+	char value[ISTRIPE_REDIRECT_HOST_MAX + 8];
+
+	memset(value, 'h', sizeof(value));
+	value[ISTRIPE_REDIRECT_HOST_MAX] = '\0';
+	KUNIT_EXPECT_EQ(test, istripe_redirect_parse(&redirect, value), 0);
+	KUNIT_EXPECT_STREQ(test, redirect.host, value);
+	value[ISTRIPE_REDIRECT_HOST_MAX] = 'h';
+	value[ISTRIPE_REDIRECT_HOST_MAX + 1] = '\0';
+	KUNIT_EXPECT_EQ(test, istripe_redirect_parse(&redirect, value), -EPROTO);
+}
+
+static void redirect_text(struct kunit *test)
+{
+	static const char two[] = "TargetAlias=x\0TargetAddress=b:2\0TargetAddress=c:3";
+	static const char none[] = "TargetAlias=x";
+	static const char cut[] = "TargetAddress=b";
+	struct istripe_redirect redirect = { .port = 1 };
+
+	KUNIT_EXPECT_EQ(test, istripe_redirect_read(&redirect, two, sizeof(two)), 0);
+	KUNIT_EXPECT_STREQ(test, redirect.host, "b");
+	KUNIT_EXPECT_EQ(test, istripe_redirect_read(&redirect, none, sizeof(none)), -EPROTO);
+	KUNIT_EXPECT_EQ(test, istripe_redirect_read(&redirect, cut, sizeof(cut) - 1), -EPROTO);
+	KUNIT_EXPECT_EQ(test, istripe_redirect_read(&redirect, NULL, 0), -EPROTO);
+}
+
+static struct kunit_case redirect_cases[] = {
+	KUNIT_CASE(redirect_good),
+	KUNIT_CASE(redirect_bad),
+	KUNIT_CASE(redirect_host_length),
+	KUNIT_CASE(redirect_text),
+	{}
+};
+
+static struct kunit_suite istripe_redirect_suite = {
+	.name = "istripe_redirect",
+	.test_cases = redirect_cases,
+};
+
+kunit_test_suite(istripe_redirect_suite);
