@@ -7,10 +7,10 @@
  * Whatever is accepted must obey the rules and survive being written and read again.
  */
 #include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <linux/limits.h>
 #include <linux/raid/md_p.h>
 
 #include <compat/unaligned.h>
@@ -18,13 +18,13 @@
 #include "proto/md.h"
 #include "proto/stripe.h"
 
-#define LEG_SECTORS	(1u << 20)
+#define LEG_SECTORS	1048576u
 #define MODE_PATCHES	1
 #define MODE_SEAL	2
 
 #define require(condition) do { if (!(condition)) __builtin_trap(); } while (0)
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
 static u8 supers[ISTRIPE_STRIPE_LEGS_MAX][ISTRIPE_MD_SUPER_BYTES];
 static struct istripe_md legs[ISTRIPE_STRIPE_LEGS_MAX];
@@ -149,7 +149,7 @@ static void fuzz_patches(u32 n, const u8 *data, size_t size, bool sealed)
 	check_array(n);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	if (size < 2)
 		return 0;

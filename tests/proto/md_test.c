@@ -91,6 +91,7 @@ static void md_known_bytes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, get_unaligned_le32(super + 8), 0x1000u);
 	KUNIT_EXPECT_MEMEQ(test, super + 32, "host:vol0\0\0", 11);
 	KUNIT_EXPECT_EQ(test, get_unaligned_le64(super + 144), 8u);
+	KUNIT_EXPECT_EQ(test, get_unaligned_le64(super + 208), U64_MAX);
 	KUNIT_EXPECT_EQ(test, get_unaligned_le16(super + 256 + 6), 3u);
 	KUNIT_EXPECT_EQ(test, get_unaligned_le16(super + 256 + 8), 0xffffu);
 	KUNIT_EXPECT_EQ(test, super[1023], 0xff);
