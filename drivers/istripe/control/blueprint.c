@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Blueprints of volumes: defaults, copies, and whether one makes sense.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "control/blueprint.h"
+#include "proto/chap.h"
+
+void istripe_volume_params_default(struct istripe_volume_params *params)
+{
+	*params = (struct istripe_volume_params) {
+		.metadata = ISTRIPE_METADATA_NONE,
+		.chunk_bytes = 65536,
+		.queue_depth = 128,
+		.command_timeout_ms = 30000,
+		.recovery_timeout_ms = 120000,
+	};
+}
+
+void istripe_path_params_default(struct istripe_path_params *params)
+{
+	memset(params, 0, sizeof(*params));
+	params->timers = (struct istripe_timers) {
+		.login_timeout_ms = 15000,
+		.ping_interval_ms = 5000,
+		.ping_timeout_ms = 5000,
+	};
+	istripe_keys_default_offer(&params->offer);
+}
+
+struct istripe_volume_params *istripe_volume_params_alloc(u32 leg_count)
+{
+	struct istripe_volume_params *params;
+
+	params = kzalloc(sizeof(*params), GFP_KERNEL);
+	if (!params)
+		return NULL;
+	params->legs = kvcalloc(leg_count, sizeof(*params->legs), GFP_KERNEL);
+	if (!params->legs) {
+		kfree(params);
+		return NULL;
+	}
+	params->leg_count = leg_count;
+	return params;
+}
+
+int istripe_leg_params_alloc_paths(struct istripe_leg_params *leg, u32 path_count)
+{
+	leg->paths = kvcalloc(path_count, sizeof(*leg->paths), GFP_KERNEL);
+	if (!leg->paths)
+		return -ENOMEM;
+	leg->path_count = path_count;
+	return 0;
+}
+
+void istripe_volume_params_free(struct istripe_volume_params *params)
+{
+	u32 i;
+
+	if (!params)
+		return;
+	for (i = 0; i < params->leg_count; i++) {
+		struct istripe_leg_params *leg = &params->legs[i];
+
+		/* The paths hold secrets. */
+		kvfree_sensitive(leg->paths, leg->path_count * sizeof(*leg->paths));
+	}
+	kvfree(params->legs);
+	kfree(params);
+}
+
+static const char *chap_check(const struct istripe_path_params *path)
+{
+	const struct istripe_chap_identity *own = &path->chap;
+	const struct istripe_chap_identity *target = &path->chap_mutual;
+	struct istripe_chap_config config = {
+		.name = own->name,
+		.secret = own->secret,
+		.secret_bytes = own->secret_bytes,
+		.target_name = target->name,
+		.target_secret = target->secret,
+		.target_secret_bytes = target->secret_bytes,
+		.algorithms = path->chap_algorithms ?: ISTRIPE_CHAP_MASK_ALL,
+	};
+	const char *problem = NULL;
+
+	if (!own->name[0] && !own->secret_bytes)
+		return target->name[0] || target->secret_bytes ?
+			"mutual CHAP also needs chap_user and chap_secret" : NULL;
+	if (!own->name[0])
+		return "chap_secret is set, chap_user is not";
+	if (!own->secret_bytes)
+		return "chap_user is set, chap_secret is not";
+	if (target->name[0] && !target->secret_bytes)
+		return "chap_mutual_user is set, chap_mutual_secret is not";
+	istripe_chap_config_check(&config, &problem);
+	return problem;
+}
+
+static const char *path_check(const struct istripe_path_params *path)
+{
+	const u32 *offer = path->offer.value;
+	sa_family_t source = path->source_address.ss_family;
+
+	if (path->portal.ss_family == AF_UNSPEC)
+		return "portal is not set";
+	if (!path->target_name[0])
+		return "target_name is not set";
+	if (source != AF_UNSPEC && source != path->portal.ss_family)
+		return "source_address and portal are of different IP versions";
+	if (offer[ISTRIPE_KEY_FIRST_BURST_LENGTH] > offer[ISTRIPE_KEY_MAX_BURST_LENGTH])
+		return "first_burst_length is greater than max_burst_length";
+	return chap_check(path);
+}
+
+static int leg_check(const struct istripe_leg_params *leg, u32 index, char *why,
+		     size_t why_bytes)
+{
+	u32 i;
+
+	if (!leg->path_count) {
+		scnprintf(why, why_bytes, "leg %u has no path", index);
+		return -EINVAL;
+	}
+	for (i = 0; i < leg->path_count; i++) {
+		const char *problem = path_check(&leg->paths[i]);
+
+		if (problem) {
+			scnprintf(why, why_bytes, "leg %u path %u: %s", index, i, problem);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+int istripe_volume_params_check(const struct istripe_volume_params *params, char *why,
+				size_t why_bytes)
+{
+	int ret;
+	u32 i;
+
+	if (!params->initiator_name[0]) {
+		scnprintf(why, why_bytes, "initiator_name is not set");
+		return -EINVAL;
+	}
+	if (!params->leg_count) {
+		scnprintf(why, why_bytes, "the volume has no leg");
+		return -EINVAL;
+	}
+	for (i = 0; i < params->leg_count; i++) {
+		ret = leg_check(&params->legs[i], i, why, why_bytes);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Directories of the configfs tree: what they hold and who may touch it.
+ *
+ *	istripe/			subsystem
+ *	  <volume>/			struct istripe_volume_dir
+ *	    legs/<n>/			struct istripe_leg_dir
+ *	      paths/<n>/		struct istripe_path_dir
+ *
+ * Lock order:
+ *   configfs fragment of the file (held shared by configfs around show and store)
+ *     subsystem su_mutex (held by configfs around make_group and drop_item)
+ *       volume_dir->lock
+ *         configfs_dirent_lock (inside configfs_depend_item_unlocked())
+ *
+ * volume_dir->lock covers everything below the volume's directory. It is not
+ * held while a volume starts or stops, which may take as long as a login: then
+ * @phase keeps all others out, and they get -EBUSY at once.
+ *
+ * A volume that is not down pins its directory and those below, so that none of
+ * them can be removed. An object dies with its directory: show and store run
+ * only while the directory is alive (configfs sees to that), drop_item takes it
+ * out of its parent's array, the last reference frees it.
+ */
+#ifndef ISTRIPE_CONTROL_DIR_H
+#define ISTRIPE_CONTROL_DIR_H
+
+#include <linux/configfs.h>
+#include <linux/mutex.h>
+
+#include <istripe/params.h>
+#include "control/setting.h"
+
+struct istripe_volume;
+
+#define ISTRIPE_LAST_ERROR_BYTES	256
+#define ISTRIPE_DIR_LABEL_BYTES		(ISTRIPE_NAME_BYTES + 16)	/* "volume/leg/path" */
+
+enum istripe_volume_phase {
+	ISTRIPE_VOLUME_DOWN,
+	ISTRIPE_VOLUME_STARTING,
+	ISTRIPE_VOLUME_UP,
+	ISTRIPE_VOLUME_STOPPING,
+};
+
+struct istripe_path_dir {
+	struct config_group group;
+	struct istripe_leg_dir *leg;
+	u32 index;
+	bool pinned;
+	struct istripe_path_params params;
+};
+
+struct istripe_leg_dir {
+	struct config_group group;
+	struct config_group paths_group;
+	struct istripe_volume_dir *volume;
+	u32 index;
+	bool pinned;
+	struct istripe_leg_params params;	/* without paths */
+	struct istripe_path_dir *paths[ISTRIPE_PATHS_MAX];
+};
+
+struct istripe_volume_dir {
+	struct config_group group;
+	struct config_group legs_group;
+	struct mutex lock;			/* see above */
+	enum istripe_volume_phase phase;
+	bool pinned;
+	struct istripe_volume *running;		/* while ISTRIPE_VOLUME_UP */
+	struct istripe_volume_params params;	/* without legs */
+	struct istripe_leg_dir *legs[ISTRIPE_LEGS_MAX];
+	char last_error[ISTRIPE_LAST_ERROR_BYTES];
+};
+
+extern const struct config_item_type istripe_legs_type;
+extern const struct config_item_type istripe_paths_type;
+
+/**
+ * istripe_dir_show() - show a setting
+ * @volume: the volume it belongs to
+ * @setting: what to show
+ * @object: the object that holds the value
+ * @page: the file's page
+ *
+ * Context: process, a show callback.
+ * Return: see istripe_setting_show().
+ */
+ssize_t istripe_dir_show(struct istripe_volume_dir *volume, const struct istripe_setting *setting,
+			 const void *object, char *page);
+
+/**
+ * istripe_dir_store() - change a setting while the volume is down
+ * @volume: the volume it belongs to
+ * @setting: what to set
+ * @label: whose it is, for the log
+ * @object: the object that holds the value
+ * @page: the file's page
+ * @count: bytes in @page
+ *
+ * Context: process, a store callback.
+ * Return: @count; -EBUSY the volume is not down; -EINVAL a bad value, logged.
+ */
+ssize_t istripe_dir_store(struct istripe_volume_dir *volume, const struct istripe_setting *setting,
+			  const char *label, void *object, const char *page, size_t count);
+
+/**
+ * istripe_dir_index() - the number that is the name of a leg's or path's directory
+ * @name: what was given to mkdir
+ * @max: numbers go from 0 to @max - 1
+ * @index: set on success
+ *
+ * Context: any.
+ * Return: 0; -EINVAL when @name is not that number's one decimal form.
+ */
+int istripe_dir_index(const char *name, u32 max, u32 *index);
+
+/**
+ * istripe_dir_refuse() - say in the log why there is no such directory
+ * @label: where it would have been
+ * @what: what it would have been
+ * @name: what was given to mkdir
+ * @range: what is allowed, in words
+ *
+ * Context: process.
+ */
+void istripe_dir_refuse(const char *label, const char *what, const char *name, const char *range);
+
+/**
+ * istripe_volume_dir_enable() - make a volume of a blueprint
+ * @volume: its directory
+ *
+ * Checks, pins the directories, starts the volume. Nothing happens when it is up
+ * already. The reason of a failure is kept in last_error and logged.
+ *
+ * Context: process, a store callback of the volume's directory; as long as
+ * connecting and logging in takes, a fatal signal ends it.
+ * Return: 0; -EBUSY it is just starting or stopping, or a directory of it is being
+ * made or removed; -EINVAL the blueprint makes no sense; -ENOMEM; else what
+ * istripe_volume_start() said.
+ */
+int istripe_volume_dir_enable(struct istripe_volume_dir *volume);
+
+/**
+ * istripe_volume_dir_disable() - take a volume down
+ * @volume: its directory
+ *
+ * Nothing happens when it is down already.
+ *
+ * Context: process, a store callback of the volume's directory.
+ * Return: 0; -EBUSY it is just starting or stopping.
+ */
+int istripe_volume_dir_disable(struct istripe_volume_dir *volume);
+
+/* One line for one file; the rest is said by struct istripe_setting. */
+#define ISTRIPE_DIR_SETTING(_dir, _name, ...)						\
+static const struct istripe_setting _dir##_setting_##_name = {				\
+	.name = __stringify(_name), __VA_ARGS__						\
+};											\
+static ssize_t _dir##_##_name##_store(struct config_item *item, const char *page,	\
+				      size_t count)					\
+{											\
+	return _dir##_store(item, &_dir##_setting_##_name, page, count);		\
+}											\
+static ssize_t _dir##_##_name##_show(struct config_item *item, char *page)		\
+{											\
+	return _dir##_show(item, &_dir##_setting_##_name, page);			\
+}											\
+CONFIGFS_ATTR(_dir##_, _name)
+
+/* The same for what can only be written. */
+#define ISTRIPE_DIR_SECRET(_dir, _name, ...)						\
+static const struct istripe_setting _dir##_setting_##_name = {				\
+	.name = __stringify(_name), __VA_ARGS__						\
+};											\
+static ssize_t _dir##_##_name##_store(struct config_item *item, const char *page,	\
+				      size_t count)					\
+{											\
+	return _dir##_store(item, &_dir##_setting_##_name, page, count);		\
+}											\
+CONFIGFS_ATTR_WO(_dir##_, _name)
+
+#endif

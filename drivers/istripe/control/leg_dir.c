@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * legs/<n>: one LUN of the stripe.
+ */
+#include <linux/configfs.h>
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "control/dir.h"
+
+static struct istripe_leg_dir *to_leg(struct config_item *item)
+{
+	return container_of(to_config_group(item), struct istripe_leg_dir, group);
+}
+
+static ssize_t leg_show(struct config_item *item, const struct istripe_setting *setting,
+			char *page)
+{
+	struct istripe_leg_dir *leg = to_leg(item);
+
+	return istripe_dir_show(leg->volume, setting, &leg->params, page);
+}
+
+static ssize_t leg_store(struct config_item *item, const struct istripe_setting *setting,
+			 const char *page, size_t count)
+{
+	struct istripe_leg_dir *leg = to_leg(item);
+	char label[ISTRIPE_DIR_LABEL_BYTES];
+
+	scnprintf(label, sizeof(label), "%s/%u", leg->volume->params.name, leg->index);
+	return istripe_dir_store(leg->volume, setting, label, &leg->params, page, count);
+}
+
+#define DESIGNATOR	"at most 131 bytes of text, or nothing for any"
+
+ISTRIPE_DIR_SETTING(leg, designator,
+		    ISTRIPE_SETTING_OF(struct istripe_leg_params, designator, string, DESIGNATOR));
+
+static void leg_release(struct config_item *item)
+{
+	kfree(to_leg(item));
+}
+
+static struct configfs_item_operations leg_item_ops = {
+	.release = leg_release,
+};
+
+static struct configfs_attribute *leg_attrs[] = {
+	&leg_attr_designator,
+	NULL,
+};
+
+static const struct config_item_type leg_type = {
+	.ct_item_ops = &leg_item_ops,
+	.ct_attrs = leg_attrs,
+	.ct_owner = THIS_MODULE,
+};
+
+static struct istripe_volume_dir *legs_group_volume(struct config_group *group)
+{
+	return container_of(group, struct istripe_volume_dir, legs_group);
+}
+
+static struct config_group *legs_make_group(struct config_group *group, const char *name)
+{
+	struct istripe_volume_dir *volume = legs_group_volume(group);
+	struct istripe_leg_dir *leg;
+	int ret = -EBUSY;
+	u32 index;
+
+	if (istripe_dir_index(name, ISTRIPE_LEGS_MAX, &index)) {
+		istripe_dir_refuse(volume->params.name, "leg", name, "a number from 0 to 63");
+		return ERR_PTR(-EINVAL);
+	}
+	leg = kzalloc(sizeof(*leg), GFP_KERNEL);
+	if (!leg)
+		return ERR_PTR(-ENOMEM);
+	leg->volume = volume;
+	leg->index = index;
+	config_group_init_type_name(&leg->group, name, &leg_type);
+	config_group_init_type_name(&leg->paths_group, "paths", &istripe_paths_type);
+	configfs_add_default_group(&leg->paths_group, &leg->group);
+
+	mutex_lock(&volume->lock);
+	if (volume->phase == ISTRIPE_VOLUME_DOWN) {
+		volume->legs[index] = leg;
+		ret = 0;
+	}
+	mutex_unlock(&volume->lock);
+	if (!ret)
+		return &leg->group;
+	config_group_put(&leg->group);
+	return ERR_PTR(ret);
+}
+
+static void legs_drop_item(struct config_group *group, struct config_item *item)
+{
+	struct istripe_volume_dir *volume = legs_group_volume(group);
+
+	mutex_lock(&volume->lock);
+	volume->legs[to_leg(item)->index] = NULL;
+	mutex_unlock(&volume->lock);
+	config_item_put(item);
+}
+
+static struct configfs_group_operations legs_group_ops = {
+	.make_group = legs_make_group,
+	.drop_item = legs_drop_item,
+};
+
+const struct config_item_type istripe_legs_type = {
+	.ct_group_ops = &legs_group_ops,
+	.ct_owner = THIS_MODULE,
+};

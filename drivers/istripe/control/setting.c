@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Values as text: the kinds of settings and what they have in common.
+ *
+ * Every parser works on a local copy and writes the value last, so that a bad
+ * text leaves it as it was.
+ */
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/ctype.h>
+#include <linux/errno.h>
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/inet.h>
+#include <linux/kernel.h>
+#include <linux/log2.h>
+#include <linux/netdevice.h>
+#include <linux/nsproxy.h>
+#include <linux/printk.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
+#include <net/ipv6.h>
+
+#include <istripe/params.h>
+#include "control/setting.h"
+#include "proto/chap.h"
+
+#define TEXT_BYTES	256	/* longest value of all: 255 bytes and a NUL */
+#define GIVEN_BYTES	64	/* of a bad value, repeated in the log */
+#define PORT_DEFAULT	3260	/* RFC 7143 section 4.1 */
+#define ISID_TYPE_MASK	0xc0
+#define ISID_TYPE_NONE	0xc0	/* reserved, RFC 7143 section 11.12.5 */
+
+int istripe_setting_text(char *text, size_t size, const char *page, size_t count)
+{
+	size_t i;
+
+	if (count && page[count - 1] == '\n')
+		count--;
+	if (count >= size)
+		return -EINVAL;
+	for (i = 0; i < count; i++)
+		if (iscntrl(page[i]) && isascii(page[i]))
+			return -EINVAL;
+	memcpy(text, page, count);
+	text[count] = '\0';
+	return count;
+}
+
+static const char *setting_range(const struct istripe_setting *setting)
+{
+	return setting->range ?: istripe_key_range(setting->key);
+}
+
+/* Whoever may write has typed @page, but it may still hold what a terminal obeys. */
+static void setting_refuse(const struct istripe_setting *setting, const char *label,
+			   const char *page, size_t count)
+{
+	if (count && page[count - 1] == '\n')
+		count--;
+	if (setting->kind->secret)
+		pr_err("%s: %s: the given %zu bytes are refused, allowed is %s\n", label,
+		       setting->name, count, setting_range(setting));
+	else
+		pr_err("%s: %s: \"%*pE\"%s is refused, allowed is %s\n", label, setting->name,
+		       (int)min_t(size_t, count, GIVEN_BYTES), page,
+		       count > GIVEN_BYTES ? " ..." : "", setting_range(setting));
+}
+
+ssize_t istripe_setting_store(const struct istripe_setting *setting, const char *label,
+			      void *object, const char *page, size_t count)
+{
+	char text[TEXT_BYTES];
+	int ret;
+
+	ret = istripe_setting_text(text, sizeof(text), page, count);
+	if (ret >= 0)
+		ret = setting->kind->parse(setting, text, object + setting->offset);
+	if (setting->kind->secret)
+		memzero_explicit(text, sizeof(text));
+	if (!ret)
+		return count;
+	setting_refuse(setting, label, page, count);
+	return -EINVAL;
+}
+
+ssize_t istripe_setting_show(const struct istripe_setting *setting, const void *object,
+			     char *page)
+{
+	char text[TEXT_BYTES];
+	int ret;
+
+	if (!setting->kind->format)
+		return -EPERM;
+	ret = setting->kind->format(setting, object + setting->offset, text, sizeof(text));
+	if (ret < 0)
+		return ret;
+	return sysfs_emit(page, "%s\n", text);
+}
+
+/* Numbers */
+
+static s64 number_load(const struct istripe_setting *setting, const void *value)
+{
+	if (setting->size == sizeof(u16))
+		return *(const u16 *)value;
+	return setting->min < 0 ? *(const s32 *)value : *(const u32 *)value;
+}
+
+/* Timers are read while they change: one store, no tearing. */
+static void number_save(const struct istripe_setting *setting, s64 number, void *value)
+{
+	if (setting->size == sizeof(u16))
+		WRITE_ONCE(*(u16 *)value, number);
+	else
+		WRITE_ONCE(*(u32 *)value, number);
+}
+
+static int number_read(const struct istripe_setting *setting, const char *text, s64 *number)
+{
+	s64 given;
+
+	if (kstrtos64(text, 10, &given) || given < setting->min || given > setting->max)
+		return -EINVAL;
+	*number = given;
+	return 0;
+}
+
+static int number_parse(const struct istripe_setting *setting, const char *text, void *value)
+{
+	s64 number;
+
+	if (number_read(setting, text, &number))
+		return -EINVAL;
+	number_save(setting, number, value);
+	return 0;
+}
+
+static int number_format(const struct istripe_setting *setting, const void *value,
+			 char *buf, size_t size)
+{
+	return scnprintf(buf, size, "%lld", number_load(setting, value));
+}
+
+const struct istripe_setting_kind istripe_setting_number = {
+	.parse = number_parse,
+	.format = number_format,
+};
+
+static int power_of_two_parse(const struct istripe_setting *setting, const char *text,
+			      void *value)
+{
+	s64 number;
+
+	if (number_read(setting, text, &number) || !is_power_of_2(number))
+		return -EINVAL;
+	number_save(setting, number, value);
+	return 0;
+}
+
+const struct istripe_setting_kind istripe_setting_power_of_two = {
+	.parse = power_of_two_parse,
+	.format = number_format,
+};
+
+/* Keys of RFC 7143 section 13 */
+
+static int key_parse(const struct istripe_setting *setting, const char *text, void *value)
+{
+	u32 given;
+
+	if (istripe_key_parse(setting->key, text, &given))
+		return -EINVAL;
+	if (setting->range && given > setting->max)
+		return -EINVAL;
+	*(u32 *)value = given;
+	return 0;
+}
+
+static int key_format(const struct istripe_setting *setting, const void *value,
+		      char *buf, size_t size)
+{
+	return istripe_key_format(setting->key, *(const u32 *)value, buf, size);
+}
+
+const struct istripe_setting_kind istripe_setting_key = {
+	.parse = key_parse,
+	.format = key_format,
+};
+
+/* Strings; an empty one means that nothing is set. */
+
+static int string_parse(const struct istripe_setting *setting, const char *text, void *value)
+{
+	if (strlen(text) >= setting->size)
+		return -EINVAL;
+	strscpy(value, text, setting->size);
+	return 0;
+}
+
+static int string_format(const struct istripe_setting *setting, const void *value,
+			 char *buf, size_t size)
+{
+	return scnprintf(buf, size, "%s", (const char *)value);
+}
+
+const struct istripe_setting_kind istripe_setting_string = {
+	.parse = string_parse,
+	.format = string_format,
+};
+
+/* RFC 7143 section 4.2.7: a type, then anything but spaces and list separators. */
+static bool iscsi_name_valid(const char *name)
+{
+	if (strncasecmp(name, "iqn.", 4) && strncasecmp(name, "eui.", 4) &&
+	    strncasecmp(name, "naa.", 4))
+		return false;
+	return name[4] && !strpbrk(name, " ,;=");
+}
+
+static int iscsi_name_parse(const struct istripe_setting *setting, const char *text,
+			    void *value)
+{
+	if (*text && !iscsi_name_valid(text))
+		return -EINVAL;
+	return string_parse(setting, text, value);
+}
+
+const struct istripe_setting_kind istripe_setting_iscsi_name = {
+	.parse = iscsi_name_parse,
+	.format = string_format,
+};
+
+static int nic_parse(const struct istripe_setting *setting, const char *text, void *value)
+{
+	if (*text && !dev_valid_name(text))
+		return -EINVAL;
+	return string_parse(setting, text, value);
+}
+
+const struct istripe_setting_kind istripe_setting_nic = {
+	.parse = nic_parse,
+	.format = string_format,
+};
+
+/* Addresses */
+
+static bool address4_usable(const struct sockaddr_in *sin)
+{
+	return !ipv4_is_zeronet(sin->sin_addr.s_addr) &&
+	       !ipv4_is_multicast(sin->sin_addr.s_addr) &&
+	       !ipv4_is_lbcast(sin->sin_addr.s_addr);
+}
+
+/* A scope only counts where it is needed, and there it is needed. */
+static bool address6_usable(const struct sockaddr_in6 *sin6, bool scope_given)
+{
+	bool link_local = ipv6_addr_type(&sin6->sin6_addr) & IPV6_ADDR_LINKLOCAL;
+
+	if (ipv6_addr_any(&sin6->sin6_addr) || ipv6_addr_is_multicast(&sin6->sin6_addr))
+		return false;
+	return link_local == scope_given && link_local == !!sin6->sin6_scope_id;
+}
+
+/* Interface names in a scope are those of the writer's network namespace. */
+static int address_read(const char *text, u16 port, struct sockaddr_storage *address)
+{
+	struct sockaddr_storage given = {};
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)&given;
+	struct sockaddr_in *sin = (struct sockaddr_in *)&given;
+
+	if (inet_pton_with_scope(current->nsproxy->net_ns, AF_UNSPEC, text, NULL, &given))
+		return -EINVAL;
+	if (given.ss_family == AF_INET6) {
+		if (!address6_usable(sin6, strchr(text, '%')))
+			return -EINVAL;
+		sin6->sin6_port = htons(port);
+	} else {
+		if (!address4_usable(sin))
+			return -EINVAL;
+		sin->sin_port = htons(port);
+	}
+	*address = given;
+	return 0;
+}
+
+/*
+ * Cuts @text in two. The last colon starts the port, but in an IPv6 address
+ * without brackets, which therefore cannot be followed by one.
+ */
+static int portal_split(char *text, char **host, char **port)
+{
+	char *colon;
+
+	*host = text;
+	*port = NULL;
+	if (*text == '[') {
+		char *end = strchr(text, ']');
+
+		if (!end || (end[1] && end[1] != ':'))
+			return -EINVAL;
+		*host = text + 1;
+		if (!strchr(*host, ':'))
+			return -EINVAL;
+		if (end[1])
+			*port = end + 2;
+		*end = '\0';
+		return 0;
+	}
+	colon = strchr(text, ':');
+	if (colon && colon == strrchr(text, ':')) {
+		*colon = '\0';
+		*port = colon + 1;
+	}
+	return 0;
+}
+
+static int portal_parse(const struct istripe_setting *setting, const char *text, void *value)
+{
+	char copy[TEXT_BYTES], *host, *port_text;
+	struct sockaddr_storage *portal = value;
+	u16 port = PORT_DEFAULT;
+
+	if (!*text) {
+		memset(portal, 0, sizeof(*portal));
+		return 0;
+	}
+	strscpy(copy, text, sizeof(copy));
+	if (portal_split(copy, &host, &port_text))
+		return -EINVAL;
+	if (port_text && (kstrtou16(port_text, 10, &port) || !port))
+		return -EINVAL;
+	return address_read(host, port, portal);
+}
+
+static int portal_format(const struct istripe_setting *setting, const void *value,
+			 char *buf, size_t size)
+{
+	const struct sockaddr_in6 *sin6 = value;
+	const struct sockaddr_in *sin = value;
+
+	if (sin->sin_family == AF_INET)
+		return scnprintf(buf, size, "%pI4:%u", &sin->sin_addr, ntohs(sin->sin_port));
+	if (sin6->sin6_family != AF_INET6)
+		return scnprintf(buf, size, "%s", "");
+	if (sin6->sin6_scope_id)
+		return scnprintf(buf, size, "[%pI6c%%%u]:%u", &sin6->sin6_addr,
+				 sin6->sin6_scope_id, ntohs(sin6->sin6_port));
+	return scnprintf(buf, size, "[%pI6c]:%u", &sin6->sin6_addr, ntohs(sin6->sin6_port));
+}
+
+const struct istripe_setting_kind istripe_setting_portal = {
+	.parse = portal_parse,
+	.format = portal_format,
+};
+
+static int address_parse(const struct istripe_setting *setting, const char *text, void *value)
+{
+	if (*text)
+		return address_read(text, 0, value);
+	memset(value, 0, setting->size);
+	return 0;
+}
+
+static int address_format(const struct istripe_setting *setting, const void *value,
+			  char *buf, size_t size)
+{
+	const struct sockaddr_in6 *sin6 = value;
+	const struct sockaddr_in *sin = value;
+
+	if (sin->sin_family == AF_INET)
+		return scnprintf(buf, size, "%pI4", &sin->sin_addr);
+	if (sin6->sin6_family != AF_INET6)
+		return scnprintf(buf, size, "%s", "");
+	if (sin6->sin6_scope_id)
+		return scnprintf(buf, size, "%pI6c%%%u", &sin6->sin6_addr, sin6->sin6_scope_id);
+	return scnprintf(buf, size, "%pI6c", &sin6->sin6_addr);
+}
+
+const struct istripe_setting_kind istripe_setting_address = {
+	.parse = address_parse,
+	.format = address_format,
+};
+
+/* ISID: six bytes, all zero when the driver derives it. */
+
+static int isid_parse(const struct istripe_setting *setting, const char *text, void *value)
+{
+	u8 isid[6];
+	u64 number = 0;
+	int i;
+
+	for (i = 0; text[i]; i++)
+		if (!isxdigit(text[i]))
+			return -EINVAL;
+	if (i && (i != 2 * sizeof(isid) || kstrtou64(text, 16, &number) || !number))
+		return -EINVAL;
+	for (i = 0; i < sizeof(isid); i++)
+		isid[i] = number >> (8 * (sizeof(isid) - 1 - i));
+	if ((isid[0] & ISID_TYPE_MASK) == ISID_TYPE_NONE)
+		return -EINVAL;
+	memcpy(value, isid, sizeof(isid));
+	return 0;
+}
+
+static int isid_format(const struct istripe_setting *setting, const void *value,
+		       char *buf, size_t size)
+{
+	if (!memchr_inv(value, 0, setting->size))
+		return scnprintf(buf, size, "%s", "");
+	return scnprintf(buf, size, "%*phN", (int)setting->size, value);
+}
+
+const struct istripe_setting_kind istripe_setting_isid = {
+	.parse = isid_parse,
+	.format = isid_format,
+};
+
+/* CHAP_A: a mask, 0 when everything that the kernel can compute is offered. */
+
+static const u8 chap_algorithms[] = {
+	ISTRIPE_CHAP_SHA3_256, ISTRIPE_CHAP_SHA256, ISTRIPE_CHAP_SHA1, ISTRIPE_CHAP_MD5,
+};
+
+static u32 algorithm_mask(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(chap_algorithms); i++)
+		if (!strcmp(name, istripe_chap_algorithm_name(chap_algorithms[i])))
+			return ISTRIPE_CHAP_MASK(chap_algorithms[i]);
+	return 0;
+}
+
+static int algorithms_parse(const struct istripe_setting *setting, const char *text,
+			    void *value)
+{
+	char copy[TEXT_BYTES], *rest = copy, *name;
+	u32 mask = 0;
+
+	strscpy(copy, text, sizeof(copy));
+	while (*text && (name = strsep(&rest, ","))) {
+		u32 bit = algorithm_mask(name);
+
+		if (!bit || (mask & bit))
+			return -EINVAL;
+		mask |= bit;
+	}
+	*(u32 *)value = mask;
+	return 0;
+}
+
+static int algorithms_format(const struct istripe_setting *setting, const void *value,
+			     char *buf, size_t size)
+{
+	u32 mask = *(const u32 *)value;
+	int used = 0;
+	size_t i;
+
+	*buf = '\0';
+	for (i = 0; i < ARRAY_SIZE(chap_algorithms); i++)
+		if (mask & ISTRIPE_CHAP_MASK(chap_algorithms[i]))
+			used += scnprintf(buf + used, size - used, "%s%s", used ? "," : "",
+					  istripe_chap_algorithm_name(chap_algorithms[i]));
+	return used;
+}
+
+const struct istripe_setting_kind istripe_setting_algorithms = {
+	.parse = algorithms_parse,
+	.format = algorithms_format,
+};
+
+static const char *const metadata_names[] = {
+	[ISTRIPE_METADATA_NONE] = "none",
+};
+
+static int metadata_parse(const struct istripe_setting *setting, const char *text, void *value)
+{
+	int found = sysfs_match_string(metadata_names, text);
+
+	if (found < 0)
+		return -EINVAL;
+	*(enum istripe_metadata *)value = found;
+	return 0;
+}
+
+static int metadata_format(const struct istripe_setting *setting, const void *value,
+			   char *buf, size_t size)
+{
+	return scnprintf(buf, size, "%s", metadata_names[*(const enum istripe_metadata *)value]);
+}
+
+const struct istripe_setting_kind istripe_setting_metadata = {
+	.parse = metadata_parse,
+	.format = metadata_format,
+};
+
+/* The value is a whole struct istripe_chap_identity; only its secret changes. */
+static int chap_secret_parse(const struct istripe_setting *setting, const char *text,
+			     void *value)
+{
+	struct istripe_chap_identity *identity = value;
+	size_t bytes = strlen(text);
+
+	if (bytes && (bytes < setting->min || bytes > setting->max))
+		return -EINVAL;
+	memzero_explicit(identity->secret, sizeof(identity->secret));
+	memcpy(identity->secret, text, bytes);
+	identity->secret_bytes = bytes;
+	return 0;
+}
+
+const struct istripe_setting_kind istripe_setting_chap_secret = {
+	.parse = chap_secret_parse,
+	.secret = true,
+};
