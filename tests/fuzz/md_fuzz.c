@@ -2,7 +2,7 @@
 /*
  * Input: a mode byte, a number of legs, then
  *	mode bit 0 clear: the raw bytes of one superblock,
- *	mode bit 0 set: patches { leg, offset (2 bytes), value } of a good array.
+ *	mode bit 0 set: patches of a good array: { leg, width, offset (2 bytes), value (4) }.
  * Mode bit 1 seals the checksums, so that what is behind them is reached.
  * Whatever is accepted must obey the rules and survive being written and read again.
  */
@@ -21,6 +21,7 @@
 #define LEG_SECTORS	1048576u
 #define MODE_PATCHES	1
 #define MODE_SEAL	2
+#define PATCH_BYTES	8
 
 #define require(condition) do { if (!(condition)) __builtin_trap(); } while (0)
 
@@ -134,13 +135,29 @@ static void check_array(u32 n)
 	}
 }
 
+/* A byte, a word, or a word extended by its sign: what counts is near 0 or near 2^64. */
+static void patch(u8 *sb, const u8 *data)
+{
+	u32 at = get_unaligned_le16(data + 2) % 1016;
+	u32 value = get_unaligned_le32(data + 4);
+
+	if (data[1] % 3 == 0)
+		sb[at] = value;
+	else if (data[1] % 3 == 1)
+		put_unaligned_le32(value, sb + (at & ~3u));
+	else
+		put_unaligned_le64((s64)(s32)value, sb + (at & ~7u));
+}
+
+/* What is left of the input behind the last patch cuts the first superblock short. */
 static void fuzz_patches(u32 n, const u8 *data, size_t size, bool sealed)
 {
 	u32 i;
 
 	build_array(n);
-	for (; size >= 4; data += 4, size -= 4)
-		supers[data[0] % n][get_unaligned_le16(data + 1) % 1024] = data[3];
+	for (; size >= PATCH_BYTES; data += PATCH_BYTES, size -= PATCH_BYTES)
+		patch(supers[data[0] % n], data);
+	fuzz_raw(supers[0], size * 150, false);
 	for (i = 0; i < n; i++) {
 		if (sealed)
 			seal(supers[i], sizeof(supers[i]));
