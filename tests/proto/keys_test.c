@@ -94,7 +94,7 @@ static const struct text_row {
 	{ ISTRIPE_KEY_DATA_DIGEST, "", -EINVAL },
 	{ ISTRIPE_KEY_INITIAL_R2T, "Yes", 0, 1 },
 	{ ISTRIPE_KEY_INITIAL_R2T, "no", 0, 0 },
-	{ ISTRIPE_KEY_INITIAL_R2T, " NO \n", 0, 0 },
+	{ ISTRIPE_KEY_INITIAL_R2T, " NO  ", 0, 0 },
 	{ ISTRIPE_KEY_INITIAL_R2T, "1", -EINVAL },
 	{ ISTRIPE_KEY_INITIAL_R2T, "Yes No", -EINVAL },
 	{ ISTRIPE_KEY_MAX_BURST_LENGTH, "512", 0, 512 },
@@ -143,23 +143,32 @@ static void keys_parse(struct kunit *test)
 	}
 }
 
+static const struct shown_row {
+	enum istripe_key key;
+	u32 value;
+	const char *text;
+} shown_rows[] = {
+	{ ISTRIPE_KEY_INITIAL_R2T, 1, "Yes" },
+	{ ISTRIPE_KEY_INITIAL_R2T, 0, "No" },
+	{ ISTRIPE_KEY_HEADER_DIGEST, ISTRIPE_DIGEST_CRC32C, "CRC32C" },
+	{ ISTRIPE_KEY_HEADER_DIGEST, ISTRIPE_DIGEST_NONE_CRC32C, "None,CRC32C" },
+	{ ISTRIPE_KEY_MAX_BURST_LENGTH, 262144, "262144" },
+	{ ISTRIPE_KEY_DEFAULT_TIME2WAIT, 0, "0" },
+	{ ISTRIPE_KEY_TASK_REPORTING, 1, "ResponseFence" },
+};
+
 static void keys_format(struct kunit *test)
 {
 	char buf[ISTRIPE_KEY_TEXT_BYTES];
+	u32 i;
 
-#define SHOWN(key, value, text) do {							\
-	KUNIT_EXPECT_EQ(test, istripe_key_format(key, value, buf, sizeof(buf)),	\
-			(int)strlen(text));						\
-	KUNIT_EXPECT_STREQ(test, buf, text);						\
-} while (0)
-	SHOWN(ISTRIPE_KEY_INITIAL_R2T, 1, "Yes");
-	SHOWN(ISTRIPE_KEY_INITIAL_R2T, 0, "No");
-	SHOWN(ISTRIPE_KEY_HEADER_DIGEST, ISTRIPE_DIGEST_CRC32C, "CRC32C");
-	SHOWN(ISTRIPE_KEY_HEADER_DIGEST, ISTRIPE_DIGEST_NONE_CRC32C, "None,CRC32C");
-	SHOWN(ISTRIPE_KEY_MAX_BURST_LENGTH, 262144, "262144");
-	SHOWN(ISTRIPE_KEY_DEFAULT_TIME2WAIT, 0, "0");
-	SHOWN(ISTRIPE_KEY_TASK_REPORTING, 1, "ResponseFence");
-#undef SHOWN
+	for (i = 0; i < ARRAY_SIZE(shown_rows); i++) {
+		const struct shown_row *row = &shown_rows[i];
+
+		KUNIT_EXPECT_EQ(test, istripe_key_format(row->key, row->value, buf, sizeof(buf)),
+				(int)strlen(row->text));
+		KUNIT_EXPECT_STREQ(test, buf, row->text);
+	}
 	KUNIT_EXPECT_EQ(test, istripe_key_format(ISTRIPE_KEY_INITIAL_R2T, 2, buf, sizeof(buf)),
 			-EINVAL);
 	KUNIT_EXPECT_EQ(test, istripe_key_format(ISTRIPE_KEY_HEADER_DIGEST, 4, buf, sizeof(buf)),
