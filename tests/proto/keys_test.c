@@ -220,4 +220,5 @@ static struct kunit_suite istripe_keys_suite = {
 	.name = "istripe_keys",
 	.test_cases = keys_cases,
 };
+
 kunit_test_suite(istripe_keys_suite);

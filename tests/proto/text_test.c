@@ -226,9 +226,9 @@ static void number_table(struct kunit *test)
 		struct istripe_text_pair p = pair_of(row->text);
 		u32 number = 4711;
 
-		KUNIT_EXPECT_EQ_MSG(test, istripe_text_parse_number(&p, row->min, row->max,
-								     &number),
-				    row->result, "%s", row->text);
+		int err = istripe_text_parse_number(&p, row->min, row->max, &number);
+
+		KUNIT_EXPECT_EQ_MSG(test, err, row->result, "%s", row->text);
 		KUNIT_EXPECT_EQ_MSG(test, number, row->result ? 4711 : row->number, "%s",
 				    row->text);
 	}
@@ -564,4 +564,5 @@ static struct kunit_suite istripe_text_suite = {
 	.name = "istripe_text",
 	.test_cases = text_cases,
 };
+
 kunit_test_suite(istripe_text_suite);
