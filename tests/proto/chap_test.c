@@ -152,17 +152,60 @@ static void chap_config_good(struct kunit *test)
 static char long_name[ISTRIPE_CHAP_NAME_MAX + 2];
 
 /* Each damages one field of good credentials. */
-static void config_no_name(struct istripe_chap_config *c) { c->name = NULL; }
-static void config_empty_name(struct istripe_chap_config *c) { c->name = ""; }
-static void config_long_name(struct istripe_chap_config *c) { c->name = long_name; }
-static void config_no_secret(struct istripe_chap_config *c) { c->secret = NULL; }
-static void config_empty_secret(struct istripe_chap_config *c) { c->secret_bytes = 0; }
-static void config_long_secret(struct istripe_chap_config *c) { c->secret_bytes = 256; }
-static void config_no_target_secret(struct istripe_chap_config *c) { c->target_secret = NULL; }
-static void config_long_target(struct istripe_chap_config *c) { c->target_secret_bytes = 256; }
-static void config_long_target_name(struct istripe_chap_config *c) { c->target_name = long_name; }
-static void config_no_algorithm(struct istripe_chap_config *c) { c->algorithms = 0; }
-static void config_unknown_algorithm(struct istripe_chap_config *c) { c->algorithms |= BIT(4); }
+static void config_no_name(struct istripe_chap_config *c)
+{
+	c->name = NULL;
+}
+
+static void config_empty_name(struct istripe_chap_config *c)
+{
+	c->name = "";
+}
+
+static void config_long_name(struct istripe_chap_config *c)
+{
+	c->name = long_name;
+}
+
+static void config_no_secret(struct istripe_chap_config *c)
+{
+	c->secret = NULL;
+}
+
+static void config_empty_secret(struct istripe_chap_config *c)
+{
+	c->secret_bytes = 0;
+}
+
+static void config_long_secret(struct istripe_chap_config *c)
+{
+	c->secret_bytes = 256;
+}
+
+static void config_no_target_secret(struct istripe_chap_config *c)
+{
+	c->target_secret = NULL;
+}
+
+static void config_long_target(struct istripe_chap_config *c)
+{
+	c->target_secret_bytes = 256;
+}
+
+static void config_long_target_name(struct istripe_chap_config *c)
+{
+	c->target_name = long_name;
+}
+
+static void config_no_algorithm(struct istripe_chap_config *c)
+{
+	c->algorithms = 0;
+}
+
+static void config_unknown_algorithm(struct istripe_chap_config *c)
+{
+	c->algorithms |= BIT(4);
+}
 
 static void config_same_secret(struct istripe_chap_config *c)
 {
@@ -295,7 +338,8 @@ static void chap_challenge_lengths(struct kunit *test)
 }
 
 /* Up to the point where the target has to prove itself; gives its right answer. */
-static void chap_mutual_up_to_proof(struct kunit *test, struct chap_bench *b, u8 algorithm, u8 *proof)
+static void chap_mutual_up_to_proof(struct kunit *test, struct chap_bench *b, u8 algorithm,
+				    u8 *proof)
 {
 	struct istripe_text_pair pair;
 	u32 id = 0;
@@ -439,15 +483,18 @@ static void chap_bad_values(struct kunit *test)
 		int err;
 	} rows[] = {
 		{ "CHAP_A", "", -EPROTO }, { "CHAP_A", "4", -EPROTO }, { "CHAP_A", "6", -EPROTO },
-		{ "CHAP_A", "9", -EPROTO }, { "CHAP_A", "32", -EPROTO }, { "CHAP_A", "37", -EPROTO },
+		{ "CHAP_A", "9", -EPROTO }, { "CHAP_A", "32", -EPROTO },
+		{ "CHAP_A", "37", -EPROTO },
 		{ "CHAP_A", "256", -EPROTO }, { "CHAP_A", "5,7", -EPROTO },
 		{ "CHAP_A", "4294967301", -EPROTO }, { "CHAP_A", "Reject", -EACCES },
-		{ "CHAP_I", "256", -EPROTO }, { "CHAP_I", "-1", -EPROTO }, { "CHAP_I", "", -EPROTO },
+		{ "CHAP_I", "256", -EPROTO }, { "CHAP_I", "-1", -EPROTO },
+		{ "CHAP_I", "", -EPROTO },
 		{ "CHAP_I", "0x100", -EPROTO }, { "CHAP_I", "x", -EPROTO },
 		{ "CHAP_C", "", -EPROTO }, { "CHAP_C", "0x", -EPROTO }, { "CHAP_C", "0b", -EPROTO },
 		{ "CHAP_C", "1234", -EPROTO }, { "CHAP_C", "0xzz", -EPROTO },
 		{ "CHAP_C", "0b*", -EPROTO }, { "CHAP_N", "target", -EPROTO },
-		{ "CHAP_R", "0x00", -EPROTO }, { "CHAP_X", "1", -ENOENT }, { "chap_a", "5", -ENOENT },
+		{ "CHAP_R", "0x00", -EPROTO }, { "CHAP_X", "1", -ENOENT },
+		{ "chap_a", "5", -ENOENT },
 		{ "AuthMethod", "None", -ENOENT },
 	};
 	u32 i;

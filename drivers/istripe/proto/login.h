@@ -108,7 +108,7 @@ enum istripe_login_stage {
  * @tsih: after ISTRIPE_LOGIN_DONE, the session's handle.
  * @tpgt: portal group tag of the target, when @tpgt_known.
  * @tpgt_known: the target named its portal group.
- * @target_alias: TargetAlias, printable, or "".
+ * @target_alias: TargetAlias, no control characters but perhaps UTF-8, or "".
  * @cmd_sn: CmdSN of the first command of a new session.
  * @exp_stat_sn: StatSN of the target's next PDU on this connection.
  * @exp_cmd_sn: ExpCmdSN of the last response.

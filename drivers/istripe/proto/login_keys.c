@@ -14,10 +14,15 @@
 int istripe_login_fail(struct istripe_login *login, int err, const char *fmt, ...)
 {
 	va_list args;
+	char *c;
 
 	va_start(args, fmt);
 	vscnprintf(login->reason, sizeof(login->reason), fmt, args);
 	va_end(args);
+	for (c = login->reason; *c; c++) {
+		if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f)
+			*c = '?';
+	}
 	login->stage = ISTRIPE_LOGIN_ENDED;
 	return err;
 }

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Each single thing that a target may get wrong in a login response, one at a
+ * time, and what it may say besides yes.
+ */
+#include <kunit/test.h>
+
+#include "test_login.h"
+
+static struct login_bench bench;
+
+/* Each damages one field of a good last response. */
+static void damage_opcode(struct login_bench *b)
+{
+	b->response.opcode = ISCSI_OP_TEXT_RSP;
+}
+
+static void damage_initiator(struct login_bench *b)
+{
+	b->response.opcode = ISCSI_OP_LOGIN;
+}
+
+static void damage_version(struct login_bench *b)
+{
+	b->response.active_version = 1;
+}
+
+static void damage_isid(struct login_bench *b)
+{
+	b->response.isid[5] ^= 1;
+}
+
+static void damage_itt(struct login_bench *b)
+{
+	b->response.itt = (__force itt_t)0;
+}
+
+static void damage_no_tsih(struct login_bench *b)
+{
+	b->response.tsih = 0;
+}
+
+static void damage_csg(struct login_bench *b)
+{
+	b->response.flags = 0x83;
+}
+
+static void damage_nsg(struct login_bench *b)
+{
+	b->response.flags = 0x85;
+}
+
+static void damage_nsg_2(struct login_bench *b)
+{
+	b->response.flags = 0x86;
+}
+
+static void damage_continue(struct login_bench *b)
+{
+	b->response.flags |= 0x40;
+}
+
+static void damage_stat_sn(struct login_bench *b)
+{
+	be32_add_cpu(&b->response.statsn, 1);
+}
+
+static void damage_stat_sn_old(struct login_bench *b)
+{
+	be32_add_cpu(&b->response.statsn, -1);
+}
+
+static void damage_exp_cmd_sn(struct login_bench *b)
+{
+	be32_add_cpu(&b->response.exp_cmdsn, 1);
+}
+
+static void damage_window(struct login_bench *b)
+{
+	be32_add_cpu(&b->response.max_cmdsn, -65);
+}
+
+static void damage_owed(struct login_bench *b)
+{
+	login_say(b, "X-key", "1");
+}
+
+static void damage_method(struct login_bench *b)
+{
+	login_say(b, "AuthMethod", "None");
+}
+
+static void damage_chap(struct login_bench *b)
+{
+	login_say(b, "CHAP_A", "5");
+}
+
+static void damage_group(struct login_bench *b)
+{
+	login_say(b, "TargetPortalGroupTag", "8");
+}
+
+static void damage_twice(struct login_bench *b)
+{
+	login_say(b, "HeaderDigest", "None");
+}
+
+static void damage_range(struct login_bench *b)
+{
+	login_say(b, "FirstBurstLength", "511");
+}
+
+static void damage_name(struct login_bench *b)
+{
+	login_say(b, "InitiatorName", "x");
+}
+
+static void damage_text(struct login_bench *b)
+{
+	b->writer.used--;
+}
+
+static void damage_alias_twice(struct login_bench *b)
+{
+	login_say(b, "TargetAlias", "a");
+	login_say(b, "TargetAlias", "a");
+}
+
+static void login_damaged(struct kunit *test)
+{
+	static void (* const damages[])(struct login_bench *) = {
+		damage_opcode, damage_initiator, damage_version, damage_isid, damage_itt,
+		damage_no_tsih, damage_csg, damage_nsg, damage_nsg_2, damage_continue,
+		damage_stat_sn, damage_stat_sn_old, damage_exp_cmd_sn, damage_window, damage_owed,
+		damage_method, damage_chap, damage_group, damage_twice, damage_range, damage_name,
+		damage_text, damage_alias_twice,
+	};
+	struct login_bench *b = &bench;
+	u32 i;
+
+	login_defaults(b);
+	KUNIT_ASSERT_EQ(test, login_to_last(b), 0);
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_DONE);
+	for (i = 0; i < ARRAY_SIZE(damages); i++) {
+		login_defaults(b);
+		KUNIT_ASSERT_EQ(test, login_to_last(b), 0);
+		damages[i](b);
+		KUNIT_EXPECT_EQ_MSG(test, login_answer(b), -EPROTO, "damage %u", i);
+		KUNIT_EXPECT_EQ(test, b->login.stage, ISTRIPE_LOGIN_ENDED);
+		KUNIT_EXPECT_NE_MSG(test, b->login.reason[0], 0, "damage %u", i);
+		KUNIT_EXPECT_EQ(test, login_ask(b), -EINVAL);
+	}
+}
+
+static void login_length_lies(struct kunit *test)
+{
+	struct login_bench *b = &bench;
+	struct iscsi_hdr bhs;
+
+	login_defaults(b);
+	KUNIT_ASSERT_EQ(test, login_to_last(b), 0);
+	hton24(b->response.dlength, b->writer.used + 1);
+	memcpy(&bhs, &b->response, sizeof(bhs));
+	KUNIT_EXPECT_EQ(test, istripe_login_response(&b->login, &bhs, b->answer, b->writer.used),
+			-EPROTO);
+
+	login_defaults(b);
+	KUNIT_ASSERT_EQ(test, login_to_last(b), 0);
+	KUNIT_EXPECT_EQ(test, login_answer_part(b, 0, ISTRIPE_LOGIN_SEGMENT_BYTES + 1), -EPROTO);
+}
+
+static void login_out_of_turn(struct kunit *test)
+{
+	struct login_bench *b = &bench;
+
+	login_defaults(b);
+	KUNIT_ASSERT_EQ(test, login_past_security(b), ISTRIPE_LOGIN_SEND_NEXT);
+	KUNIT_EXPECT_EQ(test, login_answer(b), -EPROTO);
+	login_defaults(b);
+	KUNIT_ASSERT_EQ(test, login_past_security(b), ISTRIPE_LOGIN_SEND_NEXT);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	KUNIT_EXPECT_EQ(test, login_ask(b), -EINVAL);
+}
+
+static void login_portal_group(struct kunit *test)
+{
+	static const struct {
+		const char *tag;	/* NULL: none */
+		bool known;
+		u32 expected;
+		int result;
+	} rows[] = {
+		{ "7", true, 7, 0 }, { "7", true, 8, -EPROTO }, { "0", true, 0, 0 },
+		{ "1", true, 0, -EPROTO }, { "65535", false, 0, 0 }, { "65536", false, 0, -EPROTO },
+		{ "", false, 0, -EPROTO }, { "one", false, 0, -EPROTO },
+		{ NULL, false, 0, -EPROTO },
+	};
+	struct login_bench *b = &bench;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		login_defaults(b);
+		b->params.tpgt_known = rows[i].known;
+		b->params.tpgt = rows[i].expected;
+		KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+		KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+		login_say(b, "AuthMethod", "None");
+		if (rows[i].tag)
+			login_say(b, "TargetPortalGroupTag", rows[i].tag);
+		login_agree(b);
+		KUNIT_EXPECT_EQ_MSG(test, login_answer(b), rows[i].result, "row %u", i);
+	}
+}
+
+/* Operational keys have no place in the security stage, but for a declaration. */
+static void login_stage_of_keys(struct kunit *test)
+{
+	static const struct {
+		const char *key, *value;
+		int result;
+	} rows[] = {
+		{ "MaxRecvDataSegmentLength", "8192", 0 }, { "TargetAlias", "x", 0 },
+		{ "TargetAddress", "10.0.0.9:3260,1", 0 }, { "HeaderDigest", "None", -EPROTO },
+		{ "MaxBurstLength", "512", -EPROTO }, { "CHAP_A", "5", -EPROTO },
+		{ "X-key", "1", -EPROTO }, { "SendTargets", "All", -EPROTO },
+	};
+	struct login_bench *b = &bench;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		login_defaults(b);
+		KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+		KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+		login_say(b, "AuthMethod", "None");
+		login_say(b, "TargetPortalGroupTag", "1");
+		login_say(b, rows[i].key, rows[i].value);
+		login_agree(b);
+		KUNIT_EXPECT_EQ_MSG(test, login_answer(b), rows[i].result, "%s: %s", rows[i].key,
+				    b->login.reason);
+	}
+}
+
+/* Every status, first in a header that holds nothing else but the task tag. */
+static void login_statuses(struct kunit *test)
+{
+	struct login_bench *b = &bench;
+	u32 number;
+
+	for (number = 1; number < 0x500; number++) {
+		u32 class = number >> 8;
+		int expected = number == 0x201 ? -EACCES : -ECONNREFUSED;
+
+		if (number == 0x101 || number == 0x102)
+			expected = -EPROTO;	/* a redirect to nowhere */
+		login_defaults(b);
+		KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+		KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+		memset(&b->response, 0, sizeof(b->response));
+		b->response.opcode = ISCSI_OP_LOGIN_RSP;
+		b->response.itt = b->request.itt;
+		b->response.status_class = class;
+		b->response.status_detail = number & 0xff;
+		KUNIT_ASSERT_EQ_MSG(test, login_answer(b), expected, "status %04x", number);
+		KUNIT_ASSERT_EQ_MSG(test, b->login.retry, class == 3, "status %04x", number);
+		KUNIT_ASSERT_EQ(test, b->login.stage, ISTRIPE_LOGIN_ENDED);
+		KUNIT_ASSERT_EQ(test, b->login.status_class << 8 | b->login.status_detail, number);
+		KUNIT_ASSERT_NE(test, b->login.reason[0], 0);
+	}
+}
+
+static void login_redirect(struct kunit *test)
+{
+	struct login_bench *b = &bench;
+	u32 detail;
+
+	for (detail = 1; detail <= 2; detail++) {
+		login_defaults(b);
+		KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+		KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+		login_say(b, "TargetAddress", "[2001:db8::7]:3261,9");
+		b->response.status_class = ISCSI_STATUS_CLS_REDIRECT;
+		b->response.status_detail = detail;
+		KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_REDIRECT);
+		KUNIT_EXPECT_STREQ(test, b->login.redirect.host, "2001:db8::7");
+		KUNIT_EXPECT_EQ(test, b->login.redirect.port, 3261);
+		KUNIT_EXPECT_EQ(test, b->login.redirect.tpgt, 9);
+		KUNIT_EXPECT_EQ(test, b->login.redirect.permanent, detail == 2);
+		KUNIT_EXPECT_EQ(test, login_ask(b), -EINVAL);
+	}
+	login_defaults(b);
+	KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	login_say(b, "TargetAddress", "here:0");
+	b->response.status_class = ISCSI_STATUS_CLS_REDIRECT;
+	b->response.status_detail = 1;
+	KUNIT_EXPECT_EQ(test, login_answer(b), -EPROTO);
+}
+
+static void login_rejected(struct kunit *test)
+{
+	struct login_bench *b = &bench;
+	struct iscsi_hdr bhs = { .opcode = ISCSI_OP_REJECT, .flags = 0x80 };
+
+	login_defaults(b);
+	KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	bhs.rsvd2[0] = ISCSI_REASON_PROTOCOL_ERROR;
+	hton24(bhs.dlength, 48);
+	bhs.itt = RESERVED_ITT;
+	KUNIT_EXPECT_EQ(test, istripe_login_response(&b->login, &bhs, b->answer, 48), -EPROTO);
+	KUNIT_EXPECT_TRUE(test, strnstr(b->login.reason, "reject", sizeof(b->login.reason)));
+}
+
+/* What the target says appears in messages, but only as characters of a line. */
+static void login_reason_printable(struct kunit *test)
+{
+	struct login_bench *b = &bench;
+	const char *c;
+
+	login_defaults(b);
+	KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	login_say(b, "AuthMethod", "\xc3\xb6%s%n\x9b");
+	KUNIT_ASSERT_EQ(test, login_answer(b), -EPROTO);
+	KUNIT_EXPECT_TRUE(test, strnstr(b->login.reason, "??%s%n?", sizeof(b->login.reason)));
+	for (c = b->login.reason; *c; c++)
+		KUNIT_EXPECT_TRUE(test, (u8)*c >= ' ' && (u8)*c < 0x7f);
+}
+
+static struct kunit_case login_response_cases[] = {
+	KUNIT_CASE(login_damaged),
+	KUNIT_CASE(login_length_lies),
+	KUNIT_CASE(login_out_of_turn),
+	KUNIT_CASE(login_portal_group),
+	KUNIT_CASE(login_stage_of_keys),
+	KUNIT_CASE(login_statuses),
+	KUNIT_CASE(login_redirect),
+	KUNIT_CASE(login_rejected),
+	KUNIT_CASE(login_reason_printable),
+	{}
+};
+
+static struct kunit_suite istripe_login_response_suite = {
+	.name = "istripe_login_response",
+	.test_cases = login_response_cases,
+};
+
+kunit_test_suite(istripe_login_response_suite);

@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Whole logins against a target of our own: every kind of session, every way of
+ * authentication, and what happens to those that are not to succeed.
+ */
+#include <kunit/test.h>
+
+#include "test_login.h"
+
+static struct login_bench bench;
+
+static void login_plain(struct kunit *test)
+{
+	struct login_bench *b = &bench;
+	const struct istripe_keys *result = &b->login.negotiation.result;
+
+	login_defaults(b);
+	KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	KUNIT_EXPECT_EQ(test, b->request.opcode, ISCSI_OP_LOGIN | ISCSI_OP_IMMEDIATE);
+	KUNIT_EXPECT_EQ(test, b->request.flags, 0x81);
+	KUNIT_EXPECT_MEMEQ(test, b->request.isid, login_isid, 6);
+	KUNIT_EXPECT_EQ(test, be16_to_cpu(b->request.tsih), 0);
+	KUNIT_EXPECT_EQ(test, be16_to_cpu(b->request.cid), 3);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(b->request.cmdsn), LOGIN_CMD_SN);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(b->request.exp_statsn), 0);
+	KUNIT_EXPECT_EQ(test, ntoh24(b->request.dlength), b->text_bytes);
+	KUNIT_EXPECT_STREQ(test, login_asked(b, "InitiatorName"), b->params.initiator_name);
+	KUNIT_EXPECT_STREQ(test, login_asked(b, "TargetName"), b->params.target_name);
+	KUNIT_EXPECT_STREQ(test, login_asked(b, "SessionType"), "Normal");
+	KUNIT_EXPECT_STREQ(test, login_asked(b, "AuthMethod"), "None");
+	KUNIT_EXPECT_NULL(test, login_asked(b, "InitiatorAlias"));
+	KUNIT_EXPECT_NULL(test, login_asked(b, "HeaderDigest"));
+	login_say(b, "AuthMethod", "None");
+	login_say(b, "TargetPortalGroupTag", "7");
+	login_say(b, "TargetAlias", "our disk");
+	login_agree(b);
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
+
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	KUNIT_EXPECT_EQ(test, b->request.flags, 0x87);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(b->request.exp_statsn), 0);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(b->request.cmdsn), LOGIN_CMD_SN);
+	KUNIT_EXPECT_STREQ(test, login_asked(b, "HeaderDigest"), "None");
+	KUNIT_EXPECT_NULL(test, login_asked(b, "AuthMethod"));
+	login_say(b, "MaxRecvDataSegmentLength", "65536");
+	login_say(b, "MaxBurstLength", "131072");
+	login_say(b, "HeaderDigest", "None");
+	login_agree(b);
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_DONE);
+	KUNIT_EXPECT_EQ(test, b->login.stage, ISTRIPE_LOGIN_FULL_FEATURE);
+	KUNIT_EXPECT_EQ(test, b->login.tsih, LOGIN_TSIH);
+	KUNIT_EXPECT_EQ(test, b->login.tpgt, 7);
+	KUNIT_EXPECT_TRUE(test, b->login.tpgt_known);
+	KUNIT_EXPECT_STREQ(test, b->login.target_alias, "our disk");
+	KUNIT_EXPECT_EQ(test, b->login.cmd_sn, LOGIN_CMD_SN);
+	KUNIT_EXPECT_EQ(test, b->login.exp_stat_sn, b->stat_sn);
+	KUNIT_EXPECT_EQ(test, b->login.exp_cmd_sn, LOGIN_CMD_SN);
+	KUNIT_EXPECT_EQ(test, b->login.max_cmd_sn, LOGIN_CMD_SN + 63);
+	KUNIT_EXPECT_FALSE(test, b->login.auth_chap);
+	KUNIT_EXPECT_EQ(test, result->value[ISTRIPE_KEY_MAX_XMIT_DATA_SEGMENT_LENGTH], 65536);
+	KUNIT_EXPECT_EQ(test, result->value[ISTRIPE_KEY_MAX_BURST_LENGTH], 131072);
+	KUNIT_EXPECT_EQ(test, login_ask(b), -EINVAL);
+	KUNIT_EXPECT_EQ(test, login_answer(b), -EINVAL);
+	KUNIT_EXPECT_EQ(test, b->login.stage, ISTRIPE_LOGIN_FULL_FEATURE);
+}
+
+static void login_discovery(struct kunit *test)
+{
+	struct login_bench *b = &bench;
+
+	login_defaults(b);
+	b->params.discovery = true;
+	b->params.target_name = NULL;
+	b->params.initiator_alias = "rack 7";
+	KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	KUNIT_EXPECT_STREQ(test, login_asked(b, "SessionType"), "Discovery");
+	KUNIT_EXPECT_STREQ(test, login_asked(b, "InitiatorAlias"), "rack 7");
+	KUNIT_EXPECT_NULL(test, login_asked(b, "TargetName"));
+	login_say(b, "AuthMethod", "None");
+	login_agree(b);
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	KUNIT_EXPECT_NULL(test, login_asked(b, "InitialR2T"));
+	login_agree(b);
+	KUNIT_EXPECT_EQ(test, login_answer(b), ISTRIPE_LOGIN_DONE);
+	KUNIT_EXPECT_FALSE(test, b->login.tpgt_known);
+}
+
+/* A connection joins a session: its keys hold, its numbers go on. */
+static void login_join(struct kunit *test)
+{
+	struct login_bench *b = &bench;
+	const struct istripe_keys *result = &b->login.negotiation.result;
+
+	login_defaults(b);
+	b->params.tsih = LOGIN_TSIH;
+	b->session.value[ISTRIPE_KEY_MAX_BURST_LENGTH] = 4096;
+	KUNIT_ASSERT_EQ(test, login_past_security(b), ISTRIPE_LOGIN_SEND_NEXT);
+	KUNIT_EXPECT_EQ(test, be16_to_cpu(b->request.tsih), LOGIN_TSIH);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	KUNIT_EXPECT_NULL(test, login_asked(b, "MaxBurstLength"));
+	KUNIT_EXPECT_NOT_NULL(test, login_asked(b, "DataDigest"));
+	login_agree(b);
+	b->response.exp_cmdsn = cpu_to_be32(LOGIN_CMD_SN + 10);
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_DONE);
+	KUNIT_EXPECT_EQ(test, b->login.exp_cmd_sn, LOGIN_CMD_SN + 10);
+	KUNIT_EXPECT_EQ(test, result->value[ISTRIPE_KEY_MAX_BURST_LENGTH], 4096);
+
+	KUNIT_ASSERT_EQ(test, login_past_security(b), ISTRIPE_LOGIN_SEND_NEXT);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	login_agree(b);
+	b->response.tsih = cpu_to_be16(LOGIN_TSIH + 1);
+	KUNIT_EXPECT_EQ(test, login_answer(b), -EPROTO);
+}
+
+/* The target takes its time and several exchanges. */
+static void login_slow_target(struct kunit *test)
+{
+	struct login_bench *b = &bench;
+
+	login_defaults(b);
+	KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	login_say(b, "AuthMethod", "None");
+	login_say(b, "TargetPortalGroupTag", "1");
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	KUNIT_EXPECT_EQ(test, b->request.flags, 0x81);
+	KUNIT_EXPECT_EQ(test, b->text_bytes, 0);
+	login_say(b, "TargetPortalGroupTag", "1");
+	login_agree(b);
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	login_say(b, "X-org.example.colour", "blue");
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	KUNIT_EXPECT_EQ(test, b->request.flags, 0x87);
+	KUNIT_EXPECT_STREQ(test, login_asked(b, "X-org.example.colour"), "NotUnderstood");
+	KUNIT_EXPECT_NULL(test, login_asked(b, "HeaderDigest"));
+	login_agree(b);
+	KUNIT_EXPECT_EQ(test, login_answer(b), ISTRIPE_LOGIN_DONE);
+}
+
+static void login_endless_target(struct kunit *test)
+{
+	struct login_bench *b = &bench;
+	u32 i;
+
+	login_defaults(b);
+	KUNIT_ASSERT_EQ(test, login_past_security(b), ISTRIPE_LOGIN_SEND_NEXT);
+	for (i = 1; i < ISTRIPE_LOGIN_EXCHANGES_MAX; i++) {
+		KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+		KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
+	}
+	KUNIT_EXPECT_EQ(test, login_ask(b), -EPROTO);
+	KUNIT_EXPECT_EQ(test, b->login.stage, ISTRIPE_LOGIN_ENDED);
+	KUNIT_EXPECT_EQ(test, login_ask(b), -EINVAL);
+}
+
+/* CHAP up to the point where the target has judged the initiator's response. */
+static void login_chap_up_to_response(struct kunit *test, struct login_bench *b)
+{
+	KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	KUNIT_EXPECT_EQ(test, b->request.flags, 0x00);
+	KUNIT_EXPECT_STREQ(test, login_asked(b, "AuthMethod"), "CHAP");
+	login_say(b, "AuthMethod", "CHAP");
+	login_say(b, "TargetPortalGroupTag", "7");
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	KUNIT_EXPECT_EQ(test, b->request.flags, 0x00);
+	KUNIT_EXPECT_STREQ(test, login_asked(b, "CHAP_A"), "7,5");
+	login_say(b, "CHAP_A", "7");
+	login_say(b, "CHAP_I", "17");
+	login_say(b, "CHAP_C", "0x00112233445566778899aabbccddeeff");
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	KUNIT_EXPECT_EQ(test, b->request.flags, 0x81);
+	KUNIT_EXPECT_STREQ(test, login_asked(b, "CHAP_N"), "host");
+	KUNIT_EXPECT_NOT_NULL(test, login_asked(b, "CHAP_R"));
+}
+
+static void login_finish(struct kunit *test, struct login_bench *b)
+{
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	KUNIT_EXPECT_EQ(test, b->request.flags, 0x87);
+	KUNIT_EXPECT_NOT_NULL(test, login_asked(b, "HeaderDigest"));
+	login_agree(b);
+	KUNIT_EXPECT_EQ(test, login_answer(b), ISTRIPE_LOGIN_DONE);
+}
+
+static void login_chap_one_way(struct kunit *test)
+{
+	struct login_bench *b = &bench;
+
+	login_defaults_chap(b, false);
+	login_chap_up_to_response(test, b);
+	KUNIT_EXPECT_NULL(test, login_asked(b, "CHAP_C"));
+	login_agree(b);
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
+	login_finish(test, b);
+	KUNIT_EXPECT_TRUE(test, b->login.auth_chap);
+}
+
+/* Says CHAP_N and CHAP_R as a target that knows the secret, XOR @damage. */
+static void login_prove(struct kunit *test, struct login_bench *b, u8 damage)
+{
+	struct istripe_text_pair pair = { .value = login_asked(b, "CHAP_C") };
+	u8 challenge[32], proof[ISTRIPE_CHAP_DIGEST_MAX];
+	u32 id = 0, bytes = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, pair.value);
+	pair.value_bytes = strlen(pair.value);
+	KUNIT_ASSERT_EQ(test, istripe_text_parse_binary(&pair, challenge, sizeof(challenge),
+							&bytes), 0);
+	pair.value = login_asked(b, "CHAP_I");
+	KUNIT_ASSERT_NOT_NULL(test, pair.value);
+	pair.value_bytes = strlen(pair.value);
+	KUNIT_ASSERT_EQ(test, istripe_text_parse_number(&pair, 0, 255, &id), 0);
+	test_chap_digest(ISTRIPE_CHAP_SHA256, id, (const u8 *)LOGIN_TARGET_SECRET,
+			 sizeof(LOGIN_TARGET_SECRET) - 1, challenge, bytes, proof);
+	proof[31] ^= damage;
+	login_say(b, "CHAP_N", "target");
+	istripe_text_put_binary(&b->writer, "CHAP_R", proof, 32);
+}
+
+static void login_chap_mutual(struct kunit *test)
+{
+	struct login_bench *b = &bench;
+
+	login_defaults_chap(b, true);
+	b->chap.none_allowed = true;	/* means nothing: the target must prove itself */
+	login_chap_up_to_response(test, b);
+	login_prove(test, b, 0);
+	login_agree(b);
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
+	login_finish(test, b);
+
+	/* The target stays in the stage for one more exchange. */
+	login_defaults_chap(b, true);
+	login_chap_up_to_response(test, b);
+	login_prove(test, b, 0);
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	KUNIT_EXPECT_EQ(test, b->text_bytes, 0);
+	login_agree(b);
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
+	login_finish(test, b);
+}
+
+static void login_chap_mutual_refused(struct kunit *test)
+{
+	struct login_bench *b = &bench;
+
+	login_defaults_chap(b, true);
+	login_chap_up_to_response(test, b);
+	login_prove(test, b, 0x80);
+	login_agree(b);
+	KUNIT_EXPECT_EQ(test, login_answer(b), -EACCES);
+
+	/* It says nothing and goes on, or says nothing and stays. */
+	login_defaults_chap(b, true);
+	login_chap_up_to_response(test, b);
+	login_agree(b);
+	KUNIT_EXPECT_EQ(test, login_answer(b), -EACCES);
+	login_defaults_chap(b, true);
+	login_chap_up_to_response(test, b);
+	KUNIT_EXPECT_EQ(test, login_answer(b), -EACCES);
+	KUNIT_EXPECT_NE(test, b->login.reason[0], 0);
+}
+
+/* What a target may make of the offered methods at once, without CHAP's steps. */
+static void login_methods(struct kunit *test)
+{
+	static const struct {
+		bool chap, none, mutual;
+		const char *answer;	/* NULL: no AuthMethod */
+		bool transit;
+		int result;
+	} rows[] = {
+		{ false, false, false, "None", true, 0 },
+		{ false, false, false, NULL, true, 0 },
+		{ false, false, false, NULL, false, -EPROTO },
+		{ false, false, false, "CHAP", true, -EPROTO },
+		{ false, false, false, "CHAP", false, -EPROTO },
+		{ false, false, false, "Reject", false, -EACCES },
+		{ false, false, false, "none", true, -EPROTO },
+		{ true, false, false, "CHAP", false, 0 },
+		{ true, false, false, "None", false, -EACCES },
+		{ true, false, false, NULL, false, -EPROTO },
+		{ true, false, false, "KRB5", false, -EPROTO },
+		{ true, false, false, "Reject", false, -EACCES },
+		{ true, false, false, "CHAP,None", false, -EPROTO },
+		{ true, true, false, "None", true, 0 },
+		{ true, true, false, "None", false, 0 },
+		{ true, true, false, "CHAP", true, 0 },
+		{ true, true, false, "CHAP", false, 0 },
+		{ true, true, false, NULL, true, -EPROTO },
+		{ true, true, true, "None", false, -EACCES },
+		{ true, true, true, NULL, false, -EPROTO },
+	};
+	struct login_bench *b = &bench;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		login_defaults_chap(b, rows[i].mutual);
+		b->chap.none_allowed = rows[i].none;
+		if (!rows[i].chap)
+			b->params.chap = NULL;
+		KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+		KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+		KUNIT_EXPECT_EQ(test, b->request.flags,
+				!rows[i].chap || (rows[i].none && !rows[i].mutual) ? 0x81 : 0);
+		if (rows[i].answer)
+			login_say(b, "AuthMethod", rows[i].answer);
+		login_say(b, "TargetPortalGroupTag", "1");
+		if (rows[i].transit)
+			login_agree(b);
+		KUNIT_EXPECT_EQ_MSG(test, login_answer(b), rows[i].result, "row %u: %s", i,
+				    b->login.reason);
+		KUNIT_EXPECT_EQ(test, !b->login.reason[0], !rows[i].result);
+	}
+}
+
+/* Authentication is not over before it is over. */
+static void login_chap_cut_short(struct kunit *test)
+{
+	struct login_bench *b = &bench;
+
+	login_defaults_chap(b, false);
+	KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	login_say(b, "AuthMethod", "CHAP");
+	login_say(b, "TargetPortalGroupTag", "7");
+	b->response.flags = 0x81;
+	KUNIT_EXPECT_EQ(test, login_answer(b), -EPROTO);
+
+	login_defaults_chap(b, false);
+	KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	login_say(b, "AuthMethod", "CHAP");
+	login_say(b, "TargetPortalGroupTag", "7");
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	b->response.flags = 0x81;
+	KUNIT_EXPECT_EQ(test, login_answer(b), -EPROTO);
+}
+
+/* A window that is closed but sound is no reason to refuse. */
+static void login_closed_window(struct kunit *test)
+{
+	struct login_bench *b = &bench;
+
+	login_defaults(b);
+	KUNIT_ASSERT_EQ(test, login_to_last(b), 0);
+	be32_add_cpu(&b->response.max_cmdsn, -64);
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_DONE);
+	KUNIT_EXPECT_EQ(test, b->login.max_cmd_sn, b->login.cmd_sn - 1);
+}
+
+static char long_name[300];
+
+/* Each damages one good parameter. */
+static void params_no_name(struct istripe_login_params *p)
+{
+	p->initiator_name = NULL;
+}
+
+static void params_empty_name(struct istripe_login_params *p)
+{
+	p->initiator_name = "";
+}
+
+static void params_long_name(struct istripe_login_params *p)
+{
+	p->initiator_name = long_name;
+}
+
+static void params_no_target(struct istripe_login_params *p)
+{
+	p->target_name = NULL;
+}
+
+static void params_long_target(struct istripe_login_params *p)
+{
+	p->target_name = long_name;
+}
+
+static void params_long_alias(struct istripe_login_params *p)
+{
+	p->initiator_alias = long_name;
+}
+
+static void params_itt(struct istripe_login_params *p)
+{
+	p->itt = 0xffffffff;
+}
+
+static void params_no_offer(struct istripe_login_params *p)
+{
+	p->offer = NULL;
+}
+
+static void params_no_ops(struct istripe_login_params *p)
+{
+	p->chap_ops = NULL;
+}
+
+static void params_no_session(struct istripe_login_params *p)
+{
+	p->tsih = 1;
+	p->session = NULL;
+}
+
+static void params_discovery_join(struct istripe_login_params *p)
+{
+	p->discovery = true;
+	p->tsih = 1;
+}
+
+static void login_bad_params(struct kunit *test)
+{
+	static void (* const damages[])(struct istripe_login_params *) = {
+		params_no_name, params_empty_name, params_long_name, params_no_target,
+		params_long_target, params_long_alias, params_itt, params_no_offer, params_no_ops,
+		params_no_session, params_discovery_join,
+	};
+	struct login_bench *b = &bench;
+	u32 i;
+
+	memset(long_name, 'n', sizeof(long_name) - 1);
+	for (i = 0; i < ARRAY_SIZE(damages); i++) {
+		login_defaults_chap(b, true);
+		damages[i](&b->params);
+		KUNIT_EXPECT_EQ_MSG(test, login_begin(b), -EINVAL, "damage %u", i);
+		KUNIT_EXPECT_NE(test, b->login.reason[0], 0);
+		KUNIT_EXPECT_EQ(test, login_ask(b), -EINVAL);
+	}
+	login_defaults(b);
+	KUNIT_EXPECT_EQ(test, istripe_login_init(&b->login, &b->params, b->buffer,
+						 ISTRIPE_LOGIN_BUFFER_MIN_BYTES - 1), -EINVAL);
+	login_defaults_chap(b, false);
+	b->ctx.supported = 0;
+	KUNIT_EXPECT_EQ(test, login_begin(b), -EOPNOTSUPP);
+	login_defaults_chap(b, false);
+	b->chap.secret_bytes = 0;
+	KUNIT_EXPECT_EQ(test, login_begin(b), -EINVAL);
+}
+
+static struct kunit_case login_cases[] = {
+	KUNIT_CASE(login_plain),
+	KUNIT_CASE(login_discovery),
+	KUNIT_CASE(login_join),
+	KUNIT_CASE(login_slow_target),
+	KUNIT_CASE(login_endless_target),
+	KUNIT_CASE(login_chap_one_way),
+	KUNIT_CASE(login_chap_mutual),
+	KUNIT_CASE(login_chap_mutual_refused),
+	KUNIT_CASE(login_methods),
+	KUNIT_CASE(login_chap_cut_short),
+	KUNIT_CASE(login_closed_window),
+	KUNIT_CASE(login_bad_params),
+	{}
+};
+
+static struct kunit_suite istripe_login_suite = {
+	.name = "istripe_login",
+	.test_cases = login_cases,
+};
+
+kunit_test_suite(istripe_login_suite);
