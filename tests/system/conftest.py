@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Fixtures: the laboratory is set up once; targets and volumes live for one test.
+
+Every test's verdict includes the kernel's log from its start to the end of its clean-up. A test
+that provokes a line on purpose says so with the marker allow_log(pattern, reason).
+"""
+
+import faulthandler
+import itertools
+import os
+import signal
+
+import pytest
+
+from lab import fio, istripe, lio, network, openiscsi, storage, tgt
+from lab.kernlog import KernelLog
+from lab.shell import LabError, read, write
+
+MIB = 1 << 20
+DEFAULT_TIMEOUT_S = 300
+_numbers = itertools.count(1)
+
+
+class Size:
+    """How much is done: little in a quick run, what the project promises in a full one."""
+
+    full = bool(os.environ.get("ISTRIPE_FULL"))
+    fio_bytes = int(os.environ.get("ISTRIPE_FIO_BYTES") or (2048 if full else 64) * MIB)
+    #: the matrices run this much for each of their cells
+    cell_bytes = 256 * MIB if full else 16 * MIB
+
+    @classmethod
+    def rounds(cls, quick, full):
+        return full if cls.full else quick
+
+
+@pytest.fixture(scope="session")
+def size():
+    return Size
+
+
+@pytest.fixture(scope="session", autouse=True)
+def laboratory():
+    """The namespaces, the links, the target's modules; nothing is left to the host."""
+    assert os.geteuid() == 0, "the system tests run as root inside a VM: tests/vm/run"
+    assert "virtme" in read("/proc/cmdline"), (
+        "these tests change the network and load modules: use tests/vm/run"
+    )
+    net = network.Network(links=2)
+    net.create()
+    storage.prepare()
+    lio.prepare()
+    yield net
+    net.destroy()
+
+
+@pytest.fixture(scope="session")
+def links(laboratory):
+    return laboratory.links
+
+
+@pytest.fixture
+def link(links):
+    return links[0]
+
+
+@pytest.fixture(scope="session")
+def module(laboratory):
+    """The module is loaded."""
+    istripe.load()
+
+
+@pytest.fixture(autouse=True)
+def verdict(request):
+    """Bounds a test in time and adds the kernel's log to its verdict.
+
+    The first fixture of a test to be set up and the last one to be torn down.
+    """
+    log = KernelLog()
+    log.say(f"start {request.node.nodeid}")
+    marker = request.node.get_closest_marker("timeout_s")
+    limit = marker.args[0] if marker else DEFAULT_TIMEOUT_S
+
+    def expired(*_):
+        # What all threads of the kernel wait for goes to the console before anything else.
+        write("/proc/sysrq-trigger", "w")
+        faulthandler.dump_traceback()
+        raise LabError(f"the test took longer than {limit} s")
+
+    signal.signal(signal.SIGALRM, expired)
+    signal.alarm(limit)
+    yield log
+    signal.alarm(0)
+    allowed = [m.args[0] for m in request.node.iter_markers("allow_log")]
+    bad = log.bad(allowed)
+    lines = log.read()
+    log.close()
+    if bad:
+        pytest.fail("kernel log:\n" + "\n".join(bad[:10] + ["..."] + lines[-60:]), pytrace=False)
+
+
+@pytest.fixture
+def kernel_log(verdict):
+    """The kernel's log since the start of the test."""
+    return verdict
+
+
+@pytest.fixture
+def targets():
+    """Whatever a test creates with it is taken down after the test."""
+    made = []
+
+    def make(target):
+        made.append(target)
+        return target.create()
+
+    yield make
+    for target in reversed(made):
+        target.destroy()
+
+
+@pytest.fixture
+def make_lio(targets, links):
+    """make_lio(size_bytes or Lun, ..., params={}, ...): a LIO target on the first link."""
+
+    def make(*luns, all_links=False, **options):
+        luns = [lun if isinstance(lun, lio.Lun) else lio.Lun(lun) for lun in luns or (64 * MIB,)]
+        portals = [(address, network.ISCSI_PORT)
+                   for link in (links if all_links else links[:1])
+                   for address in (link.address, link.address6)]
+        options.setdefault("iqn", f"{lio.IQN}{next(_numbers)}")
+        return targets(lio.Target(portals, luns, **options))
+
+    return make
+
+
+@pytest.fixture
+def make_tgt(targets, link):
+    """make_tgt(size_bytes or Lun, ..., params={}, ...): a tgt target on the first link."""
+
+    def make(*luns, **options):
+        luns = [lun if isinstance(lun, tgt.Lun) else tgt.Lun(lun) for lun in luns or (64 * MIB,)]
+        return targets(tgt.Target([(link.address, network.ISCSI_PORT)], luns, **options))
+
+    return make
+
+
+@pytest.fixture
+def make_volume(module, targets, link):
+    """make_volume(target, path={}, ...): a volume that is configured, not enabled.
+
+    Depends on `targets` so that volumes go before the targets they use.
+    """
+    made = []
+
+    def make(target, **options):
+        volume = istripe.Volume.of(target, link, **{"name": f"vol{next(_numbers)}", **options})
+        made.append(volume)
+        return volume.create()
+
+    yield make
+    for volume in reversed(made):
+        volume.delete()
+
+
+@pytest.fixture
+def stock(targets):
+    """The stock initiator; logged out and stopped after the test."""
+    initiator = openiscsi.Stock()
+    yield initiator.start()
+    initiator.stop()
+
+
+@pytest.fixture
+def verify(size):
+    """verify(device, ...): fio writes with checksums and reads everything back."""
+
+    def run(device, total_bytes=size.fio_bytes, **options):
+        return fio.verify(device, total_bytes=total_bytes, **options)
+
+    return run

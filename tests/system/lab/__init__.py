@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The laboratory inside the virtual machine.
+
+::
+
+     initial network namespace                       namespace "tgt"
+    +--------------------------------+              +--------------------------------+
+    |  istripe.ko   or   iscsi_tcp   |              |  LIO (kernel)  or  tgtd        |
+    |                                |              |                                |
+    |  ini0  10.55.0.1/24  ----------|---- veth ----|---------- tgt0  10.55.0.2/24   |
+    |        fd55:0:0:0::1/64        |              |           fd55:0:0:0::2/64     |
+    |  ini1  10.55.1.1/24  ----------|---- veth ----|---------- tgt1  10.55.1.2/24   |
+    |        fd55:0:0:1::1/64        |              |           fd55:0:0:1::2/64     |
+    +--------------------------------+              +---------------+----------------+
+                                                                    |
+                                              /run/lab/*.img on a tmpfs, the LUNs' data
+
+All traffic stays on the veth pairs. The target's data is a plain file, so that a test can
+compare what the initiator wrote with what has arrived.
+
+shell       commands, files, waiting
+network     the namespaces and links above, killing of TCP connections
+storage     the files behind the LUNs
+lio         the kernel's target, through configfs
+tgt         the user-space target
+openiscsi   the stock initiator
+istripe     the module under test
+fio         workloads with verification
+capture     packets, and what tshark says about them
+kernlog     the kernel's log as part of every verdict
+leaks       what a loaded, used and unloaded module may leave behind: nothing
+"""

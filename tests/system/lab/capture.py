@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Captures what goes over a link and has tshark judge it."""
+
+import collections
+import os
+import signal
+import subprocess
+import time
+
+from lab.network import NETNS
+from lab.shell import run, wait_for
+
+#: Expert severities of Wireshark, as `_ws.expert.severity` prints them.
+SEVERITY_ERROR = 0x00800000
+
+
+class Capture:
+    """tcpdump on the target's end of a link, full packets, no loss accepted."""
+
+    def __init__(self, link, path="/run/lab/capture.pcap", port=3260):
+        self.link = link
+        self.path = path
+        self.port = port
+        self.process = None
+
+    def __enter__(self):
+        command = ["nsenter", f"--net=/run/netns/{NETNS}", "--", "tcpdump", "-i", self.link.peer,
+                   "-w", self.path, "-s", "0", "-U", "-B", "65536", "-Z", "root", "tcp", "port",
+                   str(self.port)]
+        if os.path.exists(self.path):
+            os.unlink(self.path)
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        wait_for("tcpdump to start", lambda: os.path.exists(self.path)
+                 and os.path.getsize(self.path) >= 24)
+        return self
+
+    def __exit__(self, *_):
+        time.sleep(1)
+        self.process.send_signal(signal.SIGINT)
+        _, errors = self.process.communicate(timeout=30)
+        self.report = errors.decode(errors="replace")
+
+    def dropped(self):
+        """Packets that the kernel dropped before tcpdump saw them."""
+        for line in self.report.splitlines():
+            if "dropped by kernel" in line:
+                return int(line.split()[0])
+        return 0
+
+
+class Verdict:
+    """What tshark's dissectors say about a capture.
+
+    complaints: one line for each frame whose iSCSI or SCSI layer is malformed or has an expert
+    error; opcodes: number of PDUs of each opcode; pairs: key=value of login and text PDUs.
+    """
+
+    FIELDS = ("frame.number", "iscsi.opcode", "iscsi.keyvalue", "_ws.expert.severity",
+              "_ws.expert.message", "_ws.malformed", "_ws.col.Info")
+
+    def __init__(self, path):
+        self.complaints = []
+        self.opcodes = collections.Counter()
+        self.pairs = []
+        self.frames = 0
+        fields = [word for name in self.FIELDS for word in ("-e", name)]
+        # Reassembly puts several PDUs into one frame; their values come separated by a byte that
+        # no value contains.
+        out = run("tshark", "-n", "-r", path, "-d", "tcp.port==3260,iscsi",
+                  "-o", "tcp.reassemble_out_of_order:TRUE", "-Y", "iscsi || _ws.malformed",
+                  "-T", "fields", "-E", "separator=/t", "-E", "aggregator=|", *fields,
+                  timeout_s=900)
+        for line in out.splitlines():
+            self._frame(*(line.split("\t") + [""] * len(self.FIELDS))[: len(self.FIELDS)])
+
+    def _frame(self, number, opcodes, pairs, severities, messages, malformed, info):
+        self.frames += 1
+        self.opcodes.update(int(opcode, 0) for opcode in opcodes.split("|") if opcode)
+        self.pairs += [pair for pair in pairs.split("|") if pair]
+        worst = max((int(s, 0) for s in severities.split("|") if s), default=0)
+        if malformed or worst >= SEVERITY_ERROR:
+            self.complaints.append(f"frame {number}: {messages} {malformed} {info}")

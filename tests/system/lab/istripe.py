@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The module under test: volumes through configfs, read-outs through sysfs."""
+
+import errno
+import os
+from pathlib import Path
+
+from lab.shell import read, run, wait_for, write
+
+CONFIG = Path("/sys/kernel/config/istripe")
+INITIATOR = "iqn.2024-01.org.example.istripe:initiator"
+
+
+class EnableError(Exception):
+    """Enabling failed: `number` is the errno, `reason` what last_error says."""
+
+    def __init__(self, number, reason):
+        super().__init__(f"{errno.errorcode.get(number, number)}: {reason}")
+        self.number = number
+        self.reason = reason
+
+
+def load():
+    run("modprobe", "configfs")
+    run("modprobe", "istripe")
+    wait_for(f"{CONFIG}", CONFIG.is_dir)
+
+
+def unload():
+    run("modprobe", "-r", "istripe")
+
+
+class Volume:
+    """One volume with one leg and one path, unless more are added with add_path().
+
+    settings of the volume are keyword arguments; `path` is a dictionary of the path's settings.
+    """
+
+    def __init__(self, name="vol", path=None, **settings):
+        self.name = name
+        self.config = CONFIG / name
+        self.leg = self.config / "legs" / "0"
+        self.path = self.leg / "paths" / "0"
+        self.settings = {"initiator_name": INITIATOR, **settings}
+        self.path_settings = path or {}
+
+    @classmethod
+    def of(cls, target, link, name="vol", lun=0, ipv6=False, path=None, **settings):
+        """A volume of one LUN (by its index) of one of the laboratory's targets."""
+        values = {
+            "portal": link.portal(ipv6),
+            "target_name": target.iqn,
+            "lun": target.lun_number(lun),
+            **(path or {}),
+        }
+        return cls(name, values, **settings)
+
+    def create(self):
+        self.config.mkdir()
+        self.leg.mkdir()
+        self.path.mkdir()
+        for name, value in self.settings.items():
+            write(self.config / name, value)
+        for name, value in self.path_settings.items():
+            write(self.path / name, value)
+        return self
+
+    def enable(self):
+        """Brings the volume up and returns the path of its disk. Raises EnableError."""
+        try:
+            write(self.config / "enable", 1)
+        except OSError as err:
+            raise EnableError(err.errno, self.last_error()) from err
+        device = Path("/dev") / self.device()
+        wait_for(f"{device}", device.is_block_device, 10)
+        run("udevadm", "settle", check=False)
+        return device
+
+    def up(self):
+        """Creates and enables."""
+        return self.create().enable()
+
+    def disable(self):
+        run("udevadm", "settle", check=False)
+        write(self.config / "enable", 0)
+
+    def enabled(self):
+        return read(self.config / "enable") == "1"
+
+    def device(self):
+        """Name of the disk, istripeN, or nothing."""
+        return read(self.config / "device")
+
+    def last_error(self):
+        return read(self.config / "last_error")
+
+    def delete(self):
+        if not self.config.exists():
+            return
+        if self.enabled():
+            self.disable()
+        for leg in sorted((self.config / "legs").iterdir()):
+            for path in sorted((leg / "paths").iterdir()):
+                path.rmdir()
+            leg.rmdir()
+        self.config.rmdir()
+
+    # Below the disk
+
+    def queue(self, name):
+        """An attribute of /sys/block/istripeN/queue."""
+        return read(Path("/sys/block") / self.device() / "queue" / name)
+
+    def size_bytes(self):
+        return int(read(Path("/sys/block") / self.device() / "size")) * 512
+
+    def sysfs(self):
+        return Path("/sys/block") / self.device() / "istripe"
+
+    def path_sysfs(self):
+        return self.sysfs() / "legs" / "0" / "paths" / "0"
+
+    def state(self):
+        """State of the path."""
+        return read(self.path_sysfs() / "state")
+
+    def negotiated(self, key):
+        return read(self.path_sysfs() / "session" / "negotiated" / key)
+
+    def offered(self, key):
+        return read(self.path_sysfs() / "session" / "offered" / key)
+
+    def all_negotiated(self):
+        directory = self.path_sysfs() / "session" / "negotiated"
+        return {file.name: read(file) for file in sorted(directory.iterdir())}
+
+    def reconnects(self):
+        return int(read(self.path_sysfs() / "reconnects"))
+
+    def wait_state(self, state, timeout_s=60):
+        wait_for(f"{self.name}: path {state}", lambda: self.state() == state, timeout_s)
+
+
+def volumes():
+    """All volumes that are configured."""
+    if not CONFIG.is_dir():
+        return []
+    return [Volume(path.name) for path in CONFIG.iterdir() if path.is_dir()]
+
+
+def delete_all():
+    for volume in volumes():
+        volume.delete()
+
+
+def devices():
+    return sorted(name for name in os.listdir("/sys/block") if name.startswith("istripe"))

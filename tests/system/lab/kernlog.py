@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The kernel's log since a moment, and what in it makes a test fail."""
+
+import errno
+import os
+import re
+
+#: A line with one of these fails the test during which it was logged.
+BAD = re.compile(
+    r"""WARNING:\s | \bBUG\b | \bOops\b | Kernel\ panic | general\ protection\ fault
+    | Call\ Trace | KASAN | KFENCE | KCSAN | UBSAN | refcount_t | use-after-free
+    | blocked\ for\ more\ than | soft\ lockup | hard\ LOCKUP | self-detected\ stall
+    | detected\ stalls | circular\ locking | inconsistent\ lock\ state
+    | suspicious\ RCU | scheduling\ while\ atomic | sleeping\ function\ called
+    | list_(add|del)\ corruption | Bad\ page\ state | Objects\ remaining | \bleak(s|ed)?\b
+    | kmemleak:\ .*new\ suspected | unregister_netdevice:\ waiting | page\ allocation\ failure
+    | still\ has\ locks | held\ lock\ freed | ODEBUG | double\ free | stack\ guard
+    | I/O\ error | Corruption | EXT4-fs\ error | critical\ (target|medium|space)\ error
+    """,
+    re.VERBOSE,
+)
+
+
+class KernelLog:
+    """Reads /dev/kmsg from the moment of its creation."""
+
+    def __init__(self):
+        self.fd = os.open("/dev/kmsg", os.O_RDWR | os.O_NONBLOCK)
+        os.lseek(self.fd, 0, os.SEEK_END)
+        self.lines = []
+        self.lost = False
+
+    def close(self):
+        os.close(self.fd)
+
+    def say(self, text):
+        """Puts a line into the log, so that the console shows which test ran when."""
+        os.write(self.fd, f"<6>istripe-lab: {text}\n".encode())
+
+    def read(self):
+        """All lines so far, with "seconds.microseconds " in front."""
+        while True:
+            try:
+                record = os.read(self.fd, 8192).decode(errors="replace")
+            except BlockingIOError:
+                return self.lines
+            except OSError as err:
+                if err.errno != errno.EPIPE:
+                    raise
+                self.lost = True
+                continue
+            head, _, text = record.partition(";")
+            time_us = int(head.split(",")[2])
+            for line in text.splitlines():
+                if not line.startswith(" "):
+                    self.lines.append(f"{time_us / 1e6:.6f} {line}")
+
+    def matching(self, pattern):
+        """The lines so far in which the regular expression is found."""
+        return [line for line in self.read() if re.search(pattern, line)]
+
+    def bad(self, allowed=()):
+        """The lines that fail a test, less those that match one of the allowed expressions."""
+        return [
+            line
+            for line in self.read()
+            if BAD.search(line)
+            and "istripe-lab:" not in line
+            and not any(re.search(pattern, line) for pattern in allowed)
+        ]

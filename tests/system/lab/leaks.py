@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What may be left behind: memory of slabs, objects of our caches, module references, threads."""
+
+import re
+from pathlib import Path
+
+from lab.shell import read, run, write
+
+
+def loaded(module="istripe"):
+    return Path(f"/sys/module/{module}").exists()
+
+
+def references(module="istripe"):
+    """How many users the module has; configfs counts one while a volume exists."""
+    return int(read(f"/sys/module/{module}/refcnt"))
+
+
+def settle():
+    """Gives deferred frees (RCU, work items) their time and empties the caches."""
+    run("sync")
+    write("/proc/sys/vm/drop_caches", 3)
+    run("udevadm", "settle", check=False)
+
+
+def memory_kib():
+    """Unreclaimable slab, vmalloc, per-CPU and page-table memory: what a leaking module eats."""
+    wanted = ("SUnreclaim", "VmallocUsed", "Percpu", "KernelStack")
+    sizes = {}
+    for line in read("/proc/meminfo").splitlines():
+        name, _, rest = line.partition(":")
+        if name in wanted:
+            sizes[name] = int(rest.split()[0])
+    return sizes
+
+
+def slab_objects():
+    """Active objects of every slab cache: {name: objects}."""
+    objects = {}
+    for line in read("/proc/slabinfo").splitlines()[2:]:
+        fields = line.split()
+        objects[fields[0]] = int(fields[1])
+    return objects
+
+
+def own_slabs():
+    """Caches that carry the module's name. None may exist without the module."""
+    return [name for name in slab_objects() if "istripe" in name]
+
+
+def threads():
+    """Kernel threads and workqueue rescuers that carry the module's name."""
+    names = []
+    for comm in Path("/proc").glob("[0-9]*/comm"):
+        try:
+            name = read(comm)
+        except OSError:
+            continue
+        if "istripe" in name:
+            names.append(name)
+    return names
+
+
+def kmemleak():
+    """Scans twice and returns what kmemleak suspects; None if this kernel has no kmemleak."""
+    path = Path("/sys/kernel/debug/kmemleak")
+    if not path.exists():
+        return None
+    write(path, "scan")
+    write(path, "scan")
+    text = read(path)
+    return [part for part in re.split(r"(?=^unreferenced object)", text, flags=re.MULTILINE) if part]
+
+
+def kmemleak_clear():
+    path = Path("/sys/kernel/debug/kmemleak")
+    if path.exists():
+        write(path, "clear")

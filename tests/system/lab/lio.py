@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The kernel's iSCSI target (LIO), driven through its configfs tree without targetcli."""
+
+import os
+from pathlib import Path
+
+from lab import storage
+from lab.network import NETNS
+from lab.shell import LabError, read, run, wait_for, write
+
+CONFIG = Path("/sys/kernel/config/target")
+IQN = "iqn.2024-01.org.example.istripe:lio"
+
+#: Any initiator may log in, write, and have many commands outstanding.
+DEMO_MODE = {
+    "generate_node_acls": 1,
+    "cache_dynamic_acls": 1,
+    "demo_mode_write_protect": 0,
+    "prod_mode_write_protect": 0,
+    "default_cmdsn_depth": 128,
+    "authentication": 0,
+}
+
+
+def prepare():
+    """Loads the target and its file backstore, and creates the iSCSI fabric."""
+    run("modprobe", "-a", "target_core_mod", "target_core_file", "iscsi_target_mod")
+    (CONFIG / "iscsi").mkdir(exist_ok=True)
+    (CONFIG / "core" / "fileio_0").mkdir(parents=True, exist_ok=True)
+
+
+class Lun:
+    """A file on the laboratory's tmpfs as one LUN.
+
+    write_cache: whether the LUN says it has a volatile write cache (WCE).
+    attributes: more of the backstore's attrib/ directory, set before the LUN is exported.
+    unmap, write_same: whether UNMAP and WRITE SAME with UNMAP are announced (LBPU, LBPWS).
+    """
+
+    def __init__(self, size_bytes, block_bytes=512, write_cache=True, unmap=True, write_same=True,
+                 serial=None, attributes=None):
+        self.name = storage.new_name()
+        self.size_bytes = size_bytes
+        self.block_bytes = block_bytes
+        self.write_cache = write_cache
+        self.unmap = unmap
+        self.write_same = write_same
+        self.serial = serial or f"istripe-{self.name}"
+        self.attributes = attributes or {}
+        self.file = None
+        self.path = CONFIG / "core" / "fileio_0" / self.name
+
+    def create(self):
+        self.file = storage.image(self.name, self.size_bytes)
+        self.path.mkdir()
+        write(self.path / "control",
+              f"fd_dev_name={self.file},fd_dev_size={self.size_bytes},fd_buffered_io=1")
+        write(self.path / "enable", 1)
+        write(self.path / "wwn" / "vpd_unit_serial", self.serial)
+        self.attribute("block_size", self.block_bytes)
+        self.attribute("emulate_write_cache", int(self.write_cache))
+        self.attribute("emulate_tpu", int(self.unmap))
+        self.attribute("emulate_tpws", int(self.write_same))
+        for name, value in self.attributes.items():
+            self.attribute(name, value)
+
+    def attribute(self, name, value=None):
+        """Reads (without value) or writes an attribute of the backstore."""
+        path = self.path / "attrib" / name
+        if value is not None and read(path) != str(value):
+            write(path, value)
+        return read(path)
+
+    def resize(self, size_bytes):
+        """Grows or shrinks the LUN under the initiator. The target notices at the next command."""
+        with open(self.file, "r+b") as file:
+            file.truncate(size_bytes)
+        self.size_bytes = size_bytes
+
+    def destroy(self):
+        if self.path.exists():
+            self.path.rmdir()
+        if self.file:
+            self.file.unlink(missing_ok=True)
+
+
+class Target:
+    """One target with one portal group.
+
+    portals: ("address", port) pairs; params: negotiation keys by their RFC 7143 names, as
+    the portal group's param/ directory has them; chap and chap_mutual: (user, secret).
+    """
+
+    kind = "lio"
+
+    def __init__(self, portals, luns, iqn=IQN, params=None, attributes=None, chap=None,
+                 chap_mutual=None):
+        self.iqn = iqn
+        self.portals = portals
+        self.luns = luns
+        self.params = params or {}
+        self.attributes = {**DEMO_MODE, **(attributes or {})}
+        self.chap = chap
+        self.chap_mutual = chap_mutual
+        self.path = CONFIG / "iscsi" / iqn
+        self.tpg = self.path / "tpgt_1"
+
+    #: LUN number that the initiator sees for self.luns[i].
+    @staticmethod
+    def lun_number(index):
+        return index
+
+    def create(self):
+        for lun in self.luns:
+            lun.create()
+        self.tpg.mkdir(parents=True)
+        for name, value in self.attributes.items():
+            write(self.tpg / "attrib" / name, value)
+        for name, value in self.params.items():
+            write(self.tpg / "param" / name, value)
+        self._set_chap()
+        for index, lun in enumerate(self.luns):
+            self.add_lun(index, lun)
+        for address, port in self.portals:
+            self.add_portal(address, port)
+        self.enable(True)
+        return self
+
+    def _set_chap(self):
+        if not self.chap:
+            write(self.tpg / "param" / "AuthMethod", "None")
+            return
+        write(self.tpg / "attrib" / "authentication", 1)
+        write(self.tpg / "param" / "AuthMethod", "CHAP")
+        auth = self.tpg / "auth"
+        write(auth / "userid", self.chap[0])
+        write(auth / "password", self.chap[1])
+        if self.chap_mutual:
+            write(auth / "userid_mutual", self.chap_mutual[0])
+            write(auth / "password_mutual", self.chap_mutual[1])
+
+    def add_lun(self, number, lun):
+        directory = self.tpg / "lun" / f"lun_{number}"
+        directory.mkdir()
+        os.symlink(lun.path, directory / lun.name)
+
+    def remove_lun(self, number):
+        directory = self.tpg / "lun" / f"lun_{number}"
+        for link in directory.iterdir():
+            if link.is_symlink():
+                link.unlink()
+        directory.rmdir()
+
+    def _portal(self, address, port):
+        host = f"[{address}]" if ":" in address else address
+        return self.tpg / "np" / f"{host}:{port}"
+
+    def add_portal(self, address, port=3260):
+        """The listening socket belongs to the network namespace of the process that creates it."""
+        run("mkdir", self._portal(address, port), netns=NETNS)
+
+    def remove_portal(self, address, port=3260):
+        self._portal(address, port).rmdir()
+
+    def enable(self, on):
+        """Off: the portal group refuses logins and its sessions are closed."""
+        write(self.tpg / "enable", int(on))
+
+    def sessions(self):
+        """What LIO says about the sessions of its dynamic nodes, one text per session."""
+        text = read(self.tpg / "dynamic_sessions") if (self.tpg / "dynamic_sessions").exists() else ""
+        return [line for line in text.replace("\0", "").splitlines() if line]
+
+    def update(self, **params):
+        """Changes negotiation keys; the next login sees them."""
+        for name, value in params.items():
+            write(self.tpg / "param" / name, value)
+
+    def destroy(self):
+        """Takes everything down in the order that configfs asks for."""
+        if self.tpg.exists():
+            self.enable(False)
+            wait_for("LIO to close its sessions", lambda: not self.sessions(), 30)
+            for portal in list((self.tpg / "np").iterdir()):
+                portal.rmdir()
+            for lun in list((self.tpg / "lun").iterdir()):
+                self.remove_lun(int(lun.name.split("_")[1]))
+            self.tpg.rmdir()
+        if self.path.exists():
+            self.path.rmdir()
+        for lun in self.luns:
+            lun.destroy()
+
+
+def destroy_all():
+    """Removes what an earlier, failed test may have left. Raises LabError if something stays."""
+    for path in CONFIG.glob("iscsi/iqn.*"):
+        target = Target([], [], iqn=path.name)
+        target.destroy()
+    for path in CONFIG.glob("core/fileio_0/*/enable"):
+        path.parent.rmdir()
+    left = list(CONFIG.glob("iscsi/iqn.*"))
+    if left:
+        raise LabError(f"LIO still has {left}")

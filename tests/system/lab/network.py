@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The network of the laboratory: see the drawing in __init__.py."""
+
+from pathlib import Path
+
+from lab.shell import LabError, read, run, wait_for
+
+NETNS = "tgt"
+ISCSI_PORT = 3260
+
+
+class Link:
+    """One veth pair, that is, one NIC of the initiator."""
+
+    def __init__(self, index):
+        self.index = index
+        self.nic = f"ini{index}"
+        self.peer = f"tgt{index}"
+        self.source = f"10.55.{index}.1"
+        self.address = f"10.55.{index}.2"
+        self.source6 = f"fd55:0:0:{index:x}::1"
+        self.address6 = f"fd55:0:0:{index:x}::2"
+
+    def portal(self, ipv6=False):
+        """The target's portal on this link, as users write it."""
+        return f"[{self.address6}]:{ISCSI_PORT}" if ipv6 else f"{self.address}:{ISCSI_PORT}"
+
+    def create(self):
+        run("ip", "link", "add", self.nic, "type", "veth", "peer", "name", self.peer, "netns", NETNS)
+        for netns, nic, v4, v6 in (
+            (None, self.nic, self.source, self.source6),
+            (NETNS, self.peer, self.address, self.address6),
+        ):
+            run("ip", "addr", "add", f"{v4}/24", "dev", nic, netns=netns)
+            run("ip", "addr", "add", f"{v6}/64", "dev", nic, "nodad", netns=netns)
+            run("ip", "link", "set", nic, "up", netns=netns)
+
+    def set_up(self, up):
+        """Takes the initiator's NIC up or down. The addresses of IPv4 stay, those of IPv6 go."""
+        run("ip", "link", "set", self.nic, "up" if up else "down")
+        if up:
+            run("ip", "addr", "replace", f"{self.source6}/64", "dev", self.nic, "nodad")
+
+
+class Network:
+    """The target's namespace and `links` veth pairs into it."""
+
+    def __init__(self, links=2):
+        self.links = [Link(i) for i in range(links)]
+
+    def create(self):
+        run("modprobe", "-a", "veth", "inet_diag", "tcp_diag")
+        run("ip", "link", "set", "lo", "up")
+        if not Path(f"/run/netns/{NETNS}").exists():
+            run("ip", "netns", "add", NETNS)
+        run("ip", "link", "set", "lo", "up", netns=NETNS)
+        for link in self.links:
+            link.create()
+
+    def destroy(self):
+        for link in self.links:
+            run("ip", "link", "del", link.nic, check=False)
+        run("ip", "netns", "del", NETNS, check=False)
+
+
+def established(port=ISCSI_PORT, netns=None):
+    """The TCP connections that run to (or, in the target's namespace, come to) the port."""
+    side = "sport" if netns else "dport"
+    out = run("ss", "-Htn", "state", "established", f"{side} = {port}", netns=netns)
+    return [line.split()[-2:] for line in out.splitlines()]
+
+
+def kill_connections(by_target=False, port=ISCSI_PORT):
+    """Breaks every TCP connection to the target; returns how many were broken.
+
+    The socket of one side is destroyed, so that this side sees ECONNABORTED and the other one a
+    RST. by_target chooses the target's side.
+    """
+    netns = NETNS if by_target else None
+    side = "sport" if by_target else "dport"
+    out = run("ss", "-HKtn", "state", "established", f"{side} = {port}", netns=netns)
+    return len(out.splitlines())
+
+
+def wait_port(address, port=ISCSI_PORT, timeout_s=30):
+    """Waits until something in the target's namespace listens on address:port."""
+
+    def listening():
+        out = run("ss", "-Hltn", f"sport = {port}", netns=NETNS)
+        return any(f"{address}:{port}" in line or f"*:{port}" in line or f"0.0.0.0:{port}" in line
+                   for line in out.splitlines())
+
+    wait_for(f"a listener on {address}:{port}", listening, timeout_s)
+
+
+def received_bytes(nic):
+    """Bytes that a NIC of the initiator has received so far."""
+    path = f"/sys/class/net/{nic}/statistics/rx_bytes"
+    try:
+        return int(read(path))
+    except ValueError as err:
+        raise LabError(f"{path}: {err}") from err

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The stock initiator: iscsid, iscsiadm and iscsi_tcp. The second witness for everything."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from lab.shell import LabError, read, run, status, wait_for
+
+INITIATOR = "iqn.2024-01.org.example.istripe:stock"
+
+
+class Stock:
+    """One run of iscsid with a node database of its own, gone again with stop()."""
+
+    def __init__(self):
+        self.daemon = None
+        self.logins = []
+
+    def start(self):
+        run("modprobe", "-a", "iscsi_tcp", "sd_mod")
+        for path in ("/etc/iscsi/nodes", "/etc/iscsi/send_targets"):
+            shutil.rmtree(path, ignore_errors=True)
+        Path("/etc/iscsi/initiatorname.iscsi").write_text(
+            f"InitiatorName={INITIATOR}\n", encoding="ascii")
+        os.makedirs("/run/lock/iscsi", exist_ok=True)
+        with open("/run/lab/iscsid.log", "ab") as log:
+            self.daemon = subprocess.Popen(["iscsid", "-f"], stdout=log, stderr=log)
+        wait_for("iscsid to answer",
+                 lambda: status("iscsiadm", "-m", "session")[0] in (0, 21))
+        return self
+
+    def login(self, portal, iqn, lun=0, **settings):
+        """Logs in and returns the path of the LUN's disk, /dev/sdX.
+
+        settings: names of the node database with "_" for ".", as node_session_iscsi_InitialR2T is
+        not unambiguous: give them as a dictionary, login(..., **{"node.session...": value}).
+        """
+        node = ("-m", "node", "-T", iqn, "-p", portal)
+        run("iscsiadm", *node, "-o", "new")
+        values = {"node.startup": "manual", **settings}
+        for name, value in values.items():
+            run("iscsiadm", *node, "-o", "update", "-n", name, "-v", value)
+        run("iscsiadm", *node, "--login")
+        self.logins.append(node)
+        return wait_for(f"the disk of {iqn} LUN {lun}", lambda: self.disk(iqn, lun))
+
+    @staticmethod
+    def disk(iqn, lun):
+        """The disk of a LUN of a logged in target, or None."""
+        for session in Path("/sys/class/iscsi_session").glob("session*"):
+            if read(session / "targetname") != iqn:
+                continue
+            for block in session.glob(f"device/target*/*:*:*:{lun}/block/sd*"):
+                device = Path("/dev") / block.name
+                if device.is_block_device():
+                    return device
+        return None
+
+    def logout(self):
+        while self.logins:
+            node = self.logins.pop()
+            run("iscsiadm", *node, "--logout")
+            run("iscsiadm", *node, "-o", "delete")
+
+    def stop(self):
+        if not self.daemon:
+            return
+        try:
+            self.logout()
+        finally:
+            run("iscsiadm", "-k", "0", check=False)
+            try:
+                self.daemon.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                self.daemon.kill()
+                self.daemon.wait(timeout=10)
+            self.daemon = None
+        if any(Path("/sys/class/iscsi_session").glob("session*")):
+            raise LabError("the stock initiator still has a session")

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The files behind the LUNs, on a tmpfs of their own."""
+
+import hashlib
+import itertools
+import os
+from pathlib import Path
+
+from lab.shell import run
+
+ROOT = Path("/run/lab")
+MIB = 1 << 20
+_names = itertools.count(1)
+
+
+def prepare():
+    """Mounts the tmpfs for the LUNs' data."""
+    ROOT.mkdir(exist_ok=True)
+    if not os.path.ismount(ROOT):
+        run("mount", "-t", "tmpfs", "-o", "size=90%,mode=0700", "lab", ROOT)
+
+
+def image(name, size_bytes):
+    """A new sparse file; an old one of this name is gone."""
+    path = ROOT / f"{name}.img"
+    path.unlink(missing_ok=True)
+    with open(path, "wb") as file:
+        file.truncate(size_bytes)
+    return path
+
+
+def allocated_bytes(path):
+    """How much of a sparse file is really there: shrinks when a range is unmapped."""
+    return os.stat(path).st_blocks * 512
+
+
+def fill_pattern(path, size_bytes, seed):
+    """Fills a file or device with bytes that depend on the seed and the position; returns sha256.
+
+    Every 512 byte block is different, so that swapped, shifted and stale blocks are seen.
+    """
+    digest = hashlib.sha256()
+    block = hashlib.shake_256(f"istripe-lab-{seed}".encode()).digest(MIB)
+    with open(path, "r+b", buffering=0) as file:
+        for at in range(0, size_bytes, MIB):
+            part = bytearray(block[: min(MIB, size_bytes - at)])
+            for sector in range(0, len(part), 512):
+                part[sector : sector + 8] = (at + sector).to_bytes(8, "big")
+            file.write(part)
+            digest.update(part)
+        os.fsync(file.fileno())
+    return digest.hexdigest()
+
+
+def sha256(path, size_bytes=None):
+    """The sha256 of a file or block device, read past the page cache if that is possible."""
+    command = f"dd if={path} bs=1M iflag=direct status=none"
+    if size_bytes is not None:
+        command += f" iflag=count_bytes count={size_bytes}"
+    if not Path(path).is_block_device():
+        command = command.replace("iflag=direct ", "")
+    out = run("bash", "-o", "pipefail", "-c", f"{command} | sha256sum", timeout_s=1200)
+    return out.split()[0]
+
+
+def drop_caches():
+    """Forgets clean cached pages, so that the next read goes to the wire."""
+    run("sync")
+    Path("/proc/sys/vm/drop_caches").write_text("3\n", encoding="ascii")
+
+
+def new_name():
+    """A name that no LUN of this run has had before."""
+    return f"lun{next(_names)}"

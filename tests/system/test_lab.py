@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The laboratory itself, with the stock initiator: what it measures with is proven first."""
+
+import pytest
+
+from lab import network, storage
+from lab.capture import Capture, Verdict
+
+MIB = 1 << 20
+
+
+def test_stock_initiator_and_lio(make_lio, stock, link, verify):
+    target = make_lio(32 * MIB)
+    disk = stock.login(link.portal(), target.iqn)
+    verify(disk, total_bytes=16 * MIB, jobs=4)
+    assert storage.sha256(disk) == storage.sha256(target.luns[0].file)
+
+
+def test_stock_initiator_and_tgt(make_tgt, stock, link):
+    target = make_tgt(32 * MIB, params={"InitialR2T": "No", "MaxOutstandingR2T": 8})
+    disk = stock.login(link.portal(), target.iqn, lun=target.lun_number(0))
+    written = storage.fill_pattern(disk, 32 * MIB, seed=3)
+    assert storage.sha256(disk) == written
+    assert storage.sha256(target.luns[0].file) == written
+
+
+def test_a_difference_is_seen(make_lio, stock, link):
+    """One flipped bit at the target changes the checksum that the initiator reads."""
+    target = make_lio(8 * MIB)
+    disk = stock.login(link.portal(), target.iqn)
+    written = storage.fill_pattern(disk, 8 * MIB, seed=5)
+    with open(target.luns[0].file, "r+b") as file:
+        file.seek(5 * MIB + 17)
+        byte = file.read(1)[0]
+        file.seek(5 * MIB + 17)
+        file.write(bytes([byte ^ 1]))
+    storage.drop_caches()
+    assert storage.sha256(disk) != written
+
+
+@pytest.mark.parametrize("by_target", [False, True])
+def test_kill_breaks_the_connection(make_lio, stock, link, by_target):
+    target = make_lio()
+    stock.login(link.portal(), target.iqn)
+    assert len(network.established()) == 1
+    assert network.kill_connections(by_target) == 1
+
+
+def test_capture_sees_pdus(make_lio, stock, link):
+    target = make_lio(8 * MIB)
+    with Capture(link) as capture:
+        stock.login(link.portal(), target.iqn)
+        stock.logout()
+    verdict = Verdict(capture.path)
+    assert capture.dropped() == 0
+    assert {0x03, 0x23, 0x01, 0x25, 0x06, 0x26} <= set(verdict.opcodes)
+    assert f"TargetName={target.iqn}" in verdict.pairs
+
+
+@pytest.mark.allow_log(r"istripe-test: WARNING: ", "written by the test itself")
+def test_kernel_log_is_judged(kernel_log):
+    with open("/dev/kmsg", "w", encoding="ascii") as log:
+        log.write("<4>istripe-test: WARNING: not a real one\n")
+    assert len(kernel_log.bad()) == 1
+    assert kernel_log.bad([r"istripe-test: WARNING"]) == []

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Connecting and logging in: authentication, keys, every refusal in words."""
+
+import errno
+import time
+
+import pytest
+
+from lab import network
+from lab.istripe import EnableError
+from lab.shell import read
+
+MIB = 1 << 20
+USER, SECRET = "initiator", "a-secret-of-20-bytes"
+MUTUAL_USER, MUTUAL_SECRET = "target", "another-one-20-bytes"
+CHAP = {"chap_user": USER, "chap_secret": SECRET}
+MUTUAL = {**CHAP, "chap_mutual_user": MUTUAL_USER, "chap_mutual_secret": MUTUAL_SECRET}
+
+
+def refused(volume):
+    with pytest.raises(EnableError) as failed:
+        volume.enable()
+    assert not volume.enabled()
+    assert volume.device() == ""
+    assert failed.value.reason
+    assert network.established() == []
+    return failed.value
+
+
+@pytest.mark.parametrize("algorithm", ["", "MD5", "SHA1", "SHA256", "SHA3-256"])
+@pytest.mark.parametrize("mutual", [False, True], ids=["one-way", "mutual"])
+def test_chap(make_lio, make_volume, kernel_log, algorithm, mutual):
+    target = make_lio(chap=(USER, SECRET), chap_mutual=(MUTUAL_USER, MUTUAL_SECRET) if mutual else None)
+    volume = make_volume(target, path={**(MUTUAL if mutual else CHAP), "chap_algorithms": algorithm})
+    with open(volume.enable(), "rb") as disk:
+        assert disk.read(4096) == bytes(4096)
+    assert not kernel_log.matching(f"{SECRET}|{MUTUAL_SECRET}")
+
+
+@pytest.mark.parametrize("mutual", [False, True], ids=["one-way", "mutual"])
+def test_chap_with_tgt(make_tgt, make_volume, mutual):
+    target = make_tgt(chap=(USER, SECRET), chap_mutual=(MUTUAL_USER, MUTUAL_SECRET) if mutual else None)
+    make_volume(target, path=MUTUAL if mutual else CHAP).enable()
+
+
+@pytest.mark.parametrize("change", [
+    {"chap_secret": "not-the-right-secret"},
+    {"chap_user": "somebody"},
+], ids=["secret", "user"])
+def test_chap_refused(make_lio, make_volume, change):
+    volume = make_volume(make_lio(chap=(USER, SECRET)), path={**CHAP, **change})
+    error = refused(volume)
+    assert error.number == errno.EACCES
+    assert "authentication" in error.reason
+
+
+def test_chap_is_asked_for_but_not_configured(make_lio, make_volume):
+    error = refused(make_volume(make_lio(chap=(USER, SECRET))))
+    assert error.number in (errno.EACCES, errno.ECONNREFUSED)
+    assert "auth" in error.reason.lower()
+
+
+def test_target_that_cannot_prove_itself(make_lio, make_volume):
+    """A mutual secret is configured: a target that does not know it is not trusted."""
+    target = make_lio(chap=(USER, SECRET), chap_mutual=(MUTUAL_USER, "a-wrong-secret-of-it"))
+    error = refused(make_volume(target, path=MUTUAL))
+    assert error.number == errno.EACCES
+
+
+def test_target_that_does_not_prove_itself(make_lio, make_volume):
+    error = refused(make_volume(make_lio(chap=(USER, SECRET)), path=MUTUAL))
+    assert error.number in (errno.EACCES, errno.EPROTO, errno.ECONNREFUSED)
+
+
+def test_target_without_authentication_when_it_must_prove_itself(make_lio, make_volume):
+    error = refused(make_volume(make_lio(), path=MUTUAL))
+    assert error.number in (errno.EACCES, errno.EPROTO, errno.ECONNREFUSED)
+
+
+def test_unknown_target_with_lio(make_lio, make_volume):
+    volume = make_volume(make_lio(), path={"target_name": "iqn.2024-01.org.example:nobody"})
+    error = refused(volume)
+    assert "unavailable" in error.reason or "not found" in error.reason
+
+
+def test_unknown_target_with_tgt(make_tgt, make_volume):
+    volume = make_volume(make_tgt(), path={"target_name": "iqn.2024-01.org.example:nobody"})
+    assert "not found" in refused(volume).reason
+
+
+def test_forbidden(make_lio, make_volume):
+    """0202: the portal group has an access list, and we are not in it."""
+    target = make_lio(attributes={"generate_node_acls": 0, "cache_dynamic_acls": 0})
+    error = refused(make_volume(target))
+    assert "not allowed" in error.reason
+
+
+def test_service_unavailable(make_lio, make_volume):
+    """0301: the portal group is off. The reason is in words, and enabling works once it is on."""
+    target = make_lio()
+    volume = make_volume(target, path={"login_timeout_ms": 3000})
+    target.enable(False)
+    refused(volume)
+    target.enable(True)
+    volume.enable()
+    assert volume.last_error() == ""
+
+
+def test_nobody_listens(make_lio, make_volume, link):
+    volume = make_volume(make_lio(), path={"portal": f"{link.address}:3999"})
+    error = refused(volume)
+    assert error.number == errno.ECONNREFUSED
+    assert f"{link.address}:3999" in error.reason
+
+
+def test_nobody_is_there(make_lio, make_volume):
+    volume = make_volume(make_lio(), path={"portal": "10.55.0.99:3260", "login_timeout_ms": 1500})
+    start = time.monotonic()
+    error = refused(volume)
+    assert time.monotonic() - start < 10
+    assert error.number in (errno.ETIMEDOUT, errno.EHOSTUNREACH)
+
+
+def test_no_such_lun(make_lio, make_volume):
+    volume = make_volume(make_lio(), path={"lun": 7})
+    error = refused(volume)
+    assert error.number == errno.ENXIO
+    assert "7" in error.reason
+
+
+def test_designator_is_pinned(make_lio, make_volume):
+    """The identity that a first login found is the only one that a pinned leg accepts."""
+    target = make_lio(8 * MIB, 8 * MIB)
+    volume = make_volume(target)
+    volume.enable()
+    designator = read(volume.sysfs() / "legs" / "0" / "designator")
+    assert designator.startswith("naa.6001405")
+    volume.disable()
+    (volume.leg / "designator").write_text(designator, encoding="ascii")
+    volume.enable()
+    volume.disable()
+    (volume.path / "lun").write_text("1", encoding="ascii")
+    error = refused(volume)
+    assert designator in error.reason
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_bound_to_nic_and_source(make_lio, make_volume, link, version):
+    source = link.source6 if version == 6 else link.source
+    volume = make_volume(make_lio(), ipv6=version == 6,
+                         path={"nic": link.nic, "source_address": source})
+    with open(volume.enable(), "rb") as disk:
+        disk.read(MIB)
+    local, remote = network.established()[0]
+    assert source in local
+    assert (link.address6 if version == 6 else link.address) in remote
+
+
+def test_bound_to_the_wrong_nic(make_lio, make_volume, links):
+    """Binding is meant: nothing goes over another NIC when the chosen one leads nowhere."""
+    volume = make_volume(make_lio(), path={"nic": links[1].nic, "login_timeout_ms": 1500})
+    refused(volume)
+
+
+def test_nic_that_does_not_exist(make_lio, make_volume):
+    error = refused(make_volume(make_lio(), path={"nic": "nosuchnic0"}))
+    assert "nosuchnic0" in error.reason
+
+
+def test_source_address_that_is_not_ours(make_lio, make_volume):
+    error = refused(make_volume(make_lio(), path={"source_address": "10.99.99.99"}))
+    assert error.number == errno.EADDRNOTAVAIL
+    assert "10.99.99.99" in error.reason
+
+
+def test_isid_is_used(make_lio, make_volume):
+    volume = make_volume(make_lio(), path={"isid": "00023d0a0b0c"})
+    volume.enable()
+    assert read(volume.path_sysfs() / "session" / "isid") == "00023d0a0b0c"
+    assert int(read(volume.path_sysfs() / "session" / "tsih"), 0) != 0
+
+
+NEGOTIATED = [
+    # what the target has, what we offer, what must come out
+    ({}, {}, {"HeaderDigest": "None", "DataDigest": "None", "MaxConnections": "1",
+              "ErrorRecoveryLevel": "0", "DataPDUInOrder": "Yes", "DataSequenceInOrder": "Yes"}),
+    ({"InitialR2T": "Yes"}, {"initial_r2t": "No"}, {"InitialR2T": "Yes"}),
+    ({"InitialR2T": "No"}, {"initial_r2t": "Yes"}, {"InitialR2T": "Yes"}),
+    ({"InitialR2T": "No"}, {"initial_r2t": "No"}, {"InitialR2T": "No"}),
+    ({"ImmediateData": "Yes"}, {"immediate_data": "Yes"}, {"ImmediateData": "Yes"}),
+    ({"ImmediateData": "No"}, {"immediate_data": "Yes"}, {"ImmediateData": "No"}),
+    ({"ImmediateData": "Yes"}, {"immediate_data": "No"}, {"ImmediateData": "No"}),
+    ({"MaxBurstLength": 65536, "FirstBurstLength": 4096}, {},
+     {"MaxBurstLength": "65536", "FirstBurstLength": "4096"}),
+    ({"MaxBurstLength": 1048576, "FirstBurstLength": 1048576},
+     {"max_burst_length": 32768, "first_burst_length": 8192},
+     {"MaxBurstLength": "32768", "FirstBurstLength": "8192"}),
+    ({"MaxOutstandingR2T": 4}, {"max_outstanding_r2t": 8}, {"MaxOutstandingR2T": "4"}),
+    ({"MaxOutstandingR2T": 8}, {"max_outstanding_r2t": 2}, {"MaxOutstandingR2T": "2"}),
+    ({"DefaultTime2Wait": 3}, {"default_time2wait": 1}, {"DefaultTime2Wait": "3"}),
+    ({"DefaultTime2Retain": 5}, {"default_time2retain": 30}, {"DefaultTime2Retain": "5"}),
+    ({"HeaderDigest": "CRC32C,None", "DataDigest": "CRC32C,None"},
+     {"header_digest": "CRC32C", "data_digest": "CRC32C"},
+     {"HeaderDigest": "CRC32C", "DataDigest": "CRC32C"}),
+    ({"HeaderDigest": "None", "DataDigest": "None"},
+     {"header_digest": "CRC32C,None", "data_digest": "None,CRC32C"},
+     {"HeaderDigest": "None", "DataDigest": "None"}),
+    ({"MaxRecvDataSegmentLength": 8192}, {"max_recv_data_segment_length": 65536},
+     {"MaxRecvDataSegmentLength": "65536"}),
+]
+
+
+@pytest.mark.parametrize("params,path,expected", NEGOTIATED, ids=range(len(NEGOTIATED)))
+def test_negotiation(make_lio, make_volume, params, path, expected):
+    volume = make_volume(make_lio(8 * MIB, params=params), path=path)
+    with open(volume.enable(), "rb") as disk:
+        disk.read(MIB)
+    found = volume.all_negotiated()
+    assert {key: found[key] for key in expected} == expected
+
+
+def test_offered_values_are_visible(make_lio, make_volume):
+    volume = make_volume(make_lio(8 * MIB), path={"max_burst_length": 524288, "header_digest": "None,CRC32C"})
+    volume.enable()
+    assert volume.offered("MaxBurstLength") == "524288"
+    assert volume.offered("HeaderDigest") == "None,CRC32C"
+
+
+def test_digest_that_the_target_refuses(make_lio, make_volume):
+    target = make_lio(params={"DataDigest": "None"})
+    error = refused(make_volume(target, path={"data_digest": "CRC32C"}))
+    assert "DataDigest" in error.reason
+
+
+def test_logout_is_clean(make_lio, make_volume):
+    target = make_lio()
+    volume = make_volume(target)
+    volume.enable()
+    assert len(target.sessions()) == 1
+    volume.disable()
+    assert target.sessions() == [] or network.established() == []
+
+
+def test_pings_keep_an_idle_session(make_lio, make_volume):
+    volume = make_volume(make_lio(), path={"ping_interval_ms": 200, "ping_timeout_ms": 2000})
+    volume.enable()
+    time.sleep(3)
+    assert volume.state() == "live"
+    assert volume.reconnects() == 0
+
+
+def test_the_target_may_ping(make_lio, make_volume):
+    """LIO sends NOP-Ins of its own when it is told to; an idle initiator answers them."""
+    target = make_lio()
+    volume = make_volume(target, path={"ping_interval_ms": 0})
+    volume.enable()
+    nodes = target.tpg / "acls"
+    for node in nodes.iterdir():
+        (node / "attrib" / "nopin_timeout").write_text("3", encoding="ascii")
+    time.sleep(8)
+    assert volume.state() == "live"
+    assert volume.reconnects() == 0

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a disk says about itself, against what the LUN says and what the stock disk shows."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from lab import lio, storage
+from lab.shell import read, run, status
+
+MIB = 1 << 20
+
+
+def stock_queue(disk, name):
+    return read(Path("/sys/block") / disk.name / "queue" / name)
+
+
+def vpd(disk, page):
+    return run("sg_vpd", f"--page={page}", disk)
+
+
+def number(text, name):
+    return int(re.search(rf"{name}[^:]*: (\d+)", text).group(1))
+
+
+@pytest.mark.parametrize("block_bytes", [512, 4096])
+@pytest.mark.parametrize("write_cache", [True, False], ids=["write-back", "write-through"])
+def test_as_the_stock_disk(make_lio, make_volume, stock, link, block_bytes, write_cache):
+    target = make_lio(lio.Lun(64 * MIB, block_bytes=block_bytes, write_cache=write_cache))
+    volume = make_volume(target)
+    device = volume.enable()
+    disk = stock.login(link.portal(), target.iqn)
+    assert volume.size_bytes() == 64 * MIB
+    for name in ("logical_block_size", "physical_block_size", "rotational", "write_cache", "fua",
+                 "discard_granularity"):
+        assert volume.queue(name) == stock_queue(disk, name), name
+    assert volume.queue("logical_block_size") == str(block_bytes)
+    assert volume.queue("write_cache") == ("write back" if write_cache else "write through")
+    with open(device, "r+b", buffering=0) as file:
+        file.write(os.urandom(block_bytes))
+    assert read(f"/sys/block/{device.name}/ro") == "0"
+
+
+def test_limits_follow_vpd_b0(make_lio, make_volume, stock, link):
+    target = make_lio(lio.Lun(64 * MIB))
+    volume = make_volume(target)
+    volume.enable()
+    limits = vpd(stock.login(link.portal(), target.iqn), "bl")
+    transfer_blocks = number(limits, "Maximum transfer length")
+    if transfer_blocks:
+        assert int(volume.queue("max_hw_sectors_kb")) * 2 <= transfer_blocks
+    unmap_blocks = number(limits, "Maximum unmap LBA count")
+    assert 0 < int(volume.queue("discard_max_hw_bytes")) <= unmap_blocks * 512 * number(
+        limits, "Maximum unmap block descriptor count")
+    same_blocks = number(limits, "Maximum write same length")
+    assert 0 < int(volume.queue("write_zeroes_max_bytes"))
+    if same_blocks:
+        assert int(volume.queue("write_zeroes_max_bytes")) <= same_blocks * 512
+
+
+@pytest.mark.parametrize("optimal_sectors", [8, 16, 1024])
+def test_small_optimal_size_is_no_limit(make_lio, make_volume, optimal_sectors):
+    """A target that calls 4 KiB optimal does not get a disk of 4 KiB requests."""
+    lun = lio.Lun(64 * MIB, attributes={"optimal_sectors": optimal_sectors})
+    volume = make_volume(make_lio(lun))
+    volume.enable()
+    assert int(volume.queue("max_sectors_kb")) >= 512
+    assert int(volume.queue("max_sectors_kb")) <= int(volume.queue("max_hw_sectors_kb"))
+
+
+def test_non_rotational(make_lio, make_volume):
+    volume = make_volume(make_lio(lio.Lun(8 * MIB, attributes={"is_nonrot": 1})))
+    volume.enable()
+    assert volume.queue("rotational") == "0"
+
+
+def test_rotational(make_lio, make_volume):
+    volume = make_volume(make_lio(lio.Lun(8 * MIB, attributes={"is_nonrot": 0})))
+    volume.enable()
+    assert volume.queue("rotational") == "1"
+
+
+@pytest.mark.parametrize("block_bytes", [512, 4096])
+def test_discard(make_lio, make_volume, block_bytes):
+    lun = lio.Lun(64 * MIB, block_bytes=block_bytes)
+    volume = make_volume(make_lio(lun))
+    device = volume.enable()
+    storage.fill_pattern(device, 32 * MIB, seed=1)
+    storage.drop_caches()
+    before = storage.allocated_bytes(lun.file)
+    assert before >= 32 * MIB
+    run("blkdiscard", "-o", 8 * MIB, "-l", 16 * MIB, device)
+    assert storage.allocated_bytes(lun.file) <= before - 15 * MIB
+    data = lun.file.read_bytes()
+    assert not any(data[8 * MIB : 24 * MIB])
+    assert any(data[8 * MIB - 4096 : 8 * MIB]) and any(data[24 * MIB : 24 * MIB + 4096])
+
+
+def test_whole_disk_discard(make_lio, make_volume):
+    """More than one UNMAP command's worth."""
+    lun = lio.Lun(256 * MIB)
+    volume = make_volume(make_lio(lun))
+    device = volume.enable()
+    storage.fill_pattern(device, 32 * MIB, seed=2)
+    storage.drop_caches()
+    run("blkdiscard", device)
+    assert storage.allocated_bytes(lun.file) == 0
+
+
+def test_no_discard_without_unmap(make_lio, make_volume):
+    volume = make_volume(make_lio(lio.Lun(8 * MIB, unmap=False, write_same=False)))
+    device = volume.enable()
+    assert volume.queue("discard_max_bytes") == "0"
+    code, words = status("blkdiscard", device)
+    assert code != 0 and "not supported" in words
+
+
+@pytest.mark.parametrize("block_bytes", [512, 4096])
+def test_write_zeroes(make_lio, make_volume, block_bytes):
+    lun = lio.Lun(64 * MIB, block_bytes=block_bytes)
+    volume = make_volume(make_lio(lun))
+    device = volume.enable()
+    storage.fill_pattern(device, 32 * MIB, seed=4)
+    storage.drop_caches()
+    run("blkdiscard", "--zeroout", "-o", 4 * MIB, "-l", 20 * MIB, device)
+    data = lun.file.read_bytes()
+    assert not any(data[4 * MIB : 24 * MIB])
+    assert any(data[4 * MIB - 4096 : 4 * MIB]) and any(data[24 * MIB : 24 * MIB + 4096])
+
+
+def test_lun_numbers(make_lio, make_volume):
+    """Peripheral (below 256) and flat (from 256) addressing reach the LUN they mean."""
+    small, large = lio.Lun(8 * MIB), lio.Lun(16 * MIB)
+    target = make_lio(small)
+    large.create()
+    target.luns.append(large)
+    target.add_lun(300, large)
+    volume = make_volume(target, path={"lun": 300})
+    volume.enable()
+    assert volume.size_bytes() == 16 * MIB
+
+
+def test_more_than_2_tib(make_lio, make_volume):
+    """Sixteen byte CDBs all the way: the last block of 8 TiB is another one than block 0."""
+    lun = lio.Lun(8 << 40)
+    volume = make_volume(make_lio(lun))
+    device = volume.enable()
+    assert volume.size_bytes() == 8 << 40
+    text = os.urandom(4096)
+    with open(device, "r+b", buffering=0) as file:
+        file.seek((8 << 40) - 4096)
+        file.write(text)
+        os.fsync(file.fileno())
+    with open(lun.file, "rb") as file:
+        assert file.read(4096) == bytes(4096)
+        file.seek((8 << 40) - 4096)
+        assert file.read(4096) == text
+
+
+def test_tgt_lun(make_tgt, make_volume):
+    volume = make_volume(make_tgt(64 * MIB))
+    volume.enable()
+    assert volume.size_bytes() == 64 * MIB
+    assert volume.queue("logical_block_size") == "512"

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Connections die; I/O does not notice, or fails in the time it was told to."""
+
+import time
+
+import pytest
+
+from lab import fio, lio, network
+from lab.shell import LabError, read, run, wait_for, write
+
+MIB = 1 << 20
+QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 1500,
+         "login_timeout_ms": 3000}
+NO_WAIT = {"DefaultTime2Wait": 0}
+
+
+def background(device, seconds, **options):
+    return fio.start(device, **{"rw": "randrw", "bs": "16k", "iodepth": 8, "time_based": True,
+                                "runtime": seconds, "size": "100%", **options})
+
+
+@pytest.mark.timeout_s(1800)
+@pytest.mark.parametrize("digests", [False, True], ids=["plain", "digests"])
+def test_connection_killed_under_verify(make_lio, make_volume, size, digests):
+    """The socket is destroyed, in turn at our side and at the target's, while fio verifies."""
+    params = {**NO_WAIT, **({"HeaderDigest": "CRC32C", "DataDigest": "CRC32C"} if digests else {})}
+    path = {**QUICK, **({"header_digest": "CRC32C", "data_digest": "CRC32C"} if digests else {})}
+    volume = make_volume(make_lio(64 * MIB, params=params), path=path)
+    device = volume.enable()
+    wanted = size.rounds(12, 50)
+    killed = runs = 0
+    while killed < wanted:
+        job = fio.start(device, **fio.verify_options(32 * MIB, jobs=8, largest_bytes=4 * MIB,
+                                                     depth=4), randseed=runs + 1)
+        while job.poll() is None and killed < wanted:
+            time.sleep(0.2 + 0.1 * (killed % 4))
+            broken = network.kill_connections(by_target=killed % 2 == 1)
+            killed += broken
+            if broken:
+                volume.wait_state("live")
+        result = fio.finish(job)
+        assert result.errors() == 0
+        runs += 1
+    assert volume.reconnects() >= wanted
+    assert "" != read(volume.path_sysfs() / "last_error")
+
+
+def test_reconnect_honours_time2wait(make_lio, make_volume):
+    volume = make_volume(make_lio(params={"DefaultTime2Wait": 3}), path={"default_time2wait": 1})
+    volume.enable()
+    assert volume.negotiated("DefaultTime2Wait") == "3"
+    start = time.monotonic()
+    network.kill_connections()
+    wait_for("another session", lambda: volume.reconnects() == 1, 30)
+    volume.wait_state("live")
+    assert time.monotonic() - start >= 2.9
+
+
+def test_idle_connection_is_missed(make_lio, make_volume, link):
+    """Nothing is sent and nobody says that the peer is gone: the ping finds out."""
+    volume = make_volume(make_lio(params=NO_WAIT), path=QUICK)
+    volume.enable()
+    run("ip", "link", "set", link.peer, "down", netns=network.NETNS)
+    try:
+        wait_for("the loss to be noticed", lambda: volume.state() != "live", 20)
+        assert read(volume.path_sysfs() / "last_error")
+    finally:
+        run("ip", "link", "set", link.peer, "up", netns=network.NETNS)
+        run("ip", "addr", "replace", f"{link.address6}/64", "dev", link.peer, "nodad",
+            netns=network.NETNS)
+    volume.wait_state("live")
+
+
+@pytest.mark.timeout_s(600)
+def test_link_down_and_up_under_verify(make_lio, make_volume, link):
+    volume = make_volume(make_lio(64 * MIB, params=NO_WAIT), path=QUICK)
+    device = volume.enable()
+    job = fio.start(device, **fio.verify_options(32 * MIB, jobs=4, depth=4))
+    for _ in range(2):
+        time.sleep(1)
+        link.set_up(False)
+        time.sleep(4)
+        link.set_up(True)
+        volume.wait_state("live")
+    fio.finish(job)
+
+
+@pytest.mark.timeout_s(600)
+def test_target_off_and_on_under_verify(make_lio, make_volume):
+    target = make_lio(64 * MIB, params=NO_WAIT)
+    volume = make_volume(target, path=QUICK)
+    device = volume.enable()
+    job = fio.start(device, **fio.verify_options(32 * MIB, jobs=4, depth=4))
+    time.sleep(1)
+    target.enable(False)
+    wait_for("the loss to be noticed", lambda: volume.state() != "live", 20)
+    time.sleep(2)
+    target.enable(True)
+    volume.wait_state("live")
+    fio.finish(job)
+
+
+@pytest.mark.allow_log(r"I/O error, dev istripe\d+", "recovery_timeout_ms runs out on purpose")
+@pytest.mark.allow_log(r"Buffer I/O error on dev istripe\d+", "the same")
+@pytest.mark.timeout_s(600)
+def test_recovery_timeout(make_lio, make_volume, link):
+    """I/O waits as long as it was told to and then fails; when the target is back, all is well."""
+    volume = make_volume(make_lio(params=NO_WAIT), path=QUICK, recovery_timeout_ms=4000)
+    device = volume.enable()
+    link.set_up(False)
+    try:
+        start = time.monotonic()
+        with pytest.raises(LabError):
+            fio.run(device, rw="randread", bs="4k", io_size=4096, size="100%", timeout_s=60)
+        took = time.monotonic() - start
+        assert 3 < took < 30
+    finally:
+        link.set_up(True)
+    volume.wait_state("live")
+    fio.run(device, rw="randread", bs="4k", io_size=MIB, size="100%")
+
+
+@pytest.mark.allow_log(r"I/O error, dev istripe\d+", "recovery_timeout_ms is cut on purpose")
+@pytest.mark.timeout_s(600)
+def test_recovery_timeout_is_live(make_lio, make_volume, link):
+    """Waiting for ever can be ended while it lasts."""
+    volume = make_volume(make_lio(params=NO_WAIT), path=QUICK, recovery_timeout_ms=-1)
+    device = volume.enable()
+    link.set_up(False)
+    try:
+        job = fio.start(device, rw="randread", bs="4k", io_size=4096, size="100%")
+        time.sleep(8)
+        assert job.poll() is None
+        write(volume.sysfs() / "recovery_timeout_ms", 0)
+        with pytest.raises(LabError):
+            fio.finish(job, 20)
+    finally:
+        link.set_up(True)
+    volume.wait_state("live")
+
+
+@pytest.mark.allow_log(r"I/O error, dev istripe\d+", "the volume goes while its target is away")
+@pytest.mark.timeout_s(600)
+def test_disable_without_a_target(make_lio, make_volume, link):
+    """Taking a volume down is bounded in time when the network is gone and I/O is waiting."""
+    volume = make_volume(make_lio(params=NO_WAIT), path=QUICK, recovery_timeout_ms=-1)
+    device = volume.enable()
+    job = background(device, 120)
+    time.sleep(1)
+    link.set_up(False)
+    try:
+        time.sleep(3)
+        start = time.monotonic()
+        volume.disable()
+        assert time.monotonic() - start < 30
+        with pytest.raises(LabError):
+            fio.finish(job, 30)
+    finally:
+        link.set_up(True)
+
+
+@pytest.mark.timeout_s(600)
+def test_other_lun_behind_the_same_address_is_refused(make_lio, make_volume):
+    """After a reconnect the LUN is somebody else: the path is refused, no data are mixed up."""
+    target = make_lio(lio.Lun(32 * MIB), params=NO_WAIT)
+    volume = make_volume(target, path=QUICK)
+    volume.enable()
+    other = lio.Lun(32 * MIB, serial="another-identity")
+    other.create()
+    target.luns.append(other)
+    target.enable(False)
+    target.remove_lun(0)
+    target.add_lun(0, other)
+    target.enable(True)
+    wait_for("the refusal", lambda: "naa." in read(volume.path_sysfs() / "last_error"), 60)
+    assert volume.state() != "live"
+
+
+@pytest.mark.timeout_s(600)
+def test_tgtd_killed_and_started_again(make_tgt, make_volume, link):
+    target = make_tgt(64 * MIB)
+    volume = make_volume(target, path=QUICK)
+    device = volume.enable()
+    job = fio.start(device, rw="read", bs="64k", size=64 * MIB, iodepth=4, time_based=True,
+                    runtime=12)
+    time.sleep(1)
+    luns, target.luns = target.luns, []
+    target.destroy()
+    time.sleep(2)
+    for lun in luns:
+        lun.create = lambda: None
+    target.luns = luns
+    target.create()
+    volume.wait_state("live")
+    fio.finish(job)
