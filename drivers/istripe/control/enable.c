@@ -11,8 +11,9 @@
 #include <linux/string.h>
 
 #include "block/volume.h"
-#include "control/dir.h"
 #include "control/blueprint.h"
+#include "control/dir.h"
+#include "control/sysfs.h"
 
 /* Pins: what cannot be removed while the volume is not down. */
 
@@ -172,6 +173,24 @@ static int volume_prepare(struct istripe_volume_dir *volume, struct istripe_volu
 	return 0;
 }
 
+/* A volume and what it shows: both or none. */
+static struct istripe_volume *volume_start(const struct istripe_volume_params *params, char *why)
+{
+	struct istripe_volume *running;
+	int ret;
+
+	running = istripe_volume_start(params, why, ISTRIPE_LAST_ERROR_BYTES);
+	if (IS_ERR(running))
+		return running;
+	ret = istripe_sysfs_create(running);
+	if (!ret)
+		return running;
+	scnprintf(why, ISTRIPE_LAST_ERROR_BYTES, "cannot make its files in sysfs: %pe",
+		  ERR_PTR(ret));
+	istripe_volume_stop(running);
+	return ERR_PTR(ret);
+}
+
 /* From starting to up or down again. */
 static int volume_started(struct istripe_volume_dir *volume, struct istripe_volume *running)
 {
@@ -216,7 +235,7 @@ int istripe_volume_dir_enable(struct istripe_volume_dir *volume)
 	ret = volume_prepare(volume, &params, why);
 	if (!ret) {
 		mutex_unlock(&volume->lock);
-		running = istripe_volume_start(params, why, sizeof(why));
+		running = volume_start(params, why);
 		istripe_volume_params_free(params);
 		mutex_lock(&volume->lock);
 		ret = volume_started(volume, running);
@@ -243,6 +262,7 @@ int istripe_volume_dir_disable(struct istripe_volume_dir *volume)
 	volume->phase = ISTRIPE_VOLUME_STOPPING;
 	mutex_unlock(&volume->lock);
 
+	istripe_sysfs_remove(running);
 	istripe_volume_stop(running);
 
 	mutex_lock(&volume->lock);

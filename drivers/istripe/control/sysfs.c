@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The sysfs tree of a volume: volume and legs; see node.h for lives and locks.
+ */
+#include <linux/atomic.h>
+#include <linux/blkdev.h>
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/kobject.h>
+#include <linux/list.h>
+#include <linux/slab.h>
+#include <linux/sysfs.h>
+
+#include "block/leg.h"
+#include "block/path.h"
+#include "block/volume.h"
+#include "control/node.h"
+#include "control/setting.h"
+#include "control/sysfs.h"
+
+/* Leg */
+
+enum leg_state {
+	LEG_LIVE,
+	LEG_WAITING,		/* no path is live, I/O waits */
+	LEG_FAILED,		/* ... and has waited long enough: I/O fails */
+};
+
+static const char *const leg_state_names[] = {
+	[LEG_LIVE] = "live",
+	[LEG_WAITING] = "waiting",
+	[LEG_FAILED] = "failed",
+};
+
+static enum leg_state leg_state(struct istripe_leg *leg)
+{
+	bool live, failed;
+
+	spin_lock_bh(&leg->lock);
+	live = leg->live;
+	failed = leg->failed;
+	spin_unlock_bh(&leg->lock);
+	if (live)
+		return LEG_LIVE;
+	return failed ? LEG_FAILED : LEG_WAITING;
+}
+
+static ssize_t leg_state_show(const struct istripe_node_file *file, void *object, char *page)
+{
+	return sysfs_emit(page, "%s\n", leg_state_names[leg_state(object)]);
+}
+
+ISTRIPE_NODE_FILE(leg, state, 0444, .show = leg_state_show);
+
+#define LEG_FILE(_name, _format, _value)						\
+static ssize_t leg_##_name##_show(const struct istripe_node_file *file, void *object,	\
+				  char *page)						\
+{											\
+	struct istripe_leg *leg = object;						\
+											\
+	return sysfs_emit(page, _format "\n", _value);					\
+}											\
+ISTRIPE_NODE_FILE(leg, _name, 0444, .show = leg_##_name##_show)
+
+/* The identity was found before the volume was up and has been the same ever since. */
+LEG_FILE(designator, "%s", leg->lun.designator);
+LEG_FILE(serial, "%s", leg->lun.serial);
+LEG_FILE(commands, "%lld", atomic64_read(&leg->commands));
+LEG_FILE(redriven, "%lld", atomic64_read(&leg->redriven));
+LEG_FILE(retried, "%lld", atomic64_read(&leg->retried));
+
+static struct attribute *leg_attrs[] = {
+	&leg_file_state.attr,
+	&leg_file_designator.attr,
+	&leg_file_serial.attr,
+	&leg_file_commands.attr,
+	&leg_file_redriven.attr,
+	&leg_file_retried.attr,
+	NULL,
+};
+ATTRIBUTE_GROUPS(leg);
+
+static const struct kobj_type leg_node_type = {
+	.release = istripe_node_release,
+	.sysfs_ops = &istripe_node_ops,
+	.default_groups = leg_groups,
+};
+
+/* Volume */
+
+/* As its worst leg. */
+static ssize_t volume_state_show(const struct istripe_node_file *file, void *object, char *page)
+{
+	const struct istripe_volume *volume = object;
+	enum leg_state state = LEG_LIVE;
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		state = max(state, leg_state(volume->legs[i]));
+	return sysfs_emit(page, "%s\n", leg_state_names[state]);
+}
+
+ISTRIPE_NODE_FILE(volume, state, 0444, .show = volume_state_show);
+
+#define VOLUME_FILE(_name, _format, _value)						\
+static ssize_t volume_##_name##_show(const struct istripe_node_file *file,		\
+				     void *object, char *page)				\
+{											\
+	const struct istripe_volume *volume = object;					\
+											\
+	return sysfs_emit(page, _format "\n", _value);					\
+}											\
+ISTRIPE_NODE_FILE(volume, _name, 0444, .show = volume_##_name##_show)
+
+VOLUME_FILE(name, "%s", volume->name);
+VOLUME_FILE(initiator_name, "%s", volume->initiator_name);
+VOLUME_FILE(chunk_bytes, "%u", volume->chunk_bytes);
+VOLUME_FILE(queue_depth, "%u", volume->queue_depth);
+
+/* Live timers: checked here, changed by their owner. */
+#define VOLUME_TIMER(_name, _type, _now, _min, _max, _set)				\
+static const struct istripe_setting volume_setting_##_name = {				\
+	.name = __stringify(_name), .kind = &istripe_setting_number,			\
+	.size = sizeof(_type), .min = (_min), .max = (_max),				\
+	.range = "a number from " __stringify(_min) " to " __stringify(_max),		\
+};											\
+static ssize_t volume_##_name##_show(const struct istripe_node_file *file,		\
+				     void *object, char *page)				\
+{											\
+	struct istripe_volume *volume = object;						\
+	_type value = READ_ONCE(_now);							\
+											\
+	return istripe_setting_show(file->setting, &value, page);			\
+}											\
+static ssize_t volume_##_name##_store(const struct istripe_node_file *file,		\
+				      void *object, const char *page, size_t count)	\
+{											\
+	struct istripe_volume *volume = object;						\
+	_type value;									\
+	ssize_t ret;									\
+											\
+	ret = istripe_setting_store(file->setting, volume->name, &value, page, count);	\
+	if (ret > 0)									\
+		_set(volume, value);							\
+	return ret;									\
+}											\
+ISTRIPE_NODE_FILE(volume, _name, 0644, .show = volume_##_name##_show,			\
+		  .store = volume_##_name##_store, .setting = &volume_setting_##_name)
+
+VOLUME_TIMER(command_timeout_ms, u32, volume->command_timeout_ms, 1000, 3600000,
+	     istripe_volume_set_command_timeout);
+VOLUME_TIMER(recovery_timeout_ms, s32, volume->recovery_timeout_ms, -1, 2147483647,
+	     istripe_volume_set_recovery_timeout);
+
+static struct attribute *volume_attrs[] = {
+	&volume_file_state.attr,
+	&volume_file_name.attr,
+	&volume_file_initiator_name.attr,
+	&volume_file_chunk_bytes.attr,
+	&volume_file_queue_depth.attr,
+	&volume_file_command_timeout_ms.attr,
+	&volume_file_recovery_timeout_ms.attr,
+	NULL,
+};
+ATTRIBUTE_GROUPS(volume);
+
+static const struct kobj_type volume_node_type = {
+	.release = istripe_node_release,
+	.sysfs_ops = &istripe_node_ops,
+	.default_groups = volume_groups,
+};
+
+/* The tree */
+
+static int leg_nodes_add(struct list_head *tree, struct kobject *parent, struct istripe_leg *leg)
+{
+	struct istripe_node *node, *paths;
+	int ret = 0;
+	u32 i;
+
+	node = istripe_node_add_index(tree, &leg_node_type, parent, leg, leg->index);
+	if (IS_ERR(node))
+		return PTR_ERR(node);
+	paths = istripe_node_add(tree, &istripe_node_plain_type, &node->kobj, leg, "paths");
+	if (IS_ERR(paths))
+		return PTR_ERR(paths);
+	for (i = 0; !ret && i < leg->path_count; i++)
+		ret = istripe_path_nodes_add(tree, &paths->kobj, leg->paths[i]);
+	return ret;
+}
+
+static int volume_nodes_add(struct list_head *tree, struct istripe_volume *volume)
+{
+	struct istripe_node *node, *legs;
+	int ret = 0;
+	u32 i;
+
+	node = istripe_node_add(tree, &volume_node_type, &disk_to_dev(volume->disk)->kobj, volume,
+				"istripe");
+	if (IS_ERR(node))
+		return PTR_ERR(node);
+	legs = istripe_node_add(tree, &istripe_node_plain_type, &node->kobj, volume, "legs");
+	if (IS_ERR(legs))
+		return PTR_ERR(legs);
+	for (i = 0; !ret && i < volume->leg_count; i++)
+		ret = leg_nodes_add(tree, &legs->kobj, volume->legs[i]);
+	return ret;
+}
+
+int istripe_sysfs_create(struct istripe_volume *volume)
+{
+	struct list_head *tree = kmalloc(sizeof(*tree), GFP_KERNEL);
+	int ret;
+
+	if (!tree)
+		return -ENOMEM;
+	INIT_LIST_HEAD(tree);
+	volume->control = tree;
+	ret = volume_nodes_add(tree, volume);
+	if (ret) {
+		istripe_sysfs_remove(volume);
+		return ret;
+	}
+	kobject_uevent(&disk_to_dev(volume->disk)->kobj, KOBJ_CHANGE);
+	return 0;
+}
+
+void istripe_sysfs_remove(struct istripe_volume *volume)
+{
+	struct list_head *tree = volume->control;
+
+	if (!tree)
+		return;
+	istripe_nodes_remove(tree);
+	volume->control = NULL;
+	kfree(tree);
+}

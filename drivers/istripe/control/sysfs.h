@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a running volume shows and lets tune below its disk, in
+ * /sys/block/istripeN/istripe. See Documentation/ABI/testing/sysfs-block-istripe.
+ */
+#ifndef ISTRIPE_CONTROL_SYSFS_H
+#define ISTRIPE_CONTROL_SYSFS_H
+
+struct istripe_volume;
+
+/**
+ * istripe_sysfs_create() - make the tree of a volume
+ * @volume: just started
+ *
+ * The disk has already been announced without it, so the disk is announced again
+ * as changed when the tree is complete.
+ *
+ * Context: process, GFP_KERNEL.
+ * Return: 0; -ENOMEM or another error of sysfs, then there is no tree.
+ */
+int istripe_sysfs_create(struct istripe_volume *volume);
+
+/**
+ * istripe_sysfs_remove() - remove the tree of a volume
+ * @volume: about to be stopped; it may have no tree
+ *
+ * Afterwards no file of the tree is being read or written, nor will be.
+ *
+ * Context: process, sleeps; not from a file of the tree.
+ */
+void istripe_sysfs_remove(struct istripe_volume *volume);
+
+#endif

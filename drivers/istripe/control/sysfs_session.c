@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The sysfs directories of a path's session and of its connection.
+ *
+ * The directories are there as long as the path; sessions come and go. A file
+ * is read under the path's session_lock, which the path's worker takes to make
+ * the session unfindable before it closes it. Without a session: -ENOTCONN.
+ */
+#include <linux/bits.h>
+#include <linux/build_bug.h>
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/mutex.h>
+#include <linux/sysfs.h>
+
+#include "block/path.h"
+#include "control/node.h"
+#include "proto/keys.h"
+#include "transport/conn.h"
+#include "transport/session.h"
+
+typedef ssize_t (*session_show_fn)(const struct istripe_node_file *file,
+				   const struct istripe_session *session, char *page);
+
+static ssize_t session_show(const struct istripe_node_file *file, struct istripe_path *path,
+			    char *page, session_show_fn show)
+{
+	const struct istripe_session *session;
+	ssize_t ret = -ENOTCONN;
+
+	mutex_lock(&path->session_lock);
+	/* Pairs with the release in istripe_session_open(), which does not take the lock. */
+	session = smp_load_acquire(&path->owned);
+	if (session)
+		ret = show(file, session, page);
+	mutex_unlock(&path->session_lock);
+	return ret;
+}
+
+/* What a login has agreed on; before, there is nothing. */
+static bool session_is_logged_in(const struct istripe_session *session)
+{
+	enum istripe_session_state state = READ_ONCE(session->state);
+
+	return state == ISTRIPE_SESSION_LOGGED_IN || state == ISTRIPE_SESSION_LOGOUT;
+}
+
+/* Session */
+
+#define SESSION_FILE(_name, _fmt, ...)							\
+static ssize_t session_##_name##_emit(const struct istripe_node_file *file,		\
+				      const struct istripe_session *session,		\
+				      char *page)					\
+{											\
+	return sysfs_emit(page, _fmt "\n", __VA_ARGS__);				\
+}											\
+static ssize_t session_##_name##_show(const struct istripe_node_file *file,		\
+				      void *object, char *page)				\
+{											\
+	return session_show(file, object, page, session_##_name##_emit);		\
+}											\
+ISTRIPE_NODE_FILE(session, _name, 0444, .show = session_##_name##_show)
+
+SESSION_FILE(state, "%s", istripe_session_state_name(READ_ONCE(session->state)));
+SESSION_FILE(isid, "%*phN", (int)sizeof(session->isid), session->isid);
+SESSION_FILE(tsih, "%u", READ_ONCE(session->tsih));
+SESSION_FILE(target_portal_group_tag, "%u", READ_ONCE(session->target_portal_group_tag));
+SESSION_FILE(cmd_sn, "%u", READ_ONCE(session->cmd_sn));
+SESSION_FILE(exp_cmd_sn, "%u", READ_ONCE(session->exp_cmd_sn));
+SESSION_FILE(max_cmd_sn, "%u", READ_ONCE(session->max_cmd_sn));
+SESSION_FILE(commands_sent, "%llu", READ_ONCE(session->commands_sent));
+
+static struct attribute *session_attrs[] = {
+	&session_file_state.attr,
+	&session_file_isid.attr,
+	&session_file_tsih.attr,
+	&session_file_target_portal_group_tag.attr,
+	&session_file_cmd_sn.attr,
+	&session_file_exp_cmd_sn.attr,
+	&session_file_max_cmd_sn.attr,
+	&session_file_commands_sent.attr,
+	NULL,
+};
+
+static const struct attribute_group session_group = {
+	.attrs = session_attrs,
+};
+
+/* Keys: one file for each in two directories, named by the table of keys. */
+
+static ssize_t key_emit(enum istripe_key key, const struct istripe_keys *keys, char *page)
+{
+	char text[ISTRIPE_KEY_TEXT_BYTES];
+	int ret = istripe_key_format(key, keys->value[key], text, sizeof(text));
+
+	return ret < 0 ? ret : sysfs_emit(page, "%s\n", text);
+}
+
+static ssize_t offered_format(const struct istripe_node_file *file,
+			      const struct istripe_session *session, char *page)
+{
+	if (!session_is_logged_in(session))
+		return -ENOTCONN;
+	if (!(session->negotiation.offered & BIT(file->key)))
+		return sysfs_emit(page, "\n");
+	return key_emit(file->key, &session->negotiation.offer, page);
+}
+
+static ssize_t offered_show(const struct istripe_node_file *file, void *object, char *page)
+{
+	return session_show(file, object, page, offered_format);
+}
+
+static ssize_t negotiated_format(const struct istripe_node_file *file,
+				 const struct istripe_session *session, char *page)
+{
+	if (!session_is_logged_in(session))
+		return -ENOTCONN;
+	return key_emit(file->key, &session->keys, page);
+}
+
+static ssize_t negotiated_show(const struct istripe_node_file *file, void *object, char *page)
+{
+	return session_show(file, object, page, negotiated_format);
+}
+
+static struct istripe_node_file offered_files[ISTRIPE_KEY_COUNT];
+static struct attribute *offered_attrs[ISTRIPE_KEY_COUNT + 1];
+static const struct attribute_group offered_group = {
+	.name = "offered",
+	.attrs = offered_attrs,
+};
+
+static struct istripe_node_file negotiated_files[ISTRIPE_KEY_COUNT];
+static struct attribute *negotiated_attrs[ISTRIPE_KEY_COUNT + 1];
+static const struct attribute_group negotiated_group = {
+	.name = "negotiated",
+	.attrs = negotiated_attrs,
+};
+
+static struct attribute *key_file_init(struct istripe_node_file *file, enum istripe_key key)
+{
+	file->attr.name = istripe_key_name(key);
+	file->attr.mode = 0444;
+	file->key = key;
+	return &file->attr;
+}
+
+void istripe_session_nodes_init(void)
+{
+	u32 key;
+
+	BUILD_BUG_ON(ISTRIPE_KEY_COUNT > 32);
+	for (key = 0; key < ISTRIPE_KEY_COUNT; key++) {
+		offered_attrs[key] = key_file_init(&offered_files[key], key);
+		offered_files[key].show = offered_show;
+		negotiated_attrs[key] = key_file_init(&negotiated_files[key], key);
+		negotiated_files[key].show = negotiated_show;
+	}
+}
+
+static const struct attribute_group *session_groups[] = {
+	&session_group,
+	&offered_group,
+	&negotiated_group,
+	NULL,
+};
+
+static const struct kobj_type session_node_type = {
+	.release = istripe_node_release,
+	.sysfs_ops = &istripe_node_ops,
+	.default_groups = session_groups,
+};
+
+/* Connection: there is one, CID 0. */
+
+static ssize_t address_emit(const struct sockaddr_storage *address, char *page)
+{
+	if (address->ss_family == AF_UNSPEC)
+		return -ENOTCONN;
+	return sysfs_emit(page, "%pISpc\n", address);
+}
+
+#define CONN_SHOW(_name, _emit)								\
+static ssize_t conn_##_name##_format(const struct istripe_node_file *file,		\
+				     const struct istripe_session *session,		\
+				     char *page)					\
+{											\
+	const struct istripe_conn *conn = session->conns[0];				\
+											\
+	return _emit;									\
+}											\
+static ssize_t conn_##_name##_show(const struct istripe_node_file *file,		\
+				   void *object, char *page)				\
+{											\
+	return session_show(file, object, page, conn_##_name##_format);			\
+}											\
+ISTRIPE_NODE_FILE(conn, _name, 0444, .show = conn_##_name##_show)
+
+#define CONN_FILE(_name, _fmt, _value) CONN_SHOW(_name, sysfs_emit(page, _fmt "\n", _value))
+
+CONN_FILE(state, "%s", istripe_conn_state_name(READ_ONCE(conn->state)));
+CONN_FILE(cid, "%u", conn->cid);
+CONN_SHOW(local_address, address_emit(&conn->local_address, page));
+CONN_SHOW(remote_address, address_emit(&conn->remote_address, page));
+CONN_FILE(bytes_sent, "%llu", READ_ONCE(conn->bytes_sent));
+CONN_FILE(bytes_received, "%llu", READ_ONCE(conn->bytes_received));
+CONN_FILE(pdus_sent, "%llu", READ_ONCE(conn->pdus_sent));
+CONN_FILE(pdus_received, "%llu", READ_ONCE(conn->pdus_received));
+CONN_FILE(digest_errors, "%llu", READ_ONCE(conn->digest_errors));
+CONN_FILE(ping_rtt_us, "%u", READ_ONCE(conn->ping_rtt_us));
+
+static struct attribute *conn_attrs[] = {
+	&conn_file_state.attr,
+	&conn_file_cid.attr,
+	&conn_file_local_address.attr,
+	&conn_file_remote_address.attr,
+	&conn_file_bytes_sent.attr,
+	&conn_file_bytes_received.attr,
+	&conn_file_pdus_sent.attr,
+	&conn_file_pdus_received.attr,
+	&conn_file_digest_errors.attr,
+	&conn_file_ping_rtt_us.attr,
+	NULL,
+};
+ATTRIBUTE_GROUPS(conn);
+
+static const struct kobj_type conn_node_type = {
+	.release = istripe_node_release,
+	.sysfs_ops = &istripe_node_ops,
+	.default_groups = conn_groups,
+};
+
+int istripe_session_nodes_add(struct list_head *tree, struct kobject *parent,
+			      struct istripe_path *path)
+{
+	struct istripe_node *node;
+
+	node = istripe_node_add(tree, &session_node_type, parent, path, "session");
+	if (IS_ERR(node))
+		return PTR_ERR(node);
+	node = istripe_node_add(tree, &istripe_node_plain_type, parent, path, "connections");
+	if (IS_ERR(node))
+		return PTR_ERR(node);
+	node = istripe_node_add_index(tree, &conn_node_type, &node->kobj, path, 0);
+	return PTR_ERR_OR_ZERO(node);
+}
