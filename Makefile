@@ -26,7 +26,7 @@ mirror:
 	@test -n '$(RELEASE)' || { echo 'no prepared kernel headers in $(KDIR): give KDIR=' >&2; exit 1; }
 	@mkdir -p '$(OUT)'
 	@find '$(OUT)' -xtype l -delete
-	@cp -rsu $(SOURCES:%='$(TOP)/%') '$(OUT)/'
+	@cp -rsf $(SOURCES:%='$(TOP)/%') '$(OUT)/'
 
 modules: mirror
 	+@$(MAKE) --no-print-directory -C '$(KDIR)' M='$(OUT)' modules

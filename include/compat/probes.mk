@@ -17,3 +17,14 @@ istripe-has-text = $(if $(shell grep -Eqs '$(3)' $(istripe-kernel)/include/$(2) 
 
 istripe-probes := \
 	$(call istripe-has-header,LINUX_UNALIGNED_H,linux/unaligned.h)
+
+istripe-probes += \
+	$(call istripe-has-text,SK_USE_TASK_FRAG,net/sock.h,sk_use_task_frag) \
+	$(call istripe-has-text,MSG_SPLICE_PAGES,linux/socket.h,MSG_SPLICE_PAGES) \
+	$(call istripe-has-text,SOCKADDR_UNSIZED,linux/socket.h,struct sockaddr_unsized) \
+	$(call istripe-has-text,WQ_PERCPU,linux/workqueue.h,WQ_PERCPU) \
+	$(call istripe-has-text,ASSIGN_STR_ONE,trace/stages/stage6_event_callback.h,define __assign_str\(dst\))
+
+istripe-probes += \
+	$(call istripe-has-text,SHOULD_MERGE,linux/blk-mq.h,BLK_MQ_F_SHOULD_MERGE) \
+	$(call istripe-has-text,QUEUE_LIMITS_FEATURES,linux/blkdev.h,BLK_FEAT_WRITE_CACHE)

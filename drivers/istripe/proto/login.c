@@ -194,9 +194,6 @@ static int login_authenticated(struct istripe_login *login)
 		login->auth_chap = false;
 	if (!login->auth_chap)
 		return 0;
-	if (login->chap.state < ISTRIPE_CHAP_RESPONDED)
-		return istripe_login_fail(login, -EPROTO,
-					  "target ended CHAP before it was complete");
 	return login_chap_step(login);
 }
 

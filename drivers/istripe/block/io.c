@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/blk-mq.h>
+#include <linux/mm.h>
+
+#include "block/io.h"
+#include "block/leg.h"
+#include "block/limits.h"
+#include "block/path.h"
+#include "block/volume.h"
+#include "proto/cdb.h"
+#include "proto/sense.h"
+
+/* How often a target may answer "again" before the error is the caller's (SAM allows 5). */
+#define RETRIES_MAX	5
+/* Rounds of command_timeout_ms after which aborting is given up for the session. */
+#define OVERDUE_MAX	2
+
+u32 istripe_io_bytes(u32 legs)
+{
+	return struct_size_t(struct istripe_io, tasks, legs) + legs * sizeof(struct istripe_extent);
+}
+
+static struct istripe_volume *io_volume(const struct istripe_io *io)
+{
+	struct request *rq = blk_mq_rq_from_pdu((void *)io);
+
+	return rq->q->queuedata;
+}
+
+/* The last task's end is the request's end. */
+static void io_put(struct istripe_io *io)
+{
+	struct request *rq = blk_mq_rq_from_pdu(io);
+
+	if (!atomic_dec_and_test(&io->pending))
+		return;
+	if (likely(!blk_should_fake_timeout(rq->q)))
+		blk_mq_complete_request(rq);
+}
+
+void istripe_io_task_failed(struct istripe_leg_task *leg_task, blk_status_t status)
+{
+	/* Any of the errors will do; BLK_STS_OK never overwrites one. */
+	WRITE_ONCE(leg_task->io->status, status);
+	io_put(leg_task->io);
+}
+
+static void io_task_again(struct istripe_leg_task *leg_task)
+{
+	istripe_leg_submit(leg_task->leg, leg_task, false, false);
+}
+
+/* I/O that is lost again and again ends when it is as old as recovery_timeout_ms. */
+static bool io_too_old(const struct istripe_io *io)
+{
+	s32 hold_ms = READ_ONCE(io_volume(io)->recovery_timeout_ms);
+
+	return hold_ms >= 0 && time_after(jiffies, io->started + msecs_to_jiffies(hold_ms));
+}
+
+/*
+ * There will be no answer: the session is gone, or the target has agreed to forget
+ * the task. Sending it again is safe: with one path the next login reinstates the
+ * session, which ends whatever the old one still had (RFC 7143 6.3.5).
+ */
+static void io_task_lost(struct istripe_leg_task *leg_task)
+{
+	if (leg_task->task.error == -ECANCELED && ++leg_task->retries > RETRIES_MAX)
+		istripe_io_task_failed(leg_task, BLK_STS_TIMEOUT);
+	else if (leg_task->task.error != -ECANCELED && io_too_old(leg_task->io))
+		istripe_io_task_failed(leg_task, BLK_STS_TRANSPORT);
+	else if (!istripe_leg_park(leg_task->leg, leg_task))
+		io_task_again(leg_task);
+}
+
+static void io_task_retry(struct istripe_leg_task *leg_task, bool delay)
+{
+	u32 limit = delay ? 0 : RETRIES_MAX;
+
+	atomic64_inc(&leg_task->leg->retried);
+	if (limit ? ++leg_task->retries > limit : io_too_old(leg_task->io))
+		istripe_io_task_failed(leg_task, BLK_STS_IOERR);
+	else if (delay)
+		istripe_leg_delay(leg_task->leg, leg_task);
+	else
+		io_task_again(leg_task);
+}
+
+static blk_status_t io_verdict_status(enum istripe_scsi_verdict verdict)
+{
+	switch (verdict) {
+	case ISTRIPE_SCSI_MEDIUM:
+		return BLK_STS_MEDIUM;
+	case ISTRIPE_SCSI_NOSPC:
+		return BLK_STS_NOSPC;
+	case ISTRIPE_SCSI_UNSUPPORTED:
+		return BLK_STS_NOTSUPP;
+	case ISTRIPE_SCSI_RESERVATION:
+		return BLK_STS_RESV_CONFLICT;
+	case ISTRIPE_SCSI_TARGET:
+	case ISTRIPE_SCSI_PROTECT:
+		return BLK_STS_TARGET;
+	default:
+		return BLK_STS_IOERR;
+	}
+}
+
+static void io_task_good(struct istripe_leg_task *leg_task)
+{
+	/* A GOOD that leaves data out is none (P1). */
+	if (leg_task->task.transferred_bytes != leg_task->task.data.length_bytes)
+		istripe_io_task_failed(leg_task, BLK_STS_IOERR);
+	else
+		io_put(leg_task->io);
+}
+
+static void io_task_refused(struct istripe_leg_task *leg_task, enum istripe_scsi_verdict verdict)
+{
+	const struct istripe_task *task = &leg_task->task;
+
+	pr_warn_ratelimited("%s/%u: command 0x%02x: status 0x%02x, sense %x/%02x/%02x: %s\n",
+			    leg_task->leg->volume->name, leg_task->leg->index, task->cdb[0],
+			    task->status, task->sense.sense_key, task->sense.asc,
+			    task->sense.ascq, istripe_scsi_verdict_name(verdict));
+	istripe_io_task_failed(leg_task, io_verdict_status(verdict));
+}
+
+/* Context: see struct istripe_task, done. */
+static void io_task_done(struct istripe_task *task)
+{
+	struct istripe_leg_task *leg_task = container_of(task, struct istripe_leg_task, task);
+	enum istripe_scsi_verdict verdict;
+
+	if (task->error) {
+		io_task_lost(leg_task);
+		return;
+	}
+	verdict = istripe_sense_verdict(task->status, &task->sense);
+	switch (verdict) {
+	case ISTRIPE_SCSI_GOOD:
+		io_task_good(leg_task);
+		break;
+	case ISTRIPE_SCSI_RETRY:
+	case ISTRIPE_SCSI_RESIZE:
+	case ISTRIPE_SCSI_IDENTIFY:
+		io_task_retry(leg_task, false);
+		break;
+	case ISTRIPE_SCSI_RETRY_DELAY:
+		io_task_retry(leg_task, true);
+		break;
+	default:
+		io_task_refused(leg_task, verdict);
+	}
+}
+
+static u64 leg_lba(const struct istripe_leg *leg, u64 sector)
+{
+	return sector >> (ilog2(leg->lun.capacity.block_bytes) - SECTOR_SHIFT);
+}
+
+static u32 leg_blocks(const struct istripe_leg *leg, u32 sectors)
+{
+	return leg_lba(leg, sectors);
+}
+
+/* The slot: unique over the volume's requests, and so within each session. */
+static u16 io_slot(const struct request *rq)
+{
+	return rq->mq_hctx->queue_num * rq->mq_hctx->tags->nr_tags + rq->tag;
+}
+
+static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct request *rq,
+					    struct istripe_leg *leg)
+{
+	struct istripe_leg_task *leg_task = &io->tasks[io->task_count++];
+	struct istripe_task *task = &leg_task->task;
+
+	leg_task->io = io;
+	leg_task->leg = leg;
+	leg_task->retries = 0;
+	leg_task->overdue = 0;
+	task->data = (struct istripe_data) {};
+	memset(task->cdb, 0, sizeof(task->cdb));
+	int_to_scsilun(leg->paths[0]->params.lun, &task->lun);
+	task->read = false;
+	task->write = false;
+	task->slot = io_slot(rq);
+	task->done = io_task_done;
+	return leg_task;
+}
+
+static void io_prepare_data(struct istripe_task *task, struct request *rq,
+			    const struct istripe_extent *extent)
+{
+	struct istripe_data *data = &task->data;
+
+	istripe_data_set_bio(data, rq->bio, extent->first_sector << SECTOR_SHIFT,
+			     extent->sectors << SECTOR_SHIFT);
+	data->first_piece_bytes = extent->first_piece_sectors << SECTOR_SHIFT;
+	data->piece_bytes = extent->piece_sectors << SECTOR_SHIFT;
+	data->gap_bytes = (extent->stride_sectors - extent->piece_sectors) << SECTOR_SHIFT;
+}
+
+static void io_prepare_read(struct istripe_leg_task *leg_task, struct request *rq,
+			    const struct istripe_extent *extent)
+{
+	struct istripe_task *task = &leg_task->task;
+	const struct istripe_leg *leg = leg_task->leg;
+
+	io_prepare_data(task, rq, extent);
+	task->read = true;
+	istripe_cdb_read16(task->cdb, leg_lba(leg, extent->leg_sector),
+			   leg_blocks(leg, extent->sectors), rq->cmd_flags & REQ_FUA);
+}
+
+static void io_prepare_write(struct istripe_leg_task *leg_task, struct request *rq,
+			     const struct istripe_extent *extent)
+{
+	struct istripe_task *task = &leg_task->task;
+	const struct istripe_leg *leg = leg_task->leg;
+
+	io_prepare_data(task, rq, extent);
+	task->write = true;
+	istripe_cdb_write16(task->cdb, leg_lba(leg, extent->leg_sector),
+			    leg_blocks(leg, extent->sectors), rq->cmd_flags & REQ_FUA);
+}
+
+static void io_prepare_unmap(struct istripe_leg_task *leg_task,
+			     const struct istripe_extent *extent)
+{
+	struct istripe_task *task = &leg_task->task;
+	const struct istripe_leg *leg = leg_task->leg;
+
+	istripe_cdb_unmap_parameter(leg_task->parameter, leg_lba(leg, extent->leg_sector),
+				    leg_blocks(leg, extent->sectors));
+	leg_task->bvec = (struct bio_vec) {
+		.bv_page = virt_to_page(leg_task->parameter),
+		.bv_offset = offset_in_page(leg_task->parameter),
+		.bv_len = ISTRIPE_UNMAP_PARAMETER_BYTES,
+	};
+	istripe_data_set_bvec(&task->data, &leg_task->bvec, true);
+	task->write = true;
+	istripe_cdb_unmap(task->cdb, ISTRIPE_UNMAP_PARAMETER_BYTES);
+}
+
+static void io_prepare_write_same(struct istripe_leg_task *leg_task,
+				  const struct istripe_extent *extent, bool unmap)
+{
+	struct istripe_task *task = &leg_task->task;
+	const struct istripe_leg *leg = leg_task->leg;
+
+	leg_task->bvec = (struct bio_vec) {
+		.bv_page = ZERO_PAGE(0),
+		.bv_len = leg->lun.capacity.block_bytes,
+	};
+	istripe_data_set_bvec(&task->data, &leg_task->bvec, true);
+	task->write = true;
+	istripe_cdb_write_same16(task->cdb, leg_lba(leg, extent->leg_sector),
+				 leg_blocks(leg, extent->sectors), unmap);
+}
+
+static void io_prepare_extent(struct istripe_leg_task *leg_task, struct request *rq,
+			      const struct istripe_extent *extent)
+{
+	const struct istripe_lun *lun = &leg_task->leg->lun;
+
+	switch (req_op(rq)) {
+	case REQ_OP_READ:
+		io_prepare_read(leg_task, rq, extent);
+		break;
+	case REQ_OP_WRITE:
+		io_prepare_write(leg_task, rq, extent);
+		break;
+	case REQ_OP_DISCARD:
+		if (istripe_limits_unmap(lun))
+			io_prepare_unmap(leg_task, extent);
+		else
+			io_prepare_write_same(leg_task, extent, true);
+		break;
+	default:
+		io_prepare_write_same(leg_task, extent,
+				      istripe_limits_zeroes_by_unmap(lun) &&
+				      !(rq->cmd_flags & REQ_NOUNMAP));
+	}
+}
+
+static void io_prepare_flush(struct istripe_io *io, struct istripe_volume *volume,
+			     struct request *rq)
+{
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		istripe_cdb_synchronize_cache16(io_add_task(io, rq, volume->legs[i])->task.cdb);
+}
+
+static void io_prepare_extents(struct istripe_io *io, struct istripe_volume *volume,
+			       struct request *rq)
+{
+	/* Behind the tasks, see istripe_io_bytes(): too large for the stack. */
+	struct istripe_extent *extents = (struct istripe_extent *)&io->tasks[volume->leg_count];
+	u32 count = istripe_stripe_map(&volume->stripe, blk_rq_pos(rq), blk_rq_sectors(rq),
+				       extents);
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		io_prepare_extent(io_add_task(io, rq, volume->legs[extents[i].leg]), rq,
+				  &extents[i]);
+}
+
+void istripe_io_start(struct istripe_volume *volume, struct request *rq, bool last)
+{
+	struct istripe_io *io = blk_mq_rq_to_pdu(rq);
+	u32 count, i;
+
+	io->status = BLK_STS_OK;
+	io->started = jiffies;
+	io->task_count = 0;
+	if (req_op(rq) == REQ_OP_FLUSH)
+		io_prepare_flush(io, volume, rq);
+	else
+		io_prepare_extents(io, volume, rq);
+	count = io->task_count;
+	/* One more for us: the request must not end while we walk its tasks. */
+	atomic_set(&io->pending, count + 1);
+	if (WARN_ON_ONCE(!count))
+		io->status = BLK_STS_IOERR;
+	for (i = 0; i < count; i++) {
+		atomic64_inc(&io->tasks[i].leg->commands);
+		istripe_leg_submit(io->tasks[i].leg, &io->tasks[i], true, !last);
+	}
+	io_put(io);
+}
+
+void istripe_io_complete(struct request *rq)
+{
+	struct istripe_io *io = blk_mq_rq_to_pdu(rq);
+
+	blk_mq_end_request(rq, io->status);
+}
+
+/* Only tasks on the wire are anybody's fault; parked ones have their own clock. */
+void istripe_io_timeout(struct request *rq)
+{
+	struct istripe_io *io = blk_mq_rq_to_pdu(rq);
+	struct istripe_leg_task *leg_task;
+	u32 i;
+
+	for (i = 0; i < io->task_count; i++) {
+		leg_task = &io->tasks[i];
+		if (test_bit(ISTRIPE_TASK_ANSWERED, &leg_task->task.flags))
+			continue;
+		istripe_path_overdue(leg_task->leg->paths[0], READ_ONCE(leg_task->task.itt),
+				     ++leg_task->overdue > OVERDUE_MAX);
+	}
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * An I/O: one block layer request on its way over the legs. It fans out into one
+ * leg task per leg that the request touches, and completes with the last of them.
+ * It lives in the request's private data; so do its leg tasks.
+ */
+#ifndef ISTRIPE_BLOCK_IO_H
+#define ISTRIPE_BLOCK_IO_H
+
+#include <linux/blk-mq.h>
+#include <linux/list.h>
+
+#include "transport/task.h"
+
+struct istripe_io;
+struct istripe_leg;
+struct istripe_volume;
+
+/**
+ * struct istripe_leg_task - what an I/O does on one leg
+ * @task:	the SCSI command
+ * @io:		whose part it is
+ * @leg:	where it goes
+ * @entry:	on leg->parked or leg->delayed, under leg->lock
+ * @retries:	how often the target's answer made us send it again
+ * @overdue:	how often it was found overdue, since it was last sent
+ * @parameter:	data out of UNMAP
+ * @bvec:	describes @parameter, or a block of zeroes
+ */
+struct istripe_leg_task {
+	struct istripe_task task;
+	struct istripe_io *io;
+	struct istripe_leg *leg;
+	struct list_head entry;
+	u8 retries;
+	u8 overdue;
+	u8 parameter[ISTRIPE_UNMAP_PARAMETER_BYTES];
+	struct bio_vec bvec;
+};
+
+/**
+ * struct istripe_io - one request
+ * @pending:	leg tasks that are not done, and one for whoever starts them
+ * @status:	BLK_STS_OK, or the first error of a leg task
+ * @started:	jiffies
+ * @task_count:	leg tasks in use
+ * @tasks:	one per leg touched
+ */
+struct istripe_io {
+	atomic_t pending;
+	blk_status_t status;
+	unsigned long started;
+	u32 task_count;
+	struct istripe_leg_task tasks[];
+};
+
+/**
+ * istripe_io_bytes() - private data that each request needs
+ * @legs: of the volume
+ *
+ * Context: any.
+ * Return: bytes.
+ */
+u32 istripe_io_bytes(u32 legs);
+
+/**
+ * istripe_io_start() - fan a request out
+ * @volume: running
+ * @rq: started by blk_mq_start_request()
+ * @last: no further request follows at once
+ *
+ * Context: process (BLK_MQ_F_BLOCKING).
+ */
+void istripe_io_start(struct istripe_volume *volume, struct request *rq, bool last);
+
+/**
+ * istripe_io_task_failed() - end a leg task that its leg cannot serve
+ * @leg_task: not in flight, on no list
+ * @status: what its request gets
+ *
+ * Context: any.
+ */
+void istripe_io_task_failed(struct istripe_leg_task *leg_task, blk_status_t status);
+
+/**
+ * istripe_io_complete() - give a request back to the block layer
+ * @rq: all leg tasks done
+ *
+ * Context: blk-mq completion.
+ */
+void istripe_io_complete(struct request *rq);
+
+/**
+ * istripe_io_timeout() - a request is older than command_timeout_ms
+ * @rq: in flight
+ *
+ * Context: blk-mq timeout work.
+ */
+void istripe_io_timeout(struct request *rq);
+
+#endif

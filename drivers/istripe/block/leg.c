@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/slab.h>
+
+#include "block/leg.h"
+#include "block/path.h"
+#include "block/volume.h"
+
+#define BUSY_DELAY_MS	100
+
+void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_task, bool may_send,
+			bool more)
+{
+	leg_task->overdue = 0;
+	do {
+		if (istripe_path_submit(leg->paths[0], &leg_task->task, may_send, more))
+			return;
+	} while (!istripe_leg_park(leg, leg_task));
+}
+
+void istripe_leg_push(struct istripe_leg *leg)
+{
+	istripe_path_push(leg->paths[0]);
+}
+
+bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
+{
+	bool live, failed;
+
+	spin_lock_bh(&leg->lock);
+	live = leg->live;
+	failed = !live && (leg->failed || leg->stopping);
+	if (!live && !failed)
+		list_add_tail(&leg_task->entry, &leg->parked);
+	spin_unlock_bh(&leg->lock);
+	if (failed)
+		istripe_io_task_failed(leg_task, BLK_STS_TRANSPORT);
+	return !live;
+}
+
+/* Send again what waited; the list is the caller's own. */
+static u32 leg_redrive(struct istripe_leg *leg, struct list_head *list)
+{
+	struct istripe_leg_task *leg_task, *next;
+	u32 count = 0;
+
+	list_for_each_entry_safe(leg_task, next, list, entry) {
+		list_del(&leg_task->entry);
+		istripe_leg_submit(leg, leg_task, false, false);
+		count++;
+	}
+	return count;
+}
+
+static void leg_fail_all(struct list_head *list)
+{
+	struct istripe_leg_task *leg_task, *next;
+
+	list_for_each_entry_safe(leg_task, next, list, entry) {
+		list_del(&leg_task->entry);
+		istripe_io_task_failed(leg_task, BLK_STS_TRANSPORT);
+	}
+}
+
+void istripe_leg_delay(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
+{
+	spin_lock_bh(&leg->lock);
+	list_add_tail(&leg_task->entry, &leg->delayed);
+	spin_unlock_bh(&leg->lock);
+	queue_delayed_work(istripe_recovery_wq, &leg->delay_work, msecs_to_jiffies(BUSY_DELAY_MS));
+}
+
+static void leg_delay_work(struct work_struct *work)
+{
+	struct istripe_leg *leg = container_of(to_delayed_work(work), struct istripe_leg,
+					       delay_work);
+	LIST_HEAD(list);
+
+	spin_lock_bh(&leg->lock);
+	list_splice_init(&leg->delayed, &list);
+	spin_unlock_bh(&leg->lock);
+	leg_redrive(leg, &list);
+}
+
+static void leg_hold_work(struct work_struct *work)
+{
+	struct istripe_leg *leg = container_of(to_delayed_work(work), struct istripe_leg,
+					       hold_work);
+	s32 hold_ms = READ_ONCE(leg->volume->recovery_timeout_ms);
+	bool over;
+	LIST_HEAD(list);
+
+	spin_lock_bh(&leg->lock);
+	/* The path may have come back, and even gone again, since we were queued. */
+	over = !leg->live && hold_ms >= 0 &&
+	       time_after_eq(jiffies, leg->down_since + msecs_to_jiffies(hold_ms));
+	if (over) {
+		leg->failed = true;
+		list_splice_init(&leg->parked, &list);
+	}
+	spin_unlock_bh(&leg->lock);
+	if (over)
+		pr_err("%s/%u: no path for %d ms: I/O fails until one is back\n",
+		       leg->volume->name, leg->index, hold_ms);
+	leg_fail_all(&list);
+}
+
+static void leg_arm_hold(struct istripe_leg *leg)
+{
+	s32 hold_ms = READ_ONCE(leg->volume->recovery_timeout_ms);
+	unsigned long end, wait = 0;
+
+	lockdep_assert_held(&leg->lock);
+	if (leg->live || hold_ms < 0)
+		return;
+	end = leg->down_since + msecs_to_jiffies(hold_ms);
+	if (time_before(jiffies, end))
+		wait = end - jiffies;
+	mod_delayed_work(istripe_recovery_wq, &leg->hold_work, wait);
+}
+
+void istripe_leg_set_recovery_timeout(struct istripe_leg *leg)
+{
+	spin_lock_bh(&leg->lock);
+	leg_arm_hold(leg);
+	spin_unlock_bh(&leg->lock);
+}
+
+void istripe_leg_path_lost(struct istripe_leg *leg)
+{
+	spin_lock_bh(&leg->lock);
+	leg->live = false;
+	leg->down_since = jiffies;
+	leg_arm_hold(leg);
+	spin_unlock_bh(&leg->lock);
+}
+
+void istripe_leg_path_live(struct istripe_leg *leg)
+{
+	LIST_HEAD(list);
+	u32 count;
+
+	spin_lock_bh(&leg->lock);
+	leg->live = true;
+	leg->failed = false;
+	list_splice_init(&leg->parked, &list);
+	spin_unlock_bh(&leg->lock);
+	cancel_delayed_work(&leg->hold_work);
+	count = leg_redrive(leg, &list);
+	atomic64_add(count, &leg->redriven);
+}
+
+static int leg_compare(const struct istripe_leg *leg, const struct istripe_lun *lun, char *why,
+		       size_t why_bytes)
+{
+	if (leg->lun.designator[0] && strcmp(leg->lun.designator, lun->designator)) {
+		scnprintf(why, why_bytes, "leg %u is LUN %s, but %s answers here: path refused",
+			  leg->index, leg->lun.designator, lun->designator);
+		return -ENODEV;
+	}
+	if (!leg->identified)
+		return 0;
+	if (leg->lun.capacity.block_bytes != lun->capacity.block_bytes) {
+		scnprintf(why, why_bytes,
+			  "leg %u has blocks of %u bytes, the LUN now says %u: path refused",
+			  leg->index, leg->lun.capacity.block_bytes, lun->capacity.block_bytes);
+		return -EINVAL;
+	}
+	if (lun->capacity.blocks < leg->lun.capacity.blocks) {
+		scnprintf(why, why_bytes,
+			  "leg %u has %llu blocks, the LUN has shrunk to %llu: path refused",
+			  leg->index, leg->lun.capacity.blocks, lun->capacity.blocks);
+		return -ENOSPC;
+	}
+	return 0;
+}
+
+int istripe_leg_identify(struct istripe_leg *leg, const struct istripe_lun *lun, char *why,
+			 size_t why_bytes)
+{
+	int ret = leg_compare(leg, lun, why, why_bytes);
+
+	if (ret || leg->identified)
+		return ret;
+	leg->lun = *lun;
+	leg->identified = true;
+	return 0;
+}
+
+int istripe_leg_start(struct istripe_leg *leg, char *why, size_t why_bytes)
+{
+	struct istripe_path *path = leg->paths[0];
+	int ret;
+
+	istripe_path_start(path);
+	ret = wait_for_completion_killable(&path->first_result);
+	if (ret) {
+		scnprintf(why, why_bytes, "interrupted while %s was connecting", path->label);
+		return -EINTR;
+	}
+	if (!path->first_error)
+		return 0;
+	ret = scnprintf(why, why_bytes, "leg %u path %u: ", leg->index, path->index);
+	istripe_path_last_error(path, why + ret, why_bytes - ret);
+	return path->first_error;
+}
+
+void istripe_leg_expire(struct istripe_leg *leg)
+{
+	LIST_HEAD(list);
+
+	spin_lock_bh(&leg->lock);
+	leg->stopping = true;
+	list_splice_init(&leg->parked, &list);
+	spin_unlock_bh(&leg->lock);
+	leg_fail_all(&list);
+}
+
+void istripe_leg_stop(struct istripe_leg *leg)
+{
+	u32 i;
+
+	istripe_leg_expire(leg);
+	for (i = 0; i < leg->path_count; i++)
+		istripe_path_stop(leg->paths[i]);
+	cancel_delayed_work_sync(&leg->hold_work);
+	cancel_delayed_work_sync(&leg->delay_work);
+}
+
+static int leg_create_paths(struct istripe_leg *leg, const struct istripe_leg_params *params)
+{
+	struct istripe_path *path;
+	u32 i;
+
+	leg->paths = kcalloc(params->path_count, sizeof(*leg->paths), GFP_KERNEL);
+	if (!leg->paths)
+		return -ENOMEM;
+	for (i = 0; i < params->path_count; i++) {
+		path = istripe_path_create(leg, i, &params->paths[i]);
+		if (IS_ERR(path))
+			return PTR_ERR(path);
+		leg->paths[leg->path_count++] = path;
+	}
+	return 0;
+}
+
+struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
+				       const struct istripe_leg_params *params)
+{
+	struct istripe_leg *leg = kzalloc(sizeof(*leg), GFP_KERNEL);
+	int ret;
+
+	if (!leg)
+		return ERR_PTR(-ENOMEM);
+	leg->volume = volume;
+	leg->index = index;
+	strscpy(leg->lun.designator, params->designator, sizeof(leg->lun.designator));
+	spin_lock_init(&leg->lock);
+	INIT_LIST_HEAD(&leg->parked);
+	INIT_LIST_HEAD(&leg->delayed);
+	INIT_DELAYED_WORK(&leg->hold_work, leg_hold_work);
+	INIT_DELAYED_WORK(&leg->delay_work, leg_delay_work);
+	ret = leg_create_paths(leg, params);
+	if (ret) {
+		istripe_leg_destroy(leg);
+		return ERR_PTR(ret);
+	}
+	return leg;
+}
+
+void istripe_leg_destroy(struct istripe_leg *leg)
+{
+	u32 i;
+
+	if (IS_ERR_OR_NULL(leg))
+		return;
+	/* Its works are cancelled, its paths idle, its volume's disk gone. */
+	for (i = 0; i < leg->path_count; i++)
+		istripe_path_destroy(leg->paths[i]);
+	kfree(leg->paths);
+	kfree(leg);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A leg: one LUN of the stripe, known by its VPD 83h designator.
+ *
+ * While no path is live, tasks wait on @parked; they go on when a path is live
+ * again and fail when the leg has been down for recovery_timeout_ms. @delayed
+ * holds tasks that the target was too busy for.
+ *
+ * Lock: @lock covers @live, @failed, @stopping, @parked, @delayed, @down_since. It
+ * is a leaf, taken with interrupts on (bh disabled), never held over a submission.
+ */
+#ifndef ISTRIPE_BLOCK_LEG_H
+#define ISTRIPE_BLOCK_LEG_H
+
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+#include <istripe/params.h>
+#include "block/io.h"
+#include "block/lun.h"
+
+struct istripe_path;
+struct istripe_volume;
+
+struct istripe_leg {
+	struct istripe_volume *volume;
+	u32 index;
+	struct istripe_lun lun;		/* as first found; identity never changes */
+	bool identified;
+	u32 path_count;
+	struct istripe_path **paths;
+
+	spinlock_t lock;
+	bool live;
+	bool failed;			/* recovery_timeout_ms has passed */
+	bool stopping;
+	unsigned long down_since;	/* jiffies */
+	struct list_head parked;
+	struct list_head delayed;
+	struct delayed_work hold_work;	/* recovery_timeout_ms is over */
+	struct delayed_work delay_work;	/* ask the busy target again */
+
+	atomic64_t commands;		/* SCSI commands sent for requests */
+	atomic64_t redriven;		/* sent again after a connection was lost */
+	atomic64_t retried;		/* sent again because the target said so */
+};
+
+/**
+ * istripe_leg_create() - build a leg and its paths from the blueprint
+ * @volume: its volume
+ * @index: position in the stripe
+ * @params: blueprint
+ *
+ * Context: process.
+ * Return: the leg or ERR_PTR(-ENOMEM).
+ */
+struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
+				       const struct istripe_leg_params *params);
+
+/**
+ * istripe_leg_destroy() - free a leg
+ * @leg: stopped or never started; NULL is fine
+ *
+ * Context: process.
+ */
+void istripe_leg_destroy(struct istripe_leg *leg);
+
+/**
+ * istripe_leg_start() - bring the paths up and wait for the first result
+ * @leg: fresh
+ * @why: reason on failure
+ * @why_bytes: its size
+ *
+ * Context: process, sleeps, killable.
+ * Return: 0; the error of the path; -EINTR killed.
+ */
+int istripe_leg_start(struct istripe_leg *leg, char *why, size_t why_bytes);
+
+/**
+ * istripe_leg_expire() - from now on nothing waits for the leg any more
+ * @leg: the leg
+ *
+ * Parked tasks fail; tasks of a live path finish.
+ *
+ * Context: process.
+ */
+void istripe_leg_expire(struct istripe_leg *leg);
+
+/**
+ * istripe_leg_stop() - log out and close everything
+ * @leg: no requests any more
+ *
+ * Context: process, sleeps.
+ */
+void istripe_leg_stop(struct istripe_leg *leg);
+
+/**
+ * istripe_leg_submit() - send a task over the leg
+ * @leg: the leg
+ * @leg_task: filled in
+ * @may_send: see istripe_session_submit()
+ * @more: see istripe_session_submit()
+ *
+ * Context: see istripe_session_submit().
+ */
+void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_task, bool may_send,
+			bool more);
+
+/**
+ * istripe_leg_push() - no more tasks follow those submitted with @more
+ * @leg: the leg
+ *
+ * Context: any.
+ */
+void istripe_leg_push(struct istripe_leg *leg);
+
+/**
+ * istripe_leg_park() - keep a task until a path is live
+ * @leg: the leg
+ * @leg_task: not in flight
+ *
+ * Context: any.
+ * Return: true: parked, or failed because nothing waits any more; false: a path is live,
+ * submit the task.
+ */
+bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
+
+/**
+ * istripe_leg_delay() - send a task again after a moment
+ * @leg: the leg
+ * @leg_task: not in flight
+ *
+ * Context: any.
+ */
+void istripe_leg_delay(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
+
+/**
+ * istripe_leg_identify() - is what a path found the LUN of this leg
+ * @leg: the leg
+ * @lun: what was found
+ * @why: reason on failure
+ * @why_bytes: its size
+ *
+ * The first LUN found (or the configured designator) is the leg's for good.
+ *
+ * Context: the path's worker.
+ * Return: 0; -ENODEV it is another LUN; -ENOSPC it has shrunk; -EINVAL its blocks differ.
+ */
+int istripe_leg_identify(struct istripe_leg *leg, const struct istripe_lun *lun, char *why,
+			 size_t why_bytes);
+
+/**
+ * istripe_leg_path_live() - a path's session is published: go on
+ * @leg: the leg
+ *
+ * Context: the path's worker.
+ */
+void istripe_leg_path_live(struct istripe_leg *leg);
+
+/**
+ * istripe_leg_path_lost() - a path's session is about to be withdrawn
+ * @leg: the leg
+ *
+ * Context: the path's worker.
+ */
+void istripe_leg_path_lost(struct istripe_leg *leg);
+
+/**
+ * istripe_leg_set_recovery_timeout() - note that recovery_timeout_ms has changed
+ * @leg: the leg
+ *
+ * Context: process.
+ */
+void istripe_leg_set_recovery_timeout(struct istripe_leg *leg);
+
+#endif

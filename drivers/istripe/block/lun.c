@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/delay.h>
+#include <linux/mm.h>
+
+#include "block/lun.h"
+#include "proto/cdb.h"
+#include "proto/sense.h"
+#include "transport/session.h"
+
+#define COMMAND_TIMEOUT_MS	10000
+#define ATTEMPTS_MAX		10
+#define BUSY_DELAY_MS		200
+
+/* What the questions of one bring-up share. */
+struct probe {
+	struct istripe_session *session;
+	struct scsi_lun number;
+	const u8 *data;
+	u32 bytes;		/* of the last answer */
+	char *why;
+	size_t why_bytes;
+};
+
+/*
+ * Ask one question, again and again while the target has unit attentions to get rid
+ * of or is not ready yet. Returns 0, the error of the session, or -EIO with the
+ * verdict when the target refused.
+ */
+static int probe_ask(struct probe *probe, const u8 *cdb, const struct scsi_lun *number, u32 bytes,
+		     enum istripe_scsi_verdict *verdict)
+{
+	const struct istripe_task *task = &probe->session->internal.task;
+	u32 attempt;
+	int ret;
+
+	for (attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+		ret = istripe_session_execute(probe->session, cdb, number, bytes,
+					      COMMAND_TIMEOUT_MS);
+		if (ret)
+			return ret;
+		*verdict = istripe_sense_verdict(task->status, &task->sense);
+		probe->bytes = task->transferred_bytes;
+		if (*verdict == ISTRIPE_SCSI_GOOD)
+			return 0;
+		if (*verdict == ISTRIPE_SCSI_RETRY_DELAY)
+			msleep(BUSY_DELAY_MS);
+		else if (*verdict != ISTRIPE_SCSI_RETRY && *verdict != ISTRIPE_SCSI_RESIZE &&
+			 *verdict != ISTRIPE_SCSI_IDENTIFY)
+			break;
+	}
+	return -EIO;
+}
+
+/* A question that must be answered. */
+static int probe_must(struct probe *probe, const u8 *cdb, u32 bytes, const char *name)
+{
+	const struct istripe_task *task = &probe->session->internal.task;
+	enum istripe_scsi_verdict verdict;
+	int ret = probe_ask(probe, cdb, &probe->number, bytes, &verdict);
+
+	if (ret == -EIO)
+		scnprintf(probe->why, probe->why_bytes,
+			  "LUN bring-up: %s: status 0x%02x, sense %x/%02x/%02x: %s", name,
+			  task->status, task->sense.sense_key, task->sense.asc, task->sense.ascq,
+			  istripe_scsi_verdict_name(verdict));
+	else if (ret && ret != -ENOTCONN)
+		scnprintf(probe->why, probe->why_bytes, "LUN bring-up: %s: %pe", name,
+			  ERR_PTR(ret));
+	return ret;
+}
+
+/* A question that a target may refuse: 0 answered, -EIO refused, else an error. */
+static int probe_may(struct probe *probe, const u8 *cdb, u32 bytes)
+{
+	enum istripe_scsi_verdict verdict;
+
+	return probe_ask(probe, cdb, &probe->number, bytes, &verdict);
+}
+
+static int probe_nonsense(struct probe *probe, const char *name)
+{
+	scnprintf(probe->why, probe->why_bytes, "LUN bring-up: the answer to %s makes no sense",
+		  name);
+	return -EPROTO;
+}
+
+/* REPORT LUNS goes to LUN 0, which answers it even when nothing is there. */
+static int probe_listed(struct probe *probe, u16 number)
+{
+	struct scsi_lun zero = {};
+	enum istripe_scsi_verdict verdict;
+	u8 cdb[ISTRIPE_CDB_BYTES];
+	int ret;
+
+	istripe_cdb_report_luns(cdb, ISTRIPE_INTERNAL_BYTES);
+	ret = probe_ask(probe, cdb, &zero, ISTRIPE_INTERNAL_BYTES, &verdict);
+	if (ret == -EIO)
+		return 0;	/* refused: INQUIRY will tell */
+	if (ret)
+		return ret;
+	ret = istripe_vpd_lun_listed(probe->data, probe->bytes, &probe->number);
+	if (ret == -EPROTO)
+		return probe_nonsense(probe, "REPORT LUNS");
+	if (ret)
+		return 0;
+	scnprintf(probe->why, probe->why_bytes, "the target has no LUN %u for us", number);
+	return -ENXIO;
+}
+
+static int probe_inquiry(struct probe *probe, struct istripe_lun *lun)
+{
+	u8 cdb[ISTRIPE_CDB_BYTES];
+	int ret;
+
+	istripe_cdb_inquiry(cdb, 96);
+	ret = probe_must(probe, cdb, 96, "INQUIRY");
+	if (ret)
+		return ret;
+	if (istripe_vpd_inquiry_decode(probe->data, probe->bytes, &lun->inquiry))
+		return probe_nonsense(probe, "INQUIRY");
+	if (lun->inquiry.qualifier) {
+		scnprintf(probe->why, probe->why_bytes, "there is no device at this LUN");
+		return -ENXIO;
+	}
+	if (lun->inquiry.device_type == TYPE_DISK || lun->inquiry.device_type == TYPE_RBC)
+		return 0;
+	scnprintf(probe->why, probe->why_bytes, "the LUN is a device of type 0x%02x, not a disk",
+		  lun->inquiry.device_type);
+	return -EMEDIUMTYPE;
+}
+
+static int probe_page(struct probe *probe, u8 page)
+{
+	u8 cdb[ISTRIPE_CDB_BYTES];
+
+	istripe_cdb_inquiry_vpd(cdb, page, ISTRIPE_INTERNAL_BYTES);
+	return probe_may(probe, cdb, ISTRIPE_INTERNAL_BYTES);
+}
+
+/* Which optional pages there are; asking for others upsets some targets. */
+static int probe_supported(struct probe *probe, bool *listed, const u8 *pages, u32 count)
+{
+	int ret = probe_page(probe, ISTRIPE_VPD_SUPPORTED);
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		listed[i] = !ret && istripe_vpd_page_listed(probe->data, probe->bytes, pages[i]);
+	return ret == -EIO ? 0 : ret;
+}
+
+static int probe_designator(struct probe *probe, struct istripe_lun *lun)
+{
+	int ret = probe_page(probe, ISTRIPE_VPD_IDENTIFICATION);
+
+	if (!ret)
+		ret = istripe_vpd_designator_decode(probe->data, probe->bytes, lun->designator,
+						    sizeof(lun->designator));
+	if (ret == -EIO || ret == -ENOENT || ret == -EPROTO) {
+		scnprintf(probe->why, probe->why_bytes,
+			  "the LUN does not say who it is (VPD 83h): it cannot be told from others");
+		return -EPROTO;
+	}
+	return ret;
+}
+
+/* One optional page: what a refusal or nonsense leaves is the cautious default. */
+static int probe_optional(struct probe *probe, struct istripe_lun *lun, u8 page)
+{
+	int ret = probe_page(probe, page);
+
+	if (ret)
+		return ret == -EIO ? 0 : ret;
+	switch (page) {
+	case ISTRIPE_VPD_SERIAL:
+		istripe_vpd_serial_decode(probe->data, probe->bytes, lun->serial,
+					  sizeof(lun->serial));
+		break;
+	case ISTRIPE_VPD_BLOCK_LIMITS:
+		istripe_vpd_block_limits_decode(probe->data, probe->bytes, &lun->limits);
+		break;
+	case ISTRIPE_VPD_CHARACTERISTICS:
+		lun->rotational = istripe_vpd_rotational(probe->data, probe->bytes);
+		break;
+	case ISTRIPE_VPD_PROVISIONING:
+		istripe_vpd_provisioning_decode(probe->data, probe->bytes, &lun->provisioning);
+		break;
+	}
+	return 0;
+}
+
+static int probe_pages(struct probe *probe, struct istripe_lun *lun)
+{
+	static const u8 pages[] = {
+		ISTRIPE_VPD_SERIAL, ISTRIPE_VPD_BLOCK_LIMITS, ISTRIPE_VPD_CHARACTERISTICS,
+		ISTRIPE_VPD_PROVISIONING,
+	};
+	bool listed[ARRAY_SIZE(pages)];
+	int ret = probe_supported(probe, listed, pages, ARRAY_SIZE(pages));
+	u32 i;
+
+	if (!ret)
+		ret = probe_designator(probe, lun);
+	for (i = 0; !ret && i < ARRAY_SIZE(pages); i++)
+		if (listed[i])
+			ret = probe_optional(probe, lun, pages[i]);
+	return ret;
+}
+
+static int probe_ready(struct probe *probe)
+{
+	u8 cdb[ISTRIPE_CDB_BYTES];
+
+	istripe_cdb_test_unit_ready(cdb);
+	return probe_must(probe, cdb, 0, "TEST UNIT READY");
+}
+
+static int probe_capacity(struct probe *probe, struct istripe_lun *lun)
+{
+	u8 cdb[ISTRIPE_CDB_BYTES];
+	int ret;
+
+	istripe_cdb_read_capacity16(cdb, 32);
+	ret = probe_must(probe, cdb, 32, "READ CAPACITY(16)");
+	if (ret)
+		return ret;
+	if (istripe_vpd_capacity_decode(probe->data, probe->bytes, &lun->capacity))
+		return probe_nonsense(probe, "READ CAPACITY(16)");
+	return 0;
+}
+
+static int probe_caching(struct probe *probe, struct istripe_lun *lun)
+{
+	u8 cdb[ISTRIPE_CDB_BYTES];
+	int ret;
+
+	istripe_cdb_mode_sense6(cdb, ISTRIPE_MODE_PAGE_CACHING, 192);
+	ret = probe_may(probe, cdb, 192);
+	if (ret && ret != -EIO)
+		return ret;
+	if (!ret && istripe_vpd_caching_decode(probe->data, probe->bytes, &lun->caching))
+		return probe_nonsense(probe, "MODE SENSE");
+	if (!lun->caching.write_protected)
+		return 0;
+	scnprintf(probe->why, probe->why_bytes, "the LUN is write protected");
+	return -EROFS;
+}
+
+int istripe_lun_probe(struct istripe_session *session, u16 number, struct istripe_lun *lun,
+		      char *why, size_t why_bytes)
+{
+	struct probe probe = {
+		.session = session,
+		.data = page_address(session->internal.page),
+		.why = why,
+		.why_bytes = why_bytes,
+	};
+	int ret;
+
+	int_to_scsilun(number, &probe.number);
+	/* Until the LUN says otherwise: it spins and has a cache that must be flushed. */
+	*lun = (struct istripe_lun) { .rotational = true, .caching.write_cache = true };
+	ret = probe_listed(&probe, number) ?:
+	      probe_inquiry(&probe, lun) ?:
+	      probe_ready(&probe) ?:
+	      probe_pages(&probe, lun) ?:
+	      probe_capacity(&probe, lun) ?:
+	      probe_caching(&probe, lun);
+	if (ret == -ENOTCONN && !why[0])
+		scnprintf(why, why_bytes, "LUN bring-up: the connection was lost");
+	return ret;
+}

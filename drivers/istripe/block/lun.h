@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * LUN bring-up: the questions asked after every login, before a path goes live
+ * (SPC-4, SBC-3), and what was learnt.
+ */
+#ifndef ISTRIPE_BLOCK_LUN_H
+#define ISTRIPE_BLOCK_LUN_H
+
+#include <istripe/params.h>
+#include "proto/vpd.h"
+
+struct istripe_session;
+
+#define ISTRIPE_SERIAL_BYTES	64
+
+/**
+ * struct istripe_lun - a logical unit as found
+ * @designator:	canonical text, "naa.6001405...", identity of the leg
+ * @serial:	VPD 80h, printable, may be empty
+ * @inquiry:	standard INQUIRY data
+ * @capacity:	READ CAPACITY(16)
+ * @limits:	VPD B0h
+ * @provisioning: VPD B2h
+ * @rotational:	VPD B1h says that it spins, or does not say
+ * @caching:	MODE SENSE, caching page and device-specific parameter
+ */
+struct istripe_lun {
+	char designator[ISTRIPE_DESIGNATOR_BYTES];
+	char serial[ISTRIPE_SERIAL_BYTES];
+	struct istripe_vpd_inquiry inquiry;
+	struct istripe_vpd_capacity capacity;
+	struct istripe_vpd_block_limits limits;
+	struct istripe_vpd_provisioning provisioning;
+	bool rotational;
+	struct istripe_vpd_caching caching;
+};
+
+/**
+ * istripe_lun_probe() - ask a LUN what it is
+ * @session: logged in, not published
+ * @number: the LUN
+ * @lun: filled on success
+ * @why: reason on failure
+ * @why_bytes: its size
+ *
+ * Consumes the unit attentions that a login leaves behind (P20).
+ *
+ * Context: the path's worker, sleeps.
+ * Return: 0; -ENXIO there is no such LUN; -EMEDIUMTYPE it is not a disk we can use;
+ * -EROFS it is write protected; -EPROTO nonsense; -EIO; -ETIMEDOUT; -ENOTCONN.
+ */
+int istripe_lun_probe(struct istripe_session *session, u16 number, struct istripe_lun *lun,
+		      char *why, size_t why_bytes);
+
+#endif

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/random.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <trace/events/istripe.h>
+
+#include "block/leg.h"
+#include "block/path.h"
+#include "block/volume.h"
+
+#define BACKOFF_FIRST_MS	100
+#define BACKOFF_MAX_MS		10000
+#define LOGOUT_TIMEOUT_MS	2000
+#define TASK_MANAGEMENT_TIMEOUT_MS	10000
+
+/* Recovery has a queue of its own: it must not wait behind I/O it is to save. */
+struct workqueue_struct *istripe_recovery_wq;
+
+int istripe_path_init(void)
+{
+	istripe_recovery_wq = alloc_workqueue("istripe_recovery", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	return istripe_recovery_wq ? 0 : -ENOMEM;
+}
+
+void istripe_path_exit(void)
+{
+	destroy_workqueue(istripe_recovery_wq);
+}
+
+static void path_set_state(struct istripe_path *path, enum istripe_path_state state)
+{
+	trace_istripe_state(path->label, "path", istripe_path_state_name(path->state),
+			    istripe_path_state_name(state));
+	WARN_ON_ONCE(!istripe_path_state_may(path->state, state));
+	WRITE_ONCE(path->state, state);
+}
+
+static void path_event(struct istripe_path *path, enum istripe_path_event event)
+{
+	set_bit(event, &path->events);
+	mod_delayed_work(istripe_recovery_wq, &path->work, 0);
+}
+
+static void path_note_error(struct istripe_path *path, int error, const char *why)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&path->event_lock, flags);
+	path->last_errno = error;
+	strscpy(path->last_error, why, sizeof(path->last_error));
+	spin_unlock_irqrestore(&path->event_lock, flags);
+}
+
+void istripe_path_last_error(struct istripe_path *path, char *why, size_t why_bytes)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&path->event_lock, flags);
+	strscpy(why, path->last_error, why_bytes);
+	spin_unlock_irqrestore(&path->event_lock, flags);
+}
+
+/* The session's ears: note, tell the worker, touch nothing. */
+static void path_session_fault(struct istripe_session *session, int error, const char *why)
+{
+	struct istripe_path *path = session->owner;
+
+	path_note_error(path, error, why);
+	pr_warn("%s: %s\n", path->label, why);
+	path_event(path, ISTRIPE_PATH_FAULT);
+}
+
+static void path_session_logout_requested(struct istripe_session *session, const char *why)
+{
+	struct istripe_path *path = session->owner;
+
+	path_note_error(path, -ESHUTDOWN, why);
+	pr_info("%s: %s\n", path->label, why);
+	path_event(path, ISTRIPE_PATH_LOGOUT);
+}
+
+static const struct istripe_session_ops path_session_ops = {
+	.fault = path_session_fault,
+	.logout_requested = path_session_logout_requested,
+};
+
+void istripe_path_overdue(struct istripe_path *path, u32 itt, bool give_up)
+{
+	unsigned long flags;
+
+	if (READ_ONCE(path->state) != ISTRIPE_PATH_LIVE)
+		return;
+	spin_lock_irqsave(&path->event_lock, flags);
+	path->overdue_itt = itt;
+	spin_unlock_irqrestore(&path->event_lock, flags);
+	if (give_up)
+		set_bit(ISTRIPE_PATH_GIVE_UP, &path->events);
+	path_event(path, ISTRIPE_PATH_OVERDUE);
+}
+
+bool istripe_path_submit(struct istripe_path *path, struct istripe_task *task, bool may_send,
+			 bool more)
+{
+	int section = srcu_read_lock(&path->srcu);
+	struct istripe_session *session = srcu_dereference(path->session, &path->srcu);
+
+	if (session)
+		istripe_session_submit(session, task, may_send, more);
+	srcu_read_unlock(&path->srcu, section);
+	return session;
+}
+
+void istripe_path_push(struct istripe_path *path)
+{
+	int section = srcu_read_lock(&path->srcu);
+	struct istripe_session *session = srcu_dereference(path->session, &path->srcu);
+
+	if (session)
+		istripe_session_push(session);
+	srcu_read_unlock(&path->srcu, section);
+}
+
+/* Phase one of the session's death: nobody new finds it, nobody is inside. */
+static void path_withdraw(struct istripe_path *path)
+{
+	rcu_assign_pointer(path->session, NULL);
+	synchronize_srcu(&path->srcu);
+}
+
+/* Phase two: sysfs lets go, then stop, collect, free. */
+static void path_close_session(struct istripe_path *path, int error)
+{
+	struct istripe_session *session = path->owned;
+
+	mutex_lock(&path->session_lock);
+	path->owned = NULL;
+	mutex_unlock(&path->session_lock);
+	if (session)
+		istripe_session_close(session, error);
+}
+
+static void path_schedule_retry(struct istripe_path *path, u32 wait_ms)
+{
+	path->retry_at = jiffies + msecs_to_jiffies(wait_ms);
+	path_set_state(path, ISTRIPE_PATH_BACKOFF);
+	mod_delayed_work(istripe_recovery_wq, &path->work, msecs_to_jiffies(wait_ms));
+}
+
+/* Exponential with a quarter of jitter, so that many hosts do not come back as one. */
+static u32 path_backoff_ms(const struct istripe_path *path)
+{
+	u32 ms = BACKOFF_FIRST_MS << min(path->failures, 10u);
+
+	ms = min_t(u32, ms, BACKOFF_MAX_MS);
+	return ms - ms / 8 + get_random_u32() % (ms / 4);
+}
+
+static void path_log_in(struct istripe_path *path, struct istripe_session_params *params)
+{
+	const struct istripe_volume *volume = path->leg->volume;
+
+	*params = (struct istripe_session_params) {
+		.label = path->label,
+		.path = &path->params,
+		.initiator_name = volume->initiator_name,
+		.portal = path->params.portal,
+		.net = volume->net,
+		.tpgt = path->tpgt,
+		.tpgt_known = path->tpgt_known,
+		.task_slots = volume->queue_depth,
+		.buffers = path->buffers,
+	};
+	memcpy(params->isid, path->isid, sizeof(params->isid));
+}
+
+/* Connect, log in, and make sure that it is the LUN we know. */
+static int path_attempt(struct istripe_path *path, char *why, size_t why_bytes)
+{
+	struct istripe_session_params params;
+	struct istripe_lun *lun = &path->found;
+	int ret;
+
+	path_log_in(path, &params);
+	ret = istripe_session_open(&params, &path_session_ops, path, &path->owned, why, why_bytes);
+	if (!ret)
+		ret = istripe_lun_probe(path->owned, path->params.lun, lun, why, why_bytes);
+	if (ret)
+		return ret;
+	ret = istripe_leg_identify(path->leg, lun, why, why_bytes);
+	path->refused = ret;
+	return ret;
+}
+
+static void path_go_live(struct istripe_path *path)
+{
+	path->tpgt = path->owned->target_portal_group_tag;
+	path->tpgt_known = true;
+	path->failures = 0;
+	if (path->started) {
+		path->reconnects++;
+		pr_info("%s: connected again\n", path->label);
+	}
+	path->started = true;
+	rcu_assign_pointer(path->session, path->owned);
+	path_set_state(path, ISTRIPE_PATH_LIVE);
+	istripe_leg_path_live(path->leg);
+	complete_all(&path->first_result);
+}
+
+static void path_attempt_failed(struct istripe_path *path, int error, const char *why)
+{
+	path_note_error(path, error, why);
+	if (!path->failures++ || path->refused)
+		pr_warn("%s: %s\n", path->label, why);
+	path_close_session(path, -ECONNRESET);
+	if (!path->started) {
+		/* Whoever started us wants to know at once, not to wait and hope. */
+		path->first_error = error;
+		path_set_state(path, ISTRIPE_PATH_IDLE);
+		complete_all(&path->first_result);
+	} else if (path->refused) {
+		path_set_state(path, ISTRIPE_PATH_DEAD);
+	} else {
+		path_schedule_retry(path, path_backoff_ms(path));
+	}
+}
+
+static void path_connect(struct istripe_path *path)
+{
+	char why[ISTRIPE_WHY_BYTES] = "";
+	int ret;
+
+	clear_bit(ISTRIPE_PATH_FAULT, &path->events);
+	clear_bit(ISTRIPE_PATH_LOGOUT, &path->events);
+	clear_bit(ISTRIPE_PATH_OVERDUE, &path->events);
+	clear_bit(ISTRIPE_PATH_GIVE_UP, &path->events);
+	path->refused = false;
+	path_set_state(path, ISTRIPE_PATH_CONNECTING);
+	ret = path_attempt(path, why, sizeof(why));
+	if (ret)
+		path_attempt_failed(path, ret, why);
+	else
+		path_go_live(path);
+}
+
+/* The session is of no use any more: its tasks go back to the leg. */
+static void path_drain(struct istripe_path *path, bool logout)
+{
+	path_set_state(path, ISTRIPE_PATH_DRAINING);
+	istripe_leg_path_lost(path->leg);
+	path_withdraw(path);
+	if (logout)
+		istripe_session_logout(path->owned, LOGOUT_TIMEOUT_MS);
+	path->wait_ms = path->owned->time2wait_s * MSEC_PER_SEC;
+	path_close_session(path, -ECONNRESET);
+}
+
+/*
+ * A command is older than its timeout. Keepalive has made sure by then that the
+ * connection itself is alive. First the one task, then the LUN, then the session.
+ */
+static void path_recover_overdue(struct istripe_path *path)
+{
+	struct istripe_session *session = path->owned;
+	unsigned long flags;
+	u32 itt;
+	int ret = -ETIMEDOUT;
+
+	spin_lock_irqsave(&path->event_lock, flags);
+	itt = path->overdue_itt;
+	spin_unlock_irqrestore(&path->event_lock, flags);
+	if (!test_and_clear_bit(ISTRIPE_PATH_GIVE_UP, &path->events)) {
+		pr_warn("%s: command 0x%08x is overdue: aborting it\n", path->label, itt);
+		ret = istripe_session_task_management(session, ISCSI_TM_FUNC_ABORT_TASK, itt,
+						      TASK_MANAGEMENT_TIMEOUT_MS);
+	}
+	if (ret && ret != -ENOTCONN) {
+		pr_warn("%s: abort failed (%pe): resetting the LUN\n", path->label, ERR_PTR(ret));
+		ret = istripe_session_task_management(session,
+						      ISCSI_TM_FUNC_LOGICAL_UNIT_RESET, 0,
+						      TASK_MANAGEMENT_TIMEOUT_MS);
+	}
+	if (ret)
+		istripe_session_fault(session, -ETIMEDOUT,
+				      "commands time out, and so do abort and LUN reset");
+}
+
+static void path_serve(struct istripe_path *path)
+{
+	if (test_and_clear_bit(ISTRIPE_PATH_FAULT, &path->events)) {
+		path->faults++;
+		path_drain(path, false);
+		path_schedule_retry(path, path->wait_ms);
+	} else if (test_and_clear_bit(ISTRIPE_PATH_LOGOUT, &path->events)) {
+		path_drain(path, true);
+		path_schedule_retry(path, path->wait_ms);
+	} else if (test_and_clear_bit(ISTRIPE_PATH_OVERDUE, &path->events)) {
+		path_recover_overdue(path);
+	}
+}
+
+static void path_shut_down(struct istripe_path *path)
+{
+	if (path->state == ISTRIPE_PATH_LIVE)
+		path_drain(path, !test_bit(ISTRIPE_PATH_FAULT, &path->events));
+	if (path->state != ISTRIPE_PATH_IDLE)
+		path_set_state(path, ISTRIPE_PATH_IDLE);
+	if (!path->started)
+		path->first_error = path->first_error ?: -EINTR;
+	complete_all(&path->first_result);
+	complete_all(&path->stopped);
+}
+
+static void path_work(struct work_struct *work)
+{
+	struct istripe_path *path = container_of(to_delayed_work(work), struct istripe_path, work);
+	unsigned int noio = memalloc_noio_save();
+
+	if (test_bit(ISTRIPE_PATH_STOP, &path->events)) {
+		path_shut_down(path);
+	} else if (path->state == ISTRIPE_PATH_LIVE) {
+		path_serve(path);
+	} else if (path->state == ISTRIPE_PATH_BACKOFF && time_before(jiffies, path->retry_at)) {
+		/* An event of a session that is gone woke us too early. */
+		mod_delayed_work(istripe_recovery_wq, &path->work, path->retry_at - jiffies);
+	} else if (path->state == ISTRIPE_PATH_BACKOFF ||
+		   test_and_clear_bit(ISTRIPE_PATH_START, &path->events)) {
+		path_connect(path);
+	}
+	memalloc_noio_restore(noio);
+}
+
+void istripe_path_start(struct istripe_path *path)
+{
+	path_event(path, ISTRIPE_PATH_START);
+}
+
+void istripe_path_stop(struct istripe_path *path)
+{
+	set_bit(ISTRIPE_PATH_STOP, &path->events);
+	mutex_lock(&path->session_lock);
+	if (path->owned && READ_ONCE(path->state) == ISTRIPE_PATH_CONNECTING)
+		istripe_session_interrupt(path->owned);
+	mutex_unlock(&path->session_lock);
+	path_event(path, ISTRIPE_PATH_STOP);
+	wait_for_completion(&path->stopped);
+	cancel_delayed_work_sync(&path->work);
+}
+
+/*
+ * RFC 7143 11.12.5: type 10b, random, qualifier. Derived once per path and kept, so
+ * that every login of the path reinstates its own session and no other.
+ */
+static void path_choose_isid(struct istripe_path *path)
+{
+	static const u8 unset[sizeof(path->isid)];
+
+	if (memcmp(path->params.isid, unset, sizeof(unset))) {
+		memcpy(path->isid, path->params.isid, sizeof(path->isid));
+		return;
+	}
+	get_random_bytes(path->isid, sizeof(path->isid));
+	path->isid[0] = 0x80;
+}
+
+struct istripe_path *istripe_path_create(struct istripe_leg *leg, u32 index,
+					 const struct istripe_path_params *params)
+{
+	struct istripe_path *path = kvzalloc(sizeof(*path), GFP_KERNEL);
+
+	if (!path)
+		return ERR_PTR(-ENOMEM);
+	path->leg = leg;
+	path->index = index;
+	path->params = *params;
+	scnprintf(path->label, sizeof(path->label), "%s/%u/%u", leg->volume->name, leg->index,
+		  index);
+	path->state = ISTRIPE_PATH_IDLE;
+	INIT_DELAYED_WORK(&path->work, path_work);
+	mutex_init(&path->session_lock);
+	spin_lock_init(&path->event_lock);
+	init_completion(&path->first_result);
+	init_completion(&path->stopped);
+	path_choose_isid(path);
+	if (init_srcu_struct(&path->srcu))
+		goto free_path;
+	path->buffers = istripe_login_buffers_alloc(&path->params);
+	if (!path->buffers)
+		goto cleanup_srcu;
+	return path;
+
+cleanup_srcu:
+	cleanup_srcu_struct(&path->srcu);
+free_path:
+	kvfree_sensitive(path, sizeof(*path));
+	return ERR_PTR(-ENOMEM);
+}
+
+void istripe_path_destroy(struct istripe_path *path)
+{
+	if (IS_ERR_OR_NULL(path))
+		return;
+	/*
+	 * The worker is cancelled (stop), submitters ended with the disk, sysfs with its
+	 * directories: nobody can hold the path.
+	 */
+	WARN_ON_ONCE(path->owned);
+	istripe_login_buffers_free(path->buffers);
+	cleanup_srcu_struct(&path->srcu);
+	kvfree_sensitive(path, sizeof(*path));
+}

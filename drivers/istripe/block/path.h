@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A path: a durable way to a leg. Its worker is the only one that changes its state,
+ * opens and closes its sessions, and does recovery; everybody else reports events.
+ *
+ * Who may hold the session:
+ *   submitters		through @session, within an SRCU section of @srcu
+ *   sysfs		through @owned, under @session_lock
+ *   the worker		through @owned
+ * The worker withdraws @session, waits for @srcu, clears @owned under @session_lock,
+ * and only then closes the session.
+ *
+ * Lock order: session_lock, then session->socket_lock. @event_lock is a leaf.
+ */
+#ifndef ISTRIPE_BLOCK_PATH_H
+#define ISTRIPE_BLOCK_PATH_H
+
+#include <linux/completion.h>
+#include <linux/mutex.h>
+#include <linux/srcu.h>
+#include <linux/workqueue.h>
+
+#include <istripe/params.h>
+#include "block/lun.h"
+#include "proto/state.h"
+#include "transport/session.h"
+
+struct istripe_leg;
+
+#define ISTRIPE_LABEL_BYTES	(ISTRIPE_NAME_BYTES + 16)
+
+enum istripe_path_event {
+	ISTRIPE_PATH_START,		/* first attempt */
+	ISTRIPE_PATH_STOP,		/* go to idle for good */
+	ISTRIPE_PATH_FAULT,		/* the session cannot go on */
+	ISTRIPE_PATH_LOGOUT,		/* the target wants the session to end */
+	ISTRIPE_PATH_OVERDUE,		/* a command is older than its timeout */
+	ISTRIPE_PATH_GIVE_UP,		/* and has been before: no more patience */
+};
+
+struct istripe_path {
+	struct istripe_leg *leg;
+	u32 index;
+	char label[ISTRIPE_LABEL_BYTES];
+	struct istripe_path_params params;
+	u8 isid[6];
+	struct istripe_login_buffers *buffers;
+
+	enum istripe_path_state state;	/* written by the worker */
+	struct delayed_work work;
+	unsigned long events;
+	struct srcu_struct srcu;
+	struct istripe_session __rcu *session;
+	struct mutex session_lock;
+	struct istripe_session *owned;
+
+	struct istripe_lun found;	/* worker: what the last login found */
+	bool refused;			/* worker: and it was not the LUN we know */
+	unsigned long retry_at;		/* worker: jiffies, end of the back-off */
+	u32 wait_ms;			/* worker: what the target asked for */
+	bool tpgt_known;		/* worker: of the first session */
+	u16 tpgt;
+	u32 failures;			/* worker: attempts that failed in a row */
+	bool started;			/* worker: has been live since start */
+	struct completion first_result;
+	int first_error;
+	struct completion stopped;
+
+	spinlock_t event_lock;		/* the three below */
+	int last_errno;
+	char last_error[ISTRIPE_WHY_BYTES];
+	u32 overdue_itt;
+
+	u64 reconnects;			/* worker */
+	u64 faults;			/* worker */
+};
+
+/**
+ * istripe_path_create() - build a path from the blueprint
+ * @leg: its leg
+ * @index: its number
+ * @params: blueprint, copied
+ *
+ * Context: process.
+ * Return: the path or ERR_PTR(-ENOMEM).
+ */
+struct istripe_path *istripe_path_create(struct istripe_leg *leg, u32 index,
+					 const struct istripe_path_params *params);
+
+/**
+ * istripe_path_destroy() - free a path, wiping its secrets
+ * @path: stopped or never started; NULL is fine
+ *
+ * Context: process.
+ */
+void istripe_path_destroy(struct istripe_path *path);
+
+/**
+ * istripe_path_start() - start connecting
+ * @path: idle; path->first_result completes with the result of the first attempt
+ *
+ * Context: process.
+ */
+void istripe_path_start(struct istripe_path *path);
+
+/**
+ * istripe_path_stop() - log out, close, go idle
+ * @path: in any state; returns when it is idle
+ *
+ * Context: process, sleeps; bounded by the timeouts of a logout.
+ */
+void istripe_path_stop(struct istripe_path *path);
+
+/**
+ * istripe_path_submit() - send a task over the path's session
+ * @path: the path
+ * @task: see istripe_session_submit()
+ * @may_send: see there
+ * @more: see there
+ *
+ * Context: see istripe_session_submit().
+ * Return: true; false when the path is not live.
+ */
+bool istripe_path_submit(struct istripe_path *path, struct istripe_task *task, bool may_send,
+			 bool more);
+
+/**
+ * istripe_path_push() - see istripe_leg_push()
+ * @path: the path
+ *
+ * Context: any.
+ */
+void istripe_path_push(struct istripe_path *path);
+
+/**
+ * istripe_path_overdue() - report a command that is older than its timeout
+ * @path: the path
+ * @itt: its tag
+ * @give_up: aborting has not helped before
+ *
+ * Context: any.
+ */
+void istripe_path_overdue(struct istripe_path *path, u32 itt, bool give_up);
+
+/**
+ * istripe_path_last_error() - copy the last reason, in words
+ * @path: the path
+ * @why: filled, empty when there was none
+ * @why_bytes: its size
+ *
+ * Context: process.
+ */
+void istripe_path_last_error(struct istripe_path *path, char *why, size_t why_bytes);
+
+/* For everything that recovery waits for: it must not wait behind I/O itself. */
+extern struct workqueue_struct *istripe_recovery_wq;
+
+/**
+ * istripe_path_init() - make what all paths share
+ *
+ * Context: module init.
+ * Return: 0 or -ENOMEM.
+ */
+int istripe_path_init(void);
+
+/**
+ * istripe_path_exit() - undo istripe_path_init()
+ *
+ * Context: module exit, no paths left.
+ */
+void istripe_path_exit(void);
+
+#endif

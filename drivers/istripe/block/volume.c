@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/idr.h>
+#include <linux/major.h>
+#include <linux/module.h>
+#include <linux/nsproxy.h>
+#include <linux/slab.h>
+#include <net/net_namespace.h>
+
+#include "block/limits.h"
+#include "block/path.h"
+#include "block/volume.h"
+
+#define VOLUME_MINORS	16	/* partitions; more get numbers of their own */
+
+static int istripe_major;
+static DEFINE_IDA(istripe_ids);
+
+static const struct block_device_operations volume_fops = {
+	.owner = THIS_MODULE,
+};
+
+static blk_status_t volume_queue_rq(struct blk_mq_hw_ctx *hctx,
+				    const struct blk_mq_queue_data *bd)
+{
+	blk_mq_start_request(bd->rq);
+	istripe_io_start(hctx->queue->queuedata, bd->rq, bd->last);
+	return BLK_STS_OK;
+}
+
+static void volume_commit_rqs(struct blk_mq_hw_ctx *hctx)
+{
+	struct istripe_volume *volume = hctx->queue->queuedata;
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		istripe_leg_push(volume->legs[i]);
+}
+
+static enum blk_eh_timer_return volume_timeout(struct request *rq)
+{
+	istripe_io_timeout(rq);
+	/* The request is still ours: only its tasks' ends end it (P47). */
+	return BLK_EH_RESET_TIMER;
+}
+
+static const struct blk_mq_ops volume_mq_ops = {
+	.queue_rq = volume_queue_rq,
+	.commit_rqs = volume_commit_rqs,
+	.complete = istripe_io_complete,
+	.timeout = volume_timeout,
+};
+
+static int volume_create_legs(struct istripe_volume *volume,
+			      const struct istripe_volume_params *params)
+{
+	struct istripe_leg *leg;
+	u32 i;
+
+	for (i = 0; i < params->leg_count; i++) {
+		leg = istripe_leg_create(volume, i, &params->legs[i]);
+		if (IS_ERR(leg))
+			return PTR_ERR(leg);
+		volume->legs[volume->leg_count++] = leg;
+	}
+	return 0;
+}
+
+static int volume_start_legs(struct istripe_volume *volume, char *why, size_t why_bytes)
+{
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; !ret && i < volume->leg_count; i++)
+		ret = istripe_leg_start(volume->legs[i], why, why_bytes);
+	return ret;
+}
+
+static void volume_stop_legs(struct istripe_volume *volume)
+{
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		istripe_leg_stop(volume->legs[i]);
+}
+
+/* Equal shares only: the smallest leg counts (P27). */
+static int volume_set_geometry(struct istripe_volume *volume, char *why, size_t why_bytes)
+{
+	const struct istripe_lun *first = &volume->legs[0]->lun;
+	u64 sectors = U64_MAX;
+	u32 i;
+	int ret;
+
+	for (i = 0; i < volume->leg_count; i++) {
+		const struct istripe_vpd_capacity *capacity = &volume->legs[i]->lun.capacity;
+
+		if (capacity->block_bytes != first->capacity.block_bytes) {
+			scnprintf(why, why_bytes, "leg %u has blocks of %u bytes, leg 0 of %u", i,
+				  capacity->block_bytes, first->capacity.block_bytes);
+			return -EINVAL;
+		}
+		sectors = min_t(u64, sectors,
+				capacity->blocks * (capacity->block_bytes >> SECTOR_SHIFT));
+	}
+	volume->block_bytes = first->capacity.block_bytes;
+	ret = istripe_stripe_init(&volume->stripe, volume->leg_count, volume->chunk_bytes,
+				  sectors, 0);
+	if (ret)
+		scnprintf(why, why_bytes, "%llu sectors and chunks of %u bytes make no volume",
+			  sectors, volume->chunk_bytes);
+	return ret;
+}
+
+static int volume_alloc_tags(struct istripe_volume *volume)
+{
+	struct blk_mq_tag_set *set = &volume->tag_set;
+
+	set->ops = &volume_mq_ops;
+	set->nr_hw_queues = 1;
+	set->queue_depth = volume->queue_depth;
+	set->numa_node = NUMA_NO_NODE;
+	set->cmd_size = istripe_io_bytes(volume->leg_count);
+	set->flags = ISTRIPE_COMPAT_TAG_SET_FLAGS;
+	set->timeout = msecs_to_jiffies(volume->command_timeout_ms);
+	set->driver_data = volume;
+	return blk_mq_alloc_tag_set(set);
+}
+
+static int volume_add_disk(struct istripe_volume *volume)
+{
+	struct istripe_disk_limits limits;
+	struct gendisk *disk;
+	int ret;
+
+	ret = volume_alloc_tags(volume);
+	if (ret)
+		return ret;
+	istripe_limits_derive(volume, &limits);
+	disk = istripe_compat_alloc_disk(&volume->tag_set, &limits, volume);
+	if (IS_ERR(disk)) {
+		ret = PTR_ERR(disk);
+		goto free_tags;
+	}
+	volume->disk = disk;
+	disk->major = istripe_major;
+	disk->first_minor = volume->id * VOLUME_MINORS;
+	disk->minors = VOLUME_MINORS;
+	disk->fops = &volume_fops;
+	disk->private_data = volume;
+	scnprintf(disk->disk_name, DISK_NAME_LEN, "istripe%d", volume->id);
+	set_capacity(disk, istripe_stripe_capacity_sectors(&volume->stripe));
+	ret = device_add_disk(NULL, disk, NULL);
+	if (ret)
+		goto put_disk;
+	return 0;
+
+put_disk:
+	put_disk(disk);
+	volume->disk = NULL;
+free_tags:
+	blk_mq_free_tag_set(&volume->tag_set);
+	return ret;
+}
+
+static void volume_free(struct istripe_volume *volume)
+{
+	u32 i;
+
+	/* The disk is gone, the legs are stopped: nobody can hold the volume. */
+	for (i = 0; i < volume->leg_count; i++)
+		istripe_leg_destroy(volume->legs[i]);
+	if (volume->id >= 0)
+		ida_free(&istripe_ids, volume->id);
+	put_net(volume->net);
+	kfree(volume);
+}
+
+static int volume_check(const struct istripe_volume_params *params, char *why, size_t why_bytes)
+{
+	if (params->leg_count != 1) {
+		scnprintf(why, why_bytes, "%u legs: this version supports exactly 1",
+			  params->leg_count);
+		return -EOPNOTSUPP;
+	}
+	if (params->legs[0].path_count != 1) {
+		scnprintf(why, why_bytes, "leg 0 has %u paths: this version supports exactly 1",
+			  params->legs[0].path_count);
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+static struct istripe_volume *volume_create(const struct istripe_volume_params *params)
+{
+	struct istripe_volume *volume = kzalloc(sizeof(*volume), GFP_KERNEL);
+	int ret;
+
+	if (!volume)
+		return ERR_PTR(-ENOMEM);
+	strscpy(volume->name, params->name, sizeof(volume->name));
+	strscpy(volume->initiator_name, params->initiator_name, sizeof(volume->initiator_name));
+	volume->net = get_net(current->nsproxy->net_ns);
+	volume->chunk_bytes = params->chunk_bytes;
+	volume->queue_depth = params->queue_depth;
+	volume->command_timeout_ms = params->command_timeout_ms;
+	volume->recovery_timeout_ms = params->recovery_timeout_ms;
+	volume->id = ida_alloc_max(&istripe_ids, (1 << MINORBITS) / VOLUME_MINORS - 1, GFP_KERNEL);
+	ret = volume->id < 0 ? volume->id : volume_create_legs(volume, params);
+	if (!ret)
+		return volume;
+	volume_free(volume);
+	return ERR_PTR(ret);
+}
+
+struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *params,
+					    char *why, size_t why_bytes)
+{
+	struct istripe_volume *volume;
+	int ret;
+
+	why[0] = '\0';
+	ret = volume_check(params, why, why_bytes);
+	if (ret)
+		return ERR_PTR(ret);
+	volume = volume_create(params);
+	if (IS_ERR(volume)) {
+		scnprintf(why, why_bytes, "cannot create the volume: %pe", volume);
+		return volume;
+	}
+	ret = volume_start_legs(volume, why, why_bytes);
+	if (!ret)
+		ret = volume_set_geometry(volume, why, why_bytes);
+	if (!ret) {
+		ret = volume_add_disk(volume);
+		if (ret)
+			scnprintf(why, why_bytes, "cannot add the disk: %pe", ERR_PTR(ret));
+	}
+	if (ret) {
+		volume_stop_legs(volume);
+		volume_free(volume);
+		return ERR_PTR(ret);
+	}
+	pr_info("%s: %s is up, %llu sectors\n", volume->name, volume->disk->disk_name,
+		istripe_stripe_capacity_sectors(&volume->stripe));
+	return volume;
+}
+
+void istripe_volume_stop(struct istripe_volume *volume)
+{
+	u32 i;
+
+	/* What a lost leg holds would hold up the disk's end, too. */
+	for (i = 0; i < volume->leg_count; i++)
+		istripe_leg_expire(volume->legs[i]);
+	del_gendisk(volume->disk);
+	volume_stop_legs(volume);
+	pr_info("%s: %s is down\n", volume->name, volume->disk->disk_name);
+	put_disk(volume->disk);
+	blk_mq_free_tag_set(&volume->tag_set);
+	volume_free(volume);
+}
+
+const char *istripe_volume_device_name(const struct istripe_volume *volume)
+{
+	return volume->disk->disk_name;
+}
+
+void istripe_volume_set_command_timeout(struct istripe_volume *volume, u32 ms)
+{
+	WRITE_ONCE(volume->command_timeout_ms, ms);
+	blk_queue_rq_timeout(volume->disk->queue, msecs_to_jiffies(ms));
+}
+
+void istripe_volume_set_recovery_timeout(struct istripe_volume *volume, s32 ms)
+{
+	u32 i;
+
+	WRITE_ONCE(volume->recovery_timeout_ms, ms);
+	for (i = 0; i < volume->leg_count; i++)
+		istripe_leg_set_recovery_timeout(volume->legs[i]);
+}
+
+int istripe_block_init(void)
+{
+	int ret = istripe_path_init();
+
+	if (ret)
+		return ret;
+	istripe_major = register_blkdev(0, "istripe");
+	if (istripe_major < 0) {
+		istripe_path_exit();
+		return istripe_major;
+	}
+	return 0;
+}
+
+void istripe_block_exit(void)
+{
+	unregister_blkdev(istripe_major, "istripe");
+	istripe_path_exit();
+	ida_destroy(&istripe_ids);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A volume: the striped disk, one gendisk. It is started from a blueprint, which it
+ * copies, and stopped whole.
+ */
+#ifndef ISTRIPE_BLOCK_VOLUME_H
+#define ISTRIPE_BLOCK_VOLUME_H
+
+#include <linux/blk-mq.h>
+#include <linux/kobject.h>
+
+#include <istripe/params.h>
+#include "block/leg.h"
+#include "proto/stripe.h"
+
+struct net;
+
+struct istripe_volume {
+	char name[ISTRIPE_NAME_BYTES];
+	char initiator_name[ISTRIPE_ISCSI_NAME_BYTES];
+	int id;				/* N of istripeN */
+	struct net *net;		/* of whoever started it */
+	u32 chunk_bytes;
+	u32 queue_depth;
+	u32 command_timeout_ms;		/* live */
+	s32 recovery_timeout_ms;	/* live; -1: for ever */
+	u32 block_bytes;
+	struct istripe_stripe stripe;
+	u32 leg_count;
+	struct istripe_leg *legs[ISTRIPE_LEGS_MAX];
+
+	struct blk_mq_tag_set tag_set;
+	struct gendisk *disk;
+	void *control;			/* the control layer's: its sysfs tree */
+};
+
+/**
+ * istripe_volume_start() - bring a volume up
+ * @params: blueprint; copied, the caller keeps and frees it
+ * @why: filled with a readable reason on failure
+ * @why_bytes: size of @why
+ *
+ * Context: process, sleeps until all legs are up or one of them has failed; killable.
+ * Return: the volume; ERR_PTR: -EINVAL, -EOPNOTSUPP configuration; -ENOMEM; -EINTR;
+ * or what connecting, login, LUN bring-up gave.
+ */
+struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *params,
+					    char *why, size_t why_bytes);
+
+/**
+ * istripe_volume_stop() - take a volume down and free it
+ * @volume: running
+ *
+ * Dirty data are written as long as the legs are up; nothing waits for a leg that is
+ * down. Whoever still has the disk open gets errors from then on.
+ *
+ * Context: process, sleeps, bounded in time.
+ */
+void istripe_volume_stop(struct istripe_volume *volume);
+
+/**
+ * istripe_volume_device_name() - name of the disk
+ * @volume: running
+ *
+ * Context: any.
+ * Return: "istripeN".
+ */
+const char *istripe_volume_device_name(const struct istripe_volume *volume);
+
+/**
+ * istripe_volume_set_command_timeout() - change the time a command may take
+ * @volume: running
+ * @ms: 1000..3600000
+ *
+ * Context: process.
+ */
+void istripe_volume_set_command_timeout(struct istripe_volume *volume, u32 ms);
+
+/**
+ * istripe_volume_set_recovery_timeout() - change how long I/O waits for a lost leg
+ * @volume: running
+ * @ms: -1 for ever, 0 not at all
+ *
+ * Context: process.
+ */
+void istripe_volume_set_recovery_timeout(struct istripe_volume *volume, s32 ms);
+
+int istripe_block_init(void);
+void istripe_block_exit(void);
+
+#endif

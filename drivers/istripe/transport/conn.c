@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/iopoll.h>
+#include <linux/netdevice.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/tcp.h>
+#include <net/tcp.h>
+#include <compat/sock.h>
+#include <trace/events/istripe.h>
+
+#include "transport/conn.h"
+
+/* How long a worker may keep its processor before it lets others on. */
+#define IO_WORK_BUDGET_MS	2
+/* How long a stop waits for the network stack to let go of pages. */
+#define DRAIN_TIMEOUT_MS	10000
+
+struct workqueue_struct *istripe_io_wq;
+
+/* Sockets that never see user space have locks that never nest with theirs (P35). */
+static struct lock_class_key istripe_sk_key[2];
+static struct lock_class_key istripe_slock_key[2];
+
+int istripe_transport_init(void)
+{
+	istripe_io_wq = alloc_workqueue("istripe_io", WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_PERCPU, 0);
+	return istripe_io_wq ? 0 : -ENOMEM;
+}
+
+void istripe_transport_exit(void)
+{
+	destroy_workqueue(istripe_io_wq);
+}
+
+void istripe_conn_set_state(struct istripe_conn *conn, enum istripe_conn_state state)
+{
+	trace_istripe_state(conn->session->label, "connection",
+			    istripe_conn_state_name(conn->state), istripe_conn_state_name(state));
+	WARN_ON_ONCE(!istripe_conn_state_may(conn->state, state));
+	WRITE_ONCE(conn->state, state);
+}
+
+void istripe_conn_kick(struct istripe_conn *conn)
+{
+	if (!test_bit(ISTRIPE_CONN_STOPPED, &conn->flags))
+		queue_work(istripe_io_wq, &conn->io_work);
+}
+
+/* TCP's callbacks: softirq or process context, sk_callback_lock keeps conn (P38). */
+static void conn_sk_event(struct sock *sk, bool (*wanted)(struct sock *sk, struct istripe_conn *conn))
+{
+	struct istripe_conn *conn;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	conn = sk->sk_user_data;
+	if (conn && wanted(sk, conn))
+		istripe_conn_kick(conn);
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+static bool conn_data_wanted(struct sock *sk, struct istripe_conn *conn)
+{
+	return true;
+}
+
+static bool conn_space_wanted(struct sock *sk, struct istripe_conn *conn)
+{
+	if (!sk_stream_is_writeable(sk))
+		return false;
+	clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	return true;
+}
+
+static bool conn_state_wanted(struct sock *sk, struct istripe_conn *conn)
+{
+	if (sk->sk_state == TCP_ESTABLISHED)
+		return false;
+	set_bit(ISTRIPE_CONN_PEER_CLOSED, &conn->flags);
+	return true;
+}
+
+static void conn_data_ready(struct sock *sk)
+{
+	conn_sk_event(sk, conn_data_wanted);
+}
+
+static void conn_write_space(struct sock *sk)
+{
+	conn_sk_event(sk, conn_space_wanted);
+}
+
+static void conn_state_change(struct sock *sk)
+{
+	conn_sk_event(sk, conn_state_wanted);
+}
+
+static void conn_install_callbacks(struct istripe_conn *conn)
+{
+	struct sock *sk = conn->sock->sk;
+
+	write_lock_bh(&sk->sk_callback_lock);
+	conn->saved_data_ready = sk->sk_data_ready;
+	conn->saved_write_space = sk->sk_write_space;
+	conn->saved_state_change = sk->sk_state_change;
+	sk->sk_user_data = conn;
+	sk->sk_data_ready = conn_data_ready;
+	sk->sk_write_space = conn_write_space;
+	sk->sk_state_change = conn_state_change;
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+static void conn_restore_callbacks(struct istripe_conn *conn)
+{
+	struct sock *sk = conn->sock->sk;
+
+	write_lock_bh(&sk->sk_callback_lock);
+	if (sk->sk_user_data == conn) {
+		sk->sk_user_data = NULL;
+		sk->sk_data_ready = conn->saved_data_ready;
+		sk->sk_write_space = conn->saved_write_space;
+		sk->sk_state_change = conn->saved_state_change;
+	}
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+/* Returns more than 0 when there may be more to do. */
+static int conn_io_send(struct istripe_conn *conn)
+{
+	int ret;
+
+	if (!mutex_trylock(&conn->tx_mutex))
+		return 0;	/* the holder looks again after it has let go */
+	ret = istripe_conn_transmit(conn);
+	mutex_unlock(&conn->tx_mutex);
+	if (ret < 0)
+		istripe_session_fault(conn->session, ret, "cannot send: %pe", ERR_PTR(ret));
+	return ret;
+}
+
+static int conn_io_receive(struct istripe_conn *conn)
+{
+	bool closed = test_bit(ISTRIPE_CONN_PEER_CLOSED, &conn->flags);
+	int ret = istripe_conn_receive(conn);
+	int error;
+
+	if (ret < 0) {
+		istripe_session_fault(conn->session, ret, "%s", conn->rx.why);
+	} else if (!ret && closed) {
+		error = READ_ONCE(conn->sock->sk->sk_err) ?: ECONNRESET;
+		istripe_session_fault(conn->session, -error, "the connection was lost: %pe",
+				      ERR_PTR(-error));
+		return -error;
+	}
+	return ret;
+}
+
+static void conn_io_work(struct work_struct *work)
+{
+	struct istripe_conn *conn = container_of(work, struct istripe_conn, io_work);
+	unsigned long deadline = jiffies + msecs_to_jiffies(IO_WORK_BUDGET_MS) + 1;
+	unsigned int noreclaim = memalloc_noreclaim_save();
+	int received, sent;
+
+	do {
+		/* After a fault nothing is parsed or sent any more (P48). */
+		if (test_bit(ISTRIPE_CONN_STOPPED, &conn->flags) ||
+		    test_bit(ISTRIPE_SESSION_FAULTED, &conn->session->flags))
+			goto out;
+		received = conn_io_receive(conn);
+		sent = conn_io_send(conn);
+		if (received < 0 || sent < 0)
+			goto out;
+		if (!received && !sent)
+			goto out;
+	} while (!time_after(jiffies, deadline));
+	istripe_conn_kick(conn);
+out:
+	memalloc_noreclaim_restore(noreclaim);
+}
+
+void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, bool may_send,
+			 bool more)
+{
+	bool was_empty = llist_add(&task->submit_node, &conn->submitted);
+	unsigned int noreclaim;
+	int ret = 0;
+
+	if (!may_send) {
+		istripe_conn_kick(conn);
+		return;
+	}
+	/* Somebody else sends: his look after the unlock finds our push. */
+	if (!was_empty && more)
+		return;
+	if (mutex_trylock(&conn->tx_mutex)) {
+		noreclaim = memalloc_noreclaim_save();
+		conn->tx.more = more;
+		ret = istripe_conn_transmit(conn);
+		conn->tx.more = false;
+		memalloc_noreclaim_restore(noreclaim);
+		mutex_unlock(&conn->tx_mutex);
+	}
+	if (ret < 0)
+		istripe_session_fault(conn->session, ret, "cannot send: %pe", ERR_PTR(ret));
+	/* What came while we held the mutex, or while another holder was at it. */
+	else if (istripe_conn_has_output(conn))
+		istripe_conn_kick(conn);
+}
+
+int istripe_conn_send_control(struct istripe_conn *conn, const struct iscsi_hdr *header,
+			      const void *payload, u32 payload_bytes)
+{
+	struct istripe_control *control;
+	int ret = 0;
+
+	control = kmalloc(struct_size(control, payload, payload_bytes), GFP_NOWAIT | __GFP_NOWARN);
+	if (!control)
+		return -ENOMEM;
+	control->header = *header;
+	control->payload_bytes = payload_bytes;
+	memcpy(control->payload, payload, payload_bytes);
+	spin_lock_bh(&conn->control_lock);
+	if (conn->control_count < ISTRIPE_CONTROLS_MAX) {
+		list_add_tail(&control->entry, &conn->controls);
+		conn->control_count++;
+		control = NULL;
+	} else {
+		ret = -ENOBUFS;
+	}
+	spin_unlock_bh(&conn->control_lock);
+	kfree(control);
+	istripe_conn_kick(conn);
+	return ret;
+}
+
+static int conn_bind(struct istripe_conn *conn, struct net *net)
+{
+	const struct istripe_path_params *path = conn->session->path;
+	const struct sockaddr_storage *source = &path->source_address;
+	struct net_device *dev;
+	int ret = 0;
+
+	if (path->nic[0]) {
+		dev = dev_get_by_name(net, path->nic);
+		if (!dev)
+			return -ENODEV;
+		ret = sock_bindtoindex(conn->sock->sk, dev->ifindex, true);
+		dev_put(dev);
+	}
+	if (!ret && source->ss_family != AF_UNSPEC)
+		ret = istripe_compat_bind(conn->sock, source);
+	return ret;
+}
+
+static void conn_prepare_socket(struct istripe_conn *conn, u32 timeout_ms)
+{
+	struct sock *sk = conn->sock->sk;
+
+	sock_lock_init_class_and_name(sk, "slock-istripe", &istripe_slock_key[sk->sk_family == AF_INET6],
+				      "sk_lock-istripe", &istripe_sk_key[sk->sk_family == AF_INET6]);
+	/* We are on the way of dirty pages to their disk (P30, P31). */
+	sk->sk_allocation = GFP_NOIO;
+	sk_set_memalloc(sk);
+	istripe_compat_no_task_frag(sk);
+	tcp_sock_set_nodelay(sk);
+	sk->sk_sndtimeo = msecs_to_jiffies(timeout_ms);
+	sk->sk_rcvtimeo = msecs_to_jiffies(timeout_ms);
+}
+
+static int conn_make_socket(struct istripe_conn *conn, int family, struct net *net, u32 timeout_ms)
+{
+	int ret;
+
+	mutex_lock(&conn->session->socket_lock);
+	if (test_bit(ISTRIPE_SESSION_INTERRUPTED, &conn->session->flags))
+		ret = -EINTR;
+	else
+		ret = sock_create_kern(net, family, SOCK_STREAM, IPPROTO_TCP, &conn->sock);
+	if (!ret)
+		conn_prepare_socket(conn, timeout_ms);
+	mutex_unlock(&conn->session->socket_lock);
+	return ret;
+}
+
+int istripe_conn_connect(struct istripe_conn *conn, const struct sockaddr_storage *portal,
+			 struct net *net, u32 timeout_ms)
+{
+	int ret = conn_make_socket(conn, portal->ss_family, net, timeout_ms);
+
+	if (ret)
+		return ret;
+	clear_bit(ISTRIPE_CONN_STOPPED, &conn->flags);
+	clear_bit(ISTRIPE_CONN_PEER_CLOSED, &conn->flags);
+	istripe_conn_set_state(conn, ISTRIPE_CONN_XPT_UP);
+	ret = conn_bind(conn, net);
+	if (!ret)
+		ret = istripe_compat_connect(conn->sock, portal);
+	if (ret)
+		return ret == -EINPROGRESS || ret == -EAGAIN ? -ETIMEDOUT : ret;
+	conn->remote_address = *portal;
+	kernel_getsockname(conn->sock, (struct sockaddr *)&conn->local_address);
+	return 0;
+}
+
+void istripe_conn_start(struct istripe_conn *conn)
+{
+	conn->sock->sk->sk_sndtimeo = MAX_SCHEDULE_TIMEOUT;
+	conn->sock->sk->sk_rcvtimeo = MAX_SCHEDULE_TIMEOUT;
+	conn_install_callbacks(conn);
+	istripe_keepalive_start(conn);
+	/* What came between the login and the callbacks has had no callback. */
+	if (conn->sock->sk->sk_state != TCP_ESTABLISHED)
+		set_bit(ISTRIPE_CONN_PEER_CLOSED, &conn->flags);
+	istripe_conn_kick(conn);
+}
+
+/*
+ * After the reset, segments that refer to the tasks' pages may still wait in a
+ * queueing discipline or a NIC. The pages must not be reused before they are gone,
+ * else bytes of a newer write could go out under an older command (P22). TCP has
+ * no call-back for the last one, hence a bounded poll.
+ */
+static void conn_drain(struct istripe_conn *conn)
+{
+	struct sock *sk = conn->sock->sk;
+	u32 left;
+
+	if (read_poll_timeout(refcount_read, left, left <= 1, 1000, DRAIN_TIMEOUT_MS * 1000UL,
+			      false, &sk->sk_wmem_alloc))
+		pr_warn("%s: the network stack still holds %u bytes after %u ms\n",
+			conn->session->label, left - 1, DRAIN_TIMEOUT_MS);
+}
+
+static void conn_release_socket(struct istripe_conn *conn)
+{
+	struct socket *sock;
+
+	mutex_lock(&conn->session->socket_lock);
+	sock = conn->sock;
+	conn->sock = NULL;
+	mutex_unlock(&conn->session->socket_lock);
+	sock_release(sock);
+}
+
+void istripe_conn_stop(struct istripe_conn *conn)
+{
+	if (!conn->sock)
+		return;
+	set_bit(ISTRIPE_CONN_STOPPED, &conn->flags);
+	conn_restore_callbacks(conn);
+	/* A reset also ends whoever sends or receives in the socket. */
+	tcp_abort(conn->sock->sk, ECONNABORTED);
+	cancel_delayed_work_sync(&conn->keepalive_work);
+	cancel_work_sync(&conn->io_work);
+	conn_drain(conn);
+	if (istripe_conn_state_may(conn->state, ISTRIPE_CONN_CLEANUP_WAIT))
+		istripe_conn_set_state(conn, ISTRIPE_CONN_CLEANUP_WAIT);
+	conn_release_socket(conn);
+	istripe_conn_set_state(conn, ISTRIPE_CONN_FREE);
+}
+
+struct istripe_conn *istripe_conn_alloc(struct istripe_session *session, u16 cid)
+{
+	struct istripe_conn *conn = kvzalloc(sizeof(*conn), GFP_KERNEL);
+
+	if (!conn)
+		return NULL;
+	conn->session = session;
+	conn->cid = cid;
+	conn->state = ISTRIPE_CONN_FREE;
+	mutex_init(&conn->tx_mutex);
+	INIT_LIST_HEAD(&conn->tx.commands);
+	INIT_LIST_HEAD(&conn->tx.sequences);
+	spin_lock_init(&conn->control_lock);
+	INIT_LIST_HEAD(&conn->controls);
+	INIT_WORK(&conn->io_work, conn_io_work);
+	INIT_DELAYED_WORK(&conn->keepalive_work, istripe_keepalive_work);
+	conn->rx.control_size_bytes = ISTRIPE_CONTROL_BYTES;
+	conn->rx.control = kvmalloc(ISTRIPE_CONTROL_BYTES, GFP_KERNEL);
+	if (!conn->rx.control) {
+		kvfree(conn);
+		return NULL;
+	}
+	return conn;
+}
+
+void istripe_conn_free(struct istripe_conn *conn)
+{
+	struct istripe_control *control, *next;
+
+	if (!conn)
+		return;
+	WARN_ON_ONCE(conn->sock);
+	list_for_each_entry_safe(control, next, &conn->controls, entry)
+		kfree(control);
+	kfree(conn->tx.control);
+	kvfree(conn->rx.control);
+	kvfree(conn);
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A connection: one TCP connection of a session.
+ *
+ * Two sides work on it and share no field that both write:
+ *   transmit side	whoever holds @tx_mutex: the submitter when the connection is
+ *			idle, else @io_work. Owns @tx and the two lists in it.
+ *   receive side	@io_work only. Owns @rx.
+ * Between them: @submitted (submitters push, transmit pops), @solicited (receive
+ * pushes, transmit pops), @control (any pushes under @control_lock, transmit
+ * pops), exp_stat_sn (receive writes, transmit reads).
+ *
+ * Lock order:
+ *   session->socket_lock
+ *     conn->tx_mutex
+ *       socket lock (inside the kernel's TCP)
+ *         sk->sk_callback_lock
+ *         conn->control_lock
+ */
+#ifndef ISTRIPE_TRANSPORT_CONN_H
+#define ISTRIPE_TRANSPORT_CONN_H
+
+#include <linux/llist.h>
+#include <linux/mutex.h>
+#include <linux/net.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <net/sock.h>
+
+#include "proto/framing.h"
+#include "proto/pdu.h"
+#include "proto/state.h"
+#include "transport/session.h"
+
+#define ISTRIPE_CONTROL_BYTES	8192	/* RFC 7143 default MaxRecvDataSegmentLength */
+#define ISTRIPE_CONTROLS_MAX	16	/* answers to pings that may wait to be sent */
+
+enum istripe_conn_flag {
+	ISTRIPE_CONN_STOPPED,		/* no work may be queued or done any more */
+	ISTRIPE_CONN_PEER_CLOSED,	/* TCP says: nothing more will come */
+	ISTRIPE_CONN_WINDOW_CLOSED,	/* transmit side waits for MaxCmdSN to move */
+	ISTRIPE_CONN_PINGING,		/* a NOP-Out of ours is unanswered */
+};
+
+/* A PDU that is not a task's: NOP-Out, task management, logout. */
+struct istripe_control {
+	struct list_head entry;
+	struct iscsi_hdr header;
+	u32 payload_bytes;
+	u8 payload[];
+};
+
+struct istripe_transmit {
+	struct list_head commands;	/* waiting for their first PDU */
+	struct list_head sequences;	/* with Data-Out to send */
+
+	/* The PDU on its way out. */
+	bool active;
+	u8 header[ISCSI_HDR_LEN + ISTRIPE_DIGEST_BYTES];
+	u32 header_bytes;
+	u32 header_sent_bytes;
+	struct istripe_task *task;
+	struct istripe_control *control;
+	u32 payload_bytes;
+	u32 payload_sent_bytes;
+	u32 crc;
+	u8 trailer[ISCSI_PAD_LEN + ISTRIPE_DIGEST_BYTES];
+	u32 trailer_bytes;
+	u32 trailer_sent_bytes;
+	bool command_pdu;		/* @task's hold for its command ends with this PDU */
+	bool corked;			/* the last send said MSG_MORE */
+	bool more;			/* the submitter said that more follows at once */
+};
+
+struct istripe_receive {
+	struct istripe_framing framing;
+	struct istripe_pdu pdu;
+	struct istripe_task *task;	/* of the PDU being received */
+	u8 *control;			/* data segment of what is not Data-In */
+	u32 control_size_bytes;
+	u32 control_used_bytes;
+	int error;
+	char why[ISTRIPE_WHY_BYTES];
+};
+
+struct istripe_conn {
+	struct istripe_session *session;
+	u16 cid;
+	enum istripe_conn_state state;
+	unsigned long flags;
+	struct socket *sock;
+
+	struct mutex tx_mutex;
+	struct istripe_transmit tx;
+	struct llist_head submitted;
+	struct llist_head solicited;
+	spinlock_t control_lock;	/* @controls, @control_count */
+	struct list_head controls;
+	u32 control_count;
+
+	struct istripe_receive rx;
+	u32 exp_stat_sn;
+
+	struct work_struct io_work;
+	struct delayed_work keepalive_work;
+	unsigned long last_receive;	/* jiffies */
+	unsigned long ping_sent;	/* jiffies, while PINGING */
+	ktime_t ping_time;
+	u32 ping_itt;
+	u16 control_generation;
+
+	/* What sk_user_data and the callbacks were before. */
+	void (*saved_data_ready)(struct sock *sk);
+	void (*saved_write_space)(struct sock *sk);
+	void (*saved_state_change)(struct sock *sk);
+
+	struct sockaddr_storage local_address;
+	struct sockaddr_storage remote_address;
+	u64 bytes_sent;
+	u64 bytes_received;
+	u64 pdus_sent;
+	u64 pdus_received;
+	u64 digest_errors;
+	u32 ping_rtt_us;
+};
+
+/**
+ * istripe_conn_alloc() - make a connection that is not connected
+ * @session: its session
+ * @cid: connection id
+ *
+ * Context: process, GFP_NOIO.
+ * Return: the connection or NULL.
+ */
+struct istripe_conn *istripe_conn_alloc(struct istripe_session *session, u16 cid);
+
+/**
+ * istripe_conn_free() - free a connection
+ * @conn: stopped, or never started; NULL is fine
+ *
+ * Context: process.
+ */
+void istripe_conn_free(struct istripe_conn *conn);
+
+/**
+ * istripe_conn_connect() - open the TCP connection
+ * @conn: fresh
+ * @portal: address and port
+ * @net: network namespace
+ * @timeout_ms: for the connect, and for each send and receive until istripe_conn_start()
+ *
+ * Context: process, sleeps, session->socket_lock not held.
+ * Return: 0 or the error of TCP; -ENODEV no such NIC; -EINTR.
+ */
+int istripe_conn_connect(struct istripe_conn *conn, const struct sockaddr_storage *portal,
+			 struct net *net, u32 timeout_ms);
+
+/**
+ * istripe_conn_start() - enter the full feature phase
+ * @conn: logged in
+ *
+ * From here on the socket belongs to the two sides.
+ *
+ * Context: process.
+ */
+void istripe_conn_start(struct istripe_conn *conn);
+
+/**
+ * istripe_conn_stop() - take the socket away from everybody and release it
+ * @conn: may be in any state; no submitters; idempotent
+ *
+ * Afterwards neither side runs, nothing of the tasks' memory is on its way to the
+ * wire (P22), and the tasks belong to the caller.
+ *
+ * Context: process, sleeps.
+ */
+void istripe_conn_stop(struct istripe_conn *conn);
+
+/**
+ * istripe_conn_set_state() - move to another state and trace it
+ * @conn: the connection
+ * @state: a state that may follow the present one
+ *
+ * Context: whoever owns the connection then: its opener or its stopper.
+ */
+void istripe_conn_set_state(struct istripe_conn *conn, enum istripe_conn_state state);
+
+/**
+ * istripe_conn_kick() - let the connection's worker look at both sides
+ * @conn: the connection
+ *
+ * Context: any.
+ */
+void istripe_conn_kick(struct istripe_conn *conn);
+
+/**
+ * istripe_conn_submit() - hand a task to the transmit side
+ * @conn: in full feature phase
+ * @task: with ITT, holders and transfer set up
+ * @may_send: see istripe_session_submit()
+ * @more: see istripe_session_submit()
+ *
+ * Context: see istripe_session_submit().
+ */
+void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, bool may_send,
+			 bool more);
+
+/**
+ * istripe_conn_send_control() - queue a PDU that goes ahead of data
+ * @conn: in full feature phase
+ * @header: basic header segment; ExpStatSN, CmdSN are filled in when it is sent
+ * @payload: data segment, copied, or NULL
+ * @payload_bytes: its length
+ *
+ * Context: any that may allocate with GFP_NOWAIT.
+ * Return: 0; -ENOMEM; -ENOBUFS too many are waiting.
+ */
+int istripe_conn_send_control(struct istripe_conn *conn, const struct iscsi_hdr *header,
+			      const void *payload, u32 payload_bytes);
+
+/**
+ * istripe_conn_transmit() - send what there is to send
+ * @conn: the connection, tx_mutex held
+ *
+ * Context: process, tx_mutex.
+ * Return: 1 something was sent; 0 nothing to send or the socket is full; -errno.
+ */
+int istripe_conn_transmit(struct istripe_conn *conn);
+
+/**
+ * istripe_conn_has_output() - is there something that istripe_conn_transmit() would send
+ * @conn: the connection
+ *
+ * Context: any; a hint unless tx_mutex is held.
+ * Return: true or false.
+ */
+bool istripe_conn_has_output(struct istripe_conn *conn);
+
+/**
+ * istripe_conn_receive() - take what TCP has received
+ * @conn: the connection
+ *
+ * Context: io_work.
+ * Return: bytes taken; 0 none; -errno with the reason in conn->rx.why.
+ */
+int istripe_conn_receive(struct istripe_conn *conn);
+
+/**
+ * istripe_conn_receive_init() - prepare the receive side
+ * @conn: logged in, not started
+ * @keys: the negotiated values
+ *
+ * Context: process.
+ */
+void istripe_conn_receive_init(struct istripe_conn *conn, const struct istripe_keys *keys);
+
+/**
+ * istripe_conn_received() - act on a complete PDU that is neither Data-In nor R2T
+ * @conn: the connection, its rx.pdu and rx.control
+ *
+ * Context: io_work, socket locked.
+ * Return: 0 or -errno with the reason in conn->rx.why.
+ */
+int istripe_conn_received(struct istripe_conn *conn);
+
+/**
+ * istripe_conn_reject() - note why what the peer sent is not acceptable
+ * @conn: the connection
+ * @error: negative errno
+ * @fmt: the reason, in words
+ *
+ * Context: io_work.
+ * Return: @error, so that callers can return it.
+ */
+__printf(3, 4)
+int istripe_conn_reject(struct istripe_conn *conn, int error, const char *fmt, ...);
+
+/**
+ * istripe_conn_login() - the login phase, as far as @conn is concerned
+ * @conn: connected
+ * @params: the session's
+ * @why: filled on failure
+ * @why_bytes: its size
+ *
+ * Context: process, sleeps.
+ * Return: ISTRIPE_LOGIN_DONE, ISTRIPE_LOGIN_REDIRECT or -errno.
+ */
+int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_params *params,
+		       char *why, size_t why_bytes);
+
+/**
+ * istripe_keepalive_start() - begin to watch for silence
+ * @conn: entering the full feature phase
+ *
+ * Context: process.
+ */
+void istripe_keepalive_start(struct istripe_conn *conn);
+
+/**
+ * istripe_keepalive_pong() - a NOP-In with a tag of ours has come
+ * @conn: the connection
+ * @itt: its Initiator Task Tag
+ *
+ * Context: receive side.
+ */
+void istripe_keepalive_pong(struct istripe_conn *conn, u32 itt);
+
+/**
+ * istripe_keepalive_work() - the body of conn->keepalive_work
+ * @work: the work
+ *
+ * Context: workqueue.
+ */
+void istripe_keepalive_work(struct work_struct *work);
+
+/* Carries all connections. */
+extern struct workqueue_struct *istripe_io_wq;
+
+#endif

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <crypto/hash.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <trace/events/istripe.h>
+
+#include "transport/conn.h"
+#include "transport/login.h"
+
+static const char *const hash_names[ISTRIPE_CHAP_ALGORITHMS] = {
+	[ISTRIPE_CHAP_MD5] = "md5",
+	[ISTRIPE_CHAP_SHA1] = "sha1",
+	[ISTRIPE_CHAP_SHA256] = "sha256",
+	[ISTRIPE_CHAP_SHA3_256] = "sha3-256",
+};
+
+static bool chap_supported(void *ctx, u8 algorithm)
+{
+	struct istripe_login_buffers *buffers = ctx;
+
+	return algorithm < ISTRIPE_CHAP_ALGORITHMS && buffers->hash[algorithm];
+}
+
+static int chap_digest(void *ctx, u8 algorithm, u8 id, const u8 *secret, u32 secret_len,
+		       const u8 *challenge, u32 challenge_len, u8 *out)
+{
+	struct istripe_login_buffers *buffers = ctx;
+	SHASH_DESC_ON_STACK(desc, buffers->hash[algorithm]);
+	int ret;
+
+	desc->tfm = buffers->hash[algorithm];
+	ret = crypto_shash_init(desc) ?:
+	      crypto_shash_update(desc, &id, sizeof(id)) ?:
+	      crypto_shash_update(desc, secret, secret_len) ?:
+	      crypto_shash_finup(desc, challenge, challenge_len, out);
+	shash_desc_zero(desc);
+	return ret;
+}
+
+static void chap_random(void *ctx, u8 *buf, u32 len)
+{
+	get_random_bytes(buf, len);
+}
+
+static const struct istripe_chap_ops chap_ops = {
+	.supported = chap_supported,
+	.digest = chap_digest,
+	.random = chap_random,
+};
+
+static void buffers_set_chap(struct istripe_login_buffers *buffers,
+			     const struct istripe_path_params *path)
+{
+	u32 i;
+
+	buffers->chap = (struct istripe_chap_config) {
+		.name = path->chap.name,
+		.secret = path->chap.secret,
+		.secret_bytes = path->chap.secret_bytes,
+		.target_name = path->chap_mutual.name,
+		.target_secret = path->chap_mutual.secret,
+		.target_secret_bytes = path->chap_mutual.secret_bytes,
+		.algorithms = path->chap_algorithms ?: ISTRIPE_CHAP_MASK_ALL,
+	};
+	for (i = 0; i < ISTRIPE_CHAP_ALGORITHMS; i++) {
+		if (!hash_names[i] || !(buffers->chap.algorithms & ISTRIPE_CHAP_MASK(i)))
+			continue;
+		buffers->hash[i] = crypto_alloc_shash(hash_names[i], 0, 0);
+		/* A hash that this kernel lacks (FIPS mode, no module) is not offered. */
+		if (IS_ERR(buffers->hash[i]))
+			buffers->hash[i] = NULL;
+	}
+}
+
+struct istripe_login_buffers *istripe_login_buffers_alloc(const struct istripe_path_params *path)
+{
+	struct istripe_login_buffers *buffers = kvzalloc(sizeof(*buffers), GFP_KERNEL);
+
+	if (buffers && path->chap.secret_bytes)
+		buffers_set_chap(buffers, path);
+	return buffers;
+}
+
+void istripe_login_buffers_free(struct istripe_login_buffers *buffers)
+{
+	u32 i;
+
+	if (!buffers)
+		return;
+	for (i = 0; i < ISTRIPE_CHAP_ALGORITHMS; i++)
+		crypto_free_shash(buffers->hash[i]);
+	kvfree_sensitive(buffers, sizeof(*buffers));
+}
+
+/* Each send and receive gets what is left of the attempt's time. */
+static long login_time_left(unsigned long deadline)
+{
+	long left = (long)(deadline - jiffies);
+
+	return max(left, 1L);
+}
+
+static int login_send(struct istripe_conn *conn, const struct iscsi_login_req *bhs,
+		      const char *text, u32 text_bytes, unsigned long deadline)
+{
+	static const u8 pad[ISCSI_PAD_LEN];
+	struct kvec parts[] = {
+		{ .iov_base = (void *)bhs, .iov_len = sizeof(*bhs) },
+		{ .iov_base = (void *)text, .iov_len = text_bytes },
+		{ .iov_base = (void *)pad, .iov_len = -text_bytes & (ISCSI_PAD_LEN - 1) },
+	};
+	size_t bytes = parts[0].iov_len + parts[1].iov_len + parts[2].iov_len;
+	struct msghdr msg = { .msg_flags = MSG_NOSIGNAL };
+	int ret;
+
+	conn->sock->sk->sk_sndtimeo = login_time_left(deadline);
+	ret = kernel_sendmsg(conn->sock, &msg, parts, ARRAY_SIZE(parts), bytes);
+	if (ret < 0)
+		return ret == -EAGAIN ? -ETIMEDOUT : ret;
+	if (ret != bytes)
+		return -ETIMEDOUT;
+	conn->bytes_sent += bytes;
+	conn->pdus_sent++;
+	trace_istripe_pdu_send(conn->session->label, conn->cid, bhs->opcode,
+			       be32_to_cpu((__force __be32)bhs->itt),
+			       be32_to_cpu(bhs->cmdsn), text_bytes);
+	return 0;
+}
+
+static int login_receive_bytes(struct istripe_conn *conn, void *to, u32 bytes,
+			       unsigned long deadline)
+{
+	struct kvec part = { .iov_base = to, .iov_len = bytes };
+	struct msghdr msg = {};
+	int ret;
+
+	if (!bytes)
+		return 0;
+	conn->sock->sk->sk_rcvtimeo = login_time_left(deadline);
+	ret = kernel_recvmsg(conn->sock, &msg, &part, 1, bytes, MSG_WAITALL);
+	if (ret == bytes) {
+		conn->bytes_received += bytes;
+		return 0;
+	}
+	if (ret == -EAGAIN || time_after_eq(jiffies, deadline))
+		return -ETIMEDOUT;
+	return ret < 0 ? ret : -ECONNRESET;
+}
+
+static int login_receive(struct istripe_conn *conn, struct iscsi_hdr *bhs, char *segment,
+			 u32 *text_bytes, unsigned long deadline)
+{
+	int ret = login_receive_bytes(conn, bhs, sizeof(*bhs), deadline);
+
+	if (ret)
+		return ret;
+	*text_bytes = ntoh24(bhs->dlength);
+	if (bhs->hlength || *text_bytes > ISTRIPE_LOGIN_SEGMENT_BYTES)
+		return -EMSGSIZE;
+	conn->pdus_received++;
+	trace_istripe_pdu_receive(conn->session->label, conn->cid, bhs->opcode,
+				  be32_to_cpu((__force __be32)bhs->itt),
+				  be32_to_cpu(bhs->statsn), *text_bytes);
+	return login_receive_bytes(conn, segment, ALIGN(*text_bytes, ISCSI_PAD_LEN), deadline);
+}
+
+/* One request and its response. */
+static int login_exchange(struct istripe_conn *conn, struct istripe_login_buffers *buffers,
+			  unsigned long deadline, char *why, size_t why_bytes)
+{
+	struct istripe_login *login = &buffers->login;
+	struct iscsi_login_req request;
+	struct iscsi_hdr response;
+	const char *text;
+	u32 bytes;
+	int ret;
+
+	ret = istripe_login_request(login, &request, &text, &bytes);
+	if (ret) {
+		scnprintf(why, why_bytes, "login: %s", login->reason);
+		return ret;
+	}
+	ret = login_send(conn, &request, text, bytes, deadline);
+	if (!ret)
+		ret = login_receive(conn, &response, buffers->segment, &bytes, deadline);
+	if (ret == -EMSGSIZE) {
+		scnprintf(why, why_bytes, "login: the target sends %u bytes and %u of AHS",
+			  bytes, response.hlength * 4);
+		return -EPROTO;
+	}
+	if (ret) {
+		scnprintf(why, why_bytes, "login: %s: %pe",
+			  ret == -ETIMEDOUT ? "the target does not answer" : "connection lost",
+			  ERR_PTR(ret));
+		return ret;
+	}
+	ret = istripe_login_response(login, &response, buffers->segment, bytes);
+	if (ret < 0)
+		scnprintf(why, why_bytes, "login: %s", login->reason);
+	return ret;
+}
+
+int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_params *params,
+		       char *why, size_t why_bytes)
+{
+	struct istripe_login_buffers *buffers = params->buffers;
+	struct istripe_login *login = &buffers->login;
+	struct istripe_login_params login_params = {
+		.initiator_name = params->initiator_name,
+		.target_name = params->path->target_name,
+		.cid = conn->cid,
+		.cmd_sn = 1,
+		.tpgt = params->tpgt,
+		.tpgt_known = params->tpgt_known,
+		.offer = &params->path->offer,
+		.chap = params->path->chap.secret_bytes ? &buffers->chap : NULL,
+		.chap_ops = &chap_ops,
+		.chap_ctx = buffers,
+	};
+	unsigned long deadline = jiffies +
+		msecs_to_jiffies(READ_ONCE(params->path->timers.login_timeout_ms));
+	int ret;
+
+	memcpy(login_params.isid, params->isid, sizeof(login_params.isid));
+	ret = istripe_login_init(login, &login_params, buffers->text, sizeof(buffers->text));
+	if (ret) {
+		scnprintf(why, why_bytes, "login: %s", login->reason);
+		return ret;
+	}
+	istripe_conn_set_state(conn, ISTRIPE_CONN_IN_LOGIN);
+	do {
+		ret = login_exchange(conn, buffers, deadline, why, why_bytes);
+	} while (ret == ISTRIPE_LOGIN_SEND_NEXT);
+	if (ret != ISTRIPE_LOGIN_DONE)
+		return ret;
+	conn->exp_stat_sn = login->exp_stat_sn;
+	istripe_conn_receive_init(conn, &login->negotiation.result);
+	istripe_conn_set_state(conn, ISTRIPE_CONN_LOGGED_IN);
+	return ISTRIPE_LOGIN_DONE;
+}

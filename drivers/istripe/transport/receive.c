@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The receive side: bytes as TCP has them, to PDUs, to where they belong. Data-In
+ * goes straight from the socket buffer into the request's pages; everything else has
+ * its data segment gathered in rx->control.
+ *
+ * All of it runs in io_work with the socket locked: nothing here may send.
+ */
+#include <linux/mm.h>
+#include <linux/skbuff.h>
+#include <net/tcp.h>
+#include <trace/events/istripe.h>
+
+#include "transport/conn.h"
+
+/* Bytes taken before the transmit side gets its turn. */
+#define RECEIVE_BUDGET_BYTES	(1024 * 1024)
+
+int istripe_conn_reject(struct istripe_conn *conn, int error, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vscnprintf(conn->rx.why, sizeof(conn->rx.why), fmt, args);
+	va_end(args);
+	conn->rx.error = error;
+	return error;
+}
+
+void istripe_conn_receive_init(struct istripe_conn *conn, const struct istripe_keys *keys)
+{
+	istripe_framing_init(&conn->rx.framing,
+			     keys->value[ISTRIPE_KEY_HEADER_DIGEST] == ISTRIPE_DIGEST_CRC32C,
+			     keys->value[ISTRIPE_KEY_DATA_DIGEST] == ISTRIPE_DIGEST_CRC32C,
+			     keys->value[ISTRIPE_KEY_MAX_RECV_DATA_SEGMENT_LENGTH]);
+	conn->rx.task = NULL;
+	conn->rx.error = 0;
+}
+
+/* Room for a data segment that is not Data-In: up to what we declared (P56). */
+static int receive_reserve_control(struct istripe_conn *conn, u32 bytes)
+{
+	struct istripe_receive *rx = &conn->rx;
+	u8 *larger;
+
+	rx->control_used_bytes = 0;
+	if (bytes <= rx->control_size_bytes)
+		return 0;
+	larger = kvmalloc(bytes, GFP_NOIO | __GFP_NOWARN);
+	if (!larger)
+		return istripe_conn_reject(conn, -ENOMEM, "no memory for a %s of %u bytes",
+					   istripe_pdu_opcode_name(rx->pdu.opcode), bytes);
+	kvfree(rx->control);
+	rx->control = larger;
+	rx->control_size_bytes = bytes;
+	return 0;
+}
+
+static int receive_find_task(struct istripe_conn *conn)
+{
+	struct istripe_receive *rx = &conn->rx;
+
+	rx->task = istripe_session_find_task(conn->session, conn, rx->pdu.itt);
+	if (rx->task)
+		return 0;
+	return istripe_conn_reject(conn, -EPROTO,
+				   "%s for task 0x%08x, which is not in flight on this connection",
+				   istripe_pdu_opcode_name(rx->pdu.opcode), rx->pdu.itt);
+}
+
+static int receive_data_in_header(struct istripe_conn *conn)
+{
+	struct istripe_receive *rx = &conn->rx;
+	int ret = receive_find_task(conn);
+
+	if (ret)
+		return ret;
+	ret = istripe_transfer_data_in(&rx->task->transfer, &rx->pdu);
+	if (ret)
+		return istripe_conn_reject(conn, ret, "Data-In for task 0x%08x: %s", rx->pdu.itt,
+					   rx->task->transfer.problem);
+	istripe_cursor_seek(&rx->task->rx_cursor, &rx->task->data, rx->pdu.data_in.offset);
+	return 0;
+}
+
+/* Tell the accounting which R2Ts the transmit side has taken up since. */
+static void receive_account_solicited(struct istripe_task *task)
+{
+	/* Pairs with the release when the transmit side takes one up. */
+	u32 tail = smp_load_acquire(&task->solicited.tail);
+
+	while (task->solicited.accounted != tail) {
+		istripe_transfer_r2t_done(&task->transfer);
+		task->solicited.accounted++;
+	}
+}
+
+/* The target asks for data: note it, and put the task on the transmit side's list. */
+static int receive_r2t(struct istripe_conn *conn)
+{
+	struct istripe_receive *rx = &conn->rx;
+	struct istripe_task *task;
+	int ret = receive_find_task(conn);
+	u32 head;
+
+	if (ret)
+		return ret;
+	task = rx->task;
+	receive_account_solicited(task);
+	ret = istripe_transfer_r2t(&task->transfer, &rx->pdu);
+	if (ret)
+		return istripe_conn_reject(conn, ret, "R2T for task 0x%08x: %s", rx->pdu.itt,
+					   task->transfer.problem);
+	head = task->solicited.head;
+	if (head - task->solicited.accounted >= ISTRIPE_TASK_R2T_MAX)
+		return istripe_conn_reject(conn, -EPROTO, "too many R2Ts for task 0x%08x",
+					   rx->pdu.itt);
+	task->solicited.ring[head % ISTRIPE_TASK_R2T_MAX] = (struct istripe_solicitation) {
+		.ttt = rx->pdu.ttt,
+		.offset_bytes = rx->pdu.r2t.offset,
+		.length_bytes = rx->pdu.r2t.desired_bytes,
+	};
+	/* Pairs with the acquire where the transmit side takes it up. */
+	smp_store_release(&task->solicited.head, head + 1);
+	/* A full barrier: see task_leave_sequences() for the other half. */
+	if (!test_and_set_bit(ISTRIPE_TASK_SOLICITED, &task->flags)) {
+		/* Our own hold for the answer keeps it above zero until here. */
+		atomic_inc(&task->holders);
+		llist_add(&task->solicit_node, &conn->solicited);
+	}
+	return 0;
+}
+
+static int receive_header(struct istripe_conn *conn)
+{
+	struct istripe_receive *rx = &conn->rx;
+	struct istripe_pdu *pdu = &rx->pdu;
+	u32 exp_stat_sn = conn->exp_stat_sn;
+	int ret = istripe_pdu_decode(istripe_framing_header(&rx->framing), pdu);
+
+	if (ret)
+		return istripe_conn_reject(conn, ret, "%s: %s",
+					   istripe_pdu_opcode_name(pdu->opcode), pdu->problem);
+	ret = istripe_pdu_check_stat_sn(pdu, &exp_stat_sn);
+	if (ret)
+		return istripe_conn_reject(conn, ret, "%s: %s (StatSN %u, expected %u)",
+					   istripe_pdu_opcode_name(pdu->opcode), pdu->problem,
+					   pdu->stat_sn, conn->exp_stat_sn);
+	WRITE_ONCE(conn->exp_stat_sn, exp_stat_sn);
+	conn->pdus_received++;
+	trace_istripe_pdu_receive(conn->session->label, conn->cid, pdu->opcode, pdu->itt,
+				  pdu->stat_sn, pdu->data_segment_bytes);
+	istripe_session_window(conn->session, pdu->exp_cmd_sn, pdu->max_cmd_sn);
+	rx->task = NULL;
+	if (pdu->opcode == ISCSI_OP_SCSI_DATA_IN)
+		return receive_data_in_header(conn);
+	return receive_reserve_control(conn, pdu->data_segment_bytes);
+}
+
+static void receive_data(struct istripe_conn *conn, const u8 *data, u32 bytes)
+{
+	struct istripe_receive *rx = &conn->rx;
+
+	if (rx->pdu.opcode == ISCSI_OP_SCSI_DATA_IN) {
+		istripe_cursor_copy_in(&rx->task->rx_cursor, &rx->task->data, data, bytes);
+		return;
+	}
+	memcpy(rx->control + rx->control_used_bytes, data, bytes);
+	rx->control_used_bytes += bytes;
+}
+
+static int receive_data_in_end(struct istripe_conn *conn)
+{
+	struct istripe_receive *rx = &conn->rx;
+	struct istripe_task *task = rx->task;
+	int ret;
+
+	if (!rx->pdu.data_in.status_present)
+		return 0;
+	ret = istripe_transfer_status(&task->transfer, &rx->pdu, &task->transferred_bytes);
+	if (ret)
+		return istripe_conn_reject(conn, ret, "status of task 0x%08x: %s", rx->pdu.itt,
+					   task->transfer.problem);
+	task->status = rx->pdu.data_in.status;
+	rx->task = NULL;
+	istripe_task_answer(task, 0);
+	return 0;
+}
+
+static int receive_end(struct istripe_conn *conn)
+{
+	switch (conn->rx.pdu.opcode) {
+	case ISCSI_OP_SCSI_DATA_IN:
+		return receive_data_in_end(conn);
+	case ISCSI_OP_R2T:
+		return receive_r2t(conn);
+	default:
+		return istripe_conn_received(conn);
+	}
+}
+
+static int receive_framing_error(struct istripe_conn *conn, int error)
+{
+	struct istripe_framing *framing = &conn->rx.framing;
+
+	if (error == -EBADMSG)
+		conn->digest_errors++;
+	return istripe_conn_reject(conn, error, "%s", framing->problem);
+}
+
+/* One stretch of bytes, all of it. */
+static int receive_bytes(struct istripe_conn *conn, const u8 *bytes, u32 len)
+{
+	u32 events, data_bytes;
+	const u8 *data;
+	int used, ret = 0;
+
+	while (len && !ret) {
+		used = istripe_framing_feed(&conn->rx.framing, bytes, len, &events, &data,
+					    &data_bytes);
+		if (used < 0)
+			return receive_framing_error(conn, used);
+		if (events & ISTRIPE_FRAME_HEADER)
+			ret = receive_header(conn);
+		if (!ret && (events & ISTRIPE_FRAME_DATA))
+			receive_data(conn, data, data_bytes);
+		if (!ret && (events & ISTRIPE_FRAME_END))
+			ret = receive_end(conn);
+		bytes += used;
+		len -= used;
+	}
+	return ret;
+}
+
+/* Called by TCP for each socket buffer; must say how much it took. */
+static int receive_skb(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset,
+		       size_t len)
+{
+	struct istripe_conn *conn = desc->arg.data;
+	struct skb_seq_state seq;
+	u32 done = 0;
+	const u8 *bytes;
+	u32 stretch;
+
+	skb_prepare_seq_read(skb, offset, offset + len, &seq);
+	while (done < len && !conn->rx.error) {
+		stretch = skb_seq_read(done, &bytes, &seq);
+		if (!stretch)
+			break;
+		receive_bytes(conn, bytes, stretch);
+		done += stretch;
+	}
+	/* The walk ends by itself, and unmaps, when it is asked beyond the end. */
+	if (done < len || skb_seq_read(done, &bytes, &seq))
+		skb_abort_seq_read(&seq);
+	desc->count -= min(desc->count, len);
+	if (conn->rx.error)
+		desc->count = 0;
+	return len;
+}
+
+int istripe_conn_receive(struct istripe_conn *conn)
+{
+	read_descriptor_t desc = { .arg.data = conn, .count = RECEIVE_BUDGET_BYTES };
+	struct sock *sk = conn->sock->sk;
+	int taken;
+
+	lock_sock(sk);
+	taken = tcp_read_sock(sk, &desc, receive_skb);
+	release_sock(sk);
+	if (taken > 0) {
+		WRITE_ONCE(conn->last_receive, jiffies);
+		conn->bytes_received += taken;
+	}
+	if (conn->rx.error)
+		return conn->rx.error;
+	/* An error of TCP shows up in the socket's state, too, with its reason. */
+	return max(taken, 0);
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the target says besides data: responses, NOP-In, asynchronous messages,
+ * Reject. Each is complete, its digests verified, its data segment in rx->control.
+ *
+ * Context of everything here: io_work, socket locked.
+ */
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include "transport/conn.h"
+#include "transport/exchange.h"
+
+static int response_scsi(struct istripe_conn *conn)
+{
+	struct istripe_receive *rx = &conn->rx;
+	const struct istripe_pdu_scsi_response *response = &rx->pdu.scsi_response;
+	struct istripe_task *task = istripe_session_find_task(conn->session, conn, rx->pdu.itt);
+	const u8 *sense;
+	u32 sense_bytes;
+	int ret;
+
+	if (!task)
+		return istripe_conn_reject(conn, -EPROTO, "SCSI Response for task 0x%08x, which is not in flight on this connection",
+					   rx->pdu.itt);
+	ret = istripe_transfer_status(&task->transfer, &rx->pdu, &task->transferred_bytes);
+	if (ret)
+		return istripe_conn_reject(conn, ret, "status of task 0x%08x: %s", rx->pdu.itt,
+					   task->transfer.problem);
+	if (response->response != ISCSI_STATUS_CMD_COMPLETED)
+		return istripe_conn_reject(conn, -EPROTO, "task 0x%08x: %s", rx->pdu.itt,
+					   istripe_pdu_scsi_response_name(response->response));
+	ret = istripe_pdu_sense(rx->control, rx->control_used_bytes, &sense, &sense_bytes);
+	if (ret)
+		return istripe_conn_reject(conn, ret, "sense data of task 0x%08x do not fit",
+					   rx->pdu.itt);
+	if (sense_bytes)
+		scsi_normalize_sense(sense, sense_bytes, &task->sense);
+	task->status = response->status;
+	istripe_task_answer(task, 0);
+	return 0;
+}
+
+/* A ping of the target's is echoed with its data (RFC 7143 11.19, P56). */
+static int response_answer_ping(struct istripe_conn *conn)
+{
+	struct istripe_receive *rx = &conn->rx;
+	u32 echo_bytes = min(rx->control_used_bytes,
+			     conn->session->keys.value[ISTRIPE_KEY_MAX_XMIT_DATA_SEGMENT_LENGTH]);
+	struct istripe_pdu_nop_out pong = {
+		.lun = rx->pdu.lun,
+		.itt = ISTRIPE_TAG_RESERVED,
+		.ttt = rx->pdu.ttt,
+		.data_segment_bytes = echo_bytes,
+	};
+	struct iscsi_hdr header;
+	int ret;
+
+	istripe_pdu_encode_nop_out((struct iscsi_nopout *)&header, &pong);
+	ret = istripe_conn_send_control(conn, &header, rx->control, echo_bytes);
+	if (ret)
+		return istripe_conn_reject(conn, ret, "cannot answer the target's pings: %pe",
+					   ERR_PTR(ret));
+	return 0;
+}
+
+static int response_nop_in(struct istripe_conn *conn)
+{
+	const struct istripe_pdu *pdu = &conn->rx.pdu;
+
+	if (pdu->itt != ISTRIPE_TAG_RESERVED)
+		istripe_keepalive_pong(conn, pdu->itt);
+	else if (pdu->ttt != ISTRIPE_TAG_RESERVED)
+		return response_answer_ping(conn);
+	return 0;
+}
+
+static int response_async(struct istripe_conn *conn)
+{
+	const struct istripe_pdu_async *async = &conn->rx.pdu.async;
+	struct istripe_session *session = conn->session;
+	const char *name = istripe_pdu_async_event_name(async->event);
+
+	switch (async->event) {
+	case ISCSI_ASYNC_MSG_REQUEST_LOGOUT:
+	case ISCSI_ASYNC_MSG_PARAM_NEGOTIATION:
+		/* RFC 7143 11.9.1: a logout is a right answer to both. */
+		session->ops->logout_requested(session, name);
+		return 0;
+	case ISCSI_ASYNC_MSG_DROPPING_CONNECTION:
+	case ISCSI_ASYNC_MSG_DROPPING_ALL_CONNECTIONS:
+		session->time2wait_s = async->parameter2;
+		return istripe_conn_reject(conn, -ECONNRESET, "the target says: %s", name);
+	default:
+		/* SCSI events come again as unit attentions; vendors' are none of ours. */
+		return 0;
+	}
+}
+
+static int response_reject(struct istripe_conn *conn)
+{
+	struct istripe_receive *rx = &conn->rx;
+	u8 opcode = 0;
+	u32 itt = ISTRIPE_TAG_RESERVED;
+
+	if (istripe_pdu_rejected(rx->control, rx->control_used_bytes, &opcode, &itt))
+		return istripe_conn_reject(conn, -EPROTO, "the target rejects a PDU: %s",
+					   istripe_pdu_reject_reason_name(rx->pdu.reject.reason));
+	return istripe_conn_reject(conn, -EPROTO, "the target rejects our %s, task 0x%08x: %s",
+				   istripe_pdu_opcode_name(opcode), itt,
+				   istripe_pdu_reject_reason_name(rx->pdu.reject.reason));
+}
+
+int istripe_conn_received(struct istripe_conn *conn)
+{
+	const struct istripe_pdu *pdu = &conn->rx.pdu;
+
+	switch (pdu->opcode) {
+	case ISCSI_OP_SCSI_CMD_RSP:
+		return response_scsi(conn);
+	case ISCSI_OP_NOOP_IN:
+		return response_nop_in(conn);
+	case ISCSI_OP_ASYNC_EVENT:
+		return response_async(conn);
+	case ISCSI_OP_REJECT:
+		return response_reject(conn);
+	case ISCSI_OP_SCSI_TMFUNC_RSP:
+		return istripe_exchange_task_management(conn);
+	case ISCSI_OP_LOGOUT_RSP:
+		return istripe_exchange_logout(conn);
+	default:
+		return istripe_conn_reject(conn, -EPROTO, "%s, which nobody asked for",
+					   istripe_pdu_opcode_name(pdu->opcode));
+	}
+}

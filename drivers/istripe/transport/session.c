@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/inet.h>
+#include <scsi/scsi_common.h>
+#include <trace/events/istripe.h>
+
+#include "proto/serial.h"
+#include "transport/conn.h"
+#include "transport/session.h"
+
+#define REDIRECT_HOPS_MAX	4
+
+static u32 itt_make(u16 generation, u16 slot)
+{
+	/* 15 bits of generation: never the reserved tag 0xffffffff. */
+	return (u32)(generation & 0x7fff) << 16 | slot;
+}
+
+static u16 itt_slot(u32 itt)
+{
+	return itt & 0xffff;
+}
+
+struct istripe_task *istripe_session_find_task(struct istripe_session *session,
+					       const struct istripe_conn *conn, u32 itt)
+{
+	struct istripe_task *task;
+
+	if (itt_slot(itt) >= session->slot_count)
+		return NULL;
+	task = smp_load_acquire(&session->slots[itt_slot(itt)].task);
+	if (!task || task->itt != itt || task->conn != conn ||
+	    !test_bit(ISTRIPE_TASK_SENT, &task->flags) ||
+	    test_bit(ISTRIPE_TASK_ANSWERED, &task->flags))
+		return NULL;
+	return task;
+}
+
+static struct istripe_conn *session_pick_conn(struct istripe_session *session,
+					      const struct istripe_task *task)
+{
+	return session->conns[task->slot % session->conn_count];
+}
+
+void istripe_session_submit(struct istripe_session *session, struct istripe_task *task,
+			    bool may_send, bool more)
+{
+	struct istripe_conn *conn = session_pick_conn(session, task);
+	struct istripe_slot *slot = &session->slots[task->slot];
+
+	task->error = 0;
+	task->status = SAM_STAT_GOOD;
+	task->sense = (struct scsi_sense_hdr) {};
+	task->transferred_bytes = 0;
+	task->conn = conn;
+	task->flags = 0;
+	task->itt = itt_make(++slot->generation, task->slot);
+	task->rx_cursor = (struct istripe_cursor) {};
+	task->tx_cursor = (struct istripe_cursor) {};
+	task->tx_sequence = (struct istripe_sequence) {};
+	task->solicited.head = 0;
+	task->solicited.tail = 0;
+	task->solicited.accounted = 0;
+	istripe_transfer_init(&task->transfer, &session->keys, task->read, task->write,
+			      task->data.length_bytes);
+	/* One hold for the answer, one for the transmit side until the command is sent. */
+	atomic_set(&task->holders, 2);
+	/* Pairs with the acquire in istripe_session_find_task(). */
+	smp_store_release(&slot->task, task);
+	istripe_conn_submit(conn, task, may_send, more);
+}
+
+void istripe_session_push(struct istripe_session *session)
+{
+	u32 i;
+
+	for (i = 0; i < session->conn_count; i++)
+		istripe_conn_kick(session->conns[i]);
+}
+
+void istripe_task_put(struct istripe_task *task)
+{
+	struct istripe_session *session = task->conn->session;
+
+	if (!atomic_dec_and_test(&task->holders))
+		return;
+	/* done() may reuse the slot: let go of it first. */
+	WRITE_ONCE(session->slots[task->slot].task, NULL);
+	task->done(task);
+}
+
+void istripe_task_answer(struct istripe_task *task, int error)
+{
+	task->error = error;
+	set_bit(ISTRIPE_TASK_ANSWERED, &task->flags);
+	istripe_task_put(task);
+}
+
+u32 istripe_session_task_cmd_sn(struct istripe_session *session, u32 itt)
+{
+	struct istripe_task *task = NULL;
+
+	if (itt_slot(itt) < session->slot_count)
+		task = READ_ONCE(session->slots[itt_slot(itt)].task);
+	return task && READ_ONCE(task->itt) == itt ? READ_ONCE(task->cmd_sn) : 0;
+}
+
+bool istripe_session_take_cmd_sn(struct istripe_session *session, u32 *cmd_sn)
+{
+	u32 next = READ_ONCE(session->cmd_sn);
+
+	do {
+		if (!istripe_serial_le(next, READ_ONCE(session->max_cmd_sn)))
+			return false;
+	} while (!try_cmpxchg(&session->cmd_sn, &next, next + 1));
+	*cmd_sn = next;
+	return true;
+}
+
+/* Several receive sides may be at it: forward only, by cmpxchg (P9). */
+static bool serial_forward(u32 *number, u32 to)
+{
+	u32 now = READ_ONCE(*number);
+
+	do {
+		if (!istripe_serial_lt(now, to))
+			return false;
+	} while (!try_cmpxchg(number, &now, to));
+	return true;
+}
+
+void istripe_session_window(struct istripe_session *session, u32 exp_cmd_sn, u32 max_cmd_sn)
+{
+	u32 i;
+
+	/* RFC 7143 11.4.9: such a pair is to be ignored, both of it. */
+	if (istripe_serial_lt(max_cmd_sn, exp_cmd_sn - 1))
+		return;
+	serial_forward(&session->exp_cmd_sn, exp_cmd_sn);
+	if (!serial_forward(&session->max_cmd_sn, max_cmd_sn))
+		return;
+	/*
+	 * cmpxchg orders the new MaxCmdSN before the test of the flag; the transmit
+	 * side sets the flag, then looks at MaxCmdSN again: one of us sees the other.
+	 */
+	for (i = 0; i < session->conn_count; i++)
+		if (test_and_clear_bit(ISTRIPE_CONN_WINDOW_CLOSED, &session->conns[i]->flags))
+			istripe_conn_kick(session->conns[i]);
+}
+
+void istripe_session_fault(struct istripe_session *session, int error, const char *fmt, ...)
+{
+	char why[ISTRIPE_WHY_BYTES];
+	va_list args;
+
+	if (test_and_set_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
+		return;
+	va_start(args, fmt);
+	vscnprintf(why, sizeof(why), fmt, args);
+	va_end(args);
+	trace_istripe_fault(session->label, error, why);
+	session->ops->fault(session, error, why);
+	/* Whoever waits for an answer need not wait any longer. */
+	complete(&session->internal.done);
+	complete(&session->exchange.done);
+}
+
+static int session_alloc_slots(struct istripe_session *session, u16 task_slots)
+{
+	/* The last slot is for commands of our own. */
+	session->slot_count = task_slots + 1;
+	session->slots = kvcalloc(session->slot_count, sizeof(*session->slots), GFP_KERNEL);
+	session->internal.page = alloc_page(GFP_NOIO | __GFP_ZERO);
+	return session->slots && session->internal.page ? 0 : -ENOMEM;
+}
+
+static void session_free(struct istripe_session *session)
+{
+	u32 i;
+
+	/*
+	 * Nobody else can hold it: submitters are gone (caller), the connections are
+	 * stopped (their work is cancelled, their socket's callbacks restored under
+	 * sk_callback_lock), sysfs reads under the path's lock, which the caller took
+	 * to make the session unfindable.
+	 */
+	for (i = 0; i < ARRAY_SIZE(session->conns); i++)
+		istripe_conn_free(session->conns[i]);
+	if (session->internal.page)
+		__free_page(session->internal.page);
+	kvfree(session->slots);
+	kfree(session);
+}
+
+static struct istripe_session *session_alloc(const struct istripe_session_params *params,
+					     const struct istripe_session_ops *ops, void *owner)
+{
+	struct istripe_session *session = kzalloc(sizeof(*session), GFP_NOIO);
+
+	if (!session)
+		return NULL;
+	session->ops = ops;
+	session->owner = owner;
+	session->label = params->label;
+	session->path = params->path;
+	session->state = ISTRIPE_SESSION_FREE;
+	int_to_scsilun(params->path->lun, &session->lun);
+	memcpy(session->isid, params->isid, sizeof(session->isid));
+	mutex_init(&session->socket_lock);
+	init_completion(&session->internal.done);
+	init_completion(&session->exchange.done);
+	session->conns[0] = istripe_conn_alloc(session, 0);
+	if (!session->conns[0] || session_alloc_slots(session, params->task_slots)) {
+		session_free(session);
+		return NULL;
+	}
+	session->conn_count = 1;
+	return session;
+}
+
+void istripe_session_set_state(struct istripe_session *session, enum istripe_session_state state)
+{
+	trace_istripe_state(session->label, "session",
+			    istripe_session_state_name(session->state),
+			    istripe_session_state_name(state));
+	WARN_ON_ONCE(!istripe_session_state_may(session->state, state));
+	WRITE_ONCE(session->state, state);
+}
+
+/* The numbers of a fresh session (P10): the login's own commands were immediate. */
+static void session_adopt_login(struct istripe_session *session, const struct istripe_login *login)
+{
+	session->tsih = login->tsih;
+	session->target_portal_group_tag = login->tpgt;
+	session->negotiation = login->negotiation;
+	session->keys = login->negotiation.result;
+	session->time2wait_s = session->keys.value[ISTRIPE_KEY_DEFAULT_TIME2WAIT];
+	session->cmd_sn = login->cmd_sn;
+	session->exp_cmd_sn = login->exp_cmd_sn;
+	session->max_cmd_sn = login->max_cmd_sn;
+}
+
+static int session_redirect(const struct istripe_session_params *params,
+			    const struct istripe_login *login, struct sockaddr_storage *portal,
+			    char *why, size_t why_bytes)
+{
+	const struct istripe_redirect *redirect = &login->redirect;
+	char port[6];
+
+	scnprintf(port, sizeof(port), "%u", redirect->port);
+	if (inet_pton_with_scope(params->net, AF_UNSPEC, redirect->host, port, portal)) {
+		scnprintf(why, why_bytes,
+			  "the target redirects to %s, which is not a numeric address",
+			  redirect->host);
+		return -EPROTO;
+	}
+	pr_info("%s: the target redirects to %s port %s\n", params->label, redirect->host, port);
+	return 0;
+}
+
+/* One login at one portal: 0, -errno, or -EREMCHG with @portal changed. */
+static int session_login(struct istripe_session *session,
+			 const struct istripe_session_params *params,
+			 struct sockaddr_storage *portal, char *why, size_t why_bytes)
+{
+	struct istripe_conn *conn = session->conns[0];
+	const struct istripe_login *login = &params->buffers->login;
+	int ret;
+
+	ret = istripe_conn_connect(conn, portal, params->net,
+				   READ_ONCE(params->path->timers.login_timeout_ms));
+	if (ret) {
+		scnprintf(why, why_bytes, "cannot connect to %pISpc: error %d (%pe)", portal, ret,
+			  ERR_PTR(ret));
+		return ret;
+	}
+	ret = istripe_conn_login(conn, params, why, why_bytes);
+	if (ret == ISTRIPE_LOGIN_REDIRECT) {
+		ret = session_redirect(params, login, portal, why, why_bytes);
+		return ret ?: -EREMCHG;
+	}
+	if (ret < 0)
+		return ret;
+	session_adopt_login(session, login);
+	return 0;
+}
+
+static int session_open_at(struct istripe_session *session,
+			   const struct istripe_session_params *params, char *why,
+			   size_t why_bytes)
+{
+	struct sockaddr_storage portal = params->portal;
+	int hops, ret;
+
+	for (hops = 0; hops <= REDIRECT_HOPS_MAX; hops++) {
+		ret = session_login(session, params, &portal, why, why_bytes);
+		trace_istripe_login(session->label, session->isid, session->tsih, ret);
+		if (ret != -EREMCHG)
+			return ret;
+		istripe_conn_stop(session->conns[0]);
+	}
+	scnprintf(why, why_bytes, "the target redirects more than %d times", REDIRECT_HOPS_MAX);
+	return -ELOOP;
+}
+
+int istripe_session_open(const struct istripe_session_params *params,
+			 const struct istripe_session_ops *ops, void *owner,
+			 struct istripe_session **session, char *why, size_t why_bytes)
+{
+	unsigned int noio = memalloc_noio_save();
+	struct istripe_session *opening = session_alloc(params, ops, owner);
+	int ret = -ENOMEM;
+
+	if (!opening) {
+		scnprintf(why, why_bytes, "no memory for a session");
+		goto out;
+	}
+	smp_store_release(session, opening);
+	istripe_session_set_state(opening, ISTRIPE_SESSION_LOGIN);
+	ret = session_open_at(opening, params, why, why_bytes);
+	if (ret) {
+		istripe_session_set_state(opening, ISTRIPE_SESSION_FAILED);
+		goto out;
+	}
+	istripe_session_set_state(opening, ISTRIPE_SESSION_LOGGED_IN);
+	istripe_conn_start(opening->conns[0]);
+out:
+	memalloc_noio_restore(noio);
+	return ret;
+}
+
+void istripe_session_interrupt(struct istripe_session *session)
+{
+	struct istripe_conn *conn = session->conns[0];
+
+	set_bit(ISTRIPE_SESSION_INTERRUPTED, &session->flags);
+	mutex_lock(&session->socket_lock);
+	if (conn->sock)
+		kernel_sock_shutdown(conn->sock, SHUT_RDWR);
+	mutex_unlock(&session->socket_lock);
+}
+
+/* The sides are gone: every task still in the table is ours. */
+static void session_collect(struct istripe_session *session, int error)
+{
+	struct istripe_task *task;
+	u32 i;
+
+	for (i = 0; i < session->slot_count; i++) {
+		task = session->slots[i].task;
+		if (!task)
+			continue;
+		session->slots[i].task = NULL;
+		/* An answer that came before the stop still holds. */
+		if (!test_bit(ISTRIPE_TASK_ANSWERED, &task->flags))
+			task->error = error;
+		task->done(task);
+	}
+}
+
+void istripe_session_close(struct istripe_session *session, int error)
+{
+	unsigned int noio = memalloc_noio_save();
+	u32 i;
+
+	for (i = 0; i < session->conn_count; i++)
+		istripe_conn_stop(session->conns[i]);
+	session_collect(session, error);
+	session_free(session);
+	memalloc_noio_restore(noio);
+}
+
+static void internal_done(struct istripe_task *task)
+{
+	complete(&container_of(task, struct istripe_internal, task)->done);
+}
+
+int istripe_session_execute(struct istripe_session *session, const u8 *cdb,
+			    const struct scsi_lun *lun, u32 bytes, u32 timeout_ms)
+{
+	struct istripe_internal *internal = &session->internal;
+	struct istripe_task *task = &internal->task;
+
+	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
+		return -ENOTCONN;
+	reinit_completion(&internal->done);
+	memcpy(task->cdb, cdb, sizeof(task->cdb));
+	task->lun = *lun;
+	task->slot = session->slot_count - 1;
+	task->read = bytes;
+	task->done = internal_done;
+	clear_page(page_address(internal->page));
+	internal->bvec = (struct bio_vec) { .bv_page = internal->page, .bv_len = bytes };
+	istripe_data_set_bvec(&task->data, &internal->bvec, true);
+	istripe_session_submit(session, task, true, false);
+	if (!wait_for_completion_timeout(&internal->done, msecs_to_jiffies(timeout_ms)))
+		return -ETIMEDOUT;
+	/* A fault wakes us, too; then the task is still the session's. */
+	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
+		return -ENOTCONN;
+	return task->error;
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A session: one I_T nexus of RFC 7143, one generation. It is created by a login,
+ * serves tasks until its first fault, and is never reset in place.
+ *
+ * Life: istripe_session_open() makes it, istripe_session_close() ends it. Between
+ * the two the owner publishes it to submitters; before close the owner makes it
+ * unfindable and waits until no submitter is inside istripe_session_submit().
+ * Then close stops the connections, waits until TCP has let go of the pages,
+ * and collects the tasks: each gets done() exactly once.
+ *
+ * Writers (nothing else writes these):
+ *   cmd_sn				transmit sides, by cmpxchg
+ *   exp_cmd_sn, max_cmd_sn		receive sides, forward only
+ *   conn->exp_stat_sn			that connection's receive side
+ */
+#ifndef ISTRIPE_TRANSPORT_SESSION_H
+#define ISTRIPE_TRANSPORT_SESSION_H
+
+#include <linux/completion.h>
+#include <linux/mutex.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+
+#include <istripe/params.h>
+#include "proto/state.h"
+#include "transport/login.h"
+#include "transport/task.h"
+
+struct istripe_conn;
+struct istripe_session;
+struct net;
+
+#define ISTRIPE_SESSION_CONNS_MAX	1
+#define ISTRIPE_WHY_BYTES		192
+#define ISTRIPE_INTERNAL_BYTES		PAGE_SIZE
+
+/* ITTs above the task table: PDUs that are not SCSI commands. */
+#define ISTRIPE_SLOT_PING		0xfff0
+#define ISTRIPE_SLOT_TASK_MANAGEMENT	0xfff1
+#define ISTRIPE_SLOT_LOGOUT		0xfff2
+
+
+/**
+ * struct istripe_session_ops - what a session tells its owner
+ * @fault:	the first fault of the session; nothing is done about it until the
+ *		owner closes the session. Called once, from any context that may not
+ *		sleep; must not call back into the session.
+ * @logout_requested: the target wants the session to end soon (async event 1 or 4)
+ */
+struct istripe_session_ops {
+	void (*fault)(struct istripe_session *session, int error, const char *why);
+	void (*logout_requested)(struct istripe_session *session, const char *why);
+};
+
+/**
+ * struct istripe_session_params - what a session is opened with
+ * @label:		"volume/leg/path", for every log line
+ * @path:		the path's settings; read while opening, timers read live
+ * @initiator_name:	iSCSI name
+ * @isid:		ISID; the same one again reinstates (RFC 7143 6.3.5)
+ * @portal:		where to connect: the configured portal, or where it redirected
+ * @net:		network namespace for the sockets
+ * @tpgt:		portal group tag of an earlier session of the path, when @tpgt_known
+ * @tpgt_known:		refuse a portal of another group: reinstatement would not reach
+ *			the old session there
+ * @task_slots:		size of the task table of the owner, without the internal one
+ * @buffers:		login buffers, used while opening
+ */
+struct istripe_session_params {
+	const char *label;
+	const struct istripe_path_params *path;
+	const char *initiator_name;
+	u8 isid[6];
+	struct sockaddr_storage portal;
+	struct net *net;
+	u16 tpgt;
+	bool tpgt_known;
+	u16 task_slots;
+	struct istripe_login_buffers *buffers;
+};
+
+/* One entry of the task table. The generation makes an old ITT miss (P13). */
+struct istripe_slot {
+	struct istripe_task *task;
+	u16 generation;
+};
+
+enum istripe_session_flag {
+	ISTRIPE_SESSION_FAULTED,	/* the fault has been reported */
+	ISTRIPE_SESSION_INTERRUPTED,	/* the owner gave up while opening */
+};
+
+/* A command of our own (LUN bring-up): one at a time, by the opener. */
+struct istripe_internal {
+	struct istripe_task task;
+	struct completion done;
+	struct page *page;
+	struct bio_vec bvec;
+};
+
+enum istripe_exchange_state {
+	ISTRIPE_EXCHANGE_IDLE,
+	ISTRIPE_EXCHANGE_WAITING,	/* sent; by cmpxchg to one of the others */
+	ISTRIPE_EXCHANGE_ANSWERED,
+};
+
+/* A task management request or logout in flight: one at a time, by the owner. */
+struct istripe_exchange {
+	struct completion done;
+	int state;
+	u16 generation;
+	u32 itt;
+	u8 function;
+	u8 response;
+	u32 referenced_itt;		/* ABORT TASK: who goes when the target agrees */
+	u32 cmd_sn;			/* LOGICAL UNIT RESET covers what was sent before */
+};
+
+struct istripe_session {
+	const struct istripe_session_ops *ops;
+	void *owner;
+	const char *label;
+	const struct istripe_path_params *path;
+
+	enum istripe_session_state state;
+	unsigned long flags;
+
+	struct scsi_lun lun;
+	u8 isid[6];
+	u16 tsih;
+	u16 target_portal_group_tag;
+	u16 time2wait_s;		/* before the next login, as the target asked */
+	struct istripe_negotiation negotiation;
+	struct istripe_keys keys;	/* what holds: negotiation.result */
+
+	u32 cmd_sn;
+	u32 exp_cmd_sn;
+	u32 max_cmd_sn;
+
+	u16 slot_count;
+	struct istripe_slot *slots;
+	struct istripe_internal internal;
+	struct istripe_exchange exchange;
+
+	struct mutex socket_lock;	/* interrupt against making and releasing sockets */
+	u32 conn_count;
+	struct istripe_conn *conns[ISTRIPE_SESSION_CONNS_MAX];
+	u64 commands_sent;		/* transmit side */
+};
+
+/**
+ * istripe_session_open() - connect and log in
+ * @params: see there
+ * @ops: the owner's ears
+ * @owner: for the owner
+ * @session: set before the first socket is made, for istripe_session_interrupt();
+ *	the caller clears it under its own lock
+ * @why: filled with a readable reason on failure
+ * @why_bytes: size of @why
+ *
+ * Follows redirects (status 0101, 0102) by itself up to a hop limit (RFC 7143 11.13.5).
+ *
+ * Context: process, sleeps for at most login_timeout_ms per hop.
+ * Return: 0 and a logged-in session; -ECONNREFUSED, -ENETUNREACH and their like from
+ * TCP; -ETIMEDOUT; -EACCES the target or we failed authentication; -EPROTO; -ENOMEM;
+ * -EINTR after istripe_session_interrupt(). After a failure the caller still closes
+ * *@session when that was set.
+ */
+int istripe_session_open(const struct istripe_session_params *params,
+			 const struct istripe_session_ops *ops, void *owner,
+			 struct istripe_session **session, char *why, size_t why_bytes);
+
+/**
+ * istripe_session_interrupt() - make a session fail soon that somebody else opens
+ * @session: a session that is being opened, kept alive by the caller's lock
+ *
+ * Context: process, sleeps.
+ */
+void istripe_session_interrupt(struct istripe_session *session);
+
+/**
+ * istripe_session_logout() - end a session politely (RFC 7143 11.14)
+ * @session: logged in, no submitters
+ * @timeout_ms: how long to wait for the answer
+ *
+ * Context: process, sleeps. The caller closes the session afterwards in any case.
+ * Return: 0; -ETIMEDOUT; -ENOTCONN the session has had a fault; -EIO the target refused.
+ */
+int istripe_session_logout(struct istripe_session *session, u32 timeout_ms);
+
+/**
+ * istripe_session_close() - stop, collect, free
+ * @session: not findable by submitters any more; freed
+ * @error: what unfinished tasks get as their error
+ *
+ * Context: process, sleeps. Only the opener.
+ */
+void istripe_session_close(struct istripe_session *session, int error);
+
+/**
+ * istripe_session_submit() - send a task
+ * @session: logged in, kept open by the caller (SRCU of its path)
+ * @task: filled in by the caller, in flight from here on
+ * @may_send: the caller may sleep and holds no socket: send at once when idle
+ * @more: further tasks follow at once
+ *
+ * Context: process when @may_send, else any that may not sleep.
+ */
+void istripe_session_submit(struct istripe_session *session, struct istripe_task *task,
+			    bool may_send, bool more);
+
+/**
+ * istripe_session_push() - no more tasks follow those submitted with @more
+ * @session: logged in, kept open by the caller
+ *
+ * Context: any.
+ */
+void istripe_session_push(struct istripe_session *session);
+
+/**
+ * istripe_session_execute() - send one SCSI command of our own and wait
+ * @session: logged in, not published or no other caller of this function
+ * @cdb: 16 bytes, zero padded
+ * @lun: logical unit
+ * @bytes: data in, at most ISTRIPE_INTERNAL_BYTES; 0 for none
+ * @timeout_ms: how long to wait
+ *
+ * The result is in session->internal.task (status, sense, transferred_bytes), the
+ * data in the page of session->internal.
+ *
+ * Context: process, sleeps.
+ * Return: 0 when the target answered; -ETIMEDOUT, then the session is good for
+ * nothing but closing; -ENOTCONN and other errors of the connection.
+ */
+int istripe_session_execute(struct istripe_session *session, const u8 *cdb,
+			    const struct scsi_lun *lun, u32 bytes, u32 timeout_ms);
+
+/**
+ * istripe_session_fault() - report that the session cannot go on
+ * @session: the session
+ * @error: negative errno
+ * @fmt: the reason, in words
+ *
+ * The first report wins; it is traced and handed to the owner.
+ *
+ * Context: any.
+ */
+__printf(3, 4)
+void istripe_session_fault(struct istripe_session *session, int error, const char *fmt, ...);
+
+/**
+ * istripe_session_find_task() - the task an ITT names (receive side)
+ * @session: the session
+ * @conn: the connection the PDU came on
+ * @itt: initiator task tag
+ *
+ * Context: receive side of @conn.
+ * Return: the task if it is in flight on this very connection, else NULL.
+ */
+struct istripe_task *istripe_session_find_task(struct istripe_session *session,
+					       const struct istripe_conn *conn, u32 itt);
+
+/**
+ * istripe_session_take_cmd_sn() - get the next CmdSN if the window is open
+ * @session: the session
+ * @cmd_sn: set on success
+ *
+ * Context: transmit side.
+ * Return: true; false when the window is closed (RFC 7143 4.2.2.1).
+ */
+bool istripe_session_take_cmd_sn(struct istripe_session *session, u32 *cmd_sn);
+
+/**
+ * istripe_session_window() - note ExpCmdSN and MaxCmdSN of a PDU
+ * @session: the session
+ * @exp_cmd_sn: from the PDU
+ * @max_cmd_sn: from the PDU
+ *
+ * Both only move forward; a pair with MaxCmdSN < ExpCmdSN - 1 is ignored whole.
+ *
+ * Context: receive side.
+ */
+void istripe_session_window(struct istripe_session *session, u32 exp_cmd_sn, u32 max_cmd_sn);
+
+/**
+ * istripe_session_task_management() - ABORT TASK or LOGICAL UNIT RESET, and wait
+ * @session: published or not; one caller at a time (the path's worker)
+ * @function: ISCSI_TM_FUNC_ABORT_TASK or ISCSI_TM_FUNC_LOGICAL_UNIT_RESET
+ * @itt: for ABORT TASK the task's tag; the task may finish by itself meanwhile
+ * @timeout_ms: how long to wait for the answer
+ *
+ * When the target says that it is done, the tasks it covers finish with -ECANCELED
+ * (RFC 7143 11.5, 11.6).
+ *
+ * Context: process, sleeps.
+ * Return: 0; -ETIMEDOUT; -EOPNOTSUPP or -EIO as the target answered; -ENOTCONN.
+ */
+int istripe_session_task_management(struct istripe_session *session, u8 function,
+				    u32 itt, u32 timeout_ms);
+
+/**
+ * istripe_session_task_cmd_sn() - CmdSN of a task, for RefCmdSN
+ * @session: the session
+ * @itt: the task's tag
+ *
+ * Context: the session's owner.
+ * Return: its CmdSN; 0 when it is not in flight any more.
+ */
+u32 istripe_session_task_cmd_sn(struct istripe_session *session, u32 itt);
+
+/**
+ * istripe_session_set_state() - move to another state and trace it
+ * @session: the session
+ * @state: a state that may follow the present one
+ *
+ * Context: the session's owner.
+ */
+void istripe_session_set_state(struct istripe_session *session,
+			       enum istripe_session_state state);
+
+/**
+ * istripe_transport_init() - make what all connections share
+ *
+ * Context: module init.
+ * Return: 0 or -ENOMEM.
+ */
+int istripe_transport_init(void);
+
+/**
+ * istripe_transport_exit() - undo istripe_transport_init()
+ *
+ * Context: module exit, no sessions left.
+ */
+void istripe_transport_exit(void);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A task: one SCSI command on the wire (SAM), from submission to its status.
+ *
+ * Who touches what:
+ *   owner		fills the first block, then submits; reads the result in done()
+ *   transmit side	(holder of conn->tx_mutex) tx_*, solicited.tail
+ *   receive side	(conn->io_work) transfer, rx_cursor, solicited.head, the result
+ * The task is done when the answer has come and the transmit side has let go of
+ * it: each of the two counts in @holders, and so does every stay on the
+ * transmit side's list of tasks with Data-Out to send. After the connection has
+ * been stopped there are no sides any more, and the session collects the task.
+ */
+#ifndef ISTRIPE_TRANSPORT_TASK_H
+#define ISTRIPE_TRANSPORT_TASK_H
+
+#include <linux/atomic.h>
+#include <linux/list.h>
+#include <linux/llist.h>
+#include <linux/types.h>
+#include <scsi/scsi_common.h>
+
+#include "proto/cdb.h"
+#include "proto/transfer.h"
+#include "transport/data.h"
+
+struct istripe_conn;
+
+/* R2Ts of one task that may be outstanding; MaxOutstandingR2T is offered up to this. */
+#define ISTRIPE_TASK_R2T_MAX	16
+
+/* One Data-Out sequence that the target asked for (RFC 7143 11.8). */
+struct istripe_solicitation {
+	u32 ttt;
+	u32 offset_bytes;
+	u32 length_bytes;
+};
+
+/* The Data-Out sequence being sent. */
+struct istripe_sequence {
+	u32 ttt;
+	u32 offset_bytes;
+	u32 left_bytes;
+	u32 data_sn;
+};
+
+enum istripe_task_flag {
+	ISTRIPE_TASK_ANSWERED,		/* the answer has come, or will not come any more */
+	ISTRIPE_TASK_SENT,		/* the command PDU has a CmdSN and is on its way */
+	ISTRIPE_TASK_SOLICITED,		/* on the transmit side's list for its R2Ts */
+};
+
+/**
+ * struct istripe_task - one SCSI command
+ * @data:	what it transfers; length_bytes 0 for none
+ * @cdb:	command descriptor block, zero padded
+ * @lun:	logical unit
+ * @read:	data come in
+ * @write:	data go out
+ * @slot:	index in the session's table; no two tasks in flight share one
+ * @done:	called once when the task is finished, from the connection's worker
+ *		(with the socket locked: must not send) or from whoever stops the session
+ * @error:	0 when the target answered, then @status holds; else why it never will
+ * @status:	SAM status byte
+ * @sense:	decoded sense data, response_code 0 when there are none
+ * @transferred_bytes: what was transferred, by the residual
+ */
+struct istripe_task {
+	struct istripe_data data;
+	u8 cdb[ISTRIPE_CDB_BYTES];
+	struct scsi_lun lun;
+	bool read;
+	bool write;
+	u16 slot;
+	void (*done)(struct istripe_task *task);
+
+	int error;
+	u8 status;
+	struct scsi_sense_hdr sense;
+	u32 transferred_bytes;
+
+	/* The transport's own. */
+	struct istripe_conn *conn;
+	atomic_t holders;
+	unsigned long flags;
+	u32 itt;
+	u32 cmd_sn;
+
+	struct istripe_transfer transfer;
+	struct istripe_cursor rx_cursor;
+
+	struct llist_node submit_node;
+	struct llist_node solicit_node;
+	struct list_head tx_entry;
+	struct istripe_cursor tx_cursor;
+	struct istripe_sequence tx_sequence;
+	struct {
+		u32 head;		/* written by the receive side */
+		u32 tail;		/* written by the transmit side */
+		u32 accounted;		/* receive side: the tail it has told transfer about */
+		struct istripe_solicitation ring[ISTRIPE_TASK_R2T_MAX];
+	} solicited;
+};
+
+/**
+ * istripe_task_answer() - the receive side lets go of a task
+ * @task: a task that has not been answered yet
+ * @error: 0, or a negative errno when there will be no answer
+ *
+ * The task completes now or when the transmit side has let go of it.
+ *
+ * Context: receive side of the task's connection, or after its stop.
+ */
+void istripe_task_answer(struct istripe_task *task, int error);
+
+/**
+ * istripe_task_put() - drop one hold on a task
+ * @task: the task; may be gone afterwards
+ *
+ * Context: either side of the task's connection.
+ */
+void istripe_task_put(struct istripe_task *task);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A disk and its queue limits. Newer kernels take the limits when the disk is made,
+ * older ones set them one by one on the queue. Figures in bytes and sectors of 512.
+ */
+#ifndef ISTRIPE_COMPAT_DISK_H
+#define ISTRIPE_COMPAT_DISK_H
+
+#include <linux/blk-mq.h>
+#include <linux/blkdev.h>
+
+/* All queues merge where this flag is gone. */
+#ifdef ISTRIPE_HAVE_SHOULD_MERGE
+#define ISTRIPE_COMPAT_TAG_SET_FLAGS (BLK_MQ_F_BLOCKING | BLK_MQ_F_SHOULD_MERGE)
+#else
+#define ISTRIPE_COMPAT_TAG_SET_FLAGS BLK_MQ_F_BLOCKING
+#endif
+
+struct istripe_disk_limits {
+	u32 logical_block_bytes;
+	u32 physical_block_bytes;
+	u32 alignment_offset_bytes;
+	u32 io_min_bytes;
+	u32 io_opt_bytes;
+	u32 max_sectors;
+	u32 discard_sectors;
+	u32 discard_granularity_bytes;
+	u32 discard_alignment_bytes;
+	u32 write_zeroes_sectors;
+	bool rotational;
+	bool write_cache;
+	bool fua;
+	bool stable_writes;
+};
+
+#ifdef ISTRIPE_HAVE_QUEUE_LIMITS_FEATURES
+static inline void istripe_compat_limits(const struct istripe_disk_limits *from,
+					 struct queue_limits *to)
+{
+	*to = (struct queue_limits) {
+		.logical_block_size = from->logical_block_bytes,
+		.physical_block_size = from->physical_block_bytes,
+		.alignment_offset = from->alignment_offset_bytes,
+		.io_min = from->io_min_bytes,
+		.io_opt = from->io_opt_bytes,
+		.max_hw_sectors = from->max_sectors,
+		.max_segments = USHRT_MAX,
+		.max_segment_size = UINT_MAX,
+		.dma_alignment = 3,
+		.max_hw_discard_sectors = from->discard_sectors,
+		.discard_granularity = from->discard_granularity_bytes,
+		.discard_alignment = from->discard_alignment_bytes,
+		.max_discard_segments = 1,
+		.max_write_zeroes_sectors = from->write_zeroes_sectors,
+	};
+	if (from->rotational)
+		to->features |= BLK_FEAT_ROTATIONAL;
+	if (from->write_cache)
+		to->features |= BLK_FEAT_WRITE_CACHE;
+	if (from->fua)
+		to->features |= BLK_FEAT_FUA;
+	if (from->stable_writes)
+		to->features |= BLK_FEAT_STABLE_WRITES;
+}
+
+static inline struct gendisk *istripe_compat_alloc_disk(struct blk_mq_tag_set *set,
+							const struct istripe_disk_limits *limits,
+							void *data)
+{
+	struct queue_limits lim;
+
+	istripe_compat_limits(limits, &lim);
+	return blk_mq_alloc_disk(set, &lim, data);
+}
+#else
+static inline void istripe_compat_set_limits(struct request_queue *q,
+					     const struct istripe_disk_limits *limits)
+{
+	blk_queue_logical_block_size(q, limits->logical_block_bytes);
+	blk_queue_physical_block_size(q, limits->physical_block_bytes);
+	blk_queue_alignment_offset(q, limits->alignment_offset_bytes);
+	blk_queue_io_min(q, limits->io_min_bytes);
+	blk_queue_io_opt(q, limits->io_opt_bytes);
+	blk_queue_max_hw_sectors(q, limits->max_sectors);
+	blk_queue_max_segments(q, USHRT_MAX);
+	blk_queue_max_segment_size(q, UINT_MAX);
+	blk_queue_dma_alignment(q, 3);
+	blk_queue_max_discard_sectors(q, limits->discard_sectors);
+	q->limits.discard_granularity = limits->discard_granularity_bytes;
+	q->limits.discard_alignment = limits->discard_alignment_bytes;
+	blk_queue_max_discard_segments(q, 1);
+	blk_queue_max_write_zeroes_sectors(q, limits->write_zeroes_sectors);
+	if (!limits->rotational)
+		blk_queue_flag_set(QUEUE_FLAG_NONROT, q);
+	blk_queue_flag_clear(QUEUE_FLAG_ADD_RANDOM, q);
+	if (limits->stable_writes)
+		blk_queue_flag_set(QUEUE_FLAG_STABLE_WRITES, q);
+	blk_queue_write_cache(q, limits->write_cache, limits->fua);
+}
+
+static inline struct gendisk *istripe_compat_alloc_disk(struct blk_mq_tag_set *set,
+							const struct istripe_disk_limits *limits,
+							void *data)
+{
+	struct gendisk *disk = blk_mq_alloc_disk(set, data);
+
+	if (!IS_ERR(disk))
+		istripe_compat_set_limits(disk->queue, limits);
+	return disk;
+}
+#endif
+
+#endif
