@@ -485,6 +485,7 @@ static void chap_bad_values(struct kunit *test)
 		{ "CHAP_A", "", -EPROTO }, { "CHAP_A", "4", -EPROTO }, { "CHAP_A", "6", -EPROTO },
 		{ "CHAP_A", "9", -EPROTO }, { "CHAP_A", "32", -EPROTO },
 		{ "CHAP_A", "37", -EPROTO },
+		{ "CHAP_A", "69", -EPROTO }, { "CHAP_A", "255", -EPROTO },
 		{ "CHAP_A", "256", -EPROTO }, { "CHAP_A", "5,7", -EPROTO },
 		{ "CHAP_A", "4294967301", -EPROTO }, { "CHAP_A", "Reject", -EACCES },
 		{ "CHAP_I", "256", -EPROTO }, { "CHAP_I", "-1", -EPROTO },

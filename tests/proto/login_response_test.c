@@ -169,12 +169,17 @@ static void login_length_lies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, login_answer_part(b, 0, ISTRIPE_LOGIN_SEGMENT_BYTES + 1), -EPROTO);
 }
 
+/* Even a response that would be good is not taken before it is asked for. */
 static void login_out_of_turn(struct kunit *test)
 {
 	struct login_bench *b = &bench;
 
 	login_defaults(b);
 	KUNIT_ASSERT_EQ(test, login_past_security(b), ISTRIPE_LOGIN_SEND_NEXT);
+	b->response.flags = 0x87;
+	b->response.statsn = cpu_to_be32(b->stat_sn);
+	b->response.tsih = cpu_to_be16(LOGIN_TSIH);
+	istripe_text_writer_init(&b->writer, b->answer, sizeof(b->answer));
 	KUNIT_EXPECT_EQ(test, login_answer(b), -EPROTO);
 	login_defaults(b);
 	KUNIT_ASSERT_EQ(test, login_past_security(b), ISTRIPE_LOGIN_SEND_NEXT);
@@ -238,6 +243,37 @@ static void login_stage_of_keys(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, login_answer(b), rows[i].result, "%s: %s", rows[i].key,
 				    b->login.reason);
 	}
+}
+
+/* The same when the target stays in the stage, and could still get an answer. */
+static void login_too_early_offer(struct kunit *test)
+{
+	struct login_bench *b = &bench;
+
+	login_defaults(b);
+	KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	login_say(b, "AuthMethod", "None");
+	login_say(b, "TargetPortalGroupTag", "1");
+	login_say(b, "MaxBurstLength", "512");
+	KUNIT_EXPECT_EQ(test, login_answer(b), -EPROTO);
+}
+
+/* A target that said nothing about AuthMethod cannot make up for it later. */
+static void login_too_late_method(struct kunit *test)
+{
+	struct login_bench *b = &bench;
+
+	login_defaults(b);
+	KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	login_say(b, "TargetPortalGroupTag", "1");
+	login_agree(b);
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	login_say(b, "AuthMethod", "None");
+	login_agree(b);
+	KUNIT_EXPECT_EQ(test, login_answer(b), -EPROTO);
 }
 
 /* Every status, first in a header that holds nothing else but the task tag. */
@@ -333,6 +369,8 @@ static struct kunit_case login_response_cases[] = {
 	KUNIT_CASE(login_out_of_turn),
 	KUNIT_CASE(login_portal_group),
 	KUNIT_CASE(login_stage_of_keys),
+	KUNIT_CASE(login_too_early_offer),
+	KUNIT_CASE(login_too_late_method),
 	KUNIT_CASE(login_statuses),
 	KUNIT_CASE(login_redirect),
 	KUNIT_CASE(login_rejected),
