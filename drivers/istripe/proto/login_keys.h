@@ -31,8 +31,7 @@ enum istripe_login_seen {
  * Context: any.
  * Return: @err.
  */
-__printf(3, 4)
-int istripe_login_fail(struct istripe_login *login, int err, const char *fmt, ...);
+int istripe_login_fail(struct istripe_login *login, int err, const char *fmt, ...) __printf(3, 4);
 
 /**
  * istripe_login_too_long() - end a login whose request does not fit its buffer
