@@ -19,6 +19,7 @@
  * @ISTRIPE_SCSI_PROTECT: write protected
  * @ISTRIPE_SCSI_UNSUPPORTED: the target does not know the command or a field of it
  * @ISTRIPE_SCSI_RESERVATION: reserved for another initiator
+ * @ISTRIPE_SCSI_TRANSPORT: not this way: standby, unavailable, or no such LUN here
  * @ISTRIPE_SCSI_TARGET: hardware error, or anything that is not worth another try
  */
 enum istripe_scsi_verdict {
@@ -32,6 +33,7 @@ enum istripe_scsi_verdict {
 	ISTRIPE_SCSI_PROTECT,
 	ISTRIPE_SCSI_UNSUPPORTED,
 	ISTRIPE_SCSI_RESERVATION,
+	ISTRIPE_SCSI_TRANSPORT,
 	ISTRIPE_SCSI_TARGET,
 };
 
@@ -41,6 +43,9 @@ enum istripe_scsi_verdict {
  * istripe_sense_verdict() - judge an answer
  * @status: SAM status byte
  * @sense: decoded by scsi_normalize_sense(); response_code 0: there are none
+ *
+ * Sense data of an error that belongs to an earlier command (deferred, SPC-5 4.5.7) say
+ * that this one was not carried out, whatever its sense key: it is to be sent again.
  *
  * Context: any.
  * Return: the verdict; SAM-5 5.3, SPC-5 4.5.6 and annex F.

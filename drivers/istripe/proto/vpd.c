@@ -13,20 +13,32 @@
 #define BLOCK_BYTES_MIN		512
 #define BLOCK_BYTES_MAX		4096
 
-/* Copy a fixed field of ASCII: printable, without blanks around it. */
-static void copy_ascii(char *to, u32 to_bytes, const u8 *from, u32 bytes)
+/* Leave out blanks and NULs around a field; returns what is left of its length. */
+static u32 trim(const u8 **field, u32 bytes)
 {
-	u32 used = 0;
-
-	while (bytes && (from[0] == ' ' || !from[0])) {
-		from++;
+	while (bytes && (**field == ' ' || !**field)) {
+		(*field)++;
 		bytes--;
 	}
-	while (bytes && (from[bytes - 1] == ' ' || !from[bytes - 1]))
+	while (bytes && ((*field)[bytes - 1] == ' ' || !(*field)[bytes - 1]))
 		bytes--;
-	for (; bytes && used + 1 < to_bytes; bytes--, from++)
-		to[used++] = isascii(*from) && isprint(*from) ? *from : '?';
-	to[used] = '\0';
+	return bytes;
+}
+
+static bool printable(u8 c)
+{
+	return isascii(c) && isprint(c);
+}
+
+/* Copy a field of ASCII for people to read: printable, without blanks around it. */
+static void copy_ascii(char *to, u32 to_bytes, const u8 *from, u32 bytes)
+{
+	u32 i;
+
+	bytes = min(trim(&from, bytes), to_bytes - 1);
+	for (i = 0; i < bytes; i++)
+		to[i] = printable(from[i]) ? from[i] : '?';
+	to[bytes] = '\0';
 }
 
 int istripe_vpd_inquiry_decode(const u8 *data, u32 bytes, struct istripe_vpd_inquiry *inquiry)
@@ -73,87 +85,157 @@ int istripe_vpd_serial_decode(const u8 *data, u32 bytes, char *serial, u32 seria
 	return 0;
 }
 
-/* Designator types of SPC-5 7.7.6.3, the best one last. */
+/* Kinds of designators, SPC-5 7.7.6.3, the best one last. */
 enum designator_rank {
 	RANK_NONE,
 	RANK_NAME,
 	RANK_T10,
 	RANK_EUI,
-	RANK_NAA,
-	RANK_NAA_6,
+	RANK_NAA_LOCAL,
+	RANK_NAA_EXTENDED,
+	RANK_NAA_REGISTERED,
+	RANK_NAA_REGISTERED_EXTENDED,
 };
 
-static enum designator_rank designator_rank(const u8 *designator)
-{
-	u8 association = designator[1] >> 4 & 0x3;
+/* A designation descriptor is a header of four bytes and the designator. */
+#define DESIGNATOR_HEADER_BYTES	4
+#define DESIGNATOR_CODE_SET(d)	((d)[0] & 0x0f)
+#define DESIGNATOR_OF(d)	((d)[1] >> 4 & 0x3)
+#define DESIGNATOR_TYPE(d)	((d)[1] & 0x0f)
+#define DESIGNATOR_LENGTH(d)	((d)[3])
 
-	if (association || !designator[3])
-		return RANK_NONE;	/* of a port or of the target */
-	switch (designator[1] & 0xf) {
-	case 1:
-		return RANK_T10;
+#define CODE_SET_BINARY		1
+#define OF_LOGICAL_UNIT		0
+
+static enum designator_rank naa_rank(const u8 *naa, u32 bytes)
+{
+	switch (bytes ? naa[0] >> 4 : 0) {
 	case 2:
-		return RANK_EUI;
+		return bytes == 8 ? RANK_NAA_EXTENDED : RANK_NONE;
 	case 3:
-		return designator[4] >> 4 == 6 ? RANK_NAA_6 : RANK_NAA;
-	case 8:
-		return RANK_NAME;
+		return bytes == 8 ? RANK_NAA_LOCAL : RANK_NONE;
+	case 5:
+		return bytes == 8 ? RANK_NAA_REGISTERED : RANK_NONE;
+	case 6:
+		return bytes == 16 ? RANK_NAA_REGISTERED_EXTENDED : RANK_NONE;
 	default:
 		return RANK_NONE;
 	}
 }
 
-static void designator_print_binary(const char *prefix, const u8 *designator, char *text,
-				    u32 text_bytes)
+static enum designator_rank eui_rank(const u8 *eui, u32 bytes)
 {
-	u32 i, used = scnprintf(text, text_bytes, "%s", prefix);
-
-	for (i = 0; i < designator[3]; i++)
-		used += scnprintf(text + used, text_bytes - used, "%02x", designator[4 + i]);
+	if (bytes != 8 && bytes != 12 && bytes != 16)
+		return RANK_NONE;
+	/* All zeroes are what a target sends that has never been given one. */
+	return memchr_inv(eui, 0, bytes) ? RANK_EUI : RANK_NONE;
 }
 
-static void designator_print(const u8 *designator, enum designator_rank rank, char *text,
-			     u32 text_bytes)
+static enum designator_rank designator_rank(const u8 *d)
 {
+	const u8 *value = d + DESIGNATOR_HEADER_BYTES;
+	bool binary = DESIGNATOR_CODE_SET(d) == CODE_SET_BINARY;
+
+	if (DESIGNATOR_OF(d) != OF_LOGICAL_UNIT)
+		return RANK_NONE;	/* of a port or of the target */
+	switch (DESIGNATOR_TYPE(d)) {
+	case 1:
+		return binary ? RANK_NONE : RANK_T10;
+	case 2:
+		return binary ? eui_rank(value, DESIGNATOR_LENGTH(d)) : RANK_NONE;
+	case 3:
+		return binary ? naa_rank(value, DESIGNATOR_LENGTH(d)) : RANK_NONE;
+	case 8:
+		return binary ? RANK_NONE : RANK_NAME;
+	default:
+		return RANK_NONE;
+	}
+}
+
+/* The first designator of a rank among those that came whole, or NULL. */
+static const u8 *designator_find(const u8 *body, u32 bytes, enum designator_rank rank)
+{
+	while (bytes >= DESIGNATOR_HEADER_BYTES) {
+		u32 step = DESIGNATOR_HEADER_BYTES + DESIGNATOR_LENGTH(body);
+
+		if (step > bytes)
+			break;
+		if (designator_rank(body) == rank)
+			return body;
+		body += step;
+		bytes -= step;
+	}
+	return NULL;
+}
+
+/* Escaped and not replaced: different designators must not become one text. */
+static u32 print_text(char *text, u32 text_bytes, const u8 *value, u32 bytes)
+{
+	u32 i, used = 0;
+
+	for (i = 0; i < bytes; i++)
+		if (printable(value[i]) && value[i] != '\\')
+			used += scnprintf(text + used, text_bytes - used, "%c", value[i]);
+		else
+			used += scnprintf(text + used, text_bytes - used, "\\x%02x", value[i]);
+	return used;
+}
+
+static u32 print_hex(char *text, u32 text_bytes, const u8 *value, u32 bytes)
+{
+	u32 i, used = 0;
+
+	for (i = 0; i < bytes; i++)
+		used += scnprintf(text + used, text_bytes - used, "%02x", value[i]);
+	return used;
+}
+
+static const char *rank_prefix(enum designator_rank rank)
+{
+	switch (rank) {
+	case RANK_NAME:
+		return "name.";
+	case RANK_T10:
+		return "t10.";
+	case RANK_EUI:
+		return "eui.";
+	default:
+		return "naa.";
+	}
+}
+
+/* False when nothing is between the blanks, or when it may have been cut. */
+static bool designator_print(const u8 *d, enum designator_rank rank, char *text, u32 text_bytes)
+{
+	const u8 *value = d + DESIGNATOR_HEADER_BYTES;
+	u32 prefix = scnprintf(text, text_bytes, "%s", rank_prefix(rank));
+	u32 bytes = DESIGNATOR_LENGTH(d);
 	u32 used;
 
-	switch (rank) {
-	case RANK_NAA_6:
-	case RANK_NAA:
-		designator_print_binary("naa.", designator, text, text_bytes);
-		return;
-	case RANK_EUI:
-		designator_print_binary("eui.", designator, text, text_bytes);
-		return;
-	default:
-		used = scnprintf(text, text_bytes, rank == RANK_T10 ? "t10." : "name.");
-		copy_ascii(text + used, text_bytes - used, designator + 4, designator[3]);
+	if (rank <= RANK_T10) {
+		bytes = trim(&value, bytes);
+		used = print_text(text + prefix, text_bytes - prefix, value, bytes);
+	} else {
+		used = print_hex(text + prefix, text_bytes - prefix, value, bytes);
 	}
+	return used && prefix + used + 1 < text_bytes;
 }
 
 int istripe_vpd_designator_decode(const u8 *data, u32 bytes, char *text, u32 text_bytes)
 {
-	enum designator_rank rank, best_rank = RANK_NONE;
-	const u8 *body, *best = NULL;
-	int left = vpd_body(data, bytes, ISTRIPE_VPD_IDENTIFICATION, &body);
+	enum designator_rank rank;
+	const u8 *body, *designator;
+	int len = vpd_body(data, bytes, ISTRIPE_VPD_IDENTIFICATION, &body);
 
-	if (left < 0)
-		return left;
-	while (left >= 4) {
-		if (body[3] > left - 4)
-			return -EPROTO;
-		rank = designator_rank(body);
-		if (rank > best_rank) {
-			best_rank = rank;
-			best = body;
-		}
-		left -= 4 + body[3];
-		body += 4 + body[3];
+	if (len < 0)
+		return len;
+	for (rank = RANK_NAA_REGISTERED_EXTENDED; rank > RANK_NONE; rank--) {
+		designator = designator_find(body, len, rank);
+		if (designator && designator_print(designator, rank, text, text_bytes))
+			return 0;
 	}
-	if (!best)
-		return -ENOENT;
-	designator_print(best, best_rank, text, text_bytes);
-	return 0;
+	text[0] = '\0';
+	return -ENOENT;
 }
 
 int istripe_vpd_block_limits_decode(const u8 *data, u32 bytes,
@@ -201,7 +283,7 @@ int istripe_vpd_provisioning_decode(const u8 *data, u32 bytes,
 		return -EPROTO;
 	provisioning->unmap = body[1] & 0x80;
 	provisioning->write_same16 = body[1] & 0x40;
-	provisioning->reads_zeroes = (body[1] >> 2 & 0x7) == 1;
+	provisioning->reads_zeroes = body[1] & 0x04;	/* LBPRZ is xx1b */
 	return 0;
 }
 

@@ -149,11 +149,14 @@ int istripe_vpd_serial_decode(const u8 *data, u32 bytes, char *serial, u32 seria
  * @text: filled: "naa.6001405...", "eui.0025...", "t10.LIO-ORG...", "name.iqn..."
  * @text_bytes: its size, ISTRIPE_VPD_DESIGNATOR_BYTES is enough
  *
- * Only designators of the logical unit itself count. NAA 6 is best, then other NAA,
- * EUI-64, T10 vendor identification, SCSI name string.
+ * Only designators of the logical unit itself count, and of these only well-formed ones:
+ * NAA 6 is best, then NAA 5, 2 and 3, EUI-64, T10 vendor identification, SCSI name string;
+ * of several of one kind the first. Text loses the blanks around it, and what is not
+ * printable is escaped as \xNN. A designator too long for @text is passed over, never
+ * cut: two LUNs must not look like one.
  *
  * Context: any.
- * Return: 0; -EPROTO another page or a designator reaches beyond it; -ENOENT there is none.
+ * Return: 0; -EPROTO another page; -ENOENT there is none, then @text is empty.
  */
 int istripe_vpd_designator_decode(const u8 *data, u32 bytes, char *text, u32 text_bytes);
 
