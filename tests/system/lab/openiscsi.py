@@ -25,8 +25,10 @@ class Stock:
         Path("/etc/iscsi/initiatorname.iscsi").write_text(
             f"InitiatorName={INITIATOR}\n", encoding="ascii")
         os.makedirs("/run/lock/iscsi", exist_ok=True)
+        # A process group of its own: an iscsid that is told to stop signals the whole group.
         with open("/run/lab/iscsid.log", "ab") as log:
-            self.daemon = subprocess.Popen(["iscsid", "-f"], stdout=log, stderr=log)
+            self.daemon = subprocess.Popen(["iscsid", "-f"], stdout=log, stderr=log,
+                                           start_new_session=True)
         wait_for("iscsid to answer",
                  lambda: status("iscsiadm", "-m", "session")[0] in (0, 21))
         return self

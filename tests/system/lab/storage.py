@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The files behind the LUNs, on a tmpfs of their own."""
 
+import functools
 import hashlib
 import itertools
 import os
@@ -34,18 +35,23 @@ def allocated_bytes(path):
     return os.stat(path).st_blocks * 512
 
 
+@functools.lru_cache(maxsize=4)
+def _noise(seed):
+    return hashlib.shake_256(f"istripe-lab-{seed}".encode()).digest(MIB)
+
+
 def fill_pattern(path, size_bytes, seed):
     """Fills a file or device with bytes that depend on the seed and the position; returns sha256.
 
-    Every 512 byte block is different, so that swapped, shifted and stale blocks are seen.
+    Every 512 byte block is different: the noise of one MiB, rotated for each further one, so
+    that swapped, shifted and stale blocks are seen.
     """
     digest = hashlib.sha256()
-    block = hashlib.shake_256(f"istripe-lab-{seed}".encode()).digest(MIB)
+    noise = _noise(seed)
     with open(path, "r+b", buffering=0) as file:
         for at in range(0, size_bytes, MIB):
-            part = bytearray(block[: min(MIB, size_bytes - at)])
-            for sector in range(0, len(part), 512):
-                part[sector : sector + 8] = (at + sector).to_bytes(8, "big")
+            turn = (at // MIB * 1032) % MIB
+            part = (noise[turn:] + noise[:turn])[: size_bytes - at]
             file.write(part)
             digest.update(part)
         os.fsync(file.fileno())

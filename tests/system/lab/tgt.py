@@ -61,7 +61,8 @@ class Target:
         for host in hosts:
             command += ["--iscsi", f"portal={host}"]
         with open("/run/lab/tgtd.log", "ab") as log:
-            self.daemon = subprocess.Popen(command, stdout=log, stderr=log)
+            self.daemon = subprocess.Popen(command, stdout=log, stderr=log,
+                                           start_new_session=True)
         wait_for("tgtd to answer", lambda: status("tgtadm", "--op", "show", "--mode", "sys")[0] == 0)
         self._adm("new", "target", "--tid", "1", "-T", self.iqn)
         self.update(**self.params)
