@@ -177,6 +177,35 @@ static void transfer_data_in(struct kunit *test)
 	}
 }
 
+/* Close to 4 GiB, where offset + length would wrap (P2, P3). */
+static void transfer_wrap(struct kunit *test)
+{
+	struct istripe_keys keys = keys_make(false, false, 0xfffff800, 8192);
+	struct istripe_transfer t;
+	struct istripe_pdu pdu;
+	u32 i;
+
+	istripe_transfer_init(&t, &keys, true, false, U32_MAX);
+	for (i = 0; i < 256; i++) {
+		pdu = data_in_make(i, i * 0xffffff, 0xffffff);
+		KUNIT_ASSERT_EQ(test, istripe_transfer_data_in(&t, &pdu), 0);
+	}
+	for (i = 256; i < 0xffffff; i = i * 2 + 1) {
+		pdu = data_in_make(256, 0xffffff00, i);
+		KUNIT_EXPECT_EQ(test, istripe_transfer_data_in(&t, &pdu), -EPROTO);
+	}
+	pdu = data_in_make(256, 0xffffff00, 255);
+	KUNIT_EXPECT_EQ(test, istripe_transfer_data_in(&t, &pdu), 0);
+
+	istripe_transfer_init(&t, &keys, false, true, 0xfffffff0);
+	pdu = r2t_make(0, 0xfffff800, 0x7f1);
+	KUNIT_EXPECT_EQ(test, istripe_transfer_r2t(&t, &pdu), -EPROTO);
+	pdu = r2t_make(0, 0xfffff800, 4096);
+	KUNIT_EXPECT_EQ(test, istripe_transfer_r2t(&t, &pdu), -EPROTO);
+	pdu = r2t_make(0, 0xfffff800, 0x7f0);
+	KUNIT_EXPECT_EQ(test, istripe_transfer_r2t(&t, &pdu), 0);
+}
+
 static void transfer_wrong_direction(struct kunit *test)
 {
 	struct istripe_keys keys = keys_make(true, false, 65536, 8192);
@@ -535,6 +564,7 @@ static struct kunit_case istripe_transfer_cases[] = {
 	KUNIT_CASE(transfer_unasked),
 	KUNIT_CASE(transfer_segments),
 	KUNIT_CASE(transfer_data_in),
+	KUNIT_CASE(transfer_wrap),
 	KUNIT_CASE(transfer_wrong_direction),
 	KUNIT_CASE(transfer_r2t),
 	KUNIT_CASE(transfer_r2t_end),
