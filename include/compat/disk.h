@@ -9,6 +9,11 @@
 #include <linux/blk-mq.h>
 #include <linux/blkdev.h>
 
+/* The older name of a reservation conflict. */
+#ifndef BLK_STS_RESV_CONFLICT
+#define BLK_STS_RESV_CONFLICT BLK_STS_NEXUS
+#endif
+
 /* All queues merge where this flag is gone. */
 #ifdef ISTRIPE_HAVE_SHOULD_MERGE
 #define ISTRIPE_COMPAT_TAG_SET_FLAGS (BLK_MQ_F_BLOCKING | BLK_MQ_F_SHOULD_MERGE)

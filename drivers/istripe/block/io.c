@@ -3,6 +3,7 @@
 
 #include <linux/blk-mq.h>
 #include <linux/mm.h>
+#include <compat/disk.h>
 
 #include "block/io.h"
 #include "block/leg.h"

@@ -105,7 +105,10 @@ static s64 number_load(const struct istripe_setting *setting, const void *value)
 {
 	if (setting->size == sizeof(u16))
 		return *(const u16 *)value;
-	return setting->min < 0 ? *(const s32 *)value : *(const u32 *)value;
+	/* Not ?:, which would make both unsigned. */
+	if (setting->min < 0)
+		return *(const s32 *)value;
+	return *(const u32 *)value;
 }
 
 /* Timers are read while they change: one store, no tearing. */
@@ -301,12 +304,10 @@ static int portal_split(char *text, char **host, char **port)
 		if (!end || (end[1] && end[1] != ':'))
 			return -EINVAL;
 		*host = text + 1;
-		if (!strchr(*host, ':'))
-			return -EINVAL;
 		if (end[1])
 			*port = end + 2;
 		*end = '\0';
-		return 0;
+		return strchr(*host, ':') ? 0 : -EINVAL;
 	}
 	colon = strchr(text, ':');
 	if (colon && colon == strrchr(text, ':')) {

@@ -49,8 +49,8 @@ static const struct {
 	{ ILLEGAL_REQUEST,	0x25,	0x00,	ISTRIPE_SCSI_TRANSPORT },	/* no such LUN */
 	{ ILLEGAL_REQUEST,	0x26,	ANY,	ISTRIPE_SCSI_UNSUPPORTED },	/* parameter list */
 
-	{ UNIT_ATTENTION,	0x28,	0x00,	ISTRIPE_SCSI_IDENTIFY },	/* medium changed? */
-	{ UNIT_ATTENTION,	0x2a,	0x01,	ISTRIPE_SCSI_IDENTIFY },	/* mode parameters */
+	{ UNIT_ATTENTION,	0x28,	0x00,	ISTRIPE_SCSI_IDENTIFY },	/* new medium? */
+	{ UNIT_ATTENTION,	0x2a,	0x01,	ISTRIPE_SCSI_IDENTIFY },	/* mode pages */
 	{ UNIT_ATTENTION,	0x2a,	0x09,	ISTRIPE_SCSI_RESIZE },		/* capacity */
 	{ UNIT_ATTENTION,	0x3f,	0x03,	ISTRIPE_SCSI_IDENTIFY },	/* INQUIRY data */
 	{ UNIT_ATTENTION,	0x3f,	0x05,	ISTRIPE_SCSI_IDENTIFY },	/* identifier */

@@ -27,7 +27,7 @@ def load():
 
 
 def unload():
-    run("modprobe", "-r", "istripe")
+    run("rmmod", "istripe")
 
 
 class Volume:
