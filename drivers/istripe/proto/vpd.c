@@ -152,22 +152,6 @@ static enum designator_rank designator_rank(const u8 *d)
 	}
 }
 
-/* The first designator of a rank among those that came whole, or NULL. */
-static const u8 *designator_find(const u8 *body, u32 bytes, enum designator_rank rank)
-{
-	while (bytes >= DESIGNATOR_HEADER_BYTES) {
-		u32 step = DESIGNATOR_HEADER_BYTES + DESIGNATOR_LENGTH(body);
-
-		if (step > bytes)
-			break;
-		if (designator_rank(body) == rank)
-			return body;
-		body += step;
-		bytes -= step;
-	}
-	return NULL;
-}
-
 /* Escaped and not replaced: different designators must not become one text. */
 static u32 print_text(char *text, u32 text_bytes, const u8 *value, u32 bytes)
 {
@@ -221,19 +205,35 @@ static bool designator_print(const u8 *d, enum designator_rank rank, char *text,
 	return used && prefix + used + 1 < text_bytes;
 }
 
+/* Print the first designator of a rank that came whole and can be printed. */
+static bool designator_choose(const u8 *body, u32 bytes, enum designator_rank rank, char *text,
+			      u32 text_bytes)
+{
+	while (bytes >= DESIGNATOR_HEADER_BYTES) {
+		u32 step = DESIGNATOR_HEADER_BYTES + DESIGNATOR_LENGTH(body);
+
+		if (step > bytes)
+			break;
+		if (designator_rank(body) == rank &&
+		    designator_print(body, rank, text, text_bytes))
+			return true;
+		body += step;
+		bytes -= step;
+	}
+	return false;
+}
+
 int istripe_vpd_designator_decode(const u8 *data, u32 bytes, char *text, u32 text_bytes)
 {
 	enum designator_rank rank;
-	const u8 *body, *designator;
+	const u8 *body;
 	int len = vpd_body(data, bytes, ISTRIPE_VPD_IDENTIFICATION, &body);
 
 	if (len < 0)
 		return len;
-	for (rank = RANK_NAA_REGISTERED_EXTENDED; rank > RANK_NONE; rank--) {
-		designator = designator_find(body, len, rank);
-		if (designator && designator_print(designator, rank, text, text_bytes))
+	for (rank = RANK_NAA_REGISTERED_EXTENDED; rank > RANK_NONE; rank--)
+		if (designator_choose(body, len, rank, text, text_bytes))
 			return 0;
-	}
 	text[0] = '\0';
 	return -ENOENT;
 }

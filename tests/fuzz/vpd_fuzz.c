@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Input: a byte that selects the decoder, a byte for its parameter, then what a target
+ * might answer. What is accepted must obey what the callers rely on.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/limits.h>
+
+#include "proto/vpd.h"
+
+#define require(condition) do { if (!(condition)) __builtin_trap(); } while (0)
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
+
+static void require_printable(const char *text, u32 text_bytes)
+{
+	require(strnlen(text, text_bytes) < text_bytes);
+	for (; *text; text++)
+		require(*text >= ' ' && *text <= '~');
+}
+
+static void fuzz_inquiry(const u8 *data, u32 bytes, u8 parameter)
+{
+	struct istripe_vpd_inquiry inquiry;
+
+	if (istripe_vpd_inquiry_decode(data, bytes, &inquiry))
+		return;
+	require(inquiry.qualifier < 8 && inquiry.device_type < 32);
+	require_printable(inquiry.vendor, sizeof(inquiry.vendor));
+	require_printable(inquiry.product, sizeof(inquiry.product));
+	require_printable(inquiry.revision, sizeof(inquiry.revision));
+}
+
+static void fuzz_pages(const u8 *data, u32 bytes, u8 parameter)
+{
+	if (istripe_vpd_page_listed(data, bytes, parameter))
+		require(bytes > 4 && data[1] == 0 && memchr(data + 4, parameter, bytes - 4));
+}
+
+static void fuzz_serial(const u8 *data, u32 bytes, u8 parameter)
+{
+	u32 text_bytes = 1 + parameter % 64;
+	char *text = malloc(text_bytes);
+
+	require(text);
+	if (!istripe_vpd_serial_decode(data, bytes, text, text_bytes))
+		require_printable(text, text_bytes);
+	free(text);
+}
+
+static bool known_prefix(const char *text)
+{
+	return !strncmp(text, "naa.", 4) || !strncmp(text, "eui.", 4) ||
+	       !strncmp(text, "t10.", 4) || !strncmp(text, "name.", 5);
+}
+
+static void fuzz_designator(const u8 *data, u32 bytes, u8 parameter)
+{
+	u32 text_bytes = 1 + parameter;
+	char *text = malloc(text_bytes);
+	int ret;
+
+	require(text);
+	ret = istripe_vpd_designator_decode(data, bytes, text, text_bytes);
+	require(ret == 0 || ret == -EPROTO || ret == -ENOENT);
+	if (ret != -EPROTO)
+		require_printable(text, text_bytes);
+	if (!ret)
+		require(strlen(text) > 4 && known_prefix(text));
+	if (ret == -ENOENT)
+		require(!text[0]);
+	free(text);
+}
+
+static void fuzz_block_limits(const u8 *data, u32 bytes, u8 parameter)
+{
+	struct istripe_vpd_block_limits limits;
+
+	if (istripe_vpd_block_limits_decode(data, bytes, &limits))
+		return;
+	require(limits.unmap_alignment <= S32_MAX && limits.optimal_granularity <= U16_MAX);
+	if (bytes < 24)
+		require(!limits.max_unmap && !limits.max_write_same);
+}
+
+static void fuzz_flags(const u8 *data, u32 bytes, u8 parameter)
+{
+	struct istripe_vpd_provisioning provisioning;
+
+	if (!istripe_vpd_rotational(data, bytes))
+		require(bytes >= 6 && data[1] == 0xb1 && data[4] == 0 && data[5] == 1);
+	if (!istripe_vpd_provisioning_decode(data, bytes, &provisioning))
+		require(bytes >= 6 && data[1] == 0xb2);
+}
+
+static void fuzz_capacity(const u8 *data, u32 bytes, u8 parameter)
+{
+	struct istripe_vpd_capacity c;
+
+	if (istripe_vpd_capacity_decode(data, bytes, &c))
+		return;
+	require(c.block_bytes == 512 || c.block_bytes == 1024 || c.block_bytes == 2048 ||
+		c.block_bytes == 4096);
+	require(c.blocks && c.blocks <= (u64)S64_MAX / c.block_bytes);
+	require(c.physical_block_bytes >= c.block_bytes && c.physical_block_bytes <= 1 << 20);
+	require(c.physical_block_bytes % c.block_bytes == 0);
+	require(c.lowest_aligned_lba < 1 << 14);
+}
+
+static void fuzz_caching(const u8 *data, u32 bytes, u8 parameter)
+{
+	struct istripe_vpd_caching caching;
+
+	if (istripe_vpd_caching_decode(data, bytes, &caching))
+		require(bytes < 4);
+	else if (!caching.write_cache)
+		require(bytes >= 7);
+}
+
+static void fuzz_luns(const u8 *data, u32 bytes, u8 parameter)
+{
+	struct scsi_lun lun = { { 0, parameter } };
+	int ret = istripe_vpd_lun_listed(data, bytes, &lun);
+
+	require(ret == 0 || ret == 1 || ret == -ENODATA || ret == -EPROTO);
+	require((ret == -EPROTO) == (bytes < 8));
+	require(ret != 1 || bytes >= 16);
+}
+
+static void (*const targets[])(const u8 *data, u32 bytes, u8 parameter) = {
+	fuzz_inquiry, fuzz_pages, fuzz_serial, fuzz_designator, fuzz_block_limits, fuzz_flags,
+	fuzz_capacity, fuzz_caching, fuzz_luns,
+};
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	u8 *exact;
+
+	if (size < 2 || size > 4098)
+		return 0;
+	exact = malloc(size - 2 ?: 1);
+	require(exact);
+	memcpy(exact, data + 2, size - 2);
+	targets[data[0] % ARRAY_SIZE(targets)](exact, size - 2, data[1]);
+	free(exact);
+	return 0;
+}
