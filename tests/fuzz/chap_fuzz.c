@@ -12,6 +12,7 @@
 
 #include "proto/chap.h"
 #include "proto/text.h"
+#include "fuzz.h"
 #include "test_chap.h"
 
 #define REQUIRE(condition)	do { if (!(condition)) __builtin_trap(); } while (0)
@@ -21,8 +22,6 @@
 #define FLAG_REFLECT	4	/* random numbers are a challenge that the target can know */
 #define FLAG_SMALL	8	/* little room for the reply */
 #define TARGET_SECRET	"the secret of the target"
-
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
 struct fuzz_chap {
 	struct istripe_chap chap;

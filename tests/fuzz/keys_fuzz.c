@@ -6,10 +6,9 @@
 #include <linux/kernel.h>
 
 #include "proto/keys.h"
+#include "fuzz.h"
 
 #define REQUIRE(condition)	do { if (!(condition)) __builtin_trap(); } while (0)
-
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
 static void value_check(enum istripe_key key, u32 value)
 {

@@ -13,6 +13,7 @@
 #include <linux/kernel.h>
 
 #include "proto/login.h"
+#include "fuzz.h"
 #include "test_chap.h"
 
 #define REQUIRE(condition)	do { if (!(condition)) __builtin_trap(); } while (0)
@@ -34,8 +35,6 @@
 
 #define TARGET_SECRET	"the secret of the target"
 #define TEXT_MAX	8300
-
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
 struct fuzz_input {
 	const u8 *data;

@@ -17,6 +17,7 @@
 
 #include "proto/md.h"
 #include "proto/stripe.h"
+#include "fuzz.h"
 
 #define LEG_SECTORS	1048576u
 #define MODE_PATCHES	1
@@ -24,8 +25,6 @@
 #define PATCH_BYTES	8
 
 #define require(condition) do { if (!(condition)) __builtin_trap(); } while (0)
-
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
 static u8 supers[ISTRIPE_STRIPE_LEGS_MAX][ISTRIPE_MD_SUPER_BYTES];
 static struct istripe_md legs[ISTRIPE_STRIPE_LEGS_MAX];

@@ -11,11 +11,10 @@
 #include <linux/kernel.h>
 
 #include "proto/negotiation.h"
+#include "fuzz.h"
 
 #define REQUIRE(condition)	do { if (!(condition)) __builtin_trap(); } while (0)
 #define REPLY_BYTES		700
-
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
 /* A byte reaches both ends of a key's range and what lies between. */
 static u32 offer_value(const struct istripe_key_rule *rule, u8 byte)

@@ -10,10 +10,9 @@
 #include <linux/limits.h>
 
 #include "proto/text.h"
+#include "fuzz.h"
 
 #define REQUIRE(condition)	do { if (!(condition)) __builtin_trap(); } while (0)
-
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
 static void binary_check(const struct istripe_text_pair *p, u32 room)
 {
