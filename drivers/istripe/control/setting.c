@@ -169,11 +169,15 @@ const struct istripe_setting_kind istripe_setting_power_of_two = {
 
 /* Keys of RFC 7143 section 13 */
 
+/* Only as it reads back: RFC 7143 section 6.1 knows "Yes", not "yes" or " Yes". */
 static int key_parse(const struct istripe_setting *setting, const char *text, void *value)
 {
+	char shown[ISTRIPE_KEY_TEXT_BYTES];
 	u32 given;
 
-	if (istripe_key_parse(setting->key, text, &given))
+	if (istripe_key_parse(setting->key, text, &given) ||
+	    istripe_key_format(setting->key, given, shown, sizeof(shown)) < 0 ||
+	    strcmp(text, shown))
 		return -EINVAL;
 	if (setting->range && given > setting->max)
 		return -EINVAL;
