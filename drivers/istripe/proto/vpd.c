@@ -10,6 +10,7 @@
 #include "proto/vpd.h"
 
 #define VPD_HEADER_BYTES	4
+#define UGAVALID		0x80000000u	/* VPD B0h: an alignment is told */
 #define BLOCK_BYTES_MIN		512
 #define BLOCK_BYTES_MAX		4096
 
@@ -238,28 +239,40 @@ int istripe_vpd_designator_decode(const u8 *data, u32 bytes, char *text, u32 tex
 	return -ENOENT;
 }
 
+/* A field by its offset in the page as the standard tells it; 0 unless it came whole. */
+static u32 page_be32(const u8 *body, u32 bytes, u32 offset)
+{
+	offset -= VPD_HEADER_BYTES;
+	return offset + 4 <= bytes ? get_unaligned_be32(body + offset) : 0;
+}
+
+static u64 page_be64(const u8 *body, u32 bytes, u32 offset)
+{
+	offset -= VPD_HEADER_BYTES;
+	return offset + 8 <= bytes ? get_unaligned_be64(body + offset) : 0;
+}
+
 int istripe_vpd_block_limits_decode(const u8 *data, u32 bytes,
 				    struct istripe_vpd_block_limits *limits)
 {
-	u8 page[64] = {};
 	const u8 *body;
 	int len = vpd_body(data, bytes, ISTRIPE_VPD_BLOCK_LIMITS, &body);
+	u32 alignment;
 
 	if (len < 0)
 		return len;
 	if (len < 12)
 		return -EPROTO;
-	/* Offsets as in the standard; what an older, shorter page lacks stays 0. */
-	memcpy(page + VPD_HEADER_BYTES, body, min_t(u32, len, sizeof(page) - VPD_HEADER_BYTES));
-	limits->optimal_granularity = get_unaligned_be16(page + 6);
-	limits->max_transfer = get_unaligned_be32(page + 8);
-	limits->optimal_transfer = get_unaligned_be32(page + 12);
-	limits->max_unmap = get_unaligned_be32(page + 20);
-	limits->max_unmap_descriptors = get_unaligned_be32(page + 24);
-	limits->unmap_granularity = get_unaligned_be32(page + 28);
-	limits->unmap_alignment_valid = page[32] & 0x80;
-	limits->unmap_alignment = get_unaligned_be32(page + 32) & 0x7fffffff;
-	limits->max_write_same = get_unaligned_be64(page + 36);
+	limits->optimal_granularity = get_unaligned_be16(body + 2);
+	limits->max_transfer = page_be32(body, len, 8);
+	limits->optimal_transfer = page_be32(body, len, 12);
+	limits->max_unmap = page_be32(body, len, 20);
+	limits->max_unmap_descriptors = page_be32(body, len, 24);
+	limits->unmap_granularity = page_be32(body, len, 28);
+	alignment = page_be32(body, len, 32);
+	limits->unmap_alignment_valid = alignment & UGAVALID;
+	limits->unmap_alignment = alignment & ~UGAVALID;
+	limits->max_write_same = page_be64(body, len, 36);
 	return 0;
 }
 
