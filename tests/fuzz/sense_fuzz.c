@@ -7,10 +7,9 @@
 #include <string.h>
 
 #include "proto/sense.h"
+#include "fuzz.h"
 
 #define require(condition) do { if (!(condition)) __builtin_trap(); } while (0)
-
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
 static bool may_be_good(u8 status, const struct scsi_sense_hdr *sense)
 {

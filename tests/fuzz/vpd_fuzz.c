@@ -11,10 +11,9 @@
 #include <linux/limits.h>
 
 #include "proto/vpd.h"
+#include "fuzz.h"
 
 #define require(condition) do { if (!(condition)) __builtin_trap(); } while (0)
-
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
 static void require_printable(const char *text, u32 text_bytes)
 {
