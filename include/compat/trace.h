@@ -4,9 +4,9 @@
 #define ISTRIPE_COMPAT_TRACE_H
 
 #ifdef ISTRIPE_HAVE_ASSIGN_STR_ONE
-#define istripe_assign_str(dst, src) __assign_str(dst)
+#define istripe_assign_str(dst, ...) __assign_str(dst)
 #else
-#define istripe_assign_str(dst, src) __assign_str(dst, src)
+#define istripe_assign_str(dst, ...) __assign_str(dst, __VA_ARGS__)
 #endif
 
 #endif

@@ -37,10 +37,10 @@ static const struct designator good[] = {
 	{ 1, 0, 3, 16, NAA_6, "naa.6001405a0102030405060708090a0bfc" },
 	{ 1, 0, 3, 8, NAA_5, "naa.5001405a01020304" },
 	{ 1, 0, 3, 8, NAA_2, "naa.2001405a01020304" },
-	{ 1, 0, 3, 8, NAA_3, "naa.3001405a01020304" },
 	{ 1, 0, 2, 8, EUI, "eui.002538ff01020304" },
 	{ 2, 0, 1, 24, "LIO-ORG volume0:0042-42\0", "t10.LIO-ORG volume0:0042-42" },
 	{ 3, 0, 8, 20, "iqn.2025-01.x:disk1\0", "name.iqn.2025-01.x:disk1" },
+	{ 1, 0, 3, 8, NAA_3, "naa.3001405a01020304" },
 };
 
 static const struct designator others[] = {
@@ -61,6 +61,9 @@ static const struct designator others[] = {
 	{ 1, 0, 1, 8, "LIO-ORG ", NULL },
 	{ 2, 0, 1, 8, "        ", NULL },
 	{ 2, 0, 1, 0, "", NULL },
+	{ 2, 0, 1, 8, "LIO-ORG ", NULL },	/* a vendor, no LUN of his */
+	{ 2, 0, 1, 9, "LIO-ORG \0", NULL },
+	{ 2, 0, 1, 12, "IET       \0 ", NULL },
 	{ 1, 0, 4, 4, "\0\0\0\1", NULL },	/* relative target port */
 	{ 1, 0, 5, 4, "\0\0\0\1", NULL },	/* target port group */
 	{ 1, 0, 6, 4, "\0\0\0\1", NULL },	/* logical unit group */
@@ -68,8 +71,8 @@ static const struct designator others[] = {
 	{ 1, 0, 15, 16, NAA_6, NULL },
 	{ 1, 0, 2, 12, EUI, "eui.002538ff0102030405060708" },
 	{ 1, 0, 2, 16, EUI, "eui.002538ff0102030405060708090a0b0c" },
-	{ 2, 0, 1, 9, " LIO  X  ", "t10.LIO  X" },
-	{ 3, 0, 1, 3, "ABC", "t10.ABC" },
+	{ 2, 0, 1, 12, " LIO  X  Y  ", "t10.LIO  X  Y" },
+	{ 3, 0, 1, 9, "ABCDEFGHI", "t10.ABCDEFGHI" },
 	{ 3, 0, 8, 7, "n\xc3\xa9\\\n\0z", "name.n\\xc3\\xa9\\x5c\\x0a\\x00z" },
 };
 

@@ -31,7 +31,7 @@ struct istripe_leg {
 	u32 path_count;
 	struct istripe_path **paths;
 
-	spinlock_t lock;
+	spinlock_t lock;		/* see above */
 	bool live;
 	bool failed;			/* recovery_timeout_ms has passed */
 	bool stopping;

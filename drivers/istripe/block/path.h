@@ -51,7 +51,7 @@ struct istripe_path {
 	unsigned long events;
 	struct srcu_struct srcu;
 	struct istripe_session __rcu *session;
-	struct mutex session_lock;
+	struct mutex session_lock;	/* @owned, for those who only look */
 	struct istripe_session *owned;
 
 	struct istripe_lun found;	/* worker: what the last login found */

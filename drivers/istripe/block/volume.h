@@ -85,7 +85,19 @@ void istripe_volume_set_command_timeout(struct istripe_volume *volume, u32 ms);
  */
 void istripe_volume_set_recovery_timeout(struct istripe_volume *volume, s32 ms);
 
+/**
+ * istripe_block_init() - make what all volumes share
+ *
+ * Context: module init.
+ * Return: 0 or -errno of what failed.
+ */
 int istripe_block_init(void);
+
+/**
+ * istripe_block_exit() - undo istripe_block_init()
+ *
+ * Context: module exit, no volumes left.
+ */
 void istripe_block_exit(void);
 
 #endif

@@ -39,6 +39,9 @@ static const struct {
 	/* Becoming ready, formatting, ALUA transition, space allocation and their like. */
 	{ NOT_READY,		0x04,	ANY,	ISTRIPE_SCSI_RETRY_DELAY },
 
+	/* LIO's word for an error behind it, which may pass. */
+	{ NOT_READY,		0x08,	ANY,	ISTRIPE_SCSI_RETRY },
+
 	{ MEDIUM_ERROR,		ANY,	ANY,	ISTRIPE_SCSI_MEDIUM },
 	{ BLANK_CHECK,		ANY,	ANY,	ISTRIPE_SCSI_MEDIUM },
 

@@ -37,6 +37,7 @@ static void copy_ascii(char *to, u32 to_bytes, const u8 *from, u32 bytes)
 	u32 i;
 
 	bytes = min(trim(&from, bytes), to_bytes - 1);
+	bytes = trim(&from, bytes);	/* blanks that were within before it was cut */
 	for (i = 0; i < bytes; i++)
 		to[i] = printable(from[i]) ? from[i] : '?';
 	to[bytes] = '\0';
@@ -86,13 +87,17 @@ int istripe_vpd_serial_decode(const u8 *data, u32 bytes, char *serial, u32 seria
 	return 0;
 }
 
-/* Kinds of designators, SPC-5 7.7.6.3, the best one last. */
+/*
+ * Kinds of designators, SPC-5 7.7.6.3, the best one last. A locally assigned NAA is the
+ * one kind that others may have given to their LUNs, too: tgt builds it from the numbers
+ * of target and LUN, so all its first LUNs share one.
+ */
 enum designator_rank {
 	RANK_NONE,
+	RANK_NAA_LOCAL,
 	RANK_NAME,
 	RANK_T10,
 	RANK_EUI,
-	RANK_NAA_LOCAL,
 	RANK_NAA_EXTENDED,
 	RANK_NAA_REGISTERED,
 	RANK_NAA_REGISTERED_EXTENDED,
@@ -107,6 +112,7 @@ enum designator_rank {
 
 #define CODE_SET_BINARY		1
 #define OF_LOGICAL_UNIT		0
+#define T10_VENDOR_BYTES	8
 
 static enum designator_rank naa_rank(const u8 *naa, u32 bytes)
 {
@@ -132,6 +138,15 @@ static enum designator_rank eui_rank(const u8 *eui, u32 bytes)
 	return memchr_inv(eui, 0, bytes) ? RANK_EUI : RANK_NONE;
 }
 
+/* A vendor alone, as LIO sends it for a LUN without a serial number, tells none from another. */
+static enum designator_rank t10_rank(const u8 *t10, u32 bytes)
+{
+	if (bytes <= T10_VENDOR_BYTES)
+		return RANK_NONE;
+	t10 += T10_VENDOR_BYTES;
+	return trim(&t10, bytes - T10_VENDOR_BYTES) ? RANK_T10 : RANK_NONE;
+}
+
 static enum designator_rank designator_rank(const u8 *d)
 {
 	const u8 *value = d + DESIGNATOR_HEADER_BYTES;
@@ -141,7 +156,7 @@ static enum designator_rank designator_rank(const u8 *d)
 		return RANK_NONE;	/* of a port or of the target */
 	switch (DESIGNATOR_TYPE(d)) {
 	case 1:
-		return binary ? RANK_NONE : RANK_T10;
+		return binary ? RANK_NONE : t10_rank(value, DESIGNATOR_LENGTH(d));
 	case 2:
 		return binary ? eui_rank(value, DESIGNATOR_LENGTH(d)) : RANK_NONE;
 	case 3:
@@ -197,7 +212,7 @@ static bool designator_print(const u8 *d, enum designator_rank rank, char *text,
 	u32 bytes = DESIGNATOR_LENGTH(d);
 	u32 used;
 
-	if (rank <= RANK_T10) {
+	if (rank == RANK_NAME || rank == RANK_T10) {
 		bytes = trim(&value, bytes);
 		used = print_text(text + prefix, text_bytes - prefix, value, bytes);
 	} else {
@@ -310,7 +325,7 @@ int istripe_vpd_capacity_decode(const u8 *data, u32 bytes, struct istripe_vpd_ca
 	capacity->block_bytes = get_unaligned_be32(data + 8);
 	if (!is_power_of_2(capacity->block_bytes) || capacity->block_bytes < BLOCK_BYTES_MIN ||
 	    capacity->block_bytes > BLOCK_BYTES_MAX ||
-	    last >= (u64)S64_MAX / capacity->block_bytes)
+	    last >= (u64)S64_MAX >> ilog2(capacity->block_bytes))
 		return -EPROTO;
 	capacity->blocks = last + 1;
 	capacity->physical_block_bytes = capacity->block_bytes << min(data[13] & 0xf, 8);
@@ -331,7 +346,8 @@ int istripe_vpd_caching_decode(const u8 *data, u32 bytes, struct istripe_vpd_cac
 	caching->write_cache = true;
 	end = min_t(u32, data[0] + 1, bytes);
 	page = 4 + data[3];
-	if (page + 3 <= end && (data[page] & 0x3f) == ISTRIPE_MODE_PAGE_CACHING)
+	/* Not a subpage, whose layout is another, and long enough to have the flag. */
+	if (page + 3 <= end && (data[page] & 0x7f) == ISTRIPE_MODE_PAGE_CACHING && data[page + 1])
 		caching->write_cache = data[page + 2] & 0x04;
 	return 0;
 }

@@ -135,7 +135,7 @@ bool istripe_vpd_page_listed(const u8 *data, u32 bytes, u8 page);
  * @data: what came
  * @bytes: its length
  * @serial: filled, printable, without blanks around it
- * @serial_bytes: its size
+ * @serial_bytes: its size, at least 1
  *
  * Context: any.
  * Return: 0; -EPROTO another page or too short.
@@ -147,13 +147,14 @@ int istripe_vpd_serial_decode(const u8 *data, u32 bytes, char *serial, u32 seria
  * @data: what came
  * @bytes: its length
  * @text: filled: "naa.6001405...", "eui.0025...", "t10.LIO-ORG...", "name.iqn..."
- * @text_bytes: its size, ISTRIPE_VPD_DESIGNATOR_BYTES is enough
+ * @text_bytes: its size, at least 1; ISTRIPE_VPD_DESIGNATOR_BYTES is enough for all binary ones
  *
  * Only designators of the logical unit itself count, and of these only well-formed ones:
- * NAA 6 is best, then NAA 5, 2 and 3, EUI-64, T10 vendor identification, SCSI name string;
- * of several of one kind the first. Text loses the blanks around it, and what is not
- * printable is escaped as \xNN. A designator too long for @text is passed over, never
- * cut: two LUNs must not look like one.
+ * NAA 6 is best, then NAA 5 and 2, EUI-64, T10 vendor identification, SCSI name string;
+ * NAA 3, locally assigned and so perhaps somebody else's as well, comes last; of several of
+ * one kind the first. A T10 vendor identification of nothing but the vendor is none. Text
+ * loses the blanks around it, and what is not printable is escaped as \xNN. A designator too
+ * long for @text is passed over, never cut: two LUNs must not look like one.
  *
  * Context: any.
  * Return: 0; -EPROTO another page; -ENOENT there is none, then @text is empty.

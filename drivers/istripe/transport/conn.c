@@ -49,7 +49,8 @@ void istripe_conn_kick(struct istripe_conn *conn)
 }
 
 /* TCP's callbacks: softirq or process context, sk_callback_lock keeps conn (P38). */
-static void conn_sk_event(struct sock *sk, bool (*wanted)(struct sock *sk, struct istripe_conn *conn))
+static void conn_sk_event(struct sock *sk,
+			  bool (*wanted)(struct sock *sk, struct istripe_conn *conn))
 {
 	struct istripe_conn *conn;
 
@@ -257,9 +258,10 @@ static int conn_bind(struct istripe_conn *conn, struct net *net)
 static void conn_prepare_socket(struct istripe_conn *conn, u32 timeout_ms)
 {
 	struct sock *sk = conn->sock->sk;
+	bool v6 = sk->sk_family == AF_INET6;
 
-	sock_lock_init_class_and_name(sk, "slock-istripe", &istripe_slock_key[sk->sk_family == AF_INET6],
-				      "sk_lock-istripe", &istripe_sk_key[sk->sk_family == AF_INET6]);
+	sock_lock_init_class_and_name(sk, "slock-istripe", &istripe_slock_key[v6],
+				      "sk_lock-istripe", &istripe_sk_key[v6]);
 	/* We are on the way of dirty pages to their disk (P30, P31). */
 	sk->sk_allocation = GFP_NOIO;
 	sk_set_memalloc(sk);

@@ -79,6 +79,7 @@ struct istripe_receive {
 	u8 *control;			/* data segment of what is not Data-In */
 	u32 control_size_bytes;
 	u32 control_used_bytes;
+	u32 exp_stat_sn;		/* published when the PDU is complete */
 	int error;
 	char why[ISTRIPE_WHY_BYTES];
 };
@@ -90,7 +91,7 @@ struct istripe_conn {
 	unsigned long flags;
 	struct socket *sock;
 
-	struct mutex tx_mutex;
+	struct mutex tx_mutex;		/* @tx: the transmit side */
 	struct istripe_transmit tx;
 	struct llist_head submitted;
 	struct llist_head solicited;
@@ -255,6 +256,17 @@ int istripe_conn_receive(struct istripe_conn *conn);
 void istripe_conn_receive_init(struct istripe_conn *conn, const struct istripe_keys *keys);
 
 /**
+ * istripe_conn_receive_status() - take a task's status, if it can be believed
+ * @conn: the connection, its rx.pdu carries the status
+ * @task: whose status it is
+ * @status: SAM status byte
+ *
+ * Context: io_work, socket locked.
+ * Return: 0; -EPROTO with the reason in conn->rx.why.
+ */
+int istripe_conn_receive_status(struct istripe_conn *conn, struct istripe_task *task, u8 status);
+
+/**
  * istripe_conn_received() - act on a complete PDU that is neither Data-In nor R2T
  * @conn: the connection, its rx.pdu and rx.control
  *
@@ -272,8 +284,7 @@ int istripe_conn_received(struct istripe_conn *conn);
  * Context: io_work.
  * Return: @error, so that callers can return it.
  */
-__printf(3, 4)
-int istripe_conn_reject(struct istripe_conn *conn, int error, const char *fmt, ...);
+__printf(3, 4) int istripe_conn_reject(struct istripe_conn *conn, int error, const char *fmt, ...);
 
 /**
  * istripe_conn_login() - the login phase, as far as @conn is concerned

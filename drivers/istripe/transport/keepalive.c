@@ -34,6 +34,7 @@ static void keepalive_ping(struct istripe_conn *conn)
 	conn->ping_itt = ping.itt;
 	conn->ping_time = ktime_get();
 	conn->ping_sent = jiffies;
+	/* The tag is seen by whoever sees the flag. */
 	smp_mb__before_atomic();
 	set_bit(ISTRIPE_CONN_PINGING, &conn->flags);
 	if (istripe_conn_send_control(conn, &header, NULL, 0))

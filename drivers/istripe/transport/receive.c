@@ -135,18 +135,17 @@ static int receive_header(struct istripe_conn *conn)
 {
 	struct istripe_receive *rx = &conn->rx;
 	struct istripe_pdu *pdu = &rx->pdu;
-	u32 exp_stat_sn = conn->exp_stat_sn;
 	int ret = istripe_pdu_decode(istripe_framing_header(&rx->framing), pdu);
 
 	if (ret)
 		return istripe_conn_reject(conn, ret, "%s: %s",
 					   istripe_pdu_opcode_name(pdu->opcode), pdu->problem);
-	ret = istripe_pdu_check_stat_sn(pdu, &exp_stat_sn);
+	rx->exp_stat_sn = conn->exp_stat_sn;
+	ret = istripe_pdu_check_stat_sn(pdu, &rx->exp_stat_sn);
 	if (ret)
 		return istripe_conn_reject(conn, ret, "%s: %s (StatSN %u, expected %u)",
 					   istripe_pdu_opcode_name(pdu->opcode), pdu->problem,
 					   pdu->stat_sn, conn->exp_stat_sn);
-	WRITE_ONCE(conn->exp_stat_sn, exp_stat_sn);
 	conn->pdus_received++;
 	trace_istripe_pdu_receive(conn->session->label, conn->cid, pdu->opcode, pdu->itt,
 				  pdu->stat_sn, pdu->data_segment_bytes);
@@ -169,6 +168,25 @@ static void receive_data(struct istripe_conn *conn, const u8 *data, u32 bytes)
 	rx->control_used_bytes += bytes;
 }
 
+int istripe_conn_receive_status(struct istripe_conn *conn, struct istripe_task *task, u8 status)
+{
+	struct istripe_receive *rx = &conn->rx;
+	int ret;
+
+	receive_account_solicited(task);
+	ret = istripe_transfer_status(&task->transfer, &rx->pdu, &task->transferred_bytes);
+	if (ret)
+		return istripe_conn_reject(conn, ret, "status of task 0x%08x: %s", rx->pdu.itt,
+					   task->transfer.problem);
+	if (task->write && status == SAM_STAT_GOOD &&
+	    READ_ONCE(task->offered_bytes) < task->transferred_bytes)
+		return istripe_conn_reject(conn, -EPROTO,
+					   "GOOD for task 0x%08x before all its data were sent",
+					   rx->pdu.itt);
+	task->status = status;
+	return 0;
+}
+
 static int receive_data_in_end(struct istripe_conn *conn)
 {
 	struct istripe_receive *rx = &conn->rx;
@@ -177,11 +195,9 @@ static int receive_data_in_end(struct istripe_conn *conn)
 
 	if (!rx->pdu.data_in.status_present)
 		return 0;
-	ret = istripe_transfer_status(&task->transfer, &rx->pdu, &task->transferred_bytes);
+	ret = istripe_conn_receive_status(conn, task, rx->pdu.data_in.status);
 	if (ret)
-		return istripe_conn_reject(conn, ret, "status of task 0x%08x: %s", rx->pdu.itt,
-					   task->transfer.problem);
-	task->status = rx->pdu.data_in.status;
+		return ret;
 	rx->task = NULL;
 	istripe_task_answer(task, 0);
 	return 0;
@@ -189,6 +205,8 @@ static int receive_data_in_end(struct istripe_conn *conn)
 
 static int receive_end(struct istripe_conn *conn)
 {
+	/* Acknowledged only now: a wrong data digest would have ended the PDU before. */
+	WRITE_ONCE(conn->exp_stat_sn, conn->rx.exp_stat_sn);
 	switch (conn->rx.pdu.opcode) {
 	case ISCSI_OP_SCSI_DATA_IN:
 		return receive_data_in_end(conn);

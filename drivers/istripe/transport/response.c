@@ -20,12 +20,12 @@ static int response_scsi(struct istripe_conn *conn)
 	int ret;
 
 	if (!task)
-		return istripe_conn_reject(conn, -EPROTO, "SCSI Response for task 0x%08x, which is not in flight on this connection",
+		return istripe_conn_reject(conn, -EPROTO,
+					   "SCSI Response for task 0x%08x, which is not in flight",
 					   rx->pdu.itt);
-	ret = istripe_transfer_status(&task->transfer, &rx->pdu, &task->transferred_bytes);
+	ret = istripe_conn_receive_status(conn, task, response->status);
 	if (ret)
-		return istripe_conn_reject(conn, ret, "status of task 0x%08x: %s", rx->pdu.itt,
-					   task->transfer.problem);
+		return ret;
 	if (response->response != ISCSI_STATUS_CMD_COMPLETED)
 		return istripe_conn_reject(conn, -EPROTO, "task 0x%08x: %s", rx->pdu.itt,
 					   istripe_pdu_scsi_response_name(response->response));
@@ -35,7 +35,6 @@ static int response_scsi(struct istripe_conn *conn)
 					   rx->pdu.itt);
 	if (sense_bytes)
 		scsi_normalize_sense(sense, sense_bytes, &task->sense);
-	task->status = response->status;
 	istripe_task_answer(task, 0);
 	return 0;
 }

@@ -32,6 +32,7 @@ struct istripe_task *istripe_session_find_task(struct istripe_session *session,
 
 	if (itt_slot(itt) >= session->slot_count)
 		return NULL;
+	/* Pairs with the release in istripe_session_submit(). */
 	task = smp_load_acquire(&session->slots[itt_slot(itt)].task);
 	if (!task || task->itt != itt || task->conn != conn ||
 	    !test_bit(ISTRIPE_TASK_SENT, &task->flags) ||
@@ -65,6 +66,7 @@ void istripe_session_submit(struct istripe_session *session, struct istripe_task
 	task->solicited.head = 0;
 	task->solicited.tail = 0;
 	task->solicited.accounted = 0;
+	task->offered_bytes = 0;
 	istripe_transfer_init(&task->transfer, &session->keys, task->read, task->write,
 			      task->data.length_bytes);
 	/* One hold for the answer, one for the transmit side until the command is sent. */
@@ -319,6 +321,7 @@ int istripe_session_open(const struct istripe_session_params *params,
 		scnprintf(why, why_bytes, "no memory for a session");
 		goto out;
 	}
+	/* Whole before istripe_session_interrupt() or sysfs can find it. */
 	smp_store_release(session, opening);
 	istripe_session_set_state(opening, ISTRIPE_SESSION_LOGIN);
 	ret = session_open_at(opening, params, why, why_bytes);

@@ -40,7 +40,6 @@ struct net;
 #define ISTRIPE_SLOT_TASK_MANAGEMENT	0xfff1
 #define ISTRIPE_SLOT_LOGOUT		0xfff2
 
-
 /**
  * struct istripe_session_ops - what a session tells its owner
  * @fault:	the first fault of the session; nothing is done about it until the
@@ -246,8 +245,8 @@ int istripe_session_execute(struct istripe_session *session, const u8 *cdb,
  *
  * Context: any.
  */
-__printf(3, 4)
-void istripe_session_fault(struct istripe_session *session, int error, const char *fmt, ...);
+__printf(3, 4) void istripe_session_fault(struct istripe_session *session, int error,
+					  const char *fmt, ...);
 
 /**
  * istripe_session_find_task() - the task an ITT names (receive side)

@@ -79,7 +79,7 @@ struct istripe_task {
 	struct scsi_sense_hdr sense;
 	u32 transferred_bytes;
 
-	/* The transport's own. */
+	/* private: the transport's own */
 	struct istripe_conn *conn;
 	atomic_t holders;
 	unsigned long flags;
@@ -94,6 +94,7 @@ struct istripe_task {
 	struct list_head tx_entry;
 	struct istripe_cursor tx_cursor;
 	struct istripe_sequence tx_sequence;
+	u32 offered_bytes;		/* written by the transmit side before TCP gets them */
 	struct {
 		u32 head;		/* written by the receive side */
 		u32 tail;		/* written by the transmit side */

@@ -127,6 +127,7 @@ static void task_leave_sequences(struct istripe_conn *conn, struct istripe_task 
 {
 	list_del(&task->tx_entry);
 	clear_bit(ISTRIPE_TASK_SOLICITED, &task->flags);
+	/* Flag before head: see above. */
 	smp_mb__after_atomic();
 	if (READ_ONCE(task->solicited.head) != task->solicited.tail &&
 	    !test_and_set_bit(ISTRIPE_TASK_SOLICITED, &task->flags)) {
@@ -179,6 +180,7 @@ static bool transmit_take_cmd_sn(struct istripe_conn *conn, u32 *cmd_sn)
 	if (istripe_session_take_cmd_sn(conn->session, cmd_sn))
 		return true;
 	set_bit(ISTRIPE_CONN_WINDOW_CLOSED, &conn->flags);
+	/* Flag before MaxCmdSN: pairs with istripe_session_window(). */
 	smp_mb__after_atomic();
 	if (!istripe_session_take_cmd_sn(conn->session, cmd_sn))
 		return false;
@@ -221,7 +223,7 @@ static bool transmit_next_command(struct istripe_conn *conn)
 	tx->task = task;
 	tx->command_pdu = true;
 	conn->session->commands_sent++;
-	/* From here on an answer may come. */
+	/* From here on an answer may come, and finds the task complete. */
 	smp_mb__before_atomic();
 	set_bit(ISTRIPE_TASK_SENT, &task->flags);
 	trace_istripe_pdu_send(conn->session->label, conn->cid, ISCSI_OP_SCSI_CMD, task->itt,
@@ -352,6 +354,9 @@ static int transmit_task_payload(struct istripe_conn *conn)
 		flags |= MSG_MORE;
 	else
 		flags |= MSG_EOR;
+	/* Before TCP has them: the answer may be faster than the return from there. */
+	WRITE_ONCE(tx->task->offered_bytes,
+		   max(tx->task->offered_bytes, tx->task->tx_cursor.position_bytes + bytes));
 	if (by_reference)
 		ret = istripe_compat_send_pages(conn->sock, segments, count, bytes, flags);
 	else

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The network of the laboratory: see the drawing in __init__.py."""
 
+import ipaddress
 from pathlib import Path
 
 from lab.shell import LabError, read, run, wait_for
@@ -18,8 +19,8 @@ class Link:
         self.peer = f"tgt{index}"
         self.source = f"10.55.{index}.1"
         self.address = f"10.55.{index}.2"
-        self.source6 = f"fd55:0:0:{index:x}::1"
-        self.address6 = f"fd55:0:0:{index:x}::2"
+        self.source6 = str(ipaddress.ip_address(f"fd55:0:0:{index:x}::1"))
+        self.address6 = str(ipaddress.ip_address(f"fd55:0:0:{index:x}::2"))
 
     def portal(self, ipv6=False):
         """The target's portal on this link, as users write it."""
@@ -54,7 +55,10 @@ class Network:
         if not Path(f"/run/netns/{NETNS}").exists():
             run("ip", "netns", "add", NETNS)
         run("ip", "link", "set", "lo", "up", netns=NETNS)
+        # A link answers for its own addresses only, so that using the wrong one is seen.
+        run("sysctl", "-q", "-w", "net.ipv4.conf.all.arp_ignore=1", netns=NETNS)
         for link in self.links:
+            run("ip", "link", "del", link.nic, check=False)
             link.create()
 
     def destroy(self):
