@@ -122,6 +122,9 @@ static void vpd_serial(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, serial, "SN-0042?");
 	KUNIT_ASSERT_EQ(test, istripe_vpd_serial_decode(data, bytes, small, sizeof(small)), 0);
 	KUNIT_EXPECT_STREQ(test, small, "SN-0");
+	KUNIT_ASSERT_EQ(test, istripe_vpd_serial_decode("\0\x80\0\x06" "AB  CD", 10, small,
+							sizeof(small)), 0);
+	KUNIT_EXPECT_STREQ(test, small, "AB");	/* cut, and no blank at its end */
 	for (len = 0; len < bytes; len++)
 		KUNIT_EXPECT_EQ(test,
 				istripe_vpd_serial_decode(exact(test, data, len), len, serial,
@@ -407,6 +410,14 @@ static void vpd_caching_absent(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, c.write_cache);
 	build_mode(data, 0);
 	data[0] = page + 1;	/* claims to end within the page's header */
+	KUNIT_ASSERT_EQ(test, istripe_vpd_caching_decode(data, sizeof(data), &c), 0);
+	KUNIT_EXPECT_TRUE(test, c.write_cache);
+	build_mode(data, 0);
+	data[page] |= 0x40;	/* a subpage: these bytes mean something else */
+	KUNIT_ASSERT_EQ(test, istripe_vpd_caching_decode(data, sizeof(data), &c), 0);
+	KUNIT_EXPECT_TRUE(test, c.write_cache);
+	build_mode(data, 0);
+	data[page + 1] = 0;	/* a page too short to have the flag */
 	KUNIT_ASSERT_EQ(test, istripe_vpd_caching_decode(data, sizeof(data), &c), 0);
 	KUNIT_EXPECT_TRUE(test, c.write_cache);
 	build_mode(data, 0);

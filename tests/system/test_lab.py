@@ -24,6 +24,13 @@ def test_stock_initiator_and_tgt(make_tgt, stock, link):
     assert storage.sha256(target.luns[0].file) == written
 
 
+def test_stock_initiator_and_chap(make_lio, stock, link):
+    target = make_lio(8 * MIB, chap=("user", "a-secret-of-20-bytes"))
+    stock.login(link.portal(), target.iqn, **{
+        "node.session.auth.authmethod": "CHAP", "node.session.auth.username": "user",
+        "node.session.auth.password": "a-secret-of-20-bytes"})
+
+
 def test_a_difference_is_seen(make_lio, stock, link):
     """One flipped bit at the target changes the checksum that the initiator reads."""
     target = make_lio(8 * MIB)

@@ -37,10 +37,13 @@ def test_chap(make_lio, make_volume, kernel_log, algorithm, mutual):
     assert not kernel_log.matching(f"{SECRET}|{MUTUAL_SECRET}")
 
 
+@pytest.mark.parametrize("algorithm", ["MD5", "SHA1"])
 @pytest.mark.parametrize("mutual", [False, True], ids=["one-way", "mutual"])
-def test_chap_with_tgt(make_tgt, make_volume, mutual):
+def test_chap_with_tgt(make_tgt, make_volume, algorithm, mutual):
+    """tgt 1.0.85 chooses SHA256 and SHA3-256 when they are offered, but cannot read the answer."""
     target = make_tgt(chap=(USER, SECRET), chap_mutual=(MUTUAL_USER, MUTUAL_SECRET) if mutual else None)
-    make_volume(target, path=MUTUAL if mutual else CHAP).enable()
+    path = {**(MUTUAL if mutual else CHAP), "chap_algorithms": algorithm}
+    make_volume(target, path=path).enable()
 
 
 @pytest.mark.parametrize("change", [
@@ -55,9 +58,10 @@ def test_chap_refused(make_lio, make_volume, change):
 
 
 def test_chap_is_asked_for_but_not_configured(make_lio, make_volume):
+    """LIO answers nothing and closes."""
     error = refused(make_volume(make_lio(chap=(USER, SECRET))))
-    assert error.number in (errno.EACCES, errno.ECONNREFUSED)
-    assert "auth" in error.reason.lower()
+    assert error.number in (errno.EACCES, errno.ECONNREFUSED, errno.ECONNRESET)
+    assert "login: " in error.reason
 
 
 def test_target_that_cannot_prove_itself(make_lio, make_volume):
@@ -74,7 +78,7 @@ def test_target_that_does_not_prove_itself(make_lio, make_volume):
 
 def test_target_without_authentication_when_it_must_prove_itself(make_lio, make_volume):
     error = refused(make_volume(make_lio(), path=MUTUAL))
-    assert error.number in (errno.EACCES, errno.EPROTO, errno.ECONNREFUSED)
+    assert error.number in (errno.EACCES, errno.EPROTO, errno.ECONNREFUSED, errno.ECONNRESET)
 
 
 def test_unknown_target_with_lio(make_lio, make_volume):
@@ -229,7 +233,7 @@ def test_offered_values_are_visible(make_lio, make_volume):
 def test_digest_that_the_target_refuses(make_lio, make_volume):
     target = make_lio(params={"DataDigest": "None"})
     error = refused(make_volume(target, path={"data_digest": "CRC32C"}))
-    assert "DataDigest" in error.reason
+    assert "DataDigest" in error.reason or "0200" in error.reason
 
 
 def test_logout_is_clean(make_lio, make_volume):

@@ -100,6 +100,8 @@ static blk_status_t io_verdict_status(enum istripe_scsi_verdict verdict)
 		return BLK_STS_NOTSUPP;
 	case ISTRIPE_SCSI_RESERVATION:
 		return BLK_STS_RESV_CONFLICT;
+	case ISTRIPE_SCSI_TRANSPORT:
+		return BLK_STS_TRANSPORT;
 	case ISTRIPE_SCSI_TARGET:
 	case ISTRIPE_SCSI_PROTECT:
 		return BLK_STS_TARGET;
@@ -143,9 +145,11 @@ static void io_task_done(struct istripe_task *task)
 	case ISTRIPE_SCSI_GOOD:
 		io_task_good(leg_task);
 		break;
-	case ISTRIPE_SCSI_RETRY:
 	case ISTRIPE_SCSI_RESIZE:
 	case ISTRIPE_SCSI_IDENTIFY:
+		istripe_path_look_again(leg_task->leg->paths[0], istripe_scsi_verdict_name(verdict));
+		fallthrough;
+	case ISTRIPE_SCSI_RETRY:
 		io_task_retry(leg_task, false);
 		break;
 	case ISTRIPE_SCSI_RETRY_DELAY:

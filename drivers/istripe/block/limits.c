@@ -32,6 +32,14 @@ static u32 lun_write_same_sectors(const struct istripe_lun *lun)
 	return blocks_to_sectors(lun, lun->limits.max_write_same ?: 0xffff);
 }
 
+/* Without a hint that it knows WRITE SAME, a LUN is not asked to. */
+static u32 lun_write_zeroes_sectors(const struct istripe_lun *lun)
+{
+	if (!lun->limits.max_write_same && !lun->provisioning.write_same16)
+		return 0;
+	return lun_write_same_sectors(lun);
+}
+
 bool istripe_limits_unmap(const struct istripe_lun *lun)
 {
 	return lun->provisioning.unmap && lun->limits.max_unmap &&
@@ -57,14 +65,15 @@ static void derive_discard(const struct istripe_volume *volume, const struct ist
 			   struct istripe_disk_limits *limits)
 {
 	u32 block = volume->block_bytes;
-	u32 granularity = max(lun->limits.unmap_granularity, 1u);
+	/* One that cannot be told in bytes is none. */
+	u32 granularity = clamp(lun->limits.unmap_granularity, 1u, (1u << 30) / block);
 
 	limits->discard_sectors = istripe_stripe_request_sectors(&volume->stripe,
 								 lun_discard_sectors(lun));
 	if (!limits->discard_sectors)
 		return;
 	limits->discard_granularity_bytes =
-		max(min_t(u64, (u64)granularity * block, 1u << 30), limits->physical_block_bytes);
+		max(granularity * block, limits->physical_block_bytes);
 	if (lun->limits.unmap_alignment_valid)
 		limits->discard_alignment_bytes = lun->limits.unmap_alignment % granularity * block;
 }
@@ -85,7 +94,7 @@ void istripe_limits_derive(const struct istripe_volume *volume,
 		.max_sectors = istripe_stripe_request_sectors(&volume->stripe,
 							      lun_max_sectors(lun)),
 		.write_zeroes_sectors = istripe_stripe_request_sectors(&volume->stripe,
-								lun_write_same_sectors(lun)),
+								lun_write_zeroes_sectors(lun)),
 		.rotational = lun->rotational,
 		.write_cache = lun->caching.write_cache,
 		.fua = lun->caching.write_cache && lun->caching.dpofua,

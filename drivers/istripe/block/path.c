@@ -72,13 +72,18 @@ static void path_session_fault(struct istripe_session *session, int error, const
 	path_event(path, ISTRIPE_PATH_FAULT);
 }
 
+void istripe_path_look_again(struct istripe_path *path, const char *why)
+{
+	if (test_bit(ISTRIPE_PATH_LOGOUT, &path->events))
+		return;
+	path_note_error(path, -ESTALE, why);
+	pr_info("%s: %s: logging in again\n", path->label, why);
+	path_event(path, ISTRIPE_PATH_LOGOUT);
+}
+
 static void path_session_logout_requested(struct istripe_session *session, const char *why)
 {
-	struct istripe_path *path = session->owner;
-
-	path_note_error(path, -ESHUTDOWN, why);
-	pr_info("%s: %s\n", path->label, why);
-	path_event(path, ISTRIPE_PATH_LOGOUT);
+	istripe_path_look_again(session->owner, why);
 }
 
 static const struct istripe_session_ops path_session_ops = {

@@ -143,6 +143,15 @@ void istripe_path_push(struct istripe_path *path);
 void istripe_path_overdue(struct istripe_path *path, u32 itt, bool give_up);
 
 /**
+ * istripe_path_look_again() - the LUN may have changed: log in again and look
+ * @path: the path
+ * @why: what the target said
+ *
+ * Context: any.
+ */
+void istripe_path_look_again(struct istripe_path *path, const char *why);
+
+/**
  * istripe_path_last_error() - copy the last reason, in words
  * @path: the path
  * @why: filled, empty when there was none

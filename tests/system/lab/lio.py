@@ -132,12 +132,12 @@ class Target:
             return
         write(self.tpg / "attrib" / "authentication", 1)
         write(self.tpg / "param" / "AuthMethod", "CHAP")
-        auth = self.tpg / "auth"
-        write(auth / "userid", self.chap[0])
-        write(auth / "password", self.chap[1])
+        auth = {"userid": self.chap[0], "password": self.chap[1]}
         if self.chap_mutual:
-            write(auth / "userid_mutual", self.chap_mutual[0])
-            write(auth / "password_mutual", self.chap_mutual[1])
+            auth["userid_mutual"], auth["password_mutual"] = self.chap_mutual
+        for name, value in auth.items():
+            # Here, LIO takes a newline for a part of the value.
+            write(self.tpg / "auth" / name, value, end="")
 
     def add_lun(self, number, lun):
         directory = self.tpg / "lun" / f"lun_{number}"

@@ -50,10 +50,10 @@ def read(path):
     return Path(path).read_text(encoding="ascii", errors="replace").rstrip("\n")
 
 
-def write(path, value):
+def write(path, value, end="\n"):
     """Writes one value with one write(2): what sysfs and configfs want. Raises OSError."""
     with open(path, "wb", buffering=0) as file:
-        file.write(f"{value}\n".encode())
+        file.write(f"{value}{end}".encode())
 
 
 def wait_for(what, condition, timeout_s=30, step_s=0.05):
