@@ -37,12 +37,11 @@ def test_chap(make_lio, make_volume, kernel_log, algorithm, mutual):
     assert not kernel_log.matching(f"{SECRET}|{MUTUAL_SECRET}")
 
 
-@pytest.mark.parametrize("algorithm", ["MD5", "SHA1"])
 @pytest.mark.parametrize("mutual", [False, True], ids=["one-way", "mutual"])
-def test_chap_with_tgt(make_tgt, make_volume, algorithm, mutual):
-    """tgt 1.0.85 chooses SHA256 and SHA3-256 when they are offered, but cannot read the answer."""
+def test_chap_with_tgt(make_tgt, make_volume, mutual):
+    """tgt 1.0.85 accepts the other algorithms when they are offered, and then fails at them."""
     target = make_tgt(chap=(USER, SECRET), chap_mutual=(MUTUAL_USER, MUTUAL_SECRET) if mutual else None)
-    path = {**(MUTUAL if mutual else CHAP), "chap_algorithms": algorithm}
+    path = {**(MUTUAL if mutual else CHAP), "chap_algorithms": "MD5"}
     make_volume(target, path=path).enable()
 
 
