@@ -122,7 +122,7 @@ static void vpd_serial(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, serial, "SN-0042?");
 	KUNIT_ASSERT_EQ(test, istripe_vpd_serial_decode(data, bytes, small, sizeof(small)), 0);
 	KUNIT_EXPECT_STREQ(test, small, "SN-0");
-	KUNIT_ASSERT_EQ(test, istripe_vpd_serial_decode("\0\x80\0\x06" "AB  CD", 10, small,
+	KUNIT_ASSERT_EQ(test, istripe_vpd_serial_decode("\0\x80\0\6AB  CD", 10, small,
 							sizeof(small)), 0);
 	KUNIT_EXPECT_STREQ(test, small, "AB");	/* cut, and no blank at its end */
 	for (len = 0; len < bytes; len++)
