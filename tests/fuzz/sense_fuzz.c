@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 
 	if (!size || size > 253)
 		return 0;
-	exact = malloc(size);
+	exact = malloc(size - 1 ?: 1);
 	require(exact);
 	memcpy(exact, data + 1, size - 1);
 	scsi_normalize_sense(exact, size - 1, &sense);

@@ -64,6 +64,8 @@ static const struct designator others[] = {
 	{ 2, 0, 1, 8, "LIO-ORG ", NULL },	/* a vendor, no LUN of his */
 	{ 2, 0, 1, 9, "LIO-ORG \0", NULL },
 	{ 2, 0, 1, 12, "IET       \0 ", NULL },
+	{ 3, 0, 8, 0, "", NULL },
+	{ 3, 0, 8, 4, "\0\0\0\0", NULL },
 	{ 1, 0, 4, 4, "\0\0\0\1", NULL },	/* relative target port */
 	{ 1, 0, 5, 4, "\0\0\0\1", NULL },	/* target port group */
 	{ 1, 0, 6, 4, "\0\0\0\1", NULL },	/* logical unit group */

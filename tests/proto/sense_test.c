@@ -184,6 +184,20 @@ static void sense_short(struct kunit *test)
 			ISTRIPE_SCSI_GOOD);
 }
 
+/* What scsi_normalize_sense() has not accepted does not count, whatever is in it. */
+static void sense_invalid(struct kunit *test)
+{
+	struct scsi_sense_hdr sense = { .sense_key = RECOVERED_ERROR };
+	u32 code;
+
+	for (code = 0; code <= 0x7f; code++) {
+		sense.response_code = code;
+		KUNIT_EXPECT_EQ(test, istripe_sense_verdict(SAM_STAT_CHECK_CONDITION, &sense),
+				code >= 0x70 && !(code & 1) ? ISTRIPE_SCSI_GOOD :
+							      ISTRIPE_SCSI_RETRY);
+	}
+}
+
 static void sense_random_bytes(struct kunit *test)
 {
 	struct test_random r = { .s = 0x5e45e };
@@ -226,6 +240,7 @@ static struct kunit_case sense_cases[] = {
 	KUNIT_CASE(sense_never_good),
 	KUNIT_CASE(sense_deferred_retries),
 	KUNIT_CASE(sense_short),
+	KUNIT_CASE(sense_invalid),
 	KUNIT_CASE(sense_random_bytes),
 	KUNIT_CASE(sense_names),
 	{}
