@@ -222,8 +222,8 @@ static void vpd_rotation(struct kunit *test)
 		u16 rate;
 		bool want;
 	} rows[] = {
-		{ 0, true }, { 1, false }, { 2, true }, { 0x0100, true }, { 0x0101, true }, { 7200, true },
-		{ 0xfffe, true }, { 0xffff, true },
+		{ 0, true }, { 1, false }, { 2, true }, { 0x0100, true }, { 0x0101, true },
+		{ 7200, true }, { 0xfffe, true }, { 0xffff, true },
 	};
 	u8 data[64] = { 0, 0xb1, 0, 0x3c };
 	u32 i, len;
