@@ -17,6 +17,8 @@
 #define RETRIES_MAX	5
 /* Rounds of command_timeout_ms after which aborting is given up for the session. */
 #define OVERDUE_MAX	2
+/* How long a target may be busy with one request. */
+#define BUSY_TIMEOUT_MS	120000
 
 u32 istripe_io_bytes(u32 legs)
 {
@@ -35,9 +37,7 @@ static void io_put(struct istripe_io *io)
 {
 	struct request *rq = blk_mq_rq_from_pdu(io);
 
-	if (!atomic_dec_and_test(&io->pending))
-		return;
-	if (likely(!blk_should_fake_timeout(rq->q)))
+	if (atomic_dec_and_test(&io->pending))
 		blk_mq_complete_request(rq);
 }
 
@@ -76,17 +76,25 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 		io_task_again(leg_task);
 }
 
-static void io_task_retry(struct istripe_leg_task *leg_task, bool delay)
+static void io_task_retry(struct istripe_leg_task *leg_task)
 {
-	u32 limit = delay ? 0 : RETRIES_MAX;
-
 	atomic64_inc(&leg_task->leg->retried);
-	if (limit ? ++leg_task->retries > limit : io_too_old(leg_task->io))
+	if (++leg_task->retries > RETRIES_MAX)
 		istripe_io_task_failed(leg_task, BLK_STS_IOERR);
-	else if (delay)
-		istripe_leg_delay(leg_task->leg, leg_task);
 	else
 		io_task_again(leg_task);
+}
+
+/* Busy is flow control, not loss: it has its own limit. */
+static void io_task_busy(struct istripe_leg_task *leg_task)
+{
+	unsigned long end = leg_task->io->started + msecs_to_jiffies(BUSY_TIMEOUT_MS);
+
+	atomic64_inc(&leg_task->leg->retried);
+	if (time_after(jiffies, end))
+		istripe_io_task_failed(leg_task, BLK_STS_IOERR);
+	else
+		istripe_leg_delay(leg_task->leg, leg_task);
 }
 
 static blk_status_t io_verdict_status(enum istripe_scsi_verdict verdict)
@@ -147,13 +155,17 @@ static void io_task_done(struct istripe_task *task)
 		break;
 	case ISTRIPE_SCSI_RESIZE:
 	case ISTRIPE_SCSI_IDENTIFY:
-		istripe_path_look_again(leg_task->leg->paths[0], istripe_scsi_verdict_name(verdict));
+		/*
+		 * It may not be our LUN any more: not one command more before it has been
+		 * identified. The retried task waits in the session and goes back to the leg.
+		 */
+		istripe_task_distrust(task, istripe_scsi_verdict_name(verdict));
 		fallthrough;
 	case ISTRIPE_SCSI_RETRY:
-		io_task_retry(leg_task, false);
+		io_task_retry(leg_task);
 		break;
 	case ISTRIPE_SCSI_RETRY_DELAY:
-		io_task_retry(leg_task, true);
+		io_task_busy(leg_task);
 		break;
 	default:
 		io_task_refused(leg_task, verdict);
@@ -188,11 +200,11 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	leg_task->overdue = 0;
 	task->data = (struct istripe_data) {};
 	memset(task->cdb, 0, sizeof(task->cdb));
-	int_to_scsilun(leg->paths[0]->params.lun, &task->lun);
 	task->read = false;
 	task->write = false;
 	task->slot = io_slot(rq);
 	task->done = io_task_done;
+	atomic_set(&task->holders, 0);
 	return leg_task;
 }
 
@@ -354,7 +366,7 @@ void istripe_io_timeout(struct request *rq)
 
 	for (i = 0; i < io->task_count; i++) {
 		leg_task = &io->tasks[i];
-		if (test_bit(ISTRIPE_TASK_ANSWERED, &leg_task->task.flags))
+		if (!atomic_read(&leg_task->task.holders))
 			continue;
 		istripe_path_overdue(leg_task->leg->paths[0], READ_ONCE(leg_task->task.itt),
 				     ++leg_task->overdue > OVERDUE_MAX);

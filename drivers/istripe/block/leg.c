@@ -65,9 +65,17 @@ static void leg_fail_all(struct list_head *list)
 
 void istripe_leg_delay(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
 {
+	bool stopping;
+
 	spin_lock_bh(&leg->lock);
-	list_add_tail(&leg_task->entry, &leg->delayed);
+	stopping = leg->stopping;
+	if (!stopping)
+		list_add_tail(&leg_task->entry, &leg->delayed);
 	spin_unlock_bh(&leg->lock);
+	if (stopping) {
+		istripe_io_task_failed(leg_task, BLK_STS_IOERR);
+		return;
+	}
 	queue_delayed_work(istripe_recovery_wq, &leg->delay_work, msecs_to_jiffies(BUSY_DELAY_MS));
 }
 
@@ -167,6 +175,12 @@ static int leg_compare(const struct istripe_leg *leg, const struct istripe_lun *
 			  leg->index, leg->lun.capacity.block_bytes, lun->capacity.block_bytes);
 		return -EINVAL;
 	}
+	if (lun->caching.write_cache && !leg->lun.caching.write_cache) {
+		scnprintf(why, why_bytes,
+			  "leg %u had no write cache, the LUN now has one, and nobody flushes it: path refused",
+			  leg->index);
+		return -EINVAL;
+	}
 	if (lun->capacity.blocks < leg->lun.capacity.blocks) {
 		scnprintf(why, why_bytes,
 			  "leg %u has %llu blocks, the LUN has shrunk to %llu: path refused",
@@ -213,6 +227,7 @@ void istripe_leg_expire(struct istripe_leg *leg)
 	spin_lock_bh(&leg->lock);
 	leg->stopping = true;
 	list_splice_init(&leg->parked, &list);
+	list_splice_init(&leg->delayed, &list);
 	spin_unlock_bh(&leg->lock);
 	leg_fail_all(&list);
 }

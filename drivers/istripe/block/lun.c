@@ -12,6 +12,8 @@
 #define COMMAND_TIMEOUT_MS	10000
 #define ATTEMPTS_MAX		10
 #define BUSY_DELAY_MS		200
+#define LUN_PLAIN_END		256	/* below, all forms are the same */
+#define LUN_FLAT		0x4000	/* flat space addressing */
 
 /* What the questions of one bring-up share. */
 struct probe {
@@ -21,6 +23,7 @@ struct probe {
 	u32 bytes;		/* of the last answer */
 	char *why;
 	size_t why_bytes;
+	unsigned long deadline;	/* jiffies: login_timeout_ms covers the bring-up */
 };
 
 /*
@@ -32,12 +35,16 @@ static int probe_ask(struct probe *probe, const u8 *cdb, const struct scsi_lun *
 		     enum istripe_scsi_verdict *verdict)
 {
 	const struct istripe_task *task = &probe->session->internal.task;
-	u32 attempt;
+	u32 attempt, timeout_ms;
+	long left;
 	int ret;
 
 	for (attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-		ret = istripe_session_execute(probe->session, cdb, number, bytes,
-					      COMMAND_TIMEOUT_MS);
+		left = (long)(probe->deadline - jiffies);
+		if (left <= 0)
+			return -ETIMEDOUT;
+		timeout_ms = min_t(u32, jiffies_to_msecs(left), COMMAND_TIMEOUT_MS);
+		ret = istripe_session_execute(probe->session, cdb, number, bytes, timeout_ms);
 		if (ret)
 			return ret;
 		*verdict = istripe_sense_verdict(task->status, &task->sense);
@@ -86,6 +93,17 @@ static int probe_nonsense(struct probe *probe, const char *name)
 	return -EPROTO;
 }
 
+/* The forms in which a number may be listed; below 256 there is but one. */
+static int probe_find_address(struct probe *probe, u16 number)
+{
+	int ret = istripe_vpd_lun_listed(probe->data, probe->bytes, &probe->number);
+
+	if (ret == 1 || number < LUN_PLAIN_END)
+		return ret;
+	int_to_scsilun(LUN_FLAT | number, &probe->number);
+	return istripe_vpd_lun_listed(probe->data, probe->bytes, &probe->number);
+}
+
 /* REPORT LUNS goes to LUN 0, which answers it even when nothing is there. */
 static int probe_listed(struct probe *probe, u16 number)
 {
@@ -96,14 +114,14 @@ static int probe_listed(struct probe *probe, u16 number)
 
 	istripe_cdb_report_luns(cdb, ISTRIPE_INTERNAL_BYTES);
 	ret = probe_ask(probe, cdb, &zero, ISTRIPE_INTERNAL_BYTES, &verdict);
-	if (ret == -EIO)
-		return 0;	/* refused: INQUIRY will tell */
-	if (ret)
+	if (ret && ret != -EIO)
 		return ret;
-	ret = istripe_vpd_lun_listed(probe->data, probe->bytes, &probe->number);
+	if (!ret)
+		ret = probe_find_address(probe, number);
 	if (ret == -EPROTO)
 		return probe_nonsense(probe, "REPORT LUNS");
-	if (ret)
+	/* Refused, or too long a list: INQUIRY will tell, if there is but one form. */
+	if (ret == 1 || (ret < 0 && number < LUN_PLAIN_END))
 		return 0;
 	scnprintf(probe->why, probe->why_bytes, "the target has no LUN %u for us", number);
 	return -ENXIO;
@@ -216,6 +234,19 @@ static int probe_ready(struct probe *probe)
 	return probe_must(probe, cdb, 0, "TEST UNIT READY");
 }
 
+/* The block layer cannot cut a request to less than a page. */
+static int probe_transfer(struct probe *probe, const struct istripe_lun *lun)
+{
+	u64 bytes = (u64)lun->limits.max_transfer * lun->capacity.block_bytes;
+
+	if (!bytes || bytes >= PAGE_SIZE)
+		return 0;
+	scnprintf(probe->why, probe->why_bytes,
+		  "the LUN takes at most %llu bytes at a time: at least %lu are needed", bytes,
+		  PAGE_SIZE);
+	return -EPROTO;
+}
+
 static int probe_capacity(struct probe *probe, struct istripe_lun *lun)
 {
 	u8 cdb[ISTRIPE_CDB_BYTES];
@@ -227,7 +258,7 @@ static int probe_capacity(struct probe *probe, struct istripe_lun *lun)
 		return ret;
 	if (istripe_vpd_capacity_decode(probe->data, probe->bytes, &lun->capacity))
 		return probe_nonsense(probe, "READ CAPACITY(16)");
-	return 0;
+	return probe_transfer(probe, lun);
 }
 
 static int probe_caching(struct probe *probe, struct istripe_lun *lun)
@@ -256,12 +287,16 @@ int istripe_lun_probe(struct istripe_session *session, u16 number, struct istrip
 		.why = why,
 		.why_bytes = why_bytes,
 	};
+	u32 timeout_ms = READ_ONCE(session->path->timers.login_timeout_ms);
 	int ret;
 
+	probe.deadline = jiffies + msecs_to_jiffies(timeout_ms);
 	int_to_scsilun(number, &probe.number);
 	/* Until the LUN says otherwise: it spins and has a cache that must be flushed. */
 	*lun = (struct istripe_lun) { .rotational = true, .caching.write_cache = true };
-	ret = probe_listed(&probe, number) ?:
+	ret = probe_listed(&probe, number);
+	lun->address = probe.number;
+	ret = ret ?:
 	      probe_inquiry(&probe, lun) ?:
 	      probe_ready(&probe) ?:
 	      probe_pages(&probe, lun) ?:

@@ -15,6 +15,7 @@ struct istripe_session;
 
 /**
  * struct istripe_lun - a logical unit as found
+ * @address:	the LUN as the target lists it
  * @designator:	canonical text, "naa.6001405...", identity of the leg
  * @serial:	VPD 80h, printable, may be empty
  * @inquiry:	standard INQUIRY data
@@ -25,6 +26,7 @@ struct istripe_session;
  * @caching:	MODE SENSE, caching page and device-specific parameter
  */
 struct istripe_lun {
+	struct scsi_lun address;
 	char designator[ISTRIPE_DESIGNATOR_BYTES];
 	char serial[ISTRIPE_SERIAL_BYTES];
 	struct istripe_vpd_inquiry inquiry;
@@ -42,6 +44,9 @@ struct istripe_lun {
  * @lun: filled on success
  * @why: reason on failure
  * @why_bytes: its size
+ *
+ * Numbers above 255 are addressed in the form in which the target lists them: plain, or
+ * flat (SAM-5 4.7.5).
  *
  * Consumes the unit attentions that a login leaves behind (P20).
  *

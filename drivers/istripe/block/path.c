@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 #define pr_fmt(fmt) "istripe: " fmt
 
+#include <linux/crc32c.h>
 #include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <compat/unaligned.h>
 #include <trace/events/istripe.h>
 
 #include "block/leg.h"
@@ -12,6 +14,8 @@
 
 #define BACKOFF_FIRST_MS	100
 #define BACKOFF_MAX_MS		10000
+#define SHORT_LIFE_MS		1000
+#define TIME2WAIT_MAX_MS	60000
 #define LOGOUT_TIMEOUT_MS	2000
 #define TASK_MANAGEMENT_TIMEOUT_MS	10000
 
@@ -68,22 +72,17 @@ static void path_session_fault(struct istripe_session *session, int error, const
 	struct istripe_path *path = session->owner;
 
 	path_note_error(path, error, why);
-	pr_warn("%s: %s\n", path->label, why);
+	pr_warn_ratelimited("%s: %s\n", path->label, why);
 	path_event(path, ISTRIPE_PATH_FAULT);
-}
-
-void istripe_path_look_again(struct istripe_path *path, const char *why)
-{
-	if (test_bit(ISTRIPE_PATH_LOGOUT, &path->events))
-		return;
-	path_note_error(path, -ESTALE, why);
-	pr_info("%s: %s: logging in again\n", path->label, why);
-	path_event(path, ISTRIPE_PATH_LOGOUT);
 }
 
 static void path_session_logout_requested(struct istripe_session *session, const char *why)
 {
-	istripe_path_look_again(session->owner, why);
+	struct istripe_path *path = session->owner;
+
+	path_note_error(path, -ESHUTDOWN, why);
+	pr_info_ratelimited("%s: %s\n", path->label, why);
+	path_event(path, ISTRIPE_PATH_LOGOUT);
 }
 
 static const struct istripe_session_ops path_session_ops = {
@@ -111,8 +110,10 @@ bool istripe_path_submit(struct istripe_path *path, struct istripe_task *task, b
 	int section = srcu_read_lock(&path->srcu);
 	struct istripe_session *session = srcu_dereference(path->session, &path->srcu);
 
-	if (session)
+	if (session) {
+		task->lun = session->lun;
 		istripe_session_submit(session, task, may_send, more);
+	}
 	srcu_read_unlock(&path->srcu, section);
 	return session;
 }
@@ -146,11 +147,21 @@ static void path_close_session(struct istripe_path *path, int error)
 		istripe_session_close(session, error);
 }
 
+/* The worker queues itself: a stop that came meanwhile must not wait that long. */
+static void path_requeue(struct istripe_path *path, unsigned long delay)
+{
+	mod_delayed_work(istripe_recovery_wq, &path->work, delay);
+	/* Queue before the look; istripe_path_stop() sets the bit, then queues. */
+	smp_mb();
+	if (test_bit(ISTRIPE_PATH_STOP, &path->events))
+		mod_delayed_work(istripe_recovery_wq, &path->work, 0);
+}
+
 static void path_schedule_retry(struct istripe_path *path, u32 wait_ms)
 {
 	path->retry_at = jiffies + msecs_to_jiffies(wait_ms);
 	path_set_state(path, ISTRIPE_PATH_BACKOFF);
-	mod_delayed_work(istripe_recovery_wq, &path->work, msecs_to_jiffies(wait_ms));
+	path_requeue(path, msecs_to_jiffies(wait_ms));
 }
 
 /* Exponential with a quarter of jitter, so that many hosts do not come back as one. */
@@ -193,6 +204,7 @@ static int path_attempt(struct istripe_path *path, char *why, size_t why_bytes)
 		ret = istripe_lun_probe(path->owned, path->params.lun, lun, why, why_bytes);
 	if (ret)
 		return ret;
+	path->owned->lun = lun->address;
 	ret = istripe_leg_identify(path->leg, lun, why, why_bytes);
 	path->refused = ret;
 	return ret;
@@ -202,10 +214,10 @@ static void path_go_live(struct istripe_path *path)
 {
 	path->tpgt = path->owned->target_portal_group_tag;
 	path->tpgt_known = true;
-	path->failures = 0;
+	path->live_since = jiffies;
 	if (path->started) {
 		path->reconnects++;
-		pr_info("%s: connected again\n", path->label);
+		pr_info_ratelimited("%s: connected again\n", path->label);
 	}
 	path->started = true;
 	rcu_assign_pointer(path->session, path->owned);
@@ -250,6 +262,22 @@ static void path_connect(struct istripe_path *path)
 		path_go_live(path);
 }
 
+/*
+ * What the target asks for, within reason; and a session that lives for less than a
+ * second counts as a failed attempt.
+ */
+static u32 path_wait_ms(struct istripe_path *path)
+{
+	u32 asked_ms = min_t(u32, path->owned->time2wait_s * MSEC_PER_SEC, TIME2WAIT_MAX_MS);
+
+	if (time_after(jiffies, path->live_since + msecs_to_jiffies(SHORT_LIFE_MS))) {
+		path->failures = 0;
+		return asked_ms;
+	}
+	path->failures++;
+	return max(asked_ms, path_backoff_ms(path));
+}
+
 /* The session is of no use any more: its tasks go back to the leg. */
 static void path_drain(struct istripe_path *path, bool logout)
 {
@@ -258,7 +286,7 @@ static void path_drain(struct istripe_path *path, bool logout)
 	path_withdraw(path);
 	if (logout)
 		istripe_session_logout(path->owned, LOGOUT_TIMEOUT_MS);
-	path->wait_ms = path->owned->time2wait_s * MSEC_PER_SEC;
+	path->wait_ms = path_wait_ms(path);
 	path_close_session(path, -ECONNRESET);
 }
 
@@ -276,6 +304,20 @@ static void path_recover_overdue(struct istripe_path *path)
 	spin_lock_irqsave(&path->event_lock, flags);
 	itt = path->overdue_itt;
 	spin_unlock_irqrestore(&path->event_lock, flags);
+	switch (istripe_session_task_progress(session, itt)) {
+	case ISTRIPE_TASK_GONE:
+		return;
+	case ISTRIPE_TASK_UNSENT:
+		istripe_session_fault(session, -ETIMEDOUT,
+				      "a command cannot be sent: the target keeps its command window or TCP closed");
+		return;
+	case ISTRIPE_TASK_UNFINISHED:
+		istripe_session_fault(session, -ETIMEDOUT,
+				      "the target has answered a command, but does not take its data");
+		return;
+	case ISTRIPE_TASK_IN_FLIGHT:
+		break;
+	}
 	if (!test_and_clear_bit(ISTRIPE_PATH_GIVE_UP, &path->events)) {
 		pr_warn("%s: command 0x%08x is overdue: aborting it\n", path->label, itt);
 		ret = istripe_session_task_management(session, ISCSI_TM_FUNC_ABORT_TASK, itt,
@@ -329,7 +371,7 @@ static void path_work(struct work_struct *work)
 		path_serve(path);
 	} else if (path->state == ISTRIPE_PATH_BACKOFF && time_before(jiffies, path->retry_at)) {
 		/* An event of a session that is gone woke us too early. */
-		mod_delayed_work(istripe_recovery_wq, &path->work, path->retry_at - jiffies);
+		path_requeue(path, path->retry_at - jiffies);
 	} else if (path->state == ISTRIPE_PATH_BACKOFF ||
 		   test_and_clear_bit(ISTRIPE_PATH_START, &path->events)) {
 		path_connect(path);
@@ -345,29 +387,38 @@ void istripe_path_start(struct istripe_path *path)
 void istripe_path_stop(struct istripe_path *path)
 {
 	set_bit(ISTRIPE_PATH_STOP, &path->events);
-	mutex_lock(&path->session_lock);
-	if (path->owned && READ_ONCE(path->state) == ISTRIPE_PATH_CONNECTING)
-		istripe_session_interrupt(path->owned);
-	mutex_unlock(&path->session_lock);
-	path_event(path, ISTRIPE_PATH_STOP);
-	wait_for_completion(&path->stopped);
+	do {
+		/* Again and again: there may be no socket to interrupt yet. */
+		mutex_lock(&path->session_lock);
+		if (path->owned && READ_ONCE(path->state) == ISTRIPE_PATH_CONNECTING)
+			istripe_session_interrupt(path->owned);
+		mutex_unlock(&path->session_lock);
+		path_event(path, ISTRIPE_PATH_STOP);
+	} while (!wait_for_completion_timeout(&path->stopped, HZ));
 	cancel_delayed_work_sync(&path->work);
 }
 
 /*
- * RFC 7143 11.12.5: type 10b, random, qualifier. Derived once per path and kept, so
- * that every login of the path reinstates its own session and no other.
+ * RFC 7143 11.12.5: type 10b. Derived from names, not drawn: every login of this path,
+ * also after the volume or the module was down, reinstates the path's own session and
+ * so ends what it may still have in the target (9.1.1, conservative reuse; P25).
  */
 static void path_choose_isid(struct istripe_path *path)
 {
 	static const u8 unset[sizeof(path->isid)];
+	u32 hash;
 
 	if (memcmp(path->params.isid, unset, sizeof(unset))) {
 		memcpy(path->isid, path->params.isid, sizeof(path->isid));
 		return;
 	}
-	get_random_bytes(path->isid, sizeof(path->isid));
+	hash = crc32c(~0u, path->leg->volume->name, strlen(path->leg->volume->name) + 1);
+	hash = crc32c(hash, path->params.target_name, strlen(path->params.target_name) + 1);
 	path->isid[0] = 0x80;
+	put_unaligned_be24(hash, path->isid + 1);
+	/* The qualifier: which of the volume's paths, and what is left of the hash. */
+	put_unaligned_be16((hash >> 24 & 0x3f) << 10 | path->leg->index << 4 | path->index,
+			   path->isid + 4);
 }
 
 struct istripe_path *istripe_path_create(struct istripe_leg *leg, u32 index,

@@ -61,6 +61,7 @@ struct istripe_path {
 	bool tpgt_known;		/* worker: of the first session */
 	u16 tpgt;
 	u32 failures;			/* worker: attempts that failed in a row */
+	unsigned long live_since;	/* worker: jiffies */
 	bool started;			/* worker: has been live since start */
 	struct completion first_result;
 	int first_error;
@@ -141,15 +142,6 @@ void istripe_path_push(struct istripe_path *path);
  * Context: any.
  */
 void istripe_path_overdue(struct istripe_path *path, u32 itt, bool give_up);
-
-/**
- * istripe_path_look_again() - the LUN may have changed: log in again and look
- * @path: the path
- * @why: what the target said
- *
- * Context: any.
- */
-void istripe_path_look_again(struct istripe_path *path, const char *why);
 
 /**
  * istripe_path_last_error() - copy the last reason, in words

@@ -131,8 +131,14 @@ static int conn_io_send(struct istripe_conn *conn)
 {
 	int ret;
 
-	if (!mutex_trylock(&conn->tx_mutex))
-		return 0;	/* the holder looks again after it has let go */
+	if (!mutex_trylock(&conn->tx_mutex)) {
+		set_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags);
+		/* Flag before the second try: see istripe_conn_submit() (P41). */
+		smp_mb__after_atomic();
+		if (!mutex_trylock(&conn->tx_mutex))
+			return 0;	/* the holder sees the flag after he has let go */
+	}
+	clear_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags);
 	ret = istripe_conn_transmit(conn);
 	mutex_unlock(&conn->tx_mutex);
 	if (ret < 0)
@@ -205,8 +211,10 @@ void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, b
 	}
 	if (ret < 0)
 		istripe_session_fault(conn->session, ret, "cannot send: %pe", ERR_PTR(ret));
+	/* Unlock before the flag: see conn_io_send(). */
+	smp_mb();
 	/* What came while we held the mutex, or while another holder was at it. */
-	else if (istripe_conn_has_output(conn))
+	if (test_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags) || istripe_conn_has_output(conn))
 		istripe_conn_kick(conn);
 }
 
@@ -216,11 +224,12 @@ int istripe_conn_send_control(struct istripe_conn *conn, const struct iscsi_hdr 
 	struct istripe_control *control;
 	int ret = 0;
 
-	control = kmalloc(struct_size(control, payload, payload_bytes), GFP_NOWAIT | __GFP_NOWARN);
+	control = kmalloc(sizeof(*control) + payload_bytes, GFP_NOWAIT | __GFP_NOWARN);
 	if (!control)
 		return -ENOMEM;
 	control->header = *header;
 	control->payload_bytes = payload_bytes;
+	control->payload = (u8 *)(control + 1);
 	memcpy(control->payload, payload, payload_bytes);
 	spin_lock_bh(&conn->control_lock);
 	if (conn->control_count < ISTRIPE_CONTROLS_MAX) {
@@ -234,6 +243,18 @@ int istripe_conn_send_control(struct istripe_conn *conn, const struct iscsi_hdr 
 	kfree(control);
 	istripe_conn_kick(conn);
 	return ret;
+}
+
+void istripe_conn_send_ping(struct istripe_conn *conn)
+{
+	spin_lock_bh(&conn->control_lock);
+	/* The last one may still wait to be sent: then it serves. */
+	if (list_empty(&conn->ping.entry)) {
+		list_add(&conn->ping.entry, &conn->controls);
+		conn->control_count++;
+	}
+	spin_unlock_bh(&conn->control_lock);
+	istripe_conn_kick(conn);
 }
 
 static int conn_bind(struct istripe_conn *conn, struct net *net)
@@ -343,6 +364,7 @@ static void conn_release_socket(struct istripe_conn *conn)
 	sock = conn->sock;
 	conn->sock = NULL;
 	mutex_unlock(&conn->session->socket_lock);
+	sk_clear_memalloc(sock->sk);
 	sock_release(sock);
 }
 
@@ -379,7 +401,7 @@ struct istripe_conn *istripe_conn_alloc(struct istripe_session *session, u16 cid
 	INIT_LIST_HEAD(&conn->controls);
 	INIT_WORK(&conn->io_work, conn_io_work);
 	INIT_DELAYED_WORK(&conn->keepalive_work, istripe_keepalive_work);
-	conn->rx.control_size_bytes = ISTRIPE_CONTROL_BYTES;
+	INIT_LIST_HEAD(&conn->ping.entry);
 	conn->rx.control = kvmalloc(ISTRIPE_CONTROL_BYTES, GFP_KERNEL);
 	if (!conn->rx.control) {
 		kvfree(conn);
@@ -395,9 +417,11 @@ void istripe_conn_free(struct istripe_conn *conn)
 	if (!conn)
 		return;
 	WARN_ON_ONCE(conn->sock);
+	list_del_init(&conn->ping.entry);
 	list_for_each_entry_safe(control, next, &conn->controls, entry)
 		kfree(control);
-	kfree(conn->tx.control);
+	if (conn->tx.control != &conn->ping)
+		kfree(conn->tx.control);
 	kvfree(conn->rx.control);
 	kvfree(conn);
 }

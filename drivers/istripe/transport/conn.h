@@ -32,7 +32,7 @@
 #include "proto/state.h"
 #include "transport/session.h"
 
-#define ISTRIPE_CONTROL_BYTES	8192	/* RFC 7143 default MaxRecvDataSegmentLength */
+#define ISTRIPE_CONTROL_BYTES	65536	/* kept of a data segment that is not Data-In */
 #define ISTRIPE_CONTROLS_MAX	16	/* answers to pings that may wait to be sent */
 
 enum istripe_conn_flag {
@@ -40,6 +40,8 @@ enum istripe_conn_flag {
 	ISTRIPE_CONN_PEER_CLOSED,	/* TCP says: nothing more will come */
 	ISTRIPE_CONN_WINDOW_CLOSED,	/* transmit side waits for MaxCmdSN to move */
 	ISTRIPE_CONN_PINGING,		/* a NOP-Out of ours is unanswered */
+	ISTRIPE_CONN_TX_MISSED,		/* the worker found tx_mutex taken */
+	ISTRIPE_CONN_LOGGING_OUT,	/* the logout request is the last PDU */
 };
 
 /* A PDU that is not a task's: NOP-Out, task management, logout. */
@@ -47,7 +49,7 @@ struct istripe_control {
 	struct list_head entry;
 	struct iscsi_hdr header;
 	u32 payload_bytes;
-	u8 payload[];
+	u8 *payload;			/* behind this structure, if any */
 };
 
 struct istripe_transmit {
@@ -77,7 +79,6 @@ struct istripe_receive {
 	struct istripe_pdu pdu;
 	struct istripe_task *task;	/* of the PDU being received */
 	u8 *control;			/* data segment of what is not Data-In */
-	u32 control_size_bytes;
 	u32 control_used_bytes;
 	u32 exp_stat_sn;		/* published when the PDU is complete */
 	int error;
@@ -104,6 +105,7 @@ struct istripe_conn {
 
 	struct work_struct io_work;
 	struct delayed_work keepalive_work;
+	struct istripe_control ping;	/* must not fail for want of memory */
 	unsigned long last_receive;	/* jiffies */
 	unsigned long ping_sent;	/* jiffies, while PINGING */
 	ktime_t ping_time;
@@ -218,6 +220,14 @@ void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, b
  */
 int istripe_conn_send_control(struct istripe_conn *conn, const struct iscsi_hdr *header,
 			      const void *payload, u32 payload_bytes);
+
+/**
+ * istripe_conn_send_ping() - queue conn->ping, whose header is set
+ * @conn: in full feature phase
+ *
+ * Context: keepalive work.
+ */
+void istripe_conn_send_ping(struct istripe_conn *conn);
 
 /**
  * istripe_conn_transmit() - send what there is to send

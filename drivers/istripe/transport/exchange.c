@@ -11,50 +11,46 @@ static u32 exchange_tag(struct istripe_session *session, u16 slot)
 }
 
 /* Send a request and wait until its answer, a fault or the time is up. */
-static int exchange_run(struct istripe_session *session, const struct iscsi_hdr *header,
+static int exchange_run(struct istripe_session *session, u32 itt, const struct iscsi_hdr *header,
 			u32 timeout_ms)
 {
 	struct istripe_exchange *exchange = &session->exchange;
 	int ret;
 
-	ret = istripe_conn_send_control(session->conns[0], header, NULL, 0);
-	if (ret)
-		return ret;
-	if (!wait_for_completion_timeout(&exchange->done, msecs_to_jiffies(timeout_ms)))
+	reinit_completion(&exchange->done);
+	/* Ordered before the PDU by the lock of the control list. */
+	WRITE_ONCE(exchange->itt, itt);
+	/* In this order: a fault from now on completes what we wait for. */
+	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
+		ret = -ENOTCONN;
+	else
+		ret = istripe_conn_send_control(session->conns[0], header, NULL, 0);
+	if (!ret && !wait_for_completion_timeout(&exchange->done, msecs_to_jiffies(timeout_ms)))
 		ret = -ETIMEDOUT;
-	/* A late answer must find nobody: see exchange_answered(). */
-	if (cmpxchg(&exchange->state, ISTRIPE_EXCHANGE_WAITING, ISTRIPE_EXCHANGE_IDLE) ==
-	    ISTRIPE_EXCHANGE_WAITING)
+	/* From here on an answer finds nobody: see exchange_answered(). */
+	if (cmpxchg(&exchange->itt, itt, ISTRIPE_TAG_RESERVED) == itt)
 		return ret ?: -ENOTCONN;
-	exchange->state = ISTRIPE_EXCHANGE_IDLE;
+	/* Answered, perhaps at the last moment: wait until all of that is done. */
+	if (ret)
+		wait_for_completion(&exchange->done);
 	return 0;
 }
 
-static void exchange_begin(struct istripe_session *session, u32 itt)
+/* Is this the answer that is waited for? Then it is taken, with what it says. */
+static bool exchange_answered(struct istripe_session *session, u32 itt, u8 response)
 {
 	struct istripe_exchange *exchange = &session->exchange;
 
-	reinit_completion(&exchange->done);
-	exchange->itt = itt;
-	/* Ordered before the PDU by the lock of the control list. */
-	WRITE_ONCE(exchange->state, ISTRIPE_EXCHANGE_WAITING);
-}
-
-/* Is this the answer that is waited for? Then it is taken. */
-static bool exchange_answered(struct istripe_session *session, u32 itt)
-{
-	struct istripe_exchange *exchange = &session->exchange;
-
-	return itt == exchange->itt &&
-	       cmpxchg(&exchange->state, ISTRIPE_EXCHANGE_WAITING, ISTRIPE_EXCHANGE_ANSWERED) ==
-	       ISTRIPE_EXCHANGE_WAITING;
+	if (itt == ISTRIPE_TAG_RESERVED || READ_ONCE(exchange->itt) != itt)
+		return false;
+	exchange->response = response;
+	return cmpxchg(&exchange->itt, itt, ISTRIPE_TAG_RESERVED) == itt;
 }
 
 static int task_management_result(u8 response)
 {
 	switch (response) {
 	case ISCSI_TMF_RSP_COMPLETE:
-	case ISCSI_TMF_RSP_NO_TASK:
 		return 0;
 	case ISCSI_TMF_RSP_NOT_SUPPORTED:
 		return -EOPNOTSUPP;
@@ -78,15 +74,16 @@ int istripe_session_task_management(struct istripe_session *session, u8 function
 	struct iscsi_hdr header;
 	int ret;
 
-	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
-		return -ENOTCONN;
 	istripe_pdu_encode_task_management((struct iscsi_tm *)&header, &request);
 	exchange->function = function;
 	exchange->referenced_itt = itt;
-	exchange->cmd_sn = READ_ONCE(session->cmd_sn);
-	exchange_begin(session, request.itt);
-	ret = exchange_run(session, &header, timeout_ms);
-	return ret ?: task_management_result(exchange->response);
+	ret = exchange_run(session, request.itt, &header, timeout_ms);
+	if (ret)
+		return ret;
+	/* The task has ended by itself: its answer is here or just behind this one. */
+	if (function == ISCSI_TM_FUNC_ABORT_TASK && exchange->response == ISCSI_TMF_RSP_NO_TASK)
+		return 0;
+	return task_management_result(exchange->response);
 }
 
 static void task_management_collect_one(struct istripe_conn *conn, u32 itt)
@@ -108,7 +105,7 @@ static void task_management_collect_all(struct istripe_conn *conn)
 		task = READ_ONCE(session->slots[i].task);
 		if (!task || !test_bit(ISTRIPE_TASK_SENT, &task->flags) ||
 		    test_bit(ISTRIPE_TASK_ANSWERED, &task->flags) || task->conn != conn ||
-		    !istripe_serial_lt(task->cmd_sn, session->exchange.cmd_sn))
+		    !istripe_serial_lt(task->cmd_sn, READ_ONCE(session->exchange.cmd_sn)))
 			continue;
 		istripe_task_answer(task, -ECANCELED);
 	}
@@ -119,10 +116,9 @@ int istripe_exchange_task_management(struct istripe_conn *conn)
 	struct istripe_exchange *exchange = &conn->session->exchange;
 	u8 response = conn->rx.pdu.task_management_response.response;
 
-	if (!exchange_answered(conn->session, conn->rx.pdu.itt))
+	if (!exchange_answered(conn->session, conn->rx.pdu.itt, response))
 		/* Too late: whoever asked has moved on to harder means. */
 		return 0;
-	exchange->response = response;
 	/*
 	 * The tasks finish here, on the receive side, before anything that the target
 	 * sends later can be taken for their answer (P45).
@@ -150,8 +146,7 @@ int istripe_session_logout(struct istripe_session *session, u32 timeout_ms)
 		return -ENOTCONN;
 	istripe_session_set_state(session, ISTRIPE_SESSION_LOGOUT);
 	istripe_pdu_encode_logout((struct iscsi_logout *)&header, &request);
-	exchange_begin(session, request.itt);
-	ret = exchange_run(session, &header, timeout_ms);
+	ret = exchange_run(session, request.itt, &header, timeout_ms);
 	if (ret)
 		return ret;
 	return exchange->response == ISCSI_LOGOUT_SUCCESS ? 0 : -EIO;
@@ -162,10 +157,11 @@ int istripe_exchange_logout(struct istripe_conn *conn)
 	const struct istripe_pdu_logout_response *response = &conn->rx.pdu.logout_response;
 	struct istripe_session *session = conn->session;
 
-	if (!exchange_answered(session, conn->rx.pdu.itt))
+	if (!exchange_answered(session, conn->rx.pdu.itt, response->response))
 		return istripe_conn_reject(conn, -EPROTO, "a logout response nobody waits for");
-	session->exchange.response = response->response;
 	session->time2wait_s = response->time2wait_s;
+	/* The end of the connection that comes now is the one we asked for. */
+	set_bit(ISTRIPE_SESSION_FAULTED, &session->flags);
 	complete(&session->exchange.done);
 	return 0;
 }

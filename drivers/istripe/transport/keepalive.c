@@ -27,9 +27,10 @@ static void keepalive_ping(struct istripe_conn *conn)
 		.itt = (u32)(++conn->control_generation & 0x7fff) << 16 | ISTRIPE_SLOT_PING,
 		.ttt = ISTRIPE_TAG_RESERVED,
 	};
-	struct iscsi_hdr header;
 
-	istripe_pdu_encode_nop_out((struct iscsi_nopout *)&header, &ping);
+	if (test_bit(ISTRIPE_CONN_LOGGING_OUT, &conn->flags))
+		return;
+	istripe_pdu_encode_nop_out((struct iscsi_nopout *)&conn->ping.header, &ping);
 	/* Recorded before it is sent: the answer may be faster than we are (P14). */
 	conn->ping_itt = ping.itt;
 	conn->ping_time = ktime_get();
@@ -37,8 +38,7 @@ static void keepalive_ping(struct istripe_conn *conn)
 	/* The tag is seen by whoever sees the flag. */
 	smp_mb__before_atomic();
 	set_bit(ISTRIPE_CONN_PINGING, &conn->flags);
-	if (istripe_conn_send_control(conn, &header, NULL, 0))
-		clear_bit(ISTRIPE_CONN_PINGING, &conn->flags);	/* try again next time */
+	istripe_conn_send_ping(conn);
 }
 
 void istripe_keepalive_pong(struct istripe_conn *conn, u32 itt)

@@ -37,25 +37,6 @@ void istripe_conn_receive_init(struct istripe_conn *conn, const struct istripe_k
 	conn->rx.error = 0;
 }
 
-/* Room for a data segment that is not Data-In: up to what we declared (P56). */
-static int receive_reserve_control(struct istripe_conn *conn, u32 bytes)
-{
-	struct istripe_receive *rx = &conn->rx;
-	u8 *larger;
-
-	rx->control_used_bytes = 0;
-	if (bytes <= rx->control_size_bytes)
-		return 0;
-	larger = kvmalloc(bytes, GFP_NOIO | __GFP_NOWARN);
-	if (!larger)
-		return istripe_conn_reject(conn, -ENOMEM, "no memory for a %s of %u bytes",
-					   istripe_pdu_opcode_name(rx->pdu.opcode), bytes);
-	kvfree(rx->control);
-	rx->control = larger;
-	rx->control_size_bytes = bytes;
-	return 0;
-}
-
 static int receive_find_task(struct istripe_conn *conn)
 {
 	struct istripe_receive *rx = &conn->rx;
@@ -153,7 +134,8 @@ static int receive_header(struct istripe_conn *conn)
 	rx->task = NULL;
 	if (pdu->opcode == ISCSI_OP_SCSI_DATA_IN)
 		return receive_data_in_header(conn);
-	return receive_reserve_control(conn, pdu->data_segment_bytes);
+	rx->control_used_bytes = 0;
+	return 0;
 }
 
 static void receive_data(struct istripe_conn *conn, const u8 *data, u32 bytes)
@@ -164,8 +146,16 @@ static void receive_data(struct istripe_conn *conn, const u8 *data, u32 bytes)
 		istripe_cursor_copy_in(&rx->task->rx_cursor, &rx->task->data, data, bytes);
 		return;
 	}
+	/* Longer ones are legal, but what is behind this tells us nothing (P56). */
+	bytes = min_t(u32, bytes, ISTRIPE_CONTROL_BYTES - rx->control_used_bytes);
 	memcpy(rx->control + rx->control_used_bytes, data, bytes);
 	rx->control_used_bytes += bytes;
+}
+
+static bool receive_overflow(const struct istripe_pdu *pdu)
+{
+	return pdu->opcode == ISCSI_OP_SCSI_DATA_IN ? pdu->data_in.overflow :
+						      pdu->scsi_response.overflow;
 }
 
 int istripe_conn_receive_status(struct istripe_conn *conn, struct istripe_task *task, u8 status)
@@ -183,6 +173,13 @@ int istripe_conn_receive_status(struct istripe_conn *conn, struct istripe_task *
 		return istripe_conn_reject(conn, -EPROTO,
 					   "GOOD for task 0x%08x before all its data were sent",
 					   rx->pdu.itt);
+	if (!istripe_task_released(task))
+		return istripe_conn_reject(conn, -EPROTO,
+					   "status of task 0x%08x, but TCP still holds its data",
+					   rx->pdu.itt);
+	/* More than asked for, and yet GOOD: it is not the transfer we meant. */
+	if (receive_overflow(&rx->pdu))
+		task->transferred_bytes = 0;
 	task->status = status;
 	return 0;
 }
@@ -265,6 +262,8 @@ static int receive_skb(read_descriptor_t *desc, struct sk_buff *skb, unsigned in
 		stretch = skb_seq_read(done, &bytes, &seq);
 		if (!stretch)
 			break;
+		/* The walk may offer more than TCP does: bytes behind an urgent one. */
+		stretch = min_t(u32, stretch, len - done);
 		receive_bytes(conn, bytes, stretch);
 		done += stretch;
 	}

@@ -26,9 +26,11 @@ static int response_scsi(struct istripe_conn *conn)
 	ret = istripe_conn_receive_status(conn, task, response->status);
 	if (ret)
 		return ret;
-	if (response->response != ISCSI_STATUS_CMD_COMPLETED)
-		return istripe_conn_reject(conn, -EPROTO, "task 0x%08x: %s", rx->pdu.itt,
-					   istripe_pdu_scsi_response_name(response->response));
+	if (response->response != ISCSI_STATUS_CMD_COMPLETED) {
+		/* The target has dropped the command, and says so (RFC 7143 11.4.3). */
+		istripe_task_answer(task, -ECANCELED);
+		return 0;
+	}
 	ret = istripe_pdu_sense(rx->control, rx->control_used_bytes, &sense, &sense_bytes);
 	if (ret)
 		return istripe_conn_reject(conn, ret, "sense data of task 0x%08x do not fit",
@@ -56,6 +58,11 @@ static int response_answer_ping(struct istripe_conn *conn)
 
 	istripe_pdu_encode_nop_out((struct iscsi_nopout *)&header, &pong);
 	ret = istripe_conn_send_control(conn, &header, rx->control, echo_bytes);
+	if (ret == -ENOMEM && echo_bytes) {
+		/* An answer without the data beats none. */
+		hton24(header.dlength, 0);
+		ret = istripe_conn_send_control(conn, &header, NULL, 0);
+	}
 	if (ret)
 		return istripe_conn_reject(conn, ret, "cannot answer the target's pings: %pe",
 					   ERR_PTR(ret));
@@ -101,6 +108,9 @@ static int response_reject(struct istripe_conn *conn)
 	u8 opcode = 0;
 	u32 itt = ISTRIPE_TAG_RESERVED;
 
+	/* Too many immediate commands: whoever sent one asks again when it needs to. */
+	if (rx->pdu.reject.reason == ISCSI_REASON_IMM_CMD_REJECT)
+		return 0;
 	if (istripe_pdu_rejected(rx->control, rx->control_used_bytes, &opcode, &itt))
 		return istripe_conn_reject(conn, -EPROTO, "the target rejects a PDU: %s",
 					   istripe_pdu_reject_reason_name(rx->pdu.reject.reason));

@@ -4,7 +4,9 @@
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/tcp.h>
 #include <linux/inet.h>
+#include <net/tcp.h>
 #include <scsi/scsi_common.h>
 #include <trace/events/istripe.h>
 
@@ -34,11 +36,12 @@ struct istripe_task *istripe_session_find_task(struct istripe_session *session,
 		return NULL;
 	/* Pairs with the release in istripe_session_submit(). */
 	task = smp_load_acquire(&session->slots[itt_slot(itt)].task);
-	if (!task || task->itt != itt || task->conn != conn ||
-	    !test_bit(ISTRIPE_TASK_SENT, &task->flags) ||
+	if (!task || !test_bit(ISTRIPE_TASK_SENT, &task->flags) ||
 	    test_bit(ISTRIPE_TASK_ANSWERED, &task->flags))
 		return NULL;
-	return task;
+	/* Flags before tag: a task submitted anew has another tag before it is SENT. */
+	smp_rmb();
+	return task->itt == itt && task->conn == conn ? task : NULL;
 }
 
 static struct istripe_conn *session_pick_conn(struct istripe_session *session,
@@ -59,7 +62,8 @@ void istripe_session_submit(struct istripe_session *session, struct istripe_task
 	task->transferred_bytes = 0;
 	task->conn = conn;
 	task->flags = 0;
-	task->itt = itt_make(++slot->generation, task->slot);
+	task->cmd_sn = 0;
+	WRITE_ONCE(task->itt, itt_make(++slot->generation, task->slot));
 	task->rx_cursor = (struct istripe_cursor) {};
 	task->tx_cursor = (struct istripe_cursor) {};
 	task->tx_sequence = (struct istripe_sequence) {};
@@ -67,6 +71,7 @@ void istripe_session_submit(struct istripe_session *session, struct istripe_task
 	task->solicited.tail = 0;
 	task->solicited.accounted = 0;
 	task->offered_bytes = 0;
+	task->referenced = false;
 	istripe_transfer_init(&task->transfer, &session->keys, task->read, task->write,
 			      task->data.length_bytes);
 	/* One hold for the answer, one for the transmit side until the command is sent. */
@@ -84,12 +89,32 @@ void istripe_session_push(struct istripe_session *session)
 		istripe_conn_kick(session->conns[i]);
 }
 
+void istripe_task_distrust(struct istripe_task *task, const char *why)
+{
+	istripe_session_fault(task->conn->session, -ESTALE, "the LUN says: %s", why);
+}
+
+bool istripe_task_released(const struct istripe_task *task)
+{
+	const struct tcp_sock *tcp = tcp_sk(task->conn->sock->sk);
+
+	return !READ_ONCE(task->referenced) ||
+	       !before(READ_ONCE(tcp->snd_una), READ_ONCE(task->referenced_seq));
+}
+
 void istripe_task_put(struct istripe_task *task)
 {
 	struct istripe_session *session = task->conn->session;
 
 	if (!atomic_dec_and_test(&task->holders))
 		return;
+	if (!istripe_task_released(task)) {
+		/* Still in the table: collected when TCP has been made to let go. */
+		istripe_session_fault(session, -EPROTO,
+				      "task 0x%08x was answered, but TCP still holds its data",
+				      task->itt);
+		return;
+	}
 	/* done() may reuse the slot: let go of it first. */
 	WRITE_ONCE(session->slots[task->slot].task, NULL);
 	task->done(task);
@@ -102,13 +127,34 @@ void istripe_task_answer(struct istripe_task *task, int error)
 	istripe_task_put(task);
 }
 
-u32 istripe_session_task_cmd_sn(struct istripe_session *session, u32 itt)
+/* For the owner: a look, without a hold. Tasks' memory outlives the session. */
+static struct istripe_task *session_look_up(struct istripe_session *session, u32 itt)
 {
 	struct istripe_task *task = NULL;
 
 	if (itt_slot(itt) < session->slot_count)
 		task = READ_ONCE(session->slots[itt_slot(itt)].task);
-	return task && READ_ONCE(task->itt) == itt ? READ_ONCE(task->cmd_sn) : 0;
+	return task && READ_ONCE(task->itt) == itt ? task : NULL;
+}
+
+u32 istripe_session_task_cmd_sn(struct istripe_session *session, u32 itt)
+{
+	struct istripe_task *task = session_look_up(session, itt);
+
+	return task ? READ_ONCE(task->cmd_sn) : 0;
+}
+
+enum istripe_task_progress istripe_session_task_progress(struct istripe_session *session,
+							 u32 itt)
+{
+	struct istripe_task *task = session_look_up(session, itt);
+
+	if (!task)
+		return ISTRIPE_TASK_GONE;
+	if (test_bit(ISTRIPE_TASK_ANSWERED, &task->flags))
+		return ISTRIPE_TASK_UNFINISHED;
+	return test_bit(ISTRIPE_TASK_SENT, &task->flags) ? ISTRIPE_TASK_IN_FLIGHT :
+							   ISTRIPE_TASK_UNSENT;
 }
 
 bool istripe_session_take_cmd_sn(struct istripe_session *session, u32 *cmd_sn)
@@ -215,6 +261,7 @@ static struct istripe_session *session_alloc(const struct istripe_session_params
 	mutex_init(&session->socket_lock);
 	init_completion(&session->internal.done);
 	init_completion(&session->exchange.done);
+	session->exchange.itt = ISTRIPE_TAG_RESERVED;
 	session->conns[0] = istripe_conn_alloc(session, 0);
 	if (!session->conns[0] || session_alloc_slots(session, params->task_slots)) {
 		session_free(session);
@@ -361,6 +408,7 @@ static void session_collect(struct istripe_session *session, int error)
 		/* An answer that came before the stop still holds. */
 		if (!test_bit(ISTRIPE_TASK_ANSWERED, &task->flags))
 			task->error = error;
+		atomic_set(&task->holders, 0);
 		task->done(task);
 	}
 }
@@ -388,9 +436,10 @@ int istripe_session_execute(struct istripe_session *session, const u8 *cdb,
 	struct istripe_internal *internal = &session->internal;
 	struct istripe_task *task = &internal->task;
 
+	reinit_completion(&internal->done);
+	/* In this order: a fault from now on completes what we wait for. */
 	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
 		return -ENOTCONN;
-	reinit_completion(&internal->done);
 	memcpy(task->cdb, cdb, sizeof(task->cdb));
 	task->lun = *lun;
 	task->slot = session->slot_count - 1;

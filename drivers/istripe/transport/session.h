@@ -33,7 +33,7 @@ struct net;
 
 #define ISTRIPE_SESSION_CONNS_MAX	1
 #define ISTRIPE_WHY_BYTES		192
-#define ISTRIPE_INTERNAL_BYTES		PAGE_SIZE
+#define ISTRIPE_INTERNAL_BYTES		4096
 
 /* ITTs above the task table: PDUs that are not SCSI commands. */
 #define ISTRIPE_SLOT_PING		0xfff0
@@ -98,22 +98,19 @@ struct istripe_internal {
 	struct bio_vec bvec;
 };
 
-enum istripe_exchange_state {
-	ISTRIPE_EXCHANGE_IDLE,
-	ISTRIPE_EXCHANGE_WAITING,	/* sent; by cmpxchg to one of the others */
-	ISTRIPE_EXCHANGE_ANSWERED,
-};
-
-/* A task management request or logout in flight: one at a time, by the owner. */
+/*
+ * A task management request or logout in flight: one at a time, by the owner. Its tag
+ * decides: whoever takes it away by cmpxchg, the receive side or the waiter whose time
+ * is up, has the exchange.
+ */
 struct istripe_exchange {
 	struct completion done;
-	int state;
 	u16 generation;
-	u32 itt;
+	u32 itt;			/* ISTRIPE_TAG_RESERVED: none */
 	u8 function;
 	u8 response;
 	u32 referenced_itt;		/* ABORT TASK: who goes when the target agrees */
-	u32 cmd_sn;			/* LOGICAL UNIT RESET covers what was sent before */
+	u32 cmd_sn;			/* of the request: a LUN reset covers what is before */
 };
 
 struct istripe_session {
@@ -297,6 +294,24 @@ void istripe_session_window(struct istripe_session *session, u32 exp_cmd_sn, u32
  */
 int istripe_session_task_management(struct istripe_session *session, u8 function,
 				    u32 itt, u32 timeout_ms);
+
+enum istripe_task_progress {
+	ISTRIPE_TASK_GONE,		/* no task of that tag any more */
+	ISTRIPE_TASK_UNSENT,		/* waiting for the window or for TCP */
+	ISTRIPE_TASK_IN_FLIGHT,
+	ISTRIPE_TASK_UNFINISHED,	/* answered, but its data are not all out */
+};
+
+/**
+ * istripe_session_task_progress() - how far a task has come
+ * @session: the session
+ * @itt: the task's tag
+ *
+ * Context: the session's owner; the answer may be old at once.
+ * Return: see there.
+ */
+enum istripe_task_progress istripe_session_task_progress(struct istripe_session *session,
+							 u32 itt);
 
 /**
  * istripe_session_task_cmd_sn() - CmdSN of a task, for RefCmdSN

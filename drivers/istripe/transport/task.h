@@ -95,6 +95,8 @@ struct istripe_task {
 	struct istripe_cursor tx_cursor;
 	struct istripe_sequence tx_sequence;
 	u32 offered_bytes;		/* written by the transmit side before TCP gets them */
+	bool referenced;		/* transmit side: TCP has been given pages */
+	u32 referenced_seq;		/* TCP sequence number behind the last of them */
 	struct {
 		u32 head;		/* written by the receive side */
 		u32 tail;		/* written by the transmit side */
@@ -113,6 +115,29 @@ struct istripe_task {
  * Context: receive side of the task's connection, or after its stop.
  */
 void istripe_task_answer(struct istripe_task *task, int error);
+
+/**
+ * istripe_task_distrust() - a task's answer says that the LUN may not be what it was
+ * @task: being answered
+ * @why: what the target said
+ *
+ * Ends the session: nothing is sent any more until a login has looked again.
+ *
+ * Context: done() of @task.
+ */
+void istripe_task_distrust(struct istripe_task *task, const char *why);
+
+/**
+ * istripe_task_released() - has TCP let go of the task's pages
+ * @task: in flight
+ *
+ * An honest target has acknowledged what it answers. One that answers without taking
+ * the data could read from the pages what their next owner writes there (P22).
+ *
+ * Context: either side of the task's connection.
+ * Return: true when all that was given by reference has been acknowledged.
+ */
+bool istripe_task_released(const struct istripe_task *task);
 
 /**
  * istripe_task_put() - drop one hold on a task

@@ -14,6 +14,7 @@
 #include "transport/conn.h"
 
 #define SEGMENTS_MAX	16
+#define PDUS_MAX	64	/* in one go */
 #define SEND_FLAGS	(MSG_DONTWAIT | MSG_NOSIGNAL)
 
 /* Pushed last comes first in a lock-free list: turn it round. */
@@ -77,11 +78,12 @@ static bool transmit_next_control(struct istripe_conn *conn)
 {
 	struct istripe_transmit *tx = &conn->tx;
 	struct iscsi_nopout *header = (struct iscsi_nopout *)tx->header;
+	u32 cmd_sn;
 
 	spin_lock_bh(&conn->control_lock);
 	tx->control = list_first_entry_or_null(&conn->controls, struct istripe_control, entry);
 	if (tx->control) {
-		list_del(&tx->control->entry);
+		list_del_init(&tx->control->entry);
 		conn->control_count--;
 	}
 	spin_unlock_bh(&conn->control_lock);
@@ -89,8 +91,19 @@ static bool transmit_next_control(struct istripe_conn *conn)
 		return false;
 	memcpy(tx->header, &tx->control->header, ISCSI_HDR_LEN);
 	/* NOP-Out, task management, logout and text have these two in one place. */
-	header->cmdsn = cpu_to_be32(READ_ONCE(conn->session->cmd_sn));
+	cmd_sn = READ_ONCE(conn->session->cmd_sn);
+	header->cmdsn = cpu_to_be32(cmd_sn);
 	header->exp_statsn = cpu_to_be32(READ_ONCE(conn->exp_stat_sn));
+	switch (header->opcode & ISCSI_OPCODE_MASK) {
+	case ISCSI_OP_SCSI_TMFUNC:
+		/* What has a lower number is covered by a LUN reset. */
+		WRITE_ONCE(conn->session->exchange.cmd_sn, cmd_sn);
+		break;
+	case ISCSI_OP_LOGOUT:
+		/* Nothing may follow it (RFC 7143 11.14). */
+		set_bit(ISTRIPE_CONN_LOGGING_OUT, &conn->flags);
+		break;
+	}
 	trace_istripe_pdu_send(conn->session->label, conn->cid, header->opcode & ISCSI_OPCODE_MASK,
 			       get_unaligned_be32(&header->itt), be32_to_cpu(header->cmdsn),
 			       tx->control->payload_bytes);
@@ -137,6 +150,18 @@ static void task_leave_sequences(struct istripe_conn *conn, struct istripe_task 
 	istripe_task_put(task);
 }
 
+/* The target has said that it has forgotten the task: it wants no data for it. */
+static bool task_is_aborted(const struct istripe_task *task)
+{
+	return test_bit(ISTRIPE_TASK_ANSWERED, &task->flags) && task->error;
+}
+
+static void task_drop_sequences(struct istripe_task *task)
+{
+	task->tx_sequence.left_bytes = 0;
+	task->solicited.tail = READ_ONCE(task->solicited.head);
+}
+
 static bool transmit_next_data_out(struct istripe_conn *conn)
 {
 	struct istripe_transmit *tx = &conn->tx;
@@ -149,6 +174,8 @@ static bool transmit_next_data_out(struct istripe_conn *conn)
 		if (!task)
 			return false;
 		sequence = &task->tx_sequence;
+		if (task_is_aborted(task))
+			task_drop_sequences(task);
 		if (sequence->left_bytes || task_next_solicitation(task))
 			break;
 		task_leave_sequences(conn, task);
@@ -234,6 +261,8 @@ static bool transmit_next_command(struct istripe_conn *conn)
 
 static bool transmit_next(struct istripe_conn *conn)
 {
+	if (test_bit(ISTRIPE_CONN_LOGGING_OUT, &conn->flags))
+		return false;
 	transmit_collect_commands(conn);
 	transmit_collect_sequences(conn);
 	return transmit_next_control(conn) || transmit_next_data_out(conn) ||
@@ -362,8 +391,14 @@ static int transmit_task_payload(struct istripe_conn *conn)
 	else
 		ret = istripe_compat_send_copy(conn->sock, segments, count, bytes, flags);
 	tx->corked = flags & MSG_MORE;
-	if (ret > 0)
-		transmit_account(conn, ret);
+	if (ret <= 0)
+		return ret;
+	if (by_reference) {
+		tx->task->referenced = true;
+		WRITE_ONCE(tx->task->referenced_seq,
+			   READ_ONCE(tcp_sk(conn->sock->sk)->write_seq));
+	}
+	transmit_account(conn, ret);
 	return ret;
 }
 
@@ -414,6 +449,15 @@ static int transmit_step(struct istripe_conn *conn)
 	return 0;
 }
 
+static void transmit_free_control(struct istripe_conn *conn)
+{
+	struct istripe_transmit *tx = &conn->tx;
+
+	if (tx->control != &conn->ping)
+		kfree(tx->control);
+	tx->control = NULL;
+}
+
 static void transmit_end(struct istripe_conn *conn)
 {
 	struct istripe_transmit *tx = &conn->tx;
@@ -421,8 +465,7 @@ static void transmit_end(struct istripe_conn *conn)
 
 	tx->active = false;
 	conn->pdus_sent++;
-	kfree(tx->control);
-	tx->control = NULL;
+	transmit_free_control(conn);
 	tx->task = NULL;
 	if (!task || !tx->command_pdu)
 		return;
@@ -440,10 +483,19 @@ static void transmit_end(struct istripe_conn *conn)
 int istripe_conn_transmit(struct istripe_conn *conn)
 {
 	struct istripe_transmit *tx = &conn->tx;
+	u32 budget = PDUS_MAX;
 	int sent = 0;
 	int ret;
 
 	for (;;) {
+		if (!budget) {
+			/* A submitter has sent enough for others: the worker goes on. */
+			set_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags);
+			return sent;
+		}
+		/* After a fault not a byte more goes to this target (P48). */
+		if (test_bit(ISTRIPE_SESSION_FAULTED, &conn->session->flags))
+			return sent;
 		if (!tx->active && !transmit_next(conn)) {
 			transmit_push(conn);
 			return sent;
@@ -453,8 +505,10 @@ int istripe_conn_transmit(struct istripe_conn *conn)
 			return sent;
 		if (ret < 0)
 			return ret;
-		if (!ret)
+		if (!ret) {
 			transmit_end(conn);
+			budget--;
+		}
 		sent = 1;
 	}
 }
