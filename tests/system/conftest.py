@@ -12,7 +12,7 @@ import signal
 
 import pytest
 
-from lab import fio, istripe, lio, network, openiscsi, storage, tgt
+from lab import fio, istripe, leaks, lio, network, openiscsi, storage, tgt
 from lab.kernlog import KernelLog
 from lab.shell import LabError, read, write
 
@@ -27,7 +27,7 @@ class Size:
     full = bool(os.environ.get("ISTRIPE_FULL"))
     fio_bytes = int(os.environ.get("ISTRIPE_FIO_BYTES") or (2048 if full else 64) * MIB)
     #: the matrices run this much for each of their cells
-    cell_bytes = 256 * MIB if full else 16 * MIB
+    cell_bytes = 256 * MIB if full else 8 * MIB
 
     @classmethod
     def rounds(cls, quick, full):
@@ -64,10 +64,11 @@ def link(links):
     return links[0]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def module(laboratory):
-    """The module is loaded."""
-    istripe.load()
+    """The module is loaded, whatever the test before this one has done with it."""
+    if not leaks.loaded():
+        istripe.load()
 
 
 @pytest.fixture(autouse=True)

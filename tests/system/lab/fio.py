@@ -10,7 +10,7 @@ from lab.shell import LabError
 MIB = 1 << 20
 
 #: Bytes that the verification workloads write. 2 GiB in a full run, little in a quick one.
-BYTES = int(os.environ.get("ISTRIPE_FIO_BYTES", 64 * MIB))
+BYTES = int(os.environ.get("ISTRIPE_FIO_BYTES") or 64 * MIB)
 
 
 def command(device, name="verify", **options):

@@ -15,7 +15,7 @@ BAD = re.compile(
     | list_(add|del)\ corruption | Bad\ page\ state | Objects\ remaining | \bleak(s|ed)?\b
     | kmemleak:\ .*new\ suspected | unregister_netdevice:\ waiting | page\ allocation\ failure
     | still\ has\ locks | held\ lock\ freed | ODEBUG | double\ free | stack\ guard
-    | I/O\ error | Corruption | EXT4-fs\ error | critical\ (target|medium|space)\ error
+    | I/O\ error | offline\ error | Corruption | EXT4-fs\ error | critical\ (target|medium|space)\ error
     """,
     re.VERBOSE,
 )

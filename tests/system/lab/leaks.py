@@ -49,14 +49,18 @@ def own_slabs():
 
 
 def threads():
-    """Kernel threads and workqueue rescuers that carry the module's name."""
+    """Kernel threads and workqueue rescuers that carry the module's name.
+
+    A shared worker ("kworker/0:1H-name") shows the name of the last queue it worked for, even when
+    that queue is long gone; a rescuer ("kworker/R-name" or "name") belongs to its queue.
+    """
     names = []
     for comm in Path("/proc").glob("[0-9]*/comm"):
         try:
             name = read(comm)
         except OSError:
             continue
-        if "istripe" in name:
+        if "istripe" in name and not re.match(r"kworker/(\d|u)", name):
             names.append(name)
     return names
 

@@ -61,6 +61,8 @@ class Stock:
         return None
 
     def logout(self):
+        # udev looks at a new disk; it must not find it gone in the middle.
+        run("udevadm", "settle", check=False)
         while self.logins:
             node = self.logins.pop()
             run("iscsiadm", *node, "--logout")

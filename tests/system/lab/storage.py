@@ -7,7 +7,7 @@ import itertools
 import os
 from pathlib import Path
 
-from lab.shell import run
+from lab.shell import run, status
 
 ROOT = Path("/run/lab")
 MIB = 1 << 20
@@ -67,6 +67,12 @@ def sha256(path, size_bytes=None):
         command = command.replace("iflag=direct ", "")
     out = run("bash", "-o", "pipefail", "-c", f"{command} | sha256sum", timeout_s=1200)
     return out.split()[0]
+
+
+def same(device, path):
+    """Whether a block device holds, past the page cache, what a file holds."""
+    command = f"dd if={device} bs=1M iflag=direct status=none | cmp - {path}"
+    return status("bash", "-o", "pipefail", "-c", command, timeout_s=1200)[0] == 0
 
 
 def drop_caches():
