@@ -57,6 +57,8 @@ MATRIX = {
                      "MaxBurstLength": 30008, "FirstBurstLength": 13004, "InitialR2T": "No"},
                     {"max_recv_data_segment_length": 3004}, {}),
     "short-window": ({}, {}, {"attributes": {"default_cmdsn_depth": 2}}),
+    # While its one command is in flight, the window is closed.
+    "closed-window": ({}, {}, {"attributes": {"default_cmdsn_depth": 1}}),
 }
 
 

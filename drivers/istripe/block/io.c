@@ -8,6 +8,7 @@
 #include "block/io.h"
 #include "block/leg.h"
 #include "block/limits.h"
+#include "block/overdue.h"
 #include "block/path.h"
 #include "block/volume.h"
 #include "proto/cdb.h"
@@ -368,7 +369,9 @@ void istripe_io_timeout(struct request *rq)
 		leg_task = &io->tasks[i];
 		if (!atomic_read(&leg_task->task.holders))
 			continue;
-		istripe_path_overdue(leg_task->leg->paths[0], READ_ONCE(leg_task->task.itt),
-				     ++leg_task->overdue > OVERDUE_MAX);
+		if (istripe_overdue_report(leg_task->leg->paths[0],
+					   READ_ONCE(leg_task->task.itt),
+					   leg_task->overdue >= OVERDUE_MAX))
+			leg_task->overdue++;
 	}
 }

@@ -9,6 +9,7 @@
 #include <trace/events/istripe.h>
 
 #include "block/leg.h"
+#include "block/overdue.h"
 #include "block/path.h"
 #include "block/volume.h"
 
@@ -17,7 +18,6 @@
 #define SHORT_LIFE_MS		1000
 #define TIME2WAIT_MAX_MS	60000
 #define LOGOUT_TIMEOUT_MS	2000
-#define TASK_MANAGEMENT_TIMEOUT_MS	10000
 
 /* Recovery has a queue of its own: it must not wait behind I/O it is to save. */
 struct workqueue_struct *istripe_recovery_wq;
@@ -41,7 +41,7 @@ static void path_set_state(struct istripe_path *path, enum istripe_path_state st
 	WRITE_ONCE(path->state, state);
 }
 
-static void path_event(struct istripe_path *path, enum istripe_path_event event)
+void istripe_path_event(struct istripe_path *path, enum istripe_path_event event)
 {
 	set_bit(event, &path->events);
 	mod_delayed_work(istripe_recovery_wq, &path->work, 0);
@@ -73,7 +73,7 @@ static void path_session_fault(struct istripe_session *session, int error, const
 
 	path_note_error(path, error, why);
 	pr_warn_ratelimited("%s: %s\n", path->label, why);
-	path_event(path, ISTRIPE_PATH_FAULT);
+	istripe_path_event(path, ISTRIPE_PATH_FAULT);
 }
 
 static void path_session_logout_requested(struct istripe_session *session, const char *why)
@@ -82,27 +82,13 @@ static void path_session_logout_requested(struct istripe_session *session, const
 
 	path_note_error(path, -ESHUTDOWN, why);
 	pr_info_ratelimited("%s: %s\n", path->label, why);
-	path_event(path, ISTRIPE_PATH_LOGOUT);
+	istripe_path_event(path, ISTRIPE_PATH_LOGOUT);
 }
 
 static const struct istripe_session_ops path_session_ops = {
 	.fault = path_session_fault,
 	.logout_requested = path_session_logout_requested,
 };
-
-void istripe_path_overdue(struct istripe_path *path, u32 itt, bool give_up)
-{
-	unsigned long flags;
-
-	if (READ_ONCE(path->state) != ISTRIPE_PATH_LIVE)
-		return;
-	spin_lock_irqsave(&path->event_lock, flags);
-	path->overdue_itt = itt;
-	spin_unlock_irqrestore(&path->event_lock, flags);
-	if (give_up)
-		set_bit(ISTRIPE_PATH_GIVE_UP, &path->events);
-	path_event(path, ISTRIPE_PATH_OVERDUE);
-}
 
 bool istripe_path_submit(struct istripe_path *path, struct istripe_task *task, bool may_send,
 			 bool more)
@@ -253,6 +239,7 @@ static void path_connect(struct istripe_path *path)
 	clear_bit(ISTRIPE_PATH_LOGOUT, &path->events);
 	clear_bit(ISTRIPE_PATH_OVERDUE, &path->events);
 	clear_bit(ISTRIPE_PATH_GIVE_UP, &path->events);
+	istripe_overdue_clear(path);
 	path->refused = false;
 	path_set_state(path, ISTRIPE_PATH_CONNECTING);
 	ret = path_attempt(path, why, sizeof(why));
@@ -290,50 +277,6 @@ static void path_drain(struct istripe_path *path, bool logout)
 	path_close_session(path, -ECONNRESET);
 }
 
-/*
- * A command is older than its timeout. Keepalive has made sure by then that the
- * connection itself is alive. First the one task, then the LUN, then the session.
- */
-static void path_recover_overdue(struct istripe_path *path)
-{
-	struct istripe_session *session = path->owned;
-	unsigned long flags;
-	u32 itt;
-	int ret = -ETIMEDOUT;
-
-	spin_lock_irqsave(&path->event_lock, flags);
-	itt = path->overdue_itt;
-	spin_unlock_irqrestore(&path->event_lock, flags);
-	switch (istripe_session_task_progress(session, itt)) {
-	case ISTRIPE_TASK_GONE:
-		return;
-	case ISTRIPE_TASK_UNSENT:
-		istripe_session_fault(session, -ETIMEDOUT,
-				      "a command cannot be sent: the target keeps its command window or TCP closed");
-		return;
-	case ISTRIPE_TASK_UNFINISHED:
-		istripe_session_fault(session, -ETIMEDOUT,
-				      "the target has answered a command, but does not take its data");
-		return;
-	case ISTRIPE_TASK_IN_FLIGHT:
-		break;
-	}
-	if (!test_and_clear_bit(ISTRIPE_PATH_GIVE_UP, &path->events)) {
-		pr_warn("%s: command 0x%08x is overdue: aborting it\n", path->label, itt);
-		ret = istripe_session_task_management(session, ISCSI_TM_FUNC_ABORT_TASK, itt,
-						      TASK_MANAGEMENT_TIMEOUT_MS);
-	}
-	if (ret && ret != -ENOTCONN) {
-		pr_warn("%s: abort failed (%pe): resetting the LUN\n", path->label, ERR_PTR(ret));
-		ret = istripe_session_task_management(session,
-						      ISCSI_TM_FUNC_LOGICAL_UNIT_RESET, 0,
-						      TASK_MANAGEMENT_TIMEOUT_MS);
-	}
-	if (ret)
-		istripe_session_fault(session, -ETIMEDOUT,
-				      "commands time out, and so do abort and LUN reset");
-}
-
 static void path_serve(struct istripe_path *path)
 {
 	if (test_and_clear_bit(ISTRIPE_PATH_FAULT, &path->events)) {
@@ -344,7 +287,7 @@ static void path_serve(struct istripe_path *path)
 		path_drain(path, true);
 		path_schedule_retry(path, path->wait_ms);
 	} else if (test_and_clear_bit(ISTRIPE_PATH_OVERDUE, &path->events)) {
-		path_recover_overdue(path);
+		istripe_overdue_recover(path);
 	}
 }
 
@@ -381,7 +324,7 @@ static void path_work(struct work_struct *work)
 
 void istripe_path_start(struct istripe_path *path)
 {
-	path_event(path, ISTRIPE_PATH_START);
+	istripe_path_event(path, ISTRIPE_PATH_START);
 }
 
 void istripe_path_stop(struct istripe_path *path)
@@ -393,7 +336,7 @@ void istripe_path_stop(struct istripe_path *path)
 		if (path->owned && READ_ONCE(path->state) == ISTRIPE_PATH_CONNECTING)
 			istripe_session_interrupt(path->owned);
 		mutex_unlock(&path->session_lock);
-		path_event(path, ISTRIPE_PATH_STOP);
+		istripe_path_event(path, ISTRIPE_PATH_STOP);
 	} while (!wait_for_completion_timeout(&path->stopped, HZ));
 	cancel_delayed_work_sync(&path->work);
 }

@@ -27,6 +27,7 @@
 
 struct istripe_leg;
 
+#define ISTRIPE_OVERDUE_MAX	8	/* more at once: the LUN is in trouble */
 #define ISTRIPE_LABEL_BYTES	(ISTRIPE_NAME_BYTES + 16)
 
 enum istripe_path_event {
@@ -67,10 +68,11 @@ struct istripe_path {
 	int first_error;
 	struct completion stopped;
 
-	spinlock_t event_lock;		/* the three below */
+	spinlock_t event_lock;		/* the four below */
 	int last_errno;
 	char last_error[ISTRIPE_WHY_BYTES];
-	u32 overdue_itt;
+	u32 overdue_count;
+	u32 overdue[ISTRIPE_OVERDUE_MAX];	/* tags to be looked after */
 
 	u64 reconnects;			/* worker */
 	u64 faults;			/* worker */
@@ -134,14 +136,13 @@ bool istripe_path_submit(struct istripe_path *path, struct istripe_task *task, b
 void istripe_path_push(struct istripe_path *path);
 
 /**
- * istripe_path_overdue() - report a command that is older than its timeout
+ * istripe_path_event() - let the worker know
  * @path: the path
- * @itt: its tag
- * @give_up: aborting has not helped before
+ * @event: what has happened
  *
  * Context: any.
  */
-void istripe_path_overdue(struct istripe_path *path, u32 itt, bool give_up);
+void istripe_path_event(struct istripe_path *path, enum istripe_path_event event);
 
 /**
  * istripe_path_last_error() - copy the last reason, in words
