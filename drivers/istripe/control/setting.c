@@ -284,7 +284,8 @@ static int address_read(const char *text, u16 port, struct sockaddr_storage *add
 			return -EINVAL;
 		sin6->sin6_port = htons(port);
 	} else {
-		if (!address4_usable(sin))
+		/* The kernel's parser takes a colon for the end of the address. */
+		if (!address4_usable(sin) || strchr(text, ':'))
 			return -EINVAL;
 		sin->sin_port = htons(port);
 	}
