@@ -311,6 +311,20 @@ static int session_redirect(const struct istripe_session_params *params,
 	return 0;
 }
 
+static void session_connect_why(const struct istripe_path_params *path,
+				const struct sockaddr_storage *portal, int error, char *why,
+				size_t why_bytes)
+{
+	size_t used = scnprintf(why, why_bytes, "cannot connect to %pISpc", portal);
+
+	if (path->nic[0])
+		used += scnprintf(why + used, why_bytes - used, " over %s", path->nic);
+	if (path->source_address.ss_family != AF_UNSPEC)
+		used += scnprintf(why + used, why_bytes - used, " from %pISc",
+				  &path->source_address);
+	scnprintf(why + used, why_bytes - used, ": %pe", ERR_PTR(error));
+}
+
 /* One login at one portal: 0, -errno, or -EREMCHG with @portal changed. */
 static int session_login(struct istripe_session *session,
 			 const struct istripe_session_params *params,
@@ -323,8 +337,7 @@ static int session_login(struct istripe_session *session,
 	ret = istripe_conn_connect(conn, portal, params->net,
 				   READ_ONCE(params->path->timers.login_timeout_ms));
 	if (ret) {
-		scnprintf(why, why_bytes, "cannot connect to %pISpc: error %d (%pe)", portal, ret,
-			  ERR_PTR(ret));
+		session_connect_why(params->path, portal, ret, why, why_bytes);
 		return ret;
 	}
 	ret = istripe_conn_login(conn, params, why, why_bytes);
