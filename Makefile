@@ -23,7 +23,7 @@ all: modules
 # Kernels never share objects, and the sources stay clean: each release is
 # built in a folder of links to the sources. Links to files that are gone go.
 mirror:
-	@test -n '$(RELEASE)' || { echo 'no prepared kernel headers in $(KDIR): give KDIR=' >&2; exit 1; }
+	@test -n '$(RELEASE)' || { echo 'no prepared kernel headers in $(KDIR): install linux-headers-<release> or give KDIR=' >&2; exit 1; }
 	@mkdir -p '$(OUT)'
 	@find '$(OUT)' -xtype l -delete
 	@cp -rsf $(SOURCES:%='$(TOP)/%') '$(OUT)/'
@@ -38,6 +38,8 @@ install: modules
 
 # Puts the sources where dkms wants them, then builds for the running kernel.
 dkms:
+	@! dkms status -m istripe -v '$(VERSION)' | grep -q . || \
+	  { echo 'first: dkms remove -m istripe -v $(VERSION) --all' >&2; exit 1; }
 	rm -rf '$(DESTDIR)/usr/src/istripe-$(VERSION)'
 	mkdir -p '$(DESTDIR)/usr/src/istripe-$(VERSION)'
 	cp -r Kbuild Makefile dkms.conf LICENSES drivers include '$(DESTDIR)/usr/src/istripe-$(VERSION)/'

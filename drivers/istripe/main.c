@@ -43,4 +43,5 @@ module_exit(istripe_exit);
 MODULE_DESCRIPTION("Striping iSCSI initiator");
 MODULE_AUTHOR("The istripe authors");
 MODULE_LICENSE("GPL");
+MODULE_VERSION("0.1.0");
 MODULE_SOFTDEP("pre: crc32c md5 sha1 sha256 sha3_generic");
