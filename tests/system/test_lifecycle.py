@@ -28,21 +28,22 @@ def test_modinfo(module):
     assert "configfs" in depends
 
 
-def test_load_and_unload_50_times(module):
+def test_load_and_unload(module, size):
+    rounds = size.rounds(15, 50)
     istripe.unload()
     leaks.kmemleak_clear()
-    for _ in range(5):
+    for _ in range(3):
         istripe.load()
         istripe.unload()
     leaks.settle()
     before = leaks.memory_kib()
-    for _ in range(50):
+    for _ in range(rounds):
         istripe.load()
         assert istripe.CONFIG.is_dir()
         istripe.unload()
         assert not leaks.loaded()
     leaks.settle()
-    assert_no_growth(before, leaks.memory_kib(), 50)
+    assert_no_growth(before, leaks.memory_kib(), rounds)
     assert leaks.own_slabs() == []
     assert leaks.threads() == []
     assert not leaks.kmemleak()
@@ -63,7 +64,7 @@ def test_unload_is_refused_while_a_volume_exists(make_lio, make_volume):
 def test_unload_after_use(make_lio, make_volume, verify):
     """A module that has carried I/O leaves as completely as one that has not."""
     volume = make_volume(make_lio())
-    verify(volume.enable(), total_bytes=16 * MIB, jobs=2)
+    verify(volume.enable(), total_bytes=4 * MIB, jobs=2, largest_bytes=MIB)
     volume.delete()
     assert leaks.references() == 0
     istripe.unload()
@@ -75,7 +76,7 @@ def test_unload_after_use(make_lio, make_volume, verify):
 @pytest.mark.timeout_s(900)
 def test_enable_and_disable_idle(make_lio, make_volume, size):
     volume = make_volume(make_lio())
-    rounds = size.rounds(20, 100)
+    rounds = size.rounds(10, 100)
     for _ in range(3):
         volume.enable()
         volume.disable()
@@ -101,7 +102,7 @@ def reads_done(volume):
 def test_enable_and_disable_under_io(make_lio, make_volume, size):
     """The disk is taken away under eight busy jobs: they get errors, nothing hangs."""
     volume = make_volume(make_lio())
-    rounds = size.rounds(15, 100)
+    rounds = size.rounds(8, 100)
     leaks.kmemleak_clear()
     for number in range(rounds):
         device = volume.enable()
@@ -129,11 +130,12 @@ def test_disable_while_open(make_lio, make_volume):
         disk.read(4096)
         volume.disable()
         run("sync")
-        disk.seek(8 * MIB)
         try:
+            disk.seek(MIB)
             assert disk.read(MIB) == b""
         except OSError as err:
-            assert err.errno in (errno.EIO, errno.ENXIO, errno.ENODEV)
+            # EINVAL: there is nothing left to seek in.
+            assert err.errno in (errno.EIO, errno.ENXIO, errno.ENODEV, errno.EINVAL)
     volume.delete()
     assert leaks.references() == 0
 

@@ -52,16 +52,18 @@ class Verdict:
     """What tshark's dissectors say about a capture.
 
     complaints: one line for each frame whose iSCSI or SCSI layer is malformed or has an expert
-    error; opcodes: number of PDUs of each opcode; pairs: key=value of login and text PDUs.
+    error; opcodes: number of PDUs of each opcode; pairs: key=value of login and text PDUs;
+    isids: the ISIDs of all login PDUs.
     """
 
-    FIELDS = ("frame.number", "iscsi.opcode", "iscsi.keyvalue", "_ws.expert.severity",
+    FIELDS = ("frame.number", "iscsi.opcode", "iscsi.isid", "iscsi.keyvalue", "_ws.expert.severity",
               "_ws.expert.message", "_ws.malformed", "_ws.col.Info")
 
     def __init__(self, path):
         self.complaints = []
         self.opcodes = collections.Counter()
         self.pairs = []
+        self.isids = set()
         self.frames = 0
         fields = [word for name in self.FIELDS for word in ("-e", name)]
         # Reassembly puts several PDUs into one frame; their values come separated by a byte that
@@ -73,9 +75,10 @@ class Verdict:
         for line in out.splitlines():
             self._frame(*(line.split("\t") + [""] * len(self.FIELDS))[: len(self.FIELDS)])
 
-    def _frame(self, number, opcodes, pairs, severities, messages, malformed, info):
+    def _frame(self, number, opcodes, isids, pairs, severities, messages, malformed, info):
         self.frames += 1
         self.opcodes.update(int(opcode, 0) for opcode in opcodes.split("|") if opcode)
+        self.isids.update(isid for isid in isids.split("|") if isid)
         self.pairs += [pair for pair in pairs.split("|") if pair]
         worst = max((int(s, 0) for s in severities.split("|") if s), default=0)
         if malformed or worst >= SEVERITY_ERROR:
