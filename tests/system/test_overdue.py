@@ -16,17 +16,17 @@ class FreezingLun(lio.Lun):
     """A LUN whose file lies on a file system that can be frozen: then its writes hang."""
 
     def create(self):
-        disk = storage.image(f"{self.name}-disk", self.size_bytes + 32 * MIB)
-        run("mkfs.ext4", "-q", "-F", disk)
+        run("modprobe", "loop")
+        self.disk = storage.image(f"{self.name}-disk", self.size_bytes + 32 * MIB)
+        run("mkfs.ext4", "-q", "-F", self.disk)
         self.mount = storage.ROOT / f"{self.name}-mount"
         self.mount.mkdir()
-        run("mount", "-o", "loop", disk, self.mount)
+        run("mount", "-o", "loop", self.disk, self.mount)
         root, storage.ROOT = storage.ROOT, self.mount
         try:
             super().create()
         finally:
             storage.ROOT = root
-        self.disk = disk
 
     def freeze(self):
         run("fsfreeze", "-f", self.mount)
