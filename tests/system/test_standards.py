@@ -25,11 +25,11 @@ OFFERED = {
 }
 
 
-@pytest.mark.parametrize("digests", [False, True], ids=["plain", "digests"])
+@pytest.mark.parametrize("digest", [False, True], ids=["plain", "header-digest"])
 @pytest.mark.timeout_s(900)
-def test_whole_session(make_lio, make_volume, link, digests):
-    keys = {"HeaderDigest": "CRC32C", "DataDigest": "CRC32C"} if digests else {}
-    path = {"header_digest": "CRC32C", "data_digest": "CRC32C"} if digests else {}
+def test_whole_session(make_lio, make_volume, link, digest):
+    keys = {"HeaderDigest": "CRC32C"} if digest else {}
+    path = {"header_digest": "CRC32C"} if digest else {}
     target = make_lio(16 * MIB, params={"InitialR2T": "No", "FirstBurstLength": 16 * KIB,
                                         "MaxRecvDataSegmentLength": 8 * KIB,
                                         "MaxBurstLength": 64 * KIB, **keys})
@@ -48,6 +48,7 @@ def test_whole_session(make_lio, make_volume, link, digests):
     assert capture.dropped() == 0
     verdict = Verdict(capture.path)
     assert verdict.complaints == []
+    assert verdict.all_answered(), (verdict.opcodes, verdict.statuses)
     assert {NOP_OUT, COMMAND, TEXT_OR_LOGIN, DATA_OUT, LOGOUT, NOP_IN, RESPONSE, LOGIN_RESPONSE,
             DATA_IN, LOGOUT_RESPONSE, R2T} <= set(verdict.opcodes)
     assert REJECT not in verdict.opcodes
@@ -69,5 +70,6 @@ def test_reinstatement(make_lio, make_volume, link):
         volume.disable()
     verdict = Verdict(capture.path)
     assert verdict.complaints == []
+    assert verdict.all_answered(), (verdict.opcodes, verdict.statuses)
     assert verdict.opcodes[LOGOUT] == 1 and len(verdict.isids) == 1
     assert len([pair for pair in verdict.pairs if pair.startswith("TargetName=")]) == 2

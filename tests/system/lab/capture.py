@@ -53,17 +53,21 @@ class Verdict:
 
     complaints: one line for each frame whose iSCSI or SCSI layer is malformed or has an expert
     error; opcodes: number of PDUs of each opcode; pairs: key=value of login and text PDUs;
-    isids: the ISIDs of all login PDUs.
+    isids: the ISIDs of all login PDUs; statuses: Data-In PDUs that carry a status.
+
+    Wireshark 4.0 does not know how long a PDU with a data digest is and loses its place in the
+    stream: such sessions must not be judged by it. all_answered() tells when that has happened.
     """
 
-    FIELDS = ("frame.number", "iscsi.opcode", "iscsi.isid", "iscsi.keyvalue", "_ws.expert.severity",
-              "_ws.expert.message", "_ws.malformed", "_ws.col.Info")
+    FIELDS = ("frame.number", "iscsi.opcode", "iscsi.isid", "iscsi.keyvalue", "iscsi.scsidata.S",
+              "_ws.expert.severity", "_ws.expert.message", "_ws.malformed", "_ws.col.Info")
 
     def __init__(self, path):
         self.complaints = []
         self.opcodes = collections.Counter()
         self.pairs = []
         self.isids = set()
+        self.statuses = 0
         self.frames = 0
         fields = [word for name in self.FIELDS for word in ("-e", name)]
         # Reassembly puts several PDUs into one frame; their values come separated by a byte that
@@ -75,10 +79,15 @@ class Verdict:
         for line in out.splitlines():
             self._frame(*(line.split("\t") + [""] * len(self.FIELDS))[: len(self.FIELDS)])
 
-    def _frame(self, number, opcodes, isids, pairs, severities, messages, malformed, info):
+    def all_answered(self):
+        """Every command has its status: nothing was lost between the PDUs that were recognised."""
+        return self.opcodes[0x01] == self.opcodes[0x21] + self.statuses
+
+    def _frame(self, number, opcodes, isids, pairs, status, severities, messages, malformed, info):
         self.frames += 1
         self.opcodes.update(int(opcode, 0) for opcode in opcodes.split("|") if opcode)
         self.isids.update(isid for isid in isids.split("|") if isid)
+        self.statuses += status.split("|").count("1")
         self.pairs += [pair for pair in pairs.split("|") if pair]
         worst = max((int(s, 0) for s in severities.split("|") if s), default=0)
         if malformed or worst >= SEVERITY_ERROR:
