@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A scenario: where the target leaves the path of virtue, and what must come of it."""
+
+import asyncio
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Expect:
+    """What a volume makes of it.
+
+    kind: "works"        enabled, I/O correct, no session was lost
+          "reconnects"   a session was lost for `reason`, I/O is correct nevertheless
+          "survives"     either of these, I/O is correct
+          "refused"      enabling fails, last_error matches `reason`, with errno `number` if given
+          "io error"     enabled, I/O fails with errno `number`, no session was lost
+          "path refused" the path goes down for `reason` and stays down
+    """
+
+    kind: str
+    reason: str = ""
+    number: int = 0
+
+
+WORKS = Expect("works")
+SURVIVES = Expect("survives")
+
+
+def reconnects(reason=""):
+    return Expect("reconnects", reason)
+
+
+def refused(reason="", number=0):
+    return Expect("refused", reason, number)
+
+
+def io_error(number):
+    return Expect("io error", number=number)
+
+
+def path_refused(reason=""):
+    return Expect("path refused", reason)
+
+
+@dataclasses.dataclass(frozen=True)
+class Scenario:
+    """One row of a table.
+
+    hooks: {name: async function(run, conn, what)}: on_connect, on_login (Login Request),
+        on_command (Task), on_data_out, on_nop, on_tmf, on_logout (PDU); true: the step is done.
+        before_send (PDU, numbered) returns None or what to send instead, a list.
+        login_pairs(run, conn, (request, pairs)) returns the pairs to answer.
+    settings: of target.Settings; path, volume: of the volume; times: how often the hooks strike;
+    armed: whether from the start, else only when the volume is up;
+    segment_bytes: everything is written in pieces of this size.
+    io: what the test does, see test_scripted.py. allow: lines of the kernel's log.
+    """
+
+    name: str
+    expect: Expect = WORKS
+    hooks: dict = dataclasses.field(default_factory=dict)
+    settings: dict = dataclasses.field(default_factory=dict)
+    disk: dict = dataclasses.field(default_factory=dict)
+    path: dict = dataclasses.field(default_factory=dict)
+    volume: dict = dataclasses.field(default_factory=dict)
+    times: int = 1
+    armed: bool = False
+    segment_bytes: int = 0
+    io: str = "default"
+    allow: tuple = ()
+    violations: str = ""        # lines that match are the scenario's own doing
+
+
+HONEST = Scenario("honest")
+
+
+class Run:
+    """One scenario under way: what its hooks remember."""
+
+    def __init__(self, scenario=HONEST):
+        self.scenario = scenario
+        self.armed = scenario.armed
+        self.hits = 0
+        self.memory = {}
+        self.target = None
+
+    def strike(self):
+        """Whether the misbehaviour is due now; counts it."""
+        if not self.armed or self.hits >= self.scenario.times:
+            return False
+        self.hits += 1
+        return True
+
+    async def hook(self, name, conn, what):
+        function = self.scenario.hooks.get(name)
+        return bool(function and await function(self, conn, what))
+
+    async def before_send(self, conn, pdu):
+        function = self.scenario.hooks.get("before_send")
+        return await function(self, conn, pdu) if function else None
+
+    async def login_pairs(self, conn, request, pairs):
+        function = self.scenario.hooks.get("login_pairs")
+        return await function(self, conn, (request, pairs)) if function else pairs
+
+
+async def silence():
+    """Never ends: the target has nothing more to say."""
+    await asyncio.Event().wait()

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A disk in memory: what SPC and SBC ask of one, as far as initiators use it."""
+
+GOOD, CHECK_CONDITION, CONDITION_MET, BUSY = 0x00, 0x02, 0x04, 0x08
+RESERVATION_CONFLICT, TASK_SET_FULL, ACA_ACTIVE, TASK_ABORTED = 0x18, 0x28, 0x30, 0x40
+
+INVALID_OPCODE = (5, 0x20, 0x00)
+INVALID_FIELD = (5, 0x24, 0x00)
+INVALID_PARAMETER = (5, 0x26, 0x00)
+OUT_OF_RANGE = (5, 0x21, 0x00)
+NO_SUCH_LUN = (5, 0x25, 0x00)
+
+READ_10, WRITE_10, READ_16, WRITE_16 = 0x28, 0x2A, 0x88, 0x8A
+SYNCHRONIZE_CACHE_10, SYNCHRONIZE_CACHE_16 = 0x35, 0x91
+INQUIRY, REPORT_LUNS, TEST_UNIT_READY, MODE_SENSE_6, READ_CAPACITY_10 = 0x12, 0xA0, 0, 0x1A, 0x25
+SERVICE_ACTION_IN_16, UNMAP, WRITE_SAME_16, REQUEST_SENSE, MODE_SENSE_10 = 0x9E, 0x42, 0x93, 3, 0x5A
+START_STOP, PREVENT = 0x1B, 0x1E
+
+
+def number(cdb, offset, size):
+    return int.from_bytes(cdb[offset:offset + size], "big")
+
+
+def fixed_sense(key, asc, ascq, information=None, deferred=False):
+    sense = bytearray(18)
+    sense[0] = 0x71 if deferred else 0x70
+    if information is not None:
+        sense[0] |= 0x80
+        sense[3:7] = information.to_bytes(4, "big")
+    sense[2], sense[7], sense[12], sense[13] = key, 10, asc, ascq
+    return bytes(sense)
+
+
+def descriptor_sense(key, asc, ascq, deferred=False):
+    return bytes([0x73 if deferred else 0x72, key, asc, ascq, 0, 0, 0, 0])
+
+
+class Result:
+    """What a command came to: status, data for the initiator, sense."""
+
+    def __init__(self, status=GOOD, data=b"", sense=b""):
+        self.status = status
+        self.data = data
+        self.sense = sense
+
+    @classmethod
+    def check(cls, key, asc, ascq):
+        return cls(CHECK_CONDITION, sense=fixed_sense(key, asc, ascq))
+
+
+class Refuse(Exception):
+    """CHECK CONDITION with (key, asc, ascq)."""
+
+
+class Disk:
+    """LUN 0."""
+
+    def __init__(self, size_bytes=16 << 20, block_bytes=512, identity="6001405" + "a" * 25):
+        self.block_bytes = block_bytes
+        self.data = bytearray(size_bytes)
+        self.naa = bytes.fromhex(identity)
+        self.write_cache = True
+        self.write_protected = False
+        self.device_type = 0
+        self.max_transfer = 0
+        self.attentions = []    # (key, asc, ascq) to tell, the first one first
+        self.flushes = 0
+
+    @property
+    def blocks(self):
+        return len(self.data) // self.block_bytes
+
+    def execute(self, cdb, out, lun=0):
+        """One command; `out` is what the initiator wrote. Never raises."""
+        opcode = cdb[0]
+        if lun and opcode not in (INQUIRY, REPORT_LUNS):
+            return Result.check(*NO_SUCH_LUN)
+        if self.attentions and opcode not in (INQUIRY, REPORT_LUNS, REQUEST_SENSE):
+            return Result.check(*self.attentions.pop(0))
+        run = self.COMMANDS.get(opcode)
+        if not run:
+            return Result.check(*INVALID_OPCODE)
+        try:
+            return Result(data=run(self, cdb, out, lun) or b"")
+        except Refuse as why:
+            return Result.check(*why.args)
+
+    def direction(self, cdb, edtl):
+        """Bytes that the command itself wants to (read, write)."""
+        op, block = cdb[0], self.block_bytes
+        if op in (READ_16, READ_10):
+            return number(cdb, *((10, 4) if op == READ_16 else (7, 2))) * block, 0
+        if op in (WRITE_16, WRITE_10):
+            return 0, number(cdb, *((10, 4) if op == WRITE_16 else (7, 2))) * block
+        if op == WRITE_SAME_16:
+            return 0, block
+        if op == UNMAP:
+            return 0, number(cdb, 7, 2)
+        return edtl, 0
+
+    def _range(self, cdb, long):
+        lba, blocks = (number(cdb, 2, 8), number(cdb, 10, 4)) if long else (
+            number(cdb, 2, 4), number(cdb, 7, 2))
+        if lba + blocks > self.blocks:
+            raise Refuse(*OUT_OF_RANGE)
+        return lba * self.block_bytes, blocks * self.block_bytes
+
+    def _read(self, cdb, out, lun):
+        at, size = self._range(cdb, cdb[0] == READ_16)
+        return bytes(memoryview(self.data)[at:at + size])
+
+    def _write(self, cdb, out, lun):
+        at, size = self._range(cdb, cdb[0] == WRITE_16)
+        if self.write_protected:
+            raise Refuse(7, 0x27, 0)
+        self.data[at:at + min(size, len(out))] = out[:size]
+
+    def _write_same(self, cdb, out, lun):
+        at, size = self._range(cdb, True)
+        if len(out) != self.block_bytes:
+            raise Refuse(*INVALID_FIELD)
+        self.data[at:at + size] = bytes(out) * (size // self.block_bytes)
+
+    def _unmap(self, cdb, out, lun):
+        if len(out) < 8:
+            raise Refuse(*INVALID_PARAMETER)
+        for at in range(8, min(len(out), 8 + number(out, 2, 2)), 16):
+            start = number(out, at, 8) * self.block_bytes
+            size = number(out, at + 8, 4) * self.block_bytes
+            if start + size > len(self.data):
+                raise Refuse(*OUT_OF_RANGE)
+            self.data[start:start + size] = bytes(size)
+
+    def _flush(self, cdb, out, lun):
+        self.flushes += 1
+
+    def _nothing(self, cdb, out, lun):
+        return b""
+
+    def _inquiry(self, cdb, out, lun):
+        length = number(cdb, 3, 2)
+        if cdb[1] & 1:
+            pages = self.pages()
+            if cdb[2] not in pages or lun:
+                raise Refuse(*INVALID_FIELD)
+            return (bytes([self.device_type, cdb[2]]) + len(pages[cdb[2]]).to_bytes(2, "big") +
+                    pages[cdb[2]])[:length]
+        if cdb[2]:
+            raise Refuse(*INVALID_FIELD)
+        first = 0x7F if lun else self.device_type
+        head = bytes([first, 0, 6, 0x12, 91, 0, 0, 2])
+        text = b"ISTRIPE " + b"SCRIPTED TARGET " + b"0001"
+        return (head + text).ljust(96, b"\0")[:length]
+
+    def pages(self):
+        serial = self.naa.hex().encode()
+        designator = bytes([1, 3, 0, len(self.naa)]) + self.naa
+        limits = bytearray(60)
+        limits[4:8] = self.max_transfer.to_bytes(4, "big")
+        limits[16:20] = (8192).to_bytes(4, "big")    # blocks of an UNMAP
+        limits[20:24] = (1).to_bytes(4, "big")       # descriptors of an UNMAP
+        limits[32:40] = (8192).to_bytes(8, "big")    # blocks of a WRITE SAME
+        rotation = bytes([0, 1]) + bytes(58)
+        return {0x00: bytes([0x00, 0x80, 0x83, 0xB0, 0xB1, 0xB2]), 0x80: serial,
+                0x83: designator, 0xB0: bytes(limits), 0xB1: rotation,
+                0xB2: bytes([0, 0xE0, 2, 0])}
+
+    def _report_luns(self, cdb, out, lun):
+        return ((8).to_bytes(4, "big") + bytes(4) + bytes(8))[:number(cdb, 6, 4)]
+
+    def _capacity10(self, cdb, out, lun):
+        last = min(self.blocks - 1, 0xFFFFFFFF)
+        return last.to_bytes(4, "big") + self.block_bytes.to_bytes(4, "big")
+
+    def _service_action_in(self, cdb, out, lun):
+        if cdb[1] & 0x1F != 0x10:
+            raise Refuse(*INVALID_FIELD)
+        answer = (self.blocks - 1).to_bytes(8, "big") + self.block_bytes.to_bytes(4, "big")
+        answer += bytes([0, 0, 0xC0, 0]) + bytes(16)
+        return answer[:number(cdb, 10, 4)]
+
+    def _mode_pages(self, cdb):
+        caching = bytes([0x08, 18, 4 if self.write_cache else 0]) + bytes(17)
+        control = bytes([0x0A, 10]) + bytes(10)
+        known = {0x08: caching, 0x0A: control, 0x3F: caching + control}
+        if cdb[2] & 0x3F not in known:
+            raise Refuse(*INVALID_FIELD)
+        return known[cdb[2] & 0x3F]
+
+    def _mode_sense6(self, cdb, out, lun):
+        pages = self._mode_pages(cdb)
+        head = bytes([3 + len(pages), 0, 0x80 if self.write_protected else 0x10, 0])
+        return (head + pages)[:cdb[4]]
+
+    def _mode_sense10(self, cdb, out, lun):
+        pages = self._mode_pages(cdb)
+        head = (6 + len(pages)).to_bytes(2, "big")
+        head += bytes([0, 0x80 if self.write_protected else 0x10, 0, 0, 0, 0])
+        return (head + pages)[:number(cdb, 7, 2)]
+
+    def _request_sense(self, cdb, out, lun):
+        told = self.attentions.pop(0) if self.attentions else (0, 0, 0)
+        return fixed_sense(*told)[:cdb[4]]
+
+    COMMANDS = {
+        READ_10: _read, READ_16: _read, WRITE_10: _write, WRITE_16: _write,
+        WRITE_SAME_16: _write_same, UNMAP: _unmap, SYNCHRONIZE_CACHE_10: _flush,
+        SYNCHRONIZE_CACHE_16: _flush, TEST_UNIT_READY: _nothing, START_STOP: _nothing,
+        PREVENT: _nothing, INQUIRY: _inquiry, REPORT_LUNS: _report_luns,
+        READ_CAPACITY_10: _capacity10, SERVICE_ACTION_IN_16: _service_action_in,
+        MODE_SENSE_6: _mode_sense6, MODE_SENSE_10: _mode_sense10, REQUEST_SENSE: _request_sense,
+    }
