@@ -5,7 +5,8 @@ The target tells a Connection of each PDU that comes and each that goes. What is
 line "section: what" in the session's list.
 """
 
-from scripted import keys, pdu as p
+from scripted import keys
+from scripted import pdu as p
 from scripted.pdu import RESERVED_TAG, after, plus
 
 INITIATOR = (p.NOP_OUT, p.SCSI_COMMAND, p.TASK_MANAGEMENT, p.LOGIN, p.TEXT, p.DATA_OUT, p.LOGOUT,

@@ -5,7 +5,9 @@ import asyncio
 import socket
 import struct
 
-from scripted import checks, login as lg, pdu as p
+from scripted import checks
+from scripted import login as lg
+from scripted import pdu as p
 from scripted.pdu import RESERVED_TAG, Pdu, after, plus
 
 #: PDUs that carry a StatSN of their own.

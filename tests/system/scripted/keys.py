@@ -70,7 +70,7 @@ def parse(text):
     pairs, wrong = [], []
     if text and not text.endswith(b"\0"):
         wrong.append("the text does not end with a NUL")
-    for part in text.split(b"\0")[:-1] if text.endswith(b"\0") else text.split(b"\0"):
+    for part in text.removesuffix(b"\0").split(b"\0") if text else ():
         name, equals, value = part.partition(b"=")
         if not equals:
             wrong.append(f"no = in {part[:40]!r}")

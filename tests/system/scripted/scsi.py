@@ -35,6 +35,12 @@ def descriptor_sense(key, asc, ascq, deferred=False):
     return bytes([0x73 if deferred else 0x72, key, asc, ascq, 0, 0, 0, 0])
 
 
+#: The most that one WRITE SAME may cover.
+WRITE_SAME_BLOCKS = 8192
+#: No protection information is supported: their field for it must be 0.
+PROTECTED = (READ_10, WRITE_10, READ_16, WRITE_16, WRITE_SAME_16)
+
+
 class Result:
     """What a command came to: status, data for the initiator, sense."""
 
@@ -77,9 +83,11 @@ class Disk:
             return Result.check(*NO_SUCH_LUN)
         if self.attentions and opcode not in (INQUIRY, REPORT_LUNS, REQUEST_SENSE):
             return Result.check(*self.attentions.pop(0))
-        run = self.COMMANDS.get(opcode)
+        run = COMMANDS.get(opcode)
         if not run:
             return Result.check(*INVALID_OPCODE)
+        if opcode in PROTECTED and cdb[1] & 0xE0:
+            return Result.check(*INVALID_FIELD)
         try:
             return Result(data=run(self, cdb, out, lun) or b"")
         except Refuse as why:
@@ -117,6 +125,11 @@ class Disk:
 
     def _write_same(self, cdb, out, lun):
         at, size = self._range(cdb, True)
+        size = size or len(self.data) - at
+        if size > WRITE_SAME_BLOCKS * self.block_bytes:
+            raise Refuse(*INVALID_FIELD)
+        if cdb[1] & 1:
+            out = bytes(self.block_bytes)       # NDOB: zeros
         if len(out) != self.block_bytes:
             raise Refuse(*INVALID_FIELD)
         self.data[at:at + size] = bytes(out) * (size // self.block_bytes)
@@ -159,7 +172,7 @@ class Disk:
         limits[4:8] = self.max_transfer.to_bytes(4, "big")
         limits[16:20] = (8192).to_bytes(4, "big")    # blocks of an UNMAP
         limits[20:24] = (1).to_bytes(4, "big")       # descriptors of an UNMAP
-        limits[32:40] = (8192).to_bytes(8, "big")    # blocks of a WRITE SAME
+        limits[32:40] = WRITE_SAME_BLOCKS.to_bytes(8, "big")    # blocks of a WRITE SAME
         rotation = bytes([0, 1]) + bytes(58)
         return {0x00: bytes([0x00, 0x80, 0x83, 0xB0, 0xB1, 0xB2]), 0x80: serial,
                 0x83: designator, 0xB0: bytes(limits), 0xB1: rotation,
@@ -202,11 +215,13 @@ class Disk:
         told = self.attentions.pop(0) if self.attentions else (0, 0, 0)
         return fixed_sense(*told)[:cdb[4]]
 
-    COMMANDS = {
-        READ_10: _read, READ_16: _read, WRITE_10: _write, WRITE_16: _write,
-        WRITE_SAME_16: _write_same, UNMAP: _unmap, SYNCHRONIZE_CACHE_10: _flush,
-        SYNCHRONIZE_CACHE_16: _flush, TEST_UNIT_READY: _nothing, START_STOP: _nothing,
-        PREVENT: _nothing, INQUIRY: _inquiry, REPORT_LUNS: _report_luns,
-        READ_CAPACITY_10: _capacity10, SERVICE_ACTION_IN_16: _service_action_in,
-        MODE_SENSE_6: _mode_sense6, MODE_SENSE_10: _mode_sense10, REQUEST_SENSE: _request_sense,
-    }
+
+COMMANDS = {
+    READ_10: Disk._read, READ_16: Disk._read, WRITE_10: Disk._write, WRITE_16: Disk._write,
+    WRITE_SAME_16: Disk._write_same, UNMAP: Disk._unmap, SYNCHRONIZE_CACHE_10: Disk._flush,
+    SYNCHRONIZE_CACHE_16: Disk._flush, TEST_UNIT_READY: Disk._nothing, START_STOP: Disk._nothing,
+    PREVENT: Disk._nothing, INQUIRY: Disk._inquiry, REPORT_LUNS: Disk._report_luns,
+    READ_CAPACITY_10: Disk._capacity10, SERVICE_ACTION_IN_16: Disk._service_action_in,
+    MODE_SENSE_6: Disk._mode_sense6, MODE_SENSE_10: Disk._mode_sense10,
+    REQUEST_SENSE: Disk._request_sense,
+}

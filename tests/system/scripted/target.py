@@ -4,10 +4,12 @@
 import asyncio
 import itertools
 
-from scripted import checks, keys, login as lg, pdu as p
+from scripted import checks, keys
+from scripted import login as lg
+from scripted import pdu as p
 from scripted.conn import Connection, Drop, Session
 from scripted.pdu import RESERVED_TAG, Pdu, after, plus
-from scripted.scsi import CHECK_CONDITION, Disk, Result
+from scripted.scsi import CHECK_CONDITION, Disk
 
 NAME = "iqn.2024-01.org.example.istripe:scripted"
 
