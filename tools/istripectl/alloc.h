@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Memory that is there: a tool of this size ends when there is none. */
+#ifndef ISTRIPECTL_ALLOC_H
+#define ISTRIPECTL_ALLOC_H
+
+#include <stddef.h>
+
+/**
+ * alloc_array() - make an array, or make it longer
+ * @old: the array, or NULL
+ * @count: how many elements it shall have
+ * @size: bytes of one element
+ *
+ * Return: the array, for free(); what is new is not initialised.
+ */
+void *alloc_array(void *old, size_t count, size_t size);
+
+/**
+ * alloc_text() - copy a text
+ * @text: what to copy
+ *
+ * Return: the copy, for free().
+ */
+char *alloc_text(const char *text);
+
+/**
+ * alloc_printf() - make a text
+ * @fmt: as for printf()
+ *
+ * Return: the text, for free().
+ */
+char *alloc_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

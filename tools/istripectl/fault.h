@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What went wrong, in words for whoever typed the command. */
+#ifndef ISTRIPECTL_FAULT_H
+#define ISTRIPECTL_FAULT_H
+
+#define FAULT_BYTES	4096
+
+struct fault {
+	char text[FAULT_BYTES];		/* lines, without a newline at the end */
+};
+
+/**
+ * fault_set() - say what went wrong; what was said before is forgotten
+ * @fault: where to
+ * @error: a negative errno
+ * @fmt: as for printf()
+ *
+ * Return: @error.
+ */
+int fault_set(struct fault *fault, int error, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/**
+ * fault_add() - one more line: a reason, or what to do next
+ * @fault: where to
+ * @fmt: as for printf()
+ */
+void fault_add(struct fault *fault, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/**
+ * fault_print() - to standard error, if there is anything to say
+ * @fault: what to print
+ */
+void fault_print(const struct fault *fault);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Small files of one value, as in configfs, sysfs and /proc. */
+#ifndef ISTRIPECTL_FILE_H
+#define ISTRIPECTL_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/**
+ * file_read() - all of a file, without the newline at its end
+ * @path: which one
+ * @text: set on success, for free(); control characters in lines are '?'
+ *
+ * Return: 0; -errno.
+ */
+int file_read(const char *path, char **text);
+
+/**
+ * file_write() - one value and a newline, in one write
+ * @path: a file that exists
+ * @value: what to write; no copy of it is left in memory
+ *
+ * Return: 0; -errno.
+ */
+int file_write(const char *path, const char *value);
+
+/**
+ * file_mode() - the mode of a regular file
+ * @path: which one
+ *
+ * Return: the permission bits; -1 when there is no regular file.
+ */
+int file_mode(const char *path);
+
+/**
+ * file_is_dir() - whether there is a directory
+ * @path: which one
+ *
+ * Return: whether there is.
+ */
+bool file_is_dir(const char *path);
+
+struct file_names {
+	char **items;
+	size_t count;
+};
+
+/**
+ * file_list() - the names in a directory, sorted, numbers by their value
+ * @path: which one
+ * @names: zeroed by the caller, filled; "." and what begins with it left out
+ *
+ * Return: 0; -errno.
+ */
+int file_list(const char *path, struct file_names *names);
+
+/**
+ * file_names_free() - free what file_list() has made
+ * @names: empty afterwards
+ */
+void file_names_free(struct file_names *names);
+
+#endif

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Somebody wants the tool to end. */
+#include <signal.h>
+#include <stddef.h>
+
+#include "interrupt.h"
+
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+static volatile sig_atomic_t seen;
+static volatile sig_atomic_t victim;
+
+static void note(int number)
+{
+	(void)number;
+	seen = 1;
+	if (victim > 0)
+		kill(victim, SIGKILL);
+}
+
+static void signals_set(void (*handler)(int))
+{
+	struct sigaction action = { .sa_handler = handler };
+	size_t i;
+
+	sigemptyset(&action.sa_mask);
+	for (i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		sigaction(signals[i], &action, NULL);
+}
+
+void interrupt_catch(void)
+{
+	signals_set(note);
+}
+
+void interrupt_release(void)
+{
+	signals_set(SIG_DFL);
+}
+
+bool interrupt_seen(void)
+{
+	return seen;
+}
+
+void interrupt_child(pid_t child)
+{
+	victim = child;
+	/* One that came before there was anybody to kill. */
+	if (seen && child > 0)
+		kill(child, SIGKILL);
+}

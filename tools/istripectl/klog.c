@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What the module says in the kernel's log. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "klog.h"
+#include "place.h"
+
+#define RECORD_BYTES	8192	/* longer than the longest record of /dev/kmsg */
+#define PREFIX		"istripe: "
+
+int klog_open(void)
+{
+	char *path = place_path("/dev/kmsg");
+	int log = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	free(path);
+	if (log >= 0)
+		lseek(log, 0, SEEK_END);
+	return log;
+}
+
+/* "istripe: <volume>: ..." or "istripe: <volume>/<leg>...", or about the directory itself. */
+static bool line_concerns(const char *line, const char *volume)
+{
+	size_t bytes = strlen(volume);
+
+	if (strncmp(line, PREFIX, strlen(PREFIX)))
+		return false;
+	line += strlen(PREFIX);
+	if (!strncmp(line, "configfs: ", strlen("configfs: ")))
+		return true;
+	return !strncmp(line, volume, bytes) && (line[bytes] == ':' || line[bytes] == '/');
+}
+
+/* One record for each read: "priority,number,time,flags;text\n", then lines that begin with ' '. */
+int klog_explain(int log, const char *volume, struct fault *fault)
+{
+	char record[RECORD_BYTES];
+	int lines = 0;
+	ssize_t bytes;
+
+	if (log < 0)
+		return 0;
+	while ((bytes = read(log, record, sizeof(record) - 1)) > 0 ||
+	       (bytes < 0 && (errno == EPIPE || errno == EINTR))) {
+		char *text;
+
+		if (bytes < 0)
+			continue;
+		record[bytes] = '\0';
+		record[strcspn(record, "\n")] = '\0';
+		text = strchr(record, ';');
+		if (text && line_concerns(text + 1, volume)) {
+			fault_add(fault, "kernel: %s", text + 1);
+			lines++;
+		}
+	}
+	return lines;
+}
+
+void klog_close(int log)
+{
+	if (log >= 0)
+		close(log);
+}

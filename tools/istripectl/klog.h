@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the module says in the kernel's log about a value it refuses. */
+#ifndef ISTRIPECTL_KLOG_H
+#define ISTRIPECTL_KLOG_H
+
+#include "fault.h"
+
+/**
+ * klog_open() - remember where the kernel's log ends now
+ *
+ * Return: a descriptor for the other functions; -1 when the log cannot be read,
+ * which they know how to live with.
+ */
+int klog_open(void);
+
+/**
+ * klog_explain() - add to a fault what has been logged since
+ * @log: from klog_open()
+ * @volume: the volume whose lines count
+ * @fault: where to
+ *
+ * Return: how many lines there were.
+ */
+int klog_explain(int log, const char *volume, struct fault *fault);
+
+/**
+ * klog_close() - let go of the log
+ * @log: from klog_open()
+ */
+void klog_close(int log);
+
+#endif

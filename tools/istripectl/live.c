@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What a volume that is up shows in sysfs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "file.h"
+#include "live.h"
+#include "place.h"
+
+#define DEPTH_MAX	12
+#define SECTOR_BYTES	512
+
+static int dir_read(const char *dir, const char *name, struct live *live, int depth);
+
+/* What has no value at the moment, as a session that is not there, is kept as such. */
+static void value_take(const char *path, const char *name, struct settings *values)
+{
+	int mode = file_mode(path);
+	char *value = NULL;
+
+	if (mode < 0 || !(mode & 0444))
+		return;
+	file_read(path, &value);
+	settings_put(values, name, value);
+	free(value);
+}
+
+static void entry_read(const char *dir, const char *name, struct live *live, int depth)
+{
+	char *path = alloc_printf("%s/%s", dir, name);
+
+	if (!file_is_dir(path)) {
+		value_take(path, name, &live->values);
+	} else if (depth < DEPTH_MAX) {
+		live->children = alloc_array(live->children, live->child_count + 1,
+					     sizeof(*live->children));
+		memset(&live->children[live->child_count], 0, sizeof(*live->children));
+		dir_read(path, name, &live->children[live->child_count++], depth + 1);
+	}
+	free(path);
+}
+
+static int dir_read(const char *dir, const char *name, struct live *live, int depth)
+{
+	struct file_names names = { 0 };
+	int ret = file_list(dir, &names);
+	size_t i;
+
+	live->name = alloc_text(name);
+	for (i = 0; i < names.count; i++)
+		entry_read(dir, names.items[i], live, depth);
+	file_names_free(&names);
+	return ret;
+}
+
+int live_read(const char *device, struct live *live)
+{
+	char *dir = place_path("/sys/block/%s/istripe", device);
+	int ret = dir_read(dir, device, live, 0);
+
+	free(dir);
+	return ret;
+}
+
+const struct live *live_child(const struct live *live, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < live->child_count; i++)
+		if (!strcmp(live->children[i].name, name))
+			return &live->children[i];
+	return NULL;
+}
+
+uint64_t live_size(const char *device)
+{
+	char *path = place_path("/sys/block/%s/size", device), *text = NULL;
+	uint64_t sectors = 0;
+
+	if (!file_read(path, &text))
+		sectors = strtoull(text, NULL, 10);
+	free(text);
+	free(path);
+	return sectors * SECTOR_BYTES;
+}
+
+void live_free(struct live *live)
+{
+	size_t i;
+
+	for (i = 0; i < live->child_count; i++)
+		live_free(&live->children[i]);
+	free(live->children);
+	settings_free(&live->values);
+	free(live->name);
+	memset(live, 0, sizeof(*live));
+}

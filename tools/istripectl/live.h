@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a volume that is up shows in sysfs: a tree of directories and values,
+ * whatever a version of the module has there.
+ */
+#ifndef ISTRIPECTL_LIVE_H
+#define ISTRIPECTL_LIVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model.h"
+
+struct live {
+	char *name;			/* of the directory */
+	struct settings values;		/* value NULL: cannot be read just now */
+	struct live *children;
+	size_t child_count;
+};
+
+/**
+ * live_read() - read all below /sys/block/<device>/istripe
+ * @device: as istripe0
+ * @live: zeroed by the caller, filled
+ *
+ * Return: 0; -errno: -ENOENT it is not, or no longer, there.
+ */
+int live_read(const char *device, struct live *live);
+
+/**
+ * live_child() - the directory of a name
+ * @live: where to look
+ * @name: its name
+ *
+ * Return: the directory, or NULL.
+ */
+const struct live *live_child(const struct live *live, const char *name);
+
+/**
+ * live_size() - size of a disk
+ * @device: as istripe0
+ *
+ * Return: its size in bytes, 0 when it is not there.
+ */
+uint64_t live_size(const char *device);
+
+/**
+ * live_free() - free all of it
+ * @live: empty afterwards
+ */
+void live_free(struct live *live);
+
+#endif

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+/* istripectl: creates, shows and removes the volumes of the istripe module. */
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+
+static const char create_details[] =
+"  --initiator NAME     iSCSI name of this host; else that of /etc/iscsi/initiatorname.iscsi\n"
+"  --chunk SIZE         the interleave, as 64K\n"
+"  --set LIST           settings of the volume\n"
+"  --all-paths LIST     settings of every path that does not say otherwise\n"
+"  --leg LIST           one more leg and its first path\n"
+"  --path LIST          one more path of the leg before it; what it does not say is as in\n"
+"                       --leg, but portal, nic, source and isid\n"
+"  --no-up              do not connect\n"
+"  --dry-run            print lines for a shell instead\n"
+"\n"
+"A LIST is NAME=VALUE,NAME=VALUE; names are those of the module's files (target,\n"
+"source, chunk, initiator and times without _ms are short for them). Sizes may end\n"
+"in K, M, G, times in ms, s, min. Secrets: chap_secret=@FILE (mode 0600) or =@-.\n"
+"\n"
+"  istripectl create db --initiator iqn.2026-01.com.example:dbhost --chunk 64K \\\n"
+"      --leg target=iqn.2026-01.com.example:array1,portal=192.0.2.10,nic=eth1 \\\n"
+"      --leg target=iqn.2026-01.com.example:array2,portal=192.0.2.11,nic=eth2\n";
+
+static const char down_details[] =
+"A disk that is mounted, swap space or part of another device is left alone.\n"
+"\n"
+"  --force              take it away all the same: its I/O fails\n";
+
+static const char show_details[] =
+"  --json               as JSON\n"
+"  --command            as the command line that makes the same volume\n";
+
+static const char status_details[] =
+"  --json               as JSON, all counters and negotiated values included\n";
+
+static const char list_details[] =
+"  --json               as JSON\n";
+
+static const struct command commands[] = {
+	{ "create", "NAME [options] --leg LIST [--path LIST]... [--leg LIST]...",
+	  "Make a volume and bring it up", create_details, command_create },
+	{ "up", "NAME...", "Connect volumes: their disks appear", NULL, command_up },
+	{ "down", "[--force] NAME...", "Take the disks of volumes away, keep their settings",
+	  down_details, command_down },
+	{ "delete", "[--force] NAME...", "Take volumes down and forget them", down_details,
+	  command_delete },
+	{ "show", "[--json | --command] [NAME]...", "Show how volumes are configured",
+	  show_details, command_show },
+	{ "status", "[--json] [NAME]...", "Show how volumes, legs, paths and connections are",
+	  status_details, command_status },
+	{ "list", "[--json] [NAME]...", "List volumes, a line for each", list_details,
+	  command_list },
+	{ NULL, NULL, NULL, NULL, NULL },
+};
+
+static const struct command *command_find(const char *name)
+{
+	const struct command *command;
+
+	for (command = commands; command->name; command++)
+		if (!strcmp(command->name, name))
+			return command;
+	return NULL;
+}
+
+static void usage(FILE *out)
+{
+	const struct command *command;
+
+	fputs("usage: istripectl COMMAND ...\n\n", out);
+	for (command = commands; command->name; command++)
+		fprintf(out, "  %-8s %s\n", command->name, command->summary);
+	fputs("\n  help [COMMAND], COMMAND --help, --version\n\n"
+	      "Exit codes: 0 done, 1 failed, 2 wrong usage. See istripectl(8).\n", out);
+}
+
+static int unknown(const char *name)
+{
+	fprintf(stderr, "istripectl: there is no command %s\n", name);
+	usage(stderr);
+	return EXIT_USAGE;
+}
+
+static int help(int argc, char **argv)
+{
+	const struct command *command;
+
+	if (argc < 2) {
+		usage(stdout);
+		return EXIT_DONE;
+	}
+	command = command_find(argv[1]);
+	return command ? command_help(command) : unknown(argv[1]);
+}
+
+/* What could not be printed, as on a full disk, was not done. */
+static int finish(int code)
+{
+	if (fflush(stdout) || ferror(stdout)) {
+		perror("istripectl: standard output");
+		return code ? code : EXIT_FAILED;
+	}
+	return code;
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *command;
+
+	if (argc < 2) {
+		usage(stderr);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		puts("istripectl " ISTRIPECTL_VERSION);
+		return finish(EXIT_DONE);
+	}
+	if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+		return finish(help(argc - 1, argv + 1));
+	command = command_find(argv[1]);
+	if (!command)
+		return unknown(argv[1]);
+	return finish(command->run(command, argc - 1, argv + 1));
+}

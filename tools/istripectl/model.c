@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A volume as plain values. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "model.h"
+
+#define NAME_MAX_CHARS	63
+#define NAME_CHARS	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+
+static bool listed(const char *const *list, const char *name)
+{
+	for (; *list; list++)
+		if (!strcmp(*list, name))
+			return true;
+	return false;
+}
+
+bool setting_is_secret(const char *name)
+{
+	size_t bytes = strlen(name);
+
+	return bytes >= strlen("secret") && !strcmp(name + bytes - strlen("secret"), "secret");
+}
+
+bool setting_is_of_leg(const char *name)
+{
+	static const char *const names[] = { "designator", "policy", NULL };
+
+	return listed(names, name);
+}
+
+bool setting_is_of_one_path(const char *name)
+{
+	static const char *const names[] = { "portal", "nic", "source_address", "isid", NULL };
+
+	return listed(names, name);
+}
+
+/* Settings */
+
+static struct setting *find(const struct settings *settings, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < settings->count; i++)
+		if (!strcmp(settings->items[i].name, name))
+			return &settings->items[i];
+	return NULL;
+}
+
+const struct setting *settings_find(const struct settings *settings, const char *name)
+{
+	return find(settings, name);
+}
+
+const char *settings_value(const struct settings *settings, const char *name)
+{
+	const struct setting *setting = find(settings, name);
+
+	return setting && setting->value ? setting->value : "";
+}
+
+static void value_free(struct setting *setting)
+{
+	if (setting->value && setting_is_secret(setting->name))
+		explicit_bzero(setting->value, strlen(setting->value));
+	free(setting->value);
+	setting->value = NULL;
+}
+
+void settings_put(struct settings *settings, const char *name, const char *value)
+{
+	struct setting *setting = find(settings, name);
+	char *copy = value ? alloc_text(value) : NULL;
+
+	if (setting) {
+		value_free(setting);
+	} else {
+		settings->items = alloc_array(settings->items, settings->count + 1,
+					      sizeof(*settings->items));
+		setting = &settings->items[settings->count++];
+		setting->name = alloc_text(name);
+	}
+	setting->value = copy;
+}
+
+void settings_free(struct settings *settings)
+{
+	size_t i;
+
+	for (i = 0; i < settings->count; i++) {
+		value_free(&settings->items[i]);
+		free(settings->items[i].name);
+	}
+	free(settings->items);
+	memset(settings, 0, sizeof(*settings));
+}
+
+/* Whether all that is set in @a is the same in @b. */
+static bool settings_within(const struct settings *a, const struct settings *b)
+{
+	size_t i;
+
+	for (i = 0; i < a->count; i++) {
+		const char *name = a->items[i].name;
+
+		if (strcmp(settings_value(a, name), settings_value(b, name)))
+			return false;
+	}
+	return true;
+}
+
+bool settings_equal(const struct settings *a, const struct settings *b)
+{
+	return settings_within(a, b) && settings_within(b, a);
+}
+
+/* Volumes */
+
+bool volume_name_valid(const char *name)
+{
+	size_t bytes = strlen(name);
+
+	return bytes && bytes <= NAME_MAX_CHARS && strspn(name, NAME_CHARS) == bytes &&
+	       name[0] != '.' && name[0] != '-';
+}
+
+struct leg *volume_add_leg(struct volume *volume, unsigned int index)
+{
+	struct leg *leg;
+
+	volume->legs = alloc_array(volume->legs, volume->leg_count + 1, sizeof(*volume->legs));
+	leg = &volume->legs[volume->leg_count++];
+	memset(leg, 0, sizeof(*leg));
+	leg->index = index;
+	return leg;
+}
+
+struct path *leg_add_path(struct leg *leg, unsigned int index)
+{
+	struct path *path;
+
+	leg->paths = alloc_array(leg->paths, leg->path_count + 1, sizeof(*leg->paths));
+	path = &leg->paths[leg->path_count++];
+	memset(path, 0, sizeof(*path));
+	path->index = index;
+	return path;
+}
+
+size_t volume_path_count(const struct volume *volume)
+{
+	size_t i, count = 0;
+
+	for (i = 0; i < volume->leg_count; i++)
+		count += volume->legs[i].path_count;
+	return count;
+}
+
+static bool leg_equal(const struct leg *a, const struct leg *b)
+{
+	size_t i;
+
+	if (a->index != b->index || a->path_count != b->path_count ||
+	    !settings_equal(&a->settings, &b->settings))
+		return false;
+	for (i = 0; i < a->path_count; i++)
+		if (a->paths[i].index != b->paths[i].index ||
+		    !settings_equal(&a->paths[i].settings, &b->paths[i].settings))
+			return false;
+	return true;
+}
+
+bool volume_equal(const struct volume *a, const struct volume *b)
+{
+	size_t i;
+
+	if (strcmp(a->name, b->name) || a->leg_count != b->leg_count ||
+	    !settings_equal(&a->settings, &b->settings))
+		return false;
+	for (i = 0; i < a->leg_count; i++)
+		if (!leg_equal(&a->legs[i], &b->legs[i]))
+			return false;
+	return true;
+}
+
+static void leg_free(struct leg *leg)
+{
+	size_t i;
+
+	for (i = 0; i < leg->path_count; i++)
+		settings_free(&leg->paths[i].settings);
+	free(leg->paths);
+	settings_free(&leg->settings);
+}
+
+void volume_free(struct volume *volume)
+{
+	size_t i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		leg_free(&volume->legs[i]);
+	free(volume->legs);
+	settings_free(&volume->settings);
+	free(volume->name);
+	free(volume->device);
+	free(volume->last_error);
+	memset(volume, 0, sizeof(*volume));
+}

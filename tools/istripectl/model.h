@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A volume as plain values: what a command line describes, what configfs holds.
+ *
+ * The model knows no list of settings: a name is whatever the module has a file
+ * for. What it does know is which of them are secrets, and which belong to one
+ * path alone.
+ */
+#ifndef ISTRIPECTL_MODEL_H
+#define ISTRIPECTL_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct setting {
+	char *name;
+	char *value;		/* NULL: there is one that cannot be read */
+};
+
+struct settings {
+	struct setting *items;
+	size_t count;
+};
+
+struct path {
+	unsigned int index;
+	struct settings settings;
+};
+
+struct leg {
+	unsigned int index;
+	struct settings settings;	/* of the LUN, not of a way to it */
+	struct path *paths;
+	size_t path_count;
+};
+
+struct volume {
+	char *name;
+	struct settings settings;
+	struct leg *legs;
+	size_t leg_count;
+	/* What the kernel says about it; nothing that can be set. */
+	bool up;
+	char *device;		/* NULL or empty: none */
+	char *last_error;	/* NULL or empty: none */
+};
+
+/**
+ * settings_find() - the setting of a name
+ * @settings: where to look
+ * @name: the name of its file
+ *
+ * Return: the setting, or NULL.
+ */
+const struct setting *settings_find(const struct settings *settings, const char *name);
+
+/**
+ * settings_value() - the value of a setting
+ * @settings: where to look
+ * @name: the name of its file
+ *
+ * Return: the value, empty when there is none.
+ */
+const char *settings_value(const struct settings *settings, const char *name);
+
+/**
+ * settings_put() - set a value, whether there is one already or not
+ * @settings: where to
+ * @name: the name of its file
+ * @value: copied; NULL for one that cannot be read
+ */
+void settings_put(struct settings *settings, const char *name, const char *value);
+
+/**
+ * settings_free() - forget all settings, the secrets among them thoroughly
+ * @settings: empty afterwards
+ */
+void settings_free(struct settings *settings);
+
+/**
+ * settings_equal() - whether two are the same; none and an empty value are
+ * @a: the one
+ * @b: the other
+ *
+ * Return: whether they are.
+ */
+bool settings_equal(const struct settings *a, const struct settings *b);
+
+/**
+ * setting_is_secret() - whether nobody may see it
+ * @name: the name of its file
+ *
+ * Return: whether it is a secret.
+ */
+bool setting_is_secret(const char *name);
+
+/**
+ * setting_is_of_leg() - whether it is about the LUN and not about a way to it
+ * @name: the name of its file
+ *
+ * For those that are known without asking the module; the module's word counts.
+ *
+ * Return: whether it is.
+ */
+bool setting_is_of_leg(const char *name);
+
+/**
+ * setting_is_of_one_path() - whether further paths of a leg go without it
+ * @name: the name of its file
+ *
+ * Return: true for where a path leads from and to.
+ */
+bool setting_is_of_one_path(const char *name);
+
+/**
+ * volume_name_valid() - whether a volume may have this name
+ * @name: as typed
+ *
+ * Return: true for 1 to 63 letters, digits, '.', '_', '-', not '.' or '-' first.
+ */
+bool volume_name_valid(const char *name);
+
+/**
+ * volume_add_leg() - one more leg behind the others
+ * @volume: where to
+ * @index: its position in the stripe
+ *
+ * Return: the leg; it stays where it is until the next one is added.
+ */
+struct leg *volume_add_leg(struct volume *volume, unsigned int index);
+
+/**
+ * leg_add_path() - one more path behind the others
+ * @leg: where to
+ * @index: its number
+ *
+ * Return: the path; it stays where it is until the next one is added.
+ */
+struct path *leg_add_path(struct leg *leg, unsigned int index);
+
+/**
+ * volume_path_count() - paths of all legs
+ * @volume: whose
+ *
+ * Return: how many there are.
+ */
+size_t volume_path_count(const struct volume *volume);
+
+/**
+ * volume_equal() - whether two blueprints say the same
+ * @a: the one
+ * @b: the other
+ *
+ * Return: whether they do; the state in the kernel does not count.
+ */
+bool volume_equal(const struct volume *a, const struct volume *b);
+
+/**
+ * volume_free() - free all that a volume holds; secrets are overwritten
+ * @volume: empty afterwards
+ */
+void volume_free(struct volume *volume);
+
+#endif

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * From words to the model.
+ *
+ * A list is name=value,name=value. A piece without '=' belongs to the value
+ * before it, so that header_digest=CRC32C,None is what it looks like; any other
+ * comma in a value is written "\,", a backslash "\\".
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "parse.h"
+#include "value.h"
+
+#define NAME_CHARS	"abcdefghijklmnopqrstuvwxyz0123456789_"
+
+struct parser {
+	struct volume *volume;
+	struct settings all_paths;
+	struct fault *fault;
+};
+
+static const struct {
+	const char *word;
+	const char *name;
+} aliases[] = {
+	{ "target", "target_name" },
+	{ "source", "source_address" },
+	{ "initiator", "initiator_name" },
+	{ "chunk", "chunk_bytes" },
+	{ "command_timeout", "command_timeout_ms" },
+	{ "recovery_timeout", "recovery_timeout_ms" },
+	{ "login_timeout", "login_timeout_ms" },
+	{ "ping_interval", "ping_interval_ms" },
+	{ "ping_timeout", "ping_timeout_ms" },
+};
+
+static const char *alias_name(const char *word)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(aliases) / sizeof(*aliases); i++)
+		if (!strcmp(aliases[i].word, word))
+			return aliases[i].name;
+	return word;
+}
+
+/* Names become names of files: nothing but those of settings gets through. */
+static int name_check(struct parser *parser, const char *name)
+{
+	static const char *const states[] = { "enable", "device", "last_error", NULL };
+	size_t i;
+
+	if (!*name || strspn(name, NAME_CHARS) != strlen(name))
+		return fault_set(parser->fault, -EINVAL, "\"%s\" is no name of a setting", name);
+	for (i = 0; states[i]; i++)
+		if (!strcmp(name, states[i]))
+			return fault_set(parser->fault, -EINVAL, "%s is not a setting", name);
+	return 0;
+}
+
+static int secret_check(struct parser *parser, const char *name, const char *value)
+{
+	if (!*value || (value[0] == '@' && value[1]))
+		return 0;
+	fault_set(parser->fault, -EINVAL,
+		  "%s: a secret is never given on the command line, where everybody can see it",
+		  name);
+	fault_add(parser->fault, "give %s=@FILE (mode 0600), or %s=@- to type it; and change it",
+		  name, name);
+	return -EINVAL;
+}
+
+static int setting_add(struct parser *parser, struct settings *settings, const char *name,
+		       const char *text)
+{
+	char *value;
+	int ret;
+
+	name = alias_name(name);
+	ret = name_check(parser, name);
+	if (ret)
+		return ret;
+	if (settings_find(settings, name))
+		return fault_set(parser->fault, -EINVAL, "%s is given twice", name);
+	if (setting_is_secret(name)) {
+		ret = secret_check(parser, name, text);
+		if (!ret)
+			settings_put(settings, name, text);
+		return ret;
+	}
+	value = value_read(name, text);
+	if (!value)
+		return fault_set(parser->fault, -EINVAL, "%s: %s is too big", name, text);
+	settings_put(settings, name, value);
+	free(value);
+	return 0;
+}
+
+/* Lists */
+
+/* Where the piece that @text begins with ends: at a comma or at the end. */
+static const char *piece_end(const char *text)
+{
+	while (*text && *text != ',') {
+		if (*text == '\\' && text[1])
+			text++;
+		text++;
+	}
+	return text;
+}
+
+static const char *entry_end(const char *text)
+{
+	const char *end = piece_end(text);
+
+	while (*end) {
+		const char *next = piece_end(end + 1);
+
+		/* An empty piece is no continuation either: rather a slip. */
+		if (next == end + 1 || memchr(end + 1, '=', next - end - 1))
+			break;
+		end = next;
+	}
+	return end;
+}
+
+static char *entry_copy(const char *text, const char *end)
+{
+	char *copy = alloc_array(NULL, end - text + 1, 1), *to = copy;
+
+	while (text < end) {
+		if (*text == '\\' && text + 1 < end && (text[1] == ',' || text[1] == '\\'))
+			text++;
+		*to++ = *text++;
+	}
+	*to = '\0';
+	return copy;
+}
+
+static int entry_parse(struct parser *parser, struct settings *settings, char *entry)
+{
+	char *equals = strchr(entry, '=');
+
+	if (!equals)
+		return fault_set(parser->fault, -EINVAL, "\"%s\" is not NAME=VALUE", entry);
+	*equals = '\0';
+	return setting_add(parser, settings, entry, equals + 1);
+}
+
+static int list_parse(struct parser *parser, const char *text, struct settings *settings)
+{
+	for (;;) {
+		const char *end = entry_end(text);
+		char *entry = entry_copy(text, end);
+		int ret = entry_parse(parser, settings, entry);
+
+		free(entry);
+		if (ret || !*end)
+			return ret;
+		text = end + 1;
+	}
+}
+
+/* Options */
+
+enum {
+	OPTION_HELP = 'h', OPTION_DRY_RUN = 'n', OPTION_INITIATOR = 'i', OPTION_CHUNK = 'c',
+	OPTION_SET = 's', OPTION_ALL_PATHS = 'a', OPTION_LEG = 'l', OPTION_PATH = 'p',
+	OPTION_NO_UP = 256,
+};
+
+static const struct option options_long[] = {
+	{ "help", no_argument, NULL, OPTION_HELP },
+	{ "dry-run", no_argument, NULL, OPTION_DRY_RUN },
+	{ "no-up", no_argument, NULL, OPTION_NO_UP },
+	{ "initiator", required_argument, NULL, OPTION_INITIATOR },
+	{ "chunk", required_argument, NULL, OPTION_CHUNK },
+	{ "set", required_argument, NULL, OPTION_SET },
+	{ "all-paths", required_argument, NULL, OPTION_ALL_PATHS },
+	{ "leg", required_argument, NULL, OPTION_LEG },
+	{ "path", required_argument, NULL, OPTION_PATH },
+	{ NULL, 0, NULL, 0 },
+};
+
+/* What is known to be the LUN's goes there; the rest is its first path's. */
+static void leg_take(struct leg *leg, const struct settings *list)
+{
+	struct settings *path = &leg_add_path(leg, 0)->settings;
+	size_t i;
+
+	for (i = 0; i < list->count; i++) {
+		const struct setting *item = &list->items[i];
+
+		settings_put(setting_is_of_leg(item->name) ? &leg->settings : path, item->name,
+			     item->value);
+	}
+}
+
+static int leg_parse(struct parser *parser, const char *text)
+{
+	struct settings list = { 0 };
+	int ret = list_parse(parser, text, &list);
+
+	if (!ret)
+		leg_take(volume_add_leg(parser->volume, parser->volume->leg_count), &list);
+	settings_free(&list);
+	return ret;
+}
+
+static int path_parse(struct parser *parser, const char *text)
+{
+	struct volume *volume = parser->volume;
+	struct leg *leg;
+
+	if (!volume->leg_count)
+		return fault_set(parser->fault, -EINVAL, "--path must follow the --leg it is of");
+	leg = &volume->legs[volume->leg_count - 1];
+	return list_parse(parser, text, &leg_add_path(leg, leg->path_count)->settings);
+}
+
+static int option_bad(struct parser *parser, int option, const char *word)
+{
+	return fault_set(parser->fault, -EINVAL, option == ':' ? "%s needs a value" :
+			 "unknown option %s", word);
+}
+
+static int option_parse(struct parser *parser, struct create_options *options, int option,
+			const char *word)
+{
+	struct volume *volume = parser->volume;
+
+	switch (option) {
+	case OPTION_HELP:
+		options->help = true;
+		return 0;
+	case OPTION_DRY_RUN:
+		options->dry_run = true;
+		return 0;
+	case OPTION_NO_UP:
+		options->no_up = true;
+		return 0;
+	case OPTION_INITIATOR:
+		return setting_add(parser, &volume->settings, "initiator_name", optarg);
+	case OPTION_CHUNK:
+		return setting_add(parser, &volume->settings, "chunk_bytes", optarg);
+	case OPTION_SET:
+		return list_parse(parser, optarg, &volume->settings);
+	case OPTION_ALL_PATHS:
+		return list_parse(parser, optarg, &parser->all_paths);
+	case OPTION_LEG:
+		return leg_parse(parser, optarg);
+	case OPTION_PATH:
+		return path_parse(parser, optarg);
+	default:
+		return option_bad(parser, option, word);
+	}
+}
+
+/* Inheritance */
+
+/* What @path has not got itself it takes from @from. */
+static void path_inherit(struct path *path, const struct settings *from, bool of_leg)
+{
+	size_t i;
+
+	for (i = 0; i < from->count; i++) {
+		const struct setting *item = &from->items[i];
+
+		if (settings_find(&path->settings, item->name) ||
+		    (of_leg && setting_is_of_one_path(item->name)))
+			continue;
+		settings_put(&path->settings, item->name, item->value);
+	}
+}
+
+static void leg_inherit(struct leg *leg, const struct settings *all_paths)
+{
+	size_t i;
+
+	for (i = 1; i < leg->path_count; i++)
+		path_inherit(&leg->paths[i], &leg->paths[0].settings, true);
+	for (i = 0; i < leg->path_count; i++)
+		path_inherit(&leg->paths[i], all_paths, false);
+}
+
+static int name_take(struct parser *parser, int argc, char **argv)
+{
+	if (optind >= argc)
+		return fault_set(parser->fault, -EINVAL, "which volume? a name is needed");
+	if (optind + 1 < argc)
+		return fault_set(parser->fault, -EINVAL, "\"%s\" is one word too many",
+				 argv[optind + 1]);
+	if (!volume_name_valid(argv[optind]))
+		return fault_set(parser->fault, -EINVAL,
+				 "\"%s\": a volume's name has 1 to 63 letters, digits, '.', '_' and '-', and does not begin with '.' or '-'",
+				 argv[optind]);
+	parser->volume->name = alloc_text(argv[optind]);
+	return 0;
+}
+
+static int volume_finish(struct parser *parser, int argc, char **argv)
+{
+	struct volume *volume = parser->volume;
+	size_t i;
+	int ret = name_take(parser, argc, argv);
+
+	if (ret)
+		return ret;
+	if (!volume->leg_count)
+		return fault_set(parser->fault, -EINVAL,
+				 "a volume needs a leg: --leg target=NAME,portal=ADDRESS");
+	for (i = 0; i < volume->leg_count; i++)
+		leg_inherit(&volume->legs[i], &parser->all_paths);
+	return 0;
+}
+
+int parse_create(int argc, char **argv, struct create_options *options, struct volume *volume,
+		 struct fault *fault)
+{
+	struct parser parser = { .volume = volume, .fault = fault };
+	int option, ret = 0;
+
+	optind = 0;
+	memset(options, 0, sizeof(*options));
+	while (!ret && (option = getopt_long(argc, argv, ":hni:c:s:a:l:p:", options_long,
+					     NULL)) != -1)
+		ret = option_parse(&parser, options, option, argv[optind - 1]);
+	if (!ret && !options->help)
+		ret = volume_finish(&parser, argc, argv);
+	settings_free(&parser.all_paths);
+	return ret;
+}

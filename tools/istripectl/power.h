@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The switch of a volume: up and down. */
+#ifndef ISTRIPECTL_POWER_H
+#define ISTRIPECTL_POWER_H
+
+#include <stdbool.h>
+
+#include "fault.h"
+
+/**
+ * power_up() - bring a volume up, which takes as long as its logins
+ * @name: a volume that exists
+ * @fault: set on failure, with the reason that the module gives
+ *
+ * An interrupt ends it. Nothing happens when the volume is up already.
+ *
+ * Return: 0; -errno, -EINTR when interrupted.
+ */
+int power_up(const char *name, struct fault *fault);
+
+/**
+ * power_down() - take a volume down, whoever uses it
+ * @name: a volume that exists
+ * @fault: set on failure
+ *
+ * Return: 0; -errno.
+ */
+int power_down(const char *name, struct fault *fault);
+
+/**
+ * power_is_up() - whether a volume is up
+ * @name: the volume
+ *
+ * Return: whether it is.
+ */
+bool power_is_up(const char *name);
+
+/**
+ * power_device() - the disk of a volume
+ * @name: the volume
+ *
+ * Return: as istripe0, for free(); NULL when it is not up.
+ */
+char *power_device(const char *name);
+
+#endif

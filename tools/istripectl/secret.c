@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Secrets: read with read() only, since a stream would keep a copy. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "interrupt.h"
+#include "secret.h"
+
+#define SECRET_BYTES	256	/* longest secret of all: 255 bytes and a NUL */
+
+/* One line without its end, byte by byte: what follows is somebody else's. */
+static int line_read(int fd, char *line, size_t size)
+{
+	size_t used = 0;
+	ssize_t got;
+
+	for (;;) {
+		if (interrupt_seen())
+			return -EINTR;
+		got = read(fd, line + used, 1);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (!got || line[used] == '\n')
+			break;
+		if (++used == size)
+			return -EMSGSIZE;
+	}
+	line[used] = '\0';
+	return used;
+}
+
+static int file_permit(int fd, const char *path, struct fault *fault)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return fault_set(fault, -EINVAL, "%s is not a regular file", path);
+	if (st.st_uid != 0 && st.st_uid != geteuid())
+		return fault_set(fault, -EPERM,
+				 "%s holds a secret and must be root's\nnext: chown root %s", path,
+				 path);
+	if (st.st_mode & 0177)
+		return fault_set(fault, -EPERM,
+				 "%s holds a secret, and its mode is %04o: others may read it\nnext: chmod 600 %s, and think of who may have read it",
+				 path, (unsigned int)(st.st_mode & 07777), path);
+	return 0;
+}
+
+static int file_secret(const char *path, char *secret, struct fault *fault)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), ret;
+
+	if (fd < 0)
+		return fault_set(fault, -errno, "%s: %s", path, strerror(errno));
+	ret = file_permit(fd, path, fault);
+	if (!ret) {
+		ret = line_read(fd, secret, SECRET_BYTES);
+		if (ret == -EMSGSIZE)
+			fault_set(fault, ret, "%s: a secret has at most 255 bytes", path);
+		else if (ret < 0)
+			fault_set(fault, ret, "%s: %s", path, strerror(-ret));
+		else if (!ret)
+			ret = fault_set(fault, -EINVAL, "%s: its first line is empty", path);
+	}
+	close(fd);
+	return ret < 0 ? ret : 0;
+}
+
+/* Signals are noted, not obeyed, so that the terminal always gets its echo back. */
+static int terminal_secret(const char *prompt, char *secret)
+{
+	struct termios before, quiet;
+	bool terminal = !tcgetattr(STDIN_FILENO, &before);
+	int ret;
+
+	if (terminal) {
+		fprintf(stderr, "%s: ", prompt);
+		quiet = before;
+		quiet.c_lflag &= ~(tcflag_t)ECHO;
+		tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
+	}
+	ret = line_read(STDIN_FILENO, secret, SECRET_BYTES);
+	if (terminal) {
+		tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
+		fputc('\n', stderr);
+	}
+	return ret;
+}
+
+static int typed_secret(const char *prompt, char *secret, struct fault *fault)
+{
+	int ret = terminal_secret(prompt, secret);
+
+	if (!ret)
+		return fault_set(fault, -EINVAL, "%s: no secret was given", prompt);
+	if (ret == -EMSGSIZE)
+		return fault_set(fault, ret, "%s: a secret has at most 255 bytes", prompt);
+	if (ret < 0)
+		return fault_set(fault, ret, "%s: %s", prompt,
+				 ret == -EINTR ? "interrupted" : strerror(-ret));
+	return 0;
+}
+
+static int setting_load(struct settings *settings, size_t i, const char *prompt,
+			struct fault *fault)
+{
+	const char *value = settings->items[i].value;
+	char secret[SECRET_BYTES] = "";
+	int ret;
+
+	if (!strcmp(value, "@-"))
+		ret = typed_secret(prompt, secret, fault);
+	else
+		ret = file_secret(value + 1, secret, fault);
+	if (!ret)
+		settings_put(settings, settings->items[i].name, secret);
+	explicit_bzero(secret, sizeof(secret));
+	return ret;
+}
+
+static int settings_load(struct settings *settings, const char *where, struct fault *fault)
+{
+	char prompt[128];
+	int ret = 0;
+	size_t i;
+
+	for (i = 0; !ret && i < settings->count; i++) {
+		const struct setting *item = &settings->items[i];
+
+		if (!setting_is_secret(item->name) || !item->value || item->value[0] != '@')
+			continue;
+		snprintf(prompt, sizeof(prompt), "%s%s", where, item->name);
+		ret = setting_load(settings, i, prompt, fault);
+	}
+	return ret;
+}
+
+static int leg_load(struct leg *leg, struct fault *fault)
+{
+	char where[64];
+	int ret;
+	size_t i;
+
+	snprintf(where, sizeof(where), "leg %u: ", leg->index);
+	ret = settings_load(&leg->settings, where, fault);
+	for (i = 0; !ret && i < leg->path_count; i++) {
+		snprintf(where, sizeof(where), "leg %u path %u: ", leg->index,
+			 leg->paths[i].index);
+		ret = settings_load(&leg->paths[i].settings, where, fault);
+	}
+	return ret;
+}
+
+int secret_load(struct volume *volume, struct fault *fault)
+{
+	int ret = settings_load(&volume->settings, "", fault);
+	size_t i;
+
+	for (i = 0; !ret && i < volume->leg_count; i++)
+		ret = leg_load(&volume->legs[i], fault);
+	return ret;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Secrets: from files that nobody else can read, or from the terminal without echo. */
+#ifndef ISTRIPECTL_SECRET_H
+#define ISTRIPECTL_SECRET_H
+
+#include "fault.h"
+#include "model.h"
+
+/**
+ * secret_load() - put the secrets of a volume in the place of @file and @-
+ * @volume: changed
+ * @fault: set on failure
+ *
+ * volume_free() overwrites them.
+ *
+ * Return: 0; -errno: -EPERM the file is somebody else's or others may read it,
+ * -EINVAL it holds no secret, -EINTR interrupted.
+ */
+int secret_load(struct volume *volume, struct fault *fault);
+
+#endif

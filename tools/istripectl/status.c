@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0
+/* status and list: how volumes are. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "command.h"
+#include "json.h"
+#include "live.h"
+#include "table.h"
+#include "tree.h"
+#include "value.h"
+
+/* A volume as status and list see it. */
+struct view {
+	struct volume volume;
+	struct live live;
+	bool is_live;
+};
+
+static int view_read(const char *name, struct view *view, struct fault *fault)
+{
+	int ret = tree_read(name, &view->volume, fault);
+	const char *device = view->volume.device;
+
+	/* A device name is a name: nothing else is looked up. */
+	if (!ret && device && *device && !strchr(device, '/'))
+		view->is_live = !live_read(device, &view->live);
+	return ret;
+}
+
+static void view_free(struct view *view)
+{
+	volume_free(&view->volume);
+	live_free(&view->live);
+}
+
+static const char *view_state(const struct view *view)
+{
+	if (!view->is_live)
+		return view->volume.up ? "going" : "down";
+	return settings_value(&view->live.values, "state");
+}
+
+static char *view_device(const struct view *view)
+{
+	return alloc_text(view->is_live ? view->live.name : "-");
+}
+
+static char *view_size(const struct view *view)
+{
+	return view->is_live ? value_size(live_size(view->live.name)) : alloc_text("-");
+}
+
+/* status: rows */
+
+static const char *value(const struct live *live, const char *name)
+{
+	const char *text = settings_value(&live->values, name);
+
+	return *text ? text : "-";
+}
+
+static char *bytes_text(const struct live *live, const char *name)
+{
+	return value_size(strtoull(value(live, name), NULL, 10));
+}
+
+static void row(struct table *table, char *name, const char *state, char *where, char *what)
+{
+	char *const cells[TABLE_COLUMNS] = { name, alloc_text(state), where, what };
+
+	table_add(table, cells);
+}
+
+static void error_row(struct table *table, int indent, const char *error)
+{
+	if (*error)
+		row(table, alloc_printf("%*slast error", indent, ""), "", alloc_text(""),
+		    alloc_text(error));
+}
+
+static void connection_row(struct table *table, const struct live *live, int indent)
+{
+	char *sent = bytes_text(live, "bytes_sent"), *received = bytes_text(live, "bytes_received");
+
+	row(table, alloc_printf("%*sconnection %s", indent, "", live->name), value(live, "state"),
+	    alloc_printf("%s > %s", value(live, "local_address"), value(live, "remote_address")),
+	    alloc_printf("%s sent, %s received, ping %s us, %s digest errors", sent, received,
+			 value(live, "ping_rtt_us"), value(live, "digest_errors")));
+	free(sent);
+	free(received);
+}
+
+static void connections_rows(struct table *table, const struct live *owner, int indent)
+{
+	const struct live *all = live_child(owner, "connections");
+	size_t i;
+
+	for (i = 0; all && i < all->child_count; i++)
+		connection_row(table, &all->children[i], indent);
+}
+
+/* A session that is not there has no state; its connections neither. */
+static void session_row(struct table *table, const struct live *live, const char *number,
+			int indent)
+{
+	if (*settings_value(&live->values, "state"))
+		row(table, alloc_printf("%*ssession%s", indent, "", number), value(live, "state"),
+		    alloc_printf("isid %s tsih %s tpgt %s", value(live, "isid"),
+				 value(live, "tsih"), value(live, "target_portal_group_tag")),
+		    alloc_printf("%s commands sent", value(live, "commands_sent")));
+	else
+		row(table, alloc_printf("%*ssession%s", indent, "", number), "none",
+		    alloc_text(""), alloc_text(""));
+	connections_rows(table, live, indent + 2);
+}
+
+static void path_rows(struct table *table, const struct live *live, int indent)
+{
+	const struct live *session = live_child(live, "session");
+	const struct live *all = live_child(live, "sessions");
+	const char *nic = settings_value(&live->values, "nic");
+	size_t i;
+
+	row(table, alloc_printf("%*spath %s", indent, "", live->name), value(live, "state"),
+	    alloc_printf("%s%s%s", value(live, "portal"), *nic ? " via " : "", nic),
+	    alloc_printf("%s lun %s, %s faults, %s reconnects", value(live, "target_name"),
+			 value(live, "lun"), value(live, "faults"), value(live, "reconnects")));
+	if (session)
+		session_row(table, session, "", indent + 2);
+	for (i = 0; all && i < all->child_count; i++) {
+		char *number = alloc_printf(" %s", all->children[i].name);
+
+		session_row(table, &all->children[i], number, indent + 2);
+		free(number);
+	}
+	if (session && *settings_value(&session->values, "state"))
+		connections_rows(table, live, indent + 4);
+	error_row(table, indent + 2, settings_value(&live->values, "last_error"));
+}
+
+static void leg_rows(struct table *table, const struct live *live, int indent)
+{
+	const struct live *paths = live_child(live, "paths");
+	size_t i;
+
+	row(table, alloc_printf("%*sleg %s", indent, "", live->name), value(live, "state"),
+	    alloc_text(value(live, "designator")),
+	    alloc_printf("%s commands, %s redriven, %s retried", value(live, "commands"),
+			 value(live, "redriven"), value(live, "retried")));
+	for (i = 0; paths && i < paths->child_count; i++)
+		path_rows(table, &paths->children[i], indent + 2);
+}
+
+static void live_rows(struct table *table, const struct view *view)
+{
+	const struct live *live = &view->live, *legs = live_child(live, "legs");
+	char *size = view_size(view);
+	size_t i;
+
+	row(table, alloc_text(view->volume.name), view_state(view),
+	    alloc_printf("/dev/%s", live->name),
+	    alloc_printf("%s, %zu legs, chunk %s bytes, recovery timeout %s ms", size,
+			 legs ? legs->child_count : 0, value(live, "chunk_bytes"),
+			 value(live, "recovery_timeout_ms")));
+	free(size);
+	for (i = 0; legs && i < legs->child_count; i++)
+		leg_rows(table, &legs->children[i], 2);
+}
+
+static void down_rows(struct table *table, const struct view *view)
+{
+	row(table, alloc_text(view->volume.name), view_state(view), alloc_text(""),
+	    alloc_printf("%zu legs, %zu paths configured", view->volume.leg_count,
+			 volume_path_count(&view->volume)));
+	if (view->volume.last_error)
+		error_row(table, 2, view->volume.last_error);
+}
+
+static void status_rows(struct table *table, const struct view *view)
+{
+	if (view->is_live)
+		live_rows(table, view);
+	else
+		down_rows(table, view);
+}
+
+static void status_heading(struct table *table)
+{
+	row(table, alloc_text("NAME"), "STATE", alloc_text("WHERE"), alloc_text("DETAILS"));
+}
+
+static struct json_object *status_object(const struct view *view)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_object_object_add(object, "name", json_object_new_string(view->volume.name));
+	json_text(object, "device", view->is_live ? view->live.name : NULL);
+	json_text(object, "last_error", view->volume.last_error);
+	json_object_object_add(object, "size_bytes", view->is_live ?
+			       json_object_new_int64(live_size(view->live.name)) : NULL);
+	/* What the volume itself says comes last, and counts. */
+	json_text(object, "state", view_state(view));
+	if (view->is_live)
+		json_live(object, &view->live);
+	return object;
+}
+
+/* list: rows */
+
+static void list_heading(struct table *table)
+{
+	char *const cells[TABLE_COLUMNS] = {
+		alloc_text("VOLUME"), alloc_text("DEVICE"), alloc_text("STATE"), alloc_text("SIZE"),
+		alloc_text("LEGS"), alloc_text("PATHS"),
+	};
+
+	table_add(table, cells);
+}
+
+static void list_rows(struct table *table, const struct view *view)
+{
+	char *const cells[TABLE_COLUMNS] = {
+		alloc_text(view->volume.name), view_device(view), alloc_text(view_state(view)),
+		view_size(view), alloc_printf("%zu", view->volume.leg_count),
+		alloc_printf("%zu", volume_path_count(&view->volume)),
+	};
+
+	table_add(table, cells);
+}
+
+static struct json_object *list_object(const struct view *view)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_object_object_add(object, "name", json_object_new_string(view->volume.name));
+	json_text(object, "device", view->is_live ? view->live.name : NULL);
+	json_text(object, "state", view_state(view));
+	json_object_object_add(object, "size_bytes", view->is_live ?
+			       json_object_new_int64(live_size(view->live.name)) : NULL);
+	json_object_object_add(object, "legs", json_object_new_int64(view->volume.leg_count));
+	json_object_object_add(object, "paths",
+			       json_object_new_int64(volume_path_count(&view->volume)));
+	return object;
+}
+
+/* Both */
+
+struct report {
+	void (*heading)(struct table *table);
+	void (*rows)(struct table *table, const struct view *view);
+	struct json_object *(*object)(const struct view *view);
+};
+
+static int view_report(const char *name, const struct report *report, struct table *table,
+		       struct json_object *all)
+{
+	struct fault fault = { 0 };
+	struct view view = { 0 };
+	int ret = view_read(name, &view, &fault);
+
+	if (ret)
+		fault_print(&fault);
+	else if (all)
+		json_object_array_add(all, report->object(&view));
+	else
+		report->rows(table, &view);
+	view_free(&view);
+	return ret ? EXIT_FAILED : EXIT_DONE;
+}
+
+static int report_run(const struct command_line *line, const struct report *report)
+{
+	struct json_object *all = line->flags & COMMAND_JSON ? json_object_new_array() : NULL;
+	struct file_names names = { 0 };
+	struct table table = { 0 };
+	struct fault fault = { 0 };
+	int code = EXIT_DONE;
+	size_t i;
+
+	if (command_volumes(line, &names, &fault)) {
+		fault_print(&fault);
+		code = EXIT_FAILED;
+	}
+	for (i = 0; i < names.count; i++) {
+		if (!all && !table.count)
+			report->heading(&table);
+		if (view_report(names.items[i], report, &table, all))
+			code = EXIT_FAILED;
+	}
+	/* A heading alone says nothing. */
+	if (all)
+		json_print(all);
+	table_print(&table);
+	file_names_free(&names);
+	return code;
+}
+
+int command_status(const struct command *command, int argc, char **argv)
+{
+	static const struct report report = { status_heading, status_rows, status_object };
+	struct command_line line;
+	int code;
+
+	if (!command_begin(command, argc, argv, COMMAND_JSON, &line, false, &code))
+		return code;
+	return report_run(&line, &report);
+}
+
+int command_list(const struct command *command, int argc, char **argv)
+{
+	static const struct report report = { list_heading, list_rows, list_object };
+	struct command_line line;
+	int code;
+
+	if (!command_begin(command, argc, argv, COMMAND_JSON, &line, false, &code))
+		return code;
+	return report_run(&line, &report);
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The configfs tree: reading. tree_write.c writes. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "place.h"
+#include "tree.h"
+
+#define CONFIG	"/sys/kernel/config"
+#define TREE	CONFIG "/istripe"
+
+char *tree_path(const char *name, const char *file)
+{
+	return place_path(TREE "/%s%s%s", name, file ? "/" : "", file ? file : "");
+}
+
+static int tree_missing(struct fault *fault)
+{
+	char *config = place_path(CONFIG);
+	struct file_names names = { 0 };
+	bool mounted = !file_list(config, &names) && names.count;
+
+	if (mounted)
+		fault_set(fault, -ENOENT, "the module is not loaded\nnext: modprobe istripe");
+	else
+		fault_set(fault, -ENOENT,
+			  "the module is not loaded, or configfs is not mounted\n"
+			  "next: modprobe istripe; mount -t configfs configfs " CONFIG);
+	file_names_free(&names);
+	free(config);
+	return -ENOENT;
+}
+
+int tree_check(struct fault *fault)
+{
+	char *tree = place_path(TREE);
+	bool there = file_is_dir(tree);
+
+	free(tree);
+	return there ? 0 : tree_missing(fault);
+}
+
+int tree_has_volume(const char *name, struct fault *fault)
+{
+	int ret = tree_check(fault);
+	char *dir;
+
+	if (ret)
+		return ret;
+	dir = tree_path(name, NULL);
+	if (!file_is_dir(dir))
+		ret = fault_set(fault, -ENOENT, "there is no volume %s\nnext: istripectl list",
+				name);
+	free(dir);
+	return ret;
+}
+
+int tree_list(struct file_names *names, struct fault *fault)
+{
+	struct file_names all = { 0 };
+	char *tree = place_path(TREE);
+	int ret = tree_check(fault);
+	size_t i;
+
+	if (!ret)
+		ret = file_list(tree, &all);
+	if (ret && ret != -ENOENT)
+		fault_set(fault, ret, "%s: %s", tree, strerror(-ret));
+	for (i = 0; i < all.count; i++) {
+		char *dir = tree_path(all.items[i], NULL);
+
+		if (file_is_dir(dir)) {
+			names->items = alloc_array(names->items, names->count + 1,
+						   sizeof(*names->items));
+			names->items[names->count++] = alloc_text(all.items[i]);
+		}
+		free(dir);
+	}
+	file_names_free(&all);
+	free(tree);
+	return ret;
+}
+
+/* What nobody may write is no setting but says how things are; enable is the switch. */
+static bool file_is_setting(const char *path, const char *name)
+{
+	int mode = file_mode(path);
+
+	return mode >= 0 && (mode & 0222) && strcmp(name, "enable");
+}
+
+static int setting_read(const char *dir, const char *name, struct settings *settings)
+{
+	char *path = alloc_printf("%s/%s", dir, name), *value = NULL;
+	int ret = 0;
+
+	if (file_is_setting(path, name)) {
+		if (file_mode(path) & 0444)
+			ret = file_read(path, &value);
+		if (!ret)
+			settings_put(settings, name, value);
+	}
+	free(value);
+	free(path);
+	return ret;
+}
+
+static int settings_read(const char *dir, struct settings *settings, struct fault *fault)
+{
+	struct file_names names = { 0 };
+	int ret = file_list(dir, &names);
+	size_t i;
+
+	if (ret)
+		fault_set(fault, ret, "%s: %s", dir, strerror(-ret));
+	for (i = 0; !ret && i < names.count; i++) {
+		ret = setting_read(dir, names.items[i], settings);
+		if (ret)
+			fault_set(fault, ret, "%s/%s: %s%s", dir, names.items[i], strerror(-ret),
+				  ret == -EACCES ? "\nnext: try again as root" : "");
+	}
+	file_names_free(&names);
+	return ret;
+}
+
+/* Calls @read for each directory with a number for a name. */
+static int numbers_read(const char *dir, void *object,
+			int (*read)(const char *dir, unsigned int index, void *object,
+				    struct fault *fault),
+			struct fault *fault)
+{
+	struct file_names names = { 0 };
+	int ret = file_list(dir, &names);
+	size_t i;
+
+	if (ret)
+		fault_set(fault, ret, "%s: %s", dir, strerror(-ret));
+	for (i = 0; !ret && i < names.count; i++) {
+		char *child = alloc_printf("%s/%s", dir, names.items[i]);
+
+		if (isdigit((unsigned char)names.items[i][0]))
+			ret = read(child, strtoul(names.items[i], NULL, 10), object, fault);
+		free(child);
+	}
+	file_names_free(&names);
+	return ret;
+}
+
+static int path_read(const char *dir, unsigned int index, void *object, struct fault *fault)
+{
+	return settings_read(dir, &leg_add_path(object, index)->settings, fault);
+}
+
+static int leg_read(const char *dir, unsigned int index, void *object, struct fault *fault)
+{
+	struct leg *leg = volume_add_leg(object, index);
+	char *paths = alloc_printf("%s/paths", dir);
+	int ret = settings_read(dir, &leg->settings, fault);
+
+	if (!ret)
+		ret = numbers_read(paths, leg, path_read, fault);
+	free(paths);
+	return ret;
+}
+
+static char *state_read(const char *name, const char *file)
+{
+	char *path = tree_path(name, file), *text = NULL;
+
+	file_read(path, &text);
+	free(path);
+	return text;
+}
+
+static void states_read(struct volume *volume)
+{
+	char *enable = state_read(volume->name, "enable");
+
+	volume->up = enable && !strcmp(enable, "1");
+	free(enable);
+	volume->device = state_read(volume->name, "device");
+	volume->last_error = state_read(volume->name, "last_error");
+}
+
+int tree_read(const char *name, struct volume *volume, struct fault *fault)
+{
+	char *dir, *legs;
+	int ret = tree_has_volume(name, fault);
+
+	if (ret)
+		return ret;
+	volume->name = alloc_text(name);
+	dir = tree_path(name, NULL);
+	legs = tree_path(name, "legs");
+	ret = settings_read(dir, &volume->settings, fault);
+	if (!ret)
+		ret = numbers_read(legs, volume, leg_read, fault);
+	if (!ret)
+		states_read(volume);
+	free(dir);
+	free(legs);
+	return ret;
+}

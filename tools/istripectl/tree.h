@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The configfs tree: blueprints of volumes, as the kernel holds them.
+ *
+ * Every function that fails says why, and what to do next, in its fault.
+ */
+#ifndef ISTRIPECTL_TREE_H
+#define ISTRIPECTL_TREE_H
+
+#include <stdbool.h>
+
+#include "fault.h"
+#include "file.h"
+#include "model.h"
+
+/* How a blueprint is written: for the kernel, or as lines for a shell. */
+struct tree_writer {
+	int (*make)(const char *dir, struct fault *fault);
+	int (*set)(const char *dir, const char *name, const char *value, struct fault *fault);
+	/* Whether the directory has the setting; true when nobody knows. */
+	bool (*has)(const char *dir, const char *name);
+};
+
+/**
+ * tree_check() - whether there is a tree
+ * @fault: set on failure
+ *
+ * Return: 0; -errno.
+ */
+int tree_check(struct fault *fault);
+
+/**
+ * tree_has_volume() - whether there is a volume
+ * @name: a valid name
+ * @fault: set when there is none
+ *
+ * Return: 0; -errno.
+ */
+int tree_has_volume(const char *name, struct fault *fault);
+
+/**
+ * tree_list() - the names of all volumes
+ * @names: zeroed by the caller, filled
+ * @fault: set on failure
+ *
+ * Return: 0; -errno.
+ */
+int tree_list(struct file_names *names, struct fault *fault);
+
+/**
+ * tree_read() - what a volume's directory says
+ * @name: a valid name
+ * @volume: zeroed by the caller, filled
+ * @fault: set on failure
+ *
+ * Return: 0; -errno.
+ */
+int tree_read(const char *name, struct volume *volume, struct fault *fault);
+
+/**
+ * tree_walk() - make all directories of a volume and write all its settings
+ * @volume: what to write
+ * @writer: how
+ * @fault: set on failure
+ *
+ * Return: 0; what @writer says.
+ */
+int tree_walk(const struct volume *volume, const struct tree_writer *writer, struct fault *fault);
+
+/**
+ * tree_create() - write a blueprint, or leave nothing behind
+ * @volume: what to write
+ * @fault: set on failure
+ *
+ * Return: 0; -errno: -EEXIST there is such a volume, which is left alone.
+ */
+int tree_create(const struct volume *volume, struct fault *fault);
+
+/**
+ * tree_remove() - remove all directories of a volume that is down
+ * @name: a valid name
+ * @fault: set on failure
+ *
+ * Return: 0; -errno.
+ */
+int tree_remove(const char *name, struct fault *fault);
+
+/**
+ * tree_path() - the path of a volume's directory or file
+ * @name: a valid name
+ * @file: in its directory, or NULL
+ *
+ * Return: the path, for free().
+ */
+char *tree_path(const char *name, const char *file);
+
+#endif

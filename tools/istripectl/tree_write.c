@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The configfs tree: making and removing volumes. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "alloc.h"
+#include "interrupt.h"
+#include "klog.h"
+#include "tree.h"
+
+/* The walk */
+
+static int settings_walk(const char *dir, const struct settings *settings,
+			 const struct tree_writer *writer, struct fault *fault)
+{
+	int ret = 0;
+	size_t i;
+
+	for (i = 0; !ret && i < settings->count; i++)
+		ret = writer->set(dir, settings->items[i].name, settings->items[i].value, fault);
+	return ret;
+}
+
+/*
+ * A setting that the path has no file for but the leg has is the leg's. The
+ * first path may carry it; the others may have inherited it, no more.
+ */
+static int path_setting_walk(const char *leg_dir, const char *dir, const struct leg *leg,
+			     const struct path *path, const struct setting *setting,
+			     const struct tree_writer *writer, struct fault *fault)
+{
+	const char *first = settings_value(&leg->paths[0].settings, setting->name);
+
+	if (writer->has(dir, setting->name) || !writer->has(leg_dir, setting->name))
+		return writer->set(dir, setting->name, setting->value, fault);
+	if (path == leg->paths)
+		return writer->set(leg_dir, setting->name, setting->value, fault);
+	if (!strcmp(first, setting->value))
+		return 0;
+	return fault_set(fault, -EINVAL, "leg %u path %u: %s is a setting of the leg: give it in --leg",
+			 leg->index, path->index, setting->name);
+}
+
+static int path_walk(const char *leg_dir, const struct leg *leg, const struct path *path,
+		     const struct tree_writer *writer, struct fault *fault)
+{
+	char *dir = alloc_printf("%s/paths/%u", leg_dir, path->index);
+	int ret = writer->make(dir, fault);
+	size_t i;
+
+	for (i = 0; !ret && i < path->settings.count; i++)
+		ret = path_setting_walk(leg_dir, dir, leg, path, &path->settings.items[i], writer,
+					fault);
+	free(dir);
+	return ret;
+}
+
+static int leg_walk(const char *volume_dir, const struct leg *leg,
+		    const struct tree_writer *writer, struct fault *fault)
+{
+	char *dir = alloc_printf("%s/legs/%u", volume_dir, leg->index);
+	int ret = writer->make(dir, fault);
+	size_t i;
+
+	if (!ret)
+		ret = settings_walk(dir, &leg->settings, writer, fault);
+	for (i = 0; !ret && i < leg->path_count; i++)
+		ret = path_walk(dir, leg, &leg->paths[i], writer, fault);
+	free(dir);
+	return ret;
+}
+
+/* All but the volume's own directory. */
+static int volume_walk(const struct volume *volume, const struct tree_writer *writer,
+		       struct fault *fault)
+{
+	char *dir = tree_path(volume->name, NULL);
+	int ret = settings_walk(dir, &volume->settings, writer, fault);
+	size_t i;
+
+	for (i = 0; !ret && i < volume->leg_count; i++)
+		ret = leg_walk(dir, &volume->legs[i], writer, fault);
+	free(dir);
+	return ret;
+}
+
+int tree_walk(const struct volume *volume, const struct tree_writer *writer, struct fault *fault)
+{
+	char *dir = tree_path(volume->name, NULL);
+	int ret = writer->make(dir, fault);
+
+	free(dir);
+	return ret ? ret : volume_walk(volume, writer, fault);
+}
+
+/* Writing to the kernel */
+
+static void next_step(int error, struct fault *fault)
+{
+	if (error == -EACCES || error == -EPERM)
+		fault_add(fault, "next: try again as root");
+	else if (error == -EBUSY)
+		fault_add(fault, "next: wait until the volume is neither coming up nor going down, or take it down first");
+}
+
+static int kernel_make(const char *dir, struct fault *fault)
+{
+	if (interrupt_seen())
+		return fault_set(fault, -EINTR, "interrupted");
+	if (!mkdir(dir, 0755))
+		return 0;
+	fault_set(fault, -errno, "%s cannot be made: %s", dir, strerror(errno));
+	next_step(-errno, fault);
+	return -errno;
+}
+
+static bool kernel_has(const char *dir, const char *name)
+{
+	char *path = alloc_printf("%s/%s", dir, name);
+	bool has = file_mode(path) >= 0;
+
+	free(path);
+	return has;
+}
+
+static void names_add(const char *dir, struct fault *fault)
+{
+	struct file_names names = { 0 };
+	char *line = alloc_text("it has:"), *longer;
+	size_t i;
+
+	file_list(dir, &names);
+	for (i = 0; i < names.count; i++) {
+		char *path = alloc_printf("%s/%s", dir, names.items[i]);
+		int mode = file_mode(path);
+
+		free(path);
+		if (mode < 0 || !(mode & 0222) || !strcmp(names.items[i], "enable"))
+			continue;
+		longer = alloc_printf("%s %s", line, names.items[i]);
+		free(line);
+		line = longer;
+	}
+	fault_add(fault, "%s", line);
+	free(line);
+	file_names_free(&names);
+}
+
+static void set_fault(int error, const char *dir, const char *name, const char *value,
+		      struct fault *fault)
+{
+	if (error == -ENOENT) {
+		fault_set(fault, error, "this version of the module has no setting %s in %s", name,
+			  dir);
+		names_add(dir, fault);
+	} else if (setting_is_secret(name)) {
+		fault_set(fault, error, "%s/%s refuses the given secret of %zu bytes: %s", dir,
+			  name, strlen(value), strerror(-error));
+	} else {
+		fault_set(fault, error, "%s/%s refuses \"%s\": %s", dir, name, value,
+			  strerror(-error));
+	}
+	next_step(error, fault);
+}
+
+static int kernel_set(const char *dir, const char *name, const char *value, struct fault *fault)
+{
+	char *path;
+	int ret;
+
+	if (interrupt_seen())
+		return fault_set(fault, -EINTR, "interrupted");
+	path = alloc_printf("%s/%s", dir, name);
+	ret = file_write(path, value);
+	free(path);
+	if (ret)
+		set_fault(ret, dir, name, value, fault);
+	return ret;
+}
+
+static const struct tree_writer kernel_writer = {
+	.make = kernel_make,
+	.set = kernel_set,
+	.has = kernel_has,
+};
+
+/* The first directory is the one that may be somebody else's. */
+static int volume_make(const char *name, struct fault *fault)
+{
+	char *dir = tree_path(name, NULL);
+	int ret = kernel_make(dir, fault);
+
+	if (ret == -EEXIST)
+		fault_set(fault, ret,
+			  "volume %s exists already\nnext: istripectl show %s; istripectl delete %s",
+			  name, name, name);
+	free(dir);
+	return ret;
+}
+
+int tree_create(const struct volume *volume, struct fault *fault)
+{
+	struct fault after = { 0 };
+	int log = klog_open(), ret;
+
+	ret = volume_make(volume->name, fault);
+	if (!ret) {
+		ret = volume_walk(volume, &kernel_writer, fault);
+		if (ret && tree_remove(volume->name, &after))
+			fault_add(fault, "and not all of it could be removed: %s", after.text);
+	}
+	if (ret == -EINVAL && !klog_explain(log, volume->name, fault))
+		fault_add(fault, "next: dmesg | grep istripe: may say what is allowed");
+	klog_close(log);
+	return ret;
+}
+
+/* Removing */
+
+static int dir_remove(const char *dir, struct fault *fault)
+{
+	if (!rmdir(dir) || errno == ENOENT)
+		return 0;
+	fault_set(fault, -errno, "%s cannot be removed: %s", dir, strerror(errno));
+	next_step(-errno, fault);
+	return -errno;
+}
+
+/* Directories in @dir, the last one first; what they hold by @inner first. */
+static int children_remove(const char *dir, const char *inner, struct fault *fault)
+{
+	struct file_names names = { 0 };
+	int ret = file_list(dir, &names);
+	size_t i;
+
+	if (ret)
+		ret = ret == -ENOENT ? 0 : fault_set(fault, ret, "%s: %s", dir, strerror(-ret));
+	for (i = names.count; !ret && i-- > 0;) {
+		char *child = alloc_printf("%s/%s", dir, names.items[i]);
+
+		if (inner) {
+			char *below = alloc_printf("%s/%s", child, inner);
+
+			ret = children_remove(below, NULL, fault);
+			free(below);
+		}
+		if (!ret)
+			ret = dir_remove(child, fault);
+		free(child);
+	}
+	file_names_free(&names);
+	return ret;
+}
+
+int tree_remove(const char *name, struct fault *fault)
+{
+	char *legs = tree_path(name, "legs"), *dir = tree_path(name, NULL);
+	int ret = children_remove(legs, "paths", fault);
+
+	if (!ret)
+		ret = dir_remove(dir, fault);
+	free(legs);
+	free(dir);
+	return ret;
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Values with units. */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "value.h"
+
+struct unit {
+	const char *word;
+	int64_t factor;
+};
+
+static const struct unit sizes[] = {
+	{ "K", 1 << 10 }, { "M", 1 << 20 }, { "G", 1 << 30 },
+	{ "k", 1 << 10 }, { "m", 1 << 20 }, { "g", 1 << 30 },
+	{ "KiB", 1 << 10 }, { "MiB", 1 << 20 }, { "GiB", 1 << 30 },
+	{ NULL, 0 },
+};
+
+static const struct unit times_ms[] = { { "ms", 1 }, { "s", 1000 }, { "min", 60000 }, { NULL, 0 } };
+static const struct unit times_s[] = { { "s", 1 }, { "min", 60 }, { NULL, 0 } };
+
+static bool ends(const char *name, const char *ending)
+{
+	size_t bytes = strlen(name), tail = strlen(ending);
+
+	return bytes >= tail && !strcmp(name + bytes - tail, ending);
+}
+
+static const struct unit *units_of(const char *name)
+{
+	if (ends(name, "_bytes") || ends(name, "_length"))
+		return sizes;
+	if (ends(name, "_ms"))
+		return times_ms;
+	if (!strncmp(name, "default_time2", strlen("default_time2")))
+		return times_s;
+	return NULL;
+}
+
+static const struct unit *unit_find(const struct unit *units, const char *word)
+{
+	for (; units && units->word; units++)
+		if (!strcmp(units->word, word))
+			return units;
+	return NULL;
+}
+
+char *value_read(const char *name, const char *text)
+{
+	const struct unit *unit;
+	int64_t number;
+	char *end;
+
+	if (!isdigit((unsigned char)text[0]))
+		return alloc_text(text);
+	errno = 0;
+	number = strtoll(text, &end, 10);
+	unit = unit_find(units_of(name), end);
+	if (!unit)
+		return alloc_text(text);
+	if (errno || __builtin_mul_overflow(number, unit->factor, &number))
+		return NULL;
+	return alloc_printf("%" PRId64, number);
+}
+
+/* The one form of a number; others may mean something else to the module. */
+bool value_number(const char *value, int64_t *number)
+{
+	const char *digits = value + (value[0] == '-');
+
+	if (!isdigit((unsigned char)digits[0]) || (digits[0] == '0' && digits[1]) ||
+	    strspn(digits, "0123456789") != strlen(digits))
+		return false;
+	errno = 0;
+	*number = strtoll(value, NULL, 10);
+	return !errno;
+}
+
+char *value_write(const char *name, const char *value)
+{
+	int64_t number;
+
+	if (units_of(name) == sizes && value_number(value, &number) && number > 0) {
+		if (number % (1 << 20) == 0)
+			return alloc_printf("%" PRId64 "M", number >> 20);
+		if (number % (1 << 10) == 0)
+			return alloc_printf("%" PRId64 "K", number >> 10);
+	}
+	return alloc_text(value);
+}
+
+bool value_is_number(const char *name)
+{
+	static const char *const names[] = {
+		"cid", "commands", "dscp", "faults", "lun", "priority", "reconnects", "redriven",
+		"retried", "tsih", "weight", "MaxConnections", NULL
+	};
+	static const char *const endings[] = {
+		"_bytes", "_length", "_ms", "_us", "_depth", "_sn", "_tag", "_errors", "_sent",
+		"_received", "_r2t", "_level", "_time2wait", "_time2retain", "Length",
+		"OutstandingR2T", "Time2Wait", "Time2Retain", "Level", NULL
+	};
+	size_t i;
+
+	for (i = 0; names[i]; i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	for (i = 0; endings[i]; i++)
+		if (ends(name, endings[i]))
+			return true;
+	return false;
+}
+
+char *value_size(uint64_t bytes)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	double size = bytes;
+	size_t unit = 0;
+
+	while (size >= 1024 && unit < sizeof(units) / sizeof(*units) - 1) {
+		size /= 1024;
+		unit++;
+	}
+	if (size == (uint64_t)size)
+		return alloc_printf("%" PRIu64 " %s", (uint64_t)size, units[unit]);
+	return alloc_printf("%.1f %s", size, units[unit]);
+}
