@@ -5,7 +5,7 @@ import asyncio
 import socket
 import struct
 
-from scripted import checks
+from scripted import checks, keys
 from scripted import login as lg
 from scripted import pdu as p
 from scripted.pdu import RESERVED_TAG, Pdu, after, plus
@@ -157,44 +157,40 @@ class Connection:
         self.first_cmd_sn = pdu.cmd_sn
 
     async def refuse(self, pdu, status, pairs=()):
-        from scripted import keys
         out = lg.response(pdu, 0, data=keys.format_text(pairs), status=status)
         out.exp_cmd_sn, out.max_cmd_sn = self.first_cmd_sn, self.first_cmd_sn
         await self.send(out)
 
     async def _login_step(self, pdu):
         """One request and its response; true when the full feature phase has begun."""
-        from scripted import keys
         login = self.login
         if login.pending:
-            await self._login_send(pdu, pdu.flags >> 2 & 3, False)
-            return False
+            return await self._login_send(pdu, *self._pending_transit)
         pairs = login.request(pdu)
         if pairs is None:
             await self._login_send(pdu, pdu.flags >> 2 & 3, False)
             return False
         out, ready = login.answer(pdu, pairs)
-        out = await self.run_state.login_pairs(self, pdu, out)
+        out, ready = await self.run_state.login_pairs(self, pdu, out, ready)
         login.pending = keys.format_text(out)
         stage, after_it = pdu.flags >> 2 & 3, pdu.flags & 3
         transit = bool(pdu.flags & lg.TRANSIT) and bool(ready)
-        if transit and after_it == lg.FULL_FEATURE:
-            self.target.attach(self, pdu)
-        await self._login_send(pdu, stage, transit, after_it)
-        if transit and after_it == lg.FULL_FEATURE:
-            self._full_feature()
-            return True
-        return False
+        return await self._login_send(pdu, stage, transit, after_it)
 
     async def _login_send(self, pdu, stage, transit, after_it=0):
+        """Sends what text is pending, or a part of it; with the last part, changes the stage."""
         login = self.login
-        text, login.pending = (login.pending[:lg.SEGMENT_BYTES],
-                               login.pending[lg.SEGMENT_BYTES:])
+        self._pending_transit = stage, transit, after_it
+        size = self.target.settings.login_segment
+        text, login.pending = login.pending[:size], login.pending[size:]
         flags = stage << 2
         if login.pending:
             flags |= lg.CONTINUE
         elif transit:
             flags |= lg.TRANSIT | after_it
+        over = flags & lg.TRANSIT and after_it == lg.FULL_FEATURE
+        if over:
+            self.target.attach(self, pdu)
         tsih = self.session.tsih if self.session else pdu.tsih
         out = lg.response(pdu, flags, tsih, text)
         if not self.session:
@@ -202,6 +198,9 @@ class Connection:
         if self.session:
             self.checks.session.cmd_sn = self.checks.session.cmd_sn or self.session.exp_cmd_sn
         await self.send(out)
+        if over:
+            self._full_feature()
+        return bool(over)
 
     def _full_feature(self):
         held = self.login.held

@@ -49,7 +49,8 @@ class Scenario:
     hooks: {name: async function(run, conn, what)}: on_connect, on_login (Login Request),
         on_command (Task), on_data_out, on_nop, on_tmf, on_logout (PDU); true: the step is done.
         before_send (PDU, numbered) returns None or what to send instead, a list.
-        login_pairs(run, conn, (request, pairs)) returns the pairs to answer.
+        login_pairs(conn, request, pairs, ready) returns the pairs to answer, and whether the stage
+        may be left.
     settings: of target.Settings; path, volume: of the volume; times: how often the hooks strike;
     armed: whether from the start, else only when the volume is up;
     segment_bytes: everything is written in pieces of this size.
@@ -99,9 +100,9 @@ class Run:
         function = self.scenario.hooks.get("before_send")
         return await function(self, conn, pdu) if function else None
 
-    async def login_pairs(self, conn, request, pairs):
+    async def login_pairs(self, conn, request, pairs, ready):
         function = self.scenario.hooks.get("login_pairs")
-        return await function(self, conn, (request, pairs)) if function else pairs
+        return await function(conn, request, pairs, ready) if function else (pairs, ready)
 
 
 async def silence():

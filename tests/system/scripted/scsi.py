@@ -61,14 +61,15 @@ class Refuse(Exception):
 class Disk:
     """LUN 0."""
 
-    def __init__(self, size_bytes=16 << 20, block_bytes=512, identity="6001405" + "a" * 25):
+    def __init__(self, size_bytes=16 << 20, block_bytes=512, identity="6001405" + "a" * 25,
+                 max_transfer=0, write_protected=False, write_cache=True):
         self.block_bytes = block_bytes
         self.data = bytearray(size_bytes)
         self.naa = bytes.fromhex(identity)
-        self.write_cache = True
-        self.write_protected = False
+        self.write_cache = write_cache
+        self.write_protected = write_protected
         self.device_type = 0
-        self.max_transfer = 0
+        self.max_transfer = max_transfer
         self.attentions = []    # (key, asc, ascq) to tell, the first one first
         self.flushes = 0
 

@@ -18,7 +18,8 @@ class Settings:
     """What the target is like, apart from what a scenario does."""
 
     def __init__(self, name=NAME, tpgt=1, secrets=None, own=None, algorithms=(8, 7, 6, 5),
-                 challenge=None, depth=32, first_stat_sn=1, portal="127.0.0.1:3260",
+                 challenge=None, depth=32, login_segment=lg.SEGMENT_BYTES,
+                 first_stat_sn=1, portal="127.0.0.1:3260",
                  **key_values):
         self.name = name
         self.tpgt = tpgt
@@ -27,6 +28,7 @@ class Settings:
         self.algorithms = algorithms
         self.challenge = challenge
         self.depth = depth
+        self.login_segment = login_segment  # bytes of text in one Login Response
         self.first_stat_sn = first_stat_sn
         self.portal = portal
         self.keys = {**keys.TARGET, **key_values}
@@ -260,6 +262,11 @@ class Target:
             at += length
 
     async def data_in(self, conn, task, data, status=0, residual=(0, 0)):
+        for pdu in self.data_in_pdus(conn, task, data, status, residual):
+            await conn.send(pdu)
+
+    def data_in_pdus(self, conn, task, data, status=0, residual=(0, 0)):
+        """The Data-In of a read, the last one with the status."""
         for sn, (at, length, last) in enumerate(self.pieces(conn, len(data))):
             pdu = Pdu(p.DATA_IN, 0x80 if last else 0, itt=task.itt, ttt=RESERVED_TAG, data_sn=sn,
                       offset=at, data=data[at:at + length])
@@ -267,7 +274,7 @@ class Target:
                 pdu.flags = 0x81 | residual[0]
                 pdu.status = status
                 pdu.residual = residual[1]
-            await conn.send(pdu)
+            yield pdu
 
     async def scsi_response(self, conn, task, result, residual=(0, 0), **changes):
         data = len(result.sense).to_bytes(2, "big") + result.sense if result.sense else b""

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The data phases: Data-In, R2T, early answers, digests, TCP segments, negotiated sizes."""
+
+import errno
+
+from scripted import pdu as p
+from scripted.pdu import RESERVED_TAG
+from scripted.scenario import WORKS, Scenario, io_error, reconnects
+from scripted.scsi import WRITE_16
+from scripted.steps import (
+    answered_read,
+    data_in,
+    early,
+    field,
+    instead,
+    moved,
+    on_write,
+    r2t,
+    send,
+    spoil,
+    take_data,
+    then_normal,
+)
+
+#: Several Data-In for each read; all of a write is asked for.
+SMALL = {"max_recv_data_segment_length": 8192}
+SOLICITED = {"immediate_data": "No", "initial_r2t": "Yes"}
+DIGESTS = {"header_digest": "CRC32C", "data_digest": "CRC32C"}
+
+
+def read(name, expect, change, hooks=data_in, **more):
+    """change(pdus) is what happens to the Data-In of a read."""
+    return Scenario(f"data-in: {name}", expect, hooks(change), **{"path": SMALL, **more})
+
+
+def nth(position, **changes):
+    def change(pdus):
+        field(**changes)(pdus[position])
+
+    return change
+
+
+def nth_moved(position, **changes):
+    def change(pdus):
+        moved(**changes)(pdus[position])
+
+    return change
+
+
+def renumbered(pdus):
+    for sn, pdu in enumerate(pdus):
+        pdu.data_sn = sn
+    return pdus
+
+
+def swapped(pdus):
+    return renumbered([pdus[0], pdus[2], pdus[1], *pdus[3:]])
+
+
+def longer(pdus):
+    """The last PDU has 512 bytes more than there are."""
+    pdus[-1].data += bytes(512)
+
+
+def bounded(pdus):
+    """An end of 2^32 and more."""
+    pdus[1].offset = 0xFFFFFF00
+
+
+def with_empty(pdus):
+    """An empty Data-In in the middle: legal."""
+    empty = p.Pdu(p.DATA_IN, 0, itt=pdus[0].itt, ttt=RESERVED_TAG, offset=pdus[1].offset)
+    return renumbered([pdus[0], empty, *pdus[1:]])
+
+
+def apart(pdus):
+    """The status in a response of its own: legal."""
+    pdus[-1].flags = 0x80
+    pdus[-1].status = 0
+    return [*pdus, p.Pdu(p.SCSI_RESPONSE, itt=pdus[0].itt, exp_data_sn=len(pdus))]
+
+
+def after_status(pdus):
+    return [*pdus, p.Pdu(p.DATA_IN, 0, itt=pdus[0].itt, ttt=RESERVED_TAG, data=bytes(512))]
+
+
+def twice(pdus):
+    return [*pdus, p.Pdu(p.SCSI_RESPONSE, itt=pdus[0].itt)]
+
+
+def residual(flag, count):
+    def change(pdus):
+        pdus[-1].flags |= flag
+        pdus[-1].residual = count
+
+    return change
+
+
+def short(pdus):
+    """Less data, and the target says so, with GOOD."""
+    pdus.pop()
+    residual(3, 8192)(pdus)
+    pdus[-1].flags |= 0x80
+
+
+DATA_IN = [
+    read("a hole", reconnects("leaves a hole"), lambda pdus: renumbered([pdus[0], *pdus[2:]])),
+    read("a hole at the start", reconnects("leaves a hole"), lambda pdus: renumbered(pdus[1:])),
+    read("an overlap", reconnects("overlaps"), nth_moved(1, offset=-512)),
+    read("one of them twice", reconnects("overlaps"),
+         lambda pdus: renumbered([pdus[0], p.Pdu(
+             p.DATA_IN, 0, itt=pdus[0].itt, ttt=RESERVED_TAG, data=pdus[0].data), *pdus[1:]])),
+    read("out of order", reconnects("leaves a hole"), swapped),
+    read("beyond the end", reconnects("beyond the end|longer|MaxRecvDataSegmentLength"), longer),
+    read("an offset that wraps", reconnects("leaves a hole"), bounded),
+    read("a DataSN left out", reconnects("DataSN that is not the next"), nth_moved(1, data_sn=1)),
+    read("the end missing, GOOD", reconnects("data missing"),
+         lambda pdus: [*pdus[:2], p.Pdu(p.SCSI_RESPONSE, itt=pdus[0].itt)]),
+    read("no data, GOOD", reconnects("data missing"),
+         lambda pdus: [p.Pdu(p.SCSI_RESPONSE, itt=pdus[0].itt)]),
+    read("the end missing, underflow, GOOD", io_error(errno.EIO), short, answered_read,
+         times=1000, io="read", allow=("I/O error, dev",)),
+    read("all data, underflow", reconnects("residual contradicts"), residual(2, 512)),
+    read("a residual of 4 GiB", reconnects("residual larger"), residual(2, 0xFFFFFFFF)),
+    read("all data, overflow", io_error(errno.EIO), residual(4, 512), answered_read, times=1000,
+         io="read", allow=("I/O error, dev",)),
+    read("overflow and underflow", reconnects(), residual(6, 512)),
+    read("a status without F", reconnects("Data-In: "), nth(-1, flags=0x01)),
+    read("an empty one", WORKS, with_empty, answered_read),
+    read("the status apart", WORKS, apart, answered_read),
+    read("one after the status", reconnects("not in flight"), after_status, answered_read),
+    read("a second answer", reconnects("not in flight"), twice, answered_read),
+    read("a foreign ITT", reconnects("not in flight"), nth_moved(0, itt=1)),
+    read("an ITT of another generation", reconnects("not in flight"), nth_moved(0, itt=1 << 16)),
+    read("an ITT of no slot", reconnects("not in flight"), nth(0, itt=0x0001FFFE)),
+    read("the reserved ITT", reconnects("Initiator Task Tag"), nth(0, itt=RESERVED_TAG)),
+    Scenario("data-in: for a write", reconnects("reads nothing"), instead(
+        send(p.DATA_IN, flags=0, itt=lambda task: task.itt, ttt=RESERVED_TAG, data=bytes(512)),
+        opcode=WRITE_16)),
+    read("ExpDataSN wrong", reconnects("ExpDataSN differs"),
+         lambda pdus: apart(pdus)[:-1] + [p.Pdu(p.SCSI_RESPONSE, itt=pdus[0].itt, exp_data_sn=99)]),
+    read("more than MaxRecvDataSegmentLength", reconnects(), nth(0, data=bytes(8704))),
+]
+
+
+def write(name, expect, *steps, **more):
+    return Scenario(f"r2t: {name}", expect, instead(*steps, opcode=WRITE_16),
+                    **{"path": SOLICITED, **more})
+
+
+async def in_pieces(run, conn, task):
+    """R2Ts of 512 bytes up to 8 KiB, then the rest: legal."""
+    for offset in range(0, 8192, 512):
+        await run.target.r2t(conn, task, offset, 512)
+        await take_data(run, conn, task)
+    rest = task.edtl - 8192
+    await run.target.r2t(conn, task, 8192, min(rest, 262144))
+    while task.received < min(task.edtl, 8192 + 262144):
+        await take_data(run, conn, task)
+    await finish(run, conn, task)
+
+
+async def finish(run, conn, task):
+    await run.target.respond(conn, task, run.target.disk.execute(task.cdb, task.buffer))
+
+
+async def half_then_good(run, conn, task):
+    await run.target.r2t(conn, task, 0, 4096)
+    await take_data(run, conn, task)
+    await early()(run, conn, task)
+
+
+async def half_then_busy(run, conn, task):
+    await run.target.r2t(conn, task, 0, 4096)
+    await take_data(run, conn, task)
+    await early(8)(run, conn, task)
+
+
+R2TS = [
+    write("beyond the end", reconnects("beyond the end"), r2t(0, 262144)),
+    write("of an offset that wraps", reconnects("beyond the end"), r2t(0xFFFFFFFC, 8)),
+    write("of no bytes", reconnects("R2T for no data"), r2t(0, 0)),
+    write("of 4 GiB", reconnects("more than MaxBurstLength"), r2t(0, 0xFFFFFFFF)),
+    write("of more than MaxBurstLength", reconnects("more than MaxBurstLength"), r2t(0, 69632),
+          settings={"MaxBurstLength": 65536}),
+    write("R2TSN 1 first", reconnects("R2TSN"), r2t(r2t_sn=1)),
+    write("without a tag", reconnects("Target Transfer Tag"), r2t(ttt=RESERVED_TAG)),
+    write("a hole", reconnects("hole"), r2t(4096, 4096)),
+    write("twice for the same", reconnects("another R2T asked for"), r2t(0, 4096), r2t(0, 4096)),
+    write("an overlap", reconnects("another R2T asked for"), r2t(0, 8192), r2t(4096, 8192)),
+    write("a foreign ITT", reconnects("not in flight"), r2t(itt=0x12340000)),
+    write("with data", reconnects("data where there can be none"), send(
+        p.R2T, itt=lambda task: task.itt, ttt=1, desired=512, data=bytes(4))),
+    Scenario("r2t: for a read", reconnects("writes nothing"), instead(r2t())),
+    Scenario("r2t: in pieces", WORKS, on_write(in_pieces), path=SOLICITED),
+    Scenario("early: GOOD before any data", reconnects("not asked for in full|before all its data"),
+             instead(early(), opcode=WRITE_16), path=SOLICITED),
+    Scenario("early: GOOD after a part", reconnects("not asked for in full|before all its data"),
+             on_write(half_then_good), path=SOLICITED),
+    Scenario("early: R2T after GOOD", reconnects(), instead(
+        r2t(0, 4096), early(), r2t(4096, 4096), opcode=WRITE_16), path=SOLICITED),
+    Scenario("early: ABORTED COMMAND before any data", WORKS,
+             on_write(early(2, bytes([0x70, 0, 11, 0, 0, 0, 0, 10]) + bytes(10))),
+             path=SOLICITED),
+    Scenario("early: BUSY between R2Ts", WORKS, on_write(half_then_busy), path=SOLICITED),
+]
+
+
+def keys(name, path=None, **settings):
+    """An honest target with these keys."""
+    return Scenario(f"keys: {name}", WORKS, settings=settings, path=path or {})
+
+
+KEYS = [
+    keys("the least of everything", MaxBurstLength=512, FirstBurstLength=512,
+         MaxRecvDataSegmentLength=512, MaxOutstandingR2T=1),
+    keys("all data asked for", InitialR2T=True, ImmediateData=False),
+    keys("immediate data only", InitialR2T=True),
+    keys("unsolicited, nothing immediate", ImmediateData=False),
+    keys("FirstBurstLength above the segment", MaxRecvDataSegmentLength=8192,
+         FirstBurstLength=65536),
+    keys("odd sizes", MaxBurstLength=66001, FirstBurstLength=5003, MaxRecvDataSegmentLength=1537),
+    keys("odd sizes with digests", DIGESTS, MaxBurstLength=66001, FirstBurstLength=5003,
+         MaxRecvDataSegmentLength=1537),
+    keys("one R2T at a time", MaxOutstandingR2T=1, MaxBurstLength=4096, FirstBurstLength=4096),
+    keys("a small segment of ours", {"max_recv_data_segment_length": 513}),
+    keys("digests", DIGESTS),
+]
+
+
+def digest(name, opcode, which, expect="digest", **more):
+    return Scenario(f"digest: {name}", reconnects(expect), spoil(opcode, field(spoil=which)),
+                    path={**DIGESTS, **more})
+
+
+DIGEST = [
+    digest("of a Data-In header", p.DATA_IN, "header"),
+    digest("of Data-In data", p.DATA_IN, "data"),
+    digest("of an R2T", p.R2T, "header", **SOLICITED),
+    digest("of a SCSI Response", p.SCSI_RESPONSE, "header"),
+    Scenario("digest: of ping data", reconnects("digest"), {
+        **then_normal(send(p.NOP_IN, itt=RESERVED_TAG, ttt=1, data=b"ping", spoil="data"))},
+        path=DIGESTS),
+]
+
+SEGMENTS = [
+    Scenario("segments: of 1 byte", WORKS, segment_bytes=1, io="small"),
+    Scenario("segments: of 7 bytes", WORKS, segment_bytes=7, io="small"),
+    Scenario("segments: of 47 bytes", WORKS, segment_bytes=47, io="small"),
+    Scenario("segments: of 49 bytes, digests", WORKS, segment_bytes=49, io="small", path=DIGESTS),
+    Scenario("segments: of 1461 bytes", WORKS, segment_bytes=1461),
+]
+
+SCENARIOS = [*DATA_IN, *R2TS, *KEYS, *DIGEST, *SEGMENTS]

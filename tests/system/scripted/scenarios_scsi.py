@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: GPL-2.0
+"""SCSI: statuses, sense, unit attentions, LUNs that change, and how a LUN is brought up."""
+
+import errno
+
+from scripted.scenario import (
+    SURVIVES,
+    WORKS,
+    Scenario,
+    io_error,
+    path_refused,
+    reconnects,
+    refused,
+    silence,
+)
+from scripted.scsi import (
+    INQUIRY,
+    MODE_SENSE_6,
+    READ_16,
+    REPORT_LUNS,
+    SERVICE_ACTION_IN_16,
+    SYNCHRONIZE_CACHE_16,
+    TEST_UNIT_READY,
+    WRITE_16,
+    Result,
+    descriptor_sense,
+    fixed_sense,
+)
+from scripted.steps import attention, change_disk, check, on_task, result, then_normal
+
+NAMES = {READ_16: "read", WRITE_16: "write", SYNCHRONIZE_CACHE_16: "flush"}
+FAILS = {"times": 1000, "io": "either"}
+LOG = ("error, dev istripe", "Buffer I/O error on dev istripe")
+
+
+def status(code, expect, opcode=READ_16, **more):
+    return Scenario(f"status {code:02x} to a {NAMES[opcode]}", expect,
+                    result(code, opcode=opcode), **more)
+
+
+def fails(name, number, hooks):
+    return Scenario(name, io_error(number), hooks, allow=LOG, **FAILS)
+
+
+STATUSES = [
+    *(status(code, WORKS, opcode) for code in (0x08, 0x28, 0x30, 0x40)
+      for opcode in (READ_16, WRITE_16)),
+    status(0x08, WORKS, SYNCHRONIZE_CACHE_16),
+    Scenario("status 28, ten times", WORKS, result(0x28), times=10),
+    fails("status 18, reserved", errno.EBADE, result(0x18)),
+    fails("status ff, unknown", errno.EREMOTEIO, result(0xFF)),
+    Scenario("status 02 without sense", WORKS, result(2)),
+    fails("status 02 without sense, always", errno.EIO, result(2)),
+    Scenario("response 01, target failure", WORKS, result(response=1)),
+    Scenario("response 80, vendor's", WORKS, result(response=0x80)),
+    fails("response 01, always", errno.ETIMEDOUT, result(response=1)),
+]
+
+
+def sense(key, asc, ascq, expect=WORKS, opcode=READ_16):
+    return Scenario(f"sense {key:x}/{asc:02x}/{ascq:02x} to a {NAMES[opcode]}", expect,
+                    check(key, asc, ascq, opcode))
+
+
+def bad_sense(key, asc, ascq, number, opcode=READ_16):
+    return fails(f"sense {key:x}/{asc:02x}/{ascq:02x} to each {NAMES[opcode]}", number,
+                 check(key, asc, ascq, opcode))
+
+
+SENSES = [
+    sense(0x6, 0x29, 0x00), sense(0x6, 0x29, 0x07), sense(0x6, 0x29, 0x00, opcode=WRITE_16),
+    sense(0x6, 0x29, 0x00, opcode=SYNCHRONIZE_CACHE_16),
+    sense(0x6, 0x2A, 0x06), sense(0xB, 0x00, 0x00), sense(0xB, 0x47, 0x03, opcode=WRITE_16),
+    sense(0x0, 0x00, 0x00), sense(0x2, 0x04, 0x01), sense(0x2, 0x04, 0x0A), sense(0x2, 0x08, 0x00),
+    sense(0x1, 0x17, 0x01, opcode=WRITE_16),
+    sense(0x6, 0x2A, 0x09, reconnects("capacity changed")),
+    sense(0x6, 0x2A, 0x09, reconnects("capacity changed"), WRITE_16),
+    sense(0x6, 0x2A, 0x01, reconnects("identity changed")),
+    sense(0x6, 0x3F, 0x0E, reconnects("identity changed")),
+    sense(0x6, 0x3F, 0x0E, reconnects("identity changed"), WRITE_16),
+    sense(0x6, 0x3F, 0x03, reconnects("identity changed")),
+    sense(0x6, 0x28, 0x00, reconnects("identity changed")),
+    bad_sense(0x3, 0x11, 0x00, errno.ENODATA), bad_sense(0x3, 0x0C, 0x00, errno.ENODATA, WRITE_16),
+    bad_sense(0x8, 0x00, 0x00, errno.ENODATA), bad_sense(0xB, 0x10, 0x01, errno.ENODATA),
+    bad_sense(0x4, 0x44, 0x00, errno.EREMOTEIO), bad_sense(0x7, 0x27, 0x00, errno.EREMOTEIO,
+                                                           WRITE_16),
+    bad_sense(0x7, 0x27, 0x07, errno.ENOSPC, WRITE_16),
+    bad_sense(0x5, 0x20, 0x00, errno.EOPNOTSUPP), bad_sense(0x5, 0x25, 0x00, errno.ENOLINK),
+    bad_sense(0x5, 0x21, 0x00, errno.EREMOTEIO), bad_sense(0x2, 0x04, 0x03, errno.EREMOTEIO),
+    bad_sense(0x2, 0x04, 0x0B, errno.ENOLINK), bad_sense(0xE, 0x1D, 0x00, errno.EREMOTEIO),
+    bad_sense(0x6, 0x29, 0x00, errno.EIO),
+    Scenario("sense as descriptors", WORKS, result(2, descriptor_sense(6, 0x29, 0))),
+    Scenario("sense deferred", WORKS, result(2, fixed_sense(3, 0x11, 0, deferred=True))),
+    Scenario("sense of 1 byte", WORKS, result(2, b"\x70")),
+    Scenario("sense of 252 bytes", WORKS, result(2, fixed_sense(6, 0x29, 0).ljust(252, b"\0"))),
+    Scenario("sense of noise", WORKS, result(2, b"\xff" * 18)),
+    Scenario("sense longer than the segment", reconnects("sense data"),
+             result(2, data=b"\xff\xff\x70\x00\x06")),
+    Scenario("sense length of 1 byte", reconnects("sense data"), result(2, data=b"\x00")),
+]
+
+
+def becomes(name, expect, change, *told, **more):
+    """The LUN changes, and a unit attention tells."""
+    return Scenario(f"lun: {name}", expect, then_normal(change_disk(change), attention(*told)),
+                    **more)
+
+
+def grow(disk):
+    disk.data.extend(bytes(1 << 20))
+
+
+def shrink(disk):
+    del disk.data[8 << 20:]
+
+
+def another(disk):
+    disk.naa = bytes.fromhex("6001405" + "b" * 25)
+
+
+def coarse(disk):
+    disk.block_bytes = 4096
+
+
+LUNS = [
+    becomes("grows", reconnects("capacity changed"), grow, 6, 0x2A, 9),
+    becomes("shrinks", path_refused("has shrunk"), shrink, 6, 0x2A, 9),
+    becomes("is another one", path_refused("answers here"), another, 6, 0x3F, 0x0E),
+    becomes("has other blocks", path_refused("the LUN now says 4096"), coarse, 6, 0x2A, 9),
+]
+
+
+# Bring-up
+
+def answers(opcode, data, page=None):
+    """Every such command of the bring-up gets these data."""
+
+    async def hook(run, conn, task):
+        if task.opcode != opcode or (page is not None and (
+                not task.cdb[1] & 1 or task.cdb[2] != page)) or (
+                page is None and opcode == INQUIRY and task.cdb[1] & 1):
+            return False
+        await run.target.respond(conn, task, Result(data=data))
+        return True
+
+    return {"on_command": hook}
+
+
+def up(name, expect, hooks=None, **more):
+    return Scenario(f"bring-up: {name}", expect, hooks or {}, armed=True, **more)
+
+
+def lost_at(opcode, name):
+    async def action(run, conn, task):
+        conn.reset()
+        await silence()
+
+    return up(f"lost at {name}", refused("LUN bring-up"), on_task(opcode, action), times=1000)
+
+
+def silent_at(opcode, name):
+    async def action(run, conn, task):
+        await silence()
+
+    return up(f"silence at {name}", refused("", errno.ETIMEDOUT), on_task(opcode, action),
+              times=1000, path={"login_timeout_ms": 1500})
+
+
+def asks(key, asc, ascq, expect, opcode=TEST_UNIT_READY, **more):
+    return up(f"sense {key:x}/{asc:02x}/{ascq:02x} to {opcode:02x}", expect,
+              check(key, asc, ascq, opcode), **more)
+
+
+DISK = bytes([0, 0, 6, 0x12, 91, 0, 0, 2]) + bytes(88)
+CAPACITY = (32767).to_bytes(8, "big") + (512).to_bytes(4, "big") + bytes(20)
+NONSENSE = "makes no sense"
+BRING_UP = [
+    up("no device", refused("no device", errno.ENXIO), answers(INQUIRY, b"\x7f" + DISK[1:])),
+    up("a CD-ROM", refused("type 0x05", errno.EMEDIUMTYPE), answers(INQUIRY, b"\x05" + DISK[1:])),
+    up("INQUIRY of 4 bytes", refused(NONSENSE, errno.EPROTO), answers(INQUIRY, DISK[:4])),
+    up("INQUIRY of nothing", refused("", errno.EPROTO), answers(INQUIRY, b"")),
+    up("no LUNs", refused("no LUN 0 for us", errno.ENXIO), answers(REPORT_LUNS, bytes(8))),
+    up("another LUN", refused("no LUN 0 for us", errno.ENXIO), answers(
+        REPORT_LUNS, bytes([0, 0, 0, 8, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]))),
+    up("a list of 4 GiB of LUNs", SURVIVES, answers(REPORT_LUNS, b"\xff\xff\xff\xf8" + bytes(12))),
+    up("no list of LUNs", SURVIVES, check(5, 0x20, 0, REPORT_LUNS), times=1000),
+    up("no identity", refused("does not say who it is", errno.EPROTO),
+       answers(INQUIRY, bytes([0, 0x83, 0, 0]), 0x83)),
+    up("an identity that does not fit", refused("does not say who it is", errno.EPROTO),
+       answers(INQUIRY, bytes([0, 0x83, 0, 8, 1, 3, 0, 0xFF, 0x60, 1, 2, 3]), 0x83)),
+    up("another page than asked for", refused("does not say who it is", errno.EPROTO),
+       answers(INQUIRY, bytes([0, 0x80, 0, 4]) + b"abcd", 0x83)),
+    up("limits of 4 bytes", SURVIVES, answers(INQUIRY, bytes([0, 0xB0, 0, 0]), 0xB0)),
+    up("a list of pages that lies", SURVIVES, answers(INQUIRY, bytes([0, 0, 0xFF, 0xFF]), 0)),
+    up("one block at a time", refused("at least", errno.EPROTO), disk={"max_transfer": 1}),
+    up("eight blocks at a time", WORKS, disk={"max_transfer": 8}),
+    up("write protected", refused("write protected", errno.EROFS), disk={"write_protected": True}),
+    up("no write cache", WORKS, disk={"write_cache": False}),
+    up("no MODE SENSE", SURVIVES, check(5, 0x20, 0, MODE_SENSE_6), times=1000),
+    up("MODE SENSE of nonsense", refused(NONSENSE, errno.EPROTO),
+       answers(MODE_SENSE_6, b"\xff\x00\x10\xff")),
+    up("blocks of 4096", WORKS, disk={"block_bytes": 4096}),
+    *(up(f"blocks of {size}", refused("", errno.EPROTO), answers(
+        SERVICE_ACTION_IN_16, CAPACITY[:8] + size.to_bytes(4, "big") + bytes(20)))
+      for size in (0, 1, 520, 0x80000000)),
+    up("2^64 blocks", refused(), answers(SERVICE_ACTION_IN_16, b"\xff" * 8 + CAPACITY[8:])),
+    up("READ CAPACITY of 11 bytes", refused(NONSENSE, errno.EPROTO),
+       answers(SERVICE_ACTION_IN_16, CAPACITY[:11])),
+    asks(2, 4, 1, SURVIVES, times=2),
+    asks(2, 4, 3, refused("TEST UNIT READY", errno.EIO), times=99),
+    asks(6, 0x29, 0, SURVIVES, times=3), asks(6, 0x29, 0, SURVIVES, INQUIRY, times=3),
+    asks(6, 0x29, 0, SURVIVES, SERVICE_ACTION_IN_16, times=3),
+    asks(3, 0x11, 0, refused("READ CAPACITY", errno.EIO), SERVICE_ACTION_IN_16, times=99),
+    lost_at(REPORT_LUNS, "REPORT LUNS"), lost_at(INQUIRY, "INQUIRY"),
+    lost_at(TEST_UNIT_READY, "TEST UNIT READY"),
+    lost_at(SERVICE_ACTION_IN_16, "READ CAPACITY"), lost_at(MODE_SENSE_6, "MODE SENSE"),
+    silent_at(INQUIRY, "INQUIRY"), silent_at(SERVICE_ACTION_IN_16, "READ CAPACITY"),
+]
+
+SCENARIOS = [*STATUSES, *SENSES, *LUNS, *BRING_UP]

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The life of a session: windows, numbers, NOP, Reject, async messages, task management, drops."""
+
+import asyncio
+
+from scripted import pdu as p
+from scripted.pdu import RESERVED_TAG, Pdu
+from scripted.scenario import SURVIVES, WORKS, Scenario, reconnects, silence
+from scripted.scsi import READ_16, SYNCHRONIZE_CACHE_16, WRITE_16
+from scripted.steps import (
+    drop,
+    field,
+    instead,
+    moved,
+    on_read,
+    on_write,
+    ping,
+    raw,
+    reject,
+    reset,
+    send,
+    spoil,
+    tell,
+    then_normal,
+    wait,
+)
+
+KEEPALIVE = {"ping_interval_ms": 300, "ping_timeout_ms": 500}
+OVERDUE = {"command_timeout_ms": 1000}
+SOLICITED = {"immediate_data": "No", "initial_r2t": "Yes"}
+ITT = {"itt": lambda task: task.itt}
+
+
+async def close_window(run, conn, task):
+    """The command is answered with a window of 0, which a NOP-In opens after a while."""
+    session = conn.session
+    session.depth = 0
+    await run.target.execute(conn, task)
+    await asyncio.sleep(0.3)
+    session.depth = 32
+    await conn.tell_window()
+
+
+async def shut_window(run, conn, task):
+    """The window closes and stays closed."""
+    conn.session.depth = 0
+    await run.target.execute(conn, task)
+
+
+async def nonsense_window(run, conn, pdu):
+    """Every second PDU has numbers that RFC 7143 says are to be ignored."""
+    if hasattr(pdu, "max_cmd_sn") and pdu.opcode != p.LOGIN_RESPONSE:
+        run.hits += 1
+        if run.hits % 2:
+            pdu.max_cmd_sn = pdu.exp_cmd_sn - 5
+
+
+async def old_window(run, conn, pdu):
+    """Numbers go back: they count for nothing."""
+    if hasattr(pdu, "max_cmd_sn") and pdu.opcode != p.LOGIN_RESPONSE and run.strike():
+        pdu.exp_cmd_sn, pdu.max_cmd_sn = pdu.exp_cmd_sn - 3, pdu.max_cmd_sn - 40
+
+
+WINDOWS = [
+    Scenario("window: 1", WORKS, settings={"depth": 1}, io="many"),
+    Scenario("window: 2", WORKS, settings={"depth": 2}, io="many"),
+    Scenario("window: 0 for a while", WORKS, on_read(close_window), io="many"),
+    Scenario("window: 0 for ever", reconnects("command window"), on_read(shut_window), io="many",
+             volume=OVERDUE),
+    Scenario("window: nonsense", WORKS, {"before_send": nonsense_window}, io="many"),
+    Scenario("window: back", WORKS, {"before_send": old_window}, times=20, io="many"),
+    *(Scenario(f"numbers: StatSN from {first:#x}", WORKS, settings={"first_stat_sn": first})
+      for first in (0, 0x7FFFFFF8, 0xFFFFFFF0, 0xFFFFFFFE, 0xFFFFFFFF)),
+    Scenario("numbers: StatSN left out", reconnects("StatSN"),
+             spoil(p.SCSI_RESPONSE, moved(stat_sn=1))),
+    Scenario("numbers: StatSN repeated", reconnects("StatSN"),
+             spoil(p.SCSI_RESPONSE, moved(stat_sn=0xFFFFFFFF))),
+    Scenario("numbers: StatSN with the status of a read", reconnects("StatSN"),
+             spoil(p.DATA_IN, moved(stat_sn=7))),
+    Scenario("numbers: StatSN of an R2T is 0", WORKS, spoil(p.R2T, field(stat_sn=0)),
+             path=SOLICITED),
+]
+
+NOPS = [
+    Scenario("nop: ping", WORKS, then_normal(ping())),
+    Scenario("nop: ping in a write", WORKS, then_normal(ping(), opcode=WRITE_16)),
+    Scenario("nop: ping with 64 KiB", WORKS, then_normal(ping(b"ping" * 16384)),
+             settings={"MaxRecvDataSegmentLength": 65536}),
+    Scenario("nop: ping with 1 byte", WORKS, then_normal(ping(b"x")),
+             path={"header_digest": "CRC32C", "data_digest": "CRC32C"}),
+    Scenario("nop: 20 pings", WORKS, then_normal(ping(times=20))),
+    Scenario("nop: 5000 pings", SURVIVES, then_normal(ping(times=5000))),
+    Scenario("nop: numbers only", WORKS, then_normal(
+        send(p.NOP_IN, itt=RESERVED_TAG, ttt=RESERVED_TAG))),
+    Scenario("nop: an answer nobody asked for", WORKS, then_normal(
+        send(p.NOP_IN, itt=0x0001FFF0, ttt=RESERVED_TAG))),
+    Scenario("nop: asks and answers", reconnects("both asks and answers"), instead(
+        send(p.NOP_IN, itt=5, ttt=6))),
+    Scenario("nop: an answer to a command", reconnects(), instead(
+        send(p.NOP_IN, ttt=RESERVED_TAG, **ITT)), path=KEEPALIVE, volume=OVERDUE),
+]
+
+REJECTS = [
+    *(Scenario(f"reject: reason {reason}", reconnects("rejects our SCSI Command"),
+               instead(reject(reason))) for reason in (2, 4, 5, 7, 9, 10, 12, 255)),
+    Scenario("reject: too many immediate", WORKS, then_normal(reject(6))),
+    Scenario("reject: without the header", reconnects("rejects a PDU"),
+             instead(reject(4, header=False))),
+]
+
+
+async def async_then_close(run, conn, task):
+    await conn.tell(2, conn.cid, 0, 0)
+    conn.close()
+
+
+ASYNC = [
+    Scenario("async: 0, SCSI event", WORKS, then_normal(tell(0, data=bytes(
+        [0, 18, 0x70, 0, 6, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x2A, 9, 0, 0, 0, 0])))),
+    Scenario("async: 0, without sense", WORKS, then_normal(tell(0))),
+    Scenario("async: 0, sense that does not fit", SURVIVES,
+             then_normal(tell(0, data=b"\xff\xff\x70"))),
+    Scenario("async: 1, logout wanted", reconnects("requests logout"),
+             then_normal(tell(1, parameter3=3))),
+    Scenario("async: 2, connection dropped", reconnects("drop the connection"),
+             on_read(async_then_close)),
+    Scenario("async: 2, and nothing happens", reconnects("drop the connection"),
+             instead(tell(2, parameter2=0))),
+    Scenario("async: 2, Time2Wait 1", reconnects("drop the connection"),
+             instead(tell(2, parameter2=1))),
+    Scenario("async: 3, all dropped", reconnects("drop all"), instead(tell(3))),
+    Scenario("async: 4, negotiation wanted", reconnects("requests negotiation"),
+             then_normal(tell(4, parameter3=3))),
+    Scenario("async: 5, tasks terminated", WORKS, then_normal(tell(5))),
+    Scenario("async: 255, vendor's", WORKS, then_normal(tell(255, data=bytes(600)))),
+    Scenario("async: 99, unknown", WORKS, then_normal(tell(99))),
+]
+
+
+def stray(name, expect, opcode, **fields):
+    return Scenario(f"stray: {name}", expect, then_normal(send(opcode, **fields)))
+
+
+STRAYS = [
+    stray("SCSI Response", reconnects("not in flight"), p.SCSI_RESPONSE, itt=0x00010000),
+    stray("Text Response", reconnects("nobody asked for"), p.TEXT_RESPONSE, itt=1,
+          ttt=RESERVED_TAG),
+    stray("Login Response", reconnects("nobody asked for"), p.LOGIN_RESPONSE, itt=0),
+    stray("Logout Response", reconnects("nobody waits for"), p.LOGOUT_RESPONSE, itt=0x0001FFF2),
+    stray("task management response", WORKS, p.TASK_MANAGEMENT_RESPONSE, itt=0x0001FFF1),
+    stray("SCSI Command", reconnects("only initiators"), p.SCSI_COMMAND, itt=1),
+    stray("unknown opcode", reconnects("unknown opcode"), 0x3E),
+    Scenario("stray: noise", reconnects(), instead(raw(bytes(range(256)) * 64))),
+    Scenario("stray: a data segment of 16 MiB", reconnects(), instead(
+        raw(Pdu(p.NOP_IN, itt=RESERVED_TAG, ttt=RESERVED_TAG).encode()[:5] + b"\xff" * 3 +
+            bytes(40)))),
+    Scenario("stray: AHS of 1020 bytes", SURVIVES, then_normal(
+        send(p.NOP_IN, itt=RESERVED_TAG, ttt=RESERVED_TAG, ahs=bytes(1020)))),
+]
+
+
+async def half_header(run, conn, task):
+    await conn.put(Pdu(p.DATA_IN, itt=task.itt).encode()[:20])
+
+
+async def half_data(run, conn, task):
+    await conn.put(Pdu(p.DATA_IN, 0, itt=task.itt, ttt=RESERVED_TAG, data=bytes(8192)).encode()
+                   [:4000])
+
+
+async def one_r2t(run, conn, task):
+    await run.target.r2t(conn, task, 0, 4096)
+
+
+async def close(run, conn, task):
+    await drop(run, conn, task)
+
+
+async def rst(run, conn, task):
+    await reset(run, conn, task)
+
+
+async def deaf(run, conn, pdu):
+    """Pings are not answered any more, on this connection."""
+    return conn in run.memory
+
+
+async def go_silent(run, conn, task):
+    run.memory[conn] = True
+    await silence()
+
+
+def phases(kind, end, expect, **more):
+    """The connection ends, or falls silent, at each point of a command."""
+    rows = {
+        "at a read": instead(end),
+        "at a write": instead(end, opcode=WRITE_16),
+        "at a flush": instead(end, opcode=SYNCHRONIZE_CACHE_16),
+        "in a header": instead(half_header, end),
+        "in Data-In": instead(half_data, end),
+        "after an R2T": instead(one_r2t, wait(0.1), end, opcode=WRITE_16),
+    }
+    for name, hooks in rows.items():
+        yield Scenario(f"{kind}: {name}", expect, {**hooks, **more.get("hooks", {})},
+                       path={**SOLICITED, **more.get("path", {})})
+
+
+async def taken_then_lost(run, conn, task):
+    """The write is done, but the connection ends before its answer."""
+    await run.target.collect(conn, task)
+    run.target.disk.execute(task.cdb, task.buffer)
+    conn.reset()
+
+
+async def answered_then_closed(run, conn, task):
+    await run.target.execute(conn, task)
+    conn.close()
+
+
+DROPS = [
+    *phases("closed", close, reconnects("lost")),
+    *phases("reset", rst, reconnects("lost")),
+    *phases("silent", go_silent, reconnects("silent for"), hooks={"on_nop": deaf},
+            path=KEEPALIVE),
+    Scenario("reset: a write that was done", reconnects("lost"), on_write(taken_then_lost)),
+    Scenario("closed: just behind an answer", SURVIVES, on_read(answered_then_closed)),
+    Scenario("reset: five times", reconnects("lost"), instead(rst), times=5),
+]
+
+
+# Commands that are not answered, on a connection that is alive
+
+def tmf(name, expect, answers, **more):
+    """The first read is held back; task management gets these answers, one after another."""
+
+    async def manage(run, conn, pdu):
+        left = run.memory.setdefault("answers", list(answers))
+        step = left.pop(0) if left else "do"
+        if step == "do":
+            return False
+        if step == "mute":
+            return True
+        if step != "late":
+            await conn.send(Pdu(p.TASK_MANAGEMENT_RESPONSE, itt=pdu.itt, response=step))
+            return True
+        task = conn.session.tasks.get(pdu.referenced_itt)
+        await run.target.execute(conn, task)
+        await conn.send(Pdu(p.TASK_MANAGEMENT_RESPONSE, itt=pdu.itt, response=1))
+        return True
+
+    return Scenario(f"overdue: {name}", expect, {**instead(), "on_tmf": manage}, volume=OVERDUE,
+                    **more)
+
+
+OVERDUES = [
+    tmf("aborted", WORKS, ["do"]),
+    tmf("answered, then no such task", WORKS, ["late"]),
+    tmf("abort not supported, LUN reset", WORKS, [5, "do"]),
+    tmf("abort rejected, LUN reset", WORKS, [255, "do"]),
+    tmf("abort and reset rejected", reconnects("so do abort and LUN reset"), [255, 255]),
+    tmf("abort and reset not supported", reconnects("so do abort and LUN reset"), [5, 5]),
+    Scenario("overdue: a write after its R2T", WORKS, instead(one_r2t, opcode=WRITE_16),
+             volume=OVERDUE, path=SOLICITED),
+]
+
+
+# The end
+
+def logout(name, action):
+    async def hook(run, conn, pdu):
+        return await action(run, conn, pdu)
+
+    return Scenario(f"logout: {name}", WORKS, {"on_logout": hook})
+
+
+async def refuse_logout(run, conn, pdu):
+    await conn.send(Pdu(p.LOGOUT_RESPONSE, itt=pdu.itt, response=3))
+    return True
+
+
+async def ignore_logout(run, conn, pdu):
+    return True
+
+
+async def reset_at_logout(run, conn, pdu):
+    conn.reset()
+    return True
+
+
+async def keep_open(run, conn, pdu):
+    await conn.send(Pdu(p.LOGOUT_RESPONSE, itt=pdu.itt, response=0))
+    return True
+
+
+LOGOUTS = [
+    logout("refused", refuse_logout),
+    logout("no answer", ignore_logout),
+    logout("reset", reset_at_logout),
+    logout("answered, not closed", keep_open),
+]
+
+
+async def lose_twice(run, conn, task):
+    """A read is lost, and then a command of the bring-up of the next session."""
+    if not run.armed or run.hits > 1 or (task.opcode == READ_16) != (run.hits == 0):
+        return False
+    run.hits += 1
+    conn.reset()
+    await silence()
+    return True
+
+
+LATER = [
+    Scenario("again: reset in the bring-up after a loss", reconnects("lost"), {
+        "on_command": lose_twice}),
+]
+HONEST = [Scenario("honest: one"), Scenario("honest: many", io="many")]
+SCENARIOS = [*HONEST, *WINDOWS, *NOPS, *REJECTS, *ASYNC, *STRAYS, *DROPS, *OVERDUES, *LOGOUTS,
+             *LATER]

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A volume against a target that misbehaves: the tables are in scripted/scenarios_*.py.
+
+Every scenario states what must come of it. Whatever it is, the initiator stays within RFC 7143,
+the kernel's log stays clean, and the volume can be taken down.
+"""
+
+import hashlib
+import mmap
+import os
+import re
+import threading
+import time
+
+import pytest
+
+from lab import network
+from lab.istripe import EnableError
+from lab.shell import LabError, read, wait_for
+from scripted import scenarios_data, scenarios_login, scenarios_scsi, scenarios_session
+from scripted.server import Server
+
+PORT = 3261
+KIB, MIB = 1 << 10, 1 << 20
+IO_TIMEOUT_S = 40
+PATH = {"default_time2wait": 0, "login_timeout_ms": 5000}
+VOLUME = {"recovery_timeout_ms": 20000}
+SCENARIOS = [*scenarios_session.SCENARIOS, *scenarios_data.SCENARIOS, *scenarios_scsi.SCENARIOS,
+             *scenarios_login.SCENARIOS]
+
+
+class Named:
+    """What make_volume wants to know of a target."""
+
+    def __init__(self, iqn):
+        self.iqn = iqn
+
+    @staticmethod
+    def lun_number(index):
+        return index
+
+
+@pytest.fixture(scope="module")
+def server(laboratory):
+    server = Server(laboratory.links[0].address, PORT, network.NETNS).start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def volume_of(server, make_volume):
+    def make(scenario):
+        target = server.load(scenario)
+        return make_volume(Named(target.settings.name), **{**VOLUME, **scenario.volume},
+                           path={"portal": server.portal, **PATH, **scenario.path})
+
+    return make
+
+
+class Direct:
+    """A disk without the page cache."""
+
+    def __init__(self, device):
+        self.fd = os.open(device, os.O_RDWR | os.O_DIRECT)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.fd)
+
+    def write(self, at, data):
+        with mmap.mmap(-1, len(data)) as memory:
+            memory[:] = data
+            assert os.pwrite(self.fd, memory, at) == len(data)
+
+    def read(self, at, size):
+        with mmap.mmap(-1, size) as memory:
+            assert os.preadv(self.fd, [memory], at) == size
+            return memory[:]
+
+    def flush(self):
+        os.fsync(self.fd)
+
+
+def noise(size, seed):
+    return hashlib.shake_256(f"scripted-{seed}".encode()).digest(size)
+
+
+def check(disk, target, at, data):
+    disk.write(at, data)
+    disk.flush()
+    assert disk.read(at, len(data)) == data
+    assert target.disk.data[at:at + len(data)] == data
+
+
+def io_default(disk, target, seed):
+    check(disk, target, 64 * KIB, noise(192 * KIB, seed))
+    check(disk, target, MIB + 4 * KIB, noise(4 * KIB, seed + 1))
+
+
+def io_small(disk, target, seed):
+    check(disk, target, 64 * KIB, noise(8 * KIB, seed))
+
+
+def io_read(disk, target, seed):
+    assert disk.read(0, 64 * KIB) == target.disk.data[:64 * KIB]
+
+
+def io_either(disk, target, seed):
+    """A write, a flush and a read, whichever fails."""
+    disk.write(0, noise(8 * KIB, seed))
+    disk.flush()
+    io_read(disk, target, seed)
+
+
+def io_many(disk, target, seed):
+    """Eight at a time."""
+    wrong = []
+
+    def one(index):
+        try:
+            for turn in range(3):
+                check(disk, target, index * MIB, noise(16 * KIB, seed + 8 * turn + index))
+        except (OSError, AssertionError) as err:
+            wrong.append(err)
+
+    threads = [threading.Thread(target=one, args=(i,), daemon=True) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong, wrong
+
+
+IO = {"default": io_default, "small": io_small, "read": io_read, "either": io_either,
+      "many": io_many}
+
+
+def do_io(device, target, kind, seed=1):
+    """Runs I/O with a limit in time; raises what it raises."""
+    outcome = []
+
+    def run():
+        try:
+            with Direct(device) as disk:
+                outcome.append(IO[kind](disk, target, seed))
+        except (OSError, AssertionError) as err:
+            outcome.append(err)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(IO_TIMEOUT_S)
+    if not outcome:
+        raise LabError(f"I/O does not end within {IO_TIMEOUT_S} s")
+    if outcome[0]:
+        raise outcome[0]
+
+
+def last_error(volume):
+    return read(volume.path_sysfs() / "last_error")
+
+
+def expect_refused(scenario, volume, server):
+    with pytest.raises(EnableError) as failed:
+        volume.enable()
+    assert re.search(scenario.expect.reason, failed.value.reason), failed.value.reason
+    if scenario.expect.number:
+        assert failed.value.number == scenario.expect.number, str(failed.value)
+    assert failed.value.reason and failed.value.reason.isprintable()
+    assert volume.device() == ""
+    wait_for("all connections to end", lambda: not server.target.connections, 10)
+
+
+def expect_io(scenario, volume, server):
+    """The kinds in which all I/O is right in the end."""
+    device = volume.enable()
+    server.arm()
+    do_io(device, server.target, scenario.io)
+    kind = scenario.expect.kind
+    if kind == "reconnects":
+        wait_for("another session", lambda: volume.reconnects() > 0, 20)
+        volume.wait_state("live", 20)
+        assert re.search(scenario.expect.reason, last_error(volume)), last_error(volume)
+        do_io(device, server.target, "small", seed=50)
+    elif kind == "works":
+        assert volume.reconnects() == 0, last_error(volume)
+        assert last_error(volume) == ""
+
+
+def expect_io_error(scenario, volume, server):
+    device = volume.enable()
+    server.arm()
+    with pytest.raises(OSError) as failed:
+        do_io(device, server.target, scenario.io)
+    assert failed.value.errno == scenario.expect.number, str(failed.value)
+    assert volume.reconnects() == 0
+    server.target.run.armed = False
+    do_io(device, server.target, "default")
+
+
+def expect_path_refused(scenario, volume, server):
+    """The I/O that waits ends when the volume goes."""
+    device = volume.enable()
+    server.arm()
+    fd = os.open(device, os.O_RDONLY | os.O_DIRECT)
+    try:
+        reader = threading.Thread(target=read_quietly, args=(fd,), daemon=True)
+        reader.start()
+        wait_for("the refusal", lambda: re.search(scenario.expect.reason, last_error(volume)), 20)
+        wait_for("the path's end", lambda: volume.state() == "dead", 10)
+        time.sleep(0.3)
+        assert not server.target.sessions
+    finally:
+        volume.disable()
+        reader.join(10)
+        os.close(fd)
+    assert not reader.is_alive()
+
+
+def read_quietly(fd):
+    with mmap.mmap(-1, 4 * KIB) as memory:
+        try:
+            os.preadv(fd, [memory], 0)
+        except OSError:
+            pass
+
+
+KINDS = {"refused": expect_refused, "io error": expect_io_error,
+         "path refused": expect_path_refused}
+
+
+def parameters():
+    for scenario in SCENARIOS:
+        marks = [pytest.mark.allow_log(line, "the scenario's own") for line in scenario.allow]
+        yield pytest.param(scenario, id=scenario.name.replace(" ", "_"), marks=marks)
+
+
+@pytest.mark.timeout_s(90)
+@pytest.mark.parametrize("scenario", parameters())
+def test_scenario(scenario, server, volume_of):
+    volume = volume_of(scenario)
+    KINDS.get(scenario.expect.kind, expect_io)(scenario, volume, server)
+    run = server.target.run
+    if volume.enabled():
+        volume.disable()
+    found = [line for line in server.violations()
+             if not scenario.violations or not re.search(scenario.violations, line)]
+    assert found == []
+    if "on_command" in scenario.hooks and scenario.name.split(":")[0] != "bring-up":
+        assert run.hits, "the scenario did not strike"
+
+
+def test_names():
+    """Every scenario has a name of its own."""
+    names = [scenario.name for scenario in SCENARIOS]
+    assert len(set(names)) == len(names)
