@@ -3,6 +3,8 @@
 #ifndef ISTRIPECTL_ALLOC_H
 #define ISTRIPECTL_ALLOC_H
 
+#include "printf.h"
+
 #include <stddef.h>
 
 /**
@@ -29,6 +31,6 @@ char *alloc_text(const char *text);
  *
  * Return: the text, for free().
  */
-char *alloc_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+char *alloc_printf(const char *fmt, ...) __printf(1, 2);
 
 #endif

@@ -3,6 +3,8 @@
 #ifndef ISTRIPECTL_FAULT_H
 #define ISTRIPECTL_FAULT_H
 
+#include "printf.h"
+
 #define FAULT_BYTES	4096
 
 struct fault {
@@ -18,14 +20,14 @@ struct fault {
  * Return: @error.
  */
 int fault_set(struct fault *fault, int error, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+	__printf(3, 4);
 
 /**
  * fault_add() - one more line: a reason, or what to do next
  * @fault: where to
  * @fmt: as for printf()
  */
-void fault_add(struct fault *fault, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void fault_add(struct fault *fault, const char *fmt, ...) __printf(2, 3);
 
 /**
  * fault_print() - to standard error, if there is anything to say

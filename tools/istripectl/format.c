@@ -274,7 +274,8 @@ static int volume_check(const struct volume *volume, struct fault *fault)
 		if (leg->index != i)
 			return fault_set(fault, -EINVAL, "%s: leg %zu is missing", volume->name, i);
 		if (!leg->path_count)
-			return fault_set(fault, -EINVAL, "%s: leg %zu has no path", volume->name, i);
+			return fault_set(fault, -EINVAL, "%s: leg %zu has no path",
+					 volume->name, i);
 		for (j = 0; j < leg->path_count; j++)
 			if (leg->paths[j].index != j)
 				return fault_set(fault, -EINVAL, "%s: leg %zu: path %zu is missing",

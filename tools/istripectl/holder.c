@@ -113,7 +113,7 @@ static void claim_try(const char *device, struct fault *fault, int *count)
 	if (fd >= 0) {
 		close(fd);
 	} else if (errno == EBUSY) {
-		fault_add(fault, "/dev/%s is claimed by somebody who is not seen from here", device);
+		fault_add(fault, "/dev/%s is claimed by somebody not seen from here", device);
 		(*count)++;
 	}
 	free(node);

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Somebody wants the tool to end. */
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "interrupt.h"
 
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-static volatile sig_atomic_t seen;
-static volatile sig_atomic_t victim;
+/* Free of locks, so a handler of signals may use them. */
+static atomic_bool seen;
+static atomic_int victim;
 
 static void note(int number)
 {
 	(void)number;
-	seen = 1;
+	seen = true;
 	if (victim > 0)
 		kill(victim, SIGKILL);
 }

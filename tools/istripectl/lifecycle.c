@@ -37,7 +37,7 @@ static int volume_down(const char *name, bool force, struct fault *fault)
 	if (device && !force)
 		ret = holder_check(device, fault);
 	if (ret)
-		fault_add(fault, "next: umount it and what is on top of it; --force fails all of its I/O");
+		fault_add(fault, "next: umount it, or --force, which fails all of its I/O");
 	free(device);
 	return ret ? ret : power_down(name, fault);
 }

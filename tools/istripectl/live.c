@@ -73,10 +73,10 @@ const struct live *live_child(const struct live *live, const char *name)
 	return NULL;
 }
 
-uint64_t live_size(const char *device)
+unsigned long long live_size(const char *device)
 {
 	char *path = place_path("/sys/block/%s/size", device), *text = NULL;
-	uint64_t sectors = 0;
+	unsigned long long sectors = 0;
 
 	if (!file_read(path, &text))
 		sectors = strtoull(text, NULL, 10);

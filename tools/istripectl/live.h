@@ -7,7 +7,6 @@
 #define ISTRIPECTL_LIVE_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "model.h"
 
@@ -42,7 +41,7 @@ const struct live *live_child(const struct live *live, const char *name);
  *
  * Return: its size in bytes, 0 when it is not there.
  */
-uint64_t live_size(const char *device);
+unsigned long long live_size(const char *device);
 
 /**
  * live_free() - free all of it

@@ -66,7 +66,7 @@ static const struct command *command_find(const char *name)
 	return NULL;
 }
 
-static void usage(FILE *out)
+static void overview(FILE *out)
 {
 	const struct command *command;
 
@@ -80,7 +80,7 @@ static void usage(FILE *out)
 static int unknown(const char *name)
 {
 	fprintf(stderr, "istripectl: there is no command %s\n", name);
-	usage(stderr);
+	overview(stderr);
 	return EXIT_USAGE;
 }
 
@@ -89,7 +89,7 @@ static int help(int argc, char **argv)
 	const struct command *command;
 
 	if (argc < 2) {
-		usage(stdout);
+		overview(stdout);
 		return EXIT_DONE;
 	}
 	command = command_find(argv[1]);
@@ -111,7 +111,7 @@ int main(int argc, char **argv)
 	const struct command *command;
 
 	if (argc < 2) {
-		usage(stderr);
+		overview(stderr);
 		return EXIT_USAGE;
 	}
 	if (!strcmp(argv[1], "--version")) {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "command.h"
-#include "json.h"
+#include "json_out.h"
 #include "parse.h"
 #include "text.h"
 #include "tree.h"

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* status and list: how volumes are. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "alloc.h"
 #include "command.h"
-#include "json.h"
+#include "json_out.h"
 #include "live.h"
 #include "table.h"
 #include "tree.h"

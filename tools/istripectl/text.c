@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Text that was written by somebody else. */
 #include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "text.h"
@@ -10,7 +9,7 @@
 			"%+,-./:=@_"
 
 /* Bytes that follow the first one of a UTF-8 sequence; -1: it begins none. */
-static int sequence_follow(uint8_t first)
+static int sequence_follow(unsigned char first)
 {
 	if (first < 0x80)
 		return 0;
@@ -22,9 +21,9 @@ static int sequence_follow(uint8_t first)
 }
 
 /* Neither longer than need be, nor a surrogate, nor beyond U+10FFFF, nor a control character. */
-static bool code_usable(uint32_t code, int follow)
+static bool code_usable(unsigned int code, int follow)
 {
-	static const uint32_t smallest[] = { 0, 0x80, 0x800, 0x10000 };
+	static const unsigned int smallest[] = { 0, 0x80, 0x800, 0x10000 };
 
 	if (code < smallest[follow] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
 		return false;
@@ -32,10 +31,10 @@ static bool code_usable(uint32_t code, int follow)
 }
 
 /* Length of the character at @text, 0 when it is not one to keep. */
-static int character_bytes(const uint8_t *text)
+static int character_bytes(const unsigned char *text)
 {
 	int i, follow = sequence_follow(text[0]);
-	uint32_t code;
+	unsigned int code;
 
 	if (follow < 0)
 		return 0;
@@ -51,7 +50,7 @@ static int character_bytes(const uint8_t *text)
 void text_clean(char *text)
 {
 	while (*text) {
-		int bytes = character_bytes((const uint8_t *)text);
+		int bytes = character_bytes((const unsigned char *)text);
 
 		if (!bytes) {
 			*text = '?';

@@ -28,7 +28,7 @@ static int tree_missing(struct fault *fault)
 	else
 		fault_set(fault, -ENOENT,
 			  "the module is not loaded, or configfs is not mounted\n"
-			  "next: modprobe istripe; mount -t configfs configfs " CONFIG);
+			  "next: modprobe istripe; mount -t configfs none " CONFIG);
 	file_names_free(&names);
 	free(config);
 	return -ENOENT;

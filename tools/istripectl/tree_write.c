@@ -41,7 +41,7 @@ static int path_setting_walk(const char *leg_dir, const char *dir, const struct 
 		return writer->set(leg_dir, setting->name, setting->value, fault);
 	if (!strcmp(first, setting->value))
 		return 0;
-	return fault_set(fault, -EINVAL, "leg %u path %u: %s is a setting of the leg: give it in --leg",
+	return fault_set(fault, -EINVAL, "leg %u path %u: %s is of the leg: give it in --leg",
 			 leg->index, path->index, setting->name);
 }
 
@@ -104,7 +104,7 @@ static void next_step(int error, struct fault *fault)
 	if (error == -EACCES || error == -EPERM)
 		fault_add(fault, "next: try again as root");
 	else if (error == -EBUSY)
-		fault_add(fault, "next: wait until the volume is neither coming up nor going down, or take it down first");
+		fault_add(fault, "next: take the volume down, or wait while it is coming or going");
 }
 
 static int kernel_make(const char *dir, struct fault *fault)

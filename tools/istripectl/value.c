@@ -2,7 +2,6 @@
 /* Values with units. */
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 
 struct unit {
 	const char *word;
-	int64_t factor;
+	long long factor;
 };
 
 static const struct unit sizes[] = {
@@ -54,7 +53,7 @@ static const struct unit *unit_find(const struct unit *units, const char *word)
 char *value_read(const char *name, const char *text)
 {
 	const struct unit *unit;
-	int64_t number;
+	long long number;
 	char *end;
 
 	if (!isdigit((unsigned char)text[0]))
@@ -66,11 +65,11 @@ char *value_read(const char *name, const char *text)
 		return alloc_text(text);
 	if (errno || __builtin_mul_overflow(number, unit->factor, &number))
 		return NULL;
-	return alloc_printf("%" PRId64, number);
+	return alloc_printf("%lld", number);
 }
 
 /* The one form of a number; others may mean something else to the module. */
-bool value_number(const char *value, int64_t *number)
+bool value_number(const char *value, long long *number)
 {
 	const char *digits = value + (value[0] == '-');
 
@@ -84,13 +83,13 @@ bool value_number(const char *value, int64_t *number)
 
 char *value_write(const char *name, const char *value)
 {
-	int64_t number;
+	long long number;
 
 	if (units_of(name) == sizes && value_number(value, &number) && number > 0) {
 		if (number % (1 << 20) == 0)
-			return alloc_printf("%" PRId64 "M", number >> 20);
+			return alloc_printf("%lldM", number >> 20);
 		if (number % (1 << 10) == 0)
-			return alloc_printf("%" PRId64 "K", number >> 10);
+			return alloc_printf("%lldK", number >> 10);
 	}
 	return alloc_text(value);
 }
@@ -117,7 +116,7 @@ bool value_is_number(const char *name)
 	return false;
 }
 
-char *value_size(uint64_t bytes)
+char *value_size(unsigned long long bytes)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
 	double size = bytes;
@@ -127,7 +126,7 @@ char *value_size(uint64_t bytes)
 		size /= 1024;
 		unit++;
 	}
-	if (size == (uint64_t)size)
-		return alloc_printf("%" PRIu64 " %s", (uint64_t)size, units[unit]);
+	if (size == (unsigned long long)size)
+		return alloc_printf("%llu %s", (unsigned long long)size, units[unit]);
 	return alloc_printf("%.1f %s", size, units[unit]);
 }

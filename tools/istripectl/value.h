@@ -4,7 +4,6 @@
 #define ISTRIPECTL_VALUE_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 /**
  * value_read() - from what was typed to what the module takes
@@ -44,7 +43,7 @@ bool value_is_number(const char *name);
  *
  * Return: whether it is one, in its one form.
  */
-bool value_number(const char *value, int64_t *number);
+bool value_number(const char *value, long long *number);
 
 /**
  * value_size() - a number of bytes for people
@@ -52,6 +51,6 @@ bool value_number(const char *value, int64_t *number);
  *
  * Return: as 1.5 GiB, for free().
  */
-char *value_size(uint64_t bytes);
+char *value_size(unsigned long long bytes);
 
 #endif

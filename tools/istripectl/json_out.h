@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Blueprints and live state as JSON. */
-#ifndef ISTRIPECTL_JSON_H
-#define ISTRIPECTL_JSON_H
+#ifndef ISTRIPECTL_JSON_OUT_H
+#define ISTRIPECTL_JSON_OUT_H
 
 #include <json-c/json.h>
 

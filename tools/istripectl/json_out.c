@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "json.h"
+#include "json_out.h"
 #include "value.h"
 
 static struct json_object *value_object(const struct setting *setting)
 {
-	int64_t number;
+	long long number;
 
 	if (!setting->value)
 		return NULL;

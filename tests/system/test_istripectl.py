@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: GPL-2.0
+"""istripectl on the real module: what is described comes up, and what fails leaves nothing."""
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from lab import istripe, leaks, lio
+from lab.shell import read, run, status, wait_for, write
+
+MIB = 1 << 20
+TOP = Path(__file__).resolve().parents[2]
+TOOL = TOP / "build" / "tools" / "istripectl"
+USER, SECRET = "initiator", "a-secret-of-20-bytes"
+MUTUAL_USER, MUTUAL_SECRET = "target", "another-one-20-bytes"
+INITIATOR = ["--initiator", istripe.INITIATOR]
+
+
+@pytest.fixture
+def tool(module, targets):
+    """tool(word, ..., code=0): runs istripectl, demands its exit code; volumes go after the test.
+
+    Depends on `targets` so that volumes go before the targets they use.
+    """
+    assert TOOL.is_file(), f"no {TOOL}: make -C tools/istripectl"
+
+    def call(*words, code=0, text_in=None):
+        done = subprocess.run([TOOL, *map(str, words)], input=text_in, capture_output=True,
+                              text=True, timeout=120, check=False)
+        assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
+        return done.stdout if code == 0 else done.stderr
+
+    yield call
+    if istripe.CONFIG.is_dir():
+        istripe.delete_all()
+
+
+def leg(target, link, lun=0, more=""):
+    return ["--leg", f"target={target.iqn},lun={lun},portal={link.portal()},nic={link.nic}{more}"]
+
+
+def settled(device):
+    """Whoever looks at a new disk because it is new has done so."""
+    run("udevadm", "settle", check=False)
+    return device
+
+
+def names():
+    return [volume.name for volume in istripe.volumes()]
+
+
+def test_life_of_a_volume(tool, make_lio, link):
+    target = make_lio()
+    out = tool("create", "db", *INITIATOR, "--chunk", "128K", "--set", "recovery_timeout=10s",
+               *leg(target, link, more=",ping_interval=2s"))
+    device = re.fullmatch(r"db: (/dev/istripe\d+)\n", out).group(1)
+    disk = settled(Path(device))
+    assert disk.is_block_device()
+    assert read(istripe.CONFIG / "db/chunk_bytes") == "131072"
+    assert read(f"/sys/block/{disk.name}/istripe/recovery_timeout_ms") == "10000"
+    assert read(f"/sys/block/{disk.name}/istripe/legs/0/paths/0/ping_interval_ms") == "2000"
+    with open(disk, "rb") as file:
+        assert file.read(4096) == bytes(4096)
+    # What is so already is no failure.
+    assert tool("up", "db") == out
+    settled(disk)
+    tool("down", "db")
+    tool("down", "db")
+    assert istripe.devices() == []
+    assert names() == ["db"]
+    assert tool("up", "db").startswith("db: /dev/istripe")
+    settled(disk)
+    tool("delete", "db")
+    assert names() == [] and istripe.devices() == []
+
+
+def test_list_and_status(tool, make_lio, link):
+    target = make_lio()
+    tool("create", "db", *INITIATOR, *leg(target, link))
+    tool("create", "other", *INITIATOR, "--no-up", *leg(target, link))
+    device = istripe.Volume("db").device()
+    rows = [line.split() for line in tool("list").splitlines()]
+    assert rows[1:] == [["db", device, "live", "64", "MiB", "1", "1"],
+                        ["other", "-", "down", "-", "1", "1"]]
+    text = tool("status")
+    for words in (rf"db +live +/dev/{device} +64 MiB", r"leg 0 +live +naa\.",
+                  rf"path 0 +live +{re.escape(link.portal())} via {link.nic}",
+                  r"session +logged-in +isid [0-9a-f]{12}",
+                  rf"connection 0 +logged-in +{link.source}:\d+ > {link.portal()}",
+                  r"other +down"):
+        assert re.search(words, text), f"{words} in\n{text}"
+    down, = json.loads(tool("status", "--json", "other"))["volumes"]
+    assert down["state"] == "down" and down["device"] is None
+    volume, = json.loads(tool("status", "--json", "db"))["volumes"]
+    assert volume["state"] == "live" and volume["size_bytes"] == 64 * MIB
+    path = volume["legs"][0]["paths"][0]
+    assert path["target_name"] == target.iqn and path["lun"] == 0
+    assert path["session"]["tsih"] > 0
+    assert isinstance(path["session"]["isid"], str)
+    assert path["session"]["negotiated"]["MaxBurstLength"] >= 512
+    assert path["session"]["negotiated"]["ImmediateData"] in ("Yes", "No")
+    connection, = path["connections"]
+    assert connection["bytes_sent"] > 0 and connection["digest_errors"] == 0
+
+
+def test_status_while_the_path_is_lost(tool, make_lio, link):
+    tool("create", "db", *INITIATOR, *leg(make_lio(), link, more=",ping_interval_ms=500,"
+                                                                "ping_timeout_ms=500"))
+    link.set_up(False)
+    try:
+        path = istripe.Volume("db").path_sysfs()
+        wait_for("a lost path", lambda: read(path / "state") == "backoff")
+        text = tool("status", "db")
+        assert re.search(r"path 0 +(backoff|connecting) ", text), text
+        assert re.search(r"session +none|session +login", text), text
+        assert re.search(r"last error +\S", text), text
+        volume, = json.loads(tool("status", "--json"))["volumes"]
+        assert volume["state"] == "waiting"
+    finally:
+        link.set_up(True)
+    wait_for("the path again", lambda: read(path / "state") == "live", 60)
+
+
+def test_show_and_round_trip(tool, make_lio, link):
+    target = make_lio()
+    tool("create", "db", *INITIATOR, "--chunk", "16K",
+         *leg(target, link, more=",header_digest=CRC32C,None,max_burst_length=128K"))
+    before = json.loads(tool("show", "--json"))
+    shown, = before["volumes"]
+    assert shown["up"] is True and shown["chunk_bytes"] == 16384
+    assert shown["legs"][0]["paths"][0]["header_digest"] == "CRC32C,None"
+    assert "portal = " + link.portal() in tool("show", "db")
+    line = tool("show", "--command", "db")
+    settled(None)
+    tool("delete", "db")
+    words = shlex.split(line.replace("\\\n", " "))
+    assert words[0] == "istripectl"
+    tool(*words[1:])
+    after = json.loads(tool("show", "--json"))
+    for volume in (shown, after["volumes"][0]):
+        volume.pop("device")
+    assert after["volumes"] == [shown]
+
+
+def test_dry_run_is_what_create_does(tool, make_lio, link):
+    target = make_lio()
+    words = ["create", "db", *INITIATOR, "--chunk", "32K", *leg(target, link)]
+    script = tool(*words, "--dry-run")
+    assert names() == []
+    run("bash", "-e", text_in=script)
+    by_hand = tool("show", "--json")
+    assert json.loads(by_hand)["volumes"][0]["up"]
+    settled(None)
+    tool("delete", "db")
+    tool(*words)
+    normal = re.compile(r"istripe\d+")
+    assert normal.sub("", tool("show", "--json")) == normal.sub("", by_hand)
+
+
+# Failures
+
+def test_bad_value_is_named(tool, link):
+    err = tool("create", "db", *INITIATOR, "--leg",
+               f"target=iqn.2024-01.org.example:x,portal={link.portal()},lun=99999", code=1)
+    assert '/db/legs/0/paths/0/lun refuses "99999": Invalid argument' in err
+    assert re.search(r'kernel: istripe: db/0/0: lun: "99999" is refused, allowed is', err), err
+    assert names() == []
+    err = tool("create", "db", *INITIATOR, "--chunk", "5K", *leg(lio.Target([], []), link), code=1)
+    assert 'chunk_bytes refuses "5120"' in err and "allowed is" in err
+    err = tool("create", "db", *INITIATOR, *leg(lio.Target([], []), link, more=",colour=red"),
+               code=1)
+    assert "no setting colour" in err and "ping_interval_ms" in err
+    assert names() == []
+
+
+def test_bad_secret_is_not_shown(tool, link, kernel_log):
+    err = tool("create", "db", *INITIATOR, *leg(lio.Target([], []), link, more=",chap_secret=@-"),
+               text_in="too-short\n", code=1)
+    assert "refuses the given secret of 9 bytes" in err and "12 to 255" in err
+    assert "too-short" not in err
+    assert not kernel_log.matching("too-short")
+    assert names() == []
+
+
+def test_module_not_loaded(tool):
+    istripe.unload()
+    try:
+        assert not leaks.loaded()
+        for words in (["create", "db", *INITIATOR, "--leg", "portal=10.0.0.1"], ["list"],
+                      ["status"], ["up", "db"]):
+            assert "modprobe istripe" in tool(*words, code=1)
+    finally:
+        istripe.load()
+
+
+def test_volume_exists(tool, make_lio, link):
+    target = make_lio()
+    tool("create", "db", *INITIATOR, *leg(target, link))
+    err = tool("create", "db", *INITIATOR, *leg(target, link, lun=5), code=1)
+    assert "exists already" in err
+    assert istripe.Volume("db").enabled()
+    assert read(istripe.CONFIG / "db/legs/0/paths/0/lun") == "0"
+
+
+def test_nobody_answers(tool, link):
+    """The reason is shown, and nothing is left."""
+    err = tool("create", "db", *INITIATOR, *leg(lio.Target([], []), link), code=1)
+    assert "does not come up: " in err and re.search(r"reason: \S", err)
+    assert names() == []
+    tool("create", "db", "--no-up", *INITIATOR, *leg(lio.Target([], []), link))
+    assert re.search(r"reason: \S", tool("up", "db", code=1))
+    assert names() == ["db"]
+    assert re.search(r"db +down.*\n +last error +\S", tool("status", "db"))
+
+
+def test_interrupted_create(tool, link):
+    """An address that swallows packets: Ctrl-C ends the login and removes the volume."""
+    run("ip", "neigh", "add", "10.55.0.99", "lladdr", "02:00:00:00:00:01", "dev", link.nic)
+    try:
+        process = subprocess.Popen(
+            [TOOL, "create", "db", *INITIATOR, "--leg",
+             "target=iqn.2024-01.org.example:x,portal=10.55.0.99,login_timeout=60s"],
+            stderr=subprocess.PIPE, text=True)
+        wait_for("a login", lambda: "10.55.0.99:3260" in run("ss", "-Htn", "state", "syn-sent"))
+        start = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+        assert time.monotonic() - start < 20
+        assert process.returncode == 1 and "interrupted" in err
+        assert names() == []
+    finally:
+        run("ip", "neigh", "del", "10.55.0.99", "dev", link.nic, check=False)
+
+
+def test_down_refuses_a_disk_in_use(tool, make_lio, link, tmp_path):
+    target = make_lio()
+    out = tool("create", "db", *INITIATOR, *leg(target, link))
+    device = out.split()[-1]
+    run("mkfs.ext4", "-q", device)
+    run("mount", device, tmp_path)
+    try:
+        for command in ("down", "delete"):
+            err = tool(command, "db", code=1)
+            assert f"mounted at {tmp_path}" in err and "--force" in err
+        assert istripe.Volume("db").enabled()
+    finally:
+        run("umount", tmp_path)
+    settled(device)
+    run("mkswap", device)
+    run("swapon", device)
+    try:
+        assert "swap space" in tool("down", "db", code=1)
+    finally:
+        run("swapoff", device)
+    settled(device)
+    # Mounted where the tool cannot see it: the kernel's claim tells all the same.
+    with open(device, "rb") as disk, Claim(device):
+        assert "claimed by somebody" in tool("down", "db", code=1)
+        disk.read(512)
+    settled(device)
+    tool("delete", "db")
+    assert names() == []
+
+
+class Claim:
+    """Holds a disk exclusively, as a mount in a foreign namespace would."""
+
+    def __init__(self, device):
+        self.device = device
+
+    def __enter__(self):
+        self.fd = os.open(self.device, os.O_RDONLY | os.O_EXCL)
+
+    def __exit__(self, *_):
+        os.close(self.fd)
+
+
+def test_busy_volume(tool, make_lio, link):
+    """What is in the way is said: a directory that somebody is standing in."""
+    target = make_lio()
+    tool("create", "db", *INITIATOR, *leg(target, link))
+    write(istripe.CONFIG / "db/enable", 0)
+    (istripe.CONFIG / "db/legs/5").mkdir()
+    assert "leg 1 is missing" in tool("up", "db", code=1)
+    tool("delete", "db")
+    assert names() == []
+
+
+# Secrets
+
+def test_secrets_are_nowhere(tool, make_lio, link, tmp_path, kernel_log):
+    target = make_lio(chap=(USER, SECRET), chap_mutual=(MUTUAL_USER, MUTUAL_SECRET))
+    file = tmp_path / "secret"
+    file.write_text(f"{SECRET}\n")
+    file.chmod(0o644)
+    chap = (f",chap_user={USER},chap_secret=@{file}"
+            f",chap_mutual_user={MUTUAL_USER},chap_mutual_secret=@-")
+    words = ["create", "db", *INITIATOR, *leg(target, link, more=chap)]
+    assert "chmod 600" in tool(*words, text_in=MUTUAL_SECRET, code=1)
+    file.chmod(0o600)
+    seen = []
+    done = threading.Event()
+
+    def watch():
+        while not done.is_set():
+            for process in Path("/proc").glob("[0-9]*/cmdline"):
+                try:
+                    seen.append(process.read_bytes())
+                except OSError:
+                    pass
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        tool(*words, text_in=f"{MUTUAL_SECRET}\n")
+    finally:
+        done.set()
+        watcher.join()
+    assert any(b"istripectl" in line for line in seen)
+    shown = [*(line.decode(errors="replace") for line in seen), tool("show"),
+             tool("show", "--json"), tool("show", "--command"), tool("status"),
+             tool("status", "--json"), tool(*words, "--dry-run"), *kernel_log.read()]
+    for text in shown:
+        assert SECRET not in text and MUTUAL_SECRET not in text
+    assert istripe.Volume("db").state() == "live"
+
+
+# Several legs and paths
+
+def test_four_legs_are_described(tool, make_lio, links):
+    """The blueprint of a volume of four legs and two paths each, whether or not it can be up."""
+    target = make_lio(*[64 * MIB] * 4, all_links=True)
+    words = []
+    for lun in range(4):
+        words += leg(target, links[0], lun) + ["--path", f"portal={links[1].portal()},"
+                                                         f"nic={links[1].nic}"]
+    tool("create", "db", *INITIATOR, "--no-up", *words)
+    volume, = json.loads(tool("show", "--json"))["volumes"]
+    assert [item["index"] for item in volume["legs"]] == [0, 1, 2, 3]
+    for lun, item in enumerate(volume["legs"]):
+        assert [(path["portal"], path["nic"], path["lun"], path["target_name"])
+                for path in item["paths"]] == [
+            (link.portal(), link.nic, lun, target.iqn) for link in links[:2]]
+    line = tool("show", "--command", "db")
+    tool("delete", "db")
+    again = shlex.split(line.replace("\\\n", " "))
+    tool(*again[1:], "--no-up")
+    assert json.loads(tool("show", "--json"))["volumes"] == [volume]
+
+
+def test_four_legs_come_up(tool, make_lio, links):
+    if "legs" not in read(istripe.CONFIG / "features").split():
+        pytest.skip("the module has no feature legs")
+    target = make_lio(*[64 * MIB] * 4, all_links=True)
+    words = [word for lun in range(4) for word in leg(target, links[lun % 2], lun)]
+    out = tool("create", "db", *INITIATOR, "--chunk", "64K", *words)
+    disk = settled(out.split()[-1])
+    volume, = json.loads(tool("status", "--json"))["volumes"]
+    assert volume["state"] == "live" and len(volume["legs"]) == 4
+    assert volume["size_bytes"] == 256 * MIB
+    code, text = status("dd", "if=/dev/urandom", f"of={disk}", "bs=1M", "count=4", "oflag=direct")
+    assert code == 0, text
+    volume, = json.loads(tool("status", "--json"))["volumes"]
+    assert all(item["commands"] > 0 for item in volume["legs"])
+    settled(disk)
+    tool("delete", "db")

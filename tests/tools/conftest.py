@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0
+"""istripectl with sanitizers, on a configfs of the tests' own: see fake_configfs.c."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+OUT = TOP / "build" / "tools"
+
+
+@pytest.fixture(scope="session")
+def built():
+    """Builds the program as it is shipped, the one with sanitizers, and the fuzz target."""
+    env = {k: v for k, v in os.environ.items() if k not in ("CFLAGS", "MAKEFLAGS")}
+    done = subprocess.run(
+        ["make", "-C", TOP / "tools" / "istripectl", f"O={OUT}", "all", "test-tools"],
+        capture_output=True, text=True, env=env, check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "warning" not in done.stderr
+    return OUT
+
+
+class Tool:
+    """istripectl and the root of the files that it takes for the kernel's."""
+
+    def __init__(self, program, root):
+        self.program = program
+        self.root = root
+        self.tree = root / "sys/kernel/config/istripe"
+        self.env = {"PATH": os.environ["PATH"], "ISTRIPECTL_ROOT": str(root), "LANG": "C.UTF-8"}
+        self.tree.mkdir(parents=True)
+        self.put("sys/kernel/config/istripe/features", "chap")
+        self.put("etc/iscsi/initiatorname.iscsi", "## comment\nInitiatorName=iqn.2026-01.a:host")
+        self.put("dev/kmsg", "3,0,0,-;istripe: db: an old line")
+
+    def put(self, path, text):
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{text}\n")
+        return file
+
+    def start(self, *words, **env):
+        return subprocess.Popen(
+            [self.program, *map(str, words)], env={**self.env, **env}, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="surrogateescape",
+        )
+
+    def run(self, *words, text_in="", code=0, **env):
+        """Runs it, demands the exit code, and returns (output, errors)."""
+        process = self.start(*words, **env)
+        out, err = process.communicate(text_in, timeout=60)
+        assert process.returncode == code, f"exit code {process.returncode}\n{out}{err}"
+        assert "Sanitizer" not in err and "runtime error" not in err
+        return out, err
+
+    def value(self, name):
+        return (self.tree / name).read_text().rstrip("\n")
+
+    def volumes(self):
+        return sorted(path.name for path in self.tree.iterdir() if path.is_dir())
+
+
+@pytest.fixture
+def tool(built, tmp_path):
+    return Tool(built / "istripectl-test", tmp_path / "root")

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A configfs of the tests' own: linked into istripectl-test in the place of
+ * mkdir, rmdir and write. Below $ISTRIPECTL_ROOT/sys/kernel/config/istripe a new
+ * directory comes with its files, a directory goes with them, and values are
+ * looked at as the module does; everything else is as ever.
+ *
+ *	FAKE_REFUSE=file=value		this value is refused with EINVAL and a line in the log
+ *	FAKE_ENABLE=errno		enabling fails; "hang": it waits for a fatal signal
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fake_configfs.h"
+
+struct attribute {
+	const char *name;
+	mode_t mode;
+	const char *value;
+};
+
+static const struct attribute volume_files[] = {
+	{ "initiator_name", 0644, "" }, { "chunk_bytes", 0644, "65536" },
+	{ "metadata", 0644, "none" }, { "queue_depth", 0644, "128" },
+	{ "recovery_timeout_ms", 0644, "120000" }, { "enable", 0644, "0" },
+	{ "device", 0444, "" }, { "last_error", 0444, "" }, { NULL, 0, NULL },
+};
+
+static const struct attribute leg_files[] = {
+	{ "designator", 0644, "" }, { "later_leg_setting", 0644, "" }, { NULL, 0, NULL },
+};
+
+static const struct attribute path_files[] = {
+	{ "portal", 0644, "" }, { "target_name", 0644, "" }, { "lun", 0644, "0" },
+	{ "nic", 0644, "" }, { "source_address", 0644, "" }, { "isid", 0644, "" },
+	{ "chap_user", 0644, "" }, { "chap_secret", 0200, "" },
+	{ "chap_mutual_user", 0644, "" }, { "chap_mutual_secret", 0200, "" },
+	{ "header_digest", 0644, "None" }, { "max_burst_length", 0644, "1048576" },
+	{ "ping_interval_ms", 0644, "5000" }, { NULL, 0, NULL },
+};
+
+/* What follows the tree's root in @path, or NULL. */
+static const char *below(const char *path)
+{
+	const char *root = getenv("ISTRIPECTL_ROOT"), *tree = "/sys/kernel/config/istripe/";
+	size_t bytes = root ? strlen(root) : 0;
+
+	if (!root || strncmp(path, root, bytes) || strncmp(path + bytes, tree, strlen(tree)))
+		return NULL;
+	return path + bytes + strlen(tree);
+}
+
+static int depth(const char *path)
+{
+	int slashes = 0;
+
+	for (; *path; path++)
+		slashes += *path == '/';
+	return slashes;
+}
+
+static const struct attribute *files_of(const char *rest)
+{
+	switch (depth(rest)) {
+	case 0:
+		return volume_files;
+	case 2:
+		return leg_files;
+	case 4:
+		return path_files;
+	default:
+		return NULL;
+	}
+}
+
+static const char *group_of(const char *rest)
+{
+	switch (depth(rest)) {
+	case 0:
+		return "legs";
+	case 2:
+		return "paths";
+	default:
+		return NULL;
+	}
+}
+
+static void file_put(const char *dir, const char *name, const char *value, mode_t mode)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+	if (fd < 0)
+		abort();
+	fchmod(fd, mode);
+	if (dprintf(fd, "%s\n", value) < 0)
+		abort();
+	close(fd);
+}
+
+static bool volume_is_up(const char *path, const char *rest)
+{
+	char file[PATH_MAX], state = '0';
+	int fd;
+
+	snprintf(file, sizeof(file), "%.*s%.*s/enable", (int)(rest - path), path,
+		 (int)strcspn(rest, "/"), rest);
+	fd = open(file, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		if (read(fd, &state, 1) != 1)
+			state = '0';
+		close(fd);
+	}
+	return state == '1';
+}
+
+static int refuse(int error)
+{
+	errno = error;
+	return -1;
+}
+
+int __wrap_mkdir(const char *path, mode_t mode)
+{
+	const char *rest = below(path), *group;
+	const struct attribute *file;
+	char child[PATH_MAX];
+
+	if (rest && depth(rest) && volume_is_up(path, rest))
+		return refuse(EBUSY);
+	if (__real_mkdir(path, mode))
+		return -1;
+	for (file = rest ? files_of(rest) : NULL; file && file->name; file++)
+		file_put(path, file->name, file->value, file->mode);
+	group = rest ? group_of(rest) : NULL;
+	if (!group)
+		return 0;
+	snprintf(child, sizeof(child), "%s/%s", path, group);
+	return __real_mkdir(child, mode);
+}
+
+int __wrap_rmdir(const char *path)
+{
+	const char *rest = below(path), *group;
+	const struct attribute *file;
+	char child[PATH_MAX];
+
+	if (!rest)
+		return __real_rmdir(path);
+	if (volume_is_up(path, rest))
+		return refuse(EBUSY);
+	group = group_of(rest);
+	snprintf(child, sizeof(child), "%s/%s", path, group ? group : "none");
+	if (group && __real_rmdir(child))
+		return -1;
+	for (file = files_of(rest); file && file->name; file++) {
+		snprintf(child, sizeof(child), "%s/%s", path, file->name);
+		unlink(child);
+	}
+	return __real_rmdir(path);
+}
+
+static void log_refusal(const char *name)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/dev/kmsg", getenv("ISTRIPECTL_ROOT"));
+	fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (dprintf(fd, "3,1,1,-;istripe: db/0/0: %s: is refused, allowed is less\n", name) < 0)
+		abort();
+	close(fd);
+}
+
+static int enable_write(const char *path, const char *value)
+{
+	const char *failure = getenv("FAKE_ENABLE");
+	char dir[PATH_MAX];
+	bool up = value[0] == '1';
+
+	snprintf(dir, sizeof(dir), "%.*s", (int)(strrchr(path, '/') - path), path);
+	if (up && failure) {
+		file_put(dir, "enable", "0", 0644);
+		while (!strcmp(failure, "hang"))
+			pause();
+		file_put(dir, "last_error", "leg 0 path 0: nobody\033[2J answers", 0444);
+		return refuse(atoi(failure));
+	}
+	file_put(dir, "device", up ? "istripe0" : "", 0444);
+	return 0;
+}
+
+static int value_check(const char *path, const char *rest, const char *value)
+{
+	const char *name = strrchr(path, '/') + 1, *bad = getenv("FAKE_REFUSE");
+	size_t bytes = strlen(name);
+
+	if (!strcmp(name, "enable"))
+		return enable_write(path, value);
+	if (volume_is_up(path, rest))
+		return refuse(EBUSY);
+	if (bad && !strncmp(bad, name, bytes) && bad[bytes] == '=' &&
+	    !strcmp(bad + bytes + 1, value)) {
+		log_refusal(name);
+		return refuse(EINVAL);
+	}
+	return 0;
+}
+
+ssize_t __wrap_write(int fd, const void *data, size_t bytes)
+{
+	char link[64], path[PATH_MAX], value[4096];
+	const char *rest;
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	length = readlink(link, path, sizeof(path) - 1);
+	if (length < 0 || bytes >= sizeof(value))
+		return __real_write(fd, data, bytes);
+	path[length] = '\0';
+	memcpy(value, data, bytes);
+	value[bytes] = '\0';
+	value[strcspn(value, "\n")] = '\0';
+	rest = below(path);
+	if (rest && value_check(path, rest, value))
+		return -1;
+	return __real_write(fd, data, bytes);
+}

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What istripectl understands, what it refuses, and what it makes of it."""
+
+import json
+import subprocess
+
+import pytest
+
+LEG = "target=iqn.2026-01.a:t1,portal=192.0.2.10,nic=eth1"
+FOUR = [word for i in range(4) for word in (
+    "--leg", f"target=iqn.2026-01.a:t{i},portal=192.0.2.1{i},nic=eth{i},lun={i}",
+    "--path", f"portal=192.0.3.1{i},nic=eth{i + 4}")]
+
+
+def path(tool, leg=0, number=0, volume="db"):
+    """The non-empty settings of a path, but those that nobody has changed."""
+    directory = tool.tree / volume / "legs" / str(leg) / "paths" / str(number)
+    values = {file.name: file.read_text().rstrip("\n") for file in directory.iterdir()}
+    usual = {"header_digest": "None", "max_burst_length": "1048576", "ping_interval_ms": "5000"}
+    return {k: v for k, v in values.items() if v and usual.get(k) != v}
+
+
+@pytest.mark.parametrize("words,named", [
+    ([], "COMMAND"),
+    (["nonsense"], "nonsense"),
+    (["create"], "name is needed"),
+    (["create", "db"], "needs a leg"),
+    (["create", "../x", "--leg", LEG], "../x"),
+    (["create", ".x", "--leg", LEG], ".x"),
+    (["create", "a" * 64, "--leg", LEG], "a" * 64),
+    (["create", "db", "more", "--leg", LEG], "more"),
+    (["create", "db", "--path", LEG], "--leg it is of"),
+    (["create", "db", "--leg", "portal"], "NAME=VALUE"),
+    (["create", "db", "--leg", ""], "NAME=VALUE"),
+    (["create", "db", "--leg", LEG + ","], "NAME=VALUE"),
+    (["create", "db", "--leg", LEG + ",,lun=1"], "NAME=VALUE"),
+    (["create", "db", "--leg", LEG + ",lun=1,lun=2"], "lun is given twice"),
+    (["create", "db", "--leg", LEG + ",target_name=iqn.x"], "target_name is given twice"),
+    (["create", "db", "--leg", "../enable=1"], "../enable"),
+    (["create", "db", "--leg", LEG, "--set", "enable=1"], "enable is not a setting"),
+    (["create", "db", "--leg", LEG, "--set", "=1"], "no name of a setting"),
+    (["create", "db", "--leg", LEG, "--chunk", "9999999999999G"], "too big"),
+    (["create", "db", "--leg", LEG, "--nonsense"], "--nonsense"),
+    (["create", "db", "--leg"], "--leg needs a value"),
+    (["create", "db", "--leg", LEG + ",chap_secret=hunter2hunter2"], "never given on the command"),
+    (["create", "db", "--leg", LEG + ",chap_secret=@"], "never given on the command"),
+    (["up"], "name is needed"),
+    (["up", "a/b"], "a/b"),
+    (["down", "--json", "db"], "--json"),
+    (["show", "--json", "--command"], "either"),
+    (["help", "nonsense"], "nonsense"),
+])
+def test_usage_is_code_2(tool, words, named):
+    out, err = tool.run(*words, code=2)
+    assert not out
+    assert named in err
+    assert "usage:" in err
+    assert "hunter2" not in err
+    assert tool.volumes() == []
+
+
+@pytest.mark.parametrize("command", ["create", "up", "down", "delete", "show", "status", "list"])
+def test_help(tool, command):
+    out, err = tool.run(command, "--help")
+    assert out.startswith(f"usage: istripectl {command} ") and not err
+    assert tool.run("help", command)[0] == out
+    assert command in tool.run("help")[0]
+
+
+def test_version(tool):
+    assert tool.run("--version")[0].startswith("istripectl 0.")
+
+
+def test_full_output_is_a_failure(tool):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([tool.program, "help"], env=tool.env, stdout=full, stderr=-1)
+    assert done.returncode == 1
+
+
+def test_four_legs_of_two_paths(tool):
+    out, _ = tool.run("create", "db", "--chunk", "1M", "--set", "recovery_timeout=5s", *FOUR)
+    assert out == "db: /dev/istripe0\n"
+    assert tool.value("db/enable") == "1"
+    assert tool.value("db/initiator_name") == "iqn.2026-01.a:host"
+    assert tool.value("db/chunk_bytes") == str(1 << 20)
+    assert tool.value("db/recovery_timeout_ms") == "5000"
+    for i in range(4):
+        first = {"target_name": f"iqn.2026-01.a:t{i}", "portal": f"192.0.2.1{i}",
+                 "nic": f"eth{i}", "lun": str(i)}
+        assert path(tool, i) == first
+        assert path(tool, i, 1) == {**first, "portal": f"192.0.3.1{i}", "nic": f"eth{i + 4}"}
+        assert not (tool.tree / f"db/legs/{i}/paths/2").exists()
+    assert not (tool.tree / "db/legs/4").exists()
+
+
+def test_inheritance(tool):
+    tool.run("create", "db", "--no-up", "--all-paths", "ping_interval=2s,chap_user=all",
+             "--leg", LEG + ",source=192.0.2.1,isid=00023d000001,chap_user=leg,lun=7",
+             "--path", "portal=192.0.3.10,lun=8", "--path", "chap_user=",
+             "--leg", "target=iqn.u,designator=naa.6001")
+    common = {"target_name": "iqn.2026-01.a:t1", "ping_interval_ms": "2000"}
+    assert path(tool) == {**common, "portal": "192.0.2.10", "nic": "eth1", "lun": "7",
+                          "source_address": "192.0.2.1", "isid": "00023d000001",
+                          "chap_user": "leg"}
+    assert path(tool, 0, 1) == {**common, "portal": "192.0.3.10", "chap_user": "leg", "lun": "8"}
+    assert path(tool, 0, 2) == {**common, "lun": "7"}
+    assert path(tool, 1) == {"target_name": "iqn.u", "lun": "0", "ping_interval_ms": "2000",
+                             "chap_user": "all"}
+    assert tool.value("db/legs/1/designator") == "naa.6001"
+    assert tool.value("db/enable") == "0"
+
+
+def test_values_with_commas(tool):
+    tool.run("create", "db", "--no-up", "--leg",
+             LEG + ",header_digest=CRC32C,None,chap_user=a\\,b=c\\\\d e,lun=1")
+    assert path(tool)["header_digest"] == "CRC32C,None"
+    assert path(tool)["chap_user"] == "a,b=c\\d e"
+
+
+@pytest.mark.parametrize("name,typed,value", [
+    ("max_burst_length", "64K", "65536"), ("max_burst_length", "1M", "1048576"),
+    ("max_burst_length", "64KB", "64KB"), ("max_burst_length", "0x10", "0x10"),
+    ("ping_interval", "500ms", "500"), ("ping_interval", "5s", "5000"),
+    ("ping_interval", "2min", "120000"), ("ping_interval_ms", "-1", "-1"),
+    ("lun", "1K", "1K"),
+])
+def test_units(tool, name, typed, value):
+    tool.run("create", "db", "--no-up", "--leg", f"{LEG},{name}={typed}")
+    file = name if name in ("lun", "max_burst_length") else "ping_interval_ms"
+    assert tool.value(f"db/legs/0/paths/0/{file}") == value
+
+
+def test_a_setting_of_a_later_module(tool):
+    tool.run("create", "db", "--no-up", "--leg", LEG + ",later_leg_setting=x",
+             "--path", "portal=192.0.3.1")
+    assert tool.value("db/legs/0/later_leg_setting") == "x"
+    _, err = tool.run("create", "db2", "--no-up", "--leg", LEG, "--path", "later_leg_setting=x",
+                      code=1)
+    assert "give it in --leg" in err
+    assert tool.volumes() == ["db"]
+
+
+BLUEPRINTS = {
+    "one": ["--leg", LEG],
+    "four": ["--chunk", "256K", "--set", "queue_depth=7", *FOUR],
+    "common": ["--all-paths", "chap_user=it's $me,header_digest=CRC32C,None", *FOUR],
+    "back": ["--leg", LEG + ",chap_user=a,ping_interval=1s", "--path", "chap_user=,lun=3",
+             "--path", "portal=192.0.3.1", "--leg", LEG],
+    "odd": ["--leg", LEG + ",chap_user=a\\,b=c\\\\,designator=t10.x y", "--path", "nic="],
+    "same": ["--leg", "portal=", "--path", "portal="],
+}
+
+
+def shell_words(line):
+    """The words of a command line as a shell hands them to the command."""
+    script = f"istripectl() {{ printf '%s\\0' \"$@\"; }}\n{line}"
+    out = subprocess.run(["sh", "-c", script], check=True, capture_output=True, text=True).stdout
+    return out.split("\0")[:-1]
+
+
+@pytest.mark.parametrize("name", BLUEPRINTS)
+def test_round_trip(tool, name):
+    typed = "a-typed-secret\n" * 16
+    tool.run("create", "db", "--no-up", *BLUEPRINTS[name])
+    before = json.loads(tool.run("show", "--json")[0])
+    line, _ = tool.run("show", "--command", "db")
+    tool.run("delete", "db")
+    assert tool.volumes() == []
+    words = shell_words(line)
+    assert words[:2] == ["create", "db"]
+    tool.run(*words, "--no-up", text_in=typed)
+    assert json.loads(tool.run("show", "--json")[0]) == before
+    assert tool.run("show", "--command", "db")[0] == line
+
+
+def test_round_trip_asks_for_secrets(tool):
+    tool.run("create", "db", "--no-up", "--leg", LEG + ",chap_user=a,chap_secret=@-",
+             "--path", "portal=192.0.3.1", "--leg", LEG, text_in="secret-of-leg-0\n" * 2)
+    line, _ = tool.run("show", "--command")
+    assert line.count("chap_secret=@-") == 2
+    assert "secret-of" not in line
+
+
+def test_no_line_for_a_volume_with_a_gap(tool):
+    tool.run("create", "db", "--no-up", *FOUR)
+    tree = tool.tree / "db/legs/1"
+    tree.rename(tool.tree / "db/legs/9")
+    _, err = tool.run("show", "--command", code=1)
+    assert "leg 1 is missing" in err
+
+
+def tree_values(directory):
+    return {str(file.relative_to(directory)): file.read_text()
+            for file in directory.rglob("*") if file.is_file()}
+
+
+def test_dry_run_does_the_same(tool, tmp_path):
+    """The lines, run by a shell in an empty tree, write what the tool would have written."""
+    secret = tmp_path / "it's secret"
+    secret.write_text("correct-horse\n")
+    secret.chmod(0o600)
+    words = ["create", "db", "--chunk", "64K", *BLUEPRINTS["odd"], *FOUR, "--all-paths",
+             f"chap_secret=@{secret}"]
+    script, err = tool.run(*words, "--dry-run")
+    assert not err and tool.volumes() == []
+    assert "correct-horse" not in script
+    assert script.endswith("/db/enable\n")
+    shell = script.replace(str(tool.tree), str(tmp_path / "copy"))
+    (tmp_path / "copy").mkdir()
+    lines = []
+    for line in shell.splitlines():
+        lines.append(line)
+        if line.startswith("mkdir "):
+            kind = "legs" if line.endswith("/db") else "paths"
+            lines.append(f"{line}/{kind}" if "/paths/" not in line else ":")
+    subprocess.run(["sh", "-e"], input="\n".join(lines), text=True, check=True)
+    tool.run(*words)
+    made, dry = tree_values(tool.tree / "db"), tree_values(tmp_path / "copy/db")
+    assert dry and {name: made[name] for name in dry} == dry
+
+
+def test_dry_run_needs_no_module(tool):
+    (tool.tree / "features").unlink()
+    tool.tree.rmdir()
+    out, _ = tool.run("create", "db", "--dry-run", "--no-up", "--leg",
+                      LEG + ",designator=naa.1,chap_secret=@-")
+    assert "/db/legs/0/designator" in out and "read -rs secret" in out and "enable" not in out

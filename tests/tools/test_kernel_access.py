@@ -1,0 +1,368 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What istripectl does to the kernel's files, and what it says when they refuse."""
+
+import errno
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+LEG = "target=iqn.2026-01.a:t1,portal=192.0.2.10,nic=eth1"
+SECRET = "correct-horse-battery"
+
+
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
+def wait_for(condition):
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+# All or nothing
+
+def test_refused_value_is_named_and_nothing_is_left(tool):
+    _, err = tool.run("create", "db", "--leg", LEG, "--leg", LEG + ",lun=99", code=1,
+                      FAKE_REFUSE="lun=99")
+    assert '/db/legs/1/paths/0/lun refuses "99": Invalid argument' in err
+    assert "kernel: istripe: db/0/0: lun: is refused, allowed is less" in err
+    assert "an old line" not in err
+    assert tool.volumes() == []
+
+
+def test_unknown_setting_lists_those_there_are(tool):
+    _, err = tool.run("create", "db", "--leg", LEG, "--set", "colour=red", code=1)
+    assert "this version of the module has no setting colour" in err
+    assert "chunk_bytes" in err and "enable" not in err and "last_error" not in err
+    assert tool.volumes() == []
+
+
+def test_existing_volume_is_left_alone(tool):
+    tool.run("create", "db", "--leg", LEG)
+    _, err = tool.run("create", "db", "--leg", LEG + ",lun=5", code=1)
+    assert "exists already" in err and "istripectl show db" in err
+    assert tool.value("db/enable") == "1"
+    assert tool.value("db/legs/0/paths/0/lun") == "0"
+
+
+def test_failed_enable_removes_everything(tool):
+    _, err = tool.run("create", "db", "--leg", LEG, code=1,
+                      FAKE_ENABLE=str(errno.ETIMEDOUT))
+    assert "does not come up: Connection timed out" in err
+    assert "leg 0 path 0: nobody?[2J answers" in err
+    assert "nothing of it is left" in err
+    assert tool.volumes() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupted_enable_removes_everything(tool, number):
+    process = tool.start("create", "db", "--leg", LEG, FAKE_ENABLE="hang")
+    children = f"/proc/{process.pid}/task/{process.pid}/children"
+    wait_for(lambda: read(children))
+    process.send_signal(number)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert "interrupted" in err
+    assert tool.volumes() == []
+
+
+def test_failed_up_keeps_the_blueprint(tool):
+    tool.run("create", "db", "--no-up", "--leg", LEG)
+    _, err = tool.run("up", "db", code=1, FAKE_ENABLE=str(errno.ENODEV))
+    assert "nobody?[2J answers" in err
+    assert tool.volumes() == ["db"]
+
+
+def test_module_not_loaded(tool):
+    (tool.tree / "features").unlink()
+    tool.tree.rmdir()
+    for words in (["create", "db", "--leg", LEG], ["list"], ["status"], ["show"], ["up", "db"],
+                  ["delete", "db"]):
+        _, err = tool.run(*words, code=1)
+        assert "modprobe istripe" in err
+
+
+def test_no_initiator_name(tool):
+    (tool.root / "etc/iscsi/initiatorname.iscsi").unlink()
+    _, err = tool.run("create", "db", "--leg", LEG, code=1)
+    assert "--initiator" in err
+    tool.run("create", "db", "--initiator", "iqn.x:y", "--leg", LEG)
+    assert tool.value("db/initiator_name") == "iqn.x:y"
+
+
+def test_no_such_volume(tool):
+    for command in ("up", "down", "delete", "show", "status", "list"):
+        _, err = tool.run(command, "nobody", code=1)
+        assert "there is no volume nobody" in err
+
+
+# Up and down
+
+def test_life_of_a_volume(tool):
+    tool.run("create", "db", "--no-up", "--leg", LEG)
+    assert tool.run("up", "db")[0] == "db: /dev/istripe0\n"
+    tool.run("down", "db")
+    tool.run("down", "db")
+    assert tool.value("db/enable") == "0"
+    tool.run("up", "db")
+    tool.run("delete", "db")
+    assert tool.volumes() == []
+
+
+def make_disk(tool, part=False):
+    disk = tool.root / "sys/block/istripe0"
+    tool.put("sys/block/istripe0/dev", "259:0")
+    tool.put("sys/block/istripe0/size", "131072")
+    (disk / "holders").mkdir()
+    if part:
+        tool.put("sys/block/istripe0/istripe0p1/dev", "259:1")
+        (disk / "istripe0p1/holders").mkdir()
+    return disk
+
+
+MOUNT = "36 35 {} / {} rw,noatime shared:1 - {} {} rw"
+
+USERS = {
+    "mount": ("proc/self/mountinfo", MOUNT.format("259:0", "/srv/db", "xfs", "/dev/x"),
+              "mounted at /srv/db"),
+    "partition": ("proc/self/mountinfo", MOUNT.format("259:1", "/srv/p", "xfs", "/dev/x"),
+                  "/dev/istripe0p1 is mounted at /srv/p"),
+    "btrfs": ("proc/self/mountinfo",
+              MOUNT.format("0:55", "/srv/b", "btrfs", "/dev/istripe0"), "mounted at /srv/b"),
+    "swap": ("proc/swaps", "Filename Type\n/dev/istripe0p1    partition\t8 0 -2",
+             "/dev/istripe0p1 is used as swap space"),
+    "holder": ("sys/block/istripe0/holders/dm-3/dev", "253:3", "part of dm-3"),
+}
+
+
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.parametrize("command", ["down", "delete"])
+def test_down_refuses_a_disk_in_use(tool, user, command):
+    tool.run("create", "db", "--leg", LEG)
+    make_disk(tool, part=True)
+    file, text, named = USERS[user]
+    tool.put(file, text)
+    _, err = tool.run(command, "db", code=1)
+    assert "is in use" in err and named in err and "--force" in err
+    assert tool.value("db/enable") == "1"
+    tool.run(command, "--force", "db")
+    assert "db" not in tool.volumes() or tool.value("db/enable") == "0"
+
+
+def test_down_of_a_disk_that_others_use(tool):
+    tool.run("create", "db", "--leg", LEG)
+    make_disk(tool)
+    tool.put("proc/self/mountinfo", MOUNT.format("259:10", "/srv", "xfs", "/dev/istripe01"))
+    tool.put("proc/swaps", "Filename\n/dev/istripe01 partition")
+    tool.run("down", "db")
+
+
+# What is shown
+
+def make_live(tool):
+    make_disk(tool)
+    base = "sys/block/istripe0/istripe"
+    for name, value in {
+        "state": "live", "name": "db", "chunk_bytes": "65536", "recovery_timeout_ms": "-1",
+        "legs/0/state": "live", "legs/0/designator": "naa.6001", "legs/0/serial": "12345",
+        "legs/0/commands": "12", "legs/0/redriven": "0", "legs/0/retried": "1",
+        "legs/0/paths/0/state": "backoff", "legs/0/paths/0/last_error": "no\033[2J answer",
+        "legs/0/paths/0/portal": "192.0.2.10:3260", "legs/0/paths/0/nic": "eth1",
+        "legs/0/paths/0/session/state": "logged-in",
+        "legs/0/paths/0/session/isid": "800000000001",
+        "legs/0/paths/0/session/negotiated/MaxBurstLength": "65536",
+        "legs/0/paths/0/session/negotiated/InitialR2T": "No",
+        "legs/0/paths/0/session/offered/MaxBurstLength": "",
+        "legs/0/paths/0/connections/0/state": "logged-in",
+        "legs/0/paths/0/connections/0/local_address": "192.0.2.1:40000",
+        "legs/0/paths/0/connections/0/bytes_sent": "1536",
+    }.items():
+        tool.put(f"{base}/{name}", value)
+
+
+def test_status(tool):
+    tool.run("create", "db", "--leg", LEG)
+    make_live(tool)
+    out, _ = tool.run("status")
+    assert "\033" not in out
+    for words in (r"db +live +/dev/istripe0 +64 MiB", r"leg 0 +live +naa.6001 +12 commands",
+                  r"path 0 +backoff +192.0.2.10:3260 via eth1", r"session +logged-in +isid 8000",
+                  r"connection 0 +logged-in +192.0.2.1:40000 > - +1.5 KiB sent",
+                  r"last error +no\?\[2J answer"):
+        assert re.search(words, out), words
+    volume, = json.loads(tool.run("status", "--json", "db")[0])["volumes"]
+    assert volume["size_bytes"] == 64 << 20 and volume["recovery_timeout_ms"] == -1
+    path = volume["legs"][0]["paths"][0]
+    assert path["index"] == 0 and path["connections"][0]["bytes_sent"] == 1536
+    assert path["session"]["isid"] == "800000000001"
+    assert path["session"]["negotiated"] == {"InitialR2T": "No", "MaxBurstLength": 65536}
+    assert path["session"]["offered"] == {"MaxBurstLength": None}
+    assert volume["legs"][0]["serial"] == "12345"
+
+
+def test_status_of_a_volume_that_is_down(tool):
+    tool.run("create", "db", "--no-up", "--leg", LEG)
+    tool.run("up", "db", code=1, FAKE_ENABLE="5")
+    out, _ = tool.run("status")
+    assert re.search(r"db +down +1 legs, 1 paths", out) and "nobody" in out
+    volume, = json.loads(tool.run("status", "--json")[0])["volumes"]
+    assert volume["state"] == "down" and volume["device"] is None
+
+
+def test_list(tool):
+    assert tool.run("list")[0] == ""
+    assert json.loads(tool.run("list", "--json")[0]) == {"volumes": []}
+    tool.run("create", "db", "--leg", LEG)
+    tool.run("create", "a", "--no-up", "--leg", LEG, "--path", "nic=eth2", "--leg", LEG)
+    make_live(tool)
+    rows = [line.split() for line in tool.run("list")[0].splitlines()[1:]]
+    assert rows == [["a", "-", "down", "-", "2", "3"],
+                    ["db", "istripe0", "live", "64", "MiB", "1", "1"]]
+
+
+def test_show(tool):
+    tool.run("create", "db", "--leg", LEG + ",chap_user=u,chap_secret=@-", text_in=SECRET)
+    out, _ = tool.run("show", "db")
+    assert out.startswith("db: /dev/istripe0\n")
+    assert "      portal = 192.0.2.10\n" in out
+    assert "      chap_secret = (cannot be read)\n" in out
+    volume, = json.loads(tool.run("show", "--json")[0])["volumes"]
+    assert volume["up"] is True and volume["chunk_bytes"] == 65536
+    path = volume["legs"][0]["paths"][0]
+    assert path["lun"] == 0 and path["chap_user"] == "u" and "chap_secret" not in path
+
+
+# Secrets
+
+@pytest.fixture
+def secret_file(tmp_path):
+    file = tmp_path / "secret"
+    file.write_text(f"{SECRET}\nsecond line\n")
+    file.chmod(0o600)
+    return file
+
+
+def create_with(tool, secret, code=0, text_in=""):
+    return tool.run("create", "db", "--no-up", "--leg", f"{LEG},chap_user=u,chap_secret={secret}",
+                    code=code, text_in=text_in)
+
+
+def test_secret_from_a_file(tool, secret_file):
+    create_with(tool, f"@{secret_file}")
+    assert tool.value("db/legs/0/paths/0/chap_secret") == SECRET
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o610, 0o700])
+def test_secret_that_others_may_read(tool, secret_file, mode):
+    secret_file.chmod(mode)
+    _, err = create_with(tool, f"@{secret_file}", code=1)
+    assert f"{mode:04o}" in err and "chmod 600" in err and SECRET not in err
+    assert tool.volumes() == []
+
+
+def test_secret_of_somebody_else(tool, secret_file):
+    if os.geteuid() == 0:
+        os.chown(secret_file, 12345, 0)
+        _, err = create_with(tool, f"@{secret_file}", code=1)
+        assert "must be root's" in err
+    else:
+        _, err = create_with(tool, "@/etc/hostname", code=1)
+        assert "others may read it" in err
+    assert tool.volumes() == []
+
+
+@pytest.mark.parametrize("what", ["missing", "directory", "pipe", "empty", "long"])
+def test_secret_that_is_none(tool, tmp_path, what):
+    file = tmp_path / what
+    if what == "directory":
+        file.mkdir(mode=0o600)
+    elif what == "pipe":
+        os.mkfifo(file, 0o600)
+    elif what != "missing":
+        file.write_text("x" * 256 if what == "long" else "\n")
+        file.chmod(0o600)
+    _, err = create_with(tool, f"@{file}", code=1)
+    assert str(file) in err
+    assert tool.volumes() == []
+
+
+def test_secrets_from_standard_input(tool):
+    tool.run("create", "db", "--no-up", "--leg", LEG + ",chap_secret=@-", "--leg",
+             LEG + ",chap_secret=@-", text_in="first-secret\nsecond-secret\n")
+    assert tool.value("db/legs/0/paths/0/chap_secret") == "first-secret"
+    assert tool.value("db/legs/1/paths/0/chap_secret") == "second-secret"
+    _, err = create_with(tool, "@-", code=1)
+    assert "no secret was given" in err
+
+
+def test_refused_secret_is_not_shown(tool, secret_file):
+    _, err = tool.run("create", "db", "--leg", f"{LEG},chap_secret=@{secret_file}", code=1,
+                      FAKE_REFUSE=f"chap_secret={SECRET}")
+    assert f"refuses the given secret of {len(SECRET)} bytes" in err and SECRET not in err
+
+
+@pytest.mark.parametrize("interrupt", [False, True], ids=["typed", "interrupted"])
+def test_secret_from_a_terminal_without_echo(tool, interrupt):
+    """Ctrl-C included: the terminal always gets its echo back."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(tool.program, ["istripectl", "create", "db", "--no-up", "--leg",
+                                 f"{LEG},chap_secret=@-"], tool.env)
+    shown = b""
+    while b"chap_secret: " not in shown:
+        shown += os.read(terminal, 1000)
+    # The prompt comes before the echo goes: look for what stty says.
+    wait_for(lambda: b" -echo " in stty(terminal))
+    os.write(terminal, b"\x03" if interrupt else SECRET.encode() + b"\n")
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == (1 if interrupt else 0)
+    assert b" echo " in stty(terminal)
+    try:
+        shown += os.read(terminal, 1000)
+    except OSError:
+        pass
+    os.close(terminal)
+    assert SECRET.encode() not in shown
+    assert tool.volumes() == ([] if interrupt else ["db"])
+
+
+def stty(terminal):
+    out = subprocess.run(["stty", "-a"], stdin=terminal, capture_output=True, check=True).stdout
+    return b" " + out.replace(b"\n", b" ") + b" "
+
+
+def test_secret_is_not_in_the_command_line_or_environment(tool, secret_file):
+    process = tool.start("create", "db", "--leg", f"{LEG},chap_user=u,chap_secret=@{secret_file}",
+                         FAKE_ENABLE="hang")
+    children = f"/proc/{process.pid}/task/{process.pid}/children"
+    wait_for(lambda: read(children))
+    for pid in [process.pid, *map(int, read(children).split())]:
+        for file in ("cmdline", "environ"):
+            with open(f"/proc/{pid}/{file}", "rb") as seen:
+                assert SECRET.encode() not in seen.read()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+
+
+# The fuzz target, briefly: make it longer by hand.
+
+def test_parser_fuzz(built, tmp_path):
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    (corpus / "seed").write_bytes(
+        b"db\0--initiator\0iqn.a:b\0--chunk\00064K\0--set\0queue_depth=3\0--all-paths\0"
+        b"chap_user=x,chap_secret=@-\0--leg\0target=iqn.t,portal=1.2.3.4,nic=e1\0"
+        b"--path\0portal=a,header_digest=CRC32C,None\0--leg\0target=iqn.u,lun=3,isid=9")
+    done = subprocess.run(
+        [built / "parse_fuzz", "-runs=20000", "-max_len=600", "-seed=1", "-verbosity=0",
+         f"-artifact_prefix={tmp_path}/", corpus], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]

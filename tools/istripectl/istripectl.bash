@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Completion of istripectl for bash. Volumes and settings are those that the
+# tree of the module has; before there is a volume, the usual ones.
+
+_istripectl_tree=/sys/kernel/config/istripe
+
+_istripectl_volumes() {
+	local dir
+
+	for dir in "$_istripectl_tree"/*/; do
+		[ -d "$dir" ] && basename "$dir"
+	done
+}
+
+# $1: pattern of directories of one kind, $2: what they have when there is none
+_istripectl_settings() {
+	local dir file name
+
+	for dir in "$_istripectl_tree"/$1; do
+		[ -d "$dir" ] || continue
+		for file in "$dir"/*; do
+			name=${file##*/}
+			[ -f "$file" ] && [ "$name" != enable ] &&
+				[ "$name" != device ] && [ "$name" != last_error ] && echo "$name="
+		done
+		return
+	done
+	# shellcheck disable=SC2086 # many words
+	printf '%s=\n' $2
+}
+
+_istripectl_path_settings() {
+	echo target=
+	_istripectl_settings '*/legs/0/paths/0' \
+		'portal lun nic source_address isid chap_user chap_secret header_digest data_digest'
+}
+
+_istripectl_nics() {
+	local nic
+
+	for nic in /sys/class/net/*; do
+		echo "nic=${nic##*/}"
+	done
+}
+
+# The last entry of a list: $1 is the list, $2 the names that may be in it.
+_istripectl_list() {
+	local last=${1##*,} before=
+
+	[ "$1" = "$last" ] || before=${1%,*},
+	case $last in
+	nic=*) mapfile -t COMPREPLY < <(compgen -P "$before" -W "$(_istripectl_nics)" -- "$last") ;;
+	*secret=@*) mapfile -t COMPREPLY < <(compgen -P "$before${last%%@*}@" -f -- "${last#*@}") ;;
+	*) mapfile -t COMPREPLY < <(compgen -P "$before" -W "$2" -- "$last") ;;
+	esac
+	compopt -o nospace
+}
+
+# Bash cuts words at '=' and ':': what was typed up to the cursor is put together
+# again, and what bash has already behind it is taken off the replies.
+_istripectl_word() {
+	local line=${COMP_LINE:0:COMP_POINT}
+
+	word=${line##*[[:space:]]}
+}
+
+_istripectl_trim() {
+	local typed=$1 kept=${COMP_WORDS[COMP_CWORD]} i
+
+	case $kept in
+	'=' | ':') kept= ;;
+	esac
+	[ "$typed" != "$kept" ] || return
+	for i in "${!COMPREPLY[@]}"; do
+		COMPREPLY[i]=${COMPREPLY[i]#"${typed%"$kept"}"}
+	done
+}
+
+_istripectl_create() {
+	local word=$1 option=$2
+
+	case $option in
+	--leg | -l)
+		_istripectl_list "$word" "$(_istripectl_path_settings
+			_istripectl_settings '*/legs/0' designator)"
+		;;
+	--path | -p | --all-paths | -a) _istripectl_list "$word" "$(_istripectl_path_settings)" ;;
+	--set | -s)
+		_istripectl_list "$word" "$(_istripectl_settings '*' \
+			'chunk_bytes metadata queue_depth command_timeout_ms recovery_timeout_ms')"
+		;;
+	--chunk | -c) mapfile -t COMPREPLY < <(compgen -W '4K 16K 64K 256K 1M 4M' -- "$word") ;;
+	--initiator | -i) ;;
+	*)
+		mapfile -t COMPREPLY < <(compgen -W '--initiator --chunk --set --all-paths --leg
+			--path --no-up --dry-run --help' -- "$word")
+		;;
+	esac
+}
+
+_istripectl() {
+	local word command=${COMP_WORDS[1]} options
+	local commands='create up down delete show status list help'
+	local -a words
+
+	_istripectl_word
+	COMPREPLY=()
+	if [ "$COMP_CWORD" -le 1 ]; then
+		mapfile -t COMPREPLY < <(compgen -W "$commands --version --help" -- "$word")
+		return
+	fi
+	case $command in
+	create)
+		read -ra words <<<"${COMP_LINE:0:COMP_POINT}"
+		[ -z "$word" ] || unset 'words[-1]'
+		_istripectl_create "$word" "${words[-1]}"
+		_istripectl_trim "$word"
+		return
+		;;
+	help) options=$commands ;;
+	down | delete) options="--force $(_istripectl_volumes)" ;;
+	show) options="--json --command $(_istripectl_volumes)" ;;
+	status | list) options="--json $(_istripectl_volumes)" ;;
+	up) options=$(_istripectl_volumes) ;;
+	*) return ;;
+	esac
+	mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
+}
+
+complete -F _istripectl istripectl
