@@ -340,8 +340,8 @@ def test_four_legs_are_described(tool, make_lio, links):
     target = make_lio(*[64 * MIB] * 4, all_links=True)
     words = []
     for lun in range(4):
-        words += leg(target, links[0], lun) + ["--path", f"portal={links[1].portal()},"
-                                                         f"nic={links[1].nic}"]
+        second = f"portal={links[1].portal()},nic={links[1].nic}"
+        words += [*leg(target, links[0], lun), "--path", second]
     tool("create", "db", *INITIATOR, "--no-up", *words)
     volume, = json.loads(tool("show", "--json"))["volumes"]
     assert [item["index"] for item in volume["legs"]] == [0, 1, 2, 3]
