@@ -34,6 +34,7 @@ class Connection:
         self.login = None
         self.requests = 0           # Login Requests so far
         self.closed = asyncio.Event()
+        self.workers = set()        # of its tasks
 
     # Bytes
 
@@ -123,6 +124,8 @@ class Connection:
         if self.closed.is_set():
             return
         self.closed.set()
+        for worker in self.workers - {asyncio.current_task()}:
+            worker.cancel()
         self.target.forget(self)
         if self.checks in self.checks.session.connections:
             self.checks.session.connections.remove(self.checks)

@@ -4,6 +4,7 @@
 import asyncio
 
 from scripted import pdu as p
+from scripted.conn import Drop
 from scripted.pdu import RESERVED_TAG, Pdu, plus
 from scripted.scenario import silence
 from scripted.scsi import READ_16, WRITE_16, Result, fixed_sense
@@ -283,4 +284,7 @@ def refuse(status, *pairs):
 
 
 async def mute(run, conn, what):
-    await silence()
+    """Not a word more, until the initiator has had enough."""
+    while await conn.reader.read(65536):
+        pass
+    raise Drop

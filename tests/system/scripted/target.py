@@ -172,6 +172,8 @@ class Target:
         task = Task(conn, pdu)
         conn.session.tasks[task.itt] = task
         task.worker = asyncio.ensure_future(self._work(conn, task))
+        conn.workers.add(task.worker)
+        task.worker.add_done_callback(conn.workers.discard)
 
     async def _work(self, conn, task):
         try:
