@@ -82,6 +82,7 @@ class Run:
         self.scenario = scenario
         self.armed = scenario.armed
         self.hits = 0
+        self.touched = False        # whether anything was other than honest
         self.memory = {}
         self.target = None
 
@@ -94,7 +95,12 @@ class Run:
 
     async def hook(self, name, conn, what):
         function = self.scenario.hooks.get(name)
-        return bool(function and await function(self, conn, what))
+        if not function:
+            return False
+        self.touched |= name == "on_connect"
+        done = bool(await function(self, conn, what))
+        self.touched |= done
+        return done
 
     async def before_send(self, conn, pdu):
         function = self.scenario.hooks.get("before_send")
@@ -102,7 +108,11 @@ class Run:
 
     async def login_pairs(self, conn, request, pairs, ready):
         function = self.scenario.hooks.get("login_pairs")
-        return await function(conn, request, pairs, ready) if function else (pairs, ready)
+        if not function:
+            return pairs, ready
+        answer = await function(conn, request, pairs, ready)
+        self.touched |= answer != (pairs, ready)
+        return answer
 
 
 async def silence():

@@ -99,11 +99,12 @@ async def take_data(run, conn, task):
 # Answers
 
 def result(status=0, sense=b"", opcode=READ_16, **changes):
-    """This status instead of what the command would come to; a write's data are taken."""
+    """This status instead of what the command would come to; a write is done."""
 
     async def action(run, conn, task):
         if task.write:
             await run.target.collect(conn, task)
+            run.target.disk.execute(task.cdb, task.buffer)
         conn.session.tasks.pop(task.itt, None)
         residual = (2, task.edtl) if task.read and task.edtl else (0, 0)
         await run.target.scsi_response(conn, task, Result(status, sense=sense), residual,
@@ -241,6 +242,7 @@ def login_pdu(change, nth=1):
     async def hook(run, conn, pdu):
         if pdu.opcode != p.LOGIN_RESPONSE or conn.requests != nth or not run.armed:
             return None
+        run.hits += 1
         return change(pdu)
 
     return {"before_send": hook}
