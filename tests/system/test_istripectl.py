@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from lab import istripe, leaks, lio
-from lab.shell import read, run, status, wait_for, write
+from lab.shell import read, run, status, wait_for
 
 MIB = 1 << 20
 TOP = Path(__file__).resolve().parents[2]
@@ -132,7 +132,7 @@ def test_status_while_the_path_is_lost(tool, make_lio, link):
 def test_show_and_round_trip(tool, make_lio, link):
     target = make_lio()
     tool("create", "db", *INITIATOR, "--chunk", "16K",
-         *leg(target, link, more=",header_digest=CRC32C,None,max_burst_length=128K"))
+         *leg(target, link, more=",header_digest=CRC32C,None,max_burst_length=512K"))
     before = json.loads(tool("show", "--json"))
     shown, = before["volumes"]
     assert shown["up"] is True and shown["chunk_bytes"] == 16384
@@ -221,23 +221,58 @@ def test_nobody_answers(tool, link):
     assert re.search(r"db +down.*\n +last error +\S", tool("status", "db"))
 
 
-def test_interrupted_create(tool, link):
-    """An address that swallows packets: Ctrl-C ends the login and removes the volume."""
-    run("ip", "neigh", "add", "10.55.0.99", "lladdr", "02:00:00:00:00:01", "dev", link.nic)
-    try:
-        process = subprocess.Popen(
-            [TOOL, "create", "db", *INITIATOR, "--leg",
-             "target=iqn.2024-01.org.example:x,portal=10.55.0.99,login_timeout=60s"],
-            stderr=subprocess.PIPE, text=True)
-        wait_for("a login", lambda: "10.55.0.99:3260" in run("ss", "-Htn", "state", "syn-sent"))
-        start = time.monotonic()
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
-        assert time.monotonic() - start < 20
-        assert process.returncode == 1 and "interrupted" in err
-        assert names() == []
-    finally:
-        run("ip", "neigh", "del", "10.55.0.99", "dev", link.nic, check=False)
+@pytest.fixture
+def silence(link):
+    """An address that swallows packets: a login to it lasts as long as it may."""
+    address = "10.55.0.99"
+    run("ip", "neigh", "add", address, "lladdr", "02:00:00:00:00:01", "dev", link.nic)
+    yield ["--leg", f"target=iqn.2024-01.org.example:x,portal={address},login_timeout=60s"]
+    run("ip", "neigh", "del", address, "dev", link.nic, check=False)
+
+
+def start(*words):
+    """Starts the tool and returns when it is waiting for a login."""
+    process = subprocess.Popen([TOOL, *words], stderr=subprocess.PIPE, text=True)
+    wait_for("a login", lambda: run("ss", "-Htn", "state", "syn-sent", "dport = 3260"))
+    return process
+
+
+def interrupt(process):
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert time.monotonic() - begin < 20
+    assert process.returncode == 1 and "interrupted" in err
+
+
+def test_interrupted_create(tool, silence):
+    """Ctrl-C ends the login and removes the volume."""
+    interrupt(start("create", "db", *INITIATOR, *silence))
+    assert names() == []
+
+
+def test_busy_volume(tool, silence):
+    """While a volume is coming up, nobody else does anything to it."""
+    tool("create", "db", "--no-up", *INITIATOR, *silence)
+    process = start("up", "db")
+    assert "just coming up or going down" in tool("up", "db", code=1)
+    assert "just coming up or going down" in tool("down", "db", code=1)
+    assert "just coming up or going down" in tool("delete", "db", code=1)
+    interrupt(process)
+    assert names() == ["db"]
+    assert (istripe.CONFIG / "db/legs/0/paths/0").is_dir()
+    tool("delete", "db")
+    assert names() == []
+
+
+def test_gap(tool, make_lio, link):
+    """The module's own words about a blueprint that makes no sense."""
+    tool("create", "db", *INITIATOR, "--no-up", *leg(make_lio(), link))
+    (istripe.CONFIG / "db/legs/5").mkdir()
+    assert "leg 1 is missing" in tool("up", "db", code=1)
+    assert "leg 1 is missing" in tool("show", "--command", code=1)
+    tool("delete", "db")
+    assert names() == []
 
 
 def test_down_refuses_a_disk_in_use(tool, make_lio, link, tmp_path):
@@ -283,15 +318,47 @@ class Claim:
         os.close(self.fd)
 
 
-def test_busy_volume(tool, make_lio, link):
-    """What is in the way is said: a directory that somebody is standing in."""
-    target = make_lio()
-    tool("create", "db", *INITIATOR, *leg(target, link))
-    write(istripe.CONFIG / "db/enable", 0)
-    (istripe.CONFIG / "db/legs/5").mkdir()
-    assert "leg 1 is missing" in tool("up", "db", code=1)
+@pytest.fixture
+def rules():
+    """The udev rules of the tool are in force."""
+    file = Path("/run/udev/rules.d/65-istripe.rules")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text((TOP / "tools/istripectl/65-istripe.rules").read_text())
+    run("udevadm", "control", "--reload")
+    yield
+    file.unlink()
+    run("udevadm", "control", "--reload")
+
+
+def test_links(tool, make_lio, link, rules):
+    """/dev/istripe/<name>, by UUID as for any other disk; gone with the disk."""
+    device = Path(tool("create", "db", *INITIATOR, *leg(make_lio(), link)).split()[-1])
+    named = Path("/dev/istripe/db")
+    wait_for(named, named.is_block_device)
+    assert named.resolve() == device
+    run("mkfs.ext4", "-q", "-L", "data-of-db", named)
+    for directory in ("by-uuid", "by-label"):
+        wait_for(directory, lambda path=Path("/dev/disk") / directory: path.is_dir() and any(
+            entry.resolve() == device for entry in path.iterdir()))
+    settled(device)
     tool("delete", "db")
-    assert names() == []
+    wait_for("no link", lambda: not named.is_symlink())
+
+
+def test_links_of_partitions(tool, make_lio, link, rules):
+    device = Path(tool("create", "db", *INITIATOR, *leg(make_lio(), link)).split()[-1])
+    run("sfdisk", "-q", device, text_in="label: gpt\n,\n")
+    part = Path("/dev/istripe/db-part1")
+    wait_for(part, part.is_block_device)
+    assert part.resolve().name == f"{device.name}p1"
+    settled(device)
+    # Also when the partition is there already as the disk comes up.
+    tool("down", "db")
+    wait_for("no link", lambda: not part.is_symlink())
+    tool("up", "db")
+    wait_for(part, part.is_block_device)
+    settled(device)
+    tool("delete", "db")
 
 
 # Secrets

@@ -31,8 +31,9 @@ static int volume_down(const char *name, bool force, struct fault *fault)
 	int ret = tree_has_volume(name, fault);
 	char *device;
 
-	if (ret || !power_is_up(name))
+	if (ret)
 		return ret;
+	/* Also one that is down is told to be: it may be just coming up. */
 	device = power_device(name);
 	if (device && !force)
 		ret = holder_check(device, fault);
