@@ -87,11 +87,18 @@ def noise(size, seed):
     return hashlib.shake_256(f"scripted-{seed}".encode()).digest(size)
 
 
+def same(found, wanted, what):
+    """Without the long look that pytest takes at what differs."""
+    if found != wanted:
+        first = next(i for i, pair in enumerate(zip(found, wanted)) if pair[0] != pair[1])
+        raise AssertionError(f"{what} differs from byte {first} on")
+
+
 def check(disk, target, at, data):
     disk.write(at, data)
     disk.flush()
-    assert disk.read(at, len(data)) == data
-    assert target.disk.data[at:at + len(data)] == data
+    same(disk.read(at, len(data)), data, "what was read")
+    same(target.disk.data[at:at + len(data)], data, "what the target has")
 
 
 def io_default(disk, target, seed):
@@ -104,7 +111,7 @@ def io_small(disk, target, seed):
 
 
 def io_read(disk, target, seed):
-    assert disk.read(0, 64 * KIB) == target.disk.data[:64 * KIB]
+    same(disk.read(0, 64 * KIB), bytes(target.disk.data[:64 * KIB]), "what was read")
 
 
 def io_either(disk, target, seed):

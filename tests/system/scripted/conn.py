@@ -168,7 +168,7 @@ class Connection:
         """One request and its response; true when the full feature phase has begun."""
         login = self.login
         if login.pending:
-            return await self._login_send(pdu, *self._pending_transit)
+            return await self._login_send(pdu, pdu.flags >> 2 & 3, False)
         pairs = login.request(pdu)
         if pairs is None:
             await self._login_send(pdu, pdu.flags >> 2 & 3, False)
@@ -181,9 +181,8 @@ class Connection:
         return await self._login_send(pdu, stage, transit, after_it)
 
     async def _login_send(self, pdu, stage, transit, after_it=0):
-        """Sends what text is pending, or a part of it; with the last part, changes the stage."""
+        """Sends what text is pending, or a part of it; nothing changes while there is more."""
         login = self.login
-        self._pending_transit = stage, transit, after_it
         size = self.target.settings.login_segment
         text, login.pending = login.pending[:size], login.pending[size:]
         flags = stage << 2

@@ -157,6 +157,8 @@ class Login:
     def _operational(self, pairs):
         out = []
         for name, value in pairs:
+            if value in keys.SPECIAL:
+                continue        # an answer to a key of ours, which must not be answered again
             if name in keys.OPERATIONAL:
                 text, result = keys.negotiate(name, value, self.settings.keys)
                 self.held[name] = result
