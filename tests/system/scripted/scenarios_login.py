@@ -171,7 +171,9 @@ TEXTS = [
     text("of a very long key", b"X-" + b"a" * 4000 + b"=1\0"),
     row("text of NULs", SURVIVES, login_pdu(field(data=bytes(64)), 2)),
     text("of noise", bytes(range(1, 256)) * 8),
-    row("text in many parts", SURVIVES, settings={"login_segment": 10}),
+    row("text in many parts", SURVIVES, settings={"login_segment": 40}),
+    row("text in too many parts", refused("did not end after 32", errno.EPROTO),
+        settings={"login_segment": 10}),
     row("text without an end", refused("longer than", errno.EPROTO), login_step(more_text, 2)),
 ]
 
