@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import signal
+import struct
 import subprocess
 import threading
 import time
@@ -347,7 +348,12 @@ def test_links(tool, make_lio, link, rules):
 
 def test_links_of_partitions(tool, make_lio, link, rules):
     device = Path(tool("create", "db", *INITIATOR, *leg(make_lio(), link)).split()[-1])
-    run("sfdisk", "-q", device, text_in="label: gpt\n,\n")
+    # A table of the old kind with one partition, of type 83h, from 1 MiB on.
+    entry = struct.pack("<B3sB3sII", 0, bytes(3), 0x83, bytes(3), 2048, 4096)
+    with open(device, "r+b") as disk:
+        disk.write(bytes(446) + entry + bytes(48) + b"\x55\xaa")
+    settled(device)
+    run("blockdev", "--rereadpt", device)
     part = Path("/dev/istripe/db-part1")
     wait_for(part, part.is_block_device)
     assert part.resolve().name == f"{device.name}p1"
