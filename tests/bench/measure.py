@@ -86,11 +86,27 @@ class Sample(NamedTuple):
     time_ns: int
     idle_ns: int
     sectors: int
+    sent: int
+    received: int
+    switches: int
 
     @classmethod
     def take(cls, disk):
         sectors = completed_sectors(disk)
-        return cls(time.monotonic_ns(), idle_ns(), sectors)
+        return cls(time.monotonic_ns(), idle_ns(), sectors, *packets(), switches())
+
+
+def packets():
+    """What all NICs have sent and received, as the driver sees it: after GSO, before GRO."""
+    lines = read("/proc/net/dev").split("\n")[2:]
+    fields = [line.split(":")[1].split() for line in lines if not line.startswith("lo:")]
+    return sum(int(f[9]) for f in fields), sum(int(f[1]) for f in fields)
+
+
+def switches():
+    """How often a processor has gone from one thread to another."""
+    (line,) = (s for s in read("/proc/stat").split("\n") if s.startswith("ctxt "))
+    return int(line.split()[1])
 
 
 def completed_sectors(disk):
@@ -331,6 +347,9 @@ def measure(job, stack, runtime_s):
         "iops": ios / elapsed_ns * 1e9,
         "busy": busy_ns / elapsed_ns,
         "ios": ios,
+        "sent": (last.sent - first.sent) / ios,
+        "received": (last.received - first.received) / ios,
+        "switches": (last.switches - first.switches) / ios,
     }
 
 
@@ -343,7 +362,9 @@ def measure_all(jobs, stacks, null_blk, options):
             cell = measure(job, stack, options.runtime_ms / 1000)
             cells.append({"job": job.name, "stack": stack.name, "round": number, **cell})
             say(f"{job.name:18} {stack.name:8} {cell['kinstr']:9.1f} thousand instructions/IO "
-                f"{cell['iops']:8.0f} IOPS {cell['busy'] * 100:4.0f} % busy")
+                f"{cell['iops']:8.0f} IOPS {cell['busy'] * 100:4.0f} % busy; per I/O "
+                f"{cell['sent']:.2f} packets sent, {cell['received']:.2f} received, "
+                f"{cell['switches']:.2f} context switches")
     return cells
 
 

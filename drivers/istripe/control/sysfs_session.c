@@ -48,6 +48,16 @@ static bool session_is_logged_in(const struct istripe_session *session)
 
 /* Session */
 
+static u64 session_commands_sent(const struct istripe_session *session)
+{
+	u64 sum = 0;
+	u32 i;
+
+	for (i = 0; i < session->conn_count; i++)
+		sum += READ_ONCE(session->conns[i]->commands_sent);
+	return sum;
+}
+
 #define SESSION_FILE(_name, _fmt, ...)							\
 static ssize_t session_##_name##_emit(const struct istripe_node_file *file,		\
 				      const struct istripe_session *session,		\
@@ -69,7 +79,7 @@ SESSION_FILE(target_portal_group_tag, "%u", READ_ONCE(session->target_portal_gro
 SESSION_FILE(cmd_sn, "%u", READ_ONCE(session->cmd_sn));
 SESSION_FILE(exp_cmd_sn, "%u", READ_ONCE(session->exp_cmd_sn));
 SESSION_FILE(max_cmd_sn, "%u", READ_ONCE(session->max_cmd_sn));
-SESSION_FILE(commands_sent, "%llu", READ_ONCE(session->commands_sent));
+SESSION_FILE(commands_sent, "%llu", session_commands_sent(session));
 
 static struct attribute *session_attrs[] = {
 	&session_file_state.attr,

@@ -25,7 +25,7 @@ static struct lock_class_key istripe_slock_key[2];
 
 int istripe_transport_init(void)
 {
-	istripe_io_wq = alloc_workqueue("istripe_io", WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_PERCPU, 0);
+	istripe_io_wq = alloc_workqueue("istripe_io", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	return istripe_io_wq ? 0 : -ENOMEM;
 }
 
@@ -48,6 +48,28 @@ void istripe_conn_kick(struct istripe_conn *conn)
 		queue_work(istripe_io_wq, &conn->io_work);
 }
 
+/*
+ * The receive side's turn, socket locked. Returns 1 when the worker has to go on: with
+ * more to receive, or with what has been asked for.
+ */
+static int conn_receive(struct istripe_conn *conn)
+{
+	int ret;
+
+	/* After a fault nothing is parsed any more (P48). */
+	if (test_bit(ISTRIPE_CONN_STOPPED, &conn->flags) ||
+	    test_bit(ISTRIPE_SESSION_FAULTED, &conn->session->flags))
+		return 0;
+	ret = istripe_conn_receive(conn);
+	if (ret < 0)
+		istripe_session_fault(conn->session, ret, "%s", conn->rx.why);
+	else if (ret)
+		set_bit(ISTRIPE_CONN_RX_PENDING, &conn->flags);
+	else
+		ret = !llist_empty(&conn->solicited);
+	return ret;
+}
+
 /* TCP's callbacks: softirq or process context, sk_callback_lock keeps conn (P38). */
 static void conn_sk_event(struct sock *sk,
 			  bool (*wanted)(struct sock *sk, struct istripe_conn *conn))
@@ -61,11 +83,6 @@ static void conn_sk_event(struct sock *sk,
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-static bool conn_data_wanted(struct sock *sk, struct istripe_conn *conn)
-{
-	return true;
-}
-
 static bool conn_space_wanted(struct sock *sk, struct istripe_conn *conn)
 {
 	if (!sk_stream_is_writeable(sk))
@@ -74,17 +91,37 @@ static bool conn_space_wanted(struct sock *sk, struct istripe_conn *conn)
 	return true;
 }
 
+/* The worker receives once more: what came before the end is not lost. */
+static void conn_peer_closed(struct istripe_conn *conn)
+{
+	set_bit(ISTRIPE_CONN_PEER_CLOSED, &conn->flags);
+	/* Whoever sees the second flag sees the first one. */
+	smp_mb__before_atomic();
+	set_bit(ISTRIPE_CONN_RX_PENDING, &conn->flags);
+}
+
 static bool conn_state_wanted(struct sock *sk, struct istripe_conn *conn)
 {
 	if (sk->sk_state == TCP_ESTABLISHED)
 		return false;
-	set_bit(ISTRIPE_CONN_PEER_CLOSED, &conn->flags);
+	conn_peer_closed(conn);
 	return true;
 }
 
+/*
+ * The socket is locked: TCP calls this from softirq while nobody owns the socket, or
+ * from whoever owned it and works off what has come meanwhile. So this is a receive
+ * side; what is received needs no worker and no change of context.
+ */
 static void conn_data_ready(struct sock *sk)
 {
-	conn_sk_event(sk, conn_data_wanted);
+	struct istripe_conn *conn;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	conn = sk->sk_user_data;
+	if (conn && conn_receive(conn) > 0)
+		istripe_conn_kick(conn);
+	read_unlock_bh(&sk->sk_callback_lock);
 }
 
 static void conn_write_space(struct sock *sk)
@@ -146,16 +183,20 @@ static int conn_io_send(struct istripe_conn *conn)
 	return ret;
 }
 
+/* Softirq receives; what it left over, and the end of the connection, comes here. */
 static int conn_io_receive(struct istripe_conn *conn)
 {
-	bool closed = test_bit(ISTRIPE_CONN_PEER_CLOSED, &conn->flags);
-	int ret = istripe_conn_receive(conn);
-	int error;
+	struct sock *sk = conn->sock->sk;
+	int error, ret;
 
-	if (ret < 0) {
-		istripe_session_fault(conn->session, ret, "%s", conn->rx.why);
-	} else if (!ret && closed) {
-		error = READ_ONCE(conn->sock->sk->sk_err) ?: ECONNRESET;
+	if (!test_and_clear_bit(ISTRIPE_CONN_RX_PENDING, &conn->flags))
+		return 0;
+	lock_sock(sk);
+	ret = conn_receive(conn);
+	release_sock(sk);
+	if (ret >= 0 && !test_bit(ISTRIPE_CONN_RX_PENDING, &conn->flags) &&
+	    test_bit(ISTRIPE_CONN_PEER_CLOSED, &conn->flags)) {
+		error = READ_ONCE(sk->sk_err) ?: ECONNRESET;
 		istripe_session_fault(conn->session, -error, "the connection was lost: %pe",
 				      ERR_PTR(-error));
 		return -error;
@@ -187,6 +228,11 @@ out:
 	memalloc_noreclaim_restore(noreclaim);
 }
 
+static bool conn_idle(const struct istripe_conn *conn)
+{
+	return READ_ONCE(conn->commands_sent) == READ_ONCE(conn->commands_answered);
+}
+
 void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, bool may_send,
 			 bool more)
 {
@@ -194,8 +240,13 @@ void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, b
 	unsigned int noreclaim;
 	int ret = 0;
 
-	if (!may_send) {
-		istripe_conn_kick(conn);
+	/*
+	 * Alone on the connection: nothing is gained by waiting for others, so send from
+	 * here. Otherwise the worker, which takes what has gathered, is cheaper.
+	 */
+	if (!may_send || !conn_idle(conn)) {
+		if (!more)
+			istripe_conn_kick(conn);
 		return;
 	}
 	/* Somebody else sends: his look after the unlock finds our push. */
@@ -335,7 +386,8 @@ void istripe_conn_start(struct istripe_conn *conn)
 	istripe_keepalive_start(conn);
 	/* What came between the login and the callbacks has had no callback. */
 	if (conn->sock->sk->sk_state != TCP_ESTABLISHED)
-		set_bit(ISTRIPE_CONN_PEER_CLOSED, &conn->flags);
+		conn_peer_closed(conn);
+	set_bit(ISTRIPE_CONN_RX_PENDING, &conn->flags);
 	istripe_conn_kick(conn);
 }
 

@@ -5,7 +5,8 @@
  * Two sides work on it and share no field that both write:
  *   transmit side	whoever holds @tx_mutex: the submitter when the connection is
  *			idle, else @io_work. Owns @tx and the two lists in it.
- *   receive side	@io_work only. Owns @rx.
+ *   receive side	whoever holds the socket's lock: TCP's softirq, @io_work for what
+ *			that left over. Owns @rx. Must neither sleep nor send.
  * Between them: @submitted (submitters push, transmit pops), @solicited (receive
  * pushes, transmit pops), @control (any pushes under @control_lock, transmit
  * pops), exp_stat_sn (receive writes, transmit reads).
@@ -13,7 +14,7 @@
  * Lock order:
  *   session->socket_lock
  *     conn->tx_mutex
- *       socket lock (inside the kernel's TCP)
+ *       socket lock (inside the kernel's TCP; the receive side)
  *         sk->sk_callback_lock
  *         conn->control_lock
  */
@@ -42,6 +43,7 @@ enum istripe_conn_flag {
 	ISTRIPE_CONN_PINGING,		/* a NOP-Out of ours is unanswered */
 	ISTRIPE_CONN_TX_MISSED,		/* the worker found tx_mutex taken */
 	ISTRIPE_CONN_LOGGING_OUT,	/* the logout request is the last PDU */
+	ISTRIPE_CONN_RX_PENDING,	/* the worker shall receive */
 };
 
 /* A PDU that is not a task's: NOP-Out, task management, logout. */
@@ -123,6 +125,8 @@ struct istripe_conn {
 	u64 bytes_received;
 	u64 pdus_sent;
 	u64 pdus_received;
+	u64 commands_sent;		/* transmit side */
+	u64 commands_answered;		/* receive side */
 	u64 digest_errors;
 	u32 ping_rtt_us;
 };
@@ -248,11 +252,20 @@ int istripe_conn_transmit(struct istripe_conn *conn);
 bool istripe_conn_has_output(struct istripe_conn *conn);
 
 /**
+ * istripe_conn_holds_back() - does something wait for what was said to follow
+ * @conn: the connection
+ *
+ * Context: any; whoever submitted with @more sees it.
+ * Return: true or false.
+ */
+bool istripe_conn_holds_back(struct istripe_conn *conn);
+
+/**
  * istripe_conn_receive() - take what TCP has received
  * @conn: the connection
  *
- * Context: io_work.
- * Return: bytes taken; 0 none; -errno with the reason in conn->rx.why.
+ * Context: receive side.
+ * Return: 0; 1 there may be more; -errno with the reason in conn->rx.why.
  */
 int istripe_conn_receive(struct istripe_conn *conn);
 
@@ -271,7 +284,7 @@ void istripe_conn_receive_init(struct istripe_conn *conn, const struct istripe_k
  * @task: whose status it is
  * @status: SAM status byte
  *
- * Context: io_work, socket locked.
+ * Context: receive side.
  * Return: 0; -EPROTO with the reason in conn->rx.why.
  */
 int istripe_conn_receive_status(struct istripe_conn *conn, struct istripe_task *task, u8 status);
@@ -280,7 +293,7 @@ int istripe_conn_receive_status(struct istripe_conn *conn, struct istripe_task *
  * istripe_conn_received() - act on a complete PDU that is neither Data-In nor R2T
  * @conn: the connection, its rx.pdu and rx.control
  *
- * Context: io_work, socket locked.
+ * Context: receive side.
  * Return: 0 or -errno with the reason in conn->rx.why.
  */
 int istripe_conn_received(struct istripe_conn *conn);
@@ -291,7 +304,7 @@ int istripe_conn_received(struct istripe_conn *conn);
  * @error: negative errno
  * @fmt: the reason, in words
  *
- * Context: io_work.
+ * Context: receive side.
  * Return: @error, so that callers can return it.
  */
 __printf(3, 4) int istripe_conn_reject(struct istripe_conn *conn, int error, const char *fmt, ...);

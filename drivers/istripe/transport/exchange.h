@@ -13,7 +13,7 @@ struct istripe_conn;
  * istripe_exchange_task_management() - a task management response has come
  * @conn: its rx.pdu
  *
- * Context: io_work, socket locked.
+ * Context: receive side.
  * Return: 0; -EPROTO nobody waits for it.
  */
 int istripe_exchange_task_management(struct istripe_conn *conn);
@@ -22,7 +22,7 @@ int istripe_exchange_task_management(struct istripe_conn *conn);
  * istripe_exchange_logout() - a logout response has come
  * @conn: its rx.pdu
  *
- * Context: io_work, socket locked.
+ * Context: receive side.
  * Return: 0; -EPROTO nobody waits for it.
  */
 int istripe_exchange_logout(struct istripe_conn *conn);

@@ -4,7 +4,7 @@
  * goes straight from the socket buffer into the request's pages; everything else has
  * its data segment gathered in rx->control.
  *
- * All of it runs in io_work with the socket locked: nothing here may send.
+ * All of it runs with the socket locked, mostly in softirq: nothing here may sleep or send.
  */
 #include <linux/mm.h>
 #include <linux/skbuff.h>
@@ -279,12 +279,8 @@ static int receive_skb(read_descriptor_t *desc, struct sk_buff *skb, unsigned in
 int istripe_conn_receive(struct istripe_conn *conn)
 {
 	read_descriptor_t desc = { .arg.data = conn, .count = RECEIVE_BUDGET_BYTES };
-	struct sock *sk = conn->sock->sk;
-	int taken;
+	int taken = tcp_read_sock(conn->sock->sk, &desc, receive_skb);
 
-	lock_sock(sk);
-	taken = tcp_read_sock(sk, &desc, receive_skb);
-	release_sock(sk);
 	if (taken > 0) {
 		WRITE_ONCE(conn->last_receive, jiffies);
 		conn->bytes_received += taken;
@@ -292,5 +288,5 @@ int istripe_conn_receive(struct istripe_conn *conn)
 	if (conn->rx.error)
 		return conn->rx.error;
 	/* An error of TCP shows up in the socket's state, too, with its reason. */
-	return max(taken, 0);
+	return !desc.count;
 }

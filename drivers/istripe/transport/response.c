@@ -3,7 +3,7 @@
  * What the target says besides data: responses, NOP-In, asynchronous messages,
  * Reject. Each is complete, its digests verified, its data segment in rx->control.
  *
- * Context of everything here: io_work, socket locked.
+ * Context of everything here: receive side.
  */
 #define pr_fmt(fmt) "istripe: " fmt
 

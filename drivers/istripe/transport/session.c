@@ -86,7 +86,8 @@ void istripe_session_push(struct istripe_session *session)
 	u32 i;
 
 	for (i = 0; i < session->conn_count; i++)
-		istripe_conn_kick(session->conns[i]);
+		if (istripe_conn_holds_back(session->conns[i]))
+			istripe_conn_kick(session->conns[i]);
 }
 
 void istripe_task_distrust(struct istripe_task *task, const char *why)
@@ -123,6 +124,7 @@ void istripe_task_put(struct istripe_task *task)
 void istripe_task_answer(struct istripe_task *task, int error)
 {
 	task->error = error;
+	task->conn->commands_answered++;
 	set_bit(ISTRIPE_TASK_ANSWERED, &task->flags);
 	istripe_task_put(task);
 }

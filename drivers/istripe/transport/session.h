@@ -142,7 +142,6 @@ struct istripe_session {
 	struct mutex socket_lock;	/* interrupt against making and releasing sockets */
 	u32 conn_count;
 	struct istripe_conn *conns[ISTRIPE_SESSION_CONNS_MAX];
-	u64 commands_sent;		/* transmit side */
 };
 
 /**

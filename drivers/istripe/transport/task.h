@@ -5,7 +5,7 @@
  * Who touches what:
  *   owner		fills the first block, then submits; reads the result in done()
  *   transmit side	(holder of conn->tx_mutex) tx_*, solicited.tail
- *   receive side	(conn->io_work) transfer, rx_cursor, solicited.head, the result
+ *   receive side	(holder of the socket lock) transfer, rx_cursor, solicited.head, the result
  * The task is done when the answer has come and the transmit side has let go of
  * it: each of the two counts in @holders, and so does every stay on the
  * transmit side's list of tasks with Data-Out to send. After the connection has
@@ -58,8 +58,9 @@ enum istripe_task_flag {
  * @read:	data come in
  * @write:	data go out
  * @slot:	index in the session's table; no two tasks in flight share one
- * @done:	called once when the task is finished, from the connection's worker
- *		(with the socket locked: must not send) or from whoever stops the session
+ * @done:	called once when the task is finished, from the receive side (softirq,
+ *		socket locked: must not send), the transmit side, or whoever stops
+ *		the session
  * @error:	0 when the target answered, then @status holds; else why it never will
  * @status:	SAM status byte
  * @sense:	decoded sense data, response_code 0 when there are none

@@ -249,7 +249,7 @@ static bool transmit_next_command(struct istripe_conn *conn)
 	istripe_cursor_seek(&task->tx_cursor, &task->data, 0);
 	tx->task = task;
 	tx->command_pdu = true;
-	conn->session->commands_sent++;
+	conn->commands_sent++;
 	/* From here on an answer may come, and finds the task complete. */
 	smp_mb__before_atomic();
 	set_bit(ISTRIPE_TASK_SENT, &task->flags);
@@ -511,6 +511,11 @@ int istripe_conn_transmit(struct istripe_conn *conn)
 		}
 		sent = 1;
 	}
+}
+
+bool istripe_conn_holds_back(struct istripe_conn *conn)
+{
+	return READ_ONCE(conn->tx.corked) || istripe_conn_has_output(conn);
 }
 
 bool istripe_conn_has_output(struct istripe_conn *conn)
