@@ -148,14 +148,18 @@ def make_tgt(targets, link):
 
 @pytest.fixture
 def make_volume(module, targets, link):
-    """make_volume(target, path={}, ...): a volume that is configured, not enabled.
+    """make_volume(target, legs=1, path={}, ...): a volume that is configured, not enabled.
 
     Depends on `targets` so that volumes go before the targets they use.
     """
     made = []
 
-    def make(target, **options):
-        volume = istripe.Volume.of(target, link, **{"name": f"vol{next(_numbers)}", **options})
+    def make(target, legs=1, **options):
+        options.setdefault("name", f"vol{next(_numbers)}")
+        if legs > 1:
+            volume = istripe.Volume.striped(target, link, legs, **options)
+        else:
+            volume = istripe.Volume.of(target, link, **options)
         made.append(volume)
         return volume.create()
 

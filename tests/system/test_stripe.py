@@ -11,7 +11,7 @@ from lab.shell import read, run, status, wait_for
 
 KIB = 1 << 10
 MIB = 1 << 20
-LUN_BYTES = 24 * MIB
+LUN_BYTES = 12 * MIB
 
 
 @contextlib.contextmanager

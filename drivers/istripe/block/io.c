@@ -221,6 +221,12 @@ static void io_prepare_data(struct istripe_task *task, struct request *rq,
 	data->gap_bytes = (extent->stride_sectors - extent->piece_sectors) << SECTOR_SHIFT;
 }
 
+/* A leg without a write cache may not know FUA, and needs none. */
+static bool leg_fua(const struct istripe_leg *leg, const struct request *rq)
+{
+	return (rq->cmd_flags & REQ_FUA) && leg->lun.caching.dpofua;
+}
+
 static void io_prepare_read(struct istripe_leg_task *leg_task, struct request *rq,
 			    const struct istripe_extent *extent)
 {
@@ -230,7 +236,7 @@ static void io_prepare_read(struct istripe_leg_task *leg_task, struct request *r
 	io_prepare_data(task, rq, extent);
 	task->read = true;
 	istripe_cdb_read16(task->cdb, leg_lba(leg, extent->leg_sector),
-			   leg_blocks(leg, extent->sectors), rq->cmd_flags & REQ_FUA);
+			   leg_blocks(leg, extent->sectors), leg_fua(leg, rq));
 }
 
 static void io_prepare_write(struct istripe_leg_task *leg_task, struct request *rq,
@@ -242,7 +248,7 @@ static void io_prepare_write(struct istripe_leg_task *leg_task, struct request *
 	io_prepare_data(task, rq, extent);
 	task->write = true;
 	istripe_cdb_write16(task->cdb, leg_lba(leg, extent->leg_sector),
-			    leg_blocks(leg, extent->sectors), rq->cmd_flags & REQ_FUA);
+			    leg_blocks(leg, extent->sectors), leg_fua(leg, rq));
 }
 
 static void io_prepare_unmap(struct istripe_leg_task *leg_task,
@@ -348,6 +354,9 @@ void istripe_io_start(struct istripe_volume *volume, struct request *rq, bool la
 		atomic64_inc(&io->tasks[i].leg->commands);
 		istripe_leg_submit(io->tasks[i].leg, &io->tasks[i], true, !last);
 	}
+	/* The requests before this one that were not the last may have gone to other legs. */
+	for (i = 0; last && volume->leg_count > 1 && i < volume->leg_count; i++)
+		istripe_leg_push(volume->legs[i]);
 	io_put(io);
 }
 

@@ -202,12 +202,16 @@ int istripe_leg_identify(struct istripe_leg *leg, const struct istripe_lun *lun,
 	return 0;
 }
 
-int istripe_leg_start(struct istripe_leg *leg, char *why, size_t why_bytes)
+void istripe_leg_start(struct istripe_leg *leg)
+{
+	istripe_path_start(leg->paths[0]);
+}
+
+int istripe_leg_wait(struct istripe_leg *leg, char *why, size_t why_bytes)
 {
 	struct istripe_path *path = leg->paths[0];
 	int ret;
 
-	istripe_path_start(path);
 	ret = wait_for_completion_killable(&path->first_result);
 	if (ret) {
 		scnprintf(why, why_bytes, "interrupted while %s was connecting", path->label);

@@ -67,15 +67,23 @@ struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
 void istripe_leg_destroy(struct istripe_leg *leg);
 
 /**
- * istripe_leg_start() - bring the paths up and wait for the first result
+ * istripe_leg_start() - begin to bring the paths up
  * @leg: fresh
+ *
+ * Context: process.
+ */
+void istripe_leg_start(struct istripe_leg *leg);
+
+/**
+ * istripe_leg_wait() - wait for the first result of istripe_leg_start()
+ * @leg: started
  * @why: reason on failure
  * @why_bytes: its size
  *
  * Context: process, sleeps, killable.
  * Return: 0; the error of the path; -EINTR killed.
  */
-int istripe_leg_start(struct istripe_leg *leg, char *why, size_t why_bytes);
+int istripe_leg_wait(struct istripe_leg *leg, char *why, size_t why_bytes);
 
 /**
  * istripe_leg_expire() - from now on nothing waits for the leg any more

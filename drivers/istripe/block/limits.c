@@ -61,55 +61,98 @@ static u32 lun_discard_sectors(const struct istripe_lun *lun)
 	return lun->provisioning.write_same16 ? lun_write_same_sectors(lun) : 0;
 }
 
-static void derive_discard(const struct istripe_volume *volume, const struct istripe_lun *lun,
-			   struct istripe_disk_limits *limits)
+/* All legs must be able to, each as much as the request may ask of it. */
+static u32 volume_sectors(const struct istripe_volume *volume,
+			  u32 (*lun_sectors)(const struct istripe_lun *lun))
+{
+	u32 sectors = U32_MAX;
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		sectors = min(sectors, lun_sectors(&volume->legs[i]->lun));
+	return istripe_stripe_request_sectors(&volume->stripe, sectors);
+}
+
+static void derive_discard(const struct istripe_volume *volume, struct istripe_disk_limits *limits)
 {
 	u32 block = volume->block_bytes;
-	/* One that cannot be told in bytes is none. */
-	u32 granularity = clamp(lun->limits.unmap_granularity, 1u, (1u << 30) / block);
+	u32 granularity, i;
 
-	limits->discard_sectors = istripe_stripe_request_sectors(&volume->stripe,
-								 lun_discard_sectors(lun));
+	limits->discard_sectors = volume_sectors(volume, lun_discard_sectors);
 	if (!limits->discard_sectors)
 		return;
-	limits->discard_granularity_bytes =
-		max(granularity * block, limits->physical_block_bytes);
-	if (lun->limits.unmap_alignment_valid)
-		limits->discard_alignment_bytes = lun->limits.unmap_alignment % granularity * block;
+	limits->discard_granularity_bytes = limits->physical_block_bytes;
+	for (i = 0; i < volume->leg_count; i++) {
+		const struct istripe_vpd_block_limits *leg = &volume->legs[i]->lun.limits;
+
+		/* One that cannot be told in bytes is none. */
+		granularity = clamp(leg->unmap_granularity, 1u, (1u << 30) / block);
+		limits->discard_granularity_bytes = max(limits->discard_granularity_bytes,
+							granularity * block);
+		/* Across legs there is no such thing as one alignment. */
+		if (volume->leg_count == 1 && leg->unmap_alignment_valid)
+			limits->discard_alignment_bytes =
+				leg->unmap_alignment % granularity * block;
+	}
+}
+
+static u32 lun_alignment_offset_bytes(const struct istripe_lun *lun)
+{
+	return lun->capacity.lowest_aligned_lba * lun->capacity.block_bytes %
+	       lun->capacity.physical_block_bytes;
+}
+
+/* What one leg adds: the volume is as demanding as the most demanding of its legs. */
+static void derive_leg(const struct istripe_leg *leg, struct istripe_disk_limits *limits)
+{
+	const struct istripe_vpd_caching *caching = &leg->lun.caching;
+	u32 i;
+
+	limits->physical_block_bytes = max(limits->physical_block_bytes,
+					   leg->lun.capacity.physical_block_bytes);
+	limits->rotational |= leg->lun.rotational;
+	limits->write_cache |= caching->write_cache;
+	limits->fua &= !caching->write_cache || caching->dpofua;
+	/* Pages must hold still from the first byte of a digest to the last (P21). */
+	for (i = 0; i < leg->path_count; i++)
+		limits->stable_writes |= leg->paths[i]->params.offer.value[
+			ISTRIPE_KEY_DATA_DIGEST] != ISTRIPE_DIGEST_NONE;
+}
+
+/* With one leg the LUN's own hints hold; several have the stripe's. */
+static void derive_hints(const struct istripe_volume *volume, struct istripe_disk_limits *limits)
+{
+	const struct istripe_lun *lun = &volume->legs[0]->lun;
+	u32 preferred = lun->limits.optimal_transfer;
+
+	limits->io_min_bytes = istripe_stripe_io_min_bytes(&volume->stripe);
+	limits->io_opt_bytes = istripe_stripe_io_opt_bytes(&volume->stripe);
+	if (volume->leg_count > 1)
+		return;
+	limits->alignment_offset_bytes = lun_alignment_offset_bytes(lun);
+	limits->io_min_bytes = max_t(u32, limits->physical_block_bytes,
+				     lun->limits.optimal_granularity * volume->block_bytes);
+	/* A hint worth passing on is at least as large as a page and whole blocks. */
+	if (preferred && preferred < U32_MAX / volume->block_bytes &&
+	    preferred * volume->block_bytes >= PAGE_SIZE &&
+	    preferred * volume->block_bytes % limits->physical_block_bytes == 0)
+		limits->io_opt_bytes = preferred * volume->block_bytes;
 }
 
 void istripe_limits_derive(const struct istripe_volume *volume,
 			   struct istripe_disk_limits *limits)
 {
-	const struct istripe_leg *leg = volume->legs[0];
-	const struct istripe_lun *lun = &leg->lun;
-	const struct istripe_path_params *path = &leg->paths[0]->params;
-	u32 preferred = lun->limits.optimal_transfer;
+	u32 i;
 
 	*limits = (struct istripe_disk_limits) {
 		.logical_block_bytes = volume->block_bytes,
-		.physical_block_bytes = lun->capacity.physical_block_bytes,
-		.alignment_offset_bytes = lun->capacity.lowest_aligned_lba * volume->block_bytes %
-					  lun->capacity.physical_block_bytes,
-		.max_sectors = istripe_stripe_request_sectors(&volume->stripe,
-							      lun_max_sectors(lun)),
-		.write_zeroes_sectors = istripe_stripe_request_sectors(&volume->stripe,
-								lun_write_zeroes_sectors(lun)),
-		.rotational = lun->rotational,
-		.write_cache = lun->caching.write_cache,
-		.fua = lun->caching.write_cache && lun->caching.dpofua,
-		/* Pages must hold still from the first byte of a digest to the last (P21). */
-		.stable_writes = path->offer.value[ISTRIPE_KEY_DATA_DIGEST] !=
-				 ISTRIPE_DIGEST_NONE,
+		.max_sectors = volume_sectors(volume, lun_max_sectors),
+		.write_zeroes_sectors = volume_sectors(volume, lun_write_zeroes_sectors),
+		.fua = true,
 	};
-	limits->io_min_bytes = istripe_stripe_io_min_bytes(&volume->stripe) ?:
-			       max_t(u32, limits->physical_block_bytes,
-				     lun->limits.optimal_granularity * volume->block_bytes);
-	limits->io_opt_bytes = istripe_stripe_io_opt_bytes(&volume->stripe);
-	/* A hint worth passing on is at least as large as a page and whole blocks. */
-	if (!limits->io_opt_bytes && preferred && preferred < U32_MAX / volume->block_bytes &&
-	    preferred * volume->block_bytes >= PAGE_SIZE &&
-	    preferred * volume->block_bytes % limits->physical_block_bytes == 0)
-		limits->io_opt_bytes = preferred * volume->block_bytes;
-	derive_discard(volume, lun, limits);
+	for (i = 0; i < volume->leg_count; i++)
+		derive_leg(volume->legs[i], limits);
+	limits->fua &= limits->write_cache;
+	derive_hints(volume, limits);
+	derive_discard(volume, limits);
 }

@@ -72,8 +72,11 @@ static int volume_start_legs(struct istripe_volume *volume, char *why, size_t wh
 	int ret = 0;
 	u32 i;
 
+	/* All of them at once: it takes as long as the slowest one. */
+	for (i = 0; i < volume->leg_count; i++)
+		istripe_leg_start(volume->legs[i]);
 	for (i = 0; !ret && i < volume->leg_count; i++)
-		ret = istripe_leg_start(volume->legs[i], why, why_bytes);
+		ret = istripe_leg_wait(volume->legs[i], why, why_bytes);
 	return ret;
 }
 
@@ -83,6 +86,25 @@ static void volume_stop_legs(struct istripe_volume *volume)
 
 	for (i = 0; i < volume->leg_count; i++)
 		istripe_leg_stop(volume->legs[i]);
+}
+
+/* One LUN in two places of a stripe would overwrite itself. */
+static int volume_check_repeated(const struct istripe_volume *volume, char *why, size_t why_bytes)
+{
+	u32 i, j;
+
+	for (i = 1; i < volume->leg_count; i++) {
+		for (j = 0; j < i; j++) {
+			const char *designator = volume->legs[i]->lun.designator;
+
+			if (strcmp(designator, volume->legs[j]->lun.designator))
+				continue;
+			scnprintf(why, why_bytes, "legs %u and %u are the same LUN, %s", j, i,
+				  designator);
+			return -EINVAL;
+		}
+	}
+	return 0;
 }
 
 /* Equal shares only: the smallest leg counts (P27). */
@@ -179,14 +201,13 @@ static void volume_free(struct istripe_volume *volume)
 
 static int volume_check(const struct istripe_volume_params *params, char *why, size_t why_bytes)
 {
-	if (params->leg_count != 1) {
-		scnprintf(why, why_bytes, "%u legs: this version supports exactly 1",
-			  params->leg_count);
-		return -EOPNOTSUPP;
-	}
-	if (params->legs[0].path_count != 1) {
-		scnprintf(why, why_bytes, "leg 0 has %u paths: this version supports exactly 1",
-			  params->legs[0].path_count);
+	u32 i;
+
+	for (i = 0; i < params->leg_count; i++) {
+		if (params->legs[i].path_count == 1)
+			continue;
+		scnprintf(why, why_bytes, "leg %u has %u paths: this version supports exactly 1",
+			  i, params->legs[i].path_count);
 		return -EOPNOTSUPP;
 	}
 	return 0;
@@ -230,6 +251,8 @@ struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *
 		return volume;
 	}
 	ret = volume_start_legs(volume, why, why_bytes);
+	if (!ret)
+		ret = volume_check_repeated(volume, why, why_bytes);
 	if (!ret)
 		ret = volume_set_geometry(volume, why, why_bytes);
 	if (!ret) {

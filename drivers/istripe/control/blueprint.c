@@ -138,6 +138,41 @@ static int leg_check(const struct istripe_leg_params *leg, u32 index, char *why,
 	return 0;
 }
 
+/* Two sessions with one ISID at one target would throw each other out (RFC 7143 4.4.3.1). */
+static int isid_check(const struct istripe_leg_params *a, u32 leg_a,
+		      const struct istripe_leg_params *b, u32 leg_b, char *why, size_t why_bytes)
+{
+	static const u8 unset[sizeof(a->paths->isid)];
+	u32 i, j;
+
+	for (i = 0; i < a->path_count; i++) {
+		if (!memcmp(a->paths[i].isid, unset, sizeof(unset)))
+			continue;
+		for (j = 0; j < b->path_count; j++) {
+			if ((leg_a == leg_b && j <= i) ||
+			    memcmp(a->paths[i].isid, b->paths[j].isid, sizeof(unset)) ||
+			    strcmp(a->paths[i].target_name, b->paths[j].target_name))
+				continue;
+			scnprintf(why, why_bytes,
+				  "leg %u path %u and leg %u path %u have the same isid at the same target",
+				  leg_a, i, leg_b, j);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static int isids_check(const struct istripe_volume_params *params, char *why, size_t why_bytes)
+{
+	int ret = 0;
+	u32 i, j;
+
+	for (i = 0; !ret && i < params->leg_count; i++)
+		for (j = i; !ret && j < params->leg_count; j++)
+			ret = isid_check(&params->legs[i], i, &params->legs[j], j, why, why_bytes);
+	return ret;
+}
+
 int istripe_volume_params_check(const struct istripe_volume_params *params, char *why,
 				size_t why_bytes)
 {
@@ -157,5 +192,5 @@ int istripe_volume_params_check(const struct istripe_volume_params *params, char
 		if (ret)
 			return ret;
 	}
-	return 0;
+	return isids_check(params, why, why_bytes);
 }

@@ -229,6 +229,7 @@ static struct configfs_group_operations volumes_group_ops = {
 static ssize_t volumes_features_show(struct config_item *item, char *page)
 {
 	return sysfs_emit(page,
+			  "legs\n"
 			  "chap\n"
 			  "mutual-chap\n"
 			  "header-digest\n"

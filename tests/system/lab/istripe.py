@@ -31,18 +31,20 @@ def unload():
 
 
 class Volume:
-    """One volume with one leg and one path, unless more are added with add_path().
+    """One volume; of one leg with one path, unless more_legs are given.
 
-    settings of the volume are keyword arguments; `path` is a dictionary of the path's settings.
+    settings of the volume are keyword arguments; `path` is a dictionary of the path's settings,
+    `more_legs` has one such dictionary for each further leg.
     """
 
-    def __init__(self, name="vol", path=None, **settings):
+    def __init__(self, name="vol", path=None, more_legs=(), **settings):
         self.name = name
         self.config = CONFIG / name
         self.leg = self.config / "legs" / "0"
         self.path = self.leg / "paths" / "0"
         self.settings = {"initiator_name": INITIATOR, **settings}
         self.path_settings = path or {}
+        self.more_legs = more_legs
 
     @classmethod
     def of(cls, target, link, name="vol", lun=0, ipv6=False, path=None, **settings):
@@ -55,6 +57,13 @@ class Volume:
         }
         return cls(name, values, **settings)
 
+    @classmethod
+    def striped(cls, target, link, legs, path=None, **settings):
+        """A volume whose legs are the first LUNs of a target."""
+        each = [{"portal": link.portal(), "target_name": target.iqn,
+                 "lun": target.lun_number(number), **(path or {})} for number in range(legs)]
+        return cls(path=each[0], more_legs=each[1:], **settings)
+
     def create(self):
         self.config.mkdir()
         self.leg.mkdir()
@@ -63,7 +72,16 @@ class Volume:
             write(self.config / name, value)
         for name, value in self.path_settings.items():
             write(self.path / name, value)
+        for number, settings in enumerate(self.more_legs, 1):
+            self.add_leg(number, settings)
         return self
+
+    def add_leg(self, number, settings):
+        path = self.config / "legs" / str(number) / "paths" / "0"
+        path.parent.parent.mkdir()
+        path.mkdir()
+        for name, value in settings.items():
+            write(path / name, value)
 
     def enable(self):
         """Brings the volume up and returns the path of its disk. Raises EnableError."""
@@ -117,8 +135,11 @@ class Volume:
     def sysfs(self):
         return Path("/sys/block") / self.device() / "istripe"
 
-    def path_sysfs(self):
-        return self.sysfs() / "legs" / "0" / "paths" / "0"
+    def leg_sysfs(self, number):
+        return self.sysfs() / "legs" / str(number)
+
+    def path_sysfs(self, leg=0):
+        return self.leg_sysfs(leg) / "paths" / "0"
 
     def state(self):
         """State of the path."""

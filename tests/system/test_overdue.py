@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Commands that the target does not finish: nothing is lost."""
+
+import time
+
+import pytest
+
+from lab import fio, lio, storage
+from lab.shell import read, run, wait_for
+
+MIB = 1 << 20
+ABORTS = "is overdue: aborting it"
+#: What an emulated processor makes of a command must not count as overdue.
+TIMEOUT_S = 5
+
+
+class FreezingLun(lio.Lun):
+    """A LUN whose file lies on a file system that can be frozen: then its writes hang."""
+
+    def create(self):
+        run("modprobe", "loop")
+        self.disk = storage.image(f"{self.name}-disk", self.size_bytes + 32 * MIB)
+        run("mkfs.ext4", "-q", "-F", self.disk)
+        self.mount = storage.ROOT / f"{self.name}-mount"
+        self.mount.mkdir()
+        run("mount", "-o", "loop", self.disk, self.mount)
+        root, storage.ROOT = storage.ROOT, self.mount
+        try:
+            super().create()
+        finally:
+            storage.ROOT = root
+
+    def freeze(self):
+        run("fsfreeze", "-f", self.mount)
+
+    def thaw(self):
+        run("fsfreeze", "-u", self.mount)
+
+    def destroy(self):
+        super().destroy()
+        run("umount", self.mount)
+        self.mount.rmdir()
+        self.disk.unlink()
+
+
+def run_with_stall(make_lio, make_volume, stall_s):
+    """fio verifies while the LUN hangs once; returns the volume."""
+    lun = FreezingLun(64 * MIB)
+    volume = make_volume(make_lio(lun), command_timeout_ms=TIMEOUT_S * 1000,
+                         recovery_timeout_ms=300000, path={"default_time2wait": 0})
+    device = volume.enable()
+    job = fio.start(device, **fio.verify_options(64 * MIB, jobs=4, block_bytes=64 << 10,
+                                                 largest_bytes=MIB, depth=4))
+    commands = volume.sysfs() / "legs" / "0" / "commands"
+    begin = int(read(commands))
+    wait_for("fio's writes", lambda: int(read(commands)) > begin + 20, 120, 0.01)
+    lun.freeze()
+    try:
+        time.sleep(stall_s)
+    finally:
+        lun.thaw()
+    assert fio.finish(job).errors() == 0
+    volume.wait_state("live")
+    return volume
+
+
+@pytest.mark.timeout_s(900)
+@pytest.mark.parametrize("stall_s", [TIMEOUT_S + 5, 6 * TIMEOUT_S], ids=["short", "long"])
+@pytest.mark.allow_log(ABORTS, "the test makes commands time out")
+def test_lun_hangs(make_lio, make_volume, kernel_log, stall_s):
+    """LIO stands still with its LUN, pings and all: abort, then a new session, nothing lost."""
+    run_with_stall(make_lio, make_volume, stall_s)
+    assert kernel_log.matching(ABORTS)
