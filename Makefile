@@ -15,7 +15,7 @@ RELEASE	= $(eval RELEASE := $$(shell sed -n 's/^.define UTS_RELEASE "\(.*\)"/\1/
 OUT	= $(BUILD)/modules/$(RELEASE)
 SOURCES	:= Kbuild drivers include
 
-.PHONY: all modules mirror install dkms host-test fuzz-smoke fuzz kunit lint check-fast check \
+.PHONY: all modules mirror tools tools-test tools-install install dkms host-test fuzz-smoke fuzz kunit lint check-fast check \
 	demo bench-first clean distclean help
 
 all: modules
@@ -31,6 +31,17 @@ mirror:
 modules: mirror
 	+@$(MAKE) --no-print-directory -C '$(KDIR)' M='$(OUT)' modules
 	@echo 'built $(OUT)/istripe.ko'
+
+tools:
+	@tests/host/deps build
+	+@$(MAKE) --no-print-directory -C tools/istripectl O='$(BUILD)/tools'
+
+tools-test: tools
+	@tests/host/deps lint
+	/usr/bin/python3 -B -m pytest -q -p no:cacheprovider -c tests/tools/pytest.ini --rootdir tests/tools tests/tools
+
+tools-install:
+	+@$(MAKE) --no-print-directory -C tools/istripectl O='$(BUILD)/tools' install
 
 install: modules
 	$(MAKE) --no-print-directory -C '$(KDIR)' M='$(OUT)' modules_install
@@ -81,7 +92,7 @@ bench-first:
 	@tests/vm/bench
 
 clean:
-	rm -rf '$(BUILD)/modules' '$(BUILD)/host' '$(BUILD)/log' '$(BUILD)/kunit' '$(BUILD)/dkms'
+	rm -rf '$(BUILD)/modules' '$(BUILD)/host' '$(BUILD)/log' '$(BUILD)/kunit' '$(BUILD)/dkms' '$(BUILD)/tools'
 
 distclean:
 	rm -rf '$(BUILD)'

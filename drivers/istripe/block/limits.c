@@ -106,6 +106,7 @@ static u32 lun_alignment_offset_bytes(const struct istripe_lun *lun)
 static void derive_leg(const struct istripe_leg *leg, struct istripe_disk_limits *limits)
 {
 	const struct istripe_vpd_caching *caching = &leg->lun.caching;
+	const struct istripe_keys *offer;
 	u32 i;
 
 	limits->physical_block_bytes = max(limits->physical_block_bytes,
@@ -114,9 +115,11 @@ static void derive_leg(const struct istripe_leg *leg, struct istripe_disk_limits
 	limits->write_cache |= caching->write_cache;
 	limits->fua &= !caching->write_cache || caching->dpofua;
 	/* Pages must hold still from the first byte of a digest to the last (P21). */
-	for (i = 0; i < leg->path_count; i++)
-		limits->stable_writes |= leg->paths[i]->params.offer.value[
-			ISTRIPE_KEY_DATA_DIGEST] != ISTRIPE_DIGEST_NONE;
+	for (i = 0; i < leg->path_count; i++) {
+		offer = &leg->paths[i]->params.offer;
+		limits->stable_writes |=
+			offer->value[ISTRIPE_KEY_DATA_DIGEST] != ISTRIPE_DIGEST_NONE;
+	}
 }
 
 /* With one leg the LUN's own hints hold; several have the stripe's. */
