@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""report.py CELLS RESULT: medians of what measure.py found, as a table and as JSON.
+"""report.py CELLS RESULT: medians of what cpu.py or links.py found, as tables and as JSON.
 
-RESULT is a list with one object for each job and unit: job, unit, istripe, stock, null_blk
-(medians, or null), ratio (istripe to stock, or null) and samples (each round by stack).
+Documentation/benchmarks.rst says what the columns and the fields of RESULT mean.
 """
 
 import json
@@ -10,32 +9,15 @@ import sys
 from pathlib import Path
 from statistics import median
 
+import statistic
+
 STACKS = ("null_blk", "stock", "istripe")
-UNITS = {"kinstr": "thousand instructions/IO", "iops": "IOPS"}
-
-
-def rows(cells):
-    found = []
-    for job in dict.fromkeys(cell["job"] for cell in cells):
-        for figure, unit in UNITS.items():
-            samples = {
-                stack: [round(cell[figure], 2) for cell in cells
-                        if (cell["job"], cell["stack"]) == (job, stack)]
-                for stack in STACKS
-            }
-            row = {"job": job, "unit": unit}
-            row.update({stack: median(samples[stack]) if samples[stack] else None
-                        for stack in ("istripe", "stock", "null_blk")})
-            both = row["istripe"] is not None and row["stock"]
-            row["ratio"] = round(row["istripe"] / row["stock"], 3) if both else None
-            row["samples"] = samples
-            found.append(row)
-    return found
+VERDICTS = {True: "ok", False: "missed", None: ""}
 
 
 def half_spread(samples):
     """How far the rounds lie from their middle, in percent of their median."""
-    if len(samples) < 2:
+    if len(samples) < 2 or not median(samples):
         return "-"
     return f"{(max(samples) - min(samples)) / median(samples) * 50:.0f} %"
 
@@ -44,38 +26,226 @@ def number(value, form):
     return "-" if value is None else format(value, form)
 
 
-def line(*columns):
-    widths = (19, 9, 10, 6, 10, 6, 7)
-    text = [format(columns[0], f"<{widths[0]}")]
-    text += [format(c, f">{w}") for c, w in zip(columns[1:], widths[1:])]
-    return "".join(text)
+def quotient(above, below):
+    return round(above / below, 3) if above is not None and below else None
 
 
-def print_table(found, unit, form):
-    print(f"\n{unit}")
-    print(line("", "null_blk", "iscsi_tcp", "+-", "istripe", "+-", "ratio"))
-    for row in found:
-        if row["unit"] != unit:
-            continue
-        samples = row["samples"]
-        print(line(row["job"], number(row["null_blk"], form),
-                   number(row["stock"], form), half_spread(samples["stock"]),
-                   number(row["istripe"], form), half_spread(samples["istripe"]),
-                   number(row["ratio"], ".2f")))
+def less(value, part):
+    return round(value - part, 2) if value is not None and part is not None else None
+
+
+class Table:
+    """Lines of columns: the first one to the left, all others to the right."""
+
+    def __init__(self, *columns):
+        self.columns = columns
+        self.line(*(name for name, _ in columns))
+
+    def line(self, *cells):
+        text = [format(cell, f"<{width}" if at == 0 else f">{width}")
+                for at, (cell, (_, width)) in enumerate(zip(cells, self.columns))]
+        print("".join(text).rstrip())
+
+
+class Report:
+    """The rows of one run: what is common to instructions and links."""
+
+    def __init__(self, result):
+        self.result = result
+        self.cells = result["cells"]
+        self.rows = []
+
+    def samples(self, job, figure):
+        return {stack: [round(cell[figure], 3) for cell in self.cells
+                        if (cell["job"], cell["stack"]) == (job, stack) and figure in cell]
+                for stack in STACKS}
+
+    def row(self, job, figure, unit):
+        """Medians of one figure of a job, their ratio, and the rounds they come from."""
+        samples = self.samples(job, figure)
+        row = {"job": job, "unit": unit}
+        for stack in ("istripe", "stock"):
+            row[stack] = median(samples[stack]) if samples[stack] else None
+        row["limit"] = None
+        row["ratio"] = quotient(row["istripe"], row["stock"])
+        row["samples"] = {stack: found for stack, found in samples.items() if found}
+        return row
+
+    def spread(self, row, stack):
+        return half_spread(row["samples"].get(stack, []))
+
+    def titles(self):
+        """The described rows, by the title that they stand below."""
+        found = {}
+        for row in self.result["rows"]:
+            found.setdefault(row["title"], []).append(row)
+        return found.items()
+
+    def head(self, text):
+        print(f"\nLinux {self.result['kernel']}, {text}; medians of {self.result['rounds']} rounds, "
+              "+- is half of their spread")
+
+    def verdict(self):
+        judged = [row["reached"] for row in self.rows if row.get("reached") is not None]
+        if judged:
+            print(f"\n{sum(judged)} of {len(judged)} goals reached")
+
+
+class Cost(Report):
+    """bench-first and bench-cpu: instructions. The limit is what istripe may cost at most."""
+
+    def cost(self, described):
+        row = self.row(described["job"], "kinstr", "thousand instructions/IO")
+        base = row["samples"].get("null_blk")
+        row["null_blk"] = median(base) if base else None
+        for stack in ("istripe", "stock"):
+            row[f"{stack}_net"] = less(row[stack], row["null_blk"])
+        row["ratio_net"] = quotient(row["istripe_net"], row["stock_net"])
+        row["goal"] = described["goal"]
+        row["reached"] = None
+        if described["goal"] and row["ratio_net"] is not None:
+            row["limit"] = round(row["null_blk"] + described["goal"] * row["stock_net"], 2)
+            row["reached"] = row["ratio_net"] <= described["goal"]
+        return row
+
+    def print_cost(self, described):
+        table = Table(("", 27), ("null_blk", 9), ("stock", 10), ("+-", 6), ("istripe", 10),
+                      ("+-", 6), ("ratio", 7), ("net:", 7), ("stock", 9), ("istripe", 9),
+                      ("ratio", 7), ("goal", 6), ("", 7))
+        for entry in described:
+            row = self.cost(entry)
+            self.rows.append(row)
+            table.line(row["job"], number(row["null_blk"], ".1f"),
+                       number(row["stock"], ".1f"), self.spread(row, "stock"),
+                       number(row["istripe"], ".1f"), self.spread(row, "istripe"),
+                       number(row["ratio"], ".2f"), "",
+                       number(row["stock_net"], ".1f"), number(row["istripe_net"], ".1f"),
+                       number(row["ratio_net"], ".2f"), number(row["goal"], ".2f"),
+                       VERDICTS[row["reached"]])
+
+    def print_iops(self, described):
+        table = Table(("", 27), ("stock", 10), ("+-", 6), ("istripe", 10), ("+-", 6), ("ratio", 7))
+        for entry in described:
+            row = self.row(entry["job"], "iops", "IOPS")
+            self.rows.append(row)
+            table.line(row["job"], number(row["stock"], ".0f"), self.spread(row, "stock"),
+                       number(row["istripe"], ".0f"), self.spread(row, "istripe"),
+                       number(row["ratio"], ".2f"))
+
+    def print(self):
+        self.head("one processor, tgt outside the virtual machine")
+        for title, described in self.titles():
+            print(f"\n{title}\nthousand instructions per I/O; less is better; "
+                  "net is without null_blk, that is, without fio and the block layer")
+            self.print_cost(described)
+            print("I/Os per second of the guest's clock, where 1000 instructions take 1 us; "
+                  "more is better")
+            self.print_iops(described)
+        self.verdict()
+
+
+class Links(Report):
+    """bench-links: throughput against what one link carries."""
+
+    def one(self, name, way):
+        """What one link has carried in this direction, in MB/s: the best that any stack got."""
+        found = [median(rounds) for rounds in
+                 self.samples(f"{name} {way} 256k qd8", "mb_s").values() if rounds]
+        return max(found, default=None)
+
+    def limit(self, described):
+        """All links, in both directions at a time, as far as the row uses them."""
+        times = []
+        for way, part in zip(("read", "write"), described["parts"]):
+            one = self.one(described["one"], way)
+            if part and one is None:
+                return None
+            times.append(part / one if part else 0)
+        return round(sum(described["parts"]) / max(times) * described["links"], 2)
+
+    def base(self, described, stack):
+        """The share of what the stack does in the row that this one is compared with."""
+        rounds = self.samples(described["base"], "mb_s")[stack]
+        return median(rounds) * described["base_factor"] if rounds else None
+
+    def throughput(self, described):
+        row = self.row(described["job"], "mb_s", "MB/s")
+        row["limit"] = self.limit(described)
+        for stack in ("istripe", "stock"):
+            row[f"{stack}_of_limit"] = quotient(row[stack], row["limit"])
+            row[f"{stack}_of_base"] = quotient(row[stack], self.base(described, stack))
+        row["goal"] = described["goal"]
+        row["goal_of"] = described["goal_of"]
+        reached = row[f"istripe_of_{row['goal_of']}"]
+        row["reached"] = reached >= row["goal"] if reached is not None and row["goal"] else None
+        return row
+
+    def print_throughput(self, described):
+        base = (("of base:", 10), ("stock", 7), ("istripe", 9))
+        if not any(entry["base"] for entry in described):
+            base = ()
+        table = Table(("", 25), ("limit", 8), ("stock", 9), ("+-", 6), ("istripe", 9), ("+-", 6),
+                      ("ratio", 7), ("of limit:", 11), ("stock", 7), ("istripe", 9), *base,
+                      ("goal", 7), ("", 8))
+        for entry in described:
+            if "skipped" in entry:
+                print(f"{entry['job']:<25} skipped: {entry['skipped']}")
+                self.rows.append({**self.row(entry["job"], "mb_s", "MB/s"),
+                                  "skipped": entry["skipped"]})
+                continue
+            row = self.throughput(entry)
+            self.rows.append(row)
+            shares = [number(row[f"{stack}_of_base"], ".2f") for stack in ("stock", "istripe")]
+            table.line(row["job"], number(row["limit"], ".2f"),
+                       number(row["stock"], ".2f"), self.spread(row, "stock"),
+                       number(row["istripe"], ".2f"), self.spread(row, "istripe"),
+                       number(row["ratio"], ".2f"), "", number(row["stock_of_limit"], ".2f"),
+                       number(row["istripe_of_limit"], ".2f"),
+                       *(["", *shares] if base else []),
+                       number(row["goal"], ".2f"), VERDICTS[row["reached"]])
+
+    def print_samples(self, described):
+        for entry in described:
+            row = self.row(entry["job"], "iops", "IOPS")
+            found = {stack: [value for cell in self.cells
+                             if (cell["job"], cell["stack"]) == (entry["job"], stack)
+                             for value in cell["samples"]]
+                     for stack in ("stock", "istripe")}
+            row["statistics"] = statistic.compare(found)
+            self.rows.append(row)
+            print(entry["job"])
+            for line in statistic.words(row["statistics"]):
+                print(f"  {line}")
+
+    def print_latency(self, described):
+        self.print_throughput(described)
+        table = Table(("", 25), ("stock:", 8), ("IOPS", 9), ("p50 ms", 9), ("p99 ms", 9),
+                      ("istripe:", 11), ("IOPS", 9), ("p50 ms", 9), ("p99 ms", 9))
+        figures = (("iops", "IOPS"), ("p50_ms", "ms, median"), ("p99_ms", "ms, 99th percentile"))
+        for entry in described:
+            rows = [self.row(entry["job"], figure, unit) for figure, unit in figures]
+            self.rows += rows
+            table.line(entry["job"], "", *(number(row["stock"], ".1f") for row in rows),
+                       "", *(number(row["istripe"], ".1f") for row in rows))
+
+    def print(self):
+        self.head("shaped links, LIO in the same virtual machine")
+        print("MB/s; the limit is what one link has carried in this run, times the links")
+        form = {"rate": self.print_throughput, "samples": self.print_samples,
+                "latency": self.print_latency}
+        for title, described in self.titles():
+            print(f"\n{title}")
+            form[described[0]["method"]](described)
+        self.verdict()
 
 
 def main():
     source, target = map(Path, sys.argv[1:])
     result = json.loads(source.read_text(encoding="ascii"))
-    found = rows(result["cells"])
-    print(f"\nLinux {result['kernel']} with one processor, one LUN of tgt outside the VM, one NIC;"
-          f" medians of {result['rounds']} rounds")
-    print_table(found, UNITS["kinstr"], ".1f")
-    print("less is better; fio and the block layer included; null_blk is fio and block layer alone")
-    print_table(found, UNITS["iops"], ".0f")
-    print("more is better; by the guest's clock, on which 1000 instructions take 1 us")
+    report = (Links if result["set"] == "links" else Cost)(result)
+    report.print()
     part = target.with_suffix(".part")
-    part.write_text(json.dumps(found, indent=1) + "\n", encoding="ascii")
+    part.write_text(json.dumps(report.rows, indent=1) + "\n", encoding="ascii")
     part.rename(target)
     print(f"\n{target}")
 
