@@ -20,9 +20,8 @@ istripe-probes := \
 
 istripe-probes += \
 	$(call istripe-has-text,SK_USE_TASK_FRAG,net/sock.h,sk_use_task_frag) \
-	$(call istripe-has-text,MSG_SPLICE_PAGES,linux/socket.h,MSG_SPLICE_PAGES) \
+	$(call istripe-has-text,MSG_SPLICE_PAGES,linux/skbuff.h,skb_splice_from_iter) \
 	$(call istripe-has-text,SOCKADDR_UNSIZED,linux/socket.h,struct sockaddr_unsized) \
-	$(call istripe-has-text,WQ_PERCPU,linux/workqueue.h,WQ_PERCPU) \
 	$(call istripe-has-text,ASSIGN_STR_ONE,trace/stages/stage6_event_callback.h,define __assign_str\(dst\))
 
 istripe-probes += \

@@ -6,13 +6,7 @@
 #include <linux/bvec.h>
 #include <linux/in6.h>
 #include <linux/net.h>
-#include <linux/workqueue.h>
 #include <net/sock.h>
-
-/* A name for the default before kernels made the choice explicit. */
-#ifndef ISTRIPE_HAVE_WQ_PERCPU
-#define WQ_PERCPU 0
-#endif
 
 /* kernel_bind() and kernel_connect() take a sockaddr or a sockaddr_unsized. */
 #ifdef ISTRIPE_HAVE_SOCKADDR_UNSIZED

@@ -23,6 +23,8 @@
 #define ISTRIPE_CHAP_SECRET_BYTES	256
 #define ISTRIPE_LEGS_MAX		64
 #define ISTRIPE_PATHS_MAX		16	/* per leg */
+#define ISTRIPE_PARTS_MAX		8	/* of one request on one leg, over as many paths */
+#define ISTRIPE_WEIGHT_MAX		1000
 
 /* Times and limits that may change while the volume is up. */
 struct istripe_timers {
@@ -50,9 +52,21 @@ struct istripe_path_params {
 	u32 chap_algorithms;			/* mask, bit n: CHAP_A n; 0: all the kernel has */
 	struct istripe_keys offer;
 	struct istripe_timers timers;
+	u32 weight;				/* 1..ISTRIPE_WEIGHT_MAX, live */
+};
+
+/* Which of a leg's live paths a task takes. */
+enum istripe_policy {
+	ISTRIPE_POLICY_INTERLEAVE,	/* large requests over all, others as service-time */
+	ISTRIPE_POLICY_ROUND_ROBIN,
+	ISTRIPE_POLICY_QUEUE_DEPTH,	/* fewest tasks in flight */
+	ISTRIPE_POLICY_SERVICE_TIME,	/* fewest bytes in flight for its weight */
+	ISTRIPE_POLICY_FAILOVER,	/* the first one that is live */
+	ISTRIPE_POLICY_WEIGHTED,	/* in turns, as many as its weight */
 };
 
 struct istripe_leg_params {
+	enum istripe_policy policy;
 	char designator[ISTRIPE_DESIGNATOR_BYTES];	/* empty: accept and remember */
 	u32 path_count;
 	struct istripe_path_params *paths;

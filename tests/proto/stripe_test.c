@@ -233,6 +233,52 @@ static void stripe_map_exhaustive(struct kunit *test)
 	}
 }
 
+/* Where in the request sector @n of an extent is. */
+static u32 extent_sector(const struct istripe_extent *e, u32 n)
+{
+	u32 beyond;
+
+	if (n < e->first_piece_sectors)
+		return e->first_sector + n;
+	beyond = n - e->first_piece_sectors;
+	return e->first_sector + e->first_piece_sectors + e->stride_sectors - e->piece_sectors +
+	       beyond / e->piece_sectors * e->stride_sectors + beyond % e->piece_sectors;
+}
+
+/* All parts of an extent are where they are in the whole. */
+static void check_cuts(struct kunit *test, const struct istripe_extent *e)
+{
+	struct istripe_extent part;
+	u32 skip, sectors, n;
+
+	for (skip = 0; skip < e->sectors; skip++) {
+		for (sectors = 1; sectors <= e->sectors - skip; sectors++) {
+			istripe_extent_cut(e, skip, sectors, &part);
+			KUNIT_ASSERT_EQ(test, part.leg, e->leg);
+			KUNIT_ASSERT_EQ(test, part.sectors, sectors);
+			KUNIT_ASSERT_EQ(test, part.leg_sector, e->leg_sector + skip);
+			for (n = 0; n < sectors; n++)
+				KUNIT_ASSERT_EQ(test, extent_sector(&part, n),
+						extent_sector(e, skip + n));
+		}
+	}
+}
+
+static void stripe_cut(struct kunit *test)
+{
+	struct istripe_stripe s;
+	u32 legs, sector, count, i;
+
+	for (legs = 1; legs <= 3; legs++) {
+		KUNIT_ASSERT_EQ(test, istripe_stripe_init(&s, legs, 4096, 32, 0), 0);
+		for (sector = 0; sector < 10; sector++) {
+			count = istripe_stripe_map(&s, sector, 32 * legs - 2 * sector, extents);
+			for (i = 0; i < count; i++)
+				check_cuts(test, &extents[i]);
+		}
+	}
+}
+
 /* Every sector of the volume has a sector of its own, and none is left over. */
 static void stripe_bijection(struct kunit *test)
 {
@@ -370,6 +416,7 @@ static struct kunit_case stripe_cases[] = {
 	KUNIT_CASE(stripe_map_table),
 	KUNIT_CASE(stripe_map_range),
 	KUNIT_CASE(stripe_map_exhaustive),
+	KUNIT_CASE(stripe_cut),
 	KUNIT_CASE(stripe_bijection),
 	KUNIT_CASE(stripe_map_random),
 	KUNIT_CASE(stripe_map_huge),

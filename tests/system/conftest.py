@@ -148,15 +148,17 @@ def make_tgt(targets, link):
 
 @pytest.fixture
 def make_volume(module, targets, link):
-    """make_volume(target, legs=1, path={}, ...): a volume that is configured, not enabled.
+    """make_volume(target, legs=1, paths=links, path={}, ...): a volume that is configured, not enabled.
 
     Depends on `targets` so that volumes go before the targets they use.
     """
     made = []
 
-    def make(target, legs=1, **options):
+    def make(target, legs=1, paths=(), **options):
         options.setdefault("name", f"vol{next(_numbers)}")
-        if legs > 1:
+        if paths:
+            volume = istripe.Volume.of_many_paths(target, paths, **options)
+        elif legs > 1:
             volume = istripe.Volume.striped(target, link, legs, **options)
         else:
             volume = istripe.Volume.of(target, link, **options)

@@ -10,6 +10,7 @@
 #include "block/limits.h"
 #include "block/overdue.h"
 #include "block/path.h"
+#include "block/policy.h"
 #include "block/volume.h"
 #include "proto/cdb.h"
 #include "proto/sense.h"
@@ -21,9 +22,10 @@
 /* How long a target may be busy with one request. */
 #define BUSY_TIMEOUT_MS	120000
 
-u32 istripe_io_bytes(u32 legs)
+u32 istripe_io_bytes(u32 legs, u32 parts)
 {
-	return struct_size_t(struct istripe_io, tasks, legs) + legs * sizeof(struct istripe_extent);
+	return struct_size_t(struct istripe_io, tasks, legs * parts) +
+	       legs * sizeof(struct istripe_extent);
 }
 
 static struct istripe_volume *io_volume(const struct istripe_io *io)
@@ -63,18 +65,29 @@ static bool io_too_old(const struct istripe_io *io)
 }
 
 /*
- * There will be no answer: the session is gone, or the target has agreed to forget
- * the task. Sending it again is safe: with one path the next login reinstates the
- * session, which ends whatever the old one still had (RFC 7143 6.3.5).
+ * May the task be sent over another path, although the target may still be carrying
+ * it out? A read or a flush, and what was never sent; nothing that changes data (P25).
  */
+static bool io_task_may_move(const struct istripe_leg_task *leg_task)
+{
+	const struct istripe_task *task = &leg_task->task;
+
+	return !test_bit(ISTRIPE_TASK_SENT, &task->flags) || !task->write;
+}
+
+/* There will be no answer: the session is gone, or the target has forgotten the task. */
 static void io_task_lost(struct istripe_leg_task *leg_task)
 {
-	if (leg_task->task.error == -ECANCELED && ++leg_task->retries > RETRIES_MAX)
+	bool forgotten = leg_task->task.error == -ECANCELED;
+
+	if (forgotten && ++leg_task->retries > RETRIES_MAX)
 		istripe_io_task_failed(leg_task, BLK_STS_TIMEOUT);
-	else if (leg_task->task.error != -ECANCELED && io_too_old(leg_task->io))
+	else if (!forgotten && io_too_old(leg_task->io))
 		istripe_io_task_failed(leg_task, BLK_STS_TRANSPORT);
-	else if (!istripe_leg_park(leg_task->leg, leg_task))
+	else if (forgotten || io_task_may_move(leg_task))
 		io_task_again(leg_task);
+	else
+		istripe_leg_fence(leg_task->leg, leg_task);
 }
 
 static void io_task_retry(struct istripe_leg_task *leg_task)
@@ -145,6 +158,7 @@ static void io_task_done(struct istripe_task *task)
 	struct istripe_leg_task *leg_task = container_of(task, struct istripe_leg_task, task);
 	enum istripe_scsi_verdict verdict;
 
+	istripe_path_done(leg_task);
 	if (task->error) {
 		io_task_lost(leg_task);
 		return;
@@ -183,14 +197,19 @@ static u32 leg_blocks(const struct istripe_leg *leg, u32 sectors)
 	return leg_lba(leg, sectors);
 }
 
-/* The slot: unique over the volume's requests, and so within each session. */
-static u16 io_slot(const struct request *rq)
+/*
+ * The slot: unique over the requests and the parts that they are cut into, and so within
+ * each session, whichever path a part ends up on.
+ */
+static u16 io_slot(const struct istripe_volume *volume, const struct request *rq, u32 part)
 {
-	return rq->mq_hctx->queue_num * rq->mq_hctx->tags->nr_tags + rq->tag;
+	u32 tag = rq->mq_hctx->queue_num * rq->mq_hctx->tags->nr_tags + rq->tag;
+
+	return tag * volume->parts + part;
 }
 
 static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct request *rq,
-					    struct istripe_leg *leg)
+					    struct istripe_leg *leg, u32 part)
 {
 	struct istripe_leg_task *leg_task = &io->tasks[io->task_count++];
 	struct istripe_task *task = &leg_task->task;
@@ -199,11 +218,12 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	leg_task->leg = leg;
 	leg_task->retries = 0;
 	leg_task->overdue = 0;
+	leg_task->turn = 0;
 	task->data = (struct istripe_data) {};
 	memset(task->cdb, 0, sizeof(task->cdb));
 	task->read = false;
 	task->write = false;
-	task->slot = io_slot(rq);
+	task->slot = io_slot(leg->volume, rq, part);
 	task->done = io_task_done;
 	atomic_set(&task->holders, 0);
 	return leg_task;
@@ -313,24 +333,57 @@ static void io_prepare_extent(struct istripe_leg_task *leg_task, struct request 
 static void io_prepare_flush(struct istripe_io *io, struct istripe_volume *volume,
 			     struct request *rq)
 {
+	struct istripe_leg_task *leg_task;
 	u32 i;
 
-	for (i = 0; i < volume->leg_count; i++)
-		istripe_cdb_synchronize_cache16(io_add_task(io, rq, volume->legs[i])->task.cdb);
+	for (i = 0; i < volume->leg_count; i++) {
+		/* What has no cache may not know the command. */
+		if (!volume->legs[i]->lun.caching.write_cache)
+			continue;
+		leg_task = io_add_task(io, rq, volume->legs[i], 0);
+		istripe_cdb_synchronize_cache16(leg_task->task.cdb);
+	}
+}
+
+static bool io_may_cut(const struct request *rq)
+{
+	return req_op(rq) == REQ_OP_READ || req_op(rq) == REQ_OP_WRITE;
+}
+
+/* One command, or with the interleave policy one for each of several paths. */
+static void io_prepare_leg(struct istripe_io *io, struct istripe_leg *leg, struct request *rq,
+			   const struct istripe_extent *extent)
+{
+	u32 parts = 1, part_sectors = extent->sectors, turn = 0;
+	struct istripe_leg_task *leg_task;
+	struct istripe_extent part;
+	u32 i, skip;
+
+	if (leg->path_count > 1 && io_may_cut(rq))
+		parts = istripe_policy_parts(leg, extent->sectors, &part_sectors);
+	if (parts > 1)
+		turn = (u32)atomic_inc_return(&leg->turn) % leg->path_count;
+	for (i = 0, skip = 0; i < parts; i++, skip += part_sectors) {
+		istripe_extent_cut(extent, skip, min(part_sectors, extent->sectors - skip), &part);
+		leg_task = io_add_task(io, rq, leg, i);
+		if (parts > 1)
+			leg_task->turn = 1 + turn + i;
+		io_prepare_extent(leg_task, rq, &part);
+	}
 }
 
 static void io_prepare_extents(struct istripe_io *io, struct istripe_volume *volume,
 			       struct request *rq)
 {
 	/* Behind the tasks, see istripe_io_bytes(): too large for the stack. */
-	struct istripe_extent *extents = (struct istripe_extent *)&io->tasks[volume->leg_count];
+	struct istripe_extent *extents = (struct istripe_extent *)
+		&io->tasks[volume->leg_count * volume->parts];
 	u32 count = istripe_stripe_map(&volume->stripe, blk_rq_pos(rq), blk_rq_sectors(rq),
 				       extents);
 	u32 i;
 
 	for (i = 0; i < count; i++)
-		io_prepare_extent(io_add_task(io, rq, volume->legs[extents[i].leg]), rq,
-				  &extents[i]);
+		io_prepare_leg(io, volume->legs[extents[i].leg], rq, &extents[i]);
 }
 
 void istripe_io_start(struct istripe_volume *volume, struct request *rq, bool last)
@@ -348,15 +401,16 @@ void istripe_io_start(struct istripe_volume *volume, struct request *rq, bool la
 	count = io->task_count;
 	/* One more for us: the request must not end while we walk its tasks. */
 	atomic_set(&io->pending, count + 1);
-	if (WARN_ON_ONCE(!count))
+	if (WARN_ON_ONCE(!count && req_op(rq) != REQ_OP_FLUSH))
 		io->status = BLK_STS_IOERR;
 	for (i = 0; i < count; i++) {
 		atomic64_inc(&io->tasks[i].leg->commands);
 		istripe_leg_submit(io->tasks[i].leg, &io->tasks[i], true, !last);
 	}
 	/* The requests before this one that were not the last may have gone to other legs. */
-	for (i = 0; last && volume->leg_count > 1 && i < volume->leg_count; i++)
-		istripe_leg_push(volume->legs[i]);
+	if (last && volume->path_count > 1)
+		for (i = 0; i < volume->leg_count; i++)
+			istripe_leg_push(volume->legs[i]);
 	io_put(io);
 }
 
@@ -372,14 +426,15 @@ void istripe_io_timeout(struct request *rq)
 {
 	struct istripe_io *io = blk_mq_rq_to_pdu(rq);
 	struct istripe_leg_task *leg_task;
+	struct istripe_path *path;
 	u32 i;
 
 	for (i = 0; i < io->task_count; i++) {
 		leg_task = &io->tasks[i];
-		if (!atomic_read(&leg_task->task.holders))
+		path = READ_ONCE(leg_task->path);
+		if (!path || !atomic_read(&leg_task->task.holders))
 			continue;
-		if (istripe_overdue_report(leg_task->leg->paths[0],
-					   READ_ONCE(leg_task->task.itt),
+		if (istripe_overdue_report(path, READ_ONCE(leg_task->task.itt),
 					   leg_task->overdue >= OVERDUE_MAX))
 			leg_task->overdue++;
 	}

@@ -14,6 +14,7 @@
 
 struct istripe_io;
 struct istripe_leg;
+struct istripe_path;
 struct istripe_volume;
 
 /**
@@ -21,7 +22,9 @@ struct istripe_volume;
  * @task:	the SCSI command
  * @io:		whose part it is
  * @leg:	where it goes
- * @entry:	on leg->parked or leg->delayed, under leg->lock
+ * @path:	the path it was last sent over
+ * @entry:	on leg->parked, leg->delayed or path->fenced, under leg->lock
+ * @turn:	see istripe_policy_pick()
  * @retries:	how often the target's answer made us send it again
  * @overdue:	how often it was found overdue, since it was last sent
  * @parameter:	data out of UNMAP
@@ -31,7 +34,9 @@ struct istripe_leg_task {
 	struct istripe_task task;
 	struct istripe_io *io;
 	struct istripe_leg *leg;
+	struct istripe_path *path;
 	struct list_head entry;
+	u8 turn;
 	u8 retries;
 	u8 overdue;
 	u8 parameter[ISTRIPE_UNMAP_PARAMETER_BYTES];
@@ -44,7 +49,7 @@ struct istripe_leg_task {
  * @status:	BLK_STS_OK, or the first error of a leg task
  * @started:	jiffies
  * @task_count:	leg tasks in use
- * @tasks:	one per leg touched
+ * @tasks:	one per leg touched, or per part of what it does there
  */
 struct istripe_io {
 	atomic_t pending;
@@ -57,11 +62,12 @@ struct istripe_io {
 /**
  * istripe_io_bytes() - private data that each request needs
  * @legs: of the volume
+ * @parts: that the share of one leg may be cut into
  *
  * Context: any.
  * Return: bytes.
  */
-u32 istripe_io_bytes(u32 legs);
+u32 istripe_io_bytes(u32 legs, u32 parts);
 
 /**
  * istripe_io_start() - fan a request out

@@ -5,6 +5,7 @@
 
 #include "block/leg.h"
 #include "block/path.h"
+#include "block/policy.h"
 #include "block/volume.h"
 
 #define BUSY_DELAY_MS	100
@@ -12,16 +13,22 @@
 void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_task, bool may_send,
 			bool more)
 {
+	struct istripe_path *path;
+
 	leg_task->overdue = 0;
 	do {
-		if (istripe_path_submit(leg->paths[0], &leg_task->task, may_send, more))
+		path = istripe_policy_pick(leg, leg_task->task.data.length_bytes, leg_task->turn);
+		if (path && istripe_path_submit(path, leg_task, may_send, more))
 			return;
 	} while (!istripe_leg_park(leg, leg_task));
 }
 
 void istripe_leg_push(struct istripe_leg *leg)
 {
-	istripe_path_push(leg->paths[0]);
+	u32 i;
+
+	for (i = 0; i < leg->path_count; i++)
+		istripe_path_push(leg->paths[i]);
 }
 
 bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
@@ -29,7 +36,7 @@ bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task
 	bool live, failed;
 
 	spin_lock_bh(&leg->lock);
-	live = leg->live;
+	live = leg->live_paths;
 	failed = !live && (leg->failed || leg->stopping);
 	if (!live && !failed)
 		list_add_tail(&leg_task->entry, &leg->parked);
@@ -91,41 +98,72 @@ static void leg_delay_work(struct work_struct *work)
 	leg_redrive(leg, &list);
 }
 
-static void leg_hold_work(struct work_struct *work)
+static bool leg_hold_is_over(const struct istripe_leg *leg, unsigned long down_since)
 {
-	struct istripe_leg *leg = container_of(to_delayed_work(work), struct istripe_leg,
-					       hold_work);
 	s32 hold_ms = READ_ONCE(leg->volume->recovery_timeout_ms);
-	bool over;
-	LIST_HEAD(list);
 
-	spin_lock_bh(&leg->lock);
-	/* The path may have come back, and even gone again, since we were queued. */
-	over = !leg->live && hold_ms >= 0 &&
-	       time_after_eq(jiffies, leg->down_since + msecs_to_jiffies(hold_ms));
-	if (over) {
-		leg->failed = true;
-		list_splice_init(&leg->parked, &list);
+	return hold_ms >= 0 && time_after_eq(jiffies, down_since + msecs_to_jiffies(hold_ms));
+}
+
+/* How long until something that waits has waited long enough; false: nothing does. */
+static bool leg_hold_left(const struct istripe_leg *leg, unsigned long *left)
+{
+	s32 hold_ms = READ_ONCE(leg->volume->recovery_timeout_ms);
+	unsigned long hold = msecs_to_jiffies(hold_ms);
+	unsigned long first = 0;
+	bool any = !leg->live_paths && !leg->failed;
+	u32 i;
+
+	lockdep_assert_held(&leg->lock);
+	if (any)
+		first = leg->down_since;
+	for (i = 0; i < leg->path_count; i++) {
+		const struct istripe_path *path = leg->paths[i];
+
+		if (list_empty(&path->fenced) || (any && time_before(first, path->down_since)))
+			continue;
+		first = path->down_since;
+		any = true;
 	}
-	spin_unlock_bh(&leg->lock);
-	if (over)
-		pr_err("%s/%u: no path for %d ms: I/O fails until one is back\n",
-		       leg->volume->name, leg->index, hold_ms);
-	leg_fail_all(&list);
+	*left = time_before(jiffies, first + hold) ? first + hold - jiffies : 0;
+	return any && hold_ms >= 0;
 }
 
 static void leg_arm_hold(struct istripe_leg *leg)
 {
-	s32 hold_ms = READ_ONCE(leg->volume->recovery_timeout_ms);
-	unsigned long end, wait = 0;
+	unsigned long left;
 
 	lockdep_assert_held(&leg->lock);
-	if (leg->live || hold_ms < 0)
-		return;
-	end = leg->down_since + msecs_to_jiffies(hold_ms);
-	if (time_before(jiffies, end))
-		wait = end - jiffies;
-	mod_delayed_work(istripe_recovery_wq, &leg->hold_work, wait);
+	if (leg_hold_left(leg, &left))
+		mod_delayed_work(istripe_recovery_wq, &leg->hold_work, left);
+	else
+		cancel_delayed_work(&leg->hold_work);
+}
+
+static void leg_hold_work(struct work_struct *work)
+{
+	struct istripe_leg *leg = container_of(to_delayed_work(work), struct istripe_leg,
+					       hold_work);
+	bool over;
+	LIST_HEAD(list);
+	u32 i;
+
+	spin_lock_bh(&leg->lock);
+	/* A path may have come back, and even gone again, since we were queued. */
+	over = !leg->live_paths && !leg->failed && leg_hold_is_over(leg, leg->down_since);
+	if (over) {
+		leg->failed = true;
+		list_splice_init(&leg->parked, &list);
+	}
+	for (i = 0; i < leg->path_count; i++)
+		if (leg_hold_is_over(leg, leg->paths[i]->down_since))
+			list_splice_tail_init(&leg->paths[i]->fenced, &list);
+	leg_arm_hold(leg);
+	spin_unlock_bh(&leg->lock);
+	if (over)
+		pr_err("%s/%u: no path for %d ms: I/O fails until one is back\n",
+		       leg->volume->name, leg->index, READ_ONCE(leg->volume->recovery_timeout_ms));
+	leg_fail_all(&list);
 }
 
 void istripe_leg_set_recovery_timeout(struct istripe_leg *leg)
@@ -135,28 +173,56 @@ void istripe_leg_set_recovery_timeout(struct istripe_leg *leg)
 	spin_unlock_bh(&leg->lock);
 }
 
-void istripe_leg_path_lost(struct istripe_leg *leg)
+void istripe_leg_path_lost(struct istripe_leg *leg, struct istripe_path *path)
 {
 	spin_lock_bh(&leg->lock);
-	leg->live = false;
-	leg->down_since = jiffies;
-	leg_arm_hold(leg);
+	WRITE_ONCE(path->live, false);
+	path->down_since = jiffies;
+	WRITE_ONCE(leg->live_paths, leg->live_paths - 1);
+	if (!leg->live_paths) {
+		leg->down_since = jiffies;
+		leg_arm_hold(leg);
+	}
 	spin_unlock_bh(&leg->lock);
 }
 
-void istripe_leg_path_live(struct istripe_leg *leg)
+void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
 {
-	LIST_HEAD(list);
-	u32 count;
+	bool failed;
 
 	spin_lock_bh(&leg->lock);
-	leg->live = true;
+	failed = leg->stopping || leg->failed;
+	if (!failed) {
+		list_add_tail(&leg_task->entry, &leg_task->path->fenced);
+		leg_arm_hold(leg);
+	}
+	spin_unlock_bh(&leg->lock);
+	if (failed)
+		istripe_io_task_failed(leg_task, BLK_STS_TRANSPORT);
+}
+
+void istripe_leg_path_fenced(struct istripe_leg *leg, struct istripe_path *path)
+{
+	LIST_HEAD(list);
+
+	spin_lock_bh(&leg->lock);
+	list_splice_init(&path->fenced, &list);
+	spin_unlock_bh(&leg->lock);
+	atomic64_add(leg_redrive(leg, &list), &leg->redriven);
+}
+
+void istripe_leg_path_live(struct istripe_leg *leg, struct istripe_path *path)
+{
+	LIST_HEAD(list);
+
+	spin_lock_bh(&leg->lock);
+	WRITE_ONCE(path->live, true);
+	WRITE_ONCE(leg->live_paths, leg->live_paths + 1);
 	leg->failed = false;
 	list_splice_init(&leg->parked, &list);
+	leg_arm_hold(leg);
 	spin_unlock_bh(&leg->lock);
-	cancel_delayed_work(&leg->hold_work);
-	count = leg_redrive(leg, &list);
-	atomic64_add(count, &leg->redriven);
+	atomic64_add(leg_redrive(leg, &list), &leg->redriven);
 }
 
 static int leg_compare(const struct istripe_leg *leg, const struct istripe_lun *lun, char *why,
@@ -193,47 +259,105 @@ static int leg_compare(const struct istripe_leg *leg, const struct istripe_lun *
 int istripe_leg_identify(struct istripe_leg *leg, const struct istripe_lun *lun, char *why,
 			 size_t why_bytes)
 {
-	int ret = leg_compare(leg, lun, why, why_bytes);
+	int ret;
 
-	if (ret || leg->identified)
-		return ret;
-	leg->lun = *lun;
-	leg->identified = true;
-	return 0;
+	mutex_lock(&leg->identify_lock);
+	ret = leg_compare(leg, lun, why, why_bytes);
+	if (!ret && !leg->identified) {
+		leg->lun = *lun;
+		leg->identified = true;
+	}
+	mutex_unlock(&leg->identify_lock);
+	return ret;
 }
 
 void istripe_leg_start(struct istripe_leg *leg)
 {
-	istripe_path_start(leg->paths[0]);
+	u32 i;
+
+	for (i = 0; i < leg->path_count; i++)
+		istripe_path_start(leg->paths[i]);
+}
+
+static int leg_path_error(struct istripe_path *path, char *why, size_t why_bytes)
+{
+	int used = scnprintf(why, why_bytes, "leg %u path %u: ", path->leg->index, path->index);
+
+	istripe_path_last_error(path, why + used, why_bytes - used);
+	return path->first_error;
+}
+
+/* What the paths have come to; those that only were not reachable go on trying. */
+static int leg_judge(struct istripe_leg *leg, char *why, size_t why_bytes)
+{
+	struct istripe_path *failed = NULL;
+	u32 live = 0;
+	u32 i;
+
+	for (i = 0; i < leg->path_count; i++) {
+		struct istripe_path *path = leg->paths[i];
+
+		if (!path->first_error)
+			live++;
+		else if (!failed || path->refused)
+			failed = path;
+	}
+	if (failed && (!live || failed->refused))
+		return leg_path_error(failed, why, why_bytes);
+	for (i = 0; i < leg->path_count; i++)
+		if (leg->paths[i]->first_error)
+			istripe_path_persist(leg->paths[i]);
+	return 0;
 }
 
 int istripe_leg_wait(struct istripe_leg *leg, char *why, size_t why_bytes)
 {
-	struct istripe_path *path = leg->paths[0];
-	int ret;
+	u32 i;
 
-	ret = wait_for_completion_killable(&path->first_result);
-	if (ret) {
+	for (i = 0; i < leg->path_count; i++) {
+		struct istripe_path *path = leg->paths[i];
+
+		if (!wait_for_completion_killable(&path->first_result))
+			continue;
 		scnprintf(why, why_bytes, "interrupted while %s was connecting", path->label);
 		return -EINTR;
 	}
-	if (!path->first_error)
+	return leg_judge(leg, why, why_bytes);
+}
+
+int istripe_leg_check(struct istripe_leg *leg, char *why, size_t why_bytes)
+{
+	int used;
+
+	if (READ_ONCE(leg->live_paths))
 		return 0;
-	ret = scnprintf(why, why_bytes, "leg %u path %u: ", leg->index, path->index);
-	istripe_path_last_error(path, why + ret, why_bytes - ret);
-	return path->first_error;
+	used = scnprintf(why, why_bytes, "leg %u was lost again: ", leg->index);
+	istripe_path_last_error(leg->paths[0], why + used, why_bytes - used);
+	return -ENOTCONN;
 }
 
 void istripe_leg_expire(struct istripe_leg *leg)
 {
 	LIST_HEAD(list);
+	u32 i;
 
 	spin_lock_bh(&leg->lock);
 	leg->stopping = true;
 	list_splice_init(&leg->parked, &list);
 	list_splice_init(&leg->delayed, &list);
+	for (i = 0; i < leg->path_count; i++)
+		list_splice_init(&leg->paths[i]->fenced, &list);
 	spin_unlock_bh(&leg->lock);
 	leg_fail_all(&list);
+}
+
+void istripe_leg_stop_begin(struct istripe_leg *leg)
+{
+	u32 i;
+
+	istripe_leg_expire(leg);
+	for (i = 0; i < leg->path_count; i++)
+		istripe_path_event(leg->paths[i], ISTRIPE_PATH_STOP);
 }
 
 void istripe_leg_stop(struct istripe_leg *leg)
@@ -275,6 +399,8 @@ struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
 	leg->volume = volume;
 	leg->index = index;
 	strscpy(leg->lun.designator, params->designator, sizeof(leg->lun.designator));
+	leg->policy = params->policy;
+	mutex_init(&leg->identify_lock);
 	spin_lock_init(&leg->lock);
 	INIT_LIST_HEAD(&leg->parked);
 	INIT_LIST_HEAD(&leg->delayed);

@@ -6,13 +6,22 @@
  * again and fail when the leg has been down for recovery_timeout_ms. @delayed
  * holds tasks that the target was too busy for.
  *
- * Lock: @lock covers @live, @failed, @stopping, @parked, @delayed, @down_since. It
- * is a leaf, taken with interrupts on (bh disabled), never held over a submission.
+ * A task that was lost with its path's session goes on over another path at once when
+ * doing it twice does no harm, as with a read. A write may still be carried out by the
+ * target, after newer data were written over another path. It waits on the path's
+ * @fenced until that path has logged in again, which ends the old session and all that
+ * was in it (RFC 7143 6.3.5), and goes on over any path then.
+ *
+ * Lock: @lock covers @live_paths, @failed, @stopping, @parked, @delayed, @down_since and
+ * live, down_since and fenced of the paths. It is a leaf, taken with interrupts on (bh
+ * disabled), never held over a submission. @identify_lock is the outermost: several
+ * paths' workers may find the LUN at a time.
  */
 #ifndef ISTRIPE_BLOCK_LEG_H
 #define ISTRIPE_BLOCK_LEG_H
 
 #include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
@@ -27,12 +36,15 @@ struct istripe_leg {
 	struct istripe_volume *volume;
 	u32 index;
 	struct istripe_lun lun;		/* as first found; identity never changes */
+	struct mutex identify_lock;	/* @identified, and @lun until the volume is up */
 	bool identified;
+	enum istripe_policy policy;	/* live */
+	atomic_t turn;			/* of the policy */
 	u32 path_count;
 	struct istripe_path **paths;
 
 	spinlock_t lock;		/* see above */
-	bool live;
+	u32 live_paths;
 	bool failed;			/* recovery_timeout_ms has passed */
 	bool stopping;
 	unsigned long down_since;	/* jiffies */
@@ -80,10 +92,24 @@ void istripe_leg_start(struct istripe_leg *leg);
  * @why: reason on failure
  * @why_bytes: its size
  *
+ * One path is enough; those that failed go on trying, unless what they found is not the
+ * LUN: that is an error.
+ *
  * Context: process, sleeps, killable.
- * Return: 0; the error of the path; -EINTR killed.
+ * Return: 0; the error of a path; -EINTR killed.
  */
 int istripe_leg_wait(struct istripe_leg *leg, char *why, size_t why_bytes);
+
+/**
+ * istripe_leg_check() - is any path live
+ * @leg: started
+ * @why: reason on failure
+ * @why_bytes: its size
+ *
+ * Context: process.
+ * Return: 0 or -ENOTCONN.
+ */
+int istripe_leg_check(struct istripe_leg *leg, char *why, size_t why_bytes);
 
 /**
  * istripe_leg_expire() - from now on nothing waits for the leg any more
@@ -94,6 +120,14 @@ int istripe_leg_wait(struct istripe_leg *leg, char *why, size_t why_bytes);
  * Context: process.
  */
 void istripe_leg_expire(struct istripe_leg *leg);
+
+/**
+ * istripe_leg_stop_begin() - begin to log out; istripe_leg_stop() waits for the end
+ * @leg: no requests any more
+ *
+ * Context: process.
+ */
+void istripe_leg_stop_begin(struct istripe_leg *leg);
 
 /**
  * istripe_leg_stop() - log out and close everything
@@ -159,20 +193,42 @@ int istripe_leg_identify(struct istripe_leg *leg, const struct istripe_lun *lun,
 			 size_t why_bytes);
 
 /**
- * istripe_leg_path_live() - a path's session is published: go on
+ * istripe_leg_fence() - keep a task until its path has logged in again
  * @leg: the leg
+ * @leg_task: lost with a session of its path, perhaps still being carried out
+ *
+ * It fails when that does not happen within recovery_timeout_ms.
+ *
+ * Context: any.
+ */
+void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
+
+/**
+ * istripe_leg_path_fenced() - the path's old session is dead at the target
+ * @leg: the leg
+ * @path: logged in again
  *
  * Context: the path's worker.
  */
-void istripe_leg_path_live(struct istripe_leg *leg);
+void istripe_leg_path_fenced(struct istripe_leg *leg, struct istripe_path *path);
+
+/**
+ * istripe_leg_path_live() - a path's session is published: go on
+ * @leg: the leg
+ * @path: which
+ *
+ * Context: the path's worker.
+ */
+void istripe_leg_path_live(struct istripe_leg *leg, struct istripe_path *path);
 
 /**
  * istripe_leg_path_lost() - a path's session is about to be withdrawn
  * @leg: the leg
+ * @path: which
  *
  * Context: the path's worker.
  */
-void istripe_leg_path_lost(struct istripe_leg *leg);
+void istripe_leg_path_lost(struct istripe_leg *leg, struct istripe_path *path);
 
 /**
  * istripe_leg_set_recovery_timeout() - note that recovery_timeout_ms has changed

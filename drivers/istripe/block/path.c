@@ -8,6 +8,7 @@
 #include <compat/unaligned.h>
 #include <trace/events/istripe.h>
 
+#include "block/io.h"
 #include "block/leg.h"
 #include "block/overdue.h"
 #include "block/path.h"
@@ -90,18 +91,34 @@ static const struct istripe_session_ops path_session_ops = {
 	.logout_requested = path_session_logout_requested,
 };
 
-bool istripe_path_submit(struct istripe_path *path, struct istripe_task *task, bool may_send,
-			 bool more)
+static void path_count(struct istripe_path *path, const struct istripe_leg_task *leg_task,
+		       int sign)
+{
+	if (path->leg->path_count == 1)
+		return;
+	atomic_add(sign, &path->in_flight);
+	atomic_long_add(sign * (long)leg_task->task.data.length_bytes, &path->in_flight_bytes);
+}
+
+bool istripe_path_submit(struct istripe_path *path, struct istripe_leg_task *leg_task,
+			 bool may_send, bool more)
 {
 	int section = srcu_read_lock(&path->srcu);
 	struct istripe_session *session = srcu_dereference(path->session, &path->srcu);
 
 	if (session) {
-		task->lun = session->lun;
-		istripe_session_submit(session, task, may_send, more);
+		leg_task->path = path;
+		leg_task->task.lun = session->lun;
+		path_count(path, leg_task, 1);
+		istripe_session_submit(session, &leg_task->task, may_send, more);
 	}
 	srcu_read_unlock(&path->srcu, section);
 	return session;
+}
+
+void istripe_path_done(struct istripe_leg_task *leg_task)
+{
+	path_count(leg_task->path, leg_task, -1);
 }
 
 void istripe_path_push(struct istripe_path *path)
@@ -171,7 +188,7 @@ static void path_log_in(struct istripe_path *path, struct istripe_session_params
 		.net = volume->net,
 		.tpgt = path->tpgt,
 		.tpgt_known = path->tpgt_known,
-		.task_slots = volume->queue_depth,
+		.task_slots = volume->queue_depth * volume->parts,
 		.buffers = path->buffers,
 	};
 	memcpy(params->isid, path->isid, sizeof(params->isid));
@@ -186,8 +203,11 @@ static int path_attempt(struct istripe_path *path, char *why, size_t why_bytes)
 
 	path_log_in(path, &params);
 	ret = istripe_session_open(&params, &path_session_ops, path, &path->owned, why, why_bytes);
-	if (!ret)
+	if (!ret) {
+		/* The old session, if there was one, has been reinstated: its tasks are gone. */
+		istripe_leg_path_fenced(path->leg, path);
 		ret = istripe_lun_probe(path->owned, path->params.lun, lun, why, why_bytes);
+	}
 	if (ret)
 		return ret;
 	path->owned->lun = lun->address;
@@ -208,7 +228,7 @@ static void path_go_live(struct istripe_path *path)
 	path->started = true;
 	rcu_assign_pointer(path->session, path->owned);
 	path_set_state(path, ISTRIPE_PATH_LIVE);
-	istripe_leg_path_live(path->leg);
+	istripe_leg_path_live(path->leg, path);
 	complete_all(&path->first_result);
 }
 
@@ -218,7 +238,7 @@ static void path_attempt_failed(struct istripe_path *path, int error, const char
 	if (!path->failures++ || path->refused)
 		pr_warn("%s: %s\n", path->label, why);
 	path_close_session(path, -ECONNRESET);
-	if (!path->started) {
+	if (!path->started && !READ_ONCE(path->persistent)) {
 		/* Whoever started us wants to know at once, not to wait and hope. */
 		path->first_error = error;
 		path_set_state(path, ISTRIPE_PATH_IDLE);
@@ -269,7 +289,7 @@ static u32 path_wait_ms(struct istripe_path *path)
 static void path_drain(struct istripe_path *path, bool logout)
 {
 	path_set_state(path, ISTRIPE_PATH_DRAINING);
-	istripe_leg_path_lost(path->leg);
+	istripe_leg_path_lost(path->leg, path);
 	path_withdraw(path);
 	if (logout)
 		istripe_session_logout(path->owned, LOGOUT_TIMEOUT_MS);
@@ -327,6 +347,12 @@ void istripe_path_start(struct istripe_path *path)
 	istripe_path_event(path, ISTRIPE_PATH_START);
 }
 
+void istripe_path_persist(struct istripe_path *path)
+{
+	WRITE_ONCE(path->persistent, true);
+	istripe_path_event(path, ISTRIPE_PATH_START);
+}
+
 void istripe_path_stop(struct istripe_path *path)
 {
 	set_bit(ISTRIPE_PATH_STOP, &path->events);
@@ -380,6 +406,7 @@ struct istripe_path *istripe_path_create(struct istripe_leg *leg, u32 index,
 	INIT_DELAYED_WORK(&path->work, path_work);
 	mutex_init(&path->session_lock);
 	spin_lock_init(&path->event_lock);
+	INIT_LIST_HEAD(&path->fenced);
 	init_completion(&path->first_result);
 	init_completion(&path->stopped);
 	path_choose_isid(path);

@@ -26,6 +26,7 @@
 #include "transport/session.h"
 
 struct istripe_leg;
+struct istripe_leg_task;
 
 #define ISTRIPE_OVERDUE_MAX	8	/* more at once: the LUN is in trouble */
 #define ISTRIPE_LABEL_BYTES	(ISTRIPE_NAME_BYTES + 16)
@@ -64,6 +65,7 @@ struct istripe_path {
 	u32 failures;			/* worker: attempts that failed in a row */
 	unsigned long live_since;	/* worker: jiffies */
 	bool started;			/* worker: has been live since start */
+	bool persistent;		/* failed at first; goes on trying */
 	struct completion first_result;
 	int first_error;
 	struct completion stopped;
@@ -73,6 +75,14 @@ struct istripe_path {
 	char last_error[ISTRIPE_WHY_BYTES];
 	u32 overdue_count;
 	u32 overdue[ISTRIPE_OVERDUE_MAX];	/* tags to be looked after */
+
+	bool live;			/* these three: under leg->lock, see there */
+	unsigned long down_since;	/* jiffies */
+	struct list_head fenced;
+
+	/* Handed to a session and not done yet; counted when the leg has several paths. */
+	atomic_t in_flight;
+	atomic_long_t in_flight_bytes;
 
 	u64 reconnects;			/* worker */
 	u64 faults;			/* worker */
@@ -107,6 +117,14 @@ void istripe_path_destroy(struct istripe_path *path);
 void istripe_path_start(struct istripe_path *path);
 
 /**
+ * istripe_path_persist() - go on trying after a first attempt that failed
+ * @path: idle again since that attempt
+ *
+ * Context: process.
+ */
+void istripe_path_persist(struct istripe_path *path);
+
+/**
  * istripe_path_stop() - log out, close, go idle
  * @path: in any state; returns when it is idle
  *
@@ -117,15 +135,23 @@ void istripe_path_stop(struct istripe_path *path);
 /**
  * istripe_path_submit() - send a task over the path's session
  * @path: the path
- * @task: see istripe_session_submit()
+ * @leg_task: its task: see istripe_session_submit()
  * @may_send: see there
  * @more: see there
  *
  * Context: see istripe_session_submit().
  * Return: true; false when the path is not live.
  */
-bool istripe_path_submit(struct istripe_path *path, struct istripe_task *task, bool may_send,
-			 bool more);
+bool istripe_path_submit(struct istripe_path *path, struct istripe_leg_task *leg_task,
+			 bool may_send, bool more);
+
+/**
+ * istripe_path_done() - a task is not in flight on its path any more
+ * @leg_task: was submitted
+ *
+ * Context: any.
+ */
+void istripe_path_done(struct istripe_leg_task *leg_task);
 
 /**
  * istripe_path_push() - see istripe_leg_push()

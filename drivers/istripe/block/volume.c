@@ -63,6 +63,7 @@ static int volume_create_legs(struct istripe_volume *volume,
 		if (IS_ERR(leg))
 			return PTR_ERR(leg);
 		volume->legs[volume->leg_count++] = leg;
+		volume->path_count += leg->path_count;
 	}
 	return 0;
 }
@@ -77,6 +78,9 @@ static int volume_start_legs(struct istripe_volume *volume, char *why, size_t wh
 		istripe_leg_start(volume->legs[i]);
 	for (i = 0; !ret && i < volume->leg_count; i++)
 		ret = istripe_leg_wait(volume->legs[i], why, why_bytes);
+	/* One may have been lost while another one was waited for. */
+	for (i = 0; !ret && i < volume->leg_count; i++)
+		ret = istripe_leg_check(volume->legs[i], why, why_bytes);
 	return ret;
 }
 
@@ -84,6 +88,9 @@ static void volume_stop_legs(struct istripe_volume *volume)
 {
 	u32 i;
 
+	/* All of them at once: each may have to wait for its target. */
+	for (i = 0; i < volume->leg_count; i++)
+		istripe_leg_stop_begin(volume->legs[i]);
 	for (i = 0; i < volume->leg_count; i++)
 		istripe_leg_stop(volume->legs[i]);
 }
@@ -143,7 +150,7 @@ static int volume_alloc_tags(struct istripe_volume *volume)
 	set->nr_hw_queues = 1;
 	set->queue_depth = volume->queue_depth;
 	set->numa_node = NUMA_NO_NODE;
-	set->cmd_size = istripe_io_bytes(volume->leg_count);
+	set->cmd_size = istripe_io_bytes(volume->leg_count, volume->parts);
 	set->flags = ISTRIPE_COMPAT_TAG_SET_FLAGS;
 	set->timeout = msecs_to_jiffies(volume->command_timeout_ms);
 	set->driver_data = volume;
@@ -199,18 +206,16 @@ static void volume_free(struct istripe_volume *volume)
 	kfree(volume);
 }
 
-static int volume_check(const struct istripe_volume_params *params, char *why, size_t why_bytes)
+/* As many parts as a leg has paths; many legs do not need them, but would pay for them. */
+static u32 volume_parts(const struct istripe_volume_params *params)
 {
+	u32 parts = 1;
 	u32 i;
 
-	for (i = 0; i < params->leg_count; i++) {
-		if (params->legs[i].path_count == 1)
-			continue;
-		scnprintf(why, why_bytes, "leg %u has %u paths: this version supports exactly 1",
-			  i, params->legs[i].path_count);
-		return -EOPNOTSUPP;
-	}
-	return 0;
+	for (i = 0; i < params->leg_count; i++)
+		parts = max(parts, params->legs[i].path_count);
+	return clamp(ISTRIPE_LEGS_MAX / params->leg_count, 1u,
+		     min_t(u32, parts, ISTRIPE_PARTS_MAX));
 }
 
 static struct istripe_volume *volume_create(const struct istripe_volume_params *params)
@@ -225,6 +230,7 @@ static struct istripe_volume *volume_create(const struct istripe_volume_params *
 	volume->net = get_net(current->nsproxy->net_ns);
 	volume->chunk_bytes = params->chunk_bytes;
 	volume->queue_depth = params->queue_depth;
+	volume->parts = volume_parts(params);
 	volume->command_timeout_ms = params->command_timeout_ms;
 	volume->recovery_timeout_ms = params->recovery_timeout_ms;
 	volume->id = ida_alloc_max(&istripe_ids, (1 << MINORBITS) / VOLUME_MINORS - 1, GFP_KERNEL);
@@ -242,9 +248,6 @@ struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *
 	int ret;
 
 	why[0] = '\0';
-	ret = volume_check(params, why, why_bytes);
-	if (ret)
-		return ERR_PTR(ret);
 	volume = volume_create(params);
 	if (IS_ERR(volume)) {
 		scnprintf(why, why_bytes, "cannot create the volume: %pe", volume);

@@ -30,6 +30,7 @@ void istripe_path_params_default(struct istripe_path_params *params)
 		.ping_interval_ms = 5000,
 		.ping_timeout_ms = 5000,
 	};
+	params->weight = 1;
 	istripe_keys_default_offer(&params->offer);
 }
 

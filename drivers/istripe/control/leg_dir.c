@@ -38,6 +38,10 @@ static ssize_t leg_store(struct config_item *item, const struct istripe_setting 
 ISTRIPE_DIR_SETTING(leg, designator,
 		    ISTRIPE_SETTING_OF(struct istripe_leg_params, designator, string, DESIGNATOR));
 
+ISTRIPE_DIR_SETTING(leg, policy,
+		    ISTRIPE_SETTING_OF(struct istripe_leg_params, policy, policy,
+				       ISTRIPE_SETTING_POLICIES));
+
 static void leg_release(struct config_item *item)
 {
 	kfree(to_leg(item));
@@ -49,6 +53,7 @@ static struct configfs_item_operations leg_item_ops = {
 
 static struct configfs_attribute *leg_attrs[] = {
 	&leg_attr_designator,
+	&leg_attr_policy,
 	NULL,
 };
 

@@ -73,6 +73,7 @@ PATH_OF(source_address, source_address, address, ADDRESS);
 PATH_OF(nic, nic, nic, NIC);
 PATH_OF(target_name, target_name, iscsi_name, ISCSI_NAME);
 PATH_NUMBER(lun, lun, 0, 16383);
+PATH_NUMBER(weight, weight, 1, 1000);
 PATH_OF(isid, isid, isid, ISID);
 PATH_OF(chap_user, chap.name, string, USER);
 PATH_SECRET(chap_secret, chap);
@@ -110,6 +111,7 @@ static struct configfs_attribute *path_attrs[] = {
 	&path_attr_nic,
 	&path_attr_target_name,
 	&path_attr_lun,
+	&path_attr_weight,
 	&path_attr_isid,
 	&path_attr_chap_user,
 	&path_attr_chap_secret,

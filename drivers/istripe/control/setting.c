@@ -477,6 +477,38 @@ const struct istripe_setting_kind istripe_setting_algorithms = {
 	.format = algorithms_format,
 };
 
+static const char *const policy_names[] = {
+	[ISTRIPE_POLICY_INTERLEAVE] = "interleave",
+	[ISTRIPE_POLICY_ROUND_ROBIN] = "round-robin",
+	[ISTRIPE_POLICY_QUEUE_DEPTH] = "queue-depth",
+	[ISTRIPE_POLICY_SERVICE_TIME] = "service-time",
+	[ISTRIPE_POLICY_FAILOVER] = "failover",
+	[ISTRIPE_POLICY_WEIGHTED] = "weighted",
+};
+
+static int policy_parse(const struct istripe_setting *setting, const char *text, void *value)
+{
+	int found = sysfs_match_string(policy_names, text);
+
+	if (found < 0)
+		return -EINVAL;
+	WRITE_ONCE(*(enum istripe_policy *)value, found);
+	return 0;
+}
+
+static int policy_format(const struct istripe_setting *setting, const void *value,
+			 char *buf, size_t size)
+{
+	const enum istripe_policy *policy = value;
+
+	return scnprintf(buf, size, "%s", policy_names[READ_ONCE(*policy)]);
+}
+
+const struct istripe_setting_kind istripe_setting_policy = {
+	.parse = policy_parse,
+	.format = policy_format,
+};
+
 static const char *const metadata_names[] = {
 	[ISTRIPE_METADATA_NONE] = "none",
 };

@@ -22,26 +22,29 @@
 
 enum leg_state {
 	LEG_LIVE,
+	LEG_DEGRADED,		/* some of its paths are not live */
 	LEG_WAITING,		/* no path is live, I/O waits */
 	LEG_FAILED,		/* ... and has waited long enough: I/O fails */
 };
 
 static const char *const leg_state_names[] = {
 	[LEG_LIVE] = "live",
+	[LEG_DEGRADED] = "degraded",
 	[LEG_WAITING] = "waiting",
 	[LEG_FAILED] = "failed",
 };
 
 static enum leg_state leg_state(struct istripe_leg *leg)
 {
-	bool live, failed;
+	bool failed;
+	u32 live;
 
 	spin_lock_bh(&leg->lock);
-	live = leg->live;
+	live = leg->live_paths;
 	failed = leg->failed;
 	spin_unlock_bh(&leg->lock);
 	if (live)
-		return LEG_LIVE;
+		return live == leg->path_count ? LEG_LIVE : LEG_DEGRADED;
 	return failed ? LEG_FAILED : LEG_WAITING;
 }
 
@@ -62,6 +65,29 @@ static ssize_t leg_##_name##_show(const struct istripe_node_file *file, void *ob
 }											\
 ISTRIPE_NODE_FILE(leg, _name, 0444, .show = leg_##_name##_show)
 
+static const struct istripe_setting leg_setting_policy = {
+	.name = "policy",
+	ISTRIPE_SETTING_OF(struct istripe_leg, policy, policy, ISTRIPE_SETTING_POLICIES),
+};
+
+static ssize_t leg_policy_show(const struct istripe_node_file *file, void *object, char *page)
+{
+	return istripe_setting_show(file->setting, object, page);
+}
+
+static ssize_t leg_policy_store(const struct istripe_node_file *file, void *object,
+				const char *page, size_t count)
+{
+	const struct istripe_leg *leg = object;
+	char label[ISTRIPE_LABEL_BYTES];
+
+	scnprintf(label, sizeof(label), "%s/%u", leg->volume->name, leg->index);
+	return istripe_setting_store(file->setting, label, object, page, count);
+}
+
+ISTRIPE_NODE_FILE(leg, policy, 0644, .show = leg_policy_show, .store = leg_policy_store,
+		  .setting = &leg_setting_policy);
+
 /* The identity was found before the volume was up and has been the same ever since. */
 LEG_FILE(designator, "%s", leg->lun.designator);
 LEG_FILE(serial, "%s", leg->lun.serial);
@@ -71,6 +97,7 @@ LEG_FILE(retried, "%lld", atomic64_read(&leg->retried));
 
 static struct attribute *leg_attrs[] = {
 	&leg_file_state.attr,
+	&leg_file_policy.attr,
 	&leg_file_designator.attr,
 	&leg_file_serial.attr,
 	&leg_file_commands.attr,

@@ -76,6 +76,15 @@ static const struct istripe_setting path_setting_##_name = {				\
 ISTRIPE_NODE_FILE(path, _name, 0644, .show = path_setting_show,				\
 		  .store = path_setting_store, .setting = &path_setting_##_name)
 
+#define PATH_LIVE(_name, _min, _max)							\
+static const struct istripe_setting path_setting_##_name = {				\
+	.name = __stringify(_name),							\
+	ISTRIPE_SETTING_NUMBER(struct istripe_path_params, _name, _min, _max),		\
+};											\
+ISTRIPE_NODE_FILE(path, _name, 0644, .show = path_setting_show,				\
+		  .store = path_setting_store, .setting = &path_setting_##_name)
+
+PATH_LIVE(weight, 1, 1000);
 PATH_FIXED(portal, portal);
 PATH_FIXED(source_address, address);
 PATH_FIXED(nic, nic);
@@ -95,6 +104,7 @@ static struct attribute *path_attrs[] = {
 	&path_file_nic.attr,
 	&path_file_target_name.attr,
 	&path_file_lun.attr,
+	&path_file_weight.attr,
 	&path_file_login_timeout_ms.attr,
 	&path_file_ping_interval_ms.attr,
 	&path_file_ping_timeout_ms.attr,

@@ -131,6 +131,28 @@ u32 istripe_stripe_map(const struct istripe_stripe *s, u64 sector, u32 sectors,
 	return count;
 }
 
+void istripe_extent_cut(const struct istripe_extent *e, u32 skip_sectors, u32 sectors,
+			struct istripe_extent *part)
+{
+	u32 head = e->first_piece_sectors;
+	u32 first = e->first_sector + skip_sectors;
+	u32 beyond;
+
+	if (skip_sectors < head) {
+		head -= skip_sectors;
+	} else {
+		/* In one of the further pieces; each is one gap further on. */
+		beyond = skip_sectors - head;
+		first += (beyond / e->piece_sectors + 1) * (e->stride_sectors - e->piece_sectors);
+		head = e->piece_sectors - beyond % e->piece_sectors;
+	}
+	*part = *e;
+	part->leg_sector += skip_sectors;
+	part->sectors = sectors;
+	part->first_sector = first;
+	part->first_piece_sectors = min(head, sectors);
+}
+
 u32 istripe_stripe_request_sectors(const struct istripe_stripe *s, u32 leg_limit_sectors)
 {
 	u32 rest = leg_limit_sectors & (s->chunk_sectors - 1);

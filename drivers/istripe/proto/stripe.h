@@ -109,6 +109,18 @@ u32 istripe_stripe_map(const struct istripe_stripe *s, u64 sector, u32 sectors,
 		       struct istripe_extent *extents);
 
 /**
+ * istripe_extent_cut() - a part of an extent
+ * @e: from istripe_stripe_map()
+ * @skip_sectors: where the part starts, from the start of the extent
+ * @sectors: its length, > 0; @skip_sectors + @sectors is at most @e->sectors
+ * @part: filled; may be @e
+ *
+ * Context: any.
+ */
+void istripe_extent_cut(const struct istripe_extent *e, u32 skip_sectors, u32 sectors,
+			struct istripe_extent *part);
+
+/**
  * istripe_stripe_request_sectors() - largest request that asks no leg for too much
  * @s: geometry
  * @leg_limit_sectors: largest command that every leg takes

@@ -91,20 +91,11 @@ static bool conn_space_wanted(struct sock *sk, struct istripe_conn *conn)
 	return true;
 }
 
-/* The worker receives once more: what came before the end is not lost. */
-static void conn_peer_closed(struct istripe_conn *conn)
-{
-	set_bit(ISTRIPE_CONN_PEER_CLOSED, &conn->flags);
-	/* Whoever sees the second flag sees the first one. */
-	smp_mb__before_atomic();
-	set_bit(ISTRIPE_CONN_RX_PENDING, &conn->flags);
-}
-
 static bool conn_state_wanted(struct sock *sk, struct istripe_conn *conn)
 {
 	if (sk->sk_state == TCP_ESTABLISHED)
 		return false;
-	conn_peer_closed(conn);
+	set_bit(ISTRIPE_CONN_PEER_CLOSED, &conn->flags);
 	return true;
 }
 
@@ -186,16 +177,17 @@ static int conn_io_send(struct istripe_conn *conn)
 /* Softirq receives; what it left over, and the end of the connection, comes here. */
 static int conn_io_receive(struct istripe_conn *conn)
 {
+	bool closed = test_bit(ISTRIPE_CONN_PEER_CLOSED, &conn->flags);
 	struct sock *sk = conn->sock->sk;
 	int error, ret;
 
-	if (!test_and_clear_bit(ISTRIPE_CONN_RX_PENDING, &conn->flags))
+	/* Closed first: what TCP takes in before it says so is received below. */
+	if (!test_and_clear_bit(ISTRIPE_CONN_RX_PENDING, &conn->flags) && !closed)
 		return 0;
 	lock_sock(sk);
 	ret = conn_receive(conn);
 	release_sock(sk);
-	if (ret >= 0 && !test_bit(ISTRIPE_CONN_RX_PENDING, &conn->flags) &&
-	    test_bit(ISTRIPE_CONN_PEER_CLOSED, &conn->flags)) {
+	if (closed && ret >= 0 && !test_bit(ISTRIPE_CONN_RX_PENDING, &conn->flags)) {
 		error = READ_ONCE(sk->sk_err) ?: ECONNRESET;
 		istripe_session_fault(conn->session, -error, "the connection was lost: %pe",
 				      ERR_PTR(-error));
@@ -259,6 +251,9 @@ void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, b
 		conn->tx.more = false;
 		memalloc_noreclaim_restore(noreclaim);
 		mutex_unlock(&conn->tx_mutex);
+	} else if (!more) {
+		/* The holder may have taken ours with the promise that more follows. */
+		istripe_conn_kick(conn);
 	}
 	if (ret < 0)
 		istripe_session_fault(conn->session, ret, "cannot send: %pe", ERR_PTR(ret));
@@ -275,7 +270,12 @@ int istripe_conn_send_control(struct istripe_conn *conn, const struct iscsi_hdr 
 	struct istripe_control *control;
 	int ret = 0;
 
-	control = kmalloc(sizeof(*control) + payload_bytes, GFP_NOWAIT | __GFP_NOWARN);
+	/*
+	 * Without an answer to its ping the target drops us, and with us the pages that wait
+	 * to be written: the reserves are for that, bounded by ISTRIPE_CONTROLS_MAX.
+	 */
+	control = kmalloc(sizeof(*control) + payload_bytes,
+			  GFP_NOWAIT | __GFP_NOWARN | (payload_bytes ? 0 : __GFP_MEMALLOC));
 	if (!control)
 		return -ENOMEM;
 	control->header = *header;
@@ -386,7 +386,7 @@ void istripe_conn_start(struct istripe_conn *conn)
 	istripe_keepalive_start(conn);
 	/* What came between the login and the callbacks has had no callback. */
 	if (conn->sock->sk->sk_state != TCP_ESTABLISHED)
-		conn_peer_closed(conn);
+		set_bit(ISTRIPE_CONN_PEER_CLOSED, &conn->flags);
 	set_bit(ISTRIPE_CONN_RX_PENDING, &conn->flags);
 	istripe_conn_kick(conn);
 }

@@ -104,8 +104,11 @@ static void task_management_collect_all(struct istripe_conn *conn)
 	for (i = 0; i < session->slot_count; i++) {
 		task = READ_ONCE(session->slots[i].task);
 		if (!task || !test_bit(ISTRIPE_TASK_SENT, &task->flags) ||
-		    test_bit(ISTRIPE_TASK_ANSWERED, &task->flags) || task->conn != conn ||
-		    !istripe_serial_lt(task->cmd_sn, READ_ONCE(session->exchange.cmd_sn)))
+		    test_bit(ISTRIPE_TASK_ANSWERED, &task->flags) || task->conn != conn)
+			continue;
+		/* SENT before CmdSN: a task submitted anew has its own before it is SENT. */
+		smp_rmb();
+		if (!istripe_serial_lt(task->cmd_sn, READ_ONCE(session->exchange.cmd_sn)))
 			continue;
 		istripe_task_answer(task, -ECANCELED);
 	}

@@ -230,7 +230,8 @@ static int receive_bytes(struct istripe_conn *conn, const u8 *bytes, u32 len)
 	const u8 *data;
 	int used, ret = 0;
 
-	while (len && !ret) {
+	/* A verdict on one task may end the session: the rest is not believed any more. */
+	while (len && !ret && !test_bit(ISTRIPE_SESSION_FAULTED, &conn->session->flags)) {
 		used = istripe_framing_feed(&conn->rx.framing, bytes, len, &events, &data,
 					    &data_bytes);
 		if (used < 0)

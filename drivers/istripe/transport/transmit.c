@@ -515,7 +515,8 @@ int istripe_conn_transmit(struct istripe_conn *conn)
 
 bool istripe_conn_holds_back(struct istripe_conn *conn)
 {
-	return READ_ONCE(conn->tx.corked) || istripe_conn_has_output(conn);
+	return READ_ONCE(conn->tx.corked) || mutex_is_locked(&conn->tx_mutex) ||
+	       istripe_conn_has_output(conn);
 }
 
 bool istripe_conn_has_output(struct istripe_conn *conn)

@@ -31,13 +31,15 @@ def unload():
 
 
 class Volume:
-    """One volume; of one leg with one path, unless more_legs are given.
+    """One volume; of one leg with one path, unless more_legs or more_paths are given.
 
     settings of the volume are keyword arguments; `path` is a dictionary of the path's settings,
-    `more_legs` has one such dictionary for each further leg.
+    `more_legs` has one such dictionary for each further leg, `more_paths` for each further path
+    of leg 0.
     """
 
-    def __init__(self, name="vol", path=None, more_legs=(), **settings):
+    def __init__(self, name="vol", path=None, more_legs=(), more_paths=(), policy=None,
+                 **settings):
         self.name = name
         self.config = CONFIG / name
         self.leg = self.config / "legs" / "0"
@@ -45,6 +47,8 @@ class Volume:
         self.settings = {"initiator_name": INITIATOR, **settings}
         self.path_settings = path or {}
         self.more_legs = more_legs
+        self.more_paths = more_paths
+        self.policy = policy
 
     @classmethod
     def of(cls, target, link, name="vol", lun=0, ipv6=False, path=None, **settings):
@@ -56,6 +60,13 @@ class Volume:
             **(path or {}),
         }
         return cls(name, values, **settings)
+
+    @classmethod
+    def of_many_paths(cls, target, links, path=None, **settings):
+        """A volume of one LUN behind several links, with a path over each of them."""
+        each = [{"portal": link.portal(), "target_name": target.iqn, "nic": link.nic,
+                 "lun": target.lun_number(0), **(path or {})} for link in links]
+        return cls(path=each[0], more_paths=each[1:], **settings)
 
     @classmethod
     def striped(cls, target, link, legs, path=None, **settings):
@@ -72,6 +83,13 @@ class Volume:
             write(self.config / name, value)
         for name, value in self.path_settings.items():
             write(self.path / name, value)
+        if self.policy:
+            write(self.leg / "policy", self.policy)
+        for number, settings in enumerate(self.more_paths, 1):
+            path = self.leg / "paths" / str(number)
+            path.mkdir()
+            for name, value in settings.items():
+                write(path / name, value)
         for number, settings in enumerate(self.more_legs, 1):
             self.add_leg(number, settings)
         return self
@@ -138,8 +156,8 @@ class Volume:
     def leg_sysfs(self, number):
         return self.sysfs() / "legs" / str(number)
 
-    def path_sysfs(self, leg=0):
-        return self.leg_sysfs(leg) / "paths" / "0"
+    def path_sysfs(self, leg=0, path=0):
+        return self.leg_sysfs(leg) / "paths" / str(path)
 
     def state(self):
         """State of the path."""

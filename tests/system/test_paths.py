@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Several paths to one leg: who takes what, and what happens when one of them is lost."""
+
+import time
+
+import pytest
+
+from lab import fio, istripe, lio, network, storage
+from lab.shell import LabError, read, run, wait_for, write
+
+MIB = 1 << 20
+LUN_BYTES = 64 * MIB
+POLICIES = ("interleave", "round-robin", "queue-depth", "service-time", "failover", "weighted")
+QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 1500,
+         "login_timeout_ms": 3000}
+NO_WAIT = {"DefaultTime2Wait": 0}
+
+
+@pytest.fixture
+def two_paths(make_lio, make_volume, links):
+    """two_paths(...): a LIO LUN behind two links, and a volume over both."""
+
+    def make(**options):
+        target = make_lio(LUN_BYTES, all_links=True, params=NO_WAIT)
+        options = {"paths": links, "chunk_bytes": 65536, **options}
+        return make_volume(target, **{**options, "path": {**QUICK, **options.get("path", {})}})
+
+    return make
+
+
+def sent(volume):
+    """SCSI commands that each path's session has sent."""
+    return [int(read(volume.path_sysfs(0, path) / "session" / "commands_sent"))
+            for path in range(2)]
+
+
+def sent_by(volume, *argv):
+    before = sent(volume)
+    run(*argv)
+    return [now - then for now, then in zip(sent(volume), before)]
+
+
+def read_16_mib(device, block):
+    return ("dd", f"if={device}", "of=/dev/null", "iflag=direct", f"bs={block}",
+            f"count={16 * MIB // block}")
+
+
+def state(volume):
+    return read(volume.sysfs() / "state")
+
+
+def test_both_paths_are_live(two_paths):
+    volume = two_paths()
+    volume.enable()
+    assert state(volume) == "live"
+    isids = {read(volume.path_sysfs(0, path) / "session" / "isid") for path in range(2)}
+    assert len(isids) == 2
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_verify(two_paths, verify, size, policy):
+    volume = two_paths(policy=policy)
+    device = volume.enable()
+    verify(device, total_bytes=size.cell_bytes * 2, jobs=4, largest_bytes=MIB)
+    first, second = sent(volume)
+    assert first > 20
+    assert second > 20 or policy == "failover"
+
+
+def test_interleave_cuts_at_the_chunk(two_paths):
+    """One stream at depth 1 uses both NICs: a request of 1 MiB is a command on each."""
+    volume = two_paths()
+    device = volume.enable()
+    assert sent_by(volume, *read_16_mib(device, MIB)) == [16, 16]
+    assert sum(sent_by(volume, *read_16_mib(device, 65536))) == 256
+    first, second = sent_by(volume, *read_16_mib(device, 3 * 65536))
+    assert first + second == 2 * (16 * MIB // (3 * 65536))
+
+
+def test_interleave_with_several_legs(make_lio, make_volume, links, verify):
+    """Cut by the legs first, then over the paths; the data are right."""
+    target = make_lio(*[lio.Lun(16 * MIB) for _ in range(2)], all_links=True, params=NO_WAIT)
+    second = [{"portal": links[0].portal(), "target_name": target.iqn, "lun": 1}]
+    volume = make_volume(target, paths=links, more_legs=second, chunk_bytes=16384)
+    device = volume.enable()
+    written = storage.fill_pattern(device, volume.size_bytes(), seed=5)
+    storage.drop_caches()
+    assert storage.sha256(device, volume.size_bytes()) == written
+    verify(device, total_bytes=8 * MIB, jobs=4, largest_bytes=MIB)
+
+
+def test_failover_uses_the_first(two_paths):
+    volume = two_paths(policy="failover")
+    device = volume.enable()
+    assert sent_by(volume, *read_16_mib(device, 65536)) == [256, 0]
+
+
+def test_weighted(two_paths):
+    volume = two_paths(policy="weighted")
+    device = volume.enable()
+    write(volume.path_sysfs(0, 1) / "weight", 3)
+    assert sent_by(volume, *read_16_mib(device, 65536)) == [64, 192]
+
+
+def test_round_robin_and_back(two_paths):
+    volume = two_paths(policy="round-robin")
+    device = volume.enable()
+    assert sent_by(volume, *read_16_mib(device, 65536)) == [128, 128]
+    write(volume.sysfs() / "legs" / "0" / "policy", "failover")
+    assert sent_by(volume, *read_16_mib(device, 65536)) == [256, 0]
+    with pytest.raises(OSError):
+        write(volume.sysfs() / "legs" / "0" / "policy", "random")
+    assert read(volume.sysfs() / "legs" / "0" / "policy") == "failover"
+
+
+def test_policies_are_switched_under_verify(two_paths):
+    volume = two_paths()
+    device = volume.enable()
+    job = fio.start(device, **fio.verify_options(32 * MIB, jobs=4, largest_bytes=MIB, depth=4))
+    while job.poll() is None:
+        for policy in POLICIES:
+            write(volume.sysfs() / "legs" / "0" / "policy", policy)
+            time.sleep(0.3)
+    assert fio.finish(job).errors() == 0
+
+
+def test_reads_go_on_over_the_other_path(two_paths, links):
+    """The lost path's reads are not held until it is back."""
+    volume = two_paths(recovery_timeout_ms=-1)
+    device = volume.enable()
+    links[0].set_up(False)
+    try:
+        run(*read_16_mib(device, 65536), timeout_s=60)
+        wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
+        run(*read_16_mib(device, MIB), timeout_s=60)
+        run("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=64k", "count=16",
+            timeout_s=60)
+    finally:
+        links[0].set_up(True)
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+
+
+@pytest.mark.timeout_s(600)
+@pytest.mark.parametrize("policy", ["interleave", "queue-depth"])
+def test_links_go_down_in_turn_under_verify(two_paths, links, size, policy):
+    """Writes that were in flight wait for their own path, everything else goes on."""
+    volume = two_paths(policy=policy)
+    device = volume.enable()
+    job = fio.start(device, **fio.verify_options(48 * MIB, jobs=4, largest_bytes=MIB, depth=4))
+    for turn in range(size.rounds(4, 20)):
+        link = links[turn % 2]
+        time.sleep(1)
+        link.set_up(False)
+        try:
+            wait_for("the loss to be noticed", lambda: state(volume) != "live", 20)
+        finally:
+            link.set_up(True)
+        wait_for("both paths", lambda: state(volume) == "live", 60)
+    assert fio.finish(job).errors() == 0
+
+
+@pytest.mark.timeout_s(600)
+def test_connections_killed_under_verify(two_paths, size):
+    volume = two_paths()
+    device = volume.enable()
+    job = fio.start(device, **fio.verify_options(48 * MIB, jobs=4, largest_bytes=MIB, depth=4))
+    for turn in range(size.rounds(8, 50)):
+        time.sleep(0.4)
+        network.kill_connections(by_target=turn % 2 == 1)
+        wait_for("both paths", lambda: state(volume) == "live", 60)
+    assert fio.finish(job).errors() == 0
+
+
+@pytest.mark.allow_log(r"recoverable transport error|I/O error", "the write fails in the end")
+def test_fenced_write_fails_in_the_end(two_paths, links):
+    """A write that may still be carried out is not sent anew before its session is dead."""
+    volume = two_paths(policy="failover", recovery_timeout_ms=4000,
+                       path={"ping_interval_ms": 300, "ping_timeout_ms": 700})
+    device = volume.enable()
+    run("tc", "qdisc", "add", "dev", links[0].peer, "root", "netem", "loss", "100%",
+        netns=network.NETNS)
+    try:
+        start = time.monotonic()
+        with pytest.raises(LabError, match="Link has been severed"):
+            run("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k", "count=1")
+        assert 3 < time.monotonic() - start < 60
+        assert state(volume) == "degraded"
+    finally:
+        run("tc", "qdisc", "del", "dev", links[0].peer, "root", netns=network.NETNS)
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+
+
+def test_degraded_from_the_start(two_paths, links):
+    """One path is enough; the other one comes when it can."""
+    volume = two_paths()
+    links[1].set_up(False)
+    try:
+        device = volume.enable()
+        assert state(volume) == "degraded"
+        run(*read_16_mib(device, MIB))
+    finally:
+        links[1].set_up(True)
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+
+
+def test_no_path_at_all(two_paths, links):
+    volume = two_paths()
+    for link in links:
+        link.set_up(False)
+    try:
+        with pytest.raises(istripe.EnableError, match="leg 0 path [01]: "):
+            volume.enable()
+    finally:
+        for link in links:
+            link.set_up(True)
+    volume.enable()
+
+
+def test_path_to_another_lun(make_lio, make_volume, links):
+    target = make_lio(LUN_BYTES, LUN_BYTES, all_links=True)
+    volume = make_volume(target, paths=links)
+    write(volume.leg / "paths" / "1" / "lun", 1)
+    with pytest.raises(istripe.EnableError, match="answers here: path refused"):
+        volume.enable()
+
+
+def test_remove_while_a_path_is_down(two_paths, links):
+    volume = two_paths()
+    volume.enable()
+    links[0].set_up(False)
+    try:
+        wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
+        start = time.monotonic()
+        volume.disable()
+        assert time.monotonic() - start < 10
+    finally:
+        links[0].set_up(True)
