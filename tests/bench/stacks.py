@@ -210,9 +210,9 @@ class Istripe:
     def __init__(self, layout):
         self.layout = layout
         each = [self.settings(place) for place in layout.places]
-        legs = each[:1] if layout.paths else each
-        self.more_paths = each[1:] if layout.paths else []
-        self.volume = istripe.Volume("bench", legs[0], legs[1:], queue_depth=COMMANDS,
+        more = "more_paths" if layout.paths else "more_legs"
+        self.volume = istripe.Volume("bench", each[0], **{more: each[1:]}, queue_depth=COMMANDS,
+                                     policy="interleave" if layout.paths else None,
                                      metadata="none", chunk_bytes=layout.chunk_bytes)
         self.device = None
 
@@ -232,21 +232,10 @@ class Istripe:
             "max_outstanding_r2t": keys["MaxOutstandingR2T"],
         }
 
-    def add_paths(self):
-        for number, settings in enumerate(self.more_paths, 1):
-            path = self.volume.leg / "paths" / str(number)
-            path.mkdir()
-            for name, value in settings.items():
-                write(path / name, value)
-        write(self.volume.leg / "policy", "interleave")
-
     def start(self):
         istripe.load()
-        self.volume.create()
-        if self.more_paths:
-            self.add_paths()
         try:
-            self.device = self.volume.enable()
+            self.device = self.volume.up()
         except istripe.EnableError as err:
             raise LabError(f"istripe: enable failed: {err}") from err
         queue_tune(self.device.name)
