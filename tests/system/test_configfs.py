@@ -29,6 +29,8 @@ VOLUME = {
 }
 
 LEG = {
+    "policy": ("interleave", ["interleave", "round-robin", "queue-depth", "service-time",
+                              "failover", "weighted"], ["", "random", "INTERLEAVE"]),
     "designator": ("", ["naa.6001405b2f2b3e1c6bc4a0f9fd2ba4c1", ""], ["x" * 132]),
 }
 
@@ -53,6 +55,7 @@ PATH = {
     "lun": ("0", ["0", "255", "256", "16383"], ["", "16384", "-1", "x"]),
     "nic": ("", ["ini0", ""], ["x" * 16, "a/b", "a b"]),
     "source_address": ("", ["10.0.0.1", "fd00::1", ""], ["10.0.0", "nonsense", "10.0.0.1:80"]),
+    "weight": ("1", ["1", "1000"], ["", "0", "1001", "-1", "x"]),
     "isid": ("", ["00023d000001", "800000000001", ""], ["0", "00023d00000", "00023d0000010",
                                                         "zz023d000001", "c00000000000"]),
     "chap_user": ("", ["user", "x" * 255, ""], ["x" * 256]),

@@ -75,19 +75,30 @@ static bool io_task_may_move(const struct istripe_leg_task *leg_task)
 	return !test_bit(ISTRIPE_TASK_SENT, &task->flags) || !task->write;
 }
 
-/* There will be no answer: the session is gone, or the target has forgotten the task. */
+/*
+ * There will be no answer: the session is gone, or the target has forgotten the task.
+ * Age counts only for what has no other path to go to, or has killed more sessions than
+ * there are paths: perhaps it is the reason.
+ */
 static void io_task_lost(struct istripe_leg_task *leg_task)
 {
-	bool forgotten = leg_task->task.error == -ECANCELED;
+	struct istripe_leg *leg = leg_task->leg;
+	bool old = io_too_old(leg_task->io) && leg_task->losses >= leg->path_count;
 
-	if (forgotten && ++leg_task->retries > RETRIES_MAX)
-		istripe_io_task_failed(leg_task, BLK_STS_TIMEOUT);
-	else if (!forgotten && io_too_old(leg_task->io))
+	if (leg_task->task.error == -ECANCELED) {
+		if (++leg_task->retries > RETRIES_MAX)
+			istripe_io_task_failed(leg_task, BLK_STS_TIMEOUT);
+		else
+			io_task_again(leg_task);
+		return;
+	}
+	leg_task->losses = min(leg_task->losses + 1, U8_MAX);
+	if (!io_task_may_move(leg_task) && (leg->path_count > 1 || !old))
+		istripe_leg_fence(leg, leg_task);
+	else if (old)
 		istripe_io_task_failed(leg_task, BLK_STS_TRANSPORT);
-	else if (forgotten || io_task_may_move(leg_task))
-		io_task_again(leg_task);
 	else
-		istripe_leg_fence(leg_task->leg, leg_task);
+		io_task_again(leg_task);
 }
 
 static void io_task_retry(struct istripe_leg_task *leg_task)
@@ -171,12 +182,22 @@ static void io_task_done(struct istripe_task *task)
 	case ISTRIPE_SCSI_RESIZE:
 	case ISTRIPE_SCSI_IDENTIFY:
 		/*
-		 * It may not be our LUN any more: not one command more before it has been
-		 * identified. The retried task waits in the session and goes back to the leg.
+		 * It may not be our LUN any more: not one command more over this path before
+		 * it has been identified. Another path's target says so itself, to the first
+		 * command that it gets (SPC-4 5.13).
 		 */
 		istripe_task_distrust(task, istripe_scsi_verdict_name(verdict));
 		fallthrough;
 	case ISTRIPE_SCSI_RETRY:
+		io_task_retry(leg_task);
+		break;
+	case ISTRIPE_SCSI_TRANSPORT:
+		/* Not served here: that is no reason not to ask elsewhere. */
+		if (leg_task->leg->path_count == 1) {
+			io_task_refused(leg_task, verdict);
+			break;
+		}
+		istripe_task_distrust(task, istripe_scsi_verdict_name(verdict));
 		io_task_retry(leg_task);
 		break;
 	case ISTRIPE_SCSI_RETRY_DELAY:
@@ -217,6 +238,7 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	leg_task->io = io;
 	leg_task->leg = leg;
 	leg_task->retries = 0;
+	leg_task->losses = 0;
 	leg_task->overdue = 0;
 	leg_task->turn = 0;
 	task->data = (struct istripe_data) {};

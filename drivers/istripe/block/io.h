@@ -25,6 +25,7 @@ struct istripe_volume;
  * @path:	the path it was last sent over
  * @entry:	on leg->parked, leg->delayed or path->fenced, under leg->lock
  * @turn:	see istripe_policy_pick()
+ * @losses:	how often it was lost with a session
  * @retries:	how often the target's answer made us send it again
  * @overdue:	how often it was found overdue, since it was last sent
  * @parameter:	data out of UNMAP
@@ -37,6 +38,7 @@ struct istripe_leg_task {
 	struct istripe_path *path;
 	struct list_head entry;
 	u8 turn;
+	u8 losses;
 	u8 retries;
 	u8 overdue;
 	u8 parameter[ISTRIPE_UNMAP_PARAMETER_BYTES];

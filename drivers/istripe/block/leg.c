@@ -4,6 +4,7 @@
 #include <linux/slab.h>
 
 #include "block/leg.h"
+#include "block/limits.h"
 #include "block/path.h"
 #include "block/policy.h"
 #include "block/volume.h"
@@ -36,7 +37,7 @@ bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task
 	bool live, failed;
 
 	spin_lock_bh(&leg->lock);
-	live = leg->live_paths;
+	live = leg->live_paths && !leg->unfenced_paths;
 	failed = !live && (leg->failed || leg->stopping);
 	if (!live && !failed)
 		list_add_tail(&leg_task->entry, &leg->parked);
@@ -105,28 +106,49 @@ static bool leg_hold_is_over(const struct istripe_leg *leg, unsigned long down_s
 	return hold_ms >= 0 && time_after_eq(jiffies, down_since + msecs_to_jiffies(hold_ms));
 }
 
+/*
+ * Takes what waits for a fence, to be failed: from now on the leg serves nothing until
+ * istripe_leg_path_fenced(). Returns how many there were.
+ */
+static u32 leg_take_fenced(struct istripe_leg *leg, struct list_head *list)
+{
+	struct list_head *entry;
+	u32 count = 0;
+	u32 i;
+
+	lockdep_assert_held(&leg->lock);
+	for (i = 0; i < leg->path_count; i++) {
+		struct istripe_path *path = leg->paths[i];
+
+		if (list_empty(&path->fenced))
+			continue;
+		list_for_each(entry, &path->fenced)
+			count++;
+		list_splice_tail_init(&path->fenced, list);
+		if (!path->unfenced)
+			WRITE_ONCE(leg->unfenced_paths, leg->unfenced_paths + 1);
+		path->unfenced = true;
+	}
+	return count;
+}
+
+static void leg_say_unfenced(const struct istripe_leg *leg, u32 count)
+{
+	if (count)
+		pr_err("%s/%u: %u writes fail that the target may still carry out: no I/O until their path has logged in again\n",
+		       leg->volume->name, leg->index, count);
+}
+
 /* How long until something that waits has waited long enough; false: nothing does. */
 static bool leg_hold_left(const struct istripe_leg *leg, unsigned long *left)
 {
 	s32 hold_ms = READ_ONCE(leg->volume->recovery_timeout_ms);
 	unsigned long hold = msecs_to_jiffies(hold_ms);
-	unsigned long first = 0;
-	bool any = !leg->live_paths && !leg->failed;
-	u32 i;
+	unsigned long end = leg->down_since + hold;
 
 	lockdep_assert_held(&leg->lock);
-	if (any)
-		first = leg->down_since;
-	for (i = 0; i < leg->path_count; i++) {
-		const struct istripe_path *path = leg->paths[i];
-
-		if (list_empty(&path->fenced) || (any && time_before(first, path->down_since)))
-			continue;
-		first = path->down_since;
-		any = true;
-	}
-	*left = time_before(jiffies, first + hold) ? first + hold - jiffies : 0;
-	return any && hold_ms >= 0;
+	*left = time_before(jiffies, end) ? end - jiffies : 0;
+	return hold_ms >= 0 && !leg->live_paths && !leg->failed;
 }
 
 static void leg_arm_hold(struct istripe_leg *leg)
@@ -144,9 +166,9 @@ static void leg_hold_work(struct work_struct *work)
 {
 	struct istripe_leg *leg = container_of(to_delayed_work(work), struct istripe_leg,
 					       hold_work);
-	bool over;
+	u32 unfenced = 0;
 	LIST_HEAD(list);
-	u32 i;
+	bool over;
 
 	spin_lock_bh(&leg->lock);
 	/* A path may have come back, and even gone again, since we were queued. */
@@ -154,12 +176,13 @@ static void leg_hold_work(struct work_struct *work)
 	if (over) {
 		leg->failed = true;
 		list_splice_init(&leg->parked, &list);
+		unfenced = leg_take_fenced(leg, &list);
 	}
-	for (i = 0; i < leg->path_count; i++)
-		if (leg_hold_is_over(leg, leg->paths[i]->down_since))
-			list_splice_tail_init(&leg->paths[i]->fenced, &list);
 	leg_arm_hold(leg);
 	spin_unlock_bh(&leg->lock);
+	/* With one path nothing is served before it has logged in again anyway. */
+	if (leg->path_count > 1)
+		leg_say_unfenced(leg, unfenced);
 	if (over)
 		pr_err("%s/%u: no path for %d ms: I/O fails until one is back\n",
 		       leg->volume->name, leg->index, READ_ONCE(leg->volume->recovery_timeout_ms));
@@ -177,7 +200,6 @@ void istripe_leg_path_lost(struct istripe_leg *leg, struct istripe_path *path)
 {
 	spin_lock_bh(&leg->lock);
 	WRITE_ONCE(path->live, false);
-	path->down_since = jiffies;
 	WRITE_ONCE(leg->live_paths, leg->live_paths - 1);
 	if (!leg->live_paths) {
 		leg->down_since = jiffies;
@@ -188,17 +210,17 @@ void istripe_leg_path_lost(struct istripe_leg *leg, struct istripe_path *path)
 
 void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
 {
-	bool failed;
+	LIST_HEAD(list);
+	u32 count = 0;
 
 	spin_lock_bh(&leg->lock);
-	failed = leg->stopping || leg->failed;
-	if (!failed) {
-		list_add_tail(&leg_task->entry, &leg_task->path->fenced);
-		leg_arm_hold(leg);
-	}
+	list_add_tail(&leg_task->entry, &leg_task->path->fenced);
+	if (leg->stopping || leg->failed)
+		count = leg_take_fenced(leg, &list);
 	spin_unlock_bh(&leg->lock);
-	if (failed)
-		istripe_io_task_failed(leg_task, BLK_STS_TRANSPORT);
+	if (leg->path_count > 1)
+		leg_say_unfenced(leg, count);
+	leg_fail_all(&list);
 }
 
 void istripe_leg_path_fenced(struct istripe_leg *leg, struct istripe_path *path)
@@ -207,6 +229,14 @@ void istripe_leg_path_fenced(struct istripe_leg *leg, struct istripe_path *path)
 
 	spin_lock_bh(&leg->lock);
 	list_splice_init(&path->fenced, &list);
+	if (path->unfenced) {
+		path->unfenced = false;
+		WRITE_ONCE(leg->unfenced_paths, leg->unfenced_paths - 1);
+	}
+	if (leg->live_paths && !leg->unfenced_paths) {
+		leg->failed = false;
+		list_splice_init(&leg->parked, &list);
+	}
 	spin_unlock_bh(&leg->lock);
 	atomic64_add(leg_redrive(leg, &list), &leg->redriven);
 }
@@ -218,8 +248,10 @@ void istripe_leg_path_live(struct istripe_leg *leg, struct istripe_path *path)
 	spin_lock_bh(&leg->lock);
 	WRITE_ONCE(path->live, true);
 	WRITE_ONCE(leg->live_paths, leg->live_paths + 1);
-	leg->failed = false;
-	list_splice_init(&leg->parked, &list);
+	if (!leg->unfenced_paths) {
+		leg->failed = false;
+		list_splice_init(&leg->parked, &list);
+	}
 	leg_arm_hold(leg);
 	spin_unlock_bh(&leg->lock);
 	atomic64_add(leg_redrive(leg, &list), &leg->redriven);
@@ -244,6 +276,12 @@ static int leg_compare(const struct istripe_leg *leg, const struct istripe_lun *
 	if (lun->caching.write_cache && !leg->lun.caching.write_cache) {
 		scnprintf(why, why_bytes,
 			  "leg %u had no write cache, the LUN now has one, and nobody flushes it: path refused",
+			  leg->index);
+		return -EINVAL;
+	}
+	if (!istripe_limits_at_least(lun, &leg->lun)) {
+		scnprintf(why, why_bytes,
+			  "leg %u takes longer commands, or FUA, than the LUN does over this path: path refused",
 			  leg->index);
 		return -EINVAL;
 	}
@@ -339,15 +377,15 @@ int istripe_leg_check(struct istripe_leg *leg, char *why, size_t why_bytes)
 void istripe_leg_expire(struct istripe_leg *leg)
 {
 	LIST_HEAD(list);
-	u32 i;
+	u32 unfenced;
 
 	spin_lock_bh(&leg->lock);
 	leg->stopping = true;
 	list_splice_init(&leg->parked, &list);
 	list_splice_init(&leg->delayed, &list);
-	for (i = 0; i < leg->path_count; i++)
-		list_splice_init(&leg->paths[i]->fenced, &list);
+	unfenced = leg_take_fenced(leg, &list);
 	spin_unlock_bh(&leg->lock);
+	leg_say_unfenced(leg, unfenced);
 	leg_fail_all(&list);
 }
 

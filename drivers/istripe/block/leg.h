@@ -11,9 +11,13 @@
  * target, after newer data were written over another path. It waits on the path's
  * @fenced until that path has logged in again, which ends the old session and all that
  * was in it (RFC 7143 6.3.5), and goes on over any path then.
+ * While another path is live it waits as long as that takes. When it has to fail first,
+ * because no path came back in time or the volume goes down, the leg serves nothing any
+ * more until its path has logged in: else what fails now could still be carried out over
+ * what is written next.
  *
- * Lock: @lock covers @live_paths, @failed, @stopping, @parked, @delayed, @down_since and
- * live, down_since and fenced of the paths. It is a leaf, taken with interrupts on (bh
+ * Lock: @lock covers @live_paths, @unfenced_paths, @failed, @stopping, @parked, @delayed,
+ * @down_since, and live, fenced and unfenced of the paths. It is a leaf, taken with interrupts on (bh
  * disabled), never held over a submission. @identify_lock is the outermost: several
  * paths' workers may find the LUN at a time.
  */
@@ -45,6 +49,7 @@ struct istripe_leg {
 
 	spinlock_t lock;		/* see above */
 	u32 live_paths;
+	u32 unfenced_paths;		/* whose writes failed without a fence */
 	bool failed;			/* recovery_timeout_ms has passed */
 	bool stopping;
 	unsigned long down_since;	/* jiffies */
@@ -197,7 +202,7 @@ int istripe_leg_identify(struct istripe_leg *leg, const struct istripe_lun *lun,
  * @leg: the leg
  * @leg_task: lost with a session of its path, perhaps still being carried out
  *
- * It fails when that does not happen within recovery_timeout_ms.
+ * It fails when no path of the leg comes back within recovery_timeout_ms.
  *
  * Context: any.
  */

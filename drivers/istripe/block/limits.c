@@ -61,6 +61,21 @@ static u32 lun_discard_sectors(const struct istripe_lun *lun)
 	return lun->provisioning.write_same16 ? lun_write_same_sectors(lun) : 0;
 }
 
+/* 0 says that there is no limit. */
+static bool limit_at_least(u64 limit, u64 needed)
+{
+	return !limit || (needed && limit >= needed);
+}
+
+bool istripe_limits_at_least(const struct istripe_lun *lun, const struct istripe_lun *needed)
+{
+	return limit_at_least(lun->limits.max_transfer, needed->limits.max_transfer) &&
+	       lun_discard_sectors(lun) >= lun_discard_sectors(needed) &&
+	       istripe_limits_unmap(lun) == istripe_limits_unmap(needed) &&
+	       lun_write_zeroes_sectors(lun) >= lun_write_zeroes_sectors(needed) &&
+	       (lun->caching.dpofua || !needed->caching.dpofua);
+}
+
 /* All legs must be able to, each as much as the request may ask of it. */
 static u32 volume_sectors(const struct istripe_volume *volume,
 			  u32 (*lun_sectors)(const struct istripe_lun *lun))

@@ -27,6 +27,16 @@ bool istripe_limits_unmap(const struct istripe_lun *lun);
 bool istripe_limits_zeroes_by_unmap(const struct istripe_lun *lun);
 
 /**
+ * istripe_limits_at_least() - does a LUN take all commands that another one takes
+ * @lun: as a path found it
+ * @needed: as it was when the queue limits were made
+ *
+ * Context: any.
+ * Return: true or false.
+ */
+bool istripe_limits_at_least(const struct istripe_lun *lun, const struct istripe_lun *needed);
+
+/**
  * istripe_limits_derive() - what the block layer may ask of a volume
  * @volume: legs identified, geometry set
  * @limits: filled

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #define pr_fmt(fmt) "istripe: " fmt
 
+#include "block/leg.h"
 #include "block/overdue.h"
 #include "block/path.h"
 
@@ -91,10 +92,21 @@ static int overdue_abort_task(struct istripe_path *path, u32 itt)
 
 static int overdue_reset_lun(struct istripe_path *path, int error)
 {
+	struct istripe_leg *leg = path->leg;
+	int ret;
+	u32 i;
+
 	pr_warn_ratelimited("%s: commands stay overdue, abort: %pe: resetting the LUN\n",
 			    path->label, ERR_PTR(error));
-	return istripe_session_task_management(path->owned, ISCSI_TM_FUNC_LOGICAL_UNIT_RESET, 0,
-					       TASK_MANAGEMENT_TIMEOUT_MS);
+	ret = istripe_session_task_management(path->owned, ISCSI_TM_FUNC_LOGICAL_UNIT_RESET, 0,
+					      TASK_MANAGEMENT_TIMEOUT_MS);
+	if (ret)
+		return ret;
+	/* The tasks of the other paths are gone, too, and with TAS=0 nobody tells them. */
+	for (i = 0; i < leg->path_count; i++)
+		if (leg->paths[i] != path)
+			istripe_path_event(leg->paths[i], ISTRIPE_PATH_FAULT);
+	return 0;
 }
 
 /*

@@ -77,7 +77,7 @@ struct istripe_path {
 	u32 overdue[ISTRIPE_OVERDUE_MAX];	/* tags to be looked after */
 
 	bool live;			/* these three: under leg->lock, see there */
-	unsigned long down_since;	/* jiffies */
+	bool unfenced;
 	struct list_head fenced;
 
 	/* Handed to a session and not done yet; counted when the leg has several paths. */

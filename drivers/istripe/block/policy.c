@@ -122,6 +122,8 @@ static struct istripe_path *(*const picks[])(struct istripe_leg *leg, u32 bytes)
 
 struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes, u32 turn)
 {
+	if (READ_ONCE(leg->unfenced_paths))
+		return NULL;
 	if (leg->path_count == 1)
 		return path_is_live(leg->paths[0]) ? leg->paths[0] : NULL;
 	if (turn)

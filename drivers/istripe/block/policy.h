@@ -21,7 +21,7 @@ struct istripe_path;
  *	istripe_policy_parts() has cut: they go different ways
  *
  * Context: any; within no lock. A path that was live at that moment need not be any more.
- * Return: a path, or NULL when none is live.
+ * Return: a path, or NULL when none is live, or the leg must not be written to.
  */
 struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes, u32 turn);
 

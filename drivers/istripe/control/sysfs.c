@@ -40,8 +40,8 @@ static enum leg_state leg_state(struct istripe_leg *leg)
 	u32 live;
 
 	spin_lock_bh(&leg->lock);
-	live = leg->live_paths;
-	failed = leg->failed;
+	live = leg->unfenced_paths ? 0 : leg->live_paths;
+	failed = leg->failed || leg->unfenced_paths;
 	spin_unlock_bh(&leg->lock);
 	if (live)
 		return live == leg->path_count ? LEG_LIVE : LEG_DEGRADED;
