@@ -199,13 +199,18 @@ def test_nothing_is_written_after_an_unfenced_write(two_paths, links):
     volume = two_paths(policy="failover", recovery_timeout_ms=2000,
                        path={"ping_interval_ms": 300, "ping_timeout_ms": 700})
     device = volume.enable()
+    # It writes over the first path when that is lost: that is the one with a write in flight.
+    writer = subprocess.Popen(["dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k"],
+                              stderr=subprocess.DEVNULL)
+    begin = sent(volume)[0]
+    wait_for("writes", lambda: sent(volume)[0] > begin + 10, 30)
     for link in links:
         run("tc", "qdisc", "add", "dev", link.peer, "root", "netem", "loss", "100%",
             netns=network.NETNS)
     heal = [("tc", "qdisc", "del", "dev", link.peer, "root") for link in links]
     write_4k = ("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k", "count=1")
     try:
-        assert status(*write_4k)[0] != 0
+        assert writer.wait(timeout=60) != 0
         run(*heal.pop(), netns=network.NETNS)
         wait_for("the second path", lambda: read(volume.path_sysfs(0, 1) / "state") == "live", 60)
         assert state(volume) == "failed"
