@@ -9,7 +9,8 @@ from lab import fio, lio, storage
 from lab.shell import read, run, wait_for
 
 MIB = 1 << 20
-ABORTS = "is overdue: aborting it"
+#: one command at a time, or the LUN at once when many are overdue
+ABORTS = "is overdue: aborting it|commands stay overdue"
 #: What an emulated processor makes of a command must not count as overdue.
 TIMEOUT_S = 5
 
