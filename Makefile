@@ -16,7 +16,7 @@ OUT	= $(BUILD)/modules/$(RELEASE)
 SOURCES	:= Kbuild drivers include
 
 .PHONY: all modules mirror tools tools-test tools-install install dkms host-test fuzz-smoke fuzz kunit lint check-fast check \
-	demo bench-first clean distclean help
+	demo bench-first bench-cpu bench-links clean distclean help
 
 all: modules
 
@@ -86,10 +86,14 @@ demo:
 	@$(MAKE) --no-print-directory KDIR='$(BUILD)/kernels/$(KERNEL)/headers' modules
 	@tests/vm/demo
 
-bench-first:
+bench-first bench-cpu bench-links:
 	@tests/host/deps vm $(KERNEL)
 	@$(MAKE) --no-print-directory KDIR='$(BUILD)/kernels/$(KERNEL)/headers' modules
-	@tests/vm/bench
+	@$(BENCH_$@)
+
+BENCH_bench-first := tests/vm/bench
+BENCH_bench-cpu := tests/vm/bench --set cpu
+BENCH_bench-links := tests/vm/bench-links
 
 clean:
 	rm -rf '$(BUILD)/modules' '$(BUILD)/host' '$(BUILD)/log' '$(BUILD)/kunit' '$(BUILD)/dkms' '$(BUILD)/tools'

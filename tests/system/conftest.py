@@ -25,7 +25,7 @@ class Size:
     """How much is done: little in a quick run, what the project promises in a full one."""
 
     full = bool(os.environ.get("ISTRIPE_FULL"))
-    fio_bytes = int(os.environ.get("ISTRIPE_FIO_BYTES") or (2048 if full else 64) * MIB)
+    fio_bytes = int(os.environ.get("ISTRIPE_FIO_BYTES") or (2048 if full else 32) * MIB)
     #: the matrices run this much for each of their cells
     cell_bytes = 256 * MIB if full else 8 * MIB
 
