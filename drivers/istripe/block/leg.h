@@ -17,9 +17,9 @@
  * what is written next.
  *
  * Lock: @lock covers @live_paths, @unfenced_paths, @failed, @stopping, @parked, @delayed,
- * @down_since, and live, fenced and unfenced of the paths. It is a leaf, taken with interrupts on (bh
- * disabled), never held over a submission. @identify_lock is the outermost: several
- * paths' workers may find the LUN at a time.
+ * @down_since, and live, fenced and unfenced of the paths. It is a leaf, taken with
+ * interrupts on (bh disabled), never held over a submission. @identify_lock is the
+ * outermost: several paths' workers may find the LUN at a time.
  */
 #ifndef ISTRIPE_BLOCK_LEG_H
 #define ISTRIPE_BLOCK_LEG_H
