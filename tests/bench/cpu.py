@@ -145,11 +145,46 @@ def window(job, disk, runtime_s):
     return first, last, ios
 
 
-def measure_round(workload, runtime_s):
+class Profile:
+    """Tells the emulator, which counts what runs where, when a window begins and ends."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+
+    def say(self, command):
+        part = self.folder / "part"
+        part.write_text(command, encoding="ascii")
+        part.rename(self.folder / "command")
+        # The emulator looks fifty times a second.
+        time.sleep(0.2)
+
+    def begin(self):
+        self.say("begin")
+
+    def end(self, workload, ios):
+        name = workload.what.replace(" ", "-")
+        self.say(f"end {name}")
+        # By now the module is there.
+        (self.folder / "kallsyms").write_text(read("/proc/kallsyms"), encoding="ascii")
+        (self.folder / f"{name}.ios").write_text(str(ios), encoding="ascii")
+
+
+def profile_round(workload, runtime_s, profile):
+    """What was run from before the first to behind the last I/O that is counted."""
+    first = Completed.of(workload.disk)
+    profile.begin()
+    time.sleep(runtime_s)
+    ios = workload.job.ios(Completed.of(workload.disk).since(first))
+    profile.end(workload, ios)
+
+
+def measure_round(workload, runtime_s, profile=None):
     """One round: thousand instructions per I/O, I/Os per second and what explains them."""
     workload.resume()
     time.sleep(RAMP_S)
     first, last, ios = window(workload.job, workload.disk, runtime_s)
+    if profile:
+        profile_round(workload, runtime_s, profile)
     workload.hold()
     elapsed_ns = last.time_ns - first.time_ns
     busy_ns = elapsed_ns - (last.idle_ns - first.idle_ns)
@@ -176,8 +211,10 @@ def say_cell(cell):
 def measure_setup(setup, jobs, places, options):
     """The cells of one setup; the baseline needs one round only."""
 
+    profile = Profile(options.profile) if options.profile else None
+
     def take(workload, _number):
-        return measure_round(workload, options.runtime_ms / 1000)
+        return measure_round(workload, options.runtime_ms / 1000, profile)
 
     null_blk = NullBlk()
     members = measure.members_of(Layout(places[:setup.legs]), options.only)
@@ -209,6 +246,7 @@ def main():
     parser.add_argument("--set", choices=tuple(SETS), default="first")
     parser.add_argument("--leg", nargs=4, action="append", default=[],
                         metavar=("MAC", "GUEST", "TARGET", "IQN"))
+    parser.add_argument("--profile", default="", metavar="FOLDER")
     measure.add_arguments(parser)
     options = parser.parse_args()
     if options.list:
