@@ -34,6 +34,16 @@ class Size:
         return full if cls.full else quick
 
 
+def pytest_collection_modifyitems(config, items):
+    """What is marked as shared: the even ones run on one kernel, the odd ones on the other."""
+    if Size.full:
+        return
+    shared = [item for item in items if item.get_closest_marker("shared")]
+    others = shared[not os.uname().release.startswith("6.1.")::2]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if item not in others]
+
+
 @pytest.fixture(scope="session")
 def size():
     return Size

@@ -93,6 +93,7 @@ def test_written_by_stock_read_by_istripe(make_lio, make_volume, stock, link, si
     assert storage.sha256(device) == written
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("name", MATRIX)
 @pytest.mark.timeout_s(1800)
 def test_lio_matrix(make_lio, make_volume, verify, size, name):
@@ -117,6 +118,7 @@ TGT_STUDY = {key: value for key, value in STUDY.items()
              if key not in ("HeaderDigest", "DataDigest")}
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("params,path", [
     ({}, {}),
     (TGT_TUNED, {}),
@@ -146,6 +148,7 @@ def test_ipv6(make_lio, make_volume, verify, size):
     verify(device, total_bytes=size.cell_bytes, jobs=4)
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("engine,options", [
     ("io_uring", {"fixedbufs": 1, "registerfiles": 1}),
     ("sync", {"direct": 0, "fsync": 64, "iodepth": 1}),

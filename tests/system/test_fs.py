@@ -32,6 +32,7 @@ if os.environ.get("ISTRIPE_FULL"):
     COMBINATIONS += [("xfs", 4096), ("ext4", 512)]
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("kind,block_bytes", COMBINATIONS)
 @pytest.mark.timeout_s(1800)
 def test_file_system(make_lio, make_volume, mount_point, size, kind, block_bytes):

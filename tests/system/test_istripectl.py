@@ -18,6 +18,7 @@ from lab import istripe, leaks, lio
 from lab.shell import read, run, status, wait_for
 
 MIB = 1 << 20
+pytestmark = pytest.mark.shared
 TOP = Path(__file__).resolve().parents[2]
 TOOL = TOP / "build" / "tools" / "istripectl"
 USER, SECRET = "initiator", "a-secret-of-20-bytes"

@@ -6,6 +6,7 @@ import pytest
 from lab import network, storage
 
 MIB = 1 << 20
+pytestmark = pytest.mark.shared
 
 
 def test_stock_initiator_and_lio(make_lio, stock, link, verify):

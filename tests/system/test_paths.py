@@ -58,6 +58,7 @@ def test_both_paths_are_live(two_paths):
     assert len(isids) == 2
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("policy", POLICIES)
 def test_verify(two_paths, verify, size, policy):
     volume = two_paths(policy=policy)
@@ -141,6 +142,7 @@ def test_reads_go_on_over_the_other_path(two_paths, links):
     wait_for("both paths", lambda: state(volume) == "live", 60)
 
 
+@pytest.mark.shared
 @pytest.mark.timeout_s(600)
 @pytest.mark.parametrize("policy", ["interleave", "queue-depth"])
 def test_links_go_down_in_turn_under_verify(two_paths, links, size, policy):

@@ -237,19 +237,13 @@ KINDS = {"refused": expect_refused, "io error": expect_io_error,
          "path refused": expect_path_refused}
 
 
-def chosen():
-    """All of them; in quick runs each of the two kernels takes every other one."""
-    if os.environ.get("ISTRIPE_FULL"):
-        return SCENARIOS
-    return SCENARIOS[os.uname().release.startswith("6.1.")::2]
-
-
 def parameters():
-    for scenario in chosen():
+    for scenario in SCENARIOS:
         marks = [pytest.mark.allow_log(line, "the scenario's own") for line in scenario.allow]
         yield pytest.param(scenario, id=scenario.name.replace(" ", "_"), marks=marks)
 
 
+@pytest.mark.shared
 @pytest.mark.timeout_s(90)
 @pytest.mark.parametrize("scenario", parameters())
 def test_scenario(scenario, server, volume_of):

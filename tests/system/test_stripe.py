@@ -48,6 +48,7 @@ def make_striped(make_lio, make_volume):
     return make
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("legs,chunk_bytes", [(2, 4 * KIB), (3, 64 * KIB), (2, 4 * MIB)])
 def test_layout_is_that_of_dm_stripe(make_striped, legs, chunk_bytes):
     """Written through the one, read through the other; in both directions."""
@@ -64,6 +65,7 @@ def test_layout_is_that_of_dm_stripe(make_striped, legs, chunk_bytes):
     assert storage.sha256(device, size) == written
 
 
+@pytest.mark.shared
 @pytest.mark.timeout_s(900)
 @pytest.mark.parametrize("legs,chunk_bytes,block_bytes", [(2, 4 * KIB, 512), (4, 64 * KIB, 4096),
                                                           (7, 16 * KIB, 512)])
@@ -77,6 +79,7 @@ def test_verify(make_striped, verify, size, legs, chunk_bytes, block_bytes):
     assert all(count > 0 for count in commands(volume, legs))
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("chunk_bytes", [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB])
 def test_one_command_per_leg(make_striped, chunk_bytes):
     """An aligned request of 1 MiB over 4 legs is 4 commands, whatever the chunk."""
