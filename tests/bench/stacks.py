@@ -57,7 +57,8 @@ def say(text):
 def queue_say(disk):
     queue = Path("/sys/block") / disk / "queue"
     values = ("max_sectors_kb", "max_segments", "nr_requests", "rotational", "write_cache", "fua")
-    say(f"{disk}: " + ", ".join(f"{v} {read(queue / v)}" for v in values))
+    # What has no requests, as dm-stripe, has not all of them.
+    say(f"{disk}: " + ", ".join(f"{v} {read(queue / v)}" for v in values if (queue / v).exists()))
 
 
 def queue_tune(disk):
