@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Several paths to one leg: who takes what, and what happens when one of them is lost."""
 
+import contextlib
 import subprocess
 import time
 
@@ -174,32 +175,71 @@ def test_connections_killed_under_verify(two_paths, size):
     assert fio.finish(job).errors() == 0
 
 
-def test_write_in_flight_waits_for_its_path(two_paths, links):
-    """It may still be carried out: it is not sent anew, and does not fail, before it cannot."""
-    volume = two_paths(policy="failover", recovery_timeout_ms=2000,
-                       path={"ping_interval_ms": 300, "ping_timeout_ms": 700})
-    device = volume.enable()
-    run("tc", "qdisc", "add", "dev", links[0].peer, "root", "netem", "loss", "100%",
+@contextlib.contextmanager
+def mute(link):
+    """Nothing comes from the target over this link; what is sent there arrives."""
+    run("tc", "qdisc", "add", "dev", link.peer, "root", "netem", "loss", "100%",
         netns=network.NETNS)
     try:
-        writer = subprocess.Popen(["dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k",
-                                   "count=1"], stderr=subprocess.DEVNULL)
+        yield
+    finally:
+        run("tc", "qdisc", "del", "dev", link.peer, "root", netns=network.NETNS)
+
+
+@contextlib.contextmanager
+def no_connections(link, but_the_first=0):
+    """New TCP connections over this link find nobody; those that are there go on."""
+    limit = f"limit rate over {but_the_first}/day burst 1 packets" if but_the_first else ""
+    table = (f"table inet lab {{ chain in {{ type filter hook input priority 0; "
+             f"iifname {link.peer} tcp flags & (syn | ack) == syn {limit} drop; }}; }}\n")
+    run("nft", "-f", "-", text_in=table, netns=network.NETNS)
+    try:
+        yield
+    finally:
+        run("nft", "delete", "table", "inet", "lab", netns=network.NETNS)
+
+
+def start_write(device):
+    return subprocess.Popen(["dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k",
+                             "count=1"], stderr=subprocess.DEVNULL)
+
+
+FAST = {"ping_interval_ms": 300, "ping_timeout_ms": 700}
+
+
+def test_write_in_flight_goes_on_over_the_sibling(two_paths, links, kernel_log):
+    """Its own path stays away: a login through the other one ends the old session."""
+    volume = two_paths(policy="failover", recovery_timeout_ms=-1, path=FAST)
+    device = volume.enable()
+    with mute(links[0]):
+        assert start_write(device).wait(timeout=30) == 0
+        assert kernel_log.matching("/0/0: the old session is ended through .*/0/1")
+        assert state(volume) == "degraded"
+        run("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=64k", "count=16",
+            timeout_s=60)
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+
+
+def test_write_in_flight_waits_for_the_fence(two_paths, links):
+    """It may still be carried out: it is not sent anew, and does not fail, before it cannot."""
+    volume = two_paths(policy="failover", recovery_timeout_ms=2000, path=FAST)
+    device = volume.enable()
+    with mute(links[0]), no_connections(links[1]):
+        writer = start_write(device)
         wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
         time.sleep(5)
         assert writer.poll() is None
         run(*read_16_mib(device, MIB), timeout_s=60)
-    finally:
-        run("tc", "qdisc", "del", "dev", links[0].peer, "root", netns=network.NETNS)
     assert writer.wait(timeout=60) == 0
     wait_for("both paths", lambda: state(volume) == "live", 60)
 
 
 @pytest.mark.allow_log(r"recoverable transport error|I/O error|may still carry out",
                        "the write fails in the end")
-def test_nothing_is_written_after_an_unfenced_write(two_paths, links):
-    """No path comes back in time: the write fails, and the leg waits for that very path."""
-    volume = two_paths(policy="failover", recovery_timeout_ms=2000,
-                       path={"ping_interval_ms": 300, "ping_timeout_ms": 700})
+@pytest.mark.parametrize("fence", [False, True], ids=["alone", "sibling"])
+def test_nothing_is_written_after_an_unfenced_write(two_paths, links, fence):
+    """No path comes back in time: the write fails, and the leg waits for the fence."""
+    volume = two_paths(policy="failover", recovery_timeout_ms=2000, path=FAST)
     device = volume.enable()
     # It writes over the first path when that is lost: that is the one with a write in flight.
     writer = subprocess.Popen(["dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k"],
@@ -213,10 +253,20 @@ def test_nothing_is_written_after_an_unfenced_write(two_paths, links):
     write_4k = ("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k", "count=1")
     try:
         assert writer.wait(timeout=60) != 0
-        run(*heal.pop(), netns=network.NETNS)
-        wait_for("the second path", lambda: read(volume.path_sysfs(0, 1) / "state") == "live", 60)
-        assert state(volume) == "failed"
-        assert status(*write_4k)[0] != 0
+        with contextlib.ExitStack() as stack:
+            if not fence:
+                # The second path's own login gets through, the fence does not.
+                stack.enter_context(no_connections(links[1], but_the_first=1))
+            run(*heal.pop(), netns=network.NETNS)
+            wait_for("the second path",
+                     lambda: read(volume.path_sysfs(0, 1) / "state") == "live", 60)
+            if fence:
+                wait_for("the fence", lambda: state(volume) == "degraded", 60)
+                run(*write_4k)
+            else:
+                time.sleep(5)
+                assert state(volume) == "failed"
+                assert status(*write_4k)[0] != 0
     finally:
         while heal:
             run(*heal.pop(), netns=network.NETNS)

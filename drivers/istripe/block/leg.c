@@ -135,7 +135,7 @@ static u32 leg_take_fenced(struct istripe_leg *leg, struct list_head *list)
 static void leg_say_unfenced(const struct istripe_leg *leg, u32 count)
 {
 	if (count)
-		pr_err("%s/%u: %u writes fail that the target may still carry out: no I/O until their path has logged in again\n",
+		pr_err("%s/%u: %u writes fail that the target may still carry out: no I/O until their session is known to be dead\n",
 		       leg->volume->name, leg->index, count);
 }
 
@@ -239,6 +239,16 @@ void istripe_leg_path_fenced(struct istripe_leg *leg, struct istripe_path *path)
 	}
 	spin_unlock_bh(&leg->lock);
 	atomic64_add(leg_redrive(leg, &list), &leg->redriven);
+}
+
+bool istripe_leg_path_waits(struct istripe_leg *leg, const struct istripe_path *path)
+{
+	bool waits;
+
+	spin_lock_bh(&leg->lock);
+	waits = path->unfenced || !list_empty(&path->fenced);
+	spin_unlock_bh(&leg->lock);
+	return waits;
 }
 
 void istripe_leg_path_live(struct istripe_leg *leg, struct istripe_path *path)

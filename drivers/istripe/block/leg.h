@@ -9,12 +9,13 @@
  * A task that was lost with its path's session goes on over another path at once when
  * doing it twice does no harm, as with a read. A write may still be carried out by the
  * target, after newer data were written over another path. It waits on the path's
- * @fenced until that path has logged in again, which ends the old session and all that
- * was in it (RFC 7143 6.3.5), and goes on over any path then.
+ * @fenced until the old session is dead: a login with the path's ISID ends it and all
+ * that was in it (RFC 7143 6.3.5), through the path itself or through a sibling that
+ * reaches the same portal group (see path.c, the fence). Then it goes on over any path.
  * While another path is live it waits as long as that takes. When it has to fail first,
  * because no path came back in time or the volume goes down, the leg serves nothing any
- * more until its path has logged in: else what fails now could still be carried out over
- * what is written next.
+ * more until then: else what fails now could still be carried out over what is written
+ * next.
  *
  * Lock: @lock covers @live_paths, @unfenced_paths, @failed, @stopping, @parked, @delayed,
  * @down_since, and live, fenced and unfenced of the paths. It is a leaf, taken with
@@ -198,7 +199,7 @@ int istripe_leg_identify(struct istripe_leg *leg, const struct istripe_lun *lun,
 			 size_t why_bytes);
 
 /**
- * istripe_leg_fence() - keep a task until its path has logged in again
+ * istripe_leg_fence() - keep a task until its path's old session is dead at the target
  * @leg: the leg
  * @leg_task: lost with a session of its path, perhaps still being carried out
  *
@@ -211,11 +212,21 @@ void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_tas
 /**
  * istripe_leg_path_fenced() - the path's old session is dead at the target
  * @leg: the leg
- * @path: logged in again
+ * @path: has logged in with its ISID again, by itself or through a sibling
  *
  * Context: the path's worker.
  */
 void istripe_leg_path_fenced(struct istripe_leg *leg, struct istripe_path *path);
+
+/**
+ * istripe_leg_path_waits() - does anything wait for istripe_leg_path_fenced()
+ * @leg: the leg
+ * @path: not live
+ *
+ * Context: the path's worker.
+ * Return: true or false.
+ */
+bool istripe_leg_path_waits(struct istripe_leg *leg, const struct istripe_path *path);
 
 /**
  * istripe_leg_path_live() - a path's session is published: go on

@@ -185,6 +185,7 @@ static void path_log_in(struct istripe_path *path, struct istripe_session_params
 		.path = &path->params,
 		.initiator_name = volume->initiator_name,
 		.portal = path->params.portal,
+		.way = &path->params,
 		.net = volume->net,
 		.tpgt = path->tpgt,
 		.tpgt_known = path->tpgt_known,
@@ -232,6 +233,56 @@ static void path_go_live(struct istripe_path *path)
 	complete_all(&path->first_result);
 }
 
+/*
+ * The fence, when the path's own way is closed: a login with its ISID through a sibling
+ * to the same portal group of the target ends the old session as its own login would.
+ */
+static bool path_fence_through(struct istripe_path *path, const struct istripe_path *sibling)
+{
+	struct istripe_session_params params;
+	char why[ISTRIPE_WHY_BYTES] = "";
+	int ret;
+
+	path_log_in(path, &params);
+	params.portal = sibling->params.portal;
+	params.way = &sibling->params;
+	ret = istripe_session_open(&params, &path_session_ops, path, &path->owned, why,
+				   sizeof(why));
+	if (ret) {
+		pr_info_ratelimited("%s: cannot end the old session through %s: %s\n",
+				    path->label, sibling->label, why);
+	} else {
+		pr_info_ratelimited("%s: the old session is ended through %s\n", path->label,
+				    sibling->label);
+		istripe_leg_path_fenced(path->leg, path);
+		istripe_session_logout(path->owned, LOGOUT_TIMEOUT_MS);
+	}
+	path_close_session(path, -ECONNRESET);
+	return !ret;
+}
+
+static bool path_may_fence(const struct istripe_path *path, const struct istripe_path *sibling)
+{
+	/* Without the tag nobody knows whether the sibling reaches the same portal group. */
+	return sibling != path && READ_ONCE(sibling->live) && path->tpgt_known &&
+	       !strcmp(sibling->params.target_name, path->params.target_name);
+}
+
+static void path_fence(struct istripe_path *path)
+{
+	const struct istripe_leg *leg = path->leg;
+	u32 i;
+
+	for (i = 0; i < leg->path_count; i++) {
+		if (!istripe_leg_path_waits(path->leg, path) ||
+		    test_bit(ISTRIPE_PATH_STOP, &path->events))
+			return;
+		if (path_may_fence(path, leg->paths[i]) &&
+		    path_fence_through(path, leg->paths[i]))
+			return;
+	}
+}
+
 static void path_attempt_failed(struct istripe_path *path, int error, const char *why)
 {
 	path_note_error(path, error, why);
@@ -246,6 +297,7 @@ static void path_attempt_failed(struct istripe_path *path, int error, const char
 	} else if (path->refused) {
 		path_set_state(path, ISTRIPE_PATH_DEAD);
 	} else {
+		path_fence(path);
 		path_schedule_retry(path, path_backoff_ms(path));
 	}
 }
@@ -262,6 +314,12 @@ static void path_connect(struct istripe_path *path)
 	istripe_overdue_clear(path);
 	path->refused = false;
 	path_set_state(path, ISTRIPE_PATH_CONNECTING);
+	if (path->fence_first) {
+		path->fence_first = false;
+		path_fence(path);
+		path_schedule_retry(path, path->wait_ms);
+		return;
+	}
 	ret = path_attempt(path, why, sizeof(why));
 	if (ret)
 		path_attempt_failed(path, ret, why);
@@ -297,15 +355,23 @@ static void path_drain(struct istripe_path *path, bool logout)
 	path_close_session(path, -ECONNRESET);
 }
 
+/* Writes need not wait until the path itself may try again. */
+static void path_recover(struct istripe_path *path)
+{
+	path->fence_first = READ_ONCE(path->leg->live_paths) &&
+			    istripe_leg_path_waits(path->leg, path);
+	path_schedule_retry(path, path->fence_first ? 0 : path->wait_ms);
+}
+
 static void path_serve(struct istripe_path *path)
 {
 	if (test_and_clear_bit(ISTRIPE_PATH_FAULT, &path->events)) {
 		path->faults++;
 		path_drain(path, false);
-		path_schedule_retry(path, path->wait_ms);
+		path_recover(path);
 	} else if (test_and_clear_bit(ISTRIPE_PATH_LOGOUT, &path->events)) {
 		path_drain(path, true);
-		path_schedule_retry(path, path->wait_ms);
+		path_recover(path);
 	} else if (test_and_clear_bit(ISTRIPE_PATH_OVERDUE, &path->events)) {
 		istripe_overdue_recover(path);
 	}

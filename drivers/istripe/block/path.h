@@ -7,6 +7,8 @@
  *   submitters		through @session, within an SRCU section of @srcu
  *   sysfs		through @owned, under @session_lock
  *   the worker		through @owned
+ * When writes wait for the end of a session that is lost, the worker logs in with the
+ * path's ISID through a sibling, if need be, and out again: @owned for that time, too.
  * The worker withdraws @session, waits for @srcu, clears @owned under @session_lock,
  * and only then closes the session.
  *
@@ -60,6 +62,7 @@ struct istripe_path {
 	bool refused;			/* worker: and it was not the LUN we know */
 	unsigned long retry_at;		/* worker: jiffies, end of the back-off */
 	u32 wait_ms;			/* worker: what the target asked for */
+	bool fence_first;		/* worker: end the old session before the back-off */
 	bool tpgt_known;		/* worker: of the first session */
 	u16 tpgt;
 	u32 failures;			/* worker: attempts that failed in a row */

@@ -310,13 +310,13 @@ void istripe_conn_send_ping(struct istripe_conn *conn)
 
 static int conn_bind(struct istripe_conn *conn, struct net *net)
 {
-	const struct istripe_path_params *path = conn->session->path;
-	const struct sockaddr_storage *source = &path->source_address;
+	const struct istripe_path_params *way = conn->session->way;
+	const struct sockaddr_storage *source = &way->source_address;
 	struct net_device *dev;
 	int ret = 0;
 
-	if (path->nic[0]) {
-		dev = dev_get_by_name(net, path->nic);
+	if (way->nic[0]) {
+		dev = dev_get_by_name(net, way->nic);
 		if (!dev)
 			return -ENODEV;
 		ret = sock_bindtoindex(conn->sock->sk, dev->ifindex, true);

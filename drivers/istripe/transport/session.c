@@ -257,6 +257,7 @@ static struct istripe_session *session_alloc(const struct istripe_session_params
 	session->owner = owner;
 	session->label = params->label;
 	session->path = params->path;
+	session->way = params->way;
 	session->state = ISTRIPE_SESSION_FREE;
 	int_to_scsilun(params->path->lun, &session->lun);
 	memcpy(session->isid, params->isid, sizeof(session->isid));
@@ -313,17 +314,17 @@ static int session_redirect(const struct istripe_session_params *params,
 	return 0;
 }
 
-static void session_connect_why(const struct istripe_path_params *path,
+static void session_connect_why(const struct istripe_path_params *way,
 				const struct sockaddr_storage *portal, int error, char *why,
 				size_t why_bytes)
 {
 	size_t used = scnprintf(why, why_bytes, "cannot connect to %pISpc", portal);
 
-	if (path->nic[0])
-		used += scnprintf(why + used, why_bytes - used, " over %s", path->nic);
-	if (path->source_address.ss_family != AF_UNSPEC)
+	if (way->nic[0])
+		used += scnprintf(why + used, why_bytes - used, " over %s", way->nic);
+	if (way->source_address.ss_family != AF_UNSPEC)
 		used += scnprintf(why + used, why_bytes - used, " from %pISc",
-				  &path->source_address);
+				  &way->source_address);
 	scnprintf(why + used, why_bytes - used, ": %pe", ERR_PTR(error));
 }
 
@@ -339,7 +340,7 @@ static int session_login(struct istripe_session *session,
 	ret = istripe_conn_connect(conn, portal, params->net,
 				   READ_ONCE(params->path->timers.login_timeout_ms));
 	if (ret) {
-		session_connect_why(params->path, portal, ret, why, why_bytes);
+		session_connect_why(params->way, portal, ret, why, why_bytes);
 		return ret;
 	}
 	ret = istripe_conn_login(conn, params, why, why_bytes);

@@ -59,6 +59,8 @@ struct istripe_session_ops {
  * @initiator_name:	iSCSI name
  * @isid:		ISID; the same one again reinstates (RFC 7143 6.3.5)
  * @portal:		where to connect: the configured portal, or where it redirected
+ * @way:		the path whose NIC and source address are used: @path, or another
+ *			one to the same target
  * @net:		network namespace for the sockets
  * @tpgt:		portal group tag of an earlier session of the path, when @tpgt_known
  * @tpgt_known:		refuse a portal of another group: reinstatement would not reach
@@ -72,6 +74,7 @@ struct istripe_session_params {
 	const char *initiator_name;
 	u8 isid[6];
 	struct sockaddr_storage portal;
+	const struct istripe_path_params *way;
 	struct net *net;
 	u16 tpgt;
 	bool tpgt_known;
@@ -118,6 +121,7 @@ struct istripe_session {
 	void *owner;
 	const char *label;
 	const struct istripe_path_params *path;
+	const struct istripe_path_params *way;
 
 	enum istripe_session_state state;
 	unsigned long flags;
