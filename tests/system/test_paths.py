@@ -224,7 +224,7 @@ def test_write_in_flight_waits_for_the_fence(two_paths, links):
     """It may still be carried out: it is not sent anew, and does not fail, before it cannot."""
     volume = two_paths(policy="failover", recovery_timeout_ms=2000, path=FAST)
     device = volume.enable()
-    with mute(links[0]), no_connections(links[1]):
+    with no_connections(links[1]), mute(links[0]):
         writer = start_write(device)
         wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
         time.sleep(5)
