@@ -72,15 +72,30 @@ struct istripe_leg_params {
 	struct istripe_path_params *paths;
 };
 
-enum istripe_metadata {
+enum istripe_metadata_kind {
 	ISTRIPE_METADATA_NONE,		/* laid out as dm-stripe */
+	ISTRIPE_METADATA_MD,		/* superblocks of Linux MD, version 1.2, level raid0 */
+};
+
+/* What the next start does about superblocks. */
+enum istripe_metadata_create {
+	ISTRIPE_METADATA_KEEP,		/* reads and checks them */
+	ISTRIPE_METADATA_CREATE,	/* writes new ones on legs that hold nothing known */
+	ISTRIPE_METADATA_FORCE,		/* writes new ones on any legs */
+};
+
+/* The interleave; superblocks need not agree with what nobody has written. */
+struct istripe_chunk {
+	u32 bytes;
+	bool given;
 };
 
 struct istripe_volume_params {
 	char name[ISTRIPE_NAME_BYTES];
 	char initiator_name[ISTRIPE_ISCSI_NAME_BYTES];
-	enum istripe_metadata metadata;
-	u32 chunk_bytes;
+	enum istripe_metadata_kind metadata;
+	enum istripe_metadata_create metadata_create;
+	struct istripe_chunk chunk;
 	u32 queue_depth;		/* requests in flight */
 	u32 command_timeout_ms;
 	s32 recovery_timeout_ms;	/* -1: for ever */

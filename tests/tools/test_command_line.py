@@ -94,6 +94,28 @@ def test_four_legs_of_two_paths(tool):
     assert not (tool.tree / "db/legs/4").exists()
 
 
+@pytest.mark.parametrize("words,metadata,create", [
+    ([], "none", "0"), (["-m", "md"], "md", "0"), (["--metadata=none"], "none", "0"),
+    (["--metadata", "md", "--metadata-create"], "md", "1"),
+    (["--metadata", "md", "--metadata-create=force"], "md", "force"),
+    (["--set", "metadata=md,metadata_create=1"], "md", "1"),
+])
+def test_metadata(tool, words, metadata, create):
+    tool.run("create", "db", "--no-up", *words, "--leg", LEG)
+    assert tool.value("db/metadata") == metadata
+    assert tool.value("db/metadata_create") == create
+    # A line that configures the volume again is never one that makes it again.
+    line, _ = tool.run("show", "--command", "db")
+    assert f"--metadata {metadata} " in line and "create" not in line.replace("ctl create", "")
+
+
+def test_metadata_create_takes_no_word_behind_it(tool):
+    """force is part of the word: a name that follows is the volume's."""
+    tool.run("create", "--no-up", "--metadata", "md", "--metadata-create", "force", "--leg", LEG)
+    assert tool.volumes() == ["force"]
+    assert tool.value("force/metadata_create") == "1"
+
+
 def test_inheritance(tool):
     tool.run("create", "db", "--no-up", "--all-paths", "ping_interval=2s,chap_user=all",
              "--leg", LEG + ",source=192.0.2.1,isid=00023d000001,chap_user=leg,lun=7",
@@ -143,6 +165,7 @@ def test_a_setting_of_a_later_module(tool):
 
 BLUEPRINTS = {
     "one": ["--leg", LEG],
+    "md": ["--metadata", "md", "--leg", LEG],
     "four": ["--chunk", "256K", "--set", "queue_depth=7", *FOUR],
     "common": ["--all-paths", "chap_user=it's $me,header_digest=CRC32C,None", *FOUR],
     "back": ["--leg", LEG + ",chap_user=a,ping_interval=1s", "--path", "chap_user=,lun=3",

@@ -245,6 +245,23 @@ static void option_put(struct words *words, const char *option, const char *name
 	word_add(words, value_write(name, value));
 }
 
+/*
+ * What is not in --set. metadata_create is in no line: what made a volume once must not
+ * make it again, over its data, when it is only to be configured as it was.
+ */
+static bool volume_has_option(const char *name)
+{
+	static const char *const names[] = {
+		"initiator_name", "chunk_bytes", "metadata", "metadata_create", NULL
+	};
+	size_t i;
+
+	for (i = 0; names[i]; i++)
+		if (!strcmp(names[i], name))
+			return true;
+	return false;
+}
+
 static void volume_put(struct words *words, const struct volume *volume)
 {
 	const struct settings *settings = &volume->settings;
@@ -253,10 +270,10 @@ static void volume_put(struct words *words, const struct volume *volume)
 
 	option_put(words, "--initiator", "initiator_name", settings);
 	option_put(words, "--chunk", "chunk_bytes", settings);
+	option_put(words, "--metadata", "metadata", settings);
 	list_open(&list);
 	for (i = 0; i < settings->count; i++)
-		if (strcmp(settings->items[i].name, "initiator_name") &&
-		    strcmp(settings->items[i].name, "chunk_bytes"))
+		if (!volume_has_option(settings->items[i].name))
 			setting_put(&list, settings, &settings->items[i], "");
 	list_close(&list, words, "--set");
 }

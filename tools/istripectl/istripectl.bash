@@ -91,11 +91,12 @@ _istripectl_create() {
 		_istripectl_list "$word" "$(_istripectl_settings '*' \
 			'chunk_bytes metadata queue_depth command_timeout_ms recovery_timeout_ms')"
 		;;
+	--metadata | -m) mapfile -t COMPREPLY < <(compgen -W 'none md' -- "$word") ;;
 	--chunk | -c) mapfile -t COMPREPLY < <(compgen -W '4K 16K 64K 256K 1M 4M' -- "$word") ;;
 	--initiator | -i) ;;
 	*)
-		mapfile -t COMPREPLY < <(compgen -W '--initiator --chunk --set --all-paths --leg
-			--path --no-up --dry-run --help' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W '--initiator --chunk --metadata --metadata-create
+			--metadata-create=force --set --all-paths --leg --path --no-up --dry-run --help' -- "$word")
 		;;
 	esac
 }

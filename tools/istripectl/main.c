@@ -8,6 +8,9 @@
 static const char create_details[] =
 "  --initiator NAME     iSCSI name of this host; else that of /etc/iscsi/initiatorname.iscsi\n"
 "  --chunk SIZE         the interleave, as 64K\n"
+"  --metadata none|md   what the legs are known by: nothing, or Linux MD superblocks\n"
+"  --metadata-create[=force]  write superblocks of a new array first, on legs that hold\n"
+"                       nothing; force: whatever they hold, and it is lost\n"
 "  --set LIST           settings of the volume\n"
 "  --all-paths LIST     settings of every path that does not say otherwise\n"
 "  --leg LIST           one more leg and its first path\n"

@@ -170,7 +170,7 @@ static int list_parse(struct parser *parser, const char *text, struct settings *
 enum {
 	OPTION_HELP = 'h', OPTION_DRY_RUN = 'n', OPTION_INITIATOR = 'i', OPTION_CHUNK = 'c',
 	OPTION_SET = 's', OPTION_ALL_PATHS = 'a', OPTION_LEG = 'l', OPTION_PATH = 'p',
-	OPTION_NO_UP = 256,
+	OPTION_METADATA = 'm', OPTION_NO_UP = 256, OPTION_METADATA_CREATE,
 };
 
 static const struct option options_long[] = {
@@ -179,6 +179,8 @@ static const struct option options_long[] = {
 	{ "no-up", no_argument, NULL, OPTION_NO_UP },
 	{ "initiator", required_argument, NULL, OPTION_INITIATOR },
 	{ "chunk", required_argument, NULL, OPTION_CHUNK },
+	{ "metadata", required_argument, NULL, OPTION_METADATA },
+	{ "metadata-create", optional_argument, NULL, OPTION_METADATA_CREATE },
 	{ "set", required_argument, NULL, OPTION_SET },
 	{ "all-paths", required_argument, NULL, OPTION_ALL_PATHS },
 	{ "leg", required_argument, NULL, OPTION_LEG },
@@ -247,6 +249,11 @@ static int option_parse(struct parser *parser, struct create_options *options, i
 		return setting_add(parser, &volume->settings, "initiator_name", optarg);
 	case OPTION_CHUNK:
 		return setting_add(parser, &volume->settings, "chunk_bytes", optarg);
+	case OPTION_METADATA:
+		return setting_add(parser, &volume->settings, "metadata", optarg);
+	case OPTION_METADATA_CREATE:
+		return setting_add(parser, &volume->settings, "metadata_create",
+				   optarg ? optarg : "1");
 	case OPTION_SET:
 		return list_parse(parser, optarg, &volume->settings);
 	case OPTION_ALL_PATHS:
@@ -326,7 +333,7 @@ int parse_create(int argc, char **argv, struct create_options *options, struct v
 
 	optind = 0;
 	memset(options, 0, sizeof(*options));
-	while (!ret && (option = getopt_long(argc, argv, ":hni:c:s:a:l:p:", options_long,
+	while (!ret && (option = getopt_long(argc, argv, ":hni:c:m:s:a:l:p:", options_long,
 					     NULL)) != -1)
 		ret = option_parse(&parser, options, option, argv[optind - 1]);
 	if (!ret && !options->help)

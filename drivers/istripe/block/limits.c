@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/limits.h>
+#include <linux/math64.h>
 #include <linux/minmax.h>
 
 #include "block/limits.h"
@@ -88,6 +89,16 @@ static u32 volume_sectors(const struct istripe_volume *volume,
 	return istripe_stripe_request_sectors(&volume->stripe, sectors);
 }
 
+/* How far behind a sector of the leg the next multiple of a grain is, in bytes. */
+static u32 leg_grain_offset_bytes(const struct istripe_volume *volume, u32 first_bytes,
+				  u32 grain_bytes)
+{
+	u32 start_bytes;
+
+	div_u64_rem(volume->stripe.leg_offset_sectors << SECTOR_SHIFT, grain_bytes, &start_bytes);
+	return (first_bytes % grain_bytes + grain_bytes - start_bytes) % grain_bytes;
+}
+
 static void derive_discard(const struct istripe_volume *volume, struct istripe_disk_limits *limits)
 {
 	u32 block = volume->block_bytes;
@@ -107,14 +118,18 @@ static void derive_discard(const struct istripe_volume *volume, struct istripe_d
 		/* Across legs there is no such thing as one alignment. */
 		if (volume->leg_count == 1 && leg->unmap_alignment_valid)
 			limits->discard_alignment_bytes =
-				leg->unmap_alignment % granularity * block;
+				leg_grain_offset_bytes(volume,
+						       leg->unmap_alignment % granularity * block,
+						       granularity * block);
 	}
 }
 
-static u32 lun_alignment_offset_bytes(const struct istripe_lun *lun)
+static u32 lun_alignment_offset_bytes(const struct istripe_volume *volume,
+				      const struct istripe_lun *lun)
 {
-	return lun->capacity.lowest_aligned_lba * lun->capacity.block_bytes %
-	       lun->capacity.physical_block_bytes;
+	return leg_grain_offset_bytes(volume, lun->capacity.lowest_aligned_lba *
+				      lun->capacity.block_bytes,
+				      lun->capacity.physical_block_bytes);
 }
 
 /* What one leg adds: the volume is as demanding as the most demanding of its legs. */
@@ -147,7 +162,7 @@ static void derive_hints(const struct istripe_volume *volume, struct istripe_dis
 	limits->io_opt_bytes = istripe_stripe_io_opt_bytes(&volume->stripe);
 	if (volume->leg_count > 1)
 		return;
-	limits->alignment_offset_bytes = lun_alignment_offset_bytes(lun);
+	limits->alignment_offset_bytes = lun_alignment_offset_bytes(volume, lun);
 	limits->io_min_bytes = max_t(u32, limits->physical_block_bytes,
 				     lun->limits.optimal_granularity * volume->block_bytes);
 	/* A hint worth passing on is at least as large as a page and whole blocks. */

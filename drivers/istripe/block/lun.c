@@ -26,52 +26,56 @@ struct probe {
 	unsigned long deadline;	/* jiffies: login_timeout_ms covers the bring-up */
 };
 
-/*
- * Ask one question, again and again while the target has unit attentions to get rid
- * of or is not ready yet. Returns 0, the error of the session, or -EIO with the
- * verdict when the target refused.
- */
-static int probe_ask(struct probe *probe, const u8 *cdb, const struct scsi_lun *number, u32 bytes,
-		     enum istripe_scsi_verdict *verdict)
+int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *number,
+		    const u8 *cdb, u32 bytes, bool write, unsigned long deadline)
 {
-	const struct istripe_task *task = &probe->session->internal.task;
+	const struct istripe_task *task = &session->internal.task;
+	enum istripe_scsi_verdict verdict;
 	u32 attempt, timeout_ms;
 	long left;
 	int ret;
 
 	for (attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-		left = (long)(probe->deadline - jiffies);
+		left = (long)(deadline - jiffies);
 		if (left <= 0)
 			return -ETIMEDOUT;
 		timeout_ms = min_t(u32, jiffies_to_msecs(left), COMMAND_TIMEOUT_MS);
-		ret = istripe_session_execute(probe->session, cdb, number, bytes, timeout_ms);
+		ret = istripe_session_execute(session, cdb, number, bytes, write, timeout_ms);
 		if (ret)
 			return ret;
-		*verdict = istripe_sense_verdict(task->status, &task->sense);
-		probe->bytes = task->transferred_bytes;
-		if (*verdict == ISTRIPE_SCSI_GOOD)
+		verdict = istripe_sense_verdict(task->status, &task->sense);
+		if (verdict == ISTRIPE_SCSI_GOOD)
 			return 0;
-		if (*verdict == ISTRIPE_SCSI_RETRY_DELAY)
+		if (verdict == ISTRIPE_SCSI_RETRY_DELAY)
 			msleep(BUSY_DELAY_MS);
-		else if (*verdict != ISTRIPE_SCSI_RETRY && *verdict != ISTRIPE_SCSI_RESIZE &&
-			 *verdict != ISTRIPE_SCSI_IDENTIFY)
+		else if (verdict != ISTRIPE_SCSI_RETRY && verdict != ISTRIPE_SCSI_RESIZE &&
+			 verdict != ISTRIPE_SCSI_IDENTIFY)
 			break;
 	}
 	return -EIO;
+}
+
+/* One question: 0 answered, -EIO refused, else an error. */
+static int probe_ask(struct probe *probe, const u8 *cdb, const struct scsi_lun *number, u32 bytes)
+{
+	int ret = istripe_lun_ask(probe->session, number, cdb, bytes, false, probe->deadline);
+
+	probe->bytes = probe->session->internal.task.transferred_bytes;
+	return ret;
 }
 
 /* A question that must be answered. */
 static int probe_must(struct probe *probe, const u8 *cdb, u32 bytes, const char *name)
 {
 	const struct istripe_task *task = &probe->session->internal.task;
-	enum istripe_scsi_verdict verdict;
-	int ret = probe_ask(probe, cdb, &probe->number, bytes, &verdict);
+	int ret = probe_ask(probe, cdb, &probe->number, bytes);
 
 	if (ret == -EIO)
 		scnprintf(probe->why, probe->why_bytes,
 			  "LUN bring-up: %s: status 0x%02x, sense %x/%02x/%02x: %s", name,
 			  task->status, task->sense.sense_key, task->sense.asc, task->sense.ascq,
-			  istripe_scsi_verdict_name(verdict));
+			  istripe_scsi_verdict_name(istripe_sense_verdict(task->status,
+									  &task->sense)));
 	else if (ret && ret != -ENOTCONN)
 		scnprintf(probe->why, probe->why_bytes, "LUN bring-up: %s: %pe", name,
 			  ERR_PTR(ret));
@@ -81,9 +85,7 @@ static int probe_must(struct probe *probe, const u8 *cdb, u32 bytes, const char 
 /* A question that a target may refuse: 0 answered, -EIO refused, else an error. */
 static int probe_may(struct probe *probe, const u8 *cdb, u32 bytes)
 {
-	enum istripe_scsi_verdict verdict;
-
-	return probe_ask(probe, cdb, &probe->number, bytes, &verdict);
+	return probe_ask(probe, cdb, &probe->number, bytes);
 }
 
 static int probe_nonsense(struct probe *probe, const char *name)
@@ -108,12 +110,11 @@ static int probe_find_address(struct probe *probe, u16 number)
 static int probe_listed(struct probe *probe, u16 number)
 {
 	struct scsi_lun zero = {};
-	enum istripe_scsi_verdict verdict;
 	u8 cdb[ISTRIPE_CDB_BYTES];
 	int ret;
 
 	istripe_cdb_report_luns(cdb, ISTRIPE_INTERNAL_BYTES);
-	ret = probe_ask(probe, cdb, &zero, ISTRIPE_INTERNAL_BYTES, &verdict);
+	ret = probe_ask(probe, cdb, &zero, ISTRIPE_INTERNAL_BYTES);
 	if (ret && ret != -EIO)
 		return ret;
 	if (!ret)

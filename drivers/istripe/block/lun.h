@@ -6,6 +6,8 @@
 #ifndef ISTRIPE_BLOCK_LUN_H
 #define ISTRIPE_BLOCK_LUN_H
 
+#include <linux/blkdev.h>
+
 #include <istripe/params.h>
 #include "proto/vpd.h"
 
@@ -56,5 +58,35 @@ struct istripe_lun {
  */
 int istripe_lun_probe(struct istripe_session *session, u16 number, struct istripe_lun *lun,
 		      char *why, size_t why_bytes);
+
+/**
+ * istripe_lun_sectors() - capacity
+ * @lun: probed
+ *
+ * Context: any.
+ * Return: sectors of 512 bytes, whatever its blocks are.
+ */
+static inline u64 istripe_lun_sectors(const struct istripe_lun *lun)
+{
+	return lun->capacity.blocks * (lun->capacity.block_bytes >> SECTOR_SHIFT);
+}
+
+/**
+ * istripe_lun_ask() - send one command of our own until the LUN gives a last answer
+ * @session: see istripe_session_execute()
+ * @number: the LUN
+ * @cdb: see there
+ * @bytes: see there
+ * @write: see there
+ * @deadline: jiffies
+ *
+ * Asks again while the target has unit attentions to get rid of, or is busy or not
+ * ready yet. The answer is in session->internal.
+ *
+ * Context: see istripe_session_execute().
+ * Return: 0 GOOD; -EIO the LUN refused; -ETIMEDOUT, and errors of the connection.
+ */
+int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *number,
+		    const u8 *cdb, u32 bytes, bool write, unsigned long deadline);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "block/io.h"
 #include "block/leg.h"
+#include "block/metadata.h"
 #include "block/overdue.h"
 #include "block/path.h"
 #include "block/volume.h"
@@ -214,7 +215,18 @@ static int path_attempt(struct istripe_path *path, char *why, size_t why_bytes)
 	path->owned->lun = lun->address;
 	ret = istripe_leg_identify(path->leg, lun, why, why_bytes);
 	path->refused = ret;
-	return ret;
+	return ret ?: istripe_metadata_check(path, why, why_bytes);
+}
+
+/* Whoever looks finds the session now; tasks come when the leg knows. */
+static int path_publish(struct istripe_path *path, char *why, size_t why_bytes)
+{
+	rcu_assign_pointer(path->session, path->owned);
+	if (istripe_metadata_admits(path))
+		return 0;
+	path_withdraw(path);
+	scnprintf(why, why_bytes, "logged in while the superblocks were read: once more");
+	return -EAGAIN;
 }
 
 static void path_go_live(struct istripe_path *path)
@@ -227,7 +239,6 @@ static void path_go_live(struct istripe_path *path)
 		pr_info_ratelimited("%s: connected again\n", path->label);
 	}
 	path->started = true;
-	rcu_assign_pointer(path->session, path->owned);
 	path_set_state(path, ISTRIPE_PATH_LIVE);
 	istripe_leg_path_live(path->leg, path);
 	complete_all(&path->first_result);
@@ -321,6 +332,8 @@ static void path_connect(struct istripe_path *path)
 		return;
 	}
 	ret = path_attempt(path, why, sizeof(why));
+	if (!ret)
+		ret = path_publish(path, why, sizeof(why));
 	if (ret)
 		path_attempt_failed(path, ret, why);
 	else

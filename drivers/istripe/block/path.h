@@ -60,6 +60,7 @@ struct istripe_path {
 
 	struct istripe_lun found;	/* worker: what the last login found */
 	bool refused;			/* worker: and it was not the LUN we know */
+	bool checked;			/* worker: its superblock has been compared */
 	unsigned long retry_at;		/* worker: jiffies, end of the back-off */
 	u32 wait_ms;			/* worker: what the target asked for */
 	bool fence_first;		/* worker: end the old session before the back-off */

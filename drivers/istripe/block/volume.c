@@ -115,10 +115,12 @@ static int volume_check_repeated(const struct istripe_volume *volume, char *why,
 }
 
 /* Equal shares only: the smallest leg counts (P27). */
-static int volume_set_geometry(struct istripe_volume *volume, char *why, size_t why_bytes)
+static int volume_set_geometry(struct istripe_volume *volume,
+			       const struct istripe_volume_params *params, char *why,
+			       size_t why_bytes)
 {
 	const struct istripe_lun *first = &volume->legs[0]->lun;
-	u64 sectors = U64_MAX;
+	struct istripe_share share = { .chunk_bytes = volume->chunk_bytes, .sectors = U64_MAX };
 	u32 i;
 	int ret;
 
@@ -130,15 +132,19 @@ static int volume_set_geometry(struct istripe_volume *volume, char *why, size_t 
 				  capacity->block_bytes, first->capacity.block_bytes);
 			return -EINVAL;
 		}
-		sectors = min_t(u64, sectors,
-				capacity->blocks * (capacity->block_bytes >> SECTOR_SHIFT));
+		share.sectors = min(share.sectors, istripe_lun_sectors(&volume->legs[i]->lun));
 	}
 	volume->block_bytes = first->capacity.block_bytes;
-	ret = istripe_stripe_init(&volume->stripe, volume->leg_count, volume->chunk_bytes,
-				  sectors, 0);
+	ret = istripe_metadata_start(volume, params->metadata_create, params->chunk.given, &share,
+				     why, why_bytes);
+	if (ret)
+		return ret;
+	volume->chunk_bytes = share.chunk_bytes;
+	ret = istripe_stripe_init(&volume->stripe, volume->leg_count, share.chunk_bytes,
+				  share.sectors, share.offset_sectors);
 	if (ret)
 		scnprintf(why, why_bytes, "%llu sectors and chunks of %u bytes make no volume",
-			  sectors, volume->chunk_bytes);
+			  share.sectors, share.chunk_bytes);
 	return ret;
 }
 
@@ -200,6 +206,7 @@ static void volume_free(struct istripe_volume *volume)
 	/* The disk is gone, the legs are stopped: nobody can hold the volume. */
 	for (i = 0; i < volume->leg_count; i++)
 		istripe_leg_destroy(volume->legs[i]);
+	istripe_metadata_free(&volume->metadata);
 	if (volume->id >= 0)
 		ida_free(&istripe_ids, volume->id);
 	put_net(volume->net);
@@ -228,13 +235,16 @@ static struct istripe_volume *volume_create(const struct istripe_volume_params *
 	strscpy(volume->name, params->name, sizeof(volume->name));
 	strscpy(volume->initiator_name, params->initiator_name, sizeof(volume->initiator_name));
 	volume->net = get_net(current->nsproxy->net_ns);
-	volume->chunk_bytes = params->chunk_bytes;
+	volume->chunk_bytes = params->chunk.bytes;
 	volume->queue_depth = params->queue_depth;
 	volume->parts = volume_parts(params);
 	volume->command_timeout_ms = params->command_timeout_ms;
 	volume->recovery_timeout_ms = params->recovery_timeout_ms;
 	volume->id = ida_alloc_max(&istripe_ids, (1 << MINORBITS) / VOLUME_MINORS - 1, GFP_KERNEL);
 	ret = volume->id < 0 ? volume->id : volume_create_legs(volume, params);
+	if (!ret)
+		ret = istripe_metadata_init(&volume->metadata, params->metadata,
+					    volume->leg_count);
 	if (!ret)
 		return volume;
 	volume_free(volume);
@@ -257,7 +267,7 @@ struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *
 	if (!ret)
 		ret = volume_check_repeated(volume, why, why_bytes);
 	if (!ret)
-		ret = volume_set_geometry(volume, why, why_bytes);
+		ret = volume_set_geometry(volume, params, why, why_bytes);
 	if (!ret) {
 		ret = volume_add_disk(volume);
 		if (ret)

@@ -11,6 +11,7 @@
 
 #include <istripe/params.h>
 #include "block/leg.h"
+#include "block/metadata.h"
 #include "proto/stripe.h"
 
 struct net;
@@ -20,7 +21,7 @@ struct istripe_volume {
 	char initiator_name[ISTRIPE_ISCSI_NAME_BYTES];
 	int id;				/* N of istripeN */
 	struct net *net;		/* of whoever started it */
-	u32 chunk_bytes;
+	u32 chunk_bytes;		/* with metadata what they say, once it is up */
 	u32 queue_depth;
 	u32 command_timeout_ms;		/* live */
 	s32 recovery_timeout_ms;	/* live; -1: for ever */
@@ -30,6 +31,7 @@ struct istripe_volume {
 	u32 parts;			/* that one leg's share of a request may be cut into */
 	u32 leg_count;
 	struct istripe_leg *legs[ISTRIPE_LEGS_MAX];
+	struct istripe_metadata metadata;
 
 	struct blk_mq_tag_set tag_set;
 	struct gendisk *disk;

@@ -15,7 +15,7 @@ void istripe_volume_params_default(struct istripe_volume_params *params)
 {
 	*params = (struct istripe_volume_params) {
 		.metadata = ISTRIPE_METADATA_NONE,
-		.chunk_bytes = 65536,
+		.chunk.bytes = 65536,
 		.queue_depth = 128,
 		.command_timeout_ms = 30000,
 		.recovery_timeout_ms = 120000,
@@ -186,6 +186,11 @@ int istripe_volume_params_check(const struct istripe_volume_params *params, char
 	}
 	if (!params->leg_count) {
 		scnprintf(why, why_bytes, "the volume has no leg");
+		return -EINVAL;
+	}
+	if (params->metadata == ISTRIPE_METADATA_NONE &&
+	    params->metadata_create != ISTRIPE_METADATA_KEEP) {
+		scnprintf(why, why_bytes, "metadata_create is set, but metadata is none");
 		return -EINVAL;
 	}
 	for (i = 0; i < params->leg_count; i++) {

@@ -94,10 +94,12 @@ ISTRIPE_DIR_SETTING(volume, _name,							\
 		    ISTRIPE_SETTING_OF(struct istripe_volume_params, _name, _kind, _range))
 
 VOLUME_OF(initiator_name, iscsi_name, ISCSI_NAME);
-VOLUME_OF(metadata, metadata, "none");
+VOLUME_OF(metadata, metadata, "none or md");
+VOLUME_OF(metadata_create, metadata_create, "0, 1 or force");
 ISTRIPE_DIR_SETTING(volume, chunk_bytes,
-		    ISTRIPE_SETTING_POWER_OF_TWO(struct istripe_volume_params, chunk_bytes,
-						 4096, 4194304));
+		    ISTRIPE_SETTING_OF(struct istripe_volume_params, chunk, chunk,
+				       "a power of two from 4096 to 4194304"),
+		    .min = 4096, .max = 4194304);
 VOLUME_NUMBER(queue_depth, 1, 1024);
 VOLUME_NUMBER(command_timeout_ms, 1000, 3600000);
 VOLUME_NUMBER(recovery_timeout_ms, -1, 2147483647);
@@ -172,6 +174,7 @@ static struct configfs_attribute *volume_attrs[] = {
 	&volume_attr_initiator_name,
 	&volume_attr_chunk_bytes,
 	&volume_attr_metadata,
+	&volume_attr_metadata_create,
 	&volume_attr_queue_depth,
 	&volume_attr_command_timeout_ms,
 	&volume_attr_recovery_timeout_ms,
@@ -240,7 +243,8 @@ static ssize_t volumes_features_show(struct config_item *item, char *page)
 			  "flush\n"
 			  "fua\n"
 			  "discard\n"
-			  "write-zeroes\n");
+			  "write-zeroes\n"
+			  "md\n");
 }
 CONFIGFS_ATTR_RO(volumes_, features);
 

@@ -201,6 +201,8 @@ static int volume_started(struct istripe_volume_dir *volume, struct istripe_volu
 		return PTR_ERR(running);
 	}
 	volume->running = running;
+	/* What superblocks said is what the blueprint would say. */
+	volume->params.chunk.bytes = running->chunk_bytes;
 	volume->phase = ISTRIPE_VOLUME_UP;
 	return 0;
 }
@@ -240,6 +242,8 @@ int istripe_volume_dir_enable(struct istripe_volume_dir *volume)
 		mutex_lock(&volume->lock);
 		ret = volume_started(volume, running);
 	}
+	/* Once, whatever has come of it: what may overwrite something must be said anew. */
+	volume->params.metadata_create = ISTRIPE_METADATA_KEEP;
 	volume_note(volume, ret, why);
 unlock:
 	mutex_unlock(&volume->lock);

@@ -151,20 +151,26 @@ const struct istripe_setting_kind istripe_setting_number = {
 	.format = number_format,
 };
 
-static int power_of_two_parse(const struct istripe_setting *setting, const char *text,
-			      void *value)
+/* A power of two; that somebody has written it counts. */
+static int chunk_parse(const struct istripe_setting *setting, const char *text, void *value)
 {
 	s64 number;
 
 	if (number_read(setting, text, &number) || !is_power_of_2(number))
 		return -EINVAL;
-	number_save(setting, number, value);
+	*(struct istripe_chunk *)value = (struct istripe_chunk) { number, true };
 	return 0;
 }
 
-const struct istripe_setting_kind istripe_setting_power_of_two = {
-	.parse = power_of_two_parse,
-	.format = number_format,
+static int chunk_format(const struct istripe_setting *setting, const void *value,
+			char *buf, size_t size)
+{
+	return scnprintf(buf, size, "%u", ((const struct istripe_chunk *)value)->bytes);
+}
+
+const struct istripe_setting_kind istripe_setting_chunk = {
+	.parse = chunk_parse,
+	.format = chunk_format,
 };
 
 /* Keys of RFC 7143 section 13 */
@@ -511,6 +517,7 @@ const struct istripe_setting_kind istripe_setting_policy = {
 
 static const char *const metadata_names[] = {
 	[ISTRIPE_METADATA_NONE] = "none",
+	[ISTRIPE_METADATA_MD] = "md",
 };
 
 static int metadata_parse(const struct istripe_setting *setting, const char *text, void *value)
@@ -519,19 +526,51 @@ static int metadata_parse(const struct istripe_setting *setting, const char *tex
 
 	if (found < 0)
 		return -EINVAL;
-	*(enum istripe_metadata *)value = found;
+	*(enum istripe_metadata_kind *)value = found;
 	return 0;
 }
 
 static int metadata_format(const struct istripe_setting *setting, const void *value,
 			   char *buf, size_t size)
 {
-	return scnprintf(buf, size, "%s", metadata_names[*(const enum istripe_metadata *)value]);
+	const enum istripe_metadata_kind *kind = value;
+
+	return scnprintf(buf, size, "%s", metadata_names[*kind]);
 }
 
 const struct istripe_setting_kind istripe_setting_metadata = {
 	.parse = metadata_parse,
 	.format = metadata_format,
+};
+
+static const char *const metadata_create_names[] = {
+	[ISTRIPE_METADATA_KEEP] = "0",
+	[ISTRIPE_METADATA_CREATE] = "1",
+	[ISTRIPE_METADATA_FORCE] = "force",
+};
+
+static int metadata_create_parse(const struct istripe_setting *setting, const char *text,
+				 void *value)
+{
+	int found = sysfs_match_string(metadata_create_names, text);
+
+	if (found < 0)
+		return -EINVAL;
+	*(enum istripe_metadata_create *)value = found;
+	return 0;
+}
+
+static int metadata_create_format(const struct istripe_setting *setting, const void *value,
+				  char *buf, size_t size)
+{
+	const enum istripe_metadata_create *create = value;
+
+	return scnprintf(buf, size, "%s", metadata_create_names[*create]);
+}
+
+const struct istripe_setting_kind istripe_setting_metadata_create = {
+	.parse = metadata_create_parse,
+	.format = metadata_create_format,
 };
 
 /* The value is a whole struct istripe_chap_identity; only its secret changes. */

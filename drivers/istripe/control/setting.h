@@ -54,7 +54,6 @@ struct istripe_setting {
 };
 
 extern const struct istripe_setting_kind istripe_setting_number;
-extern const struct istripe_setting_kind istripe_setting_power_of_two;
 extern const struct istripe_setting_kind istripe_setting_key;
 extern const struct istripe_setting_kind istripe_setting_iscsi_name;
 extern const struct istripe_setting_kind istripe_setting_string;
@@ -66,6 +65,8 @@ extern const struct istripe_setting_kind istripe_setting_algorithms;
 extern const struct istripe_setting_kind istripe_setting_policy;
 extern const struct istripe_setting_kind istripe_setting_metadata;
 extern const struct istripe_setting_kind istripe_setting_chap_secret;
+extern const struct istripe_setting_kind istripe_setting_chunk;
+extern const struct istripe_setting_kind istripe_setting_metadata_create;
 
 /* What every initializer below begins with: where the value is. */
 #define ISTRIPE_SETTING_AT(_object, _field)					\
@@ -76,12 +77,6 @@ extern const struct istripe_setting_kind istripe_setting_chap_secret;
 	ISTRIPE_SETTING_AT(_object, _field), .kind = &istripe_setting_number,	\
 	.min = (_min), .max = (_max),						\
 	.range = "a number from " __stringify(_min) " to " __stringify(_max)
-
-/* u32 */
-#define ISTRIPE_SETTING_POWER_OF_TWO(_object, _field, _min, _max)		\
-	ISTRIPE_SETTING_AT(_object, _field), .kind = &istripe_setting_power_of_two, \
-	.min = (_min), .max = (_max),						\
-	.range = "a power of two from " __stringify(_min) " to " __stringify(_max)
 
 /* One value of a struct istripe_keys. */
 #define ISTRIPE_SETTING_KEY(_object, _keys, _key)				\

@@ -18,6 +18,12 @@
 #include "control/setting.h"
 #include "control/sysfs.h"
 
+/* As mdadm writes it. */
+static ssize_t uuid_emit(const u8 *uuid, char *page)
+{
+	return sysfs_emit(page, "%4phN:%4phN:%4phN:%4phN\n", uuid, uuid + 4, uuid + 8, uuid + 12);
+}
+
 /* Leg */
 
 enum leg_state {
@@ -95,11 +101,38 @@ LEG_FILE(commands, "%lld", atomic64_read(&leg->commands));
 LEG_FILE(redriven, "%lld", atomic64_read(&leg->redriven));
 LEG_FILE(retried, "%lld", atomic64_read(&leg->retried));
 
+static const struct istripe_md *leg_super(const struct istripe_leg *leg)
+{
+	const struct istripe_md *legs = leg->volume->metadata.legs;
+
+	return legs ? &legs[leg->index] : NULL;
+}
+
+static ssize_t leg_device_uuid_show(const struct istripe_node_file *file, void *object, char *page)
+{
+	const struct istripe_md *super = leg_super(object);
+
+	return super ? uuid_emit(super->device_uuid, page) : sysfs_emit(page, "\n");
+}
+
+ISTRIPE_NODE_FILE(leg, device_uuid, 0444, .show = leg_device_uuid_show);
+
+static ssize_t leg_events_show(const struct istripe_node_file *file, void *object, char *page)
+{
+	const struct istripe_md *super = leg_super(object);
+
+	return super ? sysfs_emit(page, "%llu\n", super->events) : sysfs_emit(page, "\n");
+}
+
+ISTRIPE_NODE_FILE(leg, events, 0444, .show = leg_events_show);
+
 static struct attribute *leg_attrs[] = {
 	&leg_file_state.attr,
 	&leg_file_policy.attr,
 	&leg_file_designator.attr,
 	&leg_file_serial.attr,
+	&leg_file_device_uuid.attr,
+	&leg_file_events.attr,
 	&leg_file_commands.attr,
 	&leg_file_redriven.attr,
 	&leg_file_retried.attr,
@@ -143,6 +176,31 @@ VOLUME_FILE(name, "%s", volume->name);
 VOLUME_FILE(initiator_name, "%s", volume->initiator_name);
 VOLUME_FILE(chunk_bytes, "%u", volume->chunk_bytes);
 VOLUME_FILE(queue_depth, "%u", volume->queue_depth);
+VOLUME_FILE(data_offset_bytes, "%llu", volume->stripe.leg_offset_sectors << SECTOR_SHIFT);
+
+static ssize_t volume_metadata_show(const struct istripe_node_file *file, void *object, char *page)
+{
+	const struct istripe_volume *volume = object;
+
+	return istripe_setting_show(file->setting, &volume->metadata.kind, page);
+}
+
+static const struct istripe_setting volume_setting_metadata = {
+	.name = "metadata", .kind = &istripe_setting_metadata,
+};
+
+ISTRIPE_NODE_FILE(volume, metadata, 0444, .show = volume_metadata_show,
+		  .setting = &volume_setting_metadata);
+
+static ssize_t volume_array_uuid_show(const struct istripe_node_file *file, void *object,
+				      char *page)
+{
+	const struct istripe_md *legs = ((const struct istripe_volume *)object)->metadata.legs;
+
+	return legs ? uuid_emit(legs[0].array_uuid, page) : sysfs_emit(page, "\n");
+}
+
+ISTRIPE_NODE_FILE(volume, array_uuid, 0444, .show = volume_array_uuid_show);
 
 /* Live timers: checked here, changed by their owner. */
 #define VOLUME_TIMER(_name, _type, _now, _min, _max, _set)				\
@@ -185,6 +243,9 @@ static struct attribute *volume_attrs[] = {
 	&volume_file_initiator_name.attr,
 	&volume_file_chunk_bytes.attr,
 	&volume_file_queue_depth.attr,
+	&volume_file_metadata.attr,
+	&volume_file_array_uuid.attr,
+	&volume_file_data_offset_bytes.attr,
 	&volume_file_command_timeout_ms.attr,
 	&volume_file_recovery_timeout_ms.attr,
 	NULL,

@@ -500,3 +500,38 @@ int istripe_md_check_array(const struct istripe_md *legs, u32 n, u32 *bad_leg, c
 	}
 	return 0;
 }
+
+/* What no message of its own tells. */
+static bool same_rest(const struct istripe_md *a, const struct istripe_md *b)
+{
+	return same_device(a, b) && a->legs == b->legs && a->dev_number == b->dev_number &&
+	       a->chunk_sectors == b->chunk_sectors && a->layout == b->layout &&
+	       a->data_offset_sectors == b->data_offset_sectors &&
+	       a->data_sectors == b->data_sectors && a->size_sectors == b->size_sectors &&
+	       a->ctime_s == b->ctime_s && a->utime_s == b->utime_s && !strcmp(a->name, b->name);
+}
+
+int istripe_md_check_unchanged(const struct istripe_md *then, const struct istripe_md *now,
+			       u32 leg, char *reason, u32 reason_bytes)
+{
+	u32 bad_leg;
+	struct complaint c = { &bad_leg, reason, reason_bytes };
+
+	if (reason_bytes)
+		*reason = '\0';
+	if (now->fault != ISTRIPE_MD_OK)
+		return blame(&c, leg, fault_error(now->fault), "it was in use, but now: %s",
+			     istripe_md_fault_text(now->fault));
+	if (!same_array(then, now))
+		return blame(&c, leg, -ESTALE, "it has been made a member of another array");
+	if (then->role != now->role)
+		return blame(&c, leg, -ESTALE, "it is role %u of its array now, it was %u",
+			     now->role, then->role);
+	if (then->events != now->events)
+		return blame(&c, leg, -ESTALE,
+			     "another host has assembled it: events %llu, were %llu", now->events,
+			     then->events);
+	if (!same_rest(then, now))
+		return blame(&c, leg, -ESTALE, "another host has changed its superblock");
+	return 0;
+}

@@ -181,4 +181,21 @@ const char *istripe_md_fault_text(enum istripe_md_fault fault);
 int istripe_md_check_array(const struct istripe_md *legs, u32 n, u32 *bad_leg, char *reason,
 			   u32 reason_bytes);
 
+/**
+ * istripe_md_check_unchanged() - is a leg's superblock what it was
+ * @then: decoded, without fault
+ * @now: decoded again later, perhaps with a fault
+ * @leg: index of the leg, for @reason
+ * @reason: set to one readable line "leg N: ...", empty on success
+ * @reason_bytes: its size, ISTRIPE_MD_REASON_BYTES is enough
+ *
+ * While a volume is up nobody writes the superblocks of its legs: any difference means
+ * that somebody else has them in use.
+ *
+ * Context: any.
+ * Return: 0; -ESTALE it has been changed; for a fault what istripe_md_decode() returned.
+ */
+int istripe_md_check_unchanged(const struct istripe_md *then, const struct istripe_md *now,
+			       u32 leg, char *reason, u32 reason_bytes);
+
 #endif

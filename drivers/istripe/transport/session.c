@@ -447,7 +447,7 @@ static void internal_done(struct istripe_task *task)
 }
 
 int istripe_session_execute(struct istripe_session *session, const u8 *cdb,
-			    const struct scsi_lun *lun, u32 bytes, u32 timeout_ms)
+			    const struct scsi_lun *lun, u32 bytes, bool write, u32 timeout_ms)
 {
 	struct istripe_internal *internal = &session->internal;
 	struct istripe_task *task = &internal->task;
@@ -459,9 +459,11 @@ int istripe_session_execute(struct istripe_session *session, const u8 *cdb,
 	memcpy(task->cdb, cdb, sizeof(task->cdb));
 	task->lun = *lun;
 	task->slot = session->slot_count - 1;
-	task->read = bytes;
+	task->read = bytes && !write;
+	task->write = bytes && write;
 	task->done = internal_done;
-	clear_page(page_address(internal->page));
+	if (!write)
+		clear_page(page_address(internal->page));
 	internal->bvec = (struct bio_vec) { .bv_page = internal->page, .bv_len = bytes };
 	istripe_data_set_bvec(&task->data, &internal->bvec, true);
 	istripe_session_submit(session, task, true, false);

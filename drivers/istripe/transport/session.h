@@ -222,18 +222,20 @@ void istripe_session_push(struct istripe_session *session);
  * @session: logged in, not published or no other caller of this function
  * @cdb: 16 bytes, zero padded
  * @lun: logical unit
- * @bytes: data in, at most ISTRIPE_INTERNAL_BYTES; 0 for none
+ * @bytes: data, at most ISTRIPE_INTERNAL_BYTES; 0 for none
+ * @write: they go out; the caller has put them into the page of session->internal,
+ *	where they stay
  * @timeout_ms: how long to wait
  *
- * The result is in session->internal.task (status, sense, transferred_bytes), the
- * data in the page of session->internal.
+ * The result is in session->internal.task (status, sense, transferred_bytes), data that
+ * came in are in the page of session->internal.
  *
  * Context: process, sleeps.
  * Return: 0 when the target answered; -ETIMEDOUT, then the session is good for
  * nothing but closing; -ENOTCONN and other errors of the connection.
  */
 int istripe_session_execute(struct istripe_session *session, const u8 *cdb,
-			    const struct scsi_lun *lun, u32 bytes, u32 timeout_ms);
+			    const struct scsi_lun *lun, u32 bytes, bool write, u32 timeout_ms);
 
 /**
  * istripe_session_fault() - report that the session cannot go on

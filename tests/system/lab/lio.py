@@ -72,9 +72,11 @@ class Lun:
         return read(path)
 
     def resize(self, size_bytes):
-        """Grows or shrinks the LUN under the initiator. The target notices at the next command."""
+        """Grows or shrinks the LUN under the initiator, who hears of it when it asks."""
         with open(self.file, "r+b") as file:
             file.truncate(size_bytes)
+        # Of a file that is no block device, LIO believes what it was told.
+        write(self.path / "control", f"fd_dev_size={size_bytes}")
         self.size_bytes = size_bytes
 
     def destroy(self):

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Metadata: how the legs of a volume are marked, so that a swapped, missing, foreign,
+ * repeated or stale leg is found before a byte of data goes there.
+ *
+ * The superblocks are written when an array is made and at no other time: enabling,
+ * disabling and losing power leave them as they are. Who writes one of a volume that
+ * is up is somebody else; each login looks (istripe_metadata_check()).
+ *
+ * Superblocks are read and written by commands of our own over a path's session. While
+ * a volume starts, before it has a disk, the starter does so over sessions that are
+ * published; a section of path->srcu keeps such a session open. Paths' workers do over
+ * sessions that they have not published yet. So no session ever has two callers of
+ * istripe_session_execute().
+ *
+ * Every path of every leg is looked through: by the starter, those that are live when it
+ * has learnt what to expect (@known), and by the workers at each login afterwards. One
+ * that logs in just then is seen by the starter, or its worker sees @known and the path
+ * logs in once more (istripe_metadata_admits()).
+ */
+#ifndef ISTRIPE_BLOCK_METADATA_H
+#define ISTRIPE_BLOCK_METADATA_H
+
+#include <istripe/params.h>
+#include "proto/md.h"
+
+struct istripe_path;
+struct istripe_volume;
+
+/**
+ * struct istripe_metadata - of one volume
+ * @kind: which sort
+ * @known: @legs hold what the volume was started with, for good; release and acquire
+ * @legs: superblocks, one per leg; NULL when there are none
+ */
+struct istripe_metadata {
+	enum istripe_metadata_kind kind;
+	bool known;
+	struct istripe_md *legs;
+};
+
+/**
+ * struct istripe_share - what the stripe uses of each leg
+ * @chunk_bytes: interleave
+ * @offset_sectors: where the data start
+ * @sectors: how much from there
+ */
+struct istripe_share {
+	u32 chunk_bytes;
+	u64 offset_sectors;
+	u64 sectors;
+};
+
+/**
+ * istripe_metadata_init() - make room for superblocks
+ * @metadata: zeroed
+ * @kind: which sort
+ * @legs: of the volume
+ *
+ * Context: process.
+ * Return: 0 or -ENOMEM.
+ */
+int istripe_metadata_init(struct istripe_metadata *metadata, enum istripe_metadata_kind kind,
+			  u32 legs);
+
+/**
+ * istripe_metadata_free() - undo istripe_metadata_init()
+ * @metadata: zeroed, or of a volume whose legs are stopped
+ *
+ * Context: process.
+ */
+void istripe_metadata_free(struct istripe_metadata *metadata);
+
+/**
+ * istripe_metadata_start() - know the legs by their superblocks, or mark them
+ * @volume: all legs identified, a path of each live, blocks of one size, no disk yet
+ * @create: whether to write new superblocks first
+ * @chunk_given: the chunk in @share is the administrator's word: it must be right
+ * @share: chunk, and all of the smallest leg; changed to what the superblocks say
+ * @why: reason on failure
+ * @why_bytes: its size
+ *
+ * Without metadata there is nothing to do. A path that was lost meanwhile logs in again
+ * and is checked then; one path of each leg must let us look.
+ *
+ * Context: process, sleeps; a minute per path at most.
+ * Return: 0; -ENODATA, -EBADMSG, -EOPNOTSUPP, -EINVAL see istripe_md_check_array();
+ * -EINVAL another chunk, or no room; -EEXIST a leg holds something; -ESTALE what paths
+ * of one leg lead to differs; -EIO, -EPROTO, -ETIMEDOUT, -ENOTCONN a leg does not let us
+ * read or write.
+ */
+int istripe_metadata_start(struct istripe_volume *volume, enum istripe_metadata_create create,
+			   bool chunk_given, struct istripe_share *share, char *why,
+			   size_t why_bytes);
+
+/**
+ * istripe_metadata_check() - has somebody written the superblock of a path's leg
+ * @path: logged in, its LUN identified, not live yet; refused when it has been changed
+ * @why: reason on failure
+ * @why_bytes: its size
+ *
+ * Nothing is asked before istripe_metadata_start() knows what to expect.
+ *
+ * Context: the path's worker, sleeps.
+ * Return: 0; -ESTALE or another error of istripe_md_check_unchanged() and the path is
+ * refused; -EIO, -EPROTO, -ETIMEDOUT, -ENOTCONN could not be read: try again.
+ */
+int istripe_metadata_check(struct istripe_path *path, char *why, size_t why_bytes);
+
+/**
+ * istripe_metadata_admits() - may a path go live
+ * @path: istripe_metadata_check() has let it pass, its session is published
+ *
+ * Context: the path's worker.
+ * Return: true; false when it logged in unchecked while the superblocks became known:
+ * withdraw the session and log in once more.
+ */
+bool istripe_metadata_admits(const struct istripe_path *path);
+
+#endif

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A few signatures at the places where the programs that own them write them. */
+#include <kunit/test.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "proto/signature.h"
+#include "test_random.h"
+
+/* The start of a LUN that is too small for what stands at the end of one. */
+static u8 area[ISTRIPE_SIGNATURE_AREA_BYTES];
+
+/* A whole LUN, with an end that nothing is aligned to. */
+#define LUN_SECTORS	(2048u + 77)
+
+static u8 whole[LUN_SECTORS * 512];
+
+static const char *find_in(const u8 *bytes, u64 lun_bytes)
+{
+	const char *found = NULL;
+	u64 at;
+	u32 n;
+
+	for (n = 0; !found && istripe_signature_place(lun_bytes, n, &at); n++)
+		found = istripe_signature_find(bytes + at, lun_bytes, at);
+	return found;
+}
+
+/* What the first block of the area that has something says. */
+static const char *find_in_area(void)
+{
+	const char *found = NULL;
+	u32 at;
+
+	for (at = 0; !found && at < sizeof(area); at += ISTRIPE_SIGNATURE_BLOCK_BYTES)
+		found = istripe_signature_find(area + at, 1ULL << 40, at);
+	return found;
+}
+
+static const struct {
+	u32 at;
+	const char *bytes;
+	u32 count;
+	const char *what;
+} known[] = {
+	{ 0, "XFSB", 4, "an XFS" },
+	{ 1024 + 56, "\x53\xef", 2, "an ext2, ext3 or ext4" },
+	{ 4096, "\xfc\x4e\x2b\xa9", 4, "an MD superblock (version 1.2)" },
+	{ 512, "LABELONE", 8, "an LVM label" },
+	{ 0, "LUKS\xba\xbe", 6, "a LUKS header" },
+	{ 4086, "SWAPSPACE2", 10, "swap space" },
+	{ 510, "\x55\xaa", 2, "a partition table or boot sector" },
+	{ 512, "EFI PART", 8, "a partition table (GPT)" },
+	{ 65536 + 64, "_BHRfS_M", 8, "a btrfs" },
+	{ 32769, "CD001", 5, "an ISO 9660 file system" },
+	{ 32, "ORCLDISK", 8, "an Oracle ASM disk" },
+};
+
+static void signature_table(struct kunit *test)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(known); i++) {
+		memset(area, 0, sizeof(area));
+		memcpy(area + known[i].at, known[i].bytes, known[i].count);
+		KUNIT_EXPECT_STREQ(test, find_in_area(), known[i].what);
+	}
+}
+
+static void signature_elsewhere_is_none(struct kunit *test)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(known); i++) {
+		memset(area, 0, sizeof(area));
+		memcpy(area + known[i].at + 16, known[i].bytes, known[i].count);
+		KUNIT_EXPECT_NULL(test, find_in_area());
+	}
+}
+
+static void signature_incomplete_is_none(struct kunit *test)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(known); i++) {
+		memset(area, 0, sizeof(area));
+		memcpy(area + known[i].at, known[i].bytes, known[i].count - 1);
+		KUNIT_EXPECT_NULL(test, find_in_area());
+	}
+}
+
+static void signature_same_bytes_are_none(struct kunit *test)
+{
+	u32 value;
+
+	for (value = 0; value < 256; value++) {
+		memset(area, value, sizeof(area));
+		KUNIT_EXPECT_NULL(test, find_in_area());
+	}
+}
+
+/* The surest one is told when there are several: a GPT's disk has a boot sector, too. */
+static void signature_surest_first(struct kunit *test)
+{
+	memset(area, 0, sizeof(area));
+	memcpy(area + 510, "\x55\xaa", 2);
+	memcpy(area + 512, "EFI PART", 8);
+	KUNIT_EXPECT_STREQ(test, find_in_area(), "a partition table (GPT)");
+}
+
+static void signature_random_in_bounds(struct kunit *test)
+{
+	struct test_random r = { 17 };
+	u32 i, round;
+
+	for (round = 0; round < 4; round++) {
+		for (i = 0; i < sizeof(area); i++)
+			area[i] = test_random_u32(&r);
+		/* No verdict is expected: the sanitizers watch the reads. */
+		find_in_area();
+	}
+	KUNIT_EXPECT_NULL(test, istripe_signature_find(area, 1u << 30, 1u << 20));
+}
+
+/* Every place is a whole block within the LUN, however small that is. */
+static void signature_places_are_within(struct kunit *test)
+{
+	u64 sectors, at;
+	u32 n;
+
+	for (sectors = 0; sectors < 1024; sectors++) {
+		for (n = 0; istripe_signature_place(sectors << 9, n, &at); n++) {
+			KUNIT_EXPECT_EQ(test, at % ISTRIPE_SIGNATURE_BLOCK_BYTES, 0ULL);
+			KUNIT_EXPECT_LE(test, at + ISTRIPE_SIGNATURE_BLOCK_BYTES, sectors << 9);
+		}
+		KUNIT_EXPECT_LE(test, n, 19u);
+		KUNIT_EXPECT_FALSE(test, istripe_signature_place(sectors << 9, n + 1, &at));
+	}
+}
+
+/* linux/raid/md_p.h, MD_NEW_SIZE_SECTORS(); md.c, super_1_load(). */
+static const struct {
+	u32 sector;
+	const char *magic;
+	const char *what;
+} at_end[] = {
+	{ 1920, "\xfc\x4e\x2b\xa9", "an MD superblock (version 0.90)" },
+	{ 1920, "\xa9\x2b\x4e\xfc", "an MD superblock (version 0.90)" },
+	{ 2104, "\xfc\x4e\x2b\xa9", "an MD superblock (version 1.0)" },
+	{ 2104, "\xa9\x2b\x4e\xfc", NULL },
+	{ 2048, "\xfc\x4e\x2b\xa9", NULL },
+	{ 2112, "\xfc\x4e\x2b\xa9", NULL },
+};
+
+static void signature_at_the_end(struct kunit *test)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(at_end); i++) {
+		const char *found;
+
+		memset(whole, 0, sizeof(whole));
+		memcpy(whole + at_end[i].sector * 512, at_end[i].magic, 4);
+		found = find_in(whole, sizeof(whole));
+		if (at_end[i].what)
+			KUNIT_EXPECT_STREQ(test, found, at_end[i].what);
+		else
+			KUNIT_EXPECT_NULL(test, found);
+	}
+}
+
+static struct kunit_case signature_cases[] = {
+	KUNIT_CASE(signature_table),
+	KUNIT_CASE(signature_elsewhere_is_none),
+	KUNIT_CASE(signature_incomplete_is_none),
+	KUNIT_CASE(signature_same_bytes_are_none),
+	KUNIT_CASE(signature_surest_first),
+	KUNIT_CASE(signature_random_in_bounds),
+	KUNIT_CASE(signature_places_are_within),
+	KUNIT_CASE(signature_at_the_end),
+	{}
+};
+
+static struct kunit_suite istripe_signature_suite = {
+	.name = "istripe_signature",
+	.test_cases = signature_cases,
+};
+
+kunit_test_suite(istripe_signature_suite);

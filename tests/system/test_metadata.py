@@ -1,0 +1,591 @@
+# SPDX-License-Identifier: GPL-2.0
+"""MD superblocks on the legs: made here or by mdadm, checked, and refused with a reason."""
+
+import hashlib
+import shutil
+
+import pytest
+
+from lab import istripe, lio, md, network, storage
+from lab.shell import LabError, read, run, wait_for, write
+
+KIB = 1 << 10
+MIB = 1 << 20
+LUN_BYTES = 16 * MIB
+NO_WAIT = {"DefaultTime2Wait": 0}
+QUICK = {"default_time2wait": 0}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def mdadm(laboratory):
+    md.prepare()
+
+
+@pytest.fixture
+def make_legs(make_lio):
+    """make_legs(count, ...): a target with so many LUNs."""
+
+    def make(count, lun_bytes=LUN_BYTES, block_bytes=512):
+        return make_lio(*[lio.Lun(lun_bytes, block_bytes) for _ in range(count)], params=NO_WAIT)
+
+    return make
+
+
+@pytest.fixture
+def make_md(make_volume):
+    """make_md(target, legs, ...): a volume with metadata=md."""
+
+    def make(target, legs, **options):
+        return make_volume(target, legs=legs, metadata="md", path=QUICK, **options)
+
+    return make
+
+
+def digests(target):
+    return [hashlib.sha256(lun.file.read_bytes()).hexdigest() for lun in target.luns]
+
+
+def create(volume, how="1"):
+    write(volume.config / "metadata_create", how)
+    return volume.enable()
+
+
+def refuse(volume, *patterns):
+    """Enabling fails with this reason; it leaves nothing behind."""
+    with pytest.raises(istripe.EnableError) as error:
+        volume.enable()
+    for pattern in patterns:
+        assert pattern in error.value.reason
+    assert not istripe.devices()
+    assert not network.established()
+    assert read(volume.config / "metadata_create") == "0"
+    return error.value
+
+
+# Making
+
+
+@pytest.mark.parametrize("legs,chunk_bytes,block_bytes", [(3, 64 * KIB, 512), (2, 4 * KIB, 4096),
+                                                          (4, MIB, 512)])
+def test_create_and_rescue_with_mdadm(make_legs, make_md, legs, chunk_bytes, block_bytes):
+    """A new array; enabled again it is the same; mdadm reads it, assembles it, has the data."""
+    target = make_legs(legs, block_bytes=block_bytes)
+    volume = make_md(target, legs, chunk_bytes=chunk_bytes)
+    device = create(volume)
+    assert read(volume.config / "metadata_create") == "0"
+    assert read(volume.sysfs() / "metadata") == "md"
+    uuid = read(volume.sysfs() / "array_uuid")
+    offset = int(read(volume.sysfs() / "data_offset_bytes"))
+    size = volume.size_bytes()
+    assert offset % MIB == 0
+    assert size == legs * ((LUN_BYTES - offset) // chunk_bytes * chunk_bytes)
+    written = storage.fill_pattern(device, size, seed=legs)
+    volume.disable()
+
+    device = volume.enable()
+    assert read(volume.sysfs() / "array_uuid") == uuid
+    assert storage.sha256(device, size) == written
+    device_uuids = [read(volume.leg_sysfs(leg) / "device_uuid") for leg in range(legs)]
+    assert len(set(device_uuids)) == legs
+    assert {read(volume.leg_sysfs(leg) / "events") for leg in range(legs)} == {"0"}
+    volume.disable()
+    storage.drop_caches()
+
+    with md.loops(target.luns) as disks:
+        for role, disk in enumerate(disks):
+            seen = md.examine(disk)
+            assert seen["Array UUID"] == uuid
+            assert seen["Device UUID"] == device_uuids[role]
+            assert seen["Raid Level"] == "raid0"
+            assert seen["Raid Devices"] == str(legs)
+            assert seen["Device Role"] == f"Active device {role}"
+            assert seen["Array State"].startswith("A" * legs)
+            assert seen["Checksum"].endswith("- correct")
+            assert seen["Chunk Size"] == f"{chunk_bytes // KIB}K"
+            assert volume.name in seen["Name"]
+        with md.assembled(disks) as array:
+            assert md.size_bytes(array) == size
+            assert storage.sha256(array, size) == written
+
+
+def test_legs_of_different_size(make_lio, make_md):
+    """The smallest one counts, for mdadm, too."""
+    target = make_lio(LUN_BYTES, LUN_BYTES + 5 * MIB, LUN_BYTES - 3 * MIB)
+    volume = make_md(target, 3)
+    device = create(volume)
+    size = volume.size_bytes()
+    assert size == 3 * (LUN_BYTES - 3 * MIB - int(read(volume.sysfs() / "data_offset_bytes")))
+    written = storage.fill_pattern(device, size, seed=1)
+    volume.disable()
+    storage.drop_caches()
+    with md.loops(target.luns) as disks, md.assembled(disks) as array:
+        assert md.size_bytes(array) == size
+        assert storage.sha256(array, size) == written
+
+
+def put(offset, data):
+    def change(file):
+        with open(file, "r+b") as sink:
+            sink.seek(offset)
+            sink.write(data)
+
+    return change
+
+
+OCCUPIED = {
+    "ext4": (lambda file: run("mkfs.ext4", "-q", "-F", file), "an ext2, ext3 or ext4"),
+    "xfs": (put(0, b"XFSB"), "an XFS"),
+    "swap": (lambda file: run("mkswap", file), "swap space"),
+    "lvm": (put(512, b"LABELONE"), "an LVM label"),
+    "gpt": (put(512, b"EFI PART"), "a partition table (GPT)"),
+    "mbr": (put(510, b"\x55\xaa"), "a partition table or boot sector"),
+    "btrfs": (put(65536 + 64, b"_BHRfS_M"), "a btrfs"),
+    "luks": (put(0, b"LUKS\xba\xbe"), "a LUKS header"),
+    "md 1.0": (put(LUN_BYTES - 8 * KIB, md.MAGIC), "an MD superblock (version 1.0)"),
+    "md 0.90": (put(LUN_BYTES - 64 * KIB, md.MAGIC), "an MD superblock (version 0.90)"),
+}
+
+
+@pytest.mark.parametrize("what", OCCUPIED)
+def test_an_occupied_leg_is_not_overwritten(make_legs, make_md, what):
+    occupy, name = OCCUPIED[what]
+    target = make_legs(2)
+    occupy(target.luns[1].file)
+    before = digests(target)
+    volume = make_md(target, 2)
+    write(volume.config / "metadata_create", "1")
+    refuse(volume, "leg 1: ", f"holds {name}", "metadata_create=force")
+    assert digests(target) == before
+
+    create(volume, "force")
+    volume.disable()
+    with md.loops(target.luns) as disks:
+        for disk in disks:
+            assert "linux_raid_member" in run("wipefs", "--noheadings", disk)
+            assert len(run("wipefs", "--noheadings", disk).splitlines()) == 1
+
+
+def test_an_array_is_not_made_over_another(make_legs, make_md):
+    target = make_legs(2)
+    volume = make_md(target, 2)
+    create(volume)
+    uuid = read(volume.sysfs() / "array_uuid")
+    volume.disable()
+    before = digests(target)
+    write(volume.config / "metadata_create", "1")
+    refuse(volume, "leg 0: it holds an MD superblock")
+    assert digests(target) == before
+    create(volume, "force")
+    assert read(volume.sysfs() / "array_uuid") != uuid
+
+
+def test_power_lost_while_making(make_legs, make_md):
+    """Some legs have a superblock, some have not: refused, with a way out."""
+    target = make_legs(3)
+    volume = make_md(target, 3)
+    create(volume)
+    volume.disable()
+    md.wipe(target.luns[2].file)
+    refuse(volume, "leg 2: no MD superblock found", "cut short, set metadata_create=force")
+    create(volume, "force")
+
+
+def test_create_needs_md(make_legs, make_volume):
+    volume = make_volume(make_legs(2), legs=2)
+    write(volume.config / "metadata_create", "1")
+    refuse(volume, "metadata_create is set, but metadata is none")
+
+
+def test_create_needs_room(make_legs, make_md):
+    target = make_legs(2, lun_bytes=MIB)
+    before = digests(target)
+    volume = make_md(target, 2)
+    write(volume.config / "metadata_create", "1")
+    refuse(volume, "the smallest leg has 2048 sectors: superblock and one chunk take ")
+    assert digests(target) == before
+
+
+# Adopting
+
+
+@pytest.mark.parametrize("legs,chunk_kib,block_bytes", [(2, 4, 512), (3, 64, 4096), (4, 512, 512)])
+def test_array_of_mdadm(make_legs, make_md, legs, chunk_kib, block_bytes):
+    """Made and filled by mdadm: comes up with its data, and what is written is there for mdadm."""
+    target = make_legs(legs, block_bytes=block_bytes)
+    with md.loops(target.luns) as disks, md.created(disks, chunk_kib) as array:
+        size = md.size_bytes(array)
+        written = storage.fill_pattern(array, size, seed=legs)
+        uuid = md.Super(disks[0]).uuid
+    storage.drop_caches()
+    volume = make_md(target, legs)
+    device = volume.enable()
+    assert read(volume.sysfs() / "chunk_bytes") == str(chunk_kib * KIB)
+    assert read(volume.sysfs() / "array_uuid") == uuid
+    assert volume.size_bytes() == size
+    assert storage.sha256(device, size) == written
+    written = storage.fill_pattern(device, size, seed=legs + 100)
+    volume.disable()
+    # The configuration says now what it would take to make the same volume.
+    assert read(volume.config / "chunk_bytes") == str(chunk_kib * KIB)
+    storage.drop_caches()
+    with md.loops(target.luns) as disks, md.assembled(disks) as array:
+        assert storage.sha256(array, size) == written
+
+
+@pytest.mark.timeout_s(600)
+def test_over_the_stock_initiator(make_legs, make_md, stock, link):
+    """An existing raid0 over open-iscsi moves to a volume, and back for rescue."""
+    target = make_legs(3)
+
+    def disks():
+        stock.login(link.portal(), target.iqn)
+        return [wait_for(f"LUN {lun}", lambda lun=lun: stock.disk(target.iqn, lun))
+                for lun in range(3)]
+
+    with md.created(disks()) as array:
+        size = md.size_bytes(array)
+        written = storage.fill_pattern(array, size, seed=1)
+    stock.logout()
+
+    volume = make_md(target, 3)
+    device = volume.enable()
+    assert volume.size_bytes() == size
+    assert storage.sha256(device, size) == written
+    uuid = read(volume.sysfs() / "array_uuid")
+    written = storage.fill_pattern(device, size, seed=2)
+    volume.disable()
+
+    again = disks()
+    assert [md.examine(disk)["Array UUID"] for disk in again] == [uuid] * 3
+    with md.assembled(again) as array:
+        assert storage.sha256(array, size) == written
+    stock.logout()
+    # Assembling is not changing: the volume comes up again.
+    volume.enable()
+
+
+def test_chunk_that_was_written_must_be_right(make_legs, make_md):
+    target = make_legs(2)
+    md.create_on_files(target.luns, chunk_kib=128)
+    volume = make_md(target, 2, chunk_bytes=64 * KIB)
+    refuse(volume, "chunk_bytes is 65536, but the superblocks say 131072")
+    write(volume.config / "chunk_bytes", 128 * KIB)
+    volume.enable()
+    assert read(volume.sysfs() / "chunk_bytes") == str(128 * KIB)
+
+
+def test_a_grown_leg_keeps_its_share(make_legs, make_md):
+    """The superblocks say how much of a leg is the array's: more of it changes nothing."""
+    target = make_legs(2)
+    volume = make_md(target, 2)
+    create(volume)
+    size = volume.size_bytes()
+    volume.disable()
+    target.luns[1].resize(LUN_BYTES + 8 * MIB)
+    device = volume.enable()
+    assert volume.size_bytes() == size
+    storage.fill_pattern(device, size, seed=1)
+
+
+# Refusing: a good array of four legs, then one thing is wrong with it
+
+
+def copy_super(target, source, sink):
+    md.Super(target.luns[source].file).save(target.luns[sink].file)
+
+
+def foreign(target, sink):
+    """The leg of another array that has the same place there."""
+    other = [lio.Lun(LUN_BYTES) for _ in range(4)]
+    for lun in other:
+        lun.file = storage.image(lun.name, lun.size_bytes)
+    md.create_on_files(other)
+    md.Super(other[sink].file).save(target.luns[sink].file)
+    for lun in other:
+        lun.file.unlink()
+
+
+def flip(file, offset):
+    data = bytearray(file.read_bytes()[:8192])
+    data[offset] ^= 1
+    put(0, data)(file)
+
+
+def edit(leg, **fields):
+    return lambda target: md.edit(target.luns[leg].file, **fields)
+
+
+DAMAGE = {
+    "foreign": (lambda target: foreign(target, 2),
+                "leg 2: belongs to another array than leg 0"),
+    "repeated": (lambda target: copy_super(target, 0, 3),
+                 "leg 3: repeated, leg 0 is role 0 already"),
+    "clone": (edit(2, dev_number=1), "leg 2: repeated, leg 1 is role 1 already"),
+    "blank": (lambda target: md.wipe(target.luns[1].file), "leg 1: no MD superblock found"),
+    "shrunk": (lambda target: target.luns[1].resize(LUN_BYTES - 2 * MIB),
+               "leg 1: data size does not fit the leg"),
+    "stale": (edit(0, events=7), "leg 1: event count is 0, on leg 0 it is 7, the leg is stale"),
+    "checksum": (lambda target: flip(target.luns[2].file, 4096 + 40),
+                 "leg 2: superblock is damaged, its checksum is wrong"),
+    "chunk": (edit(3, chunksize=256), "leg 3: chunk in sectors is 256, on leg 0 it is 128"),
+    "odd chunk": (edit(3, chunksize=120),
+                  "leg 3: chunk is not a power of two of 4 KiB to 4 MiB"),
+    "level": (edit(1, level=5), "leg 1: array is not a raid0"),
+    "reshape": (edit(1, feature_map=0x1004), "leg 1: a reshape is in progress"),
+    "data offset": (edit(1, data_offset=4096, data_size=LUN_BYTES // 512 - 4096),
+                    "leg 1: data offset in sectors is 4096"),
+    "members": (edit(0, raid_disks=5), "leg 0: number of members is 5, on leg 1 it is 4"),
+    "spare": (edit(0, dev_number=100), "leg 0: not an active member of its array"),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_refused(make_legs, make_md, what):
+    """With the leg and the reason; nothing is written; made good it comes up."""
+    damage, reason = DAMAGE[what]
+    target = make_legs(4)
+    md.create_on_files(target.luns)
+    good = [lun.file.read_bytes()[:MIB] for lun in target.luns]
+    damage(target)
+    before = digests(target)
+    volume = make_md(target, 4)
+    refuse(volume, reason)
+    assert digests(target) == before
+    for lun, data in zip(target.luns, good):
+        lun.resize(LUN_BYTES)
+        put(0, data)(lun.file)
+    volume.enable()
+
+
+def test_swapped_legs_are_refused(make_legs, make_md):
+    target = make_legs(3)
+    md.create_on_files(target.luns)
+    volume = make_md(target, 3)
+    legs = volume.config / "legs"
+    write(legs / "1" / "paths" / "0" / "lun", 2)
+    write(legs / "2" / "paths" / "0" / "lun", 1)
+    refuse(volume, "leg 1: swapped, it is role 2 of the array")
+
+
+def test_a_missing_leg_is_refused(make_legs, make_md):
+    target = make_legs(4)
+    md.create_on_files(target.luns)
+    refuse(make_md(target, 3), "leg 3: missing, the array has 4 legs, 3 are given")
+
+
+def test_a_leg_too_many_is_refused(make_legs, make_md):
+    target = make_legs(3)
+    md.create_on_files(target.luns[:2])
+    refuse(make_md(target, 3), "leg 2: no MD superblock found")
+
+
+def test_blank_legs_are_not_made_an_array(make_legs, make_md):
+    target = make_legs(2)
+    before = digests(target)
+    refuse(make_md(target, 2), "leg 0: no MD superblock found",
+           "to make a new array, set metadata_create=1")
+    assert digests(target) == before
+
+
+@pytest.mark.parametrize("level,version,reason", [
+    ("1", "1.2", "leg 0: array is not a raid0"),
+    ("linear", "1.2", "leg 0: array is not a raid0"),
+    ("0", "1.1", "leg 0: no MD superblock found"),
+    # mdadm makes no raid0 with it any more; who finds the superblock nowhere does not ask.
+    ("1", "0.90", "leg 0: no MD superblock found"),
+])
+def test_other_arrays_of_mdadm_are_refused(make_legs, make_md, level, version, reason):
+    run("modprobe", "-a", "raid1", "linear", check=False)
+    target = make_legs(2)
+    options = ["--assume-clean", "--bitmap=none"] if level == "1" else []
+    try:
+        md.create_on_files(target.luns, level=level, version=version, more=options)
+    except LabError as err:
+        # Not every kernel still has the level; then its superblock will do.
+        assert "linear" in level, err
+        md.create_on_files(target.luns)
+        for lun in target.luns:
+            md.edit(lun.file, level=0xffffffff)
+    refuse(make_md(target, 2), reason)
+
+
+# Changed behind our back
+
+
+CHANGED = {
+    "assembled": (edit(1, events=2), "leg 1: another host has assembled it: events 2, were 0"),
+    "foreign": (lambda target: foreign(target, 1),
+                "leg 1: it has been made a member of another array"),
+    "role": (edit(1, dev_number=2), "leg 1: it is role 2 of its array now, it was 1"),
+    "wiped": (lambda target: md.wipe(target.luns[1].file),
+              "leg 1: it was in use, but now: no MD superblock found"),
+    "updated": (edit(1, utime=12345), "leg 1: another host has changed its superblock"),
+}
+
+
+def relogin(volume):
+    """All connections break; returns when leg 0, which nobody has touched, is back."""
+    before = volume.reconnects()
+    assert network.kill_connections() >= 1
+    wait_for("leg 0", lambda: volume.reconnects() > before and volume.state() == "live", 60)
+
+
+@pytest.mark.parametrize("what", CHANGED)
+def test_changed_while_up(make_legs, make_md, what):
+    """Seen at the next login: the path is dead, with the reason, and nothing goes there."""
+    change, reason = CHANGED[what]
+    target = make_legs(3)
+    md.create_on_files(target.luns)
+    good = [lun.file.read_bytes()[:MIB] for lun in target.luns]
+    volume = make_md(target, 3, recovery_timeout_ms=1000)
+    volume.enable()
+    path = volume.path_sysfs(1)
+    relogin(volume)
+    wait_for("leg 1", lambda: read(path / "state") == "live", 60)
+    change(target)
+    relogin(volume)
+    wait_for("the refusal", lambda: read(path / "state") == "dead", 60)
+    assert read(path / "last_error") == reason
+    wait_for("leg 2", lambda: read(volume.path_sysfs(2) / "state") == "live", 60)
+    wait_for("the volume", lambda: read(volume.sysfs() / "state") == "failed", 60)
+    volume.disable()
+    for lun, data in zip(target.luns, good):
+        put(0, data)(lun.file)
+    volume.enable()
+
+
+def test_mdadm_updates_it_while_up(make_legs, make_md):
+    """What another host really does to superblocks."""
+    target = make_legs(2)
+    md.create_on_files(target.luns)
+    volume = make_md(target, 2)
+    volume.enable()
+    with md.loops(target.luns) as disks, \
+            md.assembled(disks, "--update=name", "--name=mine"):
+        pass
+    assert network.kill_connections() == 2
+    for leg in range(2):
+        path = volume.path_sysfs(leg)
+        wait_for("the refusal", lambda path=path: read(path / "state") == "dead", 60)
+        assert read(path / "last_error") == f"leg {leg}: another host has changed its superblock"
+
+
+def test_a_copy_of_a_volume(make_legs, make_md):
+    """LUNs copied as a whole (a snapshot) are the same array, elsewhere."""
+    target, copies = make_legs(2), make_legs(2)
+    volume = make_md(target, 2)
+    device = create(volume)
+    size = volume.size_bytes()
+    written = storage.fill_pattern(device, size, seed=3)
+    volume.disable()
+    for lun, copy in zip(target.luns, copies.luns):
+        shutil.copyfile(lun.file, copy.file)
+    storage.drop_caches()
+    device = make_md(copies, 2).enable()
+    assert storage.sha256(device, size) == written
+
+
+# Several paths to a leg
+
+
+QUICK_PATHS = {**QUICK, "ping_interval_ms": 500, "ping_timeout_ms": 1500, "login_timeout_ms": 3000}
+
+
+@pytest.fixture
+def make_md_paths(make_lio, make_volume, links):
+    """make_md_paths(...): a LUN behind two links, and a volume with metadata=md over both."""
+
+    def make(**options):
+        target = make_lio(LUN_BYTES, all_links=True, params=NO_WAIT)
+        return target, make_volume(target, paths=links, metadata="md", path=QUICK_PATHS, **options)
+
+    return make
+
+
+def wait_paths(volume, state):
+    for path in range(2):
+        file = volume.path_sysfs(0, path) / "state"
+        wait_for(f"path {path} {state}", lambda file=file: read(file) == state, 60)
+
+
+def test_every_path_is_checked_at_its_login(make_md_paths):
+    target, volume = make_md_paths()
+    device = create(volume)
+    written = storage.fill_pattern(device, volume.size_bytes(), seed=1)
+    assert network.kill_connections() == 2
+    wait_for("both paths", lambda: all(int(read(volume.path_sysfs(0, path) / "reconnects"))
+                                       for path in range(2)), 60)
+    wait_paths(volume, "live")
+    storage.drop_caches()
+    assert storage.sha256(device, volume.size_bytes()) == written
+    md.edit(target.luns[0].file, events=3)
+    assert network.kill_connections() == 2
+    wait_paths(volume, "dead")
+    for path in range(2):
+        assert (read(volume.path_sysfs(0, path) / "last_error") ==
+                "leg 0: another host has assembled it: events 3, were 0")
+
+
+def test_a_path_that_comes_late_is_checked(make_md_paths, links):
+    """The volume came up without it: nobody has looked over it yet."""
+    target, volume = make_md_paths()
+    links[1].set_up(False)
+    try:
+        create(volume)
+        assert read(volume.path_sysfs(0, 1) / "state") != "live"
+        good = target.luns[0].file.read_bytes()[:MIB]
+        links[1].set_up(True)
+        wait_paths(volume, "live")
+        volume.disable()
+
+        links[1].set_up(False)
+        volume.enable()
+        md.edit(target.luns[0].file, events=3)
+        links[1].set_up(True)
+        path = volume.path_sysfs(0, 1)
+        wait_for("the refusal", lambda: read(path / "state") == "dead", 60)
+        assert "another host has assembled it" in read(path / "last_error")
+        assert volume.state() == "live"
+        volume.disable()
+        put(0, good)(target.luns[0].file)
+        volume.enable()
+        wait_paths(volume, "live")
+    finally:
+        links[1].set_up(True)
+
+
+def over(target, lun, link):
+    return {"portal": link.portal(), "target_name": target.iqn, "lun": lun, **QUICK}
+
+
+def test_a_lun_that_has_another_number_elsewhere(make_lio, make_volume, link):
+    """One LUN through two targets, which call it 0 and 3; their LUN 0 differ."""
+    first, second = make_lio(LUN_BYTES), make_lio(LUN_BYTES)
+    second.add_lun(3, first.luns[0])
+    before = digests(second)
+    volume = make_volume(first, path=QUICK, more_paths=[over(second, 3, link)], metadata="md")
+    device = create(volume)
+    written = storage.fill_pattern(device, volume.size_bytes(), seed=2)
+    wait_paths(volume, "live")
+    assert network.kill_connections() == 2
+    wait_for("path 1", lambda: read(volume.path_sysfs(0, 1) / "reconnects") == "1", 60)
+    wait_paths(volume, "live")
+    storage.drop_caches()
+    assert storage.sha256(device, volume.size_bytes()) == written
+    volume.disable()
+    assert digests(second) == before
+
+
+@pytest.mark.parametrize("marked", [False, True])
+def test_paths_to_different_luns_that_call_themselves_the_same(make_lio, make_volume, link, marked):
+    """The designator is the same, the data are not: only the superblocks tell."""
+    target = make_lio(lio.Lun(LUN_BYTES, serial="twin"), lio.Lun(LUN_BYTES, serial="twin"))
+    if marked:
+        for lun in target.luns:
+            md.create_on_files([lun], more=["--force"])
+    volume = make_volume(target, path=QUICK, more_paths=[over(target, 1, link)], metadata="md")
+    if marked:
+        refuse(volume, "over path 1: leg 0: it has been made a member of another array")
+        return
+    write(volume.config / "metadata_create", "1")
+    refuse(volume, "over path 1: leg 0: it was in use, but now: no MD superblock found")
