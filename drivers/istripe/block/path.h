@@ -42,6 +42,12 @@ enum istripe_path_event {
 	ISTRIPE_PATH_GIVE_UP,		/* and has been before: no more patience */
 };
 
+/* What a connection's directory in sysfs shows: CID @cid of whatever session there is. */
+struct istripe_conn_place {
+	struct istripe_path *path;
+	u16 cid;
+};
+
 struct istripe_path {
 	struct istripe_leg *leg;
 	u32 index;
@@ -87,6 +93,8 @@ struct istripe_path {
 	/* Handed to a session and not done yet; counted when the leg has several paths. */
 	atomic_t in_flight;
 	atomic_long_t in_flight_bytes;
+
+	struct istripe_conn_place places[ISTRIPE_SESSION_CONNS_MAX];
 
 	u64 reconnects;			/* worker */
 	u64 faults;			/* worker */

@@ -234,6 +234,7 @@ static ssize_t volumes_features_show(struct config_item *item, char *page)
 	return sysfs_emit(page,
 			  "legs\n"
 			  "paths\n"
+			  "mcs\n"
 			  "chap\n"
 			  "mutual-chap\n"
 			  "header-digest\n"

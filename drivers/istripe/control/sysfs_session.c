@@ -11,6 +11,7 @@
 #include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/minmax.h>
 #include <linux/mutex.h>
 #include <linux/sysfs.h>
 
@@ -183,7 +184,7 @@ static const struct kobj_type session_node_type = {
 	.default_groups = session_groups,
 };
 
-/* Connection: there is one, CID 0. */
+/* Connections: a directory for each one that is asked for. */
 
 static ssize_t address_emit(const struct sockaddr_storage *address, char *page)
 {
@@ -192,19 +193,33 @@ static ssize_t address_emit(const struct sockaddr_storage *address, char *page)
 	return sysfs_emit(page, "%pISpc\n", address);
 }
 
+typedef ssize_t (*conn_show_fn)(const struct istripe_conn *conn, char *page);
+
+/* A connection that was not granted, or has not joined yet, is not there. */
+static ssize_t conn_show(struct istripe_conn_place *place, char *page, conn_show_fn show)
+{
+	struct istripe_path *path = place->path;
+	const struct istripe_session *session;
+	ssize_t ret = -ENOTCONN;
+
+	mutex_lock(&path->session_lock);
+	/* Pairs with the release in istripe_session_open(), which does not take the lock. */
+	session = smp_load_acquire(&path->owned);
+	if (session && (!place->cid || place->cid < READ_ONCE(session->conn_count)))
+		ret = show(session->conns[place->cid], page);
+	mutex_unlock(&path->session_lock);
+	return ret;
+}
+
 #define CONN_SHOW(_name, _emit)								\
-static ssize_t conn_##_name##_format(const struct istripe_node_file *file,		\
-				     const struct istripe_session *session,		\
-				     char *page)					\
+static ssize_t conn_##_name##_format(const struct istripe_conn *conn, char *page)	\
 {											\
-	const struct istripe_conn *conn = session->conns[0];				\
-											\
 	return _emit;									\
 }											\
 static ssize_t conn_##_name##_show(const struct istripe_node_file *file,		\
 				   void *object, char *page)				\
 {											\
-	return session_show(file, object, page, conn_##_name##_format);			\
+	return conn_show(object, page, conn_##_name##_format);				\
 }											\
 ISTRIPE_NODE_FILE(conn, _name, 0444, .show = conn_##_name##_show)
 
@@ -221,6 +236,8 @@ CONN_FILE(pdus_received, "%llu", READ_ONCE(conn->pdus_received));
 CONN_FILE(digest_errors, "%llu", READ_ONCE(conn->digest_errors));
 CONN_FILE(ping_rtt_us, "%u", READ_ONCE(conn->ping_rtt_us));
 
+CONN_FILE(commands_sent, "%llu", READ_ONCE(conn->commands_sent));
+
 static struct attribute *conn_attrs[] = {
 	&conn_file_state.attr,
 	&conn_file_cid.attr,
@@ -230,6 +247,7 @@ static struct attribute *conn_attrs[] = {
 	&conn_file_bytes_received.attr,
 	&conn_file_pdus_sent.attr,
 	&conn_file_pdus_received.attr,
+	&conn_file_commands_sent.attr,
 	&conn_file_digest_errors.attr,
 	&conn_file_ping_rtt_us.attr,
 	NULL,
@@ -242,6 +260,23 @@ static const struct kobj_type conn_node_type = {
 	.default_groups = conn_groups,
 };
 
+static int conn_nodes_add(struct list_head *tree, struct kobject *parent,
+			  struct istripe_path *path)
+{
+	u32 wanted = path->params.offer.value[ISTRIPE_KEY_MAX_CONNECTIONS];
+	struct istripe_node *node;
+	u32 cid;
+
+	for (cid = 0; cid < min_t(u32, wanted, ISTRIPE_SESSION_CONNS_MAX); cid++) {
+		path->places[cid] = (struct istripe_conn_place) { .path = path, .cid = cid };
+		node = istripe_node_add_index(tree, &conn_node_type, parent, &path->places[cid],
+					      cid);
+		if (IS_ERR(node))
+			return PTR_ERR(node);
+	}
+	return 0;
+}
+
 int istripe_session_nodes_add(struct list_head *tree, struct kobject *parent,
 			      struct istripe_path *path)
 {
@@ -253,6 +288,5 @@ int istripe_session_nodes_add(struct list_head *tree, struct kobject *parent,
 	node = istripe_node_add(tree, &istripe_node_plain_type, parent, path, "connections");
 	if (IS_ERR(node))
 		return PTR_ERR(node);
-	node = istripe_node_add_index(tree, &conn_node_type, &node->kobj, path, 0);
-	return PTR_ERR_OR_ZERO(node);
+	return conn_nodes_add(tree, &node->kobj, path);
 }

@@ -93,6 +93,7 @@ struct istripe_conn {
 	enum istripe_conn_state state;
 	unsigned long flags;
 	struct socket *sock;
+	struct istripe_keys keys;	/* what its login came to */
 
 	struct mutex tx_mutex;		/* @tx: the transmit side */
 	struct istripe_transmit tx;

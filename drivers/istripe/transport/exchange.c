@@ -11,9 +11,10 @@ static u32 exchange_tag(struct istripe_session *session, u16 slot)
 }
 
 /* Send a request and wait until its answer, a fault or the time is up. */
-static int exchange_run(struct istripe_session *session, u32 itt, const struct iscsi_hdr *header,
+static int exchange_run(struct istripe_conn *conn, u32 itt, const struct iscsi_hdr *header,
 			u32 timeout_ms)
 {
+	struct istripe_session *session = conn->session;
 	struct istripe_exchange *exchange = &session->exchange;
 	int ret;
 
@@ -24,7 +25,7 @@ static int exchange_run(struct istripe_session *session, u32 itt, const struct i
 	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
 		ret = -ENOTCONN;
 	else
-		ret = istripe_conn_send_control(session->conns[0], header, NULL, 0);
+		ret = istripe_conn_send_control(conn, header, NULL, 0);
 	if (!ret && !wait_for_completion_timeout(&exchange->done, msecs_to_jiffies(timeout_ms)))
 		ret = -ETIMEDOUT;
 	/* From here on an answer finds nobody: see exchange_answered(). */
@@ -71,13 +72,20 @@ int istripe_session_task_management(struct istripe_session *session, u8 function
 		.function = function,
 		.immediate = true,
 	};
+	struct istripe_conn *conn = istripe_session_task_conn(session, itt);
 	struct iscsi_hdr header;
 	int ret;
 
+	/*
+	 * The tasks of the other connections would have to end on their receive sides:
+	 * a new session costs less than the means for that.
+	 */
+	if (function != ISCSI_TM_FUNC_ABORT_TASK && session->conn_count > 1)
+		return -EOPNOTSUPP;
 	istripe_pdu_encode_task_management((struct iscsi_tm *)&header, &request);
 	exchange->function = function;
 	exchange->referenced_itt = itt;
-	ret = exchange_run(session, request.itt, &header, timeout_ms);
+	ret = exchange_run(conn, request.itt, &header, timeout_ms);
 	if (ret)
 		return ret;
 	/* The task has ended by itself: its answer is here or just behind this one. */
@@ -149,7 +157,7 @@ int istripe_session_logout(struct istripe_session *session, u32 timeout_ms)
 		return -ENOTCONN;
 	istripe_session_set_state(session, ISTRIPE_SESSION_LOGOUT);
 	istripe_pdu_encode_logout((struct iscsi_logout *)&header, &request);
-	ret = exchange_run(session, request.itt, &header, timeout_ms);
+	ret = exchange_run(session->conns[0], request.itt, &header, timeout_ms);
 	if (ret)
 		return ret;
 	return exchange->response == ISCSI_LOGOUT_SUCCESS ? 0 : -EIO;

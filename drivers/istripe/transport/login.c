@@ -222,6 +222,13 @@ int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_p
 	int ret;
 
 	memcpy(login_params.isid, params->isid, sizeof(login_params.isid));
+	if (conn->cid) {
+		/* Nothing else is sent in the session meanwhile: any tag is free. */
+		login_params.tsih = conn->session->tsih;
+		login_params.itt = ISTRIPE_SLOT_LOGIN;
+		login_params.cmd_sn = conn->session->cmd_sn;
+		login_params.session = &conn->session->keys;
+	}
 	ret = istripe_login_init(login, &login_params, buffers->text, sizeof(buffers->text));
 	if (ret) {
 		scnprintf(why, why_bytes, "login: %s", login->reason);

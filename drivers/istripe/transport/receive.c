@@ -29,6 +29,7 @@ int istripe_conn_reject(struct istripe_conn *conn, int error, const char *fmt, .
 
 void istripe_conn_receive_init(struct istripe_conn *conn, const struct istripe_keys *keys)
 {
+	conn->keys = *keys;
 	istripe_framing_init(&conn->rx.framing,
 			     keys->value[ISTRIPE_KEY_HEADER_DIGEST] == ISTRIPE_DIGEST_CRC32C,
 			     keys->value[ISTRIPE_KEY_DATA_DIGEST] == ISTRIPE_DIGEST_CRC32C,

@@ -46,7 +46,7 @@ static int response_answer_ping(struct istripe_conn *conn)
 {
 	struct istripe_receive *rx = &conn->rx;
 	u32 echo_bytes = min(rx->control_used_bytes,
-			     conn->session->keys.value[ISTRIPE_KEY_MAX_XMIT_DATA_SEGMENT_LENGTH]);
+			     conn->keys.value[ISTRIPE_KEY_MAX_XMIT_DATA_SEGMENT_LENGTH]);
 	struct istripe_pdu_nop_out pong = {
 		.lun = rx->pdu.lun,
 		.itt = ISTRIPE_TAG_RESERVED,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #define pr_fmt(fmt) "istripe: " fmt
 
+#include <linux/hash.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -47,7 +48,9 @@ struct istripe_task *istripe_session_find_task(struct istripe_session *session,
 static struct istripe_conn *session_pick_conn(struct istripe_session *session,
 					      const struct istripe_task *task)
 {
-	return session->conns[task->slot % session->conn_count];
+	if (session->conn_count == 1)
+		return session->conns[0];
+	return session->conns[hash_32(task->slot, 16) % session->conn_count];
 }
 
 void istripe_session_submit(struct istripe_session *session, struct istripe_task *task,
@@ -72,7 +75,7 @@ void istripe_session_submit(struct istripe_session *session, struct istripe_task
 	task->solicited.accounted = 0;
 	task->offered_bytes = 0;
 	task->referenced = false;
-	istripe_transfer_init(&task->transfer, &session->keys, task->read, task->write,
+	istripe_transfer_init(&task->transfer, &conn->keys, task->read, task->write,
 			      task->data.length_bytes);
 	/* One hold for the answer, one for the transmit side until the command is sent. */
 	atomic_set(&task->holders, 2);
@@ -137,6 +140,13 @@ static struct istripe_task *session_look_up(struct istripe_session *session, u32
 	if (itt_slot(itt) < session->slot_count)
 		task = READ_ONCE(session->slots[itt_slot(itt)].task);
 	return task && READ_ONCE(task->itt) == itt ? task : NULL;
+}
+
+struct istripe_conn *istripe_session_task_conn(struct istripe_session *session, u32 itt)
+{
+	struct istripe_task *task = session_look_up(session, itt);
+
+	return task ? READ_ONCE(task->conn) : session->conns[0];
 }
 
 u32 istripe_session_task_cmd_sn(struct istripe_session *session, u32 itt)
@@ -246,6 +256,19 @@ static void session_free(struct istripe_session *session)
 	kfree(session);
 }
 
+static int session_alloc_conns(struct istripe_session *session)
+{
+	u32 wanted = session->path->offer.value[ISTRIPE_KEY_MAX_CONNECTIONS];
+	u32 i;
+
+	for (i = 0; i < min_t(u32, wanted, ISTRIPE_SESSION_CONNS_MAX); i++) {
+		session->conns[i] = istripe_conn_alloc(session, i);
+		if (!session->conns[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static struct istripe_session *session_alloc(const struct istripe_session_params *params,
 					     const struct istripe_session_ops *ops, void *owner)
 {
@@ -265,12 +288,10 @@ static struct istripe_session *session_alloc(const struct istripe_session_params
 	init_completion(&session->internal.done);
 	init_completion(&session->exchange.done);
 	session->exchange.itt = ISTRIPE_TAG_RESERVED;
-	session->conns[0] = istripe_conn_alloc(session, 0);
-	if (!session->conns[0] || session_alloc_slots(session, params->task_slots)) {
+	if (session_alloc_conns(session) || session_alloc_slots(session, params->task_slots)) {
 		session_free(session);
 		return NULL;
 	}
-	session->conn_count = 1;
 	return session;
 }
 
@@ -351,6 +372,56 @@ static int session_login(struct istripe_session *session,
 	if (ret < 0)
 		return ret;
 	session_adopt_login(session, login);
+	session->conn_count = 1;
+	return 0;
+}
+
+static int session_join_one(struct istripe_session *session, struct istripe_conn *conn,
+			    const struct istripe_session_params *params,
+			    const struct sockaddr_storage *portal, char *why, size_t why_bytes)
+{
+	const struct istripe_login *login = &params->buffers->login;
+	int ret;
+
+	ret = istripe_conn_connect(conn, portal, params->net,
+				   READ_ONCE(params->path->timers.login_timeout_ms));
+	if (ret) {
+		session_connect_why(params->path, portal, ret, why, why_bytes);
+		return ret;
+	}
+	ret = istripe_conn_login(conn, params, why, why_bytes);
+	if (ret == ISTRIPE_LOGIN_REDIRECT)
+		ret = -EREMCHG;
+	if (ret < 0)
+		return ret;
+	istripe_session_window(session, login->exp_cmd_sn, login->max_cmd_sn);
+	return 0;
+}
+
+/* The others join where the first one has found its place, redirects included. */
+static int session_join(struct istripe_session *session,
+			const struct istripe_session_params *params,
+			const struct sockaddr_storage *portal, char *why, size_t why_bytes)
+{
+	u32 granted = session->keys.value[ISTRIPE_KEY_MAX_CONNECTIONS];
+	struct istripe_conn *conn;
+	int ret;
+
+	while (session->conn_count < min_t(u32, granted, ISTRIPE_SESSION_CONNS_MAX)) {
+		conn = session->conns[session->conn_count];
+		if (!conn)
+			break;
+		ret = session_join_one(session, conn, params, portal, why, why_bytes);
+		if (test_bit(ISTRIPE_SESSION_INTERRUPTED, &session->flags))
+			return -EINTR;
+		if (ret) {
+			istripe_conn_stop(conn);
+			pr_warn("%s: goes on with %u of %u connections: %s\n", params->label,
+				session->conn_count, granted, why);
+			break;
+		}
+		WRITE_ONCE(session->conn_count, session->conn_count + 1);
+	}
 	return 0;
 }
 
@@ -364,6 +435,8 @@ static int session_open_at(struct istripe_session *session,
 	for (hops = 0; hops <= REDIRECT_HOPS_MAX; hops++) {
 		ret = session_login(session, params, &portal, why, why_bytes);
 		trace_istripe_login(session->label, session->isid, session->tsih, ret);
+		if (!ret)
+			return session_join(session, params, &portal, why, why_bytes);
 		if (ret != -EREMCHG)
 			return ret;
 		istripe_conn_stop(session->conns[0]);
@@ -379,6 +452,7 @@ int istripe_session_open(const struct istripe_session_params *params,
 	unsigned int noio = memalloc_noio_save();
 	struct istripe_session *opening = session_alloc(params, ops, owner);
 	int ret = -ENOMEM;
+	u32 i;
 
 	if (!opening) {
 		scnprintf(why, why_bytes, "no memory for a session");
@@ -393,7 +467,8 @@ int istripe_session_open(const struct istripe_session_params *params,
 		goto out;
 	}
 	istripe_session_set_state(opening, ISTRIPE_SESSION_LOGGED_IN);
-	istripe_conn_start(opening->conns[0]);
+	for (i = 0; i < opening->conn_count; i++)
+		istripe_conn_start(opening->conns[i]);
 out:
 	memalloc_noio_restore(noio);
 	return ret;
@@ -401,12 +476,13 @@ out:
 
 void istripe_session_interrupt(struct istripe_session *session)
 {
-	struct istripe_conn *conn = session->conns[0];
+	u32 i;
 
 	set_bit(ISTRIPE_SESSION_INTERRUPTED, &session->flags);
 	mutex_lock(&session->socket_lock);
-	if (conn->sock)
-		kernel_sock_shutdown(conn->sock, SHUT_RDWR);
+	for (i = 0; i < ARRAY_SIZE(session->conns); i++)
+		if (session->conns[i] && session->conns[i]->sock)
+			kernel_sock_shutdown(session->conns[i]->sock, SHUT_RDWR);
 	mutex_unlock(&session->socket_lock);
 }
 
@@ -434,8 +510,9 @@ void istripe_session_close(struct istripe_session *session, int error)
 	unsigned int noio = memalloc_noio_save();
 	u32 i;
 
-	for (i = 0; i < session->conn_count; i++)
-		istripe_conn_stop(session->conns[i]);
+	for (i = 0; i < ARRAY_SIZE(session->conns); i++)
+		if (session->conns[i])
+			istripe_conn_stop(session->conns[i]);
 	session_collect(session, error);
 	session_free(session);
 	memalloc_noio_restore(noio);

@@ -31,14 +31,15 @@ struct istripe_conn;
 struct istripe_session;
 struct net;
 
-#define ISTRIPE_SESSION_CONNS_MAX	1
+#define ISTRIPE_SESSION_CONNS_MAX	8
 #define ISTRIPE_WHY_BYTES		192
 #define ISTRIPE_INTERNAL_BYTES		4096
 
 /* ITTs above the task table: PDUs that are not SCSI commands. */
-#define ISTRIPE_SLOT_PING		0xfff0
+#define ISTRIPE_SLOT_PING		0xffe0	/* and the CID */
 #define ISTRIPE_SLOT_TASK_MANAGEMENT	0xfff1
 #define ISTRIPE_SLOT_LOGOUT		0xfff2
+#define ISTRIPE_SLOT_LOGIN		0xfff3	/* of a connection that joins */
 
 /**
  * struct istripe_session_ops - what a session tells its owner
@@ -132,7 +133,7 @@ struct istripe_session {
 	u16 target_portal_group_tag;
 	u16 time2wait_s;		/* before the next login, as the target asked */
 	struct istripe_negotiation negotiation;
-	struct istripe_keys keys;	/* what holds: negotiation.result */
+	struct istripe_keys keys;	/* what holds: negotiation.result of the first login */
 
 	u32 cmd_sn;
 	u32 exp_cmd_sn;
@@ -144,12 +145,12 @@ struct istripe_session {
 	struct istripe_exchange exchange;
 
 	struct mutex socket_lock;	/* interrupt against making and releasing sockets */
-	u32 conn_count;
-	struct istripe_conn *conns[ISTRIPE_SESSION_CONNS_MAX];
+	u32 conn_count;			/* logged in; constant once the session is open */
+	struct istripe_conn *conns[ISTRIPE_SESSION_CONNS_MAX];	/* as many as were asked for */
 };
 
 /**
- * istripe_session_open() - connect and log in
+ * istripe_session_open() - connect and log in, with as many connections as agreed on
  * @params: see there
  * @ops: the owner's ears
  * @owner: for the owner
@@ -157,6 +158,10 @@ struct istripe_session {
  *	the caller clears it under its own lock
  * @why: filled with a readable reason on failure
  * @why_bytes: size of @why
+ *
+ * The first connection makes the session; the others join it (RFC 7143 5.3.1), as
+ * many as MaxConnections came out as. One that fails to join is done without. Later the
+ * loss of any of them is the end of the session (ErrorRecoveryLevel 0).
  *
  * Follows redirects (status 0101, 0102) by itself up to a hop limit (RFC 7143 11.13.5).
  *
@@ -317,6 +322,16 @@ enum istripe_task_progress {
  */
 enum istripe_task_progress istripe_session_task_progress(struct istripe_session *session,
 							 u32 itt);
+
+/**
+ * istripe_session_task_conn() - the connection that a task belongs to
+ * @session: the session
+ * @itt: the task's tag
+ *
+ * Context: the session's owner.
+ * Return: it, or the first one when there is no such task any more.
+ */
+struct istripe_conn *istripe_session_task_conn(struct istripe_session *session, u32 itt);
 
 /**
  * istripe_session_task_cmd_sn() - CmdSN of a task, for RefCmdSN

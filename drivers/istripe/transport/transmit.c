@@ -38,12 +38,12 @@ static void transmit_collect_sequences(struct istripe_conn *conn)
 
 static bool header_digest_on(const struct istripe_conn *conn)
 {
-	return conn->session->keys.value[ISTRIPE_KEY_HEADER_DIGEST] == ISTRIPE_DIGEST_CRC32C;
+	return conn->keys.value[ISTRIPE_KEY_HEADER_DIGEST] == ISTRIPE_DIGEST_CRC32C;
 }
 
 static bool data_digest_on(const struct istripe_conn *conn)
 {
-	return conn->session->keys.value[ISTRIPE_KEY_DATA_DIGEST] == ISTRIPE_DIGEST_CRC32C;
+	return conn->keys.value[ISTRIPE_KEY_DATA_DIGEST] == ISTRIPE_DIGEST_CRC32C;
 }
 
 /* The header is encoded in tx->header; get the PDU under way. */
