@@ -11,6 +11,7 @@
 
 #include <linux/if.h>
 #include <linux/in6.h>
+#include <linux/minmax.h>
 #include <linux/socket.h>
 #include <linux/types.h>
 
@@ -23,6 +24,7 @@
 #define ISTRIPE_CHAP_SECRET_BYTES	256
 #define ISTRIPE_LEGS_MAX		64
 #define ISTRIPE_PATHS_MAX		16	/* per leg */
+#define ISTRIPE_CONNECTIONS_MAX		8	/* per path */
 #define ISTRIPE_PARTS_MAX		8	/* of one request on one leg, over as many paths */
 #define ISTRIPE_WEIGHT_MAX		1000
 
@@ -54,6 +56,19 @@ struct istripe_path_params {
 	struct istripe_timers timers;
 	u32 weight;				/* 1..ISTRIPE_WEIGHT_MAX, live */
 };
+
+/**
+ * istripe_path_connections() - how many connections a path's session is to have
+ * @path: the path's settings
+ *
+ * Context: any.
+ * Return: 1..ISTRIPE_CONNECTIONS_MAX.
+ */
+static inline u32 istripe_path_connections(const struct istripe_path_params *path)
+{
+	return clamp(path->offer.value[ISTRIPE_KEY_MAX_CONNECTIONS], 1u,
+		     (u32)ISTRIPE_CONNECTIONS_MAX);
+}
 
 /* Which of a leg's live paths a task takes. */
 enum istripe_policy {

@@ -97,6 +97,10 @@ static void login_join(struct kunit *test)
 	login_defaults(b);
 	b->params.tsih = LOGIN_TSIH;
 	b->session.value[ISTRIPE_KEY_MAX_BURST_LENGTH] = 4096;
+	KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	KUNIT_EXPECT_NOT_NULL(test, login_asked(b, "TargetName"));
+	KUNIT_EXPECT_NULL(test, login_asked(b, "SessionType"));
 	KUNIT_ASSERT_EQ(test, login_past_security(b), ISTRIPE_LOGIN_SEND_NEXT);
 	KUNIT_EXPECT_EQ(test, be16_to_cpu(b->request.tsih), LOGIN_TSIH);
 	KUNIT_ASSERT_EQ(test, login_ask(b), 0);

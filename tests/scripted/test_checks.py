@@ -220,6 +220,30 @@ def test_other_connection():
     assert len(i.violations) == 2
 
 
+def over_connections(*numbers):
+    """Commands (connection, CmdSN) of a session of two; the violations."""
+    i = Initiator()
+    other = checks.Connection(i.session)
+    other.enter_full_feature({}, 32768)
+    other.stat_sn = 100
+    for itt, (cid, cmd_sn) in enumerate(numbers):
+        (i.conn, other)[cid].received(i.command(itt=itt, cmd_sn=cmd_sn))
+    i.cmd_sn = numbers[-1][1] + 1
+    i.give(i.immediate(p.LOGOUT, itt=90))
+    return i.violations
+
+
+def test_numbers_over_connections():
+    assert over_connections((1, 8), (1, 9), (0, 7), (0, 10)) == []
+    for text, *numbers in (
+        ("CmdSN 8 for a second time", (1, 8), (0, 7), (0, 8)),
+        ("CmdSN 9 for a second time", (0, 7), (1, 9), (0, 9), (1, 10)),
+        ("CmdSN 8 after 9 on the same connection", (0, 7), (1, 9), (1, 8), (0, 10)),
+        ("CmdSN 8 has not come, but later ones", (0, 7), (1, 9)),
+    ):
+        assert any(text in line for line in over_connections(*numbers)), text
+
+
 def test_ping_with_another_lun():
     i = Initiator()
     i.conn.sent(Pdu(p.NOP_IN, itt=RESERVED_TAG, ttt=3, lun=LUN, max_cmd_sn=20))
@@ -277,6 +301,7 @@ LOGINS = [
     wrong("cid changed", login, lambda: second(cid=2)),
     wrong("tsih changed", login, lambda: second(tsih=2)),
     wrong("cmd_sn changed", login, lambda: second(cmd_sn=2)),
+    wrong("SessionType is for the leading connection", lambda: login(tsih=2)),
     wrong("no InitiatorName", lambda: login(data=TEXT[TEXT.index(b"Target"):])),
     wrong("no TargetName", lambda: login(data=TEXT.replace(b"TargetName", b"TargetAlias"))),
     wrong("does not end with a NUL", lambda: login(data=TEXT[:-1])),

@@ -23,12 +23,13 @@ class Wire:
         self.sock = socket.create_connection((address, int(port)), timeout=5)
         self.digests = False
         names = (f"InitiatorName=iqn.2024-01.a:b\0TargetName={server.target.settings.name}\0"
-                 "SessionType=Normal\0AuthMethod=None\0")
+                 "AuthMethod=None\0" + ("" if tsih else "SessionType=Normal\0"))
         self.fields = {"isid": isid, "tsih": tsih, "cid": cid, "itt": 0, "cmd_sn": cmd_sn}
         self.exp_stat_sn = 0
         self.give(Pdu(p.LOGIN, 0x81, True, names.encode(), **self.fields))
         self.answer = self.take()
         if not self.answer.status_class:
+            keys = "HeaderDigest=None" if tsih else keys
             text = "".join(f"{key}\0" for key in keys.split()).encode()
             self.give(Pdu(p.LOGIN, 0x87, True, text, exp_stat_sn=self.exp_stat_sn, **self.fields))
             self.answer = self.take()

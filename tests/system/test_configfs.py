@@ -65,6 +65,7 @@ PATH = {
                         ["md4", "MD5,", "MD5,MD6"]),
     "header_digest": ("None", _DIGESTS, _DIGEST),
     "data_digest": ("None", _DIGESTS, _DIGEST),
+    "connections": ("1", ["1", "8"], ["", "0", "9", "65535", "-1", "x"]),
     "initial_r2t": ("No", ["Yes", "No"], _YES_NO),
     "immediate_data": ("Yes", ["Yes", "No"], _YES_NO),
     "max_recv_data_segment_length": ("262144", ["512", "16777215"], _LENGTHS),

@@ -17,7 +17,13 @@ import pytest
 from lab import network
 from lab.istripe import EnableError
 from lab.shell import LabError, read, wait_for
-from scripted import scenarios_data, scenarios_login, scenarios_scsi, scenarios_session
+from scripted import (
+    scenarios_connections,
+    scenarios_data,
+    scenarios_login,
+    scenarios_scsi,
+    scenarios_session,
+)
 from scripted.server import Server
 
 PORT = 3261
@@ -26,7 +32,7 @@ IO_TIMEOUT_S = 40
 PATH = {"default_time2wait": 0, "login_timeout_ms": 5000}
 VOLUME = {"recovery_timeout_ms": 20000}
 SCENARIOS = [*scenarios_session.SCENARIOS, *scenarios_data.SCENARIOS, *scenarios_scsi.SCENARIOS,
-             *scenarios_login.SCENARIOS]
+             *scenarios_login.SCENARIOS, *scenarios_connections.SCENARIOS]
 
 
 class Named:
@@ -182,6 +188,8 @@ def expect_refused(scenario, volume, server):
 def expect_io(scenario, volume, server):
     """The kinds in which all I/O is right in the end."""
     device = volume.enable()
+    if scenario.connections:
+        assert read(volume.path_sysfs() / "session" / "connections") == str(scenario.connections)
     server.arm()
     do_io(device, server.target, scenario.io)
     kind = scenario.expect.kind

@@ -224,9 +224,18 @@ static u32 leg_blocks(const struct istripe_leg *leg, u32 sectors)
  */
 static u16 io_slot(const struct istripe_volume *volume, const struct request *rq, u32 part)
 {
-	u32 tag = rq->mq_hctx->queue_num * rq->mq_hctx->tags->nr_tags + rq->tag;
+	/* The hardware queues share their tags. */
+	return rq->tag * volume->parts + part;
+}
 
-	return tag * volume->parts + part;
+/*
+ * The lane: hardware queue i uses connection i, modulo their number, of whichever path.
+ * Where there are more connections than processors, and so than queues, each queue has
+ * several connections and its requests take turns.
+ */
+static u32 io_lane(const struct istripe_volume *volume, const struct request *rq)
+{
+	return rq->mq_hctx->queue_num + volume->queue_count * rq->tag;
 }
 
 static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct request *rq,
@@ -246,6 +255,7 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	task->read = false;
 	task->write = false;
 	task->slot = io_slot(leg->volume, rq, part);
+	task->lane = io_lane(leg->volume, rq);
 	task->done = io_task_done;
 	atomic_set(&task->holders, 0);
 	return leg_task;
@@ -429,8 +439,8 @@ void istripe_io_start(struct istripe_volume *volume, struct request *rq, bool la
 		atomic64_inc(&io->tasks[i].leg->commands);
 		istripe_leg_submit(io->tasks[i].leg, &io->tasks[i], true, !last);
 	}
-	/* The requests before this one that were not the last may have gone to other legs. */
-	if (last && volume->path_count > 1)
+	/* Those before this one that were not the last may have gone over other connections. */
+	if (last && volume->conn_count > 1)
 		for (i = 0; i < volume->leg_count; i++)
 			istripe_leg_push(volume->legs[i]);
 	io_put(io);

@@ -94,7 +94,7 @@ struct istripe_path {
 	atomic_t in_flight;
 	atomic_long_t in_flight_bytes;
 
-	struct istripe_conn_place places[ISTRIPE_SESSION_CONNS_MAX];
+	struct istripe_conn_place places[ISTRIPE_CONNECTIONS_MAX];
 
 	u64 reconnects;			/* worker */
 	u64 faults;			/* worker */

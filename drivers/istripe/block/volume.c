@@ -63,7 +63,6 @@ static int volume_create_legs(struct istripe_volume *volume,
 		if (IS_ERR(leg))
 			return PTR_ERR(leg);
 		volume->legs[volume->leg_count++] = leg;
-		volume->path_count += leg->path_count;
 	}
 	return 0;
 }
@@ -153,11 +152,14 @@ static int volume_alloc_tags(struct istripe_volume *volume)
 	struct blk_mq_tag_set *set = &volume->tag_set;
 
 	set->ops = &volume_mq_ops;
-	set->nr_hw_queues = 1;
+	set->nr_hw_queues = volume->queue_count;
 	set->queue_depth = volume->queue_depth;
 	set->numa_node = NUMA_NO_NODE;
 	set->cmd_size = istripe_io_bytes(volume->leg_count, volume->parts);
 	set->flags = ISTRIPE_COMPAT_TAG_SET_FLAGS;
+	/* One set of tags, so that queue_depth is what it says and a tag makes a slot. */
+	if (volume->queue_count > 1)
+		set->flags |= BLK_MQ_F_TAG_HCTX_SHARED;
 	set->timeout = msecs_to_jiffies(volume->command_timeout_ms);
 	set->driver_data = volume;
 	return blk_mq_alloc_tag_set(set);
@@ -213,6 +215,23 @@ static void volume_free(struct istripe_volume *volume)
 	kfree(volume);
 }
 
+static void volume_count_conns(struct istripe_volume *volume,
+			       const struct istripe_volume_params *params)
+{
+	u32 most = 1;
+	u32 i, j, conns;
+
+	for (i = 0; i < params->leg_count; i++) {
+		for (j = 0; j < params->legs[i].path_count; j++) {
+			conns = istripe_path_connections(&params->legs[i].paths[j]);
+			volume->conn_count += conns;
+			most = max(most, conns);
+		}
+	}
+	/* A hardware queue for each connection; those without a processor have no use. */
+	volume->queue_count = min(most, nr_cpu_ids);
+}
+
 /* As many parts as a leg has paths; many legs do not need them, but would pay for them. */
 static u32 volume_parts(const struct istripe_volume_params *params)
 {
@@ -238,6 +257,7 @@ static struct istripe_volume *volume_create(const struct istripe_volume_params *
 	volume->chunk_bytes = params->chunk.bytes;
 	volume->queue_depth = params->queue_depth;
 	volume->parts = volume_parts(params);
+	volume_count_conns(volume, params);
 	volume->command_timeout_ms = params->command_timeout_ms;
 	volume->recovery_timeout_ms = params->recovery_timeout_ms;
 	volume->id = ida_alloc_max(&istripe_ids, (1 << MINORBITS) / VOLUME_MINORS - 1, GFP_KERNEL);

@@ -27,7 +27,8 @@ struct istripe_volume {
 	s32 recovery_timeout_ms;	/* live; -1: for ever */
 	u32 block_bytes;
 	struct istripe_stripe stripe;
-	u32 path_count;			/* of all legs together */
+	u32 queue_count;		/* hardware queues of the disk */
+	u32 conn_count;			/* of all paths together, as configured */
 	u32 parts;			/* that one leg's share of a request may be cut into */
 	u32 leg_count;
 	struct istripe_leg *legs[ISTRIPE_LEGS_MAX];

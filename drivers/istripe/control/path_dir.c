@@ -82,7 +82,8 @@ PATH_SECRET(chap_mutual_secret, chap_mutual);
 PATH_OF(chap_algorithms, chap_algorithms, algorithms, ALGORITHMS);
 PATH_KEY(header_digest, HEADER_DIGEST);
 PATH_KEY(data_digest, DATA_DIGEST);
-PATH_KEY_MAX(connections, MAX_CONNECTIONS, 8, "a number from 1 to 8");
+PATH_KEY_MAX(connections, MAX_CONNECTIONS, ISTRIPE_CONNECTIONS_MAX,
+	     "a number from 1 to " __stringify(ISTRIPE_CONNECTIONS_MAX));
 PATH_KEY(initial_r2t, INITIAL_R2T);
 PATH_KEY(immediate_data, IMMEDIATE_DATA);
 PATH_KEY(max_recv_data_segment_length, MAX_RECV_DATA_SEGMENT_LENGTH);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The sysfs directories of a path's session and of its connection.
+ * The sysfs directories of a path's session and of its connections.
  *
  * The directories are there as long as the path; sessions come and go. A file
  * is read under the path's session_lock, which the path's worker takes to make
@@ -11,7 +11,6 @@
 #include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
-#include <linux/minmax.h>
 #include <linux/mutex.h>
 #include <linux/sysfs.h>
 
@@ -54,7 +53,7 @@ static u64 session_commands_sent(const struct istripe_session *session)
 	u64 sum = 0;
 	u32 i;
 
-	for (i = 0; i < session->conn_count; i++)
+	for (i = 0; i < READ_ONCE(session->conn_count); i++)
 		sum += READ_ONCE(session->conns[i]->commands_sent);
 	return sum;
 }
@@ -81,6 +80,7 @@ SESSION_FILE(cmd_sn, "%u", READ_ONCE(session->cmd_sn));
 SESSION_FILE(exp_cmd_sn, "%u", READ_ONCE(session->exp_cmd_sn));
 SESSION_FILE(max_cmd_sn, "%u", READ_ONCE(session->max_cmd_sn));
 SESSION_FILE(commands_sent, "%llu", session_commands_sent(session));
+SESSION_FILE(connections, "%u", READ_ONCE(session->conn_count));
 
 static struct attribute *session_attrs[] = {
 	&session_file_state.attr,
@@ -91,6 +91,7 @@ static struct attribute *session_attrs[] = {
 	&session_file_exp_cmd_sn.attr,
 	&session_file_max_cmd_sn.attr,
 	&session_file_commands_sent.attr,
+	&session_file_connections.attr,
 	NULL,
 };
 
@@ -186,16 +187,17 @@ static const struct kobj_type session_node_type = {
 
 /* Connections: a directory for each one that is asked for. */
 
-static ssize_t address_emit(const struct sockaddr_storage *address, char *page)
+static ssize_t address_emit(const struct istripe_conn *conn,
+			    const struct sockaddr_storage *address, char *page)
 {
-	if (address->ss_family == AF_UNSPEC)
+	if (address->ss_family == AF_UNSPEC || READ_ONCE(conn->state) == ISTRIPE_CONN_FREE)
 		return -ENOTCONN;
 	return sysfs_emit(page, "%pISpc\n", address);
 }
 
 typedef ssize_t (*conn_show_fn)(const struct istripe_conn *conn, char *page);
 
-/* A connection that was not granted, or has not joined yet, is not there. */
+/* A connection that was not granted, or has not joined, is there, but free. */
 static ssize_t conn_show(struct istripe_conn_place *place, char *page, conn_show_fn show)
 {
 	struct istripe_path *path = place->path;
@@ -205,7 +207,7 @@ static ssize_t conn_show(struct istripe_conn_place *place, char *page, conn_show
 	mutex_lock(&path->session_lock);
 	/* Pairs with the release in istripe_session_open(), which does not take the lock. */
 	session = smp_load_acquire(&path->owned);
-	if (session && (!place->cid || place->cid < READ_ONCE(session->conn_count)))
+	if (session)
 		ret = show(session->conns[place->cid], page);
 	mutex_unlock(&path->session_lock);
 	return ret;
@@ -227,16 +229,15 @@ ISTRIPE_NODE_FILE(conn, _name, 0444, .show = conn_##_name##_show)
 
 CONN_FILE(state, "%s", istripe_conn_state_name(READ_ONCE(conn->state)));
 CONN_FILE(cid, "%u", conn->cid);
-CONN_SHOW(local_address, address_emit(&conn->local_address, page));
-CONN_SHOW(remote_address, address_emit(&conn->remote_address, page));
+CONN_SHOW(local_address, address_emit(conn, &conn->local_address, page));
+CONN_SHOW(remote_address, address_emit(conn, &conn->remote_address, page));
 CONN_FILE(bytes_sent, "%llu", READ_ONCE(conn->bytes_sent));
 CONN_FILE(bytes_received, "%llu", READ_ONCE(conn->bytes_received));
 CONN_FILE(pdus_sent, "%llu", READ_ONCE(conn->pdus_sent));
 CONN_FILE(pdus_received, "%llu", READ_ONCE(conn->pdus_received));
 CONN_FILE(digest_errors, "%llu", READ_ONCE(conn->digest_errors));
-CONN_FILE(ping_rtt_us, "%u", READ_ONCE(conn->ping_rtt_us));
-
 CONN_FILE(commands_sent, "%llu", READ_ONCE(conn->commands_sent));
+CONN_FILE(ping_rtt_us, "%u", READ_ONCE(conn->ping_rtt_us));
 
 static struct attribute *conn_attrs[] = {
 	&conn_file_state.attr,
@@ -263,11 +264,11 @@ static const struct kobj_type conn_node_type = {
 static int conn_nodes_add(struct list_head *tree, struct kobject *parent,
 			  struct istripe_path *path)
 {
-	u32 wanted = path->params.offer.value[ISTRIPE_KEY_MAX_CONNECTIONS];
+	u32 count = istripe_path_connections(&path->params);
 	struct istripe_node *node;
 	u32 cid;
 
-	for (cid = 0; cid < min_t(u32, wanted, ISTRIPE_SESSION_CONNS_MAX); cid++) {
+	for (cid = 0; cid < count; cid++) {
 		path->places[cid] = (struct istripe_conn_place) { .path = path, .cid = cid };
 		node = istripe_node_add_index(tree, &conn_node_type, parent, &path->places[cid],
 					      cid);

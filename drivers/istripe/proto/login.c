@@ -68,7 +68,8 @@ static int login_put_first(struct istripe_login *login)
 		err = istripe_text_put(w, "InitiatorAlias", params->initiator_alias);
 	if (!err && !params->discovery)
 		err = istripe_text_put(w, "TargetName", params->target_name);
-	if (!err)
+	/* For the leading connection only: section 13.21. */
+	if (!err && !params->tsih)
 		err = istripe_text_put(w, "SessionType",
 				       params->discovery ? "Discovery" : "Normal");
 	if (!err)

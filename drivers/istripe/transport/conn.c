@@ -188,6 +188,9 @@ static int conn_io_receive(struct istripe_conn *conn)
 	ret = conn_receive(conn);
 	release_sock(sk);
 	if (closed && ret >= 0 && !test_bit(ISTRIPE_CONN_RX_PENDING, &conn->flags)) {
+		/* The answer to a logout comes on the first one; the others may end before. */
+		if (conn->cid && test_bit(ISTRIPE_CONN_LOGGING_OUT, &conn->flags))
+			return 0;
 		error = READ_ONCE(sk->sk_err) ?: ECONNRESET;
 		istripe_session_fault(conn->session, -error, "the connection was lost: %pe",
 				      ERR_PTR(-error));
@@ -420,14 +423,20 @@ static void conn_release_socket(struct istripe_conn *conn)
 	sock_release(sock);
 }
 
+void istripe_conn_cut(struct istripe_conn *conn)
+{
+	if (!conn->sock || test_and_set_bit(ISTRIPE_CONN_STOPPED, &conn->flags))
+		return;
+	conn_restore_callbacks(conn);
+	/* A reset also ends whoever sends or receives in the socket. */
+	tcp_abort(conn->sock->sk, ECONNABORTED);
+}
+
 void istripe_conn_stop(struct istripe_conn *conn)
 {
 	if (!conn->sock)
 		return;
-	set_bit(ISTRIPE_CONN_STOPPED, &conn->flags);
-	conn_restore_callbacks(conn);
-	/* A reset also ends whoever sends or receives in the socket. */
-	tcp_abort(conn->sock->sk, ECONNABORTED);
+	istripe_conn_cut(conn);
 	cancel_delayed_work_sync(&conn->keepalive_work);
 	cancel_work_sync(&conn->io_work);
 	conn_drain(conn);

@@ -174,6 +174,14 @@ int istripe_conn_connect(struct istripe_conn *conn, const struct sockaddr_storag
 void istripe_conn_start(struct istripe_conn *conn);
 
 /**
+ * istripe_conn_cut() - reset the TCP connection: the beginning of istripe_conn_stop()
+ * @conn: may be in any state; no submitters; idempotent
+ *
+ * Context: process, sleeps.
+ */
+void istripe_conn_cut(struct istripe_conn *conn);
+
+/**
  * istripe_conn_stop() - take the socket away from everybody and release it
  * @conn: may be in any state; no submitters; idempotent
  *

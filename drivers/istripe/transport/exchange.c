@@ -12,21 +12,23 @@ static u32 exchange_tag(struct istripe_session *session, u16 slot)
 
 /* Send a request and wait until its answer, a fault or the time is up. */
 static int exchange_run(struct istripe_conn *conn, u32 itt, const struct iscsi_hdr *header,
-			u32 timeout_ms)
+			unsigned long deadline)
 {
 	struct istripe_session *session = conn->session;
 	struct istripe_exchange *exchange = &session->exchange;
+	long left = max((long)(deadline - jiffies), 1L);
 	int ret;
 
 	reinit_completion(&exchange->done);
+	WRITE_ONCE(exchange->conn, conn);
 	/* Ordered before the PDU by the lock of the control list. */
-	WRITE_ONCE(exchange->itt, itt);
+	smp_store_release(&exchange->itt, itt);
 	/* In this order: a fault from now on completes what we wait for. */
 	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
 		ret = -ENOTCONN;
 	else
 		ret = istripe_conn_send_control(conn, header, NULL, 0);
-	if (!ret && !wait_for_completion_timeout(&exchange->done, msecs_to_jiffies(timeout_ms)))
+	if (!ret && !wait_for_completion_timeout(&exchange->done, left))
 		ret = -ETIMEDOUT;
 	/* From here on an answer finds nobody: see exchange_answered(). */
 	if (cmpxchg(&exchange->itt, itt, ISTRIPE_TAG_RESERVED) == itt)
@@ -37,12 +39,17 @@ static int exchange_run(struct istripe_conn *conn, u32 itt, const struct iscsi_h
 	return 0;
 }
 
-/* Is this the answer that is waited for? Then it is taken, with what it says. */
-static bool exchange_answered(struct istripe_session *session, u32 itt, u8 response)
+/*
+ * Is the PDU being received the answer that is waited for: to a request of this kind,
+ * and on the connection that carried it? Then it is taken, with what it says.
+ */
+static bool exchange_answered(struct istripe_conn *conn, u16 slot, u8 response)
 {
-	struct istripe_exchange *exchange = &session->exchange;
+	struct istripe_exchange *exchange = &conn->session->exchange;
+	u32 itt = conn->rx.pdu.itt;
 
-	if (itt == ISTRIPE_TAG_RESERVED || READ_ONCE(exchange->itt) != itt)
+	if ((itt & 0xffff) != slot || smp_load_acquire(&exchange->itt) != itt ||
+	    READ_ONCE(exchange->conn) != conn)
 		return false;
 	exchange->response = response;
 	return cmpxchg(&exchange->itt, itt, ISTRIPE_TAG_RESERVED) == itt;
@@ -60,38 +67,105 @@ static int task_management_result(u8 response)
 	}
 }
 
-int istripe_session_task_management(struct istripe_session *session, u8 function, u32 itt,
-				    u32 timeout_ms)
+/*
+ * A ping that waits for its answer: then the target has all that was sent over the
+ * connection before, and we have all that it sent.
+ */
+static int exchange_barrier(struct istripe_conn *conn, unsigned long deadline)
 {
+	struct istripe_pdu_nop_out ping = {
+		.itt = exchange_tag(conn->session, ISTRIPE_SLOT_BARRIER),
+		.ttt = ISTRIPE_TAG_RESERVED,
+	};
+	struct iscsi_hdr header;
+
+	istripe_pdu_encode_nop_out((struct iscsi_nopout *)&header, &ping);
+	return exchange_run(conn, ping.itt, &header, deadline);
+}
+
+/* On all but the first, which carries the request itself. */
+static int exchange_barriers(struct istripe_session *session, unsigned long deadline)
+{
+	int ret = 0;
+	u32 i;
+
+	for (i = 1; !ret && i < session->conn_count; i++)
+		ret = exchange_barrier(session->conns[i], deadline);
+	return ret;
+}
+
+static int task_management_run(struct istripe_conn *conn, u8 function, u32 itt, u32 ref_cmd_sn,
+			       unsigned long deadline)
+{
+	struct istripe_session *session = conn->session;
 	struct istripe_exchange *exchange = &session->exchange;
 	struct istripe_pdu_task_management request = {
 		.lun = session->lun,
 		.itt = exchange_tag(session, ISTRIPE_SLOT_TASK_MANAGEMENT),
 		.referenced_itt = itt,
-		.ref_cmd_sn = istripe_session_task_cmd_sn(session, itt),
+		.ref_cmd_sn = ref_cmd_sn,
 		.function = function,
 		.immediate = true,
 	};
-	struct istripe_conn *conn = istripe_session_task_conn(session, itt);
 	struct iscsi_hdr header;
-	int ret;
 
-	/*
-	 * The tasks of the other connections would have to end on their receive sides:
-	 * a new session costs less than the means for that.
-	 */
-	if (function != ISCSI_TM_FUNC_ABORT_TASK && session->conn_count > 1)
-		return -EOPNOTSUPP;
 	istripe_pdu_encode_task_management((struct iscsi_tm *)&header, &request);
 	exchange->function = function;
 	exchange->referenced_itt = itt;
-	ret = exchange_run(conn, request.itt, &header, timeout_ms);
+	return exchange_run(conn, request.itt, &header, deadline);
+}
+
+static int session_abort_task(struct istripe_session *session, u32 itt, unsigned long deadline)
+{
+	struct istripe_conn *conn;
+	u32 cmd_sn;
+	int ret;
+
+	conn = istripe_session_task_conn(session, itt, &cmd_sn);
+	ret = task_management_run(conn, ISCSI_TM_FUNC_ABORT_TASK, itt, cmd_sn, deadline);
 	if (ret)
 		return ret;
 	/* The task has ended by itself: its answer is here or just behind this one. */
-	if (function == ISCSI_TM_FUNC_ABORT_TASK && exchange->response == ISCSI_TMF_RSP_NO_TASK)
+	if (session->exchange.response == ISCSI_TMF_RSP_NO_TASK)
 		return 0;
-	return task_management_result(exchange->response);
+	return task_management_result(session->exchange.response);
+}
+
+/*
+ * The request is immediate, for the window may well be closed. So it can overtake what
+ * other connections carry: a command that it covers could reach the target, and be
+ * carried out, after it. Hence no command may be on its way anywhere while it is. And
+ * the tasks of another connection end on that one's receive side, after what the target
+ * has said there about them.
+ */
+static int session_reset_lun(struct istripe_session *session, unsigned long deadline)
+{
+	int ret;
+
+	istripe_session_hold(session);
+	ret = exchange_barriers(session, deadline);
+	if (!ret)
+		ret = task_management_run(session->conns[0], ISCSI_TM_FUNC_LOGICAL_UNIT_RESET, 0,
+					  0, deadline);
+	if (!ret)
+		ret = task_management_result(session->exchange.response);
+	if (!ret) {
+		session->exchange.collect = true;
+		ret = exchange_barriers(session, deadline);
+		session->exchange.collect = false;
+	}
+	istripe_session_release(session);
+	return ret;
+}
+
+int istripe_session_task_management(struct istripe_session *session, u8 function, u32 itt,
+				    u32 timeout_ms)
+{
+	unsigned long deadline = jiffies + msecs_to_jiffies(timeout_ms);
+
+	if (function == ISCSI_TM_FUNC_ABORT_TASK)
+		return session_abort_task(session, itt, deadline);
+	return session_reset_lun(session, deadline);
 }
 
 static void task_management_collect_one(struct istripe_conn *conn, u32 itt)
@@ -127,7 +201,7 @@ int istripe_exchange_task_management(struct istripe_conn *conn)
 	struct istripe_exchange *exchange = &conn->session->exchange;
 	u8 response = conn->rx.pdu.task_management_response.response;
 
-	if (!exchange_answered(conn->session, conn->rx.pdu.itt, response))
+	if (!exchange_answered(conn, ISTRIPE_SLOT_TASK_MANAGEMENT, response))
 		/* Too late: whoever asked has moved on to harder means. */
 		return 0;
 	/*
@@ -140,6 +214,32 @@ int istripe_exchange_task_management(struct istripe_conn *conn)
 		task_management_collect_all(conn);
 	complete(&exchange->done);
 	return 0;
+}
+
+bool istripe_exchange_barrier(struct istripe_conn *conn)
+{
+	struct istripe_exchange *exchange = &conn->session->exchange;
+
+	if (!exchange_answered(conn, ISTRIPE_SLOT_BARRIER, 0))
+		return false;
+	if (exchange->collect)
+		task_management_collect_all(conn);
+	complete(&exchange->done);
+	return true;
+}
+
+/* No new request on any connection of a session that ends (RFC 7143 11.14). */
+static void logout_quiet_others(struct istripe_session *session)
+{
+	struct istripe_conn *conn;
+	u32 i;
+
+	for (i = 1; i < session->conn_count; i++) {
+		conn = session->conns[i];
+		mutex_lock(&conn->tx_mutex);
+		set_bit(ISTRIPE_CONN_LOGGING_OUT, &conn->flags);
+		mutex_unlock(&conn->tx_mutex);
+	}
 }
 
 int istripe_session_logout(struct istripe_session *session, u32 timeout_ms)
@@ -156,8 +256,10 @@ int istripe_session_logout(struct istripe_session *session, u32 timeout_ms)
 	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
 		return -ENOTCONN;
 	istripe_session_set_state(session, ISTRIPE_SESSION_LOGOUT);
+	logout_quiet_others(session);
 	istripe_pdu_encode_logout((struct iscsi_logout *)&header, &request);
-	ret = exchange_run(session->conns[0], request.itt, &header, timeout_ms);
+	ret = exchange_run(session->conns[0], request.itt, &header,
+			   jiffies + msecs_to_jiffies(timeout_ms));
 	if (ret)
 		return ret;
 	return exchange->response == ISCSI_LOGOUT_SUCCESS ? 0 : -EIO;
@@ -168,7 +270,7 @@ int istripe_exchange_logout(struct istripe_conn *conn)
 	const struct istripe_pdu_logout_response *response = &conn->rx.pdu.logout_response;
 	struct istripe_session *session = conn->session;
 
-	if (!exchange_answered(session, conn->rx.pdu.itt, response->response))
+	if (!exchange_answered(conn, ISTRIPE_SLOT_LOGOUT, response->response))
 		return istripe_conn_reject(conn, -EPROTO, "a logout response nobody waits for");
 	session->time2wait_s = response->time2wait_s;
 	/* The end of the connection that comes now is the one we asked for. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Exchanges: requests that are not SCSI commands and have one answer: task
- * management (RFC 7143 11.5, 11.6) and logout (11.14, 11.15). One at a time per
- * session, by the owner of the session.
+ * management (RFC 7143 11.5, 11.6), logout (11.14, 11.15), and a ping that is waited
+ * for (11.18, 11.19). One at a time per session, by the owner of the session.
  */
 #ifndef ISTRIPE_TRANSPORT_EXCHANGE_H
 #define ISTRIPE_TRANSPORT_EXCHANGE_H
+
+#include <linux/types.h>
 
 struct istripe_conn;
 
@@ -17,6 +19,15 @@ struct istripe_conn;
  * Return: 0; -EPROTO nobody waits for it.
  */
 int istripe_exchange_task_management(struct istripe_conn *conn);
+
+/**
+ * istripe_exchange_barrier() - a NOP-In with a tag of ours has come
+ * @conn: its rx.pdu
+ *
+ * Context: receive side.
+ * Return: true when it is what a barrier waits for; else it is a keepalive's, or nobody's.
+ */
+bool istripe_exchange_barrier(struct istripe_conn *conn);
 
 /**
  * istripe_exchange_logout() - a logout response has come

@@ -223,7 +223,8 @@ int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_p
 
 	memcpy(login_params.isid, params->isid, sizeof(login_params.isid));
 	if (conn->cid) {
-		/* Nothing else is sent in the session meanwhile: any tag is free. */
+		login_params.tpgt = conn->session->target_portal_group_tag;
+		login_params.tpgt_known = true;
 		login_params.tsih = conn->session->tsih;
 		login_params.itt = ISTRIPE_SLOT_LOGIN;
 		login_params.cmd_sn = conn->session->cmd_sn;

@@ -73,10 +73,12 @@ static int response_nop_in(struct istripe_conn *conn)
 {
 	const struct istripe_pdu *pdu = &conn->rx.pdu;
 
-	if (pdu->itt != ISTRIPE_TAG_RESERVED)
-		istripe_keepalive_pong(conn, pdu->itt);
-	else if (pdu->ttt != ISTRIPE_TAG_RESERVED)
+	if (pdu->itt != ISTRIPE_TAG_RESERVED) {
+		if (!istripe_exchange_barrier(conn))
+			istripe_keepalive_pong(conn, pdu->itt);
+	} else if (pdu->ttt != ISTRIPE_TAG_RESERVED) {
 		return response_answer_ping(conn);
+	}
 	return 0;
 }
 

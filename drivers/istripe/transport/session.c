@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #define pr_fmt(fmt) "istripe: " fmt
 
-#include <linux/hash.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -50,7 +49,7 @@ static struct istripe_conn *session_pick_conn(struct istripe_session *session,
 {
 	if (session->conn_count == 1)
 		return session->conns[0];
-	return session->conns[hash_32(task->slot, 16) % session->conn_count];
+	return session->conns[task->lane % session->conn_count];
 }
 
 void istripe_session_submit(struct istripe_session *session, struct istripe_task *task,
@@ -142,18 +141,13 @@ static struct istripe_task *session_look_up(struct istripe_session *session, u32
 	return task && READ_ONCE(task->itt) == itt ? task : NULL;
 }
 
-struct istripe_conn *istripe_session_task_conn(struct istripe_session *session, u32 itt)
+struct istripe_conn *istripe_session_task_conn(struct istripe_session *session, u32 itt,
+					       u32 *cmd_sn)
 {
 	struct istripe_task *task = session_look_up(session, itt);
 
+	*cmd_sn = task ? READ_ONCE(task->cmd_sn) : 0;
 	return task ? READ_ONCE(task->conn) : session->conns[0];
-}
-
-u32 istripe_session_task_cmd_sn(struct istripe_session *session, u32 itt)
-{
-	struct istripe_task *task = session_look_up(session, itt);
-
-	return task ? READ_ONCE(task->cmd_sn) : 0;
 }
 
 enum istripe_task_progress istripe_session_task_progress(struct istripe_session *session,
@@ -173,6 +167,8 @@ bool istripe_session_take_cmd_sn(struct istripe_session *session, u32 *cmd_sn)
 {
 	u32 next = READ_ONCE(session->cmd_sn);
 
+	if (test_bit(ISTRIPE_SESSION_HOLDING, &session->flags))
+		return false;
 	do {
 		if (!istripe_serial_le(next, READ_ONCE(session->max_cmd_sn)))
 			return false;
@@ -193,10 +189,39 @@ static bool serial_forward(u32 *number, u32 to)
 	return true;
 }
 
-void istripe_session_window(struct istripe_session *session, u32 exp_cmd_sn, u32 max_cmd_sn)
+/*
+ * Wake the transmit sides that found the window closed. Each time another one comes
+ * first: what one takes the others have to do without.
+ */
+static void session_wake(struct istripe_session *session)
 {
+	u32 count = READ_ONCE(session->conn_count);
+	u32 first = READ_ONCE(session->max_cmd_sn);
+	struct istripe_conn *conn;
 	u32 i;
 
+	for (i = 0; i < count; i++) {
+		conn = session->conns[(first + i) % count];
+		if (test_and_clear_bit(ISTRIPE_CONN_WINDOW_CLOSED, &conn->flags))
+			istripe_conn_kick(conn);
+	}
+}
+
+void istripe_session_hold(struct istripe_session *session)
+{
+	set_bit(ISTRIPE_SESSION_HOLDING, &session->flags);
+}
+
+void istripe_session_release(struct istripe_session *session)
+{
+	clear_bit(ISTRIPE_SESSION_HOLDING, &session->flags);
+	/* The transmit side sets its flag, then looks at ours again, see below. */
+	smp_mb__after_atomic();
+	session_wake(session);
+}
+
+void istripe_session_window(struct istripe_session *session, u32 exp_cmd_sn, u32 max_cmd_sn)
+{
 	/* RFC 7143 11.4.9: such a pair is to be ignored, both of it. */
 	if (istripe_serial_lt(max_cmd_sn, exp_cmd_sn - 1))
 		return;
@@ -207,9 +232,7 @@ void istripe_session_window(struct istripe_session *session, u32 exp_cmd_sn, u32
 	 * cmpxchg orders the new MaxCmdSN before the test of the flag; the transmit
 	 * side sets the flag, then looks at MaxCmdSN again: one of us sees the other.
 	 */
-	for (i = 0; i < session->conn_count; i++)
-		if (test_and_clear_bit(ISTRIPE_CONN_WINDOW_CLOSED, &session->conns[i]->flags))
-			istripe_conn_kick(session->conns[i]);
+	session_wake(session);
 }
 
 void istripe_session_fault(struct istripe_session *session, int error, const char *fmt, ...)
@@ -248,7 +271,7 @@ static void session_free(struct istripe_session *session)
 	 * sk_callback_lock), sysfs reads under the path's lock, which the caller took
 	 * to make the session unfindable.
 	 */
-	for (i = 0; i < ARRAY_SIZE(session->conns); i++)
+	for (i = 0; i < session->conns_wanted; i++)
 		istripe_conn_free(session->conns[i]);
 	if (session->internal.page)
 		__free_page(session->internal.page);
@@ -258,10 +281,10 @@ static void session_free(struct istripe_session *session)
 
 static int session_alloc_conns(struct istripe_session *session)
 {
-	u32 wanted = session->path->offer.value[ISTRIPE_KEY_MAX_CONNECTIONS];
 	u32 i;
 
-	for (i = 0; i < min_t(u32, wanted, ISTRIPE_SESSION_CONNS_MAX); i++) {
+	session->conns_wanted = istripe_path_connections(session->path);
+	for (i = 0; i < session->conns_wanted; i++) {
 		session->conns[i] = istripe_conn_alloc(session, i);
 		if (!session->conns[i])
 			return -ENOMEM;
@@ -376,6 +399,7 @@ static int session_login(struct istripe_session *session,
 	return 0;
 }
 
+/* A login that joins the session: same ISID, its TSIH, a CID of its own (RFC 7143 6.3.1). */
 static int session_join_one(struct istripe_session *session, struct istripe_conn *conn,
 			    const struct istripe_session_params *params,
 			    const struct sockaddr_storage *portal, char *why, size_t why_bytes)
@@ -390,39 +414,42 @@ static int session_join_one(struct istripe_session *session, struct istripe_conn
 		return ret;
 	}
 	ret = istripe_conn_login(conn, params, why, why_bytes);
-	if (ret == ISTRIPE_LOGIN_REDIRECT)
+	if (ret == ISTRIPE_LOGIN_REDIRECT) {
+		scnprintf(why, why_bytes, "login: %s", login->reason);
 		ret = -EREMCHG;
+	}
 	if (ret < 0)
 		return ret;
 	istripe_session_window(session, login->exp_cmd_sn, login->max_cmd_sn);
 	return 0;
 }
 
-/* The others join where the first one has found its place, redirects included. */
-static int session_join(struct istripe_session *session,
-			const struct istripe_session_params *params,
-			const struct sockaddr_storage *portal, char *why, size_t why_bytes)
+/*
+ * The other connections join where the first one has found its place, redirects included.
+ * That one serves the target's pings meanwhile. What does not come off is done without:
+ * the session works with one connection, too, and the next login tries again.
+ */
+static void session_join(struct istripe_session *session,
+			 const struct istripe_session_params *params,
+			 const struct sockaddr_storage *portal, char *why, size_t why_bytes)
 {
-	u32 granted = session->keys.value[ISTRIPE_KEY_MAX_CONNECTIONS];
+	u32 granted = min_t(u32, session->keys.value[ISTRIPE_KEY_MAX_CONNECTIONS],
+			    session->conns_wanted);
 	struct istripe_conn *conn;
-	int ret;
 
-	while (session->conn_count < min_t(u32, granted, ISTRIPE_SESSION_CONNS_MAX)) {
+	while (session->conn_count < granted &&
+	       !test_bit(ISTRIPE_SESSION_FAULTED, &session->flags)) {
 		conn = session->conns[session->conn_count];
-		if (!conn)
-			break;
-		ret = session_join_one(session, conn, params, portal, why, why_bytes);
-		if (test_bit(ISTRIPE_SESSION_INTERRUPTED, &session->flags))
-			return -EINTR;
-		if (ret) {
+		if (session_join_one(session, conn, params, portal, why, why_bytes)) {
 			istripe_conn_stop(conn);
-			pr_warn("%s: goes on with %u of %u connections: %s\n", params->label,
-				session->conn_count, granted, why);
-			break;
+			if (!test_bit(ISTRIPE_SESSION_INTERRUPTED, &session->flags))
+				pr_warn("%s: goes on with %u of %u connections: %s\n",
+					params->label, session->conn_count, granted, why);
+			return;
 		}
 		WRITE_ONCE(session->conn_count, session->conn_count + 1);
+		istripe_conn_start(conn);
 	}
-	return 0;
 }
 
 static int session_open_at(struct istripe_session *session,
@@ -435,8 +462,12 @@ static int session_open_at(struct istripe_session *session,
 	for (hops = 0; hops <= REDIRECT_HOPS_MAX; hops++) {
 		ret = session_login(session, params, &portal, why, why_bytes);
 		trace_istripe_login(session->label, session->isid, session->tsih, ret);
-		if (!ret)
-			return session_join(session, params, &portal, why, why_bytes);
+		if (!ret) {
+			istripe_session_set_state(session, ISTRIPE_SESSION_LOGGED_IN);
+			istripe_conn_start(session->conns[0]);
+			session_join(session, params, &portal, why, why_bytes);
+			return 0;
+		}
 		if (ret != -EREMCHG)
 			return ret;
 		istripe_conn_stop(session->conns[0]);
@@ -452,7 +483,6 @@ int istripe_session_open(const struct istripe_session_params *params,
 	unsigned int noio = memalloc_noio_save();
 	struct istripe_session *opening = session_alloc(params, ops, owner);
 	int ret = -ENOMEM;
-	u32 i;
 
 	if (!opening) {
 		scnprintf(why, why_bytes, "no memory for a session");
@@ -462,13 +492,8 @@ int istripe_session_open(const struct istripe_session_params *params,
 	smp_store_release(session, opening);
 	istripe_session_set_state(opening, ISTRIPE_SESSION_LOGIN);
 	ret = session_open_at(opening, params, why, why_bytes);
-	if (ret) {
+	if (ret)
 		istripe_session_set_state(opening, ISTRIPE_SESSION_FAILED);
-		goto out;
-	}
-	istripe_session_set_state(opening, ISTRIPE_SESSION_LOGGED_IN);
-	for (i = 0; i < opening->conn_count; i++)
-		istripe_conn_start(opening->conns[i]);
 out:
 	memalloc_noio_restore(noio);
 	return ret;
@@ -480,8 +505,8 @@ void istripe_session_interrupt(struct istripe_session *session)
 
 	set_bit(ISTRIPE_SESSION_INTERRUPTED, &session->flags);
 	mutex_lock(&session->socket_lock);
-	for (i = 0; i < ARRAY_SIZE(session->conns); i++)
-		if (session->conns[i] && session->conns[i]->sock)
+	for (i = 0; i < session->conns_wanted; i++)
+		if (session->conns[i]->sock)
 			kernel_sock_shutdown(session->conns[i]->sock, SHUT_RDWR);
 	mutex_unlock(&session->socket_lock);
 }
@@ -510,9 +535,11 @@ void istripe_session_close(struct istripe_session *session, int error)
 	unsigned int noio = memalloc_noio_save();
 	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(session->conns); i++)
-		if (session->conns[i])
-			istripe_conn_stop(session->conns[i]);
+	/* All of them at once: each may have to wait until the network stack lets go. */
+	for (i = 0; i < session->conns_wanted; i++)
+		istripe_conn_cut(session->conns[i]);
+	for (i = 0; i < session->conns_wanted; i++)
+		istripe_conn_stop(session->conns[i]);
 	session_collect(session, error);
 	session_free(session);
 	memalloc_noio_restore(noio);

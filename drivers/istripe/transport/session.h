@@ -31,7 +31,6 @@ struct istripe_conn;
 struct istripe_session;
 struct net;
 
-#define ISTRIPE_SESSION_CONNS_MAX	8
 #define ISTRIPE_WHY_BYTES		192
 #define ISTRIPE_INTERNAL_BYTES		4096
 
@@ -40,6 +39,7 @@ struct net;
 #define ISTRIPE_SLOT_TASK_MANAGEMENT	0xfff1
 #define ISTRIPE_SLOT_LOGOUT		0xfff2
 #define ISTRIPE_SLOT_LOGIN		0xfff3	/* of a connection that joins */
+#define ISTRIPE_SLOT_BARRIER		0xfff4
 
 /**
  * struct istripe_session_ops - what a session tells its owner
@@ -92,6 +92,7 @@ struct istripe_slot {
 enum istripe_session_flag {
 	ISTRIPE_SESSION_FAULTED,	/* the fault has been reported */
 	ISTRIPE_SESSION_INTERRUPTED,	/* the owner gave up while opening */
+	ISTRIPE_SESSION_HOLDING,	/* no command gets a CmdSN */
 };
 
 /* A command of our own (LUN bring-up): one at a time, by the opener. */
@@ -103,18 +104,20 @@ struct istripe_internal {
 };
 
 /*
- * A task management request or logout in flight: one at a time, by the owner. Its tag
- * decides: whoever takes it away by cmpxchg, the receive side or the waiter whose time
+ * A task management request, barrier or logout in flight: one at a time, by the owner. Its
+ * tag decides: whoever takes it away by cmpxchg, the receive side or the waiter whose time
  * is up, has the exchange.
  */
 struct istripe_exchange {
 	struct completion done;
+	struct istripe_conn *conn;	/* that the answer has to come on */
 	u16 generation;
 	u32 itt;			/* ISTRIPE_TAG_RESERVED: none */
 	u8 function;
 	u8 response;
 	u32 referenced_itt;		/* ABORT TASK: who goes when the target agrees */
 	u32 cmd_sn;			/* of the request: a LUN reset covers what is before */
+	bool collect;			/* the LUN has been reset: a barrier ends its tasks */
 };
 
 struct istripe_session {
@@ -145,8 +148,9 @@ struct istripe_session {
 	struct istripe_exchange exchange;
 
 	struct mutex socket_lock;	/* interrupt against making and releasing sockets */
-	u32 conn_count;			/* logged in; constant once the session is open */
-	struct istripe_conn *conns[ISTRIPE_SESSION_CONNS_MAX];	/* as many as were asked for */
+	u32 conns_wanted;		/* that there are in @conns */
+	u32 conn_count;			/* that have logged in; constant once the session is open */
+	struct istripe_conn *conns[ISTRIPE_CONNECTIONS_MAX];
 };
 
 /**
@@ -160,12 +164,13 @@ struct istripe_session {
  * @why_bytes: size of @why
  *
  * The first connection makes the session; the others join it (RFC 7143 5.3.1), as
- * many as MaxConnections came out as. One that fails to join is done without. Later the
- * loss of any of them is the end of the session (ErrorRecoveryLevel 0).
+ * many as MaxConnections came out as. When one fails to join the session does without it
+ * and the rest. Later the loss of any of them is the end of the session
+ * (ErrorRecoveryLevel 0).
  *
  * Follows redirects (status 0101, 0102) by itself up to a hop limit (RFC 7143 11.13.5).
  *
- * Context: process, sleeps for at most login_timeout_ms per hop.
+ * Context: process, sleeps for at most login_timeout_ms per hop and connection.
  * Return: 0 and a logged-in session; -ECONNREFUSED, -ENETUNREACH and their like from
  * TCP; -ETIMEDOUT; -EACCES the target or we failed authentication; -EPROTO; -ENOMEM;
  * -EINTR after istripe_session_interrupt(). After a failure the caller still closes
@@ -273,9 +278,28 @@ struct istripe_task *istripe_session_find_task(struct istripe_session *session,
  * @cmd_sn: set on success
  *
  * Context: transmit side.
- * Return: true; false when the window is closed (RFC 7143 4.2.2.1).
+ * Return: true; false when the window is closed (RFC 7143 4.2.2.1), or the session held.
  */
 bool istripe_session_take_cmd_sn(struct istripe_session *session, u32 *cmd_sn);
+
+/**
+ * istripe_session_hold() - let no command have a CmdSN until istripe_session_release()
+ * @session: logged in
+ *
+ * Data-Out and control PDUs are still sent. Whatever is queued on a connection after this
+ * goes out behind all commands of that connection that have a CmdSN.
+ *
+ * Context: the session's owner.
+ */
+void istripe_session_hold(struct istripe_session *session);
+
+/**
+ * istripe_session_release() - undo istripe_session_hold()
+ * @session: held
+ *
+ * Context: the session's owner.
+ */
+void istripe_session_release(struct istripe_session *session);
 
 /**
  * istripe_session_window() - note ExpCmdSN and MaxCmdSN of a PDU
@@ -324,24 +348,16 @@ enum istripe_task_progress istripe_session_task_progress(struct istripe_session 
 							 u32 itt);
 
 /**
- * istripe_session_task_conn() - the connection that a task belongs to
+ * istripe_session_task_conn() - where to abort a task: on its connection (RFC 7143 11.5.1)
  * @session: the session
  * @itt: the task's tag
+ * @cmd_sn: set to its CmdSN, for RefCmdSN; 0 when there is no such task any more
  *
  * Context: the session's owner.
- * Return: it, or the first one when there is no such task any more.
+ * Return: the task's connection, or the first one when there is no such task any more.
  */
-struct istripe_conn *istripe_session_task_conn(struct istripe_session *session, u32 itt);
-
-/**
- * istripe_session_task_cmd_sn() - CmdSN of a task, for RefCmdSN
- * @session: the session
- * @itt: the task's tag
- *
- * Context: the session's owner.
- * Return: its CmdSN; 0 when it is not in flight any more.
- */
-u32 istripe_session_task_cmd_sn(struct istripe_session *session, u32 itt);
+struct istripe_conn *istripe_session_task_conn(struct istripe_session *session, u32 itt,
+					       u32 *cmd_sn);
 
 /**
  * istripe_session_set_state() - move to another state and trace it

@@ -58,6 +58,7 @@ enum istripe_task_flag {
  * @read:	data come in
  * @write:	data go out
  * @slot:	index in the session's table; no two tasks in flight share one
+ * @lane:	any number: tasks of one lane keep to one connection of the session
  * @done:	called once when the task is finished, from the receive side (softirq,
  *		socket locked: must not send), the transmit side, or whoever stops
  *		the session
@@ -73,6 +74,7 @@ struct istripe_task {
 	bool read;
 	bool write;
 	u16 slot;
+	u32 lane;
 	void (*done)(struct istripe_task *task);
 
 	int error;

@@ -45,7 +45,8 @@ class Session:
 
     def __init__(self, violations):
         self.violations = violations
-        self.cmd_sn = None          # the next one
+        self.cmd_sn = None          # the lowest that has not come yet
+        self.ahead = set()          # those beyond it that have
         self.max_cmd_sn = None      # as last told
         self.connections = []
         self.tasks = {}             # in flight, by ITT
@@ -68,6 +69,7 @@ class Connection:
         self.named = {}             # keys that the login has seen: name -> stage
         self.text = b""
         self.exp_stat_sn = None
+        self.last_cmd_sn = None     # of the commands that came over this connection
         self.stat_sn = None         # next of the target's
         self.logged_out = False
         self.pings = {}             # the target's, TTT: LUN
@@ -83,6 +85,7 @@ class Connection:
         session.connections.append(self)
 
     def enter_full_feature(self, held, target_segment, discovery=False):
+        """held: what this connection's login has agreed on for the session."""
         self.full = True
         self.discovery = discovery
         self.session.held.update(held)
@@ -127,21 +130,33 @@ class Connection:
         self.exp_stat_sn = pdu.exp_stat_sn
 
     def _cmd_sn(self, pdu):
+        """Numbered without holes over all connections, in rising order on each of them."""
         session = self.session
         several = len(session.connections) > 1
         if session.cmd_sn is None:
             session.cmd_sn = pdu.cmd_sn
+        if several and self.last_cmd_sn is not None and not after(pdu.cmd_sn, self.last_cmd_sn):
+            self.wrong("4.2.2.1", f"CmdSN {pdu.cmd_sn} after {self.last_cmd_sn} on the same "
+                       "connection", pdu)
         if pdu.immediate:
             if pdu.cmd_sn != session.cmd_sn and not several:
                 self.wrong("4.2.2.1", f"immediate with CmdSN {pdu.cmd_sn}, the next is "
                            f"{session.cmd_sn}", pdu)
             return
-        if pdu.cmd_sn != session.cmd_sn and not several:
-            self.wrong("4.2.2.1", f"CmdSN {pdu.cmd_sn} instead of {session.cmd_sn}", pdu)
+        self.last_cmd_sn = pdu.cmd_sn
         if session.max_cmd_sn is not None and after(pdu.cmd_sn, session.max_cmd_sn):
             self.wrong("4.2.2.1", f"CmdSN {pdu.cmd_sn} beyond MaxCmdSN {session.max_cmd_sn}", pdu)
-        if not several or not after(session.cmd_sn, pdu.cmd_sn):
+        if pdu.cmd_sn != session.cmd_sn and not several:
+            self.wrong("4.2.2.1", f"CmdSN {pdu.cmd_sn} instead of {session.cmd_sn}", pdu)
             session.cmd_sn = plus(pdu.cmd_sn, 1)
+            return
+        if after(session.cmd_sn, pdu.cmd_sn) or pdu.cmd_sn in session.ahead:
+            self.wrong("4.2.2.1", f"CmdSN {pdu.cmd_sn} for a second time", pdu)
+            return
+        session.ahead.add(pdu.cmd_sn)
+        while session.cmd_sn in session.ahead:
+            session.ahead.remove(session.cmd_sn)
+            session.cmd_sn = plus(session.cmd_sn, 1)
 
     def _new_tag(self, pdu):
         if pdu.itt == RESERVED_TAG:
@@ -314,6 +329,8 @@ class Connection:
             self.wrong("11.14.3", "a CID where none belongs", pdu)
         if pdu.data:
             self.wrong("11.14", "data", pdu)
+        if self.session.ahead:
+            self.wrong("4.2.2.1", f"CmdSN {self.session.cmd_sn} has not come, but later ones", pdu)
         self.logged_out = True
 
     def _text(self, pdu):
@@ -392,6 +409,8 @@ class Connection:
             self.named[name] = stage
             if stage == 0 and name in keys.OPERATIONAL and name != "MaxRecvDataSegmentLength":
                 self.wrong("6.3.2", f"{name} in the security stage", pdu)
+            if self.login.tsih and name in keys.LEADING_ONLY:
+                self.wrong("13", f"{name} is for the leading connection", pdu)
             if stage == 1 and (name == "AuthMethod" or name.startswith("CHAP_")):
                 self.wrong("6.3.3", f"{name} in the operational stage", pdu)
         self.named.setdefault("", stage)

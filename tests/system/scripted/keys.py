@@ -35,6 +35,10 @@ LISTS = {
 LOGIN_ONLY = ("InitiatorName", "InitiatorAlias", "TargetName", "SessionType", "AuthMethod")
 OPERATIONAL = (*NUMBERS, *BOOLEANS, *LISTS)
 
+#: What each connection agrees on for itself; all the rest holds for the session.
+OF_A_CONNECTION = ("HeaderDigest", "DataDigest", "MaxRecvDataSegmentLength")
+LEADING_ONLY = ("SessionType", *(name for name in OPERATIONAL if name not in OF_A_CONNECTION))
+
 #: What the honest target has to say. Numbers and booleans, lists in order of preference.
 TARGET = {
     "MaxConnections": 4,

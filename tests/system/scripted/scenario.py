@@ -54,6 +54,7 @@ class Scenario:
     settings: of target.Settings; path, volume: of the volume; times: how often the hooks strike;
     armed: whether from the start, else only when the volume is up;
     segment_bytes: everything is written in pieces of this size.
+    connections: that the session must have once the volume is up, if not 0.
     io: what the test does, see test_scripted.py. allow: lines of the kernel's log.
     """
 
@@ -67,6 +68,7 @@ class Scenario:
     times: int = 1
     armed: bool = False
     segment_bytes: int = 0
+    connections: int = 0
     io: str = "default"
     allow: tuple = ()
     violations: str = ""        # lines that match are the scenario's own doing

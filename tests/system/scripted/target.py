@@ -100,6 +100,8 @@ class Target:
                 old.close()
             elif len(session.connections) >= session.checks.held["MaxConnections"]:
                 raise lg.Refused(0x0206)
+            own = {name: conn.login.held[name] for name in keys.OF_A_CONNECTION}
+            conn.login.held = {**session.checks.held, **own}
         else:
             for old in list(self.sessions.values()):
                 if old.isid == pdu.isid and old.initiator == name:

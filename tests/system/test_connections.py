@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Sessions of several connections (MC/S): how many there are, who carries what, their loss."""
+
+import time
+
+import pytest
+
+from lab import fio, lio, network, storage
+from lab.shell import read, run, wait_for
+from test_overdue import ABORTS, TIMEOUT_S, FreezingLun
+
+MIB = 1 << 20
+QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 1500,
+         "login_timeout_ms": 3000}
+NO_WAIT = {"DefaultTime2Wait": 0}
+DIGESTS = {"header_digest": "CRC32C", "data_digest": "CRC32C"}
+
+
+@pytest.fixture
+def volume_of(make_lio, make_volume):
+    """volume_of(asked, granted, ...): a volume whose path asks a LIO target for connections."""
+
+    def make(asked, granted, params=None, path=None, lun=64 * MIB, **options):
+        target = make_lio(lun, params={**NO_WAIT, "MaxConnections": granted, **(params or {})})
+        return make_volume(target, path={**QUICK, "connections": asked, **(path or {})},
+                           **options)
+
+    return make
+
+
+def connections(volume):
+    """The directories of the path's connections, in order of their CIDs."""
+    return sorted((volume.path_sysfs() / "connections").iterdir(), key=lambda place: int(place.name))
+
+
+def sent(volume):
+    """SCSI commands that each connection has carried."""
+    return [int(read(place / "commands_sent")) for place in connections(volume)]
+
+
+def in_use(volume):
+    return int(read(volume.path_sysfs() / "session" / "connections"))
+
+
+def states(volume):
+    return [read(place / "state") for place in connections(volume)]
+
+
+def kill_one(volume, cid, by_target=False):
+    """Breaks the TCP connection of one CID."""
+    port = read(connections(volume)[cid] / "local_address").rpartition(":")[2]
+    netns, side = (network.NETNS, "dport") if by_target else (None, "sport")
+    out = run("ss", "-HKtn", "state", "established", f"{side} = {port}", netns=netns)
+    assert len(out.splitlines()) == 1, out
+
+
+def verify_in_background(device, total_bytes=48 * MIB, **options):
+    return fio.start(device, **fio.verify_options(total_bytes, jobs=4, largest_bytes=MIB, depth=4),
+                     **options)
+
+
+@pytest.mark.parametrize("count", [2, 4, 8])
+@pytest.mark.parametrize("digests", [False, True], ids=["plain", "digests"])
+def test_verify(volume_of, verify, size, kernel_log, count, digests):
+    """As many as were asked for, all of them at work, all data right, a quiet end."""
+    values = {"HeaderDigest": "CRC32C", "DataDigest": "CRC32C"} if digests else {}
+    volume = volume_of(count, count, params=values, path=DIGESTS if digests else {})
+    device = volume.enable()
+    assert in_use(volume) == count == int(volume.negotiated("MaxConnections"))
+    assert [int(read(place / "cid")) for place in connections(volume)] == list(range(count))
+    assert states(volume) == ["logged-in"] * count
+    assert len(network.established()) == count
+    verify(device, total_bytes=size.cell_bytes * 2, jobs=8, largest_bytes=MIB)
+    assert min(sent(volume)) > 10, sent(volume)
+    assert sum(sent(volume)) == int(read(volume.path_sysfs() / "session" / "commands_sent"))
+    assert volume.reconnects() == 0
+    volume.disable()
+    assert kernel_log.matching(r"istripe: .*(lost|cannot|goes on)") == []
+
+
+@pytest.mark.parametrize("asked,granted", [(8, 2), (2, 8), (4, 1), (1, 4)])
+def test_the_lesser_one_counts(volume_of, verify, asked, granted):
+    volume = volume_of(asked, granted)
+    device = volume.enable()
+    least = min(asked, granted)
+    assert in_use(volume) == least
+    assert states(volume) == ["logged-in"] * least + ["free"] * (asked - least)
+    verify(device, total_bytes=8 * MIB, jobs=4, largest_bytes=MIB)
+    assert min(sent(volume)[:least]) > 10 and not any(sent(volume)[least:])
+
+
+def test_tgt_has_one(make_tgt, make_volume, verify):
+    """tgt says MaxConnections=1."""
+    volume = make_volume(make_tgt(64 * MIB), path={**QUICK, "connections": 4})
+    device = volume.enable()
+    assert in_use(volume) == 1
+    verify(device, total_bytes=8 * MIB, jobs=4, largest_bytes=MIB)
+    assert volume.reconnects() == 0
+
+
+def test_chap_on_each(make_lio, make_volume, verify):
+    """Every connection proves itself."""
+    user = ("initiator", "correct-horse-battery")
+    target = make_lio(32 * MIB, chap=user, params={**NO_WAIT, "MaxConnections": 3})
+    volume = make_volume(target, path={**QUICK, "connections": 3, "chap_user": user[0],
+                                       "chap_secret": user[1]})
+    device = volume.enable()
+    assert in_use(volume) == 3
+    verify(device, total_bytes=4 * MIB, jobs=4, largest_bytes=MIB)
+
+
+def test_hardware_queues(volume_of):
+    """One for each connection, but not more than processors; queue i uses connection i mod N."""
+    volume = volume_of(2, 2)
+    device = volume.enable()
+    queues = sorted((volume.sysfs().parent / "mq").iterdir())
+    assert len(queues) == 2
+    for queue, connection in enumerate((0, 1)):
+        cpu = read(queues[queue] / "cpu_list").split(",")[0]
+        before = sent(volume)
+        run("taskset", "-c", cpu, "dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=4k",
+            "count=64")
+        now = [after - then for after, then in zip(sent(volume), before)]
+        assert now[connection] >= 60, now
+
+
+def test_depth_of_the_queue(volume_of):
+    """The queues share their tags: queue_depth is the volume's, however many there are."""
+    volume = volume_of(4, 4, queue_depth=4)
+    device = volume.enable()
+    job = fio.start(device, rw="randread", bs="4k", numjobs=4, iodepth=16, size="100%",
+                    time_based=True, runtime=3)
+    most = 0
+    while job.poll() is None:
+        numbers = read(volume.sysfs().parent / "inflight").split()
+        most = max(most, int(read(volume.path_sysfs() / "session" / "cmd_sn")) -
+                   int(read(volume.path_sysfs() / "session" / "exp_cmd_sn")), int(numbers[0]))
+    fio.finish(job)
+    assert most <= 4 + 1
+
+
+def test_small_window(make_lio, make_volume, verify):
+    """The connections share a command window that is much smaller than what they could fill."""
+    target = make_lio(32 * MIB, params={**NO_WAIT, "MaxConnections": 4},
+                      attributes={"default_cmdsn_depth": 2})
+    volume = make_volume(target, path={**QUICK, "connections": 4})
+    device = volume.enable()
+    verify(device, total_bytes=8 * MIB, jobs=8, largest_bytes=256 << 10)
+    assert min(sent(volume)) > 5, sent(volume)
+
+
+def test_legs_and_paths(make_lio, make_volume, links, verify):
+    """Several of everything."""
+    target = make_lio(*[lio.Lun(16 * MIB) for _ in range(2)], all_links=True,
+                      params={**NO_WAIT, "MaxConnections": 2})
+    second = [{"portal": links[0].portal(), "target_name": target.iqn, "lun": 1,
+               "connections": 2}]
+    volume = make_volume(target, paths=links, more_legs=second, chunk_bytes=16384,
+                         path={**QUICK, "connections": 2})
+    device = volume.enable()
+    written = storage.fill_pattern(device, volume.size_bytes(), seed=5)
+    storage.drop_caches()
+    assert storage.sha256(device, volume.size_bytes()) == written
+    verify(device, total_bytes=8 * MIB, jobs=4, largest_bytes=MIB)
+    assert len(network.established()) == 6
+
+
+@pytest.mark.timeout_s(900)
+@pytest.mark.parametrize("count", [2, 4, 8])
+def test_one_is_killed_under_verify(volume_of, size, count):
+    """The session goes with it, once, and comes back whole; fio sees no error."""
+    volume = volume_of(count, count)
+    device = volume.enable()
+    rounds = size.rounds(4, 50)
+    done = 0
+    while done < rounds:
+        job = verify_in_background(device, randseed=done + 1)
+        while job.poll() is None and done < rounds:
+            time.sleep(0.3)
+            kill_one(volume, done % count, by_target=done % 2 == 1)
+            done += 1
+            wait_for("another session", lambda: volume.reconnects() >= done, 60)
+            volume.wait_state("live")
+            assert in_use(volume) == count
+        assert fio.finish(job).errors() == 0
+    assert volume.reconnects() == rounds
+    assert int(read(volume.path_sysfs() / "faults")) == rounds
+
+
+@pytest.mark.timeout_s(600)
+def test_link_down_and_up_under_verify(volume_of, link):
+    volume = volume_of(4, 4)
+    device = volume.enable()
+    job = verify_in_background(device)
+    for _ in range(2):
+        time.sleep(1)
+        link.set_up(False)
+        wait_for("the loss to be noticed", lambda: volume.state() != "live", 30)
+        link.set_up(True)
+        volume.wait_state("live")
+    assert fio.finish(job).errors() == 0
+    assert in_use(volume) == 4
+
+
+@pytest.mark.timeout_s(600)
+def test_target_off_and_on_under_verify(make_lio, make_volume):
+    target = make_lio(64 * MIB, params={**NO_WAIT, "MaxConnections": 4})
+    volume = make_volume(target, path={**QUICK, "connections": 4})
+    device = volume.enable()
+    job = verify_in_background(device)
+    time.sleep(1)
+    target.enable(False)
+    wait_for("the loss to be noticed", lambda: volume.state() != "live", 20)
+    time.sleep(1)
+    target.update(MaxConnections=2)
+    target.enable(True)
+    volume.wait_state("live")
+    assert fio.finish(job).errors() == 0
+    assert in_use(volume) == 2
+
+
+@pytest.mark.timeout_s(600)
+@pytest.mark.allow_log(ABORTS, "the test makes commands time out")
+def test_lun_hangs(volume_of, kernel_log):
+    """Commands on all connections time out: abort or LUN reset, nothing lost."""
+    lun = FreezingLun(64 * MIB)
+    volume = volume_of(4, 4, lun=lun, command_timeout_ms=TIMEOUT_S * 1000,
+                       recovery_timeout_ms=300000)
+    device = volume.enable()
+    job = verify_in_background(device)
+    wait_for("fio's writes", lambda: min(sent(volume)) > 5, 120, 0.01)
+    lun.freeze()
+    try:
+        time.sleep(TIMEOUT_S + 5)
+    finally:
+        lun.thaw()
+    assert fio.finish(job).errors() == 0
+    volume.wait_state("live")
+    assert kernel_log.matching(ABORTS)
+
+
+def test_disabled_under_io(volume_of):
+    """All connections end, whatever is in flight."""
+    volume = volume_of(8, 8)
+    device = volume.enable()
+    job = fio.start(device, rw="randread", bs="16k", iodepth=8, numjobs=4, time_based=True,
+                    runtime=60, size="100%")
+    time.sleep(1)
+    start = time.monotonic()
+    volume.disable()
+    assert time.monotonic() - start < 30
+    job.kill()
+    job.wait(30)
+    wait_for("the connections' end", lambda: not network.established(), 10)
