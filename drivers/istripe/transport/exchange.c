@@ -21,7 +21,7 @@ static int exchange_run(struct istripe_conn *conn, u32 itt, const struct iscsi_h
 
 	reinit_completion(&exchange->done);
 	WRITE_ONCE(exchange->conn, conn);
-	/* Ordered before the PDU by the lock of the control list. */
+	/* The connection before the tag; and the tag before the PDU, by the control list's lock. */
 	smp_store_release(&exchange->itt, itt);
 	/* In this order: a fault from now on completes what we wait for. */
 	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
@@ -48,6 +48,7 @@ static bool exchange_answered(struct istripe_conn *conn, u16 slot, u8 response)
 	struct istripe_exchange *exchange = &conn->session->exchange;
 	u32 itt = conn->rx.pdu.itt;
 
+	/* Pairs with the release in exchange_run(): the connection is the tag's. */
 	if ((itt & 0xffff) != slot || smp_load_acquire(&exchange->itt) != itt ||
 	    READ_ONCE(exchange->conn) != conn)
 		return false;
