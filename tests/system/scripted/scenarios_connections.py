@@ -27,7 +27,8 @@ async def numbers_apart(run, conn, what):
 
 
 HONEST = [
-    *(several(f"{count}", count=count, connections=count) for count in (2, 8)),
+    *(several(f"{count}", count=count, settings={"MaxConnections": count}, connections=count)
+      for count in (2, 8)),
     several("digests", path=DIGESTS, connections=4),
     several("solicited", path=SOLICITED, connections=4),
     several("unsolicited", path={"immediate_data": "No"}, connections=4),
@@ -207,6 +208,7 @@ OVERDUES = [
 
 async def others_first(run, conn, pdu):
     """The other connections end before the answer to the logout."""
+    run.touched = True
     for other in list(conn.session.connections.values()):
         if other is not conn:
             other.close()
