@@ -64,6 +64,7 @@ def verify_in_background(device, total_bytes=48 * MIB, **options):
                      **options)
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("count", [2, 4, 8])
 @pytest.mark.parametrize("digests", [False, True], ids=["plain", "digests"])
 def test_verify(volume_of, verify, size, kernel_log, count, digests):
@@ -83,6 +84,7 @@ def test_verify(volume_of, verify, size, kernel_log, count, digests):
     assert kernel_log.matching(r"istripe: .*(lost|cannot|goes on)") == []
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("asked,granted", [(8, 2), (2, 8), (4, 1), (1, 4)])
 def test_the_lesser_one_counts(volume_of, verify, asked, granted):
     volume = volume_of(asked, granted)
@@ -170,6 +172,7 @@ def test_legs_and_paths(make_lio, make_volume, links, verify):
     assert len(network.established()) == 6
 
 
+@pytest.mark.shared
 @pytest.mark.timeout_s(900)
 @pytest.mark.parametrize("count", [2, 4, 8])
 def test_one_is_killed_under_verify(volume_of, size, count):
