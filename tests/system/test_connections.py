@@ -7,9 +7,12 @@ import pytest
 
 from lab import fio, lio, network, storage
 from lab.shell import read, run, wait_for
-from test_overdue import ABORTS, TIMEOUT_S, FreezingLun
+from scripted.scenario import HONEST
+from scripted.server import Server
+from test_scripted import Named
 
 KIB, MIB = 1 << 10, 1 << 20
+SCRIPTED_PORT = 3262
 QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 1500,
          "login_timeout_ms": 3000}
 NO_WAIT = {"DefaultTime2Wait": 0}
@@ -57,11 +60,6 @@ def kill_one(volume, cid, by_target=False):
 def wait_reconnects(volume, count):
     wait_for("another session", lambda: volume.reconnects() >= count, 60)
     volume.wait_state("live")
-
-
-def verify_in_background(device, total_bytes=48 * MIB, **options):
-    return fio.start(device, **fio.verify_options(total_bytes, jobs=4, largest_bytes=MIB, depth=4),
-                     **options)
 
 
 @pytest.mark.shared
@@ -172,19 +170,34 @@ def test_legs_and_paths(make_lio, make_volume, links, verify):
     assert len(network.established()) == 6
 
 
+@pytest.fixture
+def scripted(link):
+    """The scripted target, with a disk of 16 MiB."""
+    server = Server(link.address, SCRIPTED_PORT, network.NETNS).start()
+    server.load(HONEST, size_bytes=16 * MIB)
+    yield server
+    server.stop()
+
+
 @pytest.mark.shared
 @pytest.mark.timeout_s(900)
-@pytest.mark.parametrize("count", [2, 4, 8])
-def test_one_is_killed_under_verify(volume_of, size, count):
-    """The session goes with it, once, and comes back whole; fio sees no error."""
-    volume = volume_of(count, count)
+@pytest.mark.parametrize("count", [2, 4])
+def test_one_is_killed_under_verify(scripted, make_volume, size, count):
+    """The session goes with it, once, and comes back whole; fio sees no error.
+
+    Not with LIO: reinstatement of a session with several connections takes its host down, see
+    Documentation/design.rst.
+    """
+    volume = make_volume(Named(scripted.target.settings.name), path={
+        **QUICK, "portal": scripted.portal, "connections": count})
     device = volume.enable()
     rounds = size.rounds(4, 50)
     done = 0
     while done < rounds:
-        job = verify_in_background(device, randseed=done + 1)
+        job = fio.start(device, randseed=done + 1,
+                        **fio.verify_options(8 * MIB, jobs=4, largest_bytes=64 * KIB, depth=4))
         while job.poll() is None and done < rounds:
-            time.sleep(0.3)
+            time.sleep(0.5)
             kill_one(volume, done % count, by_target=done % 2 == 1)
             done += 1
             wait_reconnects(volume, done)
@@ -192,58 +205,8 @@ def test_one_is_killed_under_verify(volume_of, size, count):
         assert fio.finish(job).errors() == 0
     assert volume.reconnects() == rounds
     assert int(read(volume.path_sysfs() / "faults")) == rounds
-
-
-@pytest.mark.timeout_s(600)
-def test_link_down_and_up_under_verify(volume_of, link):
-    volume = volume_of(4, 4)
-    device = volume.enable()
-    job = verify_in_background(device)
-    for _ in range(2):
-        time.sleep(1)
-        link.set_up(False)
-        wait_for("the loss to be noticed", lambda: volume.state() != "live", 30)
-        link.set_up(True)
-        volume.wait_state("live")
-    assert fio.finish(job).errors() == 0
-    assert in_use(volume) == 4
-
-
-@pytest.mark.timeout_s(600)
-def test_target_off_and_on_under_verify(make_lio, make_volume):
-    target = make_lio(64 * MIB, params={**NO_WAIT, "MaxConnections": 4})
-    volume = make_volume(target, path={**QUICK, "connections": 4})
-    device = volume.enable()
-    job = verify_in_background(device)
-    time.sleep(1)
-    target.enable(False)
-    wait_for("the loss to be noticed", lambda: volume.state() != "live", 20)
-    time.sleep(1)
-    target.update(MaxConnections=2)
-    target.enable(True)
-    volume.wait_state("live")
-    assert fio.finish(job).errors() == 0
-    assert in_use(volume) == 2
-
-
-@pytest.mark.timeout_s(600)
-@pytest.mark.allow_log(ABORTS, "the test makes commands time out")
-def test_lun_hangs(volume_of, kernel_log):
-    """Commands on all connections time out: abort or LUN reset, nothing lost."""
-    lun = FreezingLun(64 * MIB)
-    volume = volume_of(4, 4, lun=lun, command_timeout_ms=TIMEOUT_S * 1000,
-                       recovery_timeout_ms=300000)
-    device = volume.enable()
-    job = verify_in_background(device)
-    wait_for("fio's writes", lambda: min(sent(volume)) > 5, 120, 0.01)
-    lun.freeze()
-    try:
-        time.sleep(TIMEOUT_S + 5)
-    finally:
-        lun.thaw()
-    assert fio.finish(job).errors() == 0
-    volume.wait_state("live")
-    assert kernel_log.matching(ABORTS)
+    volume.disable()
+    assert scripted.violations() == []
 
 
 @pytest.mark.allow_log(r"I/O error, dev istripe\d+", "the disk goes away under fio on purpose")

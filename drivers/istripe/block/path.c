@@ -21,7 +21,7 @@
 #define TIME2WAIT_MAX_MS	60000
 #define LOGOUT_TIMEOUT_MS	2000
 /* Until a target has put away what there was of a session of several connections. */
-#define SEVERAL_WAIT_MS		1000
+#define SEVERAL_WAIT_MS		2000
 
 /* Recovery has a queue of its own: it must not wait behind I/O it is to save. */
 struct workqueue_struct *istripe_recovery_wq;
@@ -351,9 +351,9 @@ static u32 path_wait_ms(struct istripe_path *path)
 	u32 asked_ms = min_t(u32, path->owned->time2wait_s * MSEC_PER_SEC, TIME2WAIT_MAX_MS);
 
 	/*
-	 * Linux's own target (seen with 6.12) walks a session's connections for a
-	 * reinstatement while they end one by one because we have just reset them, follows
-	 * one that is gone, and takes its host down.
+	 * Linux's own target (seen with 6.12) takes its host down when a session of several
+	 * connections is reinstated before it has put away the first of them: it follows one
+	 * that is gone. They have just been reset: give it time. That is no guarantee.
 	 */
 	if (path->owned->conn_count > 1)
 		asked_ms = max_t(u32, asked_ms, SEVERAL_WAIT_MS);
