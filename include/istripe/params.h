@@ -80,8 +80,15 @@ enum istripe_policy {
 	ISTRIPE_POLICY_WEIGHTED,	/* in turns, as many as its weight */
 };
 
+/* What ends a lost path's session, so that its writes may be sent again. */
+enum istripe_fence {
+	ISTRIPE_FENCE_PATH,		/* only a login through the path itself */
+	ISTRIPE_FENCE_PORTAL_GROUP,	/* also one through a sibling to its portal group */
+};
+
 struct istripe_leg_params {
 	enum istripe_policy policy;
+	enum istripe_fence fence;
 	char designator[ISTRIPE_DESIGNATOR_BYTES];	/* empty: accept and remember */
 	u32 path_count;
 	struct istripe_path_params *paths;

@@ -47,7 +47,7 @@ def state(volume):
 
 def test_ghost_write(server, make_volume, links):
     target = server.load(Scenario("ghost", hooks={"on_command": hold}))
-    volume = make_volume(Named(target.settings.name), paths=links, policy="failover", path=FAST,
+    volume = make_volume(Named(target.settings.name), paths=links, policy="failover", path=FAST, fence="portal-group",
                          recovery_timeout_ms=-1)
     for index, link in enumerate(links):
         write(volume.leg / "paths" / str(index) / "portal", f"{link.address}:{PORT}")

@@ -448,6 +448,7 @@ struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
 	leg->index = index;
 	strscpy(leg->lun.designator, params->designator, sizeof(leg->lun.designator));
 	leg->policy = params->policy;
+	leg->fence = params->fence;
 	mutex_init(&leg->identify_lock);
 	spin_lock_init(&leg->lock);
 	INIT_LIST_HEAD(&leg->parked);

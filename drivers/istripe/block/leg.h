@@ -10,8 +10,9 @@
  * doing it twice does no harm, as with a read. A write may still be carried out by the
  * target, after newer data were written over another path. It waits on the path's
  * @fenced until the old session is dead: a login with the path's ISID ends it and all
- * that was in it (RFC 7143 6.3.5), through the path itself or through a sibling that
- * reaches the same portal group (see path.c, the fence). Then it goes on over any path.
+ * that was in it (RFC 7143 6.3.5), through the path itself or, where @fence says so,
+ * through a sibling that reaches the same portal group (see path.c, the fence). Then it
+ * goes on over any path.
  * While another path is live it waits as long as that takes. When it has to fail first,
  * because no path came back in time or the volume goes down, the leg serves nothing any
  * more until then: else what fails now could still be carried out over what is written
@@ -45,6 +46,7 @@ struct istripe_leg {
 	bool identified;
 	enum istripe_policy policy;	/* live */
 	atomic_t turn;			/* of the policy */
+	enum istripe_fence fence;	/* live */
 	u32 path_count;
 	struct istripe_path **paths;
 

@@ -128,7 +128,7 @@ void istripe_overdue_recover(struct istripe_path *path)
 	}
 	if (ret && ret != -ENOTCONN) {
 		ret = overdue_reset_lun(path, ret);
-		overdue_end(path, ISTRIPE_OVERDUE_MAX);
+		istripe_overdue_clear(path);
 	}
 	if (ret)
 		istripe_session_fault(session, -ETIMEDOUT,

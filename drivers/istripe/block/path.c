@@ -210,6 +210,7 @@ static int path_attempt(struct istripe_path *path, char *why, size_t why_bytes)
 	if (!ret) {
 		/* The old session, if there was one, has been reinstated: its tasks are gone. */
 		istripe_leg_path_fenced(path->leg, path);
+		istripe_session_join(path->owned, &params);
 		ret = istripe_lun_probe(path->owned, path->params.lun, lun, why, why_bytes);
 	}
 	if (ret)
@@ -250,7 +251,7 @@ static void path_go_live(struct istripe_path *path)
  * The fence, when the path's own way is closed: a login with its ISID through a sibling
  * to the same portal group of the target ends the old session as its own login would.
  */
-static bool path_fence_through(struct istripe_path *path, const struct istripe_path *sibling)
+static int path_fence_through(struct istripe_path *path, const struct istripe_path *sibling)
 {
 	struct istripe_session_params params;
 	char why[ISTRIPE_WHY_BYTES] = "";
@@ -259,6 +260,7 @@ static bool path_fence_through(struct istripe_path *path, const struct istripe_p
 	path_log_in(path, &params);
 	params.portal = sibling->params.portal;
 	params.way = &sibling->params;
+	params.fence = true;
 	ret = istripe_session_open(&params, &path_session_ops, path, &path->owned, why,
 				   sizeof(why));
 	if (ret) {
@@ -271,11 +273,18 @@ static bool path_fence_through(struct istripe_path *path, const struct istripe_p
 		istripe_session_logout(path->owned, LOGOUT_TIMEOUT_MS);
 	}
 	path_close_session(path, -ECONNRESET);
-	return !ret;
+	return ret;
 }
 
+/*
+ * That the name and the tag are the same proves that it is the same portal group, unless
+ * two targets have been given the same name: whether that is so only the administrator
+ * knows.
+ */
 static bool path_may_fence(const struct istripe_path *path, const struct istripe_path *sibling)
 {
+	if (READ_ONCE(path->leg->fence) != ISTRIPE_FENCE_PORTAL_GROUP)
+		return false;
 	/* Without the tag nobody knows whether the sibling reaches the same portal group. */
 	return sibling != path && READ_ONCE(sibling->live) && path->tpgt_known &&
 	       !strcmp(sibling->params.target_name, path->params.target_name);
@@ -284,16 +293,29 @@ static bool path_may_fence(const struct istripe_path *path, const struct istripe
 static void path_fence(struct istripe_path *path)
 {
 	const struct istripe_leg *leg = path->leg;
+	int ret = -ENOTCONN;
 	u32 i;
 
-	for (i = 0; i < leg->path_count; i++) {
+	/* One that does not answer at all costs enough time. */
+	for (i = 0; i < leg->path_count && ret && ret != -ETIMEDOUT; i++) {
 		if (!istripe_leg_path_waits(path->leg, path) ||
 		    test_bit(ISTRIPE_PATH_STOP, &path->events))
 			return;
-		if (path_may_fence(path, leg->paths[i]) &&
-		    path_fence_through(path, leg->paths[i]))
-			return;
+		if (path_may_fence(path, leg->paths[i]))
+			ret = path_fence_through(path, leg->paths[i]);
 	}
+}
+
+/* The back-off runs meanwhile. */
+static void path_fence_first(struct istripe_path *path)
+{
+	unsigned long begin = jiffies;
+	u32 spent_ms;
+
+	path->fence_first = false;
+	path_fence(path);
+	spent_ms = jiffies_to_msecs(jiffies - begin);
+	path_schedule_retry(path, path->wait_ms - min(path->wait_ms, spent_ms));
 }
 
 static void path_attempt_failed(struct istripe_path *path, int error, const char *why)
@@ -328,9 +350,7 @@ static void path_connect(struct istripe_path *path)
 	path->refused = false;
 	path_set_state(path, ISTRIPE_PATH_CONNECTING);
 	if (path->fence_first) {
-		path->fence_first = false;
-		path_fence(path);
-		path_schedule_retry(path, path->wait_ms);
+		path_fence_first(path);
 		return;
 	}
 	ret = path_attempt(path, why, sizeof(why));
@@ -374,13 +394,19 @@ static void path_drain(struct istripe_path *path, bool logout)
 	if (logout)
 		istripe_session_logout(path->owned, LOGOUT_TIMEOUT_MS);
 	path->wait_ms = path_wait_ms(path);
+	path->several = path->owned->conn_count > 1;
 	path_close_session(path, -ECONNRESET);
 }
 
-/* Writes need not wait until the path itself may try again. */
+/*
+ * Writes need not wait until the path itself may try again; but see path_wait_ms() for
+ * sessions of several connections.
+ */
 static void path_recover(struct istripe_path *path)
 {
-	path->fence_first = READ_ONCE(path->leg->live_paths) &&
+	path->fence_first = !path->several &&
+			    READ_ONCE(path->leg->fence) == ISTRIPE_FENCE_PORTAL_GROUP &&
+			    READ_ONCE(path->leg->live_paths) &&
 			    istripe_leg_path_waits(path->leg, path);
 	path_schedule_retry(path, path->fence_first ? 0 : path->wait_ms);
 }

@@ -42,6 +42,10 @@ ISTRIPE_DIR_SETTING(leg, policy,
 		    ISTRIPE_SETTING_OF(struct istripe_leg_params, policy, policy,
 				       ISTRIPE_SETTING_POLICIES));
 
+ISTRIPE_DIR_SETTING(leg, fence,
+		    ISTRIPE_SETTING_OF(struct istripe_leg_params, fence, fence,
+				       ISTRIPE_SETTING_FENCES));
+
 static void leg_release(struct config_item *item)
 {
 	kfree(to_leg(item));
@@ -54,6 +58,7 @@ static struct configfs_item_operations leg_item_ops = {
 static struct configfs_attribute *leg_attrs[] = {
 	&leg_attr_designator,
 	&leg_attr_policy,
+	&leg_attr_fence,
 	NULL,
 };
 

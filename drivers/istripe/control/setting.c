@@ -515,6 +515,34 @@ const struct istripe_setting_kind istripe_setting_policy = {
 	.format = policy_format,
 };
 
+static const char *const fence_names[] = {
+	[ISTRIPE_FENCE_PATH] = "path",
+	[ISTRIPE_FENCE_PORTAL_GROUP] = "portal-group",
+};
+
+static int fence_parse(const struct istripe_setting *setting, const char *text, void *value)
+{
+	int found = sysfs_match_string(fence_names, text);
+
+	if (found < 0)
+		return -EINVAL;
+	WRITE_ONCE(*(enum istripe_fence *)value, found);
+	return 0;
+}
+
+static int fence_format(const struct istripe_setting *setting, const void *value,
+			char *buf, size_t size)
+{
+	const enum istripe_fence *fence = value;
+
+	return scnprintf(buf, size, "%s", fence_names[READ_ONCE(*fence)]);
+}
+
+const struct istripe_setting_kind istripe_setting_fence = {
+	.parse = fence_parse,
+	.format = fence_format,
+};
+
 static const char *const metadata_names[] = {
 	[ISTRIPE_METADATA_NONE] = "none",
 	[ISTRIPE_METADATA_MD] = "md",

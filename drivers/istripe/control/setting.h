@@ -63,6 +63,7 @@ extern const struct istripe_setting_kind istripe_setting_address;
 extern const struct istripe_setting_kind istripe_setting_isid;
 extern const struct istripe_setting_kind istripe_setting_algorithms;
 extern const struct istripe_setting_kind istripe_setting_policy;
+extern const struct istripe_setting_kind istripe_setting_fence;
 extern const struct istripe_setting_kind istripe_setting_metadata;
 extern const struct istripe_setting_kind istripe_setting_chap_secret;
 extern const struct istripe_setting_kind istripe_setting_chunk;
@@ -90,6 +91,8 @@ extern const struct istripe_setting_kind istripe_setting_metadata_create;
 /* All others: an array or struct with its kind. */
 #define ISTRIPE_SETTING_OF(_object, _field, _kind, _range)			\
 	ISTRIPE_SETTING_AT(_object, _field), .kind = &istripe_setting_##_kind, .range = (_range)
+
+#define ISTRIPE_SETTING_FENCES	"path or portal-group"
 
 #define ISTRIPE_SETTING_POLICIES						\
 	"interleave, round-robin, queue-depth, service-time, failover or weighted"

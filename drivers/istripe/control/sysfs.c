@@ -76,12 +76,17 @@ static const struct istripe_setting leg_setting_policy = {
 	ISTRIPE_SETTING_OF(struct istripe_leg, policy, policy, ISTRIPE_SETTING_POLICIES),
 };
 
-static ssize_t leg_policy_show(const struct istripe_node_file *file, void *object, char *page)
+static const struct istripe_setting leg_setting_fence = {
+	.name = "fence",
+	ISTRIPE_SETTING_OF(struct istripe_leg, fence, fence, ISTRIPE_SETTING_FENCES),
+};
+
+static ssize_t leg_setting_show(const struct istripe_node_file *file, void *object, char *page)
 {
 	return istripe_setting_show(file->setting, object, page);
 }
 
-static ssize_t leg_policy_store(const struct istripe_node_file *file, void *object,
+static ssize_t leg_setting_store(const struct istripe_node_file *file, void *object,
 				const char *page, size_t count)
 {
 	const struct istripe_leg *leg = object;
@@ -91,8 +96,10 @@ static ssize_t leg_policy_store(const struct istripe_node_file *file, void *obje
 	return istripe_setting_store(file->setting, label, object, page, count);
 }
 
-ISTRIPE_NODE_FILE(leg, policy, 0644, .show = leg_policy_show, .store = leg_policy_store,
+ISTRIPE_NODE_FILE(leg, policy, 0644, .show = leg_setting_show, .store = leg_setting_store,
 		  .setting = &leg_setting_policy);
+ISTRIPE_NODE_FILE(leg, fence, 0644, .show = leg_setting_show, .store = leg_setting_store,
+		  .setting = &leg_setting_fence);
 
 /* The identity was found before the volume was up and has been the same ever since. */
 LEG_FILE(designator, "%s", leg->lun.designator);
@@ -129,6 +136,7 @@ ISTRIPE_NODE_FILE(leg, events, 0444, .show = leg_events_show);
 static struct attribute *leg_attrs[] = {
 	&leg_file_state.attr,
 	&leg_file_policy.attr,
+	&leg_file_fence.attr,
 	&leg_file_designator.attr,
 	&leg_file_serial.attr,
 	&leg_file_device_uuid.attr,

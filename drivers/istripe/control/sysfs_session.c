@@ -195,20 +195,30 @@ static ssize_t address_emit(const struct istripe_conn *conn,
 	return sysfs_emit(page, "%pISpc\n", address);
 }
 
+/* What was not granted, or has not joined. */
+static const struct istripe_conn conn_absent = {
+	.state = ISTRIPE_CONN_FREE,
+	.local_address.ss_family = AF_UNSPEC,
+	.remote_address.ss_family = AF_UNSPEC,
+};
+
 typedef ssize_t (*conn_show_fn)(const struct istripe_conn *conn, char *page);
 
-/* A connection that was not granted, or has not joined, is there, but free. */
 static ssize_t conn_show(struct istripe_conn_place *place, char *page, conn_show_fn show)
 {
 	struct istripe_path *path = place->path;
 	const struct istripe_session *session;
+	const struct istripe_conn *conn;
 	ssize_t ret = -ENOTCONN;
 
 	mutex_lock(&path->session_lock);
 	/* Pairs with the release in istripe_session_open(), which does not take the lock. */
 	session = smp_load_acquire(&path->owned);
-	if (session)
-		ret = show(session->conns[place->cid], page);
+	if (session) {
+		/* Pairs with the release where a connection joins. */
+		conn = smp_load_acquire(&session->conns[place->cid]);
+		ret = show(conn ?: &conn_absent, page);
+	}
 	mutex_unlock(&path->session_lock);
 	return ret;
 }
@@ -228,7 +238,16 @@ ISTRIPE_NODE_FILE(conn, _name, 0444, .show = conn_##_name##_show)
 #define CONN_FILE(_name, _fmt, _value) CONN_SHOW(_name, sysfs_emit(page, _fmt "\n", _value))
 
 CONN_FILE(state, "%s", istripe_conn_state_name(READ_ONCE(conn->state)));
-CONN_FILE(cid, "%u", conn->cid);
+
+static ssize_t conn_cid_show(const struct istripe_node_file *file, void *object, char *page)
+{
+	const struct istripe_conn_place *place = object;
+
+	return sysfs_emit(page, "%u\n", place->cid);
+}
+
+ISTRIPE_NODE_FILE(conn, cid, 0444, .show = conn_cid_show);
+
 CONN_SHOW(local_address, address_emit(conn, &conn->local_address, page));
 CONN_SHOW(remote_address, address_emit(conn, &conn->remote_address, page));
 CONN_FILE(bytes_sent, "%llu", READ_ONCE(conn->bytes_sent));

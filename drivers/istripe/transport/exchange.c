@@ -151,8 +151,11 @@ static int session_reset_lun(struct istripe_session *session, unsigned long dead
 	if (!ret)
 		ret = task_management_result(session->exchange.response);
 	if (!ret) {
+		/* It has been done: the caller must know, whatever becomes of this session. */
 		session->exchange.collect = true;
-		ret = exchange_barriers(session, deadline);
+		if (exchange_barriers(session, deadline))
+			istripe_session_fault(session, -ETIMEDOUT,
+					      "the LUN has been reset, but not every connection says so");
 		session->exchange.collect = false;
 	}
 	istripe_session_release(session);
@@ -182,16 +185,24 @@ static void task_management_collect_all(struct istripe_conn *conn)
 {
 	struct istripe_session *session = conn->session;
 	struct istripe_task *task;
+	unsigned long flags;
+	u32 cmd_sn;
 	u32 i;
 
 	for (i = 0; i < session->slot_count; i++) {
 		task = READ_ONCE(session->slots[i].task);
-		if (!task || !test_bit(ISTRIPE_TASK_SENT, &task->flags) ||
-		    test_bit(ISTRIPE_TASK_ANSWERED, &task->flags) || task->conn != conn)
+		if (!task || READ_ONCE(task->conn) != conn)
 			continue;
-		/* SENT before CmdSN: a task submitted anew has its own before it is SENT. */
+		cmd_sn = READ_ONCE(task->cmd_sn);
+		/*
+		 * Other receive sides may end tasks meanwhile, and these be submitted anew,
+		 * but none becomes SENT while the session is held: what is SENT and
+		 * unanswered now was so above.
+		 */
 		smp_rmb();
-		if (!istripe_serial_lt(task->cmd_sn, READ_ONCE(session->exchange.cmd_sn)))
+		flags = READ_ONCE(task->flags);
+		if (!(flags & BIT(ISTRIPE_TASK_SENT)) || flags & BIT(ISTRIPE_TASK_ANSWERED) ||
+		    !istripe_serial_lt(cmd_sn, READ_ONCE(session->exchange.cmd_sn)))
 			continue;
 		istripe_task_answer(task, -ECANCELED);
 	}
@@ -201,6 +212,9 @@ int istripe_exchange_task_management(struct istripe_conn *conn)
 {
 	struct istripe_exchange *exchange = &conn->session->exchange;
 	u8 response = conn->rx.pdu.task_management_response.response;
+	/* Before the tag is taken: from then on they may be those of the next request. */
+	u8 function = READ_ONCE(exchange->function);
+	u32 referenced_itt = READ_ONCE(exchange->referenced_itt);
 
 	if (!exchange_answered(conn, ISTRIPE_SLOT_TASK_MANAGEMENT, response))
 		/* Too late: whoever asked has moved on to harder means. */
@@ -209,8 +223,8 @@ int istripe_exchange_task_management(struct istripe_conn *conn)
 	 * The tasks finish here, on the receive side, before anything that the target
 	 * sends later can be taken for their answer (P45).
 	 */
-	if (!task_management_result(response) && exchange->function == ISCSI_TM_FUNC_ABORT_TASK)
-		task_management_collect_one(conn, exchange->referenced_itt);
+	if (!task_management_result(response) && function == ISCSI_TM_FUNC_ABORT_TASK)
+		task_management_collect_one(conn, referenced_itt);
 	else if (!task_management_result(response))
 		task_management_collect_all(conn);
 	complete(&exchange->done);

@@ -36,12 +36,20 @@ struct istripe_task *istripe_session_find_task(struct istripe_session *session,
 		return NULL;
 	/* Pairs with the release in istripe_session_submit(). */
 	task = smp_load_acquire(&session->slots[itt_slot(itt)].task);
-	if (!task || !test_bit(ISTRIPE_TASK_SENT, &task->flags) ||
+	if (!task || READ_ONCE(task->conn) != conn)
+		return NULL;
+	/*
+	 * Another connection's receive side may end the task meanwhile, and it may be
+	 * submitted anew: then its flags are clear before it is ours (pairs with the
+	 * barrier in istripe_session_submit()), and it has another tag before it is SENT.
+	 */
+	smp_rmb();
+	if (!test_bit(ISTRIPE_TASK_SENT, &task->flags) ||
 	    test_bit(ISTRIPE_TASK_ANSWERED, &task->flags))
 		return NULL;
-	/* Flags before tag: a task submitted anew has another tag before it is SENT. */
+	/* Flags before tag. */
 	smp_rmb();
-	return task->itt == itt && task->conn == conn ? task : NULL;
+	return task->itt == itt ? task : NULL;
 }
 
 static struct istripe_conn *session_pick_conn(struct istripe_session *session,
@@ -62,8 +70,10 @@ void istripe_session_submit(struct istripe_session *session, struct istripe_task
 	task->status = SAM_STAT_GOOD;
 	task->sense = (struct scsi_sense_hdr) {};
 	task->transferred_bytes = 0;
-	task->conn = conn;
 	task->flags = 0;
+	/* Pairs with the barriers of the receive sides, which look at the connection first. */
+	smp_wmb();
+	WRITE_ONCE(task->conn, conn);
 	task->cmd_sn = 0;
 	WRITE_ONCE(task->itt, itt_make(++slot->generation, task->slot));
 	task->rx_cursor = (struct istripe_cursor) {};
@@ -145,9 +155,15 @@ struct istripe_conn *istripe_session_task_conn(struct istripe_session *session, 
 					       u32 *cmd_sn)
 {
 	struct istripe_task *task = session_look_up(session, itt);
+	struct istripe_conn *conn = task ? READ_ONCE(task->conn) : NULL;
+	u32 i;
 
 	*cmd_sn = task ? READ_ONCE(task->cmd_sn) : 0;
-	return task ? READ_ONCE(task->conn) : session->conns[0];
+	/* Without a hold it may be in flight again by now, over another session. */
+	for (i = 0; i < session->conn_count; i++)
+		if (session->conns[i] == conn)
+			return conn;
+	return session->conns[0];
 }
 
 enum istripe_task_progress istripe_session_task_progress(struct istripe_session *session,
@@ -196,13 +212,15 @@ static bool serial_forward(u32 *number, u32 to)
 static void session_wake(struct istripe_session *session)
 {
 	u32 count = READ_ONCE(session->conn_count);
-	u32 first = READ_ONCE(session->max_cmd_sn);
+	u32 first = READ_ONCE(session->max_cmd_sn) % count;
 	struct istripe_conn *conn;
 	u32 i;
 
 	for (i = 0; i < count; i++) {
 		conn = session->conns[(first + i) % count];
-		if (test_and_clear_bit(ISTRIPE_CONN_WINDOW_CLOSED, &conn->flags))
+		/* A look first: each answer comes by here, and hardly ever anybody waits. */
+		if (test_bit(ISTRIPE_CONN_WINDOW_CLOSED, &conn->flags) &&
+		    test_and_clear_bit(ISTRIPE_CONN_WINDOW_CLOSED, &conn->flags))
 			istripe_conn_kick(conn);
 	}
 }
@@ -271,25 +289,12 @@ static void session_free(struct istripe_session *session)
 	 * sk_callback_lock), sysfs reads under the path's lock, which the caller took
 	 * to make the session unfindable.
 	 */
-	for (i = 0; i < session->conns_wanted; i++)
+	for (i = 0; i < ARRAY_SIZE(session->conns); i++)
 		istripe_conn_free(session->conns[i]);
 	if (session->internal.page)
 		__free_page(session->internal.page);
 	kvfree(session->slots);
 	kfree(session);
-}
-
-static int session_alloc_conns(struct istripe_session *session)
-{
-	u32 i;
-
-	session->conns_wanted = istripe_path_connections(session->path);
-	for (i = 0; i < session->conns_wanted; i++) {
-		session->conns[i] = istripe_conn_alloc(session, i);
-		if (!session->conns[i])
-			return -ENOMEM;
-	}
-	return 0;
 }
 
 static struct istripe_session *session_alloc(const struct istripe_session_params *params,
@@ -311,7 +316,8 @@ static struct istripe_session *session_alloc(const struct istripe_session_params
 	init_completion(&session->internal.done);
 	init_completion(&session->exchange.done);
 	session->exchange.itt = ISTRIPE_TAG_RESERVED;
-	if (session_alloc_conns(session) || session_alloc_slots(session, params->task_slots)) {
+	session->conns[0] = istripe_conn_alloc(session, 0);
+	if (!session->conns[0] || session_alloc_slots(session, params->task_slots)) {
 		session_free(session);
 		return NULL;
 	}
@@ -410,7 +416,7 @@ static int session_join_one(struct istripe_session *session, struct istripe_conn
 	ret = istripe_conn_connect(conn, portal, params->net,
 				   READ_ONCE(params->path->timers.login_timeout_ms));
 	if (ret) {
-		session_connect_why(params->path, portal, ret, why, why_bytes);
+		session_connect_why(params->way, portal, ret, why, why_bytes);
 		return ret;
 	}
 	ret = istripe_conn_login(conn, params, why, why_bytes);
@@ -420,36 +426,68 @@ static int session_join_one(struct istripe_session *session, struct istripe_conn
 	}
 	if (ret < 0)
 		return ret;
+	/* Nothing that counts has been sent yet. Another node may have such a TSIH, too. */
+	if (login->exp_cmd_sn != session->cmd_sn) {
+		scnprintf(why, why_bytes, "login: joined another session: ExpCmdSN %u, ours is %u",
+			  login->exp_cmd_sn, session->cmd_sn);
+		return -EPROTO;
+	}
 	istripe_session_window(session, login->exp_cmd_sn, login->max_cmd_sn);
 	return 0;
 }
 
-/*
- * The other connections join where the first one has found its place, redirects included.
- * That one serves the target's pings meanwhile. What does not come off is done without:
- * the session works with one connection, too, and the next login tries again.
- */
-static void session_join(struct istripe_session *session,
-			 const struct istripe_session_params *params,
-			 const struct sockaddr_storage *portal, char *why, size_t why_bytes)
+/* Found by whoever looks at, or interrupts, the session. */
+static struct istripe_conn *session_add_conn(struct istripe_session *session, u32 cid)
+{
+	struct istripe_conn *conn = istripe_conn_alloc(session, cid);
+
+	mutex_lock(&session->socket_lock);
+	/* Pairs with the acquire in sysfs. */
+	smp_store_release(&session->conns[cid], conn);
+	mutex_unlock(&session->socket_lock);
+	return conn;
+}
+
+static int session_join_next(struct istripe_session *session,
+			     const struct istripe_session_params *params, char *why,
+			     size_t why_bytes)
+{
+	struct istripe_conn *conn = session_add_conn(session, session->conn_count);
+	int ret;
+
+	if (!conn) {
+		scnprintf(why, why_bytes, "no memory for a connection");
+		return -ENOMEM;
+	}
+	ret = session_join_one(session, conn, params, &session->conns[0]->remote_address, why,
+			       why_bytes);
+	if (ret) {
+		istripe_conn_stop(conn);
+		return ret;
+	}
+	WRITE_ONCE(session->conn_count, session->conn_count + 1);
+	istripe_conn_start(conn);
+	return 0;
+}
+
+void istripe_session_join(struct istripe_session *session,
+			  const struct istripe_session_params *params)
 {
 	u32 granted = min_t(u32, session->keys.value[ISTRIPE_KEY_MAX_CONNECTIONS],
-			    session->conns_wanted);
-	struct istripe_conn *conn;
+			    istripe_path_connections(params->path));
+	unsigned int noio = memalloc_noio_save();
+	char why[ISTRIPE_WHY_BYTES] = "";
 
 	while (session->conn_count < granted &&
 	       !test_bit(ISTRIPE_SESSION_FAULTED, &session->flags)) {
-		conn = session->conns[session->conn_count];
-		if (session_join_one(session, conn, params, portal, why, why_bytes)) {
-			istripe_conn_stop(conn);
-			if (!test_bit(ISTRIPE_SESSION_INTERRUPTED, &session->flags))
-				pr_warn("%s: goes on with %u of %u connections: %s\n",
-					params->label, session->conn_count, granted, why);
-			return;
-		}
-		WRITE_ONCE(session->conn_count, session->conn_count + 1);
-		istripe_conn_start(conn);
+		if (!session_join_next(session, params, why, sizeof(why)))
+			continue;
+		if (!test_bit(ISTRIPE_SESSION_INTERRUPTED, &session->flags))
+			pr_warn("%s: goes on with %u of %u connections: %s\n", params->label,
+				session->conn_count, granted, why);
+		break;
 	}
+	memalloc_noio_restore(noio);
 }
 
 static int session_open_at(struct istripe_session *session,
@@ -465,10 +503,9 @@ static int session_open_at(struct istripe_session *session,
 		if (!ret) {
 			istripe_session_set_state(session, ISTRIPE_SESSION_LOGGED_IN);
 			istripe_conn_start(session->conns[0]);
-			session_join(session, params, &portal, why, why_bytes);
 			return 0;
 		}
-		if (ret != -EREMCHG)
+		if (ret != -EREMCHG || params->fence)
 			return ret;
 		istripe_conn_stop(session->conns[0]);
 	}
@@ -505,8 +542,8 @@ void istripe_session_interrupt(struct istripe_session *session)
 
 	set_bit(ISTRIPE_SESSION_INTERRUPTED, &session->flags);
 	mutex_lock(&session->socket_lock);
-	for (i = 0; i < session->conns_wanted; i++)
-		if (session->conns[i]->sock)
+	for (i = 0; i < ARRAY_SIZE(session->conns); i++)
+		if (session->conns[i] && session->conns[i]->sock)
 			kernel_sock_shutdown(session->conns[i]->sock, SHUT_RDWR);
 	mutex_unlock(&session->socket_lock);
 }
@@ -536,9 +573,9 @@ void istripe_session_close(struct istripe_session *session, int error)
 	u32 i;
 
 	/* All of them at once: each may have to wait until the network stack lets go. */
-	for (i = 0; i < session->conns_wanted; i++)
+	for (i = 0; i < ARRAY_SIZE(session->conns) && session->conns[i]; i++)
 		istripe_conn_cut(session->conns[i]);
-	for (i = 0; i < session->conns_wanted; i++)
+	for (i = 0; i < ARRAY_SIZE(session->conns) && session->conns[i]; i++)
 		istripe_conn_stop(session->conns[i]);
 	session_collect(session, error);
 	session_free(session);

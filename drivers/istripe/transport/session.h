@@ -68,6 +68,7 @@ struct istripe_session_ops {
  *			the old session there
  * @task_slots:		size of the task table of the owner, without the internal one
  * @buffers:		login buffers, used while opening
+ * @fence:		no redirects: what the login shall end is behind this very portal
  */
 struct istripe_session_params {
 	const char *label;
@@ -81,6 +82,7 @@ struct istripe_session_params {
 	bool tpgt_known;
 	u16 task_slots;
 	struct istripe_login_buffers *buffers;
+	bool fence;
 };
 
 /* One entry of the task table. The generation makes an old ITT miss (P13). */
@@ -147,9 +149,8 @@ struct istripe_session {
 	struct istripe_internal internal;
 	struct istripe_exchange exchange;
 
-	struct mutex socket_lock;	/* interrupt against making and releasing sockets */
-	u32 conns_wanted;		/* that there are in @conns */
-	u32 conn_count;			/* that have logged in; constant once the session is open */
+	struct mutex socket_lock;	/* interrupt against making and releasing sockets, @conns */
+	u32 conn_count;			/* that have logged in; constant once submitters find it */
 	struct istripe_conn *conns[ISTRIPE_CONNECTIONS_MAX];
 };
 
@@ -179,6 +180,21 @@ struct istripe_session {
 int istripe_session_open(const struct istripe_session_params *params,
 			 const struct istripe_session_ops *ops, void *owner,
 			 struct istripe_session **session, char *why, size_t why_bytes);
+
+/**
+ * istripe_session_join() - let the session's other connections join it
+ * @session: open, with one connection; no submitters yet
+ * @params: those that it was opened with
+ *
+ * They join where the first one has found its place, redirects included; that one serves
+ * the target's pings meanwhile. As many as the path's setting says and the target grants
+ * (RFC 7143 6.3.1, 13.2). What does not come off is done without: the session works with
+ * one connection, too, and the next login tries again.
+ *
+ * Context: process, sleeps for at most login_timeout_ms per connection.
+ */
+void istripe_session_join(struct istripe_session *session,
+			  const struct istripe_session_params *params);
 
 /**
  * istripe_session_interrupt() - make a session fail soon that somebody else opens

@@ -10,24 +10,13 @@
  *
  * The file is deleted when what it says has been done.
  */
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* QEMU's plugin interface, version 1: no package brings its header. */
-struct qemu_plugin_tb;
-typedef uint64_t plugin_id;
-enum { PLUGIN_INLINE_ADD_U64 };
-
-typedef void (*tb_callback)(plugin_id id, struct qemu_plugin_tb *tb);
-void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id id, tb_callback callback);
-void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *tb, int op, void *counter,
-					      uint64_t add);
-size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
-uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
+#include "plugin.h"
 
 __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 
@@ -37,14 +26,14 @@ __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 /* Blocks are never taken off the list: QEMU may still run one that it has translated anew. */
 struct block {
 	struct block *next;
-	uint64_t address;
-	uint64_t instructions;
+	u64 address;
+	u64 instructions;
 };
 
 static struct block *blocks;
 static char folder[PATH_BYTES];
 
-static void translated(plugin_id id, struct qemu_plugin_tb *tb)
+static void translated(u64 id, struct qemu_plugin_tb *tb)
 {
 	struct block *block = calloc(1, sizeof(*block));
 
@@ -80,7 +69,7 @@ static void end(const char *name)
 		abort();
 	for (block = __atomic_load_n(&blocks, __ATOMIC_ACQUIRE); block; block = block->next)
 		if (block->instructions)
-			fprintf(out, "%" PRIx64 " %" PRIu64 "\n", block->address,
+			fprintf(out, "%llx %llu\n", block->address,
 				block->instructions);
 	fclose(out);
 }
@@ -107,7 +96,7 @@ static void *listen(void *unused)
 }
 
 __attribute__((visibility("default")))
-int qemu_plugin_install(plugin_id id, const void *info, int argc, char **argv)
+int qemu_plugin_install(u64 id, const void *info, int argc, char **argv)
 {
 	pthread_t thread;
 
@@ -117,7 +106,7 @@ int qemu_plugin_install(plugin_id id, const void *info, int argc, char **argv)
 		fprintf(stderr, "profile: wants folder=PATH\n");
 		return -1;
 	}
-	strcpy(folder, argv[0] + 7);
+	snprintf(folder, sizeof(folder), "%s", argv[0] + 7);
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
 	return pthread_create(&thread, NULL, listen, NULL) ? -1 : 0;
 }

@@ -39,7 +39,7 @@ class Volume:
     """
 
     def __init__(self, name="vol", path=None, more_legs=(), more_paths=(), policy=None,
-                 **settings):
+                 fence=None, **settings):
         self.name = name
         self.config = CONFIG / name
         self.leg = self.config / "legs" / "0"
@@ -49,6 +49,7 @@ class Volume:
         self.more_legs = more_legs
         self.more_paths = more_paths
         self.policy = policy
+        self.fence = fence
 
     @classmethod
     def of(cls, target, link, name="vol", lun=0, ipv6=False, path=None, **settings):
@@ -85,6 +86,8 @@ class Volume:
             write(self.path / name, value)
         if self.policy:
             write(self.leg / "policy", self.policy)
+        if self.fence:
+            write(self.leg / "fence", self.fence)
         for number, settings in enumerate(self.more_paths, 1):
             path = self.leg / "paths" / str(number)
             path.mkdir()
