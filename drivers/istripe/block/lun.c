@@ -26,8 +26,13 @@ struct probe {
 	unsigned long deadline;	/* jiffies: login_timeout_ms covers the bring-up */
 };
 
+static bool lun_may_have_changed(enum istripe_scsi_verdict verdict)
+{
+	return verdict == ISTRIPE_SCSI_RESIZE || verdict == ISTRIPE_SCSI_IDENTIFY;
+}
+
 int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *number,
-		    const u8 *cdb, u32 bytes, bool write, unsigned long deadline)
+		    const u8 *cdb, u32 bytes, bool write, bool known, unsigned long deadline)
 {
 	const struct istripe_task *task = &session->internal.task;
 	enum istripe_scsi_verdict verdict;
@@ -48,8 +53,9 @@ int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *numb
 			return 0;
 		if (verdict == ISTRIPE_SCSI_RETRY_DELAY)
 			msleep(BUSY_DELAY_MS);
-		else if (verdict != ISTRIPE_SCSI_RETRY && verdict != ISTRIPE_SCSI_RESIZE &&
-			 verdict != ISTRIPE_SCSI_IDENTIFY)
+		else if (lun_may_have_changed(verdict) && known)
+			return -ESTALE;
+		else if (verdict != ISTRIPE_SCSI_RETRY && !lun_may_have_changed(verdict))
 			break;
 	}
 	return -EIO;
@@ -58,7 +64,8 @@ int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *numb
 /* One question: 0 answered, -EIO refused, else an error. */
 static int probe_ask(struct probe *probe, const u8 *cdb, const struct scsi_lun *number, u32 bytes)
 {
-	int ret = istripe_lun_ask(probe->session, number, cdb, bytes, false, probe->deadline);
+	int ret = istripe_lun_ask(probe->session, number, cdb, bytes, false, false,
+				  probe->deadline);
 
 	probe->bytes = probe->session->internal.task.transferred_bytes;
 	return ret;

@@ -78,15 +78,17 @@ static inline u64 istripe_lun_sectors(const struct istripe_lun *lun)
  * @cdb: see there
  * @bytes: see there
  * @write: see there
+ * @known: it has been identified: the target must not say that it may be another one now
  * @deadline: jiffies
  *
  * Asks again while the target has unit attentions to get rid of, or is busy or not
  * ready yet. The answer is in session->internal.
  *
  * Context: see istripe_session_execute().
- * Return: 0 GOOD; -EIO the LUN refused; -ETIMEDOUT, and errors of the connection.
+ * Return: 0 GOOD; -EIO the LUN refused; -ESTALE see @known; -ETIMEDOUT, and errors of the
+ * connection.
  */
 int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *number,
-		    const u8 *cdb, u32 bytes, bool write, unsigned long deadline);
+		    const u8 *cdb, u32 bytes, bool write, bool known, unsigned long deadline);
 
 #endif

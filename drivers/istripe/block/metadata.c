@@ -5,6 +5,7 @@
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/random.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/utsname.h>
 #include <linux/uuid.h>
@@ -41,7 +42,7 @@ static int visit_ask(const struct visit *visit, const u8 *cdb, u32 bytes, bool w
 {
 	const struct istripe_task *task = &visit->session->internal.task;
 	/* The session's address of the LUN: paths may list it under different numbers. */
-	int ret = istripe_lun_ask(visit->session, &visit->session->lun, cdb, bytes, write,
+	int ret = istripe_lun_ask(visit->session, &visit->session->lun, cdb, bytes, write, true,
 				  visit->deadline);
 
 	if (!ret && task->transferred_bytes != bytes)
@@ -129,13 +130,22 @@ static int path_visit(struct istripe_path *path, struct round *round, visit_fn f
 	};
 	int ret = -ENOTCONN;
 
-	if (visit.session)
+	if (fatal_signal_pending(current)) {
+		scnprintf(visit.why, visit.why_bytes, "interrupted at leg %u", visit.leg);
+		ret = -EINTR;
+	} else if (visit.session) {
 		ret = fn(&visit, round);
-	else
+	} else {
 		scnprintf(visit.why, visit.why_bytes, "leg %u: its path was lost", visit.leg);
+	}
 	/* The command is still under way, and its page with it. */
 	if (visit.session && ret == -ETIMEDOUT)
 		istripe_session_fault(visit.session, ret, "no answer about the superblock");
+	/* Nothing more over this path before a login has looked who is there. */
+	if (visit.session && ret == -ESTALE && !round->refused) {
+		istripe_session_fault(visit.session, ret, "the LUN may be another one now");
+		ret = -ENOTCONN;
+	}
 	srcu_read_unlock(&path->srcu, section);
 	return ret;
 }
@@ -205,6 +215,8 @@ static int leg_verify(struct istripe_leg *leg, struct round *round)
 			scnprintf(round->why, round->why_bytes, "over path %u: %s", i, reason);
 			return ret;
 		}
+		if (ret == -EINTR)
+			return ret;
 		if (ret)
 			error = ret;
 		else
@@ -310,12 +322,31 @@ static int visit_encode_super(const struct visit *visit, struct istripe_md *md)
 	return ret;
 }
 
+/* The last look before the write: another host may make an array of the same legs. */
+static int visit_refuse_rival(const struct visit *visit, const struct round *round)
+{
+	const struct istripe_md *ours = &round->volume->metadata.legs[visit->leg];
+	struct istripe_md now;
+	int ret = visit_read_super(visit, &now);
+
+	/* It is ours when the path was lost after the write. */
+	if (ret || now.fault == ISTRIPE_MD_ABSENT ||
+	    (now.fault == ISTRIPE_MD_OK &&
+	     !memcmp(now.array_uuid, ours->array_uuid, sizeof(now.array_uuid))))
+		return ret;
+	scnprintf(visit->why, visit->why_bytes,
+		  "leg %u: somebody else has just made an array of it", visit->leg);
+	return -EEXIST;
+}
+
 static int visit_write_super(const struct visit *visit, struct round *round)
 {
-	int ret = 0;
+	int ret;
 
 	if (round->wipe)
 		ret = visit_wipe_signatures(visit, round->volume->name);
+	else
+		ret = visit_refuse_rival(visit, round);
 	if (!ret)
 		ret = visit_encode_super(visit, &round->volume->metadata.legs[visit->leg]);
 	if (!ret)
@@ -369,15 +400,39 @@ static int metadata_plan(struct istripe_volume *volume, const struct istripe_sha
 }
 
 /*
+ * Zeroes and superblocks of an attempt that failed may still be under way in the target,
+ * over a session that only a login of its own path ends: no path may be missing.
+ */
+static int legs_all_live(const struct round *round)
+{
+	const struct istripe_volume *volume = round->volume;
+	const struct istripe_leg *leg;
+	u32 i, j;
+
+	for (i = 0; i < volume->leg_count; i++) {
+		leg = volume->legs[i];
+		for (j = 0; j < leg->path_count; j++) {
+			if (READ_ONCE(leg->paths[j]->live))
+				continue;
+			scnprintf(round->why, round->why_bytes,
+				  "leg %u path %u is down: superblocks are written when all paths are up",
+				  i, j);
+			return -ENOTCONN;
+		}
+	}
+	return 0;
+}
+
+/*
  * All legs are looked at before the first one is written. When power is lost half way,
  * some legs have a superblock and some have not: such an array is refused, and as no
  * data can have been written, it may be made again.
  */
 static int metadata_create(struct round *round, const struct istripe_share *share)
 {
-	int ret = 0;
+	int ret = legs_all_live(round);
 
-	if (!round->wipe)
+	if (!ret && !round->wipe)
 		ret = legs_visit(round, visit_refuse_signatures);
 	if (!ret)
 		ret = metadata_plan(round->volume, share, round->why, round->why_bytes);

@@ -87,7 +87,7 @@ static ssize_t leg_setting_show(const struct istripe_node_file *file, void *obje
 }
 
 static ssize_t leg_setting_store(const struct istripe_node_file *file, void *object,
-				const char *page, size_t count)
+				 const char *page, size_t count)
 {
 	const struct istripe_leg *leg = object;
 	char label[ISTRIPE_LABEL_BYTES];
