@@ -11,6 +11,7 @@ from lab.shell import LabError, read, run, wait_for, write
 
 KIB = 1 << 10
 MIB = 1 << 20
+pytestmark = pytest.mark.shared
 LUN_BYTES = 16 * MIB
 NO_WAIT = {"DefaultTime2Wait": 0}
 QUICK = {"default_time2wait": 0}
