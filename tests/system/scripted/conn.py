@@ -246,6 +246,7 @@ class Session:
         self.depth = target.settings.depth
         self.told_max = plus(cmd_sn, self.depth - 1)
         self.early = {}             # CmdSN: (connection, PDU) that came before its turn
+        self.early_data = {}        # ITT: Data-Out of commands that are still early
         self.tasks = {}
         self.checks = checks.Session(target.violations)
         self.checks.cmd_sn = cmd_sn

@@ -217,6 +217,8 @@ async def others_first(run, conn, pdu):
 
 
 async def refuse_logout(run, conn, pdu):
+    # The initiator may be gone before the answer is.
+    run.touched = True
     await conn.send(Pdu(p.LOGOUT_RESPONSE, itt=pdu.itt, response=3))
     return True
 

@@ -173,6 +173,8 @@ class Target:
     async def command(self, conn, pdu):
         task = Task(conn, pdu)
         conn.session.tasks[task.itt] = task
+        for data in conn.session.early_data.pop(task.itt, ()):
+            task.data.put_nowait(data)
         task.worker = asyncio.ensure_future(self._work(conn, task))
         conn.workers.add(task.worker)
         task.worker.add_done_callback(conn.workers.discard)
@@ -198,9 +200,13 @@ class Target:
         await self.respond(conn, task, result)
 
     async def data_out(self, conn, pdu):
-        task = conn.session.tasks.get(pdu.itt)
+        session = conn.session
+        task = session.tasks.get(pdu.itt)
         if task and not await self.run.hook("on_data_out", conn, pdu):
             task.data.put_nowait(pdu)
+        # Unsolicited data follow their command at once, also when that waits for others.
+        if any(early.itt == pdu.itt for _, early in session.early.values()):
+            session.early_data.setdefault(pdu.itt, []).append(pdu)
 
     async def collect(self, conn, task):
         """Gathers all that the command writes: unsolicited data, then one R2T after another."""
