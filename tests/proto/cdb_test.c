@@ -148,6 +148,22 @@ static u64 read_be(const u8 *bytes, u32 count)
 	return value;
 }
 
+static void cdb_reserve(struct kunit *test)
+{
+	u8 cdb[ISTRIPE_CDB_BYTES], list[ISTRIPE_RESERVE_PARAMETER_BYTES];
+	static const u8 wanted[ISTRIPE_CDB_BYTES] = { 0x5f, 0x04, 0x05, 0, 0, 0, 0, 0, 24 };
+
+	istripe_cdb_reserve_out(cdb, ISTRIPE_RESERVE_PREEMPT, 5);
+	KUNIT_EXPECT_EQ(test, memcmp(cdb, wanted, sizeof(cdb)), 0);
+	istripe_cdb_reserve_parameter(list, 0x0102030405060708, 0x1112131415161718, true);
+	KUNIT_EXPECT_EQ(test, read_be(list, 8), (u64)0x0102030405060708);
+	KUNIT_EXPECT_EQ(test, read_be(list + 8, 8), (u64)0x1112131415161718);
+	KUNIT_EXPECT_EQ(test, read_be(list + 16, 4), (u64)0);
+	KUNIT_EXPECT_EQ(test, list[20], 1);
+	istripe_cdb_reserve_parameter(list, 1, 2, false);
+	KUNIT_EXPECT_EQ(test, list[20], 0);
+}
+
 /* Any address and length come back when read as a target reads them. */
 static void cdb_range_random(struct kunit *test)
 {
@@ -178,6 +194,7 @@ static void cdb_range_random(struct kunit *test)
 static struct kunit_case cdb_cases[] = {
 	KUNIT_CASE(cdb_table),
 	KUNIT_CASE(cdb_unmap_parameter),
+	KUNIT_CASE(cdb_reserve),
 	KUNIT_CASE(cdb_range_random),
 	{}
 };

@@ -171,7 +171,7 @@ def test_read_only(plain, name):
 def test_features(module):
     words = read(istripe.CONFIG / "features").splitlines()
     assert {"chap", "mutual-chap", "header-digest", "data-digest", "ipv6", "redirect", "flush",
-            "fua", "discard", "write-zeroes"} <= set(words)
+            "fua", "discard", "write-zeroes", "md", "reservations"} <= set(words)
     assert all(word == word.strip() and " " not in word for word in words)
     with pytest.raises(OSError):
         write(istripe.CONFIG / "features", "x")

@@ -10,6 +10,7 @@
 
 #include "block/limits.h"
 #include "block/path.h"
+#include "block/reservation.h"
 #include "block/volume.h"
 
 #define VOLUME_MINORS	16	/* partitions; more get numbers of their own */
@@ -19,6 +20,8 @@ static DEFINE_IDA(istripe_ids);
 
 static const struct block_device_operations volume_fops = {
 	.owner = THIS_MODULE,
+	.pr_ops = &istripe_reservation_ops,
+	.free_disk = istripe_reservation_free_disk,
 };
 
 static blk_status_t volume_queue_rq(struct blk_mq_hw_ctx *hctx,
@@ -185,7 +188,10 @@ static int volume_add_disk(struct istripe_volume *volume)
 	disk->first_minor = volume->id * VOLUME_MINORS;
 	disk->minors = VOLUME_MINORS;
 	disk->fops = &volume_fops;
-	disk->private_data = volume;
+	disk->private_data = istripe_reservation_alloc(volume);
+	ret = -ENOMEM;
+	if (!disk->private_data)
+		goto put_disk;
 	scnprintf(disk->disk_name, DISK_NAME_LEN, "istripe%d", volume->id);
 	set_capacity(disk, istripe_stripe_capacity_sectors(&volume->stripe));
 	ret = device_add_disk(NULL, disk, NULL);
@@ -194,6 +200,8 @@ static int volume_add_disk(struct istripe_volume *volume)
 	return 0;
 
 put_disk:
+	/* A disk that has not been added is not freed through its operations. */
+	kfree(disk->private_data);
 	put_disk(disk);
 	volume->disk = NULL;
 free_tags:
@@ -312,6 +320,7 @@ void istripe_volume_stop(struct istripe_volume *volume)
 		istripe_leg_expire(volume->legs[i]);
 	del_gendisk(volume->disk);
 	volume_stop_legs(volume);
+	istripe_reservation_end(volume->disk);
 	pr_info("%s: %s is down\n", volume->name, volume->disk->disk_name);
 	put_disk(volume->disk);
 	blk_mq_free_tag_set(&volume->tag_set);

@@ -245,7 +245,8 @@ static ssize_t volumes_features_show(struct config_item *item, char *page)
 			  "fua\n"
 			  "discard\n"
 			  "write-zeroes\n"
-			  "md\n");
+			  "md\n"
+			  "reservations\n");
 }
 CONFIGFS_ATTR_RO(volumes_, features);
 

@@ -100,6 +100,22 @@ void istripe_cdb_mode_sense6(u8 *cdb, u8 page, u8 bytes)
 	cdb[4] = bytes;
 }
 
+void istripe_cdb_reserve_out(u8 *cdb, enum istripe_reserve_action action, u8 type)
+{
+	cdb_start(cdb, PERSISTENT_RESERVE_OUT);
+	cdb[1] = action;
+	cdb[2] = type;
+	put_unaligned_be32(ISTRIPE_RESERVE_PARAMETER_BYTES, cdb + 5);
+}
+
+void istripe_cdb_reserve_parameter(u8 *list, u64 key, u64 action_key, bool keep)
+{
+	memset(list, 0, ISTRIPE_RESERVE_PARAMETER_BYTES);
+	put_unaligned_be64(key, list);
+	put_unaligned_be64(action_key, list + 8);
+	list[20] = keep;
+}
+
 void istripe_cdb_test_unit_ready(u8 *cdb)
 {
 	cdb_start(cdb, TEST_UNIT_READY);

@@ -118,6 +118,41 @@ void istripe_cdb_read_capacity16(u8 *cdb, u32 bytes);
  */
 void istripe_cdb_mode_sense6(u8 *cdb, u8 page, u8 bytes);
 
+/* Bytes of the parameter list of PERSISTENT RESERVE OUT. */
+#define ISTRIPE_RESERVE_PARAMETER_BYTES	24
+
+/* Service actions of PERSISTENT RESERVE OUT, SPC-5 6.16.1. */
+enum istripe_reserve_action {
+	ISTRIPE_RESERVE_REGISTER	= 0x00,
+	ISTRIPE_RESERVE_RESERVE		= 0x01,
+	ISTRIPE_RESERVE_RELEASE		= 0x02,
+	ISTRIPE_RESERVE_CLEAR		= 0x03,
+	ISTRIPE_RESERVE_PREEMPT		= 0x04,
+	ISTRIPE_RESERVE_PREEMPT_ABORT	= 0x05,
+	ISTRIPE_RESERVE_REGISTER_ANYWAY	= 0x06,
+};
+
+/**
+ * istripe_cdb_reserve_out() - PERSISTENT RESERVE OUT, SPC-5 6.16
+ * @cdb: 16 bytes
+ * @action: service action
+ * @type: type of the reservation, SPC-5 6.15.3.4; its scope is the logical unit
+ *
+ * Context: any.
+ */
+void istripe_cdb_reserve_out(u8 *cdb, enum istripe_reserve_action action, u8 type);
+
+/**
+ * istripe_cdb_reserve_parameter() - the parameter list, SPC-5 6.16.3
+ * @list: ISTRIPE_RESERVE_PARAMETER_BYTES bytes
+ * @key: reservation key, 0 for none
+ * @action_key: service action reservation key
+ * @keep: keep it when the target loses power (APTPL)
+ *
+ * Context: any.
+ */
+void istripe_cdb_reserve_parameter(u8 *list, u64 key, u64 action_key, bool keep);
+
 /**
  * istripe_cdb_test_unit_ready() - TEST UNIT READY, SPC-5 6.46
  * @cdb: 16 bytes

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/blkdev.h>
+#include <linux/mm.h>
+#include <linux/pr.h>
+#include <linux/slab.h>
+#include <scsi/scsi_proto.h>
+
+#include "block/leg.h"
+#include "block/lun.h"
+#include "block/path.h"
+#include "block/reservation.h"
+#include "block/volume.h"
+#include "proto/cdb.h"
+
+#define TIMEOUT_MS	30000		/* for one command */
+
+/* One command, and the one that takes it back; @undo false: nothing does. */
+struct reservation {
+	enum istripe_reserve_action action;
+	u8 type;
+	u64 key;
+	u64 action_key;
+	bool keep;
+	bool each_path;			/* else over the first one that is live */
+	bool undo;
+	enum istripe_reserve_action undo_action;
+	u64 undo_key;
+	u64 undo_action_key;
+};
+
+static u8 reservation_type(enum pr_type type)
+{
+	switch (type) {
+	case PR_WRITE_EXCLUSIVE:
+		return 0x01;
+	case PR_EXCLUSIVE_ACCESS:
+		return 0x03;
+	case PR_WRITE_EXCLUSIVE_REG_ONLY:
+		return 0x05;
+	case PR_EXCLUSIVE_ACCESS_REG_ONLY:
+		return 0x06;
+	case PR_WRITE_EXCLUSIVE_ALL_REGS:
+		return 0x07;
+	case PR_EXCLUSIVE_ACCESS_ALL_REGS:
+		return 0x08;
+	default:
+		return 0;
+	}
+}
+
+/* As the SCSI disk driver says it: a conflict is the status itself, see enum pr_status. */
+static int session_reserve(struct istripe_session *session, const struct reservation *what)
+{
+	const struct istripe_task *task = &session->internal.task;
+	u8 cdb[ISTRIPE_CDB_BYTES];
+	int ret;
+
+	istripe_cdb_reserve_out(cdb, what->action, what->type);
+	istripe_cdb_reserve_parameter(page_address(session->internal.page), what->key,
+				      what->action_key, what->keep);
+	ret = istripe_lun_ask(session, &session->lun, cdb, ISTRIPE_RESERVE_PARAMETER_BYTES, true,
+			      true, jiffies + msecs_to_jiffies(TIMEOUT_MS));
+	/* The command, and the page, may still be under way; or the LUN is another one. */
+	if (ret == -ETIMEDOUT || ret == -ESTALE)
+		istripe_session_fault(session, ret, "no answer to PERSISTENT RESERVE OUT");
+	if (ret == -EIO && task->status == SAM_STAT_RESERVATION_CONFLICT)
+		return SAM_STAT_RESERVATION_CONFLICT;
+	if (ret == -EIO && task->sense.sense_key == ILLEGAL_REQUEST)
+		return -EOPNOTSUPP;
+	return ret;
+}
+
+/* The section keeps the session open: its owner waits for us before it closes it. */
+static int path_reserve(struct istripe_path *path, const struct reservation *what)
+{
+	int section = srcu_read_lock(&path->srcu);
+	struct istripe_session *session = srcu_dereference(path->session, &path->srcu);
+	int ret = session ? session_reserve(session, what) : -ENOTCONN;
+
+	srcu_read_unlock(&path->srcu, section);
+	if (ret)
+		pr_warn_ratelimited("%s: PERSISTENT RESERVE OUT, service action %u: %d\n",
+				    path->label, what->action, ret);
+	return ret;
+}
+
+/* Best effort: the error of what failed before is what the caller gets. */
+static void path_take_back(struct istripe_path *path, const struct reservation *what)
+{
+	struct reservation undo = {
+		.action = what->undo_action,
+		.type = what->type,
+		.key = what->undo_key,
+		.action_key = what->undo_action_key,
+		.keep = what->keep,
+	};
+
+	if (what->undo)
+		path_reserve(path, &undo);
+}
+
+static void leg_take_back(struct istripe_leg *leg, const struct reservation *what, u32 done)
+{
+	while (done)
+		path_take_back(leg->paths[--done], what);
+}
+
+/* @done: over how many paths, from the first one on, it has been done. */
+static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, u32 *done)
+{
+	int ret = -ENOTCONN;
+
+	for (*done = 0; *done < leg->path_count; ++*done) {
+		ret = path_reserve(leg->paths[*done], what);
+		if (what->each_path ? ret : ret != -ENOTCONN)
+			break;
+	}
+	if (!what->each_path && !ret)
+		++*done;
+	return ret;
+}
+
+static int volume_reserve(struct istripe_volume *volume, const struct reservation *what)
+{
+	u32 done = 0;
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; !ret && i < volume->leg_count; i++)
+		ret = leg_reserve(volume->legs[i], what, &done);
+	if (!ret)
+		return 0;
+	leg_take_back(volume->legs[--i], what, what->each_path ? done : 0);
+	while (i--)
+		leg_take_back(volume->legs[i], what, volume->legs[i]->path_count);
+	return ret;
+}
+
+/* One at a time: they use the sessions' own command. */
+static int bdev_reserve(struct block_device *bdev, const struct reservation *what)
+{
+	struct istripe_reservation *reservation = bdev->bd_disk->private_data;
+	int ret = -ENXIO;
+
+	mutex_lock(&reservation->lock);
+	if (reservation->volume)
+		ret = volume_reserve(reservation->volume, what);
+	mutex_unlock(&reservation->lock);
+	return ret;
+}
+
+struct istripe_reservation *istripe_reservation_alloc(struct istripe_volume *volume)
+{
+	struct istripe_reservation *reservation = kzalloc(sizeof(*reservation), GFP_KERNEL);
+
+	if (!reservation)
+		return NULL;
+	mutex_init(&reservation->lock);
+	reservation->volume = volume;
+	return reservation;
+}
+
+void istripe_reservation_end(struct gendisk *disk)
+{
+	struct istripe_reservation *reservation = disk->private_data;
+
+	mutex_lock(&reservation->lock);
+	reservation->volume = NULL;
+	mutex_unlock(&reservation->lock);
+}
+
+void istripe_reservation_free_disk(struct gendisk *disk)
+{
+	kfree(disk->private_data);
+}
+
+static int reservation_register(struct block_device *bdev, u64 old_key, u64 new_key, u32 flags)
+{
+	bool anyway = flags & PR_FL_IGNORE_KEY;
+	struct reservation what = {
+		.action = anyway ? ISTRIPE_RESERVE_REGISTER_ANYWAY : ISTRIPE_RESERVE_REGISTER,
+		.key = anyway ? 0 : old_key,
+		.action_key = new_key,
+		.keep = true,
+		.each_path = true,
+		.undo = true,
+		.undo_action = ISTRIPE_RESERVE_REGISTER_ANYWAY,
+		/* Nobody knows what was there when it was to be ignored. */
+		.undo_action_key = anyway ? 0 : old_key,
+	};
+
+	if (flags & ~PR_FL_IGNORE_KEY)
+		return -EOPNOTSUPP;
+	return bdev_reserve(bdev, &what);
+}
+
+static int reservation_reserve(struct block_device *bdev, u64 key, enum pr_type type, u32 flags)
+{
+	struct reservation what = {
+		.action = ISTRIPE_RESERVE_RESERVE,
+		.type = reservation_type(type),
+		.key = key,
+		.undo = true,
+		/* Without effect over paths that do not hold it. */
+		.undo_action = ISTRIPE_RESERVE_RELEASE,
+		.undo_key = key,
+	};
+
+	return flags ? -EOPNOTSUPP : bdev_reserve(bdev, &what);
+}
+
+/* Only the path that holds it can: the others' command does nothing, and that is GOOD. */
+static int reservation_release(struct block_device *bdev, u64 key, enum pr_type type)
+{
+	struct reservation what = {
+		.action = ISTRIPE_RESERVE_RELEASE,
+		.type = reservation_type(type),
+		.key = key,
+		.each_path = true,
+	};
+
+	return bdev_reserve(bdev, &what);
+}
+
+static int reservation_preempt(struct block_device *bdev, u64 old_key, u64 new_key,
+			       enum pr_type type, bool abort)
+{
+	struct reservation what = {
+		.action = abort ? ISTRIPE_RESERVE_PREEMPT_ABORT : ISTRIPE_RESERVE_PREEMPT,
+		.type = reservation_type(type),
+		.key = old_key,
+		.action_key = new_key,
+	};
+
+	return bdev_reserve(bdev, &what);
+}
+
+static int reservation_clear(struct block_device *bdev, u64 key)
+{
+	struct reservation what = { .action = ISTRIPE_RESERVE_CLEAR, .key = key };
+
+	return bdev_reserve(bdev, &what);
+}
+
+const struct pr_ops istripe_reservation_ops = {
+	.pr_register	= reservation_register,
+	.pr_reserve	= reservation_reserve,
+	.pr_release	= reservation_release,
+	.pr_preempt	= reservation_preempt,
+	.pr_clear	= reservation_clear,
+};

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Persistent reservations (SPC-5 5.14) of a volume: each call reaches every leg, and when
+ * one of them refuses, what was done at the others is taken back.
+ *
+ * A registration is one of an initiator port, that is, of a path: keys are registered over
+ * every path, so that all of them may go on. A reservation is held by one path: with
+ * several of them only the types for registrants let all write.
+ */
+#ifndef ISTRIPE_BLOCK_RESERVATION_H
+#define ISTRIPE_BLOCK_RESERVATION_H
+
+#include <linux/mutex.h>
+
+struct gendisk;
+struct istripe_volume;
+struct pr_ops;
+
+/*
+ * The disk's private_data: who has the disk open may still call when the volume is gone.
+ * Lock: @lock covers @volume, and keeps it until the call is over. It is outside of the
+ * paths' SRCU sections.
+ */
+struct istripe_reservation {
+	struct mutex lock;
+	struct istripe_volume *volume;	/* NULL: taken down */
+};
+
+/* For the disk's block_device_operations. */
+extern const struct pr_ops istripe_reservation_ops;
+
+/**
+ * istripe_reservation_alloc() - make what is needed for a disk's reservations
+ * @volume: its volume
+ *
+ * Context: process.
+ * Return: private_data for the disk, or NULL.
+ */
+struct istripe_reservation *istripe_reservation_alloc(struct istripe_volume *volume);
+
+/**
+ * istripe_reservation_end() - calls from now on find no volume
+ * @disk: deleted; its volume's legs are stopped
+ *
+ * Context: process, sleeps until a call that is under way is over.
+ */
+void istripe_reservation_end(struct gendisk *disk);
+
+/**
+ * istripe_reservation_free_disk() - nobody has the disk any more
+ * @disk: the disk
+ *
+ * Context: process.
+ */
+void istripe_reservation_free_disk(struct gendisk *disk);
+
+#endif

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Persistent reservations: they reach every leg, and another initiator feels them."""
+
+import ctypes
+import errno
+import os
+import re
+import struct
+from pathlib import Path
+
+import pytest
+
+from lab.shell import run, status
+
+KIB, MIB = 1 << 10, 1 << 20
+KEY, OTHER_KEY = 0x1571, 0x2ead
+#: enum pr_type, enum pr_flags of linux/pr.h
+WRITE_EXCLUSIVE, WRITE_EXCLUSIVE_REG_ONLY = 1, 3
+IGNORE_KEY = 1
+#: enum pr_status: the status of SCSI
+CONFLICT = 0x18
+LIBC = ctypes.CDLL(None, use_errno=True)
+ALLOWED = pytest.mark.allow_log(r"reservation conflict|I/O error|critical nexus error",
+                                "somebody else holds a reservation")
+
+
+def request(number, size):
+    return 1 << 30 | size << 16 | ord("p") << 8 | number
+
+
+class Reservations:
+    """The ioctls of linux/pr.h; each returns 0, a status, or raises OSError."""
+
+    def __init__(self, device):
+        self.fd = os.open(device, os.O_RDWR)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.fd)
+
+    def register(self, old, new, flags=0):
+        return self._status(200, "=QQII", old, new, flags, 0)
+
+    def reserve(self, key, kind):
+        return self._status(201, "=QII", key, kind, 0)
+
+    def release(self, key, kind):
+        return self._status(202, "=QII", key, kind, 0)
+
+    def preempt(self, key, victim, kind):
+        return self._status(203, "=QQII", key, victim, kind, 0)
+
+    def clear(self, key):
+        return self._status(205, "=QII", key, 0, 0)
+
+    def _status(self, number, form, *values):
+        """Not fcntl.ioctl(), which keeps the return value to itself."""
+        buffer = struct.pack(form, *values)
+        ret = LIBC.ioctl(self.fd, ctypes.c_ulong(request(number, len(buffer))), buffer)
+        if ret < 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        return ret
+
+
+@pytest.fixture
+def keep_on_disk():
+    """Where LIO writes down what shall outlive a loss of power."""
+    Path("/var/target/pr").mkdir(parents=True, exist_ok=True)
+
+
+def keys(disk):
+    """The keys that are registered at a LUN, one for each port of an initiator."""
+    out = run("sg_persist", "--in", "--read-keys", disk)
+    return sorted(int(key, 16) for key in re.findall(r"^\s+(0x[0-9a-f]+)\s*$", out, re.MULTILINE))
+
+
+def writes(disk):
+    return status("dd", "if=/dev/zero", f"of={disk}", "oflag=direct", "bs=4k", "count=1")[0] == 0
+
+
+@ALLOWED
+def test_every_leg_is_reserved(make_lio, make_volume, stock, link, keep_on_disk):
+    target = make_lio(64 * MIB, 64 * MIB)
+    volume = make_volume(target, legs=2, chunk_bytes=64 * KIB)
+    device = volume.enable()
+    stock.login(link.portal(), target.iqn, target.lun_number(0))
+    others = [stock.disk(target.iqn, target.lun_number(n)) for n in range(2)]
+    with Reservations(device) as ours:
+        assert ours.register(0, KEY) == 0
+        assert [keys(disk) for disk in others] == [[KEY], [KEY]]
+        assert all(writes(disk) for disk in others)
+        assert ours.reserve(KEY, WRITE_EXCLUSIVE) == 0
+        assert not any(writes(disk) for disk in others)
+        assert writes(device)
+        assert ours.release(KEY, WRITE_EXCLUSIVE) == 0
+        assert all(writes(disk) for disk in others)
+        assert ours.clear(KEY) == 0
+        assert [keys(disk) for disk in others] == [[], []]
+
+
+@ALLOWED
+def test_what_one_leg_refuses_is_taken_back(make_lio, make_volume, stock, link, keep_on_disk):
+    """Another initiator holds the second leg: the first one is not ours either."""
+    target = make_lio(64 * MIB, 64 * MIB)
+    volume = make_volume(target, legs=2, chunk_bytes=64 * KIB)
+    device = volume.enable()
+    stock.login(link.portal(), target.iqn, target.lun_number(0))
+    first, second = (stock.disk(target.iqn, target.lun_number(n)) for n in range(2))
+    with Reservations(device) as ours, Reservations(second) as theirs:
+        assert ours.register(0, KEY, IGNORE_KEY) == 0
+        assert theirs.register(0, OTHER_KEY) == 0
+        assert theirs.reserve(OTHER_KEY, WRITE_EXCLUSIVE) == 0
+        assert ours.reserve(KEY, WRITE_EXCLUSIVE) == CONFLICT
+        assert writes(first) and writes(second)
+        # The wrong key is refused by the first leg, and nothing changes.
+        assert ours.register(OTHER_KEY, KEY) == CONFLICT
+        assert keys(first) == [KEY]
+        assert ours.preempt(KEY, OTHER_KEY, WRITE_EXCLUSIVE) in (0, CONFLICT)
+        assert theirs.clear(OTHER_KEY) in (0, CONFLICT)
+
+
+def test_keys_are_registered_over_every_path(make_lio, make_volume, links, stock, keep_on_disk):
+    target = make_lio(64 * MIB, all_links=True)
+    volume = make_volume(target, paths=links)
+    device = volume.enable()
+    other = stock.login(links[0].portal(), target.iqn, target.lun_number(0))
+    with Reservations(device) as ours:
+        assert ours.register(0, KEY) == 0
+        assert keys(other) == [KEY] * len(links)
+        assert ours.reserve(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+        run("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=1M", "count=8")
+        assert ours.release(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+        assert ours.register(KEY, 0) == 0
+        assert keys(other) == []
+
+
+def test_volume_that_is_gone(make_lio, make_volume, keep_on_disk):
+    """Who still has the disk open gets an error."""
+    volume = make_volume(make_lio(64 * MIB))
+    with Reservations(volume.enable()) as ours:
+        volume.disable()
+        with pytest.raises(OSError) as failed:
+            ours.register(0, KEY)
+        assert failed.value.errno == errno.ENXIO
