@@ -22,7 +22,7 @@ struct pr_ops;
  * paths' SRCU sections.
  */
 struct istripe_reservation {
-	struct mutex lock;
+	struct mutex lock;		/* see above */
 	struct istripe_volume *volume;	/* NULL: taken down */
 };
 
