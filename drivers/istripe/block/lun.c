@@ -62,9 +62,9 @@ int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *numb
 }
 
 /* One question: 0 answered, -EIO refused, else an error. */
-static int probe_ask(struct probe *probe, const u8 *cdb, const struct scsi_lun *number, u32 bytes)
+static int probe_ask(struct probe *probe, const u8 *cdb, u32 bytes)
 {
-	int ret = istripe_lun_ask(probe->session, number, cdb, bytes, false, false,
+	int ret = istripe_lun_ask(probe->session, &probe->number, cdb, bytes, false, false,
 				  probe->deadline);
 
 	probe->bytes = probe->session->internal.task.transferred_bytes;
@@ -75,7 +75,7 @@ static int probe_ask(struct probe *probe, const u8 *cdb, const struct scsi_lun *
 static int probe_must(struct probe *probe, const u8 *cdb, u32 bytes, const char *name)
 {
 	const struct istripe_task *task = &probe->session->internal.task;
-	int ret = probe_ask(probe, cdb, &probe->number, bytes);
+	int ret = probe_ask(probe, cdb, bytes);
 
 	if (ret == -EIO)
 		scnprintf(probe->why, probe->why_bytes,
@@ -87,12 +87,6 @@ static int probe_must(struct probe *probe, const u8 *cdb, u32 bytes, const char 
 		scnprintf(probe->why, probe->why_bytes, "LUN bring-up: %s: %pe", name,
 			  ERR_PTR(ret));
 	return ret;
-}
-
-/* A question that a target may refuse: 0 answered, -EIO refused, else an error. */
-static int probe_may(struct probe *probe, const u8 *cdb, u32 bytes)
-{
-	return probe_ask(probe, cdb, &probe->number, bytes);
 }
 
 static int probe_nonsense(struct probe *probe, const char *name)
@@ -116,14 +110,15 @@ static int probe_find_address(struct probe *probe, u16 number)
 /* REPORT LUNS goes to LUN 0, which answers it even when nothing is there. */
 static int probe_listed(struct probe *probe, u16 number)
 {
-	struct scsi_lun zero = {};
 	u8 cdb[ISTRIPE_CDB_BYTES];
 	int ret;
 
+	int_to_scsilun(0, &probe->number);
 	istripe_cdb_report_luns(cdb, ISTRIPE_INTERNAL_BYTES);
-	ret = probe_ask(probe, cdb, &zero, ISTRIPE_INTERNAL_BYTES);
+	ret = probe_ask(probe, cdb, ISTRIPE_INTERNAL_BYTES);
 	if (ret && ret != -EIO)
 		return ret;
+	int_to_scsilun(number, &probe->number);
 	if (!ret)
 		ret = probe_find_address(probe, number);
 	if (ret == -EPROTO)
@@ -162,7 +157,7 @@ static int probe_page(struct probe *probe, u8 page)
 	u8 cdb[ISTRIPE_CDB_BYTES];
 
 	istripe_cdb_inquiry_vpd(cdb, page, ISTRIPE_INTERNAL_BYTES);
-	return probe_may(probe, cdb, ISTRIPE_INTERNAL_BYTES);
+	return probe_ask(probe, cdb, ISTRIPE_INTERNAL_BYTES);
 }
 
 /* Which optional pages there are; asking for others upsets some targets. */
@@ -275,7 +270,7 @@ static int probe_caching(struct probe *probe, struct istripe_lun *lun)
 	int ret;
 
 	istripe_cdb_mode_sense6(cdb, ISTRIPE_MODE_PAGE_CACHING, 192);
-	ret = probe_may(probe, cdb, 192);
+	ret = probe_ask(probe, cdb, 192);
 	if (ret && ret != -EIO)
 		return ret;
 	if (!ret && istripe_vpd_caching_decode(probe->data, probe->bytes, &lun->caching))
@@ -299,7 +294,6 @@ int istripe_lun_probe(struct istripe_session *session, u16 number, struct istrip
 	int ret;
 
 	probe.deadline = jiffies + msecs_to_jiffies(timeout_ms);
-	int_to_scsilun(number, &probe.number);
 	/* Until the LUN says otherwise: it spins and has a cache that must be flushed. */
 	*lun = (struct istripe_lun) { .rotational = true, .caching.write_cache = true };
 	ret = probe_listed(&probe, number);

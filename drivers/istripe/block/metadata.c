@@ -58,24 +58,18 @@ static int visit_ask(const struct visit *visit, const u8 *cdb, u32 bytes, bool w
 }
 
 /* Blocks are powers of two up to 4 KiB: what is aligned to a page is to them. */
-static int visit_read(const struct visit *visit, u64 at_bytes, const char *what)
+static int visit_transfer(const struct visit *visit, u64 at_bytes, bool write, const char *what)
 {
 	u32 block_bytes = visit->lun->capacity.block_bytes;
+	u32 blocks = ISTRIPE_INTERNAL_BYTES / block_bytes;
+	u64 lba = at_bytes >> ilog2(block_bytes);
 	u8 cdb[ISTRIPE_CDB_BYTES];
 
-	istripe_cdb_read16(cdb, at_bytes >> ilog2(block_bytes),
-			   ISTRIPE_INTERNAL_BYTES / block_bytes, false);
-	return visit_ask(visit, cdb, ISTRIPE_INTERNAL_BYTES, false, what);
-}
-
-static int visit_write(const struct visit *visit, u64 at_bytes, const char *what)
-{
-	u32 block_bytes = visit->lun->capacity.block_bytes;
-	u8 cdb[ISTRIPE_CDB_BYTES];
-
-	istripe_cdb_write16(cdb, at_bytes >> ilog2(block_bytes),
-			    ISTRIPE_INTERNAL_BYTES / block_bytes, false);
-	return visit_ask(visit, cdb, ISTRIPE_INTERNAL_BYTES, true, what);
+	if (write)
+		istripe_cdb_write16(cdb, lba, blocks, false);
+	else
+		istripe_cdb_read16(cdb, lba, blocks, false);
+	return visit_ask(visit, cdb, ISTRIPE_INTERNAL_BYTES, write, what);
 }
 
 static int visit_flush(const struct visit *visit)
@@ -97,7 +91,7 @@ static int visit_read_super(const struct visit *visit, struct istripe_md *md)
 	*md = (struct istripe_md) { .fault = ISTRIPE_MD_ABSENT };
 	if (sectors << SECTOR_SHIFT < SUPER_AT_BYTES + ISTRIPE_MD_SUPER_BYTES)
 		return 0;
-	ret = visit_read(visit, SUPER_AT_BYTES, "read its superblock");
+	ret = visit_transfer(visit, SUPER_AT_BYTES, false, "read its superblock");
 	if (!ret)
 		istripe_md_decode(visit_page(visit), ISTRIPE_MD_SUPER_BYTES, sectors, md);
 	return ret;
@@ -251,7 +245,7 @@ static int visit_refuse_signatures(const struct visit *visit, struct round *roun
 	int ret;
 
 	for (n = 0; istripe_signature_place(lun_bytes, n, &at); n++) {
-		ret = visit_read(visit, at, "look for signatures");
+		ret = visit_transfer(visit, at, false, "look for signatures");
 		if (ret)
 			return ret;
 		what = istripe_signature_find(visit_page(visit), lun_bytes, at);
@@ -274,7 +268,7 @@ static int visit_wipe(const struct visit *visit, u64 at_bytes)
 	int ret;
 
 	memset(visit_page(visit), 0, ISTRIPE_SIGNATURE_BLOCK_BYTES);
-	ret = visit_write(visit, at_bytes, "overwrite its old signatures");
+	ret = visit_transfer(visit, at_bytes, true, "overwrite its old signatures");
 	if (!path_is_lost(ret))
 		return ret;
 	istripe_session_fault(visit->session, ret, "lost while old signatures were overwritten");
@@ -294,7 +288,7 @@ static int visit_wipe_signatures(const struct visit *visit, const char *name)
 	u32 n;
 
 	for (n = 0; !ret && istripe_signature_place(lun_bytes, n, &at); n++) {
-		ret = visit_read(visit, at, "look for signatures");
+		ret = visit_transfer(visit, at, false, "look for signatures");
 		if (ret)
 			return ret;
 		what = istripe_signature_find(visit_page(visit), lun_bytes, at);
@@ -350,7 +344,7 @@ static int visit_write_super(const struct visit *visit, struct round *round)
 	if (!ret)
 		ret = visit_encode_super(visit, &round->volume->metadata.legs[visit->leg]);
 	if (!ret)
-		ret = visit_write(visit, SUPER_AT_BYTES, "write its superblock");
+		ret = visit_transfer(visit, SUPER_AT_BYTES, true, "write its superblock");
 	return ret ?: visit_flush(visit);
 }
 

@@ -378,22 +378,27 @@ static void session_connect_why(const struct istripe_path_params *way,
 	scnprintf(why + used, why_bytes - used, ": %pe", ERR_PTR(error));
 }
 
+/* Returns as istripe_conn_login(). */
+static int session_connect(const struct istripe_session_params *params, struct istripe_conn *conn,
+			   const struct sockaddr_storage *portal, char *why, size_t why_bytes)
+{
+	int ret = istripe_conn_connect(conn, portal, params->net,
+				       READ_ONCE(params->path->timers.login_timeout_ms));
+
+	if (!ret)
+		return istripe_conn_login(conn, params, why, why_bytes);
+	session_connect_why(params->way, portal, ret, why, why_bytes);
+	return ret;
+}
+
 /* One login at one portal: 0, -errno, or -EREMCHG with @portal changed. */
 static int session_login(struct istripe_session *session,
 			 const struct istripe_session_params *params,
 			 struct sockaddr_storage *portal, char *why, size_t why_bytes)
 {
-	struct istripe_conn *conn = session->conns[0];
 	const struct istripe_login *login = &params->buffers->login;
-	int ret;
+	int ret = session_connect(params, session->conns[0], portal, why, why_bytes);
 
-	ret = istripe_conn_connect(conn, portal, params->net,
-				   READ_ONCE(params->path->timers.login_timeout_ms));
-	if (ret) {
-		session_connect_why(params->way, portal, ret, why, why_bytes);
-		return ret;
-	}
-	ret = istripe_conn_login(conn, params, why, why_bytes);
 	if (ret == ISTRIPE_LOGIN_REDIRECT) {
 		ret = session_redirect(params, login, portal, why, why_bytes);
 		return ret ?: -EREMCHG;
@@ -411,15 +416,8 @@ static int session_join_one(struct istripe_session *session, struct istripe_conn
 			    const struct sockaddr_storage *portal, char *why, size_t why_bytes)
 {
 	const struct istripe_login *login = &params->buffers->login;
-	int ret;
+	int ret = session_connect(params, conn, portal, why, why_bytes);
 
-	ret = istripe_conn_connect(conn, portal, params->net,
-				   READ_ONCE(params->path->timers.login_timeout_ms));
-	if (ret) {
-		session_connect_why(params->way, portal, ret, why, why_bytes);
-		return ret;
-	}
-	ret = istripe_conn_login(conn, params, why, why_bytes);
 	if (ret == ISTRIPE_LOGIN_REDIRECT) {
 		scnprintf(why, why_bytes, "login: %s", login->reason);
 		ret = -EREMCHG;

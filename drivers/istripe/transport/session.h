@@ -155,7 +155,7 @@ struct istripe_session {
 };
 
 /**
- * istripe_session_open() - connect and log in, with as many connections as agreed on
+ * istripe_session_open() - connect and log in, with one connection
  * @params: see there
  * @ops: the owner's ears
  * @owner: for the owner
@@ -164,14 +164,12 @@ struct istripe_session {
  * @why: filled with a readable reason on failure
  * @why_bytes: size of @why
  *
- * The first connection makes the session; the others join it (RFC 7143 5.3.1), as
- * many as MaxConnections came out as. When one fails to join the session does without it
- * and the rest. Later the loss of any of them is the end of the session
- * (ErrorRecoveryLevel 0).
+ * That connection makes the session (RFC 7143 6.3.1); istripe_session_join() adds others.
  *
  * Follows redirects (status 0101, 0102) by itself up to a hop limit (RFC 7143 11.13.5).
  *
- * Context: process, sleeps for at most login_timeout_ms per hop and connection.
+ * Context: process, sleeps for at most login_timeout_ms per hop for TCP and as long for
+ * the login.
  * Return: 0 and a logged-in session; -ECONNREFUSED, -ENETUNREACH and their like from
  * TCP; -ETIMEDOUT; -EACCES the target or we failed authentication; -EPROTO; -ENOMEM;
  * -EINTR after istripe_session_interrupt(). After a failure the caller still closes
@@ -189,7 +187,8 @@ int istripe_session_open(const struct istripe_session_params *params,
  * They join where the first one has found its place, redirects included; that one serves
  * the target's pings meanwhile. As many as the path's setting says and the target grants
  * (RFC 7143 6.3.1, 13.2). What does not come off is done without: the session works with
- * one connection, too, and the next login tries again.
+ * one connection, too, and the next login tries again. Later the loss of any of them is
+ * the end of the session (ErrorRecoveryLevel 0).
  *
  * Context: process, sleeps for at most login_timeout_ms per connection.
  */
