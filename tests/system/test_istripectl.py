@@ -431,8 +431,6 @@ def test_four_legs_are_described(tool, make_lio, links):
 
 
 def test_four_legs_come_up(tool, make_lio, links):
-    if "legs" not in read(istripe.CONFIG / "features").split():
-        pytest.skip("the module has no feature legs")
     target = make_lio(*[64 * MIB] * 4, all_links=True)
     words = [word for lun in range(4) for word in leg(target, links[lun % 2], lun)]
     out = tool("create", "db", *INITIATOR, "--chunk", "64K", *words)

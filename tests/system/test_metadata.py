@@ -46,6 +46,17 @@ def digests(target):
     return [hashlib.sha256(lun.file.read_bytes()).hexdigest() for lun in target.luns]
 
 
+def heads(target):
+    """What stands where superblocks are; make_good() puts it back."""
+    return [lun.file.read_bytes()[:MIB] for lun in target.luns]
+
+
+def make_good(target, good):
+    for lun, data in zip(target.luns, good, strict=True):
+        lun.resize(LUN_BYTES)
+        put(0, data)(lun.file)
+
+
 def create(volume, how="1"):
     write(volume.config / "metadata_create", how)
     return volume.enable()
@@ -346,15 +357,13 @@ def test_refused(make_legs, make_md, what):
     damage, reason = DAMAGE[what]
     target = make_legs(4)
     md.create_on_files(target.luns)
-    good = [lun.file.read_bytes()[:MIB] for lun in target.luns]
+    good = heads(target)
     damage(target)
     before = digests(target)
     volume = make_md(target, 4)
     refuse(volume, reason)
     assert digests(target) == before
-    for lun, data in zip(target.luns, good):
-        lun.resize(LUN_BYTES)
-        put(0, data)(lun.file)
+    make_good(target, good)
     volume.enable()
 
 
@@ -437,7 +446,7 @@ def test_changed_while_up(make_legs, make_md, what):
     change, reason = CHANGED[what]
     target = make_legs(3)
     md.create_on_files(target.luns)
-    good = [lun.file.read_bytes()[:MIB] for lun in target.luns]
+    good = heads(target)
     volume = make_md(target, 3, recovery_timeout_ms=1000)
     volume.enable()
     path = volume.path_sysfs(1)
@@ -450,8 +459,7 @@ def test_changed_while_up(make_legs, make_md, what):
     wait_for("leg 2", lambda: read(volume.path_sysfs(2) / "state") == "live", 60)
     wait_for("the volume", lambda: read(volume.sysfs() / "state") == "failed", 60)
     volume.disable()
-    for lun, data in zip(target.luns, good):
-        put(0, data)(lun.file)
+    make_good(target, good)
     volume.enable()
 
 
@@ -537,7 +545,7 @@ def test_a_path_that_comes_late_is_checked(make_md_paths, links):
             create(volume)
         links[1].set_up(True)
         create(volume)
-        good = target.luns[0].file.read_bytes()[:MIB]
+        good = heads(target)
         volume.disable()
 
         links[1].set_up(False)
@@ -550,7 +558,7 @@ def test_a_path_that_comes_late_is_checked(make_md_paths, links):
         assert "another host has assembled it" in read(path / "last_error")
         assert volume.state() == "live"
         volume.disable()
-        put(0, good)(target.luns[0].file)
+        make_good(target, good)
         volume.enable()
         wait_paths(volume, "live")
     finally:

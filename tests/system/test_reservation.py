@@ -70,6 +70,15 @@ def keep_on_disk():
     Path("/var/target/pr").mkdir(parents=True, exist_ok=True)
 
 
+@pytest.fixture
+def two_legs(make_lio, make_volume, stock, link, keep_on_disk):
+    """A disk of two legs, and the stock initiator's disks for the LUNs of them."""
+    target = make_lio(64 * MIB, 64 * MIB)
+    device = make_volume(target, legs=2, chunk_bytes=64 * KIB).enable()
+    stock.login(link.portal(), target.iqn, target.lun_number(0))
+    return device, [stock.disk(target.iqn, target.lun_number(leg)) for leg in range(2)]
+
+
 def keys(disk):
     """The keys that are registered at a LUN, one for each port of an initiator."""
     out = run("sg_persist", "--in", "--read-keys", disk)
@@ -81,12 +90,8 @@ def writes(disk):
 
 
 @ALLOWED
-def test_every_leg_is_reserved(make_lio, make_volume, stock, link, keep_on_disk):
-    target = make_lio(64 * MIB, 64 * MIB)
-    volume = make_volume(target, legs=2, chunk_bytes=64 * KIB)
-    device = volume.enable()
-    stock.login(link.portal(), target.iqn, target.lun_number(0))
-    others = [stock.disk(target.iqn, target.lun_number(n)) for n in range(2)]
+def test_every_leg_is_reserved(two_legs):
+    device, others = two_legs
     with Reservations(device) as ours:
         assert ours.register(0, KEY) == 0
         assert [keys(disk) for disk in others] == [[KEY], [KEY]]
@@ -101,13 +106,9 @@ def test_every_leg_is_reserved(make_lio, make_volume, stock, link, keep_on_disk)
 
 
 @ALLOWED
-def test_what_one_leg_refuses_is_taken_back(make_lio, make_volume, stock, link, keep_on_disk):
+def test_what_one_leg_refuses_is_taken_back(two_legs):
     """Another initiator holds the second leg: the first one is not ours either."""
-    target = make_lio(64 * MIB, 64 * MIB)
-    volume = make_volume(target, legs=2, chunk_bytes=64 * KIB)
-    device = volume.enable()
-    stock.login(link.portal(), target.iqn, target.lun_number(0))
-    first, second = (stock.disk(target.iqn, target.lun_number(n)) for n in range(2))
+    device, (first, second) = two_legs
     with Reservations(device) as ours, Reservations(second) as theirs:
         assert ours.register(0, KEY, IGNORE_KEY) == 0
         assert theirs.register(0, OTHER_KEY) == 0
