@@ -52,7 +52,7 @@ def bring_up(cleanup, link):
         show("portal", link.portal())
         show("LUN 0", f"{LUN_BYTES // MIB} MiB, a file in memory")
     with step("A volume: directories and files in /sys/kernel/config/istripe, then enable"):
-        volume = istripe.Volume.of(target, link, name="demo")
+        volume = istripe.Volume.of(target, link, name="demo", metadata="md", metadata_create=1)
         cleanup.callback(volume.delete)
         volume.create()
         for name, value in {**volume.settings, **volume.path_settings}.items():

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import istripe, leaks, lio
+from lab import istripe, leaks, lio, storage
 from lab.shell import read, run, status, wait_for
 
 MIB = 1 << 20
@@ -90,10 +90,10 @@ def test_list_and_status(tool, make_lio, link):
     tool("create", "other", *INITIATOR, "--no-up", *leg(target, link))
     device = istripe.Volume("db").device()
     rows = [line.split() for line in tool("list").splitlines()]
-    assert rows[1:] == [["db", device, "live", "64", "MiB", "1", "1"],
+    assert rows[1:] == [["db", device, "live", "63", "MiB", "1", "1"],
                         ["other", "-", "down", "-", "1", "1"]]
     text = tool("status")
-    for words in (rf"db +live +/dev/{device} +64 MiB", r"leg 0 +live +naa\.",
+    for words in (rf"db +live +/dev/{device} +63 MiB", r"leg 0 +live +naa\.",
                   rf"path 0 +live +{re.escape(link.portal())} via {link.nic}",
                   r"session +logged-in +isid [0-9a-f]{12}",
                   rf"connection 0 +logged-in +{link.source}:\d+ > {link.portal()}",
@@ -102,7 +102,7 @@ def test_list_and_status(tool, make_lio, link):
     down, = json.loads(tool("status", "--json", "other"))["volumes"]
     assert down["state"] == "down" and down["device"] is None
     volume, = json.loads(tool("status", "--json", "db"))["volumes"]
-    assert volume["state"] == "live" and volume["size_bytes"] == 64 * MIB
+    assert volume["state"] == "live" and volume["size_bytes"] == 63 * MIB
     path = volume["legs"][0]["paths"][0]
     assert path["target_name"] == target.iqn and path["lun"] == 0
     assert path["session"]["tsih"] > 0
@@ -144,7 +144,7 @@ def test_show_and_round_trip(tool, make_lio, link):
     settled(None)
     tool("delete", "db")
     words = shlex.split(line.replace("\\\n", " "))
-    assert words[0] == "istripectl"
+    assert words[:2] == ["istripectl", "assemble"]
     tool(*words[1:])
     after = json.loads(tool("show", "--json"))
     for volume in (shown, after["volumes"][0]):
@@ -162,9 +162,34 @@ def test_dry_run_is_what_create_does(tool, make_lio, link):
     assert json.loads(by_hand)["volumes"][0]["up"]
     settled(None)
     tool("delete", "db")
-    tool(*words)
+    tool(*words, "--force")
     normal = re.compile(r"istripe\d+")
     assert normal.sub("", tool("show", "--json")) == normal.sub("", by_hand)
+
+
+def test_created_once_assembled_ever_after(tool, make_lio, link):
+    """What one command has made the other one finds; neither writes over the other's work."""
+    target = make_lio(16 * MIB, 16 * MIB)
+    legs = [leg(target, link, lun) for lun in range(2)]
+    words = ["db", *INITIATOR, *legs[0], *legs[1]]
+    err = tool("assemble", *words, code=1)
+    assert "leg 0: no MD superblock found" in err and "next: istripectl create makes" in err
+    device = settled(tool("create", *words, "--chunk", "16K").split()[-1])
+    written = storage.fill_pattern(device, 8 * MIB, seed=1)
+    tool("down", "db")
+    tool("up", "db")
+    settled(device)
+    tool("delete", "db")
+
+    err = tool("create", *words, code=1)
+    assert "leg 0: it holds an MD superblock" in err and "next: istripectl assemble" in err
+    err = tool("assemble", "db", *INITIATOR, *legs[1], *legs[0], code=1)
+    assert "leg 0: swapped, it is role 1 of the array" in err
+    assert names() == []
+    device = settled(tool("assemble", *words).split()[-1])
+    assert read(istripe.CONFIG / "db/chunk_bytes") == "16384"
+    assert storage.sha256(device, 8 * MIB) == written
+    tool("delete", "db")
 
 
 # Failures
@@ -437,7 +462,7 @@ def test_four_legs_come_up(tool, make_lio, links):
     disk = settled(out.split()[-1])
     volume, = json.loads(tool("status", "--json"))["volumes"]
     assert volume["state"] == "live" and len(volume["legs"]) == 4
-    assert volume["size_bytes"] == 256 * MIB
+    assert volume["size_bytes"] == 4 * 63 * MIB
     code, text = status("dd", "if=/dev/urandom", f"of={disk}", "bs=1M", "count=4", "oflag=direct")
     assert code == 0, text
     volume, = json.loads(tool("status", "--json"))["volumes"]

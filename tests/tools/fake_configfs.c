@@ -29,7 +29,7 @@ struct attribute {
 
 static const struct attribute volume_files[] = {
 	{ "initiator_name", 0644, "" }, { "chunk_bytes", 0644, "65536" },
-	{ "metadata", 0644, "none" }, { "metadata_create", 0644, "0" },
+	{ "metadata", 0644, "md" }, { "metadata_create", 0644, "0" },
 	{ "queue_depth", 0644, "128" },
 	{ "recovery_timeout_ms", 0644, "120000" }, { "enable", 0644, "0" },
 	{ "device", 0444, "" }, { "last_error", 0444, "" }, { NULL, 0, NULL },

@@ -44,6 +44,10 @@ def path(tool, leg=0, number=0, volume="db"):
     (["create", "db", "--leg"], "--leg needs a value"),
     (["create", "db", "--leg", LEG + ",chap_secret=hunter2hunter2"], "never given on the command"),
     (["create", "db", "--leg", LEG + ",chap_secret=@"], "never given on the command"),
+    (["assemble", "db"], "needs a leg"),
+    (["assemble", "db", "--leg", LEG, "--force"], "assemble writes nothing"),
+    (["assemble", "db", "--leg", LEG, "--set", "metadata_create=1"], "assemble writes nothing"),
+    (["create", "db", "--leg", LEG, "--force", "--set", "metadata_create=1"], "given twice"),
     (["up"], "name is needed"),
     (["up", "a/b"], "a/b"),
     (["down", "--json", "db"], "--json"),
@@ -59,7 +63,8 @@ def test_usage_is_code_2(tool, words, named):
     assert tool.volumes() == []
 
 
-@pytest.mark.parametrize("command", ["create", "up", "down", "delete", "show", "status", "list"])
+@pytest.mark.parametrize("command", ["create", "assemble", "up", "down", "delete", "show",
+                                     "status", "list"])
 def test_help(tool, command):
     out, err = tool.run(command, "--help")
     assert out.startswith(f"usage: istripectl {command} ") and not err
@@ -95,25 +100,19 @@ def test_four_legs_of_two_paths(tool):
 
 
 @pytest.mark.parametrize("words,metadata,create", [
-    ([], "none", "0"), (["-m", "md"], "md", "0"), (["--metadata=none"], "none", "0"),
-    (["--metadata", "md", "--metadata-create"], "md", "1"),
-    (["--metadata", "md", "--metadata-create=force"], "md", "force"),
-    (["--set", "metadata=md,metadata_create=1"], "md", "1"),
+    (["create"], "md", "1"), (["create", "-m", "md"], "md", "1"),
+    (["create", "--force"], "md", "force"), (["create", "--metadata=none"], "none", "0"),
+    (["create", "--set", "metadata_create=0"], "md", "0"),
+    (["assemble"], "md", "0"), (["assemble", "-m", "none"], "none", "0"),
 ])
 def test_metadata(tool, words, metadata, create):
-    tool.run("create", "db", "--no-up", *words, "--leg", LEG)
+    tool.run(*words, "--no-up", "--leg", LEG, "db")
     assert tool.value("db/metadata") == metadata
     assert tool.value("db/metadata_create") == create
     # A line that configures the volume again is never one that makes it again.
     line, _ = tool.run("show", "--command", "db")
-    assert f"--metadata {metadata} " in line and "create" not in line.replace("ctl create", "")
-
-
-def test_metadata_create_takes_no_word_behind_it(tool):
-    """force is part of the word: a name that follows is the volume's."""
-    tool.run("create", "--no-up", "--metadata", "md", "--metadata-create", "force", "--leg", LEG)
-    assert tool.volumes() == ["force"]
-    assert tool.value("force/metadata_create") == "1"
+    assert line.startswith("istripectl assemble db ") and "create" not in line
+    assert f"--metadata {metadata} " in line
 
 
 def test_inheritance(tool):
@@ -165,7 +164,7 @@ def test_a_setting_of_a_later_module(tool):
 
 BLUEPRINTS = {
     "one": ["--leg", LEG],
-    "md": ["--metadata", "md", "--leg", LEG],
+    "none": ["--metadata", "none", "--leg", LEG],
     "four": ["--chunk", "256K", "--set", "queue_depth=7", *FOUR],
     "common": ["--all-paths", "chap_user=it's $me,header_digest=CRC32C,None", *FOUR],
     "back": ["--leg", LEG + ",chap_user=a,ping_interval=1s", "--path", "chap_user=,lun=3",
@@ -185,13 +184,13 @@ def shell_words(line):
 @pytest.mark.parametrize("name", BLUEPRINTS)
 def test_round_trip(tool, name):
     typed = "a-typed-secret\n" * 16
-    tool.run("create", "db", "--no-up", *BLUEPRINTS[name])
+    tool.run("assemble", "db", "--no-up", *BLUEPRINTS[name])
     before = json.loads(tool.run("show", "--json")[0])
     line, _ = tool.run("show", "--command", "db")
     tool.run("delete", "db")
     assert tool.volumes() == []
     words = shell_words(line)
-    assert words[:2] == ["create", "db"]
+    assert words[:2] == ["assemble", "db"]
     tool.run(*words, "--no-up", text_in=typed)
     assert json.loads(tool.run("show", "--json")[0]) == before
     assert tool.run("show", "--command", "db")[0] == line

@@ -63,6 +63,15 @@ def test_failed_enable_removes_everything(tool):
     assert tool.volumes() == []
 
 
+@pytest.mark.parametrize("command,number,step", [
+    ("create", errno.EEXIST, "next: istripectl assemble, if this is what is to come up"),
+    ("assemble", errno.ENODATA, "next: istripectl create makes superblocks"),
+])
+def test_what_to_do_about_superblocks(tool, command, number, step):
+    _, err = tool.run(command, "db", "--leg", LEG, code=1, FAKE_ENABLE=str(number))
+    assert step in err and tool.volumes() == []
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupted_enable_removes_everything(tool, number):
     process = tool.start("create", "db", "--leg", LEG, FAKE_ENABLE="hang")

@@ -245,10 +245,7 @@ static void option_put(struct words *words, const char *option, const char *name
 	word_add(words, value_write(name, value));
 }
 
-/*
- * What is not in --set. metadata_create is in no line: what made a volume once must not
- * make it again, over its data, when it is only to be configured as it was.
- */
+/* What is not in --set. */
 static bool volume_has_option(const char *name)
 {
 	static const char *const names[] = {
@@ -320,7 +317,7 @@ int parse_format(const struct volume *volume, struct words *words, struct fault 
 
 	if (ret)
 		return ret;
-	word_add(words, alloc_text("create"));
+	word_add(words, alloc_text("assemble"));
 	word_add(words, alloc_text(volume->name));
 	volume_put(words, volume);
 	common_find(volume, &common);

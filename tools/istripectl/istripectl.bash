@@ -78,6 +78,7 @@ _istripectl_trim() {
 	done
 }
 
+# $1: the word, $2: what is before it, $3: further options
 _istripectl_create() {
 	local word=$1 option=$2
 
@@ -91,19 +92,19 @@ _istripectl_create() {
 		_istripectl_list "$word" "$(_istripectl_settings '*' \
 			'chunk_bytes metadata queue_depth command_timeout_ms recovery_timeout_ms')"
 		;;
-	--metadata | -m) mapfile -t COMPREPLY < <(compgen -W 'none md' -- "$word") ;;
+	--metadata | -m) mapfile -t COMPREPLY < <(compgen -W 'md none' -- "$word") ;;
 	--chunk | -c) mapfile -t COMPREPLY < <(compgen -W '4K 16K 64K 256K 1M 4M' -- "$word") ;;
 	--initiator | -i) ;;
 	*)
-		mapfile -t COMPREPLY < <(compgen -W '--initiator --chunk --metadata --metadata-create
-			--metadata-create=force --set --all-paths --leg --path --no-up --dry-run --help' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W "--initiator --chunk --metadata --set --all-paths
+			--leg --path --no-up --dry-run --help $3" -- "$word")
 		;;
 	esac
 }
 
 _istripectl() {
-	local word command=${COMP_WORDS[1]} options
-	local commands='create up down delete show status list help'
+	local word command=${COMP_WORDS[1]} options=
+	local commands='create assemble up down delete show status list help'
 	local -a words
 
 	_istripectl_word
@@ -113,10 +114,11 @@ _istripectl() {
 		return
 	fi
 	case $command in
-	create)
+	create | assemble)
+		[ "$command" = assemble ] || options=--force
 		read -ra words <<<"${COMP_LINE:0:COMP_POINT}"
 		[ -z "$word" ] || unset 'words[-1]'
-		_istripectl_create "$word" "${words[-1]}"
+		_istripectl_create "$word" "${words[-1]}" "$options"
 		_istripectl_trim "$word"
 		return
 		;;

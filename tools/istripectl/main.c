@@ -5,27 +5,42 @@
 
 #include "command.h"
 
-static const char create_details[] =
-"  --initiator NAME     iSCSI name of this host; else that of /etc/iscsi/initiatorname.iscsi\n"
-"  --chunk SIZE         the interleave, as 64K\n"
-"  --metadata none|md   what the legs are known by: nothing, or Linux MD superblocks\n"
-"  --metadata-create[=force]  write superblocks of a new array first, on legs that hold\n"
-"                       nothing; force: whatever they hold, and it is lost\n"
-"  --set LIST           settings of the volume\n"
-"  --all-paths LIST     settings of every path that does not say otherwise\n"
-"  --leg LIST           one more leg and its first path\n"
-"  --path LIST          one more path of the leg before it; what it does not say is as in\n"
-"                       --leg, but portal, nic, source and isid\n"
-"  --no-up              do not connect\n"
-"  --dry-run            print lines for a shell instead\n"
-"\n"
-"A LIST is NAME=VALUE,NAME=VALUE; names are those of the module's files (target,\n"
-"source, chunk, initiator and times without _ms are short for them). Sizes may end\n"
+/* How create and assemble describe a volume. */
+#define DESCRIPTION_DETAILS \
+"  --initiator NAME     iSCSI name of this host; else that of /etc/iscsi/initiatorname.iscsi\n" \
+"  --chunk SIZE         the interleave, as 64K\n" \
+"  --metadata md|none   what the legs are known by: superblocks of Linux MD (this is the\n" \
+"                       default), or nothing\n" \
+"  --set LIST           settings of the volume\n" \
+"  --all-paths LIST     settings of every path that does not say otherwise\n" \
+"  --leg LIST           one more leg and its first path\n" \
+"  --path LIST          one more path of the leg before it; what it does not say is as in\n" \
+"                       --leg, but portal, nic, source and isid\n" \
+"  --no-up              do not connect\n" \
+"  --dry-run            print lines for a shell instead\n" \
+"\n" \
+"A LIST is NAME=VALUE,NAME=VALUE; names are those of the module's files (target,\n" \
+"source, chunk, initiator and times without _ms are short for them). Sizes may end\n" \
 "in K, M, G, times in ms, s, min. Secrets: chap_secret=@FILE (mode 0600) or =@-.\n"
+
+static const char create_details[] =
+"With superblocks on the legs (--metadata md), legs that hold anything known, as a file\n"
+"system or a volume, are left alone. After a reboot, istripectl assemble.\n"
+"\n"
+"  --force              take legs that hold anything, too, which is lost\n"
+DESCRIPTION_DETAILS
 "\n"
 "  istripectl create db --initiator iqn.2026-01.com.example:dbhost --chunk 64K \\\n"
 "      --leg target=iqn.2026-01.com.example:array1,portal=192.0.2.10,nic=eth1 \\\n"
 "      --leg target=iqn.2026-01.com.example:array2,portal=192.0.2.11,nic=eth2\n";
+
+static const char assemble_details[] =
+"The superblocks that create or mdadm has written are read; nothing is written on the\n"
+"legs. Legs that are not, in this order, all members of one array are refused.\n"
+"\n"
+DESCRIPTION_DETAILS
+"\n"
+"  istripectl show --command prints such a line for a volume.\n";
 
 static const char down_details[] =
 "A disk that is mounted, swap space or part of another device is left alone.\n"
@@ -34,7 +49,7 @@ static const char down_details[] =
 
 static const char show_details[] =
 "  --json               as JSON\n"
-"  --command            as the command line that makes the same volume\n";
+"  --command            as the command line that configures it again\n";
 
 static const char status_details[] =
 "  --json               as JSON, all counters and negotiated values included\n";
@@ -44,7 +59,10 @@ static const char list_details[] =
 
 static const struct command commands[] = {
 	{ "create", "NAME [options] --leg LIST [--path LIST]... [--leg LIST]...",
-	  "Make a volume and bring it up", create_details, command_create },
+	  "Make a new volume of empty legs and bring it up", create_details, command_create },
+	{ "assemble", "NAME [options] --leg LIST [--path LIST]... [--leg LIST]...",
+	  "Configure a volume that was made before and bring it up", assemble_details,
+	  command_create },
 	{ "up", "NAME...", "Connect volumes: their disks appear", NULL, command_up },
 	{ "down", "[--force] NAME...", "Take the disks of volumes away, keep their settings",
 	  down_details, command_down },
@@ -75,7 +93,7 @@ static void overview(FILE *out)
 
 	fputs("usage: istripectl COMMAND ...\n\n", out);
 	for (command = commands; command->name; command++)
-		fprintf(out, "  %-8s %s\n", command->name, command->summary);
+		fprintf(out, "  %-9s %s\n", command->name, command->summary);
 	fputs("\n  help [COMMAND], COMMAND --help, --version\n\n"
 	      "Exit codes: 0 done, 1 failed, 2 wrong usage. See istripectl(8).\n", out);
 }

@@ -170,7 +170,7 @@ static int list_parse(struct parser *parser, const char *text, struct settings *
 enum {
 	OPTION_HELP = 'h', OPTION_DRY_RUN = 'n', OPTION_INITIATOR = 'i', OPTION_CHUNK = 'c',
 	OPTION_SET = 's', OPTION_ALL_PATHS = 'a', OPTION_LEG = 'l', OPTION_PATH = 'p',
-	OPTION_METADATA = 'm', OPTION_NO_UP = 256, OPTION_METADATA_CREATE,
+	OPTION_METADATA = 'm', OPTION_NO_UP = 256, OPTION_FORCE,
 };
 
 static const struct option options_long[] = {
@@ -180,7 +180,7 @@ static const struct option options_long[] = {
 	{ "initiator", required_argument, NULL, OPTION_INITIATOR },
 	{ "chunk", required_argument, NULL, OPTION_CHUNK },
 	{ "metadata", required_argument, NULL, OPTION_METADATA },
-	{ "metadata-create", optional_argument, NULL, OPTION_METADATA_CREATE },
+	{ "force", no_argument, NULL, OPTION_FORCE },
 	{ "set", required_argument, NULL, OPTION_SET },
 	{ "all-paths", required_argument, NULL, OPTION_ALL_PATHS },
 	{ "leg", required_argument, NULL, OPTION_LEG },
@@ -251,9 +251,8 @@ static int option_parse(struct parser *parser, struct create_options *options, i
 		return setting_add(parser, &volume->settings, "chunk_bytes", optarg);
 	case OPTION_METADATA:
 		return setting_add(parser, &volume->settings, "metadata", optarg);
-	case OPTION_METADATA_CREATE:
-		return setting_add(parser, &volume->settings, "metadata_create",
-				   optarg ? optarg : "1");
+	case OPTION_FORCE:
+		return setting_add(parser, &volume->settings, "metadata_create", "force");
 	case OPTION_SET:
 		return list_parse(parser, optarg, &volume->settings);
 	case OPTION_ALL_PATHS:
@@ -309,6 +308,20 @@ static int name_take(struct parser *parser, int argc, char **argv)
 	return 0;
 }
 
+/* What writes on the legs is said by the word create, and by nothing else. */
+static int metadata_take(struct parser *parser, const struct create_options *options)
+{
+	struct settings *settings = &parser->volume->settings;
+	bool given = settings_find(settings, "metadata_create");
+
+	if (options->assemble && given)
+		return fault_set(parser->fault, -EINVAL,
+				 "assemble writes nothing on the legs: --force and metadata_create are for create");
+	if (!options->assemble && !given && strcmp(settings_value(settings, "metadata"), "none"))
+		settings_put(settings, "metadata_create", "1");
+	return 0;
+}
+
 static int volume_finish(struct parser *parser, int argc, char **argv)
 {
 	struct volume *volume = parser->volume;
@@ -333,9 +346,12 @@ int parse_create(int argc, char **argv, struct create_options *options, struct v
 
 	optind = 0;
 	memset(options, 0, sizeof(*options));
+	options->assemble = !strcmp(argv[0], "assemble");
 	while (!ret && (option = getopt_long(argc, argv, ":hni:c:m:s:a:l:p:", options_long,
 					     NULL)) != -1)
 		ret = option_parse(&parser, options, option, argv[optind - 1]);
+	if (!ret && !options->help)
+		ret = metadata_take(&parser, options);
 	if (!ret && !options->help)
 		ret = volume_finish(&parser, argc, argv);
 	settings_free(&parser.all_paths);

@@ -12,6 +12,7 @@
 struct create_options {
 	bool dry_run;
 	bool no_up;
+	bool assemble;		/* the word was assemble: nothing is written on the legs */
 	bool help;
 };
 
@@ -21,15 +22,16 @@ struct words {
 };
 
 /**
- * parse_create() - read what follows the word create
- * @argc: number of words, the word create being the first one
+ * parse_create() - read what follows the word create or assemble
+ * @argc: number of words, that word being the first one
  * @argv: the words; their order may change
  * @options: set
  * @volume: zeroed by the caller, filled, also in part when this fails
  * @fault: set on failure
  *
  * Further paths of a leg already have what they inherit. Secrets are left as
- * what was typed: @file or @-.
+ * what was typed: @file or @-. After create the volume says metadata_create, unless
+ * its metadata is none.
  *
  * Return: 0; -EINVAL.
  */
@@ -37,13 +39,14 @@ int parse_create(int argc, char **argv, struct create_options *options, struct v
 		 struct fault *fault);
 
 /**
- * parse_format() - the words that make the same volume
+ * parse_format() - the words that configure the same volume
  * @volume: the volume; secrets that cannot be read are asked for, as @-
- * @words: zeroed by the caller, filled: create, its name, options
+ * @words: zeroed by the caller, filled: assemble, its name, options
  * @fault: set on failure
  *
  * All values are written, those that nobody has changed included: a later
- * version may have other defaults.
+ * version may have other defaults. But never metadata_create: what made a volume once
+ * must not make it again, over its data, when it is only to be configured as it was.
  *
  * Return: 0; -EINVAL: legs or paths are missing, so no command line says it.
  */

@@ -82,6 +82,17 @@ static int switch_on(const char *name)
 	return child_wait(child);
 }
 
+/* What to do next, when the module has looked at the legs and gone no further. */
+static void metadata_fault(int error, struct fault *fault)
+{
+	if (error == -EEXIST)
+		fault_add(fault,
+			  "next: istripectl assemble, if this is what is to come up; create --force, if it may be lost");
+	else if (error == -ENODATA)
+		fault_add(fault,
+			  "next: istripectl create makes superblocks, if there have never been any; up and assemble only read them");
+}
+
 static void up_fault(const char *name, int error, int log, struct fault *fault)
 {
 	char *why = file_text(name, "last_error");
@@ -98,6 +109,7 @@ static void up_fault(const char *name, int error, int log, struct fault *fault)
 	else if (error != -EINTR)
 		klog_explain(log, name, fault);
 	free(why);
+	metadata_fault(error, fault);
 }
 
 int power_up(const char *name, struct fault *fault)

@@ -449,7 +449,7 @@ static void metadata_advise(const struct istripe_volume *volume, u32 bad_leg, ch
 		marked += legs[i].fault != ISTRIPE_MD_ABSENT;
 	scnprintf(why + used, why_bytes - used, "; %s",
 		  marked ? "if making the array was cut short, set metadata_create=force" :
-			   "to make a new array, set metadata_create=1");
+			   "to make a new array, set metadata_create=1; to do without, metadata=none");
 }
 
 static int metadata_check_chunk(const struct istripe_md *md, bool given,

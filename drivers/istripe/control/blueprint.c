@@ -14,7 +14,7 @@
 void istripe_volume_params_default(struct istripe_volume_params *params)
 {
 	*params = (struct istripe_volume_params) {
-		.metadata = ISTRIPE_METADATA_NONE,
+		.metadata = ISTRIPE_METADATA_MD,
 		.chunk.bytes = 65536,
 		.queue_depth = 128,
 		.command_timeout_ms = 30000,

@@ -18,7 +18,7 @@ static int words_cut(char *text, size_t size, char **words)
 	int count = 0;
 	size_t i = 0;
 
-	words[count++] = "create";
+	words[count++] = "assemble";
 	while (i < size && count < WORDS_MAX) {
 		words[count++] = text + i;
 		i += strlen(text + i) + 1;

@@ -35,7 +35,8 @@ class Volume:
 
     settings of the volume are keyword arguments; `path` is a dictionary of the path's settings,
     `more_legs` has one such dictionary for each further leg, `more_paths` for each further path
-    of leg 0.
+    of leg 0. Unless a test says metadata="md", the data lie on the LUNs as in dm-stripe, and whoever
+    looks at those sees them.
     """
 
     def __init__(self, name="vol", path=None, more_legs=(), more_paths=(), policy=None,
@@ -44,7 +45,7 @@ class Volume:
         self.config = CONFIG / name
         self.leg = self.config / "legs" / "0"
         self.path = self.leg / "paths" / "0"
-        self.settings = {"initiator_name": INITIATOR, **settings}
+        self.settings = {"initiator_name": INITIATOR, "metadata": "none", **settings}
         self.path_settings = path or {}
         self.more_legs = more_legs
         self.more_paths = more_paths

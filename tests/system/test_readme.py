@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the README tells to type is typed, word for word."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lab import istripe, lio, network
+from lab.shell import read, run, wait_for
+
+MIB = 1 << 20
+TOP = Path(__file__).resolve().parents[2]
+TOOLS = TOP / "build" / "tools"
+pytestmark = pytest.mark.shared
+
+
+def block(words):
+    """The indented lines that contain the words, with those around them."""
+    blocks = re.findall(r"(?:^\t.*\n)+", (TOP / "README").read_text(encoding="ascii"), re.MULTILINE)
+    found, = [text for text in blocks if words in text]
+    return found
+
+
+#: Nobody still looks at the new disk when it is taken away.
+PRELUDE = """istripectl() { udevadm settle; command istripectl "$@"; }
+"""
+
+
+def shell(script, directory):
+    return run("bash", "-e", "-c", f"cd {directory}; PATH={TOOLS}:$PATH\n{PRELUDE}{script}")
+
+
+@pytest.fixture
+def arrays(laboratory, targets):
+    """The README's NICs, portals and targets."""
+    made = []
+    for index, (nic, source, address) in enumerate((
+            ("eth1", "192.0.2.1", "192.0.2.10"), ("eth2", "198.51.100.1", "198.51.100.10"))):
+        link = network.Link(100 + index)
+        link.nic, link.source, link.address = nic, source, address
+        link.create()
+        made.append(link)
+        targets(lio.Target([(address, network.ISCSI_PORT)], [lio.Lun(64 * MIB)],
+                           iqn=f"iqn.2026-01.com.example:array{index + 1}"))
+    yield
+    for link in made:
+        run("ip", "link", "del", link.nic)
+
+
+@pytest.fixture
+def volumes(module, arrays):
+    """Whatever is left of volumes goes before the targets that they use."""
+    yield
+    istripe.delete_all()
+
+
+def test_in_one_line(volumes, tmp_path):
+    out = shell(block("istripectl create db"), tmp_path)
+    assert re.search(r"^db: /dev/istripe\d+$", out, re.MULTILINE)
+    assert re.search(r"^db +live +/dev/istripe\d+ +126 MiB", out, re.MULTILINE), out
+    assert not istripe.volumes()
+    assert (tmp_path / "db.sh").read_text().startswith("istripectl assemble db ")
+    out = shell(block("sh db.sh"), tmp_path)
+    assert len(re.findall(r"^db: /dev/istripe\d+$", out, re.MULTILINE)) == 2
+    assert not istripe.volumes()
+
+
+def test_by_hand(volumes, tmp_path):
+    out = shell(block("mkdir db db/legs/0"), tmp_path)
+    device = Path("/dev") / out.split()[-1]
+    wait_for(f"{device}", device.is_block_device)
+    assert read(istripe.CONFIG / "db/metadata_create") == "0"
+    run("udevadm", "settle", check=False)
+    run("mkfs.ext4", "-q", device)
+    run("mount", device, tmp_path)
+    commands = block("umount /dev/istripe0").replace("/dev/istripe0", str(device))
+    # Not the module, which the next test wants.
+    shell(commands.replace("modprobe -r", "modprobe -r -n"), istripe.CONFIG)
+    assert not istripe.volumes()
