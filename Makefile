@@ -16,7 +16,7 @@ OUT	= $(BUILD)/modules/$(RELEASE)
 SOURCES	:= Kbuild drivers include
 
 .PHONY: all modules mirror tools tools-test tools-install install dkms host-test fuzz-smoke fuzz kunit lint check-fast check \
-	demo bench-first bench-cpu bench-links clean distclean help
+	demo bench-first bench-cpu bench-links bench-memory clean distclean help
 
 all: modules
 
@@ -86,7 +86,7 @@ demo:
 	@$(MAKE) --no-print-directory KDIR='$(BUILD)/kernels/$(KERNEL)/headers' modules
 	@tests/vm/demo
 
-bench-first bench-cpu bench-links:
+bench-first bench-cpu bench-links bench-memory:
 	@tests/host/deps vm $(KERNEL)
 	@$(MAKE) --no-print-directory KDIR='$(BUILD)/kernels/$(KERNEL)/headers' modules
 	@$(BENCH_$@)
@@ -94,6 +94,7 @@ bench-first bench-cpu bench-links:
 BENCH_bench-first := tests/vm/bench
 BENCH_bench-cpu := tests/vm/bench --set cpu
 BENCH_bench-links := tests/vm/bench-links
+BENCH_bench-memory := tests/vm/bench-memory
 
 clean:
 	rm -rf '$(BUILD)/modules' '$(BUILD)/host' '$(BUILD)/log' '$(BUILD)/kunit' '$(BUILD)/dkms' '$(BUILD)/tools'

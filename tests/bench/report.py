@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""report.py CELLS RESULT: medians of what cpu.py or links.py found, as tables and as JSON.
+"""report.py CELLS RESULT: medians of what cpu.py, links.py or memory.py found, as tables and as JSON.
 
 Documentation/benchmarks.rst says what the columns and the fields of RESULT mean.
 """
@@ -239,10 +239,43 @@ class Links(Report):
         self.verdict()
 
 
+class Memory(Report):
+    """bench-memory: what is kept for each connection."""
+
+    FIGURES = ("slab", "vmalloc", "percpu", "pages", "total")
+
+    def memory(self, described, figure):
+        row = self.row(f"{described['job']} {figure}", figure, "KiB/connection")
+        total = figure == "total"
+        row["limit"] = described["goal"] if total else None
+        row["reached"] = None
+        if total and row["istripe"] is not None:
+            row["reached"] = row["istripe"] <= row["limit"]
+        return row
+
+    def samples(self, job, figure):
+        return super().samples(job.removesuffix(f" {figure}"), figure)
+
+    def print(self):
+        self.head("8 legs with 4 connections each, commands 128")
+        for title, described in self.titles():
+            print(f"\n{title}: KiB that the kernel keeps for each connection; less is better")
+            table = Table(("", 18), ("stock", 9), ("+-", 6), ("istripe", 9), ("+-", 6),
+                          ("ratio", 7), ("limit", 7), ("", 8))
+            for figure in self.FIGURES:
+                row = self.memory(described[0], figure)
+                self.rows.append(row)
+                table.line(row["job"], number(row["stock"], ".1f"), self.spread(row, "stock"),
+                           number(row["istripe"], ".1f"), self.spread(row, "istripe"),
+                           number(row["ratio"], ".2f"), number(row["limit"], "d"),
+                           VERDICTS[row["reached"]])
+        self.verdict()
+
+
 def main():
     source, target = map(Path, sys.argv[1:])
     result = json.loads(source.read_text(encoding="ascii"))
-    report = (Links if result["set"] == "links" else Cost)(result)
+    report = {"links": Links, "memory": Memory}.get(result["set"], Cost)(result)
     report.print()
     part = target.with_suffix(".part")
     part.write_text(json.dumps(report.rows, indent=1) + "\n", encoding="ascii")
