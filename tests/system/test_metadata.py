@@ -249,12 +249,7 @@ def test_over_the_stock_initiator(make_legs, make_md, stock, link):
     """An existing raid0 over open-iscsi moves to a volume, and back for rescue."""
     target = make_legs(3)
 
-    def disks():
-        stock.login(link.portal(), target.iqn)
-        return [wait_for(f"LUN {lun}", lambda lun=lun: stock.disk(target.iqn, lun))
-                for lun in range(3)]
-
-    with md.created(disks()) as array:
+    with md.created(stock.login_all(link.portal(), target.iqn, 3)) as array:
         size = md.size_bytes(array)
         written = storage.fill_pattern(array, size, seed=1)
     stock.logout()
@@ -267,7 +262,7 @@ def test_over_the_stock_initiator(make_legs, make_md, stock, link):
     written = storage.fill_pattern(device, size, seed=2)
     volume.disable()
 
-    again = disks()
+    again = stock.login_all(link.portal(), target.iqn, 3)
     assert [md.examine(disk)["Array UUID"] for disk in again] == [uuid] * 3
     with md.assembled(again) as array:
         assert storage.sha256(array, size) == written

@@ -75,8 +75,7 @@ def two_legs(make_lio, make_volume, stock, link, keep_on_disk):
     """A disk of two legs, and the stock initiator's disks for the LUNs of them."""
     target = make_lio(64 * MIB, 64 * MIB)
     device = make_volume(target, legs=2, chunk_bytes=64 * KIB).enable()
-    stock.login(link.portal(), target.iqn, target.lun_number(0))
-    return device, [stock.disk(target.iqn, target.lun_number(leg)) for leg in range(2)]
+    return device, stock.login_all(link.portal(), target.iqn, 2)
 
 
 def keys(disk):

@@ -48,6 +48,11 @@ class Stock:
         self.logins.append(node)
         return wait_for(f"the disk of {iqn} LUN {lun}", lambda: self.disk(iqn, lun))
 
+    def login_all(self, portal, iqn, luns):
+        """Logs in and returns the paths of the disks of LUN 0 to luns - 1."""
+        self.login(portal, iqn)
+        return [wait_for(f"LUN {lun}", lambda lun=lun: self.disk(iqn, lun)) for lun in range(luns)]
+
     @staticmethod
     def disk(iqn, lun):
         """The disk of a LUN of a logged in target, or None."""
