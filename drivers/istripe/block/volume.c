@@ -159,7 +159,11 @@ static int volume_alloc_tags(struct istripe_volume *volume)
 	set->queue_depth = volume->queue_depth;
 	set->numa_node = NUMA_NO_NODE;
 	set->cmd_size = istripe_io_bytes(volume->leg_count, volume->parts);
-	set->flags = ISTRIPE_COMPAT_TAG_SET_FLAGS;
+	/*
+	 * The targets sort. A scheduler would have twice as many requests of its own, each
+	 * with all of its leg tasks.
+	 */
+	set->flags = ISTRIPE_COMPAT_TAG_SET_FLAGS | BLK_MQ_F_NO_SCHED_BY_DEFAULT;
 	/* One set of tags, so that queue_depth is what it says and a tag makes a slot. */
 	if (volume->queue_count > 1)
 		set->flags |= BLK_MQ_F_TAG_HCTX_SHARED;
