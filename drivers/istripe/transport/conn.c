@@ -463,7 +463,8 @@ struct istripe_conn *istripe_conn_alloc(struct istripe_session *session, u16 cid
 	INIT_WORK(&conn->io_work, conn_io_work);
 	INIT_DELAYED_WORK(&conn->keepalive_work, istripe_keepalive_work);
 	INIT_LIST_HEAD(&conn->ping.entry);
-	conn->rx.control = kvmalloc(ISTRIPE_CONTROL_BYTES, GFP_KERNEL);
+	conn->rx.control_bytes = ISTRIPE_CONTROL_BYTES;
+	conn->rx.control = kmalloc(ISTRIPE_CONTROL_BYTES, GFP_KERNEL);
 	if (!conn->rx.control) {
 		kvfree(conn);
 		return NULL;
@@ -483,6 +484,6 @@ void istripe_conn_free(struct istripe_conn *conn)
 		kfree(control);
 	if (conn->tx.control != &conn->ping)
 		kfree(conn->tx.control);
-	kvfree(conn->rx.control);
+	kfree(conn->rx.control);
 	kvfree(conn);
 }

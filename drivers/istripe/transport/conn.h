@@ -33,7 +33,9 @@
 #include "proto/state.h"
 #include "transport/session.h"
 
-#define ISTRIPE_CONTROL_BYTES	65536	/* kept of a data segment that is not Data-In */
+/* Kept of a data segment that is not Data-In: always, and when there is memory for it. */
+#define ISTRIPE_CONTROL_BYTES		4096
+#define ISTRIPE_CONTROL_BYTES_MAX	65536
 #define ISTRIPE_CONTROLS_MAX	16	/* answers to pings that may wait to be sent */
 
 enum istripe_conn_flag {
@@ -81,6 +83,7 @@ struct istripe_receive {
 	struct istripe_pdu pdu;
 	struct istripe_task *task;	/* of the PDU being received */
 	u8 *control;			/* data segment of what is not Data-In */
+	u32 control_bytes;		/* its size */
 	u32 control_used_bytes;
 	u32 exp_stat_sn;		/* published when the PDU is complete */
 	int error;

@@ -2,6 +2,7 @@
 #include <crypto/hash.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 #include <trace/events/istripe.h>
 
 #include "transport/conn.h"
@@ -74,7 +75,8 @@ static void buffers_set_chap(struct istripe_login_buffers *buffers,
 
 struct istripe_login_buffers *istripe_login_buffers_alloc(const struct istripe_path_params *path)
 {
-	struct istripe_login_buffers *buffers = kvzalloc(sizeof(*buffers), GFP_KERNEL);
+	/* kmalloc() would round it up to a power of two. */
+	struct istripe_login_buffers *buffers = vzalloc(sizeof(*buffers));
 
 	if (buffers && path->chap.secret_bytes)
 		buffers_set_chap(buffers, path);

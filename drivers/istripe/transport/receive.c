@@ -8,6 +8,7 @@
  */
 #include <linux/mm.h>
 #include <linux/skbuff.h>
+#include <linux/slab.h>
 #include <net/tcp.h>
 #include <trace/events/istripe.h>
 
@@ -113,6 +114,26 @@ static int receive_r2t(struct istripe_conn *conn)
 	return 0;
 }
 
+/*
+ * Sense data and the headers of rejected PDUs always fit. What does not are the data of a
+ * ping: without memory they are echoed in part.
+ */
+static void receive_make_room(struct istripe_receive *rx)
+{
+	u32 bytes = min_t(u32, rx->pdu.data_segment_bytes, ISTRIPE_CONTROL_BYTES_MAX);
+	u8 *more;
+
+	rx->control_used_bytes = 0;
+	if (bytes <= rx->control_bytes)
+		return;
+	more = kmalloc(bytes, GFP_NOWAIT | __GFP_NOWARN);
+	if (!more)
+		return;
+	kfree(rx->control);
+	rx->control = more;
+	rx->control_bytes = bytes;
+}
+
 static int receive_header(struct istripe_conn *conn)
 {
 	struct istripe_receive *rx = &conn->rx;
@@ -135,7 +156,7 @@ static int receive_header(struct istripe_conn *conn)
 	rx->task = NULL;
 	if (pdu->opcode == ISCSI_OP_SCSI_DATA_IN)
 		return receive_data_in_header(conn);
-	rx->control_used_bytes = 0;
+	receive_make_room(rx);
 	return 0;
 }
 
@@ -148,7 +169,7 @@ static void receive_data(struct istripe_conn *conn, const u8 *data, u32 bytes)
 		return;
 	}
 	/* Longer ones are legal, but what is behind this tells us nothing (P56). */
-	bytes = min_t(u32, bytes, ISTRIPE_CONTROL_BYTES - rx->control_used_bytes);
+	bytes = min_t(u32, bytes, rx->control_bytes - rx->control_used_bytes);
 	memcpy(rx->control + rx->control_used_bytes, data, bytes);
 	rx->control_used_bytes += bytes;
 }
