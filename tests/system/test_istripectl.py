@@ -441,7 +441,7 @@ def test_four_legs_are_described(tool, make_lio, links):
     for lun in range(4):
         second = f"portal={links[1].portal()},nic={links[1].nic}"
         words += [*leg(target, links[0], lun), "--path", second]
-    tool("create", "db", *INITIATOR, "--no-up", *words)
+    tool("assemble", "db", *INITIATOR, "--no-up", *words)
     volume, = json.loads(tool("show", "--json"))["volumes"]
     assert [item["index"] for item in volume["legs"]] == [0, 1, 2, 3]
     for lun, item in enumerate(volume["legs"]):

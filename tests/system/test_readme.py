@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import istripe, lio, network
+from lab import istripe, leaks, lio, network
 from lab.shell import read, run, wait_for
 
 MIB = 1 << 20
@@ -74,7 +74,5 @@ def test_by_hand(volumes, tmp_path):
     run("udevadm", "settle", check=False)
     run("mkfs.ext4", "-q", device)
     run("mount", device, tmp_path)
-    commands = block("umount /dev/istripe0").replace("/dev/istripe0", str(device))
-    # Not the module, which the next test wants.
-    shell(commands.replace("modprobe -r", "modprobe -r -n"), istripe.CONFIG)
-    assert not istripe.volumes()
+    shell(block("umount /dev/istripe0").replace("/dev/istripe0", str(device)), istripe.CONFIG)
+    assert not leaks.loaded()
