@@ -483,6 +483,34 @@ const struct istripe_setting_kind istripe_setting_algorithms = {
 	.format = algorithms_format,
 };
 
+/* Choices: an enum, by the names of its values. Some are read while they change. */
+
+static int choice_parse(const struct istripe_setting *setting, const char *text, void *value)
+{
+	const struct istripe_setting_kind *kind = setting->kind;
+	int found = __sysfs_match_string(kind->names, kind->name_count, text);
+
+	if (found < 0)
+		return -EINVAL;
+	WRITE_ONCE(*(u32 *)value, found);
+	return 0;
+}
+
+static int choice_format(const struct istripe_setting *setting, const void *value,
+			 char *buf, size_t size)
+{
+	return scnprintf(buf, size, "%s", setting->kind->names[READ_ONCE(*(const u32 *)value)]);
+}
+
+#define SETTING_CHOICE(_kind, _type)							\
+static_assert(sizeof(_type) == sizeof(u32));						\
+const struct istripe_setting_kind istripe_setting_##_kind = {				\
+	.parse = choice_parse,								\
+	.format = choice_format,							\
+	.names = _kind##_names,								\
+	.name_count = ARRAY_SIZE(_kind##_names),					\
+}
+
 static const char *const policy_names[] = {
 	[ISTRIPE_POLICY_INTERLEAVE] = "interleave",
 	[ISTRIPE_POLICY_ROUND_ROBIN] = "round-robin",
@@ -492,84 +520,21 @@ static const char *const policy_names[] = {
 	[ISTRIPE_POLICY_WEIGHTED] = "weighted",
 };
 
-static int policy_parse(const struct istripe_setting *setting, const char *text, void *value)
-{
-	int found = sysfs_match_string(policy_names, text);
-
-	if (found < 0)
-		return -EINVAL;
-	WRITE_ONCE(*(enum istripe_policy *)value, found);
-	return 0;
-}
-
-static int policy_format(const struct istripe_setting *setting, const void *value,
-			 char *buf, size_t size)
-{
-	const enum istripe_policy *policy = value;
-
-	return scnprintf(buf, size, "%s", policy_names[READ_ONCE(*policy)]);
-}
-
-const struct istripe_setting_kind istripe_setting_policy = {
-	.parse = policy_parse,
-	.format = policy_format,
-};
+SETTING_CHOICE(policy, enum istripe_policy);
 
 static const char *const fence_names[] = {
 	[ISTRIPE_FENCE_PATH] = "path",
 	[ISTRIPE_FENCE_PORTAL_GROUP] = "portal-group",
 };
 
-static int fence_parse(const struct istripe_setting *setting, const char *text, void *value)
-{
-	int found = sysfs_match_string(fence_names, text);
-
-	if (found < 0)
-		return -EINVAL;
-	WRITE_ONCE(*(enum istripe_fence *)value, found);
-	return 0;
-}
-
-static int fence_format(const struct istripe_setting *setting, const void *value,
-			char *buf, size_t size)
-{
-	const enum istripe_fence *fence = value;
-
-	return scnprintf(buf, size, "%s", fence_names[READ_ONCE(*fence)]);
-}
-
-const struct istripe_setting_kind istripe_setting_fence = {
-	.parse = fence_parse,
-	.format = fence_format,
-};
+SETTING_CHOICE(fence, enum istripe_fence);
 
 static const char *const metadata_names[] = {
 	[ISTRIPE_METADATA_NONE] = "none",
 	[ISTRIPE_METADATA_MD] = "md",
 };
 
-static int metadata_parse(const struct istripe_setting *setting, const char *text, void *value)
-{
-	int found = sysfs_match_string(metadata_names, text);
-
-	if (found < 0)
-		return -EINVAL;
-	*(enum istripe_metadata_kind *)value = found;
-	return 0;
-}
-
-static int metadata_format(const struct istripe_setting *setting, const void *value,
-			   char *buf, size_t size)
-{
-	const enum istripe_metadata_kind *kind = value;
-
-	return scnprintf(buf, size, "%s", metadata_names[*kind]);
-}
-
-const struct istripe_setting_kind istripe_setting_metadata = {
-	.parse = metadata_parse,
-	.format = metadata_format,
-};
+SETTING_CHOICE(metadata, enum istripe_metadata_kind);
 
 static const char *const metadata_create_names[] = {
 	[ISTRIPE_METADATA_KEEP] = "0",
@@ -577,29 +542,7 @@ static const char *const metadata_create_names[] = {
 	[ISTRIPE_METADATA_FORCE] = "force",
 };
 
-static int metadata_create_parse(const struct istripe_setting *setting, const char *text,
-				 void *value)
-{
-	int found = sysfs_match_string(metadata_create_names, text);
-
-	if (found < 0)
-		return -EINVAL;
-	*(enum istripe_metadata_create *)value = found;
-	return 0;
-}
-
-static int metadata_create_format(const struct istripe_setting *setting, const void *value,
-				  char *buf, size_t size)
-{
-	const enum istripe_metadata_create *create = value;
-
-	return scnprintf(buf, size, "%s", metadata_create_names[*create]);
-}
-
-const struct istripe_setting_kind istripe_setting_metadata_create = {
-	.parse = metadata_create_parse,
-	.format = metadata_create_format,
-};
+SETTING_CHOICE(metadata_create, enum istripe_metadata_create);
 
 /* The value is a whole struct istripe_chap_identity; only its secret changes. */
 static int chap_secret_parse(const struct istripe_setting *setting, const char *text,

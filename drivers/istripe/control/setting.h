@@ -23,12 +23,16 @@ struct istripe_setting;
  *		the value as it was
  * @format:	value to text; bytes without the final NUL. NULL: write-only
  * @secret:	the text is never repeated in a message
+ * @names:	choices: the name of each value
+ * @name_count:	choices: how many there are
  */
 struct istripe_setting_kind {
 	int (*parse)(const struct istripe_setting *setting, const char *text, void *value);
 	int (*format)(const struct istripe_setting *setting, const void *value,
 		      char *buf, size_t size);
 	bool secret;
+	const char *const *names;
+	size_t name_count;
 };
 
 /**
