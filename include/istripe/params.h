@@ -27,12 +27,23 @@
 #define ISTRIPE_CONNECTIONS_MAX		8	/* per path */
 #define ISTRIPE_PARTS_MAX		8	/* of one request on one leg, over as many paths */
 #define ISTRIPE_WEIGHT_MAX		1000
+#define ISTRIPE_CONGESTION_CONTROL_BYTES	16	/* TCP_CA_NAME_MAX, with NUL */
 
 /* Times and limits that may change while the volume is up. */
 struct istripe_timers {
 	u32 login_timeout_ms;		/* one attempt: connect, login, LUN check */
 	u32 ping_interval_ms;		/* silence before a NOP-Out; 0: never ping */
 	u32 ping_timeout_ms;		/* silence after it before the path is lost */
+};
+
+/* Of a path's TCP sockets, live; all zero: what the system does by itself. */
+struct istripe_socket_params {
+	u32 dscp;			/* 0..63 */
+	u32 priority;			/* 0..7, SO_PRIORITY */
+	u32 user_timeout_ms;		/* 0: TCP's retries decide */
+	u32 send_buffer_bytes;		/* 0: TCP tunes it */
+	u32 receive_buffer_bytes;	/* 0: TCP tunes it */
+	char congestion_control[ISTRIPE_CONGESTION_CONTROL_BYTES];	/* empty: the default */
 };
 
 /* One direction of CHAP; secret_bytes 0 means not configured. */
@@ -54,6 +65,7 @@ struct istripe_path_params {
 	u32 chap_algorithms;			/* mask, bit n: CHAP_A n; 0: all the kernel has */
 	struct istripe_keys offer;
 	struct istripe_timers timers;
+	struct istripe_socket_params socket;	/* see transport/socket.h */
 	u32 weight;				/* 1..ISTRIPE_WEIGHT_MAX, live */
 };
 

@@ -14,6 +14,7 @@
 #include "block/overdue.h"
 #include "block/path.h"
 #include "block/volume.h"
+#include "transport/socket.h"
 
 #define BACKOFF_FIRST_MS	100
 #define BACKOFF_MAX_MS		10000
@@ -132,6 +133,26 @@ void istripe_path_push(struct istripe_path *path)
 	if (session)
 		istripe_session_push(session);
 	srcu_read_unlock(&path->srcu, section);
+}
+
+void istripe_path_tune(struct istripe_path *path, const struct istripe_socket_params *wanted)
+{
+	/* The worker waits for the lock, and memory may wait for the worker. */
+	unsigned int noio = memalloc_noio_save();
+	struct istripe_session *session;
+
+	/*
+	 * First: a session that is not found below makes its sockets later, and then its
+	 * look at the settings comes after this.
+	 */
+	istripe_socket_params_set(&path->params.socket, wanted);
+	mutex_lock(&path->session_lock);
+	/* Pairs with the release in istripe_session_open(), which does not take the lock. */
+	session = smp_load_acquire(&path->owned);
+	if (session)
+		istripe_session_tune(session);
+	mutex_unlock(&path->session_lock);
+	memalloc_noio_restore(noio);
 }
 
 /* Phase one of the session's death: nobody new finds it, nobody is inside. */

@@ -175,6 +175,15 @@ void istripe_path_done(struct istripe_leg_task *leg_task);
 void istripe_path_push(struct istripe_path *path);
 
 /**
+ * istripe_path_tune() - change the settings of the path's sockets, of those that are there, too
+ * @path: of a running volume
+ * @wanted: what they are from now on
+ *
+ * Context: process, sleeps.
+ */
+void istripe_path_tune(struct istripe_path *path, const struct istripe_socket_params *wanted);
+
+/**
  * istripe_path_event() - let the worker know
  * @path: the path
  * @event: what has happened

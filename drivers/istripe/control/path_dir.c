@@ -25,8 +25,8 @@ static ssize_t path_show(struct config_item *item, const struct istripe_setting 
 	return istripe_dir_show(path->leg->volume, setting, &path->params, page);
 }
 
-static ssize_t path_store(struct config_item *item, const struct istripe_setting *setting,
-			  const char *page, size_t count)
+static ssize_t path_object_store(struct config_item *item, const struct istripe_setting *setting,
+				 void *object, const char *page, size_t count)
 {
 	struct istripe_path_dir *path = to_path(item);
 	struct istripe_leg_dir *leg = path->leg;
@@ -34,7 +34,27 @@ static ssize_t path_store(struct config_item *item, const struct istripe_setting
 
 	scnprintf(label, sizeof(label), "%s/%u/%u", leg->volume->params.name, leg->index,
 		  path->index);
-	return istripe_dir_store(leg->volume, setting, label, &path->params, page, count);
+	return istripe_dir_store(leg->volume, setting, label, object, page, count);
+}
+
+static ssize_t path_store(struct config_item *item, const struct istripe_setting *setting,
+			  const char *page, size_t count)
+{
+	return path_object_store(item, setting, &to_path(item)->params, page, count);
+}
+
+static ssize_t path_socket_show(struct config_item *item, const struct istripe_setting *setting,
+				char *page)
+{
+	struct istripe_path_dir *path = to_path(item);
+
+	return istripe_dir_show(path->leg->volume, setting, &path->params.socket, page);
+}
+
+static ssize_t path_socket_store(struct config_item *item, const struct istripe_setting *setting,
+				 const char *page, size_t count)
+{
+	return path_object_store(item, setting, &to_path(item)->params.socket, page, count);
 }
 
 #define ISCSI_NAME	"an iSCSI name of at most 223 bytes that begins with iqn., eui. or naa."
@@ -97,6 +117,12 @@ PATH_KEY(error_recovery_level, ERROR_RECOVERY_LEVEL);
 PATH_NUMBER(login_timeout_ms, timers.login_timeout_ms, 100, 600000);
 PATH_NUMBER(ping_interval_ms, timers.ping_interval_ms, 0, 3600000);
 PATH_NUMBER(ping_timeout_ms, timers.ping_timeout_ms, 100, 3600000);
+ISTRIPE_DIR_SETTING(path_socket, dscp, ISTRIPE_SETTING_DSCP);
+ISTRIPE_DIR_SETTING(path_socket, priority, ISTRIPE_SETTING_PRIORITY);
+ISTRIPE_DIR_SETTING(path_socket, congestion_control, ISTRIPE_SETTING_CONGESTION_CONTROL);
+ISTRIPE_DIR_SETTING(path_socket, user_timeout_ms, ISTRIPE_SETTING_USER_TIMEOUT);
+ISTRIPE_DIR_SETTING(path_socket, send_buffer_bytes, ISTRIPE_SETTING_SEND_BUFFER);
+ISTRIPE_DIR_SETTING(path_socket, receive_buffer_bytes, ISTRIPE_SETTING_RECEIVE_BUFFER);
 
 static void path_release(struct config_item *item)
 {
@@ -135,6 +161,12 @@ static struct configfs_attribute *path_attrs[] = {
 	&path_attr_login_timeout_ms,
 	&path_attr_ping_interval_ms,
 	&path_attr_ping_timeout_ms,
+	&path_socket_attr_dscp,
+	&path_socket_attr_priority,
+	&path_socket_attr_congestion_control,
+	&path_socket_attr_user_timeout_ms,
+	&path_socket_attr_send_buffer_bytes,
+	&path_socket_attr_receive_buffer_bytes,
 	NULL,
 };
 

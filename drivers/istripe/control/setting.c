@@ -25,6 +25,7 @@
 #include <istripe/params.h>
 #include "control/setting.h"
 #include "proto/chap.h"
+#include "transport/socket.h"
 
 #define TEXT_BYTES	256	/* longest value of all: 255 bytes and a NUL */
 #define GIVEN_BYTES	64	/* of a bad value, repeated in the log */
@@ -151,6 +152,20 @@ const struct istripe_setting_kind istripe_setting_number = {
 	.format = number_format,
 };
 
+/* Buffers: 0 when TCP tunes them. */
+static int buffer_parse(const struct istripe_setting *setting, const char *text, void *value)
+{
+	if (strcmp(text, "0"))
+		return number_parse(setting, text, value);
+	number_save(setting, 0, value);
+	return 0;
+}
+
+const struct istripe_setting_kind istripe_setting_buffer = {
+	.parse = buffer_parse,
+	.format = number_format,
+};
+
 /* A power of two; that somebody has written it counts. */
 static int chunk_parse(const struct istripe_setting *setting, const char *text, void *value)
 {
@@ -254,6 +269,21 @@ static int nic_parse(const struct istripe_setting *setting, const char *text, vo
 
 const struct istripe_setting_kind istripe_setting_nic = {
 	.parse = nic_parse,
+	.format = string_format,
+};
+
+/* Of those that the writer's network namespace may use. */
+static int congestion_control_parse(const struct istripe_setting *setting, const char *text,
+				    void *value)
+{
+	if (strlen(text) >= setting->size ||
+	    istripe_socket_check_congestion_control(current->nsproxy->net_ns, text))
+		return -EINVAL;
+	return string_parse(setting, text, value);
+}
+
+const struct istripe_setting_kind istripe_setting_congestion_control = {
+	.parse = congestion_control_parse,
 	.format = string_format,
 };
 

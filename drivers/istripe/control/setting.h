@@ -72,6 +72,8 @@ extern const struct istripe_setting_kind istripe_setting_metadata;
 extern const struct istripe_setting_kind istripe_setting_chap_secret;
 extern const struct istripe_setting_kind istripe_setting_chunk;
 extern const struct istripe_setting_kind istripe_setting_metadata_create;
+extern const struct istripe_setting_kind istripe_setting_buffer;
+extern const struct istripe_setting_kind istripe_setting_congestion_control;
 
 /* What every initializer below begins with: where the value is. */
 #define ISTRIPE_SETTING_AT(_object, _field)					\
@@ -82,6 +84,12 @@ extern const struct istripe_setting_kind istripe_setting_metadata_create;
 	ISTRIPE_SETTING_AT(_object, _field), .kind = &istripe_setting_number,	\
 	.min = (_min), .max = (_max),						\
 	.range = "a number from " __stringify(_min) " to " __stringify(_max)
+
+/* 0, or a number of bytes. */
+#define ISTRIPE_SETTING_BUFFER(_object, _field, _min, _max)			\
+	ISTRIPE_SETTING_AT(_object, _field), .kind = &istripe_setting_buffer,	\
+	.min = (_min), .max = (_max),						\
+	.range = "0 or a number from " __stringify(_min) " to " __stringify(_max)
 
 /* One value of a struct istripe_keys. */
 #define ISTRIPE_SETTING_KEY(_object, _keys, _key)				\
@@ -95,6 +103,22 @@ extern const struct istripe_setting_kind istripe_setting_metadata_create;
 /* All others: an array or struct with its kind. */
 #define ISTRIPE_SETTING_OF(_object, _field, _kind, _range)			\
 	ISTRIPE_SETTING_AT(_object, _field), .kind = &istripe_setting_##_kind, .range = (_range)
+
+/* Those of a path's sockets, in struct istripe_socket_params. */
+#define ISTRIPE_SETTING_DSCP							\
+	ISTRIPE_SETTING_NUMBER(struct istripe_socket_params, dscp, 0, 63)
+#define ISTRIPE_SETTING_PRIORITY						\
+	ISTRIPE_SETTING_NUMBER(struct istripe_socket_params, priority, 0, 7)
+#define ISTRIPE_SETTING_USER_TIMEOUT						\
+	ISTRIPE_SETTING_NUMBER(struct istripe_socket_params, user_timeout_ms, 0, 3600000)
+#define ISTRIPE_SETTING_SEND_BUFFER						\
+	ISTRIPE_SETTING_BUFFER(struct istripe_socket_params, send_buffer_bytes, 4096, 536870912)
+#define ISTRIPE_SETTING_RECEIVE_BUFFER						\
+	ISTRIPE_SETTING_BUFFER(struct istripe_socket_params, receive_buffer_bytes, 4096, 536870912)
+#define ISTRIPE_SETTING_CONGESTION_CONTROL					\
+	ISTRIPE_SETTING_OF(struct istripe_socket_params, congestion_control,	\
+			   congestion_control,					\
+			   "a congestion control of this kernel's TCP, or nothing for the default")
 
 #define ISTRIPE_SETTING_FENCES	"path or portal-group"
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The sysfs directory of a path: where it leads, how it is, its timers.
+ * The sysfs directory of a path: where it leads, how it is, its timers and sockets.
  */
 #include <linux/err.h>
 #include <linux/kernel.h>
+#include <linux/mutex.h>
 #include <linux/sysfs.h>
 
 #include "block/path.h"
 #include "control/node.h"
 #include "control/setting.h"
+#include "transport/socket.h"
 
 static ssize_t path_state_show(const struct istripe_node_file *file, void *object, char *page)
 {
@@ -84,6 +86,47 @@ static const struct istripe_setting path_setting_##_name = {				\
 ISTRIPE_NODE_FILE(path, _name, 0644, .show = path_setting_show,				\
 		  .store = path_setting_store, .setting = &path_setting_##_name)
 
+/* Sockets: all settings are read, one is changed, all are put back. */
+static DEFINE_MUTEX(path_socket_lock);
+
+static ssize_t path_socket_show(const struct istripe_node_file *file, void *object, char *page)
+{
+	struct istripe_socket_params now;
+	struct istripe_path *path = object;
+
+	istripe_socket_params_get(&path->params.socket, &now);
+	return istripe_setting_show(file->setting, &now, page);
+}
+
+static ssize_t path_socket_store(const struct istripe_node_file *file, void *object,
+				 const char *page, size_t count)
+{
+	struct istripe_socket_params wanted;
+	struct istripe_path *path = object;
+	ssize_t ret;
+
+	mutex_lock(&path_socket_lock);
+	istripe_socket_params_get(&path->params.socket, &wanted);
+	ret = istripe_setting_store(file->setting, path->label, &wanted, page, count);
+	if (ret > 0)
+		istripe_path_tune(path, &wanted);
+	mutex_unlock(&path_socket_lock);
+	return ret;
+}
+
+#define PATH_SOCKET(_name, ...)								\
+static const struct istripe_setting path_setting_##_name = {				\
+	.name = __stringify(_name), __VA_ARGS__						\
+};											\
+ISTRIPE_NODE_FILE(path, _name, 0644, .show = path_socket_show,				\
+		  .store = path_socket_store, .setting = &path_setting_##_name)
+
+PATH_SOCKET(dscp, ISTRIPE_SETTING_DSCP);
+PATH_SOCKET(priority, ISTRIPE_SETTING_PRIORITY);
+PATH_SOCKET(congestion_control, ISTRIPE_SETTING_CONGESTION_CONTROL);
+PATH_SOCKET(user_timeout_ms, ISTRIPE_SETTING_USER_TIMEOUT);
+PATH_SOCKET(send_buffer_bytes, ISTRIPE_SETTING_SEND_BUFFER);
+PATH_SOCKET(receive_buffer_bytes, ISTRIPE_SETTING_RECEIVE_BUFFER);
 PATH_LIVE(weight, 1, 1000);
 PATH_FIXED(portal, portal);
 PATH_FIXED(source_address, address);
@@ -108,6 +151,12 @@ static struct attribute *path_attrs[] = {
 	&path_file_login_timeout_ms.attr,
 	&path_file_ping_interval_ms.attr,
 	&path_file_ping_timeout_ms.attr,
+	&path_file_dscp.attr,
+	&path_file_priority.attr,
+	&path_file_congestion_control.attr,
+	&path_file_user_timeout_ms.attr,
+	&path_file_send_buffer_bytes.attr,
+	&path_file_receive_buffer_bytes.attr,
 	NULL,
 };
 ATTRIBUTE_GROUPS(path);

@@ -11,6 +11,7 @@
 #include <trace/events/istripe.h>
 
 #include "transport/conn.h"
+#include "transport/socket.h"
 
 /* How long a worker may keep its processor before it lets others on. */
 #define IO_WORK_BUDGET_MS	2
@@ -19,18 +20,22 @@
 
 struct workqueue_struct *istripe_io_wq;
 
-/* Sockets that never see user space have locks that never nest with theirs (P35). */
-static struct lock_class_key istripe_sk_key[2];
-static struct lock_class_key istripe_slock_key[2];
-
 int istripe_transport_init(void)
 {
+	int ret;
+
 	istripe_io_wq = alloc_workqueue("istripe_io", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	return istripe_io_wq ? 0 : -ENOMEM;
+	if (!istripe_io_wq)
+		return -ENOMEM;
+	ret = istripe_socket_init();
+	if (ret)
+		destroy_workqueue(istripe_io_wq);
+	return ret;
 }
 
 void istripe_transport_exit(void)
 {
+	istripe_socket_exit();
 	destroy_workqueue(istripe_io_wq);
 }
 
@@ -330,20 +335,33 @@ static int conn_bind(struct istripe_conn *conn, struct net *net)
 	return ret;
 }
 
+static void conn_tune(struct istripe_conn *conn)
+{
+	struct istripe_socket_params wanted;
+
+	lockdep_assert_held(&conn->session->socket_lock);
+	istripe_socket_params_get(&conn->session->path->socket, &wanted);
+	istripe_socket_tune(conn->sock, conn->session->label, &wanted, &conn->tuned);
+}
+
+/* Before it is connected: the first segment is marked, and scales the window, as it should. */
 static void conn_prepare_socket(struct istripe_conn *conn, u32 timeout_ms)
 {
-	struct sock *sk = conn->sock->sk;
-	bool v6 = sk->sk_family == AF_INET6;
+	conn->sock->sk->sk_sndtimeo = msecs_to_jiffies(timeout_ms);
+	conn->sock->sk->sk_rcvtimeo = msecs_to_jiffies(timeout_ms);
+	memset(&conn->tuned, 0, sizeof(conn->tuned));
+	conn_tune(conn);
+}
 
-	sock_lock_init_class_and_name(sk, "slock-istripe", &istripe_slock_key[v6],
-				      "sk_lock-istripe", &istripe_sk_key[v6]);
-	/* We are on the way of dirty pages to their disk (P30, P31). */
-	sk->sk_allocation = GFP_NOIO;
-	sk_set_memalloc(sk);
-	istripe_compat_no_task_frag(sk);
-	tcp_sock_set_nodelay(sk);
-	sk->sk_sndtimeo = msecs_to_jiffies(timeout_ms);
-	sk->sk_rcvtimeo = msecs_to_jiffies(timeout_ms);
+void istripe_session_tune(struct istripe_session *session)
+{
+	u32 i;
+
+	mutex_lock(&session->socket_lock);
+	for (i = 0; i < ARRAY_SIZE(session->conns); i++)
+		if (session->conns[i] && session->conns[i]->sock)
+			conn_tune(session->conns[i]);
+	mutex_unlock(&session->socket_lock);
 }
 
 static int conn_make_socket(struct istripe_conn *conn, int family, struct net *net, u32 timeout_ms)
@@ -354,7 +372,7 @@ static int conn_make_socket(struct istripe_conn *conn, int family, struct net *n
 	if (test_bit(ISTRIPE_SESSION_INTERRUPTED, &conn->session->flags))
 		ret = -EINTR;
 	else
-		ret = sock_create_kern(net, family, SOCK_STREAM, IPPROTO_TCP, &conn->sock);
+		ret = istripe_socket_create(net, family, &conn->sock);
 	if (!ret)
 		conn_prepare_socket(conn, timeout_ms);
 	mutex_unlock(&conn->session->socket_lock);
@@ -419,8 +437,7 @@ static void conn_release_socket(struct istripe_conn *conn)
 	sock = conn->sock;
 	conn->sock = NULL;
 	mutex_unlock(&conn->session->socket_lock);
-	sk_clear_memalloc(sock->sk);
-	sock_release(sock);
+	istripe_socket_release(sock);
 }
 
 void istripe_conn_cut(struct istripe_conn *conn)

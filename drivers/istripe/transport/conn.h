@@ -96,6 +96,7 @@ struct istripe_conn {
 	enum istripe_conn_state state;
 	unsigned long flags;
 	struct socket *sock;
+	struct istripe_socket_params tuned;	/* what @sock is, under socket_lock */
 	struct istripe_keys keys;	/* what its login came to */
 
 	struct mutex tx_mutex;		/* @tx: the transmit side */

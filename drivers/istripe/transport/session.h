@@ -56,7 +56,7 @@ struct istripe_session_ops {
 /**
  * struct istripe_session_params - what a session is opened with
  * @label:		"volume/leg/path", for every log line
- * @path:		the path's settings; read while opening, timers read live
+ * @path:		the path's settings; read while opening, timers and those of sockets live
  * @initiator_name:	iSCSI name
  * @isid:		ISID; the same one again reinstates (RFC 7143 6.3.5)
  * @portal:		where to connect: the configured portal, or where it redirected
@@ -194,6 +194,14 @@ int istripe_session_open(const struct istripe_session_params *params,
  */
 void istripe_session_join(struct istripe_session *session,
 			  const struct istripe_session_params *params);
+
+/**
+ * istripe_session_tune() - let the sockets follow the path's socket settings
+ * @session: kept alive by the caller's lock; in any state
+ *
+ * Context: process, sleeps; nothing may be allocated with I/O.
+ */
+void istripe_session_tune(struct istripe_session *session);
 
 /**
  * istripe_session_interrupt() - make a session fail soon that somebody else opens

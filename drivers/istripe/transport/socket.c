@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/kernel.h>
+#include <linux/net.h>
+#include <linux/sockptr.h>
+#include <linux/spinlock.h>
+#include <linux/stddef.h>
+#include <linux/string.h>
+#include <linux/tcp.h>
+#include <net/inet_connection_sock.h>
+#include <net/ip.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+#include <compat/sock.h>
+
+#include "transport/socket.h"
+
+#define DSCP_SHIFT	2	/* of the octet whose other bits are for ECN, RFC 2474, RFC 3168 */
+
+/* Sockets that never see user space have locks that never nest with theirs (P35). */
+static struct lock_class_key istripe_sk_key[2];
+static struct lock_class_key istripe_slock_key[2];
+
+/* Never connected. */
+static struct socket *istripe_memalloc_holder;
+
+/* The socket settings of all paths: held for as long as it takes to copy them. */
+static DEFINE_SPINLOCK(istripe_socket_params_lock);
+
+int istripe_socket_create(struct net *net, int family, struct socket **sock)
+{
+	int ret = sock_create_kern(net, family, SOCK_STREAM, IPPROTO_TCP, sock);
+	bool v6 = family == AF_INET6;
+	struct sock *sk;
+
+	if (ret)
+		return ret;
+	sk = (*sock)->sk;
+	sock_lock_init_class_and_name(sk, "slock-istripe", &istripe_slock_key[v6],
+				      "sk_lock-istripe", &istripe_sk_key[v6]);
+	/* We are on the way of dirty pages to their disk (P30, P31). */
+	sk->sk_allocation = GFP_NOIO;
+	sk_set_memalloc(sk);
+	istripe_compat_no_task_frag(sk);
+	tcp_sock_set_nodelay(sk);
+	return 0;
+}
+
+void istripe_socket_release(struct socket *sock)
+{
+	/* The end of a socket does not lower the static key by itself. */
+	sk_clear_memalloc(sock->sk);
+	sock_release(sock);
+}
+
+/*
+ * The first memalloc socket of the system, and the end of the last one, make the kernel
+ * patch its code and interrupt all processors, for which the others wait. One that is
+ * there as long as the module spares that to every reconnect. It is of the namespace that
+ * never ends, and as a socket of the kernel's it would not hold another one either.
+ */
+int istripe_socket_init(void)
+{
+	return istripe_socket_create(&init_net, AF_INET, &istripe_memalloc_holder);
+}
+
+void istripe_socket_exit(void)
+{
+	istripe_socket_release(istripe_memalloc_holder);
+}
+
+void istripe_socket_params_get(const struct istripe_socket_params *from,
+			       struct istripe_socket_params *to)
+{
+	spin_lock_bh(&istripe_socket_params_lock);
+	*to = *from;
+	spin_unlock_bh(&istripe_socket_params_lock);
+}
+
+void istripe_socket_params_set(struct istripe_socket_params *to,
+			       const struct istripe_socket_params *from)
+{
+	spin_lock_bh(&istripe_socket_params_lock);
+	*to = *from;
+	spin_unlock_bh(&istripe_socket_params_lock);
+}
+
+static int socket_set(struct socket *sock, int level, int option, int value)
+{
+	return sock->ops->setsockopt(sock, level, option, KERNEL_SOCKPTR(&value), sizeof(value));
+}
+
+/* An IPv6 socket that leads to a mapped address speaks IPv4: both. */
+static int socket_set_dscp(struct socket *sock, u32 dscp)
+{
+	u32 priority = READ_ONCE(sock->sk->sk_priority);
+	int ret = 0;
+
+	ip_sock_set_tos(sock->sk, dscp << DSCP_SHIFT);
+	/* It guesses one from what the octet was before RFC 2474; ours is a setting. */
+	sock_set_priority(sock->sk, priority);
+	if (sock->sk->sk_family == AF_INET6)
+		ret = socket_set(sock, SOL_IPV6, IPV6_TCLASS, dscp << DSCP_SHIFT);
+	return ret;
+}
+
+static int socket_set_priority(struct socket *sock, u32 priority)
+{
+	sock_set_priority(sock->sk, priority);
+	return 0;
+}
+
+static int socket_set_user_timeout(struct socket *sock, u32 ms)
+{
+	tcp_sock_set_user_timeout(sock->sk, ms);
+	return 0;
+}
+
+static void socket_unlock_buffer(struct sock *sk, u8 lock)
+{
+	lock_sock(sk);
+	sk->sk_userlocks &= ~lock;
+	release_sock(sk);
+}
+
+/*
+ * The kernel takes twice of what it is told. For its own tuning the buffer begins as that
+ * of a new socket, but not smaller than it is: tuning looks for what goes beyond what has
+ * been needed so far, and never would.
+ */
+static u32 socket_buffer_begin(int now, int initial)
+{
+	return max(now, initial) / 2;
+}
+
+static int socket_set_send_buffer(struct socket *sock, u32 bytes)
+{
+	struct sock *sk = sock->sk;
+	int initial = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_wmem[1]);
+	int value = bytes ?: socket_buffer_begin(READ_ONCE(sk->sk_sndbuf), initial);
+	int ret;
+
+	/* As for the other buffer: what is for all programs, wmem_max, does not bound it. */
+	ret = sock_setsockopt(sock, SOL_SOCKET, SO_SNDBUFFORCE, KERNEL_SOCKPTR(&value),
+			      sizeof(value));
+	if (!ret && !bytes)
+		socket_unlock_buffer(sk, SOCK_SNDBUF_LOCK);
+	return ret;
+}
+
+static int socket_set_receive_buffer(struct socket *sock, u32 bytes)
+{
+	struct sock *sk = sock->sk;
+	int initial = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_rmem[1]);
+	int value = bytes ?: socket_buffer_begin(READ_ONCE(sk->sk_rcvbuf), initial);
+
+	sock_set_rcvbuf(sk, value);
+	if (!bytes)
+		socket_unlock_buffer(sk, SOCK_RCVBUF_LOCK);
+	/* A connection offers no more than what it had when it was made, unless told to. */
+	return socket_set(sock, SOL_TCP, TCP_WINDOW_CLAMP, value);
+}
+
+static int socket_name_congestion_control(struct socket *sock, const char *name)
+{
+	char copy[ISTRIPE_CONGESTION_CONTROL_BYTES];
+
+	strscpy(copy, name, sizeof(copy));
+	return sock->ops->setsockopt(sock, SOL_TCP, TCP_CONGESTION, KERNEL_SOCKPTR(copy),
+				     strlen(copy));
+}
+
+/* A socket of nobody's that uses the algorithm, so that it is there and stays. */
+static int socket_probe(struct net *net, const char *name, struct socket **probe)
+{
+	int ret = istripe_socket_create(net, AF_INET, probe);
+
+	if (ret || !*name)
+		return ret;
+	ret = socket_name_congestion_control(*probe, name);
+	if (ret)
+		istripe_socket_release(*probe);
+	return ret;
+}
+
+int istripe_socket_check_congestion_control(struct net *net, const char *name)
+{
+	struct socket *probe;
+	int ret = socket_probe(net, name, &probe);
+
+	if (!ret)
+		istripe_socket_release(probe);
+	return ret;
+}
+
+/*
+ * A module that is not there is loaded with the socket locked, but it may be on the disk
+ * that the socket leads to. And nothing else says what the namespace's default is.
+ */
+static int socket_set_congestion_control(struct socket *sock, const char *name)
+{
+	struct socket *probe;
+	int ret = socket_probe(sock_net(sock->sk), name, &probe);
+
+	if (ret)
+		return ret;
+	ret = socket_name_congestion_control(sock, inet_csk(probe->sk)->icsk_ca_ops->name);
+	istripe_socket_release(probe);
+	return ret;
+}
+
+static const struct socket_option {
+	const char *name;
+	size_t offset;
+	int (*set)(struct socket *sock, u32 value);
+} socket_options[] = {
+	{ "dscp", offsetof(struct istripe_socket_params, dscp), socket_set_dscp },
+	{ "priority", offsetof(struct istripe_socket_params, priority), socket_set_priority },
+	{ "user_timeout_ms", offsetof(struct istripe_socket_params, user_timeout_ms),
+	  socket_set_user_timeout },
+	{ "send_buffer_bytes", offsetof(struct istripe_socket_params, send_buffer_bytes),
+	  socket_set_send_buffer },
+	{ "receive_buffer_bytes", offsetof(struct istripe_socket_params, receive_buffer_bytes),
+	  socket_set_receive_buffer },
+};
+
+static void socket_option_tune(struct socket *sock, const char *label,
+			       const struct socket_option *option, const void *wanted,
+			       const void *tuned)
+{
+	u32 value = *(const u32 *)(wanted + option->offset);
+	int ret;
+
+	if (value == *(const u32 *)(tuned + option->offset))
+		return;
+	ret = option->set(sock, value);
+	if (ret)
+		pr_warn_ratelimited("%s: %s cannot be set to %u: %pe\n", label, option->name,
+				    value, ERR_PTR(ret));
+}
+
+void istripe_socket_tune(struct socket *sock, const char *label,
+			 const struct istripe_socket_params *wanted,
+			 struct istripe_socket_params *tuned)
+{
+	size_t i;
+	int ret;
+
+	for (i = 0; i < ARRAY_SIZE(socket_options); i++)
+		socket_option_tune(sock, label, &socket_options[i], wanted, tuned);
+	if (strcmp(wanted->congestion_control, tuned->congestion_control)) {
+		ret = socket_set_congestion_control(sock, wanted->congestion_control);
+		if (ret)
+			pr_warn_ratelimited("%s: congestion_control cannot be set to \"%s\": %pe\n",
+					    label, wanted->congestion_control, ERR_PTR(ret));
+	}
+	*tuned = *wanted;
+}
