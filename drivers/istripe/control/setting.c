@@ -9,9 +9,6 @@
 
 #include <linux/ctype.h>
 #include <linux/errno.h>
-#include <linux/in.h>
-#include <linux/in6.h>
-#include <linux/inet.h>
 #include <linux/kernel.h>
 #include <linux/log2.h>
 #include <linux/netdevice.h>
@@ -20,16 +17,13 @@
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
-#include <net/ipv6.h>
 
 #include <istripe/params.h>
 #include "control/setting.h"
 #include "proto/chap.h"
 #include "transport/socket.h"
 
-#define TEXT_BYTES	256	/* longest value of all: 255 bytes and a NUL */
 #define GIVEN_BYTES	64	/* of a bad value, repeated in the log */
-#define PORT_DEFAULT	3260	/* RFC 7143 section 4.1 */
 #define ISID_TYPE_MASK	0xc0
 #define ISID_TYPE_NONE	0xc0	/* reserved, RFC 7143 section 11.12.5 */
 
@@ -72,7 +66,7 @@ static void setting_refuse(const struct istripe_setting *setting, const char *la
 ssize_t istripe_setting_store(const struct istripe_setting *setting, const char *label,
 			      void *object, const char *page, size_t count)
 {
-	char text[TEXT_BYTES];
+	char text[ISTRIPE_SETTING_TEXT_BYTES];
 	int ret;
 
 	ret = istripe_setting_text(text, sizeof(text), page, count);
@@ -89,7 +83,7 @@ ssize_t istripe_setting_store(const struct istripe_setting *setting, const char 
 ssize_t istripe_setting_show(const struct istripe_setting *setting, const void *object,
 			     char *page)
 {
-	char text[TEXT_BYTES];
+	char text[ISTRIPE_SETTING_TEXT_BYTES];
 	int ret;
 
 	if (!setting->kind->format)
@@ -287,144 +281,6 @@ const struct istripe_setting_kind istripe_setting_congestion_control = {
 	.format = string_format,
 };
 
-/* Addresses */
-
-static bool address4_usable(const struct sockaddr_in *sin)
-{
-	return !ipv4_is_zeronet(sin->sin_addr.s_addr) &&
-	       !ipv4_is_multicast(sin->sin_addr.s_addr) &&
-	       !ipv4_is_lbcast(sin->sin_addr.s_addr);
-}
-
-/* A scope only counts where it is needed, and there it is needed. */
-static bool address6_usable(const struct sockaddr_in6 *sin6, bool scope_given)
-{
-	bool link_local = ipv6_addr_type(&sin6->sin6_addr) & IPV6_ADDR_LINKLOCAL;
-
-	if (ipv6_addr_any(&sin6->sin6_addr) || ipv6_addr_is_multicast(&sin6->sin6_addr))
-		return false;
-	return link_local == scope_given && link_local == !!sin6->sin6_scope_id;
-}
-
-/* Interface names in a scope are those of the writer's network namespace. */
-static int address_read(const char *text, u16 port, struct sockaddr_storage *address)
-{
-	struct sockaddr_storage given = {};
-	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)&given;
-	struct sockaddr_in *sin = (struct sockaddr_in *)&given;
-
-	if (inet_pton_with_scope(current->nsproxy->net_ns, AF_UNSPEC, text, NULL, &given))
-		return -EINVAL;
-	if (given.ss_family == AF_INET6) {
-		if (!address6_usable(sin6, strchr(text, '%')))
-			return -EINVAL;
-		sin6->sin6_port = htons(port);
-	} else {
-		/* The kernel's parser takes a colon for the end of the address. */
-		if (!address4_usable(sin) || strchr(text, ':'))
-			return -EINVAL;
-		sin->sin_port = htons(port);
-	}
-	*address = given;
-	return 0;
-}
-
-/*
- * Cuts @text in two. The last colon starts the port, but in an IPv6 address
- * without brackets, which therefore cannot be followed by one.
- */
-static int portal_split(char *text, char **host, char **port)
-{
-	char *colon;
-
-	*host = text;
-	*port = NULL;
-	if (*text == '[') {
-		char *end = strchr(text, ']');
-
-		if (!end || (end[1] && end[1] != ':'))
-			return -EINVAL;
-		*host = text + 1;
-		if (end[1])
-			*port = end + 2;
-		*end = '\0';
-		return strchr(*host, ':') ? 0 : -EINVAL;
-	}
-	colon = strchr(text, ':');
-	if (colon && colon == strrchr(text, ':')) {
-		*colon = '\0';
-		*port = colon + 1;
-	}
-	return 0;
-}
-
-static int portal_parse(const struct istripe_setting *setting, const char *text, void *value)
-{
-	char copy[TEXT_BYTES], *host, *port_text;
-	struct sockaddr_storage *portal = value;
-	u16 port = PORT_DEFAULT;
-
-	if (!*text) {
-		memset(portal, 0, sizeof(*portal));
-		return 0;
-	}
-	strscpy(copy, text, sizeof(copy));
-	if (portal_split(copy, &host, &port_text))
-		return -EINVAL;
-	if (port_text && (kstrtou16(port_text, 10, &port) || !port))
-		return -EINVAL;
-	return address_read(host, port, portal);
-}
-
-static int portal_format(const struct istripe_setting *setting, const void *value,
-			 char *buf, size_t size)
-{
-	const struct sockaddr_in6 *sin6 = value;
-	const struct sockaddr_in *sin = value;
-
-	if (sin->sin_family == AF_INET)
-		return scnprintf(buf, size, "%pI4:%u", &sin->sin_addr, ntohs(sin->sin_port));
-	if (sin6->sin6_family != AF_INET6)
-		return scnprintf(buf, size, "%s", "");
-	if (sin6->sin6_scope_id)
-		return scnprintf(buf, size, "[%pI6c%%%u]:%u", &sin6->sin6_addr,
-				 sin6->sin6_scope_id, ntohs(sin6->sin6_port));
-	return scnprintf(buf, size, "[%pI6c]:%u", &sin6->sin6_addr, ntohs(sin6->sin6_port));
-}
-
-const struct istripe_setting_kind istripe_setting_portal = {
-	.parse = portal_parse,
-	.format = portal_format,
-};
-
-static int address_parse(const struct istripe_setting *setting, const char *text, void *value)
-{
-	if (*text)
-		return address_read(text, 0, value);
-	memset(value, 0, setting->size);
-	return 0;
-}
-
-static int address_format(const struct istripe_setting *setting, const void *value,
-			  char *buf, size_t size)
-{
-	const struct sockaddr_in6 *sin6 = value;
-	const struct sockaddr_in *sin = value;
-
-	if (sin->sin_family == AF_INET)
-		return scnprintf(buf, size, "%pI4", &sin->sin_addr);
-	if (sin6->sin6_family != AF_INET6)
-		return scnprintf(buf, size, "%s", "");
-	if (sin6->sin6_scope_id)
-		return scnprintf(buf, size, "%pI6c%%%u", &sin6->sin6_addr, sin6->sin6_scope_id);
-	return scnprintf(buf, size, "%pI6c", &sin6->sin6_addr);
-}
-
-const struct istripe_setting_kind istripe_setting_address = {
-	.parse = address_parse,
-	.format = address_format,
-};
-
 /* ISID: six bytes, all zero when the driver derives it. */
 
 static int isid_parse(const struct istripe_setting *setting, const char *text, void *value)
@@ -478,7 +334,7 @@ static u32 algorithm_mask(const char *name)
 static int algorithms_parse(const struct istripe_setting *setting, const char *text,
 			    void *value)
 {
-	char copy[TEXT_BYTES], *rest = copy, *name;
+	char copy[ISTRIPE_SETTING_TEXT_BYTES], *rest = copy, *name;
 	u32 mask = 0;
 
 	strscpy(copy, text, sizeof(copy));

@@ -15,6 +15,8 @@
 
 #include "proto/keys.h"
 
+#define ISTRIPE_SETTING_TEXT_BYTES	256	/* longest value of all: 255 bytes and a NUL */
+
 struct istripe_setting;
 
 /**
