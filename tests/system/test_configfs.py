@@ -37,6 +37,8 @@ LEG = {
 }
 
 _LENGTHS = ["", "0", "511", "16777216", "-1", "x"]
+_BUFFERS = ["4096", "536870912", "0"]
+_NO_BUFFERS = ["", "1", "4095", "536870913", "-1", "00", "64K"]
 _YES_NO = ["", "yes", "no", "1", "Maybe"]
 _DIGEST = ["", "crc32c", "CRC32C,CRC32C", "None,", "MD5"]
 _DIGESTS = ["None", "CRC32C", "CRC32C,None", "None,CRC32C"]
@@ -79,6 +81,13 @@ PATH = {
     "login_timeout_ms": ("15000", ["100", "600000"], ["", "0", "99", "600001", "-1"]),
     "ping_interval_ms": ("5000", ["0", "3600000"], ["", "3600001", "-1", "x"]),
     "ping_timeout_ms": ("5000", ["100", "3600000"], ["", "99", "3600001", "-1"]),
+    "dscp": ("0", ["0", "46", "63"], ["", "64", "-1", "EF", "0x2e"]),
+    "priority": ("0", ["0", "7"], ["", "8", "-1", "x"]),
+    "congestion_control": ("", ["reno", "cubic", "vegas", ""],
+                           ["nonesuch", "Reno", "reno cubic", "../reno", "x" * 16]),
+    "user_timeout_ms": ("0", ["0", "1", "3600000"], ["", "-1", "3600001", "1.5"]),
+    "send_buffer_bytes": ("0", _BUFFERS, _NO_BUFFERS),
+    "receive_buffer_bytes": ("0", _BUFFERS, _NO_BUFFERS),
 }
 
 SECRETS = ("chap_secret", "chap_mutual_secret")

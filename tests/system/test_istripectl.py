@@ -62,13 +62,18 @@ def names():
 def test_life_of_a_volume(tool, make_lio, link):
     target = make_lio()
     out = tool("create", "db", *INITIATOR, "--chunk", "128K", "--set", "recovery_timeout=10s",
-               *leg(target, link, more=",ping_interval=2s"))
+               *leg(target, link, more=",ping_interval=2s,dscp=46,user_timeout=3s,"
+                                       "congestion_control=reno,receive_buffer_bytes=1M"))
     device = re.fullmatch(r"db: (/dev/istripe\d+)\n", out).group(1)
     disk = settled(Path(device))
     assert disk.is_block_device()
     assert read(istripe.CONFIG / "db/chunk_bytes") == "131072"
     assert read(f"/sys/block/{disk.name}/istripe/recovery_timeout_ms") == "10000"
-    assert read(f"/sys/block/{disk.name}/istripe/legs/0/paths/0/ping_interval_ms") == "2000"
+    path = Path(f"/sys/block/{disk.name}/istripe/legs/0/paths/0")
+    assert read(path / "ping_interval_ms") == "2000"
+    assert read(path / "dscp") == "46" and read(path / "user_timeout_ms") == "3000"
+    assert read(path / "congestion_control") == "reno"
+    assert read(path / "receive_buffer_bytes") == "1048576"
     with open(disk, "rb") as file:
         assert file.read(4096) == bytes(4096)
     # What is so already is no failure.

@@ -36,6 +36,7 @@ static const struct {
 	{ "login_timeout", "login_timeout_ms" },
 	{ "ping_interval", "ping_interval_ms" },
 	{ "ping_timeout", "ping_timeout_ms" },
+	{ "user_timeout", "user_timeout_ms" },
 };
 
 static const char *alias_name(const char *word)

@@ -27,6 +27,7 @@ openiscsi   the stock initiator
 istripe     the module under test
 fio         workloads with verification
 capture     packets, and what tshark says about them
+kcore       variables of the running kernel
 kernlog     the kernel's log as part of every verdict
 leaks       what a loaded, used and unloaded module may leave behind: nothing
 """
