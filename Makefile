@@ -16,7 +16,7 @@ OUT	= $(BUILD)/modules/$(RELEASE)
 SOURCES	:= Kbuild drivers include
 
 .PHONY: all modules mirror tools tools-test tools-install install dkms host-test fuzz-smoke fuzz kunit lint check-fast check \
-	demo bench-first bench-cpu bench-links bench-memory clean distclean help
+	check-debug demo bench-first bench-cpu bench-links bench-memory clean distclean help
 
 all: modules
 
@@ -80,6 +80,9 @@ check-fast:
 
 check:
 	@tests/host/check all
+
+check-debug:
+	@tests/host/check debug
 
 demo:
 	@tests/host/deps vm $(KERNEL)

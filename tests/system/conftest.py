@@ -12,12 +12,15 @@ import signal
 
 import pytest
 
-from lab import fio, istripe, leaks, lio, network, openiscsi, storage, tgt
+from lab import faults, fio, istripe, leaks, lio, network, openiscsi, storage, tgt
 from lab.kernlog import KernelLog
 from lab.shell import LabError, read, write
 
 MIB = 1 << 20
 DEFAULT_TIMEOUT_S = 300
+#: A kernel that looks at every access to memory takes its time.
+DEBUG_KERNEL = "-istripe-" in os.uname().release
+DEBUG_SLOWDOWN = 4
 _numbers = itertools.count(1)
 
 
@@ -34,12 +37,22 @@ class Size:
         return full if cls.full else quick
 
 
+def others_of(items):
+    """What is for other kernels.
+
+    Of what is marked as shared, the even ones run on one kernel, the odd ones on the other.
+    """
+    others = []
+    if not faults.available():
+        others += [item for item in items if item.get_closest_marker("debug")]
+    if not Size.full and not DEBUG_KERNEL:
+        shared = [item for item in items if item.get_closest_marker("shared")]
+        others += shared[not os.uname().release.startswith("6.1.")::2]
+    return others
+
+
 def pytest_collection_modifyitems(config, items):
-    """What is marked as shared: the even ones run on one kernel, the odd ones on the other."""
-    if Size.full:
-        return
-    shared = [item for item in items if item.get_closest_marker("shared")]
-    others = shared[not os.uname().release.startswith("6.1.")::2]
+    others = others_of(items)
     config.hook.pytest_deselected(items=others)
     items[:] = [item for item in items if item not in others]
 
@@ -62,6 +75,20 @@ def laboratory():
     lio.prepare()
     yield net
     net.destroy()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_leaked(laboratory):
+    """At the end, where the kernel knows: while functions have names, and after them."""
+    yield
+    if not leaks.loaded():
+        return
+    for step in (None, istripe.unload):
+        if step:
+            step()
+        suspects = leaks.kmemleak()
+        if suspects:
+            pytest.fail("kmemleak:\n" + "".join(suspects), pytrace=False)
 
 
 @pytest.fixture(scope="session")
@@ -91,6 +118,7 @@ def verdict(request):
     log.say(f"start {request.node.nodeid}")
     marker = request.node.get_closest_marker("timeout_s")
     limit = marker.args[0] if marker else DEFAULT_TIMEOUT_S
+    limit *= DEBUG_SLOWDOWN if DEBUG_KERNEL else 1
 
     def expired(*_):
         # What all threads of the kernel wait for goes to the console before anything else.

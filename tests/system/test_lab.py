@@ -3,7 +3,7 @@
 
 import pytest
 
-from lab import network, storage
+from lab import kernlog, network, storage
 
 MIB = 1 << 20
 pytestmark = pytest.mark.shared
@@ -59,3 +59,12 @@ def test_kernel_log_is_judged(kernel_log):
         log.write("<4>istripe-test: WARNING: not a real one\n")
     assert len(kernel_log.bad()) == 1
     assert kernel_log.bad([r"istripe-test: WARNING"]) == []
+
+
+@pytest.mark.parametrize("frame", ["submit_one [istripe]", "__hrtimer_run_queues"])
+def test_only_own_races_are_judged(frame):
+    report = ["=" * 66, f"BUG: KCSAN: data-race in {frame} / run", "", "write to 0x1:", f" {frame}",
+              "=" * 66]
+    lines = [f"1.000000 {line}" for line in ["before", *report, "after"]]
+    kept = kernlog.without_foreign_races(lines)
+    assert kept == (lines if "istripe" in frame else [*lines[:2], lines[-1]])

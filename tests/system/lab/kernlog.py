@@ -13,7 +13,7 @@ BAD = re.compile(
     | detected\ stalls | circular\ locking | inconsistent\ lock\ state
     | suspicious\ RCU | scheduling\ while\ atomic | sleeping\ function\ called
     | list_(add|del)\ corruption | Bad\ page\ state | Objects\ remaining | \bleak(s|ed)?\b
-    | kmemleak:\ .*new\ suspected | unregister_netdevice:\ waiting | page\ allocation\ failure
+    | unregister_netdevice:\ waiting | page\ allocation\ failure
     | still\ has\ locks | held\ lock\ freed | ODEBUG | double\ free | stack\ guard
     | I/O\ error | offline\ error | Corruption | EXT4-fs\ error | critical\ (target|medium|space)\ error
     """,
@@ -21,10 +21,18 @@ BAD = re.compile(
 )
 
 
+#: That there are some is said of the whole kernel; leaks.py looks whose they are.
+LEAKS = re.compile(r"kmemleak: \d+ new suspected memory leaks")
+
 #: open-iscsi takes its sessions down on a work queue of its own, and flushes one of power
 #: management from there, which some kernels warn about. Not ours to mend.
 STOCK = re.compile(r"Workqueue: iscsi_ctrl_\d")
-SPLAT_LINES_MAX = 80
+SPLAT_LINES_MAX = 120
+
+#: What KCSAN prints stands between two of these. It watches the kernel's own races, too.
+RULER = re.compile(r"={60,}$")
+RACE = re.compile(r"BUG: KCSAN: ")
+RACE_LINES_MAX = 80
 
 
 def without_stock(lines):
@@ -39,6 +47,23 @@ def without_stock(lines):
             if not any(STOCK.search(line) for line in lines[at:end]):
                 end = at + 1
                 kept.append(lines[at])
+        else:
+            kept.append(lines[at])
+        at = end
+    return kept
+
+
+def without_foreign_races(lines):
+    """The lines less the reports of data races in which the module has no part."""
+    kept, at = [], 0
+    while at < len(lines):
+        end = at + 1
+        if RACE.search(lines[at]):
+            while (end < min(len(lines), at + RACE_LINES_MAX)
+                   and not RULER.search(lines[end - 1])):
+                end += 1
+            if any("[istripe]" in line for line in lines[at:end]):
+                kept += lines[at:end]
         else:
             kept.append(lines[at])
         at = end
@@ -75,9 +100,8 @@ class KernelLog:
                 continue
             head, _, text = record.partition(";")
             time_us = int(head.split(",")[2])
-            for line in text.splitlines():
-                if not line.startswith(" "):
-                    self.lines.append(f"{time_us / 1e6:.6f} {line}")
+            # What follows the first line is a dictionary about the device it came from.
+            self.lines.append(f"{time_us / 1e6:.6f} {text.splitlines()[0] if text else ''}")
 
     def matching(self, pattern):
         """The lines so far in which the regular expression is found."""
@@ -87,8 +111,9 @@ class KernelLog:
         """The lines that fail a test, less those that match one of the allowed expressions."""
         return [
             line
-            for line in without_stock(self.read())
+            for line in without_foreign_races(without_stock(self.read()))
             if BAD.search(line)
             and "istripe-lab:" not in line
+            and not LEAKS.search(line)
             and not any(re.search(pattern, line) for pattern in allowed)
         ]

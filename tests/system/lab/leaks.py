@@ -2,9 +2,12 @@
 """What may be left behind: memory of slabs, objects of our caches, module references, threads."""
 
 import re
+import time
 from pathlib import Path
 
 from lab.shell import read, run, write
+
+KMEMLEAK = Path("/sys/kernel/debug/kmemleak")
 
 
 def loaded(module="istripe"):
@@ -65,18 +68,23 @@ def threads():
     return names
 
 
+#: A function of the module, or one that belongs to a module that is not loaded any more.
+OURS = re.compile(r"\[istripe\]|^ +0xffffffff[a-f][0-9a-f]{7}$", re.MULTILINE)
+#: kmemleak does not speak of what is younger.
+LEAK_AGE_S = 6
+
+
 def kmemleak():
-    """Scans twice and returns what kmemleak suspects; None if this kernel has no kmemleak."""
-    path = Path("/sys/kernel/debug/kmemleak")
-    if not path.exists():
+    """Scans twice; what kmemleak suspects the module of. None if this kernel has no kmemleak."""
+    if not KMEMLEAK.exists():
         return None
-    write(path, "scan")
-    write(path, "scan")
-    text = read(path)
-    return [part for part in re.split(r"(?=^unreferenced object)", text, flags=re.MULTILINE) if part]
+    time.sleep(LEAK_AGE_S)
+    write(KMEMLEAK, "scan")
+    write(KMEMLEAK, "scan")
+    parts = re.split(r"(?=^unreferenced object)", read(KMEMLEAK), flags=re.MULTILINE)
+    return [part for part in parts if OURS.search(part)]
 
 
 def kmemleak_clear():
-    path = Path("/sys/kernel/debug/kmemleak")
-    if path.exists():
-        write(path, "clear")
+    if KMEMLEAK.exists():
+        write(KMEMLEAK, "clear")

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Allocations fail: whatever the module was about ends with an error or is done again."""
+
+import contextlib
+import errno
+
+import pytest
+
+from lab import faults, fio, network
+from lab.istripe import EnableError
+from lab.shell import read, wait_for
+
+pytestmark = pytest.mark.debug
+
+MIB = 1 << 20
+#: What a volume that can get no memory may say.
+ERRORS = {errno.ENOMEM, errno.ENOBUFS, errno.ETIMEDOUT}
+#: Together they make the thousand that is promised.
+SLAB_FAULTS, PAGE_FAULTS = 700, 300
+ROUNDS_MAX = 40
+
+
+def try_to_enable(volume):
+    try:
+        volume.enable()
+    except EnableError as err:
+        assert err.number in ERRORS, err
+        assert not volume.enabled() and network.established() == []
+        return False
+    volume.disable()
+    return True
+
+
+@pytest.mark.timeout_s(1800)
+@pytest.mark.parametrize("injector", [faults.SLAB, faults.PAGES], ids=["slab", "pages"])
+def test_enable(make_lio, make_volume, verify, injector):
+    """Each time another one of the allocations fails, early and late ones."""
+    volume = make_volume(make_lio(params={"DefaultTime2Wait": 0}), path={"default_time2wait": 0})
+    struck = failed = 0
+    for interval in range(1, 60, 2):
+        with faults.injected(injector, 1, interval=interval):
+            failed += not try_to_enable(volume)
+            struck += not injector.left()
+    assert struck >= 10 and failed
+    verify(volume.enable(), total_bytes=4 * MIB, jobs=2, largest_bytes=MIB)
+
+
+@contextlib.contextmanager
+def both_injected(percent):
+    with (faults.injected(faults.SLAB, SLAB_FAULTS, percent=percent) as slab,
+          faults.injected(faults.PAGES, PAGE_FAULTS, percent=percent) as pages):
+        yield lambda: slab.left() + pages.left()
+
+
+@pytest.mark.timeout_s(1800)
+def test_io(make_lio, make_volume, links):
+    """A thousand faults while fio verifies and connections die: nothing is lost."""
+    target = make_lio(64 * MIB, all_links=True, params={"DefaultTime2Wait": 0})
+    volume = make_volume(target, paths=links, recovery_timeout_ms=600000,
+                         path={"default_time2wait": 0})
+    device = volume.enable()
+    rounds = 0
+    with both_injected(percent=5) as left:
+        while left():
+            rounds += 1
+            assert rounds <= ROUNDS_MAX, f"{left()} faults did not happen"
+            job = fio.start(device, **fio.verify_options(16 * MIB, jobs=4, largest_bytes=MIB,
+                                                         depth=4))
+            if rounds % 2:
+                network.kill_connections()
+            assert fio.finish(job).errors() == 0
+    wait_for("both paths", lambda: read(volume.sysfs() / "state") == "live", 240)
+    fio.verify(device, total_bytes=16 * MIB, jobs=4, largest_bytes=MIB)
