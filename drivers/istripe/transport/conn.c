@@ -496,6 +496,11 @@ void istripe_conn_free(struct istripe_conn *conn)
 	if (!conn)
 		return;
 	WARN_ON_ONCE(conn->sock);
+	/*
+	 * Of several connections the last one to be stopped may have kicked the others, when
+	 * the window moved, after they were: istripe_conn_kick() looks, then queues.
+	 */
+	cancel_work_sync(&conn->io_work);
 	list_del_init(&conn->ping.entry);
 	list_for_each_entry_safe(control, next, &conn->controls, entry)
 		kfree(control);
