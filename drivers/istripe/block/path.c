@@ -568,6 +568,8 @@ void istripe_path_destroy(struct istripe_path *path)
 	 * directories: nobody can hold the path.
 	 */
 	WARN_ON_ONCE(path->owned);
+	/* A sibling that was stopped later may have had an event for us: nothing comes of it. */
+	cancel_delayed_work_sync(&path->work);
 	istripe_login_buffers_free(path->buffers);
 	cleanup_srcu_struct(&path->srcu);
 	kvfree_sensitive(path, sizeof(*path));
