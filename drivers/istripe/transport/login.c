@@ -49,9 +49,11 @@ static const struct istripe_chap_ops chap_ops = {
 	.random = chap_random,
 };
 
-static void buffers_set_chap(struct istripe_login_buffers *buffers,
-			     const struct istripe_path_params *path)
+/* A target must not be met with a weaker hash because memory was short: -ENOMEM. */
+static int buffers_set_chap(struct istripe_login_buffers *buffers,
+			    const struct istripe_path_params *path)
 {
+	struct crypto_shash *hash;
 	u32 i;
 
 	buffers->chap = (struct istripe_chap_config) {
@@ -66,11 +68,14 @@ static void buffers_set_chap(struct istripe_login_buffers *buffers,
 	for (i = 0; i < ISTRIPE_CHAP_ALGORITHMS; i++) {
 		if (!hash_names[i] || !(buffers->chap.algorithms & ISTRIPE_CHAP_MASK(i)))
 			continue;
-		buffers->hash[i] = crypto_alloc_shash(hash_names[i], 0, 0);
+		hash = crypto_alloc_shash(hash_names[i], 0, 0);
+		if (hash == ERR_PTR(-ENOMEM))
+			return -ENOMEM;
 		/* A hash that this kernel lacks (FIPS mode, no module) is not offered. */
-		if (IS_ERR(buffers->hash[i]))
-			buffers->hash[i] = NULL;
+		if (!IS_ERR(hash))
+			buffers->hash[i] = hash;
 	}
+	return 0;
 }
 
 struct istripe_login_buffers *istripe_login_buffers_alloc(const struct istripe_path_params *path)
@@ -78,9 +83,10 @@ struct istripe_login_buffers *istripe_login_buffers_alloc(const struct istripe_p
 	/* kmalloc() would round it up to a power of two. */
 	struct istripe_login_buffers *buffers = vzalloc(sizeof(*buffers));
 
-	if (buffers && path->chap.secret_bytes)
-		buffers_set_chap(buffers, path);
-	return buffers;
+	if (!buffers || !path->chap.secret_bytes || !buffers_set_chap(buffers, path))
+		return buffers;
+	istripe_login_buffers_free(buffers);
+	return NULL;
 }
 
 void istripe_login_buffers_free(struct istripe_login_buffers *buffers)
