@@ -304,9 +304,10 @@ int istripe_conn_send_control(struct istripe_conn *conn, const struct iscsi_hdr 
 	return ret;
 }
 
-void istripe_conn_send_ping(struct istripe_conn *conn)
+void istripe_conn_send_ping(struct istripe_conn *conn, const struct iscsi_hdr *header)
 {
 	spin_lock_bh(&conn->control_lock);
+	conn->ping.header = *header;
 	/* The last one may still wait to be sent: then it serves. */
 	if (list_empty(&conn->ping.entry)) {
 		list_add(&conn->ping.entry, &conn->controls);

@@ -239,12 +239,13 @@ int istripe_conn_send_control(struct istripe_conn *conn, const struct iscsi_hdr 
 			      const void *payload, u32 payload_bytes);
 
 /**
- * istripe_conn_send_ping() - queue conn->ping, whose header is set
+ * istripe_conn_send_ping() - queue conn->ping
  * @conn: in full feature phase
+ * @header: as for istripe_conn_send_control(); replaces that of a ping not yet sent
  *
  * Context: keepalive work.
  */
-void istripe_conn_send_ping(struct istripe_conn *conn);
+void istripe_conn_send_ping(struct istripe_conn *conn, const struct iscsi_hdr *header);
 
 /**
  * istripe_conn_transmit() - send what there is to send

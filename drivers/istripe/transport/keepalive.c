@@ -28,10 +28,11 @@ static void keepalive_ping(struct istripe_conn *conn)
 		       (ISTRIPE_SLOT_PING + conn->cid),
 		.ttt = ISTRIPE_TAG_RESERVED,
 	};
+	struct iscsi_hdr header;
 
 	if (test_bit(ISTRIPE_CONN_LOGGING_OUT, &conn->flags))
 		return;
-	istripe_pdu_encode_nop_out((struct iscsi_nopout *)&conn->ping.header, &ping);
+	istripe_pdu_encode_nop_out((struct iscsi_nopout *)&header, &ping);
 	/* Recorded before it is sent: the answer may be faster than we are (P14). */
 	conn->ping_itt = ping.itt;
 	conn->ping_time = ktime_get();
@@ -39,7 +40,7 @@ static void keepalive_ping(struct istripe_conn *conn)
 	/* The tag is seen by whoever sees the flag. */
 	smp_mb__before_atomic();
 	set_bit(ISTRIPE_CONN_PINGING, &conn->flags);
-	istripe_conn_send_ping(conn);
+	istripe_conn_send_ping(conn, &header);
 }
 
 void istripe_keepalive_pong(struct istripe_conn *conn, u32 itt)

@@ -85,11 +85,12 @@ static bool transmit_next_control(struct istripe_conn *conn)
 	if (tx->control) {
 		list_del_init(&tx->control->entry);
 		conn->control_count--;
+		/* Here, for the next ping replaces the header of conn->ping. */
+		memcpy(tx->header, &tx->control->header, ISCSI_HDR_LEN);
 	}
 	spin_unlock_bh(&conn->control_lock);
 	if (!tx->control)
 		return false;
-	memcpy(tx->header, &tx->control->header, ISCSI_HDR_LEN);
 	/* NOP-Out, task management, logout and text have these two in one place. */
 	cmd_sn = READ_ONCE(conn->session->cmd_sn);
 	header->cmdsn = cpu_to_be32(cmd_sn);
