@@ -77,6 +77,14 @@ class Disk:
     def blocks(self):
         return len(self.data) // self.block_bytes
 
+    def store(self, at, data, fua=False):
+        """Puts data at an offset; fua: no cache may hold them alone."""
+        self.data[at:at + len(data)] = data
+
+    def flush(self):
+        """Everything that has been stored is durable."""
+        self.flushes += 1
+
     def execute(self, cdb, out, lun=0):
         """One command; `out` is what the initiator wrote. Never raises."""
         opcode = cdb[0]
@@ -122,7 +130,7 @@ class Disk:
         at, size = self._range(cdb, cdb[0] == WRITE_16)
         if self.write_protected:
             raise Refuse(7, 0x27, 0)
-        self.data[at:at + min(size, len(out))] = out[:size]
+        self.store(at, out[:size], bool(cdb[1] & 8))
 
     def _write_same(self, cdb, out, lun):
         at, size = self._range(cdb, True)
@@ -133,7 +141,7 @@ class Disk:
             out = bytes(self.block_bytes)       # NDOB: zeros
         if len(out) != self.block_bytes:
             raise Refuse(*INVALID_FIELD)
-        self.data[at:at + size] = bytes(out) * (size // self.block_bytes)
+        self.store(at, bytes(out) * (size // self.block_bytes))
 
     def _unmap(self, cdb, out, lun):
         if len(out) < 8:
@@ -143,10 +151,10 @@ class Disk:
             size = number(out, at + 8, 4) * self.block_bytes
             if start + size > len(self.data):
                 raise Refuse(*OUT_OF_RANGE)
-            self.data[start:start + size] = bytes(size)
+            self.store(start, bytes(size))
 
     def _flush(self, cdb, out, lun):
-        self.flushes += 1
+        self.flush()
 
     def _nothing(self, cdb, out, lun):
         return b""

@@ -69,11 +69,11 @@ class Server:
         """Runs a coroutine in the target's thread; returns its result."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(timeout_s)
 
-    def load(self, scenario, **disk):
+    def load(self, scenario, kind=Disk, **disk):
         """A new target that plays this scenario; all connections of the old one are reset."""
         run = Run(scenario)
         settings = Settings(**{"portal": self.portal, **scenario.settings})
-        target = Target(run, settings, Disk(**{**scenario.disk, **disk}))
+        target = Target(run, settings, kind(**{**scenario.disk, **disk}))
         run.target = target
 
         async def change():
@@ -84,6 +84,17 @@ class Server:
 
         self.call(change())
         return target
+
+    def cut(self, rng, share):
+        """The power of a target with a VolatileDisk fails; returns how many blocks are lost."""
+
+        async def fail():
+            for conn in list(self.target.connections):
+                conn.reset()
+                conn.close()
+            return self.target.disk.cut(rng, share)
+
+        return self.call(fail())
 
     def arm(self):
         """The scenario's hooks strike from now on."""
