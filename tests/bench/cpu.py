@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 import measure
 from jobs import KIB, MIB, Completed, Job, chosen, full_name, mixed, print_list
-from lab.shell import LabError, read, run, wait_for
+from lab import network
+from lab.shell import LabError, read
 from stacks import Layout, NullBlk, Place, say
 
 LUN = 1
@@ -118,21 +119,6 @@ def check_idle():
         raise LabError(f"idle for {exact_ns} ns by /proc/timer_list, {stat_ns} by /proc/stat")
 
 
-def nic_up(mac, address):
-    run("modprobe", "virtio_net")
-
-    def find():
-        for nic in Path("/sys/class/net").iterdir():
-            if read(nic / "address") == mac:
-                return nic.name
-        return None
-
-    nic = wait_for(f"a NIC with the address {mac}", find)
-    run("ip", "link", "set", nic, "addrgenmode", "none")
-    run("ip", "addr", "add", f"{address}/24", "dev", nic)
-    run("ip", "link", "set", nic, "up")
-
-
 def window(job, disk, runtime_s):
     """First and last sample of a window, and the number of I/Os between them."""
     first = Sample.take(disk)
@@ -230,7 +216,7 @@ def measure_setup(setup, jobs, places, options):
 def bench(options):
     places = []
     for mac, guest, target, iqn in options.leg:
-        nic_up(mac, guest)
+        network.nic_up(mac, guest)
         places.append(Place(f"{target}:3260", iqn, LUN))
     cells, rows = [], []
     for setup, jobs in chosen(SETS[options.set], options.jobs):

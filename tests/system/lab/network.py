@@ -74,15 +74,21 @@ def established(port=ISCSI_PORT, netns=None):
     return [line.split()[-2:] for line in out.splitlines()]
 
 
-def kill_connections(by_target=False, port=ISCSI_PORT):
-    """Breaks every TCP connection to the target; returns how many were broken.
+def kill_connections(by_target=False, port=ISCSI_PORT, source_ports=None):
+    """Breaks TCP connections to the target; returns how many were broken.
 
     The socket of one side is destroyed, so that this side sees ECONNABORTED and the other one a
-    RST. by_target chooses the target's side.
+    RST. by_target chooses the target's side; source_ports those from these ports of the
+    initiator's, otherwise it is all of them.
     """
     netns = NETNS if by_target else None
-    side = "sport" if by_target else "dport"
-    out = run("ss", "-HKtn", "state", "established", f"{side} = {port}", netns=netns)
+    here, there = ("sport", "dport") if by_target else ("dport", "sport")
+    which = f"{here} = {port}"
+    if source_ports is not None:
+        if not source_ports:
+            return 0
+        which += " and ( " + " or ".join(f"{there} = {number}" for number in source_ports) + " )"
+    out = run("ss", "-HKtn", "state", "established", which, netns=netns)
     return len(out.splitlines())
 
 
@@ -104,3 +110,20 @@ def received_bytes(nic):
         return int(read(path))
     except ValueError as err:
         raise LabError(f"{path}: {err}") from err
+
+
+def nic_of(mac):
+    """The name of the NIC of the machine that has this address, or None."""
+    for nic in Path("/sys/class/net").iterdir():
+        if read(nic / "address") == mac:
+            return nic.name
+    return None
+
+
+def nic_up(mac, address):
+    """Takes a NIC of the machine, known by its MAC address, into use."""
+    run("modprobe", "virtio_net")
+    nic = wait_for(f"a NIC with the address {mac}", lambda: nic_of(mac))
+    run("ip", "link", "set", nic, "addrgenmode", "none")
+    run("ip", "addr", "replace", f"{address}/24", "dev", nic)
+    run("ip", "link", "set", nic, "up")
