@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the soak lies on: targets, links, and one volume over all of them."""
+
+import itertools
+
+from lab import istripe, lio, network, storage
+from lab.shell import read, wait_for, write
+
+MIB = 1 << 20
+POLICIES = ("interleave", "round-robin", "queue-depth", "service-time", "failover", "weighted")
+FENCES = ("path", "portal-group")
+#: A lost path is missed soon, and tried again at once.
+PATH = {"default_time2wait": 0, "ping_interval_ms": 1000, "ping_timeout_ms": 3000,
+        "login_timeout_ms": 5000}
+COUNTERS = {"reconnects": "legs/*/paths/*/reconnects", "faults": "legs/*/paths/*/faults",
+            "redriven": "legs/*/redriven", "retried": "legs/*/retried"}
+
+
+class Bed:
+    """Made with create(), gone with destroy(), which may be called at any time."""
+
+    def __init__(self, legs=4, paths=2, lun_bytes=32 * MIB, chunk_bytes=64 << 10):
+        self.network = network.Network(links=paths)
+        self.links = self.network.links
+        portals = [(link.address, network.ISCSI_PORT) for link in self.links]
+        self.targets = [lio.Target(portals, [lio.Lun(lun_bytes)], iqn=f"{lio.IQN}{leg}",
+                                   params={"DefaultTime2Wait": 0}) for leg in range(legs)]
+        first, *rest = [self.paths_of(target) for target in self.targets]
+        # The loss of all paths is a part of the soak: I/O waits until one is back.
+        self.volume = istripe.Volume("soak", first[0], more_paths=first[1:],
+                                     more_legs=[paths[0] for paths in rest],
+                                     chunk_bytes=chunk_bytes, recovery_timeout_ms=-1)
+        self.more_paths = {leg: paths[1:] for leg, paths in enumerate(rest, 1)}
+        self.device = None
+
+    def paths_of(self, target):
+        return [{"portal": link.portal(), "nic": link.nic, "target_name": target.iqn,
+                 "lun": target.lun_number(0), **PATH} for link in self.links]
+
+    def create(self):
+        self.network.create()
+        storage.prepare()
+        lio.prepare()
+        istripe.load()
+        for target in self.targets:
+            target.create()
+        self.volume.create()
+        for leg, paths in self.more_paths.items():
+            for number, settings in enumerate(paths, 1):
+                directory = self.volume.config / "legs" / str(leg) / "paths" / str(number)
+                directory.mkdir()
+                for name, value in settings.items():
+                    write(directory / name, value)
+        self.device = self.volume.enable()
+        return self
+
+    def destroy(self):
+        self.volume.delete()
+        for target in self.targets:
+            target.destroy()
+        istripe.unload()
+        self.network.destroy()
+
+    # Where things are
+
+    def legs(self):
+        return [self.volume.leg_sysfs(leg) for leg in range(len(self.targets))]
+
+    def paths(self):
+        """The sysfs directory of every path."""
+        return [self.volume.path_sysfs(leg, path)
+                for leg, path in itertools.product(range(len(self.targets)), range(len(self.links)))]
+
+    def state(self):
+        return read(self.volume.sysfs() / "state")
+
+    def wait_live(self, timeout_s=180):
+        wait_for("all paths to be live", lambda: self.state() == "live", timeout_s)
+
+    def counters(self):
+        """What the volume has counted, over all its legs and paths."""
+        return {name: sum(int(read(file)) for file in self.volume.sysfs().glob(pattern))
+                for name, pattern in COUNTERS.items()}
