@@ -25,6 +25,8 @@ lio         the kernel's target, through configfs
 tgt         the user-space target
 openiscsi   the stock initiator
 istripe     the module under test
+outside     the target outside of the virtual machine, if there is one
+memory      memory that is short
 fio         workloads with verification
 capture     packets, and what tshark says about them
 kcore       variables of the running kernel

@@ -35,10 +35,11 @@ class Lun:
     write_cache: whether the LUN says it has a volatile write cache (WCE).
     attributes: more of the backstore's attrib/ directory, set before the LUN is exported.
     unmap, write_same: whether UNMAP and WRITE SAME with UNMAP are announced (LBPU, LBPWS).
+    pinned: the file's memory is there from the start, and is not swapped out.
     """
 
     def __init__(self, size_bytes, block_bytes=512, write_cache=True, unmap=True, write_same=True,
-                 serial=None, attributes=None):
+                 serial=None, attributes=None, pinned=False):
         self.name = storage.new_name()
         self.size_bytes = size_bytes
         self.block_bytes = block_bytes
@@ -47,11 +48,13 @@ class Lun:
         self.write_same = write_same
         self.serial = serial or f"istripe-{self.name}"
         self.attributes = attributes or {}
+        self.pinned = pinned
         self.file = None
         self.path = CONFIG / "core" / "fileio_0" / self.name
 
     def create(self):
-        self.file = storage.image(self.name, self.size_bytes)
+        image = storage.pinned_image if self.pinned else storage.image
+        self.file = image(self.name, self.size_bytes)
         self.path.mkdir()
         write(self.path / "control",
               f"fd_dev_name={self.file},fd_dev_size={self.size_bytes},fd_buffered_io=1")

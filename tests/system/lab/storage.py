@@ -30,6 +30,18 @@ def image(name, size_bytes):
     return path
 
 
+def pinned_image(name, size_bytes):
+    """As image(), but it has all its memory from the start, and that is never swapped out."""
+    folder = ROOT / "pinned"
+    folder.mkdir(exist_ok=True)
+    if not os.path.ismount(folder):
+        run("mount", "-t", "ramfs", "lab", folder)
+    path = folder / f"{name}.img"
+    with open(path, "wb") as file:
+        file.writelines(bytes(MIB) for _ in range(size_bytes // MIB))
+    return path
+
+
 def allocated_bytes(path):
     """How much of a sparse file is really there: shrinks when a range is unmapped."""
     return os.stat(path).st_blocks * 512
