@@ -16,7 +16,7 @@ OUT	= $(BUILD)/modules/$(RELEASE)
 SOURCES	:= Kbuild drivers include
 
 .PHONY: all modules mirror tools tools-test tools-install install dkms host-test fuzz-smoke fuzz kunit lint check-fast check \
-	check-debug demo bench-first bench-cpu bench-links bench-memory clean distclean help
+	check-debug demo bench-first bench-cpu bench-links bench-memory soak soak-kills power-cuts memory clean distclean help
 
 all: modules
 
@@ -89,15 +89,21 @@ demo:
 	@$(MAKE) --no-print-directory KDIR='$(BUILD)/kernels/$(KERNEL)/headers' modules
 	@tests/vm/demo
 
-bench-first bench-cpu bench-links bench-memory:
+bench-first bench-cpu bench-links bench-memory soak soak-kills power-cuts memory:
 	@tests/host/deps vm $(KERNEL)
 	@$(MAKE) --no-print-directory KDIR='$(BUILD)/kernels/$(KERNEL)/headers' modules
-	@$(BENCH_$@)
+	@$(RUN_$@)
 
-BENCH_bench-first := tests/vm/bench
-BENCH_bench-cpu := tests/vm/bench --set cpu
-BENCH_bench-links := tests/vm/bench-links
-BENCH_bench-memory := tests/vm/bench-memory
+RUN_bench-first := tests/vm/bench
+RUN_bench-cpu := tests/vm/bench --set cpu
+RUN_bench-links := tests/vm/bench-links
+RUN_bench-memory := tests/vm/bench-memory
+RUN_soak := tests/vm/soak
+RUN_soak-kills = tests/vm/soak --kills $(or $(KILLS),500)
+RUN_power-cuts := tests/vm/power-cuts
+# What the machine has not, its target has: see Documentation/testing.rst.
+RUN_memory = OUTSIDE_LUN_MB=256 tests/vm/outside tests/vm/run --kernel $(KERNEL) --mem 700M \
+	'$(TOP)/tests/system/test_memory.py'
 
 clean:
 	rm -rf '$(BUILD)/modules' '$(BUILD)/host' '$(BUILD)/log' '$(BUILD)/kunit' '$(BUILD)/dkms' '$(BUILD)/tools'
