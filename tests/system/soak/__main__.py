@@ -60,7 +60,9 @@ def soak(bed, options, say, watchdog):
             watchdog.seen()
         director.finish()
         bed.wait_live()
+        watchdog.seen()
         load.drain()
+        watchdog.seen()
     except LabError:
         blocked_threads()
         raise
