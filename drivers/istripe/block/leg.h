@@ -11,7 +11,7 @@
  * target, after newer data were written over another path. It waits on the path's
  * @fenced until the old session is dead: a login with the path's ISID ends it and all
  * that was in it (RFC 7143 6.3.5), through the path itself or, where @fence says so,
- * through a sibling that reaches the same portal group (see path.c, the fence). Then it
+ * through a sibling that reaches the same portal group (see fence.h). Then it
  * goes on over any path.
  * While another path is live it waits as long as that takes. When it has to fail first,
  * because no path came back in time or the volume goes down, the leg serves nothing any

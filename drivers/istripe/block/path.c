@@ -8,6 +8,7 @@
 #include <compat/unaligned.h>
 #include <trace/events/istripe.h>
 
+#include "block/fence.h"
 #include "block/io.h"
 #include "block/leg.h"
 #include "block/metadata.h"
@@ -20,7 +21,6 @@
 #define BACKOFF_MAX_MS		10000
 #define SHORT_LIFE_MS		1000
 #define TIME2WAIT_MAX_MS	60000
-#define LOGOUT_TIMEOUT_MS	2000
 /* Until a target has put away what there was of a session of several connections. */
 #define SEVERAL_WAIT_MS		2000
 
@@ -163,7 +163,7 @@ static void path_withdraw(struct istripe_path *path)
 }
 
 /* Phase two: sysfs lets go, then stop, collect, free. */
-static void path_close_session(struct istripe_path *path, int error)
+void istripe_path_close_session(struct istripe_path *path, int error)
 {
 	struct istripe_session *session = path->owned;
 
@@ -200,7 +200,7 @@ static u32 path_backoff_ms(const struct istripe_path *path)
 	return ms - ms / 8 + get_random_u32() % (ms / 4);
 }
 
-static void path_log_in(struct istripe_path *path, struct istripe_session_params *params)
+void istripe_path_log_in(struct istripe_path *path, struct istripe_session_params *params)
 {
 	const struct istripe_volume *volume = path->leg->volume;
 
@@ -219,6 +219,12 @@ static void path_log_in(struct istripe_path *path, struct istripe_session_params
 	memcpy(params->isid, path->isid, sizeof(params->isid));
 }
 
+int istripe_path_open_session(struct istripe_path *path, const struct istripe_session_params *params,
+			      char *why, size_t why_bytes)
+{
+	return istripe_session_open(params, &path_session_ops, path, &path->owned, why, why_bytes);
+}
+
 /* Connect, log in, and make sure that it is the LUN we know. */
 static int path_attempt(struct istripe_path *path, char *why, size_t why_bytes)
 {
@@ -226,8 +232,8 @@ static int path_attempt(struct istripe_path *path, char *why, size_t why_bytes)
 	struct istripe_lun *lun = &path->found;
 	int ret;
 
-	path_log_in(path, &params);
-	ret = istripe_session_open(&params, &path_session_ops, path, &path->owned, why, why_bytes);
+	istripe_path_log_in(path, &params);
+	ret = istripe_path_open_session(path, &params, why, why_bytes);
 	if (!ret) {
 		/* The old session, if there was one, has been reinstated: its tasks are gone. */
 		istripe_leg_path_fenced(path->leg, path);
@@ -268,83 +274,12 @@ static void path_go_live(struct istripe_path *path)
 	complete_all(&path->first_result);
 }
 
-/*
- * The fence, when the path's own way is closed: a login with its ISID through a sibling
- * to the same portal group of the target ends the old session as its own login would.
- */
-static int path_fence_through(struct istripe_path *path, const struct istripe_path *sibling)
-{
-	struct istripe_session_params params;
-	char why[ISTRIPE_WHY_BYTES] = "";
-	int ret;
-
-	path_log_in(path, &params);
-	params.portal = sibling->params.portal;
-	params.way = &sibling->params;
-	params.fence = true;
-	ret = istripe_session_open(&params, &path_session_ops, path, &path->owned, why,
-				   sizeof(why));
-	if (ret) {
-		pr_info_ratelimited("%s: cannot end the old session through %s: %s\n",
-				    path->label, sibling->label, why);
-	} else {
-		pr_info_ratelimited("%s: the old session is ended through %s\n", path->label,
-				    sibling->label);
-		istripe_leg_path_fenced(path->leg, path);
-		istripe_session_logout(path->owned, LOGOUT_TIMEOUT_MS);
-	}
-	path_close_session(path, -ECONNRESET);
-	return ret;
-}
-
-/*
- * That the name and the tag are the same proves that it is the same portal group, unless
- * two targets have been given the same name: whether that is so only the administrator
- * knows.
- */
-static bool path_may_fence(const struct istripe_path *path, const struct istripe_path *sibling)
-{
-	if (READ_ONCE(path->leg->fence) != ISTRIPE_FENCE_PORTAL_GROUP)
-		return false;
-	/* Without the tag nobody knows whether the sibling reaches the same portal group. */
-	return sibling != path && READ_ONCE(sibling->live) && path->tpgt_known &&
-	       !strcmp(sibling->params.target_name, path->params.target_name);
-}
-
-static void path_fence(struct istripe_path *path)
-{
-	const struct istripe_leg *leg = path->leg;
-	int ret = -ENOTCONN;
-	u32 i;
-
-	/* One that does not answer at all costs enough time. */
-	for (i = 0; i < leg->path_count && ret && ret != -ETIMEDOUT; i++) {
-		if (!istripe_leg_path_waits(path->leg, path) ||
-		    test_bit(ISTRIPE_PATH_STOP, &path->events))
-			return;
-		if (path_may_fence(path, leg->paths[i]))
-			ret = path_fence_through(path, leg->paths[i]);
-	}
-}
-
-/* The back-off runs meanwhile. */
-static void path_fence_first(struct istripe_path *path)
-{
-	unsigned long begin = jiffies;
-	u32 spent_ms;
-
-	path->fence_first = false;
-	path_fence(path);
-	spent_ms = jiffies_to_msecs(jiffies - begin);
-	path_schedule_retry(path, path->wait_ms - min(path->wait_ms, spent_ms));
-}
-
 static void path_attempt_failed(struct istripe_path *path, int error, const char *why)
 {
 	path_note_error(path, error, why);
 	if (!path->failures++ || path->refused)
 		pr_warn("%s: %s\n", path->label, why);
-	path_close_session(path, -ECONNRESET);
+	istripe_path_close_session(path, -ECONNRESET);
 	if (!path->started && !READ_ONCE(path->persistent)) {
 		/* Whoever started us wants to know at once, not to wait and hope. */
 		path->first_error = error;
@@ -353,7 +288,7 @@ static void path_attempt_failed(struct istripe_path *path, int error, const char
 	} else if (path->refused) {
 		path_set_state(path, ISTRIPE_PATH_DEAD);
 	} else {
-		path_fence(path);
+		istripe_fence(path);
 		path_schedule_retry(path, path_backoff_ms(path));
 	}
 }
@@ -371,7 +306,7 @@ static void path_connect(struct istripe_path *path)
 	path->refused = false;
 	path_set_state(path, ISTRIPE_PATH_CONNECTING);
 	if (path->fence_first) {
-		path_fence_first(path);
+		path_schedule_retry(path, istripe_fence_first(path));
 		return;
 	}
 	ret = path_attempt(path, why, sizeof(why));
@@ -413,10 +348,10 @@ static void path_drain(struct istripe_path *path, bool logout)
 	istripe_leg_path_lost(path->leg, path);
 	path_withdraw(path);
 	if (logout)
-		istripe_session_logout(path->owned, LOGOUT_TIMEOUT_MS);
+		istripe_session_logout(path->owned, ISTRIPE_LOGOUT_TIMEOUT_MS);
 	path->wait_ms = path_wait_ms(path);
 	path->several = path->owned->conn_count > 1;
-	path_close_session(path, -ECONNRESET);
+	istripe_path_close_session(path, -ECONNRESET);
 }
 
 /*
@@ -425,10 +360,7 @@ static void path_drain(struct istripe_path *path, bool logout)
  */
 static void path_recover(struct istripe_path *path)
 {
-	path->fence_first = !path->several &&
-			    READ_ONCE(path->leg->fence) == ISTRIPE_FENCE_PORTAL_GROUP &&
-			    READ_ONCE(path->leg->live_paths) &&
-			    istripe_leg_path_waits(path->leg, path);
+	path->fence_first = !path->several && istripe_fence_wanted(path);
 	path_schedule_retry(path, path->fence_first ? 0 : path->wait_ms);
 }
 

@@ -31,6 +31,7 @@ struct istripe_leg;
 struct istripe_leg_task;
 
 #define ISTRIPE_OVERDUE_MAX	8	/* more at once: the LUN is in trouble */
+#define ISTRIPE_LOGOUT_TIMEOUT_MS	2000
 #define ISTRIPE_LABEL_BYTES	(ISTRIPE_NAME_BYTES + 16)
 
 enum istripe_path_event {
@@ -201,6 +202,37 @@ void istripe_path_event(struct istripe_path *path, enum istripe_path_event event
  * Context: process.
  */
 void istripe_path_last_error(struct istripe_path *path, char *why, size_t why_bytes);
+
+/**
+ * istripe_path_log_in() - what a login of the path is made with
+ * @path: the path
+ * @params: filled
+ *
+ * Context: process.
+ */
+void istripe_path_log_in(struct istripe_path *path, struct istripe_session_params *params);
+
+/**
+ * istripe_path_open_session() - log in, with path->owned as the session
+ * @path: the path, without a session
+ * @params: from istripe_path_log_in()
+ * @why: reason on failure
+ * @why_bytes: its size
+ *
+ * Context: the path's worker.
+ * Return: see istripe_session_open(); istripe_path_close_session() in any case.
+ */
+int istripe_path_open_session(struct istripe_path *path, const struct istripe_session_params *params,
+			      char *why, size_t why_bytes);
+
+/**
+ * istripe_path_close_session() - end path->owned
+ * @path: the path; nobody finds its session any more
+ * @error: see istripe_session_close()
+ *
+ * Context: the path's worker.
+ */
+void istripe_path_close_session(struct istripe_path *path, int error);
 
 /* For everything that recovery waits for: it must not wait behind I/O itself. */
 extern struct workqueue_struct *istripe_recovery_wq;
