@@ -95,7 +95,7 @@ enum istripe_policy {
 /* What ends a lost path's session, so that its writes may be sent again. */
 enum istripe_fence {
 	ISTRIPE_FENCE_PATH,		/* only a login through the path itself */
-	ISTRIPE_FENCE_PORTAL_GROUP,	/* also one through a sibling to its portal group */
+	ISTRIPE_FENCE_PORTAL_GROUP,	/* also one through a sibling that is proven to reach it */
 };
 
 struct istripe_leg_params {

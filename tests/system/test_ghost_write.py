@@ -45,26 +45,43 @@ def state(volume):
     return read(volume.sysfs() / "state")
 
 
+def volume_over(make_volume, links, ports, target, **options):
+    """A volume of one leg with a path over each link, each to a port."""
+    options = {"policy": "failover", "recovery_timeout_ms": -1, "path": FAST, **options}
+    volume = make_volume(Named(target.settings.name), paths=links, **options)
+    for index, (link, port) in enumerate(zip(links, ports)):
+        write(volume.leg / "paths" / str(index) / "portal", f"{link.address}:{port}")
+    return volume
+
+
+def held_write(disk, target, data):
+    """A write that the target holds; the thread that waits for it."""
+    writer = threading.Thread(target=disk.write, args=(64 * KIB, data), daemon=True)
+    writer.start()
+    wait_for("the write that is held", lambda: "event" in target.run.memory, 20)
+    return writer
+
+
+def release(server, target):
+    server.loop.call_soon_threadsafe(target.run.memory["event"].set)
+    time.sleep(1)
+
+
 def test_ghost_write(server, make_volume, links):
     target = server.load(Scenario("ghost", hooks={"on_command": hold}))
-    volume = make_volume(Named(target.settings.name), paths=links, policy="failover", path=FAST, fence="portal-group",
-                         recovery_timeout_ms=-1)
-    for index, link in enumerate(links):
-        write(volume.leg / "paths" / str(index) / "portal", f"{link.address}:{PORT}")
+    volume = volume_over(make_volume, links, [PORT, PORT], target)
     older, newer = noise(4 * KIB, 1), noise(4 * KIB, 2)
     with Direct(volume.enable()) as disk:
+        volume.wait_proven()
         server.arm()
-        writer = threading.Thread(target=disk.write, args=(64 * KIB, older), daemon=True)
-        writer.start()
-        wait_for("the write that is held", lambda: "event" in target.run.memory, 20)
+        writer = held_write(disk, target, older)
         links[0].set_up(False)
         try:
             writer.join(30)
             assert not writer.is_alive(), "the write does not go on over the other path"
             assert state(volume) == "degraded"
             disk.write(64 * KIB, newer)
-            server.loop.call_soon_threadsafe(target.run.memory["event"].set)
-            time.sleep(1)
+            release(server, target)
             same(disk.read(64 * KIB, 4 * KIB), newer, "the data on the disk")
             assert "carried out" not in target.run.memory
         finally:

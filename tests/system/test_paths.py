@@ -22,8 +22,9 @@ NO_WAIT = {"DefaultTime2Wait": 0}
 def two_paths(make_lio, make_volume, links):
     """two_paths(...): a LIO LUN behind two links, and a volume over both."""
 
-    def make(**options):
-        target = make_lio(LUN_BYTES, all_links=True, params=NO_WAIT)
+    def make(attributes=None, **options):
+        lun = lio.Lun(LUN_BYTES, attributes=attributes)
+        target = make_lio(lun, all_links=True, params=NO_WAIT)
         options = {"paths": links, "chunk_bytes": 65536, **options}
         return make_volume(target, **{**options, "path": {**QUICK, **options.get("path", {})}})
 
@@ -175,6 +176,17 @@ def test_connections_killed_under_verify(two_paths, size):
     assert fio.finish(job).errors() == 0
 
 
+def test_proof_under_load(two_paths):
+    """That both lead to one portal group is found out while I/O runs, which is not disturbed."""
+    volume = two_paths(policy="round-robin")
+    device = volume.enable()
+    job = fio.start(device, **fio.verify_options(16 * MIB, jobs=4, largest_bytes=MIB, depth=4))
+    volume.wait_proven()
+    assert fio.finish(job).errors() == 0
+    for path in range(2):
+        assert read(volume.path_sysfs(0, path) / "faults") == "0"
+
+
 @contextlib.contextmanager
 def mute(link):
     """Nothing comes from the target over this link; what is sent there arrives."""
@@ -206,10 +218,15 @@ def start_write(device):
 FAST = {"ping_interval_ms": 300, "ping_timeout_ms": 700}
 
 
-def test_write_in_flight_goes_on_over_the_sibling(two_paths, links, kernel_log):
-    """Its own path stays away: a login through the other one ends the old session."""
-    volume = two_paths(policy="failover", fence="portal-group", recovery_timeout_ms=-1, path=FAST)
+@pytest.mark.parametrize("tas", [1, 0], ids=["tas", "no-tas"])
+def test_write_in_flight_goes_on_over_the_sibling(two_paths, links, kernel_log, tas):
+    """Its own path stays away: a login through the other one ends the old session. As it is set
+    by default, and whatever the target tells others of tasks that it aborts (TAS).
+    """
+    volume = two_paths(attributes={"emulate_tas": tas}, policy="failover",
+                       recovery_timeout_ms=-1, path=FAST)
     device = volume.enable()
+    volume.wait_proven()
     with mute(links[0]):
         assert start_write(device).wait(timeout=30) == 0
         assert kernel_log.matching("/0/0: the old session is ended through .*/0/1")
@@ -224,6 +241,8 @@ def test_write_in_flight_waits_for_the_fence(two_paths, links, fence):
     """It may still be carried out: it is not sent anew, and does not fail, before it cannot."""
     volume = two_paths(policy="failover", fence=fence, recovery_timeout_ms=2000, path=FAST)
     device = volume.enable()
+    if fence == "portal-group":
+        volume.wait_proven()
     # Through the sibling it could be ended: where that is allowed it must not come off.
     closed = no_connections(links[1]) if fence == "portal-group" else contextlib.nullcontext()
     with closed, mute(links[0]):
@@ -244,6 +263,8 @@ def test_nothing_is_written_after_an_unfenced_write(two_paths, links, fence):
     volume = two_paths(policy="failover", recovery_timeout_ms=2000, path=FAST,
                        fence="portal-group" if fence else "path")
     device = volume.enable()
+    if fence:
+        volume.wait_proven()
     # It writes over the first path when that is lost: that is the one with a write in flight.
     writer = subprocess.Popen(["dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k"],
                               stderr=subprocess.DEVNULL)

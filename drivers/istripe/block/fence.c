@@ -2,22 +2,29 @@
 #define pr_fmt(fmt) "istripe: " fmt
 
 #include <linux/jiffies.h>
+#include <linux/lockdep.h>
 #include <linux/printk.h>
 #include <linux/string.h>
 
 #include "block/fence.h"
 #include "block/leg.h"
 #include "block/path.h"
+#include "block/proof.h"
 
-static int fence_through(struct istripe_path *path, const struct istripe_path *sibling)
+/* A sibling, copied: it may go while its way is used. */
+struct fence_sibling {
+	struct istripe_way way;
+	char label[ISTRIPE_LABEL_BYTES];
+};
+
+static int fence_through(struct istripe_path *path, const struct fence_sibling *sibling)
 {
 	struct istripe_session_params params;
 	char why[ISTRIPE_WHY_BYTES] = "";
 	int ret;
 
 	istripe_path_log_in(path, &params);
-	params.portal = sibling->params.portal;
-	params.way = &sibling->params;
+	params.way = sibling->way;
 	params.fence = true;
 	ret = istripe_path_open_session(path, &params, why, sizeof(why));
 	if (ret) {
@@ -33,33 +40,49 @@ static int fence_through(struct istripe_path *path, const struct istripe_path *s
 	return ret;
 }
 
-/*
- * That the name and the tag are the same proves that it is the same portal group, unless
- * two targets have been given the same name: whether that is so only the administrator
- * knows.
- */
-static bool fence_may(const struct istripe_path *path, const struct istripe_path *sibling)
+bool istripe_fence_may(const struct istripe_path *path, const struct istripe_path *sibling)
 {
-	if (READ_ONCE(path->leg->fence) != ISTRIPE_FENCE_PORTAL_GROUP)
-		return false;
-	/* Without the tag nobody knows whether the sibling reaches the same portal group. */
-	return sibling != path && READ_ONCE(sibling->live) && path->tpgt_known &&
-	       !strcmp(sibling->params.target_name, path->params.target_name);
+	lockdep_assert_held(&path->leg->lock);
+	return READ_ONCE(path->leg->fence) == ISTRIPE_FENCE_PORTAL_GROUP && sibling != path &&
+	       istripe_proof_same(path, sibling);
+}
+
+/* The first one from the path number @from on; the number after it, or 0 when there is none. */
+static u32 fence_next(const struct istripe_path *path, u32 from, struct fence_sibling *sibling)
+{
+	struct istripe_leg *leg = path->leg;
+	u32 after = 0;
+	u32 i;
+
+	spin_lock_bh(&leg->lock);
+	for (i = from; i < leg->path_count && !after; i++) {
+		const struct istripe_path *other = leg->paths[i];
+
+		if (!other->live || !istripe_fence_may(path, other))
+			continue;
+		sibling->way = other->way;
+		strscpy(sibling->label, other->label, sizeof(sibling->label));
+		after = i + 1;
+	}
+	spin_unlock_bh(&leg->lock);
+	return after;
 }
 
 void istripe_fence(struct istripe_path *path)
 {
-	const struct istripe_leg *leg = path->leg;
-	int ret = -ENOTCONN;
-	u32 i;
+	struct fence_sibling sibling;
+	u32 next = 0;
+	int ret;
 
-	/* One that does not answer at all costs enough time. */
-	for (i = 0; i < leg->path_count && ret && ret != -ETIMEDOUT; i++) {
-		if (!istripe_leg_path_waits(path->leg, path) ||
-		    test_bit(ISTRIPE_PATH_STOP, &path->events))
+	while (istripe_leg_path_waits(path->leg, path) &&
+	       !test_bit(ISTRIPE_PATH_STOP, &path->events)) {
+		next = fence_next(path, next, &sibling);
+		if (!next)
 			return;
-		if (fence_may(path, leg->paths[i]))
-			ret = fence_through(path, leg->paths[i]);
+		ret = fence_through(path, &sibling);
+		/* One that does not answer at all costs enough time. */
+		if (!ret || ret == -ETIMEDOUT)
+			return;
 	}
 }
 
@@ -76,8 +99,7 @@ u32 istripe_fence_first(struct istripe_path *path)
 
 bool istripe_fence_wanted(const struct istripe_path *path)
 {
-	struct istripe_leg *leg = path->leg;
+	struct fence_sibling sibling;
 
-	return READ_ONCE(leg->fence) == ISTRIPE_FENCE_PORTAL_GROUP &&
-	       READ_ONCE(leg->live_paths) && istripe_leg_path_waits(leg, path);
+	return istripe_leg_path_waits(path->leg, path) && fence_next(path, 0, &sibling);
 }

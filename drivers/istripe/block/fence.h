@@ -3,7 +3,10 @@
  * The fence: what makes sure that a lost path's session is dead at the target, when the
  * path's own way is closed. A login with the path's ISID through a sibling to the same
  * portal group of the target ends the old session as the path's own login would
- * (RFC 7143 6.3.5).
+ * (RFC 7143 6.3.5). Whose portal group is the same has been proven before: see proof.h.
+ *
+ * A LOGICAL UNIT RESET through a sibling would be no fence: it leaves the old session
+ * alive, and what of it reaches the target later is carried out (Documentation/design.rst).
  */
 #ifndef ISTRIPE_BLOCK_FENCE_H
 #define ISTRIPE_BLOCK_FENCE_H
@@ -37,5 +40,15 @@ u32 istripe_fence_first(struct istripe_path *path);
  * Return: true or false.
  */
 bool istripe_fence_wanted(const struct istripe_path *path);
+
+/**
+ * istripe_fence_may() - may a path's old session be ended through a sibling?
+ * @path: the path
+ * @sibling: another one, while it is live
+ *
+ * Context: leg->lock held.
+ * Return: true or false.
+ */
+bool istripe_fence_may(const struct istripe_path *path, const struct istripe_path *sibling);
 
 #endif

@@ -415,6 +415,7 @@ void istripe_leg_stop(struct istripe_leg *leg)
 	istripe_leg_expire(leg);
 	for (i = 0; i < leg->path_count; i++)
 		istripe_path_stop(leg->paths[i]);
+	istripe_proof_stop(leg);
 	cancel_delayed_work_sync(&leg->hold_work);
 	cancel_delayed_work_sync(&leg->delay_work);
 }
@@ -455,6 +456,7 @@ struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
 	INIT_LIST_HEAD(&leg->delayed);
 	INIT_DELAYED_WORK(&leg->hold_work, leg_hold_work);
 	INIT_DELAYED_WORK(&leg->delay_work, leg_delay_work);
+	istripe_proof_init(leg);
 	ret = leg_create_paths(leg, params);
 	if (ret) {
 		istripe_leg_destroy(leg);

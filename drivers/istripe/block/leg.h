@@ -11,7 +11,7 @@
  * target, after newer data were written over another path. It waits on the path's
  * @fenced until the old session is dead: a login with the path's ISID ends it and all
  * that was in it (RFC 7143 6.3.5), through the path itself or, where @fence says so,
- * through a sibling that reaches the same portal group (see fence.h). Then it
+ * through a sibling that is proven to reach the same portal group (see fence.h). Then it
  * goes on over any path.
  * While another path is live it waits as long as that takes. When it has to fail first,
  * because no path came back in time or the volume goes down, the leg serves nothing any
@@ -19,7 +19,7 @@
  * next.
  *
  * Lock: @lock covers @live_paths, @unfenced_paths, @failed, @stopping, @parked, @delayed,
- * @down_since, and live, fenced and unfenced of the paths. It is a leaf, taken with
+ * @down_since, and live, fenced, unfenced, way and node of the paths. It is a leaf, taken with
  * interrupts on (bh disabled), never held over a submission. @identify_lock is the
  * outermost: several paths' workers may find the LUN at a time.
  */
@@ -34,6 +34,7 @@
 #include <istripe/params.h>
 #include "block/io.h"
 #include "block/lun.h"
+#include "block/proof.h"
 
 struct istripe_path;
 struct istripe_volume;
@@ -49,6 +50,7 @@ struct istripe_leg {
 	enum istripe_fence fence;	/* live */
 	u32 path_count;
 	struct istripe_path **paths;
+	struct istripe_proof proof;	/* which of them lead to the same portal group */
 
 	spinlock_t lock;		/* see above */
 	u32 live_paths;

@@ -14,6 +14,7 @@
 #include "block/metadata.h"
 #include "block/overdue.h"
 #include "block/path.h"
+#include "block/proof.h"
 #include "block/volume.h"
 #include "transport/socket.h"
 
@@ -200,6 +201,14 @@ static u32 path_backoff_ms(const struct istripe_path *path)
 	return ms - ms / 8 + get_random_u32() % (ms / 4);
 }
 
+/* As configured; where a redirect leads to is for each login to find out. */
+static void path_way(const struct istripe_path *path, struct istripe_way *way)
+{
+	way->portal = path->params.portal;
+	way->source_address = path->params.source_address;
+	strscpy(way->nic, path->params.nic, sizeof(way->nic));
+}
+
 void istripe_path_log_in(struct istripe_path *path, struct istripe_session_params *params)
 {
 	const struct istripe_volume *volume = path->leg->volume;
@@ -208,8 +217,6 @@ void istripe_path_log_in(struct istripe_path *path, struct istripe_session_param
 		.label = path->label,
 		.path = &path->params,
 		.initiator_name = volume->initiator_name,
-		.portal = path->params.portal,
-		.way = &path->params,
 		.net = volume->net,
 		.tpgt = path->tpgt,
 		.tpgt_known = path->tpgt_known,
@@ -217,10 +224,12 @@ void istripe_path_log_in(struct istripe_path *path, struct istripe_session_param
 		.buffers = path->buffers,
 	};
 	memcpy(params->isid, path->isid, sizeof(params->isid));
+	path_way(path, &params->way);
 }
 
-int istripe_path_open_session(struct istripe_path *path, const struct istripe_session_params *params,
-			      char *why, size_t why_bytes)
+int istripe_path_open_session(struct istripe_path *path,
+			      const struct istripe_session_params *params, char *why,
+			      size_t why_bytes)
 {
 	return istripe_session_open(params, &path_session_ops, path, &path->owned, why, why_bytes);
 }
@@ -264,6 +273,7 @@ static void path_go_live(struct istripe_path *path)
 	path->tpgt = path->owned->target_portal_group_tag;
 	path->tpgt_known = true;
 	path->live_since = jiffies;
+	istripe_proof_live(path, path->owned);
 	if (path->started) {
 		path->reconnects++;
 		pr_info_ratelimited("%s: connected again\n", path->label);
@@ -271,6 +281,7 @@ static void path_go_live(struct istripe_path *path)
 	path->started = true;
 	path_set_state(path, ISTRIPE_PATH_LIVE);
 	istripe_leg_path_live(path->leg, path);
+	istripe_proof_look(path->leg);
 	complete_all(&path->first_result);
 }
 
@@ -423,6 +434,7 @@ void istripe_path_persist(struct istripe_path *path)
 void istripe_path_stop(struct istripe_path *path)
 {
 	set_bit(ISTRIPE_PATH_STOP, &path->events);
+	istripe_proof_leave(path);
 	do {
 		/* Again and again: there may be no socket to interrupt yet. */
 		mutex_lock(&path->session_lock);
@@ -434,6 +446,19 @@ void istripe_path_stop(struct istripe_path *path)
 	cancel_delayed_work_sync(&path->work);
 }
 
+static void path_derive_isid(const struct istripe_path *path, u8 *isid)
+{
+	u32 hash;
+
+	hash = crc32c(~0u, path->leg->volume->name, strlen(path->leg->volume->name) + 1);
+	hash = crc32c(hash, path->params.target_name, strlen(path->params.target_name) + 1);
+	isid[0] = 0x80;
+	put_unaligned_be24(hash, isid + 1);
+	/* The qualifier: which of the volume's paths, and what is left of the hash. */
+	put_unaligned_be16((hash >> 24 & 0x3f) << 10 | path->leg->index << 4 | path->index,
+			   isid + 4);
+}
+
 /*
  * RFC 7143 11.12.5: type 10b. Derived from names, not drawn: every login of this path,
  * also after the volume or the module was down, reinstates the path's own session and
@@ -442,19 +467,21 @@ void istripe_path_stop(struct istripe_path *path)
 static void path_choose_isid(struct istripe_path *path)
 {
 	static const u8 unset[sizeof(path->isid)];
-	u32 hash;
 
-	if (memcmp(path->params.isid, unset, sizeof(unset))) {
+	if (memcmp(path->params.isid, unset, sizeof(unset)))
 		memcpy(path->isid, path->params.isid, sizeof(path->isid));
-		return;
-	}
-	hash = crc32c(~0u, path->leg->volume->name, strlen(path->leg->volume->name) + 1);
-	hash = crc32c(hash, path->params.target_name, strlen(path->params.target_name) + 1);
-	path->isid[0] = 0x80;
-	put_unaligned_be24(hash, path->isid + 1);
-	/* The qualifier: which of the volume's paths, and what is left of the hash. */
-	put_unaligned_be16((hash >> 24 & 0x3f) << 10 | path->leg->index << 4 | path->index,
-			   path->isid + 4);
+	else
+		path_derive_isid(path, path->isid);
+}
+
+void istripe_path_spare_isid(const struct istripe_path *path, u8 *isid)
+{
+	u32 i;
+
+	path_derive_isid(path, isid);
+	/* That of no path of the volume at this target: there the hash is the same for all. */
+	for (i = 1; i < 4; i++)
+		isid[i] = ~isid[i];
 }
 
 struct istripe_path *istripe_path_create(struct istripe_leg *leg, u32 index,
@@ -467,6 +494,7 @@ struct istripe_path *istripe_path_create(struct istripe_leg *leg, u32 index,
 	path->leg = leg;
 	path->index = index;
 	path->params = *params;
+	path_way(path, &path->way);
 	scnprintf(path->label, sizeof(path->label), "%s/%u/%u", leg->volume->name, leg->index,
 		  index);
 	path->state = ISTRIPE_PATH_IDLE;

@@ -88,9 +88,13 @@ struct istripe_path {
 	u32 overdue_count;
 	u32 overdue[ISTRIPE_OVERDUE_MAX];	/* tags to be looked after */
 
-	bool live;			/* these three: under leg->lock, see there */
+	bool live;			/* these six: under leg->lock, see there */
 	bool unfenced;
 	struct list_head fenced;
+	struct istripe_way way;		/* of its session, or of the last one */
+	u64 node;			/* proven to be there, see proof.h; 0: not known */
+	u16 node_tpgt;
+	bool unproven_said;		/* the leg's proof work */
 
 	/* Handed to a session and not done yet; counted when the leg has several paths. */
 	atomic_t in_flight;
@@ -222,8 +226,9 @@ void istripe_path_log_in(struct istripe_path *path, struct istripe_session_param
  * Context: the path's worker.
  * Return: see istripe_session_open(); istripe_path_close_session() in any case.
  */
-int istripe_path_open_session(struct istripe_path *path, const struct istripe_session_params *params,
-			      char *why, size_t why_bytes);
+int istripe_path_open_session(struct istripe_path *path,
+			      const struct istripe_session_params *params, char *why,
+			      size_t why_bytes);
 
 /**
  * istripe_path_close_session() - end path->owned
@@ -233,6 +238,15 @@ int istripe_path_open_session(struct istripe_path *path, const struct istripe_se
  * Context: the path's worker.
  */
 void istripe_path_close_session(struct istripe_path *path, int error);
+
+/**
+ * istripe_path_spare_isid() - an ISID that no path of the volume has at its target
+ * @path: the path
+ * @isid: 6 bytes, filled; the same each time
+ *
+ * Context: any.
+ */
+void istripe_path_spare_isid(const struct istripe_path *path, u8 *isid);
 
 /* For everything that recovery waits for: it must not wait behind I/O itself. */
 extern struct workqueue_struct *istripe_recovery_wq;

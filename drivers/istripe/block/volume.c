@@ -283,6 +283,14 @@ static struct istripe_volume *volume_create(const struct istripe_volume_params *
 	return ERR_PTR(ret);
 }
 
+static void volume_start_proofs(struct istripe_volume *volume)
+{
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		istripe_proof_start(volume->legs[i]);
+}
+
 struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *params,
 					    char *why, size_t why_bytes)
 {
@@ -312,6 +320,7 @@ struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *
 	}
 	pr_info("%s: %s is up, %llu sectors\n", volume->name, volume->disk->disk_name,
 		istripe_stripe_capacity_sectors(&volume->stripe));
+	volume_start_proofs(volume);
 	return volume;
 }
 

@@ -22,6 +22,14 @@ void istripe_volume_params_default(struct istripe_volume_params *params)
 	};
 }
 
+void istripe_leg_params_default(struct istripe_leg_params *params)
+{
+	*params = (struct istripe_leg_params) {
+		.policy = ISTRIPE_POLICY_INTERLEAVE,
+		.fence = ISTRIPE_FENCE_PORTAL_GROUP,
+	};
+}
+
 void istripe_path_params_default(struct istripe_path_params *params)
 {
 	memset(params, 0, sizeof(*params));

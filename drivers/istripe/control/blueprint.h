@@ -16,6 +16,14 @@
 void istripe_volume_params_default(struct istripe_volume_params *params);
 
 /**
+ * istripe_leg_params_default() - set everything that has a default
+ * @params: overwritten; no designator, no paths
+ *
+ * Context: any.
+ */
+void istripe_leg_params_default(struct istripe_leg_params *params);
+
+/**
  * istripe_path_params_default() - set everything that has a default
  * @params: overwritten; addresses, names and secrets are empty
  *

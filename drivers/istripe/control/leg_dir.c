@@ -8,6 +8,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
+#include "control/blueprint.h"
 #include "control/dir.h"
 
 static struct istripe_leg_dir *to_leg(struct config_item *item)
@@ -89,6 +90,7 @@ static struct config_group *legs_make_group(struct config_group *group, const ch
 		return ERR_PTR(-ENOMEM);
 	leg->volume = volume;
 	leg->index = index;
+	istripe_leg_params_default(&leg->params);
 	config_group_init_type_name(&leg->group, name, &leg_type);
 	config_group_init_type_name(&leg->paths_group, "paths", &istripe_paths_type);
 	configfs_add_default_group(&leg->paths_group, &leg->group);

@@ -96,9 +96,18 @@ static ssize_t leg_setting_store(const struct istripe_node_file *file, void *obj
 	return istripe_setting_store(file->setting, label, object, page, count);
 }
 
+static ssize_t leg_fence_store(const struct istripe_node_file *file, void *object,
+			       const char *page, size_t count)
+{
+	ssize_t ret = leg_setting_store(file, object, page, count);
+
+	istripe_proof_look(object);
+	return ret;
+}
+
 ISTRIPE_NODE_FILE(leg, policy, 0644, .show = leg_setting_show, .store = leg_setting_store,
 		  .setting = &leg_setting_policy);
-ISTRIPE_NODE_FILE(leg, fence, 0644, .show = leg_setting_show, .store = leg_setting_store,
+ISTRIPE_NODE_FILE(leg, fence, 0644, .show = leg_setting_show, .store = leg_fence_store,
 		  .setting = &leg_setting_fence);
 
 /* The identity was found before the volume was up and has been the same ever since. */

@@ -7,6 +7,8 @@
 #include <linux/mutex.h>
 #include <linux/sysfs.h>
 
+#include "block/fence.h"
+#include "block/leg.h"
 #include "block/path.h"
 #include "control/node.h"
 #include "control/setting.h"
@@ -31,6 +33,25 @@ static ssize_t path_last_error_show(const struct istripe_node_file *file, void *
 }
 
 ISTRIPE_NODE_FILE(path, last_error, 0444, .show = path_last_error_show);
+
+static ssize_t path_fenced_through_show(const struct istripe_node_file *file, void *object,
+					char *page)
+{
+	struct istripe_path *path = object;
+	struct istripe_leg *leg = path->leg;
+	int used = 0;
+	u32 i;
+
+	spin_lock_bh(&leg->lock);
+	for (i = 0; i < leg->path_count; i++)
+		if (istripe_fence_may(path, leg->paths[i]))
+			used += sysfs_emit_at(page, used, "%s%u", used ? " " : "",
+					      leg->paths[i]->index);
+	spin_unlock_bh(&leg->lock);
+	return used + sysfs_emit_at(page, used, "\n");
+}
+
+ISTRIPE_NODE_FILE(path, fenced_through, 0444, .show = path_fenced_through_show);
 
 #define PATH_COUNTER(_name, _now)							\
 static ssize_t path_##_name##_show(const struct istripe_node_file *file, void *object,	\
@@ -142,6 +163,7 @@ static struct attribute *path_attrs[] = {
 	&path_file_last_error.attr,
 	&path_file_reconnects.attr,
 	&path_file_faults.attr,
+	&path_file_fenced_through.attr,
 	&path_file_portal.attr,
 	&path_file_source_address.attr,
 	&path_file_nic.attr,

@@ -319,7 +319,7 @@ void istripe_conn_send_ping(struct istripe_conn *conn, const struct iscsi_hdr *h
 
 static int conn_bind(struct istripe_conn *conn, struct net *net)
 {
-	const struct istripe_path_params *way = conn->session->way;
+	const struct istripe_way *way = &conn->session->way;
 	const struct sockaddr_storage *source = &way->source_address;
 	struct net_device *dev;
 	int ret = 0;

@@ -95,6 +95,11 @@ static int exchange_barriers(struct istripe_session *session, unsigned long dead
 	return ret;
 }
 
+int istripe_session_ping(struct istripe_session *session, u32 timeout_ms)
+{
+	return exchange_barrier(session->conns[0], jiffies + msecs_to_jiffies(timeout_ms));
+}
+
 static int task_management_run(struct istripe_conn *conn, u8 function, u32 itt, u32 ref_cmd_sn,
 			       unsigned long deadline)
 {

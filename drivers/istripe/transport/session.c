@@ -364,7 +364,7 @@ static int session_redirect(const struct istripe_session_params *params,
 	return 0;
 }
 
-static void session_connect_why(const struct istripe_path_params *way,
+static void session_connect_why(const struct istripe_way *way,
 				const struct sockaddr_storage *portal, int error, char *why,
 				size_t why_bytes)
 {
@@ -387,7 +387,7 @@ static int session_connect(const struct istripe_session_params *params, struct i
 
 	if (!ret)
 		return istripe_conn_login(conn, params, why, why_bytes);
-	session_connect_why(params->way, portal, ret, why, why_bytes);
+	session_connect_why(&params->way, portal, ret, why, why_bytes);
 	return ret;
 }
 
@@ -406,6 +406,7 @@ static int session_login(struct istripe_session *session,
 	if (ret < 0)
 		return ret;
 	session_adopt_login(session, login);
+	session->way.portal = *portal;
 	session->conn_count = 1;
 	return 0;
 }
@@ -492,7 +493,7 @@ static int session_open_at(struct istripe_session *session,
 			   const struct istripe_session_params *params, char *why,
 			   size_t why_bytes)
 {
-	struct sockaddr_storage portal = params->portal;
+	struct sockaddr_storage portal = params->way.portal;
 	int hops, ret;
 
 	for (hops = 0; hops <= REDIRECT_HOPS_MAX; hops++) {

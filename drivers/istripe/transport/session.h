@@ -18,6 +18,7 @@
 #define ISTRIPE_TRANSPORT_SESSION_H
 
 #include <linux/completion.h>
+#include <linux/if.h>
 #include <linux/mutex.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
@@ -53,15 +54,20 @@ struct istripe_session_ops {
 	void (*logout_requested)(struct istripe_session *session, const char *why);
 };
 
+/* From where to where a connection goes. */
+struct istripe_way {
+	struct sockaddr_storage portal;
+	struct sockaddr_storage source_address;	/* AF_UNSPEC: any */
+	char nic[IFNAMSIZ];			/* empty: any */
+};
+
 /**
  * struct istripe_session_params - what a session is opened with
  * @label:		"volume/leg/path", for every log line
  * @path:		the path's settings; read while opening, timers and those of sockets live
  * @initiator_name:	iSCSI name
  * @isid:		ISID; the same one again reinstates (RFC 7143 6.3.5)
- * @portal:		where to connect: the configured portal, or where it redirected
- * @way:		the path whose NIC and source address are used: @path, or another
- *			one to the same target
+ * @way:		the path's own one, or that of another path to the same target
  * @net:		network namespace for the sockets
  * @tpgt:		portal group tag of an earlier session of the path, when @tpgt_known
  * @tpgt_known:		refuse a portal of another group: reinstatement would not reach
@@ -75,8 +81,7 @@ struct istripe_session_params {
 	const struct istripe_path_params *path;
 	const char *initiator_name;
 	u8 isid[6];
-	struct sockaddr_storage portal;
-	const struct istripe_path_params *way;
+	struct istripe_way way;
 	struct net *net;
 	u16 tpgt;
 	bool tpgt_known;
@@ -127,7 +132,7 @@ struct istripe_session {
 	void *owner;
 	const char *label;
 	const struct istripe_path_params *path;
-	const struct istripe_path_params *way;
+	struct istripe_way way;		/* to where it was found, redirects included */
 
 	enum istripe_session_state state;
 	unsigned long flags;
@@ -202,6 +207,16 @@ void istripe_session_join(struct istripe_session *session,
  * Context: process, sleeps; nothing may be allocated with I/O.
  */
 void istripe_session_tune(struct istripe_session *session);
+
+/**
+ * istripe_session_ping() - is the session alive at the target?
+ * @session: logged in
+ * @timeout_ms: how long to wait for the answer
+ *
+ * Context: process, sleeps; one exchange at a time, see struct istripe_exchange.
+ * Return: 0 the target has answered; -ETIMEDOUT; -ENOTCONN the session has had a fault.
+ */
+int istripe_session_ping(struct istripe_session *session, u32 timeout_ms);
 
 /**
  * istripe_session_interrupt() - make a session fail soon that somebody else opens

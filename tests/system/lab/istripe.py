@@ -177,6 +177,18 @@ class Volume:
         directory = self.path_sysfs() / "session" / "negotiated"
         return {file.name: read(file) for file in sorted(directory.iterdir())}
 
+    def fenced_through(self, path=0):
+        """Numbers of the paths of leg 0 through which this one's session can be ended."""
+        return [int(word) for word in read(self.path_sysfs(0, path) / "fenced_through").split()]
+
+    def wait_proven(self, paths=2, timeout_s=60):
+        """Until each of the paths of leg 0 can be fenced through all others."""
+        for path in range(paths):
+            others = [other for other in range(paths) if other != path]
+            wait_for(f"{self.name}: the proof for path {path}",
+                     lambda path=path, others=others: self.fenced_through(path) == others,
+                     timeout_s)
+
     def reconnects(self):
         return int(read(self.path_sysfs() / "reconnects"))
 

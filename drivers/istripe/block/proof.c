@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/atomic.h>
+#include <linux/printk.h>
+#include <linux/sched/mm.h>
+#include <linux/string.h>
+
+#include "block/leg.h"
+#include "block/path.h"
+#include "block/proof.h"
+
+/* After a path has come: others come at the same time, and it has better things to do. */
+#define PROOF_DELAY_MS	1000
+/* There and back: each login but the first one must end the session before it. */
+#define PROOF_LOGINS	3
+
+/* A sibling as the proof sees it: what it needs outlives the path. */
+struct proof_sibling {
+	u64 node;
+	char label[ISTRIPE_LABEL_BYTES];
+};
+
+static atomic64_t proof_last_node;
+
+bool istripe_proof_same(const struct istripe_path *path, const struct istripe_path *sibling)
+{
+	lockdep_assert_held(&path->leg->lock);
+	return path->node && path->node == sibling->node;
+}
+
+/* The probes' ears. A wish for a logout is none of ours: the session ends soon anyway. */
+static void probe_fault(struct istripe_session *session, int error, const char *why)
+{
+	struct istripe_probe *probe = session->owner;
+
+	probe->error = error;
+	complete_all(&probe->ended);
+}
+
+static void probe_logout_requested(struct istripe_session *session, const char *why)
+{
+}
+
+static const struct istripe_session_ops probe_ops = {
+	.fault = probe_fault,
+	.logout_requested = probe_logout_requested,
+};
+
+static void probe_close(struct istripe_proof *proof, struct istripe_probe *probe, bool logout)
+{
+	struct istripe_session *session = probe->session;
+
+	if (!session)
+		return;
+	if (logout)
+		istripe_session_logout(session, ISTRIPE_LOGOUT_TIMEOUT_MS);
+	mutex_lock(&proof->lock);
+	probe->session = NULL;
+	mutex_unlock(&proof->lock);
+	istripe_session_close(session, -ECONNRESET);
+}
+
+static int probe_open(struct istripe_probe *probe, struct istripe_path *path,
+		      struct istripe_login_buffers *buffers, char *why, size_t why_bytes)
+{
+	struct istripe_session_params params;
+
+	reinit_completion(&probe->ended);
+	istripe_path_log_in(path, &params);
+	istripe_path_spare_isid(path, params.isid);
+	params.way = probe->way;
+	params.fence = true;
+	params.task_slots = 0;
+	params.buffers = buffers;
+	return istripe_session_open(&params, &probe_ops, probe, &probe->session, why, why_bytes);
+}
+
+/*
+ * The login of another one has been answered: if it is the same node, this one is over by
+ * now. An answer to a ping says that it is not; no answer says nothing.
+ */
+static int probe_check_ended(struct istripe_probe *probe, u32 timeout_ms, char *why,
+			     size_t why_bytes)
+{
+	int ret = istripe_session_ping(probe->session, timeout_ms);
+
+	if (!ret) {
+		scnprintf(why, why_bytes,
+			  "a login through one does not end the same session through the other, as if two targets had the same name");
+		return -EEXIST;
+	}
+	/* The fault is about to be told, or has been. */
+	if (ret == -ENOTCONN)
+		wait_for_completion_timeout(&probe->ended, msecs_to_jiffies(timeout_ms));
+	if (completion_done(&probe->ended) &&
+	    (probe->error == -ECONNRESET || probe->error == -EPIPE))
+		return 0;
+	scnprintf(why, why_bytes, "the session before neither ends nor answers");
+	return -ETIMEDOUT;
+}
+
+static int proof_log_in(struct istripe_proof *proof, u32 turn,
+			struct istripe_login_buffers *buffers, char *why, size_t why_bytes)
+{
+	struct istripe_probe *probe = &proof->probes[turn % 2];
+	struct istripe_probe *before = &proof->probes[(turn + 1) % 2];
+	struct istripe_path *path = proof->subject;
+	int ret;
+
+	if (before->session && completion_done(&before->ended)) {
+		scnprintf(why, why_bytes, "the session before was lost by itself");
+		return -ENOTCONN;
+	}
+	ret = probe_open(probe, path, buffers, why, why_bytes);
+	if (ret)
+		probe_close(proof, probe, false);
+	else if (before->session)
+		ret = probe_check_ended(before, READ_ONCE(path->params.timers.ping_timeout_ms),
+					why, why_bytes);
+	if (!ret)
+		probe_close(proof, before, false);
+	return ret;
+}
+
+/* From the subject's way to the sibling's and back. */
+static int proof_run(struct istripe_proof *proof, char *why, size_t why_bytes)
+{
+	struct istripe_login_buffers *buffers;
+	int ret = 0;
+	u32 turn;
+
+	/* The path's own ones are its worker's, who may need them at any time. */
+	buffers = istripe_login_buffers_alloc(&proof->subject->params);
+	if (!buffers) {
+		scnprintf(why, why_bytes, "no memory");
+		return -ENOMEM;
+	}
+	for (turn = 0; !ret && turn < PROOF_LOGINS; turn++)
+		ret = proof_log_in(proof, turn, buffers, why, why_bytes);
+	probe_close(proof, &proof->probes[0], true);
+	probe_close(proof, &proof->probes[1], true);
+	istripe_login_buffers_free(buffers);
+	return ret;
+}
+
+/* Of the same name and tag: that much is told by the target. */
+static bool proof_may_be_same(const struct istripe_path *path, const struct istripe_path *sibling)
+{
+	return sibling != path && sibling->live && sibling->node_tpgt == path->node_tpgt &&
+	       !strcmp(sibling->params.target_name, path->params.target_name);
+}
+
+/*
+ * The path of the next node above @sibling->node to compare the subject with, and both of
+ * their ways for the probes. Its own way, too, each time: it may have come back elsewhere.
+ */
+static bool proof_next_sibling(struct istripe_proof *proof, struct proof_sibling *sibling)
+{
+	struct istripe_path *path = proof->subject;
+	struct istripe_leg *leg = proof->leg;
+	struct istripe_path *next = NULL;
+	u32 i;
+
+	spin_lock_bh(&leg->lock);
+	for (i = 0; i < leg->path_count; i++) {
+		struct istripe_path *other = leg->paths[i];
+
+		if (proof_may_be_same(path, other) && other->node > sibling->node &&
+		    (!next || other->node < next->node))
+			next = other;
+	}
+	if (next) {
+		sibling->node = next->node;
+		strscpy(sibling->label, next->label, sizeof(sibling->label));
+		proof->probes[0].way = path->way;
+		proof->probes[1].way = next->way;
+	}
+	spin_unlock_bh(&leg->lock);
+	return next && !test_bit(ISTRIPE_PATH_STOP, &path->events);
+}
+
+/* Unless it has come back somewhere else meanwhile: then nothing is known of it. */
+static void proof_settle(struct istripe_proof *proof, u64 node)
+{
+	struct istripe_path *path = proof->subject;
+
+	spin_lock_bh(&proof->leg->lock);
+	if (!memcmp(&path->way, &proof->probes[0].way, sizeof(path->way)))
+		path->node = node;
+	spin_unlock_bh(&proof->leg->lock);
+}
+
+/* Once per path, until it has a sibling: what is not proven now may be the next time. */
+static void proof_say(struct istripe_path *path, const struct proof_sibling *sibling,
+		      const char *why)
+{
+	if (path->unproven_said || test_bit(ISTRIPE_PATH_STOP, &path->events))
+		return;
+	path->unproven_said = true;
+	pr_warn("%s: not known to lead to the same portal group as %s, so writes lost with one wait for its own way: %s\n",
+		path->label, sibling->label, why);
+}
+
+/* Compare the subject with each node there is. */
+static void proof_place(struct istripe_proof *proof)
+{
+	struct istripe_path *path = proof->subject;
+	char why[ISTRIPE_WHY_BYTES] = "";
+	struct proof_sibling sibling = {};
+
+	while (proof_next_sibling(proof, &sibling)) {
+		if (!proof_run(proof, why, sizeof(why))) {
+			path->unproven_said = false;
+			proof_settle(proof, sibling.node);
+			return;
+		}
+		proof_say(path, &sibling, why);
+	}
+	proof_settle(proof, atomic64_inc_return(&proof_last_node));
+}
+
+static bool proof_wanted(const struct istripe_leg *leg)
+{
+	return READ_ONCE(leg->fence) == ISTRIPE_FENCE_PORTAL_GROUP;
+}
+
+/* From here on istripe_proof_leave() waits for us. */
+static bool proof_next_subject(struct istripe_proof *proof)
+{
+	struct istripe_leg *leg = proof->leg;
+	struct istripe_path *next = NULL;
+	u32 i;
+
+	spin_lock_bh(&leg->lock);
+	for (i = 0; i < leg->path_count && proof_wanted(leg) && !next; i++) {
+		struct istripe_path *path = leg->paths[i];
+
+		if (path->live && !path->node && !test_bit(ISTRIPE_PATH_STOP, &path->events))
+			next = path;
+	}
+	if (next)
+		proof->probes[0].way = next->way;
+	proof->subject = next;
+	spin_unlock_bh(&leg->lock);
+	wake_up_all(&proof->idle);
+	return next;
+}
+
+static void proof_work(struct work_struct *work)
+{
+	struct istripe_proof *proof = container_of(to_delayed_work(work), struct istripe_proof,
+						   work);
+	unsigned int noio = memalloc_noio_save();
+
+	while (proof_next_subject(proof))
+		proof_place(proof);
+	memalloc_noio_restore(noio);
+}
+
+static bool proof_uses(struct istripe_proof *proof, const struct istripe_path *path)
+{
+	bool uses;
+
+	spin_lock_bh(&proof->leg->lock);
+	uses = proof->subject == path;
+	spin_unlock_bh(&proof->leg->lock);
+	return uses;
+}
+
+static void proof_interrupt(struct istripe_proof *proof)
+{
+	u32 i;
+
+	mutex_lock(&proof->lock);
+	for (i = 0; i < ARRAY_SIZE(proof->probes); i++)
+		if (proof->probes[i].session)
+			istripe_session_interrupt(proof->probes[i].session);
+	mutex_unlock(&proof->lock);
+}
+
+void istripe_proof_leave(struct istripe_path *path)
+{
+	struct istripe_proof *proof = &path->leg->proof;
+
+	/* Its STOP is set, so once the work has let go it does not come again. */
+	while (proof_uses(proof, path)) {
+		/* Again and again: there may be no socket to interrupt yet. */
+		proof_interrupt(proof);
+		wait_event_timeout(proof->idle, !proof_uses(proof, path), HZ / 10);
+	}
+}
+
+/* Nobody else is at its node: it may have been a matter of bad luck. */
+static bool proof_alone(const struct istripe_leg *leg, const struct istripe_path *path)
+{
+	u32 i;
+
+	for (i = 0; i < leg->path_count; i++)
+		if (leg->paths[i] != path && istripe_proof_same(path, leg->paths[i]))
+			return false;
+	return true;
+}
+
+void istripe_proof_live(struct istripe_path *path, const struct istripe_session *session)
+{
+	const struct sockaddr_storage *portal = &session->way.portal;
+	struct istripe_leg *leg = path->leg;
+	u32 i;
+
+	spin_lock_bh(&leg->lock);
+	if (memcmp(&path->way.portal, portal, sizeof(*portal)) ||
+	    path->node_tpgt != session->target_portal_group_tag) {
+		path->way.portal = *portal;
+		path->node_tpgt = session->target_portal_group_tag;
+		path->node = 0;
+	}
+	for (i = 0; i < leg->path_count; i++)
+		if (proof_alone(leg, leg->paths[i]))
+			leg->paths[i]->node = 0;
+	spin_unlock_bh(&leg->lock);
+}
+
+/* Not on the queue of recovery: that must not wait for us when memory is short. */
+void istripe_proof_look(struct istripe_leg *leg)
+{
+	if (READ_ONCE(leg->proof.started))
+		mod_delayed_work(system_unbound_wq, &leg->proof.work,
+				 msecs_to_jiffies(PROOF_DELAY_MS));
+}
+
+void istripe_proof_start(struct istripe_leg *leg)
+{
+	WRITE_ONCE(leg->proof.started, true);
+	istripe_proof_look(leg);
+}
+
+void istripe_proof_stop(struct istripe_leg *leg)
+{
+	WRITE_ONCE(leg->proof.started, false);
+	cancel_delayed_work_sync(&leg->proof.work);
+}
+
+void istripe_proof_init(struct istripe_leg *leg)
+{
+	struct istripe_proof *proof = &leg->proof;
+	u32 i;
+
+	proof->leg = leg;
+	INIT_DELAYED_WORK(&proof->work, proof_work);
+	init_waitqueue_head(&proof->idle);
+	mutex_init(&proof->lock);
+	for (i = 0; i < ARRAY_SIZE(proof->probes); i++)
+		init_completion(&proof->probes[i].ended);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The proof that two paths of a leg lead to one and the same iSCSI node and portal group.
+ *
+ * The same target name and the same portal group tag do not say so: there are pairs of
+ * targets that were given one name. Then a login through one of the paths would not end
+ * what the other one has left, and would be no fence. So it is tried: a session of no
+ * use, with an ISID of its own, is opened through one path, then reinstated through the
+ * other (RFC 7143 6.3.5), then once more through the first. Each of these logins must
+ * end the session before it: before the next ping, and by the target's doing. Twice,
+ * there and back, because once might be a chance: a target that just goes down.
+ *
+ * What has been proven is kept as a number, path->node: paths with the same one lead to the
+ * same place. It is given by the leg's proof work, one path after the other: each is
+ * compared with one path of each node that is known; so there is one proof for each path,
+ * not for each pair of them. Numbers are never used again. A path keeps its node while it
+ * is down, and when it comes back at the same address with the same portal group tag.
+ * What could not be proven is tried again when a path of the leg comes back.
+ *
+ * The sessions carry no command, and none of the paths' own sessions is touched. The work
+ * starts when the volume is up. It has a path's parameters in use while that is @subject;
+ * of siblings it has copies.
+ *
+ * Locks: leg->lock covers @subject (written by the work), and node,
+ * node_tpgt and way of the paths. @lock covers the probes' sessions, for
+ * istripe_proof_leave(); in front of session->socket_lock.
+ */
+#ifndef ISTRIPE_BLOCK_PROOF_H
+#define ISTRIPE_BLOCK_PROOF_H
+
+#include <linux/completion.h>
+#include <linux/mutex.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "transport/session.h"
+
+struct istripe_leg;
+struct istripe_path;
+
+/* One of the sessions. */
+struct istripe_probe {
+	struct istripe_session *session;
+	struct istripe_way way;
+	struct completion ended;	/* by a fault, which is @error */
+	int error;
+};
+
+struct istripe_proof {
+	struct istripe_leg *leg;
+	struct delayed_work work;
+	bool started;
+	struct istripe_path *subject;
+	wait_queue_head_t idle;		/* another subject, or none */
+	struct mutex lock;
+	struct istripe_probe probes[2];	/* the subject's way, the sibling's */
+};
+
+/**
+ * istripe_proof_init() - prepare a leg's proof
+ * @leg: being made
+ *
+ * Context: process.
+ */
+void istripe_proof_init(struct istripe_leg *leg);
+
+/**
+ * istripe_proof_start() - the leg's volume is up: look for what can be proven
+ * @leg: the leg
+ *
+ * Context: process.
+ */
+void istripe_proof_start(struct istripe_leg *leg);
+
+/**
+ * istripe_proof_stop() - no more proofs
+ * @leg: its paths are stopped
+ *
+ * Context: process, sleeps.
+ */
+void istripe_proof_stop(struct istripe_leg *leg);
+
+/**
+ * istripe_proof_live() - a path is about to be live: what holds of its node?
+ * @path: the path
+ * @session: its new session
+ *
+ * Context: the path's worker.
+ */
+void istripe_proof_live(struct istripe_path *path, const struct istripe_session *session);
+
+/**
+ * istripe_proof_look() - look for what can be proven now
+ * @leg: a path of it has come, or its fence has been set
+ *
+ * Context: any that may not sleep.
+ */
+void istripe_proof_look(struct istripe_leg *leg);
+
+/**
+ * istripe_proof_leave() - return when the proof has no use of a path any more
+ * @path: its event ISTRIPE_PATH_STOP is set
+ *
+ * Context: process, sleeps.
+ */
+void istripe_proof_leave(struct istripe_path *path);
+
+/**
+ * istripe_proof_same() - have two paths been proven to lead to the same portal group?
+ * @path: one
+ * @sibling: another one
+ *
+ * Context: leg->lock held.
+ * Return: true or false.
+ */
+bool istripe_proof_same(const struct istripe_path *path, const struct istripe_path *sibling);
+
+#endif

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The proof that two paths lead to one portal group, without which neither fences the other.
+
+Two targets have been given one name: both show the same LUN, and a login at one ends nothing at
+the other. What the paths' sessions do is not disturbed by the search.
+"""
+
+import time
+
+import pytest
+
+from lab import network
+from lab.shell import read, wait_for, write
+from scripted.conn import Drop
+from scripted.scenario import HONEST, Scenario
+from scripted.server import Server
+from test_ghost_write import FAST, KIB, held_write, hold, release, state, volume_over
+from test_scripted import Direct, noise, same
+
+PORTS = (3264, 3265)
+UNPROVEN = "not known to lead to the same portal group"
+
+
+@pytest.fixture
+def servers(laboratory):
+    """Two targets of one name."""
+    servers = [Server("0.0.0.0", port, network.NETNS).start() for port in PORTS]
+    yield servers
+    for server in servers:
+        server.stop()
+
+
+def load(servers, scenarios):
+    """A target on each server, all with one disk."""
+    targets = [server.load(scenario) for server, scenario in zip(servers, scenarios)]
+    for target in targets[1:]:
+        target.disk = targets[0].disk
+    return targets
+
+
+def wait_unproven(volume, kernel_log, times=1):
+    wait_for("the proof to fail", lambda: len(kernel_log.matching(UNPROVEN)) >= times, 60)
+    assert [volume.fenced_through(path) for path in range(2)] == [[], []]
+
+
+def undisturbed(volume):
+    assert state(volume) == "live"
+    for path in range(2):
+        for name in ("faults", "reconnects"):
+            assert read(volume.path_sysfs(0, path) / name) == "0"
+
+
+def test_two_targets_of_one_name(servers, make_volume, links, kernel_log):
+    """The write waits until its own path is back, and then nothing of it comes twice."""
+    targets = load(servers, [Scenario("ghost", hooks={"on_command": hold}), HONEST])
+    volume = volume_over(make_volume, links, PORTS, targets[0])
+    older, newer = noise(4 * KIB, 1), noise(4 * KIB, 2)
+    with Direct(volume.enable()) as disk:
+        wait_unproven(volume, kernel_log)
+        undisturbed(volume)
+        servers[0].arm()
+        writer = held_write(disk, targets[0], older)
+        links[0].set_up(False)
+        try:
+            wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
+            writer.join(8)
+            if not writer.is_alive():       # Then this is what becomes of it.
+                disk.write(64 * KIB, newer)
+                release(servers[0], targets[0])
+                same(disk.read(64 * KIB, 4 * KIB), newer, "the data on the disk")
+            assert writer.is_alive(), "the write did not wait for its own path"
+        finally:
+            links[0].set_up(True)
+        writer.join(60)
+        assert not writer.is_alive(), "the write does not go on"
+        disk.write(64 * KIB, newer)
+        release(servers[0], targets[0])
+        same(disk.read(64 * KIB, 4 * KIB), newer, "the data on the disk")
+        assert "carried out" not in targets[0].run.memory
+    volume.disable()
+    assert [server.violations() for server in servers] == [[], []]
+
+
+def test_proof_of_one_target(servers, make_volume, links):
+    """Three logins for two paths, none for what is proven already; nothing is left of them."""
+    target = servers[0].load(HONEST)
+    volume = volume_over(make_volume, links, (PORTS[0],) * 2, target)
+    with Direct(volume.enable()) as disk:
+        disk.write(0, noise(64 * KIB, 3))
+        volume.wait_proven()
+        wait_for("the end of the spare sessions", lambda: len(target.sessions) == 2, 20)
+        assert target.logins == 2 + 3
+        same(disk.read(0, 64 * KIB), noise(64 * KIB, 3), "the data on the disk")
+        undisturbed(volume)
+        links[1].set_up(False)
+        try:
+            wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
+            assert volume.fenced_through(1) == [0]
+        finally:
+            links[1].set_up(True)
+        wait_for("both paths", lambda: state(volume) == "live", 60)
+        logins = target.logins
+        time.sleep(3)
+        assert volume.fenced_through(0) == [1]
+        assert target.logins == logins, "what is proven is proven again"
+    volume.disable()
+    assert servers[0].violations() == []
+
+
+def test_no_proof_where_it_is_not_wanted(servers, make_volume, links):
+    target = servers[0].load(HONEST)
+    volume = volume_over(make_volume, links, (PORTS[0],) * 2, target, fence="path")
+    with Direct(volume.enable()):
+        time.sleep(3)
+        assert target.logins == 2
+        assert volume.fenced_through(0) == []
+        write(volume.leg_sysfs(0) / "fence", "portal-group")
+        volume.wait_proven()
+        write(volume.leg_sysfs(0) / "fence", "path")
+        assert volume.fenced_through(0) == []
+    volume.disable()
+
+
+def test_other_portal_group(servers, make_volume, links):
+    """The target says itself that it is another one: nothing is tried."""
+    targets = load(servers, [HONEST, Scenario("other group", settings={"tpgt": 2})])
+    volume = volume_over(make_volume, links, PORTS, targets[0])
+    with Direct(volume.enable()):
+        time.sleep(3)
+        assert [target.logins for target in targets] == [1, 1]
+        assert volume.fenced_through(0) == []
+    volume.disable()
+
+
+async def no_more_sessions(run, conn, pdu):
+    if len(run.target.sessions) >= 2 and not pdu.tsih:
+        await conn.refuse(pdu, 0x0302)
+        raise Drop
+    return False
+
+
+def test_target_that_limits_sessions(servers, make_volume, links, kernel_log):
+    target = servers[0].load(Scenario("few sessions", hooks={"on_login": no_more_sessions}))
+    volume = volume_over(make_volume, links, (PORTS[0],) * 2, target)
+    with Direct(volume.enable()) as disk:
+        wait_unproven(volume, kernel_log)
+        disk.write(0, noise(64 * KIB, 4))
+        undisturbed(volume)
+        assert len(kernel_log.matching(UNPROVEN)) == 1
+    volume.disable()
+    assert servers[0].violations() == []
+
+
+async def no_answer(run, _conn, pdu):
+    run.memory["silent"] = len(run.target.sessions) >= 2 and not pdu.tsih
+    return run.memory["silent"]
+
+
+def test_disable_during_the_proof(servers, make_volume, links):
+    """The spare session's login gets no answer; nobody waits for it."""
+    target = servers[0].load(Scenario("silent", hooks={"on_login": no_answer}))
+    volume = volume_over(make_volume, links, (PORTS[0],) * 2, target,
+                         path={**FAST, "login_timeout_ms": 60000})
+    volume.enable()
+    wait_for("the proof to begin", lambda: target.run.memory.get("silent"), 30)
+    undisturbed(volume)
+    start = time.monotonic()
+    volume.disable()
+    assert time.monotonic() - start < 20
+
+
+def test_redirected_elsewhere(servers, make_volume, links, kernel_log):
+    """A path that was proven comes back at another address: what was known of it is forgotten."""
+    elsewhere = f"{links[1].address}:{PORTS[1]}"
+
+    async def redirect(run, conn, pdu):
+        if run.armed and conn.writer.get_extra_info("sockname")[0] == links[1].address:
+            await conn.refuse(pdu, 0x0101, [("TargetAddress", f"{elsewhere},1")])
+            raise Drop
+        return False
+
+    targets = load(servers, [Scenario("redirects", hooks={"on_login": redirect}), HONEST])
+    volume = volume_over(make_volume, links, (PORTS[0],) * 2, targets[0])
+    with Direct(volume.enable()) as disk:
+        volume.wait_proven()
+        servers[0].arm()
+        links[1].set_up(False)
+        try:
+            wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
+        finally:
+            links[1].set_up(True)
+        wait_for("both paths", lambda: state(volume) == "live", 60)
+        wait_unproven(volume, kernel_log)
+        disk.write(0, noise(64 * KIB, 5))
+    volume.disable()
+    assert [server.violations() for server in servers] == [[], []]
