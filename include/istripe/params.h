@@ -53,6 +53,18 @@ struct istripe_chap_identity {
 	u32 secret_bytes;
 };
 
+/*
+ * What a path has left behind when its volume went down. All zero: nothing. @node, @tpgt
+ * and @portal are kept for all paths of a leg when one of them is @unfenced.
+ */
+struct istripe_path_past {
+	bool unfenced;			/* writes failed that the target may still carry out */
+	u16 tpgt;			/* where its session was */
+	struct sockaddr_storage portal;
+	u64 node;			/* see block/proof.h */
+	u32 nexus;			/* whose session it was, see control/blueprint.h */
+};
+
 struct istripe_path_params {
 	struct sockaddr_storage portal;		/* AF_UNSPEC: not set */
 	struct sockaddr_storage source_address;	/* AF_UNSPEC: any */
@@ -67,6 +79,7 @@ struct istripe_path_params {
 	struct istripe_timers timers;
 	struct istripe_socket_params socket;	/* see transport/socket.h */
 	u32 weight;				/* 1..ISTRIPE_WEIGHT_MAX, live */
+	struct istripe_path_past past;		/* not a setting */
 };
 
 /**

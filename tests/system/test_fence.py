@@ -10,6 +10,7 @@ import time
 import pytest
 
 from lab import network
+from lab.istripe import EnableError
 from lab.shell import read, wait_for, write
 from scripted.conn import Drop
 from scripted.scenario import HONEST, Scenario
@@ -194,3 +195,69 @@ def test_redirected_elsewhere(servers, make_volume, links, kernel_log):
         disk.write(0, noise(64 * KIB, 5))
     volume.disable()
     assert [server.violations() for server in servers] == [[], []]
+
+
+@pytest.fixture
+def unfenced(servers, make_volume, links):
+    """A volume that went down while the target held a write, its first link down; the target."""
+    target = servers[0].load(Scenario("ghost", hooks={"on_command": hold}))
+    volume = volume_over(make_volume, links, (PORTS[0],) * 2, target, path=FAST)
+    with Direct(volume.enable()) as disk:
+        volume.wait_proven()
+        # Through the sibling it could be ended before the volume is down.
+        write(volume.leg_sysfs(0) / "fence", "path")
+        servers[0].arm()
+        writer = held_write(disk, target, noise(4 * KIB, 1), error=True)
+        links[0].set_up(False)
+        wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
+        volume.disable()
+        writer.join(20)
+    yield volume, target
+    links[0].set_up(True)
+
+
+UNFENCED = pytest.mark.allow_log(r"I/O error|may still carry out", "the write fails")
+
+
+@UNFENCED
+def test_enable_waits_for_the_fence(unfenced, links):
+    """What the life before has left would come over what this one writes."""
+    volume, target = unfenced
+    write(volume.leg / "fence", "path")
+    with pytest.raises(EnableError, match="leg 0 path 0 has left writes"):
+        volume.enable()
+    assert not volume.enabled()
+    links[0].set_up(True)
+    logins = target.logins
+    with Direct(volume.enable()) as disk:
+        assert target.logins >= logins + 2
+        disk.write(64 * KIB, noise(4 * KIB, 2))
+        assert "carried out" not in target.run.memory
+        same(disk.read(64 * KIB, 4 * KIB), noise(4 * KIB, 2), "the data on the disk")
+    volume.disable()
+    volume.enable()
+
+
+@UNFENCED
+def test_enable_fences_through_the_sibling(unfenced, servers, kernel_log):
+    """The proof of the life before holds."""
+    volume, target = unfenced
+    with Direct(volume.enable()) as disk:
+        assert kernel_log.matching("/0/0: the old session is ended through .*/0/1")
+        disk.write(64 * KIB, noise(4 * KIB, 2))
+        release(servers[0], target)
+        same(disk.read(64 * KIB, 4 * KIB), noise(4 * KIB, 2), "the data on the disk")
+        assert "carried out" not in target.run.memory
+    volume.disable()
+
+
+@UNFENCED
+def test_what_was_left_is_not_forgotten_by_another_name(unfenced, links):
+    volume, _target = unfenced
+    links[0].set_up(True)
+    before = read(volume.path / "isid")
+    write(volume.path / "isid", "80000000abcd")
+    with pytest.raises(EnableError, match="leg 0 path 0: it has left writes"):
+        volume.enable()
+    write(volume.path / "isid", before)
+    volume.enable()

@@ -7,6 +7,7 @@ another path, then writes newer data to the same place. Then the target lets the
 """
 
 import asyncio
+import contextlib
 import threading
 import time
 
@@ -54,9 +55,14 @@ def volume_over(make_volume, links, ports, target, **options):
     return volume
 
 
-def held_write(disk, target, data):
-    """A write that the target holds; the thread that waits for it."""
-    writer = threading.Thread(target=disk.write, args=(64 * KIB, data), daemon=True)
+def held_write(disk, target, data, error=False):
+    """A write that the target holds; the thread that waits for it, and for its error if so."""
+
+    def work():
+        with contextlib.suppress(OSError) if error else contextlib.nullcontext():
+            disk.write(64 * KIB, data)
+
+    writer = threading.Thread(target=work, daemon=True)
     writer.start()
     wait_for("the write that is held", lambda: "event" in target.run.memory, 20)
     return writer

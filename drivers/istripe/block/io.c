@@ -83,6 +83,7 @@ static bool io_task_may_move(const struct istripe_leg_task *leg_task)
 static void io_task_lost(struct istripe_leg_task *leg_task)
 {
 	struct istripe_leg *leg = leg_task->leg;
+	bool may_move = io_task_may_move(leg_task);
 	bool old = io_too_old(leg_task->io) && leg_task->losses >= leg->path_count;
 
 	if (leg_task->task.error == -ECANCELED) {
@@ -93,12 +94,15 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 		return;
 	}
 	leg_task->losses = min(leg_task->losses + 1, U8_MAX);
-	if (!io_task_may_move(leg_task) && (leg->path_count > 1 || !old))
+	if (!may_move && (leg->path_count > 1 || !old)) {
 		istripe_leg_fence(leg, leg_task);
-	else if (old)
+	} else if (old) {
+		if (!may_move)
+			istripe_leg_path_unfenced(leg, leg_task->path);
 		istripe_io_task_failed(leg_task, BLK_STS_TRANSPORT);
-	else
+	} else {
 		io_task_again(leg_task);
+	}
 }
 
 static void io_task_retry(struct istripe_leg_task *leg_task)

@@ -3,6 +3,7 @@
 
 #include <linux/slab.h>
 
+#include "block/fence.h"
 #include "block/leg.h"
 #include "block/limits.h"
 #include "block/path.h"
@@ -106,6 +107,14 @@ static bool leg_hold_is_over(const struct istripe_leg *leg, unsigned long down_s
 	return hold_ms >= 0 && time_after_eq(jiffies, down_since + msecs_to_jiffies(hold_ms));
 }
 
+static void leg_set_unfenced(struct istripe_leg *leg, struct istripe_path *path)
+{
+	lockdep_assert_held(&leg->lock);
+	if (!path->unfenced)
+		WRITE_ONCE(leg->unfenced_paths, leg->unfenced_paths + 1);
+	path->unfenced = true;
+}
+
 /*
  * Takes what waits for a fence, to be failed: from now on the leg serves nothing until
  * istripe_leg_path_fenced(). Returns how many there were.
@@ -125,9 +134,7 @@ static u32 leg_take_fenced(struct istripe_leg *leg, struct list_head *list)
 		list_for_each(entry, &path->fenced)
 			count++;
 		list_splice_tail_init(&path->fenced, list);
-		if (!path->unfenced)
-			WRITE_ONCE(leg->unfenced_paths, leg->unfenced_paths + 1);
-		path->unfenced = true;
+		leg_set_unfenced(leg, path);
 	}
 	return count;
 }
@@ -221,6 +228,13 @@ void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_tas
 	if (leg->path_count > 1)
 		leg_say_unfenced(leg, count);
 	leg_fail_all(&list);
+}
+
+void istripe_leg_path_unfenced(struct istripe_leg *leg, struct istripe_path *path)
+{
+	spin_lock_bh(&leg->lock);
+	leg_set_unfenced(leg, path);
+	spin_unlock_bh(&leg->lock);
 }
 
 void istripe_leg_path_fenced(struct istripe_leg *leg, struct istripe_path *path)
@@ -335,11 +349,31 @@ static int leg_path_error(struct istripe_path *path, char *why, size_t why_bytes
 	return path->first_error;
 }
 
+/*
+ * A path that does not come up, and has left writes in its last life: nothing is served
+ * before they are known to be dead.
+ */
+static int leg_fence_past(struct istripe_path *path, char *why, size_t why_bytes)
+{
+	int used;
+
+	/* Its worker is idle: as if we were it. */
+	istripe_fence(path);
+	if (!istripe_leg_path_waits(path->leg, path))
+		return 0;
+	used = scnprintf(why, why_bytes,
+			 "leg %u path %u has left writes that its target may still carry out, and cannot end them: ",
+			 path->leg->index, path->index);
+	istripe_path_last_error(path, why + used, why_bytes - used);
+	return path->first_error;
+}
+
 /* What the paths have come to; those that only were not reachable go on trying. */
 static int leg_judge(struct istripe_leg *leg, char *why, size_t why_bytes)
 {
 	struct istripe_path *failed = NULL;
 	u32 live = 0;
+	int ret = 0;
 	u32 i;
 
 	for (i = 0; i < leg->path_count; i++) {
@@ -352,10 +386,13 @@ static int leg_judge(struct istripe_leg *leg, char *why, size_t why_bytes)
 	}
 	if (failed && (!live || failed->refused))
 		return leg_path_error(failed, why, why_bytes);
-	for (i = 0; i < leg->path_count; i++)
+	for (i = 0; i < leg->path_count && !ret; i++)
+		if (leg->paths[i]->first_error)
+			ret = leg_fence_past(leg->paths[i], why, why_bytes);
+	for (i = 0; i < leg->path_count && !ret; i++)
 		if (leg->paths[i]->first_error)
 			istripe_path_persist(leg->paths[i]);
-	return 0;
+	return ret;
 }
 
 int istripe_leg_wait(struct istripe_leg *leg, char *why, size_t why_bytes)
@@ -433,6 +470,7 @@ static int leg_create_paths(struct istripe_leg *leg, const struct istripe_leg_pa
 		if (IS_ERR(path))
 			return PTR_ERR(path);
 		leg->paths[leg->path_count++] = path;
+		leg->unfenced_paths += path->unfenced;
 	}
 	return 0;
 }

@@ -214,6 +214,15 @@ int istripe_leg_identify(struct istripe_leg *leg, const struct istripe_lun *lun,
 void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
 
 /**
+ * istripe_leg_path_unfenced() - a task of a path's old session fails without a fence
+ * @leg: the leg, which serves nothing until istripe_leg_path_fenced()
+ * @path: without a session
+ *
+ * Context: any.
+ */
+void istripe_leg_path_unfenced(struct istripe_leg *leg, struct istripe_path *path);
+
+/**
  * istripe_leg_path_fenced() - the path's old session is dead at the target
  * @leg: the leg
  * @path: has logged in with its ISID again, by itself or through a sibling

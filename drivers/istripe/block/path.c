@@ -484,6 +484,33 @@ void istripe_path_spare_isid(const struct istripe_path *path, u8 *isid)
 		isid[i] = ~isid[i];
 }
 
+/* The session of the life before: it may still carry out writes that failed there. */
+static void path_inherit(struct istripe_path *path, const struct istripe_path_past *past)
+{
+	path->unfenced = past->unfenced;
+	path->tpgt_known = past->unfenced;
+	path->tpgt = past->tpgt;
+	path->node = past->node;
+	path->node_tpgt = past->tpgt;
+	if (past->node)
+		path->way.portal = past->portal;
+}
+
+void istripe_path_bequeath(struct istripe_path *path, struct istripe_path_past *past)
+{
+	struct istripe_leg *leg = path->leg;
+
+	*past = (struct istripe_path_past) {};
+	spin_lock_bh(&leg->lock);
+	if (leg->unfenced_paths) {
+		past->unfenced = path->unfenced;
+		past->tpgt = path->tpgt;
+		past->portal = path->way.portal;
+		past->node = path->node;
+	}
+	spin_unlock_bh(&leg->lock);
+}
+
 struct istripe_path *istripe_path_create(struct istripe_leg *leg, u32 index,
 					 const struct istripe_path_params *params)
 {
@@ -495,6 +522,7 @@ struct istripe_path *istripe_path_create(struct istripe_leg *leg, u32 index,
 	path->index = index;
 	path->params = *params;
 	path_way(path, &path->way);
+	path_inherit(path, &params->past);
 	scnprintf(path->label, sizeof(path->label), "%s/%u/%u", leg->volume->name, leg->index,
 		  index);
 	path->state = ISTRIPE_PATH_IDLE;

@@ -213,7 +213,7 @@ free_tags:
 	return ret;
 }
 
-static void volume_free(struct istripe_volume *volume)
+void istripe_volume_free(struct istripe_volume *volume)
 {
 	u32 i;
 
@@ -279,7 +279,7 @@ static struct istripe_volume *volume_create(const struct istripe_volume_params *
 					    volume->leg_count);
 	if (!ret)
 		return volume;
-	volume_free(volume);
+	istripe_volume_free(volume);
 	return ERR_PTR(ret);
 }
 
@@ -315,7 +315,7 @@ struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *
 	}
 	if (ret) {
 		volume_stop_legs(volume);
-		volume_free(volume);
+		istripe_volume_free(volume);
 		return ERR_PTR(ret);
 	}
 	pr_info("%s: %s is up, %llu sectors\n", volume->name, volume->disk->disk_name,
@@ -337,7 +337,6 @@ void istripe_volume_stop(struct istripe_volume *volume)
 	pr_info("%s: %s is down\n", volume->name, volume->disk->disk_name);
 	put_disk(volume->disk);
 	blk_mq_free_tag_set(&volume->tag_set);
-	volume_free(volume);
 }
 
 const char *istripe_volume_device_name(const struct istripe_volume *volume)

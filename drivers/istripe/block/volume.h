@@ -53,15 +53,24 @@ struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *
 					    char *why, size_t why_bytes);
 
 /**
- * istripe_volume_stop() - take a volume down and free it
+ * istripe_volume_stop() - take a volume down
  * @volume: running
  *
  * Dirty data are written as long as the legs are up; nothing waits for a leg that is
- * down. Whoever still has the disk open gets errors from then on.
+ * down. Whoever still has the disk open gets errors from then on. What its paths have
+ * left behind can be asked (istripe_path_bequeath()) until istripe_volume_free().
  *
  * Context: process, sleeps, bounded in time.
  */
 void istripe_volume_stop(struct istripe_volume *volume);
+
+/**
+ * istripe_volume_free() - free a volume
+ * @volume: stopped
+ *
+ * Context: process.
+ */
+void istripe_volume_free(struct istripe_volume *volume);
 
 /**
  * istripe_volume_device_name() - name of the disk

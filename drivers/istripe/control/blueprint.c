@@ -2,6 +2,7 @@
 /*
  * Blueprints of volumes: defaults, copies, and whether one makes sense.
  */
+#include <linux/crc32c.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
@@ -127,8 +128,24 @@ static const char *path_check(const struct istripe_path_params *path)
 	return chap_check(path);
 }
 
-static int leg_check(const struct istripe_leg_params *leg, u32 index, char *why,
-		     size_t why_bytes)
+u32 istripe_path_params_nexus(const struct istripe_path_params *path, const char *initiator_name)
+{
+	u32 hash;
+
+	hash = crc32c(~0u, initiator_name, strlen(initiator_name) + 1);
+	hash = crc32c(hash, path->target_name, strlen(path->target_name) + 1);
+	return crc32c(hash, path->isid, sizeof(path->isid));
+}
+
+/* Nobody could end the old session any more. */
+static bool past_is_lost(const struct istripe_path_params *path, const char *initiator_name)
+{
+	return path->past.unfenced &&
+	       path->past.nexus != istripe_path_params_nexus(path, initiator_name);
+}
+
+static int leg_check(const struct istripe_leg_params *leg, u32 index, const char *initiator_name,
+		     char *why, size_t why_bytes)
 {
 	u32 i;
 
@@ -139,6 +156,8 @@ static int leg_check(const struct istripe_leg_params *leg, u32 index, char *why,
 	for (i = 0; i < leg->path_count; i++) {
 		const char *problem = path_check(&leg->paths[i]);
 
+		if (!problem && past_is_lost(&leg->paths[i], initiator_name))
+			problem = "it has left writes that its target may still carry out: set initiator_name, target_name and isid as they were";
 		if (problem) {
 			scnprintf(why, why_bytes, "leg %u path %u: %s", index, i, problem);
 			return -EINVAL;
@@ -202,7 +221,8 @@ int istripe_volume_params_check(const struct istripe_volume_params *params, char
 		return -EINVAL;
 	}
 	for (i = 0; i < params->leg_count; i++) {
-		ret = leg_check(&params->legs[i], i, why, why_bytes);
+		ret = leg_check(&params->legs[i], i, params->initiator_name, why,
+				why_bytes);
 		if (ret)
 			return ret;
 	}

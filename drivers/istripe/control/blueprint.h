@@ -59,6 +59,18 @@ int istripe_leg_params_alloc_paths(struct istripe_leg_params *leg, u32 path_coun
 void istripe_volume_params_free(struct istripe_volume_params *params);
 
 /**
+ * istripe_path_params_nexus() - whose sessions a path makes
+ * @path: the path
+ * @initiator_name: the volume's
+ *
+ * Another login ends a path's old session only while this stays the same (RFC 7143 6.3.5).
+ *
+ * Context: any.
+ * Return: a number that tells one from another.
+ */
+u32 istripe_path_params_nexus(const struct istripe_path_params *path, const char *initiator_name);
+
+/**
  * istripe_volume_params_check() - can a volume be made of this
  * @params: every single value is within its range
  * @why: filled with a readable reason on failure

@@ -10,6 +10,7 @@
 #include <linux/printk.h>
 #include <linux/string.h>
 
+#include "block/path.h"
 #include "block/volume.h"
 #include "control/blueprint.h"
 #include "control/dir.h"
@@ -188,6 +189,7 @@ static struct istripe_volume *volume_start(const struct istripe_volume_params *p
 	scnprintf(why, ISTRIPE_LAST_ERROR_BYTES, "cannot make its files in sysfs: %pe",
 		  ERR_PTR(ret));
 	istripe_volume_stop(running);
+	istripe_volume_free(running);
 	return ERR_PTR(ret);
 }
 
@@ -250,6 +252,26 @@ unlock:
 	return ret;
 }
 
+/* For the next enable: what the target may still do to it. */
+static void path_remember(struct istripe_path_dir *path, struct istripe_path *running)
+{
+	const char *initiator_name = path->leg->volume->params.initiator_name;
+	struct istripe_path_past *past = &path->params.past;
+
+	istripe_path_bequeath(running, past);
+	past->nexus = istripe_path_params_nexus(&path->params, initiator_name);
+}
+
+static void volume_remember(struct istripe_volume_dir *volume, const struct istripe_volume *running)
+{
+	u32 i, j;
+
+	lockdep_assert_held(&volume->lock);
+	for (i = 0; i < running->leg_count; i++)
+		for (j = 0; j < running->legs[i]->path_count; j++)
+			path_remember(volume->legs[i]->paths[j], running->legs[i]->paths[j]);
+}
+
 int istripe_volume_dir_disable(struct istripe_volume_dir *volume)
 {
 	struct istripe_volume *running;
@@ -270,6 +292,8 @@ int istripe_volume_dir_disable(struct istripe_volume_dir *volume)
 	istripe_volume_stop(running);
 
 	mutex_lock(&volume->lock);
+	volume_remember(volume, running);
+	istripe_volume_free(running);
 	volume_unpin(volume);
 	volume->phase = ISTRIPE_VOLUME_DOWN;
 	mutex_unlock(&volume->lock);
