@@ -163,7 +163,7 @@ void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_ta
  * istripe_leg_push() - no more tasks follow those submitted with @more
  * @leg: the leg
  *
- * Context: any.
+ * Context: process, sleeps.
  */
 void istripe_leg_push(struct istripe_leg *leg);
 

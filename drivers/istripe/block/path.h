@@ -184,7 +184,7 @@ void istripe_path_done(struct istripe_leg_task *leg_task);
  * istripe_path_push() - see istripe_leg_push()
  * @path: the path
  *
- * Context: any.
+ * Context: process, sleeps.
  */
 void istripe_path_push(struct istripe_path *path);
 

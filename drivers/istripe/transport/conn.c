@@ -10,6 +10,7 @@
 #include <compat/sock.h>
 #include <trace/events/istripe.h>
 
+#include "transport/batch.h"
 #include "transport/conn.h"
 #include "transport/socket.h"
 
@@ -17,6 +18,8 @@
 #define IO_WORK_BUDGET_MS	2
 /* How long a stop waits for the network stack to let go of pages. */
 #define DRAIN_TIMEOUT_MS	10000
+/* Commands left to the batch worker before a submitter sends again. */
+#define DEFERRED_MAX	16
 
 struct workqueue_struct *istripe_io_wq;
 
@@ -27,15 +30,25 @@ int istripe_transport_init(void)
 	istripe_io_wq = alloc_workqueue("istripe_io", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!istripe_io_wq)
 		return -ENOMEM;
+	ret = istripe_batch_init();
+	if (ret)
+		goto destroy_wq;
 	ret = istripe_socket_init();
 	if (ret)
-		destroy_workqueue(istripe_io_wq);
+		goto exit_batch;
+	return 0;
+
+exit_batch:
+	istripe_batch_exit();
+destroy_wq:
+	destroy_workqueue(istripe_io_wq);
 	return ret;
 }
 
 void istripe_transport_exit(void)
 {
 	istripe_socket_exit();
+	istripe_batch_exit();
 	destroy_workqueue(istripe_io_wq);
 }
 
@@ -159,24 +172,31 @@ static void conn_restore_callbacks(struct istripe_conn *conn)
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
-/* Returns more than 0 when there may be more to do. */
-static int conn_io_send(struct istripe_conn *conn)
+/*
+ * One holder at a time sends; who finds him at it leaves word, which he sees after he has
+ * let go (P41). Returns more than 0 when there may be more to do.
+ */
+static int conn_send(struct istripe_conn *conn)
 {
 	int ret;
 
 	if (!mutex_trylock(&conn->tx_mutex)) {
 		set_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags);
-		/* Flag before the second try: see istripe_conn_submit() (P41). */
+		/* Flag before the second try; the holder unlocks before he looks. */
 		smp_mb__after_atomic();
 		if (!mutex_trylock(&conn->tx_mutex))
-			return 0;	/* the holder sees the flag after he has let go */
+			return 0;
 	}
 	clear_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags);
+	/* Flag before the look at what has been submitted. */
+	smp_mb__after_atomic();
 	ret = istripe_conn_transmit(conn);
 	mutex_unlock(&conn->tx_mutex);
 	if (ret < 0)
 		istripe_session_fault(conn->session, ret, "cannot send: %pe", ERR_PTR(ret));
-	return ret;
+	/* Unlock before the flag: see above. */
+	smp_mb();
+	return ret ?: test_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags);
 }
 
 /* Softirq receives; what it left over, and the end of the connection, comes here. */
@@ -204,9 +224,8 @@ static int conn_io_receive(struct istripe_conn *conn)
 	return ret;
 }
 
-static void conn_io_work(struct work_struct *work)
+static void conn_io(struct istripe_conn *conn)
 {
-	struct istripe_conn *conn = container_of(work, struct istripe_conn, io_work);
 	unsigned long deadline = jiffies + msecs_to_jiffies(IO_WORK_BUDGET_MS) + 1;
 	unsigned int noreclaim = memalloc_noreclaim_save();
 	int received, sent;
@@ -217,7 +236,7 @@ static void conn_io_work(struct work_struct *work)
 		    test_bit(ISTRIPE_SESSION_FAULTED, &conn->session->flags))
 			goto out;
 		received = conn_io_receive(conn);
-		sent = conn_io_send(conn);
+		sent = conn_send(conn);
 		if (received < 0 || sent < 0)
 			goto out;
 		if (!received && !sent)
@@ -228,48 +247,77 @@ out:
 	memalloc_noreclaim_restore(noreclaim);
 }
 
+static void conn_io_work(struct work_struct *work)
+{
+	conn_io(container_of(work, struct istripe_conn, io_work));
+}
+
+static void conn_batch_work(struct kthread_work *work)
+{
+	conn_io(container_of(work, struct istripe_conn, batch_work));
+}
+
 static bool conn_idle(const struct istripe_conn *conn)
 {
 	return READ_ONCE(conn->commands_sent) == READ_ONCE(conn->commands_answered);
 }
 
+/* Has the caller submitted here before, and not slept since? Only compared. */
+static bool conn_submitter_goes_on(struct istripe_conn *conn)
+{
+	unsigned long sleeps = current->nvcsw;
+	bool same = READ_ONCE(conn->submitter) == current &&
+		    READ_ONCE(conn->submitter_sleeps) == sleeps;
+
+	if (!same) {
+		WRITE_ONCE(conn->submitter, current);
+		WRITE_ONCE(conn->submitter_sleeps, sleeps);
+	}
+	return same;
+}
+
+/*
+ * Is it worth while to wait for more? Not for somebody who waits for the answer, nor on an
+ * idle connection. Who submits one command after the other is about to submit the next
+ * one: together they cost one packet, and the batch worker sends when he pauses. All of
+ * this is a guess by several submitters at a time; either answer is right.
+ */
+static bool conn_defers(struct istripe_conn *conn)
+{
+	bool batch_ends = READ_ONCE(conn->held);
+
+	if (batch_ends)
+		WRITE_ONCE(conn->held, false);
+	if (conn_submitter_goes_on(conn) && !batch_ends && !conn_idle(conn) &&
+	    conn->deferred < DEFERRED_MAX) {
+		conn->deferred++;
+		return true;
+	}
+	conn->deferred = 0;
+	return false;
+}
+
 void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, bool may_send,
 			 bool more)
 {
-	bool was_empty = llist_add(&task->submit_node, &conn->submitted);
-	unsigned int noreclaim;
-	int ret = 0;
+	llist_add(&task->submit_node, &conn->submitted);
+	if (!may_send)
+		istripe_conn_kick(conn);
+	else if (more)
+		WRITE_ONCE(conn->held, true);
+	else if (!conn_defers(conn))
+		istripe_conn_flush(conn);
+	else if (!test_bit(ISTRIPE_CONN_STOPPED, &conn->flags))
+		kthread_queue_work(conn->batch_worker, &conn->batch_work);
+}
 
-	/*
-	 * Alone on the connection: nothing is gained by waiting for others, so send from
-	 * here. Otherwise the worker, which takes what has gathered, is cheaper.
-	 */
-	if (!may_send || !conn_idle(conn)) {
-		if (!more)
-			istripe_conn_kick(conn);
-		return;
-	}
-	/* Somebody else sends: his look after the unlock finds our push. */
-	if (!was_empty && more)
-		return;
-	if (mutex_trylock(&conn->tx_mutex)) {
-		noreclaim = memalloc_noreclaim_save();
-		conn->tx.more = more;
-		ret = istripe_conn_transmit(conn);
-		conn->tx.more = false;
-		memalloc_noreclaim_restore(noreclaim);
-		mutex_unlock(&conn->tx_mutex);
-	} else if (!more) {
-		/* The holder may have taken ours with the promise that more follows. */
+void istripe_conn_flush(struct istripe_conn *conn)
+{
+	unsigned int noreclaim = memalloc_noreclaim_save();
+
+	if (conn_send(conn) > 0 && test_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags))
 		istripe_conn_kick(conn);
-	}
-	if (ret < 0)
-		istripe_session_fault(conn->session, ret, "cannot send: %pe", ERR_PTR(ret));
-	/* Unlock before the flag: see conn_io_send(). */
-	smp_mb();
-	/* What came while we held the mutex, or while another holder was at it. */
-	if (test_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags) || istripe_conn_has_output(conn))
-		istripe_conn_kick(conn);
+	memalloc_noreclaim_restore(noreclaim);
 }
 
 int istripe_conn_send_control(struct istripe_conn *conn, const struct iscsi_hdr *header,
@@ -456,6 +504,7 @@ void istripe_conn_stop(struct istripe_conn *conn)
 		return;
 	istripe_conn_cut(conn);
 	cancel_delayed_work_sync(&conn->keepalive_work);
+	kthread_cancel_work_sync(&conn->batch_work);
 	cancel_work_sync(&conn->io_work);
 	conn_drain(conn);
 	if (istripe_conn_state_may(conn->state, ISTRIPE_CONN_CLEANUP_WAIT))
@@ -479,6 +528,8 @@ struct istripe_conn *istripe_conn_alloc(struct istripe_session *session, u16 cid
 	spin_lock_init(&conn->control_lock);
 	INIT_LIST_HEAD(&conn->controls);
 	INIT_WORK(&conn->io_work, conn_io_work);
+	kthread_init_work(&conn->batch_work, conn_batch_work);
+	conn->batch_worker = istripe_batch_worker_pick();
 	INIT_DELAYED_WORK(&conn->keepalive_work, istripe_keepalive_work);
 	INIT_LIST_HEAD(&conn->ping.entry);
 	conn->rx.control_bytes = ISTRIPE_CONTROL_BYTES;

@@ -3,8 +3,8 @@
  * A connection: one TCP connection of a session.
  *
  * Two sides work on it and share no field that both write:
- *   transmit side	whoever holds @tx_mutex: the submitter when the connection is
- *			idle, else @io_work. Owns @tx and the two lists in it.
+ *   transmit side	whoever holds @tx_mutex: a submitter, @io_work, or @batch_work for
+ *			what submitters have deferred. Owns @tx and the two lists in it.
  *   receive side	whoever holds the socket's lock: TCP's softirq, @io_work for what
  *			that left over. Owns @rx. Must neither sleep nor send.
  * Between them: @submitted (submitters push, transmit pops), @solicited (receive
@@ -21,6 +21,7 @@
 #ifndef ISTRIPE_TRANSPORT_CONN_H
 #define ISTRIPE_TRANSPORT_CONN_H
 
+#include <linux/kthread.h>
 #include <linux/llist.h>
 #include <linux/mutex.h>
 #include <linux/net.h>
@@ -38,12 +39,14 @@
 #define ISTRIPE_CONTROL_BYTES_MAX	65536
 #define ISTRIPE_CONTROLS_MAX	16	/* answers to pings that may wait to be sent */
 
+#define ISTRIPE_HEADERS_MAX	16	/* sent at a time */
+
 enum istripe_conn_flag {
 	ISTRIPE_CONN_STOPPED,		/* no work may be queued or done any more */
 	ISTRIPE_CONN_PEER_CLOSED,	/* TCP says: nothing more will come */
 	ISTRIPE_CONN_WINDOW_CLOSED,	/* transmit side waits for MaxCmdSN to move */
 	ISTRIPE_CONN_PINGING,		/* a NOP-Out of ours is unanswered */
-	ISTRIPE_CONN_TX_MISSED,		/* the worker found tx_mutex taken */
+	ISTRIPE_CONN_TX_MISSED,		/* somebody found tx_mutex taken */
 	ISTRIPE_CONN_LOGGING_OUT,	/* the logout request is the last PDU */
 	ISTRIPE_CONN_RX_PENDING,	/* the worker shall receive */
 };
@@ -60,9 +63,9 @@ struct istripe_transmit {
 	struct list_head commands;	/* waiting for their first PDU */
 	struct list_head sequences;	/* with Data-Out to send */
 
-	/* The PDU on its way out. */
+	/* The PDU on its way out; commands without data go with the next one's header. */
 	bool active;
-	u8 header[ISCSI_HDR_LEN + ISTRIPE_DIGEST_BYTES];
+	u8 header[ISTRIPE_HEADERS_MAX * (ISCSI_HDR_LEN + ISTRIPE_DIGEST_BYTES)];
 	u32 header_bytes;
 	u32 header_sent_bytes;
 	struct istripe_task *task;
@@ -75,7 +78,6 @@ struct istripe_transmit {
 	u32 trailer_sent_bytes;
 	bool command_pdu;		/* @task's hold for its command ends with this PDU */
 	bool corked;			/* the last send said MSG_MORE */
-	bool more;			/* the submitter said that more follows at once */
 };
 
 struct istripe_receive {
@@ -102,6 +104,10 @@ struct istripe_conn {
 	struct mutex tx_mutex;		/* @tx: the transmit side */
 	struct istripe_transmit tx;
 	struct llist_head submitted;
+	bool held;			/* submitters' hint: more was said to follow */
+	u32 deferred;			/* submitters' hints: see conn_defers() */
+	const void *submitter;
+	unsigned long submitter_sleeps;
 	struct llist_head solicited;
 	spinlock_t control_lock;	/* @controls, @control_count */
 	struct list_head controls;
@@ -110,7 +116,9 @@ struct istripe_conn {
 	struct istripe_receive rx;
 	u32 exp_stat_sn;
 
-	struct work_struct io_work;
+	struct work_struct io_work;		/* at once */
+	struct kthread_worker *batch_worker;
+	struct kthread_work batch_work;		/* when the submitter pauses */
 	struct delayed_work keepalive_work;
 	struct istripe_control ping;	/* must not fail for want of memory */
 	unsigned long last_receive;	/* jiffies */
@@ -226,6 +234,16 @@ void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, b
 			 bool more);
 
 /**
+ * istripe_conn_flush() - send what submitters have queued
+ * @conn: in full feature phase
+ *
+ * What another one is sending just now is left to him, or to the worker.
+ *
+ * Context: process, sleeps; holds no socket.
+ */
+void istripe_conn_flush(struct istripe_conn *conn);
+
+/**
  * istripe_conn_send_control() - queue a PDU that goes ahead of data
  * @conn: in full feature phase
  * @header: basic header segment; ExpStatSN, CmdSN are filled in when it is sent
@@ -264,15 +282,6 @@ int istripe_conn_transmit(struct istripe_conn *conn);
  * Return: true or false.
  */
 bool istripe_conn_has_output(struct istripe_conn *conn);
-
-/**
- * istripe_conn_holds_back() - does something wait for what was said to follow
- * @conn: the connection
- *
- * Context: any; whoever submitted with @more sees it.
- * Return: true or false.
- */
-bool istripe_conn_holds_back(struct istripe_conn *conn);
 
 /**
  * istripe_conn_receive() - take what TCP has received

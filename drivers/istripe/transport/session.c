@@ -98,8 +98,8 @@ void istripe_session_push(struct istripe_session *session)
 	u32 i;
 
 	for (i = 0; i < session->conn_count; i++)
-		if (istripe_conn_holds_back(session->conns[i]))
-			istripe_conn_kick(session->conns[i]);
+		if (istripe_conn_has_output(session->conns[i]))
+			istripe_conn_flush(session->conns[i]);
 }
 
 void istripe_task_distrust(struct istripe_task *task, const char *why)

@@ -249,8 +249,9 @@ void istripe_session_close(struct istripe_session *session, int error);
  * istripe_session_submit() - send a task
  * @session: logged in, kept open by the caller (SRCU of its path)
  * @task: filled in by the caller, in flight from here on
- * @may_send: the caller may sleep and holds no socket: send at once when idle
- * @more: further tasks follow at once
+ * @may_send: the caller may sleep and holds no socket: send from here, unless
+ *	waiting for others is cheaper
+ * @more: further tasks follow at once, or istripe_session_push()
  *
  * Context: process when @may_send, else any that may not sleep.
  */
@@ -261,7 +262,7 @@ void istripe_session_submit(struct istripe_session *session, struct istripe_task
  * istripe_session_push() - no more tasks follow those submitted with @more
  * @session: logged in, kept open by the caller
  *
- * Context: any.
+ * Context: process, sleeps; holds no socket.
  */
 void istripe_session_push(struct istripe_session *session);
 

@@ -46,20 +46,33 @@ static bool data_digest_on(const struct istripe_conn *conn)
 	return conn->keys.value[ISTRIPE_KEY_DATA_DIGEST] == ISTRIPE_DIGEST_CRC32C;
 }
 
-/* The header is encoded in tx->header; get the PDU under way. */
+/* Where the next header is encoded: behind those that wait to be sent with it. */
+static void *transmit_header_room(struct istripe_transmit *tx)
+{
+	return tx->header + tx->header_bytes;
+}
+
+/* A header is encoded in transmit_header_room(). */
+static void transmit_add_header(struct istripe_conn *conn)
+{
+	struct istripe_transmit *tx = &conn->tx;
+	u8 *header = transmit_header_room(tx);
+
+	tx->header_bytes += ISCSI_HDR_LEN;
+	conn->pdus_sent++;
+	if (!header_digest_on(conn))
+		return;
+	put_unaligned_le32(istripe_digest_of(header, ISCSI_HDR_LEN), header + ISCSI_HDR_LEN);
+	tx->header_bytes += ISTRIPE_DIGEST_BYTES;
+}
+
+/* What has been added goes out, the last one with its data segment. */
 static void transmit_begin(struct istripe_conn *conn, u32 payload_bytes)
 {
 	struct istripe_transmit *tx = &conn->tx;
-	u32 digest;
 
 	tx->active = true;
-	tx->header_bytes = ISCSI_HDR_LEN;
 	tx->header_sent_bytes = 0;
-	if (header_digest_on(conn)) {
-		digest = istripe_digest_of(tx->header, ISCSI_HDR_LEN);
-		put_unaligned_le32(digest, tx->header + ISCSI_HDR_LEN);
-		tx->header_bytes += ISTRIPE_DIGEST_BYTES;
-	}
 	tx->payload_bytes = payload_bytes;
 	tx->payload_sent_bytes = 0;
 	tx->crc = istripe_digest_init();
@@ -77,7 +90,7 @@ static void transmit_begin(struct istripe_conn *conn, u32 payload_bytes)
 static bool transmit_next_control(struct istripe_conn *conn)
 {
 	struct istripe_transmit *tx = &conn->tx;
-	struct iscsi_nopout *header = (struct iscsi_nopout *)tx->header;
+	struct iscsi_nopout *header = transmit_header_room(tx);
 	u32 cmd_sn;
 
 	spin_lock_bh(&conn->control_lock);
@@ -86,7 +99,7 @@ static bool transmit_next_control(struct istripe_conn *conn)
 		list_del_init(&tx->control->entry);
 		conn->control_count--;
 		/* Here, for the next ping replaces the header of conn->ping. */
-		memcpy(tx->header, &tx->control->header, ISCSI_HDR_LEN);
+		memcpy(header, &tx->control->header, ISCSI_HDR_LEN);
 	}
 	spin_unlock_bh(&conn->control_lock);
 	if (!tx->control)
@@ -108,6 +121,7 @@ static bool transmit_next_control(struct istripe_conn *conn)
 	trace_istripe_pdu_send(conn->session->label, conn->cid, header->opcode & ISCSI_OPCODE_MASK,
 			       get_unaligned_be32(&header->itt), be32_to_cpu(header->cmdsn),
 			       tx->control->payload_bytes);
+	transmit_add_header(conn);
 	transmit_begin(conn, tx->control->payload_bytes);
 	return true;
 }
@@ -193,11 +207,12 @@ static bool transmit_next_data_out(struct istripe_conn *conn)
 	istripe_cursor_seek(&task->tx_cursor, &task->data, sequence->offset_bytes);
 	sequence->offset_bytes += data_out.data_segment_bytes;
 	sequence->left_bytes -= data_out.data_segment_bytes;
-	istripe_pdu_encode_data_out((struct iscsi_data *)tx->header, &data_out);
+	istripe_pdu_encode_data_out(transmit_header_room(tx), &data_out);
 	tx->task = task;
 	tx->command_pdu = false;
 	trace_istripe_pdu_send(conn->session->label, conn->cid, ISCSI_OP_SCSI_DATA_OUT, task->itt,
 			       data_out.data_sn, data_out.data_segment_bytes);
+	transmit_add_header(conn);
 	transmit_begin(conn, data_out.data_segment_bytes);
 	return true;
 }
@@ -217,46 +232,74 @@ static bool transmit_take_cmd_sn(struct istripe_conn *conn, u32 *cmd_sn)
 }
 
 /* A CmdSN once taken is sent, or the connection dies: no holes (P7, P8). */
-static bool transmit_next_command(struct istripe_conn *conn)
+static struct istripe_task *transmit_take_command(struct istripe_conn *conn)
 {
-	struct istripe_transmit *tx = &conn->tx;
-	struct istripe_pdu_scsi_command command = {};
-	struct istripe_task *task;
-	u32 unsolicited;
+	struct istripe_task *task = list_first_entry_or_null(&conn->tx.commands,
+							     struct istripe_task, tx_entry);
 
-	task = list_first_entry_or_null(&tx->commands, struct istripe_task, tx_entry);
 	if (!task || !transmit_take_cmd_sn(conn, &task->cmd_sn))
-		return false;
+		return NULL;
 	list_del(&task->tx_entry);
-	unsolicited = istripe_transfer_unsolicited_bytes(&task->transfer);
-	command.lun = task->lun;
-	command.itt = task->itt;
-	command.cmd_sn = task->cmd_sn;
-	command.exp_stat_sn = READ_ONCE(conn->exp_stat_sn);
-	command.expected_data_bytes = task->data.length_bytes;
-	command.data_segment_bytes = istripe_transfer_immediate_bytes(&task->transfer);
+	return task;
+}
+
+/* Returns the bytes of the data segment that follows the header. */
+static u32 transmit_encode_command(struct istripe_conn *conn, struct istripe_task *task)
+{
+	u32 unsolicited = istripe_transfer_unsolicited_bytes(&task->transfer);
+	struct istripe_pdu_scsi_command command = {
+		.lun = task->lun,
+		.itt = task->itt,
+		.cmd_sn = task->cmd_sn,
+		.exp_stat_sn = READ_ONCE(conn->exp_stat_sn),
+		.expected_data_bytes = task->data.length_bytes,
+		.data_segment_bytes = istripe_transfer_immediate_bytes(&task->transfer),
+		.cdb_bytes = sizeof(task->cdb),
+		.read = task->read,
+		.write = task->write,
+		.final = !unsolicited,
+		.attribute = ISCSI_ATTR_SIMPLE,
+	};
+
 	memcpy(command.cdb, task->cdb, sizeof(command.cdb));
-	command.cdb_bytes = sizeof(task->cdb);
-	command.read = task->read;
-	command.write = task->write;
-	command.final = !unsolicited;
-	command.attribute = ISCSI_ATTR_SIMPLE;
 	task->tx_sequence = (struct istripe_sequence) {
 		.ttt = ISTRIPE_TAG_RESERVED,
 		.offset_bytes = command.data_segment_bytes,
 		.left_bytes = unsolicited,
 	};
-	istripe_pdu_encode_scsi_command((struct iscsi_scsi_req *)tx->header, &command);
+	istripe_pdu_encode_scsi_command(transmit_header_room(&conn->tx), &command);
 	istripe_cursor_seek(&task->tx_cursor, &task->data, 0);
-	tx->task = task;
-	tx->command_pdu = true;
 	conn->commands_sent++;
 	/* From here on an answer may come, and finds the task complete. */
 	smp_mb__before_atomic();
 	set_bit(ISTRIPE_TASK_SENT, &task->flags);
 	trace_istripe_pdu_send(conn->session->label, conn->cid, ISCSI_OP_SCSI_CMD, task->itt,
 			       task->cmd_sn, command.data_segment_bytes);
-	transmit_begin(conn, command.data_segment_bytes);
+	transmit_add_header(conn);
+	return command.data_segment_bytes;
+}
+
+/* Commands that wait go out together, as far as one that has data to send. */
+static bool transmit_next_commands(struct istripe_conn *conn)
+{
+	struct istripe_transmit *tx = &conn->tx;
+	u32 payload_bytes = 0, count = 0;
+	struct istripe_task *task;
+
+	for (count = 0; count < ISTRIPE_HEADERS_MAX && !tx->task; count++) {
+		task = transmit_take_command(conn);
+		if (!task)
+			break;
+		payload_bytes = transmit_encode_command(conn, task);
+		if (payload_bytes || task->tx_sequence.left_bytes)
+			tx->task = task;
+		else
+			istripe_task_put(task);	/* the header is all we needed of it */
+	}
+	if (!count)
+		return false;
+	tx->command_pdu = true;
+	transmit_begin(conn, payload_bytes);
 	return true;
 }
 
@@ -264,10 +307,11 @@ static bool transmit_next(struct istripe_conn *conn)
 {
 	if (test_bit(ISTRIPE_CONN_LOGGING_OUT, &conn->flags))
 		return false;
+	conn->tx.header_bytes = 0;
 	transmit_collect_commands(conn);
 	transmit_collect_sequences(conn);
 	return transmit_next_control(conn) || transmit_next_data_out(conn) ||
-	       transmit_next_command(conn);
+	       transmit_next_commands(conn);
 }
 
 /*
@@ -278,7 +322,7 @@ static bool transmit_more_follows(const struct istripe_conn *conn)
 {
 	const struct istripe_transmit *tx = &conn->tx;
 
-	return tx->more || !list_empty(&tx->sequences) || !llist_empty(&conn->solicited) ||
+	return !list_empty(&tx->sequences) || !llist_empty(&conn->solicited) ||
 	       (tx->task && tx->command_pdu && tx->task->tx_sequence.left_bytes) ||
 	       ((!list_empty(&tx->commands) || !llist_empty(&conn->submitted)) &&
 		!test_bit(ISTRIPE_CONN_WINDOW_CLOSED, &conn->flags));
@@ -301,7 +345,7 @@ static void transmit_push(struct istripe_conn *conn)
 {
 	struct istripe_transmit *tx = &conn->tx;
 
-	if (!tx->corked || tx->more)
+	if (!tx->corked)
 		return;
 	tcp_sock_set_nodelay(conn->sock->sk);
 	tx->corked = false;
@@ -465,7 +509,6 @@ static void transmit_end(struct istripe_conn *conn)
 	struct istripe_task *task = tx->task;
 
 	tx->active = false;
-	conn->pdus_sent++;
 	transmit_free_control(conn);
 	tx->task = NULL;
 	if (!task || !tx->command_pdu)
@@ -512,12 +555,6 @@ int istripe_conn_transmit(struct istripe_conn *conn)
 		}
 		sent = 1;
 	}
-}
-
-bool istripe_conn_holds_back(struct istripe_conn *conn)
-{
-	return READ_ONCE(conn->tx.corked) || mutex_is_locked(&conn->tx_mutex) ||
-	       istripe_conn_has_output(conn);
 }
 
 bool istripe_conn_has_output(struct istripe_conn *conn)
