@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lab import istripe, openiscsi
-from lab.shell import LabError, read, run, wait_for, write
+from lab.shell import LabError, read, run, status, wait_for, write
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -81,7 +81,8 @@ def mapper_create(table, modules):
 
 
 def mapper_remove():
-    run("udevadm", "settle", check=False)
+    # Seen to wait for ever once; removing goes on trying anyway.
+    status("udevadm", "settle", "--timeout=20")
     run("dmsetup", "remove", "--retry", "bench")
 
 
