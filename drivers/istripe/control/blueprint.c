@@ -156,10 +156,14 @@ static int leg_check(const struct istripe_leg_params *leg, u32 index, const char
 	for (i = 0; i < leg->path_count; i++) {
 		const char *problem = path_check(&leg->paths[i]);
 
-		if (!problem && past_is_lost(&leg->paths[i], initiator_name))
-			problem = "it has left writes that its target may still carry out: set initiator_name, target_name and isid as they were";
 		if (problem) {
 			scnprintf(why, why_bytes, "leg %u path %u: %s", index, i, problem);
+			return -EINVAL;
+		}
+		if (past_is_lost(&leg->paths[i], initiator_name)) {
+			scnprintf(why, why_bytes,
+				  "leg %u path %u: it has left writes that its target may still carry out: set initiator_name, target_name and isid as they were",
+				  index, i);
 			return -EINVAL;
 		}
 	}
