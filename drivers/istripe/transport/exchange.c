@@ -20,6 +20,7 @@ static int exchange_run(struct istripe_conn *conn, u32 itt, const struct iscsi_h
 	int ret;
 
 	reinit_completion(&exchange->done);
+	reinit_completion(&exchange->settled);
 	WRITE_ONCE(exchange->conn, conn);
 	/* The connection before the tag; and the tag before the PDU, by the control list's lock. */
 	smp_store_release(&exchange->itt, itt);
@@ -33,9 +34,8 @@ static int exchange_run(struct istripe_conn *conn, u32 itt, const struct iscsi_h
 	/* From here on an answer finds nobody: see exchange_answered(). */
 	if (cmpxchg(&exchange->itt, itt, ISTRIPE_TAG_RESERVED) == itt)
 		return ret ?: -ENOTCONN;
-	/* Answered, perhaps at the last moment: wait until all of that is done. */
-	if (ret)
-		wait_for_completion(&exchange->done);
+	/* Answered, perhaps while a fault woke us: wait until all of that is done. */
+	wait_for_completion(&exchange->settled);
 	return 0;
 }
 
@@ -52,8 +52,18 @@ static bool exchange_answered(struct istripe_conn *conn, u16 slot, u8 response)
 	if ((itt & 0xffff) != slot || smp_load_acquire(&exchange->itt) != itt ||
 	    READ_ONCE(exchange->conn) != conn)
 		return false;
+	/* Only now: an answer that comes too late must not replace that of the next request. */
+	if (cmpxchg(&exchange->itt, itt, ISTRIPE_TAG_RESERVED) != itt)
+		return false;
 	exchange->response = response;
-	return cmpxchg(&exchange->itt, itt, ISTRIPE_TAG_RESERVED) == itt;
+	return true;
+}
+
+/* All that the answer means is done: the next request may come, hence this order. */
+static void exchange_settle(struct istripe_exchange *exchange)
+{
+	complete(&exchange->done);
+	complete(&exchange->settled);
 }
 
 static int task_management_result(u8 response)
@@ -232,7 +242,7 @@ int istripe_exchange_task_management(struct istripe_conn *conn)
 		task_management_collect_one(conn, referenced_itt);
 	else if (!task_management_result(response))
 		task_management_collect_all(conn);
-	complete(&exchange->done);
+	exchange_settle(exchange);
 	return 0;
 }
 
@@ -244,7 +254,7 @@ bool istripe_exchange_barrier(struct istripe_conn *conn)
 		return false;
 	if (exchange->collect)
 		task_management_collect_all(conn);
-	complete(&exchange->done);
+	exchange_settle(exchange);
 	return true;
 }
 
@@ -295,6 +305,6 @@ int istripe_exchange_logout(struct istripe_conn *conn)
 	session->time2wait_s = response->time2wait_s;
 	/* The end of the connection that comes now is the one we asked for. */
 	set_bit(ISTRIPE_SESSION_FAULTED, &session->flags);
-	complete(&session->exchange.done);
+	exchange_settle(&session->exchange);
 	return 0;
 }

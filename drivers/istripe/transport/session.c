@@ -315,6 +315,7 @@ static struct istripe_session *session_alloc(const struct istripe_session_params
 	mutex_init(&session->socket_lock);
 	init_completion(&session->internal.done);
 	init_completion(&session->exchange.done);
+	init_completion(&session->exchange.settled);
 	session->exchange.itt = ISTRIPE_TAG_RESERVED;
 	session->conns[0] = istripe_conn_alloc(session, 0);
 	if (!session->conns[0] || session_alloc_slots(session, params->task_slots)) {

@@ -116,7 +116,8 @@ struct istripe_internal {
  * is up, has the exchange.
  */
 struct istripe_exchange {
-	struct completion done;
+	struct completion done;		/* answered, or a fault */
+	struct completion settled;	/* answered, and all that this means is done */
 	struct istripe_conn *conn;	/* that the answer has to come on */
 	u16 generation;
 	u32 itt;			/* ISTRIPE_TAG_RESERVED: none */
