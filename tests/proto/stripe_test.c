@@ -411,6 +411,81 @@ static void stripe_limits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, istripe_stripe_io_opt_bytes(&s), 256u << 20);
 }
 
+static const struct {
+	const char *name;
+	u32 legs;
+	u64 before;		/* sectors of each leg; the chunk has 128 */
+	u64 now;
+	int ret;
+	u64 capacity;		/* afterwards */
+} grow_rows[] = {
+	{ "as it was", 3, 1280, 1280, 0, 3840 },
+	{ "by a chunk", 3, 1280, 1408, 0, 4224 },
+	{ "by less than a chunk", 3, 1280, 1407, 0, 3840 },
+	{ "one leg, by a block", 1, 1280, 1288, 0, 1288 },
+	{ "shrinks", 3, 1280, 1279, -EINVAL, 3840 },
+	{ "one leg shrinks", 1, 1280, 1272, -EINVAL, 1280 },
+	{ "to nothing", 3, 1280, 0, -ERANGE, 3840 },
+	{ "beyond loff_t", 2, 1280, LOFF_SECTORS, -ERANGE, 2560 },
+	{ "wraps", 64, 1280, 1ull << 58, -ERANGE, 81920 },
+};
+
+static void stripe_grow_table(struct kunit *test)
+{
+	struct istripe_stripe s;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(grow_rows); i++) {
+		KUNIT_ASSERT_EQ(test, istripe_stripe_init(&s, grow_rows[i].legs, 65536,
+							  grow_rows[i].before, 2048), 0);
+		KUNIT_EXPECT_EQ_MSG(test, istripe_stripe_grow(&s, grow_rows[i].now),
+				    grow_rows[i].ret, "%s", grow_rows[i].name);
+		KUNIT_EXPECT_EQ_MSG(test, istripe_stripe_capacity_sectors(&s),
+				    grow_rows[i].capacity, "%s", grow_rows[i].name);
+	}
+}
+
+static void expect_same_extents(struct kunit *test, const struct istripe_extent *a,
+				const struct istripe_extent *b, u32 count)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		KUNIT_ASSERT_EQ(test, a[i].leg, b[i].leg);
+		KUNIT_ASSERT_EQ(test, a[i].leg_sector, b[i].leg_sector);
+		KUNIT_ASSERT_EQ(test, a[i].sectors, b[i].sectors);
+		KUNIT_ASSERT_EQ(test, a[i].first_sector, b[i].first_sector);
+	}
+}
+
+/* What was there is where it was, and the new part is where a new volume has it. */
+static void stripe_grow_moves_nothing(struct kunit *test)
+{
+	static struct istripe_extent before[ISTRIPE_STRIPE_LEGS_MAX], now[ISTRIPE_STRIPE_LEGS_MAX];
+	struct istripe_stripe s, fresh;
+	struct test_random random = { 4711 };
+	u32 turn, sectors, count;
+	u64 sector;
+
+	for (turn = 0; turn < 200; turn++) {
+		u32 legs = 1 + test_random_below(&random, ISTRIPE_STRIPE_LEGS_MAX);
+
+		KUNIT_ASSERT_EQ(test, istripe_stripe_init(&s, legs, 4096, 800, 2048), 0);
+		KUNIT_ASSERT_EQ(test, istripe_stripe_init(&fresh, legs, 4096, 1600, 2048), 0);
+		sectors = 1 + test_random_below(&random, 700);
+		sector = test_random_below(&random, 800 * legs - sectors + 1);
+		count = istripe_stripe_map(&s, sector, sectors, before);
+		KUNIT_ASSERT_EQ(test, istripe_stripe_grow(&s, 1600), 0);
+		KUNIT_ASSERT_EQ(test, istripe_stripe_map(&s, sector, sectors, now), count);
+		expect_same_extents(test, before, now, count);
+		sector += 800 * legs;
+		count = istripe_stripe_map(&fresh, sector, sectors, before);
+		KUNIT_ASSERT_GT(test, count, 0u);
+		KUNIT_ASSERT_EQ(test, istripe_stripe_map(&s, sector, sectors, now), count);
+		expect_same_extents(test, before, now, count);
+	}
+}
+
 static struct kunit_case stripe_cases[] = {
 	KUNIT_CASE(stripe_init_table),
 	KUNIT_CASE(stripe_map_table),
@@ -422,6 +497,8 @@ static struct kunit_case stripe_cases[] = {
 	KUNIT_CASE(stripe_map_huge),
 	KUNIT_CASE(stripe_request_sectors),
 	KUNIT_CASE(stripe_limits),
+	KUNIT_CASE(stripe_grow_table),
+	KUNIT_CASE(stripe_grow_moves_nothing),
 	{}
 };
 

@@ -51,6 +51,7 @@ def path(tool, leg=0, number=0, volume="db"):
     (["up"], "name is needed"),
     (["up", "a/b"], "a/b"),
     (["down", "--json", "db"], "--json"),
+    (["rescan"], "name is needed"),
     (["show", "--json", "--command"], "either"),
     (["help", "nonsense"], "nonsense"),
 ])
@@ -63,8 +64,8 @@ def test_usage_is_code_2(tool, words, named):
     assert tool.volumes() == []
 
 
-@pytest.mark.parametrize("command", ["create", "assemble", "up", "down", "delete", "show",
-                                     "status", "list"])
+@pytest.mark.parametrize("command", ["create", "assemble", "up", "down", "delete", "rescan",
+                                     "show", "status", "list"])
 def test_help(tool, command):
     out, err = tool.run(command, "--help")
     assert out.startswith(f"usage: istripectl {command} ") and not err

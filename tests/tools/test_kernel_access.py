@@ -175,6 +175,29 @@ def test_down_of_a_disk_that_others_use(tool):
     tool.run("down", "db")
 
 
+# Growing
+
+def test_rescan(tool):
+    tool.run("create", "db", "--leg", LEG)
+    _, err = tool.run("rescan", "db", code=1)
+    assert "cannot all be asked" in err and "this version of the module cannot" in err
+    make_disk(tool)
+    asked = tool.put("sys/block/istripe0/istripe/rescan", "")
+    out, _ = tool.run("rescan", "db")
+    assert out == "db: /dev/istripe0 keeps its size, 64 MiB\n"
+    assert asked.read_text() == "1\n"
+    volume, = json.loads(tool.run("rescan", "--json", "db")[0])["volumes"]
+    assert volume == {"name": "db", "device": "istripe0", "size_bytes_before": 64 << 20,
+                      "size_bytes": 64 << 20}
+
+
+def test_rescan_of_what_is_down(tool):
+    tool.run("create", "db", "--no-up", "--leg", LEG)
+    out, err = tool.run("rescan", "db", "other", code=1)
+    assert not out
+    assert "volume db is down" in err and "istripectl up db" in err and "other" in err
+
+
 # What is shown
 
 def make_live(tool):

@@ -97,6 +97,7 @@ int command_create(const struct command *command, int argc, char **argv);
 int command_up(const struct command *command, int argc, char **argv);
 int command_down(const struct command *command, int argc, char **argv);
 int command_delete(const struct command *command, int argc, char **argv);
+int command_rescan(const struct command *command, int argc, char **argv);
 int command_show(const struct command *command, int argc, char **argv);
 int command_status(const struct command *command, int argc, char **argv);
 int command_list(const struct command *command, int argc, char **argv);

@@ -105,7 +105,7 @@ _istripectl_create() {
 
 _istripectl() {
 	local word command=${COMP_WORDS[1]} options=
-	local commands='create assemble up down delete show status list help'
+	local commands='create assemble up down delete rescan show status list help'
 	local -a words
 
 	_istripectl_word
@@ -126,7 +126,7 @@ _istripectl() {
 	help) options=$commands ;;
 	down | delete) options="--force $(_istripectl_volumes)" ;;
 	show) options="--json --command $(_istripectl_volumes)" ;;
-	status | list) options="--json $(_istripectl_volumes)" ;;
+	rescan | status | list) options="--json $(_istripectl_volumes)" ;;
 	up) options=$(_istripectl_volumes) ;;
 	*) return ;;
 	esac

@@ -47,6 +47,11 @@ static const char down_details[] =
 "\n"
 "  --force              take it away all the same: its I/O fails\n";
 
+static const char rescan_details[] =
+"The disk grows when all legs have grown, while it is in use; it never shrinks.\n"
+"\n"
+"  --json               as JSON\n";
+
 static const char show_details[] =
 "  --json               as JSON\n"
 "  --command            as the command line that configures it again\n";
@@ -68,6 +73,8 @@ static const struct command commands[] = {
 	  down_details, command_down },
 	{ "delete", "[--force] NAME...", "Take volumes down and forget them", down_details,
 	  command_delete },
+	{ "rescan", "[--json] NAME...", "Ask the targets whether legs have grown", rescan_details,
+	  command_rescan },
 	{ "show", "[--json | --command] [NAME]...", "Show how volumes are configured",
 	  show_details, command_show },
 	{ "status", "[--json] [NAME]...", "Show how volumes, legs, paths and connections are",

@@ -184,6 +184,11 @@ static void io_task_done(struct istripe_task *task)
 		io_task_good(leg_task);
 		break;
 	case ISTRIPE_SCSI_RESIZE:
+		/* The blocks may have another size, too: nothing goes there before a look. */
+		istripe_task_doubt(task);
+		istripe_path_event(leg_task->path, ISTRIPE_PATH_DOUBT);
+		io_task_retry(leg_task);
+		break;
 	case ISTRIPE_SCSI_IDENTIFY:
 		/*
 		 * It may not be our LUN any more: not one command more over this path before
@@ -414,10 +419,11 @@ static void io_prepare_extents(struct istripe_io *io, struct istripe_volume *vol
 	/* Behind the tasks, see istripe_io_bytes(): too large for the stack. */
 	struct istripe_extent *extents = (struct istripe_extent *)
 		&io->tasks[volume->leg_count * volume->parts];
-	u32 count = istripe_stripe_map(&volume->stripe, blk_rq_pos(rq), blk_rq_sectors(rq),
-				       extents);
-	u32 i;
+	u32 count, i;
 
+	/* The disk's size, which the request was checked against, before the stripe's. */
+	smp_rmb();
+	count = istripe_stripe_map(&volume->stripe, blk_rq_pos(rq), blk_rq_sectors(rq), extents);
 	for (i = 0; i < count; i++)
 		io_prepare_leg(io, volume->legs[extents[i].leg], rq, &extents[i]);
 }

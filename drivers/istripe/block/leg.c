@@ -3,6 +3,7 @@
 
 #include <linux/slab.h>
 
+#include "block/capacity.h"
 #include "block/fence.h"
 #include "block/leg.h"
 #include "block/limits.h"
@@ -318,9 +319,11 @@ static int leg_compare(const struct istripe_leg *leg, const struct istripe_lun *
 	return 0;
 }
 
-int istripe_leg_identify(struct istripe_leg *leg, const struct istripe_lun *lun, char *why,
+int istripe_leg_identify(struct istripe_leg *leg, struct istripe_path *path, char *why,
 			 size_t why_bytes)
 {
+	const struct istripe_lun *lun = &path->found;
+	bool grown = false;
 	int ret;
 
 	mutex_lock(&leg->identify_lock);
@@ -329,7 +332,13 @@ int istripe_leg_identify(struct istripe_leg *leg, const struct istripe_lun *lun,
 		leg->lun = *lun;
 		leg->identified = true;
 	}
+	if (!ret) {
+		path->blocks = lun->capacity.blocks;
+		grown = path->blocks > leg->lun.capacity.blocks;
+	}
 	mutex_unlock(&leg->identify_lock);
+	if (grown)
+		istripe_capacity_found(path);
 	return ret;
 }
 

@@ -20,8 +20,8 @@
  *
  * Lock: @lock covers @live_paths, @unfenced_paths, @failed, @stopping, @parked, @delayed,
  * @down_since, and live, fenced, unfenced, way and node of the paths. It is a leaf, taken with
- * interrupts on (bh disabled), never held over a submission. @identify_lock is the
- * outermost: several paths' workers may find the LUN at a time.
+ * interrupts on (bh disabled), never held over a submission. @identify_lock is for
+ * several paths' workers, which may find the LUN at a time; see also path->blocks.
  */
 #ifndef ISTRIPE_BLOCK_LEG_H
 #define ISTRIPE_BLOCK_LEG_H
@@ -43,7 +43,7 @@ struct istripe_leg {
 	struct istripe_volume *volume;
 	u32 index;
 	struct istripe_lun lun;		/* as first found; identity never changes */
-	struct mutex identify_lock;	/* @identified, and @lun until the volume is up */
+	struct mutex identify_lock;	/* @identified, @lun until the volume is up, its size */
 	bool identified;
 	enum istripe_policy policy;	/* live */
 	atomic_t turn;			/* of the policy */
@@ -190,16 +190,17 @@ void istripe_leg_delay(struct istripe_leg *leg, struct istripe_leg_task *leg_tas
 /**
  * istripe_leg_identify() - is what a path found the LUN of this leg
  * @leg: the leg
- * @lun: what was found
+ * @path: its @found says what
  * @why: reason on failure
  * @why_bytes: its size
  *
- * The first LUN found (or the configured designator) is the leg's for good.
+ * The first LUN found (or the configured designator) is the leg's for good. One that has
+ * grown is taken note of, see capacity.h.
  *
  * Context: the path's worker.
  * Return: 0; -ENODEV it is another LUN; -ENOSPC it has shrunk; -EINVAL its blocks differ.
  */
-int istripe_leg_identify(struct istripe_leg *leg, const struct istripe_lun *lun, char *why,
+int istripe_leg_identify(struct istripe_leg *leg, struct istripe_path *path, char *why,
 			 size_t why_bytes);
 
 /**

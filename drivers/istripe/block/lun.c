@@ -12,6 +12,7 @@
 #define COMMAND_TIMEOUT_MS	10000
 #define ATTEMPTS_MAX		10
 #define BUSY_DELAY_MS		200
+#define MEASURE_TIMEOUT_MS	30000
 #define LUN_PLAIN_END		256	/* below, all forms are the same */
 #define LUN_FLAT		0x4000	/* flat space addressing */
 
@@ -307,4 +308,19 @@ int istripe_lun_probe(struct istripe_session *session, u16 number, struct istrip
 	if (ret == -ENOTCONN && !why[0])
 		scnprintf(why, why_bytes, "LUN bring-up: the connection was lost");
 	return ret;
+}
+
+int istripe_lun_measure(struct istripe_session *session, struct istripe_lun *lun, char *why,
+			size_t why_bytes)
+{
+	struct probe probe = {
+		.session = session,
+		.number = lun->address,
+		.data = page_address(session->internal.page),
+		.why = why,
+		.why_bytes = why_bytes,
+		.deadline = jiffies + msecs_to_jiffies(MEASURE_TIMEOUT_MS),
+	};
+
+	return probe_designator(&probe, lun) ?: probe_capacity(&probe, lun);
 }

@@ -60,6 +60,21 @@ int istripe_lun_probe(struct istripe_session *session, u16 number, struct istrip
 		      char *why, size_t why_bytes);
 
 /**
+ * istripe_lun_measure() - ask a LUN again who it is and how large
+ * @session: see istripe_session_execute()
+ * @lun: as istripe_lun_probe() has filled it; designator and capacity are new
+ * @why: reason on failure
+ * @why_bytes: its size
+ *
+ * Consumes unit attentions.
+ *
+ * Context: the path's worker, sleeps, for half a minute at most.
+ * Return: 0; -EPROTO nonsense; -EIO; -ETIMEDOUT; -ENOTCONN.
+ */
+int istripe_lun_measure(struct istripe_session *session, struct istripe_lun *lun, char *why,
+			size_t why_bytes);
+
+/**
  * istripe_lun_sectors() - capacity
  * @lun: probed
  *

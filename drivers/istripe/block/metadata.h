@@ -10,8 +10,8 @@
  * Superblocks are read and written by commands of our own over a path's session. While
  * a volume starts, before it has a disk, the starter does so over sessions that are
  * published; a section of path->srcu keeps such a session open. Paths' workers do over
- * sessions that they have not published yet. So no session ever has two callers of
- * istripe_session_execute().
+ * sessions that they have not published yet, or, when there is a disk, under
+ * path->ask_lock. So no session ever has two callers of istripe_session_execute().
  *
  * Every path of every leg is looked through: by the starter, those that are live when it
  * has learnt what to expect (@known), and by the workers at each login afterwards. One
@@ -95,7 +95,7 @@ int istripe_metadata_start(struct istripe_volume *volume, enum istripe_metadata_
 
 /**
  * istripe_metadata_check() - has somebody written the superblock of a path's leg
- * @path: logged in, its LUN identified, not live yet; refused when it has been changed
+ * @path: logged in, its LUN identified; refused when it has been changed
  * @why: reason on failure
  * @why_bytes: its size
  *

@@ -24,6 +24,8 @@
 #define TIME2WAIT_MAX_MS	60000
 /* Until a target has put away what there was of a session of several connections. */
 #define SEVERAL_WAIT_MS		2000
+/* A target that says all the time that its LUN has changed is not asked all the time. */
+#define LOOK_INTERVAL_MS	500
 
 /* Recovery has a queue of its own: it must not wait behind I/O it is to save. */
 struct workqueue_struct *istripe_recovery_wq;
@@ -171,6 +173,9 @@ void istripe_path_close_session(struct istripe_path *path, int error)
 	mutex_lock(&path->session_lock);
 	path->owned = NULL;
 	mutex_unlock(&path->session_lock);
+	mutex_lock(&path->leg->identify_lock);
+	path->blocks = 0;
+	mutex_unlock(&path->leg->identify_lock);
 	if (session)
 		istripe_session_close(session, error);
 }
@@ -234,6 +239,15 @@ int istripe_path_open_session(struct istripe_path *path,
 	return istripe_session_open(params, &path_session_ops, path, &path->owned, why, why_bytes);
 }
 
+/* Is what has been found the LUN we know? */
+static int path_judge(struct istripe_path *path, char *why, size_t why_bytes)
+{
+	int ret = istripe_leg_identify(path->leg, path, why, why_bytes);
+
+	path->refused = ret;
+	return ret ?: istripe_metadata_check(path, why, why_bytes);
+}
+
 /* Connect, log in, and make sure that it is the LUN we know. */
 static int path_attempt(struct istripe_path *path, char *why, size_t why_bytes)
 {
@@ -252,9 +266,7 @@ static int path_attempt(struct istripe_path *path, char *why, size_t why_bytes)
 	if (ret)
 		return ret;
 	path->owned->lun = lun->address;
-	ret = istripe_leg_identify(path->leg, lun, why, why_bytes);
-	path->refused = ret;
-	return ret ?: istripe_metadata_check(path, why, why_bytes);
+	return path_judge(path, why, why_bytes);
 }
 
 /* Whoever looks finds the session now; tasks come when the leg knows. */
@@ -274,6 +286,8 @@ static void path_go_live(struct istripe_path *path)
 	path->tpgt_known = true;
 	path->live_since = jiffies;
 	istripe_proof_live(path, path->owned);
+	path->looked_at = jiffies;
+	WRITE_ONCE(path->look_error, 0);
 	if (path->started) {
 		path->reconnects++;
 		pr_info_ratelimited("%s: connected again\n", path->label);
@@ -313,6 +327,8 @@ static void path_connect(struct istripe_path *path)
 	clear_bit(ISTRIPE_PATH_LOGOUT, &path->events);
 	clear_bit(ISTRIPE_PATH_OVERDUE, &path->events);
 	clear_bit(ISTRIPE_PATH_GIVE_UP, &path->events);
+	clear_bit(ISTRIPE_PATH_DOUBT, &path->events);
+	clear_bit(ISTRIPE_PATH_RESCAN, &path->events);
 	istripe_overdue_clear(path);
 	path->refused = false;
 	path_set_state(path, ISTRIPE_PATH_CONNECTING);
@@ -375,18 +391,71 @@ static void path_recover(struct istripe_path *path)
 	path_schedule_retry(path, path->fence_first ? 0 : path->wait_ms);
 }
 
+/*
+ * The LUN may have changed: ask it again what it is. I/O goes on meanwhile, unless it was
+ * an answer to I/O that has raised the doubt. When the LUN is not what we know any more,
+ * the session ends, and no login finds it better.
+ */
+static void path_look(struct istripe_path *path)
+{
+	struct istripe_session *session = path->owned;
+	char why[ISTRIPE_WHY_BYTES] = "";
+	int doubts, ret;
+
+	clear_bit(ISTRIPE_PATH_DOUBT, &path->events);
+	/* What comes from now on is another doubt; pairs with istripe_task_doubt(). */
+	smp_mb__after_atomic();
+	doubts = istripe_session_doubts(session);
+	mutex_lock(&path->ask_lock);
+	ret = istripe_lun_measure(session, &path->found, why, sizeof(why));
+	if (!ret)
+		ret = path_judge(path, why, sizeof(why));
+	mutex_unlock(&path->ask_lock);
+	path->looked_at = jiffies;
+	WRITE_ONCE(path->look_error, ret);
+	if (ret) {
+		istripe_session_fault(session, ret, "%s", why);
+		return;
+	}
+	if (!istripe_session_in_doubt(session))
+		return;
+	/* What had to wait for us is not overdue. */
+	clear_bit(ISTRIPE_PATH_OVERDUE, &path->events);
+	istripe_overdue_clear(path);
+	istripe_session_settle(session, doubts);
+}
+
+static void path_look_if_asked(struct istripe_path *path)
+{
+	unsigned long next = path->looked_at + msecs_to_jiffies(LOOK_INTERVAL_MS);
+
+	if (test_and_clear_bit(ISTRIPE_PATH_RESCAN, &path->events))
+		path_look(path);
+	else if (!test_bit(ISTRIPE_PATH_DOUBT, &path->events))
+		return;
+	else if (time_before(jiffies, next))
+		/* Not mod_delayed_work(): an event that has come meanwhile is not to wait. */
+		queue_delayed_work(istripe_recovery_wq, &path->work, next - jiffies);
+	else
+		path_look(path);
+}
+
 static void path_serve(struct istripe_path *path)
 {
 	if (test_and_clear_bit(ISTRIPE_PATH_FAULT, &path->events)) {
 		path->faults++;
 		path_drain(path, false);
 		path_recover(path);
-	} else if (test_and_clear_bit(ISTRIPE_PATH_LOGOUT, &path->events)) {
+		return;
+	}
+	if (test_and_clear_bit(ISTRIPE_PATH_LOGOUT, &path->events)) {
 		path_drain(path, true);
 		path_recover(path);
-	} else if (test_and_clear_bit(ISTRIPE_PATH_OVERDUE, &path->events)) {
-		istripe_overdue_recover(path);
+		return;
 	}
+	if (test_and_clear_bit(ISTRIPE_PATH_OVERDUE, &path->events))
+		istripe_overdue_recover(path);
+	path_look_if_asked(path);
 }
 
 static void path_shut_down(struct istripe_path *path)
@@ -528,6 +597,7 @@ struct istripe_path *istripe_path_create(struct istripe_leg *leg, u32 index,
 	path->state = ISTRIPE_PATH_IDLE;
 	INIT_DELAYED_WORK(&path->work, path_work);
 	mutex_init(&path->session_lock);
+	mutex_init(&path->ask_lock);
 	spin_lock_init(&path->event_lock);
 	INIT_LIST_HEAD(&path->fenced);
 	init_completion(&path->first_result);

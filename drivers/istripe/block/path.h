@@ -12,7 +12,12 @@
  * The worker withdraws @session, waits for @srcu, clears @owned under @session_lock,
  * and only then closes the session.
  *
- * Lock order: session_lock, then session->socket_lock. @event_lock is a leaf.
+ * Once the session is published, whoever sends a command of our own over it
+ * (istripe_session_execute()) holds @ask_lock: the worker, when it looks whether the LUN
+ * is still what it was, and reservations, within their section of @srcu.
+ *
+ * Lock order: session_lock, then session->socket_lock; @ask_lock, then leg->identify_lock.
+ * @event_lock is a leaf.
  */
 #ifndef ISTRIPE_BLOCK_PATH_H
 #define ISTRIPE_BLOCK_PATH_H
@@ -41,6 +46,8 @@ enum istripe_path_event {
 	ISTRIPE_PATH_LOGOUT,		/* the target wants the session to end */
 	ISTRIPE_PATH_OVERDUE,		/* a command is older than its timeout */
 	ISTRIPE_PATH_GIVE_UP,		/* and has been before: no more patience */
+	ISTRIPE_PATH_DOUBT,		/* the LUN may have changed: look, but not too often */
+	ISTRIPE_PATH_RESCAN,		/* look now: the administrator says so */
 };
 
 /* What a connection's directory in sysfs shows: CID @cid of whatever session there is. */
@@ -66,6 +73,11 @@ struct istripe_path {
 	struct istripe_session *owned;
 
 	struct istripe_lun found;	/* worker: what the last login found */
+	u64 blocks;			/* of the LUN by @owned; 0: not known. leg->identify_lock */
+	u64 announced_blocks;		/* worker: the last growth that others heard of */
+	unsigned long looked_at;	/* worker: jiffies, when the LUN was last looked at */
+	int look_error;			/* written by the worker: what came of that */
+	struct mutex ask_lock;		/* commands of our own over @session, see below */
 	bool refused;			/* worker: and it was not the LUN we know */
 	bool checked;			/* worker: its superblock has been compared */
 	unsigned long retry_at;		/* worker: jiffies, end of the back-off */
@@ -155,7 +167,8 @@ void istripe_path_persist(struct istripe_path *path);
  * istripe_path_stop() - log out, close, go idle
  * @path: in any state; returns when it is idle
  *
- * Context: process, sleeps; bounded by the timeouts of a logout.
+ * Context: process, sleeps; bounded by the timeouts of a logout, and of what the worker is
+ * asking the LUN just now.
  */
 void istripe_path_stop(struct istripe_path *path);
 

@@ -77,8 +77,13 @@ static int path_reserve(struct istripe_path *path, const struct reservation *wha
 {
 	int section = srcu_read_lock(&path->srcu);
 	struct istripe_session *session = srcu_dereference(path->session, &path->srcu);
-	int ret = session ? session_reserve(session, what) : -ENOTCONN;
+	int ret = -ENOTCONN;
 
+	if (session) {
+		mutex_lock(&path->ask_lock);
+		ret = session_reserve(session, what);
+		mutex_unlock(&path->ask_lock);
+	}
 	srcu_read_unlock(&path->srcu, section);
 	if (ret)
 		pr_warn_ratelimited("%s: PERSISTENT RESERVE OUT, service action %u: %d\n",

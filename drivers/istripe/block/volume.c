@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
+#include "block/capacity.h"
 #include "block/limits.h"
 #include "block/path.h"
 #include "block/reservation.h"
@@ -272,6 +273,7 @@ static struct istripe_volume *volume_create(const struct istripe_volume_params *
 	volume_count_conns(volume, params);
 	volume->command_timeout_ms = params->command_timeout_ms;
 	volume->recovery_timeout_ms = params->recovery_timeout_ms;
+	istripe_capacity_init(&volume->capacity);
 	volume->id = ida_alloc_max(&istripe_ids, (1 << MINORBITS) / VOLUME_MINORS - 1, GFP_KERNEL);
 	ret = volume->id < 0 ? volume->id : volume_create_legs(volume, params);
 	if (!ret)
@@ -318,6 +320,7 @@ struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *
 		istripe_volume_free(volume);
 		return ERR_PTR(ret);
 	}
+	istripe_capacity_start(volume);
 	pr_info("%s: %s is up, %llu sectors\n", volume->name, volume->disk->disk_name,
 		istripe_stripe_capacity_sectors(&volume->stripe));
 	volume_start_proofs(volume);
@@ -331,8 +334,11 @@ void istripe_volume_stop(struct istripe_volume *volume)
 	/* What a lost leg holds would hold up the disk's end, too. */
 	for (i = 0; i < volume->leg_count; i++)
 		istripe_leg_expire(volume->legs[i]);
+	istripe_capacity_stop(volume);
 	del_gendisk(volume->disk);
 	volume_stop_legs(volume);
+	/* Once more: a path's worker may just have been at it. */
+	istripe_capacity_stop(volume);
 	istripe_reservation_end(volume->disk);
 	pr_info("%s: %s is down\n", volume->name, volume->disk->disk_name);
 	put_disk(volume->disk);

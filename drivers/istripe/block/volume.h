@@ -10,6 +10,7 @@
 #include <linux/kobject.h>
 
 #include <istripe/params.h>
+#include "block/capacity.h"
 #include "block/leg.h"
 #include "block/metadata.h"
 #include "proto/stripe.h"
@@ -33,6 +34,7 @@ struct istripe_volume {
 	u32 leg_count;
 	struct istripe_leg *legs[ISTRIPE_LEGS_MAX];
 	struct istripe_metadata metadata;
+	struct istripe_capacity capacity;
 
 	struct blk_mq_tag_set tag_set;
 	struct gendisk *disk;

@@ -2,6 +2,8 @@
 /*
  * The sysfs tree of a volume: volume and legs; see node.h for lives and locks.
  */
+#define pr_fmt(fmt) "istripe: " fmt
+
 #include <linux/atomic.h>
 #include <linux/blkdev.h>
 #include <linux/err.h>
@@ -11,6 +13,7 @@
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
+#include "block/capacity.h"
 #include "block/leg.h"
 #include "block/path.h"
 #include "block/volume.h"
@@ -254,6 +257,24 @@ VOLUME_TIMER(command_timeout_ms, u32, volume->command_timeout_ms, 1000, 3600000,
 VOLUME_TIMER(recovery_timeout_ms, s32, volume->recovery_timeout_ms, -1, 2147483647,
 	     istripe_volume_set_recovery_timeout);
 
+/* The volume is up as long as its files are: it waits for us. */
+static ssize_t volume_rescan_store(const struct istripe_node_file *file, void *object,
+				   const char *page, size_t count)
+{
+	struct istripe_volume *volume = object;
+	bool yes;
+	int ret;
+
+	if (kstrtobool(page, &yes) || !yes) {
+		pr_warn("%s: rescan: is refused, allowed is 1\n", volume->name);
+		return -EINVAL;
+	}
+	ret = istripe_capacity_rescan(volume);
+	return ret ?: count;
+}
+
+ISTRIPE_NODE_FILE(volume, rescan, 0200, .store = volume_rescan_store);
+
 static struct attribute *volume_attrs[] = {
 	&volume_file_state.attr,
 	&volume_file_name.attr,
@@ -265,6 +286,7 @@ static struct attribute *volume_attrs[] = {
 	&volume_file_data_offset_bytes.attr,
 	&volume_file_command_timeout_ms.attr,
 	&volume_file_recovery_timeout_ms.attr,
+	&volume_file_rescan.attr,
 	NULL,
 };
 ATTRIBUTE_GROUPS(volume);

@@ -57,9 +57,25 @@ int istripe_stripe_init(struct istripe_stripe *s, u32 legs, u32 chunk_bytes, u64
 	return 0;
 }
 
+int istripe_stripe_grow(struct istripe_stripe *s, u64 leg_sectors)
+{
+	struct istripe_stripe grown;
+	int ret;
+
+	ret = istripe_stripe_init(&grown, s->legs, s->chunk_sectors << SECTOR_SHIFT_BYTES,
+				  leg_sectors, s->leg_offset_sectors);
+	if (ret)
+		return ret;
+	if (grown.leg_sectors < s->leg_sectors)
+		return -EINVAL;
+	/* One store: all else is the same, and is being read. */
+	WRITE_ONCE(s->leg_sectors, grown.leg_sectors);
+	return 0;
+}
+
 u64 istripe_stripe_capacity_sectors(const struct istripe_stripe *s)
 {
-	return s->leg_sectors * s->legs;
+	return READ_ONCE(s->leg_sectors) * s->legs;
 }
 
 static void span_init(struct span *span, const struct istripe_stripe *s, u64 sector, u32 sectors)

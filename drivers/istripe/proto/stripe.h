@@ -27,7 +27,7 @@
 #define ISTRIPE_STRIPE_CHUNK_BYTES_MAX	(4u << 20)
 
 /**
- * struct istripe_stripe - geometry of a volume, constant after init
+ * struct istripe_stripe - geometry of a volume, constant after init but for its size
  * @legs:		1..ISTRIPE_STRIPE_LEGS_MAX
  * @chunk_sectors:	interleave, a power of two, 8..8192
  * @chunk_shift:	its logarithm, 3..13
@@ -82,6 +82,20 @@ struct istripe_extent {
  */
 int istripe_stripe_init(struct istripe_stripe *s, u32 legs, u32 chunk_bytes, u64 leg_sectors,
 			u64 leg_offset_sectors);
+
+/**
+ * istripe_stripe_grow() - use more of each leg
+ * @s: geometry; nothing but @s->leg_sectors changes, and no sector of the volume moves
+ * @leg_sectors: as for istripe_stripe_init()
+ *
+ * Ranges may be mapped meanwhile: they are refused or not, as before or after. Whoever
+ * tells others of the larger volume makes sure that they see the larger geometry.
+ *
+ * Context: any, one caller at a time.
+ * Return: 0, untouched when whole chunks make no difference; -EINVAL it would shrink;
+ * -ERANGE see istripe_stripe_init().
+ */
+int istripe_stripe_grow(struct istripe_stripe *s, u64 leg_sectors);
 
 /**
  * istripe_stripe_capacity_sectors() - size of the volume

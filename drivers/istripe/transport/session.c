@@ -107,6 +107,13 @@ void istripe_task_distrust(struct istripe_task *task, const char *why)
 	istripe_session_fault(task->conn->session, -ESTALE, "the LUN says: %s", why);
 }
 
+void istripe_task_doubt(struct istripe_task *task)
+{
+	atomic_inc(&task->conn->session->doubts);
+	/* The doubt before the word to the owner, who counts doubts when he has heard. */
+	smp_mb__after_atomic();
+}
+
 bool istripe_task_released(const struct istripe_task *task)
 {
 	const struct tcp_sock *tcp = tcp_sk(task->conn->sock->sk);
@@ -179,11 +186,12 @@ enum istripe_task_progress istripe_session_task_progress(struct istripe_session 
 							   ISTRIPE_TASK_UNSENT;
 }
 
-bool istripe_session_take_cmd_sn(struct istripe_session *session, u32 *cmd_sn)
+bool istripe_session_take_cmd_sn(struct istripe_session *session, bool own, u32 *cmd_sn)
 {
 	u32 next = READ_ONCE(session->cmd_sn);
 
-	if (test_bit(ISTRIPE_SESSION_HOLDING, &session->flags))
+	if (test_bit(ISTRIPE_SESSION_HOLDING, &session->flags) ||
+	    (!own && istripe_session_in_doubt(session)))
 		return false;
 	do {
 		if (!istripe_serial_le(next, READ_ONCE(session->max_cmd_sn)))
@@ -235,6 +243,14 @@ void istripe_session_release(struct istripe_session *session)
 	clear_bit(ISTRIPE_SESSION_HOLDING, &session->flags);
 	/* The transmit side sets its flag, then looks at ours again, see below. */
 	smp_mb__after_atomic();
+	session_wake(session);
+}
+
+void istripe_session_settle(struct istripe_session *session, int doubts)
+{
+	WRITE_ONCE(session->settled, doubts);
+	/* As in istripe_session_release(). */
+	smp_mb();
 	session_wake(session);
 }
 

@@ -17,6 +17,7 @@
 #ifndef ISTRIPE_TRANSPORT_SESSION_H
 #define ISTRIPE_TRANSPORT_SESSION_H
 
+#include <linux/atomic.h>
 #include <linux/completion.h>
 #include <linux/if.h>
 #include <linux/mutex.h>
@@ -102,7 +103,7 @@ enum istripe_session_flag {
 	ISTRIPE_SESSION_HOLDING,	/* no command gets a CmdSN */
 };
 
-/* A command of our own (LUN bring-up): one at a time, by the opener. */
+/* A command of our own (LUN bring-up): one at a time; it goes ahead of the others. */
 struct istripe_internal {
 	struct istripe_task task;
 	struct completion done;
@@ -149,6 +150,8 @@ struct istripe_session {
 	u32 cmd_sn;
 	u32 exp_cmd_sn;
 	u32 max_cmd_sn;
+	atomic_t doubts;		/* see istripe_session_settle() */
+	int settled;			/* the owner: how many of them */
 
 	u16 slot_count;
 	struct istripe_slot *slots;
@@ -313,14 +316,63 @@ struct istripe_task *istripe_session_find_task(struct istripe_session *session,
 					       const struct istripe_conn *conn, u32 itt);
 
 /**
+ * istripe_session_is_own() - is a task the command of our own
+ * @session: its session
+ * @task: the task
+ *
+ * Context: any.
+ * Return: true: it was sent by istripe_session_execute().
+ */
+static inline bool istripe_session_is_own(const struct istripe_session *session,
+					  const struct istripe_task *task)
+{
+	return task == &session->internal.task;
+}
+
+/**
  * istripe_session_take_cmd_sn() - get the next CmdSN if the window is open
  * @session: the session
+ * @own: for the command of our own
  * @cmd_sn: set on success
  *
  * Context: transmit side.
- * Return: true; false when the window is closed (RFC 7143 4.2.2.1), or the session held.
+ * Return: true; false when the window is closed (RFC 7143 4.2.2.1), the session held, or
+ * in doubt and the command not our own.
  */
-bool istripe_session_take_cmd_sn(struct istripe_session *session, u32 *cmd_sn);
+bool istripe_session_take_cmd_sn(struct istripe_session *session, bool own, u32 *cmd_sn);
+
+/**
+ * istripe_session_doubts() - how often a task has put the session in doubt
+ * @session: the session
+ *
+ * Context: the session's owner, before it looks.
+ * Return: for istripe_session_settle().
+ */
+static inline int istripe_session_doubts(const struct istripe_session *session)
+{
+	return atomic_read(&session->doubts);
+}
+
+/**
+ * istripe_session_in_doubt() - do commands wait for istripe_session_settle()
+ * @session: the session
+ *
+ * Context: any.
+ * Return: true or false.
+ */
+static inline bool istripe_session_in_doubt(const struct istripe_session *session)
+{
+	return atomic_read(&session->doubts) != READ_ONCE(session->settled);
+}
+
+/**
+ * istripe_session_settle() - it has been looked into: commands go on
+ * @session: the session
+ * @doubts: istripe_session_doubts() before the look; those of later are not settled
+ *
+ * Context: the session's owner.
+ */
+void istripe_session_settle(struct istripe_session *session, int doubts);
 
 /**
  * istripe_session_hold() - let no command have a CmdSN until istripe_session_release()

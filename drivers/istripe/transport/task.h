@@ -131,6 +131,17 @@ void istripe_task_answer(struct istripe_task *task, int error);
 void istripe_task_distrust(struct istripe_task *task, const char *why);
 
 /**
+ * istripe_task_doubt() - a task's answer says that something about the LUN has changed
+ * @task: being answered
+ *
+ * No command of the session gets a CmdSN any more, but those of the owner's own, until
+ * istripe_session_settle(). The owner must be told.
+ *
+ * Context: done() of @task.
+ */
+void istripe_task_doubt(struct istripe_task *task);
+
+/**
  * istripe_task_released() - has TCP let go of the task's pages
  * @task: in flight
  *

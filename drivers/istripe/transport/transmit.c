@@ -23,8 +23,13 @@ static void transmit_collect_commands(struct istripe_conn *conn)
 	struct llist_node *node = llist_reverse_order(llist_del_all(&conn->submitted));
 	struct istripe_task *task, *next;
 
-	llist_for_each_entry_safe(task, next, node, submit_node)
-		list_add_tail(&task->tx_entry, &conn->tx.commands);
+	llist_for_each_entry_safe(task, next, node, submit_node) {
+		/* Others may have to wait for its answer: see istripe_session_settle(). */
+		if (istripe_session_is_own(conn->session, task))
+			list_add(&task->tx_entry, &conn->tx.commands);
+		else
+			list_add_tail(&task->tx_entry, &conn->tx.commands);
+	}
 }
 
 static void transmit_collect_sequences(struct istripe_conn *conn)
@@ -218,14 +223,16 @@ static bool transmit_next_data_out(struct istripe_conn *conn)
 }
 
 /* The window may open between our look and the flag: look again after setting it. */
-static bool transmit_take_cmd_sn(struct istripe_conn *conn, u32 *cmd_sn)
+static bool transmit_take_cmd_sn(struct istripe_conn *conn, struct istripe_task *task)
 {
-	if (istripe_session_take_cmd_sn(conn->session, cmd_sn))
+	bool own = istripe_session_is_own(conn->session, task);
+
+	if (istripe_session_take_cmd_sn(conn->session, own, &task->cmd_sn))
 		return true;
 	set_bit(ISTRIPE_CONN_WINDOW_CLOSED, &conn->flags);
 	/* Flag before MaxCmdSN: pairs with istripe_session_window(). */
 	smp_mb__after_atomic();
-	if (!istripe_session_take_cmd_sn(conn->session, cmd_sn))
+	if (!istripe_session_take_cmd_sn(conn->session, own, &task->cmd_sn))
 		return false;
 	clear_bit(ISTRIPE_CONN_WINDOW_CLOSED, &conn->flags);
 	return true;
@@ -237,7 +244,7 @@ static struct istripe_task *transmit_take_command(struct istripe_conn *conn)
 	struct istripe_task *task = list_first_entry_or_null(&conn->tx.commands,
 							     struct istripe_task, tx_entry);
 
-	if (!task || !transmit_take_cmd_sn(conn, &task->cmd_sn))
+	if (!task || !transmit_take_cmd_sn(conn, task))
 		return NULL;
 	list_del(&task->tx_entry);
 	return task;

@@ -145,6 +145,10 @@ class Volume:
             leg.rmdir()
         self.config.rmdir()
 
+    def rescan(self):
+        """Asks all LUNs whether they have grown; the disk has grown when it returns."""
+        write(self.sysfs() / "rescan", 1)
+
     # Below the disk
 
     def queue(self, name):

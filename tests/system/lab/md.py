@@ -88,6 +88,7 @@ def prepare():
 def loops(luns):
     """The files of LUNs as disks: what another host would have of them."""
     made = []
+    run("modprobe", "loop")
     try:
         for lun in luns:
             made.append(run("losetup", "--find", "--show", lun.file).strip())

@@ -57,9 +57,10 @@ STATUSES = [
 ]
 
 
-def sense(key, asc, ascq, expect=WORKS, opcode=READ_16):
-    return Scenario(f"sense {key:x}/{asc:02x}/{ascq:02x} to a {NAMES[opcode]}", expect,
-                    check(key, asc, ascq, opcode))
+def sense(key, asc, ascq, expect=WORKS, opcode=READ_16, times=1):
+    often = f", {times} times" if times > 1 else ""
+    return Scenario(f"sense {key:x}/{asc:02x}/{ascq:02x} to a {NAMES[opcode]}{often}", expect,
+                    check(key, asc, ascq, opcode), times=times)
 
 
 def bad_sense(key, asc, ascq, number, opcode=READ_16):
@@ -73,8 +74,9 @@ SENSES = [
     sense(0x6, 0x2A, 0x06), sense(0xB, 0x00, 0x00), sense(0xB, 0x47, 0x03, opcode=WRITE_16),
     sense(0x0, 0x00, 0x00), sense(0x2, 0x04, 0x01), sense(0x2, 0x04, 0x0A), sense(0x2, 0x08, 0x00),
     sense(0x1, 0x17, 0x01, opcode=WRITE_16),
-    sense(0x6, 0x2A, 0x09, reconnects("capacity changed")),
-    sense(0x6, 0x2A, 0x09, reconnects("capacity changed"), WRITE_16),
+    sense(0x6, 0x2A, 0x09), sense(0x6, 0x2A, 0x09, opcode=WRITE_16),
+    sense(0x6, 0x2A, 0x09, opcode=SYNCHRONIZE_CACHE_16),
+    sense(0x6, 0x2A, 0x09, opcode=READ_16, times=3),
     sense(0x6, 0x2A, 0x01, reconnects("identity changed")),
     sense(0x6, 0x3F, 0x0E, reconnects("identity changed")),
     sense(0x6, 0x3F, 0x0E, reconnects("identity changed"), WRITE_16),
@@ -88,7 +90,7 @@ SENSES = [
     bad_sense(0x5, 0x20, 0x00, errno.EOPNOTSUPP), bad_sense(0x5, 0x25, 0x00, errno.ENOLINK),
     bad_sense(0x5, 0x21, 0x00, errno.EREMOTEIO), bad_sense(0x2, 0x04, 0x03, errno.EREMOTEIO),
     bad_sense(0x2, 0x04, 0x0B, errno.ENOLINK), bad_sense(0xE, 0x1D, 0x00, errno.EREMOTEIO),
-    bad_sense(0x6, 0x29, 0x00, errno.EIO),
+    bad_sense(0x6, 0x29, 0x00, errno.EIO), bad_sense(0x6, 0x2A, 0x09, errno.EIO),
     Scenario("sense as descriptors", WORKS, result(2, descriptor_sense(6, 0x29, 0))),
     Scenario("sense deferred", WORKS, result(2, fixed_sense(3, 0x11, 0, deferred=True))),
     Scenario("sense of 1 byte", WORKS, result(2, b"\x70")),
@@ -122,8 +124,41 @@ def coarse(disk):
     disk.block_bytes = 4096
 
 
+def looked_at(name, expect, action):
+    """The LUN says that it has grown, and READ CAPACITY(16) is left to action(run, conn, task)."""
+
+    async def hook(run, conn, task):
+        if task.opcode == READ_16 and run.strike():
+            await attention(6, 0x2A, 9)(run, conn, task)
+        elif task.opcode == SERVICE_ACTION_IN_16 and run.hits == 1:
+            run.hits += 1
+            return await action(run, conn, task)
+        return False
+
+    return Scenario(f"lun: grows, {name}", expect, {"on_command": hook}, times=1)
+
+
+async def cut(run, conn, task):
+    conn.reset()
+    return True
+
+
+def says(*sense):
+    async def action(run, conn, task):
+        await run.target.respond(conn, task, Result.check(*sense))
+        return True
+
+    return action
+
+
 LUNS = [
-    becomes("grows", reconnects("capacity changed"), grow, 6, 0x2A, 9),
+    becomes("grows", WORKS, grow, 6, 0x2A, 9),
+    becomes("says that it has grown, and is another one", path_refused("answers here"), another,
+            6, 0x2A, 9),
+    looked_at("and the connection is lost", reconnects("lost"), cut),
+    looked_at("and says so again", WORKS, says(6, 0x2A, 9)),
+    looked_at("and is busy", WORKS, says(2, 4, 1)),
+    looked_at("and does not say how much", reconnects("READ CAPACITY"), says(5, 0x24, 0)),
     becomes("shrinks", path_refused("has shrunk"), shrink, 6, 0x2A, 9),
     becomes("is another one", path_refused("answers here"), another, 6, 0x3F, 0x0E),
     becomes("has other blocks", path_refused("the LUN now says 4096"), coarse, 6, 0x2A, 9),

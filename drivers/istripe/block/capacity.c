@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/blkdev.h>
+#include <linux/sched/mm.h>
+
+#include "block/capacity.h"
+#include "block/path.h"
+#include "block/volume.h"
+#include "proto/stripe.h"
+
+/* What all legs have; which of them has least, and which most. */
+struct survey {
+	u64 least_sectors;
+	u64 most_sectors;
+	u32 least;
+	u32 most;
+};
+
+/* Over the paths that are logged in; what it had so far when there is none. */
+static u64 leg_found_blocks(const struct istripe_leg *leg)
+{
+	u64 blocks = U64_MAX;
+	u32 i;
+
+	lockdep_assert_held(&leg->identify_lock);
+	for (i = 0; i < leg->path_count; i++)
+		if (leg->paths[i]->blocks)
+			blocks = min(blocks, leg->paths[i]->blocks);
+	return blocks == U64_MAX ? leg->lun.capacity.blocks : blocks;
+}
+
+static u64 leg_sectors(const struct istripe_leg *leg, u64 blocks)
+{
+	return blocks << (ilog2(leg->lun.capacity.block_bytes) - SECTOR_SHIFT);
+}
+
+static void volume_survey(const struct istripe_volume *volume, struct survey *survey)
+{
+	struct istripe_leg *leg;
+	u64 sectors;
+	u32 i;
+
+	*survey = (struct survey) { .least_sectors = U64_MAX };
+	for (i = 0; i < volume->leg_count; i++) {
+		leg = volume->legs[i];
+		mutex_lock(&leg->identify_lock);
+		sectors = leg_sectors(leg, leg_found_blocks(leg));
+		mutex_unlock(&leg->identify_lock);
+		if (sectors < survey->least_sectors) {
+			survey->least_sectors = sectors;
+			survey->least = i;
+		}
+		if (sectors > survey->most_sectors) {
+			survey->most_sectors = sectors;
+			survey->most = i;
+		}
+	}
+}
+
+/* Whole chunks count, and what superblocks say is as they say. */
+static bool volume_may_grow(const struct istripe_volume *volume, const struct survey *survey)
+{
+	struct istripe_stripe grown = volume->stripe;
+
+	return volume->metadata.kind == ISTRIPE_METADATA_NONE &&
+	       !istripe_stripe_grow(&grown, survey->least_sectors) &&
+	       grown.leg_sectors > volume->stripe.leg_sectors;
+}
+
+/*
+ * From now on the leg must have as much. False: over a path that has logged in meanwhile,
+ * or has been asked again, it has not.
+ */
+static bool leg_commit(struct istripe_leg *leg, u64 sectors)
+{
+	u64 found;
+	bool ok;
+
+	mutex_lock(&leg->identify_lock);
+	found = leg_found_blocks(leg);
+	ok = leg_sectors(leg, found) >= sectors;
+	if (ok)
+		leg->lun.capacity.blocks = found;
+	mutex_unlock(&leg->identify_lock);
+	return ok;
+}
+
+static bool volume_commit(struct istripe_volume *volume, u64 sectors)
+{
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		if (!leg_commit(volume->legs[i], sectors))
+			return false;
+	return true;
+}
+
+static void volume_grow(struct istripe_volume *volume, const struct survey *survey)
+{
+	u64 before = istripe_stripe_capacity_sectors(&volume->stripe);
+	u64 now;
+
+	if (!volume_commit(volume, survey->least_sectors))
+		return;
+	istripe_stripe_grow(&volume->stripe, survey->least_sectors);
+	now = istripe_stripe_capacity_sectors(&volume->stripe);
+	/* The stripe before the disk; pairs with the barrier in io_prepare_extents(). */
+	smp_wmb();
+	set_capacity_and_notify(volume->disk, now);
+	pr_info("%s: %s has grown from %llu to %llu sectors\n", volume->name,
+		volume->disk->disk_name, before, now);
+}
+
+/* Once for each size, however often a path logs in. */
+static void volume_explain(struct istripe_volume *volume, const struct survey *survey)
+{
+	struct istripe_capacity *capacity = &volume->capacity;
+
+	if (capacity->told_least_sectors == survey->least_sectors &&
+	    capacity->told_most_sectors == survey->most_sectors)
+		return;
+	capacity->told_least_sectors = survey->least_sectors;
+	capacity->told_most_sectors = survey->most_sectors;
+	pr_notice("%s: leg %u has %llu sectors, leg %u has %llu: the disk keeps its size%s\n",
+		  volume->name, survey->most, survey->most_sectors, survey->least,
+		  survey->least_sectors,
+		  volume->metadata.kind == ISTRIPE_METADATA_NONE ? "" :
+		  ", as its superblocks say");
+}
+
+static void capacity_work(struct work_struct *work)
+{
+	struct istripe_volume *volume = container_of(work, struct istripe_volume, capacity.work);
+	unsigned int noio = memalloc_noio_save();
+	struct survey survey;
+
+	if (READ_ONCE(volume->capacity.running)) {
+		volume_survey(volume, &survey);
+		if (volume_may_grow(volume, &survey))
+			volume_grow(volume, &survey);
+		else
+			volume_explain(volume, &survey);
+	}
+	memalloc_noio_restore(noio);
+}
+
+void istripe_capacity_init(struct istripe_capacity *capacity)
+{
+	INIT_WORK(&capacity->work, capacity_work);
+}
+
+/* Paths that are not live look before they are. */
+static void volume_ask(const struct istripe_volume *volume, const struct istripe_path *except,
+		       enum istripe_path_event event)
+{
+	struct istripe_path *path;
+	u32 i, j;
+
+	for (i = 0; i < volume->leg_count; i++) {
+		for (j = 0; j < volume->legs[i]->path_count; j++) {
+			path = volume->legs[i]->paths[j];
+			if (path != except && READ_ONCE(path->state) == ISTRIPE_PATH_LIVE)
+				istripe_path_event(path, event);
+		}
+	}
+}
+
+void istripe_capacity_found(struct istripe_path *path)
+{
+	struct istripe_volume *volume = path->leg->volume;
+
+	if (!READ_ONCE(volume->capacity.running))
+		return;
+	queue_work(istripe_recovery_wq, &volume->capacity.work);
+	/* Once for each size: those who find it, too, would ask us again. */
+	if (path->announced_blocks == path->found.capacity.blocks)
+		return;
+	path->announced_blocks = path->found.capacity.blocks;
+	volume_ask(volume, path, ISTRIPE_PATH_DOUBT);
+}
+
+static int leg_wait(const struct istripe_leg *leg)
+{
+	struct istripe_path *path;
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < leg->path_count; i++) {
+		path = leg->paths[i];
+		if (READ_ONCE(path->state) == ISTRIPE_PATH_LIVE)
+			flush_work(&path->work.work);
+		/* Also of one that is down since, because of what it found. */
+		ret = ret ?: READ_ONCE(path->look_error);
+	}
+	if (!ret && !READ_ONCE(leg->live_paths))
+		ret = -ENOTCONN;
+	return ret;
+}
+
+int istripe_capacity_rescan(struct istripe_volume *volume)
+{
+	int ret = 0;
+	int error;
+	u32 i;
+
+	volume_ask(volume, NULL, ISTRIPE_PATH_RESCAN);
+	for (i = 0; i < volume->leg_count; i++) {
+		error = leg_wait(volume->legs[i]);
+		ret = ret ?: error;
+	}
+	flush_work(&volume->capacity.work);
+	return ret;
+}
+
+void istripe_capacity_start(struct istripe_volume *volume)
+{
+	WRITE_ONCE(volume->capacity.running, true);
+}
+
+void istripe_capacity_stop(struct istripe_volume *volume)
+{
+	WRITE_ONCE(volume->capacity.running, false);
+	cancel_work_sync(&volume->capacity.work);
+}

@@ -1,0 +1,532 @@
+# SPDX-License-Identifier: GPL-2.0
+"""LUNs that grow, and shrink, under a volume that is in use.
+
+Linux's own target says nothing by itself when a LUN has grown: it is asked (rescan), or found to
+have grown at a login. The scripted target has unit attentions.
+"""
+
+import contextlib
+import os
+import subprocess
+import threading
+import time
+
+import pytest
+
+from lab import dm, fio, md, network, storage
+from lab.shell import read, run, wait_for, write
+from scripted.scenario import Scenario
+from scripted.scsi import INQUIRY, READ_16, SERVICE_ACTION_IN_16, WRITE_16, Result
+from scripted.server import Server
+from test_fs import FILE_SYSTEMS, mount_point  # noqa: F401 a fixture
+from test_istripectl import INITIATOR, leg, tool  # noqa: F401 a fixture
+from test_scripted import Direct, Named, noise, same
+
+KIB, MIB = 1 << 10, 1 << 20
+PORT = 3267
+LUN_BYTES = 32 * MIB
+QUICK = {"default_time2wait": 0}
+NO_WAIT = {"DefaultTime2Wait": 0}
+GROW = {"xfs": ["xfs_growfs"], "ext4": ["resize2fs"]}
+
+
+@contextlib.contextmanager
+def uevents():
+    """Collects what the kernel announces of block devices: lines, in the end."""
+    monitor = subprocess.Popen(["udevadm", "monitor", "--kernel", "--property", "-s", "block"],
+                               stdout=subprocess.PIPE, text=True)
+    lines = [monitor.stdout.readline()]
+    try:
+        yield lines
+    finally:
+        time.sleep(1)
+        monitor.terminate()
+        lines += monitor.communicate(timeout=10)[0].splitlines()
+
+
+def resize(target, size_bytes, numbers=None):
+    for number, lun in enumerate(target.luns):
+        if numbers is None or number in numbers:
+            lun.resize(size_bytes)
+
+
+def counters(volume, legs):
+    return [read(volume.path_sysfs(leg) / name) for leg in range(legs)
+            for name in ("faults", "reconnects", "last_error")]
+
+
+# With Linux's own target
+
+
+@pytest.mark.parametrize("kind", ["xfs", "ext4"])
+@pytest.mark.timeout_s(900)
+def test_grows_under_a_file_system(make_lio, make_volume, mount_point, stock, link, kind):  # noqa: F811
+    """Mounted and written to all the time; afterwards it is what dm-stripe makes of the LUNs."""
+    legs, chunk = 3, 64 * KIB
+    before, after = 128 * MIB, 160 * MIB + 4 * KIB
+    target = make_lio(*[before] * legs)
+    volume = make_volume(target, legs=legs, chunk_bytes=chunk)
+    device = volume.enable()
+    assert volume.size_bytes() == legs * before
+    mkfs, checks = FILE_SYSTEMS[kind]
+    run(*mkfs, device)
+    run("mount", "-t", kind, device, mount_point)
+    old = storage.fill_pattern(storage.image("old", 0), 24 * MIB, seed=1)
+    run("cp", storage.ROOT / "old.img", mount_point / "old")
+    writer = fio.start(mount_point / "data", rw="randwrite", bsrange="4k-64k", blockalign=4096,
+                       size=8 * MIB, iodepth=8, loops=2, verify="crc32c", do_verify=1,
+                       verify_fatal=1, verify_state_save=0, fallocate="none")
+    with uevents() as seen:
+        resize(target, after)
+        volume.rescan()
+    size = legs * (after // chunk * chunk)
+    assert volume.size_bytes() == size
+    assert int(run("blockdev", "--getsize64", device)) == size
+    assert "RESIZE=1" in seen
+    free = os.statvfs(mount_point)
+    run(*GROW[kind], device if kind == "ext4" else mount_point)
+    assert os.statvfs(mount_point).f_blocks > free.f_blocks
+    fio.finish(writer)
+    new = storage.fill_pattern(storage.image("new", 0), 300 * MIB, seed=2)
+    run("cp", storage.ROOT / "new.img", mount_point / "new")
+    run("umount", mount_point)
+    run("mount", "-t", kind, device, mount_point)
+    assert storage.sha256(mount_point / "old") == old
+    assert storage.sha256(mount_point / "new") == new
+    run("umount", mount_point)
+    for check in checks:
+        run(*check, device, timeout_s=600)
+    assert counters(volume, legs) == ["0", "0", ""] * legs
+    there = storage.sha256(device, size)
+    volume.disable()
+    storage.drop_caches()
+    for name in ("old", "new"):
+        (storage.ROOT / f"{name}.img").unlink()
+
+    stock.login(link.portal(), target.iqn)
+    disks = [wait_for(f"LUN {lun}", lambda lun=lun: stock.disk(target.iqn, lun))
+             for lun in range(legs)]
+    with dm.striped(disks, chunk, size // 512) as reference:
+        assert storage.sha256(reference, size) == there
+    stock.logout()
+
+
+def test_all_legs_must_have_grown(make_lio, make_volume, kernel_log):
+    """By as much as the smallest one; until then a LUN may go back."""
+    target = make_lio(*[LUN_BYTES] * 3, params=NO_WAIT)
+    volume = make_volume(target, legs=3, chunk_bytes=64 * KIB, path=QUICK)
+    device = volume.enable()
+    size = volume.size_bytes()
+    written = storage.fill_pattern(device, size, seed=3)
+    resize(target, 2 * LUN_BYTES, [0, 2])
+    volume.rescan()
+    assert volume.size_bytes() == size
+    more, less = 2 * LUN_BYTES // 512, LUN_BYTES // 512
+    line = f"leg 0 has {more} sectors, leg 1 has {less}: the disk keeps its size"
+    assert any(line in text for text in kernel_log.read())
+    resize(target, LUN_BYTES, [2])
+    volume.rescan()
+    # Less than a chunk more on the smallest is nothing.
+    resize(target, LUN_BYTES + 60 * KIB, [1, 2])
+    volume.rescan()
+    assert volume.size_bytes() == size
+    resize(target, LUN_BYTES + 65 * KIB, [1, 2])
+    volume.rescan()
+    assert volume.size_bytes() == 3 * (LUN_BYTES + 64 * KIB)
+    assert storage.sha256(device, size) == written
+    storage.fill_pattern(device, volume.size_bytes(), seed=4)
+    assert counters(volume, 3) == ["0", "0", ""] * 3
+    # Nothing new: nothing happens.
+    volume.rescan()
+    assert volume.size_bytes() == 3 * (LUN_BYTES + 64 * KIB)
+
+
+@pytest.mark.parametrize("grown", [False, True])
+def test_shrinking_is_refused(make_lio, make_volume, kernel_log, grown):
+    """The disk keeps its size, and the path says what is wrong with which leg."""
+    target = make_lio(*[LUN_BYTES] * 2, params=NO_WAIT)
+    volume = make_volume(target, legs=2, path=QUICK, recovery_timeout_ms=1000)
+    volume.enable()
+    if grown:
+        resize(target, 2 * LUN_BYTES)
+        volume.rescan()
+        assert volume.size_bytes() == 4 * LUN_BYTES
+    size, blocks = volume.size_bytes(), volume.size_bytes() // 2 // 512
+    resize(target, LUN_BYTES // 2, [1])
+    with pytest.raises(OSError):
+        volume.rescan()
+    why = f"leg 1 has {blocks} blocks, the LUN has shrunk to {LUN_BYTES // 2 // 512}: path refused"
+    wait_for("the refusal", lambda: read(volume.path_sysfs(1) / "state") == "dead", 20)
+    assert read(volume.path_sysfs(1) / "last_error") == why
+    assert any(why in text for text in kernel_log.read())
+    assert volume.size_bytes() == size
+    assert read(volume.path_sysfs(0) / "state") == "live"
+    # As it was when the volume came up is not enough for one that has grown.
+    if not grown:
+        return
+    volume.disable()
+    resize(target, LUN_BYTES)
+    volume.enable()
+    assert volume.size_bytes() == 2 * LUN_BYTES
+
+
+def test_found_at_a_login(make_lio, make_volume):
+    """Nobody asks: the sessions are lost, and the next ones find more."""
+    target = make_lio(*[LUN_BYTES] * 2, params=NO_WAIT)
+    volume = make_volume(target, legs=2, path=QUICK)
+    device = volume.enable()
+    written = storage.fill_pattern(device, 2 * LUN_BYTES, seed=5)
+    resize(target, LUN_BYTES + MIB)
+    network.kill_connections(by_target=True)
+    wait_for("the disk to grow", lambda: volume.size_bytes() == 2 * (LUN_BYTES + MIB), 30)
+    assert storage.sha256(device, 2 * LUN_BYTES) == written
+    storage.fill_pattern(device, volume.size_bytes(), seed=6)
+
+
+@pytest.mark.timeout_s(400)
+def test_several_paths(make_lio, make_volume, links):
+    """One that is down does not count, and must find what has been promised when it is back."""
+    target = make_lio(LUN_BYTES, all_links=True, params=NO_WAIT)
+    volume = make_volume(target, paths=links, path={**QUICK, "ping_interval_ms": 300,
+                                                    "ping_timeout_ms": 500})
+    volume.enable()
+    resize(target, LUN_BYTES + MIB)
+    volume.rescan()
+    assert volume.size_bytes() == LUN_BYTES + MIB
+    links[1].set_up(False)
+    try:
+        wait_for("the loss", lambda: read(volume.sysfs() / "state") == "degraded", 30)
+        resize(target, LUN_BYTES + 2 * MIB)
+        volume.rescan()
+        assert volume.size_bytes() == LUN_BYTES + 2 * MIB
+    finally:
+        links[1].set_up(True)
+    wait_for("both paths", lambda: read(volume.sysfs() / "state") == "live", 60)
+    links[1].set_up(False)
+    try:
+        wait_for("the loss", lambda: read(volume.sysfs() / "state") == "degraded", 30)
+        resize(target, LUN_BYTES + MIB)
+    finally:
+        links[1].set_up(True)
+    wait_for("the refusal", lambda: read(volume.path_sysfs(0, 1) / "state") == "dead", 60)
+    assert "has shrunk" in read(volume.path_sysfs(0, 1) / "last_error")
+
+
+def test_rescan_while_things_happen(make_lio, make_volume):
+    """Asked again and again, with I/O, while sessions are lost, until the volume goes."""
+    target = make_lio(*[LUN_BYTES] * 2, params=NO_WAIT)
+    volume = make_volume(target, legs=2, path=QUICK)
+    device = volume.enable()
+    asked = []
+    over = threading.Event()
+
+    def ask():
+        while not over.is_set():
+            with contextlib.suppress(OSError, FileNotFoundError):
+                volume.rescan()
+                asked.append(volume.size_bytes())
+
+    threads = [threading.Thread(target=ask, daemon=True) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for step in range(1, 5):
+            resize(target, LUN_BYTES + step * MIB)
+            if step % 2:
+                network.kill_connections(by_target=True)
+            storage.fill_pattern(device, 8 * MIB, seed=step)
+            wait_for("the disk to grow",
+                     lambda step=step: volume.size_bytes() == 2 * (LUN_BYTES + step * MIB), 30)
+        volume.disable()
+    finally:
+        over.set()
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive()
+    assert asked == sorted(asked)
+
+
+def test_bad_values(make_lio, make_volume):
+    volume = make_volume(make_lio(LUN_BYTES))
+    volume.enable()
+    for value in ("0", "2", "", "now"):
+        with pytest.raises(OSError):
+            write(volume.sysfs() / "rescan", value)
+
+
+def test_istripectl(make_lio, link, tool):  # noqa: F811
+    target = make_lio(*[LUN_BYTES] * 2)
+    device = tool("create", "db", *INITIATOR, "--metadata", "none", *leg(target, link),
+                  *leg(target, link, 1)).split()[1]
+    assert tool("rescan", "db") == f"db: {device} keeps its size, 64 MiB\n"
+    resize(target, 2 * LUN_BYTES)
+    assert tool("rescan", "db") == f"db: {device} has grown from 64 MiB to 128 MiB\n"
+    resize(target, LUN_BYTES, [1])
+    why = tool("rescan", "db", code=1)
+    assert "leg 1 has 131072 blocks, the LUN has shrunk to 65536" in why
+
+
+# Superblocks
+
+
+@pytest.fixture
+def mdadm(laboratory):
+    md.prepare()
+
+
+def test_superblocks_say_how_much(make_lio, make_volume, mdadm, kernel_log):
+    """The disk keeps its size; it grows when mdadm has put the new size into the superblocks."""
+    target = make_lio(*[LUN_BYTES] * 3, params=NO_WAIT)
+    volume = make_volume(target, legs=3, metadata="md", path=QUICK)
+    write(volume.config / "metadata_create", "1")
+    device = volume.enable()
+    size = volume.size_bytes()
+    written = storage.fill_pattern(device, size, seed=7)
+    before = [lun.file.read_bytes() for lun in target.luns]
+    resize(target, LUN_BYTES + 16 * MIB)
+    volume.rescan()
+    assert volume.size_bytes() == size
+    assert any("keeps its size, as its superblocks say" in line for line in kernel_log.read())
+    network.kill_connections(by_target=True)
+    for role in range(3):
+        wait_for("another session", lambda role=role: read(
+            volume.path_sysfs(role) / "reconnects") == "1" and read(
+            volume.path_sysfs(role) / "state") == "live", 30)
+    assert volume.size_bytes() == size
+    volume.disable()
+    for lun, data in zip(target.luns, before):
+        assert lun.file.read_bytes()[:LUN_BYTES] == data
+    storage.drop_caches()
+    with md.loops(target.luns) as disks, md.assembled(disks, "--update=devicesize") as array:
+        assert md.size_bytes(array) == size + 3 * 16 * MIB
+        assert storage.sha256(array, size) == written
+    device = volume.enable()
+    assert volume.size_bytes() == size + 3 * 16 * MIB
+    assert storage.sha256(device, size) == written
+    written = storage.fill_pattern(device, volume.size_bytes(), seed=8)
+    volume.disable()
+    storage.drop_caches()
+    with md.loops(target.luns) as disks, md.assembled(disks) as array:
+        assert storage.sha256(array, md.size_bytes(array)) == written
+
+
+# With unit attentions
+
+
+class Watch:
+    """A LUN that grows once, and what the initiator asks between hearing so and knowing."""
+
+    def __init__(self, target, change=None):
+        self.target = target
+        self.change = change
+        self.told = False       # the answer with the unit attention is out
+        self.knows = False      # so is that to READ CAPACITY(16)
+        self.early = []         # I/O in between
+        self.asked = 0
+
+    async def hook(self, run, conn, task):
+        if task.opcode == SERVICE_ACTION_IN_16:
+            self.asked += 1
+            self.knows = self.told
+        if task.opcode not in (READ_16, WRITE_16):
+            return False
+        if self.told:
+            if not self.knows:
+                self.early.append(task.opcode)
+            return False
+        if not run.strike():
+            return False
+        if task.write:
+            await run.target.collect(conn, task)
+        self.change(run.target.disk)
+        conn.session.tasks.pop(task.itt, None)
+        await run.target.respond(conn, task, Result.check(6, 0x2A, 9))
+        self.told = True
+        return True
+
+
+@pytest.fixture
+def server(laboratory):
+    server = Server("0.0.0.0", PORT, network.NETNS).start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def make_scripted(server, make_volume, links):
+    """make_scripted(scenario, paths=1, ...): a volume of the scripted target's LUN."""
+
+    def make(scenario, paths=1, **options):
+        target = server.load(scenario)
+        path = {"portal": f"{links[0].address}:{PORT}", "login_timeout_ms": 3000, **QUICK}
+        volume = make_volume(Named(target.settings.name), paths=links[:paths] if paths > 1 else (),
+                             path=path, **{"recovery_timeout_ms": 5000, **options})
+        if paths > 1:
+            write(volume.leg / "paths" / "1" / "portal", f"{links[1].address}:{PORT}")
+        return volume, target
+
+    return make
+
+
+@pytest.fixture
+def watched(make_scripted):
+    """watched(change): a volume whose LUN changes with the first I/O, and who watches it."""
+
+    def make(change, **scenario):
+        watch = Watch(None, change)
+        volume, watch.target = make_scripted(
+            Scenario("grows", hooks={"on_command": watch.hook}, **scenario))
+        return volume, watch
+
+    return make
+
+
+def grow(disk):
+    disk.data.extend(bytes(4 * MIB))
+
+
+@pytest.mark.parametrize("write_first", [False, True])
+def test_unit_attention(watched, server, write_first):
+    """I/O that hears of it is right; the disk grows; the session stays; the new part works."""
+    volume, watch = watched(grow)
+    device = volume.enable()
+    size = volume.size_bytes()
+    server.arm()
+    with Direct(device) as disk:
+        if write_first:
+            disk.write(0, noise(64 * KIB, 1))
+            same(bytes(watch.target.disk.data[:64 * KIB]), noise(64 * KIB, 1), "what is there")
+        else:
+            same(disk.read(0, 64 * KIB), bytes(64 * KIB), "what was read")
+        wait_for("the disk to grow", lambda: volume.size_bytes() == size + 4 * MIB, 10)
+        disk.write(size + MIB, noise(64 * KIB, 2))
+        same(disk.read(size + MIB, 64 * KIB), noise(64 * KIB, 2), "what was read")
+    assert watch.told and watch.early == []
+    assert volume.reconnects() == 0 and read(volume.path_sysfs() / "last_error") == ""
+    assert server.violations() == []
+
+
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe", "its own")
+def test_nothing_is_written_before_the_look(watched, server):
+    """Blocks of another size: the same numbers are other places now."""
+
+    def coarse(disk):
+        disk.block_bytes = 4096
+
+    volume, watch = watched(coarse)
+    device = volume.enable()
+    server.arm()
+
+    def attempt():
+        with contextlib.suppress(OSError), Direct(device) as disk:
+            disk.write(64 * KIB, noise(64 * KIB, 1))
+
+    writer = threading.Thread(target=attempt, daemon=True)
+    writer.start()
+    wait_for("the refusal", lambda: volume.state() == "dead", 20)
+    assert "the LUN now says 4096" in read(volume.path_sysfs() / "last_error")
+    writer.join(30)
+    assert not writer.is_alive()
+    assert watch.early == []
+    assert watch.target.disk.data == bytes(16 * MIB)
+
+
+def test_a_path_that_lags(make_scripted, links):
+    """What one path finds is not yet there over the other: the disk grows when it is."""
+    lagging = [True]
+
+    async def hook(run, conn, task):
+        old = task.opcode == SERVICE_ACTION_IN_16 and lagging[0] and (
+            conn.writer.get_extra_info("sockname")[0] == links[1].address)
+        if not old:
+            return False
+        answer = (32767).to_bytes(8, "big") + (512).to_bytes(4, "big")
+        answer += bytes([0, 0, 0xC0, 0]) + bytes(16)
+        await run.target.respond(conn, task, Result(data=answer))
+        return True
+
+    volume, target = make_scripted(Scenario("lags", hooks={"on_command": hook}), paths=2)
+    volume.enable()
+    wait_for("both paths", lambda: read(volume.sysfs() / "state") == "live", 20)
+    grow(target.disk)
+    volume.rescan()
+    assert volume.size_bytes() == 16 * MIB
+    assert read(volume.sysfs() / "state") == "live"
+    lagging[0] = False
+    volume.rescan()
+    assert volume.size_bytes() == 20 * MIB
+    lagging[0] = True
+    with pytest.raises(OSError):
+        volume.rescan()
+    wait_for("the refusal", lambda: read(volume.path_sysfs(0, 1) / "state") == "dead", 20)
+    assert "has shrunk to 32768" in read(volume.path_sysfs(0, 1) / "last_error")
+    assert volume.size_bytes() == 20 * MIB
+
+
+def test_all_paths_are_asked(make_scripted, server):
+    """One path hears of it; the other one, which carries no I/O, is asked because of that."""
+    volume, target = make_scripted(Scenario("idle"), paths=2, policy="failover")
+    device = volume.enable()
+    wait_for("both paths", lambda: read(volume.sysfs() / "state") == "live", 20)
+    grow(target.disk)
+    target.disk.attentions.append((6, 0x2A, 9))
+    with Direct(device) as disk:
+        assert disk.read(0, 4 * KIB) == bytes(4 * KIB)
+    wait_for("the disk to grow", lambda: volume.size_bytes() == 20 * MIB, 10)
+    assert server.violations() == []
+
+
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe", "its own")
+def test_storm(server, make_scripted):
+    """Each command is answered so: I/O fails, the target is not asked all the time."""
+    asked = []
+
+    async def hook(run, conn, task):
+        if task.opcode in (INQUIRY, SERVICE_ACTION_IN_16):
+            asked.append(time.monotonic())
+            grow_by_a_block(run.target.disk)
+        if task.opcode != READ_16 or not run.armed:
+            return False
+        conn.session.tasks.pop(task.itt, None)
+        await run.target.respond(conn, task, Result.check(6, 0x2A, 9))
+        return True
+
+    def grow_by_a_block(disk):
+        disk.data.extend(bytes(512))
+
+    volume, target = make_scripted(Scenario("storm", hooks={"on_command": hook}))
+    device = volume.enable()
+    server.arm()
+    begin = time.monotonic()
+    asked.clear()
+    with Direct(device) as disk:
+        for _ in range(3):
+            with pytest.raises(OSError):
+                disk.read(0, 4 * KIB)
+        spent = time.monotonic() - begin
+        assert spent < 60
+        # Two questions each half second, and what an interval has begun.
+        assert len(asked) <= 2 * (2 * spent + 2), f"{len(asked)} questions in {spent:.1f} s"
+        target.run.armed = False
+        assert disk.read(0, 4 * KIB) == bytes(4 * KIB)
+        wait_for("the disk to grow", lambda: volume.size_bytes() > 16 * MIB, 10)
+    assert volume.reconnects() == 0
+    begin = time.monotonic()
+    volume.disable()
+    assert time.monotonic() - begin < 20
+
+
+def test_ends_while_the_target_says_nothing(server, make_scripted):
+    """The question is not answered: the volume can be taken down all the same."""
+
+    async def hook(run, conn, task):
+        return task.opcode == SERVICE_ACTION_IN_16 and run.armed
+
+    volume, _ = make_scripted(Scenario("silent", hooks={"on_command": hook}))
+    volume.enable()
+    server.arm()
+    with pytest.raises(OSError):
+        volume.rescan()
+    begin = time.monotonic()
+    volume.disable()
+    assert time.monotonic() - begin < 30

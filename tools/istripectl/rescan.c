@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+/* rescan: ask the targets whether the legs of volumes have grown. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "json_out.h"
+#include "klog.h"
+#include "live.h"
+#include "place.h"
+#include "power.h"
+#include "tree.h"
+#include "value.h"
+
+struct rescan {
+	char *device;
+	unsigned long long before_bytes;
+	unsigned long long bytes;
+};
+
+static void rescan_fault(const char *name, int error, int log, struct fault *fault)
+{
+	fault_set(fault, error, "the legs of volume %s cannot all be asked: %s", name,
+		  strerror(-error));
+	if (error == -EACCES || error == -EPERM)
+		fault_add(fault, "next: try again as root");
+	else if (error == -ENOENT)
+		fault_add(fault, "this version of the module cannot, or the volume went down");
+	else if (!klog_explain(log, name, fault))
+		fault_add(fault, "next: istripectl status %s", name);
+}
+
+static int rescan_write(const char *device)
+{
+	char *path = place_path("/sys/block/%s/istripe/rescan", device);
+	int ret = file_write(path, "1");
+
+	free(path);
+	return ret;
+}
+
+static int rescan_run(const char *name, struct rescan *rescan, struct fault *fault)
+{
+	int ret = tree_has_volume(name, fault), log;
+
+	if (ret)
+		return ret;
+	rescan->device = power_device(name);
+	if (!rescan->device) {
+		fault_set(fault, -ENODEV, "volume %s is down", name);
+		fault_add(fault, "next: istripectl up %s: it comes up with what its legs have now",
+			  name);
+		return -ENODEV;
+	}
+	rescan->before_bytes = live_size(rescan->device);
+	log = klog_open();
+	ret = rescan_write(rescan->device);
+	if (ret)
+		rescan_fault(name, ret, log, fault);
+	klog_close(log);
+	rescan->bytes = live_size(rescan->device);
+	return ret;
+}
+
+static struct json_object *rescan_object(const char *name, const struct rescan *rescan)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_object_object_add(object, "name", json_object_new_string(name));
+	json_text(object, "device", rescan->device);
+	json_object_object_add(object, "size_bytes_before",
+			       json_object_new_int64(rescan->before_bytes));
+	json_object_object_add(object, "size_bytes", json_object_new_int64(rescan->bytes));
+	return object;
+}
+
+static void rescan_print(const char *name, const struct rescan *rescan)
+{
+	char *before = value_size(rescan->before_bytes), *now = value_size(rescan->bytes);
+
+	if (rescan->bytes == rescan->before_bytes)
+		printf("%s: /dev/%s keeps its size, %s\n", name, rescan->device, now);
+	else
+		printf("%s: /dev/%s has grown from %s to %s\n", name, rescan->device, before, now);
+	free(before);
+	free(now);
+}
+
+static int rescan_one(const char *name, struct json_object *all)
+{
+	struct rescan rescan = { 0 };
+	struct fault fault = { 0 };
+	int ret = rescan_run(name, &rescan, &fault);
+
+	if (ret)
+		fault_print(&fault);
+	else if (all)
+		json_object_array_add(all, rescan_object(name, &rescan));
+	else
+		rescan_print(name, &rescan);
+	free(rescan.device);
+	return ret ? EXIT_FAILED : EXIT_DONE;
+}
+
+int command_rescan(const struct command *command, int argc, char **argv)
+{
+	struct json_object *all;
+	struct command_line line;
+	int code = EXIT_DONE;
+	size_t i;
+
+	if (!command_begin(command, argc, argv, COMMAND_JSON, &line, true, &code))
+		return code;
+	all = line.flags & COMMAND_JSON ? json_object_new_array() : NULL;
+	for (i = 0; i < line.count; i++)
+		if (rescan_one(line.names[i], all))
+			code = EXIT_FAILED;
+	if (all)
+		json_print(all);
+	return code;
+}
