@@ -5,7 +5,7 @@ To add one: a class with apply(), with undo() if it does not pass by itself, and
 """
 
 from lab import memory, network, storage
-from lab.shell import run, write
+from lab.shell import read, run, write
 from soak.bed import FENCES, POLICIES
 
 MIB = 1 << 20
@@ -259,7 +259,8 @@ class RequestSize(Setting):
 
     def files(self):
         queue = self.bed.volume.sysfs().parent / "queue"
-        yield queue / "max_sectors_kb", self.rng.choice((64, 128, 256, 512, 1024, 1280))
+        yield queue / "max_sectors_kb", min(self.rng.choice((64, 128, 256, 512, 1024, 4096)),
+                                            int(read(queue / "max_hw_sectors_kb")))
 
 
 class DropCaches(Event):
