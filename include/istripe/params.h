@@ -28,6 +28,7 @@
 #define ISTRIPE_PARTS_MAX		8	/* of one request on one leg, over as many paths */
 #define ISTRIPE_WEIGHT_MAX		1000
 #define ISTRIPE_CONGESTION_CONTROL_BYTES	16	/* TCP_CA_NAME_MAX, with NUL */
+#define ISTRIPE_ISID_MEMBER_SHIFT	2	/* in byte 4: bits that no path's index uses */
 
 /* Times and limits that may change while the volume is up. */
 struct istripe_timers {
@@ -54,8 +55,8 @@ struct istripe_chap_identity {
 };
 
 /*
- * What a path has left behind when its volume went down. All zero: nothing. @node, @tpgt
- * and @portal are kept for all paths of a leg when one of them is @unfenced.
+ * What a session of a path has left behind when its volume went down. All zero: nothing.
+ * @node, @tpgt and @portal are kept for all paths of a leg when one of them is @unfenced.
  */
 struct istripe_path_past {
 	bool unfenced;			/* writes failed that the target may still carry out */
@@ -63,6 +64,13 @@ struct istripe_path_past {
 	struct sockaddr_storage portal;
 	u64 node;			/* see block/proof.h */
 	u32 nexus;			/* whose session it was, see control/blueprint.h */
+};
+
+/* What a path with several connections makes of them. */
+enum istripe_multi {
+	ISTRIPE_MULTI_AUTO,
+	ISTRIPE_MULTI_SESSIONS,		/* as many sessions of one connection */
+	ISTRIPE_MULTI_MCS,		/* one session, as far as the target grants */
 };
 
 struct istripe_path_params {
@@ -75,15 +83,16 @@ struct istripe_path_params {
 	struct istripe_chap_identity chap;	/* we prove ourselves with it */
 	struct istripe_chap_identity chap_mutual; /* the target must prove this */
 	u32 chap_algorithms;			/* mask, bit n: CHAP_A n; 0: all the kernel has */
+	enum istripe_multi multi;
 	struct istripe_keys offer;
 	struct istripe_timers timers;
 	struct istripe_socket_params socket;	/* see transport/socket.h */
 	u32 weight;				/* 1..ISTRIPE_WEIGHT_MAX, live */
-	struct istripe_path_past past;		/* not a setting */
+	struct istripe_path_past past[ISTRIPE_CONNECTIONS_MAX];	/* no setting; of each member */
 };
 
 /**
- * istripe_path_connections() - how many connections a path's session is to have
+ * istripe_path_connections() - how many connections a path, or its session, is to have
  * @path: the path's settings
  *
  * Context: any.
@@ -93,6 +102,18 @@ static inline u32 istripe_path_connections(const struct istripe_path_params *pat
 {
 	return clamp(path->offer.value[ISTRIPE_KEY_MAX_CONNECTIONS], 1u,
 		     (u32)ISTRIPE_CONNECTIONS_MAX);
+}
+
+/**
+ * istripe_isid_of_member() - make the ISID of a path's first session that of another one
+ * @isid: of the first session, changed in its qualifier (RFC 7143 11.12.5)
+ * @member: 0..ISTRIPE_CONNECTIONS_MAX - 1; 0 changes nothing
+ *
+ * Context: any.
+ */
+static inline void istripe_isid_of_member(u8 isid[6], u32 member)
+{
+	isid[4] ^= member << ISTRIPE_ISID_MEMBER_SHIFT;
 }
 
 /* Which of a leg's live paths a task takes. */

@@ -89,7 +89,8 @@ class Istripe:
     name = "istripe"
 
     def __init__(self, servers):
-        each = [{"portal": server.portal, "target_name": name, "connections": CONNECTIONS}
+        each = [{"portal": server.portal, "target_name": name, "multi": "mcs",
+                 "connections": CONNECTIONS}
                 for name, server in servers.items()]
         self.volume = istripe.Volume("bench", each[0], each[1:], queue_depth=COMMANDS,
                                      chunk_bytes=CHUNK_BYTES)

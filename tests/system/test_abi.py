@@ -43,7 +43,7 @@ def live(volume):
 
 @pytest.fixture
 def files(make_lio, make_volume):
-    volume = make_volume(make_lio(8 << 20))
+    volume = make_volume(make_lio(8 << 20), path={"connections": 2})
     volume.enable()
     return live(volume)
 

@@ -69,6 +69,7 @@ PATH = {
     "header_digest": ("None", _DIGESTS, _DIGEST),
     "data_digest": ("None", _DIGESTS, _DIGEST),
     "connections": ("1", ["1", "8"], ["", "0", "9", "65535", "-1", "x"]),
+    "multi": ("auto", ["sessions", "mcs", "auto"], ["", "Auto", "mc/s"]),
     "initial_r2t": ("No", ["Yes", "No"], _YES_NO),
     "immediate_data": ("Yes", ["Yes", "No"], _YES_NO),
     "max_recv_data_segment_length": ("262144", ["512", "16777215"], _LENGTHS),
@@ -180,7 +181,7 @@ def test_read_only(plain, name):
 def test_features(module):
     words = read(istripe.CONFIG / "features").splitlines()
     assert {"chap", "mutual-chap", "header-digest", "data-digest", "ipv6", "redirect", "flush",
-            "fua", "discard", "write-zeroes", "md", "reservations"} <= set(words)
+            "fua", "discard", "write-zeroes", "md", "reservations", "mcs", "sessions"} <= set(words)
     assert all(word == word.strip() and " " not in word for word in words)
     with pytest.raises(OSError):
         write(istripe.CONFIG / "features", "x")

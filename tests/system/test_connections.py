@@ -15,6 +15,7 @@ KIB, MIB = 1 << 10, 1 << 20
 SCRIPTED_PORT = 3262
 QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 1500,
          "login_timeout_ms": 3000}
+MCS = {**QUICK, "multi": "mcs"}
 NO_WAIT = {"DefaultTime2Wait": 0}
 DIGESTS = {"header_digest": "CRC32C", "data_digest": "CRC32C"}
 
@@ -25,8 +26,7 @@ def volume_of(make_lio, make_volume):
 
     def make(asked, granted, params=None, path=None, lun=64 * MIB, **options):
         target = make_lio(lun, params={**NO_WAIT, "MaxConnections": granted, **(params or {})})
-        return make_volume(target, path={**QUICK, "connections": asked, **(path or {})},
-                           **options)
+        return make_volume(target, path={**MCS, "connections": asked, **(path or {})}, **options)
 
     return make
 
@@ -84,30 +84,52 @@ def test_verify(volume_of, verify, size, kernel_log, count, digests):
 
 @pytest.mark.shared
 @pytest.mark.parametrize("asked,granted", [(8, 2), (2, 8), (4, 1), (1, 4)])
-def test_the_lesser_one_counts(volume_of, verify, asked, granted):
+def test_the_rest_are_sessions(volume_of, verify, asked, granted):
+    """What the session is not granted are sessions of one connection."""
     volume = volume_of(asked, granted)
     device = volume.enable()
     least = min(asked, granted)
+    rest = range(least, asked)
     assert in_use(volume) == least
-    assert states(volume) == ["logged-in"] * least + ["free"] * (asked - least)
-    verify(device, total_bytes=8 * MIB, jobs=4, largest_bytes=256 * KIB)
-    assert min(sent(volume)[:least]) > 3 and not any(sent(volume)[least:])
+    assert states(volume) == ["logged-in"] * asked
+    assert [int(read(place / "session")) for place in connections(volume)] == [0] * least + [*rest]
+    assert [int(read(place / "cid")) for place in connections(volume)] == [
+        *range(least), *(0 for _ in rest)]
+    assert len(network.established()) == asked
+    verify(device, total_bytes=8 * MIB, jobs=8, largest_bytes=64 * KIB)
+    assert min(sent(volume)) > 3, sent(volume)
 
 
 def test_tgt_has_one(make_tgt, make_volume, verify):
-    """tgt says MaxConnections=1."""
-    volume = make_volume(make_tgt(64 * MIB), path={**QUICK, "connections": 4})
+    """tgt says MaxConnections=1: four sessions of one connection then."""
+    volume = make_volume(make_tgt(64 * MIB), path={**MCS, "connections": 4})
     device = volume.enable()
     assert in_use(volume) == 1
-    verify(device, total_bytes=8 * MIB, jobs=4, largest_bytes=MIB)
+    assert len(network.established()) == 4
+    verify(device, total_bytes=8 * MIB, jobs=8, largest_bytes=64 * KIB)
+    assert min(sent(volume)) > 3, sent(volume)
     assert volume.reconnects() == 0
+
+
+def test_grants_that_change(make_lio, make_volume, verify):
+    """Spares come and go as the target's mind changes; each time it is asked at a login."""
+    target = make_lio(32 * MIB, params={**NO_WAIT, "MaxConnections": 1})
+    volume = make_volume(target, path={**MCS, "connections": 3})
+    device = volume.enable()
+    spare = volume.path_sysfs() / "sessions" / "2"
+    target.update(MaxConnections=3)
+    kill_one(volume, 0)
+    wait_for("one session", lambda: read(spare / "path_state") == "idle" and in_use(volume) == 3, 60)
+    assert len(network.established()) == 3
+    assert read(volume.sysfs() / "state") == volume.state() == "live"
+    verify(device, total_bytes=4 * MIB, jobs=4, largest_bytes=64 * KIB)
 
 
 def test_chap_on_each(make_lio, make_volume, verify):
     """Every connection proves itself."""
     user = ("initiator", "correct-horse-battery")
     target = make_lio(32 * MIB, chap=user, params={**NO_WAIT, "MaxConnections": 3})
-    volume = make_volume(target, path={**QUICK, "connections": 3, "chap_user": user[0],
+    volume = make_volume(target, path={**MCS, "connections": 3, "chap_user": user[0],
                                        "chap_secret": user[1]})
     device = volume.enable()
     assert in_use(volume) == 3
@@ -148,7 +170,7 @@ def test_small_window(make_lio, make_volume, verify):
     """The connections share a command window that is much smaller than what they could fill."""
     target = make_lio(32 * MIB, params={**NO_WAIT, "MaxConnections": 4},
                       attributes={"default_cmdsn_depth": 2})
-    volume = make_volume(target, path={**QUICK, "connections": 4})
+    volume = make_volume(target, path={**MCS, "connections": 4})
     device = volume.enable()
     verify(device, total_bytes=8 * MIB, jobs=8, largest_bytes=128 * KIB)
     assert min(sent(volume)) > 3, sent(volume)
@@ -159,9 +181,9 @@ def test_legs_and_paths(make_lio, make_volume, links, verify):
     target = make_lio(*[lio.Lun(16 * MIB) for _ in range(2)], all_links=True,
                       params={**NO_WAIT, "MaxConnections": 2})
     second = [{"portal": links[0].portal(), "target_name": target.iqn, "lun": 1,
-               "connections": 2}]
+               "multi": "mcs", "connections": 2}]
     volume = make_volume(target, paths=links, more_legs=second, chunk_bytes=16384,
-                         path={**QUICK, "connections": 2})
+                         path={**MCS, "connections": 2})
     device = volume.enable()
     written = storage.fill_pattern(device, volume.size_bytes(), seed=5)
     storage.drop_caches()
@@ -189,7 +211,7 @@ def test_one_is_killed_under_verify(scripted, make_volume, size, count):
     Documentation/design.rst.
     """
     volume = make_volume(Named(scripted.target.settings.name), path={
-        **QUICK, "portal": scripted.portal, "connections": count,
+        **QUICK, "portal": scripted.portal, "multi": "mcs", "connections": count,
         # Only the kills count: on a busy machine the target may be slow to answer a ping.
         "ping_timeout_ms": 20000})
     device = volume.enable()

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.shared, pytest.mark.timeout_s(900)]
 LEGS = (1, 2, 3, 5, 8)
 CHUNKS = (4 * KIB, 64 * KIB, MIB)
 #: How a path has its connections: its settings, and what its session must have.
-WAYS = {"one": ({}, 1), "mcs2": ({"connections": 2}, 2)}
+WAYS = {"one": ({}, 1), "mcs2": ({"multi": "mcs", "connections": 2}, 2)}
 METADATA = ("none", "md")
 NO_WAIT = {"DefaultTime2Wait": 0, "MaxConnections": 2}
 #: Superblock, data offset, and what is less than a chunk.

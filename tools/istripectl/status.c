@@ -103,10 +103,15 @@ static void connections_rows(struct table *table, const struct live *owner, int 
 }
 
 /* A session that is not there has no state; its connections neither. */
+static bool session_is_there(const struct live *session)
+{
+	return *settings_value(&session->values, "state");
+}
+
 static void session_row(struct table *table, const struct live *live, const char *number,
 			int indent)
 {
-	if (*settings_value(&live->values, "state"))
+	if (session_is_there(live))
 		row(table, alloc_printf("%*ssession%s", indent, "", number), value(live, "state"),
 		    alloc_printf("isid %s tsih %s tpgt %s", value(live, "isid"),
 				 value(live, "tsih"), value(live, "target_portal_group_tag")),
@@ -122,6 +127,7 @@ static void path_rows(struct table *table, const struct live *live, int indent)
 	const struct live *session = live_child(live, "session");
 	const struct live *all = live_child(live, "sessions");
 	const char *nic = settings_value(&live->values, "nic");
+	bool there = session && session_is_there(session);
 	size_t i;
 
 	row(table, alloc_printf("%*spath %s", indent, "", live->name), value(live, "state"),
@@ -134,9 +140,10 @@ static void path_rows(struct table *table, const struct live *live, int indent)
 		char *number = alloc_printf(" %s", all->children[i].name);
 
 		session_row(table, &all->children[i], number, indent + 2);
+		there |= session_is_there(&all->children[i]);
 		free(number);
 	}
-	if (session && *settings_value(&session->values, "state"))
+	if (there)
 		connections_rows(table, live, indent + 4);
 	error_row(table, indent + 2, settings_value(&live->values, "last_error"));
 }

@@ -20,13 +20,14 @@ struct survey {
 /* Over the paths that are logged in; what it had so far when there is none. */
 static u64 leg_found_blocks(const struct istripe_leg *leg)
 {
+	const struct istripe_path *path;
 	u64 blocks = U64_MAX;
-	u32 i;
+	u32 at;
 
 	lockdep_assert_held(&leg->identify_lock);
-	for (i = 0; i < leg->path_count; i++)
-		if (leg->paths[i]->blocks)
-			blocks = min(blocks, leg->paths[i]->blocks);
+	istripe_leg_for_each_path(leg, path, at)
+		if (path->blocks)
+			blocks = min(blocks, path->blocks);
 	return blocks == U64_MAX ? leg->lun.capacity.blocks : blocks;
 }
 
@@ -151,19 +152,24 @@ void istripe_capacity_init(struct istripe_capacity *capacity)
 }
 
 /* Paths that are not live look before they are. */
+static void leg_ask(struct istripe_leg *leg, const struct istripe_path *except,
+		    enum istripe_path_event event)
+{
+	struct istripe_path *path;
+	u32 at;
+
+	istripe_leg_for_each_path(leg, path, at)
+		if (path != except && READ_ONCE(path->state) == ISTRIPE_PATH_LIVE)
+			istripe_path_event(path, event);
+}
+
 static void volume_ask(const struct istripe_volume *volume, const struct istripe_path *except,
 		       enum istripe_path_event event)
 {
-	struct istripe_path *path;
-	u32 i, j;
+	u32 i;
 
-	for (i = 0; i < volume->leg_count; i++) {
-		for (j = 0; j < volume->legs[i]->path_count; j++) {
-			path = volume->legs[i]->paths[j];
-			if (path != except && READ_ONCE(path->state) == ISTRIPE_PATH_LIVE)
-				istripe_path_event(path, event);
-		}
-	}
+	for (i = 0; i < volume->leg_count; i++)
+		leg_ask(volume->legs[i], except, event);
 }
 
 void istripe_capacity_found(struct istripe_path *path)
@@ -180,14 +186,15 @@ void istripe_capacity_found(struct istripe_path *path)
 	volume_ask(volume, path, ISTRIPE_PATH_DOUBT);
 }
 
-static int leg_wait(const struct istripe_leg *leg)
+static int leg_wait(struct istripe_leg *leg)
 {
 	struct istripe_path *path;
 	int ret = 0;
-	u32 i;
+	u32 at;
 
-	for (i = 0; i < leg->path_count; i++) {
-		path = leg->paths[i];
+	istripe_leg_for_each_path(leg, path, at) {
+		if (!READ_ONCE(path->wanted))
+			continue;
 		if (READ_ONCE(path->state) == ISTRIPE_PATH_LIVE)
 			flush_work(&path->work.work);
 		/* Also of one that is down since, because of what it found. */

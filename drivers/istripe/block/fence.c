@@ -3,9 +3,11 @@
 
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
+#include <linux/math.h>
 #include <linux/printk.h>
 #include <linux/string.h>
 
+#include "block/bundle.h"
 #include "block/fence.h"
 #include "block/leg.h"
 #include "block/path.h"
@@ -43,26 +45,28 @@ static int fence_through(struct istripe_path *path, const struct fence_sibling *
 bool istripe_fence_may(const struct istripe_path *path, const struct istripe_path *sibling)
 {
 	lockdep_assert_held(&path->leg->lock);
-	return READ_ONCE(path->leg->fence) == ISTRIPE_FENCE_PORTAL_GROUP && sibling != path &&
-	       istripe_proof_same(path, sibling);
+	/* What leads the same way as the path is no other way: its own login does as well. */
+	return READ_ONCE(path->leg->fence) == ISTRIPE_FENCE_PORTAL_GROUP &&
+	       sibling->bundle != path->bundle && istripe_proof_same(path, sibling);
 }
 
-/* The first one from the path number @from on; the number after it, or 0 when there is none. */
-static u32 fence_next(const struct istripe_path *path, u32 from, struct fence_sibling *sibling)
+/*
+ * The first one from @at on, see istripe_leg_next_path(). Where the next one is to be looked
+ * for, behind all that lead the same way; or 0 when there is none.
+ */
+static u32 fence_next(const struct istripe_path *path, u32 at, struct fence_sibling *sibling)
 {
+	const struct istripe_path *other;
 	struct istripe_leg *leg = path->leg;
 	u32 after = 0;
-	u32 i;
 
 	spin_lock_bh(&leg->lock);
-	for (i = from; i < leg->path_count && !after; i++) {
-		const struct istripe_path *other = leg->paths[i];
-
+	while (!after && (other = istripe_leg_next_path(leg, &at))) {
 		if (!other->live || !istripe_fence_may(path, other))
 			continue;
 		sibling->way = other->way;
 		strscpy(sibling->label, other->label, sizeof(sibling->label));
-		after = i + 1;
+		after = round_up(at, ISTRIPE_CONNECTIONS_MAX);
 	}
 	spin_unlock_bh(&leg->lock);
 	return after;

@@ -44,7 +44,7 @@ bool istripe_fence_wanted(const struct istripe_path *path);
 /**
  * istripe_fence_may() - may a path's old session be ended through a sibling?
  * @path: the path
- * @sibling: another one, while it is live
+ * @sibling: of another bundle, while it is live
  *
  * Context: leg->lock held.
  * Return: true or false.

@@ -202,7 +202,7 @@ static void io_task_done(struct istripe_task *task)
 		break;
 	case ISTRIPE_SCSI_TRANSPORT:
 		/* Not served here: that is no reason not to ask elsewhere. */
-		if (leg_task->leg->path_count == 1) {
+		if (leg_task->leg->bundle_count == 1) {
 			io_task_refused(leg_task, verdict);
 			break;
 		}
@@ -238,9 +238,10 @@ static u16 io_slot(const struct istripe_volume *volume, const struct request *rq
 }
 
 /*
- * The lane: hardware queue i uses connection i, modulo their number, of whichever path.
- * Where there are more connections than processors, and so than queues, each queue has
- * several connections and its requests take turns.
+ * The lane: hardware queue i uses connection i, modulo their number, of whichever path;
+ * they are connections of one session, or each is of its own. Where there are more
+ * connections than processors, and so than queues, each queue has several connections and
+ * its requests take turns.
  */
 static u32 io_lane(const struct istripe_volume *volume, const struct request *rq)
 {
@@ -400,10 +401,10 @@ static void io_prepare_leg(struct istripe_io *io, struct istripe_leg *leg, struc
 	struct istripe_extent part;
 	u32 i, skip;
 
-	if (leg->path_count > 1 && io_may_cut(rq))
+	if (leg->bundle_count > 1 && io_may_cut(rq))
 		parts = istripe_policy_parts(leg, extent->sectors, &part_sectors);
 	if (parts > 1)
-		turn = (u32)atomic_inc_return(&leg->turn) % leg->path_count;
+		turn = (u32)atomic_inc_return(&leg->turn) % leg->bundle_count;
 	for (i = 0, skip = 0; i < parts; i++, skip += part_sectors) {
 		istripe_extent_cut(extent, skip, min(part_sectors, extent->sectors - skip), &part);
 		leg_task = io_add_task(io, rq, leg, i);

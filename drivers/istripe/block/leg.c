@@ -3,8 +3,8 @@
 
 #include <linux/slab.h>
 
+#include "block/bundle.h"
 #include "block/capacity.h"
-#include "block/fence.h"
 #include "block/leg.h"
 #include "block/limits.h"
 #include "block/path.h"
@@ -13,6 +13,32 @@
 
 #define BUSY_DELAY_MS	100
 
+struct istripe_path *istripe_leg_next_path(const struct istripe_leg *leg, u32 *at)
+{
+	const struct istripe_bundle *bundle;
+	u32 member;
+
+	while (*at / ISTRIPE_CONNECTIONS_MAX < leg->bundle_count) {
+		bundle = leg->bundles[*at / ISTRIPE_CONNECTIONS_MAX];
+		member = *at % ISTRIPE_CONNECTIONS_MAX;
+		if (member < bundle->member_count) {
+			++*at;
+			return bundle->members[member];
+		}
+		*at = round_up(*at + 1, ISTRIPE_CONNECTIONS_MAX);
+	}
+	return NULL;
+}
+
+static struct istripe_path *leg_pick(struct istripe_leg *leg,
+				     const struct istripe_leg_task *leg_task)
+{
+	struct istripe_bundle *bundle = istripe_policy_pick(leg, leg_task->task.data.length_bytes,
+							    leg_task->turn);
+
+	return bundle ? istripe_bundle_pick(bundle, leg_task->task.lane) : NULL;
+}
+
 void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_task, bool may_send,
 			bool more)
 {
@@ -20,7 +46,7 @@ void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_ta
 
 	leg_task->overdue = 0;
 	do {
-		path = istripe_policy_pick(leg, leg_task->task.data.length_bytes, leg_task->turn);
+		path = leg_pick(leg, leg_task);
 		if (path && istripe_path_submit(path, leg_task, may_send, more))
 			return;
 	} while (!istripe_leg_park(leg, leg_task));
@@ -28,10 +54,11 @@ void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_ta
 
 void istripe_leg_push(struct istripe_leg *leg)
 {
-	u32 i;
+	struct istripe_path *path;
+	u32 at;
 
-	for (i = 0; i < leg->path_count; i++)
-		istripe_path_push(leg->paths[i]);
+	istripe_leg_for_each_path(leg, path, at)
+		istripe_path_push(path);
 }
 
 bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
@@ -122,14 +149,13 @@ static void leg_set_unfenced(struct istripe_leg *leg, struct istripe_path *path)
  */
 static u32 leg_take_fenced(struct istripe_leg *leg, struct list_head *list)
 {
+	struct istripe_path *path;
 	struct list_head *entry;
 	u32 count = 0;
-	u32 i;
+	u32 at;
 
 	lockdep_assert_held(&leg->lock);
-	for (i = 0; i < leg->path_count; i++) {
-		struct istripe_path *path = leg->paths[i];
-
+	istripe_leg_for_each_path(leg, path, at) {
 		if (list_empty(&path->fenced))
 			continue;
 		list_for_each(entry, &path->fenced)
@@ -204,11 +230,24 @@ void istripe_leg_set_recovery_timeout(struct istripe_leg *leg)
 	spin_unlock_bh(&leg->lock);
 }
 
+/* @lanes: how many connections are there for tasks now; none: the path is lost. */
+static void leg_set_live(struct istripe_leg *leg, struct istripe_path *path, u32 lanes)
+{
+	struct istripe_bundle *bundle = path->bundle;
+	u32 before = bundle->lanes;
+
+	lockdep_assert_held(&leg->lock);
+	WRITE_ONCE(bundle->lanes, before - path->lanes + lanes);
+	WRITE_ONCE(path->lanes, lanes);
+	WRITE_ONCE(path->live, lanes);
+	WRITE_ONCE(leg->live_paths, leg->live_paths + (lanes ? 1 : -1));
+	WRITE_ONCE(leg->live_bundles, leg->live_bundles + !!bundle->lanes - !!before);
+}
+
 void istripe_leg_path_lost(struct istripe_leg *leg, struct istripe_path *path)
 {
 	spin_lock_bh(&leg->lock);
-	WRITE_ONCE(path->live, false);
-	WRITE_ONCE(leg->live_paths, leg->live_paths - 1);
+	leg_set_live(leg, path, 0);
 	if (!leg->live_paths) {
 		leg->down_since = jiffies;
 		leg_arm_hold(leg);
@@ -271,8 +310,7 @@ void istripe_leg_path_live(struct istripe_leg *leg, struct istripe_path *path)
 	LIST_HEAD(list);
 
 	spin_lock_bh(&leg->lock);
-	WRITE_ONCE(path->live, true);
-	WRITE_ONCE(leg->live_paths, leg->live_paths + 1);
+	leg_set_live(leg, path, path->owned->conn_count);
 	if (!leg->unfenced_paths) {
 		leg->failed = false;
 		list_splice_init(&leg->parked, &list);
@@ -344,15 +382,18 @@ int istripe_leg_identify(struct istripe_leg *leg, struct istripe_path *path, cha
 
 void istripe_leg_start(struct istripe_leg *leg)
 {
-	u32 i;
+	struct istripe_path *path;
+	u32 at;
 
-	for (i = 0; i < leg->path_count; i++)
-		istripe_path_start(leg->paths[i]);
+	istripe_leg_for_each_path(leg, path, at)
+		if (READ_ONCE(path->wanted))
+			istripe_path_start(path);
 }
 
 static int leg_path_error(struct istripe_path *path, char *why, size_t why_bytes)
 {
-	int used = scnprintf(why, why_bytes, "leg %u path %u: ", path->leg->index, path->index);
+	int used = scnprintf(why, why_bytes, "leg %u path %u: ", path->leg->index,
+			     path->bundle->index);
 
 	istripe_path_last_error(path, why + used, why_bytes - used);
 	return path->first_error;
@@ -366,28 +407,29 @@ static int leg_fence_past(struct istripe_path *path, char *why, size_t why_bytes
 {
 	int used;
 
-	/* Its worker is idle: as if we were it. */
-	istripe_fence(path);
+	if (!istripe_leg_path_waits(path->leg, path))
+		return 0;
+	istripe_path_fence(path);
 	if (!istripe_leg_path_waits(path->leg, path))
 		return 0;
 	used = scnprintf(why, why_bytes,
 			 "leg %u path %u has left writes that its target may still carry out, and cannot end them: ",
-			 path->leg->index, path->index);
+			 path->leg->index, path->bundle->index);
 	istripe_path_last_error(path, why + used, why_bytes - used);
-	return path->first_error;
+	return path->first_error ?: -ENOTCONN;
 }
 
 /* What the paths have come to; those that only were not reachable go on trying. */
 static int leg_judge(struct istripe_leg *leg, char *why, size_t why_bytes)
 {
-	struct istripe_path *failed = NULL;
+	struct istripe_path *path, *failed = NULL;
 	u32 live = 0;
-	int ret = 0;
-	u32 i;
+	int ret;
+	u32 at;
 
-	for (i = 0; i < leg->path_count; i++) {
-		struct istripe_path *path = leg->paths[i];
-
+	istripe_leg_for_each_path(leg, path, at) {
+		if (!READ_ONCE(path->wanted))
+			continue;
 		if (!path->first_error)
 			live++;
 		else if (!failed || path->refused)
@@ -395,23 +437,31 @@ static int leg_judge(struct istripe_leg *leg, char *why, size_t why_bytes)
 	}
 	if (failed && (!live || failed->refused))
 		return leg_path_error(failed, why, why_bytes);
-	for (i = 0; i < leg->path_count && !ret; i++)
-		if (leg->paths[i]->first_error)
-			ret = leg_fence_past(leg->paths[i], why, why_bytes);
-	for (i = 0; i < leg->path_count && !ret; i++)
-		if (leg->paths[i]->first_error)
-			istripe_path_persist(leg->paths[i]);
-	return ret;
+	istripe_leg_for_each_path(leg, path, at) {
+		ret = leg_fence_past(path, why, why_bytes);
+		if (ret)
+			return ret;
+	}
+	istripe_leg_for_each_path(leg, path, at)
+		if (path->first_error)
+			istripe_path_persist(path);
+	return 0;
+}
+
+/* A spare that has left writes was started, too, and may be one no more by now. */
+static bool leg_awaits(struct istripe_leg *leg, const struct istripe_path *path)
+{
+	return READ_ONCE(path->wanted) || istripe_leg_path_waits(leg, path);
 }
 
 int istripe_leg_wait(struct istripe_leg *leg, char *why, size_t why_bytes)
 {
-	u32 i;
+	struct istripe_path *path;
+	u32 at;
 
-	for (i = 0; i < leg->path_count; i++) {
-		struct istripe_path *path = leg->paths[i];
-
-		if (!wait_for_completion_killable(&path->first_result))
+	istripe_leg_for_each_path(leg, path, at) {
+		if (!leg_awaits(leg, path) ||
+		    !wait_for_completion_killable(&path->first_result))
 			continue;
 		scnprintf(why, why_bytes, "interrupted while %s was connecting", path->label);
 		return -EINTR;
@@ -426,7 +476,7 @@ int istripe_leg_check(struct istripe_leg *leg, char *why, size_t why_bytes)
 	if (READ_ONCE(leg->live_paths))
 		return 0;
 	used = scnprintf(why, why_bytes, "leg %u was lost again: ", leg->index);
-	istripe_path_last_error(leg->paths[0], why + used, why_bytes - used);
+	istripe_bundle_last_error(leg->bundles[0], why + used, why_bytes - used);
 	return -ENOTCONN;
 }
 
@@ -447,39 +497,39 @@ void istripe_leg_expire(struct istripe_leg *leg)
 
 void istripe_leg_stop_begin(struct istripe_leg *leg)
 {
-	u32 i;
+	struct istripe_path *path;
+	u32 at;
 
 	istripe_leg_expire(leg);
-	for (i = 0; i < leg->path_count; i++)
-		istripe_path_event(leg->paths[i], ISTRIPE_PATH_STOP);
+	istripe_leg_for_each_path(leg, path, at)
+		istripe_path_event(path, ISTRIPE_PATH_STOP);
 }
 
 void istripe_leg_stop(struct istripe_leg *leg)
 {
-	u32 i;
+	struct istripe_path *path;
+	u32 at;
 
 	istripe_leg_expire(leg);
-	for (i = 0; i < leg->path_count; i++)
-		istripe_path_stop(leg->paths[i]);
+	istripe_leg_for_each_path(leg, path, at)
+		istripe_path_stop(path);
 	istripe_proof_stop(leg);
 	cancel_delayed_work_sync(&leg->hold_work);
 	cancel_delayed_work_sync(&leg->delay_work);
 }
 
-static int leg_create_paths(struct istripe_leg *leg, const struct istripe_leg_params *params)
+static int leg_create_bundles(struct istripe_leg *leg, const struct istripe_leg_params *params)
 {
-	struct istripe_path *path;
+	struct istripe_bundle *bundle;
 	u32 i;
 
-	leg->paths = kcalloc(params->path_count, sizeof(*leg->paths), GFP_KERNEL);
-	if (!leg->paths)
-		return -ENOMEM;
 	for (i = 0; i < params->path_count; i++) {
-		path = istripe_path_create(leg, i, &params->paths[i]);
-		if (IS_ERR(path))
-			return PTR_ERR(path);
-		leg->paths[leg->path_count++] = path;
-		leg->unfenced_paths += path->unfenced;
+		bundle = istripe_bundle_create(leg, i, &params->paths[i]);
+		if (IS_ERR(bundle))
+			return PTR_ERR(bundle);
+		leg->bundles[leg->bundle_count++] = bundle;
+		leg->path_count += bundle->member_count;
+		leg->unfenced_paths += istripe_bundle_unfenced(bundle);
 	}
 	return 0;
 }
@@ -504,7 +554,7 @@ struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
 	INIT_DELAYED_WORK(&leg->hold_work, leg_hold_work);
 	INIT_DELAYED_WORK(&leg->delay_work, leg_delay_work);
 	istripe_proof_init(leg);
-	ret = leg_create_paths(leg, params);
+	ret = leg_create_bundles(leg, params);
 	if (ret) {
 		istripe_leg_destroy(leg);
 		return ERR_PTR(ret);
@@ -519,8 +569,7 @@ void istripe_leg_destroy(struct istripe_leg *leg)
 	if (IS_ERR_OR_NULL(leg))
 		return;
 	/* Its works are cancelled, its paths idle, its volume's disk gone. */
-	for (i = 0; i < leg->path_count; i++)
-		istripe_path_destroy(leg->paths[i]);
-	kfree(leg->paths);
+	for (i = 0; i < leg->bundle_count; i++)
+		istripe_bundle_destroy(leg->bundles[i]);
 	kfree(leg);
 }

@@ -18,8 +18,9 @@
  * more until then: else what fails now could still be carried out over what is written
  * next.
  *
- * Lock: @lock covers @live_paths, @unfenced_paths, @failed, @stopping, @parked, @delayed,
- * @down_since, and live, fenced, unfenced, way and node of the paths. It is a leaf, taken with
+ * Lock: @lock covers @live_paths, @live_bundles, @unfenced_paths, @failed, @stopping,
+ * @parked, @delayed, @down_since, the lanes of the bundles, and live, lanes, fenced,
+ * unfenced, way and node of the paths. It is a leaf, taken with
  * interrupts on (bh disabled), never held over a submission. @identify_lock is for
  * several paths' workers, which may find the LUN at a time; see also path->blocks.
  */
@@ -36,6 +37,7 @@
 #include "block/lun.h"
 #include "block/proof.h"
 
+struct istripe_bundle;
 struct istripe_path;
 struct istripe_volume;
 
@@ -48,12 +50,14 @@ struct istripe_leg {
 	enum istripe_policy policy;	/* live */
 	atomic_t turn;			/* of the policy */
 	enum istripe_fence fence;	/* live */
-	u32 path_count;
-	struct istripe_path **paths;
+	u32 bundle_count;		/* paths as configured */
+	u32 path_count;			/* members of all of them */
+	struct istripe_bundle *bundles[ISTRIPE_PATHS_MAX];
 	struct istripe_proof proof;	/* which of them lead to the same portal group */
 
 	spinlock_t lock;		/* see above */
 	u32 live_paths;
+	u32 live_bundles;		/* with a live path */
 	u32 unfenced_paths;		/* whose writes failed without a fence */
 	bool failed;			/* recovery_timeout_ms has passed */
 	bool stopping;
@@ -87,6 +91,20 @@ struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
  * Context: process.
  */
 void istripe_leg_destroy(struct istripe_leg *leg);
+
+/**
+ * istripe_leg_next_path() - for istripe_leg_for_each_path()
+ * @leg: the leg
+ * @at: where to look, moved behind what was found
+ *
+ * Context: any.
+ * Return: a path, or NULL when there are no more.
+ */
+struct istripe_path *istripe_leg_next_path(const struct istripe_leg *leg, u32 *at);
+
+/* All members of all bundles, those that rest, too; first of a bundle first. */
+#define istripe_leg_for_each_path(_leg, _path, _at)				\
+	for ((_at) = 0; ((_path) = istripe_leg_next_path(_leg, &(_at))); )
 
 /**
  * istripe_leg_start() - begin to bring the paths up

@@ -137,7 +137,8 @@ static void derive_leg(const struct istripe_leg *leg, struct istripe_disk_limits
 {
 	const struct istripe_vpd_caching *caching = &leg->lun.caching;
 	const struct istripe_keys *offer;
-	u32 i;
+	const struct istripe_path *path;
+	u32 at;
 
 	limits->physical_block_bytes = max(limits->physical_block_bytes,
 					   leg->lun.capacity.physical_block_bytes);
@@ -145,8 +146,8 @@ static void derive_leg(const struct istripe_leg *leg, struct istripe_disk_limits
 	limits->write_cache |= caching->write_cache;
 	limits->fua &= !caching->write_cache || caching->dpofua;
 	/* Pages must hold still from the first byte of a digest to the last (P21). */
-	for (i = 0; i < leg->path_count; i++) {
-		offer = &leg->paths[i]->params.offer;
+	istripe_leg_for_each_path(leg, path, at) {
+		offer = &path->params.offer;
 		limits->stable_writes |=
 			offer->value[ISTRIPE_KEY_DATA_DIGEST] != ISTRIPE_DIGEST_NONE;
 	}

@@ -10,6 +10,7 @@
 #include <linux/utsname.h>
 #include <linux/uuid.h>
 
+#include "block/bundle.h"
 #include "block/metadata.h"
 #include "block/path.h"
 #include "block/volume.h"
@@ -155,11 +156,15 @@ static bool path_is_lost(int error)
  */
 static int leg_visit(struct istripe_leg *leg, struct round *round, visit_fn fn)
 {
+	struct istripe_path *path;
 	int ret = -ENOTCONN;
-	u32 i;
+	u32 at;
 
-	for (i = 0; path_is_lost(ret) && i < leg->path_count; i++)
-		ret = path_visit(leg->paths[i], round, fn);
+	istripe_leg_for_each_path(leg, path, at) {
+		ret = path_visit(path, round, fn);
+		if (!path_is_lost(ret))
+			break;
+	}
 	return ret;
 }
 
@@ -199,14 +204,16 @@ static int visit_verify(const struct visit *visit, struct round *round)
 static int leg_verify(struct istripe_leg *leg, struct round *round)
 {
 	char reason[ISTRIPE_MD_REASON_BYTES];
-	u32 i, good = 0;
 	int ret, error = -ENOTCONN;
+	struct istripe_path *path;
+	u32 at, good = 0;
 
-	for (i = 0; i < leg->path_count; i++) {
-		ret = path_visit(leg->paths[i], round, visit_verify);
+	istripe_leg_for_each_path(leg, path, at) {
+		ret = path_visit(path, round, visit_verify);
 		if (round->refused) {
 			strscpy(reason, round->why, sizeof(reason));
-			scnprintf(round->why, round->why_bytes, "over path %u: %s", i, reason);
+			scnprintf(round->why, round->why_bytes, "over path %u: %s",
+				  path->bundle->index, reason);
 			return ret;
 		}
 		if (ret == -EINTR)
@@ -400,17 +407,16 @@ static int metadata_plan(struct istripe_volume *volume, const struct istripe_sha
 static int legs_all_live(const struct round *round)
 {
 	const struct istripe_volume *volume = round->volume;
-	const struct istripe_leg *leg;
-	u32 i, j;
+	struct istripe_path *path;
+	u32 i, at;
 
 	for (i = 0; i < volume->leg_count; i++) {
-		leg = volume->legs[i];
-		for (j = 0; j < leg->path_count; j++) {
-			if (READ_ONCE(leg->paths[j]->live))
+		istripe_leg_for_each_path(volume->legs[i], path, at) {
+			if (READ_ONCE(path->live) || !READ_ONCE(path->wanted))
 				continue;
 			scnprintf(round->why, round->why_bytes,
 				  "leg %u path %u is down: superblocks are written when all paths are up",
-				  i, j);
+				  i, path->bundle->index);
 			return -ENOTCONN;
 		}
 	}

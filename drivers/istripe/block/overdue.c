@@ -93,8 +93,9 @@ static int overdue_abort_task(struct istripe_path *path, u32 itt)
 static int overdue_reset_lun(struct istripe_path *path, int error)
 {
 	struct istripe_leg *leg = path->leg;
+	struct istripe_path *other;
 	int ret;
-	u32 i;
+	u32 at;
 
 	pr_warn_ratelimited("%s: commands stay overdue, abort: %pe: resetting the LUN\n",
 			    path->label, ERR_PTR(error));
@@ -103,9 +104,9 @@ static int overdue_reset_lun(struct istripe_path *path, int error)
 	if (ret)
 		return ret;
 	/* The tasks of the other paths are gone, too, and with TAS=0 nobody tells them. */
-	for (i = 0; i < leg->path_count; i++)
-		if (leg->paths[i] != path)
-			istripe_path_event(leg->paths[i], ISTRIPE_PATH_FAULT);
+	istripe_leg_for_each_path(leg, other, at)
+		if (other != path)
+			istripe_path_event(other, ISTRIPE_PATH_FAULT);
 	return 0;
 }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 #define pr_fmt(fmt) "istripe: " fmt
 
-#include <linux/crc32c.h>
 #include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
-#include <compat/unaligned.h>
 #include <trace/events/istripe.h>
 
+#include "block/bundle.h"
 #include "block/fence.h"
 #include "block/io.h"
+#include "block/isid.h"
 #include "block/leg.h"
 #include "block/metadata.h"
 #include "block/overdue.h"
@@ -61,6 +61,7 @@ static void path_note_error(struct istripe_path *path, int error, const char *wh
 
 	spin_lock_irqsave(&path->event_lock, flags);
 	path->last_errno = error;
+	WRITE_ONCE(path->error_time, ktime_get());
 	strscpy(path->last_error, why, sizeof(path->last_error));
 	spin_unlock_irqrestore(&path->event_lock, flags);
 }
@@ -98,13 +99,13 @@ static const struct istripe_session_ops path_session_ops = {
 	.logout_requested = path_session_logout_requested,
 };
 
-static void path_count(struct istripe_path *path, const struct istripe_leg_task *leg_task,
-		       int sign)
+static void bundle_count(struct istripe_bundle *bundle, const struct istripe_leg_task *leg_task,
+			 int sign)
 {
-	if (path->leg->path_count == 1)
+	if (bundle->leg->bundle_count == 1)
 		return;
-	atomic_add(sign, &path->in_flight);
-	atomic_long_add(sign * (long)leg_task->task.data.length_bytes, &path->in_flight_bytes);
+	atomic_add(sign, &bundle->in_flight);
+	atomic_long_add(sign * (long)leg_task->task.data.length_bytes, &bundle->in_flight_bytes);
 }
 
 bool istripe_path_submit(struct istripe_path *path, struct istripe_leg_task *leg_task,
@@ -116,7 +117,7 @@ bool istripe_path_submit(struct istripe_path *path, struct istripe_leg_task *leg
 	if (session) {
 		leg_task->path = path;
 		leg_task->task.lun = session->lun;
-		path_count(path, leg_task, 1);
+		bundle_count(path->bundle, leg_task, 1);
 		istripe_session_submit(session, &leg_task->task, may_send, more);
 	}
 	srcu_read_unlock(&path->srcu, section);
@@ -125,7 +126,7 @@ bool istripe_path_submit(struct istripe_path *path, struct istripe_leg_task *leg
 
 void istripe_path_done(struct istripe_leg_task *leg_task)
 {
-	path_count(leg_task->path, leg_task, -1);
+	bundle_count(leg_task->path->bundle, leg_task, -1);
 }
 
 void istripe_path_push(struct istripe_path *path)
@@ -296,6 +297,21 @@ static void path_go_live(struct istripe_path *path)
 	path_set_state(path, ISTRIPE_PATH_LIVE);
 	istripe_leg_path_live(path->leg, path);
 	istripe_proof_look(path->leg);
+	/* First the spares: whoever waits for us waits for them, too. */
+	if (!path->member)
+		istripe_bundle_granted(path->bundle,
+				       path->owned->keys.value[ISTRIPE_KEY_MAX_CONNECTIONS]);
+	complete_all(&path->first_result);
+}
+
+/* Nobody wants the path any more, nothing waits for the end of its old session. */
+static void path_rest(struct istripe_path *path)
+{
+	if (path->owned)
+		istripe_session_logout(path->owned, ISTRIPE_LOGOUT_TIMEOUT_MS);
+	istripe_path_close_session(path, -ECONNRESET);
+	if (path->state != ISTRIPE_PATH_IDLE)
+		path_set_state(path, ISTRIPE_PATH_IDLE);
 	complete_all(&path->first_result);
 }
 
@@ -305,17 +321,18 @@ static void path_attempt_failed(struct istripe_path *path, int error, const char
 	if (!path->failures++ || path->refused)
 		pr_warn("%s: %s\n", path->label, why);
 	istripe_path_close_session(path, -ECONNRESET);
+	if (!path->started)
+		path->first_error = error;
 	if (!path->started && !READ_ONCE(path->persistent)) {
 		/* Whoever started us wants to know at once, not to wait and hope. */
-		path->first_error = error;
 		path_set_state(path, ISTRIPE_PATH_IDLE);
-		complete_all(&path->first_result);
 	} else if (path->refused) {
 		path_set_state(path, ISTRIPE_PATH_DEAD);
 	} else {
 		istripe_fence(path);
 		path_schedule_retry(path, path_backoff_ms(path));
 	}
+	complete_all(&path->first_result);
 }
 
 static void path_connect(struct istripe_path *path)
@@ -323,6 +340,7 @@ static void path_connect(struct istripe_path *path)
 	char why[ISTRIPE_WHY_BYTES] = "";
 	int ret;
 
+	clear_bit(ISTRIPE_PATH_START, &path->events);
 	clear_bit(ISTRIPE_PATH_FAULT, &path->events);
 	clear_bit(ISTRIPE_PATH_LOGOUT, &path->events);
 	clear_bit(ISTRIPE_PATH_OVERDUE, &path->events);
@@ -337,12 +355,25 @@ static void path_connect(struct istripe_path *path)
 		return;
 	}
 	ret = path_attempt(path, why, sizeof(why));
+	if (!ret && !READ_ONCE(path->wanted)) {
+		path_rest(path);
+		return;
+	}
 	if (!ret)
 		ret = path_publish(path, why, sizeof(why));
 	if (ret)
 		path_attempt_failed(path, ret, why);
 	else
 		path_go_live(path);
+}
+
+/* The next login, if there is to be one: perhaps only to end the session before. */
+static void path_begin(struct istripe_path *path)
+{
+	if (READ_ONCE(path->wanted) || istripe_leg_path_waits(path->leg, path))
+		path_connect(path);
+	else
+		path_rest(path);
 }
 
 /*
@@ -484,7 +515,10 @@ static void path_work(struct work_struct *work)
 		path_requeue(path, path->retry_at - jiffies);
 	} else if (path->state == ISTRIPE_PATH_BACKOFF ||
 		   test_and_clear_bit(ISTRIPE_PATH_START, &path->events)) {
-		path_connect(path);
+		path_begin(path);
+	} else if (path->state == ISTRIPE_PATH_IDLE &&
+		   test_and_clear_bit(ISTRIPE_PATH_FENCE, &path->events)) {
+		istripe_fence(path);
 	}
 	memalloc_noio_restore(noio);
 }
@@ -492,6 +526,12 @@ static void path_work(struct work_struct *work)
 void istripe_path_start(struct istripe_path *path)
 {
 	istripe_path_event(path, ISTRIPE_PATH_START);
+}
+
+void istripe_path_fence(struct istripe_path *path)
+{
+	istripe_path_event(path, ISTRIPE_PATH_FENCE);
+	flush_delayed_work(&path->work);
 }
 
 void istripe_path_persist(struct istripe_path *path)
@@ -515,46 +555,7 @@ void istripe_path_stop(struct istripe_path *path)
 	cancel_delayed_work_sync(&path->work);
 }
 
-static void path_derive_isid(const struct istripe_path *path, u8 *isid)
-{
-	u32 hash;
-
-	hash = crc32c(~0u, path->leg->volume->name, strlen(path->leg->volume->name) + 1);
-	hash = crc32c(hash, path->params.target_name, strlen(path->params.target_name) + 1);
-	isid[0] = 0x80;
-	put_unaligned_be24(hash, isid + 1);
-	/* The qualifier: which of the volume's paths, and what is left of the hash. */
-	put_unaligned_be16((hash >> 24 & 0x3f) << 10 | path->leg->index << 4 | path->index,
-			   isid + 4);
-}
-
-/*
- * RFC 7143 11.12.5: type 10b. Derived from names, not drawn: every login of this path,
- * also after the volume or the module was down, reinstates the path's own session and
- * so ends what it may still have in the target (9.1.1, conservative reuse; P25).
- */
-static void path_choose_isid(struct istripe_path *path)
-{
-	static const u8 unset[sizeof(path->isid)];
-
-	if (memcmp(path->params.isid, unset, sizeof(unset)))
-		memcpy(path->isid, path->params.isid, sizeof(path->isid));
-	else
-		path_derive_isid(path, path->isid);
-}
-
-void istripe_path_spare_isid(const struct istripe_path *path, u8 *isid)
-{
-	u32 i;
-
-	path_derive_isid(path, isid);
-	/* That of no path of the volume at this target: there the hash is the same for all. */
-	for (i = 1; i < 4; i++)
-		isid[i] = ~isid[i];
-}
-
-/* The session of the life before: it may still carry out writes that failed there. */
-static void path_inherit(struct istripe_path *path, const struct istripe_path_past *past)
+void istripe_path_inherit(struct istripe_path *path, const struct istripe_path_past *past)
 {
 	path->unfenced = past->unfenced;
 	path->tpgt_known = past->unfenced;
@@ -580,20 +581,30 @@ void istripe_path_bequeath(struct istripe_path *path, struct istripe_path_past *
 	spin_unlock_bh(&leg->lock);
 }
 
-struct istripe_path *istripe_path_create(struct istripe_leg *leg, u32 index,
-					 const struct istripe_path_params *params)
+/* "volume/leg/path", and which one when a path has several. */
+static void path_set_label(struct istripe_path *path)
+{
+	int used = scnprintf(path->label, sizeof(path->label), "%s/%u/%u",
+			     path->leg->volume->name, path->leg->index, path->bundle->index);
+
+	if (path->member)
+		scnprintf(path->label + used, sizeof(path->label) - used, ".%u", path->member);
+}
+
+struct istripe_path *istripe_path_create(struct istripe_bundle *bundle, u32 member,
+					 const struct istripe_path_params *params, u32 connections)
 {
 	struct istripe_path *path = kvzalloc(sizeof(*path), GFP_KERNEL);
 
 	if (!path)
 		return ERR_PTR(-ENOMEM);
-	path->leg = leg;
-	path->index = index;
+	path->leg = bundle->leg;
+	path->bundle = bundle;
+	path->member = member;
 	path->params = *params;
+	path->params.offer.value[ISTRIPE_KEY_MAX_CONNECTIONS] = connections;
 	path_way(path, &path->way);
-	path_inherit(path, &params->past);
-	scnprintf(path->label, sizeof(path->label), "%s/%u/%u", leg->volume->name, leg->index,
-		  index);
+	path_set_label(path);
 	path->state = ISTRIPE_PATH_IDLE;
 	INIT_DELAYED_WORK(&path->work, path_work);
 	mutex_init(&path->session_lock);
@@ -602,7 +613,7 @@ struct istripe_path *istripe_path_create(struct istripe_leg *leg, u32 index,
 	INIT_LIST_HEAD(&path->fenced);
 	init_completion(&path->first_result);
 	init_completion(&path->stopped);
-	path_choose_isid(path);
+	istripe_isid_choose(path);
 	if (init_srcu_struct(&path->srcu))
 		goto free_path;
 	path->buffers = istripe_login_buffers_alloc(&path->params);

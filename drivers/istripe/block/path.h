@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A path: a durable way to a leg. Its worker is the only one that changes its state,
- * opens and closes its sessions, and does recovery; everybody else reports events.
+ * A path: a durable way to a leg, with one session at a time; a path as it is configured
+ * has several of them when it has several sessions (bundle.h). Its worker is the only one
+ * that changes its state, opens and closes its sessions, and does recovery; everybody else
+ * reports events.
  *
  * Who may hold the session:
  *   submitters		through @session, within an SRCU section of @srcu
@@ -32,6 +34,7 @@
 #include "proto/state.h"
 #include "transport/session.h"
 
+struct istripe_bundle;
 struct istripe_leg;
 struct istripe_leg_task;
 
@@ -48,19 +51,15 @@ enum istripe_path_event {
 	ISTRIPE_PATH_GIVE_UP,		/* and has been before: no more patience */
 	ISTRIPE_PATH_DOUBT,		/* the LUN may have changed: look, but not too often */
 	ISTRIPE_PATH_RESCAN,		/* look now: the administrator says so */
-};
-
-/* What a connection's directory in sysfs shows: CID @cid of whatever session there is. */
-struct istripe_conn_place {
-	struct istripe_path *path;
-	u16 cid;
+	ISTRIPE_PATH_FENCE,		/* it has not come up: end its last life's session */
 };
 
 struct istripe_path {
 	struct istripe_leg *leg;
-	u32 index;
+	struct istripe_bundle *bundle;
+	u32 member;			/* of the bundle */
 	char label[ISTRIPE_LABEL_BYTES];
-	struct istripe_path_params params;
+	struct istripe_path_params params;	/* the connections are this session's */
 	u8 isid[6];
 	struct istripe_login_buffers *buffers;
 
@@ -90,17 +89,20 @@ struct istripe_path {
 	unsigned long live_since;	/* worker: jiffies */
 	bool started;			/* worker: has been live since start */
 	bool persistent;		/* failed at first; goes on trying */
+	bool wanted;			/* else it rests; written by the worker of member 0 */
 	struct completion first_result;
 	int first_error;
 	struct completion stopped;
 
-	spinlock_t event_lock;		/* the four below */
+	spinlock_t event_lock;		/* the five below */
 	int last_errno;
+	ktime_t error_time;
 	char last_error[ISTRIPE_WHY_BYTES];
 	u32 overdue_count;
 	u32 overdue[ISTRIPE_OVERDUE_MAX];	/* tags to be looked after */
 
-	bool live;			/* these six: under leg->lock, see there */
+	bool live;			/* these seven: under leg->lock, see there */
+	u32 lanes;			/* connections while it is live, else 0 */
 	bool unfenced;
 	struct list_head fenced;
 	struct istripe_way way;		/* of its session, or of the last one */
@@ -108,27 +110,22 @@ struct istripe_path {
 	u16 node_tpgt;
 	bool unproven_said;		/* the leg's proof work */
 
-	/* Handed to a session and not done yet; counted when the leg has several paths. */
-	atomic_t in_flight;
-	atomic_long_t in_flight_bytes;
-
-	struct istripe_conn_place places[ISTRIPE_CONNECTIONS_MAX];
-
 	u64 reconnects;			/* worker */
 	u64 faults;			/* worker */
 };
 
 /**
  * istripe_path_create() - build a path from the blueprint
- * @leg: its leg
- * @index: its number
+ * @bundle: its bundle
+ * @member: its number there
  * @params: blueprint, copied
+ * @connections: that its sessions ask for
  *
  * Context: process.
  * Return: the path or ERR_PTR(-ENOMEM).
  */
-struct istripe_path *istripe_path_create(struct istripe_leg *leg, u32 index,
-					 const struct istripe_path_params *params);
+struct istripe_path *istripe_path_create(struct istripe_bundle *bundle, u32 member,
+					 const struct istripe_path_params *params, u32 connections);
 
 /**
  * istripe_path_destroy() - free a path, wiping its secrets
@@ -137,6 +134,15 @@ struct istripe_path *istripe_path_create(struct istripe_leg *leg, u32 index,
  * Context: process.
  */
 void istripe_path_destroy(struct istripe_path *path);
+
+/**
+ * istripe_path_inherit() - the session of the life before may still carry out writes
+ * @path: fresh
+ * @past: what istripe_path_bequeath() said of it; empty when there is nothing
+ *
+ * Context: process.
+ */
+void istripe_path_inherit(struct istripe_path *path, const struct istripe_path_past *past);
 
 /**
  * istripe_path_bequeath() - what the path's next life has to know
@@ -156,12 +162,20 @@ void istripe_path_bequeath(struct istripe_path *path, struct istripe_path_past *
 void istripe_path_start(struct istripe_path *path);
 
 /**
- * istripe_path_persist() - go on trying after a first attempt that failed
- * @path: idle again since that attempt
+ * istripe_path_persist() - start connecting, and go on trying when the first attempt fails
+ * @path: idle, perhaps since an attempt that failed
  *
  * Context: process.
  */
 void istripe_path_persist(struct istripe_path *path);
+
+/**
+ * istripe_path_fence() - end the session of the path's last life through a sibling
+ * @path: idle since an attempt that failed; nothing happens when there is none to be ended
+ *
+ * Context: process, sleeps as long as the logins take.
+ */
+void istripe_path_fence(struct istripe_path *path);
 
 /**
  * istripe_path_stop() - log out, close, go idle
@@ -260,15 +274,6 @@ int istripe_path_open_session(struct istripe_path *path,
  * Context: the path's worker.
  */
 void istripe_path_close_session(struct istripe_path *path, int error);
-
-/**
- * istripe_path_spare_isid() - an ISID that no path of the volume has at its target
- * @path: the path
- * @isid: 6 bytes, filled; the same each time
- *
- * Context: any.
- */
-void istripe_path_spare_isid(const struct istripe_path *path, u8 *isid);
 
 /* For everything that recovery waits for: it must not wait behind I/O itself. */
 extern struct workqueue_struct *istripe_recovery_wq;

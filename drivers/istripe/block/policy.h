@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A policy: over which of a leg's live paths a task goes.
+ * A policy: over which of a leg's live paths a task goes. Paths are meant as they are
+ * configured, struct istripe_bundle: which of a path's sessions it is the lane decides.
  *
  * A table of functions; each looks at every path and keeps nothing but a counter of
  * turns in the leg, so that it can be changed while I/O runs.
@@ -10,8 +11,8 @@
 
 #include <istripe/params.h>
 
+struct istripe_bundle;
 struct istripe_leg;
-struct istripe_path;
 
 /**
  * istripe_policy_pick() - choose a path for a task
@@ -21,9 +22,9 @@ struct istripe_path;
  *	istripe_policy_parts() has cut: they go different ways
  *
  * Context: any; within no lock. A path that was live at that moment need not be any more.
- * Return: a path, or NULL when none is live, or the leg must not be written to.
+ * Return: a bundle, or NULL when none is live, or the leg must not be written to.
  */
-struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes, u32 turn);
+struct istripe_bundle *istripe_policy_pick(struct istripe_leg *leg, u32 bytes, u32 turn);
 
 /**
  * istripe_policy_parts() - into how many parts to cut what a request does on a leg
@@ -32,7 +33,8 @@ struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes, u32
  * @part_sectors: set to the length of each part, the last one may be shorter; a
  *	multiple of the chunk when there are several
  *
- * Only with the interleave policy is it more than one.
+ * Only with the interleave policy is it more than one. As many as there are paths: a
+ * part more for each session of a path would be a command more over the same NIC.
  *
  * Context: any.
  * Return: 1..ISTRIPE_PARTS_MAX.

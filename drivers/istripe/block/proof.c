@@ -6,6 +6,8 @@
 #include <linux/sched/mm.h>
 #include <linux/string.h>
 
+#include "block/bundle.h"
+#include "block/isid.h"
 #include "block/leg.h"
 #include "block/path.h"
 #include "block/proof.h"
@@ -68,7 +70,7 @@ static int probe_open(struct istripe_probe *probe, struct istripe_path *path,
 
 	reinit_completion(&probe->ended);
 	istripe_path_log_in(path, &params);
-	istripe_path_spare_isid(path, params.isid);
+	istripe_isid_spare(path, params.isid);
 	params.way = probe->way;
 	params.fence = true;
 	params.task_slots = 0;
@@ -157,19 +159,16 @@ static bool proof_may_be_same(const struct istripe_path *path, const struct istr
  */
 static bool proof_next_sibling(struct istripe_proof *proof, struct proof_sibling *sibling)
 {
+	struct istripe_path *other, *next = NULL;
 	struct istripe_path *path = proof->subject;
 	struct istripe_leg *leg = proof->leg;
-	struct istripe_path *next = NULL;
-	u32 i;
+	u32 at;
 
 	spin_lock_bh(&leg->lock);
-	for (i = 0; i < leg->path_count; i++) {
-		struct istripe_path *other = leg->paths[i];
-
+	istripe_leg_for_each_path(leg, other, at)
 		if (proof_may_be_same(path, other) && other->node > sibling->node &&
 		    (!next || other->node < next->node))
 			next = other;
-	}
 	if (next) {
 		sibling->node = next->node;
 		strscpy(sibling->label, next->label, sizeof(sibling->label));
@@ -180,14 +179,30 @@ static bool proof_next_sibling(struct istripe_proof *proof, struct proof_sibling
 	return next && !test_bit(ISTRIPE_PATH_STOP, &path->events);
 }
 
+/*
+ * Members of one bundle at the same address, with the same tag, are where a path is that
+ * comes back there: one proof does for all.
+ */
+static bool proof_is_shared(const struct istripe_path *path, const struct istripe_path *other)
+{
+	return path->bundle == other->bundle && path->node_tpgt == other->node_tpgt &&
+	       !memcmp(&path->way, &other->way, sizeof(path->way));
+}
+
 /* Unless it has come back somewhere else meanwhile: then nothing is known of it. */
 static void proof_settle(struct istripe_proof *proof, u64 node)
 {
 	struct istripe_path *path = proof->subject;
+	struct istripe_path *other;
+	u32 at;
 
 	spin_lock_bh(&proof->leg->lock);
-	if (!memcmp(&path->way, &proof->probes[0].way, sizeof(path->way)))
+	if (!memcmp(&path->way, &proof->probes[0].way, sizeof(path->way))) {
 		path->node = node;
+		istripe_bundle_for_each_member(path->bundle, other, at)
+			if (other->live && !other->node && proof_is_shared(path, other))
+				other->node = node;
+	}
 	spin_unlock_bh(&proof->leg->lock);
 }
 
@@ -228,17 +243,15 @@ static bool proof_wanted(const struct istripe_leg *leg)
 /* From here on istripe_proof_leave() waits for us. */
 static bool proof_next_subject(struct istripe_proof *proof)
 {
+	struct istripe_path *path, *next = NULL;
 	struct istripe_leg *leg = proof->leg;
-	struct istripe_path *next = NULL;
-	u32 i;
+	u32 at;
 
 	spin_lock_bh(&leg->lock);
-	for (i = 0; i < leg->path_count && proof_wanted(leg) && !next; i++) {
-		struct istripe_path *path = leg->paths[i];
-
-		if (path->live && !path->node && !test_bit(ISTRIPE_PATH_STOP, &path->events))
+	istripe_leg_for_each_path(leg, path, at)
+		if (!next && proof_wanted(leg) && path->live && !path->node &&
+		    !test_bit(ISTRIPE_PATH_STOP, &path->events))
 			next = path;
-	}
 	if (next)
 		proof->probes[0].way = next->way;
 	proof->subject = next;
@@ -291,22 +304,36 @@ void istripe_proof_leave(struct istripe_path *path)
 	}
 }
 
-/* Nobody else is at its node: it may have been a matter of bad luck. */
+/* Nobody else is at its bundle's node: it may have been a matter of bad luck. */
 static bool proof_alone(const struct istripe_leg *leg, const struct istripe_path *path)
 {
-	u32 i;
+	const struct istripe_path *other;
+	u32 at;
 
-	for (i = 0; i < leg->path_count; i++)
-		if (leg->paths[i] != path && istripe_proof_same(path, leg->paths[i]))
+	istripe_leg_for_each_path(leg, other, at)
+		if (other->bundle != path->bundle && istripe_proof_same(path, other))
 			return false;
 	return true;
+}
+
+/* What was proven for one that leads the same way. */
+static u64 proof_node_of_others(const struct istripe_path *path)
+{
+	const struct istripe_path *other;
+	u32 at;
+
+	istripe_bundle_for_each_member(path->bundle, other, at)
+		if (other != path && other->node && proof_is_shared(path, other))
+			return other->node;
+	return 0;
 }
 
 void istripe_proof_live(struct istripe_path *path, const struct istripe_session *session)
 {
 	const struct sockaddr_storage *portal = &session->way.portal;
 	struct istripe_leg *leg = path->leg;
-	u32 i;
+	struct istripe_path *other;
+	u32 at;
 
 	spin_lock_bh(&leg->lock);
 	if (memcmp(&path->way.portal, portal, sizeof(*portal)) ||
@@ -315,9 +342,11 @@ void istripe_proof_live(struct istripe_path *path, const struct istripe_session 
 		path->node_tpgt = session->target_portal_group_tag;
 		path->node = 0;
 	}
-	for (i = 0; i < leg->path_count; i++)
-		if (proof_alone(leg, leg->paths[i]))
-			leg->paths[i]->node = 0;
+	if (!path->node)
+		path->node = proof_node_of_others(path);
+	istripe_leg_for_each_path(leg, other, at)
+		if (other->node && proof_alone(leg, other))
+			other->node = 0;
 	spin_unlock_bh(&leg->lock);
 }
 

@@ -13,7 +13,8 @@
  * What has been proven is kept as a number, path->node: paths with the same one lead to the
  * same place. It is given by the leg's proof work, one path after the other: each is
  * compared with one path of each node that is known; so there is one proof for each path,
- * not for each pair of them. Numbers are never used again. A path keeps its node while it
+ * not for each pair of them, and one for all members of a bundle that have been led to the
+ * same address. Numbers are never used again. A path keeps its node while it
  * is down, and when it comes back at the same address with the same portal group tag.
  * What could not be proven is tried again when a path of the leg comes back.
  *

@@ -108,19 +108,29 @@ static void path_take_back(struct istripe_path *path, const struct reservation *
 
 static void leg_take_back(struct istripe_leg *leg, const struct reservation *what, u32 done)
 {
-	while (done)
-		path_take_back(leg->paths[--done], what);
+	struct istripe_path *path;
+	u32 at;
+
+	istripe_leg_for_each_path(leg, path, at)
+		if (READ_ONCE(path->wanted) && done && done--)
+			path_take_back(path, what);
 }
 
 /* @done: over how many paths, from the first one on, it has been done. */
 static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, u32 *done)
 {
+	struct istripe_path *path;
 	int ret = -ENOTCONN;
+	u32 at;
 
-	for (*done = 0; *done < leg->path_count; ++*done) {
-		ret = path_reserve(leg->paths[*done], what);
+	*done = 0;
+	istripe_leg_for_each_path(leg, path, at) {
+		if (!READ_ONCE(path->wanted))
+			continue;
+		ret = path_reserve(path, what);
 		if (what->each_path ? ret : ret != -ENOTCONN)
 			break;
+		++*done;
 	}
 	if (!what->each_path && !ret)
 		++*done;

@@ -140,8 +140,14 @@ u32 istripe_path_params_nexus(const struct istripe_path_params *path, const char
 /* Nobody could end the old session any more. */
 static bool past_is_lost(const struct istripe_path_params *path, const char *initiator_name)
 {
-	return path->past.unfenced &&
-	       path->past.nexus != istripe_path_params_nexus(path, initiator_name);
+	u32 nexus = istripe_path_params_nexus(path, initiator_name);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(path->past); i++)
+		if (path->past[i].unfenced &&
+		    (path->past[i].nexus != nexus || i >= istripe_path_connections(path)))
+			return true;
+	return false;
 }
 
 static int leg_check(const struct istripe_leg_params *leg, u32 index, const char *initiator_name,
@@ -162,12 +168,31 @@ static int leg_check(const struct istripe_leg_params *leg, u32 index, const char
 		}
 		if (past_is_lost(&leg->paths[i], initiator_name)) {
 			scnprintf(why, why_bytes,
-				  "leg %u path %u: it has left writes that its target may still carry out: set initiator_name, target_name and isid as they were",
+				  "leg %u path %u: it has left writes that its target may still carry out: set initiator_name, target_name, isid and connections as they were",
 				  index, i);
 			return -EINVAL;
 		}
 	}
 	return 0;
+}
+
+/* A path may come to have as many sessions as connections, each with an ISID of its own. */
+static bool isids_meet(const struct istripe_path_params *a, const struct istripe_path_params *b)
+{
+	u32 count_a = istripe_path_connections(a), count_b = istripe_path_connections(b);
+	u8 isid[sizeof(a->isid)];
+	u32 i, j;
+
+	for (i = 0; i < count_a; i++) {
+		for (j = 0; j < count_b; j++) {
+			memcpy(isid, a->isid, sizeof(isid));
+			istripe_isid_of_member(isid, i);
+			istripe_isid_of_member(isid, j);
+			if (!memcmp(isid, b->isid, sizeof(isid)))
+				return true;
+		}
+	}
+	return false;
 }
 
 /* Two sessions with one ISID at one target would throw each other out (RFC 7143 4.4.3.1). */
@@ -182,11 +207,12 @@ static int isid_check(const struct istripe_leg_params *a, u32 leg_a,
 			continue;
 		for (j = 0; j < b->path_count; j++) {
 			if ((leg_a == leg_b && j <= i) ||
-			    memcmp(a->paths[i].isid, b->paths[j].isid, sizeof(unset)) ||
+			    !memcmp(b->paths[j].isid, unset, sizeof(unset)) ||
+			    !isids_meet(&a->paths[i], &b->paths[j]) ||
 			    strcmp(a->paths[i].target_name, b->paths[j].target_name))
 				continue;
 			scnprintf(why, why_bytes,
-				  "leg %u path %u and leg %u path %u have the same isid at the same target",
+				  "leg %u path %u and leg %u path %u have the same isid at the same target, or their further sessions would",
 				  leg_a, i, leg_b, j);
 			return -EINVAL;
 		}

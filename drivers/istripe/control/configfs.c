@@ -235,6 +235,7 @@ static ssize_t volumes_features_show(struct config_item *item, char *page)
 			  "legs\n"
 			  "paths\n"
 			  "mcs\n"
+			  "sessions\n"
 			  "chap\n"
 			  "mutual-chap\n"
 			  "header-digest\n"

@@ -10,6 +10,7 @@
 #include <linux/printk.h>
 #include <linux/string.h>
 
+#include "block/bundle.h"
 #include "block/path.h"
 #include "block/volume.h"
 #include "control/blueprint.h"
@@ -252,14 +253,18 @@ unlock:
 	return ret;
 }
 
-/* For the next enable: what the target may still do to it. */
-static void path_remember(struct istripe_path_dir *path, struct istripe_path *running)
+/* For the next enable: what the target may still do to it, session by session. */
+static void path_remember(struct istripe_path_dir *path, const struct istripe_bundle *running)
 {
 	const char *initiator_name = path->leg->volume->params.initiator_name;
-	struct istripe_path_past *past = &path->params.past;
+	struct istripe_path_past *past = path->params.past;
+	u32 i;
 
-	istripe_path_bequeath(running, past);
-	past->nexus = istripe_path_params_nexus(&path->params, initiator_name);
+	memset(past, 0, sizeof(path->params.past));
+	for (i = 0; i < running->member_count; i++) {
+		istripe_path_bequeath(running->members[i], &past[i]);
+		past[i].nexus = istripe_path_params_nexus(&path->params, initiator_name);
+	}
 }
 
 static void volume_remember(struct istripe_volume_dir *volume, const struct istripe_volume *running)
@@ -268,8 +273,8 @@ static void volume_remember(struct istripe_volume_dir *volume, const struct istr
 
 	lockdep_assert_held(&volume->lock);
 	for (i = 0; i < running->leg_count; i++)
-		for (j = 0; j < running->legs[i]->path_count; j++)
-			path_remember(volume->legs[i]->paths[j], running->legs[i]->paths[j]);
+		for (j = 0; j < running->legs[i]->bundle_count; j++)
+			path_remember(volume->legs[i]->paths[j], running->legs[i]->bundles[j]);
 }
 
 int istripe_volume_dir_disable(struct istripe_volume_dir *volume)

@@ -19,6 +19,7 @@
 
 #include "proto/keys.h"
 
+struct istripe_bundle;
 struct istripe_path;
 struct istripe_setting;
 
@@ -108,13 +109,13 @@ void istripe_nodes_remove(struct list_head *tree);
  * istripe_path_nodes_add() - make the directory of a path and those below it
  * @tree: list that the nodes are put on
  * @parent: directory "paths" of the leg
- * @path: of a running volume
+ * @bundle: of a running volume
  *
  * Context: process, GFP_KERNEL.
  * Return: 0 or -errno; then some nodes may be on @tree.
  */
 int istripe_path_nodes_add(struct list_head *tree, struct kobject *parent,
-			   struct istripe_path *path);
+			   struct istripe_bundle *bundle);
 
 /**
  * istripe_session_nodes_init() - name the files of the keys
@@ -126,15 +127,15 @@ int istripe_path_nodes_add(struct list_head *tree, struct kobject *parent,
 void istripe_session_nodes_init(void);
 
 /**
- * istripe_session_nodes_add() - make the directories of a path's session
+ * istripe_session_nodes_add() - make the directories of a path's sessions and connections
  * @tree: list that the nodes are put on
  * @parent: directory of the path
- * @path: of a running volume; it may have no session
+ * @bundle: of a running volume; it may have no session
  *
  * Context: process, GFP_KERNEL.
  * Return: 0 or -errno; then some nodes may be on @tree.
  */
 int istripe_session_nodes_add(struct list_head *tree, struct kobject *parent,
-			      struct istripe_path *path);
+			      struct istripe_bundle *bundle);
 
 #endif

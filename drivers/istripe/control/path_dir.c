@@ -104,6 +104,7 @@ PATH_KEY(header_digest, HEADER_DIGEST);
 PATH_KEY(data_digest, DATA_DIGEST);
 PATH_KEY_MAX(connections, MAX_CONNECTIONS, ISTRIPE_CONNECTIONS_MAX,
 	     "a number from 1 to " __stringify(ISTRIPE_CONNECTIONS_MAX));
+PATH_OF(multi, multi, multi, ISTRIPE_SETTING_MULTIS);
 PATH_KEY(initial_r2t, INITIAL_R2T);
 PATH_KEY(immediate_data, IMMEDIATE_DATA);
 PATH_KEY(max_recv_data_segment_length, MAX_RECV_DATA_SEGMENT_LENGTH);
@@ -149,6 +150,7 @@ static struct configfs_attribute *path_attrs[] = {
 	&path_attr_header_digest,
 	&path_attr_data_digest,
 	&path_attr_connections,
+	&path_attr_multi,
 	&path_attr_initial_r2t,
 	&path_attr_immediate_data,
 	&path_attr_max_recv_data_segment_length,

@@ -415,6 +415,14 @@ static const char *const fence_names[] = {
 
 SETTING_CHOICE(fence, enum istripe_fence);
 
+static const char *const multi_names[] = {
+	[ISTRIPE_MULTI_AUTO] = "auto",
+	[ISTRIPE_MULTI_SESSIONS] = "sessions",
+	[ISTRIPE_MULTI_MCS] = "mcs",
+};
+
+SETTING_CHOICE(multi, enum istripe_multi);
+
 static const char *const metadata_names[] = {
 	[ISTRIPE_METADATA_NONE] = "none",
 	[ISTRIPE_METADATA_MD] = "md",

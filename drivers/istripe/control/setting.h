@@ -70,6 +70,7 @@ extern const struct istripe_setting_kind istripe_setting_isid;
 extern const struct istripe_setting_kind istripe_setting_algorithms;
 extern const struct istripe_setting_kind istripe_setting_policy;
 extern const struct istripe_setting_kind istripe_setting_fence;
+extern const struct istripe_setting_kind istripe_setting_multi;
 extern const struct istripe_setting_kind istripe_setting_metadata;
 extern const struct istripe_setting_kind istripe_setting_chap_secret;
 extern const struct istripe_setting_kind istripe_setting_chunk;
@@ -123,6 +124,8 @@ extern const struct istripe_setting_kind istripe_setting_congestion_control;
 			   "a congestion control of this kernel's TCP, or nothing for the default")
 
 #define ISTRIPE_SETTING_FENCES	"path or portal-group"
+
+#define ISTRIPE_SETTING_MULTIS	"auto, sessions or mcs"
 
 #define ISTRIPE_SETTING_POLICIES						\
 	"interleave, round-robin, queue-depth, service-time, failover or weighted"

@@ -13,6 +13,7 @@
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
+#include "block/bundle.h"
 #include "block/capacity.h"
 #include "block/leg.h"
 #include "block/path.h"
@@ -45,15 +46,18 @@ static const char *const leg_state_names[] = {
 
 static enum leg_state leg_state(struct istripe_leg *leg)
 {
+	struct istripe_path *path;
+	u32 at, live, resting = 0;
 	bool failed;
-	u32 live;
 
+	istripe_leg_for_each_path(leg, path, at)
+		resting += !READ_ONCE(path->wanted);
 	spin_lock_bh(&leg->lock);
 	live = leg->unfenced_paths ? 0 : leg->live_paths;
 	failed = leg->failed || leg->unfenced_paths;
 	spin_unlock_bh(&leg->lock);
 	if (live)
-		return live == leg->path_count ? LEG_LIVE : LEG_DEGRADED;
+		return live + resting >= leg->path_count ? LEG_LIVE : LEG_DEGRADED;
 	return failed ? LEG_FAILED : LEG_WAITING;
 }
 
@@ -311,8 +315,8 @@ static int leg_nodes_add(struct list_head *tree, struct kobject *parent, struct 
 	paths = istripe_node_add(tree, &istripe_node_plain_type, &node->kobj, leg, "paths");
 	if (IS_ERR(paths))
 		return PTR_ERR(paths);
-	for (i = 0; !ret && i < leg->path_count; i++)
-		ret = istripe_path_nodes_add(tree, &paths->kobj, leg->paths[i]);
+	for (i = 0; !ret && i < leg->bundle_count; i++)
+		ret = istripe_path_nodes_add(tree, &paths->kobj, leg->bundles[i]);
 	return ret;
 }
 

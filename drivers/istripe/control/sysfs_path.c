@@ -7,6 +7,7 @@
 #include <linux/mutex.h>
 #include <linux/sysfs.h>
 
+#include "block/bundle.h"
 #include "block/fence.h"
 #include "block/leg.h"
 #include "block/path.h"
@@ -16,9 +17,7 @@
 
 static ssize_t path_state_show(const struct istripe_node_file *file, void *object, char *page)
 {
-	struct istripe_path *path = object;
-
-	return sysfs_emit(page, "%s\n", istripe_path_state_name(READ_ONCE(path->state)));
+	return sysfs_emit(page, "%s\n", istripe_bundle_state(object));
 }
 
 ISTRIPE_NODE_FILE(path, state, 0444, .show = path_state_show);
@@ -28,57 +27,105 @@ static ssize_t path_last_error_show(const struct istripe_node_file *file, void *
 {
 	char why[ISTRIPE_WHY_BYTES];
 
-	istripe_path_last_error(object, why, sizeof(why));
+	istripe_bundle_last_error(object, why, sizeof(why));
 	return sysfs_emit(page, "%s\n", why);
 }
 
 ISTRIPE_NODE_FILE(path, last_error, 0444, .show = path_last_error_show);
 
+static bool bundle_may_fence_member(const struct istripe_path *path,
+				    const struct istripe_bundle *through)
+{
+	const struct istripe_path *sibling;
+	u32 at;
+
+	istripe_bundle_for_each_member(through, sibling, at)
+		if (istripe_fence_may(path, sibling))
+			return true;
+	return false;
+}
+
+/* Whichever of its sessions is lost. */
+static bool bundle_may_fence(const struct istripe_bundle *bundle,
+			     const struct istripe_bundle *through)
+{
+	const struct istripe_path *path;
+	u32 at;
+
+	istripe_bundle_for_each_member(bundle, path, at)
+		if (path->wanted && !bundle_may_fence_member(path, through))
+			return false;
+	return true;
+}
+
 static ssize_t path_fenced_through_show(const struct istripe_node_file *file, void *object,
 					char *page)
 {
-	struct istripe_path *path = object;
-	struct istripe_leg *leg = path->leg;
+	const struct istripe_bundle *bundle = object;
+	struct istripe_leg *leg = bundle->leg;
 	int used = 0;
 	u32 i;
 
 	spin_lock_bh(&leg->lock);
-	for (i = 0; i < leg->path_count; i++)
-		if (istripe_fence_may(path, leg->paths[i]))
-			used += sysfs_emit_at(page, used, "%s%u", used ? " " : "",
-					      leg->paths[i]->index);
+	for (i = 0; i < leg->bundle_count; i++)
+		if (bundle_may_fence(bundle, leg->bundles[i]))
+			used += sysfs_emit_at(page, used, "%s%u", used ? " " : "", i);
 	spin_unlock_bh(&leg->lock);
 	return used + sysfs_emit_at(page, used, "\n");
 }
 
 ISTRIPE_NODE_FILE(path, fenced_through, 0444, .show = path_fenced_through_show);
 
+/* All sessions together. */
 #define PATH_COUNTER(_name, _now)							\
 static ssize_t path_##_name##_show(const struct istripe_node_file *file, void *object,	\
 				   char *page)						\
 {											\
-	struct istripe_path *path = object;						\
+	struct istripe_bundle *bundle = object;						\
+	u64 sum = 0;									\
+	u32 i;										\
 											\
-	return sysfs_emit(page, "%llu\n", READ_ONCE(_now));				\
+	for (i = 0; i < bundle->member_count; i++)					\
+		sum += READ_ONCE(_now);							\
+	return sysfs_emit(page, "%llu\n", sum);						\
 }											\
 ISTRIPE_NODE_FILE(path, _name, 0444, .show = path_##_name##_show)
 
-PATH_COUNTER(reconnects, path->reconnects);
-PATH_COUNTER(faults, path->faults);
+PATH_COUNTER(reconnects, bundle->members[i]->reconnects);
+PATH_COUNTER(faults, bundle->members[i]->faults);
 
+static ssize_t path_multi_show(const struct istripe_node_file *file, void *object, char *page)
+{
+	const struct istripe_bundle *bundle = object;
+
+	return istripe_setting_show(file->setting, &bundle->multi, page);
+}
+
+static const struct istripe_setting path_setting_multi = {
+	.name = "multi", .kind = &istripe_setting_multi,
+};
+
+ISTRIPE_NODE_FILE(path, multi, 0444, .show = path_multi_show, .setting = &path_setting_multi);
+
+/* The members' settings are the same. */
 static ssize_t path_setting_show(const struct istripe_node_file *file, void *object, char *page)
 {
-	struct istripe_path *path = object;
+	const struct istripe_bundle *bundle = object;
 
-	return istripe_setting_show(file->setting, &path->params, page);
+	return istripe_setting_show(file->setting, &bundle->members[0]->params, page);
 }
 
 static ssize_t path_setting_store(const struct istripe_node_file *file, void *object,
 				  const char *page, size_t count)
 {
-	struct istripe_path *path = object;
+	struct istripe_bundle *bundle = object;
+	ssize_t ret = count;
+	u32 i;
 
-	return istripe_setting_store(file->setting, path->label, &path->params, page, count);
+	for (i = 0; ret >= 0 && i < bundle->member_count; i++)
+		ret = istripe_setting_store(file->setting, bundle->members[0]->label,
+					    &bundle->members[i]->params, page, count);
+	return ret;
 }
 
 /* What cannot change while the volume is up. */
@@ -112,25 +159,28 @@ static DEFINE_MUTEX(path_socket_lock);
 
 static ssize_t path_socket_show(const struct istripe_node_file *file, void *object, char *page)
 {
+	const struct istripe_bundle *bundle = object;
 	struct istripe_socket_params now;
-	struct istripe_path *path = object;
 
-	istripe_socket_params_get(&path->params.socket, &now);
+	istripe_socket_params_get(&bundle->members[0]->params.socket, &now);
 	return istripe_setting_show(file->setting, &now, page);
 }
 
 static ssize_t path_socket_store(const struct istripe_node_file *file, void *object,
 				 const char *page, size_t count)
 {
+	struct istripe_bundle *bundle = object;
+	struct istripe_path *path = bundle->members[0];
 	struct istripe_socket_params wanted;
-	struct istripe_path *path = object;
 	ssize_t ret;
+	u32 at;
 
 	mutex_lock(&path_socket_lock);
 	istripe_socket_params_get(&path->params.socket, &wanted);
 	ret = istripe_setting_store(file->setting, path->label, &wanted, page, count);
 	if (ret > 0)
-		istripe_path_tune(path, &wanted);
+		istripe_bundle_for_each_member(bundle, path, at)
+			istripe_path_tune(path, &wanted);
 	mutex_unlock(&path_socket_lock);
 	return ret;
 }
@@ -164,6 +214,7 @@ static struct attribute *path_attrs[] = {
 	&path_file_reconnects.attr,
 	&path_file_faults.attr,
 	&path_file_fenced_through.attr,
+	&path_file_multi.attr,
 	&path_file_portal.attr,
 	&path_file_source_address.attr,
 	&path_file_nic.attr,
@@ -190,12 +241,12 @@ static const struct kobj_type path_node_type = {
 };
 
 int istripe_path_nodes_add(struct list_head *tree, struct kobject *parent,
-			   struct istripe_path *path)
+			   struct istripe_bundle *bundle)
 {
 	struct istripe_node *node;
 
-	node = istripe_node_add_index(tree, &path_node_type, parent, path, path->index);
+	node = istripe_node_add_index(tree, &path_node_type, parent, bundle, bundle->index);
 	if (IS_ERR(node))
 		return PTR_ERR(node);
-	return istripe_session_nodes_add(tree, &node->kobj, path);
+	return istripe_session_nodes_add(tree, &node->kobj, bundle);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The sysfs directories of a path's session and of its connections.
+ * The sysfs directories of a path's sessions and of its connections.
  *
  * The directories are there as long as the path; sessions come and go. A file
  * is read under the path's session_lock, which the path's worker takes to make
@@ -14,6 +14,7 @@
 #include <linux/mutex.h>
 #include <linux/sysfs.h>
 
+#include "block/bundle.h"
 #include "block/path.h"
 #include "control/node.h"
 #include "proto/keys.h"
@@ -82,7 +83,37 @@ SESSION_FILE(max_cmd_sn, "%u", READ_ONCE(session->max_cmd_sn));
 SESSION_FILE(commands_sent, "%llu", session_commands_sent(session));
 SESSION_FILE(connections, "%u", READ_ONCE(session->conn_count));
 
+/* Of what brings the session up again and again: there whether or not there is a session. */
+#define MEMBER_FILE(_file, _fmt, _value)						\
+static ssize_t session_##_file##_show(const struct istripe_node_file *file,		\
+				      void *object, char *page)				\
+{											\
+	const struct istripe_path *path = object;					\
+											\
+	return sysfs_emit(page, _fmt "\n", _value);					\
+}											\
+ISTRIPE_NODE_FILE(session, _file, 0444, .show = session_##_file##_show)
+
+MEMBER_FILE(path_state, "%s", istripe_path_state_name(READ_ONCE(path->state)));
+MEMBER_FILE(reconnects, "%llu", READ_ONCE(path->reconnects));
+MEMBER_FILE(faults, "%llu", READ_ONCE(path->faults));
+
+static ssize_t session_last_error_show(const struct istripe_node_file *file, void *object,
+				       char *page)
+{
+	char why[ISTRIPE_WHY_BYTES];
+
+	istripe_path_last_error(object, why, sizeof(why));
+	return sysfs_emit(page, "%s\n", why);
+}
+
+ISTRIPE_NODE_FILE(session, last_error, 0444, .show = session_last_error_show);
+
 static struct attribute *session_attrs[] = {
+	&session_file_path_state.attr,
+	&session_file_last_error.attr,
+	&session_file_reconnects.attr,
+	&session_file_faults.attr,
 	&session_file_state.attr,
 	&session_file_isid.attr,
 	&session_file_tsih.attr,
@@ -204,9 +235,22 @@ static const struct istripe_conn conn_absent = {
 
 typedef ssize_t (*conn_show_fn)(const struct istripe_conn *conn, char *page);
 
+/* The session that a connection is, or would be, of: a spare's as long as it is wanted. */
+static u32 place_member(const struct istripe_conn_place *place)
+{
+	const struct istripe_bundle *bundle = place->bundle;
+
+	return READ_ONCE(bundle->members[place->index]->wanted) ? place->index : 0;
+}
+
+static u32 place_cid(const struct istripe_conn_place *place)
+{
+	return place_member(place) ? 0 : place->index;
+}
+
 static ssize_t conn_show(struct istripe_conn_place *place, char *page, conn_show_fn show)
 {
-	struct istripe_path *path = place->path;
+	struct istripe_path *path = place->bundle->members[place_member(place)];
 	const struct istripe_session *session;
 	const struct istripe_conn *conn;
 	ssize_t ret = -ENOTCONN;
@@ -216,7 +260,7 @@ static ssize_t conn_show(struct istripe_conn_place *place, char *page, conn_show
 	session = smp_load_acquire(&path->owned);
 	if (session) {
 		/* Pairs with the release where a connection joins. */
-		conn = smp_load_acquire(&session->conns[place->cid]);
+		conn = smp_load_acquire(&session->conns[place_cid(place)]);
 		ret = show(conn ?: &conn_absent, page);
 	}
 	mutex_unlock(&path->session_lock);
@@ -241,12 +285,17 @@ CONN_FILE(state, "%s", istripe_conn_state_name(READ_ONCE(conn->state)));
 
 static ssize_t conn_cid_show(const struct istripe_node_file *file, void *object, char *page)
 {
-	const struct istripe_conn_place *place = object;
-
-	return sysfs_emit(page, "%u\n", place->cid);
+	return sysfs_emit(page, "%u\n", place_cid(object));
 }
 
 ISTRIPE_NODE_FILE(conn, cid, 0444, .show = conn_cid_show);
+
+static ssize_t conn_session_show(const struct istripe_node_file *file, void *object, char *page)
+{
+	return sysfs_emit(page, "%u\n", place_member(object));
+}
+
+ISTRIPE_NODE_FILE(conn, session, 0444, .show = conn_session_show);
 
 CONN_SHOW(local_address, address_emit(conn, &conn->local_address, page));
 CONN_SHOW(remote_address, address_emit(conn, &conn->remote_address, page));
@@ -261,6 +310,7 @@ CONN_FILE(ping_rtt_us, "%u", READ_ONCE(conn->ping_rtt_us));
 static struct attribute *conn_attrs[] = {
 	&conn_file_state.attr,
 	&conn_file_cid.attr,
+	&conn_file_session.attr,
 	&conn_file_local_address.attr,
 	&conn_file_remote_address.attr,
 	&conn_file_bytes_sent.attr,
@@ -281,16 +331,38 @@ static const struct kobj_type conn_node_type = {
 };
 
 static int conn_nodes_add(struct list_head *tree, struct kobject *parent,
-			  struct istripe_path *path)
+			  struct istripe_bundle *bundle)
 {
-	u32 count = istripe_path_connections(&path->params);
+	struct istripe_conn_place *place;
 	struct istripe_node *node;
-	u32 cid;
+	u32 i;
 
-	for (cid = 0; cid < count; cid++) {
-		path->places[cid] = (struct istripe_conn_place) { .path = path, .cid = cid };
-		node = istripe_node_add_index(tree, &conn_node_type, parent, &path->places[cid],
-					      cid);
+	for (i = 0; i < bundle->member_count; i++) {
+		place = &bundle->places[i];
+		*place = (struct istripe_conn_place) { .bundle = bundle, .index = i };
+		node = istripe_node_add_index(tree, &conn_node_type, parent, place, i);
+		if (IS_ERR(node))
+			return PTR_ERR(node);
+	}
+	return 0;
+}
+
+/* "session" is the first one; the others, if a path may have any, are below "sessions". */
+static int session_nodes_add(struct list_head *tree, struct kobject *parent,
+			     struct istripe_bundle *bundle)
+{
+	struct istripe_node *node;
+	u32 i;
+
+	node = istripe_node_add(tree, &session_node_type, parent, bundle->members[0], "session");
+	if (!IS_ERR(node) && bundle->member_count > 1)
+		node = istripe_node_add(tree, &istripe_node_plain_type, parent, bundle, "sessions");
+	if (IS_ERR(node))
+		return PTR_ERR(node);
+	parent = &node->kobj;
+	for (i = 1; i < bundle->member_count; i++) {
+		node = istripe_node_add_index(tree, &session_node_type, parent, bundle->members[i],
+					      i);
 		if (IS_ERR(node))
 			return PTR_ERR(node);
 	}
@@ -298,15 +370,15 @@ static int conn_nodes_add(struct list_head *tree, struct kobject *parent,
 }
 
 int istripe_session_nodes_add(struct list_head *tree, struct kobject *parent,
-			      struct istripe_path *path)
+			      struct istripe_bundle *bundle)
 {
+	int ret = session_nodes_add(tree, parent, bundle);
 	struct istripe_node *node;
 
-	node = istripe_node_add(tree, &session_node_type, parent, path, "session");
+	if (ret)
+		return ret;
+	node = istripe_node_add(tree, &istripe_node_plain_type, parent, bundle, "connections");
 	if (IS_ERR(node))
 		return PTR_ERR(node);
-	node = istripe_node_add(tree, &istripe_node_plain_type, parent, path, "connections");
-	if (IS_ERR(node))
-		return PTR_ERR(node);
-	return conn_nodes_add(tree, &node->kobj, path);
+	return conn_nodes_add(tree, &node->kobj, bundle);
 }

@@ -17,7 +17,7 @@ OVERDUE = {"command_timeout_ms": 1000}
 
 def several(name, expect=WORKS, hooks=None, count=4, path=None, io="many", **more):
     return Scenario(f"connections: {name}", expect, hooks or {}, io=io,
-                    path={"connections": count, **(path or {})}, **more)
+                    path={"multi": "mcs", "connections": count, **(path or {})}, **more)
 
 
 async def numbers_apart(run, conn, what):

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/err.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "block/bundle.h"
+#include "block/leg.h"
+#include "block/path.h"
+
+/*
+ * N sessions have N command windows and are N domains of failure; one session of N
+ * connections has one of each, and Linux's own target may not survive its loss.
+ */
+static enum istripe_multi bundle_multi(const struct istripe_path_params *params)
+{
+	return params->multi == ISTRIPE_MULTI_AUTO ? ISTRIPE_MULTI_SESSIONS : params->multi;
+}
+
+static int bundle_create_members(struct istripe_bundle *bundle,
+				 const struct istripe_path_params *params)
+{
+	u32 connections = istripe_path_connections(params);
+	bool mcs = bundle->multi == ISTRIPE_MULTI_MCS;
+	struct istripe_path *path;
+	u32 i;
+
+	for (i = 0; i < connections; i++) {
+		path = istripe_path_create(bundle, i, params, mcs && !i ? connections : 1);
+		if (IS_ERR(path))
+			return PTR_ERR(path);
+		istripe_path_inherit(path, &params->past[i]);
+		/* A spare that has left writes, too: only its own login ends them for sure. */
+		path->wanted = !mcs || !i || path->unfenced;
+		bundle->members[bundle->member_count++] = path;
+	}
+	return 0;
+}
+
+struct istripe_bundle *istripe_bundle_create(struct istripe_leg *leg, u32 index,
+					     const struct istripe_path_params *params)
+{
+	struct istripe_bundle *bundle = kzalloc(sizeof(*bundle), GFP_KERNEL);
+	int ret;
+
+	if (!bundle)
+		return ERR_PTR(-ENOMEM);
+	bundle->leg = leg;
+	bundle->index = index;
+	bundle->multi = bundle_multi(params);
+	ret = bundle_create_members(bundle, params);
+	if (!ret)
+		return bundle;
+	istripe_bundle_destroy(bundle);
+	return ERR_PTR(ret);
+}
+
+void istripe_bundle_destroy(struct istripe_bundle *bundle)
+{
+	u32 i;
+
+	if (IS_ERR_OR_NULL(bundle))
+		return;
+	/* See istripe_path_destroy(): nobody can hold a member, nor the bundle through it. */
+	for (i = 0; i < bundle->member_count; i++)
+		istripe_path_destroy(bundle->members[i]);
+	kfree(bundle);
+}
+
+u32 istripe_bundle_unfenced(const struct istripe_bundle *bundle)
+{
+	u32 i, count = 0;
+
+	for (i = 0; i < bundle->member_count; i++)
+		count += bundle->members[i]->unfenced;
+	return count;
+}
+
+struct istripe_path *istripe_bundle_pick(const struct istripe_bundle *bundle, u32 lane)
+{
+	u32 lanes = READ_ONCE(bundle->lanes);
+	u32 i, of_member;
+
+	if (!lanes)
+		return NULL;
+	if (bundle->member_count == 1)
+		return bundle->members[0];
+	lane %= lanes;
+	for (i = 0; i < bundle->member_count; i++) {
+		of_member = READ_ONCE(bundle->members[i]->lanes);
+		if (lane < of_member)
+			return bundle->members[i];
+		lane -= of_member;
+	}
+	return NULL;
+}
+
+void istripe_bundle_granted(struct istripe_bundle *bundle, u32 granted)
+{
+	struct istripe_path *path;
+	bool wanted;
+	u32 i;
+
+	if (bundle->multi != ISTRIPE_MULTI_MCS)
+		return;
+	for (i = 1; i < bundle->member_count; i++) {
+		path = bundle->members[i];
+		wanted = i >= granted;
+		if (wanted == path->wanted)
+			continue;
+		WRITE_ONCE(path->wanted, wanted);
+		if (wanted)
+			istripe_path_persist(path);
+		else
+			istripe_path_event(path, ISTRIPE_PATH_LOGOUT);
+	}
+}
+
+struct istripe_path *istripe_bundle_next_member(const struct istripe_bundle *bundle, u32 *at)
+{
+	return *at < bundle->member_count ? bundle->members[(*at)++] : NULL;
+}
+
+const char *istripe_bundle_state(const struct istripe_bundle *bundle)
+{
+	u32 i, wanted = 0, live = 0;
+
+	for (i = 0; i < bundle->member_count; i++) {
+		if (!READ_ONCE(bundle->members[i]->wanted))
+			continue;
+		wanted++;
+		live += READ_ONCE(bundle->members[i]->state) == ISTRIPE_PATH_LIVE;
+	}
+	if (live && live < wanted)
+		return "degraded";
+	return istripe_path_state_name(READ_ONCE(bundle->members[0]->state));
+}
+
+void istripe_bundle_last_error(const struct istripe_bundle *bundle, char *why, size_t why_bytes)
+{
+	struct istripe_path *last = bundle->members[0];
+	u32 i;
+
+	for (i = 1; i < bundle->member_count; i++)
+		if (ktime_after(READ_ONCE(bundle->members[i]->error_time),
+				READ_ONCE(last->error_time)))
+			last = bundle->members[i];
+	istripe_path_last_error(last, why, why_bytes);
+}
