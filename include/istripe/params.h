@@ -74,6 +74,7 @@ enum istripe_multi {
 };
 
 struct istripe_path_params {
+	u32 index;				/* its number, 0..ISTRIPE_PATHS_MAX - 1 */
 	struct sockaddr_storage portal;		/* AF_UNSPEC: not set */
 	struct sockaddr_storage source_address;	/* AF_UNSPEC: any */
 	char nic[IFNAMSIZ];			/* empty: any */

@@ -474,3 +474,20 @@ def test_four_legs_come_up(tool, make_lio, links):
     assert all(item["commands"] > 0 for item in volume["legs"])
     settled(disk)
     tool("delete", "db")
+
+
+def test_path_of_a_volume_that_is_up(tool, make_lio, links):
+    """Added, used and removed again without a pause; what is refused leaves nothing."""
+    target = make_lio(MIB * 16, MIB * 16, all_links=True)
+    tool("create", "db", *INITIATOR, *leg(target, links[0]))
+    second = f"portal={links[1].portal()},nic={links[1].nic}"
+    assert tool("path", "add", "db", "0", second) == "db: leg 0 path 1\n"
+    assert "path 1" in tool("status", "db")
+    out = tool("path", "add", "db", "0", second + ",lun=1", code=1)
+    assert "leg 0 path 2 of db is not added" in out and "answers here: path refused" in out
+    assert "path 2" not in tool("show", "db")
+    tool("path", "remove", "db", "0", "0")
+    out = tool("path", "remove", "db", "0", "1", code=1)
+    assert "leg 0 has no other path" in out
+    tool("path", "add", "db", "0", f"portal={links[0].portal()}")
+    tool("delete", "db")

@@ -398,3 +398,63 @@ def test_parser_fuzz(built, tmp_path):
         [built / "parse_fuzz", "-runs=20000", "-max_len=600", "-seed=1", "-verbosity=0",
          f"-artifact_prefix={tmp_path}/", corpus], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
+
+
+# Paths
+
+PORTAL = "portal=192.0.2.20,nic=eth3"
+
+
+def test_path_comes_and_goes_while_down(tool):
+    """It inherits what is not of one path alone; the first free number is its own."""
+    tool.run("create", "db", "--leg", LEG + ",lun=5,ping_interval=2s", "--no-up")
+    assert tool.run("path", "add", "db", "0", PORTAL)[0] == "db: leg 0 path 1\n"
+    here = "db/legs/0/paths/1"
+    assert [tool.value(f"{here}/{name}") for name in ("portal", "nic", "lun", "target_name",
+                                                      "ping_interval_ms", "source_address")] == [
+        "192.0.2.20", "eth3", "5", "iqn.2026-01.a:t1", "2000", ""]
+    assert tool.run("path", "add", "db", "0", PORTAL)[0] == "db: leg 0 path 2\n"
+    tool.run("path", "remove", "db", "0", "1")
+    assert tool.run("path", "add", "db", "0", PORTAL + ",lun=7")[0] == "db: leg 0 path 1\n"
+    assert tool.value(f"{here}/lun") == "7"
+
+
+def test_path_that_is_refused_leaves_nothing(tool):
+    tool.run("create", "db", "--leg", LEG, "--no-up")
+    _, err = tool.run("path", "add", "db", "0", PORTAL + ",lun=99", code=1, FAKE_REFUSE="lun=99")
+    assert '/db/legs/0/paths/1/lun refuses "99"' in err
+    assert not (tool.tree / "db/legs/0/paths/1").exists()
+
+
+@pytest.mark.parametrize("words,reason", [
+    (("add", "db", "1", PORTAL), "volume db has no leg 1"),
+    (("add", "db", "x", PORTAL), "volume db has no leg x"),
+    (("add", "no", "0", PORTAL), "there is no volume no"),
+    (("remove", "db", "0", "1"), "leg 0 has no path 1"),
+    (("remove", "db", "0", "x"), "leg 0 has no path x"),
+    (("add", "db", "0", "portal"), "is not NAME=VALUE"),
+    (("add", "db", "0", "chap_secret=" + SECRET), "never given on the command line"),
+])
+def test_path_that_makes_no_sense(tool, words, reason):
+    tool.run("create", "db", "--leg", LEG, "--no-up")
+    _, err = tool.run("path", *words, code=1)
+    assert reason in err and SECRET not in err
+
+
+def test_path_of_a_leg_with_chap(tool):
+    """The secret cannot be inherited: it cannot be read."""
+    secret = tool.put("secret", SECRET)
+    secret.chmod(0o600)
+    chap = f"chap_user=me,chap_secret=@{secret}"
+    tool.run("create", "db", "--leg", f"{LEG},{chap}", "--no-up")
+    _, err = tool.run("path", "add", "db", "0", PORTAL, code=1)
+    assert "give chap_secret=@FILE" in err
+    tool.run("path", "add", "db", "0", f"{PORTAL},chap_secret=@{secret}")
+    assert (tool.tree / "db/legs/0/paths/1/chap_secret").read_text().strip() == SECRET
+
+
+@pytest.mark.parametrize("words", [(), ("add",), ("take", "db", "0", "1"), ("remove", "db", "0"),
+                                   ("add", "-db", "0", PORTAL), ("add", "db", "0", PORTAL, "x")])
+def test_path_wrong_usage(tool, words):
+    _, err = tool.run("path", *words, code=2)
+    assert "usage: istripectl path add NAME LEG LIST | path remove NAME LEG PATH" in err

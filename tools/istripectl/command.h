@@ -101,5 +101,6 @@ int command_rescan(const struct command *command, int argc, char **argv);
 int command_show(const struct command *command, int argc, char **argv);
 int command_status(const struct command *command, int argc, char **argv);
 int command_list(const struct command *command, int argc, char **argv);
+int command_path(const struct command *command, int argc, char **argv);
 
 #endif

@@ -105,7 +105,7 @@ _istripectl_create() {
 
 _istripectl() {
 	local word command=${COMP_WORDS[1]} options=
-	local commands='create assemble up down delete rescan show status list help'
+	local commands='create assemble up down delete path rescan show status list help'
 	local -a words
 
 	_istripectl_word
@@ -124,6 +124,13 @@ _istripectl() {
 		return
 		;;
 	help) options=$commands ;;
+	path)
+		case $COMP_CWORD in
+		2) options='add remove' ;;
+		3) options=$(_istripectl_volumes) ;;
+		*) return ;;
+		esac
+		;;
 	down | delete) options="--force $(_istripectl_volumes)" ;;
 	show) options="--json --command $(_istripectl_volumes)" ;;
 	rescan | status | list) options="--json $(_istripectl_volumes)" ;;

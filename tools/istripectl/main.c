@@ -42,6 +42,14 @@ DESCRIPTION_DETAILS
 "\n"
 "  istripectl show --command prints such a line for a volume.\n";
 
+static const char path_details[] =
+"The volume may be up, and busy. A path that is added logs in, and is used when its\n"
+"LUN is the leg's; one that is removed finishes its commands. What LIST does not say\n"
+"is as the leg's first path has it, but portal, nic, source and isid.\n"
+"\n"
+"  istripectl path add db 0 portal=192.0.2.20,nic=eth3\n"
+"  istripectl path remove db 0 1\n";
+
 static const char down_details[] =
 "A disk that is mounted, swap space or part of another device is left alone.\n"
 "\n"
@@ -79,6 +87,8 @@ static const struct command commands[] = {
 	  show_details, command_show },
 	{ "status", "[--json] [NAME]...", "Show how volumes, legs, paths and connections are",
 	  status_details, command_status },
+	{ "path", "add NAME LEG LIST | path remove NAME LEG PATH",
+	  "Add a path to a leg, or remove one", path_details, command_path },
 	{ "list", "[--json] [NAME]...", "List volumes, a line for each", list_details,
 	  command_list },
 	{ NULL, NULL, NULL, NULL, NULL },

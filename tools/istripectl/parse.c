@@ -277,7 +277,7 @@ static void path_inherit(struct path *path, const struct settings *from, bool of
 	for (i = 0; i < from->count; i++) {
 		const struct setting *item = &from->items[i];
 
-		if (settings_find(&path->settings, item->name) ||
+		if (settings_find(&path->settings, item->name) || !item->value ||
 		    (of_leg && setting_is_of_one_path(item->name)))
 			continue;
 		settings_put(&path->settings, item->name, item->value);
@@ -292,6 +292,16 @@ static void leg_inherit(struct leg *leg, const struct settings *all_paths)
 		path_inherit(&leg->paths[i], &leg->paths[0].settings, true);
 	for (i = 0; i < leg->path_count; i++)
 		path_inherit(&leg->paths[i], all_paths, false);
+}
+
+int parse_path(const char *text, const struct leg *leg, struct path *path, struct fault *fault)
+{
+	struct parser parser = { .fault = fault };
+	int ret = list_parse(&parser, text, &path->settings);
+
+	if (!ret && leg->path_count)
+		path_inherit(path, &leg->paths[0].settings, true);
+	return ret;
 }
 
 static int name_take(struct parser *parser, int argc, char **argv)

@@ -58,4 +58,16 @@ int parse_format(const struct volume *volume, struct words *words, struct fault 
  */
 void words_free(struct words *words);
 
+/**
+ * parse_path() - read what describes one more path of a leg
+ * @text: NAME=VALUE,NAME=VALUE
+ * @leg: the leg; what is not given is as its first path has it, but where it leads from
+ *	and to; secrets, which cannot be read, are missing
+ * @path: filled
+ * @fault: set on failure
+ *
+ * Return: 0; -EINVAL.
+ */
+int parse_path(const char *text, const struct leg *leg, struct path *path, struct fault *fault);
+
 #endif

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "file.h"
 #include "interrupt.h"
 #include "klog.h"
@@ -45,9 +46,9 @@ char *power_device(const char *name)
 	return NULL;
 }
 
-static int switch_write(const char *name, const char *value)
+static int switch_write(const char *name, const char *file, const char *value)
 {
-	char *path = tree_path(name, "enable");
+	char *path = tree_path(name, file);
 	int ret = file_write(path, value);
 
 	free(path);
@@ -68,7 +69,8 @@ static int child_wait(pid_t child)
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
 }
 
-static int switch_on(const char *name)
+/* Writes @value, and can be interrupted. */
+static int switch_child(const char *name, const char *file, const char *value)
 {
 	pid_t child = fork();
 
@@ -77,7 +79,7 @@ static int switch_on(const char *name)
 	if (!child) {
 		interrupt_release();
 		/* Numbers of errors fit into an exit code. */
-		_exit(-switch_write(name, "1"));
+		_exit(-switch_write(name, file, value));
 	}
 	return child_wait(child);
 }
@@ -116,7 +118,7 @@ int power_up(const char *name, struct fault *fault)
 {
 	int log = klog_open(), ret;
 
-	ret = switch_on(name);
+	ret = switch_child(name, "enable", "1");
 	if (ret)
 		up_fault(name, ret, log, fault);
 	klog_close(log);
@@ -125,7 +127,7 @@ int power_up(const char *name, struct fault *fault)
 
 int power_down(const char *name, struct fault *fault)
 {
-	int ret = switch_write(name, "0");
+	int ret = switch_write(name, "enable", "0");
 
 	if (!ret)
 		return 0;
@@ -135,5 +137,25 @@ int power_down(const char *name, struct fault *fault)
 			  name);
 	else if (ret == -EACCES || ret == -EPERM)
 		fault_add(fault, "next: try again as root");
+	return ret;
+}
+
+int power_path(const char *name, unsigned int leg, unsigned int path, bool on,
+	       struct fault *fault)
+{
+	char *file = alloc_printf("legs/%u/paths/%u/enable", leg, path), *why;
+	int ret = switch_child(name, file, on ? "1" : "0");
+
+	free(file);
+	if (!ret)
+		return 0;
+	fault_set(fault, ret, "leg %u path %u of %s is not %s: %s", leg, path, name,
+		  on ? "added" : "removed", ret == -EINTR ? "interrupted" : strerror(-ret));
+	why = file_text(name, "last_error");
+	if (ret == -EACCES || ret == -EPERM)
+		fault_add(fault, "next: try again as root");
+	else if (ret != -EINTR && why && *why)
+		fault_add(fault, "reason: %s", why);
+	free(why);
 	return ret;
 }

@@ -28,6 +28,21 @@ int power_up(const char *name, struct fault *fault);
 int power_down(const char *name, struct fault *fault);
 
 /**
+ * power_path() - add a path to a volume that is up, or take it out
+ * @name: the volume
+ * @leg: number of the leg
+ * @path: number of the path, which has its directory
+ * @on: which of them
+ * @fault: set on failure, with the reason that the module gives
+ *
+ * An interrupt ends it.
+ *
+ * Return: 0; -errno, -EINTR when interrupted.
+ */
+int power_path(const char *name, unsigned int leg, unsigned int path, bool on,
+	       struct fault *fault);
+
+/**
  * power_is_up() - whether a volume is up
  * @name: the volume
  *

@@ -86,6 +86,30 @@ int tree_create(const struct volume *volume, struct fault *fault);
 int tree_remove(const char *name, struct fault *fault);
 
 /**
+ * tree_add_path() - make a path's directory and write its settings, all or nothing
+ * @name: a volume that exists
+ * @leg: number of a leg that exists
+ * @path: its number must be free
+ * @fault: set on failure
+ *
+ * Return: 0; -errno.
+ */
+int tree_add_path(const char *name, unsigned int leg, const struct path *path,
+		  struct fault *fault);
+
+/**
+ * tree_remove_path() - remove a path's directory
+ * @name: the volume
+ * @leg: number of the leg
+ * @path: number of the path, which is not in use
+ * @fault: set on failure
+ *
+ * Return: 0; -errno.
+ */
+int tree_remove_path(const char *name, unsigned int leg, unsigned int path,
+		     struct fault *fault);
+
+/**
  * tree_path() - the path of a volume's directory or file
  * @name: a valid name
  * @file: in its directory, or NULL

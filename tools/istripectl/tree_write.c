@@ -267,3 +267,39 @@ int tree_remove(const char *name, struct fault *fault)
 	free(dir);
 	return ret;
 }
+
+static char *path_dir(const char *name, unsigned int leg, unsigned int path)
+{
+	char *file = alloc_printf("legs/%u/paths/%u", leg, path), *dir = tree_path(name, file);
+
+	free(file);
+	return dir;
+}
+
+int tree_add_path(const char *name, unsigned int leg, const struct path *path,
+		  struct fault *fault)
+{
+	char *dir = path_dir(name, leg, path->index);
+	int log = klog_open(), ret = kernel_make(dir, fault);
+
+	if (!ret) {
+		ret = settings_walk(dir, &path->settings, &kernel_writer, fault);
+		if (ret)
+			rmdir(dir);
+	}
+	if (ret == -EINVAL)
+		klog_explain(log, name, fault);
+	klog_close(log);
+	free(dir);
+	return ret;
+}
+
+int tree_remove_path(const char *name, unsigned int leg, unsigned int path,
+		     struct fault *fault)
+{
+	char *dir = path_dir(name, leg, path);
+	int ret = dir_remove(dir, fault);
+
+	free(dir);
+	return ret;
+}

@@ -36,7 +36,7 @@ static int bundle_create_members(struct istripe_bundle *bundle,
 	return 0;
 }
 
-struct istripe_bundle *istripe_bundle_create(struct istripe_leg *leg, u32 index,
+struct istripe_bundle *istripe_bundle_create(struct istripe_leg *leg,
 					     const struct istripe_path_params *params)
 {
 	struct istripe_bundle *bundle = kzalloc(sizeof(*bundle), GFP_KERNEL);
@@ -45,8 +45,12 @@ struct istripe_bundle *istripe_bundle_create(struct istripe_leg *leg, u32 index,
 	if (!bundle)
 		return ERR_PTR(-ENOMEM);
 	bundle->leg = leg;
-	bundle->index = index;
+	bundle->index = params->index;
 	bundle->multi = bundle_multi(params);
+	bundle->staying = ISTRIPE_CONNECTIONS_MAX;
+	mutex_init(&bundle->settings_lock);
+	INIT_LIST_HEAD(&bundle->nodes);
+	INIT_LIST_HEAD(&bundle->session_nodes);
 	ret = bundle_create_members(bundle, params);
 	if (!ret)
 		return bundle;
@@ -77,18 +81,22 @@ u32 istripe_bundle_unfenced(const struct istripe_bundle *bundle)
 
 struct istripe_path *istripe_bundle_pick(const struct istripe_bundle *bundle, u32 lane)
 {
+	u32 count = READ_ONCE(bundle->member_count);
 	u32 lanes = READ_ONCE(bundle->lanes);
+	struct istripe_path *path;
 	u32 i, of_member;
 
+	lockdep_assert(srcu_read_lock_held(&bundle->leg->srcu));
 	if (!lanes)
 		return NULL;
-	if (bundle->member_count == 1)
+	if (count == 1)
 		return bundle->members[0];
 	lane %= lanes;
-	for (i = 0; i < bundle->member_count; i++) {
-		of_member = READ_ONCE(bundle->members[i]->lanes);
+	for (i = 0; i < count; i++) {
+		path = READ_ONCE(bundle->members[i]);
+		of_member = path ? READ_ONCE(path->lanes) : 0;
 		if (lane < of_member)
-			return bundle->members[i];
+			return path;
 		lane -= of_member;
 	}
 	return NULL;
@@ -98,37 +106,45 @@ void istripe_bundle_granted(struct istripe_bundle *bundle, u32 granted)
 {
 	struct istripe_path *path;
 	bool wanted;
+	int section;
 	u32 i;
 
 	if (bundle->multi != ISTRIPE_MULTI_MCS)
 		return;
-	for (i = 1; i < bundle->member_count; i++) {
-		path = bundle->members[i];
+	section = srcu_read_lock(&bundle->leg->srcu);
+	for (i = 1; i < READ_ONCE(bundle->member_count); i++) {
+		path = READ_ONCE(bundle->members[i]);
 		wanted = i >= granted;
-		if (wanted == path->wanted)
+		if (!path || wanted == path->wanted)
 			continue;
-		WRITE_ONCE(path->wanted, wanted);
+		istripe_leg_path_want(bundle->leg, path, wanted);
 		if (wanted)
 			istripe_path_persist(path);
 		else
-			istripe_path_event(path, ISTRIPE_PATH_LOGOUT);
+			istripe_path_leave(path);
 	}
+	srcu_read_unlock(&bundle->leg->srcu, section);
 }
 
 struct istripe_path *istripe_bundle_next_member(const struct istripe_bundle *bundle, u32 *at)
 {
-	return *at < bundle->member_count ? bundle->members[(*at)++] : NULL;
+	struct istripe_path *path = NULL;
+
+	while (!path && *at < ISTRIPE_CONNECTIONS_MAX)
+		path = READ_ONCE(bundle->members[(*at)++]);
+	return path;
 }
 
 const char *istripe_bundle_state(const struct istripe_bundle *bundle)
 {
-	u32 i, wanted = 0, live = 0;
+	u32 at, wanted = 0, live = 0;
+	struct istripe_path *path;
 
-	for (i = 0; i < bundle->member_count; i++) {
-		if (!READ_ONCE(bundle->members[i]->wanted))
+	istripe_bundle_for_each_member(bundle, path, at) {
+		if (!READ_ONCE(path->wanted))
 			continue;
 		wanted++;
-		live += READ_ONCE(bundle->members[i]->state) == ISTRIPE_PATH_LIVE;
+		live += READ_ONCE(path->state) == ISTRIPE_PATH_LIVE;
 	}
 	if (live && live < wanted)
 		return "degraded";
@@ -137,12 +153,11 @@ const char *istripe_bundle_state(const struct istripe_bundle *bundle)
 
 void istripe_bundle_last_error(const struct istripe_bundle *bundle, char *why, size_t why_bytes)
 {
-	struct istripe_path *last = bundle->members[0];
-	u32 i;
+	struct istripe_path *path, *last = bundle->members[0];
+	u32 at;
 
-	for (i = 1; i < bundle->member_count; i++)
-		if (ktime_after(READ_ONCE(bundle->members[i]->error_time),
-				READ_ONCE(last->error_time)))
-			last = bundle->members[i];
+	istripe_bundle_for_each_member(bundle, path, at)
+		if (ktime_after(READ_ONCE(path->error_time), READ_ONCE(last->error_time)))
+			last = path;
 	istripe_path_last_error(last, why, why_bytes);
 }

@@ -12,12 +12,20 @@
  *
  * A member that is not wanted rests: it is idle, or on its way there.
  *
- * @lanes is under leg->lock, submitters only read it. All else is constant.
+ * @lanes and @staying are under leg->lock; submitters only read. @members and
+ * @member_count are changed under leg->roster_lock and leg->lock, others look within a
+ * section of leg->srcu (leg.h). All else is constant.
+ *
+ * The members have the same settings. Those that may change while they are in use are
+ * changed under @settings_lock in all of them; so a member that comes takes them over from
+ * the first one under it, too.
  */
 #ifndef ISTRIPE_BLOCK_BUNDLE_H
 #define ISTRIPE_BLOCK_BUNDLE_H
 
 #include <linux/atomic.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
 
 #include <istripe/params.h>
 #include "proto/state.h"
@@ -40,12 +48,16 @@ struct istripe_bundle {
 	u32 member_count;
 	struct istripe_path *members[ISTRIPE_CONNECTIONS_MAX];
 	u32 lanes;			/* connections of its live members */
+	u32 staying;			/* members from this one on are to be taken out */
+	struct mutex settings_lock;
 
 	/* Handed to a session and not done yet; counted when the leg has several bundles. */
 	atomic_t in_flight;
 	atomic_long_t in_flight_bytes;
 
 	struct istripe_conn_place places[ISTRIPE_CONNECTIONS_MAX];
+	struct list_head nodes;		/* the control layer's: its directory in sysfs */
+	struct list_head session_nodes;	/* and those below it */
 };
 
 /**
@@ -53,7 +65,7 @@ struct istripe_bundle {
  * @bundle: the bundle
  * @at: where to look, moved behind what was found
  *
- * Context: any.
+ * Context: any that keeps the members, see above.
  * Return: a member, or NULL when there are no more.
  */
 struct istripe_path *istripe_bundle_next_member(const struct istripe_bundle *bundle, u32 *at);
@@ -64,13 +76,12 @@ struct istripe_path *istripe_bundle_next_member(const struct istripe_bundle *bun
 /**
  * istripe_bundle_create() - build a configured path from the blueprint
  * @leg: its leg
- * @index: its number
  * @params: blueprint, copied
  *
  * Context: process.
  * Return: the bundle or ERR_PTR(-ENOMEM).
  */
-struct istripe_bundle *istripe_bundle_create(struct istripe_leg *leg, u32 index,
+struct istripe_bundle *istripe_bundle_create(struct istripe_leg *leg,
 					     const struct istripe_path_params *params);
 
 /**
@@ -113,7 +124,7 @@ void istripe_bundle_granted(struct istripe_bundle *bundle, u32 granted);
  * istripe_bundle_state() - what the path is like as a whole
  * @bundle: the bundle
  *
- * Context: any.
+ * Context: any that keeps its members.
  * Return: a name: of the state of its only wanted member; of several "live" when all are,
  * "degraded" when some are, else of the first one's state.
  */
@@ -125,7 +136,7 @@ const char *istripe_bundle_state(const struct istripe_bundle *bundle);
  * @why: filled, empty when there was none
  * @why_bytes: its size
  *
- * Context: process.
+ * Context: process, keeps its members.
  */
 void istripe_bundle_last_error(const struct istripe_bundle *bundle, char *why, size_t why_bytes);
 

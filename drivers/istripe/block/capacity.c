@@ -17,17 +17,24 @@ struct survey {
 	u32 most;
 };
 
-/* Over the paths that are logged in; what it had so far when there is none. */
-static u64 leg_found_blocks(const struct istripe_leg *leg)
+/*
+ * Over the paths that are logged in; what it had so far when there is none. A path that
+ * comes is one of the leg before it logs in, and then waits for the lock to say what it has
+ * found: none is left out that is served.
+ */
+static u64 leg_found_blocks(struct istripe_leg *leg)
 {
 	const struct istripe_path *path;
 	u64 blocks = U64_MAX;
+	int section;
 	u32 at;
 
 	lockdep_assert_held(&leg->identify_lock);
+	section = srcu_read_lock(&leg->srcu);
 	istripe_leg_for_each_path(leg, path, at)
 		if (path->blocks)
 			blocks = min(blocks, path->blocks);
+	srcu_read_unlock(&leg->srcu, section);
 	return blocks == U64_MAX ? leg->lun.capacity.blocks : blocks;
 }
 
@@ -155,12 +162,14 @@ void istripe_capacity_init(struct istripe_capacity *capacity)
 static void leg_ask(struct istripe_leg *leg, const struct istripe_path *except,
 		    enum istripe_path_event event)
 {
+	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_path *path;
 	u32 at;
 
 	istripe_leg_for_each_path(leg, path, at)
 		if (path != except && READ_ONCE(path->state) == ISTRIPE_PATH_LIVE)
 			istripe_path_event(path, event);
+	srcu_read_unlock(&leg->srcu, section);
 }
 
 static void volume_ask(const struct istripe_volume *volume, const struct istripe_path *except,
@@ -186,8 +195,10 @@ void istripe_capacity_found(struct istripe_path *path)
 	volume_ask(volume, path, ISTRIPE_PATH_DOUBT);
 }
 
+/* A path that is just going need not be asked; one that is asked does not go meanwhile. */
 static int leg_wait(struct istripe_leg *leg)
 {
+	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_path *path;
 	int ret = 0;
 	u32 at;
@@ -200,6 +211,7 @@ static int leg_wait(struct istripe_leg *leg)
 		/* Also of one that is down since, because of what it found. */
 		ret = ret ?: READ_ONCE(path->look_error);
 	}
+	srcu_read_unlock(&leg->srcu, section);
 	if (!ret && !READ_ONCE(leg->live_paths))
 		ret = -ENOTCONN;
 	return ret;

@@ -83,8 +83,9 @@ static bool io_task_may_move(const struct istripe_leg_task *leg_task)
 static void io_task_lost(struct istripe_leg_task *leg_task)
 {
 	struct istripe_leg *leg = leg_task->leg;
+	u32 paths = READ_ONCE(leg->path_count);
 	bool may_move = io_task_may_move(leg_task);
-	bool old = io_too_old(leg_task->io) && leg_task->losses >= leg->path_count;
+	bool old = io_too_old(leg_task->io) && leg_task->losses >= paths;
 
 	if (leg_task->task.error == -ECANCELED) {
 		if (++leg_task->retries > RETRIES_MAX)
@@ -94,7 +95,7 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 		return;
 	}
 	leg_task->losses = min(leg_task->losses + 1, U8_MAX);
-	if (!may_move && (leg->path_count > 1 || !old)) {
+	if (!may_move && (paths > 1 || !old)) {
 		istripe_leg_fence(leg, leg_task);
 	} else if (old) {
 		if (!may_move)
@@ -202,7 +203,7 @@ static void io_task_done(struct istripe_task *task)
 		break;
 	case ISTRIPE_SCSI_TRANSPORT:
 		/* Not served here: that is no reason not to ask elsewhere. */
-		if (leg_task->leg->bundle_count == 1) {
+		if (READ_ONCE(leg_task->leg->bundle_count) == 1) {
 			io_task_refused(leg_task, verdict);
 			break;
 		}
@@ -401,10 +402,10 @@ static void io_prepare_leg(struct istripe_io *io, struct istripe_leg *leg, struc
 	struct istripe_extent part;
 	u32 i, skip;
 
-	if (leg->bundle_count > 1 && io_may_cut(rq))
+	if (leg->bundle_end > 1 && io_may_cut(rq))
 		parts = istripe_policy_parts(leg, extent->sectors, &part_sectors);
 	if (parts > 1)
-		turn = (u32)atomic_inc_return(&leg->turn) % leg->bundle_count;
+		turn = (u32)atomic_inc_return(&leg->turn) % ISTRIPE_PATHS_MAX;
 	for (i = 0, skip = 0; i < parts; i++, skip += part_sectors) {
 		istripe_extent_cut(extent, skip, min(part_sectors, extent->sectors - skip), &part);
 		leg_task = io_add_task(io, rq, leg, i);
@@ -451,7 +452,7 @@ void istripe_io_start(struct istripe_volume *volume, struct request *rq, bool la
 		istripe_leg_submit(io->tasks[i].leg, &io->tasks[i], true, !last);
 	}
 	/* Those before this one that were not the last may have gone over other connections. */
-	if (last && volume->conn_count > 1)
+	if (last && READ_ONCE(volume->conn_count) > 1)
 		for (i = 0; i < volume->leg_count; i++)
 			istripe_leg_push(volume->legs[i]);
 	io_put(io);
@@ -464,21 +465,28 @@ void istripe_io_complete(struct request *rq)
 	blk_mq_end_request(rq, io->status);
 }
 
-/* Only tasks on the wire are anybody's fault; parked ones have their own clock. */
+/*
+ * Only tasks on the wire are anybody's fault; parked ones have their own clock. What is in
+ * flight within the section is so over a path that is freed after it: first the holders,
+ * then the path, which was there before they were set (istripe_session_submit()).
+ */
+static void io_task_timeout(struct istripe_leg_task *leg_task)
+{
+	struct istripe_leg *leg = leg_task->leg;
+	int section = srcu_read_lock(&leg->srcu);
+
+	if (atomic_read_acquire(&leg_task->task.holders) &&
+	    istripe_overdue_report(READ_ONCE(leg_task->path), READ_ONCE(leg_task->task.itt),
+				   leg_task->overdue >= OVERDUE_MAX))
+		leg_task->overdue++;
+	srcu_read_unlock(&leg->srcu, section);
+}
+
 void istripe_io_timeout(struct request *rq)
 {
 	struct istripe_io *io = blk_mq_rq_to_pdu(rq);
-	struct istripe_leg_task *leg_task;
-	struct istripe_path *path;
 	u32 i;
 
-	for (i = 0; i < io->task_count; i++) {
-		leg_task = &io->tasks[i];
-		path = READ_ONCE(leg_task->path);
-		if (!path || !atomic_read(&leg_task->task.holders))
-			continue;
-		if (istripe_overdue_report(path, READ_ONCE(leg_task->task.itt),
-					   leg_task->overdue >= OVERDUE_MAX))
-			leg_task->overdue++;
-	}
+	for (i = 0; i < io->task_count; i++)
+		io_task_timeout(&io->tasks[i]);
 }

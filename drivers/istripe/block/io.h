@@ -24,6 +24,7 @@ struct istripe_volume;
  * @leg:	where it goes
  * @path:	the path it was last sent over
  * @entry:	on leg->parked, leg->delayed or path->fenced, under leg->lock
+ * @counted:	by the bundle of @path, see there
  * @turn:	see istripe_policy_pick()
  * @losses:	how often it was lost with a session
  * @retries:	how often the target's answer made us send it again
@@ -37,6 +38,7 @@ struct istripe_leg_task {
 	struct istripe_leg *leg;
 	struct istripe_path *path;
 	struct list_head entry;
+	bool counted;
 	u8 turn;
 	u8 losses;
 	u8 retries;

@@ -9,6 +9,7 @@
 #include "block/limits.h"
 #include "block/path.h"
 #include "block/policy.h"
+#include "block/roster.h"
 #include "block/volume.h"
 
 #define BUSY_DELAY_MS	100
@@ -16,16 +17,17 @@
 struct istripe_path *istripe_leg_next_path(const struct istripe_leg *leg, u32 *at)
 {
 	const struct istripe_bundle *bundle;
-	u32 member;
+	struct istripe_path *path;
+	u32 i;
 
-	while (*at / ISTRIPE_CONNECTIONS_MAX < leg->bundle_count) {
-		bundle = leg->bundles[*at / ISTRIPE_CONNECTIONS_MAX];
-		member = *at % ISTRIPE_CONNECTIONS_MAX;
-		if (member < bundle->member_count) {
-			++*at;
-			return bundle->members[member];
-		}
-		*at = round_up(*at + 1, ISTRIPE_CONNECTIONS_MAX);
+	lockdep_assert(srcu_read_lock_held(&leg->srcu) || lockdep_is_held(&leg->lock) ||
+		       lockdep_is_held(&leg->roster_lock));
+	for (i = *at; i / ISTRIPE_CONNECTIONS_MAX < READ_ONCE(leg->bundle_end); i++) {
+		bundle = READ_ONCE(leg->bundles[i / ISTRIPE_CONNECTIONS_MAX]);
+		path = bundle ? READ_ONCE(bundle->members[i % ISTRIPE_CONNECTIONS_MAX]) : NULL;
+		*at = i + 1;
+		if (path)
+			return path;
 	}
 	return NULL;
 }
@@ -42,23 +44,27 @@ static struct istripe_path *leg_pick(struct istripe_leg *leg,
 void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_task, bool may_send,
 			bool more)
 {
+	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_path *path;
 
 	leg_task->overdue = 0;
 	do {
 		path = leg_pick(leg, leg_task);
 		if (path && istripe_path_submit(path, leg_task, may_send, more))
-			return;
+			break;
 	} while (!istripe_leg_park(leg, leg_task));
+	srcu_read_unlock(&leg->srcu, section);
 }
 
 void istripe_leg_push(struct istripe_leg *leg)
 {
+	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_path *path;
 	u32 at;
 
 	istripe_leg_for_each_path(leg, path, at)
 		istripe_path_push(path);
+	srcu_read_unlock(&leg->srcu, section);
 }
 
 bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
@@ -244,14 +250,31 @@ static void leg_set_live(struct istripe_leg *leg, struct istripe_path *path, u32
 	WRITE_ONCE(leg->live_bundles, leg->live_bundles + !!bundle->lanes - !!before);
 }
 
-void istripe_leg_path_lost(struct istripe_leg *leg, struct istripe_path *path)
+void istripe_leg_path_off(struct istripe_leg *leg, struct istripe_path *path)
 {
-	spin_lock_bh(&leg->lock);
+	lockdep_assert_held(&leg->lock);
+	if (!path->live)
+		return;
 	leg_set_live(leg, path, 0);
 	if (!leg->live_paths) {
 		leg->down_since = jiffies;
 		leg_arm_hold(leg);
 	}
+}
+
+void istripe_leg_path_lost(struct istripe_leg *leg, struct istripe_path *path)
+{
+	spin_lock_bh(&leg->lock);
+	istripe_leg_path_off(leg, path);
+	spin_unlock_bh(&leg->lock);
+}
+
+void istripe_leg_path_want(struct istripe_leg *leg, struct istripe_path *path, bool wanted)
+{
+	spin_lock_bh(&leg->lock);
+	WRITE_ONCE(path->wanted, wanted && path->member < path->bundle->staying);
+	if (!path->wanted)
+		istripe_leg_path_off(leg, path);
 	spin_unlock_bh(&leg->lock);
 }
 
@@ -310,6 +333,10 @@ void istripe_leg_path_live(struct istripe_leg *leg, struct istripe_path *path)
 	LIST_HEAD(list);
 
 	spin_lock_bh(&leg->lock);
+	if (path->live || !path->wanted) {
+		spin_unlock_bh(&leg->lock);
+		return;
+	}
 	leg_set_live(leg, path, path->owned->conn_count);
 	if (!leg->unfenced_paths) {
 		leg->failed = false;
@@ -380,17 +407,25 @@ int istripe_leg_identify(struct istripe_leg *leg, struct istripe_path *path, cha
 	return ret;
 }
 
+/* A spare that has left writes logs in, too, even when it is one no more by then. */
+static bool leg_awaits(struct istripe_leg *leg, const struct istripe_path *path)
+{
+	return READ_ONCE(path->wanted) || istripe_leg_path_waits(leg, path);
+}
+
 void istripe_leg_start(struct istripe_leg *leg)
 {
 	struct istripe_path *path;
 	u32 at;
 
+	mutex_lock(&leg->roster_lock);
 	istripe_leg_for_each_path(leg, path, at)
-		if (READ_ONCE(path->wanted))
+		if (leg_awaits(leg, path))
 			istripe_path_start(path);
+	mutex_unlock(&leg->roster_lock);
 }
 
-static int leg_path_error(struct istripe_path *path, char *why, size_t why_bytes)
+int istripe_leg_path_error(struct istripe_path *path, char *why, size_t why_bytes)
 {
 	int used = scnprintf(why, why_bytes, "leg %u path %u: ", path->leg->index,
 			     path->bundle->index);
@@ -436,7 +471,7 @@ static int leg_judge(struct istripe_leg *leg, char *why, size_t why_bytes)
 			failed = path;
 	}
 	if (failed && (!live || failed->refused))
-		return leg_path_error(failed, why, why_bytes);
+		return istripe_leg_path_error(failed, why, why_bytes);
 	istripe_leg_for_each_path(leg, path, at) {
 		ret = leg_fence_past(path, why, why_bytes);
 		if (ret)
@@ -448,35 +483,40 @@ static int leg_judge(struct istripe_leg *leg, char *why, size_t why_bytes)
 	return 0;
 }
 
-/* A spare that has left writes was started, too, and may be one no more by now. */
-static bool leg_awaits(struct istripe_leg *leg, const struct istripe_path *path)
-{
-	return READ_ONCE(path->wanted) || istripe_leg_path_waits(leg, path);
-}
-
 int istripe_leg_wait(struct istripe_leg *leg, char *why, size_t why_bytes)
 {
 	struct istripe_path *path;
+	int ret = 0;
 	u32 at;
 
+	mutex_lock(&leg->roster_lock);
 	istripe_leg_for_each_path(leg, path, at) {
 		if (!leg_awaits(leg, path) ||
 		    !wait_for_completion_killable(&path->first_result))
 			continue;
 		scnprintf(why, why_bytes, "interrupted while %s was connecting", path->label);
-		return -EINTR;
+		ret = -EINTR;
+		break;
 	}
-	return leg_judge(leg, why, why_bytes);
+	if (!ret)
+		ret = leg_judge(leg, why, why_bytes);
+	mutex_unlock(&leg->roster_lock);
+	return ret;
 }
 
 int istripe_leg_check(struct istripe_leg *leg, char *why, size_t why_bytes)
 {
+	struct istripe_path *path;
 	int used;
+	u32 at = 0;
 
 	if (READ_ONCE(leg->live_paths))
 		return 0;
 	used = scnprintf(why, why_bytes, "leg %u was lost again: ", leg->index);
-	istripe_bundle_last_error(leg->bundles[0], why + used, why_bytes - used);
+	mutex_lock(&leg->roster_lock);
+	path = istripe_leg_next_path(leg, &at);
+	istripe_path_last_error(path, why + used, why_bytes - used);
+	mutex_unlock(&leg->roster_lock);
 	return -ENOTCONN;
 }
 
@@ -501,8 +541,10 @@ void istripe_leg_stop_begin(struct istripe_leg *leg)
 	u32 at;
 
 	istripe_leg_expire(leg);
+	mutex_lock(&leg->roster_lock);
 	istripe_leg_for_each_path(leg, path, at)
 		istripe_path_event(path, ISTRIPE_PATH_STOP);
+	mutex_unlock(&leg->roster_lock);
 }
 
 void istripe_leg_stop(struct istripe_leg *leg)
@@ -511,8 +553,10 @@ void istripe_leg_stop(struct istripe_leg *leg)
 	u32 at;
 
 	istripe_leg_expire(leg);
+	mutex_lock(&leg->roster_lock);
 	istripe_leg_for_each_path(leg, path, at)
 		istripe_path_stop(path);
+	mutex_unlock(&leg->roster_lock);
 	istripe_proof_stop(leg);
 	cancel_delayed_work_sync(&leg->hold_work);
 	cancel_delayed_work_sync(&leg->delay_work);
@@ -524,12 +568,12 @@ static int leg_create_bundles(struct istripe_leg *leg, const struct istripe_leg_
 	u32 i;
 
 	for (i = 0; i < params->path_count; i++) {
-		bundle = istripe_bundle_create(leg, i, &params->paths[i]);
+		bundle = istripe_bundle_create(leg, &params->paths[i]);
 		if (IS_ERR(bundle))
 			return PTR_ERR(bundle);
-		leg->bundles[leg->bundle_count++] = bundle;
-		leg->path_count += bundle->member_count;
-		leg->unfenced_paths += istripe_bundle_unfenced(bundle);
+		mutex_lock(&leg->roster_lock);
+		istripe_roster_enter(leg, bundle);
+		mutex_unlock(&leg->roster_lock);
 	}
 	return 0;
 }
@@ -548,12 +592,18 @@ struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
 	leg->policy = params->policy;
 	leg->fence = params->fence;
 	mutex_init(&leg->identify_lock);
+	mutex_init(&leg->roster_lock);
 	spin_lock_init(&leg->lock);
 	INIT_LIST_HEAD(&leg->parked);
 	INIT_LIST_HEAD(&leg->delayed);
 	INIT_DELAYED_WORK(&leg->hold_work, leg_hold_work);
 	INIT_DELAYED_WORK(&leg->delay_work, leg_delay_work);
 	istripe_proof_init(leg);
+	ret = init_srcu_struct(&leg->srcu);
+	if (ret) {
+		kfree(leg);
+		return ERR_PTR(ret);
+	}
 	ret = leg_create_bundles(leg, params);
 	if (ret) {
 		istripe_leg_destroy(leg);
@@ -569,7 +619,8 @@ void istripe_leg_destroy(struct istripe_leg *leg)
 	if (IS_ERR_OR_NULL(leg))
 		return;
 	/* Its works are cancelled, its paths idle, its volume's disk gone. */
-	for (i = 0; i < leg->bundle_count; i++)
+	for (i = 0; i < leg->bundle_end; i++)
 		istripe_bundle_destroy(leg->bundles[i]);
+	cleanup_srcu_struct(&leg->srcu);
 	kfree(leg);
 }

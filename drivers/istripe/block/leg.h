@@ -19,10 +19,27 @@
  * next.
  *
  * Lock: @lock covers @live_paths, @live_bundles, @unfenced_paths, @failed, @stopping,
- * @parked, @delayed, @down_since, the lanes of the bundles, and live, lanes, fenced,
- * unfenced, way and node of the paths. It is a leaf, taken with
+ * @parked, @delayed, @down_since, lanes and staying of the bundles, and wanted, live, lanes,
+ * fenced, unfenced, way and node of the paths. It is a leaf, taken with
  * interrupts on (bh disabled), never held over a submission. @identify_lock is for
  * several paths' workers, which may find the LUN at a time; see also path->blocks.
+ *
+ * Paths come and go while the leg is up (roster.h). @bundles and the members in them are
+ * changed under @roster_lock and @lock both; whoever looks holds either of them, or is
+ * within a section of @srcu: submitters, timeouts, and workers of paths, who must not take
+ * @roster_lock, for its holder waits for them. What was found is there until the end of
+ * the section: it is taken out first, then a grace period passes, then it is freed.
+ *
+ * Lock order:
+ *   roster_lock
+ *     bundle->settings_lock
+ *       srcu (a grace period is waited for under roster_lock only)
+ *         path->session_lock
+ *         path->srcu
+ *           path->ask_lock
+ *             identify_lock
+ *               srcu again: of this leg and, to ask them, of others (capacity.h)
+ *                 lock
  */
 #ifndef ISTRIPE_BLOCK_LEG_H
 #define ISTRIPE_BLOCK_LEG_H
@@ -30,6 +47,7 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
+#include <linux/srcu.h>
 #include <linux/workqueue.h>
 
 #include <istripe/params.h>
@@ -50,9 +68,12 @@ struct istripe_leg {
 	enum istripe_policy policy;	/* live */
 	atomic_t turn;			/* of the policy */
 	enum istripe_fence fence;	/* live */
+	struct srcu_struct srcu;	/* these five: see above */
+	struct mutex roster_lock;
 	u32 bundle_count;		/* paths as configured */
+	u32 bundle_end;			/* behind the last that there has been */
 	u32 path_count;			/* members of all of them */
-	struct istripe_bundle *bundles[ISTRIPE_PATHS_MAX];
+	struct istripe_bundle *bundles[ISTRIPE_PATHS_MAX];	/* by their numbers */
 	struct istripe_proof proof;	/* which of them lead to the same portal group */
 
 	spinlock_t lock;		/* see above */
@@ -66,6 +87,8 @@ struct istripe_leg {
 	struct list_head delayed;
 	struct delayed_work hold_work;	/* recovery_timeout_ms is over */
 	struct delayed_work delay_work;	/* ask the busy target again */
+
+	void *control;			/* the control layer's: directory of its paths */
 
 	atomic64_t commands;		/* SCSI commands sent for requests */
 	atomic64_t redriven;		/* sent again after a connection was lost */
@@ -97,7 +120,7 @@ void istripe_leg_destroy(struct istripe_leg *leg);
  * @leg: the leg
  * @at: where to look, moved behind what was found
  *
- * Context: any.
+ * Context: any; a section of leg->srcu, leg->lock or leg->roster_lock held.
  * Return: a path, or NULL when there are no more.
  */
 struct istripe_path *istripe_leg_next_path(const struct istripe_leg *leg, u32 *at);
@@ -277,6 +300,36 @@ void istripe_leg_path_live(struct istripe_leg *leg, struct istripe_path *path);
  * Context: the path's worker.
  */
 void istripe_leg_path_lost(struct istripe_leg *leg, struct istripe_path *path);
+
+/**
+ * istripe_leg_path_want() - say whether a path is to have a session
+ * @leg: the leg
+ * @path: which; when it is not wanted any more it gets no tasks from now on
+ * @wanted: whether; a path that is about to be taken out is not wanted again
+ *
+ * Context: any that may take leg->lock.
+ */
+void istripe_leg_path_want(struct istripe_leg *leg, struct istripe_path *path, bool wanted);
+
+/**
+ * istripe_leg_path_off() - no more tasks for a path
+ * @leg: the leg
+ * @path: live or not
+ *
+ * Context: leg->lock.
+ */
+void istripe_leg_path_off(struct istripe_leg *leg, struct istripe_path *path);
+
+/**
+ * istripe_leg_path_error() - what a path's first attempt has come to, in words
+ * @path: its first_error is set
+ * @why: filled
+ * @why_bytes: its size
+ *
+ * Context: process.
+ * Return: the error.
+ */
+int istripe_leg_path_error(struct istripe_path *path, char *why, size_t why_bytes);
 
 /**
  * istripe_leg_set_recovery_timeout() - note that recovery_timeout_ms has changed

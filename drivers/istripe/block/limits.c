@@ -133,11 +133,12 @@ static u32 lun_alignment_offset_bytes(const struct istripe_volume *volume,
 }
 
 /* What one leg adds: the volume is as demanding as the most demanding of its legs. */
-static void derive_leg(const struct istripe_leg *leg, struct istripe_disk_limits *limits)
+static void derive_leg(struct istripe_leg *leg, struct istripe_disk_limits *limits)
 {
 	const struct istripe_vpd_caching *caching = &leg->lun.caching;
 	const struct istripe_keys *offer;
 	const struct istripe_path *path;
+	int section;
 	u32 at;
 
 	limits->physical_block_bytes = max(limits->physical_block_bytes,
@@ -146,11 +147,13 @@ static void derive_leg(const struct istripe_leg *leg, struct istripe_disk_limits
 	limits->write_cache |= caching->write_cache;
 	limits->fua &= !caching->write_cache || caching->dpofua;
 	/* Pages must hold still from the first byte of a digest to the last (P21). */
+	section = srcu_read_lock(&leg->srcu);
 	istripe_leg_for_each_path(leg, path, at) {
 		offer = &path->params.offer;
 		limits->stable_writes |=
 			offer->value[ISTRIPE_KEY_DATA_DIGEST] != ISTRIPE_DIGEST_NONE;
 	}
+	srcu_read_unlock(&leg->srcu, section);
 }
 
 /* With one leg the LUN's own hints hold; several have the stripe's. */

@@ -156,6 +156,7 @@ static bool path_is_lost(int error)
  */
 static int leg_visit(struct istripe_leg *leg, struct round *round, visit_fn fn)
 {
+	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_path *path;
 	int ret = -ENOTCONN;
 	u32 at;
@@ -165,6 +166,7 @@ static int leg_visit(struct istripe_leg *leg, struct round *round, visit_fn fn)
 		if (!path_is_lost(ret))
 			break;
 	}
+	srcu_read_unlock(&leg->srcu, section);
 	return ret;
 }
 
@@ -201,7 +203,7 @@ static int visit_verify(const struct visit *visit, struct round *round)
 }
 
 /* Over all paths: their LUNs may call themselves the same and yet be different ones. */
-static int leg_verify(struct istripe_leg *leg, struct round *round)
+static int leg_verify_paths(struct istripe_leg *leg, struct round *round)
 {
 	char reason[ISTRIPE_MD_REASON_BYTES];
 	int ret, error = -ENOTCONN;
@@ -224,6 +226,15 @@ static int leg_verify(struct istripe_leg *leg, struct round *round)
 			good++;
 	}
 	return good ? 0 : error;
+}
+
+static int leg_verify(struct istripe_leg *leg, struct round *round)
+{
+	int section = srcu_read_lock(&leg->srcu);
+	int ret = leg_verify_paths(leg, round);
+
+	srcu_read_unlock(&leg->srcu, section);
+	return ret;
 }
 
 static int legs_verify(struct round *round)
@@ -404,23 +415,35 @@ static int metadata_plan(struct istripe_volume *volume, const struct istripe_sha
  * Zeroes and superblocks of an attempt that failed may still be under way in the target,
  * over a session that only a login of its own path ends: no path may be missing.
  */
+static int leg_all_live(struct istripe_leg *leg, const struct round *round)
+{
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_path *path;
+	int ret = 0;
+	u32 at;
+
+	istripe_leg_for_each_path(leg, path, at) {
+		if (READ_ONCE(path->live) || !READ_ONCE(path->wanted))
+			continue;
+		scnprintf(round->why, round->why_bytes,
+			  "leg %u path %u is down: superblocks are written when all paths are up",
+			  leg->index, path->bundle->index);
+		ret = -ENOTCONN;
+		break;
+	}
+	srcu_read_unlock(&leg->srcu, section);
+	return ret;
+}
+
 static int legs_all_live(const struct round *round)
 {
 	const struct istripe_volume *volume = round->volume;
-	struct istripe_path *path;
-	u32 i, at;
+	int ret = 0;
+	u32 i;
 
-	for (i = 0; i < volume->leg_count; i++) {
-		istripe_leg_for_each_path(volume->legs[i], path, at) {
-			if (READ_ONCE(path->live) || !READ_ONCE(path->wanted))
-				continue;
-			scnprintf(round->why, round->why_bytes,
-				  "leg %u path %u is down: superblocks are written when all paths are up",
-				  i, path->bundle->index);
-			return -ENOTCONN;
-		}
-	}
-	return 0;
+	for (i = 0; !ret && i < volume->leg_count; i++)
+		ret = leg_all_live(volume->legs[i], round);
+	return ret;
 }
 
 /*

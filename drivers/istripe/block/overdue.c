@@ -94,7 +94,7 @@ static int overdue_reset_lun(struct istripe_path *path, int error)
 {
 	struct istripe_leg *leg = path->leg;
 	struct istripe_path *other;
-	int ret;
+	int section, ret;
 	u32 at;
 
 	pr_warn_ratelimited("%s: commands stay overdue, abort: %pe: resetting the LUN\n",
@@ -104,9 +104,11 @@ static int overdue_reset_lun(struct istripe_path *path, int error)
 	if (ret)
 		return ret;
 	/* The tasks of the other paths are gone, too, and with TAS=0 nobody tells them. */
+	section = srcu_read_lock(&leg->srcu);
 	istripe_leg_for_each_path(leg, other, at)
 		if (other != path)
 			istripe_path_event(other, ISTRIPE_PATH_FAULT);
+	srcu_read_unlock(&leg->srcu, section);
 	return 0;
 }
 

@@ -102,7 +102,7 @@ static const struct istripe_session_ops path_session_ops = {
 static void bundle_count(struct istripe_bundle *bundle, const struct istripe_leg_task *leg_task,
 			 int sign)
 {
-	if (bundle->leg->bundle_count == 1)
+	if (!leg_task->counted)
 		return;
 	atomic_add(sign, &bundle->in_flight);
 	atomic_long_add(sign * (long)leg_task->task.data.length_bytes, &bundle->in_flight_bytes);
@@ -115,7 +115,8 @@ bool istripe_path_submit(struct istripe_path *path, struct istripe_leg_task *leg
 	struct istripe_session *session = srcu_dereference(path->session, &path->srcu);
 
 	if (session) {
-		leg_task->path = path;
+		WRITE_ONCE(leg_task->path, path);
+		leg_task->counted = path->leg->bundle_end > 1;
 		leg_task->task.lun = session->lun;
 		bundle_count(path->bundle, leg_task, 1);
 		istripe_session_submit(session, &leg_task->task, may_send, more);
@@ -126,7 +127,12 @@ bool istripe_path_submit(struct istripe_path *path, struct istripe_leg_task *leg
 
 void istripe_path_done(struct istripe_leg_task *leg_task)
 {
-	bundle_count(leg_task->path->bundle, leg_task, -1);
+	struct istripe_path *path = leg_task->path;
+
+	bundle_count(path->bundle, leg_task, -1);
+	/* The task is off the session's table; see istripe_path_leave(). */
+	if (!READ_ONCE(path->wanted))
+		istripe_path_event(path, ISTRIPE_PATH_LEAVE);
 }
 
 void istripe_path_push(struct istripe_path *path)
@@ -181,13 +187,14 @@ void istripe_path_close_session(struct istripe_path *path, int error)
 		istripe_session_close(session, error);
 }
 
-/* The worker queues itself: a stop that came meanwhile must not wait that long. */
+/* The worker queues itself: who stops it, or lets it leave, must not wait that long. */
 static void path_requeue(struct istripe_path *path, unsigned long delay)
 {
 	mod_delayed_work(istripe_recovery_wq, &path->work, delay);
-	/* Queue before the look; istripe_path_stop() sets the bit, then queues. */
+	/* Queue before the look; istripe_path_event() sets the bit, then queues. */
 	smp_mb();
-	if (test_bit(ISTRIPE_PATH_STOP, &path->events))
+	if (test_bit(ISTRIPE_PATH_STOP, &path->events) ||
+	    test_and_clear_bit(ISTRIPE_PATH_LEAVE, &path->events))
 		mod_delayed_work(istripe_recovery_wq, &path->work, 0);
 }
 
@@ -313,6 +320,7 @@ static void path_rest(struct istripe_path *path)
 	if (path->state != ISTRIPE_PATH_IDLE)
 		path_set_state(path, ISTRIPE_PATH_IDLE);
 	complete_all(&path->first_result);
+	complete_all(&path->rested);
 }
 
 static void path_attempt_failed(struct istripe_path *path, int error, const char *why)
@@ -365,15 +373,6 @@ static void path_connect(struct istripe_path *path)
 		path_attempt_failed(path, ret, why);
 	else
 		path_go_live(path);
-}
-
-/* The next login, if there is to be one: perhaps only to end the session before. */
-static void path_begin(struct istripe_path *path)
-{
-	if (READ_ONCE(path->wanted) || istripe_leg_path_waits(path->leg, path))
-		path_connect(path);
-	else
-		path_rest(path);
 }
 
 /*
@@ -473,15 +472,22 @@ static void path_look_if_asked(struct istripe_path *path)
 
 static void path_serve(struct istripe_path *path)
 {
+	/* It was to leave and shall stay after all. */
+	if (test_and_clear_bit(ISTRIPE_PATH_START, &path->events))
+		istripe_leg_path_live(path->leg, path);
 	if (test_and_clear_bit(ISTRIPE_PATH_FAULT, &path->events)) {
 		path->faults++;
 		path_drain(path, false);
 		path_recover(path);
 		return;
 	}
-	if (test_and_clear_bit(ISTRIPE_PATH_LOGOUT, &path->events)) {
+	if (test_and_clear_bit(ISTRIPE_PATH_LOGOUT, &path->events) ||
+	    (!READ_ONCE(path->wanted) && istripe_session_is_idle(path->owned))) {
 		path_drain(path, true);
 		path_recover(path);
+		/* When nothing waits for another login, there is none to wait for. */
+		if (!READ_ONCE(path->wanted))
+			istripe_path_event(path, ISTRIPE_PATH_LEAVE);
 		return;
 	}
 	if (test_and_clear_bit(ISTRIPE_PATH_OVERDUE, &path->events))
@@ -510,12 +516,14 @@ static void path_work(struct work_struct *work)
 		path_shut_down(path);
 	} else if (path->state == ISTRIPE_PATH_LIVE) {
 		path_serve(path);
+	} else if (!READ_ONCE(path->wanted) && !istripe_leg_path_waits(path->leg, path)) {
+		path_rest(path);
 	} else if (path->state == ISTRIPE_PATH_BACKOFF && time_before(jiffies, path->retry_at)) {
 		/* An event of a session that is gone woke us too early. */
 		path_requeue(path, path->retry_at - jiffies);
 	} else if (path->state == ISTRIPE_PATH_BACKOFF ||
 		   test_and_clear_bit(ISTRIPE_PATH_START, &path->events)) {
-		path_begin(path);
+		path_connect(path);
 	} else if (path->state == ISTRIPE_PATH_IDLE &&
 		   test_and_clear_bit(ISTRIPE_PATH_FENCE, &path->events)) {
 		istripe_fence(path);
@@ -540,16 +548,35 @@ void istripe_path_persist(struct istripe_path *path)
 	istripe_path_event(path, ISTRIPE_PATH_START);
 }
 
+/* What is being opened shall fail soon. */
+static void path_interrupt(struct istripe_path *path)
+{
+	mutex_lock(&path->session_lock);
+	if (path->owned && READ_ONCE(path->state) == ISTRIPE_PATH_CONNECTING)
+		istripe_session_interrupt(path->owned);
+	mutex_unlock(&path->session_lock);
+}
+
+void istripe_path_leave(struct istripe_path *path)
+{
+	/*
+	 * The worker looks for tasks in the table; whoever takes one off it looks whether
+	 * the path is wanted. They do so without barriers: after a grace period each
+	 * processor has had one, so that one of the two sees what the other has done.
+	 */
+	synchronize_rcu();
+	if (!istripe_leg_path_waits(path->leg, path))
+		path_interrupt(path);
+	istripe_path_event(path, ISTRIPE_PATH_LEAVE);
+}
+
 void istripe_path_stop(struct istripe_path *path)
 {
 	set_bit(ISTRIPE_PATH_STOP, &path->events);
 	istripe_proof_leave(path);
 	do {
 		/* Again and again: there may be no socket to interrupt yet. */
-		mutex_lock(&path->session_lock);
-		if (path->owned && READ_ONCE(path->state) == ISTRIPE_PATH_CONNECTING)
-			istripe_session_interrupt(path->owned);
-		mutex_unlock(&path->session_lock);
+		path_interrupt(path);
 		istripe_path_event(path, ISTRIPE_PATH_STOP);
 	} while (!wait_for_completion_timeout(&path->stopped, HZ));
 	cancel_delayed_work_sync(&path->work);
@@ -613,6 +640,7 @@ struct istripe_path *istripe_path_create(struct istripe_bundle *bundle, u32 memb
 	INIT_LIST_HEAD(&path->fenced);
 	init_completion(&path->first_result);
 	init_completion(&path->stopped);
+	init_completion(&path->rested);
 	istripe_isid_choose(path);
 	if (init_srcu_struct(&path->srcu))
 		goto free_path;
@@ -633,11 +661,12 @@ void istripe_path_destroy(struct istripe_path *path)
 	if (IS_ERR_OR_NULL(path))
 		return;
 	/*
-	 * The worker is cancelled (stop), submitters ended with the disk, sysfs with its
-	 * directories: nobody can hold the path.
+	 * The worker is stopped; submitters, other paths' workers and timeouts hold it within
+	 * sections of leg->srcu, and have ended with the disk or, when the path was taken out
+	 * of a leg that is up, with a grace period; sysfs ended with its directories. What a
+	 * section left behind is an event at most.
 	 */
-	WARN_ON_ONCE(path->owned);
-	/* A sibling that was stopped later may have had an event for us: nothing comes of it. */
+	WARN_ON_ONCE(path->owned || !list_empty(&path->fenced));
 	cancel_delayed_work_sync(&path->work);
 	istripe_login_buffers_free(path->buffers);
 	cleanup_srcu_struct(&path->srcu);

@@ -52,6 +52,7 @@ enum istripe_path_event {
 	ISTRIPE_PATH_DOUBT,		/* the LUN may have changed: look, but not too often */
 	ISTRIPE_PATH_RESCAN,		/* look now: the administrator says so */
 	ISTRIPE_PATH_FENCE,		/* it has not come up: end its last life's session */
+	ISTRIPE_PATH_LEAVE,		/* it is not wanted any more: is it idle yet */
 };
 
 struct istripe_path {
@@ -89,10 +90,10 @@ struct istripe_path {
 	unsigned long live_since;	/* worker: jiffies */
 	bool started;			/* worker: has been live since start */
 	bool persistent;		/* failed at first; goes on trying */
-	bool wanted;			/* else it rests; written by the worker of member 0 */
 	struct completion first_result;
 	int first_error;
 	struct completion stopped;
+	struct completion rested;	/* it was not wanted, and is idle now */
 
 	spinlock_t event_lock;		/* the five below */
 	int last_errno;
@@ -101,7 +102,8 @@ struct istripe_path {
 	u32 overdue_count;
 	u32 overdue[ISTRIPE_OVERDUE_MAX];	/* tags to be looked after */
 
-	bool live;			/* these seven: under leg->lock, see there */
+	bool wanted;			/* these eight: under leg->lock, see there */
+	bool live;
 	u32 lanes;			/* connections while it is live, else 0 */
 	bool unfenced;
 	struct list_head fenced;
@@ -176,6 +178,16 @@ void istripe_path_persist(struct istripe_path *path);
  * Context: process, sleeps as long as the logins take.
  */
 void istripe_path_fence(struct istripe_path *path);
+
+/**
+ * istripe_path_leave() - log out when all tasks are done, then rest
+ * @path: not wanted any more; path->rested completes when it rests
+ *
+ * What is lost with the session meanwhile is fenced first, as it would be of any path.
+ *
+ * Context: process, sleeps for a grace period of RCU.
+ */
+void istripe_path_leave(struct istripe_path *path);
 
 /**
  * istripe_path_stop() - log out, close, go idle

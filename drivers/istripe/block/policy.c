@@ -9,9 +9,12 @@
 #include "block/policy.h"
 #include "block/volume.h"
 
-static bool bundle_is_live(const struct istripe_bundle *bundle)
+/* The bundle of a number, if there is one and it is live. */
+static struct istripe_bundle *leg_live_bundle(const struct istripe_leg *leg, u32 index)
 {
-	return READ_ONCE(bundle->lanes);
+	struct istripe_bundle *bundle = READ_ONCE(leg->bundles[index]);
+
+	return bundle && READ_ONCE(bundle->lanes) ? bundle : NULL;
 }
 
 /* All members have the same; the first one stands for them. */
@@ -29,9 +32,12 @@ static struct istripe_bundle *pick_turn(const struct istripe_leg *leg, u32 turn)
 	if (!live)
 		return NULL;
 	turn %= live;
-	for (i = 0; i < leg->bundle_count; i++)
-		if (bundle_is_live(leg->bundles[i]) && !turn--)
-			return leg->bundles[i];
+	for (i = 0; i < leg->bundle_end; i++) {
+		struct istripe_bundle *bundle = leg_live_bundle(leg, i);
+
+		if (bundle && !turn--)
+			return bundle;
+	}
 	return NULL;
 }
 
@@ -63,16 +69,17 @@ static struct istripe_bundle *pick_cheapest(struct istripe_leg *leg, u32 bytes,
 					    u64 (*cost)(const struct istripe_bundle *bundle,
 							u32 bytes))
 {
-	u32 start = atomic_inc_return(&leg->turn) % leg->bundle_count;
+	u32 count = leg->bundle_end;
+	u32 start = (u32)atomic_inc_return(&leg->turn) % count;
 	struct istripe_bundle *best = NULL;
 	u64 best_cost = U64_MAX;
 	u32 i;
 
-	for (i = 0; i < leg->bundle_count; i++) {
-		struct istripe_bundle *bundle = leg->bundles[(start + i) % leg->bundle_count];
+	for (i = 0; i < count; i++) {
+		struct istripe_bundle *bundle = leg_live_bundle(leg, (start + i) % count);
 		u64 now;
 
-		if (!bundle_is_live(bundle))
+		if (!bundle)
 			continue;
 		now = cost(bundle, bytes);
 		if (best && now >= best_cost)
@@ -100,18 +107,22 @@ static struct istripe_bundle *pick_weighted(struct istripe_leg *leg, u32 bytes)
 	u32 turn, total = 0;
 	u32 i;
 
-	for (i = 0; i < leg->bundle_count; i++)
-		if (bundle_is_live(leg->bundles[i]))
-			total += bundle_weight(leg->bundles[i]);
+	for (i = 0; i < leg->bundle_end; i++) {
+		struct istripe_bundle *bundle = leg_live_bundle(leg, i);
+
+		total += bundle ? bundle_weight(bundle) : 0;
+	}
 	if (!total)
 		return NULL;
 	turn = (u32)atomic_inc_return(&leg->turn) % total;
-	for (i = 0; i < leg->bundle_count; i++) {
-		u32 weight = bundle_weight(leg->bundles[i]);
+	for (i = 0; i < leg->bundle_end; i++) {
+		struct istripe_bundle *bundle = leg_live_bundle(leg, i);
+		u32 weight;
 
-		if (!bundle_is_live(leg->bundles[i]))
+		if (!bundle)
 			continue;
-		last = leg->bundles[i];
+		last = bundle;
+		weight = bundle_weight(bundle);
 		if (turn < weight)
 			break;
 		turn -= weight;
@@ -132,8 +143,8 @@ struct istripe_bundle *istripe_policy_pick(struct istripe_leg *leg, u32 bytes, u
 {
 	if (READ_ONCE(leg->unfenced_paths))
 		return NULL;
-	if (leg->bundle_count == 1)
-		return bundle_is_live(leg->bundles[0]) ? leg->bundles[0] : NULL;
+	if (leg->bundle_end == 1)
+		return leg_live_bundle(leg, 0);
 	if (turn)
 		return pick_turn(leg, turn - 1);
 	return picks[READ_ONCE(leg->policy)](leg, bytes);

@@ -21,7 +21,7 @@ struct istripe_leg;
  * @turn: 0 for a task of its own; n for the n-th further part of a request that
  *	istripe_policy_parts() has cut: they go different ways
  *
- * Context: any; within no lock. A path that was live at that moment need not be any more.
+ * Context: any; a section of leg->srcu. A path that was live at that moment need not be any more.
  * Return: a bundle, or NULL when none is live, or the leg must not be written to.
  */
 struct istripe_bundle *istripe_policy_pick(struct istripe_leg *leg, u32 bytes, u32 turn);

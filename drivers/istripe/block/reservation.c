@@ -23,6 +23,7 @@ struct reservation {
 	u64 key;
 	u64 action_key;
 	bool keep;
+	bool sets_keys;			/* there are some afterwards if @action_key is one */
 	bool each_path;			/* else over the first one that is live */
 	bool undo;
 	enum istripe_reserve_action undo_action;
@@ -108,17 +109,20 @@ static void path_take_back(struct istripe_path *path, const struct reservation *
 
 static void leg_take_back(struct istripe_leg *leg, const struct reservation *what, u32 done)
 {
+	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_path *path;
 	u32 at;
 
 	istripe_leg_for_each_path(leg, path, at)
 		if (READ_ONCE(path->wanted) && done && done--)
 			path_take_back(path, what);
+	srcu_read_unlock(&leg->srcu, section);
 }
 
 /* @done: over how many paths, from the first one on, it has been done. */
 static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, u32 *done)
 {
+	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_path *path;
 	int ret = -ENOTCONN;
 	u32 at;
@@ -132,6 +136,7 @@ static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, 
 			break;
 		++*done;
 	}
+	srcu_read_unlock(&leg->srcu, section);
 	if (!what->each_path && !ret)
 		++*done;
 	return ret;
@@ -162,6 +167,8 @@ static int bdev_reserve(struct block_device *bdev, const struct reservation *wha
 	mutex_lock(&reservation->lock);
 	if (reservation->volume)
 		ret = volume_reserve(reservation->volume, what);
+	if (!ret && what->sets_keys)
+		WRITE_ONCE(reservation->keys, what->action_key);
 	mutex_unlock(&reservation->lock);
 	return ret;
 }
@@ -175,6 +182,13 @@ struct istripe_reservation *istripe_reservation_alloc(struct istripe_volume *vol
 	mutex_init(&reservation->lock);
 	reservation->volume = volume;
 	return reservation;
+}
+
+bool istripe_reservation_has_keys(const struct gendisk *disk)
+{
+	const struct istripe_reservation *reservation = disk->private_data;
+
+	return READ_ONCE(reservation->keys);
 }
 
 void istripe_reservation_end(struct gendisk *disk)
@@ -199,6 +213,7 @@ static int reservation_register(struct block_device *bdev, u64 old_key, u64 new_
 		.key = anyway ? 0 : old_key,
 		.action_key = new_key,
 		.keep = true,
+		.sets_keys = true,
 		.each_path = true,
 		.undo = true,
 		.undo_action = ISTRIPE_RESERVE_REGISTER_ANYWAY,
@@ -254,7 +269,11 @@ static int reservation_preempt(struct block_device *bdev, u64 old_key, u64 new_k
 
 static int reservation_clear(struct block_device *bdev, u64 key)
 {
-	struct reservation what = { .action = ISTRIPE_RESERVE_CLEAR, .key = key };
+	struct reservation what = {
+		.action = ISTRIPE_RESERVE_CLEAR,
+		.key = key,
+		.sets_keys = true,
+	};
 
 	return bdev_reserve(bdev, &what);
 }

@@ -18,12 +18,13 @@ struct pr_ops;
 
 /*
  * The disk's private_data: who has the disk open may still call when the volume is gone.
- * Lock: @lock covers @volume, and keeps it until the call is over. It is outside of the
+ * Lock: @lock covers both, and keeps it until the call is over. It is outside of the
  * paths' SRCU sections.
  */
 struct istripe_reservation {
 	struct mutex lock;		/* see above */
 	struct istripe_volume *volume;	/* NULL: taken down */
+	bool keys;			/* have been registered, and not taken back */
 };
 
 /* For the disk's block_device_operations. */
@@ -37,6 +38,15 @@ extern const struct pr_ops istripe_reservation_ops;
  * Return: private_data for the disk, or NULL.
  */
 struct istripe_reservation *istripe_reservation_alloc(struct istripe_volume *volume);
+
+/**
+ * istripe_reservation_has_keys() - has somebody registered keys through this disk
+ * @disk: of a volume that is up
+ *
+ * Context: process.
+ * Return: true or false; keys of before the volume was up are not known.
+ */
+bool istripe_reservation_has_keys(const struct gendisk *disk);
 
 /**
  * istripe_reservation_end() - calls from now on find no volume

@@ -163,7 +163,8 @@ static int leg_check(const struct istripe_leg_params *leg, u32 index, const char
 		const char *problem = path_check(&leg->paths[i]);
 
 		if (problem) {
-			scnprintf(why, why_bytes, "leg %u path %u: %s", index, i, problem);
+			scnprintf(why, why_bytes, "leg %u path %u: %s", index,
+				  leg->paths[i].index, problem);
 			return -EINVAL;
 		}
 		if (past_is_lost(&leg->paths[i], initiator_name)) {
@@ -213,7 +214,7 @@ static int isid_check(const struct istripe_leg_params *a, u32 leg_a,
 				continue;
 			scnprintf(why, why_bytes,
 				  "leg %u path %u and leg %u path %u have the same isid at the same target, or their further sessions would",
-				  leg_a, i, leg_b, j);
+				  leg_a, a->paths[i].index, leg_b, b->paths[j].index);
 			return -EINVAL;
 		}
 	}

@@ -32,13 +32,15 @@ ssize_t istripe_dir_show(struct istripe_volume_dir *volume, const struct istripe
 	return ret;
 }
 
-ssize_t istripe_dir_store(struct istripe_volume_dir *volume, const struct istripe_setting *setting,
-			  const char *label, void *object, const char *page, size_t count)
+ssize_t istripe_dir_store(struct istripe_volume_dir *volume, const bool *pinned,
+			  const struct istripe_setting *setting, const char *label, void *object,
+			  const char *page, size_t count)
 {
 	ssize_t ret = -EBUSY;
 
 	mutex_lock(&volume->lock);
-	if (volume->phase == ISTRIPE_VOLUME_DOWN)
+	if (volume->phase == ISTRIPE_VOLUME_DOWN ||
+	    (volume->phase == ISTRIPE_VOLUME_UP && pinned && !*pinned))
 		ret = istripe_setting_store(setting, label, object, page, count);
 	mutex_unlock(&volume->lock);
 	return ret;
@@ -79,8 +81,8 @@ static ssize_t volume_store(struct config_item *item, const struct istripe_setti
 {
 	struct istripe_volume_dir *volume = to_volume(item);
 
-	return istripe_dir_store(volume, setting, volume->params.name, &volume->params, page,
-				 count);
+	return istripe_dir_store(volume, NULL, setting, volume->params.name, &volume->params,
+				 page, count);
 }
 
 #define ISCSI_NAME	"an iSCSI name of at most 223 bytes that begins with iqn., eui. or naa."
@@ -106,10 +108,10 @@ VOLUME_NUMBER(recovery_timeout_ms, -1, 2147483647);
 
 static ssize_t volume_enable_show(struct config_item *item, char *page)
 {
-	enum istripe_volume_phase phase = READ_ONCE(to_volume(item)->phase);
+	const struct istripe_volume_dir *volume = to_volume(item);
 
-	return sysfs_emit(page, "%d\n",
-			  phase == ISTRIPE_VOLUME_UP || phase == ISTRIPE_VOLUME_STOPPING);
+	return sysfs_emit(page, "%d\n", istripe_volume_dir_is_up(volume) ||
+			  READ_ONCE(volume->phase) == ISTRIPE_VOLUME_STOPPING);
 }
 
 static ssize_t volume_enable_store(struct config_item *item, const char *page, size_t count)
@@ -137,7 +139,7 @@ static ssize_t volume_device_show(struct config_item *item, char *page)
 	ssize_t ret;
 
 	mutex_lock(&volume->lock);
-	if (volume->phase == ISTRIPE_VOLUME_UP)
+	if (istripe_volume_dir_is_up(volume))
 		name = istripe_volume_device_name(volume->running);
 	ret = sysfs_emit(page, "%s\n", name);
 	mutex_unlock(&volume->lock);
@@ -236,6 +238,7 @@ static ssize_t volumes_features_show(struct config_item *item, char *page)
 			  "paths\n"
 			  "mcs\n"
 			  "sessions\n"
+			  "live-paths\n"
 			  "chap\n"
 			  "mutual-chap\n"
 			  "header-digest\n"

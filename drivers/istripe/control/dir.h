@@ -14,13 +14,16 @@
  *         configfs_dirent_lock (inside configfs_depend_item_unlocked())
  *
  * volume_dir->lock covers everything below the volume's directory. It is not
- * held while a volume starts or stops, which may take as long as a login: then
- * @phase keeps all others out, and they get -EBUSY at once.
+ * held while a volume starts or stops, or one of its paths comes or goes, which
+ * may take as long as a login: then @phase keeps all others out, and they get
+ * -EBUSY at once.
  *
- * A volume that is not down pins its directory and those below, so that none of
- * them can be removed. An object dies with its directory: show and store run
- * only while the directory is alive (configfs sees to that), drop_item takes it
- * out of its parent's array, the last reference frees it.
+ * A volume that is not down pins its directory and those below that it was made
+ * of, so that none of them can be removed. A path's directory that is made later
+ * is pinned as long as the path is one of the volume's. An object dies with its
+ * directory: show and store run only while the directory is alive (configfs sees
+ * to that), drop_item takes it out of its parent's array, the last reference
+ * frees it.
  */
 #ifndef ISTRIPE_CONTROL_DIR_H
 #define ISTRIPE_CONTROL_DIR_H
@@ -40,6 +43,7 @@ enum istripe_volume_phase {
 	ISTRIPE_VOLUME_DOWN,
 	ISTRIPE_VOLUME_STARTING,
 	ISTRIPE_VOLUME_UP,
+	ISTRIPE_VOLUME_CHANGING,	/* up, and one of its paths comes, goes or changes */
 	ISTRIPE_VOLUME_STOPPING,
 };
 
@@ -47,7 +51,7 @@ struct istripe_path_dir {
 	struct config_group group;
 	struct istripe_leg_dir *leg;
 	u32 index;
-	bool pinned;
+	bool pinned;				/* the running volume has the path */
 	struct istripe_path_params params;
 };
 
@@ -67,7 +71,7 @@ struct istripe_volume_dir {
 	struct mutex lock;			/* see above */
 	enum istripe_volume_phase phase;
 	bool pinned;
-	struct istripe_volume *running;		/* while ISTRIPE_VOLUME_UP */
+	struct istripe_volume *running;		/* while ISTRIPE_VOLUME_UP or _CHANGING */
 	struct istripe_volume_params params;	/* without legs */
 	struct istripe_leg_dir *legs[ISTRIPE_LEGS_MAX];
 	char last_error[ISTRIPE_LAST_ERROR_BYTES];
@@ -90,8 +94,10 @@ ssize_t istripe_dir_show(struct istripe_volume_dir *volume, const struct istripe
 			 const void *object, char *page);
 
 /**
- * istripe_dir_store() - change a setting while the volume is down
+ * istripe_dir_store() - change a setting while nothing runs with it
  * @volume: the volume it belongs to
+ * @pinned: flag of a directory that may change while the volume is up, but does not have
+ *	it; NULL: only while the volume is down
  * @setting: what to set
  * @label: whose it is, for the log
  * @object: the object that holds the value
@@ -99,10 +105,11 @@ ssize_t istripe_dir_show(struct istripe_volume_dir *volume, const struct istripe
  * @count: bytes in @page
  *
  * Context: process, a store callback.
- * Return: @count; -EBUSY the volume is not down; -EINVAL a bad value, logged.
+ * Return: @count; -EBUSY the value is in use; -EINVAL a bad value, logged.
  */
-ssize_t istripe_dir_store(struct istripe_volume_dir *volume, const struct istripe_setting *setting,
-			  const char *label, void *object, const char *page, size_t count);
+ssize_t istripe_dir_store(struct istripe_volume_dir *volume, const bool *pinned,
+			  const struct istripe_setting *setting, const char *label, void *object,
+			  const char *page, size_t count);
 
 /**
  * istripe_dir_index() - the number that is the name of a leg's or path's directory
@@ -151,6 +158,102 @@ int istripe_volume_dir_enable(struct istripe_volume_dir *volume);
  * Return: 0; -EBUSY it is just starting or stopping.
  */
 int istripe_volume_dir_disable(struct istripe_volume_dir *volume);
+
+/**
+ * istripe_volume_dir_is_up() - has the volume a disk
+ * @volume: its directory
+ *
+ * Context: process.
+ * Return: true or false; for good only under volume->lock.
+ */
+static inline bool istripe_volume_dir_is_up(const struct istripe_volume_dir *volume)
+{
+	enum istripe_volume_phase phase = READ_ONCE(volume->phase);
+
+	return phase == ISTRIPE_VOLUME_UP || phase == ISTRIPE_VOLUME_CHANGING;
+}
+
+/**
+ * istripe_volume_dir_copy() - make a blueprint of the directories
+ * @volume: the volume
+ * @coming: while it is up: a path that is not one of the volume's yet, but counts; those
+ *	that are not do not; NULL while it is down: then all count
+ * @why: filled with a readable reason on failure, ISTRIPE_LAST_ERROR_BYTES
+ *
+ * Context: process, volume->lock.
+ * Return: a blueprint that makes sense; ERR_PTR(-EINVAL), ERR_PTR(-ENOMEM).
+ */
+struct istripe_volume_params *istripe_volume_dir_copy(const struct istripe_volume_dir *volume,
+						      const struct istripe_path_dir *coming,
+						      char *why);
+
+/**
+ * istripe_volume_dir_note() - keep, and log, why something has failed
+ * @volume: the volume
+ * @what: what it was, for the log
+ * @error: 0: it has not
+ * @why: in words; empty: @error has to do
+ *
+ * Context: process, volume->lock.
+ */
+void istripe_volume_dir_note(struct istripe_volume_dir *volume, const char *what, int error,
+			     const char *why);
+
+/**
+ * istripe_dir_pin() - keep a directory from being removed
+ * @group: the directory
+ * @pinned: its flag, set
+ *
+ * Context: process, volume->lock.
+ * Return: 0; -ENOENT it is just being removed, or another error of configfs.
+ */
+int istripe_dir_pin(struct config_group *group, bool *pinned);
+
+/**
+ * istripe_dir_unpin() - undo istripe_dir_pin(), if it was done
+ * @group: the directory
+ * @pinned: its flag, cleared
+ *
+ * Context: process, volume->lock.
+ */
+void istripe_dir_unpin(struct config_group *group, bool *pinned);
+
+/**
+ * istripe_path_dir_enable() - add a path to the volume that is up
+ * @path: its directory
+ *
+ * Nothing happens when the volume has it already. The reason of a failure is kept in the
+ * volume's last_error and logged.
+ *
+ * Context: process, a store callback of the path's directory; as long as connecting and
+ * logging in takes, a fatal signal ends it.
+ * Return: 0; -EBUSY the volume is starting, stopping or changing; -EINVAL it is down, or the
+ * path makes no sense; else see istripe_roster_add().
+ */
+int istripe_path_dir_enable(struct istripe_path_dir *path);
+
+/**
+ * istripe_path_dir_disable() - take a path out of the volume that is up
+ * @path: its directory
+ *
+ * Nothing happens when the volume does not have it.
+ *
+ * Context: process, a store callback of the path's directory.
+ * Return: 0; -EBUSY the volume is starting, stopping or changing, or see
+ * istripe_roster_leave().
+ */
+int istripe_path_dir_disable(struct istripe_path_dir *path);
+
+/**
+ * istripe_path_dir_connections() - change the number of connections of a path
+ * @path: its directory; the volume that is up has it
+ * @connections: 1..ISTRIPE_CONNECTIONS_MAX
+ *
+ * Context: process, a store callback of the path's directory.
+ * Return: 0; -EBUSY see istripe_path_dir_disable(); -ENOMEM; -EINVAL its explicit ISIDs would
+ * meet those of other paths.
+ */
+int istripe_path_dir_connections(struct istripe_path_dir *path, u32 connections);
 
 /* One line for one file; the rest is said by struct istripe_setting. */
 #define ISTRIPE_DIR_SETTING(_dir, _name, ...)						\

@@ -19,7 +19,7 @@
 
 /* Pins: what cannot be removed while the volume is not down. */
 
-static int group_pin(struct config_group *group, bool *pinned)
+int istripe_dir_pin(struct config_group *group, bool *pinned)
 {
 	int ret = configfs_depend_item_unlocked(group->cg_subsys, &group->cg_item);
 
@@ -27,7 +27,7 @@ static int group_pin(struct config_group *group, bool *pinned)
 	return ret;
 }
 
-static void group_unpin(struct config_group *group, bool *pinned)
+void istripe_dir_unpin(struct config_group *group, bool *pinned)
 {
 	if (*pinned)
 		configfs_undepend_item_unlocked(&group->cg_item);
@@ -40,8 +40,8 @@ static void leg_unpin(struct istripe_leg_dir *leg)
 
 	for (i = 0; i < ISTRIPE_PATHS_MAX; i++)
 		if (leg->paths[i])
-			group_unpin(&leg->paths[i]->group, &leg->paths[i]->pinned);
-	group_unpin(&leg->group, &leg->pinned);
+			istripe_dir_unpin(&leg->paths[i]->group, &leg->paths[i]->pinned);
+	istripe_dir_unpin(&leg->group, &leg->pinned);
 }
 
 static void volume_unpin(struct istripe_volume_dir *volume)
@@ -52,17 +52,17 @@ static void volume_unpin(struct istripe_volume_dir *volume)
 	for (i = 0; i < ISTRIPE_LEGS_MAX; i++)
 		if (volume->legs[i])
 			leg_unpin(volume->legs[i]);
-	group_unpin(&volume->group, &volume->pinned);
+	istripe_dir_unpin(&volume->group, &volume->pinned);
 }
 
 static int leg_pin(struct istripe_leg_dir *leg)
 {
-	int ret = group_pin(&leg->group, &leg->pinned);
+	int ret = istripe_dir_pin(&leg->group, &leg->pinned);
 	u32 i;
 
 	for (i = 0; !ret && i < ISTRIPE_PATHS_MAX; i++)
 		if (leg->paths[i])
-			ret = group_pin(&leg->paths[i]->group, &leg->paths[i]->pinned);
+			ret = istripe_dir_pin(&leg->paths[i]->group, &leg->paths[i]->pinned);
 	return ret;
 }
 
@@ -73,7 +73,7 @@ static int volume_pin(struct istripe_volume_dir *volume)
 	u32 i;
 
 	lockdep_assert_held(&volume->lock);
-	ret = group_pin(&volume->group, &volume->pinned);
+	ret = istripe_dir_pin(&volume->group, &volume->pinned);
 	for (i = 0; !ret && i < ISTRIPE_LEGS_MAX; i++)
 		if (volume->legs[i])
 			ret = leg_pin(volume->legs[i]);
@@ -99,35 +99,42 @@ static int dirs_count(void *const *dirs, u32 max, u32 *count)
 	return 0;
 }
 
-static int leg_copy(const struct istripe_leg_dir *leg, struct istripe_leg_params *params, char *why)
+static bool path_counts(const struct istripe_path_dir *path, const struct istripe_path_dir *coming)
 {
-	u32 count, i;
+	return path && (!coming || path == coming || path->pinned);
+}
+
+/* Paths have the numbers of their directories, which need not be without gaps. */
+static int leg_copy(const struct istripe_leg_dir *leg, const struct istripe_path_dir *coming,
+		    struct istripe_leg_params *params)
+{
+	u32 i, count = 0;
 	int ret;
 
-	if (dirs_count((void *const *)leg->paths, ISTRIPE_PATHS_MAX, &count)) {
-		scnprintf(why, ISTRIPE_LAST_ERROR_BYTES, "leg %u: path %u is missing",
-			  leg->index, count);
-		return -EINVAL;
-	}
+	for (i = 0; i < ISTRIPE_PATHS_MAX; i++)
+		count += path_counts(leg->paths[i], coming);
 	*params = leg->params;
 	ret = istripe_leg_params_alloc_paths(params, count);
-	for (i = 0; !ret && i < count; i++)
-		params->paths[i] = leg->paths[i]->params;
+	for (i = 0, count = 0; !ret && i < ISTRIPE_PATHS_MAX; i++)
+		if (path_counts(leg->paths[i], coming))
+			params->paths[count++] = leg->paths[i]->params;
 	return ret;
 }
 
-static int legs_copy(const struct istripe_volume_dir *volume, struct istripe_volume_params *params,
-		     char *why)
+static int legs_copy(const struct istripe_volume_dir *volume,
+		     const struct istripe_path_dir *coming, struct istripe_volume_params *params)
 {
 	int ret = 0;
 	u32 i;
 
 	for (i = 0; !ret && i < params->leg_count; i++)
-		ret = leg_copy(volume->legs[i], &params->legs[i], why);
+		ret = leg_copy(volume->legs[i], coming, &params->legs[i]);
 	return ret;
 }
 
-static struct istripe_volume_params *volume_copy(const struct istripe_volume_dir *volume, char *why)
+struct istripe_volume_params *istripe_volume_dir_copy(const struct istripe_volume_dir *volume,
+						      const struct istripe_path_dir *coming,
+						      char *why)
 {
 	struct istripe_volume_params *params;
 	struct istripe_leg_params *legs;
@@ -145,7 +152,7 @@ static struct istripe_volume_params *volume_copy(const struct istripe_volume_dir
 	*params = volume->params;
 	params->leg_count = count;
 	params->legs = legs;
-	ret = legs_copy(volume, params, why);
+	ret = legs_copy(volume, coming, params);
 	if (!ret)
 		ret = istripe_volume_params_check(params, why, ISTRIPE_LAST_ERROR_BYTES);
 	if (!ret)
@@ -161,7 +168,7 @@ static int volume_prepare(struct istripe_volume_dir *volume, struct istripe_volu
 	int ret;
 
 	lockdep_assert_held(&volume->lock);
-	*params = volume_copy(volume, why);
+	*params = istripe_volume_dir_copy(volume, NULL, why);
 	if (IS_ERR(*params))
 		return PTR_ERR(*params);
 	ret = volume_pin(volume);
@@ -194,6 +201,22 @@ static struct istripe_volume *volume_start(const struct istripe_volume_params *p
 	return ERR_PTR(ret);
 }
 
+/* From now on the volume knows, and what is dead is not to come back with a path. */
+static void volume_forget(struct istripe_volume_dir *volume)
+{
+	struct istripe_path_dir *path;
+	u32 i, j;
+
+	lockdep_assert_held(&volume->lock);
+	for (i = 0; i < ISTRIPE_LEGS_MAX; i++) {
+		for (j = 0; volume->legs[i] && j < ISTRIPE_PATHS_MAX; j++) {
+			path = volume->legs[i]->paths[j];
+			if (path)
+				memset(path->params.past, 0, sizeof(path->params.past));
+		}
+	}
+}
+
 /* From starting to up or down again. */
 static int volume_started(struct istripe_volume_dir *volume, struct istripe_volume *running)
 {
@@ -204,13 +227,15 @@ static int volume_started(struct istripe_volume_dir *volume, struct istripe_volu
 		return PTR_ERR(running);
 	}
 	volume->running = running;
+	volume_forget(volume);
 	/* What superblocks said is what the blueprint would say. */
 	volume->params.chunk.bytes = running->chunk_bytes;
 	volume->phase = ISTRIPE_VOLUME_UP;
 	return 0;
 }
 
-static void volume_note(struct istripe_volume_dir *volume, int error, const char *why)
+void istripe_volume_dir_note(struct istripe_volume_dir *volume, const char *what, int error,
+			     const char *why)
 {
 	lockdep_assert_held(&volume->lock);
 	if (!error) {
@@ -222,7 +247,7 @@ static void volume_note(struct istripe_volume_dir *volume, int error, const char
 	else
 		scnprintf(volume->last_error, sizeof(volume->last_error), "error %pe",
 			  ERR_PTR(error));
-	pr_err("%s: not enabled: %s\n", volume->params.name, volume->last_error);
+	pr_err("%s: %s: %s\n", volume->params.name, what, volume->last_error);
 }
 
 int istripe_volume_dir_enable(struct istripe_volume_dir *volume)
@@ -234,7 +259,7 @@ int istripe_volume_dir_enable(struct istripe_volume_dir *volume)
 
 	mutex_lock(&volume->lock);
 	if (volume->phase != ISTRIPE_VOLUME_DOWN) {
-		ret = volume->phase == ISTRIPE_VOLUME_UP ? 0 : -EBUSY;
+		ret = istripe_volume_dir_is_up(volume) ? 0 : -EBUSY;
 		goto unlock;
 	}
 	ret = volume_prepare(volume, &params, why);
@@ -247,7 +272,7 @@ int istripe_volume_dir_enable(struct istripe_volume_dir *volume)
 	}
 	/* Once, whatever has come of it: what may overwrite something must be said anew. */
 	volume->params.metadata_create = ISTRIPE_METADATA_KEEP;
-	volume_note(volume, ret, why);
+	istripe_volume_dir_note(volume, "not enabled", ret, why);
 unlock:
 	mutex_unlock(&volume->lock);
 	return ret;
@@ -267,14 +292,22 @@ static void path_remember(struct istripe_path_dir *path, const struct istripe_bu
 	}
 }
 
+static void leg_remember(struct istripe_leg_dir *leg, const struct istripe_leg *running)
+{
+	u32 i;
+
+	for (i = 0; i < running->bundle_end; i++)
+		if (running->bundles[i])
+			path_remember(leg->paths[i], running->bundles[i]);
+}
+
 static void volume_remember(struct istripe_volume_dir *volume, const struct istripe_volume *running)
 {
-	u32 i, j;
+	u32 i;
 
 	lockdep_assert_held(&volume->lock);
 	for (i = 0; i < running->leg_count; i++)
-		for (j = 0; j < running->legs[i]->bundle_count; j++)
-			path_remember(volume->legs[i]->paths[j], running->legs[i]->bundles[j]);
+		leg_remember(volume->legs[i], running->legs[i]);
 }
 
 int istripe_volume_dir_disable(struct istripe_volume_dir *volume)

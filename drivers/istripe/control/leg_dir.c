@@ -31,7 +31,7 @@ static ssize_t leg_store(struct config_item *item, const struct istripe_setting 
 	char label[ISTRIPE_DIR_LABEL_BYTES];
 
 	scnprintf(label, sizeof(label), "%s/%u", leg->volume->params.name, leg->index);
-	return istripe_dir_store(leg->volume, setting, label, &leg->params, page, count);
+	return istripe_dir_store(leg->volume, NULL, setting, label, &leg->params, page, count);
 }
 
 #define DESIGNATOR	"at most 131 bytes of text, or nothing for any"

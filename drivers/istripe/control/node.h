@@ -2,11 +2,12 @@
 /*
  * A node: one directory of a volume's sysfs tree, and what its files show.
  *
- * Nodes are made after the volume has started and removed before it is stopped,
- * never in between: recovery does not depend on memory for them. Removing one
- * waits until nobody is inside a show or store callback of it (kernfs), so its
- * object, which belongs to the running volume, is there whenever a callback
- * runs. What may come and go while the volume is up, sessions and connections,
+ * Nodes are made after the volume has started and removed before it is stopped;
+ * those of a path that comes or goes while the volume is up are made when it has
+ * come, and removed before it is freed. Recovery does not depend on memory for
+ * them. Removing one waits until nobody is inside a show or store callback of it
+ * (kernfs), so its object, which belongs to the running volume, is there whenever
+ * a callback runs. What comes and goes without notice, sessions and connections,
  * is looked up by each callback under its own lock.
  */
 #ifndef ISTRIPE_CONTROL_NODE_H
@@ -107,15 +108,13 @@ void istripe_nodes_remove(struct list_head *tree);
 
 /**
  * istripe_path_nodes_add() - make the directory of a path and those below it
- * @tree: list that the nodes are put on
  * @parent: directory "paths" of the leg
- * @bundle: of a running volume
+ * @bundle: of a running volume; its nodes are put on its lists
  *
  * Context: process, GFP_KERNEL.
- * Return: 0 or -errno; then some nodes may be on @tree.
+ * Return: 0 or -errno; then there are some nodes perhaps.
  */
-int istripe_path_nodes_add(struct list_head *tree, struct kobject *parent,
-			   struct istripe_bundle *bundle);
+int istripe_path_nodes_add(struct kobject *parent, struct istripe_bundle *bundle);
 
 /**
  * istripe_session_nodes_init() - name the files of the keys
@@ -128,14 +127,11 @@ void istripe_session_nodes_init(void);
 
 /**
  * istripe_session_nodes_add() - make the directories of a path's sessions and connections
- * @tree: list that the nodes are put on
- * @parent: directory of the path
- * @bundle: of a running volume; it may have no session
+ * @bundle: of a running volume, with a directory; it may have no session
  *
  * Context: process, GFP_KERNEL.
- * Return: 0 or -errno; then some nodes may be on @tree.
+ * Return: 0 or -errno; then there are some nodes perhaps.
  */
-int istripe_session_nodes_add(struct list_head *tree, struct kobject *parent,
-			      struct istripe_bundle *bundle);
+int istripe_session_nodes_add(struct istripe_bundle *bundle);
 
 #endif

@@ -7,6 +7,7 @@
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/sysfs.h>
 
 #include "control/dir.h"
 #include "control/blueprint.h"
@@ -25,16 +26,39 @@ static ssize_t path_show(struct config_item *item, const struct istripe_setting 
 	return istripe_dir_show(path->leg->volume, setting, &path->params, page);
 }
 
+/* What a path that is in use may change, too. */
+static ssize_t path_store_connections(struct istripe_path_dir *path, const char *label,
+				      const char *page, size_t count)
+{
+	static const struct istripe_setting live = {
+		.name = "connections", .kind = &istripe_setting_key, .size = sizeof(u32),
+		.key = ISTRIPE_KEY_MAX_CONNECTIONS, .max = ISTRIPE_CONNECTIONS_MAX,
+		.range = "a number from 1 to " __stringify(ISTRIPE_CONNECTIONS_MAX),
+	};
+	ssize_t ret;
+	u32 value;
+
+	ret = istripe_setting_store(&live, label, &value, page, count);
+	if (ret > 0)
+		ret = istripe_path_dir_connections(path, value);
+	return ret ?: count;
+}
+
 static ssize_t path_object_store(struct config_item *item, const struct istripe_setting *setting,
 				 void *object, const char *page, size_t count)
 {
 	struct istripe_path_dir *path = to_path(item);
 	struct istripe_leg_dir *leg = path->leg;
 	char label[ISTRIPE_DIR_LABEL_BYTES];
+	ssize_t ret;
 
 	scnprintf(label, sizeof(label), "%s/%u/%u", leg->volume->params.name, leg->index,
 		  path->index);
-	return istripe_dir_store(leg->volume, setting, label, object, page, count);
+	ret = istripe_dir_store(leg->volume, &path->pinned, setting, label, object, page, count);
+	if (ret == -EBUSY && setting->kind == &istripe_setting_key &&
+	    setting->key == ISTRIPE_KEY_MAX_CONNECTIONS)
+		ret = path_store_connections(path, label, page, count);
+	return ret;
 }
 
 static ssize_t path_store(struct config_item *item, const struct istripe_setting *setting,
@@ -125,6 +149,29 @@ ISTRIPE_DIR_SETTING(path_socket, user_timeout_ms, ISTRIPE_SETTING_USER_TIMEOUT);
 ISTRIPE_DIR_SETTING(path_socket, send_buffer_bytes, ISTRIPE_SETTING_SEND_BUFFER);
 ISTRIPE_DIR_SETTING(path_socket, receive_buffer_bytes, ISTRIPE_SETTING_RECEIVE_BUFFER);
 
+static ssize_t path_enable_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%d\n", READ_ONCE(to_path(item)->pinned));
+}
+
+static ssize_t path_enable_store(struct config_item *item, const char *page, size_t count)
+{
+	static const struct istripe_setting enable = {
+		.name = "enable", .kind = &istripe_setting_number, .size = sizeof(u32),
+		.min = 0, .max = 1, .range = "0 or 1",
+	};
+	struct istripe_path_dir *path = to_path(item);
+	ssize_t ret;
+	u32 value;
+
+	ret = istripe_setting_store(&enable, path->leg->volume->params.name, &value, page, count);
+	if (ret < 0)
+		return ret;
+	ret = value ? istripe_path_dir_enable(path) : istripe_path_dir_disable(path);
+	return ret ?: count;
+}
+CONFIGFS_ATTR(path_, enable);
+
 static void path_release(struct config_item *item)
 {
 	kfree_sensitive(to_path(item));
@@ -169,6 +216,7 @@ static struct configfs_attribute *path_attrs[] = {
 	&path_socket_attr_user_timeout_ms,
 	&path_socket_attr_send_buffer_bytes,
 	&path_socket_attr_receive_buffer_bytes,
+	&path_attr_enable,
 	NULL,
 };
 
@@ -203,10 +251,11 @@ static struct config_group *paths_make_group(struct config_group *group, const c
 	path->leg = leg;
 	path->index = index;
 	istripe_path_params_default(&path->params);
+	path->params.index = index;
 	config_group_init_type_name(&path->group, name, &path_type);
 
 	mutex_lock(&volume->lock);
-	if (volume->phase == ISTRIPE_VOLUME_DOWN) {
+	if (volume->phase == ISTRIPE_VOLUME_DOWN || volume->phase == ISTRIPE_VOLUME_UP) {
 		leg->paths[index] = path;
 		ret = 0;
 	}

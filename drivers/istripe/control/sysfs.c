@@ -50,9 +50,9 @@ static enum leg_state leg_state(struct istripe_leg *leg)
 	u32 at, live, resting = 0;
 	bool failed;
 
-	istripe_leg_for_each_path(leg, path, at)
-		resting += !READ_ONCE(path->wanted);
 	spin_lock_bh(&leg->lock);
+	istripe_leg_for_each_path(leg, path, at)
+		resting += !path->wanted;
 	live = leg->unfenced_paths ? 0 : leg->live_paths;
 	failed = leg->failed || leg->unfenced_paths;
 	spin_unlock_bh(&leg->lock);
@@ -315,8 +315,10 @@ static int leg_nodes_add(struct list_head *tree, struct kobject *parent, struct 
 	paths = istripe_node_add(tree, &istripe_node_plain_type, &node->kobj, leg, "paths");
 	if (IS_ERR(paths))
 		return PTR_ERR(paths);
-	for (i = 0; !ret && i < leg->bundle_count; i++)
-		ret = istripe_path_nodes_add(tree, &paths->kobj, leg->bundles[i]);
+	leg->control = &paths->kobj;
+	for (i = 0; !ret && i < leg->bundle_end; i++)
+		if (leg->bundles[i])
+			ret = istripe_path_nodes_add(&paths->kobj, leg->bundles[i]);
 	return ret;
 }
 
@@ -356,12 +358,54 @@ int istripe_sysfs_create(struct istripe_volume *volume)
 	return 0;
 }
 
+int istripe_sysfs_add_path(struct istripe_bundle *bundle)
+{
+	int ret = istripe_path_nodes_add(bundle->leg->control, bundle);
+
+	if (ret)
+		istripe_sysfs_remove_path(bundle);
+	return ret;
+}
+
+void istripe_sysfs_remove_path(struct istripe_bundle *bundle)
+{
+	istripe_sysfs_remove_sessions(bundle);
+	istripe_nodes_remove(&bundle->nodes);
+}
+
+int istripe_sysfs_add_sessions(struct istripe_bundle *bundle)
+{
+	int ret = istripe_session_nodes_add(bundle);
+
+	if (ret)
+		istripe_sysfs_remove_sessions(bundle);
+	return ret;
+}
+
+void istripe_sysfs_remove_sessions(struct istripe_bundle *bundle)
+{
+	istripe_nodes_remove(&bundle->session_nodes);
+}
+
+static void leg_nodes_remove(struct istripe_leg *leg)
+{
+	u32 i;
+
+	for (i = 0; i < leg->bundle_end; i++)
+		if (leg->bundles[i])
+			istripe_sysfs_remove_path(leg->bundles[i]);
+	leg->control = NULL;
+}
+
 void istripe_sysfs_remove(struct istripe_volume *volume)
 {
 	struct list_head *tree = volume->control;
+	u32 i;
 
 	if (!tree)
 		return;
+	for (i = 0; i < volume->leg_count; i++)
+		leg_nodes_remove(volume->legs[i]);
 	istripe_nodes_remove(tree);
 	volume->control = NULL;
 	kfree(tree);

@@ -5,6 +5,7 @@
 #include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/mutex.h>
+#include <linux/spinlock.h>
 #include <linux/sysfs.h>
 
 #include "block/bundle.h"
@@ -15,9 +16,24 @@
 #include "control/setting.h"
 #include "transport/socket.h"
 
+/* Members may go while a file is read: not before the section ends. */
+static int members_lock(const struct istripe_bundle *bundle)
+{
+	return srcu_read_lock(&bundle->leg->srcu);
+}
+
+static void members_unlock(const struct istripe_bundle *bundle, int section)
+{
+	srcu_read_unlock(&bundle->leg->srcu, section);
+}
+
 static ssize_t path_state_show(const struct istripe_node_file *file, void *object, char *page)
 {
-	return sysfs_emit(page, "%s\n", istripe_bundle_state(object));
+	int section = members_lock(object);
+	ssize_t ret = sysfs_emit(page, "%s\n", istripe_bundle_state(object));
+
+	members_unlock(object, section);
+	return ret;
 }
 
 ISTRIPE_NODE_FILE(path, state, 0444, .show = path_state_show);
@@ -25,9 +41,11 @@ ISTRIPE_NODE_FILE(path, state, 0444, .show = path_state_show);
 static ssize_t path_last_error_show(const struct istripe_node_file *file, void *object,
 				    char *page)
 {
+	int section = members_lock(object);
 	char why[ISTRIPE_WHY_BYTES];
 
 	istripe_bundle_last_error(object, why, sizeof(why));
+	members_unlock(object, section);
 	return sysfs_emit(page, "%s\n", why);
 }
 
@@ -50,12 +68,17 @@ static bool bundle_may_fence(const struct istripe_bundle *bundle,
 			     const struct istripe_bundle *through)
 {
 	const struct istripe_path *path;
+	bool any = false;
 	u32 at;
 
-	istripe_bundle_for_each_member(bundle, path, at)
-		if (path->wanted && !bundle_may_fence_member(path, through))
+	istripe_bundle_for_each_member(bundle, path, at) {
+		if (!path->wanted)
+			continue;
+		any = true;
+		if (!bundle_may_fence_member(path, through))
 			return false;
-	return true;
+	}
+	return any;
 }
 
 static ssize_t path_fenced_through_show(const struct istripe_node_file *file, void *object,
@@ -67,8 +90,8 @@ static ssize_t path_fenced_through_show(const struct istripe_node_file *file, vo
 	u32 i;
 
 	spin_lock_bh(&leg->lock);
-	for (i = 0; i < leg->bundle_count; i++)
-		if (bundle_may_fence(bundle, leg->bundles[i]))
+	for (i = 0; i < leg->bundle_end; i++)
+		if (leg->bundles[i] && bundle_may_fence(bundle, leg->bundles[i]))
 			used += sysfs_emit_at(page, used, "%s%u", used ? " " : "", i);
 	spin_unlock_bh(&leg->lock);
 	return used + sysfs_emit_at(page, used, "\n");
@@ -81,18 +104,21 @@ ISTRIPE_NODE_FILE(path, fenced_through, 0444, .show = path_fenced_through_show);
 static ssize_t path_##_name##_show(const struct istripe_node_file *file, void *object,	\
 				   char *page)						\
 {											\
-	struct istripe_bundle *bundle = object;						\
+	int section = members_lock(object);						\
+	const struct istripe_bundle *bundle = object;					\
+	const struct istripe_path *path;						\
 	u64 sum = 0;									\
-	u32 i;										\
+	u32 at;										\
 											\
-	for (i = 0; i < bundle->member_count; i++)					\
+	istripe_bundle_for_each_member(bundle, path, at)				\
 		sum += READ_ONCE(_now);							\
+	members_unlock(bundle, section);						\
 	return sysfs_emit(page, "%llu\n", sum);						\
 }											\
 ISTRIPE_NODE_FILE(path, _name, 0444, .show = path_##_name##_show)
 
-PATH_COUNTER(reconnects, bundle->members[i]->reconnects);
-PATH_COUNTER(faults, bundle->members[i]->faults);
+PATH_COUNTER(reconnects, path->reconnects);
+PATH_COUNTER(faults, path->faults);
 
 static ssize_t path_multi_show(const struct istripe_node_file *file, void *object, char *page)
 {
@@ -115,16 +141,33 @@ static ssize_t path_setting_show(const struct istripe_node_file *file, void *obj
 	return istripe_setting_show(file->setting, &bundle->members[0]->params, page);
 }
 
+static ssize_t members_store(struct istripe_bundle *bundle, const struct istripe_setting *setting,
+			     const char *page, size_t count)
+{
+	int section = members_lock(bundle);
+	struct istripe_path *path;
+	ssize_t ret = count;
+	u32 at;
+
+	istripe_bundle_for_each_member(bundle, path, at) {
+		ret = istripe_setting_store(setting, bundle->members[0]->label, &path->params,
+					    page, count);
+		if (ret < 0)
+			break;
+	}
+	members_unlock(bundle, section);
+	return ret;
+}
+
 static ssize_t path_setting_store(const struct istripe_node_file *file, void *object,
 				  const char *page, size_t count)
 {
 	struct istripe_bundle *bundle = object;
-	ssize_t ret = count;
-	u32 i;
+	ssize_t ret;
 
-	for (i = 0; ret >= 0 && i < bundle->member_count; i++)
-		ret = istripe_setting_store(file->setting, bundle->members[0]->label,
-					    &bundle->members[i]->params, page, count);
+	mutex_lock(&bundle->settings_lock);
+	ret = members_store(bundle, file->setting, page, count);
+	mutex_unlock(&bundle->settings_lock);
 	return ret;
 }
 
@@ -154,9 +197,6 @@ static const struct istripe_setting path_setting_##_name = {				\
 ISTRIPE_NODE_FILE(path, _name, 0644, .show = path_setting_show,				\
 		  .store = path_setting_store, .setting = &path_setting_##_name)
 
-/* Sockets: all settings are read, one is changed, all are put back. */
-static DEFINE_MUTEX(path_socket_lock);
-
 static ssize_t path_socket_show(const struct istripe_node_file *file, void *object, char *page)
 {
 	const struct istripe_bundle *bundle = object;
@@ -166,22 +206,33 @@ static ssize_t path_socket_show(const struct istripe_node_file *file, void *obje
 	return istripe_setting_show(file->setting, &now, page);
 }
 
+static void members_tune(const struct istripe_bundle *bundle,
+			 const struct istripe_socket_params *wanted)
+{
+	int section = members_lock(bundle);
+	struct istripe_path *path;
+	u32 at;
+
+	istripe_bundle_for_each_member(bundle, path, at)
+		istripe_path_tune(path, wanted);
+	members_unlock(bundle, section);
+}
+
+/* Sockets: all settings are read, one is changed, all are put back. */
 static ssize_t path_socket_store(const struct istripe_node_file *file, void *object,
 				 const char *page, size_t count)
 {
 	struct istripe_bundle *bundle = object;
-	struct istripe_path *path = bundle->members[0];
+	struct istripe_path *first = bundle->members[0];
 	struct istripe_socket_params wanted;
 	ssize_t ret;
-	u32 at;
 
-	mutex_lock(&path_socket_lock);
-	istripe_socket_params_get(&path->params.socket, &wanted);
-	ret = istripe_setting_store(file->setting, path->label, &wanted, page, count);
+	mutex_lock(&bundle->settings_lock);
+	istripe_socket_params_get(&first->params.socket, &wanted);
+	ret = istripe_setting_store(file->setting, first->label, &wanted, page, count);
 	if (ret > 0)
-		istripe_bundle_for_each_member(bundle, path, at)
-			istripe_path_tune(path, &wanted);
-	mutex_unlock(&path_socket_lock);
+		members_tune(bundle, &wanted);
+	mutex_unlock(&bundle->settings_lock);
 	return ret;
 }
 
@@ -240,13 +291,11 @@ static const struct kobj_type path_node_type = {
 	.default_groups = path_groups,
 };
 
-int istripe_path_nodes_add(struct list_head *tree, struct kobject *parent,
-			   struct istripe_bundle *bundle)
+int istripe_path_nodes_add(struct kobject *parent, struct istripe_bundle *bundle)
 {
 	struct istripe_node *node;
 
-	node = istripe_node_add_index(tree, &path_node_type, parent, bundle, bundle->index);
-	if (IS_ERR(node))
-		return PTR_ERR(node);
-	return istripe_session_nodes_add(tree, &node->kobj, bundle);
+	node = istripe_node_add_index(&bundle->nodes, &path_node_type, parent, bundle,
+				      bundle->index);
+	return IS_ERR(node) ? PTR_ERR(node) : istripe_session_nodes_add(bundle);
 }

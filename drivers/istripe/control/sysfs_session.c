@@ -330,8 +330,7 @@ static const struct kobj_type conn_node_type = {
 	.default_groups = conn_groups,
 };
 
-static int conn_nodes_add(struct list_head *tree, struct kobject *parent,
-			  struct istripe_bundle *bundle)
+static int conn_nodes_add(struct kobject *parent, struct istripe_bundle *bundle)
 {
 	struct istripe_conn_place *place;
 	struct istripe_node *node;
@@ -340,7 +339,8 @@ static int conn_nodes_add(struct list_head *tree, struct kobject *parent,
 	for (i = 0; i < bundle->member_count; i++) {
 		place = &bundle->places[i];
 		*place = (struct istripe_conn_place) { .bundle = bundle, .index = i };
-		node = istripe_node_add_index(tree, &conn_node_type, parent, place, i);
+		node = istripe_node_add_index(&bundle->session_nodes, &conn_node_type, parent,
+					      place, i);
 		if (IS_ERR(node))
 			return PTR_ERR(node);
 	}
@@ -348,37 +348,37 @@ static int conn_nodes_add(struct list_head *tree, struct kobject *parent,
 }
 
 /* "session" is the first one; the others, if a path may have any, are below "sessions". */
-static int session_nodes_add(struct list_head *tree, struct kobject *parent,
-			     struct istripe_bundle *bundle)
+static int session_nodes_add(struct kobject *parent, struct istripe_bundle *bundle)
 {
+	struct list_head *nodes = &bundle->session_nodes;
 	struct istripe_node *node;
 	u32 i;
 
-	node = istripe_node_add(tree, &session_node_type, parent, bundle->members[0], "session");
+	node = istripe_node_add(nodes, &session_node_type, parent, bundle->members[0], "session");
 	if (!IS_ERR(node) && bundle->member_count > 1)
-		node = istripe_node_add(tree, &istripe_node_plain_type, parent, bundle, "sessions");
+		node = istripe_node_add(nodes, &istripe_node_plain_type, parent, bundle,
+					"sessions");
 	if (IS_ERR(node))
 		return PTR_ERR(node);
 	parent = &node->kobj;
 	for (i = 1; i < bundle->member_count; i++) {
-		node = istripe_node_add_index(tree, &session_node_type, parent, bundle->members[i],
-					      i);
+		node = istripe_node_add_index(nodes, &session_node_type, parent,
+					      bundle->members[i], i);
 		if (IS_ERR(node))
 			return PTR_ERR(node);
 	}
 	return 0;
 }
 
-int istripe_session_nodes_add(struct list_head *tree, struct kobject *parent,
-			      struct istripe_bundle *bundle)
+int istripe_session_nodes_add(struct istripe_bundle *bundle)
 {
-	int ret = session_nodes_add(tree, parent, bundle);
+	struct istripe_node *path = list_first_entry(&bundle->nodes, struct istripe_node, entry);
+	int ret = session_nodes_add(&path->kobj, bundle);
 	struct istripe_node *node;
 
 	if (ret)
 		return ret;
-	node = istripe_node_add(tree, &istripe_node_plain_type, parent, bundle, "connections");
-	if (IS_ERR(node))
-		return PTR_ERR(node);
-	return conn_nodes_add(tree, &node->kobj, bundle);
+	node = istripe_node_add(&bundle->session_nodes, &istripe_node_plain_type, &path->kobj,
+				bundle, "connections");
+	return IS_ERR(node) ? PTR_ERR(node) : conn_nodes_add(&node->kobj, bundle);
 }

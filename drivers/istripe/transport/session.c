@@ -102,6 +102,17 @@ void istripe_session_push(struct istripe_session *session)
 			istripe_conn_flush(session->conns[i]);
 }
 
+bool istripe_session_is_idle(const struct istripe_session *session)
+{
+	u32 i;
+
+	/* The last slot is for commands of our own. */
+	for (i = 0; i < session->slot_count - 1; i++)
+		if (READ_ONCE(session->slots[i].task))
+			return false;
+	return true;
+}
+
 void istripe_task_distrust(struct istripe_task *task, const char *why)
 {
 	istripe_session_fault(task->conn->session, -ESTALE, "the LUN says: %s", why);

@@ -271,6 +271,15 @@ void istripe_session_submit(struct istripe_session *session, struct istripe_task
 void istripe_session_push(struct istripe_session *session);
 
 /**
+ * istripe_session_is_idle() - has the session no task of its owner's
+ * @session: logged in
+ *
+ * Context: the session's owner; the answer is old at once when there are submitters.
+ * Return: true or false.
+ */
+bool istripe_session_is_idle(const struct istripe_session *session);
+
+/**
  * istripe_session_execute() - send one SCSI command of our own and wait
  * @session: logged in, not published or no other caller of this function
  * @cdb: 16 bytes, zero padded

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/bits.h>
+#include <linux/blkdev.h>
+#include <linux/err.h>
+#include <linux/kernel.h>
+
+#include "block/bundle.h"
+#include "block/leg.h"
+#include "block/path.h"
+#include "block/reservation.h"
+#include "block/roster.h"
+#include "block/volume.h"
+
+/* Submitters hold back what more is said to follow only when there are several. */
+static void roster_count(struct istripe_leg *leg, int connections)
+{
+	struct istripe_volume *volume = leg->volume;
+
+	/* The legs' changes exclude each other: one change of a volume at a time. */
+	WRITE_ONCE(volume->conn_count, volume->conn_count + connections);
+}
+
+void istripe_roster_enter(struct istripe_leg *leg, struct istripe_bundle *bundle)
+{
+	lockdep_assert_held(&leg->roster_lock);
+	spin_lock_bh(&leg->lock);
+	/* Whole before anybody finds it. */
+	smp_store_release(&leg->bundles[bundle->index], bundle);
+	WRITE_ONCE(leg->bundle_end, max(leg->bundle_end, bundle->index + 1));
+	WRITE_ONCE(leg->bundle_count, leg->bundle_count + 1);
+	WRITE_ONCE(leg->path_count, leg->path_count + bundle->member_count);
+	/* Whoever has left writes in the life before: nothing is served until they are dead. */
+	WRITE_ONCE(leg->unfenced_paths, leg->unfenced_paths + istripe_bundle_unfenced(bundle));
+	spin_unlock_bh(&leg->lock);
+}
+
+/* Coming */
+
+/* Each session is an initiator port of its own to the target (SPC-4 5.12). */
+static int roster_check_keys(const struct istripe_leg *leg, char *why, size_t why_bytes)
+{
+	if (!istripe_reservation_has_keys(leg->volume->disk))
+		return 0;
+	scnprintf(why, why_bytes,
+		  "keys of persistent reservations are registered: the path would have none");
+	return -EBUSY;
+}
+
+static int roster_may_add(const struct istripe_leg *leg, const struct istripe_path_params *params,
+			  char *why, size_t why_bytes)
+{
+	struct gendisk *disk = leg->volume->disk;
+	int ret = roster_check_keys(leg, why, why_bytes);
+
+	if (ret)
+		return ret;
+	if (params->offer.value[ISTRIPE_KEY_DATA_DIGEST] != ISTRIPE_DIGEST_NONE &&
+	    !bdev_stable_writes(disk->part0)) {
+		scnprintf(why, why_bytes,
+			  "data_digest: the volume was enabled without any, its pages are not stable");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* One live member is enough; the others go on trying. */
+static int bundle_wait(struct istripe_bundle *bundle, char *why, size_t why_bytes)
+{
+	struct istripe_path *path, *failed = NULL;
+	u32 i, live = 0;
+
+	for (i = 0; i < bundle->member_count; i++) {
+		path = bundle->members[i];
+		if (!READ_ONCE(path->wanted))
+			continue;
+		if (wait_for_completion_killable(&path->first_result)) {
+			scnprintf(why, why_bytes, "interrupted while %s was connecting",
+				  path->label);
+			return -EINTR;
+		}
+		if (path->first_error)
+			failed = failed ?: path;
+		else
+			live++;
+	}
+	if (!live)
+		return istripe_leg_path_error(failed, why, why_bytes);
+	for (i = 0; i < bundle->member_count; i++)
+		if (bundle->members[i]->first_error)
+			istripe_path_persist(bundle->members[i]);
+	return 0;
+}
+
+static int bundle_start(struct istripe_bundle *bundle, char *why, size_t why_bytes)
+{
+	struct istripe_leg *leg = bundle->leg;
+	u32 i;
+	int ret;
+
+	mutex_lock(&leg->roster_lock);
+	roster_count(leg, bundle->member_count);
+	istripe_roster_enter(leg, bundle);
+	for (i = 0; i < bundle->member_count; i++)
+		if (bundle->members[i]->wanted)
+			istripe_path_start(bundle->members[i]);
+	ret = bundle_wait(bundle, why, why_bytes);
+	mutex_unlock(&leg->roster_lock);
+	return ret;
+}
+
+/*
+ * With the settings that the first one has now. They inherit nothing: what a member of the
+ * same number has left in the life before is dead, or the volume would not have come up.
+ */
+static int bundle_make_more(struct istripe_bundle *bundle, u32 count, struct istripe_path **more)
+{
+	u32 i, before = bundle->member_count;
+
+	lockdep_assert_held(&bundle->settings_lock);
+	for (i = before; i < count; i++) {
+		more[i] = istripe_path_create(bundle, i, &bundle->members[0]->params, 1);
+		if (IS_ERR(more[i])) {
+			while (i-- > before)
+				istripe_path_destroy(more[i]);
+			return -ENOMEM;
+		}
+		more[i]->wanted = bundle->multi != ISTRIPE_MULTI_MCS;
+	}
+	return 0;
+}
+
+static void bundle_enter_more(struct istripe_bundle *bundle, u32 count, struct istripe_path **more)
+{
+	u32 i, before = bundle->member_count;
+	struct istripe_leg *leg = bundle->leg;
+
+	lockdep_assert_held(&leg->roster_lock);
+	spin_lock_bh(&leg->lock);
+	for (i = before; i < count; i++) {
+		/* Whole before anybody finds it. */
+		smp_store_release(&bundle->members[i], more[i]);
+	}
+	WRITE_ONCE(bundle->member_count, count);
+	WRITE_ONCE(leg->path_count, leg->path_count + count - before);
+	spin_unlock_bh(&leg->lock);
+}
+
+int istripe_roster_grow(struct istripe_bundle *bundle, u32 count, char *why, size_t why_bytes)
+{
+	struct istripe_path *more[ISTRIPE_CONNECTIONS_MAX];
+	struct istripe_leg *leg = bundle->leg;
+	u32 i, before = bundle->member_count;
+	int ret = roster_check_keys(leg, why, why_bytes);
+
+	if (ret)
+		return ret;
+	mutex_lock(&leg->roster_lock);
+	mutex_lock(&bundle->settings_lock);
+	ret = bundle_make_more(bundle, count, more);
+	if (!ret) {
+		roster_count(leg, count - before);
+		bundle_enter_more(bundle, count, more);
+	}
+	mutex_unlock(&bundle->settings_lock);
+	for (i = before; !ret && i < count; i++)
+		if (READ_ONCE(more[i]->wanted))
+			istripe_path_persist(more[i]);
+	mutex_unlock(&leg->roster_lock);
+	return ret;
+}
+
+void istripe_roster_renew(struct istripe_bundle *bundle, u32 connections)
+{
+	struct istripe_path *path = bundle->members[0];
+
+	/* Read by the worker, at a login. */
+	WRITE_ONCE(path->params.offer.value[ISTRIPE_KEY_MAX_CONNECTIONS], connections);
+	istripe_path_event(path, ISTRIPE_PATH_LOGOUT);
+}
+
+/* Going */
+
+/* Checked and done in one: nobody else goes meanwhile. @members: a bit for each. */
+static int roster_let_go(struct istripe_bundle *bundle, u32 from, unsigned long *members,
+			 char *why, size_t why_bytes)
+{
+	struct istripe_leg *leg = bundle->leg;
+	u32 i, live = 0;
+
+	lockdep_assert_held(&leg->lock);
+	for (i = from; i < bundle->member_count; i++)
+		live += bundle->members[i]->live;
+	if (!from && leg->bundle_count == 1) {
+		scnprintf(why, why_bytes, "leg %u has no other path", leg->index);
+		return -EBUSY;
+	}
+	if (live && live == leg->live_paths) {
+		scnprintf(why, why_bytes, "nothing else of leg %u is live", leg->index);
+		return -EBUSY;
+	}
+	bundle->staying = from;
+	*members = 0;
+	for (i = from; i < bundle->member_count; i++) {
+		if (bundle->members[i]->wanted)
+			*members |= BIT(i);
+		WRITE_ONCE(bundle->members[i]->wanted, false);
+		istripe_leg_path_off(leg, bundle->members[i]);
+	}
+	return 0;
+}
+
+static void roster_call_back(struct istripe_bundle *bundle, unsigned long members)
+{
+	struct istripe_leg *leg = bundle->leg;
+	u32 i;
+
+	spin_lock_bh(&leg->lock);
+	bundle->staying = ISTRIPE_CONNECTIONS_MAX;
+	spin_unlock_bh(&leg->lock);
+	for_each_set_bit(i, &members, ISTRIPE_CONNECTIONS_MAX) {
+		istripe_leg_path_want(leg, bundle->members[i], true);
+		istripe_path_persist(bundle->members[i]);
+	}
+}
+
+/* @killable: else whoever is being killed waits, too. */
+static int roster_wait(struct istripe_bundle *bundle, u32 from, bool killable, char *why,
+		       size_t why_bytes)
+{
+	struct istripe_leg *leg = bundle->leg;
+	const struct istripe_path_params *params = &bundle->members[0]->params;
+	long left = msecs_to_jiffies(READ_ONCE(leg->volume->command_timeout_ms)) +
+		    msecs_to_jiffies(READ_ONCE(params->timers.login_timeout_ms));
+	struct istripe_path *path;
+	u32 i;
+
+	for (i = from; i < bundle->member_count; i++) {
+		path = bundle->members[i];
+		left = max(left, 1L);
+		left = killable ? wait_for_completion_killable_timeout(&path->rested, left) :
+				  wait_for_completion_timeout(&path->rested, left);
+		if (left > 0)
+			continue;
+		if (left < 0)
+			scnprintf(why, why_bytes, "interrupted");
+		else if (istripe_leg_path_waits(leg, path))
+			scnprintf(why, why_bytes,
+				  "its session was lost, and its writes wait for the end of it");
+		else
+			scnprintf(why, why_bytes, "its tasks take too long");
+		return left < 0 ? -EINTR : -EBUSY;
+	}
+	return 0;
+}
+
+static int roster_leave(struct istripe_bundle *bundle, u32 from, bool killable, char *why,
+			size_t why_bytes)
+{
+	struct istripe_leg *leg = bundle->leg;
+	unsigned long members;
+	u32 i;
+	int ret;
+
+	mutex_lock(&leg->roster_lock);
+	for (i = from; i < bundle->member_count; i++)
+		reinit_completion(&bundle->members[i]->rested);
+	spin_lock_bh(&leg->lock);
+	ret = roster_let_go(bundle, from, &members, why, why_bytes);
+	spin_unlock_bh(&leg->lock);
+	if (ret)
+		goto unlock;
+	/* Whoever has picked one of them has handed its task over. */
+	synchronize_srcu(&leg->srcu);
+	for (i = from; i < bundle->member_count; i++)
+		istripe_path_leave(bundle->members[i]);
+	ret = roster_wait(bundle, from, killable, why, why_bytes);
+	if (ret)
+		roster_call_back(bundle, members);
+unlock:
+	mutex_unlock(&leg->roster_lock);
+	return ret;
+}
+
+int istripe_roster_leave(struct istripe_bundle *bundle, u32 from, char *why, size_t why_bytes)
+{
+	return roster_leave(bundle, from, true, why, why_bytes);
+}
+
+/* Out of everybody's sight. */
+static void roster_take_out(struct istripe_bundle *bundle, u32 from)
+{
+	struct istripe_leg *leg = bundle->leg;
+	u32 i;
+
+	lockdep_assert_held(&leg->roster_lock);
+	spin_lock_bh(&leg->lock);
+	WRITE_ONCE(leg->path_count, leg->path_count - (bundle->member_count - from));
+	if (from) {
+		WRITE_ONCE(bundle->member_count, from);
+		bundle->staying = ISTRIPE_CONNECTIONS_MAX;
+		for (i = from; i < ISTRIPE_CONNECTIONS_MAX; i++)
+			WRITE_ONCE(bundle->members[i], NULL);
+	} else {
+		WRITE_ONCE(leg->bundle_count, leg->bundle_count - 1);
+		WRITE_ONCE(leg->bundles[bundle->index], NULL);
+	}
+	spin_unlock_bh(&leg->lock);
+}
+
+void istripe_roster_drop(struct istripe_bundle *bundle, u32 from)
+{
+	struct istripe_path *gone[ISTRIPE_CONNECTIONS_MAX];
+	struct istripe_leg *leg = bundle->leg;
+	u32 i, end = bundle->member_count;
+
+	mutex_lock(&leg->roster_lock);
+	memcpy(gone, bundle->members, sizeof(gone));
+	roster_take_out(bundle, from);
+	synchronize_srcu(&leg->srcu);
+	for (i = from; i < end; i++)
+		istripe_path_stop(gone[i]);
+	/* Timeouts that have found a task in flight over one of them before that. */
+	synchronize_srcu(&leg->srcu);
+	roster_count(leg, -(int)(end - from));
+	mutex_unlock(&leg->roster_lock);
+	if (!from)
+		istripe_bundle_destroy(bundle);
+	for (i = from; from && i < end; i++)
+		istripe_path_destroy(gone[i]);
+}
+
+struct istripe_bundle *istripe_roster_add(struct istripe_leg *leg,
+					  const struct istripe_path_params *params, char *why,
+					  size_t why_bytes)
+{
+	struct istripe_bundle *bundle;
+	char unused[ISTRIPE_WHY_BYTES];
+	int ret;
+
+	ret = roster_may_add(leg, params, why, why_bytes);
+	if (ret)
+		return ERR_PTR(ret);
+	bundle = istripe_bundle_create(leg, params);
+	if (IS_ERR(bundle))
+		return bundle;
+	ret = bundle_start(bundle, why, why_bytes);
+	if (!ret)
+		return bundle;
+	/* When it cannot go it has been live, and has writes: then it is one of us. */
+	if (roster_leave(bundle, 0, false, unused, sizeof(unused)))
+		return bundle;
+	istripe_roster_drop(bundle, 0);
+	return ERR_PTR(ret);
+}

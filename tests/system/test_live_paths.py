@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Paths and connections that come and go while the volume is up and busy."""
+
+import contextlib
+import errno
+import subprocess
+import threading
+import time
+
+import pytest
+
+from lab import fio, network
+from lab.shell import LabError, read, run, wait_for, write
+from scripted.scenario import Scenario
+from scripted.server import Server
+from test_scripted import Named
+
+KIB, MIB = 1 << 10, 1 << 20
+LUN_BYTES = 64 * MIB
+SCRIPTED_PORT = 3264
+QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 1500,
+         "login_timeout_ms": 3000}
+NO_WAIT = {"DefaultTime2Wait": 0}
+FAST = {"command_timeout_ms": 2000}
+
+
+@pytest.fixture
+def one_path(make_lio, make_volume, links):
+    """A LIO LUN behind two links, and a volume that uses the first one."""
+
+    def make(params=None, path=None, **options):
+        target = make_lio(LUN_BYTES, LUN_BYTES, all_links=True,
+                          params={**NO_WAIT, **(params or {})})
+        return make_volume(target, path={**QUICK, "nic": links[0].nic, **(path or {})}, **options)
+
+    return make
+
+
+def path_dir(volume, number):
+    return volume.leg / "paths" / str(number)
+
+
+def configure(volume, number, link, **more):
+    """The directory of a further path, not in use yet; like path 0, but over another link."""
+    directory = path_dir(volume, number)
+    directory.mkdir()
+    for name, value in {**volume.path_settings, "portal": link.portal(), "nic": link.nic,
+                        **more}.items():
+        write(directory / name, value)
+    return directory
+
+
+def add(volume, number, link, **more):
+    write(configure(volume, number, link, **more) / "enable", 1)
+
+
+def remove(volume, number):
+    write(path_dir(volume, number) / "enable", 0)
+    path_dir(volume, number).rmdir()
+
+
+def refused(directory, value=0):
+    """The errno with which enabling or disabling a path is refused."""
+    with pytest.raises(OSError) as failed:
+        write(directory / "enable", value)
+    return failed.value.errno
+
+
+def sent(volume, path):
+    return int(read(volume.path_sysfs(0, path) / "session" / "commands_sent"))
+
+
+def wait_connections(count):
+    wait_for("as many connections", lambda: len(network.established()) == count, 60)
+
+
+def wait_session(volume, count):
+    """A session of so many connections."""
+    file = volume.path_sysfs() / "session" / "connections"
+
+    def there():
+        try:
+            return int(read(file)) == count and volume.state() == "live"
+        except OSError:
+            return False
+
+    wait_for("the next session", there, 60)
+
+
+def state(volume):
+    return read(volume.sysfs() / "state")
+
+
+@contextlib.contextmanager
+def io(device, **options):
+    """fio runs meanwhile, again and again, and sees not one error."""
+    enough, errors = threading.Event(), []
+
+    def work():
+        seed = 0
+        while not enough.is_set() and not errors:
+            seed += 1
+            try:
+                fio.run(device, randseed=seed, **options)
+            except LabError as error:
+                errors.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        time.sleep(2)
+        yield
+        time.sleep(1)
+    finally:
+        enough.set()
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+def verified_io(device):
+    return io(device, **fio.verify_options(4 * MIB, jobs=4, largest_bytes=64 * KIB, depth=4))
+
+
+@pytest.mark.shared
+def test_paths_come_and_go_under_verify(one_path, links, size):
+    volume = one_path()
+    device = volume.enable()
+    with verified_io(device):
+        for _ in range(size.rounds(3, 50)):
+            add(volume, 1, links[1])
+            assert volume.state() == state(volume) == "live"
+            assert len(network.established()) == 2
+            wait_for("commands over it", lambda: sent(volume, 1) > 20, 60)
+            remove(volume, 1)
+            assert not volume.path_sysfs(0, 1).exists()
+            assert len(network.established()) == 1
+    assert volume.reconnects() == 0 and state(volume) == "live"
+
+
+def test_the_first_path_goes(one_path, links, verify):
+    """Its number stays free; the volume comes up again with what is left."""
+    volume = one_path()
+    device = volume.enable()
+    with verified_io(device):
+        add(volume, 3, links[1])
+        remove(volume, 0)
+        assert not volume.path_sysfs(0, 0).exists()
+        assert read(volume.path_sysfs(0, 3) / "state") == "live"
+    assert network.established() and state(volume) == "live"
+    volume.disable()
+    assert read(path_dir(volume, 3) / "enable") == "0"
+    device = volume.enable()
+    assert read(path_dir(volume, 3) / "enable") == "1"
+    assert read(volume.path_sysfs(0, 3) / "state") == "live"
+    verify(device, total_bytes=4 * MIB, jobs=2, largest_bytes=64 * KIB)
+
+
+def test_the_last_one_stays(one_path, links):
+    """The only path, and the only live one."""
+    volume = one_path()
+    device = volume.enable()
+    assert refused(volume.path) == errno.EBUSY
+    assert "leg 0 has no other path" in volume.last_error()
+    with pytest.raises(OSError):
+        volume.path.rmdir()
+    add(volume, 1, links[1])
+    links[1].set_up(False)
+    try:
+        wait_for("the loss", lambda: state(volume) == "degraded", 30)
+        assert refused(volume.path) == errno.EBUSY
+        assert "nothing else of leg 0 is live" in volume.last_error()
+        run("dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=64k", "count=16")
+        # The lost one has nothing that waits for it: it may go.
+        remove(volume, 1)
+    finally:
+        links[1].set_up(True)
+    assert state(volume) == "live"
+
+
+def test_what_cannot_be_added(one_path, links, kernel_log):
+    """It says why, in the volume's last_error, and leaves nothing behind."""
+    volume = one_path()
+    volume.enable()
+    cases = (
+        ({"lun": 1}, errno.ENODEV, "answers here: path refused"),
+        ({"target_name": "iqn.2024-01.org.example:nobody"}, None, "leg 0 path 1: login"),
+        ({"portal": f"{links[1].address}:9"}, errno.ECONNREFUSED, "cannot connect"),
+        ({"target_name": ""}, errno.EINVAL, "target_name is not set"),
+        ({"data_digest": "CRC32C"}, errno.EINVAL, "pages are not stable"),
+    )
+    for settings, number, reason in cases:
+        directory = configure(volume, 1, links[1], **settings)
+        got = refused(directory, 1)
+        assert number in (None, got), (settings, got)
+        assert reason in volume.last_error(), (settings, volume.last_error())
+        assert read(directory / "enable") == "0"
+        assert not volume.path_sysfs(0, 1).exists()
+        assert len(network.established()) == 1
+        directory.rmdir()
+    assert state(volume) == "live"
+    assert kernel_log.matching(r"istripe: .*leg 0 path 1 is not added: ")
+    add(volume, 1, links[1])
+
+
+def test_not_while_the_volume_is_down(one_path, links):
+    volume = one_path()
+    assert refused(volume.path, 1) == errno.EINVAL
+    write(volume.path / "enable", 0)
+    volume.enable()
+    assert read(volume.path / "enable") == "1"
+    directory = configure(volume, 1, links[1])
+    volume.disable()
+    assert read(volume.path / "enable") == read(directory / "enable") == "0"
+    volume.enable()
+    assert read(directory / "enable") == "1"
+    for name, value in (("weight", 7), ("portal", links[1].portal())):
+        with pytest.raises(OSError) as busy:
+            write(directory / name, value)
+        assert busy.value.errno == errno.EBUSY
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("multi,granted", [("sessions", 1), ("mcs", 1)])
+def test_connections_change_under_verify(one_path, size, multi, granted):
+    volume = one_path(params={"MaxConnections": granted}, path={"multi": multi})
+    device = volume.enable()
+    with verified_io(device):
+        for _ in range(size.rounds(1, 20)):
+            for count in (2, 8, 3, 1):
+                write(volume.path / "connections", count)
+                wait_connections(count)
+                wait_for("all live", lambda: volume.state() == state(volume) == "live", 60)
+                places = volume.path_sysfs() / "connections"
+                assert sorted(p.name for p in places.iterdir()) == [str(n) for n in range(count)]
+                assert read(volume.path / "connections") == str(count)
+                others = volume.path_sysfs() / "sessions"
+                assert (len(list(others.iterdir())) if others.exists() else 0) == count - 1
+    assert int(read(volume.path_sysfs() / "faults")) == 0
+
+
+def test_one_session_of_more_connections(link, make_volume):
+    """mcs: the session ends, at a moment of its choosing, and the next one has them."""
+    server = Server(link.address, SCRIPTED_PORT, network.NETNS).start()
+    try:
+        server.load(Scenario("honest", settings={"MaxConnections": 4}), size_bytes=16 * MIB)
+        volume = make_volume(Named(server.target.settings.name), path={
+            **QUICK, "portal": server.portal, "multi": "mcs", "connections": 1})
+        device = volume.enable()
+        with verified_io(device):
+            for count in (4, 2):
+                write(volume.path / "connections", count)
+                wait_session(volume, count)
+        assert int(read(volume.path_sysfs() / "faults")) == 0
+        volume.disable()
+        assert server.violations() == []
+    finally:
+        server.stop()
+
+
+def test_tasks_are_finished_first(one_path, links):
+    """What is in flight over a path that goes is answered over it, not sent again."""
+    volume = one_path(queue_depth=32)
+    device = volume.enable()
+    with io(device, rw="randwrite", bs="64k", numjobs=2, iodepth=8, size="8M"):
+        for _ in range(3):
+            add(volume, 1, links[1])
+            wait_for("commands over it", lambda: sent(volume, 1) > 10, 60)
+            remove(volume, 1)
+    assert read(volume.leg_sysfs(0) / "redriven") == "0"
+
+
+def test_lost_path_with_writes(one_path, links):
+    """Writes wait for the end of its session: it stays until they have been fenced."""
+    volume = one_path(**FAST)
+    device = volume.enable()
+    add(volume, 1, links[1])
+    write(volume.leg_sysfs(0) / "policy", "round-robin")
+    silent = ("dev", links[1].peer, "root")
+    run("tc", "qdisc", "add", *silent, "netem", "loss", "100%", netns=network.NETNS)
+    try:
+        writer = subprocess.Popen(["dd", "if=/dev/zero", f"of={device}", "oflag=direct",
+                                   "bs=64k", "count=64"], stderr=subprocess.DEVNULL)
+        wait_for("the loss", lambda: state(volume) == "degraded", 30)
+        assert writer.poll() is None
+        assert refused(path_dir(volume, 1)) == errno.EBUSY
+        assert "its writes wait for the end of it" in volume.last_error()
+        assert read(path_dir(volume, 1) / "enable") == "1"
+        assert writer.poll() is None
+    finally:
+        run("tc", "qdisc", "del", *silent, netns=network.NETNS)
+    # It is one of the volume's as before, fences its writes and works.
+    assert writer.wait(60) == 0
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+    remove(volume, 1)
+    run("dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=64k", "count=16")
+
+
+def test_lost_path_is_fenced_through_its_sibling_and_goes(one_path, links):
+    """With fence=portal-group it need not come back for that."""
+    volume = one_path(**FAST, fence="portal-group")
+    device = volume.enable()
+    add(volume, 1, links[1])
+    write(volume.leg_sysfs(0) / "policy", "round-robin")
+    silent = ("dev", links[1].peer, "root")
+    run("tc", "qdisc", "add", *silent, "netem", "loss", "100%", netns=network.NETNS)
+    try:
+        run("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=64k", "count=64")
+        assert state(volume) == "degraded"
+        remove(volume, 1)
+    finally:
+        run("tc", "qdisc", "del", *silent, netns=network.NETNS)
+    assert state(volume) == "live"
+    run("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=64k", "count=64")
+
+
+def test_disable_with_added_paths(one_path, links):
+    volume = one_path()
+    for _ in range(3):
+        volume.enable()
+        add(volume, 1, links[1], connections=4)
+        write(volume.path / "connections", 3)
+        assert len(network.established()) == 7
+        remove(volume, 1)
+        configure(volume, 2, links[1])
+        write(path_dir(volume, 2) / "enable", 1)
+        volume.disable()
+        wait_for("the connections' end", lambda: not network.established(), 10)
+        path_dir(volume, 2).rmdir()
+        write(volume.path / "connections", 1)
+
+
+def test_metadata_is_checked(make_lio, make_volume, links):
+    """A path that comes is compared with the superblock, as at any login."""
+    target = make_lio(LUN_BYTES, all_links=True, params=NO_WAIT)
+    volume = make_volume(target, metadata="md", metadata_create=1,
+                         path={**QUICK, "nic": links[0].nic})
+    device = volume.enable()
+    add(volume, 1, links[1])
+    run("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=64k", "count=16")
+    remove(volume, 1)
+    with open(target.luns[0].file, "r+b") as file:
+        file.seek(4096 + 200)
+        file.write(b"\xff" * 8)
+    directory = configure(volume, 1, links[1])
+    refused(directory, 1)
+    assert volume.last_error()
+    assert len(network.established()) == 1
+    run("dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=64k", "count=16")
