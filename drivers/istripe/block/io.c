@@ -472,9 +472,14 @@ void istripe_io_complete(struct request *rq)
  */
 static void io_task_timeout(struct istripe_leg_task *leg_task)
 {
-	struct istripe_leg *leg = leg_task->leg;
-	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_leg *leg;
+	int section;
 
+	/* The leg, too, was there before the holders. */
+	if (!atomic_read_acquire(&leg_task->task.holders))
+		return;
+	leg = leg_task->leg;
+	section = srcu_read_lock(&leg->srcu);
 	if (atomic_read_acquire(&leg_task->task.holders) &&
 	    istripe_overdue_report(READ_ONCE(leg_task->path), READ_ONCE(leg_task->task.itt),
 				   leg_task->overdue >= OVERDUE_MAX))
