@@ -18,11 +18,13 @@
 
 /* Members may go while a file is read: not before the section ends. */
 static int members_lock(const struct istripe_bundle *bundle)
+	__acquires(&bundle->leg->srcu)
 {
 	return srcu_read_lock(&bundle->leg->srcu);
 }
 
 static void members_unlock(const struct istripe_bundle *bundle, int section)
+	__releases(&bundle->leg->srcu)
 {
 	srcu_read_unlock(&bundle->leg->srcu, section);
 }
