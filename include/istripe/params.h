@@ -89,7 +89,8 @@ struct istripe_path_params {
 	struct istripe_timers timers;
 	struct istripe_socket_params socket;	/* see transport/socket.h */
 	u32 weight;				/* 1..ISTRIPE_WEIGHT_MAX, live */
-	struct istripe_path_past past[ISTRIPE_CONNECTIONS_MAX];	/* no setting; of each member */
+	/* No setting; of each member, filled in when the blueprint is made. */
+	struct istripe_path_past past[ISTRIPE_CONNECTIONS_MAX];
 };
 
 /**

@@ -5,6 +5,7 @@ Two targets have been given one name: both show the same LUN, and a login at one
 the other. What the paths' sessions do is not disturbed by the search.
 """
 
+import os
 import time
 
 import pytest
@@ -261,3 +262,60 @@ def test_what_was_left_is_not_forgotten_by_another_name(unfenced, links):
         volume.enable()
     write(volume.path / "isid", before)
     volume.enable()
+
+
+@UNFENCED
+def test_what_was_left_is_not_forgotten_with_its_path(unfenced, links):
+    """Without the path nobody would end it; when the path is made again it is known."""
+    volume, _target = unfenced
+    names = [*volume.path_settings, "portal"]
+    before = {name: read(volume.path / name) for name in names}
+    volume.path.rmdir()
+    with pytest.raises(EnableError, match="leg 0 path 0 is gone, and has left writes"):
+        volume.enable()
+    volume.path.mkdir()
+    for name in filter(before.get, names):
+        write(volume.path / name, before[name])
+    write(volume.leg / "fence", "path")
+    with pytest.raises(EnableError, match="leg 0 path 0 has left writes"):
+        volume.enable()
+    links[0].set_up(True)
+    volume.enable()
+    # Now that it is dead the path may go, and come back without a past.
+    volume.disable()
+    volume.path.rmdir()
+    volume.enable()
+
+
+@UNFENCED
+def test_what_was_left_by_the_second_session(servers, make_volume, links):
+    """Session by session: the first one's login ends nothing of it, and fewer are refused."""
+    target = servers[0].load(Scenario("ghost", hooks={"on_command": hold},
+                                      settings={"MaxConnections": 2}))
+    volume = volume_over(make_volume, links, (PORTS[0],) * 2, target, fence="path",
+                         path={**FAST, "connections": 2})
+    cpus = os.sched_getaffinity(0)
+    try:
+        with Direct(volume.enable()) as disk:
+            queue = volume.sysfs().parent / "mq" / "1" / "cpu_list"
+            os.sched_setaffinity(0, {int(read(queue).split(",")[0])})
+            servers[0].arm()
+            writer = held_write(disk, target, noise(4 * KIB, 1), error=True)
+            links[0].set_up(False)
+            wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
+            volume.disable()
+            writer.join(20)
+    finally:
+        os.sched_setaffinity(0, cpus)
+        links[0].set_up(True)
+    write(volume.path / "connections", 1)
+    with pytest.raises(EnableError, match="leg 0 path 0: it has left writes"):
+        volume.enable()
+    write(volume.path / "connections", 2)
+    # A spare, and nobody would want it: the target grants both to one session.
+    write(volume.path / "multi", "mcs")
+    with Direct(volume.enable()) as disk:
+        disk.write(64 * KIB, noise(4 * KIB, 2))
+        release(servers[0], target)
+        same(disk.read(64 * KIB, 4 * KIB), noise(4 * KIB, 2), "the data on the disk")
+        assert "carried out" not in target.run.memory

@@ -26,12 +26,13 @@ FAST = {"command_timeout_ms": 2000}
 
 @pytest.fixture
 def one_path(make_lio, make_volume, links):
-    """A LIO LUN behind two links, and a volume that uses the first one."""
+    """A LIO LUN behind two links, and a volume that uses the first one; no proofs."""
 
-    def make(params=None, path=None, **options):
+    def make(params=None, path=None, fence="path", **options):
         target = make_lio(LUN_BYTES, LUN_BYTES, all_links=True,
                           params={**NO_WAIT, **(params or {})})
-        return make_volume(target, path={**QUICK, "nic": links[0].nic, **(path or {})}, **options)
+        return make_volume(target, path={**QUICK, "nic": links[0].nic, **(path or {})},
+                           fence=fence, **options)
 
     return make
 
@@ -301,6 +302,7 @@ def test_lost_path_is_fenced_through_its_sibling_and_goes(one_path, links):
     volume = one_path(**FAST, fence="portal-group")
     device = volume.enable()
     add(volume, 1, links[1])
+    volume.wait_proven()
     write(volume.leg_sysfs(0) / "policy", "round-robin")
     silent = ("dev", links[1].peer, "root")
     run("tc", "qdisc", "add", *silent, "netem", "loss", "100%", netns=network.NETNS)

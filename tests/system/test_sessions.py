@@ -179,7 +179,7 @@ def test_legs_and_paths(make_lio, make_volume, links, verify):
     target = make_lio(*[lio.Lun(16 * MIB) for _ in range(2)], all_links=True, params=NO_WAIT)
     second = [{"portal": links[0].portal(), "target_name": target.iqn, "lun": 1,
                "connections": 2}]
-    volume = make_volume(target, paths=links, more_legs=second, chunk_bytes=16384,
+    volume = make_volume(target, paths=links, more_legs=second, chunk_bytes=16384, fence="path",
                          path={**QUICK, "connections": 2})
     device = volume.enable()
     assert len(network.established()) == 6

@@ -63,6 +63,8 @@ struct istripe_leg_dir {
 	bool pinned;
 	struct istripe_leg_params params;	/* without paths */
 	struct istripe_path_dir *paths[ISTRIPE_PATHS_MAX];
+	/* While the volume is down: of paths by number, also when their directories are gone. */
+	struct istripe_path_past past[ISTRIPE_PATHS_MAX][ISTRIPE_CONNECTIONS_MAX];
 };
 
 struct istripe_volume_dir {

@@ -104,31 +104,59 @@ static bool path_counts(const struct istripe_path_dir *path, const struct istrip
 	return path && (!coming || path == coming || path->pinned);
 }
 
+/* What a path without a directory has left nobody would end. */
+static int leg_check_gone(const struct istripe_leg_dir *leg, char *why)
+{
+	u32 i, j;
+
+	for (i = 0; i < ISTRIPE_PATHS_MAX; i++) {
+		for (j = 0; !leg->paths[i] && j < ISTRIPE_CONNECTIONS_MAX; j++) {
+			if (!leg->past[i][j].unfenced)
+				continue;
+			scnprintf(why, ISTRIPE_LAST_ERROR_BYTES,
+				  "leg %u path %u is gone, and has left writes that its target may still carry out: make it as it was",
+				  leg->index, i);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static void path_copy(const struct istripe_leg_dir *leg, u32 index,
+		      struct istripe_path_params *params)
+{
+	*params = leg->paths[index]->params;
+	memcpy(params->past, leg->past[index], sizeof(params->past));
+}
+
 /* Paths have the numbers of their directories, which need not be without gaps. */
 static int leg_copy(const struct istripe_leg_dir *leg, const struct istripe_path_dir *coming,
-		    struct istripe_leg_params *params)
+		    struct istripe_leg_params *params, char *why)
 {
+	int ret = leg_check_gone(leg, why);
 	u32 i, count = 0;
-	int ret;
 
+	if (ret)
+		return ret;
 	for (i = 0; i < ISTRIPE_PATHS_MAX; i++)
 		count += path_counts(leg->paths[i], coming);
 	*params = leg->params;
 	ret = istripe_leg_params_alloc_paths(params, count);
 	for (i = 0, count = 0; !ret && i < ISTRIPE_PATHS_MAX; i++)
 		if (path_counts(leg->paths[i], coming))
-			params->paths[count++] = leg->paths[i]->params;
+			path_copy(leg, i, &params->paths[count++]);
 	return ret;
 }
 
 static int legs_copy(const struct istripe_volume_dir *volume,
-		     const struct istripe_path_dir *coming, struct istripe_volume_params *params)
+		     const struct istripe_path_dir *coming, struct istripe_volume_params *params,
+		     char *why)
 {
 	int ret = 0;
 	u32 i;
 
 	for (i = 0; !ret && i < params->leg_count; i++)
-		ret = leg_copy(volume->legs[i], coming, &params->legs[i]);
+		ret = leg_copy(volume->legs[i], coming, &params->legs[i], why);
 	return ret;
 }
 
@@ -152,7 +180,7 @@ struct istripe_volume_params *istripe_volume_dir_copy(const struct istripe_volum
 	*params = volume->params;
 	params->leg_count = count;
 	params->legs = legs;
-	ret = legs_copy(volume, coming, params);
+	ret = legs_copy(volume, coming, params, why);
 	if (!ret)
 		ret = istripe_volume_params_check(params, why, ISTRIPE_LAST_ERROR_BYTES);
 	if (!ret)
@@ -204,17 +232,12 @@ static struct istripe_volume *volume_start(const struct istripe_volume_params *p
 /* From now on the volume knows, and what is dead is not to come back with a path. */
 static void volume_forget(struct istripe_volume_dir *volume)
 {
-	struct istripe_path_dir *path;
-	u32 i, j;
+	u32 i;
 
 	lockdep_assert_held(&volume->lock);
-	for (i = 0; i < ISTRIPE_LEGS_MAX; i++) {
-		for (j = 0; volume->legs[i] && j < ISTRIPE_PATHS_MAX; j++) {
-			path = volume->legs[i]->paths[j];
-			if (path)
-				memset(path->params.past, 0, sizeof(path->params.past));
-		}
-	}
+	for (i = 0; i < ISTRIPE_LEGS_MAX; i++)
+		if (volume->legs[i])
+			memset(volume->legs[i]->past, 0, sizeof(volume->legs[i]->past));
 }
 
 /* From starting to up or down again. */
@@ -282,10 +305,9 @@ unlock:
 static void path_remember(struct istripe_path_dir *path, const struct istripe_bundle *running)
 {
 	const char *initiator_name = path->leg->volume->params.initiator_name;
-	struct istripe_path_past *past = path->params.past;
+	struct istripe_path_past *past = path->leg->past[path->index];
 	u32 i;
 
-	memset(past, 0, sizeof(path->params.past));
 	for (i = 0; i < running->member_count; i++) {
 		istripe_path_bequeath(running->members[i], &past[i]);
 		past[i].nexus = istripe_path_params_nexus(&path->params, initiator_name);

@@ -5,6 +5,7 @@
 #include <linux/configfs.h>
 #include <linux/err.h>
 #include <linux/kernel.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 
@@ -49,7 +50,7 @@ ISTRIPE_DIR_SETTING(leg, fence,
 
 static void leg_release(struct config_item *item)
 {
-	kfree(to_leg(item));
+	kvfree(to_leg(item));
 }
 
 static struct configfs_item_operations leg_item_ops = {
@@ -85,7 +86,7 @@ static struct config_group *legs_make_group(struct config_group *group, const ch
 		istripe_dir_refuse(volume->params.name, "leg", name, "a number from 0 to 63");
 		return ERR_PTR(-EINVAL);
 	}
-	leg = kzalloc(sizeof(*leg), GFP_KERNEL);
+	leg = kvzalloc(sizeof(*leg), GFP_KERNEL);
 	if (!leg)
 		return ERR_PTR(-ENOMEM);
 	leg->volume = volume;
