@@ -331,7 +331,8 @@ int istripe_conn_send_control(struct istripe_conn *conn, const struct iscsi_hdr 
 	 * to be written: the reserves are for that, bounded by ISTRIPE_CONTROLS_MAX.
 	 */
 	control = kmalloc(sizeof(*control) + payload_bytes,
-			  GFP_NOWAIT | __GFP_NOWARN | (payload_bytes ? 0 : __GFP_MEMALLOC));
+			  GFP_NOWAIT | __GFP_NOWARN |
+			  (payload_bytes ? __GFP_NOMEMALLOC : __GFP_MEMALLOC));
 	if (!control)
 		return -ENOMEM;
 	control->header = *header;
