@@ -172,7 +172,8 @@ void istripe_capacity_found(struct istripe_path *path)
 
 	if (!READ_ONCE(volume->capacity.running))
 		return;
-	queue_work(istripe_recovery_wq, &volume->capacity.work);
+	/* Not the recovery queue: the event that follows may wait for memory, and so for us. */
+	queue_work(system_unbound_wq, &volume->capacity.work);
 	/* Once for each size: those who find it, too, would ask us again. */
 	if (path->announced_blocks == path->found.capacity.blocks)
 		return;

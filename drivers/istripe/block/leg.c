@@ -339,6 +339,8 @@ int istripe_leg_identify(struct istripe_leg *leg, struct istripe_path *path, cha
 	mutex_unlock(&leg->identify_lock);
 	if (grown)
 		istripe_capacity_found(path);
+	else if (!ret)
+		path->announced_blocks = 0;
 	return ret;
 }
 

@@ -410,13 +410,14 @@ static void path_look(struct istripe_path *path)
 	ret = istripe_lun_measure(session, &path->found, why, sizeof(why));
 	if (!ret)
 		ret = path_judge(path, why, sizeof(why));
+	/* Before the lock goes: a question that timed out is still the session's. */
+	if (ret)
+		istripe_session_fault(session, ret, "%s", why);
 	mutex_unlock(&path->ask_lock);
 	path->looked_at = jiffies;
 	WRITE_ONCE(path->look_error, ret);
-	if (ret) {
-		istripe_session_fault(session, ret, "%s", why);
+	if (ret)
 		return;
-	}
 	if (!istripe_session_in_doubt(session))
 		return;
 	/* What had to wait for us is not overdue. */
