@@ -415,14 +415,14 @@ static void path_look(struct istripe_path *path)
 		istripe_session_fault(session, ret, "%s", why);
 	mutex_unlock(&path->ask_lock);
 	path->looked_at = jiffies;
-	WRITE_ONCE(path->look_error, ret);
+	/* A connection that is lost says nothing about the LUN. */
+	WRITE_ONCE(path->look_error, ret == -ENOTCONN ? 0 : ret);
 	if (ret)
 		return;
 	if (!istripe_session_in_doubt(session))
 		return;
-	/* What had to wait for us is not overdue. */
-	clear_bit(ISTRIPE_PATH_OVERDUE, &path->events);
-	istripe_overdue_clear(path);
+	/* What had to wait for us is not overdue; what was sent before may well be. */
+	istripe_overdue_forget_unsent(path);
 	istripe_session_settle(session, doubts);
 }
 
