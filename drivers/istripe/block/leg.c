@@ -330,6 +330,7 @@ int istripe_leg_identify(struct istripe_leg *leg, struct istripe_path *path, cha
 	ret = leg_compare(leg, lun, why, why_bytes);
 	if (!ret && !leg->identified) {
 		leg->lun = *lun;
+		leg->first_blocks = lun->capacity.blocks;
 		leg->identified = true;
 	}
 	if (!ret) {

@@ -45,6 +45,7 @@ struct istripe_leg {
 	struct istripe_lun lun;		/* as first found; identity never changes */
 	struct mutex identify_lock;	/* @identified, @lun until the volume is up, its size */
 	bool identified;
+	u64 first_blocks;		/* when it was; set once */
 	enum istripe_policy policy;	/* live */
 	atomic_t turn;			/* of the policy */
 	enum istripe_fence fence;	/* live */

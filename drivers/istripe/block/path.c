@@ -299,18 +299,44 @@ static void path_go_live(struct istripe_path *path)
 	complete_all(&path->first_result);
 }
 
+/*
+ * A size that the leg has had since it was first found: a target that is behind, over this
+ * path, and may catch up. What is smaller has lost data.
+ */
+static bool path_may_catch_up(const struct istripe_path *path)
+{
+	return path->refused == -ENOSPC &&
+	       path->found.capacity.blocks >= path->leg->first_blocks;
+}
+
+/* The first failure, and a refusal; but not the same one again and again. */
+static bool path_failure_is_news(struct istripe_path *path, const char *why)
+{
+	unsigned long flags;
+	bool same;
+
+	spin_lock_irqsave(&path->event_lock, flags);
+	same = !strcmp(path->last_error, why);
+	spin_unlock_irqrestore(&path->event_lock, flags);
+	return !path->failures || (path->refused && !(path_may_catch_up(path) && same));
+}
+
 static void path_attempt_failed(struct istripe_path *path, int error, const char *why)
 {
-	path_note_error(path, error, why);
-	if (!path->failures++ || path->refused)
+	if (path_failure_is_news(path, why))
 		pr_warn("%s: %s\n", path->label, why);
+	path->failures++;
+	path_note_error(path, error, why);
+	/* What a look has found holds for as long as logins find so, too. */
+	if (!path->refused)
+		WRITE_ONCE(path->look_error, 0);
 	istripe_path_close_session(path, -ECONNRESET);
 	if (!path->started && !READ_ONCE(path->persistent)) {
 		/* Whoever started us wants to know at once, not to wait and hope. */
 		path->first_error = error;
 		path_set_state(path, ISTRIPE_PATH_IDLE);
 		complete_all(&path->first_result);
-	} else if (path->refused) {
+	} else if (path->refused && !path_may_catch_up(path)) {
 		path_set_state(path, ISTRIPE_PATH_DEAD);
 	} else {
 		istripe_fence(path);
@@ -330,7 +356,7 @@ static void path_connect(struct istripe_path *path)
 	clear_bit(ISTRIPE_PATH_DOUBT, &path->events);
 	clear_bit(ISTRIPE_PATH_RESCAN, &path->events);
 	istripe_overdue_clear(path);
-	path->refused = false;
+	path->refused = 0;
 	path_set_state(path, ISTRIPE_PATH_CONNECTING);
 	if (path->fence_first) {
 		path_schedule_retry(path, istripe_fence_first(path));
@@ -394,7 +420,7 @@ static void path_recover(struct istripe_path *path)
 /*
  * The LUN may have changed: ask it again what it is. I/O goes on meanwhile, unless it was
  * an answer to I/O that has raised the doubt. When the LUN is not what we know any more,
- * the session ends, and no login finds it better.
+ * the session ends; whether the path is of use again is for the next login to find out.
  */
 static void path_look(struct istripe_path *path)
 {

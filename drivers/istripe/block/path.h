@@ -78,7 +78,7 @@ struct istripe_path {
 	unsigned long looked_at;	/* worker: jiffies, when the LUN was last looked at */
 	int look_error;			/* written by the worker: what came of that */
 	struct mutex ask_lock;		/* commands of our own over @session, see below */
-	bool refused;			/* worker: and it was not the LUN we know */
+	int refused;			/* worker: why that was not the LUN we know */
 	bool checked;			/* worker: its superblock has been compared */
 	unsigned long retry_at;		/* worker: jiffies, end of the back-off */
 	u32 wait_ms;			/* worker: what the target asked for */
