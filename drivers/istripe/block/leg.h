@@ -46,6 +46,7 @@ struct istripe_leg {
 	struct mutex identify_lock;	/* @identified, @lun until the volume is up, its size */
 	bool identified;
 	u64 first_blocks;		/* when it was; set once */
+	u64 former_blocks;		/* the capacity's work: before it had more */
 	enum istripe_policy policy;	/* live */
 	atomic_t turn;			/* of the policy */
 	enum istripe_fence fence;	/* live */
