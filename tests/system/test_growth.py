@@ -486,9 +486,55 @@ def test_a_path_that_lags(make_scripted, links):
     lagging[0] = True
     with pytest.raises(OSError):
         volume.rescan()
-    wait_for("the refusal", lambda: read(volume.path_sysfs(0, 1) / "state") == "dead", 20)
+    behind(volume)
     assert "has shrunk to 32768" in read(volume.path_sysfs(0, 1) / "last_error")
     assert volume.size_bytes() == 20 * MIB
+    lagging[0] = False
+    wait_for("both paths", lambda: read(volume.sysfs() / "state") == "live", 30)
+    volume.rescan()
+    assert volume.size_bytes() == 20 * MIB
+
+
+@pytest.mark.parametrize("write_cache", [False, True])
+def test_more_than_the_size(make_scripted, server, write_cache):
+    """The answer to the question about the size: the mode pages are other ones. All is asked."""
+    volume, target = make_scripted(Scenario("other pages"))
+    target.disk.write_cache = write_cache
+    volume.enable()
+    target.disk.write_cache = True
+    target.disk.attentions.append((6, 0x2A, 1))
+    with contextlib.suppress(OSError):
+        volume.rescan()
+    if write_cache:
+        wait_for("another session", lambda: volume.reconnects() == 1, 10)
+        assert "identity changed" in read(volume.path_sysfs() / "last_error")
+        wait_for("the leg", lambda: read(volume.sysfs() / "state") == "live", 10)
+        volume.rescan()
+    else:
+        wait_for("the refusal", lambda: volume.state() == "dead", 10)
+        assert "had no write cache" in read(volume.path_sysfs() / "last_error")
+    assert server.violations() == []
+
+
+def test_busy_for_long(make_scripted, server):
+    """A LUN that is busy for some seconds when it is asked is waited for; the session stays."""
+    left = [20]
+
+    async def hook(run, conn, task):
+        if task.opcode != SERVICE_ACTION_IN_16 or not run.armed or not left[0]:
+            return False
+        left[0] -= 1
+        await run.target.respond(conn, task, Result.check(2, 4, 1))
+        return True
+
+    volume, target = make_scripted(Scenario("busy", hooks={"on_command": hook}))
+    volume.enable()
+    server.arm()
+    grow(target.disk)
+    volume.rescan()
+    assert volume.size_bytes() == 20 * MIB
+    assert left == [0]
+    assert volume.reconnects() == 0 and read(volume.path_sysfs() / "last_error") == ""
 
 
 def test_all_paths_are_asked(make_scripted, server):
