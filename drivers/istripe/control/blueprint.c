@@ -134,6 +134,8 @@ u32 istripe_path_params_nexus(const struct istripe_path_params *path, const char
 
 	hash = crc32c(~0u, initiator_name, strlen(initiator_name) + 1);
 	hash = crc32c(hash, path->target_name, strlen(path->target_name) + 1);
+	/* Zero but for the address and the port; elsewhere there may be a target of that name. */
+	hash = crc32c(hash, &path->portal, sizeof(path->portal));
 	return crc32c(hash, path->isid, sizeof(path->isid));
 }
 
@@ -162,7 +164,7 @@ static int leg_check(const struct istripe_leg_params *leg, u32 index, const char
 		}
 		if (past_is_lost(&leg->paths[i], initiator_name)) {
 			scnprintf(why, why_bytes,
-				  "leg %u path %u: it has left writes that its target may still carry out: set initiator_name, target_name and isid as they were",
+				  "leg %u path %u: it has left writes that its target may still carry out: set initiator_name, target_name, portal and isid as they were",
 				  index, i);
 			return -EINVAL;
 		}
