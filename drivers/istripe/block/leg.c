@@ -4,7 +4,6 @@
 #include <linux/slab.h>
 
 #include "block/capacity.h"
-#include "block/fence.h"
 #include "block/leg.h"
 #include "block/limits.h"
 #include "block/path.h"
@@ -208,6 +207,7 @@ void istripe_leg_path_lost(struct istripe_leg *leg, struct istripe_path *path)
 {
 	spin_lock_bh(&leg->lock);
 	WRITE_ONCE(path->live, false);
+	istripe_proof_lost(path);
 	WRITE_ONCE(leg->live_paths, leg->live_paths - 1);
 	if (!leg->live_paths) {
 		leg->down_since = jiffies;
@@ -365,12 +365,11 @@ static int leg_path_error(struct istripe_path *path, char *why, size_t why_bytes
  * A path that does not come up, and has left writes in its last life: nothing is served
  * before they are known to be dead.
  */
-static int leg_fence_past(struct istripe_path *path, char *why, size_t why_bytes)
+static int leg_check_past(struct istripe_path *path, char *why, size_t why_bytes)
 {
 	int used;
 
-	/* Its worker is idle: as if we were it. */
-	istripe_fence(path);
+	/* Through a sibling they cannot be ended: of these sessions nothing is proven yet. */
 	if (!istripe_leg_path_waits(path->leg, path))
 		return 0;
 	used = scnprintf(why, why_bytes,
@@ -400,7 +399,7 @@ static int leg_judge(struct istripe_leg *leg, char *why, size_t why_bytes)
 		return leg_path_error(failed, why, why_bytes);
 	for (i = 0; i < leg->path_count && !ret; i++)
 		if (leg->paths[i]->first_error)
-			ret = leg_fence_past(leg->paths[i], why, why_bytes);
+			ret = leg_check_past(leg->paths[i], why, why_bytes);
 	for (i = 0; i < leg->path_count && !ret; i++)
 		if (leg->paths[i]->first_error)
 			istripe_path_persist(leg->paths[i]);

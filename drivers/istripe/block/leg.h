@@ -19,9 +19,9 @@
  * next.
  *
  * Lock: @lock covers @live_paths, @unfenced_paths, @failed, @stopping, @parked, @delayed,
- * @down_since, and live, fenced, unfenced, way and node of the paths. It is a leaf, taken with
- * interrupts on (bh disabled), never held over a submission. @identify_lock is for
- * several paths' workers, which may find the LUN at a time; see also path->blocks.
+ * @down_since, and live, fenced, unfenced, way, node and generation of the paths. It is a
+ * leaf, taken with interrupts on (bh disabled), never held over a submission. @identify_lock
+ * is for several paths' workers, which may find the LUN at a time; see also path->blocks.
  */
 #ifndef ISTRIPE_BLOCK_LEG_H
 #define ISTRIPE_BLOCK_LEG_H

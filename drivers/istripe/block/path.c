@@ -586,10 +586,6 @@ static void path_inherit(struct istripe_path *path, const struct istripe_path_pa
 	path->unfenced = past->unfenced;
 	path->tpgt_known = past->unfenced;
 	path->tpgt = past->tpgt;
-	path->node = past->node;
-	path->node_tpgt = past->tpgt;
-	if (past->node)
-		path->way.portal = past->portal;
 }
 
 void istripe_path_bequeath(struct istripe_path *path, struct istripe_path_past *past)
@@ -598,11 +594,9 @@ void istripe_path_bequeath(struct istripe_path *path, struct istripe_path_past *
 
 	*past = (struct istripe_path_past) {};
 	spin_lock_bh(&leg->lock);
-	if (leg->unfenced_paths) {
-		past->unfenced = path->unfenced;
+	if (path->unfenced) {
+		past->unfenced = true;
 		past->tpgt = path->tpgt;
-		past->portal = path->way.portal;
-		past->node = path->node;
 	}
 	spin_unlock_bh(&leg->lock);
 }

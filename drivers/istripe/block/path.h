@@ -100,12 +100,13 @@ struct istripe_path {
 	u32 overdue_count;
 	u32 overdue[ISTRIPE_OVERDUE_MAX];	/* tags to be looked after */
 
-	bool live;			/* these six: under leg->lock, see there */
+	bool live;			/* these seven: under leg->lock, see there */
 	bool unfenced;
 	struct list_head fenced;
 	struct istripe_way way;		/* of its session, or of the last one */
 	u64 node;			/* proven to be there, see proof.h; 0: not known */
 	u16 node_tpgt;
+	u32 generation;			/* of its sessions: another one when one comes or goes */
 	bool unproven_said;		/* the leg's proof work */
 
 	/* Handed to a session and not done yet; counted when the leg has several paths. */

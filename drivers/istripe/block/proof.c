@@ -9,16 +9,19 @@
 #include "block/leg.h"
 #include "block/path.h"
 #include "block/proof.h"
+#include "block/volume.h"
 
 /* After a path has come: others come at the same time, and it has better things to do. */
 #define PROOF_DELAY_MS	1000
 /* There and back: each login but the first one must end the session before it. */
 #define PROOF_LOGINS	3
 
-/* A sibling as the proof sees it: what it needs outlives the path. */
+/* A sibling as it was when the proof began; the path itself is there as long as the leg. */
 struct proof_sibling {
+	const struct istripe_path *path;
 	u64 node;
-	char label[ISTRIPE_LABEL_BYTES];
+	u32 generation;
+	u32 losses;		/* of the leg */
 };
 
 static atomic64_t proof_last_node;
@@ -151,10 +154,14 @@ static bool proof_may_be_same(const struct istripe_path *path, const struct istr
 	       !strcmp(sibling->params.target_name, path->params.target_name);
 }
 
-/*
- * The path of the next node above @sibling->node to compare the subject with, and both of
- * their ways for the probes. Its own way, too, each time: it may have come back elsewhere.
- */
+/* Has the path the session that it had then? What is found out holds for that one only. */
+static bool proof_is_as_was(const struct istripe_path *path, u32 generation)
+{
+	return path->live && path->generation == generation &&
+	       !test_bit(ISTRIPE_PATH_STOP, &path->events);
+}
+
+/* The path of the next node above @sibling->node to compare the subject with, and its way. */
 static bool proof_next_sibling(struct istripe_proof *proof, struct proof_sibling *sibling)
 {
 	struct istripe_path *path = proof->subject;
@@ -170,25 +177,67 @@ static bool proof_next_sibling(struct istripe_proof *proof, struct proof_sibling
 		    (!next || other->node < next->node))
 			next = other;
 	}
+	if (!proof_is_as_was(path, proof->generation))
+		next = NULL;
+	sibling->path = next;
 	if (next) {
 		sibling->node = next->node;
-		strscpy(sibling->label, next->label, sizeof(sibling->label));
-		proof->probes[0].way = path->way;
+		sibling->generation = next->generation;
+		sibling->losses = proof->losses;
 		proof->probes[1].way = next->way;
 	}
 	spin_unlock_bh(&leg->lock);
-	return next && !test_bit(ISTRIPE_PATH_STOP, &path->events);
+	return next;
 }
 
-/* Unless it has come back somewhere else meanwhile: then nothing is known of it. */
-static void proof_settle(struct istripe_proof *proof, u64 node)
+/* A node of its own. */
+static void proof_settle_alone(struct istripe_proof *proof)
 {
 	struct istripe_path *path = proof->subject;
 
 	spin_lock_bh(&proof->leg->lock);
-	if (!memcmp(&path->way, &proof->probes[0].way, sizeof(path->way)))
-		path->node = node;
+	if (proof_is_as_was(path, proof->generation))
+		path->node = atomic64_inc_return(&proof_last_node);
 	spin_unlock_bh(&proof->leg->lock);
+}
+
+/*
+ * The sibling's node, unless either session has ended meanwhile: then it may not have been
+ * the target that ended the spare ones, or another target may be there now.
+ */
+static bool proof_settle(struct istripe_proof *proof, const struct proof_sibling *sibling)
+{
+	struct istripe_path *path = proof->subject;
+	bool holds;
+
+	spin_lock_bh(&proof->leg->lock);
+	holds = proof_is_as_was(path, proof->generation) &&
+		proof_is_as_was(sibling->path, sibling->generation) &&
+		sibling->path->node == sibling->node;
+	if (holds)
+		path->node = sibling->node;
+	spin_unlock_bh(&proof->leg->lock);
+	return holds;
+}
+
+/*
+ * A target may drop an old session to make room for one too many. What was lost is logged
+ * in again and tried again: that would never end.
+ */
+static bool proof_harms(struct istripe_proof *proof, const struct proof_sibling *sibling)
+{
+	struct istripe_leg *leg = proof->leg;
+	bool harms;
+
+	spin_lock_bh(&leg->lock);
+	harms = proof->losses != sibling->losses && !leg->stopping;
+	spin_unlock_bh(&leg->lock);
+	if (!harms)
+		return false;
+	WRITE_ONCE(proof->harmful, true);
+	pr_warn("%s/%u: a path was lost while spare sessions were open: no more of them until fence is written\n",
+		leg->volume->name, leg->index);
+	return true;
 }
 
 /* Once per path, until it has a sibling: what is not proven now may be the next time. */
@@ -199,7 +248,7 @@ static void proof_say(struct istripe_path *path, const struct proof_sibling *sib
 		return;
 	path->unproven_said = true;
 	pr_warn("%s: not known to lead to the same portal group as %s, so writes lost with one wait for its own way: %s\n",
-		path->label, sibling->label, why);
+		path->label, sibling->path->label, why);
 }
 
 /* Compare the subject with each node there is. */
@@ -210,19 +259,24 @@ static void proof_place(struct istripe_proof *proof)
 	struct proof_sibling sibling = {};
 
 	while (proof_next_sibling(proof, &sibling)) {
-		if (!proof_run(proof, why, sizeof(why))) {
+		int ret = proof_run(proof, why, sizeof(why));
+
+		if (!ret && proof_settle(proof, &sibling)) {
 			path->unproven_said = false;
-			proof_settle(proof, sibling.node);
 			return;
 		}
+		/* When the run says yes and that does not hold any more, it is made again. */
+		if (proof_harms(proof, &sibling) || !ret)
+			return;
 		proof_say(path, &sibling, why);
 	}
-	proof_settle(proof, atomic64_inc_return(&proof_last_node));
+	proof_settle_alone(proof);
 }
 
 static bool proof_wanted(const struct istripe_leg *leg)
 {
-	return READ_ONCE(leg->fence) == ISTRIPE_FENCE_PORTAL_GROUP;
+	return READ_ONCE(leg->fence) == ISTRIPE_FENCE_PORTAL_GROUP &&
+	       !READ_ONCE(leg->proof.harmful);
 }
 
 /* From here on istripe_proof_leave() waits for us. */
@@ -239,8 +293,10 @@ static bool proof_next_subject(struct istripe_proof *proof)
 		if (path->live && !path->node && !test_bit(ISTRIPE_PATH_STOP, &path->events))
 			next = path;
 	}
-	if (next)
+	if (next) {
 		proof->probes[0].way = next->way;
+		proof->generation = next->generation;
+	}
 	proof->subject = next;
 	spin_unlock_bh(&leg->lock);
 	wake_up_all(&proof->idle);
@@ -304,29 +360,40 @@ static bool proof_alone(const struct istripe_leg *leg, const struct istripe_path
 
 void istripe_proof_live(struct istripe_path *path, const struct istripe_session *session)
 {
-	const struct sockaddr_storage *portal = &session->way.portal;
 	struct istripe_leg *leg = path->leg;
 	u32 i;
 
 	spin_lock_bh(&leg->lock);
-	if (memcmp(&path->way.portal, portal, sizeof(*portal)) ||
-	    path->node_tpgt != session->target_portal_group_tag) {
-		path->way.portal = *portal;
-		path->node_tpgt = session->target_portal_group_tag;
-		path->node = 0;
-	}
+	path->way.portal = session->way.portal;
+	path->node_tpgt = session->target_portal_group_tag;
+	/* Also at the same address: another node may have it now. */
+	path->node = 0;
+	path->generation++;
 	for (i = 0; i < leg->path_count; i++)
 		if (proof_alone(leg, leg->paths[i]))
 			leg->paths[i]->node = 0;
 	spin_unlock_bh(&leg->lock);
 }
 
+void istripe_proof_lost(struct istripe_path *path)
+{
+	lockdep_assert_held(&path->leg->lock);
+	path->generation++;
+	path->leg->proof.losses++;
+}
+
 /* Not on the queue of recovery: that must not wait for us when memory is short. */
 void istripe_proof_look(struct istripe_leg *leg)
 {
-	if (READ_ONCE(leg->proof.started))
+	if (READ_ONCE(leg->proof.started) && !READ_ONCE(leg->proof.harmful))
 		mod_delayed_work(system_unbound_wq, &leg->proof.work,
 				 msecs_to_jiffies(PROOF_DELAY_MS));
+}
+
+void istripe_proof_look_again(struct istripe_leg *leg)
+{
+	WRITE_ONCE(leg->proof.harmful, false);
+	istripe_proof_look(leg);
 }
 
 void istripe_proof_start(struct istripe_leg *leg)

@@ -14,15 +14,18 @@
  * same place. It is given by the leg's proof work, one path after the other: each is
  * compared with one path of each node that is known; so there is one proof for each path,
  * not for each pair of them. Numbers are never used again. A path keeps its node while it
- * is down, and when it comes back at the same address with the same portal group tag.
+ * is down, for its lost session was there; its next session has none until it is proven
+ * anew, for another node may have taken the address. A proof counts only if both paths
+ * have had one and the same session all along, see path->generation.
  * What could not be proven is tried again when a path of the leg comes back.
  *
  * The sessions carry no command, and none of the paths' own sessions is touched. The work
  * starts when the volume is up. It has a path's parameters in use while that is @subject;
- * of siblings it has copies.
+ * of siblings it has copies. A target that drops other sessions because of them is left
+ * alone: @harmful.
  *
- * Locks: leg->lock covers @subject (written by the work), and node,
- * node_tpgt and way of the paths. @lock covers the probes' sessions, for
+ * Locks: leg->lock covers @subject (written by the work), @losses, and node, node_tpgt,
+ * generation and way of the paths. @lock covers the probes' sessions, for
  * istripe_proof_leave(); in front of session->socket_lock.
  */
 #ifndef ISTRIPE_BLOCK_PROOF_H
@@ -50,7 +53,10 @@ struct istripe_proof {
 	struct istripe_leg *leg;
 	struct delayed_work work;
 	bool started;
+	bool harmful;			/* paths were lost by it: no more of it */
+	u32 losses;			/* of the leg's paths */
 	struct istripe_path *subject;
+	u32 generation;			/* work: of the subject, when it became that */
 	wait_queue_head_t idle;		/* another subject, or none */
 	struct mutex lock;
 	struct istripe_probe probes[2];	/* the subject's way, the sibling's */
@@ -90,12 +96,28 @@ void istripe_proof_stop(struct istripe_leg *leg);
 void istripe_proof_live(struct istripe_path *path, const struct istripe_session *session);
 
 /**
+ * istripe_proof_lost() - a path's session is about to be withdrawn
+ * @path: the path
+ *
+ * Context: leg->lock held.
+ */
+void istripe_proof_lost(struct istripe_path *path);
+
+/**
  * istripe_proof_look() - look for what can be proven now
- * @leg: a path of it has come, or its fence has been set
+ * @leg: a path of it has come
  *
  * Context: any that may not sleep.
  */
 void istripe_proof_look(struct istripe_leg *leg);
+
+/**
+ * istripe_proof_look_again() - look, also if proofs have done harm before
+ * @leg: its fence has been set
+ *
+ * Context: any that may not sleep.
+ */
+void istripe_proof_look_again(struct istripe_leg *leg);
 
 /**
  * istripe_proof_leave() - return when the proof has no use of a path any more
