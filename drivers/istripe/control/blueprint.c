@@ -27,7 +27,7 @@ void istripe_leg_params_default(struct istripe_leg_params *params)
 {
 	*params = (struct istripe_leg_params) {
 		.policy = ISTRIPE_POLICY_INTERLEAVE,
-		.fence = ISTRIPE_FENCE_PORTAL_GROUP,
+		.fence = ISTRIPE_FENCE_PATH,
 	};
 }
 
