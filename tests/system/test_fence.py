@@ -21,7 +21,7 @@ from test_scripted import Direct, noise, same
 
 PORTS = (3264, 3265)
 UNPROVEN = "not known to lead to the same portal group"
-HARMFUL = "a path was lost while spare sessions were open"
+HARMFUL = "a path was lost each time while spare sessions were open"
 
 
 def volume_over(*args, **options):

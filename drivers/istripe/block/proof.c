@@ -15,6 +15,8 @@
 #define PROOF_DELAY_MS	1000
 /* There and back: each login but the first one must end the session before it. */
 #define PROOF_LOGINS	3
+/* So many proofs in a row that paths were lost during: less may be bad luck. */
+#define PROOF_HARMS_MAX	3
 
 /* A sibling as it was when the proof began; the path itself is there as long as the leg. */
 struct proof_sibling {
@@ -232,12 +234,14 @@ static bool proof_harms(struct istripe_proof *proof, const struct proof_sibling 
 	spin_lock_bh(&leg->lock);
 	harms = proof->losses != sibling->losses && !leg->stopping;
 	spin_unlock_bh(&leg->lock);
-	if (!harms)
-		return false;
-	WRITE_ONCE(proof->harmful, true);
-	pr_warn("%s/%u: a path was lost while spare sessions were open: no more of them until fence is written\n",
-		leg->volume->name, leg->index);
-	return true;
+	proof->harms = harms ? proof->harms + 1 : 0;
+	if (proof->harms >= PROOF_HARMS_MAX) {
+		proof->harms = 0;
+		WRITE_ONCE(proof->harmful, true);
+		pr_warn("%s/%u: a path was lost each time while spare sessions were open: no more of them until fence is written\n",
+			leg->volume->name, leg->index);
+	}
+	return harms;
 }
 
 /* Once per path, until it has a sibling: what is not proven now may be the next time. */
@@ -263,6 +267,7 @@ static void proof_place(struct istripe_proof *proof)
 
 		if (!ret && proof_settle(proof, &sibling)) {
 			path->unproven_said = false;
+			proof->harms = 0;
 			return;
 		}
 		/* When the run says yes and that does not hold any more, it is made again. */

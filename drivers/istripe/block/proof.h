@@ -54,6 +54,7 @@ struct istripe_proof {
 	struct delayed_work work;
 	bool started;
 	bool harmful;			/* paths were lost by it: no more of it */
+	u32 harms;			/* work: how often in a row paths were lost */
 	u32 losses;			/* of the leg's paths */
 	struct istripe_path *subject;
 	u32 generation;			/* work: of the subject, when it became that */
