@@ -213,14 +213,19 @@ static void volume_ask(const struct istripe_volume *volume, const struct istripe
 	}
 }
 
+/* Not the recovery queue: the event that follows may wait for memory, and so for us. */
+static void volume_look(struct istripe_volume *volume)
+{
+	queue_work(system_unbound_wq, &volume->capacity.work);
+}
+
 void istripe_capacity_found(struct istripe_path *path)
 {
 	struct istripe_volume *volume = path->leg->volume;
 
 	if (!READ_ONCE(volume->capacity.running))
 		return;
-	/* Not the recovery queue: the event that follows may wait for memory, and so for us. */
-	queue_work(system_unbound_wq, &volume->capacity.work);
+	volume_look(volume);
 	/* Once for each size: those who find it, too, would ask us again. */
 	if (path->announced_blocks == path->found.capacity.blocks)
 		return;
@@ -270,7 +275,7 @@ void istripe_capacity_start(struct istripe_volume *volume)
 	 */
 	if (!volume_found_more(volume))
 		return;
-	queue_work(istripe_recovery_wq, &volume->capacity.work);
+	volume_look(volume);
 	volume_ask(volume, NULL, ISTRIPE_PATH_DOUBT);
 }
 
