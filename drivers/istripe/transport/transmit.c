@@ -293,8 +293,9 @@ static u32 transmit_encode_command(struct istripe_conn *conn, struct istripe_tas
 static bool transmit_next_commands(struct istripe_conn *conn)
 {
 	struct istripe_transmit *tx = &conn->tx;
-	u32 payload_bytes = 0, count = 0;
+	u32 payload_bytes = 0;
 	struct istripe_task *task;
+	u32 count;
 
 	for (count = 0; count < ISTRIPE_HEADERS_MAX && !tx->task; count++) {
 		task = transmit_take_command(conn);
