@@ -148,7 +148,7 @@ void istripe_path_tune(struct istripe_path *path, const struct istripe_socket_pa
 	 * First: a session that is not found below makes its sockets later, and then its
 	 * look at the settings comes after this.
 	 */
-	istripe_socket_params_set(&path->params.socket, wanted);
+	istripe_socket_params_copy(&path->params.socket, wanted);
 	mutex_lock(&path->session_lock);
 	/* Pairs with the release in istripe_session_open(), which does not take the lock. */
 	session = smp_load_acquire(&path->owned);

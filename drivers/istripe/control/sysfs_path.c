@@ -115,7 +115,7 @@ static ssize_t path_socket_show(const struct istripe_node_file *file, void *obje
 	struct istripe_socket_params now;
 	struct istripe_path *path = object;
 
-	istripe_socket_params_get(&path->params.socket, &now);
+	istripe_socket_params_copy(&now, &path->params.socket);
 	return istripe_setting_show(file->setting, &now, page);
 }
 
@@ -127,7 +127,7 @@ static ssize_t path_socket_store(const struct istripe_node_file *file, void *obj
 	ssize_t ret;
 
 	mutex_lock(&path_socket_lock);
-	istripe_socket_params_get(&path->params.socket, &wanted);
+	istripe_socket_params_copy(&wanted, &path->params.socket);
 	ret = istripe_setting_store(file->setting, path->label, &wanted, page, count);
 	if (ret > 0)
 		istripe_path_tune(path, &wanted);

@@ -390,7 +390,7 @@ static void conn_tune(struct istripe_conn *conn)
 	struct istripe_socket_params wanted;
 
 	lockdep_assert_held(&conn->session->socket_lock);
-	istripe_socket_params_get(&conn->session->path->socket, &wanted);
+	istripe_socket_params_copy(&wanted, &conn->session->path->socket);
 	istripe_socket_tune(conn->sock, conn->session->label, &wanted, &conn->tuned);
 }
 
