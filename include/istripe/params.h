@@ -54,15 +54,10 @@ struct istripe_chap_identity {
 	u32 secret_bytes;
 };
 
-/*
- * What a session of a path has left behind when its volume went down. All zero: nothing.
- * @node, @tpgt and @portal are kept for all paths of a leg when one of them is @unfenced.
- */
+/* What a session of a path has left behind when its volume went down; nothing, unless @unfenced. */
 struct istripe_path_past {
 	bool unfenced;			/* writes failed that the target may still carry out */
 	u16 tpgt;			/* where its session was */
-	struct sockaddr_storage portal;
-	u64 node;			/* see block/proof.h */
 	u32 nexus;			/* whose session it was, see control/blueprint.h */
 };
 

@@ -43,6 +43,15 @@ def sync_directory(folder):
         os.close(fd)
 
 
+def content_of(path):
+    """All bytes of a file; none when it is not there."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return b""
+
+
 class Append:
     """A file that grows by a record and an fsync() at a time: data, then a flush."""
 
@@ -71,11 +80,7 @@ class Append:
     @classmethod
     def found(cls, path):
         """The numbers that are there: from the first on, without a hole."""
-        try:
-            with open(path, "rb") as file:
-                data = file.read()
-        except FileNotFoundError:
-            return []
+        data = content_of(path)
         numbers, at = [], 0
         while number_of(data[at:at + LARGEST_BYTES]) == len(numbers):
             at += cls.size(len(numbers))
@@ -110,11 +115,7 @@ class Ring:
 
     @classmethod
     def found(cls, path):
-        try:
-            with open(path, "rb") as file:
-                data = file.read()
-        except FileNotFoundError:
-            return []
+        data = content_of(path)
         blocks = (data[at:at + BLOCK_BYTES] for at in range(0, len(data), BLOCK_BYTES))
         return [number for number in map(number_of, blocks) if number is not None]
 

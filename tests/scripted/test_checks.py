@@ -244,6 +244,16 @@ def test_numbers_over_connections():
         assert any(text in line for line in over_connections(*numbers)), text
 
 
+def test_numbers_after_a_loss():
+    """What was sent over a lost connection has not come; the other one goes on."""
+    i = Initiator()
+    other = checks.Connection(i.session)
+    other.enter_full_feature({}, 32768)
+    i.session.connections.remove(other)
+    i.give(i.command(cmd_sn=12))
+    assert i.violations == []
+
+
 def test_ping_with_another_lun():
     i = Initiator()
     i.conn.sent(Pdu(p.NOP_IN, itt=RESERVED_TAG, ttt=3, lun=LUN, max_cmd_sn=20))

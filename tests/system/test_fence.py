@@ -16,11 +16,17 @@ from lab.shell import read, wait_for, write
 from scripted.conn import Drop
 from scripted.scenario import HONEST, Scenario
 from scripted.server import Server
-from test_ghost_write import FAST, KIB, held_write, hold, release, state, volume_over
+from test_ghost_write import FAST, KIB, held_write, hold, release, state
+from test_ghost_write import volume_over as volume_of
 from test_scripted import Direct, noise, same
 
 PORTS = (3264, 3265)
 UNPROVEN = "not known to lead to the same portal group"
+HARMFUL = "a path was lost each time while spare sessions were open"
+
+
+def volume_over(*args, **options):
+    return volume_of(*args, **{"fence": "portal-group", **options})
 
 
 @pytest.fixture
@@ -52,39 +58,54 @@ def undisturbed(volume):
             assert read(volume.path_sysfs(0, path) / name) == "0"
 
 
+def waits_for_its_own_path(disk, volume, server, target, link):
+    """The first path is lost with a write that the target holds: the second is no way for it."""
+    older, newer = noise(4 * KIB, 1), noise(4 * KIB, 2)
+    server.arm()
+    writer = held_write(disk, target, older)
+    link.set_up(False)
+    try:
+        wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
+        writer.join(8)
+        if not writer.is_alive():       # Then this is what becomes of it.
+            disk.write(64 * KIB, newer)
+            release(server, target)
+            same(disk.read(64 * KIB, 4 * KIB), newer, "the data on the disk")
+        assert writer.is_alive(), "the write did not wait for its own path"
+    finally:
+        link.set_up(True)
+    writer.join(60)
+    assert not writer.is_alive(), "the write does not go on"
+    disk.write(64 * KIB, newer)
+    release(server, target)
+    same(disk.read(64 * KIB, 4 * KIB), newer, "the data on the disk")
+    assert "carried out" not in target.run.memory
+
+
+def away_and_back(volume, link):
+    """The second path is lost and comes back."""
+    link.set_up(False)
+    try:
+        wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
+    finally:
+        link.set_up(True)
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+
+
 def test_two_targets_of_one_name(servers, make_volume, links, kernel_log):
     """The write waits until its own path is back, and then nothing of it comes twice."""
     targets = load(servers, [Scenario("ghost", hooks={"on_command": hold}), HONEST])
     volume = volume_over(make_volume, links, PORTS, targets[0])
-    older, newer = noise(4 * KIB, 1), noise(4 * KIB, 2)
     with Direct(volume.enable()) as disk:
         wait_unproven(volume, kernel_log)
         undisturbed(volume)
-        servers[0].arm()
-        writer = held_write(disk, targets[0], older)
-        links[0].set_up(False)
-        try:
-            wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
-            writer.join(8)
-            if not writer.is_alive():       # Then this is what becomes of it.
-                disk.write(64 * KIB, newer)
-                release(servers[0], targets[0])
-                same(disk.read(64 * KIB, 4 * KIB), newer, "the data on the disk")
-            assert writer.is_alive(), "the write did not wait for its own path"
-        finally:
-            links[0].set_up(True)
-        writer.join(60)
-        assert not writer.is_alive(), "the write does not go on"
-        disk.write(64 * KIB, newer)
-        release(servers[0], targets[0])
-        same(disk.read(64 * KIB, 4 * KIB), newer, "the data on the disk")
-        assert "carried out" not in targets[0].run.memory
+        waits_for_its_own_path(disk, volume, servers[0], targets[0], links[0])
     volume.disable()
     assert [server.violations() for server in servers] == [[], []]
 
 
 def test_proof_of_one_target(servers, make_volume, links):
-    """Three logins for two paths, none for what is proven already; nothing is left of them."""
+    """Three logins for two paths, and again for a new session; nothing is left of them."""
     target = servers[0].load(HONEST)
     volume = volume_over(make_volume, links, (PORTS[0],) * 2, target)
     with Direct(volume.enable()) as disk:
@@ -101,10 +122,10 @@ def test_proof_of_one_target(servers, make_volume, links):
         finally:
             links[1].set_up(True)
         wait_for("both paths", lambda: state(volume) == "live", 60)
-        logins = target.logins
+        wait_for("the proof", lambda: target.logins == 2 + 3 + 1 + 3, 30)
+        volume.wait_proven()
         time.sleep(3)
-        assert volume.fenced_through(0) == [1]
-        assert target.logins == logins, "what is proven is proven again"
+        assert target.logins == 2 + 3 + 1 + 3, "what is proven is proven again"
     volume.disable()
     assert servers[0].violations() == []
 
@@ -153,6 +174,34 @@ def test_target_that_limits_sessions(servers, make_volume, links, kernel_log):
     assert servers[0].violations() == []
 
 
+async def drop_the_oldest(run, _conn, pdu):
+    sessions = run.target.sessions
+    known = pdu.tsih or pdu.isid in [session.isid for session in sessions.values()]
+    if len(sessions) >= 2 and not known:
+        run.target.end_session(sessions[min(sessions)])
+    return False
+
+
+def test_target_that_makes_room(servers, make_volume, links, kernel_log):
+    """A spare session costs one that is used: there are no more of them until that is wished."""
+    target = servers[0].load(Scenario("makes room", hooks={"on_login": drop_the_oldest}))
+    volume = volume_over(make_volume, links, (PORTS[0],) * 2, target)
+    with Direct(volume.enable()) as disk:
+        for times in (1, 2):
+            wait_for("the end of the proofs",
+                     lambda times=times: len(kernel_log.matching(HARMFUL)) >= times, 60)
+            time.sleep(2)
+            wait_for("both paths", lambda: state(volume) == "live", 60)
+            logins = target.logins
+            time.sleep(4)
+            assert target.logins == logins
+            assert len(kernel_log.matching(HARMFUL)) == times
+            disk.write(0, noise(64 * KIB, times))
+            write(volume.leg_sysfs(0) / "fence", "portal-group" if times == 1 else "path")
+        assert volume.fenced_through(0) == []
+    volume.disable()
+
+
 async def no_answer(run, _conn, pdu):
     run.memory["silent"] = len(run.target.sessions) >= 2 and not pdu.tsih
     return run.memory["silent"]
@@ -186,14 +235,31 @@ def test_redirected_elsewhere(servers, make_volume, links, kernel_log):
     with Direct(volume.enable()) as disk:
         volume.wait_proven()
         servers[0].arm()
-        links[1].set_up(False)
-        try:
-            wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
-        finally:
-            links[1].set_up(True)
-        wait_for("both paths", lambda: state(volume) == "live", 60)
+        away_and_back(volume, links[1])
         wait_unproven(volume, kernel_log)
         disk.write(0, noise(64 * KIB, 5))
+    volume.disable()
+    assert [server.violations() for server in servers] == [[], []]
+
+
+def test_address_moves(servers, make_volume, links, kernel_log):
+    """A path that was proven comes back at its address, but that of the other target by now."""
+    targets = load(servers, [Scenario("ghost", hooks={"on_command": hold}), HONEST])
+    stay = targets[0].connected
+    volume = volume_over(make_volume, links, (PORTS[0],) * 2, targets[0])
+
+    async def moved(reader, writer):
+        here = writer.get_extra_info("sockname")[0]
+        await (targets[1].connected if here == links[1].address else stay)(reader, writer)
+
+    with Direct(volume.enable()) as disk:
+        volume.wait_proven()
+        targets[0].connected = moved
+        away_and_back(volume, links[1])
+        assert targets[1].sessions
+        assert volume.fenced_through(0) == []
+        wait_unproven(volume, kernel_log)
+        waits_for_its_own_path(disk, volume, servers[0], targets[0], links[0])
     volume.disable()
     assert [server.violations() for server in servers] == [[], []]
 
@@ -221,10 +287,13 @@ UNFENCED = pytest.mark.allow_log(r"I/O error|may still carry out", "the write fa
 
 
 @UNFENCED
-def test_enable_waits_for_the_fence(unfenced, links):
-    """What the life before has left would come over what this one writes."""
+@pytest.mark.parametrize("fence", ["path", "portal-group"])
+def test_enable_waits_for_the_fence(unfenced, links, fence):
+    """What the life before has left would come over what this one writes. What was proven then
+    does not hold for the sessions of now.
+    """
     volume, target = unfenced
-    write(volume.leg / "fence", "path")
+    write(volume.leg / "fence", fence)
     with pytest.raises(EnableError, match="leg 0 path 0 has left writes"):
         volume.enable()
     assert not volume.enabled()
@@ -240,27 +309,19 @@ def test_enable_waits_for_the_fence(unfenced, links):
 
 
 @UNFENCED
-def test_enable_fences_through_the_sibling(unfenced, servers, kernel_log):
-    """The proof of the life before holds."""
-    volume, target = unfenced
-    with Direct(volume.enable()) as disk:
-        assert kernel_log.matching("/0/0: the old session is ended through .*/0/1")
-        disk.write(64 * KIB, noise(4 * KIB, 2))
-        release(servers[0], target)
-        same(disk.read(64 * KIB, 4 * KIB), noise(4 * KIB, 2), "the data on the disk")
-        assert "carried out" not in target.run.memory
-    volume.disable()
-
-
-@UNFENCED
-def test_what_was_left_is_not_forgotten_by_another_name(unfenced, links):
+def test_what_was_left_is_not_forgotten_by_another_name(unfenced, servers, links):
+    """Nor by another address, where another target may be."""
     volume, _target = unfenced
     links[0].set_up(True)
-    before = read(volume.path / "isid")
-    write(volume.path / "isid", "80000000abcd")
-    with pytest.raises(EnableError, match="leg 0 path 0: it has left writes"):
-        volume.enable()
-    write(volume.path / "isid", before)
+    for name, value in (("isid", "80000000abcd"),
+                        ("portal", f"{links[0].address}:{PORTS[1]}"),
+                        ("portal", f"{links[1].address}:{PORTS[0]}")):
+        before = read(volume.path / name)
+        write(volume.path / name, value)
+        with pytest.raises(EnableError, match="leg 0 path 0: it has left writes"):
+            volume.enable()
+        assert not servers[1].target.logins
+        write(volume.path / name, before)
     volume.enable()
 
 

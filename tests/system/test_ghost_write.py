@@ -75,7 +75,7 @@ def release(server, target):
 
 def test_ghost_write(server, make_volume, links):
     target = server.load(Scenario("ghost", hooks={"on_command": hold}))
-    volume = volume_over(make_volume, links, [PORT, PORT], target)
+    volume = volume_over(make_volume, links, [PORT, PORT], target, fence="portal-group")
     older, newer = noise(4 * KIB, 1), noise(4 * KIB, 2)
     with Direct(volume.enable()) as disk:
         volume.wait_proven()

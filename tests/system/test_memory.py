@@ -14,6 +14,8 @@ import pytest
 from lab import fio, lio, memory, network, outside, storage
 from lab.shell import run
 
+pytestmark = pytest.mark.shared
+
 MIB = 1 << 20
 LEG_BYTES = 64 * MIB
 #: What the cgroup that swaps may have, and what is left to everybody where write-back is tested.

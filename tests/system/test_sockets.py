@@ -13,6 +13,8 @@ from lab.istripe import load, unload
 from lab.shell import read, run, wait_for, write
 from test_paths import mute, start_write
 
+pytestmark = pytest.mark.shared
+
 KIB, MIB = 1 << 10, 1 << 20
 QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 1500,
          "login_timeout_ms": 3000}

@@ -88,20 +88,34 @@ static bool leg_commit(struct istripe_leg *leg, u64 sectors)
 	mutex_lock(&leg->identify_lock);
 	found = leg_found_blocks(leg);
 	ok = leg_sectors(leg, found) >= sectors;
-	if (ok)
+	if (ok) {
+		leg->former_blocks = leg->lun.capacity.blocks;
 		leg->lun.capacity.blocks = found;
+	}
 	mutex_unlock(&leg->identify_lock);
 	return ok;
 }
 
+static void leg_take_back(struct istripe_leg *leg)
+{
+	mutex_lock(&leg->identify_lock);
+	leg->lun.capacity.blocks = leg->former_blocks;
+	mutex_unlock(&leg->identify_lock);
+}
+
+/* All of them, or none: a disk that does not grow asks no more of its legs than before. */
 static bool volume_commit(struct istripe_volume *volume, u64 sectors)
 {
-	u32 i;
+	u32 done;
 
-	for (i = 0; i < volume->leg_count; i++)
-		if (!leg_commit(volume->legs[i], sectors))
-			return false;
-	return true;
+	for (done = 0; done < volume->leg_count; done++)
+		if (!leg_commit(volume->legs[done], sectors))
+			break;
+	if (done == volume->leg_count)
+		return true;
+	while (done)
+		leg_take_back(volume->legs[--done]);
+	return false;
 }
 
 static void volume_grow(struct istripe_volume *volume, const struct survey *survey)
@@ -120,21 +134,58 @@ static void volume_grow(struct istripe_volume *volume, const struct survey *surv
 		volume->disk->disk_name, before, now);
 }
 
+static bool leg_found_more(struct istripe_leg *leg)
+{
+	const struct istripe_path *path;
+	bool more = false;
+	int section;
+	u32 at;
+
+	mutex_lock(&leg->identify_lock);
+	section = srcu_read_lock(&leg->srcu);
+	istripe_leg_for_each_path(leg, path, at)
+		more = more || path->blocks > leg->lun.capacity.blocks;
+	srcu_read_unlock(&leg->srcu, section);
+	mutex_unlock(&leg->identify_lock);
+	return more;
+}
+
+static bool volume_found_more(const struct istripe_volume *volume)
+{
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		if (leg_found_more(volume->legs[i]))
+			return true;
+	return false;
+}
+
+/* Has something grown, and is there a reason to name? */
+static bool volume_must_explain(const struct istripe_volume *volume, const struct survey *survey)
+{
+	if (volume->metadata.kind == ISTRIPE_METADATA_NONE &&
+	    survey->least_sectors == survey->most_sectors)
+		return false;
+	return volume_found_more(volume);
+}
+
 /* Once for each size, however often a path logs in. */
 static void volume_explain(struct istripe_volume *volume, const struct survey *survey)
 {
 	struct istripe_capacity *capacity = &volume->capacity;
 
+	if (!volume_must_explain(volume, survey))
+		return;
 	if (capacity->told_least_sectors == survey->least_sectors &&
 	    capacity->told_most_sectors == survey->most_sectors)
 		return;
 	capacity->told_least_sectors = survey->least_sectors;
 	capacity->told_most_sectors = survey->most_sectors;
-	pr_notice("%s: leg %u has %llu sectors, leg %u has %llu: the disk keeps its size%s\n",
-		  volume->name, survey->most, survey->most_sectors, survey->least,
-		  survey->least_sectors,
-		  volume->metadata.kind == ISTRIPE_METADATA_NONE ? "" :
-		  ", as its superblocks say");
+	pr_notice_ratelimited("%s: leg %u has %llu sectors, leg %u has %llu: the disk keeps its size%s\n",
+			      volume->name, survey->most, survey->most_sectors, survey->least,
+			      survey->least_sectors,
+			      volume->metadata.kind == ISTRIPE_METADATA_NONE ? "" :
+			      ", as its superblocks say");
 }
 
 static void capacity_work(struct work_struct *work)
@@ -181,13 +232,19 @@ static void volume_ask(const struct istripe_volume *volume, const struct istripe
 		leg_ask(volume->legs[i], except, event);
 }
 
+/* Not the recovery queue: the event that follows may wait for memory, and so for us. */
+static void volume_look(struct istripe_volume *volume)
+{
+	queue_work(system_unbound_wq, &volume->capacity.work);
+}
+
 void istripe_capacity_found(struct istripe_path *path)
 {
 	struct istripe_volume *volume = path->leg->volume;
 
 	if (!READ_ONCE(volume->capacity.running))
 		return;
-	queue_work(istripe_recovery_wq, &volume->capacity.work);
+	volume_look(volume);
 	/* Once for each size: those who find it, too, would ask us again. */
 	if (path->announced_blocks == path->found.capacity.blocks)
 		return;
@@ -235,6 +292,14 @@ int istripe_capacity_rescan(struct istripe_volume *volume)
 void istripe_capacity_start(struct istripe_volume *volume)
 {
 	WRITE_ONCE(volume->capacity.running, true);
+	/*
+	 * Who found more before that was not heard. Both sides take identify_lock: those who
+	 * come after us see that it is running.
+	 */
+	if (!volume_found_more(volume))
+		return;
+	volume_look(volume);
+	volume_ask(volume, NULL, ISTRIPE_PATH_DOUBT);
 }
 
 void istripe_capacity_stop(struct istripe_volume *volume)

@@ -5,8 +5,9 @@
  * A path's worker that finds more blocks than the leg had so far says so. When a LUN has
  * grown over one path, all paths of all legs are asked: those that carry no I/O would not
  * hear of it. When every path that is logged in finds more, the smallest leg counts, and
- * the disk grows. From then on no path may find less: see istripe_leg_identify(). Until
- * then a LUN may well go back to what it was.
+ * the disk grows. From then on no path may find less: see istripe_leg_identify(); one that
+ * does, but finds as much as there was at first, is asked again. Until then a LUN may well
+ * go back to what it was.
  *
  * No sector of the volume is anywhere else afterwards, and requests go on meanwhile.
  *
@@ -50,6 +51,8 @@ void istripe_capacity_init(struct istripe_capacity *capacity);
 /**
  * istripe_capacity_start() - from now on the disk may grow
  * @volume: has a disk
+ *
+ * Also by what paths have found before.
  *
  * Context: process.
  */

@@ -106,10 +106,11 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 	}
 }
 
+/* Each path may have a unit attention of its own to tell. */
 static void io_task_retry(struct istripe_leg_task *leg_task)
 {
 	atomic64_inc(&leg_task->leg->retried);
-	if (++leg_task->retries > RETRIES_MAX)
+	if (++leg_task->retries > RETRIES_MAX + leg_task->leg->path_count)
 		istripe_io_task_failed(leg_task, BLK_STS_IOERR);
 	else
 		io_task_again(leg_task);

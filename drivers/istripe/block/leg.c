@@ -256,6 +256,7 @@ void istripe_leg_path_off(struct istripe_leg *leg, struct istripe_path *path)
 	if (!path->live)
 		return;
 	leg_set_live(leg, path, 0);
+	istripe_proof_lost(path);
 	if (!leg->live_paths) {
 		leg->down_since = jiffies;
 		leg_arm_hold(leg);
@@ -395,6 +396,7 @@ int istripe_leg_identify(struct istripe_leg *leg, struct istripe_path *path, cha
 	ret = leg_compare(leg, lun, why, why_bytes);
 	if (!ret && !leg->identified) {
 		leg->lun = *lun;
+		leg->first_blocks = lun->capacity.blocks;
 		leg->identified = true;
 	}
 	if (!ret) {
@@ -404,6 +406,8 @@ int istripe_leg_identify(struct istripe_leg *leg, struct istripe_path *path, cha
 	mutex_unlock(&leg->identify_lock);
 	if (grown)
 		istripe_capacity_found(path);
+	else if (!ret)
+		path->announced_blocks = 0;
 	return ret;
 }
 
@@ -438,13 +442,11 @@ int istripe_leg_path_error(struct istripe_path *path, char *why, size_t why_byte
  * A path that does not come up, and has left writes in its last life: nothing is served
  * before they are known to be dead.
  */
-static int leg_fence_past(struct istripe_path *path, char *why, size_t why_bytes)
+static int leg_check_past(struct istripe_path *path, char *why, size_t why_bytes)
 {
 	int used;
 
-	if (!istripe_leg_path_waits(path->leg, path))
-		return 0;
-	istripe_path_fence(path);
+	/* Through a sibling they cannot be ended: of these sessions nothing is proven yet. */
 	if (!istripe_leg_path_waits(path->leg, path))
 		return 0;
 	used = scnprintf(why, why_bytes,
@@ -473,7 +475,7 @@ static int leg_judge(struct istripe_leg *leg, char *why, size_t why_bytes)
 	if (failed && (!live || failed->refused))
 		return istripe_leg_path_error(failed, why, why_bytes);
 	istripe_leg_for_each_path(leg, path, at) {
-		ret = leg_fence_past(path, why, why_bytes);
+		ret = leg_check_past(path, why, why_bytes);
 		if (ret)
 			return ret;
 	}

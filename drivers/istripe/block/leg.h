@@ -20,7 +20,7 @@
  *
  * Lock: @lock covers @live_paths, @live_bundles, @unfenced_paths, @failed, @stopping,
  * @parked, @delayed, @down_since, lanes and staying of the bundles, and wanted, live, lanes,
- * fenced, unfenced, way and node of the paths. It is a leaf, taken with
+ * fenced, unfenced, way, node and generation of the paths. It is a leaf, taken with
  * interrupts on (bh disabled), never held over a submission. @identify_lock is for
  * several paths' workers, which may find the LUN at a time; see also path->blocks.
  *
@@ -65,6 +65,8 @@ struct istripe_leg {
 	struct istripe_lun lun;		/* as first found; identity never changes */
 	struct mutex identify_lock;	/* @identified, @lun until the volume is up, its size */
 	bool identified;
+	u64 first_blocks;		/* when it was; set once */
+	u64 former_blocks;		/* the capacity's work: before it had more */
 	enum istripe_policy policy;	/* live */
 	atomic_t turn;			/* of the policy */
 	enum istripe_fence fence;	/* live */

@@ -12,6 +12,7 @@
 #define COMMAND_TIMEOUT_MS	10000
 #define ATTEMPTS_MAX		10
 #define BUSY_DELAY_MS		200
+#define BUSY_ANSWER_MS		500	/* at least, for the answer after that */
 #define MEASURE_TIMEOUT_MS	30000
 #define LUN_PLAIN_END		256	/* below, all forms are the same */
 #define LUN_FLAT		0x4000	/* flat space addressing */
@@ -20,28 +21,61 @@
 struct probe {
 	struct istripe_session *session;
 	struct scsi_lun number;
+	enum istripe_lun_known known;
 	const u8 *data;
 	u32 bytes;		/* of the last answer */
 	char *why;
 	size_t why_bytes;
-	unsigned long deadline;	/* jiffies: login_timeout_ms covers the bring-up */
+	unsigned long deadline;	/* jiffies, of all of them */
 };
 
-static bool lun_may_have_changed(enum istripe_scsi_verdict verdict)
+/* What the target says has changed is asked again anyway when it is not known. */
+static int lun_changed(enum istripe_scsi_verdict verdict, enum istripe_lun_known known)
 {
-	return verdict == ISTRIPE_SCSI_RESIZE || verdict == ISTRIPE_SCSI_IDENTIFY;
+	if (verdict == ISTRIPE_SCSI_RESIZE)
+		return known >= ISTRIPE_LUN_KNOWN ? -ESTALE : 0;
+	return known >= ISTRIPE_LUN_IDENTIFIED ? -ESTALE : 0;
+}
+
+static int lun_wait(unsigned long deadline)
+{
+	if (time_after(jiffies + msecs_to_jiffies(BUSY_DELAY_MS + BUSY_ANSWER_MS), deadline))
+		return -EBUSY;
+	msleep(BUSY_DELAY_MS);
+	return 0;
+}
+
+/* An answer that is not GOOD: 0 ask again, which counts as an attempt unless it was busy. */
+static int lun_judge(enum istripe_scsi_verdict verdict, enum istripe_lun_known known,
+		     unsigned long deadline, u32 *attempt)
+{
+	switch (verdict) {
+	case ISTRIPE_SCSI_RETRY_DELAY:
+		return lun_wait(deadline);
+	case ISTRIPE_SCSI_RESIZE:
+	case ISTRIPE_SCSI_IDENTIFY:
+		++*attempt;
+		return lun_changed(verdict, known);
+	case ISTRIPE_SCSI_RETRY:
+		++*attempt;
+		return 0;
+	default:
+		return -EIO;
+	}
 }
 
 int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *number,
-		    const u8 *cdb, u32 bytes, bool write, bool known, unsigned long deadline)
+		    const u8 *cdb, u32 bytes, bool write, enum istripe_lun_known known,
+		    unsigned long deadline)
 {
 	const struct istripe_task *task = &session->internal.task;
 	enum istripe_scsi_verdict verdict;
-	u32 attempt, timeout_ms;
+	u32 attempt = 0;
+	u32 timeout_ms;
 	long left;
 	int ret;
 
-	for (attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+	while (attempt < ATTEMPTS_MAX) {
 		left = (long)(deadline - jiffies);
 		if (left <= 0)
 			return -ETIMEDOUT;
@@ -52,22 +86,29 @@ int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *numb
 		verdict = istripe_sense_verdict(task->status, &task->sense);
 		if (verdict == ISTRIPE_SCSI_GOOD)
 			return 0;
-		if (verdict == ISTRIPE_SCSI_RETRY_DELAY)
-			msleep(BUSY_DELAY_MS);
-		else if (lun_may_have_changed(verdict) && known)
-			return -ESTALE;
-		else if (verdict != ISTRIPE_SCSI_RETRY && !lun_may_have_changed(verdict))
-			break;
+		ret = lun_judge(verdict, known, deadline, &attempt);
+		if (ret)
+			return ret;
 	}
 	return -EIO;
+}
+
+static const char *probe_verdict(const struct probe *probe)
+{
+	const struct istripe_task *task = &probe->session->internal.task;
+
+	return istripe_scsi_verdict_name(istripe_sense_verdict(task->status, &task->sense));
 }
 
 /* One question: 0 answered, -EIO refused, else an error. */
 static int probe_ask(struct probe *probe, const u8 *cdb, u32 bytes)
 {
-	int ret = istripe_lun_ask(probe->session, &probe->number, cdb, bytes, false, false,
-				  probe->deadline);
+	int ret = istripe_lun_ask(probe->session, &probe->number, cdb, bytes, false,
+				  probe->known, probe->deadline);
 
+	if (ret == -ESTALE)
+		scnprintf(probe->why, probe->why_bytes, "the LUN says: %s",
+			  probe_verdict(probe));
 	probe->bytes = probe->session->internal.task.transferred_bytes;
 	return ret;
 }
@@ -78,16 +119,28 @@ static int probe_must(struct probe *probe, const u8 *cdb, u32 bytes, const char 
 	const struct istripe_task *task = &probe->session->internal.task;
 	int ret = probe_ask(probe, cdb, bytes);
 
-	if (ret == -EIO)
+	if (ret == -EIO || ret == -EBUSY)
 		scnprintf(probe->why, probe->why_bytes,
 			  "LUN bring-up: %s: status 0x%02x, sense %x/%02x/%02x: %s", name,
 			  task->status, task->sense.sense_key, task->sense.asc, task->sense.ascq,
-			  istripe_scsi_verdict_name(istripe_sense_verdict(task->status,
-									  &task->sense)));
-	else if (ret && ret != -ENOTCONN)
+			  probe_verdict(probe));
+	else if (ret && ret != -ENOTCONN && ret != -ESTALE)
 		scnprintf(probe->why, probe->why_bytes, "LUN bring-up: %s: %pe", name,
 			  ERR_PTR(ret));
 	return ret;
+}
+
+/* Whatever has gone wrong, there are words for it. */
+static int probe_end(struct probe *probe, int error)
+{
+	if (!error || probe->why[0])
+		return error;
+	if (error == -ENOTCONN)
+		scnprintf(probe->why, probe->why_bytes,
+			  "LUN bring-up: the connection was lost");
+	else
+		scnprintf(probe->why, probe->why_bytes, "LUN bring-up: %pe", ERR_PTR(error));
+	return error;
 }
 
 static int probe_nonsense(struct probe *probe, const char *name)
@@ -287,6 +340,7 @@ int istripe_lun_probe(struct istripe_session *session, u16 number, struct istrip
 {
 	struct probe probe = {
 		.session = session,
+		.known = ISTRIPE_LUN_UNKNOWN,
 		.data = page_address(session->internal.page),
 		.why = why,
 		.why_bytes = why_bytes,
@@ -294,6 +348,7 @@ int istripe_lun_probe(struct istripe_session *session, u16 number, struct istrip
 	u32 timeout_ms = READ_ONCE(session->path->timers.login_timeout_ms);
 	int ret;
 
+	/* The setting covers the bring-up, too. */
 	probe.deadline = jiffies + msecs_to_jiffies(timeout_ms);
 	/* Until the LUN says otherwise: it spins and has a cache that must be flushed. */
 	*lun = (struct istripe_lun) { .rotational = true, .caching.write_cache = true };
@@ -305,9 +360,7 @@ int istripe_lun_probe(struct istripe_session *session, u16 number, struct istrip
 	      probe_pages(&probe, lun) ?:
 	      probe_capacity(&probe, lun) ?:
 	      probe_caching(&probe, lun);
-	if (ret == -ENOTCONN && !why[0])
-		scnprintf(why, why_bytes, "LUN bring-up: the connection was lost");
-	return ret;
+	return probe_end(&probe, ret);
 }
 
 int istripe_lun_measure(struct istripe_session *session, struct istripe_lun *lun, char *why,
@@ -316,11 +369,12 @@ int istripe_lun_measure(struct istripe_session *session, struct istripe_lun *lun
 	struct probe probe = {
 		.session = session,
 		.number = lun->address,
+		.known = ISTRIPE_LUN_IDENTIFIED,
 		.data = page_address(session->internal.page),
 		.why = why,
 		.why_bytes = why_bytes,
 		.deadline = jiffies + msecs_to_jiffies(MEASURE_TIMEOUT_MS),
 	};
 
-	return probe_designator(&probe, lun) ?: probe_capacity(&probe, lun);
+	return probe_end(&probe, probe_designator(&probe, lun) ?: probe_capacity(&probe, lun));
 }

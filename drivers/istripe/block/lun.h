@@ -15,6 +15,13 @@ struct istripe_session;
 
 #define ISTRIPE_SERIAL_BYTES	64
 
+/* What of a LUN is known, and so must not change while it is asked. */
+enum istripe_lun_known {
+	ISTRIPE_LUN_UNKNOWN,		/* nothing: everything is about to be asked */
+	ISTRIPE_LUN_IDENTIFIED,		/* all but its size, which is about to be asked */
+	ISTRIPE_LUN_KNOWN,
+};
+
 /**
  * struct istripe_lun - a logical unit as found
  * @address:	the LUN as the target lists it
@@ -54,7 +61,7 @@ struct istripe_lun {
  *
  * Context: the path's worker, sleeps.
  * Return: 0; -ENXIO there is no such LUN; -EMEDIUMTYPE it is not a disk we can use;
- * -EROFS it is write protected; -EPROTO nonsense; -EIO; -ETIMEDOUT; -ENOTCONN.
+ * -EROFS it is write protected; -EPROTO nonsense; -EIO; -EBUSY; -ETIMEDOUT; -ENOTCONN.
  */
 int istripe_lun_probe(struct istripe_session *session, u16 number, struct istripe_lun *lun,
 		      char *why, size_t why_bytes);
@@ -66,10 +73,12 @@ int istripe_lun_probe(struct istripe_session *session, u16 number, struct istrip
  * @why: reason on failure
  * @why_bytes: its size
  *
- * Consumes unit attentions.
+ * Consumes unit attentions, but for those that say that what is not asked again may have
+ * changed, too: then everything is to be asked, by another login.
  *
  * Context: the path's worker, sleeps, for half a minute at most.
- * Return: 0; -EPROTO nonsense; -EIO; -ETIMEDOUT; -ENOTCONN.
+ * Return: 0; -ESTALE it may be another LUN now, or have other mode pages; -EPROTO nonsense;
+ * -EIO; -EBUSY; -ETIMEDOUT; -ENOTCONN.
  */
 int istripe_lun_measure(struct istripe_session *session, struct istripe_lun *lun, char *why,
 			size_t why_bytes);
@@ -93,17 +102,18 @@ static inline u64 istripe_lun_sectors(const struct istripe_lun *lun)
  * @cdb: see there
  * @bytes: see there
  * @write: see there
- * @known: it has been identified: the target must not say that it may be another one now
+ * @known: what the target must not say may have changed
  * @deadline: jiffies
  *
- * Asks again while the target has unit attentions to get rid of, or is busy or not
- * ready yet. The answer is in session->internal.
+ * Asks again while the target has unit attentions to get rid of, within limits, or is
+ * busy or not ready yet, until @deadline. The answer is in session->internal.
  *
  * Context: see istripe_session_execute().
- * Return: 0 GOOD; -EIO the LUN refused; -ESTALE see @known; -ETIMEDOUT, and errors of the
- * connection.
+ * Return: 0 GOOD; -EIO the LUN refused; -ESTALE see @known; -EBUSY it was busy until the
+ * end, and nothing is under way; -ETIMEDOUT, and errors of the connection.
  */
 int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *number,
-		    const u8 *cdb, u32 bytes, bool write, bool known, unsigned long deadline);
+		    const u8 *cdb, u32 bytes, bool write, enum istripe_lun_known known,
+		    unsigned long deadline);
 
 #endif

@@ -43,8 +43,8 @@ static int visit_ask(const struct visit *visit, const u8 *cdb, u32 bytes, bool w
 {
 	const struct istripe_task *task = &visit->session->internal.task;
 	/* The session's address of the LUN: paths may list it under different numbers. */
-	int ret = istripe_lun_ask(visit->session, &visit->session->lun, cdb, bytes, write, true,
-				  visit->deadline);
+	int ret = istripe_lun_ask(visit->session, &visit->session->lun, cdb, bytes, write,
+				  ISTRIPE_LUN_KNOWN, visit->deadline);
 
 	if (!ret && task->transferred_bytes != bytes)
 		ret = -EPROTO;

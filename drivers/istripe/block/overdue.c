@@ -138,6 +138,40 @@ void istripe_overdue_recover(struct istripe_path *path)
 				      "commands time out, and so do abort and LUN reset");
 }
 
+/* Only what is with the target, or has come from it. */
+static bool overdue_stays(struct istripe_session *session, u32 itt)
+{
+	enum istripe_task_progress progress = istripe_session_task_progress(session, itt);
+
+	return progress == ISTRIPE_TASK_IN_FLIGHT || progress == ISTRIPE_TASK_UNFINISHED;
+}
+
+static bool overdue_keep_sent(struct istripe_path *path)
+{
+	unsigned long flags;
+	u32 kept = 0;
+	u32 i;
+
+	spin_lock_irqsave(&path->event_lock, flags);
+	for (i = 0; i < path->overdue_count; i++)
+		if (overdue_stays(path->owned, path->overdue[i]))
+			path->overdue[kept++] = path->overdue[i];
+	path->overdue_count = kept;
+	/* Who reports another one puts it on the list first. */
+	if (!kept)
+		clear_bit(ISTRIPE_PATH_GIVE_UP, &path->events);
+	spin_unlock_irqrestore(&path->event_lock, flags);
+	return kept;
+}
+
+void istripe_overdue_forget_unsent(struct istripe_path *path)
+{
+	/* First: what is reported from now on sets it again. */
+	clear_bit(ISTRIPE_PATH_OVERDUE, &path->events);
+	if (overdue_keep_sent(path))
+		istripe_path_event(path, ISTRIPE_PATH_OVERDUE);
+}
+
 void istripe_overdue_clear(struct istripe_path *path)
 {
 	clear_bit(ISTRIPE_PATH_GIVE_UP, &path->events);

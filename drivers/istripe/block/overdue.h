@@ -34,6 +34,16 @@ bool istripe_overdue_report(struct istripe_path *path, u32 itt, bool give_up);
 void istripe_overdue_recover(struct istripe_path *path);
 
 /**
+ * istripe_overdue_forget_unsent() - forget the commands that had to wait for us
+ * @path: live
+ *
+ * What has been sent stays reported.
+ *
+ * Context: the path's worker.
+ */
+void istripe_overdue_forget_unsent(struct istripe_path *path);
+
+/**
  * istripe_overdue_clear() - forget what was reported: it was another session's
  * @path: the path
  *

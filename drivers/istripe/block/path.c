@@ -155,7 +155,7 @@ void istripe_path_tune(struct istripe_path *path, const struct istripe_socket_pa
 	 * First: a session that is not found below makes its sockets later, and then its
 	 * look at the settings comes after this.
 	 */
-	istripe_socket_params_set(&path->params.socket, wanted);
+	istripe_socket_params_copy(&path->params.socket, wanted);
 	mutex_lock(&path->session_lock);
 	/* Pairs with the release in istripe_session_open(), which does not take the lock. */
 	session = smp_load_acquire(&path->owned);
@@ -323,18 +323,44 @@ static void path_rest(struct istripe_path *path)
 	complete_all(&path->rested);
 }
 
+/*
+ * A size that the leg has had since it was first found: a target that is behind, over this
+ * path, and may catch up. What is smaller has lost data.
+ */
+static bool path_may_catch_up(const struct istripe_path *path)
+{
+	return path->refused == -ENOSPC &&
+	       path->found.capacity.blocks >= path->leg->first_blocks;
+}
+
+/* The first failure, and a refusal; but not the same one again and again. */
+static bool path_failure_is_news(struct istripe_path *path, const char *why)
+{
+	unsigned long flags;
+	bool same;
+
+	spin_lock_irqsave(&path->event_lock, flags);
+	same = !strcmp(path->last_error, why);
+	spin_unlock_irqrestore(&path->event_lock, flags);
+	return !path->failures || (path->refused && !(path_may_catch_up(path) && same));
+}
+
 static void path_attempt_failed(struct istripe_path *path, int error, const char *why)
 {
-	path_note_error(path, error, why);
-	if (!path->failures++ || path->refused)
+	if (path_failure_is_news(path, why))
 		pr_warn("%s: %s\n", path->label, why);
+	path->failures++;
+	path_note_error(path, error, why);
+	/* What a look has found holds for as long as logins find so, too. */
+	if (!path->refused)
+		WRITE_ONCE(path->look_error, 0);
 	istripe_path_close_session(path, -ECONNRESET);
 	if (!path->started)
 		path->first_error = error;
 	if (!path->started && !READ_ONCE(path->persistent)) {
 		/* Whoever started us wants to know at once, not to wait and hope. */
 		path_set_state(path, ISTRIPE_PATH_IDLE);
-	} else if (path->refused) {
+	} else if (path->refused && !path_may_catch_up(path)) {
 		path_set_state(path, ISTRIPE_PATH_DEAD);
 	} else {
 		istripe_fence(path);
@@ -356,7 +382,7 @@ static void path_connect(struct istripe_path *path)
 	clear_bit(ISTRIPE_PATH_DOUBT, &path->events);
 	clear_bit(ISTRIPE_PATH_RESCAN, &path->events);
 	istripe_overdue_clear(path);
-	path->refused = false;
+	path->refused = 0;
 	path_set_state(path, ISTRIPE_PATH_CONNECTING);
 	if (path->fence_first) {
 		path_schedule_retry(path, istripe_fence_first(path));
@@ -424,7 +450,7 @@ static void path_recover(struct istripe_path *path)
 /*
  * The LUN may have changed: ask it again what it is. I/O goes on meanwhile, unless it was
  * an answer to I/O that has raised the doubt. When the LUN is not what we know any more,
- * the session ends, and no login finds it better.
+ * the session ends; whether the path is of use again is for the next login to find out.
  */
 static void path_look(struct istripe_path *path)
 {
@@ -440,18 +466,19 @@ static void path_look(struct istripe_path *path)
 	ret = istripe_lun_measure(session, &path->found, why, sizeof(why));
 	if (!ret)
 		ret = path_judge(path, why, sizeof(why));
+	/* Before the lock goes: a question that timed out is still the session's. */
+	if (ret)
+		istripe_session_fault(session, ret, "%s", why);
 	mutex_unlock(&path->ask_lock);
 	path->looked_at = jiffies;
-	WRITE_ONCE(path->look_error, ret);
-	if (ret) {
-		istripe_session_fault(session, ret, "%s", why);
+	/* A connection that is lost says nothing about the LUN. */
+	WRITE_ONCE(path->look_error, ret == -ENOTCONN ? 0 : ret);
+	if (ret)
 		return;
-	}
 	if (!istripe_session_in_doubt(session))
 		return;
-	/* What had to wait for us is not overdue. */
-	clear_bit(ISTRIPE_PATH_OVERDUE, &path->events);
-	istripe_overdue_clear(path);
+	/* What had to wait for us is not overdue; what was sent before may well be. */
+	istripe_overdue_forget_unsent(path);
 	istripe_session_settle(session, doubts);
 }
 
@@ -587,10 +614,6 @@ void istripe_path_inherit(struct istripe_path *path, const struct istripe_path_p
 	path->unfenced = past->unfenced;
 	path->tpgt_known = past->unfenced;
 	path->tpgt = past->tpgt;
-	path->node = past->node;
-	path->node_tpgt = past->tpgt;
-	if (past->node)
-		path->way.portal = past->portal;
 }
 
 void istripe_path_bequeath(struct istripe_path *path, struct istripe_path_past *past)
@@ -599,11 +622,9 @@ void istripe_path_bequeath(struct istripe_path *path, struct istripe_path_past *
 
 	*past = (struct istripe_path_past) {};
 	spin_lock_bh(&leg->lock);
-	if (leg->unfenced_paths) {
-		past->unfenced = path->unfenced;
+	if (path->unfenced) {
+		past->unfenced = true;
 		past->tpgt = path->tpgt;
-		past->portal = path->way.portal;
-		past->node = path->node;
 	}
 	spin_unlock_bh(&leg->lock);
 }

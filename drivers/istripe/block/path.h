@@ -78,7 +78,7 @@ struct istripe_path {
 	unsigned long looked_at;	/* worker: jiffies, when the LUN was last looked at */
 	int look_error;			/* written by the worker: what came of that */
 	struct mutex ask_lock;		/* commands of our own over @session, see below */
-	bool refused;			/* worker: and it was not the LUN we know */
+	int refused;			/* worker: why that was not the LUN we know */
 	bool checked;			/* worker: its superblock has been compared */
 	unsigned long retry_at;		/* worker: jiffies, end of the back-off */
 	u32 wait_ms;			/* worker: what the target asked for */
@@ -102,7 +102,7 @@ struct istripe_path {
 	u32 overdue_count;
 	u32 overdue[ISTRIPE_OVERDUE_MAX];	/* tags to be looked after */
 
-	bool wanted;			/* these eight: under leg->lock, see there */
+	bool wanted;			/* these nine: under leg->lock, see there */
 	bool live;
 	u32 lanes;			/* connections while it is live, else 0 */
 	bool unfenced;
@@ -110,6 +110,7 @@ struct istripe_path {
 	struct istripe_way way;		/* of its session, or of the last one */
 	u64 node;			/* proven to be there, see proof.h; 0: not known */
 	u16 node_tpgt;
+	u32 generation;			/* of its sessions: another one when one comes or goes */
 	bool unproven_said;		/* the leg's proof work */
 
 	u64 reconnects;			/* worker */

@@ -11,16 +11,20 @@
 #include "block/leg.h"
 #include "block/path.h"
 #include "block/proof.h"
+#include "block/volume.h"
 
 /* After a path has come: others come at the same time, and it has better things to do. */
 #define PROOF_DELAY_MS	1000
 /* There and back: each login but the first one must end the session before it. */
 #define PROOF_LOGINS	3
+/* So many proofs in a row that paths were lost during: less may be bad luck. */
+#define PROOF_HARMS_MAX	3
 
-/* A sibling as the proof sees it: what it needs outlives the path. */
+/* proof->sibling as it was when the run began. */
 struct proof_sibling {
 	u64 node;
-	char label[ISTRIPE_LABEL_BYTES];
+	u32 generation;
+	u32 losses;		/* of the leg */
 };
 
 static atomic64_t proof_last_node;
@@ -149,14 +153,19 @@ static int proof_run(struct istripe_proof *proof, char *why, size_t why_bytes)
 /* Of the same name and tag: that much is told by the target. */
 static bool proof_may_be_same(const struct istripe_path *path, const struct istripe_path *sibling)
 {
-	return sibling != path && sibling->live && sibling->node_tpgt == path->node_tpgt &&
+	return sibling != path && sibling->live && !test_bit(ISTRIPE_PATH_STOP, &sibling->events) &&
+	       sibling->node_tpgt == path->node_tpgt &&
 	       !strcmp(sibling->params.target_name, path->params.target_name);
 }
 
-/*
- * The path of the next node above @sibling->node to compare the subject with, and both of
- * their ways for the probes. Its own way, too, each time: it may have come back elsewhere.
- */
+/* Has the path the session that it had then? What is found out holds for that one only. */
+static bool proof_is_as_was(const struct istripe_path *path, u32 generation)
+{
+	return path->live && path->generation == generation &&
+	       !test_bit(ISTRIPE_PATH_STOP, &path->events);
+}
+
+/* The path of the next node above @sibling->node to compare the subject with, and its way. */
 static bool proof_next_sibling(struct istripe_proof *proof, struct proof_sibling *sibling)
 {
 	struct istripe_path *other, *next = NULL;
@@ -169,52 +178,82 @@ static bool proof_next_sibling(struct istripe_proof *proof, struct proof_sibling
 		if (proof_may_be_same(path, other) && other->node > sibling->node &&
 		    (!next || other->node < next->node))
 			next = other;
+	if (!proof_is_as_was(path, proof->generation))
+		next = NULL;
+	proof->sibling = next;
 	if (next) {
 		sibling->node = next->node;
-		strscpy(sibling->label, next->label, sizeof(sibling->label));
-		proof->probes[0].way = path->way;
+		sibling->generation = next->generation;
+		sibling->losses = proof->losses;
 		proof->probes[1].way = next->way;
 	}
 	spin_unlock_bh(&leg->lock);
-	return next && !test_bit(ISTRIPE_PATH_STOP, &path->events);
+	wake_up_all(&proof->idle);
+	return next;
 }
 
-/*
- * Members of one bundle at the same address, with the same tag, are where a path is that
- * comes back there: one proof does for all.
- */
-static bool proof_is_shared(const struct istripe_path *path, const struct istripe_path *other)
-{
-	return path->bundle == other->bundle && path->node_tpgt == other->node_tpgt &&
-	       !memcmp(&path->way, &other->way, sizeof(path->way));
-}
-
-/* Unless it has come back somewhere else meanwhile: then nothing is known of it. */
-static void proof_settle(struct istripe_proof *proof, u64 node)
+/* A node of its own. */
+static void proof_settle_alone(struct istripe_proof *proof)
 {
 	struct istripe_path *path = proof->subject;
-	struct istripe_path *other;
-	u32 at;
 
 	spin_lock_bh(&proof->leg->lock);
-	if (!memcmp(&path->way, &proof->probes[0].way, sizeof(path->way))) {
-		path->node = node;
-		istripe_bundle_for_each_member(path->bundle, other, at)
-			if (other->live && !other->node && proof_is_shared(path, other))
-				other->node = node;
-	}
+	if (proof_is_as_was(path, proof->generation))
+		path->node = atomic64_inc_return(&proof_last_node);
 	spin_unlock_bh(&proof->leg->lock);
 }
 
-/* Once per path, until it has a sibling: what is not proven now may be the next time. */
-static void proof_say(struct istripe_path *path, const struct proof_sibling *sibling,
-		      const char *why)
+/*
+ * The sibling's node, unless either session has ended meanwhile: then it may not have been
+ * the target that ended the spare ones, or another target may be there now.
+ */
+static bool proof_settle(struct istripe_proof *proof, const struct proof_sibling *sibling)
 {
+	struct istripe_path *path = proof->subject;
+	bool holds;
+
+	spin_lock_bh(&proof->leg->lock);
+	holds = proof_is_as_was(path, proof->generation) &&
+		proof_is_as_was(proof->sibling, sibling->generation) &&
+		proof->sibling->node == sibling->node;
+	if (holds)
+		path->node = sibling->node;
+	spin_unlock_bh(&proof->leg->lock);
+	return holds;
+}
+
+/*
+ * A target may drop an old session to make room for one too many. What was lost is logged
+ * in again and tried again: that would never end.
+ */
+static bool proof_harms(struct istripe_proof *proof, const struct proof_sibling *sibling)
+{
+	struct istripe_leg *leg = proof->leg;
+	bool harms;
+
+	spin_lock_bh(&leg->lock);
+	harms = proof->losses != sibling->losses && !leg->stopping;
+	spin_unlock_bh(&leg->lock);
+	proof->harms = harms ? proof->harms + 1 : 0;
+	if (proof->harms >= PROOF_HARMS_MAX) {
+		proof->harms = 0;
+		WRITE_ONCE(proof->harmful, true);
+		pr_warn("%s/%u: a path was lost each time while spare sessions were open: no more of them until fence is written\n",
+			leg->volume->name, leg->index);
+	}
+	return harms;
+}
+
+/* Once per path, until it has a sibling: what is not proven now may be the next time. */
+static void proof_say(const struct istripe_proof *proof, const char *why)
+{
+	struct istripe_path *path = proof->subject;
+
 	if (path->unproven_said || test_bit(ISTRIPE_PATH_STOP, &path->events))
 		return;
 	path->unproven_said = true;
 	pr_warn("%s: not known to lead to the same portal group as %s, so writes lost with one wait for its own way: %s\n",
-		path->label, sibling->label, why);
+		path->label, proof->sibling->label, why);
 }
 
 /* Compare the subject with each node there is. */
@@ -225,22 +264,28 @@ static void proof_place(struct istripe_proof *proof)
 	struct proof_sibling sibling = {};
 
 	while (proof_next_sibling(proof, &sibling)) {
-		if (!proof_run(proof, why, sizeof(why))) {
+		int ret = proof_run(proof, why, sizeof(why));
+
+		if (!ret && proof_settle(proof, &sibling)) {
 			path->unproven_said = false;
-			proof_settle(proof, sibling.node);
+			proof->harms = 0;
 			return;
 		}
-		proof_say(path, &sibling, why);
+		/* When the run says yes and that does not hold any more, it is made again. */
+		if (proof_harms(proof, &sibling) || !ret)
+			return;
+		proof_say(proof, why);
 	}
-	proof_settle(proof, atomic64_inc_return(&proof_last_node));
+	proof_settle_alone(proof);
 }
 
 static bool proof_wanted(const struct istripe_leg *leg)
 {
-	return READ_ONCE(leg->fence) == ISTRIPE_FENCE_PORTAL_GROUP;
+	return READ_ONCE(leg->fence) == ISTRIPE_FENCE_PORTAL_GROUP &&
+	       !READ_ONCE(leg->proof.harmful);
 }
 
-/* From here on istripe_proof_leave() waits for us. */
+/* From here on istripe_proof_leave() of it waits for us, as that of each sibling does. */
 static bool proof_next_subject(struct istripe_proof *proof)
 {
 	struct istripe_path *path, *next = NULL;
@@ -252,9 +297,12 @@ static bool proof_next_subject(struct istripe_proof *proof)
 		if (!next && proof_wanted(leg) && path->live && !path->node &&
 		    !test_bit(ISTRIPE_PATH_STOP, &path->events))
 			next = path;
-	if (next)
+	if (next) {
 		proof->probes[0].way = next->way;
+		proof->generation = next->generation;
+	}
 	proof->subject = next;
+	proof->sibling = NULL;
 	spin_unlock_bh(&leg->lock);
 	wake_up_all(&proof->idle);
 	return next;
@@ -276,7 +324,7 @@ static bool proof_uses(struct istripe_proof *proof, const struct istripe_path *p
 	bool uses;
 
 	spin_lock_bh(&proof->leg->lock);
-	uses = proof->subject == path;
+	uses = proof->subject == path || proof->sibling == path;
 	spin_unlock_bh(&proof->leg->lock);
 	return uses;
 }
@@ -316,46 +364,45 @@ static bool proof_alone(const struct istripe_leg *leg, const struct istripe_path
 	return true;
 }
 
-/* What was proven for one that leads the same way. */
-static u64 proof_node_of_others(const struct istripe_path *path)
-{
-	const struct istripe_path *other;
-	u32 at;
-
-	istripe_bundle_for_each_member(path->bundle, other, at)
-		if (other != path && other->node && proof_is_shared(path, other))
-			return other->node;
-	return 0;
-}
-
 void istripe_proof_live(struct istripe_path *path, const struct istripe_session *session)
 {
-	const struct sockaddr_storage *portal = &session->way.portal;
 	struct istripe_leg *leg = path->leg;
 	struct istripe_path *other;
 	u32 at;
 
 	spin_lock_bh(&leg->lock);
-	if (memcmp(&path->way.portal, portal, sizeof(*portal)) ||
-	    path->node_tpgt != session->target_portal_group_tag) {
-		path->way.portal = *portal;
-		path->node_tpgt = session->target_portal_group_tag;
-		path->node = 0;
-	}
-	if (!path->node)
-		path->node = proof_node_of_others(path);
+	path->way.portal = session->way.portal;
+	path->node_tpgt = session->target_portal_group_tag;
+	/* Also at the same address: another node may have it now. */
+	path->node = 0;
+	path->generation++;
 	istripe_leg_for_each_path(leg, other, at)
-		if (other->node && proof_alone(leg, other))
+		if (proof_alone(leg, other))
 			other->node = 0;
 	spin_unlock_bh(&leg->lock);
+}
+
+void istripe_proof_lost(struct istripe_path *path)
+{
+	lockdep_assert_held(&path->leg->lock);
+	path->generation++;
+	/* One that is being taken out is no loss. */
+	if (path->wanted)
+		path->leg->proof.losses++;
 }
 
 /* Not on the queue of recovery: that must not wait for us when memory is short. */
 void istripe_proof_look(struct istripe_leg *leg)
 {
-	if (READ_ONCE(leg->proof.started))
+	if (READ_ONCE(leg->proof.started) && !READ_ONCE(leg->proof.harmful))
 		mod_delayed_work(system_unbound_wq, &leg->proof.work,
 				 msecs_to_jiffies(PROOF_DELAY_MS));
+}
+
+void istripe_proof_look_again(struct istripe_leg *leg)
+{
+	WRITE_ONCE(leg->proof.harmful, false);
+	istripe_proof_look(leg);
 }
 
 void istripe_proof_start(struct istripe_leg *leg)

@@ -13,17 +13,19 @@
  * What has been proven is kept as a number, path->node: paths with the same one lead to the
  * same place. It is given by the leg's proof work, one path after the other: each is
  * compared with one path of each node that is known; so there is one proof for each path,
- * not for each pair of them, and one for all members of a bundle that have been led to the
- * same address. Numbers are never used again. A path keeps its node while it
- * is down, and when it comes back at the same address with the same portal group tag.
+ * not for each pair of them; members of a bundle are proven one by one. Numbers are never
+ * used again. A path keeps its node while it is down, for its lost session was there; its
+ * next session has none until it is proven anew, for another node may have taken the
+ * address. A proof counts only if both paths have had one and the same session all along,
+ * see path->generation.
  * What could not be proven is tried again when a path of the leg comes back.
  *
  * The sessions carry no command, and none of the paths' own sessions is touched. The work
- * starts when the volume is up. It has a path's parameters in use while that is @subject;
- * of siblings it has copies.
+ * starts when the volume is up. It has a path in use while that is @subject or @sibling.
+ * A target that drops other sessions because of them is left alone: @harmful.
  *
- * Locks: leg->lock covers @subject (written by the work), and node,
- * node_tpgt and way of the paths. @lock covers the probes' sessions, for
+ * Locks: leg->lock covers @subject and @sibling (written by the work), @losses, and node, node_tpgt,
+ * generation and way of the paths. @lock covers the probes' sessions, for
  * istripe_proof_leave(); in front of session->socket_lock.
  */
 #ifndef ISTRIPE_BLOCK_PROOF_H
@@ -51,8 +53,13 @@ struct istripe_proof {
 	struct istripe_leg *leg;
 	struct delayed_work work;
 	bool started;
+	bool harmful;			/* paths were lost by it: no more of it */
+	u32 harms;			/* work: how often in a row paths were lost */
+	u32 losses;			/* of the leg's paths */
 	struct istripe_path *subject;
-	wait_queue_head_t idle;		/* another subject, or none */
+	struct istripe_path *sibling;	/* that it is being compared with */
+	u32 generation;			/* work: of the subject, when it became that */
+	wait_queue_head_t idle;		/* another subject or sibling, or none */
 	struct mutex lock;
 	struct istripe_probe probes[2];	/* the subject's way, the sibling's */
 };
@@ -91,12 +98,28 @@ void istripe_proof_stop(struct istripe_leg *leg);
 void istripe_proof_live(struct istripe_path *path, const struct istripe_session *session);
 
 /**
+ * istripe_proof_lost() - a path's session is about to be withdrawn
+ * @path: the path
+ *
+ * Context: leg->lock held.
+ */
+void istripe_proof_lost(struct istripe_path *path);
+
+/**
  * istripe_proof_look() - look for what can be proven now
- * @leg: a path of it has come, or its fence has been set
+ * @leg: a path of it has come
  *
  * Context: any that may not sleep.
  */
 void istripe_proof_look(struct istripe_leg *leg);
+
+/**
+ * istripe_proof_look_again() - look, also if proofs have done harm before
+ * @leg: its fence has been set
+ *
+ * Context: any that may not sleep.
+ */
+void istripe_proof_look_again(struct istripe_leg *leg);
 
 /**
  * istripe_proof_leave() - return when the proof has no use of a path any more

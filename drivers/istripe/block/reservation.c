@@ -62,7 +62,7 @@ static int session_reserve(struct istripe_session *session, const struct reserva
 	istripe_cdb_reserve_parameter(page_address(session->internal.page), what->key,
 				      what->action_key, what->keep);
 	ret = istripe_lun_ask(session, &session->lun, cdb, ISTRIPE_RESERVE_PARAMETER_BYTES, true,
-			      true, jiffies + msecs_to_jiffies(TIMEOUT_MS));
+			      ISTRIPE_LUN_KNOWN, jiffies + msecs_to_jiffies(TIMEOUT_MS));
 	/* The command, and the page, may still be under way; or the LUN is another one. */
 	if (ret == -ETIMEDOUT || ret == -ESTALE)
 		istripe_session_fault(session, ret, "no answer to PERSISTENT RESERVE OUT");

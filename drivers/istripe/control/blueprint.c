@@ -27,7 +27,7 @@ void istripe_leg_params_default(struct istripe_leg_params *params)
 {
 	*params = (struct istripe_leg_params) {
 		.policy = ISTRIPE_POLICY_INTERLEAVE,
-		.fence = ISTRIPE_FENCE_PORTAL_GROUP,
+		.fence = ISTRIPE_FENCE_PATH,
 	};
 }
 
@@ -134,6 +134,8 @@ u32 istripe_path_params_nexus(const struct istripe_path_params *path, const char
 
 	hash = crc32c(~0u, initiator_name, strlen(initiator_name) + 1);
 	hash = crc32c(hash, path->target_name, strlen(path->target_name) + 1);
+	/* Zero but for the address and the port; elsewhere there may be a target of that name. */
+	hash = crc32c(hash, &path->portal, sizeof(path->portal));
 	return crc32c(hash, path->isid, sizeof(path->isid));
 }
 
@@ -169,8 +171,8 @@ static int leg_check(const struct istripe_leg_params *leg, u32 index, const char
 		}
 		if (past_is_lost(&leg->paths[i], initiator_name)) {
 			scnprintf(why, why_bytes,
-				  "leg %u path %u: it has left writes that its target may still carry out: set initiator_name, target_name, isid and connections as they were",
-				  index, i);
+				  "leg %u path %u: it has left writes that its target may still carry out: set initiator_name, target_name, portal, isid and connections as they were",
+				  index, leg->paths[i].index);
 			return -EINVAL;
 		}
 	}

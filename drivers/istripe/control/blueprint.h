@@ -63,7 +63,8 @@ void istripe_volume_params_free(struct istripe_volume_params *params);
  * @path: the path
  * @initiator_name: the volume's
  *
- * Another login ends a path's old session only while this stays the same (RFC 7143 6.3.5).
+ * Another login ends a path's old session only while this stays the same (RFC 7143 6.3.5):
+ * the initiator's name, the target's and where that is, and the ISID.
  *
  * Context: any.
  * Return: a number that tells one from another.

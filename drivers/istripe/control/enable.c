@@ -210,8 +210,40 @@ static int volume_prepare(struct istripe_volume_dir *volume, struct istripe_volu
 	return 0;
 }
 
+/* For the next enable: what the target may still do to it, session by session. */
+static void path_remember(struct istripe_path_dir *path, const struct istripe_bundle *running)
+{
+	const char *initiator_name = path->leg->volume->params.initiator_name;
+	struct istripe_path_past *past = path->leg->past[path->index];
+	u32 i;
+
+	for (i = 0; i < running->member_count; i++) {
+		istripe_path_bequeath(running->members[i], &past[i]);
+		past[i].nexus = istripe_path_params_nexus(&path->params, initiator_name);
+	}
+}
+
+static void leg_remember(struct istripe_leg_dir *leg, const struct istripe_leg *running)
+{
+	u32 i;
+
+	for (i = 0; i < running->bundle_end; i++)
+		if (running->bundles[i])
+			path_remember(leg->paths[i], running->bundles[i]);
+}
+
+static void volume_remember(struct istripe_volume_dir *volume, const struct istripe_volume *running)
+{
+	u32 i;
+
+	lockdep_assert_held(&volume->lock);
+	for (i = 0; i < running->leg_count; i++)
+		leg_remember(volume->legs[i], running->legs[i]);
+}
+
 /* A volume and what it shows: both or none. */
-static struct istripe_volume *volume_start(const struct istripe_volume_params *params, char *why)
+static struct istripe_volume *volume_start(struct istripe_volume_dir *volume,
+					   const struct istripe_volume_params *params, char *why)
 {
 	struct istripe_volume *running;
 	int ret;
@@ -225,6 +257,10 @@ static struct istripe_volume *volume_start(const struct istripe_volume_params *p
 	scnprintf(why, ISTRIPE_LAST_ERROR_BYTES, "cannot make its files in sysfs: %pe",
 		  ERR_PTR(ret));
 	istripe_volume_stop(running);
+	/* There was a disk, if not for long. */
+	mutex_lock(&volume->lock);
+	volume_remember(volume, running);
+	mutex_unlock(&volume->lock);
 	istripe_volume_free(running);
 	return ERR_PTR(ret);
 }
@@ -288,7 +324,7 @@ int istripe_volume_dir_enable(struct istripe_volume_dir *volume)
 	ret = volume_prepare(volume, &params, why);
 	if (!ret) {
 		mutex_unlock(&volume->lock);
-		running = volume_start(params, why);
+		running = volume_start(volume, params, why);
 		istripe_volume_params_free(params);
 		mutex_lock(&volume->lock);
 		ret = volume_started(volume, running);
@@ -299,37 +335,6 @@ int istripe_volume_dir_enable(struct istripe_volume_dir *volume)
 unlock:
 	mutex_unlock(&volume->lock);
 	return ret;
-}
-
-/* For the next enable: what the target may still do to it, session by session. */
-static void path_remember(struct istripe_path_dir *path, const struct istripe_bundle *running)
-{
-	const char *initiator_name = path->leg->volume->params.initiator_name;
-	struct istripe_path_past *past = path->leg->past[path->index];
-	u32 i;
-
-	for (i = 0; i < running->member_count; i++) {
-		istripe_path_bequeath(running->members[i], &past[i]);
-		past[i].nexus = istripe_path_params_nexus(&path->params, initiator_name);
-	}
-}
-
-static void leg_remember(struct istripe_leg_dir *leg, const struct istripe_leg *running)
-{
-	u32 i;
-
-	for (i = 0; i < running->bundle_end; i++)
-		if (running->bundles[i])
-			path_remember(leg->paths[i], running->bundles[i]);
-}
-
-static void volume_remember(struct istripe_volume_dir *volume, const struct istripe_volume *running)
-{
-	u32 i;
-
-	lockdep_assert_held(&volume->lock);
-	for (i = 0; i < running->leg_count; i++)
-		leg_remember(volume->legs[i], running->legs[i]);
 }
 
 int istripe_volume_dir_disable(struct istripe_volume_dir *volume)

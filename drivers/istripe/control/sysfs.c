@@ -108,7 +108,8 @@ static ssize_t leg_fence_store(const struct istripe_node_file *file, void *objec
 {
 	ssize_t ret = leg_setting_store(file, object, page, count);
 
-	istripe_proof_look(object);
+	if (ret > 0)
+		istripe_proof_look_again(object);
 	return ret;
 }
 

@@ -204,7 +204,7 @@ static ssize_t path_socket_show(const struct istripe_node_file *file, void *obje
 	const struct istripe_bundle *bundle = object;
 	struct istripe_socket_params now;
 
-	istripe_socket_params_get(&bundle->members[0]->params.socket, &now);
+	istripe_socket_params_copy(&now, &bundle->members[0]->params.socket);
 	return istripe_setting_show(file->setting, &now, page);
 }
 
@@ -230,7 +230,7 @@ static ssize_t path_socket_store(const struct istripe_node_file *file, void *obj
 	ssize_t ret;
 
 	mutex_lock(&bundle->settings_lock);
-	istripe_socket_params_get(&first->params.socket, &wanted);
+	istripe_socket_params_copy(&wanted, &first->params.socket);
 	ret = istripe_setting_store(file->setting, first->label, &wanted, page, count);
 	if (ret > 0)
 		members_tune(bundle, &wanted);

@@ -26,8 +26,9 @@ static int worker_start(u32 index)
 		.sched_policy = SCHED_BATCH,
 		.sched_nice = MIN_NICE,
 	};
-	struct kthread_worker *worker = istripe_compat_kthread_run_worker("istripe_batch/%u", index);
+	struct kthread_worker *worker;
 
+	worker = istripe_compat_kthread_run_worker("istripe_batch/%u", index);
 	if (IS_ERR(worker))
 		return PTR_ERR(worker);
 	workers[worker_count++] = worker;

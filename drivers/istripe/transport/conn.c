@@ -224,8 +224,9 @@ static int conn_io_receive(struct istripe_conn *conn)
 	return ret;
 }
 
-static void conn_io(struct istripe_conn *conn)
+static void conn_io_work(struct work_struct *work)
 {
+	struct istripe_conn *conn = container_of(work, struct istripe_conn, io_work);
 	unsigned long deadline = jiffies + msecs_to_jiffies(IO_WORK_BUDGET_MS) + 1;
 	unsigned int noreclaim = memalloc_noreclaim_save();
 	int received, sent;
@@ -247,14 +248,10 @@ out:
 	memalloc_noreclaim_restore(noreclaim);
 }
 
-static void conn_io_work(struct work_struct *work)
-{
-	conn_io(container_of(work, struct istripe_conn, io_work));
-}
-
+/* Only sends: receiving is left to one worker. */
 static void conn_batch_work(struct kthread_work *work)
 {
-	conn_io(container_of(work, struct istripe_conn, batch_work));
+	istripe_conn_flush(container_of(work, struct istripe_conn, batch_work));
 }
 
 static bool conn_idle(const struct istripe_conn *conn)
@@ -285,16 +282,15 @@ static bool conn_submitter_goes_on(struct istripe_conn *conn)
 static bool conn_defers(struct istripe_conn *conn)
 {
 	bool batch_ends = READ_ONCE(conn->held);
+	u32 deferred = READ_ONCE(conn->deferred);
+	bool defers;
 
 	if (batch_ends)
 		WRITE_ONCE(conn->held, false);
-	if (conn_submitter_goes_on(conn) && !batch_ends && !conn_idle(conn) &&
-	    conn->deferred < DEFERRED_MAX) {
-		conn->deferred++;
-		return true;
-	}
-	conn->deferred = 0;
-	return false;
+	defers = conn_submitter_goes_on(conn) && !batch_ends && !conn_idle(conn) &&
+		 deferred < DEFERRED_MAX;
+	WRITE_ONCE(conn->deferred, defers ? deferred + 1 : 0);
+	return defers;
 }
 
 void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, bool may_send,
@@ -313,8 +309,12 @@ void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, b
 
 void istripe_conn_flush(struct istripe_conn *conn)
 {
-	unsigned int noreclaim = memalloc_noreclaim_save();
+	unsigned int noreclaim;
 
+	/* After the end nothing is sent any more. */
+	if (test_bit(ISTRIPE_CONN_STOPPED, &conn->flags))
+		return;
+	noreclaim = memalloc_noreclaim_save();
 	if (conn_send(conn) > 0 && test_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags))
 		istripe_conn_kick(conn);
 	memalloc_noreclaim_restore(noreclaim);
@@ -331,7 +331,8 @@ int istripe_conn_send_control(struct istripe_conn *conn, const struct iscsi_hdr 
 	 * to be written: the reserves are for that, bounded by ISTRIPE_CONTROLS_MAX.
 	 */
 	control = kmalloc(sizeof(*control) + payload_bytes,
-			  GFP_NOWAIT | __GFP_NOWARN | (payload_bytes ? 0 : __GFP_MEMALLOC));
+			  GFP_NOWAIT | __GFP_NOWARN |
+			  (payload_bytes ? __GFP_NOMEMALLOC : __GFP_MEMALLOC));
 	if (!control)
 		return -ENOMEM;
 	control->header = *header;
@@ -389,7 +390,7 @@ static void conn_tune(struct istripe_conn *conn)
 	struct istripe_socket_params wanted;
 
 	lockdep_assert_held(&conn->session->socket_lock);
-	istripe_socket_params_get(&conn->session->path->socket, &wanted);
+	istripe_socket_params_copy(&wanted, &conn->session->path->socket);
 	istripe_socket_tune(conn->sock, conn->session->label, &wanted, &conn->tuned);
 }
 

@@ -22,6 +22,7 @@ static int exchange_run(struct istripe_conn *conn, u32 itt, const struct iscsi_h
 	reinit_completion(&exchange->done);
 	reinit_completion(&exchange->settled);
 	WRITE_ONCE(exchange->conn, conn);
+	WRITE_ONCE(exchange->sent, false);
 	/* The connection before the tag; and the tag before the PDU, by the control list's lock. */
 	smp_store_release(&exchange->itt, itt);
 	/* In this order: a fault from now on completes what we wait for. */
@@ -51,6 +52,9 @@ static bool exchange_answered(struct istripe_conn *conn, u16 slot, u8 response)
 	/* Pairs with the release in exchange_run(): the connection is the tag's. */
 	if ((itt & 0xffff) != slot || smp_load_acquire(&exchange->itt) != itt ||
 	    READ_ONCE(exchange->conn) != conn)
+		return false;
+	/* What answers before it was asked has guessed the tag. Pairs with the release there. */
+	if (!smp_load_acquire(&exchange->sent))
 		return false;
 	/* Only now: an answer that comes too late must not replace that of the next request. */
 	if (cmpxchg(&exchange->itt, itt, ISTRIPE_TAG_RESERVED) != itt)

@@ -126,7 +126,7 @@ static void receive_make_room(struct istripe_receive *rx)
 	rx->control_used_bytes = 0;
 	if (bytes <= rx->control_bytes)
 		return;
-	more = kmalloc(bytes, GFP_NOWAIT | __GFP_NOWARN);
+	more = kmalloc(bytes, GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC);
 	if (!more)
 		return;
 	kfree(rx->control);

@@ -95,11 +95,17 @@ void istripe_session_submit(struct istripe_session *session, struct istripe_task
 
 void istripe_session_push(struct istripe_session *session)
 {
+	struct istripe_conn *conn;
 	u32 i;
 
-	for (i = 0; i < session->conn_count; i++)
-		if (istripe_conn_has_output(session->conns[i]))
-			istripe_conn_flush(session->conns[i]);
+	/* Only what was held back: what is left to the batch worker stays there. */
+	for (i = 0; i < session->conn_count; i++) {
+		conn = session->conns[i];
+		if (!READ_ONCE(conn->held))
+			continue;
+		WRITE_ONCE(conn->held, false);
+		istripe_conn_flush(conn);
+	}
 }
 
 bool istripe_session_is_idle(const struct istripe_session *session)

@@ -122,6 +122,7 @@ struct istripe_exchange {
 	struct istripe_conn *conn;	/* that the answer has to come on */
 	u16 generation;
 	u32 itt;			/* ISTRIPE_TAG_RESERVED: none */
+	bool sent;			/* transmit side: its PDU is on the way */
 	u8 function;
 	u8 response;
 	u32 referenced_itt;		/* ABORT TASK: who goes when the target agrees */

@@ -70,16 +70,8 @@ void istripe_socket_exit(void)
 	istripe_socket_release(istripe_memalloc_holder);
 }
 
-void istripe_socket_params_get(const struct istripe_socket_params *from,
-			       struct istripe_socket_params *to)
-{
-	spin_lock_bh(&istripe_socket_params_lock);
-	*to = *from;
-	spin_unlock_bh(&istripe_socket_params_lock);
-}
-
-void istripe_socket_params_set(struct istripe_socket_params *to,
-			       const struct istripe_socket_params *from)
+void istripe_socket_params_copy(struct istripe_socket_params *to,
+				const struct istripe_socket_params *from)
 {
 	spin_lock_bh(&istripe_socket_params_lock);
 	*to = *from;

@@ -4,7 +4,7 @@
  * administrator says.
  *
  * A path's socket settings may change at any time. They are read and written as a whole,
- * by istripe_socket_params_get() and _set() only. Each socket remembers what it has been
+ * by istripe_socket_params_copy() only. Each socket remembers what it has been
  * tuned to; whoever tunes it holds the lock that protects the socket and reads the
  * settings under it: then the last one to tune it has seen the last change.
  */
@@ -65,24 +65,14 @@ void istripe_socket_tune(struct socket *sock, const char *label,
 int istripe_socket_check_congestion_control(struct net *net, const char *name);
 
 /**
- * istripe_socket_params_get() - read a path's socket settings
- * @from: the path's
- * @to: filled
+ * istripe_socket_params_copy() - read or change a path's socket settings, all at a time
+ * @to: filled, or the path's
+ * @from: the path's, or what they are from now on
  *
  * Context: any but hard interrupts.
  */
-void istripe_socket_params_get(const struct istripe_socket_params *from,
-			       struct istripe_socket_params *to);
-
-/**
- * istripe_socket_params_set() - change a path's socket settings
- * @to: the path's
- * @from: what they are from now on
- *
- * Context: any but hard interrupts.
- */
-void istripe_socket_params_set(struct istripe_socket_params *to,
-			       const struct istripe_socket_params *from);
+void istripe_socket_params_copy(struct istripe_socket_params *to,
+				const struct istripe_socket_params *from);
 
 /**
  * istripe_socket_init() - make what all sockets share

@@ -123,6 +123,9 @@ static bool transmit_next_control(struct istripe_conn *conn)
 		set_bit(ISTRIPE_CONN_LOGGING_OUT, &conn->flags);
 		break;
 	}
+	if (get_unaligned_be32(&header->itt) == READ_ONCE(conn->session->exchange.itt))
+		/* After cmd_sn: pairs with the acquire when an answer comes. */
+		smp_store_release(&conn->session->exchange.sent, true);
 	trace_istripe_pdu_send(conn->session->label, conn->cid, header->opcode & ISCSI_OPCODE_MASK,
 			       get_unaligned_be32(&header->itt), be32_to_cpu(header->cmdsn),
 			       tx->control->payload_bytes);
@@ -290,8 +293,9 @@ static u32 transmit_encode_command(struct istripe_conn *conn, struct istripe_tas
 static bool transmit_next_commands(struct istripe_conn *conn)
 {
 	struct istripe_transmit *tx = &conn->tx;
-	u32 payload_bytes = 0, count = 0;
+	u32 payload_bytes = 0;
 	struct istripe_task *task;
+	u32 count;
 
 	for (count = 0; count < ISTRIPE_HEADERS_MAX && !tx->task; count++) {
 		task = transmit_take_command(conn);

@@ -49,11 +49,16 @@ class Session:
         self.ahead = set()          # those beyond it that have
         self.max_cmd_sn = None      # as last told
         self.connections = []
+        self.several = False        # ever had: what was sent over a lost one is missing
         self.tasks = {}             # in flight, by ITT
         self.finished = {}          # answered: Data-Out may still be on its way
         self.others = set()         # ITTs of requests that are not SCSI commands
         self.held = keys.defaults()
         self.target_segment = 8192
+
+    def add(self, conn):
+        self.connections.append(conn)
+        self.several = self.several or len(self.connections) > 1
 
 
 class Connection:
@@ -61,7 +66,7 @@ class Connection:
 
     def __init__(self, session):
         self.session = session
-        session.connections.append(self)
+        session.add(self)
         self.full = False
         self.discovery = False
         self.login = None           # the first Login Request
@@ -82,7 +87,7 @@ class Connection:
         """This connection belongs to a session that is there already."""
         self.session.connections.remove(self)
         self.session = session
-        session.connections.append(self)
+        session.add(self)
 
     def enter_full_feature(self, held, target_segment, discovery=False):
         """held: what this connection's login has agreed on for the session."""
@@ -132,7 +137,7 @@ class Connection:
     def _cmd_sn(self, pdu):
         """Numbered without holes over all connections, in rising order on each of them."""
         session = self.session
-        several = len(session.connections) > 1
+        several = session.several
         if session.cmd_sn is None:
             session.cmd_sn = pdu.cmd_sn
         if several and self.last_cmd_sn is not None and not after(pdu.cmd_sn, self.last_cmd_sn):
