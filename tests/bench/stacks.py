@@ -72,7 +72,7 @@ def queue_tune(disk):
 def mapper_create(table, modules):
     """A disk of the device mapper; its path, by the name that /sys/block has for it."""
     run("modprobe", "-a", "dm-mod", *modules)
-    run("dmsetup", "create", "bench", "--table", table)
+    run("dmsetup", "create", "--noudevsync", "bench", "--table", table)
     minor = run("dmsetup", "info", "-c", "--noheadings", "-o", "minor", "bench").strip()
     device = Path(f"/dev/dm-{minor}")
     wait_for(f"{device}", device.is_block_device)
@@ -81,9 +81,9 @@ def mapper_create(table, modules):
 
 
 def mapper_remove():
-    # Seen to wait for ever once; removing goes on trying anyway.
+    # Not with udev, which may be busy with other disks for ever; removing goes on trying anyway.
     status("udevadm", "settle", "--timeout=20")
-    run("dmsetup", "remove", "--retry", "bench")
+    run("dmsetup", "remove", "--noudevsync", "--retry", "bench")
 
 
 class NullBlk:
