@@ -6,6 +6,7 @@ import errno
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from lab import fio, network
 from lab.shell import LabError, read, run, wait_for, write
 from scripted.scenario import Scenario
 from scripted.server import Server
+from test_reservation import KEY, WRITE_EXCLUSIVE_REG_ONLY, Reservations
 from test_scripted import Named
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -202,6 +204,35 @@ def test_what_cannot_be_added(one_path, links, kernel_log):
     assert state(volume) == "live"
     assert kernel_log.matching(r"istripe: .*leg 0 path 1 is not added: ")
     add(volume, 1, links[1])
+
+
+def test_not_while_keys_are_registered(one_path, links):
+    """A path that comes would have none; one that goes would keep them, and what it holds."""
+    Path("/var/target/pr").mkdir(parents=True, exist_ok=True)
+    volume = one_path(path={"multi": "sessions", "connections": 2})
+    device = volume.enable()
+    add(volume, 1, links[1])
+    another = configure(volume, 2, links[1])
+    with Reservations(device) as ours:
+        assert ours.register(0, KEY) == 0
+        assert ours.reserve(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+        for name, value in ((path_dir(volume, 0) / "enable", 0), (another / "enable", 1),
+                            (volume.path / "connections", 1), (volume.path / "connections", 4)):
+            before = read(name)
+            with pytest.raises(OSError) as busy:
+                write(name, value)
+            assert busy.value.errno == errno.EBUSY, name
+            assert "keys of persistent reservations are registered" in volume.last_error()
+            assert read(name) == before
+        assert volume.state() == "live"
+        run("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=1M", "count=8")
+        assert ours.release(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+        assert ours.register(KEY, 0) == 0
+    write(another / "enable", 1)
+    write(volume.path / "connections", 1)
+    remove(volume, 0)
+    run("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=1M", "count=8")
+    assert state(volume) == "live"
 
 
 def test_not_while_the_volume_is_down(one_path, links):

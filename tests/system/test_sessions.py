@@ -6,9 +6,10 @@ import time
 import pytest
 
 from lab import fio, istripe, lio, network, storage
-from lab.shell import read, run, wait_for
+from lab.shell import read, run, status, wait_for
 from scripted.scenario import Scenario
 from scripted.server import Server
+from scripted.steps import drop, on_write
 from test_scripted import Named
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -246,5 +247,27 @@ def test_start_while_others_cannot_log_in(link, make_volume, multi):
         run("dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=64k", "count=64")
         volume.disable()
         assert server.violations() == []
+    finally:
+        server.stop()
+
+
+@pytest.mark.allow_log(r"I/O error, dev istripe\d+", "a write that no session survives")
+@pytest.mark.parametrize("multi", ["sessions", "mcs"])
+def test_a_write_that_ends_every_session(link, make_volume, multi):
+    """It fails when its time is over; it does not end one session after the other for ever."""
+    server = Server(link.address, SCRIPTED_PORT, network.NETNS).start()
+    try:
+        server.load(Scenario("deadly write", hooks={"on_command": on_write(drop)}, times=10000,
+                             settings={"MaxConnections": 4}), size_bytes=16 * MIB)
+        volume = make_volume(Named(server.target.settings.name), recovery_timeout_ms=3000, path={
+            **QUICK, "portal": server.portal, "multi": multi, "connections": 3})
+        device = volume.enable()
+        server.target.run.armed = True
+        code, _ = status("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k", "count=1",
+                         timeout_s=60)
+        assert code == 1
+        server.target.run.armed = False
+        wait_for("all sessions", lambda: volume.state() == "live", 60)
+        run("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k", "count=1")
     finally:
         server.stop()

@@ -6,6 +6,8 @@
 #include "block/bundle.h"
 #include "block/leg.h"
 #include "block/path.h"
+#include "block/reservation.h"
+#include "block/volume.h"
 
 /*
  * N sessions have N command windows and are N domains of failure; one session of N
@@ -102,6 +104,14 @@ struct istripe_path *istripe_bundle_pick(const struct istripe_bundle *bundle, u3
 	return NULL;
 }
 
+/* A session that comes now would not have them: its tasks would fail. */
+static bool bundle_has_keys(const struct istripe_bundle *bundle)
+{
+	const struct gendisk *disk = READ_ONCE(bundle->leg->volume->disk);
+
+	return disk && istripe_reservation_has_keys(disk);
+}
+
 void istripe_bundle_granted(struct istripe_bundle *bundle, u32 granted)
 {
 	struct istripe_path *path;
@@ -111,11 +121,12 @@ void istripe_bundle_granted(struct istripe_bundle *bundle, u32 granted)
 
 	if (bundle->multi != ISTRIPE_MULTI_MCS)
 		return;
+	WRITE_ONCE(bundle->granted, granted);
 	section = srcu_read_lock(&bundle->leg->srcu);
 	for (i = 1; i < READ_ONCE(bundle->member_count); i++) {
 		path = READ_ONCE(bundle->members[i]);
 		wanted = i >= granted;
-		if (!path || wanted == path->wanted)
+		if (!path || wanted == path->wanted || (wanted && bundle_has_keys(bundle)))
 			continue;
 		istripe_leg_path_want(bundle->leg, path, wanted);
 		if (wanted)

@@ -49,6 +49,7 @@ struct istripe_bundle {
 	struct istripe_path *members[ISTRIPE_CONNECTIONS_MAX];
 	u32 lanes;			/* connections of its live members */
 	u32 staying;			/* members from this one on are to be taken out */
+	u32 granted;			/* connections, by the last login of member 0 */
 	struct mutex settings_lock;
 
 	/* Handed to a session and not done yet; counted when the leg has several bundles. */

@@ -233,7 +233,7 @@ static void volume_ask(const struct istripe_volume *volume, const struct istripe
 }
 
 /* Not the recovery queue: the event that follows may wait for memory, and so for us. */
-static void volume_look(struct istripe_volume *volume)
+void istripe_capacity_look(struct istripe_volume *volume)
 {
 	queue_work(system_unbound_wq, &volume->capacity.work);
 }
@@ -244,7 +244,7 @@ void istripe_capacity_found(struct istripe_path *path)
 
 	if (!READ_ONCE(volume->capacity.running))
 		return;
-	volume_look(volume);
+	istripe_capacity_look(volume);
 	/* Once for each size: those who find it, too, would ask us again. */
 	if (path->announced_blocks == path->found.capacity.blocks)
 		return;
@@ -298,7 +298,7 @@ void istripe_capacity_start(struct istripe_volume *volume)
 	 */
 	if (!volume_found_more(volume))
 		return;
-	volume_look(volume);
+	istripe_capacity_look(volume);
 	volume_ask(volume, NULL, ISTRIPE_PATH_DOUBT);
 }
 

@@ -75,6 +75,14 @@ void istripe_capacity_stop(struct istripe_volume *volume);
 void istripe_capacity_found(struct istripe_path *path);
 
 /**
+ * istripe_capacity_look() - what a path has found does not count any more: may the disk grow?
+ * @volume: running
+ *
+ * Context: any.
+ */
+void istripe_capacity_look(struct istripe_volume *volume);
+
+/**
  * istripe_capacity_rescan() - ask all LUNs whether they have grown, and wait
  * @volume: running
  *

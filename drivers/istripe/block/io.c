@@ -83,7 +83,7 @@ static bool io_task_may_move(const struct istripe_leg_task *leg_task)
 static void io_task_lost(struct istripe_leg_task *leg_task)
 {
 	struct istripe_leg *leg = leg_task->leg;
-	u32 paths = READ_ONCE(leg->path_count);
+	u32 paths = READ_ONCE(leg->bundle_count);
 	bool may_move = io_task_may_move(leg_task);
 	bool old = io_too_old(leg_task->io) && leg_task->losses >= paths;
 

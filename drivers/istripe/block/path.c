@@ -22,8 +22,6 @@
 #define BACKOFF_MAX_MS		10000
 #define SHORT_LIFE_MS		1000
 #define TIME2WAIT_MAX_MS	60000
-/* Until a target has put away what there was of a session of several connections. */
-#define SEVERAL_WAIT_MS		2000
 /* A target that says all the time that its LUN has changed is not asked all the time. */
 #define LOOK_INTERVAL_MS	500
 
@@ -202,6 +200,9 @@ static void path_schedule_retry(struct istripe_path *path, u32 wait_ms)
 {
 	path->retry_at = jiffies + msecs_to_jiffies(wait_ms);
 	path_set_state(path, ISTRIPE_PATH_BACKOFF);
+	/* When nothing waits for another login, there is none to wait for. */
+	if (!READ_ONCE(path->wanted))
+		set_bit(ISTRIPE_PATH_LEAVE, &path->events);
 	path_requeue(path, msecs_to_jiffies(wait_ms));
 }
 
@@ -415,7 +416,7 @@ static u32 path_wait_ms(struct istripe_path *path)
 	 * that is gone. They have just been reset: give it time. That is no guarantee.
 	 */
 	if (path->owned->conn_count > 1)
-		asked_ms = max_t(u32, asked_ms, SEVERAL_WAIT_MS);
+		asked_ms = max_t(u32, asked_ms, ISTRIPE_SEVERAL_WAIT_MS);
 	if (time_after(jiffies, path->live_since + msecs_to_jiffies(SHORT_LIFE_MS))) {
 		path->failures = 0;
 		return asked_ms;
@@ -512,9 +513,6 @@ static void path_serve(struct istripe_path *path)
 	    (!READ_ONCE(path->wanted) && istripe_session_is_idle(path->owned))) {
 		path_drain(path, true);
 		path_recover(path);
-		/* When nothing waits for another login, there is none to wait for. */
-		if (!READ_ONCE(path->wanted))
-			istripe_path_event(path, ISTRIPE_PATH_LEAVE);
 		return;
 	}
 	if (test_and_clear_bit(ISTRIPE_PATH_OVERDUE, &path->events))
@@ -551,9 +549,6 @@ static void path_work(struct work_struct *work)
 	} else if (path->state == ISTRIPE_PATH_BACKOFF ||
 		   test_and_clear_bit(ISTRIPE_PATH_START, &path->events)) {
 		path_connect(path);
-	} else if (path->state == ISTRIPE_PATH_IDLE &&
-		   test_and_clear_bit(ISTRIPE_PATH_FENCE, &path->events)) {
-		istripe_fence(path);
 	}
 	memalloc_noio_restore(noio);
 }
@@ -561,12 +556,6 @@ static void path_work(struct work_struct *work)
 void istripe_path_start(struct istripe_path *path)
 {
 	istripe_path_event(path, ISTRIPE_PATH_START);
-}
-
-void istripe_path_fence(struct istripe_path *path)
-{
-	istripe_path_event(path, ISTRIPE_PATH_FENCE);
-	flush_delayed_work(&path->work);
 }
 
 void istripe_path_persist(struct istripe_path *path)

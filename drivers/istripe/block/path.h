@@ -42,6 +42,9 @@ struct istripe_leg_task;
 #define ISTRIPE_LOGOUT_TIMEOUT_MS	2000
 #define ISTRIPE_LABEL_BYTES	(ISTRIPE_NAME_BYTES + 16)
 
+/* Until a target has put away what there was of a session of several connections. */
+#define ISTRIPE_SEVERAL_WAIT_MS	2000
+
 enum istripe_path_event {
 	ISTRIPE_PATH_START,		/* first attempt */
 	ISTRIPE_PATH_STOP,		/* go to idle for good */
@@ -51,7 +54,6 @@ enum istripe_path_event {
 	ISTRIPE_PATH_GIVE_UP,		/* and has been before: no more patience */
 	ISTRIPE_PATH_DOUBT,		/* the LUN may have changed: look, but not too often */
 	ISTRIPE_PATH_RESCAN,		/* look now: the administrator says so */
-	ISTRIPE_PATH_FENCE,		/* it has not come up: end its last life's session */
 	ISTRIPE_PATH_LEAVE,		/* it is not wanted any more: is it idle yet */
 };
 
@@ -171,14 +173,6 @@ void istripe_path_start(struct istripe_path *path);
  * Context: process.
  */
 void istripe_path_persist(struct istripe_path *path);
-
-/**
- * istripe_path_fence() - end the session of the path's last life through a sibling
- * @path: idle since an attempt that failed; nothing happens when there is none to be ended
- *
- * Context: process, sleeps as long as the logins take.
- */
-void istripe_path_fence(struct istripe_path *path);
 
 /**
  * istripe_path_leave() - log out when all tasks are done, then rest

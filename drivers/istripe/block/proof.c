@@ -244,6 +244,16 @@ static bool proof_harms(struct istripe_proof *proof, const struct proof_sibling 
 	return harms;
 }
 
+static bool proof_sibling_stays(struct istripe_proof *proof, const struct proof_sibling *sibling)
+{
+	bool stays;
+
+	spin_lock_bh(&proof->leg->lock);
+	stays = proof_is_as_was(proof->sibling, sibling->generation);
+	spin_unlock_bh(&proof->leg->lock);
+	return stays;
+}
+
 /* Once per path, until it has a sibling: what is not proven now may be the next time. */
 static void proof_say(const struct istripe_proof *proof, const char *why)
 {
@@ -271,18 +281,22 @@ static void proof_place(struct istripe_proof *proof)
 			proof->harms = 0;
 			return;
 		}
-		/* When the run says yes and that does not hold any more, it is made again. */
-		if (proof_harms(proof, &sibling) || !ret)
+		/*
+		 * When the run says yes and that does not hold any more, or when it was the
+		 * sibling that has gone, it is made again.
+		 */
+		if (proof_harms(proof, &sibling) || !ret || !proof_sibling_stays(proof, &sibling))
 			return;
 		proof_say(proof, why);
 	}
 	proof_settle_alone(proof);
 }
 
+/* Sessions of one path do not fence each other. */
 static bool proof_wanted(const struct istripe_leg *leg)
 {
 	return READ_ONCE(leg->fence) == ISTRIPE_FENCE_PORTAL_GROUP &&
-	       !READ_ONCE(leg->proof.harmful);
+	       !READ_ONCE(leg->proof.harmful) && READ_ONCE(leg->live_bundles) > 1;
 }
 
 /* From here on istripe_proof_leave() of it waits for us, as that of each sibling does. */

@@ -191,6 +191,17 @@ bool istripe_reservation_has_keys(const struct gendisk *disk)
 	return READ_ONCE(reservation->keys);
 }
 
+bool istripe_reservation_knows_paths(struct gendisk *disk)
+{
+	struct istripe_reservation *reservation = disk->private_data;
+	bool keys;
+
+	mutex_lock(&reservation->lock);
+	keys = reservation->keys;
+	mutex_unlock(&reservation->lock);
+	return !keys;
+}
+
 void istripe_reservation_end(struct gendisk *disk)
 {
 	struct istripe_reservation *reservation = disk->private_data;

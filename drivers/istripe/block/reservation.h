@@ -49,6 +49,15 @@ struct istripe_reservation *istripe_reservation_alloc(struct istripe_volume *vol
 bool istripe_reservation_has_keys(const struct gendisk *disk);
 
 /**
+ * istripe_reservation_knows_paths() - will a path that is wanted now be asked for its keys
+ * @disk: of a volume that is up
+ *
+ * Context: process, sleeps until a call that is under way is over.
+ * Return: true, and calls from now on reach it, or fail; false, keys have been registered.
+ */
+bool istripe_reservation_knows_paths(struct gendisk *disk);
+
+/**
  * istripe_reservation_end() - calls from now on find no volume
  * @disk: deleted; its volume's legs are stopped
  *

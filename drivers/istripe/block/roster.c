@@ -5,6 +5,7 @@
 #include <linux/kernel.h>
 
 #include "block/bundle.h"
+#include "block/capacity.h"
 #include "block/leg.h"
 #include "block/path.h"
 #include "block/reservation.h"
@@ -36,10 +37,13 @@ void istripe_roster_enter(struct istripe_leg *leg, struct istripe_bundle *bundle
 
 /* Coming */
 
-/* Each session is an initiator port of its own to the target (SPC-4 5.12). */
+/*
+ * Each session is an initiator port of its own to the target (SPC-4 5.12). After those that
+ * come are in the roster, before they start: who registers keys from then on finds them.
+ */
 static int roster_check_keys(const struct istripe_leg *leg, char *why, size_t why_bytes)
 {
-	if (!istripe_reservation_has_keys(leg->volume->disk))
+	if (istripe_reservation_knows_paths(leg->volume->disk))
 		return 0;
 	scnprintf(why, why_bytes,
 		  "keys of persistent reservations are registered: the path would have none");
@@ -50,10 +54,7 @@ static int roster_may_add(const struct istripe_leg *leg, const struct istripe_pa
 			  char *why, size_t why_bytes)
 {
 	struct gendisk *disk = leg->volume->disk;
-	int ret = roster_check_keys(leg, why, why_bytes);
 
-	if (ret)
-		return ret;
 	if (params->offer.value[ISTRIPE_KEY_DATA_DIGEST] != ISTRIPE_DIGEST_NONE &&
 	    !bdev_stable_writes(disk->part0)) {
 		scnprintf(why, why_bytes,
@@ -100,10 +101,12 @@ static int bundle_start(struct istripe_bundle *bundle, char *why, size_t why_byt
 	mutex_lock(&leg->roster_lock);
 	roster_count(leg, bundle->member_count);
 	istripe_roster_enter(leg, bundle);
-	for (i = 0; i < bundle->member_count; i++)
+	ret = roster_check_keys(leg, why, why_bytes);
+	for (i = 0; !ret && i < bundle->member_count; i++)
 		if (bundle->members[i]->wanted)
 			istripe_path_start(bundle->members[i]);
-	ret = bundle_wait(bundle, why, why_bytes);
+	if (!ret)
+		ret = bundle_wait(bundle, why, why_bytes);
 	mutex_unlock(&leg->roster_lock);
 	return ret;
 }
@@ -145,28 +148,19 @@ static void bundle_enter_more(struct istripe_bundle *bundle, u32 count, struct i
 	spin_unlock_bh(&leg->lock);
 }
 
-int istripe_roster_grow(struct istripe_bundle *bundle, u32 count, char *why, size_t why_bytes)
+int istripe_roster_check_renew(const struct istripe_bundle *bundle, char *why, size_t why_bytes)
 {
-	struct istripe_path *more[ISTRIPE_CONNECTIONS_MAX];
-	struct istripe_leg *leg = bundle->leg;
-	u32 i, before = bundle->member_count;
-	int ret = roster_check_keys(leg, why, why_bytes);
+	const struct istripe_leg *leg = bundle->leg;
+	u32 gap_ms = ISTRIPE_SEVERAL_WAIT_MS + bundle->members[0]->params.timers.login_timeout_ms;
+	int hold_ms = READ_ONCE(leg->volume->recovery_timeout_ms);
 
-	if (ret)
-		return ret;
-	mutex_lock(&leg->roster_lock);
-	mutex_lock(&bundle->settings_lock);
-	ret = bundle_make_more(bundle, count, more);
-	if (!ret) {
-		roster_count(leg, count - before);
-		bundle_enter_more(bundle, count, more);
-	}
-	mutex_unlock(&bundle->settings_lock);
-	for (i = before; !ret && i < count; i++)
-		if (READ_ONCE(more[i]->wanted))
-			istripe_path_persist(more[i]);
-	mutex_unlock(&leg->roster_lock);
-	return ret;
+	if (bundle->multi != ISTRIPE_MULTI_MCS || READ_ONCE(leg->live_bundles) > 1 || hold_ms < 0 ||
+	    hold_ms >= gap_ms)
+		return 0;
+	scnprintf(why, why_bytes,
+		  "its session would log in anew, and no other path is live: recovery_timeout_ms must be at least %u for that, or -1",
+		  gap_ms);
+	return -EBUSY;
 }
 
 void istripe_roster_renew(struct istripe_bundle *bundle, u32 connections)
@@ -180,8 +174,14 @@ void istripe_roster_renew(struct istripe_bundle *bundle, u32 connections)
 
 /* Going */
 
-/* Checked and done in one: nobody else goes meanwhile. @members: a bit for each. */
-static int roster_let_go(struct istripe_bundle *bundle, u32 from, unsigned long *members,
+/* Who goes. */
+struct leavers {
+	unsigned long wanted;	/* a bit for each that was */
+	u32 live;		/* how many were */
+};
+
+/* Checked and done in one: nobody else goes meanwhile. */
+static int roster_let_go(struct istripe_bundle *bundle, u32 from, struct leavers *leavers,
 			 char *why, size_t why_bytes)
 {
 	struct istripe_leg *leg = bundle->leg;
@@ -199,33 +199,59 @@ static int roster_let_go(struct istripe_bundle *bundle, u32 from, unsigned long 
 		return -EBUSY;
 	}
 	bundle->staying = from;
-	*members = 0;
+	*leavers = (struct leavers) { .live = live };
 	for (i = from; i < bundle->member_count; i++) {
 		if (bundle->members[i]->wanted)
-			*members |= BIT(i);
+			leavers->wanted |= BIT(i);
 		WRITE_ONCE(bundle->members[i]->wanted, false);
+		/* Not before: a spare that rests could be wanted again, and rest no more. */
+		reinit_completion(&bundle->members[i]->rested);
 		istripe_leg_path_off(leg, bundle->members[i]);
 	}
 	return 0;
 }
 
-static void roster_call_back(struct istripe_bundle *bundle, unsigned long members)
+static void roster_call_back(struct istripe_bundle *bundle, const struct leavers *leavers)
 {
 	struct istripe_leg *leg = bundle->leg;
+	u32 granted = READ_ONCE(bundle->granted);
 	u32 i;
 
 	spin_lock_bh(&leg->lock);
 	bundle->staying = ISTRIPE_CONNECTIONS_MAX;
 	spin_unlock_bh(&leg->lock);
-	for_each_set_bit(i, &members, ISTRIPE_CONNECTIONS_MAX) {
+	for_each_set_bit(i, &leavers->wanted, ISTRIPE_CONNECTIONS_MAX) {
 		istripe_leg_path_want(leg, bundle->members[i], true);
 		istripe_path_persist(bundle->members[i]);
 	}
+	/* Member 0 may have logged in again meanwhile, and its wish come to nothing. */
+	if (granted)
+		istripe_bundle_granted(bundle, granted);
 }
 
-/* @killable: else whoever is being killed waits, too. */
-static int roster_wait(struct istripe_bundle *bundle, u32 from, bool killable, char *why,
-		       size_t why_bytes)
+/*
+ * @killable: else whoever is being killed waits, too. In slices: when what was to carry on
+ * is lost, those that are still good are not to go. Returns what is left of @left.
+ */
+static long roster_wait_one(struct istripe_path *path, const struct leavers *leavers, long left,
+			    bool killable)
+{
+	while (left > 0) {
+		long slice = min_t(long, left, HZ);
+		long ret = killable ? wait_for_completion_killable_timeout(&path->rested, slice) :
+				      wait_for_completion_timeout(&path->rested, slice);
+
+		if (leavers->live && !READ_ONCE(path->leg->live_paths))
+			return -EBUSY;
+		if (ret)
+			return ret < 0 ? ret : left - slice + ret;
+		left -= slice;
+	}
+	return 0;
+}
+
+static int roster_wait(struct istripe_bundle *bundle, u32 from, const struct leavers *leavers,
+		       bool killable, char *why, size_t why_bytes)
 {
 	struct istripe_leg *leg = bundle->leg;
 	const struct istripe_path_params *params = &bundle->members[0]->params;
@@ -236,19 +262,20 @@ static int roster_wait(struct istripe_bundle *bundle, u32 from, bool killable, c
 
 	for (i = from; i < bundle->member_count; i++) {
 		path = bundle->members[i];
-		left = max(left, 1L);
-		left = killable ? wait_for_completion_killable_timeout(&path->rested, left) :
-				  wait_for_completion_timeout(&path->rested, left);
+		left = roster_wait_one(path, leavers, max(left, 1L), killable);
 		if (left > 0)
 			continue;
-		if (left < 0)
+		if (left == -EBUSY)
+			scnprintf(why, why_bytes, "nothing else of leg %u is live any more",
+				  leg->index);
+		else if (left < 0)
 			scnprintf(why, why_bytes, "interrupted");
 		else if (istripe_leg_path_waits(leg, path))
 			scnprintf(why, why_bytes,
 				  "its session was lost, and its writes wait for the end of it");
 		else
 			scnprintf(why, why_bytes, "its tasks take too long");
-		return left < 0 ? -EINTR : -EBUSY;
+		return left < 0 && left != -EBUSY ? -EINTR : -EBUSY;
 	}
 	return 0;
 }
@@ -257,15 +284,13 @@ static int roster_leave(struct istripe_bundle *bundle, u32 from, bool killable, 
 			size_t why_bytes)
 {
 	struct istripe_leg *leg = bundle->leg;
-	unsigned long members;
+	struct leavers leavers;
 	u32 i;
 	int ret;
 
 	mutex_lock(&leg->roster_lock);
-	for (i = from; i < bundle->member_count; i++)
-		reinit_completion(&bundle->members[i]->rested);
 	spin_lock_bh(&leg->lock);
-	ret = roster_let_go(bundle, from, &members, why, why_bytes);
+	ret = roster_let_go(bundle, from, &leavers, why, why_bytes);
 	spin_unlock_bh(&leg->lock);
 	if (ret)
 		goto unlock;
@@ -273,9 +298,9 @@ static int roster_leave(struct istripe_bundle *bundle, u32 from, bool killable, 
 	synchronize_srcu(&leg->srcu);
 	for (i = from; i < bundle->member_count; i++)
 		istripe_path_leave(bundle->members[i]);
-	ret = roster_wait(bundle, from, killable, why, why_bytes);
+	ret = roster_wait(bundle, from, &leavers, killable, why, why_bytes);
 	if (ret)
-		roster_call_back(bundle, members);
+		roster_call_back(bundle, &leavers);
 unlock:
 	mutex_unlock(&leg->roster_lock);
 	return ret;
@@ -283,6 +308,12 @@ unlock:
 
 int istripe_roster_leave(struct istripe_bundle *bundle, u32 from, char *why, size_t why_bytes)
 {
+	/* The target would keep them, and a reservation that only this path can release. */
+	if (istripe_reservation_has_keys(bundle->leg->volume->disk)) {
+		scnprintf(why, why_bytes,
+			  "keys of persistent reservations are registered, also over this path");
+		return -EBUSY;
+	}
 	return roster_leave(bundle, from, true, why, why_bytes);
 }
 
@@ -327,6 +358,37 @@ void istripe_roster_drop(struct istripe_bundle *bundle, u32 from)
 		istripe_bundle_destroy(bundle);
 	for (i = from; from && i < end; i++)
 		istripe_path_destroy(gone[i]);
+	/* It may have been the one that had less than the others. */
+	istripe_capacity_look(leg->volume);
+}
+
+int istripe_roster_grow(struct istripe_bundle *bundle, u32 count, char *why, size_t why_bytes)
+{
+	struct istripe_path *more[ISTRIPE_CONNECTIONS_MAX];
+	struct istripe_leg *leg = bundle->leg;
+	u32 i, before = bundle->member_count;
+	int ret;
+
+	mutex_lock(&leg->roster_lock);
+	mutex_lock(&bundle->settings_lock);
+	ret = bundle_make_more(bundle, count, more);
+	if (!ret) {
+		roster_count(leg, count - before);
+		bundle_enter_more(bundle, count, more);
+	}
+	mutex_unlock(&bundle->settings_lock);
+	if (ret)
+		goto unlock;
+	ret = roster_check_keys(leg, why, why_bytes);
+	for (i = before; !ret && i < count; i++)
+		if (READ_ONCE(more[i]->wanted))
+			istripe_path_persist(more[i]);
+unlock:
+	mutex_unlock(&leg->roster_lock);
+	/* They have not been started. */
+	if (ret == -EBUSY)
+		istripe_roster_drop(bundle, before);
+	return ret;
 }
 
 struct istripe_bundle *istripe_roster_add(struct istripe_leg *leg,

@@ -51,7 +51,8 @@ struct istripe_bundle *istripe_roster_add(struct istripe_leg *leg,
  *
  * Context: process, sleeps; for command_timeout_ms and login_timeout_ms at most; killable.
  * Return: 0, then istripe_roster_drop() is to follow; else they stay: -EBUSY without them
- * no path would be live, or left, or they have not finished in time; -EINTR.
+ * no path would be live, or left, they have not finished in time, or keys of persistent
+ * reservations are registered; -EINTR.
  */
 int istripe_roster_leave(struct istripe_bundle *bundle, u32 from, char *why, size_t why_bytes);
 
@@ -78,6 +79,17 @@ void istripe_roster_drop(struct istripe_bundle *bundle, u32 from);
  * have none; -ENOMEM; then it has as many as before.
  */
 int istripe_roster_grow(struct istripe_bundle *bundle, u32 count, char *why, size_t why_bytes);
+
+/**
+ * istripe_roster_check_renew() - may the session of a bundle be logged in anew
+ * @bundle: of any kind, of a leg that is up
+ * @why: reason on failure
+ * @why_bytes: its size
+ *
+ * Context: process.
+ * Return: 0; -EBUSY nothing else is live, and I/O would fail before it is back.
+ */
+int istripe_roster_check_renew(const struct istripe_bundle *bundle, char *why, size_t why_bytes);
 
 /**
  * istripe_roster_renew() - ask for another number of connections of one session

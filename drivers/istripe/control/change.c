@@ -77,22 +77,25 @@ static int path_prepare(struct istripe_path_dir *path, char *why)
 	return ret;
 }
 
-/* A path and what it shows: both or none. */
+/* What it does matters more than what it shows. */
+static void path_say_hidden(const struct istripe_bundle *bundle, int error)
+{
+	if (error)
+		pr_warn("%s: leg %u path %u has not all its files in sysfs: %pe\n",
+			bundle->leg->volume->name, bundle->leg->index, bundle->index,
+			ERR_PTR(error));
+}
+
 static int path_add(struct istripe_path_dir *path, char *why)
 {
 	struct istripe_bundle *bundle;
-	int ret;
 
 	/* Pinned, and in use: nobody writes to the parameters meanwhile. */
 	bundle = istripe_roster_add(running_leg(path), &path->params, why,
 				    ISTRIPE_LAST_ERROR_BYTES);
 	if (IS_ERR(bundle))
 		return PTR_ERR(bundle);
-	ret = istripe_sysfs_add_path(bundle);
-	if (ret)
-		pr_warn("%s: leg %u path %u has no files in sysfs: %pe\n",
-			path->leg->volume->params.name, path->leg->index, path->index,
-			ERR_PTR(ret));
+	path_say_hidden(bundle, istripe_sysfs_add_path(bundle));
 	return 0;
 }
 
@@ -104,7 +107,8 @@ int istripe_path_dir_enable(struct istripe_path_dir *path)
 
 	mutex_lock(&volume->lock);
 	if (path->pinned) {
-		ret = istripe_volume_dir_is_up(volume) ? 0 : -EBUSY;
+		/* Else it may be on its way out, or not in yet. */
+		ret = volume->phase == ISTRIPE_VOLUME_UP ? 0 : -EBUSY;
 		goto unlock;
 	}
 	if (volume->phase == ISTRIPE_VOLUME_DOWN) {
@@ -170,7 +174,9 @@ static int members_change(struct istripe_bundle *bundle, u32 count, char *why)
 	u32 before = bundle->member_count;
 	int ret = 0;
 
-	if (count < before)
+	if (count != before)
+		ret = istripe_roster_check_renew(bundle, why, ISTRIPE_LAST_ERROR_BYTES);
+	if (!ret && count < before)
 		ret = istripe_roster_leave(bundle, count, why, ISTRIPE_LAST_ERROR_BYTES);
 	if (ret)
 		return ret;
@@ -181,7 +187,8 @@ static int members_change(struct istripe_bundle *bundle, u32 count, char *why)
 		ret = istripe_roster_grow(bundle, count, why, ISTRIPE_LAST_ERROR_BYTES);
 	if (!ret && count != before && bundle->multi == ISTRIPE_MULTI_MCS)
 		istripe_roster_renew(bundle, count);
-	return istripe_sysfs_add_sessions(bundle) ?: ret;
+	path_say_hidden(bundle, istripe_sysfs_add_sessions(bundle));
+	return ret;
 }
 
 /* The number under test stands in the directory as long as the check takes. */

@@ -372,10 +372,15 @@ static int session_nodes_add(struct kobject *parent, struct istripe_bundle *bund
 
 int istripe_session_nodes_add(struct istripe_bundle *bundle)
 {
-	struct istripe_node *path = list_first_entry(&bundle->nodes, struct istripe_node, entry);
-	int ret = session_nodes_add(&path->kobj, bundle);
+	struct istripe_node *path = list_first_entry_or_null(&bundle->nodes, struct istripe_node,
+							      entry);
 	struct istripe_node *node;
+	int ret;
 
+	/* It has come without any, for want of memory. */
+	if (!path)
+		return 0;
+	ret = session_nodes_add(&path->kobj, bundle);
 	if (ret)
 		return ret;
 	node = istripe_node_add(&bundle->session_nodes, &istripe_node_plain_type, &path->kobj,
