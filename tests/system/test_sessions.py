@@ -257,7 +257,7 @@ def test_a_write_that_ends_every_session(link, make_volume, multi):
     """It fails when its time is over; it does not end one session after the other for ever."""
     server = Server(link.address, SCRIPTED_PORT, network.NETNS).start()
     try:
-        server.load(Scenario("deadly write", hooks={"on_command": on_write(drop)}, times=10000,
+        server.load(Scenario("deadly write", hooks=on_write(drop), times=10000,
                              settings={"MaxConnections": 4}), size_bytes=16 * MIB)
         volume = make_volume(Named(server.target.settings.name), recovery_timeout_ms=3000, path={
             **QUICK, "portal": server.portal, "multi": multi, "connections": 3})
