@@ -298,8 +298,7 @@ def put_together(disk, at, data, size):
     count = len(data) // size
     with mmap.mmap(-1, len(data)) as memory, aio(count) as context:
         memory[:] = data
-        pinned = ctypes.c_char.from_buffer(memory)
-        base = ctypes.addressof(pinned)
+        base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
         iocbs = [Iocb(opcode=IOCB_CMD_PWRITE, rw_flags=RWF_ATOMIC, fd=disk.fd, nbytes=size,
                       buf=base + index * size, offset=at + index * size) for index in range(count)]
         pointers = (ctypes.POINTER(Iocb) * count)(*map(ctypes.pointer, iocbs))
@@ -308,7 +307,6 @@ def put_together(disk, at, data, size):
         assert system_call(NR_IO_GETEVENTS, context, ctypes.c_long(count), ctypes.c_long(count),
                            events, None) == count
         assert list(events[2::4]) == [size] * count
-        del pinned
 
 
 @atomic
