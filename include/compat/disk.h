@@ -32,11 +32,53 @@ struct istripe_disk_limits {
 	u32 discard_granularity_bytes;
 	u32 discard_alignment_bytes;
 	u32 write_zeroes_sectors;
+	u32 atomic_unit_min_bytes;
+	u32 atomic_unit_max_bytes;
+	u32 atomic_max_bytes;
+	u32 atomic_boundary_bytes;
 	bool rotational;
 	bool write_cache;
 	bool fua;
 	bool stable_writes;
 };
+
+/* Writes that are whole or not at all; a flag says that they are offered where there is one. */
+#ifdef ISTRIPE_HAVE_ATOMIC_WRITES
+#define ISTRIPE_COMPAT_ATOMIC_WRITES true
+
+static inline bool istripe_compat_atomic(const struct request *rq)
+{
+	return rq->cmd_flags & REQ_ATOMIC;
+}
+
+static inline void istripe_compat_atomic_limits(const struct istripe_disk_limits *from,
+						struct queue_limits *to)
+{
+	/* Kernels shorten the shortest write, too, to what one bio carries for certain. */
+	if (from->atomic_unit_min_bytes > BIO_MAX_VECS / 2 * PAGE_SIZE)
+		return;
+	to->atomic_write_hw_unit_min = from->atomic_unit_min_bytes;
+	to->atomic_write_hw_unit_max = from->atomic_unit_max_bytes;
+	to->atomic_write_hw_max = from->atomic_max_bytes;
+	to->atomic_write_hw_boundary = from->atomic_boundary_bytes;
+#ifdef BLK_FEAT_ATOMIC_WRITES
+	if (from->atomic_max_bytes)
+		to->features |= BLK_FEAT_ATOMIC_WRITES;
+#endif
+}
+#else
+#define ISTRIPE_COMPAT_ATOMIC_WRITES false
+
+static inline bool istripe_compat_atomic(const struct request *rq)
+{
+	return false;
+}
+
+static inline void istripe_compat_atomic_limits(const struct istripe_disk_limits *from,
+						struct queue_limits *to)
+{
+}
+#endif
 
 #ifdef ISTRIPE_HAVE_QUEUE_LIMITS_FEATURES
 static inline void istripe_compat_limits(const struct istripe_disk_limits *from,
@@ -66,6 +108,7 @@ static inline void istripe_compat_limits(const struct istripe_disk_limits *from,
 		to->features |= BLK_FEAT_FUA;
 	if (from->stable_writes)
 		to->features |= BLK_FEAT_STABLE_WRITES;
+	istripe_compat_atomic_limits(from, to);
 }
 
 static inline struct gendisk *istripe_compat_alloc_disk(struct blk_mq_tag_set *set,

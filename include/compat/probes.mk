@@ -27,4 +27,5 @@ istripe-probes += \
 
 istripe-probes += \
 	$(call istripe-has-text,SHOULD_MERGE,linux/blk-mq.h,BLK_MQ_F_SHOULD_MERGE) \
-	$(call istripe-has-text,QUEUE_LIMITS_FEATURES,linux/blkdev.h,BLK_FEAT_WRITE_CACHE)
+	$(call istripe-has-text,QUEUE_LIMITS_FEATURES,linux/blkdev.h,BLK_FEAT_WRITE_CACHE) \
+	$(call istripe-has-text,ATOMIC_WRITES,linux/blkdev.h,atomic_write_hw_max)

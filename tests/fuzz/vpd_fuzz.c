@@ -9,7 +9,9 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/limits.h>
+#include <linux/log2.h>
 
+#include "proto/atomic.h"
 #include "proto/vpd.h"
 #include "fuzz.h"
 
@@ -75,6 +77,29 @@ static void fuzz_designator(const u8 *data, u32 bytes, u8 parameter)
 	free(text);
 }
 
+/* What the block layer and the LUN rely on. */
+static void fuzz_atomic(const struct istripe_vpd_block_limits *limits, u8 parameter)
+{
+	struct istripe_vpd_capacity capacity = {
+		.block_bytes = 512 << (parameter & 3),
+		.physical_block_bytes = 512 << (parameter & 3) << (parameter >> 2 & 3),
+	};
+	struct istripe_atomic offer;
+
+	istripe_atomic_of_lun(limits, &capacity, &offer);
+	if (!offer.unit_min_bytes)
+		return;
+	require(is_power_of_2(offer.unit_min_bytes) && is_power_of_2(offer.unit_max_bytes));
+	require(is_power_of_2(offer.alignment_bytes));
+	require(offer.alignment_bytes <= offer.unit_min_bytes);
+	require(offer.unit_min_bytes <= offer.unit_max_bytes);
+	require(offer.unit_max_bytes <= offer.max_bytes);
+	require(offer.max_bytes / capacity.block_bytes <= limits->max_atomic);
+	require(offer.max_bytes / capacity.block_bytes <= U16_MAX);
+	require(!limits->max_transfer ||
+		offer.max_bytes / capacity.block_bytes <= limits->max_transfer);
+}
+
 static void fuzz_block_limits(const u8 *data, u32 bytes, u8 parameter)
 {
 	struct istripe_vpd_block_limits limits;
@@ -84,6 +109,9 @@ static void fuzz_block_limits(const u8 *data, u32 bytes, u8 parameter)
 	require(limits.unmap_alignment <= S32_MAX && limits.optimal_granularity <= U16_MAX);
 	if (bytes < 24)
 		require(!limits.max_unmap && !limits.max_write_same);
+	if (bytes < 64)
+		require(!limits.max_atomic);
+	fuzz_atomic(&limits, parameter);
 }
 
 static void fuzz_flags(const u8 *data, u32 bytes, u8 parameter)

@@ -35,6 +35,16 @@ static void write16_fua(u8 *cdb)
 	istripe_cdb_write16(cdb, LBA, BLOCKS, true);
 }
 
+static void write_atomic16_plain(u8 *cdb)
+{
+	istripe_cdb_write_atomic16(cdb, LBA, 0x0b0c, false);
+}
+
+static void write_atomic16_fua(u8 *cdb)
+{
+	istripe_cdb_write_atomic16(cdb, LBA, 0x0b0c, true);
+}
+
 static void unmap(u8 *cdb)
 {
 	istripe_cdb_unmap(cdb, 0x0a0b);
@@ -88,6 +98,10 @@ static const struct {
 	  { 0x8a, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xa, 0xb, 0xc, 0, 0 } },
 	{ "WRITE(16) FUA", write16_fua,
 	  { 0x8a, 8, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xa, 0xb, 0xc, 0, 0 } },
+	{ "WRITE ATOMIC(16)", write_atomic16_plain,
+	  { 0x9c, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0xb, 0xc, 0, 0 } },
+	{ "WRITE ATOMIC(16) FUA", write_atomic16_fua,
+	  { 0x9c, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0xb, 0xc, 0, 0 } },
 	{ "SYNCHRONIZE CACHE(16)", istripe_cdb_synchronize_cache16, { 0x91 } },
 	{ "UNMAP", unmap, { 0x42, 0, 0, 0, 0, 0, 0, 0xa, 0xb } },
 	{ "WRITE SAME(16)", write_same16_plain,

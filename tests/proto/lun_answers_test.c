@@ -260,7 +260,9 @@ static void answers_limits(struct kunit *test)
 {
 	struct istripe_vpd_block_limits limits;
 
+	/* Nobody has atomic writes. */
 	limits = limits_of(test, (struct answer)ANSWER(lio_limits_thin));
+	KUNIT_EXPECT_EQ(test, limits.max_atomic, 0u);
 	KUNIT_EXPECT_EQ(test, limits.optimal_granularity, 1u);
 	KUNIT_EXPECT_EQ(test, limits.max_transfer, 32768u);
 	KUNIT_EXPECT_EQ(test, limits.optimal_transfer, 16384u);
@@ -271,10 +273,12 @@ static void answers_limits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, limits.unmap_alignment, 1u);
 	KUNIT_EXPECT_EQ(test, limits.max_write_same, 0xffffull);
 	limits = limits_of(test, (struct answer)ANSWER(lio_limits_thick));
+	KUNIT_EXPECT_EQ(test, limits.max_atomic, 0u);
 	KUNIT_EXPECT_EQ(test, limits.max_transfer, 32768u);
 	KUNIT_EXPECT_EQ(test, limits.max_unmap, 0u);
 	KUNIT_EXPECT_EQ(test, limits.max_write_same, 0ull);
 	limits = limits_of(test, (struct answer)ANSWER(tgt_limits));
+	KUNIT_EXPECT_EQ(test, limits.max_atomic, 0u);
 	KUNIT_EXPECT_EQ(test, limits.max_transfer, 0u);
 	KUNIT_EXPECT_EQ(test, limits.max_unmap, U32_MAX);
 	KUNIT_EXPECT_EQ(test, limits.max_unmap_descriptors, U32_MAX);

@@ -150,6 +150,9 @@ static void build_block_limits(u8 *data)
 	put_unaligned_be32(0x11121314, data + 28);
 	put_unaligned_be32(0x95161718, data + 32);
 	put_unaligned_be64(0x191a1b1c1d1e1f20, data + 36);
+	put_unaligned_be32(0x21222324, data + 44);
+	put_unaligned_be32(0x25262728, data + 48);
+	put_unaligned_be32(0x292a2b2c, data + 52);
 }
 
 static void vpd_block_limits(struct kunit *test)
@@ -168,6 +171,9 @@ static void vpd_block_limits(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, limits.unmap_alignment_valid);
 	KUNIT_EXPECT_EQ(test, limits.unmap_alignment, 0x15161718u);
 	KUNIT_EXPECT_EQ(test, limits.max_write_same, 0x191a1b1c1d1e1f20ull);
+	KUNIT_EXPECT_EQ(test, limits.max_atomic, 0x21222324u);
+	KUNIT_EXPECT_EQ(test, limits.atomic_alignment, 0x25262728u);
+	KUNIT_EXPECT_EQ(test, limits.atomic_granularity, 0x292a2b2cu);
 	data[32] = 0x15;
 	KUNIT_ASSERT_EQ(test, istripe_vpd_block_limits_decode(data, sizeof(data), &limits), 0);
 	KUNIT_EXPECT_FALSE(test, limits.unmap_alignment_valid);
@@ -188,6 +194,7 @@ static void vpd_block_limits_short(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, limits.unmap_granularity, 0u);
 	KUNIT_EXPECT_FALSE(test, limits.unmap_alignment_valid);
 	KUNIT_EXPECT_EQ(test, limits.max_write_same, 0u);
+	KUNIT_EXPECT_EQ(test, limits.max_atomic, 0u);
 	data[3] = 11;
 	KUNIT_EXPECT_EQ(test, istripe_vpd_block_limits_decode(data, sizeof(data), &limits),
 			-EPROTO);
@@ -210,6 +217,8 @@ static void vpd_block_limits_cut(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, limits.max_unmap, len < 24 ? 0 : 0x090a0b0cu);
 		KUNIT_EXPECT_EQ(test, limits.unmap_alignment_valid, len >= 36);
 		KUNIT_EXPECT_EQ(test, limits.max_write_same, len < 44 ? 0 : 0x191a1b1c1d1e1f20ull);
+		/* Without the alignment behind it, the length would promise too much. */
+		KUNIT_EXPECT_EQ(test, limits.max_atomic, 0u);
 	}
 	data[1] = 0xb2;
 	KUNIT_EXPECT_EQ(test, istripe_vpd_block_limits_decode(data, sizeof(data), &limits),

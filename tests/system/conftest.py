@@ -13,8 +13,10 @@ import signal
 import pytest
 
 from lab import faults, fio, istripe, leaks, lio, network, openiscsi, storage, tgt
+from lab.kernel import ATOMIC_WRITES
 from lab.kernlog import KernelLog
 from lab.shell import LabError, read, write
+from scripted.server import Server
 
 MIB = 1 << 20
 DEFAULT_TIMEOUT_S = 300
@@ -45,6 +47,8 @@ def others_of(items):
     others = []
     if not faults.available():
         others += [item for item in items if item.get_closest_marker("debug")]
+    if not ATOMIC_WRITES:
+        others += [item for item in items if item.get_closest_marker("atomic")]
     if not Size.full and not DEBUG_KERNEL:
         shared = [item for item in items if item.get_closest_marker("shared")]
         others += shared[not os.uname().release.startswith("6.1.")::2]
@@ -182,6 +186,26 @@ def make_tgt(targets, link):
         return targets(tgt.Target([(link.address, network.ISCSI_PORT)], luns, **options))
 
     return make
+
+
+@pytest.fixture
+def make_server(laboratory):
+    """make_server(): the scripted target, at a port of its own of every link."""
+    made = []
+
+    def make():
+        made.append(Server("0.0.0.0", 0, network.NETNS).start())
+        return made[-1]
+
+    yield make
+    for server in made:
+        server.stop()
+
+
+@pytest.fixture
+def server(make_server):
+    """The scripted target."""
+    return make_server()
 
 
 @pytest.fixture

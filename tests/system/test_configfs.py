@@ -8,6 +8,7 @@ import stat
 import pytest
 
 from lab import istripe
+from lab.kernel import ATOMIC_WRITES
 from lab.shell import read, run, write
 
 IQN_LONG = "iqn.2024-01.org.example:" + "x" * (223 - 24)
@@ -184,6 +185,7 @@ def test_features(module):
     assert {"chap", "mutual-chap", "header-digest", "data-digest", "ipv6", "redirect", "flush",
             "fua", "discard", "write-zeroes", "md", "reservations", "mcs", "sessions",
             "live-paths"} <= set(words)
+    assert ("atomic-writes" in words) == ATOMIC_WRITES
     assert all(word == word.strip() and " " not in word for word in words)
     with pytest.raises(OSError):
         write(istripe.CONFIG / "features", "x")

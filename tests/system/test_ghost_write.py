@@ -11,16 +11,11 @@ import contextlib
 import threading
 import time
 
-import pytest
-
-from lab import network
 from lab.shell import read, wait_for, write
 from scripted.scenario import Scenario
 from scripted.scsi import WRITE_16
-from scripted.server import Server
 from test_scripted import Direct, Named, noise, same
 
-PORT = 3263
 KIB = 1 << 10
 FAST = {"default_time2wait": 0, "login_timeout_ms": 3000, "ping_interval_ms": 300,
         "ping_timeout_ms": 700}
@@ -33,13 +28,6 @@ async def hold(run, _conn, task):
         await run.memory["event"].wait()
         run.memory["carried out"] = True
     return False
-
-
-@pytest.fixture
-def server(laboratory):
-    server = Server("0.0.0.0", PORT, network.NETNS).start()
-    yield server
-    server.stop()
 
 
 def state(volume):
@@ -75,7 +63,7 @@ def release(server, target):
 
 def test_ghost_write(server, make_volume, links):
     target = server.load(Scenario("ghost", hooks={"on_command": hold}))
-    volume = volume_over(make_volume, links, [PORT, PORT], target, fence="portal-group")
+    volume = volume_over(make_volume, links, [server.port] * 2, target, fence="portal-group")
     older, newer = noise(4 * KIB, 1), noise(4 * KIB, 2)
     with Direct(volume.enable()) as disk:
         volume.wait_proven()

@@ -18,13 +18,11 @@ from lab import dm, fio, md, network, storage
 from lab.shell import read, run, wait_for, write
 from scripted.scenario import Scenario
 from scripted.scsi import INQUIRY, READ_16, SERVICE_ACTION_IN_16, WRITE_16, Result
-from scripted.server import Server
 from test_fs import FILE_SYSTEMS, mount_point  # noqa: F401 a fixture
 from test_istripectl import INITIATOR, leg, tool  # noqa: F401 a fixture
 from test_scripted import Direct, Named, noise, same
 
 KIB, MIB = 1 << 10, 1 << 20
-PORT = 3267
 LUN_BYTES = 32 * MIB
 QUICK = {"default_time2wait": 0}
 NO_WAIT = {"DefaultTime2Wait": 0}
@@ -374,23 +372,16 @@ class Watch:
 
 
 @pytest.fixture
-def server(laboratory):
-    server = Server("0.0.0.0", PORT, network.NETNS).start()
-    yield server
-    server.stop()
-
-
-@pytest.fixture
 def make_scripted(server, make_volume, links):
     """make_scripted(scenario, paths=1, ...): a volume of the scripted target's LUN."""
 
     def make(scenario, paths=1, **options):
         target = server.load(scenario)
-        path = {"portal": f"{links[0].address}:{PORT}", "login_timeout_ms": 3000, **QUICK}
+        path = {"portal": f"{links[0].address}:{server.port}", "login_timeout_ms": 3000, **QUICK}
         volume = make_volume(Named(target.settings.name), paths=links[:paths] if paths > 1 else (),
                              path=path, **{"recovery_timeout_ms": 5000, **options})
         if paths > 1:
-            write(volume.leg / "paths" / "1" / "portal", f"{links[1].address}:{PORT}")
+            write(volume.leg / "paths" / "1" / "portal", f"{links[1].address}:{server.port}")
         return volume, target
 
     return make

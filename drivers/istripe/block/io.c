@@ -311,8 +311,13 @@ static void io_prepare_write(struct istripe_leg_task *leg_task, struct request *
 
 	io_prepare_data(task, rq, extent);
 	task->write = true;
-	istripe_cdb_write16(task->cdb, leg_lba(leg, extent->leg_sector),
-			    leg_blocks(leg, extent->sectors), leg_fua(leg, rq));
+	/* Their limits see to it that the shorter field for the length is long enough. */
+	if (istripe_compat_atomic(rq))
+		istripe_cdb_write_atomic16(task->cdb, leg_lba(leg, extent->leg_sector),
+					   leg_blocks(leg, extent->sectors), leg_fua(leg, rq));
+	else
+		istripe_cdb_write16(task->cdb, leg_lba(leg, extent->leg_sector),
+				    leg_blocks(leg, extent->sectors), leg_fua(leg, rq));
 }
 
 static void io_prepare_unmap(struct istripe_leg_task *leg_task,
@@ -389,9 +394,11 @@ static void io_prepare_flush(struct istripe_io *io, struct istripe_volume *volum
 	}
 }
 
+/* Two commands would not be one write that is whole or not at all. */
 static bool io_may_cut(const struct request *rq)
 {
-	return req_op(rq) == REQ_OP_READ || req_op(rq) == REQ_OP_WRITE;
+	return (req_op(rq) == REQ_OP_READ || req_op(rq) == REQ_OP_WRITE) &&
+	       !istripe_compat_atomic(rq);
 }
 
 /* One command, or with the interleave policy one for each of several paths. */
@@ -427,6 +434,9 @@ static void io_prepare_extents(struct istripe_io *io, struct istripe_volume *vol
 	/* The disk's size, which the request was checked against, before the stripe's. */
 	smp_rmb();
 	count = istripe_stripe_map(&volume->stripe, blk_rq_pos(rq), blk_rq_sectors(rq), extents);
+	/* The limits keep such a write on one leg; a torn one must not pass for a whole one. */
+	if (count > 1 && istripe_compat_atomic(rq))
+		count = 0;
 	for (i = 0; i < count; i++)
 		io_prepare_leg(io, volume->legs[extents[i].leg], rq, &extents[i]);
 }

@@ -372,7 +372,7 @@ static int leg_compare(const struct istripe_leg *leg, const struct istripe_lun *
 	}
 	if (!istripe_limits_at_least(lun, &leg->lun)) {
 		scnprintf(why, why_bytes,
-			  "leg %u takes longer commands, or FUA, than the LUN does over this path: path refused",
+			  "leg %u takes longer commands, atomic writes or FUA, than the LUN does over this path: path refused",
 			  leg->index);
 		return -EINVAL;
 	}

@@ -6,6 +6,7 @@
 #include "block/limits.h"
 #include "block/path.h"
 #include "block/volume.h"
+#include "proto/atomic.h"
 
 /* A request larger than this gains nothing and would occupy the session's window. */
 #define MAX_TRANSFER_BYTES	(16u << 20)
@@ -62,6 +63,23 @@ static u32 lun_discard_sectors(const struct istripe_lun *lun)
 	return lun->provisioning.write_same16 ? lun_write_same_sectors(lun) : 0;
 }
 
+/* A kernel that asks for no such writes misses none. */
+static void lun_atomic(const struct istripe_lun *lun, struct istripe_atomic *offer)
+{
+	*offer = (struct istripe_atomic) {};
+	if (ISTRIPE_COMPAT_ATOMIC_WRITES)
+		istripe_atomic_of_lun(&lun->limits, &lun->capacity, offer);
+}
+
+static bool atomic_at_least(const struct istripe_lun *lun, const struct istripe_lun *needed)
+{
+	struct istripe_atomic offer, wanted;
+
+	lun_atomic(lun, &offer);
+	lun_atomic(needed, &wanted);
+	return istripe_atomic_at_least(&offer, &wanted);
+}
+
 /* 0 says that there is no limit. */
 static bool limit_at_least(u64 limit, u64 needed)
 {
@@ -74,6 +92,7 @@ bool istripe_limits_at_least(const struct istripe_lun *lun, const struct istripe
 	       lun_discard_sectors(lun) >= lun_discard_sectors(needed) &&
 	       istripe_limits_unmap(lun) == istripe_limits_unmap(needed) &&
 	       lun_write_zeroes_sectors(lun) >= lun_write_zeroes_sectors(needed) &&
+	       atomic_at_least(lun, needed) &&
 	       (lun->caching.dpofua || !needed->caching.dpofua);
 }
 
@@ -176,6 +195,23 @@ static void derive_hints(const struct istripe_volume *volume, struct istripe_dis
 		limits->io_opt_bytes = preferred * volume->block_bytes;
 }
 
+static void derive_atomic(const struct istripe_volume *volume, struct istripe_disk_limits *limits)
+{
+	struct istripe_atomic offer, leg;
+	u32 i;
+
+	lun_atomic(&volume->legs[0]->lun, &offer);
+	for (i = 1; i < volume->leg_count; i++) {
+		lun_atomic(&volume->legs[i]->lun, &leg);
+		istripe_atomic_narrow(&offer, &leg);
+	}
+	istripe_atomic_place(&offer, &volume->stripe);
+	limits->atomic_unit_min_bytes = offer.unit_min_bytes;
+	limits->atomic_unit_max_bytes = offer.unit_max_bytes;
+	limits->atomic_max_bytes = offer.max_bytes;
+	limits->atomic_boundary_bytes = offer.boundary_bytes;
+}
+
 void istripe_limits_derive(const struct istripe_volume *volume,
 			   struct istripe_disk_limits *limits)
 {
@@ -192,4 +228,5 @@ void istripe_limits_derive(const struct istripe_volume *volume,
 	limits->fua &= limits->write_cache;
 	derive_hints(volume, limits);
 	derive_discard(volume, limits);
+	derive_atomic(volume, limits);
 }

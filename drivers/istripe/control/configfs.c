@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
+#include <compat/disk.h>
 
 #include "block/volume.h"
 #include "control/configfs.h"
@@ -250,7 +251,8 @@ static ssize_t volumes_features_show(struct config_item *item, char *page)
 			  "discard\n"
 			  "write-zeroes\n"
 			  "md\n"
-			  "reservations\n");
+			  "reservations\n%s",
+			  ISTRIPE_COMPAT_ATOMIC_WRITES ? "atomic-writes\n" : "");
 }
 CONFIGFS_ATTR_RO(volumes_, features);
 

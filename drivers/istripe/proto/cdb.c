@@ -4,6 +4,9 @@
 
 #include "proto/cdb.h"
 
+/* Newer than the oldest kernel's scsi_proto.h. */
+#define CDB_WRITE_ATOMIC_16	0x9c
+
 #define CDB_FUA			0x08	/* byte 1 of READ and WRITE */
 #define CDB_WRITE_SAME_UNMAP	0x08	/* byte 1 of WRITE SAME */
 #define CDB_EVPD		0x01	/* byte 1 of INQUIRY */
@@ -34,6 +37,15 @@ void istripe_cdb_write16(u8 *cdb, u64 lba, u32 blocks, bool fua)
 {
 	cdb_start(cdb, WRITE_16);
 	cdb_range(cdb, lba, blocks);
+	if (fua)
+		cdb[1] = CDB_FUA;
+}
+
+void istripe_cdb_write_atomic16(u8 *cdb, u64 lba, u16 blocks, bool fua)
+{
+	cdb_start(cdb, CDB_WRITE_ATOMIC_16);
+	put_unaligned_be64(lba, cdb + 2);
+	put_unaligned_be16(blocks, cdb + 12);
 	if (fua)
 		cdb[1] = CDB_FUA;
 }

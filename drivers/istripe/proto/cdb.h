@@ -34,6 +34,17 @@ void istripe_cdb_read16(u8 *cdb, u64 lba, u32 blocks, bool fua);
 void istripe_cdb_write16(u8 *cdb, u64 lba, u32 blocks, bool fua);
 
 /**
+ * istripe_cdb_write_atomic16() - WRITE ATOMIC(16) without an atomic boundary, SBC-4
+ * @cdb: 16 bytes
+ * @lba: first logical block
+ * @blocks: how many
+ * @fua: FUA bit, GOOD only when the data are on the medium
+ *
+ * Context: any.
+ */
+void istripe_cdb_write_atomic16(u8 *cdb, u64 lba, u16 blocks, bool fua);
+
+/**
  * istripe_cdb_synchronize_cache16() - SYNCHRONIZE CACHE(16) of the whole LUN, SBC-4 5.36
  * @cdb: 16 bytes
  *

@@ -11,6 +11,7 @@
 
 #define VPD_HEADER_BYTES	4
 #define UGAVALID		0x80000000u	/* VPD B0h: an alignment is told */
+#define BLOCK_LIMITS_SBC4_BYTES	60	/* VPD B0h with atomic writes */
 #define BLOCK_BYTES_MIN		512
 #define BLOCK_BYTES_MAX		4096
 
@@ -267,6 +268,16 @@ static u64 page_be64(const u8 *body, u32 bytes, u32 offset)
 	return offset + 8 <= bytes ? get_unaligned_be64(body + offset) : 0;
 }
 
+/* All or nothing: an alignment that has not come is not one that is not asked for. */
+static void decode_atomic(const u8 *body, u32 bytes, struct istripe_vpd_block_limits *limits)
+{
+	bool whole = bytes >= BLOCK_LIMITS_SBC4_BYTES;
+
+	limits->max_atomic = whole ? page_be32(body, bytes, 44) : 0;
+	limits->atomic_alignment = page_be32(body, bytes, 48);
+	limits->atomic_granularity = page_be32(body, bytes, 52);
+}
+
 int istripe_vpd_block_limits_decode(const u8 *data, u32 bytes,
 				    struct istripe_vpd_block_limits *limits)
 {
@@ -288,6 +299,7 @@ int istripe_vpd_block_limits_decode(const u8 *data, u32 bytes,
 	limits->unmap_alignment_valid = alignment & UGAVALID;
 	limits->unmap_alignment = alignment & ~UGAVALID;
 	limits->max_write_same = page_be64(body, len, 36);
+	decode_atomic(body, len, limits);
 	return 0;
 }
 

@@ -71,6 +71,9 @@ struct istripe_vpd_capacity {
  * @unmap_alignment: first LBA of such a multiple
  * @unmap_alignment_valid: it is reported
  * @max_write_same: blocks of one WRITE SAME
+ * @max_atomic: blocks of one WRITE ATOMIC that is whole or not at all
+ * @atomic_alignment: its LBA is a multiple of it
+ * @atomic_granularity: its length is a multiple of it
  */
 struct istripe_vpd_block_limits {
 	u32 max_transfer;
@@ -82,6 +85,9 @@ struct istripe_vpd_block_limits {
 	u32 unmap_alignment;
 	bool unmap_alignment_valid;
 	u64 max_write_same;
+	u32 max_atomic;
+	u32 atomic_alignment;
+	u32 atomic_granularity;
 };
 
 /**

@@ -10,7 +10,7 @@ INVALID_PARAMETER = (5, 0x26, 0x00)
 OUT_OF_RANGE = (5, 0x21, 0x00)
 NO_SUCH_LUN = (5, 0x25, 0x00)
 
-READ_10, WRITE_10, READ_16, WRITE_16 = 0x28, 0x2A, 0x88, 0x8A
+READ_10, WRITE_10, READ_16, WRITE_16, WRITE_ATOMIC_16 = 0x28, 0x2A, 0x88, 0x8A, 0x9C
 SYNCHRONIZE_CACHE_10, SYNCHRONIZE_CACHE_16 = 0x35, 0x91
 INQUIRY, REPORT_LUNS, TEST_UNIT_READY, MODE_SENSE_6, READ_CAPACITY_10 = 0x12, 0xA0, 0, 0x1A, 0x25
 SERVICE_ACTION_IN_16, UNMAP, WRITE_SAME_16, REQUEST_SENSE, MODE_SENSE_10 = 0x9E, 0x42, 0x93, 3, 0x5A
@@ -38,7 +38,7 @@ def descriptor_sense(key, asc, ascq, deferred=False):
 #: The most that one WRITE SAME may cover.
 WRITE_SAME_BLOCKS = 8192
 #: No protection information is supported: their field for it must be 0.
-PROTECTED = (READ_10, WRITE_10, READ_16, WRITE_16, WRITE_SAME_16)
+PROTECTED = (READ_10, WRITE_10, READ_16, WRITE_16, WRITE_SAME_16, WRITE_ATOMIC_16)
 
 
 class Result:
@@ -58,11 +58,33 @@ class Refuse(Exception):
     """CHECK CONDITION with (key, asc, ascq)."""
 
 
+class Atomic:
+    """What a disk offers of atomic writes, in blocks as VPD B0h has them."""
+
+    def __init__(self, longest, alignment=0, granularity=0, longest_with_boundary=0, boundary=0):
+        self.longest = longest
+        self.alignment = alignment
+        self.granularity = granularity
+        self.longest_with_boundary = longest_with_boundary
+        self.boundary = boundary
+
+    def page(self):
+        """Bytes 44 to 63 of it."""
+        return b"".join(figure.to_bytes(4, "big") for figure in (
+            self.longest, self.alignment, self.granularity, self.longest_with_boundary,
+            self.boundary))
+
+    def takes(self, lba, blocks):
+        """Without a boundary."""
+        return blocks <= self.longest and not lba % (self.alignment or 1) and not (
+            blocks % (self.granularity or 1))
+
+
 class Disk:
     """LUN 0."""
 
     def __init__(self, size_bytes=16 << 20, block_bytes=512, identity="6001405" + "a" * 25,
-                 max_transfer=0, write_protected=False, write_cache=True):
+                 max_transfer=0, write_protected=False, write_cache=True, atomic=None):
         self.block_bytes = block_bytes
         self.data = bytearray(size_bytes)
         self.naa = bytes.fromhex(identity)
@@ -70,6 +92,7 @@ class Disk:
         self.write_protected = write_protected
         self.device_type = 0
         self.max_transfer = max_transfer
+        self.atomic = atomic    # Atomic, or nothing of that kind
         self.attentions = []    # (key, asc, ascq) to tell, the first one first
         self.flushes = 0
 
@@ -109,18 +132,23 @@ class Disk:
             return number(cdb, *((10, 4) if op == READ_16 else (7, 2))) * block, 0
         if op in (WRITE_16, WRITE_10):
             return 0, number(cdb, *((10, 4) if op == WRITE_16 else (7, 2))) * block
+        if op == WRITE_ATOMIC_16:
+            return 0, number(cdb, 12, 2) * block
         if op == WRITE_SAME_16:
             return 0, block
         if op == UNMAP:
             return 0, number(cdb, 7, 2)
         return edtl, 0
 
-    def _range(self, cdb, long):
-        lba, blocks = (number(cdb, 2, 8), number(cdb, 10, 4)) if long else (
-            number(cdb, 2, 4), number(cdb, 7, 2))
+    def _within(self, lba, blocks):
         if lba + blocks > self.blocks:
             raise Refuse(*OUT_OF_RANGE)
         return lba * self.block_bytes, blocks * self.block_bytes
+
+    def _range(self, cdb, long):
+        if long:
+            return self._within(number(cdb, 2, 8), number(cdb, 10, 4))
+        return self._within(number(cdb, 2, 4), number(cdb, 7, 2))
 
     def _read(self, cdb, out, lun):
         at, size = self._range(cdb, cdb[0] == READ_16)
@@ -131,6 +159,20 @@ class Disk:
         if self.write_protected:
             raise Refuse(7, 0x27, 0)
         self.store(at, out[:size], bool(cdb[1] & 8))
+
+    def _write_atomic(self, cdb, out, lun):
+        """Whole or not at all: stored in one step, with nothing left to a cache."""
+        lba, blocks = number(cdb, 2, 8), number(cdb, 12, 2)
+        if not self.atomic:
+            raise Refuse(*INVALID_OPCODE)
+        if number(cdb, 10, 2) or not self.atomic.takes(lba, blocks):
+            raise Refuse(*INVALID_FIELD)
+        at, size = self._within(lba, blocks)
+        if self.write_protected:
+            raise Refuse(7, 0x27, 0)
+        if len(out) < size:
+            raise Refuse(*INVALID_FIELD)
+        self.store(at, out[:size], True)
 
     def _write_same(self, cdb, out, lun):
         at, size = self._range(cdb, True)
@@ -182,6 +224,8 @@ class Disk:
         limits[16:20] = (8192).to_bytes(4, "big")    # blocks of an UNMAP
         limits[20:24] = (1).to_bytes(4, "big")       # descriptors of an UNMAP
         limits[32:40] = WRITE_SAME_BLOCKS.to_bytes(8, "big")    # blocks of a WRITE SAME
+        if self.atomic:
+            limits[40:60] = self.atomic.page()
         rotation = bytes([0, 1]) + bytes(58)
         return {0x00: bytes([0x00, 0x80, 0x83, 0xB0, 0xB1, 0xB2]), 0x80: serial,
                 0x83: designator, 0xB0: bytes(limits), 0xB1: rotation,
@@ -227,9 +271,10 @@ class Disk:
 
 COMMANDS = {
     READ_10: Disk._read, READ_16: Disk._read, WRITE_10: Disk._write, WRITE_16: Disk._write,
-    WRITE_SAME_16: Disk._write_same, UNMAP: Disk._unmap, SYNCHRONIZE_CACHE_10: Disk._flush,
-    SYNCHRONIZE_CACHE_16: Disk._flush, TEST_UNIT_READY: Disk._nothing, START_STOP: Disk._nothing,
-    PREVENT: Disk._nothing, INQUIRY: Disk._inquiry, REPORT_LUNS: Disk._report_luns,
+    WRITE_ATOMIC_16: Disk._write_atomic, WRITE_SAME_16: Disk._write_same, UNMAP: Disk._unmap,
+    SYNCHRONIZE_CACHE_10: Disk._flush, SYNCHRONIZE_CACHE_16: Disk._flush,
+    TEST_UNIT_READY: Disk._nothing, START_STOP: Disk._nothing, PREVENT: Disk._nothing,
+    INQUIRY: Disk._inquiry, REPORT_LUNS: Disk._report_luns,
     READ_CAPACITY_10: Disk._capacity10, SERVICE_ACTION_IN_16: Disk._service_action_in,
     MODE_SENSE_6: Disk._mode_sense6, MODE_SENSE_10: Disk._mode_sense10,
     REQUEST_SENSE: Disk._request_sense,

@@ -44,6 +44,7 @@ class Server:
     def __init__(self, address="127.0.0.1", port=0, netns=None):
         self.sock = listen(address, port, netns)
         self.portal = "{}:{}".format(*self.sock.getsockname())
+        self.port = self.sock.getsockname()[1]
         self.loop = asyncio.new_event_loop()
         self.target = None
         self._ready = threading.Event()
