@@ -23,6 +23,9 @@ DEFAULTS = {"dscp": 0, "priority": 0, "congestion_control": "", "user_timeout_ms
             "send_buffer_bytes": 0, "receive_buffer_bytes": 0}
 TUNED = {"dscp": 46, "priority": 5, "congestion_control": "reno", "send_buffer_bytes": 256 * KIB,
          "receive_buffer_bytes": 96 * KIB}
+DIGESTS = {"header_digest": "CRC32C", "data_digest": "CRC32C"}
+TARGET_DIGESTS = {"HeaderDigest": "CRC32C", "DataDigest": "CRC32C"}
+BATCHES = 64
 DEFAULT_FILE = "/proc/sys/net/ipv4/tcp_congestion_control"
 
 
@@ -64,8 +67,9 @@ def assert_tuned(found, count, settings, ipv6=False):
 def volume_of(make_lio, make_volume):
     """volume_of(path={}, ...): a volume with two connections to a LIO target."""
 
-    def make(path=None, connections=2, **options):
-        target = make_lio(64 * MIB, params={**NO_WAIT, "MaxConnections": connections})
+    def make(path=None, connections=2, params=None, **options):
+        target = make_lio(64 * MIB, params={**NO_WAIT, "MaxConnections": connections,
+                                            **(params or {})})
         return make_volume(target, path={**QUICK, "connections": connections, **(path or {})},
                            **options)
 
@@ -182,11 +186,50 @@ def test_tuning_goes_on(volume_of, link):
     assert sockets()[0].receive_bytes > begin
 
 
-def test_small_buffers(volume_of, verify):
-    """The smallest there are: slow, and right."""
-    volume = volume_of(path={"send_buffer_bytes": 4096, "receive_buffer_bytes": 4096})
+@pytest.mark.parametrize("path", [{}, DIGESTS], ids=["plain", "digests"])
+def test_small_buffers(volume_of, verify, path):
+    """The smallest there are: slow, and right. TCP takes loads in parts that end anywhere."""
+    volume = volume_of(path={"send_buffer_bytes": 4096, "receive_buffer_bytes": 4096, **path},
+                       params=path and TARGET_DIGESTS)
     device = volume.enable()
     verify(device, total_bytes=MIB, jobs=2, depth=2, largest_bytes=64 * KIB)
+    # Small ones, so that one load has many PDUs.
+    verify(device, total_bytes=MIB, jobs=1, depth=32, largest_bytes=8 * KIB,
+           iodepth_batch_submit=16)
+    assert volume.reconnects() == 0
+
+
+def data_packets(path, source):
+    """How many packets with data came from an address, as the NIC gets them from TCP."""
+    out = run("tshark", "-n", "-r", path, "-Y", f"tcp.len > 0 && ip.src == {source}", "-T",
+              "fields", "-e", "tcp.len", timeout_s=300)
+    return len(out.splitlines())
+
+
+def test_writes_go_out_together(volume_of, link):
+    """Headers and data of writes that are submitted together share packets."""
+    volume = volume_of(connections=1)
+    device = volume.enable()
+    with Capture(link) as capture:
+        result = fio.run(device, rw="randwrite", bs=4096, size=8 * MIB, number_ios=BATCHES * 16,
+                         iodepth=16, iodepth_batch_submit=16, iodepth_batch_complete_min=16)
+    writes = result.total("write", "total_ios")
+    assert writes == BATCHES * 16
+    assert capture.dropped() == 0
+    # One call for each header and each page made at least one packet of every other write.
+    assert data_packets(capture.path, link.source) < writes * 0.3
+
+
+def test_writes_survive_loss(volume_of, link, verify):
+    """What TCP holds, on its way or to be sent once more, is not changed: headers neither."""
+    volume = volume_of(path=DIGESTS, params=TARGET_DIGESTS)
+    device = volume.enable()
+    run("tc", "qdisc", "add", "dev", link.nic, "root", "netem", "delay", "10ms", "loss", "1%")
+    try:
+        verify(device, total_bytes=2 * MIB, jobs=2, depth=16, largest_bytes=16 * KIB)
+    finally:
+        run("tc", "qdisc", "del", "dev", link.nic, "root")
+    assert volume.reconnects() == 0
 
 
 def test_live_under_verify(volume_of):

@@ -535,8 +535,8 @@ struct istripe_conn *istripe_conn_alloc(struct istripe_session *session, u16 cid
 	INIT_LIST_HEAD(&conn->ping.entry);
 	conn->rx.control_bytes = ISTRIPE_CONTROL_BYTES;
 	conn->rx.control = kmalloc(ISTRIPE_CONTROL_BYTES, GFP_KERNEL);
-	if (!conn->rx.control) {
-		kvfree(conn);
+	if (istripe_load_init(&conn->tx.load) || !conn->rx.control) {
+		istripe_conn_free(conn);
 		return NULL;
 	}
 	return conn;
@@ -557,8 +557,7 @@ void istripe_conn_free(struct istripe_conn *conn)
 	list_del_init(&conn->ping.entry);
 	list_for_each_entry_safe(control, next, &conn->controls, entry)
 		kfree(control);
-	if (conn->tx.control != &conn->ping)
-		kfree(conn->tx.control);
+	istripe_load_exit(&conn->tx.load);
 	kfree(conn->rx.control);
 	kvfree(conn);
 }

@@ -32,14 +32,13 @@
 #include "proto/framing.h"
 #include "proto/pdu.h"
 #include "proto/state.h"
+#include "transport/load.h"
 #include "transport/session.h"
 
 /* Kept of a data segment that is not Data-In: always, and when there is memory for it. */
 #define ISTRIPE_CONTROL_BYTES		4096
 #define ISTRIPE_CONTROL_BYTES_MAX	65536
 #define ISTRIPE_CONTROLS_MAX	16	/* answers to pings that may wait to be sent */
-
-#define ISTRIPE_HEADERS_MAX	16	/* sent at a time */
 
 enum istripe_conn_flag {
 	ISTRIPE_CONN_STOPPED,		/* no work may be queued or done any more */
@@ -63,20 +62,7 @@ struct istripe_transmit {
 	struct list_head commands;	/* waiting for their first PDU */
 	struct list_head sequences;	/* with Data-Out to send */
 
-	/* The PDU on its way out; commands without data go with the next one's header. */
-	bool active;
-	u8 header[ISTRIPE_HEADERS_MAX * (ISCSI_HDR_LEN + ISTRIPE_DIGEST_BYTES)];
-	u32 header_bytes;
-	u32 header_sent_bytes;
-	struct istripe_task *task;
-	struct istripe_control *control;
-	u32 payload_bytes;
-	u32 payload_sent_bytes;
-	u32 crc;
-	u8 trailer[ISCSI_PAD_LEN + ISTRIPE_DIGEST_BYTES];
-	u32 trailer_bytes;
-	u32 trailer_sent_bytes;
-	bool command_pdu;		/* @task's hold for its command ends with this PDU */
+	struct istripe_load load;	/* on its way out */
 	bool corked;			/* the last send said MSG_MORE */
 };
 

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The transmit side: one PDU after the other, each in resumable steps, until there
- * is nothing to send or the socket is full. Order: control PDUs, then Data-Out that
- * the target waits for, then new commands (P6, P15).
+ * The transmit side: one load after the other (see load.h), each as far as the socket has
+ * space, until there is nothing to send. Order: control PDUs, then Data-Out that the target
+ * waits for, then new commands (P6, P15).
  */
 #include <linux/slab.h>
 #include <linux/tcp.h>
-#include <compat/sock.h>
 #include <compat/unaligned.h>
 #include <trace/events/istripe.h>
 
-#include "proto/digest.h"
 #include "transport/conn.h"
+#include "transport/load.h"
 
-#define SEGMENTS_MAX	16
-#define PDUS_MAX	64	/* in one go */
-#define SEND_FLAGS	(MSG_DONTWAIT | MSG_NOSIGNAL)
+#define SENDS_MAX	16	/* in one go */
 
 /* Pushed last comes first in a lock-free list: turn it round. */
 static void transmit_collect_commands(struct istripe_conn *conn)
@@ -41,76 +38,33 @@ static void transmit_collect_sequences(struct istripe_conn *conn)
 		list_add_tail(&task->tx_entry, &conn->tx.sequences);
 }
 
-static bool header_digest_on(const struct istripe_conn *conn)
+/* Takes a control PDU from the queue; its header is copied, for conn->ping may change. */
+static struct istripe_control *transmit_take_control(struct istripe_conn *conn,
+						     struct iscsi_nopout *header)
 {
-	return conn->keys.value[ISTRIPE_KEY_HEADER_DIGEST] == ISTRIPE_DIGEST_CRC32C;
-}
+	struct istripe_control *control;
 
-static bool data_digest_on(const struct istripe_conn *conn)
-{
-	return conn->keys.value[ISTRIPE_KEY_DATA_DIGEST] == ISTRIPE_DIGEST_CRC32C;
-}
-
-/* Where the next header is encoded: behind those that wait to be sent with it. */
-static void *transmit_header_room(struct istripe_transmit *tx)
-{
-	return tx->header + tx->header_bytes;
-}
-
-/* A header is encoded in transmit_header_room(). */
-static void transmit_add_header(struct istripe_conn *conn)
-{
-	struct istripe_transmit *tx = &conn->tx;
-	u8 *header = transmit_header_room(tx);
-
-	tx->header_bytes += ISCSI_HDR_LEN;
-	conn->pdus_sent++;
-	if (!header_digest_on(conn))
-		return;
-	put_unaligned_le32(istripe_digest_of(header, ISCSI_HDR_LEN), header + ISCSI_HDR_LEN);
-	tx->header_bytes += ISTRIPE_DIGEST_BYTES;
-}
-
-/* What has been added goes out, the last one with its data segment. */
-static void transmit_begin(struct istripe_conn *conn, u32 payload_bytes)
-{
-	struct istripe_transmit *tx = &conn->tx;
-
-	tx->active = true;
-	tx->header_sent_bytes = 0;
-	tx->payload_bytes = payload_bytes;
-	tx->payload_sent_bytes = 0;
-	tx->crc = istripe_digest_init();
-	tx->trailer_sent_bytes = 0;
-	tx->trailer_bytes = 0;
-	if (!payload_bytes)
-		return;
-	tx->trailer_bytes = -payload_bytes & (ISCSI_PAD_LEN - 1);
-	memset(tx->trailer, 0, tx->trailer_bytes);
-	if (data_digest_on(conn))
-		tx->trailer_bytes += ISTRIPE_DIGEST_BYTES;
-}
-
-/* CmdSN of an immediate PDU is the next one, and it is not consumed (P11). */
-static bool transmit_next_control(struct istripe_conn *conn)
-{
-	struct istripe_transmit *tx = &conn->tx;
-	struct iscsi_nopout *header = transmit_header_room(tx);
-	u32 cmd_sn;
-
+	if (!READ_ONCE(conn->control_count))
+		return NULL;
 	spin_lock_bh(&conn->control_lock);
-	tx->control = list_first_entry_or_null(&conn->controls, struct istripe_control, entry);
-	if (tx->control) {
-		list_del_init(&tx->control->entry);
+	control = list_first_entry_or_null(&conn->controls, struct istripe_control, entry);
+	if (control) {
+		list_del_init(&control->entry);
 		conn->control_count--;
-		/* Here, for the next ping replaces the header of conn->ping. */
-		memcpy(header, &tx->control->header, ISCSI_HDR_LEN);
+		memcpy(header, &control->header, ISCSI_HDR_LEN);
 	}
 	spin_unlock_bh(&conn->control_lock);
-	if (!tx->control)
-		return false;
-	/* NOP-Out, task management, logout and text have these two in one place. */
-	cmd_sn = READ_ONCE(conn->session->cmd_sn);
+	return control;
+}
+
+/*
+ * CmdSN of an immediate PDU is the next one, and it is not consumed (P11). NOP-Out, task
+ * management, logout and text have it, and ExpStatSN, in one place.
+ */
+static void transmit_number_control(struct istripe_conn *conn, struct iscsi_nopout *header)
+{
+	u32 cmd_sn = READ_ONCE(conn->session->cmd_sn);
+
 	header->cmdsn = cpu_to_be32(cmd_sn);
 	header->exp_statsn = cpu_to_be32(READ_ONCE(conn->exp_stat_sn));
 	switch (header->opcode & ISCSI_OPCODE_MASK) {
@@ -126,11 +80,24 @@ static bool transmit_next_control(struct istripe_conn *conn)
 	if (get_unaligned_be32(&header->itt) == READ_ONCE(conn->session->exchange.itt))
 		/* After cmd_sn: pairs with the acquire when an answer comes. */
 		smp_store_release(&conn->session->exchange.sent, true);
+}
+
+static bool transmit_next_control(struct istripe_conn *conn)
+{
+	struct iscsi_nopout *header = istripe_load_header_room(&conn->tx.load);
+	struct istripe_control *control = transmit_take_control(conn, header);
+
+	if (!control)
+		return false;
+	transmit_number_control(conn, header);
 	trace_istripe_pdu_send(conn->session->label, conn->cid, header->opcode & ISCSI_OPCODE_MASK,
 			       get_unaligned_be32(&header->itt), be32_to_cpu(header->cmdsn),
-			       tx->control->payload_bytes);
-	transmit_add_header(conn);
-	transmit_begin(conn, tx->control->payload_bytes);
+			       control->payload_bytes);
+	istripe_load_add_header(conn);
+	if (control->payload_bytes)
+		istripe_load_add_control(conn, control);
+	else if (control != &conn->ping)
+		kfree(control);
 	return true;
 }
 
@@ -215,13 +182,13 @@ static bool transmit_next_data_out(struct istripe_conn *conn)
 	istripe_cursor_seek(&task->tx_cursor, &task->data, sequence->offset_bytes);
 	sequence->offset_bytes += data_out.data_segment_bytes;
 	sequence->left_bytes -= data_out.data_segment_bytes;
-	istripe_pdu_encode_data_out(transmit_header_room(tx), &data_out);
-	tx->task = task;
-	tx->command_pdu = false;
+	istripe_pdu_encode_data_out(istripe_load_header_room(&tx->load), &data_out);
 	trace_istripe_pdu_send(conn->session->label, conn->cid, ISCSI_OP_SCSI_DATA_OUT, task->itt,
 			       data_out.data_sn, data_out.data_segment_bytes);
-	transmit_add_header(conn);
-	transmit_begin(conn, data_out.data_segment_bytes);
+	istripe_load_add_header(conn);
+	/* The one of the list may end before this PDU is out. */
+	atomic_inc(&task->holders);
+	istripe_load_add_task(conn, task, data_out.data_segment_bytes);
 	return true;
 }
 
@@ -277,7 +244,7 @@ static u32 transmit_encode_command(struct istripe_conn *conn, struct istripe_tas
 		.offset_bytes = command.data_segment_bytes,
 		.left_bytes = unsolicited,
 	};
-	istripe_pdu_encode_scsi_command(transmit_header_room(&conn->tx), &command);
+	istripe_pdu_encode_scsi_command(istripe_load_header_room(&conn->tx.load), &command);
 	istripe_cursor_seek(&task->tx_cursor, &task->data, 0);
 	conn->commands_sent++;
 	/* From here on an answer may come, and finds the task complete. */
@@ -285,32 +252,40 @@ static u32 transmit_encode_command(struct istripe_conn *conn, struct istripe_tas
 	set_bit(ISTRIPE_TASK_SENT, &task->flags);
 	trace_istripe_pdu_send(conn->session->label, conn->cid, ISCSI_OP_SCSI_CMD, task->itt,
 			       task->cmd_sn, command.data_segment_bytes);
-	transmit_add_header(conn);
+	istripe_load_add_header(conn);
 	return command.data_segment_bytes;
 }
 
-/* Commands that wait go out together, as far as one that has data to send. */
-static bool transmit_next_commands(struct istripe_conn *conn)
+static void transmit_add_sequence(struct istripe_conn *conn, struct istripe_task *task)
 {
-	struct istripe_transmit *tx = &conn->tx;
-	u32 payload_bytes = 0;
-	struct istripe_task *task;
-	u32 count;
+	if (!test_and_set_bit(ISTRIPE_TASK_SOLICITED, &task->flags))
+		list_add_tail(&task->tx_entry, &conn->tx.sequences);
+	else
+		istripe_task_put(task);
+}
 
-	for (count = 0; count < ISTRIPE_HEADERS_MAX && !tx->task; count++) {
-		task = transmit_take_command(conn);
-		if (!task)
-			break;
-		payload_bytes = transmit_encode_command(conn, task);
-		if (payload_bytes || task->tx_sequence.left_bytes)
-			tx->task = task;
-		else
-			istripe_task_put(task);	/* the header is all we needed of it */
-	}
-	if (!count)
+/*
+ * The command's own hold turns into the one of the load, or of the list of those with
+ * Data-Out to send; for both it takes two. Or the header is all we needed of the task.
+ */
+static bool transmit_next_command(struct istripe_conn *conn)
+{
+	struct istripe_task *task = transmit_take_command(conn);
+	u32 payload_bytes;
+	bool more;
+
+	if (!task)
 		return false;
-	tx->command_pdu = true;
-	transmit_begin(conn, payload_bytes);
+	payload_bytes = transmit_encode_command(conn, task);
+	more = task->tx_sequence.left_bytes;
+	if (payload_bytes && more)
+		atomic_inc(&task->holders);
+	if (more)
+		transmit_add_sequence(conn, task);
+	if (payload_bytes)
+		istripe_load_add_task(conn, task, payload_bytes);
+	else if (!more)
+		istripe_task_put(task);
 	return true;
 }
 
@@ -318,37 +293,34 @@ static bool transmit_next(struct istripe_conn *conn)
 {
 	if (test_bit(ISTRIPE_CONN_LOGGING_OUT, &conn->flags))
 		return false;
-	conn->tx.header_bytes = 0;
+	return transmit_next_control(conn) || transmit_next_data_out(conn) ||
+	       transmit_next_command(conn);
+}
+
+/* Returns whether there is anything to send. */
+static bool transmit_fill(struct istripe_conn *conn)
+{
+	struct istripe_load *load = &conn->tx.load;
+
+	istripe_load_begin(conn);
 	transmit_collect_commands(conn);
 	transmit_collect_sequences(conn);
-	return transmit_next_control(conn) || transmit_next_data_out(conn) ||
-	       transmit_next_commands(conn);
+	while (!istripe_load_is_full(load) && transmit_next(conn))
+		;
+	return load->bytes || load->error;
 }
 
 /*
- * Will another PDU follow at once? Then TCP need not push this one out. A guess:
- * when it was wrong, transmit_push() mends it.
+ * Will another load follow at once? Then TCP need not push this one out. A guess: when it
+ * was wrong, transmit_push() mends it.
  */
 static bool transmit_more_follows(const struct istripe_conn *conn)
 {
 	const struct istripe_transmit *tx = &conn->tx;
 
 	return !list_empty(&tx->sequences) || !llist_empty(&conn->solicited) ||
-	       (tx->task && tx->command_pdu && tx->task->tx_sequence.left_bytes) ||
 	       ((!list_empty(&tx->commands) || !llist_empty(&conn->submitted)) &&
 		!test_bit(ISTRIPE_CONN_WINDOW_CLOSED, &conn->flags));
-}
-
-static int transmit_bytes(struct istripe_conn *conn, const void *from, u32 bytes, bool more)
-{
-	struct kvec part = { .iov_base = (void *)from, .iov_len = bytes };
-	struct msghdr msg = { .msg_flags = SEND_FLAGS | (more ? MSG_MORE : MSG_EOR) };
-	int ret = kernel_sendmsg(conn->sock, &msg, &part, 1, bytes);
-
-	conn->tx.corked = more;
-	if (ret > 0)
-		conn->bytes_sent += ret;
-	return ret;
 }
 
 /* Nothing follows after all: what was sent with MSG_MORE must not wait in TCP. */
@@ -362,188 +334,14 @@ static void transmit_push(struct istripe_conn *conn)
 	tx->corked = false;
 }
 
-static int transmit_header(struct istripe_conn *conn)
-{
-	struct istripe_transmit *tx = &conn->tx;
-	bool more = tx->payload_bytes || transmit_more_follows(conn);
-	int ret = transmit_bytes(conn, tx->header + tx->header_sent_bytes,
-				 tx->header_bytes - tx->header_sent_bytes, more);
-
-	if (ret > 0)
-		tx->header_sent_bytes += ret;
-	return ret;
-}
-
-/* Gather segments that can go the same way: by reference, or by copy. */
-static u32 transmit_gather(struct istripe_conn *conn, struct bio_vec *segments, u32 *count,
-			   bool *by_reference)
-{
-	struct istripe_transmit *tx = &conn->tx;
-	const struct istripe_data *data = &tx->task->data;
-	struct istripe_cursor cursor = tx->task->tx_cursor;
-	u32 left = tx->payload_bytes - tx->payload_sent_bytes;
-	u32 bytes = 0;
-	bool ok;
-
-	for (*count = 0; *count < SEGMENTS_MAX && bytes < left; ++*count) {
-		struct bio_vec *segment = &segments[*count];
-
-		if (WARN_ON_ONCE(!istripe_cursor_segment(&cursor, data, left - bytes, segment)))
-			break;
-		ok = !data->copy && istripe_compat_segment_ok(segment);
-		if (!*count)
-			*by_reference = ok;
-		else if (*by_reference != ok)
-			break;
-		istripe_cursor_advance(&cursor, data, segment->bv_len);
-		bytes += segment->bv_len;
-	}
-	return bytes;
-}
-
-/* The digest covers exactly what TCP took; pages are stable while one is on (P21). */
-static void transmit_account(struct istripe_conn *conn, u32 bytes)
-{
-	struct istripe_transmit *tx = &conn->tx;
-	struct istripe_task *task = tx->task;
-	struct bio_vec segment;
-
-	tx->payload_sent_bytes += bytes;
-	conn->bytes_sent += bytes;
-	if (!data_digest_on(conn)) {
-		istripe_cursor_advance(&task->tx_cursor, &task->data, bytes);
-		return;
-	}
-	while (bytes) {
-		istripe_cursor_segment(&task->tx_cursor, &task->data, bytes, &segment);
-		tx->crc = istripe_data_digest(tx->crc, &segment);
-		istripe_cursor_advance(&task->tx_cursor, &task->data, segment.bv_len);
-		bytes -= segment.bv_len;
-	}
-}
-
-static int transmit_task_payload(struct istripe_conn *conn)
-{
-	struct istripe_transmit *tx = &conn->tx;
-	struct bio_vec segments[SEGMENTS_MAX];
-	bool by_reference = false;
-	u32 bytes, count;
-	int flags, ret;
-
-	bytes = transmit_gather(conn, segments, &count, &by_reference);
-	if (!bytes)
-		return -EIO;
-	flags = SEND_FLAGS;
-	if (tx->payload_sent_bytes + bytes < tx->payload_bytes || tx->trailer_bytes ||
-	    transmit_more_follows(conn))
-		flags |= MSG_MORE;
-	else
-		flags |= MSG_EOR;
-	/* Before TCP has them: the answer may be faster than the return from there. */
-	WRITE_ONCE(tx->task->offered_bytes,
-		   max(tx->task->offered_bytes, tx->task->tx_cursor.position_bytes + bytes));
-	if (by_reference)
-		ret = istripe_compat_send_pages(conn->sock, segments, count, bytes, flags);
-	else
-		ret = istripe_compat_send_copy(conn->sock, segments, count, bytes, flags);
-	tx->corked = flags & MSG_MORE;
-	if (ret <= 0)
-		return ret;
-	if (by_reference) {
-		tx->task->referenced = true;
-		WRITE_ONCE(tx->task->referenced_seq,
-			   READ_ONCE(tcp_sk(conn->sock->sk)->write_seq));
-	}
-	transmit_account(conn, ret);
-	return ret;
-}
-
-static int transmit_control_payload(struct istripe_conn *conn)
-{
-	struct istripe_transmit *tx = &conn->tx;
-	const u8 *from = tx->control->payload + tx->payload_sent_bytes;
-	int ret = transmit_bytes(conn, from, tx->payload_bytes - tx->payload_sent_bytes,
-				 tx->trailer_bytes);
-
-	if (ret > 0) {
-		tx->crc = istripe_digest_update(tx->crc, from, ret);
-		tx->payload_sent_bytes += ret;
-	}
-	return ret;
-}
-
-static int transmit_trailer(struct istripe_conn *conn)
-{
-	struct istripe_transmit *tx = &conn->tx;
-	u32 pad = -tx->payload_bytes & (ISCSI_PAD_LEN - 1);
-	int ret;
-
-	/* The digest covers the padding too (RFC 7143 11.2.3); P23. */
-	if (!tx->trailer_sent_bytes && tx->trailer_bytes > pad)
-		put_unaligned_le32(istripe_digest_final(istripe_digest_update(tx->crc, tx->trailer,
-									      pad)),
-				   tx->trailer + pad);
-	ret = transmit_bytes(conn, tx->trailer + tx->trailer_sent_bytes,
-			     tx->trailer_bytes - tx->trailer_sent_bytes,
-			     transmit_more_follows(conn));
-	if (ret > 0)
-		tx->trailer_sent_bytes += ret;
-	return ret;
-}
-
-/* One step of the PDU on its way; 0: it is out. */
-static int transmit_step(struct istripe_conn *conn)
-{
-	struct istripe_transmit *tx = &conn->tx;
-
-	if (tx->header_sent_bytes < tx->header_bytes)
-		return transmit_header(conn);
-	if (tx->payload_sent_bytes < tx->payload_bytes)
-		return tx->control ? transmit_control_payload(conn) : transmit_task_payload(conn);
-	if (tx->trailer_sent_bytes < tx->trailer_bytes)
-		return transmit_trailer(conn);
-	return 0;
-}
-
-static void transmit_free_control(struct istripe_conn *conn)
-{
-	struct istripe_transmit *tx = &conn->tx;
-
-	if (tx->control != &conn->ping)
-		kfree(tx->control);
-	tx->control = NULL;
-}
-
-static void transmit_end(struct istripe_conn *conn)
-{
-	struct istripe_transmit *tx = &conn->tx;
-	struct istripe_task *task = tx->task;
-
-	tx->active = false;
-	transmit_free_control(conn);
-	tx->task = NULL;
-	if (!task || !tx->command_pdu)
-		return;
-	/* The command's own hold turns into the one of the list, or ends. */
-	if (!task->tx_sequence.left_bytes) {
-		istripe_task_put(task);
-		return;
-	}
-	if (!test_and_set_bit(ISTRIPE_TASK_SOLICITED, &task->flags))
-		list_add_tail(&task->tx_entry, &tx->sequences);
-	else
-		istripe_task_put(task);
-}
-
 int istripe_conn_transmit(struct istripe_conn *conn)
 {
-	struct istripe_transmit *tx = &conn->tx;
-	u32 budget = PDUS_MAX;
+	u32 budget = SENDS_MAX;
 	int sent = 0;
 	int ret;
 
 	for (;;) {
-		if (!budget) {
+		if (!budget--) {
 			/* A submitter has sent enough for others: the worker goes on. */
 			set_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags);
 			return sent;
@@ -551,19 +349,15 @@ int istripe_conn_transmit(struct istripe_conn *conn)
 		/* After a fault not a byte more goes to this target (P48). */
 		if (test_bit(ISTRIPE_SESSION_FAULTED, &conn->session->flags))
 			return sent;
-		if (!tx->active && !transmit_next(conn)) {
+		if (istripe_load_is_sent(&conn->tx.load) && !transmit_fill(conn)) {
 			transmit_push(conn);
 			return sent;
 		}
-		ret = transmit_step(conn);
+		ret = istripe_load_send(conn, transmit_more_follows(conn));
 		if (ret == -EAGAIN)
 			return sent;
 		if (ret < 0)
 			return ret;
-		if (!ret) {
-			transmit_end(conn);
-			budget--;
-		}
 		sent = 1;
 	}
 }
