@@ -12,10 +12,12 @@ LINKS = 4
 STUDY_KEYS = {**KEYS, "InitialR2T": "Yes", "ImmediateData": "No", "MaxBurstLength": "262144",
               "MaxRecvDataSegmentLength": "131072"}
 RTT_JOBS = matrix(("read", "write"), (MIB,), (16,))
-#: The rate of a link, the round-trip times, and the rate that the emulated processor fills on
-#: four of them; there the times, and the time that may be spent in a queue, are as much longer.
+#: What is to be shown, and how many times more than an emulated processor fills it is. Links are
+#: so much slower, round-trip times and the time that a packet may wait so much longer: then as many
+#: bytes are on their way, and TCP needs the same windows.
 RTT_MBIT, RTTS_MS = 200, (0, 5, 20, 50)
-RTT_SLOWER = 2
+RTT_SLOWER = 8
+CHUNK_MBIT = 20
 #: A database vendor's matrix: sequential at depth 8, random 8 KiB.
 DATABASE = (*matrix(("read", "write"), (64 * KIB,), (8,)), Job("randread", 8 * KIB, 32))
 DATABASE_MORE = (*matrix(("read", "write"), (128 * KIB, 256 * KIB), (8,)),
@@ -81,23 +83,23 @@ def in_flight(rtt_ms):
     slower_ms = rtt_ms * RTT_SLOWER
     return Setup(f"bdp{rtt_ms}", f"4 LUNs over 4 links of {mbit} Mbit/s, round-trip time "
                  f"{slower_ms} ms (bytes in flight: as {RTT_MBIT} Mbit/s, {rtt_ms} ms); base: bdp0",
-                 RTT_JOBS, mbit=mbit, rtt_ms=slower_ms, queue_ms=QUEUE_MS * RTT_SLOWER, mtu=9000,
+                 RTT_JOBS, mbit=mbit, rtt_ms=slower_ms, queue_ms=QUEUE_MS * RTT_SLOWER,
                  base="bdp0")
 
 
 def chunk(chunk_bytes):
     """What the default chunk is chosen by."""
     return Setup(f"chunk{size_text(chunk_bytes)}",
-                 "4 LUNs over 4 links of 40 Mbit/s, by the size of the chunk",
+                 f"4 LUNs over 4 links of {CHUNK_MBIT} Mbit/s, by the size of the chunk",
                  (*matrix(("read",), (64 * KIB,), (1, 8)), Job("read", 256 * KIB, 1),
                   Job("read", MIB, 1), *matrix(("randread",), (8 * KIB,), (4, 32)),
                   blend("write", (16 * KIB, 64 * KIB, 256 * KIB, MIB), 4)),
-                 chunk_bytes=chunk_bytes, method="commands")
+                 chunk_bytes=chunk_bytes, mbit=CHUNK_MBIT, method="commands")
 
 
 #: What one link carries, by its rate: measured before the first setup of this rate.
-LIMITS = {one.mbit: one for one in (one_link(40), one_link(RTT_MBIT // RTT_SLOWER, 9000),
-                                    one_link(RTT_MBIT, 9000))}
+LIMITS = {one.mbit: one for one in (one_link(CHUNK_MBIT), one_link(RTT_MBIT // RTT_SLOWER),
+                                    one_link(40), one_link(RTT_MBIT, 9000))}
 SETS = {
     "links": (
         Setup("links4", "4 LUNs over 4 links of 40 Mbit/s, chunk 64 KiB; stock: dm-stripe",
