@@ -37,17 +37,19 @@ class Job(NamedTuple):
     """A pattern, the size of its requests and how many are outstanding.
 
     rw: as in fio. write_bytes: size of the writes of a mixed pattern, half of whose requests are
-    reads of block_bytes.
+    reads of block_bytes. sizes: what requests of several sizes have, each as often as the others;
+    block_bytes is their mean.
     """
 
     rw: str
     block_bytes: int
     depth: int
     write_bytes: int = 0
+    sizes: tuple = ()
 
     @property
     def name(self):
-        size = size_text(self.block_bytes)
+        size = "mix" if self.sizes else size_text(self.block_bytes)
         if self.write_bytes:
             size += f"/{size_text(self.write_bytes)}"
         return f"{self.rw} {size} qd{self.depth}"
@@ -66,13 +68,22 @@ class Job(NamedTuple):
 
     def fio(self):
         """Options of fio: runs until it is told to stop."""
-        sizes = f"{self.block_bytes},{self.write_bytes}" if self.write_bytes else self.block_bytes
-        return {"name": "bench", "rw": self.rw, "bs": sizes, "iodepth": self.depth,
+        options = {"bs": self.block_bytes}
+        if self.write_bytes:
+            options = {"bs": f"{self.block_bytes},{self.write_bytes}"}
+        if self.sizes:
+            percent = 100 // len(self.sizes)
+            options = {"bssplit": ":".join(f"{size}/{percent}" for size in self.sizes)}
+        return {"name": "bench", "rw": self.rw, **options, "iodepth": self.depth,
                 "time_based": True, "norandommap": True, "runtime": 36000}
 
 
 def matrix(patterns, sizes, depths):
     return tuple(Job(rw, size, depth) for rw in patterns for size in sizes for depth in depths)
+
+
+def blend(rw, sizes, depth):
+    return Job(rw, sum(sizes) // len(sizes), depth, sizes=sizes)
 
 
 def mixed(depth):

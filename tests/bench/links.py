@@ -19,97 +19,27 @@ import argparse
 import contextlib
 import sys
 import time
-from typing import NamedTuple
 
 import measure
 import stacks
-from jobs import KIB, MIB, Completed, Job, chosen, full_name, matrix, mixed, print_list
+from jobs import MIB, Completed, full_name, print_list
 from lab import lio, storage
 from lab.network import ISCSI_PORT, Network
 from lab.shell import LabError
+from setups import LINKS, SETS, row_of, selection
 from shaping import shape
-from stacks import KEYS, Layout, Place, say
+from stacks import Layout, Place, say
 
-LINKS = 4
 LUN_BYTES = 64 * MIB
 RAMP_S = 0.3
-#: Round-trip times that TCP needs to open its window again after a pause.
-RAMP_RTTS = 20
+#: Round-trip times that TCP needs to open its window again after a pause, and those that are
+#: measured at least, since requests may complete in bursts.
+RAMP_RTTS = 15
+WINDOW_RTTS = 5
 EDGE_S = 0.0005
 #: Samples of a row that is judged by statistics, all rounds together.
 SAMPLES = 500
 SAMPLE_S = 0.04
-#: The parameters of a case study of small writes.
-STUDY_KEYS = {**KEYS, "InitialR2T": "Yes", "ImmediateData": "No", "MaxBurstLength": "262144",
-              "MaxRecvDataSegmentLength": "131072"}
-RTT_JOBS = matrix(("read", "write"), (MIB,), (16,))
-
-
-class Setup(NamedTuple):
-    """Links, a disk over them, and jobs. method: what of a round is measured.
-
-    base: the setup whose rows of the same name these are compared with, base_factor times.
-    """
-
-    name: str
-    text: str
-    jobs: tuple
-    more_jobs: tuple = ()
-    links: int = LINKS
-    mbit: int = 40
-    rtt_ms: int = 0
-    mtu: int = 1500
-    chunk_bytes: int = 64 * KIB
-    paths: bool = False
-    keys: dict = KEYS
-    method: str = "rate"
-    base: str = ""
-    base_factor: int = 1
-
-
-def one_link(mbit, mtu=1500):
-    """The rows that all limits come from."""
-    return Setup(f"one{mbit}", f"one LUN over one link of {mbit} Mbit/s",
-                 matrix(("read", "write"), (256 * KIB,), (8,)), links=1, mbit=mbit, mtu=mtu)
-
-
-def scaling(links):
-    """A database vendor's matrix: sequential depth 8, random 8 KiB."""
-    return Setup(
-        f"scale{links}", f"scaling: {links} of 4 LUNs and links of 40 Mbit/s; base: {links} x scale1",
-        (*matrix(("read", "write"), (64 * KIB,), (8,)), Job("randread", 8 * KIB, 32)),
-        (*matrix(("read", "write"), (128 * KIB, 256 * KIB), (8,)),
-         *matrix(("randread",), (8 * KIB,), (4, 8, 16)),
-         *matrix(("randwrite",), (8 * KIB,), (4, 8, 16, 32))),
-        links=links, base="scale1", base_factor=links)
-
-
-def round_trip(rtt_ms):
-    return Setup(f"rtt{rtt_ms}", f"4 LUNs over 4 links of 200 Mbit/s, round-trip time {rtt_ms} ms; "
-                 "base: the same without",
-                 RTT_JOBS, mbit=200, rtt_ms=rtt_ms, mtu=9000, base="rtt0")
-
-
-SETUPS = (
-    one_link(40),
-    Setup("links4", "4 LUNs over 4 links of 40 Mbit/s, chunk 64 KiB; stock: dm-stripe",
-          (*matrix(("read", "write"), (64 * KIB, 256 * KIB, MIB), (1, 4, 8)),
-           *matrix(("randread",), (8 * KIB,), (4, 32)))),
-    Setup("chunk16k", "the same with a chunk of 16 KiB",
-          matrix(("read", "write"), (64 * KIB,), (1,)),
-          matrix(("read", "write"), (64 * KIB, 256 * KIB, MIB), (4, 8)), chunk_bytes=16 * KIB),
-    Setup("paths4", "one LUN behind 4 links; istripe: policy interleave; stock: dm-multipath",
-          matrix(("read", "write"), (MIB,), (1,)),
-          matrix(("read", "write"), (64 * KIB, 256 * KIB, 4 * MIB), (1, 8)), paths=True),
-    *(scaling(links) for links in range(1, LINKS + 1)),
-    one_link(200, 9000),
-    *(round_trip(rtt_ms) for rtt_ms in (0, 5, 20, 50)),
-    Setup("w4", "small writes with samples; one LUN over one link of 1 Gbit/s", (),
-          matrix(("write",), (4 * KIB, 32 * KIB), (1,)), links=1, mbit=1000, keys=STUDY_KEYS,
-          method="samples"),
-    Setup("w5", "half reads, half writes, sequential; 4 LUNs over 4 links of 40 Mbit/s", (),
-          mixed(8), method="latency"),
-)
 
 
 class Lab:
@@ -140,7 +70,7 @@ class Lab:
     def prepare(self, setup):
         """Shapes the links, sets what the targets negotiate; returns the disk's layout."""
         links = self.network.links[:setup.links]
-        shape(links, setup.mbit, setup.rtt_ms, setup.mtu)
+        shape(links, setup.mbit, setup.rtt_ms, setup.mtu, setup.queue_ms)
         keys = {key: value for key, value in setup.keys.items() if "Digest" not in key}
         keys["MaxXmitDataSegmentLength"] = keys["MaxRecvDataSegmentLength"]
         for target in [*self.legs, self.all]:
@@ -173,7 +103,8 @@ def window(workload, runtime_s):
 
 
 def rate(workload, setup, options):
-    elapsed_s, done = window(workload, options.runtime_ms / 1000)
+    runtime_ms = max(options.runtime_ms, WINDOW_RTTS * setup.rtt_ms)
+    elapsed_s, done = window(workload, runtime_ms / 1000)
     return {"mb_s": done.bytes / elapsed_s / 1e6, "iops": workload.job.ios(done) / elapsed_s}
 
 
@@ -197,12 +128,22 @@ def latency(workload, setup, options):
     return found
 
 
-METHODS = {"rate": rate, "samples": samples, "latency": latency}
+def commands(workload, setup, options):
+    """The rate, and how many SCSI commands a request has become."""
+    first, before = workload.stack.commands(), Completed.of(workload.disk)
+    found = rate(workload, setup, options)
+    done = Completed.of(workload.disk).since(before)
+    found["commands"] = (workload.stack.commands() - first) / workload.job.ios(done)
+    return found
+
+
+METHODS = {"rate": rate, "samples": samples, "latency": latency, "commands": commands}
 
 
 def say_cell(cell):
     words = [f"{cell[key]:.2f} {unit}" for key, unit in (
-        ("mb_s", "MB/s"), ("iops", "IOPS"), ("p50_ms", "ms median"), ("p99_ms", "ms 99th"))
+        ("mb_s", "MB/s"), ("iops", "IOPS"), ("p50_ms", "ms median"), ("p99_ms", "ms 99th"),
+        ("commands", "commands each"))
         if key in cell]
     say(f"{cell['job']:28} {cell['stack']:8} {', '.join(words)}")
 
@@ -224,40 +165,6 @@ def measure_setup(lab, setup, jobs, options):
             for cell in measure.rounds_of(job, members, options.rounds, full_name(setup, job), take):
                 say_cell(cell)
                 yield cell
-
-
-def row_of(setup, job):
-    """What the report has to know about a row."""
-    return {
-        "job": full_name(setup, job), "title": setup.text, "method": setup.method,
-        "links": setup.links, "one": f"one{setup.mbit}", "parts": job.parts,
-        "base": f"{setup.base} {job.name}" if setup.base else "", "base_factor": setup.base_factor,
-        "goal": goal(setup, job), "goal_of": "base" if setup.base else "limit",
-    }
-
-
-def goal(setup, job):
-    """The share of the limit, or of the base, that istripe is to reach; None where none is set."""
-    large = job.block_bytes >= 256 * KIB
-    if setup.name == "links4" and "rand" not in job.rw and (large or job.depth == 8):
-        return 0.95
-    if setup.name == "chunk16k" and job.depth == 1:
-        return 0.8
-    if setup.paths and (job.block_bytes, job.depth) == (MIB, 1):
-        return 0.95
-    if setup.base and setup.name != setup.base:
-        return 0.9 if setup.rtt_ms else 0.95
-    return None
-
-
-def selection(options):
-    """The setups to run with their jobs: those chosen, and what their limits come from."""
-    found = chosen(SETUPS, options.jobs)
-    names = [setup.name for setup, _ in found]
-    wanted = {f"one{setup.mbit}" for setup, _ in found}
-    found += [(setup, list(setup.jobs)) for setup in SETUPS
-              if setup.name in wanted and setup.name not in names]
-    return sorted(found, key=lambda pair: SETUPS.index(pair[0]))
 
 
 def skip_reason(setup, options):
@@ -282,10 +189,11 @@ def bench(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--set", default="links", choices=SETS)
     measure.add_arguments(parser)
     options = parser.parse_args()
     if options.list:
-        print_list(SETUPS)
+        print_list(SETS[options.set])
         return 0
     return measure.finish(bench, options)
 

@@ -28,6 +28,7 @@ class Workload:
 
     def __init__(self, job, stack, what):
         self.job = job
+        self.stack = stack
         self.what = f"{what} on {stack.name}"
         self.device = stack.device
         self.disk = stack.device.name

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from statistics import median
 
+import possible
 import statistic
 
 STACKS = ("null_blk", "stock", "istripe")
@@ -168,12 +169,20 @@ class Links(Report):
         rounds = self.samples(described["base"], "mb_s")[stack]
         return median(rounds) * described["base_factor"] if rounds else None
 
+    @staticmethod
+    def possible(described):
+        """The share of the limit that so many requests can reach."""
+        if not described["model"]:
+            return None
+        return round(possible.share(possible.Model(*described["model"])), 2)
+
     def throughput(self, described):
         row = self.row(described["job"], "mb_s", "MB/s")
         row["limit"] = self.limit(described)
         for stack in ("istripe", "stock"):
             row[f"{stack}_of_limit"] = quotient(row[stack], row["limit"])
             row[f"{stack}_of_base"] = quotient(row[stack], self.base(described, stack))
+        row["possible"] = self.possible(described)
         row["goal"] = described["goal"]
         row["goal_of"] = described["goal_of"]
         reached = row[f"istripe_of_{row['goal_of']}"]
@@ -185,7 +194,8 @@ class Links(Report):
         if not any(entry["base"] for entry in described):
             base = ()
         table = Table(("", 25), ("limit", 8), ("stock", 9), ("+-", 6), ("istripe", 9), ("+-", 6),
-                      ("ratio", 7), ("of limit:", 11), ("stock", 7), ("istripe", 9), *base,
+                      ("ratio", 7), ("of limit:", 11), ("stock", 7), ("istripe", 9), ("possible", 10),
+                      *base,
                       ("goal", 7), ("", 8))
         for entry in described:
             if "skipped" in entry:
@@ -200,7 +210,7 @@ class Links(Report):
                        number(row["stock"], ".2f"), self.spread(row, "stock"),
                        number(row["istripe"], ".2f"), self.spread(row, "istripe"),
                        number(row["ratio"], ".2f"), "", number(row["stock_of_limit"], ".2f"),
-                       number(row["istripe_of_limit"], ".2f"),
+                       number(row["istripe_of_limit"], ".2f"), number(row["possible"], ".2f"),
                        *(["", *shares] if base else []),
                        number(row["goal"], ".2f"), VERDICTS[row["reached"]])
 
@@ -228,11 +238,33 @@ class Links(Report):
             table.line(entry["job"], "", *(number(row["stock"], ".1f") for row in rows),
                        "", *(number(row["istripe"], ".1f") for row in rows))
 
+    def print_chunks(self, described):
+        """Jobs down, chunks across: the share of the limit, and commands for each request."""
+        rows = {}
+        for entry in described:
+            row = self.throughput(entry)
+            made = self.samples(entry["job"], "commands")
+            row["chunk_bytes"] = entry["chunk_bytes"]
+            for stack in ("istripe", "stock"):
+                row[f"{stack}_commands"] = round(median(made[stack]), 2) if made[stack] else None
+            rows[entry["name"], entry["chunk_bytes"]] = row
+            self.rows.append(row)
+        names, chunks = (list(dict.fromkeys(key[part] for key in rows)) for part in (0, 1))
+        for title, figure in (("istripe, share of the limit", "istripe_of_limit"),
+                              ("stock, share of the limit", "stock_of_limit"),
+                              ("what is possible", "possible"),
+                              ("istripe, commands for a request", "istripe_commands"),
+                              ("stock, commands for a request", "stock_commands")):
+            table = Table((title, 34), *((f"{chunk >> 10}k", 8) for chunk in chunks))
+            for name in names:
+                cells = [rows.get((name, chunk), {}).get(figure) for chunk in chunks]
+                table.line(f"  {name}", *(number(cell, ".2f") for cell in cells))
+
     def print(self):
         self.head("shaped links, LIO in the same virtual machine")
         print("MB/s; the limit is what one link has carried in this run, times the links")
         form = {"rate": self.print_throughput, "samples": self.print_samples,
-                "latency": self.print_latency}
+                "latency": self.print_latency, "commands": self.print_chunks}
         for title, described in self.titles():
             print(f"\n{title}")
             form[described[0]["method"]](described)

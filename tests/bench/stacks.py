@@ -69,6 +69,12 @@ def queue_tune(disk):
     queue_say(disk)
 
 
+def disk_commands(disk):
+    """The reads and writes that a disk's driver has carried out since the disk is there."""
+    fields = read(f"/sys/block/{disk}/stat").split()
+    return int(fields[0]) + int(fields[4])
+
+
 def mapper_create(table, modules):
     """A disk of the device mapper; its path, by the name that /sys/block has for it."""
     run("modprobe", "-a", "dm-mod", *modules)
@@ -116,6 +122,7 @@ class Stock:
         self.layout = layout
         self.initiator = openiscsi.Stock()
         self.device = None
+        self.members = []
         self.mapped = False
 
     def settings(self):
@@ -161,7 +168,7 @@ class Stock:
 
     def start(self):
         self.initiator.start()
-        disks = [self.login(place) for place in self.layout.places]
+        self.members = disks = [self.login(place) for place in self.layout.places]
         run("udevadm", "settle", check=False)
         if len(disks) == 1:
             self.device = Path("/dev") / disks[0]
@@ -169,6 +176,10 @@ class Stock:
         table, modules = self.table(disks)
         self.device = mapper_create(table, modules)
         self.mapped = True
+
+    def commands(self):
+        """SCSI commands sent for requests, on all LUNs."""
+        return sum(map(disk_commands, self.members))
 
     def negotiated(self):
         """What each session has agreed on."""
@@ -241,6 +252,10 @@ class Istripe:
         except istripe.EnableError as err:
             raise LabError(f"istripe: enable failed: {err}") from err
         queue_tune(self.device.name)
+
+    def commands(self):
+        """SCSI commands sent for requests, on all LUNs."""
+        return sum(int(read(path)) for path in self.volume.sysfs().glob("legs/*/commands"))
 
     def negotiated(self):
         found = sorted(self.volume.sysfs().glob("legs/*/paths/*/session/negotiated"))

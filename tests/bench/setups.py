@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The rows of bench-links: which links, which disk over them, which jobs, and what is demanded."""
+
+from typing import NamedTuple
+
+from jobs import KIB, MIB, Job, blend, chosen, full_name, matrix, mixed, size_text
+from shaping import BURST_MS, QUEUE_MS
+from stacks import KEYS
+
+LINKS = 4
+#: The parameters of a case study of small writes.
+STUDY_KEYS = {**KEYS, "InitialR2T": "Yes", "ImmediateData": "No", "MaxBurstLength": "262144",
+              "MaxRecvDataSegmentLength": "131072"}
+RTT_JOBS = matrix(("read", "write"), (MIB,), (16,))
+#: What is to be shown, and how many times more than an emulated processor fills it is. Links are
+#: so much slower, round-trip times and the time that a packet may wait so much longer: then as many
+#: bytes are on their way, and TCP needs the same windows.
+RTT_MBIT, RTTS_MS = 200, (0, 5, 20, 50)
+RTT_SLOWER = 8
+CHUNK_MBIT = 20
+#: A database vendor's matrix: sequential at depth 8, random 8 KiB.
+DATABASE = (*matrix(("read", "write"), (64 * KIB,), (8,)), Job("randread", 8 * KIB, 32))
+DATABASE_MORE = (*matrix(("read", "write"), (128 * KIB, 256 * KIB), (8,)),
+                 *matrix(("randread",), (8 * KIB,), (4, 8, 16)),
+                 *matrix(("randwrite",), (8 * KIB,), (4, 8, 16, 32)))
+
+
+class Setup(NamedTuple):
+    """Links, a disk over them, and jobs. method: what of a round is measured.
+
+    base: the setup whose rows of the same name these are compared with, base_factor times.
+    """
+
+    name: str
+    text: str
+    jobs: tuple
+    more_jobs: tuple = ()
+    links: int = LINKS
+    mbit: int = 40
+    rtt_ms: int = 0
+    queue_ms: int = QUEUE_MS
+    mtu: int = 1500
+    chunk_bytes: int = 64 * KIB
+    paths: bool = False
+    keys: dict = KEYS
+    method: str = "rate"
+    base: str = ""
+    base_factor: int = 1
+
+
+def one_link(mbit, mtu=1500):
+    """The rows that all limits come from."""
+    return Setup(f"one{mbit}", f"one LUN over one link of {mbit} Mbit/s",
+                 matrix(("read", "write"), (256 * KIB,), (8,)), links=1, mbit=mbit, mtu=mtu)
+
+
+def legs(links):
+    return Setup(f"scale{links}", f"scaling: {links} of 4 LUNs and links of 40 Mbit/s; base: {links} "
+                 "x scale1", (), DATABASE + DATABASE_MORE, links=links, base="scale1",
+                 base_factor=links)
+
+
+def paths(links):
+    wide = links == LINKS
+    return Setup(f"paths{links}", f"one LUN behind {links} of 4 links of 40 Mbit/s; istripe: policy "
+                 f"interleave; stock: dm-multipath; base: {links} x paths1",
+                 (matrix(("read", "write"), (MIB,), (1,)) if wide else ()) + DATABASE,
+                 (matrix(("read", "write"), (64 * KIB, 256 * KIB, 4 * MIB), (1,)) if wide else ())
+                 + DATABASE_MORE,
+                 links=links, paths=True, base="paths1", base_factor=links)
+
+
+def round_trip(rtt_ms):
+    """What the emulated processor cannot fill; not by default."""
+    return Setup(f"rtt{rtt_ms}", f"4 LUNs over 4 links of {RTT_MBIT} Mbit/s, round-trip time "
+                 f"{rtt_ms} ms; base: rtt0",
+                 (), RTT_JOBS, mbit=RTT_MBIT, rtt_ms=rtt_ms, mtu=9000, base="rtt0")
+
+
+def in_flight(rtt_ms):
+    """As many bytes on their way as in round_trip(), at a rate that the links reach."""
+    mbit = RTT_MBIT // RTT_SLOWER
+    slower_ms = rtt_ms * RTT_SLOWER
+    return Setup(f"bdp{rtt_ms}", f"4 LUNs over 4 links of {mbit} Mbit/s, round-trip time "
+                 f"{slower_ms} ms (bytes in flight: as {RTT_MBIT} Mbit/s, {rtt_ms} ms); base: bdp0",
+                 RTT_JOBS, mbit=mbit, rtt_ms=slower_ms, queue_ms=QUEUE_MS * RTT_SLOWER,
+                 base="bdp0")
+
+
+def chunk(chunk_bytes):
+    """What the default chunk is chosen by."""
+    return Setup(f"chunk{size_text(chunk_bytes)}",
+                 f"4 LUNs over 4 links of {CHUNK_MBIT} Mbit/s, by the size of the chunk",
+                 (*matrix(("read",), (64 * KIB,), (1, 8)), Job("read", 256 * KIB, 1),
+                  Job("read", MIB, 1), *matrix(("randread",), (8 * KIB,), (4, 32)),
+                  blend("write", (16 * KIB, 64 * KIB, 256 * KIB, MIB), 4)),
+                 chunk_bytes=chunk_bytes, mbit=CHUNK_MBIT, method="commands")
+
+
+#: What one link carries, by its rate: measured before the first setup of this rate.
+LIMITS = {one.mbit: one for one in (one_link(CHUNK_MBIT), one_link(RTT_MBIT // RTT_SLOWER),
+                                    one_link(40), one_link(RTT_MBIT, 9000))}
+SETS = {
+    "links": (
+        Setup("links4", "4 LUNs over 4 links of 40 Mbit/s, chunk 64 KiB; stock: dm-stripe",
+              (*matrix(("read", "write"), (64 * KIB, 256 * KIB, MIB), (1, 4, 8)),
+               *matrix(("randread",), (8 * KIB,), (4, 32)))),
+        Setup("chunk16k", "the same with a chunk of 16 KiB",
+              matrix(("read", "write"), (64 * KIB,), (1,)),
+              matrix(("read", "write"), (64 * KIB, 256 * KIB, MIB), (4, 8)), chunk_bytes=16 * KIB),
+        *(paths(links) for links in range(1, LINKS + 1)),
+        *(legs(links) for links in range(1, LINKS + 1)),
+        *(in_flight(rtt_ms) for rtt_ms in RTTS_MS),
+        *(round_trip(rtt_ms) for rtt_ms in RTTS_MS),
+        Setup("w4", "small writes with samples; one LUN over one link of 1 Gbit/s", (),
+              matrix(("write",), (4 * KIB, 32 * KIB), (1,)), links=1, mbit=1000, keys=STUDY_KEYS,
+              method="samples"),
+        Setup("w5", "half reads, half writes, sequential; 4 LUNs over 4 links of 40 Mbit/s", (),
+              mixed(8), method="latency"),
+    ),
+    "chunk": tuple(chunk(size * KIB) for size in (4, 16, 32, 64, 128, 256, 1024)),
+}
+
+
+def row_of(setup, job):
+    """What the report has to know about a row."""
+    share, of = goal(setup, job)
+    return {
+        "job": full_name(setup, job), "title": setup.text, "method": setup.method,
+        "name": job.name, "chunk_bytes": setup.chunk_bytes,
+        "links": setup.links, "one": f"one{setup.mbit}", "parts": job.parts,
+        "base": f"{setup.base} {job.name}" if setup.base else "", "base_factor": setup.base_factor,
+        "goal": share, "goal_of": of, "model": model(setup, job),
+    }
+
+
+def model(setup, job):
+    """The values of possible.Model; None for what goes both ways at a time."""
+    if job.write_bytes:
+        return None
+    bytes_per_ms = setup.mbit * 1000 / 8
+    return ("rand" in job.rw, job.sizes or (job.block_bytes,), job.depth, setup.links,
+            setup.chunk_bytes, setup.paths, bytes_per_ms * BURST_MS, bytes_per_ms * setup.rtt_ms)
+
+
+def goal(setup, job):
+    """The share of the limit, or of the base, that istripe is to reach; None where none is set."""
+    large = job.block_bytes >= 256 * KIB
+    if setup.name == "links4" and "rand" not in job.rw and (large or job.depth == 8):
+        return 0.95, "limit"
+    if setup.name == "chunk16k" and setup.method == "rate" and job.depth == 1:
+        return 0.8, "limit"
+    if setup.paths and job.depth == 1:
+        return (0.95, "limit") if job.block_bytes == MIB else (None, "limit")
+    if not setup.base:
+        return None, "limit"
+    # Random requests to several LUNs meet on one; see possible.py.
+    if setup.name == setup.base or ("rand" in job.rw and not setup.paths):
+        return None, "base"
+    return 0.9 if setup.rtt_ms else 0.95, "base"
+
+
+def selection(options):
+    """The setups to run with their jobs: those chosen, and what their limits come from."""
+    found = []
+    for setup, jobs in chosen(SETS[options.set], options.jobs):
+        one = LIMITS.get(setup.mbit)
+        if one and all(other.mbit != setup.mbit for other, _ in found):
+            found.append((one, one.jobs))
+        found.append((setup, jobs))
+    return found
