@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""report.py CELLS RESULT: medians of what cpu.py, links.py or memory.py found, as tables and as JSON.
+"""report.py CELLS RESULT: medians of what cpu.py and the others found, as tables and as JSON.
 
 Documentation/benchmarks.rst says what the columns and the fields of RESULT mean.
 """
@@ -304,10 +304,46 @@ class Memory(Report):
         self.verdict()
 
 
+class Failover(Report):
+    """bench-failover: how long I/O stands when one of two paths is lost."""
+
+    def pause(self, described):
+        row = self.row(described["job"], "s", "s")
+        row["limit"] = described["goal"]
+        row["reached"] = None
+        if row["limit"] and row["istripe"] is not None:
+            row["reached"] = row["istripe"] < row["limit"]
+        for stack in ("istripe", "stock"):
+            row[f"{stack}_worst"] = max(row["samples"].get(stack, []), default=None)
+        return row
+
+    def print_pauses(self, described):
+        table = Table(("", 26), ("stock", 9), ("worst", 9), ("rounds", 8), ("istripe", 10),
+                      ("worst", 9), ("rounds", 8), ("ratio", 8), ("limit", 7), ("", 8))
+        for entry in described:
+            row = self.pause(entry)
+            if not row["samples"]:
+                continue
+            self.rows.append(row)
+            cells = [text for stack in ("stock", "istripe") for text in (
+                number(row[stack], ".3f"), number(row[f"{stack}_worst"], ".3f"),
+                str(len(row["samples"].get(stack, []))))]
+            table.line(row["job"], *cells, number(row["ratio"], ".3f"),
+                       number(row["limit"], ".1f"), VERDICTS[row["reached"]])
+
+    def print(self):
+        print(f"\nLinux {self.result['kernel']}, one of two paths is lost; median and worst of the "
+              "rounds, in seconds; less is better")
+        for title, described in self.titles():
+            print(f"\n{title}")
+            self.print_pauses(described)
+        self.verdict()
+
+
 def main():
     source, target = map(Path, sys.argv[1:])
     result = json.loads(source.read_text(encoding="ascii"))
-    report = {"links": Links, "memory": Memory}.get(result["set"], Cost)(result)
+    report = {"links": Links, "memory": Memory, "failover": Failover}.get(result["set"], Cost)(result)
     report.print()
     part = target.with_suffix(".part")
     part.write_text(json.dumps(report.rows, indent=1) + "\n", encoding="ascii")

@@ -144,6 +144,51 @@ def test_reads_go_on_over_the_other_path(two_paths, links):
     wait_for("both paths", lambda: state(volume) == "live", 60)
 
 
+def lose_link(link, end):
+    """Takes one end of the link down; returns what brings it back."""
+    nic, netns = (link.nic, None) if end == "own" else (link.peer, network.NETNS)
+    run("ip", "link", "set", nic, "down", netns=netns)
+    return lambda: run("ip", "link", "set", nic, "up", netns=netns)
+
+
+UNPINGED = {"ping_interval_ms": 0}
+
+
+@pytest.mark.parametrize("end", ["own", "other"])
+def test_link_down_needs_no_ping(two_paths, links, end):
+    """The NIC says so; and the path does not come back before the link does."""
+    volume = two_paths(path=UNPINGED)
+    device = volume.enable()
+    restore = lose_link(links[0], end)
+    try:
+        wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
+        assert "no link" in read(volume.path_sysfs() / "last_error")
+        run(*read_16_mib(device, MIB), timeout_s=60)
+        assert read(volume.path_sysfs(0, 1) / "faults") == "0"
+    finally:
+        restore()
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+
+
+def test_last_path_is_not_given_up_with_its_link(two_paths, links):
+    """Nothing is better: TCP goes on when the link is back."""
+    volume = two_paths(path=UNPINGED)
+    device = volume.enable()
+    gone = lose_link(links[0], "other")
+    try:
+        wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
+        restore = lose_link(links[1], "other")
+        reader = subprocess.Popen(read_16_mib(device, MIB), stderr=subprocess.DEVNULL)
+        time.sleep(1)
+        assert read(volume.path_sysfs(0, 1) / "state") == "live"
+        restore()
+        assert reader.wait(timeout=60) == 0
+        assert read(volume.path_sysfs(0, 1) / "faults") == "0"
+    finally:
+        gone()
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+
+
 @pytest.mark.shared
 @pytest.mark.timeout_s(600)
 @pytest.mark.parametrize("policy", ["interleave", "queue-depth"])

@@ -7,6 +7,7 @@
 #include <trace/events/istripe.h>
 
 #include "block/bundle.h"
+#include "block/carrier.h"
 #include "block/fence.h"
 #include "block/io.h"
 #include "block/isid.h"
@@ -503,6 +504,8 @@ static void path_serve(struct istripe_path *path)
 	/* It was to leave and shall stay after all. */
 	if (test_and_clear_bit(ISTRIPE_PATH_START, &path->events))
 		istripe_leg_path_live(path->leg, path);
+	if (test_and_clear_bit(ISTRIPE_PATH_CARRIER, &path->events))
+		istripe_carrier_check(path);
 	if (test_and_clear_bit(ISTRIPE_PATH_FAULT, &path->events)) {
 		path->faults++;
 		path_drain(path, false);

@@ -55,6 +55,7 @@ enum istripe_path_event {
 	ISTRIPE_PATH_DOUBT,		/* the LUN may have changed: look, but not too often */
 	ISTRIPE_PATH_RESCAN,		/* look now: the administrator says so */
 	ISTRIPE_PATH_LEAVE,		/* it is not wanted any more: is it idle yet */
+	ISTRIPE_PATH_CARRIER,		/* a NIC, maybe not its own, has lost its link */
 };
 
 struct istripe_path {

@@ -9,6 +9,7 @@
 #include <net/net_namespace.h>
 
 #include "block/capacity.h"
+#include "block/carrier.h"
 #include "block/limits.h"
 #include "block/path.h"
 #include "block/reservation.h"
@@ -323,6 +324,7 @@ struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *
 	istripe_capacity_start(volume);
 	pr_info("%s: %s is up, %llu sectors\n", volume->name, volume->disk->disk_name,
 		istripe_stripe_capacity_sectors(&volume->stripe));
+	istripe_carrier_watch(volume);
 	volume_start_proofs(volume);
 	return volume;
 }
@@ -331,6 +333,7 @@ void istripe_volume_stop(struct istripe_volume *volume)
 {
 	u32 i;
 
+	istripe_carrier_ignore(volume);
 	/* What a lost leg holds would hold up the disk's end, too. */
 	for (i = 0; i < volume->leg_count; i++)
 		istripe_leg_expire(volume->legs[i]);

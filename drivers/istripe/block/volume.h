@@ -22,6 +22,7 @@ struct istripe_volume {
 	char initiator_name[ISTRIPE_ISCSI_NAME_BYTES];
 	int id;				/* N of istripeN */
 	struct net *net;		/* of whoever started it */
+	struct notifier_block nics;	/* of @net */
 	u32 chunk_bytes;		/* with metadata what they say, once it is up */
 	u32 queue_depth;
 	u32 command_timeout_ms;		/* live */

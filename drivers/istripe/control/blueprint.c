@@ -36,8 +36,8 @@ void istripe_path_params_default(struct istripe_path_params *params)
 	memset(params, 0, sizeof(*params));
 	params->timers = (struct istripe_timers) {
 		.login_timeout_ms = 15000,
-		.ping_interval_ms = 5000,
-		.ping_timeout_ms = 5000,
+		.ping_interval_ms = 2000,
+		.ping_timeout_ms = 3000,
 	};
 	params->weight = 1;
 	istripe_keys_default_offer(&params->offer);

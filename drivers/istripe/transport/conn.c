@@ -429,6 +429,32 @@ static int conn_make_socket(struct istripe_conn *conn, int family, struct net *n
 	return ret;
 }
 
+static int conn_nic(struct istripe_conn *conn)
+{
+	struct dst_entry *dst = sk_dst_get(conn->sock->sk);
+	int nic = 0;
+
+	if (dst) {
+		nic = READ_ONCE(dst->dev)->ifindex;
+		dst_release(dst);
+	}
+	return nic;
+}
+
+bool istripe_conn_has_link(const struct istripe_conn *conn)
+{
+	const struct net_device *dev;
+	bool has;
+
+	if (!conn->sock || !conn->nic)
+		return true;
+	rcu_read_lock();
+	dev = dev_get_by_index_rcu(sock_net(conn->sock->sk), conn->nic);
+	has = dev && netif_running(dev) && netif_carrier_ok(dev);
+	rcu_read_unlock();
+	return has;
+}
+
 int istripe_conn_connect(struct istripe_conn *conn, const struct sockaddr_storage *portal,
 			 struct net *net, u32 timeout_ms)
 {
@@ -445,6 +471,7 @@ int istripe_conn_connect(struct istripe_conn *conn, const struct sockaddr_storag
 	if (ret)
 		return ret == -EINPROGRESS || ret == -EAGAIN ? -ETIMEDOUT : ret;
 	conn->remote_address = *portal;
+	conn->nic = conn_nic(conn);
 	kernel_getsockname(conn->sock, (struct sockaddr *)&conn->local_address);
 	return 0;
 }

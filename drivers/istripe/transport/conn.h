@@ -118,6 +118,7 @@ struct istripe_conn {
 	void (*saved_write_space)(struct sock *sk);
 	void (*saved_state_change)(struct sock *sk);
 
+	int nic;			/* index of the one it was connected through; 0: unknown */
 	struct sockaddr_storage local_address;
 	struct sockaddr_storage remote_address;
 	u64 bytes_sent;
@@ -160,6 +161,15 @@ void istripe_conn_free(struct istripe_conn *conn);
  */
 int istripe_conn_connect(struct istripe_conn *conn, const struct sockaddr_storage *portal,
 			 struct net *net, u32 timeout_ms);
+
+/**
+ * istripe_conn_has_link() - has the NIC that it was connected through a link?
+ * @conn: connected
+ *
+ * Context: process; nobody may stop the connection meanwhile.
+ * Return: false when the NIC is gone, down, or without a carrier.
+ */
+bool istripe_conn_has_link(const struct istripe_conn *conn);
 
 /**
  * istripe_conn_start() - enter the full feature phase

@@ -119,6 +119,16 @@ bool istripe_session_is_idle(const struct istripe_session *session)
 	return true;
 }
 
+bool istripe_session_has_link(const struct istripe_session *session)
+{
+	u32 i;
+
+	for (i = 0; i < session->conn_count; i++)
+		if (!istripe_conn_has_link(session->conns[i]))
+			return false;
+	return true;
+}
+
 void istripe_task_distrust(struct istripe_task *task, const char *why)
 {
 	istripe_session_fault(task->conn->session, -ESTALE, "the LUN says: %s", why);

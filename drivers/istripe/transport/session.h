@@ -281,6 +281,15 @@ void istripe_session_push(struct istripe_session *session);
 bool istripe_session_is_idle(const struct istripe_session *session);
 
 /**
+ * istripe_session_has_link() - have the NICs of its connections a link?
+ * @session: logged in
+ *
+ * Context: process. Only the opener.
+ * Return: false when the NIC of any of them is gone, down, or without a carrier.
+ */
+bool istripe_session_has_link(const struct istripe_session *session);
+
+/**
  * istripe_session_execute() - send one SCSI command of our own and wait
  * @session: logged in, not published or no other caller of this function
  * @cdb: 16 bytes, zero padded

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The notifier only wakes the workers of the volume's paths, which look for themselves: it
+ * runs under the RTNL, where nothing may be waited for that recovery needs.
+ */
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/netdevice.h>
+
+#include "block/carrier.h"
+#include "block/leg.h"
+#include "block/path.h"
+#include "block/volume.h"
+
+static void carrier_wake(struct istripe_leg *leg)
+{
+	int section = srcu_read_lock(&leg->srcu);
+	enum istripe_path_state state;
+	struct istripe_path *path;
+	u32 at;
+
+	istripe_leg_for_each_path(leg, path, at) {
+		state = READ_ONCE(path->state);
+		/* One that connects looks when it is live. */
+		if (state == ISTRIPE_PATH_LIVE || state == ISTRIPE_PATH_CONNECTING)
+			istripe_path_event(path, ISTRIPE_PATH_CARRIER);
+	}
+	srcu_read_unlock(&leg->srcu, section);
+}
+
+static int carrier_event(struct notifier_block *notifier, unsigned long event, void *data)
+{
+	struct istripe_volume *volume = container_of(notifier, struct istripe_volume, nics);
+	const struct net_device *dev = netdev_notifier_info_to_dev(data);
+	u32 i;
+
+	if (event != NETDEV_DOWN && event != NETDEV_CHANGE)
+		return NOTIFY_DONE;
+	if (netif_running(dev) && netif_carrier_ok(dev))
+		return NOTIFY_DONE;
+	for (i = 0; i < volume->leg_count; i++)
+		carrier_wake(volume->legs[i]);
+	return NOTIFY_DONE;
+}
+
+void istripe_carrier_watch(struct istripe_volume *volume)
+{
+	int ret;
+
+	volume->nics.notifier_call = carrier_event;
+	ret = register_netdevice_notifier_net(volume->net, &volume->nics);
+	if (ret)
+		pr_warn("%s: links are not watched: %pe\n", volume->name, ERR_PTR(ret));
+}
+
+void istripe_carrier_ignore(struct istripe_volume *volume)
+{
+	unregister_netdevice_notifier_net(volume->net, &volume->nics);
+}
+
+void istripe_carrier_check(struct istripe_path *path)
+{
+	if (READ_ONCE(path->leg->live_paths) > 1 && !istripe_session_has_link(path->owned))
+		istripe_session_fault(path->owned, -ENETDOWN, "the NIC has no link");
+}
