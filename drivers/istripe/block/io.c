@@ -244,7 +244,7 @@ static u16 io_slot(const struct istripe_volume *volume, const struct request *rq
  * The lane: hardware queue i uses connection i, modulo their number, of whichever path;
  * they are connections of one session, or each is of its own. Where there are more
  * connections than processors, and so than queues, each queue has several connections and
- * its requests take turns.
+ * its requests take turns. Requests of a polled queue do not: who polls looks at one.
  */
 static u32 io_lane(const struct request *rq)
 {
@@ -271,6 +271,7 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	task->write = false;
 	task->slot = io_slot(leg->volume, rq, part);
 	task->lane = io_lane(rq);
+	task->polled = rq->cmd_flags & REQ_POLLED;
 	task->done = io_task_done;
 	atomic_set(&task->holders, 0);
 	return leg_task;

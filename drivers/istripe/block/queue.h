@@ -7,6 +7,11 @@
  * with what follows. @held remembers in which legs that happened; whoever brings the last
  * request of a batch, or commit_rqs, pushes there and nowhere else. Batches of several
  * submitters may mix: what one has held another one may push, sooner than it had to be.
+ *
+ * Those behind the ordinary ones are polled: their submitters do not sleep until an answer
+ * comes, but look for it (io_uring's IOPOLL). They look where the NICs put what they
+ * receive: see queue_poll(). An answer that comes by itself, by interrupt, and what recovery
+ * does, completes a polled request as any other; so nothing ever depends on a look.
  */
 #ifndef ISTRIPE_BLOCK_QUEUE_H
 #define ISTRIPE_BLOCK_QUEUE_H
@@ -18,7 +23,7 @@ struct istripe_volume;
 
 struct istripe_queue {
 	struct istripe_volume *volume;
-	u32 lane;			/* see io_lane() */
+	u32 lane;			/* of its requests; with @turns see io_lane() */
 	u32 turns;
 	atomic64_t held;		/* a bit for each leg */
 };
@@ -52,7 +57,7 @@ void istripe_queue_hold(struct istripe_queue *queue, u64 legs);
  */
 void istripe_queue_push(struct istripe_queue *queue);
 
-/* What the block layer calls; driver_data of the tag set is the volume. */
+/* What the block layer calls; driver_data of the tag set is the volume, its queues counted. */
 extern const struct blk_mq_ops istripe_queue_ops;
 
 #endif

@@ -126,7 +126,8 @@ static int volume_alloc_tags(struct istripe_volume *volume)
 	struct blk_mq_tag_set *set = &volume->tag_set;
 
 	set->ops = &istripe_queue_ops;
-	set->nr_hw_queues = volume->queue_count;
+	set->nr_hw_queues = volume->queue_count + volume->poll_queue_count;
+	set->nr_maps = volume->poll_queue_count ? HCTX_MAX_TYPES : 1;
 	set->queue_depth = volume->queue_depth;
 	set->numa_node = NUMA_NO_NODE;
 	set->cmd_size = istripe_io_bytes(volume->leg_count, volume->parts);
@@ -136,7 +137,7 @@ static int volume_alloc_tags(struct istripe_volume *volume)
 	 */
 	set->flags = ISTRIPE_COMPAT_TAG_SET_FLAGS | BLK_MQ_F_NO_SCHED_BY_DEFAULT;
 	/* One set of tags, so that queue_depth is what it says and a tag makes a slot. */
-	if (volume->queue_count > 1)
+	if (set->nr_hw_queues > 1)
 		set->flags |= BLK_MQ_F_TAG_HCTX_SHARED;
 	set->timeout = msecs_to_jiffies(volume->command_timeout_ms);
 	set->driver_data = volume;
@@ -209,6 +210,7 @@ static void volume_count_queues(struct istripe_volume *volume,
 			most = max(most, istripe_path_connections(&params->legs[i].paths[j]));
 	/* A hardware queue for each connection; those without a processor have no use. */
 	volume->queue_count = min(most, nr_cpu_ids);
+	volume->poll_queue_count = min(params->poll_queues, nr_cpu_ids);
 }
 
 /* As many parts as a leg has paths; many legs do not need them, but would pay for them. */
