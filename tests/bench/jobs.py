@@ -37,20 +37,24 @@ class Job(NamedTuple):
     """A pattern, the size of its requests and how many are outstanding.
 
     rw: as in fio. write_bytes: size of the writes of a mixed pattern, half of whose requests are
-    reads of block_bytes.
+    reads of block_bytes. batch: how many are submitted, and waited for, at a time. polled: through
+    io_uring, and where the disk can do that its submitter polls for the answers.
     """
 
     rw: str
     block_bytes: int
     depth: int
     write_bytes: int = 0
+    batch: int = 0
+    polled: bool = False
 
     @property
     def name(self):
         size = size_text(self.block_bytes)
         if self.write_bytes:
             size += f"/{size_text(self.write_bytes)}"
-        return f"{self.rw} {size} qd{self.depth}"
+        more = (f" batch{self.batch}" if self.batch else "") + (" poll" if self.polled else "")
+        return f"{self.rw} {size} qd{self.depth}{more}"
 
     @property
     def parts(self):
@@ -64,11 +68,16 @@ class Job(NamedTuple):
         return (done.read * 512 / self.block_bytes
                 + done.written * 512 / (self.write_bytes or self.block_bytes))
 
-    def fio(self):
+    def fio(self, can_poll=False):
         """Options of fio: runs until it is told to stop."""
         sizes = f"{self.block_bytes},{self.write_bytes}" if self.write_bytes else self.block_bytes
-        return {"name": "bench", "rw": self.rw, "bs": sizes, "iodepth": self.depth,
-                "time_based": True, "norandommap": True, "runtime": 36000}
+        options = {"name": "bench", "rw": self.rw, "bs": sizes, "iodepth": self.depth,
+                   "time_based": True, "norandommap": True, "runtime": 36000}
+        if self.batch:
+            options |= {"iodepth_batch": self.batch, "iodepth_batch_complete_min": self.batch}
+        if self.polled:
+            options |= {"ioengine": "io_uring", **({"hipri": True} if can_poll else {})}
+        return options
 
 
 def matrix(patterns, sizes, depths):
