@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Polled requests (io_uring's IOPOLL, fio's hipri): who looks for answers never waits in vain."""
+"""Hardware queues: batches, and polled requests (io_uring's IOPOLL, fio's hipri).
+
+Nobody waits in vain: not for what was held back, and not who looks for answers himself.
+"""
 
 import os
 import re
@@ -118,6 +121,24 @@ def test_lane(polled, multi):
                 cpus_allowed=cpu, **POLLED)
         now = [after - then for after, then in zip(sent(volume), before)]
         assert now[0] >= 64 and now[1] < 32, (cpu, now)
+
+
+@pytest.mark.parametrize("how", [{}, POLLED], ids=["woken", "polled"])
+def test_batches(make_lio, make_volume, how):
+    """What is held back until a batch ends is sent then, whichever leg the last request is for.
+
+    There are no pings, which would send it, too; what is not sent ends the session.
+    """
+    volume = make_volume(make_lio(*[lio.Lun(8 * MIB) for _ in range(4)], params=NO_WAIT), legs=4,
+                         chunk_bytes=4096, path={**QUICK, "ping_interval_ms": 0},
+                         command_timeout_ms=5000, poll_queues=1)
+    device = volume.enable()
+    for size in (15, 16):
+        fio.run(device, rw="randread", bs="4k", size="100%", io_size=40 * size * 4 * KIB,
+                iodepth=size, iodepth_batch=size, iodepth_batch_complete_min=size, **how)
+    for leg in range(4):
+        assert int(read(volume.leg_sysfs(leg) / "commands")) > 100
+        assert read(volume.path_sysfs(leg) / "reconnects") == "0"
 
 
 def busy_polls():
