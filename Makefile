@@ -16,8 +16,8 @@ OUT	= $(BUILD)/modules/$(RELEASE)
 SOURCES	:= Kbuild drivers include
 
 .PHONY: all modules mirror tools tools-test tools-install install dkms host-test fuzz-smoke fuzz kunit lint check-fast check \
-	check-debug demo bench-first bench-cpu bench-links bench-memory bench-failover soak soak-kills power-cuts memory \
-	clean distclean help
+	check-debug demo bench-first bench-cpu bench-latency bench-links bench-memory bench-failover soak soak-kills power-cuts \
+	memory clean distclean help
 
 all: modules
 
@@ -90,13 +90,14 @@ demo:
 	@$(MAKE) --no-print-directory KDIR='$(BUILD)/kernels/$(KERNEL)/headers' modules
 	@tests/vm/demo
 
-bench-first bench-cpu bench-links bench-memory bench-failover soak soak-kills power-cuts memory:
+bench-first bench-cpu bench-latency bench-links bench-memory bench-failover soak soak-kills power-cuts memory:
 	@tests/host/deps vm $(KERNEL)
 	@$(MAKE) --no-print-directory KDIR='$(BUILD)/kernels/$(KERNEL)/headers' modules
 	@$(RUN_$@)
 
 RUN_bench-first := tests/vm/bench
 RUN_bench-cpu := tests/vm/bench --set cpu
+RUN_bench-latency := tests/vm/bench --set latency
 RUN_bench-links := tests/vm/bench-links
 RUN_bench-memory := tests/vm/bench-memory
 RUN_bench-failover := tests/vm/bench-failover

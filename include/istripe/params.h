@@ -162,6 +162,7 @@ struct istripe_volume_params {
 	enum istripe_metadata_create metadata_create;
 	struct istripe_chunk chunk;
 	u32 queue_depth;		/* requests in flight */
+	u32 poll_queues;		/* hardware queues for requests that are polled */
 	u32 command_timeout_ms;
 	s32 recovery_timeout_ms;	/* -1: for ever */
 	u32 leg_count;

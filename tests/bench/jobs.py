@@ -38,7 +38,8 @@ class Job(NamedTuple):
 
     rw: as in fio. write_bytes: size of the writes of a mixed pattern, half of whose requests are
     reads of block_bytes. sizes: what requests of several sizes have, each as often as the others;
-    block_bytes is their mean.
+    block_bytes is their mean. batch: how many are submitted, and waited for, at a time. polled:
+    through io_uring, and where the disk can do that its submitter polls for the answers.
     """
 
     rw: str
@@ -46,13 +47,16 @@ class Job(NamedTuple):
     depth: int
     write_bytes: int = 0
     sizes: tuple = ()
+    batch: int = 0
+    polled: bool = False
 
     @property
     def name(self):
         size = "mix" if self.sizes else size_text(self.block_bytes)
         if self.write_bytes:
             size += f"/{size_text(self.write_bytes)}"
-        return f"{self.rw} {size} qd{self.depth}"
+        more = (f" batch{self.batch}" if self.batch else "") + (" poll" if self.polled else "")
+        return f"{self.rw} {size} qd{self.depth}{more}"
 
     @property
     def parts(self):
@@ -66,7 +70,7 @@ class Job(NamedTuple):
         return (done.read * 512 / self.block_bytes
                 + done.written * 512 / (self.write_bytes or self.block_bytes))
 
-    def fio(self):
+    def fio(self, can_poll=False):
         """Options of fio: runs until it is told to stop."""
         options = {"bs": self.block_bytes}
         if self.write_bytes:
@@ -74,6 +78,10 @@ class Job(NamedTuple):
         if self.sizes:
             percent = 100 // len(self.sizes)
             options = {"bssplit": ":".join(f"{size}/{percent}" for size in self.sizes)}
+        if self.batch:
+            options |= {"iodepth_batch": self.batch, "iodepth_batch_complete_min": self.batch}
+        if self.polled:
+            options |= {"ioengine": "io_uring", **({"hipri": True} if can_poll else {})}
         return {"name": "bench", "rw": self.rw, **options, "iodepth": self.depth,
                 "time_based": True, "norandommap": True, "runtime": 36000}
 

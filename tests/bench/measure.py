@@ -40,7 +40,8 @@ class Workload:
         if self.process:
             self.process.send_signal(signal.SIGCONT)
         else:
-            self.process = fio.start(self.device, **self.job.fio())
+            can_poll = self.job.polled and read(f"/sys/block/{self.disk}/queue/io_poll") == "1"
+            self.process = fio.start(self.device, **self.job.fio(can_poll))
         wait_for(f"the first I/O of {self.what}", lambda: self.process.poll() is not None or
                  Completed.of(self.disk) != before, 120, 0.01)
 

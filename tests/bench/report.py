@@ -145,6 +145,34 @@ class Cost(Report):
         self.verdict()
 
 
+class Latency(Report):
+    """bench-latency: how long a request takes, by the clock of the host."""
+
+    def latency(self, described):
+        row = self.row(described["job"], "latency_us", "us/IO")
+        row["goal"] = described["goal"]
+        row["reached"] = None
+        if row["ratio"] is not None:
+            row["limit"] = round(described["goal"] * row["stock"], 2)
+            row["reached"] = row["ratio"] <= described["goal"]
+        return row
+
+    def print(self):
+        self.head("one processor, tgt outside the virtual machine, real time")
+        for title, described in self.titles():
+            print(f"\n{title}\nmicroseconds that a request takes; less is better")
+            table = Table(("", 27), ("stock", 10), ("+-", 6), ("istripe", 10), ("+-", 6),
+                          ("ratio", 7), ("goal", 6), ("", 7))
+            for entry in described:
+                row = self.latency(entry)
+                self.rows.append(row)
+                table.line(row["job"], number(row["stock"], ".0f"), self.spread(row, "stock"),
+                           number(row["istripe"], ".0f"), self.spread(row, "istripe"),
+                           number(row["ratio"], ".2f"), number(row["goal"], ".2f"),
+                           VERDICTS[row["reached"]])
+        self.verdict()
+
+
 class Links(Report):
     """bench-links: throughput against what one link carries."""
 
@@ -343,7 +371,8 @@ class Failover(Report):
 def main():
     source, target = map(Path, sys.argv[1:])
     result = json.loads(source.read_text(encoding="ascii"))
-    report = {"links": Links, "memory": Memory, "failover": Failover}.get(result["set"], Cost)(result)
+    kinds = {"links": Links, "memory": Memory, "failover": Failover, "latency": Latency}
+    report = kinds.get(result["set"], Cost)(result)
     report.print()
     part = target.with_suffix(".part")
     part.write_text(json.dumps(report.rows, indent=1) + "\n", encoding="ascii")

@@ -48,6 +48,7 @@ class Layout(NamedTuple):
     chunk_bytes: int = 64 * KIB
     paths: bool = False
     keys: dict = KEYS
+    poll_queues: bool = False
 
 
 def say(text):
@@ -226,7 +227,8 @@ class Istripe:
         more = "more_paths" if layout.paths else "more_legs"
         self.volume = istripe.Volume("bench", each[0], **{more: each[1:]}, queue_depth=COMMANDS,
                                      policy="interleave" if layout.paths else None,
-                                     metadata="none", chunk_bytes=layout.chunk_bytes)
+                                     metadata="none", chunk_bytes=layout.chunk_bytes,
+                                     poll_queues=int(layout.poll_queues))
         self.device = None
 
     def settings(self, place):

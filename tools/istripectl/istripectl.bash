@@ -91,7 +91,8 @@ _istripectl_create() {
 	--path | -p | --all-paths | -a) _istripectl_list "$word" "$(_istripectl_path_settings)" ;;
 	--set | -s)
 		_istripectl_list "$word" "$(_istripectl_settings '*' \
-			'chunk_bytes metadata queue_depth command_timeout_ms recovery_timeout_ms')"
+			'chunk_bytes metadata queue_depth poll_queues command_timeout_ms
+			recovery_timeout_ms')"
 		;;
 	--metadata | -m) mapfile -t COMPREPLY < <(compgen -W 'md none' -- "$word") ;;
 	--chunk | -c) mapfile -t COMPREPLY < <(compgen -W '4K 16K 64K 256K 1M 4M' -- "$word") ;;

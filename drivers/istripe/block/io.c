@@ -11,6 +11,7 @@
 #include "block/overdue.h"
 #include "block/path.h"
 #include "block/policy.h"
+#include "block/queue.h"
 #include "block/volume.h"
 #include "proto/cdb.h"
 #include "proto/sense.h"
@@ -243,11 +244,13 @@ static u16 io_slot(const struct istripe_volume *volume, const struct request *rq
  * The lane: hardware queue i uses connection i, modulo their number, of whichever path;
  * they are connections of one session, or each is of its own. Where there are more
  * connections than processors, and so than queues, each queue has several connections and
- * its requests take turns.
+ * its requests take turns. Requests of a polled queue do not: who polls looks at one.
  */
-static u32 io_lane(const struct istripe_volume *volume, const struct request *rq)
+static u32 io_lane(const struct request *rq)
 {
-	return rq->mq_hctx->queue_num + volume->queue_count * rq->tag;
+	const struct istripe_queue *queue = istripe_queue_of(rq);
+
+	return queue->lane + queue->turns * rq->tag;
 }
 
 static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct request *rq,
@@ -267,7 +270,8 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	task->read = false;
 	task->write = false;
 	task->slot = io_slot(leg->volume, rq, part);
-	task->lane = io_lane(leg->volume, rq);
+	task->lane = io_lane(rq);
+	task->polled = rq->cmd_flags & REQ_POLLED;
 	task->done = io_task_done;
 	atomic_set(&task->holders, 0);
 	return leg_task;
@@ -441,11 +445,8 @@ static void io_prepare_extents(struct istripe_io *io, struct istripe_volume *vol
 		io_prepare_leg(io, volume->legs[extents[i].leg], rq, &extents[i]);
 }
 
-void istripe_io_start(struct istripe_volume *volume, struct request *rq, bool last)
+static void io_prepare(struct istripe_io *io, struct istripe_volume *volume, struct request *rq)
 {
-	struct istripe_io *io = blk_mq_rq_to_pdu(rq);
-	u32 count, i;
-
 	io->status = BLK_STS_OK;
 	io->started = jiffies;
 	io->task_count = 0;
@@ -453,19 +454,32 @@ void istripe_io_start(struct istripe_volume *volume, struct request *rq, bool la
 		io_prepare_flush(io, volume, rq);
 	else
 		io_prepare_extents(io, volume, rq);
+	if (WARN_ON_ONCE(!io->task_count && req_op(rq) != REQ_OP_FLUSH))
+		io->status = BLK_STS_IOERR;
+}
+
+void istripe_io_start(struct istripe_queue *queue, struct request *rq, bool last)
+{
+	struct istripe_io *io = blk_mq_rq_to_pdu(rq);
+	u64 legs = 0;
+	u32 count, i;
+
+	io_prepare(io, queue->volume, rq);
 	count = io->task_count;
 	/* One more for us: the request must not end while we walk its tasks. */
 	atomic_set(&io->pending, count + 1);
-	if (WARN_ON_ONCE(!count && req_op(rq) != REQ_OP_FLUSH))
-		io->status = BLK_STS_IOERR;
 	for (i = 0; i < count; i++) {
-		atomic64_inc(&io->tasks[i].leg->commands);
-		istripe_leg_submit(io->tasks[i].leg, &io->tasks[i], true, !last);
+		struct istripe_leg *leg = io->tasks[i].leg;
+
+		legs |= BIT_ULL(leg->index);
+		atomic64_inc(&leg->commands);
+		istripe_leg_submit(leg, &io->tasks[i], true, !last);
 	}
 	/* Those before this one that were not the last may have gone over other connections. */
-	if (last && READ_ONCE(volume->conn_count) > 1)
-		for (i = 0; i < volume->leg_count; i++)
-			istripe_leg_push(volume->legs[i]);
+	if (last)
+		istripe_queue_push(queue);
+	else
+		istripe_queue_hold(queue, legs);
 	io_put(io);
 }
 

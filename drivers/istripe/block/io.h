@@ -15,7 +15,7 @@
 struct istripe_io;
 struct istripe_leg;
 struct istripe_path;
-struct istripe_volume;
+struct istripe_queue;
 
 /**
  * struct istripe_leg_task - what an I/O does on one leg
@@ -75,13 +75,13 @@ u32 istripe_io_bytes(u32 legs, u32 parts);
 
 /**
  * istripe_io_start() - fan a request out
- * @volume: running
+ * @queue: that it is on
  * @rq: started by blk_mq_start_request()
- * @last: no further request follows at once
+ * @last: no further request follows at once, nor istripe_queue_push()
  *
  * Context: process (BLK_MQ_F_BLOCKING).
  */
-void istripe_io_start(struct istripe_volume *volume, struct request *rq, bool last);
+void istripe_io_start(struct istripe_queue *queue, struct request *rq, bool last);
 
 /**
  * istripe_io_task_failed() - end a leg task that its leg cannot serve

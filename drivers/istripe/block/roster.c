@@ -12,15 +12,6 @@
 #include "block/roster.h"
 #include "block/volume.h"
 
-/* Submitters hold back what more is said to follow only when there are several. */
-static void roster_count(struct istripe_leg *leg, int connections)
-{
-	struct istripe_volume *volume = leg->volume;
-
-	/* The legs' changes exclude each other: one change of a volume at a time. */
-	WRITE_ONCE(volume->conn_count, volume->conn_count + connections);
-}
-
 void istripe_roster_enter(struct istripe_leg *leg, struct istripe_bundle *bundle)
 {
 	lockdep_assert_held(&leg->roster_lock);
@@ -99,7 +90,6 @@ static int bundle_start(struct istripe_bundle *bundle, char *why, size_t why_byt
 	int ret;
 
 	mutex_lock(&leg->roster_lock);
-	roster_count(leg, bundle->member_count);
 	istripe_roster_enter(leg, bundle);
 	ret = roster_check_keys(leg, why, why_bytes);
 	for (i = 0; !ret && i < bundle->member_count; i++)
@@ -352,7 +342,6 @@ void istripe_roster_drop(struct istripe_bundle *bundle, u32 from)
 		istripe_path_stop(gone[i]);
 	/* Timeouts that have found a task in flight over one of them before that. */
 	synchronize_srcu(&leg->srcu);
-	roster_count(leg, -(int)(end - from));
 	mutex_unlock(&leg->roster_lock);
 	if (!from)
 		istripe_bundle_destroy(bundle);
@@ -372,10 +361,8 @@ int istripe_roster_grow(struct istripe_bundle *bundle, u32 count, char *why, siz
 	mutex_lock(&leg->roster_lock);
 	mutex_lock(&bundle->settings_lock);
 	ret = bundle_make_more(bundle, count, more);
-	if (!ret) {
-		roster_count(leg, count - before);
+	if (!ret)
 		bundle_enter_more(bundle, count, more);
-	}
 	mutex_unlock(&bundle->settings_lock);
 	if (ret)
 		goto unlock;

@@ -12,6 +12,7 @@
 #include "block/carrier.h"
 #include "block/limits.h"
 #include "block/path.h"
+#include "block/queue.h"
 #include "block/reservation.h"
 #include "block/volume.h"
 
@@ -24,37 +25,6 @@ static const struct block_device_operations volume_fops = {
 	.owner = THIS_MODULE,
 	.pr_ops = &istripe_reservation_ops,
 	.free_disk = istripe_reservation_free_disk,
-};
-
-static blk_status_t volume_queue_rq(struct blk_mq_hw_ctx *hctx,
-				    const struct blk_mq_queue_data *bd)
-{
-	blk_mq_start_request(bd->rq);
-	istripe_io_start(hctx->queue->queuedata, bd->rq, bd->last);
-	return BLK_STS_OK;
-}
-
-static void volume_commit_rqs(struct blk_mq_hw_ctx *hctx)
-{
-	struct istripe_volume *volume = hctx->queue->queuedata;
-	u32 i;
-
-	for (i = 0; i < volume->leg_count; i++)
-		istripe_leg_push(volume->legs[i]);
-}
-
-static enum blk_eh_timer_return volume_timeout(struct request *rq)
-{
-	istripe_io_timeout(rq);
-	/* The request is still ours: only its tasks' ends end it (P47). */
-	return BLK_EH_RESET_TIMER;
-}
-
-static const struct blk_mq_ops volume_mq_ops = {
-	.queue_rq = volume_queue_rq,
-	.commit_rqs = volume_commit_rqs,
-	.complete = istripe_io_complete,
-	.timeout = volume_timeout,
 };
 
 static int volume_create_legs(struct istripe_volume *volume,
@@ -156,8 +126,9 @@ static int volume_alloc_tags(struct istripe_volume *volume)
 {
 	struct blk_mq_tag_set *set = &volume->tag_set;
 
-	set->ops = &volume_mq_ops;
-	set->nr_hw_queues = volume->queue_count;
+	set->ops = &istripe_queue_ops;
+	set->nr_hw_queues = volume->queue_count + volume->poll_queue_count;
+	set->nr_maps = volume->poll_queue_count ? HCTX_MAX_TYPES : 1;
 	set->queue_depth = volume->queue_depth;
 	set->numa_node = NUMA_NO_NODE;
 	set->cmd_size = istripe_io_bytes(volume->leg_count, volume->parts);
@@ -167,7 +138,7 @@ static int volume_alloc_tags(struct istripe_volume *volume)
 	 */
 	set->flags = ISTRIPE_COMPAT_TAG_SET_FLAGS | BLK_MQ_F_NO_SCHED_BY_DEFAULT;
 	/* One set of tags, so that queue_depth is what it says and a tag makes a slot. */
-	if (volume->queue_count > 1)
+	if (set->nr_hw_queues > 1)
 		set->flags |= BLK_MQ_F_TAG_HCTX_SHARED;
 	set->timeout = msecs_to_jiffies(volume->command_timeout_ms);
 	set->driver_data = volume;
@@ -229,21 +200,18 @@ void istripe_volume_free(struct istripe_volume *volume)
 	kfree(volume);
 }
 
-static void volume_count_conns(struct istripe_volume *volume,
-			       const struct istripe_volume_params *params)
+static void volume_count_queues(struct istripe_volume *volume,
+				const struct istripe_volume_params *params)
 {
 	u32 most = 1;
-	u32 i, j, conns;
+	u32 i, j;
 
-	for (i = 0; i < params->leg_count; i++) {
-		for (j = 0; j < params->legs[i].path_count; j++) {
-			conns = istripe_path_connections(&params->legs[i].paths[j]);
-			volume->conn_count += conns;
-			most = max(most, conns);
-		}
-	}
+	for (i = 0; i < params->leg_count; i++)
+		for (j = 0; j < params->legs[i].path_count; j++)
+			most = max(most, istripe_path_connections(&params->legs[i].paths[j]));
 	/* A hardware queue for each connection; those without a processor have no use. */
 	volume->queue_count = min(most, nr_cpu_ids);
+	volume->poll_queue_count = min(params->poll_queues, nr_cpu_ids);
 }
 
 /* As many parts as a leg has paths; many legs do not need them, but would pay for them. */
@@ -271,7 +239,7 @@ static struct istripe_volume *volume_create(const struct istripe_volume_params *
 	volume->chunk_bytes = params->chunk.bytes;
 	volume->queue_depth = params->queue_depth;
 	volume->parts = volume_parts(params);
-	volume_count_conns(volume, params);
+	volume_count_queues(volume, params);
 	volume->command_timeout_ms = params->command_timeout_ms;
 	volume->recovery_timeout_ms = params->recovery_timeout_ms;
 	istripe_capacity_init(&volume->capacity);

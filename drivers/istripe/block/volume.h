@@ -30,7 +30,7 @@ struct istripe_volume {
 	u32 block_bytes;
 	struct istripe_stripe stripe;
 	u32 queue_count;		/* hardware queues of the disk */
-	u32 conn_count;			/* of all paths together, as configured */
+	u32 poll_queue_count;		/* and those that are polled, behind them */
 	u32 parts;			/* that one leg's share of a request may be cut into */
 	u32 leg_count;
 	struct istripe_leg *legs[ISTRIPE_LEGS_MAX];

@@ -104,6 +104,7 @@ ISTRIPE_DIR_SETTING(volume, chunk_bytes,
 				       "a power of two from 4096 to 4194304"),
 		    .min = 4096, .max = 4194304);
 VOLUME_NUMBER(queue_depth, 1, 1024);
+VOLUME_NUMBER(poll_queues, 0, 1024);
 VOLUME_NUMBER(command_timeout_ms, 1000, 3600000);
 VOLUME_NUMBER(recovery_timeout_ms, -1, 2147483647);
 
@@ -179,6 +180,7 @@ static struct configfs_attribute *volume_attrs[] = {
 	&volume_attr_metadata,
 	&volume_attr_metadata_create,
 	&volume_attr_queue_depth,
+	&volume_attr_poll_queues,
 	&volume_attr_command_timeout_ms,
 	&volume_attr_recovery_timeout_ms,
 	&volume_attr_enable,

@@ -201,6 +201,7 @@ VOLUME_FILE(name, "%s", volume->name);
 VOLUME_FILE(initiator_name, "%s", volume->initiator_name);
 VOLUME_FILE(chunk_bytes, "%u", volume->chunk_bytes);
 VOLUME_FILE(queue_depth, "%u", volume->queue_depth);
+VOLUME_FILE(poll_queues, "%u", volume->poll_queue_count);
 VOLUME_FILE(data_offset_bytes, "%llu", volume->stripe.leg_offset_sectors << SECTOR_SHIFT);
 
 static ssize_t volume_metadata_show(const struct istripe_node_file *file, void *object, char *page)
@@ -286,6 +287,7 @@ static struct attribute *volume_attrs[] = {
 	&volume_file_initiator_name.attr,
 	&volume_file_chunk_bytes.attr,
 	&volume_file_queue_depth.attr,
+	&volume_file_poll_queues.attr,
 	&volume_file_metadata.attr,
 	&volume_file_array_uuid.attr,
 	&volume_file_data_offset_bytes.attr,

@@ -6,6 +6,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/tcp.h>
+#include <net/busy_poll.h>
 #include <net/tcp.h>
 #include <compat/sock.h>
 #include <trace/events/istripe.h>
@@ -276,10 +277,10 @@ static bool conn_submitter_goes_on(struct istripe_conn *conn)
 /*
  * Is it worth while to wait for more? Not for somebody who waits for the answer, nor on an
  * idle connection. Who submits one command after the other is about to submit the next
- * one: together they cost one packet, and the batch worker sends when he pauses. All of
- * this is a guess by several submitters at a time; either answer is right.
+ * one: together they cost one packet, and the batch worker sends when he pauses; who polls
+ * does not. All of this is a guess by several submitters at a time; either answer is right.
  */
-static bool conn_defers(struct istripe_conn *conn)
+static bool conn_defers(struct istripe_conn *conn, bool polled)
 {
 	bool batch_ends = READ_ONCE(conn->held);
 	u32 deferred = READ_ONCE(conn->deferred);
@@ -287,7 +288,7 @@ static bool conn_defers(struct istripe_conn *conn)
 
 	if (batch_ends)
 		WRITE_ONCE(conn->held, false);
-	defers = conn_submitter_goes_on(conn) && !batch_ends && !conn_idle(conn) &&
+	defers = !polled && conn_submitter_goes_on(conn) && !batch_ends && !conn_idle(conn) &&
 		 deferred < DEFERRED_MAX;
 	WRITE_ONCE(conn->deferred, defers ? deferred + 1 : 0);
 	return defers;
@@ -296,12 +297,15 @@ static bool conn_defers(struct istripe_conn *conn)
 void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, bool may_send,
 			 bool more)
 {
+	/* Once it is on the list it may be sent, and done, before we look again. */
+	bool polled = task->polled;
+
 	llist_add(&task->submit_node, &conn->submitted);
 	if (!may_send)
 		istripe_conn_kick(conn);
 	else if (more)
 		WRITE_ONCE(conn->held, true);
-	else if (!conn_defers(conn))
+	else if (!conn_defers(conn, polled))
 		istripe_conn_flush(conn);
 	else if (!test_bit(ISTRIPE_CONN_STOPPED, &conn->flags))
 		kthread_queue_work(conn->batch_worker, &conn->batch_work);
@@ -318,6 +322,12 @@ void istripe_conn_flush(struct istripe_conn *conn)
 	if (conn_send(conn) > 0 && test_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags))
 		istripe_conn_kick(conn);
 	memalloc_noreclaim_restore(noreclaim);
+}
+
+void istripe_conn_poll(struct istripe_conn *conn)
+{
+	if (!conn_idle(conn))
+		sk_busy_loop(conn->sock->sk, true);
 }
 
 int istripe_conn_send_control(struct istripe_conn *conn, const struct iscsi_hdr *header,

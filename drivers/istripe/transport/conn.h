@@ -240,6 +240,21 @@ void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, b
 void istripe_conn_flush(struct istripe_conn *conn);
 
 /**
+ * istripe_conn_poll() - look for answers
+ * @conn: in full feature phase, kept by the caller
+ *
+ * Whoever calls does what the NIC's interrupt would make softirq do later: takes packets
+ * from the NIC and carries them up to TCP, which calls the receive side. So what has
+ * come is complete on return, and who may receive is decided as ever, by the socket's lock.
+ * There is nothing else to look at: what TCP has, the receive side has had. Where packets
+ * come from nothing that can be polled (a loopback), this does nothing.
+ *
+ * Context: process, must not hold a socket; does not sleep. Tasks of any connection may be
+ * done meanwhile.
+ */
+void istripe_conn_poll(struct istripe_conn *conn);
+
+/**
  * istripe_conn_send_control() - queue a PDU that goes ahead of data
  * @conn: in full feature phase
  * @header: basic header segment; ExpStatSN, CmdSN are filled in when it is sent

@@ -52,18 +52,17 @@ struct istripe_task *istripe_session_find_task(struct istripe_session *session,
 	return task->itt == itt ? task : NULL;
 }
 
-static struct istripe_conn *session_pick_conn(struct istripe_session *session,
-					      const struct istripe_task *task)
+static struct istripe_conn *session_pick_conn(struct istripe_session *session, u32 lane)
 {
 	if (session->conn_count == 1)
 		return session->conns[0];
-	return session->conns[task->lane % session->conn_count];
+	return session->conns[lane % session->conn_count];
 }
 
 void istripe_session_submit(struct istripe_session *session, struct istripe_task *task,
 			    bool may_send, bool more)
 {
-	struct istripe_conn *conn = session_pick_conn(session, task);
+	struct istripe_conn *conn = session_pick_conn(session, task->lane);
 	struct istripe_slot *slot = &session->slots[task->slot];
 
 	task->error = 0;
@@ -106,6 +105,11 @@ void istripe_session_push(struct istripe_session *session)
 		WRITE_ONCE(conn->held, false);
 		istripe_conn_flush(conn);
 	}
+}
+
+void istripe_session_poll(struct istripe_session *session, u32 lane)
+{
+	istripe_conn_poll(session_pick_conn(session, lane));
 }
 
 bool istripe_session_is_idle(const struct istripe_session *session)

@@ -272,6 +272,17 @@ void istripe_session_submit(struct istripe_session *session, struct istripe_task
 void istripe_session_push(struct istripe_session *session);
 
 /**
+ * istripe_session_poll() - look for answers
+ * @session: logged in, kept open by the caller
+ * @lane: of the tasks that are waited for
+ *
+ * See istripe_conn_poll().
+ *
+ * Context: process, must not hold a socket; does not sleep.
+ */
+void istripe_session_poll(struct istripe_session *session, u32 lane);
+
+/**
  * istripe_session_is_idle() - has the session no task of its owner's
  * @session: logged in
  *

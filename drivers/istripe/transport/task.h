@@ -60,6 +60,8 @@ enum istripe_task_flag {
  * @write:	data go out
  * @slot:	index in the session's table; no two tasks in flight share one
  * @lane:	any number: tasks of one lane keep to one connection of the session
+ * @polled:	its submitter looks for the answer and does not pause: it is not left to the
+ *		batch worker, whom he would keep from his processor
  * @done:	called once when the task is finished, from the receive side (softirq,
  *		socket locked: must not send), the transmit side, or whoever stops
  *		the session
@@ -76,6 +78,7 @@ struct istripe_task {
 	bool write;
 	u16 slot;
 	u32 lane;
+	bool polled;
 	void (*done)(struct istripe_task *task);
 
 	int error;

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/bitops.h>
+#include <linux/slab.h>
+
+#include "block/bundle.h"
+#include "block/io.h"
+#include "block/leg.h"
+#include "block/path.h"
+#include "block/queue.h"
+#include "block/volume.h"
+#include "transport/session.h"
+
+static_assert(sizeof(u64) * BITS_PER_BYTE >= ISTRIPE_LEGS_MAX);
+
+void istripe_queue_hold(struct istripe_queue *queue, u64 legs)
+{
+	/*
+	 * What is held is on its connection's list by now: whoever takes our bits away pushes
+	 * after that, and finds it.
+	 */
+	smp_mb__before_atomic();
+	atomic64_or(legs, &queue->held);
+}
+
+void istripe_queue_push(struct istripe_queue *queue)
+{
+	u64 legs;
+
+	/* Our own bits we see, or somebody else has taken them. */
+	if (!atomic64_read(&queue->held))
+		return;
+	legs = atomic64_xchg(&queue->held, 0);
+	while (legs) {
+		u32 leg = __ffs64(legs);
+
+		legs &= legs - 1;
+		istripe_leg_push(queue->volume->legs[leg]);
+	}
+}
+
+static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *bd)
+{
+	blk_mq_start_request(bd->rq);
+	istripe_io_start(hctx->driver_data, bd->rq, bd->last);
+	return BLK_STS_OK;
+}
+
+static void queue_commit_rqs(struct blk_mq_hw_ctx *hctx)
+{
+	istripe_queue_push(hctx->driver_data);
+}
+
+static enum blk_eh_timer_return queue_timeout(struct request *rq)
+{
+	istripe_io_timeout(rq);
+	/* The request is still ours: only its tasks' ends end it (P47). */
+	return BLK_EH_RESET_TIMER;
+}
+
+static void queue_poll_path(struct istripe_path *path, u32 lane)
+{
+	int section = srcu_read_lock(&path->srcu);
+	struct istripe_session *session = srcu_dereference(path->session, &path->srcu);
+
+	if (session)
+		istripe_session_poll(session, lane);
+	srcu_read_unlock(&path->srcu, section);
+}
+
+static void queue_poll_leg(struct istripe_leg *leg, u32 lane)
+{
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_bundle *bundle;
+	struct istripe_path *path;
+	u32 i;
+
+	for (i = 0; i < READ_ONCE(leg->bundle_end); i++) {
+		bundle = READ_ONCE(leg->bundles[i]);
+		path = bundle ? istripe_bundle_pick(bundle, lane) : NULL;
+		if (path)
+			queue_poll_path(path, lane);
+	}
+	srcu_read_unlock(&leg->srcu, section);
+}
+
+/*
+ * Look once at all connections that requests of the queue go over now, and always say that
+ * there may be news: the caller knows best which of his requests are done. Were the answer
+ * that there is none, the block layer would look again and again, and not at the request,
+ * which may have been completed by another processor, or by recovery.
+ *
+ * Context: an RCU section (bio_poll()), so nothing may sleep. A path that has just lost its
+ * session is not looked at.
+ */
+static int queue_poll(struct blk_mq_hw_ctx *hctx, struct io_comp_batch *batch)
+{
+	struct istripe_queue *queue = hctx->driver_data;
+	struct istripe_volume *volume = queue->volume;
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		queue_poll_leg(volume->legs[i], queue->lane);
+	return 1;
+}
+
+/* First the ordinary ones, then those that are polled; none for reads only. */
+static void queue_map(struct blk_mq_tag_set *set)
+{
+	struct blk_mq_queue_map *map = set->map;
+
+	if (set->nr_maps > HCTX_TYPE_POLL) {
+		const struct istripe_volume *volume = set->driver_data;
+
+		map[HCTX_TYPE_DEFAULT].nr_queues = volume->queue_count;
+		map[HCTX_TYPE_READ].nr_queues = 0;
+		map[HCTX_TYPE_POLL].nr_queues = volume->poll_queue_count;
+		map[HCTX_TYPE_POLL].queue_offset = volume->queue_count;
+		blk_mq_map_queues(&map[HCTX_TYPE_POLL]);
+	}
+	blk_mq_map_queues(&map[HCTX_TYPE_DEFAULT]);
+}
+
+static int queue_init_hctx(struct blk_mq_hw_ctx *hctx, void *driver_data, unsigned int index)
+{
+	struct istripe_volume *volume = driver_data;
+	struct istripe_queue *queue = kzalloc_node(sizeof(*queue), GFP_KERNEL, hctx->numa_node);
+
+	if (!queue)
+		return -ENOMEM;
+	queue->volume = volume;
+	if (index < volume->queue_count) {
+		queue->lane = index;
+		queue->turns = volume->queue_count;
+	} else {
+		/* One connection of each path is enough to look at. */
+		queue->lane = index - volume->queue_count;
+	}
+	hctx->driver_data = queue;
+	return 0;
+}
+
+/* The disk is gone and its requests with it: nobody asks for the queue any more. */
+static void queue_exit_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
+{
+	kfree(hctx->driver_data);
+}
+
+const struct blk_mq_ops istripe_queue_ops = {
+	.queue_rq = queue_rq,
+	.commit_rqs = queue_commit_rqs,
+	.complete = istripe_io_complete,
+	.timeout = queue_timeout,
+	.poll = queue_poll,
+	.map_queues = queue_map,
+	.init_hctx = queue_init_hctx,
+	.exit_hctx = queue_exit_hctx,
+};
