@@ -486,7 +486,15 @@ void istripe_io_start(struct istripe_queue *queue, struct request *rq, bool last
 void istripe_io_complete(struct request *rq)
 {
 	struct istripe_io *io = blk_mq_rq_to_pdu(rq);
+	struct bio *bio;
 
+	/*
+	 * A polled request ends where its answer is found, mostly in softirq. Older kernels take
+	 * it that polled bios never do, and keep freed ones in a cache without a lock.
+	 */
+	if (rq->cmd_flags & REQ_POLLED)
+		__rq_for_each_bio(bio, rq)
+			bio_clear_polled(bio);
 	blk_mq_end_request(rq, io->status);
 }
 
