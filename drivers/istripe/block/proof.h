@@ -24,8 +24,8 @@
  * starts when the volume is up. It has a path in use while that is @subject or @sibling.
  * A target that drops other sessions because of them is left alone: @harmful.
  *
- * Locks: leg->lock covers @subject and @sibling (written by the work), @losses, and node, node_tpgt,
- * generation and way of the paths. @lock covers the probes' sessions, for
+ * Locks: leg->lock covers @subject and @sibling (written by the work), @losses, and node,
+ * node_tpgt, generation and way of the paths. @lock covers the probes' sessions, for
  * istripe_proof_leave(); in front of session->socket_lock.
  */
 #ifndef ISTRIPE_BLOCK_PROOF_H
