@@ -216,16 +216,14 @@ class Round(NamedTuple):
     def take(self):
         """Seconds of a reader and a writer, {"read": ..., "write": ...}."""
         streams = [Stream(self.stack.device, way) for way in ("read", "write")]
-        for stream in streams:
-            stream.start()
-        try:
+        with contextlib.ExitStack() as cleanup:
+            for stream in streams:
+                stream.start()
+                cleanup.callback(stream.stop)
             time.sleep(RUN_S)
             for stream in streams:
                 stream.wait_going()
             return self.measured(*streams)
-        finally:
-            for stream in streams:
-                stream.stop()
 
     def measured(self, reader, writer):
         before, lost_ns = self.stack.losses(), time.monotonic_ns()
