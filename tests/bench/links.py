@@ -11,8 +11,9 @@
     |                                 |-- 1 to 4  ---| own; paths: one LUN, all  |
     +---------------------------------+              +---------------------------+
 
-The links are so slow that an emulated processor can fill all of them. What one of them carries
-is measured in the same run, by both stacks; the limit of a row is that, times its links.
+The guest's clock counts instructions, so its processor is the same whatever else the host has to
+do, and the links are so slow that it can fill all of them. What one of them carries is measured in
+the same run, by both stacks; the limit of a row is that, times its links.
 """
 
 import argparse
@@ -70,7 +71,7 @@ class Lab:
     def prepare(self, setup):
         """Shapes the links, sets what the targets negotiate; returns the disk's layout."""
         links = self.network.links[:setup.links]
-        shape(links, setup.mbit, setup.rtt_ms, setup.mtu, setup.queue_ms)
+        shape(links, setup.mbit, setup.rtt_ms, setup.mtu)
         keys = {key: value for key, value in setup.keys.items() if "Digest" not in key}
         keys["MaxXmitDataSegmentLength"] = keys["MaxRecvDataSegmentLength"]
         for target in [*self.legs, self.all]:
