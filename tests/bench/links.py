@@ -35,7 +35,7 @@ LUN_BYTES = 64 * MIB
 RAMP_S = 0.3
 #: Round-trip times that TCP needs to open its window again after a pause, and those that are
 #: measured at least, since requests may complete in bursts.
-RAMP_RTTS = 15
+RAMP_RTTS = 80
 WINDOW_RTTS = 5
 EDGE_S = 0.0005
 #: Samples of a row that is judged by statistics, all rounds together.
