@@ -11,8 +11,9 @@
     |                                 |-- 1 to 4  ---| own; paths: one LUN, all  |
     +---------------------------------+              +---------------------------+
 
-The links are so slow that an emulated processor can fill all of them. What one of them carries
-is measured in the same run, by both stacks; the limit of a row is that, times its links.
+The guest's clock counts instructions, so its processor is the same whatever else the host has to
+do, and the links are so slow that it can fill all of them. What one of them carries is measured in
+the same run, by both stacks; the limit of a row is that, times its links.
 """
 
 import argparse
@@ -34,7 +35,7 @@ LUN_BYTES = 64 * MIB
 RAMP_S = 0.3
 #: Round-trip times that TCP needs to open its window again after a pause, and those that are
 #: measured at least, since requests may complete in bursts.
-RAMP_RTTS = 15
+RAMP_RTTS = 80
 WINDOW_RTTS = 5
 EDGE_S = 0.0005
 #: Samples of a row that is judged by statistics, all rounds together.
@@ -70,7 +71,7 @@ class Lab:
     def prepare(self, setup):
         """Shapes the links, sets what the targets negotiate; returns the disk's layout."""
         links = self.network.links[:setup.links]
-        shape(links, setup.mbit, setup.rtt_ms, setup.mtu, setup.queue_ms)
+        shape(links, setup.mbit, setup.rtt_ms, setup.mtu)
         keys = {key: value for key, value in setup.keys.items() if "Digest" not in key}
         keys["MaxXmitDataSegmentLength"] = keys["MaxRecvDataSegmentLength"]
         for target in [*self.legs, self.all]:

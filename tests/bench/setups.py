@@ -4,20 +4,14 @@
 from typing import NamedTuple
 
 from jobs import KIB, MIB, Job, blend, chosen, full_name, matrix, mixed, size_text
-from shaping import BURST_MS, QUEUE_MS
+from shaping import BURST_MS
 from stacks import KEYS
 
 LINKS = 4
 #: The parameters of a case study of small writes.
 STUDY_KEYS = {**KEYS, "InitialR2T": "Yes", "ImmediateData": "No", "MaxBurstLength": "262144",
               "MaxRecvDataSegmentLength": "131072"}
-RTT_JOBS = matrix(("read", "write"), (MIB,), (16,))
-#: What is to be shown, and how many times more than an emulated processor fills it is. Links are
-#: so much slower, round-trip times and the time that a packet may wait so much longer: then as many
-#: bytes are on their way, and TCP needs the same windows.
-RTT_MBIT, RTTS_MS = 200, (0, 5, 20, 50)
-RTT_SLOWER = 8
-CHUNK_MBIT = 20
+RTT_MBIT = 200
 #: A database vendor's matrix: sequential at depth 8, random 8 KiB.
 DATABASE = (*matrix(("read", "write"), (64 * KIB,), (8,)), Job("randread", 8 * KIB, 32))
 DATABASE_MORE = (*matrix(("read", "write"), (128 * KIB, 256 * KIB), (8,)),
@@ -38,7 +32,6 @@ class Setup(NamedTuple):
     links: int = LINKS
     mbit: int = 40
     rtt_ms: int = 0
-    queue_ms: int = QUEUE_MS
     mtu: int = 1500
     chunk_bytes: int = 64 * KIB
     paths: bool = False
@@ -71,35 +64,24 @@ def paths(links):
 
 
 def round_trip(rtt_ms):
-    """What the emulated processor cannot fill; not by default."""
     return Setup(f"rtt{rtt_ms}", f"4 LUNs over 4 links of {RTT_MBIT} Mbit/s, round-trip time "
                  f"{rtt_ms} ms; base: rtt0",
-                 (), RTT_JOBS, mbit=RTT_MBIT, rtt_ms=rtt_ms, mtu=9000, base="rtt0")
-
-
-def in_flight(rtt_ms):
-    """As many bytes on their way as in round_trip(), at a rate that the links reach."""
-    mbit = RTT_MBIT // RTT_SLOWER
-    slower_ms = rtt_ms * RTT_SLOWER
-    return Setup(f"bdp{rtt_ms}", f"4 LUNs over 4 links of {mbit} Mbit/s, round-trip time "
-                 f"{slower_ms} ms (bytes in flight: as {RTT_MBIT} Mbit/s, {rtt_ms} ms); base: bdp0",
-                 RTT_JOBS, mbit=mbit, rtt_ms=slower_ms, queue_ms=QUEUE_MS * RTT_SLOWER,
-                 base="bdp0")
+                 matrix(("read", "write"), (MIB,), (16,)), mbit=RTT_MBIT, rtt_ms=rtt_ms, mtu=9000,
+                 base="rtt0")
 
 
 def chunk(chunk_bytes):
     """What the default chunk is chosen by."""
     return Setup(f"chunk{size_text(chunk_bytes)}",
-                 f"4 LUNs over 4 links of {CHUNK_MBIT} Mbit/s, by the size of the chunk",
+                 "4 LUNs over 4 links of 40 Mbit/s, by the size of the chunk",
                  (*matrix(("read",), (64 * KIB,), (1, 8)), Job("read", 256 * KIB, 1),
                   Job("read", MIB, 1), *matrix(("randread",), (8 * KIB,), (4, 32)),
                   blend("write", (16 * KIB, 64 * KIB, 256 * KIB, MIB), 4)),
-                 chunk_bytes=chunk_bytes, mbit=CHUNK_MBIT, method="commands")
+                 chunk_bytes=chunk_bytes, method="commands")
 
 
 #: What one link carries, by its rate: measured before the first setup of this rate.
-LIMITS = {one.mbit: one for one in (one_link(CHUNK_MBIT), one_link(RTT_MBIT // RTT_SLOWER),
-                                    one_link(40), one_link(RTT_MBIT, 9000))}
+LIMITS = {one.mbit: one for one in (one_link(40), one_link(RTT_MBIT, 9000))}
 SETS = {
     "links": (
         Setup("links4", "4 LUNs over 4 links of 40 Mbit/s, chunk 64 KiB; stock: dm-stripe",
@@ -110,8 +92,7 @@ SETS = {
               matrix(("read", "write"), (64 * KIB, 256 * KIB, MIB), (4, 8)), chunk_bytes=16 * KIB),
         *(paths(links) for links in range(1, LINKS + 1)),
         *(legs(links) for links in range(1, LINKS + 1)),
-        *(in_flight(rtt_ms) for rtt_ms in RTTS_MS),
-        *(round_trip(rtt_ms) for rtt_ms in RTTS_MS),
+        *(round_trip(rtt_ms) for rtt_ms in (0, 5, 20, 50)),
         Setup("w4", "small writes with samples; one LUN over one link of 1 Gbit/s", (),
               matrix(("write",), (4 * KIB, 32 * KIB), (1,)), links=1, mbit=1000, keys=STUDY_KEYS,
               method="samples"),

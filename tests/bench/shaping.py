@@ -7,25 +7,23 @@ from lab.shell import run
 #: What a shaper may send at once, as time at its rate: 10 kB at 40 Mbit/s. A large burst lies: at
 #: queue depth 1 an idle link would save up tokens and look many times as fast as it is.
 BURST_MS = 2
-#: How long a packet may wait for its turn; what would wait longer is dropped.
-QUEUE_MS = 200
 #: Packets that wait for the round-trip time to pass; enough for 200 Mbit/s at 50 ms many times.
 DELAYED_PACKETS = 20000
 
 
-def _shape(nic, netns, mbit, delay_ms, mtu, queue_ms):
+def _shape(nic, netns, mbit, delay_ms, mtu):
     run("tc", "qdisc", "del", "dev", nic, "root", netns=netns, check=False)
     run("ip", "link", "set", nic, "mtu", mtu, netns=netns)
     run("tc", "qdisc", "add", "dev", nic, "root", "handle", "1:", "tbf", "rate", f"{mbit}mbit",
-        "burst", mbit * 1000 // 8 * BURST_MS, "latency", f"{queue_ms}ms", netns=netns)
+        "burst", mbit * 1000 // 8 * BURST_MS, "latency", "200ms", netns=netns)
     if delay_ms:
         run("tc", "qdisc", "add", "dev", nic, "parent", "1:1", "handle", "10:", "netem",
             "delay", f"{delay_ms}ms", "limit", DELAYED_PACKETS, netns=netns)
 
 
-def shape(links, mbit, rtt_ms=0, mtu=1500, queue_ms=QUEUE_MS):
+def shape(links, mbit, rtt_ms=0, mtu=1500):
     """Shapes both directions of each link; half of the round-trip time is spent in each."""
     run("modprobe", "-a", "sch_tbf", "sch_netem")
     for link in links:
-        _shape(link.nic, None, mbit, rtt_ms / 2, mtu, queue_ms)
-        _shape(link.peer, NETNS, mbit, rtt_ms / 2, mtu, queue_ms)
+        _shape(link.nic, None, mbit, rtt_ms / 2, mtu)
+        _shape(link.peer, NETNS, mbit, rtt_ms / 2, mtu)

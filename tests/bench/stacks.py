@@ -142,9 +142,10 @@ class Stock:
 
     @staticmethod
     def disks(lun):
-        """The disks that the LUN of this number is in all sessions."""
+        """The disks that the LUN of this number is in all sessions, as far as they are complete."""
         return {path.name for path in SESSIONS.glob(f"session*/device/target*/*:*:*:{lun}/block/sd*")
-                if (Path("/dev") / path.name).is_block_device()}
+                if (path / "queue/scheduler").exists()
+                and (Path("/dev") / path.name).is_block_device()}
 
     def login(self, place):
         before = self.disks(place.lun)
