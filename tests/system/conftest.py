@@ -208,6 +208,10 @@ def server(make_server):
     return make_server()
 
 
+#: An emulated processor may stand still for longer than a silent target is waited for by default.
+PATIENCE = {"ping_interval_ms": 5000, "ping_timeout_ms": 5000}
+
+
 @pytest.fixture
 def make_volume(module, targets, link):
     """make_volume(target, legs=1, paths=links, path={}, ...): a volume that is configured, not enabled.
@@ -218,6 +222,7 @@ def make_volume(module, targets, link):
 
     def make(target, legs=1, paths=(), **options):
         options.setdefault("name", f"vol{next(_numbers)}")
+        options["path"] = {**PATIENCE, **(options.get("path") or {})}
         if paths:
             volume = istripe.Volume.of_many_paths(target, paths, **options)
         elif legs > 1:
