@@ -13,7 +13,7 @@ from test_scripted import Named
 
 KIB, MIB = 1 << 10, 1 << 20
 SCRIPTED_PORT = 3262
-QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 1500,
+QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 5000,
          "login_timeout_ms": 3000}
 MCS = {**QUICK, "multi": "mcs"}
 NO_WAIT = {"DefaultTime2Wait": 0}

@@ -16,7 +16,7 @@ from lab.shell import LabError, read, run, wait_for, write
 from test_connections import sent
 
 KIB, MIB = 1 << 10, 1 << 20
-QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 1500,
+QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 5000,
          "login_timeout_ms": 3000}
 NO_WAIT = {"DefaultTime2Wait": 0}
 DIGESTS = {"header_digest": "CRC32C", "data_digest": "CRC32C"}

@@ -16,7 +16,7 @@ from test_paths import mute, start_write
 pytestmark = pytest.mark.shared
 
 KIB, MIB = 1 << 10, 1 << 20
-QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 1500,
+QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 5000,
          "login_timeout_ms": 3000}
 NO_WAIT = {"DefaultTime2Wait": 0}
 DEFAULTS = {"dscp": 0, "priority": 0, "congestion_control": "", "user_timeout_ms": 0,
