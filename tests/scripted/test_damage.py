@@ -11,10 +11,11 @@ from scripted.pdu import RESERVED_TAG, Pdu
 
 DATA = bytes(range(256)) * 8
 TAG = 0x00070003
-ALL = (damage.WIRE, damage.INTENT)
+ALL = (damage.WIRE, damage.INTENT, damage.CONTENTS)
 PDUS = {
     "data-in": Pdu(p.DATA_IN, 0x81, itt=TAG, ttt=RESERVED_TAG, data=DATA),
     "response": Pdu(p.SCSI_RESPONSE, itt=TAG, status=2, data=bytes([0, 18]) + bytes(18)),
+    "good": Pdu(p.SCSI_RESPONSE, itt=TAG),
     "r2t": Pdu(p.R2T, itt=TAG, ttt=5, desired=4096),
     "login": Pdu(p.LOGIN_RESPONSE, itt=TAG, data=b"AuthMethod=None\0TargetPortalGroupTag=1\0"),
 }

@@ -136,6 +136,13 @@ def noise(*what):
     return hashlib.shake_256(repr((SEED, what)).encode()).digest(4 * KIB)
 
 
+def innocent(server):
+    """Nothing that the initiator did wrong, but for what the damage has led it to."""
+    found = server.violations()
+    if found:
+        pytest.fail("\n".join(found), pytrace=False)
+
+
 def honest_again(server, volume):
     """The target is honest: the volume comes up, and keeps what it is given."""
     server.target.run.armed = False
@@ -149,7 +156,7 @@ def honest_again(server, volume):
         same(disk.read(64 * KIB, len(data)), data, "what was read")
         same(server.target.disk.data[64 * KIB:68 * KIB], data, "what the target has")
     volume.disable()
-    assert server.violations() == []
+    innocent(server)
 
 
 # Logging in
@@ -212,7 +219,7 @@ def test_answers(server, play, make_volume):
 
     A disk of a shape that the target made up works as far as it can, and goes.
     """
-    garbage = play(answer_due, (damage.CONTENTS, damage.INTENT, damage.CONTENTS), hang_up=0.3)
+    garbage = play(answer_due, (damage.CONTENTS * 8, damage.INTENT), hang_up=0.3)
     volume = make_volume(Named(server.target.settings.name), **VOLUME, path=portal(server))
     up = 0
     for _ in shares(ANSWERS, garbage):
@@ -413,7 +420,10 @@ class Mode:
         self.path = path or {}
 
     def due(self, stream, pdu):
-        share = self.logins if pdu.opcode == p.LOGIN_RESPONSE else 0.15
+        # Else hardly any session would live long enough for I/O.
+        share = 0.02 if stream.sent <= TOLD else 0.15
+        if pdu.opcode == p.LOGIN_RESPONSE:
+            share = self.logins
         return stream.rng.random() < share
 
 
@@ -453,7 +463,7 @@ def test_live(mode, server, play, make_volume):
     for unit in units:
         unit.verify(server)
         unit.volume.disable()
-    assert server.violations() == []
+    innocent(server)
     assert all(worker.done for worker in workers(units))
     tell(garbage, units)
     assert mode.errors or not any(unit.revived for unit in units)

@@ -91,10 +91,14 @@ def garbage(rng, frame):
 
 def _damaged(rng, frame, change):
     wire = bytearray(frame.encode())
-    end = frame.open_end(wire)
+    start, end = 0, frame.open_end(wire)
+    # Header and data get their shares, however long the data are, and each may be right.
+    if rng.random() < 0.5:
+        end = p.BHS_BYTES
+    elif end > frame.data_at:
+        start = frame.data_at
     for _ in range(rng.randint(1, 4)):
-        # The header is what is looked at most: it gets its share however long the data are.
-        at = rng.randrange(min(p.BHS_BYTES, end) if rng.random() < 0.7 else end)
+        at = rng.randrange(start, end)
         wire[at] = change(wire[at])
     return [bytes(wire if frame.sealed else frame.veiled(wire))]
 
@@ -187,7 +191,7 @@ def segments(rng, frame):
 def contents(rng, frame):
     """Other data, and as many as there are or not."""
     data = bytearray(frame.pdu.data)
-    if rng.random() < 0.5:
+    if not data or rng.random() < 0.5:
         return [frame.encode(_copy(frame.pdu, rng.randbytes(rng.choice(
             (0, 1, 3, len(data), len(data) + 1, rng.randint(0, 8192))))))]
     for _ in range(rng.randint(1, 8)):
@@ -279,8 +283,7 @@ def text(rng, frame):
 
 WIRE = (garbage, bits, bits, octets, cut, twice, lost, glued)
 INTENT = (fields, fields, opcode, flags, lengths, segments, forged)
-#: What they say is changed, not how.
-CONTENTS = (contents, contents)
+CONTENTS = (contents,)
 
 
 def possible(frame, sorts):
@@ -288,7 +291,9 @@ def possible(frame, sorts):
     kinds = [kind for sort in sorts for kind in sort]
     if frame.data and INTENT in sorts:
         kinds += [sense] * (frame.pdu.opcode == p.SCSI_RESPONSE)
-        kinds += list(CONTENTS) * bool(frame.pdu.data)
+        kinds += [contents, contents] * bool(frame.pdu.data)
+    if frame.data and frame.pdu.data and WIRE in sorts:
+        kinds += [bits, bits, octets]
     if frame.login:
         kinds += [text] * 6
     if frame.pdu.data and not frame.data and not frame.sealed:
