@@ -34,8 +34,8 @@ _istripectl_settings() {
 _istripectl_path_settings() {
 	echo target=
 	_istripectl_settings '*/legs/0/paths/0' \
-		'portal lun nic source_address isid chap_user chap_secret header_digest data_digest
-		dscp priority congestion_control send_buffer_bytes receive_buffer_bytes user_timeout'
+		'portal lun nic source_address isid weight connections multi chap_user chap_secret
+		header_digest data_digest login_timeout ping_interval ping_timeout dscp priority congestion_control send_buffer_bytes receive_buffer_bytes user_timeout'
 }
 
 _istripectl_nics() {

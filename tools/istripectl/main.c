@@ -45,7 +45,8 @@ DESCRIPTION_DETAILS
 static const char path_details[] =
 "The volume may be up, and busy. A path that is added logs in, and is used when its\n"
 "LUN is the leg's; one that is removed finishes its commands. What LIST does not say\n"
-"is as the leg's first path has it, but portal, nic, source and isid.\n"
+"is as the leg's first path has it, but portal, nic, source, isid\n"
+"and secrets.\n"
 "\n"
 "  istripectl path add db 0 portal=192.0.2.20,nic=eth3\n"
 "  istripectl path remove db 0 1\n";

@@ -60,6 +60,6 @@ void istripe_carrier_ignore(struct istripe_volume *volume)
 
 void istripe_carrier_check(struct istripe_path *path)
 {
-	if (READ_ONCE(path->leg->live_paths) > 1 && !istripe_session_has_link(path->owned))
+	if (READ_ONCE(path->leg->live_bundles) > 1 && !istripe_session_has_link(path->owned))
 		istripe_session_fault(path->owned, -ENETDOWN, "the NIC has no link");
 }

@@ -29,8 +29,8 @@ void istripe_carrier_ignore(struct istripe_volume *volume);
  * istripe_carrier_check() - give the session up when its NIC has no link
  * @path: live
  *
- * But not the last one of the leg: TCP may carry it over a short loss, which is better than
- * nothing.
+ * But not of the last path of the leg, with all its sessions: TCP may carry them over a short
+ * loss, which is better than nothing.
  *
  * Context: the path's worker.
  */
