@@ -12,7 +12,7 @@
 #include "block/path.h"
 #include "block/volume.h"
 
-static void carrier_wake(struct istripe_leg *leg)
+void istripe_carrier_look(struct istripe_leg *leg)
 {
 	int section = srcu_read_lock(&leg->srcu);
 	enum istripe_path_state state;
@@ -39,7 +39,7 @@ static int carrier_event(struct notifier_block *notifier, unsigned long event, v
 	if (netif_running(dev) && netif_carrier_ok(dev))
 		return NOTIFY_DONE;
 	for (i = 0; i < volume->leg_count; i++)
-		carrier_wake(volume->legs[i]);
+		istripe_carrier_look(volume->legs[i]);
 	return NOTIFY_DONE;
 }
 
@@ -58,8 +58,35 @@ void istripe_carrier_ignore(struct istripe_volume *volume)
 	unregister_netdevice_notifier_net(volume->net, &volume->nics);
 }
 
+/* Is it of use now, over NICs that have a link? */
+static bool carrier_serves(struct istripe_path *path)
+{
+	int section = srcu_read_lock(&path->srcu);
+	struct istripe_session *session = srcu_dereference(path->session, &path->srcu);
+	bool serves = session && READ_ONCE(path->live) &&
+		      !test_bit(ISTRIPE_SESSION_FAULTED, &session->flags) &&
+		      istripe_session_has_link(session);
+
+	srcu_read_unlock(&path->srcu, section);
+	return serves;
+}
+
+static bool carrier_elsewhere(const struct istripe_path *path)
+{
+	struct istripe_leg *leg = path->leg;
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_path *other;
+	bool found = false;
+	u32 at;
+
+	istripe_leg_for_each_path(leg, other, at)
+		found = found || (other != path && carrier_serves(other));
+	srcu_read_unlock(&leg->srcu, section);
+	return found;
+}
+
 void istripe_carrier_check(struct istripe_path *path)
 {
-	if (READ_ONCE(path->leg->live_bundles) > 1 && !istripe_session_has_link(path->owned))
+	if (!istripe_session_has_link(path->owned) && carrier_elsewhere(path))
 		istripe_session_fault(path->owned, -ENETDOWN, "the NIC has no link");
 }

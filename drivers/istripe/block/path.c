@@ -305,6 +305,7 @@ static void path_go_live(struct istripe_path *path)
 	path->started = true;
 	path_set_state(path, ISTRIPE_PATH_LIVE);
 	istripe_leg_path_live(path->leg, path);
+	istripe_carrier_look(path->leg);
 	istripe_proof_look(path->leg);
 	/* First the spares: whoever waits for us waits for them, too. */
 	if (!path->member)

@@ -301,12 +301,13 @@ void istripe_volume_stop(struct istripe_volume *volume)
 {
 	u32 i;
 
-	istripe_carrier_ignore(volume);
 	/* What a lost leg holds would hold up the disk's end, too. */
 	for (i = 0; i < volume->leg_count; i++)
 		istripe_leg_expire(volume->legs[i]);
 	istripe_capacity_stop(volume);
 	del_gendisk(volume->disk);
+	/* Only now: who has the RTNL may wait for I/O of ours, which fails since expire. */
+	istripe_carrier_ignore(volume);
 	volume_stop_legs(volume);
 	/* Once more: a path's worker may just have been at it. */
 	istripe_capacity_stop(volume);

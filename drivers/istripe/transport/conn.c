@@ -451,15 +451,18 @@ static int conn_nic(struct istripe_conn *conn)
 	return nic;
 }
 
-bool istripe_conn_has_link(const struct istripe_conn *conn)
+bool istripe_conn_has_link(struct istripe_conn *conn)
 {
 	const struct net_device *dev;
 	bool has;
+	int nic;
 
 	if (!conn->sock || !conn->nic)
 		return true;
+	/* The route may have moved since. */
+	nic = conn_nic(conn) ?: conn->nic;
 	rcu_read_lock();
-	dev = dev_get_by_index_rcu(sock_net(conn->sock->sk), conn->nic);
+	dev = dev_get_by_index_rcu(sock_net(conn->sock->sk), nic);
 	has = dev && netif_running(dev) && netif_carrier_ok(dev);
 	rcu_read_unlock();
 	return has;
@@ -482,6 +485,9 @@ int istripe_conn_connect(struct istripe_conn *conn, const struct sockaddr_storag
 		return ret == -EINPROGRESS || ret == -EAGAIN ? -ETIMEDOUT : ret;
 	conn->remote_address = *portal;
 	conn->nic = conn_nic(conn);
+	/* It works without: what this NIC says about its link means nothing. */
+	if (!istripe_conn_has_link(conn))
+		conn->nic = 0;
 	kernel_getsockname(conn->sock, (struct sockaddr *)&conn->local_address);
 	return 0;
 }

@@ -169,7 +169,7 @@ int istripe_conn_connect(struct istripe_conn *conn, const struct sockaddr_storag
  * Context: process; nobody may stop the connection meanwhile.
  * Return: false when the NIC is gone, down, or without a carrier.
  */
-bool istripe_conn_has_link(const struct istripe_conn *conn);
+bool istripe_conn_has_link(struct istripe_conn *conn);
 
 /**
  * istripe_conn_start() - enter the full feature phase

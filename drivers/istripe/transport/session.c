@@ -148,9 +148,14 @@ void istripe_task_doubt(struct istripe_task *task)
 bool istripe_task_released(const struct istripe_task *task)
 {
 	const struct tcp_sock *tcp = tcp_sk(task->conn->sock->sk);
+	u32 una = READ_ONCE(tcp->snd_una);
 
+	/*
+	 * What is not acknowledged lies behind una, up to write_seq; all else is older, however
+	 * much has been sent since.
+	 */
 	return !READ_ONCE(task->referenced) ||
-	       !before(READ_ONCE(tcp->snd_una), READ_ONCE(task->referenced_seq));
+	       READ_ONCE(task->referenced_seq) - una - 1 >= READ_ONCE(tcp->write_seq) - una;
 }
 
 void istripe_task_put(struct istripe_task *task)

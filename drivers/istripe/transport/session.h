@@ -295,7 +295,7 @@ bool istripe_session_is_idle(const struct istripe_session *session);
  * istripe_session_has_link() - have the NICs of its connections a link?
  * @session: logged in
  *
- * Context: process. Only the opener.
+ * Context: process. Only the opener, or who has it by path->srcu.
  * Return: false when the NIC of any of them is gone, down, or without a carrier.
  */
 bool istripe_session_has_link(const struct istripe_session *session);

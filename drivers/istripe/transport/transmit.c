@@ -354,8 +354,11 @@ int istripe_conn_transmit(struct istripe_conn *conn)
 			return sent;
 		}
 		ret = istripe_load_send(conn, transmit_more_follows(conn));
-		if (ret == -EAGAIN)
+		if (ret == -EAGAIN) {
+			/* What was said to be followed is not: TCP would wait for it. */
+			transmit_push(conn);
 			return sent;
+		}
 		if (ret < 0)
 			return ret;
 		sent = 1;
