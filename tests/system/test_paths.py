@@ -170,9 +170,10 @@ def test_link_down_needs_no_ping(two_paths, links, end):
     wait_for("both paths", lambda: state(volume) == "live", 60)
 
 
-def test_last_path_is_not_given_up_with_its_link(two_paths, links):
-    """Nothing is better: TCP goes on when the link is back."""
-    volume = two_paths(path=UNPINGED)
+@pytest.mark.parametrize("connections", [1, 3])
+def test_last_path_is_not_given_up_with_its_link(two_paths, links, connections):
+    """Nothing is better: TCP goes on when the link is back. Sessions of one path are one way."""
+    volume = two_paths(path={**UNPINGED, "connections": connections})
     device = volume.enable()
     gone = lose_link(links[0], "other")
     try:
@@ -183,7 +184,8 @@ def test_last_path_is_not_given_up_with_its_link(two_paths, links):
         assert read(volume.path_sysfs(0, 1) / "state") == "live"
         restore()
         assert reader.wait(timeout=60) == 0
-        assert read(volume.path_sysfs(0, 1) / "faults") == "0"
+        for session in ("session", *(f"sessions/{n}" for n in range(1, connections))):
+            assert read(volume.path_sysfs(0, 1) / session / "faults") == "0"
     finally:
         gone()
     wait_for("both paths", lambda: state(volume) == "live", 60)
