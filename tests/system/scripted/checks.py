@@ -334,8 +334,6 @@ class Connection:
             self.wrong("11.14.3", "a CID where none belongs", pdu)
         if pdu.data:
             self.wrong("11.14", "data", pdu)
-        if self.session.ahead:
-            self.wrong("4.2.2.1", f"CmdSN {self.session.cmd_sn} has not come, but later ones", pdu)
         self.logged_out = True
 
     def _text(self, pdu):
