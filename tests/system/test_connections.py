@@ -100,6 +100,7 @@ def test_the_rest_are_sessions(volume_of, verify, asked, granted):
     assert min(sent(volume)) > 3, sent(volume)
 
 
+@pytest.mark.shared
 def test_tgt_has_one(make_tgt, make_volume, verify):
     """tgt says MaxConnections=1: four sessions of one connection then."""
     volume = make_volume(make_tgt(64 * MIB), path={**MCS, "connections": 4})
@@ -176,6 +177,7 @@ def test_small_window(make_lio, make_volume, verify):
     assert min(sent(volume)) > 3, sent(volume)
 
 
+@pytest.mark.shared
 def test_legs_and_paths(make_lio, make_volume, links, verify):
     """Several of everything."""
     target = make_lio(*[lio.Lun(16 * MIB) for _ in range(2)], all_links=True,

@@ -66,6 +66,7 @@ def cell_bytes(size, shape):
     return max(2 * MIB, size.cell_bytes // shape.get("share", 1))
 
 
+@pytest.mark.shared
 @pytest.mark.timeout_s(3600)
 def test_written_by_istripe_read_by_stock(make_lio, make_volume, stock, link, verify, size):
     """The main promise: random blocks of 512 B to 4 MiB by 8 jobs, checked twice."""
@@ -82,6 +83,7 @@ def test_written_by_istripe_read_by_stock(make_lio, make_volume, stock, link, ve
     assert storage.sha256(disk) == ours
 
 
+@pytest.mark.shared
 @pytest.mark.timeout_s(3600)
 def test_written_by_stock_read_by_istripe(make_lio, make_volume, stock, link, size):
     length = size.fio_bytes

@@ -182,6 +182,7 @@ async def drop_the_oldest(run, _conn, pdu):
     return False
 
 
+@pytest.mark.shared
 def test_target_that_makes_room(servers, make_volume, links, kernel_log):
     """A spare session costs one that is used: there are no more of them until that is wished."""
     target = servers[0].load(Scenario("makes room", hooks={"on_login": drop_the_oldest}))

@@ -77,6 +77,7 @@ def many_files(mount_point, rounds):
     shutil.copytree(sorted_source(), mount_point / "kept")
 
 
+@pytest.mark.shared
 @pytest.mark.timeout_s(900)
 def test_data_survive_a_lost_connection(make_lio, make_volume, mount_point):
     """A journal is being written while the connection breaks: nothing is wrong afterwards."""

@@ -119,6 +119,7 @@ def test_grows_under_a_file_system(make_lio, make_volume, mount_point, stock, li
     stock.logout()
 
 
+@pytest.mark.shared
 def test_all_legs_must_have_grown(make_lio, make_volume, kernel_log):
     """By as much as the smallest one; until then a LUN may go back."""
     target = make_lio(*[LUN_BYTES] * 3, params=NO_WAIT)
@@ -179,6 +180,7 @@ def test_shrinking_is_refused(make_lio, make_volume, kernel_log, grown):
     assert volume.size_bytes() == 2 * LUN_BYTES
 
 
+@pytest.mark.shared
 def test_found_at_a_login(make_lio, make_volume):
     """Nobody asks: the sessions are lost, and the next ones find more."""
     target = make_lio(*[LUN_BYTES] * 2, params=NO_WAIT)
@@ -237,6 +239,7 @@ def behind(volume):
         time.sleep(0.05)
 
 
+@pytest.mark.shared
 def test_rescan_while_things_happen(make_lio, make_volume):
     """Asked again and again, with I/O, while sessions are lost, until the volume goes."""
     target = make_lio(*[LUN_BYTES] * 2, params=NO_WAIT)
@@ -300,6 +303,7 @@ def mdadm(laboratory):
     md.prepare()
 
 
+@pytest.mark.shared
 def test_superblocks_say_how_much(make_lio, make_volume, mdadm, kernel_log):
     """The disk keeps its size; it grows when mdadm has put the new size into the superblocks."""
     target = make_lio(*[LUN_BYTES] * 3, params=NO_WAIT)
@@ -541,6 +545,7 @@ def test_all_paths_are_asked(make_scripted, server):
     assert server.violations() == []
 
 
+@pytest.mark.shared
 @pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe", "its own")
 def test_storm(server, make_scripted):
     """Each command is answered so: I/O fails, the target is not asked all the time."""

@@ -25,6 +25,7 @@ def number(text, name):
     return int(re.search(rf"{name}[^:]*: (\d+)", text).group(1))
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("block_bytes", [512, 4096])
 @pytest.mark.parametrize("write_cache", [True, False], ids=["write-back", "write-through"])
 def test_as_the_stock_disk(make_lio, make_volume, stock, link, block_bytes, write_cache):
@@ -82,6 +83,7 @@ def test_rotational(make_lio, make_volume):
     assert volume.queue("rotational") == "1"
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("block_bytes", [512, 4096])
 def test_discard(make_lio, make_volume, block_bytes):
     lun = lio.Lun(64 * MIB, block_bytes=block_bytes)
@@ -117,6 +119,7 @@ def test_no_discard_without_unmap(make_lio, make_volume):
     assert code != 0 and "not supported" in words
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("block_bytes", [512, 4096])
 def test_write_zeroes(make_lio, make_volume, block_bytes):
     lun = lio.Lun(64 * MIB, block_bytes=block_bytes)
