@@ -146,9 +146,9 @@ def test_reads_go_on_over_the_other_path(two_paths, links):
 
 def lose_link(link, end):
     """Takes one end of the link down; returns what brings it back."""
-    nic, netns = (link.nic, None) if end == "own" else (link.peer, network.NETNS)
-    run("ip", "link", "set", nic, "down", netns=netns)
-    return lambda: run("ip", "link", "set", nic, "up", netns=netns)
+    set_up = link.set_up if end == "own" else link.set_peer_up
+    set_up(False)
+    return lambda: set_up(True)
 
 
 UNPINGED = {"ping_interval_ms": 0}

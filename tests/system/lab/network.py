@@ -42,6 +42,13 @@ class Link:
         if up:
             run("ip", "addr", "replace", f"{self.source6}/64", "dev", self.nic, "nodad")
 
+    def set_peer_up(self, up):
+        """The same with the target's end."""
+        run("ip", "link", "set", self.peer, "up" if up else "down", netns=NETNS)
+        if up:
+            run("ip", "addr", "replace", f"{self.address6}/64", "dev", self.peer, "nodad",
+                netns=NETNS)
+
 
 class Network:
     """The target's namespace and `links` veth pairs into it."""
