@@ -60,14 +60,12 @@ def test_idle_connection_is_missed(make_lio, make_volume, link):
     """Nothing is sent and nobody says that the peer is gone: the ping finds out."""
     volume = make_volume(make_lio(params=NO_WAIT), path=QUICK)
     volume.enable()
-    run("ip", "link", "set", link.peer, "down", netns=network.NETNS)
+    link.set_peer_up(False)
     try:
         wait_for("the loss to be noticed", lambda: volume.state() != "live", 20)
         assert read(volume.path_sysfs() / "last_error")
     finally:
-        run("ip", "link", "set", link.peer, "up", netns=network.NETNS)
-        run("ip", "addr", "replace", f"{link.address6}/64", "dev", link.peer, "nodad",
-            netns=network.NETNS)
+        link.set_peer_up(True)
     volume.wait_state("live")
 
 
