@@ -6,7 +6,7 @@ import time
 import pytest
 
 from lab import fio, lio, network
-from lab.shell import LabError, read, run, wait_for, write
+from lab.shell import LabError, read, wait_for, write
 
 MIB = 1 << 20
 QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 1500,
