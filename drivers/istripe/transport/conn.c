@@ -193,8 +193,11 @@ static int conn_send(struct istripe_conn *conn)
 	smp_mb__after_atomic();
 	ret = istripe_conn_transmit(conn);
 	mutex_unlock(&conn->tx_mutex);
+	/* TCP tells of the same end here or there, whoever asks first. */
 	if (ret < 0)
-		istripe_session_fault(conn->session, ret, "cannot send: %pe", ERR_PTR(ret));
+		istripe_session_fault(conn->session, ret, "%s: %pe",
+				      ret == -EIO || ret == -ENOMEM ? "cannot send" :
+				      "the connection was lost", ERR_PTR(ret));
 	/* Unlock before the flag: see above. */
 	smp_mb();
 	return ret ?: test_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags);
