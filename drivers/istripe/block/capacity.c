@@ -210,26 +210,13 @@ void istripe_capacity_init(struct istripe_capacity *capacity)
 }
 
 /* Paths that are not live look before they are. */
-static void leg_ask(struct istripe_leg *leg, const struct istripe_path *except,
-		    enum istripe_path_event event)
-{
-	int section = srcu_read_lock(&leg->srcu);
-	struct istripe_path *path;
-	u32 at;
-
-	istripe_leg_for_each_path(leg, path, at)
-		if (path != except && READ_ONCE(path->state) == ISTRIPE_PATH_LIVE)
-			istripe_path_event(path, event);
-	srcu_read_unlock(&leg->srcu, section);
-}
-
 static void volume_ask(const struct istripe_volume *volume, const struct istripe_path *except,
 		       enum istripe_path_event event)
 {
 	u32 i;
 
 	for (i = 0; i < volume->leg_count; i++)
-		leg_ask(volume->legs[i], except, event);
+		istripe_leg_tell(volume->legs[i], except, event);
 }
 
 /* Not the recovery queue: the event that follows may wait for memory, and so for us. */

@@ -12,22 +12,6 @@
 #include "block/path.h"
 #include "block/volume.h"
 
-void istripe_carrier_look(struct istripe_leg *leg)
-{
-	int section = srcu_read_lock(&leg->srcu);
-	enum istripe_path_state state;
-	struct istripe_path *path;
-	u32 at;
-
-	istripe_leg_for_each_path(leg, path, at) {
-		state = READ_ONCE(path->state);
-		/* One that connects looks when it is live. */
-		if (state == ISTRIPE_PATH_LIVE || state == ISTRIPE_PATH_CONNECTING)
-			istripe_path_event(path, ISTRIPE_PATH_CARRIER);
-	}
-	srcu_read_unlock(&leg->srcu, section);
-}
-
 static int carrier_event(struct notifier_block *notifier, unsigned long event, void *data)
 {
 	struct istripe_volume *volume = container_of(notifier, struct istripe_volume, nics);
@@ -39,7 +23,7 @@ static int carrier_event(struct notifier_block *notifier, unsigned long event, v
 	if (netif_running(dev) && netif_carrier_ok(dev))
 		return NOTIFY_DONE;
 	for (i = 0; i < volume->leg_count; i++)
-		istripe_carrier_look(volume->legs[i]);
+		istripe_leg_tell(volume->legs[i], NULL, ISTRIPE_PATH_CARRIER);
 	return NOTIFY_DONE;
 }
 

@@ -6,7 +6,6 @@
 #ifndef ISTRIPE_BLOCK_CARRIER_H
 #define ISTRIPE_BLOCK_CARRIER_H
 
-struct istripe_leg;
 struct istripe_path;
 struct istripe_volume;
 
@@ -27,16 +26,9 @@ void istripe_carrier_watch(struct istripe_volume *volume);
 void istripe_carrier_ignore(struct istripe_volume *volume);
 
 /**
- * istripe_carrier_look() - have the workers of all paths look whether they have a link
- * @leg: its paths
- *
- * Context: any. One that was kept without a link, for want of another, may go when one has come.
- */
-void istripe_carrier_look(struct istripe_leg *leg);
-
-/**
  * istripe_carrier_check() - give the session up when its NIC has no link
- * @path: live
+ * @path: live, and told ISTRIPE_PATH_CARRIER: when it went live, another one of its leg did, or
+ *	a NIC has changed
  *
  * But only when another session of the leg has one: TCP may carry this one over a short loss,
  * which is better than nothing.

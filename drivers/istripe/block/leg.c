@@ -41,6 +41,19 @@ static struct istripe_path *leg_pick(struct istripe_leg *leg,
 	return bundle ? istripe_bundle_pick(bundle, leg_task->task.lane) : NULL;
 }
 
+void istripe_leg_tell(struct istripe_leg *leg, const struct istripe_path *except,
+		      enum istripe_path_event event)
+{
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_path *path;
+	u32 at;
+
+	istripe_leg_for_each_path(leg, path, at)
+		if (path != except && READ_ONCE(path->state) == ISTRIPE_PATH_LIVE)
+			istripe_path_event(path, event);
+	srcu_read_unlock(&leg->srcu, section);
+}
+
 void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_task, bool may_send,
 			bool more)
 {

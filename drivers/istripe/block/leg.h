@@ -53,10 +53,10 @@
 #include <istripe/params.h>
 #include "block/io.h"
 #include "block/lun.h"
+#include "block/path.h"
 #include "block/proof.h"
 
 struct istripe_bundle;
-struct istripe_path;
 struct istripe_volume;
 
 struct istripe_leg {
@@ -130,6 +130,17 @@ struct istripe_path *istripe_leg_next_path(const struct istripe_leg *leg, u32 *a
 /* All members of all bundles, those that rest, too; first of a bundle first. */
 #define istripe_leg_for_each_path(_leg, _path, _at)				\
 	for ((_at) = 0; ((_path) = istripe_leg_next_path(_leg, &(_at))); )
+
+/**
+ * istripe_leg_tell() - tell all live paths of a leg
+ * @leg: the leg
+ * @except: which is not told; may be NULL
+ * @event: what
+ *
+ * Context: any.
+ */
+void istripe_leg_tell(struct istripe_leg *leg, const struct istripe_path *except,
+		      enum istripe_path_event event);
 
 /**
  * istripe_leg_start() - begin to bring the paths up

@@ -305,7 +305,8 @@ static void path_go_live(struct istripe_path *path)
 	path->started = true;
 	path_set_state(path, ISTRIPE_PATH_LIVE);
 	istripe_leg_path_live(path->leg, path);
-	istripe_carrier_look(path->leg);
+	/* One that was kept without a link, for want of another, may go now. */
+	istripe_leg_tell(path->leg, NULL, ISTRIPE_PATH_CARRIER);
 	istripe_proof_look(path->leg);
 	/* First the spares: whoever waits for us waits for them, too. */
 	if (!path->member)
