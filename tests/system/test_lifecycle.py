@@ -25,7 +25,7 @@ def test_modinfo(module):
     assert run("modinfo", "-F", "license", "istripe").split() == ["GPL"]
     assert run("modinfo", "-F", "description", "istripe").strip()
     depends = run("modinfo", "-F", "depends", "istripe").strip().split(",")
-    assert "configfs" in depends
+    assert "scsi_common" in depends
 
 
 def test_load_and_unload(module, size):

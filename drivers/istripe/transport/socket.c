@@ -28,6 +28,7 @@ static struct socket *istripe_memalloc_holder;
 /* The socket settings of all paths: held for as long as it takes to copy them. */
 static DEFINE_SPINLOCK(istripe_socket_params_lock);
 
+/* With lock proving, the socket holds the module until its last user is gone: the keys are in it. */
 int istripe_socket_create(struct net *net, int family, struct socket **sock)
 {
 	int ret = sock_create_kern(net, family, SOCK_STREAM, IPPROTO_TCP, sock);
@@ -58,11 +59,17 @@ void istripe_socket_release(struct socket *sock)
  * The first memalloc socket of the system, and the end of the last one, make the kernel
  * patch its code and interrupt all processors, for which the others wait. One that is
  * there as long as the module spares that to every reconnect. It is of the namespace that
- * never ends, and as a socket of the kernel's it would not hold another one either.
+ * never ends, and as a socket of the kernel's it would not hold another one either. Its
+ * locks are not of our classes, so that it does not hold the module.
  */
 int istripe_socket_init(void)
 {
-	return istripe_socket_create(&init_net, AF_INET, &istripe_memalloc_holder);
+	int ret = sock_create_kern(&init_net, AF_INET, SOCK_STREAM, IPPROTO_TCP,
+				   &istripe_memalloc_holder);
+
+	if (!ret)
+		sk_set_memalloc(istripe_memalloc_holder->sk);
+	return ret;
 }
 
 void istripe_socket_exit(void)
