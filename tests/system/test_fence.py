@@ -20,6 +20,9 @@ from test_ghost_write import FAST, KIB, held_write, hold, release, state
 from test_ghost_write import volume_over as volume_of
 from test_scripted import Direct, noise, same
 
+#: They take long, and what they test does not depend on the kernel.
+pytestmark = pytest.mark.shared
+
 PORTS = (3264, 3265)
 UNPROVEN = "not known to lead to the same portal group"
 HARMFUL = "a path was lost each time while spare sessions were open"
@@ -182,7 +185,6 @@ async def drop_the_oldest(run, _conn, pdu):
     return False
 
 
-@pytest.mark.shared
 def test_target_that_makes_room(servers, make_volume, links, kernel_log):
     """A spare session costs one that is used: there are no more of them until that is wished."""
     target = servers[0].load(Scenario("makes room", hooks={"on_login": drop_the_oldest}))

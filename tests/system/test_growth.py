@@ -22,6 +22,9 @@ from test_fs import FILE_SYSTEMS, mount_point  # noqa: F401 a fixture
 from test_istripectl import INITIATOR, leg, tool  # noqa: F401 a fixture
 from test_scripted import Direct, Named, noise, same
 
+#: They take long, and what they test does not depend on the kernel.
+pytestmark = pytest.mark.shared
+
 KIB, MIB = 1 << 10, 1 << 20
 LUN_BYTES = 32 * MIB
 QUICK = {"default_time2wait": 0}
@@ -63,7 +66,6 @@ def fill_up(where, but_bytes):
     run("fallocate", "-l", free.f_bavail * free.f_frsize - but_bytes, where / "filler")
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("kind, before, after", [("xfs", 104 * MIB, 120 * MIB + 4 * KIB),
                                                  ("ext4", 32 * MIB, 48 * MIB + 4 * KIB)])
 @pytest.mark.timeout_s(900)
@@ -119,7 +121,6 @@ def test_grows_under_a_file_system(make_lio, make_volume, mount_point, stock, li
     stock.logout()
 
 
-@pytest.mark.shared
 def test_all_legs_must_have_grown(make_lio, make_volume, kernel_log):
     """By as much as the smallest one; until then a LUN may go back."""
     target = make_lio(*[LUN_BYTES] * 3, params=NO_WAIT)
@@ -180,7 +181,6 @@ def test_shrinking_is_refused(make_lio, make_volume, kernel_log, grown):
     assert volume.size_bytes() == 2 * LUN_BYTES
 
 
-@pytest.mark.shared
 def test_found_at_a_login(make_lio, make_volume):
     """Nobody asks: the sessions are lost, and the next ones find more."""
     target = make_lio(*[LUN_BYTES] * 2, params=NO_WAIT)
@@ -239,7 +239,6 @@ def behind(volume):
         time.sleep(0.05)
 
 
-@pytest.mark.shared
 def test_rescan_while_things_happen(make_lio, make_volume):
     """Asked again and again, with I/O, while sessions are lost, until the volume goes."""
     target = make_lio(*[LUN_BYTES] * 2, params=NO_WAIT)
@@ -303,7 +302,6 @@ def mdadm(laboratory):
     md.prepare()
 
 
-@pytest.mark.shared
 def test_superblocks_say_how_much(make_lio, make_volume, mdadm, kernel_log):
     """The disk keeps its size; it grows when mdadm has put the new size into the superblocks."""
     target = make_lio(*[LUN_BYTES] * 3, params=NO_WAIT)
@@ -545,7 +543,6 @@ def test_all_paths_are_asked(make_scripted, server):
     assert server.violations() == []
 
 
-@pytest.mark.shared
 @pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe", "its own")
 def test_storm(server, make_scripted):
     """Each command is answered so: I/O fails, the target is not asked all the time."""

@@ -17,6 +17,9 @@ from scripted.server import Server
 from test_reservation import KEY, WRITE_EXCLUSIVE_REG_ONLY, Reservations
 from test_scripted import Named
 
+#: They take long, and what they test does not depend on the kernel.
+pytestmark = pytest.mark.shared
+
 KIB, MIB = 1 << 10, 1 << 20
 LUN_BYTES = 64 * MIB
 SCRIPTED_PORT = 3264
@@ -125,7 +128,6 @@ def verified_io(device):
     return io(device, **fio.verify_options(4 * MIB, jobs=4, largest_bytes=64 * KIB, depth=4))
 
 
-@pytest.mark.shared
 def test_paths_come_and_go_under_verify(one_path, links, size):
     volume = one_path()
     device = volume.enable()
@@ -252,7 +254,6 @@ def test_not_while_the_volume_is_down(one_path, links):
         assert busy.value.errno == errno.EBUSY
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("multi,granted", [("sessions", 1), ("mcs", 1)])
 def test_connections_change_under_verify(one_path, size, multi, granted):
     volume = one_path(params={"MaxConnections": granted}, path={"multi": multi})

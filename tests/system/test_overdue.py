@@ -8,6 +8,9 @@ import pytest
 from lab import fio, lio, storage
 from lab.shell import read, run, wait_for
 
+#: They take long, and what they test does not depend on the kernel.
+pytestmark = pytest.mark.shared
+
 MIB = 1 << 20
 #: one command at a time, or the LUN at once when many are overdue
 ABORTS = "is overdue: aborting it|commands stay overdue"

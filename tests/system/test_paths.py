@@ -10,6 +10,9 @@ import pytest
 from lab import fio, istripe, lio, network, storage
 from lab.shell import read, run, status, wait_for, write
 
+#: They take long, and what they test does not depend on the kernel.
+pytestmark = pytest.mark.shared
+
 MIB = 1 << 20
 LUN_BYTES = 64 * MIB
 POLICIES = ("interleave", "round-robin", "queue-depth", "service-time", "failover", "weighted")
@@ -60,7 +63,6 @@ def test_both_paths_are_live(two_paths):
     assert len(isids) == 2
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("policy", POLICIES)
 def test_verify(two_paths, verify, size, policy):
     volume = two_paths(policy=policy)
@@ -192,7 +194,6 @@ def test_last_path_is_not_given_up_with_its_link(two_paths, links, connections):
     wait_for("both paths", lambda: state(volume) == "live", 60)
 
 
-@pytest.mark.shared
 @pytest.mark.timeout_s(600)
 @pytest.mark.parametrize("policy", ["interleave", "queue-depth"])
 def test_links_go_down_in_turn_under_verify(two_paths, links, size, policy):

@@ -12,6 +12,9 @@ from scripted.server import Server
 from scripted.steps import drop, on_write
 from test_scripted import Named
 
+#: They take long, and what they test does not depend on the kernel.
+pytestmark = pytest.mark.shared
+
 KIB, MIB = 1 << 10, 1 << 20
 SCRIPTED_PORT = 3263
 QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 5000,
@@ -71,7 +74,6 @@ def sessions_dirs(volume):
     return (volume.path_sysfs() / "sessions").exists()
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("kind", ["lio", "tgt"])
 @pytest.mark.parametrize("multi,count", [("sessions", 2), ("sessions", 8), ("auto", 4)])
 def test_verify(make_lio, make_tgt, make_volume, verify, size, kernel_log, kind, multi, count):
@@ -132,7 +134,6 @@ def test_hardware_queues(volume_of):
         assert now[session] >= 60, now
 
 
-@pytest.mark.shared
 @pytest.mark.timeout_s(900)
 def test_one_is_killed_under_verify(volume_of, size):
     """The others go on; it comes back alone; fio sees no error."""
