@@ -137,19 +137,23 @@ def test_chap_on_each(make_lio, make_volume, verify):
     verify(device, total_bytes=4 * MIB, jobs=4, largest_bytes=MIB)
 
 
-def test_hardware_queues(volume_of):
-    """One for each connection, but not more than processors; queue i uses connection i mod N."""
-    volume = volume_of(2, 2)
+def assert_queue_for_each(volume, sent):
+    """sent(volume): the commands that each of two connections has carried."""
     device = volume.enable()
     queues = sorted((volume.sysfs().parent / "mq").iterdir())
     assert len(queues) == 2
-    for queue, connection in enumerate((0, 1)):
-        cpu = read(queues[queue] / "cpu_list").split(",")[0]
+    for number, queue in enumerate(queues):
+        cpu = read(queue / "cpu_list").split(",")[0]
         before = sent(volume)
         run("taskset", "-c", cpu, "dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=4k",
             "count=64")
         now = [after - then for after, then in zip(sent(volume), before)]
-        assert now[connection] >= 60, now
+        assert now[number] >= 60, now
+
+
+def test_hardware_queues(volume_of):
+    """One for each connection, but not more than processors; queue i uses connection i mod N."""
+    assert_queue_for_each(volume_of(2, 2), sent)
 
 
 def test_depth_of_the_queue(volume_of):

@@ -267,6 +267,16 @@ def test_address_moves(servers, make_volume, links, kernel_log):
     assert [server.violations() for server in servers] == [[], []]
 
 
+def leave_a_write(volume, disk, server, target, link):
+    """The target holds a write, its link goes down, and then the volume."""
+    server.arm()
+    writer = held_write(disk, target, noise(4 * KIB, 1), error=True)
+    link.set_up(False)
+    wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
+    volume.disable()
+    writer.join(20)
+
+
 @pytest.fixture
 def unfenced(servers, make_volume, links):
     """A volume that went down while the target held a write, its first link down; the target."""
@@ -276,12 +286,7 @@ def unfenced(servers, make_volume, links):
         volume.wait_proven()
         # Through the sibling it could be ended before the volume is down.
         write(volume.leg_sysfs(0) / "fence", "path")
-        servers[0].arm()
-        writer = held_write(disk, target, noise(4 * KIB, 1), error=True)
-        links[0].set_up(False)
-        wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
-        volume.disable()
-        writer.join(20)
+        leave_a_write(volume, disk, servers[0], target, links[0])
     yield volume, target
     links[0].set_up(True)
 
@@ -363,12 +368,7 @@ def test_what_was_left_by_the_second_session(servers, make_volume, links):
         with Direct(volume.enable()) as disk:
             queue = volume.sysfs().parent / "mq" / "1" / "cpu_list"
             os.sched_setaffinity(0, {int(read(queue).split(",")[0])})
-            servers[0].arm()
-            writer = held_write(disk, target, noise(4 * KIB, 1), error=True)
-            links[0].set_up(False)
-            wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
-            volume.disable()
-            writer.join(20)
+            leave_a_write(volume, disk, servers[0], target, links[0])
     finally:
         os.sched_setaffinity(0, cpus)
         links[0].set_up(True)

@@ -10,6 +10,7 @@ from lab.shell import read, run, status, wait_for
 from scripted.scenario import Scenario
 from scripted.server import Server
 from scripted.steps import drop, on_write
+from test_connections import assert_queue_for_each
 from test_scripted import Named
 
 #: They take long, and what they test does not depend on the kernel.
@@ -121,17 +122,7 @@ def test_windows_add_up(volume_of):
 
 def test_hardware_queues(volume_of):
     """One for each connection, but not more than processors; queue i uses session i mod N."""
-    volume = volume_of(2)
-    device = volume.enable()
-    queues = sorted((volume.sysfs().parent / "mq").iterdir())
-    assert len(queues) == 2
-    for queue, session in enumerate((0, 1)):
-        cpu = read(queues[queue] / "cpu_list").split(",")[0]
-        before = sent(volume)
-        run("taskset", "-c", cpu, "dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=4k",
-            "count=64")
-        now = [after - then for after, then in zip(sent(volume), before)]
-        assert now[session] >= 60, now
+    assert_queue_for_each(volume_of(2), sent)
 
 
 @pytest.mark.timeout_s(900)
