@@ -28,7 +28,7 @@ static struct socket *istripe_memalloc_holder;
 /* The socket settings of all paths: held for as long as it takes to copy them. */
 static DEFINE_SPINLOCK(istripe_socket_params_lock);
 
-/* With lock proving, the socket holds the module until its last user is gone: the keys are in it. */
+/* With lock proving the socket holds the module until its last user is gone: see the keys. */
 int istripe_socket_create(struct net *net, int family, struct socket **sock)
 {
 	int ret = sock_create_kern(net, family, SOCK_STREAM, IPPROTO_TCP, sock);
