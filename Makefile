@@ -16,7 +16,7 @@ OUT	= $(BUILD)/modules/$(RELEASE)
 SOURCES	:= Kbuild drivers include
 
 .PHONY: all modules mirror tools tools-test tools-install install dkms host-test fuzz-smoke fuzz kunit lint check-fast check \
-	check-debug demo bench-first bench-cpu bench-latency bench-links bench-memory bench-failover soak soak-kills power-cuts \
+	check-debug mutants demo bench-first bench-cpu bench-latency bench-links bench-memory bench-failover soak soak-kills power-cuts \
 	memory clean distclean help
 
 all: modules
@@ -85,6 +85,11 @@ check:
 check-debug:
 	@tests/host/check debug
 
+# Some of them are for the suites in user space: hence the source.
+mutants:
+	@tests/host/deps vm $(KERNEL) source
+	@tests/vm/mutants --kernel $(KERNEL) $(T)
+
 demo:
 	@tests/host/deps vm $(KERNEL)
 	@$(MAKE) --no-print-directory KDIR='$(BUILD)/kernels/$(KERNEL)/headers' modules
@@ -109,7 +114,7 @@ RUN_memory = OUTSIDE_LUN_MB=256 tests/vm/outside tests/vm/run --kernel $(KERNEL)
 	'$(TOP)/tests/system/test_memory.py'
 
 clean:
-	rm -rf '$(BUILD)/modules' '$(BUILD)/host' '$(BUILD)/log' '$(BUILD)/kunit' '$(BUILD)/dkms' '$(BUILD)/tools'
+	rm -rf '$(BUILD)/modules' '$(BUILD)/host' '$(BUILD)/log' '$(BUILD)/kunit' '$(BUILD)/dkms' '$(BUILD)/tools' '$(BUILD)/mutants'
 
 distclean:
 	rm -rf '$(BUILD)'

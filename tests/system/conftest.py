@@ -39,24 +39,25 @@ class Size:
         return full if cls.full else quick
 
 
-def others_of(items):
+def others_of(items, named):
     """What is for other kernels.
 
-    Of what is marked as shared, the even ones run on one kernel, the odd ones on the other.
+    Of what is marked as shared, the even ones run on one kernel, the odd ones on the other, unless
+    tests are named.
     """
     others = []
     if not faults.available():
         others += [item for item in items if item.get_closest_marker("debug")]
     if not ATOMIC_WRITES:
         others += [item for item in items if item.get_closest_marker("atomic")]
-    if not Size.full and not DEBUG_KERNEL:
+    if not Size.full and not DEBUG_KERNEL and not named:
         shared = [item for item in items if item.get_closest_marker("shared")]
         others += shared[not os.uname().release.startswith("6.1.")::2]
     return others
 
 
 def pytest_collection_modifyitems(config, items):
-    others = others_of(items)
+    others = others_of(items, named=any("::" in word for word in config.args))
     config.hook.pytest_deselected(items=others)
     items[:] = [item for item in items if item not in others]
 
