@@ -104,6 +104,38 @@ _istripectl_create() {
 	esac
 }
 
+# The numbers of what a folder has: legs of a volume, or paths of a leg.
+_istripectl_numbers() {
+	local dir
+
+	for dir in "$_istripectl_tree/$1"/*/; do
+		[ -d "$dir" ] && basename "$dir"
+	done
+}
+
+# $1: the word, behind it the words before it: istripectl path add|remove NAME LEG LIST|PATH
+_istripectl_path() {
+	local word=$1
+
+	shift
+	case $#:${3:-} in
+	2:*) mapfile -t COMPREPLY < <(compgen -W 'add remove' -- "$word") ;;
+	3:*) mapfile -t COMPREPLY < <(compgen -W "$(_istripectl_volumes)" -- "$word") ;;
+	4:*) mapfile -t COMPREPLY < <(compgen -W "$(_istripectl_numbers "$4/legs")" -- "$word") ;;
+	5:add) _istripectl_list "$word" "$(_istripectl_path_settings)" ;;
+	5:remove)
+		mapfile -t COMPREPLY < <(compgen -W "$(_istripectl_numbers "$4/legs/$5/paths")" \
+			-- "$word")
+		;;
+	esac
+}
+
+# Sets words to what is before the word.
+_istripectl_before() {
+	read -ra words <<<"${COMP_LINE:0:COMP_POINT}"
+	[ -z "$word" ] || unset 'words[-1]'
+}
+
 _istripectl() {
 	local word command=${COMP_WORDS[1]} options=
 	local commands='create assemble up down delete path rescan show status list help'
@@ -118,19 +150,17 @@ _istripectl() {
 	case $command in
 	create | assemble)
 		[ "$command" = assemble ] || options=--force
-		read -ra words <<<"${COMP_LINE:0:COMP_POINT}"
-		[ -z "$word" ] || unset 'words[-1]'
+		_istripectl_before
 		_istripectl_create "$word" "${words[-1]}" "$options"
 		_istripectl_trim "$word"
 		return
 		;;
 	help) options=$commands ;;
 	path)
-		case $COMP_CWORD in
-		2) options='add remove' ;;
-		3) options=$(_istripectl_volumes) ;;
-		*) return ;;
-		esac
+		_istripectl_before
+		_istripectl_path "$word" "${words[@]}"
+		_istripectl_trim "$word"
+		return
 		;;
 	down | delete) options="--force $(_istripectl_volumes)" ;;
 	show) options="--json --command $(_istripectl_volumes)" ;;
