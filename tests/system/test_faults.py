@@ -10,7 +10,11 @@ from lab import faults, fio, network
 from lab.istripe import EnableError
 from lab.shell import read, wait_for
 
-pytestmark = pytest.mark.debug
+#: A report of anything else has a further line that says what it is.
+pytestmark = [
+    pytest.mark.debug,
+    pytest.mark.allow_log("page allocation failure|Call Trace", "allocations fail: that is said"),
+]
 
 MIB = 1 << 20
 #: What a volume that can get no memory may say.
