@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Allocations fail: whatever the module was about ends with an error or is done again."""
+"""Allocations fail, connections, logins, digests, too: whatever the module was about ends with an
+error or is done again.
+"""
 
 import contextlib
 import errno
@@ -19,7 +21,6 @@ pytestmark = [
 MIB = 1 << 20
 #: What a volume that can get no memory may say.
 ERRORS = {errno.ENOMEM, errno.ENOBUFS, errno.ETIMEDOUT}
-FAULTS = 1000
 #: A login is some hundred allocations: it must come off now and then.
 PERCENT = 1
 ROUNDS_MAX = 40
@@ -50,24 +51,39 @@ def test_enable(make_lio, make_volume, verify, injector):
     verify(volume.enable(), total_bytes=4 * MIB, jobs=2, largest_bytes=MIB)
 
 
+#: How often: of connects and logins many, or there are none; each of the others ends a session.
+OFTEN = {
+    faults.SLAB: {"percent": PERCENT},
+    faults.PAGES: {"percent": PERCENT},
+    faults.CONNECT: {"percent": 30},
+    faults.LOGIN: {"percent": 10},
+    faults.SEND: {"interval": 500},
+    faults.RECEIVE: {"interval": 500},
+    faults.DIGEST: {"interval": 500},
+}
+
+
 @contextlib.contextmanager
-def both_injected():
-    """Yields what tells how many faults there have been."""
-    with (faults.injected(faults.SLAB, FAULTS, percent=PERCENT) as slab,
-          faults.injected(faults.PAGES, FAULTS, percent=PERCENT) as pages):
-        yield lambda: 2 * FAULTS - slab.left() - pages.left()
+def all_injected(injectors, times):
+    """Yields what tells how many faults there have been, by the injectors."""
+    with contextlib.ExitStack() as stack:
+        for injector in injectors:
+            stack.enter_context(faults.injected(injector, times, **OFTEN[injector]))
+        yield lambda: [times - injector.left() for injector in injectors]
 
 
 @pytest.mark.timeout_s(1800)
-def test_io(make_lio, make_volume, links):
-    """A thousand faults while fio verifies and connections die: nothing is lost."""
+@pytest.mark.parametrize("injectors, least", [((faults.SLAB, faults.PAGES), 1000),
+                                              (tuple(faults.OWN), 100)], ids=["memory", "own"])
+def test_io(make_lio, make_volume, links, injectors, least):
+    """So many faults while fio verifies and connections die: nothing is lost."""
     target = make_lio(64 * MIB, all_links=True, params={"DefaultTime2Wait": 0})
     volume = make_volume(target, paths=links, recovery_timeout_ms=600000,
                          path={"default_time2wait": 0})
     device = volume.enable()
     rounds = 0
-    with both_injected() as struck:
-        while struck() < FAULTS:
+    with all_injected(injectors, least) as struck:
+        while sum(struck()) < least or not all(struck()):
             rounds += 1
             assert rounds <= ROUNDS_MAX, f"only {struck()} faults"
             job = fio.start(device, **fio.verify_options(16 * MIB, jobs=4, block_bytes=4096,

@@ -13,6 +13,7 @@
 
 #include "transport/batch.h"
 #include "transport/conn.h"
+#include "transport/fault.h"
 #include "transport/socket.h"
 
 /* How long a worker may keep its processor before it lets others on. */
@@ -37,6 +38,7 @@ int istripe_transport_init(void)
 	ret = istripe_socket_init();
 	if (ret)
 		goto exit_batch;
+	istripe_fault_init();
 	return 0;
 
 exit_batch:
@@ -48,6 +50,7 @@ destroy_wq:
 
 void istripe_transport_exit(void)
 {
+	istripe_fault_exit();
 	istripe_socket_exit();
 	istripe_batch_exit();
 	destroy_workqueue(istripe_io_wq);
@@ -481,7 +484,7 @@ int istripe_conn_connect(struct istripe_conn *conn, const struct sockaddr_storag
 	clear_bit(ISTRIPE_CONN_STOPPED, &conn->flags);
 	clear_bit(ISTRIPE_CONN_PEER_CLOSED, &conn->flags);
 	istripe_conn_set_state(conn, ISTRIPE_CONN_XPT_UP);
-	ret = conn_bind(conn, net);
+	ret = istripe_fault(ISTRIPE_FAULT_CONNECT) ? -EHOSTUNREACH : conn_bind(conn, net);
 	if (!ret)
 		ret = istripe_compat_connect(conn->sock, portal);
 	if (ret)

@@ -12,6 +12,7 @@
 
 #include "proto/digest.h"
 #include "transport/conn.h"
+#include "transport/fault.h"
 #include "transport/load.h"
 
 /* Behind so many bytes no further PDU begins: a ping would have to wait for them. */
@@ -397,6 +398,8 @@ int istripe_load_send(struct istripe_conn *conn, bool more)
 
 	if (load->error)
 		return load->error;
+	if (istripe_fault(ISTRIPE_FAULT_SEND))
+		return -EPIPE;
 	more |= load_goes_on(load);
 	flags = SEND_FLAGS | (more ? MSG_MORE : MSG_EOR);
 	if (load->way == ISTRIPE_LOAD_BY_REFERENCE)

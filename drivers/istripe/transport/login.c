@@ -6,6 +6,7 @@
 #include <trace/events/istripe.h>
 
 #include "transport/conn.h"
+#include "transport/fault.h"
 #include "transport/login.h"
 
 static const char *const hash_names[ISTRIPE_CHAP_ALGORITHMS] = {
@@ -121,6 +122,8 @@ static int login_send(struct istripe_conn *conn, const struct iscsi_login_req *b
 	struct msghdr msg = { .msg_flags = MSG_NOSIGNAL };
 	int ret;
 
+	if (istripe_fault(ISTRIPE_FAULT_LOGIN))
+		return -ECONNRESET;
 	conn->sock->sk->sk_sndtimeo = login_time_left(deadline);
 	ret = kernel_sendmsg(conn->sock, &msg, parts, ARRAY_SIZE(parts), bytes);
 	if (ret < 0)

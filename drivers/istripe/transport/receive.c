@@ -13,6 +13,7 @@
 #include <trace/events/istripe.h>
 
 #include "transport/conn.h"
+#include "transport/fault.h"
 
 /* Bytes taken before the transmit side gets its turn. */
 #define RECEIVE_BUDGET_BYTES	(1024 * 1024)
@@ -224,6 +225,10 @@ static int receive_data_in_end(struct istripe_conn *conn)
 
 static int receive_end(struct istripe_conn *conn)
 {
+	if (istripe_fault(ISTRIPE_FAULT_DIGEST)) {
+		conn->digest_errors++;
+		return istripe_conn_reject(conn, -EBADMSG, "a wrong digest was asked for");
+	}
 	/* Acknowledged only now: a wrong data digest would have ended the PDU before. */
 	WRITE_ONCE(conn->exp_stat_sn, conn->rx.exp_stat_sn);
 	switch (conn->rx.pdu.opcode) {
@@ -302,8 +307,11 @@ static int receive_skb(read_descriptor_t *desc, struct sk_buff *skb, unsigned in
 int istripe_conn_receive(struct istripe_conn *conn)
 {
 	read_descriptor_t desc = { .arg.data = conn, .count = RECEIVE_BUDGET_BYTES };
-	int taken = tcp_read_sock(conn->sock->sk, &desc, receive_skb);
+	int taken;
 
+	if (istripe_fault(ISTRIPE_FAULT_RECEIVE))
+		return istripe_conn_reject(conn, -ECONNRESET, "a fault was asked for");
+	taken = tcp_read_sock(conn->sock->sk, &desc, receive_skb);
 	if (taken > 0) {
 		WRITE_ONCE(conn->last_receive, jiffies);
 		conn->bytes_received += taken;

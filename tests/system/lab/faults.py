@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Allocations that fail on command, below the module's functions only (debug kernel)."""
+"""What fails on command (debug kernel): allocations, below the module's functions only, and what
+the module has places for.
+"""
 
 import contextlib
 from pathlib import Path
@@ -36,8 +38,7 @@ class Injector:
         self.stop()
         for name, value in {
             "verbose": 0, "task_filter": "N", "space": 0, "stacktrace_depth": STACK_DEPTH,
-            "require_start": f"{start:#x}", "require_end": f"{end:#x}", "ignore_gfp_wait": "N",
-            **self.settings, "interval": interval, "times": times, "probability": percent,
+            "require_start": f"{start:#x}", "require_end": f"{end:#x}", **self.settings, "interval": interval, "times": times, "probability": percent,
         }.items():
             self.set(name, value)
 
@@ -50,9 +51,12 @@ class Injector:
 
 
 #: kmalloc, caches of objects.
-SLAB = Injector("failslab", cache_filter="N")
+SLAB = Injector("failslab", cache_filter="N", ignore_gfp_wait="N")
 #: Pages, single ones included.
-PAGES = Injector("fail_page_alloc", min_order=0, ignore_gfp_highmem="N")
+PAGES = Injector("fail_page_alloc", min_order=0, ignore_gfp_highmem="N", ignore_gfp_wait="N")
+#: The module's own: transport/fault.h.
+CONNECT, LOGIN, SEND, RECEIVE, DIGEST = OWN = [
+    Injector(f"istripe/fail_{name}") for name in ("connect", "login", "send", "receive", "digest")]
 
 
 def available():
