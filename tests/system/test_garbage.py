@@ -217,10 +217,12 @@ def poke_at(fd, at):
 def test_answers(server, play, make_volume):
     """INQUIRY, its pages, READ CAPACITY, REPORT LUNS, MODE SENSE: other contents, other lengths.
 
-    A disk of a shape that the target made up works as far as it can, and goes.
+    A disk of a shape that the target made up works as far as it can, and goes. When its connection
+    is lost, what answers honestly then is another LUN: its I/O waits in vain.
     """
     garbage = play(answer_due, (damage.CONTENTS * 8, damage.INTENT), hang_up=0.3)
-    volume = make_volume(Named(server.target.settings.name), **VOLUME, path=portal(server))
+    volume = make_volume(Named(server.target.settings.name),
+                         **{**VOLUME, "recovery_timeout_ms": 2000}, path=portal(server))
     up = 0
     for _ in shares(ANSWERS, garbage):
         with armed(server):
