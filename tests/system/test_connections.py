@@ -11,6 +11,9 @@ from scripted.scenario import HONEST
 from scripted.server import Server
 from test_scripted import Named
 
+#: They take long, and what they test does not depend on the kernel.
+pytestmark = pytest.mark.shared
+
 KIB, MIB = 1 << 10, 1 << 20
 SCRIPTED_PORT = 3262
 QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 5000,
@@ -62,7 +65,6 @@ def wait_reconnects(volume, count):
     volume.wait_state("live")
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("count", [2, 4, 8])
 @pytest.mark.parametrize("digests", [False, True], ids=["plain", "digests"])
 def test_verify(volume_of, verify, size, kernel_log, count, digests):
@@ -82,7 +84,6 @@ def test_verify(volume_of, verify, size, kernel_log, count, digests):
     assert kernel_log.matching(r"istripe: .*(lost|cannot|goes on)") == []
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("asked,granted", [(8, 2), (2, 8), (4, 1), (1, 4)])
 def test_the_rest_are_sessions(volume_of, verify, asked, granted):
     """What the session is not granted are sessions of one connection."""
@@ -100,7 +101,6 @@ def test_the_rest_are_sessions(volume_of, verify, asked, granted):
     assert min(sent(volume)) > 3, sent(volume)
 
 
-@pytest.mark.shared
 def test_tgt_has_one(make_tgt, make_volume, verify):
     """tgt says MaxConnections=1: four sessions of one connection then."""
     volume = make_volume(make_tgt(64 * MIB), path={**MCS, "connections": 4})
@@ -181,7 +181,6 @@ def test_small_window(make_lio, make_volume, verify):
     assert min(sent(volume)) > 3, sent(volume)
 
 
-@pytest.mark.shared
 def test_legs_and_paths(make_lio, make_volume, links, verify):
     """Several of everything."""
     target = make_lio(*[lio.Lun(16 * MIB) for _ in range(2)], all_links=True,
@@ -207,7 +206,6 @@ def scripted(link):
     server.stop()
 
 
-@pytest.mark.shared
 @pytest.mark.timeout_s(900)
 @pytest.mark.parametrize("count", [2, 4])
 def test_one_is_killed_under_verify(scripted, make_volume, size, count):

@@ -5,6 +5,9 @@ import pytest
 
 from lab import lio, storage, tgt
 
+#: They take long, and what they test does not depend on the kernel.
+pytestmark = pytest.mark.shared
+
 MIB = 1 << 20
 
 #: The negotiation keys of a published study of small writes, at the target.
@@ -66,7 +69,6 @@ def cell_bytes(size, shape):
     return max(2 * MIB, size.cell_bytes // shape.get("share", 1))
 
 
-@pytest.mark.shared
 @pytest.mark.timeout_s(3600)
 def test_written_by_istripe_read_by_stock(make_lio, make_volume, stock, link, verify, size):
     """The main promise: random blocks of 512 B to 4 MiB by 8 jobs, checked twice."""
@@ -83,7 +85,6 @@ def test_written_by_istripe_read_by_stock(make_lio, make_volume, stock, link, ve
     assert storage.sha256(disk) == ours
 
 
-@pytest.mark.shared
 @pytest.mark.timeout_s(3600)
 def test_written_by_stock_read_by_istripe(make_lio, make_volume, stock, link, size):
     length = size.fio_bytes
@@ -95,7 +96,6 @@ def test_written_by_stock_read_by_istripe(make_lio, make_volume, stock, link, si
     assert storage.sha256(device) == written
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("name", MATRIX)
 @pytest.mark.timeout_s(1800)
 def test_lio_matrix(make_lio, make_volume, verify, size, name):
@@ -120,7 +120,6 @@ TGT_STUDY = {key: value for key, value in STUDY.items()
              if key not in ("HeaderDigest", "DataDigest")}
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("params,path", [
     ({}, {}),
     (TGT_TUNED, {}),
@@ -150,7 +149,6 @@ def test_ipv6(make_lio, make_volume, verify, size):
     verify(device, total_bytes=size.cell_bytes, jobs=4)
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("engine,options", [
     ("io_uring", {"fixedbufs": 1, "registerfiles": 1}),
     ("sync", {"direct": 0, "fsync": 64, "iodepth": 1}),

@@ -9,6 +9,9 @@ import pytest
 from lab import fio, lio, network, storage
 from lab.shell import run
 
+#: They take long, and what they test does not depend on the kernel.
+pytestmark = pytest.mark.shared
+
 MIB = 1 << 20
 SOURCE = "/usr/lib/python3/dist-packages"
 
@@ -32,7 +35,6 @@ if os.environ.get("ISTRIPE_FULL"):
     COMBINATIONS += [("xfs", 4096), ("ext4", 512)]
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("kind,block_bytes", COMBINATIONS)
 @pytest.mark.timeout_s(1800)
 def test_file_system(make_lio, make_volume, mount_point, size, kind, block_bytes):
@@ -77,7 +79,6 @@ def many_files(mount_point, rounds):
     shutil.copytree(sorted_source(), mount_point / "kept")
 
 
-@pytest.mark.shared
 @pytest.mark.timeout_s(900)
 def test_data_survive_a_lost_connection(make_lio, make_volume, mount_point):
     """A journal is being written while the connection breaks: nothing is wrong afterwards."""

@@ -10,6 +10,9 @@ from lab import network
 from lab.istripe import EnableError
 from lab.shell import read
 
+#: They take long, and what they test does not depend on the kernel.
+pytestmark = pytest.mark.shared
+
 MIB = 1 << 20
 USER, SECRET = "initiator", "a-secret-of-20-bytes"
 MUTUAL_USER, MUTUAL_SECRET = "target", "another-one-20-bytes"
@@ -27,7 +30,6 @@ def refused(volume):
     return failed.value
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("algorithm", ["", "MD5", "SHA1", "SHA256", "SHA3-256"])
 @pytest.mark.parametrize("mutual", [False, True], ids=["one-way", "mutual"])
 def test_chap(make_lio, make_volume, kernel_log, algorithm, mutual):
@@ -38,7 +40,6 @@ def test_chap(make_lio, make_volume, kernel_log, algorithm, mutual):
     assert not kernel_log.matching(f"{SECRET}|{MUTUAL_SECRET}")
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("mutual", [False, True], ids=["one-way", "mutual"])
 def test_chap_with_tgt(make_tgt, make_volume, mutual):
     """tgt 1.0.85 accepts the other algorithms when they are offered, and then fails at them."""
@@ -47,7 +48,6 @@ def test_chap_with_tgt(make_tgt, make_volume, mutual):
     make_volume(target, path=path).enable()
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("change", [
     {"chap_secret": "not-the-right-secret"},
     {"chap_user": "somebody"},
@@ -216,7 +216,6 @@ NEGOTIATED = [
 ]
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("params,path,expected", NEGOTIATED, ids=range(len(NEGOTIATED)))
 def test_negotiation(make_lio, make_volume, params, path, expected):
     volume = make_volume(make_lio(8 * MIB, params=params), path=path)

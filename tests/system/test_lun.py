@@ -10,6 +10,9 @@ import pytest
 from lab import lio, storage
 from lab.shell import read, run, status
 
+#: They take long, and what they test does not depend on the kernel.
+pytestmark = pytest.mark.shared
+
 MIB = 1 << 20
 
 
@@ -25,7 +28,6 @@ def number(text, name):
     return int(re.search(rf"{name}[^:]*: (\d+)", text).group(1))
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("block_bytes", [512, 4096])
 @pytest.mark.parametrize("write_cache", [True, False], ids=["write-back", "write-through"])
 def test_as_the_stock_disk(make_lio, make_volume, stock, link, block_bytes, write_cache):
@@ -83,7 +85,6 @@ def test_rotational(make_lio, make_volume):
     assert volume.queue("rotational") == "1"
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("block_bytes", [512, 4096])
 def test_discard(make_lio, make_volume, block_bytes):
     lun = lio.Lun(64 * MIB, block_bytes=block_bytes)
@@ -119,7 +120,6 @@ def test_no_discard_without_unmap(make_lio, make_volume):
     assert code != 0 and "not supported" in words
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("block_bytes", [512, 4096])
 def test_write_zeroes(make_lio, make_volume, block_bytes):
     lun = lio.Lun(64 * MIB, block_bytes=block_bytes)

@@ -15,6 +15,9 @@ from lab import fio, lio, network
 from lab.shell import LabError, read, run, wait_for, write
 from test_connections import sent
 
+#: They take long, and what they test does not depend on the kernel.
+pytestmark = pytest.mark.shared
+
 KIB, MIB = 1 << 10, 1 << 20
 QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 5000,
          "login_timeout_ms": 3000}
@@ -81,7 +84,6 @@ def test_queues(polled, asked):
     assert queues(volume) == 1 + there
 
 
-@pytest.mark.shared
 @pytest.mark.timeout_s(600)
 @pytest.mark.parametrize("digests", [False, True], ids=["plain", "digests"])
 @pytest.mark.parametrize("nic", ["napi", "no-napi"])
@@ -108,7 +110,6 @@ def test_next_to_others(polled, size):
     assert volume.reconnects() == 0
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("multi", ["mcs", "sessions"])
 def test_lane(polled, multi):
     """A polled queue keeps to one connection, whichever processor its submitters are on."""
@@ -167,7 +168,6 @@ def test_who_polls_receives(polled, napi):
     assert polls > 100 and useful > 10, (polls, useful)
 
 
-@pytest.mark.shared
 @pytest.mark.timeout_s(600)
 def test_legs_and_paths(make_lio, make_volume, links, size, verify, napi):
     """Several of everything."""
@@ -181,7 +181,6 @@ def test_legs_and_paths(make_lio, make_volume, links, size, verify, napi):
     assert volume.reconnects() == 0
 
 
-@pytest.mark.shared
 @pytest.mark.timeout_s(1200)
 @pytest.mark.parametrize("nic", ["napi", "no-napi"])
 def test_killed_under_verify(polled, size, request, nic):

@@ -12,6 +12,9 @@ import pytest
 
 from lab.shell import run, status
 
+#: They take long, and what they test does not depend on the kernel.
+pytestmark = pytest.mark.shared
+
 KIB, MIB = 1 << 10, 1 << 20
 KEY, OTHER_KEY = 0x1571, 0x2ead
 #: enum pr_type, enum pr_flags of linux/pr.h

@@ -8,6 +8,9 @@ import pytest
 from lab import dm, fio, istripe, lio, md, network, storage
 from lab.shell import read, run, status, wait_for
 
+#: They take long, and what they test does not depend on the kernel.
+pytestmark = pytest.mark.shared
+
 KIB = 1 << 10
 MIB = 1 << 20
 LUN_BYTES = 8 * MIB
@@ -28,7 +31,6 @@ def make_striped(make_lio, make_volume):
     return make
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("legs,chunk_bytes", [(7, 16 * KIB), (2, 4 * MIB)])
 def test_layout_is_that_of_dm_stripe(make_striped, legs, chunk_bytes):
     """Written through the one, read through the other; shapes that test_matrix.py has not."""
@@ -46,7 +48,6 @@ def test_layout_is_that_of_dm_stripe(make_striped, legs, chunk_bytes):
     assert storage.sha256(device, size) == written
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("chunk_bytes", [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB])
 def test_one_command_per_leg(make_striped, chunk_bytes):
     """An aligned request of 1 MiB over 4 legs is 4 commands, whatever the chunk."""
