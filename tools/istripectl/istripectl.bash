@@ -6,10 +6,11 @@
 
 _istripectl_tree=/sys/kernel/config/istripe
 
-_istripectl_volumes() {
+# The folders in one of the tree: volumes, the numbers of a volume's legs or of a leg's paths.
+_istripectl_folders() {
 	local dir
 
-	for dir in "$_istripectl_tree"/*/; do
+	for dir in "$_istripectl_tree${1:+/$1}"/*/; do
 		[ -d "$dir" ] && basename "$dir"
 	done
 }
@@ -104,15 +105,6 @@ _istripectl_create() {
 	esac
 }
 
-# The numbers of what a folder has: legs of a volume, or paths of a leg.
-_istripectl_numbers() {
-	local dir
-
-	for dir in "$_istripectl_tree/$1"/*/; do
-		[ -d "$dir" ] && basename "$dir"
-	done
-}
-
 # $1: the word, behind it the words before it: istripectl path add|remove NAME LEG LIST|PATH
 _istripectl_path() {
 	local word=$1
@@ -120,11 +112,11 @@ _istripectl_path() {
 	shift
 	case $#:${3:-} in
 	2:*) mapfile -t COMPREPLY < <(compgen -W 'add remove' -- "$word") ;;
-	3:*) mapfile -t COMPREPLY < <(compgen -W "$(_istripectl_volumes)" -- "$word") ;;
-	4:*) mapfile -t COMPREPLY < <(compgen -W "$(_istripectl_numbers "$4/legs")" -- "$word") ;;
+	3:*) mapfile -t COMPREPLY < <(compgen -W "$(_istripectl_folders)" -- "$word") ;;
+	4:*) mapfile -t COMPREPLY < <(compgen -W "$(_istripectl_folders "$4/legs")" -- "$word") ;;
 	5:add) _istripectl_list "$word" "$(_istripectl_path_settings)" ;;
 	5:remove)
-		mapfile -t COMPREPLY < <(compgen -W "$(_istripectl_numbers "$4/legs/$5/paths")" \
+		mapfile -t COMPREPLY < <(compgen -W "$(_istripectl_folders "$4/legs/$5/paths")" \
 			-- "$word")
 		;;
 	esac
@@ -162,10 +154,10 @@ _istripectl() {
 		_istripectl_trim "$word"
 		return
 		;;
-	down | delete) options="--force $(_istripectl_volumes)" ;;
-	show) options="--json --command $(_istripectl_volumes)" ;;
-	rescan | status | list) options="--json $(_istripectl_volumes)" ;;
-	up) options=$(_istripectl_volumes) ;;
+	down | delete) options="--force $(_istripectl_folders)" ;;
+	show) options="--json --command $(_istripectl_folders)" ;;
+	rescan | status | list) options="--json $(_istripectl_folders)" ;;
+	up) options=$(_istripectl_folders) ;;
 	*) return ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
