@@ -173,6 +173,32 @@ def test_link_down_needs_no_ping(two_paths, links, kernel_log, end):
     wait_for("both paths", lambda: state(volume) == "live", 60)
 
 
+def completed_reads(device):
+    return int(read(f"/sys/block/{device.name}/stat").split()[0])
+
+
+def test_reads_do_not_wait_until_tcp_lets_go(two_paths, links):
+    """What cannot be sent lies in TCP, and what TCP holds is not touched. But reads send nothing."""
+    volume = two_paths(policy="failover", path=UNPINGED)
+    device = volume.enable()
+    # So long TCP waits for the neighbour, with all that it has for it.
+    run("sysctl", "-q", "-w", f"net.ipv4.neigh.{links[0].nic}.mcast_solicit=7")
+    reader = subprocess.Popen(("dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=4k"),
+                              stderr=subprocess.DEVNULL)
+    restore = lose_link(links[0], "other")
+    path = volume.path_sysfs(0, 0) / "state"
+    try:
+        wait_for("the loss to be noticed", lambda: read(path) == "draining", 20)
+        before = completed_reads(device)
+        wait_for("reads to go on", lambda: completed_reads(device) > before, 20)
+        assert read(path) == "draining"
+    finally:
+        restore()
+        reader.kill()
+        reader.wait()
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+
+
 @pytest.mark.parametrize("connections", [1, 3])
 def test_last_path_is_not_given_up_with_its_link(two_paths, links, connections):
     """Nothing is better: TCP goes on when the link is back. Sessions of one path are one way."""

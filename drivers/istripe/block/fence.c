@@ -90,17 +90,6 @@ void istripe_fence(struct istripe_path *path)
 	}
 }
 
-u32 istripe_fence_first(struct istripe_path *path)
-{
-	unsigned long begin = jiffies;
-	u32 spent_ms;
-
-	path->fence_first = false;
-	istripe_fence(path);
-	spent_ms = jiffies_to_msecs(jiffies - begin);
-	return path->wait_ms - min(path->wait_ms, spent_ms);
-}
-
 bool istripe_fence_wanted(const struct istripe_path *path)
 {
 	struct fence_sibling sibling;

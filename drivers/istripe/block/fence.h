@@ -24,15 +24,6 @@ struct istripe_path;
 void istripe_fence(struct istripe_path *path);
 
 /**
- * istripe_fence_first() - the fence, instead of the attempt to log in that was due
- * @path: the path, without a session; what it is to wait goes on meanwhile
- *
- * Context: the path's worker, sleeps.
- * Return: what is left of path->wait_ms, in ms.
- */
-u32 istripe_fence_first(struct istripe_path *path);
-
-/**
  * istripe_fence_wanted() - does something wait that a sibling may be able to set free
  * @path: the path, not live
  *

@@ -373,6 +373,11 @@ static void path_attempt_failed(struct istripe_path *path, int error, const char
 	complete_all(&path->first_result);
 }
 
+static u32 path_wait_left_ms(const struct istripe_path *path)
+{
+	return path->wait_ms - min(path->wait_ms, jiffies_to_msecs(jiffies - path->lost_at));
+}
+
 static void path_connect(struct istripe_path *path)
 {
 	char why[ISTRIPE_WHY_BYTES] = "";
@@ -389,7 +394,9 @@ static void path_connect(struct istripe_path *path)
 	path->refused = 0;
 	path_set_state(path, ISTRIPE_PATH_CONNECTING);
 	if (path->fence_first) {
-		path_schedule_retry(path, istripe_fence_first(path));
+		path->fence_first = false;
+		istripe_fence(path);
+		path_schedule_retry(path, path_wait_left_ms(path));
 		return;
 	}
 	ret = path_attempt(path, why, sizeof(why));
@@ -438,7 +445,11 @@ static void path_drain(struct istripe_path *path, bool logout)
 		istripe_session_logout(path->owned, ISTRIPE_LOGOUT_TIMEOUT_MS);
 	path->wait_ms = path_wait_ms(path);
 	path->several = path->owned->conn_count > 1;
+	path->lost_at = jiffies;
 	istripe_path_close_session(path, -ECONNRESET);
+	/* The resets of several connections may have gone out just now; see path_wait_ms(). */
+	if (path->several)
+		path->lost_at = jiffies;
 }
 
 /*
@@ -448,7 +459,7 @@ static void path_drain(struct istripe_path *path, bool logout)
 static void path_recover(struct istripe_path *path)
 {
 	path->fence_first = !path->several && istripe_fence_wanted(path);
-	path_schedule_retry(path, path->fence_first ? 0 : path->wait_ms);
+	path_schedule_retry(path, path->fence_first ? 0 : path_wait_left_ms(path));
 }
 
 /*

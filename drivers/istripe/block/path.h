@@ -85,6 +85,7 @@ struct istripe_path {
 	bool checked;			/* worker: its superblock has been compared */
 	unsigned long retry_at;		/* worker: jiffies, end of the back-off */
 	u32 wait_ms;			/* worker: what the target asked for */
+	unsigned long lost_at;		/* worker: jiffies, from when on it counts */
 	bool several;			/* worker: the last session had several connections */
 	bool fence_first;		/* worker: end the old session before the back-off */
 	bool tpgt_known;		/* worker: of the first session */

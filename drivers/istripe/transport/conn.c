@@ -515,7 +515,8 @@ void istripe_conn_start(struct istripe_conn *conn)
  * After the reset, segments that refer to the tasks' pages may still wait in a
  * queueing discipline or a NIC. The pages must not be reused before they are gone,
  * else bytes of a newer write could go out under an older command (P22). TCP has
- * no call-back for the last one, hence a bounded poll.
+ * no call-back for the last one, hence a bounded poll. When a link has gone down it
+ * takes seconds: the reset waits until the neighbour is found not to answer.
  */
 static void conn_drain(struct istripe_conn *conn)
 {
@@ -548,14 +549,19 @@ void istripe_conn_cut(struct istripe_conn *conn)
 	tcp_abort(conn->sock->sk, ECONNABORTED);
 }
 
-void istripe_conn_stop(struct istripe_conn *conn)
+void istripe_conn_halt(struct istripe_conn *conn)
 {
-	if (!conn->sock)
-		return;
 	istripe_conn_cut(conn);
 	cancel_delayed_work_sync(&conn->keepalive_work);
 	kthread_cancel_work_sync(&conn->batch_work);
 	cancel_work_sync(&conn->io_work);
+}
+
+void istripe_conn_stop(struct istripe_conn *conn)
+{
+	if (!conn->sock)
+		return;
+	istripe_conn_halt(conn);
 	conn_drain(conn);
 	if (istripe_conn_state_may(conn->state, ISTRIPE_CONN_CLEANUP_WAIT))
 		istripe_conn_set_state(conn, ISTRIPE_CONN_CLEANUP_WAIT);

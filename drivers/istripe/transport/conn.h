@@ -182,7 +182,7 @@ bool istripe_conn_has_link(struct istripe_conn *conn);
 void istripe_conn_start(struct istripe_conn *conn);
 
 /**
- * istripe_conn_cut() - reset the TCP connection: the beginning of istripe_conn_stop()
+ * istripe_conn_cut() - reset the TCP connection: the beginning of istripe_conn_halt()
  * @conn: may be in any state; no submitters; idempotent
  *
  * Context: process, sleeps.
@@ -190,11 +190,23 @@ void istripe_conn_start(struct istripe_conn *conn);
 void istripe_conn_cut(struct istripe_conn *conn);
 
 /**
+ * istripe_conn_halt() - end both sides: the beginning of istripe_conn_stop()
+ * @conn: may be in any state; no submitters; idempotent
+ *
+ * Afterwards neither side runs, unless another connection of the session does; what was
+ * sent may still be on its way to the wire. When all connections of a session are halted,
+ * its tasks that send no data belong to the caller.
+ *
+ * Context: process, sleeps.
+ */
+void istripe_conn_halt(struct istripe_conn *conn);
+
+/**
  * istripe_conn_stop() - take the socket away from everybody and release it
  * @conn: may be in any state; no submitters; idempotent
  *
  * Afterwards neither side runs, nothing of the tasks' memory is on its way to the
- * wire (P22), and the tasks belong to the caller.
+ * wire (P22), and the tasks that send data belong to the caller, too.
  *
  * Context: process, sleeps.
  */

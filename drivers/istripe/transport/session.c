@@ -600,15 +600,18 @@ void istripe_session_interrupt(struct istripe_session *session)
 	mutex_unlock(&session->socket_lock);
 }
 
-/* The sides are gone: every task still in the table is ours. */
-static void session_collect(struct istripe_session *session, int error)
+/*
+ * The sides are gone: every task still in the table is ours. Those whose data TCP may still
+ * hold are left where they are when it is said that it does.
+ */
+static void session_collect(struct istripe_session *session, int error, bool held)
 {
 	struct istripe_task *task;
 	u32 i;
 
 	for (i = 0; i < session->slot_count; i++) {
 		task = session->slots[i].task;
-		if (!task)
+		if (!task || (held && task->write))
 			continue;
 		session->slots[i].task = NULL;
 		/* An answer that came before the stop still holds. */
@@ -628,8 +631,11 @@ void istripe_session_close(struct istripe_session *session, int error)
 	for (i = 0; i < ARRAY_SIZE(session->conns) && session->conns[i]; i++)
 		istripe_conn_cut(session->conns[i]);
 	for (i = 0; i < ARRAY_SIZE(session->conns) && session->conns[i]; i++)
+		istripe_conn_halt(session->conns[i]);
+	session_collect(session, error, true);
+	for (i = 0; i < ARRAY_SIZE(session->conns) && session->conns[i]; i++)
 		istripe_conn_stop(session->conns[i]);
-	session_collect(session, error);
+	session_collect(session, error, false);
 	session_free(session);
 	memalloc_noio_restore(noio);
 }

@@ -6,8 +6,8 @@
  * Life: istripe_session_open() makes it, istripe_session_close() ends it. Between
  * the two the owner publishes it to submitters; before close the owner makes it
  * unfindable and waits until no submitter is inside istripe_session_submit().
- * Then close stops the connections, waits until TCP has let go of the pages,
- * and collects the tasks: each gets done() exactly once.
+ * Then close stops the connections and collects the tasks that send no data, waits until
+ * TCP has let go of the pages, and collects the others: each gets done() exactly once.
  *
  * Writers (nothing else writes these):
  *   cmd_sn				transmit sides, by cmpxchg
