@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/bitops.h>
+#include <linux/processor.h>
 #include <linux/slab.h>
 
 #include "block/bundle.h"
@@ -87,7 +88,8 @@ static void queue_poll_leg(struct istripe_leg *leg, u32 lane)
  * Look once at all connections that requests of the queue go over now, and always say that
  * there may be news: the caller knows best which of his requests are done. Were the answer
  * that there is none, the block layer would look again and again, and not at the request,
- * which may have been completed by another processor, or by recovery.
+ * which may have been completed by another processor, or by recovery. Nor would it relax the
+ * processor between two looks, which leaves more of it to whom it is shared with.
  *
  * Context: an RCU section (bio_poll()), so nothing may sleep. A path that has just lost its
  * session is not looked at.
@@ -100,6 +102,7 @@ static int queue_poll(struct blk_mq_hw_ctx *hctx, struct io_comp_batch *batch)
 
 	for (i = 0; i < volume->leg_count; i++)
 		queue_poll_leg(volume->legs[i], queue->lane);
+	cpu_relax();
 	return 1;
 }
 
