@@ -31,7 +31,10 @@ static inline void istripe_compat_fault_show(struct istripe_compat_fault *fault,
 #define ISTRIPE_COMPAT_FAULTS	0
 #define ISTRIPE_COMPAT_FAULT	{}
 
-struct istripe_compat_fault {};
+/* Not empty: of arrays of nothing sparse thinks that they have no elements. */
+struct istripe_compat_fault {
+	u8 unused;
+};
 
 static inline bool istripe_compat_fault_strikes(struct istripe_compat_fault *fault)
 {
