@@ -48,7 +48,7 @@ install: modules
 	$(MAKE) --no-print-directory -C '$(KDIR)' M='$(OUT)' modules_install
 	depmod $(if $(INSTALL_MOD_PATH),-b '$(INSTALL_MOD_PATH)') '$(RELEASE)'
 
-# Puts the sources where dkms wants them, then builds for the running kernel.
+# Puts the sources where dkms wants them; dkms install builds.
 dkms:
 	@! dkms status -m istripe -v '$(VERSION)' | grep -q . || \
 	  { echo 'first: dkms remove -m istripe -v $(VERSION) --all' >&2; exit 1; }
@@ -102,7 +102,7 @@ bench-first bench-cpu bench-latency bench-links bench-memory bench-failover soak
 
 RUN_bench-first := tests/vm/bench
 RUN_bench-cpu := tests/vm/bench --set cpu
-RUN_bench-latency := tests/vm/bench --set latency
+RUN_bench-latency := tests/vm/bench-links --set latency
 RUN_bench-links := tests/vm/bench-links
 RUN_bench-memory := tests/vm/bench-memory
 RUN_bench-failover := tests/vm/bench-failover

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs in the virtual machine of tests/vm/bench and measures what an I/O costs.
 
-The guest's clock counts instructions, but for the set of latencies: on its one processor a
-nanosecond that is not idle is one instruction. In each round fio runs, and a window in the middle is measured: time, idle time and
+The guest's clock counts instructions: on its one processor a nanosecond that is not idle is one
+instruction. In each round fio runs, and a window in the middle is measured: time, idle time and
 the sectors that the disk has completed, at its beginning and its end. So fio's start and end do
 not count, and neither do merges and splits of requests.
 """
 
 import argparse
-import re
 import sys
 import time
 from pathlib import Path
@@ -41,10 +40,6 @@ class Setup(NamedTuple):
     goal: float = None
 
 
-def all_polled(jobs):
-    return tuple(job._replace(polled=True) for job in jobs)
-
-
 FIRST = (
     Job("randread", 4 * KIB, 1),
     Job("randread", 4 * KIB, 32),
@@ -66,8 +61,6 @@ COST = (
 )
 BATCH = Job("randread", 4 * KIB, 32, batch=16)
 MORE = (Job("randread", 512, 32), Job("randwrite", 4 * KIB, 1), BATCH, *mixed(8))
-LATENCY = (Job("randread", 4 * KIB, 1),)
-MORE_LATENCY = (Job("randwrite", 4 * KIB, 1), Job("randread", 4 * KIB, 4))
 
 SETS = {
     "first": (Setup("", "one LUN over one NIC", 1, FIRST, (BATCH,)),),
@@ -75,12 +68,6 @@ SETS = {
         Setup("legs4", "4 LUNs over 4 NICs, chunk 64 KiB; stock: iscsi_tcp and dm-stripe",
               4, COST, MORE, 0.5),
         Setup("legs1", "one LUN over one NIC; stock: iscsi_tcp", 1, COST, MORE, 0.7),
-    ),
-    "latency": (
-        Setup("woken", "one LUN over one NIC; stock: iscsi_tcp; whoever waits sleeps",
-              1, LATENCY, MORE_LATENCY, 0.85),
-        Setup("polled", "the same; whoever waits polls, where the disk can do that: not iscsi_tcp",
-              1, all_polled(LATENCY), all_polled(MORE_LATENCY), 0.7),
     ),
 }
 
@@ -98,7 +85,8 @@ class Sample(NamedTuple):
     @classmethod
     def take(cls, disk):
         done = Completed.of(disk)
-        return cls(time.monotonic_ns(), idle_ns(), done, *packets(), switches())
+        (idle_ns,) = measure.idle_ns()
+        return cls(time.monotonic_ns(), idle_ns, done, *packets(), switches())
 
 
 def packets():
@@ -114,20 +102,11 @@ def switches():
     return int(line.split()[1])
 
 
-def idle_ns():
-    """Idle time since the boot: the figures behind idle and iowait of /proc/stat, not rounded."""
-    text = Path("/proc/timer_list").read_text(encoding="ascii", errors="replace")
-    found = re.findall(r"\.(?:idle|iowait)_sleeptime\s*: (\d+) nsecs", text)
-    if len(found) != 2:
-        raise LabError(f"/proc/timer_list has {len(found)} idle times, not those of 1 processor")
-    return sum(map(int, found))
-
-
 def check_idle():
     """/proc/stat must tell the same: that is where everybody else would look."""
     cpu = read("/proc/stat").split("\n")[0].split()
     stat_ns = (int(cpu[4]) + int(cpu[5])) * STAT_NS
-    exact_ns = idle_ns()
+    (exact_ns,) = measure.idle_ns()
     if abs(exact_ns - stat_ns) > 5 * STAT_NS:
         raise LabError(f"idle for {exact_ns} ns by /proc/timer_list, {stat_ns} by /proc/stat")
 
@@ -192,7 +171,6 @@ def measure_round(workload, runtime_s, profile=None):
     return {
         "kinstr": busy_ns / ios / 1e3,
         "iops": ios / elapsed_ns * 1e9,
-        "latency_us": elapsed_ns / ios * workload.job.depth / 1e3,
         "busy": busy_ns / elapsed_ns,
         "ios": ios,
         "sent": (last.sent - first.sent) / ios,
@@ -203,7 +181,7 @@ def measure_round(workload, runtime_s, profile=None):
 
 def say_cell(cell):
     say(f"{cell['job']:24} {cell['stack']:8} {cell['kinstr']:9.1f} us of the processor/IO "
-        f"{cell['iops']:8.0f} IOPS, {cell['latency_us']:.0f} us each, {cell['busy'] * 100:4.0f} % busy; per I/O "
+        f"{cell['iops']:8.0f} IOPS, {cell['busy'] * 100:4.0f} % busy; per I/O "
         f"{cell['sent']:.2f} packets sent, {cell['received']:.2f} received, "
         f"{cell['switches']:.2f} context switches")
 
@@ -217,7 +195,7 @@ def measure_setup(setup, jobs, places, options):
         return measure_round(workload, options.runtime_ms / 1000, profile)
 
     null_blk = NullBlk()
-    layout = Layout(places[:setup.legs], poll_queues=any(job.polled for job in jobs))
+    layout = Layout(places[:setup.legs])
     members = measure.members_of(layout, options.only)
     with measure.started([null_blk, *members]):
         for job in jobs:

@@ -18,6 +18,7 @@ the same run, by both stacks; the limit of a row is that, times its links.
 
 import argparse
 import contextlib
+import os
 import sys
 import time
 
@@ -25,8 +26,8 @@ import measure
 import stacks
 from jobs import MIB, Completed, full_name, print_list
 from lab import lio, storage
-from lab.network import ISCSI_PORT, Network
-from lab.shell import LabError
+from lab.network import ISCSI_PORT, NETNS, Network
+from lab.shell import LabError, run, write
 from setups import LINKS, SETS, row_of, selection
 from shaping import shape
 from stacks import Layout, Place, say
@@ -41,6 +42,8 @@ EDGE_S = 0.0005
 #: Samples of a row that is judged by statistics, all rounds together.
 SAMPLES = 500
 SAMPLE_S = 0.04
+#: Which processor is whose when there are two.
+OUR_CPU, TARGET_CPU = 0, 1
 
 
 class Lab:
@@ -76,9 +79,24 @@ class Lab:
         keys["MaxXmitDataSegmentLength"] = keys["MaxRecvDataSegmentLength"]
         for target in [*self.legs, self.all]:
             target.update(**keys)
+        if setup.method == "request":
+            separate(links)
         targets = [self.all] * len(links) if setup.paths else self.legs
         places = [Place(link.portal(), target.iqn, 0) for link, target in zip(links, targets)]
-        return Layout(tuple(places), setup.chunk_bytes, setup.paths, setup.keys)
+        return Layout(tuple(places), setup.chunk_bytes, setup.paths, setup.keys,
+                      poll_queues=any(job.polled for job in setup.jobs))
+
+
+def separate(links):
+    """A processor for each side: what it sends, receives and computes is done there."""
+    os.sched_setaffinity(0, {OUR_CPU})
+    write("/sys/devices/virtual/workqueue/cpumask", f"{1 << OUR_CPU:x}")
+    write(lio.CONFIG / "iscsi" / "cpus_allowed_list", TARGET_CPU)
+    for link in links:
+        write(f"/sys/class/net/{link.nic}/queues/rx-0/rps_cpus", f"{1 << OUR_CPU:x}")
+        # There, /sys is that of the namespace.
+        run("ip", "netns", "exec", NETNS, "sh", "-c",
+            f"echo {1 << TARGET_CPU:x} >/sys/class/net/{link.peer}/queues/rx-0/rps_cpus")
 
 
 def edge(disk):
@@ -138,12 +156,24 @@ def commands(workload, setup, options):
     return found
 
 
-METHODS = {"rate": rate, "samples": samples, "latency": latency, "commands": commands}
+def request(workload, setup, options):
+    """How long a request takes, and for how long of that the target is busy with it."""
+    before = measure.idle_ns()
+    start_ns = time.monotonic_ns()
+    elapsed_s, done = window(workload, options.runtime_ms / 1000)
+    whole_ns = time.monotonic_ns() - start_ns
+    idle_ns = measure.idle_ns()[TARGET_CPU] - before[TARGET_CPU]
+    latency_us = elapsed_s * 1e6 / workload.job.ios(done) * workload.job.depth
+    return {"latency_us": latency_us, "target_us": latency_us * (1 - idle_ns / whole_ns)}
+
+
+METHODS = {"rate": rate, "samples": samples, "latency": latency, "commands": commands,
+           "request": request}
 
 
 def say_cell(cell):
     words = [f"{cell[key]:.2f} {unit}" for key, unit in (
-        ("mb_s", "MB/s"), ("iops", "IOPS"), ("p50_ms", "ms median"), ("p99_ms", "ms 99th"),
+        ("mb_s", "MB/s"), ("iops", "IOPS"), ("latency_us", "us"), ("target_us", "us of the target"), ("p50_ms", "ms median"), ("p99_ms", "ms 99th"),
         ("commands", "commands each"))
         if key in cell]
     say(f"{cell['job']:28} {cell['stack']:8} {', '.join(words)}")
@@ -185,7 +215,7 @@ def bench(options):
                 continue
             rows += [row_of(setup, job) for job in jobs]
             cells += measure_setup(lab, setup, jobs, options)
-    return {"set": "links", "rows": rows, "cells": cells}
+    return {"set": options.set, "rows": rows, "cells": cells}
 
 
 def main():

@@ -4,10 +4,12 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import stacks
 from jobs import Completed
@@ -124,6 +126,17 @@ def started(members, check_mib=4):
             yield
         finally:
             run("udevadm", "control", "--start-exec-queue", check=False)
+
+
+def idle_ns():
+    """Idle time of each processor since the boot: what idle and iowait of /proc/stat are made of,
+    not rounded."""
+    text = Path("/proc/timer_list").read_text(encoding="ascii", errors="replace")
+    found = re.findall(r"\.(idle|iowait)_sleeptime\s*: (\d+) nsecs", text)
+    each = [[int(ns) for name, ns in found if name == wanted] for wanted in ("idle", "iowait")]
+    if {len(times) for times in each} != {os.cpu_count()}:
+        raise LabError(f"/proc/timer_list has {len(found)} idle times of {os.cpu_count()} processors")
+    return [sum(times) for times in zip(*each)]
 
 
 def members_of(layout, only):

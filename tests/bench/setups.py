@@ -20,7 +20,7 @@ DATABASE_MORE = (*matrix(("read", "write"), (128 * KIB, 256 * KIB), (8,)),
 
 
 class Setup(NamedTuple):
-    """Links, a disk over them, and jobs. method: what of a round is measured.
+    """Links, a disk over them, and jobs. method: what of a round is measured. mbit: 0 is no limit.
 
     base: the setup whose rows of the same name these are compared with, base_factor times.
     """
@@ -80,6 +80,13 @@ def chunk(chunk_bytes):
                  chunk_bytes=chunk_bytes, method="commands")
 
 
+def requests(name, text, polled):
+    """How long one request takes. Both sides have a processor each, and nothing else to wait for."""
+    jobs, more_jobs = [tuple(job._replace(polled=polled) for job in some) for some in (
+        (Job("randread", 4 * KIB, 1),), (Job("randwrite", 4 * KIB, 1), Job("randread", 4 * KIB, 4)))]
+    return Setup(name, text, jobs, more_jobs, links=1, mbit=0, method="request")
+
+
 #: What one link carries, by its rate: measured before the first setup of this rate.
 LIMITS = {one.mbit: one for one in (one_link(40), one_link(RTT_MBIT, 9000))}
 SETS = {
@@ -100,6 +107,11 @@ SETS = {
               mixed(8), method="latency"),
     ),
     "chunk": tuple(chunk(size * KIB) for size in (4, 16, 32, 64, 128, 256, 1024)),
+    "latency": (
+        requests("woken", "one LUN over one link; stock: iscsi_tcp; whoever waits sleeps", False),
+        requests("polled", "the same; whoever waits polls, where the disk can do that: not iscsi_tcp",
+                 True),
+    ),
 }
 
 
@@ -117,7 +129,7 @@ def row_of(setup, job):
 
 def model(setup, job):
     """The values of possible.Model; None for what goes both ways at a time."""
-    if job.write_bytes:
+    if job.write_bytes or not setup.mbit:
         return None
     bytes_per_ms = setup.mbit * 1000 / 8
     return ("rand" in job.rw, job.sizes or (job.block_bytes,), job.depth, setup.links,
@@ -126,6 +138,8 @@ def model(setup, job):
 
 def goal(setup, job):
     """The share of the limit, or of the base, that istripe is to reach; None where none is set."""
+    if setup.method == "request":
+        return 0.7 if job.polled else 0.85, "stock"
     large = job.block_bytes >= 256 * KIB
     if setup.name == "links4" and "rand" not in job.rw and (large or job.depth == 8):
         return 0.95, "limit"

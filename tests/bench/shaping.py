@@ -14,6 +14,8 @@ DELAYED_PACKETS = 20000
 def _shape(nic, netns, mbit, delay_ms, mtu):
     run("tc", "qdisc", "del", "dev", nic, "root", netns=netns, check=False)
     run("ip", "link", "set", nic, "mtu", mtu, netns=netns)
+    if not mbit:
+        return
     run("tc", "qdisc", "add", "dev", nic, "root", "handle", "1:", "tbf", "rate", f"{mbit}mbit",
         "burst", mbit * 1000 // 8 * BURST_MS, "latency", "200ms", netns=netns)
     if delay_ms:
@@ -22,7 +24,10 @@ def _shape(nic, netns, mbit, delay_ms, mtu):
 
 
 def shape(links, mbit, rtt_ms=0, mtu=1500):
-    """Shapes both directions of each link; half of the round-trip time is spent in each."""
+    """Shapes both directions of each link; half of the round-trip time is spent in each.
+
+    mbit: 0 takes the shaper away, and there is no round-trip time then.
+    """
     run("modprobe", "-a", "sch_tbf", "sch_netem")
     for link in links:
         _shape(link.nic, None, mbit, rtt_ms / 2, mtu)
