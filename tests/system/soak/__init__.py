@@ -15,6 +15,7 @@
 
 bed       the targets and the volume
 events    what happens to them: small classes, and a table of them
+clerk     does what must not keep the director waiting
 director  which event happens when, and when it is over
 load      fio on the disk, again and again
 watchdog  when it hangs

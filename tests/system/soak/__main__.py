@@ -59,6 +59,7 @@ def soak(bed, options, say, watchdog):
             load.step()
             watchdog.seen()
         director.finish()
+        bed.clerk.finish()
         bed.wait_live()
         watchdog.seen()
         load.drain()

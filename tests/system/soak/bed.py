@@ -5,6 +5,7 @@ import itertools
 
 from lab import istripe, lio, network, storage
 from lab.shell import read, wait_for, write
+from soak.clerk import Clerk
 
 MIB = 1 << 20
 POLICIES = ("interleave", "round-robin", "queue-depth", "service-time", "failover", "weighted")
@@ -32,6 +33,7 @@ class Bed:
                                      chunk_bytes=chunk_bytes, recovery_timeout_ms=-1)
         self.more_paths = {leg: paths[1:] for leg, paths in enumerate(rest, 1)}
         self.device = None
+        self.clerk = Clerk()
 
     def paths_of(self, target):
         return [{"portal": link.portal(), "nic": link.nic, "target_name": target.iqn,
@@ -55,6 +57,7 @@ class Bed:
         return self
 
     def destroy(self):
+        self.clerk.kill()
         self.volume.delete()
         for target in self.targets:
             target.destroy()
@@ -70,6 +73,10 @@ class Bed:
         """The sysfs directory of every path."""
         return [self.volume.path_sysfs(leg, path)
                 for leg, path in itertools.product(range(len(self.targets)), range(len(self.links)))]
+
+    def path_dirs(self):
+        """The configfs directory of every path."""
+        return sorted(self.volume.config.glob("legs/*/paths/*"))
 
     def state(self):
         return read(self.volume.sysfs() / "state")

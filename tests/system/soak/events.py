@@ -4,6 +4,8 @@
 To add one: a class with apply(), with undo() if it does not pass by itself, and a row in EVENTS.
 """
 
+import errno
+
 from lab import memory, network, storage
 from lab.shell import read, run, write
 from soak.bed import FENCES, POLICIES
@@ -209,8 +211,14 @@ class Setting(Event):
         raise NotImplementedError
 
     def apply(self):
-        for file, value in self.files():
-            write(file, value)
+        try:
+            for file, value in self.files():
+                write(file, value)
+        except OSError as error:
+            # Of a path that is away just now.
+            if error.errno not in (errno.ENOENT, errno.ENODEV):
+                raise
+            return 0
         return 1
 
 
@@ -254,13 +262,31 @@ class CommandTimer(Setting):
         yield self.bed.volume.sysfs() / "command_timeout_ms", self.rng.randint(5000, 60000)
 
 
-class RequestSize(Setting):
-    name = "largest request changed"
+class RequestSize(Event):
+    """The block layer waits for all I/O first."""
 
-    def files(self):
+    name = "largest request changed"
+    weight = 2
+
+    def apply(self):
         queue = self.bed.volume.sysfs().parent / "queue"
-        yield queue / "max_sectors_kb", min(self.rng.choice((64, 128, 256, 512, 1024, 4096)),
-                                            int(read(queue / "max_hw_sectors_kb")))
+        size = min(self.rng.choice((64, 128, 256, 512, 1024, 4096)),
+                   int(read(queue / "max_hw_sectors_kb")))
+        return self.bed.clerk.order(f"echo {size} > {queue}/max_sectors_kb")
+
+
+class PathAway(Event):
+    """A path is taken out, and added again. The last one that is live stays: then it is tried
+    until another one is."""
+
+    name = "path removed and added"
+    weight = 3
+
+    def apply(self):
+        path = self.rng.choice(self.bed.path_dirs())
+        tried = "until echo {} > {}/enable; do sleep 0.2; done"
+        return self.bed.clerk.order(f"{tried.format(0, path)}; sleep {self.rng.uniform(0.1, 2):.1f}; "
+                                    f"{tried.format(1, path)}")
 
 
 class DropCaches(Event):
@@ -291,6 +317,6 @@ class MemoryShort(Event):
 
 #: All that can happen.
 EVENTS = (KillHere, KillThere, LinkDown, LinkDownThere, Loss, Silence, Disorder, TargetOff,
-          TargetRestart, Policy, Fence, Weight, PathTimers, CommandTimer, RequestSize, DropCaches,
-          MemoryShort)
+          TargetRestart, Policy, Fence, Weight, PathTimers, CommandTimer, RequestSize, PathAway,
+          DropCaches, MemoryShort)
 KILLS = (KillHere, KillThere)
