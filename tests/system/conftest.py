@@ -9,16 +9,18 @@ import faulthandler
 import itertools
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
 from lab import faults, fio, istripe, leaks, lio, network, openiscsi, storage, tgt
 from lab.kernel import ATOMIC_WRITES
 from lab.kernlog import KernelLog
-from lab.shell import LabError, read, write
+from lab.shell import LabError, read, run, write
 from scripted.server import Server
 
 MIB = 1 << 20
+TOP = Path(__file__).resolve().parents[2]
 DEFAULT_TIMEOUT_S = 300
 #: A kernel that looks at every access to memory takes its time.
 DEBUG_KERNEL = "-istripe-" in os.uname().release
@@ -187,6 +189,18 @@ def make_tgt(targets, link):
         return targets(tgt.Target([(link.address, network.ISCSI_PORT)], luns, **options))
 
     return make
+
+
+@pytest.fixture
+def udev_rules():
+    """The udev rules of the tool are in force."""
+    file = Path("/run/udev/rules.d/65-istripe.rules")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text((TOP / "tools/istripectl/65-istripe.rules").read_text())
+    run("udevadm", "control", "--reload")
+    yield
+    file.unlink()
+    run("udevadm", "control", "--reload")
 
 
 @pytest.fixture

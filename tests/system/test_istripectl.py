@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from conftest import TOP
 from lab import istripe, leaks, lio, storage
 from lab.shell import read, run, status, wait_for
 
 MIB = 1 << 20
 pytestmark = pytest.mark.shared
-TOP = Path(__file__).resolve().parents[2]
 TOOL = TOP / "build" / "tools" / "istripectl"
 USER, SECRET = "initiator", "a-secret-of-20-bytes"
 MUTUAL_USER, MUTUAL_SECRET = "target", "another-one-20-bytes"
@@ -350,19 +350,7 @@ class Claim:
         os.close(self.fd)
 
 
-@pytest.fixture
-def rules():
-    """The udev rules of the tool are in force."""
-    file = Path("/run/udev/rules.d/65-istripe.rules")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text((TOP / "tools/istripectl/65-istripe.rules").read_text())
-    run("udevadm", "control", "--reload")
-    yield
-    file.unlink()
-    run("udevadm", "control", "--reload")
-
-
-def test_links(tool, make_lio, link, rules):
+def test_links(tool, make_lio, link, udev_rules):
     """/dev/istripe/<name>, by UUID as for any other disk; gone with the disk."""
     device = Path(tool("create", "db", *INITIATOR, *leg(make_lio(), link)).split()[-1])
     named = Path("/dev/istripe/db")
@@ -377,7 +365,7 @@ def test_links(tool, make_lio, link, rules):
     wait_for("no link", lambda: not named.is_symlink())
 
 
-def test_links_of_partitions(tool, make_lio, link, rules):
+def test_links_of_partitions(tool, make_lio, link, udev_rules):
     device = Path(tool("create", "db", *INITIATOR, *leg(make_lio(), link)).split()[-1])
     # A table of the old kind with one partition, of type 83h, from 1 MiB on.
     entry = struct.pack("<B3sB3sII", 0, bytes(3), 0x83, bytes(3), 2048, 4096)

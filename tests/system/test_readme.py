@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from conftest import TOP
 from lab import istripe, leaks, lio, network
 from lab.shell import read, run, wait_for
 
 MIB = 1 << 20
-TOP = Path(__file__).resolve().parents[2]
 TOOLS = TOP / "build" / "tools"
 pytestmark = pytest.mark.shared
 
@@ -21,6 +21,13 @@ def block(words):
     found, = [text for text in blocks if words in text]
     return found
 
+
+#: The README's NICs: name, our address, that of the portal.
+NICS = (("eth1", "192.0.2.1", "192.0.2.10"), ("eth2", "198.51.100.1", "198.51.100.10"),
+        ("eth3", "203.0.113.1", "203.0.113.10"))
+#: Its targets: the portals of each, and their size: XFS wants 300 MiB.
+TARGETS = {"array1": (("192.0.2.10", "203.0.113.10"), 192 * MIB),
+           "array2": (("198.51.100.10",), 192 * MIB), "array3": (("192.0.2.10",), 64 * MIB)}
 
 #: Nobody still looks at the new disk when it is taken away.
 PRELUDE = """istripectl() { udevadm settle; command istripectl "$@"; }
@@ -35,14 +42,14 @@ def shell(script, directory):
 def arrays(laboratory, targets):
     """The README's NICs, portals and targets."""
     made = []
-    for index, (nic, source, address) in enumerate((
-            ("eth1", "192.0.2.1", "192.0.2.10"), ("eth2", "198.51.100.1", "198.51.100.10"))):
+    for index, (nic, source, address) in enumerate(NICS):
         link = network.Link(100 + index)
         link.nic, link.source, link.address = nic, source, address
         link.create()
         made.append(link)
-        targets(lio.Target([(address, network.ISCSI_PORT)], [lio.Lun(64 * MIB)],
-                           iqn=f"iqn.2026-01.com.example:array{index + 1}"))
+    for name, (addresses, size) in TARGETS.items():
+        targets(lio.Target([(address, network.ISCSI_PORT) for address in addresses],
+                           [lio.Lun(size)], iqn=f"iqn.2026-01.com.example:{name}"))
     yield
     for link in made:
         run("ip", "link", "del", link.nic)
@@ -55,15 +62,19 @@ def volumes(module, arrays):
     istripe.delete_all()
 
 
-def test_in_one_line(volumes, tmp_path):
+def test_in_one_line(volumes, udev_rules, tmp_path):
     out = shell(block("istripectl create db"), tmp_path)
     assert re.search(r"^db: /dev/istripe\d+$", out, re.MULTILINE)
-    assert re.search(r"^db +live +/dev/istripe\d+ +126 MiB", out, re.MULTILINE), out
-    assert not istripe.volumes()
+    assert re.search(r"^db +live +/dev/istripe\d+ +382 MiB", out, re.MULTILINE), out
     assert (tmp_path / "db.sh").read_text().startswith("istripectl assemble db ")
+    add, remove = block("path add db 0").splitlines()
+    shell(add, tmp_path)
+    assert read(istripe.Volume("db").path_sysfs(0, 1) / "state") == "live"
+    shell(remove, tmp_path)
+    assert not istripe.Volume("db").path_sysfs(0, 1).exists()
     out = shell(block("sh db.sh"), tmp_path)
     assert len(re.findall(r"^db: /dev/istripe\d+$", out, re.MULTILINE)) == 2
-    assert not istripe.volumes()
+    assert run("blkid", "-o", "value", "-s", "TYPE", "/dev/istripe/db").strip() == "xfs"
 
 
 def test_by_hand(volumes, tmp_path):
