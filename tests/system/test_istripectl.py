@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """istripectl on the real module: what is described comes up, and what fails leaves nothing."""
 
+import contextlib
 import json
 import os
 import re
@@ -8,7 +9,6 @@ import shlex
 import signal
 import struct
 import subprocess
-import threading
 import time
 from pathlib import Path
 
@@ -399,24 +399,21 @@ def test_secrets_are_nowhere(tool, make_lio, link, tmp_path, kernel_log):
     assert "chmod 600" in tool(*words, text_in=MUTUAL_SECRET, code=1)
     file.chmod(0o600)
     seen = []
-    done = threading.Event()
+    process = subprocess.Popen([TOOL, *words], text=True, stdin=subprocess.PIPE,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
-    def watch():
-        while not done.is_set():
-            for process in Path("/proc").glob("[0-9]*/cmdline"):
-                try:
-                    seen.append(process.read_bytes())
-                except OSError:
-                    pass
+    def watch(whose="[0-9]*"):
+        for file in Path("/proc").glob(f"{whose}/cmdline"):
+            with contextlib.suppress(OSError):
+                seen.append(file.read_bytes())
 
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        tool(*words, text_in=f"{MUTUAL_SECRET}\n")
-    finally:
-        done.set()
-        watcher.join()
-    assert any(b"istripectl" in line for line in seen)
+    # It waits for the other secret by now, or for longer than it takes to look.
+    wait_for("its command line", lambda: watch(process.pid) or b"istripectl" in seen[-1])
+    process.stdin.write(f"{MUTUAL_SECRET}\n")
+    process.stdin.close()
+    while process.poll() is None:
+        watch()
+    assert process.returncode == 0, process.stderr.read()
     shown = [*(line.decode(errors="replace") for line in seen), tool("show"),
              tool("show", "--json"), tool("show", "--command"), tool("status"),
              tool("status", "--json"), tool(*words, "--dry-run"), *kernel_log.read()]

@@ -103,7 +103,11 @@ print(visited)
 
 
 class Group:
-    """A cgroup whose processes may have so much memory and no more; the rest must be swapped."""
+    """A cgroup whose processes should have so much memory; the rest must be swapped.
+
+    Not memory.max: all that a group has may be on its way to a disk whose connections are away
+    just now, and then the kernel waits for a while only, and kills.
+    """
 
     ROOT = Path("/sys/fs/cgroup")
 
@@ -114,7 +118,7 @@ class Group:
     def __enter__(self):
         write(self.ROOT / "cgroup.subtree_control", "+memory")
         self.path.mkdir()
-        write(self.path / "memory.max", self.limit_bytes)
+        write(self.path / "memory.high", self.limit_bytes)
         return self
 
     def __exit__(self, *_):
