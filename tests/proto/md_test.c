@@ -499,6 +499,8 @@ static void three_legs(struct istripe_md *legs)
 	legs[3].role = 1;
 }
 
+#define CUT_SHORT	"; growing cut short? mdadm --assemble --update=devicesize"
+
 /* Four good legs, one thing done to them. */
 static const struct array_row {
 	void (*damage)(struct istripe_md *legs);
@@ -523,7 +525,7 @@ static const struct array_row {
 	{ other_offset, -EOPNOTSUPP, 2,
 	  "leg 2: data offset in sectors is 6144, on leg 0 it is 4096" },
 	{ other_share, -EOPNOTSUPP, 3,
-	  "leg 3: share in sectors is 2092928, on leg 0 it is 2093056" },
+	  "leg 3: share in sectors is 2092928, on leg 0 it is 2093056" CUT_SHORT },
 	{ five_legs, -ENODATA, 4, "leg 4: missing, the array has 5 legs, 4 are given" },
 	{ lost_in_the_middle, -ENODATA, 2, "leg 2: missing, the array has 5 legs, 4 are given" },
 	{ three_legs, -EINVAL, 3, "leg 3: repeated, leg 1 is role 1 already" },

@@ -254,6 +254,16 @@ int istripe_md_encode(const struct istripe_md *md, u64 leg_sectors, void *buf, u
 	return 0;
 }
 
+void istripe_md_resize(void *buf, u64 data_sectors)
+{
+	u8 *super = buf;
+	u32 roles = get_unaligned_le32(super + offsetof(struct mdp_superblock_1, max_dev));
+
+	put_unaligned_le64(data_sectors, super + offsetof(struct mdp_superblock_1, data_size));
+	put_unaligned_le32(super_checksum(super, SUPER_HEAD_BYTES + 2 * roles),
+			   super + SUPER_CSUM_BYTE);
+}
+
 /* Where istripe_md_check_array() puts what it found. */
 struct complaint {
 	u32 *leg;
@@ -352,16 +362,18 @@ struct common {
 	int error;
 	bool largest;		/* the largest value is right, not the most frequent one */
 	const char *what;
+	const char *more;	/* what it may come from */
 };
 
 /* What all legs must agree in. */
 static const struct common commons[] = {
-	{ get_legs, -EINVAL, false, "number of members" },
-	{ get_chunk, -EINVAL, false, "chunk in sectors" },
-	{ get_layout, -EINVAL, false, "layout" },
-	{ get_events, -EINVAL, true, "event count" },
-	{ get_data_offset, -EOPNOTSUPP, false, "data offset in sectors" },
-	{ istripe_md_share_sectors, -EOPNOTSUPP, false, "share in sectors" },
+	{ get_legs, -EINVAL, false, "number of members", "" },
+	{ get_chunk, -EINVAL, false, "chunk in sectors", "" },
+	{ get_layout, -EINVAL, false, "layout", "" },
+	{ get_events, -EINVAL, true, "event count", ", the leg is stale" },
+	{ get_data_offset, -EOPNOTSUPP, false, "data offset in sectors", "" },
+	{ istripe_md_share_sectors, -EOPNOTSUPP, false, "share in sectors",
+	  "; growing cut short? mdadm --assemble --update=devicesize" },
 };
 
 static u32 votes_for(const struct istripe_md *legs, u32 n, const struct common *common, u64 value)
@@ -400,8 +412,7 @@ static int check_common(const struct istripe_md *legs, u32 n, const struct commo
 		value = common->get(&legs[i]);
 		if (value != right)
 			return blame(c, i, common->error, "%s is %llu, on leg %u it is %llu%s",
-				     common->what, value, ref, right,
-				     common->largest ? ", the leg is stale" : "");
+				     common->what, value, ref, right, common->more);
 	}
 	return 0;
 }

@@ -138,6 +138,17 @@ u64 istripe_md_share_sectors(const struct istripe_md *md);
 int istripe_md_encode(const struct istripe_md *md, u64 leg_sectors, void *buf, u32 buf_bytes);
 
 /**
+ * istripe_md_resize() - let a superblock say that more of its leg is the array's
+ * @buf: ISTRIPE_MD_SUPER_BYTES that istripe_md_decode() has found good; changed in place
+ * @data_sectors: room for data from the data offset on; the leg must have it
+ *
+ * What else it says stays, whoever has made it: as mdadm --assemble --update=devicesize.
+ *
+ * Context: any.
+ */
+void istripe_md_resize(void *buf, u64 data_sectors);
+
+/**
  * istripe_md_decode() - read and check the superblock of one leg
  * @buf: bytes from sector ISTRIPE_MD_SUPER_SECTOR of the leg; any alignment
  * @buf_bytes: their number, ISTRIPE_MD_SUPER_BYTES is always enough
@@ -189,8 +200,8 @@ int istripe_md_check_array(const struct istripe_md *legs, u32 n, u32 *bad_leg, c
  * @reason: set to one readable line "leg N: ...", empty on success
  * @reason_bytes: its size, ISTRIPE_MD_REASON_BYTES is enough
  *
- * While a volume is up nobody writes the superblocks of its legs: any difference means
- * that somebody else has them in use.
+ * While a volume is up nobody but us writes the superblocks of its legs, and only when it
+ * grows (growth.h): any other difference means that somebody else has them in use.
  *
  * Context: any.
  * Return: 0; -ESTALE it has been changed; for a fault what istripe_md_decode() returned.
