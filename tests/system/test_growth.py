@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from lab import dm, fio, md, network, storage
+from lab import dm, fio, network, storage
 from lab.shell import read, run, wait_for, write
 from scripted.scenario import Scenario
 from scripted.scsi import INQUIRY, READ_16, SERVICE_ACTION_IN_16, WRITE_16, Result
@@ -294,50 +294,6 @@ def test_istripectl(make_lio, link, tool):  # noqa: F811
     assert "leg 1 has 131072 blocks, the LUN has shrunk to 65536" in why
 
 
-# Superblocks
-
-
-@pytest.fixture
-def mdadm(laboratory):
-    md.prepare()
-
-
-def test_superblocks_say_how_much(make_lio, make_volume, mdadm, kernel_log):
-    """The disk keeps its size; it grows when mdadm has put the new size into the superblocks."""
-    target = make_lio(*[LUN_BYTES] * 3, params=NO_WAIT)
-    volume = make_volume(target, legs=3, metadata="md", path=QUICK)
-    write(volume.config / "metadata_create", "1")
-    device = volume.enable()
-    size = volume.size_bytes()
-    written = storage.fill_pattern(device, size, seed=7)
-    before = [lun.file.read_bytes() for lun in target.luns]
-    resize(target, LUN_BYTES + 16 * MIB)
-    volume.rescan()
-    assert volume.size_bytes() == size
-    assert any("keeps its size, as its superblocks say" in line for line in kernel_log.read())
-    network.kill_connections(by_target=True)
-    for role in range(3):
-        wait_for("another session", lambda role=role: read(
-            volume.path_sysfs(role) / "reconnects") == "1" and read(
-            volume.path_sysfs(role) / "state") == "live", 30)
-    assert volume.size_bytes() == size
-    volume.disable()
-    for lun, data in zip(target.luns, before):
-        assert lun.file.read_bytes()[:LUN_BYTES] == data
-    storage.drop_caches()
-    with md.loops(target.luns) as disks, md.assembled(disks, "--update=devicesize") as array:
-        assert md.size_bytes(array) == size + 3 * 16 * MIB
-        assert storage.sha256(array, size) == written
-    device = volume.enable()
-    assert volume.size_bytes() == size + 3 * 16 * MIB
-    assert storage.sha256(device, size) == written
-    written = storage.fill_pattern(device, volume.size_bytes(), seed=8)
-    volume.disable()
-    storage.drop_caches()
-    with md.loops(target.luns) as disks, md.assembled(disks) as array:
-        assert storage.sha256(array, md.size_bytes(array)) == written
-
-
 # With unit attentions
 
 
@@ -375,11 +331,12 @@ class Watch:
 
 @pytest.fixture
 def make_scripted(server, make_volume, links):
-    """make_scripted(scenario, paths=1, ...): a volume of the scripted target's LUN."""
+    """make_scripted(scenario, paths=1, path={}, ...): a volume of the scripted target's LUN."""
 
-    def make(scenario, paths=1, **options):
+    def make(scenario, paths=1, path=(), **options):
         target = server.load(scenario)
-        path = {"portal": f"{links[0].address}:{server.port}", "login_timeout_ms": 3000, **QUICK}
+        path = {"portal": f"{links[0].address}:{server.port}", "login_timeout_ms": 3000, **QUICK,
+                **dict(path)}
         volume = make_volume(Named(target.settings.name), paths=links[:paths] if paths > 1 else (),
                              path=path, **{"recovery_timeout_ms": 5000, **options})
         if paths > 1:

@@ -66,14 +66,22 @@ static void volume_survey(const struct istripe_volume *volume, struct survey *su
 	}
 }
 
-/* Whole chunks count, and what superblocks say is as they say. */
-static bool volume_may_grow(const struct istripe_volume *volume, const struct survey *survey)
+/* Whole chunks count. */
+static bool volume_has_room(const struct istripe_volume *volume, const struct survey *survey)
 {
-	struct istripe_stripe grown = volume->stripe;
+	const struct istripe_stripe *now = &volume->stripe;
+	struct istripe_stripe grown = *now;
 
-	return volume->metadata.kind == ISTRIPE_METADATA_NONE &&
-	       !istripe_stripe_grow(&grown, survey->least_sectors) &&
-	       grown.leg_sectors > volume->stripe.leg_sectors;
+	return !istripe_stripe_grow(&grown, istripe_growth_share(volume, survey->least_sectors)) &&
+	       grown.leg_sectors > now->leg_sectors;
+}
+
+/* Superblocks are not written unless somebody says so. */
+static bool volume_may_grow(const struct istripe_volume *volume, const struct survey *survey,
+			    bool asked)
+{
+	return (volume->metadata.kind == ISTRIPE_METADATA_NONE || asked) &&
+	       volume_has_room(volume, survey);
 }
 
 /*
@@ -103,6 +111,12 @@ static void leg_take_back(struct istripe_leg *leg)
 	mutex_unlock(&leg->identify_lock);
 }
 
+static void volume_take_back(struct istripe_volume *volume, u32 legs)
+{
+	while (legs)
+		leg_take_back(volume->legs[--legs]);
+}
+
 /* All of them, or none: a disk that does not grow asks no more of its legs than before. */
 static bool volume_commit(struct istripe_volume *volume, u64 sectors)
 {
@@ -113,25 +127,48 @@ static bool volume_commit(struct istripe_volume *volume, u64 sectors)
 			break;
 	if (done == volume->leg_count)
 		return true;
-	while (done)
-		leg_take_back(volume->legs[--done]);
+	volume_take_back(volume, done);
 	return false;
 }
 
-static void volume_grow(struct istripe_volume *volume, const struct survey *survey)
+/* What a superblock may say already the leg must have, whatever comes of it. */
+static int volume_write_supers(struct istripe_volume *volume, u64 least_sectors)
+{
+	char why[ISTRIPE_WHY_BYTES] = "";
+	bool before = istripe_growth_begun(volume);
+	int ret = istripe_growth_write(volume, least_sectors, why, sizeof(why));
+	bool begun = istripe_growth_begun(volume);
+
+	/* What had begun before had been promised before. */
+	if (ret && begun == before)
+		volume_take_back(volume, volume->leg_count);
+	if (ret)
+		pr_err("%s: the disk keeps its size: %s%s\n", volume->name, why, begun ?
+		       "; superblocks may say more by now: rescan again before it goes down" : "");
+	return ret;
+}
+
+/* 0, too, when a path has logged in meanwhile and has found less. */
+static int volume_grow(struct istripe_volume *volume, const struct survey *survey)
 {
 	u64 before = istripe_stripe_capacity_sectors(&volume->stripe);
+	u64 share = istripe_growth_share(volume, survey->least_sectors);
 	u64 now;
+	int ret;
 
 	if (!volume_commit(volume, survey->least_sectors))
-		return;
-	istripe_stripe_grow(&volume->stripe, survey->least_sectors);
+		return 0;
+	ret = volume_write_supers(volume, survey->least_sectors);
+	if (ret)
+		return ret;
+	istripe_stripe_grow(&volume->stripe, share);
 	now = istripe_stripe_capacity_sectors(&volume->stripe);
 	/* The stripe before the disk; pairs with the barrier in io_prepare_extents(). */
 	smp_wmb();
 	set_capacity_and_notify(volume->disk, now);
 	pr_info("%s: %s has grown from %llu to %llu sectors\n", volume->name,
 		volume->disk->disk_name, before, now);
+	return 0;
 }
 
 static bool leg_found_more(struct istripe_leg *leg)
@@ -163,10 +200,23 @@ static bool volume_found_more(const struct istripe_volume *volume)
 /* Has something grown, and is there a reason to name? */
 static bool volume_must_explain(const struct istripe_volume *volume, const struct survey *survey)
 {
-	if (volume->metadata.kind == ISTRIPE_METADATA_NONE &&
-	    survey->least_sectors == survey->most_sectors)
+	if (survey->least_sectors == survey->most_sectors && !volume_has_room(volume, survey))
 		return false;
-	return volume_found_more(volume);
+	return volume_found_more(volume) || istripe_growth_begun(volume);
+}
+
+static void volume_tell(const struct istripe_volume *volume, const struct survey *survey)
+{
+	const char *until = volume_has_room(volume, survey) ?
+			    " until a rescan lets its superblocks say more" : "";
+
+	if (survey->least_sectors == survey->most_sectors)
+		pr_notice_ratelimited("%s: legs have %llu sectors: the disk keeps its size%s\n",
+				      volume->name, survey->least_sectors, until);
+	else
+		pr_notice_ratelimited("%s: leg %u has %llu sectors, leg %u has %llu: the disk keeps its size%s\n",
+				      volume->name, survey->most, survey->most_sectors,
+				      survey->least, survey->least_sectors, until);
 }
 
 /* Once for each size, however often a path logs in. */
@@ -176,37 +226,56 @@ static void volume_explain(struct istripe_volume *volume, const struct survey *s
 
 	if (!volume_must_explain(volume, survey))
 		return;
+	if (READ_ONCE(capacity->asking))
+		return;
 	if (capacity->told_least_sectors == survey->least_sectors &&
 	    capacity->told_most_sectors == survey->most_sectors)
 		return;
 	capacity->told_least_sectors = survey->least_sectors;
 	capacity->told_most_sectors = survey->most_sectors;
-	pr_notice_ratelimited("%s: leg %u has %llu sectors, leg %u has %llu: the disk keeps its size%s\n",
-			      volume->name, survey->most, survey->most_sectors, survey->least,
-			      survey->least_sectors,
-			      volume->metadata.kind == ISTRIPE_METADATA_NONE ? "" :
-			      ", as its superblocks say");
+	volume_tell(volume, survey);
+}
+
+/* Twice at most: when it has gone on to where it had begun there may be more by now. */
+static int volume_review(struct istripe_volume *volume, bool asked)
+{
+	struct survey survey;
+	int ret, pass;
+
+	for (pass = 0; pass < 2; pass++) {
+		volume_survey(volume, &survey);
+		if (!volume_may_grow(volume, &survey, asked))
+			break;
+		ret = volume_grow(volume, &survey);
+		if (ret)
+			return ret;
+	}
+	if (pass < 2)
+		volume_explain(volume, &survey);
+	return 0;
 }
 
 static void capacity_work(struct work_struct *work)
 {
 	struct istripe_volume *volume = container_of(work, struct istripe_volume, capacity.work);
+	struct istripe_capacity *capacity = &volume->capacity;
 	unsigned int noio = memalloc_noio_save();
-	struct survey survey;
+	bool asked = READ_ONCE(capacity->asked);
+	int ret = 0;
 
-	if (READ_ONCE(volume->capacity.running)) {
-		volume_survey(volume, &survey);
-		if (volume_may_grow(volume, &survey))
-			volume_grow(volume, &survey);
-		else
-			volume_explain(volume, &survey);
-	}
+	if (asked)
+		WRITE_ONCE(capacity->asked, false);
+	if (READ_ONCE(capacity->running))
+		ret = volume_review(volume, asked);
+	if (asked)
+		capacity->error = ret;
 	memalloc_noio_restore(noio);
 }
 
 void istripe_capacity_init(struct istripe_capacity *capacity)
 {
 	INIT_WORK(&capacity->work, capacity_work);
+	mutex_init(&capacity->rescan_lock);
 }
 
 /* Paths that are not live look before they are. */
@@ -261,18 +330,38 @@ static int leg_wait(struct istripe_leg *leg)
 	return ret;
 }
 
-int istripe_capacity_rescan(struct istripe_volume *volume)
+static int volume_wait(const struct istripe_volume *volume)
 {
 	int ret = 0;
 	int error;
 	u32 i;
 
-	volume_ask(volume, NULL, ISTRIPE_PATH_RESCAN);
 	for (i = 0; i < volume->leg_count; i++) {
 		error = leg_wait(volume->legs[i]);
 		ret = ret ?: error;
 	}
-	flush_work(&volume->capacity.work);
+	return ret;
+}
+
+int istripe_capacity_rescan(struct istripe_volume *volume)
+{
+	struct istripe_capacity *capacity = &volume->capacity;
+	int ret;
+
+	if (mutex_lock_killable(&capacity->rescan_lock))
+		return -EINTR;
+	WRITE_ONCE(capacity->asking, true);
+	volume_ask(volume, NULL, ISTRIPE_PATH_RESCAN);
+	ret = volume_wait(volume);
+	WRITE_ONCE(capacity->asking, false);
+	/* Also when nothing new was found: something may have begun before. */
+	capacity->error = 0;
+	if (!ret)
+		WRITE_ONCE(capacity->asked, true);
+	istripe_capacity_look(volume);
+	flush_work(&capacity->work);
+	ret = ret ?: capacity->error;
+	mutex_unlock(&capacity->rescan_lock);
 	return ret;
 }
 
@@ -287,6 +376,16 @@ void istripe_capacity_start(struct istripe_volume *volume)
 		return;
 	istripe_capacity_look(volume);
 	volume_ask(volume, NULL, ISTRIPE_PATH_DOUBT);
+}
+
+void istripe_capacity_end(struct istripe_volume *volume)
+{
+	WRITE_ONCE(volume->capacity.ending, true);
+}
+
+bool istripe_capacity_is_ending(const struct istripe_volume *volume)
+{
+	return READ_ONCE(volume->capacity.ending);
 }
 
 void istripe_capacity_stop(struct istripe_volume *volume)

@@ -11,8 +11,8 @@
  *
  * No sector of the volume is anywhere else afterwards, and requests go on meanwhile.
  *
- * With superblocks the disk keeps its size: they say how much of each leg is the array's,
- * and only what they say, md will say, too.
+ * Superblocks say how much of each leg is the array's. They are to say more first, and are
+ * written on a rescan only (growth.h).
  *
  * The work is the only one that changes the size of the stripe and of the disk once the
  * volume is up.
@@ -20,6 +20,7 @@
 #ifndef ISTRIPE_BLOCK_CAPACITY_H
 #define ISTRIPE_BLOCK_CAPACITY_H
 
+#include <linux/mutex.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
@@ -30,12 +31,22 @@ struct istripe_volume;
  * struct istripe_capacity - of one volume
  * @work:	looks at all legs, grows the disk
  * @running:	there is a disk that may grow
+ * @rescan_lock: one rescan at a time; the paths' workers and @work are waited for under it
+ * @asking:	a rescan is under way, and will say what has come of it
+ * @asked:	the next run of @work may write superblocks: a rescan has found all there is
+ * @error:	why that run could not
+ * @ending:	the volume is about to go down: what takes long is to be given up
  * @told_least_sectors: the work: why the disk does not grow has been said for legs of
  * @told_most_sectors: these sizes
  */
 struct istripe_capacity {
 	struct work_struct work;
 	bool running;
+	struct mutex rescan_lock;	/* see above */
+	bool asking;
+	bool asked;
+	int error;
+	bool ending;
 	u64 told_least_sectors;
 	u64 told_most_sectors;
 };
@@ -57,6 +68,23 @@ void istripe_capacity_init(struct istripe_capacity *capacity);
  * Context: process.
  */
 void istripe_capacity_start(struct istripe_volume *volume);
+
+/**
+ * istripe_capacity_end() - the volume is about to go down: a rescan is to give up
+ * @volume: running; somebody may be waiting in istripe_capacity_rescan()
+ *
+ * Context: any.
+ */
+void istripe_capacity_end(struct istripe_volume *volume);
+
+/**
+ * istripe_capacity_is_ending() - has istripe_capacity_end() been called
+ * @volume: running
+ *
+ * Context: any.
+ * Return: true or false.
+ */
+bool istripe_capacity_is_ending(const struct istripe_volume *volume);
 
 /**
  * istripe_capacity_stop() - the disk keeps its size from now on
@@ -89,10 +117,12 @@ void istripe_capacity_look(struct istripe_volume *volume);
  * A leg that nothing can be asked over any path is an error; so is a path that is down
  * because of what was found when it was asked, but no other one.
  *
- * Context: process, sleeps until the workers of all live paths have looked.
+ * Context: process, sleeps until the workers of all live paths have looked, and until
+ * superblocks have been written.
  * Return: 0, the disk has grown when it may; -ENOTCONN a leg cannot be asked; else why a
  * path does not let us, or does not lead to what it led to: see istripe_lun_measure(),
- * istripe_leg_identify(), istripe_metadata_check().
+ * istripe_leg_identify(), istripe_metadata_check(); or why superblocks could not be
+ * written: see istripe_growth_write(); -EINTR killed while another rescan was under way.
  */
 int istripe_capacity_rescan(struct istripe_volume *volume);
 

@@ -314,11 +314,29 @@ void istripe_leg_path_unfenced(struct istripe_leg *leg, struct istripe_path *pat
 	spin_unlock_bh(&leg->lock);
 }
 
+void istripe_leg_path_marked(struct istripe_leg *leg, struct istripe_path *path)
+{
+	spin_lock_bh(&leg->lock);
+	path->marked = true;
+	spin_unlock_bh(&leg->lock);
+}
+
+bool istripe_leg_path_is_marked(struct istripe_leg *leg, const struct istripe_path *path)
+{
+	bool marked;
+
+	spin_lock_bh(&leg->lock);
+	marked = path->marked;
+	spin_unlock_bh(&leg->lock);
+	return marked;
+}
+
 void istripe_leg_path_fenced(struct istripe_leg *leg, struct istripe_path *path)
 {
 	LIST_HEAD(list);
 
 	spin_lock_bh(&leg->lock);
+	path->marked = false;
 	list_splice_init(&path->fenced, &list);
 	if (path->unfenced) {
 		path->unfenced = false;
@@ -337,7 +355,7 @@ bool istripe_leg_path_waits(struct istripe_leg *leg, const struct istripe_path *
 	bool waits;
 
 	spin_lock_bh(&leg->lock);
-	waits = path->unfenced || !list_empty(&path->fenced);
+	waits = path->unfenced || path->marked || !list_empty(&path->fenced);
 	spin_unlock_bh(&leg->lock);
 	return waits;
 }

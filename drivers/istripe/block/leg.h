@@ -20,7 +20,7 @@
  *
  * Lock: @lock covers @live_paths, @live_bundles, @unfenced_paths, @failed, @stopping,
  * @parked, @delayed, @down_since, lanes and staying of the bundles, and wanted, live, lanes,
- * fenced, unfenced, way, node and generation of the paths. It is a leaf, taken with
+ * fenced, unfenced, marked, way, node and generation of the paths. It is a leaf, taken with
  * interrupts on (bh disabled), never held over a submission. @identify_lock is for
  * several paths' workers, which may find the LUN at a time; see also path->blocks.
  *
@@ -31,12 +31,14 @@
  * the section: it is taken out first, then a grace period passes, then it is freed.
  *
  * Lock order:
+ *   volume->capacity.rescan_lock
  *   roster_lock
  *     bundle->settings_lock
  *       srcu (a grace period is waited for under roster_lock only)
  *         path->session_lock
  *         path->srcu
  *           path->ask_lock
+ *             metadata.growth.lock (a leaf)
  *             identify_lock
  *               srcu again: of this leg and, to ask them, of others (capacity.h)
  *                 lock
@@ -276,6 +278,25 @@ void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_tas
  * Context: any.
  */
 void istripe_leg_path_unfenced(struct istripe_leg *leg, struct istripe_path *path);
+
+/**
+ * istripe_leg_path_marked() - a superblock may still be written over a path's old session
+ * @leg: the leg; it is served meanwhile
+ * @path: its session is lost, or about to be
+ *
+ * Context: any; within a section of path->srcu.
+ */
+void istripe_leg_path_marked(struct istripe_leg *leg, struct istripe_path *path);
+
+/**
+ * istripe_leg_path_is_marked() - has a path been marked, and not been fenced since
+ * @leg: the leg
+ * @path: any of it
+ *
+ * Context: any.
+ * Return: true or false.
+ */
+bool istripe_leg_path_is_marked(struct istripe_leg *leg, const struct istripe_path *path);
 
 /**
  * istripe_leg_path_fenced() - the path's old session is dead at the target

@@ -79,7 +79,10 @@ int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *numb
 		left = (long)(deadline - jiffies);
 		if (left <= 0)
 			return -ETIMEDOUT;
-		timeout_ms = min_t(u32, jiffies_to_msecs(left), COMMAND_TIMEOUT_MS);
+		timeout_ms = jiffies_to_msecs(left);
+		/* A question that may be asked again; what writes or flushes takes its time. */
+		if (known < ISTRIPE_LUN_KNOWN)
+			timeout_ms = min_t(u32, timeout_ms, COMMAND_TIMEOUT_MS);
 		ret = istripe_session_execute(session, cdb, number, bytes, write, timeout_ms);
 		if (ret)
 			return ret;

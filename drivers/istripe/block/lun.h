@@ -106,7 +106,8 @@ static inline u64 istripe_lun_sectors(const struct istripe_lun *lun)
  * @deadline: jiffies
  *
  * Asks again while the target has unit attentions to get rid of, within limits, or is
- * busy or not ready yet, until @deadline. The answer is in session->internal.
+ * busy or not ready yet, until @deadline. Only a LUN that is known has all that time for
+ * one command. The answer is in session->internal.
  *
  * Context: see istripe_session_execute().
  * Return: 0 GOOD; -EIO the LUN refused; -ESTALE see @known; -EBUSY it was busy until the

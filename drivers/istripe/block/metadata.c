@@ -2,10 +2,7 @@
 #define pr_fmt(fmt) "istripe: " fmt
 
 #include <linux/ktime.h>
-#include <linux/log2.h>
-#include <linux/mm.h>
 #include <linux/random.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/utsname.h>
 #include <linux/uuid.h>
@@ -13,185 +10,27 @@
 #include "block/bundle.h"
 #include "block/metadata.h"
 #include "block/path.h"
+#include "block/visit.h"
 #include "block/volume.h"
-#include "proto/cdb.h"
 #include "proto/signature.h"
 
-#define TIMEOUT_MS	60000		/* for all that is done on one leg */
-#define SUPER_AT_BYTES	(ISTRIPE_MD_SUPER_SECTOR << SECTOR_SHIFT)
+#define TIMEOUT_MS	60000		/* for all that is done on one leg at a time */
 
-static_assert(ISTRIPE_MD_SUPER_BYTES == ISTRIPE_INTERNAL_BYTES);
 static_assert(ISTRIPE_SIGNATURE_BLOCK_BYTES == ISTRIPE_INTERNAL_BYTES);
-
-/* A leg's marks within reach. All I/O is of one page, that of the session. */
-struct visit {
-	struct istripe_session *session;
-	const struct istripe_lun *lun;
-	u32 leg;
-	unsigned long deadline;		/* jiffies */
-	char *why;
-	size_t why_bytes;
-};
-
-static void *visit_page(const struct visit *visit)
-{
-	return page_address(visit->session->internal.page);
-}
-
-static int visit_ask(const struct visit *visit, const u8 *cdb, u32 bytes, bool write,
-		     const char *what)
-{
-	const struct istripe_task *task = &visit->session->internal.task;
-	/* The session's address of the LUN: paths may list it under different numbers. */
-	int ret = istripe_lun_ask(visit->session, &visit->session->lun, cdb, bytes, write,
-				  ISTRIPE_LUN_KNOWN, visit->deadline);
-
-	if (!ret && task->transferred_bytes != bytes)
-		ret = -EPROTO;
-	if (ret == -EIO)
-		scnprintf(visit->why, visit->why_bytes,
-			  "leg %u: cannot %s: status 0x%02x, sense %x/%02x/%02x", visit->leg, what,
-			  task->status, task->sense.sense_key, task->sense.asc, task->sense.ascq);
-	else if (ret)
-		scnprintf(visit->why, visit->why_bytes, "leg %u: cannot %s: %pe", visit->leg, what,
-			  ERR_PTR(ret));
-	return ret;
-}
-
-/* Blocks are powers of two up to 4 KiB: what is aligned to a page is to them. */
-static int visit_transfer(const struct visit *visit, u64 at_bytes, bool write, const char *what)
-{
-	u32 block_bytes = visit->lun->capacity.block_bytes;
-	u32 blocks = ISTRIPE_INTERNAL_BYTES / block_bytes;
-	u64 lba = at_bytes >> ilog2(block_bytes);
-	u8 cdb[ISTRIPE_CDB_BYTES];
-
-	if (write)
-		istripe_cdb_write16(cdb, lba, blocks, false);
-	else
-		istripe_cdb_read16(cdb, lba, blocks, false);
-	return visit_ask(visit, cdb, ISTRIPE_INTERNAL_BYTES, write, what);
-}
-
-static int visit_flush(const struct visit *visit)
-{
-	u8 cdb[ISTRIPE_CDB_BYTES];
-
-	if (!visit->lun->caching.write_cache)
-		return 0;
-	istripe_cdb_synchronize_cache16(cdb);
-	return visit_ask(visit, cdb, 0, false, "flush its superblock");
-}
-
-/* What is wrong with it stands in @md; an error is one of reading only. */
-static int visit_read_super(const struct visit *visit, struct istripe_md *md)
-{
-	u64 sectors = istripe_lun_sectors(visit->lun);
-	int ret;
-
-	*md = (struct istripe_md) { .fault = ISTRIPE_MD_ABSENT };
-	if (sectors << SECTOR_SHIFT < SUPER_AT_BYTES + ISTRIPE_MD_SUPER_BYTES)
-		return 0;
-	ret = visit_transfer(visit, SUPER_AT_BYTES, false, "read its superblock");
-	if (!ret)
-		istripe_md_decode(visit_page(visit), ISTRIPE_MD_SUPER_BYTES, sectors, md);
-	return ret;
-}
 
 /* While the volume starts: over paths that are live */
 
-/* One round over all legs. */
-struct round {
-	struct istripe_volume *volume;
-	bool wipe;			/* signatures of others, when superblocks are written */
-	bool refused;			/* a path leads to what is not the leg */
-	char *why;
-	size_t why_bytes;
-};
-
-typedef int (*visit_fn)(const struct visit *visit, struct round *round);
-
-/* The section keeps the session open: its owner waits for us before it closes it. */
-static int path_visit(struct istripe_path *path, struct round *round, visit_fn fn)
+static int visit_learn(const struct istripe_visit *visit, struct istripe_round *round)
 {
-	int section = srcu_read_lock(&path->srcu);
-	struct visit visit = {
-		.session = srcu_dereference(path->session, &path->srcu),
-		.lun = &path->leg->lun,
-		.leg = path->leg->index,
-		.deadline = jiffies + msecs_to_jiffies(TIMEOUT_MS),
-		.why = round->why,
-		.why_bytes = round->why_bytes,
-	};
-	int ret = -ENOTCONN;
-
-	if (fatal_signal_pending(current)) {
-		scnprintf(visit.why, visit.why_bytes, "interrupted at leg %u", visit.leg);
-		ret = -EINTR;
-	} else if (visit.session) {
-		ret = fn(&visit, round);
-	} else {
-		scnprintf(visit.why, visit.why_bytes, "leg %u: its path was lost", visit.leg);
-	}
-	/* The command is still under way, and its page with it. */
-	if (visit.session && ret == -ETIMEDOUT)
-		istripe_session_fault(visit.session, ret, "no answer about the superblock");
-	/* Nothing more over this path before a login has looked who is there. */
-	if (visit.session && ret == -ESTALE && !round->refused) {
-		istripe_session_fault(visit.session, ret, "the LUN may be another one now");
-		ret = -ENOTCONN;
-	}
-	srcu_read_unlock(&path->srcu, section);
-	return ret;
-}
-
-static bool path_is_lost(int error)
-{
-	return error == -ENOTCONN || error == -ETIMEDOUT;
-}
-
-/*
- * Over the first path that is not lost. A superblock that one path may have written is
- * written again over the next one: what a target still carries out late is the same.
- */
-static int leg_visit(struct istripe_leg *leg, struct round *round, visit_fn fn)
-{
-	int section = srcu_read_lock(&leg->srcu);
-	struct istripe_path *path;
-	int ret = -ENOTCONN;
-	u32 at;
-
-	istripe_leg_for_each_path(leg, path, at) {
-		ret = path_visit(path, round, fn);
-		if (!path_is_lost(ret))
-			break;
-	}
-	srcu_read_unlock(&leg->srcu, section);
-	return ret;
-}
-
-/* Each leg is through with it before the next one begins; the first error ends it. */
-static int legs_visit(struct round *round, visit_fn fn)
-{
-	int ret = 0;
-	u32 i;
-
-	for (i = 0; !ret && i < round->volume->leg_count; i++)
-		ret = leg_visit(round->volume->legs[i], round, fn);
-	return ret;
-}
-
-static int visit_learn(const struct visit *visit, struct round *round)
-{
-	return visit_read_super(visit, &round->volume->metadata.legs[visit->leg]);
+	return istripe_visit_read_super(visit, &round->volume->metadata.legs[visit->leg]);
 }
 
 /* A path that does not let us look is not trusted: it logs in again, and that looks. */
-static int visit_verify(const struct visit *visit, struct round *round)
+static int visit_verify(const struct istripe_visit *visit, struct istripe_round *round)
 {
 	const struct istripe_md *then = &round->volume->metadata.legs[visit->leg];
 	struct istripe_md now;
-	int ret = visit_read_super(visit, &now);
+	int ret = istripe_visit_read_super(visit, &now);
 
 	if (ret) {
 		istripe_session_fault(visit->session, ret, "cannot read the superblock");
@@ -203,7 +42,7 @@ static int visit_verify(const struct visit *visit, struct round *round)
 }
 
 /* Over all paths: their LUNs may call themselves the same and yet be different ones. */
-static int leg_verify_paths(struct istripe_leg *leg, struct round *round)
+static int leg_verify_paths(struct istripe_leg *leg, struct istripe_round *round)
 {
 	char reason[ISTRIPE_MD_REASON_BYTES];
 	int ret, error = -ENOTCONN;
@@ -211,7 +50,7 @@ static int leg_verify_paths(struct istripe_leg *leg, struct round *round)
 	u32 at, good = 0;
 
 	istripe_leg_for_each_path(leg, path, at) {
-		ret = path_visit(path, round, visit_verify);
+		ret = istripe_visit_path(path, round, visit_verify);
 		if (round->refused) {
 			strscpy(reason, round->why, sizeof(reason));
 			scnprintf(round->why, round->why_bytes, "over path %u: %s",
@@ -228,7 +67,7 @@ static int leg_verify_paths(struct istripe_leg *leg, struct round *round)
 	return good ? 0 : error;
 }
 
-static int leg_verify(struct istripe_leg *leg, struct round *round)
+static int leg_verify(struct istripe_leg *leg, struct istripe_round *round)
 {
 	int section = srcu_read_lock(&leg->srcu);
 	int ret = leg_verify_paths(leg, round);
@@ -237,7 +76,7 @@ static int leg_verify(struct istripe_leg *leg, struct round *round)
 	return ret;
 }
 
-static int legs_verify(struct round *round)
+static int legs_verify(struct istripe_round *round)
 {
 	int ret = 0;
 	u32 i;
@@ -249,12 +88,12 @@ static int legs_verify(struct round *round)
 
 /* Making an array */
 
-static u64 visit_lun_bytes(const struct visit *visit)
+static u64 visit_lun_bytes(const struct istripe_visit *visit)
 {
 	return istripe_lun_sectors(visit->lun) << SECTOR_SHIFT;
 }
 
-static int visit_refuse_signatures(const struct visit *visit, struct round *round)
+static int visit_refuse_signatures(const struct istripe_visit *visit, struct istripe_round *round)
 {
 	u64 lun_bytes = visit_lun_bytes(visit);
 	const char *what;
@@ -263,10 +102,10 @@ static int visit_refuse_signatures(const struct visit *visit, struct round *roun
 	int ret;
 
 	for (n = 0; istripe_signature_place(lun_bytes, n, &at); n++) {
-		ret = visit_transfer(visit, at, false, "look for signatures");
+		ret = istripe_visit_transfer(visit, at, false, "look for signatures");
 		if (ret)
 			return ret;
-		what = istripe_signature_find(visit_page(visit), lun_bytes, at);
+		what = istripe_signature_find(istripe_visit_page(visit), lun_bytes, at);
 		if (!what)
 			continue;
 		scnprintf(visit->why, visit->why_bytes,
@@ -281,13 +120,13 @@ static int visit_refuse_signatures(const struct visit *visit, struct round *roun
  * Not once more over another path when this one is lost: some places are where data
  * will be, and zeroes that the old session carries out late would wipe them (P25).
  */
-static int visit_wipe(const struct visit *visit, u64 at_bytes)
+static int visit_wipe(const struct istripe_visit *visit, u64 at_bytes)
 {
 	int ret;
 
-	memset(visit_page(visit), 0, ISTRIPE_SIGNATURE_BLOCK_BYTES);
-	ret = visit_transfer(visit, at_bytes, true, "overwrite its old signatures");
-	if (!path_is_lost(ret))
+	memset(istripe_visit_page(visit), 0, ISTRIPE_SIGNATURE_BLOCK_BYTES);
+	ret = istripe_visit_transfer(visit, at_bytes, true, "overwrite its old signatures");
+	if (!istripe_visit_is_lost(ret))
 		return ret;
 	istripe_session_fault(visit->session, ret, "lost while old signatures were overwritten");
 	return -EIO;
@@ -297,7 +136,7 @@ static int visit_wipe(const struct visit *visit, u64 at_bytes)
  * Two owners of one LUN would be found by whoever looks: the old one's marks go. Not
  * where the superblock goes: zeroes that a lost session writes late would wipe it.
  */
-static int visit_wipe_signatures(const struct visit *visit, const char *name)
+static int visit_wipe_signatures(const struct istripe_visit *visit, const char *name)
 {
 	u64 lun_bytes = visit_lun_bytes(visit);
 	const char *what;
@@ -306,14 +145,14 @@ static int visit_wipe_signatures(const struct visit *visit, const char *name)
 	u32 n;
 
 	for (n = 0; !ret && istripe_signature_place(lun_bytes, n, &at); n++) {
-		ret = visit_transfer(visit, at, false, "look for signatures");
+		ret = istripe_visit_transfer(visit, at, false, "look for signatures");
 		if (ret)
 			return ret;
-		what = istripe_signature_find(visit_page(visit), lun_bytes, at);
+		what = istripe_signature_find(istripe_visit_page(visit), lun_bytes, at);
 		if (!what)
 			continue;
 		pr_warn("%s/%u: it held %s, overwritten\n", name, visit->leg, what);
-		if (at == SUPER_AT_BYTES)
+		if (at == ISTRIPE_VISIT_SUPER_AT_BYTES)
 			continue;
 		ret = visit_wipe(visit, at);
 	}
@@ -321,13 +160,14 @@ static int visit_wipe_signatures(const struct visit *visit, const char *name)
 }
 
 /* From what was planned to what will be read. */
-static int visit_encode_super(const struct visit *visit, struct istripe_md *md)
+static int visit_encode_super(const struct istripe_visit *visit, struct istripe_md *md)
 {
 	u64 sectors = istripe_lun_sectors(visit->lun);
-	int ret = istripe_md_encode(md, sectors, visit_page(visit), ISTRIPE_MD_SUPER_BYTES);
+	void *page = istripe_visit_page(visit);
+	int ret = istripe_md_encode(md, sectors, page, ISTRIPE_MD_SUPER_BYTES);
 
 	if (!ret)
-		ret = istripe_md_decode(visit_page(visit), ISTRIPE_MD_SUPER_BYTES, sectors, md);
+		ret = istripe_md_decode(page, ISTRIPE_MD_SUPER_BYTES, sectors, md);
 	if (ret)
 		scnprintf(visit->why, visit->why_bytes, "leg %u: no superblock fits: %pe",
 			  visit->leg, ERR_PTR(ret));
@@ -335,11 +175,11 @@ static int visit_encode_super(const struct visit *visit, struct istripe_md *md)
 }
 
 /* The last look before the write: another host may make an array of the same legs. */
-static int visit_refuse_rival(const struct visit *visit, const struct round *round)
+static int visit_refuse_rival(const struct istripe_visit *visit, const struct istripe_round *round)
 {
 	const struct istripe_md *ours = &round->volume->metadata.legs[visit->leg];
 	struct istripe_md now;
-	int ret = visit_read_super(visit, &now);
+	int ret = istripe_visit_read_super(visit, &now);
 
 	/* It is ours when the path was lost after the write. */
 	if (ret || now.fault == ISTRIPE_MD_ABSENT ||
@@ -351,19 +191,25 @@ static int visit_refuse_rival(const struct visit *visit, const struct round *rou
 	return -EEXIST;
 }
 
-static int visit_write_super(const struct visit *visit, struct round *round)
+static int visit_write_super(const struct istripe_visit *visit, struct istripe_round *round)
 {
-	int ret;
+	int ret = visit_encode_super(visit, &round->volume->metadata.legs[visit->leg]);
 
-	if (round->wipe)
-		ret = visit_wipe_signatures(visit, round->volume->name);
-	else
-		ret = visit_refuse_rival(visit, round);
 	if (!ret)
-		ret = visit_encode_super(visit, &round->volume->metadata.legs[visit->leg]);
-	if (!ret)
-		ret = visit_transfer(visit, SUPER_AT_BYTES, true, "write its superblock");
-	return ret ?: visit_flush(visit);
+		ret = istripe_visit_transfer(visit, ISTRIPE_VISIT_SUPER_AT_BYTES, true,
+					     "write its superblock");
+	return ret ?: istripe_visit_flush(visit);
+}
+
+static int visit_mark(const struct istripe_visit *visit, struct istripe_round *round)
+{
+	return visit_refuse_rival(visit, round) ?: visit_write_super(visit, round);
+}
+
+static int visit_overwrite(const struct istripe_visit *visit, struct istripe_round *round)
+{
+	return visit_wipe_signatures(visit, round->volume->name) ?:
+	       visit_write_super(visit, round);
 }
 
 /* As mdadm: with the host's name when both fit. */
@@ -412,54 +258,20 @@ static int metadata_plan(struct istripe_volume *volume, const struct istripe_sha
 }
 
 /*
- * Zeroes and superblocks of an attempt that failed may still be under way in the target,
- * over a session that only a login of its own path ends: no path may be missing.
- */
-static int leg_all_live(struct istripe_leg *leg, const struct round *round)
-{
-	int section = srcu_read_lock(&leg->srcu);
-	struct istripe_path *path;
-	int ret = 0;
-	u32 at;
-
-	istripe_leg_for_each_path(leg, path, at) {
-		if (READ_ONCE(path->live) || !READ_ONCE(path->wanted))
-			continue;
-		scnprintf(round->why, round->why_bytes,
-			  "leg %u path %u is down: superblocks are written when all paths are up",
-			  leg->index, path->bundle->index);
-		ret = -ENOTCONN;
-		break;
-	}
-	srcu_read_unlock(&leg->srcu, section);
-	return ret;
-}
-
-static int legs_all_live(const struct round *round)
-{
-	const struct istripe_volume *volume = round->volume;
-	int ret = 0;
-	u32 i;
-
-	for (i = 0; !ret && i < volume->leg_count; i++)
-		ret = leg_all_live(volume->legs[i], round);
-	return ret;
-}
-
-/*
  * All legs are looked at before the first one is written. When power is lost half way,
  * some legs have a superblock and some have not: such an array is refused, and as no
  * data can have been written, it may be made again.
  */
-static int metadata_create(struct round *round, const struct istripe_share *share)
+static int metadata_create(struct istripe_round *round, const struct istripe_share *share,
+			   bool wipe)
 {
-	int ret = legs_all_live(round);
+	int ret = istripe_visit_all_live(round);
 
-	if (!ret && !round->wipe)
-		ret = legs_visit(round, visit_refuse_signatures);
+	if (!ret && !wipe)
+		ret = istripe_visit_legs(round, visit_refuse_signatures);
 	if (!ret)
 		ret = metadata_plan(round->volume, share, round->why, round->why_bytes);
-	return ret ?: legs_visit(round, visit_write_super);
+	return ret ?: istripe_visit_legs(round, wipe ? visit_overwrite : visit_mark);
 }
 
 /* Knowing an array */
@@ -509,7 +321,7 @@ static int metadata_judge(struct istripe_volume *volume, bool chunk_given,
 }
 
 /* From here on each login compares with what is known, see istripe_metadata_admits(). */
-static int metadata_know(struct round *round)
+static int metadata_know(struct istripe_round *round)
 {
 	/* The superblocks before the word; pairs with the acquire in istripe_metadata_check(). */
 	smp_store_release(&round->volume->metadata.known, true);
@@ -522,9 +334,9 @@ int istripe_metadata_start(struct istripe_volume *volume, enum istripe_metadata_
 			   bool chunk_given, struct istripe_share *share, char *why,
 			   size_t why_bytes)
 {
-	struct round round = {
+	struct istripe_round round = {
 		.volume = volume,
-		.wipe = create == ISTRIPE_METADATA_FORCE,
+		.timeout_ms = TIMEOUT_MS,
 		.why = why,
 		.why_bytes = why_bytes,
 	};
@@ -534,9 +346,9 @@ int istripe_metadata_start(struct istripe_volume *volume, enum istripe_metadata_
 	if (volume->metadata.kind == ISTRIPE_METADATA_NONE)
 		return 0;
 	if (create == ISTRIPE_METADATA_KEEP)
-		ret = legs_visit(&round, visit_learn);
+		ret = istripe_visit_legs(&round, visit_learn);
 	else
-		ret = metadata_create(&round, share);
+		ret = metadata_create(&round, share, create == ISTRIPE_METADATA_FORCE);
 	if (!ret)
 		ret = metadata_judge(volume, chunk_given, share, why, why_bytes);
 	/* Also what has just been written: only what can be read is there. */
@@ -550,32 +362,43 @@ int istripe_metadata_start(struct istripe_volume *volume, enum istripe_metadata_
 	return 0;
 }
 
+/* Again when what has been read may be older than what it is compared with. */
+static int visit_compare(const struct istripe_visit *visit, struct istripe_path *path)
+{
+	struct istripe_volume *volume = path->leg->volume;
+	struct istripe_md now;
+	u32 ended;
+	int ret;
+
+	do {
+		ended = istripe_growth_ended(volume);
+		ret = istripe_visit_read_super(visit, &now);
+		if (ret)
+			return ret;
+		ret = istripe_growth_compare(volume, visit->leg, ended, &now, visit->why,
+					     visit->why_bytes);
+	} while (ret == -EAGAIN);
+	path->refused = ret;
+	return ret;
+}
+
 int istripe_metadata_check(struct istripe_path *path, char *why, size_t why_bytes)
 {
 	const struct istripe_metadata *metadata = &path->leg->volume->metadata;
 	u32 timeout_ms = READ_ONCE(path->params.timers.login_timeout_ms);
-	u32 leg = path->leg->index;
-	struct visit visit = {
+	struct istripe_visit visit = {
+		.path = path,
 		.session = path->owned,
 		.lun = &path->found,
-		.leg = leg,
+		.leg = path->leg->index,
 		.deadline = jiffies + msecs_to_jiffies(timeout_ms),
 		.why = why,
 		.why_bytes = why_bytes,
 	};
-	struct istripe_md now;
-	int ret;
 
 	/* The word before the superblocks; pairs with the release in metadata_know(). */
 	path->checked = smp_load_acquire(&metadata->known);
-	if (!path->checked)
-		return 0;
-	ret = visit_read_super(&visit, &now);
-	if (ret)
-		return ret;
-	ret = istripe_md_check_unchanged(&metadata->legs[leg], &now, leg, why, why_bytes);
-	path->refused = ret;
-	return ret;
+	return path->checked ? visit_compare(&visit, path) : 0;
 }
 
 bool istripe_metadata_admits(const struct istripe_path *path)
@@ -589,6 +412,7 @@ int istripe_metadata_init(struct istripe_metadata *metadata, enum istripe_metada
 			  u32 legs)
 {
 	metadata->kind = kind;
+	mutex_init(&metadata->growth.lock);
 	if (kind == ISTRIPE_METADATA_NONE)
 		return 0;
 	metadata->legs = kvcalloc(legs, sizeof(*metadata->legs), GFP_KERNEL);

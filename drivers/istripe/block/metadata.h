@@ -3,15 +3,9 @@
  * Metadata: how the legs of a volume are marked, so that a swapped, missing, foreign,
  * repeated or stale leg is found before a byte of data goes there.
  *
- * The superblocks are written when an array is made and at no other time: enabling,
- * disabling and losing power leave them as they are. Who writes one of a volume that
- * is up is somebody else; each login looks (istripe_metadata_check()).
- *
- * Superblocks are read and written by commands of our own over a path's session. While
- * a volume starts, before it has a disk, the starter does so over sessions that are
- * published; a section of path->srcu keeps such a session open. Paths' workers do over
- * sessions that they have not published yet, or, when there is a disk, under
- * path->ask_lock. So no session ever has two callers of istripe_session_execute().
+ * The superblocks are written when an array is made and when it grows (growth.h): enabling,
+ * disabling and losing power leave them as they are. Whoever else writes one of a volume
+ * that is up is a stranger; each login looks (istripe_metadata_check()).
  *
  * Every path of every leg is looked through: by the starter, those that are live when it
  * has learnt what to expect (@known), and by the workers at each login afterwards. One
@@ -22,6 +16,7 @@
 #define ISTRIPE_BLOCK_METADATA_H
 
 #include <istripe/params.h>
+#include "block/growth.h"
 #include "proto/md.h"
 
 struct istripe_path;
@@ -30,13 +25,15 @@ struct istripe_volume;
 /**
  * struct istripe_metadata - of one volume
  * @kind: which sort
- * @known: @legs hold what the volume was started with, for good; release and acquire
- * @legs: superblocks, one per leg; NULL when there are none
+ * @known: @legs hold what the volume was started with; release and acquire
+ * @legs: superblocks, one per leg; NULL when there are none. Once known, growth.lock
+ * @growth: they may come to say more
  */
 struct istripe_metadata {
 	enum istripe_metadata_kind kind;
 	bool known;
 	struct istripe_md *legs;
+	struct istripe_growth growth;
 };
 
 /**
@@ -83,7 +80,7 @@ void istripe_metadata_free(struct istripe_metadata *metadata);
  * Without metadata there is nothing to do. A path that was lost meanwhile logs in again
  * and is checked then; one path of each leg must let us look.
  *
- * Context: process, sleeps; a minute per path at most.
+ * Context: process, sleeps; see istripe_visit_path(), for each path.
  * Return: 0; -ENODATA, -EBADMSG, -EOPNOTSUPP, -EINVAL see istripe_md_check_array();
  * -EINVAL another chunk, or no room; -EEXIST a leg holds something; -ESTALE what paths
  * of one leg lead to differs; -EIO, -EPROTO, -ETIMEDOUT, -ENOTCONN a leg does not let us

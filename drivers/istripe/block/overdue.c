@@ -90,6 +90,18 @@ static int overdue_abort_task(struct istripe_path *path, u32 itt)
 					       TASK_MANAGEMENT_TIMEOUT_MS);
 }
 
+/* At once, so that a command of our own over it does not wait for an answer either. */
+static void overdue_end_session(struct istripe_path *other, const struct istripe_path *path)
+{
+	int section = srcu_read_lock(&other->srcu);
+	struct istripe_session *session = srcu_dereference(other->session, &other->srcu);
+
+	if (session)
+		istripe_session_fault(session, -ECONNRESET, "the LUN has been reset over %s",
+				      path->label);
+	srcu_read_unlock(&other->srcu, section);
+}
+
 static int overdue_reset_lun(struct istripe_path *path, int error)
 {
 	struct istripe_leg *leg = path->leg;
@@ -107,7 +119,7 @@ static int overdue_reset_lun(struct istripe_path *path, int error)
 	section = srcu_read_lock(&leg->srcu);
 	istripe_leg_for_each_path(leg, other, at)
 		if (other != path)
-			istripe_path_event(other, ISTRIPE_PATH_FAULT);
+			overdue_end_session(other, path);
 	srcu_read_unlock(&leg->srcu, section);
 	return 0;
 }

@@ -627,10 +627,10 @@ void istripe_path_bequeath(struct istripe_path *path, struct istripe_path_past *
 
 	*past = (struct istripe_path_past) {};
 	spin_lock_bh(&leg->lock);
-	if (path->unfenced) {
-		past->unfenced = true;
+	/* What has grown may be written again, it is the same. */
+	past->unfenced = path->unfenced || (path->marked && istripe_growth_begun(leg->volume));
+	if (past->unfenced)
 		past->tpgt = path->tpgt;
-	}
 	spin_unlock_bh(&leg->lock);
 }
 

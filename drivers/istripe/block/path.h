@@ -16,7 +16,8 @@
  *
  * Once the session is published, whoever sends a command of our own over it
  * (istripe_session_execute()) holds @ask_lock: the worker, when it looks whether the LUN
- * is still what it was, and reservations, within their section of @srcu.
+ * is still what it was, reservations and rounds over all legs (visit.h), within their
+ * section of @srcu.
  *
  * Lock order: session_lock, then session->socket_lock; @ask_lock, then leg->identify_lock.
  * @event_lock is a leaf.
@@ -106,10 +107,11 @@ struct istripe_path {
 	u32 overdue_count;
 	u32 overdue[ISTRIPE_OVERDUE_MAX];	/* tags to be looked after */
 
-	bool wanted;			/* these nine: under leg->lock, see there */
+	bool wanted;			/* these ten: under leg->lock, see there */
 	bool live;
 	u32 lanes;			/* connections while it is live, else 0 */
 	bool unfenced;
+	bool marked;			/* a superblock of ours may still be written */
 	struct list_head fenced;
 	struct istripe_way way;		/* of its session, or of the last one */
 	u64 node;			/* proven to be there, see proof.h; 0: not known */

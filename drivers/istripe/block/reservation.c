@@ -58,6 +58,9 @@ static int session_reserve(struct istripe_session *session, const struct reserva
 	u8 cdb[ISTRIPE_CDB_BYTES];
 	int ret;
 
+	/* Its page may still go out with the command before. */
+	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
+		return -ENOTCONN;
 	istripe_cdb_reserve_out(cdb, what->action, what->type);
 	istripe_cdb_reserve_parameter(page_address(session->internal.page), what->key,
 				      what->action_key, what->keep);

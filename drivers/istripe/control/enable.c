@@ -353,6 +353,8 @@ int istripe_volume_dir_disable(struct istripe_volume_dir *volume)
 	volume->phase = ISTRIPE_VOLUME_STOPPING;
 	mutex_unlock(&volume->lock);
 
+	/* Whoever is in its files is waited for. */
+	istripe_capacity_end(running);
 	istripe_sysfs_remove(running);
 	istripe_volume_stop(running);
 

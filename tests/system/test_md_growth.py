@@ -1,0 +1,464 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Volumes with superblocks grow on a rescan, while they are in use, and mdadm sees them grown."""
+
+import asyncio
+import contextlib
+import errno
+import random
+import threading
+import time
+
+import pytest
+
+from lab import fio, istripe, md, network, storage
+from lab.shell import read, wait_for, write
+from scripted.scenario import Scenario
+from scripted.scsi import READ_16, WRITE_16, Result
+from test_growth import make_scripted, resize  # noqa: F401 a fixture
+from test_istripectl import tool  # noqa: F401 a fixture
+from test_scripted import Direct, noise, same
+
+#: What they test does not depend on the kernel.
+pytestmark = pytest.mark.shared
+
+KIB, MIB = 1 << 10, 1 << 20
+LUN_BYTES, MORE = 32 * MIB, 16 * MIB
+CHUNK = 64 * KIB
+NO_WAIT = {"DefaultTime2Wait": 0}
+QUICK = {"default_time2wait": 0}
+SUPER_LBA = md.SUPER_AT // 512
+
+
+@pytest.fixture(scope="module", autouse=True)
+def mdadm(laboratory):
+    md.prepare()
+
+
+def create(volume):
+    write(volume.config / "metadata_create", "1")
+    return volume.enable()
+
+
+def supers(target):
+    return [md.Super(lun.file).data for lun in target.luns]
+
+
+def lines_with(kernel_log, words):
+    return [line for line in kernel_log.read() if words in line]
+
+
+def state(volume):
+    return read(volume.sysfs() / "state")
+
+
+def rescan_at_last(volume, size_bytes):
+    """Until nothing gets in between, and the disk has this size."""
+    def attempt():
+        with contextlib.suppress(OSError):
+            volume.rescan()
+            return volume.size_bytes() == size_bytes
+
+    wait_for("the disk to grow", attempt, 60)
+
+
+def log_in_again(volume, legs, count):
+    """Sessions are lost, for the count-th time; the next ones are let in."""
+    network.kill_connections(by_target=True)
+    for leg in range(legs):
+        path = volume.path_sysfs(leg)
+        wait_for("another session", lambda path=path: read(path / "reconnects") == str(count) and
+                 read(path / "state") == "live", 30)
+
+
+@pytest.mark.parametrize("maker", ["istripe", "mdadm"])
+@pytest.mark.timeout_s(600)
+def test_grows_on_a_rescan(make_lio, make_volume, kernel_log, maker):
+    """In use all the time. Of the superblocks nothing but the size has changed."""
+    legs = 3
+    target = make_lio(*[LUN_BYTES] * legs, params=NO_WAIT)
+    volume = make_volume(target, legs=legs, metadata="md", path=QUICK)
+    if maker == "mdadm":
+        md.create_on_files(target.luns)
+        storage.drop_caches()
+        device = volume.enable()
+    else:
+        device = create(volume)
+    size = volume.size_bytes()
+    kept = storage.fill_pattern(device, size // 2, seed=1)
+    before = supers(target)
+    resize(target, LUN_BYTES + MORE + 4 * KIB)
+    # Found by a login: nobody has said that superblocks may be written.
+    log_in_again(volume, legs, 1)
+    wait_for("the reason", lambda: lines_with(kernel_log, "keeps its size until a rescan"), 10)
+    assert volume.size_bytes() == size and supers(target) == before
+    writer = fio.start(device, rw="randwrite", bsrange="4k-64k", blockalign=4096, iodepth=8,
+                       offset=size // 2, size=4 * MIB, loops=12, verify="crc32c", do_verify=1,
+                       verify_fatal=1, verify_state_save=0)
+    volume.rescan()
+    assert writer.poll() is None
+    grown = size + legs * MORE
+    assert volume.size_bytes() == grown
+    assert state(volume) == "live"
+    fio.finish(writer)
+    assert storage.sha256(device, size // 2) == kept
+    written = storage.fill_pattern(device, grown, seed=2)
+    # A login finds what it has become; another rescan nothing new.
+    log_in_again(volume, legs, 2)
+    volume.rescan()
+    assert volume.size_bytes() == grown
+    volume.disable()
+    storage.drop_caches()
+    for lun, old in zip(target.luns, before):
+        now = md.Super(lun.file)
+        assert now["data_size"] == (LUN_BYTES + MORE + 4 * KIB) // 512 - now["data_offset"]
+        for name in ("data_size", "sb_csum"):
+            at, code = md.FIELDS[name]
+            width = 8 if code == "<Q" else 4
+            now.data[at:at + width] = old[at:at + width]
+        assert now.data == old
+    with md.loops(target.luns) as disks, md.assembled(disks) as array:
+        assert md.size_bytes(array) == grown
+        assert storage.sha256(array, grown) == written
+    device = volume.enable()
+    assert volume.size_bytes() == grown
+    assert storage.sha256(device, grown) == written
+
+
+def test_all_legs_must_have_grown(make_lio, make_volume):
+    """By as much as the smallest; until then nothing is written."""
+    target = make_lio(*[LUN_BYTES] * 2, params=NO_WAIT)
+    volume = make_volume(target, legs=2, metadata="md", path=QUICK)
+    create(volume)
+    size, before = volume.size_bytes(), supers(target)
+    resize(target, LUN_BYTES + MORE, [1])
+    volume.rescan()
+    assert volume.size_bytes() == size and supers(target) == before
+    # It may still go back.
+    resize(target, LUN_BYTES + MIB, [1])
+    volume.rescan()
+    # Less than a chunk is nothing.
+    resize(target, LUN_BYTES + CHUNK - 4 * KIB, [0])
+    volume.rescan()
+    assert volume.size_bytes() == size and supers(target) == before
+    resize(target, LUN_BYTES + CHUNK, [0])
+    volume.rescan()
+    assert volume.size_bytes() == size + 2 * CHUNK
+    # Of the larger leg no more than of the other: mdadm would lay out the rest in another way.
+    assert len({md.Super(lun.file)["data_size"] for lun in target.luns}) == 1
+    volume.disable()
+    volume.enable()
+    assert volume.size_bytes() == size + 2 * CHUNK
+
+
+@pytest.mark.timeout_s(400)
+def test_all_paths_must_be_up(make_lio, make_volume, links, kernel_log):
+    target = make_lio(LUN_BYTES, all_links=True, params=NO_WAIT)
+    volume = make_volume(target, paths=links, metadata="md", path=QUICK)
+    create(volume)
+    wait_for("all paths", lambda: state(volume) == "live", 30)
+    size, before = volume.size_bytes(), supers(target)
+    resize(target, LUN_BYTES + MORE)
+    links[1].set_up(False)
+    try:
+        wait_for("the loss", lambda: state(volume) == "degraded", 30)
+        with pytest.raises(OSError):
+            volume.rescan()
+    finally:
+        links[1].set_up(True)
+    why = "keeps its size: leg 0 path 1 is down: superblocks are written when all paths are up"
+    assert lines_with(kernel_log, why)
+    assert volume.size_bytes() == size and supers(target) == before
+    wait_for("all paths", lambda: state(volume) == "live", 60)
+    # Nothing has been promised yet.
+    resize(target, LUN_BYTES + MIB)
+    volume.rescan()
+    assert volume.size_bytes() == size + MIB
+
+
+def test_cut_short(make_lio, make_volume):
+    """Some superblocks say more than others: refused with advice, and the advice is good."""
+    target = make_lio(*[LUN_BYTES] * 3, params=NO_WAIT)
+    volume = make_volume(target, legs=3, metadata="md", path=QUICK)
+    size = create(volume) and volume.size_bytes()
+    written = storage.fill_pattern(f"/dev/{volume.device()}", size, seed=3)
+    volume.disable()
+    storage.drop_caches()
+    resize(target, LUN_BYTES + MORE)
+    one = md.Super(target.luns[1].file)
+    md.edit(target.luns[1].file, data_size=one["data_size"] + MORE // 512)
+    storage.drop_caches()
+    with pytest.raises(istripe.EnableError) as refused:
+        volume.enable()
+    assert "leg 1: share in sectors is" in refused.value.reason
+    assert "mdadm --assemble --update=devicesize" in refused.value.reason
+    with md.loops(target.luns) as disks, md.assembled(disks, "--update=devicesize") as array:
+        assert storage.sha256(array, size) == written
+    storage.drop_caches()
+    device = volume.enable()
+    assert volume.size_bytes() == size + 3 * MORE
+    assert storage.sha256(device, size) == written
+
+
+@pytest.mark.timeout_s(400)
+def test_sessions_are_lost_meanwhile(make_lio, make_volume):
+    """Paths log in while superblocks are written; none is refused, and no byte is lost."""
+    target = make_lio(*[LUN_BYTES] * 4, params=NO_WAIT)
+    volume = make_volume(target, legs=4, metadata="md", path=QUICK)
+    device = create(volume)
+    size = volume.size_bytes()
+    over = threading.Event()
+    rng = random.Random(1)
+
+    def kill():
+        while not over.wait(rng.uniform(0.2, 4)):
+            network.kill_connections(by_target=True)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        for step in range(1, 6):
+            resize(target, LUN_BYTES + step * MIB)
+            rescan_at_last(volume, size + step * 4 * MIB)
+            written = storage.fill_pattern(device, volume.size_bytes(), seed=step)
+    finally:
+        over.set()
+        killer.join()
+    volume.disable()
+    storage.drop_caches()
+    with md.loops(target.luns) as disks, md.assembled(disks) as array:
+        assert storage.sha256(array, md.size_bytes(array)) == written
+
+
+def test_istripectl(make_lio, make_volume, tool):  # noqa: F811
+    target = make_lio(*[LUN_BYTES] * 2)
+    volume = make_volume(target, legs=2, name="db", metadata="md")
+    device = create(volume)
+    resize(target, LUN_BYTES + MORE)
+    assert tool("rescan", "db") == f"db: {device} has grown from 62 MiB to 94 MiB\n"
+
+
+# What a target may do to it
+
+
+def at_super(task, opcode):
+    return task.opcode == opcode and int.from_bytes(task.cdb[2:10], "big") == SUPER_LBA
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_superblock_that_is_not_written(make_scripted, server, kernel_log, stored):  # noqa: F811
+    """Or is written, and said not to be: a login accepts either, until a rescan goes through."""
+    async def hook(run, conn, task):
+        if not at_super(task, WRITE_16) or not run.strike():
+            return False
+        await run.target.collect(conn, task)
+        if stored:
+            run.target.disk.store(md.SUPER_AT, task.buffer)
+        conn.session.tasks.pop(task.itt, None)
+        await run.target.respond(conn, task, Result.check(3, 0x0C, 0))
+        return True
+
+    volume, target = make_scripted(Scenario("medium error", hooks={"on_command": hook}),
+                                   metadata="md")
+    device = create(volume)
+    size = volume.size_bytes()
+    with Direct(device) as disk:
+        disk.write(MIB, noise(64 * KIB, 1))
+        server.arm()
+        target.disk.data.extend(bytes(4 * MIB))
+        flushes = target.disk.flushes
+        with pytest.raises(OSError):
+            volume.rescan()
+        why = "keeps its size: leg 0: cannot write its superblock: status 0x02, sense 3/0c/00"
+        assert lines_with(kernel_log, why)
+        assert lines_with(kernel_log, "rescan again before it goes down")
+        assert volume.size_bytes() == size
+        server.call(reset_all(target))
+        wait_for("another session", lambda: volume.reconnects() == 1, 20)
+        wait_for("the leg", lambda: state(volume) == "live", 20)
+        # It goes on to where it has begun, and from there to what there is by now.
+        target.disk.data.extend(bytes(2 * MIB))
+        volume.rescan()
+        assert volume.size_bytes() == size + 6 * MIB
+        # Each of the two superblocks that were written.
+        assert target.disk.flushes == flushes + 2
+        same(disk.read(MIB, 64 * KIB), noise(64 * KIB, 1), "what was read")
+        disk.write(size + 5 * MIB, noise(64 * KIB, 2))
+        server.call(reset_all(target))
+        wait_for("another session", lambda: volume.reconnects() == 2, 20)
+        same(disk.read(size + 5 * MIB, 64 * KIB), noise(64 * KIB, 2), "what was read")
+    assert server.violations() == []
+
+
+@pytest.mark.timeout_s(400)
+def test_half_way(make_lio, make_volume, server, links):
+    """One leg's superblock says more, the other one refuses: no login minds; the next rescan does it."""
+    async def hook(run, conn, task):
+        if not at_super(task, WRITE_16) or not run.strike():
+            return False
+        await run.target.collect(conn, task)
+        conn.session.tasks.pop(task.itt, None)
+        await run.target.respond(conn, task, Result.check(3, 0x0C, 0))
+        return True
+
+    first = make_lio(16 * MIB, params=NO_WAIT)
+    second = server.load(Scenario("medium error", hooks={"on_command": hook}))
+    other = {"portal": f"{links[0].address}:{server.port}", "target_name": second.settings.name,
+             "lun": 0, **QUICK}
+    volume = make_volume(first, more_legs=[other], metadata="md", path=QUICK)
+    device = create(volume)
+    size = volume.size_bytes()
+    written = storage.fill_pattern(device, size, seed=1)
+    before = md.Super(first.luns[0].file)["data_size"]
+    resize(first, 20 * MIB)
+    second.disk.data.extend(bytes(4 * MIB))
+    server.arm()
+    with pytest.raises(OSError):
+        volume.rescan()
+    storage.drop_caches()
+    assert md.Super(first.luns[0].file)["data_size"] == before + 4 * MIB // 512
+    assert volume.size_bytes() == size
+    server.call(reset_all(second))
+    log_in_again(volume, 2, 1)
+    volume.rescan()
+    assert volume.size_bytes() == size + 8 * MIB
+    assert storage.sha256(device, size) == written
+    volume.disable()
+    device = volume.enable()
+    assert volume.size_bytes() == size + 8 * MIB
+    assert storage.sha256(device, size) == written
+    assert server.violations() == []
+
+
+def test_a_superblock_that_is_lost(make_scripted, server, links):  # noqa: F811
+    """With a session, perhaps still to be written: its path must not go before that is over."""
+    away = [False]
+
+    def over_first(conn):
+        return conn.writer.get_extra_info("sockname")[0] == links[0].address
+
+    async def on_command(run, conn, task):
+        if not at_super(task, WRITE_16) or not over_first(conn) or not run.strike():
+            return False
+        away[0] = True
+        conn.reset()
+        return True
+
+    async def on_login(run, conn, pdu):
+        if away[0] and over_first(conn):
+            conn.reset()
+            return True
+        return False
+
+    volume, target = make_scripted(
+        Scenario("lost", hooks={"on_command": on_command, "on_login": on_login}), paths=2,
+        metadata="md")
+    create(volume)
+    wait_for("both paths", lambda: state(volume) == "live", 20)
+    size = volume.size_bytes()
+    server.arm()
+    target.disk.data.extend(bytes(4 * MIB))
+    volume.rescan()
+    assert volume.size_bytes() == size + 4 * MIB and away[0]
+    with pytest.raises(OSError) as refused:
+        write(volume.path / "enable", 0)
+    assert refused.value.errno == errno.EBUSY
+    target.disk.data.extend(bytes(4 * MIB))
+    with pytest.raises(OSError):
+        volume.rescan()
+    assert volume.size_bytes() == size + 4 * MIB
+    away[0] = False
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+    volume.rescan()
+    assert volume.size_bytes() == size + 8 * MIB
+    write(volume.path / "enable", 0)
+    assert server.violations() == []
+
+
+def test_goes_down_meanwhile(make_scripted, server):  # noqa: F811
+    """A superblock that is not answered holds up neither the rescan nor the end for long."""
+    async def hook(run, conn, task):
+        if not at_super(task, WRITE_16) or not run.armed:
+            return False
+        await asyncio.sleep(3600)
+        return True
+
+    volume, target = make_scripted(Scenario("silent", hooks={"on_command": hook}), metadata="md",
+                                   command_timeout_ms=2000)
+    create(volume)
+    server.arm()
+    target.disk.data.extend(bytes(4 * MIB))
+
+    def ask():
+        with contextlib.suppress(OSError):
+            volume.rescan()
+
+    rescan = threading.Thread(target=ask, daemon=True)
+    rescan.start()
+    wait_for("the write", lambda: any(at_super(task, WRITE_16) for conn in server.connections()
+                                      for task in conn.session.tasks.values()), 20)
+    begin = time.monotonic()
+    volume.disable()
+    assert time.monotonic() - begin < 30
+    rescan.join(10)
+    assert not rescan.is_alive()
+
+
+async def reset_all(target):
+    for conn in list(target.connections):
+        conn.reset()
+
+
+def test_read_before_and_compared_after(make_scripted, server):  # noqa: F811
+    """A path logs in and reads the old superblock; its answer comes when the new one counts."""
+    seen = {"write": asyncio.Event(), "read": asyncio.Event(), "grown": asyncio.Event()}
+
+    async def hook(run, conn, task):
+        if not run.armed:
+            return False
+        if at_super(task, WRITE_16) and not seen["write"].is_set():
+            seen["write"].set()
+            # Not a byte more before all superblocks say so.
+            assert volume.size_bytes() == size
+            await seen["read"].wait()
+            return False
+        if at_super(task, READ_16) and seen["write"].is_set() and not seen["read"].is_set():
+            old = bytes(run.target.disk.data[md.SUPER_AT:md.SUPER_AT + md.SUPER_BYTES])
+            seen["read"].set()
+            await seen["grown"].wait()
+            await run.target.respond(conn, task, Result(data=old))
+            return True
+        return False
+
+    volume, target = make_scripted(Scenario("late", hooks={"on_command": hook}), paths=2,
+                                   path={"login_timeout_ms": 60000}, metadata="md")
+    create(volume)
+    wait_for("both paths", lambda: state(volume) == "live", 20)
+    size = volume.size_bytes()
+    # The first path writes; the second one is lost, and comes back meanwhile.
+    second = read(volume.path_sysfs(0, 1) / "connections/0/local_address").rpartition(":")
+    server.arm()
+    logins = server.sessions()
+    target.disk.data.extend(bytes(4 * MIB))
+    rescan = threading.Thread(target=volume.rescan)
+    rescan.start()
+
+    async def lose_second():
+        await asyncio.wait_for(seen["write"].wait(), 20)
+        for conn in list(target.connections):
+            if str(conn.writer.get_extra_info("peername")[1]) == second[2]:
+                conn.reset()
+
+    server.call(lose_second(), 30)
+    rescan.join(60)
+    assert not rescan.is_alive()
+    assert volume.size_bytes() == size + 4 * MIB
+
+    async def answer():
+        assert seen["read"].is_set()
+        seen["grown"].set()
+
+    server.call(answer())
+    path = volume.path_sysfs(0, 1)
+    wait_for("the second path", lambda: read(path / "state") == "live", 20)
+    assert read(path / "reconnects") == "1" and server.sessions() == logins + 1
+    assert server.violations() == []
