@@ -8,13 +8,12 @@ have grown at a login. The scripted target has unit attentions.
 import contextlib
 import os
 import re
-import subprocess
 import threading
 import time
 
 import pytest
 
-from lab import dm, fio, network, storage
+from lab import dm, fio, network, storage, uevents
 from lab.shell import read, run, wait_for, write
 from scripted.scenario import Scenario
 from scripted.scsi import INQUIRY, READ_16, SERVICE_ACTION_IN_16, WRITE_16, Result
@@ -30,20 +29,6 @@ LUN_BYTES = 32 * MIB
 QUICK = {"default_time2wait": 0}
 NO_WAIT = {"DefaultTime2Wait": 0}
 GROW = {"xfs": ["xfs_growfs"], "ext4": ["resize2fs"]}
-
-
-@contextlib.contextmanager
-def uevents():
-    """Collects what the kernel announces of block devices: lines, in the end."""
-    monitor = subprocess.Popen(["udevadm", "monitor", "--kernel", "--property", "-s", "block"],
-                               stdout=subprocess.PIPE, text=True)
-    lines = [monitor.stdout.readline()]
-    try:
-        yield lines
-    finally:
-        time.sleep(1)
-        monitor.terminate()
-        lines += monitor.communicate(timeout=10)[0].splitlines()
 
 
 def resize(target, size_bytes, numbers=None):
@@ -86,7 +71,7 @@ def test_grows_under_a_file_system(make_lio, make_volume, mount_point, stock, li
     writer = fio.start(mount_point / "data", rw="randwrite", bsrange="4k-64k", blockalign=4096,
                        size=8 * MIB, iodepth=8, loops=2, verify="crc32c", do_verify=1,
                        verify_fatal=1, verify_state_save=0, fallocate="none")
-    with uevents() as seen:
+    with uevents.collected() as seen:
         resize(target, after)
         volume.rescan()
     size = legs * (after // chunk * chunk)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from conftest import TOP
-from lab import istripe, leaks, lio, storage
+from lab import istripe, leaks, lio, storage, uevents
 from lab.shell import read, run, status, wait_for
 
 MIB = 1 << 20
@@ -380,9 +380,16 @@ def test_links_of_partitions(tool, make_lio, link, udev_rules):
     # Also when the partition is there already as the disk comes up.
     tool("down", "db")
     wait_for("no link", lambda: not part.is_symlink())
-    tool("up", "db")
-    wait_for(part, part.is_block_device)
-    settled(device)
+    with uevents.collected() as seen:
+        tool("up", "db")
+        wait_for(part, part.is_block_device)
+        settled(device)
+    # Once more when the disk has its name: udev may have looked at the partition before.
+    announced = [line for line in seen if line.startswith("KERNEL[")]
+    disk, partition = (next(at for at, line in enumerate(announced)
+                            if f" change   /devices/virtual/block/{name} " in line)
+                       for name in (device.name, f"{device.name}/{device.name}p1"))
+    assert disk < partition
     tool("delete", "db")
 
 

@@ -29,8 +29,9 @@ QUICK = {"default_time2wait": 0}
 SUPER_LBA = md.SUPER_AT // 512
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture
 def mdadm(laboratory):
+    """The kernel has md, which those that look at themselves have not."""
     md.prepare()
 
 
@@ -72,7 +73,7 @@ def log_in_again(volume, legs, count):
 
 @pytest.mark.parametrize("maker", ["istripe", "mdadm"])
 @pytest.mark.timeout_s(600)
-def test_grows_on_a_rescan(make_lio, make_volume, kernel_log, maker):
+def test_grows_on_a_rescan(make_lio, make_volume, mdadm, kernel_log, maker):
     """In use all the time. Of the superblocks nothing but the size has changed."""
     legs = 3
     target = make_lio(*[LUN_BYTES] * legs, params=NO_WAIT)
@@ -175,7 +176,7 @@ def test_all_paths_must_be_up(make_lio, make_volume, links, kernel_log):
     assert volume.size_bytes() == size + MIB
 
 
-def test_cut_short(make_lio, make_volume):
+def test_cut_short(make_lio, make_volume, mdadm):
     """Some superblocks say more than others: refused with advice, and the advice is good."""
     target = make_lio(*[LUN_BYTES] * 3, params=NO_WAIT)
     volume = make_volume(target, legs=3, metadata="md", path=QUICK)
@@ -200,7 +201,7 @@ def test_cut_short(make_lio, make_volume):
 
 
 @pytest.mark.timeout_s(400)
-def test_sessions_are_lost_meanwhile(make_lio, make_volume):
+def test_sessions_are_lost_meanwhile(make_lio, make_volume, mdadm):
     """Paths log in while superblocks are written; none is refused, and no byte is lost."""
     target = make_lio(*[LUN_BYTES] * 4, params=NO_WAIT)
     volume = make_volume(target, legs=4, metadata="md", path=QUICK)

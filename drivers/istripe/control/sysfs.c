@@ -357,7 +357,8 @@ int istripe_sysfs_create(struct istripe_volume *volume)
 		istripe_sysfs_remove(volume);
 		return ret;
 	}
-	kobject_uevent(&disk_to_dev(volume->disk)->kobj, KOBJ_CHANGE);
+	/* Its partitions, too: they have been announced, and are known by the disk's name. */
+	disk_uevent(volume->disk, KOBJ_CHANGE);
 	return 0;
 }
 
