@@ -245,9 +245,8 @@ def at_super(task, opcode):
     return task.opcode == opcode and int.from_bytes(task.cdb[2:10], "big") == SUPER_LBA
 
 
-@pytest.mark.parametrize("stored", [False, True])
-def test_a_superblock_that_is_not_written(make_scripted, server, kernel_log, stored):  # noqa: F811
-    """Or is written, and said not to be: a login accepts either, until a rescan goes through."""
+def medium_error(stored=False):
+    """The scenario in which a superblock is said not to be written, whether it is or not."""
     async def hook(run, conn, task):
         if not at_super(task, WRITE_16) or not run.strike():
             return False
@@ -258,8 +257,13 @@ def test_a_superblock_that_is_not_written(make_scripted, server, kernel_log, sto
         await run.target.respond(conn, task, Result.check(3, 0x0C, 0))
         return True
 
-    volume, target = make_scripted(Scenario("medium error", hooks={"on_command": hook}),
-                                   metadata="md")
+    return Scenario("medium error", hooks={"on_command": hook})
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_superblock_that_is_not_written(make_scripted, server, kernel_log, stored):  # noqa: F811
+    """Or is written, and said not to be: a login accepts either, until a rescan goes through."""
+    volume, target = make_scripted(medium_error(stored), metadata="md")
     device = create(volume)
     size = volume.size_bytes()
     with Direct(device) as disk:
@@ -293,16 +297,8 @@ def test_a_superblock_that_is_not_written(make_scripted, server, kernel_log, sto
 @pytest.mark.timeout_s(400)
 def test_half_way(make_lio, make_volume, server, links):
     """One leg's superblock says more, the other one refuses: no login minds; the next rescan does it."""
-    async def hook(run, conn, task):
-        if not at_super(task, WRITE_16) or not run.strike():
-            return False
-        await run.target.collect(conn, task)
-        conn.session.tasks.pop(task.itt, None)
-        await run.target.respond(conn, task, Result.check(3, 0x0C, 0))
-        return True
-
     first = make_lio(16 * MIB, params=NO_WAIT)
-    second = server.load(Scenario("medium error", hooks={"on_command": hook}))
+    second = server.load(medium_error())
     other = {"portal": f"{links[0].address}:{server.port}", "target_name": second.settings.name,
              "lun": 0, **QUICK}
     volume = make_volume(first, more_legs=[other], metadata="md", path=QUICK)
