@@ -177,6 +177,24 @@ def test_target_that_limits_sessions(servers, make_volume, links, kernel_log):
     assert servers[0].violations() == []
 
 
+async def no_more_sessions_yet(run, conn, pdu):
+    return not run.memory.get("room") and await no_more_sessions(run, conn, pdu)
+
+
+def test_undecided_is_tried_again(servers, make_volume, links, kernel_log):
+    """A target that was busy when it was asked; no path has to be lost before it is asked again."""
+    target = servers[0].load(Scenario("busy", hooks={"on_login": no_more_sessions_yet}))
+    volume = volume_over(make_volume, links, (PORTS[0],) * 2, target)
+    with Direct(volume.enable()):
+        wait_unproven(volume, kernel_log)
+        target.run.memory["room"] = True
+        volume.wait_proven(timeout_s=30)
+        undisturbed(volume)
+        assert len(kernel_log.matching(UNPROVEN)) == 1
+    volume.disable()
+    assert servers[0].violations() == []
+
+
 async def drop_the_oldest(run, _conn, pdu):
     sessions = run.target.sessions
     known = pdu.tsih or pdu.isid in [session.isid for session in sessions.values()]

@@ -2,6 +2,7 @@
 #define pr_fmt(fmt) "istripe: " fmt
 
 #include <linux/atomic.h>
+#include <linux/minmax.h>
 #include <linux/printk.h>
 #include <linux/sched/mm.h>
 #include <linux/string.h>
@@ -19,6 +20,9 @@
 #define PROOF_LOGINS	3
 /* So many proofs in a row that paths were lost during: less may be bad luck. */
 #define PROOF_HARMS_MAX	3
+/* A proof that shows nothing is made again, later each time: the target may just be slow. */
+#define PROOF_RETRY_MIN_MS	2000
+#define PROOF_RETRY_MAX_MS	300000
 
 /* proof->sibling as it was when the run began. */
 struct proof_sibling {
@@ -288,6 +292,8 @@ static void proof_place(struct istripe_proof *proof)
 		if (proof_harms(proof, &sibling) || !ret || !proof_sibling_stays(proof, &sibling))
 			return;
 		proof_say(proof, why);
+		if (ret != -EEXIST)
+			proof->undecided = true;
 	}
 	proof_settle_alone(proof);
 }
@@ -322,14 +328,61 @@ static bool proof_next_subject(struct istripe_proof *proof)
 	return next;
 }
 
+/* Nobody else is at its bundle's node: it may have been a matter of bad luck. */
+static bool proof_alone(const struct istripe_leg *leg, const struct istripe_path *path)
+{
+	const struct istripe_path *other;
+	u32 at;
+
+	istripe_leg_for_each_path(leg, other, at)
+		if (other->bundle != path->bundle && istripe_proof_same(path, other))
+			return false;
+	return true;
+}
+
+/* They are compared again. */
+static void proof_forget_alone(struct istripe_leg *leg)
+{
+	struct istripe_path *path;
+	u32 at;
+
+	lockdep_assert_held(&leg->lock);
+	istripe_leg_for_each_path(leg, path, at)
+		if (proof_alone(leg, path))
+			path->node = 0;
+}
+
+/* When the last run has left something undecided, this one is for that, too. */
+static void proof_begin(struct istripe_proof *proof)
+{
+	if (!proof->undecided)
+		return;
+	proof->undecided = false;
+	spin_lock_bh(&proof->leg->lock);
+	proof_forget_alone(proof->leg);
+	spin_unlock_bh(&proof->leg->lock);
+}
+
+static void proof_end(struct istripe_proof *proof)
+{
+	if (!proof->undecided) {
+		proof->retry_ms = 0;
+		return;
+	}
+	proof->retry_ms = clamp(2 * proof->retry_ms, PROOF_RETRY_MIN_MS, PROOF_RETRY_MAX_MS);
+	queue_delayed_work(system_unbound_wq, &proof->work, msecs_to_jiffies(proof->retry_ms));
+}
+
 static void proof_work(struct work_struct *work)
 {
 	struct istripe_proof *proof = container_of(to_delayed_work(work), struct istripe_proof,
 						   work);
 	unsigned int noio = memalloc_noio_save();
 
+	proof_begin(proof);
 	while (proof_next_subject(proof))
 		proof_place(proof);
+	proof_end(proof);
 	memalloc_noio_restore(noio);
 }
 
@@ -366,23 +419,9 @@ void istripe_proof_leave(struct istripe_path *path)
 	}
 }
 
-/* Nobody else is at its bundle's node: it may have been a matter of bad luck. */
-static bool proof_alone(const struct istripe_leg *leg, const struct istripe_path *path)
-{
-	const struct istripe_path *other;
-	u32 at;
-
-	istripe_leg_for_each_path(leg, other, at)
-		if (other->bundle != path->bundle && istripe_proof_same(path, other))
-			return false;
-	return true;
-}
-
 void istripe_proof_live(struct istripe_path *path, const struct istripe_session *session)
 {
 	struct istripe_leg *leg = path->leg;
-	struct istripe_path *other;
-	u32 at;
 
 	spin_lock_bh(&leg->lock);
 	path->way.portal = session->way.portal;
@@ -390,9 +429,7 @@ void istripe_proof_live(struct istripe_path *path, const struct istripe_session 
 	/* Also at the same address: another node may have it now. */
 	path->node = 0;
 	path->generation++;
-	istripe_leg_for_each_path(leg, other, at)
-		if (proof_alone(leg, other))
-			other->node = 0;
+	proof_forget_alone(leg);
 	spin_unlock_bh(&leg->lock);
 }
 

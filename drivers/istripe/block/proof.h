@@ -18,7 +18,8 @@
  * next session has none until it is proven anew, for another node may have taken the
  * address. A proof counts only if both paths have had one and the same session all along,
  * see path->generation.
- * What could not be proven is tried again when a path of the leg comes back.
+ * What could not be decided is tried again, after seconds at first and minutes at last, and
+ * when a path of the leg comes back. That two are not the same is only asked again then.
  *
  * The sessions carry no command, and none of the paths' own sessions is touched. The work
  * starts when the volume is up. It has a path in use while that is @subject or @sibling.
@@ -55,6 +56,8 @@ struct istripe_proof {
 	bool started;
 	bool harmful;			/* paths were lost by it: no more of it */
 	u32 harms;			/* work: how often in a row paths were lost */
+	bool undecided;			/* work: a proof showed nothing */
+	u32 retry_ms;			/* work: until it is made again */
 	u32 losses;			/* of the leg's paths */
 	struct istripe_path *subject;
 	struct istripe_path *sibling;	/* that it is being compared with */
