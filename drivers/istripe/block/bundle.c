@@ -129,7 +129,11 @@ void istripe_bundle_granted(struct istripe_bundle *bundle, u32 granted)
 		if (!path || wanted == path->wanted || (wanted && bundle_has_keys(bundle)))
 			continue;
 		istripe_leg_path_want(bundle->leg, path, wanted);
-		if (wanted)
+		/* Who sets keys just now sees the path, or we see the keys. */
+		smp_mb();
+		if (wanted && bundle_has_keys(bundle))
+			istripe_leg_path_want(bundle->leg, path, false);
+		else if (wanted)
 			istripe_path_persist(path);
 		else
 			istripe_path_leave(path);

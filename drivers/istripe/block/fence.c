@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #define pr_fmt(fmt) "istripe: " fmt
 
-#include <linux/jiffies.h>
 #include <linux/lockdep.h>
 #include <linux/math.h>
 #include <linux/printk.h>

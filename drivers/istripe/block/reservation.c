@@ -161,6 +161,21 @@ static int volume_reserve(struct istripe_volume *volume, const struct reservatio
 	return ret;
 }
 
+/* Keys count before they are there: a spare that becomes wanted meanwhile would have none. */
+static int volume_reserve_keys(struct istripe_reservation *reservation,
+			       const struct reservation *what)
+{
+	bool had = reservation->keys;
+	int ret;
+
+	WRITE_ONCE(reservation->keys, had || what->action_key);
+	/* Either the spare is seen here, and has no session, or it sees that there are keys. */
+	smp_mb();
+	ret = volume_reserve(reservation->volume, what);
+	WRITE_ONCE(reservation->keys, ret ? had : what->action_key);
+	return ret;
+}
+
 /* One at a time: they use the sessions' own command. */
 static int bdev_reserve(struct block_device *bdev, const struct reservation *what)
 {
@@ -168,10 +183,10 @@ static int bdev_reserve(struct block_device *bdev, const struct reservation *wha
 	int ret = -ENXIO;
 
 	mutex_lock(&reservation->lock);
-	if (reservation->volume)
+	if (reservation->volume && what->sets_keys)
+		ret = volume_reserve_keys(reservation, what);
+	else if (reservation->volume)
 		ret = volume_reserve(reservation->volume, what);
-	if (!ret && what->sets_keys)
-		WRITE_ONCE(reservation->keys, what->action_key);
 	mutex_unlock(&reservation->lock);
 	return ret;
 }
