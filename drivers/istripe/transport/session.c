@@ -614,8 +614,12 @@ static void session_collect(struct istripe_session *session, int error, bool hel
 		if (!task || (held && task->write))
 			continue;
 		session->slots[i].task = NULL;
-		/* An answer that came before the stop still holds. */
-		if (!test_bit(ISTRIPE_TASK_ANSWERED, &task->flags))
+		/*
+		 * An answer that came before the stop still holds; but not that of a write some
+		 * of which has not been sent, or is with TCP: else it would not be here.
+		 */
+		if (!test_bit(ISTRIPE_TASK_ANSWERED, &task->flags) ||
+		    (task->write && !task->error))
 			task->error = error;
 		atomic_set(&task->holders, 0);
 		task->done(task);
@@ -653,6 +657,7 @@ int istripe_session_execute(struct istripe_session *session, const u8 *cdb,
 
 	reinit_completion(&internal->done);
 	/* In this order: a fault from now on completes what we wait for. */
+	smp_mb();
 	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
 		return -ENOTCONN;
 	memcpy(task->cdb, cdb, sizeof(task->cdb));

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """The data phases: Data-In, R2T, early answers, digests, TCP segments, negotiated sizes."""
 
+import asyncio
 import errno
+import socket
 
 from scripted import pdu as p
 from scripted.pdu import RESERVED_TAG
@@ -176,6 +178,20 @@ async def half_then_busy(run, conn, task):
     await early(8)(run, conn, task)
 
 
+async def condition_met_then_reset(run, conn, task):
+    """CONDITION MET means no error, either. It comes with the R2T, in one segment: nothing has
+    been sent by then, and most of it never is.
+    """
+    sock = conn.writer.get_extra_info("socket")
+    conn.writer.transport.pause_reading()
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+    await run.target.r2t(conn, task, 0, task.edtl)
+    await early(4)(run, conn, task)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
+    await asyncio.sleep(0.3)
+    conn.reset()
+
+
 R2TS = [
     write("beyond the end", reconnects("beyond the end"), r2t(0, 262144)),
     write("of an offset that wraps", reconnects("beyond the end"), r2t(0xFFFFFFFC, 8)),
@@ -195,6 +211,8 @@ R2TS = [
     Scenario("r2t: in pieces", WORKS, on_write(in_pieces), path=SOLICITED),
     Scenario("early: GOOD before any data", reconnects("not asked for in full|before all its data"),
              instead(early(), opcode=WRITE_16), path=SOLICITED),
+    Scenario("early: CONDITION MET, and the data are not taken", reconnects(),
+             on_write(condition_met_then_reset), path={**SOLICITED, "send_buffer_bytes": 16384}),
     Scenario("early: GOOD after a part", reconnects("not asked for in full|before all its data"),
              on_write(half_then_good), path=SOLICITED),
     Scenario("early: R2T after GOOD", reconnects(), instead(
