@@ -5,6 +5,7 @@
 
 #include "block/bundle.h"
 #include "block/leg.h"
+#include "block/past.h"
 #include "block/path.h"
 #include "block/reservation.h"
 #include "block/volume.h"
@@ -30,7 +31,7 @@ static int bundle_create_members(struct istripe_bundle *bundle,
 		path = istripe_path_create(bundle, i, params, mcs && !i ? connections : 1);
 		if (IS_ERR(path))
 			return PTR_ERR(path);
-		istripe_path_inherit(path, &params->past[i]);
+		istripe_past_inherit(path, &params->past[i]);
 		/* A spare that has left writes, too: only its own login ends them for sure. */
 		path->wanted = !mcs || !i || path->unfenced;
 		bundle->members[bundle->member_count++] = path;
@@ -107,9 +108,7 @@ struct istripe_path *istripe_bundle_pick(const struct istripe_bundle *bundle, u3
 /* A session that comes now would not have them: its tasks would fail. */
 static bool bundle_has_keys(const struct istripe_bundle *bundle)
 {
-	const struct gendisk *disk = READ_ONCE(bundle->leg->volume->disk);
-
-	return disk && istripe_reservation_has_keys(disk);
+	return READ_ONCE(bundle->leg->volume->has_keys);
 }
 
 void istripe_bundle_granted(struct istripe_bundle *bundle, u32 granted)
@@ -131,9 +130,11 @@ void istripe_bundle_granted(struct istripe_bundle *bundle, u32 granted)
 		istripe_leg_path_want(bundle->leg, path, wanted);
 		/* Who sets keys just now sees the path, or we see the keys. */
 		smp_mb();
-		if (wanted && bundle_has_keys(bundle))
+		if (wanted && bundle_has_keys(bundle)) {
 			istripe_leg_path_want(bundle->leg, path, false);
-		else if (wanted)
+			wanted = false;
+		}
+		if (wanted)
 			istripe_path_persist(path);
 		else
 			istripe_path_leave(path);

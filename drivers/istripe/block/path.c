@@ -512,11 +512,20 @@ static void path_look_if_asked(struct istripe_path *path)
 		path_look(path);
 }
 
+/* It was to leave and shall stay after all. A proof has passed it over meanwhile. */
+static void path_stay(struct istripe_path *path)
+{
+	if (READ_ONCE(path->live))
+		return;
+	istripe_proof_live(path, path->owned);
+	istripe_leg_path_live(path->leg, path);
+	istripe_proof_look(path->leg);
+}
+
 static void path_serve(struct istripe_path *path)
 {
-	/* It was to leave and shall stay after all. */
 	if (test_and_clear_bit(ISTRIPE_PATH_START, &path->events))
-		istripe_leg_path_live(path->leg, path);
+		path_stay(path);
 	if (test_and_clear_bit(ISTRIPE_PATH_CARRIER, &path->events))
 		istripe_carrier_check(path);
 	if (test_and_clear_bit(ISTRIPE_PATH_FAULT, &path->events)) {
@@ -612,26 +621,6 @@ void istripe_path_stop(struct istripe_path *path)
 		istripe_path_event(path, ISTRIPE_PATH_STOP);
 	} while (!wait_for_completion_timeout(&path->stopped, HZ));
 	cancel_delayed_work_sync(&path->work);
-}
-
-void istripe_path_inherit(struct istripe_path *path, const struct istripe_path_past *past)
-{
-	path->unfenced = past->unfenced;
-	path->tpgt_known = past->unfenced;
-	path->tpgt = past->tpgt;
-}
-
-void istripe_path_bequeath(struct istripe_path *path, struct istripe_path_past *past)
-{
-	struct istripe_leg *leg = path->leg;
-
-	*past = (struct istripe_path_past) {};
-	spin_lock_bh(&leg->lock);
-	/* What has grown may be written again, it is the same. */
-	past->unfenced = path->unfenced || (path->marked && istripe_growth_begun(leg->volume));
-	if (past->unfenced)
-		past->tpgt = path->tpgt;
-	spin_unlock_bh(&leg->lock);
 }
 
 /* "volume/leg/path", and which one when a path has several. */

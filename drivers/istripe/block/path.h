@@ -145,24 +145,6 @@ struct istripe_path *istripe_path_create(struct istripe_bundle *bundle, u32 memb
 void istripe_path_destroy(struct istripe_path *path);
 
 /**
- * istripe_path_inherit() - the session of the life before may still carry out writes
- * @path: fresh
- * @past: what istripe_path_bequeath() said of it; empty when there is nothing
- *
- * Context: process.
- */
-void istripe_path_inherit(struct istripe_path *path, const struct istripe_path_past *past);
-
-/**
- * istripe_path_bequeath() - what the path's next life has to know
- * @path: stopped
- * @past: filled; empty when there is nothing
- *
- * Context: process.
- */
-void istripe_path_bequeath(struct istripe_path *path, struct istripe_path_past *past);
-
-/**
  * istripe_path_start() - start connecting
  * @path: idle; path->first_result completes with the result of the first attempt
  *

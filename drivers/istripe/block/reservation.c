@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 #include <scsi/scsi_proto.h>
 
+#include "block/bundle.h"
 #include "block/leg.h"
 #include "block/lun.h"
 #include "block/path.h"
@@ -122,6 +123,19 @@ static void leg_take_back(struct istripe_leg *leg, const struct reservation *wha
 	srcu_read_unlock(&leg->srcu, section);
 }
 
+/* Is it to be asked? -EBUSY: it leaves, but may have to stay, and would be without a key. */
+static int path_is_meant(struct istripe_path *path, const struct reservation *what)
+{
+	struct istripe_leg *leg = path->leg;
+	bool wanted, leaves;
+
+	spin_lock_bh(&leg->lock);
+	wanted = path->wanted;
+	leaves = path->member >= path->bundle->staying;
+	spin_unlock_bh(&leg->lock);
+	return leaves && what->sets_keys && what->action_key ? -EBUSY : wanted;
+}
+
 /* @done: over how many paths, from the first one on, it has been done. */
 static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, u32 *done)
 {
@@ -132,9 +146,11 @@ static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, 
 
 	*done = 0;
 	istripe_leg_for_each_path(leg, path, at) {
-		if (!READ_ONCE(path->wanted))
+		int meant = path_is_meant(path, what);
+
+		if (!meant)
 			continue;
-		ret = path_reserve(path, what);
+		ret = meant < 0 ? meant : path_reserve(path, what);
 		if (what->each_path ? ret : ret != -ENOTCONN)
 			break;
 		++*done;
@@ -161,18 +177,17 @@ static int volume_reserve(struct istripe_volume *volume, const struct reservatio
 	return ret;
 }
 
-/* Keys count before they are there: a spare that becomes wanted meanwhile would have none. */
-static int volume_reserve_keys(struct istripe_reservation *reservation,
-			       const struct reservation *what)
+/* Keys count before they are there: a path that comes or stays meanwhile would have none. */
+static int volume_reserve_keys(struct istripe_volume *volume, const struct reservation *what)
 {
-	bool had = reservation->keys;
+	bool had = volume->has_keys;
 	int ret;
 
-	WRITE_ONCE(reservation->keys, had || what->action_key);
-	/* Either the spare is seen here, and has no session, or it sees that there are keys. */
+	WRITE_ONCE(volume->has_keys, had || what->action_key);
+	/* Either the path is seen here as one that comes or leaves, or it sees the keys. */
 	smp_mb();
-	ret = volume_reserve(reservation->volume, what);
-	WRITE_ONCE(reservation->keys, ret ? had : what->action_key);
+	ret = volume_reserve(volume, what);
+	WRITE_ONCE(volume->has_keys, ret ? had : what->action_key);
 	return ret;
 }
 
@@ -184,7 +199,7 @@ static int bdev_reserve(struct block_device *bdev, const struct reservation *wha
 
 	mutex_lock(&reservation->lock);
 	if (reservation->volume && what->sets_keys)
-		ret = volume_reserve_keys(reservation, what);
+		ret = volume_reserve_keys(reservation->volume, what);
 	else if (reservation->volume)
 		ret = volume_reserve(reservation->volume, what);
 	mutex_unlock(&reservation->lock);
@@ -202,22 +217,15 @@ struct istripe_reservation *istripe_reservation_alloc(struct istripe_volume *vol
 	return reservation;
 }
 
-bool istripe_reservation_has_keys(const struct gendisk *disk)
+bool istripe_reservation_knows_paths(struct istripe_volume *volume)
 {
-	const struct istripe_reservation *reservation = disk->private_data;
-
-	return READ_ONCE(reservation->keys);
-}
-
-bool istripe_reservation_knows_paths(struct gendisk *disk)
-{
-	struct istripe_reservation *reservation = disk->private_data;
-	bool keys;
+	struct istripe_reservation *reservation = volume->disk->private_data;
+	bool has_keys;
 
 	mutex_lock(&reservation->lock);
-	keys = reservation->keys;
+	has_keys = volume->has_keys;
 	mutex_unlock(&reservation->lock);
-	return !keys;
+	return !has_keys;
 }
 
 void istripe_reservation_end(struct gendisk *disk)

@@ -18,13 +18,13 @@ struct pr_ops;
 
 /*
  * The disk's private_data: who has the disk open may still call when the volume is gone.
- * Lock: @lock covers both, and keeps it until the call is over. It is outside of the
- * paths' SRCU sections.
+ * Lock: @lock covers @volume and its has_keys, and keeps it until the call is over. It is
+ * outside of the paths' SRCU sections. has_keys is set before keys are registered: whoever
+ * lets paths come or go looks at it afterwards, without the lock.
  */
 struct istripe_reservation {
 	struct mutex lock;		/* see above */
 	struct istripe_volume *volume;	/* NULL: taken down */
-	bool keys;			/* have been registered, and not taken back */
 };
 
 /* For the disk's block_device_operations. */
@@ -40,22 +40,13 @@ extern const struct pr_ops istripe_reservation_ops;
 struct istripe_reservation *istripe_reservation_alloc(struct istripe_volume *volume);
 
 /**
- * istripe_reservation_has_keys() - has somebody registered keys through this disk
- * @disk: of a volume that is up
- *
- * Context: process.
- * Return: true or false; keys of before the volume was up are not known.
- */
-bool istripe_reservation_has_keys(const struct gendisk *disk);
-
-/**
  * istripe_reservation_knows_paths() - will a path that is wanted now be asked for its keys
- * @disk: of a volume that is up
+ * @volume: it is up
  *
  * Context: process, sleeps until a call that is under way is over.
  * Return: true, and calls from now on reach it, or fail; false, keys have been registered.
  */
-bool istripe_reservation_knows_paths(struct gendisk *disk);
+bool istripe_reservation_knows_paths(struct istripe_volume *volume);
 
 /**
  * istripe_reservation_end() - calls from now on find no volume

@@ -34,7 +34,7 @@ void istripe_roster_enter(struct istripe_leg *leg, struct istripe_bundle *bundle
  */
 static int roster_check_keys(const struct istripe_leg *leg, char *why, size_t why_bytes)
 {
-	if (istripe_reservation_knows_paths(leg->volume->disk))
+	if (istripe_reservation_knows_paths(leg->volume))
 		return 0;
 	scnprintf(why, why_bytes,
 		  "keys of persistent reservations are registered: the path would have none");
@@ -204,17 +204,18 @@ static int roster_let_go(struct istripe_bundle *bundle, u32 from, struct leavers
 static void roster_call_back(struct istripe_bundle *bundle, const struct leavers *leavers)
 {
 	struct istripe_leg *leg = bundle->leg;
-	u32 granted = READ_ONCE(bundle->granted);
-	u32 i;
+	u32 i, granted;
 
 	spin_lock_bh(&leg->lock);
+	/* At once: whoever registers keys asks those that are wanted, and waits for no leaver. */
 	bundle->staying = ISTRIPE_CONNECTIONS_MAX;
+	for_each_set_bit(i, &leavers->wanted, ISTRIPE_CONNECTIONS_MAX)
+		WRITE_ONCE(bundle->members[i]->wanted, true);
 	spin_unlock_bh(&leg->lock);
-	for_each_set_bit(i, &leavers->wanted, ISTRIPE_CONNECTIONS_MAX) {
-		istripe_leg_path_want(leg, bundle->members[i], true);
+	for_each_set_bit(i, &leavers->wanted, ISTRIPE_CONNECTIONS_MAX)
 		istripe_path_persist(bundle->members[i]);
-	}
 	/* Member 0 may have logged in again meanwhile, and its wish come to nothing. */
+	granted = READ_ONCE(bundle->granted);
 	if (granted)
 		istripe_bundle_granted(bundle, granted);
 }
@@ -270,7 +271,24 @@ static int roster_wait(struct istripe_bundle *bundle, u32 from, const struct lea
 	return 0;
 }
 
-static int roster_leave(struct istripe_bundle *bundle, u32 from, bool killable, char *why,
+/*
+ * The target would keep them, and a reservation that only this path can release. Who has just
+ * come, and is not @asked, may have none yet.
+ */
+static int roster_check_kept_keys(const struct istripe_leg *leg, bool asked, char *why,
+				  size_t why_bytes)
+{
+	/* Who registers keys just now sees that the path leaves, or we see the keys. */
+	smp_mb();
+	if (!asked || !READ_ONCE(leg->volume->has_keys))
+		return 0;
+	scnprintf(why, why_bytes,
+		  "keys of persistent reservations are registered, also over this path");
+	return -EBUSY;
+}
+
+/* @asked: by a user, who may be killed; else it undoes a coming. */
+static int roster_leave(struct istripe_bundle *bundle, u32 from, bool asked, char *why,
 			size_t why_bytes)
 {
 	struct istripe_leg *leg = bundle->leg;
@@ -288,7 +306,9 @@ static int roster_leave(struct istripe_bundle *bundle, u32 from, bool killable, 
 	synchronize_srcu(&leg->srcu);
 	for (i = from; i < bundle->member_count; i++)
 		istripe_path_leave(bundle->members[i]);
-	ret = roster_wait(bundle, from, &leavers, killable, why, why_bytes);
+	ret = roster_check_kept_keys(leg, asked, why, why_bytes);
+	if (!ret)
+		ret = roster_wait(bundle, from, &leavers, asked, why, why_bytes);
 	if (ret)
 		roster_call_back(bundle, &leavers);
 unlock:
@@ -298,12 +318,6 @@ unlock:
 
 int istripe_roster_leave(struct istripe_bundle *bundle, u32 from, char *why, size_t why_bytes)
 {
-	/* The target would keep them, and a reservation that only this path can release. */
-	if (istripe_reservation_has_keys(bundle->leg->volume->disk)) {
-		scnprintf(why, why_bytes,
-			  "keys of persistent reservations are registered, also over this path");
-		return -EBUSY;
-	}
 	return roster_leave(bundle, from, true, why, why_bytes);
 }
 

@@ -39,6 +39,7 @@ struct istripe_volume {
 
 	struct blk_mq_tag_set tag_set;
 	struct gendisk *disk;
+	bool has_keys;			/* registered through it, see reservation.h */
 	void *control;			/* the control layer's: its sysfs tree */
 };
 
@@ -61,7 +62,7 @@ struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *
  *
  * Dirty data are written as long as the legs are up; nothing waits for a leg that is
  * down. Whoever still has the disk open gets errors from then on. What its paths have
- * left behind can be asked (istripe_path_bequeath()) until istripe_volume_free().
+ * left behind can be asked (istripe_past_bequeath()) until istripe_volume_free().
  *
  * Context: process, sleeps, bounded in time.
  */

@@ -11,6 +11,7 @@
 #include <linux/string.h>
 
 #include "block/bundle.h"
+#include "block/past.h"
 #include "block/path.h"
 #include "block/volume.h"
 #include "control/blueprint.h"
@@ -218,7 +219,7 @@ static void path_remember(struct istripe_path_dir *path, const struct istripe_bu
 	u32 i;
 
 	for (i = 0; i < running->member_count; i++) {
-		istripe_path_bequeath(running->members[i], &past[i]);
+		istripe_past_bequeath(running->members[i], &past[i]);
 		past[i].nexus = istripe_path_params_nexus(&path->params, initiator_name);
 	}
 }
