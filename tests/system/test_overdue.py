@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 """Commands that the target does not finish: nothing is lost."""
 
+import asyncio
 import time
 
 import pytest
 
 from lab import fio, lio, storage
 from lab.shell import read, run, wait_for
+from scripted.scenario import Scenario
+from scripted.steps import on_write
+from test_scripted import Named
 
 #: They take long, and what they test does not depend on the kernel.
 pytestmark = pytest.mark.shared
@@ -66,6 +70,29 @@ def run_with_stall(make_lio, make_volume, stall_s):
     assert fio.finish(job).errors() == 0
     volume.wait_state("live")
     return volume
+
+
+async def dropped_then_slow(run, conn, task):
+    """The connection ends before the command is overdue; sent again, it needs as long once more."""
+    await asyncio.sleep(0.7 * TIMEOUT_S)
+    if run.hits == 1:
+        conn.close()
+    else:
+        await run.target.execute(conn, task)
+
+
+def test_sent_again_has_its_time_again(server, link, make_volume, kernel_log):
+    """The request is older than command_timeout_ms by then, the command is not."""
+    target = server.load(Scenario("slow", times=2, hooks=on_write(dropped_then_slow)))
+    volume = make_volume(Named(target.settings.name), command_timeout_ms=TIMEOUT_S * 1000,
+                         path={"portal": f"{link.address}:{server.port}", "default_time2wait": 0})
+    device = volume.enable()
+    server.arm()
+    run("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k", "count=1")
+    assert target.run.hits == 2
+    assert not kernel_log.matching(ABORTS)
+    volume.disable()
+    assert server.violations() == []
 
 
 @pytest.mark.timeout_s(900)

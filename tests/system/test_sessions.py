@@ -7,6 +7,7 @@ import pytest
 
 from lab import fio, istripe, lio, network, storage
 from lab.shell import read, run, status, wait_for
+from scripted.conn import Drop
 from scripted.scenario import Scenario
 from scripted.server import Server
 from scripted.steps import drop, on_write
@@ -243,7 +244,10 @@ def test_start_while_others_cannot_log_in(link, make_volume, multi):
         server.stop()
 
 
-@pytest.mark.allow_log(r"I/O error, dev istripe\d+", "a write that no session survives")
+DEADLY = pytest.mark.allow_log(r"I/O error, dev istripe\d+", "a write that no session survives")
+
+
+@DEADLY
 @pytest.mark.parametrize("multi", ["sessions", "mcs"])
 def test_a_write_that_ends_every_session(link, make_volume, multi):
     """It fails when its time is over; it does not end one session after the other for ever."""
@@ -261,5 +265,48 @@ def test_a_write_that_ends_every_session(link, make_volume, multi):
         server.target.run.armed = False
         wait_for("all sessions", lambda: volume.state() == "live", 60)
         run("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k", "count=1")
+    finally:
+        server.stop()
+
+
+HOLD_S = 3
+
+
+async def the_last_stays_away(run, conn, _task):
+    """The session that a write ends whose time is over is not let in again."""
+    first = run.memory.setdefault("first", time.monotonic())
+    if time.monotonic() > first + HOLD_S:
+        run.memory["banned"] = conn.session.isid
+    conn.close()
+
+
+async def banned(run, conn, pdu):
+    if pdu.isid != run.memory.get("banned"):
+        return False
+    await conn.refuse(pdu, 0x0302)
+    raise Drop
+
+
+@DEADLY
+def test_nothing_waits_for_ever_for_a_session_that_stays_away(link, make_volume):
+    """What it has left may still be carried out, so nothing is sent; but it has an end."""
+    server = Server(link.address, SCRIPTED_PORT, network.NETNS).start()
+    try:
+        target = server.load(Scenario("one stays away", times=10000, hooks={
+            **on_write(the_last_stays_away), "on_login": banned}), size_bytes=16 * MIB)
+        volume = make_volume(Named(target.settings.name), recovery_timeout_ms=HOLD_S * 1000,
+                             path={**QUICK, "portal": server.portal, "connections": 3})
+        device = volume.enable()
+        server.arm()
+        write_once = ("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k", "count=1")
+        assert status(*write_once, timeout_s=60)[0] == 1
+        assert target.run.memory["banned"]
+        reader = ("dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=4k", "count=1")
+        assert status(*reader, timeout_s=30)[0] == 1
+        assert read(volume.sysfs() / "state") == "failed"
+        target.run.armed = False
+        target.run.memory["banned"] = None
+        wait_for("all sessions", lambda: volume.state() == "live", 60)
+        run(*write_once)
     finally:
         server.stop()

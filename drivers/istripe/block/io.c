@@ -89,7 +89,7 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 	bool old = io_too_old(leg_task->io) && leg_task->losses >= paths;
 
 	if (leg_task->task.error == -ECANCELED) {
-		if (++leg_task->retries > RETRIES_MAX)
+		if (READ_ONCE(leg->stopping) || ++leg_task->retries > RETRIES_MAX)
 			istripe_io_task_failed(leg_task, BLK_STS_TIMEOUT);
 		else
 			io_task_again(leg_task);
@@ -97,6 +97,7 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 	}
 	leg_task->losses = min(leg_task->losses + 1, U8_MAX);
 	if (!may_move && (paths > 1 || !old)) {
+		leg_task->given_up = old;
 		istripe_leg_fence(leg, leg_task);
 	} else if (old) {
 		if (!may_move)
@@ -263,6 +264,7 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	leg_task->leg = leg;
 	leg_task->retries = 0;
 	leg_task->losses = 0;
+	leg_task->given_up = false;
 	leg_task->overdue = 0;
 	leg_task->turn = 0;
 	task->data = (struct istripe_data) {};
@@ -502,8 +504,9 @@ void istripe_io_complete(struct request *rq)
  * Only tasks on the wire are anybody's fault; parked ones have their own clock. What is in
  * flight within the section is so over a path that is freed after it: first the holders,
  * then the path, which was there before they were set (istripe_session_submit()).
+ * The request is too old; a task of it that has just been sent again, after a loss, is not.
  */
-static void io_task_timeout(struct istripe_leg_task *leg_task)
+static void io_task_timeout(struct istripe_leg_task *leg_task, unsigned long timeout)
 {
 	struct istripe_leg *leg;
 	int section;
@@ -514,6 +517,7 @@ static void io_task_timeout(struct istripe_leg_task *leg_task)
 	leg = leg_task->leg;
 	section = srcu_read_lock(&leg->srcu);
 	if (atomic_read_acquire(&leg_task->task.holders) &&
+	    time_after_eq(jiffies, READ_ONCE(leg_task->since) + timeout / 2) &&
 	    istripe_overdue_report(READ_ONCE(leg_task->path), READ_ONCE(leg_task->task.itt),
 				   leg_task->overdue >= OVERDUE_MAX))
 		leg_task->overdue++;
@@ -526,5 +530,5 @@ void istripe_io_timeout(struct request *rq)
 	u32 i;
 
 	for (i = 0; i < io->task_count; i++)
-		io_task_timeout(&io->tasks[i]);
+		io_task_timeout(&io->tasks[i], rq->timeout);
 }

@@ -24,7 +24,9 @@ struct istripe_queue;
  * @leg:	where it goes
  * @path:	the path it was last sent over
  * @entry:	on leg->parked, leg->delayed or path->fenced, under leg->lock
+ * @since:	jiffies: handed to a path, the last time
  * @counted:	by the bundle of @path, see there
+ * @given_up:	fails as soon as it has a fence
  * @turn:	see istripe_policy_pick()
  * @losses:	how often it was lost with a session
  * @retries:	how often the target's answer made us send it again
@@ -38,7 +40,9 @@ struct istripe_leg_task {
 	struct istripe_leg *leg;
 	struct istripe_path *path;
 	struct list_head entry;
+	unsigned long since;
 	bool counted;
+	bool given_up;
 	u8 turn;
 	u8 losses;
 	u8 retries;

@@ -61,6 +61,7 @@ void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_ta
 	struct istripe_path *path;
 
 	leg_task->overdue = 0;
+	WRITE_ONCE(leg_task->since, jiffies);
 	do {
 		path = leg_pick(leg, leg_task);
 		if (path && istripe_path_submit(path, leg_task, may_send, more))
@@ -80,12 +81,19 @@ void istripe_leg_push(struct istripe_leg *leg)
 	srcu_read_unlock(&leg->srcu, section);
 }
 
+/* Nothing is sent while writes may still be carried out that have failed without a fence. */
+static bool leg_serves(const struct istripe_leg *leg)
+{
+	lockdep_assert_held(&leg->lock);
+	return leg->live_paths && !leg->unfenced_paths;
+}
+
 bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
 {
 	bool live, failed;
 
 	spin_lock_bh(&leg->lock);
-	live = leg->live_paths && !leg->unfenced_paths;
+	live = leg_serves(leg);
 	failed = !live && (leg->failed || leg->stopping);
 	if (!live && !failed)
 		list_add_tail(&leg_task->entry, &leg->parked);
@@ -95,7 +103,7 @@ bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task
 	return !live;
 }
 
-/* Send again what waited; the list is the caller's own. */
+/* Send again what waited; the list is the caller's own. What has been given up has its fence. */
 static u32 leg_redrive(struct istripe_leg *leg, struct list_head *list)
 {
 	struct istripe_leg_task *leg_task, *next;
@@ -103,6 +111,10 @@ static u32 leg_redrive(struct istripe_leg *leg, struct list_head *list)
 
 	list_for_each_entry_safe(leg_task, next, list, entry) {
 		list_del(&leg_task->entry);
+		if (leg_task->given_up) {
+			istripe_io_task_failed(leg_task, BLK_STS_TRANSPORT);
+			continue;
+		}
 		istripe_leg_submit(leg, leg_task, false, false);
 		count++;
 	}
@@ -201,7 +213,7 @@ static bool leg_hold_left(const struct istripe_leg *leg, unsigned long *left)
 
 	lockdep_assert_held(&leg->lock);
 	*left = time_before(jiffies, end) ? end - jiffies : 0;
-	return hold_ms >= 0 && !leg->live_paths && !leg->failed;
+	return hold_ms >= 0 && !leg_serves(leg) && !leg->failed;
 }
 
 static void leg_arm_hold(struct istripe_leg *leg)
@@ -215,6 +227,14 @@ static void leg_arm_hold(struct istripe_leg *leg)
 		cancel_delayed_work(&leg->hold_work);
 }
 
+/* @served: before the change that has just been made. */
+static void leg_judge_hold(struct istripe_leg *leg, bool served)
+{
+	if (served && !leg_serves(leg))
+		leg->down_since = jiffies;
+	leg_arm_hold(leg);
+}
+
 static void leg_hold_work(struct work_struct *work)
 {
 	struct istripe_leg *leg = container_of(to_delayed_work(work), struct istripe_leg,
@@ -225,7 +245,7 @@ static void leg_hold_work(struct work_struct *work)
 
 	spin_lock_bh(&leg->lock);
 	/* A path may have come back, and even gone again, since we were queued. */
-	over = !leg->live_paths && !leg->failed && leg_hold_is_over(leg, leg->down_since);
+	over = !leg_serves(leg) && !leg->failed && leg_hold_is_over(leg, leg->down_since);
 	if (over) {
 		leg->failed = true;
 		list_splice_init(&leg->parked, &list);
@@ -265,15 +285,13 @@ static void leg_set_live(struct istripe_leg *leg, struct istripe_path *path, u32
 
 void istripe_leg_path_off(struct istripe_leg *leg, struct istripe_path *path)
 {
-	lockdep_assert_held(&leg->lock);
+	bool served = leg_serves(leg);
+
 	if (!path->live)
 		return;
 	leg_set_live(leg, path, 0);
 	istripe_proof_lost(path);
-	if (!leg->live_paths) {
-		leg->down_since = jiffies;
-		leg_arm_hold(leg);
-	}
+	leg_judge_hold(leg, served);
 }
 
 void istripe_leg_path_lost(struct istripe_leg *leg, struct istripe_path *path)
@@ -309,8 +327,12 @@ void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_tas
 
 void istripe_leg_path_unfenced(struct istripe_leg *leg, struct istripe_path *path)
 {
+	bool served;
+
 	spin_lock_bh(&leg->lock);
+	served = leg_serves(leg);
 	leg_set_unfenced(leg, path);
+	leg_judge_hold(leg, served);
 	spin_unlock_bh(&leg->lock);
 }
 
@@ -342,10 +364,11 @@ void istripe_leg_path_fenced(struct istripe_leg *leg, struct istripe_path *path)
 		path->unfenced = false;
 		WRITE_ONCE(leg->unfenced_paths, leg->unfenced_paths - 1);
 	}
-	if (leg->live_paths && !leg->unfenced_paths) {
+	if (leg_serves(leg)) {
 		leg->failed = false;
 		list_splice_init(&leg->parked, &list);
 	}
+	leg_arm_hold(leg);
 	spin_unlock_bh(&leg->lock);
 	atomic64_add(leg_redrive(leg, &list), &leg->redriven);
 }
@@ -370,7 +393,7 @@ void istripe_leg_path_live(struct istripe_leg *leg, struct istripe_path *path)
 		return;
 	}
 	leg_set_live(leg, path, path->owned->conn_count);
-	if (!leg->unfenced_paths) {
+	if (leg_serves(leg)) {
 		leg->failed = false;
 		list_splice_init(&leg->parked, &list);
 	}
@@ -454,6 +477,9 @@ void istripe_leg_start(struct istripe_leg *leg)
 	u32 at;
 
 	mutex_lock(&leg->roster_lock);
+	spin_lock_bh(&leg->lock);
+	leg->down_since = jiffies;
+	spin_unlock_bh(&leg->lock);
 	istripe_leg_for_each_path(leg, path, at)
 		if (leg_awaits(leg, path))
 			istripe_path_start(path);

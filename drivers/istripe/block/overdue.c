@@ -134,7 +134,8 @@ void istripe_overdue_recover(struct istripe_path *path)
 	u32 itt;
 	int ret = 0;
 
-	while (!ret && overdue_next(path, &itt)) {
+	/* Who stops ends them all. */
+	while (!ret && !test_bit(ISTRIPE_PATH_STOP, &path->events) && overdue_next(path, &itt)) {
 		if (test_and_clear_bit(ISTRIPE_PATH_GIVE_UP, &path->events))
 			ret = -ETIMEDOUT;
 		else

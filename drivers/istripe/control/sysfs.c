@@ -54,7 +54,7 @@ static enum leg_state leg_state(struct istripe_leg *leg)
 	istripe_leg_for_each_path(leg, path, at)
 		resting += !path->wanted;
 	live = leg->unfenced_paths ? 0 : leg->live_paths;
-	failed = leg->failed || leg->unfenced_paths;
+	failed = leg->failed;
 	spin_unlock_bh(&leg->lock);
 	if (live)
 		return live + resting >= leg->path_count ? LEG_LIVE : LEG_DEGRADED;
