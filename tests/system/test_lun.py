@@ -9,11 +9,13 @@ import pytest
 
 from lab import lio, storage
 from lab.shell import read, run, status
+from scripted.scenario import HONEST
+from test_scripted import Named
 
 #: They take long, and what they test does not depend on the kernel.
 pytestmark = pytest.mark.shared
 
-MIB = 1 << 20
+KIB, MIB = 1 << 10, 1 << 20
 
 
 def stock_queue(disk, name):
@@ -71,6 +73,18 @@ def test_small_optimal_size_is_no_limit(make_lio, make_volume, optimal_sectors):
     volume.enable()
     assert int(volume.queue("max_sectors_kb")) >= 512
     assert int(volume.queue("max_sectors_kb")) <= int(volume.queue("max_hw_sectors_kb"))
+
+
+@pytest.mark.parametrize(("blocks", "hint"), [(2048, MIB), (2 * MIB, 0), (0xFFFFFFFF, 0)])
+def test_huge_optimal_size_is_no_hint(server, link, make_volume, blocks, hint):
+    """The kernel reads ahead as much as the hint says, or twice that: a GiB for a wrong figure."""
+    target = server.load(HONEST, optimal_transfer=blocks)
+    volume = make_volume(Named(target.settings.name), metadata="none",
+                         path={"portal": f"{link.address}:{server.port}"})
+    volume.enable()
+    assert int(volume.queue("optimal_io_size")) == hint
+    assert int(volume.queue("read_ahead_kb")) <= 2 * MIB // KIB
+    volume.disable()
 
 
 def test_non_rotational(make_lio, make_volume):

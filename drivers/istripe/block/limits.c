@@ -188,8 +188,8 @@ static void derive_hints(const struct istripe_volume *volume, struct istripe_dis
 	limits->alignment_offset_bytes = lun_alignment_offset_bytes(volume, lun);
 	limits->io_min_bytes = max_t(u32, limits->physical_block_bytes,
 				     lun->limits.optimal_granularity * volume->block_bytes);
-	/* A hint worth passing on is at least as large as a page and whole blocks. */
-	if (preferred && preferred < U32_MAX / volume->block_bytes &&
+	/* Worth passing on: a page to a request, in whole blocks. Read-ahead follows it. */
+	if (preferred && blocks_to_sectors(lun, preferred) <= limits->max_sectors &&
 	    preferred * volume->block_bytes >= PAGE_SIZE &&
 	    preferred * volume->block_bytes % limits->physical_block_bytes == 0)
 		limits->io_opt_bytes = preferred * volume->block_bytes;

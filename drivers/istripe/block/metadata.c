@@ -284,7 +284,7 @@ static void metadata_advise(const struct istripe_volume *volume, u32 bad_leg, ch
 	size_t used = strlen(why);
 	u32 i, marked = 0;
 
-	if (legs[bad_leg].fault != ISTRIPE_MD_ABSENT)
+	if (bad_leg >= volume->leg_count || legs[bad_leg].fault != ISTRIPE_MD_ABSENT)
 		return;
 	for (i = 0; i < volume->leg_count; i++)
 		marked += legs[i].fault != ISTRIPE_MD_ABSENT;

@@ -176,7 +176,7 @@ const char *istripe_md_fault_text(enum istripe_md_fault fault);
  * istripe_md_check_array() - do these legs, in this order, make the array
  * @legs: one decoded superblock per configured leg, those with a fault included
  * @n: their number
- * @bad_leg: set to the leg to blame
+ * @bad_leg: set to the leg to blame; @n when the array has more than are there
  * @reason: set to one readable line "leg N: ...", empty on success
  * @reason_bytes: its size, ISTRIPE_MD_REASON_BYTES is enough
  *

@@ -451,7 +451,10 @@ static int conn_nic(struct istripe_conn *conn)
 	int nic = 0;
 
 	if (dst) {
+		/* What holds the route does not hold its device. */
+		rcu_read_lock();
 		nic = READ_ONCE(dst->dev)->ifindex;
+		rcu_read_unlock();
 		dst_release(dst);
 	}
 	return nic;

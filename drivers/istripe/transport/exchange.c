@@ -26,6 +26,7 @@ static int exchange_run(struct istripe_conn *conn, u32 itt, const struct iscsi_h
 	/* The connection before the tag; and the tag before the PDU, by the control list's lock. */
 	smp_store_release(&exchange->itt, itt);
 	/* In this order: a fault from now on completes what we wait for. */
+	smp_mb();
 	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
 		ret = -ENOTCONN;
 	else

@@ -84,7 +84,8 @@ class Disk:
     """LUN 0."""
 
     def __init__(self, size_bytes=16 << 20, block_bytes=512, identity="6001405" + "a" * 25,
-                 max_transfer=0, write_protected=False, write_cache=True, atomic=None):
+                 max_transfer=0, optimal_transfer=0, write_protected=False, write_cache=True,
+                 atomic=None):
         self.block_bytes = block_bytes
         self.data = bytearray(size_bytes)
         self.naa = bytes.fromhex(identity)
@@ -92,6 +93,7 @@ class Disk:
         self.write_protected = write_protected
         self.device_type = 0
         self.max_transfer = max_transfer
+        self.optimal_transfer = optimal_transfer
         self.atomic = atomic    # Atomic, or nothing of that kind
         self.attentions = []    # (key, asc, ascq) to tell, the first one first
         self.flushes = 0
@@ -221,6 +223,7 @@ class Disk:
         designator = bytes([1, 3, 0, len(self.naa)]) + self.naa
         limits = bytearray(60)
         limits[4:8] = self.max_transfer.to_bytes(4, "big")
+        limits[8:12] = self.optimal_transfer.to_bytes(4, "big")
         limits[16:20] = (8192).to_bytes(4, "big")    # blocks of an UNMAP
         limits[20:24] = (1).to_bytes(4, "big")       # descriptors of an UNMAP
         limits[32:40] = WRITE_SAME_BLOCKS.to_bytes(8, "big")    # blocks of a WRITE SAME
