@@ -5,6 +5,7 @@ Two targets have been given one name: both show the same LUN, and a login at one
 the other. What the paths' sessions do is not disturbed by the search.
 """
 
+import errno
 import os
 import time
 
@@ -12,12 +13,14 @@ import pytest
 
 from lab import network
 from lab.istripe import EnableError
-from lab.shell import read, wait_for, write
+from lab.shell import read, status, wait_for, write
 from scripted.conn import Drop
 from scripted.scenario import HONEST, Scenario
 from scripted.server import Server
+from scripted.steps import drop, on_write
 from test_ghost_write import FAST, KIB, held_write, hold, release, state
 from test_ghost_write import volume_over as volume_of
+from test_istripectl import TOOL
 from test_scripted import Direct, noise, same
 
 #: They take long, and what they test does not depend on the kernel.
@@ -295,6 +298,28 @@ def leave_a_write(volume, disk, server, target, link):
     writer.join(20)
 
 
+@pytest.mark.allow_log(r"I/O error, dev istripe\d+", "a write that no session survives")
+@pytest.mark.parametrize("fence", ["path", "portal-group"])
+def test_a_write_that_ends_every_path(servers, make_volume, links, fence):
+    """It fails when its time is over, as soon as it is dead for sure; the paths go on."""
+    target = servers[0].load(Scenario("deadly write", hooks=on_write(drop), times=10000))
+    volume = volume_over(make_volume, links, (PORTS[0],) * 2, target, fence=fence,
+                         recovery_timeout_ms=3000)
+    with Direct(volume.enable()) as disk:
+        servers[0].arm()
+        start = time.monotonic()
+        with pytest.raises(OSError) as failed:
+            disk.write(0, noise(4 * KIB, 1))
+        assert failed.value.errno == errno.ENOLINK
+        assert time.monotonic() - start < 40
+        target.run.armed = False
+        wait_for("both paths", lambda: state(volume) == "live", 60)
+        disk.write(0, noise(4 * KIB, 2))
+        same(disk.read(0, 4 * KIB), noise(4 * KIB, 2), "the data on the disk")
+    volume.disable()
+    assert servers[0].violations() == []
+
+
 @pytest.fixture
 def unfenced(servers, make_volume, links):
     """A volume that went down while the target held a write, its first link down; the target."""
@@ -360,6 +385,10 @@ def test_what_was_left_is_not_forgotten_with_its_path(unfenced, links):
     volume.path.rmdir()
     with pytest.raises(EnableError, match="leg 0 path 0 is gone, and has left writes"):
         volume.enable()
+    assert read(volume.leg / "unfenced") == "0"
+    code, out = status(TOOL, "delete", volume.name)
+    assert code == 1
+    assert "leg 0, path 0: writes were left" in out
     volume.path.mkdir()
     for name in filter(before.get, names):
         write(volume.path / name, before[name])
@@ -368,6 +397,7 @@ def test_what_was_left_is_not_forgotten_with_its_path(unfenced, links):
         volume.enable()
     links[0].set_up(True)
     volume.enable()
+    assert read(volume.leg / "unfenced") == ""
     # Now that it is dead the path may go, and come back without a past.
     volume.disable()
     volume.path.rmdir()

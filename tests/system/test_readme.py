@@ -77,13 +77,13 @@ def test_in_one_line(volumes, udev_rules, tmp_path):
     assert run("blkid", "-o", "value", "-s", "TYPE", "/dev/istripe/db").strip() == "xfs"
 
 
-def test_by_hand(volumes, tmp_path):
-    out = shell(block("mkdir db db/legs/0"), tmp_path)
+def test_by_hand(volumes, udev_rules, tmp_path):
+    out = shell(block("mkdir log log/legs/0"), tmp_path)
     device = Path("/dev") / out.split()[-1]
     wait_for(f"{device}", device.is_block_device)
-    assert read(istripe.CONFIG / "db/metadata_create") == "0"
+    assert read(istripe.CONFIG / "log/metadata_create") == "0"
     run("udevadm", "settle", check=False)
     run("mkfs.ext4", "-q", device)
     run("mount", device, tmp_path)
-    shell(block("umount /dev/istripe0").replace("/dev/istripe0", str(device)), istripe.CONFIG)
+    shell(block("umount /dev/istripe/log"), istripe.CONFIG)
     assert not leaks.loaded()

@@ -47,6 +47,8 @@ static int volume_delete(const char *name, bool force, struct fault *fault)
 {
 	int ret = volume_down(name, force, fault);
 
+	if (!ret && !force)
+		ret = tree_check_fenced(name, fault);
 	return ret ? ret : tree_remove(name, fault);
 }
 

@@ -54,7 +54,8 @@ static const char path_details[] =
 static const char down_details[] =
 "A disk that is mounted, swap space or part of another device is left alone.\n"
 "\n"
-"  --force              take it away all the same: its I/O fails\n";
+"  --force              take it away all the same: its I/O fails; delete it although\n"
+"                       writes were left that a target may still carry out\n";
 
 static const char rescan_details[] =
 "The disk grows when all legs have grown, while it is in use; it never shrinks.\n"

@@ -149,6 +149,32 @@ static int numbers_read(const char *dir, void *object,
 	return ret;
 }
 
+static int leg_check_fenced(const char *dir, unsigned int index, void *object,
+			    struct fault *fault)
+{
+	char *file = alloc_printf("%s/unfenced", dir), *paths = NULL;
+	const char *name = object;
+	int ret = 0;
+
+	if (!file_read(file, &paths) && *paths)
+		ret = fault_set(fault, -EBUSY,
+				"%s: leg %u, path %s: writes were left that the target may still carry out, and only this volume knows\n"
+				"next: istripectl up %s, until it works; or restart the target, then --force",
+				name, index, paths, name);
+	free(paths);
+	free(file);
+	return ret;
+}
+
+int tree_check_fenced(const char *name, struct fault *fault)
+{
+	char *legs = tree_path(name, "legs");
+	int ret = numbers_read(legs, (void *)name, leg_check_fenced, fault);
+
+	free(legs);
+	return ret;
+}
+
 static int path_read(const char *dir, unsigned int index, void *object, struct fault *fault)
 {
 	return settings_read(dir, &leg_add_path(object, index)->settings, fault);

@@ -39,6 +39,15 @@ int tree_check(struct fault *fault);
 int tree_has_volume(const char *name, struct fault *fault);
 
 /**
+ * tree_check_fenced() - whether a volume that is down may be forgotten
+ * @name: a valid name
+ * @fault: set when its paths have left writes that a target may still carry out
+ *
+ * Return: 0; -EBUSY.
+ */
+int tree_check_fenced(const char *name, struct fault *fault);
+
+/**
  * tree_list() - the names of all volumes
  * @names: zeroed by the caller, filled
  * @fault: set on failure

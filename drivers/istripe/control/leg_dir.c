@@ -8,6 +8,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/sysfs.h>
 
 #include "control/blueprint.h"
 #include "control/dir.h"
@@ -48,6 +49,32 @@ ISTRIPE_DIR_SETTING(leg, fence,
 		    ISTRIPE_SETTING_OF(struct istripe_leg_params, fence, fence,
 				       ISTRIPE_SETTING_FENCES));
 
+static bool path_is_unfenced(const struct istripe_path_past *past)
+{
+	bool unfenced = false;
+	u32 i;
+
+	for (i = 0; i < ISTRIPE_CONNECTIONS_MAX; i++)
+		unfenced |= past[i].unfenced;
+	return unfenced;
+}
+
+static ssize_t leg_unfenced_show(struct config_item *item, char *page)
+{
+	struct istripe_leg_dir *leg = to_leg(item);
+	ssize_t used = 0;
+	u32 i;
+
+	mutex_lock(&leg->volume->lock);
+	for (i = 0; i < ISTRIPE_PATHS_MAX; i++)
+		if (path_is_unfenced(leg->past[i]))
+			used += sysfs_emit_at(page, used, used ? " %u" : "%u", i);
+	mutex_unlock(&leg->volume->lock);
+	used += sysfs_emit_at(page, used, "\n");
+	return used;
+}
+CONFIGFS_ATTR_RO(leg_, unfenced);
+
 static void leg_release(struct config_item *item)
 {
 	kvfree(to_leg(item));
@@ -61,6 +88,7 @@ static struct configfs_attribute *leg_attrs[] = {
 	&leg_attr_designator,
 	&leg_attr_policy,
 	&leg_attr_fence,
+	&leg_attr_unfenced,
 	NULL,
 };
 

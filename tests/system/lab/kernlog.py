@@ -33,8 +33,8 @@ SPLAT_LINES_MAX = 120
 RULER = re.compile(r"={60,}$")
 RACE = re.compile(r"BUG: KCSAN: ")
 RACE_LINES_MAX = 80
-#: TCP looks at its backlog without the lock that others add to it under. It may do so for us.
-TCP_ITSELF = re.compile(r"BUG: KCSAN: data-race in (__)?tcp_\w+ / (__)?tcp_\w+$")
+#: Functions that do to memory what their caller wants: lists, strings and so on.
+HELPER = re.compile(r"_*(list|hlist|llist|rb|refcount|bitmap|find|mem|str|crc32)")
 CHANGE = re.compile(r"value changed: (0x[0-9a-f]+) -> (0x[0-9a-f]+)")
 #: The task's own flags lose this one when it is scheduled away while it looks at them.
 PF_BLOCK_TS = 0x20000000
@@ -66,6 +66,17 @@ def own_flag(report):
             and [before ^ after for before, after in values] == [PF_BLOCK_TS])
 
 
+def own_race(report):
+    """Is it the module that looks at the memory, by itself or through a helper?
+
+    The kernel's layers have races of their own, also when it is the module that calls them.
+    """
+    own = ["[istripe]" in line for line in report]
+    helped = any(own[at + 1] and HELPER.match(line.split()[-1])
+                 for at, line in enumerate(report[:-1]))
+    return (own[0] or helped) and not own_flag(report)
+
+
 def without_foreign_races(lines):
     """The lines less the reports of data races in which the module has no part."""
     kept, at = [], 0
@@ -75,10 +86,8 @@ def without_foreign_races(lines):
             while (end < min(len(lines), at + RACE_LINES_MAX)
                    and not RULER.search(lines[end - 1])):
                 end += 1
-            report = lines[at:end]
-            own = any("[istripe]" in line for line in report)
-            if own and not TCP_ITSELF.search(report[0]) and not own_flag(report):
-                kept += report
+            if own_race(lines[at:end]):
+                kept += lines[at:end]
         else:
             kept.append(lines[at])
         at = end
