@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from lab import faults, fio, istripe, leaks, lio, network, openiscsi, storage, tgt
-from lab.kernel import ATOMIC_WRITES
+from lab.kernel import ATOMIC_WRITES, DEBUG
 from lab.kernlog import KernelLog
 from lab.shell import LabError, read, run, write
 from scripted.server import Server
@@ -23,7 +23,6 @@ MIB = 1 << 20
 TOP = Path(__file__).resolve().parents[2]
 DEFAULT_TIMEOUT_S = 300
 #: A kernel that looks at every access to memory takes its time.
-DEBUG_KERNEL = "-istripe-" in os.uname().release
 DEBUG_SLOWDOWN = 4
 _numbers = itertools.count(1)
 
@@ -52,7 +51,7 @@ def others_of(items, named):
         others += [item for item in items if item.get_closest_marker("debug")]
     if not ATOMIC_WRITES:
         others += [item for item in items if item.get_closest_marker("atomic")]
-    if not Size.full and not DEBUG_KERNEL and not named:
+    if not Size.full and not DEBUG and not named:
         shared = [item for item in items if item.get_closest_marker("shared")]
         others += shared[not os.uname().release.startswith("6.1.")::2]
     return others
@@ -125,7 +124,7 @@ def verdict(request):
     log.say(f"start {request.node.nodeid}")
     marker = request.node.get_closest_marker("timeout_s")
     limit = marker.args[0] if marker else DEFAULT_TIMEOUT_S
-    limit *= DEBUG_SLOWDOWN if DEBUG_KERNEL else 1
+    limit *= DEBUG_SLOWDOWN if DEBUG else 1
 
     def expired(*_):
         # What all threads of the kernel wait for goes to the console before anything else.
@@ -262,15 +261,9 @@ def stock(targets):
 
 @pytest.fixture
 def verify(size):
-    """verify(device, ...): fio writes with checksums and reads everything back.
-
-    LIO drops a connection when data that it has asked for do not come within 3 s. On a kernel that
-    is watched, whose digests take long, so much in flight is not sent in that time.
-    """
+    """verify(device, ...): fio writes with checksums and reads everything back."""
 
     def run(device, total_bytes=size.fio_bytes, **options):
-        if DEBUG_KERNEL:
-            options["depth"] = min(options.get("depth", 8), 2)
         return fio.verify(device, total_bytes=total_bytes, **options)
 
     return run

@@ -6,6 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
+from lab.kernel import DEBUG
 from lab.shell import LabError
 
 MIB = 1 << 20
@@ -32,7 +33,12 @@ def verify_options(total_bytes=BYTES, jobs=8, block_bytes=512, largest_bytes=4 *
     """Random writes of block_bytes to largest_bytes by several jobs, all of it read back.
 
     Each job has a region of its own, so that no two jobs write the same block.
+
+    LIO drops a connection when data that it has asked for do not come within 3 s. On a kernel that
+    is watched, whose digests take long, so much in flight is not sent in that time.
     """
+    if DEBUG:
+        depth = min(depth, 2)
     size = total_bytes // jobs // largest_bytes * largest_bytes or largest_bytes
     return {
         "rw": "randwrite", "bsrange": f"{block_bytes}-{largest_bytes}", "blockalign": block_bytes,
