@@ -367,8 +367,8 @@ void istripe_leg_path_fenced(struct istripe_leg *leg, struct istripe_path *path)
 	if (leg_serves(leg)) {
 		leg->failed = false;
 		list_splice_init(&leg->parked, &list);
+		leg_arm_hold(leg);
 	}
-	leg_arm_hold(leg);
 	spin_unlock_bh(&leg->lock);
 	atomic64_add(leg_redrive(leg, &list), &leg->redriven);
 }

@@ -123,7 +123,7 @@ static void leg_take_back(struct istripe_leg *leg, const struct reservation *wha
 	srcu_read_unlock(&leg->srcu, section);
 }
 
-/* Is it to be asked? -EBUSY: it leaves, but may have to stay, and would be without a key. */
+/* Is it to be asked? -EBUSY: it leaves, but may have to stay, with its keys or without. */
 static int path_is_meant(struct istripe_path *path, const struct reservation *what)
 {
 	struct istripe_leg *leg = path->leg;
@@ -133,7 +133,7 @@ static int path_is_meant(struct istripe_path *path, const struct reservation *wh
 	wanted = path->wanted;
 	leaves = path->member >= path->bundle->staying;
 	spin_unlock_bh(&leg->lock);
-	return leaves && what->sets_keys && what->action_key ? -EBUSY : wanted;
+	return leaves && what->each_path && leg->volume->has_keys ? -EBUSY : wanted;
 }
 
 /* @done: over how many paths, from the first one on, it has been done. */

@@ -271,16 +271,10 @@ static int roster_wait(struct istripe_bundle *bundle, u32 from, const struct lea
 	return 0;
 }
 
-/*
- * The target would keep them, and a reservation that only this path can release. Who has just
- * come, and is not @asked, may have none yet.
- */
-static int roster_check_kept_keys(const struct istripe_leg *leg, bool asked, char *why,
-				  size_t why_bytes)
+/* The target would keep them, and a reservation that only this path can release. */
+static int roster_check_kept_keys(const struct istripe_leg *leg, char *why, size_t why_bytes)
 {
-	/* Who registers keys just now sees that the path leaves, or we see the keys. */
-	smp_mb();
-	if (!asked || !READ_ONCE(leg->volume->has_keys))
+	if (!READ_ONCE(leg->volume->has_keys))
 		return 0;
 	scnprintf(why, why_bytes,
 		  "keys of persistent reservations are registered, also over this path");
@@ -306,7 +300,10 @@ static int roster_leave(struct istripe_bundle *bundle, u32 from, bool asked, cha
 	synchronize_srcu(&leg->srcu);
 	for (i = from; i < bundle->member_count; i++)
 		istripe_path_leave(bundle->members[i]);
-	ret = roster_check_kept_keys(leg, asked, why, why_bytes);
+	/* Who registers keys just now sees that the path leaves, or we see the keys. */
+	smp_mb();
+	if (asked)
+		ret = roster_check_kept_keys(leg, why, why_bytes);
 	if (!ret)
 		ret = roster_wait(bundle, from, &leavers, asked, why, why_bytes);
 	if (ret)
@@ -318,7 +315,9 @@ unlock:
 
 int istripe_roster_leave(struct istripe_bundle *bundle, u32 from, char *why, size_t why_bytes)
 {
-	return roster_leave(bundle, from, true, why, why_bytes);
+	/* Also before anything is touched. */
+	return roster_check_kept_keys(bundle->leg, why, why_bytes) ?:
+	       roster_leave(bundle, from, true, why, why_bytes);
 }
 
 /* Out of everybody's sight. */

@@ -10,6 +10,7 @@
 #include <scsi/scsi_common.h>
 #include <trace/events/istripe.h>
 
+#include "proto/sense.h"
 #include "proto/serial.h"
 #include "transport/conn.h"
 #include "transport/session.h"
@@ -601,6 +602,16 @@ void istripe_session_interrupt(struct istripe_session *session)
 }
 
 /*
+ * An answered task is in the table as long as some of it is still to be sent, or with TCP: a
+ * write cannot have been carried out by then.
+ */
+static bool task_is_half_good(const struct istripe_task *task)
+{
+	return task->write && !task->error &&
+	       istripe_sense_verdict(task->status, &task->sense) == ISTRIPE_SCSI_GOOD;
+}
+
+/*
  * The sides are gone: every task still in the table is ours. Those whose data TCP may still
  * hold are left where they are when it is said that it does.
  */
@@ -614,12 +625,8 @@ static void session_collect(struct istripe_session *session, int error, bool hel
 		if (!task || (held && task->write))
 			continue;
 		session->slots[i].task = NULL;
-		/*
-		 * An answer that came before the stop still holds; but not that of a write some
-		 * of which has not been sent, or is with TCP: else it would not be here.
-		 */
-		if (!test_bit(ISTRIPE_TASK_ANSWERED, &task->flags) ||
-		    (task->write && !task->error))
+		/* An answer that came before the stop still holds. */
+		if (!test_bit(ISTRIPE_TASK_ANSWERED, &task->flags) || task_is_half_good(task))
 			task->error = error;
 		atomic_set(&task->holders, 0);
 		task->done(task);
