@@ -94,7 +94,8 @@ PATH = {
 }
 
 SECRETS = ("chap_secret", "chap_mutual_secret")
-READ_ONLY = {"device": "", "last_error": ""}
+#: Of a volume that has not been up all of them say nothing.
+READ_ONLY = {"volume": {"device", "last_error"}, "leg": {"unfenced"}}
 SECRET = "correct-horse-battery"
 
 
@@ -150,7 +151,8 @@ def test_control_characters_are_refused(plain, kernel_log, level, name):
 
 
 def test_every_file_is_in_a_table(plain):
-    tables = {"volume": {*VOLUME, *READ_ONLY, "enable"}, "leg": {*LEG},
+    tables = {"volume": {*VOLUME, *READ_ONLY["volume"], "enable"},
+              "leg": {*LEG, *READ_ONLY["leg"]},
               "path": {*PATH, *SECRETS, "enable"}}
     for level, names in tables.items():
         here = directory(plain, level)
@@ -174,10 +176,11 @@ def test_secrets_are_write_only(plain, kernel_log, name):
     assert len(kernel_log.matching(rf"{name}: the given \d+ bytes are refused")) == 2
 
 
-@pytest.mark.parametrize("name", sorted(READ_ONLY))
-def test_read_only(plain, name):
-    file = plain.config / name
-    assert file.read_bytes() == f"{READ_ONLY[name]}\n".encode()
+@pytest.mark.parametrize(("level", "name"), [
+    (level, name) for level, names in READ_ONLY.items() for name in sorted(names)])
+def test_read_only(plain, level, name):
+    file = directory(plain, level) / name
+    assert file.read_bytes() == b"\n"
     assert not stat.S_IMODE(os.stat(file).st_mode) & 0o222
 
 
