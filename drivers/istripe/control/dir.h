@@ -114,6 +114,16 @@ ssize_t istripe_dir_store(struct istripe_volume_dir *volume, const bool *pinned,
 			  const char *page, size_t count);
 
 /**
+ * istripe_leg_dir_unfenced() - has a path left writes that its target may still carry out?
+ * @leg: of a volume whose lock is held
+ * @path: number of the path, whose directory may be gone
+ *
+ * Context: process.
+ * Return: true or false; false while the volume is up.
+ */
+bool istripe_leg_dir_unfenced(const struct istripe_leg_dir *leg, u32 path);
+
+/**
  * istripe_dir_index() - the number that is the name of a leg's or path's directory
  * @name: what was given to mkdir
  * @max: numbers go from 0 to @max - 1

@@ -108,17 +108,15 @@ static bool path_counts(const struct istripe_path_dir *path, const struct istrip
 /* What a path without a directory has left nobody would end. */
 static int leg_check_gone(const struct istripe_leg_dir *leg, char *why)
 {
-	u32 i, j;
+	u32 i;
 
 	for (i = 0; i < ISTRIPE_PATHS_MAX; i++) {
-		for (j = 0; !leg->paths[i] && j < ISTRIPE_CONNECTIONS_MAX; j++) {
-			if (!leg->past[i][j].unfenced)
-				continue;
-			scnprintf(why, ISTRIPE_LAST_ERROR_BYTES,
-				  "leg %u path %u is gone, and has left writes that its target may still carry out: make it as it was",
-				  leg->index, i);
-			return -EINVAL;
-		}
+		if (leg->paths[i] || !istripe_leg_dir_unfenced(leg, i))
+			continue;
+		scnprintf(why, ISTRIPE_LAST_ERROR_BYTES,
+			  "leg %u path %u is gone, and has left writes that its target may still carry out: make it as it was",
+			  leg->index, i);
+		return -EINVAL;
 	}
 	return 0;
 }

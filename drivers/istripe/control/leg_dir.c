@@ -49,13 +49,13 @@ ISTRIPE_DIR_SETTING(leg, fence,
 		    ISTRIPE_SETTING_OF(struct istripe_leg_params, fence, fence,
 				       ISTRIPE_SETTING_FENCES));
 
-static bool path_is_unfenced(const struct istripe_path_past *past)
+bool istripe_leg_dir_unfenced(const struct istripe_leg_dir *leg, u32 path)
 {
 	bool unfenced = false;
 	u32 i;
 
 	for (i = 0; i < ISTRIPE_CONNECTIONS_MAX; i++)
-		unfenced |= past[i].unfenced;
+		unfenced |= leg->past[path][i].unfenced;
 	return unfenced;
 }
 
@@ -67,7 +67,7 @@ static ssize_t leg_unfenced_show(struct config_item *item, char *page)
 
 	mutex_lock(&leg->volume->lock);
 	for (i = 0; i < ISTRIPE_PATHS_MAX; i++)
-		if (path_is_unfenced(leg->past[i]))
+		if (istripe_leg_dir_unfenced(leg, i))
 			used += sysfs_emit_at(page, used, used ? " %u" : "%u", i);
 	mutex_unlock(&leg->volume->lock);
 	used += sysfs_emit_at(page, used, "\n");
