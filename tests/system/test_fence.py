@@ -288,6 +288,34 @@ def test_address_moves(servers, make_volume, links, kernel_log):
     assert [server.violations() for server in servers] == [[], []]
 
 
+def test_address_has_moved_unnoticed(servers, make_volume, links, kernel_log):
+    """The other path's address is another target's by now, and its session silent, but not for
+    long enough: a login through it ends nothing.
+    """
+    async def silent_there(run, conn, _pdu):
+        here = conn.writer.get_extra_info("sockname")[0]
+        return run.armed and here == links[1].address
+
+    targets = load(servers, [Scenario("ghost", hooks={"on_command": hold, "on_nop": silent_there}),
+                             HONEST])
+    stay = targets[0].connected
+    volume = volume_over(make_volume, links, (PORTS[0],) * 2, targets[0],
+                         path={**FAST, "ping_interval_ms": 60000, "ping_timeout_ms": 1000})
+
+    async def moved(reader, writer):
+        here = writer.get_extra_info("sockname")[0]
+        await (targets[1].connected if here == links[1].address else stay)(reader, writer)
+
+    with Direct(volume.enable()) as disk:
+        volume.wait_proven()
+        targets[0].connected = moved
+        waits_for_its_own_path(disk, volume, servers[0], targets[0], links[0])
+        assert targets[1].logins
+        assert kernel_log.matching("cannot end the old session through .*: it does not answer")
+    volume.disable()
+    assert [server.violations() for server in servers] == [[], []]
+
+
 def leave_a_write(volume, disk, server, target, link):
     """The target holds a write, its link goes down, and then the volume."""
     server.arm()

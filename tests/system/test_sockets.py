@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from lab import fio, kcore, network
+from lab import fio, kcore, lio, network
 from lab.capture import Capture
 from lab.istripe import load, unload
 from lab.shell import read, run, wait_for, write
@@ -395,3 +395,20 @@ def test_reconnects_do_not_patch_the_kernel(module, volume_of):
     assert memalloc_sockets() == without + 1
     unload()
     assert memalloc_sockets() == without
+
+
+@pytest.mark.parametrize("ipv6", [False, True], ids=["v4", "v6"])
+def test_ports_of_sockets_with_and_without_a_nic(make_lio, make_volume, link, ipv6):
+    """For the kernel's connect(), a socket that is bound to a NIC and one that is not may have the
+    same addresses and ports, which the target cannot tell apart: one of them is refused.
+    """
+    legs = 8
+    target = make_lio(*[lio.Lun(MIB) for _ in range(legs)])
+    volume = make_volume(target, ipv6=ipv6, more_legs=[
+        {"portal": link.portal(ipv6), "target_name": target.iqn, "lun": leg,
+         "nic": link.nic if leg % 2 else ""} for leg in range(1, legs)])
+    for _ in range(20):
+        volume.enable()
+        local = {local for local, _ in network.established()}
+        assert len({name.rpartition(":")[2] for name in local}) == legs
+        volume.disable()

@@ -4,6 +4,7 @@
 #include <linux/lockdep.h>
 #include <linux/math.h>
 #include <linux/printk.h>
+#include <linux/srcu.h>
 #include <linux/string.h>
 
 #include "block/bundle.h"
@@ -15,28 +16,93 @@
 /* A sibling, copied: it may go while its way is used. */
 struct fence_sibling {
 	struct istripe_way way;
+	u32 generation;
 	char label[ISTRIPE_LABEL_BYTES];
 };
 
-static int fence_through(struct istripe_path *path, const struct fence_sibling *sibling)
+/* The path whose session the way is that of. */
+static struct istripe_path *fence_find(const struct istripe_path *path,
+				       const struct fence_sibling *sibling)
+{
+	struct istripe_path *other, *found = NULL;
+	struct istripe_leg *leg = path->leg;
+	u32 at;
+
+	spin_lock_bh(&leg->lock);
+	istripe_leg_for_each_path(leg, other, at)
+		if (other->live && other->generation == sibling->generation &&
+		    istripe_fence_may(path, other))
+			found = other;
+	spin_unlock_bh(&leg->lock);
+	return found;
+}
+
+static int fence_ping(struct istripe_path *other)
+{
+	int section = srcu_read_lock(&other->srcu);
+	struct istripe_session *session = srcu_dereference(other->session, &other->srcu);
+	int ret = -ENOTCONN;
+
+	if (session)
+		ret = istripe_session_ping(session,
+					   READ_ONCE(other->params.timers.ping_timeout_ms));
+	srcu_read_unlock(&other->srcu, section);
+	return ret;
+}
+
+/*
+ * We have logged in through the sibling's way: was that where its session is? Another node
+ * may have its address by now, and nobody has noticed. A session that answers after the
+ * login says no.
+ */
+static int fence_check_way(const struct istripe_path *path, const struct fence_sibling *sibling)
+{
+	int section = srcu_read_lock(&path->leg->srcu);
+	struct istripe_path *other = fence_find(path, sibling);
+	int ret = other ? fence_ping(other) : -ENOTCONN;
+
+	/* It was that session which has answered. */
+	if (!ret && !fence_find(path, sibling))
+		ret = -ENOTCONN;
+	srcu_read_unlock(&path->leg->srcu, section);
+	return ret;
+}
+
+/* Log in through the sibling; the session is path->owned. */
+static int fence_log_in(struct istripe_path *path, const struct fence_sibling *sibling, char *why,
+			size_t why_bytes)
 {
 	struct istripe_session_params params;
-	char why[ISTRIPE_WHY_BYTES] = "";
 	int ret;
 
 	istripe_path_log_in(path, &params);
 	params.way = sibling->way;
 	params.fence = true;
-	ret = istripe_path_open_session(path, &params, why, sizeof(why));
-	if (ret) {
+	ret = istripe_path_open_session(path, &params, why, why_bytes);
+	if (ret)
+		return ret;
+	ret = fence_check_way(path, sibling);
+	if (ret)
+		scnprintf(why, why_bytes,
+			  "it does not answer itself, another may have its address: %pe",
+			  ERR_PTR(ret));
+	else
+		istripe_leg_path_fenced(path->leg, path);
+	istripe_session_logout(path->owned, ISTRIPE_LOGOUT_TIMEOUT_MS);
+	return ret;
+}
+
+static int fence_through(struct istripe_path *path, const struct fence_sibling *sibling)
+{
+	char why[ISTRIPE_WHY_BYTES] = "";
+	int ret = fence_log_in(path, sibling, why, sizeof(why));
+
+	if (ret)
 		pr_info_ratelimited("%s: cannot end the old session through %s: %s\n",
 				    path->label, sibling->label, why);
-	} else {
+	else
 		pr_info_ratelimited("%s: the old session is ended through %s\n", path->label,
 				    sibling->label);
-		istripe_leg_path_fenced(path->leg, path);
-		istripe_session_logout(path->owned, ISTRIPE_LOGOUT_TIMEOUT_MS);
-	}
 	istripe_path_close_session(path, -ECONNRESET);
 	return ret;
 }
@@ -64,6 +130,7 @@ static u32 fence_next(const struct istripe_path *path, u32 at, struct fence_sibl
 		if (!other->live || !istripe_fence_may(path, other))
 			continue;
 		sibling->way = other->way;
+		sibling->generation = other->generation;
 		strscpy(sibling->label, other->label, sizeof(sibling->label));
 		after = round_up(at, ISTRIPE_CONNECTIONS_MAX);
 	}

@@ -37,6 +37,7 @@
  *       srcu (a grace period is waited for under roster_lock only)
  *         path->session_lock
  *         path->srcu
+ *           session->exchange.lock (to ping a sibling, or the worker's)
  *           path->ask_lock
  *             metadata.growth.lock (a leaf)
  *             identify_lock

@@ -116,7 +116,7 @@ struct istripe_path {
 	struct istripe_way way;		/* of its session, or of the last one */
 	u64 node;			/* proven to be there, see proof.h; 0: not known */
 	u16 node_tpgt;
-	u32 generation;			/* of its sessions: another one when one comes or goes */
+	u32 generation;			/* the leg's next, when a session comes or goes */
 	bool unproven_said;		/* the leg's proof work */
 
 	u64 reconnects;			/* worker */

@@ -428,7 +428,7 @@ void istripe_proof_live(struct istripe_path *path, const struct istripe_session 
 	path->node_tpgt = session->target_portal_group_tag;
 	/* Also at the same address: another node may have it now. */
 	path->node = 0;
-	path->generation++;
+	path->generation = ++leg->proof.generations;
 	proof_forget_alone(leg);
 	spin_unlock_bh(&leg->lock);
 }
@@ -436,7 +436,7 @@ void istripe_proof_live(struct istripe_path *path, const struct istripe_session 
 void istripe_proof_lost(struct istripe_path *path)
 {
 	lockdep_assert_held(&path->leg->lock);
-	path->generation++;
+	path->generation = ++path->leg->proof.generations;
 	/* One that is being taken out is no loss. */
 	if (path->wanted)
 		path->leg->proof.losses++;

@@ -25,9 +25,9 @@
  * starts when the volume is up. It has a path in use while that is @subject or @sibling.
  * A target that drops other sessions because of them is left alone: @harmful.
  *
- * Locks: leg->lock covers @subject and @sibling (written by the work), @losses, and node,
- * node_tpgt, generation and way of the paths. @lock covers the probes' sessions, for
- * istripe_proof_leave(); in front of session->socket_lock.
+ * Locks: leg->lock covers @subject and @sibling (written by the work), @losses,
+ * @generations, and node, node_tpgt, generation and way of the paths. @lock covers the
+ * probes' sessions, for istripe_proof_leave(); in front of session->socket_lock.
  */
 #ifndef ISTRIPE_BLOCK_PROOF_H
 #define ISTRIPE_BLOCK_PROOF_H
@@ -59,6 +59,7 @@ struct istripe_proof {
 	bool undecided;			/* work: a proof showed nothing */
 	u32 retry_ms;			/* work: until it is made again */
 	u32 losses;			/* of the leg's paths */
+	u32 generations;		/* the last one that a path was given */
 	struct istripe_path *subject;
 	struct istripe_path *sibling;	/* that it is being compared with */
 	u32 generation;			/* work: of the subject, when it became that */

@@ -382,10 +382,16 @@ void istripe_conn_send_ping(struct istripe_conn *conn, const struct iscsi_hdr *h
 	istripe_conn_kick(conn);
 }
 
-static int conn_bind(struct istripe_conn *conn, struct net *net)
+/*
+ * The port is taken here, whatever the source address. connect() would give a socket that is
+ * bound to a NIC and one that is not the same addresses and port, if they connect at the same
+ * time (see __inet_check_established()); the target resets one of them.
+ */
+static int conn_bind(struct istripe_conn *conn, int family, struct net *net)
 {
 	const struct istripe_way *way = &conn->session->way;
-	const struct sockaddr_storage *source = &way->source_address;
+	const struct sockaddr_storage any = { .ss_family = family };
+	const struct sockaddr_storage *source = &any;
 	struct net_device *dev;
 	int ret = 0;
 
@@ -396,9 +402,9 @@ static int conn_bind(struct istripe_conn *conn, struct net *net)
 		ret = sock_bindtoindex(conn->sock->sk, dev->ifindex, true);
 		dev_put(dev);
 	}
-	if (!ret && source->ss_family != AF_UNSPEC)
-		ret = istripe_compat_bind(conn->sock, source);
-	return ret;
+	if (way->source_address.ss_family != AF_UNSPEC)
+		source = &way->source_address;
+	return ret ?: istripe_compat_bind(conn->sock, source);
 }
 
 static void conn_tune(struct istripe_conn *conn)
@@ -487,7 +493,8 @@ int istripe_conn_connect(struct istripe_conn *conn, const struct sockaddr_storag
 	clear_bit(ISTRIPE_CONN_STOPPED, &conn->flags);
 	clear_bit(ISTRIPE_CONN_PEER_CLOSED, &conn->flags);
 	istripe_conn_set_state(conn, ISTRIPE_CONN_XPT_UP);
-	ret = istripe_fault(ISTRIPE_FAULT_CONNECT) ? -EHOSTUNREACH : conn_bind(conn, net);
+	ret = istripe_fault(ISTRIPE_FAULT_CONNECT) ? -EHOSTUNREACH :
+						       conn_bind(conn, portal->ss_family, net);
 	if (!ret)
 		ret = istripe_compat_connect(conn->sock, portal);
 	if (ret)

@@ -112,7 +112,12 @@ static int exchange_barriers(struct istripe_session *session, unsigned long dead
 
 int istripe_session_ping(struct istripe_session *session, u32 timeout_ms)
 {
-	return exchange_barrier(session->conns[0], jiffies + msecs_to_jiffies(timeout_ms));
+	int ret;
+
+	mutex_lock(&session->exchange.lock);
+	ret = exchange_barrier(session->conns[0], jiffies + msecs_to_jiffies(timeout_ms));
+	mutex_unlock(&session->exchange.lock);
+	return ret;
 }
 
 static int task_management_run(struct istripe_conn *conn, u8 function, u32 itt, u32 ref_cmd_sn,
@@ -185,11 +190,17 @@ static int session_reset_lun(struct istripe_session *session, unsigned long dead
 int istripe_session_task_management(struct istripe_session *session, u8 function, u32 itt,
 				    u32 timeout_ms)
 {
-	unsigned long deadline = jiffies + msecs_to_jiffies(timeout_ms);
+	unsigned long deadline;
+	int ret;
 
+	mutex_lock(&session->exchange.lock);
+	deadline = jiffies + msecs_to_jiffies(timeout_ms);
 	if (function == ISCSI_TM_FUNC_ABORT_TASK)
-		return session_abort_task(session, itt, deadline);
-	return session_reset_lun(session, deadline);
+		ret = session_abort_task(session, itt, deadline);
+	else
+		ret = session_reset_lun(session, deadline);
+	mutex_unlock(&session->exchange.lock);
+	return ret;
 }
 
 static void task_management_collect_one(struct istripe_conn *conn, u32 itt)

@@ -2,7 +2,7 @@
 /*
  * Exchanges: requests that are not SCSI commands and have one answer: task
  * management (RFC 7143 11.5, 11.6), logout (11.14, 11.15), and a ping that is waited
- * for (11.18, 11.19). One at a time per session, by the owner of the session.
+ * for (11.18, 11.19). One at a time per session.
  */
 #ifndef ISTRIPE_TRANSPORT_EXCHANGE_H
 #define ISTRIPE_TRANSPORT_EXCHANGE_H

@@ -367,6 +367,7 @@ static struct istripe_session *session_alloc(const struct istripe_session_params
 	memcpy(session->isid, params->isid, sizeof(session->isid));
 	mutex_init(&session->socket_lock);
 	init_completion(&session->internal.done);
+	mutex_init(&session->exchange.lock);
 	init_completion(&session->exchange.done);
 	init_completion(&session->exchange.settled);
 	session->exchange.itt = ISTRIPE_TAG_RESERVED;

@@ -112,11 +112,12 @@ struct istripe_internal {
 };
 
 /*
- * A task management request, barrier or logout in flight: one at a time, by the owner. Its
+ * A task management request, barrier or logout in flight: one at a time, see @lock. Its
  * tag decides: whoever takes it away by cmpxchg, the receive side or the waiter whose time
  * is up, has the exchange.
  */
 struct istripe_exchange {
+	struct mutex lock;		/* who asks; by a logout nobody else is left */
 	struct completion done;		/* answered, or a fault */
 	struct completion settled;	/* answered, and all that this means is done */
 	struct istripe_conn *conn;	/* that the answer has to come on */
@@ -218,7 +219,8 @@ void istripe_session_tune(struct istripe_session *session);
  * @session: logged in
  * @timeout_ms: how long to wait for the answer
  *
- * Context: process, sleeps; one exchange at a time, see struct istripe_exchange.
+ * Context: process, sleeps, also until the owner's exchange is over; the caller keeps the
+ * session open.
  * Return: 0 the target has answered; -ETIMEDOUT; -ENOTCONN the session has had a fault.
  */
 int istripe_session_ping(struct istripe_session *session, u32 timeout_ms);
@@ -233,7 +235,7 @@ void istripe_session_interrupt(struct istripe_session *session);
 
 /**
  * istripe_session_logout() - end a session politely (RFC 7143 11.14)
- * @session: logged in, no submitters
+ * @session: logged in, no submitters, and nobody pings
  * @timeout_ms: how long to wait for the answer
  *
  * Context: process, sleeps. The caller closes the session afterwards in any case.
