@@ -266,19 +266,41 @@ def test_redirected_elsewhere(servers, make_volume, links, kernel_log):
     assert [server.violations() for server in servers] == [[], []]
 
 
+#: Silence is not noticed.
+PATIENT = {**FAST, "ping_interval_ms": 60000}
+
+
+def here(writer):
+    return writer.get_extra_info("sockname")[0]
+
+
+def silent_at(link):
+    """Once armed, the target does not answer pings over the link."""
+
+    async def hook(run, conn, _pdu):
+        return run.armed and here(conn.writer) == link.address
+
+    return hook
+
+
+def move(targets, links):
+    """New connections over the links lead to the other target."""
+    stay = targets[0].connected
+    moved = [link.address for link in links]
+
+    async def connected(reader, writer):
+        await (targets[1].connected if here(writer) in moved else stay)(reader, writer)
+
+    targets[0].connected = connected
+
+
 def test_address_moves(servers, make_volume, links, kernel_log):
     """A path that was proven comes back at its address, but that of the other target by now."""
     targets = load(servers, [Scenario("ghost", hooks={"on_command": hold}), HONEST])
-    stay = targets[0].connected
     volume = volume_over(make_volume, links, (PORTS[0],) * 2, targets[0])
-
-    async def moved(reader, writer):
-        here = writer.get_extra_info("sockname")[0]
-        await (targets[1].connected if here == links[1].address else stay)(reader, writer)
-
     with Direct(volume.enable()) as disk:
         volume.wait_proven()
-        targets[0].connected = moved
+        move(targets, links[1:])
         away_and_back(volume, links[1])
         assert targets[1].sessions
         assert volume.fenced_through(0) == []
@@ -289,31 +311,34 @@ def test_address_moves(servers, make_volume, links, kernel_log):
 
 
 def test_address_has_moved_unnoticed(servers, make_volume, links, kernel_log):
-    """The other path's address is another target's by now, and its session silent, but not for
-    long enough: a login through it ends nothing.
-    """
-    async def silent_there(run, conn, _pdu):
-        here = conn.writer.get_extra_info("sockname")[0]
-        return run.armed and here == links[1].address
-
-    targets = load(servers, [Scenario("ghost", hooks={"on_command": hold, "on_nop": silent_there}),
-                             HONEST])
-    stay = targets[0].connected
-    volume = volume_over(make_volume, links, (PORTS[0],) * 2, targets[0],
-                         path={**FAST, "ping_interval_ms": 60000, "ping_timeout_ms": 1000})
-
-    async def moved(reader, writer):
-        here = writer.get_extra_info("sockname")[0]
-        await (targets[1].connected if here == links[1].address else stay)(reader, writer)
-
+    """The other path's address is another target's by now: a login through it ends nothing."""
+    hooks = {"on_command": hold, "on_nop": silent_at(links[1])}
+    targets = load(servers, [Scenario("ghost", hooks=hooks), HONEST])
+    volume = volume_over(make_volume, links, (PORTS[0],) * 2, targets[0], path=PATIENT)
     with Direct(volume.enable()) as disk:
         volume.wait_proven()
-        targets[0].connected = moved
+        move(targets, links[1:])
         waits_for_its_own_path(disk, volume, servers[0], targets[0], links[0])
         assert targets[1].logins
         assert kernel_log.matching("cannot end the old session through .*: it does not answer")
     volume.disable()
     assert [server.violations() for server in servers] == [[], []]
+
+
+def test_addresses_have_moved_unnoticed(servers, make_volume, links, kernel_log):
+    """A path has come back at the other target, where all new sessions get by now, but the other
+    path's own is where it was.
+    """
+    targets = load(servers, [Scenario("gone", hooks={"on_nop": silent_at(links[0])}), HONEST])
+    volume = volume_over(make_volume, links, (PORTS[0],) * 2, targets[0], path=PATIENT)
+    with Direct(volume.enable()):
+        volume.wait_proven()
+        move(targets, links)
+        servers[0].arm()
+        away_and_back(volume, links[1])
+        wait_unproven(volume, kernel_log)
+        assert kernel_log.matching(f"{UNPROVEN}.*: {volume.name}/0/0 does not answer itself")
+    volume.disable()
 
 
 def leave_a_write(volume, disk, server, target, link):

@@ -37,35 +37,19 @@ static struct istripe_path *fence_find(const struct istripe_path *path,
 	return found;
 }
 
-static int fence_ping(struct istripe_path *other)
-{
-	int section = srcu_read_lock(&other->srcu);
-	struct istripe_session *session = srcu_dereference(other->session, &other->srcu);
-	int ret = -ENOTCONN;
-
-	if (session)
-		ret = istripe_session_ping(session,
-					   READ_ONCE(other->params.timers.ping_timeout_ms));
-	srcu_read_unlock(&other->srcu, section);
-	return ret;
-}
-
 /*
  * We have logged in through the sibling's way: was that where its session is? Another node
  * may have its address by now, and nobody has noticed. A session that answers after the
- * login says no.
+ * login says no; and ours, that the address has not come back meanwhile.
  */
 static int fence_check_way(const struct istripe_path *path, const struct fence_sibling *sibling)
 {
 	int section = srcu_read_lock(&path->leg->srcu);
 	struct istripe_path *other = fence_find(path, sibling);
-	int ret = other ? fence_ping(other) : -ENOTCONN;
+	int ret = other ? istripe_proof_ask(other, sibling->generation) : -ENOTCONN;
 
-	/* It was that session which has answered. */
-	if (!ret && !fence_find(path, sibling))
-		ret = -ENOTCONN;
 	srcu_read_unlock(&path->leg->srcu, section);
-	return ret;
+	return ret ?: istripe_session_ping(path->owned, ISTRIPE_PING_TIMEOUT_MS);
 }
 
 /* Log in through the sibling; the session is path->owned. */
@@ -89,7 +73,8 @@ static int fence_log_in(struct istripe_path *path, const struct fence_sibling *s
 	else
 		istripe_leg_path_fenced(path->leg, path);
 	istripe_session_logout(path->owned, ISTRIPE_LOGOUT_TIMEOUT_MS);
-	return ret;
+	/* Whatever it is, the next sibling may do better. */
+	return ret ? -EHOSTDOWN : 0;
 }
 
 static int fence_through(struct istripe_path *path, const struct fence_sibling *sibling)

@@ -19,7 +19,8 @@ struct istripe_path;
  * istripe_fence() - end the path's old session through a sibling, if anything waits for that
  * @path: the path, without a session
  *
- * Context: the path's worker, sleeps; at most the time that logins of the path may take.
+ * Context: the path's worker, sleeps; at most the time that logins of the path, and two
+ * pings after each, may take.
  */
 void istripe_fence(struct istripe_path *path);
 

@@ -17,7 +17,7 @@
  * Once the session is published, whoever sends a command of our own over it
  * (istripe_session_execute()) holds @ask_lock: the worker, when it looks whether the LUN
  * is still what it was, reservations and rounds over all legs (visit.h), within their
- * section of @srcu.
+ * section of @srcu. Proofs and fences ping over it, within theirs.
  *
  * Lock order: session_lock, then session->socket_lock; @ask_lock, then leg->identify_lock.
  * @event_lock is a leaf.
@@ -41,6 +41,7 @@ struct istripe_leg_task;
 
 #define ISTRIPE_OVERDUE_MAX	8	/* more at once: the LUN is in trouble */
 #define ISTRIPE_LOGOUT_TIMEOUT_MS	2000
+#define ISTRIPE_PING_TIMEOUT_MS		5000	/* of a ping that somebody waits for */
 #define ISTRIPE_LABEL_BYTES	(ISTRIPE_NAME_BYTES + 16)
 
 /* Until a target has put away what there was of a session of several connections. */
@@ -174,8 +175,8 @@ void istripe_path_leave(struct istripe_path *path);
  * istripe_path_stop() - log out, close, go idle
  * @path: in any state; returns when it is idle
  *
- * Context: process, sleeps; bounded by the timeouts of a logout, and of what the worker is
- * asking the LUN just now.
+ * Context: process, sleeps; bounded by the timeouts of a logout, of a ping, and of what the
+ * worker is asking the LUN just now.
  */
 void istripe_path_stop(struct istripe_path *path);
 

@@ -5,6 +5,7 @@
 #include <linux/minmax.h>
 #include <linux/printk.h>
 #include <linux/sched/mm.h>
+#include <linux/srcu.h>
 #include <linux/string.h>
 
 #include "block/bundle.h"
@@ -196,6 +197,47 @@ static bool proof_next_sibling(struct istripe_proof *proof, struct proof_sibling
 	return next;
 }
 
+static bool proof_stays(struct istripe_path *path, u32 generation)
+{
+	bool stays;
+
+	spin_lock_bh(&path->leg->lock);
+	stays = proof_is_as_was(path, generation);
+	spin_unlock_bh(&path->leg->lock);
+	return stays;
+}
+
+int istripe_proof_ask(struct istripe_path *path, u32 generation)
+{
+	int section = srcu_read_lock(&path->srcu);
+	struct istripe_session *session = srcu_dereference(path->session, &path->srcu);
+	int ret = -ENOTCONN;
+
+	/* Until the section ends there is no other session that could have this generation. */
+	if (session && proof_stays(path, generation))
+		ret = istripe_session_ping(session, ISTRIPE_PING_TIMEOUT_MS);
+	if (!ret && !proof_stays(path, generation))
+		ret = -ENOTCONN;
+	srcu_read_unlock(&path->srcu, section);
+	return ret;
+}
+
+/* 0; -ESTALE one of the sessions is not there any more; -ETIMEDOUT. */
+static int proof_ask_both(struct istripe_proof *proof, const struct proof_sibling *sibling,
+			  char *why, size_t why_bytes)
+{
+	const struct istripe_path *silent = proof->subject;
+	int ret = istripe_proof_ask(proof->subject, proof->generation);
+
+	if (!ret) {
+		silent = proof->sibling;
+		ret = istripe_proof_ask(proof->sibling, sibling->generation);
+	}
+	if (ret)
+		scnprintf(why, why_bytes, "%s does not answer itself", silent->label);
+	return ret == -ENOTCONN ? -ESTALE : ret;
+}
+
 /* A node of its own. */
 static void proof_settle_alone(struct istripe_proof *proof)
 {
@@ -248,16 +290,6 @@ static bool proof_harms(struct istripe_proof *proof, const struct proof_sibling 
 	return harms;
 }
 
-static bool proof_sibling_stays(struct istripe_proof *proof, const struct proof_sibling *sibling)
-{
-	bool stays;
-
-	spin_lock_bh(&proof->leg->lock);
-	stays = proof_is_as_was(proof->sibling, sibling->generation);
-	spin_unlock_bh(&proof->leg->lock);
-	return stays;
-}
-
 /* Once per path, until it has a sibling: what is not proven now may be the next time. */
 static void proof_say(const struct istripe_proof *proof, const char *why)
 {
@@ -278,7 +310,8 @@ static void proof_place(struct istripe_proof *proof)
 	struct proof_sibling sibling = {};
 
 	while (proof_next_sibling(proof, &sibling)) {
-		int ret = proof_run(proof, why, sizeof(why));
+		int ret = proof_run(proof, why, sizeof(why)) ?:
+			  proof_ask_both(proof, &sibling, why, sizeof(why));
 
 		if (!ret && proof_settle(proof, &sibling)) {
 			path->unproven_said = false;
@@ -289,7 +322,8 @@ static void proof_place(struct istripe_proof *proof)
 		 * When the run says yes and that does not hold any more, or when it was the
 		 * sibling that has gone, it is made again.
 		 */
-		if (proof_harms(proof, &sibling) || !ret || !proof_sibling_stays(proof, &sibling))
+		if (proof_harms(proof, &sibling) || !ret || ret == -ESTALE ||
+		    !proof_stays(proof->sibling, sibling.generation))
 			return;
 		proof_say(proof, why);
 		if (ret != -EEXIST)

@@ -8,7 +8,9 @@
  * use, with an ISID of its own, is opened through one path, then reinstated through the
  * other (RFC 7143 6.3.5), then once more through the first. Each of these logins must
  * end the session before it: before the next ping, and by the target's doing. Twice,
- * there and back, because once might be a chance: a target that just goes down.
+ * there and back, because once might be a chance: a target that just goes down. At last
+ * the sessions that it is about, the paths' own, must answer a ping: all addresses may
+ * have moved to another node without anybody having noticed.
  *
  * What has been proven is kept as a number, path->node: paths with the same one lead to the
  * same place. It is given by the leg's proof work, one path after the other: each is
@@ -21,7 +23,7 @@
  * What could not be decided is tried again, after seconds at first and minutes at last, and
  * when a path of the leg comes back. That two are not the same is only asked again then.
  *
- * The sessions carry no command, and none of the paths' own sessions is touched. The work
+ * The sessions carry no command, and the paths' own sessions carry a ping only. The work
  * starts when the volume is up. It has a path in use while that is @subject or @sibling.
  * A target that drops other sessions because of them is left alone: @harmful.
  *
@@ -67,6 +69,18 @@ struct istripe_proof {
 	struct mutex lock;
 	struct istripe_probe probes[2];	/* the subject's way, the sibling's */
 };
+
+/**
+ * istripe_proof_ask() - does the target answer over the session that a path had
+ * @path: found within a section of leg->srcu that lasts, or the proof's in use
+ * @generation: path->generation when it had that session
+ *
+ * Context: process, sleeps for at most ISTRIPE_PING_TIMEOUT_MS, and until the exchange of
+ * the session's owner is over.
+ * Return: 0 it does, and the path still has the session; -ENOTCONN it has not, or the
+ * session had a fault; -ETIMEDOUT.
+ */
+int istripe_proof_ask(struct istripe_path *path, u32 generation);
 
 /**
  * istripe_proof_init() - prepare a leg's proof

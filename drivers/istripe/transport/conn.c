@@ -402,9 +402,13 @@ static int conn_bind(struct istripe_conn *conn, int family, struct net *net)
 		ret = sock_bindtoindex(conn->sock->sk, dev->ifindex, true);
 		dev_put(dev);
 	}
+	if (ret)
+		return ret;
 	if (way->source_address.ss_family != AF_UNSPEC)
 		source = &way->source_address;
-	return ret ?: istripe_compat_bind(conn->sock, source);
+	ret = istripe_compat_bind(conn->sock, source);
+	/* No port that nobody else uses: then one that is not used for this portal. */
+	return source == &any && ret == -EADDRINUSE ? 0 : ret;
 }
 
 static void conn_tune(struct istripe_conn *conn)
