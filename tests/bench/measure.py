@@ -15,7 +15,7 @@ import stacks
 from jobs import Completed
 from lab import fio
 from lab.kernlog import KernelLog
-from lab.shell import LabError, read, run, wait_for
+from lab.shell import LabError, read, run, udev_settle, wait_for
 
 #: fio's exit code when a signal has ended it.
 FIO_SIGNALLED = 128
@@ -120,7 +120,7 @@ def started(members, check_mib=4):
             stacks.check_same_lun(*both, check_mib)
             stacks.check_same_lun(*both[::-1], check_mib)
         # Otherwise udev reads the disks each time that fio closes them.
-        run("udevadm", "settle", check=False)
+        udev_settle()
         run("udevadm", "control", "--stop-exec-queue", check=False)
         try:
             yield

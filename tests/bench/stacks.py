@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lab import istripe, openiscsi
-from lab.shell import LabError, read, run, status, wait_for, write
+from lab.shell import LabError, read, run, udev_settle, wait_for, write
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -89,7 +89,7 @@ def mapper_create(table, modules):
 
 def mapper_remove():
     # Not with udev, which may be busy with other disks for ever; removing goes on trying anyway.
-    status("udevadm", "settle", "--timeout=20")
+    udev_settle()
     run("dmsetup", "remove", "--noudevsync", "--retry", "bench")
 
 
@@ -171,7 +171,7 @@ class Stock:
     def start(self):
         self.initiator.start()
         self.members = disks = [self.login(place) for place in self.layout.places]
-        run("udevadm", "settle", check=False)
+        udev_settle()
         if len(disks) == 1:
             self.device = Path("/dev") / disks[0]
             return

@@ -504,7 +504,8 @@ void istripe_io_complete(struct request *rq)
  * Only tasks on the wire are anybody's fault; parked ones have their own clock. What is in
  * flight within the section is so over a path that is freed after it: first the holders,
  * then the path, which was there before they were set (istripe_session_submit()).
- * The request is too old; a task of it that has just been sent again, after a loss, is not.
+ * The request is too old; a task of it that was sent again later, after a loss, is not. The
+ * quarter is for what has waited a little before it was sent at first.
  */
 static void io_task_timeout(struct istripe_leg_task *leg_task, unsigned long timeout)
 {
@@ -517,7 +518,7 @@ static void io_task_timeout(struct istripe_leg_task *leg_task, unsigned long tim
 	leg = leg_task->leg;
 	section = srcu_read_lock(&leg->srcu);
 	if (atomic_read_acquire(&leg_task->task.holders) &&
-	    time_after_eq(jiffies, READ_ONCE(leg_task->since) + timeout / 2) &&
+	    time_after_eq(jiffies, READ_ONCE(leg_task->since) + 3 * timeout / 4) &&
 	    istripe_overdue_report(READ_ONCE(leg_task->path), READ_ONCE(leg_task->task.itt),
 				   leg_task->overdue >= OVERDUE_MAX))
 		leg_task->overdue++;

@@ -28,7 +28,6 @@
 /* proof->sibling as it was when the run began. */
 struct proof_sibling {
 	u64 node;
-	u32 generation;
 	u32 losses;		/* of the leg */
 };
 
@@ -111,12 +110,66 @@ static int probe_check_ended(struct istripe_probe *probe, u32 timeout_ms, char *
 	return -ETIMEDOUT;
 }
 
+/* Has the path the session that it had then? What is found out holds for that one only. */
+static bool proof_is_as_was(const struct istripe_path *path, u32 generation)
+{
+	return path->live && path->generation == generation &&
+	       !test_bit(ISTRIPE_PATH_STOP, &path->events);
+}
+
+static bool proof_stays(struct istripe_path *path, u32 generation)
+{
+	bool stays;
+
+	spin_lock_bh(&path->leg->lock);
+	stays = proof_is_as_was(path, generation);
+	spin_unlock_bh(&path->leg->lock);
+	return stays;
+}
+
+int istripe_proof_ask(struct istripe_path *path, u32 generation)
+{
+	int section = srcu_read_lock(&path->srcu);
+	struct istripe_session *session = srcu_dereference(path->session, &path->srcu);
+	int ret = -ENOTCONN;
+
+	/* Until the section ends there is no other session that could have this generation. */
+	if (session && proof_stays(path, generation))
+		ret = istripe_session_ping(session, ISTRIPE_PING_TIMEOUT_MS);
+	if (!ret && !proof_stays(path, generation))
+		ret = -ENOTCONN;
+	srcu_read_unlock(&path->srcu, section);
+	return ret;
+}
+
+/*
+ * The login was through this way: is it that of the path's own session? Like a fence, see
+ * fence_check_way(). -ESTALE: there is no such session any more; -EHOSTDOWN: no answer.
+ */
+static int proof_check_way(struct istripe_path *path, const struct istripe_probe *probe,
+			   char *why, size_t why_bytes)
+{
+	int ret = istripe_proof_ask(path, probe->generation);
+
+	if (ret)
+		scnprintf(why, why_bytes, "%s does not answer itself", path->label);
+	if (ret == -ENOTCONN)
+		return -ESTALE;
+	if (!ret && istripe_session_ping(probe->session, ISTRIPE_PING_TIMEOUT_MS)) {
+		scnprintf(why, why_bytes, "the spare session through %s does not answer",
+			  path->label);
+		return -EHOSTDOWN;
+	}
+	return ret ? -EHOSTDOWN : 0;
+}
+
 static int proof_log_in(struct istripe_proof *proof, u32 turn,
 			struct istripe_login_buffers *buffers, char *why, size_t why_bytes)
 {
 	struct istripe_probe *probe = &proof->probes[turn % 2];
 	struct istripe_probe *before = &proof->probes[(turn + 1) % 2];
 	struct istripe_path *path = proof->subject;
+	struct istripe_path *owner = turn % 2 ? proof->sibling : path;
 	int ret;
 
 	if (before->session && completion_done(&before->ended)) {
@@ -129,6 +182,8 @@ static int proof_log_in(struct istripe_proof *proof, u32 turn,
 	else if (before->session)
 		ret = probe_check_ended(before, READ_ONCE(path->params.timers.ping_timeout_ms),
 					why, why_bytes);
+	if (!ret && before->session)
+		ret = proof_check_way(owner, probe, why, why_bytes);
 	if (!ret)
 		probe_close(proof, before, false);
 	return ret;
@@ -163,13 +218,6 @@ static bool proof_may_be_same(const struct istripe_path *path, const struct istr
 	       !strcmp(sibling->params.target_name, path->params.target_name);
 }
 
-/* Has the path the session that it had then? What is found out holds for that one only. */
-static bool proof_is_as_was(const struct istripe_path *path, u32 generation)
-{
-	return path->live && path->generation == generation &&
-	       !test_bit(ISTRIPE_PATH_STOP, &path->events);
-}
-
 /* The path of the next node above @sibling->node to compare the subject with, and its way. */
 static bool proof_next_sibling(struct istripe_proof *proof, struct proof_sibling *sibling)
 {
@@ -183,59 +231,18 @@ static bool proof_next_sibling(struct istripe_proof *proof, struct proof_sibling
 		if (proof_may_be_same(path, other) && other->node > sibling->node &&
 		    (!next || other->node < next->node))
 			next = other;
-	if (!proof_is_as_was(path, proof->generation))
+	if (!proof_is_as_was(path, proof->probes[0].generation))
 		next = NULL;
 	proof->sibling = next;
 	if (next) {
 		sibling->node = next->node;
-		sibling->generation = next->generation;
 		sibling->losses = proof->losses;
 		proof->probes[1].way = next->way;
+		proof->probes[1].generation = next->generation;
 	}
 	spin_unlock_bh(&leg->lock);
 	wake_up_all(&proof->idle);
 	return next;
-}
-
-static bool proof_stays(struct istripe_path *path, u32 generation)
-{
-	bool stays;
-
-	spin_lock_bh(&path->leg->lock);
-	stays = proof_is_as_was(path, generation);
-	spin_unlock_bh(&path->leg->lock);
-	return stays;
-}
-
-int istripe_proof_ask(struct istripe_path *path, u32 generation)
-{
-	int section = srcu_read_lock(&path->srcu);
-	struct istripe_session *session = srcu_dereference(path->session, &path->srcu);
-	int ret = -ENOTCONN;
-
-	/* Until the section ends there is no other session that could have this generation. */
-	if (session && proof_stays(path, generation))
-		ret = istripe_session_ping(session, ISTRIPE_PING_TIMEOUT_MS);
-	if (!ret && !proof_stays(path, generation))
-		ret = -ENOTCONN;
-	srcu_read_unlock(&path->srcu, section);
-	return ret;
-}
-
-/* 0; -ESTALE one of the sessions is not there any more; -ETIMEDOUT. */
-static int proof_ask_both(struct istripe_proof *proof, const struct proof_sibling *sibling,
-			  char *why, size_t why_bytes)
-{
-	const struct istripe_path *silent = proof->subject;
-	int ret = istripe_proof_ask(proof->subject, proof->generation);
-
-	if (!ret) {
-		silent = proof->sibling;
-		ret = istripe_proof_ask(proof->sibling, sibling->generation);
-	}
-	if (ret)
-		scnprintf(why, why_bytes, "%s does not answer itself", silent->label);
-	return ret == -ENOTCONN ? -ESTALE : ret;
 }
 
 /* A node of its own. */
@@ -244,7 +251,7 @@ static void proof_settle_alone(struct istripe_proof *proof)
 	struct istripe_path *path = proof->subject;
 
 	spin_lock_bh(&proof->leg->lock);
-	if (proof_is_as_was(path, proof->generation))
+	if (proof_is_as_was(path, proof->probes[0].generation))
 		path->node = atomic64_inc_return(&proof_last_node);
 	spin_unlock_bh(&proof->leg->lock);
 }
@@ -259,8 +266,8 @@ static bool proof_settle(struct istripe_proof *proof, const struct proof_sibling
 	bool holds;
 
 	spin_lock_bh(&proof->leg->lock);
-	holds = proof_is_as_was(path, proof->generation) &&
-		proof_is_as_was(proof->sibling, sibling->generation) &&
+	holds = proof_is_as_was(path, proof->probes[0].generation) &&
+		proof_is_as_was(proof->sibling, proof->probes[1].generation) &&
 		proof->sibling->node == sibling->node;
 	if (holds)
 		path->node = sibling->node;
@@ -270,17 +277,22 @@ static bool proof_settle(struct istripe_proof *proof, const struct proof_sibling
 
 /*
  * A target may drop an old session to make room for one too many. What was lost is logged
- * in again and tried again: that would never end.
+ * in again and tried again: that would never end. With -ESTALE the loss is yet to be counted,
+ * with -EHOSTDOWN what was silent is lost by itself.
  */
-static bool proof_harms(struct istripe_proof *proof, const struct proof_sibling *sibling)
+static bool proof_harms(struct istripe_proof *proof, const struct proof_sibling *sibling,
+			int error)
 {
 	struct istripe_leg *leg = proof->leg;
 	bool harms;
 
 	spin_lock_bh(&leg->lock);
-	harms = proof->losses != sibling->losses && !leg->stopping;
+	harms = proof->losses != sibling->losses && !leg->stopping && error != -EHOSTDOWN;
 	spin_unlock_bh(&leg->lock);
-	proof->harms = harms ? proof->harms + 1 : 0;
+	if (harms)
+		proof->harms++;
+	else if (error != -ESTALE)
+		proof->harms = 0;
 	if (proof->harms >= PROOF_HARMS_MAX) {
 		proof->harms = 0;
 		WRITE_ONCE(proof->harmful, true);
@@ -310,8 +322,7 @@ static void proof_place(struct istripe_proof *proof)
 	struct proof_sibling sibling = {};
 
 	while (proof_next_sibling(proof, &sibling)) {
-		int ret = proof_run(proof, why, sizeof(why)) ?:
-			  proof_ask_both(proof, &sibling, why, sizeof(why));
+		int ret = proof_run(proof, why, sizeof(why));
 
 		if (!ret && proof_settle(proof, &sibling)) {
 			path->unproven_said = false;
@@ -322,8 +333,8 @@ static void proof_place(struct istripe_proof *proof)
 		 * When the run says yes and that does not hold any more, or when it was the
 		 * sibling that has gone, it is made again.
 		 */
-		if (proof_harms(proof, &sibling) || !ret || ret == -ESTALE ||
-		    !proof_stays(proof->sibling, sibling.generation))
+		if (proof_harms(proof, &sibling, ret) || !ret || ret == -ESTALE ||
+		    !proof_stays(proof->sibling, proof->probes[1].generation))
 			return;
 		proof_say(proof, why);
 		if (ret != -EEXIST)
@@ -353,7 +364,7 @@ static bool proof_next_subject(struct istripe_proof *proof)
 			next = path;
 	if (next) {
 		proof->probes[0].way = next->way;
-		proof->generation = next->generation;
+		proof->probes[0].generation = next->generation;
 	}
 	proof->subject = next;
 	proof->sibling = NULL;

@@ -8,9 +8,9 @@
  * use, with an ISID of its own, is opened through one path, then reinstated through the
  * other (RFC 7143 6.3.5), then once more through the first. Each of these logins must
  * end the session before it: before the next ping, and by the target's doing. Twice,
- * there and back, because once might be a chance: a target that just goes down. At last
- * the sessions that it is about, the paths' own, must answer a ping: all addresses may
- * have moved to another node without anybody having noticed.
+ * there and back, because once might be a chance: a target that just goes down. After each
+ * of the two the session that it is about, the path's own, must answer a ping, then the new
+ * one: the path's address may have moved to another node without anybody having noticed.
  *
  * What has been proven is kept as a number, path->node: paths with the same one lead to the
  * same place. It is given by the leg's proof work, one path after the other: each is
@@ -47,7 +47,8 @@ struct istripe_path;
 /* One of the sessions. */
 struct istripe_probe {
 	struct istripe_session *session;
-	struct istripe_way way;
+	struct istripe_way way;		/* the path's: the subject's, the sibling's */
+	u32 generation;			/* of the session that the path had with it */
 	struct completion ended;	/* by a fault, which is @error */
 	int error;
 };
@@ -64,10 +65,9 @@ struct istripe_proof {
 	u32 generations;		/* the last one that a path was given */
 	struct istripe_path *subject;
 	struct istripe_path *sibling;	/* that it is being compared with */
-	u32 generation;			/* work: of the subject, when it became that */
 	wait_queue_head_t idle;		/* another subject or sibling, or none */
 	struct mutex lock;
-	struct istripe_probe probes[2];	/* the subject's way, the sibling's */
+	struct istripe_probe probes[2];	/* over the subject's way, the sibling's */
 };
 
 /**

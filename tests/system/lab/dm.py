@@ -3,7 +3,7 @@
 
 import contextlib
 
-from lab.shell import run
+from lab.shell import run, udev_settle
 
 
 @contextlib.contextmanager
@@ -16,5 +16,5 @@ def striped(disks, chunk_bytes, sectors):
     try:
         yield "/dev/mapper/reference"
     finally:
-        run("udevadm", "settle", check=False)
+        udev_settle()
         run("dmsetup", "remove", "--retry", "reference")

@@ -5,7 +5,7 @@ import errno
 import os
 from pathlib import Path
 
-from lab.shell import read, run, wait_for, write
+from lab.shell import read, run, udev_settle, wait_for, write
 
 CONFIG = Path("/sys/kernel/config/istripe")
 INITIATOR = "iqn.2024-01.org.example.istripe:initiator"
@@ -113,7 +113,7 @@ class Volume:
             raise EnableError(err.errno, self.last_error()) from err
         device = Path("/dev") / self.device()
         wait_for(f"{device}", device.is_block_device, 10)
-        run("udevadm", "settle", check=False)
+        udev_settle()
         return device
 
     def up(self):
@@ -121,7 +121,7 @@ class Volume:
         return self.create().enable()
 
     def disable(self):
-        run("udevadm", "settle", check=False)
+        udev_settle()
         write(self.config / "enable", 0)
 
     def enabled(self):

@@ -5,7 +5,7 @@ import re
 import time
 from pathlib import Path
 
-from lab.shell import read, run, write
+from lab.shell import read, run, udev_settle, write
 
 KMEMLEAK = Path("/sys/kernel/debug/kmemleak")
 
@@ -23,7 +23,7 @@ def settle():
     """Gives deferred frees (RCU, work items) their time and empties the caches."""
     run("sync")
     write("/proc/sys/vm/drop_caches", 3)
-    run("udevadm", "settle", check=False)
+    udev_settle()
 
 
 def memory_kib():

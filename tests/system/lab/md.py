@@ -6,7 +6,7 @@ import re
 import struct
 from pathlib import Path
 
-from lab.shell import run, wait_for
+from lab.shell import run, udev_settle, wait_for
 
 MAGIC = b"\xfc\x4e\x2b\xa9"
 SUPER_AT = 4096
@@ -94,13 +94,13 @@ def loops(luns):
             made.append(run("losetup", "--find", "--show", lun.file).strip())
         yield made
     finally:
-        run("udevadm", "settle", check=False)
+        udev_settle()
         for loop in made:
             run("losetup", "-d", loop)
 
 
 def stop():
-    run("udevadm", "settle", check=False)
+    udev_settle()
     run("mdadm", "--stop", ARRAY)
 
 

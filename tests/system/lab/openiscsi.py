@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from lab.shell import LabError, read, run, status, wait_for
+from lab.shell import LabError, read, run, status, udev_settle, wait_for
 
 INITIATOR = "iqn.2024-01.org.example.istripe:stock"
 
@@ -67,7 +67,7 @@ class Stock:
 
     def logout(self):
         # udev looks at a new disk; it must not find it gone in the middle.
-        run("udevadm", "settle", check=False)
+        udev_settle()
         while self.logins:
             node = self.logins.pop()
             run("iscsiadm", *node, "--logout")

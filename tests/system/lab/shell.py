@@ -45,6 +45,11 @@ def status(*argv, timeout_s=120, netns=None):
     return done.returncode, done.stdout
 
 
+def udev_settle(timeout_s=30):
+    """Waits until udev has looked at what has come; not for ever, as udev itself may."""
+    status("udevadm", "settle", f"--timeout={timeout_s}", timeout_s=2 * timeout_s)
+
+
 def read(path):
     """The content of a small file without the newline at its end."""
     return Path(path).read_text(encoding="ascii", errors="replace").rstrip("\n")
