@@ -78,7 +78,7 @@ struct istripe_proof {
  * Context: process, sleeps for at most ISTRIPE_PING_TIMEOUT_MS, and until the exchange of
  * the session's owner is over.
  * Return: 0 it does, and the path still has the session; -ENOTCONN it has not, or the
- * session had a fault; -ETIMEDOUT.
+ * session had a fault; else as istripe_session_ping().
  */
 int istripe_proof_ask(struct istripe_path *path, u32 generation);
 

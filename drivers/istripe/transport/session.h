@@ -221,7 +221,8 @@ void istripe_session_tune(struct istripe_session *session);
  *
  * Context: process, sleeps, also until the owner's exchange is over; the caller keeps the
  * session open.
- * Return: 0 the target has answered; -ETIMEDOUT; -ENOTCONN the session has had a fault.
+ * Return: 0 the target has answered; -ETIMEDOUT; -ENOTCONN the session has had a fault;
+ * -ENOMEM or -ENOBUFS it could not be asked.
  */
 int istripe_session_ping(struct istripe_session *session, u32 timeout_ms);
 
