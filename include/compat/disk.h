@@ -21,6 +21,32 @@
 #define ISTRIPE_COMPAT_TAG_SET_FLAGS BLK_MQ_F_BLOCKING
 #endif
 
+/* What the open function of a disk's block_device_operations is given. */
+#ifdef ISTRIPE_HAVE_OPEN_GENDISK
+#define istripe_compat_opened		gendisk
+#define istripe_compat_open_mode_t	blk_mode_t
+#define ISTRIPE_COMPAT_OPEN_WRITE	BLK_OPEN_WRITE
+
+static inline struct gendisk *istripe_compat_opened_disk(struct istripe_compat_opened *opened)
+{
+	return opened;
+}
+#else
+#define istripe_compat_opened		block_device
+#define istripe_compat_open_mode_t	fmode_t
+#define ISTRIPE_COMPAT_OPEN_WRITE	FMODE_WRITE
+
+static inline struct gendisk *istripe_compat_opened_disk(struct istripe_compat_opened *opened)
+{
+	return opened->bd_disk;
+}
+#endif
+
+static inline bool istripe_compat_opens_to_write(istripe_compat_open_mode_t mode)
+{
+	return (__force u32)(mode & ISTRIPE_COMPAT_OPEN_WRITE);
+}
+
 struct istripe_disk_limits {
 	u32 logical_block_bytes;
 	u32 physical_block_bytes;
@@ -155,6 +181,36 @@ static inline struct gendisk *istripe_compat_alloc_disk(struct blk_mq_tag_set *s
 	if (!IS_ERR(disk))
 		istripe_compat_set_limits(disk->queue, limits);
 	return disk;
+}
+#endif
+
+/*
+ * A disk that is claimed: nobody else can, and so none mounts it, swaps to it or makes it part of
+ * another device; nor a partition of it. -EBUSY when somebody already has.
+ */
+#ifdef ISTRIPE_HAVE_BDEV_FPUT
+#define istripe_compat_claimed	file
+
+static inline struct istripe_compat_claimed *istripe_compat_bdev_claim(dev_t dev, void *holder)
+{
+	return bdev_file_open_by_dev(dev, BLK_OPEN_READ, holder, NULL);
+}
+
+static inline void istripe_compat_bdev_release(struct istripe_compat_claimed *claimed)
+{
+	bdev_fput(claimed);
+}
+#else
+#define istripe_compat_claimed	block_device
+
+static inline struct istripe_compat_claimed *istripe_compat_bdev_claim(dev_t dev, void *holder)
+{
+	return blkdev_get_by_dev(dev, FMODE_READ | FMODE_EXCL, holder);
+}
+
+static inline void istripe_compat_bdev_release(struct istripe_compat_claimed *claimed)
+{
+	blkdev_put(claimed, FMODE_READ | FMODE_EXCL);
 }
 #endif
 

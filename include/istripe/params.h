@@ -155,11 +155,18 @@ struct istripe_chunk {
 	bool given;
 };
 
+/* A SCSI disk of this host is a LUN of the volume, and nobody uses it. */
+enum istripe_host_disk {
+	ISTRIPE_HOST_DISK_REFUSE,	/* the volume does not come up */
+	ISTRIPE_HOST_DISK_CLAIM,	/* it does, and keeps the disk from being used */
+};
+
 struct istripe_volume_params {
 	char name[ISTRIPE_NAME_BYTES];
 	char initiator_name[ISTRIPE_ISCSI_NAME_BYTES];
 	enum istripe_metadata_kind metadata;
 	enum istripe_metadata_create metadata_create;
+	enum istripe_host_disk host_disks;
 	struct istripe_chunk chunk;
 	u32 queue_depth;		/* requests in flight */
 	u32 poll_queues;		/* hardware queues for requests that are polled */

@@ -102,6 +102,7 @@ static const struct {
 	  { 0x9c, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0xb, 0xc, 0, 0 } },
 	{ "WRITE ATOMIC(16) FUA", write_atomic16_fua,
 	  { 0x9c, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0xb, 0xc, 0, 0 } },
+	{ "SYNCHRONIZE CACHE(10)", istripe_cdb_synchronize_cache10, { 0x35 } },
 	{ "SYNCHRONIZE CACHE(16)", istripe_cdb_synchronize_cache16, { 0x91 } },
 	{ "UNMAP", unmap, { 0x42, 0, 0, 0, 0, 0, 0, 0xa, 0xb } },
 	{ "WRITE SAME(16)", write_same16_plain,

@@ -39,7 +39,7 @@ static void sense_table(struct kunit *test)
 		enum istripe_scsi_verdict want;
 		const char *what;
 	} rows[] = {
-		{ 0x0, 0x00, 0x00, ISTRIPE_SCSI_RETRY, "no sense" },
+		{ 0x0, 0x00, 0x00, ISTRIPE_SCSI_RETRY_BACKOFF, "no sense" },
 		{ 0x1, 0x17, 0x01, ISTRIPE_SCSI_GOOD, "recovered with retries" },
 		{ 0x1, 0x5d, 0x00, ISTRIPE_SCSI_GOOD, "failure predicted" },
 		{ 0x2, 0x04, 0x00, ISTRIPE_SCSI_RETRY_DELAY, "not ready" },
@@ -52,8 +52,8 @@ static void sense_table(struct kunit *test)
 		{ 0x2, 0x04, 0x0c, ISTRIPE_SCSI_TRANSPORT, "ALUA unavailable" },
 		{ 0x2, 0x04, 0x12, ISTRIPE_SCSI_TARGET, "offline" },
 		{ 0x2, 0x04, 0x14, ISTRIPE_SCSI_RETRY_DELAY, "space allocation in progress" },
-		{ 0x2, 0x08, 0x00, ISTRIPE_SCSI_RETRY, "communication failure" },
-		{ 0x2, 0x08, 0x01, ISTRIPE_SCSI_RETRY, "communication time-out" },
+		{ 0x2, 0x08, 0x00, ISTRIPE_SCSI_RETRY_BACKOFF, "communication failure" },
+		{ 0x2, 0x08, 0x01, ISTRIPE_SCSI_RETRY_BACKOFF, "communication time-out" },
 		{ 0x2, 0x00, 0x00, ISTRIPE_SCSI_TARGET, "no more is said" },
 		{ 0x2, 0x3a, 0x00, ISTRIPE_SCSI_TARGET, "medium not present" },
 		{ 0x3, 0x11, 0x00, ISTRIPE_SCSI_MEDIUM, "unrecovered read error" },
@@ -68,25 +68,25 @@ static void sense_table(struct kunit *test)
 		{ 0x5, 0x25, 0x00, ISTRIPE_SCSI_TRANSPORT, "logical unit not supported" },
 		{ 0x5, 0x26, 0x00, ISTRIPE_SCSI_UNSUPPORTED, "invalid field in list" },
 		{ 0x5, 0x26, 0x02, ISTRIPE_SCSI_UNSUPPORTED, "parameter value invalid" },
-		{ 0x6, 0x28, 0x00, ISTRIPE_SCSI_IDENTIFY, "medium may have changed" },
+		{ 0x6, 0x28, 0x00, ISTRIPE_SCSI_CHANGED, "medium may have changed" },
 		{ 0x6, 0x29, 0x00, ISTRIPE_SCSI_RETRY, "power on or reset" },
 		{ 0x6, 0x29, 0x07, ISTRIPE_SCSI_RETRY, "I_T nexus loss" },
-		{ 0x6, 0x2a, 0x01, ISTRIPE_SCSI_IDENTIFY, "mode parameters changed" },
+		{ 0x6, 0x2a, 0x01, ISTRIPE_SCSI_CHANGED, "mode parameters changed" },
 		{ 0x6, 0x2a, 0x05, ISTRIPE_SCSI_RETRY, "registrations preempted" },
 		{ 0x6, 0x2a, 0x06, ISTRIPE_SCSI_RETRY, "ALUA state changed" },
-		{ 0x6, 0x2a, 0x09, ISTRIPE_SCSI_RESIZE, "capacity changed" },
+		{ 0x6, 0x2a, 0x09, ISTRIPE_SCSI_CHANGED, "capacity changed" },
 		{ 0x6, 0x38, 0x07, ISTRIPE_SCSI_RETRY, "soft threshold reached" },
-		{ 0x6, 0x3f, 0x03, ISTRIPE_SCSI_IDENTIFY, "INQUIRY data changed" },
-		{ 0x6, 0x3f, 0x05, ISTRIPE_SCSI_IDENTIFY, "device identifier changed" },
-		{ 0x6, 0x3f, 0x0e, ISTRIPE_SCSI_IDENTIFY, "reported LUNs changed" },
+		{ 0x6, 0x3f, 0x03, ISTRIPE_SCSI_CHANGED, "INQUIRY data changed" },
+		{ 0x6, 0x3f, 0x05, ISTRIPE_SCSI_CHANGED, "device identifier changed" },
+		{ 0x6, 0x3f, 0x0e, ISTRIPE_SCSI_CHANGED, "reported LUNs changed" },
 		{ 0x7, 0x27, 0x00, ISTRIPE_SCSI_PROTECT, "write protected" },
 		{ 0x7, 0x27, 0x07, ISTRIPE_SCSI_NOSPC, "space allocation failed" },
 		{ 0x8, 0x00, 0x00, ISTRIPE_SCSI_MEDIUM, "blank check" },
 		{ 0x9, 0x80, 0x00, ISTRIPE_SCSI_TARGET, "vendor specific" },
 		{ 0xa, 0x00, 0x00, ISTRIPE_SCSI_TARGET, "copy aborted" },
-		{ 0xb, 0x0c, 0x0c, ISTRIPE_SCSI_RETRY, "unexpected unsolicited data" },
+		{ 0xb, 0x0c, 0x0c, ISTRIPE_SCSI_RETRY_BACKOFF, "unexpected unsolicited data" },
 		{ 0xb, 0x10, 0x01, ISTRIPE_SCSI_MEDIUM, "guard check failed" },
-		{ 0xb, 0x47, 0x05, ISTRIPE_SCSI_RETRY, "protocol service CRC error" },
+		{ 0xb, 0x47, 0x05, ISTRIPE_SCSI_RETRY_BACKOFF, "protocol service CRC error" },
 		{ 0xd, 0x00, 0x00, ISTRIPE_SCSI_TARGET, "volume overflow" },
 		{ 0xe, 0x1d, 0x00, ISTRIPE_SCSI_TARGET, "miscompare" },
 		{ 0xf, 0x00, 0x00, ISTRIPE_SCSI_TARGET, "completed" },
@@ -114,7 +114,7 @@ static void sense_status(struct kunit *test)
 		{ SAM_STAT_BUSY, ISTRIPE_SCSI_RETRY_DELAY },
 		{ SAM_STAT_TASK_SET_FULL, ISTRIPE_SCSI_RETRY_DELAY },
 		{ SAM_STAT_ACA_ACTIVE, ISTRIPE_SCSI_RETRY_DELAY },
-		{ SAM_STAT_TASK_ABORTED, ISTRIPE_SCSI_RETRY },
+		{ SAM_STAT_TASK_ABORTED, ISTRIPE_SCSI_RETRY_BACKOFF },
 		{ SAM_STAT_RESERVATION_CONFLICT, ISTRIPE_SCSI_RESERVATION },
 	};
 	const struct scsi_sense_hdr none = {};
@@ -161,9 +161,9 @@ static void sense_deferred_retries(struct kunit *test)
 	u32 key;
 
 	for (key = 0; key < 16; key++) {
-		KUNIT_EXPECT_EQ(test, judge(FIXED_DEFERRED, key, 0x0c, 0), ISTRIPE_SCSI_RETRY);
+		KUNIT_EXPECT_EQ(test, judge(FIXED_DEFERRED, key, 0x0c, 0), ISTRIPE_SCSI_DEFERRED);
 		KUNIT_EXPECT_EQ(test, judge(DESCRIPTOR_DEFERRED, key, 0x0c, 0),
-				ISTRIPE_SCSI_RETRY);
+				ISTRIPE_SCSI_DEFERRED);
 	}
 }
 
@@ -177,7 +177,7 @@ static void sense_short(struct kunit *test)
 	for (len = 0; len <= 2; len++) {
 		scsi_normalize_sense(full, len, &sense);
 		KUNIT_EXPECT_EQ(test, istripe_sense_verdict(SAM_STAT_CHECK_CONDITION, &sense),
-				ISTRIPE_SCSI_RETRY);
+				ISTRIPE_SCSI_RETRY_BACKOFF);
 	}
 	scsi_normalize_sense(full, 3, &sense);
 	KUNIT_EXPECT_EQ(test, istripe_sense_verdict(SAM_STAT_CHECK_CONDITION, &sense),
@@ -193,8 +193,8 @@ static void sense_invalid(struct kunit *test)
 	for (code = 0; code <= 0x7f; code++) {
 		sense.response_code = code;
 		KUNIT_EXPECT_EQ(test, istripe_sense_verdict(SAM_STAT_CHECK_CONDITION, &sense),
-				code >= 0x70 && !(code & 1) ? ISTRIPE_SCSI_GOOD :
-							      ISTRIPE_SCSI_RETRY);
+				code < 0x70 ? ISTRIPE_SCSI_RETRY_BACKOFF :
+				code & 1 ? ISTRIPE_SCSI_DEFERRED : ISTRIPE_SCSI_GOOD);
 	}
 }
 
@@ -216,6 +216,28 @@ static void sense_random_bytes(struct kunit *test)
 		KUNIT_ASSERT_LT(test, (u32)verdict, (u32)ISTRIPE_SCSI_VERDICT_COUNT);
 		KUNIT_ASSERT_EQ(test, verdict == ISTRIPE_SCSI_GOOD,
 				len && !(sense.response_code & 1) && sense.sense_key == 1);
+	}
+}
+
+static void sense_write_protected(struct kunit *test)
+{
+	static const struct {
+		u8 key, asc, ascq;
+		bool expect;
+	} rows[] = {
+		{ 0x7, 0x27, 0x00, true }, { 0x7, 0x27, 0x01, true }, { 0x7, 0x27, 0x02, true },
+		{ 0x7, 0x27, 0x03, false }, { 0x7, 0x27, 0x07, false }, { 0x7, 0x20, 0x02, false },
+		{ 0x5, 0x27, 0x00, false }, { 0x0, 0x00, 0x00, false },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct scsi_sense_hdr sense = {
+			.response_code = 0x70, .sense_key = rows[i].key,
+			.asc = rows[i].asc, .ascq = rows[i].ascq,
+		};
+
+		KUNIT_EXPECT_EQ(test, istripe_sense_write_protected(&sense), rows[i].expect);
 	}
 }
 
@@ -242,6 +264,7 @@ static struct kunit_case sense_cases[] = {
 	KUNIT_CASE(sense_short),
 	KUNIT_CASE(sense_invalid),
 	KUNIT_CASE(sense_random_bytes),
+	KUNIT_CASE(sense_write_protected),
 	KUNIT_CASE(sense_names),
 	{}
 };

@@ -11,7 +11,7 @@
 static u8 area[ISTRIPE_SIGNATURE_AREA_BYTES];
 
 /* A whole LUN, with an end that nothing is aligned to. */
-#define LUN_SECTORS	(2048u + 77)
+#define LUN_SECTORS	(4096u + 77)
 
 static u8 whole[LUN_SECTORS * 512];
 
@@ -54,6 +54,14 @@ static const struct {
 	{ 65536 + 64, "_BHRfS_M", 8, "a btrfs" },
 	{ 32769, "CD001", 5, "an ISO 9660 file system" },
 	{ 32, "ORCLDISK", 8, "an Oracle ASM disk" },
+	{ 1024, "OCFSV2", 6, "an OCFS2" },
+	{ 2048, "OCFSV2", 6, "an OCFS2" },
+	{ 4096, "OCFSV2", 6, "an OCFS2" },
+	{ 8192, "OCFSV2", 6, "an OCFS2" },
+	{ 512 + 4, "!Stra0tis\x86\xff\x02^Arh", 16, "a Stratis block device" },
+	{ 9 * 512 + 4, "!Stra0tis\x86\xff\x02^Arh", 16, "a Stratis block device" },
+	{ 3, "-FVE-FS-", 8, "a BitLocker header" },
+	{ 16384 + 20, "\0\0\0\7version", 11, "a ZFS label" },
 };
 
 static void signature_table(struct kunit *test)
@@ -133,7 +141,7 @@ static void signature_places_are_within(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, at % ISTRIPE_SIGNATURE_BLOCK_BYTES, 0ULL);
 			KUNIT_EXPECT_LE(test, at + ISTRIPE_SIGNATURE_BLOCK_BYTES, sectors << 9);
 		}
-		KUNIT_EXPECT_LE(test, n, 19u);
+		KUNIT_EXPECT_LE(test, n, 20u);
 		KUNIT_EXPECT_FALSE(test, istripe_signature_place(sectors << 9, n + 1, &at));
 	}
 }
@@ -144,12 +152,12 @@ static const struct {
 	const char *magic;
 	const char *what;
 } at_end[] = {
-	{ 1920, "\xfc\x4e\x2b\xa9", "an MD superblock (version 0.90)" },
-	{ 1920, "\xa9\x2b\x4e\xfc", "an MD superblock (version 0.90)" },
-	{ 2104, "\xfc\x4e\x2b\xa9", "an MD superblock (version 1.0)" },
-	{ 2104, "\xa9\x2b\x4e\xfc", NULL },
-	{ 2048, "\xfc\x4e\x2b\xa9", NULL },
-	{ 2112, "\xfc\x4e\x2b\xa9", NULL },
+	{ 3968, "\xfc\x4e\x2b\xa9", "an MD superblock (version 0.90)" },
+	{ 3968, "\xa9\x2b\x4e\xfc", "an MD superblock (version 0.90)" },
+	{ 4152, "\xfc\x4e\x2b\xa9", "an MD superblock (version 1.0)" },
+	{ 4152, "\xa9\x2b\x4e\xfc", NULL },
+	{ 4096, "\xfc\x4e\x2b\xa9", NULL },
+	{ 4160, "\xfc\x4e\x2b\xa9", NULL },
 };
 
 static void signature_at_the_end(struct kunit *test)
@@ -169,6 +177,38 @@ static void signature_at_the_end(struct kunit *test)
 	}
 }
 
+/* DRBD's metadata, whose size is of 4096 bytes, ends with the LUN; VMFS leaves the first MiB. */
+static void signature_of_clusters(struct kunit *test)
+{
+	static const struct {
+		u32 at;
+		const char *magic;
+		const char *what;
+	} places[] = {
+		{ sizeof(whole) - 4096 + 60, "\x83\x74\x02\x6b", "DRBD metadata" },
+		{ sizeof(whole) - 4096 + 60, "\x83\x74\x02\x6c", "DRBD metadata" },
+		{ sizeof(whole) - 4096 + 60, "\x83\x74\x02\x6d", "DRBD metadata" },
+		{ sizeof(whole) - 4096 + 60, "\x83\x74\x02\x67", NULL },
+		{ sizeof(whole) - 4096, "\x83\x74\x02\x6d", NULL },
+		{ 1 << 20, "\x0d\xd0\x01\xc0", "a VMFS volume" },
+		{ 2 << 20, "\x5e\xf1\xab\x2f", "a VMFS" },
+		{ 2 << 20, "\x0d\xd0\x01\xc0", NULL },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		const char *found;
+
+		memset(whole, 0, sizeof(whole));
+		memcpy(whole + places[i].at, places[i].magic, 4);
+		found = find_in(whole, sizeof(whole));
+		if (places[i].what)
+			KUNIT_EXPECT_STREQ(test, found, places[i].what);
+		else
+			KUNIT_EXPECT_NULL(test, found);
+	}
+}
+
 static struct kunit_case signature_cases[] = {
 	KUNIT_CASE(signature_table),
 	KUNIT_CASE(signature_elsewhere_is_none),
@@ -178,6 +218,7 @@ static struct kunit_case signature_cases[] = {
 	KUNIT_CASE(signature_random_in_bounds),
 	KUNIT_CASE(signature_places_are_within),
 	KUNIT_CASE(signature_at_the_end),
+	KUNIT_CASE(signature_of_clusters),
 	{}
 };
 

@@ -109,6 +109,26 @@ static void transfer_unasked(struct kunit *test)
 	}
 }
 
+/* What was not sent unasked is missing until the target has asked for it. */
+static void transfer_shorten(struct kunit *test)
+{
+	struct istripe_keys keys = keys_make(false, true, 65536, 8192);
+	struct istripe_transfer t;
+	struct istripe_pdu pdu;
+
+	istripe_transfer_init(&t, &keys, false, true, 131072);
+	istripe_transfer_shorten(&t, 2048);
+	KUNIT_EXPECT_EQ(test, istripe_transfer_immediate_bytes(&t), 2048);
+	KUNIT_EXPECT_EQ(test, istripe_transfer_unsolicited_bytes(&t), 0);
+	pdu = r2t_make(0, 8192, 4096);
+	KUNIT_EXPECT_EQ(test, istripe_transfer_r2t(&t, &pdu), -EPROTO);
+	pdu = r2t_make(0, 2048, 4096);
+	KUNIT_EXPECT_EQ(test, istripe_transfer_r2t(&t, &pdu), 0);
+	istripe_transfer_init(&t, &keys, false, true, 512);
+	istripe_transfer_shorten(&t, 2048);
+	KUNIT_EXPECT_EQ(test, istripe_transfer_immediate_bytes(&t), 512);
+}
+
 /* Segments of a sequence get somewhere, even with keys that nobody may negotiate. */
 static void transfer_segments(struct kunit *test)
 {
@@ -562,6 +582,7 @@ static void transfer_honest_write(struct kunit *test)
 
 static struct kunit_case istripe_transfer_cases[] = {
 	KUNIT_CASE(transfer_unasked),
+	KUNIT_CASE(transfer_shorten),
 	KUNIT_CASE(transfer_segments),
 	KUNIT_CASE(transfer_data_in),
 	KUNIT_CASE(transfer_wrap),

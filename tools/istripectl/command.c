@@ -9,6 +9,7 @@
 #include "command.h"
 #include "model.h"
 #include "tree.h"
+#include "value.h"
 
 static const struct {
 	const char *word;
@@ -37,6 +38,25 @@ static int option_take(const char *word, unsigned int allowed, struct command_li
 	return fault_set(fault, -EINVAL, "unknown option %s", word);
 }
 
+/* --wait TIME or --wait=TIME; 1 when the word after it was taken. */
+static int wait_take(char **argv, struct command_line *line, struct fault *fault)
+{
+	const char *equals = strchr(argv[0], '='), *time = equals ? equals + 1 : argv[1];
+
+	if (!time)
+		return fault_set(fault, -EINVAL, "--wait needs a value");
+	if (!value_wait(time, &line->wait_ms))
+		return fault_set(fault, -EINVAL, "--wait %s: seconds, a time as 5min, or forever",
+				 time);
+	line->flags |= COMMAND_WAIT;
+	return !equals;
+}
+
+static bool is_wait(const char *word)
+{
+	return !strcmp(word, "--wait") || !strncmp(word, "--wait=", strlen("--wait="));
+}
+
 int command_parse(int argc, char **argv, unsigned int allowed, struct command_line *line,
 		  struct fault *fault)
 {
@@ -44,8 +64,13 @@ int command_parse(int argc, char **argv, unsigned int allowed, struct command_li
 
 	memset(line, 0, sizeof(*line));
 	line->names = argv + 1;
-	for (i = 1; !ret && i < argc; i++) {
-		if (argv[i][0] == '-')
+	for (i = 1; ret >= 0 && i < argc; i++) {
+		/* The word before this one has taken it as its value. */
+		if (ret)
+			ret = 0;
+		else if ((allowed & COMMAND_WAIT) && is_wait(argv[i]))
+			ret = wait_take(argv + i, line, fault);
+		else if (argv[i][0] == '-')
 			ret = option_take(argv[i], allowed, line, fault);
 		else if (!volume_name_valid(argv[i]))
 			ret = fault_set(fault, -EINVAL, "\"%s\" cannot be the name of a volume",

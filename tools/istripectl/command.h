@@ -23,11 +23,12 @@ struct command {
 	int (*run)(const struct command *command, int argc, char **argv);
 };
 
-/* Options without values, the same for all commands that have them. */
+/* Options, the same for all commands that have them; without values unless it says so. */
 enum command_flag {
 	COMMAND_JSON = 1,
 	COMMAND_FORCE = 2,
 	COMMAND_LINE = 4,	/* --command */
+	COMMAND_WAIT = 8,	/* has a value */
 };
 
 struct command_line {
@@ -35,10 +36,11 @@ struct command_line {
 	char **names;		/* of volumes, valid ones */
 	size_t count;
 	bool help;
+	long long wait_ms;	/* of --wait */
 };
 
 /**
- * command_parse() - read options without values and names of volumes
+ * command_parse() - read options and names of volumes
  * @argc: number of words, the command being the first one
  * @argv: the words; their order changes
  * @allowed: flags that the command knows

@@ -35,13 +35,13 @@ static void volume_undo(const char *name, struct fault *fault)
 {
 	struct fault after = { 0 };
 
-	if ((power_is_up(name) && power_down(name, &after)) || tree_remove(name, &after))
+	if ((power_is_up(name) && power_down(name, true, &after)) || tree_remove(name, &after))
 		fault_add(fault, "and it could not be removed again: %s", after.text);
 	else
 		fault_add(fault, "nothing of it is left; --no-up would make it without connecting");
 }
 
-static int volume_make(struct volume *volume, bool up, struct fault *fault)
+static int volume_make(struct volume *volume, bool up, long long wait_ms, struct fault *fault)
 {
 	int ret = secret_load(volume, fault);
 
@@ -49,7 +49,7 @@ static int volume_make(struct volume *volume, bool up, struct fault *fault)
 		ret = tree_create(volume, fault);
 	if (ret || !up)
 		return ret;
-	ret = power_up(volume->name, fault);
+	ret = power_up(volume->name, wait_ms, fault);
 	if (ret)
 		volume_undo(volume->name, fault);
 	return ret;
@@ -77,7 +77,7 @@ static int volume_create(struct volume *volume, const struct create_options *opt
 	if (ret)
 		return ret;
 	interrupt_catch();
-	ret = volume_make(volume, !options->no_up, fault);
+	ret = volume_make(volume, !options->no_up, options->wait_ms, fault);
 	if (!ret)
 		result_print(volume);
 	return ret;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Who uses a disk. */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
+#include <ctype.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,29 +104,13 @@ static void device_find(const char *device, const char *dir, struct fault *fault
 	free(dev);
 }
 
-/* Whoever has claimed it, in whatever namespace, keeps others from claiming it. */
-static void claim_try(const char *device, struct fault *fault, int *count)
-{
-	char *node = place_path("/dev/%s", device);
-	int fd = open(node, O_RDONLY | O_EXCL | O_NONBLOCK | O_CLOEXEC);
-
-	if (fd >= 0) {
-		close(fd);
-	} else if (errno == EBUSY) {
-		fault_add(fault, "/dev/%s is claimed by somebody not seen from here", device);
-		(*count)++;
-	}
-	free(node);
-}
-
-int holder_check(const char *device, struct fault *fault)
+int holder_find(const char *device, struct fault *fault)
 {
 	char *disk = place_path("/sys/block/%s", device);
 	struct file_names names = { 0 };
 	int count = 0;
 	size_t i;
 
-	fault_set(fault, 0, "/dev/%s is in use:", device);
 	device_find(device, disk, fault, &count);
 	file_list(disk, &names);
 	for (i = 0; i < names.count; i++) {
@@ -136,11 +120,74 @@ int holder_check(const char *device, struct fault *fault)
 			device_find(names.items[i], part, fault, &count);
 		free(part);
 	}
-	if (!count)
-		claim_try(device, fault, &count);
 	file_names_free(&names);
 	free(disk);
-	if (!count)
-		return fault_set(fault, 0, "%s", "");
-	return -EBUSY;
+	return count;
+}
+
+/* Is it "/dev/istripe0", or "/dev/istripe0p1", but not "/dev/istripe01"? */
+static bool is_of_disk(const char *node, const char *device)
+{
+	size_t bytes = strlen(device);
+
+	if (strncmp(node, "/dev/", 5) || strncmp(node + 5, device, bytes))
+		return false;
+	node += 5 + bytes;
+	if (*node == 'p')
+		node += 1 + strspn(node + 1, "0123456789");
+	return !*node;
+}
+
+static bool process_has(const char *process, const char *device)
+{
+	char *dir = alloc_printf("%s/fd", process), node[64];
+	struct file_names names = { 0 };
+	bool has = false;
+	size_t i;
+
+	file_list(dir, &names);
+	for (i = 0; !has && i < names.count; i++) {
+		char *link = alloc_printf("%s/%s", dir, names.items[i]);
+		ssize_t bytes = readlink(link, node, sizeof(node) - 1);
+
+		node[bytes > 0 ? bytes : 0] = '\0';
+		has = is_of_disk(node, device);
+		free(link);
+	}
+	file_names_free(&names);
+	free(dir);
+	return has;
+}
+
+static void process_tell(const char *process, const char *pid, const char *device,
+			 struct fault *fault)
+{
+	char *file = alloc_printf("%s/comm", process), *name = NULL;
+
+	file_read(file, &name);
+	fault_add(fault, "/dev/%s is open in process %s (%s)", device, pid, name ? name : "?");
+	free(name);
+	free(file);
+}
+
+int holder_find_processes(const char *device, struct fault *fault)
+{
+	char *proc = place_path("/proc");
+	struct file_names names = { 0 };
+	int count = 0;
+	size_t i;
+
+	file_list(proc, &names);
+	for (i = 0; i < names.count; i++) {
+		char *process = alloc_printf("%s/%s", proc, names.items[i]);
+
+		if (isdigit((unsigned char)names.items[i][0]) && process_has(process, device)) {
+			process_tell(process, names.items[i], device, fault);
+			count++;
+		}
+		free(process);
+	}
+	file_names_free(&names);
+	free(proc);
+	return count;
 }

@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Who uses a disk: file systems, swap, devices on top of it. */
+/* Who uses a disk: file systems, swap, devices on top of it, processes. */
 #ifndef ISTRIPECTL_HOLDER_H
 #define ISTRIPECTL_HOLDER_H
 
 #include "fault.h"
 
 /**
- * holder_check() - whether a disk or a partition of it is in use
+ * holder_find() - file systems, swap and devices on a disk or a partition of it
  * @device: as istripe0
- * @fault: set when it is: who uses it, a line for each
+ * @fault: gets a line for each; the answer may be old when it is read
  *
- * The answer may be old when it is read: nothing stops a mount afterwards.
- *
- * Return: 0; -EBUSY it is in use.
+ * Return: how many are seen from here.
  */
-int holder_check(const char *device, struct fault *fault);
+int holder_find(const char *device, struct fault *fault);
+
+/**
+ * holder_find_processes() - processes that have a disk or a partition of it open
+ * @device: as istripe0
+ * @fault: gets a line for each
+ *
+ * Return: how many are seen from here.
+ */
+int holder_find_processes(const char *device, struct fault *fault);
 
 #endif

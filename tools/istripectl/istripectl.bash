@@ -23,8 +23,10 @@ _istripectl_settings() {
 		[ -d "$dir" ] || continue
 		for file in "$dir"/*; do
 			name=${file##*/}
-			[ -f "$file" ] && [ "$name" != enable ] &&
-				[ "$name" != device ] && [ "$name" != last_error ] && echo "$name="
+			case $name in
+			enable | device | last_error | unfenced) ;;
+			*) [ ! -f "$file" ] || echo "$name=" ;;
+			esac
 		done
 		return
 	done
@@ -47,6 +49,11 @@ _istripectl_nics() {
 	done
 }
 
+# $1: a setting, behind it its values
+_istripectl_values() {
+	printf "$1=%s\n" "${@:2}"
+}
+
 # The last entry of a list: $1 is the list, $2 the names that may be in it.
 _istripectl_list() {
 	local last=${1##*,} before=
@@ -54,6 +61,19 @@ _istripectl_list() {
 	[ "$1" = "$last" ] || before=${1%,*},
 	case $last in
 	nic=*) mapfile -t COMPREPLY < <(compgen -P "$before" -W "$(_istripectl_nics)" -- "$last") ;;
+	host_disks=*)
+		mapfile -t COMPREPLY < <(compgen -P "$before" \
+			-W "$(_istripectl_values host_disks refuse claim)" -- "$last")
+		;;
+	fence=*)
+		mapfile -t COMPREPLY < <(compgen -P "$before" \
+			-W "$(_istripectl_values fence path portal-group)" -- "$last")
+		;;
+	policy=*)
+		mapfile -t COMPREPLY < <(compgen -P "$before" \
+			-W "$(_istripectl_values policy interleave round-robin queue-depth \
+				service-time failover weighted)" -- "$last")
+		;;
 	*secret=@*) mapfile -t COMPREPLY < <(compgen -P "$before${last%%@*}@" -f -- "${last#*@}") ;;
 	*) mapfile -t COMPREPLY < <(compgen -P "$before" -W "$2" -- "$last") ;;
 	esac
@@ -87,20 +107,21 @@ _istripectl_create() {
 	case $option in
 	--leg | -l)
 		_istripectl_list "$word" "$(_istripectl_path_settings
-			_istripectl_settings '*/legs/0' designator)"
+			_istripectl_settings '*/legs/0' 'designator policy fence')"
 		;;
 	--path | -p | --all-paths | -a) _istripectl_list "$word" "$(_istripectl_path_settings)" ;;
 	--set | -s)
 		_istripectl_list "$word" "$(_istripectl_settings '*' \
-			'chunk_bytes metadata queue_depth poll_queues command_timeout_ms
+			'chunk_bytes metadata host_disks queue_depth poll_queues command_timeout_ms
 			recovery_timeout_ms')"
 		;;
 	--metadata | -m) mapfile -t COMPREPLY < <(compgen -W 'md none' -- "$word") ;;
 	--chunk | -c) mapfile -t COMPREPLY < <(compgen -W '4K 16K 64K 256K 1M 4M' -- "$word") ;;
 	--initiator | -i) ;;
+	--wait) mapfile -t COMPREPLY < <(compgen -W '30 5min forever' -- "$word") ;;
 	*)
 		mapfile -t COMPREPLY < <(compgen -W "--initiator --chunk --metadata --set --all-paths
-			--leg --path --no-up --dry-run --help $3" -- "$word")
+			--leg --path --no-up --wait --dry-run --help $3" -- "$word")
 		;;
 	esac
 }
@@ -157,7 +178,11 @@ _istripectl() {
 	down | delete) options="--force $(_istripectl_folders)" ;;
 	show) options="--json --command $(_istripectl_folders)" ;;
 	rescan | status | list) options="--json $(_istripectl_folders)" ;;
-	up) options=$(_istripectl_folders) ;;
+	up)
+		_istripectl_before
+		options="--wait $(_istripectl_folders)"
+		[ "${words[-1]}" != --wait ] || options='30 5min forever'
+		;;
 	*) return ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")

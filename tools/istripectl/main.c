@@ -17,6 +17,8 @@
 "  --path LIST          one more path of the leg before it; what it does not say is as in\n" \
 "                       --leg, but portal, nic, source and isid\n" \
 "  --no-up              do not connect\n" \
+"  --wait TIME          try again for so long while arrays or the network are not ready:\n" \
+"                       seconds, 5min, forever\n" \
 "  --dry-run            print lines for a shell instead\n" \
 "\n" \
 "A LIST is NAME=VALUE,NAME=VALUE; names are those of the module's files (target,\n" \
@@ -51,8 +53,14 @@ static const char path_details[] =
 "  istripectl path add db 0 portal=192.0.2.20,nic=eth3\n"
 "  istripectl path remove db 0 1\n";
 
+static const char up_details[] =
+"  --wait TIME          try again for so long while arrays or the network are not ready:\n"
+"                       seconds, 5min, forever. A signal ends it\n"
+"\n"
+"  istripectl up --wait forever db\n";
+
 static const char down_details[] =
-"A disk that is mounted, swap space or part of another device is left alone.\n"
+"A disk that is mounted, swap space, part of another device or open is left alone.\n"
 "\n"
 "  --force              take it away all the same: its I/O fails; delete it although\n"
 "                       writes were left that a target may still carry out\n";
@@ -78,7 +86,8 @@ static const struct command commands[] = {
 	{ "assemble", "NAME [options] --leg LIST [--path LIST]... [--leg LIST]...",
 	  "Configure a volume that was made before and bring it up", assemble_details,
 	  command_create },
-	{ "up", "NAME...", "Connect volumes: their disks appear", NULL, command_up },
+	{ "up", "[--wait TIME] NAME...", "Connect volumes: their disks appear", up_details,
+	  command_up },
 	{ "down", "[--force] NAME...", "Take the disks of volumes away, keep their settings",
 	  down_details, command_down },
 	{ "delete", "[--force] NAME...", "Take volumes down and forget them", down_details,

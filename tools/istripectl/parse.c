@@ -171,7 +171,7 @@ static int list_parse(struct parser *parser, const char *text, struct settings *
 enum {
 	OPTION_HELP = 'h', OPTION_DRY_RUN = 'n', OPTION_INITIATOR = 'i', OPTION_CHUNK = 'c',
 	OPTION_SET = 's', OPTION_ALL_PATHS = 'a', OPTION_LEG = 'l', OPTION_PATH = 'p',
-	OPTION_METADATA = 'm', OPTION_NO_UP = 256, OPTION_FORCE,
+	OPTION_METADATA = 'm', OPTION_NO_UP = 256, OPTION_FORCE, OPTION_WAIT,
 };
 
 static const struct option options_long[] = {
@@ -182,6 +182,7 @@ static const struct option options_long[] = {
 	{ "chunk", required_argument, NULL, OPTION_CHUNK },
 	{ "metadata", required_argument, NULL, OPTION_METADATA },
 	{ "force", no_argument, NULL, OPTION_FORCE },
+	{ "wait", required_argument, NULL, OPTION_WAIT },
 	{ "set", required_argument, NULL, OPTION_SET },
 	{ "all-paths", required_argument, NULL, OPTION_ALL_PATHS },
 	{ "leg", required_argument, NULL, OPTION_LEG },
@@ -254,6 +255,11 @@ static int option_parse(struct parser *parser, struct create_options *options, i
 		return setting_add(parser, &volume->settings, "metadata", optarg);
 	case OPTION_FORCE:
 		return setting_add(parser, &volume->settings, "metadata_create", "force");
+	case OPTION_WAIT:
+		if (value_wait(optarg, &options->wait_ms))
+			return 0;
+		return fault_set(parser->fault, -EINVAL,
+				 "--wait %s: seconds, a time as 5min, or forever", optarg);
 	case OPTION_SET:
 		return list_parse(parser, optarg, &volume->settings);
 	case OPTION_ALL_PATHS:

@@ -14,6 +14,7 @@ struct create_options {
 	bool no_up;
 	bool assemble;		/* the word was assemble: nothing is written on the legs */
 	bool help;
+	long long wait_ms;	/* for how long to try again */
 };
 
 struct words {

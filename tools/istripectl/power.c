@@ -6,9 +6,11 @@
  * has to clean up then: a child of it waits, and is killed.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "alloc.h"
@@ -17,6 +19,9 @@
 #include "klog.h"
 #include "power.h"
 #include "tree.h"
+#include "value.h"
+
+#define PAUSE_MS	1000
 
 static char *file_text(const char *name, const char *file)
 {
@@ -84,6 +89,12 @@ static int switch_child(const char *name, const char *file, const char *value)
 	return child_wait(child);
 }
 
+/* The module refuses logins with these numbers, too: then it has a reason. */
+static bool wants_root(int error)
+{
+	return (error == -EACCES || error == -EPERM) && geteuid();
+}
+
 /* What to do next, when the module has looked at the legs and gone no further. */
 static void metadata_fault(int error, struct fault *fault)
 {
@@ -101,20 +112,20 @@ static void up_fault(const char *name, int error, int log, struct fault *fault)
 
 	fault_set(fault, error, "volume %s does not come up: %s", name,
 		  error == -EINTR ? "interrupted" : strerror(-error));
-	if (error == -EBUSY)
-		fault_add(fault, "it is just coming up or going down; next: istripectl status %s",
-			  name);
-	else if (error == -EACCES || error == -EPERM)
+	if (wants_root(error))
 		fault_add(fault, "next: try again as root");
 	else if (why && *why && error != -EINTR)
 		fault_add(fault, "reason: %s", why);
+	else if (error == -EBUSY)
+		fault_add(fault, "it is just coming up or going down; next: istripectl status %s",
+			  name);
 	else if (error != -EINTR)
 		klog_explain(log, name, fault);
 	free(why);
 	metadata_fault(error, fault);
 }
 
-int power_up(const char *name, struct fault *fault)
+static int up_once(const char *name, struct fault *fault)
 {
 	int log = klog_open(), ret;
 
@@ -125,19 +136,101 @@ int power_up(const char *name, struct fault *fault)
 	return ret;
 }
 
-int power_down(const char *name, struct fault *fault)
+/* What an array, a switch or this host's network says while it is starting. */
+static bool may_pass(int error)
 {
-	int ret = switch_write(name, "enable", "0");
+	static const int errors[] = {
+		EADDRNOTAVAIL, EAGAIN, EBUSY, ECONNABORTED, ECONNREFUSED, ECONNRESET, EHOSTDOWN,
+		EHOSTUNREACH, EIO, ENETDOWN, ENETUNREACH, ENODEV, ENOTCONN, ENXIO, EPIPE, ETIMEDOUT,
+	};
+	size_t i;
 
-	if (!ret)
-		return 0;
-	fault_set(fault, ret, "volume %s does not go down: %s", name, strerror(-ret));
-	if (ret == -EBUSY)
+	for (i = 0; i < sizeof(errors) / sizeof(*errors); i++)
+		if (error == -errors[i])
+			return true;
+	return false;
+}
+
+static long long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
+/* Whether it may be tried again, after a pause that a signal ends. */
+static bool up_pause(long long end_ms)
+{
+	const struct timespec pause = { .tv_sec = PAUSE_MS / 1000 };
+
+	if (interrupt_seen() || (end_ms >= 0 && now_ms() + PAUSE_MS > end_ms))
+		return false;
+	nanosleep(&pause, NULL);
+	return !interrupt_seen();
+}
+
+/* What makes superblocks holds for one attempt: the module takes it back. */
+static int up_again(const char *name, const char *create)
+{
+	return create && strcmp(create, "0") ? switch_write(name, "metadata_create", create) : 0;
+}
+
+int power_up(const char *name, long long wait_ms, struct fault *fault)
+{
+	char *create = file_text(name, "metadata_create");
+	long long end_ms = VALUE_FOREVER;
+	struct fault said = { 0 };
+	int ret;
+
+	if (wait_ms != VALUE_FOREVER && __builtin_add_overflow(now_ms(), wait_ms, &end_ms))
+		end_ms = VALUE_FOREVER;
+	while ((ret = up_once(name, fault)) && may_pass(ret)) {
+		/* Without patience nothing is said that the caller would say again. */
+		if (!up_pause(end_ms) || up_again(name, create))
+			break;
+		if (strcmp(said.text, fault->text)) {
+			said = *fault;
+			fault_print(&said);
+			fprintf(stderr, "            trying again\n");
+		}
+	}
+	free(create);
+	return ret;
+}
+
+/* The module has a reason when it has looked at the volume at all. */
+static int down_fault(const char *name, int error, struct fault *fault)
+{
+	char *why = file_text(name, "last_error");
+	bool lost = error == -EIO && !power_is_up(name);
+	bool reason = why && *why;
+
+	if (lost)
+		fault_set(fault, error,
+			  "volume %s is down, but not all that was written has reached its LUNs",
+			  name);
+	else
+		fault_set(fault, error, "volume %s does not go down: %s", name, strerror(-error));
+	if (wants_root(error))
+		fault_add(fault, "next: try again as root");
+	else if (reason)
+		fault_add(fault, "reason: %s", why);
+	else if (error == -EBUSY)
 		fault_add(fault, "it is just coming up or going down; next: istripectl status %s",
 			  name);
-	else if (ret == -EACCES || ret == -EPERM)
-		fault_add(fault, "next: try again as root");
-	return ret;
+	if (lost)
+		fault_add(fault,
+			  "next: bring it up, and check what is on it, or restore a copy");
+	free(why);
+	return error == -EBUSY && reason ? -ETXTBSY : error;
+}
+
+int power_down(const char *name, bool force, struct fault *fault)
+{
+	int ret = switch_write(name, "enable", force ? "force" : "0");
+
+	return ret ? down_fault(name, ret, fault) : 0;
 }
 
 int power_path(const char *name, unsigned int leg, unsigned int path, bool on,
@@ -152,7 +245,7 @@ int power_path(const char *name, unsigned int leg, unsigned int path, bool on,
 	fault_set(fault, ret, "leg %u path %u of %s is not %s: %s", leg, path, name,
 		  on ? "added" : "removed", ret == -EINTR ? "interrupted" : strerror(-ret));
 	why = file_text(name, "last_error");
-	if (ret == -EACCES || ret == -EPERM)
+	if (wants_root(ret))
 		fault_add(fault, "next: try again as root");
 	else if (ret != -EINTR && why && *why)
 		fault_add(fault, "reason: %s", why);

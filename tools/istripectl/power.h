@@ -10,22 +10,26 @@
 /**
  * power_up() - bring a volume up, which takes as long as its logins
  * @name: a volume that exists
+ * @wait_ms: for how long to try again when it fails for a reason that may pass, as that an
+ *	array or the network is not ready yet; VALUE_FOREVER. Each new reason is printed
  * @fault: set on failure, with the reason that the module gives
  *
  * An interrupt ends it. Nothing happens when the volume is up already.
  *
  * Return: 0; -errno, -EINTR when interrupted.
  */
-int power_up(const char *name, struct fault *fault);
+int power_up(const char *name, long long wait_ms, struct fault *fault);
 
 /**
- * power_down() - take a volume down, whoever uses it
+ * power_down() - take a volume down
  * @name: a volume that exists
- * @fault: set on failure
+ * @force: whoever uses it
+ * @fault: set on failure, with the reason that the module gives
  *
- * Return: 0; -errno.
+ * Return: 0; -ETXTBSY its disk is open; -EIO it is down, but has not written everything;
+ * another -errno.
  */
-int power_down(const char *name, struct fault *fault);
+int power_down(const char *name, bool force, struct fault *fault);
 
 /**
  * power_path() - add a path to a volume that is up, or take it out

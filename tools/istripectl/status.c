@@ -74,11 +74,11 @@ static void row(struct table *table, char *name, const char *state, char *where,
 	table_add(table, cells);
 }
 
-static void error_row(struct table *table, int indent, const char *error)
+static void text_row(struct table *table, int indent, const char *label, const char *text)
 {
-	if (*error)
-		row(table, alloc_printf("%*slast error", indent, ""), "", alloc_text(""),
-		    alloc_text(error));
+	if (*text)
+		row(table, alloc_printf("%*s%s", indent, "", label), "", alloc_text(""),
+		    alloc_text(text));
 }
 
 static void connection_row(struct table *table, const struct live *live, int indent)
@@ -145,7 +145,34 @@ static void path_rows(struct table *table, const struct live *live, int indent)
 	}
 	if (there)
 		connections_rows(table, live, indent + 4);
-	error_row(table, indent + 2, settings_value(&live->values, "last_error"));
+	text_row(table, indent + 2, "last error", settings_value(&live->values, "last_error"));
+	text_row(table, indent + 2, "unproven", settings_value(&live->values, "unproven"));
+}
+
+/* Only when it says something about the safety of writes, or about why they wait. */
+static void lun_reset_row(struct table *table, const struct live *live, int indent)
+{
+	const char *result = settings_value(&live->values, "lun_reset");
+
+	if (!strcmp(result, "unsupported"))
+		row(table, alloc_printf("%*sLUN reset", indent, ""), result, alloc_text(""),
+		    alloc_text("a lost session's writes are believed to end with the next login"));
+	else if (!strcmp(result, "unanswered") || !strcmp(result, "rejected"))
+		row(table, alloc_printf("%*sLUN reset", indent, ""), result, alloc_text(""),
+		    alloc_text("writes of a lost session, if any, wait for the next one"));
+}
+
+/* Why the disk is read-only. */
+static void write_protected_row(struct table *table, const struct live *live, int indent)
+{
+	const char *how = settings_value(&live->values, "write_protected");
+
+	if (!strcmp(how, "reported"))
+		row(table, alloc_printf("%*swrite protected", indent, ""), how, alloc_text(""),
+		    alloc_text("the LUN says so: the disk is read-only"));
+	else if (!strcmp(how, "refused"))
+		row(table, alloc_printf("%*swrite protected", indent, ""), how, alloc_text(""),
+		    alloc_text("it has refused a write: the disk is read-only; rescan asks it"));
 }
 
 static void leg_rows(struct table *table, const struct live *live, int indent)
@@ -157,6 +184,8 @@ static void leg_rows(struct table *table, const struct live *live, int indent)
 	    alloc_text(value(live, "designator")),
 	    alloc_printf("%s commands, %s redriven, %s retried", value(live, "commands"),
 			 value(live, "redriven"), value(live, "retried")));
+	lun_reset_row(table, live, indent + 2);
+	write_protected_row(table, live, indent + 2);
 	for (i = 0; paths && i < paths->child_count; i++)
 		path_rows(table, &paths->children[i], indent + 2);
 }
@@ -183,7 +212,7 @@ static void down_rows(struct table *table, const struct view *view)
 	    alloc_printf("%zu legs, %zu paths configured", view->volume.leg_count,
 			 volume_path_count(&view->volume)));
 	if (view->volume.last_error)
-		error_row(table, 2, view->volume.last_error);
+		text_row(table, 2, "last error", view->volume.last_error);
 }
 
 static void status_rows(struct table *table, const struct view *view)

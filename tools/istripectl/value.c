@@ -81,6 +81,23 @@ bool value_number(const char *value, long long *number)
 	return !errno;
 }
 
+bool value_wait(const char *text, long long *wait_ms)
+{
+	char *value;
+	bool number;
+
+	if (!strcmp(text, "forever")) {
+		*wait_ms = VALUE_FOREVER;
+		return true;
+	}
+	if (value_number(text, wait_ms))
+		return *wait_ms >= 0 && !__builtin_mul_overflow(*wait_ms, 1000LL, wait_ms);
+	value = value_read("wait_ms", text);
+	number = value && value_number(value, wait_ms) && *wait_ms >= 0;
+	free(value);
+	return number;
+}
+
 char *value_write(const char *name, const char *value)
 {
 	long long number;

@@ -45,6 +45,17 @@ bool value_is_number(const char *name);
  */
 bool value_number(const char *value, long long *number);
 
+#define VALUE_FOREVER	(-1)
+
+/**
+ * value_wait() - read how long to wait
+ * @text: what was typed: 30, 30s, 5min (a bare number is one of seconds), forever
+ * @wait_ms: set on success; VALUE_FOREVER
+ *
+ * Return: whether it is one.
+ */
+bool value_wait(const char *text, long long *wait_ms);
+
 /**
  * value_size() - a number of bytes for people
  * @bytes: how many

@@ -120,7 +120,7 @@ void istripe_capacity_look(struct istripe_volume *volume);
  * Context: process, sleeps until the workers of all live paths have looked, and until
  * superblocks have been written.
  * Return: 0, the disk has grown when it may; -ENOTCONN a leg cannot be asked; else why a
- * path does not let us, or does not lead to what it led to: see istripe_lun_measure(),
+ * path does not let us, or does not lead to what it led to: see istripe_lun_probe(),
  * istripe_leg_identify(), istripe_metadata_check(); or why superblocks could not be
  * written: see istripe_growth_write(); -EINTR killed while another rescan was under way.
  */

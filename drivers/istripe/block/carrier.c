@@ -11,6 +11,7 @@
 #include "block/leg.h"
 #include "block/path.h"
 #include "block/volume.h"
+#include "proto/error.h"
 
 static int carrier_event(struct notifier_block *notifier, unsigned long event, void *data)
 {
@@ -34,7 +35,8 @@ void istripe_carrier_watch(struct istripe_volume *volume)
 	volume->nics.notifier_call = carrier_event;
 	ret = register_netdevice_notifier_net(volume->net, &volume->nics);
 	if (ret)
-		pr_warn("%s: links are not watched: %pe\n", volume->name, ERR_PTR(ret));
+		pr_warn("%s: links are not watched: %s (%pe)\n", volume->name,
+			istripe_error_words(ret), ERR_PTR(ret));
 }
 
 void istripe_carrier_ignore(struct istripe_volume *volume)

@@ -10,8 +10,11 @@
 #include "block/bundle.h"
 #include "block/fence.h"
 #include "block/leg.h"
+#include "block/lun.h"
+#include "block/lun_reset.h"
 #include "block/path.h"
 #include "block/proof.h"
+#include "proto/error.h"
 
 /* A sibling, copied: it may go while its way is used. */
 struct fence_sibling {
@@ -52,6 +55,42 @@ static int fence_check_way(const struct istripe_path *path, const struct fence_s
 	return ret ?: istripe_session_ping(path->owned, ISTRIPE_PING_TIMEOUT_MS);
 }
 
+int istripe_fence_drain(struct istripe_path *path, char *why, size_t why_bytes)
+{
+	struct istripe_leg *leg = path->leg;
+	int ret;
+
+	/* Another LUN has not got them; the path is about to be refused for that. */
+	if (!istripe_leg_path_waits(leg, path) || !istripe_leg_is(leg, &path->found))
+		return 0;
+	ret = istripe_lun_reset(path);
+	if (ret && ret != -EOPNOTSUPP) {
+		scnprintf(why, why_bytes,
+			  "writes of the lost session wait, the target may still carry them out: LOGICAL UNIT RESET is %s; it is asked again",
+			  istripe_lun_reset_result_name(READ_ONCE(leg->lun_reset)));
+		return ret;
+	}
+	istripe_leg_path_fenced(leg, path);
+	return 0;
+}
+
+/* The login has ended the old session: now what the target had taken of it. */
+static int fence_end_commands(struct istripe_path *path, char *why, size_t why_bytes)
+{
+	u32 timeout_ms = READ_ONCE(path->params.timers.login_timeout_ms);
+	int ret = istripe_lun_probe(path->owned, path->params.lun, timeout_ms, &path->found, why,
+				    why_bytes);
+
+	if (ret)
+		return ret;
+	if (!istripe_leg_is(path->leg, &path->found)) {
+		scnprintf(why, why_bytes, "it shows another LUN, %s", path->found.designator);
+		return -ENODEV;
+	}
+	path->owned->lun = path->found.address;
+	return istripe_fence_drain(path, why, why_bytes);
+}
+
 /* Log in through the sibling; the session is path->owned. */
 static int fence_log_in(struct istripe_path *path, const struct fence_sibling *sibling, char *why,
 			size_t why_bytes)
@@ -68,13 +107,13 @@ static int fence_log_in(struct istripe_path *path, const struct fence_sibling *s
 	ret = fence_check_way(path, sibling);
 	if (ret)
 		scnprintf(why, why_bytes,
-			  "it does not answer itself, another may have its address: %pe",
-			  ERR_PTR(ret));
+			  "it does not answer itself, another may have its address: %s (%pe)",
+			  istripe_error_words(ret), ERR_PTR(ret));
 	else
-		istripe_leg_path_fenced(path->leg, path);
+		ret = fence_end_commands(path, why, why_bytes);
 	istripe_session_logout(path->owned, ISTRIPE_LOGOUT_TIMEOUT_MS);
-	/* Whatever it is, the next sibling may do better. */
-	return ret ? -EHOSTDOWN : 0;
+	/* The target of the next sibling is the same; but not everything is the target's fault. */
+	return ret && ret != -ETIMEDOUT ? -EHOSTDOWN : ret;
 }
 
 static int fence_through(struct istripe_path *path, const struct fence_sibling *sibling)

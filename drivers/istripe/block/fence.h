@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The fence: what makes sure that a lost path's session is dead at the target, when the
- * path's own way is closed. A login with the path's ISID through a sibling to the same
- * portal group of the target ends the old session as the path's own login would
- * (RFC 7143 6.3.5). Whose portal group is the same has been proven before: see proof.h.
+ * The fence: what makes sure that a write of a lost session is not carried out any more. It
+ * has two halves, and neither is enough alone.
  *
- * A LOGICAL UNIT RESET through a sibling would be no fence: it leaves the old session
- * alive, and what of it reaches the target later is carried out (Documentation/design.rst).
+ * The cut: nothing of the old session gets into the target's task set any more. A login with
+ * the path's ISID ends the session (RFC 7143 6.3.5): through the path itself or, when its way
+ * is closed, through a sibling to the same portal group of the target. Whose portal group is
+ * the same has been proven before: see proof.h.
+ *
+ * The drain: what had entered the task set is over. Some targets (tgt, SCST) answer the login
+ * while the storage still carries out a write of the old session. LOGICAL UNIT RESET over the
+ * new session ends it; "function complete" is the answer when it has ended, and only this
+ * answer counts, not a time-out.
+ *
+ * The drain without the cut would be no fence: it leaves the old session alive, and what of it
+ * reaches the target later is carried out (Documentation/design.rst).
  */
 #ifndef ISTRIPE_BLOCK_FENCE_H
 #define ISTRIPE_BLOCK_FENCE_H
@@ -20,9 +28,24 @@ struct istripe_path;
  * @path: the path, without a session
  *
  * Context: the path's worker, sleeps; at most the time that logins of the path, and two
- * pings after each, may take.
+ * pings and a reset of the LUN after each, may take.
  */
 void istripe_fence(struct istripe_path *path);
+
+/**
+ * istripe_fence_drain() - the drain, if anything waits for it, and what waits goes on
+ * @path: its old session is cut: path->owned has logged in with its ISID, and path->found is
+ *	the LUN there
+ * @why: reason on failure
+ * @why_bytes: its size
+ *
+ * A target that says that it does not know LOGICAL UNIT RESET leaves no better than to believe
+ * its login; leg->lun_reset says so.
+ *
+ * Context: the path's worker; see istripe_lun_reset().
+ * Return: 0; else what waits goes on waiting, errors as of istripe_lun_reset().
+ */
+int istripe_fence_drain(struct istripe_path *path, char *why, size_t why_bytes);
 
 /**
  * istripe_fence_wanted() - does something wait that a sibling may be able to set free

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "block/growth.h"
+#include "block/protection.h"
 #include "block/visit.h"
 #include "block/volume.h"
 
@@ -146,7 +147,7 @@ int istripe_growth_write(struct istripe_volume *volume, u64 least_sectors, char 
 
 	if (volume->metadata.kind == ISTRIPE_METADATA_NONE)
 		return 0;
-	ret = istripe_visit_all_live(&round);
+	ret = istripe_visit_all_live(&round) ?: istripe_protection_check(volume, why, why_bytes);
 	if (!ret)
 		ret = istripe_visit_legs(&round, visit_recognize);
 	if (ret)

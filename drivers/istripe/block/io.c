@@ -5,12 +5,16 @@
 #include <linux/mm.h>
 #include <compat/disk.h>
 
+#include "block/allowance.h"
+#include "block/delay.h"
+#include "block/drain.h"
 #include "block/io.h"
 #include "block/leg.h"
 #include "block/limits.h"
 #include "block/overdue.h"
 #include "block/path.h"
 #include "block/policy.h"
+#include "block/protection.h"
 #include "block/queue.h"
 #include "block/volume.h"
 #include "proto/cdb.h"
@@ -18,15 +22,17 @@
 
 /* How often a target may answer "again" before the error is the caller's (SAM allows 5). */
 #define RETRIES_MAX	5
+/* The same for failures that may pass: first at once, then after these pauses, 2.5 s in all. */
+#define FAILURES_MAX		8
+#define FAILURE_PAUSE_MS	20	/* doubled each time */
 /* Rounds of command_timeout_ms after which aborting is given up for the session. */
 #define OVERDUE_MAX	2
-/* How long a target may be busy with one request. */
-#define BUSY_TIMEOUT_MS	120000
 
 u32 istripe_io_bytes(u32 legs, u32 parts)
 {
-	return struct_size_t(struct istripe_io, tasks, legs * parts) +
-	       legs * sizeof(struct istripe_extent);
+	const struct istripe_io *io = NULL;
+
+	return struct_size(io, tasks, legs * parts) + legs * sizeof(struct istripe_extent);
 }
 
 static struct istripe_volume *io_volume(const struct istripe_io *io)
@@ -76,8 +82,38 @@ static bool io_task_may_move(const struct istripe_leg_task *leg_task)
 	return !test_bit(ISTRIPE_TASK_SENT, &task->flags) || !task->write;
 }
 
+/* @what has come of it, after what the target said. */
+static void io_say_failed(const struct istripe_leg_task *leg_task, const char *what)
+{
+	const struct istripe_task *task = &leg_task->task;
+
+	pr_warn_ratelimited("%s/%u: command 0x%02x: status 0x%02x, sense %x/%02x/%02x: %s\n",
+			    leg_task->leg->volume->name, leg_task->leg->index, task->cdb[0],
+			    task->status, task->sense.sense_key, task->sense.asc,
+			    task->sense.ascq, what);
+}
+
 /*
- * There will be no answer: the session is gone, or the target has forgotten the task.
+ * The target was short of something, or has dropped the command: that may pass within
+ * milliseconds, but not within none.
+ */
+static void io_task_back_off(struct istripe_leg_task *leg_task, u32 retries_max,
+			     blk_status_t status)
+{
+	u32 retries = ++leg_task->retries;
+
+	if (retries > retries_max) {
+		io_say_failed(leg_task, "again and again: given up");
+		istripe_io_task_failed(leg_task, status);
+	} else if (retries == 1) {
+		io_task_again(leg_task);
+	} else {
+		istripe_delay_task(leg_task->leg, leg_task, FAILURE_PAUSE_MS << (retries - 2));
+	}
+}
+
+/*
+ * There will be no answer: the session is gone.
  * Age counts only for what has no other path to go to, or has killed more sessions than
  * there are paths: perhaps it is the reason.
  */
@@ -85,49 +121,43 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 {
 	struct istripe_leg *leg = leg_task->leg;
 	u32 paths = READ_ONCE(leg->bundle_count);
-	bool may_move = io_task_may_move(leg_task);
 	bool old = io_too_old(leg_task->io) && leg_task->losses >= paths;
 
-	if (leg_task->task.error == -ECANCELED) {
-		if (READ_ONCE(leg->stopping) || ++leg_task->retries > RETRIES_MAX)
-			istripe_io_task_failed(leg_task, BLK_STS_TIMEOUT);
-		else
-			io_task_again(leg_task);
-		return;
-	}
+	leg_task->busy = false;
 	leg_task->losses = min(leg_task->losses + 1, U8_MAX);
-	if (!may_move && (paths > 1 || !old)) {
+	if (!io_task_may_move(leg_task)) {
 		leg_task->given_up = old;
 		istripe_leg_fence(leg, leg_task);
 	} else if (old) {
-		if (!may_move)
-			istripe_leg_path_unfenced(leg, leg_task->path);
 		istripe_io_task_failed(leg_task, BLK_STS_TRANSPORT);
 	} else {
 		io_task_again(leg_task);
 	}
 }
 
+/* The target has dropped the task, and nothing of it is carried out any more. */
+static void io_task_aborted(struct istripe_leg_task *leg_task)
+{
+	if (READ_ONCE(leg_task->leg->stopping))
+		istripe_io_task_failed(leg_task, BLK_STS_TIMEOUT);
+	else if (leg_task->task.error == -EAGAIN)
+		/* A reset over another path has ended it: that was not this command's fault. */
+		io_task_again(leg_task);
+	else
+		io_task_back_off(leg_task, leg_task->overdue ? RETRIES_MAX : FAILURES_MAX,
+				 BLK_STS_TIMEOUT);
+}
+
 /* Each path may have a unit attention of its own to tell. */
 static void io_task_retry(struct istripe_leg_task *leg_task)
 {
 	atomic64_inc(&leg_task->leg->retried);
-	if (++leg_task->retries > RETRIES_MAX + leg_task->leg->path_count)
-		istripe_io_task_failed(leg_task, BLK_STS_IOERR);
-	else
+	if (++leg_task->retries <= RETRIES_MAX + leg_task->leg->path_count) {
 		io_task_again(leg_task);
-}
-
-/* Busy is flow control, not loss: it has its own limit. */
-static void io_task_busy(struct istripe_leg_task *leg_task)
-{
-	unsigned long end = leg_task->io->started + msecs_to_jiffies(BUSY_TIMEOUT_MS);
-
-	atomic64_inc(&leg_task->leg->retried);
-	if (time_after(jiffies, end))
-		istripe_io_task_failed(leg_task, BLK_STS_IOERR);
-	else
-		istripe_leg_delay(leg_task->leg, leg_task);
+		return;
+	}
+	io_say_failed(leg_task, "again and again: given up");
+	istripe_io_task_failed(leg_task, BLK_STS_IOERR);
 }
 
 static blk_status_t io_verdict_status(enum istripe_scsi_verdict verdict)
@@ -153,22 +183,60 @@ static blk_status_t io_verdict_status(enum istripe_scsi_verdict verdict)
 
 static void io_task_good(struct istripe_leg_task *leg_task)
 {
-	/* A GOOD that leaves data out is none (P1). */
-	if (leg_task->task.transferred_bytes != leg_task->task.data.length_bytes)
-		istripe_io_task_failed(leg_task, BLK_STS_IOERR);
-	else
+	const struct istripe_task *task = &leg_task->task;
+
+	if (task->transferred_bytes == task->data.length_bytes) {
 		io_put(leg_task->io);
+		return;
+	}
+	/* A GOOD that leaves data out, or has more than was asked for, is none (P1). */
+	pr_warn_ratelimited("%s/%u: command 0x%02x: GOOD, but the target says that it has not transferred just the %llu bytes asked for\n",
+			    leg_task->leg->volume->name, leg_task->leg->index, task->cdb[0],
+			    (u64)task->data.length_bytes);
+	istripe_io_task_failed(leg_task, BLK_STS_IOERR);
 }
 
 static void io_task_refused(struct istripe_leg_task *leg_task, enum istripe_scsi_verdict verdict)
 {
-	const struct istripe_task *task = &leg_task->task;
-
-	pr_warn_ratelimited("%s/%u: command 0x%02x: status 0x%02x, sense %x/%02x/%02x: %s\n",
-			    leg_task->leg->volume->name, leg_task->leg->index, task->cdb[0],
-			    task->status, task->sense.sense_key, task->sense.asc,
-			    task->sense.ascq, istripe_scsi_verdict_name(verdict));
+	io_say_failed(leg_task, istripe_scsi_verdict_name(verdict));
+	if (leg_task->task.write && istripe_sense_write_protected(&leg_task->task.sense))
+		istripe_protection_refused(leg_task->path);
 	istripe_io_task_failed(leg_task, io_verdict_status(verdict));
+}
+
+/* There are LUNs with a cache that know the shorter command only. */
+static void io_task_unsupported(struct istripe_leg_task *leg_task)
+{
+	struct istripe_task *task = &leg_task->task;
+
+	if (task->cdb[0] != SYNCHRONIZE_CACHE_16) {
+		io_task_refused(leg_task, ISTRIPE_SCSI_UNSUPPORTED);
+		return;
+	}
+	WRITE_ONCE(leg_task->leg->flush10, true);
+	istripe_cdb_synchronize_cache10(task->cdb);
+	io_task_again(leg_task);
+}
+
+/* What an earlier command had been told was GOOD is not: nobody waits for that any more. */
+static void io_say_deferred(const struct istripe_leg_task *leg_task)
+{
+	const struct scsi_sense_hdr *sense = &leg_task->task.sense;
+
+	pr_err_ratelimited("%s/%u: the target reports a deferred error, sense %x/%02x/%02x: data that were written earlier may be lost\n",
+			   leg_task->leg->volume->name, leg_task->leg->index, sense->sense_key,
+			   sense->asc, sense->ascq);
+}
+
+/*
+ * It may be another LUN now, or have other blocks: not one command more over this path before
+ * a look. Another path's target says so itself, to the first command that it gets (SPC-4 5.13).
+ */
+static void io_note_change(struct istripe_leg_task *leg_task)
+{
+	istripe_task_doubt(&leg_task->task);
+	istripe_path_attention(leg_task->path,
+			       istripe_sense_change_name(&leg_task->task.sense));
 }
 
 /* Context: see struct istripe_task, done. */
@@ -179,28 +247,24 @@ static void io_task_done(struct istripe_task *task)
 
 	istripe_path_done(leg_task);
 	if (task->error) {
-		io_task_lost(leg_task);
+		istripe_allowance_give(leg_task->leg, false);
+		if (task->error == -ECANCELED || task->error == -EAGAIN)
+			io_task_aborted(leg_task);
+		else
+			io_task_lost(leg_task);
 		return;
 	}
 	verdict = istripe_sense_verdict(task->status, &task->sense);
+	if (verdict == ISTRIPE_SCSI_CHANGED)
+		io_note_change(leg_task);
+	/* What is let in now goes over a session that knows its doubts. */
+	if (verdict != ISTRIPE_SCSI_RETRY_DELAY)
+		istripe_allowance_give(leg_task->leg, true);
 	switch (verdict) {
 	case ISTRIPE_SCSI_GOOD:
 		io_task_good(leg_task);
 		break;
-	case ISTRIPE_SCSI_RESIZE:
-		/* The blocks may have another size, too: nothing goes there before a look. */
-		istripe_task_doubt(task);
-		istripe_path_event(leg_task->path, ISTRIPE_PATH_DOUBT);
-		io_task_retry(leg_task);
-		break;
-	case ISTRIPE_SCSI_IDENTIFY:
-		/*
-		 * It may not be our LUN any more: not one command more over this path before
-		 * it has been identified. Another path's target says so itself, to the first
-		 * command that it gets (SPC-4 5.13).
-		 */
-		istripe_task_distrust(task, istripe_scsi_verdict_name(verdict));
-		fallthrough;
+	case ISTRIPE_SCSI_CHANGED:
 	case ISTRIPE_SCSI_RETRY:
 		io_task_retry(leg_task);
 		break;
@@ -213,8 +277,22 @@ static void io_task_done(struct istripe_task *task)
 		istripe_task_distrust(task, istripe_scsi_verdict_name(verdict));
 		io_task_retry(leg_task);
 		break;
+	case ISTRIPE_SCSI_UNSUPPORTED:
+		io_task_unsupported(leg_task);
+		break;
+	case ISTRIPE_SCSI_DEFERRED:
+		io_say_deferred(leg_task);
+		fallthrough;
+	case ISTRIPE_SCSI_RETRY_BACKOFF:
+		atomic64_inc(&leg_task->leg->retried);
+		io_task_back_off(leg_task, FAILURES_MAX, BLK_STS_IOERR);
+		break;
 	case ISTRIPE_SCSI_RETRY_DELAY:
-		io_task_busy(leg_task);
+		atomic64_inc(&leg_task->leg->retried);
+		if (istripe_allowance_refused(leg_task->leg, leg_task))
+			break;
+		io_say_failed(leg_task, "busy for too long: given up");
+		istripe_io_task_failed(leg_task, BLK_STS_IOERR);
 		break;
 	default:
 		io_task_refused(leg_task, verdict);
@@ -265,6 +343,9 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	leg_task->retries = 0;
 	leg_task->losses = 0;
 	leg_task->given_up = false;
+	leg_task->busy = false;
+	leg_task->busy_for = 0;
+	leg_task->refusals = 0;
 	leg_task->overdue = 0;
 	leg_task->turn = 0;
 	task->data = (struct istripe_data) {};
@@ -396,7 +477,10 @@ static void io_prepare_flush(struct istripe_io *io, struct istripe_volume *volum
 		if (!volume->legs[i]->lun.caching.write_cache)
 			continue;
 		leg_task = io_add_task(io, rq, volume->legs[i], 0);
-		istripe_cdb_synchronize_cache16(leg_task->task.cdb);
+		if (READ_ONCE(volume->legs[i]->flush10))
+			istripe_cdb_synchronize_cache10(leg_task->task.cdb);
+		else
+			istripe_cdb_synchronize_cache16(leg_task->task.cdb);
 	}
 }
 
@@ -490,6 +574,7 @@ void istripe_io_complete(struct request *rq)
 	struct istripe_io *io = blk_mq_rq_to_pdu(rq);
 	struct bio *bio;
 
+	istripe_drain_count(io_volume(io), rq, io->status);
 	/*
 	 * A polled request ends where its answer is found, mostly in softirq. Older kernels take
 	 * it that polled bios never do, and keep freed ones in a cache without a lock.
@@ -498,6 +583,20 @@ void istripe_io_complete(struct request *rq)
 		__rq_for_each_bio(bio, rq)
 			bio_clear_polled(bio);
 	blk_mq_end_request(rq, io->status);
+}
+
+/* A slow link is no fault of the command, as long as it carries something. */
+static bool io_task_moves(const struct istripe_leg_task *leg_task, unsigned long timeout)
+{
+	struct istripe_path *path = READ_ONCE(leg_task->path);
+	int section = srcu_read_lock(&path->srcu);
+	struct istripe_session *session = srcu_dereference(path->session, &path->srcu);
+	bool moves = session && istripe_session_task_moves(session,
+							   READ_ONCE(leg_task->task.itt),
+							   timeout / 2);
+
+	srcu_read_unlock(&path->srcu, section);
+	return moves;
 }
 
 /*
@@ -519,6 +618,7 @@ static void io_task_timeout(struct istripe_leg_task *leg_task, unsigned long tim
 	section = srcu_read_lock(&leg->srcu);
 	if (atomic_read_acquire(&leg_task->task.holders) &&
 	    time_after_eq(jiffies, READ_ONCE(leg_task->since) + 3 * timeout / 4) &&
+	    !io_task_moves(leg_task, timeout) &&
 	    istripe_overdue_report(READ_ONCE(leg_task->path), READ_ONCE(leg_task->task.itt),
 				   leg_task->overdue >= OVERDUE_MAX))
 		leg_task->overdue++;

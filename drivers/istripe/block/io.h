@@ -23,8 +23,15 @@ struct istripe_queue;
  * @io:		whose part it is
  * @leg:	where it goes
  * @path:	the path it was last sent over
- * @entry:	on leg->parked, leg->delayed or path->fenced, under leg->lock
+ * @entry:	on leg->parked, leg->delay, leg->allowance or path->fenced, under leg->lock
  * @since:	jiffies: handed to a path, the last time
+ * @due:	jiffies: on leg->delay until then
+ * @busy_at:	jiffies: since when, the last time, the LUN has no time for it
+ * @busy_for:	jiffies: how long it had none before
+ * @number:	given by the allowance when it let the task in
+ * @ticket:	given by the allowance when the LUN first refused the task
+ * @refusals:	how often that was
+ * @busy:	@busy_at counts; not after the task has had to wait for a path
  * @counted:	by the bundle of @path, see there
  * @given_up:	fails as soon as it has a fence
  * @turn:	see istripe_policy_pick()
@@ -41,6 +48,13 @@ struct istripe_leg_task {
 	struct istripe_path *path;
 	struct list_head entry;
 	unsigned long since;
+	unsigned long due;
+	unsigned long busy_at;
+	unsigned long busy_for;
+	u32 number;
+	u32 ticket;
+	u8 refusals;
+	bool busy;
 	bool counted;
 	bool given_up;
 	u8 turn;

@@ -5,14 +5,14 @@
 
 #include "block/bundle.h"
 #include "block/capacity.h"
+#include "block/delay.h"
 #include "block/leg.h"
 #include "block/limits.h"
 #include "block/path.h"
 #include "block/policy.h"
+#include "block/protection.h"
 #include "block/roster.h"
 #include "block/volume.h"
-
-#define BUSY_DELAY_MS	100
 
 struct istripe_path *istripe_leg_next_path(const struct istripe_leg *leg, u32 *at)
 {
@@ -54,8 +54,8 @@ void istripe_leg_tell(struct istripe_leg *leg, const struct istripe_path *except
 	srcu_read_unlock(&leg->srcu, section);
 }
 
-void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_task, bool may_send,
-			bool more)
+void istripe_leg_send(struct istripe_leg *leg, struct istripe_leg_task *leg_task, bool may_send,
+		      bool more)
 {
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_path *path;
@@ -70,6 +70,13 @@ void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_ta
 	srcu_read_unlock(&leg->srcu, section);
 }
 
+void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_task, bool may_send,
+			bool more)
+{
+	if (istripe_allowance_take(leg, leg_task))
+		istripe_leg_send(leg, leg_task, may_send, more);
+}
+
 void istripe_leg_push(struct istripe_leg *leg)
 {
 	int section = srcu_read_lock(&leg->srcu);
@@ -81,11 +88,14 @@ void istripe_leg_push(struct istripe_leg *leg)
 	srcu_read_unlock(&leg->srcu, section);
 }
 
-/* Nothing is sent while writes may still be carried out that have failed without a fence. */
-static bool leg_serves(const struct istripe_leg *leg)
+bool istripe_leg_serves(struct istripe_leg *leg)
 {
-	lockdep_assert_held(&leg->lock);
-	return leg->live_paths && !leg->unfenced_paths;
+	bool serves;
+
+	spin_lock_bh(&leg->lock);
+	serves = istripe_leg_serving(leg);
+	spin_unlock_bh(&leg->lock);
+	return serves;
 }
 
 bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
@@ -93,10 +103,15 @@ bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task
 	bool live, failed;
 
 	spin_lock_bh(&leg->lock);
-	live = leg_serves(leg);
+	live = istripe_leg_serving(leg);
 	failed = !live && (leg->failed || leg->stopping);
-	if (!live && !failed)
+	if (!live && !failed) {
+		leg_task->busy = false;
 		list_add_tail(&leg_task->entry, &leg->parked);
+	}
+	/* Before somebody else finds it parked, and lets it in again. */
+	if (!live)
+		istripe_allowance_drop(leg);
 	spin_unlock_bh(&leg->lock);
 	if (failed)
 		istripe_io_task_failed(leg_task, BLK_STS_TRANSPORT);
@@ -129,34 +144,6 @@ static void leg_fail_all(struct list_head *list)
 		list_del(&leg_task->entry);
 		istripe_io_task_failed(leg_task, BLK_STS_TRANSPORT);
 	}
-}
-
-void istripe_leg_delay(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
-{
-	bool stopping;
-
-	spin_lock_bh(&leg->lock);
-	stopping = leg->stopping;
-	if (!stopping)
-		list_add_tail(&leg_task->entry, &leg->delayed);
-	spin_unlock_bh(&leg->lock);
-	if (stopping) {
-		istripe_io_task_failed(leg_task, BLK_STS_IOERR);
-		return;
-	}
-	queue_delayed_work(istripe_recovery_wq, &leg->delay_work, msecs_to_jiffies(BUSY_DELAY_MS));
-}
-
-static void leg_delay_work(struct work_struct *work)
-{
-	struct istripe_leg *leg = container_of(to_delayed_work(work), struct istripe_leg,
-					       delay_work);
-	LIST_HEAD(list);
-
-	spin_lock_bh(&leg->lock);
-	list_splice_init(&leg->delayed, &list);
-	spin_unlock_bh(&leg->lock);
-	leg_redrive(leg, &list);
 }
 
 static bool leg_hold_is_over(const struct istripe_leg *leg, unsigned long down_since)
@@ -213,7 +200,7 @@ static bool leg_hold_left(const struct istripe_leg *leg, unsigned long *left)
 
 	lockdep_assert_held(&leg->lock);
 	*left = time_before(jiffies, end) ? end - jiffies : 0;
-	return hold_ms >= 0 && !leg_serves(leg) && !leg->failed;
+	return hold_ms >= 0 && !istripe_leg_serving(leg) && !leg->failed;
 }
 
 static void leg_arm_hold(struct istripe_leg *leg)
@@ -230,7 +217,7 @@ static void leg_arm_hold(struct istripe_leg *leg)
 /* @served: before the change that has just been made. */
 static void leg_judge_hold(struct istripe_leg *leg, bool served)
 {
-	if (served && !leg_serves(leg))
+	if (served && !istripe_leg_serving(leg))
 		leg->down_since = jiffies;
 	leg_arm_hold(leg);
 }
@@ -245,7 +232,7 @@ static void leg_hold_work(struct work_struct *work)
 
 	spin_lock_bh(&leg->lock);
 	/* A path may have come back, and even gone again, since we were queued. */
-	over = !leg_serves(leg) && !leg->failed && leg_hold_is_over(leg, leg->down_since);
+	over = !istripe_leg_serving(leg) && !leg->failed && leg_hold_is_over(leg, leg->down_since);
 	if (over) {
 		leg->failed = true;
 		list_splice_init(&leg->parked, &list);
@@ -285,7 +272,7 @@ static void leg_set_live(struct istripe_leg *leg, struct istripe_path *path, u32
 
 void istripe_leg_path_off(struct istripe_leg *leg, struct istripe_path *path)
 {
-	bool served = leg_serves(leg);
+	bool served = istripe_leg_serving(leg);
 
 	if (!path->live)
 		return;
@@ -317,23 +304,19 @@ void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_tas
 
 	spin_lock_bh(&leg->lock);
 	list_add_tail(&leg_task->entry, &leg_task->path->fenced);
+	if (leg_task->given_up && leg->bundle_count == 1) {
+		bool served = istripe_leg_serving(leg);
+
+		/* It is about to fail; no other path can end its session: the wait has an end. */
+		leg_set_unfenced(leg, leg_task->path);
+		leg_judge_hold(leg, served);
+	}
 	if (leg->stopping || leg->failed)
 		count = leg_take_fenced(leg, &list);
 	spin_unlock_bh(&leg->lock);
 	if (leg->path_count > 1)
 		leg_say_unfenced(leg, count);
 	leg_fail_all(&list);
-}
-
-void istripe_leg_path_unfenced(struct istripe_leg *leg, struct istripe_path *path)
-{
-	bool served;
-
-	spin_lock_bh(&leg->lock);
-	served = leg_serves(leg);
-	leg_set_unfenced(leg, path);
-	leg_judge_hold(leg, served);
-	spin_unlock_bh(&leg->lock);
 }
 
 void istripe_leg_path_marked(struct istripe_leg *leg, struct istripe_path *path)
@@ -364,7 +347,7 @@ void istripe_leg_path_fenced(struct istripe_leg *leg, struct istripe_path *path)
 		path->unfenced = false;
 		WRITE_ONCE(leg->unfenced_paths, leg->unfenced_paths - 1);
 	}
-	if (leg_serves(leg)) {
+	if (istripe_leg_serving(leg)) {
 		leg->failed = false;
 		list_splice_init(&leg->parked, &list);
 		leg_arm_hold(leg);
@@ -393,13 +376,23 @@ void istripe_leg_path_live(struct istripe_leg *leg, struct istripe_path *path)
 		return;
 	}
 	leg_set_live(leg, path, path->owned->conn_count);
-	if (leg_serves(leg)) {
+	if (istripe_leg_serving(leg)) {
 		leg->failed = false;
 		list_splice_init(&leg->parked, &list);
 	}
 	leg_arm_hold(leg);
 	spin_unlock_bh(&leg->lock);
 	atomic64_add(leg_redrive(leg, &list), &leg->redriven);
+}
+
+bool istripe_leg_is(struct istripe_leg *leg, const struct istripe_lun *lun)
+{
+	bool same;
+
+	mutex_lock(&leg->identify_lock);
+	same = !leg->lun.designator[0] || !strcmp(leg->lun.designator, lun->designator);
+	mutex_unlock(&leg->identify_lock);
+	return same;
 }
 
 static int leg_compare(const struct istripe_leg *leg, const struct istripe_lun *lun, char *why,
@@ -443,7 +436,7 @@ int istripe_leg_identify(struct istripe_leg *leg, struct istripe_path *path, cha
 			 size_t why_bytes)
 {
 	const struct istripe_lun *lun = &path->found;
-	bool grown = false;
+	bool grown = false, news = false;
 	int ret;
 
 	mutex_lock(&leg->identify_lock);
@@ -456,8 +449,11 @@ int istripe_leg_identify(struct istripe_leg *leg, struct istripe_path *path, cha
 	if (!ret) {
 		path->blocks = lun->capacity.blocks;
 		grown = path->blocks > leg->lun.capacity.blocks;
+		news = istripe_protection_found(path);
 	}
 	mutex_unlock(&leg->identify_lock);
+	if (news)
+		istripe_protection_look(leg->volume);
 	if (grown)
 		istripe_capacity_found(path);
 	else if (!ret)
@@ -587,7 +583,8 @@ void istripe_leg_expire(struct istripe_leg *leg)
 	spin_lock_bh(&leg->lock);
 	leg->stopping = true;
 	list_splice_init(&leg->parked, &list);
-	list_splice_init(&leg->delayed, &list);
+	list_splice_init(&leg->delay.tasks, &list);
+	istripe_allowance_expire(leg, &list);
 	unfenced = leg_take_fenced(leg, &list);
 	spin_unlock_bh(&leg->lock);
 	leg_say_unfenced(leg, unfenced);
@@ -618,7 +615,8 @@ void istripe_leg_stop(struct istripe_leg *leg)
 	mutex_unlock(&leg->roster_lock);
 	istripe_proof_stop(leg);
 	cancel_delayed_work_sync(&leg->hold_work);
-	cancel_delayed_work_sync(&leg->delay_work);
+	istripe_delay_stop(leg);
+	istripe_allowance_stop(leg);
 }
 
 static int leg_create_bundles(struct istripe_leg *leg, const struct istripe_leg_params *params)
@@ -654,12 +652,13 @@ struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
 	mutex_init(&leg->roster_lock);
 	spin_lock_init(&leg->lock);
 	INIT_LIST_HEAD(&leg->parked);
-	INIT_LIST_HEAD(&leg->delayed);
 	INIT_DELAYED_WORK(&leg->hold_work, leg_hold_work);
-	INIT_DELAYED_WORK(&leg->delay_work, leg_delay_work);
+	istripe_delay_init(leg);
 	istripe_proof_init(leg);
-	ret = init_srcu_struct(&leg->srcu);
+	istripe_lun_reset_init(leg);
+	ret = istripe_allowance_init(leg) ?: init_srcu_struct(&leg->srcu);
 	if (ret) {
+		istripe_allowance_free(leg);
 		kfree(leg);
 		return ERR_PTR(ret);
 	}
@@ -681,5 +680,6 @@ void istripe_leg_destroy(struct istripe_leg *leg)
 	for (i = 0; i < leg->bundle_end; i++)
 		istripe_bundle_destroy(leg->bundles[i]);
 	cleanup_srcu_struct(&leg->srcu);
+	istripe_allowance_free(leg);
 	kfree(leg);
 }

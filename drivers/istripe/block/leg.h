@@ -3,23 +3,22 @@
  * A leg: one LUN of the stripe, known by its VPD 83h designator.
  *
  * While no path is live, tasks wait on @parked; they go on when a path is live
- * again and fail when the leg has been down for recovery_timeout_ms. @delayed
- * holds tasks that the target was too busy for.
+ * again and fail when the leg has been down for recovery_timeout_ms. @delay holds tasks
+ * that are to be sent again after a while, @allowance those that the LUN has no room for.
  *
  * A task that was lost with its path's session goes on over another path at once when
  * doing it twice does no harm, as with a read. A write may still be carried out by the
  * target, after newer data were written over another path. It waits on the path's
- * @fenced until the old session is dead: a login with the path's ISID ends it and all
- * that was in it (RFC 7143 6.3.5), through the path itself or, where @fence says so,
- * through a sibling that is proven to reach the same portal group (see fence.h). Then it
- * goes on over any path.
+ * @fenced until the old session and all that the target had of it is over (see fence.h).
+ * Then it goes on over any path.
  * While another path is live it waits as long as that takes. When it has to fail first,
  * because no path came back in time or the volume goes down, the leg serves nothing any
  * more until then: else what fails now could still be carried out over what is written
  * next.
  *
  * Lock: @lock covers @live_paths, @live_bundles, @unfenced_paths, @failed, @stopping,
- * @parked, @delayed, @down_since, lanes and staying of the bundles, and wanted, live, lanes,
+ * @parked, @delay, @allowance,
+ * @down_since, lanes and staying of the bundles, and wanted, live, lanes,
  * fenced, unfenced, marked, way, node and generation of the paths. It is a leaf, taken with
  * interrupts on (bh disabled), never held over a submission. @identify_lock is for
  * several paths' workers, which may find the LUN at a time; see also path->blocks.
@@ -34,6 +33,7 @@
  *   volume->capacity.rescan_lock
  *   roster_lock
  *     bundle->settings_lock
+ *       reset_lock
  *       srcu (a grace period is waited for under roster_lock only)
  *         path->session_lock
  *         path->srcu
@@ -54,10 +54,14 @@
 #include <linux/workqueue.h>
 
 #include <istripe/params.h>
+#include "block/allowance.h"
+#include "block/delay.h"
 #include "block/io.h"
 #include "block/lun.h"
+#include "block/lun_reset.h"
 #include "block/path.h"
 #include "block/proof.h"
+#include "block/protection.h"
 
 struct istripe_bundle;
 struct istripe_volume;
@@ -68,6 +72,8 @@ struct istripe_leg {
 	struct istripe_lun lun;		/* as first found; identity never changes */
 	struct mutex identify_lock;	/* @identified, @lun until the volume is up, its size */
 	bool identified;
+	enum istripe_protected protected;	/* written by the protection's work */
+	bool flush10;			/* SYNCHRONIZE CACHE(16) is not known to the LUN */
 	u64 first_blocks;		/* when it was; set once */
 	u64 former_blocks;		/* the capacity's work: before it had more */
 	enum istripe_policy policy;	/* live */
@@ -80,6 +86,9 @@ struct istripe_leg {
 	u32 path_count;			/* members of all of them */
 	struct istripe_bundle *bundles[ISTRIPE_PATHS_MAX];	/* by their numbers */
 	struct istripe_proof proof;	/* which of them lead to the same portal group */
+	struct mutex reset_lock;	/* a reset of the LUN that other paths wait for ... */
+	struct delayed_work held_work;	/* ... until this */
+	enum istripe_lun_reset_result lun_reset;	/* what the last one came to */
 
 	spinlock_t lock;		/* see above */
 	u32 live_paths;
@@ -89,9 +98,9 @@ struct istripe_leg {
 	bool stopping;
 	unsigned long down_since;	/* jiffies */
 	struct list_head parked;
-	struct list_head delayed;
+	struct istripe_delay delay;
+	struct istripe_allowance allowance;
 	struct delayed_work hold_work;	/* recovery_timeout_ms is over */
-	struct delayed_work delay_work;	/* ask the busy target again */
 
 	void *control;			/* the control layer's: directory of its paths */
 
@@ -179,6 +188,16 @@ int istripe_leg_wait(struct istripe_leg *leg, char *why, size_t why_bytes);
 int istripe_leg_check(struct istripe_leg *leg, char *why, size_t why_bytes);
 
 /**
+ * istripe_leg_serves() - may commands be sent
+ * @leg: the leg
+ *
+ * Context: any.
+ * Return: true or false: no path is live, or writes that have failed without a fence may
+ * still be carried out.
+ */
+bool istripe_leg_serves(struct istripe_leg *leg);
+
+/**
  * istripe_leg_expire() - from now on nothing waits for the leg any more
  * @leg: the leg
  *
@@ -217,6 +236,33 @@ void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_ta
 			bool more);
 
 /**
+ * istripe_leg_send() - the same for a task that the allowance has let in
+ * @leg: the leg
+ * @leg_task: see istripe_allowance_take()
+ * @may_send: see istripe_session_submit()
+ * @more: see istripe_session_submit()
+ *
+ * Context: see istripe_session_submit().
+ */
+void istripe_leg_send(struct istripe_leg *leg, struct istripe_leg_task *leg_task, bool may_send,
+		      bool more);
+
+/**
+ * istripe_leg_serving() - are tasks sent at all
+ * @leg: the leg
+ *
+ * Nothing is sent while writes may still be carried out that have failed without a fence.
+ *
+ * Context: leg->lock.
+ * Return: true or false.
+ */
+static inline bool istripe_leg_serving(const struct istripe_leg *leg)
+{
+	lockdep_assert_held(&leg->lock);
+	return leg->live_paths && !leg->unfenced_paths;
+}
+
+/**
  * istripe_leg_push() - no more tasks follow those submitted with @more
  * @leg: the leg
  *
@@ -236,15 +282,6 @@ void istripe_leg_push(struct istripe_leg *leg);
 bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
 
 /**
- * istripe_leg_delay() - send a task again after a moment
- * @leg: the leg
- * @leg_task: not in flight
- *
- * Context: any.
- */
-void istripe_leg_delay(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
-
-/**
  * istripe_leg_identify() - is what a path found the LUN of this leg
  * @leg: the leg
  * @path: its @found says what
@@ -261,24 +298,27 @@ int istripe_leg_identify(struct istripe_leg *leg, struct istripe_path *path, cha
 			 size_t why_bytes);
 
 /**
+ * istripe_leg_is() - has a LUN the designator of this leg
+ * @leg: the leg
+ * @lun: as istripe_lun_probe() has found it
+ *
+ * Context: process, sleeps.
+ * Return: true, also when the leg has none yet; false.
+ */
+bool istripe_leg_is(struct istripe_leg *leg, const struct istripe_lun *lun);
+
+/**
  * istripe_leg_fence() - keep a task until its path's old session is dead at the target
  * @leg: the leg
  * @leg_task: lost with a session of its path, perhaps still being carried out
  *
- * It fails when no path of the leg comes back within recovery_timeout_ms.
+ * It fails when no path of the leg comes back within recovery_timeout_ms. With one path, a
+ * task that is given up fails then also while other sessions of that path are live: until
+ * its own session is known to be dead, nothing is sent.
  *
  * Context: any.
  */
 void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
-
-/**
- * istripe_leg_path_unfenced() - a task of a path's old session fails without a fence
- * @leg: the leg, which serves nothing until istripe_leg_path_fenced()
- * @path: without a session
- *
- * Context: any.
- */
-void istripe_leg_path_unfenced(struct istripe_leg *leg, struct istripe_path *path);
 
 /**
  * istripe_leg_path_marked() - a superblock may still be written over a path's old session
@@ -300,9 +340,9 @@ void istripe_leg_path_marked(struct istripe_leg *leg, struct istripe_path *path)
 bool istripe_leg_path_is_marked(struct istripe_leg *leg, const struct istripe_path *path);
 
 /**
- * istripe_leg_path_fenced() - the path's old session is dead at the target
+ * istripe_leg_path_fenced() - nothing of the path's old session is carried out any more
  * @leg: the leg
- * @path: has logged in with its ISID again, by itself or through a sibling
+ * @path: see istripe_fence_drain()
  *
  * Context: the path's worker.
  */

@@ -86,14 +86,21 @@ static bool limit_at_least(u64 limit, u64 needed)
 	return !limit || (needed && limit >= needed);
 }
 
-bool istripe_limits_at_least(const struct istripe_lun *lun, const struct istripe_lun *needed)
+static bool writes_at_least(const struct istripe_lun *lun, const struct istripe_lun *needed)
 {
-	return limit_at_least(lun->limits.max_transfer, needed->limits.max_transfer) &&
-	       lun_discard_sectors(lun) >= lun_discard_sectors(needed) &&
+	return lun_discard_sectors(lun) >= lun_discard_sectors(needed) &&
 	       istripe_limits_unmap(lun) == istripe_limits_unmap(needed) &&
 	       lun_write_zeroes_sectors(lun) >= lun_write_zeroes_sectors(needed) &&
 	       atomic_at_least(lun, needed) &&
 	       (lun->caching.dpofua || !needed->caching.dpofua);
+}
+
+bool istripe_limits_at_least(const struct istripe_lun *lun, const struct istripe_lun *needed)
+{
+	if (!limit_at_least(lun->limits.max_transfer, needed->limits.max_transfer))
+		return false;
+	/* It may say less while it is write protected; once it is not, it is asked again. */
+	return lun->caching.write_protected || writes_at_least(lun, needed);
 }
 
 /* All legs must be able to, each as much as the request may ask of it. */

@@ -31,6 +31,8 @@ bool istripe_limits_zeroes_by_unmap(const struct istripe_lun *lun);
  * @lun: as a path found it
  * @needed: as it was when the queue limits were made
  *
+ * Of a LUN that is write protected only what is read counts.
+ *
  * Context: any.
  * Return: true or false.
  */

@@ -6,6 +6,7 @@
 
 #include "block/lun.h"
 #include "proto/cdb.h"
+#include "proto/error.h"
 #include "proto/sense.h"
 #include "transport/session.h"
 
@@ -13,7 +14,6 @@
 #define ATTEMPTS_MAX		10
 #define BUSY_DELAY_MS		200
 #define BUSY_ANSWER_MS		500	/* at least, for the answer after that */
-#define MEASURE_TIMEOUT_MS	30000
 #define LUN_PLAIN_END		256	/* below, all forms are the same */
 #define LUN_FLAT		0x4000	/* flat space addressing */
 
@@ -28,14 +28,6 @@ struct probe {
 	size_t why_bytes;
 	unsigned long deadline;	/* jiffies, of all of them */
 };
-
-/* What the target says has changed is asked again anyway when it is not known. */
-static int lun_changed(enum istripe_scsi_verdict verdict, enum istripe_lun_known known)
-{
-	if (verdict == ISTRIPE_SCSI_RESIZE)
-		return known >= ISTRIPE_LUN_KNOWN ? -ESTALE : 0;
-	return known >= ISTRIPE_LUN_IDENTIFIED ? -ESTALE : 0;
-}
 
 static int lun_wait(unsigned long deadline)
 {
@@ -52,10 +44,14 @@ static int lun_judge(enum istripe_scsi_verdict verdict, enum istripe_lun_known k
 	switch (verdict) {
 	case ISTRIPE_SCSI_RETRY_DELAY:
 		return lun_wait(deadline);
-	case ISTRIPE_SCSI_RESIZE:
-	case ISTRIPE_SCSI_IDENTIFY:
+	case ISTRIPE_SCSI_CHANGED:
 		++*attempt;
-		return lun_changed(verdict, known);
+		/* Nothing has been asked yet: what has changed is about to be. */
+		return known == ISTRIPE_LUN_UNKNOWN ? 0 : -ESTALE;
+	case ISTRIPE_SCSI_RETRY_BACKOFF:
+		++*attempt;
+		return lun_wait(deadline);
+	case ISTRIPE_SCSI_DEFERRED:
 	case ISTRIPE_SCSI_RETRY:
 		++*attempt;
 		return 0;
@@ -110,8 +106,8 @@ static int probe_ask(struct probe *probe, const u8 *cdb, u32 bytes)
 				  probe->known, probe->deadline);
 
 	if (ret == -ESTALE)
-		scnprintf(probe->why, probe->why_bytes, "the LUN says: %s",
-			  probe_verdict(probe));
+		scnprintf(probe->why, probe->why_bytes, "the LUN says again and again: %s",
+			  istripe_sense_change_name(&probe->session->internal.task.sense));
 	probe->bytes = probe->session->internal.task.transferred_bytes;
 	return ret;
 }
@@ -128,8 +124,8 @@ static int probe_must(struct probe *probe, const u8 *cdb, u32 bytes, const char 
 			  task->status, task->sense.sense_key, task->sense.asc, task->sense.ascq,
 			  probe_verdict(probe));
 	else if (ret && ret != -ENOTCONN && ret != -ESTALE)
-		scnprintf(probe->why, probe->why_bytes, "LUN bring-up: %s: %pe", name,
-			  ERR_PTR(ret));
+		scnprintf(probe->why, probe->why_bytes, "LUN bring-up: %s: %s (%pe)", name,
+			  istripe_error_words(ret), ERR_PTR(ret));
 	return ret;
 }
 
@@ -138,11 +134,8 @@ static int probe_end(struct probe *probe, int error)
 {
 	if (!error || probe->why[0])
 		return error;
-	if (error == -ENOTCONN)
-		scnprintf(probe->why, probe->why_bytes,
-			  "LUN bring-up: the connection was lost");
-	else
-		scnprintf(probe->why, probe->why_bytes, "LUN bring-up: %pe", ERR_PTR(error));
+	scnprintf(probe->why, probe->why_bytes, "LUN bring-up: %s (%pe)",
+		  istripe_error_words(error), ERR_PTR(error));
 	return error;
 }
 
@@ -289,9 +282,14 @@ static int probe_pages(struct probe *probe, struct istripe_lun *lun)
 static int probe_ready(struct probe *probe)
 {
 	u8 cdb[ISTRIPE_CDB_BYTES];
+	int ret;
 
 	istripe_cdb_test_unit_ready(cdb);
-	return probe_must(probe, cdb, 0, "TEST UNIT READY");
+	ret = probe_must(probe, cdb, 0, "TEST UNIT READY");
+	/* From here on what is said to have changed may have been asked before it did. */
+	if (!ret)
+		probe->known = ISTRIPE_LUN_ASKED;
+	return ret;
 }
 
 /* The block layer cannot cut a request to less than a page. */
@@ -332,52 +330,43 @@ static int probe_caching(struct probe *probe, struct istripe_lun *lun)
 		return ret;
 	if (!ret && istripe_vpd_caching_decode(probe->data, probe->bytes, &lun->caching))
 		return probe_nonsense(probe, "MODE SENSE");
-	if (!lun->caching.write_protected)
-		return 0;
-	scnprintf(probe->why, probe->why_bytes, "the LUN is write protected");
-	return -EROFS;
+	return 0;
 }
 
-int istripe_lun_probe(struct istripe_session *session, u16 number, struct istripe_lun *lun,
-		      char *why, size_t why_bytes)
+/* All questions, from the first one on. */
+static int probe_all(struct probe *probe, u16 number, struct istripe_lun *lun)
 {
-	struct probe probe = {
-		.session = session,
-		.known = ISTRIPE_LUN_UNKNOWN,
-		.data = page_address(session->internal.page),
-		.why = why,
-		.why_bytes = why_bytes,
-	};
-	u32 timeout_ms = READ_ONCE(session->path->timers.login_timeout_ms);
 	int ret;
 
-	/* The setting covers the bring-up, too. */
-	probe.deadline = jiffies + msecs_to_jiffies(timeout_ms);
+	probe->known = ISTRIPE_LUN_UNKNOWN;
+	probe->why[0] = '\0';
 	/* Until the LUN says otherwise: it spins and has a cache that must be flushed. */
 	*lun = (struct istripe_lun) { .rotational = true, .caching.write_cache = true };
-	ret = probe_listed(&probe, number);
-	lun->address = probe.number;
-	ret = ret ?:
-	      probe_inquiry(&probe, lun) ?:
-	      probe_ready(&probe) ?:
-	      probe_pages(&probe, lun) ?:
-	      probe_capacity(&probe, lun) ?:
-	      probe_caching(&probe, lun);
-	return probe_end(&probe, ret);
+	ret = probe_listed(probe, number);
+	lun->address = probe->number;
+	return ret ?:
+	       probe_inquiry(probe, lun) ?:
+	       probe_ready(probe) ?:
+	       probe_pages(probe, lun) ?:
+	       probe_capacity(probe, lun) ?:
+	       probe_caching(probe, lun);
 }
 
-int istripe_lun_measure(struct istripe_session *session, struct istripe_lun *lun, char *why,
-			size_t why_bytes)
+int istripe_lun_probe(struct istripe_session *session, u16 number, u32 timeout_ms,
+		      struct istripe_lun *lun, char *why, size_t why_bytes)
 {
 	struct probe probe = {
 		.session = session,
-		.number = lun->address,
-		.known = ISTRIPE_LUN_IDENTIFIED,
 		.data = page_address(session->internal.page),
 		.why = why,
 		.why_bytes = why_bytes,
-		.deadline = jiffies + msecs_to_jiffies(MEASURE_TIMEOUT_MS),
+		.deadline = jiffies + msecs_to_jiffies(timeout_ms),
 	};
+	u32 attempt = 0;
+	int ret;
 
-	return probe_end(&probe, probe_designator(&probe, lun) ?: probe_capacity(&probe, lun));
+	do {
+		ret = probe_all(&probe, number, lun);
+	} while (ret == -ESTALE && ++attempt < ATTEMPTS_MAX);
+	return probe_end(&probe, ret);
 }

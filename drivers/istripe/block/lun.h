@@ -18,7 +18,7 @@ struct istripe_session;
 /* What of a LUN is known, and so must not change while it is asked. */
 enum istripe_lun_known {
 	ISTRIPE_LUN_UNKNOWN,		/* nothing: everything is about to be asked */
-	ISTRIPE_LUN_IDENTIFIED,		/* all but its size, which is about to be asked */
+	ISTRIPE_LUN_ASKED,		/* some of it; the rest is about to be asked */
 	ISTRIPE_LUN_KNOWN,
 };
 
@@ -48,8 +48,9 @@ struct istripe_lun {
 
 /**
  * istripe_lun_probe() - ask a LUN what it is
- * @session: logged in, not published
+ * @session: see istripe_session_execute()
  * @number: the LUN
+ * @timeout_ms: for all of it
  * @lun: filled on success
  * @why: reason on failure
  * @why_bytes: its size
@@ -57,31 +58,15 @@ struct istripe_lun {
  * Numbers above 255 are addressed in the form in which the target lists them: plain, or
  * flat (SAM-5 4.7.5).
  *
- * Consumes the unit attentions that a login leaves behind (P20).
+ * Consumes the unit attentions that a login leaves behind (P20). When the LUN says that it
+ * has changed while it is asked, all is asked again.
  *
  * Context: the path's worker, sleeps.
  * Return: 0; -ENXIO there is no such LUN; -EMEDIUMTYPE it is not a disk we can use;
- * -EROFS it is write protected; -EPROTO nonsense; -EIO; -EBUSY; -ETIMEDOUT; -ENOTCONN.
+ * -EPROTO nonsense; -ESTALE it changes all the time; -EIO; -EBUSY; -ETIMEDOUT; -ENOTCONN.
  */
-int istripe_lun_probe(struct istripe_session *session, u16 number, struct istripe_lun *lun,
-		      char *why, size_t why_bytes);
-
-/**
- * istripe_lun_measure() - ask a LUN again who it is and how large
- * @session: see istripe_session_execute()
- * @lun: as istripe_lun_probe() has filled it; designator and capacity are new
- * @why: reason on failure
- * @why_bytes: its size
- *
- * Consumes unit attentions, but for those that say that what is not asked again may have
- * changed, too: then everything is to be asked, by another login.
- *
- * Context: the path's worker, sleeps, for half a minute at most.
- * Return: 0; -ESTALE it may be another LUN now, or have other mode pages; -EPROTO nonsense;
- * -EIO; -EBUSY; -ETIMEDOUT; -ENOTCONN.
- */
-int istripe_lun_measure(struct istripe_session *session, struct istripe_lun *lun, char *why,
-			size_t why_bytes);
+int istripe_lun_probe(struct istripe_session *session, u16 number, u32 timeout_ms,
+		      struct istripe_lun *lun, char *why, size_t why_bytes);
 
 /**
  * istripe_lun_sectors() - capacity

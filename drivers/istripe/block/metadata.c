@@ -10,8 +10,10 @@
 #include "block/bundle.h"
 #include "block/metadata.h"
 #include "block/path.h"
+#include "block/protection.h"
 #include "block/visit.h"
 #include "block/volume.h"
+#include "proto/error.h"
 #include "proto/signature.h"
 
 #define TIMEOUT_MS	60000		/* for all that is done on one leg at a time */
@@ -169,8 +171,8 @@ static int visit_encode_super(const struct istripe_visit *visit, struct istripe_
 	if (!ret)
 		ret = istripe_md_decode(page, ISTRIPE_MD_SUPER_BYTES, sectors, md);
 	if (ret)
-		scnprintf(visit->why, visit->why_bytes, "leg %u: no superblock fits: %pe",
-			  visit->leg, ERR_PTR(ret));
+		scnprintf(visit->why, visit->why_bytes, "leg %u: no superblock fits: %s (%pe)",
+			  visit->leg, istripe_error_words(ret), ERR_PTR(ret));
 	return ret;
 }
 
@@ -267,6 +269,9 @@ static int metadata_create(struct istripe_round *round, const struct istripe_sha
 {
 	int ret = istripe_visit_all_live(round);
 
+	/* Before the first one is written: half an array is worse than none. */
+	if (!ret)
+		ret = istripe_protection_check(round->volume, round->why, round->why_bytes);
 	if (!ret && !wipe)
 		ret = istripe_visit_legs(round, visit_refuse_signatures);
 	if (!ret)

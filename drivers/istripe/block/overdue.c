@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 #define pr_fmt(fmt) "istripe: " fmt
 
-#include "block/leg.h"
+#include "block/lun_reset.h"
 #include "block/overdue.h"
 #include "block/path.h"
+#include "proto/error.h"
 
 #define TASK_MANAGEMENT_TIMEOUT_MS	10000
 
@@ -70,6 +71,9 @@ static void overdue_end(struct istripe_path *path, u32 count)
 static bool overdue_is_hopeless(struct istripe_session *session,
 				enum istripe_task_progress progress)
 {
+	/* A hold lasts for seconds at most; then the command has its time again. */
+	if (progress == ISTRIPE_TASK_UNSENT && istripe_session_is_held(session))
+		return true;
 	if (progress == ISTRIPE_TASK_UNSENT)
 		istripe_session_fault(session, -ETIMEDOUT,
 				      "a command cannot be sent: the target keeps its command window or TCP closed");
@@ -88,40 +92,6 @@ static int overdue_abort_task(struct istripe_path *path, u32 itt)
 	pr_warn_ratelimited("%s: command 0x%08x is overdue: aborting it\n", path->label, itt);
 	return istripe_session_task_management(session, ISCSI_TM_FUNC_ABORT_TASK, itt,
 					       TASK_MANAGEMENT_TIMEOUT_MS);
-}
-
-/* At once, so that a command of our own over it does not wait for an answer either. */
-static void overdue_end_session(struct istripe_path *other, const struct istripe_path *path)
-{
-	int section = srcu_read_lock(&other->srcu);
-	struct istripe_session *session = srcu_dereference(other->session, &other->srcu);
-
-	if (session)
-		istripe_session_fault(session, -ECONNRESET, "the LUN has been reset over %s",
-				      path->label);
-	srcu_read_unlock(&other->srcu, section);
-}
-
-static int overdue_reset_lun(struct istripe_path *path, int error)
-{
-	struct istripe_leg *leg = path->leg;
-	struct istripe_path *other;
-	int section, ret;
-	u32 at;
-
-	pr_warn_ratelimited("%s: commands stay overdue, abort: %pe: resetting the LUN\n",
-			    path->label, ERR_PTR(error));
-	ret = istripe_session_task_management(path->owned, ISCSI_TM_FUNC_LOGICAL_UNIT_RESET, 0,
-					      TASK_MANAGEMENT_TIMEOUT_MS);
-	if (ret)
-		return ret;
-	/* The tasks of the other paths are gone, too, and with TAS=0 nobody tells them. */
-	section = srcu_read_lock(&leg->srcu);
-	istripe_leg_for_each_path(leg, other, at)
-		if (other != path)
-			overdue_end_session(other, path);
-	srcu_read_unlock(&leg->srcu, section);
-	return 0;
 }
 
 /*
@@ -143,7 +113,9 @@ void istripe_overdue_recover(struct istripe_path *path)
 		overdue_end(path, 1);
 	}
 	if (ret && ret != -ENOTCONN) {
-		ret = overdue_reset_lun(path, ret);
+		pr_warn_ratelimited("%s: commands stay overdue, abort: %s (%pe): resetting the LUN\n",
+				    path->label, istripe_error_words(ret), ERR_PTR(ret));
+		ret = istripe_lun_reset(path);
 		istripe_overdue_clear(path);
 	}
 	if (ret)

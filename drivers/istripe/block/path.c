@@ -16,6 +16,7 @@
 #include "block/overdue.h"
 #include "block/path.h"
 #include "block/proof.h"
+#include "block/protection.h"
 #include "block/volume.h"
 #include "transport/socket.h"
 
@@ -25,8 +26,9 @@
 #define TIME2WAIT_MAX_MS	60000
 /* A target that says all the time that its LUN has changed is not asked all the time. */
 #define LOOK_INTERVAL_MS	500
+#define LOOK_TIMEOUT_MS		30000
 
-/* Recovery has a queue of its own: it must not wait behind I/O it is to save. */
+/* It must not wait behind I/O that it is to save, and nothing on it waits for a target. */
 struct workqueue_struct *istripe_recovery_wq;
 
 int istripe_path_init(void)
@@ -51,7 +53,13 @@ static void path_set_state(struct istripe_path *path, enum istripe_path_state st
 void istripe_path_event(struct istripe_path *path, enum istripe_path_event event)
 {
 	set_bit(event, &path->events);
-	mod_delayed_work(istripe_recovery_wq, &path->work, 0);
+	mod_delayed_work(path->queue, &path->work, 0);
+}
+
+void istripe_path_attention(struct istripe_path *path, const char *what)
+{
+	pr_info_ratelimited("%s: the LUN says: %s: asking what it is\n", path->label, what);
+	istripe_path_event(path, ISTRIPE_PATH_DOUBT);
 }
 
 static void path_note_error(struct istripe_path *path, int error, const char *why)
@@ -93,9 +101,15 @@ static void path_session_logout_requested(struct istripe_session *session, const
 	istripe_path_event(path, ISTRIPE_PATH_LOGOUT);
 }
 
+static void path_session_attention(struct istripe_session *session, const char *what)
+{
+	istripe_path_attention(session->owner, what);
+}
+
 static const struct istripe_session_ops path_session_ops = {
 	.fault = path_session_fault,
 	.logout_requested = path_session_logout_requested,
+	.attention = path_session_attention,
 };
 
 static void bundle_count(struct istripe_bundle *bundle, const struct istripe_leg_task *leg_task,
@@ -175,13 +189,18 @@ static void path_withdraw(struct istripe_path *path)
 void istripe_path_close_session(struct istripe_path *path, int error)
 {
 	struct istripe_session *session = path->owned;
+	bool protected;
 
 	mutex_lock(&path->session_lock);
 	path->owned = NULL;
 	mutex_unlock(&path->session_lock);
 	mutex_lock(&path->leg->identify_lock);
+	protected = path->blocks && READ_ONCE(path->protected);
 	path->blocks = 0;
 	mutex_unlock(&path->leg->identify_lock);
+	/* Only paths that are logged in say so. */
+	if (protected)
+		istripe_protection_look(path->leg->volume);
 	if (session)
 		istripe_session_close(session, error);
 }
@@ -189,12 +208,12 @@ void istripe_path_close_session(struct istripe_path *path, int error)
 /* The worker queues itself: who stops it, or lets it leave, must not wait that long. */
 static void path_requeue(struct istripe_path *path, unsigned long delay)
 {
-	mod_delayed_work(istripe_recovery_wq, &path->work, delay);
+	mod_delayed_work(path->queue, &path->work, delay);
 	/* Queue before the look; istripe_path_event() sets the bit, then queues. */
 	smp_mb();
 	if (test_bit(ISTRIPE_PATH_STOP, &path->events) ||
 	    test_and_clear_bit(ISTRIPE_PATH_LEAVE, &path->events))
-		mod_delayed_work(istripe_recovery_wq, &path->work, 0);
+		mod_delayed_work(path->queue, &path->work, 0);
 }
 
 static void path_schedule_retry(struct istripe_path *path, u32 wait_ms)
@@ -263,20 +282,22 @@ static int path_attempt(struct istripe_path *path, char *why, size_t why_bytes)
 {
 	struct istripe_session_params params;
 	struct istripe_lun *lun = &path->found;
+	u32 timeout_ms = READ_ONCE(path->params.timers.login_timeout_ms);
 	int ret;
 
 	istripe_path_log_in(path, &params);
 	ret = istripe_path_open_session(path, &params, why, why_bytes);
 	if (!ret) {
-		/* The old session, if there was one, has been reinstated: its tasks are gone. */
-		istripe_leg_path_fenced(path->leg, path);
+		/* The old session, if there was one, has been reinstated. */
 		istripe_session_join(path->owned, &params);
-		ret = istripe_lun_probe(path->owned, path->params.lun, lun, why, why_bytes);
+		/* The setting covers the bring-up, too. */
+		ret = istripe_lun_probe(path->owned, path->params.lun, timeout_ms, lun, why,
+					why_bytes);
 	}
 	if (ret)
 		return ret;
 	path->owned->lun = lun->address;
-	return path_judge(path, why, why_bytes);
+	return istripe_fence_drain(path, why, why_bytes) ?: path_judge(path, why, why_bytes);
 }
 
 /* Whoever looks finds the session now; tasks come when the leg knows. */
@@ -295,6 +316,7 @@ static void path_go_live(struct istripe_path *path)
 	path->tpgt = path->owned->target_portal_group_tag;
 	path->tpgt_known = true;
 	path->live_since = jiffies;
+	path->tried = 0;
 	istripe_proof_live(path, path->owned);
 	path->looked_at = jiffies;
 	WRITE_ONCE(path->look_error, 0);
@@ -302,6 +324,8 @@ static void path_go_live(struct istripe_path *path)
 		path->reconnects++;
 		pr_info_ratelimited("%s: connected again\n", path->label);
 	}
+	if (!path->started && path->owned->negotiation.note[0])
+		pr_notice("%s: login: %s\n", path->label, path->owned->negotiation.note);
 	path->started = true;
 	path_set_state(path, ISTRIPE_PATH_LIVE);
 	istripe_leg_path_live(path->leg, path);
@@ -337,7 +361,7 @@ static bool path_may_catch_up(const struct istripe_path *path)
 	       path->found.capacity.blocks >= path->leg->first_blocks;
 }
 
-/* The first failure, and a refusal; but not the same one again and again. */
+/* The first failure, another reason, and a refusal; but not the same one again and again. */
 static bool path_failure_is_news(struct istripe_path *path, const char *why)
 {
 	unsigned long flags;
@@ -346,25 +370,43 @@ static bool path_failure_is_news(struct istripe_path *path, const char *why)
 	spin_lock_irqsave(&path->event_lock, flags);
 	same = !strcmp(path->last_error, why);
 	spin_unlock_irqrestore(&path->event_lock, flags);
-	return !path->failures || (path->refused && !(path_may_catch_up(path) && same));
+	return !path->tried || !same || (path->refused && !path_may_catch_up(path));
 }
 
-static void path_attempt_failed(struct istripe_path *path, int error, const char *why)
+/*
+ * A question to the LUN that was lost with its session does not know why the session ended. The
+ * fault is the first there was since path_connect(), and has been noted as the session is closed.
+ */
+static void path_fault_why(struct istripe_path *path, char *why, size_t why_bytes)
 {
+	char fault[ISTRIPE_WHY_BYTES];
+
+	if (!test_bit(ISTRIPE_PATH_FAULT, &path->events))
+		return;
+	istripe_path_last_error(path, fault, sizeof(fault));
+	scnprintf(why, why_bytes, "LUN bring-up: %s", fault);
+}
+
+static void path_attempt_failed(struct istripe_path *path, int error, char *why, size_t why_bytes)
+{
+	istripe_path_close_session(path, -ECONNRESET);
+	if (error == -ENOTCONN)
+		path_fault_why(path, why, why_bytes);
 	if (path_failure_is_news(path, why))
 		pr_warn("%s: %s\n", path->label, why);
+	path->tried++;
 	path->failures++;
 	path_note_error(path, error, why);
 	/* What a look has found holds for as long as logins find so, too. */
 	if (!path->refused)
 		WRITE_ONCE(path->look_error, 0);
-	istripe_path_close_session(path, -ECONNRESET);
 	if (!path->started)
 		path->first_error = error;
 	if (!path->started && !READ_ONCE(path->persistent)) {
 		/* Whoever started us wants to know at once, not to wait and hope. */
 		path_set_state(path, ISTRIPE_PATH_IDLE);
-	} else if (path->refused && !path_may_catch_up(path)) {
+	} else if (path->refused && !path_may_catch_up(path) &&
+		   !istripe_leg_path_waits(path->leg, path)) {
 		path_set_state(path, ISTRIPE_PATH_DEAD);
 	} else {
 		istripe_fence(path);
@@ -407,7 +449,7 @@ static void path_connect(struct istripe_path *path)
 	if (!ret)
 		ret = path_publish(path, why, sizeof(why));
 	if (ret)
-		path_attempt_failed(path, ret, why);
+		path_attempt_failed(path, ret, why, sizeof(why));
 	else
 		path_go_live(path);
 }
@@ -463,9 +505,41 @@ static void path_recover(struct istripe_path *path)
 }
 
 /*
- * The LUN may have changed: ask it again what it is. I/O goes on meanwhile, unless it was
- * an answer to I/O that has raised the doubt. When the LUN is not what we know any more,
- * the session ends; whether the path is of use again is for the next login to find out.
+ * Submitters read the session's address of the LUN: when the target lists the LUN in another
+ * form, that takes another session.
+ */
+static int path_ask(struct istripe_path *path, char *why, size_t why_bytes)
+{
+	int ret = istripe_lun_probe(path->owned, path->params.lun, LOOK_TIMEOUT_MS, &path->found,
+				    why, why_bytes);
+
+	if (ret)
+		return ret;
+	if (!memcmp(&path->found.address, &path->owned->lun, sizeof(path->owned->lun)))
+		return path_judge(path, why, why_bytes);
+	scnprintf(why, why_bytes, "the target lists LUN %u at another address now",
+		  path->params.lun);
+	return -EREMCHG;
+}
+
+/* -ESTALE without a refusal: it has said that it has changed while its superblock was read. */
+static int path_ask_until_quiet(struct istripe_path *path, char *why, size_t why_bytes)
+{
+	u32 attempt = 0;
+	int ret;
+
+	do {
+		path->refused = 0;
+		ret = path_ask(path, why, why_bytes);
+	} while (ret == -ESTALE && !path->refused && ++attempt < ISTRIPE_LOOKS_MAX);
+	return ret;
+}
+
+/*
+ * The LUN may have changed: ask it again what it is, over the same session. I/O goes on
+ * meanwhile, unless the LUN itself has raised the doubt. When it is not what we know any
+ * more, the session ends; whether the path is of use again is for the next login to find
+ * out.
  */
 static void path_look(struct istripe_path *path)
 {
@@ -474,13 +548,11 @@ static void path_look(struct istripe_path *path)
 	int doubts, ret;
 
 	clear_bit(ISTRIPE_PATH_DOUBT, &path->events);
-	/* What comes from now on is another doubt; pairs with istripe_task_doubt(). */
+	/* What comes from now on is another doubt; pairs with istripe_session_doubt(). */
 	smp_mb__after_atomic();
 	doubts = istripe_session_doubts(session);
 	mutex_lock(&path->ask_lock);
-	ret = istripe_lun_measure(session, &path->found, why, sizeof(why));
-	if (!ret)
-		ret = path_judge(path, why, sizeof(why));
+	ret = path_ask_until_quiet(path, why, sizeof(why));
 	/* Before the lock goes: a question that timed out is still the session's. */
 	if (ret)
 		istripe_session_fault(session, ret, "%s", why);
@@ -507,7 +579,7 @@ static void path_look_if_asked(struct istripe_path *path)
 		return;
 	else if (time_before(jiffies, next))
 		/* Not mod_delayed_work(): an event that has come meanwhile is not to wait. */
-		queue_delayed_work(istripe_recovery_wq, &path->work, next - jiffies);
+		queue_delayed_work(path->queue, &path->work, next - jiffies);
 	else
 		path_look(path);
 }
@@ -583,6 +655,15 @@ void istripe_path_start(struct istripe_path *path)
 	istripe_path_event(path, ISTRIPE_PATH_START);
 }
 
+/* A path that has ceased to be live has another session soon, and that has been looked at. */
+void istripe_path_look_now(struct istripe_path *path)
+{
+	if (READ_ONCE(path->state) != ISTRIPE_PATH_LIVE)
+		return;
+	istripe_path_event(path, ISTRIPE_PATH_RESCAN);
+	flush_work(&path->work.work);
+}
+
 void istripe_path_persist(struct istripe_path *path)
 {
 	WRITE_ONCE(path->persistent, true);
@@ -633,6 +714,18 @@ static void path_set_label(struct istripe_path *path)
 		scnprintf(path->label + used, sizeof(path->label) - used, ".%u", path->member);
 }
 
+/*
+ * The worker waits for its target: for a connection, for the answers to a login. When there
+ * is no memory for another thread, a queue has its rescuer only, which does one work at a
+ * time; so each path has a queue, and with it a rescuer, of its own.
+ */
+static struct workqueue_struct *path_create_queue(const struct istripe_path *path)
+{
+	return alloc_ordered_workqueue("istripe_%d/%u/%u.%u", WQ_MEM_RECLAIM,
+				       path->leg->volume->id, path->leg->index,
+				       path->bundle->index, path->member);
+}
+
 struct istripe_path *istripe_path_create(struct istripe_bundle *bundle, u32 member,
 					 const struct istripe_path_params *params, u32 connections)
 {
@@ -657,8 +750,11 @@ struct istripe_path *istripe_path_create(struct istripe_bundle *bundle, u32 memb
 	init_completion(&path->stopped);
 	init_completion(&path->rested);
 	istripe_isid_choose(path);
-	if (init_srcu_struct(&path->srcu))
+	path->queue = path_create_queue(path);
+	if (!path->queue)
 		goto free_path;
+	if (init_srcu_struct(&path->srcu))
+		goto destroy_queue;
 	path->buffers = istripe_login_buffers_alloc(&path->params);
 	if (!path->buffers)
 		goto cleanup_srcu;
@@ -666,6 +762,8 @@ struct istripe_path *istripe_path_create(struct istripe_bundle *bundle, u32 memb
 
 cleanup_srcu:
 	cleanup_srcu_struct(&path->srcu);
+destroy_queue:
+	destroy_workqueue(path->queue);
 free_path:
 	kvfree_sensitive(path, sizeof(*path));
 	return ERR_PTR(-ENOMEM);
@@ -683,6 +781,7 @@ void istripe_path_destroy(struct istripe_path *path)
 	 */
 	WARN_ON_ONCE(path->owned || !list_empty(&path->fenced));
 	cancel_delayed_work_sync(&path->work);
+	destroy_workqueue(path->queue);
 	istripe_login_buffers_free(path->buffers);
 	cleanup_srcu_struct(&path->srcu);
 	kvfree_sensitive(path, sizeof(*path));

@@ -32,6 +32,7 @@
 
 #include <istripe/params.h>
 #include "block/lun.h"
+#include "block/protection.h"
 #include "proto/state.h"
 #include "transport/session.h"
 
@@ -39,8 +40,9 @@ struct istripe_bundle;
 struct istripe_leg;
 struct istripe_leg_task;
 
-#define ISTRIPE_OVERDUE_MAX	8	/* more at once: the LUN is in trouble */
+#define ISTRIPE_OVERDUE_MAX	128	/* more at once: the LUN is reset */
 #define ISTRIPE_LOGOUT_TIMEOUT_MS	2000
+#define ISTRIPE_LOOKS_MAX	3	/* for one command of our own, at a LUN that changes */
 #define ISTRIPE_PING_TIMEOUT_MS		5000	/* of a ping that somebody waits for */
 #define ISTRIPE_LABEL_BYTES	(ISTRIPE_NAME_BYTES + 16)
 
@@ -55,7 +57,7 @@ enum istripe_path_event {
 	ISTRIPE_PATH_OVERDUE,		/* a command is older than its timeout */
 	ISTRIPE_PATH_GIVE_UP,		/* and has been before: no more patience */
 	ISTRIPE_PATH_DOUBT,		/* the LUN may have changed: look, but not too often */
-	ISTRIPE_PATH_RESCAN,		/* look now: the administrator says so */
+	ISTRIPE_PATH_RESCAN,		/* look now: somebody waits for it */
 	ISTRIPE_PATH_LEAVE,		/* it is not wanted any more: is it idle yet */
 	ISTRIPE_PATH_CARRIER,		/* a NIC, maybe not its own, has lost its link */
 };
@@ -70,6 +72,7 @@ struct istripe_path {
 	struct istripe_login_buffers *buffers;
 
 	enum istripe_path_state state;	/* written by the worker */
+	struct workqueue_struct *queue;	/* the worker's, see path_create_queue() */
 	struct delayed_work work;
 	unsigned long events;
 	struct srcu_struct srcu;
@@ -79,10 +82,12 @@ struct istripe_path {
 
 	struct istripe_lun found;	/* worker: what the last login found */
 	u64 blocks;			/* of the LUN by @owned; 0: not known. leg->identify_lock */
+	enum istripe_protected protected;	/* of the LUN over this path */
 	u64 announced_blocks;		/* worker: the last growth that others heard of */
 	unsigned long looked_at;	/* worker: jiffies, when the LUN was last looked at */
 	int look_error;			/* written by the worker: what came of that */
 	struct mutex ask_lock;		/* commands of our own over @session, see below */
+	u64 held_session;		/* its id; leg->reset_lock, see lun_reset.c */
 	int refused;			/* worker: why that was not the LUN we know */
 	bool checked;			/* worker: its superblock has been compared */
 	unsigned long retry_at;		/* worker: jiffies, end of the back-off */
@@ -93,6 +98,7 @@ struct istripe_path {
 	bool tpgt_known;		/* worker: of the first session */
 	u16 tpgt;
 	u32 failures;			/* worker: attempts that failed in a row */
+	u32 tried;			/* worker: of these, since there was a session */
 	unsigned long live_since;	/* worker: jiffies */
 	bool started;			/* worker: has been live since start */
 	bool persistent;		/* failed at first; goes on trying */
@@ -108,7 +114,7 @@ struct istripe_path {
 	u32 overdue_count;
 	u32 overdue[ISTRIPE_OVERDUE_MAX];	/* tags to be looked after */
 
-	bool wanted;			/* these ten: under leg->lock, see there */
+	bool wanted;			/* these eleven: under leg->lock */
 	bool live;
 	u32 lanes;			/* connections while it is live, else 0 */
 	bool unfenced;
@@ -118,7 +124,7 @@ struct istripe_path {
 	u64 node;			/* proven to be there, see proof.h; 0: not known */
 	u16 node_tpgt;
 	u32 generation;			/* the leg's next, when a session comes or goes */
-	bool unproven_said;		/* the leg's proof work */
+	char unproven[ISTRIPE_WHY_BYTES];	/* why no sibling is; empty: one is, or not known */
 
 	u64 reconnects;			/* worker */
 	u64 faults;			/* worker */
@@ -228,6 +234,23 @@ void istripe_path_tune(struct istripe_path *path, const struct istripe_socket_pa
 void istripe_path_event(struct istripe_path *path, enum istripe_path_event event);
 
 /**
+ * istripe_path_attention() - the LUN says that something about it is new: have a look at it
+ * @path: live
+ * @what: in words
+ *
+ * Context: any.
+ */
+void istripe_path_attention(struct istripe_path *path, const char *what);
+
+/**
+ * istripe_path_look_now() - have the LUN looked at, and wait until that is over
+ * @path: its session is in doubt
+ *
+ * Context: process, sleeps; within a section of leg->srcu, but not of path->srcu.
+ */
+void istripe_path_look_now(struct istripe_path *path);
+
+/**
  * istripe_path_last_error() - copy the last reason, in words
  * @path: the path
  * @why: filled, empty when there was none
@@ -269,7 +292,7 @@ int istripe_path_open_session(struct istripe_path *path,
  */
 void istripe_path_close_session(struct istripe_path *path, int error);
 
-/* For everything that recovery waits for: it must not wait behind I/O itself. */
+/* For what recovery waits for and what ends it, beside the paths' workers; nothing sleeps there. */
 extern struct workqueue_struct *istripe_recovery_wq;
 
 /**

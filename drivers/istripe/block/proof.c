@@ -39,7 +39,10 @@ bool istripe_proof_same(const struct istripe_path *path, const struct istripe_pa
 	return path->node && path->node == sibling->node;
 }
 
-/* The probes' ears. A wish for a logout is none of ours: the session ends soon anyway. */
+/*
+ * The probes' ears. A wish for a logout is none of ours: the session ends soon anyway. What a LUN
+ * says is for the path's own session.
+ */
 static void probe_fault(struct istripe_session *session, int error, const char *why)
 {
 	struct istripe_probe *probe = session->owner;
@@ -52,9 +55,14 @@ static void probe_logout_requested(struct istripe_session *session, const char *
 {
 }
 
+static void probe_attention(struct istripe_session *session, const char *what)
+{
+}
+
 static const struct istripe_session_ops probe_ops = {
 	.fault = probe_fault,
 	.logout_requested = probe_logout_requested,
+	.attention = probe_attention,
 };
 
 static void probe_close(struct istripe_proof *proof, struct istripe_probe *probe, bool logout)
@@ -256,6 +264,18 @@ static void proof_settle_alone(struct istripe_proof *proof)
 	spin_unlock_bh(&proof->leg->lock);
 }
 
+/* Nobody else is at its bundle's node: it may have been a matter of bad luck. */
+static bool proof_alone(const struct istripe_leg *leg, const struct istripe_path *path)
+{
+	const struct istripe_path *other;
+	u32 at;
+
+	istripe_leg_for_each_path(leg, other, at)
+		if (other->bundle != path->bundle && istripe_proof_same(path, other))
+			return false;
+	return true;
+}
+
 /*
  * The sibling's node, unless either session has ended meanwhile: then it may not have been
  * the target that ended the spare ones, or another target may be there now.
@@ -269,8 +289,14 @@ static bool proof_settle(struct istripe_proof *proof, const struct proof_sibling
 	holds = proof_is_as_was(path, proof->probes[0].generation) &&
 		proof_is_as_was(proof->sibling, proof->probes[1].generation) &&
 		proof->sibling->node == sibling->node;
-	if (holds)
+	if (holds) {
 		path->node = sibling->node;
+		/* A session of the same path may lead there as well, and is no other way. */
+		if (!proof_alone(proof->leg, path)) {
+			path->unproven[0] = '\0';
+			proof->sibling->unproven[0] = '\0';
+		}
+	}
 	spin_unlock_bh(&proof->leg->lock);
 	return holds;
 }
@@ -302,30 +328,78 @@ static bool proof_harms(struct istripe_proof *proof, const struct proof_sibling 
 	return harms;
 }
 
+/* Was nothing known so far? */
+static bool proof_note(struct istripe_path *path, const char *why)
+{
+	bool news;
+
+	spin_lock_bh(&path->leg->lock);
+	news = !path->unproven[0];
+	strscpy(path->unproven, why, sizeof(path->unproven));
+	spin_unlock_bh(&path->leg->lock);
+	return news && !test_bit(ISTRIPE_PATH_STOP, &path->events);
+}
+
 /* Once per path, until it has a sibling: what is not proven now may be the next time. */
 static void proof_say(const struct istripe_proof *proof, const char *why)
 {
 	struct istripe_path *path = proof->subject;
 
-	if (path->unproven_said || test_bit(ISTRIPE_PATH_STOP, &path->events))
+	if (!proof_note(path, why))
 		return;
-	path->unproven_said = true;
 	pr_warn("%s: not known to lead to the same portal group as %s, so writes lost with one wait for its own way: %s\n",
 		path->label, proof->sibling->label, why);
+}
+
+/* Why one is not even compared: what the targets themselves say. False: there is no other. */
+static bool proof_differs(const struct istripe_proof *proof, char *why, size_t why_bytes)
+{
+	const struct istripe_path *other, *found = NULL;
+	const struct istripe_path *path = proof->subject;
+	bool same = false;
+	u32 at;
+
+	spin_lock_bh(&proof->leg->lock);
+	istripe_leg_for_each_path(proof->leg, other, at) {
+		if (other->bundle == path->bundle || !other->live)
+			continue;
+		/* They are compared when its turn comes. */
+		same = same || proof_may_be_same(path, other);
+		found = other;
+	}
+	if (same)
+		found = NULL;
+	if (found && strcmp(found->params.target_name, path->params.target_name))
+		scnprintf(why, why_bytes, "%s leads to a target of another name", found->label);
+	else if (found)
+		scnprintf(why, why_bytes, "it is in portal group %u, %s in %u", path->node_tpgt,
+			  found->label, found->node_tpgt);
+	spin_unlock_bh(&proof->leg->lock);
+	return found;
+}
+
+static void proof_say_differs(const struct istripe_proof *proof)
+{
+	struct istripe_path *path = proof->subject;
+	char why[ISTRIPE_WHY_BYTES];
+
+	if (proof_differs(proof, why, sizeof(why)) && proof_note(path, why))
+		pr_warn("%s: no path leads to the same portal group, so writes lost with it wait for its own way: %s\n",
+			path->label, why);
 }
 
 /* Compare the subject with each node there is. */
 static void proof_place(struct istripe_proof *proof)
 {
-	struct istripe_path *path = proof->subject;
 	char why[ISTRIPE_WHY_BYTES] = "";
 	struct proof_sibling sibling = {};
+	bool compared = false;
 
 	while (proof_next_sibling(proof, &sibling)) {
 		int ret = proof_run(proof, why, sizeof(why));
 
+		compared = true;
 		if (!ret && proof_settle(proof, &sibling)) {
-			path->unproven_said = false;
 			proof->harms = 0;
 			return;
 		}
@@ -340,6 +414,8 @@ static void proof_place(struct istripe_proof *proof)
 		if (ret != -EEXIST)
 			proof->undecided = true;
 	}
+	if (!compared)
+		proof_say_differs(proof);
 	proof_settle_alone(proof);
 }
 
@@ -371,18 +447,6 @@ static bool proof_next_subject(struct istripe_proof *proof)
 	spin_unlock_bh(&leg->lock);
 	wake_up_all(&proof->idle);
 	return next;
-}
-
-/* Nobody else is at its bundle's node: it may have been a matter of bad luck. */
-static bool proof_alone(const struct istripe_leg *leg, const struct istripe_path *path)
-{
-	const struct istripe_path *other;
-	u32 at;
-
-	istripe_leg_for_each_path(leg, other, at)
-		if (other->bundle != path->bundle && istripe_proof_same(path, other))
-			return false;
-	return true;
 }
 
 /* They are compared again. */

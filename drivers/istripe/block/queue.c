@@ -39,8 +39,19 @@ void istripe_queue_push(struct istripe_queue *queue)
 	}
 }
 
+/* Times command_timeout_ms: what touches as much as the LUN likes takes longer. */
+#define LONG_TIMEOUTS	4
+
+/* A flush may write a whole cache, the others fill or free any number of blocks. */
+static bool queue_is_long(const struct request *rq)
+{
+	return req_op(rq) != REQ_OP_READ && req_op(rq) != REQ_OP_WRITE;
+}
+
 static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *bd)
 {
+	if (queue_is_long(bd->rq))
+		bd->rq->timeout = LONG_TIMEOUTS * READ_ONCE(bd->rq->q->rq_timeout);
 	blk_mq_start_request(bd->rq);
 	istripe_io_start(hctx->driver_data, bd->rq, bd->last);
 	return BLK_STS_OK;

@@ -14,6 +14,7 @@
 #include "block/reservation.h"
 #include "block/volume.h"
 #include "proto/cdb.h"
+#include "proto/error.h"
 
 #define TIMEOUT_MS	30000		/* for one command */
 
@@ -52,7 +53,10 @@ static u8 reservation_type(enum pr_type type)
 	}
 }
 
-/* As the SCSI disk driver says it: a conflict is the status itself, see enum pr_status. */
+/*
+ * As the SCSI disk driver says it: a conflict is the status itself, see enum pr_status.
+ * -EINPROGRESS: the LUN is to be looked at first.
+ */
 static int session_reserve(struct istripe_session *session, const struct reservation *what)
 {
 	const struct istripe_task *task = &session->internal.task;
@@ -62,14 +66,21 @@ static int session_reserve(struct istripe_session *session, const struct reserva
 	/* Its page may still go out with the command before. */
 	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
 		return -ENOTCONN;
+	if (istripe_session_in_doubt(session))
+		return -EINPROGRESS;
 	istripe_cdb_reserve_out(cdb, what->action, what->type);
 	istripe_cdb_reserve_parameter(page_address(session->internal.page), what->key,
 				      what->action_key, what->keep);
 	ret = istripe_lun_ask(session, &session->lun, cdb, ISTRIPE_RESERVE_PARAMETER_BYTES, true,
 			      ISTRIPE_LUN_KNOWN, jiffies + msecs_to_jiffies(TIMEOUT_MS));
-	/* The command, and the page, may still be under way; or the LUN is another one. */
-	if (ret == -ETIMEDOUT || ret == -ESTALE)
+	/* The command, and the page, may still be under way. */
+	if (ret == -ETIMEDOUT)
 		istripe_session_fault(session, ret, "no answer to PERSISTENT RESERVE OUT");
+	/* The LUN may be another one, and has not done it. */
+	if (ret == -ESTALE) {
+		istripe_session_doubt(session);
+		return -EINPROGRESS;
+	}
 	if (ret == -EIO && task->status == SAM_STAT_RESERVATION_CONFLICT)
 		return SAM_STAT_RESERVATION_CONFLICT;
 	if (ret == -EIO && task->sense.sense_key == ILLEGAL_REQUEST)
@@ -78,7 +89,7 @@ static int session_reserve(struct istripe_session *session, const struct reserva
 }
 
 /* The section keeps the session open: its owner waits for us before it closes it. */
-static int path_reserve(struct istripe_path *path, const struct reservation *what)
+static int path_reserve_once(struct istripe_path *path, const struct reservation *what)
 {
 	int section = srcu_read_lock(&path->srcu);
 	struct istripe_session *session = srcu_dereference(path->session, &path->srcu);
@@ -90,9 +101,23 @@ static int path_reserve(struct istripe_path *path, const struct reservation *wha
 		mutex_unlock(&path->ask_lock);
 	}
 	srcu_read_unlock(&path->srcu, section);
+	return ret;
+}
+
+static int path_reserve(struct istripe_path *path, const struct reservation *what)
+{
+	u32 looks = 0;
+	int ret;
+
+	while ((ret = path_reserve_once(path, what)) == -EINPROGRESS &&
+	       looks++ < ISTRIPE_LOOKS_MAX)
+		istripe_path_look_now(path);
+	if (ret == -EINPROGRESS)
+		ret = -ENOTCONN;
 	if (ret)
-		pr_warn_ratelimited("%s: PERSISTENT RESERVE OUT, service action %u: %d\n",
-				    path->label, what->action, ret);
+		pr_warn_ratelimited("%s: PERSISTENT RESERVE OUT, service action %u: %s\n",
+				    path->label, what->action,
+				    ret > 0 ? "reservation conflict" : istripe_error_words(ret));
 	return ret;
 }
 

@@ -9,6 +9,7 @@
 #include "block/visit.h"
 #include "block/volume.h"
 #include "proto/cdb.h"
+#include "proto/error.h"
 
 static_assert(ISTRIPE_MD_SUPER_BYTES == ISTRIPE_INTERNAL_BYTES);
 
@@ -32,8 +33,8 @@ static int visit_ask(const struct istripe_visit *visit, const u8 *cdb, u32 bytes
 			  "leg %u: cannot %s: status 0x%02x, sense %x/%02x/%02x", visit->leg, what,
 			  task->status, task->sense.sense_key, task->sense.asc, task->sense.ascq);
 	else if (ret)
-		scnprintf(visit->why, visit->why_bytes, "leg %u: cannot %s: %pe", visit->leg, what,
-			  ERR_PTR(ret));
+		scnprintf(visit->why, visit->why_bytes, "leg %u: cannot %s: %s (%pe)", visit->leg,
+			  what, istripe_error_words(ret), ERR_PTR(ret));
 	return ret;
 }
 
@@ -105,17 +106,20 @@ static int session_visit(struct istripe_path *path, struct istripe_session *sess
 	/* The command is still under way, and its page with it. */
 	if (ret == -ETIMEDOUT)
 		istripe_session_fault(session, ret, "no answer about the superblock");
-	/* Nothing more over this path before a login has looked who is there. */
+	/* Nothing more over this path before it has been asked who is there. */
 	if (ret == -ESTALE && !round->refused) {
-		istripe_session_fault(session, ret, "the LUN may be another one now");
-		ret = -ENOTCONN;
+		istripe_session_doubt(session);
+		ret = -EINPROGRESS;
 	}
 	return ret;
 }
 
-/* The section keeps the session open: its owner waits for us before it closes it. */
-int istripe_visit_path(struct istripe_path *path, struct istripe_round *round,
-		       istripe_visit_fn fn)
+/*
+ * The section keeps the session open: its owner waits for us before it closes it.
+ * -EINPROGRESS: its LUN is to be looked at first.
+ */
+static int path_visit(struct istripe_path *path, struct istripe_round *round,
+		      istripe_visit_fn fn)
 {
 	int section = srcu_read_lock(&path->srcu);
 	struct istripe_session *session = srcu_dereference(path->session, &path->srcu);
@@ -128,10 +132,29 @@ int istripe_visit_path(struct istripe_path *path, struct istripe_round *round,
 		scnprintf(round->why, round->why_bytes, "interrupted at leg %u", path->leg->index);
 		ret = -EINTR;
 	} else {
-		ret = session_visit(path, session, round, fn);
+		ret = istripe_session_in_doubt(session) ? -EINPROGRESS :
+		      session_visit(path, session, round, fn);
 		mutex_unlock(&path->ask_lock);
 	}
 	srcu_read_unlock(&path->srcu, section);
+	return ret;
+}
+
+int istripe_visit_path(struct istripe_path *path, struct istripe_round *round,
+		       istripe_visit_fn fn)
+{
+	u32 looks = 0;
+	int ret;
+
+	while ((ret = path_visit(path, round, fn)) == -EINPROGRESS) {
+		if (looks++ == ISTRIPE_LOOKS_MAX) {
+			scnprintf(round->why, round->why_bytes,
+				  "leg %u: its LUN says again and again that it has changed",
+				  path->leg->index);
+			return -ENOTCONN;
+		}
+		istripe_path_look_now(path);
+	}
 	return ret;
 }
 

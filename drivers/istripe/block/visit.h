@@ -120,8 +120,8 @@ bool istripe_visit_is_lost(int error);
  * @round: under way
  * @fn: what
  *
- * The session ends when the command may still be under way (-ETIMEDOUT), or when the LUN
- * may be another one by now.
+ * The session ends when the command may still be under way (-ETIMEDOUT). When the LUN says
+ * that it has changed, the path's worker looks at it before @fn is begun again.
  *
  * Context: process, sleeps; for @round->timeout_ms, and until path->ask_lock is free. A
  * user's process can be killed between two visits.

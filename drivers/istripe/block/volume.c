@@ -2,7 +2,6 @@
 #define pr_fmt(fmt) "istripe: " fmt
 
 #include <linux/idr.h>
-#include <linux/major.h>
 #include <linux/module.h>
 #include <linux/nsproxy.h>
 #include <linux/slab.h>
@@ -10,19 +9,36 @@
 
 #include "block/capacity.h"
 #include "block/carrier.h"
+#include "block/claim.h"
+#include "block/host_disk.h"
+#include "block/identity.h"
 #include "block/limits.h"
 #include "block/path.h"
+#include "block/protection.h"
 #include "block/queue.h"
 #include "block/reservation.h"
 #include "block/volume.h"
+#include "proto/error.h"
 
-#define VOLUME_MINORS	16	/* partitions; more get numbers of their own */
-
-static int istripe_major;
 static DEFINE_IDA(istripe_ids);
+
+/*
+ * Within the disk's open_mutex, and not once it is being deleted: the volume is there.
+ * Without this a mount could come between istripe_volume_close() and the disk's end.
+ */
+static int volume_open(struct istripe_compat_opened *opened, istripe_compat_open_mode_t mode)
+{
+	const struct istripe_volume *volume = istripe_compat_opened_disk(opened)->queue->queuedata;
+
+	if (READ_ONCE(volume->closing))
+		return -ENXIO;
+	return istripe_compat_opens_to_write(mode) && READ_ONCE(volume->protection.read_only) ?
+	       -EROFS : 0;
+}
 
 static const struct block_device_operations volume_fops = {
 	.owner = THIS_MODULE,
+	.open = volume_open,
 	.pr_ops = &istripe_reservation_ops,
 	.free_disk = istripe_reservation_free_disk,
 };
@@ -69,23 +85,11 @@ static void volume_stop_legs(struct istripe_volume *volume)
 		istripe_leg_stop(volume->legs[i]);
 }
 
-/* One LUN in two places of a stripe would overwrite itself. */
-static int volume_check_repeated(const struct istripe_volume *volume, char *why, size_t why_bytes)
+/* Nothing of ours is written on them any more: others may have them. */
+static void volume_drop_luns(struct istripe_volume *volume)
 {
-	u32 i, j;
-
-	for (i = 1; i < volume->leg_count; i++) {
-		for (j = 0; j < i; j++) {
-			const char *designator = volume->legs[i]->lun.designator;
-
-			if (strcmp(designator, volume->legs[j]->lun.designator))
-				continue;
-			scnprintf(why, why_bytes, "legs %u and %u are the same LUN, %s", j, i,
-				  designator);
-			return -EINVAL;
-		}
-	}
-	return 0;
+	istripe_host_disks_stop(volume);
+	istripe_claim_drop(volume);
 }
 
 /* Equal shares only: the smallest leg counts (P27). */
@@ -161,9 +165,10 @@ static int volume_add_disk(struct istripe_volume *volume)
 		goto free_tags;
 	}
 	volume->disk = disk;
-	disk->major = istripe_major;
-	disk->first_minor = volume->id * VOLUME_MINORS;
-	disk->minors = VOLUME_MINORS;
+	/*
+	 * Without a major it gets numbers of the block layer's own (BLOCK_EXT_MAJOR), as do
+	 * its partitions. LVM takes these, but no disk whose major it does not know.
+	 */
 	disk->fops = &volume_fops;
 	disk->private_data = istripe_reservation_alloc(volume);
 	ret = -ENOMEM;
@@ -171,11 +176,17 @@ static int volume_add_disk(struct istripe_volume *volume)
 		goto put_disk;
 	scnprintf(disk->disk_name, DISK_NAME_LEN, "istripe%d", volume->id);
 	set_capacity(disk, istripe_stripe_capacity_sectors(&volume->stripe));
-	ret = device_add_disk(NULL, disk, NULL);
+	istripe_protection_apply(volume);
+	ret = istripe_identity_create(volume);
 	if (ret)
 		goto put_disk;
+	ret = device_add_disk(volume->device, disk, istripe_identity_disk_groups);
+	if (ret)
+		goto destroy_identity;
 	return 0;
 
+destroy_identity:
+	istripe_identity_destroy(volume);
 put_disk:
 	/* A disk that has not been added is not freed through its operations. */
 	kfree(disk->private_data);
@@ -243,7 +254,11 @@ static struct istripe_volume *volume_create(const struct istripe_volume_params *
 	volume->command_timeout_ms = params->command_timeout_ms;
 	volume->recovery_timeout_ms = params->recovery_timeout_ms;
 	istripe_capacity_init(&volume->capacity);
-	volume->id = ida_alloc_max(&istripe_ids, (1 << MINORBITS) / VOLUME_MINORS - 1, GFP_KERNEL);
+	INIT_LIST_HEAD(&volume->claim.entry);
+	istripe_host_disks_init(volume);
+	istripe_drain_init(&volume->drain);
+	istripe_protection_init(&volume->protection);
+	volume->id = ida_alloc(&istripe_ids, GFP_KERNEL);
 	ret = volume->id < 0 ? volume->id : volume_create_legs(volume, params);
 	if (!ret)
 		ret = istripe_metadata_init(&volume->metadata, params->metadata,
@@ -271,25 +286,33 @@ struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *
 	why[0] = '\0';
 	volume = volume_create(params);
 	if (IS_ERR(volume)) {
-		scnprintf(why, why_bytes, "cannot create the volume: %pe", volume);
+		scnprintf(why, why_bytes, "cannot create the volume: %s (%pe)",
+			  istripe_error_words(PTR_ERR(volume)), volume);
 		return volume;
 	}
 	ret = volume_start_legs(volume, why, why_bytes);
 	if (!ret)
-		ret = volume_check_repeated(volume, why, why_bytes);
+		ret = istripe_claim_luns(volume, why, why_bytes);
+	if (!ret)
+		ret = istripe_host_disks_start(volume, params->host_disks, why, why_bytes);
 	if (!ret)
 		ret = volume_set_geometry(volume, params, why, why_bytes);
+	if (!ret)
+		ret = istripe_claim_array(volume, why, why_bytes);
 	if (!ret) {
 		ret = volume_add_disk(volume);
 		if (ret)
-			scnprintf(why, why_bytes, "cannot add the disk: %pe", ERR_PTR(ret));
+			scnprintf(why, why_bytes, "cannot add the disk: %s (%pe)",
+				  istripe_error_words(ret), ERR_PTR(ret));
 	}
 	if (ret) {
 		volume_stop_legs(volume);
+		volume_drop_luns(volume);
 		istripe_volume_free(volume);
 		return ERR_PTR(ret);
 	}
 	istripe_capacity_start(volume);
+	istripe_protection_start(volume);
 	pr_info("%s: %s is up, %llu sectors\n", volume->name, volume->disk->disk_name,
 		istripe_stripe_capacity_sectors(&volume->stripe));
 	istripe_carrier_watch(volume);
@@ -297,24 +320,45 @@ struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *
 	return volume;
 }
 
-void istripe_volume_stop(struct istripe_volume *volume)
+int istripe_volume_close(struct istripe_volume *volume)
 {
-	u32 i;
+	struct gendisk *disk = volume->disk;
+	bool open;
 
-	/* What a lost leg holds would hold up the disk's end, too. */
-	for (i = 0; i < volume->leg_count; i++)
-		istripe_leg_expire(volume->legs[i]);
+	/* Its holder may wait for I/O of ours, which only taking the disk away by force ends. */
+	if (!mutex_trylock(&disk->open_mutex))
+		return -EBUSY;
+	open = disk_openers(disk);
+	if (!open)
+		WRITE_ONCE(volume->closing, true);
+	mutex_unlock(&disk->open_mutex);
+	return open ? -EBUSY : 0;
+}
+
+int istripe_volume_stop(struct istripe_volume *volume)
+{
+	int ret;
+
+	/* Not under open_mutex, see above: someone may get in, and finds the disk gone. */
+	WRITE_ONCE(volume->closing, true);
+	istripe_drain_begin(volume);
 	istripe_capacity_stop(volume);
+	istripe_protection_stop(volume);
 	del_gendisk(volume->disk);
-	/* Only now: who has the RTNL may wait for I/O of ours, which fails since expire. */
+	ret = istripe_drain_end(volume);
+	istripe_identity_destroy(volume);
+	/* Only now: who has the RTNL may wait for I/O of ours, of which there is none any more. */
 	istripe_carrier_ignore(volume);
 	volume_stop_legs(volume);
+	volume_drop_luns(volume);
 	/* Once more: a path's worker may just have been at it. */
 	istripe_capacity_stop(volume);
+	istripe_protection_stop(volume);
 	istripe_reservation_end(volume->disk);
 	pr_info("%s: %s is down\n", volume->name, volume->disk->disk_name);
 	put_disk(volume->disk);
 	blk_mq_free_tag_set(&volume->tag_set);
+	return ret;
 }
 
 const char *istripe_volume_device_name(const struct istripe_volume *volume)
@@ -343,17 +387,22 @@ int istripe_block_init(void)
 
 	if (ret)
 		return ret;
-	istripe_major = register_blkdev(0, "istripe");
-	if (istripe_major < 0) {
-		istripe_path_exit();
-		return istripe_major;
-	}
-	return 0;
+	ret = istripe_identity_init();
+	if (ret)
+		goto exit_path;
+	ret = istripe_host_disks_register();
+	if (!ret)
+		return 0;
+	istripe_identity_exit();
+exit_path:
+	istripe_path_exit();
+	return ret;
 }
 
 void istripe_block_exit(void)
 {
-	unregister_blkdev(istripe_major, "istripe");
+	istripe_host_disks_unregister();
+	istripe_identity_exit();
 	istripe_path_exit();
 	ida_destroy(&istripe_ids);
 }

@@ -11,10 +11,15 @@
 
 #include <istripe/params.h>
 #include "block/capacity.h"
+#include "block/claim.h"
+#include "block/drain.h"
+#include "block/host_disk.h"
 #include "block/leg.h"
 #include "block/metadata.h"
+#include "block/protection.h"
 #include "proto/stripe.h"
 
+struct device;
 struct net;
 
 struct istripe_volume {
@@ -36,9 +41,15 @@ struct istripe_volume {
 	struct istripe_leg *legs[ISTRIPE_LEGS_MAX];
 	struct istripe_metadata metadata;
 	struct istripe_capacity capacity;
+	struct istripe_drain drain;
+	struct istripe_claim claim;
+	struct istripe_protection protection;
+	struct istripe_host_disks host_disks;
 
 	struct blk_mq_tag_set tag_set;
+	struct device *device;		/* that the disk belongs to, see identity.h */
 	struct gendisk *disk;
+	bool closing;			/* nobody may open it any more */
 	bool has_keys;			/* registered through it, see reservation.h */
 	void *control;			/* the control layer's: its sysfs tree */
 };
@@ -50,23 +61,36 @@ struct istripe_volume {
  * @why_bytes: size of @why
  *
  * Context: process, sleeps until all legs are up or one of them has failed; killable.
- * Return: the volume; ERR_PTR: -EINVAL, -EOPNOTSUPP configuration; -ENOMEM; -EINTR;
- * or what connecting, login, LUN bring-up gave.
+ * Return: the volume; ERR_PTR: -EINVAL, -EOPNOTSUPP configuration; -EBUSY a LUN of it is in
+ * use; -ENOMEM; -EINTR; or what connecting, login, LUN bring-up gave.
  */
 struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *params,
 					    char *why, size_t why_bytes);
 
 /**
+ * istripe_volume_close() - make sure that nobody has the disk open, or will
+ * @volume: running; istripe_volume_stop() follows
+ *
+ * What is mounted, swapped to, or part of another device is open, too. What the disk's last
+ * user has written is on its way no more.
+ *
+ * Context: process; does not wait.
+ * Return: 0; -EBUSY somebody has it open, or is just opening or closing it.
+ */
+int istripe_volume_close(struct istripe_volume *volume);
+
+/**
  * istripe_volume_stop() - take a volume down
  * @volume: running
  *
- * Dirty data are written as long as the legs are up; nothing waits for a leg that is
- * down. Whoever still has the disk open gets errors from then on. What its paths have
- * left behind can be asked (istripe_past_bequeath()) until istripe_volume_free().
+ * Also when somebody has the disk open, who gets errors from then on. Dirty data are written
+ * before, see drain.h. What its paths have left behind can be asked
+ * (istripe_past_bequeath()) until istripe_volume_free().
  *
- * Context: process, sleeps, bounded in time.
+ * Context: process, sleeps; as long as write-back takes, not for ever.
+ * Return: 0; -EIO writes have failed meanwhile; it is down all the same.
  */
-void istripe_volume_stop(struct istripe_volume *volume);
+int istripe_volume_stop(struct istripe_volume *volume);
 
 /**
  * istripe_volume_free() - free a volume

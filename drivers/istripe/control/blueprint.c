@@ -16,6 +16,7 @@ void istripe_volume_params_default(struct istripe_volume_params *params)
 {
 	*params = (struct istripe_volume_params) {
 		.metadata = ISTRIPE_METADATA_MD,
+		.host_disks = ISTRIPE_HOST_DISK_REFUSE,
 		.chunk.bytes = 65536,
 		.queue_depth = 128,
 		.command_timeout_ms = 30000,

@@ -16,6 +16,7 @@
 #include "control/blueprint.h"
 #include "control/dir.h"
 #include "control/sysfs.h"
+#include "proto/error.h"
 
 static struct istripe_leg *running_leg(const struct istripe_path_dir *path)
 {
@@ -34,6 +35,7 @@ static int change_begin(struct istripe_volume_dir *volume)
 	if (volume->phase != ISTRIPE_VOLUME_UP)
 		return -EBUSY;
 	volume->phase = ISTRIPE_VOLUME_CHANGING;
+	volume->last_error[0] = '\0';
 	return 0;
 }
 
@@ -81,9 +83,9 @@ static int path_prepare(struct istripe_path_dir *path, char *why)
 static void path_say_hidden(const struct istripe_bundle *bundle, int error)
 {
 	if (error)
-		pr_warn("%s: leg %u path %u has not all its files in sysfs: %pe\n",
+		pr_warn("%s: leg %u path %u has not all its files in sysfs: %s (%pe)\n",
 			bundle->leg->volume->name, bundle->leg->index, bundle->index,
-			ERR_PTR(error));
+			istripe_error_words(error), ERR_PTR(error));
 }
 
 static int path_add(struct istripe_path_dir *path, char *why)

@@ -99,6 +99,7 @@ ISTRIPE_DIR_SETTING(volume, _name,							\
 VOLUME_OF(initiator_name, iscsi_name, ISCSI_NAME);
 VOLUME_OF(metadata, metadata, "none or md");
 VOLUME_OF(metadata_create, metadata_create, "0, 1 or force");
+VOLUME_OF(host_disks, host_disks, "refuse or claim");
 ISTRIPE_DIR_SETTING(volume, chunk_bytes,
 		    ISTRIPE_SETTING_OF(struct istripe_volume_params, chunk, chunk,
 				       "a power of two from 4096 to 4194304"),
@@ -119,17 +120,20 @@ static ssize_t volume_enable_show(struct config_item *item, char *page)
 static ssize_t volume_enable_store(struct config_item *item, const char *page, size_t count)
 {
 	static const struct istripe_setting enable = {
-		.name = "enable", .kind = &istripe_setting_number, .size = sizeof(u32),
-		.min = 0, .max = 1, .range = "0 or 1",
+		.name = "enable", .kind = &istripe_setting_power, .size = sizeof(u32),
+		.range = "0, 1 or force",
 	};
 	struct istripe_volume_dir *volume = to_volume(item);
-	u32 value;
+	enum istripe_power power;
 	ssize_t ret;
 
-	ret = istripe_setting_store(&enable, volume->params.name, &value, page, count);
+	ret = istripe_setting_store(&enable, volume->params.name, &power, page, count);
 	if (ret < 0)
 		return ret;
-	ret = value ? istripe_volume_dir_enable(volume) : istripe_volume_dir_disable(volume);
+	if (power == ISTRIPE_POWER_ON)
+		ret = istripe_volume_dir_enable(volume);
+	else
+		ret = istripe_volume_dir_disable(volume, power == ISTRIPE_POWER_FORCE_OFF);
 	return ret ?: count;
 }
 CONFIGFS_ATTR(volume_, enable);
@@ -179,6 +183,7 @@ static struct configfs_attribute *volume_attrs[] = {
 	&volume_attr_chunk_bytes,
 	&volume_attr_metadata,
 	&volume_attr_metadata_create,
+	&volume_attr_host_disks,
 	&volume_attr_queue_depth,
 	&volume_attr_poll_queues,
 	&volume_attr_command_timeout_ms,

@@ -163,13 +163,16 @@ int istripe_volume_dir_enable(struct istripe_volume_dir *volume);
 /**
  * istripe_volume_dir_disable() - take a volume down
  * @volume: its directory
+ * @force: whoever uses the disk
  *
- * Nothing happens when it is down already.
+ * Nothing happens when it is down already. The reason of a failure is kept in last_error and
+ * logged.
  *
  * Context: process, a store callback of the volume's directory.
- * Return: 0; -EBUSY it is just starting or stopping.
+ * Return: 0; -EBUSY somebody has the disk open, or the volume is just starting or stopping;
+ * -EIO it is down, but dirty data have not been written.
  */
-int istripe_volume_dir_disable(struct istripe_volume_dir *volume);
+int istripe_volume_dir_disable(struct istripe_volume_dir *volume, bool force);
 
 /**
  * istripe_volume_dir_is_up() - has the volume a disk

@@ -17,6 +17,7 @@
 #include "control/blueprint.h"
 #include "control/dir.h"
 #include "control/sysfs.h"
+#include "proto/error.h"
 
 /* Pins: what cannot be removed while the volume is not down. */
 
@@ -206,6 +207,7 @@ static int volume_prepare(struct istripe_volume_dir *volume, struct istripe_volu
 		return ret;
 	}
 	volume->phase = ISTRIPE_VOLUME_STARTING;
+	volume->last_error[0] = '\0';
 	return 0;
 }
 
@@ -253,8 +255,8 @@ static struct istripe_volume *volume_start(struct istripe_volume_dir *volume,
 	ret = istripe_sysfs_create(running);
 	if (!ret)
 		return running;
-	scnprintf(why, ISTRIPE_LAST_ERROR_BYTES, "cannot make its files in sysfs: %pe",
-		  ERR_PTR(ret));
+	scnprintf(why, ISTRIPE_LAST_ERROR_BYTES, "cannot make its files in sysfs: %s (%pe)",
+		  istripe_error_words(ret), ERR_PTR(ret));
 	istripe_volume_stop(running);
 	/* There was a disk, if not for long. */
 	mutex_lock(&volume->lock);
@@ -303,8 +305,8 @@ void istripe_volume_dir_note(struct istripe_volume_dir *volume, const char *what
 	if (*why)
 		strscpy(volume->last_error, why, sizeof(volume->last_error));
 	else
-		scnprintf(volume->last_error, sizeof(volume->last_error), "error %pe",
-			  ERR_PTR(error));
+		scnprintf(volume->last_error, sizeof(volume->last_error), "%s (%pe)",
+			  istripe_error_words(error), ERR_PTR(error));
 	pr_err("%s: %s: %s\n", volume->params.name, what, volume->last_error);
 }
 
@@ -336,32 +338,51 @@ unlock:
 	return ret;
 }
 
-int istripe_volume_dir_disable(struct istripe_volume_dir *volume)
+/* From up to stopping; NULL with an error, or when it is down already. */
+static struct istripe_volume *volume_take(struct istripe_volume_dir *volume, bool force)
 {
-	struct istripe_volume *running;
+	struct istripe_volume *running = volume->running;
 
-	mutex_lock(&volume->lock);
-	if (volume->phase != ISTRIPE_VOLUME_UP) {
-		int ret = volume->phase == ISTRIPE_VOLUME_DOWN ? 0 : -EBUSY;
-
-		mutex_unlock(&volume->lock);
-		return ret;
+	lockdep_assert_held(&volume->lock);
+	if (volume->phase != ISTRIPE_VOLUME_UP)
+		return volume->phase == ISTRIPE_VOLUME_DOWN ? NULL : ERR_PTR(-EBUSY);
+	if (!force && istripe_volume_close(running)) {
+		istripe_volume_dir_note(volume, "not disabled", -EBUSY,
+					"its disk is open, mounted or part of another device: close it, or write force, which takes it away all the same");
+		return ERR_PTR(-EBUSY);
 	}
-	running = volume->running;
 	volume->running = NULL;
 	volume->phase = ISTRIPE_VOLUME_STOPPING;
-	mutex_unlock(&volume->lock);
+	volume->last_error[0] = '\0';
+	return running;
+}
+
+static int volume_stop(struct istripe_volume_dir *volume, struct istripe_volume *running)
+{
+	int ret;
 
 	/* Whoever is in its files is waited for. */
 	istripe_capacity_end(running);
 	istripe_sysfs_remove(running);
-	istripe_volume_stop(running);
+	ret = istripe_volume_stop(running);
 
 	mutex_lock(&volume->lock);
 	volume_remember(volume, running);
 	istripe_volume_free(running);
 	volume_unpin(volume);
 	volume->phase = ISTRIPE_VOLUME_DOWN;
+	istripe_volume_dir_note(volume, "disabled", ret,
+				"it is down, but not all of what had been written to its disk has reached the legs");
 	mutex_unlock(&volume->lock);
-	return 0;
+	return ret;
+}
+
+int istripe_volume_dir_disable(struct istripe_volume_dir *volume, bool force)
+{
+	struct istripe_volume *running;
+
+	mutex_lock(&volume->lock);
+	running = volume_take(volume, force);
+	mutex_unlock(&volume->lock);
+	return IS_ERR_OR_NULL(running) ? PTR_ERR_OR_ZERO(running) : volume_stop(volume, running);
 }

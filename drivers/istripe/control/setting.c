@@ -438,6 +438,21 @@ static const char *const metadata_create_names[] = {
 
 SETTING_CHOICE(metadata_create, enum istripe_metadata_create);
 
+static const char *const host_disks_names[] = {
+	[ISTRIPE_HOST_DISK_REFUSE] = "refuse",
+	[ISTRIPE_HOST_DISK_CLAIM] = "claim",
+};
+
+SETTING_CHOICE(host_disks, enum istripe_host_disk);
+
+static const char *const power_names[] = {
+	[ISTRIPE_POWER_OFF] = "0",
+	[ISTRIPE_POWER_ON] = "1",
+	[ISTRIPE_POWER_FORCE_OFF] = "force",
+};
+
+SETTING_CHOICE(power, enum istripe_power);
+
 /* The value is a whole struct istripe_chap_identity; only its secret changes. */
 static int chap_secret_parse(const struct istripe_setting *setting, const char *text,
 			     void *value)

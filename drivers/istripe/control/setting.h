@@ -19,6 +19,13 @@
 
 struct istripe_setting;
 
+/* What may be written to a volume's enable. */
+enum istripe_power {
+	ISTRIPE_POWER_OFF,
+	ISTRIPE_POWER_ON,
+	ISTRIPE_POWER_FORCE_OFF,	/* whoever uses the disk */
+};
+
 /**
  * struct istripe_setting_kind - how values of one sort are read and written
  * @parse:	text without newline and control characters to value; 0 or -EINVAL with
@@ -75,6 +82,8 @@ extern const struct istripe_setting_kind istripe_setting_metadata;
 extern const struct istripe_setting_kind istripe_setting_chap_secret;
 extern const struct istripe_setting_kind istripe_setting_chunk;
 extern const struct istripe_setting_kind istripe_setting_metadata_create;
+extern const struct istripe_setting_kind istripe_setting_host_disks;
+extern const struct istripe_setting_kind istripe_setting_power;
 extern const struct istripe_setting_kind istripe_setting_buffer;
 extern const struct istripe_setting_kind istripe_setting_congestion_control;
 

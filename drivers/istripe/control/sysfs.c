@@ -124,6 +124,8 @@ LEG_FILE(serial, "%s", leg->lun.serial);
 LEG_FILE(commands, "%lld", atomic64_read(&leg->commands));
 LEG_FILE(redriven, "%lld", atomic64_read(&leg->redriven));
 LEG_FILE(retried, "%lld", atomic64_read(&leg->retried));
+LEG_FILE(write_protected, "%s", istripe_protected_name(READ_ONCE(leg->protected)));
+LEG_FILE(lun_reset, "%s", istripe_lun_reset_result_name(READ_ONCE(leg->lun_reset)));
 
 static const struct istripe_md *leg_super(const struct istripe_leg *leg)
 {
@@ -161,6 +163,8 @@ static struct attribute *leg_attrs[] = {
 	&leg_file_commands.attr,
 	&leg_file_redriven.attr,
 	&leg_file_retried.attr,
+	&leg_file_lun_reset.attr,
+	&leg_file_write_protected.attr,
 	NULL,
 };
 ATTRIBUTE_GROUPS(leg);

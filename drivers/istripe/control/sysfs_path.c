@@ -101,6 +101,28 @@ static ssize_t path_fenced_through_show(const struct istripe_node_file *file, vo
 
 ISTRIPE_NODE_FILE(path, fenced_through, 0444, .show = path_fenced_through_show);
 
+/* Of the first of its sessions that has no sibling. */
+static ssize_t path_unproven_show(const struct istripe_node_file *file, void *object, char *page)
+{
+	const struct istripe_bundle *bundle = object;
+	struct istripe_leg *leg = bundle->leg;
+	const struct istripe_path *path;
+	const char *why = "";
+	ssize_t used;
+	u32 at;
+
+	spin_lock_bh(&leg->lock);
+	if (READ_ONCE(leg->fence) == ISTRIPE_FENCE_PORTAL_GROUP)
+		istripe_bundle_for_each_member(bundle, path, at)
+			if (!*why)
+				why = path->unproven;
+	used = sysfs_emit(page, "%s\n", why);
+	spin_unlock_bh(&leg->lock);
+	return used;
+}
+
+ISTRIPE_NODE_FILE(path, unproven, 0444, .show = path_unproven_show);
+
 /* All sessions together. */
 #define PATH_COUNTER(_name, _now)							\
 static ssize_t path_##_name##_show(const struct istripe_node_file *file, void *object,	\
@@ -267,6 +289,7 @@ static struct attribute *path_attrs[] = {
 	&path_file_reconnects.attr,
 	&path_file_faults.attr,
 	&path_file_fenced_through.attr,
+	&path_file_unproven.attr,
 	&path_file_multi.attr,
 	&path_file_portal.attr,
 	&path_file_source_address.attr,

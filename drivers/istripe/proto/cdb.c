@@ -55,6 +55,11 @@ void istripe_cdb_synchronize_cache16(u8 *cdb)
 	cdb_start(cdb, SYNCHRONIZE_CACHE_16);
 }
 
+void istripe_cdb_synchronize_cache10(u8 *cdb)
+{
+	cdb_start(cdb, SYNCHRONIZE_CACHE);
+}
+
 void istripe_cdb_unmap(u8 *cdb, u16 parameter_bytes)
 {
 	cdb_start(cdb, UNMAP);

@@ -53,6 +53,14 @@ void istripe_cdb_write_atomic16(u8 *cdb, u64 lba, u16 blocks, bool fua);
 void istripe_cdb_synchronize_cache16(u8 *cdb);
 
 /**
+ * istripe_cdb_synchronize_cache10() - SYNCHRONIZE CACHE(10) of the whole LUN, SBC-4 5.35
+ * @cdb: 16 bytes
+ *
+ * Context: any.
+ */
+void istripe_cdb_synchronize_cache10(u8 *cdb);
+
+/**
  * istripe_cdb_unmap() - UNMAP, SBC-4 5.39
  * @cdb: 16 bytes
  * @parameter_bytes: length of the parameter list

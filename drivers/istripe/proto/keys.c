@@ -44,10 +44,10 @@ static const struct istripe_key_choice task_reporting_choices[] = {
 	.choice_count = ARRAY_SIZE(digest_choices),			\
 }
 
-#define BOOLEAN_ROW(_name, _type, _rfc, _offer) {			\
+#define BOOLEAN_ROW(_name, _type, _rfc, _offer, ...) {			\
 	.name = _name, .range = "Yes or No",				\
 	.type = _type, .flags = SESSION_WIDE, .max = 1,			\
-	.rfc_default = _rfc, .offer_default = _offer,			\
+	.rfc_default = _rfc, .offer_default = _offer, __VA_ARGS__	\
 }
 
 #define FIXED_ROW(_name, _type, _flags, _range, _max, _value) {	\
@@ -56,21 +56,36 @@ static const struct istripe_key_choice task_reporting_choices[] = {
 	.max = _max, .rfc_default = _value,				\
 }
 
-#define NUMBER_ROW(_name, _type, _flags, _min, _max, _rfc, _offer) {	\
+#define NUMBER_ROW(_name, _type, _flags, _min, _max, _rfc, _offer, ...) { \
 	.name = _name, .range = #_min " to " #_max,			\
 	.type = _type, .flags = _flags,					\
 	.min = _min, .max = _max,					\
-	.rfc_default = _rfc, .offer_default = _offer,			\
+	.rfc_default = _rfc, .offer_default = _offer, __VA_ARGS__	\
 }
 
+/*
+ * An answer that breaks its offer (RFC 7143 section 6.2.2) is refused, unless the row has a
+ * @tolerance: where only the initiator acts by a key, it goes on as if the target had kept to
+ * the rules. What is refused is what the target acts by:
+ *	HeaderDigest, DataDigest	PDUs would not be understood
+ *	MaxBurstLength			it would ask for, and send, more than it may
+ *	MaxOutstandingR2T		there is no room to note its R2Ts
+ *	DataPDUInOrder, DataSequenceInOrder	data would come out of order
+ *	ErrorRecoveryLevel		it would wait to be asked for what is lost
+ *	iSCSIProtocolLevel, TaskReporting	tasks would end by other rules
+ */
 static const struct istripe_key_rule key_rules[ISTRIPE_KEY_COUNT] = {
 	[ISTRIPE_KEY_HEADER_DIGEST] = DIGEST_ROW("HeaderDigest"),
 	[ISTRIPE_KEY_DATA_DIGEST] = DIGEST_ROW("DataDigest"),
 	[ISTRIPE_KEY_MAX_CONNECTIONS] =
 		NUMBER_ROW("MaxConnections", ISTRIPE_KEY_TYPE_MIN, SESSION_WIDE,
-			   1, 65535, 1, 1),
-	[ISTRIPE_KEY_INITIAL_R2T] = BOOLEAN_ROW("InitialR2T", ISTRIPE_KEY_TYPE_OR, 1, 0),
-	[ISTRIPE_KEY_IMMEDIATE_DATA] = BOOLEAN_ROW("ImmediateData", ISTRIPE_KEY_TYPE_AND, 1, 1),
+			   1, 65535, 1, 1, .tolerance = "no more connections are made"),
+	[ISTRIPE_KEY_INITIAL_R2T] =
+		BOOLEAN_ROW("InitialR2T", ISTRIPE_KEY_TYPE_OR, 1, 0,
+			    .tolerance = "data wait for an R2T all the same"),
+	[ISTRIPE_KEY_IMMEDIATE_DATA] =
+		BOOLEAN_ROW("ImmediateData", ISTRIPE_KEY_TYPE_AND, 1, 1,
+			    .tolerance = "no data are sent at once"),
 	[ISTRIPE_KEY_MAX_RECV_DATA_SEGMENT_LENGTH] =
 		NUMBER_ROW("MaxRecvDataSegmentLength", ISTRIPE_KEY_TYPE_DECLARED, 0,
 			   512, 16777215, 8192, 262144),
@@ -86,13 +101,14 @@ static const struct istripe_key_rule key_rules[ISTRIPE_KEY_COUNT] = {
 			   512, 16777215, 262144, 1048576),
 	[ISTRIPE_KEY_FIRST_BURST_LENGTH] =
 		NUMBER_ROW("FirstBurstLength", ISTRIPE_KEY_TYPE_MIN, SESSION_WIDE,
-			   512, 16777215, 65536, 262144),
+			   512, 16777215, 65536, 262144,
+			   .tolerance = "no more is sent unasked"),
 	[ISTRIPE_KEY_DEFAULT_TIME2WAIT] =
 		NUMBER_ROW("DefaultTime2Wait", ISTRIPE_KEY_TYPE_MAX, ISTRIPE_KEY_LEADING,
-			   0, 3600, 2, 2),
+			   0, 3600, 2, 2, .tolerance = "a login waits as long as was offered"),
 	[ISTRIPE_KEY_DEFAULT_TIME2RETAIN] =
 		NUMBER_ROW("DefaultTime2Retain", ISTRIPE_KEY_TYPE_MIN, ISTRIPE_KEY_LEADING,
-			   0, 3600, 20, 20),
+			   0, 3600, 20, 20, .tolerance = "no task is to be retained"),
 	[ISTRIPE_KEY_MAX_OUTSTANDING_R2T] =
 		NUMBER_ROW("MaxOutstandingR2T", ISTRIPE_KEY_TYPE_MIN, SESSION_WIDE,
 			   1, 65535, 1, 16),

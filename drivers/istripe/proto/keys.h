@@ -122,6 +122,8 @@ struct istripe_key_choice {
  * @max: largest value of RFC 7143; of type LIST, the last possible result
  * @rfc_default: what holds when nothing is negotiated
  * @offer_default: what istripe_keys_default_offer() gives
+ * @tolerance: why an answer that the offer does not allow does no harm; NULL: it may, and is
+ *	refused
  * @choices: of type LIST, indexed by value; those above @max are only offers
  * @choice_count: number of @choices
  */
@@ -135,6 +137,7 @@ struct istripe_key_rule {
 	u32 max;
 	u32 rfc_default;
 	u32 offer_default;
+	const char *tolerance;
 	const struct istripe_key_choice *choices;
 	u32 choice_count;
 };

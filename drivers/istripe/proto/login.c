@@ -349,8 +349,8 @@ static int login_redirected(struct istripe_login *login, const char *text, u32 b
 	if (istripe_redirect_read(redirect, text, bytes))
 		return istripe_login_fail(login, -EPROTO, "%s, without a usable TargetAddress",
 					  status->text);
-	return istripe_login_fail(login, ISTRIPE_LOGIN_REDIRECT, "%s to %.100s port %u",
-				  status->text, redirect->host, redirect->port);
+	return istripe_login_fail(login, ISTRIPE_LOGIN_REDIRECT, "%s to port %u of %.60s",
+				  status->text, redirect->port, redirect->host);
 }
 
 /* Any other status than success ends the login; most of the header is void then. */
@@ -362,8 +362,10 @@ static int login_refused(struct istripe_login *login, const char *text, u32 byte
 	if (!status->err)
 		return login_redirected(login, text, bytes, status);
 	login->retry = status->retry;
-	return istripe_login_fail(login, status->err, "%s (login status %02x%02x)", status->text,
-				  login->status_class, login->status_detail);
+	return istripe_login_fail(login, status->err, "%s (login status %02x%02x)%s", status->text,
+				  login->status_class, login->status_detail,
+				  status->err == -EACCES && !login->params.chap ?
+				  ": no chap_secret is set" : "");
 }
 
 static int login_check_stage(struct istripe_login *login, const struct istripe_pdu *pdu)

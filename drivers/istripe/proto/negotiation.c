@@ -197,6 +197,19 @@ static int answer_list(struct istripe_negotiation *n, u32 key, const struct istr
 	return settle(n, key, value);
 }
 
+/* For those who read the log: the first one will do. */
+static void answer_note(struct istripe_negotiation *n, u32 key, const struct istripe_text_pair *p)
+{
+	const struct istripe_key_rule *rule = istripe_key_rule(key);
+	char offer[ISTRIPE_KEY_TEXT_BYTES];
+
+	if (n->note[0] || istripe_key_format(key, n->offer.value[key], offer, sizeof(offer)) < 0)
+		return;
+	scnprintf(n->note, sizeof(n->note),
+		  "target answers %s=%.20s to an offer of %s, against RFC 7143: %s",
+		  rule->name, p->value, offer, rule->tolerance);
+}
+
 /*
  * An answer is the result. So it must be what the result function would give for
  * some value that the target may have had in mind.
@@ -215,9 +228,12 @@ static int answer_take(struct istripe_negotiation *n, u32 key, const struct istr
 	err = value_parse(n, key, p, &value);
 	if (err)
 		return err;
-	if (value_combine(rule->type, offer, value) != value)
+	if (value_combine(rule->type, offer, value) == value)
+		return settle(n, key, value);
+	if (!rule->tolerance)
 		return value_broken(n, p, "which the offer does not allow");
-	return settle(n, key, value);
+	answer_note(n, key, p);
+	return settle(n, key, value_combine(rule->type, offer, value));
 }
 
 static int declaration_take(struct istripe_negotiation *n, u32 key,

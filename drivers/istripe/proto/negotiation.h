@@ -34,6 +34,8 @@
  * @leading: first connection of the session
  * @discovery: discovery session
  * @first_burst_irrelevant: the target said so of FirstBurstLength
+ * @note: an answer that its offer does not allow, and that was put up with, in words, or
+ *	empty; the first one of them
  * @problem: after an error, why, in words, one line, printable
  */
 struct istripe_negotiation {
@@ -46,6 +48,7 @@ struct istripe_negotiation {
 	bool leading;
 	bool discovery;
 	bool first_burst_irrelevant;
+	char note[ISTRIPE_NEGOTIATION_PROBLEM_BYTES];
 	char problem[ISTRIPE_NEGOTIATION_PROBLEM_BYTES];
 };
 
@@ -80,9 +83,10 @@ int istripe_negotiation_offer(struct istripe_negotiation *n, struct istripe_text
  * @reply: text of the next request, for what the target must be answered
  *
  * A pair for a key that was offered is the answer; it is checked against the
- * offer. Any other operational key is an offer or a declaration of the target,
- * and is answered where an answer is due. Keys that nobody knows are answered
- * NotUnderstood (section 6.2).
+ * offer. Where the table of keys says that a wrong one does no harm, the result is as
+ * if the target had kept to the rules, and @n->note tells. Any other operational key is an
+ * offer or a declaration of the target, and is answered where an answer is due. Keys that
+ * nobody knows are answered NotUnderstood (section 6.2).
  *
  * Context: any.
  * Return: 0; -ENOENT when the key belongs to the login machine (TargetAlias,

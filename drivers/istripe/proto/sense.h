@@ -11,9 +11,11 @@
  * enum istripe_scsi_verdict - what to do with a command that was answered
  * @ISTRIPE_SCSI_GOOD: done
  * @ISTRIPE_SCSI_RETRY: send it again; the target has told us something and forgot it
+ * @ISTRIPE_SCSI_RETRY_BACKOFF: something went wrong that may pass: send it again, later and later
  * @ISTRIPE_SCSI_RETRY_DELAY: busy: send it again a little later
- * @ISTRIPE_SCSI_RESIZE: send it again; the capacity has changed
- * @ISTRIPE_SCSI_IDENTIFY: send it again; identity or LUN inventory has changed
+ * @ISTRIPE_SCSI_DEFERRED: send it again; an earlier command, which was GOOD, has failed
+ * @ISTRIPE_SCSI_CHANGED: send it again, but look first: the LUN may be another one now, or
+ *	have another size, other blocks, other mode pages
  * @ISTRIPE_SCSI_MEDIUM: the medium is bad here
  * @ISTRIPE_SCSI_NOSPC: a thin LUN has run out of space
  * @ISTRIPE_SCSI_PROTECT: write protected
@@ -25,9 +27,10 @@
 enum istripe_scsi_verdict {
 	ISTRIPE_SCSI_GOOD,
 	ISTRIPE_SCSI_RETRY,
+	ISTRIPE_SCSI_RETRY_BACKOFF,
 	ISTRIPE_SCSI_RETRY_DELAY,
-	ISTRIPE_SCSI_RESIZE,
-	ISTRIPE_SCSI_IDENTIFY,
+	ISTRIPE_SCSI_DEFERRED,
+	ISTRIPE_SCSI_CHANGED,
 	ISTRIPE_SCSI_MEDIUM,
 	ISTRIPE_SCSI_NOSPC,
 	ISTRIPE_SCSI_PROTECT,
@@ -51,6 +54,26 @@ enum istripe_scsi_verdict {
  * Return: the verdict; SAM-5 5.3, SPC-5 4.5.6 and annex F.
  */
 enum istripe_scsi_verdict istripe_sense_verdict(u8 status, const struct scsi_sense_hdr *sense);
+
+/**
+ * istripe_sense_write_protected() - is the LUN as a whole write protected
+ * @sense: of a command that was refused with ISTRIPE_SCSI_PROTECT
+ *
+ * Not so for blocks that this initiator may not write (ACCESS DENIED) and their like.
+ *
+ * Context: any.
+ * Return: true for WRITE PROTECTED, by hardware or software (SPC-5 annex F); false.
+ */
+bool istripe_sense_write_protected(const struct scsi_sense_hdr *sense);
+
+/**
+ * istripe_sense_change_name() - what has changed, in SPC's words
+ * @sense: with ISTRIPE_SCSI_CHANGED as its verdict
+ *
+ * Context: any.
+ * Return: a constant string, never NULL.
+ */
+const char *istripe_sense_change_name(const struct scsi_sense_hdr *sense);
 
 /**
  * istripe_scsi_verdict_name() - a verdict in words

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Signatures: bytes at fixed places near the start of a LUN, or near its end, by which
+ * Signatures: bytes at fixed places near the start of a LUN, or its end, by which
  * others (file systems, volume managers, partition tables, databases) know what is
  * theirs. A LUN that carries one is not taken for a new array without being told to.
  */

@@ -51,6 +51,13 @@ void istripe_transfer_init(struct istripe_transfer *t, const struct istripe_keys
 	transfer_plan_unasked(t, negotiated);
 }
 
+void istripe_transfer_shorten(struct istripe_transfer *t, u32 immediate_bytes)
+{
+	t->immediate_bytes = min(t->immediate_bytes, immediate_bytes);
+	t->unsolicited_bytes = 0;
+	t->covered_bytes = t->immediate_bytes;
+}
+
 int istripe_transfer_data_in(struct istripe_transfer *t, const struct istripe_pdu *pdu)
 {
 	const struct istripe_pdu_data_in *data_in = &pdu->data_in;

@@ -9,7 +9,7 @@
  * Then one number is the coverage: everything below it has been transferred.
  *
  * A transfer belongs to the receive side of its connection. What is set by
- * istripe_transfer_init() and constant after it (@immediate_bytes,
+ * istripe_transfer_init() and istripe_transfer_shorten() and constant after them (@immediate_bytes,
  * @unsolicited_bytes, @segment_bytes) may be read by the transmit side too.
  */
 #ifndef ISTRIPE_PROTO_TRANSFER_H
@@ -70,6 +70,17 @@ struct istripe_transfer {
  */
 void istripe_transfer_init(struct istripe_transfer *t, const struct istripe_keys *negotiated,
 			   bool read, bool write, u32 length_bytes);
+
+/**
+ * istripe_transfer_shorten() - send less unasked than the target allows
+ * @t: transfer of a write
+ * @immediate_bytes: with the command, at most; nothing unasked follows it
+ *
+ * The target asks for the rest (RFC 7143 4.2.4.1: both are limits, not demands).
+ *
+ * Context: whoever sends the command, before it does: no answer can have come.
+ */
+void istripe_transfer_shorten(struct istripe_transfer *t, u32 immediate_bytes);
 
 /**
  * istripe_transfer_immediate_bytes() - data to send with the command

@@ -11,6 +11,7 @@
 #include <compat/sock.h>
 #include <trace/events/istripe.h>
 
+#include "proto/error.h"
 #include "transport/batch.h"
 #include "transport/conn.h"
 #include "transport/fault.h"
@@ -80,6 +81,7 @@ static int conn_receive(struct istripe_conn *conn)
 
 	/* After a fault nothing is parsed any more (P48). */
 	if (test_bit(ISTRIPE_CONN_STOPPED, &conn->flags) ||
+	    test_bit(ISTRIPE_CONN_RX_PAUSED, &conn->flags) ||
 	    test_bit(ISTRIPE_SESSION_FAULTED, &conn->session->flags))
 		return 0;
 	ret = istripe_conn_receive(conn);
@@ -107,7 +109,7 @@ static void conn_sk_event(struct sock *sk,
 
 static bool conn_space_wanted(struct sock *sk, struct istripe_conn *conn)
 {
-	if (!sk_stream_is_writeable(sk))
+	if (!sk_stream_is_writeable(sk) || !istripe_pace_may_wake(conn))
 		return false;
 	clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	return true;
@@ -198,9 +200,10 @@ static int conn_send(struct istripe_conn *conn)
 	mutex_unlock(&conn->tx_mutex);
 	/* TCP tells of the same end here or there, whoever asks first. */
 	if (ret < 0)
-		istripe_session_fault(conn->session, ret, "%s: %pe",
+		istripe_session_fault(conn->session, ret, "%s: %s (%pe)",
 				      ret == -EIO || ret == -ENOMEM ? "cannot send" :
-				      "the connection was lost", ERR_PTR(ret));
+				      "the connection was lost", istripe_error_words(ret),
+				      ERR_PTR(ret));
 	/* Unlock before the flag: see above. */
 	smp_mb();
 	return ret ?: test_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags);
@@ -224,8 +227,8 @@ static int conn_io_receive(struct istripe_conn *conn)
 		if (conn->cid && test_bit(ISTRIPE_CONN_LOGGING_OUT, &conn->flags))
 			return 0;
 		error = READ_ONCE(sk->sk_err) ?: ECONNRESET;
-		istripe_session_fault(conn->session, -error, "the connection was lost: %pe",
-				      ERR_PTR(-error));
+		istripe_session_fault(conn->session, -error, "the connection was lost: %s (%pe)",
+				      istripe_error_words(-error), ERR_PTR(-error));
 		return -error;
 	}
 	return ret;
@@ -340,7 +343,6 @@ int istripe_conn_send_control(struct istripe_conn *conn, const struct iscsi_hdr 
 			      const void *payload, u32 payload_bytes)
 {
 	struct istripe_control *control;
-	int ret = 0;
 
 	/*
 	 * Without an answer to its ping the target drops us, and with us the pages that wait
@@ -356,17 +358,12 @@ int istripe_conn_send_control(struct istripe_conn *conn, const struct iscsi_hdr 
 	control->payload = (u8 *)(control + 1);
 	memcpy(control->payload, payload, payload_bytes);
 	spin_lock_bh(&conn->control_lock);
-	if (conn->control_count < ISTRIPE_CONTROLS_MAX) {
-		list_add_tail(&control->entry, &conn->controls);
-		conn->control_count++;
-		control = NULL;
-	} else {
-		ret = -ENOBUFS;
-	}
+	list_add_tail(&control->entry, &conn->controls);
+	if (++conn->control_count >= ISTRIPE_CONTROLS_MAX)
+		set_bit(ISTRIPE_CONN_RX_PAUSED, &conn->flags);
 	spin_unlock_bh(&conn->control_lock);
-	kfree(control);
 	istripe_conn_kick(conn);
-	return ret;
+	return 0;
 }
 
 void istripe_conn_send_ping(struct istripe_conn *conn, const struct iscsi_hdr *header)
@@ -551,7 +548,7 @@ static void conn_release_socket(struct istripe_conn *conn)
 	sock = conn->sock;
 	conn->sock = NULL;
 	mutex_unlock(&conn->session->socket_lock);
-	istripe_socket_release(sock);
+	sock_release(sock);
 }
 
 void istripe_conn_cut(struct istripe_conn *conn)
@@ -595,6 +592,7 @@ struct istripe_conn *istripe_conn_alloc(struct istripe_session *session, u16 cid
 	mutex_init(&conn->tx_mutex);
 	INIT_LIST_HEAD(&conn->tx.commands);
 	INIT_LIST_HEAD(&conn->tx.sequences);
+	istripe_pace_init(&conn->tx.pace);
 	spin_lock_init(&conn->control_lock);
 	INIT_LIST_HEAD(&conn->controls);
 	INIT_WORK(&conn->io_work, conn_io_work);

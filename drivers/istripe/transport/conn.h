@@ -33,21 +33,24 @@
 #include "proto/pdu.h"
 #include "proto/state.h"
 #include "transport/load.h"
+#include "transport/pace.h"
 #include "transport/session.h"
 
 /* Kept of a data segment that is not Data-In: always, and when there is memory for it. */
 #define ISTRIPE_CONTROL_BYTES		4096
 #define ISTRIPE_CONTROL_BYTES_MAX	65536
-#define ISTRIPE_CONTROLS_MAX	16	/* answers to pings that may wait to be sent */
+#define ISTRIPE_CONTROLS_MAX	16	/* with so many waiting to be sent nothing is received */
 
 enum istripe_conn_flag {
 	ISTRIPE_CONN_STOPPED,		/* no work may be queued or done any more */
 	ISTRIPE_CONN_PEER_CLOSED,	/* TCP says: nothing more will come */
 	ISTRIPE_CONN_WINDOW_CLOSED,	/* transmit side waits for MaxCmdSN to move */
+	ISTRIPE_CONN_WRITES_HELD,	/* transmit side waits for an answer: the link is slow */
 	ISTRIPE_CONN_PINGING,		/* a NOP-Out of ours is unanswered */
 	ISTRIPE_CONN_TX_MISSED,		/* somebody found tx_mutex taken */
 	ISTRIPE_CONN_LOGGING_OUT,	/* the logout request is the last PDU */
 	ISTRIPE_CONN_RX_PENDING,	/* the worker shall receive */
+	ISTRIPE_CONN_RX_PAUSED,		/* nothing is received: see istripe_conn_send_control() */
 };
 
 /* A PDU that is not a task's: NOP-Out, task management, logout. */
@@ -61,6 +64,9 @@ struct istripe_control {
 struct istripe_transmit {
 	struct list_head commands;	/* waiting for their first PDU */
 	struct list_head sequences;	/* with Data-Out to send */
+	u32 sequence_count;
+	struct istripe_pace pace;
+	u32 room_bytes;			/* of the pace, when the load was begun */
 
 	struct istripe_load load;	/* on its way out */
 	bool corked;			/* the last send said MSG_MORE */
@@ -74,6 +80,8 @@ struct istripe_receive {
 	u32 control_bytes;		/* its size */
 	u32 control_used_bytes;
 	u32 exp_stat_sn;		/* published when the PDU is complete */
+	unsigned long moved_at;		/* jiffies, when data or a status came, or an R2T */
+	unsigned long moved_of;		/* jiffies, when the command that it came for was new */
 	int error;
 	char why[ISTRIPE_WHY_BYTES];
 };
@@ -273,8 +281,12 @@ void istripe_conn_poll(struct istripe_conn *conn);
  * @payload: data segment, copied, or NULL
  * @payload_bytes: its length
  *
+ * Each ping of the target's must be answered (RFC 7143 11.18), however many come: when
+ * ISTRIPE_CONTROLS_MAX wait to be sent, what the target sends is left in TCP, whose window
+ * closes, until half of them have gone.
+ *
  * Context: any that may allocate with GFP_NOWAIT.
- * Return: 0; -ENOMEM; -ENOBUFS too many are waiting.
+ * Return: 0; -ENOMEM.
  */
 int istripe_conn_send_control(struct istripe_conn *conn, const struct iscsi_hdr *header,
 			      const void *payload, u32 payload_bytes);

@@ -77,6 +77,8 @@ static int task_management_result(u8 response)
 	case ISCSI_TMF_RSP_COMPLETE:
 		return 0;
 	case ISCSI_TMF_RSP_NOT_SUPPORTED:
+	case ISCSI_TMF_RSP_AUTH_FAILED:
+		/* Not now, and not for us at any other time. */
 		return -EOPNOTSUPP;
 	default:
 		return -EIO;
@@ -99,14 +101,26 @@ static int exchange_barrier(struct istripe_conn *conn, unsigned long deadline)
 	return exchange_run(conn, ping.itt, &header, deadline);
 }
 
-/* On all but the first, which carries the request itself. */
-static int exchange_barriers(struct istripe_session *session, unsigned long deadline)
+static int exchange_barriers(struct istripe_session *session, u32 first, unsigned long deadline)
 {
 	int ret = 0;
 	u32 i;
 
-	for (i = 1; !ret && i < session->conn_count; i++)
+	for (i = first; !ret && i < session->conn_count; i++)
 		ret = exchange_barrier(session->conns[i], deadline);
+	return ret;
+}
+
+/* The tasks of connections from @first on end where their connection has answered a barrier. */
+static int exchange_collect(struct istripe_session *session, u32 first, unsigned long deadline)
+{
+	struct istripe_exchange *exchange = &session->exchange;
+	int ret;
+
+	exchange->collect_error = -ECANCELED;
+	exchange->collect = ISTRIPE_COLLECT_ALL;
+	ret = exchange_barriers(session, first, deadline);
+	exchange->collect = ISTRIPE_COLLECT_NONE;
 	return ret;
 }
 
@@ -144,6 +158,25 @@ static int task_management_run(struct istripe_conn *conn, u8 function, u32 itt, 
 	return exchange_run(conn, request.itt, &header, deadline);
 }
 
+/*
+ * The target does not know the task: it has ended by itself, and its answer is here or just
+ * behind this one; or another host has aborted it, and then nobody answers it (SAM-5 5.3.1
+ * with TAS=0). The answer to a ping on its connection tells which.
+ */
+static int session_collect_task(struct istripe_conn *conn, u32 itt, int error,
+				unsigned long deadline)
+{
+	struct istripe_exchange *exchange = &conn->session->exchange;
+	int ret;
+
+	exchange->referenced_itt = itt;
+	exchange->collect_error = error;
+	exchange->collect = ISTRIPE_COLLECT_TASK;
+	ret = exchange_barrier(conn, deadline);
+	exchange->collect = ISTRIPE_COLLECT_NONE;
+	return ret;
+}
+
 static int session_abort_task(struct istripe_session *session, u32 itt, unsigned long deadline)
 {
 	struct istripe_conn *conn;
@@ -154,9 +187,8 @@ static int session_abort_task(struct istripe_session *session, u32 itt, unsigned
 	ret = task_management_run(conn, ISCSI_TM_FUNC_ABORT_TASK, itt, cmd_sn, deadline);
 	if (ret)
 		return ret;
-	/* The task has ended by itself: its answer is here or just behind this one. */
 	if (session->exchange.response == ISCSI_TMF_RSP_NO_TASK)
-		return 0;
+		return session_collect_task(conn, itt, -ECANCELED, deadline);
 	return task_management_result(session->exchange.response);
 }
 
@@ -172,7 +204,8 @@ static int session_reset_lun(struct istripe_session *session, unsigned long dead
 	int ret;
 
 	istripe_session_hold(session);
-	ret = exchange_barriers(session, deadline);
+	/* The first connection carries the request itself. */
+	ret = exchange_barriers(session, 1, deadline);
 	if (!ret)
 		ret = task_management_run(session->conns[0], ISCSI_TM_FUNC_LOGICAL_UNIT_RESET, 0,
 					  0, deadline);
@@ -180,14 +213,81 @@ static int session_reset_lun(struct istripe_session *session, unsigned long dead
 		ret = task_management_result(session->exchange.response);
 	if (!ret) {
 		/* It has been done: the caller must know, whatever becomes of this session. */
-		session->exchange.collect = true;
-		if (exchange_barriers(session, deadline))
+		if (exchange_collect(session, 1, deadline))
 			istripe_session_fault(session, -ETIMEDOUT,
 					      "the LUN has been reset, but not every connection says so");
-		session->exchange.collect = false;
 	}
 	istripe_session_release(session);
 	return ret;
+}
+
+int istripe_session_reset_begin(struct istripe_session *session, unsigned long deadline)
+{
+	struct istripe_exchange *exchange = &session->exchange;
+	int ret;
+
+	/* Its worker may wait there for a target that does not answer. */
+	if (!mutex_trylock(&exchange->lock))
+		return -EBUSY;
+	istripe_session_hold(session);
+	ret = exchange_barriers(session, 0, deadline);
+	mutex_unlock(&exchange->lock);
+	if (ret)
+		istripe_session_release(session);
+	return ret;
+}
+
+/* The tag of a command behind slot @slot that the target has and has not answered, or none. */
+static u32 session_unanswered(struct istripe_session *session, u32 slot)
+{
+	struct istripe_task *task = READ_ONCE(session->slots[slot].task);
+	u32 itt = task ? READ_ONCE(task->itt) : ISTRIPE_TAG_RESERVED;
+
+	if (istripe_session_task_progress(session, itt) != ISTRIPE_TASK_IN_FLIGHT)
+		return ISTRIPE_TAG_RESERVED;
+	return itt;
+}
+
+/*
+ * Has the reset ended the command behind slot @slot? The target says: one that it does not know,
+ * and has not answered, is dead. It is asked of each of them: a target may forget a command
+ * just before it answers it, and one that shows the same LUN from another node, and goes on
+ * with what it has, knows the others.
+ */
+static int session_collect_slot(struct istripe_session *session, u32 slot,
+				unsigned long deadline)
+{
+	u32 itt = session_unanswered(session, slot), cmd_sn;
+	struct istripe_conn *conn;
+	int ret;
+
+	if (itt == ISTRIPE_TAG_RESERVED)
+		return 0;
+	conn = istripe_session_task_conn(session, itt, &cmd_sn);
+	ret = task_management_run(conn, ISCSI_TM_FUNC_ABORT_TASK, itt, cmd_sn, deadline);
+	if (ret)
+		return ret;
+	/* It had it, so it has not been reset: the others are to go on. */
+	if (session->exchange.response != ISCSI_TMF_RSP_NO_TASK)
+		return -EBUSY;
+	return session_collect_task(conn, itt, -EAGAIN, deadline);
+}
+
+void istripe_session_reset_end(struct istripe_session *session, bool reset,
+			       unsigned long deadline)
+{
+	struct istripe_exchange *exchange = &session->exchange;
+	int ret;
+	u32 i;
+
+	if (reset && mutex_trylock(&exchange->lock)) {
+		/* Held: no command has been sent since istripe_session_reset_begin(). */
+		ret = exchange_barriers(session, 0, deadline);
+		for (i = 0; !ret && i < session->slot_count; i++)
+			ret = session_collect_slot(session, i, deadline);
+		mutex_unlock(&exchange->lock);
+	}
+	istripe_session_release(session);
 }
 
 int istripe_session_task_management(struct istripe_session *session, u8 function, u32 itt,
@@ -206,16 +306,16 @@ int istripe_session_task_management(struct istripe_session *session, u8 function
 	return ret;
 }
 
-static void task_management_collect_one(struct istripe_conn *conn, u32 itt)
+static void task_management_collect_one(struct istripe_conn *conn, u32 itt, int error)
 {
 	struct istripe_task *task = istripe_session_find_task(conn->session, conn, itt);
 
 	if (task)
-		istripe_task_answer(task, -ECANCELED);
+		istripe_task_answer(task, error);
 }
 
 /* What was sent before the reset is gone; what came after it is none of its business. */
-static void task_management_collect_all(struct istripe_conn *conn)
+static void task_management_collect_all(struct istripe_conn *conn, int error)
 {
 	struct istripe_session *session = conn->session;
 	struct istripe_task *task;
@@ -238,7 +338,7 @@ static void task_management_collect_all(struct istripe_conn *conn)
 		if (!(flags & BIT(ISTRIPE_TASK_SENT)) || flags & BIT(ISTRIPE_TASK_ANSWERED) ||
 		    !istripe_serial_lt(cmd_sn, READ_ONCE(session->exchange.cmd_sn)))
 			continue;
-		istripe_task_answer(task, -ECANCELED);
+		istripe_task_answer(task, error);
 	}
 }
 
@@ -258,9 +358,9 @@ int istripe_exchange_task_management(struct istripe_conn *conn)
 	 * sends later can be taken for their answer (P45).
 	 */
 	if (!task_management_result(response) && function == ISCSI_TM_FUNC_ABORT_TASK)
-		task_management_collect_one(conn, referenced_itt);
+		task_management_collect_one(conn, referenced_itt, -ECANCELED);
 	else if (!task_management_result(response))
-		task_management_collect_all(conn);
+		task_management_collect_all(conn, -ECANCELED);
 	exchange_settle(exchange);
 	return 0;
 }
@@ -271,8 +371,11 @@ bool istripe_exchange_barrier(struct istripe_conn *conn)
 
 	if (!exchange_answered(conn, ISTRIPE_SLOT_BARRIER, 0))
 		return false;
-	if (exchange->collect)
-		task_management_collect_all(conn);
+	if (exchange->collect == ISTRIPE_COLLECT_ALL)
+		task_management_collect_all(conn, exchange->collect_error);
+	else if (exchange->collect == ISTRIPE_COLLECT_TASK)
+		task_management_collect_one(conn, exchange->referenced_itt,
+					    exchange->collect_error);
 	exchange_settle(exchange);
 	return true;
 }

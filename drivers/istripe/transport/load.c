@@ -217,6 +217,7 @@ static bool load_goes(struct istripe_load *load, bool refer)
 static void task_offer(struct istripe_task *task, u32 bytes)
 {
 	istripe_cursor_advance(&task->tx_cursor, &task->data, bytes);
+	WRITE_ONCE(task->sent_at, jiffies);
 	WRITE_ONCE(task->offered_bytes,
 		   max(task->offered_bytes, task->tx_cursor.position_bytes));
 }
@@ -407,7 +408,9 @@ int istripe_load_send(struct istripe_conn *conn, bool more)
 	else
 		ret = istripe_compat_send_copy(conn->sock, segments, count, bytes, flags);
 	conn->tx.corked = more;
-	if (ret > 0)
+	if (ret > 0) {
 		load_account(conn, ret);
+		istripe_pace_mark(conn);
+	}
 	return ret;
 }

@@ -5,6 +5,7 @@
 #include <linux/vmalloc.h>
 #include <trace/events/istripe.h>
 
+#include "proto/error.h"
 #include "transport/conn.h"
 #include "transport/fault.h"
 #include "transport/login.h"
@@ -175,6 +176,21 @@ static int login_receive(struct istripe_conn *conn, struct iscsi_hdr *bhs, char 
 	return login_receive_bytes(conn, segment, ALIGN(*text_bytes, ISCSI_PAD_LEN), deadline);
 }
 
+/* LIO, when it wants CHAP and none is offered, hangs up without a word. */
+static void login_lost_why(const struct istripe_login *login, int error, char *why,
+			   size_t why_bytes)
+{
+	bool hung_up = error == -ECONNRESET && login->exchanges == 1 && !login->params.chap;
+
+	if (error == -ETIMEDOUT)
+		scnprintf(why, why_bytes, "login: the target does not answer (%pe)",
+			  ERR_PTR(error));
+	else
+		scnprintf(why, why_bytes, "login: connection lost: %s (%pe)%s",
+			  istripe_error_words(error), ERR_PTR(error),
+			  hung_up ? "; no chap_secret is set, and it may want CHAP" : "");
+}
+
 /* One request and its response. */
 static int login_exchange(struct istripe_conn *conn, struct istripe_login_buffers *buffers,
 			  unsigned long deadline, char *why, size_t why_bytes)
@@ -200,9 +216,7 @@ static int login_exchange(struct istripe_conn *conn, struct istripe_login_buffer
 		return -EPROTO;
 	}
 	if (ret) {
-		scnprintf(why, why_bytes, "login: %s: %pe",
-			  ret == -ETIMEDOUT ? "the target does not answer" : "connection lost",
-			  ERR_PTR(ret));
+		login_lost_why(login, ret, why, why_bytes);
 		return ret;
 	}
 	ret = istripe_login_response(login, &response, buffers->segment, bytes);

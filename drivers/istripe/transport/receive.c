@@ -52,6 +52,14 @@ static int receive_find_task(struct istripe_conn *conn)
 				   istripe_pdu_opcode_name(rx->pdu.opcode), rx->pdu.itt);
 }
 
+/* See istripe_session_task_moves(). */
+static void receive_note_move(struct istripe_conn *conn, struct istripe_task *task)
+{
+	WRITE_ONCE(task->received_at, jiffies);
+	WRITE_ONCE(conn->rx.moved_of, task->submitted_at);
+	WRITE_ONCE(conn->rx.moved_at, jiffies);
+}
+
 static int receive_data_in_header(struct istripe_conn *conn)
 {
 	struct istripe_receive *rx = &conn->rx;
@@ -90,6 +98,7 @@ static int receive_r2t(struct istripe_conn *conn)
 	if (ret)
 		return ret;
 	task = rx->task;
+	receive_note_move(conn, task);
 	receive_account_solicited(task);
 	ret = istripe_transfer_r2t(&task->transfer, &rx->pdu);
 	if (ret)
@@ -166,6 +175,7 @@ static void receive_data(struct istripe_conn *conn, const u8 *data, u32 bytes)
 	struct istripe_receive *rx = &conn->rx;
 
 	if (rx->pdu.opcode == ISCSI_OP_SCSI_DATA_IN) {
+		receive_note_move(conn, rx->task);
 		istripe_cursor_copy_in(&rx->task->rx_cursor, &rx->task->data, data, bytes);
 		return;
 	}
@@ -186,6 +196,7 @@ int istripe_conn_receive_status(struct istripe_conn *conn, struct istripe_task *
 	struct istripe_receive *rx = &conn->rx;
 	int ret;
 
+	receive_note_move(conn, task);
 	receive_account_solicited(task);
 	ret = istripe_transfer_status(&task->transfer, &rx->pdu, &task->transferred_bytes);
 	if (ret)
@@ -250,19 +261,26 @@ static int receive_framing_error(struct istripe_conn *conn, int error)
 	return istripe_conn_reject(conn, error, "%s", framing->problem);
 }
 
-/* One stretch of bytes, all of it. */
-static int receive_bytes(struct istripe_conn *conn, const u8 *bytes, u32 len)
+/*
+ * One stretch of bytes. All of it, but for what is behind the PDU that has made the receive
+ * side pause. Returns how much that was.
+ */
+static u32 receive_bytes(struct istripe_conn *conn, const u8 *bytes, u32 len)
 {
-	u32 events, data_bytes;
+	u32 events, data_bytes, left = len;
 	const u8 *data;
 	int used, ret = 0;
 
-	/* A verdict on one task may end the session: the rest is not believed any more. */
-	while (len && !ret && !test_bit(ISTRIPE_SESSION_FAULTED, &conn->session->flags)) {
-		used = istripe_framing_feed(&conn->rx.framing, bytes, len, &events, &data,
+	while (left && !ret && !test_bit(ISTRIPE_CONN_RX_PAUSED, &conn->flags)) {
+		/* A verdict on one task may end the session: the rest is not believed. */
+		if (test_bit(ISTRIPE_SESSION_FAULTED, &conn->session->flags))
+			return len;
+		used = istripe_framing_feed(&conn->rx.framing, bytes, left, &events, &data,
 					    &data_bytes);
-		if (used < 0)
-			return receive_framing_error(conn, used);
+		if (used < 0) {
+			receive_framing_error(conn, used);
+			return len;
+		}
 		if (events & ISTRIPE_FRAME_HEADER)
 			ret = receive_header(conn);
 		if (!ret && (events & ISTRIPE_FRAME_DATA))
@@ -270,9 +288,9 @@ static int receive_bytes(struct istripe_conn *conn, const u8 *bytes, u32 len)
 		if (!ret && (events & ISTRIPE_FRAME_END))
 			ret = receive_end(conn);
 		bytes += used;
-		len -= used;
+		left -= used;
 	}
-	return ret;
+	return ret ? len : len - left;
 }
 
 /* Called by TCP for each socket buffer; must say how much it took. */
@@ -284,6 +302,7 @@ static int receive_skb(read_descriptor_t *desc, struct sk_buff *skb, unsigned in
 	u32 done = 0;
 	const u8 *bytes;
 	u32 stretch;
+	u32 used;
 
 	skb_prepare_seq_read(skb, offset, offset + len, &seq);
 	while (done < len && !conn->rx.error) {
@@ -292,16 +311,19 @@ static int receive_skb(read_descriptor_t *desc, struct sk_buff *skb, unsigned in
 			break;
 		/* The walk may offer more than TCP does: bytes behind an urgent one. */
 		stretch = min_t(u32, stretch, len - done);
-		receive_bytes(conn, bytes, stretch);
-		done += stretch;
+		used = receive_bytes(conn, bytes, stretch);
+		done += used;
+		if (used < stretch)
+			break;
 	}
 	/* The walk ends by itself, and unmaps, when it is asked beyond the end. */
 	if (done < len || skb_seq_read(done, &bytes, &seq))
 		skb_abort_seq_read(&seq);
 	desc->count -= min(desc->count, len);
-	if (conn->rx.error)
+	/* Whoever ends the pause has the rest received. */
+	if (conn->rx.error || done < len)
 		desc->count = 0;
-	return len;
+	return conn->rx.error ? len : done;
 }
 
 int istripe_conn_receive(struct istripe_conn *conn)
@@ -319,5 +341,5 @@ int istripe_conn_receive(struct istripe_conn *conn)
 	if (conn->rx.error)
 		return conn->rx.error;
 	/* An error of TCP shows up in the socket's state, too, with its reason. */
-	return !desc.count;
+	return !desc.count && !test_bit(ISTRIPE_CONN_RX_PAUSED, &conn->flags);
 }

@@ -7,6 +7,8 @@
  */
 #define pr_fmt(fmt) "istripe: " fmt
 
+#include "proto/error.h"
+#include "proto/sense.h"
 #include "transport/conn.h"
 #include "transport/exchange.h"
 
@@ -64,8 +66,8 @@ static int response_answer_ping(struct istripe_conn *conn)
 		ret = istripe_conn_send_control(conn, &header, NULL, 0);
 	}
 	if (ret)
-		return istripe_conn_reject(conn, ret, "cannot answer the target's pings: %pe",
-					   ERR_PTR(ret));
+		return istripe_conn_reject(conn, ret, "cannot answer the target's pings: %s (%pe)",
+					   istripe_error_words(ret), ERR_PTR(ret));
 	return 0;
 }
 
@@ -82,6 +84,28 @@ static int response_nop_in(struct istripe_conn *conn)
 	return 0;
 }
 
+/*
+ * Some targets (SCST) say so what others say by a unit attention, and then send none. What
+ * does not say what it is about is reason enough to look.
+ */
+static void response_attention(struct istripe_conn *conn)
+{
+	const struct istripe_receive *rx = &conn->rx;
+	struct istripe_session *session = conn->session;
+	struct scsi_sense_hdr header = {};
+	const char *what = "a SCSI event";
+	const u8 *sense;
+	u32 bytes;
+
+	if (!istripe_pdu_sense(rx->control, rx->control_used_bytes, &sense, &bytes) && bytes)
+		scsi_normalize_sense(sense, bytes, &header);
+	if (istripe_sense_verdict(SAM_STAT_CHECK_CONDITION, &header) == ISTRIPE_SCSI_CHANGED) {
+		what = istripe_sense_change_name(&header);
+		istripe_session_doubt(session);
+	}
+	session->ops->attention(session, what);
+}
+
 static int response_async(struct istripe_conn *conn)
 {
 	const struct istripe_pdu_async *async = &conn->rx.pdu.async;
@@ -89,6 +113,9 @@ static int response_async(struct istripe_conn *conn)
 	const char *name = istripe_pdu_async_event_name(async->event);
 
 	switch (async->event) {
+	case ISCSI_ASYNC_MSG_SCSI_EVENT:
+		response_attention(conn);
+		return 0;
 	case ISCSI_ASYNC_MSG_REQUEST_LOGOUT:
 	case ISCSI_ASYNC_MSG_PARAM_NEGOTIATION:
 		/* RFC 7143 11.9.1: a logout is a right answer to both. */
@@ -99,7 +126,7 @@ static int response_async(struct istripe_conn *conn)
 		session->time2wait_s = async->parameter2;
 		return istripe_conn_reject(conn, -ECONNRESET, "the target says: %s", name);
 	default:
-		/* SCSI events come again as unit attentions; vendors' are none of ours. */
+		/* Vendors' are none of ours. */
 		return 0;
 	}
 }

@@ -10,6 +10,7 @@
 #include <scsi/scsi_common.h>
 #include <trace/events/istripe.h>
 
+#include "proto/error.h"
 #include "proto/sense.h"
 #include "proto/serial.h"
 #include "transport/conn.h"
@@ -17,15 +18,12 @@
 
 #define REDIRECT_HOPS_MAX	4
 
+static atomic64_t session_last_id;
+
 static u32 itt_make(u16 generation, u16 slot)
 {
 	/* 15 bits of generation: never the reserved tag 0xffffffff. */
 	return (u32)(generation & 0x7fff) << 16 | slot;
-}
-
-static u16 itt_slot(u32 itt)
-{
-	return itt & 0xffff;
 }
 
 struct istripe_task *istripe_session_find_task(struct istripe_session *session,
@@ -33,10 +31,10 @@ struct istripe_task *istripe_session_find_task(struct istripe_session *session,
 {
 	struct istripe_task *task;
 
-	if (itt_slot(itt) >= session->slot_count)
+	if (istripe_itt_slot(itt) >= session->slot_count)
 		return NULL;
 	/* Pairs with the release in istripe_session_submit(). */
-	task = smp_load_acquire(&session->slots[itt_slot(itt)].task);
+	task = smp_load_acquire(&session->slots[istripe_itt_slot(itt)].task);
 	if (!task || READ_ONCE(task->conn) != conn)
 		return NULL;
 	/*
@@ -76,6 +74,9 @@ void istripe_session_submit(struct istripe_session *session, struct istripe_task
 	WRITE_ONCE(task->conn, conn);
 	task->cmd_sn = 0;
 	WRITE_ONCE(task->itt, itt_make(++slot->generation, task->slot));
+	WRITE_ONCE(task->submitted_at, jiffies);
+	WRITE_ONCE(task->received_at, jiffies);
+	WRITE_ONCE(task->sent_at, jiffies);
 	task->rx_cursor = (struct istripe_cursor) {};
 	task->tx_cursor = (struct istripe_cursor) {};
 	task->tx_sequence = (struct istripe_sequence) {};
@@ -139,11 +140,16 @@ void istripe_task_distrust(struct istripe_task *task, const char *why)
 	istripe_session_fault(task->conn->session, -ESTALE, "the LUN says: %s", why);
 }
 
+void istripe_session_doubt(struct istripe_session *session)
+{
+	atomic_inc(&session->doubts);
+	/* The doubt before the word to the owner, which counts doubts when it has heard. */
+	smp_mb__after_atomic();
+}
+
 void istripe_task_doubt(struct istripe_task *task)
 {
-	atomic_inc(&task->conn->session->doubts);
-	/* The doubt before the word to the owner, who counts doubts when he has heard. */
-	smp_mb__after_atomic();
+	istripe_session_doubt(task->conn->session);
 }
 
 bool istripe_task_released(const struct istripe_task *task)
@@ -179,55 +185,24 @@ void istripe_task_put(struct istripe_task *task)
 
 void istripe_task_answer(struct istripe_task *task, int error)
 {
+	struct istripe_conn *conn = task->conn;
+
 	task->error = error;
-	task->conn->commands_answered++;
+	conn->commands_answered++;
 	set_bit(ISTRIPE_TASK_ANSWERED, &task->flags);
+	/* Flag before flag: pairs with transmit_may_write(). */
+	smp_mb__after_atomic();
+	if (test_bit(ISTRIPE_CONN_WRITES_HELD, &conn->flags) &&
+	    test_and_clear_bit(ISTRIPE_CONN_WRITES_HELD, &conn->flags))
+		istripe_conn_kick(conn);
 	istripe_task_put(task);
-}
-
-/* For the owner: a look, without a hold. Tasks' memory outlives the session. */
-static struct istripe_task *session_look_up(struct istripe_session *session, u32 itt)
-{
-	struct istripe_task *task = NULL;
-
-	if (itt_slot(itt) < session->slot_count)
-		task = READ_ONCE(session->slots[itt_slot(itt)].task);
-	return task && READ_ONCE(task->itt) == itt ? task : NULL;
-}
-
-struct istripe_conn *istripe_session_task_conn(struct istripe_session *session, u32 itt,
-					       u32 *cmd_sn)
-{
-	struct istripe_task *task = session_look_up(session, itt);
-	struct istripe_conn *conn = task ? READ_ONCE(task->conn) : NULL;
-	u32 i;
-
-	*cmd_sn = task ? READ_ONCE(task->cmd_sn) : 0;
-	/* Without a hold it may be in flight again by now, over another session. */
-	for (i = 0; i < session->conn_count; i++)
-		if (session->conns[i] == conn)
-			return conn;
-	return session->conns[0];
-}
-
-enum istripe_task_progress istripe_session_task_progress(struct istripe_session *session,
-							 u32 itt)
-{
-	struct istripe_task *task = session_look_up(session, itt);
-
-	if (!task)
-		return ISTRIPE_TASK_GONE;
-	if (test_bit(ISTRIPE_TASK_ANSWERED, &task->flags))
-		return ISTRIPE_TASK_UNFINISHED;
-	return test_bit(ISTRIPE_TASK_SENT, &task->flags) ? ISTRIPE_TASK_IN_FLIGHT :
-							   ISTRIPE_TASK_UNSENT;
 }
 
 bool istripe_session_take_cmd_sn(struct istripe_session *session, bool own, u32 *cmd_sn)
 {
 	u32 next = READ_ONCE(session->cmd_sn);
 
-	if (test_bit(ISTRIPE_SESSION_HOLDING, &session->flags) ||
+	if (istripe_session_is_held(session) ||
 	    (!own && istripe_session_in_doubt(session)))
 		return false;
 	do {
@@ -272,14 +247,14 @@ static void session_wake(struct istripe_session *session)
 
 void istripe_session_hold(struct istripe_session *session)
 {
-	set_bit(ISTRIPE_SESSION_HOLDING, &session->flags);
+	atomic_inc(&session->holds);
 }
 
 void istripe_session_release(struct istripe_session *session)
 {
-	clear_bit(ISTRIPE_SESSION_HOLDING, &session->flags);
-	/* The transmit side sets its flag, then looks at ours again, see below. */
-	smp_mb__after_atomic();
+	if (!atomic_dec_and_test(&session->holds))
+		return;
+	/* The transmit side sets its flag, then looks at the holds again; a full barrier. */
 	session_wake(session);
 }
 
@@ -359,6 +334,7 @@ static struct istripe_session *session_alloc(const struct istripe_session_params
 		return NULL;
 	session->ops = ops;
 	session->owner = owner;
+	session->id = atomic64_inc_return(&session_last_id);
 	session->label = params->label;
 	session->path = params->path;
 	session->way = params->way;
@@ -411,7 +387,7 @@ static int session_redirect(const struct istripe_session_params *params,
 	scnprintf(port, sizeof(port), "%u", redirect->port);
 	if (inet_pton_with_scope(params->net, AF_UNSPEC, redirect->host, port, portal)) {
 		scnprintf(why, why_bytes,
-			  "the target redirects to %s, which is not a numeric address",
+			  "the target redirects to what is not a numeric address: %.60s",
 			  redirect->host);
 		return -EPROTO;
 	}
@@ -430,7 +406,8 @@ static void session_connect_why(const struct istripe_way *way,
 	if (way->source_address.ss_family != AF_UNSPEC)
 		used += scnprintf(why + used, why_bytes - used, " from %pISc",
 				  &way->source_address);
-	scnprintf(why + used, why_bytes - used, ": %pe", ERR_PTR(error));
+	scnprintf(why + used, why_bytes - used, ": %s (%pe)", istripe_error_words(error),
+		  ERR_PTR(error));
 }
 
 /* Returns as istripe_conn_login(). */

@@ -49,10 +49,14 @@ struct net;
  *		owner closes the session. Called once, from any context that may not
  *		sleep; must not call back into the session.
  * @logout_requested: the target wants the session to end soon (async event 1 or 4)
+ * @attention:	the target says by itself that something about the LUN is new (async
+ *		event 0); after istripe_session_doubt() when it may not be what it was.
+ *		From the receive side
  */
 struct istripe_session_ops {
 	void (*fault)(struct istripe_session *session, int error, const char *why);
 	void (*logout_requested)(struct istripe_session *session, const char *why);
+	void (*attention)(struct istripe_session *session, const char *what);
 };
 
 /* From where to where a connection goes. */
@@ -100,7 +104,6 @@ struct istripe_slot {
 enum istripe_session_flag {
 	ISTRIPE_SESSION_FAULTED,	/* the fault has been reported */
 	ISTRIPE_SESSION_INTERRUPTED,	/* the owner gave up while opening */
-	ISTRIPE_SESSION_HOLDING,	/* no command gets a CmdSN */
 };
 
 /* A command of our own (LUN bring-up): one at a time; it goes ahead of the others. */
@@ -109,6 +112,13 @@ struct istripe_internal {
 	struct completion done;
 	struct page *page;
 	struct bio_vec bvec;
+};
+
+/* The tasks that the answer to a barrier shows to be dead. */
+enum istripe_collect {
+	ISTRIPE_COLLECT_NONE,
+	ISTRIPE_COLLECT_TASK,		/* @referenced_itt: the target does not know it */
+	ISTRIPE_COLLECT_ALL,		/* before @cmd_sn: the LUN has been reset */
 };
 
 /*
@@ -128,7 +138,8 @@ struct istripe_exchange {
 	u8 response;
 	u32 referenced_itt;		/* ABORT TASK: who goes when the target agrees */
 	u32 cmd_sn;			/* of the request: a LUN reset covers what is before */
-	bool collect;			/* the LUN has been reset: a barrier ends its tasks */
+	enum istripe_collect collect;	/* tasks that end when a barrier is answered ... */
+	int collect_error;		/* ... and with which error */
 };
 
 struct istripe_session {
@@ -140,6 +151,8 @@ struct istripe_session {
 
 	enum istripe_session_state state;
 	unsigned long flags;
+	u64 id;				/* no other session has or had it */
+	atomic_t holds;			/* while there are any no command gets a CmdSN */
 
 	struct scsi_lun lun;
 	u8 isid[6];
@@ -337,6 +350,18 @@ __printf(3, 4) void istripe_session_fault(struct istripe_session *session, int e
 					  const char *fmt, ...);
 
 /**
+ * istripe_itt_slot() - the slot in an Initiator Task Tag
+ * @itt: the tag
+ *
+ * Context: any.
+ * Return: the slot, of whatever session.
+ */
+static inline u16 istripe_itt_slot(u32 itt)
+{
+	return itt & 0xffff;
+}
+
+/**
  * istripe_session_find_task() - the task an ITT names (receive side)
  * @session: the session
  * @conn: the connection the PDU came on
@@ -375,7 +400,18 @@ static inline bool istripe_session_is_own(const struct istripe_session *session,
 bool istripe_session_take_cmd_sn(struct istripe_session *session, bool own, u32 *cmd_sn);
 
 /**
- * istripe_session_doubts() - how often a task has put the session in doubt
+ * istripe_session_doubt() - something about the LUN has changed
+ * @session: logged in
+ *
+ * No command of the session gets a CmdSN any more, but those of the owner's own, until
+ * istripe_session_settle(). The owner must be told.
+ *
+ * Context: any.
+ */
+void istripe_session_doubt(struct istripe_session *session);
+
+/**
+ * istripe_session_doubts() - how often the session has been put in doubt
  * @session: the session
  *
  * Context: the session's owner, before it looks.
@@ -412,9 +448,10 @@ void istripe_session_settle(struct istripe_session *session, int doubts);
  * @session: logged in
  *
  * Data-Out and control PDUs are still sent. Whatever is queued on a connection after this
- * goes out behind all commands of that connection that have a CmdSN.
+ * goes out behind all commands of that connection that have a CmdSN. Holds count: the last
+ * release lets commands go.
  *
- * Context: the session's owner.
+ * Context: any that keeps the session open.
  */
 void istripe_session_hold(struct istripe_session *session);
 
@@ -422,9 +459,21 @@ void istripe_session_hold(struct istripe_session *session);
  * istripe_session_release() - undo istripe_session_hold()
  * @session: held
  *
- * Context: the session's owner.
+ * Context: any that keeps the session open.
  */
 void istripe_session_release(struct istripe_session *session);
+
+/**
+ * istripe_session_is_held() - has somebody a hold on the session
+ * @session: logged in
+ *
+ * Context: any; the answer may be old at once.
+ * Return: true or false.
+ */
+static inline bool istripe_session_is_held(const struct istripe_session *session)
+{
+	return atomic_read(&session->holds);
+}
 
 /**
  * istripe_session_window() - note ExpCmdSN and MaxCmdSN of a PDU
@@ -454,6 +503,36 @@ void istripe_session_window(struct istripe_session *session, u32 exp_cmd_sn, u32
 int istripe_session_task_management(struct istripe_session *session, u8 function,
 				    u32 itt, u32 timeout_ms);
 
+/**
+ * istripe_session_reset_begin() - the LUN is about to be reset over another session
+ * @session: published
+ * @deadline: jiffies, for the answers of its connections
+ *
+ * Holds the session, and waits until the target has all commands that have been sent: the
+ * reset ends these, and no others.
+ *
+ * Context: process, sleeps; the caller keeps the session open (SRCU of its path).
+ * Return: 0: istripe_session_reset_end() must follow; -EBUSY the session's worker has a
+ * request of its own under way; -ETIMEDOUT, -ENOTCONN or -ENOMEM: it is not held.
+ */
+int istripe_session_reset_begin(struct istripe_session *session, unsigned long deadline);
+
+/**
+ * istripe_session_reset_end() - the LUN has been reset over another session, or not
+ * @session: that istripe_session_reset_begin() was successful for
+ * @reset: the target has answered "function complete"
+ * @deadline: jiffies, for the answers of its connections
+ *
+ * What was sent before is dead then, and a target with TAS=0 does not say so (SAM-5 5.3.1): a
+ * ping on each connection lets answers pass that are on their way, ABORT TASK is sent for each
+ * task without an answer, and one that the target does not know, and has not answered before
+ * another ping, finishes with -EAGAIN. All others are left for their time-out.
+ *
+ * Context: process, sleeps; the caller keeps the session open.
+ */
+void istripe_session_reset_end(struct istripe_session *session, bool reset,
+			       unsigned long deadline);
+
 enum istripe_task_progress {
 	ISTRIPE_TASK_GONE,		/* no task of that tag any more */
 	ISTRIPE_TASK_UNSENT,		/* waiting for the window or for TCP */
@@ -471,6 +550,33 @@ enum istripe_task_progress {
  */
 enum istripe_task_progress istripe_session_task_progress(struct istripe_session *session,
 							 u32 itt);
+
+/**
+ * istripe_session_task_moves() - do data move, a task's or those it may have to wait for
+ * @session: the session
+ * @itt: the task's tag
+ * @within: jiffies
+ *
+ * A slow link takes its time for one command after the other, and a target may serve them
+ * in any order. What counts are the commands of the task's connection that were submitted
+ * before it or not longer than @within after it; data of any of them must have moved, or
+ * its status have come, within the last @within. There is an end to these: a task that the
+ * target has forgotten does not hide behind others for ever.
+ *
+ * Context: the session's owner, or whoever keeps it; the answer may be old at once.
+ * Return: true or false.
+ */
+bool istripe_session_task_moves(struct istripe_session *session, u32 itt, unsigned long within);
+
+/**
+ * istripe_session_open_writes() - writes in flight whose data have not all been given to TCP
+ * @session: the session
+ * @conn: one of its connections
+ *
+ * Context: transmit side of @conn; looks at every task.
+ * Return: their number.
+ */
+u32 istripe_session_open_writes(struct istripe_session *session, const struct istripe_conn *conn);
 
 /**
  * istripe_session_task_conn() - where to abort a task: on its connection (RFC 7143 11.5.1)

@@ -14,6 +14,7 @@
 #include <net/tcp.h>
 #include <compat/sock.h>
 
+#include "proto/error.h"
 #include "transport/socket.h"
 
 #define DSCP_SHIFT	2	/* of the octet whose other bits are for ECN, RFC 2474, RFC 3168 */
@@ -28,6 +29,18 @@ static struct socket *istripe_memalloc_holder;
 /* The socket settings of all paths: held for as long as it takes to copy them. */
 static DEFINE_SPINLOCK(istripe_socket_params_lock);
 
+/*
+ * sk_set_memalloc() without its static key, which istripe_memalloc_holder has raised. Even
+ * to count it the kernel takes cpus_read_lock(), and whoever takes a processor off-line
+ * holds that until the requests of the processor are done: recovery would wait for them
+ * while they wait for recovery (P62).
+ */
+static void socket_set_memalloc(struct sock *sk)
+{
+	sock_set_flag(sk, SOCK_MEMALLOC);
+	sk->sk_allocation = GFP_NOIO | __GFP_MEMALLOC;
+}
+
 /* With lock proving the socket holds the module until its last user is gone: see the keys. */
 int istripe_socket_create(struct net *net, int family, struct socket **sock)
 {
@@ -41,26 +54,17 @@ int istripe_socket_create(struct net *net, int family, struct socket **sock)
 	sock_lock_init_class_and_name(sk, "slock-istripe", &istripe_slock_key[v6],
 				      "sk_lock-istripe", &istripe_sk_key[v6]);
 	/* We are on the way of dirty pages to their disk (P30, P31). */
-	sk->sk_allocation = GFP_NOIO;
-	sk_set_memalloc(sk);
+	socket_set_memalloc(sk);
 	istripe_compat_no_task_frag(sk);
 	tcp_sock_set_nodelay(sk);
 	return 0;
 }
 
-void istripe_socket_release(struct socket *sock)
-{
-	/* The end of a socket does not lower the static key by itself. */
-	sk_clear_memalloc(sock->sk);
-	sock_release(sock);
-}
-
 /*
- * The first memalloc socket of the system, and the end of the last one, make the kernel
- * patch its code and interrupt all processors, for which the others wait. One that is
- * there as long as the module spares that to every reconnect. It is of the namespace that
- * never ends, and as a socket of the kernel's it would not hold another one either. Its
- * locks are not of our classes, so that it does not hold the module.
+ * One memalloc socket holds the static key for all of ours, as long as the module is there:
+ * see socket_set_memalloc(). It is of the namespace that never ends, and as a socket of the
+ * kernel's it would not hold another one either. Its locks are not of our classes, so that
+ * it does not hold the module.
  */
 int istripe_socket_init(void)
 {
@@ -74,7 +78,9 @@ int istripe_socket_init(void)
 
 void istripe_socket_exit(void)
 {
-	istripe_socket_release(istripe_memalloc_holder);
+	/* The end of a socket does not lower the static key by itself. */
+	sk_clear_memalloc(istripe_memalloc_holder->sk);
+	sock_release(istripe_memalloc_holder);
 }
 
 void istripe_socket_params_copy(struct istripe_socket_params *to,
@@ -179,7 +185,7 @@ static int socket_probe(struct net *net, const char *name, struct socket **probe
 		return ret;
 	ret = socket_name_congestion_control(*probe, name);
 	if (ret)
-		istripe_socket_release(*probe);
+		sock_release(*probe);
 	return ret;
 }
 
@@ -189,7 +195,7 @@ int istripe_socket_check_congestion_control(struct net *net, const char *name)
 	int ret = socket_probe(net, name, &probe);
 
 	if (!ret)
-		istripe_socket_release(probe);
+		sock_release(probe);
 	return ret;
 }
 
@@ -205,7 +211,7 @@ static int socket_set_congestion_control(struct socket *sock, const char *name)
 	if (ret)
 		return ret;
 	ret = socket_name_congestion_control(sock, inet_csk(probe->sk)->icsk_ca_ops->name);
-	istripe_socket_release(probe);
+	sock_release(probe);
 	return ret;
 }
 
@@ -235,8 +241,8 @@ static void socket_option_tune(struct socket *sock, const char *label,
 		return;
 	ret = option->set(sock, value);
 	if (ret)
-		pr_warn_ratelimited("%s: %s cannot be set to %u: %pe\n", label, option->name,
-				    value, ERR_PTR(ret));
+		pr_warn_ratelimited("%s: %s cannot be set to %u: %s (%pe)\n", label,
+				    option->name, value, istripe_error_words(ret), ERR_PTR(ret));
 }
 
 void istripe_socket_tune(struct socket *sock, const char *label,
@@ -251,8 +257,9 @@ void istripe_socket_tune(struct socket *sock, const char *label,
 	if (strcmp(wanted->congestion_control, tuned->congestion_control)) {
 		ret = socket_set_congestion_control(sock, wanted->congestion_control);
 		if (ret)
-			pr_warn_ratelimited("%s: congestion_control cannot be set to \"%s\": %pe\n",
-					    label, wanted->congestion_control, ERR_PTR(ret));
+			pr_warn_ratelimited("%s: congestion_control cannot be set to \"%s\": %s (%pe)\n",
+					    label, wanted->congestion_control,
+					    istripe_error_words(ret), ERR_PTR(ret));
 	}
 	*tuned = *wanted;
 }

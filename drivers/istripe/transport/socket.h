@@ -22,18 +22,13 @@ struct socket;
  * @family: AF_INET or AF_INET6
  * @sock: set on success
  *
- * Context: process, sleeps; nothing is allocated that the caller's scope forbids.
+ * sock_release() is its end.
+ *
+ * Context: process, sleeps; nothing is allocated that the caller's scope forbids, and no
+ * lock is waited for that a processor which goes off-line holds.
  * Return: 0 or the error of the network stack.
  */
 int istripe_socket_create(struct net *net, int family, struct socket **sock);
-
-/**
- * istripe_socket_release() - close and free a socket
- * @sock: nobody else's any more
- *
- * Context: process, sleeps.
- */
-void istripe_socket_release(struct socket *sock);
 
 /**
  * istripe_socket_tune() - change what is not as it should be

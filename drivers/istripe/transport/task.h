@@ -93,14 +93,18 @@ struct istripe_task {
 	u32 itt;
 	u32 cmd_sn;
 
+	unsigned long submitted_at;	/* jiffies */
 	struct istripe_transfer transfer;
 	struct istripe_cursor rx_cursor;
+	unsigned long received_at;	/* jiffies: receive side, when data or an R2T came */
 
 	struct llist_node submit_node;
 	struct llist_node solicit_node;
 	struct list_head tx_entry;
 	struct istripe_cursor tx_cursor;
 	struct istripe_sequence tx_sequence;
+	unsigned long tx_turn;		/* jiffies, since when it waits for its turn */
+	unsigned long sent_at;		/* jiffies: transmit side, when data went out */
 	u32 offered_bytes;		/* written by the transmit side before TCP gets them */
 	bool referenced;		/* transmit side: TCP has been given pages */
 	u32 referenced_seq;		/* TCP sequence number behind the last of them */
@@ -124,7 +128,7 @@ struct istripe_task {
 void istripe_task_answer(struct istripe_task *task, int error);
 
 /**
- * istripe_task_distrust() - a task's answer says that the LUN may not be what it was
+ * istripe_task_distrust() - a task's answer says that the LUN is not served here any more
  * @task: being answered
  * @why: what the target said
  *
@@ -138,8 +142,7 @@ void istripe_task_distrust(struct istripe_task *task, const char *why);
  * istripe_task_doubt() - a task's answer says that something about the LUN has changed
  * @task: being answered
  *
- * No command of the session gets a CmdSN any more, but those of the owner's own, until
- * istripe_session_settle(). The owner must be told.
+ * See istripe_session_doubt().
  *
  * Context: done() of @task.
  */

@@ -2,7 +2,8 @@
 /*
  * The transmit side: one load after the other (see load.h), each as far as the socket has
  * space, until there is nothing to send. Order: control PDUs, then Data-Out that the target
- * waits for, then new commands (P6, P15).
+ * waits for, then new commands (P6, P15); of those with Data-Out the one that has waited
+ * longest, PDU by PDU, as soon as one has waited for long (P64).
  */
 #include <linux/slab.h>
 #include <linux/tcp.h>
@@ -13,6 +14,8 @@
 #include "transport/load.h"
 
 #define SENDS_MAX	16	/* in one go */
+/* Who waits longer with Data-Out has its turn after the next PDU of another task. */
+#define TURN_MS		250
 
 /* Pushed last comes first in a lock-free list: turn it round. */
 static void transmit_collect_commands(struct istripe_conn *conn)
@@ -29,13 +32,20 @@ static void transmit_collect_commands(struct istripe_conn *conn)
 	}
 }
 
+static void transmit_enter_sequences(struct istripe_conn *conn, struct istripe_task *task)
+{
+	task->tx_turn = jiffies;
+	list_add_tail(&task->tx_entry, &conn->tx.sequences);
+	conn->tx.sequence_count++;
+}
+
 static void transmit_collect_sequences(struct istripe_conn *conn)
 {
 	struct llist_node *node = llist_reverse_order(llist_del_all(&conn->solicited));
 	struct istripe_task *task, *next;
 
 	llist_for_each_entry_safe(task, next, node, solicit_node)
-		list_add_tail(&task->tx_entry, &conn->tx.sequences);
+		transmit_enter_sequences(conn, task);
 }
 
 /* Takes a control PDU from the queue; its header is copied, for conn->ping may change. */
@@ -43,6 +53,7 @@ static struct istripe_control *transmit_take_control(struct istripe_conn *conn,
 						     struct iscsi_nopout *header)
 {
 	struct istripe_control *control;
+	bool resume;
 
 	if (!READ_ONCE(conn->control_count))
 		return NULL;
@@ -53,7 +64,14 @@ static struct istripe_control *transmit_take_control(struct istripe_conn *conn,
 		conn->control_count--;
 		memcpy(header, &control->header, ISCSI_HDR_LEN);
 	}
+	resume = conn->control_count <= ISTRIPE_CONTROLS_MAX / 2 &&
+		 test_and_clear_bit(ISTRIPE_CONN_RX_PAUSED, &conn->flags);
 	spin_unlock_bh(&conn->control_lock);
+	if (resume) {
+		/* TCP has no callback for what it has kept meanwhile. */
+		set_bit(ISTRIPE_CONN_RX_PENDING, &conn->flags);
+		istripe_conn_kick(conn);
+	}
 	return control;
 }
 
@@ -129,12 +147,13 @@ static bool task_next_solicitation(struct istripe_task *task)
 static void task_leave_sequences(struct istripe_conn *conn, struct istripe_task *task)
 {
 	list_del(&task->tx_entry);
+	conn->tx.sequence_count--;
 	clear_bit(ISTRIPE_TASK_SOLICITED, &task->flags);
 	/* Flag before head: see above. */
 	smp_mb__after_atomic();
 	if (READ_ONCE(task->solicited.head) != task->solicited.tail &&
 	    !test_and_set_bit(ISTRIPE_TASK_SOLICITED, &task->flags)) {
-		list_add_tail(&task->tx_entry, &conn->tx.sequences);
+		transmit_enter_sequences(conn, task);
 		return;
 	}
 	istripe_task_put(task);
@@ -150,6 +169,34 @@ static void task_drop_sequences(struct istripe_task *task)
 {
 	task->tx_sequence.left_bytes = 0;
 	task->solicited.tail = READ_ONCE(task->solicited.head);
+}
+
+/*
+ * A PDU of the first task of the list is on its way: whose turn is it now? As long as nobody
+ * waits for long it stays its own until it has sent what was asked for, and is soon done.
+ */
+static void transmit_end_turn(struct istripe_conn *conn, struct istripe_task *task)
+{
+	struct list_head *sequences = &conn->tx.sequences;
+	struct istripe_task *next;
+
+	if (!task->tx_sequence.left_bytes && !task_next_solicitation(task)) {
+		task_leave_sequences(conn, task);
+		return;
+	}
+	task->tx_turn = jiffies;
+	if (list_is_last(&task->tx_entry, sequences))
+		return;
+	next = list_next_entry(task, tx_entry);
+	if (time_after(jiffies, next->tx_turn + msecs_to_jiffies(TURN_MS)))
+		list_move_tail(&task->tx_entry, sequences);
+}
+
+static u32 transmit_segment_bytes(const struct istripe_conn *conn, const struct istripe_task *task)
+{
+	u32 bytes = istripe_transfer_segment_bytes(&task->transfer, task->tx_sequence.left_bytes);
+
+	return min(bytes, istripe_pace_segment_bytes(conn, conn->tx.sequence_count));
 }
 
 static bool transmit_next_data_out(struct istripe_conn *conn)
@@ -176,8 +223,7 @@ static bool transmit_next_data_out(struct istripe_conn *conn)
 	data_out.exp_stat_sn = READ_ONCE(conn->exp_stat_sn);
 	data_out.data_sn = sequence->data_sn++;
 	data_out.offset = sequence->offset_bytes;
-	data_out.data_segment_bytes =
-		istripe_transfer_segment_bytes(&task->transfer, sequence->left_bytes);
+	data_out.data_segment_bytes = transmit_segment_bytes(conn, task);
 	data_out.final = data_out.data_segment_bytes == sequence->left_bytes;
 	istripe_cursor_seek(&task->tx_cursor, &task->data, sequence->offset_bytes);
 	sequence->offset_bytes += data_out.data_segment_bytes;
@@ -189,6 +235,7 @@ static bool transmit_next_data_out(struct istripe_conn *conn)
 	/* The one of the list may end before this PDU is out. */
 	atomic_inc(&task->holders);
 	istripe_load_add_task(conn, task, data_out.data_segment_bytes);
+	transmit_end_turn(conn, task);
 	return true;
 }
 
@@ -208,16 +255,58 @@ static bool transmit_take_cmd_sn(struct istripe_conn *conn, struct istripe_task 
 	return true;
 }
 
+/*
+ * On a slow link the target asks for the data of so many writes only as can have them in
+ * time. A write may end between our look and the flag: look again after setting it.
+ */
+static bool transmit_may_write(struct istripe_conn *conn)
+{
+	u32 writes = istripe_pace_writes(conn);
+
+	if (writes == U32_MAX || istripe_session_open_writes(conn->session, conn) < writes)
+		return true;
+	set_bit(ISTRIPE_CONN_WRITES_HELD, &conn->flags);
+	/* Flag before flags: pairs with istripe_task_answer(). */
+	smp_mb__after_atomic();
+	if (istripe_session_open_writes(conn->session, conn) >= writes)
+		return false;
+	clear_bit(ISTRIPE_CONN_WRITES_HELD, &conn->flags);
+	return true;
+}
+
+/* What writes nothing does not wait behind writes that do. */
+static struct istripe_task *transmit_pick_command(struct istripe_conn *conn)
+{
+	struct list_head *commands = &conn->tx.commands;
+	struct istripe_task *task = list_first_entry_or_null(commands, struct istripe_task,
+							     tx_entry);
+
+	if (!task || !task->write || transmit_may_write(conn))
+		return task;
+	list_for_each_entry(task, commands, tx_entry)
+		if (!task->write)
+			return task;
+	return NULL;
+}
+
 /* A CmdSN once taken is sent, or the connection dies: no holes (P7, P8). */
 static struct istripe_task *transmit_take_command(struct istripe_conn *conn)
 {
-	struct istripe_task *task = list_first_entry_or_null(&conn->tx.commands,
-							     struct istripe_task, tx_entry);
+	struct istripe_task *task = transmit_pick_command(conn);
 
 	if (!task || !transmit_take_cmd_sn(conn, task))
 		return NULL;
 	list_del(&task->tx_entry);
 	return task;
+}
+
+/* Data that nobody has asked for yet take no more of a slow link than the others. */
+static void transmit_shorten_command(struct istripe_conn *conn, struct istripe_task *task)
+{
+	u32 most_bytes = istripe_pace_segment_bytes(conn, conn->tx.sequence_count);
+
+	if (istripe_transfer_immediate_bytes(&task->transfer) > most_bytes)
+		istripe_transfer_shorten(&task->transfer, most_bytes);
 }
 
 /* Returns the bytes of the data segment that follows the header. */
@@ -259,7 +348,7 @@ static u32 transmit_encode_command(struct istripe_conn *conn, struct istripe_tas
 static void transmit_add_sequence(struct istripe_conn *conn, struct istripe_task *task)
 {
 	if (!test_and_set_bit(ISTRIPE_TASK_SOLICITED, &task->flags))
-		list_add_tail(&task->tx_entry, &conn->tx.sequences);
+		transmit_enter_sequences(conn, task);
 	else
 		istripe_task_put(task);
 }
@@ -276,6 +365,7 @@ static bool transmit_next_command(struct istripe_conn *conn)
 
 	if (!task)
 		return false;
+	transmit_shorten_command(conn, task);
 	payload_bytes = transmit_encode_command(conn, task);
 	more = task->tx_sequence.left_bytes;
 	if (payload_bytes && more)
@@ -293,8 +383,10 @@ static bool transmit_next(struct istripe_conn *conn)
 {
 	if (test_bit(ISTRIPE_CONN_LOGGING_OUT, &conn->flags))
 		return false;
-	return transmit_next_control(conn) || transmit_next_data_out(conn) ||
-	       transmit_next_command(conn);
+	if (transmit_next_control(conn))
+		return true;
+	return conn->tx.load.bytes < conn->tx.room_bytes &&
+	       (transmit_next_data_out(conn) || transmit_next_command(conn));
 }
 
 /* Returns whether there is anything to send. */
@@ -302,6 +394,8 @@ static bool transmit_fill(struct istripe_conn *conn)
 {
 	struct istripe_load *load = &conn->tx.load;
 
+	istripe_pace_look(conn);
+	conn->tx.room_bytes = istripe_pace_room_bytes(conn);
 	istripe_load_begin(conn);
 	transmit_collect_commands(conn);
 	transmit_collect_sequences(conn);
@@ -318,9 +412,28 @@ static bool transmit_more_follows(const struct istripe_conn *conn)
 {
 	const struct istripe_transmit *tx = &conn->tx;
 
+	if (tx->load.bytes >= tx->room_bytes)
+		return false;
 	return !list_empty(&tx->sequences) || !llist_empty(&conn->solicited) ||
 	       ((!list_empty(&tx->commands) || !llist_empty(&conn->submitted)) &&
-		!test_bit(ISTRIPE_CONN_WINDOW_CLOSED, &conn->flags));
+		!test_bit(ISTRIPE_CONN_WINDOW_CLOSED, &conn->flags) &&
+		!test_bit(ISTRIPE_CONN_WRITES_HELD, &conn->flags));
+}
+
+/*
+ * Something waits until TCP has less on its way: let its callback tell us. It may have less
+ * by now: look again after asking.
+ */
+static bool transmit_awaits_room(struct istripe_conn *conn)
+{
+	const struct istripe_transmit *tx = &conn->tx;
+
+	if (tx->room_bytes || (list_empty(&tx->sequences) && list_empty(&tx->commands)))
+		return true;
+	set_bit(SOCK_NOSPACE, &conn->sock->flags);
+	/* Flag before snd_una: TCP has a barrier between them, too. */
+	smp_mb__after_atomic();
+	return !istripe_pace_room_bytes(conn);
 }
 
 /* Nothing follows after all: what was sent with MSG_MORE must not wait in TCP. */
@@ -350,6 +463,8 @@ int istripe_conn_transmit(struct istripe_conn *conn)
 		if (test_bit(ISTRIPE_SESSION_FAULTED, &conn->session->flags))
 			return sent;
 		if (istripe_load_is_sent(&conn->tx.load) && !transmit_fill(conn)) {
+			if (!transmit_awaits_room(conn))
+				continue;
 			transmit_push(conn);
 			return sent;
 		}

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include "block/allowance.h"
+#include "block/leg.h"
+#include "block/path.h"
+#include "block/volume.h"
+
+/* While something waits: one goes when nothing is in flight, or does not come back for long. */
+#define PROBE_MS	100
+#define STALL_MS	1000
+/* Commands that may go for one that has ended. */
+#define RELEASE_MAX	2
+/* How long a LUN may be too busy for a command: so often its timeout, and at least this. */
+#define PATIENCE_TIMEOUTS	6
+#define PATIENCE_MIN_MS	120000
+/* While the LUN serves others, a command is refused so often at least before it fails. */
+#define REFUSALS_MIN	10
+
+/* A command may be let in by one processor and end on another one: only the sum counts. */
+static int allowance_sum(const struct istripe_allowance *allowance)
+{
+	u32 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(*per_cpu_ptr(allowance->in_flight, cpu));
+	return sum;
+}
+
+/* One that has come and gone while the processors were looked at may make it negative. */
+static u32 allowance_in_flight(const struct istripe_allowance *allowance)
+{
+	return max(allowance_sum(allowance), 0);
+}
+
+static bool allowance_waits(const struct istripe_allowance *allowance)
+{
+	return !list_empty(&allowance->refused) || !list_empty(&allowance->held);
+}
+
+static unsigned long allowance_patience(const struct istripe_leg *leg)
+{
+	u32 timeout_ms = READ_ONCE(leg->volume->command_timeout_ms);
+
+	return msecs_to_jiffies(max_t(u32, PATIENCE_TIMEOUTS * timeout_ms, PATIENCE_MIN_MS));
+}
+
+/* It counts from now on that the LUN has no time for the task; see istripe_leg_park(). */
+static void allowance_charge(struct istripe_leg_task *leg_task)
+{
+	if (leg_task->busy)
+		leg_task->busy_for += jiffies - leg_task->busy_at;
+	leg_task->busy = true;
+	leg_task->busy_at = jiffies;
+}
+
+/* Everything has been refused for longer than we wait. */
+static bool allowance_is_dead(const struct istripe_leg *leg)
+{
+	return time_after(jiffies, leg->allowance.moved_at + allowance_patience(leg));
+}
+
+static void allowance_count(struct istripe_allowance *allowance, struct istripe_leg_task *leg_task)
+{
+	this_cpu_inc(*allowance->in_flight);
+	/* 0: let in while it was off. */
+	leg_task->number = allowance->on ? ++allowance->number ?: ++allowance->number : 0;
+}
+
+/* Lets the first @room that wait in; they are on the caller's list now. */
+static void allowance_release(struct istripe_leg *leg, u32 room, struct list_head *list)
+{
+	struct istripe_allowance *allowance = &leg->allowance;
+	struct istripe_leg_task *leg_task;
+	struct list_head *from;
+
+	lockdep_assert_held(&leg->lock);
+	for (; room && allowance_waits(allowance); room--) {
+		from = list_empty(&allowance->refused) ? &allowance->held : &allowance->refused;
+		leg_task = list_first_entry(from, struct istripe_leg_task, entry);
+		list_move_tail(&leg_task->entry, list);
+		allowance_count(allowance, leg_task);
+	}
+}
+
+static void allowance_send(struct istripe_leg *leg, struct list_head *list)
+{
+	struct istripe_leg_task *leg_task, *next;
+
+	list_for_each_entry_safe(leg_task, next, list, entry) {
+		list_del(&leg_task->entry);
+		istripe_leg_send(leg, leg_task, false, false);
+	}
+}
+
+/* How many may go now that one has ended; without a path all of them go, to be parked. */
+static u32 allowance_room(const struct istripe_leg *leg)
+{
+	u32 in_flight;
+
+	if (!istripe_leg_serving(leg))
+		return U32_MAX;
+	in_flight = allowance_in_flight(&leg->allowance);
+	if (in_flight >= leg->allowance.limit)
+		return 0;
+	return min_t(u32, leg->allowance.limit - in_flight, RELEASE_MAX);
+}
+
+static void allowance_arm(struct istripe_leg *leg)
+{
+	if (allowance_waits(&leg->allowance))
+		queue_delayed_work(istripe_recovery_wq, &leg->allowance.work,
+				   msecs_to_jiffies(PROBE_MS));
+}
+
+bool istripe_allowance_take(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
+{
+	struct istripe_allowance *allowance = &leg->allowance;
+	bool may = true;
+	bool failed;
+
+	if (likely(!READ_ONCE(allowance->on))) {
+		this_cpu_inc(*allowance->in_flight);
+		leg_task->number = 0;
+		return true;
+	}
+	spin_lock_bh(&leg->lock);
+	if (allowance->on && istripe_leg_serving(leg))
+		may = !allowance_waits(allowance) &&
+		      allowance_in_flight(allowance) < allowance->limit;
+	failed = !may && leg->stopping;
+	if (may) {
+		allowance_count(allowance, leg_task);
+	} else if (!failed) {
+		allowance_charge(leg_task);
+		list_add_tail(&leg_task->entry, &allowance->held);
+		allowance_arm(leg);
+	}
+	spin_unlock_bh(&leg->lock);
+	if (failed)
+		istripe_io_task_failed(leg_task, BLK_STS_IOERR);
+	return may;
+}
+
+void istripe_allowance_drop(struct istripe_leg *leg)
+{
+	this_cpu_dec(*leg->allowance.in_flight);
+}
+
+/* As many as can ever be in flight. */
+static u32 allowance_max(const struct istripe_leg *leg)
+{
+	return leg->volume->queue_depth * leg->volume->parts;
+}
+
+static void allowance_grow(struct istripe_leg *leg)
+{
+	struct istripe_allowance *allowance = &leg->allowance;
+
+	allowance->moved_at = jiffies;
+	allowance->quiet_since = jiffies;
+	if (allowance->limit >= allowance->threshold &&
+	    ++allowance->completions < allowance->limit)
+		return;
+	allowance->completions = 0;
+	if (allowance->limit < allowance_max(leg))
+		allowance->limit++;
+	else if (!allowance_waits(allowance))
+		WRITE_ONCE(allowance->on, false);
+}
+
+void istripe_allowance_give(struct istripe_leg *leg, bool answered)
+{
+	struct istripe_allowance *allowance = &leg->allowance;
+	LIST_HEAD(list);
+
+	this_cpu_dec(*allowance->in_flight);
+	if (likely(!READ_ONCE(allowance->on)))
+		return;
+	spin_lock_bh(&leg->lock);
+	if (allowance->on && answered)
+		allowance_grow(leg);
+	if (allowance_waits(allowance))
+		allowance_release(leg, allowance_room(leg), &list);
+	spin_unlock_bh(&leg->lock);
+	allowance_send(leg, &list);
+}
+
+static void allowance_halve(struct istripe_allowance *allowance, u32 in_flight)
+{
+	u32 level = min(allowance->limit, in_flight);
+
+	allowance->limit = max(level / 2, 1u);
+	allowance->threshold = level - level / 4;
+	allowance->completions = 0;
+	allowance->cut_number = allowance->number;
+}
+
+/* @in_flight: without the refused one; the LUN takes no more, if as many. */
+static void allowance_shrink(struct istripe_leg *leg, const struct istripe_leg_task *leg_task,
+			     u32 in_flight)
+{
+	struct istripe_allowance *allowance = &leg->allowance;
+
+	if (!allowance->on) {
+		WRITE_ONCE(allowance->on, true);
+		allowance->limit = allowance_max(leg);
+		allowance->moved_at = jiffies;
+		allowance->quiet_since = jiffies;
+		allowance_halve(allowance, in_flight);
+	} else if (leg_task->number && (s32)(leg_task->number - allowance->cut_number) > 0) {
+		allowance_halve(allowance, in_flight);
+	}
+	allowance->limit = min(allowance->limit, max(in_flight, 1u));
+}
+
+/* Mostly at one of the ends: one that is refused for the first time, or has just been let in. */
+static void allowance_add_refused(struct istripe_allowance *allowance,
+				  struct istripe_leg_task *leg_task)
+{
+	struct istripe_leg_task *behind;
+
+	if (!leg_task->refusals) {
+		leg_task->ticket = ++allowance->ticket;
+		list_add_tail(&leg_task->entry, &allowance->refused);
+		return;
+	}
+	list_for_each_entry(behind, &allowance->refused, entry)
+		if ((s32)(behind->ticket - leg_task->ticket) > 0)
+			break;
+	list_add_tail(&leg_task->entry, &behind->entry);
+}
+
+/* Flow control, not loss: it has its own limit. Nothing waits when the leg is stopping. */
+static bool allowance_gives_up(const struct istripe_leg *leg,
+			       const struct istripe_leg_task *leg_task)
+{
+	if (leg->stopping)
+		return true;
+	return leg_task->busy_for > allowance_patience(leg) &&
+	       (leg_task->refusals >= REFUSALS_MIN || allowance_is_dead(leg));
+}
+
+bool istripe_allowance_refused(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
+{
+	struct istripe_allowance *allowance = &leg->allowance;
+	bool failed;
+	u32 in_flight;
+
+	this_cpu_dec(*allowance->in_flight);
+	spin_lock_bh(&leg->lock);
+	in_flight = allowance_in_flight(allowance);
+	allowance_shrink(leg, leg_task, in_flight);
+	allowance_charge(leg_task);
+	failed = allowance_gives_up(leg, leg_task);
+	if (!failed)
+		allowance_add_refused(allowance, leg_task);
+	leg_task->refusals = min(leg_task->refusals + 1, U8_MAX);
+	allowance_arm(leg);
+	spin_unlock_bh(&leg->lock);
+	return !failed;
+}
+
+/* The LUN refuses everything, and has done so for too long for some of what waits. */
+static void allowance_take_overdue(struct istripe_leg *leg, struct list_head *from,
+				   struct list_head *list)
+{
+	struct istripe_leg_task *leg_task, *next;
+
+	list_for_each_entry_safe(leg_task, next, from, entry)
+		if (leg_task->busy_for + (jiffies - leg_task->busy_at) > allowance_patience(leg))
+			list_move_tail(&leg_task->entry, list);
+}
+
+static void allowance_fail(const struct istripe_leg *leg, struct list_head *list)
+{
+	struct istripe_leg_task *leg_task, *next;
+
+	if (!list_empty(list))
+		pr_warn_ratelimited("%s/%u: the LUN refuses all commands for too long: what waits is given up\n",
+				    leg->volume->name, leg->index);
+	list_for_each_entry_safe(leg_task, next, list, entry) {
+		list_del(&leg_task->entry);
+		istripe_io_task_failed(leg_task, BLK_STS_IOERR);
+	}
+}
+
+/* How many go although nothing has ended. */
+static u32 allowance_probe(struct istripe_leg *leg, u32 in_flight)
+{
+	struct istripe_allowance *allowance = &leg->allowance;
+
+	if (!istripe_leg_serving(leg))
+		return U32_MAX;
+	if (in_flight && time_before(jiffies, allowance->quiet_since + msecs_to_jiffies(STALL_MS)))
+		return 0;
+	allowance->quiet_since = jiffies;
+	return 1;
+}
+
+/* Something waits. */
+static void allowance_work(struct work_struct *work)
+{
+	struct istripe_leg *leg = container_of(to_delayed_work(work), struct istripe_leg,
+					       allowance.work);
+	struct istripe_allowance *allowance = &leg->allowance;
+	LIST_HEAD(failed);
+	LIST_HEAD(list);
+	u32 in_flight;
+
+	spin_lock_bh(&leg->lock);
+	in_flight = allowance_in_flight(allowance);
+	if (!in_flight && allowance_is_dead(leg)) {
+		allowance_take_overdue(leg, &allowance->refused, &failed);
+		allowance_take_overdue(leg, &allowance->held, &failed);
+	}
+	allowance_release(leg, allowance_probe(leg, in_flight), &list);
+	allowance_arm(leg);
+	spin_unlock_bh(&leg->lock);
+	allowance_fail(leg, &failed);
+	allowance_send(leg, &list);
+}
+
+void istripe_allowance_expire(struct istripe_leg *leg, struct list_head *list)
+{
+	lockdep_assert_held(&leg->lock);
+	list_splice_tail_init(&leg->allowance.refused, list);
+	list_splice_tail_init(&leg->allowance.held, list);
+}
+
+void istripe_allowance_stop(struct istripe_leg *leg)
+{
+	cancel_delayed_work_sync(&leg->allowance.work);
+}
+
+int istripe_allowance_init(struct istripe_leg *leg)
+{
+	INIT_LIST_HEAD(&leg->allowance.refused);
+	INIT_LIST_HEAD(&leg->allowance.held);
+	INIT_DELAYED_WORK(&leg->allowance.work, allowance_work);
+	leg->allowance.in_flight = alloc_percpu(u32);
+	return leg->allowance.in_flight ? 0 : -ENOMEM;
+}
+
+void istripe_allowance_free(struct istripe_leg *leg)
+{
+	if (leg->allowance.in_flight)
+		WARN_ON_ONCE(allowance_sum(&leg->allowance));
+	free_percpu(leg->allowance.in_flight);
+}

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/async.h>
+#include <linux/delay.h>
+#include <linux/device.h>
+#include <linux/err.h>
+#include <linux/kmod.h>
+#include <linux/lockdep.h>
+#include <linux/mutex.h>
+#include <linux/printk.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <scsi/scsi_device.h>
+#include <scsi/scsi_driver.h>
+#include <compat/device.h>
+#include <compat/disk.h>
+
+#include "block/claim.h"
+#include "block/host_disk.h"
+#include "block/leg.h"
+#include "block/volume.h"
+#include "proto/error.h"
+#include "proto/vpd.h"
+
+/* How long a disk that comes late is tried to be claimed. */
+#define LATE_TRIES	20
+#define LATE_PAUSE_MS	100
+
+static LIST_HEAD(started);
+static DEFINE_MUTEX(started_lock);
+
+/* One that a volume knows. */
+struct host_disk {
+	struct list_head entry;
+	struct scsi_device *sdev;		/* NULL: it is gone */
+	struct istripe_compat_claimed *claimed;	/* NULL: somebody else has claimed it */
+};
+
+struct search {
+	struct istripe_volume *volume;
+	enum istripe_host_disk policy;
+	bool late;			/* the volume is up already */
+	struct scsi_device *sdev;	/* at hand */
+	const struct istripe_leg *leg;	/* that it is */
+	char *why;
+	size_t why_bytes;
+};
+
+/* Which leg a SCSI device is */
+
+static const struct istripe_leg *leg_of_designator(const struct istripe_volume *volume,
+						   struct scsi_device *sdev, bool *named)
+{
+	char designator[ISTRIPE_DESIGNATOR_BYTES] = "";
+	const struct scsi_vpd *page;
+
+	rcu_read_lock();
+	page = rcu_dereference(sdev->vpd_pg83);
+	if (page)
+		istripe_vpd_designator_decode(page->data, page->len, designator,
+					      sizeof(designator));
+	rcu_read_unlock();
+	*named = designator[0];
+	return *named ? istripe_claim_find(volume, volume->leg_count, designator) : NULL;
+}
+
+/* A serial number is unique among what one vendor sells under one name. */
+static bool leg_has_serial(const struct istripe_lun *lun, const char *serial,
+			   const struct istripe_vpd_inquiry *inquiry)
+{
+	return !strcmp(lun->serial, serial) && !strcmp(lun->inquiry.vendor, inquiry->vendor) &&
+	       !strcmp(lun->inquiry.product, inquiry->product);
+}
+
+static const struct istripe_leg *leg_of_serial(const struct istripe_volume *volume,
+					       struct scsi_device *sdev)
+{
+	char serial[ISTRIPE_SERIAL_BYTES] = "";
+	struct istripe_vpd_inquiry inquiry;
+	const struct scsi_vpd *page;
+	u32 i;
+
+	rcu_read_lock();
+	page = rcu_dereference(sdev->vpd_pg80);
+	if (page)
+		istripe_vpd_serial_decode(page->data, page->len, serial, sizeof(serial));
+	rcu_read_unlock();
+	if (!serial[0] ||
+	    istripe_vpd_inquiry_decode(sdev->inquiry, sdev->inquiry_len, &inquiry))
+		return NULL;
+	for (i = 0; i < volume->leg_count; i++)
+		if (leg_has_serial(&volume->legs[i]->lun, serial, &inquiry))
+			return volume->legs[i];
+	return NULL;
+}
+
+static const struct istripe_leg *leg_of_device(const struct istripe_volume *volume,
+					       struct scsi_device *sdev)
+{
+	const struct istripe_leg *leg;
+	bool named;
+
+	leg = leg_of_designator(volume, sdev, &named);
+	return named ? leg : leg_of_serial(volume, sdev);
+}
+
+/* What a volume knows */
+
+static struct host_disk *disk_find(const struct istripe_volume *volume,
+				   const struct scsi_device *sdev)
+{
+	struct host_disk *disk;
+
+	lockdep_assert_held(&started_lock);
+	list_for_each_entry(disk, &volume->host_disks.known, entry)
+		if (disk->sdev == sdev)
+			return disk;
+	return NULL;
+}
+
+static void disk_free(struct host_disk *disk)
+{
+	if (disk->claimed)
+		istripe_compat_bdev_release(disk->claimed);
+	kfree(disk);
+}
+
+static bool device_is_going(const struct scsi_device *sdev)
+{
+	enum scsi_device_state state = READ_ONCE(sdev->sdev_state);
+
+	return state == SDEV_CANCEL || state == SDEV_DEL;
+}
+
+/* The state comes before device_gone(): that sees what is remembered, or this sees the state. */
+static bool disk_remember(struct istripe_volume *volume, struct host_disk *disk)
+{
+	bool fresh;
+
+	mutex_lock(&started_lock);
+	fresh = !disk_find(volume, disk->sdev) && !device_is_going(disk->sdev);
+	if (fresh)
+		list_add(&disk->entry, &volume->host_disks.known);
+	mutex_unlock(&started_lock);
+	return fresh;
+}
+
+static void disks_free(struct list_head *disks)
+{
+	struct host_disk *disk, *next;
+
+	list_for_each_entry_safe(disk, next, disks, entry)
+		disk_free(disk);
+}
+
+static void disks_free_gone(struct istripe_volume *volume)
+{
+	struct host_disk *disk, *next;
+	LIST_HEAD(gone);
+
+	mutex_lock(&started_lock);
+	list_for_each_entry_safe(disk, next, &volume->host_disks.known, entry)
+		if (!disk->sdev)
+			list_move(&disk->entry, &gone);
+	mutex_unlock(&started_lock);
+	disks_free(&gone);
+}
+
+static bool disk_is_known(struct istripe_volume *volume, const struct scsi_device *sdev)
+{
+	bool known;
+
+	mutex_lock(&started_lock);
+	known = disk_find(volume, sdev);
+	mutex_unlock(&started_lock);
+	return known;
+}
+
+/* Looking */
+
+static void disk_tell(const struct search *search, const char *name, int error)
+{
+	const char *volume = search->volume->name;
+	u32 leg = search->leg->index;
+
+	if (!error)
+		pr_warn("%s: leg %u is also /dev/%s of this host, through another initiator: claimed, so that nobody mounts it\n",
+			volume, leg, name);
+	else if (error == -EBUSY)
+		pr_err("%s: leg %u is also in use as /dev/%s of this host, through another initiator: two users of the same blocks: unmount it there and log out at once\n",
+		       volume, leg, name);
+	else
+		pr_warn("%s: leg %u is also /dev/%s of this host, through another initiator, and cannot be claimed: %s (%pe): do not use it\n",
+			volume, leg, name, istripe_error_words(error), ERR_PTR(error));
+}
+
+/* Once the volume is up it is too late to refuse. */
+static int disk_judge(const struct search *search, const char *name, int error)
+{
+	const struct istripe_leg *leg = search->leg;
+
+	if (search->late)
+		return 0;
+	if (error == -EBUSY) {
+		scnprintf(search->why, search->why_bytes,
+			  "leg %u is LUN %s, which this host uses as /dev/%s, through another initiator: unmount it, or end the multipath, LVM, MD or swap that holds it, and log out",
+			  leg->index, leg->lun.designator, name);
+		return -EBUSY;
+	}
+	if (search->policy == ISTRIPE_HOST_DISK_CLAIM)
+		return 0;
+	scnprintf(search->why, search->why_bytes,
+		  "leg %u is LUN %s, which is /dev/%s of this host, through another initiator: log out there, or set host_disks to claim, which keeps it from being mounted",
+		  leg->index, leg->lun.designator, name);
+	return -EBUSY;
+}
+
+/*
+ * The volume claims it, and may do so twice. One that comes late may be held for a moment by
+ * what looks for partitions or by a program.
+ */
+static struct istripe_compat_claimed *disk_claim(const struct search *search, dev_t devt)
+{
+	struct istripe_compat_claimed *claimed;
+	u32 tries = search->late ? LATE_TRIES : 1;
+
+	while (IS_ERR(claimed = istripe_compat_bdev_claim(devt, search->volume)) && --tries)
+		msleep(LATE_PAUSE_MS);
+	return claimed;
+}
+
+/* Of the SCSI device's children one is the disk, the others are sg, bsg and the like. */
+static int disk_check(struct device *dev, void *data)
+{
+	struct istripe_compat_claimed *claimed;
+	struct search *search = data;
+	struct host_disk *disk;
+	int error, ret;
+
+	if (!dev->class || strcmp(dev->class->name, "block"))
+		return 0;
+	disk = kzalloc(sizeof(*disk), GFP_KERNEL);
+	if (!disk)
+		return -ENOMEM;
+	claimed = disk_claim(search, dev->devt);
+	error = PTR_ERR_OR_ZERO(claimed);
+	disk->sdev = search->sdev;
+	disk->claimed = error ? NULL : claimed;
+	ret = disk_judge(search, dev_name(dev), error);
+	if (!ret && disk_remember(search->volume, disk))
+		disk_tell(search, dev_name(dev), error);
+	else
+		disk_free(disk);
+	return ret;
+}
+
+static int device_check(struct device *dev, void *data)
+{
+	struct scsi_device *sdev = class_to_sdev(dev);
+	struct search *search = data;
+
+	search->leg = leg_of_device(search->volume, sdev);
+	if (!search->leg || (search->late && disk_is_known(search->volume, sdev)))
+		return 0;
+	search->sdev = sdev;
+	return device_for_each_child(&sdev->sdev_gendev, search, disk_check);
+}
+
+/* SCSI devices that come and go */
+
+static int device_come(ISTRIPE_COMPAT_CLASS_DEVICE(dev))
+{
+	struct scsi_device *sdev = class_to_sdev(dev);
+	struct istripe_volume *volume;
+
+	mutex_lock(&started_lock);
+	list_for_each_entry(volume, &started, host_disks.entry)
+		if (leg_of_device(volume, sdev))
+			queue_work(system_long_wq, &volume->host_disks.look);
+	mutex_unlock(&started_lock);
+	return 0;
+}
+
+static void device_gone(ISTRIPE_COMPAT_CLASS_DEVICE(dev))
+{
+	struct istripe_volume *volume;
+	struct host_disk *disk;
+
+	mutex_lock(&started_lock);
+	list_for_each_entry(volume, &started, host_disks.entry) {
+		disk = disk_find(volume, class_to_sdev(dev));
+		if (!disk)
+			continue;
+		disk->sdev = NULL;
+		queue_work(system_long_wq, &volume->host_disks.look);
+	}
+	mutex_unlock(&started_lock);
+}
+
+static struct class_interface host_devices = {
+	.add_dev = device_come,
+	.remove_dev = device_gone,
+};
+
+/* A disk is made later than its SCSI device, by a driver that may not be there yet. */
+static void host_disks_settle(void)
+{
+	request_module("sd_mod");
+	async_synchronize_full();
+}
+
+static void host_disks_look(struct work_struct *work)
+{
+	struct istripe_volume *volume = container_of(work, struct istripe_volume, host_disks.look);
+	struct search search = { .volume = volume, .late = true };
+	int ret;
+
+	disks_free_gone(volume);
+	host_disks_settle();
+	ret = class_for_each_device(host_devices.class, NULL, &search, device_check);
+	if (ret)
+		pr_err("%s: cannot claim a disk of this host that is a LUN of it: %s (%pe)\n",
+		       volume->name, istripe_error_words(ret), ERR_PTR(ret));
+}
+
+/* A volume's life */
+
+void istripe_host_disks_init(struct istripe_volume *volume)
+{
+	INIT_LIST_HEAD(&volume->host_disks.entry);
+	INIT_LIST_HEAD(&volume->host_disks.known);
+	INIT_WORK(&volume->host_disks.look, host_disks_look);
+}
+
+static int device_is_leg(struct device *dev, void *volume)
+{
+	return !!leg_of_device(volume, class_to_sdev(dev));
+}
+
+int istripe_host_disks_start(struct istripe_volume *volume, enum istripe_host_disk policy,
+			     char *why, size_t why_bytes)
+{
+	struct search search = {
+		.volume = volume, .policy = policy, .why = why, .why_bytes = why_bytes,
+	};
+
+	/* First those that come: none falls between. */
+	mutex_lock(&started_lock);
+	list_add(&volume->host_disks.entry, &started);
+	mutex_unlock(&started_lock);
+	if (class_for_each_device(host_devices.class, NULL, volume, device_is_leg))
+		host_disks_settle();
+	return class_for_each_device(host_devices.class, NULL, &search, device_check);
+}
+
+void istripe_host_disks_stop(struct istripe_volume *volume)
+{
+	mutex_lock(&started_lock);
+	list_del_init(&volume->host_disks.entry);
+	mutex_unlock(&started_lock);
+	/* Nobody queues it again, and nobody else has the disks. */
+	cancel_work_sync(&volume->host_disks.look);
+	disks_free(&volume->host_disks.known);
+	INIT_LIST_HEAD(&volume->host_disks.known);
+}
+
+int istripe_host_disks_register(void)
+{
+	return scsi_register_interface(&host_devices);
+}
+
+void istripe_host_disks_unregister(void)
+{
+	scsi_unregister_interface(&host_devices);
+}

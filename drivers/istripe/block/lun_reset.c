@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/jiffies.h>
+#include <linux/mutex.h>
+#include <linux/printk.h>
+#include <linux/srcu.h>
+#include <scsi/iscsi_proto.h>
+
+#include "block/leg.h"
+#include "block/lun_reset.h"
+#include "block/path.h"
+
+/* Until the other paths' sessions have answered: before the reset all of them together. */
+#define PING_MS		1000
+/* The other paths wait no longer than this. */
+#define HELD_MS		1000
+/* Commands that are in the storage have to end first. */
+#define ANSWER_MS	10000
+
+static const char * const result_names[ISTRIPE_LUN_RESET_RESULTS] = {
+	[ISTRIPE_LUN_RESET_UNTRIED] = "untried",
+	[ISTRIPE_LUN_RESET_COMPLETE] = "complete",
+	[ISTRIPE_LUN_RESET_UNANSWERED] = "unanswered",
+	[ISTRIPE_LUN_RESET_REJECTED] = "rejected",
+	[ISTRIPE_LUN_RESET_UNSUPPORTED] = "unsupported",
+};
+
+const char *istripe_lun_reset_result_name(enum istripe_lun_reset_result result)
+{
+	return result_names[result];
+}
+
+static void reset_hold(struct istripe_path *path, unsigned long deadline)
+{
+	int section = srcu_read_lock(&path->srcu);
+	struct istripe_session *session = srcu_dereference(path->session, &path->srcu);
+
+	path->held_session = 0;
+	if (session && !istripe_session_reset_begin(session, deadline))
+		path->held_session = session->id;
+	srcu_read_unlock(&path->srcu, section);
+}
+
+static void reset_release(struct istripe_path *path, bool reset, unsigned long deadline)
+{
+	int section = srcu_read_lock(&path->srcu);
+	struct istripe_session *session = srcu_dereference(path->session, &path->srcu);
+
+	/* A session that has gone meanwhile took its hold with it. */
+	if (session && session->id == path->held_session)
+		istripe_session_reset_end(session, reset, deadline);
+	path->held_session = 0;
+	srcu_read_unlock(&path->srcu, section);
+}
+
+static void reset_hold_all(struct istripe_leg *leg, const struct istripe_path *but)
+{
+	unsigned long deadline = jiffies + msecs_to_jiffies(PING_MS);
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_path *path;
+	u32 at;
+
+	istripe_leg_for_each_path(leg, path, at)
+		if (path != but)
+			reset_hold(path, deadline);
+	srcu_read_unlock(&leg->srcu, section);
+}
+
+static void reset_release_all(struct istripe_leg *leg, bool reset)
+{
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_path *path;
+	u32 at;
+
+	istripe_leg_for_each_path(leg, path, at)
+		if (path->held_session)
+			reset_release(path, reset, jiffies + msecs_to_jiffies(PING_MS));
+	srcu_read_unlock(&leg->srcu, section);
+}
+
+/* The target needs long: the other paths go on, and the answer is still waited for. */
+static void reset_held_long(struct work_struct *work)
+{
+	reset_release_all(container_of(to_delayed_work(work), struct istripe_leg, held_work),
+			  false);
+}
+
+/*
+ * What the other paths have in flight is ended, too. As long as they send nothing more, it is
+ * known of each of these commands whether the reset has ended it.
+ *
+ * One request, and one answer that is waited for: there are targets (Linux 5.12 to 6.2) that
+ * answer a second request at once while the first one still waits for commands.
+ */
+static int reset_ask(struct istripe_path *path)
+{
+	struct istripe_leg *leg = path->leg;
+	int ret;
+
+	mutex_lock(&leg->reset_lock);
+	reset_hold_all(leg, path);
+	queue_delayed_work(istripe_recovery_wq, &leg->held_work, msecs_to_jiffies(HELD_MS));
+	ret = istripe_session_task_management(path->owned, ISCSI_TM_FUNC_LOGICAL_UNIT_RESET, 0,
+					      ANSWER_MS);
+	cancel_delayed_work_sync(&leg->held_work);
+	reset_release_all(leg, !ret);
+	mutex_unlock(&leg->reset_lock);
+	return ret;
+}
+
+static enum istripe_lun_reset_result reset_result(int error)
+{
+	switch (error) {
+	case 0:
+		return ISTRIPE_LUN_RESET_COMPLETE;
+	case -EOPNOTSUPP:
+		return ISTRIPE_LUN_RESET_UNSUPPORTED;
+	case -EIO:
+		return ISTRIPE_LUN_RESET_REJECTED;
+	default:
+		return ISTRIPE_LUN_RESET_UNANSWERED;
+	}
+}
+
+/* Once, and again when it is another one. */
+static void reset_say(const struct istripe_path *path, enum istripe_lun_reset_result result)
+{
+	if (result == ISTRIPE_LUN_RESET_UNSUPPORTED)
+		pr_warn("%s: the target does not know LOGICAL UNIT RESET: writes of a lost session are believed to end with the next login\n",
+			path->label);
+	else if (result != ISTRIPE_LUN_RESET_COMPLETE)
+		pr_warn("%s: LOGICAL UNIT RESET is %s: writes of a lost session wait for it, it is asked again\n",
+			path->label, result_names[result]);
+}
+
+void istripe_lun_reset_init(struct istripe_leg *leg)
+{
+	mutex_init(&leg->reset_lock);
+	INIT_DELAYED_WORK(&leg->held_work, reset_held_long);
+}
+
+int istripe_lun_reset(struct istripe_path *path)
+{
+	enum istripe_lun_reset_result result;
+	int ret = reset_ask(path);
+
+	result = reset_result(ret);
+	if (xchg(&path->leg->lun_reset, result) != result)
+		reset_say(path, result);
+	return ret;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * LOGICAL UNIT RESET (SAM-5 7.6, RFC 7143 11.5): when the target answers "function complete",
+ * no command that it had for the LUN before, from whichever nexus, is carried out any more.
+ *
+ * It also ends what our other paths have in flight. A target with TAS=0 does not say so: these
+ * tasks are collected here and sent again, see istripe_session_reset_begin(). Commands of other
+ * hosts are aborted, too, so nothing asks for a reset without need.
+ */
+#ifndef ISTRIPE_BLOCK_LUN_RESET_H
+#define ISTRIPE_BLOCK_LUN_RESET_H
+
+#include <linux/types.h>
+
+struct istripe_leg;
+struct istripe_path;
+
+/* What has become of the last one. */
+enum istripe_lun_reset_result {
+	ISTRIPE_LUN_RESET_UNTRIED,
+	ISTRIPE_LUN_RESET_COMPLETE,
+	ISTRIPE_LUN_RESET_UNANSWERED,
+	ISTRIPE_LUN_RESET_REJECTED,	/* this time */
+	ISTRIPE_LUN_RESET_UNSUPPORTED,	/* says the target */
+	ISTRIPE_LUN_RESET_RESULTS
+};
+
+/**
+ * istripe_lun_reset_result_name() - a result as sysfs shows it
+ * @result: the result
+ *
+ * Context: any.
+ * Return: a word.
+ */
+const char *istripe_lun_reset_result_name(enum istripe_lun_reset_result result);
+
+/**
+ * istripe_lun_reset_init() - before the first reset
+ * @leg: new
+ *
+ * Context: any.
+ */
+void istripe_lun_reset_init(struct istripe_leg *leg);
+
+/**
+ * istripe_lun_reset() - reset the LUN over path->owned
+ * @path: its session is logged in and knows the LUN's address; published or not
+ *
+ * The tasks of that session end with -ECANCELED, those of the leg's other paths with -EAGAIN.
+ * New commands of the other paths wait for at most a second. When the target needs longer they
+ * go on; those that the reset then ends without an answer are left for their time-out.
+ *
+ * Context: the path's worker, sleeps for up to 12 s, and as long for each other path of the leg
+ * that does the same.
+ * Return: 0; -ETIMEDOUT no answer; -EOPNOTSUPP or -EIO as the target answered; -ENOTCONN the
+ * session has had a fault.
+ */
+int istripe_lun_reset(struct istripe_path *path);
+
+#endif

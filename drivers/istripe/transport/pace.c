@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/jiffies.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/sizes.h>
+#include <linux/tcp.h>
+#include <net/tcp.h>
+
+#include "transport/conn.h"
+#include "transport/pace.h"
+
+/* What is on its way shall be acknowledged within this time and a round trip. */
+#define PACE_MS			400
+/* The round trip when nothing waits anywhere, at most. */
+#define ROUND_TRIP_MAX_US	5000000
+/* A limit of a new connection, less than TCP's own first window. */
+#define LIMIT_FIRST_BYTES	SZ_8K
+#define LIMIT_MIN_BYTES		SZ_4K
+/* No limit from here on: 9 MB/s. */
+#define LIMIT_MAX_BYTES		SZ_4M
+#define SEGMENT_MIN_BYTES	512
+/* Of the limit, for each write: with all of them each has about 2 KiB a second. */
+#define WRITE_BYTES		SZ_1K
+#define WRITES_MIN		4
+
+static const struct tcp_sock *pace_tcp(const struct istripe_conn *conn)
+{
+	return tcp_sk(conn->sock->sk);
+}
+
+static u32 pace_unacknowledged_bytes(const struct istripe_conn *conn)
+{
+	const struct tcp_sock *tcp = pace_tcp(conn);
+
+	/* In this order: it is never less than 0. */
+	u32 una = READ_ONCE(tcp->snd_una);
+
+	return READ_ONCE(tcp->write_seq) - una;
+}
+
+void istripe_pace_init(struct istripe_pace *pace)
+{
+	*pace = (struct istripe_pace) { .limit_bytes = LIMIT_FIRST_BYTES };
+}
+
+void istripe_pace_mark(struct istripe_conn *conn)
+{
+	struct istripe_pace *pace = &conn->tx.pace;
+
+	if (pace->marked)
+		return;
+	pace->marked = true;
+	pace->marked_at = jiffies;
+	pace->mark_seq = READ_ONCE(pace_tcp(conn)->write_seq);
+	pace->mark_bytes = pace_unacknowledged_bytes(conn);
+}
+
+/* Jiffies in which what is on its way shall be acknowledged. */
+static u32 pace_time(const struct istripe_conn *conn)
+{
+	u32 round_trip_us = min_t(u32, tcp_min_rtt(pace_tcp(conn)), ROUND_TRIP_MAX_US);
+
+	return msecs_to_jiffies(PACE_MS) + usecs_to_jiffies(round_trip_us);
+}
+
+/*
+ * What was on its way took so long, so this is what the link carries in the time that we
+ * want, or less than that if the link was not busy. An idle connection is not looked at, and
+ * what was acknowledged then seems to have taken longer: such a time lowers nothing, nor does
+ * that of a few bytes.
+ */
+static void pace_judge(struct istripe_conn *conn, u32 elapsed, bool idle)
+{
+	struct istripe_pace *pace = &conn->tx.pace;
+	u32 time = pace_time(conn);
+	u64 bytes = div_u64((u64)pace->mark_bytes * time, max(elapsed, 1u));
+	u32 limit_bytes = pace->limit_bytes;
+
+	if (elapsed > time && !idle && pace->mark_bytes >= LIMIT_MIN_BYTES)
+		limit_bytes = clamp_t(u64, bytes, LIMIT_MIN_BYTES, LIMIT_MAX_BYTES - 1);
+	else if (limit_bytes && bytes > limit_bytes)
+		limit_bytes = bytes < LIMIT_MAX_BYTES ? bytes : 0;
+	WRITE_ONCE(pace->limit_bytes, limit_bytes);
+}
+
+void istripe_pace_look(struct istripe_conn *conn)
+{
+	struct istripe_pace *pace = &conn->tx.pace;
+	u32 una = READ_ONCE(pace_tcp(conn)->snd_una);
+
+	if (!pace->marked || before(una, pace->mark_seq))
+		return;
+	pace->marked = false;
+	pace_judge(conn, jiffies - pace->marked_at, !pace_unacknowledged_bytes(conn));
+}
+
+u32 istripe_pace_room_bytes(const struct istripe_conn *conn)
+{
+	u32 limit_bytes = conn->tx.pace.limit_bytes;
+	u32 bytes;
+
+	if (!limit_bytes)
+		return U32_MAX;
+	bytes = pace_unacknowledged_bytes(conn);
+	return limit_bytes - min(limit_bytes, bytes);
+}
+
+bool istripe_pace_may_wake(const struct istripe_conn *conn)
+{
+	u32 limit_bytes = READ_ONCE(conn->tx.pace.limit_bytes);
+
+	return !limit_bytes || pace_unacknowledged_bytes(conn) <= limit_bytes - limit_bytes / 4;
+}
+
+u32 istripe_pace_segment_bytes(const struct istripe_conn *conn, u32 waiting)
+{
+	u32 limit_bytes = conn->tx.pace.limit_bytes;
+	u32 bytes;
+
+	/* Of a new connection nobody knows yet that it is slow. */
+	if (!limit_bytes || limit_bytes == LIMIT_FIRST_BYTES)
+		return U32_MAX;
+	/* Twice the limit is carried in less than a second. */
+	bytes = 2 * limit_bytes / max(waiting, 4u);
+	return max(round_down(bytes, SEGMENT_MIN_BYTES), SEGMENT_MIN_BYTES);
+}
+
+u32 istripe_pace_writes(const struct istripe_conn *conn)
+{
+	u32 limit_bytes = conn->tx.pace.limit_bytes;
+
+	return limit_bytes ? max(limit_bytes / WRITE_BYTES, WRITES_MIN) : U32_MAX;
+}

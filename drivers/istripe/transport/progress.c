@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How far tasks have come. All of it looks at the session's table without a hold on what is
+ * there: tasks' memory outlives the session, and an answer that is old at once will do.
+ */
+#include <linux/jiffies.h>
+
+#include "transport/conn.h"
+#include "transport/session.h"
+
+/* For the owner: a look, without a hold. Tasks' memory outlives the session. */
+static struct istripe_task *session_look_up(struct istripe_session *session, u32 itt)
+{
+	struct istripe_task *task = NULL;
+
+	if (istripe_itt_slot(itt) < session->slot_count)
+		task = READ_ONCE(session->slots[istripe_itt_slot(itt)].task);
+	return task && READ_ONCE(task->itt) == itt ? task : NULL;
+}
+
+struct istripe_conn *istripe_session_task_conn(struct istripe_session *session, u32 itt,
+					       u32 *cmd_sn)
+{
+	struct istripe_task *task = session_look_up(session, itt);
+	struct istripe_conn *conn = task ? READ_ONCE(task->conn) : NULL;
+	u32 i;
+
+	*cmd_sn = task ? READ_ONCE(task->cmd_sn) : 0;
+	/* Without a hold it may be in flight again by now, over another session. */
+	for (i = 0; i < session->conn_count; i++)
+		if (session->conns[i] == conn)
+			return conn;
+	return session->conns[0];
+}
+
+enum istripe_task_progress istripe_session_task_progress(struct istripe_session *session,
+							 u32 itt)
+{
+	struct istripe_task *task = session_look_up(session, itt);
+
+	if (!task)
+		return ISTRIPE_TASK_GONE;
+	if (test_bit(ISTRIPE_TASK_ANSWERED, &task->flags))
+		return ISTRIPE_TASK_UNFINISHED;
+	return test_bit(ISTRIPE_TASK_SENT, &task->flags) ? ISTRIPE_TASK_IN_FLIGHT :
+							   ISTRIPE_TASK_UNSENT;
+}
+
+/* A look, without a hold: what is in flight over the connection. */
+static bool session_is_in_flight(const struct istripe_task *task, const struct istripe_conn *conn)
+{
+	unsigned long flags;
+
+	if (!task || READ_ONCE(task->conn) != conn)
+		return false;
+	flags = READ_ONCE(task->flags);
+	return flags & BIT(ISTRIPE_TASK_SENT) && !(flags & BIT(ISTRIPE_TASK_ANSWERED));
+}
+
+u32 istripe_session_open_writes(struct istripe_session *session, const struct istripe_conn *conn)
+{
+	const struct istripe_task *task;
+	u32 count = 0;
+	u32 i;
+
+	for (i = 0; i < session->slot_count; i++) {
+		task = READ_ONCE(session->slots[i].task);
+		if (session_is_in_flight(task, conn) && READ_ONCE(task->write) &&
+		    READ_ONCE(task->offered_bytes) < READ_ONCE(task->data.length_bytes))
+			count++;
+	}
+	return count;
+}
+
+static bool task_moves(const struct istripe_task *task, unsigned long since)
+{
+	return time_after(READ_ONCE(task->sent_at), since) ||
+	       time_after(READ_ONCE(task->received_at), since);
+}
+
+bool istripe_session_task_moves(struct istripe_session *session, u32 itt, unsigned long within)
+{
+	struct istripe_task *task = session_look_up(session, itt);
+	unsigned long since = jiffies - within;
+	const struct istripe_task *other;
+	struct istripe_conn *conn;
+	unsigned long last;
+	u32 cmd_sn, i;
+
+	if (!task)
+		return false;
+	conn = istripe_session_task_conn(session, itt, &cmd_sn);
+	last = READ_ONCE(task->submitted_at) + within;
+	if (time_after(READ_ONCE(conn->rx.moved_at), since) &&
+	    time_before_eq(READ_ONCE(conn->rx.moved_of), last))
+		return true;
+	for (i = 0; i < session->slot_count; i++) {
+		other = READ_ONCE(session->slots[i].task);
+		if (session_is_in_flight(other, conn) &&
+		    time_before_eq(READ_ONCE(other->submitted_at), last) &&
+		    task_moves(other, since))
+			return true;
+	}
+	return false;
+}
