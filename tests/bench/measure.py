@@ -15,7 +15,7 @@ import stacks
 from jobs import Completed
 from lab import fio
 from lab.kernlog import KernelLog
-from lab.shell import LabError, read, run, udev_settle, wait_for
+from lab.shell import LabError, communicate, read, run, udev_settle, wait_for
 
 #: fio's exit code when a signal has ended it.
 FIO_SIGNALLED = 128
@@ -64,7 +64,7 @@ class Workload:
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)
                 process.send_signal(signal.SIGCONT)
-            out, err = process.communicate(timeout=300)
+            out, err = communicate(process, 300)
         except subprocess.TimeoutExpired as timeout:
             raise LabError(f"{self.what}: fio does not end: I/O is stuck") from timeout
         finally:

@@ -13,6 +13,7 @@ import possible
 import statistic
 
 STACKS = ("null_blk", "stock", "istripe")
+WAYS = {"read": "read", "write": "written"}
 VERDICTS = {True: "ok", False: "missed", None: ""}
 
 
@@ -306,6 +307,23 @@ class Links(Report):
         self.verdict()
 
 
+class Demo(Links):
+    """make demo: what was done, what both stacks did, and how many times as much that is."""
+
+    def print(self):
+        print(f"MB/s, Linux {self.result['kernel']}")
+        table = Table(("", 44), ("stock", 8), ("istripe", 10), ("times as much", 16))
+        for title, described in self.titles():
+            print(f"\n{title}")
+            for entry in described:
+                row = self.throughput(entry)
+                self.rows.append(row)
+                way, size, depth = row["job"].split()[1:]
+                what = f"  {WAYS[way]}, {size}, {depth.removeprefix('qd')} at a time"
+                table.line(what, number(row["stock"], ".1f"), number(row["istripe"], ".1f"),
+                           number(row["ratio"], ".1f"))
+
+
 class Memory(Report):
     """bench-memory: what is kept for each connection."""
 
@@ -378,7 +396,8 @@ class Failover(Report):
 def main():
     source, target = map(Path, sys.argv[1:])
     result = json.loads(source.read_text(encoding="ascii"))
-    kinds = {"links": Links, "chunk": Links, "memory": Memory, "failover": Failover, "latency": Latency}
+    kinds = {"links": Links, "chunk": Links, "latency": Latency, "demo": Demo, "memory": Memory,
+             "failover": Failover}
     report = kinds.get(result["set"], Cost)(result)
     report.print()
     part = target.with_suffix(".part")

@@ -112,6 +112,13 @@ SETS = {
         requests("polled", "the same; whoever waits polls, where the disk can do that: not iscsi_tcp",
                  True),
     ),
+    # Two that any stack can fill, and what istripe is for.
+    "demo": (
+        Setup("links4", "4 LUNs over 4 links; stock: dm-stripe",
+              matrix(("read", "write"), (MIB,), (4,))),
+        Setup("paths4", "one LUN behind 4 links; stock: dm-multipath",
+              matrix(("read", "write"), (MIB,), (1,)), paths=True),
+    ),
 }
 
 

@@ -13,7 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from lab import faults, fio, istripe, leaks, lio, network, openiscsi, storage, tgt
+from lab import (
+    faults,
+    fio,
+    istripe,
+    leaks,
+    lio,
+    network,
+    openiscsi,
+    storage,
+    tgt,
+    unsteady,
+)
 from lab.kernel import ATOMIC_WRITES, DEBUG
 from lab.kernlog import KernelLog
 from lab.shell import LabError, read, run, write
@@ -61,6 +72,8 @@ def pytest_collection_modifyitems(config, items):
     others = others_of(items, named=any("::" in word for word in config.args))
     config.hook.pytest_deselected(items=others)
     items[:] = [item for item in items if item not in others]
+    for item in items:
+        unsteady.describe(item)
 
 
 @pytest.fixture(scope="session")
@@ -180,12 +193,13 @@ def make_lio(targets, links):
 
 
 @pytest.fixture
-def make_tgt(targets, link):
+def make_tgt(targets, links):
     """make_tgt(size_bytes or Lun, ..., params={}, ...): a tgt target on the first link."""
 
-    def make(*luns, **options):
+    def make(*luns, all_links=False, **options):
         luns = [lun if isinstance(lun, tgt.Lun) else tgt.Lun(lun) for lun in luns or (64 * MIB,)]
-        return targets(tgt.Target([(link.address, network.ISCSI_PORT)], luns, **options))
+        portals = [(link.address, network.ISCSI_PORT) for link in (links if all_links else links[:1])]
+        return targets(tgt.Target(portals, luns, **options))
 
     return make
 
@@ -193,9 +207,9 @@ def make_tgt(targets, link):
 @pytest.fixture
 def udev_rules():
     """The udev rules of the tool are in force."""
-    file = Path("/run/udev/rules.d/65-istripe.rules")
+    file = Path("/run/udev/rules.d/60-istripe.rules")
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text((TOP / "tools/istripectl/65-istripe.rules").read_text())
+    file.write_text((TOP / "tools/istripectl/60-istripe.rules").read_text())
     run("udevadm", "control", "--reload")
     yield
     file.unlink()

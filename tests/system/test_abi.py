@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 ABI = Path(__file__).resolve().parents[2] / "Documentation" / "ABI"
-ROOTS = ("/sys/kernel/config/istripe", "/sys/block/istripe<N>/istripe")
+#: What is ours outside of the module's own directories, below /sys/block/istripeN.
+IDENTITY = ("wwid", "device/model", "device/serial", "device/vendor")
 
 
 def described():
@@ -36,9 +37,10 @@ def expression(what):
 
 def live(volume):
     """Every file below the module's directories, as the documents would name it."""
-    block = Path("/sys/block") / volume.device() / "istripe"
-    return [str(path) for root in (Path("/sys/kernel/config/istripe"), block)
-            for path in root.rglob("*") if path.is_file()]
+    block = Path("/sys/block") / volume.device()
+    return [str(path) for root in (Path("/sys/kernel/config/istripe"), block / "istripe")
+            for path in root.rglob("*") if path.is_file()] + [
+                str(block / name) for name in IDENTITY]
 
 
 @pytest.fixture

@@ -13,11 +13,12 @@ import os
 import pytest
 
 from lab import md, network, storage
+from lab.disk import Direct, noise, same
+from lab.istripe import Named
 from lab.kernel import ATOMIC_WRITES
 from lab.shell import read, wait_for, write
 from scripted.scenario import Scenario
 from scripted.scsi import WRITE_16, WRITE_ATOMIC_16, Atomic, number
-from test_scripted import Direct, Named, noise, same
 
 KIB, MIB = 1 << 10, 1 << 20
 BLOCK = 512

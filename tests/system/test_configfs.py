@@ -24,6 +24,7 @@ VOLUME = {
                     ["", "0", "2048", "65537", "8388608", "-4096", "64k", "99999999999999999999"]),
     "metadata": ("md", ["none", "md"], ["", "None", "md5", "0"]),
     "metadata_create": ("0", ["0", "1", "force"], ["", "2", "yes", "Force"]),
+    "host_disks": ("refuse", ["claim", "refuse"], ["", "0", "Claim", "force"]),
     "recovery_timeout_ms": ("120000", ["-1", "0", "1", "2147483647"],
                             ["", "-2", "2147483648", "1.5", "x"]),
     "command_timeout_ms": ("30000", ["1000", "3600000"], ["", "0", "999", "3600001", "-1"]),
@@ -302,8 +303,8 @@ def test_enable_says_the_same_twice(make_lio, make_volume):
 
 
 @pytest.mark.parametrize("level", ["volume", "path"])
-@pytest.mark.parametrize("value", ["", "2", "on", "-1"])
-def test_enable_takes_only_0_and_1(plain, value, level):
+@pytest.mark.parametrize("value", ["", "2", "on", "-1", "0 force", "forced"])
+def test_enable_takes_only_its_words(plain, value, level):
     with pytest.raises(OSError) as refused:
         write(directory(plain, level) / "enable", value)
     assert refused.value.errno == errno.EINVAL

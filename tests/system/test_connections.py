@@ -6,10 +6,10 @@ import time
 import pytest
 
 from lab import fio, lio, network, storage
+from lab.istripe import Named
 from lab.shell import read, run, wait_for
 from scripted.scenario import HONEST
 from scripted.server import Server
-from test_scripted import Named
 
 #: They take long, and what they test does not depend on the kernel.
 pytestmark = pytest.mark.shared
@@ -246,7 +246,7 @@ def test_disabled_under_io(volume_of):
                     runtime=60, size="100%")
     time.sleep(1)
     start = time.monotonic()
-    volume.disable()
+    volume.force_down()
     assert time.monotonic() - start < 30
     job.kill()
     job.wait(30)

@@ -7,9 +7,10 @@ import random
 
 import pytest
 
+from lab.disk import Direct, noise, same
+from lab.istripe import Named
 from scripted.scenario import HONEST
 from scripted.volatile import VolatileDisk
-from test_scripted import Direct, Named, noise, same
 
 KIB = 1 << 10
 AT = 64 * KIB

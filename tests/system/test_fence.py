@@ -12,16 +12,17 @@ import time
 import pytest
 
 from lab import network
+from lab.disk import Direct, noise, same
+from lab.ghost import FAST, KIB, held_write, release, state
+from lab.ghost import volume_over as volume_of
 from lab.istripe import EnableError
-from lab.shell import read, status, wait_for, write
+from lab.shell import read, run, status, wait_for, write
 from scripted.conn import Drop
+from scripted.ghost import hold
 from scripted.scenario import HONEST, Scenario
 from scripted.server import Server
 from scripted.steps import drop, on_write
-from test_ghost_write import FAST, KIB, held_write, hold, release, state
-from test_ghost_write import volume_over as volume_of
 from test_istripectl import TOOL
-from test_scripted import Direct, noise, same
 
 #: They take long, and what they test does not depend on the kernel.
 pytestmark = pytest.mark.shared
@@ -96,6 +97,24 @@ def away_and_back(volume, link):
     finally:
         link.set_up(True)
     wait_for("both paths", lambda: state(volume) == "live", 60)
+
+
+def test_other_portal_groups(servers, make_volume, links, kernel_log):
+    """The targets say so themselves: no proof is tried, which is said once, and in sysfs."""
+    targets = load(servers, [HONEST, Scenario("another group", settings={"tpgt": 2})])
+    volume = volume_over(make_volume, links, PORTS, targets[0])
+    volume.enable()
+    paths = [volume.path_sysfs(0, path) for path in range(2)]
+    wait_for("both paths to say so", lambda: all(read(path / "unproven") for path in paths), 60)
+    group = "it is in portal group {}, " + volume.name + "/0/{} in {}"
+    assert [read(path / "unproven") for path in paths] == [group.format(1, 1, 2),
+                                                           group.format(2, 0, 1)]
+    assert [volume.fenced_through(path) for path in range(2)] == [[], []]
+    assert group.format(2, 0, 1) in run(TOOL, "status", volume.name)
+    undisturbed(volume)
+    write(volume.leg_sysfs(0) / "fence", "path")
+    assert [read(path / "unproven") for path in paths] == ["", ""]
+    assert len(kernel_log.matching("no path leads to the same portal group")) == 2
 
 
 def test_two_targets_of_one_name(servers, make_volume, links, kernel_log):
@@ -344,10 +363,10 @@ def test_addresses_have_moved_unnoticed(servers, make_volume, links, kernel_log)
 def leave_a_write(volume, disk, server, target, link):
     """The target holds a write, its link goes down, and then the volume."""
     server.arm()
-    writer = held_write(disk, target, noise(4 * KIB, 1), error=True)
+    writer = held_write(disk, target, noise(4 * KIB, 1))
     link.set_up(False)
     wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
-    volume.disable()
+    volume.force_down()
     writer.join(20)
 
 

@@ -21,14 +21,14 @@ import pytest
 
 from conftest import Size
 from lab import network
-from lab.istripe import EnableError
+from lab.disk import Direct, same
+from lab.istripe import EnableError, Named
 from lab.shell import LabError, read
 from scripted import damage
 from scripted import pdu as p
 from scripted.garbage import Garbage
 from scripted.scenario import Scenario
 from scripted.server import Server
-from test_scripted import Direct, Named, same
 
 PORT = 3263
 KIB, MIB = 1 << 10, 1 << 20
@@ -448,11 +448,13 @@ def modes():
 @pytest.mark.parametrize("mode", modes())
 def test_live(mode, server, play, make_volume):
     """Reads, writes, pings, aborts, asynchronous messages, logouts on request, logins anew."""
-    garbage = play(mode.due, mode.sorts, data=mode.data, unrest=0.01)
+    garbage = play(mode.due, mode.sorts, data=mode.data, unrest=0.01, disk={"doors": 3})
     target = Named(server.target.settings.name)
     units = []
     for number, path in enumerate(({}, {}, {"multi": "mcs", "connections": 2})):
-        volume = make_volume(target, **VOLUME, path=portal(server, **mode.path, **path))
+        # All of them look at one medium; a LUN is of one volume only.
+        volume = make_volume(target, **VOLUME, lun=number,
+                             path=portal(server, **mode.path, **path))
         units.append(Unit(volume, number, mode))
     for worker in workers(units):
         worker.start()

@@ -1,67 +1,272 @@
 # SPDX-License-Identifier: GPL-2.0
 """Ghost writes: what a lost path has left in the target must not come back over newer data.
 
-The target of this test holds a write, and does not notice that the path it came over is dead.
-Only a login with the path's ISID makes it drop the write. The initiator sends it again over
-another path, then writes newer data to the same place. Then the target lets the old one go on.
+The target's disk holds a write, and does not notice that the path it came over is dead. The
+initiator sends it again, then writes newer data to the same place. Then the disk carries the old
+one out. On some targets a login with the path's ISID makes it drop the write, or waits for it; on
+others the login is answered at once, and only a reset of the LUN waits for what is with the disk.
 """
 
-import asyncio
-import contextlib
-import threading
-import time
+import itertools
 
-from lab.shell import read, wait_for, write
+import pytest
+
+from conftest import Size
+from lab import ghost, lio, network, tgt
+from lab.disk import Direct, noise, same
+from lab.ghost import (
+    KIB,
+    Write,
+    held_write,
+    killed,
+    killed_by_target,
+    release,
+    silent,
+    slow,
+    state,
+    volume_over,
+)
+from lab.istripe import EnableError
+from lab.shell import read, wait_for
+from scripted.ghost import (
+    NOT_SUPPORTED,
+    Holder,
+    completes,
+    discards,
+    hold,
+    rejects,
+    silence,
+)
 from scripted.scenario import Scenario
-from scripted.scsi import WRITE_16
-from test_scripted import Direct, Named, noise, same
 
-KIB = 1 << 10
-FAST = {"default_time2wait": 0, "login_timeout_ms": 3000, "ping_interval_ms": 300,
-        "ping_timeout_ms": 700}
+MIB = 1 << 20
+ROUNDS = Size.rounds(1, 20)
+#: Silence is to be noticed, but not that an emulated processor stands still.
+PATH = {"default_time2wait": 0, "login_timeout_ms": 5000, "ping_interval_ms": 1000,
+        "ping_timeout_ms": 3000}
+OVERDUE = pytest.mark.allow_log("is overdue: aborting it|commands stay overdue",
+                                "the disk is too slow for command_timeout_ms")
 
-
-async def hold(run, _conn, task):
-    """The first write waits until release(); then it is carried out, if it is still there."""
-    if task.opcode == WRITE_16 and run.strike():
-        run.memory["event"] = asyncio.Event()
-        await run.memory["event"].wait()
-        run.memory["carried out"] = True
-    return False
-
-
-def state(volume):
-    return read(volume.sysfs() / "state")
+#: Paths, fence, how the first path is lost. QUICK are those of a quick run.
+CELLS = list(itertools.product((1,), ("path",), (killed, killed_by_target, silent, slow))) + list(
+    itertools.product((2,), ("path", "portal-group"), (killed, killed_by_target, silent, slow)))
+QUICK = {
+    "tgt": ((1, "path", killed), (1, "path", slow), (2, "path", killed_by_target),
+            (2, "portal-group", silent)),
+    "lio": ((1, "path", killed_by_target), (2, "path", slow), (2, "portal-group", silent)),
+}
 
 
-def volume_over(make_volume, links, ports, target, **options):
-    """A volume of one leg with a path over each link, each to a port."""
-    options = {"policy": "failover", "recovery_timeout_ms": -1, "path": FAST, **options}
-    volume = make_volume(Named(target.settings.name), paths=links, **options)
-    for index, (link, port) in enumerate(zip(links, ports)):
-        write(volume.leg / "paths" / str(index) / "portal", f"{link.address}:{port}")
-    return volume
+def cells(kind):
+    return [pytest.param(*cell, id=f"{cell[0]}-{cell[1]}-{cell[2].__name__}",
+                         marks=[OVERDUE, pytest.mark.shared])
+            for cell in (CELLS if Size.full else QUICK[kind])]
 
 
-def held_write(disk, target, data, error=False):
-    """A write that the target holds; the thread that waits for it, and for its error if so."""
-
-    def work():
-        with contextlib.suppress(OSError) if error else contextlib.nullcontext():
-            disk.write(64 * KIB, data)
-
-    writer = threading.Thread(target=work, daemon=True)
-    writer.start()
-    wait_for("the write that is held", lambda: "event" in target.run.memory, 20)
-    return writer
+def volume_on(make_volume, links, target, paths, fence, lose):
+    return make_volume(target, paths=links[:paths], policy="failover", fence=fence, path=PATH,
+                       recovery_timeout_ms=-1, command_timeout_ms=2000 if lose is slow else 30000)
 
 
-def release(server, target):
-    server.loop.call_soon_threadsafe(target.run.memory["event"].set)
-    time.sleep(1)
+def wait_ready(volume, paths, fence, port=network.ISCSI_PORT):
+    """For all paths, and until there are no sessions but theirs."""
+    wait_for("all paths", lambda: state(volume) == "live", 60)
+    if fence == "portal-group":
+        volume.wait_proven()
+    wait_for("the end of other sessions", lambda: len(network.ports(port=port)) == paths)
+
+
+def rounds_of(volume, disk, holder, link, paths, fence, lose):
+    """What becomes of each round."""
+    for number in range(ROUNDS):
+        wait_ready(volume, paths, fence)
+        yield ghost.appear(disk, holder, lose, link, seed=number,
+                           wait_healed=lose is silent and fence == "path")
+
+
+def no_ghost(make_volume, links, target, paths, fence, lose):
+    """None comes back, and nothing is acknowledged as long as an older write is with the disk."""
+    holder = target.luns[0].disk
+    volume = volume_on(make_volume, links, target, paths, fence, lose)
+    with Direct(volume.enable()) as disk:
+        outcomes = list(rounds_of(volume, disk, holder, links[0], paths, fence, lose))
+    assert [str(outcome) for outcome in outcomes] == ["late, data right"] * ROUNDS
+    assert holder.carried_out == ROUNDS
+    volume.disable()
+
+
+@pytest.mark.timeout_s(600 if not Size.full else 3600)
+@pytest.mark.parametrize("paths, fence, lose", cells("tgt"))
+def test_tgt(make_tgt, make_volume, links, paths, fence, lose):
+    """Its login is answered at once: what is with the disk goes on."""
+    target = make_tgt(tgt.HoldingLun(16 * MIB), all_links=True)
+    no_ghost(make_volume, links, target, paths, fence, lose)
+
+
+@pytest.mark.timeout_s(600 if not Size.full else 3600)
+@pytest.mark.parametrize("paths, fence, lose", cells("lio"))
+def test_lio(make_lio, make_volume, links, paths, fence, lose):
+    """Its login waits until the disk has done what the old session has asked for."""
+    target = make_lio(lio.HoldingLun(16 * MIB), all_links=True)
+    no_ghost(make_volume, links, target, paths, fence, lose)
+
+
+@pytest.mark.shared
+@pytest.mark.allow_log("I/O error|may still carry", "the volume goes down while a write waits")
+def test_tgt_while_the_volume_is_down(make_tgt, make_volume, links):
+    """What the life before has left must be over before the volume is up again."""
+    target = make_tgt(tgt.HoldingLun(16 * MIB))
+    holder = target.luns[0].disk
+    older, newer = noise(4 * KIB, 1), noise(4 * KIB, 2)
+    volume = volume_on(make_volume, links, target, 1, "path", silent)
+    with Direct(volume.enable()) as disk:
+        holder.hold(ghost.AT)
+        writer = Write(disk, ghost.AT, older)
+        wait_for("the write that is held", holder.held)
+        links[0].set_silent(True)
+        try:
+            wait_for("the loss to be noticed", lambda: state(volume) != "live", 30)
+            volume.force_down()
+        finally:
+            links[0].set_silent(False)
+        writer.join(20)
+        assert not writer.is_alive() and not writer.good
+    with pytest.raises(EnableError, match="LOGICAL UNIT RESET"):
+        volume.enable()
+    holder.release()
+    with Direct(volume.enable()) as disk:
+        disk.write(ghost.AT, newer)
+        same(disk.read(ghost.AT, 4 * KIB), newer, "the data on the disk")
+    volume.disable()
+
+
+@pytest.mark.skipif(not Size.full, reason="it looks at tgt and open-iscsi, not at istripe")
+def test_tgt_and_the_stock_initiator(make_tgt, stock, link):
+    """The laboratory makes ghosts: the stock initiator believes the login, and older data win."""
+    target = make_tgt(tgt.HoldingLun(16 * MIB))
+    device = stock.login(link.portal(), target.iqn, target.lun_number(0))
+    holder = target.luns[0].disk
+    with Direct(device) as disk:
+        outcomes = [ghost.appear(disk, holder, killed, link, seed=number,
+                                 settle_s=ghost.PATIENCE_S) for number in range(ROUNDS)]
+    assert [str(outcome) for outcome in outcomes] == ["early, data older"] * ROUNDS
+
+
+RESETS = {
+    # a reset's answer while the write is held, the write, how often that is carried out, resets
+    "completes": (completes, "late", 1, 1),
+    "discards": (discards, "early", 0, 1),
+    "silence": (silence, "late", 1, 3),
+    "rejects": (rejects, "late", 1, 2),
+}
+
+
+def scripted_volume(server, make_volume, links, holder, paths, fence, **options):
+    """A volume on a target whose login ends sessions, but not the write that is with the disk."""
+    holder.server = server
+    target = server.load(Scenario("keeps a write", hooks=holder.hooks()))
+    return volume_over(make_volume, links[:paths], [server.port] * paths, target, fence=fence,
+                       path=PATH, **options)
+
+
+def resets():
+    """All of them with a killed path; with others what a quick run leaves out."""
+    ways = ((1, "path", killed), (1, "path", slow), (2, "portal-group", silent))
+    return [pytest.param(reset, *way, id=f"{reset}-{way[0]}-{way[1]}-{way[2].__name__}",
+                         marks=[OVERDUE, pytest.mark.shared])
+            for reset, way in itertools.product(RESETS, ways)
+            if Size.full or way == ways[0] or reset == "completes"]
+
+
+@pytest.mark.timeout_s(600 if not Size.full else 3600)
+@pytest.mark.parametrize("reset, paths, fence, lose", resets())
+def test_reset(server, make_volume, links, reset, paths, fence, lose):
+    """Only a reset that was answered with success has ended what is with the disk."""
+    answer, early, carried_out, resets = RESETS[reset]
+    holder = Holder(answer)
+    volume = scripted_volume(server, make_volume, links, holder, paths, fence,
+                             command_timeout_ms=2000 if lose is slow else 30000)
+    settle_s = ghost.SETTLE_S if early == "late" else ghost.PATIENCE_S
+    with Direct(volume.enable()) as disk:
+        for number in range(ROUNDS):
+            wait_ready(volume, paths, fence, server.port)
+            wanted = holder.resets + resets
+            outcome = ghost.appear(disk, holder, lose, links[0], server.port, seed=number,
+                                   settle_s=settle_s,
+                                   asked=lambda wanted=wanted: holder.resets >= wanted)
+            assert str(outcome) == f"{early}, data right"
+        assert holder.carried_out == carried_out * ROUNDS
+    volume.disable()
+    assert server.violations() == []
+
+
+def test_target_without_reset(server, make_volume, links, kernel_log):
+    """It says so: its login is believed, as there is nothing better."""
+
+    async def refused(run, conn, pdu):
+        await run.target.answer_task_management(conn, pdu, NOT_SUPPORTED)
+        return True
+
+    target = server.load(Scenario("no reset", hooks={"on_command": hold, "on_tmf": refused}))
+    volume = volume_over(make_volume, links[:1], [server.port], target, path=PATH)
+    with Direct(volume.enable()) as disk:
+        server.arm()
+        writer = held_write(disk, target, noise(4 * KIB, 1))
+        killed(links[0], server.port)
+        writer.finish()
+        disk.write(ghost.AT, noise(4 * KIB, 2))
+        release(server, target)
+        same(disk.read(ghost.AT, 4 * KIB), noise(4 * KIB, 2), "the data on the disk")
+        assert read(volume.leg_sysfs(0) / "lun_reset") == "unsupported"
+        assert kernel_log.matching("the target does not know LOGICAL UNIT RESET")
+    volume.disable()
+    assert server.violations() == []
+
+
+@OVERDUE
+@pytest.mark.shared
+@pytest.mark.parametrize("tas", [False, True])
+@pytest.mark.parametrize("after_s", [0, 5])
+def test_reset_ends_what_others_do(server, make_volume, links, tas, after_s):
+    """Another path's write that the reset has aborted, whether that is told or not, is sent again.
+
+    When the target takes its time for the reset, the write is only known to be gone when the time
+    of its command is over.
+    """
+    holder = Holder(completes, tas)
+    volume = scripted_volume(server, make_volume, links, holder, 2, "path",
+                             command_timeout_ms=10000 if after_s else 120000)
+    older, newer, other = (noise(4 * KIB, seed) for seed in range(3))
+    with Direct(volume.enable()) as disk:
+        holder.hold(ghost.AT)
+        writer = Write(disk, ghost.AT, older)
+        wait_for("the write that is held", holder.held)
+        links[0].set_silent(True)
+        try:
+            wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 30)
+            holder.lost_at = MIB
+            sibling = Write(disk, MIB, other)
+            wait_for("the other path's write", lambda: holder.lost_at is None)
+            if not after_s:
+                holder.release()
+        finally:
+            links[0].set_silent(False)
+        wait_for("the reset", lambda: holder.resets or not writer.is_alive(), 60)
+        writer.join(after_s)
+        assert writer.is_alive() or not after_s, "acknowledged before the reset"
+        holder.release()
+        writer.finish(30)
+        sibling.finish(30)
+        disk.write(ghost.AT, newer)
+        same(disk.read(ghost.AT, 4 * KIB), newer, "the data on the disk")
+        same(disk.read(MIB, 4 * KIB), other, "what the other path has written")
+        assert holder.resets
+    volume.disable()
+    assert server.violations() == []
 
 
 def test_ghost_write(server, make_volume, links):
+    """The login drops the write: nothing waits for it."""
     target = server.load(Scenario("ghost", hooks={"on_command": hold}))
     volume = volume_over(make_volume, links, [server.port] * 2, target, fence="portal-group")
     older, newer = noise(4 * KIB, 1), noise(4 * KIB, 2)

@@ -3,7 +3,7 @@
 
 import pytest
 
-from lab import kernlog, network, storage
+from lab import kernlog, network, storage, unsteady
 
 MIB = 1 << 20
 pytestmark = pytest.mark.shared
@@ -90,3 +90,52 @@ def test_own_scheduling_is_no_race(values, judged):
     assert kept_of_race("BUG: KCSAN: data-race in flush+0x1 [istripe]", "",
                         "race at unknown origin, with write to 0x1 of 4 bytes by task 1 on cpu 1:",
                         " flush+0x1 [istripe]", "", f"value changed: {values}") == judged
+
+
+def report(*cases):
+    """A JUnit report: (test, looks at data, outcome) each."""
+    return "<testsuites><testsuite>" + "".join(
+        f'<testcase name="x"><properties><property name="nodeid" value="{nodeid}"/>'
+        f'<property name="data" value="{data}"/></properties>{outcome}</testcase>'
+        for nodeid, data, outcome in cases) + "</testsuite></testsuites>"
+
+
+FAILED, ERROR = "<failure>why</failure>", "<error>why</error>"
+
+
+@pytest.mark.parametrize(("cases", "reason"), [
+    ([("a", "no", ""), ("b", "no", FAILED)], ""),
+    ([("a", "no", ERROR), ("a", "no", FAILED), ("b", "no", FAILED)], ""),
+    ([("a", "no", FAILED), ("b", "yes", FAILED)], "b looks at data"),
+    ([("a", "who knows", FAILED)], "a looks at data"),
+    ([("", "no", FAILED)], "a test without a name looks at data"),
+    ([("a", "no", FAILED), ("b", "no", ERROR), ("c", "no", FAILED)],
+     "3 tests have failed, more than 2"),
+    ([("a", "no", "")], "the report names no test that has failed"),
+])
+def test_what_is_run_again(cases, reason):
+    assert unsteady.why_not(unsteady.failures(report(*cases))) == reason
+
+
+def test_a_report_without_notes():
+    assert unsteady.failures('<testcase name="x"><failure/></testcase>') == [
+        unsteady.Failure("", True)]
+
+
+def compares(device):
+    return storage.same(device, device)
+
+
+def leads_to_data():
+    return compares
+
+
+@pytest.mark.parametrize(("nodeid", "fixtures", "function", "data"), [
+    ("test_x.py::test_y", ["link"], kept_of_race, False),
+    ("test_x.py::test_y", ["link", "verify"], kept_of_race, True),
+    ("test_x.py::test_fence", ["link"], kept_of_race, True),
+    ("test_growth.py::test_y", ["link"], kept_of_race, True),
+    ("test_x.py::test_y", ["link"], leads_to_data, True),
+])
+def test_who_looks_at_data(nodeid, fixtures, function, data):
+    assert unsteady.looks_at_data(nodeid, fixtures, function) == data

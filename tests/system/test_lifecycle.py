@@ -1,13 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
 """Loading and unloading, enabling and disabling: often, under I/O, and nothing stays behind."""
 
+import contextlib
 import errno
+import os
+import struct
+import threading
 import time
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from lab import fio, istripe, leaks, network
-from lab.shell import LabError, read, run, status, wait_for
+from lab import dm, fio, istripe, leaks, network
+from lab.shell import LabError, read, run, status, udev_settle, wait_for, write
+from scripted.scenario import Scenario
+from scripted.scsi import TASK_SET_FULL, Result
+from scripted.steps import on_write
 
 MIB = 1 << 20
 #: What a whole test may add to unreclaimable memory: noise of the kernel, not a leak per round.
@@ -100,7 +109,7 @@ def reads_done(volume):
 @pytest.mark.timeout_s(1800)
 @pytest.mark.allow_log(r"I/O error, dev istripe\d+", "the disk goes away under fio on purpose")
 def test_enable_and_disable_under_io(make_lio, make_volume, size):
-    """The disk is taken away under eight busy jobs: they get errors, nothing hangs."""
+    """The disk is taken away by force under busy jobs: they get errors, nothing hangs."""
     volume = make_volume(make_lio())
     rounds = size.rounds(8, 100)
     leaks.kmemleak_clear()
@@ -111,7 +120,7 @@ def test_enable_and_disable_under_io(make_lio, make_volume, size):
         wait_for("fio to do I/O", lambda: reads_done(volume) > 20, 30)
         time.sleep(0.05 * (number % 5))
         start = time.monotonic()
-        volume.disable()
+        assert volume.force_down()
         assert time.monotonic() - start < 30
         with pytest.raises(LabError):
             fio.finish(jobs, 30)
@@ -122,13 +131,13 @@ def test_enable_and_disable_under_io(make_lio, make_volume, size):
 
 
 @pytest.mark.allow_log(r"I/O error, dev istripe\d+", "the disk goes away while it is open")
-def test_disable_while_open(make_lio, make_volume):
+def test_forced_while_open(make_lio, make_volume):
     """Whoever holds the disk open keeps a dead descriptor, not a dangling one."""
     volume = make_volume(make_lio())
     device = volume.enable()
     with open(device, "r+b", buffering=0) as disk:
         disk.read(4096)
-        volume.disable()
+        assert volume.force_down()
         run("sync")
         try:
             disk.seek(MIB)
@@ -138,6 +147,173 @@ def test_disable_while_open(make_lio, make_volume):
             assert err.errno in (errno.EIO, errno.ENXIO, errno.ENODEV, errno.EINVAL)
     volume.delete()
     assert leaks.references() == 0
+
+
+def refused_while_in_use(volume):
+    with pytest.raises(OSError) as refused:
+        write(volume.config / "enable", 0)
+    assert refused.value.errno == errno.EBUSY
+    assert "its disk is open, mounted or part of another device" in volume.last_error()
+    assert volume.enabled()
+
+
+@contextlib.contextmanager
+def opened(device, _):
+    with open(device, "rb", buffering=0):
+        yield
+
+
+@contextlib.contextmanager
+def mounted(device, place):
+    run("mkfs.ext4", "-q", device)
+    run("mount", device, place)
+    try:
+        (place / "file").write_text("data")
+        yield
+        assert (place / "file").read_text() == "data"
+    finally:
+        run("umount", place)
+
+
+@contextlib.contextmanager
+def unmounted_lazily(device, place):
+    """A mount that nobody sees any more, but that somebody is still in."""
+    run("mkfs.ext4", "-q", device)
+    run("mount", device, place)
+    with open(place / "file", "wb"):
+        run("umount", "-l", place)
+        yield
+
+
+@contextlib.contextmanager
+def partition_opened(device, _):
+    # A table of the old kind with one partition, of type 83h, from 1 MiB on.
+    entry = struct.pack("<B3sB3sII", 0, bytes(3), 0x83, bytes(3), 2048, 4096)
+    with open(device, "r+b") as disk:
+        disk.write(bytes(446) + entry + bytes(48) + b"\x55\xaa")
+    udev_settle()
+    run("blockdev", "--rereadpt", device)
+    part = Path(f"{device}p1")
+    wait_for(part, part.is_block_device)
+    udev_settle()
+    with open(part, "rb", buffering=0):
+        yield
+
+
+@contextlib.contextmanager
+def swapped_to(device, _):
+    run("mkswap", device)
+    run("swapon", device)
+    try:
+        yield
+    finally:
+        run("swapoff", device)
+
+
+@contextlib.contextmanager
+def held_by_dm(device, _):
+    with dm.striped([device], 65536, 2048):
+        yield
+
+
+@pytest.mark.parametrize("used", [opened, mounted, unmounted_lazily, partition_opened, swapped_to,
+                                  held_by_dm])
+def test_disable_is_refused_while_in_use(make_lio, make_volume, tmp_path, used):
+    """0 says EBUSY, and nothing has happened; when nobody uses the disk any more it goes."""
+    volume = make_volume(make_lio())
+    device = volume.enable()
+    with used(device, tmp_path):
+        udev_settle()
+        refused_while_in_use(volume)
+        assert volume.state() == "live"
+    volume.disable()
+    assert volume.last_error() == "" and not device.exists()
+
+
+def test_opened_while_it_goes(make_lio, make_volume):
+    """Whoever gets the disk open keeps it; else it is gone. Nothing in between."""
+    volume = make_volume(make_lio(8 * MIB))
+    kept = 0
+    for _ in range(10):
+        device = volume.enable()
+        begun = threading.Event()
+        opens = []
+
+        def open_it(device=device, begun=begun, opens=opens):
+            begun.wait()
+            with contextlib.suppress(OSError):
+                opens.append(os.open(device, os.O_RDONLY))
+
+        opener = threading.Thread(target=open_it)
+        opener.start()
+        begun.set()
+        try:
+            write(volume.config / "enable", 0)
+        except OSError as err:
+            assert err.errno == errno.EBUSY
+        opener.join()
+        for fd in opens:
+            # Without it having been seen as open, there is no disk to read from any more.
+            assert volume.enabled() and os.pread(fd, 4096, 0)
+            os.close(fd)
+            kept += 1
+        volume.disable()
+    print(f"opened {kept} of 10 times")
+
+
+def full(times):
+    """A target that says TASK SET FULL to writes, and does not do them."""
+
+    async def action(run, conn, task):
+        await run.target.collect(conn, task)
+        conn.session.tasks.pop(task.itt, None)
+        await run.target.scsi_response(conn, task, Result(TASK_SET_FULL), (0, 0))
+
+    return Scenario("full", hooks=on_write(action), times=times)
+
+
+def dirty(server, link, make_volume, times):
+    """A volume, its disk, open, and what is only in its page cache."""
+    target = server.load(full(times))
+    volume = make_volume(SimpleNamespace(iqn=target.settings.name, lun_number=lambda index: index),
+                         path={"portal": f"{link.address}:{server.port}"})
+    disk = os.open(volume.enable(), os.O_RDWR)
+    data = os.urandom(256 << 10)
+    server.arm()
+    os.pwrite(disk, data, MIB)
+    assert not any(target.disk.data[MIB:MIB + len(data)])
+    return volume, disk, target, data
+
+
+def test_forced_writes_back(server, link, make_volume):
+    """What is dirty is written, also by a target that is too busy at first."""
+    volume, disk, target, data = dirty(server, link, make_volume, 8)
+    try:
+        assert volume.force_down()
+    finally:
+        os.close(disk)
+    assert target.run.hits == 8
+    assert target.disk.data[MIB:MIB + len(data)] == data
+    assert volume.last_error() == "" and server.violations() == []
+
+
+@pytest.mark.allow_log(r"(I/O|lost).* dev istripe\d+", "the last writes fail on purpose")
+def test_forced_says_what_is_lost(server, link, make_volume, kernel_log):
+    """A target that is busy for ever is not waited for for ever, and the loss is an error."""
+    volume, disk, target, data = dirty(server, link, make_volume, 1 << 30)
+    start = time.monotonic()
+    try:
+        assert not volume.force_down()
+    finally:
+        os.close(disk)
+    assert 10 < time.monotonic() - start < 40
+    assert "not all of what had been written" in volume.last_error()
+    assert kernel_log.matching("of its last writes have failed: their data are lost")
+    assert not volume.enabled() and volume.device() == ""
+    assert target.disk.data[MIB:MIB + len(data)] != data
+    server.target.run.armed = False
+    volume.enable()
+    assert volume.last_error() == ""
 
 
 def test_names_are_reused(make_lio, make_volume):

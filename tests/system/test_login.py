@@ -3,12 +3,15 @@
 
 import errno
 import time
+import types
 
 import pytest
 
 from lab import network
 from lab.istripe import EnableError
-from lab.shell import read
+from lab.shell import read, wait_for
+from scripted.scenario import Scenario
+from scripted.steps import login_keys
 
 #: They take long, and what they test does not depend on the kernel.
 pytestmark = pytest.mark.shared
@@ -266,3 +269,20 @@ def test_the_target_may_ping(make_lio, make_volume):
     time.sleep(8)
     assert volume.state() == "live"
     assert volume.reconnects() == 0
+
+
+def test_breaks_the_offer(server, make_volume, stock, link, kernel_log):
+    """SCST answers DefaultTime2Wait=0 to an offer of 2. Said once; the stock stack goes on, too."""
+    target = server.load(Scenario("SCST", hooks=login_keys(1, DefaultTime2Wait=0), armed=True))
+    portal = f"{link.address}:{server.port}"
+    stock.login(portal, target.settings.name)
+    stock.logout()
+    named = types.SimpleNamespace(iqn=target.settings.name, lun_number=lambda index: index)
+    volume = make_volume(named, path={"portal": portal})
+    volume.enable()
+    assert volume.offered("DefaultTime2Wait") == volume.negotiated("DefaultTime2Wait") == "2"
+    network.kill_connections(by_target=True, port=server.port)
+    wait_for("another session", lambda: volume.reconnects() == 1, 20)
+    said = kernel_log.matching(f"{volume.name}/0/0: login: target answers DefaultTime2Wait=0 to an "
+                               "offer of 2, against RFC 7143: a login waits as long as was offered")
+    assert len(said) == 1

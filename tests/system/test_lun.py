@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from lab import lio, storage
+from lab.istripe import Named
 from lab.shell import read, run, status
 from scripted.scenario import HONEST
-from test_scripted import Named
 
 #: They take long, and what they test does not depend on the kernel.
 pytestmark = pytest.mark.shared

@@ -11,12 +11,12 @@ import time
 import pytest
 
 from lab import fio, istripe, md, network, storage
+from lab.disk import Direct, noise, same
 from lab.shell import read, wait_for, write
 from scripted.scenario import Scenario
 from scripted.scsi import READ_16, WRITE_16, Result
 from test_growth import make_scripted, resize  # noqa: F401 a fixture
 from test_istripectl import tool  # noqa: F401 a fixture
-from test_scripted import Direct, noise, same
 
 #: What they test does not depend on the kernel.
 pytestmark = pytest.mark.shared

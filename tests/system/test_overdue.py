@@ -7,10 +7,10 @@ import time
 import pytest
 
 from lab import fio, lio, storage
+from lab.istripe import Named
 from lab.shell import read, run, wait_for
 from scripted.scenario import Scenario
 from scripted.steps import on_write
-from test_scripted import Named
 
 #: They take long, and what they test does not depend on the kernel.
 pytestmark = pytest.mark.shared

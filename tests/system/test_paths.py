@@ -347,9 +347,9 @@ def test_nothing_is_written_after_an_unfenced_write(two_paths, links, fence):
                               stderr=subprocess.DEVNULL)
     begin = sent(volume)[0]
     wait_for("writes", lambda: sent(volume)[0] > begin + 10, 30)
-    for link in links:
-        run("tc", "qdisc", "add", "dev", link.peer, "root", "netem", "loss", "100%",
-            netns=network.NETNS)
+    # Both at once: with time between the two the second one would end the first one's session.
+    run("sh", "-c", " && ".join(f"tc qdisc add dev {link.peer} root netem loss 100%"
+                                for link in links), netns=network.NETNS)
     heal = [("tc", "qdisc", "del", "dev", link.peer, "root") for link in links]
     write_4k = ("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k", "count=1")
     try:

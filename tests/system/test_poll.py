@@ -267,7 +267,7 @@ def test_disabled_under_load(polled, link, napi, alive):
     link.set_up(alive)
     try:
         start = time.monotonic()
-        volume.disable()
+        volume.force_down()
         assert time.monotonic() - start < 60
         job.communicate(timeout=60)
         assert job.returncode != 0

@@ -85,5 +85,6 @@ def test_by_hand(volumes, udev_rules, tmp_path):
     run("udevadm", "settle", check=False)
     run("mkfs.ext4", "-q", device)
     run("mount", device, tmp_path)
+    run("udevadm", "settle", check=False)
     shell(block("umount /dev/istripe/log"), istripe.CONFIG)
     assert not leaks.loaded()

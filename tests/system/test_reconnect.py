@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 """Connections die; I/O does not notice, or fails in the time it was told to."""
 
+import contextlib
+import subprocess
 import time
+import types
+from pathlib import Path
 
 import pytest
 
 from lab import fio, lio, network
 from lab.shell import LabError, read, wait_for, write
+from scripted.scenario import HONEST
 
 #: They take long, and what they test does not depend on the kernel.
 pytestmark = pytest.mark.shared
@@ -15,6 +20,8 @@ MIB = 1 << 20
 QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 1500,
          "login_timeout_ms": 3000}
 NO_WAIT = {"DefaultTime2Wait": 0}
+THREADS_MAX = "/proc/sys/kernel/threads-max"
+UNBOUND_CPUS = "/sys/devices/virtual/workqueue/cpumask"
 
 
 def background(device, seconds, **options):
@@ -86,6 +93,90 @@ def test_link_down_and_up_under_verify(make_lio, make_volume, link):
     fio.finish(job)
 
 
+def in_background(file, value):
+    """A process that writes to a file of sysfs: it may have to wait for long."""
+    return subprocess.Popen(["sh", "-c", f"echo {value} > {file}"])
+
+
+@pytest.mark.timeout_s(600)
+def test_processor_off_line_during_an_outage(make_lio, make_volume, link):
+    """It goes off-line when the requests of its queue are done, and these wait for the login."""
+    online = Path("/sys/devices/system/cpu/cpu1/online")
+    volume = make_volume(make_lio(64 * MIB, params=NO_WAIT), recovery_timeout_ms=60000,
+                         path={**QUICK, "connections": 2})
+    device = volume.enable()
+    # Requests of each processor's queue, all the time.
+    jobs = [background(device, 300, cpus_allowed=cpu) for cpu in (0, 1)]
+    time.sleep(1)
+    link.set_up(False)
+    wait_for("the loss to be noticed", lambda: volume.state() != "live", 20)
+    leaving = in_background(online, 0)
+    time.sleep(1)
+    assert leaving.poll() is None
+    link.set_up(True)
+    wait_for("another session", lambda: volume.reconnects() > 0, 20)
+    assert leaving.wait(60) == 0
+    assert read(online) == "0"
+    write(online, 1)
+    assert all(job.poll() is None for job in jobs)
+    for job in jobs:
+        job.kill()
+        job.communicate()
+
+
+def connecting(volume, paths):
+    """How many sessions of these paths are being made."""
+    return sum(read(state) == "connecting" for path in paths for pattern in ("session", "sessions/*")
+               for state in volume.path_sysfs(0, path).glob(f"{pattern}/path_state"))
+
+
+@contextlib.contextmanager
+def no_more_threads():
+    """Neither of the kernel's nor of ours, so that nothing can be run meanwhile."""
+    most, cpus = read(THREADS_MAX), read(UNBOUND_CPUS)
+    # Other processors are another pool of workers, without those that idle in this one.
+    write(UNBOUND_CPUS, 1)
+    write(THREADS_MAX, 1)
+    try:
+        yield
+    finally:
+        write(THREADS_MAX, most)
+        write(UNBOUND_CPUS, cpus)
+
+
+def test_dead_portals_hold_up_nobody(server, make_volume, links):
+    """Without memory for another thread: those there are wait for portals that do not answer."""
+    target = server.load(HONEST)
+    named = types.SimpleNamespace(iqn=target.settings.name, lun_number=lambda index: index)
+    dead = {"portal": f"{links[1].address}:{server.port}", "target_name": named.iqn, "lun": 0,
+            "default_time2wait": 0, "login_timeout_ms": 120000, "connections": 8}
+    live = {"portal": f"{links[0].address}:{server.port}", "default_time2wait": 0}
+    volume = make_volume(named, path=live, more_paths=[dead] * 4, recovery_timeout_ms=-1)
+    device = volume.enable()
+    paths = range(1, 5)
+    wait_for("all paths", lambda: read(volume.sysfs() / "state") == "live", 60)
+    with open(device, "rb", buffering=0) as disk:
+        links[1].set_silent(True)
+        try:
+            with no_more_threads():
+                server.call(reset_all(target))
+                wait_for("the live path", lambda: volume.reconnects() > 0, 45)
+                assert disk.read(4096) == target.disk.data[:4096]
+                wait_for("all others to be tried", lambda: connecting(volume, paths) == 32, 45)
+                server.call(reset_all(target))
+                wait_for("the live path once more", lambda: volume.reconnects() > 1, 45)
+                assert len(disk.read(1 << 20)) == 1 << 20
+        finally:
+            links[1].set_silent(False)
+    assert server.violations() == []
+
+
+async def reset_all(target):
+    for conn in list(target.connections):
+        conn.reset()
+        conn.close()
+
+
 @pytest.mark.timeout_s(600)
 def test_target_off_and_on_under_verify(make_lio, make_volume):
     target = make_lio(64 * MIB, params=NO_WAIT)
@@ -152,8 +243,8 @@ def test_disable_without_a_target(make_lio, make_volume, link):
     try:
         time.sleep(3)
         start = time.monotonic()
-        volume.disable()
-        assert time.monotonic() - start < 30
+        volume.force_down()
+        assert time.monotonic() - start < 45
         with pytest.raises(LabError):
             fio.finish(job, 30)
     finally:

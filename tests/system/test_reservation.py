@@ -143,7 +143,7 @@ def test_volume_that_is_gone(make_lio, make_volume, keep_on_disk):
     """Who still has the disk open gets an error."""
     volume = make_volume(make_lio(64 * MIB))
     with Reservations(volume.enable()) as ours:
-        volume.disable()
+        volume.force_down()
         with pytest.raises(OSError) as failed:
             ours.register(0, KEY)
         assert failed.value.errno == errno.ENXIO

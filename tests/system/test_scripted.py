@@ -5,7 +5,7 @@ Every scenario states what must come of it. Whatever it is, the initiator stays 
 the kernel's log stays clean, and the volume can be taken down.
 """
 
-import hashlib
+import functools
 import mmap
 import os
 import re
@@ -15,7 +15,8 @@ import time
 import pytest
 
 from lab import network
-from lab.istripe import EnableError
+from lab.disk import Direct, noise, same
+from lab.istripe import EnableError, Named
 from lab.shell import LabError, read, wait_for
 from scripted import (
     scenarios_connections,
@@ -35,17 +36,6 @@ SCENARIOS = [*scenarios_session.SCENARIOS, *scenarios_data.SCENARIOS, *scenarios
              *scenarios_login.SCENARIOS, *scenarios_connections.SCENARIOS]
 
 
-class Named:
-    """What make_volume wants to know of a target."""
-
-    def __init__(self, iqn):
-        self.iqn = iqn
-
-    @staticmethod
-    def lun_number(index):
-        return index
-
-
 @pytest.fixture(scope="module")
 def server(laboratory):
     server = Server(laboratory.links[0].address, PORT, network.NETNS).start()
@@ -61,43 +51,6 @@ def volume_of(server, make_volume):
                            path={"portal": server.portal, **PATH, **scenario.path})
 
     return make
-
-
-class Direct:
-    """A disk without the page cache."""
-
-    def __init__(self, device):
-        self.fd = os.open(device, os.O_RDWR | os.O_DIRECT)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        os.close(self.fd)
-
-    def write(self, at, data):
-        with mmap.mmap(-1, len(data)) as memory:
-            memory[:] = data
-            assert os.pwrite(self.fd, memory, at) == len(data)
-
-    def read(self, at, size):
-        with mmap.mmap(-1, size) as memory:
-            assert os.preadv(self.fd, [memory], at) == size
-            return memory[:]
-
-    def flush(self):
-        os.fsync(self.fd)
-
-
-def noise(size, seed):
-    return hashlib.shake_256(f"scripted-{seed}".encode()).digest(size)
-
-
-def same(found, wanted, what):
-    """Without the long look that pytest takes at what differs."""
-    if found != wanted:
-        first = next(i for i, pair in enumerate(zip(found, wanted)) if pair[0] != pair[1])
-        raise AssertionError(f"{what} differs from byte {first} on")
 
 
 def check(disk, target, at, data):
@@ -127,18 +80,18 @@ def io_either(disk, target, seed):
     io_read(disk, target, seed)
 
 
-def io_many(disk, target, seed):
-    """Eight at a time."""
+def io_many(disk, target, seed, count=8):
+    """So many at a time."""
     wrong = []
 
     def one(index):
         try:
             for turn in range(3):
-                check(disk, target, index * MIB, noise(16 * KIB, seed + 8 * turn + index))
+                check(disk, target, index * MIB // 2, noise(16 * KIB, seed + count * turn + index))
         except (OSError, AssertionError) as err:
             wrong.append(err)
 
-    threads = [threading.Thread(target=one, args=(i,), daemon=True) for i in range(8)]
+    threads = [threading.Thread(target=one, args=(i,), daemon=True) for i in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -147,7 +100,7 @@ def io_many(disk, target, seed):
 
 
 IO = {"default": io_default, "small": io_small, "read": io_read, "either": io_either,
-      "many": io_many}
+      "many": io_many, "crowd": functools.partial(io_many, count=16)}
 
 
 def do_io(device, target, kind, seed=1):
@@ -227,7 +180,7 @@ def expect_path_refused(scenario, volume, server):
         time.sleep(0.3)
         assert not server.target.sessions
     finally:
-        volume.disable()
+        volume.force_down()
         reader.join(10)
         os.close(fd)
     assert not reader.is_alive()

@@ -385,12 +385,12 @@ def test_reconnects_do_not_patch_the_kernel(module, volume_of):
     assert memalloc_sockets() == without + 1
     volume = volume_of(connections=1)
     volume.enable()
-    assert memalloc_sockets() == without + 2
+    assert memalloc_sockets() == without + 1
     network.kill_connections()
     wait_for("another session", lambda: volume.reconnects() == 1, 60)
     volume.wait_state("live")
     write(volume.path_sysfs() / "congestion_control", "reno")
-    assert memalloc_sockets() == without + 2
+    assert memalloc_sockets() == without + 1
     volume.delete()
     assert memalloc_sockets() == without + 1
     unload()

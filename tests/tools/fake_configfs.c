@@ -7,6 +7,9 @@
  *
  *	FAKE_REFUSE=file=value		this value is refused with EINVAL and a line in the log
  *	FAKE_ENABLE=errno		enabling fails; "hang": it waits for a fatal signal
+ *	FAKE_ENABLE_TIMES=n		but only so often
+ *	FAKE_OPEN=1			the disk is open: 0 is refused, force is not
+ *	FAKE_LOST=1			the last dirty data cannot be written
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -30,7 +33,7 @@ struct attribute {
 static const struct attribute volume_files[] = {
 	{ "initiator_name", 0644, "" }, { "chunk_bytes", 0644, "65536" },
 	{ "metadata", 0644, "md" }, { "metadata_create", 0644, "0" },
-	{ "queue_depth", 0644, "128" },
+	{ "host_disks", 0644, "refuse" }, { "queue_depth", 0644, "128" },
 	{ "recovery_timeout_ms", 0644, "120000" }, { "enable", 0644, "0" },
 	{ "device", 0444, "" }, { "last_error", 0444, "" }, { NULL, 0, NULL },
 };
@@ -185,22 +188,75 @@ static void log_refusal(const char *name)
 	close(fd);
 }
 
+/* As often as it is to: each failure is a byte of a file. */
+static bool enable_fails(void)
+{
+	const char *times = getenv("FAKE_ENABLE_TIMES");
+	char path[PATH_MAX];
+	FILE *file;
+	bool fails;
+
+	if (!times)
+		return true;
+	snprintf(path, sizeof(path), "%s/failures", getenv("ISTRIPECTL_ROOT"));
+	file = fopen(path, "a");
+	if (!file || fseek(file, 0, SEEK_END))
+		abort();
+	fails = ftell(file) < atoi(times);
+	if (fails)
+		fputc('x', file);
+	fclose(file);
+	return fails;
+}
+
+/* Blank legs get superblocks when that was said, once, whatever comes of it. */
+static bool legs_have_superblocks(const char *dir)
+{
+	char path[PATH_MAX + sizeof("/metadata_create")], create = '0';
+	FILE *file;
+
+	if (!getenv("FAKE_BLANK"))
+		return true;
+	snprintf(path, sizeof(path), "%s/metadata_create", dir);
+	file = fopen(path, "r");
+	if (file) {
+		create = fgetc(file);
+		fclose(file);
+		file_put(dir, "metadata_create", "0", 0644);
+	}
+	return create != '0';
+}
+
 static int enable_write(const char *path, const char *value)
 {
 	const char *failure = getenv("FAKE_ENABLE");
 	char dir[PATH_MAX];
-	bool up = value[0] == '1';
+	bool up = value[0] == '1', forced = !strcmp(value, "force"), superblocks;
 
 	snprintf(dir, sizeof(dir), "%.*s", (int)(strrchr(path, '/') - path), path);
-	if (up && failure) {
+	superblocks = !up || legs_have_superblocks(dir);
+	if (up && failure && enable_fails()) {
 		file_put(dir, "enable", "0", 0644);
 		while (!strcmp(failure, "hang"))
 			pause();
 		file_put(dir, "last_error", "leg 0 path 0: nobody\033[2J answers", 0444);
 		return refuse(atoi(failure));
 	}
+	if (!up && !forced && getenv("FAKE_OPEN")) {
+		file_put(dir, "enable", "1", 0644);
+		file_put(dir, "last_error", "its disk is open", 0444);
+		return refuse(EBUSY);
+	}
+	if (!superblocks) {
+		file_put(dir, "enable", "0", 0644);
+		return refuse(ENODATA);
+	}
 	file_put(dir, "device", up ? "istripe0" : "", 0444);
-	return 0;
+	if (up || !getenv("FAKE_LOST"))
+		return 0;
+	file_put(dir, "enable", "0", 0644);
+	file_put(dir, "last_error", "not all has reached the legs", 0444);
+	return refuse(EIO);
 }
 
 static int value_check(const char *path, const char *rest, const char *value)
@@ -237,5 +293,7 @@ ssize_t __wrap_write(int fd, const void *data, size_t bytes)
 	rest = below(path);
 	if (rest && value_check(path, rest, value))
 		return -1;
+	if (rest && !strcmp(value, "force") && !strcmp(strrchr(path, '/'), "/enable"))
+		return __real_write(fd, "0\n", 2) == 2 ? (ssize_t)bytes : -1;
 	return __real_write(fd, data, bytes);
 }

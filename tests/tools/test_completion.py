@@ -25,6 +25,8 @@ def offered(tmp_path):
         (tmp_path / path).mkdir(parents=True)
     for name in ("portal", "nic", "weight", "enable", "last_error"):
         (tmp_path / "db/legs/0/paths/0" / name).touch()
+    for name in ("designator", "policy", "unfenced"):
+        (tmp_path / "db/legs/0" / name).touch()
 
     def offer(line):
         out = subprocess.run(["bash", "-c", CALL, "bash", SCRIPT, tmp_path, line], check=True,
@@ -48,6 +50,12 @@ def offered(tmp_path):
     ("istripectl path remove db 1 0 ", set()),
     ("istripectl create new --leg por", {"portal="}),
     ("istripectl create new --metadata ", {"md", "none"}),
+    ("istripectl create new --leg po", {"portal=", "policy="}),
+    ("istripectl create new --leg un", set()),
+    ("istripectl create new --leg fence=", {"path", "portal-group"}),
+    ("istripectl create new --set host_disks=c", {"claim"}),
+    ("istripectl up --wait ", {"30", "5min", "forever"}),
+    ("istripectl up ", {"--wait", "db", "log"}),
     ("istripectl down ", {"--force", "db", "log"}),
 ])
 def test_offered(offered, line, replies):

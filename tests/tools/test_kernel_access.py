@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -91,6 +92,58 @@ def test_failed_up_keeps_the_blueprint(tool):
     assert tool.volumes() == ["db"]
 
 
+@pytest.mark.parametrize("words", [["up", "--wait", "30", "db"], ["up", "db", "--wait=forever"]])
+def test_up_waits(tool, words):
+    """What may pass is tried again, and each reason is said once."""
+    tool.run("create", "db", "--no-up", "--leg", LEG)
+    out, err = tool.run(*words, FAKE_ENABLE=str(errno.EHOSTUNREACH), FAKE_ENABLE_TIMES="2")
+    assert out == "db: /dev/istripe0\n"
+    assert err.count("does not come up: No route to host") == 1
+    assert err.count("leg 0 path 0: nobody?[2J answers") == err.count("trying again") == 1
+    assert tool.value("db/enable") == "1"
+
+
+def test_assemble_waits(tool):
+    tool.run("assemble", "db", "--leg", LEG, "--wait", "1min", FAKE_ENABLE=str(errno.EIO),
+             FAKE_ENABLE_TIMES="1")
+    assert tool.value("db/enable") == "1"
+
+
+def test_create_waits(tool):
+    """Each attempt is one to make superblocks."""
+    tool.run("create", "db", "--leg", LEG, "--wait", "1min", FAKE_ENABLE=str(errno.EIO),
+             FAKE_ENABLE_TIMES="1", FAKE_BLANK="1")
+    assert tool.value("db/enable") == "1"
+
+
+@pytest.mark.parametrize("number, wait", [(errno.EACCES, "forever"), (errno.EINVAL, "30"),
+                                          (errno.ETIMEDOUT, "0"), (errno.ETIMEDOUT, "500ms")])
+def test_up_does_not_wait(tool, number, wait):
+    """For what does not pass by itself, and when the time is over."""
+    tool.run("create", "db", "--no-up", "--leg", LEG)
+    _, err = tool.run("up", "--wait", wait, "db", code=1, FAKE_ENABLE=str(number))
+    assert "does not come up" in err and "trying again" not in err
+
+
+def test_wait_is_interrupted(tool):
+    tool.run("create", "db", "--no-up", "--leg", LEG)
+    process = tool.start("up", "--wait", "forever", "db", FAKE_ENABLE=str(errno.ETIMEDOUT),
+                         FAKE_ENABLE_TIMES="1000")
+    wait_for(lambda: (tool.root / "failures").exists())
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert tool.volumes() == ["db"]
+
+
+@pytest.mark.parametrize("words", [["up", "db", "--wait"], ["up", "--wait", "soon", "db"],
+                                   ["up", "--wait=-1", "db"], ["down", "--wait", "1", "db"],
+                                   ["assemble", "db", "--wait", "1h", "--leg", LEG]])
+def test_wait_wants_a_time(tool, words):
+    _, err = tool.run(*words, code=2)
+    assert "--wait" in err
+
+
 def test_module_not_loaded(tool):
     (tool.tree / "features").unlink()
     tool.tree.rmdir()
@@ -160,11 +213,43 @@ def test_down_refuses_a_disk_in_use(tool, user, command):
     make_disk(tool, part=True)
     file, text, named = USERS[user]
     tool.put(file, text)
-    _, err = tool.run(command, "db", code=1)
+    begin = time.monotonic()
+    _, err = tool.run(command, "db", code=1, FAKE_OPEN="1")
     assert "is in use" in err and named in err and "--force" in err
+    assert time.monotonic() - begin < 3
     assert tool.value("db/enable") == "1"
-    tool.run(command, "--force", "db")
+    tool.run(command, "--force", "db", FAKE_OPEN="1")
     assert "db" not in tool.volumes() or tool.value("db/enable") == "0"
+
+
+def test_down_names_the_processes(tool):
+    tool.run("create", "db", "--leg", LEG)
+    make_disk(tool)
+    for pid, name, node in (("12", "fio", "/dev/istripe0"), ("13", "dd", "/dev/istripe0p1"),
+                            ("14", "other", "/dev/istripe01"), ("15", "else", "/dev/sda")):
+        tool.put(f"proc/{pid}/comm", name)
+        fds = tool.root / f"proc/{pid}/fd"
+        fds.mkdir()
+        (fds / "3").symlink_to(node)
+    _, err = tool.run("down", "db", code=1, FAKE_OPEN="1")
+    assert "open in process 12 (fio)" in err and "open in process 13 (dd)" in err
+    assert "other" not in err and "else" not in err
+    shutil.rmtree(tool.root / "proc")
+    _, err = tool.run("down", "db", code=1, FAKE_OPEN="1")
+    assert "by somebody not seen from here" in err
+    assert tool.value("db/enable") == "1"
+
+
+def test_down_says_that_data_are_lost(tool):
+    tool.run("create", "db", "--leg", LEG)
+    _, err = tool.run("down", "--force", "db", code=1, FAKE_LOST="1")
+    assert "not all has reached the legs" in err and tool.value("db/enable") == "0"
+    tool.run("up", "db")
+    tool.run("delete", "db", code=1, FAKE_LOST="1")
+    assert tool.volumes() == ["db"]
+    tool.run("up", "db")
+    _, err = tool.run("delete", "--force", "db", code=1, FAKE_LOST="1")
+    assert "not all has reached the legs" in err and tool.volumes() == []
 
 
 def test_down_of_a_disk_that_others_use(tool):
@@ -207,6 +292,7 @@ def make_live(tool):
         "state": "live", "name": "db", "chunk_bytes": "65536", "recovery_timeout_ms": "-1",
         "legs/0/state": "live", "legs/0/designator": "naa.6001", "legs/0/serial": "12345",
         "legs/0/commands": "12", "legs/0/redriven": "0", "legs/0/retried": "1",
+        "legs/0/lun_reset": "unsupported", "legs/0/write_protected": "reported",
         "legs/0/paths/0/state": "backoff", "legs/0/paths/0/last_error": "no\033[2J answer",
         "legs/0/paths/0/portal": "192.0.2.10:3260", "legs/0/paths/0/nic": "eth1",
         "legs/0/paths/0/session/state": "logged-in",
@@ -227,6 +313,7 @@ def test_status(tool):
     out, _ = tool.run("status")
     assert "\033" not in out
     for words in (r"db +live +/dev/istripe0 +64 MiB", r"leg 0 +live +naa.6001 +12 commands",
+                  r"LUN reset +unsupported", r"write protected +reported +the LUN says so",
                   r"path 0 +backoff +192.0.2.10:3260 via eth1", r"session +logged-in +isid 8000",
                   r"connection 0 +logged-in +192.0.2.1:40000 > - +1.5 KiB sent",
                   r"last error +no\?\[2J answer"):

@@ -21,12 +21,15 @@ compare what the initiator wrote with what has arrived.
 shell       commands, files, waiting
 network     the namespaces and links above, killing of TCP connections
 storage     the files behind the LUNs
+nbd         a disk behind a LUN that can hold a write
 lio         the kernel's target, through configfs
 tgt         the user-space target
 openiscsi   the stock initiator
 istripe     the module under test
 outside     the target outside of the virtual machine, if there is one
 memory      memory that is short
+disk        a disk past the page cache
+ghost       writes that a lost path has left, and ways to lose it
 fio         workloads with verification
 capture     packets, and what tshark says about them
 kcore       variables of the running kernel

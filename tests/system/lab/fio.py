@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from lab.kernel import DEBUG
-from lab.shell import LabError
+from lab.shell import LabError, communicate
 
 MIB = 1 << 20
 
@@ -80,7 +80,7 @@ class Result:
 def finish(process, timeout_s=1200):
     """Waits for a fio started with start(); raises LabError with its words if anything failed."""
     try:
-        out, err = process.communicate(timeout=timeout_s)
+        out, err = communicate(process, timeout_s)
     except subprocess.TimeoutExpired as timeout:
         process.kill()
         raise LabError(f"fio: not finished within {timeout_s} s") from timeout

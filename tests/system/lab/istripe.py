@@ -3,11 +3,14 @@
 
 import errno
 import os
+import time
 from pathlib import Path
 
 from lab.shell import read, run, udev_settle, wait_for, write
 
 CONFIG = Path("/sys/kernel/config/istripe")
+#: How long udev may have a disk open that it has been told of.
+OPEN_S = 10
 INITIATOR = "iqn.2024-01.org.example.istripe:initiator"
 
 
@@ -28,6 +31,17 @@ def load():
 
 def unload():
     run("rmmod", "istripe")
+
+
+class Named:
+    """What Volume wants to know of a target, without the target."""
+
+    def __init__(self, iqn):
+        self.iqn = iqn
+
+    @staticmethod
+    def lun_number(index):
+        return index
 
 
 class Volume:
@@ -121,8 +135,27 @@ class Volume:
         return self.create().enable()
 
     def disable(self):
+        """Takes the disk away, when udev has closed it; EBUSY when somebody else has it open."""
         udev_settle()
-        write(self.config / "enable", 0)
+        end = time.monotonic() + OPEN_S
+        while True:
+            try:
+                write(self.config / "enable", 0)
+                return
+            except OSError as err:
+                if err.errno != errno.EBUSY or time.monotonic() > end:
+                    raise
+            time.sleep(0.2)
+
+    def force_down(self):
+        """Takes the disk away, whoever has it open. Returns whether all its writes went well."""
+        try:
+            write(self.config / "enable", "force")
+        except OSError as err:
+            if err.errno != errno.EIO:
+                raise
+            return False
+        return True
 
     def enabled(self):
         return read(self.config / "enable") == "1"
@@ -138,7 +171,7 @@ class Volume:
         if not self.config.exists():
             return
         if self.enabled():
-            self.disable()
+            self.force_down()
         for leg in sorted((self.config / "legs").iterdir()):
             for path in sorted((leg / "paths").iterdir()):
                 path.rmdir()

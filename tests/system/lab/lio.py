@@ -4,7 +4,7 @@
 import os
 from pathlib import Path
 
-from lab import storage
+from lab import nbd, storage
 from lab.network import NETNS
 from lab.shell import LabError, read, run, wait_for, write
 
@@ -87,6 +87,53 @@ class Lun:
             self.path.rmdir()
         if self.file:
             self.file.unlink(missing_ok=True)
+
+
+class HoldingLun(Lun):
+    """A LUN whose disk can hold a write."""
+
+    def __init__(self, size_bytes):
+        super().__init__(size_bytes)
+        self.path = CONFIG / "core" / "iblock_0" / self.name
+        self.disk = nbd.HoldingDisk(size_bytes)
+
+    def create(self):
+        run("modprobe", "target_core_iblock")
+        self.disk.create()
+        self.path.mkdir(parents=True)
+        write(self.path / "control", f"udev_path={self.disk.device}")
+        write(self.path / "enable", 1)
+        write(self.path / "wwn" / "vpd_unit_serial", self.serial)
+
+    def destroy(self):
+        super().destroy()
+        self.disk.destroy()
+
+
+class ReadOnlyLun(Lun):
+    """A LUN of a disk that nobody can write to."""
+
+    def __init__(self, size_bytes):
+        super().__init__(size_bytes)
+        self.path = CONFIG / "core" / "iblock_0" / self.name
+        self.disk = None
+
+    def create(self):
+        run("modprobe", "-a", "loop", "target_core_iblock")
+        self.file = storage.image(self.name, self.size_bytes)
+        storage.fill_pattern(self.file, self.size_bytes, seed=1)
+        self.disk = run("losetup", "--find", "--show", "--read-only", self.file).strip()
+        self.path.mkdir(parents=True)
+        write(self.path / "control", f"udev_path={self.disk},readonly=1")
+        write(self.path / "enable", 1)
+        write(self.path / "wwn" / "vpd_unit_serial", self.serial)
+
+    def destroy(self):
+        if self.path.exists():
+            self.path.rmdir()
+        if self.disk:
+            run("losetup", "-d", self.disk)
+        super().destroy()
 
 
 class Target:
@@ -202,7 +249,7 @@ def destroy_all():
     for path in CONFIG.glob("iscsi/iqn.*"):
         target = Target([], [], iqn=path.name)
         target.destroy()
-    for path in CONFIG.glob("core/fileio_0/*/enable"):
+    for path in CONFIG.glob("core/*_0/*/enable"):
         path.parent.rmdir()
     left = list(CONFIG.glob("iscsi/iqn.*"))
     if left:

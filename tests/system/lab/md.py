@@ -12,6 +12,7 @@ MAGIC = b"\xfc\x4e\x2b\xa9"
 SUPER_AT = 4096
 SUPER_BYTES = 4096
 ARRAY = Path("/dev/md100")
+CONFIG = Path("/etc/mdadm/mdadm.conf")
 
 #: name: (offset, struct format); linux/raid/md_p.h, struct mdp_superblock_1.
 FIELDS = {
@@ -80,8 +81,8 @@ def wipe(file):
 def prepare():
     """Only what a test asks for is assembled, never what udev finds."""
     run("modprobe", "-a", "loop", "md-mod", "raid0")
-    Path("/etc/mdadm").mkdir(exist_ok=True)
-    Path("/etc/mdadm/mdadm.conf").write_text("AUTO -all\n", encoding="ascii")
+    CONFIG.parent.mkdir(exist_ok=True)
+    CONFIG.write_text("AUTO -all\n", encoding="ascii")
 
 
 @contextlib.contextmanager

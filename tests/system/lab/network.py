@@ -42,6 +42,12 @@ class Link:
         if up:
             run("ip", "addr", "replace", f"{self.source6}/64", "dev", self.nic, "nodad")
 
+    def set_silent(self, silent):
+        """Whether both of its ends lose all packets. Nobody is told."""
+        words = ["root", "netem", "loss", "100%"] if silent else ["root"]
+        for nic, netns in ((self.nic, None), (self.peer, NETNS)):
+            run("tc", "qdisc", "add" if silent else "del", "dev", nic, *words, netns=netns)
+
     def set_peer_up(self, up):
         """The same with the target's end."""
         run("ip", "link", "set", self.peer, "up" if up else "down", netns=NETNS)
@@ -79,6 +85,13 @@ def established(port=ISCSI_PORT, netns=None):
     side = "sport" if netns else "dport"
     out = run("ss", "-Htn", "state", "established", f"{side} = {port}", netns=netns)
     return [line.split()[-2:] for line in out.splitlines()]
+
+
+def ports(link=None, port=ISCSI_PORT):
+    """The initiator's ports of its TCP connections to the target, over one link or over all."""
+    there = f"{link.address}:" if link else ""
+    return {int(ours.rsplit(":", 1)[1]) for ours, theirs in established(port)
+            if theirs.startswith(there)}
 
 
 def kill_connections(by_target=False, port=ISCSI_PORT, source_ports=None):

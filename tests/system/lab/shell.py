@@ -1,13 +1,64 @@
 # SPDX-License-Identifier: GPL-2.0
 """Commands, files of sysfs and configfs, and waiting."""
 
+import errno
+import os
 import subprocess
 import time
 from pathlib import Path
 
+#: Set where the machine's clock runs on to the next timer as soon as no processor has anything to
+#: do, also while the host reads a file for it: a time-out would be over in a moment then. The
+#: clock chip goes with the host.
+HOST_CLOCK = bool(os.environ.get("ISTRIPE_HOST_CLOCK"))
+CLOCK_CHIP = Path("/sys/class/rtc/rtc0/since_epoch")
+#: How often that clock is looked at, by the other one.
+SLICE_S = 10
+
 
 class LabError(Exception):
     """The laboratory, or the thing under test, did not do what it was told to."""
+
+
+def clock():
+    """Seconds since some moment, by the clock that time-outs go by."""
+    while HOST_CLOCK:
+        try:
+            return int(CLOCK_CHIP.read_text(encoding="ascii"))
+        except OSError as err:
+            # Not while it changes.
+            if err.errno != errno.EIO:
+                raise
+    return time.monotonic()
+
+
+def communicate(process, timeout_s, text_in=None):
+    """Popen.communicate() with a time-out that goes by clock()."""
+    end = clock() + timeout_s
+    while True:
+        try:
+            return process.communicate(text_in, timeout=SLICE_S if HOST_CLOCK else timeout_s)
+        except subprocess.TimeoutExpired:
+            text_in = None
+            if clock() >= end:
+                raise
+
+
+def _finish(argv, netns, timeout_s, text_in=None, stderr=subprocess.PIPE):
+    """Runs a command to its end, or kills it; returns (exit code, output, errors)."""
+    argv = [str(a) for a in argv]
+    if netns:
+        argv = ["nsenter", f"--net=/run/netns/{netns}", "--", *argv]
+    with subprocess.Popen(argv, text=True, stdout=subprocess.PIPE, stderr=stderr,
+                          stdin=subprocess.PIPE if text_in is not None else None) as process:
+        try:
+            out, err = communicate(process, timeout_s, text_in)
+        except BaseException as error:
+            process.kill()
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise subprocess.TimeoutExpired(argv, timeout_s) from error
+            raise
+    return process.returncode, out, err
 
 
 def run(*argv, check=True, timeout_s=120, netns=None, text_in=None):
@@ -16,33 +67,16 @@ def run(*argv, check=True, timeout_s=120, netns=None, text_in=None):
     `netns` changes the network namespace and nothing else: unlike `ip netns exec`, nsenter keeps
     /sys as it is, and with it configfs.
     """
-    argv = [str(a) for a in argv]
-    if netns:
-        argv = ["nsenter", f"--net=/run/netns/{netns}", "--", *argv]
-    done = subprocess.run(
-        argv, input=text_in, capture_output=True, text=True, timeout=timeout_s, check=False
-    )
-    if check and done.returncode:
-        raise LabError(
-            f"{' '.join(argv)}: exit code {done.returncode}\n{done.stdout}{done.stderr}".rstrip()
-        )
-    return done.stdout
+    code, out, err = _finish(argv, netns, timeout_s, text_in)
+    if check and code:
+        raise LabError(f"{' '.join(map(str, argv))}: exit code {code}\n{out}{err}".rstrip())
+    return out
 
 
 def status(*argv, timeout_s=120, netns=None):
     """Runs a command; returns (exit code, output and errors together)."""
-    argv = [str(a) for a in argv]
-    if netns:
-        argv = ["nsenter", f"--net=/run/netns/{netns}", "--", *argv]
-    done = subprocess.run(
-        argv,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-    )
-    return done.returncode, done.stdout
+    code, out, _ = _finish(argv, netns, timeout_s, stderr=subprocess.STDOUT)
+    return code, out
 
 
 def udev_settle(timeout_s=30):
@@ -63,11 +97,11 @@ def write(path, value, end="\n"):
 
 def wait_for(what, condition, timeout_s=30, step_s=0.05):
     """Waits until condition() is true; returns its value. Raises LabError naming `what`."""
-    end = time.monotonic() + timeout_s
+    end = clock() + timeout_s
     while True:
         value = condition()
         if value:
             return value
-        if time.monotonic() > end:
+        if clock() > end:
             raise LabError(f"{what}: not within {timeout_s} s")
         time.sleep(step_s)

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 
-from lab import storage
+from lab import nbd, storage
 from lab.network import NETNS, wait_port
 from lab.shell import run, status, wait_for
 
@@ -14,6 +14,8 @@ IQN = "iqn.2024-01.org.example.istripe:tgt"
 
 class Lun:
     """A file on the laboratory's tmpfs as one LUN of tgtd."""
+
+    flags = ()
 
     def __init__(self, size_bytes, block_bytes=512, write_cache=True, unmap=True):
         self.name = storage.new_name()
@@ -29,6 +31,22 @@ class Lun:
     def destroy(self):
         if self.file:
             self.file.unlink(missing_ok=True)
+
+
+class HoldingLun(Lun):
+    """A LUN whose disk can hold a write. tgtd's threads write it past the page cache."""
+
+    flags = ("--bsoflags", "direct")
+
+    def __init__(self, size_bytes):
+        super().__init__(size_bytes)
+        self.disk = nbd.HoldingDisk(size_bytes)
+
+    def create(self):
+        self.file = self.disk.create().device
+
+    def destroy(self):
+        self.disk.destroy()
 
 
 class Target:
@@ -57,9 +75,9 @@ class Target:
             lun.create()
         os.makedirs("/run/tgtd", exist_ok=True)
         hosts = [f"[{a}]:{p}" if ":" in a else f"{a}:{p}" for a, p in self.portals]
-        command = ["nsenter", f"--net=/run/netns/{NETNS}", "--", "tgtd", "-f"]
-        for host in hosts:
-            command += ["--iscsi", f"portal={host}"]
+        # Of several options --iscsi the last one counts.
+        portals = ",".join(f"portal={host}" for host in hosts)
+        command = ["nsenter", f"--net=/run/netns/{NETNS}", "--", "tgtd", "-f", "--iscsi", portals]
         with open("/run/lab/tgtd.log", "ab") as log:
             self.daemon = subprocess.Popen(command, stdout=log, stderr=log,
                                            start_new_session=True)
@@ -76,7 +94,7 @@ class Target:
 
     def _add_lun(self, number, lun):
         self._adm("new", "logicalunit", "--tid", "1", "--lun", str(number), "-b", lun.file,
-                  "--blocksize", str(lun.block_bytes))
+                  "--blocksize", str(lun.block_bytes), *lun.flags)
         self._adm("update", "logicalunit", "--tid", "1", "--lun", str(number),
                   "--params", f"thin_provisioning={int(lun.unmap)}")
 

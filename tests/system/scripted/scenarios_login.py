@@ -108,9 +108,16 @@ KEYS = [
     answer("FirstBurstLength", 511, "not a number"),
     answer("MaxOutstandingR2T", 0, "not a number"),
     answer("MaxOutstandingR2T", 65535, NOT_ALLOWED),
-    answer("MaxConnections", 2, NOT_ALLOWED),
     answer("ErrorRecoveryLevel", 2, NOT_ALLOWED),
     answer("DefaultTime2Wait", 3601, "not a number"),
+    row("FirstBurstLength=16777215", SURVIVES, login_keys(1, FirstBurstLength=16777215),
+        settings={"FirstBurstLength": 262144}),
+    *(row(f"{key}={value}", SURVIVES, login_keys(1, **{key: value}), path=path)
+      for key, value, path in (
+          ("DefaultTime2Wait", 0, {"default_time2wait": 2}), ("DefaultTime2Retain", 3600, {}),
+          ("MaxConnections", 2, {}),
+          ("InitialR2T", "No", {"initial_r2t": "Yes"}),
+          ("ImmediateData", "Yes", {"immediate_data": "No"}))),
     answer("InitialR2T", "Maybe", "neither Yes nor No"),
     answer("InitialR2T", "yes", "neither Yes nor No"),
     answer("DataPDUInOrder", "No", NOT_ALLOWED),

@@ -26,7 +26,15 @@ from scripted.scsi import (
     descriptor_sense,
     fixed_sense,
 )
-from scripted.steps import attention, change_disk, check, on_task, result, then_normal
+from scripted.steps import (
+    attention,
+    change_disk,
+    check,
+    on_task,
+    result,
+    tell,
+    then_normal,
+)
 
 NAMES = {READ_16: "read", WRITE_16: "write", SYNCHRONIZE_CACHE_16: "flush"}
 FAILS = {"times": 1000, "io": "either"}
@@ -77,20 +85,19 @@ SENSES = [
     sense(0x6, 0x2A, 0x09), sense(0x6, 0x2A, 0x09, opcode=WRITE_16),
     sense(0x6, 0x2A, 0x09, opcode=SYNCHRONIZE_CACHE_16),
     sense(0x6, 0x2A, 0x09, opcode=READ_16, times=3),
-    sense(0x6, 0x2A, 0x01, reconnects("identity changed")),
-    sense(0x6, 0x3F, 0x0E, reconnects("identity changed")),
-    sense(0x6, 0x3F, 0x0E, reconnects("identity changed"), WRITE_16),
-    sense(0x6, 0x3F, 0x03, reconnects("identity changed")),
-    sense(0x6, 0x28, 0x00, reconnects("identity changed")),
+    sense(0x6, 0x2A, 0x01), sense(0x6, 0x3F, 0x0E), sense(0x6, 0x3F, 0x0E, opcode=WRITE_16),
+    sense(0x6, 0x3F, 0x0E, times=3), sense(0x6, 0x3F, 0x03), sense(0x6, 0x3F, 0x05),
+    sense(0x6, 0x28, 0x00),
     bad_sense(0x3, 0x11, 0x00, errno.ENODATA), bad_sense(0x3, 0x0C, 0x00, errno.ENODATA, WRITE_16),
     bad_sense(0x8, 0x00, 0x00, errno.ENODATA), bad_sense(0xB, 0x10, 0x01, errno.ENODATA),
-    bad_sense(0x4, 0x44, 0x00, errno.EREMOTEIO), bad_sense(0x7, 0x27, 0x00, errno.EREMOTEIO,
+    bad_sense(0x4, 0x44, 0x00, errno.EREMOTEIO), bad_sense(0x7, 0x20, 0x02, errno.EREMOTEIO,
                                                            WRITE_16),
     bad_sense(0x7, 0x27, 0x07, errno.ENOSPC, WRITE_16),
     bad_sense(0x5, 0x20, 0x00, errno.EOPNOTSUPP), bad_sense(0x5, 0x25, 0x00, errno.ENOLINK),
     bad_sense(0x5, 0x21, 0x00, errno.EREMOTEIO), bad_sense(0x2, 0x04, 0x03, errno.EREMOTEIO),
     bad_sense(0x2, 0x04, 0x0B, errno.ENOLINK), bad_sense(0xE, 0x1D, 0x00, errno.EREMOTEIO),
     bad_sense(0x6, 0x29, 0x00, errno.EIO), bad_sense(0x6, 0x2A, 0x09, errno.EIO),
+    sense(0x5, 0x20, 0x00, opcode=SYNCHRONIZE_CACHE_16, times=1000),
     Scenario("sense as descriptors", WORKS, result(2, descriptor_sense(6, 0x29, 0))),
     Scenario("sense deferred", WORKS, result(2, fixed_sense(3, 0x11, 0, deferred=True))),
     Scenario("sense of 1 byte", WORKS, result(2, b"\x70")),
@@ -118,6 +125,10 @@ def shrink(disk):
 
 def another(disk):
     disk.naa = bytes.fromhex("6001405" + "b" * 25)
+
+
+def cache(disk):
+    disk.write_cache = True
 
 
 def coarse(disk):
@@ -151,7 +162,18 @@ def says(*sense):
     return action
 
 
+def tells(name, expect, change, *told):
+    """The LUN changes, and an asynchronous message tells; no unit attention does (SCST)."""
+    data = fixed_sense(*told)
+    return Scenario(f"lun: {name}, asynchronously", expect, then_normal(
+        change_disk(change), tell(0, data=len(data).to_bytes(2, "big") + data)))
+
+
 LUNS = [
+    tells("grows", WORKS, grow, 6, 0x2A, 9),
+    tells("is another one", path_refused("answers here"), another, 6, 0x3F, 0x0E),
+    becomes("has other mode pages", path_refused("now has one"), cache, 6, 0x2A, 1,
+            disk={"write_cache": False}),
     becomes("grows", WORKS, grow, 6, 0x2A, 9),
     becomes("says that it has grown, and is another one", path_refused("answers here"), another,
             6, 0x2A, 9),
@@ -229,7 +251,6 @@ BRING_UP = [
     up("a list of pages that lies", SURVIVES, answers(INQUIRY, bytes([0, 0, 0xFF, 0xFF]), 0)),
     up("one block at a time", refused("at least", errno.EPROTO), disk={"max_transfer": 1}),
     up("eight blocks at a time", WORKS, disk={"max_transfer": 8}),
-    up("write protected", refused("write protected", errno.EROFS), disk={"write_protected": True}),
     up("no write cache", WORKS, disk={"write_cache": False}),
     up("no MODE SENSE", SURVIVES, check(5, 0x20, 0, MODE_SENSE_6), times=1000),
     up("MODE SENSE of nonsense", SURVIVES, answers(MODE_SENSE_6, b"\xff\x00\x10\xff")),

@@ -3,10 +3,11 @@
 
 import asyncio
 
+from scripted import checks
 from scripted import pdu as p
 from scripted.pdu import RESERVED_TAG, Pdu
 from scripted.scenario import SURVIVES, WORKS, Scenario, reconnects, silence
-from scripted.scsi import READ_16, SYNCHRONIZE_CACHE_16, WRITE_16
+from scripted.scsi import INQUIRY, READ_16, SYNCHRONIZE_CACHE_16, WRITE_16
 from scripted.steps import (
     drop,
     field,
@@ -81,6 +82,13 @@ WINDOWS = [
              path=SOLICITED),
 ]
 
+
+async def answered(run, conn, task):
+    """Goes on when each ping of the target's has its answer (RFC 7143 11.18)."""
+    while conn.checks.pings:
+        await asyncio.sleep(0.01)
+
+
 NOPS = [
     Scenario("nop: ping", WORKS, then_normal(ping())),
     Scenario("nop: ping in a write", WORKS, then_normal(ping(), opcode=WRITE_16)),
@@ -89,7 +97,11 @@ NOPS = [
     Scenario("nop: ping with 1 byte", WORKS, then_normal(ping(b"x")),
              path={"header_digest": "CRC32C", "data_digest": "CRC32C"}),
     Scenario("nop: 20 pings", WORKS, then_normal(ping(times=20))),
-    Scenario("nop: 1000 pings", SURVIVES, then_normal(ping(times=1000))),
+    Scenario("nop: 1000 pings", WORKS, then_normal(ping(times=1000), answered)),
+    Scenario("nop: 1000 pings at once, in a write", WORKS,
+             then_normal(ping(b"ping" * 256, 1000), answered, opcode=WRITE_16)),
+    Scenario("nop: 100 pings at enable", WORKS,
+             then_normal(ping(b"ping", 100), answered, opcode=INQUIRY), armed=True),
     Scenario("nop: numbers only", WORKS, then_normal(
         send(p.NOP_IN, itt=RESERVED_TAG, ttt=RESERVED_TAG))),
     Scenario("nop: an answer nobody asked for", WORKS, then_normal(
@@ -212,6 +224,7 @@ async def taken_then_lost(run, conn, task):
     conn.reset()
 
 
+
 async def answered_then_closed(run, conn, task):
     await run.target.execute(conn, task)
     conn.close()
@@ -252,9 +265,21 @@ def tmf(name, expect, answers, **more):
                     **more)
 
 
+async def no_reset(run, conn, pdu):
+    """Commands are aborted one by one; the LUN, which others use, is not reset."""
+    if pdu.flags & 0x7F == checks.ABORT_TASK:
+        return False
+    await conn.send(Pdu(p.TASK_MANAGEMENT_RESPONSE, itt=pdu.itt, response=255))
+    return True
+
+
 OVERDUES = [
     tmf("aborted", WORKS, ["do"]),
     tmf("answered, then no such task", WORKS, ["late"]),
+    # Another host has aborted it, and nobody answers it: it is sent again at once.
+    tmf("no such task, and no answer", WORKS, [1, 255, 255]),
+    Scenario("overdue: twelve at a time", WORKS, {**instead(), "on_tmf": no_reset}, times=12,
+             volume=OVERDUE, io="crowd"),
     tmf("abort not supported, LUN reset", WORKS, [5, "do"]),
     tmf("abort rejected, LUN reset", WORKS, [255, "do"]),
     tmf("abort and reset rejected", reconnects("so do abort and LUN reset"), [255, 255]),

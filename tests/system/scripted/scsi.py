@@ -85,7 +85,7 @@ class Disk:
 
     def __init__(self, size_bytes=16 << 20, block_bytes=512, identity="6001405" + "a" * 25,
                  max_transfer=0, optimal_transfer=0, write_protected=False, write_cache=True,
-                 atomic=None):
+                 atomic=None, doors=1):
         self.block_bytes = block_bytes
         self.data = bytearray(size_bytes)
         self.naa = bytes.fromhex(identity)
@@ -95,12 +95,17 @@ class Disk:
         self.max_transfer = max_transfer
         self.optimal_transfer = optimal_transfer
         self.atomic = atomic    # Atomic, or nothing of that kind
+        self.doors = doors      # how many LUNs, each of a name of its own, lead to these blocks
+        self.nameless = False   # no page 83h, only a serial number
         self.attentions = []    # (key, asc, ascq) to tell, the first one first
         self.flushes = 0
 
     @property
     def blocks(self):
         return len(self.data) // self.block_bytes
+
+    def is_door(self, lun):
+        return lun in {door << 48 for door in range(self.doors)}
 
     def store(self, at, data, fua=False):
         """Puts data at an offset; fua: no cache may hold them alone."""
@@ -113,7 +118,7 @@ class Disk:
     def execute(self, cdb, out, lun=0):
         """One command; `out` is what the initiator wrote. Never raises."""
         opcode = cdb[0]
-        if lun and opcode not in (INQUIRY, REPORT_LUNS):
+        if not self.is_door(lun) and opcode not in (INQUIRY, REPORT_LUNS):
             return Result.check(*NO_SUCH_LUN)
         if self.attentions and opcode not in (INQUIRY, REPORT_LUNS, REQUEST_SENSE):
             return Result.check(*self.attentions.pop(0))
@@ -206,21 +211,22 @@ class Disk:
     def _inquiry(self, cdb, out, lun):
         length = number(cdb, 3, 2)
         if cdb[1] & 1:
-            pages = self.pages()
-            if cdb[2] not in pages or lun:
+            pages = self.pages(lun >> 48)
+            if cdb[2] not in pages or not self.is_door(lun):
                 raise Refuse(*INVALID_FIELD)
             return (bytes([self.device_type, cdb[2]]) + len(pages[cdb[2]]).to_bytes(2, "big") +
                     pages[cdb[2]])[:length]
         if cdb[2]:
             raise Refuse(*INVALID_FIELD)
-        first = 0x7F if lun else self.device_type
+        first = self.device_type if self.is_door(lun) else 0x7F
         head = bytes([first, 0, 6, 0x12, 91, 0, 0, 2])
         text = b"ISTRIPE " + b"SCRIPTED TARGET " + b"0001"
         return (head + text).ljust(96, b"\0")[:length]
 
-    def pages(self):
-        serial = self.naa.hex().encode()
-        designator = bytes([1, 3, 0, len(self.naa)]) + self.naa
+    def pages(self, door=0):
+        naa = self.naa[:-1] + bytes([(self.naa[-1] + door) % 256])
+        serial = naa.hex().encode()
+        designator = bytes([1, 3, 0, len(naa)]) + naa
         limits = bytearray(60)
         limits[4:8] = self.max_transfer.to_bytes(4, "big")
         limits[8:12] = self.optimal_transfer.to_bytes(4, "big")
@@ -230,12 +236,15 @@ class Disk:
         if self.atomic:
             limits[40:60] = self.atomic.page()
         rotation = bytes([0, 1]) + bytes(58)
-        return {0x00: bytes([0x00, 0x80, 0x83, 0xB0, 0xB1, 0xB2]), 0x80: serial,
-                0x83: designator, 0xB0: bytes(limits), 0xB1: rotation,
-                0xB2: bytes([0, 0xE0, 2, 0])}
+        pages = {0x80: serial, 0x83: designator, 0xB0: bytes(limits), 0xB1: rotation,
+                 0xB2: bytes([0, 0xE0, 2, 0])}
+        if self.nameless:
+            del pages[0x83]
+        return {0x00: bytes([0x00, *pages]), **pages}
 
     def _report_luns(self, cdb, out, lun):
-        return ((8).to_bytes(4, "big") + bytes(4) + bytes(8))[:number(cdb, 6, 4)]
+        luns = b"".join((door << 48).to_bytes(8, "big") for door in range(self.doors))
+        return (len(luns).to_bytes(4, "big") + bytes(4) + luns)[:number(cdb, 6, 4)]
 
     def _capacity10(self, cdb, out, lun):
         last = min(self.blocks - 1, 0xFFFFFFFF)

@@ -77,6 +77,15 @@ class Target:
         self._tsih = itertools.count(1)
         self._ttt = itertools.count(0x100)
 
+    @property
+    def iqn(self):
+        """With lun_number() what make_volume() wants to know of a target."""
+        return self.settings.name
+
+    @staticmethod
+    def lun_number(index):
+        return index
+
     def new_ttt(self):
         return next(self._ttt)
 
@@ -306,8 +315,10 @@ class Target:
     async def task_management(self, conn, pdu):
         if await self.run.hook("on_tmf", conn, pdu):
             return
-        await conn.send(Pdu(p.TASK_MANAGEMENT_RESPONSE, itt=pdu.itt,
-                            response=self.manage(conn.session, pdu)))
+        await self.answer_task_management(conn, pdu, self.manage(conn.session, pdu))
+
+    async def answer_task_management(self, conn, pdu, response):
+        await conn.send(Pdu(p.TASK_MANAGEMENT_RESPONSE, itt=pdu.itt, response=response))
 
     def manage(self, session, pdu):
         """Does what is asked; returns the response code."""

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Ghost writes: a target's backend holds a write, the path it came over is lost, the initiator goes
+on, and then the backend carries it out.
+
+The backend is a `holder`: hold(at) the next write to that place, held(), release(), carried_out.
+A nbd.HoldingDisk is one, scripted.ghost.Holder another.
+"""
+
+import contextlib
+import threading
+import time
+
+from lab import network
+from lab.disk import noise
+from lab.istripe import Named
+from lab.shell import read, wait_for, write
+
+KIB = 1 << 10
+AT = 64 * KIB
+SIZE = 4 * KIB
+#: Silence is noticed soon, but not because an emulated processor stands still for a moment.
+FAST = {"default_time2wait": 0, "login_timeout_ms": 3000, "ping_interval_ms": 300,
+        "ping_timeout_ms": 700}
+#: How long a write that must not go on is given to do so, and one that must.
+SETTLE_S = 4
+PATIENCE_S = 60
+#: Abort and reset of a command may have to time out before anything is noticed.
+NOTICED_S = 90
+
+
+def state(volume):
+    return read(volume.sysfs() / "state")
+
+
+def volume_over(make_volume, links, ports, target, **options):
+    """A volume of one leg with a path over each link, each to a port of a scripted target."""
+    options = {"policy": "failover", "recovery_timeout_ms": -1, "path": FAST, **options}
+    volume = make_volume(Named(target.settings.name), paths=links, **options)
+    for index, (link, port) in enumerate(zip(links, ports)):
+        write(volume.leg / "paths" / str(index) / "portal", f"{link.address}:{port}")
+    return volume
+
+
+class Write(threading.Thread):
+    """A write that may take long, or fail."""
+
+    def __init__(self, disk, at, data):
+        super().__init__(daemon=True)
+        self.disk, self.at, self.data = disk, at, data
+        self.good = False
+        self.start()
+
+    def run(self):
+        with contextlib.suppress(OSError):
+            self.disk.write(self.at, self.data)
+            self.good = True
+
+    def finish(self, timeout_s=PATIENCE_S):
+        self.join(timeout_s)
+        assert not self.is_alive(), "the write does not go on"
+        assert self.good, "the write has failed"
+
+
+def held_write(disk, target, data):
+    """A write that a scripted target holds, and the thread that waits for it."""
+    writer = Write(disk, AT, data)
+    wait_for("the write that is held", lambda: "event" in target.run.memory, 20)
+    return writer
+
+
+def release(server, target):
+    """What held_write() has left is carried out, if it is still there."""
+    server.loop.call_soon_threadsafe(target.run.memory["event"].set)
+    time.sleep(1)
+
+
+# Ways to lose a path: lose(link, port) returns what heals it.
+
+def _nothing():
+    pass
+
+
+def killed(link, port):
+    """By the initiator's side: the target is told."""
+    wait_for("a connection to break",
+             lambda: network.kill_connections(port=port, source_ports=network.ports(link, port)))
+    return _nothing
+
+
+def killed_by_target(link, port):
+    assert network.kill_connections(port=port, by_target=True,
+                                    source_ports=network.ports(link, port))
+    return _nothing
+
+
+def silent(link, port):
+    link.set_silent(True)
+    return lambda: link.set_silent(False)
+
+
+def slow(link, port):
+    """No connection is touched: what must notice is the command's timeout."""
+    return _nothing
+
+
+class Outcome:
+    """early: acknowledged while the backend still held it; ghost: it has come over newer data."""
+
+    def __init__(self, early, found, older, newer):
+        self.early = early
+        self.ghost = found == older
+        self.right = found == newer
+
+    def __repr__(self):
+        data = "right" if self.right else "older" if self.ghost else "neither"
+        return f"{'early' if self.early else 'late'}, data {data}"
+
+
+def appear(disk, holder, lose, link, port=network.ISCSI_PORT, wait_healed=False, seed=0,
+           settle_s=SETTLE_S, asked=None):
+    """One round: returns its Outcome.
+
+    disk: Direct; wait_healed: whether nothing can go on before the lost link is back; settle_s: how
+    long the write may take to go on after the login; asked(): whether the initiator has asked for
+    all that it is refused as long as the write is held.
+    """
+    older, newer = noise(SIZE, f"older-{seed}"), noise(SIZE, f"newer-{seed}")
+    holder.hold(AT)
+    before = network.ports(port=port)
+    writer = Write(disk, AT, older)
+    wait_for("the write that is held", holder.held)
+    heal = lose(link, port)
+    try:
+        if wait_healed:
+            time.sleep(SETTLE_S)
+            heal, healed = _nothing, heal
+            healed()
+        # A login through the other path, or one that leads to no session, may be over too soon
+        # to be seen.
+        seen = asked or (lambda: network.ports(port=port) - before)
+        wait_for("a login, or what is refused", lambda: not writer.is_alive() or seen(), NOTICED_S)
+        writer.join(settle_s)
+        early = not writer.is_alive()
+        if not early:
+            holder.release()
+        writer.finish()
+        disk.write(AT, newer)
+        holder.release()
+        found = disk.read(AT, SIZE)
+    finally:
+        holder.release()
+        heal()
+    return Outcome(early, found, older, newer)

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A target that holds a write until it is told, or forgets it, as its sessions end."""
+
+import asyncio
+
+from scripted import checks
+from scripted.scsi import TASK_ABORTED, WRITE_16, Result, number
+
+#: Responses to task management
+COMPLETE, NOT_SUPPORTED, REJECTED = 0, 5, 255
+
+
+async def hold(run, _conn, task):
+    """The first write waits until release(); then it is carried out, if it is still there.
+
+    A login that reinstates its session ends it.
+    """
+    if task.opcode == WRITE_16 and run.strike():
+        run.memory["event"] = asyncio.Event()
+        await run.memory["event"].wait()
+        run.memory["carried out"] = True
+    return False
+
+
+# Answers to a reset
+
+async def completes(holder, _conn, _pdu):
+    """Function complete, when the write has been carried out."""
+    await holder.over.wait()
+    return COMPLETE
+
+
+async def discards(holder, _conn, _pdu):
+    """Function complete, as the write is gone."""
+    holder.discard()
+    return COMPLETE
+
+
+async def rejects(_holder, _conn, _pdu):
+    return REJECTED
+
+
+async def silence(_holder, _conn, _pdu):
+    """No answer at all."""
+    await asyncio.Event().wait()
+
+
+class Holder:
+    """What is asked of the target that holds a write: see lab/ghost.py.
+
+    The write is with the disk: neither the end of its session nor a new login stops it. A reset of
+    the LUN, or an abort of this write, is answered as `reset` says. tas: whether other sessions are
+    told that their tasks were aborted.
+    """
+
+    def __init__(self, reset=completes, tas=False):
+        self.reset = reset
+        self.tas = tas
+        self.server = None
+        self.at = None              # where the next write is held
+        self.lost_at = None         # where the next one is not carried out, only aborted
+        self.task = None
+        self.let_go = self.over = None
+        self.carried_out = 0
+        self.resets = 0             # that were asked for
+
+    def hooks(self):
+        return {"on_command": self.on_command, "on_tmf": self.on_tmf}
+
+    # In the target's thread
+
+    async def on_command(self, run, conn, task):
+        at = number(task.cdb, 2, 8) * run.target.disk.block_bytes
+        if task.opcode != WRITE_16 or at not in (self.at, self.lost_at):
+            return False
+        await run.target.collect(conn, task)
+        if at == self.lost_at:
+            self.lost_at = None
+            await asyncio.Event().wait()
+        self.at = None
+        self.let_go, self.over = asyncio.Event(), asyncio.Event()
+        self.task = task
+        worker = asyncio.ensure_future(self._carry_out(run.target, task))
+        worker.add_done_callback(lambda worker: worker.result())
+        await self.over.wait()
+        await run.target.respond(conn, task, Result())
+        return True
+
+    async def _carry_out(self, target, task):
+        await self.let_go.wait()
+        if self.task is task:
+            target.disk.execute(task.cdb, task.buffer)
+            self.carried_out += 1
+        self._end()
+
+    def _end(self):
+        self.task = None
+        self.over.set()
+
+    def discard(self):
+        self._end()
+        self.let_go.set()
+
+    async def on_tmf(self, run, conn, pdu):
+        function = pdu.flags & 0x7F
+        if function == checks.ABORT_TASK:
+            mine = self.task and self.task.itt == pdu.referenced_itt and self.task.conn is conn
+        else:
+            mine = function == checks.LUN_RESET
+        if not mine:
+            return False
+        worker = asyncio.ensure_future(self._answer(run, conn, pdu, function))
+        conn.workers.add(worker)
+        worker.add_done_callback(conn.workers.discard)
+        return True
+
+    async def _answer(self, run, conn, pdu, function):
+        self.resets += function == checks.LUN_RESET
+        response = await self.reset(self, conn, pdu) if self.task else COMPLETE
+        if response == COMPLETE:
+            response = run.target.manage(conn.session, pdu)
+            if function == checks.LUN_RESET:
+                await self._abort_others(run.target, conn.session)
+        await run.target.answer_task_management(conn, pdu, response)
+
+    async def _abort_others(self, target, session):
+        """What other sessions have in the task set is gone, too."""
+        for other in list(target.sessions.values()):
+            for task in list(other.tasks.values()) if other is not session else ():
+                target.abort(other, task)
+                if self.tas:
+                    await target.scsi_response(task.conn, task, Result(TASK_ABORTED))
+
+    # For the test
+
+    def hold(self, at):
+        self.at = at
+
+    def held(self):
+        return self.task is not None
+
+    def release(self):
+        async def end():
+            if self.task:
+                self.let_go.set()
+                await self.over.wait()
+
+        self.server.call(end())

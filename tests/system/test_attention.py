@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a target says about its LUNs while they are in use: by unit attentions, asynchronously.
+
+A LUN that says that it has changed is asked over the same session. Only one that is not what it
+was ends it.
+"""
+
+import contextlib
+import threading
+import time
+import types
+
+import pytest
+
+from lab import lio, storage
+from lab.disk import Reader
+from lab.shell import read, wait_for, write
+from scripted.scenario import Scenario
+from scripted.scsi import fixed_sense
+
+MIB = 1 << 20
+REPORTED = "the LUN says: reported LUNs data has changed: asking what it is"
+CAPACITY = "the LUN says: capacity data has changed: asking what it is"
+
+
+@pytest.fixture
+def reader():
+    """reader(device): reads until the end of the test."""
+    made = []
+
+    def make(device):
+        made.append(Reader(device))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.end()
+
+
+@pytest.fixture
+def scripted(server, make_volume, link):
+    """scripted(scenario): a volume of the scripted target's LUN, and the target."""
+
+    def make(scenario, **options):
+        target = server.load(scenario)
+        named = types.SimpleNamespace(iqn=target.settings.name, lun_number=lambda index: index)
+        return make_volume(named, path={"portal": f"{link.address}:{server.port}"}, **options), target
+
+    return make
+
+
+def undisturbed(volume, paths=1):
+    return [(read(volume.path_sysfs(0, path) / "reconnects"),
+             read(volume.path_sysfs(0, path) / "last_error")) for path in range(paths)] == (
+                 [("0", "")] * paths)
+
+
+def test_a_lun_is_mapped(make_lio, make_volume, targets, stock, links, link, reader, kernel_log):
+    """All sessions hear of it, those of other LUNs, too; none ends. Beside the stock stack."""
+    target = make_lio(32 * MIB, 32 * MIB, all_links=True)
+    one = make_volume(target)
+    two = make_volume(target, paths=links, path={"lun": 1})
+    disks = [one.enable(), two.enable(), stock.login(link.portal(), target.iqn)]
+    wait_for("both paths", lambda: read(two.sysfs() / "state") == "live", 20)
+    readers = [reader(disk) for disk in disks]
+    spare = lio.Lun(4 * MIB)
+    spare.create()
+    target.luns.append(spare)
+    for number in (5, 6):
+        for each in readers:
+            each.goes_on()
+        target.add_lun(number, spare)
+        time.sleep(1)
+    for each in readers:
+        each.goes_on(100)
+    assert [each.errors for each in readers] == [[], [], []]
+    assert undisturbed(one) and undisturbed(two, 2)
+    # Whether one reader at a time uses both paths is the policy's affair.
+    for label in (f"{one.name}/0/0", f"{two.name}/0/[01]"):
+        wait_for(f"{label} to hear of it",
+                 lambda label=label: kernel_log.matching(f"{label}: {REPORTED}"), 60)
+
+
+def test_it_grows_and_says_so_asynchronously(scripted, server, kernel_log):
+    """No unit attention follows (SCST): the message is the only word of it."""
+    volume, target = scripted(Scenario("grows"))
+    volume.enable()
+    size = volume.size_bytes()
+    target.disk.data.extend(bytes(4 * MIB))
+    sense = fixed_sense(6, 0x2A, 9)
+    server.call(tell(target, 0, data=len(sense).to_bytes(2, "big") + sense))
+    wait_for("the disk to grow", lambda: volume.size_bytes() == size + 4 * MIB, 30)
+    assert kernel_log.matching(f"{volume.name}/0/0: {CAPACITY}")
+    assert undisturbed(volume)
+    # Without sense data it may be anything: that is a reason to look, too.
+    target.disk.data.extend(bytes(4 * MIB))
+    server.call(tell(target, 0))
+    wait_for("the disk to grow", lambda: volume.size_bytes() == size + 8 * MIB, 30)
+    assert undisturbed(volume)
+    storage.fill_pattern(f"/dev/{volume.device()}", volume.size_bytes(), seed=1)
+    assert server.violations() == []
+
+
+async def tell(target, event, data=b""):
+    for conn in list(target.connections):
+        await conn.tell(event, data=data)
+
+
+def test_spare_sessions_are_told(server, make_volume, links):
+    """A proof's own sessions hear of it, too, and have nothing to do with it."""
+    target = server.load(Scenario("tells"))
+    named = types.SimpleNamespace(iqn=target.settings.name, lun_number=lambda index: index)
+    volume = make_volume(named, paths=links, fence="portal-group",
+                         path={"portal": f"{links[0].address}:{server.port}"})
+    write(volume.leg / "paths" / "1" / "portal", f"{links[1].address}:{server.port}")
+    told = set()
+    over = threading.Event()
+
+    async def tell_all():
+        for conn in server.connections():
+            told.add(conn)
+            await conn.tell(0)
+
+    def go_on():
+        while not over.wait(0.02):
+            with contextlib.suppress(ConnectionError):
+                server.call(tell_all())
+
+    thread = threading.Thread(target=go_on, daemon=True)
+    thread.start()
+    try:
+        volume.enable()
+        volume.wait_proven()
+        wait_for("one of the proof's sessions to be told", lambda: len(told) > 2, 10)
+    finally:
+        over.set()
+        thread.join(30)
+    assert undisturbed(volume, 2)

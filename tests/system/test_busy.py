@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Targets that have no time: BUSY, TASK SET FULL and their like."""
+
+import asyncio
+import errno
+import mmap
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import Size
+from lab import fio
+from lab.shell import read, run, udev_settle, wait_for, write
+from scripted.scenario import Scenario, silence
+from scripted.scsi import (
+    BUSY,
+    CHECK_CONDITION,
+    READ_10,
+    READ_16,
+    SYNCHRONIZE_CACHE_16,
+    TASK_ABORTED,
+    TASK_SET_FULL,
+    WRITE_10,
+    WRITE_16,
+    Result,
+    fixed_sense,
+    number,
+)
+
+#: The stock initiator's writes of small disks are the shorter ones.
+WRITES = (WRITE_10, WRITE_16)
+#: How long a command is sent again to a target that is always busy, at least.
+PATIENCE_S = 120
+
+
+class Write(threading.Thread):
+    """One write of 4 KiB through no cache."""
+
+    def __init__(self, device):
+        super().__init__(daemon=True)
+        self.device = device
+        self.error = 0
+        self.took_s = None
+        self.start()
+
+    def run(self):
+        fd = os.open(self.device, os.O_WRONLY | os.O_DIRECT)
+        begun = time.monotonic()
+        try:
+            with mmap.mmap(-1, 4096) as data:
+                os.pwrite(fd, data, 0)
+        except OSError as err:
+            self.error = err.errno
+        finally:
+            self.took_s = time.monotonic() - begun
+            os.close(fd)
+
+    def result(self, timeout_s):
+        """0 or the number of the error."""
+        self.join(timeout_s)
+        assert not self.is_alive(), f"a write has not ended within {timeout_s} s"
+        return self.error
+
+
+async def lost_then_full(run, conn, task):
+    """The first write is never answered; sent again, it is told that the task set is full."""
+    if task.opcode not in WRITES or not run.strike():
+        return False
+    if run.hits == 1:
+        await silence()
+    await run.target.respond(conn, task, Result(TASK_SET_FULL))
+    return True
+
+
+async def always_busy(run, conn, task):
+    if task.opcode not in WRITES or not run.strike():
+        return False
+    await run.target.respond(conn, task, Result(BUSY))
+    return True
+
+
+OUTAGE = Scenario("outage", times=2, hooks={"on_command": lost_then_full})
+
+
+@pytest.mark.shared
+@pytest.mark.timeout_s(400)
+@pytest.mark.allow_log("I/O error, dev istripe", "the target that is always busy")
+def test_patience_is_for_busy_targets_only(make_server, make_volume, stock, links):
+    """An outage takes none of it; a target that is never anything but busy uses it up."""
+    lost, kept = links
+    servers = [make_server() for _ in range(3)]
+    ours, theirs = (server.load(OUTAGE, identity=f"6001405{index:025x}")
+                    for index, server in enumerate(servers[:2]))
+    busy = servers[2].load(Scenario("busy", times=1 << 30, hooks={"on_command": always_busy}))
+    # Six times that is no more than the least that a target is given.
+    shared = {"command_timeout_ms": PATIENCE_S * 1000 // 6}
+    device = make_volume(ours, recovery_timeout_ms=-1, **shared, path={
+        "portal": f"{lost.address}:{servers[0].port}", "default_time2wait": 0}).enable()
+    disk = stock.login(f"{lost.address}:{servers[1].port}", theirs.iqn, **{
+        "node.session.timeo.replacement_timeout": "600"})
+    never = make_volume(busy, **shared, path={
+        "portal": f"{kept.address}:{servers[2].port}"}).enable()
+    for server in servers:
+        server.arm()
+    writes = [Write(device), Write(disk)]
+    failing = Write(never)
+    wait_for("the writes", lambda: ours.run.hits and theirs.run.hits)
+    lost.set_peer_up(False)
+    try:
+        failing.join(PATIENCE_S + 5)
+    finally:
+        lost.set_peer_up(True)
+    assert [write.result(60) for write in writes] == [0, 0]
+    assert min(write.took_s for write in writes) > PATIENCE_S
+    assert (ours.run.hits, theirs.run.hits) == (2, 2)
+    assert failing.result(20) == errno.EIO
+    assert failing.took_s > PATIENCE_S
+
+
+#: Statuses, sense data and iSCSI responses that say that something went wrong which may pass.
+PASSING = {
+    "aborted command": (CHECK_CONDITION, fixed_sense(0xB, 0, 0), 0),
+    "no sense": (CHECK_CONDITION, fixed_sense(0, 0, 0), 0),
+    "no communication": (CHECK_CONDITION, fixed_sense(2, 8, 0), 0),
+    "no sense data": (CHECK_CONDITION, b"", 0),
+    "task aborted": (TASK_ABORTED, b"", 0),
+    "target failure": (0, b"", 1),
+}
+SHORT_S = 1
+
+
+async def short_of_memory(run, conn, task):
+    """Each write gets the answer of the day for SHORT_S."""
+    if task.opcode not in WRITES or not run.armed:
+        return False
+    now = asyncio.get_running_loop().time()
+    if now > run.memory.setdefault("until", now + SHORT_S):
+        return False
+    status, sense, response = run.memory["answer"]
+    run.hits += 1
+    conn.session.tasks.pop(task.itt, None)
+    await run.target.scsi_response(conn, task, Result(status, sense=sense), response=response)
+    return True
+
+
+def test_what_may_pass_is_given_time(server, make_volume, link):
+    """A target that is short of memory for a moment costs no error, and few tries."""
+    target = server.load(Scenario("short of memory", hooks={"on_command": short_of_memory}))
+    volume = make_volume(target, path={"portal": f"{link.address}:{server.port}"})
+    device = volume.enable()
+    server.arm()
+    for name, answer in PASSING.items():
+        target.run.memory.clear()
+        target.run.memory["answer"] = answer
+        target.run.hits = 0
+        assert (name, Write(device).result(20)) == (name, 0)
+        assert 1 <= target.run.hits <= 8, name
+    assert volume.reconnects() == 0
+    assert server.violations() == []
+
+
+async def deferred(run, conn, task):
+    if task.opcode not in WRITES or not run.strike():
+        return False
+    sense = fixed_sense(3, 0x0C, 0, deferred=True)
+    await run.target.respond(conn, task, Result(CHECK_CONDITION, sense=sense))
+    return True
+
+
+def test_deferred_errors_are_told(server, make_volume, link, kernel_log):
+    """Nobody else says that data are lost which were written earlier."""
+    target = server.load(Scenario("deferred", hooks={"on_command": deferred}))
+    device = make_volume(target, path={"portal": f"{link.address}:{server.port}"}).enable()
+    server.arm()
+    assert Write(device).result(20) == 0
+    assert len(kernel_log.matching("deferred error, sense 3/0c/00: data")) == 1
+    assert server.violations() == []
+
+
+DEPTH = 128
+#: Reads, enough for one of them to be overtaken for several rounds, and how many in a second.
+READS = 6 * DEPTH
+RATE = 100
+
+
+async def narrow(run, conn, task):
+    """No more than so many reads at a time, and RATE in a second; the others are refused."""
+    if task.opcode not in (READ_10, READ_16) or not run.armed:
+        return False
+    memory = run.memory
+    if memory["running"] == memory["limit"]:
+        memory["refused"] += 1
+        await run.target.respond(conn, task, Result(TASK_SET_FULL))
+        return True
+    memory["running"] += 1
+    try:
+        await asyncio.sleep(memory["limit"] / RATE)
+        memory["served"].append(number(task.cdb, 2, 8 if task.opcode == READ_16 else 4))
+        await run.target.execute(conn, task)
+    finally:
+        memory["running"] -= 1
+    return True
+
+
+def narrow_target(server, limit):
+    target = server.load(Scenario("narrow", hooks={"on_command": narrow}, settings={"depth": 256}))
+    target.run.memory.update(limit=limit, running=0, refused=0, served=[])
+    return target
+
+
+def unluckiest(who, server, target, device):
+    """How long the unluckiest of READS reads waits, in services of the target, by its fair share.
+
+    DEPTH reads are under way at any time, a new one for each that ends: were they served in their
+    order, the next DEPTH services would have each of them done, its own the last. That is the
+    share. A read that is served so many places behind its own has waited for so many more. fio
+    issues them in the order of their blocks; the target notes in which order it serves them. So
+    nothing depends on how fast the machine is.
+    """
+    write(f"/sys/class/block/{Path(device).resolve().name}/queue/nomerges", "2")
+    udev_settle()
+    server.arm()
+    latency = fio.run(device, rw="read", bs="4k", iodepth=DEPTH, size=READS * 4096,
+                      offset="1m").jobs[0]["read"]["lat_ns"]
+    target.run.armed = False
+    memory = target.run.memory
+    at = {lba: place for place, lba in enumerate(memory["served"])}
+    assert len(at) == READS
+    behind = max(at[lba] - place for place, lba in enumerate(sorted(at)))
+    print(f"limit {memory['limit']}, {who}: {1 + behind / DEPTH:.2f} fair shares for the unluckiest "
+          f"({latency['max'] / 1e9:.1f} s, mean {latency['mean'] / 1e9:.1f} s), refused "
+          f"{memory['refused']} times for {len(memory['served'])} served")
+    return 1 + behind / DEPTH
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("limit", [4, 16, 32] if Size.full else [16])
+def test_the_unluckiest_waits_for_a_fair_share(make_server, make_volume, stock, link, limit):
+    """What is refused is not overtaken for ever, nor sent again and again. Beside it: open-iscsi."""
+    servers = [make_server() for _ in range(2)]
+    ours, theirs = (narrow_target(server, limit) for server in servers)
+    volume = make_volume(ours, queue_depth=DEPTH,
+                         path={"portal": f"{link.address}:{servers[0].port}"})
+    share = unluckiest("istripe", servers[0], ours, volume.enable())
+    disk = stock.login(f"{link.address}:{servers[1].port}", theirs.iqn, **{
+        "node.session.queue_depth": DEPTH, "node.session.cmds_max": 2 * DEPTH})
+    unluckiest("open-iscsi", servers[1], theirs, disk)
+    assert share < 3
+    assert ours.run.memory["refused"] < READS
+    assert int(read(volume.leg_sysfs(0) / "retried")) == ours.run.memory["refused"]
+    assert servers[0].violations() == []
+
+
+FLUSH_TIMEOUT_S = 4
+
+
+async def slow_flush(run, _conn, task):
+    if task.opcode == SYNCHRONIZE_CACHE_16 and run.strike():
+        await asyncio.sleep(2 * FLUSH_TIMEOUT_S)
+    return False
+
+
+def test_a_flush_takes_longer(server, make_volume, link, kernel_log):
+    """A cache may be large: a flush is not overdue when a read would be."""
+    target = server.load(Scenario("slow flush", hooks={"on_command": slow_flush}))
+    device = make_volume(target, command_timeout_ms=FLUSH_TIMEOUT_S * 1000,
+                         path={"portal": f"{link.address}:{server.port}"}).enable()
+    server.arm()
+    run("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "conv=fsync", "bs=4k", "count=1")
+    assert target.run.hits == 1
+    assert not kernel_log.matching("is overdue")
+    assert server.violations() == []

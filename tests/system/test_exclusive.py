@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: GPL-2.0
+"""One LUN, one user: a host does not get two disks over the same blocks."""
+
+import contextlib
+import errno
+import os
+import shutil
+import struct
+import threading
+from pathlib import Path
+
+import pytest
+
+from lab import network, stacking, storage
+from lab.istripe import EnableError, Named
+from lab.shell import read, run, status, udev_settle, wait_for, write
+from scripted.scenario import Scenario
+
+MIB = 1 << 20
+LUN_BYTES = 32 * MIB
+
+
+def head(lun):
+    return lun.file.read_bytes()[:MIB]
+
+
+def refused(volume, *words, enable=None):
+    """It does not come up, and what it says names the other user."""
+    with pytest.raises(EnableError) as error:
+        (enable or volume.enable)()
+    assert error.value.number == errno.EBUSY
+    for word in words:
+        assert word in error.value.reason, error.value.reason
+    assert not volume.enabled() and volume.device() == ""
+
+
+def enable_elsewhere(volume):
+    """In the network namespace of the target, where its address is a local one."""
+    try:
+        run("python3", "-c", f"open('{volume.config}/enable', 'wb', 0).write(b'1')",
+            netns=network.NETNS)
+    except Exception as err:
+        raise EnableError(errno.EBUSY if "Errno 16" in str(err) else 0,
+                          volume.last_error()) from err
+
+
+#: How the second volume gets there: options of make_volume, what else it does, how it is enabled.
+WAYS = {
+    "name": ({}, None),
+    "portal": ({"link": 1}, None),
+    "ipv6": ({"ipv6": True}, None),
+    "namespace": ({}, enable_elsewhere),
+    "md-over-none": ({"metadata": "md"}, None),
+    "made-anew": ({"metadata": "md", "metadata_create": "force"}, None),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_lun_of_another_volume(make_lio, make_volume, links, way):
+    """The second volume is refused before it has written anything, and the first one goes on."""
+    options, enable = WAYS[way]
+    options = dict(options)
+    target = make_lio(LUN_BYTES, LUN_BYTES, all_links=True)
+    first = make_volume(target, lun=1, name="first")
+    device = first.enable()
+    written = storage.fill_pattern(device, 4 * MIB, seed=1)
+    before = head(target.luns[1])
+    path = {"portal": links[options.pop("link", 0)].portal(options.pop("ipv6", False))}
+    second = make_volume(target, 1, name="second", lun=1, path=path, **options)
+    refused(second, "leg 0 is LUN naa.", "leg 0 of volume first",
+            enable=enable and (lambda: enable(second)))
+    assert head(target.luns[1]) == before
+    storage.drop_caches()
+    assert storage.sha256(device, 4 * MIB) == written
+    first.disable()
+    write(second.config / "metadata_create", "0")
+    write(second.config / "metadata", "none")
+    second.enable()
+    refused(first, "leg 0 of volume second")
+
+
+def test_lun_of_a_volume_with_superblocks(make_lio, make_volume):
+    """Assembled under another name, and taken without superblocks."""
+    target = make_lio(LUN_BYTES, LUN_BYTES)
+    first = make_volume(target, 2, name="first", metadata="md", metadata_create="1")
+    first.enable()
+    for kind in ("md", "none"):
+        refused(make_volume(target, 2, name=f"second-{kind}", metadata=kind),
+                "leg 0 of volume first")
+    # One of the two is enough.
+    refused(make_volume(target, lun=1, name="third"), "leg 1 of volume first")
+
+
+def test_copy_beside_its_original(make_lio, make_volume):
+    """LUNs copied as a whole are others, but the array is the same."""
+    target, copies = make_lio(LUN_BYTES, LUN_BYTES), make_lio(LUN_BYTES, LUN_BYTES)
+    first = make_volume(target, 2, name="first", metadata="md", metadata_create="1")
+    first.enable()
+    uuid = read(first.sysfs() / "array_uuid")
+    for lun, copy in zip(target.luns, copies.luns):
+        shutil.copyfile(lun.file, copy.file)
+    storage.drop_caches()
+    second = make_volume(copies, 2, name="second", metadata="md")
+    refused(second, uuid, "which is volume first already")
+    first.disable()
+    second.enable()
+
+
+def test_two_at_a_time(make_lio, make_volume):
+    """Both are enabled at once: one gets the LUN."""
+    target = make_lio(LUN_BYTES)
+    pair = [make_volume(target, name=name) for name in ("first", "second")]
+    for _ in range(3):
+        errors = []
+
+        def enable(volume, errors=errors):
+            try:
+                write(volume.config / "enable", 1)
+            except OSError as err:
+                errors.append(err.errno)
+
+        threads = [threading.Thread(target=enable, args=(volume,)) for volume in pair]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert errors == [errno.EBUSY]
+        assert sorted(volume.enabled() for volume in pair) == [False, True]
+        for volume in pair:
+            volume.disable()
+
+
+# What this host uses through open-iscsi
+
+@contextlib.contextmanager
+def mounted(disk, place):
+    run("mkfs.ext4", "-q", disk)
+    run("mount", disk, place)
+    try:
+        yield
+    finally:
+        run("umount", place)
+
+
+@contextlib.contextmanager
+def partition_mounted(disk, place):
+    # A table of the old kind with one partition, of type 83h, from 1 MiB on.
+    entry = struct.pack("<B3sB3sII", 0, bytes(3), 0x83, bytes(3), 2048, 32768)
+    with open(disk, "r+b") as file:
+        file.write(bytes(446) + entry + bytes(48) + b"\x55\xaa")
+    udev_settle()
+    run("blockdev", "--rereadpt", disk)
+    part = Path(f"{disk}1")
+    wait_for(part, part.is_block_device)
+    udev_settle()
+    with mounted(part, place):
+        yield
+
+
+@contextlib.contextmanager
+def swapped_to(disk, _):
+    run("mkswap", disk)
+    run("swapon", disk)
+    try:
+        yield
+    finally:
+        run("swapoff", disk)
+
+
+@contextlib.contextmanager
+def lvm(disk, place):
+    """A physical volume of a volume group that is active."""
+    run_lvm = stacking.Lvm(place)
+    run_lvm("vgcreate", "taken", disk)
+    run_lvm("lvcreate", "-y", "-W", "n", "-l", "100%FREE", "-n", "db", "taken")
+    try:
+        yield
+    finally:
+        udev_settle()
+        run_lvm("vgchange", "-an", "taken")
+
+
+@pytest.mark.parametrize("used", [mounted, partition_mounted, swapped_to, lvm])
+def test_lun_in_use_through_open_iscsi(make_lio, make_volume, stock, link, tmp_path, used):
+    """Not with force, nor with host_disks=claim; nothing has been written."""
+    target = make_lio(LUN_BYTES)
+    disk = stock.login(link.portal(), target.iqn)
+    udev_settle()
+    with used(disk, tmp_path):
+        run("sync")
+        before = head(target.luns[0])
+        forced = make_volume(target, name="forced", metadata="md", metadata_create="force",
+                             host_disks="claim")
+        plain = make_volume(target, name="plain")
+        for volume in (forced, plain):
+            refused(volume, "leg 0 is LUN naa.", f"which this host uses as {disk}")
+        assert head(target.luns[0]) == before
+
+
+def is_claimed(disk):
+    """As mount, swapon, LVM, md and dm find out."""
+    try:
+        os.close(os.open(disk, os.O_RDONLY | os.O_EXCL))
+    except OSError as err:
+        if err.errno != errno.EBUSY:
+            raise
+        return True
+    return False
+
+
+def test_logged_in_before(make_lio, make_volume, stock, link, tmp_path, kernel_log):
+    """One that nobody uses is refused, too, unless it is to be claimed; then none can mount it."""
+    target = make_lio(LUN_BYTES)
+    disk = stock.login(link.portal(), target.iqn)
+    udev_settle()
+    volume = make_volume(target, name="vol")
+    refused(volume, "leg 0 is LUN naa.", f"which is {disk} of this host", "log out",
+            "host_disks to claim")
+    assert not is_claimed(disk)
+    write(volume.config / "host_disks", "claim")
+    run("mkfs.ext4", "-q", volume.enable())
+    assert kernel_log.matching(rf"istripe: vol: leg 0 is also {disk} of this host, .*claimed")
+    code, out = status("mount", "-t", "ext4", disk, tmp_path)
+    assert code and "busy" in out, out
+    volume.disable()
+    assert not is_claimed(disk)
+    stock.logout()
+    write(volume.config / "host_disks", "refuse")
+    volume.enable()
+
+
+def test_logs_in_after(make_lio, make_volume, stock, link, tmp_path, kernel_log):
+    """It is claimed as soon as it is there, again and again, and does not keep open-iscsi from
+    logging out."""
+    target = make_lio(LUN_BYTES, LUN_BYTES)
+    volume = make_volume(target, name="vol", lun=1)
+    run("mkfs.ext4", "-q", volume.enable())
+    for times in (1, 2):
+        stock.login(link.portal(), target.iqn)
+        other, disk = (wait_for(f"LUN {lun}", lambda lun=lun: stock.disk(target.iqn, lun))
+                       for lun in range(2))
+        wait_for("it to be claimed", lambda times=times: len(kernel_log.matching(
+            r"istripe: vol: leg 0 is also /dev/sd\w+ of this host, .*claimed")) == times)
+        assert is_claimed(disk) and not is_claimed(other)
+        code, out = status("mount", "-t", "ext4", disk, tmp_path)
+        assert code and "busy" in out, out
+        if times == 1:
+            stock.logout()
+    volume.disable()
+    assert not is_claimed(disk)
+    refused(volume, f"which is {disk} of this host")
+
+
+def test_known_by_its_serial_number(server, make_volume, stock, link):
+    """The other initiator's disk has no designator."""
+    target = server.load(Scenario("nameless"))
+    portal = f"{link.address}:{server.port}"
+    target.disk.nameless = True
+    disk = stock.login(portal, target.settings.name)
+    udev_settle()
+    assert not Path(f"/sys/block/{disk.name}/device/vpd_pg83").exists()
+    target.disk.nameless = False
+    volume = make_volume(Named(target.settings.name), path={"portal": portal})
+    refused(volume, f"which is {disk} of this host")

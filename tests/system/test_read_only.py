@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: GPL-2.0
+"""LUNs that take no writes: the disk is read-only, says why, and goes on reading."""
+
+import errno
+import os
+import types
+from pathlib import Path
+
+import pytest
+
+from lab import lio
+from lab.disk import Direct, Reader, noise
+from lab.istripe import EnableError
+from lab.shell import read, wait_for, write
+from scripted.scenario import Scenario
+
+KIB, MIB = 1 << 10, 1 << 20
+MODE_CHANGED = (6, 0x2A, 1)
+
+
+@pytest.fixture
+def scripted(server, make_volume, link):
+    """scripted(...): a volume of the scripted target's LUN, and the target."""
+
+    def make(**options):
+        target = server.load(Scenario("takes no writes"))
+        named = types.SimpleNamespace(iqn=target.settings.name, lun_number=lambda index: index)
+        path = {"portal": f"{link.address}:{server.port}"}
+        return make_volume(named, path=path, **options), target
+
+    return make
+
+
+def is_read_only(device):
+    return read(Path("/sys/block") / Path(device).name / "ro") == "1"
+
+
+def refuses_writers(device):
+    with pytest.raises(OSError) as failed:
+        os.open(device, os.O_RDWR)
+    return failed.value.errno == errno.EROFS
+
+
+def protected(volume, leg=0):
+    return read(volume.leg_sysfs(leg) / "write_protected")
+
+
+def refused(disk):
+    with pytest.raises(OSError) as failed:
+        disk.write(0, noise(4 * KIB, 2))
+    return failed.value.errno
+
+
+def test_one_leg_is(make_lio, make_volume, stock, link, kernel_log):
+    """From the start; the stock stack's disk of this LUN is read-only, too."""
+    target = make_lio(lio.Lun(32 * MIB), lio.ReadOnlyLun(32 * MIB))
+    volume = make_volume(target, legs=2)
+    device = volume.enable()
+    assert is_read_only(device) and refuses_writers(device)
+    assert [protected(volume, leg) for leg in (0, 1)] == ["no", "reported"]
+    data = target.luns[1].file.read_bytes()
+    chunk = int(read(volume.sysfs() / "chunk_bytes"))
+    with open(device, "rb") as file:
+        file.seek(chunk)
+        assert file.read(chunk) == data[:chunk]
+    disk = stock.login(link.portal(), target.iqn, lun=1)
+    assert is_read_only(disk) and refuses_writers(disk)
+    assert kernel_log.matching(f"{volume.name}/1: the LUN says that it is write protected")
+    assert kernel_log.matching(f"{volume.name}: {device.name} is read-only")
+
+
+@pytest.mark.allow_log("error, dev istripe", "writes to a LUN that takes none")
+def test_it_becomes_so_and_ceases(scripted, server, kernel_log):
+    """While it is in use: what reads goes on, over the same session."""
+    volume, target = scripted()
+    device = volume.enable()
+    assert not is_read_only(device) and protected(volume) == "no"
+    reader = Reader(device)
+    try:
+        with Direct(device) as disk:
+            disk.write(0, noise(4 * KIB, 1))
+            # Without a word: the next write finds out.
+            target.disk.write_protected = True
+            reader.goes_on()
+            assert refused(disk) == errno.EREMOTEIO
+            wait_for("a read-only disk", lambda: is_read_only(device))
+            assert protected(volume) == "refused" and refuses_writers(device)
+            assert refused(disk) == errno.EPERM
+            reader.goes_on()
+            # With a word: it is asked.
+            target.disk.attentions.append(MODE_CHANGED)
+            wait_for("the LUN to be asked", lambda: protected(volume) == "reported")
+            assert is_read_only(device)
+            reader.goes_on()
+            target.disk.write_protected = False
+            target.disk.attentions.append(MODE_CHANGED)
+            wait_for("a disk to write to", lambda: not is_read_only(device))
+            assert protected(volume) == "no"
+            disk.write(0, noise(4 * KIB, 3))
+            # Asked because somebody says so.
+            target.disk.write_protected = True
+            volume.rescan()
+            wait_for("a read-only disk", lambda: is_read_only(device))
+            target.disk.write_protected = False
+            volume.rescan()
+            wait_for("a disk to write to", lambda: not is_read_only(device))
+            disk.write(0, noise(4 * KIB, 4))
+    finally:
+        reader.end()
+    assert reader.errors == []
+    assert volume.reconnects() == 0 and read(volume.path_sysfs() / "last_error") == ""
+    assert kernel_log.matching(f"{volume.name}: {device.name} is writable again")
+    assert server.violations() == []
+
+
+def test_superblocks(scripted):
+    """Assembled read-only; what would write superblocks is refused before the first one."""
+    volume, target = scripted(metadata="md")
+    target.disk.write_protected = True
+    before = bytes(target.disk.data)
+    write(volume.config / "metadata_create", 1)
+    with pytest.raises(EnableError) as failed:
+        volume.enable()
+    assert failed.value.number == errno.EROFS
+    assert "leg 0 is write protected: superblocks cannot be written" in failed.value.reason
+    assert target.disk.data == before
+    target.disk.write_protected = False
+    write(volume.config / "metadata_create", 1)
+    with Direct(volume.enable()) as disk:
+        disk.write(0, noise(4 * KIB, 5))
+    volume.disable()
+    target.disk.write_protected = True
+    device = volume.enable()
+    assert is_read_only(device)
+    with open(device, "rb") as file:
+        assert file.read(4 * KIB) == noise(4 * KIB, 5)
+    size = volume.size_bytes()
+    target.disk.data.extend(bytes(4 * MIB))
+    with pytest.raises(OSError) as refusal:
+        volume.rescan()
+    assert refusal.value.errno == errno.EROFS and volume.size_bytes() == size
+    target.disk.write_protected = False
+    volume.rescan()
+    assert volume.size_bytes() > size
+    wait_for("a disk to write to", lambda: not is_read_only(device))
