@@ -210,7 +210,7 @@ def bench(options):
     places = []
     for mac, guest, target, iqn in options.leg:
         network.nic_up(mac, guest)
-        places.append(Place(f"{target}:3260", iqn, LUN))
+        places.append(Place(f"{target}:3260", iqn, LUN, f"{iqn}-stock"))
     cells, rows = [], []
     for setup, jobs in chosen(SETS[options.set], options.jobs):
         rows += [{"job": full_name(setup, job), "title": setup.text, "goal": setup.goal}

@@ -65,15 +65,23 @@ def read_programs():
             Path(file).read_bytes()
 
 
+def both(name, portals):
+    """The targets of istripe and of the stock stack, which show the same data."""
+    ours = lio.Lun(LUN_BYTES)
+    stock = lio.Lun(LUN_BYTES, same_data=ours)
+    iqn = f"{lio.IQN}-{name}"
+    return lio.Target(portals, [ours], iqn=iqn), lio.Target(portals, [stock], iqn=f"{iqn}-stock")
+
+
 class Lab:
     """Network and targets; they stay while the links are shaped for one setup after the other."""
 
     def __init__(self):
         self.network = Network(LINKS)
-        self.legs = [lio.Target([(link.address, ISCSI_PORT)], [lio.Lun(LUN_BYTES)],
-                                iqn=f"{lio.IQN}-leg{link.index}") for link in self.network.links]
-        self.all = lio.Target([(link.address, ISCSI_PORT) for link in self.network.links],
-                              [lio.Lun(LUN_BYTES)], iqn=f"{lio.IQN}-paths")
+        portals = [(link.address, ISCSI_PORT) for link in self.network.links]
+        self.legs = [both(f"leg{number}", [portal]) for number, portal in enumerate(portals)]
+        self.all = both("paths", portals)
+        self.targets = [target for pair in (*self.legs, self.all) for target in pair]
 
     def __enter__(self):
         with contextlib.ExitStack() as cleanup:
@@ -82,7 +90,7 @@ class Lab:
             lio.prepare()
             cleanup.callback(self.network.destroy)
             self.network.create()
-            for target in [*self.legs, self.all]:
+            for target in self.targets:
                 cleanup.callback(target.destroy)
                 target.create()
             self.cleanup = cleanup.pop_all()
@@ -97,12 +105,13 @@ class Lab:
         shape(links, setup.mbit, setup.rtt_ms, setup.mtu)
         keys = {key: value for key, value in setup.keys.items() if "Digest" not in key}
         keys["MaxXmitDataSegmentLength"] = keys["MaxRecvDataSegmentLength"]
-        for target in [*self.legs, self.all]:
+        for target in self.targets:
             target.update(**keys)
         if setup.method == "request":
             separate(links)
-        targets = [self.all] * len(links) if setup.paths else self.legs
-        places = [Place(link.portal(), target.iqn, 0) for link, target in zip(links, targets)]
+        pairs = [self.all] * len(links) if setup.paths else self.legs
+        places = [Place(link.portal(), ours.iqn, 0, stock.iqn)
+                  for link, (ours, stock) in zip(links, pairs)]
         return Layout(tuple(places), setup.chunk_bytes, setup.paths, setup.keys,
                       poll_queues=any(job.polled for job in setup.jobs))
 

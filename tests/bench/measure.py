@@ -108,7 +108,7 @@ def rounds_of(job, members, rounds, name, take):
 def started(members, check_mib=4):
     """Starts the stacks, and lets nobody else look at the disks until they are stopped.
 
-    With two stacks over the same LUNs it is checked that each reads what the other has written.
+    With two stacks over the same data it is checked that each reads what the other has written.
     """
     with contextlib.ExitStack() as cleanup:
         for stack in members:
@@ -117,8 +117,8 @@ def started(members, check_mib=4):
             stacks.check_negotiated(stack)
         both = [stack for stack in members if stack.name in ("stock", "istripe")]
         if len(both) == 2:
-            stacks.check_same_lun(*both, check_mib)
-            stacks.check_same_lun(*both[::-1], check_mib)
+            stacks.check_same_data(*both, check_mib)
+            stacks.check_same_data(*both[::-1], check_mib)
         # Otherwise udev reads the disks each time that fio closes them.
         udev_settle()
         run("udevadm", "control", "--stop-exec-queue", check=False)

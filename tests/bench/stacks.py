@@ -34,11 +34,16 @@ KEYS = {
 
 
 class Place(NamedTuple):
-    """Where a LUN is, or one of several ways to the same one."""
+    """Where a LUN is, or one of several ways to the same one.
+
+    stock_iqn: a target that shows the same data as another LUN, for the stock stack while istripe
+    is up: istripe takes no LUN that the host has as a disk.
+    """
 
     portal: str
     iqn: str
     lun: int
+    stock_iqn: str = ""
 
 
 class Layout(NamedTuple):
@@ -149,8 +154,9 @@ class Stock:
 
     def login(self, place):
         before = self.disks(place.lun)
-        self.initiator.login(place.portal, place.iqn, place.lun, **self.settings())
-        wait_for(f"the disk of {place.iqn} at {place.portal}",
+        iqn = place.stock_iqn or place.iqn
+        self.initiator.login(place.portal, iqn, place.lun, **self.settings())
+        wait_for(f"the disk of {iqn} at {place.portal}",
                  lambda: self.disks(place.lun) - before)
         (disk,) = self.disks(place.lun) - before
         queue_tune(disk)
@@ -286,8 +292,8 @@ def check_negotiated(stack):
                 raise LabError(f"{stack.name}: {key} is {value}, not {stack.layout.keys[key]}")
 
 
-def check_same_lun(writer, reader, size_mib=4):
-    """What one stack writes the other one reads: the figures are of real data, of the same LUNs,
+def check_same_data(writer, reader, size_mib=4):
+    """What one stack writes the other one reads: the figures are of real data, the same,
     laid out in the same way."""
     pattern = os.urandom(size_mib * MIB)
     source, copy = RUN / "pattern", RUN / "copy"

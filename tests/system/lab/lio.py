@@ -36,10 +36,12 @@ class Lun:
     attributes: more of the backstore's attrib/ directory, set before the LUN is exported.
     unmap, write_same: whether UNMAP and WRITE SAME with UNMAP are announced (LBPU, LBPWS).
     pinned: the file's memory is there from the start, and is not swapped out.
+    same_data: another LUN, which is there before this one: its file is the file of both. For an
+    initiator they are two LUNs.
     """
 
     def __init__(self, size_bytes, block_bytes=512, write_cache=True, unmap=True, write_same=True,
-                 serial=None, attributes=None, pinned=False):
+                 serial=None, attributes=None, pinned=False, same_data=None):
         self.name = storage.new_name()
         self.size_bytes = size_bytes
         self.block_bytes = block_bytes
@@ -49,12 +51,13 @@ class Lun:
         self.serial = serial or f"istripe-{self.name}"
         self.attributes = attributes or {}
         self.pinned = pinned
+        self.same_data = same_data
         self.file = None
         self.path = CONFIG / "core" / "fileio_0" / self.name
 
     def create(self):
         image = storage.pinned_image if self.pinned else storage.image
-        self.file = image(self.name, self.size_bytes)
+        self.file = self.same_data.file if self.same_data else image(self.name, self.size_bytes)
         self.path.mkdir()
         write(self.path / "control",
               f"fd_dev_name={self.file},fd_dev_size={self.size_bytes},fd_buffered_io=1")
