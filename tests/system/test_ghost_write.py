@@ -8,6 +8,7 @@ others the login is answered at once, and only a reset of the LUN waits for what
 """
 
 import itertools
+import time
 
 import pytest
 
@@ -30,6 +31,7 @@ from lab.istripe import EnableError
 from lab.shell import read, wait_for
 from scripted.ghost import (
     NOT_SUPPORTED,
+    REJECTED,
     Holder,
     completes,
     discards,
@@ -219,6 +221,79 @@ def test_target_without_reset(server, make_volume, links, kernel_log):
         same(disk.read(ghost.AT, 4 * KIB), noise(4 * KIB, 2), "the data on the disk")
         assert read(volume.leg_sysfs(0) / "lun_reset") == "unsupported"
         assert kernel_log.matching("the target does not know LOGICAL UNIT RESET")
+    volume.disable()
+    assert server.violations() == []
+
+
+async def says_rejected(run, conn, pdu):
+    await run.target.answer_task_management(conn, pdu, REJECTED)
+
+
+def rejects_the_pdu(reason):
+    async def refuse(_run, conn, pdu):
+        await conn.reject(pdu, reason)
+
+    return refuse
+
+
+def refusing_volume(server, make_volume, links, refuse):
+    """Its target's login drops a write, a reset is refused; the volume, the target, when it was asked.
+    """
+    asked = []
+
+    async def refused(run, conn, pdu):
+        asked.append(time.monotonic())
+        await refuse(run, conn, pdu)
+        return True
+
+    target = server.load(Scenario("no reset", hooks={"on_command": hold, "on_tmf": refused}))
+    return volume_over(make_volume, links[:1], [server.port], target, path=PATH), target, asked
+
+
+@pytest.mark.parametrize("refuse", [says_rejected, rejects_the_pdu(4), rejects_the_pdu(6)],
+                         ids=["rejected", "protocol-error", "too-many-immediate"])
+def test_target_that_refuses_resets(server, make_volume, links, kernel_log, refuse):
+    """Login after login: as if it had said that it does not know them; a refusal is no such word."""
+    volume, target, asked = refusing_volume(server, make_volume, links, refuse)
+    with Direct(volume.enable()) as disk:
+        server.arm()
+        writer = held_write(disk, target, noise(4 * KIB, 1))
+        killed(links[0], server.port)
+        writer.finish()
+        assert len(asked) >= 3 and asked[-1] - asked[0] > 4.5
+        disk.write(ghost.AT, noise(4 * KIB, 2))
+        release(server, target)
+        same(disk.read(ghost.AT, 4 * KIB), noise(4 * KIB, 2), "the data on the disk")
+        assert read(volume.leg_sysfs(0) / "lun_reset") == "unsupported"
+        # The next time it is asked, and believed at once.
+        asked.clear()
+        target.run.hits = 0
+        target.run.memory.clear()
+        writer = held_write(disk, target, noise(4 * KIB, 3))
+        killed(links[0], server.port)
+        writer.finish()
+        assert len(asked) == 1
+        assert len(kernel_log.matching("refuses LOGICAL UNIT RESET")) == 1
+    volume.disable()
+    assert server.violations() == []
+
+
+@pytest.mark.allow_log("I/O error|may still carry", "the volume goes down while a write waits")
+def test_target_that_refuses_resets_and_was_down(server, make_volume, links):
+    """The volume comes up when the target is known to refuse for good."""
+    volume, target, asked = refusing_volume(server, make_volume, links, says_rejected)
+    with Direct(volume.enable()) as disk:
+        server.arm()
+        writer = held_write(disk, target, noise(4 * KIB, 1))
+        killed(links[0], server.port)
+        wait_for("a refusal", lambda: asked)
+        volume.force_down()
+        writer.join(20)
+        assert not writer.is_alive() and not writer.good
+    asked.clear()
+    volume.enable()
+    assert len(asked) >= 3 and asked[-1] - asked[0] > 4.5
+    assert "carried out" not in target.run.memory
     volume.disable()
     assert server.violations() == []
 

@@ -39,8 +39,8 @@ void istripe_fence(struct istripe_path *path);
  * @why: reason on failure
  * @why_bytes: its size
  *
- * A target that says that it does not know LOGICAL UNIT RESET leaves no better than to believe
- * its login; leg->lun_reset says so.
+ * A target that says that it does not know LOGICAL UNIT RESET, or goes on refusing it, leaves no
+ * better than to believe its login; leg->lun_reset says so.
  *
  * Context: the path's worker; see istripe_lun_reset().
  * Return: 0; else what waits goes on waiting, errors as of istripe_lun_reset().

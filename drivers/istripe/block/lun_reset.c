@@ -17,6 +17,12 @@
 #define HELD_MS		1000
 /* Commands that are in the storage have to end first. */
 #define ANSWER_MS	10000
+/*
+ * A target that refuses (RFC 7143 11.6.1: 255 and its like, or a Reject) may have a reason that
+ * passes. One that goes on, so often in a row and for so long, does it for good.
+ */
+#define REFUSALS_MAX	3
+#define REFUSED_MS	5000
 
 static const char * const result_names[ISTRIPE_LUN_RESET_RESULTS] = {
 	[ISTRIPE_LUN_RESET_UNTRIED] = "untried",
@@ -123,12 +129,32 @@ static enum istripe_lun_reset_result reset_result(int error)
 	}
 }
 
+/* Each of them over another session. Silence is no refusal, and ends the row. */
+static bool reset_is_refused_for_good(struct istripe_path *path)
+{
+	if (!path->resets_refused++)
+		path->refused_since = jiffies;
+	return path->resets_refused >= REFUSALS_MAX &&
+	       time_after_eq(jiffies, path->refused_since + msecs_to_jiffies(REFUSED_MS));
+}
+
+/* What a refusal counts as. */
+static int reset_judge(struct istripe_path *path, int error)
+{
+	if (error == -EIO)
+		return reset_is_refused_for_good(path) ? -EOPNOTSUPP : -EIO;
+	path->resets_refused = 0;
+	return error;
+}
+
 /* Once, and again when it is another one. */
 static void reset_say(const struct istripe_path *path, enum istripe_lun_reset_result result)
 {
 	if (result == ISTRIPE_LUN_RESET_UNSUPPORTED)
-		pr_warn("%s: the target does not know LOGICAL UNIT RESET: writes of a lost session are believed to end with the next login\n",
-			path->label);
+		pr_warn("%s: the target %s: writes of a lost session are believed to end with the next login\n",
+			path->label, path->resets_refused ?
+			"refuses LOGICAL UNIT RESET again and again" :
+			"does not know LOGICAL UNIT RESET");
 	else if (result != ISTRIPE_LUN_RESET_COMPLETE)
 		pr_warn("%s: LOGICAL UNIT RESET is %s: writes of a lost session wait for it, it is asked again\n",
 			path->label, result_names[result]);
@@ -143,7 +169,7 @@ void istripe_lun_reset_init(struct istripe_leg *leg)
 int istripe_lun_reset(struct istripe_path *path)
 {
 	enum istripe_lun_reset_result result;
-	int ret = reset_ask(path);
+	int ret = reset_judge(path, reset_ask(path));
 
 	result = reset_result(ret);
 	if (xchg(&path->leg->lun_reset, result) != result)

@@ -21,7 +21,7 @@ enum istripe_lun_reset_result {
 	ISTRIPE_LUN_RESET_COMPLETE,
 	ISTRIPE_LUN_RESET_UNANSWERED,
 	ISTRIPE_LUN_RESET_REJECTED,	/* this time */
-	ISTRIPE_LUN_RESET_UNSUPPORTED,	/* says the target */
+	ISTRIPE_LUN_RESET_UNSUPPORTED,	/* says the target, or refuses again and again */
 	ISTRIPE_LUN_RESET_RESULTS
 };
 
@@ -49,6 +49,9 @@ void istripe_lun_reset_init(struct istripe_leg *leg);
  * The tasks of that session end with -ECANCELED, those of the leg's other paths with -EAGAIN.
  * New commands of the other paths wait for at most a second. When the target needs longer they
  * go on; those that the reset then ends without an answer are left for their time-out.
+ *
+ * A refusal may pass, and is to be asked again; a target that has refused three times in a row,
+ * for five seconds at least, counts as one that does not know the function.
  *
  * Context: the path's worker, sleeps for up to 12 s, and as long for each other path of the leg
  * that does the same.

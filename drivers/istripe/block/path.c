@@ -23,6 +23,8 @@
 #define BACKOFF_FIRST_MS	100
 #define BACKOFF_MAX_MS		10000
 #define SHORT_LIFE_MS		1000
+/* At the first start, of which each ends with a reset that the target refuses: about 20 s. */
+#define FIRST_TRIES_MAX		8
 #define TIME2WAIT_MAX_MS	60000
 /* A target that says all the time that its LUN has changed is not asked all the time. */
 #define LOOK_INTERVAL_MS	500
@@ -387,8 +389,23 @@ static void path_fault_why(struct istripe_path *path, char *why, size_t why_byte
 	scnprintf(why, why_bytes, "LUN bring-up: %s", fault);
 }
 
+/* It has not been live yet, and nobody has said that it is to go on trying. */
+static bool path_is_first(const struct istripe_path *path)
+{
+	return !path->started && !READ_ONCE(path->persistent);
+}
+
+/* A refusal may pass, and three of them decide: that is worth the wait, see lun_reset.c. */
+static bool path_first_goes_on(const struct istripe_path *path, int error)
+{
+	return path_is_first(path) && error == -EIO && path->resets_refused &&
+	       path->tried < FIRST_TRIES_MAX;
+}
+
 static void path_attempt_failed(struct istripe_path *path, int error, char *why, size_t why_bytes)
 {
+	bool goes_on = path_first_goes_on(path, error);
+
 	istripe_path_close_session(path, -ECONNRESET);
 	if (error == -ENOTCONN)
 		path_fault_why(path, why, why_bytes);
@@ -400,9 +417,9 @@ static void path_attempt_failed(struct istripe_path *path, int error, char *why,
 	/* What a look has found holds for as long as logins find so, too. */
 	if (!path->refused)
 		WRITE_ONCE(path->look_error, 0);
-	if (!path->started)
+	if (!path->started && !goes_on)
 		path->first_error = error;
-	if (!path->started && !READ_ONCE(path->persistent)) {
+	if (path_is_first(path) && !goes_on) {
 		/* Whoever started us wants to know at once, not to wait and hope. */
 		path_set_state(path, ISTRIPE_PATH_IDLE);
 	} else if (path->refused && !path_may_catch_up(path) &&
@@ -412,7 +429,8 @@ static void path_attempt_failed(struct istripe_path *path, int error, char *why,
 		istripe_fence(path);
 		path_schedule_retry(path, path_backoff_ms(path));
 	}
-	complete_all(&path->first_result);
+	if (!goes_on)
+		complete_all(&path->first_result);
 }
 
 static u32 path_wait_left_ms(const struct istripe_path *path)

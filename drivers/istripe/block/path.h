@@ -90,6 +90,8 @@ struct istripe_path {
 	u64 held_session;		/* its id; leg->reset_lock, see lun_reset.c */
 	int refused;			/* worker: why that was not the LUN we know */
 	bool checked;			/* worker: its superblock has been compared */
+	u32 resets_refused;		/* worker: in a row, see lun_reset.c */
+	unsigned long refused_since;	/* worker: jiffies, when the first of them was */
 	unsigned long retry_at;		/* worker: jiffies, end of the back-off */
 	u32 wait_ms;			/* worker: what the target asked for */
 	unsigned long lost_at;		/* worker: jiffies, from when on it counts */

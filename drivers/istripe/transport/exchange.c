@@ -43,12 +43,12 @@ static int exchange_run(struct istripe_conn *conn, u32 itt, const struct iscsi_h
 
 /*
  * Is the PDU being received the answer that is waited for: to a request of this kind,
- * and on the connection that carried it? Then it is taken, with what it says.
+ * and on the connection that carried it? Then it is taken, with what it says. @itt is the tag
+ * of the request that it answers.
  */
-static bool exchange_answered(struct istripe_conn *conn, u16 slot, u8 response)
+static bool exchange_answered(struct istripe_conn *conn, u32 itt, u16 slot, u8 response)
 {
 	struct istripe_exchange *exchange = &conn->session->exchange;
-	u32 itt = conn->rx.pdu.itt;
 
 	/* Pairs with the release in exchange_run(): the connection is the tag's. */
 	if ((itt & 0xffff) != slot || smp_load_acquire(&exchange->itt) != itt ||
@@ -350,7 +350,8 @@ int istripe_exchange_task_management(struct istripe_conn *conn)
 	u8 function = READ_ONCE(exchange->function);
 	u32 referenced_itt = READ_ONCE(exchange->referenced_itt);
 
-	if (!exchange_answered(conn, ISTRIPE_SLOT_TASK_MANAGEMENT, response))
+	if (!exchange_answered(conn, conn->rx.pdu.itt, ISTRIPE_SLOT_TASK_MANAGEMENT,
+			       response))
 		/* Too late: whoever asked has moved on to harder means. */
 		return 0;
 	/*
@@ -365,11 +366,19 @@ int istripe_exchange_task_management(struct istripe_conn *conn)
 	return 0;
 }
 
+bool istripe_exchange_rejected(struct istripe_conn *conn, u32 itt)
+{
+	if (!exchange_answered(conn, itt, ISTRIPE_SLOT_TASK_MANAGEMENT, ISCSI_TMF_RSP_REJECTED))
+		return false;
+	exchange_settle(&conn->session->exchange);
+	return true;
+}
+
 bool istripe_exchange_barrier(struct istripe_conn *conn)
 {
 	struct istripe_exchange *exchange = &conn->session->exchange;
 
-	if (!exchange_answered(conn, ISTRIPE_SLOT_BARRIER, 0))
+	if (!exchange_answered(conn, conn->rx.pdu.itt, ISTRIPE_SLOT_BARRIER, 0))
 		return false;
 	if (exchange->collect == ISTRIPE_COLLECT_ALL)
 		task_management_collect_all(conn, exchange->collect_error);
@@ -422,7 +431,7 @@ int istripe_exchange_logout(struct istripe_conn *conn)
 	const struct istripe_pdu_logout_response *response = &conn->rx.pdu.logout_response;
 	struct istripe_session *session = conn->session;
 
-	if (!exchange_answered(conn, ISTRIPE_SLOT_LOGOUT, response->response))
+	if (!exchange_answered(conn, conn->rx.pdu.itt, ISTRIPE_SLOT_LOGOUT, response->response))
 		return istripe_conn_reject(conn, -EPROTO, "a logout response nobody waits for");
 	session->time2wait_s = response->time2wait_s;
 	/* The end of the connection that comes now is the one we asked for. */

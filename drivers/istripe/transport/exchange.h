@@ -21,6 +21,18 @@ struct istripe_conn;
 int istripe_exchange_task_management(struct istripe_conn *conn);
 
 /**
+ * istripe_exchange_rejected() - a Reject of a task management request has come
+ * @conn: that it has come on
+ * @itt: of the request
+ *
+ * It says as much as the response "function rejected": the session can go on.
+ *
+ * Context: receive side.
+ * Return: true when the request is the one that is waited for.
+ */
+bool istripe_exchange_rejected(struct istripe_conn *conn, u32 itt);
+
+/**
  * istripe_exchange_barrier() - a NOP-In with a tag of ours has come
  * @conn: its rx.pdu
  *

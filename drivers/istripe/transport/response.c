@@ -136,11 +136,14 @@ static int response_reject(struct istripe_conn *conn)
 	struct istripe_receive *rx = &conn->rx;
 	u8 opcode = 0;
 	u32 itt = ISTRIPE_TAG_RESERVED;
+	int ret = istripe_pdu_rejected(rx->control, rx->control_used_bytes, &opcode, &itt);
 
+	if (!ret && opcode == ISCSI_OP_SCSI_TMFUNC && istripe_exchange_rejected(conn, itt))
+		return 0;
 	/* Too many immediate commands: whoever sent one asks again when it needs to. */
 	if (rx->pdu.reject.reason == ISCSI_REASON_IMM_CMD_REJECT)
 		return 0;
-	if (istripe_pdu_rejected(rx->control, rx->control_used_bytes, &opcode, &itt))
+	if (ret)
 		return istripe_conn_reject(conn, -EPROTO, "the target rejects a PDU: %s",
 					   istripe_pdu_reject_reason_name(rx->pdu.reject.reason));
 	return istripe_conn_reject(conn, -EPROTO, "the target rejects our %s, task 0x%08x: %s",

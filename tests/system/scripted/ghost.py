@@ -36,8 +36,10 @@ async def discards(holder, _conn, _pdu):
     return COMPLETE
 
 
-async def rejects(_holder, _conn, _pdu):
-    return REJECTED
+async def rejects(holder, conn, pdu):
+    """Twice for each write, then as completes()."""
+    holder.refused += 1
+    return REJECTED if holder.refused <= 2 else await completes(holder, conn, pdu)
 
 
 async def silence(_holder, _conn, _pdu):
@@ -63,6 +65,7 @@ class Holder:
         self.let_go = self.over = None
         self.carried_out = 0
         self.resets = 0             # that were asked for
+        self.refused = 0            # see rejects()
 
     def hooks(self):
         return {"on_command": self.on_command, "on_tmf": self.on_tmf}
@@ -80,6 +83,7 @@ class Holder:
         self.at = None
         self.let_go, self.over = asyncio.Event(), asyncio.Event()
         self.task = task
+        self.refused = 0
         worker = asyncio.ensure_future(self._carry_out(run.target, task))
         worker.add_done_callback(lambda worker: worker.result())
         await self.over.wait()
