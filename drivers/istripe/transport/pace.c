@@ -19,9 +19,9 @@
 /* No limit from here on: 9 MB/s. */
 #define LIMIT_MAX_BYTES		SZ_4M
 #define SEGMENT_MIN_BYTES	512
-/* Of the limit, for each write: with all of them each has about 2 KiB a second. */
-#define WRITE_BYTES		SZ_1K
-#define WRITES_MIN		4
+/* Of the limit, for each write: with all of them each has about 5 KiB a second. */
+#define WRITE_BYTES		SZ_2K
+#define WRITES_MIN		4u
 
 static const struct tcp_sock *pace_tcp(const struct istripe_conn *conn)
 {
@@ -67,15 +67,20 @@ static u32 pace_time(const struct istripe_conn *conn)
  * What was on its way took so long, so this is what the link carries in the time that we
  * want, or less than that if the link was not busy. An idle connection is not looked at, and
  * what was acknowledged then seems to have taken longer: such a time lowers nothing, nor does
- * that of a few bytes.
+ * that of a few bytes. Who waits for room is not idle: TCP tells when there is some.
  */
 static void pace_judge(struct istripe_conn *conn, u32 elapsed, bool idle)
 {
 	struct istripe_pace *pace = &conn->tx.pace;
-	u32 time = pace_time(conn);
-	u64 bytes = div_u64((u64)pace->mark_bytes * time, max(elapsed, 1u));
 	u32 limit_bytes = pace->limit_bytes;
+	u32 time;
+	u64 bytes;
 
+	/* Nothing to raise, nothing to lower: so it is nearly always. */
+	if (!limit_bytes && elapsed <= msecs_to_jiffies(PACE_MS))
+		return;
+	time = pace_time(conn);
+	bytes = div_u64((u64)pace->mark_bytes * time, max(elapsed, 1u));
 	if (elapsed > time && !idle && pace->mark_bytes >= LIMIT_MIN_BYTES)
 		limit_bytes = clamp_t(u64, bytes, LIMIT_MIN_BYTES, LIMIT_MAX_BYTES - 1);
 	else if (limit_bytes && bytes > limit_bytes)
@@ -87,11 +92,18 @@ void istripe_pace_look(struct istripe_conn *conn)
 {
 	struct istripe_pace *pace = &conn->tx.pace;
 	u32 una = READ_ONCE(pace_tcp(conn)->snd_una);
+	bool awaited = pace->awaited;
 
+	pace->awaited = false;
 	if (!pace->marked || before(una, pace->mark_seq))
 		return;
 	pace->marked = false;
-	pace_judge(conn, jiffies - pace->marked_at, !pace_unacknowledged_bytes(conn));
+	pace_judge(conn, jiffies - pace->marked_at, !awaited && !pace_unacknowledged_bytes(conn));
+}
+
+void istripe_pace_await(struct istripe_conn *conn)
+{
+	conn->tx.pace.awaited = true;
 }
 
 u32 istripe_pace_room_bytes(const struct istripe_conn *conn)
@@ -117,11 +129,10 @@ u32 istripe_pace_segment_bytes(const struct istripe_conn *conn, u32 waiting)
 	u32 limit_bytes = conn->tx.pace.limit_bytes;
 	u32 bytes;
 
-	/* Of a new connection nobody knows yet that it is slow. */
-	if (!limit_bytes || limit_bytes == LIMIT_FIRST_BYTES)
+	if (!limit_bytes)
 		return U32_MAX;
-	/* Twice the limit is carried in less than a second. */
-	bytes = 2 * limit_bytes / max(waiting, 4u);
+	/* All of them have had their turn when what the link carries in the time is through. */
+	bytes = limit_bytes / max(waiting, WRITES_MIN);
 	return max(round_down(bytes, SEGMENT_MIN_BYTES), SEGMENT_MIN_BYTES);
 }
 

@@ -21,6 +21,7 @@ struct istripe_conn;
 /**
  * struct istripe_pace - what the transmit side knows of the link
  * @limit_bytes: that may be unacknowledged; 0: as many as TCP takes. Others may read it
+ * @awaited: something waits until less than the limit is unacknowledged
  * @marked: a measurement is under way
  * @mark_seq: it ends when this TCP sequence number is acknowledged
  * @mark_bytes: unacknowledged bytes before @mark_seq, when it began
@@ -28,6 +29,7 @@ struct istripe_conn;
  */
 struct istripe_pace {
 	u32 limit_bytes;
+	bool awaited;
 	bool marked;
 	u32 mark_seq;
 	u32 mark_bytes;
@@ -57,6 +59,14 @@ void istripe_pace_mark(struct istripe_conn *conn);
  * Context: transmit side.
  */
 void istripe_pace_look(struct istripe_conn *conn);
+
+/**
+ * istripe_pace_await() - something waits for room, until the next look
+ * @conn: TCP's callback has been asked for
+ *
+ * Context: transmit side.
+ */
+void istripe_pace_await(struct istripe_conn *conn);
 
 /**
  * istripe_pace_room_bytes() - what may be given to TCP now

@@ -5,6 +5,7 @@
  * waits for, then new commands (P6, P15); of those with Data-Out the one that has waited
  * longest, PDU by PDU, as soon as one has waited for long (P64).
  */
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/tcp.h>
 #include <compat/unaligned.h>
@@ -16,6 +17,9 @@
 #define SENDS_MAX	16	/* in one go */
 /* Who waits longer with Data-Out has its turn after the next PDU of another task. */
 #define TURN_MS		250
+/* Who has waited for so long is not alone: it has to do with a piece. */
+#define LATE_MS		500
+#define LATE_BYTES	SZ_8K
 
 /* Pushed last comes first in a lock-free list: turn it round. */
 static void transmit_collect_commands(struct istripe_conn *conn)
@@ -196,6 +200,8 @@ static u32 transmit_segment_bytes(const struct istripe_conn *conn, const struct 
 {
 	u32 bytes = istripe_transfer_segment_bytes(&task->transfer, task->tx_sequence.left_bytes);
 
+	if (time_after(jiffies, task->tx_turn + msecs_to_jiffies(LATE_MS)))
+		bytes = min_t(u32, bytes, LATE_BYTES);
 	return min(bytes, istripe_pace_segment_bytes(conn, conn->tx.sequence_count));
 }
 
@@ -430,6 +436,7 @@ static bool transmit_awaits_room(struct istripe_conn *conn)
 
 	if (tx->room_bytes || (list_empty(&tx->sequences) && list_empty(&tx->commands)))
 		return true;
+	istripe_pace_await(conn);
 	set_bit(SOCK_NOSPACE, &conn->sock->flags);
 	/* Flag before snd_una: TCP has a barrier between them, too. */
 	smp_mb__after_atomic();
