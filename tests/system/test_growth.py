@@ -5,6 +5,7 @@ Linux's own target says nothing by itself when a LUN has grown: it is asked (res
 have grown at a login. The scripted target has unit attentions.
 """
 
+import asyncio
 import contextlib
 import os
 import re
@@ -18,7 +19,7 @@ from lab.disk import Direct, noise, same
 from lab.istripe import Named
 from lab.shell import read, run, wait_for, write
 from scripted.scenario import Scenario
-from scripted.scsi import READ_16, SERVICE_ACTION_IN_16, WRITE_16, Result
+from scripted.scsi import READ_16, SERVICE_ACTION_IN_16, WRITE_16, Result, fixed_sense
 from test_fs import FILE_SYSTEMS, mount_point  # noqa: F401 a fixture
 from test_istripectl import INITIATOR, leg, tool  # noqa: F401 a fixture
 
@@ -523,6 +524,81 @@ def test_storm(server, make_scripted):
     begin = time.monotonic()
     volume.disable()
     assert time.monotonic() - begin < 20
+
+
+class Messages(threading.Thread):
+    """A target that says all the time, asynchronously, that its LUN has changed."""
+
+    def __init__(self, server, interval_s):
+        super().__init__(daemon=True)
+        sense = fixed_sense(6, 0x3F, 0x0E)
+        self.data = len(sense).to_bytes(2, "big") + sense
+        self.server, self.interval_s = server, interval_s
+        self.over = threading.Event()
+
+    def tell(self):
+        async def tell():
+            for conn in self.server.connections():
+                await conn.tell(0, data=self.data)
+
+        self.server.call(tell())
+
+    def run(self):
+        while not self.over.wait(self.interval_s):
+            self.tell()
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.join()
+
+
+@pytest.mark.parametrize("interval_s", [0.001, 0.2])
+def test_storm_of_messages(server, make_scripted, interval_s):
+    """The target is looked at, but not all the time, and I/O goes on; nothing that it says is lost."""
+    looks = []
+
+    async def hook(run, conn, task):
+        if task.opcode == SERVICE_ACTION_IN_16:
+            looks.append(time.monotonic())
+            await asyncio.sleep(0.3)
+        return False
+
+    volume, target = make_scripted(Scenario("storm of messages", hooks={"on_command": hook}),
+                                   command_timeout_ms=5000)
+    reads = []
+
+    def read_all_the_time():
+        with Direct(device) as disk:
+            while not over.is_set():
+                disk.read(0, 4 * KIB)
+                reads.append(time.monotonic())
+
+    device = volume.enable()
+    over = threading.Event()
+    reader = threading.Thread(target=read_all_the_time, daemon=True)
+    looks.clear()
+    begin = time.monotonic()
+    with Messages(server, interval_s) as messages:
+        reader.start()
+        time.sleep(20)
+        spent = time.monotonic() - begin
+        # For most of the time: in no second of the last ten nothing was read, but for one or two.
+        served = {int(at - begin) for at in reads if at - begin > 10}
+        assert len(served) >= 7, f"reads in {sorted(served)}"
+        assert 5 <= len(looks) <= 2 * spent + 2
+    over.set()
+    reader.join(20)
+    assert not reader.is_alive()
+    target.disk.data.extend(bytes(MIB))
+    messages.tell()
+    wait_for("the disk to grow", lambda: volume.size_bytes() == 17 * MIB, 10)
+    assert volume.reconnects() == 0
+    volume.disable()
+    assert server.violations() == []
 
 
 def test_ends_while_the_target_says_nothing(server, make_scripted):

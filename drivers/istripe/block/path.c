@@ -29,6 +29,7 @@
 /* A target that says all the time that its LUN has changed is not asked all the time. */
 #define LOOK_INTERVAL_MS	500
 #define LOOK_TIMEOUT_MS		30000
+#define INDULGE_MS		10000
 
 /* It must not wait behind I/O that it is to save, and nothing on it waits for a target. */
 struct workqueue_struct *istripe_recovery_wq;
@@ -554,6 +555,20 @@ static int path_ask_until_quiet(struct istripe_path *path, char *why, size_t why
 }
 
 /*
+ * Commands wait for a look, and one that follows upon the other leaves them no time. When it is
+ * asynchronous messages that ask for them, commands need not wait while it goes on like that.
+ */
+static void path_count_look(struct istripe_path *path)
+{
+	if (time_after(jiffies, path->looked_at + msecs_to_jiffies(2 * LOOK_INTERVAL_MS)))
+		path->looks_in_a_row = 0;
+	if (++path->looks_in_a_row < ISTRIPE_LOOKS_MAX)
+		return;
+	path->looks_in_a_row = 0;
+	istripe_session_indulge(path->owned, INDULGE_MS);
+}
+
+/*
  * The LUN may have changed: ask it again what it is, over the same session. I/O goes on
  * meanwhile, unless the LUN itself has raised the doubt. When it is not what we know any
  * more, the session ends; whether the path is of use again is for the next login to find
@@ -565,6 +580,7 @@ static void path_look(struct istripe_path *path)
 	char why[ISTRIPE_WHY_BYTES] = "";
 	int doubts, ret;
 
+	path_count_look(path);
 	clear_bit(ISTRIPE_PATH_DOUBT, &path->events);
 	/* What comes from now on is another doubt; pairs with istripe_session_doubt(). */
 	smp_mb__after_atomic();

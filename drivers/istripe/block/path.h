@@ -85,6 +85,7 @@ struct istripe_path {
 	enum istripe_protected protected;	/* of the LUN over this path */
 	u64 announced_blocks;		/* worker: the last growth that others heard of */
 	unsigned long looked_at;	/* worker: jiffies, when the LUN was last looked at */
+	u32 looks_in_a_row;		/* worker: see path_count_look() */
 	int look_error;			/* written by the worker: what came of that */
 	struct mutex ask_lock;		/* commands of our own over @session, see below */
 	u64 held_session;		/* its id; leg->reset_lock, see lun_reset.c */

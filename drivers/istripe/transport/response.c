@@ -101,7 +101,9 @@ static void response_attention(struct istripe_conn *conn)
 		scsi_normalize_sense(sense, bytes, &header);
 	if (istripe_sense_verdict(SAM_STAT_CHECK_CONDITION, &header) == ISTRIPE_SCSI_CHANGED) {
 		what = istripe_sense_change_name(&header);
-		istripe_session_doubt(session);
+		/* It need not be an answer: a target may go on with these for ever. */
+		if (!istripe_session_is_indulgent(session))
+			istripe_session_doubt(session);
 	}
 	session->ops->attention(session, what);
 }

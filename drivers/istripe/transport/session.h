@@ -20,6 +20,7 @@
 #include <linux/atomic.h>
 #include <linux/completion.h>
 #include <linux/if.h>
+#include <linux/jiffies.h>
 #include <linux/mutex.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
@@ -167,6 +168,7 @@ struct istripe_session {
 	u32 max_cmd_sn;
 	atomic_t doubts;		/* see istripe_session_settle() */
 	int settled;			/* the owner: how many of them */
+	unsigned long strict_at;	/* jiffies, see istripe_session_indulge() */
 
 	u16 slot_count;
 	struct istripe_slot *slots;
@@ -409,6 +411,33 @@ bool istripe_session_take_cmd_sn(struct istripe_session *session, bool own, u32 
  * Context: any.
  */
 void istripe_session_doubt(struct istripe_session *session);
+
+/**
+ * istripe_session_indulge() - do not stop for asynchronous messages for a while
+ * @session: its target says all the time that the LUN has changed
+ * @ms: how long
+ *
+ * The owner is told of them, and has a look, while commands go on. What the target answers to a
+ * command puts the session in doubt all the same.
+ *
+ * Context: the session's owner.
+ */
+static inline void istripe_session_indulge(struct istripe_session *session, u32 ms)
+{
+	WRITE_ONCE(session->strict_at, jiffies + msecs_to_jiffies(ms));
+}
+
+/**
+ * istripe_session_is_indulgent() - see istripe_session_indulge()
+ * @session: the session
+ *
+ * Context: any.
+ * Return: true or false.
+ */
+static inline bool istripe_session_is_indulgent(const struct istripe_session *session)
+{
+	return time_before(jiffies, READ_ONCE(session->strict_at));
+}
 
 /**
  * istripe_session_doubts() - how often the session has been put in doubt
