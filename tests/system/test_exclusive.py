@@ -5,7 +5,6 @@ import contextlib
 import errno
 import os
 import shutil
-import struct
 import threading
 from pathlib import Path
 
@@ -144,10 +143,7 @@ def mounted(disk, place):
 
 @contextlib.contextmanager
 def partition_mounted(disk, place):
-    # A table of the old kind with one partition, of type 83h, from 1 MiB on.
-    entry = struct.pack("<B3sB3sII", 0, bytes(3), 0x83, bytes(3), 2048, 32768)
-    with open(disk, "r+b") as file:
-        file.write(bytes(446) + entry + bytes(48) + b"\x55\xaa")
+    storage.partitioned(disk, 32768)
     udev_settle()
     run("blockdev", "--rereadpt", disk)
     part = Path(f"{disk}1")

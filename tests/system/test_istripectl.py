@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import signal
-import struct
 import subprocess
 import time
 from pathlib import Path
@@ -364,10 +363,7 @@ def test_links(tool, make_lio, link, udev_rules):
 
 def test_links_of_partitions(tool, make_lio, link, udev_rules):
     device = Path(tool("create", "db", *INITIATOR, *leg(make_lio(), link)).split()[-1])
-    # A table of the old kind with one partition, of type 83h, from 1 MiB on.
-    entry = struct.pack("<B3sB3sII", 0, bytes(3), 0x83, bytes(3), 2048, 4096)
-    with open(device, "r+b") as disk:
-        disk.write(bytes(446) + entry + bytes(48) + b"\x55\xaa")
+    storage.partitioned(device, 4096)
     settled(device)
     run("blockdev", "--rereadpt", device)
     part = Path("/dev/istripe/db-part1")

@@ -4,7 +4,6 @@
 import contextlib
 import errno
 import os
-import struct
 import threading
 import time
 from pathlib import Path
@@ -12,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from lab import dm, fio, istripe, leaks, network
+from lab import dm, fio, istripe, leaks, network, storage
 from lab.shell import LabError, read, run, status, udev_settle, wait_for, write
 from scripted.scenario import Scenario
 from scripted.scsi import TASK_SET_FULL, Result
@@ -187,10 +186,7 @@ def unmounted_lazily(device, place):
 
 @contextlib.contextmanager
 def partition_opened(device, _):
-    # A table of the old kind with one partition, of type 83h, from 1 MiB on.
-    entry = struct.pack("<B3sB3sII", 0, bytes(3), 0x83, bytes(3), 2048, 4096)
-    with open(device, "r+b") as disk:
-        disk.write(bytes(446) + entry + bytes(48) + b"\x55\xaa")
+    storage.partitioned(device, 4096)
     udev_settle()
     run("blockdev", "--rereadpt", device)
     part = Path(f"{device}p1")

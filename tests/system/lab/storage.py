@@ -5,6 +5,7 @@ import functools
 import hashlib
 import itertools
 import os
+import struct
 from pathlib import Path
 
 from lab.shell import run, status
@@ -85,6 +86,13 @@ def same(device, path):
     """Whether a block device holds, past the page cache, what a file holds."""
     command = f"dd if={device} bs=1M iflag=direct status=none | cmp - {path}"
     return status("bash", "-o", "pipefail", "-c", command, timeout_s=1200)[0] == 0
+
+
+def partitioned(device, sectors):
+    """Writes a table of the old kind: one partition of type 83h, from 1 MiB on. Nobody reads it."""
+    entry = struct.pack("<B3sB3sII", 0, bytes(3), 0x83, bytes(3), 2048, sectors)
+    with open(device, "r+b") as file:
+        file.write(bytes(446) + entry + bytes(48) + b"\x55\xaa")
 
 
 def drop_caches():
