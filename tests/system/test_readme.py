@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the README tells to type is typed, word for word."""
+"""What the README and usage.rst tell to type is typed, word for word."""
 
 import re
 from pathlib import Path
@@ -12,12 +12,14 @@ from lab.shell import read, run, wait_for
 
 MIB = 1 << 20
 TOOLS = TOP / "build" / "tools"
+PAGES = (TOP / "README", TOP / "Documentation" / "usage.rst")
 pytestmark = pytest.mark.shared
 
 
 def block(words):
     """The indented lines that contain the words, with those around them."""
-    blocks = re.findall(r"(?:^\t.*\n)+", (TOP / "README").read_text(encoding="ascii"), re.MULTILINE)
+    pages = "\n".join(page.read_text(encoding="ascii") for page in PAGES)
+    blocks = re.findall(r"(?:^\t.*\n)+", pages, re.MULTILINE)
     found, = [text for text in blocks if words in text]
     return found
 
