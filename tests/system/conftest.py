@@ -9,6 +9,7 @@ import faulthandler
 import itertools
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,8 @@ from lab import (
     tgt,
     unsteady,
 )
+from lab.istripe import Named
+from lab.istripectl import TOOL
 from lab.kernel import ATOMIC_WRITES, DEBUG
 from lab.kernlog import KernelLog
 from lab.shell import LabError, read, run, write
@@ -263,6 +266,51 @@ def make_volume(module, targets, link):
     yield make
     for volume in reversed(made):
         volume.delete()
+
+
+@pytest.fixture
+def make_scripted(server, make_volume, links):
+    """make_scripted(scenario, paths=1, path={}, ...): a volume of the scripted target's LUN."""
+
+    def make(scenario, paths=1, path=(), **options):
+        target = server.load(scenario)
+        path = {"portal": f"{links[0].address}:{server.port}", "login_timeout_ms": 3000,
+                "default_time2wait": 0, **dict(path)}
+        volume = make_volume(Named(target.settings.name), paths=links[:paths] if paths > 1 else (),
+                             path=path, **{"recovery_timeout_ms": 5000, **options})
+        if paths > 1:
+            write(volume.leg / "paths" / "1" / "portal", f"{links[1].address}:{server.port}")
+        return volume, target
+
+    return make
+
+
+@pytest.fixture
+def mount_point():
+    """A directory; what is mounted there is not any more after the test."""
+    path = storage.ROOT / "mnt"
+    path.mkdir(exist_ok=True)
+    yield path
+    run("umount", path, check=False)
+
+
+@pytest.fixture
+def tool(module, targets):
+    """tool(word, ..., code=0): runs istripectl, demands its exit code; volumes go after the test.
+
+    Depends on `targets` so that volumes go before the targets they use.
+    """
+    assert TOOL.is_file(), f"no {TOOL}: make -C tools/istripectl"
+
+    def call(*words, code=0, text_in=None):
+        done = subprocess.run([TOOL, *map(str, words)], input=text_in, capture_output=True,
+                              text=True, timeout=120, check=False)
+        assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
+        return done.stdout if code == 0 else done.stderr
+
+    yield call
+    if istripe.CONFIG.is_dir():
+        istripe.delete_all()
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from lab import fio, lio, network, storage
+from lab.connections import assert_queue_for_each, connections, sent
 from lab.istripe import Named
 from lab.shell import read, run, wait_for
 from scripted.scenario import HONEST
@@ -32,16 +33,6 @@ def volume_of(make_lio, make_volume):
         return make_volume(target, path={**MCS, "connections": asked, **(path or {})}, **options)
 
     return make
-
-
-def connections(volume):
-    """The directories of the path's connections, in order of their CIDs."""
-    return sorted((volume.path_sysfs() / "connections").iterdir(), key=lambda place: int(place.name))
-
-
-def sent(volume):
-    """SCSI commands that each connection has carried."""
-    return [int(read(place / "commands_sent")) for place in connections(volume)]
 
 
 def in_use(volume):
@@ -135,20 +126,6 @@ def test_chap_on_each(make_lio, make_volume, verify):
     device = volume.enable()
     assert in_use(volume) == 3
     verify(device, total_bytes=4 * MIB, jobs=4, largest_bytes=MIB)
-
-
-def assert_queue_for_each(volume, sent):
-    """sent(volume): the commands that each of two connections has carried."""
-    device = volume.enable()
-    queues = sorted((volume.sysfs().parent / "mq").iterdir())
-    assert len(queues) == 2
-    for number, queue in enumerate(queues):
-        cpu = read(queue / "cpu_list").split(",")[0]
-        before = sent(volume)
-        run("taskset", "-c", cpu, "dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=4k",
-            "count=64")
-        now = [after - then for after, then in zip(sent(volume), before)]
-        assert now[number] >= 60, now
 
 
 def test_hardware_queues(volume_of):

@@ -6,7 +6,8 @@ import shutil
 
 import pytest
 
-from lab import fio, lio, network, storage
+from lab import fio, lio, network
+from lab.filesystems import FILE_SYSTEMS
 from lab.shell import run
 
 #: They take long, and what they test does not depend on the kernel.
@@ -14,20 +15,6 @@ pytestmark = pytest.mark.shared
 
 MIB = 1 << 20
 SOURCE = "/usr/lib/python3/dist-packages"
-
-FILE_SYSTEMS = {
-    "xfs": (["mkfs.xfs", "-q", "-f"], [["xfs_repair", "-n"]]),
-    "ext4": (["mkfs.ext4", "-q", "-F"], [["e2fsck", "-f", "-n"]]),
-}
-
-
-@pytest.fixture
-def mount_point():
-    path = storage.ROOT / "mnt"
-    path.mkdir(exist_ok=True)
-    yield path
-    run("umount", path, check=False)
-
 
 #: A quick run has each file system and each block size once.
 COMBINATIONS = [("xfs", 512), ("ext4", 4096)]

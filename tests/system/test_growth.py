@@ -16,12 +16,12 @@ import pytest
 
 from lab import dm, fio, network, storage, uevents
 from lab.disk import Direct, noise, same
-from lab.istripe import Named
+from lab.filesystems import FILE_SYSTEMS
+from lab.istripectl import INITIATOR, leg
+from lab.lio import resize
 from lab.shell import read, run, wait_for, write
 from scripted.scenario import Scenario
 from scripted.scsi import READ_16, SERVICE_ACTION_IN_16, WRITE_16, Result, fixed_sense
-from test_fs import FILE_SYSTEMS, mount_point  # noqa: F401 a fixture
-from test_istripectl import INITIATOR, leg, tool  # noqa: F401 a fixture
 
 #: They take long, and what they test does not depend on the kernel.
 pytestmark = pytest.mark.shared
@@ -31,12 +31,6 @@ LUN_BYTES = 32 * MIB
 QUICK = {"default_time2wait": 0}
 NO_WAIT = {"DefaultTime2Wait": 0}
 GROW = {"xfs": ["xfs_growfs"], "ext4": ["resize2fs"]}
-
-
-def resize(target, size_bytes, numbers=None):
-    for number, lun in enumerate(target.luns):
-        if numbers is None or number in numbers:
-            lun.resize(size_bytes)
 
 
 def counters(volume, legs):
@@ -56,7 +50,7 @@ def fill_up(where, but_bytes):
 @pytest.mark.parametrize("kind, before, after", [("xfs", 104 * MIB, 120 * MIB + 4 * KIB),
                                                  ("ext4", 32 * MIB, 48 * MIB + 4 * KIB)])
 @pytest.mark.timeout_s(900)
-def test_grows_under_a_file_system(make_lio, make_volume, mount_point, stock, link, kind,  # noqa: F811
+def test_grows_under_a_file_system(make_lio, make_volume, mount_point, stock, link, kind,
                                    before, after):
     """Mounted and written to all the time; afterwards it is what dm-stripe makes of the LUNs."""
     legs, chunk = 3, 64 * KIB
@@ -269,7 +263,7 @@ def test_bad_values(make_lio, make_volume):
             write(volume.sysfs() / "rescan", value)
 
 
-def test_istripectl(make_lio, link, tool):  # noqa: F811
+def test_istripectl(make_lio, link, tool):
     target = make_lio(*[LUN_BYTES] * 2)
     device = tool("create", "db", *INITIATOR, "--metadata", "none", *leg(target, link),
                   *leg(target, link, 1)).split()[1]
@@ -314,23 +308,6 @@ class Watch:
         await run.target.respond(conn, task, Result.check(6, 0x2A, 9))
         self.told = True
         return True
-
-
-@pytest.fixture
-def make_scripted(server, make_volume, links):
-    """make_scripted(scenario, paths=1, path={}, ...): a volume of the scripted target's LUN."""
-
-    def make(scenario, paths=1, path=(), **options):
-        target = server.load(scenario)
-        path = {"portal": f"{links[0].address}:{server.port}", "login_timeout_ms": 3000, **QUICK,
-                **dict(path)}
-        volume = make_volume(Named(target.settings.name), paths=links[:paths] if paths > 1 else (),
-                             path=path, **{"recovery_timeout_ms": 5000, **options})
-        if paths > 1:
-            write(volume.leg / "paths" / "1" / "portal", f"{links[1].address}:{server.port}")
-        return volume, target
-
-    return make
 
 
 @pytest.fixture

@@ -13,39 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from conftest import TOP
 from lab import istripe, leaks, lio, storage, uevents
+from lab.istripectl import INITIATOR, TOOL, leg
 from lab.shell import read, run, status, wait_for
 
 MIB = 1 << 20
 pytestmark = pytest.mark.shared
-TOOL = TOP / "build" / "tools" / "istripectl"
 USER, SECRET = "initiator", "a-secret-of-20-bytes"
 MUTUAL_USER, MUTUAL_SECRET = "target", "another-one-20-bytes"
-INITIATOR = ["--initiator", istripe.INITIATOR]
-
-
-@pytest.fixture
-def tool(module, targets):
-    """tool(word, ..., code=0): runs istripectl, demands its exit code; volumes go after the test.
-
-    Depends on `targets` so that volumes go before the targets they use.
-    """
-    assert TOOL.is_file(), f"no {TOOL}: make -C tools/istripectl"
-
-    def call(*words, code=0, text_in=None):
-        done = subprocess.run([TOOL, *map(str, words)], input=text_in, capture_output=True,
-                              text=True, timeout=120, check=False)
-        assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
-        return done.stdout if code == 0 else done.stderr
-
-    yield call
-    if istripe.CONFIG.is_dir():
-        istripe.delete_all()
-
-
-def leg(target, link, lun=0, more=""):
-    return ["--leg", f"target={target.iqn},lun={lun},portal={link.portal()},nic={link.nic}{more}"]
 
 
 def settled(device):

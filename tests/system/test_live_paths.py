@@ -12,10 +12,10 @@ import pytest
 
 from lab import fio, network
 from lab.istripe import Named
+from lab.reservation import KEY, WRITE_EXCLUSIVE_REG_ONLY, Reservations
 from lab.shell import LabError, read, run, wait_for, write
 from scripted.scenario import Scenario
 from scripted.server import Server
-from test_reservation import KEY, WRITE_EXCLUSIVE_REG_ONLY, Reservations
 
 #: They take long, and what they test does not depend on the kernel.
 pytestmark = pytest.mark.shared

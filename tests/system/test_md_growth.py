@@ -12,11 +12,10 @@ import pytest
 
 from lab import fio, istripe, md, network, storage
 from lab.disk import Direct, noise, same
+from lab.lio import resize
 from lab.shell import read, wait_for, write
 from scripted.scenario import Scenario
 from scripted.scsi import READ_16, WRITE_16, Result
-from test_growth import make_scripted, resize  # noqa: F401 a fixture
-from test_istripectl import tool  # noqa: F401 a fixture
 
 #: What they test does not depend on the kernel.
 pytestmark = pytest.mark.shared
@@ -230,7 +229,7 @@ def test_sessions_are_lost_meanwhile(make_lio, make_volume, mdadm):
         assert storage.sha256(array, md.size_bytes(array)) == written
 
 
-def test_istripectl(make_lio, make_volume, tool):  # noqa: F811
+def test_istripectl(make_lio, make_volume, tool):
     target = make_lio(*[LUN_BYTES] * 2)
     volume = make_volume(target, legs=2, name="db", metadata="md")
     device = create(volume)
@@ -261,7 +260,7 @@ def medium_error(stored=False):
 
 
 @pytest.mark.parametrize("stored", [False, True])
-def test_a_superblock_that_is_not_written(make_scripted, server, kernel_log, stored):  # noqa: F811
+def test_a_superblock_that_is_not_written(make_scripted, server, kernel_log, stored):
     """Or is written, and said not to be: a login accepts either, until a rescan goes through."""
     volume, target = make_scripted(medium_error(stored), metadata="md")
     device = create(volume)
@@ -326,7 +325,7 @@ def test_half_way(make_lio, make_volume, server, links):
     assert server.violations() == []
 
 
-def test_a_superblock_that_is_lost(make_scripted, server, links):  # noqa: F811
+def test_a_superblock_that_is_lost(make_scripted, server, links):
     """With a session, perhaps still to be written: its path must not go before that is over."""
     away = [False]
 
@@ -371,7 +370,7 @@ def test_a_superblock_that_is_lost(make_scripted, server, links):  # noqa: F811
     assert server.violations() == []
 
 
-def test_goes_down_meanwhile(make_scripted, server):  # noqa: F811
+def test_goes_down_meanwhile(make_scripted, server):
     """A superblock that is not answered holds up neither the rescan nor the end for long."""
     async def hook(run, conn, task):
         if not at_super(task, WRITE_16) or not run.armed:
@@ -405,7 +404,7 @@ async def reset_all(target):
         conn.reset()
 
 
-def test_read_before_and_compared_after(make_scripted, server):  # noqa: F811
+def test_read_before_and_compared_after(make_scripted, server):
     """A path logs in and reads the old superblock; its answer comes when the new one counts."""
     seen = {"write": asyncio.Event(), "read": asyncio.Event(), "grown": asyncio.Event()}
 

@@ -8,6 +8,8 @@ import time
 import pytest
 
 from lab import fio, istripe, lio, network, storage
+from lab.disk import start_write
+from lab.network import mute
 from lab.shell import read, run, status, wait_for, write
 
 #: They take long, and what they test does not depend on the kernel.
@@ -263,17 +265,6 @@ def test_proof_under_load(two_paths):
 
 
 @contextlib.contextmanager
-def mute(link):
-    """Nothing comes from the target over this link; what is sent there arrives."""
-    run("tc", "qdisc", "add", "dev", link.peer, "root", "netem", "loss", "100%",
-        netns=network.NETNS)
-    try:
-        yield
-    finally:
-        run("tc", "qdisc", "del", "dev", link.peer, "root", netns=network.NETNS)
-
-
-@contextlib.contextmanager
 def no_connections(link):
     """New TCP connections over this link find nobody; those that are there go on."""
     table = (f"table inet lab {{ chain in {{ type filter hook input priority 0; "
@@ -283,11 +274,6 @@ def no_connections(link):
         yield
     finally:
         run("nft", "delete", "table", "inet", "lab", netns=network.NETNS)
-
-
-def start_write(device):
-    return subprocess.Popen(["dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k",
-                             "count=1"], stderr=subprocess.DEVNULL)
 
 
 FAST = {"ping_interval_ms": 300, "ping_timeout_ms": 700}

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from lab import fio, lio, network
+from lab.connections import sent
 from lab.shell import LabError, read, run, wait_for, write
-from test_connections import sent
 
 #: They take long, and what they test does not depend on the kernel.
 pytestmark = pytest.mark.shared

@@ -1,70 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0
 """Persistent reservations: they reach every leg, and another initiator feels them."""
 
-import ctypes
 import errno
-import os
 import re
-import struct
 from pathlib import Path
 
 import pytest
 
+from lab.reservation import (
+    CONFLICT,
+    IGNORE_KEY,
+    KEY,
+    OTHER_KEY,
+    WRITE_EXCLUSIVE,
+    WRITE_EXCLUSIVE_REG_ONLY,
+    Reservations,
+)
 from lab.shell import run, status
 
 #: They take long, and what they test does not depend on the kernel.
 pytestmark = pytest.mark.shared
 
 KIB, MIB = 1 << 10, 1 << 20
-KEY, OTHER_KEY = 0x1571, 0x2ead
-#: enum pr_type, enum pr_flags of linux/pr.h
-WRITE_EXCLUSIVE, WRITE_EXCLUSIVE_REG_ONLY = 1, 3
-IGNORE_KEY = 1
-#: enum pr_status: the status of SCSI
-CONFLICT = 0x18
-LIBC = ctypes.CDLL(None, use_errno=True)
 ALLOWED = pytest.mark.allow_log(r"reservation conflict|I/O error|critical nexus error",
                                 "somebody else holds a reservation")
-
-
-def request(number, size):
-    return 1 << 30 | size << 16 | ord("p") << 8 | number
-
-
-class Reservations:
-    """The ioctls of linux/pr.h; each returns 0, a status, or raises OSError."""
-
-    def __init__(self, device):
-        self.fd = os.open(device, os.O_RDWR)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        os.close(self.fd)
-
-    def register(self, old, new, flags=0):
-        return self._status(200, "=QQII", old, new, flags, 0)
-
-    def reserve(self, key, kind):
-        return self._status(201, "=QII", key, kind, 0)
-
-    def release(self, key, kind):
-        return self._status(202, "=QII", key, kind, 0)
-
-    def preempt(self, key, victim, kind):
-        return self._status(203, "=QQII", key, victim, kind, 0)
-
-    def clear(self, key):
-        return self._status(205, "=QII", key, 0, 0)
-
-    def _status(self, number, form, *values):
-        """Not fcntl.ioctl(), which keeps the return value to itself."""
-        buffer = struct.pack(form, *values)
-        ret = LIBC.ioctl(self.fd, ctypes.c_ulong(request(number, len(buffer))), buffer)
-        if ret < 0:
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-        return ret
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ import time
 import pytest
 
 from lab import fio, istripe, lio, network, storage
+from lab.connections import assert_queue_for_each
 from lab.istripe import Named
 from lab.shell import read, run, status, wait_for
 from scripted.conn import Drop
 from scripted.scenario import Scenario
 from scripted.server import Server
 from scripted.steps import drop, on_write
-from test_connections import assert_queue_for_each
 
 #: They take long, and what they test does not depend on the kernel.
 pytestmark = pytest.mark.shared

@@ -9,9 +9,10 @@ import pytest
 
 from lab import fio, kcore, lio, network
 from lab.capture import Capture
+from lab.disk import start_write
 from lab.istripe import load, unload
+from lab.network import mute
 from lab.shell import read, run, wait_for, write
-from test_paths import mute, start_write
 
 pytestmark = pytest.mark.shared
 

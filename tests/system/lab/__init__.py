@@ -26,9 +26,13 @@ lio         the kernel's target, through configfs
 tgt         the user-space target
 openiscsi   the stock initiator
 istripe     the module under test
+connections what each connection of a path carries
+istripectl  the tool
 outside     the target outside of the virtual machine, if there is one
 memory      memory that is short
 disk        a disk past the page cache
+reservation persistent reservations of a disk
+filesystems how file systems are made and checked
 ghost       writes that a lost path has left, and ways to lose it
 fio         workloads with verification
 capture     packets, and what tshark says about them

@@ -4,6 +4,7 @@
 import hashlib
 import mmap
 import os
+import subprocess
 import threading
 
 from lab.shell import wait_for
@@ -63,6 +64,12 @@ class Reader:
         self.over.set()
         self.thread.join(60)
         os.close(self.fd)
+
+
+def start_write(device):
+    """The process that writes the first block."""
+    return subprocess.Popen(["dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k",
+                             "count=1"], stderr=subprocess.DEVNULL)
 
 
 def noise(size, seed):

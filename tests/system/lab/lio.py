@@ -247,6 +247,13 @@ class Target:
             lun.destroy()
 
 
+def resize(target, size_bytes, numbers=None):
+    """Grows or shrinks LUNs, all of them or those of these indices."""
+    for number, lun in enumerate(target.luns):
+        if numbers is None or number in numbers:
+            lun.resize(size_bytes)
+
+
 def destroy_all():
     """Removes what an earlier, failed test may have left. Raises LabError if something stays."""
     for path in CONFIG.glob("iscsi/iqn.*"):

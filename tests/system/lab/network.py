@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The network of the laboratory: see the drawing in __init__.py."""
 
+import contextlib
 import ipaddress
 from pathlib import Path
 
@@ -78,6 +79,17 @@ class Network:
         for link in self.links:
             run("ip", "link", "del", link.nic, check=False)
         run("ip", "netns", "del", NETNS, check=False)
+
+
+@contextlib.contextmanager
+def mute(link):
+    """Nothing comes from the target over this link; what is sent there arrives."""
+    run("tc", "qdisc", "add", "dev", link.peer, "root", "netem", "loss", "100%",
+        netns=NETNS)
+    try:
+        yield
+    finally:
+        run("tc", "qdisc", "del", "dev", link.peer, "root", netns=NETNS)
 
 
 def established(port=ISCSI_PORT, netns=None):

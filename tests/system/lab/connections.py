@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The connections of a path, in sysfs, and what each of them carries."""
+
+from lab.shell import read, run
+
+
+def connections(volume):
+    """The directories of the path's connections, in order of their CIDs."""
+    return sorted((volume.path_sysfs() / "connections").iterdir(), key=lambda place: int(place.name))
+
+
+def sent(volume):
+    """SCSI commands that each connection has carried."""
+    return [int(read(place / "commands_sent")) for place in connections(volume)]
+
+
+def assert_queue_for_each(volume, sent):
+    """sent(volume): the commands that each of two connections has carried."""
+    device = volume.enable()
+    queues = sorted((volume.sysfs().parent / "mq").iterdir())
+    assert len(queues) == 2
+    for number, queue in enumerate(queues):
+        cpu = read(queue / "cpu_list").split(",")[0]
+        before = sent(volume)
+        run("taskset", "-c", cpu, "dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=4k",
+            "count=64")
+        now = [after - then for after, then in zip(sent(volume), before)]
+        assert now[number] >= 60, now
