@@ -18,6 +18,7 @@ from lab.disk import Direct, noise, same
 from lab.ghost import (
     KIB,
     Write,
+    held_by_dead_link,
     held_write,
     killed,
     killed_by_target,
@@ -122,15 +123,8 @@ def test_tgt_while_the_volume_is_down(make_tgt, make_volume, links):
     older, newer = noise(4 * KIB, 1), noise(4 * KIB, 2)
     volume = volume_on(make_volume, links, target, 1, "path", silent)
     with Direct(volume.enable()) as disk:
-        holder.hold(ghost.AT)
-        writer = Write(disk, ghost.AT, older)
-        wait_for("the write that is held", holder.held)
-        links[0].set_silent(True)
-        try:
-            wait_for("the loss to be noticed", lambda: state(volume) != "live", 30)
+        with held_by_dead_link(disk, holder, older, volume, links[0], "waiting") as writer:
             volume.force_down()
-        finally:
-            links[0].set_silent(False)
         writer.join(20)
         assert not writer.is_alive() and not writer.good
     with pytest.raises(EnableError, match="LOGICAL UNIT RESET"):
@@ -313,19 +307,12 @@ def test_reset_ends_what_others_do(server, make_volume, links, tas, after_s):
                              command_timeout_ms=10000 if after_s else 120000)
     older, newer, other = (noise(4 * KIB, seed) for seed in range(3))
     with Direct(volume.enable()) as disk:
-        holder.hold(ghost.AT)
-        writer = Write(disk, ghost.AT, older)
-        wait_for("the write that is held", holder.held)
-        links[0].set_silent(True)
-        try:
-            wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 30)
+        with held_by_dead_link(disk, holder, older, volume, links[0], "degraded") as writer:
             holder.lost_at = MIB
             sibling = Write(disk, MIB, other)
             wait_for("the other path's write", lambda: holder.lost_at is None)
             if not after_s:
                 holder.release()
-        finally:
-            links[0].set_silent(False)
         wait_for("the reset", lambda: holder.resets or not writer.is_alive(), 60)
         writer.join(after_s)
         assert writer.is_alive() or not after_s, "acknowledged before the reset"

@@ -68,6 +68,26 @@ def held_write(disk, target, data):
     return writer
 
 
+def write_to_holder(disk, holder, data):
+    """A write that the holder holds, and the thread that waits for it."""
+    holder.hold(AT)
+    writer = Write(disk, AT, data)
+    wait_for("the write that is held", holder.held)
+    return writer
+
+
+@contextlib.contextmanager
+def held_by_dead_link(disk, holder, data, volume, link, becomes):
+    """As write_to_holder(), but the link is dead then, and the volume in the state that follows."""
+    writer = write_to_holder(disk, holder, data)
+    link.set_silent(True)
+    try:
+        wait_for("the loss to be noticed", lambda: state(volume) == becomes, 30)
+        yield writer
+    finally:
+        link.set_silent(False)
+
+
 def release(server, target):
     """What held_write() has left is carried out, if it is still there."""
     server.loop.call_soon_threadsafe(target.run.memory["event"].set)
@@ -125,10 +145,8 @@ def appear(disk, holder, lose, link, port=network.ISCSI_PORT, wait_healed=False,
     all that it is refused as long as the write is held.
     """
     older, newer = noise(SIZE, f"older-{seed}"), noise(SIZE, f"newer-{seed}")
-    holder.hold(AT)
     before = network.ports(port=port)
-    writer = Write(disk, AT, older)
-    wait_for("the write that is held", holder.held)
+    writer = write_to_holder(disk, holder, older)
     heal = lose(link, port)
     try:
         if wait_healed:
