@@ -7,6 +7,7 @@ one out. On some targets a login with the path's ISID makes it drop the write, o
 others the login is answered at once, and only a reset of the LUN waits for what is with the disk.
 """
 
+import asyncio
 import itertools
 import time
 
@@ -29,7 +30,8 @@ from lab.ghost import (
     volume_over,
 )
 from lab.istripe import EnableError
-from lab.shell import read, wait_for
+from lab.shell import read, wait_for, write
+from scripted.conn import Drop
 from scripted.ghost import (
     NOT_SUPPORTED,
     REJECTED,
@@ -323,6 +325,79 @@ def test_reset_ends_what_others_do(server, make_volume, links, tas, after_s):
         same(disk.read(ghost.AT, 4 * KIB), newer, "the data on the disk")
         same(disk.read(MIB, 4 * KIB), other, "what the other path has written")
         assert holder.resets
+    volume.disable()
+    assert server.violations() == []
+
+
+ISIDS = [f"80000000000{index}" for index in range(3)]
+
+
+class Gate:
+    """Logins and answers to pings of a target, by the ISIDs of its sessions."""
+
+    def __init__(self):
+        self.closed, self.silent = set(), set()
+        self.hooks = {"on_login": self.on_login, "on_nop": self.on_nop}
+
+    async def on_login(self, _run, _conn, pdu):
+        if pdu.isid.hex() in self.closed:
+            raise Drop
+        return False
+
+    async def on_nop(self, _run, conn, _pdu):
+        # A round trip.
+        await asyncio.sleep(0.1)
+        return conn.session.isid.hex() in self.silent
+
+    def close(self, server, isid):
+        async def end():
+            for session in list(server.target.sessions.values()):
+                if session.isid.hex() == isid:
+                    server.target.end_session(session)
+
+        self.closed.add(isid)
+        server.call(end())
+
+
+def path_is(volume, index, wanted):
+    return (read(volume.path_sysfs(0, index) / "state") == "live") == wanted
+
+
+def test_reset_beside_a_silent_path(server, make_volume, links):
+    """The first path does not answer pings; what the third one has under way is collected all the
+    same when the second one resets the LUN.
+    """
+    gate, holder = Gate(), Holder(discards)
+    holder.server = server
+    target = server.load(Scenario("silent sibling", hooks={**holder.hooks(), **gate.hooks}))
+    volume = volume_over(make_volume, [links[0], links[0], links[1]], [server.port] * 3, target,
+                         fence="path", path={**PATH, "ping_interval_ms": 60000},
+                         command_timeout_ms=120000)
+    for index, isid in enumerate(ISIDS):
+        write(volume.leg / "paths" / str(index) / "isid", isid)
+    older, other = noise(4 * KIB, 1), noise(4 * KIB, 2)
+    with Direct(volume.enable()) as disk:
+        wait_for("all paths", lambda: state(volume) == "live", 60)
+        gate.close(server, ISIDS[0])
+        wait_for("the first path's end", lambda: path_is(volume, 0, False))
+        holder.hold(ghost.AT)
+        writer = Write(disk, ghost.AT, older)
+        wait_for("the write that is held", holder.held)
+        assert holder.task.conn.session.isid.hex() == ISIDS[1]
+        gate.close(server, ISIDS[1])
+        wait_for("the second path's end", lambda: path_is(volume, 1, False))
+        holder.lost_at = MIB
+        sibling = Write(disk, MIB, other)
+        wait_for("the third path's write", lambda: holder.lost_at is None)
+        gate.closed.discard(ISIDS[0])
+        wait_for("the first path", lambda: path_is(volume, 0, True), 60)
+        gate.silent.add(ISIDS[0])
+        gate.closed.discard(ISIDS[1])
+        writer.finish()
+        sibling.finish(30)
+        gate.silent.clear()
+        same(disk.read(MIB, 4 * KIB), other, "what the third path has written")
+        assert holder.resets == 1
     volume.disable()
     assert server.violations() == []
 

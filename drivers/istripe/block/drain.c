@@ -35,6 +35,16 @@ static void drain_work(struct work_struct *work)
 		istripe_leg_expire(volume->legs[i]);
 }
 
+static bool drain_is_served(struct istripe_leg *leg)
+{
+	bool serves;
+
+	spin_lock_bh(&leg->lock);
+	serves = istripe_leg_serving(leg);
+	spin_unlock_bh(&leg->lock);
+	return serves;
+}
+
 void istripe_drain_init(struct istripe_drain *drain)
 {
 	INIT_DELAYED_WORK(&drain->work, drain_work);
@@ -48,7 +58,7 @@ void istripe_drain_begin(struct istripe_volume *volume)
 	drain_arm(&volume->drain);
 	/* What a lost leg holds would hold up the disk's end, too. */
 	for (i = 0; i < volume->leg_count; i++)
-		if (!istripe_leg_serves(volume->legs[i]))
+		if (!drain_is_served(volume->legs[i]))
 			istripe_leg_expire(volume->legs[i]);
 }
 

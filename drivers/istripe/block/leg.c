@@ -88,16 +88,6 @@ void istripe_leg_push(struct istripe_leg *leg)
 	srcu_read_unlock(&leg->srcu, section);
 }
 
-bool istripe_leg_serves(struct istripe_leg *leg)
-{
-	bool serves;
-
-	spin_lock_bh(&leg->lock);
-	serves = istripe_leg_serving(leg);
-	spin_unlock_bh(&leg->lock);
-	return serves;
-}
-
 bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
 {
 	bool live, failed;

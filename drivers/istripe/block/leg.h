@@ -188,16 +188,6 @@ int istripe_leg_wait(struct istripe_leg *leg, char *why, size_t why_bytes);
 int istripe_leg_check(struct istripe_leg *leg, char *why, size_t why_bytes);
 
 /**
- * istripe_leg_serves() - may commands be sent
- * @leg: the leg
- *
- * Context: any.
- * Return: true or false: no path is live, or writes that have failed without a fence may
- * still be carried out.
- */
-bool istripe_leg_serves(struct istripe_leg *leg);
-
-/**
  * istripe_leg_expire() - from now on nothing waits for the leg any more
  * @leg: the leg
  *

@@ -4,6 +4,7 @@
 #include <linux/jiffies.h>
 #include <linux/mutex.h>
 #include <linux/printk.h>
+#include <linux/sched/mm.h>
 #include <linux/srcu.h>
 #include <scsi/iscsi_proto.h>
 
@@ -11,7 +12,7 @@
 #include "block/lun_reset.h"
 #include "block/path.h"
 
-/* Until the other paths' sessions have answered: before the reset all of them together. */
+/* Until another path's session has answered: all of them at a time, for each of them. */
 #define PING_MS		1000
 /* The other paths wait no longer than this. */
 #define HELD_MS		1000
@@ -60,20 +61,41 @@ static void reset_release(struct istripe_path *path, bool reset, unsigned long d
 	srcu_read_unlock(&path->srcu, section);
 }
 
-static void reset_hold_all(struct istripe_leg *leg, const struct istripe_path *but)
+/* Before the reset, or after it when the path has been held. */
+static void reset_path_work(struct work_struct *work)
 {
+	struct istripe_path *path = container_of(work, struct istripe_path, reset_work);
 	unsigned long deadline = jiffies + msecs_to_jiffies(PING_MS);
+	unsigned int noio = memalloc_noio_save();
+
+	if (path->held_session)
+		reset_release(path, true, deadline);
+	else
+		reset_hold(path, deadline);
+	memalloc_noio_restore(noio);
+}
+
+/* A session that is silent takes its own time, and not that of the others. Is any path held? */
+static bool reset_hold_all(struct istripe_leg *leg, const struct istripe_path *but)
+{
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_path *path;
+	bool held = false;
 	u32 at;
 
 	istripe_leg_for_each_path(leg, path, at)
 		if (path != but)
-			reset_hold(path, deadline);
+			queue_work(istripe_reset_wq, &path->reset_work);
+	istripe_leg_for_each_path(leg, path, at) {
+		flush_work(&path->reset_work);
+		held |= path->held_session;
+	}
 	srcu_read_unlock(&leg->srcu, section);
+	return held;
 }
 
-static void reset_release_all(struct istripe_leg *leg, bool reset)
+/* The LUN has been reset: what has that ended? */
+static void reset_collect_all(struct istripe_leg *leg)
 {
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_path *path;
@@ -81,15 +103,28 @@ static void reset_release_all(struct istripe_leg *leg, bool reset)
 
 	istripe_leg_for_each_path(leg, path, at)
 		if (path->held_session)
-			reset_release(path, reset, jiffies + msecs_to_jiffies(PING_MS));
+			queue_work(istripe_reset_wq, &path->reset_work);
+	istripe_leg_for_each_path(leg, path, at)
+		flush_work(&path->reset_work);
+	srcu_read_unlock(&leg->srcu, section);
+}
+
+static void reset_release_all(struct istripe_leg *leg)
+{
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_path *path;
+	u32 at;
+
+	istripe_leg_for_each_path(leg, path, at)
+		if (path->held_session)
+			reset_release(path, false, 0);
 	srcu_read_unlock(&leg->srcu, section);
 }
 
 /* The target needs long: the other paths go on, and the answer is still waited for. */
 static void reset_held_long(struct work_struct *work)
 {
-	reset_release_all(container_of(to_delayed_work(work), struct istripe_leg, held_work),
-			  false);
+	reset_release_all(container_of(to_delayed_work(work), struct istripe_leg, held_work));
 }
 
 /*
@@ -105,12 +140,15 @@ static int reset_ask(struct istripe_path *path)
 	int ret;
 
 	mutex_lock(&leg->reset_lock);
-	reset_hold_all(leg, path);
-	queue_delayed_work(istripe_recovery_wq, &leg->held_work, msecs_to_jiffies(HELD_MS));
+	if (reset_hold_all(leg, path))
+		queue_delayed_work(istripe_recovery_wq, &leg->held_work, msecs_to_jiffies(HELD_MS));
 	ret = istripe_session_task_management(path->owned, ISCSI_TM_FUNC_LOGICAL_UNIT_RESET, 0,
 					      ANSWER_MS);
 	cancel_delayed_work_sync(&leg->held_work);
-	reset_release_all(leg, !ret);
+	if (ret)
+		reset_release_all(leg);
+	else
+		reset_collect_all(leg);
 	mutex_unlock(&leg->reset_lock);
 	return ret;
 }
@@ -158,6 +196,11 @@ static void reset_say(const struct istripe_path *path, enum istripe_lun_reset_re
 	else if (result != ISTRIPE_LUN_RESET_COMPLETE)
 		pr_warn("%s: LOGICAL UNIT RESET is %s: writes of a lost session wait for it, it is asked again\n",
 			path->label, result_names[result]);
+}
+
+void istripe_lun_reset_init_path(struct istripe_path *path)
+{
+	INIT_WORK(&path->reset_work, reset_path_work);
 }
 
 void istripe_lun_reset_init(struct istripe_leg *leg)

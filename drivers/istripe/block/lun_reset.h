@@ -43,6 +43,14 @@ const char *istripe_lun_reset_result_name(enum istripe_lun_reset_result result);
 void istripe_lun_reset_init(struct istripe_leg *leg);
 
 /**
+ * istripe_lun_reset_init_path() - before the first reset that the path may have to wait for
+ * @path: new
+ *
+ * Context: any.
+ */
+void istripe_lun_reset_init_path(struct istripe_path *path);
+
+/**
  * istripe_lun_reset() - reset the LUN over path->owned
  * @path: its session is logged in and knows the LUN's address; published or not
  *

@@ -12,6 +12,7 @@
 #include "block/io.h"
 #include "block/isid.h"
 #include "block/leg.h"
+#include "block/lun_reset.h"
 #include "block/metadata.h"
 #include "block/overdue.h"
 #include "block/path.h"
@@ -33,16 +34,24 @@
 
 /* It must not wait behind I/O that it is to save, and nothing on it waits for a target. */
 struct workqueue_struct *istripe_recovery_wq;
+struct workqueue_struct *istripe_reset_wq;
 
 int istripe_path_init(void)
 {
 	istripe_recovery_wq = alloc_workqueue("istripe_recovery", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	return istripe_recovery_wq ? 0 : -ENOMEM;
+	istripe_reset_wq = alloc_workqueue("istripe_reset", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (istripe_recovery_wq && istripe_reset_wq)
+		return 0;
+	istripe_path_exit();
+	return -ENOMEM;
 }
 
 void istripe_path_exit(void)
 {
-	destroy_workqueue(istripe_recovery_wq);
+	if (istripe_reset_wq)
+		destroy_workqueue(istripe_reset_wq);
+	if (istripe_recovery_wq)
+		destroy_workqueue(istripe_recovery_wq);
 }
 
 static void path_set_state(struct istripe_path *path, enum istripe_path_state state)
@@ -776,6 +785,7 @@ struct istripe_path *istripe_path_create(struct istripe_bundle *bundle, u32 memb
 	path_set_label(path);
 	path->state = ISTRIPE_PATH_IDLE;
 	INIT_DELAYED_WORK(&path->work, path_work);
+	istripe_lun_reset_init_path(path);
 	mutex_init(&path->session_lock);
 	mutex_init(&path->ask_lock);
 	spin_lock_init(&path->event_lock);

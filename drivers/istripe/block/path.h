@@ -89,6 +89,7 @@ struct istripe_path {
 	int look_error;			/* written by the worker: what came of that */
 	struct mutex ask_lock;		/* commands of our own over @session, see below */
 	u64 held_session;		/* its id; leg->reset_lock, see lun_reset.c */
+	struct work_struct reset_work;	/* until it is held, or not any more; leg->reset_lock */
 	int refused;			/* worker: why that was not the LUN we know */
 	bool checked;			/* worker: its superblock has been compared */
 	u32 resets_refused;		/* worker: in a row, see lun_reset.c */
@@ -297,6 +298,9 @@ void istripe_path_close_session(struct istripe_path *path, int error);
 
 /* For what recovery waits for and what ends it, beside the paths' workers; nothing sleeps there. */
 extern struct workqueue_struct *istripe_recovery_wq;
+
+/* For those that a reset of the LUN has to ask, all at a time: they wait for the target. */
+extern struct workqueue_struct *istripe_reset_wq;
 
 /**
  * istripe_path_init() - make what all paths share
