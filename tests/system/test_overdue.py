@@ -2,15 +2,20 @@
 """Commands that the target does not finish: nothing is lost."""
 
 import asyncio
+import threading
 import time
 
 import pytest
 
 from lab import fio, lio, storage
+from lab.disk import Direct, noise, same
 from lab.istripe import Named
 from lab.shell import read, run, wait_for
+from scripted import pdu as p
+from scripted.pdu import RESERVED_TAG, Pdu
 from scripted.scenario import Scenario
-from scripted.steps import on_write
+from scripted.scsi import Result
+from scripted.steps import on_read, on_write, with_data
 
 #: They take long, and what they test does not depend on the kernel.
 pytestmark = pytest.mark.shared
@@ -93,6 +98,85 @@ def test_sent_again_has_its_time_again(server, link, make_volume, kernel_log):
     assert not kernel_log.matching(ABORTS)
     volume.disable()
     assert server.violations() == []
+
+
+def reads_in(size, pause_s):
+    """A read's data come in pieces of this size."""
+
+    async def action(run, conn, task):
+        data = with_data(run, task)
+        for sn, at in enumerate(range(0, len(data), size)):
+            await conn.send(Pdu(p.DATA_IN, itt=task.itt, ttt=RESERVED_TAG, data_sn=sn, offset=at,
+                                data=data[at:at + size]))
+            await asyncio.sleep(pause_s)
+        conn.session.tasks.pop(task.itt, None)
+        await run.target.scsi_response(conn, task, Result())
+
+    return on_read(action)
+
+
+def writes_in(size, pause_s):
+    """A write's data are asked for in pieces of this size."""
+
+    async def action(run, conn, task):
+        while task.received < task.edtl:
+            await run.target.r2t(conn, task, task.received, size)
+            data = await task.data.get()
+            task.take(data.offset, data.data)
+            await asyncio.sleep(pause_s)
+        run.target.disk.execute(task.cdb, task.buffer)
+        conn.session.tasks.pop(task.itt, None)
+        await run.target.scsi_response(conn, task, Result())
+
+    return on_write(action)
+
+
+PIECES = pytest.mark.parametrize("pieces", [reads_in, writes_in], ids=["read", "write"])
+
+
+def in_pieces(server, link, make_volume, hooks, command_timeout_ms):
+    target = server.load(Scenario("in pieces", hooks=hooks))
+    volume = make_volume(Named(target.settings.name), command_timeout_ms=command_timeout_ms,
+                         path={"portal": f"{link.address}:{server.port}", "immediate_data": "No",
+                               "initial_r2t": "Yes"})
+    data = noise(128 << 10, 1)
+
+    def write_and_read(disk):
+        disk.write(0, data)
+        same(disk.read(0, len(data)), data, "the data on the disk")
+        done.append(True)
+
+    done = []
+    with Direct(volume.enable()) as disk:
+        server.arm()
+        thread = threading.Thread(target=write_and_read, args=(disk,), daemon=True)
+        thread.start()
+        try:
+            thread.join(60)
+            assert done, "it does not end"
+        finally:
+            # What is left of it fails, else nobody can close the disk.
+            if not done:
+                volume.force_down()
+    assert target.run.hits == 1
+    assert read(volume.path_sysfs() / "last_error") == ""
+    volume.disable()
+    assert server.violations() == []
+
+
+@PIECES
+@pytest.mark.allow_log(ABORTS, "the test makes commands time out")
+def test_a_byte_now_and_then_is_no_progress(server, link, make_volume, kernel_log, pieces):
+    """Else a target keeps a command for ever."""
+    in_pieces(server, link, make_volume, pieces(1, 0.5), 6000)
+    assert kernel_log.matching(ABORTS)
+
+
+@PIECES
+def test_small_pieces_are_progress(server, link, make_volume, kernel_log, pieces):
+    """All data need twice command_timeout_ms."""
+    in_pieces(server, link, make_volume, pieces(1 << 10, 0.1), 6000)
+    assert not kernel_log.matching(ABORTS)
 
 
 @pytest.mark.timeout_s(900)

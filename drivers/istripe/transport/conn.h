@@ -80,8 +80,8 @@ struct istripe_receive {
 	u32 control_bytes;		/* its size */
 	u32 control_used_bytes;
 	u32 exp_stat_sn;		/* published when the PDU is complete */
-	unsigned long moved_at;		/* jiffies, when data or a status came, or an R2T */
-	unsigned long moved_of;		/* jiffies, when the command that it came for was new */
+	struct istripe_moved moved;	/* data, R2Ts and statuses, of all commands */
+	unsigned long moved_of;		/* jiffies, when the newest of these was submitted */
 	int error;
 	char why[ISTRIPE_WHY_BYTES];
 };

@@ -217,7 +217,7 @@ static bool load_goes(struct istripe_load *load, bool refer)
 static void task_offer(struct istripe_task *task, u32 bytes)
 {
 	istripe_cursor_advance(&task->tx_cursor, &task->data, bytes);
-	WRITE_ONCE(task->sent_at, jiffies);
+	istripe_moved_note(&task->sent, bytes, task->data.length_bytes);
 	WRITE_ONCE(task->offered_bytes,
 		   max(task->offered_bytes, task->tx_cursor.position_bytes));
 }

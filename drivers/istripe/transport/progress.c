@@ -4,9 +4,25 @@
  * there: tasks' memory outlives the session, and an answer that is old at once will do.
  */
 #include <linux/jiffies.h>
+#include <linux/minmax.h>
+#include <linux/sizes.h>
 
 #include "transport/conn.h"
 #include "transport/session.h"
+
+/* Small enough for the slowest link, and too much for who sends a byte to keep us waiting. */
+#define PROGRESS_BYTES	SZ_4K
+
+bool istripe_moved_note(struct istripe_moved *moved, u32 bytes, u32 all_bytes)
+{
+	moved->bytes += bytes;
+	if (moved->bytes - moved->noted_bytes <
+	    min_t(u32, PROGRESS_BYTES, all_bytes - moved->noted_bytes))
+		return false;
+	moved->noted_bytes = moved->bytes;
+	WRITE_ONCE(moved->at, jiffies);
+	return true;
+}
 
 /* For the owner: a look, without a hold. Tasks' memory outlives the session. */
 static struct istripe_task *session_look_up(struct istripe_session *session, u32 itt)
@@ -74,8 +90,8 @@ u32 istripe_session_open_writes(struct istripe_session *session, const struct is
 
 static bool task_moves(const struct istripe_task *task, unsigned long since)
 {
-	return time_after(READ_ONCE(task->sent_at), since) ||
-	       time_after(READ_ONCE(task->received_at), since);
+	return time_after(READ_ONCE(task->sent.at), since) ||
+	       time_after(READ_ONCE(task->received.at), since);
 }
 
 bool istripe_session_task_moves(struct istripe_session *session, u32 itt, unsigned long within)
@@ -91,7 +107,7 @@ bool istripe_session_task_moves(struct istripe_session *session, u32 itt, unsign
 		return false;
 	conn = istripe_session_task_conn(session, itt, &cmd_sn);
 	last = READ_ONCE(task->submitted_at) + within;
-	if (time_after(READ_ONCE(conn->rx.moved_at), since) &&
+	if (time_after(READ_ONCE(conn->rx.moved.at), since) &&
 	    time_before_eq(READ_ONCE(conn->rx.moved_of), last))
 		return true;
 	for (i = 0; i < session->slot_count; i++) {

@@ -52,12 +52,25 @@ static int receive_find_task(struct istripe_conn *conn)
 				   istripe_pdu_opcode_name(rx->pdu.opcode), rx->pdu.itt);
 }
 
-/* See istripe_session_task_moves(). */
-static void receive_note_move(struct istripe_conn *conn, struct istripe_task *task)
+/*
+ * See istripe_session_task_moves(). What counts of the connection are all commands' data together,
+ * for many may have a little each: for those that are not older than the newest of them.
+ */
+static void receive_note_move(struct istripe_conn *conn, struct istripe_task *task, u32 bytes)
 {
-	WRITE_ONCE(task->received_at, jiffies);
+	struct istripe_receive *rx = &conn->rx;
+
+	istripe_moved_note(&task->received, bytes, task->data.length_bytes);
+	if (rx->moved.bytes == rx->moved.noted_bytes ||
+	    time_after(task->submitted_at, rx->moved_of))
+		WRITE_ONCE(rx->moved_of, task->submitted_at);
+	istripe_moved_note(&rx->moved, bytes, U32_MAX);
+}
+
+static void receive_note_status(struct istripe_conn *conn, struct istripe_task *task)
+{
 	WRITE_ONCE(conn->rx.moved_of, task->submitted_at);
-	WRITE_ONCE(conn->rx.moved_at, jiffies);
+	WRITE_ONCE(conn->rx.moved.at, jiffies);
 }
 
 static int receive_data_in_header(struct istripe_conn *conn)
@@ -98,12 +111,12 @@ static int receive_r2t(struct istripe_conn *conn)
 	if (ret)
 		return ret;
 	task = rx->task;
-	receive_note_move(conn, task);
 	receive_account_solicited(task);
 	ret = istripe_transfer_r2t(&task->transfer, &rx->pdu);
 	if (ret)
 		return istripe_conn_reject(conn, ret, "R2T for task 0x%08x: %s", rx->pdu.itt,
 					   task->transfer.problem);
+	receive_note_move(conn, task, rx->pdu.r2t.desired_bytes);
 	head = task->solicited.head;
 	if (head - task->solicited.accounted >= ISTRIPE_TASK_R2T_MAX)
 		return istripe_conn_reject(conn, -EPROTO, "too many R2Ts for task 0x%08x",
@@ -175,7 +188,7 @@ static void receive_data(struct istripe_conn *conn, const u8 *data, u32 bytes)
 	struct istripe_receive *rx = &conn->rx;
 
 	if (rx->pdu.opcode == ISCSI_OP_SCSI_DATA_IN) {
-		receive_note_move(conn, rx->task);
+		receive_note_move(conn, rx->task, bytes);
 		istripe_cursor_copy_in(&rx->task->rx_cursor, &rx->task->data, data, bytes);
 		return;
 	}
@@ -196,7 +209,7 @@ int istripe_conn_receive_status(struct istripe_conn *conn, struct istripe_task *
 	struct istripe_receive *rx = &conn->rx;
 	int ret;
 
-	receive_note_move(conn, task);
+	receive_note_status(conn, task);
 	receive_account_solicited(task);
 	ret = istripe_transfer_status(&task->transfer, &rx->pdu, &task->transferred_bytes);
 	if (ret)

@@ -75,8 +75,8 @@ void istripe_session_submit(struct istripe_session *session, struct istripe_task
 	task->cmd_sn = 0;
 	WRITE_ONCE(task->itt, itt_make(++slot->generation, task->slot));
 	WRITE_ONCE(task->submitted_at, jiffies);
-	WRITE_ONCE(task->received_at, jiffies);
-	WRITE_ONCE(task->sent_at, jiffies);
+	task->received = (struct istripe_moved) { .at = jiffies };
+	task->sent = (struct istripe_moved) { .at = jiffies };
 	task->rx_cursor = (struct istripe_cursor) {};
 	task->tx_cursor = (struct istripe_cursor) {};
 	task->tx_sequence = (struct istripe_sequence) {};

@@ -45,6 +45,13 @@ struct istripe_sequence {
 	u32 data_sn;
 };
 
+/* How much data have moved, and when that has last counted: see istripe_moved_note(). */
+struct istripe_moved {
+	u32 bytes;
+	u32 noted_bytes;		/* of these, when it has */
+	unsigned long at;		/* jiffies; at first when the task was submitted */
+};
+
 enum istripe_task_flag {
 	ISTRIPE_TASK_ANSWERED,		/* the answer has come, or will not come any more */
 	ISTRIPE_TASK_SENT,		/* the command PDU has a CmdSN and is on its way */
@@ -96,7 +103,7 @@ struct istripe_task {
 	unsigned long submitted_at;	/* jiffies */
 	struct istripe_transfer transfer;
 	struct istripe_cursor rx_cursor;
-	unsigned long received_at;	/* jiffies: receive side, when data or an R2T came */
+	struct istripe_moved received;	/* receive side: data and, of a write, what R2Ts ask for */
 
 	struct llist_node submit_node;
 	struct llist_node solicit_node;
@@ -104,7 +111,7 @@ struct istripe_task {
 	struct istripe_cursor tx_cursor;
 	struct istripe_sequence tx_sequence;
 	unsigned long tx_turn;		/* jiffies, since when it waits for its turn */
-	unsigned long sent_at;		/* jiffies: transmit side, when data went out */
+	struct istripe_moved sent;	/* transmit side: data that went out */
 	u32 offered_bytes;		/* written by the transmit side before TCP gets them */
 	bool referenced;		/* transmit side: TCP has been given pages */
 	u32 referenced_seq;		/* TCP sequence number behind the last of them */
@@ -147,6 +154,20 @@ void istripe_task_distrust(struct istripe_task *task, const char *why);
  * Context: done() of @task.
  */
 void istripe_task_doubt(struct istripe_task *task);
+
+/**
+ * istripe_moved_note() - some data have moved
+ * @moved: what has moved until now
+ * @bytes: how many
+ * @all_bytes: how many there are to move at all
+ *
+ * It counts as progress when they are 4 KiB, or the rest, together with what has moved since
+ * that was last so: else a target that moves a byte now and then would keep a command for ever.
+ *
+ * Context: whoever @moved belongs to.
+ * Return: true or false.
+ */
+bool istripe_moved_note(struct istripe_moved *moved, u32 bytes, u32 all_bytes);
 
 /**
  * istripe_task_released() - has TCP let go of the task's pages
