@@ -16,13 +16,13 @@ from lab.disk import Direct, noise, same
 from lab.ghost import FAST, KIB, held_write, release, state
 from lab.ghost import volume_over as volume_of
 from lab.istripe import EnableError
+from lab.istripectl import TOOL
 from lab.shell import read, run, status, wait_for, write
 from scripted.conn import Drop
 from scripted.ghost import hold
 from scripted.scenario import HONEST, Scenario
 from scripted.server import Server
 from scripted.steps import drop, on_write
-from test_istripectl import TOOL
 
 #: They take long, and what they test does not depend on the kernel.
 pytestmark = pytest.mark.shared
