@@ -310,15 +310,6 @@ void istripe_conn_send_ping(struct istripe_conn *conn, const struct iscsi_hdr *h
 int istripe_conn_transmit(struct istripe_conn *conn);
 
 /**
- * istripe_conn_has_output() - is there something that istripe_conn_transmit() would send
- * @conn: the connection
- *
- * Context: any; a hint unless tx_mutex is held.
- * Return: true or false.
- */
-bool istripe_conn_has_output(struct istripe_conn *conn);
-
-/**
  * istripe_conn_receive() - take what TCP has received
  * @conn: the connection
  *

@@ -486,9 +486,3 @@ int istripe_conn_transmit(struct istripe_conn *conn)
 		sent = 1;
 	}
 }
-
-bool istripe_conn_has_output(struct istripe_conn *conn)
-{
-	return !llist_empty(&conn->submitted) || !llist_empty(&conn->solicited) ||
-	       READ_ONCE(conn->control_count);
-}
