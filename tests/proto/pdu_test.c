@@ -24,7 +24,6 @@ union bytes {
 	struct iscsi_tm tm;
 	struct iscsi_logout logout;
 	struct iscsi_login_req login;
-	struct iscsi_text text;
 	u8 b[BHS];
 };
 
@@ -233,33 +232,6 @@ static void pdu_login(struct kunit *test)
 	expect_header(test, &h, should);
 }
 
-static void pdu_text_request(struct kunit *test)
-{
-	struct istripe_pdu_text_request t = {
-		.lun = lun_7, .itt = 0x01020304, .ttt = 0x05060708, .cmd_sn = 0xa1a2a3a4,
-		.exp_stat_sn = 0xb1b2b3b4, .data_segment_bytes = 0x102, .final = true,
-	};
-	u8 should[BHS] = {
-		0x04, 0x80, [6] = 1, 2, 0, 7, [16] = 1, 2, 3, 4, 5, 6, 7, 8,
-		0xa1, 0xa2, 0xa3, 0xa4, 0xb1, 0xb2, 0xb3, 0xb4,
-	};
-	union bytes h;
-
-	memset(&h, 0xff, sizeof(h));
-	istripe_pdu_encode_text_request(&h.text, &t);
-	expect_header(test, &h, should);
-
-	t.ttt = ISTRIPE_TAG_RESERVED;
-	t.immediate = true;
-	t.continue_ = true;
-	should[0] = 0x44;
-	should[1] = 0x40;
-	should[9] = 0;
-	memset(should + 20, 0xff, 4);
-	istripe_pdu_encode_text_request(&h.text, &t);
-	expect_header(test, &h, should);
-}
-
 /* Everything random: what was put in is found at its place. */
 static void pdu_encode_random(struct kunit *test)
 {
@@ -317,7 +289,6 @@ static struct kunit_case istripe_pdu_cases[] = {
 	KUNIT_CASE(pdu_task_management),
 	KUNIT_CASE(pdu_logout),
 	KUNIT_CASE(pdu_login),
-	KUNIT_CASE(pdu_text_request),
 	KUNIT_CASE(pdu_encode_random),
 	{}
 };

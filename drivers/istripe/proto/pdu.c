@@ -119,27 +119,6 @@ void istripe_pdu_encode_login(struct iscsi_login_req *bhs, const struct istripe_
 	put_unaligned_be24(l->data_segment_bytes, bhs->dlength);
 }
 
-void istripe_pdu_encode_text_request(struct iscsi_text *bhs,
-				     const struct istripe_pdu_text_request *t)
-{
-	u8 flags = t->final ? ISCSI_FLAG_CMD_FINAL : 0;
-
-	if (t->continue_)
-		flags = ISCSI_FLAG_TEXT_CONTINUE;
-	*bhs = (struct iscsi_text) {
-		.opcode = ISCSI_OP_TEXT | (t->immediate ? ISCSI_OP_IMMEDIATE : 0),
-		.flags = flags,
-		.itt = tag_encode(t->itt),
-		.ttt = cpu_to_be32(t->ttt),
-		.cmdsn = cpu_to_be32(t->cmd_sn),
-		.exp_statsn = cpu_to_be32(t->exp_stat_sn),
-	};
-	/* The kernel's structure has these eight bytes as reserved. */
-	if (t->ttt != ISTRIPE_TAG_RESERVED)
-		memcpy(bhs->rsvd4, &t->lun, sizeof(bhs->rsvd4));
-	put_unaligned_be24(t->data_segment_bytes, bhs->dlength);
-}
-
 static int pdu_refuse(struct istripe_pdu *pdu, const char *problem)
 {
 	pdu->problem = problem;

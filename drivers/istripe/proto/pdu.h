@@ -159,30 +159,6 @@ struct istripe_pdu_login {
 };
 
 /**
- * struct istripe_pdu_text_request - RFC 7143 11.10
- * @lun: copied from the Text Response that is answered when @ttt is valid
- * @itt: tag, the same through the whole negotiation
- * @ttt: from the last Text Response; ISTRIPE_TAG_RESERVED: a new one
- * @cmd_sn: CmdSN; not consumed when @immediate
- * @exp_stat_sn: next StatSN that we expect on the connection
- * @data_segment_bytes: text behind the header
- * @final: F bit; excludes @continue_
- * @continue_: C bit, more text follows
- * @immediate: deliver ahead of the command order
- */
-struct istripe_pdu_text_request {
-	struct scsi_lun lun;
-	u32 itt;
-	u32 ttt;
-	u32 cmd_sn;
-	u32 exp_stat_sn;
-	u32 data_segment_bytes;
-	bool final;
-	bool continue_;
-	bool immediate;
-};
-
-/**
  * istripe_pdu_encode_scsi_command() - SCSI Command, RFC 7143 11.3
  * @bhs: 48 bytes, all written
  * @c: what to say; lengths up to ISTRIPE_DATA_SEGMENT_BYTES_MAX
@@ -237,16 +213,6 @@ void istripe_pdu_encode_logout(struct iscsi_logout *bhs, const struct istripe_pd
  * Context: any.
  */
 void istripe_pdu_encode_login(struct iscsi_login_req *bhs, const struct istripe_pdu_login *l);
-
-/**
- * istripe_pdu_encode_text_request() - Text Request, RFC 7143 11.10
- * @bhs: 48 bytes, all written
- * @t: what to say
- *
- * Context: any.
- */
-void istripe_pdu_encode_text_request(struct iscsi_text *bhs,
-				     const struct istripe_pdu_text_request *t);
 
 /* What the StatSN field of a PDU from the target says: RFC 7143 11.4.4 and its like. */
 enum istripe_pdu_stat_sn {
