@@ -435,31 +435,4 @@ const char *istripe_pdu_reject_reason_name(u8 reason);
  */
 const char *istripe_pdu_async_event_name(u8 event);
 
-/**
- * istripe_pdu_task_management_response_name() - RFC 7143 11.6.1 in words
- * @response: ISCSI_TMF_RSP_*
- *
- * Context: any.
- * Return: a constant string, never NULL.
- */
-const char *istripe_pdu_task_management_response_name(u8 response);
-
-/**
- * istripe_pdu_logout_response_name() - RFC 7143 11.15.1 in words
- * @response: ISCSI_LOGOUT_*
- *
- * Context: any.
- * Return: a constant string, never NULL.
- */
-const char *istripe_pdu_logout_response_name(u8 response);
-
-/**
- * istripe_pdu_scsi_response_name() - RFC 7143 11.4.3 in words
- * @response: iSCSI service response of a SCSI Response
- *
- * Context: any.
- * Return: a constant string, never NULL.
- */
-const char *istripe_pdu_scsi_response_name(u8 response);
-
 #endif
