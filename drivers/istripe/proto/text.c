@@ -297,19 +297,6 @@ const char *istripe_text_list_next(const char **cursor, u32 *bytes)
 	return member;
 }
 
-bool istripe_text_list_has(const char *list, const char *member)
-{
-	u32 wanted = strlen(member);
-	const char *found;
-	u32 bytes;
-
-	while ((found = istripe_text_list_next(&list, &bytes))) {
-		if (bytes == wanted && !memcmp(found, member, bytes))
-			return true;
-	}
-	return false;
-}
-
 void istripe_text_writer_init(struct istripe_text_writer *w, char *buf, u32 size)
 {
 	w->buf = buf;

@@ -176,16 +176,6 @@ int istripe_text_parse_binary(const struct istripe_text_pair *p, u8 *buf, u32 si
 const char *istripe_text_list_next(const char **cursor, u32 *bytes);
 
 /**
- * istripe_text_list_has() - is this a member of a list-of-values
- * @list: value of a pair, members separated by commas
- * @member: value to look for, case-sensitive
- *
- * Context: any.
- * Return: true when @list contains @member.
- */
-bool istripe_text_list_has(const char *list, const char *member);
-
-/**
  * istripe_text_writer_init() - begin a text
  * @w: writer
  * @buf: where to build it
