@@ -29,13 +29,11 @@ static void binary_check(const struct istripe_text_pair *p, u32 room)
 
 static void number_check(const struct istripe_text_pair *p)
 {
-	u32 low = 1, high = 0;
+	u32 number;
 	bool yes;
 
-	if (!istripe_text_parse_number(p, 512, 16777215, &low))
-		REQUIRE(low >= 512 && low <= 16777215);
-	if (!istripe_text_parse_range(p, &low, &high))
-		REQUIRE(low <= high);
+	if (!istripe_text_parse_number(p, 512, 16777215, &number))
+		REQUIRE(number >= 512 && number <= 16777215);
 	(void)istripe_text_parse_boolean(p, &yes);
 }
 

@@ -234,40 +234,6 @@ static void number_table(struct kunit *test)
 	}
 }
 
-static const struct range_row {
-	const char *text;
-	int result;
-	u32 low, high;
-} range_rows[] = {
-	{ "1~2", 0, 1, 2 },
-	{ "7~7", 0, 7, 7 },
-	{ "0x10~4294967295", 0, 16, U32_MAX },
-	{ "2~1", -EPROTO },
-	{ "1", -EPROTO },
-	{ "~", -EPROTO },
-	{ "1~", -EPROTO },
-	{ "~1", -EPROTO },
-	{ "1~2~3", -EPROTO },
-	{ "1-2", -EPROTO },
-	{ "", -EPROTO },
-};
-
-static void range_table(struct kunit *test)
-{
-	u32 i;
-
-	for (i = 0; i < ARRAY_SIZE(range_rows); i++) {
-		const struct range_row *row = &range_rows[i];
-		struct istripe_text_pair p = pair_of(row->text);
-		u32 low = 0, high = 0;
-
-		KUNIT_EXPECT_EQ_MSG(test, istripe_text_parse_range(&p, &low, &high), row->result,
-				    "%s", row->text);
-		KUNIT_EXPECT_EQ_MSG(test, low, row->low, "%s", row->text);
-		KUNIT_EXPECT_EQ_MSG(test, high, row->high, "%s", row->text);
-	}
-}
-
 static void boolean_table(struct kunit *test)
 {
 	static const char * const bad[] = { "", "yes", "YES", "no", "Yes ", "1", "true", "YesNo" };
@@ -536,7 +502,6 @@ static struct kunit_case text_cases[] = {
 	KUNIT_CASE(reader_lengths),
 	KUNIT_CASE(reader_truncation),
 	KUNIT_CASE(number_table),
-	KUNIT_CASE(range_table),
 	KUNIT_CASE(boolean_table),
 	KUNIT_CASE(binary_table),
 	KUNIT_CASE(binary_round_trip),

@@ -169,19 +169,6 @@ int istripe_text_parse_number(const struct istripe_text_pair *p, u32 min, u32 ma
 	return 0;
 }
 
-int istripe_text_parse_range(const struct istripe_text_pair *p, u32 *low, u32 *high)
-{
-	const char *tilde = memchr(p->value, '~', p->value_bytes);
-	u32 from, to;
-
-	if (!tilde || parse_number(p->value, tilde - p->value, &from) ||
-	    parse_number(tilde + 1, p->value + p->value_bytes - tilde - 1, &to) || from > to)
-		return -EPROTO;
-	*low = from;
-	*high = to;
-	return 0;
-}
-
 int istripe_text_parse_boolean(const struct istripe_text_pair *p, bool *yes)
 {
 	if (istripe_text_value_is(p, ISTRIPE_TEXT_YES))

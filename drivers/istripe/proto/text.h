@@ -124,19 +124,6 @@ bool istripe_text_value_is(const struct istripe_text_pair *p, const char *value)
 int istripe_text_parse_number(const struct istripe_text_pair *p, u32 min, u32 max, u32 *number);
 
 /**
- * istripe_text_parse_range() - value as a numeric-range
- * @p: pair
- * @low: lower end; left alone on error
- * @high: upper end; left alone on error
- *
- * Takes two numbers with a tilde between them, section 6.1.
- *
- * Context: any.
- * Return: 0, or -EPROTO when it is no range, or @low would be above @high.
- */
-int istripe_text_parse_range(const struct istripe_text_pair *p, u32 *low, u32 *high);
-
-/**
  * istripe_text_parse_boolean() - value as Yes or No
  * @p: pair
  * @yes: result; left alone on error
