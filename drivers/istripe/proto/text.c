@@ -326,42 +326,6 @@ int istripe_text_put_number(struct istripe_text_writer *w, const char *key, u32 
 	return istripe_text_put(w, key, text);
 }
 
-int istripe_text_put_boolean(struct istripe_text_writer *w, const char *key, bool yes)
-{
-	return istripe_text_put(w, key, yes ? ISTRIPE_TEXT_YES : ISTRIPE_TEXT_NO);
-}
-
-static u32 list_bytes(const char * const *members, u32 count)
-{
-	u32 i, bytes = 0;
-
-	for (i = 0; i < count; i++) {
-		if (members[i])
-			bytes += strlen(members[i]) + (bytes ? 1 : 0);
-	}
-	return bytes;
-}
-
-int istripe_text_put_list(struct istripe_text_writer *w, const char *key,
-			  const char * const *members, u32 count)
-{
-	char *start = put_pair(w, key, list_bytes(members, count));
-	char *at = start;
-	u32 i;
-
-	if (!at)
-		return -EMSGSIZE;
-	for (i = 0; i < count; i++) {
-		if (!members[i])
-			continue;
-		if (at != start)
-			*at++ = ',';
-		memcpy(at, members[i], strlen(members[i]));
-		at += strlen(members[i]);
-	}
-	return 0;
-}
-
 int istripe_text_put_binary(struct istripe_text_writer *w, const char *key, const u8 *data,
 			    u32 bytes)
 {

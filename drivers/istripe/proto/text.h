@@ -197,30 +197,6 @@ int istripe_text_put(struct istripe_text_writer *w, const char *key, const char 
 int istripe_text_put_number(struct istripe_text_writer *w, const char *key, u32 number);
 
 /**
- * istripe_text_put_boolean() - append a pair with Yes or No
- * @w: writer
- * @key: name of the key
- * @yes: value
- *
- * Context: any.
- * Return: 0, or -EMSGSIZE when there is no room for the pair.
- */
-int istripe_text_put_boolean(struct istripe_text_writer *w, const char *key, bool yes);
-
-/**
- * istripe_text_put_list() - append a pair with a list-of-values
- * @w: writer
- * @key: name of the key
- * @members: values, best first; NULL members are left out
- * @count: number of @members
- *
- * Context: any.
- * Return: 0, or -EMSGSIZE when there is no room for the pair.
- */
-int istripe_text_put_list(struct istripe_text_writer *w, const char *key,
-			  const char * const *members, u32 count);
-
-/**
  * istripe_text_put_binary() - append a pair with a binary value as hex
  * @w: writer
  * @key: name of the key
