@@ -128,8 +128,6 @@ static void chap_algorithms(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, istripe_chap_digest_bytes(8), 32);
 	KUNIT_EXPECT_EQ(test, istripe_chap_digest_bytes(4), 0);
 	KUNIT_EXPECT_NULL(test, istripe_chap_algorithm_name(9));
-	KUNIT_EXPECT_TRUE(test, istripe_chap_secret_weak(11));
-	KUNIT_EXPECT_FALSE(test, istripe_chap_secret_weak(12));
 }
 
 static void chap_config_good(struct kunit *test)

@@ -68,11 +68,6 @@ u32 istripe_chap_digest_bytes(u8 algorithm)
 	return hash ? hash->digest_bytes : 0;
 }
 
-bool istripe_chap_secret_weak(u32 secret_bytes)
-{
-	return secret_bytes < ISTRIPE_CHAP_SECRET_STRONG;
-}
-
 /* Takes the same time wherever the first difference is; equal lengths only. */
 static bool chap_bytes_equal(const u8 *a, const u8 *b, u32 bytes)
 {

@@ -32,7 +32,6 @@ enum istripe_chap_algorithm {
 /* Limits in bytes, without a final NUL. */
 #define ISTRIPE_CHAP_NAME_MAX		255
 #define ISTRIPE_CHAP_SECRET_MAX		255
-#define ISTRIPE_CHAP_SECRET_STRONG	12	/* RFC 7143 9.2.1: 96 bits */
 #define ISTRIPE_CHAP_CHALLENGE_MAX	1024
 #define ISTRIPE_CHAP_DIGEST_MAX		32
 
@@ -150,18 +149,6 @@ const char *istripe_chap_algorithm_name(u8 algorithm);
  * Return: 16, 20 or 32; 0 for a number that is no known algorithm.
  */
 u32 istripe_chap_digest_bytes(u8 algorithm);
-
-/**
- * istripe_chap_secret_weak() - whether a secret is shorter than it should be
- * @secret_bytes: length of the secret
- *
- * RFC 7143 section 9.2.1 wants 96 random bits unless IPsec protects the
- * connection. Short secrets work; configuration may warn.
- *
- * Context: any.
- * Return: true below ISTRIPE_CHAP_SECRET_STRONG bytes.
- */
-bool istripe_chap_secret_weak(u32 secret_bytes);
 
 /**
  * istripe_chap_config_check() - whether credentials can be used
