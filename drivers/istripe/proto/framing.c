@@ -173,8 +173,3 @@ const struct iscsi_hdr *istripe_framing_header(const struct istripe_framing *f)
 {
 	return (const struct iscsi_hdr *)f->header;
 }
-
-bool istripe_framing_between(const struct istripe_framing *f)
-{
-	return f->stage == ISTRIPE_FRAMING_IN_HEADER && !f->header_used_bytes;
-}

@@ -134,15 +134,6 @@ int istripe_framing_feed(struct istripe_framing *f, const u8 *bytes, u32 len, u3
 const struct iscsi_hdr *istripe_framing_header(const struct istripe_framing *f);
 
 /**
- * istripe_framing_between() - may the stream end here
- * @f: framing
- *
- * Context: the receive side of the connection.
- * Return: true when no PDU is under way.
- */
-bool istripe_framing_between(const struct istripe_framing *f);
-
-/**
  * istripe_framing_pad_bytes() - padding behind a data segment
  * @data_bytes: length of the data segment
  *
