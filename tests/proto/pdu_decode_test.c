@@ -100,7 +100,6 @@ static void decode_common_fields(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, istripe_pdu_decode(&h.hdr, &pdu), 0);
 		KUNIT_EXPECT_TRUE(test, pdu.final);
 		KUNIT_EXPECT_EQ(test, pdu.flags, 0x80);
-		KUNIT_EXPECT_EQ(test, pdu.ahs_bytes, 1020);
 		KUNIT_EXPECT_EQ(test, pdu.data_segment_bytes, 0);
 		KUNIT_EXPECT_EQ(test, pdu.stat_sn, 0xb1b2b3b4);
 		KUNIT_EXPECT_EQ(test, pdu.exp_cmd_sn, 0xc1c2c3c4);

@@ -62,7 +62,6 @@ static int framing_begin_data(struct istripe_framing *f, u32 *events)
 		f->bad_digest = ISTRIPE_FRAMING_DIGEST_HEADER;
 		return framing_fail(f, -EBADMSG, "wrong header digest");
 	}
-	f->ahs_bytes = framing_ahs_bytes(f);
 	f->data_bytes = get_unaligned_be24(istripe_framing_header(f)->dlength);
 	if (f->data_bytes > f->max_data_bytes)
 		return framing_fail(f, -EPROTO, "data segment longer than agreed");

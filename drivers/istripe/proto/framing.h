@@ -57,8 +57,7 @@ enum istripe_framing_digest {
  * @stage:		what the next byte belongs to
  * @header_used_bytes:	of @header
  * @trailer_used_bytes:	of @trailer
- * @ahs_bytes:		additional header segments of the current PDU
- * @data_bytes:		its data segment, without padding
+ * @data_bytes:		data segment of the current PDU, without padding
  * @data_left_bytes:	of those, not yet handed out
  * @max_data_bytes:	longest data segment that is accepted
  * @crc:		running data digest
@@ -68,7 +67,7 @@ enum istripe_framing_digest {
  * @error:		first error; framing is over
  * @problem:		why, in words; NULL without an error
  *
- * All fields are private but for @ahs_bytes and @data_bytes (valid from
+ * All fields are private but for @data_bytes (valid from
  * ISTRIPE_FRAME_HEADER to ISTRIPE_FRAME_END), @bad_digest and @problem.
  */
 struct istripe_framing {
@@ -77,7 +76,6 @@ struct istripe_framing {
 	enum istripe_framing_stage stage;
 	u32 header_used_bytes;
 	u32 trailer_used_bytes;
-	u32 ahs_bytes;
 	u32 data_bytes;
 	u32 data_left_bytes;
 	u32 max_data_bytes;

@@ -372,7 +372,6 @@ int istripe_pdu_decode(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
 		.exp_cmd_sn = be32_to_cpu(bhs->exp_statsn),
 		.max_cmd_sn = be32_to_cpu(bhs->max_statsn),
 		.data_segment_bytes = get_unaligned_be24(bhs->dlength),
-		.ahs_bytes = bhs->hlength * 4u,
 	};
 	if (!kind->decode)
 		return pdu_refuse(pdu, kind->name ? "PDU that only initiators send" :

@@ -308,7 +308,6 @@ struct istripe_pdu_reject {
  * @exp_cmd_sn: ExpCmdSN
  * @max_cmd_sn: MaxCmdSN
  * @data_segment_bytes: 0..ISTRIPE_DATA_SEGMENT_BYTES_MAX, without padding
- * @ahs_bytes: additional header segments, 0..1020; nothing of ours uses them
  * @lun: for R2T, NOP-In, Async, Text Response and Data-In
  * @problem: after -EPROTO, why, in words
  * @scsi_response: ISCSI_OP_SCSI_CMD_RSP
@@ -335,7 +334,6 @@ struct istripe_pdu {
 	u32 exp_cmd_sn;
 	u32 max_cmd_sn;
 	u32 data_segment_bytes;
-	u32 ahs_bytes;
 	struct scsi_lun lun;
 	const char *problem;
 	union {
