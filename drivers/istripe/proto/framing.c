@@ -58,10 +58,8 @@ static void framing_end(struct istripe_framing *f, u32 *events)
 /* The digest comes first: without it a damaged length would look like a liar's. */
 static int framing_begin_data(struct istripe_framing *f, u32 *events)
 {
-	if (f->header_digest && !framing_header_digest_right(f)) {
-		f->bad_digest = ISTRIPE_FRAMING_DIGEST_HEADER;
+	if (f->header_digest && !framing_header_digest_right(f))
 		return framing_fail(f, -EBADMSG, "wrong header digest");
-	}
 	f->data_bytes = get_unaligned_be24(istripe_framing_header(f)->dlength);
 	if (f->data_bytes > f->max_data_bytes)
 		return framing_fail(f, -EPROTO, "data segment longer than agreed");
@@ -134,10 +132,8 @@ static int framing_feed_trailer(struct istripe_framing *f, const u8 *bytes, u32 
 	f->trailer_used_bytes += take;
 	if (f->trailer_used_bytes < framing_trailer_bytes(f))
 		return take;
-	if (f->data_digest && !framing_data_digest_right(f)) {
-		f->bad_digest = ISTRIPE_FRAMING_DIGEST_DATA;
+	if (f->data_digest && !framing_data_digest_right(f))
 		return framing_fail(f, -EBADMSG, "wrong data digest");
-	}
 	framing_end(f, events);
 	return take;
 }

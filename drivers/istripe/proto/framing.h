@@ -43,13 +43,6 @@ enum istripe_framing_stage {
 	ISTRIPE_FRAMING_IN_TRAILER,	/* padding and data digest */
 };
 
-/* Which digest was wrong. */
-enum istripe_framing_digest {
-	ISTRIPE_FRAMING_DIGEST_NONE,
-	ISTRIPE_FRAMING_DIGEST_HEADER,
-	ISTRIPE_FRAMING_DIGEST_DATA,
-};
-
 /**
  * struct istripe_framing - where in its stream of PDUs a connection is
  * @header:		BHS, AHS and header digest of the current PDU
@@ -63,12 +56,11 @@ enum istripe_framing_digest {
  * @crc:		running data digest
  * @header_digest:	headers carry a digest
  * @data_digest:	data segments carry a digest
- * @bad_digest:		after -EBADMSG, which one
  * @error:		first error; framing is over
  * @problem:		why, in words; NULL without an error
  *
  * All fields are private but for @data_bytes (valid from
- * ISTRIPE_FRAME_HEADER to ISTRIPE_FRAME_END), @bad_digest and @problem.
+ * ISTRIPE_FRAME_HEADER to ISTRIPE_FRAME_END) and @problem.
  */
 struct istripe_framing {
 	u8 header[ISTRIPE_FRAMING_HEADER_BYTES_MAX] __aligned(8);
@@ -82,7 +74,6 @@ struct istripe_framing {
 	u32 crc;
 	bool header_digest;
 	bool data_digest;
-	enum istripe_framing_digest bad_digest;
 	int error;
 	const char *problem;
 };
@@ -117,7 +108,7 @@ void istripe_framing_init(struct istripe_framing *f, bool header_digest, bool da
  *
  * Context: the receive side of the connection.
  * Return: bytes consumed, 0..@len; -EPROTO the data segment is longer than agreed;
- * -EBADMSG a digest is wrong, see @f->bad_digest. After an error always that error.
+ * -EBADMSG a digest is wrong. After an error always that error.
  */
 int istripe_framing_feed(struct istripe_framing *f, const u8 *bytes, u32 len, u32 *events,
 			 const u8 **data, u32 *data_bytes);
