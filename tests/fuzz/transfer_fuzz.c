@@ -81,7 +81,6 @@ static void model_status(struct model *m, const struct istripe_pdu *pdu, u8 stat
 	require(!ret || !transferred_bytes);
 	if (!ret) {
 		require(!m->finished);
-		require(m->t.early == (m->outstanding > 0));
 		if (m->t.read && completed && status == SAM_STAT_GOOD)
 			require(transferred_bytes == model_count(m));
 	}

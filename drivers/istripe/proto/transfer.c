@@ -208,7 +208,6 @@ int istripe_transfer_status(struct istripe_transfer *t, const struct istripe_pdu
 	if (t->finished)
 		return transfer_fail(t, "second status");
 	t->finished = true;
-	t->early = t->r2t_outstanding > 0;
 	if (pdu->opcode == ISCSI_OP_SCSI_CMD_RSP)
 		return transfer_judge_response(t, &pdu->scsi_response, transferred_bytes);
 	if (pdu->opcode == ISCSI_OP_SCSI_DATA_IN && pdu->data_in.status_present)

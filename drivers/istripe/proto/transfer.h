@@ -35,9 +35,6 @@
  * @read:		data come from the target
  * @write:		data go to the target
  * @finished:		the status has come
- * @early:		it came while an R2T was outstanding: Data-Out that wait to be
- *			sent may be dropped, but the data must live until none is on its
- *			way (P4)
  * @problem:		after -EPROTO, why, in words
  */
 struct istripe_transfer {
@@ -54,7 +51,6 @@ struct istripe_transfer {
 	bool read;
 	bool write;
 	bool finished;
-	bool early;
 	const char *problem;
 };
 
