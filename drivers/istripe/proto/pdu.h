@@ -259,12 +259,10 @@ struct istripe_pdu_task_management_response {
 struct istripe_pdu_logout_response {
 	u8 response;			/* ISCSI_LOGOUT_* */
 	u16 time2wait_s;
-	u16 time2retain_s;
 };
 
 /* Login Response, RFC 7143 11.13. */
 struct istripe_pdu_login_response {
-	u8 version_max;
 	u8 version_active;
 	u8 isid[6];
 	u16 tsih;
@@ -284,22 +282,17 @@ struct istripe_pdu_text_response {
 /* Asynchronous Message, RFC 7143 11.9. */
 struct istripe_pdu_async {
 	u8 event;			/* ISCSI_ASYNC_MSG_* */
-	u8 vcode;
-	u16 parameter1;
 	u16 parameter2;
-	u16 parameter3;
 };
 
 /* Reject, RFC 7143 11.17. The rejected header is in the data segment. */
 struct istripe_pdu_reject {
 	u8 reason;			/* ISCSI_REASON_* */
-	u32 data_sn;
 };
 
 /**
  * struct istripe_pdu - a header that the target sent
  * @opcode: ISCSI_OP_*, one of the target's, without flag bits; selects the union's member
- * @flags: byte 1 as it came
  * @final: F bit
  * @stat_sn_use: what @stat_sn means
  * @itt: ISTRIPE_TAG_RESERVED: not about a task of ours
@@ -325,7 +318,6 @@ struct istripe_pdu_reject {
  */
 struct istripe_pdu {
 	u8 opcode;
-	u8 flags;
 	bool final;
 	enum istripe_pdu_stat_sn stat_sn_use;
 	u32 itt;
