@@ -143,16 +143,6 @@ static int decode_scsi_response(const struct iscsi_hdr *bhs, struct istripe_pdu 
 	return 0;
 }
 
-/* Its Target Transfer Tag and LUN are for the SNACK that the A bit asks for. */
-static void decode_data_in_ack(const struct iscsi_data_rsp *rsp, struct istripe_pdu *pdu)
-{
-	pdu->data_in.ack = rsp->flags & ISCSI_FLAG_DATA_ACK;
-	if (!pdu->data_in.ack)
-		return;
-	pdu->ttt = be32_to_cpu(rsp->ttt);
-	pdu->lun = rsp->lun;
-}
-
 static int decode_data_in_status(const struct iscsi_data_rsp *rsp, struct istripe_pdu *pdu)
 {
 	struct istripe_pdu_data_in *d = &pdu->data_in;
@@ -177,7 +167,6 @@ static int decode_data_in(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
 
 	pdu->data_in.data_sn = be32_to_cpu(rsp->datasn);
 	pdu->data_in.offset = be32_to_cpu(rsp->offset);
-	decode_data_in_ack(rsp, pdu);
 	return rsp->flags & ISCSI_FLAG_DATA_STATUS ? decode_data_in_status(rsp, pdu) : 0;
 }
 
@@ -185,7 +174,6 @@ static int decode_r2t(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
 {
 	const struct iscsi_r2t_rsp *rsp = (const struct iscsi_r2t_rsp *)bhs;
 
-	pdu->lun = rsp->lun;
 	pdu->ttt = be32_to_cpu(rsp->ttt);
 	pdu->r2t.r2t_sn = be32_to_cpu(rsp->r2tsn);
 	pdu->r2t.offset = be32_to_cpu(rsp->data_offset);
@@ -253,10 +241,7 @@ static int decode_login_response(const struct iscsi_hdr *bhs, struct istripe_pdu
 
 static int decode_text_response(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
 {
-	pdu->lun = bhs->lun;
-	pdu->ttt = be32_to_cpu(bhs->ttt);
-	pdu->text_response.continue_ = bhs->flags & ISCSI_FLAG_TEXT_CONTINUE;
-	if (pdu->final && pdu->text_response.continue_)
+	if (pdu->final && bhs->flags & ISCSI_FLAG_TEXT_CONTINUE)
 		return pdu_refuse(pdu, "Text Response with F and C bit");
 	return 0;
 }

@@ -235,7 +235,6 @@ struct istripe_pdu_scsi_response {
 struct istripe_pdu_data_in {
 	u32 data_sn;
 	u32 offset;
-	bool ack;			/* A bit; without meaning at ErrorRecoveryLevel 0 */
 	bool status_present;		/* S bit */
 	u8 status;
 	u32 residual;			/* bytes; 0 unless @overflow or @underflow */
@@ -274,11 +273,6 @@ struct istripe_pdu_login_response {
 	bool continue_;
 };
 
-/* Text Response, RFC 7143 11.11. */
-struct istripe_pdu_text_response {
-	bool continue_;
-};
-
 /* Asynchronous Message, RFC 7143 11.9. */
 struct istripe_pdu_async {
 	u8 event;			/* ISCSI_ASYNC_MSG_* */
@@ -296,12 +290,12 @@ struct istripe_pdu_reject {
  * @final: F bit
  * @stat_sn_use: what @stat_sn means
  * @itt: ISTRIPE_TAG_RESERVED: not about a task of ours
- * @ttt: Target Transfer Tag where the PDU has one, else ISTRIPE_TAG_RESERVED
+ * @ttt: Target Transfer Tag of R2T and NOP-In, else ISTRIPE_TAG_RESERVED
  * @stat_sn: StatSN
  * @exp_cmd_sn: ExpCmdSN
  * @max_cmd_sn: MaxCmdSN
  * @data_segment_bytes: 0..ISTRIPE_DATA_SEGMENT_BYTES_MAX, without padding
- * @lun: for R2T, NOP-In, Async, Text Response and Data-In
+ * @lun: for NOP-In
  * @problem: after -EPROTO, why, in words
  * @scsi_response: ISCSI_OP_SCSI_CMD_RSP
  * @data_in: ISCSI_OP_SCSI_DATA_IN
@@ -309,7 +303,6 @@ struct istripe_pdu_reject {
  * @task_management_response: ISCSI_OP_SCSI_TMFUNC_RSP
  * @logout_response: ISCSI_OP_LOGOUT_RSP
  * @login_response: ISCSI_OP_LOGIN_RSP
- * @text_response: ISCSI_OP_TEXT_RSP
  * @async: ISCSI_OP_ASYNC_EVENT
  * @reject: ISCSI_OP_REJECT
  *
@@ -335,7 +328,6 @@ struct istripe_pdu {
 		struct istripe_pdu_task_management_response task_management_response;
 		struct istripe_pdu_logout_response logout_response;
 		struct istripe_pdu_login_response login_response;
-		struct istripe_pdu_text_response text_response;
 		struct istripe_pdu_async async;
 		struct istripe_pdu_reject reject;
 	};
