@@ -368,7 +368,6 @@ static int result_assume(struct istripe_negotiation *n, u32 key)
 	const struct istripe_key_rule *rule = istripe_key_rule(key);
 	u32 *result = &n->result.value[key];
 
-	n->assumed |= BIT(key);
 	switch (rule->type) {
 	case ISTRIPE_KEY_TYPE_AND:
 		*result = 0;

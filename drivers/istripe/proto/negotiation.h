@@ -29,8 +29,6 @@
  * @received: keys that the target sent, as an answer or as an offer
  * @answered: keys of @received to which it gave a value (not Reject, Irrelevant
  *	or NotUnderstood)
- * @assumed: after finish, keys that were offered but got no value, so that the
- *	cautious value is assumed (see istripe_negotiation_finish())
  * @leading: first connection of the session
  * @discovery: discovery session
  * @first_burst_irrelevant: the target said so of FirstBurstLength
@@ -44,7 +42,6 @@ struct istripe_negotiation {
 	u32 offered;
 	u32 received;
 	u32 answered;
-	u32 assumed;
 	bool leading;
 	bool discovery;
 	bool first_burst_irrelevant;
