@@ -29,7 +29,6 @@ static void login_plain(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, login_asked(b, "TargetName"), b->params.target_name);
 	KUNIT_EXPECT_STREQ(test, login_asked(b, "SessionType"), "Normal");
 	KUNIT_EXPECT_STREQ(test, login_asked(b, "AuthMethod"), "None");
-	KUNIT_EXPECT_NULL(test, login_asked(b, "InitiatorAlias"));
 	KUNIT_EXPECT_NULL(test, login_asked(b, "HeaderDigest"));
 	login_say(b, "AuthMethod", "None");
 	login_say(b, "TargetPortalGroupTag", "7");
@@ -72,11 +71,9 @@ static void login_discovery(struct kunit *test)
 	login_defaults(b);
 	b->params.discovery = true;
 	b->params.target_name = NULL;
-	b->params.initiator_alias = "rack 7";
 	KUNIT_ASSERT_EQ(test, login_begin(b), 0);
 	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
 	KUNIT_EXPECT_STREQ(test, login_asked(b, "SessionType"), "Discovery");
-	KUNIT_EXPECT_STREQ(test, login_asked(b, "InitiatorAlias"), "rack 7");
 	KUNIT_EXPECT_NULL(test, login_asked(b, "TargetName"));
 	login_say(b, "AuthMethod", "None");
 	login_agree(b);
@@ -392,11 +389,6 @@ static void params_long_target(struct istripe_login_params *p)
 	p->target_name = long_name;
 }
 
-static void params_long_alias(struct istripe_login_params *p)
-{
-	p->initiator_alias = long_name;
-}
-
 static void params_itt(struct istripe_login_params *p)
 {
 	p->itt = 0xffffffff;
@@ -428,8 +420,8 @@ static void login_bad_params(struct kunit *test)
 {
 	static void (* const damages[])(struct istripe_login_params *) = {
 		params_no_name, params_empty_name, params_long_name, params_no_target,
-		params_long_target, params_long_alias, params_itt, params_no_offer, params_no_ops,
-		params_no_session, params_discovery_join,
+		params_long_target, params_itt, params_no_offer, params_no_ops, params_no_session,
+		params_discovery_join,
 	};
 	struct login_bench *b = &bench;
 	u32 i;

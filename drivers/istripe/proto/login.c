@@ -43,8 +43,6 @@ static const char *login_params_problem(const struct istripe_login_params *param
 		return "initiator name is missing or too long";
 	if (!params->discovery && !login_name_usable(params->target_name))
 		return "target name is missing or too long";
-	if (params->initiator_alias && strlen(params->initiator_alias) > ISTRIPE_LOGIN_ALIAS_MAX)
-		return "initiator alias is too long";
 	if (params->itt == ISTRIPE_TAG_RESERVED)
 		return "task tag is the reserved one";
 	if (!params->offer || (params->tsih && !params->session))
@@ -64,8 +62,6 @@ static int login_put_first(struct istripe_login *login)
 	int err;
 
 	err = istripe_text_put(w, "InitiatorName", params->initiator_name);
-	if (!err && params->initiator_alias && params->initiator_alias[0])
-		err = istripe_text_put(w, "InitiatorAlias", params->initiator_alias);
 	if (!err && !params->discovery)
 		err = istripe_text_put(w, "TargetName", params->target_name);
 	/* For the leading connection only: section 13.21. */

@@ -39,7 +39,6 @@
 /**
  * struct istripe_login_params - what a login is to achieve
  * @initiator_name: iSCSI name, 1 to 223 bytes.
- * @initiator_alias: shown by the target's tools; NULL or "" for none.
  * @target_name: iSCSI name, 1 to 223 bytes; NULL for a discovery session.
  * @isid: ISID of the session, as on the wire.
  * @tsih: 0 for a new session or a reinstatement; else the session that the
@@ -64,7 +63,6 @@
  */
 struct istripe_login_params {
 	const char *initiator_name;
-	const char *initiator_alias;
 	const char *target_name;
 	u8 isid[6];
 	u16 tsih;
