@@ -33,7 +33,6 @@
 /* Requests that one login may take. */
 #define ISTRIPE_LOGIN_EXCHANGES_MAX	32
 
-#define ISTRIPE_LOGIN_ALIAS_MAX		255
 #define ISTRIPE_LOGIN_REASON_BYTES	160
 
 /**
@@ -106,7 +105,6 @@ enum istripe_login_stage {
  * @tsih: after ISTRIPE_LOGIN_DONE, the session's handle.
  * @tpgt: portal group tag of the target, when @tpgt_known.
  * @tpgt_known: the target named its portal group.
- * @target_alias: TargetAlias, no control characters but perhaps UTF-8, or "".
  * @cmd_sn: CmdSN of the first command of a new session.
  * @exp_stat_sn: StatSN of the target's next PDU on this connection.
  * @exp_cmd_sn: ExpCmdSN of the last response.
@@ -141,7 +139,6 @@ struct istripe_login {
 	u16 tsih;
 	u16 tpgt;
 	bool tpgt_known;
-	char target_alias[ISTRIPE_LOGIN_ALIAS_MAX + 1];
 	u32 cmd_sn;
 	u32 exp_stat_sn;
 	u32 exp_cmd_sn;

@@ -90,15 +90,11 @@ static int login_take_tpgt(struct istripe_login *login, const struct istripe_tex
 	return 0;
 }
 
-/* An alias is for people: cut rather than refused. */
-static int login_take_alias(struct istripe_login *login, const struct istripe_text_pair *pair)
-{
-	strscpy(login->target_alias, pair->value, sizeof(login->target_alias));
-	return 0;
-}
-
-/* Allowed in any response (section 13.8), means something in a redirect only. */
-static int login_take_address(struct istripe_login *login, const struct istripe_text_pair *pair)
+/*
+ * An alias is for people. An address is allowed in any response (section 13.8), and means
+ * something in a redirect only.
+ */
+static int login_pass_over(struct istripe_login *login, const struct istripe_text_pair *pair)
 {
 	return 0;
 }
@@ -113,8 +109,8 @@ struct login_key {
 static const struct login_key login_keys[] = {
 	{ "AuthMethod", ISTRIPE_LOGIN_SEEN_METHOD, true, login_take_method },
 	{ "TargetPortalGroupTag", ISTRIPE_LOGIN_SEEN_TPGT, false, login_take_tpgt },
-	{ "TargetAlias", ISTRIPE_LOGIN_SEEN_ALIAS, false, login_take_alias },
-	{ "TargetAddress", 0, false, login_take_address },
+	{ "TargetAlias", ISTRIPE_LOGIN_SEEN_ALIAS, false, login_pass_over },
+	{ "TargetAddress", 0, false, login_pass_over },
 };
 
 static int login_take_own(struct istripe_login *login, const struct login_key *key,
