@@ -46,7 +46,6 @@ static void vpd_inquiry(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, istripe_vpd_inquiry_decode(data, sizeof(data), &inquiry), 0);
 	KUNIT_EXPECT_EQ(test, inquiry.qualifier, 0);
 	KUNIT_EXPECT_EQ(test, inquiry.device_type, TYPE_DISK);
-	KUNIT_EXPECT_EQ(test, inquiry.version, 6);
 	KUNIT_EXPECT_STREQ(test, inquiry.vendor, "LIO-ORG");
 	KUNIT_EXPECT_STREQ(test, inquiry.product, "volume0");
 	KUNIT_EXPECT_STREQ(test, inquiry.revision, "4.0");

@@ -28,7 +28,6 @@ enum istripe_vpd_page {
  * struct istripe_vpd_inquiry - standard INQUIRY data
  * @qualifier: 0: a device is there
  * @device_type: TYPE_DISK and its like
- * @version: of SPC
  * @vendor: printable, without trailing blanks
  * @product: likewise
  * @revision: likewise
@@ -36,7 +35,6 @@ enum istripe_vpd_page {
 struct istripe_vpd_inquiry {
 	u8 qualifier;
 	u8 device_type;
-	u8 version;
 	char vendor[9];
 	char product[17];
 	char revision[5];
