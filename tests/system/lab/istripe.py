@@ -104,13 +104,18 @@ class Volume:
         if self.fence:
             write(self.leg / "fence", self.fence)
         for number, settings in enumerate(self.more_paths, 1):
-            path = self.leg / "paths" / str(number)
-            path.mkdir()
-            for name, value in settings.items():
-                write(path / name, value)
+            self.add_path(number, settings)
         for number, settings in enumerate(self.more_legs, 1):
             self.add_leg(number, settings)
         return self
+
+    def add_path(self, number, settings):
+        """A further path of leg 0; if the volume is up, it is not in use yet. Returns its folder."""
+        path = self.leg / "paths" / str(number)
+        path.mkdir()
+        for name, value in settings.items():
+            write(path / name, value)
+        return path
 
     def add_leg(self, number, settings):
         path = self.config / "legs" / str(number) / "paths" / "0"
