@@ -88,5 +88,5 @@ def test_by_hand(volumes, udev_rules, tmp_path):
     run("mkfs.ext4", "-q", device)
     run("mount", device, tmp_path)
     run("udevadm", "settle", check=False)
-    shell(block("umount /dev/istripe/log"), istripe.CONFIG)
+    shell(block("umount /dev/$(cat log/device)"), istripe.CONFIG)
     assert not leaks.loaded()
