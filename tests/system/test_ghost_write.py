@@ -246,8 +246,8 @@ def refusing_volume(server, make_volume, links, refuse):
     return volume_over(make_volume, links[:1], [server.port], target, path=PATH), target, asked
 
 
-@pytest.mark.parametrize("refuse", [says_rejected, rejects_the_pdu(4), rejects_the_pdu(6)],
-                         ids=["rejected", "protocol-error", "too-many-immediate"])
+@pytest.mark.parametrize("refuse", [says_rejected, rejects_the_pdu(4)],
+                         ids=["rejected", "protocol-error"])
 def test_target_that_refuses_resets(server, make_volume, links, kernel_log, refuse):
     """Login after login: as if it had said that it does not know them; a refusal is no such word."""
     volume, target, asked = refusing_volume(server, make_volume, links, refuse)

@@ -65,14 +65,23 @@ static void reset_release(struct istripe_path *path, bool reset, unsigned long d
 static void reset_path_work(struct work_struct *work)
 {
 	struct istripe_path *path = container_of(work, struct istripe_path, reset_work);
-	unsigned long deadline = jiffies + msecs_to_jiffies(PING_MS);
 	unsigned int noio = memalloc_noio_save();
 
 	if (path->held_session)
-		reset_release(path, true, deadline);
+		reset_release(path, true, path->reset_until);
 	else
-		reset_hold(path, deadline);
+		reset_hold(path, path->reset_until);
 	memalloc_noio_restore(noio);
+}
+
+/*
+ * The time runs from here on: without memory for threads these works run one after the other, in
+ * the time of one. A path that has been taken out of the leg meanwhile ends its work itself.
+ */
+static void reset_queue(struct istripe_path *path)
+{
+	path->reset_until = jiffies + msecs_to_jiffies(PING_MS);
+	queue_work(istripe_reset_wq, &path->reset_work);
 }
 
 /* A session that is silent takes its own time, and not that of the others. Is any path held? */
@@ -85,7 +94,7 @@ static bool reset_hold_all(struct istripe_leg *leg, const struct istripe_path *b
 
 	istripe_leg_for_each_path(leg, path, at)
 		if (path != but)
-			queue_work(istripe_reset_wq, &path->reset_work);
+			reset_queue(path);
 	istripe_leg_for_each_path(leg, path, at) {
 		flush_work(&path->reset_work);
 		held |= path->held_session;
@@ -103,7 +112,7 @@ static void reset_collect_all(struct istripe_leg *leg)
 
 	istripe_leg_for_each_path(leg, path, at)
 		if (path->held_session)
-			queue_work(istripe_reset_wq, &path->reset_work);
+			reset_queue(path);
 	istripe_leg_for_each_path(leg, path, at)
 		flush_work(&path->reset_work);
 	srcu_read_unlock(&leg->srcu, section);
@@ -172,8 +181,10 @@ static bool reset_is_refused_for_good(struct istripe_path *path)
 {
 	if (!path->resets_refused++)
 		path->refused_since = jiffies;
-	return path->resets_refused >= REFUSALS_MAX &&
-	       time_after_eq(jiffies, path->refused_since + msecs_to_jiffies(REFUSED_MS));
+	if (path->resets_refused >= REFUSALS_MAX &&
+	    time_after_eq(jiffies, path->refused_since + msecs_to_jiffies(REFUSED_MS)))
+		path->resets_given_up = true;
+	return path->resets_given_up;
 }
 
 /* What a refusal counts as. */
@@ -182,7 +193,14 @@ static int reset_judge(struct istripe_path *path, int error)
 	if (error == -EIO)
 		return reset_is_refused_for_good(path) ? -EOPNOTSUPP : -EIO;
 	path->resets_refused = 0;
+	path->resets_given_up = false;
 	return error;
+}
+
+void istripe_lun_reset_live(struct istripe_path *path)
+{
+	if (!path->resets_given_up)
+		path->resets_refused = 0;
 }
 
 /* Once, and again when it is another one. */

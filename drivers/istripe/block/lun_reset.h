@@ -35,6 +35,16 @@ enum istripe_lun_reset_result {
 const char *istripe_lun_reset_result_name(enum istripe_lun_reset_result result);
 
 /**
+ * istripe_lun_reset_live() - a path is live: refusals without a verdict are forgotten
+ * @path: a path
+ *
+ * Those of another loss, perhaps days later, are no row with them.
+ *
+ * Context: the path's worker.
+ */
+void istripe_lun_reset_live(struct istripe_path *path);
+
+/**
  * istripe_lun_reset_init() - before the first reset
  * @leg: new
  *

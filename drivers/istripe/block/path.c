@@ -30,7 +30,8 @@
 /* A target that says all the time that its LUN has changed is not asked all the time. */
 #define LOOK_INTERVAL_MS	500
 #define LOOK_TIMEOUT_MS		30000
-#define INDULGE_MS		10000
+/* Longer than a question takes. */
+#define INDULGE_MS		60000
 
 /* It must not wait behind I/O that it is to save, and nothing on it waits for a target. */
 struct workqueue_struct *istripe_recovery_wq;
@@ -329,8 +330,10 @@ static void path_go_live(struct istripe_path *path)
 	path->tpgt_known = true;
 	path->live_since = jiffies;
 	path->tried = 0;
+	istripe_lun_reset_live(path);
 	istripe_proof_live(path, path->owned);
 	path->looked_at = jiffies;
+	path->looks_in_a_row = 0;
 	WRITE_ONCE(path->look_error, 0);
 	if (path->started) {
 		path->reconnects++;
@@ -408,7 +411,7 @@ static bool path_is_first(const struct istripe_path *path)
 /* A refusal may pass, and three of them decide: that is worth the wait, see lun_reset.c. */
 static bool path_first_goes_on(const struct istripe_path *path, int error)
 {
-	return path_is_first(path) && error == -EIO && path->resets_refused &&
+	return path_is_first(path) && error == -EIO && path->resets_refused && !path->refused &&
 	       path->tried < FIRST_TRIES_MAX;
 }
 
@@ -550,19 +553,6 @@ static int path_ask(struct istripe_path *path, char *why, size_t why_bytes)
 	return -EREMCHG;
 }
 
-/* -ESTALE without a refusal: it has said that it has changed while its superblock was read. */
-static int path_ask_until_quiet(struct istripe_path *path, char *why, size_t why_bytes)
-{
-	u32 attempt = 0;
-	int ret;
-
-	do {
-		path->refused = 0;
-		ret = path_ask(path, why, why_bytes);
-	} while (ret == -ESTALE && !path->refused && ++attempt < ISTRIPE_LOOKS_MAX);
-	return ret;
-}
-
 /*
  * Commands wait for a look, and one that follows upon the other leaves them no time. When it is
  * asynchronous messages that ask for them, commands need not wait while it goes on like that.
@@ -571,10 +561,29 @@ static void path_count_look(struct istripe_path *path)
 {
 	if (time_after(jiffies, path->looked_at + msecs_to_jiffies(2 * LOOK_INTERVAL_MS)))
 		path->looks_in_a_row = 0;
-	if (++path->looks_in_a_row < ISTRIPE_LOOKS_MAX)
-		return;
-	path->looks_in_a_row = 0;
-	istripe_session_indulge(path->owned, INDULGE_MS);
+	if (path->looks_in_a_row < ISTRIPE_LOOKS_MAX)
+		path->looks_in_a_row++;
+}
+
+/* Again for each question: the look as a whole may last longer. */
+static void path_indulge(struct istripe_path *path)
+{
+	if (path->looks_in_a_row == ISTRIPE_LOOKS_MAX)
+		istripe_session_indulge(path->owned, INDULGE_MS);
+}
+
+/* -ESTALE without a refusal: it has said that it has changed while its superblock was read. */
+static int path_ask_until_quiet(struct istripe_path *path, char *why, size_t why_bytes)
+{
+	u32 attempt = 0;
+	int ret;
+
+	do {
+		path_indulge(path);
+		path->refused = 0;
+		ret = path_ask(path, why, why_bytes);
+	} while (ret == -ESTALE && !path->refused && ++attempt < ISTRIPE_LOOKS_MAX);
+	return ret;
 }
 
 /*
@@ -589,7 +598,6 @@ static void path_look(struct istripe_path *path)
 	char why[ISTRIPE_WHY_BYTES] = "";
 	int doubts, ret;
 
-	path_count_look(path);
 	clear_bit(ISTRIPE_PATH_DOUBT, &path->events);
 	/* What comes from now on is another doubt; pairs with istripe_session_doubt(). */
 	smp_mb__after_atomic();
@@ -616,15 +624,19 @@ static void path_look_if_asked(struct istripe_path *path)
 {
 	unsigned long next = path->looked_at + msecs_to_jiffies(LOOK_INTERVAL_MS);
 
-	if (test_and_clear_bit(ISTRIPE_PATH_RESCAN, &path->events))
+	if (test_and_clear_bit(ISTRIPE_PATH_RESCAN, &path->events)) {
 		path_look(path);
-	else if (!test_bit(ISTRIPE_PATH_DOUBT, &path->events))
 		return;
-	else if (time_before(jiffies, next))
+	}
+	if (!test_bit(ISTRIPE_PATH_DOUBT, &path->events))
+		return;
+	if (time_before(jiffies, next)) {
 		/* Not mod_delayed_work(): an event that has come meanwhile is not to wait. */
 		queue_delayed_work(path->queue, &path->work, next - jiffies);
-	else
-		path_look(path);
+		return;
+	}
+	path_count_look(path);
+	path_look(path);
 }
 
 /* It was to leave and shall stay after all. A proof has passed it over meanwhile. */
@@ -821,9 +833,10 @@ void istripe_path_destroy(struct istripe_path *path)
 	 * The worker is stopped; submitters, other paths' workers and timeouts hold it within
 	 * sections of leg->srcu, and have ended with the disk or, when the path was taken out
 	 * of a leg that is up, with a grace period; sysfs ended with its directories. What a
-	 * section left behind is an event at most.
+	 * section left behind is an event at most, or a work of another path's LUN reset.
 	 */
 	WARN_ON_ONCE(path->owned || !list_empty(&path->fenced));
+	cancel_work_sync(&path->reset_work);
 	cancel_delayed_work_sync(&path->work);
 	destroy_workqueue(path->queue);
 	istripe_login_buffers_free(path->buffers);

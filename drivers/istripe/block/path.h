@@ -90,10 +90,12 @@ struct istripe_path {
 	struct mutex ask_lock;		/* commands of our own over @session, see below */
 	u64 held_session;		/* its id; leg->reset_lock, see lun_reset.c */
 	struct work_struct reset_work;	/* until it is held, or not any more; leg->reset_lock */
+	unsigned long reset_until;	/* jiffies, when this work gives up; leg->reset_lock */
 	int refused;			/* worker: why that was not the LUN we know */
 	bool checked;			/* worker: its superblock has been compared */
 	u32 resets_refused;		/* worker: in a row, see lun_reset.c */
 	unsigned long refused_since;	/* worker: jiffies, when the first of them was */
+	bool resets_given_up;		/* worker: the row counts as "not supported" */
 	unsigned long retry_at;		/* worker: jiffies, end of the back-off */
 	u32 wait_ms;			/* worker: what the target asked for */
 	unsigned long lost_at;		/* worker: jiffies, from when on it counts */

@@ -140,10 +140,10 @@ static int response_reject(struct istripe_conn *conn)
 	u32 itt = ISTRIPE_TAG_RESERVED;
 	int ret = istripe_pdu_rejected(rx->control, rx->control_used_bytes, &opcode, &itt);
 
-	if (!ret && opcode == ISCSI_OP_SCSI_TMFUNC && istripe_exchange_rejected(conn, itt))
-		return 0;
-	/* Too many immediate commands: whoever sent one asks again when it needs to. */
+	/* Too many immediate commands: that passes, and the sender asks again when it needs to. */
 	if (rx->pdu.reject.reason == ISCSI_REASON_IMM_CMD_REJECT)
+		return 0;
+	if (!ret && opcode == ISCSI_OP_SCSI_TMFUNC && istripe_exchange_rejected(conn, itt))
 		return 0;
 	if (ret)
 		return istripe_conn_reject(conn, -EPROTO, "the target rejects a PDU: %s",
