@@ -28,7 +28,7 @@
 #define ISTRIPE_PARTS_MAX		8	/* of one request on one leg, over as many paths */
 #define ISTRIPE_WEIGHT_MAX		1000
 #define ISTRIPE_CONGESTION_CONTROL_BYTES	16	/* TCP_CA_NAME_MAX, with NUL */
-#define ISTRIPE_ISID_MEMBER_SHIFT	2	/* in byte 4: bits that no path's index uses */
+#define ISTRIPE_ISID_NEXUS_SHIFT	2	/* in byte 4: bits that no path's index uses */
 
 /* Times and limits that may change while the volume is up. */
 struct istripe_timers {
@@ -55,10 +55,10 @@ struct istripe_chap_identity {
 };
 
 /* What a session of a path has left behind when its volume went down; nothing, unless @unfenced. */
-struct istripe_path_past {
+struct istripe_unfenced {
 	bool unfenced;			/* writes failed that the target may still carry out */
 	u16 tpgt;			/* where its session was */
-	u32 nexus;			/* whose session it was, see control/blueprint.h */
+	u32 fingerprint;		/* whose session it was, see control/blueprint.h */
 };
 
 /* What a path with several connections makes of them. */
@@ -84,8 +84,8 @@ struct istripe_path_params {
 	struct istripe_timers timers;
 	struct istripe_socket_params socket;	/* see transport/socket.h */
 	u32 weight;				/* 1..ISTRIPE_WEIGHT_MAX, live */
-	/* No setting; of each member, filled in when the blueprint is made. */
-	struct istripe_path_past past[ISTRIPE_CONNECTIONS_MAX];
+	/* No setting; of each nexus, filled in when the blueprint is made. */
+	struct istripe_unfenced saved[ISTRIPE_CONNECTIONS_MAX];
 };
 
 /**
@@ -102,15 +102,15 @@ static inline u32 istripe_path_connections(const struct istripe_path_params *pat
 }
 
 /**
- * istripe_isid_of_member() - make the ISID of a path's first session that of another one
+ * istripe_isid_of_nexus() - make the ISID of a path's first session that of another one
  * @isid: of the first session, changed in its qualifier (RFC 7143 11.12.5)
- * @member: 0..ISTRIPE_CONNECTIONS_MAX - 1; 0 changes nothing
+ * @nexus: 0..ISTRIPE_CONNECTIONS_MAX - 1; 0 changes nothing
  *
  * Context: any.
  */
-static inline void istripe_isid_of_member(u8 isid[6], u32 member)
+static inline void istripe_isid_of_nexus(u8 isid[6], u32 nexus)
 {
-	isid[4] ^= member << ISTRIPE_ISID_MEMBER_SHIFT;
+	isid[4] ^= nexus << ISTRIPE_ISID_NEXUS_SHIFT;
 }
 
 /* Which of a leg's live paths a task takes. */

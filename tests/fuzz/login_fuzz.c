@@ -258,17 +258,17 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	struct fuzz_input in = { data, size };
 	const char *text;
-	u32 bytes, exchanges = 0;
+	u32 bytes, requests = 0;
 	int verdict = 0;
 
 	fuzz_begin(&fuzz, input_byte(&in));
 	while (!verdict && in.size) {
 		verdict = istripe_login_request(&fuzz.login, &fuzz.request, &text, &bytes);
 		if (verdict) {
-			REQUIRE(verdict == -EPROTO && exchanges == ISTRIPE_LOGIN_EXCHANGES_MAX);
+			REQUIRE(verdict == -EPROTO && requests == ISTRIPE_LOGIN_REQUESTS_MAX);
 			break;
 		}
-		exchanges++;
+		requests++;
 		request_check(&fuzz, text, bytes);
 		verdict = fuzz_response(&fuzz, &in);
 		verdict_check(&fuzz, verdict);

@@ -69,7 +69,7 @@ static void check_accepted(const struct istripe_md *md)
 	struct istripe_stripe stripe;
 	struct istripe_md back;
 
-	require(md->fault == ISTRIPE_MD_OK);
+	require(md->problem == ISTRIPE_MD_OK);
 	require(md->legs && md->legs <= ISTRIPE_STRIPE_LEGS_MAX && md->role < md->legs);
 	require(strlen(md->name) < ISTRIPE_MD_NAME_BYTES);
 	require(md->data_offset_sectors <= LEG_SECTORS);
@@ -85,8 +85,8 @@ static void decode(const u8 *sb, u32 size, struct istripe_md *md)
 {
 	int ret = istripe_md_decode(sb, size, LEG_SECTORS, md);
 
-	require(istripe_md_fault_text(md->fault));
-	require(!ret == (md->fault == ISTRIPE_MD_OK));
+	require(istripe_md_problem_text(md->problem));
+	require(!ret == (md->problem == ISTRIPE_MD_OK));
 	if (!ret)
 		check_accepted(md);
 }
@@ -125,7 +125,7 @@ static void check_array(u32 n)
 	require(bad_leg <= ISTRIPE_STRIPE_LEGS_MAX);
 	require(!ret == !reason[0] && strlen(reason) < sizeof(reason) - 1);
 	for (i = 0; !ret && i < n; i++) {
-		require(legs[i].fault == ISTRIPE_MD_OK && legs[i].legs == n && legs[i].role == i);
+		require(legs[i].problem == ISTRIPE_MD_OK && legs[i].legs == n && legs[i].role == i);
 		require(!memcmp(legs[i].array_uuid, legs[0].array_uuid, 16));
 		require(legs[i].chunk_sectors == legs[0].chunk_sectors);
 		require(legs[i].data_offset_sectors == legs[0].data_offset_sectors);

@@ -150,7 +150,7 @@ static void login_endless_target(struct kunit *test)
 
 	login_defaults(b);
 	KUNIT_ASSERT_EQ(test, login_past_security(b), ISTRIPE_LOGIN_SEND_NEXT);
-	for (i = 1; i < ISTRIPE_LOGIN_EXCHANGES_MAX; i++) {
+	for (i = 1; i < ISTRIPE_LOGIN_REQUESTS_MAX; i++) {
 		KUNIT_ASSERT_EQ(test, login_ask(b), 0);
 		KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
 	}

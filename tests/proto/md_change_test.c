@@ -8,7 +8,7 @@
 #include "proto/md.h"
 
 static const struct istripe_md started = {
-	.fault = ISTRIPE_MD_OK,
+	.problem = ISTRIPE_MD_OK,
 	.array_uuid = { 1, 2, 3 },
 	.device_uuid = { 4, 5, 6 },
 	.name = "host:vol0",
@@ -24,15 +24,15 @@ static const struct istripe_md started = {
 	.utime_s = 1750000000,
 };
 
-static void fault(struct istripe_md *md)
+static void problem(struct istripe_md *md)
 {
-	md->fault = ISTRIPE_MD_CHECKSUM;
+	md->problem = ISTRIPE_MD_CHECKSUM;
 }
 
 static void gone(struct istripe_md *md)
 {
 	memset(md, 0, sizeof(*md));
-	md->fault = ISTRIPE_MD_ABSENT;
+	md->problem = ISTRIPE_MD_ABSENT;
 }
 
 static void array_uuid(struct istripe_md *md)
@@ -80,7 +80,7 @@ static const struct {
 	int error;
 	const char *reason;
 } changes[] = {
-	{ fault, -EBADMSG,
+	{ problem, -EBADMSG,
 	  "leg 2: it was in use, but now: superblock is damaged, its checksum is wrong" },
 	{ gone, -ENODATA, "leg 2: it was in use, but now: no MD superblock found" },
 	{ array_uuid, -ESTALE, "leg 2: it has been made a member of another array" },

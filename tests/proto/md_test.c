@@ -29,7 +29,7 @@ static void build_leg(struct istripe_md *md, u32 legs, u32 role)
 	u32 i;
 
 	*md = (struct istripe_md) {
-		.fault = ISTRIPE_MD_OK,
+		.problem = ISTRIPE_MD_OK,
 		.name = "host:vol0",
 		.legs = legs,
 		.role = role,
@@ -148,7 +148,7 @@ static void md_identity(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, istripe_md_encode(&md, leg_sectors, super, sizeof(super)), 0);
 		KUNIT_ASSERT_EQ(test, istripe_md_decode(super, sizeof(super), leg_sectors, &back),
 				0);
-		KUNIT_ASSERT_EQ(test, (u32)back.fault, (u32)ISTRIPE_MD_OK);
+		KUNIT_ASSERT_EQ(test, (u32)back.problem, (u32)ISTRIPE_MD_OK);
 		expect_same(test, &back, &md);
 		seal(super);
 		KUNIT_ASSERT_EQ(test, istripe_md_decode(super, 1024, leg_sectors, &back), 0);
@@ -172,7 +172,7 @@ static const struct damage {
 	const char *name;
 	u32 at, bytes;
 	u64 value;
-	enum istripe_md_fault fault;
+	enum istripe_md_problem problem;
 	int ret;
 	bool unsealed;
 } damages[] = {
@@ -253,7 +253,7 @@ static void md_decode_table(struct kunit *test)
 			seal(super);
 		KUNIT_EXPECT_EQ_MSG(test, istripe_md_decode(super, sizeof(super), LEG_SECTORS, &md),
 				    d->ret, "%s", d->name);
-		KUNIT_EXPECT_EQ_MSG(test, (u32)md.fault, (u32)d->fault, "%s", d->name);
+		KUNIT_EXPECT_EQ_MSG(test, (u32)md.problem, (u32)d->problem, "%s", d->name);
 	}
 }
 
@@ -292,7 +292,7 @@ static void md_decode_short(struct kunit *test)
 		KUNIT_ASSERT_NOT_NULL(test, exact);
 		memcpy(exact, super, bytes);
 		KUNIT_ASSERT_EQ(test, istripe_md_decode(exact, bytes, LEG_SECTORS, &md), -EINVAL);
-		KUNIT_ASSERT_EQ(test, (u32)md.fault, (u32)ISTRIPE_MD_TRUNCATED);
+		KUNIT_ASSERT_EQ(test, (u32)md.problem, (u32)ISTRIPE_MD_TRUNCATED);
 		kunit_kfree(test, exact);
 	}
 }
@@ -394,7 +394,7 @@ static void md_data_offset(struct kunit *test)
 static void lose_super(struct istripe_md *legs)
 {
 	memset(&legs[2], 0, sizeof(legs[2]));
-	legs[2].fault = ISTRIPE_MD_ABSENT;
+	legs[2].problem = ISTRIPE_MD_ABSENT;
 }
 
 static void unread(struct istripe_md *legs)
@@ -404,12 +404,12 @@ static void unread(struct istripe_md *legs)
 
 static void wild_fault(struct istripe_md *legs)
 {
-	legs[3].fault = 12345;
+	legs[3].problem = 12345;
 }
 
 static void damaged(struct istripe_md *legs)
 {
-	legs[1].fault = ISTRIPE_MD_CHECKSUM;
+	legs[1].problem = ISTRIPE_MD_CHECKSUM;
 }
 
 static void foreign_first(struct istripe_md *legs)
@@ -619,14 +619,14 @@ static void md_fault_texts(struct kunit *test)
 {
 	u32 i, j;
 
-	for (i = 0; i < ISTRIPE_MD_FAULT_COUNT; i++) {
-		KUNIT_ASSERT_NOT_NULL(test, istripe_md_fault_text(i));
+	for (i = 0; i < ISTRIPE_MD_PROBLEM_COUNT; i++) {
+		KUNIT_ASSERT_NOT_NULL(test, istripe_md_problem_text(i));
 		for (j = 0; j < i; j++)
-			KUNIT_EXPECT_STRNEQ(test, istripe_md_fault_text(i),
-					    istripe_md_fault_text(j));
+			KUNIT_EXPECT_STRNEQ(test, istripe_md_problem_text(i),
+					    istripe_md_problem_text(j));
 	}
-	KUNIT_EXPECT_STREQ(test, istripe_md_fault_text(ISTRIPE_MD_FAULT_COUNT), "unknown fault");
-	KUNIT_EXPECT_STREQ(test, istripe_md_fault_text(U32_MAX), "unknown fault");
+	KUNIT_EXPECT_STREQ(test, istripe_md_problem_text(ISTRIPE_MD_PROBLEM_COUNT), "unknown fault");
+	KUNIT_EXPECT_STREQ(test, istripe_md_problem_text(U32_MAX), "unknown fault");
 }
 
 static struct kunit_case md_cases[] = {

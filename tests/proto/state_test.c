@@ -10,7 +10,7 @@
 #include "proto/state.h"
 
 /* Columns: idle, connecting, live, draining, backoff, dead. */
-static const char *const path_drawing[] = {
+static const char *const nexus_drawing[] = {
 	".x....",	/* idle */
 	"x.x.xx",	/* connecting */
 	"...x..",	/* live */
@@ -45,14 +45,14 @@ struct machine {
 	u32 count;
 };
 
-static bool path_may(u32 from, u32 to)
+static bool nexus_may(u32 from, u32 to)
 {
-	return istripe_path_state_may(from, to);
+	return istripe_nexus_state_may(from, to);
 }
 
-static const char *path_name(u32 state)
+static const char *nexus_name(u32 state)
 {
-	return istripe_path_state_name(state);
+	return istripe_nexus_state_name(state);
 }
 
 static bool session_may(u32 from, u32 to)
@@ -75,8 +75,8 @@ static const char *conn_name(u32 state)
 	return istripe_conn_state_name(state);
 }
 
-static const struct machine path_machine = {
-	path_may, path_name, path_drawing, ARRAY_SIZE(path_drawing)
+static const struct machine nexus_machine = {
+	nexus_may, nexus_name, nexus_drawing, ARRAY_SIZE(nexus_drawing)
 };
 
 static const struct machine session_machine = {
@@ -154,11 +154,11 @@ static void check_machine(struct kunit *test, const struct machine *m)
 	check_connected(test, m);
 }
 
-static void state_path(struct kunit *test)
+static void state_nexus(struct kunit *test)
 {
-	KUNIT_ASSERT_EQ(test, path_machine.count, (u32)ISTRIPE_PATH_STATE_COUNT);
-	check_machine(test, &path_machine);
-	KUNIT_EXPECT_STREQ(test, istripe_path_state_name(ISTRIPE_PATH_BACKOFF), "backoff");
+	KUNIT_ASSERT_EQ(test, nexus_machine.count, (u32)ISTRIPE_NEXUS_STATE_COUNT);
+	check_machine(test, &nexus_machine);
+	KUNIT_EXPECT_STREQ(test, istripe_nexus_state_name(ISTRIPE_NEXUS_BACKOFF), "backoff");
 }
 
 static void state_session(struct kunit *test)
@@ -176,7 +176,7 @@ static void state_conn(struct kunit *test)
 }
 
 static struct kunit_case state_cases[] = {
-	KUNIT_CASE(state_path),
+	KUNIT_CASE(state_nexus),
 	KUNIT_CASE(state_session),
 	KUNIT_CASE(state_conn),
 	{}

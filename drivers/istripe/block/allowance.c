@@ -3,11 +3,11 @@
 
 #include "block/allowance.h"
 #include "block/leg.h"
-#include "block/path.h"
+#include "block/nexus.h"
 #include "block/volume.h"
 
 /* While something waits: one goes when nothing is in flight, or does not come back for long. */
-#define PROBE_MS	100
+#define SEND_ONE_MS	100
 #define STALL_MS	1000
 /* Commands that may go for one that has ended. */
 #define RELEASE_MAX	2
@@ -36,7 +36,7 @@ static u32 allowance_in_flight(const struct istripe_allowance *allowance)
 
 static bool allowance_waits(const struct istripe_allowance *allowance)
 {
-	return !list_empty(&allowance->refused) || !list_empty(&allowance->held);
+	return !list_empty(&allowance->refused) || !list_empty(&allowance->waiting);
 }
 
 static unsigned long allowance_patience(const struct istripe_leg *leg)
@@ -77,7 +77,7 @@ static void allowance_release(struct istripe_leg *leg, u32 room, struct list_hea
 
 	lockdep_assert_held(&leg->lock);
 	for (; room && allowance_waits(allowance); room--) {
-		from = list_empty(&allowance->refused) ? &allowance->held : &allowance->refused;
+		from = list_empty(&allowance->refused) ? &allowance->waiting : &allowance->refused;
 		leg_task = list_first_entry(from, struct istripe_leg_task, entry);
 		list_move_tail(&leg_task->entry, list);
 		allowance_count(allowance, leg_task);
@@ -94,7 +94,7 @@ static void allowance_send(struct istripe_leg *leg, struct list_head *list)
 	}
 }
 
-/* How many may go now that one has ended; without a path all of them go, to be parked. */
+/* How many may go now that one has ended; without a nexus all of them go, to be parked. */
 static u32 allowance_room(const struct istripe_leg *leg)
 {
 	u32 in_flight;
@@ -111,7 +111,7 @@ static void allowance_arm(struct istripe_leg *leg)
 {
 	if (allowance_waits(&leg->allowance))
 		queue_delayed_work(istripe_recovery_wq, &leg->allowance.work,
-				   msecs_to_jiffies(PROBE_MS));
+				   msecs_to_jiffies(SEND_ONE_MS));
 }
 
 bool istripe_allowance_take(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
@@ -134,7 +134,7 @@ bool istripe_allowance_take(struct istripe_leg *leg, struct istripe_leg_task *le
 		allowance_count(allowance, leg_task);
 	} else if (!failed) {
 		allowance_charge(leg_task);
-		list_add_tail(&leg_task->entry, &allowance->held);
+		list_add_tail(&leg_task->entry, &allowance->waiting);
 		allowance_arm(leg);
 	}
 	spin_unlock_bh(&leg->lock);
@@ -263,7 +263,7 @@ bool istripe_allowance_refused(struct istripe_leg *leg, struct istripe_leg_task 
 }
 
 /* The LUN refuses everything, and has done so for too long for some of what waits. */
-static void allowance_take_overdue(struct istripe_leg *leg, struct list_head *from,
+static void allowance_take_expired(struct istripe_leg *leg, struct list_head *from,
 				   struct list_head *list)
 {
 	struct istripe_leg_task *leg_task, *next;
@@ -287,7 +287,7 @@ static void allowance_fail(const struct istripe_leg *leg, struct list_head *list
 }
 
 /* How many go although nothing has ended. */
-static u32 allowance_probe(struct istripe_leg *leg, u32 in_flight)
+static u32 allowance_send_one(struct istripe_leg *leg, u32 in_flight)
 {
 	struct istripe_allowance *allowance = &leg->allowance;
 
@@ -312,10 +312,10 @@ static void allowance_work(struct work_struct *work)
 	spin_lock_bh(&leg->lock);
 	in_flight = allowance_in_flight(allowance);
 	if (!in_flight && allowance_is_dead(leg)) {
-		allowance_take_overdue(leg, &allowance->refused, &failed);
-		allowance_take_overdue(leg, &allowance->held, &failed);
+		allowance_take_expired(leg, &allowance->refused, &failed);
+		allowance_take_expired(leg, &allowance->waiting, &failed);
 	}
-	allowance_release(leg, allowance_probe(leg, in_flight), &list);
+	allowance_release(leg, allowance_send_one(leg, in_flight), &list);
 	allowance_arm(leg);
 	spin_unlock_bh(&leg->lock);
 	allowance_fail(leg, &failed);
@@ -326,7 +326,7 @@ void istripe_allowance_expire(struct istripe_leg *leg, struct list_head *list)
 {
 	lockdep_assert_held(&leg->lock);
 	list_splice_tail_init(&leg->allowance.refused, list);
-	list_splice_tail_init(&leg->allowance.held, list);
+	list_splice_tail_init(&leg->allowance.waiting, list);
 }
 
 void istripe_allowance_stop(struct istripe_leg *leg)
@@ -337,7 +337,7 @@ void istripe_allowance_stop(struct istripe_leg *leg)
 int istripe_allowance_init(struct istripe_leg *leg)
 {
 	INIT_LIST_HEAD(&leg->allowance.refused);
-	INIT_LIST_HEAD(&leg->allowance.held);
+	INIT_LIST_HEAD(&leg->allowance.waiting);
 	INIT_DELAYED_WORK(&leg->allowance.work, allowance_work);
 	leg->allowance.in_flight = alloc_percpu(u32);
 	return leg->allowance.in_flight ? 0 : -ENOMEM;

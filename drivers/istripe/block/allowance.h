@@ -12,7 +12,7 @@
  * come back, a work sends one.
  *
  * SAM-5 5.3.1: TASK SET FULL is said of the task set of one I_T nexus, BUSY of the LUN or its
- * port. Behind both are mostly the resources of the LUN, so its paths share one allowance.
+ * port. Behind both are mostly the resources of the LUN, so its nexuses share one allowance.
  */
 #ifndef ISTRIPE_BLOCK_ALLOWANCE_H
 #define ISTRIPE_BLOCK_ALLOWANCE_H
@@ -36,7 +36,7 @@ struct istripe_allowance {
 	unsigned long moved_at;		/* jiffies: the LUN has last done anything */
 	unsigned long quiet_since;	/* jiffies: that, or one was sent although it had not */
 	struct list_head refused;	/* by their tickets */
-	struct list_head held;
+	struct list_head waiting;
 	struct delayed_work work;	/* again and again while something waits */
 };
 
@@ -70,7 +70,7 @@ bool istripe_allowance_take(struct istripe_leg *leg, struct istripe_leg_task *le
 
 /**
  * istripe_allowance_drop() - a task that was let in has not been sent
- * @leg: without a path: what else waits is let in within 100 ms, to be parked, too
+ * @leg: without a nexus: what else waits is let in within 100 ms, to be parked, too
  *
  * Context: leg->lock.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The notifier only wakes the workers of the volume's paths, which look for themselves: it
+ * The notifier only wakes the workers of the volume's nexuses, which look for themselves: it
  * runs under the RTNL, where nothing may be waited for that recovery needs.
  */
 #define pr_fmt(fmt) "istripe: " fmt
@@ -9,7 +9,7 @@
 
 #include "block/carrier.h"
 #include "block/leg.h"
-#include "block/path.h"
+#include "block/nexus.h"
 #include "block/volume.h"
 #include "proto/error.h"
 
@@ -24,7 +24,7 @@ static int carrier_event(struct notifier_block *notifier, unsigned long event, v
 	if (netif_running(dev) && netif_carrier_ok(dev))
 		return NOTIFY_DONE;
 	for (i = 0; i < volume->leg_count; i++)
-		istripe_leg_tell(volume->legs[i], NULL, ISTRIPE_PATH_CARRIER);
+		istripe_leg_tell(volume->legs[i], NULL, ISTRIPE_NEXUS_CARRIER);
 	return NOTIFY_DONE;
 }
 
@@ -45,34 +45,34 @@ void istripe_carrier_ignore(struct istripe_volume *volume)
 }
 
 /* Is it of use now, over NICs that have a link? */
-static bool carrier_serves(struct istripe_path *path)
+static bool carrier_serves(struct istripe_nexus *nexus)
 {
-	int section = srcu_read_lock(&path->srcu);
-	struct istripe_session *session = srcu_dereference(path->session, &path->srcu);
-	bool serves = session && READ_ONCE(path->live) &&
+	int section = srcu_read_lock(&nexus->srcu);
+	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
+	bool serves = session && READ_ONCE(nexus->live) &&
 		      !test_bit(ISTRIPE_SESSION_FAULTED, &session->flags) &&
 		      istripe_session_has_link(session);
 
-	srcu_read_unlock(&path->srcu, section);
+	srcu_read_unlock(&nexus->srcu, section);
 	return serves;
 }
 
-static bool carrier_elsewhere(const struct istripe_path *path)
+static bool carrier_elsewhere(const struct istripe_nexus *nexus)
 {
-	struct istripe_leg *leg = path->leg;
+	struct istripe_leg *leg = nexus->leg;
 	int section = srcu_read_lock(&leg->srcu);
-	struct istripe_path *other;
+	struct istripe_nexus *other;
 	bool found = false;
 	u32 at;
 
-	istripe_leg_for_each_path(leg, other, at)
-		found = found || (other != path && carrier_serves(other));
+	istripe_leg_for_each_nexus(leg, other, at)
+		found = found || (other != nexus && carrier_serves(other));
 	srcu_read_unlock(&leg->srcu, section);
 	return found;
 }
 
-void istripe_carrier_check(struct istripe_path *path)
+void istripe_carrier_check(struct istripe_nexus *nexus)
 {
-	if (!istripe_session_has_link(path->owned) && carrier_elsewhere(path))
-		istripe_session_fault(path->owned, -ENETDOWN, "the NIC has no link");
+	if (!istripe_session_has_link(nexus->owned) && carrier_elsewhere(nexus))
+		istripe_session_fault(nexus->owned, -ENETDOWN, "the NIC has no link");
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * NICs without a link: a path whose NIC has lost its carrier, or was taken down, need not
+ * NICs without a link: a nexus whose NIC has lost its carrier, or was taken down, need not
  * wait for pings to find out.
  */
 #ifndef ISTRIPE_BLOCK_CARRIER_H
 #define ISTRIPE_BLOCK_CARRIER_H
 
-struct istripe_path;
+struct istripe_nexus;
 struct istripe_volume;
 
 /**
@@ -21,20 +21,20 @@ void istripe_carrier_watch(struct istripe_volume *volume);
  * istripe_carrier_ignore() - listen no more
  * @volume: istripe_carrier_watch() was called for it
  *
- * Context: process, takes the RTNL. Afterwards no path of the volume hears of its NIC.
+ * Context: process, takes the RTNL. Afterwards no nexus of the volume hears of its NIC.
  */
 void istripe_carrier_ignore(struct istripe_volume *volume);
 
 /**
  * istripe_carrier_check() - give the session up when its NIC has no link
- * @path: live, and told ISTRIPE_PATH_CARRIER: when it went live, another one of its leg did, or
+ * @nexus: live, and told ISTRIPE_NEXUS_CARRIER: when it went live, another one of its leg did, or
  *	a NIC has changed
  *
  * But only when another session of the leg has one: TCP may carry this one over a short loss,
  * which is better than nothing.
  *
- * Context: the path's worker.
+ * Context: the nexus's worker.
  */
-void istripe_carrier_check(struct istripe_path *path);
+void istripe_carrier_check(struct istripe_nexus *nexus);
 
 #endif

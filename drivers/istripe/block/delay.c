@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "block/delay.h"
 #include "block/leg.h"
-#include "block/path.h"
+#include "block/nexus.h"
 
 /* Sorted by when they are due; mostly that is behind all others. */
 static void delay_add(struct istripe_leg *leg, struct istripe_leg_task *leg_task)

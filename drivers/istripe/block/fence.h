@@ -4,7 +4,7 @@
  * has two halves, and neither is enough alone.
  *
  * The cut: nothing of the old session gets into the target's task set any more. A login with
- * the path's ISID ends the session (RFC 7143 6.3.5): through the path itself or, when its way
+ * the nexus's ISID ends the session (RFC 7143 6.3.5): through the nexus itself or, when its way
  * is closed, through a sibling to the same portal group of the target. Whose portal group is
  * the same has been proven before: see proof.h.
  *
@@ -21,20 +21,20 @@
 
 #include <linux/types.h>
 
-struct istripe_path;
+struct istripe_nexus;
 
 /**
- * istripe_fence() - end the path's old session through a sibling, if anything waits for that
- * @path: the path, without a session
+ * istripe_fence() - end the nexus's old session through a sibling, if anything waits for that
+ * @nexus: the nexus, without a session
  *
- * Context: the path's worker, sleeps; at most the time that logins of the path, and two
+ * Context: the nexus's worker, sleeps; at most the time that logins of the nexus, and two
  * pings and a reset of the LUN after each, may take.
  */
-void istripe_fence(struct istripe_path *path);
+void istripe_fence(struct istripe_nexus *nexus);
 
 /**
  * istripe_fence_drain() - the drain, if anything waits for it, and what waits goes on
- * @path: its old session is cut: path->owned has logged in with its ISID, and path->found is
+ * @nexus: its old session is cut: nexus->owned has logged in with its ISID, and nexus->found is
  *	the LUN there
  * @why: reason on failure
  * @why_bytes: its size
@@ -42,28 +42,28 @@ void istripe_fence(struct istripe_path *path);
  * A target that says that it does not know LOGICAL UNIT RESET, or goes on refusing it, leaves no
  * better than to believe its login; leg->lun_reset says so.
  *
- * Context: the path's worker; see istripe_lun_reset().
+ * Context: the nexus's worker; see istripe_lun_reset().
  * Return: 0; else what waits goes on waiting, errors as of istripe_lun_reset().
  */
-int istripe_fence_drain(struct istripe_path *path, char *why, size_t why_bytes);
+int istripe_fence_drain(struct istripe_nexus *nexus, char *why, size_t why_bytes);
 
 /**
  * istripe_fence_wanted() - does something wait that a sibling may be able to set free
- * @path: the path, not live
+ * @nexus: the nexus, not live
  *
- * Context: the path's worker.
+ * Context: the nexus's worker.
  * Return: true or false.
  */
-bool istripe_fence_wanted(const struct istripe_path *path);
+bool istripe_fence_wanted(const struct istripe_nexus *nexus);
 
 /**
- * istripe_fence_may() - may a path's old session be ended through a sibling?
- * @path: the path
- * @sibling: of another bundle, while it is live
+ * istripe_fence_may() - may a nexus's old session be ended through a sibling?
+ * @nexus: the nexus
+ * @sibling: of another path, while it is live
  *
  * Context: leg->lock held.
  * Return: true or false.
  */
-bool istripe_fence_may(const struct istripe_path *path, const struct istripe_path *sibling);
+bool istripe_fence_may(const struct istripe_nexus *nexus, const struct istripe_nexus *sibling);
 
 #endif

@@ -17,7 +17,7 @@
 #include <compat/device.h>
 #include <compat/disk.h>
 
-#include "block/claim.h"
+#include "block/exclusive.h"
 #include "block/host_disk.h"
 #include "block/leg.h"
 #include "block/volume.h"
@@ -63,7 +63,7 @@ static const struct istripe_leg *leg_of_designator(const struct istripe_volume *
 					      sizeof(designator));
 	rcu_read_unlock();
 	*named = designator[0];
-	return *named ? istripe_claim_find(volume, volume->leg_count, designator) : NULL;
+	return *named ? istripe_exclusive_find(volume, volume->leg_count, designator) : NULL;
 }
 
 /* A serial number is unique among what one vendor sells under one name. */
@@ -197,7 +197,7 @@ static void disk_tell(const struct search *search, const char *name, int error)
 }
 
 /* Once the volume is up it is too late to refuse. */
-static int disk_judge(const struct search *search, const char *name, int error)
+static int disk_decide(const struct search *search, const char *name, int error)
 {
 	const struct istripe_leg *leg = search->leg;
 
@@ -248,7 +248,7 @@ static int disk_check(struct device *dev, void *data)
 	error = PTR_ERR_OR_ZERO(claimed);
 	disk->sdev = search->sdev;
 	disk->claimed = error ? NULL : claimed;
-	ret = disk_judge(search, dev_name(dev), error);
+	ret = disk_decide(search, dev_name(dev), error);
 	if (!ret && disk_remember(search->volume, disk))
 		disk_tell(search, dev_name(dev), error);
 	else
@@ -278,7 +278,7 @@ static int device_come(ISTRIPE_COMPAT_CLASS_DEVICE(dev))
 	mutex_lock(&started_lock);
 	list_for_each_entry(volume, &started, host_disks.entry)
 		if (leg_of_device(volume, sdev))
-			queue_work(system_long_wq, &volume->host_disks.look);
+			queue_work(system_long_wq, &volume->host_disks.work);
 	mutex_unlock(&started_lock);
 	return 0;
 }
@@ -294,7 +294,7 @@ static void device_gone(ISTRIPE_COMPAT_CLASS_DEVICE(dev))
 		if (!disk)
 			continue;
 		disk->sdev = NULL;
-		queue_work(system_long_wq, &volume->host_disks.look);
+		queue_work(system_long_wq, &volume->host_disks.work);
 	}
 	mutex_unlock(&started_lock);
 }
@@ -305,20 +305,20 @@ static struct class_interface host_devices = {
 };
 
 /* A disk is made later than its SCSI device, by a driver that may not be there yet. */
-static void host_disks_settle(void)
+static void host_disks_update(void)
 {
 	request_module("sd_mod");
 	async_synchronize_full();
 }
 
-static void host_disks_look(struct work_struct *work)
+static void host_disks_work(struct work_struct *work)
 {
-	struct istripe_volume *volume = container_of(work, struct istripe_volume, host_disks.look);
+	struct istripe_volume *volume = container_of(work, struct istripe_volume, host_disks.work);
 	struct search search = { .volume = volume, .late = true };
 	int ret;
 
 	disks_free_gone(volume);
-	host_disks_settle();
+	host_disks_update();
 	ret = class_for_each_device(host_devices.class, NULL, &search, device_check);
 	if (ret)
 		pr_err("%s: cannot claim a disk of this host that is a LUN of it: %s (%pe)\n",
@@ -331,7 +331,7 @@ void istripe_host_disks_init(struct istripe_volume *volume)
 {
 	INIT_LIST_HEAD(&volume->host_disks.entry);
 	INIT_LIST_HEAD(&volume->host_disks.known);
-	INIT_WORK(&volume->host_disks.look, host_disks_look);
+	INIT_WORK(&volume->host_disks.work, host_disks_work);
 }
 
 static int device_is_leg(struct device *dev, void *volume)
@@ -351,7 +351,7 @@ int istripe_host_disks_start(struct istripe_volume *volume, enum istripe_host_di
 	list_add(&volume->host_disks.entry, &started);
 	mutex_unlock(&started_lock);
 	if (class_for_each_device(host_devices.class, NULL, volume, device_is_leg))
-		host_disks_settle();
+		host_disks_update();
 	return class_for_each_device(host_devices.class, NULL, &search, device_check);
 }
 
@@ -361,7 +361,7 @@ void istripe_host_disks_stop(struct istripe_volume *volume)
 	list_del_init(&volume->host_disks.entry);
 	mutex_unlock(&started_lock);
 	/* Nobody queues it again, and nobody else has the disks. */
-	cancel_work_sync(&volume->host_disks.look);
+	cancel_work_sync(&volume->host_disks.work);
 	disks_free(&volume->host_disks.known);
 	INIT_LIST_HEAD(&volume->host_disks.known);
 }

@@ -24,12 +24,12 @@ struct istripe_volume;
  * struct istripe_host_disks - SCSI disks that are LUNs of a volume
  * @entry:	on the list of all volumes that are started; empty when this one is not
  * @known:	the disks, each claimed if that was possible
- * @look:	at those that have come or gone
+ * @work:	at those that have come or gone
  */
 struct istripe_host_disks {
 	struct list_head entry;
 	struct list_head known;
-	struct work_struct look;
+	struct work_struct work;
 };
 
 /**

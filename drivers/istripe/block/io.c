@@ -7,16 +7,16 @@
 
 #include "block/allowance.h"
 #include "block/delay.h"
-#include "block/drain.h"
+#include "block/eh.h"
 #include "block/io.h"
 #include "block/leg.h"
 #include "block/limits.h"
-#include "block/overdue.h"
-#include "block/path.h"
+#include "block/nexus.h"
 #include "block/policy.h"
-#include "block/protection.h"
 #include "block/queue.h"
 #include "block/volume.h"
+#include "block/write_protect.h"
+#include "block/writeback.h"
 #include "proto/cdb.h"
 #include "proto/sense.h"
 
@@ -66,13 +66,13 @@ static void io_task_again(struct istripe_leg_task *leg_task)
 /* I/O that is lost again and again ends when it is as old as recovery_timeout_ms. */
 static bool io_too_old(const struct istripe_io *io)
 {
-	s32 hold_ms = READ_ONCE(io_volume(io)->recovery_timeout_ms);
+	s32 recovery_ms = READ_ONCE(io_volume(io)->recovery_timeout_ms);
 
-	return hold_ms >= 0 && time_after(jiffies, io->started + msecs_to_jiffies(hold_ms));
+	return recovery_ms >= 0 && time_after(jiffies, io->started + msecs_to_jiffies(recovery_ms));
 }
 
 /*
- * May the task be sent over another path, although the target may still be carrying
+ * May the task be sent over another nexus, although the target may still be carrying
  * it out? A read or a flush, and what was never sent; nothing that changes data (P25).
  */
 static bool io_task_may_move(const struct istripe_leg_task *leg_task)
@@ -114,13 +114,13 @@ static void io_task_back_off(struct istripe_leg_task *leg_task, u32 retries_max,
 
 /*
  * There will be no answer: the session is gone.
- * Age counts only for what has no other path to go to, or has killed more sessions than
- * there are paths: perhaps it is the reason.
+ * Age counts only for what has no other nexus to go to, or has killed more sessions than
+ * there are nexuses: perhaps it is the reason.
  */
 static void io_task_lost(struct istripe_leg_task *leg_task)
 {
 	struct istripe_leg *leg = leg_task->leg;
-	u32 paths = READ_ONCE(leg->bundle_count);
+	u32 paths = READ_ONCE(leg->path_count);
 	bool old = io_too_old(leg_task->io) && leg_task->losses >= paths;
 
 	leg_task->busy = false;
@@ -141,18 +141,18 @@ static void io_task_aborted(struct istripe_leg_task *leg_task)
 	if (READ_ONCE(leg_task->leg->stopping))
 		istripe_io_task_failed(leg_task, BLK_STS_TIMEOUT);
 	else if (leg_task->task.error == -EAGAIN)
-		/* A reset over another path has ended it: that was not this command's fault. */
+		/* A reset over another nexus has ended it: that was not this command's fault. */
 		io_task_again(leg_task);
 	else
 		io_task_back_off(leg_task, leg_task->overdue ? RETRIES_MAX : FAILURES_MAX,
 				 BLK_STS_TIMEOUT);
 }
 
-/* Each path may have a unit attention of its own to tell. */
+/* Each nexus may have a unit attention of its own to tell. */
 static void io_task_retry(struct istripe_leg_task *leg_task)
 {
 	atomic64_inc(&leg_task->leg->retried);
-	if (++leg_task->retries <= RETRIES_MAX + leg_task->leg->path_count) {
+	if (++leg_task->retries <= RETRIES_MAX + leg_task->leg->nexus_count) {
 		io_task_again(leg_task);
 		return;
 	}
@@ -200,7 +200,7 @@ static void io_task_refused(struct istripe_leg_task *leg_task, enum istripe_scsi
 {
 	io_say_failed(leg_task, istripe_scsi_verdict_name(verdict));
 	if (leg_task->task.write && istripe_sense_write_protected(&leg_task->task.sense))
-		istripe_protection_refused(leg_task->path);
+		istripe_write_protect_refused(leg_task->nexus);
 	istripe_io_task_failed(leg_task, io_verdict_status(verdict));
 }
 
@@ -229,14 +229,14 @@ static void io_say_deferred(const struct istripe_leg_task *leg_task)
 }
 
 /*
- * It may be another LUN now, or have other blocks: not one command more over this path before
- * a look. Another path's target says so itself, to the first command that it gets (SPC-4 5.13).
+ * It may be another LUN now, or have other blocks: not one command more over this nexus before
+ * a look. Another nexus's target says so itself, to the first command that it gets (SPC-4 5.13).
  */
 static void io_note_change(struct istripe_leg_task *leg_task)
 {
-	istripe_task_doubt(&leg_task->task);
-	istripe_path_attention(leg_task->path,
-			       istripe_sense_change_name(&leg_task->task.sense));
+	istripe_task_invalidate(&leg_task->task);
+	istripe_nexus_attention(leg_task->nexus,
+				istripe_sense_change_name(&leg_task->task.sense));
 }
 
 /* Context: see struct istripe_task, done. */
@@ -245,7 +245,7 @@ static void io_task_done(struct istripe_task *task)
 	struct istripe_leg_task *leg_task = container_of(task, struct istripe_leg_task, task);
 	enum istripe_scsi_verdict verdict;
 
-	istripe_path_done(leg_task);
+	istripe_nexus_done(leg_task);
 	if (task->error) {
 		istripe_allowance_give(leg_task->leg, false);
 		if (task->error == -ECANCELED || task->error == -EAGAIN)
@@ -270,11 +270,11 @@ static void io_task_done(struct istripe_task *task)
 		break;
 	case ISTRIPE_SCSI_TRANSPORT:
 		/* Not served here: that is no reason not to ask elsewhere. */
-		if (READ_ONCE(leg_task->leg->bundle_count) == 1) {
+		if (READ_ONCE(leg_task->leg->path_count) == 1) {
 			io_task_refused(leg_task, verdict);
 			break;
 		}
-		istripe_task_distrust(task, istripe_scsi_verdict_name(verdict));
+		istripe_task_session_fault(task, istripe_scsi_verdict_name(verdict));
 		io_task_retry(leg_task);
 		break;
 	case ISTRIPE_SCSI_UNSUPPORTED:
@@ -311,7 +311,7 @@ static u32 leg_blocks(const struct istripe_leg *leg, u32 sectors)
 
 /*
  * The slot: unique over the requests and the parts that they are cut into, and so within
- * each session, whichever path a part ends up on.
+ * each session, whichever nexus a part ends up on.
  */
 static u16 io_slot(const struct istripe_volume *volume, const struct request *rq, u32 part)
 {
@@ -320,7 +320,7 @@ static u16 io_slot(const struct istripe_volume *volume, const struct request *rq
 }
 
 /*
- * The lane: hardware queue i uses connection i, modulo their number, of whichever path;
+ * The lane: hardware queue i uses connection i, modulo their number, of whichever nexus;
  * they are connections of one session, or each is of its own. Where there are more
  * connections than processors, and so than queues, each queue has several connections and
  * its requests take turns. Requests of a polled queue do not: who polls looks at one.
@@ -329,7 +329,7 @@ static u32 io_lane(const struct request *rq)
 {
 	const struct istripe_queue *queue = istripe_queue_of(rq);
 
-	return queue->lane + queue->turns * rq->tag;
+	return queue->lane + queue->stride * rq->tag;
 }
 
 static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct request *rq,
@@ -347,7 +347,7 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	leg_task->busy_for = 0;
 	leg_task->refusals = 0;
 	leg_task->overdue = 0;
-	leg_task->turn = 0;
+	leg_task->nth = 0;
 	task->data = (struct istripe_data) {};
 	memset(task->cdb, 0, sizeof(task->cdb));
 	task->read = false;
@@ -356,7 +356,7 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	task->lane = io_lane(rq);
 	task->polled = rq->cmd_flags & REQ_POLLED;
 	task->done = io_task_done;
-	atomic_set(&task->holders, 0);
+	atomic_set(&task->refs, 0);
 	return leg_task;
 }
 
@@ -491,24 +491,24 @@ static bool io_may_cut(const struct request *rq)
 	       !istripe_compat_atomic(rq);
 }
 
-/* One command, or with the interleave policy one for each of several paths. */
+/* One command, or with the interleave policy one for each of several nexuses. */
 static void io_prepare_leg(struct istripe_io *io, struct istripe_leg *leg, struct request *rq,
 			   const struct istripe_extent *extent)
 {
-	u32 parts = 1, part_sectors = extent->sectors, turn = 0;
+	u32 parts = 1, part_sectors = extent->sectors, nth = 0;
 	struct istripe_leg_task *leg_task;
 	struct istripe_extent part;
 	u32 i, skip;
 
-	if (leg->bundle_end > 1 && io_may_cut(rq))
+	if (leg->path_end > 1 && io_may_cut(rq))
 		parts = istripe_policy_parts(leg, extent->sectors, &part_sectors);
 	if (parts > 1)
-		turn = (u32)atomic_inc_return(&leg->turn) % ISTRIPE_PATHS_MAX;
+		nth = (u32)atomic_inc_return(&leg->policy_counter) % ISTRIPE_PATHS_MAX;
 	for (i = 0, skip = 0; i < parts; i++, skip += part_sectors) {
 		istripe_extent_cut(extent, skip, min(part_sectors, extent->sectors - skip), &part);
 		leg_task = io_add_task(io, rq, leg, i);
 		if (parts > 1)
-			leg_task->turn = 1 + turn + i;
+			leg_task->nth = 1 + nth + i;
 		io_prepare_extent(leg_task, rq, &part);
 	}
 }
@@ -574,7 +574,7 @@ void istripe_io_complete(struct request *rq)
 	struct istripe_io *io = blk_mq_rq_to_pdu(rq);
 	struct bio *bio;
 
-	istripe_drain_count(io_volume(io), rq, io->status);
+	istripe_writeback_count(io_volume(io), rq, io->status);
 	/*
 	 * A polled request ends where its answer is found, mostly in softirq. Older kernels take
 	 * it that polled bios never do, and keep freed ones in a cache without a lock.
@@ -588,21 +588,21 @@ void istripe_io_complete(struct request *rq)
 /* A slow link is no fault of the command, as long as it carries something. */
 static bool io_task_moves(const struct istripe_leg_task *leg_task, unsigned long timeout)
 {
-	struct istripe_path *path = READ_ONCE(leg_task->path);
-	int section = srcu_read_lock(&path->srcu);
-	struct istripe_session *session = srcu_dereference(path->session, &path->srcu);
+	struct istripe_nexus *nexus = READ_ONCE(leg_task->nexus);
+	int section = srcu_read_lock(&nexus->srcu);
+	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
 	bool moves = session && istripe_session_task_moves(session,
 							   READ_ONCE(leg_task->task.itt),
 							   timeout / 2);
 
-	srcu_read_unlock(&path->srcu, section);
+	srcu_read_unlock(&nexus->srcu, section);
 	return moves;
 }
 
 /*
  * Only tasks on the wire are anybody's fault; parked ones have their own clock. What is in
- * flight within the section is so over a path that is freed after it: first the holders,
- * then the path, which was there before they were set (istripe_session_submit()).
+ * flight within the section is so over a nexus that is freed after it: first the holders,
+ * then the nexus, which was there before they were set (istripe_session_submit()).
  * The request is too old; a task of it that was sent again later, after a loss, is not. The
  * quarter is for what has waited a little before it was sent at first.
  */
@@ -612,15 +612,15 @@ static void io_task_timeout(struct istripe_leg_task *leg_task, unsigned long tim
 	int section;
 
 	/* The leg, too, was there before the holders. */
-	if (!atomic_read_acquire(&leg_task->task.holders))
+	if (!atomic_read_acquire(&leg_task->task.refs))
 		return;
 	leg = leg_task->leg;
 	section = srcu_read_lock(&leg->srcu);
-	if (atomic_read_acquire(&leg_task->task.holders) &&
+	if (atomic_read_acquire(&leg_task->task.refs) &&
 	    time_after_eq(jiffies, READ_ONCE(leg_task->since) + 3 * timeout / 4) &&
 	    !io_task_moves(leg_task, timeout) &&
-	    istripe_overdue_report(READ_ONCE(leg_task->path), READ_ONCE(leg_task->task.itt),
-				   leg_task->overdue >= OVERDUE_MAX))
+	    istripe_eh_report(READ_ONCE(leg_task->nexus), READ_ONCE(leg_task->task.itt),
+			      leg_task->overdue >= OVERDUE_MAX))
 		leg_task->overdue++;
 	srcu_read_unlock(&leg->srcu, section);
 }

@@ -14,7 +14,7 @@
 
 struct istripe_io;
 struct istripe_leg;
-struct istripe_path;
+struct istripe_nexus;
 struct istripe_queue;
 
 /**
@@ -22,19 +22,19 @@ struct istripe_queue;
  * @task:	the SCSI command
  * @io:		whose part it is
  * @leg:	where it goes
- * @path:	the path it was last sent over
- * @entry:	on leg->parked, leg->delay, leg->allowance or path->fenced, under leg->lock
- * @since:	jiffies: handed to a path, the last time
+ * @nexus:	the nexus it was last sent over
+ * @entry:	on leg->parked, leg->delay, leg->allowance or nexus->fenced, under leg->lock
+ * @since:	jiffies: handed to a nexus, the last time
  * @due:	jiffies: on leg->delay until then
  * @busy_at:	jiffies: since when, the last time, the LUN has no time for it
  * @busy_for:	jiffies: how long it had none before
  * @number:	given by the allowance when it let the task in
  * @ticket:	given by the allowance when the LUN first refused the task
  * @refusals:	how often that was
- * @busy:	@busy_at counts; not after the task has had to wait for a path
- * @counted:	by the bundle of @path, see there
+ * @busy:	@busy_at counts; not after the task has had to wait for a nexus
+ * @counted:	by the path of @nexus, see there
  * @given_up:	fails as soon as it has a fence
- * @turn:	see istripe_policy_pick()
+ * @nth:	see istripe_policy_pick()
  * @losses:	how often it was lost with a session
  * @retries:	how often the target's answer made us send it again
  * @overdue:	how often it was found overdue, since it was last sent
@@ -45,7 +45,7 @@ struct istripe_leg_task {
 	struct istripe_task task;
 	struct istripe_io *io;
 	struct istripe_leg *leg;
-	struct istripe_path *path;
+	struct istripe_nexus *nexus;
 	struct list_head entry;
 	unsigned long since;
 	unsigned long due;
@@ -57,7 +57,7 @@ struct istripe_leg_task {
 	bool busy;
 	bool counted;
 	bool given_up;
-	u8 turn;
+	u8 nth;
 	u8 losses;
 	u8 retries;
 	u8 overdue;

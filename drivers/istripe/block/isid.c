@@ -3,41 +3,41 @@
 #include <linux/string.h>
 #include <compat/unaligned.h>
 
-#include "block/bundle.h"
 #include "block/isid.h"
 #include "block/leg.h"
+#include "block/nexus.h"
 #include "block/path.h"
 #include "block/volume.h"
 
-/* Type 10b. The members' own bits are not in it yet. */
-static void isid_derive(const struct istripe_path *path, u8 *isid)
+/* Type 10b. The nexuses' own bits are not in it yet. */
+static void isid_derive(const struct istripe_nexus *nexus, u8 *isid)
 {
 	u32 hash;
 
-	hash = crc32c(~0u, path->leg->volume->name, strlen(path->leg->volume->name) + 1);
-	hash = crc32c(hash, path->params.target_name, strlen(path->params.target_name) + 1);
+	hash = crc32c(~0u, nexus->leg->volume->name, strlen(nexus->leg->volume->name) + 1);
+	hash = crc32c(hash, nexus->params.target_name, strlen(nexus->params.target_name) + 1);
 	isid[0] = 0x80;
 	put_unaligned_be24(hash, isid + 1);
-	/* The qualifier: which of the volume's paths, and what is left of the hash. */
-	put_unaligned_be16((hash >> 24 & 0x3f) << 10 | path->leg->index << 4 |
-			   path->bundle->index, isid + 4);
+	/* The qualifier: which of the volume's nexuses, and what is left of the hash. */
+	put_unaligned_be16((hash >> 24 & 0x3f) << 10 | nexus->leg->index << 4 |
+			   nexus->path->index, isid + 4);
 }
 
-void istripe_isid_choose(struct istripe_path *path)
+void istripe_isid_choose(struct istripe_nexus *nexus)
 {
-	if (memchr_inv(path->params.isid, 0, sizeof(path->params.isid)))
-		memcpy(path->isid, path->params.isid, sizeof(path->isid));
+	if (memchr_inv(nexus->params.isid, 0, sizeof(nexus->params.isid)))
+		memcpy(nexus->isid, nexus->params.isid, sizeof(nexus->isid));
 	else
-		isid_derive(path, path->isid);
-	istripe_isid_of_member(path->isid, path->member);
+		isid_derive(nexus, nexus->isid);
+	istripe_isid_of_nexus(nexus->isid, nexus->index);
 }
 
-void istripe_isid_spare(const struct istripe_path *path, u8 *isid)
+void istripe_isid_test(const struct istripe_nexus *nexus, u8 *isid)
 {
 	u32 i;
 
-	isid_derive(path, isid);
-	/* That of no path of the volume at this target: there the hash is the same for all. */
+	isid_derive(nexus, isid);
+	/* That of no nexus of the volume at this target: there the hash is the same for all. */
 	for (i = 1; i < 4; i++)
 		isid[i] = ~isid[i];
 }

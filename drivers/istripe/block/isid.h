@@ -2,8 +2,8 @@
 /*
  * ISIDs: what names a session of ours to its target (RFC 7143 11.12.5).
  *
- * They are derived from names, not drawn: every login of a path, also after the volume or
- * the module was down, reinstates the path's own session and so ends what it may still have
+ * They are derived from names, not drawn: every login of a nexus, also after the volume or
+ * the module was down, reinstates the nexus's own session and so ends what it may still have
  * in the target (9.1.1, conservative reuse; P25).
  */
 #ifndef ISTRIPE_BLOCK_ISID_H
@@ -11,23 +11,23 @@
 
 #include <linux/types.h>
 
-struct istripe_path;
+struct istripe_nexus;
 
 /**
- * istripe_isid_choose() - give a path the ISID of its sessions
- * @path: fresh, with its bundle, member and params
+ * istripe_isid_choose() - give a nexus the ISID of its sessions
+ * @nexus: fresh, with its path, nexus and params
  *
  * Context: process.
  */
-void istripe_isid_choose(struct istripe_path *path);
+void istripe_isid_choose(struct istripe_nexus *nexus);
 
 /**
- * istripe_isid_spare() - an ISID that no path of the volume has at its target
- * @path: the path
- * @isid: 6 bytes, filled; the same each time, and for all members of a bundle
+ * istripe_isid_test() - an ISID that no nexus of the volume has at its target
+ * @nexus: the nexus
+ * @isid: 6 bytes, filled; the same each time, and for all nexuses of a path
  *
  * Context: any.
  */
-void istripe_isid_spare(const struct istripe_path *path, u8 *isid);
+void istripe_isid_test(const struct istripe_nexus *nexus, u8 *isid);
 
 #endif

@@ -3,54 +3,54 @@
 
 #include <linux/slab.h>
 
-#include "block/bundle.h"
-#include "block/capacity.h"
 #include "block/delay.h"
+#include "block/hotplug.h"
 #include "block/leg.h"
 #include "block/limits.h"
+#include "block/nexus.h"
 #include "block/path.h"
 #include "block/policy.h"
-#include "block/protection.h"
-#include "block/roster.h"
+#include "block/resize.h"
 #include "block/volume.h"
+#include "block/write_protect.h"
 
-struct istripe_path *istripe_leg_next_path(const struct istripe_leg *leg, u32 *at)
+struct istripe_nexus *istripe_leg_next_nexus(const struct istripe_leg *leg, u32 *at)
 {
-	const struct istripe_bundle *bundle;
-	struct istripe_path *path;
+	const struct istripe_path *path;
+	struct istripe_nexus *nexus;
 	u32 i;
 
 	lockdep_assert(srcu_read_lock_held(&leg->srcu) || lockdep_is_held(&leg->lock) ||
-		       lockdep_is_held(&leg->roster_lock));
-	for (i = *at; i / ISTRIPE_CONNECTIONS_MAX < READ_ONCE(leg->bundle_end); i++) {
-		bundle = READ_ONCE(leg->bundles[i / ISTRIPE_CONNECTIONS_MAX]);
-		path = bundle ? READ_ONCE(bundle->members[i % ISTRIPE_CONNECTIONS_MAX]) : NULL;
+		       lockdep_is_held(&leg->paths_lock));
+	for (i = *at; i / ISTRIPE_CONNECTIONS_MAX < READ_ONCE(leg->path_end); i++) {
+		path = READ_ONCE(leg->paths[i / ISTRIPE_CONNECTIONS_MAX]);
+		nexus = path ? READ_ONCE(path->nexuses[i % ISTRIPE_CONNECTIONS_MAX]) : NULL;
 		*at = i + 1;
-		if (path)
-			return path;
+		if (nexus)
+			return nexus;
 	}
 	return NULL;
 }
 
-static struct istripe_path *leg_pick(struct istripe_leg *leg,
-				     const struct istripe_leg_task *leg_task)
+static struct istripe_nexus *leg_pick(struct istripe_leg *leg,
+				      const struct istripe_leg_task *leg_task)
 {
-	struct istripe_bundle *bundle = istripe_policy_pick(leg, leg_task->task.data.length_bytes,
-							    leg_task->turn);
+	struct istripe_path *path = istripe_policy_pick(leg, leg_task->task.data.length_bytes,
+							leg_task->nth);
 
-	return bundle ? istripe_bundle_pick(bundle, leg_task->task.lane) : NULL;
+	return path ? istripe_path_pick(path, leg_task->task.lane) : NULL;
 }
 
-void istripe_leg_tell(struct istripe_leg *leg, const struct istripe_path *except,
-		      enum istripe_path_event event)
+void istripe_leg_tell(struct istripe_leg *leg, const struct istripe_nexus *except,
+		      enum istripe_nexus_event event)
 {
 	int section = srcu_read_lock(&leg->srcu);
-	struct istripe_path *path;
+	struct istripe_nexus *nexus;
 	u32 at;
 
-	istripe_leg_for_each_path(leg, path, at)
-		if (path != except && READ_ONCE(path->state) == ISTRIPE_PATH_LIVE)
-			istripe_path_event(path, event);
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (nexus != except && READ_ONCE(nexus->state) == ISTRIPE_NEXUS_LIVE)
+			istripe_nexus_event(nexus, event);
 	srcu_read_unlock(&leg->srcu, section);
 }
 
@@ -58,13 +58,13 @@ void istripe_leg_send(struct istripe_leg *leg, struct istripe_leg_task *leg_task
 		      bool more)
 {
 	int section = srcu_read_lock(&leg->srcu);
-	struct istripe_path *path;
+	struct istripe_nexus *nexus;
 
 	leg_task->overdue = 0;
 	WRITE_ONCE(leg_task->since, jiffies);
 	do {
-		path = leg_pick(leg, leg_task);
-		if (path && istripe_path_submit(path, leg_task, may_send, more))
+		nexus = leg_pick(leg, leg_task);
+		if (nexus && istripe_nexus_submit(nexus, leg_task, may_send, more))
 			break;
 	} while (!istripe_leg_park(leg, leg_task));
 	srcu_read_unlock(&leg->srcu, section);
@@ -80,11 +80,11 @@ void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_ta
 void istripe_leg_push(struct istripe_leg *leg)
 {
 	int section = srcu_read_lock(&leg->srcu);
-	struct istripe_path *path;
+	struct istripe_nexus *nexus;
 	u32 at;
 
-	istripe_leg_for_each_path(leg, path, at)
-		istripe_path_push(path);
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		istripe_nexus_push(nexus);
 	srcu_read_unlock(&leg->srcu, section);
 }
 
@@ -136,40 +136,41 @@ static void leg_fail_all(struct list_head *list)
 	}
 }
 
-static bool leg_hold_is_over(const struct istripe_leg *leg, unsigned long down_since)
+static bool leg_recovery_is_over(const struct istripe_leg *leg, unsigned long down_since)
 {
-	s32 hold_ms = READ_ONCE(leg->volume->recovery_timeout_ms);
+	s32 recovery_ms = READ_ONCE(leg->volume->recovery_timeout_ms);
 
-	return hold_ms >= 0 && time_after_eq(jiffies, down_since + msecs_to_jiffies(hold_ms));
+	return recovery_ms >= 0 &&
+	       time_after_eq(jiffies, down_since + msecs_to_jiffies(recovery_ms));
 }
 
-static void leg_set_unfenced(struct istripe_leg *leg, struct istripe_path *path)
+static void leg_set_unfenced(struct istripe_leg *leg, struct istripe_nexus *nexus)
 {
 	lockdep_assert_held(&leg->lock);
-	if (!path->unfenced)
-		WRITE_ONCE(leg->unfenced_paths, leg->unfenced_paths + 1);
-	path->unfenced = true;
+	if (!nexus->unfenced)
+		WRITE_ONCE(leg->unfenced_nexuses, leg->unfenced_nexuses + 1);
+	nexus->unfenced = true;
 }
 
 /*
  * Takes what waits for a fence, to be failed: from now on the leg serves nothing until
- * istripe_leg_path_fenced(). Returns how many there were.
+ * istripe_leg_nexus_fenced(). Returns how many there were.
  */
-static u32 leg_take_fenced(struct istripe_leg *leg, struct list_head *list)
+static u32 leg_take_awaiting_fence(struct istripe_leg *leg, struct list_head *list)
 {
-	struct istripe_path *path;
+	struct istripe_nexus *nexus;
 	struct list_head *entry;
 	u32 count = 0;
 	u32 at;
 
 	lockdep_assert_held(&leg->lock);
-	istripe_leg_for_each_path(leg, path, at) {
-		if (list_empty(&path->fenced))
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		if (list_empty(&nexus->awaiting_fence))
 			continue;
-		list_for_each(entry, &path->fenced)
+		list_for_each(entry, &nexus->awaiting_fence)
 			count++;
-		list_splice_tail_init(&path->fenced, list);
-		leg_set_unfenced(leg, path);
+		list_splice_tail_init(&nexus->awaiting_fence, list);
+		leg_set_unfenced(leg, nexus);
 	}
 	return count;
 }
@@ -182,56 +183,57 @@ static void leg_say_unfenced(const struct istripe_leg *leg, u32 count)
 }
 
 /* How long until something that waits has waited long enough; false: nothing does. */
-static bool leg_hold_left(const struct istripe_leg *leg, unsigned long *left)
+static bool leg_recovery_left(const struct istripe_leg *leg, unsigned long *left)
 {
-	s32 hold_ms = READ_ONCE(leg->volume->recovery_timeout_ms);
-	unsigned long hold = msecs_to_jiffies(hold_ms);
-	unsigned long end = leg->down_since + hold;
+	s32 recovery_ms = READ_ONCE(leg->volume->recovery_timeout_ms);
+	unsigned long wait = msecs_to_jiffies(recovery_ms);
+	unsigned long end = leg->down_since + wait;
 
 	lockdep_assert_held(&leg->lock);
 	*left = time_before(jiffies, end) ? end - jiffies : 0;
-	return hold_ms >= 0 && !istripe_leg_serving(leg) && !leg->failed;
+	return recovery_ms >= 0 && !istripe_leg_serving(leg) && !leg->failed;
 }
 
-static void leg_arm_hold(struct istripe_leg *leg)
+static void leg_arm_recovery(struct istripe_leg *leg)
 {
 	unsigned long left;
 
 	lockdep_assert_held(&leg->lock);
-	if (leg_hold_left(leg, &left))
-		mod_delayed_work(istripe_recovery_wq, &leg->hold_work, left);
+	if (leg_recovery_left(leg, &left))
+		mod_delayed_work(istripe_recovery_wq, &leg->recovery_work, left);
 	else
-		cancel_delayed_work(&leg->hold_work);
+		cancel_delayed_work(&leg->recovery_work);
 }
 
 /* @served: before the change that has just been made. */
-static void leg_judge_hold(struct istripe_leg *leg, bool served)
+static void leg_check_recovery(struct istripe_leg *leg, bool served)
 {
 	if (served && !istripe_leg_serving(leg))
 		leg->down_since = jiffies;
-	leg_arm_hold(leg);
+	leg_arm_recovery(leg);
 }
 
-static void leg_hold_work(struct work_struct *work)
+static void leg_recovery_work(struct work_struct *work)
 {
 	struct istripe_leg *leg = container_of(to_delayed_work(work), struct istripe_leg,
-					       hold_work);
+					       recovery_work);
 	u32 unfenced = 0;
 	LIST_HEAD(list);
 	bool over;
 
 	spin_lock_bh(&leg->lock);
-	/* A path may have come back, and even gone again, since we were queued. */
-	over = !istripe_leg_serving(leg) && !leg->failed && leg_hold_is_over(leg, leg->down_since);
+	/* A nexus may have come back, and even gone again, since we were queued. */
+	over = !istripe_leg_serving(leg) && !leg->failed &&
+	       leg_recovery_is_over(leg, leg->down_since);
 	if (over) {
 		leg->failed = true;
 		list_splice_init(&leg->parked, &list);
-		unfenced = leg_take_fenced(leg, &list);
+		unfenced = leg_take_awaiting_fence(leg, &list);
 	}
-	leg_arm_hold(leg);
+	leg_arm_recovery(leg);
 	spin_unlock_bh(&leg->lock);
-	/* With one path nothing is served before it has logged in again anyway. */
-	if (leg->path_count > 1)
+	/* With one nexus nothing is served before it has logged in again anyway. */
+	if (leg->nexus_count > 1)
 		leg_say_unfenced(leg, unfenced);
 	if (over)
 		pr_err("%s/%u: no path for %d ms: I/O fails until one is back\n",
@@ -242,48 +244,48 @@ static void leg_hold_work(struct work_struct *work)
 void istripe_leg_set_recovery_timeout(struct istripe_leg *leg)
 {
 	spin_lock_bh(&leg->lock);
-	leg_arm_hold(leg);
+	leg_arm_recovery(leg);
 	spin_unlock_bh(&leg->lock);
 }
 
-/* @lanes: how many connections are there for tasks now; none: the path is lost. */
-static void leg_set_live(struct istripe_leg *leg, struct istripe_path *path, u32 lanes)
+/* @lanes: how many connections are there for tasks now; none: the nexus is lost. */
+static void leg_set_live(struct istripe_leg *leg, struct istripe_nexus *nexus, u32 lanes)
 {
-	struct istripe_bundle *bundle = path->bundle;
-	u32 before = bundle->lanes;
+	struct istripe_path *path = nexus->path;
+	u32 before = path->lanes;
 
 	lockdep_assert_held(&leg->lock);
-	WRITE_ONCE(bundle->lanes, before - path->lanes + lanes);
-	WRITE_ONCE(path->lanes, lanes);
-	WRITE_ONCE(path->live, lanes);
-	WRITE_ONCE(leg->live_paths, leg->live_paths + (lanes ? 1 : -1));
-	WRITE_ONCE(leg->live_bundles, leg->live_bundles + !!bundle->lanes - !!before);
+	WRITE_ONCE(path->lanes, before - nexus->lanes + lanes);
+	WRITE_ONCE(nexus->lanes, lanes);
+	WRITE_ONCE(nexus->live, lanes);
+	WRITE_ONCE(leg->live_nexuses, leg->live_nexuses + (lanes ? 1 : -1));
+	WRITE_ONCE(leg->live_paths, leg->live_paths + !!path->lanes - !!before);
 }
 
-void istripe_leg_path_off(struct istripe_leg *leg, struct istripe_path *path)
+void istripe_leg_nexus_off(struct istripe_leg *leg, struct istripe_nexus *nexus)
 {
 	bool served = istripe_leg_serving(leg);
 
-	if (!path->live)
+	if (!nexus->live)
 		return;
-	leg_set_live(leg, path, 0);
-	istripe_proof_lost(path);
-	leg_judge_hold(leg, served);
+	leg_set_live(leg, nexus, 0);
+	istripe_proof_lost(nexus);
+	leg_check_recovery(leg, served);
 }
 
-void istripe_leg_path_lost(struct istripe_leg *leg, struct istripe_path *path)
+void istripe_leg_nexus_lost(struct istripe_leg *leg, struct istripe_nexus *nexus)
 {
 	spin_lock_bh(&leg->lock);
-	istripe_leg_path_off(leg, path);
+	istripe_leg_nexus_off(leg, nexus);
 	spin_unlock_bh(&leg->lock);
 }
 
-void istripe_leg_path_want(struct istripe_leg *leg, struct istripe_path *path, bool wanted)
+void istripe_leg_nexus_want(struct istripe_leg *leg, struct istripe_nexus *nexus, bool wanted)
 {
 	spin_lock_bh(&leg->lock);
-	WRITE_ONCE(path->wanted, wanted && path->member < path->bundle->staying);
-	if (!path->wanted)
-		istripe_leg_path_off(leg, path);
+	WRITE_ONCE(nexus->wanted, wanted && nexus->index < nexus->path->kept);
+	if (!nexus->wanted)
+		istripe_leg_nexus_off(leg, nexus);
 	spin_unlock_bh(&leg->lock);
 }
 
@@ -293,84 +295,84 @@ void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_tas
 	u32 count = 0;
 
 	spin_lock_bh(&leg->lock);
-	list_add_tail(&leg_task->entry, &leg_task->path->fenced);
-	if (leg_task->given_up && leg->bundle_count == 1) {
+	list_add_tail(&leg_task->entry, &leg_task->nexus->awaiting_fence);
+	if (leg_task->given_up && leg->path_count == 1) {
 		bool served = istripe_leg_serving(leg);
 
-		/* It is about to fail; no other path can end its session: the wait has an end. */
-		leg_set_unfenced(leg, leg_task->path);
-		leg_judge_hold(leg, served);
+		/* It is about to fail; no other nexus can end its session: the wait has an end. */
+		leg_set_unfenced(leg, leg_task->nexus);
+		leg_check_recovery(leg, served);
 	}
 	if (leg->stopping || leg->failed)
-		count = leg_take_fenced(leg, &list);
+		count = leg_take_awaiting_fence(leg, &list);
 	spin_unlock_bh(&leg->lock);
-	if (leg->path_count > 1)
+	if (leg->nexus_count > 1)
 		leg_say_unfenced(leg, count);
 	leg_fail_all(&list);
 }
 
-void istripe_leg_path_marked(struct istripe_leg *leg, struct istripe_path *path)
+void istripe_leg_super_unfenced(struct istripe_leg *leg, struct istripe_nexus *nexus)
 {
 	spin_lock_bh(&leg->lock);
-	path->marked = true;
+	nexus->super_unfenced = true;
 	spin_unlock_bh(&leg->lock);
 }
 
-bool istripe_leg_path_is_marked(struct istripe_leg *leg, const struct istripe_path *path)
+bool istripe_leg_super_is_unfenced(struct istripe_leg *leg, const struct istripe_nexus *nexus)
 {
-	bool marked;
+	bool super_unfenced;
 
 	spin_lock_bh(&leg->lock);
-	marked = path->marked;
+	super_unfenced = nexus->super_unfenced;
 	spin_unlock_bh(&leg->lock);
-	return marked;
+	return super_unfenced;
 }
 
-void istripe_leg_path_fenced(struct istripe_leg *leg, struct istripe_path *path)
+void istripe_leg_nexus_fenced(struct istripe_leg *leg, struct istripe_nexus *nexus)
 {
 	LIST_HEAD(list);
 
 	spin_lock_bh(&leg->lock);
-	path->marked = false;
-	list_splice_init(&path->fenced, &list);
-	if (path->unfenced) {
-		path->unfenced = false;
-		WRITE_ONCE(leg->unfenced_paths, leg->unfenced_paths - 1);
+	nexus->super_unfenced = false;
+	list_splice_init(&nexus->awaiting_fence, &list);
+	if (nexus->unfenced) {
+		nexus->unfenced = false;
+		WRITE_ONCE(leg->unfenced_nexuses, leg->unfenced_nexuses - 1);
 	}
 	if (istripe_leg_serving(leg)) {
 		leg->failed = false;
 		list_splice_init(&leg->parked, &list);
-		leg_arm_hold(leg);
+		leg_arm_recovery(leg);
 	}
 	spin_unlock_bh(&leg->lock);
 	atomic64_add(leg_redrive(leg, &list), &leg->redriven);
 }
 
-bool istripe_leg_path_waits(struct istripe_leg *leg, const struct istripe_path *path)
+bool istripe_leg_nexus_waits(struct istripe_leg *leg, const struct istripe_nexus *nexus)
 {
 	bool waits;
 
 	spin_lock_bh(&leg->lock);
-	waits = path->unfenced || path->marked || !list_empty(&path->fenced);
+	waits = nexus->unfenced || nexus->super_unfenced || !list_empty(&nexus->awaiting_fence);
 	spin_unlock_bh(&leg->lock);
 	return waits;
 }
 
-void istripe_leg_path_live(struct istripe_leg *leg, struct istripe_path *path)
+void istripe_leg_nexus_live(struct istripe_leg *leg, struct istripe_nexus *nexus)
 {
 	LIST_HEAD(list);
 
 	spin_lock_bh(&leg->lock);
-	if (path->live || !path->wanted) {
+	if (nexus->live || !nexus->wanted) {
 		spin_unlock_bh(&leg->lock);
 		return;
 	}
-	leg_set_live(leg, path, path->owned->conn_count);
+	leg_set_live(leg, nexus, nexus->owned->conn_count);
 	if (istripe_leg_serving(leg)) {
 		leg->failed = false;
 		list_splice_init(&leg->parked, &list);
 	}
-	leg_arm_hold(leg);
+	leg_arm_recovery(leg);
 	spin_unlock_bh(&leg->lock);
 	atomic64_add(leg_redrive(leg, &list), &leg->redriven);
 }
@@ -422,10 +424,10 @@ static int leg_compare(const struct istripe_leg *leg, const struct istripe_lun *
 	return 0;
 }
 
-int istripe_leg_identify(struct istripe_leg *leg, struct istripe_path *path, char *why,
+int istripe_leg_identify(struct istripe_leg *leg, struct istripe_nexus *nexus, char *why,
 			 size_t why_bytes)
 {
-	const struct istripe_lun *lun = &path->found;
+	const struct istripe_lun *lun = &nexus->found;
 	bool grown = false, news = false;
 	int ret;
 
@@ -437,131 +439,131 @@ int istripe_leg_identify(struct istripe_leg *leg, struct istripe_path *path, cha
 		leg->identified = true;
 	}
 	if (!ret) {
-		path->blocks = lun->capacity.blocks;
-		grown = path->blocks > leg->lun.capacity.blocks;
-		news = istripe_protection_found(path);
+		nexus->blocks = lun->capacity.blocks;
+		grown = nexus->blocks > leg->lun.capacity.blocks;
+		news = istripe_write_protect_found(nexus);
 	}
 	mutex_unlock(&leg->identify_lock);
 	if (news)
-		istripe_protection_look(leg->volume);
+		istripe_write_protect_update(leg->volume);
 	if (grown)
-		istripe_capacity_found(path);
+		istripe_resize_found(nexus);
 	else if (!ret)
-		path->announced_blocks = 0;
+		nexus->announced_blocks = 0;
 	return ret;
 }
 
 /* A spare that has left writes logs in, too, even when it is one no more by then. */
-static bool leg_awaits(struct istripe_leg *leg, const struct istripe_path *path)
+static bool leg_awaits(struct istripe_leg *leg, const struct istripe_nexus *nexus)
 {
-	return READ_ONCE(path->wanted) || istripe_leg_path_waits(leg, path);
+	return READ_ONCE(nexus->wanted) || istripe_leg_nexus_waits(leg, nexus);
 }
 
 void istripe_leg_start(struct istripe_leg *leg)
 {
-	struct istripe_path *path;
+	struct istripe_nexus *nexus;
 	u32 at;
 
-	mutex_lock(&leg->roster_lock);
+	mutex_lock(&leg->paths_lock);
 	spin_lock_bh(&leg->lock);
 	leg->down_since = jiffies;
 	spin_unlock_bh(&leg->lock);
-	istripe_leg_for_each_path(leg, path, at)
-		if (leg_awaits(leg, path))
-			istripe_path_start(path);
-	mutex_unlock(&leg->roster_lock);
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (leg_awaits(leg, nexus))
+			istripe_nexus_start(nexus);
+	mutex_unlock(&leg->paths_lock);
 }
 
-int istripe_leg_path_error(struct istripe_path *path, char *why, size_t why_bytes)
+int istripe_leg_nexus_error(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
-	int used = scnprintf(why, why_bytes, "leg %u path %u: ", path->leg->index,
-			     path->bundle->index);
+	int used = scnprintf(why, why_bytes, "leg %u path %u: ", nexus->leg->index,
+			     nexus->path->index);
 
-	istripe_path_last_error(path, why + used, why_bytes - used);
-	return path->first_error;
+	istripe_nexus_last_error(nexus, why + used, why_bytes - used);
+	return nexus->first_error;
 }
 
 /*
- * A path that does not come up, and has left writes in its last life: nothing is served
+ * A nexus that does not come up, and has left writes in its last life: nothing is served
  * before they are known to be dead.
  */
-static int leg_check_past(struct istripe_path *path, char *why, size_t why_bytes)
+static int leg_check_unfenced(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
 	int used;
 
 	/* Through a sibling they cannot be ended: of these sessions nothing is proven yet. */
-	if (!istripe_leg_path_waits(path->leg, path))
+	if (!istripe_leg_nexus_waits(nexus->leg, nexus))
 		return 0;
 	used = scnprintf(why, why_bytes,
 			 "leg %u path %u has left writes that its target may still carry out, and cannot end them: ",
-			 path->leg->index, path->bundle->index);
-	istripe_path_last_error(path, why + used, why_bytes - used);
-	return path->first_error ?: -ENOTCONN;
+			 nexus->leg->index, nexus->path->index);
+	istripe_nexus_last_error(nexus, why + used, why_bytes - used);
+	return nexus->first_error ?: -ENOTCONN;
 }
 
-/* What the paths have come to; those that only were not reachable go on trying. */
-static int leg_judge(struct istripe_leg *leg, char *why, size_t why_bytes)
+/* What the nexuses have come to; those that only were not reachable go on trying. */
+static int leg_check(struct istripe_leg *leg, char *why, size_t why_bytes)
 {
-	struct istripe_path *path, *failed = NULL;
+	struct istripe_nexus *nexus, *failed = NULL;
 	u32 live = 0;
 	int ret;
 	u32 at;
 
-	istripe_leg_for_each_path(leg, path, at) {
-		if (!READ_ONCE(path->wanted))
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		if (!READ_ONCE(nexus->wanted))
 			continue;
-		if (!path->first_error)
+		if (!nexus->first_error)
 			live++;
-		else if (!failed || path->refused)
-			failed = path;
+		else if (!failed || nexus->refused)
+			failed = nexus;
 	}
 	if (failed && (!live || failed->refused))
-		return istripe_leg_path_error(failed, why, why_bytes);
-	istripe_leg_for_each_path(leg, path, at) {
-		ret = leg_check_past(path, why, why_bytes);
+		return istripe_leg_nexus_error(failed, why, why_bytes);
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		ret = leg_check_unfenced(nexus, why, why_bytes);
 		if (ret)
 			return ret;
 	}
-	istripe_leg_for_each_path(leg, path, at)
-		if (path->first_error)
-			istripe_path_persist(path);
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (nexus->first_error)
+			istripe_nexus_persist(nexus);
 	return 0;
 }
 
 int istripe_leg_wait(struct istripe_leg *leg, char *why, size_t why_bytes)
 {
-	struct istripe_path *path;
+	struct istripe_nexus *nexus;
 	int ret = 0;
 	u32 at;
 
-	mutex_lock(&leg->roster_lock);
-	istripe_leg_for_each_path(leg, path, at) {
-		if (!leg_awaits(leg, path) ||
-		    !wait_for_completion_killable(&path->first_result))
+	mutex_lock(&leg->paths_lock);
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		if (!leg_awaits(leg, nexus) ||
+		    !wait_for_completion_killable(&nexus->first_result))
 			continue;
-		scnprintf(why, why_bytes, "interrupted while %s was connecting", path->label);
+		scnprintf(why, why_bytes, "interrupted while %s was connecting", nexus->label);
 		ret = -EINTR;
 		break;
 	}
 	if (!ret)
-		ret = leg_judge(leg, why, why_bytes);
-	mutex_unlock(&leg->roster_lock);
+		ret = leg_check(leg, why, why_bytes);
+	mutex_unlock(&leg->paths_lock);
 	return ret;
 }
 
 int istripe_leg_check(struct istripe_leg *leg, char *why, size_t why_bytes)
 {
-	struct istripe_path *path;
+	struct istripe_nexus *nexus;
 	int used;
 	u32 at = 0;
 
-	if (READ_ONCE(leg->live_paths))
+	if (READ_ONCE(leg->live_nexuses))
 		return 0;
 	used = scnprintf(why, why_bytes, "leg %u was lost again: ", leg->index);
-	mutex_lock(&leg->roster_lock);
-	path = istripe_leg_next_path(leg, &at);
-	istripe_path_last_error(path, why + used, why_bytes - used);
-	mutex_unlock(&leg->roster_lock);
+	mutex_lock(&leg->paths_lock);
+	nexus = istripe_leg_next_nexus(leg, &at);
+	istripe_nexus_last_error(nexus, why + used, why_bytes - used);
+	mutex_unlock(&leg->paths_lock);
 	return -ENOTCONN;
 }
 
@@ -575,7 +577,7 @@ void istripe_leg_expire(struct istripe_leg *leg)
 	list_splice_init(&leg->parked, &list);
 	list_splice_init(&leg->delay.tasks, &list);
 	istripe_allowance_expire(leg, &list);
-	unfenced = leg_take_fenced(leg, &list);
+	unfenced = leg_take_awaiting_fence(leg, &list);
 	spin_unlock_bh(&leg->lock);
 	leg_say_unfenced(leg, unfenced);
 	leg_fail_all(&list);
@@ -583,44 +585,44 @@ void istripe_leg_expire(struct istripe_leg *leg)
 
 void istripe_leg_stop_begin(struct istripe_leg *leg)
 {
-	struct istripe_path *path;
+	struct istripe_nexus *nexus;
 	u32 at;
 
 	istripe_leg_expire(leg);
-	mutex_lock(&leg->roster_lock);
-	istripe_leg_for_each_path(leg, path, at)
-		istripe_path_event(path, ISTRIPE_PATH_STOP);
-	mutex_unlock(&leg->roster_lock);
+	mutex_lock(&leg->paths_lock);
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		istripe_nexus_event(nexus, ISTRIPE_NEXUS_STOP);
+	mutex_unlock(&leg->paths_lock);
 }
 
 void istripe_leg_stop(struct istripe_leg *leg)
 {
-	struct istripe_path *path;
+	struct istripe_nexus *nexus;
 	u32 at;
 
 	istripe_leg_expire(leg);
-	mutex_lock(&leg->roster_lock);
-	istripe_leg_for_each_path(leg, path, at)
-		istripe_path_stop(path);
-	mutex_unlock(&leg->roster_lock);
+	mutex_lock(&leg->paths_lock);
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		istripe_nexus_stop(nexus);
+	mutex_unlock(&leg->paths_lock);
 	istripe_proof_stop(leg);
-	cancel_delayed_work_sync(&leg->hold_work);
+	cancel_delayed_work_sync(&leg->recovery_work);
 	istripe_delay_stop(leg);
 	istripe_allowance_stop(leg);
 }
 
-static int leg_create_bundles(struct istripe_leg *leg, const struct istripe_leg_params *params)
+static int leg_create_paths(struct istripe_leg *leg, const struct istripe_leg_params *params)
 {
-	struct istripe_bundle *bundle;
+	struct istripe_path *path;
 	u32 i;
 
 	for (i = 0; i < params->path_count; i++) {
-		bundle = istripe_bundle_create(leg, &params->paths[i]);
-		if (IS_ERR(bundle))
-			return PTR_ERR(bundle);
-		mutex_lock(&leg->roster_lock);
-		istripe_roster_enter(leg, bundle);
-		mutex_unlock(&leg->roster_lock);
+		path = istripe_path_create(leg, &params->paths[i]);
+		if (IS_ERR(path))
+			return PTR_ERR(path);
+		mutex_lock(&leg->paths_lock);
+		istripe_leg_add_path(leg, path);
+		mutex_unlock(&leg->paths_lock);
 	}
 	return 0;
 }
@@ -639,10 +641,10 @@ struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
 	leg->policy = params->policy;
 	leg->fence = params->fence;
 	mutex_init(&leg->identify_lock);
-	mutex_init(&leg->roster_lock);
+	mutex_init(&leg->paths_lock);
 	spin_lock_init(&leg->lock);
 	INIT_LIST_HEAD(&leg->parked);
-	INIT_DELAYED_WORK(&leg->hold_work, leg_hold_work);
+	INIT_DELAYED_WORK(&leg->recovery_work, leg_recovery_work);
 	istripe_delay_init(leg);
 	istripe_proof_init(leg);
 	istripe_lun_reset_init(leg);
@@ -652,7 +654,7 @@ struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
 		kfree(leg);
 		return ERR_PTR(ret);
 	}
-	ret = leg_create_bundles(leg, params);
+	ret = leg_create_paths(leg, params);
 	if (ret) {
 		istripe_leg_destroy(leg);
 		return ERR_PTR(ret);
@@ -666,9 +668,9 @@ void istripe_leg_destroy(struct istripe_leg *leg)
 
 	if (IS_ERR_OR_NULL(leg))
 		return;
-	/* Its works are cancelled, its paths idle, its volume's disk gone. */
-	for (i = 0; i < leg->bundle_end; i++)
-		istripe_bundle_destroy(leg->bundles[i]);
+	/* Its works are cancelled, its nexuses idle, its volume's disk gone. */
+	for (i = 0; i < leg->path_end; i++)
+		istripe_path_destroy(leg->paths[i]);
 	cleanup_srcu_struct(&leg->srcu);
 	istripe_allowance_free(leg);
 	kfree(leg);

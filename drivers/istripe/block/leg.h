@@ -2,43 +2,43 @@
 /*
  * A leg: one LUN of the stripe, known by its VPD 83h designator.
  *
- * While no path is live, tasks wait on @parked; they go on when a path is live
+ * While no nexus is live, tasks wait on @parked; they go on when a nexus is live
  * again and fail when the leg has been down for recovery_timeout_ms. @delay holds tasks
  * that are to be sent again after a while, @allowance those that the LUN has no room for.
  *
- * A task that was lost with its path's session goes on over another path at once when
+ * A task that was lost with its nexus's session goes on over another nexus at once when
  * doing it twice does no harm, as with a read. A write may still be carried out by the
- * target, after newer data were written over another path. It waits on the path's
- * @fenced until the old session and all that the target had of it is over (see fence.h).
- * Then it goes on over any path.
- * While another path is live it waits as long as that takes. When it has to fail first,
- * because no path came back in time or the volume goes down, the leg serves nothing any
+ * target, after newer data were written over another nexus. It waits on the nexus's
+ * @awaiting_fence until the old session and all that the target had of it is over (see fence.h).
+ * Then it goes on over any nexus.
+ * While another nexus is live it waits as long as that takes. When it has to fail first,
+ * because no nexus came back in time or the volume goes down, the leg serves nothing any
  * more until then: else what fails now could still be carried out over what is written
  * next.
  *
- * Lock: @lock covers @live_paths, @live_bundles, @unfenced_paths, @failed, @stopping,
+ * Lock: @lock covers @live_nexuses, @live_paths, @unfenced_nexuses, @failed, @stopping,
  * @parked, @delay, @allowance,
- * @down_since, lanes and staying of the bundles, and wanted, live, lanes,
- * fenced, unfenced, marked, way, node and generation of the paths. It is a leaf, taken with
+ * @down_since, lanes and staying of the paths, and wanted, live, lanes,
+ * fenced, unfenced, marked, way, node and generation of the nexuses. It is a leaf, taken with
  * interrupts on (bh disabled), never held over a submission. @identify_lock is for
- * several paths' workers, which may find the LUN at a time; see also path->blocks.
+ * several nexuses' workers, which may find the LUN at a time; see also nexus->blocks.
  *
- * Paths come and go while the leg is up (roster.h). @bundles and the members in them are
- * changed under @roster_lock and @lock both; whoever looks holds either of them, or is
- * within a section of @srcu: submitters, timeouts, and workers of paths, who must not take
- * @roster_lock, for its holder waits for them. What was found is there until the end of
+ * Paths come and go while the leg is up (roster.h). @paths and the nexuses in them are
+ * changed under @paths_lock and @lock both; whoever looks holds either of them, or is
+ * within a section of @srcu: submitters, timeouts, and workers of nexuses, who must not take
+ * @paths_lock, for its holder waits for them. What was found is there until the end of
  * the section: it is taken out first, then a grace period passes, then it is freed.
  *
  * Lock order:
  *   volume->capacity.rescan_lock
- *   roster_lock
- *     bundle->settings_lock
+ *   paths_lock
+ *     path->settings_lock
  *       reset_lock
- *       srcu (a grace period is waited for under roster_lock only)
- *         path->session_lock
- *         path->srcu
+ *       srcu (a grace period is waited for under paths_lock only)
+ *         nexus->session_lock
+ *         nexus->srcu
  *           session->exchange.lock (to ping a sibling, or the worker's)
- *           path->ask_lock
+ *           nexus->ask_lock
  *             metadata.growth.lock (a leaf)
  *             identify_lock
  *               srcu again: of this leg and, to ask them, of others (capacity.h)
@@ -59,11 +59,11 @@
 #include "block/io.h"
 #include "block/lun.h"
 #include "block/lun_reset.h"
-#include "block/path.h"
+#include "block/nexus.h"
 #include "block/proof.h"
-#include "block/protection.h"
+#include "block/write_protect.h"
 
-struct istripe_bundle;
+struct istripe_path;
 struct istripe_volume;
 
 struct istripe_leg {
@@ -77,32 +77,32 @@ struct istripe_leg {
 	u64 first_blocks;		/* when it was; set once */
 	u64 former_blocks;		/* the capacity's work: before it had more */
 	enum istripe_policy policy;	/* live */
-	atomic_t turn;			/* of the policy */
+	atomic_t policy_counter;	/* of the policy */
 	enum istripe_fence fence;	/* live */
 	struct srcu_struct srcu;	/* these five: see above */
-	struct mutex roster_lock;
-	u32 bundle_count;		/* paths as configured */
-	u32 bundle_end;			/* behind the last that there has been */
-	u32 path_count;			/* members of all of them */
-	struct istripe_bundle *bundles[ISTRIPE_PATHS_MAX];	/* by their numbers */
+	struct mutex paths_lock;
+	u32 path_count;			/* nexuses as configured */
+	u32 path_end;			/* behind the last that there has been */
+	u32 nexus_count;		/* nexuses of all of them */
+	struct istripe_path *paths[ISTRIPE_PATHS_MAX];		/* by their numbers */
 	struct istripe_proof proof;	/* which of them lead to the same portal group */
-	struct mutex reset_lock;	/* a reset of the LUN that other paths wait for ... */
-	struct delayed_work held_work;	/* ... until this */
+	struct mutex reset_lock;	/* a reset of the LUN that other nexuses wait for ... */
+	struct delayed_work quiesce_work;	/* ... until this */
 	enum istripe_lun_reset_result lun_reset;	/* what the last one came to */
 
 	spinlock_t lock;		/* see above */
-	u32 live_paths;
-	u32 live_bundles;		/* with a live path */
-	u32 unfenced_paths;		/* whose writes failed without a fence */
+	u32 live_nexuses;
+	u32 live_paths;			/* with a live nexus */
+	u32 unfenced_nexuses;		/* whose writes failed without a fence */
 	bool failed;			/* recovery_timeout_ms has passed */
 	bool stopping;
 	unsigned long down_since;	/* jiffies */
 	struct list_head parked;
 	struct istripe_delay delay;
 	struct istripe_allowance allowance;
-	struct delayed_work hold_work;	/* recovery_timeout_ms is over */
+	struct delayed_work recovery_work;	/* recovery_timeout_ms is over */
 
-	void *control;			/* the control layer's: directory of its paths */
+	void *control;			/* the control layer's: directory of its nexuses */
 
 	atomic64_t commands;		/* SCSI commands sent for requests */
 	atomic64_t redriven;		/* sent again after a connection was lost */
@@ -110,7 +110,7 @@ struct istripe_leg {
 };
 
 /**
- * istripe_leg_create() - build a leg and its paths from the blueprint
+ * istripe_leg_create() - build a leg and its nexuses from the blueprint
  * @volume: its volume
  * @index: position in the stripe
  * @params: blueprint
@@ -130,32 +130,32 @@ struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
 void istripe_leg_destroy(struct istripe_leg *leg);
 
 /**
- * istripe_leg_next_path() - for istripe_leg_for_each_path()
+ * istripe_leg_next_nexus() - for istripe_leg_for_each_nexus()
  * @leg: the leg
  * @at: where to look, moved behind what was found
  *
- * Context: any; a section of leg->srcu, leg->lock or leg->roster_lock held.
- * Return: a path, or NULL when there are no more.
+ * Context: any; a section of leg->srcu, leg->lock or leg->paths_lock held.
+ * Return: a nexus, or NULL when there are no more.
  */
-struct istripe_path *istripe_leg_next_path(const struct istripe_leg *leg, u32 *at);
+struct istripe_nexus *istripe_leg_next_nexus(const struct istripe_leg *leg, u32 *at);
 
-/* All members of all bundles, those that rest, too; first of a bundle first. */
-#define istripe_leg_for_each_path(_leg, _path, _at)				\
-	for ((_at) = 0; ((_path) = istripe_leg_next_path(_leg, &(_at))); )
+/* All nexuses of all paths, those that rest, too; first of a path first. */
+#define istripe_leg_for_each_nexus(_leg, _nexus, _at)				\
+	for ((_at) = 0; ((_nexus) = istripe_leg_next_nexus(_leg, &(_at))); )
 
 /**
- * istripe_leg_tell() - tell all live paths of a leg
+ * istripe_leg_tell() - tell all live nexuses of a leg
  * @leg: the leg
  * @except: which is not told; may be NULL
  * @event: what
  *
  * Context: any.
  */
-void istripe_leg_tell(struct istripe_leg *leg, const struct istripe_path *except,
-		      enum istripe_path_event event);
+void istripe_leg_tell(struct istripe_leg *leg, const struct istripe_nexus *except,
+		      enum istripe_nexus_event event);
 
 /**
- * istripe_leg_start() - begin to bring the paths up
+ * istripe_leg_start() - begin to bring the nexuses up
  * @leg: fresh
  *
  * Context: process.
@@ -168,16 +168,16 @@ void istripe_leg_start(struct istripe_leg *leg);
  * @why: reason on failure
  * @why_bytes: its size
  *
- * One path is enough; those that failed go on trying, unless what they found is not the
+ * One nexus is enough; those that failed go on trying, unless what they found is not the
  * LUN: that is an error.
  *
  * Context: process, sleeps, killable.
- * Return: 0; the error of a path; -EINTR killed.
+ * Return: 0; the error of a nexus; -EINTR killed.
  */
 int istripe_leg_wait(struct istripe_leg *leg, char *why, size_t why_bytes);
 
 /**
- * istripe_leg_check() - is any path live
+ * istripe_leg_check() - is any nexus live
  * @leg: started
  * @why: reason on failure
  * @why_bytes: its size
@@ -191,7 +191,7 @@ int istripe_leg_check(struct istripe_leg *leg, char *why, size_t why_bytes);
  * istripe_leg_expire() - from now on nothing waits for the leg any more
  * @leg: the leg
  *
- * Parked tasks fail; tasks of a live path finish.
+ * Parked tasks fail; tasks of a live nexus finish.
  *
  * Context: process.
  */
@@ -249,7 +249,7 @@ void istripe_leg_send(struct istripe_leg *leg, struct istripe_leg_task *leg_task
 static inline bool istripe_leg_serving(const struct istripe_leg *leg)
 {
 	lockdep_assert_held(&leg->lock);
-	return leg->live_paths && !leg->unfenced_paths;
+	return leg->live_nexuses && !leg->unfenced_nexuses;
 }
 
 /**
@@ -261,30 +261,30 @@ static inline bool istripe_leg_serving(const struct istripe_leg *leg)
 void istripe_leg_push(struct istripe_leg *leg);
 
 /**
- * istripe_leg_park() - keep a task until a path is live
+ * istripe_leg_park() - keep a task until a nexus is live
  * @leg: the leg
  * @leg_task: not in flight
  *
  * Context: any.
- * Return: true: parked, or failed because nothing waits any more; false: a path is live,
+ * Return: true: parked, or failed because nothing waits any more; false: a nexus is live,
  * submit the task.
  */
 bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
 
 /**
- * istripe_leg_identify() - is what a path found the LUN of this leg
+ * istripe_leg_identify() - is what a nexus found the LUN of this leg
  * @leg: the leg
- * @path: its @found says what
+ * @nexus: its @found says what
  * @why: reason on failure
  * @why_bytes: its size
  *
  * The first LUN found (or the configured designator) is the leg's for good. One that has
  * grown is taken note of, see capacity.h.
  *
- * Context: the path's worker.
+ * Context: the nexus's worker.
  * Return: 0; -ENODEV it is another LUN; -ENOSPC it has shrunk; -EINVAL its blocks differ.
  */
-int istripe_leg_identify(struct istripe_leg *leg, struct istripe_path *path, char *why,
+int istripe_leg_identify(struct istripe_leg *leg, struct istripe_nexus *nexus, char *why,
 			 size_t why_bytes);
 
 /**
@@ -298,12 +298,12 @@ int istripe_leg_identify(struct istripe_leg *leg, struct istripe_path *path, cha
 bool istripe_leg_is(struct istripe_leg *leg, const struct istripe_lun *lun);
 
 /**
- * istripe_leg_fence() - keep a task until its path's old session is dead at the target
+ * istripe_leg_fence() - keep a task until its nexus's old session is dead at the target
  * @leg: the leg
- * @leg_task: lost with a session of its path, perhaps still being carried out
+ * @leg_task: lost with a session of its nexus, perhaps still being carried out
  *
- * It fails when no path of the leg comes back within recovery_timeout_ms. With one path, a
- * task that is given up fails then also while other sessions of that path are live: until
+ * It fails when no nexus of the leg comes back within recovery_timeout_ms. With one nexus, a
+ * task that is given up fails then also while other sessions of that nexus are live: until
  * its own session is known to be dead, nothing is sent.
  *
  * Context: any.
@@ -311,90 +311,90 @@ bool istripe_leg_is(struct istripe_leg *leg, const struct istripe_lun *lun);
 void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
 
 /**
- * istripe_leg_path_marked() - a superblock may still be written over a path's old session
+ * istripe_leg_super_unfenced() - a superblock may still be written over a nexus's old session
  * @leg: the leg; it is served meanwhile
- * @path: its session is lost, or about to be
+ * @nexus: its session is lost, or about to be
  *
- * Context: any; within a section of path->srcu.
+ * Context: any; within a section of nexus->srcu.
  */
-void istripe_leg_path_marked(struct istripe_leg *leg, struct istripe_path *path);
+void istripe_leg_super_unfenced(struct istripe_leg *leg, struct istripe_nexus *nexus);
 
 /**
- * istripe_leg_path_is_marked() - has a path been marked, and not been fenced since
+ * istripe_leg_super_is_unfenced() - has a nexus been marked, and not been fenced since
  * @leg: the leg
- * @path: any of it
+ * @nexus: any of it
  *
  * Context: any.
  * Return: true or false.
  */
-bool istripe_leg_path_is_marked(struct istripe_leg *leg, const struct istripe_path *path);
+bool istripe_leg_super_is_unfenced(struct istripe_leg *leg, const struct istripe_nexus *nexus);
 
 /**
- * istripe_leg_path_fenced() - nothing of the path's old session is carried out any more
+ * istripe_leg_nexus_fenced() - nothing of the nexus's old session is carried out any more
  * @leg: the leg
- * @path: see istripe_fence_drain()
+ * @nexus: see istripe_fence_drain()
  *
- * Context: the path's worker.
+ * Context: the nexus's worker.
  */
-void istripe_leg_path_fenced(struct istripe_leg *leg, struct istripe_path *path);
+void istripe_leg_nexus_fenced(struct istripe_leg *leg, struct istripe_nexus *nexus);
 
 /**
- * istripe_leg_path_waits() - does anything wait for istripe_leg_path_fenced()
+ * istripe_leg_nexus_waits() - does anything wait for istripe_leg_nexus_fenced()
  * @leg: the leg
- * @path: not live
+ * @nexus: not live
  *
- * Context: the path's worker.
+ * Context: the nexus's worker.
  * Return: true or false.
  */
-bool istripe_leg_path_waits(struct istripe_leg *leg, const struct istripe_path *path);
+bool istripe_leg_nexus_waits(struct istripe_leg *leg, const struct istripe_nexus *nexus);
 
 /**
- * istripe_leg_path_live() - a path's session is published: go on
+ * istripe_leg_nexus_live() - a nexus's session is published: go on
  * @leg: the leg
- * @path: which
+ * @nexus: which
  *
- * Context: the path's worker.
+ * Context: the nexus's worker.
  */
-void istripe_leg_path_live(struct istripe_leg *leg, struct istripe_path *path);
+void istripe_leg_nexus_live(struct istripe_leg *leg, struct istripe_nexus *nexus);
 
 /**
- * istripe_leg_path_lost() - a path's session is about to be withdrawn
+ * istripe_leg_nexus_lost() - a nexus's session is about to be withdrawn
  * @leg: the leg
- * @path: which
+ * @nexus: which
  *
- * Context: the path's worker.
+ * Context: the nexus's worker.
  */
-void istripe_leg_path_lost(struct istripe_leg *leg, struct istripe_path *path);
+void istripe_leg_nexus_lost(struct istripe_leg *leg, struct istripe_nexus *nexus);
 
 /**
- * istripe_leg_path_want() - say whether a path is to have a session
+ * istripe_leg_nexus_want() - say whether a nexus is to have a session
  * @leg: the leg
- * @path: which; when it is not wanted any more it gets no tasks from now on
- * @wanted: whether; a path that is about to be taken out is not wanted again
+ * @nexus: which; when it is not wanted any more it gets no tasks from now on
+ * @wanted: whether; a nexus that is about to be taken out is not wanted again
  *
  * Context: any that may take leg->lock.
  */
-void istripe_leg_path_want(struct istripe_leg *leg, struct istripe_path *path, bool wanted);
+void istripe_leg_nexus_want(struct istripe_leg *leg, struct istripe_nexus *nexus, bool wanted);
 
 /**
- * istripe_leg_path_off() - no more tasks for a path
+ * istripe_leg_nexus_off() - no more tasks for a nexus
  * @leg: the leg
- * @path: live or not
+ * @nexus: live or not
  *
  * Context: leg->lock.
  */
-void istripe_leg_path_off(struct istripe_leg *leg, struct istripe_path *path);
+void istripe_leg_nexus_off(struct istripe_leg *leg, struct istripe_nexus *nexus);
 
 /**
- * istripe_leg_path_error() - what a path's first attempt has come to, in words
- * @path: its first_error is set
+ * istripe_leg_nexus_error() - what a nexus's first attempt has come to, in words
+ * @nexus: its first_error is set
  * @why: filled
  * @why_bytes: its size
  *
  * Context: process.
  * Return: the error.
  */
-int istripe_leg_path_error(struct istripe_path *path, char *why, size_t why_bytes);
+int istripe_leg_nexus_error(struct istripe_nexus *nexus, char *why, size_t why_bytes);
 
 /**
  * istripe_leg_set_recovery_timeout() - note that recovery_timeout_ms has changed

@@ -4,7 +4,7 @@
 #include <linux/minmax.h>
 
 #include "block/limits.h"
-#include "block/path.h"
+#include "block/nexus.h"
 #include "block/volume.h"
 #include "proto/atomic.h"
 
@@ -163,7 +163,7 @@ static void derive_leg(struct istripe_leg *leg, struct istripe_disk_limits *limi
 {
 	const struct istripe_vpd_caching *caching = &leg->lun.caching;
 	const struct istripe_keys *offer;
-	const struct istripe_path *path;
+	const struct istripe_nexus *nexus;
 	int section;
 	u32 at;
 
@@ -174,8 +174,8 @@ static void derive_leg(struct istripe_leg *leg, struct istripe_disk_limits *limi
 	limits->fua &= !caching->write_cache || caching->dpofua;
 	/* Pages must hold still from the first byte of a digest to the last (P21). */
 	section = srcu_read_lock(&leg->srcu);
-	istripe_leg_for_each_path(leg, path, at) {
-		offer = &path->params.offer;
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		offer = &nexus->params.offer;
 		limits->stable_writes |=
 			offer->value[ISTRIPE_KEY_DATA_DIGEST] != ISTRIPE_DIGEST_NONE;
 	}

@@ -28,7 +28,7 @@ bool istripe_limits_zeroes_by_unmap(const struct istripe_lun *lun);
 
 /**
  * istripe_limits_at_least() - does a LUN take all commands that another one takes
- * @lun: as a path found it
+ * @lun: as a nexus found it
  * @needed: as it was when the queue limits were made
  *
  * Of a LUN that is write protected only what is read counts.

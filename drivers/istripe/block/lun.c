@@ -38,7 +38,7 @@ static int lun_wait(unsigned long deadline)
 }
 
 /* An answer that is not GOOD: 0 ask again, which counts as an attempt unless it was busy. */
-static int lun_judge(enum istripe_scsi_verdict verdict, enum istripe_lun_known known,
+static int lun_check(enum istripe_scsi_verdict verdict, enum istripe_lun_known known,
 		     unsigned long deadline, u32 *attempt)
 {
 	switch (verdict) {
@@ -85,7 +85,7 @@ int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *numb
 		verdict = istripe_sense_verdict(task->status, &task->sense);
 		if (verdict == ISTRIPE_SCSI_GOOD)
 			return 0;
-		ret = lun_judge(verdict, known, deadline, &attempt);
+		ret = lun_check(verdict, known, deadline, &attempt);
 		if (ret)
 			return ret;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * LUN bring-up: the questions asked after every login, before a path goes live
+ * LUN bring-up: the questions asked after every login, before a nexus goes live
  * (SPC-4, SBC-3), and what was learnt.
  */
 #ifndef ISTRIPE_BLOCK_LUN_H
@@ -61,7 +61,7 @@ struct istripe_lun {
  * Consumes the unit attentions that a login leaves behind (P20). When the LUN says that it
  * has changed while it is asked, all is asked again.
  *
- * Context: the path's worker, sleeps.
+ * Context: the nexus's worker, sleeps.
  * Return: 0; -ENXIO there is no such LUN; -EMEDIUMTYPE it is not a disk we can use;
  * -EPROTO nonsense; -ESTALE it changes all the time; -EIO; -EBUSY; -ETIMEDOUT; -ENOTCONN.
  */

@@ -7,12 +7,12 @@
 #include <linux/utsname.h>
 #include <linux/uuid.h>
 
-#include "block/bundle.h"
 #include "block/metadata.h"
+#include "block/nexus.h"
 #include "block/path.h"
-#include "block/protection.h"
-#include "block/visit.h"
+#include "block/super.h"
 #include "block/volume.h"
+#include "block/write_protect.h"
 #include "proto/error.h"
 #include "proto/signature.h"
 
@@ -20,43 +20,43 @@
 
 static_assert(ISTRIPE_SIGNATURE_BLOCK_BYTES == ISTRIPE_INTERNAL_BYTES);
 
-/* While the volume starts: over paths that are live */
+/* While the volume starts: over nexuses that are live */
 
-static int visit_learn(const struct istripe_visit *visit, struct istripe_round *round)
+static int super_learn(const struct istripe_super_io *io, struct istripe_super_walk *walk)
 {
-	return istripe_visit_read_super(visit, &round->volume->metadata.legs[visit->leg]);
+	return istripe_super_read(io, &walk->volume->metadata.legs[io->leg]);
 }
 
-/* A path that does not let us look is not trusted: it logs in again, and that looks. */
-static int visit_verify(const struct istripe_visit *visit, struct istripe_round *round)
+/* A nexus that does not let us look is not trusted: it logs in again, and that looks. */
+static int super_verify(const struct istripe_super_io *io, struct istripe_super_walk *walk)
 {
-	const struct istripe_md *then = &round->volume->metadata.legs[visit->leg];
+	const struct istripe_md *then = &walk->volume->metadata.legs[io->leg];
 	struct istripe_md now;
-	int ret = istripe_visit_read_super(visit, &now);
+	int ret = istripe_super_read(io, &now);
 
 	if (ret) {
-		istripe_session_fault(visit->session, ret, "cannot read the superblock");
+		istripe_session_fault(io->session, ret, "cannot read the superblock");
 		return ret;
 	}
-	ret = istripe_md_check_unchanged(then, &now, visit->leg, visit->why, visit->why_bytes);
-	round->refused = ret;
+	ret = istripe_md_check_unchanged(then, &now, io->leg, io->why, io->why_bytes);
+	walk->refused = ret;
 	return ret;
 }
 
-/* Over all paths: their LUNs may call themselves the same and yet be different ones. */
-static int leg_verify_paths(struct istripe_leg *leg, struct istripe_round *round)
+/* Over all nexuses: their LUNs may call themselves the same and yet be different ones. */
+static int leg_verify_nexuses(struct istripe_leg *leg, struct istripe_super_walk *walk)
 {
 	char reason[ISTRIPE_MD_REASON_BYTES];
 	int ret, error = -ENOTCONN;
-	struct istripe_path *path;
+	struct istripe_nexus *nexus;
 	u32 at, good = 0;
 
-	istripe_leg_for_each_path(leg, path, at) {
-		ret = istripe_visit_path(path, round, visit_verify);
-		if (round->refused) {
-			strscpy(reason, round->why, sizeof(reason));
-			scnprintf(round->why, round->why_bytes, "over path %u: %s",
-				  path->bundle->index, reason);
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		ret = istripe_super_over_nexus(nexus, walk, super_verify);
+		if (walk->refused) {
+			strscpy(reason, walk->why, sizeof(reason));
+			scnprintf(walk->why, walk->why_bytes, "over path %u: %s",
+				  nexus->path->index, reason);
 			return ret;
 		}
 		if (ret == -EINTR)
@@ -69,68 +69,69 @@ static int leg_verify_paths(struct istripe_leg *leg, struct istripe_round *round
 	return good ? 0 : error;
 }
 
-static int leg_verify(struct istripe_leg *leg, struct istripe_round *round)
+static int leg_verify(struct istripe_leg *leg, struct istripe_super_walk *walk)
 {
 	int section = srcu_read_lock(&leg->srcu);
-	int ret = leg_verify_paths(leg, round);
+	int ret = leg_verify_nexuses(leg, walk);
 
 	srcu_read_unlock(&leg->srcu, section);
 	return ret;
 }
 
-static int legs_verify(struct istripe_round *round)
+static int legs_verify(struct istripe_super_walk *walk)
 {
 	int ret = 0;
 	u32 i;
 
-	for (i = 0; !ret && i < round->volume->leg_count; i++)
-		ret = leg_verify(round->volume->legs[i], round);
+	for (i = 0; !ret && i < walk->volume->leg_count; i++)
+		ret = leg_verify(walk->volume->legs[i], walk);
 	return ret;
 }
 
 /* Making an array */
 
-static u64 visit_lun_bytes(const struct istripe_visit *visit)
+static u64 super_lun_bytes(const struct istripe_super_io *io)
 {
-	return istripe_lun_sectors(visit->lun) << SECTOR_SHIFT;
+	return istripe_lun_sectors(io->lun) << SECTOR_SHIFT;
 }
 
-static int visit_refuse_signatures(const struct istripe_visit *visit, struct istripe_round *round)
+static int super_refuse_signatures(const struct istripe_super_io *io,
+				   struct istripe_super_walk *walk)
 {
-	u64 lun_bytes = visit_lun_bytes(visit);
+	u64 lun_bytes = super_lun_bytes(io);
 	const char *what;
 	u64 at;
 	u32 n;
 	int ret;
 
 	for (n = 0; istripe_signature_place(lun_bytes, n, &at); n++) {
-		ret = istripe_visit_transfer(visit, at, false, "look for signatures");
+		ret = istripe_super_transfer(io, at, false, "look for signatures");
 		if (ret)
 			return ret;
-		what = istripe_signature_find(istripe_visit_page(visit), lun_bytes, at);
+		what = istripe_signature_find(istripe_super_page(io), lun_bytes, at);
 		if (!what)
 			continue;
-		scnprintf(visit->why, visit->why_bytes,
+		scnprintf(io->why, io->why_bytes,
 			  "leg %u: it holds %s: nothing was written; metadata_create=force would overwrite it",
-			  visit->leg, what);
+			  io->leg, what);
 		return -EEXIST;
 	}
 	return 0;
 }
 
 /*
- * Not once more over another path when this one is lost: some places are where data
+ * Not once more over another nexus when this one is lost: some places are where data
  * will be, and zeroes that the old session carries out late would wipe them (P25).
  */
-static int visit_wipe(const struct istripe_visit *visit, u64 at_bytes)
+static int super_wipe(const struct istripe_super_io *io, u64 at_bytes)
 {
 	int ret;
 
-	memset(istripe_visit_page(visit), 0, ISTRIPE_SIGNATURE_BLOCK_BYTES);
-	ret = istripe_visit_transfer(visit, at_bytes, true, "overwrite its old signatures");
-	if (!istripe_visit_is_lost(ret))
+	memset(istripe_super_page(io), 0, ISTRIPE_SIGNATURE_BLOCK_BYTES);
+	ret = istripe_super_transfer(io, at_bytes, true, "overwrite its old signatures");
+	if (!istripe_super_is_lost(ret))
 		return ret;
-	istripe_session_fault(visit->session, ret, "lost while old signatures were overwritten");
+	istripe_session_fault(io->session, ret, "lost while old signatures were overwritten");
 	return -EIO;
 }
 
@@ -138,80 +139,81 @@ static int visit_wipe(const struct istripe_visit *visit, u64 at_bytes)
  * Two owners of one LUN would be found by whoever looks: the old one's marks go. Not
  * where the superblock goes: zeroes that a lost session writes late would wipe it.
  */
-static int visit_wipe_signatures(const struct istripe_visit *visit, const char *name)
+static int super_wipe_signatures(const struct istripe_super_io *io, const char *name)
 {
-	u64 lun_bytes = visit_lun_bytes(visit);
+	u64 lun_bytes = super_lun_bytes(io);
 	const char *what;
 	int ret = 0;
 	u64 at;
 	u32 n;
 
 	for (n = 0; !ret && istripe_signature_place(lun_bytes, n, &at); n++) {
-		ret = istripe_visit_transfer(visit, at, false, "look for signatures");
+		ret = istripe_super_transfer(io, at, false, "look for signatures");
 		if (ret)
 			return ret;
-		what = istripe_signature_find(istripe_visit_page(visit), lun_bytes, at);
+		what = istripe_signature_find(istripe_super_page(io), lun_bytes, at);
 		if (!what)
 			continue;
-		pr_warn("%s/%u: it held %s, overwritten\n", name, visit->leg, what);
-		if (at == ISTRIPE_VISIT_SUPER_AT_BYTES)
+		pr_warn("%s/%u: it held %s, overwritten\n", name, io->leg, what);
+		if (at == ISTRIPE_SUPER_AT_BYTES)
 			continue;
-		ret = visit_wipe(visit, at);
+		ret = super_wipe(io, at);
 	}
 	return ret;
 }
 
 /* From what was planned to what will be read. */
-static int visit_encode_super(const struct istripe_visit *visit, struct istripe_md *md)
+static int super_encode(const struct istripe_super_io *io, struct istripe_md *md)
 {
-	u64 sectors = istripe_lun_sectors(visit->lun);
-	void *page = istripe_visit_page(visit);
+	u64 sectors = istripe_lun_sectors(io->lun);
+	void *page = istripe_super_page(io);
 	int ret = istripe_md_encode(md, sectors, page, ISTRIPE_MD_SUPER_BYTES);
 
 	if (!ret)
 		ret = istripe_md_decode(page, ISTRIPE_MD_SUPER_BYTES, sectors, md);
 	if (ret)
-		scnprintf(visit->why, visit->why_bytes, "leg %u: no superblock fits: %s (%pe)",
-			  visit->leg, istripe_error_words(ret), ERR_PTR(ret));
+		scnprintf(io->why, io->why_bytes, "leg %u: no superblock fits: %s (%pe)",
+			  io->leg, istripe_error_words(ret), ERR_PTR(ret));
 	return ret;
 }
 
 /* The last look before the write: another host may make an array of the same legs. */
-static int visit_refuse_rival(const struct istripe_visit *visit, const struct istripe_round *round)
+static int super_refuse_rival(const struct istripe_super_io *io,
+			      const struct istripe_super_walk *walk)
 {
-	const struct istripe_md *ours = &round->volume->metadata.legs[visit->leg];
+	const struct istripe_md *ours = &walk->volume->metadata.legs[io->leg];
 	struct istripe_md now;
-	int ret = istripe_visit_read_super(visit, &now);
+	int ret = istripe_super_read(io, &now);
 
-	/* It is ours when the path was lost after the write. */
-	if (ret || now.fault == ISTRIPE_MD_ABSENT ||
-	    (now.fault == ISTRIPE_MD_OK &&
+	/* It is ours when the nexus was lost after the write. */
+	if (ret || now.problem == ISTRIPE_MD_ABSENT ||
+	    (now.problem == ISTRIPE_MD_OK &&
 	     !memcmp(now.array_uuid, ours->array_uuid, sizeof(now.array_uuid))))
 		return ret;
-	scnprintf(visit->why, visit->why_bytes,
-		  "leg %u: somebody else has just made an array of it", visit->leg);
+	scnprintf(io->why, io->why_bytes,
+		  "leg %u: somebody else has just made an array of it", io->leg);
 	return -EEXIST;
 }
 
-static int visit_write_super(const struct istripe_visit *visit, struct istripe_round *round)
+static int super_write(const struct istripe_super_io *io, struct istripe_super_walk *walk)
 {
-	int ret = visit_encode_super(visit, &round->volume->metadata.legs[visit->leg]);
+	int ret = super_encode(io, &walk->volume->metadata.legs[io->leg]);
 
 	if (!ret)
-		ret = istripe_visit_transfer(visit, ISTRIPE_VISIT_SUPER_AT_BYTES, true,
+		ret = istripe_super_transfer(io, ISTRIPE_SUPER_AT_BYTES, true,
 					     "write its superblock");
-	return ret ?: istripe_visit_flush(visit);
+	return ret ?: istripe_super_flush(io);
 }
 
-static int visit_mark(const struct istripe_visit *visit, struct istripe_round *round)
+static int super_mark(const struct istripe_super_io *io, struct istripe_super_walk *walk)
 {
-	return visit_refuse_rival(visit, round) ?: visit_write_super(visit, round);
+	return super_refuse_rival(io, walk) ?: super_write(io, walk);
 }
 
-static int visit_overwrite(const struct istripe_visit *visit, struct istripe_round *round)
+static int super_overwrite(const struct istripe_super_io *io, struct istripe_super_walk *walk)
 {
-	return visit_wipe_signatures(visit, round->volume->name) ?:
-	       visit_write_super(visit, round);
+	return super_wipe_signatures(io, walk->volume->name) ?:
+	       super_write(io, walk);
 }
 
 /* As mdadm: with the host's name when both fit. */
@@ -232,7 +234,7 @@ static int metadata_plan(struct istripe_volume *volume, const struct istripe_sha
 	u32 chunk_sectors = share->chunk_bytes >> SECTOR_SHIFT;
 	u64 offset = istripe_md_data_offset_sectors(share->sectors, chunk_sectors);
 	struct istripe_md md = {
-		.fault = ISTRIPE_MD_OK,
+		.problem = ISTRIPE_MD_OK,
 		.legs = volume->leg_count,
 		.chunk_sectors = chunk_sectors,
 		.data_offset_sectors = offset,
@@ -264,19 +266,19 @@ static int metadata_plan(struct istripe_volume *volume, const struct istripe_sha
  * some legs have a superblock and some have not: such an array is refused, and as no
  * data can have been written, it may be made again.
  */
-static int metadata_create(struct istripe_round *round, const struct istripe_share *share,
+static int metadata_create(struct istripe_super_walk *walk, const struct istripe_share *share,
 			   bool wipe)
 {
-	int ret = istripe_visit_all_live(round);
+	int ret = istripe_super_all_live(walk);
 
 	/* Before the first one is written: half an array is worse than none. */
 	if (!ret)
-		ret = istripe_protection_check(round->volume, round->why, round->why_bytes);
+		ret = istripe_write_protect_check(walk->volume, walk->why, walk->why_bytes);
 	if (!ret && !wipe)
-		ret = istripe_visit_legs(round, visit_refuse_signatures);
+		ret = istripe_super_each_leg(walk, super_refuse_signatures);
 	if (!ret)
-		ret = metadata_plan(round->volume, share, round->why, round->why_bytes);
-	return ret ?: istripe_visit_legs(round, wipe ? visit_overwrite : visit_mark);
+		ret = metadata_plan(walk->volume, share, walk->why, walk->why_bytes);
+	return ret ?: istripe_super_each_leg(walk, wipe ? super_overwrite : super_mark);
 }
 
 /* Knowing an array */
@@ -289,10 +291,10 @@ static void metadata_advise(const struct istripe_volume *volume, u32 bad_leg, ch
 	size_t used = strlen(why);
 	u32 i, marked = 0;
 
-	if (bad_leg >= volume->leg_count || legs[bad_leg].fault != ISTRIPE_MD_ABSENT)
+	if (bad_leg >= volume->leg_count || legs[bad_leg].problem != ISTRIPE_MD_ABSENT)
 		return;
 	for (i = 0; i < volume->leg_count; i++)
-		marked += legs[i].fault != ISTRIPE_MD_ABSENT;
+		marked += legs[i].problem != ISTRIPE_MD_ABSENT;
 	scnprintf(why + used, why_bytes - used, "; %s",
 		  marked ? "if making the array was cut short, set metadata_create=force" :
 			   "to make a new array, set metadata_create=1; to do without, metadata=none");
@@ -310,7 +312,7 @@ static int metadata_check_chunk(const struct istripe_md *md, bool given,
 	return -EINVAL;
 }
 
-static int metadata_judge(struct istripe_volume *volume, bool chunk_given,
+static int metadata_check(struct istripe_volume *volume, bool chunk_given,
 			  const struct istripe_share *share, char *why, size_t why_bytes)
 {
 	const struct istripe_md *legs = volume->metadata.legs;
@@ -326,20 +328,20 @@ static int metadata_judge(struct istripe_volume *volume, bool chunk_given,
 }
 
 /* From here on each login compares with what is known, see istripe_metadata_admits(). */
-static int metadata_know(struct istripe_round *round)
+static int metadata_know(struct istripe_super_walk *walk)
 {
 	/* The superblocks before the word; pairs with the acquire in istripe_metadata_check(). */
-	smp_store_release(&round->volume->metadata.known, true);
-	/* Known before the look at paths; pairs with the one in istripe_metadata_admits(). */
+	smp_store_release(&walk->volume->metadata.known, true);
+	/* Known before the look at nexuses; pairs with the one in istripe_metadata_admits(). */
 	smp_mb();
-	return legs_verify(round);
+	return legs_verify(walk);
 }
 
 int istripe_metadata_start(struct istripe_volume *volume, enum istripe_metadata_create create,
 			   bool chunk_given, struct istripe_share *share, char *why,
 			   size_t why_bytes)
 {
-	struct istripe_round round = {
+	struct istripe_super_walk walk = {
 		.volume = volume,
 		.timeout_ms = TIMEOUT_MS,
 		.why = why,
@@ -351,14 +353,14 @@ int istripe_metadata_start(struct istripe_volume *volume, enum istripe_metadata_
 	if (volume->metadata.kind == ISTRIPE_METADATA_NONE)
 		return 0;
 	if (create == ISTRIPE_METADATA_KEEP)
-		ret = istripe_visit_legs(&round, visit_learn);
+		ret = istripe_super_each_leg(&walk, super_learn);
 	else
-		ret = metadata_create(&round, share, create == ISTRIPE_METADATA_FORCE);
+		ret = metadata_create(&walk, share, create == ISTRIPE_METADATA_FORCE);
 	if (!ret)
-		ret = metadata_judge(volume, chunk_given, share, why, why_bytes);
+		ret = metadata_check(volume, chunk_given, share, why, why_bytes);
 	/* Also what has just been written: only what can be read is there. */
 	if (!ret)
-		ret = metadata_know(&round);
+		ret = metadata_know(&walk);
 	if (ret)
 		return ret;
 	share->chunk_bytes = first->chunk_sectors << SECTOR_SHIFT;
@@ -368,49 +370,49 @@ int istripe_metadata_start(struct istripe_volume *volume, enum istripe_metadata_
 }
 
 /* Again when what has been read may be older than what it is compared with. */
-static int visit_compare(const struct istripe_visit *visit, struct istripe_path *path)
+static int super_compare(const struct istripe_super_io *io, struct istripe_nexus *nexus)
 {
-	struct istripe_volume *volume = path->leg->volume;
+	struct istripe_volume *volume = nexus->leg->volume;
 	struct istripe_md now;
 	u32 ended;
 	int ret;
 
 	do {
-		ended = istripe_growth_ended(volume);
-		ret = istripe_visit_read_super(visit, &now);
+		ended = istripe_super_growth_ended(volume);
+		ret = istripe_super_read(io, &now);
 		if (ret)
 			return ret;
-		ret = istripe_growth_compare(volume, visit->leg, ended, &now, visit->why,
-					     visit->why_bytes);
+		ret = istripe_super_growth_compare(volume, io->leg, ended, &now, io->why,
+						   io->why_bytes);
 	} while (ret == -EAGAIN);
-	path->refused = ret;
+	nexus->refused = ret;
 	return ret;
 }
 
-int istripe_metadata_check(struct istripe_path *path, char *why, size_t why_bytes)
+int istripe_metadata_check(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
-	const struct istripe_metadata *metadata = &path->leg->volume->metadata;
-	u32 timeout_ms = READ_ONCE(path->params.timers.login_timeout_ms);
-	struct istripe_visit visit = {
-		.path = path,
-		.session = path->owned,
-		.lun = &path->found,
-		.leg = path->leg->index,
+	const struct istripe_metadata *metadata = &nexus->leg->volume->metadata;
+	u32 timeout_ms = READ_ONCE(nexus->params.timers.login_timeout_ms);
+	struct istripe_super_io io = {
+		.nexus = nexus,
+		.session = nexus->owned,
+		.lun = &nexus->found,
+		.leg = nexus->leg->index,
 		.deadline = jiffies + msecs_to_jiffies(timeout_ms),
 		.why = why,
 		.why_bytes = why_bytes,
 	};
 
 	/* The word before the superblocks; pairs with the release in metadata_know(). */
-	path->checked = smp_load_acquire(&metadata->known);
-	return path->checked ? visit_compare(&visit, path) : 0;
+	nexus->checked = smp_load_acquire(&metadata->known);
+	return nexus->checked ? super_compare(&io, nexus) : 0;
 }
 
-bool istripe_metadata_admits(const struct istripe_path *path)
+bool istripe_metadata_admits(const struct istripe_nexus *nexus)
 {
 	/* Session before the look; metadata_know() sees the one or we see the other. */
 	smp_mb();
-	return path->checked || !READ_ONCE(path->leg->volume->metadata.known);
+	return nexus->checked || !READ_ONCE(nexus->leg->volume->metadata.known);
 }
 
 int istripe_metadata_init(struct istripe_metadata *metadata, enum istripe_metadata_kind kind,
@@ -426,6 +428,6 @@ int istripe_metadata_init(struct istripe_metadata *metadata, enum istripe_metada
 
 void istripe_metadata_free(struct istripe_metadata *metadata)
 {
-	/* The disk, the paths and sysfs are gone: nobody looks at it any more. */
+	/* The disk, the nexuses and sysfs are gone: nobody looks at it any more. */
 	kvfree(metadata->legs);
 }

@@ -7,19 +7,19 @@
  * disabling and losing power leave them as they are. Whoever else writes one of a volume
  * that is up is a stranger; each login looks (istripe_metadata_check()).
  *
- * Every path of every leg is looked through: by the starter, those that are live when it
+ * Every nexus of every leg is looked through: by the starter, those that are live when it
  * has learnt what to expect (@known), and by the workers at each login afterwards. One
- * that logs in just then is seen by the starter, or its worker sees @known and the path
+ * that logs in just then is seen by the starter, or its worker sees @known and the nexus
  * logs in once more (istripe_metadata_admits()).
  */
 #ifndef ISTRIPE_BLOCK_METADATA_H
 #define ISTRIPE_BLOCK_METADATA_H
 
 #include <istripe/params.h>
-#include "block/growth.h"
+#include "block/resize_super.h"
 #include "proto/md.h"
 
-struct istripe_path;
+struct istripe_nexus;
 struct istripe_volume;
 
 /**
@@ -33,7 +33,7 @@ struct istripe_metadata {
 	enum istripe_metadata_kind kind;
 	bool known;
 	struct istripe_md *legs;
-	struct istripe_growth growth;
+	struct istripe_super_growth growth;
 };
 
 /**
@@ -70,19 +70,19 @@ void istripe_metadata_free(struct istripe_metadata *metadata);
 
 /**
  * istripe_metadata_start() - know the legs by their superblocks, or mark them
- * @volume: all legs identified, a path of each live, blocks of one size, no disk yet
+ * @volume: all legs identified, a nexus of each live, blocks of one size, no disk yet
  * @create: whether to write new superblocks first
  * @chunk_given: the chunk in @share is the administrator's word: it must be right
  * @share: chunk, and all of the smallest leg; changed to what the superblocks say
  * @why: reason on failure
  * @why_bytes: its size
  *
- * Without metadata there is nothing to do. A path that was lost meanwhile logs in again
- * and is checked then; one path of each leg must let us look.
+ * Without metadata there is nothing to do. A nexus that was lost meanwhile logs in again
+ * and is checked then; one nexus of each leg must let us look.
  *
- * Context: process, sleeps; see istripe_visit_path(), for each path.
+ * Context: process, sleeps; see istripe_super_over_nexus(), for each nexus.
  * Return: 0; -ENODATA, -EBADMSG, -EOPNOTSUPP, -EINVAL see istripe_md_check_array();
- * -EINVAL another chunk, or no room; -EEXIST a leg holds something; -ESTALE what paths
+ * -EINVAL another chunk, or no room; -EEXIST a leg holds something; -ESTALE what nexuses
  * of one leg lead to differs; -EIO, -EPROTO, -ETIMEDOUT, -ENOTCONN a leg does not let us
  * read or write.
  */
@@ -91,27 +91,27 @@ int istripe_metadata_start(struct istripe_volume *volume, enum istripe_metadata_
 			   size_t why_bytes);
 
 /**
- * istripe_metadata_check() - has somebody written the superblock of a path's leg
- * @path: logged in, its LUN identified; refused when it has been changed
+ * istripe_metadata_check() - has somebody written the superblock of a nexus's leg
+ * @nexus: logged in, its LUN identified; refused when it has been changed
  * @why: reason on failure
  * @why_bytes: its size
  *
  * Nothing is asked before istripe_metadata_start() knows what to expect.
  *
- * Context: the path's worker, sleeps.
- * Return: 0; -ESTALE or another error of istripe_md_check_unchanged() and the path is
+ * Context: the nexus's worker, sleeps.
+ * Return: 0; -ESTALE or another error of istripe_md_check_unchanged() and the nexus is
  * refused; -EIO, -EPROTO, -ETIMEDOUT, -ENOTCONN could not be read: try again.
  */
-int istripe_metadata_check(struct istripe_path *path, char *why, size_t why_bytes);
+int istripe_metadata_check(struct istripe_nexus *nexus, char *why, size_t why_bytes);
 
 /**
- * istripe_metadata_admits() - may a path go live
- * @path: istripe_metadata_check() has let it pass, its session is published
+ * istripe_metadata_admits() - may a nexus go live
+ * @nexus: istripe_metadata_check() has let it pass, its session is published
  *
- * Context: the path's worker.
+ * Context: the nexus's worker.
  * Return: true; false when it logged in unchecked while the superblocks became known:
  * withdraw the session and log in once more.
  */
-bool istripe_metadata_admits(const struct istripe_path *path);
+bool istripe_metadata_admits(const struct istripe_nexus *nexus);
 
 #endif

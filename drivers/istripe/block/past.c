@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "block/growth.h"
 #include "block/leg.h"
+#include "block/nexus.h"
 #include "block/past.h"
-#include "block/path.h"
+#include "block/resize_super.h"
 
-void istripe_past_inherit(struct istripe_path *path, const struct istripe_path_past *past)
+void istripe_nexus_restore_unfenced(struct istripe_nexus *nexus,
+				    const struct istripe_unfenced *saved)
 {
-	path->unfenced = past->unfenced;
-	path->tpgt_known = past->unfenced;
-	path->tpgt = past->tpgt;
+	nexus->unfenced = saved->unfenced;
+	nexus->tpgt_known = saved->unfenced;
+	nexus->tpgt = saved->tpgt;
 }
 
-void istripe_past_bequeath(struct istripe_path *path, struct istripe_path_past *past)
+void istripe_nexus_save_unfenced(struct istripe_nexus *nexus, struct istripe_unfenced *saved)
 {
-	struct istripe_leg *leg = path->leg;
+	struct istripe_leg *leg = nexus->leg;
 
-	*past = (struct istripe_path_past) {};
+	*saved = (struct istripe_unfenced) {};
 	spin_lock_bh(&leg->lock);
 	/* What has grown may be written again, it is the same. */
-	past->unfenced = path->unfenced || (path->marked && istripe_growth_begun(leg->volume));
-	if (past->unfenced)
-		past->tpgt = path->tpgt;
+	saved->unfenced = nexus->unfenced ||
+			  (nexus->super_unfenced && istripe_super_growth_begun(leg->volume));
+	if (saved->unfenced)
+		saved->tpgt = nexus->tpgt;
 	spin_unlock_bh(&leg->lock);
 }

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a path has left behind in its last life: writes of a session that nobody has ended. The
- * control layer keeps it while the volume is down, by the number of the path.
+ * What a nexus has left behind in its last life: writes of a session that nobody has ended. The
+ * control layer keeps it while the volume is down, by the number of the nexus.
  */
 #ifndef ISTRIPE_BLOCK_PAST_H
 #define ISTRIPE_BLOCK_PAST_H
 
 #include <istripe/params.h>
 
-struct istripe_path;
+struct istripe_nexus;
 
 /**
- * istripe_past_inherit() - the session of the life before may still carry out writes
- * @path: fresh
- * @past: what istripe_past_bequeath() said of it; empty when there is nothing
+ * istripe_nexus_restore_unfenced() - the session of the life before may still carry out writes
+ * @nexus: fresh
+ * @saved: what istripe_nexus_save_unfenced() said of it; empty when there is nothing
  *
  * Context: process.
  */
-void istripe_past_inherit(struct istripe_path *path, const struct istripe_path_past *past);
+void istripe_nexus_restore_unfenced(struct istripe_nexus *nexus,
+				    const struct istripe_unfenced *saved);
 
 /**
- * istripe_past_bequeath() - what the path's next life has to know
- * @path: stopped
- * @past: filled; empty when there is nothing
+ * istripe_nexus_save_unfenced() - what the nexus's next life has to know
+ * @nexus: stopped
+ * @saved: filled; empty when there is nothing
  *
  * Context: process.
  */
-void istripe_past_bequeath(struct istripe_path *path, struct istripe_path_past *past);
+void istripe_nexus_save_unfenced(struct istripe_nexus *nexus, struct istripe_unfenced *saved);
 
 #endif

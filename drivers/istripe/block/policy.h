@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A policy: over which of a leg's live paths a task goes. Paths are meant as they are
- * configured, struct istripe_bundle: which of a path's sessions it is the lane decides.
+ * configured, struct istripe_path: which of a path's sessions it is the lane decides.
  *
  * A table of functions; each looks at every path and keeps nothing but a counter of
  * turns in the leg, so that it can be changed while I/O runs.
@@ -11,20 +11,20 @@
 
 #include <istripe/params.h>
 
-struct istripe_bundle;
+struct istripe_path;
 struct istripe_leg;
 
 /**
  * istripe_policy_pick() - choose a path for a task
  * @leg: the leg
  * @bytes: what the task transfers
- * @turn: 0 for a task of its own; n for the n-th further part of a request that
+ * @nth: 0 for a task of its own; n for the n-th further part of a request that
  *	istripe_policy_parts() has cut: they go different ways
  *
  * Context: any; a section of leg->srcu. A path that was live at that moment need not be any more.
- * Return: a bundle, or NULL when none is live, or the leg must not be written to.
+ * Return: a path, or NULL when none is live, or the leg must not be written to.
  */
-struct istripe_bundle *istripe_policy_pick(struct istripe_leg *leg, u32 bytes, u32 turn);
+struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes, u32 nth);
 
 /**
  * istripe_policy_parts() - into how many parts to cut what a request does on a leg

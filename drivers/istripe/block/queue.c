@@ -3,9 +3,9 @@
 #include <linux/processor.h>
 #include <linux/slab.h>
 
-#include "block/bundle.h"
 #include "block/io.h"
 #include "block/leg.h"
+#include "block/nexus.h"
 #include "block/path.h"
 #include "block/queue.h"
 #include "block/volume.h"
@@ -69,28 +69,28 @@ static enum blk_eh_timer_return queue_timeout(struct request *rq)
 	return BLK_EH_RESET_TIMER;
 }
 
-static void queue_poll_path(struct istripe_path *path, u32 lane)
+static void queue_poll_nexus(struct istripe_nexus *nexus, u32 lane)
 {
-	int section = srcu_read_lock(&path->srcu);
-	struct istripe_session *session = srcu_dereference(path->session, &path->srcu);
+	int section = srcu_read_lock(&nexus->srcu);
+	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
 
 	if (session)
 		istripe_session_poll(session, lane);
-	srcu_read_unlock(&path->srcu, section);
+	srcu_read_unlock(&nexus->srcu, section);
 }
 
 static void queue_poll_leg(struct istripe_leg *leg, u32 lane)
 {
 	int section = srcu_read_lock(&leg->srcu);
-	struct istripe_bundle *bundle;
 	struct istripe_path *path;
+	struct istripe_nexus *nexus;
 	u32 i;
 
-	for (i = 0; i < READ_ONCE(leg->bundle_end); i++) {
-		bundle = READ_ONCE(leg->bundles[i]);
-		path = bundle ? istripe_bundle_pick(bundle, lane) : NULL;
-		if (path)
-			queue_poll_path(path, lane);
+	for (i = 0; i < READ_ONCE(leg->path_end); i++) {
+		path = READ_ONCE(leg->paths[i]);
+		nexus = path ? istripe_path_pick(path, lane) : NULL;
+		if (nexus)
+			queue_poll_nexus(nexus, lane);
 	}
 	srcu_read_unlock(&leg->srcu, section);
 }
@@ -102,7 +102,7 @@ static void queue_poll_leg(struct istripe_leg *leg, u32 lane)
  * which may have been completed by another processor, or by recovery. Nor would it relax the
  * processor between two looks, which leaves more of it to whom it is shared with.
  *
- * Context: an RCU section (bio_poll()), so nothing may sleep. A path that has just lost its
+ * Context: an RCU section (bio_poll()), so nothing may sleep. A nexus that has just lost its
  * session is not looked at.
  */
 static int queue_poll(struct blk_mq_hw_ctx *hctx, struct io_comp_batch *batch)
@@ -144,9 +144,9 @@ static int queue_init_hctx(struct blk_mq_hw_ctx *hctx, void *driver_data, unsign
 	queue->volume = volume;
 	if (index < volume->queue_count) {
 		queue->lane = index;
-		queue->turns = volume->queue_count;
+		queue->stride = volume->queue_count;
 	} else {
-		/* One connection of each path is enough to look at. */
+		/* One connection of each nexus is enough to look at. */
 		queue->lane = index - volume->queue_count;
 	}
 	hctx->driver_data = queue;

@@ -23,8 +23,8 @@ struct istripe_volume;
 
 struct istripe_queue {
 	struct istripe_volume *volume;
-	u32 lane;			/* of its requests; with @turns see io_lane() */
-	u32 turns;
+	u32 lane;			/* of its requests; with @stride see io_lane() */
+	u32 stride;
 	atomic64_t held;		/* a bit for each leg */
 };
 

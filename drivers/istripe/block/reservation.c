@@ -7,9 +7,9 @@
 #include <linux/slab.h>
 #include <scsi/scsi_proto.h>
 
-#include "block/bundle.h"
 #include "block/leg.h"
 #include "block/lun.h"
+#include "block/nexus.h"
 #include "block/path.h"
 #include "block/reservation.h"
 #include "block/volume.h"
@@ -26,7 +26,7 @@ struct reservation {
 	u64 action_key;
 	bool keep;
 	bool sets_keys;			/* there are some afterwards if @action_key is one */
-	bool each_path;			/* else over the first one that is live */
+	bool each_nexus;		/* else over the first one that is live */
 	bool undo;
 	enum istripe_reserve_action undo_action;
 	u64 undo_key;
@@ -66,7 +66,7 @@ static int session_reserve(struct istripe_session *session, const struct reserva
 	/* Its page may still go out with the command before. */
 	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
 		return -ENOTCONN;
-	if (istripe_session_in_doubt(session))
+	if (istripe_session_is_invalid(session))
 		return -EINPROGRESS;
 	istripe_cdb_reserve_out(cdb, what->action, what->type);
 	istripe_cdb_reserve_parameter(page_address(session->internal.page), what->key,
@@ -78,7 +78,7 @@ static int session_reserve(struct istripe_session *session, const struct reserva
 		istripe_session_fault(session, ret, "no answer to PERSISTENT RESERVE OUT");
 	/* The LUN may be another one, and has not done it. */
 	if (ret == -ESTALE) {
-		istripe_session_doubt(session);
+		istripe_session_invalidate(session);
 		return -EINPROGRESS;
 	}
 	if (ret == -EIO && task->status == SAM_STAT_RESERVATION_CONFLICT)
@@ -89,40 +89,40 @@ static int session_reserve(struct istripe_session *session, const struct reserva
 }
 
 /* The section keeps the session open: its owner waits for us before it closes it. */
-static int path_reserve_once(struct istripe_path *path, const struct reservation *what)
+static int nexus_reserve_once(struct istripe_nexus *nexus, const struct reservation *what)
 {
-	int section = srcu_read_lock(&path->srcu);
-	struct istripe_session *session = srcu_dereference(path->session, &path->srcu);
+	int section = srcu_read_lock(&nexus->srcu);
+	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
 	int ret = -ENOTCONN;
 
 	if (session) {
-		mutex_lock(&path->ask_lock);
+		mutex_lock(&nexus->ask_lock);
 		ret = session_reserve(session, what);
-		mutex_unlock(&path->ask_lock);
+		mutex_unlock(&nexus->ask_lock);
 	}
-	srcu_read_unlock(&path->srcu, section);
+	srcu_read_unlock(&nexus->srcu, section);
 	return ret;
 }
 
-static int path_reserve(struct istripe_path *path, const struct reservation *what)
+static int nexus_reserve(struct istripe_nexus *nexus, const struct reservation *what)
 {
-	u32 looks = 0;
+	u32 revalidations = 0;
 	int ret;
 
-	while ((ret = path_reserve_once(path, what)) == -EINPROGRESS &&
-	       looks++ < ISTRIPE_LOOKS_MAX)
-		istripe_path_look_now(path);
+	while ((ret = nexus_reserve_once(nexus, what)) == -EINPROGRESS &&
+	       revalidations++ < ISTRIPE_REVALIDATIONS_MAX)
+		istripe_nexus_revalidate(nexus);
 	if (ret == -EINPROGRESS)
 		ret = -ENOTCONN;
 	if (ret)
 		pr_warn_ratelimited("%s: PERSISTENT RESERVE OUT, service action %u: %s\n",
-				    path->label, what->action,
+				    nexus->label, what->action,
 				    ret > 0 ? "reservation conflict" : istripe_error_words(ret));
 	return ret;
 }
 
 /* Best effort: the error of what failed before is what the caller gets. */
-static void path_take_back(struct istripe_path *path, const struct reservation *what)
+static void nexus_take_back(struct istripe_nexus *nexus, const struct reservation *what)
 {
 	struct reservation undo = {
 		.action = what->undo_action,
@@ -133,55 +133,55 @@ static void path_take_back(struct istripe_path *path, const struct reservation *
 	};
 
 	if (what->undo)
-		path_reserve(path, &undo);
+		nexus_reserve(nexus, &undo);
 }
 
 static void leg_take_back(struct istripe_leg *leg, const struct reservation *what, u32 done)
 {
 	int section = srcu_read_lock(&leg->srcu);
-	struct istripe_path *path;
+	struct istripe_nexus *nexus;
 	u32 at;
 
-	istripe_leg_for_each_path(leg, path, at)
-		if (READ_ONCE(path->wanted) && done && done--)
-			path_take_back(path, what);
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (READ_ONCE(nexus->wanted) && done && done--)
+			nexus_take_back(nexus, what);
 	srcu_read_unlock(&leg->srcu, section);
 }
 
 /* Is it to be asked? -EBUSY: it leaves, but may have to stay, with its keys or without. */
-static int path_is_meant(struct istripe_path *path, const struct reservation *what)
+static int nexus_is_meant(struct istripe_nexus *nexus, const struct reservation *what)
 {
-	struct istripe_leg *leg = path->leg;
-	bool wanted, leaves;
+	struct istripe_leg *leg = nexus->leg;
+	bool wanted, retires;
 
 	spin_lock_bh(&leg->lock);
-	wanted = path->wanted;
-	leaves = path->member >= path->bundle->staying;
+	wanted = nexus->wanted;
+	retires = nexus->index >= nexus->path->kept;
 	spin_unlock_bh(&leg->lock);
-	return leaves && what->each_path && leg->volume->has_keys ? -EBUSY : wanted;
+	return retires && what->each_nexus && leg->volume->has_keys ? -EBUSY : wanted;
 }
 
-/* @done: over how many paths, from the first one on, it has been done. */
+/* @done: over how many nexuses, from the first one on, it has been done. */
 static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, u32 *done)
 {
 	int section = srcu_read_lock(&leg->srcu);
-	struct istripe_path *path;
+	struct istripe_nexus *nexus;
 	int ret = -ENOTCONN;
 	u32 at;
 
 	*done = 0;
-	istripe_leg_for_each_path(leg, path, at) {
-		int meant = path_is_meant(path, what);
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		int meant = nexus_is_meant(nexus, what);
 
 		if (!meant)
 			continue;
-		ret = meant < 0 ? meant : path_reserve(path, what);
-		if (what->each_path ? ret : ret != -ENOTCONN)
+		ret = meant < 0 ? meant : nexus_reserve(nexus, what);
+		if (what->each_nexus ? ret : ret != -ENOTCONN)
 			break;
 		++*done;
 	}
 	srcu_read_unlock(&leg->srcu, section);
-	if (!what->each_path && !ret)
+	if (!what->each_nexus && !ret)
 		++*done;
 	return ret;
 }
@@ -196,20 +196,20 @@ static int volume_reserve(struct istripe_volume *volume, const struct reservatio
 		ret = leg_reserve(volume->legs[i], what, &done);
 	if (!ret)
 		return 0;
-	leg_take_back(volume->legs[--i], what, what->each_path ? done : 0);
+	leg_take_back(volume->legs[--i], what, what->each_nexus ? done : 0);
 	while (i--)
-		leg_take_back(volume->legs[i], what, volume->legs[i]->path_count);
+		leg_take_back(volume->legs[i], what, volume->legs[i]->nexus_count);
 	return ret;
 }
 
-/* Keys count before they are there: a path that comes or stays meanwhile would have none. */
+/* Keys count before they are there: a nexus that comes or stays meanwhile would have none. */
 static int volume_reserve_keys(struct istripe_volume *volume, const struct reservation *what)
 {
 	bool had = volume->has_keys;
 	int ret;
 
 	WRITE_ONCE(volume->has_keys, had || what->action_key);
-	/* Either the path is seen here as one that comes or leaves, or it sees the keys. */
+	/* Either the nexus is seen here as one that comes or leaves, or it sees the keys. */
 	smp_mb();
 	ret = volume_reserve(volume, what);
 	WRITE_ONCE(volume->has_keys, ret ? had : what->action_key);
@@ -242,7 +242,7 @@ struct istripe_reservation *istripe_reservation_alloc(struct istripe_volume *vol
 	return reservation;
 }
 
-bool istripe_reservation_knows_paths(struct istripe_volume *volume)
+bool istripe_reservation_knows_nexuses(struct istripe_volume *volume)
 {
 	struct istripe_reservation *reservation = volume->disk->private_data;
 	bool has_keys;
@@ -276,7 +276,7 @@ static int reservation_register(struct block_device *bdev, u64 old_key, u64 new_
 		.action_key = new_key,
 		.keep = true,
 		.sets_keys = true,
-		.each_path = true,
+		.each_nexus = true,
 		.undo = true,
 		.undo_action = ISTRIPE_RESERVE_REGISTER_ANYWAY,
 		/* Nobody knows what was there when it was to be ignored. */
@@ -295,7 +295,7 @@ static int reservation_reserve(struct block_device *bdev, u64 key, enum pr_type 
 		.type = reservation_type(type),
 		.key = key,
 		.undo = true,
-		/* Without effect over paths that do not hold it. */
+		/* Without effect over nexuses that do not hold it. */
 		.undo_action = ISTRIPE_RESERVE_RELEASE,
 		.undo_key = key,
 	};
@@ -303,14 +303,14 @@ static int reservation_reserve(struct block_device *bdev, u64 key, enum pr_type 
 	return flags ? -EOPNOTSUPP : bdev_reserve(bdev, &what);
 }
 
-/* Only the path that holds it can: the others' command does nothing, and that is GOOD. */
+/* Only the nexus that holds it can: the others' command does nothing, and that is GOOD. */
 static int reservation_release(struct block_device *bdev, u64 key, enum pr_type type)
 {
 	struct reservation what = {
 		.action = ISTRIPE_RESERVE_RELEASE,
 		.type = reservation_type(type),
 		.key = key,
-		.each_path = true,
+		.each_nexus = true,
 	};
 
 	return bdev_reserve(bdev, &what);

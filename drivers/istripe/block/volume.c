@@ -7,17 +7,17 @@
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
-#include "block/capacity.h"
 #include "block/carrier.h"
-#include "block/claim.h"
+#include "block/exclusive.h"
 #include "block/host_disk.h"
 #include "block/identity.h"
 #include "block/limits.h"
-#include "block/path.h"
-#include "block/protection.h"
+#include "block/nexus.h"
 #include "block/queue.h"
 #include "block/reservation.h"
+#include "block/resize.h"
 #include "block/volume.h"
+#include "block/write_protect.h"
 #include "proto/error.h"
 
 static DEFINE_IDA(istripe_ids);
@@ -32,7 +32,7 @@ static int volume_open(struct istripe_compat_opened *opened, istripe_compat_open
 
 	if (READ_ONCE(volume->closing))
 		return -ENXIO;
-	return istripe_compat_opens_to_write(mode) && READ_ONCE(volume->protection.read_only) ?
+	return istripe_compat_opens_to_write(mode) && READ_ONCE(volume->write_protect.read_only) ?
 	       -EROFS : 0;
 }
 
@@ -89,7 +89,7 @@ static void volume_stop_legs(struct istripe_volume *volume)
 static void volume_drop_luns(struct istripe_volume *volume)
 {
 	istripe_host_disks_stop(volume);
-	istripe_claim_drop(volume);
+	istripe_exclusive_drop(volume);
 }
 
 /* Equal shares only: the smallest leg counts (P27). */
@@ -176,7 +176,7 @@ static int volume_add_disk(struct istripe_volume *volume)
 		goto put_disk;
 	scnprintf(disk->disk_name, DISK_NAME_LEN, "istripe%d", volume->id);
 	set_capacity(disk, istripe_stripe_capacity_sectors(&volume->stripe));
-	istripe_protection_apply(volume);
+	istripe_write_protect_apply(volume);
 	ret = istripe_identity_create(volume);
 	if (ret)
 		goto put_disk;
@@ -225,7 +225,7 @@ static void volume_count_queues(struct istripe_volume *volume,
 	volume->poll_queue_count = min(params->poll_queues, nr_cpu_ids);
 }
 
-/* As many parts as a leg has paths; many legs do not need them, but would pay for them. */
+/* As many parts as a leg has nexuses; many legs do not need them, but would pay for them. */
 static u32 volume_parts(const struct istripe_volume_params *params)
 {
 	u32 parts = 1;
@@ -253,11 +253,11 @@ static struct istripe_volume *volume_create(const struct istripe_volume_params *
 	volume_count_queues(volume, params);
 	volume->command_timeout_ms = params->command_timeout_ms;
 	volume->recovery_timeout_ms = params->recovery_timeout_ms;
-	istripe_capacity_init(&volume->capacity);
-	INIT_LIST_HEAD(&volume->claim.entry);
+	istripe_resize_init(&volume->capacity);
+	INIT_LIST_HEAD(&volume->exclusive.entry);
 	istripe_host_disks_init(volume);
-	istripe_drain_init(&volume->drain);
-	istripe_protection_init(&volume->protection);
+	istripe_writeback_init(&volume->writeback);
+	istripe_write_protect_init(&volume->write_protect);
 	volume->id = ida_alloc(&istripe_ids, GFP_KERNEL);
 	ret = volume->id < 0 ? volume->id : volume_create_legs(volume, params);
 	if (!ret)
@@ -292,13 +292,13 @@ struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *
 	}
 	ret = volume_start_legs(volume, why, why_bytes);
 	if (!ret)
-		ret = istripe_claim_luns(volume, why, why_bytes);
+		ret = istripe_exclusive_luns(volume, why, why_bytes);
 	if (!ret)
 		ret = istripe_host_disks_start(volume, params->host_disks, why, why_bytes);
 	if (!ret)
 		ret = volume_set_geometry(volume, params, why, why_bytes);
 	if (!ret)
-		ret = istripe_claim_array(volume, why, why_bytes);
+		ret = istripe_exclusive_array(volume, why, why_bytes);
 	if (!ret) {
 		ret = volume_add_disk(volume);
 		if (ret)
@@ -311,8 +311,8 @@ struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *
 		istripe_volume_free(volume);
 		return ERR_PTR(ret);
 	}
-	istripe_capacity_start(volume);
-	istripe_protection_start(volume);
+	istripe_resize_start(volume);
+	istripe_write_protect_start(volume);
 	pr_info("%s: %s is up, %llu sectors\n", volume->name, volume->disk->disk_name,
 		istripe_stripe_capacity_sectors(&volume->stripe));
 	istripe_carrier_watch(volume);
@@ -341,19 +341,19 @@ int istripe_volume_stop(struct istripe_volume *volume)
 
 	/* Not under open_mutex, see above: someone may get in, and finds the disk gone. */
 	WRITE_ONCE(volume->closing, true);
-	istripe_drain_begin(volume);
-	istripe_capacity_stop(volume);
-	istripe_protection_stop(volume);
+	istripe_writeback_begin(volume);
+	istripe_resize_stop(volume);
+	istripe_write_protect_stop(volume);
 	del_gendisk(volume->disk);
-	ret = istripe_drain_end(volume);
+	ret = istripe_writeback_end(volume);
 	istripe_identity_destroy(volume);
 	/* Only now: who has the RTNL may wait for I/O of ours, of which there is none any more. */
 	istripe_carrier_ignore(volume);
 	volume_stop_legs(volume);
 	volume_drop_luns(volume);
-	/* Once more: a path's worker may just have been at it. */
-	istripe_capacity_stop(volume);
-	istripe_protection_stop(volume);
+	/* Once more: a nexus's worker may just have been at it. */
+	istripe_resize_stop(volume);
+	istripe_write_protect_stop(volume);
 	istripe_reservation_end(volume->disk);
 	pr_info("%s: %s is down\n", volume->name, volume->disk->disk_name);
 	put_disk(volume->disk);
@@ -383,19 +383,19 @@ void istripe_volume_set_recovery_timeout(struct istripe_volume *volume, s32 ms)
 
 int istripe_block_init(void)
 {
-	int ret = istripe_path_init();
+	int ret = istripe_nexus_init();
 
 	if (ret)
 		return ret;
 	ret = istripe_identity_init();
 	if (ret)
-		goto exit_path;
+		goto exit_nexus;
 	ret = istripe_host_disks_register();
 	if (!ret)
 		return 0;
 	istripe_identity_exit();
-exit_path:
-	istripe_path_exit();
+exit_nexus:
+	istripe_nexus_exit();
 	return ret;
 }
 
@@ -403,6 +403,6 @@ void istripe_block_exit(void)
 {
 	istripe_host_disks_unregister();
 	istripe_identity_exit();
-	istripe_path_exit();
+	istripe_nexus_exit();
 	ida_destroy(&istripe_ids);
 }

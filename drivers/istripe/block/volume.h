@@ -10,13 +10,13 @@
 #include <linux/kobject.h>
 
 #include <istripe/params.h>
-#include "block/capacity.h"
-#include "block/claim.h"
-#include "block/drain.h"
+#include "block/exclusive.h"
 #include "block/host_disk.h"
 #include "block/leg.h"
 #include "block/metadata.h"
-#include "block/protection.h"
+#include "block/resize.h"
+#include "block/write_protect.h"
+#include "block/writeback.h"
 #include "proto/stripe.h"
 
 struct device;
@@ -40,10 +40,10 @@ struct istripe_volume {
 	u32 leg_count;
 	struct istripe_leg *legs[ISTRIPE_LEGS_MAX];
 	struct istripe_metadata metadata;
-	struct istripe_capacity capacity;
-	struct istripe_drain drain;
-	struct istripe_claim claim;
-	struct istripe_protection protection;
+	struct istripe_resize capacity;
+	struct istripe_writeback writeback;
+	struct istripe_exclusive exclusive;
+	struct istripe_write_protect write_protect;
 	struct istripe_host_disks host_disks;
 
 	struct blk_mq_tag_set tag_set;
@@ -84,8 +84,8 @@ int istripe_volume_close(struct istripe_volume *volume);
  * @volume: running
  *
  * Also when somebody has the disk open, who gets errors from then on. Dirty data are written
- * before, see drain.h. What its paths have left behind can be asked
- * (istripe_past_bequeath()) until istripe_volume_free().
+ * before, see drain.h. What its nexuses have left behind can be asked
+ * (istripe_nexus_save_unfenced()) until istripe_volume_free().
  *
  * Context: process, sleeps; as long as write-back takes, not for ever.
  * Return: 0; -EIO writes have failed meanwhile; it is down all the same.

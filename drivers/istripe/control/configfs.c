@@ -19,8 +19,8 @@
 #include "block/volume.h"
 #include "control/configfs.h"
 #include "control/dir.h"
-#include "control/node.h"
-#include "control/blueprint.h"
+#include "control/params.h"
+#include "control/sysfs_dir.h"
 
 ssize_t istripe_dir_show(struct istripe_volume_dir *volume, const struct istripe_setting *setting,
 			 const void *object, char *page)
@@ -285,7 +285,7 @@ static struct configfs_subsystem istripe_subsystem = {
 
 int istripe_configfs_register(void)
 {
-	istripe_session_nodes_init();
+	istripe_sysfs_session_dirs_init();
 	config_group_init(&istripe_subsystem.su_group);
 	mutex_init(&istripe_subsystem.su_mutex);
 	return configfs_register_subsystem(&istripe_subsystem);

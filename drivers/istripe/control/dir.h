@@ -64,7 +64,7 @@ struct istripe_leg_dir {
 	struct istripe_leg_params params;	/* without paths */
 	struct istripe_path_dir *paths[ISTRIPE_PATHS_MAX];
 	/* While the volume is down: of paths by number, also when their directories are gone. */
-	struct istripe_path_past past[ISTRIPE_PATHS_MAX][ISTRIPE_CONNECTIONS_MAX];
+	struct istripe_unfenced saved[ISTRIPE_PATHS_MAX][ISTRIPE_CONNECTIONS_MAX];
 };
 
 struct istripe_volume_dir {
@@ -243,7 +243,7 @@ void istripe_dir_unpin(struct config_group *group, bool *pinned);
  * Context: process, a store callback of the path's directory; as long as connecting and
  * logging in takes, a fatal signal ends it.
  * Return: 0; -EBUSY the volume is starting, stopping or changing; -EINVAL it is down, or the
- * path makes no sense; else see istripe_roster_add().
+ * path makes no sense; else see istripe_path_add().
  */
 int istripe_path_dir_enable(struct istripe_path_dir *path);
 
@@ -255,7 +255,7 @@ int istripe_path_dir_enable(struct istripe_path_dir *path);
  *
  * Context: process, a store callback of the path's directory.
  * Return: 0; -EBUSY the volume is starting, stopping or changing, or see
- * istripe_roster_leave().
+ * istripe_path_retire().
  */
 int istripe_path_dir_disable(struct istripe_path_dir *path);
 

@@ -10,12 +10,12 @@
 #include <linux/printk.h>
 #include <linux/string.h>
 
-#include "block/bundle.h"
+#include "block/nexus.h"
 #include "block/past.h"
 #include "block/path.h"
 #include "block/volume.h"
-#include "control/blueprint.h"
 #include "control/dir.h"
+#include "control/params.h"
 #include "control/sysfs.h"
 #include "proto/error.h"
 
@@ -101,9 +101,9 @@ static int dirs_count(void *const *dirs, u32 max, u32 *count)
 	return 0;
 }
 
-static bool path_counts(const struct istripe_path_dir *path, const struct istripe_path_dir *coming)
+static bool path_counts(const struct istripe_path_dir *dir, const struct istripe_path_dir *coming)
 {
-	return path && (!coming || path == coming || path->pinned);
+	return dir && (!coming || dir == coming || dir->pinned);
 }
 
 /* What a path without a directory has left nobody would end. */
@@ -126,7 +126,7 @@ static void path_copy(const struct istripe_leg_dir *leg, u32 index,
 		      struct istripe_path_params *params)
 {
 	*params = leg->paths[index]->params;
-	memcpy(params->past, leg->past[index], sizeof(params->past));
+	memcpy(params->saved, leg->saved[index], sizeof(params->saved));
 }
 
 /* Paths have the numbers of their directories, which need not be without gaps. */
@@ -212,15 +212,16 @@ static int volume_prepare(struct istripe_volume_dir *volume, struct istripe_volu
 }
 
 /* For the next enable: what the target may still do to it, session by session. */
-static void path_remember(struct istripe_path_dir *path, const struct istripe_bundle *running)
+static void path_remember(struct istripe_path_dir *dir, const struct istripe_path *running)
 {
-	const char *initiator_name = path->leg->volume->params.initiator_name;
-	struct istripe_path_past *past = path->leg->past[path->index];
+	const char *initiator_name = dir->leg->volume->params.initiator_name;
+	struct istripe_unfenced *saved = dir->leg->saved[dir->index];
 	u32 i;
 
-	for (i = 0; i < running->member_count; i++) {
-		istripe_past_bequeath(running->members[i], &past[i]);
-		past[i].nexus = istripe_path_params_nexus(&path->params, initiator_name);
+	for (i = 0; i < running->nexus_count; i++) {
+		istripe_nexus_save_unfenced(running->nexuses[i], &saved[i]);
+		saved[i].fingerprint =
+			istripe_path_params_fingerprint(&dir->params, initiator_name);
 	}
 }
 
@@ -228,9 +229,9 @@ static void leg_remember(struct istripe_leg_dir *leg, const struct istripe_leg *
 {
 	u32 i;
 
-	for (i = 0; i < running->bundle_end; i++)
-		if (running->bundles[i])
-			path_remember(leg->paths[i], running->bundles[i]);
+	for (i = 0; i < running->path_end; i++)
+		if (running->paths[i])
+			path_remember(leg->paths[i], running->paths[i]);
 }
 
 static void volume_remember(struct istripe_volume_dir *volume, const struct istripe_volume *running)
@@ -274,7 +275,7 @@ static void volume_forget(struct istripe_volume_dir *volume)
 	lockdep_assert_held(&volume->lock);
 	for (i = 0; i < ISTRIPE_LEGS_MAX; i++)
 		if (volume->legs[i])
-			memset(volume->legs[i]->past, 0, sizeof(volume->legs[i]->past));
+			memset(volume->legs[i]->saved, 0, sizeof(volume->legs[i]->saved));
 }
 
 /* From starting to up or down again. */
@@ -362,7 +363,7 @@ static int volume_stop(struct istripe_volume_dir *volume, struct istripe_volume 
 	int ret;
 
 	/* Whoever is in its files is waited for. */
-	istripe_capacity_end(running);
+	istripe_resize_end(running);
 	istripe_sysfs_remove(running);
 	ret = istripe_volume_stop(running);
 

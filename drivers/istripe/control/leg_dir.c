@@ -10,8 +10,8 @@
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
-#include "control/blueprint.h"
 #include "control/dir.h"
+#include "control/params.h"
 
 static struct istripe_leg_dir *to_leg(struct config_item *item)
 {
@@ -55,7 +55,7 @@ bool istripe_leg_dir_unfenced(const struct istripe_leg_dir *leg, u32 path)
 	u32 i;
 
 	for (i = 0; i < ISTRIPE_CONNECTIONS_MAX; i++)
-		unfenced |= leg->past[path][i].unfenced;
+		unfenced |= leg->saved[path][i].unfenced;
 	return unfenced;
 }
 

@@ -10,7 +10,7 @@
 #include <linux/sysfs.h>
 
 #include "control/dir.h"
-#include "control/blueprint.h"
+#include "control/params.h"
 #include "transport/task.h"
 
 static struct istripe_path_dir *to_path(struct config_item *item)

@@ -13,14 +13,14 @@
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
-#include "block/bundle.h"
-#include "block/capacity.h"
 #include "block/leg.h"
+#include "block/nexus.h"
 #include "block/path.h"
+#include "block/resize.h"
 #include "block/volume.h"
-#include "control/node.h"
 #include "control/setting.h"
 #include "control/sysfs.h"
+#include "control/sysfs_dir.h"
 
 /* As mdadm writes it. */
 static ssize_t uuid_emit(const u8 *uuid, char *page)
@@ -46,37 +46,37 @@ static const char *const leg_state_names[] = {
 
 static enum leg_state leg_state(struct istripe_leg *leg)
 {
-	struct istripe_path *path;
-	u32 at, live, resting = 0;
+	struct istripe_nexus *nexus;
+	u32 at, live, idle = 0;
 	bool failed;
 
 	spin_lock_bh(&leg->lock);
-	istripe_leg_for_each_path(leg, path, at)
-		resting += !path->wanted;
-	live = leg->unfenced_paths ? 0 : leg->live_paths;
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		idle += !nexus->wanted;
+	live = leg->unfenced_nexuses ? 0 : leg->live_nexuses;
 	failed = leg->failed;
 	spin_unlock_bh(&leg->lock);
 	if (live)
-		return live + resting >= leg->path_count ? LEG_LIVE : LEG_DEGRADED;
+		return live + idle >= leg->nexus_count ? LEG_LIVE : LEG_DEGRADED;
 	return failed ? LEG_FAILED : LEG_WAITING;
 }
 
-static ssize_t leg_state_show(const struct istripe_node_file *file, void *object, char *page)
+static ssize_t leg_state_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
 	return sysfs_emit(page, "%s\n", leg_state_names[leg_state(object)]);
 }
 
-ISTRIPE_NODE_FILE(leg, state, 0444, .show = leg_state_show);
+ISTRIPE_SYSFS_FILE(leg, state, 0444, .show = leg_state_show);
 
 #define LEG_FILE(_name, _format, _value)						\
-static ssize_t leg_##_name##_show(const struct istripe_node_file *file, void *object,	\
+static ssize_t leg_##_name##_show(const struct istripe_sysfs_file *file, void *object,	\
 				  char *page)						\
 {											\
 	struct istripe_leg *leg = object;						\
 											\
 	return sysfs_emit(page, _format "\n", _value);					\
 }											\
-ISTRIPE_NODE_FILE(leg, _name, 0444, .show = leg_##_name##_show)
+ISTRIPE_SYSFS_FILE(leg, _name, 0444, .show = leg_##_name##_show)
 
 static const struct istripe_setting leg_setting_policy = {
 	.name = "policy",
@@ -88,12 +88,12 @@ static const struct istripe_setting leg_setting_fence = {
 	ISTRIPE_SETTING_OF(struct istripe_leg, fence, fence, ISTRIPE_SETTING_FENCES),
 };
 
-static ssize_t leg_setting_show(const struct istripe_node_file *file, void *object, char *page)
+static ssize_t leg_setting_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
 	return istripe_setting_show(file->setting, object, page);
 }
 
-static ssize_t leg_setting_store(const struct istripe_node_file *file, void *object,
+static ssize_t leg_setting_store(const struct istripe_sysfs_file *file, void *object,
 				 const char *page, size_t count)
 {
 	const struct istripe_leg *leg = object;
@@ -103,20 +103,20 @@ static ssize_t leg_setting_store(const struct istripe_node_file *file, void *obj
 	return istripe_setting_store(file->setting, label, object, page, count);
 }
 
-static ssize_t leg_fence_store(const struct istripe_node_file *file, void *object,
+static ssize_t leg_fence_store(const struct istripe_sysfs_file *file, void *object,
 			       const char *page, size_t count)
 {
 	ssize_t ret = leg_setting_store(file, object, page, count);
 
 	if (ret > 0)
-		istripe_proof_look_again(object);
+		istripe_proof_schedule_again(object);
 	return ret;
 }
 
-ISTRIPE_NODE_FILE(leg, policy, 0644, .show = leg_setting_show, .store = leg_setting_store,
-		  .setting = &leg_setting_policy);
-ISTRIPE_NODE_FILE(leg, fence, 0644, .show = leg_setting_show, .store = leg_fence_store,
-		  .setting = &leg_setting_fence);
+ISTRIPE_SYSFS_FILE(leg, policy, 0644, .show = leg_setting_show, .store = leg_setting_store,
+		   .setting = &leg_setting_policy);
+ISTRIPE_SYSFS_FILE(leg, fence, 0644, .show = leg_setting_show, .store = leg_fence_store,
+		   .setting = &leg_setting_fence);
 
 /* The identity was found before the volume was up and has been the same ever since. */
 LEG_FILE(designator, "%s", leg->lun.designator);
@@ -134,23 +134,23 @@ static const struct istripe_md *leg_super(const struct istripe_leg *leg)
 	return legs ? &legs[leg->index] : NULL;
 }
 
-static ssize_t leg_device_uuid_show(const struct istripe_node_file *file, void *object, char *page)
+static ssize_t leg_device_uuid_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
 	const struct istripe_md *super = leg_super(object);
 
 	return super ? uuid_emit(super->device_uuid, page) : sysfs_emit(page, "\n");
 }
 
-ISTRIPE_NODE_FILE(leg, device_uuid, 0444, .show = leg_device_uuid_show);
+ISTRIPE_SYSFS_FILE(leg, device_uuid, 0444, .show = leg_device_uuid_show);
 
-static ssize_t leg_events_show(const struct istripe_node_file *file, void *object, char *page)
+static ssize_t leg_events_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
 	const struct istripe_md *super = leg_super(object);
 
 	return super ? sysfs_emit(page, "%llu\n", super->events) : sysfs_emit(page, "\n");
 }
 
-ISTRIPE_NODE_FILE(leg, events, 0444, .show = leg_events_show);
+ISTRIPE_SYSFS_FILE(leg, events, 0444, .show = leg_events_show);
 
 static struct attribute *leg_attrs[] = {
 	&leg_file_state.attr,
@@ -169,16 +169,16 @@ static struct attribute *leg_attrs[] = {
 };
 ATTRIBUTE_GROUPS(leg);
 
-static const struct kobj_type leg_node_type = {
-	.release = istripe_node_release,
-	.sysfs_ops = &istripe_node_ops,
+static const struct kobj_type leg_dir_type = {
+	.release = istripe_sysfs_dir_release,
+	.sysfs_ops = &istripe_sysfs_dir_ops,
 	.default_groups = leg_groups,
 };
 
 /* Volume */
 
 /* As its worst leg. */
-static ssize_t volume_state_show(const struct istripe_node_file *file, void *object, char *page)
+static ssize_t volume_state_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
 	const struct istripe_volume *volume = object;
 	enum leg_state state = LEG_LIVE;
@@ -189,17 +189,17 @@ static ssize_t volume_state_show(const struct istripe_node_file *file, void *obj
 	return sysfs_emit(page, "%s\n", leg_state_names[state]);
 }
 
-ISTRIPE_NODE_FILE(volume, state, 0444, .show = volume_state_show);
+ISTRIPE_SYSFS_FILE(volume, state, 0444, .show = volume_state_show);
 
 #define VOLUME_FILE(_name, _format, _value)						\
-static ssize_t volume_##_name##_show(const struct istripe_node_file *file,		\
+static ssize_t volume_##_name##_show(const struct istripe_sysfs_file *file,		\
 				     void *object, char *page)				\
 {											\
 	const struct istripe_volume *volume = object;					\
 											\
 	return sysfs_emit(page, _format "\n", _value);					\
 }											\
-ISTRIPE_NODE_FILE(volume, _name, 0444, .show = volume_##_name##_show)
+ISTRIPE_SYSFS_FILE(volume, _name, 0444, .show = volume_##_name##_show)
 
 VOLUME_FILE(name, "%s", volume->name);
 VOLUME_FILE(initiator_name, "%s", volume->initiator_name);
@@ -208,7 +208,7 @@ VOLUME_FILE(queue_depth, "%u", volume->queue_depth);
 VOLUME_FILE(poll_queues, "%u", volume->poll_queue_count);
 VOLUME_FILE(data_offset_bytes, "%llu", volume->stripe.leg_offset_sectors << SECTOR_SHIFT);
 
-static ssize_t volume_metadata_show(const struct istripe_node_file *file, void *object, char *page)
+static ssize_t volume_metadata_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
 	const struct istripe_volume *volume = object;
 
@@ -219,10 +219,10 @@ static const struct istripe_setting volume_setting_metadata = {
 	.name = "metadata", .kind = &istripe_setting_metadata,
 };
 
-ISTRIPE_NODE_FILE(volume, metadata, 0444, .show = volume_metadata_show,
-		  .setting = &volume_setting_metadata);
+ISTRIPE_SYSFS_FILE(volume, metadata, 0444, .show = volume_metadata_show,
+		   .setting = &volume_setting_metadata);
 
-static ssize_t volume_array_uuid_show(const struct istripe_node_file *file, void *object,
+static ssize_t volume_array_uuid_show(const struct istripe_sysfs_file *file, void *object,
 				      char *page)
 {
 	const struct istripe_md *legs = ((const struct istripe_volume *)object)->metadata.legs;
@@ -230,7 +230,7 @@ static ssize_t volume_array_uuid_show(const struct istripe_node_file *file, void
 	return legs ? uuid_emit(legs[0].array_uuid, page) : sysfs_emit(page, "\n");
 }
 
-ISTRIPE_NODE_FILE(volume, array_uuid, 0444, .show = volume_array_uuid_show);
+ISTRIPE_SYSFS_FILE(volume, array_uuid, 0444, .show = volume_array_uuid_show);
 
 /* Live timers: checked here, changed by their owner. */
 #define VOLUME_TIMER(_name, _type, _now, _min, _max, _set)				\
@@ -239,7 +239,7 @@ static const struct istripe_setting volume_setting_##_name = {				\
 	.size = sizeof(_type), .min = (_min), .max = (_max),				\
 	.range = "a number from " __stringify(_min) " to " __stringify(_max),		\
 };											\
-static ssize_t volume_##_name##_show(const struct istripe_node_file *file,		\
+static ssize_t volume_##_name##_show(const struct istripe_sysfs_file *file,		\
 				     void *object, char *page)				\
 {											\
 	struct istripe_volume *volume = object;						\
@@ -247,7 +247,7 @@ static ssize_t volume_##_name##_show(const struct istripe_node_file *file,		\
 											\
 	return istripe_setting_show(file->setting, &value, page);			\
 }											\
-static ssize_t volume_##_name##_store(const struct istripe_node_file *file,		\
+static ssize_t volume_##_name##_store(const struct istripe_sysfs_file *file,		\
 				      void *object, const char *page, size_t count)	\
 {											\
 	struct istripe_volume *volume = object;						\
@@ -259,8 +259,8 @@ static ssize_t volume_##_name##_store(const struct istripe_node_file *file,		\
 		_set(volume, value);							\
 	return ret;									\
 }											\
-ISTRIPE_NODE_FILE(volume, _name, 0644, .show = volume_##_name##_show,			\
-		  .store = volume_##_name##_store, .setting = &volume_setting_##_name)
+ISTRIPE_SYSFS_FILE(volume, _name, 0644, .show = volume_##_name##_show,			\
+		   .store = volume_##_name##_store, .setting = &volume_setting_##_name)
 
 VOLUME_TIMER(command_timeout_ms, u32, volume->command_timeout_ms, 1000, 3600000,
 	     istripe_volume_set_command_timeout);
@@ -268,7 +268,7 @@ VOLUME_TIMER(recovery_timeout_ms, s32, volume->recovery_timeout_ms, -1, 21474836
 	     istripe_volume_set_recovery_timeout);
 
 /* The volume is up as long as its files are: it waits for us. */
-static ssize_t volume_rescan_store(const struct istripe_node_file *file, void *object,
+static ssize_t volume_rescan_store(const struct istripe_sysfs_file *file, void *object,
 				   const char *page, size_t count)
 {
 	struct istripe_volume *volume = object;
@@ -279,11 +279,11 @@ static ssize_t volume_rescan_store(const struct istripe_node_file *file, void *o
 		pr_warn("%s: rescan: is refused, allowed is 1\n", volume->name);
 		return -EINVAL;
 	}
-	ret = istripe_capacity_rescan(volume);
+	ret = istripe_resize_rescan(volume);
 	return ret ?: count;
 }
 
-ISTRIPE_NODE_FILE(volume, rescan, 0200, .store = volume_rescan_store);
+ISTRIPE_SYSFS_FILE(volume, rescan, 0200, .store = volume_rescan_store);
 
 static struct attribute *volume_attrs[] = {
 	&volume_file_state.attr,
@@ -302,48 +302,50 @@ static struct attribute *volume_attrs[] = {
 };
 ATTRIBUTE_GROUPS(volume);
 
-static const struct kobj_type volume_node_type = {
-	.release = istripe_node_release,
-	.sysfs_ops = &istripe_node_ops,
+static const struct kobj_type volume_dir_type = {
+	.release = istripe_sysfs_dir_release,
+	.sysfs_ops = &istripe_sysfs_dir_ops,
 	.default_groups = volume_groups,
 };
 
 /* The tree */
 
-static int leg_nodes_add(struct list_head *tree, struct kobject *parent, struct istripe_leg *leg)
+static int leg_dirs_add(struct list_head *tree, struct kobject *parent, struct istripe_leg *leg)
 {
-	struct istripe_node *node, *paths;
+	struct istripe_sysfs_dir *dir, *paths;
 	int ret = 0;
 	u32 i;
 
-	node = istripe_node_add_index(tree, &leg_node_type, parent, leg, leg->index);
-	if (IS_ERR(node))
-		return PTR_ERR(node);
-	paths = istripe_node_add(tree, &istripe_node_plain_type, &node->kobj, leg, "paths");
+	dir = istripe_sysfs_dir_add_index(tree, &leg_dir_type, parent, leg, leg->index);
+	if (IS_ERR(dir))
+		return PTR_ERR(dir);
+	paths = istripe_sysfs_dir_add(tree, &istripe_sysfs_dir_plain_type, &dir->kobj, leg,
+				      "paths");
 	if (IS_ERR(paths))
 		return PTR_ERR(paths);
 	leg->control = &paths->kobj;
-	for (i = 0; !ret && i < leg->bundle_end; i++)
-		if (leg->bundles[i])
-			ret = istripe_path_nodes_add(&paths->kobj, leg->bundles[i]);
+	for (i = 0; !ret && i < leg->path_end; i++)
+		if (leg->paths[i])
+			ret = istripe_sysfs_path_dirs_add(&paths->kobj, leg->paths[i]);
 	return ret;
 }
 
-static int volume_nodes_add(struct list_head *tree, struct istripe_volume *volume)
+static int volume_dirs_add(struct list_head *tree, struct istripe_volume *volume)
 {
-	struct istripe_node *node, *legs;
+	struct istripe_sysfs_dir *dir, *legs;
 	int ret = 0;
 	u32 i;
 
-	node = istripe_node_add(tree, &volume_node_type, &disk_to_dev(volume->disk)->kobj, volume,
-				"istripe");
-	if (IS_ERR(node))
-		return PTR_ERR(node);
-	legs = istripe_node_add(tree, &istripe_node_plain_type, &node->kobj, volume, "legs");
+	dir = istripe_sysfs_dir_add(tree, &volume_dir_type, &disk_to_dev(volume->disk)->kobj,
+				    volume, "istripe");
+	if (IS_ERR(dir))
+		return PTR_ERR(dir);
+	legs = istripe_sysfs_dir_add(tree, &istripe_sysfs_dir_plain_type, &dir->kobj, volume,
+				     "legs");
 	if (IS_ERR(legs))
 		return PTR_ERR(legs);
 	for (i = 0; !ret && i < volume->leg_count; i++)
-		ret = leg_nodes_add(tree, &legs->kobj, volume->legs[i]);
+		ret = leg_dirs_add(tree, &legs->kobj, volume->legs[i]);
 	return ret;
 }
 
@@ -356,7 +358,7 @@ int istripe_sysfs_create(struct istripe_volume *volume)
 		return -ENOMEM;
 	INIT_LIST_HEAD(tree);
 	volume->control = tree;
-	ret = volume_nodes_add(tree, volume);
+	ret = volume_dirs_add(tree, volume);
 	if (ret) {
 		istripe_sysfs_remove(volume);
 		return ret;
@@ -366,42 +368,42 @@ int istripe_sysfs_create(struct istripe_volume *volume)
 	return 0;
 }
 
-int istripe_sysfs_add_path(struct istripe_bundle *bundle)
+int istripe_sysfs_add_path(struct istripe_path *path)
 {
-	int ret = istripe_path_nodes_add(bundle->leg->control, bundle);
+	int ret = istripe_sysfs_path_dirs_add(path->leg->control, path);
 
 	if (ret)
-		istripe_sysfs_remove_path(bundle);
+		istripe_sysfs_remove_path(path);
 	return ret;
 }
 
-void istripe_sysfs_remove_path(struct istripe_bundle *bundle)
+void istripe_sysfs_remove_path(struct istripe_path *path)
 {
-	istripe_sysfs_remove_sessions(bundle);
-	istripe_nodes_remove(&bundle->nodes);
+	istripe_sysfs_remove_sessions(path);
+	istripe_sysfs_dirs_remove(&path->sysfs_dirs);
 }
 
-int istripe_sysfs_add_sessions(struct istripe_bundle *bundle)
+int istripe_sysfs_add_sessions(struct istripe_path *path)
 {
-	int ret = istripe_session_nodes_add(bundle);
+	int ret = istripe_sysfs_session_dirs_add(path);
 
 	if (ret)
-		istripe_sysfs_remove_sessions(bundle);
+		istripe_sysfs_remove_sessions(path);
 	return ret;
 }
 
-void istripe_sysfs_remove_sessions(struct istripe_bundle *bundle)
+void istripe_sysfs_remove_sessions(struct istripe_path *path)
 {
-	istripe_nodes_remove(&bundle->session_nodes);
+	istripe_sysfs_dirs_remove(&path->sysfs_session_dirs);
 }
 
-static void leg_nodes_remove(struct istripe_leg *leg)
+static void leg_dirs_remove(struct istripe_leg *leg)
 {
 	u32 i;
 
-	for (i = 0; i < leg->bundle_end; i++)
-		if (leg->bundles[i])
-			istripe_sysfs_remove_path(leg->bundles[i]);
+	for (i = 0; i < leg->path_end; i++)
+		if (leg->paths[i])
+			istripe_sysfs_remove_path(leg->paths[i]);
 	leg->control = NULL;
 }
 
@@ -413,8 +415,8 @@ void istripe_sysfs_remove(struct istripe_volume *volume)
 	if (!tree)
 		return;
 	for (i = 0; i < volume->leg_count; i++)
-		leg_nodes_remove(volume->legs[i]);
-	istripe_nodes_remove(tree);
+		leg_dirs_remove(volume->legs[i]);
+	istripe_sysfs_dirs_remove(tree);
 	volume->control = NULL;
 	kfree(tree);
 }

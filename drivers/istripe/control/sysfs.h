@@ -6,7 +6,7 @@
 #ifndef ISTRIPE_CONTROL_SYSFS_H
 #define ISTRIPE_CONTROL_SYSFS_H
 
-struct istripe_bundle;
+struct istripe_path;
 struct istripe_volume;
 
 /**
@@ -33,36 +33,36 @@ void istripe_sysfs_remove(struct istripe_volume *volume);
 
 /**
  * istripe_sysfs_add_path() - make the directories of a path that has come
- * @bundle: of a volume that has its tree
+ * @path: of a volume that has its tree
  *
  * Context: process, GFP_KERNEL; no other change of the volume meanwhile.
  * Return: 0; -ENOMEM or another error of sysfs, then there are none.
  */
-int istripe_sysfs_add_path(struct istripe_bundle *bundle);
+int istripe_sysfs_add_path(struct istripe_path *path);
 
 /**
  * istripe_sysfs_remove_path() - remove the directories of a path that goes
- * @bundle: the path
+ * @path: the path
  *
  * Context: process, sleeps; not from a file of them.
  */
-void istripe_sysfs_remove_path(struct istripe_bundle *bundle);
+void istripe_sysfs_remove_path(struct istripe_path *path);
 
 /**
  * istripe_sysfs_add_sessions() - make those of a path's sessions and connections only
- * @bundle: has its own directory
+ * @path: has its own directory
  *
  * Context: process, GFP_KERNEL; no other change of the volume meanwhile.
  * Return: 0; -ENOMEM or another error of sysfs, then there are none.
  */
-int istripe_sysfs_add_sessions(struct istripe_bundle *bundle);
+int istripe_sysfs_add_sessions(struct istripe_path *path);
 
 /**
  * istripe_sysfs_remove_sessions() - undo istripe_sysfs_add_sessions()
- * @bundle: the path
+ * @path: the path
  *
  * Context: process, sleeps; not from a file of them.
  */
-void istripe_sysfs_remove_sessions(struct istripe_bundle *bundle);
+void istripe_sysfs_remove_sessions(struct istripe_path *path);
 
 #endif

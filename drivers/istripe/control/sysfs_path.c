@@ -8,190 +8,190 @@
 #include <linux/spinlock.h>
 #include <linux/sysfs.h>
 
-#include "block/bundle.h"
 #include "block/fence.h"
 #include "block/leg.h"
+#include "block/nexus.h"
 #include "block/path.h"
-#include "control/node.h"
 #include "control/setting.h"
+#include "control/sysfs_dir.h"
 #include "transport/socket.h"
 
-/* Members may go while a file is read: not before the section ends. */
-static int members_lock(const struct istripe_bundle *bundle)
-	__acquires(&bundle->leg->srcu)
+/* Nexuses may go while a file is read: not before the section ends. */
+static int nexuses_lock(const struct istripe_path *path)
+	__acquires(&path->leg->srcu)
 {
-	return srcu_read_lock(&bundle->leg->srcu);
+	return srcu_read_lock(&path->leg->srcu);
 }
 
-static void members_unlock(const struct istripe_bundle *bundle, int section)
-	__releases(&bundle->leg->srcu)
+static void nexuses_unlock(const struct istripe_path *path, int section)
+	__releases(&path->leg->srcu)
 {
-	srcu_read_unlock(&bundle->leg->srcu, section);
+	srcu_read_unlock(&path->leg->srcu, section);
 }
 
-static ssize_t path_state_show(const struct istripe_node_file *file, void *object, char *page)
+static ssize_t path_state_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
-	int section = members_lock(object);
-	ssize_t ret = sysfs_emit(page, "%s\n", istripe_bundle_state(object));
+	int section = nexuses_lock(object);
+	ssize_t ret = sysfs_emit(page, "%s\n", istripe_path_state(object));
 
-	members_unlock(object, section);
+	nexuses_unlock(object, section);
 	return ret;
 }
 
-ISTRIPE_NODE_FILE(path, state, 0444, .show = path_state_show);
+ISTRIPE_SYSFS_FILE(path, state, 0444, .show = path_state_show);
 
-static ssize_t path_last_error_show(const struct istripe_node_file *file, void *object,
+static ssize_t path_last_error_show(const struct istripe_sysfs_file *file, void *object,
 				    char *page)
 {
-	int section = members_lock(object);
+	int section = nexuses_lock(object);
 	char why[ISTRIPE_WHY_BYTES];
 
-	istripe_bundle_last_error(object, why, sizeof(why));
-	members_unlock(object, section);
+	istripe_path_last_error(object, why, sizeof(why));
+	nexuses_unlock(object, section);
 	return sysfs_emit(page, "%s\n", why);
 }
 
-ISTRIPE_NODE_FILE(path, last_error, 0444, .show = path_last_error_show);
+ISTRIPE_SYSFS_FILE(path, last_error, 0444, .show = path_last_error_show);
 
-static bool bundle_may_fence_member(const struct istripe_path *path,
-				    const struct istripe_bundle *through)
+static bool path_may_fence_nexus(const struct istripe_nexus *nexus,
+				 const struct istripe_path *through)
 {
-	const struct istripe_path *sibling;
+	const struct istripe_nexus *sibling;
 	u32 at;
 
-	istripe_bundle_for_each_member(through, sibling, at)
-		if (istripe_fence_may(path, sibling))
+	istripe_path_for_each_nexus(through, sibling, at)
+		if (istripe_fence_may(nexus, sibling))
 			return true;
 	return false;
 }
 
 /* Whichever of its sessions is lost. */
-static bool bundle_may_fence(const struct istripe_bundle *bundle,
-			     const struct istripe_bundle *through)
+static bool path_may_fence(const struct istripe_path *path,
+			   const struct istripe_path *through)
 {
-	const struct istripe_path *path;
+	const struct istripe_nexus *nexus;
 	bool any = false;
 	u32 at;
 
-	istripe_bundle_for_each_member(bundle, path, at) {
-		if (!path->wanted)
+	istripe_path_for_each_nexus(path, nexus, at) {
+		if (!nexus->wanted)
 			continue;
 		any = true;
-		if (!bundle_may_fence_member(path, through))
+		if (!path_may_fence_nexus(nexus, through))
 			return false;
 	}
 	return any;
 }
 
-static ssize_t path_fenced_through_show(const struct istripe_node_file *file, void *object,
+static ssize_t path_fenced_through_show(const struct istripe_sysfs_file *file, void *object,
 					char *page)
 {
-	const struct istripe_bundle *bundle = object;
-	struct istripe_leg *leg = bundle->leg;
+	const struct istripe_path *path = object;
+	struct istripe_leg *leg = path->leg;
 	int used = 0;
 	u32 i;
 
 	spin_lock_bh(&leg->lock);
-	for (i = 0; i < leg->bundle_end; i++)
-		if (leg->bundles[i] && bundle_may_fence(bundle, leg->bundles[i]))
+	for (i = 0; i < leg->path_end; i++)
+		if (leg->paths[i] && path_may_fence(path, leg->paths[i]))
 			used += sysfs_emit_at(page, used, "%s%u", used ? " " : "", i);
 	spin_unlock_bh(&leg->lock);
 	return used + sysfs_emit_at(page, used, "\n");
 }
 
-ISTRIPE_NODE_FILE(path, fenced_through, 0444, .show = path_fenced_through_show);
+ISTRIPE_SYSFS_FILE(path, fenced_through, 0444, .show = path_fenced_through_show);
 
 /* Of the first of its sessions that has no sibling. */
-static ssize_t path_unproven_show(const struct istripe_node_file *file, void *object, char *page)
+static ssize_t path_unproven_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
-	const struct istripe_bundle *bundle = object;
-	struct istripe_leg *leg = bundle->leg;
-	const struct istripe_path *path;
+	const struct istripe_path *path = object;
+	struct istripe_leg *leg = path->leg;
+	const struct istripe_nexus *nexus;
 	const char *why = "";
 	ssize_t used;
 	u32 at;
 
 	spin_lock_bh(&leg->lock);
 	if (READ_ONCE(leg->fence) == ISTRIPE_FENCE_PORTAL_GROUP)
-		istripe_bundle_for_each_member(bundle, path, at)
+		istripe_path_for_each_nexus(path, nexus, at)
 			if (!*why)
-				why = path->unproven;
+				why = nexus->unproven;
 	used = sysfs_emit(page, "%s\n", why);
 	spin_unlock_bh(&leg->lock);
 	return used;
 }
 
-ISTRIPE_NODE_FILE(path, unproven, 0444, .show = path_unproven_show);
+ISTRIPE_SYSFS_FILE(path, unproven, 0444, .show = path_unproven_show);
 
 /* All sessions together. */
 #define PATH_COUNTER(_name, _now)							\
-static ssize_t path_##_name##_show(const struct istripe_node_file *file, void *object,	\
+static ssize_t path_##_name##_show(const struct istripe_sysfs_file *file, void *object,	\
 				   char *page)						\
 {											\
-	int section = members_lock(object);						\
-	const struct istripe_bundle *bundle = object;					\
-	const struct istripe_path *path;						\
+	int section = nexuses_lock(object);						\
+	const struct istripe_path *path = object;					\
+	const struct istripe_nexus *nexus;						\
 	u64 sum = 0;									\
 	u32 at;										\
 											\
-	istripe_bundle_for_each_member(bundle, path, at)				\
+	istripe_path_for_each_nexus(path, nexus, at)					\
 		sum += READ_ONCE(_now);							\
-	members_unlock(bundle, section);						\
+	nexuses_unlock(path, section);							\
 	return sysfs_emit(page, "%llu\n", sum);						\
 }											\
-ISTRIPE_NODE_FILE(path, _name, 0444, .show = path_##_name##_show)
+ISTRIPE_SYSFS_FILE(path, _name, 0444, .show = path_##_name##_show)
 
-PATH_COUNTER(reconnects, path->reconnects);
-PATH_COUNTER(faults, path->faults);
+PATH_COUNTER(reconnects, nexus->reconnects);
+PATH_COUNTER(faults, nexus->faults);
 
-static ssize_t path_multi_show(const struct istripe_node_file *file, void *object, char *page)
+static ssize_t path_multi_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
-	const struct istripe_bundle *bundle = object;
+	const struct istripe_path *path = object;
 
-	return istripe_setting_show(file->setting, &bundle->multi, page);
+	return istripe_setting_show(file->setting, &path->multi, page);
 }
 
 static const struct istripe_setting path_setting_multi = {
 	.name = "multi", .kind = &istripe_setting_multi,
 };
 
-ISTRIPE_NODE_FILE(path, multi, 0444, .show = path_multi_show, .setting = &path_setting_multi);
+ISTRIPE_SYSFS_FILE(path, multi, 0444, .show = path_multi_show, .setting = &path_setting_multi);
 
-/* The members' settings are the same. */
-static ssize_t path_setting_show(const struct istripe_node_file *file, void *object, char *page)
+/* The nexuses' settings are the same. */
+static ssize_t path_setting_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
-	const struct istripe_bundle *bundle = object;
+	const struct istripe_path *path = object;
 
-	return istripe_setting_show(file->setting, &bundle->members[0]->params, page);
+	return istripe_setting_show(file->setting, &path->nexuses[0]->params, page);
 }
 
-static ssize_t members_store(struct istripe_bundle *bundle, const struct istripe_setting *setting,
+static ssize_t nexuses_store(struct istripe_path *path, const struct istripe_setting *setting,
 			     const char *page, size_t count)
 {
-	int section = members_lock(bundle);
-	struct istripe_path *path;
+	int section = nexuses_lock(path);
+	struct istripe_nexus *nexus;
 	ssize_t ret = count;
 	u32 at;
 
-	istripe_bundle_for_each_member(bundle, path, at) {
-		ret = istripe_setting_store(setting, bundle->members[0]->label, &path->params,
+	istripe_path_for_each_nexus(path, nexus, at) {
+		ret = istripe_setting_store(setting, path->nexuses[0]->label, &nexus->params,
 					    page, count);
 		if (ret < 0)
 			break;
 	}
-	members_unlock(bundle, section);
+	nexuses_unlock(path, section);
 	return ret;
 }
 
-static ssize_t path_setting_store(const struct istripe_node_file *file, void *object,
+static ssize_t path_setting_store(const struct istripe_sysfs_file *file, void *object,
 				  const char *page, size_t count)
 {
-	struct istripe_bundle *bundle = object;
+	struct istripe_path *path = object;
 	ssize_t ret;
 
-	mutex_lock(&bundle->settings_lock);
-	ret = members_store(bundle, file->setting, page, count);
-	mutex_unlock(&bundle->settings_lock);
+	mutex_lock(&path->settings_lock);
+	ret = nexuses_store(path, file->setting, page, count);
+	mutex_unlock(&path->settings_lock);
 	return ret;
 }
 
@@ -201,8 +201,8 @@ static const struct istripe_setting path_setting_##_name = {				\
 	.name = __stringify(_name),							\
 	ISTRIPE_SETTING_OF(struct istripe_path_params, _name, _kind, ""),		\
 };											\
-ISTRIPE_NODE_FILE(path, _name, 0444, .show = path_setting_show,				\
-		  .setting = &path_setting_##_name)
+ISTRIPE_SYSFS_FILE(path, _name, 0444, .show = path_setting_show,			\
+		   .setting = &path_setting_##_name)
 
 /* One word each, read live by whoever waits: the store is a single one. */
 #define PATH_TIMER(_name, _min, _max)							\
@@ -210,53 +210,53 @@ static const struct istripe_setting path_setting_##_name = {				\
 	.name = __stringify(_name),							\
 	ISTRIPE_SETTING_NUMBER(struct istripe_path_params, timers._name, _min, _max),	\
 };											\
-ISTRIPE_NODE_FILE(path, _name, 0644, .show = path_setting_show,				\
-		  .store = path_setting_store, .setting = &path_setting_##_name)
+ISTRIPE_SYSFS_FILE(path, _name, 0644, .show = path_setting_show,			\
+		   .store = path_setting_store, .setting = &path_setting_##_name)
 
 #define PATH_LIVE(_name, _min, _max)							\
 static const struct istripe_setting path_setting_##_name = {				\
 	.name = __stringify(_name),							\
 	ISTRIPE_SETTING_NUMBER(struct istripe_path_params, _name, _min, _max),		\
 };											\
-ISTRIPE_NODE_FILE(path, _name, 0644, .show = path_setting_show,				\
-		  .store = path_setting_store, .setting = &path_setting_##_name)
+ISTRIPE_SYSFS_FILE(path, _name, 0644, .show = path_setting_show,			\
+		   .store = path_setting_store, .setting = &path_setting_##_name)
 
-static ssize_t path_socket_show(const struct istripe_node_file *file, void *object, char *page)
+static ssize_t path_socket_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
-	const struct istripe_bundle *bundle = object;
+	const struct istripe_path *path = object;
 	struct istripe_socket_params now;
 
-	istripe_socket_params_copy(&now, &bundle->members[0]->params.socket);
+	istripe_socket_params_copy(&now, &path->nexuses[0]->params.socket);
 	return istripe_setting_show(file->setting, &now, page);
 }
 
-static void members_tune(const struct istripe_bundle *bundle,
+static void nexuses_tune(const struct istripe_path *path,
 			 const struct istripe_socket_params *wanted)
 {
-	int section = members_lock(bundle);
-	struct istripe_path *path;
+	int section = nexuses_lock(path);
+	struct istripe_nexus *nexus;
 	u32 at;
 
-	istripe_bundle_for_each_member(bundle, path, at)
-		istripe_path_tune(path, wanted);
-	members_unlock(bundle, section);
+	istripe_path_for_each_nexus(path, nexus, at)
+		istripe_nexus_tune(nexus, wanted);
+	nexuses_unlock(path, section);
 }
 
 /* Sockets: all settings are read, one is changed, all are put back. */
-static ssize_t path_socket_store(const struct istripe_node_file *file, void *object,
+static ssize_t path_socket_store(const struct istripe_sysfs_file *file, void *object,
 				 const char *page, size_t count)
 {
-	struct istripe_bundle *bundle = object;
-	struct istripe_path *first = bundle->members[0];
+	struct istripe_path *path = object;
+	struct istripe_nexus *first = path->nexuses[0];
 	struct istripe_socket_params wanted;
 	ssize_t ret;
 
-	mutex_lock(&bundle->settings_lock);
+	mutex_lock(&path->settings_lock);
 	istripe_socket_params_copy(&wanted, &first->params.socket);
 	ret = istripe_setting_store(file->setting, first->label, &wanted, page, count);
 	if (ret > 0)
-		members_tune(bundle, &wanted);
-	mutex_unlock(&bundle->settings_lock);
+		nexuses_tune(path, &wanted);
+	mutex_unlock(&path->settings_lock);
 	return ret;
 }
 
@@ -264,8 +264,8 @@ static ssize_t path_socket_store(const struct istripe_node_file *file, void *obj
 static const struct istripe_setting path_setting_##_name = {				\
 	.name = __stringify(_name), __VA_ARGS__						\
 };											\
-ISTRIPE_NODE_FILE(path, _name, 0644, .show = path_socket_show,				\
-		  .store = path_socket_store, .setting = &path_setting_##_name)
+ISTRIPE_SYSFS_FILE(path, _name, 0644, .show = path_socket_show,				\
+		   .store = path_socket_store, .setting = &path_setting_##_name)
 
 PATH_SOCKET(dscp, ISTRIPE_SETTING_DSCP);
 PATH_SOCKET(priority, ISTRIPE_SETTING_PRIORITY);
@@ -310,17 +310,17 @@ static struct attribute *path_attrs[] = {
 };
 ATTRIBUTE_GROUPS(path);
 
-static const struct kobj_type path_node_type = {
-	.release = istripe_node_release,
-	.sysfs_ops = &istripe_node_ops,
+static const struct kobj_type path_dir_type = {
+	.release = istripe_sysfs_dir_release,
+	.sysfs_ops = &istripe_sysfs_dir_ops,
 	.default_groups = path_groups,
 };
 
-int istripe_path_nodes_add(struct kobject *parent, struct istripe_bundle *bundle)
+int istripe_sysfs_path_dirs_add(struct kobject *parent, struct istripe_path *path)
 {
-	struct istripe_node *node;
+	struct istripe_sysfs_dir *dir;
 
-	node = istripe_node_add_index(&bundle->nodes, &path_node_type, parent, bundle,
-				      bundle->index);
-	return IS_ERR(node) ? PTR_ERR(node) : istripe_session_nodes_add(bundle);
+	dir = istripe_sysfs_dir_add_index(&path->sysfs_dirs, &path_dir_type, parent, path,
+					  path->index);
+	return IS_ERR(dir) ? PTR_ERR(dir) : istripe_sysfs_session_dirs_add(path);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The sysfs directories of a path's sessions and of its connections.
+ * The sysfs directories of a nexus's sessions and of its connections.
  *
- * The directories are there as long as the path; sessions come and go. A file
- * is read under the path's session_lock, which the path's worker takes to make
+ * The directories are there as long as the nexus; sessions come and go. A file
+ * is read under the nexus's session_lock, which the nexus's worker takes to make
  * the session unfindable before it closes it. Without a session: -ENOTCONN.
  */
 #include <linux/bits.h>
@@ -14,28 +14,28 @@
 #include <linux/mutex.h>
 #include <linux/sysfs.h>
 
-#include "block/bundle.h"
+#include "block/nexus.h"
 #include "block/path.h"
-#include "control/node.h"
+#include "control/sysfs_dir.h"
 #include "proto/keys.h"
 #include "transport/conn.h"
 #include "transport/session.h"
 
-typedef ssize_t (*session_show_fn)(const struct istripe_node_file *file,
+typedef ssize_t (*session_show_fn)(const struct istripe_sysfs_file *file,
 				   const struct istripe_session *session, char *page);
 
-static ssize_t session_show(const struct istripe_node_file *file, struct istripe_path *path,
+static ssize_t session_show(const struct istripe_sysfs_file *file, struct istripe_nexus *nexus,
 			    char *page, session_show_fn show)
 {
 	const struct istripe_session *session;
 	ssize_t ret = -ENOTCONN;
 
-	mutex_lock(&path->session_lock);
+	mutex_lock(&nexus->session_lock);
 	/* Pairs with the release in istripe_session_open(), which does not take the lock. */
-	session = smp_load_acquire(&path->owned);
+	session = smp_load_acquire(&nexus->owned);
 	if (session)
 		ret = show(file, session, page);
-	mutex_unlock(&path->session_lock);
+	mutex_unlock(&nexus->session_lock);
 	return ret;
 }
 
@@ -60,18 +60,18 @@ static u64 session_commands_sent(const struct istripe_session *session)
 }
 
 #define SESSION_FILE(_name, _fmt, ...)							\
-static ssize_t session_##_name##_emit(const struct istripe_node_file *file,		\
+static ssize_t session_##_name##_emit(const struct istripe_sysfs_file *file,		\
 				      const struct istripe_session *session,		\
 				      char *page)					\
 {											\
 	return sysfs_emit(page, _fmt "\n", __VA_ARGS__);				\
 }											\
-static ssize_t session_##_name##_show(const struct istripe_node_file *file,		\
+static ssize_t session_##_name##_show(const struct istripe_sysfs_file *file,		\
 				      void *object, char *page)				\
 {											\
 	return session_show(file, object, page, session_##_name##_emit);		\
 }											\
-ISTRIPE_NODE_FILE(session, _name, 0444, .show = session_##_name##_show)
+ISTRIPE_SYSFS_FILE(session, _name, 0444, .show = session_##_name##_show)
 
 SESSION_FILE(state, "%s", istripe_session_state_name(READ_ONCE(session->state)));
 SESSION_FILE(isid, "%*phN", (int)sizeof(session->isid), session->isid);
@@ -84,30 +84,30 @@ SESSION_FILE(commands_sent, "%llu", session_commands_sent(session));
 SESSION_FILE(connections, "%u", READ_ONCE(session->conn_count));
 
 /* Of what brings the session up again and again: there whether or not there is a session. */
-#define MEMBER_FILE(_file, _fmt, _value)						\
-static ssize_t session_##_file##_show(const struct istripe_node_file *file,		\
+#define NEXUS_FILE(_file, _fmt, _value)							\
+static ssize_t session_##_file##_show(const struct istripe_sysfs_file *file,		\
 				      void *object, char *page)				\
 {											\
-	const struct istripe_path *path = object;					\
+	const struct istripe_nexus *nexus = object;					\
 											\
 	return sysfs_emit(page, _fmt "\n", _value);					\
 }											\
-ISTRIPE_NODE_FILE(session, _file, 0444, .show = session_##_file##_show)
+ISTRIPE_SYSFS_FILE(session, _file, 0444, .show = session_##_file##_show)
 
-MEMBER_FILE(path_state, "%s", istripe_path_state_name(READ_ONCE(path->state)));
-MEMBER_FILE(reconnects, "%llu", READ_ONCE(path->reconnects));
-MEMBER_FILE(faults, "%llu", READ_ONCE(path->faults));
+NEXUS_FILE(path_state, "%s", istripe_nexus_state_name(READ_ONCE(nexus->state)));
+NEXUS_FILE(reconnects, "%llu", READ_ONCE(nexus->reconnects));
+NEXUS_FILE(faults, "%llu", READ_ONCE(nexus->faults));
 
-static ssize_t session_last_error_show(const struct istripe_node_file *file, void *object,
+static ssize_t session_last_error_show(const struct istripe_sysfs_file *file, void *object,
 				       char *page)
 {
 	char why[ISTRIPE_WHY_BYTES];
 
-	istripe_path_last_error(object, why, sizeof(why));
+	istripe_nexus_last_error(object, why, sizeof(why));
 	return sysfs_emit(page, "%s\n", why);
 }
 
-ISTRIPE_NODE_FILE(session, last_error, 0444, .show = session_last_error_show);
+ISTRIPE_SYSFS_FILE(session, last_error, 0444, .show = session_last_error_show);
 
 static struct attribute *session_attrs[] = {
 	&session_file_path_state.attr,
@@ -140,7 +140,7 @@ static ssize_t key_emit(enum istripe_key key, const struct istripe_keys *keys, c
 	return ret < 0 ? ret : sysfs_emit(page, "%s\n", text);
 }
 
-static ssize_t offered_format(const struct istripe_node_file *file,
+static ssize_t offered_format(const struct istripe_sysfs_file *file,
 			      const struct istripe_session *session, char *page)
 {
 	if (!session_is_logged_in(session))
@@ -150,12 +150,12 @@ static ssize_t offered_format(const struct istripe_node_file *file,
 	return key_emit(file->key, &session->negotiation.offer, page);
 }
 
-static ssize_t offered_show(const struct istripe_node_file *file, void *object, char *page)
+static ssize_t offered_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
 	return session_show(file, object, page, offered_format);
 }
 
-static ssize_t negotiated_format(const struct istripe_node_file *file,
+static ssize_t negotiated_format(const struct istripe_sysfs_file *file,
 				 const struct istripe_session *session, char *page)
 {
 	if (!session_is_logged_in(session))
@@ -163,26 +163,26 @@ static ssize_t negotiated_format(const struct istripe_node_file *file,
 	return key_emit(file->key, &session->keys, page);
 }
 
-static ssize_t negotiated_show(const struct istripe_node_file *file, void *object, char *page)
+static ssize_t negotiated_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
 	return session_show(file, object, page, negotiated_format);
 }
 
-static struct istripe_node_file offered_files[ISTRIPE_KEY_COUNT];
+static struct istripe_sysfs_file offered_files[ISTRIPE_KEY_COUNT];
 static struct attribute *offered_attrs[ISTRIPE_KEY_COUNT + 1];
 static const struct attribute_group offered_group = {
 	.name = "offered",
 	.attrs = offered_attrs,
 };
 
-static struct istripe_node_file negotiated_files[ISTRIPE_KEY_COUNT];
+static struct istripe_sysfs_file negotiated_files[ISTRIPE_KEY_COUNT];
 static struct attribute *negotiated_attrs[ISTRIPE_KEY_COUNT + 1];
 static const struct attribute_group negotiated_group = {
 	.name = "negotiated",
 	.attrs = negotiated_attrs,
 };
 
-static struct attribute *key_file_init(struct istripe_node_file *file, enum istripe_key key)
+static struct attribute *key_file_init(struct istripe_sysfs_file *file, enum istripe_key key)
 {
 	file->attr.name = istripe_key_name(key);
 	file->attr.mode = 0444;
@@ -190,7 +190,7 @@ static struct attribute *key_file_init(struct istripe_node_file *file, enum istr
 	return &file->attr;
 }
 
-void istripe_session_nodes_init(void)
+void istripe_sysfs_session_dirs_init(void)
 {
 	u32 key;
 
@@ -210,9 +210,9 @@ static const struct attribute_group *session_groups[] = {
 	NULL,
 };
 
-static const struct kobj_type session_node_type = {
-	.release = istripe_node_release,
-	.sysfs_ops = &istripe_node_ops,
+static const struct kobj_type session_dir_type = {
+	.release = istripe_sysfs_dir_release,
+	.sysfs_ops = &istripe_sysfs_dir_ops,
 	.default_groups = session_groups,
 };
 
@@ -236,34 +236,34 @@ static const struct istripe_conn conn_absent = {
 typedef ssize_t (*conn_show_fn)(const struct istripe_conn *conn, char *page);
 
 /* The session that a connection is, or would be, of: a spare's as long as it is wanted. */
-static u32 place_member(const struct istripe_conn_place *place)
+static u32 place_nexus(const struct istripe_conn_place *place)
 {
-	const struct istripe_bundle *bundle = place->bundle;
+	const struct istripe_path *path = place->path;
 
-	return READ_ONCE(bundle->members[place->index]->wanted) ? place->index : 0;
+	return READ_ONCE(path->nexuses[place->index]->wanted) ? place->index : 0;
 }
 
 static u32 place_cid(const struct istripe_conn_place *place)
 {
-	return place_member(place) ? 0 : place->index;
+	return place_nexus(place) ? 0 : place->index;
 }
 
 static ssize_t conn_show(struct istripe_conn_place *place, char *page, conn_show_fn show)
 {
-	struct istripe_path *path = place->bundle->members[place_member(place)];
+	struct istripe_nexus *nexus = place->path->nexuses[place_nexus(place)];
 	const struct istripe_session *session;
 	const struct istripe_conn *conn;
 	ssize_t ret = -ENOTCONN;
 
-	mutex_lock(&path->session_lock);
+	mutex_lock(&nexus->session_lock);
 	/* Pairs with the release in istripe_session_open(), which does not take the lock. */
-	session = smp_load_acquire(&path->owned);
+	session = smp_load_acquire(&nexus->owned);
 	if (session) {
 		/* Pairs with the release where a connection joins. */
 		conn = smp_load_acquire(&session->conns[place_cid(place)]);
 		ret = show(conn ?: &conn_absent, page);
 	}
-	mutex_unlock(&path->session_lock);
+	mutex_unlock(&nexus->session_lock);
 	return ret;
 }
 
@@ -272,30 +272,30 @@ static ssize_t conn_##_name##_format(const struct istripe_conn *conn, char *page
 {											\
 	return _emit;									\
 }											\
-static ssize_t conn_##_name##_show(const struct istripe_node_file *file,		\
+static ssize_t conn_##_name##_show(const struct istripe_sysfs_file *file,		\
 				   void *object, char *page)				\
 {											\
 	return conn_show(object, page, conn_##_name##_format);				\
 }											\
-ISTRIPE_NODE_FILE(conn, _name, 0444, .show = conn_##_name##_show)
+ISTRIPE_SYSFS_FILE(conn, _name, 0444, .show = conn_##_name##_show)
 
 #define CONN_FILE(_name, _fmt, _value) CONN_SHOW(_name, sysfs_emit(page, _fmt "\n", _value))
 
 CONN_FILE(state, "%s", istripe_conn_state_name(READ_ONCE(conn->state)));
 
-static ssize_t conn_cid_show(const struct istripe_node_file *file, void *object, char *page)
+static ssize_t conn_cid_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
 	return sysfs_emit(page, "%u\n", place_cid(object));
 }
 
-ISTRIPE_NODE_FILE(conn, cid, 0444, .show = conn_cid_show);
+ISTRIPE_SYSFS_FILE(conn, cid, 0444, .show = conn_cid_show);
 
-static ssize_t conn_session_show(const struct istripe_node_file *file, void *object, char *page)
+static ssize_t conn_session_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
-	return sysfs_emit(page, "%u\n", place_member(object));
+	return sysfs_emit(page, "%u\n", place_nexus(object));
 }
 
-ISTRIPE_NODE_FILE(conn, session, 0444, .show = conn_session_show);
+ISTRIPE_SYSFS_FILE(conn, session, 0444, .show = conn_session_show);
 
 CONN_SHOW(local_address, address_emit(conn, &conn->local_address, page));
 CONN_SHOW(remote_address, address_emit(conn, &conn->remote_address, page));
@@ -324,66 +324,67 @@ static struct attribute *conn_attrs[] = {
 };
 ATTRIBUTE_GROUPS(conn);
 
-static const struct kobj_type conn_node_type = {
-	.release = istripe_node_release,
-	.sysfs_ops = &istripe_node_ops,
+static const struct kobj_type conn_dir_type = {
+	.release = istripe_sysfs_dir_release,
+	.sysfs_ops = &istripe_sysfs_dir_ops,
 	.default_groups = conn_groups,
 };
 
-static int conn_nodes_add(struct kobject *parent, struct istripe_bundle *bundle)
+static int conn_dirs_add(struct kobject *parent, struct istripe_path *path)
 {
 	struct istripe_conn_place *place;
-	struct istripe_node *node;
+	struct istripe_sysfs_dir *dir;
 	u32 i;
 
-	for (i = 0; i < bundle->member_count; i++) {
-		place = &bundle->places[i];
-		*place = (struct istripe_conn_place) { .bundle = bundle, .index = i };
-		node = istripe_node_add_index(&bundle->session_nodes, &conn_node_type, parent,
-					      place, i);
-		if (IS_ERR(node))
-			return PTR_ERR(node);
+	for (i = 0; i < path->nexus_count; i++) {
+		place = &path->places[i];
+		*place = (struct istripe_conn_place) { .path = path, .index = i };
+		dir = istripe_sysfs_dir_add_index(&path->sysfs_session_dirs, &conn_dir_type, parent,
+						  place, i);
+		if (IS_ERR(dir))
+			return PTR_ERR(dir);
 	}
 	return 0;
 }
 
 /* "session" is the first one; the others, if a path may have any, are below "sessions". */
-static int session_nodes_add(struct kobject *parent, struct istripe_bundle *bundle)
+static int session_dirs_add(struct kobject *parent, struct istripe_path *path)
 {
-	struct list_head *nodes = &bundle->session_nodes;
-	struct istripe_node *node;
+	struct list_head *sysfs_dirs = &path->sysfs_session_dirs;
+	struct istripe_sysfs_dir *dir;
 	u32 i;
 
-	node = istripe_node_add(nodes, &session_node_type, parent, bundle->members[0], "session");
-	if (!IS_ERR(node) && bundle->member_count > 1)
-		node = istripe_node_add(nodes, &istripe_node_plain_type, parent, bundle,
-					"sessions");
-	if (IS_ERR(node))
-		return PTR_ERR(node);
-	parent = &node->kobj;
-	for (i = 1; i < bundle->member_count; i++) {
-		node = istripe_node_add_index(nodes, &session_node_type, parent,
-					      bundle->members[i], i);
-		if (IS_ERR(node))
-			return PTR_ERR(node);
+	dir = istripe_sysfs_dir_add(sysfs_dirs, &session_dir_type, parent, path->nexuses[0],
+				    "session");
+	if (!IS_ERR(dir) && path->nexus_count > 1)
+		dir = istripe_sysfs_dir_add(sysfs_dirs, &istripe_sysfs_dir_plain_type, parent, path,
+					    "sessions");
+	if (IS_ERR(dir))
+		return PTR_ERR(dir);
+	parent = &dir->kobj;
+	for (i = 1; i < path->nexus_count; i++) {
+		dir = istripe_sysfs_dir_add_index(sysfs_dirs, &session_dir_type, parent,
+						  path->nexuses[i], i);
+		if (IS_ERR(dir))
+			return PTR_ERR(dir);
 	}
 	return 0;
 }
 
-int istripe_session_nodes_add(struct istripe_bundle *bundle)
+int istripe_sysfs_session_dirs_add(struct istripe_path *path)
 {
-	struct istripe_node *path = list_first_entry_or_null(&bundle->nodes, struct istripe_node,
-							      entry);
-	struct istripe_node *node;
+	struct istripe_sysfs_dir *path_dir =
+		list_first_entry_or_null(&path->sysfs_dirs, struct istripe_sysfs_dir, entry);
+	struct istripe_sysfs_dir *dir;
 	int ret;
 
 	/* It has come without any, for want of memory. */
-	if (!path)
+	if (!path_dir)
 		return 0;
-	ret = session_nodes_add(&path->kobj, bundle);
+	ret = session_dirs_add(&path_dir->kobj, path);
 	if (ret)
 		return ret;
-	node = istripe_node_add(&bundle->session_nodes, &istripe_node_plain_type, &path->kobj,
-				bundle, "connections");
-	return IS_ERR(node) ? PTR_ERR(node) : conn_nodes_add(&node->kobj, bundle);
+	dir = istripe_sysfs_dir_add(&path->sysfs_session_dirs, &istripe_sysfs_dir_plain_type,
+				    &path_dir->kobj, path, "connections");
+	return IS_ERR(dir) ? PTR_ERR(dir) : conn_dirs_add(&dir->kobj, path);
 }

@@ -142,16 +142,16 @@ int istripe_login_request(struct istripe_login *login, struct iscsi_login_req *b
 
 	if (login->stage >= ISTRIPE_LOGIN_FULL_FEATURE || login->awaiting)
 		return -EINVAL;
-	if (login->exchanges == ISTRIPE_LOGIN_EXCHANGES_MAX)
+	if (login->requests == ISTRIPE_LOGIN_REQUESTS_MAX)
 		return istripe_login_fail(login, -EPROTO, "login did not end after %u requests",
-					  login->exchanges);
+					  login->requests);
 	*text = login->writer.buf + login->sent_bytes;
 	*text_bytes = min_t(u32, left, ISTRIPE_LOGIN_SEGMENT_BYTES);
 	login->sent_bytes += *text_bytes;
 	login->asked_continue = *text_bytes < left;
 	login->asked_transit = login->transit && !login->asked_continue && !login->gathering;
 	login->awaiting = true;
-	login->exchanges++;
+	login->requests++;
 	login_encode(login, bhs, *text_bytes);
 	return 0;
 }

@@ -31,7 +31,7 @@
 #define ISTRIPE_LOGIN_BUFFER_BYTES	(ISTRIPE_LOGIN_REQUEST_BYTES + ISTRIPE_LOGIN_GATHER_BYTES)
 #define ISTRIPE_LOGIN_BUFFER_MIN_BYTES	(2 * ISTRIPE_LOGIN_REQUEST_BYTES)
 /* Requests that one login may take. */
-#define ISTRIPE_LOGIN_EXCHANGES_MAX	32
+#define ISTRIPE_LOGIN_REQUESTS_MAX	32
 
 #define ISTRIPE_LOGIN_REASON_BYTES	160
 
@@ -119,7 +119,7 @@ enum istripe_login_stage {
  * @asked_continue: that request had the C bit.
  * @gathering: the last response had the C bit.
  * @transit: nothing more to say in this stage, the next request may have the T bit.
- * @exchanges: requests handed out.
+ * @requests: requests handed out.
  * @writer: text of the request being built or sent.
  * @sent_bytes: of that text.
  * @gather: text of a response with C bit.
@@ -154,7 +154,7 @@ struct istripe_login {
 	bool asked_continue;
 	bool gathering;
 	bool transit;
-	u32 exchanges;
+	u32 requests;
 	struct istripe_text_writer writer;
 	u32 sent_bytes;
 	char *gather;
@@ -188,7 +188,7 @@ int istripe_login_init(struct istripe_login *login, const struct istripe_login_p
  * long for one PDU is continued with the C bit.
  *
  * Context: any.
- * Return: 0; -EPROTO after ISTRIPE_LOGIN_EXCHANGES_MAX requests; -EINVAL when the
+ * Return: 0; -EPROTO after ISTRIPE_LOGIN_REQUESTS_MAX requests; -EINVAL when the
  * login has ended or a response is due. @login->reason tells.
  */
 int istripe_login_request(struct istripe_login *login, struct iscsi_login_req *bhs,

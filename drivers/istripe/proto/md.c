@@ -33,7 +33,7 @@ enum raid0_layout {
 static const struct {
 	int error;
 	const char *text;
-} faults[ISTRIPE_MD_FAULT_COUNT] = {
+} problems[ISTRIPE_MD_PROBLEM_COUNT] = {
 	[ISTRIPE_MD_UNREAD] = { -ENODATA, "superblock was not read" },
 	[ISTRIPE_MD_OK] = { 0, "superblock is good" },
 	[ISTRIPE_MD_ABSENT] = { -ENODATA, "no MD superblock found" },
@@ -53,9 +53,9 @@ static const struct {
 	[ISTRIPE_MD_SIZE] = { -EINVAL, "data size does not fit the leg" },
 };
 
-const char *istripe_md_fault_text(enum istripe_md_fault fault)
+const char *istripe_md_problem_text(enum istripe_md_problem problem)
 {
-	return (u32)fault < ARRAY_SIZE(faults) ? faults[fault].text : "unknown fault";
+	return (u32)problem < ARRAY_SIZE(problems) ? problems[problem].text : "unknown fault";
 }
 
 u64 istripe_md_data_offset_sectors(u64 leg_sectors, u32 chunk_sectors)
@@ -92,8 +92,8 @@ static u32 super_bytes(const struct mdp_superblock_1 *sb)
 }
 
 /* Is it a whole superblock of the right kind? Nothing else in it is looked at before. */
-static enum istripe_md_fault super_check(const struct mdp_superblock_1 *sb, const u8 *super,
-					 u32 bytes)
+static enum istripe_md_problem super_check(const struct mdp_superblock_1 *sb, const u8 *super,
+					   u32 bytes)
 {
 	if (le32_to_cpu(sb->magic) != MD_SB_MAGIC)
 		return ISTRIPE_MD_ABSENT;
@@ -109,7 +109,7 @@ static enum istripe_md_fault super_check(const struct mdp_superblock_1 *sb, cons
 	return ISTRIPE_MD_OK;
 }
 
-static enum istripe_md_fault features_check(const struct mdp_superblock_1 *sb)
+static enum istripe_md_problem features_check(const struct mdp_superblock_1 *sb)
 {
 	u32 features = le32_to_cpu(sb->feature_map);
 
@@ -133,7 +133,7 @@ static bool chunk_valid(u32 chunk_sectors)
 }
 
 /* The rules for the numbers, the same ones for what is read and what is written. */
-static enum istripe_md_fault numbers_check(const struct istripe_md *md, u64 leg_sectors)
+static enum istripe_md_problem numbers_check(const struct istripe_md *md, u64 leg_sectors)
 {
 	if (!md->legs || md->legs > ISTRIPE_STRIPE_LEGS_MAX)
 		return ISTRIPE_MD_LEGS;
@@ -188,20 +188,20 @@ int istripe_md_decode(const void *buf, u32 buf_bytes, u64 leg_sectors, struct is
 	struct mdp_superblock_1 sb;	/* the fixed part, aligned */
 
 	memset(md, 0, sizeof(*md));
-	md->fault = ISTRIPE_MD_TRUNCATED;
+	md->problem = ISTRIPE_MD_TRUNCATED;
 	if (buf_bytes < SUPER_HEAD_BYTES)
 		goto out;
 	memcpy(&sb, buf, SUPER_HEAD_BYTES);
-	md->fault = super_check(&sb, buf, buf_bytes);
-	if (md->fault != ISTRIPE_MD_OK)
+	md->problem = super_check(&sb, buf, buf_bytes);
+	if (md->problem != ISTRIPE_MD_OK)
 		goto out;
-	md->fault = features_check(&sb);
-	if (md->fault != ISTRIPE_MD_OK)
+	md->problem = features_check(&sb);
+	if (md->problem != ISTRIPE_MD_OK)
 		goto out;
 	fields_decode(md, &sb, buf);
-	md->fault = numbers_check(md, leg_sectors);
+	md->problem = numbers_check(md, leg_sectors);
 out:
-	return faults[md->fault].error;
+	return problems[md->problem].error;
 }
 
 static void roles_encode(u8 *roles, u32 legs)
@@ -284,19 +284,19 @@ static int blame(const struct complaint *c, u32 leg, int error, const char *fmt,
 	return error;
 }
 
-static int fault_error(enum istripe_md_fault fault)
+static int problem_error(enum istripe_md_problem problem)
 {
-	return (u32)fault < ARRAY_SIZE(faults) ? faults[fault].error : -EINVAL;
+	return (u32)problem < ARRAY_SIZE(problems) ? problems[problem].error : -EINVAL;
 }
 
-static int check_faults(const struct istripe_md *legs, u32 n, const struct complaint *c)
+static int check_problems(const struct istripe_md *legs, u32 n, const struct complaint *c)
 {
 	u32 i;
 
 	for (i = 0; i < n; i++)
-		if (legs[i].fault != ISTRIPE_MD_OK)
-			return blame(c, i, fault_error(legs[i].fault), "%s",
-				     istripe_md_fault_text(legs[i].fault));
+		if (legs[i].problem != ISTRIPE_MD_OK)
+			return blame(c, i, problem_error(legs[i].problem), "%s",
+				     istripe_md_problem_text(legs[i].problem));
 	return 0;
 }
 
@@ -492,7 +492,7 @@ int istripe_md_check_array(const struct istripe_md *legs, u32 n, u32 *bad_leg, c
 	static int (*const checks[])(const struct istripe_md *legs, u32 n,
 				     const struct complaint *c) = {
 		/* Each one relies on those before it. */
-		check_faults, check_foreign, check_commons, check_repeated, check_missing,
+		check_problems, check_foreign, check_commons, check_repeated, check_missing,
 		check_swapped,
 	};
 	struct complaint c = { bad_leg, reason, reason_bytes };
@@ -530,9 +530,9 @@ int istripe_md_check_unchanged(const struct istripe_md *then, const struct istri
 
 	if (reason_bytes)
 		*reason = '\0';
-	if (now->fault != ISTRIPE_MD_OK)
-		return blame(&c, leg, fault_error(now->fault), "it was in use, but now: %s",
-			     istripe_md_fault_text(now->fault));
+	if (now->problem != ISTRIPE_MD_OK)
+		return blame(&c, leg, problem_error(now->problem), "it was in use, but now: %s",
+			     istripe_md_problem_text(now->problem));
 	if (!same_array(then, now))
 		return blame(&c, leg, -ESTALE, "it has been made a member of another array");
 	if (then->role != now->role)

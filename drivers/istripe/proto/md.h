@@ -21,7 +21,7 @@
 #define ISTRIPE_MD_REASON_BYTES		160	/* enough for any reason */
 
 /**
- * enum istripe_md_fault - why a leg's superblock cannot be used
+ * enum istripe_md_problem - why a leg's superblock cannot be used
  * @ISTRIPE_MD_OK: it can
  * @ISTRIPE_MD_UNREAD: nobody has decoded it yet; what zeroed memory says
  * @ISTRIPE_MD_ABSENT: no MD superblock there
@@ -40,7 +40,7 @@
  * @ISTRIPE_MD_DATA_OFFSET: data would overlap the superblock, or are not on 4 KiB
  * @ISTRIPE_MD_SIZE: data reach beyond the end of the leg, or not one chunk
  */
-enum istripe_md_fault {
+enum istripe_md_problem {
 	ISTRIPE_MD_UNREAD,
 	ISTRIPE_MD_OK,
 	ISTRIPE_MD_ABSENT,
@@ -60,11 +60,11 @@ enum istripe_md_fault {
 	ISTRIPE_MD_SIZE,
 };
 
-#define ISTRIPE_MD_FAULT_COUNT		(ISTRIPE_MD_SIZE + 1)
+#define ISTRIPE_MD_PROBLEM_COUNT		(ISTRIPE_MD_SIZE + 1)
 
 /**
  * struct istripe_md - a leg's superblock
- * @fault:		result of decoding; the rest holds only when ISTRIPE_MD_OK
+ * @problem:		result of decoding; the rest holds only when ISTRIPE_MD_OK
  * @array_uuid:		same on all legs
  * @device_uuid:	different on every leg
  * @name:		"host:volume" of whoever created it, at most 32 bytes, NUL-terminated
@@ -82,7 +82,7 @@ enum istripe_md_fault {
  * @utime_s:		last update, seconds since 1970, 40 bits
  */
 struct istripe_md {
-	enum istripe_md_fault fault;
+	enum istripe_md_problem problem;
 	u8 array_uuid[16];
 	u8 device_uuid[16];
 	char name[ISTRIPE_MD_NAME_BYTES];
@@ -124,7 +124,7 @@ u64 istripe_md_share_sectors(const struct istripe_md *md);
 
 /**
  * istripe_md_encode() - write the superblock of a leg of a new array
- * @md: all fields but @fault and @dev_number are used; @layout 0 writes 1 (original)
+ * @md: all fields but @problem and @dev_number are used; @layout 0 writes 1 (original)
  * @leg_sectors: capacity of the leg
  * @buf: filled, bytes after the superblock are zeroed
  * @buf_bytes: its size, at least ISTRIPE_MD_SUPER_BYTES
@@ -164,13 +164,13 @@ void istripe_md_resize(void *buf, u64 data_sectors);
 int istripe_md_decode(const void *buf, u32 buf_bytes, u64 leg_sectors, struct istripe_md *md);
 
 /**
- * istripe_md_fault_text() - a fault in words
- * @fault: from &struct istripe_md
+ * istripe_md_problem_text() - a fault in words
+ * @problem: from &struct istripe_md
  *
  * Context: any.
  * Return: a phrase that goes after "leg 3: ".
  */
-const char *istripe_md_fault_text(enum istripe_md_fault fault);
+const char *istripe_md_problem_text(enum istripe_md_problem problem);
 
 /**
  * istripe_md_check_array() - do these legs, in this order, make the array

@@ -9,27 +9,27 @@ struct state {
 	u32 next;	/* mask of the states that may follow */
 };
 
-static const struct state path_states[ISTRIPE_PATH_STATE_COUNT] = {
-	[ISTRIPE_PATH_IDLE] = {
-		"idle", BIT(ISTRIPE_PATH_CONNECTING),
+static const struct state nexus_states[ISTRIPE_NEXUS_STATE_COUNT] = {
+	[ISTRIPE_NEXUS_IDLE] = {
+		"idle", BIT(ISTRIPE_NEXUS_CONNECTING),
 	},
-	[ISTRIPE_PATH_CONNECTING] = {
-		"connecting", BIT(ISTRIPE_PATH_LIVE) | BIT(ISTRIPE_PATH_BACKOFF) |
-			      BIT(ISTRIPE_PATH_DEAD) | BIT(ISTRIPE_PATH_IDLE),
+	[ISTRIPE_NEXUS_CONNECTING] = {
+		"connecting", BIT(ISTRIPE_NEXUS_LIVE) | BIT(ISTRIPE_NEXUS_BACKOFF) |
+			      BIT(ISTRIPE_NEXUS_DEAD) | BIT(ISTRIPE_NEXUS_IDLE),
 	},
-	[ISTRIPE_PATH_LIVE] = {
-		"live", BIT(ISTRIPE_PATH_DRAINING),
+	[ISTRIPE_NEXUS_LIVE] = {
+		"live", BIT(ISTRIPE_NEXUS_CLOSING),
 	},
-	[ISTRIPE_PATH_DRAINING] = {
-		"draining", BIT(ISTRIPE_PATH_BACKOFF) | BIT(ISTRIPE_PATH_IDLE) |
-			    BIT(ISTRIPE_PATH_DEAD),
+	[ISTRIPE_NEXUS_CLOSING] = {
+		"draining", BIT(ISTRIPE_NEXUS_BACKOFF) | BIT(ISTRIPE_NEXUS_IDLE) |
+			    BIT(ISTRIPE_NEXUS_DEAD),
 	},
-	[ISTRIPE_PATH_BACKOFF] = {
-		"backoff", BIT(ISTRIPE_PATH_CONNECTING) | BIT(ISTRIPE_PATH_IDLE) |
-			   BIT(ISTRIPE_PATH_DEAD),
+	[ISTRIPE_NEXUS_BACKOFF] = {
+		"backoff", BIT(ISTRIPE_NEXUS_CONNECTING) | BIT(ISTRIPE_NEXUS_IDLE) |
+			   BIT(ISTRIPE_NEXUS_DEAD),
 	},
-	[ISTRIPE_PATH_DEAD] = {
-		"dead", BIT(ISTRIPE_PATH_CONNECTING) | BIT(ISTRIPE_PATH_IDLE),
+	[ISTRIPE_NEXUS_DEAD] = {
+		"dead", BIT(ISTRIPE_NEXUS_CONNECTING) | BIT(ISTRIPE_NEXUS_IDLE),
 	},
 };
 
@@ -84,14 +84,14 @@ static const char *state_name(const struct state *table, u32 count, u32 state)
 	return state < count ? table[state].name : "unknown";
 }
 
-bool istripe_path_state_may(enum istripe_path_state from, enum istripe_path_state to)
+bool istripe_nexus_state_may(enum istripe_nexus_state from, enum istripe_nexus_state to)
 {
-	return state_may(path_states, ARRAY_SIZE(path_states), from, to);
+	return state_may(nexus_states, ARRAY_SIZE(nexus_states), from, to);
 }
 
-const char *istripe_path_state_name(enum istripe_path_state state)
+const char *istripe_nexus_state_name(enum istripe_nexus_state state)
 {
-	return state_name(path_states, ARRAY_SIZE(path_states), state);
+	return state_name(nexus_states, ARRAY_SIZE(nexus_states), state);
 }
 
 bool istripe_session_state_may(enum istripe_session_state from, enum istripe_session_state to)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * States of paths, sessions and connections, and which may follow which.
+ * States of nexuses, sessions and connections, and which may follow which.
  *
  * Tables beside the names; the one function per object that changes its state asks
  * istripe_*_state_may() first. No state may follow itself. Whoever owns the state
@@ -12,24 +12,24 @@
 #include <linux/types.h>
 
 /**
- * enum istripe_path_state - a durable way to a leg
- * @ISTRIPE_PATH_IDLE: not wanted: not yet enabled, or stopped and drained
- * @ISTRIPE_PATH_CONNECTING: a new session is logging in
- * @ISTRIPE_PATH_LIVE: its session takes commands
- * @ISTRIPE_PATH_DRAINING: the session is being stopped and its tasks collected
- * @ISTRIPE_PATH_BACKOFF: waiting before the next attempt
- * @ISTRIPE_PATH_DEAD: given up; only an administrator brings it back
+ * enum istripe_nexus_state - a durable way to a leg
+ * @ISTRIPE_NEXUS_IDLE: not wanted: not yet enabled, or stopped and drained
+ * @ISTRIPE_NEXUS_CONNECTING: a new session is logging in
+ * @ISTRIPE_NEXUS_LIVE: its session takes commands
+ * @ISTRIPE_NEXUS_CLOSING: the session is being stopped and its tasks collected
+ * @ISTRIPE_NEXUS_BACKOFF: waiting before the next attempt
+ * @ISTRIPE_NEXUS_DEAD: given up; only an administrator brings it back
  */
-enum istripe_path_state {
-	ISTRIPE_PATH_IDLE,
-	ISTRIPE_PATH_CONNECTING,
-	ISTRIPE_PATH_LIVE,
-	ISTRIPE_PATH_DRAINING,
-	ISTRIPE_PATH_BACKOFF,
-	ISTRIPE_PATH_DEAD,
+enum istripe_nexus_state {
+	ISTRIPE_NEXUS_IDLE,
+	ISTRIPE_NEXUS_CONNECTING,
+	ISTRIPE_NEXUS_LIVE,
+	ISTRIPE_NEXUS_CLOSING,
+	ISTRIPE_NEXUS_BACKOFF,
+	ISTRIPE_NEXUS_DEAD,
 };
 
-#define ISTRIPE_PATH_STATE_COUNT	(ISTRIPE_PATH_DEAD + 1)
+#define ISTRIPE_NEXUS_STATE_COUNT	(ISTRIPE_NEXUS_DEAD + 1)
 
 /**
  * enum istripe_session_state - one generation of a session, RFC 7143 section 8.3
@@ -70,23 +70,23 @@ enum istripe_conn_state {
 #define ISTRIPE_CONN_STATE_COUNT	(ISTRIPE_CONN_CLEANUP_WAIT + 1)
 
 /**
- * istripe_path_state_may() - may a path go from one state to another
+ * istripe_nexus_state_may() - may a nexus go from one state to another
  * @from: present state
  * @to: state asked for
  *
  * Context: any.
  * Return: true when the transition exists; false for numbers that are no states.
  */
-bool istripe_path_state_may(enum istripe_path_state from, enum istripe_path_state to);
+bool istripe_nexus_state_may(enum istripe_nexus_state from, enum istripe_nexus_state to);
 
 /**
- * istripe_path_state_name() - a path's state as shown in sysfs and traces
+ * istripe_nexus_state_name() - a nexus's state as shown in sysfs and traces
  * @state: state
  *
  * Context: any.
  * Return: one lower-case word, "unknown" for a number that is no state.
  */
-const char *istripe_path_state_name(enum istripe_path_state state);
+const char *istripe_nexus_state_name(enum istripe_nexus_state state);
 
 /**
  * istripe_session_state_may() - may a session go from one state to another

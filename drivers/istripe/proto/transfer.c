@@ -157,7 +157,7 @@ static bool status_is_success(u8 status)
 	return status == SAM_STAT_GOOD || status == SAM_STAT_CONDITION_MET;
 }
 
-static int transfer_judge(struct istripe_transfer *t, const struct transfer_verdict *v,
+static int transfer_check(struct istripe_transfer *t, const struct transfer_verdict *v,
 			  u32 *transferred_bytes)
 {
 	u32 told_bytes;
@@ -170,7 +170,7 @@ static int transfer_judge(struct istripe_transfer *t, const struct transfer_verd
 	return ret;
 }
 
-static int transfer_judge_response(struct istripe_transfer *t,
+static int transfer_check_response(struct istripe_transfer *t,
 				   const struct istripe_pdu_scsi_response *response,
 				   u32 *transferred_bytes)
 {
@@ -185,10 +185,10 @@ static int transfer_judge_response(struct istripe_transfer *t,
 	/* It counts Data-In, or R2Ts; next_sn has counted the same. */
 	if (response->exp_data_sn && response->exp_data_sn != t->next_sn)
 		return transfer_fail(t, "ExpDataSN differs from what was received");
-	return transfer_judge(t, &v, transferred_bytes);
+	return transfer_check(t, &v, transferred_bytes);
 }
 
-static int transfer_judge_data_in(struct istripe_transfer *t,
+static int transfer_check_data_in(struct istripe_transfer *t,
 				  const struct istripe_pdu_data_in *data_in,
 				  u32 *transferred_bytes)
 {
@@ -198,7 +198,7 @@ static int transfer_judge_data_in(struct istripe_transfer *t,
 		.underflow = data_in->underflow,
 	};
 
-	return transfer_judge(t, &v, transferred_bytes);
+	return transfer_check(t, &v, transferred_bytes);
 }
 
 int istripe_transfer_status(struct istripe_transfer *t, const struct istripe_pdu *pdu,
@@ -209,8 +209,8 @@ int istripe_transfer_status(struct istripe_transfer *t, const struct istripe_pdu
 		return transfer_fail(t, "second status");
 	t->finished = true;
 	if (pdu->opcode == ISCSI_OP_SCSI_CMD_RSP)
-		return transfer_judge_response(t, &pdu->scsi_response, transferred_bytes);
+		return transfer_check_response(t, &pdu->scsi_response, transferred_bytes);
 	if (pdu->opcode == ISCSI_OP_SCSI_DATA_IN && pdu->data_in.status_present)
-		return transfer_judge_data_in(t, &pdu->data_in, transferred_bytes);
+		return transfer_check_data_in(t, &pdu->data_in, transferred_bytes);
 	return transfer_fail(t, "no status in this PDU");
 }

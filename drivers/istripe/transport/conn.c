@@ -12,9 +12,9 @@
 #include <trace/events/istripe.h>
 
 #include "proto/error.h"
-#include "transport/batch.h"
 #include "transport/conn.h"
-#include "transport/fault.h"
+#include "transport/inject.h"
+#include "transport/sender.h"
 #include "transport/socket.h"
 
 /* How long a worker may keep its processor before it lets others on. */
@@ -33,17 +33,17 @@ int istripe_transport_init(void)
 	istripe_io_wq = alloc_workqueue("istripe_io", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!istripe_io_wq)
 		return -ENOMEM;
-	ret = istripe_batch_init();
+	ret = istripe_sender_init();
 	if (ret)
 		goto destroy_wq;
 	ret = istripe_socket_init();
 	if (ret)
-		goto exit_batch;
-	istripe_fault_init();
+		goto exit_sender;
+	istripe_inject_init();
 	return 0;
 
-exit_batch:
-	istripe_batch_exit();
+exit_sender:
+	istripe_sender_exit();
 destroy_wq:
 	destroy_workqueue(istripe_io_wq);
 	return ret;
@@ -51,9 +51,9 @@ destroy_wq:
 
 void istripe_transport_exit(void)
 {
-	istripe_fault_exit();
+	istripe_inject_exit();
 	istripe_socket_exit();
-	istripe_batch_exit();
+	istripe_sender_exit();
 	destroy_workqueue(istripe_io_wq);
 }
 
@@ -259,9 +259,9 @@ out:
 }
 
 /* Only sends: receiving is left to one worker. */
-static void conn_batch_work(struct kthread_work *work)
+static void conn_sender_work(struct kthread_work *work)
 {
-	istripe_conn_flush(container_of(work, struct istripe_conn, batch_work));
+	istripe_conn_flush(container_of(work, struct istripe_conn, sender_work));
 }
 
 static bool conn_idle(const struct istripe_conn *conn)
@@ -317,7 +317,7 @@ void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, b
 	else if (!conn_defers(conn, polled))
 		istripe_conn_flush(conn);
 	else if (!test_bit(ISTRIPE_CONN_STOPPED, &conn->flags))
-		kthread_queue_work(conn->batch_worker, &conn->batch_work);
+		kthread_queue_work(conn->sender, &conn->sender_work);
 }
 
 void istripe_conn_flush(struct istripe_conn *conn)
@@ -494,7 +494,7 @@ int istripe_conn_connect(struct istripe_conn *conn, const struct sockaddr_storag
 	clear_bit(ISTRIPE_CONN_STOPPED, &conn->flags);
 	clear_bit(ISTRIPE_CONN_PEER_CLOSED, &conn->flags);
 	istripe_conn_set_state(conn, ISTRIPE_CONN_XPT_UP);
-	ret = istripe_fault(ISTRIPE_FAULT_CONNECT) ? -EHOSTUNREACH :
+	ret = istripe_inject(ISTRIPE_INJECT_CONNECT) ? -EHOSTUNREACH :
 						       conn_bind(conn, portal->ss_family, net);
 	if (!ret)
 		ret = istripe_compat_connect(conn->sock, portal);
@@ -564,7 +564,7 @@ void istripe_conn_halt(struct istripe_conn *conn)
 {
 	istripe_conn_cut(conn);
 	cancel_delayed_work_sync(&conn->keepalive_work);
-	kthread_cancel_work_sync(&conn->batch_work);
+	kthread_cancel_work_sync(&conn->sender_work);
 	cancel_work_sync(&conn->io_work);
 }
 
@@ -596,13 +596,13 @@ struct istripe_conn *istripe_conn_alloc(struct istripe_session *session, u16 cid
 	spin_lock_init(&conn->control_lock);
 	INIT_LIST_HEAD(&conn->controls);
 	INIT_WORK(&conn->io_work, conn_io_work);
-	kthread_init_work(&conn->batch_work, conn_batch_work);
-	conn->batch_worker = istripe_batch_worker_pick();
+	kthread_init_work(&conn->sender_work, conn_sender_work);
+	conn->sender = istripe_sender_pick();
 	INIT_DELAYED_WORK(&conn->keepalive_work, istripe_keepalive_work);
 	INIT_LIST_HEAD(&conn->ping.entry);
 	conn->rx.control_bytes = ISTRIPE_CONTROL_BYTES;
 	conn->rx.control = kmalloc(ISTRIPE_CONTROL_BYTES, GFP_KERNEL);
-	if (istripe_load_init(&conn->tx.load) || !conn->rx.control) {
+	if (istripe_tx_batch_init(&conn->tx.batch) || !conn->rx.control) {
 		istripe_conn_free(conn);
 		return NULL;
 	}
@@ -624,7 +624,7 @@ void istripe_conn_free(struct istripe_conn *conn)
 	list_del_init(&conn->ping.entry);
 	list_for_each_entry_safe(control, next, &conn->controls, entry)
 		kfree(control);
-	istripe_load_exit(&conn->tx.load);
+	istripe_tx_batch_exit(&conn->tx.batch);
 	kfree(conn->rx.control);
 	kvfree(conn);
 }

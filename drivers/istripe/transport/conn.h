@@ -3,7 +3,7 @@
  * A connection: one TCP connection of a session.
  *
  * Two sides work on it and share no field that both write:
- *   transmit side	whoever holds @tx_mutex: a submitter, @io_work, or @batch_work for
+ *   transmit side	whoever holds @tx_mutex: a submitter, @io_work, or @sender_work for
  *			what submitters have deferred. Owns @tx and the two lists in it.
  *   receive side	whoever holds the socket's lock: TCP's softirq, @io_work for what
  *			that left over. Owns @rx. Must neither sleep nor send.
@@ -32,9 +32,9 @@
 #include "proto/framing.h"
 #include "proto/pdu.h"
 #include "proto/state.h"
-#include "transport/load.h"
 #include "transport/pace.h"
 #include "transport/session.h"
+#include "transport/tx_batch.h"
 
 /* Kept of a data segment that is not Data-In: always, and when there is memory for it. */
 #define ISTRIPE_CONTROL_BYTES		4096
@@ -45,7 +45,7 @@ enum istripe_conn_flag {
 	ISTRIPE_CONN_STOPPED,		/* no work may be queued or done any more */
 	ISTRIPE_CONN_PEER_CLOSED,	/* TCP says: nothing more will come */
 	ISTRIPE_CONN_WINDOW_CLOSED,	/* transmit side waits for MaxCmdSN to move */
-	ISTRIPE_CONN_WRITES_HELD,	/* transmit side waits for an answer: the link is slow */
+	ISTRIPE_CONN_WRITES_PACED,	/* transmit side waits for an answer: the link is slow */
 	ISTRIPE_CONN_PINGING,		/* a NOP-Out of ours is unanswered */
 	ISTRIPE_CONN_TX_MISSED,		/* somebody found tx_mutex taken */
 	ISTRIPE_CONN_LOGGING_OUT,	/* the logout request is the last PDU */
@@ -68,7 +68,7 @@ struct istripe_transmit {
 	struct istripe_pace pace;
 	u32 room_bytes;			/* of the pace, when the load was begun */
 
-	struct istripe_load load;	/* on its way out */
+	struct istripe_tx_batch batch;	/* on its way out */
 	bool corked;			/* the last send said MSG_MORE */
 };
 
@@ -111,8 +111,8 @@ struct istripe_conn {
 	u32 exp_stat_sn;
 
 	struct work_struct io_work;		/* at once */
-	struct kthread_worker *batch_worker;
-	struct kthread_work batch_work;		/* when the submitter pauses */
+	struct kthread_worker *sender;
+	struct kthread_work sender_work;	/* when the submitter pauses */
 	struct delayed_work keepalive_work;
 	struct istripe_control ping;	/* must not fail for want of memory */
 	unsigned long last_receive;	/* jiffies */

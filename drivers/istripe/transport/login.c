@@ -7,7 +7,7 @@
 
 #include "proto/error.h"
 #include "transport/conn.h"
-#include "transport/fault.h"
+#include "transport/inject.h"
 #include "transport/login.h"
 
 static const char *const hash_names[ISTRIPE_CHAP_ALGORITHMS] = {
@@ -123,7 +123,7 @@ static int login_send(struct istripe_conn *conn, const struct iscsi_login_req *b
 	struct msghdr msg = { .msg_flags = MSG_NOSIGNAL };
 	int ret;
 
-	if (istripe_fault(ISTRIPE_FAULT_LOGIN))
+	if (istripe_inject(ISTRIPE_INJECT_LOGIN))
 		return -ECONNRESET;
 	conn->sock->sk->sk_sndtimeo = login_time_left(deadline);
 	ret = kernel_sendmsg(conn->sock, &msg, parts, ARRAY_SIZE(parts), bytes);
@@ -180,7 +180,7 @@ static int login_receive(struct istripe_conn *conn, struct iscsi_hdr *bhs, char 
 static void login_lost_why(const struct istripe_login *login, int error, char *why,
 			   size_t why_bytes)
 {
-	bool hung_up = error == -ECONNRESET && login->exchanges == 1 && !login->params.chap;
+	bool hung_up = error == -ECONNRESET && login->requests == 1 && !login->params.chap;
 
 	if (error == -ETIMEDOUT)
 		scnprintf(why, why_bytes, "login: the target does not answer (%pe)",
@@ -192,8 +192,8 @@ static void login_lost_why(const struct istripe_login *login, int error, char *w
 }
 
 /* One request and its response. */
-static int login_exchange(struct istripe_conn *conn, struct istripe_login_buffers *buffers,
-			  unsigned long deadline, char *why, size_t why_bytes)
+static int login_request(struct istripe_conn *conn, struct istripe_login_buffers *buffers,
+			 unsigned long deadline, char *why, size_t why_bytes)
 {
 	struct istripe_login *login = &buffers->login;
 	struct iscsi_login_req request;
@@ -262,7 +262,7 @@ int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_p
 	}
 	istripe_conn_set_state(conn, ISTRIPE_CONN_IN_LOGIN);
 	do {
-		ret = login_exchange(conn, buffers, deadline, why, why_bytes);
+		ret = login_request(conn, buffers, deadline, why, why_bytes);
 	} while (ret == ISTRIPE_LOGIN_SEND_NEXT);
 	if (ret != ISTRIPE_LOGIN_DONE)
 		return ret;

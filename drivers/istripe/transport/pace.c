@@ -69,7 +69,7 @@ static u32 pace_time(const struct istripe_conn *conn)
  * what was acknowledged then seems to have taken longer: such a time lowers nothing, nor does
  * that of a few bytes. Who waits for room is not idle: TCP tells when there is some.
  */
-static void pace_judge(struct istripe_conn *conn, u32 elapsed, bool idle)
+static void pace_check(struct istripe_conn *conn, u32 elapsed, bool idle)
 {
 	struct istripe_pace *pace = &conn->tx.pace;
 	u32 limit_bytes = pace->limit_bytes;
@@ -88,7 +88,7 @@ static void pace_judge(struct istripe_conn *conn, u32 elapsed, bool idle)
 	WRITE_ONCE(pace->limit_bytes, limit_bytes);
 }
 
-void istripe_pace_look(struct istripe_conn *conn)
+void istripe_pace_update(struct istripe_conn *conn)
 {
 	struct istripe_pace *pace = &conn->tx.pace;
 	u32 una = READ_ONCE(pace_tcp(conn)->snd_una);
@@ -98,7 +98,7 @@ void istripe_pace_look(struct istripe_conn *conn)
 	if (!pace->marked || before(una, pace->mark_seq))
 		return;
 	pace->marked = false;
-	pace_judge(conn, jiffies - pace->marked_at, !awaited && !pace_unacknowledged_bytes(conn));
+	pace_check(conn, jiffies - pace->marked_at, !awaited && !pace_unacknowledged_bytes(conn));
 }
 
 void istripe_pace_await(struct istripe_conn *conn)

@@ -53,12 +53,12 @@ void istripe_pace_init(struct istripe_pace *pace);
 void istripe_pace_mark(struct istripe_conn *conn);
 
 /**
- * istripe_pace_look() - end a measurement, if it has come to its end
+ * istripe_pace_update() - end a measurement, if it has come to its end
  * @conn: the connection
  *
  * Context: transmit side.
  */
-void istripe_pace_look(struct istripe_conn *conn);
+void istripe_pace_update(struct istripe_conn *conn);
 
 /**
  * istripe_pace_await() - something waits for room, until the next look

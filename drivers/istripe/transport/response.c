@@ -10,7 +10,7 @@
 #include "proto/error.h"
 #include "proto/sense.h"
 #include "transport/conn.h"
-#include "transport/exchange.h"
+#include "transport/control_req.h"
 
 static int response_scsi(struct istripe_conn *conn)
 {
@@ -76,7 +76,7 @@ static int response_nop_in(struct istripe_conn *conn)
 	const struct istripe_pdu *pdu = &conn->rx.pdu;
 
 	if (pdu->itt != ISTRIPE_TAG_RESERVED) {
-		if (!istripe_exchange_barrier(conn))
+		if (!istripe_control_req_barrier(conn))
 			istripe_keepalive_pong(conn, pdu->itt);
 	} else if (pdu->ttt != ISTRIPE_TAG_RESERVED) {
 		return response_answer_ping(conn);
@@ -102,8 +102,8 @@ static void response_attention(struct istripe_conn *conn)
 	if (istripe_sense_verdict(SAM_STAT_CHECK_CONDITION, &header) == ISTRIPE_SCSI_CHANGED) {
 		what = istripe_sense_change_name(&header);
 		/* It need not be an answer: a target may go on with these for ever. */
-		if (!istripe_session_is_indulgent(session))
-			istripe_session_doubt(session);
+		if (!istripe_session_is_tolerant(session))
+			istripe_session_invalidate(session);
 	}
 	session->ops->attention(session, what);
 }
@@ -143,7 +143,7 @@ static int response_reject(struct istripe_conn *conn)
 	/* Too many immediate commands: that passes, and the sender asks again when it needs to. */
 	if (rx->pdu.reject.reason == ISCSI_REASON_IMM_CMD_REJECT)
 		return 0;
-	if (!ret && opcode == ISCSI_OP_SCSI_TMFUNC && istripe_exchange_rejected(conn, itt))
+	if (!ret && opcode == ISCSI_OP_SCSI_TMFUNC && istripe_control_req_rejected(conn, itt))
 		return 0;
 	if (ret)
 		return istripe_conn_reject(conn, -EPROTO, "the target rejects a PDU: %s",
@@ -167,9 +167,9 @@ int istripe_conn_received(struct istripe_conn *conn)
 	case ISCSI_OP_REJECT:
 		return response_reject(conn);
 	case ISCSI_OP_SCSI_TMFUNC_RSP:
-		return istripe_exchange_task_management(conn);
+		return istripe_control_req_task_management(conn);
 	case ISCSI_OP_LOGOUT_RSP:
-		return istripe_exchange_logout(conn);
+		return istripe_control_req_logout(conn);
 	default:
 		return istripe_conn_reject(conn, -EPROTO, "%s, which nobody asked for",
 					   istripe_pdu_opcode_name(pdu->opcode));

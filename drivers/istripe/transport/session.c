@@ -88,7 +88,7 @@ void istripe_session_submit(struct istripe_session *session, struct istripe_task
 	istripe_transfer_init(&task->transfer, &conn->keys, task->read, task->write,
 			      task->data.length_bytes);
 	/* One hold for the answer, one for the transmit side until the command is sent. */
-	atomic_set(&task->holders, 2);
+	atomic_set(&task->refs, 2);
 	/* Pairs with the acquire in istripe_session_find_task(). */
 	smp_store_release(&slot->task, task);
 	istripe_conn_submit(conn, task, may_send, more);
@@ -135,21 +135,21 @@ bool istripe_session_has_link(const struct istripe_session *session)
 	return true;
 }
 
-void istripe_task_distrust(struct istripe_task *task, const char *why)
+void istripe_task_session_fault(struct istripe_task *task, const char *why)
 {
 	istripe_session_fault(task->conn->session, -ESTALE, "the LUN says: %s", why);
 }
 
-void istripe_session_doubt(struct istripe_session *session)
+void istripe_session_invalidate(struct istripe_session *session)
 {
-	atomic_inc(&session->doubts);
+	atomic_inc(&session->invalidations);
 	/* The doubt before the word to the owner, which counts doubts when it has heard. */
 	smp_mb__after_atomic();
 }
 
-void istripe_task_doubt(struct istripe_task *task)
+void istripe_task_invalidate(struct istripe_task *task)
 {
-	istripe_session_doubt(task->conn->session);
+	istripe_session_invalidate(task->conn->session);
 }
 
 bool istripe_task_released(const struct istripe_task *task)
@@ -169,7 +169,7 @@ void istripe_task_put(struct istripe_task *task)
 {
 	struct istripe_session *session = task->conn->session;
 
-	if (!atomic_dec_and_test(&task->holders))
+	if (!atomic_dec_and_test(&task->refs))
 		return;
 	if (!istripe_task_released(task)) {
 		/* Still in the table: collected when TCP has been made to let go. */
@@ -192,8 +192,8 @@ void istripe_task_answer(struct istripe_task *task, int error)
 	set_bit(ISTRIPE_TASK_ANSWERED, &task->flags);
 	/* Flag before flag: pairs with transmit_may_write(). */
 	smp_mb__after_atomic();
-	if (test_bit(ISTRIPE_CONN_WRITES_HELD, &conn->flags) &&
-	    test_and_clear_bit(ISTRIPE_CONN_WRITES_HELD, &conn->flags))
+	if (test_bit(ISTRIPE_CONN_WRITES_PACED, &conn->flags) &&
+	    test_and_clear_bit(ISTRIPE_CONN_WRITES_PACED, &conn->flags))
 		istripe_conn_kick(conn);
 	istripe_task_put(task);
 }
@@ -202,8 +202,8 @@ bool istripe_session_take_cmd_sn(struct istripe_session *session, bool own, u32 
 {
 	u32 next = READ_ONCE(session->cmd_sn);
 
-	if (istripe_session_is_held(session) ||
-	    (!own && istripe_session_in_doubt(session)))
+	if (istripe_session_is_quiesced(session) ||
+	    (!own && istripe_session_is_invalid(session)))
 		return false;
 	do {
 		if (!istripe_serial_le(next, READ_ONCE(session->max_cmd_sn)))
@@ -245,23 +245,23 @@ static void session_wake(struct istripe_session *session)
 	}
 }
 
-void istripe_session_hold(struct istripe_session *session)
+void istripe_session_quiesce(struct istripe_session *session)
 {
-	atomic_inc(&session->holds);
+	atomic_inc(&session->quiesced);
 }
 
-void istripe_session_release(struct istripe_session *session)
+void istripe_session_unquiesce(struct istripe_session *session)
 {
-	if (!atomic_dec_and_test(&session->holds))
+	if (!atomic_dec_and_test(&session->quiesced))
 		return;
 	/* The transmit side sets its flag, then looks at the holds again; a full barrier. */
 	session_wake(session);
 }
 
-void istripe_session_settle(struct istripe_session *session, int doubts)
+void istripe_session_validate(struct istripe_session *session, int invalidations)
 {
-	WRITE_ONCE(session->settled, doubts);
-	/* As in istripe_session_release(). */
+	WRITE_ONCE(session->validated, invalidations);
+	/* As in istripe_session_unquiesce(). */
 	smp_mb();
 	session_wake(session);
 }
@@ -295,7 +295,7 @@ void istripe_session_fault(struct istripe_session *session, int error, const cha
 	session->ops->fault(session, error, why);
 	/* Whoever waits for an answer need not wait any longer. */
 	complete(&session->internal.done);
-	complete(&session->exchange.done);
+	complete(&session->control_req.done);
 }
 
 static int session_alloc_slots(struct istripe_session *session, u16 task_slots)
@@ -335,7 +335,7 @@ static struct istripe_session *session_alloc(const struct istripe_session_params
 	session->ops = ops;
 	session->owner = owner;
 	session->id = atomic64_inc_return(&session_last_id);
-	session->strict_at = jiffies;
+	session->tolerant_until = jiffies;
 	session->label = params->label;
 	session->path = params->path;
 	session->way = params->way;
@@ -344,10 +344,10 @@ static struct istripe_session *session_alloc(const struct istripe_session_params
 	memcpy(session->isid, params->isid, sizeof(session->isid));
 	mutex_init(&session->socket_lock);
 	init_completion(&session->internal.done);
-	mutex_init(&session->exchange.lock);
-	init_completion(&session->exchange.done);
-	init_completion(&session->exchange.settled);
-	session->exchange.itt = ISTRIPE_TAG_RESERVED;
+	mutex_init(&session->control_req.lock);
+	init_completion(&session->control_req.done);
+	init_completion(&session->control_req.finished);
+	session->control_req.itt = ISTRIPE_TAG_RESERVED;
 	session->conns[0] = istripe_conn_alloc(session, 0);
 	if (!session->conns[0] || session_alloc_slots(session, params->task_slots)) {
 		session_free(session);
@@ -607,7 +607,7 @@ static void session_collect(struct istripe_session *session, int error, bool hel
 		/* An answer that came before the stop still holds. */
 		if (!test_bit(ISTRIPE_TASK_ANSWERED, &task->flags) || task_is_half_good(task))
 			task->error = error;
-		atomic_set(&task->holders, 0);
+		atomic_set(&task->refs, 0);
 		task->done(task);
 	}
 }

@@ -51,7 +51,7 @@ struct net;
  *		sleep; must not call back into the session.
  * @logout_requested: the target wants the session to end soon (async event 1 or 4)
  * @attention:	the target says by itself that something about the LUN is new (async
- *		event 0); after istripe_session_doubt() when it may not be what it was.
+ *		event 0); after istripe_session_invalidate() when it may not be what it was.
  *		From the receive side
  */
 struct istripe_session_ops {
@@ -127,10 +127,10 @@ enum istripe_collect {
  * tag decides: whoever takes it away by cmpxchg, the receive side or the waiter whose time
  * is up, has the exchange.
  */
-struct istripe_exchange {
+struct istripe_control_req {
 	struct mutex lock;		/* who asks; by a logout nobody else is left */
 	struct completion done;		/* answered, or a fault */
-	struct completion settled;	/* answered, and all that this means is done */
+	struct completion finished;	/* answered, and all that this means is done */
 	struct istripe_conn *conn;	/* that the answer has to come on */
 	u16 generation;
 	u32 itt;			/* ISTRIPE_TAG_RESERVED: none */
@@ -153,7 +153,7 @@ struct istripe_session {
 	enum istripe_session_state state;
 	unsigned long flags;
 	u64 id;				/* no other session has or had it */
-	atomic_t holds;			/* while there are any no command gets a CmdSN */
+	atomic_t quiesced;		/* while there are any no command gets a CmdSN */
 
 	struct scsi_lun lun;
 	u8 isid[6];
@@ -166,14 +166,14 @@ struct istripe_session {
 	u32 cmd_sn;
 	u32 exp_cmd_sn;
 	u32 max_cmd_sn;
-	atomic_t doubts;		/* see istripe_session_settle() */
-	int settled;			/* the owner: how many of them */
-	unsigned long strict_at;	/* jiffies, see istripe_session_indulge() */
+	atomic_t invalidations;		/* see istripe_session_validate() */
+	int validated;			/* the owner: how many of them */
+	unsigned long tolerant_until;	/* jiffies, see istripe_session_tolerate() */
 
 	u16 slot_count;
 	struct istripe_slot *slots;
 	struct istripe_internal internal;
-	struct istripe_exchange exchange;
+	struct istripe_control_req control_req;
 
 	struct mutex socket_lock;	/* interrupt against making and releasing sockets, @conns */
 	u32 conn_count;			/* that have logged in; constant once submitters find it */
@@ -402,18 +402,18 @@ static inline bool istripe_session_is_own(const struct istripe_session *session,
 bool istripe_session_take_cmd_sn(struct istripe_session *session, bool own, u32 *cmd_sn);
 
 /**
- * istripe_session_doubt() - something about the LUN has changed
+ * istripe_session_invalidate() - something about the LUN has changed
  * @session: logged in
  *
  * No command of the session gets a CmdSN any more, but those of the owner's own, until
- * istripe_session_settle(). The owner must be told.
+ * istripe_session_validate(). The owner must be told.
  *
  * Context: any.
  */
-void istripe_session_doubt(struct istripe_session *session);
+void istripe_session_invalidate(struct istripe_session *session);
 
 /**
- * istripe_session_indulge() - do not stop for asynchronous messages for a while
+ * istripe_session_tolerate() - do not stop for asynchronous messages for a while
  * @session: its target says all the time that the LUN has changed
  * @ms: how long
  *
@@ -422,58 +422,58 @@ void istripe_session_doubt(struct istripe_session *session);
  *
  * Context: the session's owner.
  */
-static inline void istripe_session_indulge(struct istripe_session *session, u32 ms)
+static inline void istripe_session_tolerate(struct istripe_session *session, u32 ms)
 {
-	WRITE_ONCE(session->strict_at, jiffies + msecs_to_jiffies(ms));
+	WRITE_ONCE(session->tolerant_until, jiffies + msecs_to_jiffies(ms));
 }
 
 /**
- * istripe_session_is_indulgent() - see istripe_session_indulge()
+ * istripe_session_is_tolerant() - see istripe_session_tolerate()
  * @session: the session
  *
  * Context: any.
  * Return: true or false.
  */
-static inline bool istripe_session_is_indulgent(const struct istripe_session *session)
+static inline bool istripe_session_is_tolerant(const struct istripe_session *session)
 {
-	return time_before(jiffies, READ_ONCE(session->strict_at));
+	return time_before(jiffies, READ_ONCE(session->tolerant_until));
 }
 
 /**
- * istripe_session_doubts() - how often the session has been put in doubt
+ * istripe_session_invalidations() - how often the session has been put in doubt
  * @session: the session
  *
  * Context: the session's owner, before it looks.
- * Return: for istripe_session_settle().
+ * Return: for istripe_session_validate().
  */
-static inline int istripe_session_doubts(const struct istripe_session *session)
+static inline int istripe_session_invalidations(const struct istripe_session *session)
 {
-	return atomic_read(&session->doubts);
+	return atomic_read(&session->invalidations);
 }
 
 /**
- * istripe_session_in_doubt() - do commands wait for istripe_session_settle()
+ * istripe_session_is_invalid() - do commands wait for istripe_session_validate()
  * @session: the session
  *
  * Context: any.
  * Return: true or false.
  */
-static inline bool istripe_session_in_doubt(const struct istripe_session *session)
+static inline bool istripe_session_is_invalid(const struct istripe_session *session)
 {
-	return atomic_read(&session->doubts) != READ_ONCE(session->settled);
+	return atomic_read(&session->invalidations) != READ_ONCE(session->validated);
 }
 
 /**
- * istripe_session_settle() - it has been looked into: commands go on
+ * istripe_session_validate() - it has been looked into: commands go on
  * @session: the session
- * @doubts: istripe_session_doubts() before the look; those of later are not settled
+ * @invalidations: istripe_session_invalidations() before the look; those of later are not settled
  *
  * Context: the session's owner.
  */
-void istripe_session_settle(struct istripe_session *session, int doubts);
+void istripe_session_validate(struct istripe_session *session, int invalidations);
 
 /**
- * istripe_session_hold() - let no command have a CmdSN until istripe_session_release()
+ * istripe_session_quiesce() - let no command have a CmdSN until istripe_session_unquiesce()
  * @session: logged in
  *
  * Data-Out and control PDUs are still sent. Whatever is queued on a connection after this
@@ -482,26 +482,26 @@ void istripe_session_settle(struct istripe_session *session, int doubts);
  *
  * Context: any that keeps the session open.
  */
-void istripe_session_hold(struct istripe_session *session);
+void istripe_session_quiesce(struct istripe_session *session);
 
 /**
- * istripe_session_release() - undo istripe_session_hold()
+ * istripe_session_unquiesce() - undo istripe_session_quiesce()
  * @session: held
  *
  * Context: any that keeps the session open.
  */
-void istripe_session_release(struct istripe_session *session);
+void istripe_session_unquiesce(struct istripe_session *session);
 
 /**
- * istripe_session_is_held() - has somebody a hold on the session
+ * istripe_session_is_quiesced() - has somebody a hold on the session
  * @session: logged in
  *
  * Context: any; the answer may be old at once.
  * Return: true or false.
  */
-static inline bool istripe_session_is_held(const struct istripe_session *session)
+static inline bool istripe_session_is_quiesced(const struct istripe_session *session)
 {
-	return atomic_read(&session->holds);
+	return atomic_read(&session->quiesced);
 }
 
 /**

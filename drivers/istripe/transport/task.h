@@ -7,7 +7,7 @@
  *   transmit side	(holder of conn->tx_mutex) tx_*, solicited.tail
  *   receive side	(holder of the socket lock) transfer, rx_cursor, solicited.head, the result
  * The task is done when the answer has come and the transmit side has let go of
- * it: each of the two counts in @holders, and so does every stay on the
+ * it: each of the two counts in @refs, and so does every stay on the
  * transmit side's list of tasks with Data-Out to send, and every PDU with its data that
  * is in the load (load.h) and not yet TCP's. After the connection has been halted there
  * are no sides any more, and the session collects the task.
@@ -95,7 +95,7 @@ struct istripe_task {
 
 	/* private: the transport's own */
 	struct istripe_conn *conn;
-	atomic_t holders;
+	atomic_t refs;
 	unsigned long flags;
 	u32 itt;
 	u32 cmd_sn;
@@ -110,7 +110,7 @@ struct istripe_task {
 	struct list_head tx_entry;
 	struct istripe_cursor tx_cursor;
 	struct istripe_sequence tx_sequence;
-	unsigned long tx_turn;		/* jiffies, since when it waits for its turn */
+	unsigned long waits_since;	/* jiffies, since when it waits for its turn */
 	struct istripe_moved sent;	/* transmit side: data that went out */
 	u32 offered_bytes;		/* written by the transmit side before TCP gets them */
 	bool referenced;		/* transmit side: TCP has been given pages */
@@ -135,7 +135,7 @@ struct istripe_task {
 void istripe_task_answer(struct istripe_task *task, int error);
 
 /**
- * istripe_task_distrust() - a task's answer says that the LUN is not served here any more
+ * istripe_task_session_fault() - a task's answer says that the LUN is not served here any more
  * @task: being answered
  * @why: what the target said
  *
@@ -143,17 +143,17 @@ void istripe_task_answer(struct istripe_task *task, int error);
  *
  * Context: done() of @task.
  */
-void istripe_task_distrust(struct istripe_task *task, const char *why);
+void istripe_task_session_fault(struct istripe_task *task, const char *why);
 
 /**
- * istripe_task_doubt() - a task's answer says that something about the LUN has changed
+ * istripe_task_invalidate() - a task's answer says that something about the LUN has changed
  * @task: being answered
  *
- * See istripe_session_doubt().
+ * See istripe_session_invalidate().
  *
  * Context: done() of @task.
  */
-void istripe_task_doubt(struct istripe_task *task);
+void istripe_task_invalidate(struct istripe_task *task);
 
 /**
  * istripe_moved_note() - some data have moved

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include "block/eh.h"
+#include "block/lun_reset.h"
+#include "block/nexus.h"
+#include "proto/error.h"
+
+#define TASK_MANAGEMENT_TIMEOUT_MS	10000
+
+/* Put a tag on the list; false: it is there already. A full list means give up. */
+static bool eh_add(struct istripe_nexus *nexus, u32 itt)
+{
+	u32 i;
+
+	lockdep_assert_held(&nexus->event_lock);
+	for (i = 0; i < nexus->eh_count; i++)
+		if (nexus->eh_tags[i] == itt)
+			return false;
+	if (nexus->eh_count == ISTRIPE_EH_MAX)
+		set_bit(ISTRIPE_NEXUS_GIVE_UP, &nexus->events);
+	else
+		nexus->eh_tags[nexus->eh_count++] = itt;
+	return true;
+}
+
+bool istripe_eh_report(struct istripe_nexus *nexus, u32 itt, bool give_up)
+{
+	unsigned long flags;
+	bool added;
+
+	if (READ_ONCE(nexus->state) != ISTRIPE_NEXUS_LIVE)
+		return false;
+	spin_lock_irqsave(&nexus->event_lock, flags);
+	added = eh_add(nexus, itt);
+	spin_unlock_irqrestore(&nexus->event_lock, flags);
+	if (!added)
+		return false;
+	if (give_up)
+		set_bit(ISTRIPE_NEXUS_GIVE_UP, &nexus->events);
+	istripe_nexus_event(nexus, ISTRIPE_NEXUS_EH);
+	return true;
+}
+
+/* The first tag on the list; it stays there until eh_end(). */
+static bool eh_next(struct istripe_nexus *nexus, u32 *itt)
+{
+	unsigned long flags;
+	bool any;
+
+	spin_lock_irqsave(&nexus->event_lock, flags);
+	any = nexus->eh_count;
+	*itt = nexus->eh_tags[0];
+	spin_unlock_irqrestore(&nexus->event_lock, flags);
+	return any;
+}
+
+static void eh_end(struct istripe_nexus *nexus, u32 count)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&nexus->event_lock, flags);
+	count = min(count, nexus->eh_count);
+	nexus->eh_count -= count;
+	memmove(nexus->eh_tags, nexus->eh_tags + count,
+		nexus->eh_count * sizeof(nexus->eh_tags[0]));
+	spin_unlock_irqrestore(&nexus->event_lock, flags);
+}
+
+/* A command that never left, or that the target does not let us finish: no way but out. */
+static bool eh_is_hopeless(struct istripe_session *session,
+			   enum istripe_task_progress progress)
+{
+	/* A hold lasts for seconds at most; then the command has its time again. */
+	if (progress == ISTRIPE_TASK_UNSENT && istripe_session_is_quiesced(session))
+		return true;
+	if (progress == ISTRIPE_TASK_UNSENT)
+		istripe_session_fault(session, -ETIMEDOUT,
+				      "a command cannot be sent: the target keeps its command window or TCP closed");
+	else if (progress == ISTRIPE_TASK_UNFINISHED)
+		istripe_session_fault(session, -ETIMEDOUT,
+				      "the target has answered a command, but does not take its data");
+	return progress != ISTRIPE_TASK_IN_FLIGHT;
+}
+
+static int eh_abort_task(struct istripe_nexus *nexus, u32 itt)
+{
+	struct istripe_session *session = nexus->owned;
+
+	if (eh_is_hopeless(session, istripe_session_task_progress(session, itt)))
+		return 0;
+	pr_warn_ratelimited("%s: command 0x%08x is overdue: aborting it\n", nexus->label, itt);
+	return istripe_session_task_management(session, ISCSI_TM_FUNC_ABORT_TASK, itt,
+					       TASK_MANAGEMENT_TIMEOUT_MS);
+}
+
+/*
+ * Commands are older than their timeout. Keepalive has made sure by then that the
+ * connection itself is alive. First the one task, then the LUN, then the session.
+ */
+void istripe_eh_recover(struct istripe_nexus *nexus)
+{
+	struct istripe_session *session = nexus->owned;
+	u32 itt;
+	int ret = 0;
+
+	/* Who stops ends them all. */
+	while (!ret && !test_bit(ISTRIPE_NEXUS_STOP, &nexus->events) && eh_next(nexus, &itt)) {
+		if (test_and_clear_bit(ISTRIPE_NEXUS_GIVE_UP, &nexus->events))
+			ret = -ETIMEDOUT;
+		else
+			ret = eh_abort_task(nexus, itt);
+		eh_end(nexus, 1);
+	}
+	if (ret && ret != -ENOTCONN) {
+		pr_warn_ratelimited("%s: commands stay overdue, abort: %s (%pe): resetting the LUN\n",
+				    nexus->label, istripe_error_words(ret), ERR_PTR(ret));
+		ret = istripe_lun_reset(nexus);
+		istripe_eh_clear(nexus);
+	}
+	if (ret)
+		istripe_session_fault(session, -ETIMEDOUT,
+				      "commands time out, and so do abort and LUN reset");
+}
+
+/* Only what is with the target, or has come from it. */
+static bool eh_stays(struct istripe_session *session, u32 itt)
+{
+	enum istripe_task_progress progress = istripe_session_task_progress(session, itt);
+
+	return progress == ISTRIPE_TASK_IN_FLIGHT || progress == ISTRIPE_TASK_UNFINISHED;
+}
+
+static bool eh_keep_sent(struct istripe_nexus *nexus)
+{
+	unsigned long flags;
+	u32 kept = 0;
+	u32 i;
+
+	spin_lock_irqsave(&nexus->event_lock, flags);
+	for (i = 0; i < nexus->eh_count; i++)
+		if (eh_stays(nexus->owned, nexus->eh_tags[i]))
+			nexus->eh_tags[kept++] = nexus->eh_tags[i];
+	nexus->eh_count = kept;
+	/* Who reports another one puts it on the list first. */
+	if (!kept)
+		clear_bit(ISTRIPE_NEXUS_GIVE_UP, &nexus->events);
+	spin_unlock_irqrestore(&nexus->event_lock, flags);
+	return kept;
+}
+
+void istripe_eh_forget_unsent(struct istripe_nexus *nexus)
+{
+	/* First: what is reported from now on sets it again. */
+	clear_bit(ISTRIPE_NEXUS_EH, &nexus->events);
+	if (eh_keep_sent(nexus))
+		istripe_nexus_event(nexus, ISTRIPE_NEXUS_EH);
+}
+
+void istripe_eh_clear(struct istripe_nexus *nexus)
+{
+	clear_bit(ISTRIPE_NEXUS_GIVE_UP, &nexus->events);
+	eh_end(nexus, ISTRIPE_EH_MAX);
+}

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/bits.h>
+#include <linux/blkdev.h>
+#include <linux/err.h>
+#include <linux/kernel.h>
+
+#include "block/hotplug.h"
+#include "block/leg.h"
+#include "block/nexus.h"
+#include "block/path.h"
+#include "block/reservation.h"
+#include "block/resize.h"
+#include "block/volume.h"
+
+void istripe_leg_add_path(struct istripe_leg *leg, struct istripe_path *path)
+{
+	lockdep_assert_held(&leg->paths_lock);
+	spin_lock_bh(&leg->lock);
+	/* Whole before anybody finds it. */
+	smp_store_release(&leg->paths[path->index], path);
+	WRITE_ONCE(leg->path_end, max(leg->path_end, path->index + 1));
+	WRITE_ONCE(leg->path_count, leg->path_count + 1);
+	WRITE_ONCE(leg->nexus_count, leg->nexus_count + path->nexus_count);
+	/* Whoever has left writes in the life before: nothing is served until they are dead. */
+	WRITE_ONCE(leg->unfenced_nexuses, leg->unfenced_nexuses + istripe_path_unfenced(path));
+	spin_unlock_bh(&leg->lock);
+}
+
+/* Coming */
+
+/*
+ * Each session is an initiator port of its own to the target (SPC-4 5.12). After those that
+ * come are in the roster, before they start: who registers keys from then on finds them.
+ */
+static int leg_check_keys(const struct istripe_leg *leg, char *why, size_t why_bytes)
+{
+	if (istripe_reservation_knows_nexuses(leg->volume))
+		return 0;
+	scnprintf(why, why_bytes,
+		  "keys of persistent reservations are registered: the path would have none");
+	return -EBUSY;
+}
+
+static int path_may_add(const struct istripe_leg *leg, const struct istripe_path_params *params,
+			char *why, size_t why_bytes)
+{
+	struct gendisk *disk = leg->volume->disk;
+
+	if (params->offer.value[ISTRIPE_KEY_DATA_DIGEST] != ISTRIPE_DIGEST_NONE &&
+	    !bdev_stable_writes(disk->part0)) {
+		scnprintf(why, why_bytes,
+			  "data_digest: the volume was enabled without any, its pages are not stable");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* One live nexus is enough; the others go on trying. */
+static int path_wait(struct istripe_path *path, char *why, size_t why_bytes)
+{
+	struct istripe_nexus *nexus, *failed = NULL;
+	u32 i, live = 0;
+
+	for (i = 0; i < path->nexus_count; i++) {
+		nexus = path->nexuses[i];
+		if (!READ_ONCE(nexus->wanted))
+			continue;
+		if (wait_for_completion_killable(&nexus->first_result)) {
+			scnprintf(why, why_bytes, "interrupted while %s was connecting",
+				  nexus->label);
+			return -EINTR;
+		}
+		if (nexus->first_error)
+			failed = failed ?: nexus;
+		else
+			live++;
+	}
+	if (!live)
+		return istripe_leg_nexus_error(failed, why, why_bytes);
+	for (i = 0; i < path->nexus_count; i++)
+		if (path->nexuses[i]->first_error)
+			istripe_nexus_persist(path->nexuses[i]);
+	return 0;
+}
+
+static int path_start(struct istripe_path *path, char *why, size_t why_bytes)
+{
+	struct istripe_leg *leg = path->leg;
+	u32 i;
+	int ret;
+
+	mutex_lock(&leg->paths_lock);
+	istripe_leg_add_path(leg, path);
+	ret = leg_check_keys(leg, why, why_bytes);
+	for (i = 0; !ret && i < path->nexus_count; i++)
+		if (path->nexuses[i]->wanted)
+			istripe_nexus_start(path->nexuses[i]);
+	if (!ret)
+		ret = path_wait(path, why, why_bytes);
+	mutex_unlock(&leg->paths_lock);
+	return ret;
+}
+
+/*
+ * With the settings that the first one has now. They inherit nothing: what a nexus of the
+ * same number has left in the life before is dead, or the volume would not have come up.
+ */
+static int path_make_nexuses(struct istripe_path *path, u32 count, struct istripe_nexus **more)
+{
+	u32 i, before = path->nexus_count;
+
+	lockdep_assert_held(&path->settings_lock);
+	for (i = before; i < count; i++) {
+		more[i] = istripe_nexus_create(path, i, &path->nexuses[0]->params, 1);
+		if (IS_ERR(more[i])) {
+			while (i-- > before)
+				istripe_nexus_destroy(more[i]);
+			return -ENOMEM;
+		}
+		more[i]->wanted = path->multi != ISTRIPE_MULTI_MCS;
+	}
+	return 0;
+}
+
+static void path_add_nexuses(struct istripe_path *path, u32 count, struct istripe_nexus **more)
+{
+	u32 i, before = path->nexus_count;
+	struct istripe_leg *leg = path->leg;
+
+	lockdep_assert_held(&leg->paths_lock);
+	spin_lock_bh(&leg->lock);
+	for (i = before; i < count; i++) {
+		/* Whole before anybody finds it. */
+		smp_store_release(&path->nexuses[i], more[i]);
+	}
+	WRITE_ONCE(path->nexus_count, count);
+	WRITE_ONCE(leg->nexus_count, leg->nexus_count + count - before);
+	spin_unlock_bh(&leg->lock);
+}
+
+int istripe_path_check_renew(const struct istripe_path *path, char *why, size_t why_bytes)
+{
+	const struct istripe_leg *leg = path->leg;
+	u32 gap_ms = ISTRIPE_SEVERAL_WAIT_MS + path->nexuses[0]->params.timers.login_timeout_ms;
+	int recovery_ms = READ_ONCE(leg->volume->recovery_timeout_ms);
+
+	if (path->multi != ISTRIPE_MULTI_MCS || READ_ONCE(leg->live_paths) > 1 || recovery_ms < 0 ||
+	    recovery_ms >= gap_ms)
+		return 0;
+	scnprintf(why, why_bytes,
+		  "its session would log in anew, and no other path is live: recovery_timeout_ms must be at least %u for that, or -1",
+		  gap_ms);
+	return -EBUSY;
+}
+
+void istripe_path_renew(struct istripe_path *path, u32 connections)
+{
+	struct istripe_nexus *nexus = path->nexuses[0];
+
+	/* Read by the worker, at a login. */
+	WRITE_ONCE(nexus->params.offer.value[ISTRIPE_KEY_MAX_CONNECTIONS], connections);
+	istripe_nexus_event(nexus, ISTRIPE_NEXUS_LOGOUT);
+}
+
+/* Going */
+
+/* Who goes. */
+struct retired {
+	unsigned long wanted;	/* a bit for each that was */
+	u32 live;		/* how many were */
+};
+
+/* Checked and done in one: nobody else goes meanwhile. */
+static int path_retire_nexuses(struct istripe_path *path, u32 from, struct retired *retired,
+			       char *why, size_t why_bytes)
+{
+	struct istripe_leg *leg = path->leg;
+	u32 i, live = 0;
+
+	lockdep_assert_held(&leg->lock);
+	for (i = from; i < path->nexus_count; i++)
+		live += path->nexuses[i]->live;
+	if (!from && leg->path_count == 1) {
+		scnprintf(why, why_bytes, "leg %u has no other path", leg->index);
+		return -EBUSY;
+	}
+	if (live && live == leg->live_nexuses) {
+		scnprintf(why, why_bytes, "nothing else of leg %u is live", leg->index);
+		return -EBUSY;
+	}
+	path->kept = from;
+	*retired = (struct retired) { .live = live };
+	for (i = from; i < path->nexus_count; i++) {
+		if (path->nexuses[i]->wanted)
+			retired->wanted |= BIT(i);
+		WRITE_ONCE(path->nexuses[i]->wanted, false);
+		/* Not before: a spare that rests could be wanted again, and rest no more. */
+		reinit_completion(&path->nexuses[i]->idled);
+		istripe_leg_nexus_off(leg, path->nexuses[i]);
+	}
+	return 0;
+}
+
+static void path_take_back(struct istripe_path *path, const struct retired *retired)
+{
+	struct istripe_leg *leg = path->leg;
+	u32 i, granted;
+
+	spin_lock_bh(&leg->lock);
+	/* At once: whoever registers keys asks those that are wanted, and waits for no leaver. */
+	path->kept = ISTRIPE_CONNECTIONS_MAX;
+	for_each_set_bit(i, &retired->wanted, ISTRIPE_CONNECTIONS_MAX)
+		WRITE_ONCE(path->nexuses[i]->wanted, true);
+	spin_unlock_bh(&leg->lock);
+	for_each_set_bit(i, &retired->wanted, ISTRIPE_CONNECTIONS_MAX)
+		istripe_nexus_persist(path->nexuses[i]);
+	/* Nexus 0 may have logged in again meanwhile, and its wish come to nothing. */
+	granted = READ_ONCE(path->granted);
+	if (granted)
+		istripe_path_granted(path, granted);
+}
+
+/*
+ * @killable: else whoever is being killed waits, too. In slices: when what was to carry on
+ * is lost, those that are still good are not to go. Returns what is left of @left.
+ */
+static long nexus_wait_idle(struct istripe_nexus *nexus, const struct retired *retired, long left,
+			    bool killable)
+{
+	while (left > 0) {
+		long slice = min_t(long, left, HZ);
+		long ret = killable ? wait_for_completion_killable_timeout(&nexus->idled, slice) :
+				      wait_for_completion_timeout(&nexus->idled, slice);
+
+		if (retired->live && !READ_ONCE(nexus->leg->live_nexuses))
+			return -EBUSY;
+		if (ret)
+			return ret < 0 ? ret : left - slice + ret;
+		left -= slice;
+	}
+	return 0;
+}
+
+static int path_wait_idle(struct istripe_path *path, u32 from, const struct retired *retired,
+			  bool killable, char *why, size_t why_bytes)
+{
+	struct istripe_leg *leg = path->leg;
+	const struct istripe_path_params *params = &path->nexuses[0]->params;
+	long left = msecs_to_jiffies(READ_ONCE(leg->volume->command_timeout_ms)) +
+		    msecs_to_jiffies(READ_ONCE(params->timers.login_timeout_ms));
+	struct istripe_nexus *nexus;
+	u32 i;
+
+	for (i = from; i < path->nexus_count; i++) {
+		nexus = path->nexuses[i];
+		left = nexus_wait_idle(nexus, retired, max(left, 1L), killable);
+		if (left > 0)
+			continue;
+		if (left == -EBUSY)
+			scnprintf(why, why_bytes, "nothing else of leg %u is live any more",
+				  leg->index);
+		else if (left < 0)
+			scnprintf(why, why_bytes, "interrupted");
+		else if (istripe_leg_nexus_waits(leg, nexus))
+			scnprintf(why, why_bytes,
+				  "its session was lost, and its writes wait for the end of it");
+		else
+			scnprintf(why, why_bytes, "its tasks take too long");
+		return left < 0 && left != -EBUSY ? -EINTR : -EBUSY;
+	}
+	return 0;
+}
+
+/* The target would keep them, and a reservation that only this path can release. */
+static int leg_check_kept_keys(const struct istripe_leg *leg, char *why, size_t why_bytes)
+{
+	if (!READ_ONCE(leg->volume->has_keys))
+		return 0;
+	scnprintf(why, why_bytes,
+		  "keys of persistent reservations are registered, also over this path");
+	return -EBUSY;
+}
+
+/* @asked: by a user, who may be killed; else it undoes a coming. */
+static int path_retire(struct istripe_path *path, u32 from, bool asked, char *why,
+		       size_t why_bytes)
+{
+	struct istripe_leg *leg = path->leg;
+	struct retired retired;
+	u32 i;
+	int ret;
+
+	mutex_lock(&leg->paths_lock);
+	spin_lock_bh(&leg->lock);
+	ret = path_retire_nexuses(path, from, &retired, why, why_bytes);
+	spin_unlock_bh(&leg->lock);
+	if (ret)
+		goto unlock;
+	/* Whoever has picked one of them has handed its task over. */
+	synchronize_srcu(&leg->srcu);
+	for (i = from; i < path->nexus_count; i++)
+		istripe_nexus_retire(path->nexuses[i]);
+	/* Who registers keys just now sees that the path leaves, or we see the keys. */
+	smp_mb();
+	if (asked)
+		ret = leg_check_kept_keys(leg, why, why_bytes);
+	if (!ret)
+		ret = path_wait_idle(path, from, &retired, asked, why, why_bytes);
+	if (ret)
+		path_take_back(path, &retired);
+unlock:
+	mutex_unlock(&leg->paths_lock);
+	return ret;
+}
+
+int istripe_path_retire(struct istripe_path *path, u32 from, char *why, size_t why_bytes)
+{
+	/* Also before anything is touched. */
+	return leg_check_kept_keys(path->leg, why, why_bytes) ?:
+	       path_retire(path, from, true, why, why_bytes);
+}
+
+/* Out of everybody's sight. */
+static void path_take_out(struct istripe_path *path, u32 from)
+{
+	struct istripe_leg *leg = path->leg;
+	u32 i;
+
+	lockdep_assert_held(&leg->paths_lock);
+	spin_lock_bh(&leg->lock);
+	WRITE_ONCE(leg->nexus_count, leg->nexus_count - (path->nexus_count - from));
+	if (from) {
+		WRITE_ONCE(path->nexus_count, from);
+		path->kept = ISTRIPE_CONNECTIONS_MAX;
+		for (i = from; i < ISTRIPE_CONNECTIONS_MAX; i++)
+			WRITE_ONCE(path->nexuses[i], NULL);
+	} else {
+		WRITE_ONCE(leg->path_count, leg->path_count - 1);
+		WRITE_ONCE(leg->paths[path->index], NULL);
+	}
+	spin_unlock_bh(&leg->lock);
+}
+
+void istripe_path_drop(struct istripe_path *path, u32 from)
+{
+	struct istripe_nexus *gone[ISTRIPE_CONNECTIONS_MAX];
+	struct istripe_leg *leg = path->leg;
+	u32 i, end = path->nexus_count;
+
+	mutex_lock(&leg->paths_lock);
+	memcpy(gone, path->nexuses, sizeof(gone));
+	path_take_out(path, from);
+	synchronize_srcu(&leg->srcu);
+	for (i = from; i < end; i++)
+		istripe_nexus_stop(gone[i]);
+	/* Timeouts that have found a task in flight over one of them before that. */
+	synchronize_srcu(&leg->srcu);
+	mutex_unlock(&leg->paths_lock);
+	if (!from)
+		istripe_path_destroy(path);
+	for (i = from; from && i < end; i++)
+		istripe_nexus_destroy(gone[i]);
+	/* It may have been the one that had less than the others. */
+	istripe_resize_check(leg->volume);
+}
+
+int istripe_path_grow(struct istripe_path *path, u32 count, char *why, size_t why_bytes)
+{
+	struct istripe_nexus *more[ISTRIPE_CONNECTIONS_MAX];
+	struct istripe_leg *leg = path->leg;
+	u32 i, before = path->nexus_count;
+	int ret;
+
+	mutex_lock(&leg->paths_lock);
+	mutex_lock(&path->settings_lock);
+	ret = path_make_nexuses(path, count, more);
+	if (!ret)
+		path_add_nexuses(path, count, more);
+	mutex_unlock(&path->settings_lock);
+	if (ret)
+		goto unlock;
+	ret = leg_check_keys(leg, why, why_bytes);
+	for (i = before; !ret && i < count; i++)
+		if (READ_ONCE(more[i]->wanted))
+			istripe_nexus_persist(more[i]);
+unlock:
+	mutex_unlock(&leg->paths_lock);
+	/* They have not been started. */
+	if (ret == -EBUSY)
+		istripe_path_drop(path, before);
+	return ret;
+}
+
+struct istripe_path *istripe_path_add(struct istripe_leg *leg,
+				      const struct istripe_path_params *params, char *why,
+				      size_t why_bytes)
+{
+	struct istripe_path *path;
+	char unused[ISTRIPE_WHY_BYTES];
+	int ret;
+
+	ret = path_may_add(leg, params, why, why_bytes);
+	if (ret)
+		return ERR_PTR(ret);
+	path = istripe_path_create(leg, params);
+	if (IS_ERR(path))
+		return path;
+	ret = path_start(path, why, why_bytes);
+	if (!ret)
+		return path;
+	/* When it cannot go it has been live, and has writes: then it is one of us. */
+	if (path_retire(path, 0, false, unused, sizeof(unused)))
+		return path;
+	istripe_path_drop(path, 0);
+	return ERR_PTR(ret);
+}

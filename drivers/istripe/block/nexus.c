@@ -1,0 +1,850 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/random.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <trace/events/istripe.h>
+
+#include "block/carrier.h"
+#include "block/eh.h"
+#include "block/fence.h"
+#include "block/io.h"
+#include "block/isid.h"
+#include "block/leg.h"
+#include "block/lun_reset.h"
+#include "block/metadata.h"
+#include "block/nexus.h"
+#include "block/path.h"
+#include "block/proof.h"
+#include "block/volume.h"
+#include "block/write_protect.h"
+#include "transport/socket.h"
+
+#define BACKOFF_FIRST_MS	100
+#define BACKOFF_MAX_MS		10000
+#define SHORT_LIFE_MS		1000
+/* At the first start, of which each ends with a reset that the target refuses: about 20 s. */
+#define FIRST_TRIES_MAX		8
+#define TIME2WAIT_MAX_MS	60000
+/* A target that says all the time that its LUN has changed is not asked all the time. */
+#define REVALIDATE_INTERVAL_MS	500
+#define REVALIDATE_TIMEOUT_MS		30000
+/* Longer than a question takes. */
+#define TOLERATE_MS		60000
+
+/* It must not wait behind I/O that it is to save, and nothing on it waits for a target. */
+struct workqueue_struct *istripe_recovery_wq;
+struct workqueue_struct *istripe_reset_wq;
+
+int istripe_nexus_init(void)
+{
+	istripe_recovery_wq = alloc_workqueue("istripe_recovery", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	istripe_reset_wq = alloc_workqueue("istripe_reset", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (istripe_recovery_wq && istripe_reset_wq)
+		return 0;
+	istripe_nexus_exit();
+	return -ENOMEM;
+}
+
+void istripe_nexus_exit(void)
+{
+	if (istripe_reset_wq)
+		destroy_workqueue(istripe_reset_wq);
+	if (istripe_recovery_wq)
+		destroy_workqueue(istripe_recovery_wq);
+}
+
+static void nexus_set_state(struct istripe_nexus *nexus, enum istripe_nexus_state state)
+{
+	trace_istripe_state(nexus->label, "path", istripe_nexus_state_name(nexus->state),
+			    istripe_nexus_state_name(state));
+	WARN_ON_ONCE(!istripe_nexus_state_may(nexus->state, state));
+	WRITE_ONCE(nexus->state, state);
+}
+
+void istripe_nexus_event(struct istripe_nexus *nexus, enum istripe_nexus_event event)
+{
+	set_bit(event, &nexus->events);
+	mod_delayed_work(nexus->queue, &nexus->work, 0);
+}
+
+void istripe_nexus_attention(struct istripe_nexus *nexus, const char *what)
+{
+	pr_info_ratelimited("%s: the LUN says: %s: asking what it is\n", nexus->label, what);
+	istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
+}
+
+static void nexus_note_error(struct istripe_nexus *nexus, int error, const char *why)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&nexus->event_lock, flags);
+	nexus->last_errno = error;
+	WRITE_ONCE(nexus->error_time, ktime_get());
+	strscpy(nexus->last_error, why, sizeof(nexus->last_error));
+	spin_unlock_irqrestore(&nexus->event_lock, flags);
+}
+
+void istripe_nexus_last_error(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&nexus->event_lock, flags);
+	strscpy(why, nexus->last_error, why_bytes);
+	spin_unlock_irqrestore(&nexus->event_lock, flags);
+}
+
+/* The session's ears: note, tell the worker, touch nothing. */
+static void nexus_session_fault(struct istripe_session *session, int error, const char *why)
+{
+	struct istripe_nexus *nexus = session->owner;
+
+	nexus_note_error(nexus, error, why);
+	pr_warn_ratelimited("%s: %s\n", nexus->label, why);
+	istripe_nexus_event(nexus, ISTRIPE_NEXUS_FAULT);
+}
+
+static void nexus_session_logout_requested(struct istripe_session *session, const char *why)
+{
+	struct istripe_nexus *nexus = session->owner;
+
+	nexus_note_error(nexus, -ESHUTDOWN, why);
+	pr_info_ratelimited("%s: %s\n", nexus->label, why);
+	istripe_nexus_event(nexus, ISTRIPE_NEXUS_LOGOUT);
+}
+
+static void nexus_session_attention(struct istripe_session *session, const char *what)
+{
+	istripe_nexus_attention(session->owner, what);
+}
+
+static const struct istripe_session_ops nexus_session_ops = {
+	.fault = nexus_session_fault,
+	.logout_requested = nexus_session_logout_requested,
+	.attention = nexus_session_attention,
+};
+
+static void path_count(struct istripe_path *path, const struct istripe_leg_task *leg_task,
+		       int sign)
+{
+	if (!leg_task->counted)
+		return;
+	atomic_add(sign, &path->in_flight);
+	atomic_long_add(sign * (long)leg_task->task.data.length_bytes, &path->in_flight_bytes);
+}
+
+bool istripe_nexus_submit(struct istripe_nexus *nexus, struct istripe_leg_task *leg_task,
+			  bool may_send, bool more)
+{
+	int section = srcu_read_lock(&nexus->srcu);
+	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
+
+	if (session) {
+		WRITE_ONCE(leg_task->nexus, nexus);
+		leg_task->counted = nexus->leg->path_end > 1;
+		leg_task->task.lun = session->lun;
+		path_count(nexus->path, leg_task, 1);
+		istripe_session_submit(session, &leg_task->task, may_send, more);
+	}
+	srcu_read_unlock(&nexus->srcu, section);
+	return session;
+}
+
+void istripe_nexus_done(struct istripe_leg_task *leg_task)
+{
+	struct istripe_nexus *nexus = leg_task->nexus;
+
+	path_count(nexus->path, leg_task, -1);
+	/* The task is off the session's table; see istripe_nexus_retire(). */
+	if (!READ_ONCE(nexus->wanted))
+		istripe_nexus_event(nexus, ISTRIPE_NEXUS_RETIRE);
+}
+
+void istripe_nexus_push(struct istripe_nexus *nexus)
+{
+	int section = srcu_read_lock(&nexus->srcu);
+	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
+
+	if (session)
+		istripe_session_push(session);
+	srcu_read_unlock(&nexus->srcu, section);
+}
+
+void istripe_nexus_tune(struct istripe_nexus *nexus, const struct istripe_socket_params *wanted)
+{
+	/* The worker waits for the lock, and memory may wait for the worker. */
+	unsigned int noio = memalloc_noio_save();
+	struct istripe_session *session;
+
+	/*
+	 * First: a session that is not found below makes its sockets later, and then its
+	 * look at the settings comes after this.
+	 */
+	istripe_socket_params_copy(&nexus->params.socket, wanted);
+	mutex_lock(&nexus->session_lock);
+	/* Pairs with the release in istripe_session_open(), which does not take the lock. */
+	session = smp_load_acquire(&nexus->owned);
+	if (session)
+		istripe_session_tune(session);
+	mutex_unlock(&nexus->session_lock);
+	memalloc_noio_restore(noio);
+}
+
+/* Phase one of the session's death: nobody new finds it, nobody is inside. */
+static void nexus_withdraw(struct istripe_nexus *nexus)
+{
+	rcu_assign_pointer(nexus->session, NULL);
+	synchronize_srcu(&nexus->srcu);
+}
+
+/* Phase two: sysfs lets go, then stop, collect, free. */
+void istripe_nexus_close_session(struct istripe_nexus *nexus, int error)
+{
+	struct istripe_session *session = nexus->owned;
+	bool protected;
+
+	mutex_lock(&nexus->session_lock);
+	nexus->owned = NULL;
+	mutex_unlock(&nexus->session_lock);
+	mutex_lock(&nexus->leg->identify_lock);
+	protected = nexus->blocks && READ_ONCE(nexus->protected);
+	nexus->blocks = 0;
+	mutex_unlock(&nexus->leg->identify_lock);
+	/* Only nexuses that are logged in say so. */
+	if (protected)
+		istripe_write_protect_update(nexus->leg->volume);
+	if (session)
+		istripe_session_close(session, error);
+}
+
+/* The worker queues itself: who stops it, or lets it leave, must not wait that long. */
+static void nexus_requeue(struct istripe_nexus *nexus, unsigned long delay)
+{
+	mod_delayed_work(nexus->queue, &nexus->work, delay);
+	/* Queue before the look; istripe_nexus_event() sets the bit, then queues. */
+	smp_mb();
+	if (test_bit(ISTRIPE_NEXUS_STOP, &nexus->events) ||
+	    test_and_clear_bit(ISTRIPE_NEXUS_RETIRE, &nexus->events))
+		mod_delayed_work(nexus->queue, &nexus->work, 0);
+}
+
+static void nexus_schedule_retry(struct istripe_nexus *nexus, u32 wait_ms)
+{
+	nexus->retry_at = jiffies + msecs_to_jiffies(wait_ms);
+	nexus_set_state(nexus, ISTRIPE_NEXUS_BACKOFF);
+	/* When nothing waits for another login, there is none to wait for. */
+	if (!READ_ONCE(nexus->wanted))
+		set_bit(ISTRIPE_NEXUS_RETIRE, &nexus->events);
+	nexus_requeue(nexus, msecs_to_jiffies(wait_ms));
+}
+
+/* Exponential with a quarter of jitter, so that many hosts do not come back as one. */
+static u32 nexus_backoff_ms(const struct istripe_nexus *nexus)
+{
+	u32 ms = BACKOFF_FIRST_MS << min(nexus->failures, 10u);
+
+	ms = min_t(u32, ms, BACKOFF_MAX_MS);
+	return ms - ms / 8 + get_random_u32() % (ms / 4);
+}
+
+/* As configured; where a redirect leads to is for each login to find out. */
+static void nexus_way(const struct istripe_nexus *nexus, struct istripe_way *way)
+{
+	way->portal = nexus->params.portal;
+	way->source_address = nexus->params.source_address;
+	strscpy(way->nic, nexus->params.nic, sizeof(way->nic));
+}
+
+void istripe_nexus_log_in(struct istripe_nexus *nexus, struct istripe_session_params *params)
+{
+	const struct istripe_volume *volume = nexus->leg->volume;
+
+	*params = (struct istripe_session_params) {
+		.label = nexus->label,
+		.path = &nexus->params,
+		.initiator_name = volume->initiator_name,
+		.net = volume->net,
+		.tpgt = nexus->tpgt,
+		.tpgt_known = nexus->tpgt_known,
+		.task_slots = volume->queue_depth * volume->parts,
+		.buffers = nexus->buffers,
+	};
+	memcpy(params->isid, nexus->isid, sizeof(params->isid));
+	nexus_way(nexus, &params->way);
+}
+
+int istripe_nexus_open_session(struct istripe_nexus *nexus,
+			       const struct istripe_session_params *params, char *why,
+			       size_t why_bytes)
+{
+	return istripe_session_open(params, &nexus_session_ops, nexus, &nexus->owned, why,
+				    why_bytes);
+}
+
+/* Is what has been found the LUN we know? */
+static int nexus_check(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+{
+	int ret = istripe_leg_identify(nexus->leg, nexus, why, why_bytes);
+
+	nexus->refused = ret;
+	return ret ?: istripe_metadata_check(nexus, why, why_bytes);
+}
+
+/* Connect, log in, and make sure that it is the LUN we know. */
+static int nexus_attempt(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+{
+	struct istripe_session_params params;
+	struct istripe_lun *lun = &nexus->found;
+	u32 timeout_ms = READ_ONCE(nexus->params.timers.login_timeout_ms);
+	int ret;
+
+	istripe_nexus_log_in(nexus, &params);
+	ret = istripe_nexus_open_session(nexus, &params, why, why_bytes);
+	if (!ret) {
+		/* The old session, if there was one, has been reinstated. */
+		istripe_session_join(nexus->owned, &params);
+		/* The setting covers the bring-up, too. */
+		ret = istripe_lun_probe(nexus->owned, nexus->params.lun, timeout_ms, lun, why,
+					why_bytes);
+	}
+	if (ret)
+		return ret;
+	nexus->owned->lun = lun->address;
+	return istripe_fence_drain(nexus, why, why_bytes) ?: nexus_check(nexus, why, why_bytes);
+}
+
+/* Whoever looks finds the session now; tasks come when the leg knows. */
+static int nexus_publish(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+{
+	rcu_assign_pointer(nexus->session, nexus->owned);
+	if (istripe_metadata_admits(nexus))
+		return 0;
+	nexus_withdraw(nexus);
+	scnprintf(why, why_bytes, "logged in while the superblocks were read: once more");
+	return -EAGAIN;
+}
+
+static void nexus_go_live(struct istripe_nexus *nexus)
+{
+	nexus->tpgt = nexus->owned->target_portal_group_tag;
+	nexus->tpgt_known = true;
+	nexus->live_since = jiffies;
+	nexus->tried = 0;
+	istripe_lun_reset_live(nexus);
+	istripe_proof_live(nexus, nexus->owned);
+	nexus->revalidated_at = jiffies;
+	nexus->revalidations = 0;
+	WRITE_ONCE(nexus->revalidate_error, 0);
+	if (nexus->started) {
+		nexus->reconnects++;
+		pr_info_ratelimited("%s: connected again\n", nexus->label);
+	}
+	if (!nexus->started && nexus->owned->negotiation.note[0])
+		pr_notice("%s: login: %s\n", nexus->label, nexus->owned->negotiation.note);
+	nexus->started = true;
+	nexus_set_state(nexus, ISTRIPE_NEXUS_LIVE);
+	istripe_leg_nexus_live(nexus->leg, nexus);
+	/* One that was kept without a link, for want of another, may go now. */
+	istripe_leg_tell(nexus->leg, NULL, ISTRIPE_NEXUS_CARRIER);
+	istripe_proof_schedule(nexus->leg);
+	/* First the spares: whoever waits for us waits for them, too. */
+	if (!nexus->index)
+		istripe_path_granted(nexus->path,
+				     nexus->owned->keys.value[ISTRIPE_KEY_MAX_CONNECTIONS]);
+	complete_all(&nexus->first_result);
+}
+
+/* Nobody wants the nexus any more, nothing waits for the end of its old session. */
+static void nexus_go_idle(struct istripe_nexus *nexus)
+{
+	if (nexus->owned)
+		istripe_session_logout(nexus->owned, ISTRIPE_LOGOUT_TIMEOUT_MS);
+	istripe_nexus_close_session(nexus, -ECONNRESET);
+	if (nexus->state != ISTRIPE_NEXUS_IDLE)
+		nexus_set_state(nexus, ISTRIPE_NEXUS_IDLE);
+	complete_all(&nexus->first_result);
+	complete_all(&nexus->idled);
+}
+
+/*
+ * A size that the leg has had since it was first found: a target that is behind, over this
+ * nexus, and may catch up. What is smaller has lost data.
+ */
+static bool nexus_may_catch_up(const struct istripe_nexus *nexus)
+{
+	return nexus->refused == -ENOSPC &&
+	       nexus->found.capacity.blocks >= nexus->leg->first_blocks;
+}
+
+/* The first failure, another reason, and a refusal; but not the same one again and again. */
+static bool nexus_failure_is_news(struct istripe_nexus *nexus, const char *why)
+{
+	unsigned long flags;
+	bool same;
+
+	spin_lock_irqsave(&nexus->event_lock, flags);
+	same = !strcmp(nexus->last_error, why);
+	spin_unlock_irqrestore(&nexus->event_lock, flags);
+	return !nexus->tried || !same || (nexus->refused && !nexus_may_catch_up(nexus));
+}
+
+/*
+ * A question to the LUN that was lost with its session does not know why the session ended. The
+ * fault is the first there was since nexus_connect(), and has been noted as the session is closed.
+ */
+static void nexus_fault_why(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+{
+	char fault[ISTRIPE_WHY_BYTES];
+
+	if (!test_bit(ISTRIPE_NEXUS_FAULT, &nexus->events))
+		return;
+	istripe_nexus_last_error(nexus, fault, sizeof(fault));
+	scnprintf(why, why_bytes, "LUN bring-up: %s", fault);
+}
+
+/* It has not been live yet, and nobody has said that it is to go on trying. */
+static bool nexus_is_first(const struct istripe_nexus *nexus)
+{
+	return !nexus->started && !READ_ONCE(nexus->persistent);
+}
+
+/* A refusal may pass, and three of them decide: that is worth the wait, see lun_reset.c. */
+static bool nexus_first_goes_on(const struct istripe_nexus *nexus, int error)
+{
+	return nexus_is_first(nexus) && error == -EIO && nexus->resets_refused && !nexus->refused &&
+	       nexus->tried < FIRST_TRIES_MAX;
+}
+
+static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, char *why,
+				 size_t why_bytes)
+{
+	bool goes_on = nexus_first_goes_on(nexus, error);
+
+	istripe_nexus_close_session(nexus, -ECONNRESET);
+	if (error == -ENOTCONN)
+		nexus_fault_why(nexus, why, why_bytes);
+	if (nexus_failure_is_news(nexus, why))
+		pr_warn("%s: %s\n", nexus->label, why);
+	nexus->tried++;
+	nexus->failures++;
+	nexus_note_error(nexus, error, why);
+	/* What a look has found holds for as long as logins find so, too. */
+	if (!nexus->refused)
+		WRITE_ONCE(nexus->revalidate_error, 0);
+	if (!nexus->started && !goes_on)
+		nexus->first_error = error;
+	if (nexus_is_first(nexus) && !goes_on) {
+		/* Whoever started us wants to know at once, not to wait and hope. */
+		nexus_set_state(nexus, ISTRIPE_NEXUS_IDLE);
+	} else if (nexus->refused && !nexus_may_catch_up(nexus) &&
+		   !istripe_leg_nexus_waits(nexus->leg, nexus)) {
+		nexus_set_state(nexus, ISTRIPE_NEXUS_DEAD);
+	} else {
+		istripe_fence(nexus);
+		nexus_schedule_retry(nexus, nexus_backoff_ms(nexus));
+	}
+	if (!goes_on)
+		complete_all(&nexus->first_result);
+}
+
+static u32 nexus_wait_left_ms(const struct istripe_nexus *nexus)
+{
+	return nexus->wait_ms - min(nexus->wait_ms, jiffies_to_msecs(jiffies - nexus->lost_at));
+}
+
+static void nexus_connect(struct istripe_nexus *nexus)
+{
+	char why[ISTRIPE_WHY_BYTES] = "";
+	int ret;
+
+	clear_bit(ISTRIPE_NEXUS_START, &nexus->events);
+	clear_bit(ISTRIPE_NEXUS_FAULT, &nexus->events);
+	clear_bit(ISTRIPE_NEXUS_LOGOUT, &nexus->events);
+	clear_bit(ISTRIPE_NEXUS_EH, &nexus->events);
+	clear_bit(ISTRIPE_NEXUS_GIVE_UP, &nexus->events);
+	clear_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events);
+	clear_bit(ISTRIPE_NEXUS_REVALIDATE_NOW, &nexus->events);
+	istripe_eh_clear(nexus);
+	nexus->refused = 0;
+	nexus_set_state(nexus, ISTRIPE_NEXUS_CONNECTING);
+	if (nexus->fence_first) {
+		nexus->fence_first = false;
+		istripe_fence(nexus);
+		nexus_schedule_retry(nexus, nexus_wait_left_ms(nexus));
+		return;
+	}
+	ret = nexus_attempt(nexus, why, sizeof(why));
+	if (!ret && !READ_ONCE(nexus->wanted)) {
+		nexus_go_idle(nexus);
+		return;
+	}
+	if (!ret)
+		ret = nexus_publish(nexus, why, sizeof(why));
+	if (ret)
+		nexus_attempt_failed(nexus, ret, why, sizeof(why));
+	else
+		nexus_go_live(nexus);
+}
+
+/*
+ * What the target asks for, within reason; and a session that lives for less than a
+ * second counts as a failed attempt.
+ */
+static u32 nexus_wait_ms(struct istripe_nexus *nexus)
+{
+	u32 asked_ms = min_t(u32, nexus->owned->time2wait_s * MSEC_PER_SEC, TIME2WAIT_MAX_MS);
+
+	/*
+	 * Linux's own target (seen with 6.12) takes its host down when a session of several
+	 * connections is reinstated before it has put away the first of them: it follows one
+	 * that is gone. They have just been reset: give it time. That is no guarantee.
+	 */
+	if (nexus->owned->conn_count > 1)
+		asked_ms = max_t(u32, asked_ms, ISTRIPE_SEVERAL_WAIT_MS);
+	if (time_after(jiffies, nexus->live_since + msecs_to_jiffies(SHORT_LIFE_MS))) {
+		nexus->failures = 0;
+		return asked_ms;
+	}
+	nexus->failures++;
+	return max(asked_ms, nexus_backoff_ms(nexus));
+}
+
+/* The session is of no use any more: its tasks go back to the leg. */
+static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
+{
+	nexus_set_state(nexus, ISTRIPE_NEXUS_CLOSING);
+	istripe_leg_nexus_lost(nexus->leg, nexus);
+	nexus_withdraw(nexus);
+	if (logout)
+		istripe_session_logout(nexus->owned, ISTRIPE_LOGOUT_TIMEOUT_MS);
+	nexus->wait_ms = nexus_wait_ms(nexus);
+	nexus->several = nexus->owned->conn_count > 1;
+	nexus->lost_at = jiffies;
+	istripe_nexus_close_session(nexus, -ECONNRESET);
+	/* The resets of several connections may have gone out just now; see nexus_wait_ms(). */
+	if (nexus->several)
+		nexus->lost_at = jiffies;
+}
+
+/*
+ * Writes need not wait until the nexus itself may try again; but see nexus_wait_ms() for
+ * sessions of several connections.
+ */
+static void nexus_recover(struct istripe_nexus *nexus)
+{
+	nexus->fence_first = !nexus->several && istripe_fence_wanted(nexus);
+	nexus_schedule_retry(nexus, nexus->fence_first ? 0 : nexus_wait_left_ms(nexus));
+}
+
+/*
+ * Submitters read the session's address of the LUN: when the target lists the LUN in another
+ * form, that takes another session.
+ */
+static int nexus_ask(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+{
+	int ret = istripe_lun_probe(nexus->owned, nexus->params.lun, REVALIDATE_TIMEOUT_MS,
+				    &nexus->found, why, why_bytes);
+
+	if (ret)
+		return ret;
+	if (!memcmp(&nexus->found.address, &nexus->owned->lun, sizeof(nexus->owned->lun)))
+		return nexus_check(nexus, why, why_bytes);
+	scnprintf(why, why_bytes, "the target lists LUN %u at another address now",
+		  nexus->params.lun);
+	return -EREMCHG;
+}
+
+/*
+ * Commands wait for a look, and one that follows upon the other leaves them no time. When it is
+ * asynchronous messages that ask for them, commands need not wait while it goes on like that.
+ */
+static void nexus_count_revalidation(struct istripe_nexus *nexus)
+{
+	if (time_after(jiffies,
+		       nexus->revalidated_at + msecs_to_jiffies(2 * REVALIDATE_INTERVAL_MS)))
+		nexus->revalidations = 0;
+	if (nexus->revalidations < ISTRIPE_REVALIDATIONS_MAX)
+		nexus->revalidations++;
+}
+
+/* Again for each question: the look as a whole may last longer. */
+static void nexus_tolerate(struct istripe_nexus *nexus)
+{
+	if (nexus->revalidations == ISTRIPE_REVALIDATIONS_MAX)
+		istripe_session_tolerate(nexus->owned, TOLERATE_MS);
+}
+
+/* -ESTALE without a refusal: it has said that it has changed while its superblock was read. */
+static int nexus_ask_until_quiet(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+{
+	u32 attempt = 0;
+	int ret;
+
+	do {
+		nexus_tolerate(nexus);
+		nexus->refused = 0;
+		ret = nexus_ask(nexus, why, why_bytes);
+	} while (ret == -ESTALE && !nexus->refused && ++attempt < ISTRIPE_REVALIDATIONS_MAX);
+	return ret;
+}
+
+/*
+ * The LUN may have changed: ask it again what it is, over the same session. I/O goes on
+ * meanwhile, unless the LUN itself has raised the doubt. When it is not what we know any
+ * more, the session ends; whether the nexus is of use again is for the next login to find
+ * out.
+ */
+static void nexus_revalidate(struct istripe_nexus *nexus)
+{
+	struct istripe_session *session = nexus->owned;
+	char why[ISTRIPE_WHY_BYTES] = "";
+	int invalidations, ret;
+
+	clear_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events);
+	/* What comes from now on is another doubt; pairs with istripe_session_invalidate(). */
+	smp_mb__after_atomic();
+	invalidations = istripe_session_invalidations(session);
+	mutex_lock(&nexus->ask_lock);
+	ret = nexus_ask_until_quiet(nexus, why, sizeof(why));
+	/* Before the lock goes: a question that timed out is still the session's. */
+	if (ret)
+		istripe_session_fault(session, ret, "%s", why);
+	mutex_unlock(&nexus->ask_lock);
+	nexus->revalidated_at = jiffies;
+	/* A connection that is lost says nothing about the LUN. */
+	WRITE_ONCE(nexus->revalidate_error, ret == -ENOTCONN ? 0 : ret);
+	if (ret)
+		return;
+	if (!istripe_session_is_invalid(session))
+		return;
+	/* What had to wait for us is not overdue; what was sent before may well be. */
+	istripe_eh_forget_unsent(nexus);
+	istripe_session_validate(session, invalidations);
+}
+
+static void nexus_revalidate_if_asked(struct istripe_nexus *nexus)
+{
+	unsigned long next = nexus->revalidated_at + msecs_to_jiffies(REVALIDATE_INTERVAL_MS);
+
+	if (test_and_clear_bit(ISTRIPE_NEXUS_REVALIDATE_NOW, &nexus->events)) {
+		nexus_revalidate(nexus);
+		return;
+	}
+	if (!test_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events))
+		return;
+	if (time_before(jiffies, next)) {
+		/* Not mod_delayed_work(): an event that has come meanwhile is not to wait. */
+		queue_delayed_work(nexus->queue, &nexus->work, next - jiffies);
+		return;
+	}
+	nexus_count_revalidation(nexus);
+	nexus_revalidate(nexus);
+}
+
+/* It was to leave and shall stay after all. A proof has passed it over meanwhile. */
+static void nexus_keep(struct istripe_nexus *nexus)
+{
+	if (READ_ONCE(nexus->live))
+		return;
+	istripe_proof_live(nexus, nexus->owned);
+	istripe_leg_nexus_live(nexus->leg, nexus);
+	istripe_proof_schedule(nexus->leg);
+}
+
+static void nexus_serve(struct istripe_nexus *nexus)
+{
+	if (test_and_clear_bit(ISTRIPE_NEXUS_START, &nexus->events))
+		nexus_keep(nexus);
+	if (test_and_clear_bit(ISTRIPE_NEXUS_CARRIER, &nexus->events))
+		istripe_carrier_check(nexus);
+	if (test_and_clear_bit(ISTRIPE_NEXUS_FAULT, &nexus->events)) {
+		nexus->faults++;
+		nexus_end_session(nexus, false);
+		nexus_recover(nexus);
+		return;
+	}
+	if (test_and_clear_bit(ISTRIPE_NEXUS_LOGOUT, &nexus->events) ||
+	    (!READ_ONCE(nexus->wanted) && istripe_session_is_idle(nexus->owned))) {
+		nexus_end_session(nexus, true);
+		nexus_recover(nexus);
+		return;
+	}
+	if (test_and_clear_bit(ISTRIPE_NEXUS_EH, &nexus->events))
+		istripe_eh_recover(nexus);
+	nexus_revalidate_if_asked(nexus);
+}
+
+static void nexus_shut_down(struct istripe_nexus *nexus)
+{
+	if (nexus->state == ISTRIPE_NEXUS_LIVE)
+		nexus_end_session(nexus, !test_bit(ISTRIPE_NEXUS_FAULT, &nexus->events));
+	if (nexus->state != ISTRIPE_NEXUS_IDLE)
+		nexus_set_state(nexus, ISTRIPE_NEXUS_IDLE);
+	if (!nexus->started)
+		nexus->first_error = nexus->first_error ?: -EINTR;
+	complete_all(&nexus->first_result);
+	complete_all(&nexus->stopped);
+}
+
+static void nexus_work(struct work_struct *work)
+{
+	struct istripe_nexus *nexus =
+		container_of(to_delayed_work(work), struct istripe_nexus, work);
+	unsigned int noio = memalloc_noio_save();
+
+	if (test_bit(ISTRIPE_NEXUS_STOP, &nexus->events)) {
+		nexus_shut_down(nexus);
+	} else if (nexus->state == ISTRIPE_NEXUS_LIVE) {
+		nexus_serve(nexus);
+	} else if (!READ_ONCE(nexus->wanted) && !istripe_leg_nexus_waits(nexus->leg, nexus)) {
+		nexus_go_idle(nexus);
+	} else if (nexus->state == ISTRIPE_NEXUS_BACKOFF && time_before(jiffies, nexus->retry_at)) {
+		/* An event of a session that is gone woke us too early. */
+		nexus_requeue(nexus, nexus->retry_at - jiffies);
+	} else if (nexus->state == ISTRIPE_NEXUS_BACKOFF ||
+		   test_and_clear_bit(ISTRIPE_NEXUS_START, &nexus->events)) {
+		nexus_connect(nexus);
+	}
+	memalloc_noio_restore(noio);
+}
+
+void istripe_nexus_start(struct istripe_nexus *nexus)
+{
+	istripe_nexus_event(nexus, ISTRIPE_NEXUS_START);
+}
+
+/* A nexus that has ceased to be live has another session soon, and that has been looked at. */
+void istripe_nexus_revalidate(struct istripe_nexus *nexus)
+{
+	if (READ_ONCE(nexus->state) != ISTRIPE_NEXUS_LIVE)
+		return;
+	istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE_NOW);
+	flush_work(&nexus->work.work);
+}
+
+void istripe_nexus_persist(struct istripe_nexus *nexus)
+{
+	WRITE_ONCE(nexus->persistent, true);
+	istripe_nexus_event(nexus, ISTRIPE_NEXUS_START);
+}
+
+/* What is being opened shall fail soon. */
+static void nexus_interrupt(struct istripe_nexus *nexus)
+{
+	mutex_lock(&nexus->session_lock);
+	if (nexus->owned && READ_ONCE(nexus->state) == ISTRIPE_NEXUS_CONNECTING)
+		istripe_session_interrupt(nexus->owned);
+	mutex_unlock(&nexus->session_lock);
+}
+
+void istripe_nexus_retire(struct istripe_nexus *nexus)
+{
+	/*
+	 * The worker looks for tasks in the table; whoever takes one off it looks whether
+	 * the nexus is wanted. They do so without barriers: after a grace period each
+	 * processor has had one, so that one of the two sees what the other has done.
+	 */
+	synchronize_rcu();
+	if (!istripe_leg_nexus_waits(nexus->leg, nexus))
+		nexus_interrupt(nexus);
+	istripe_nexus_event(nexus, ISTRIPE_NEXUS_RETIRE);
+}
+
+void istripe_nexus_stop(struct istripe_nexus *nexus)
+{
+	set_bit(ISTRIPE_NEXUS_STOP, &nexus->events);
+	istripe_proof_stop_nexus(nexus);
+	do {
+		/* Again and again: there may be no socket to interrupt yet. */
+		nexus_interrupt(nexus);
+		istripe_nexus_event(nexus, ISTRIPE_NEXUS_STOP);
+	} while (!wait_for_completion_timeout(&nexus->stopped, HZ));
+	cancel_delayed_work_sync(&nexus->work);
+}
+
+/* "volume/leg/path", and which one when a nexus has several. */
+static void nexus_set_label(struct istripe_nexus *nexus)
+{
+	int used = scnprintf(nexus->label, sizeof(nexus->label), "%s/%u/%u",
+			     nexus->leg->volume->name, nexus->leg->index, nexus->path->index);
+
+	if (nexus->index)
+		scnprintf(nexus->label + used, sizeof(nexus->label) - used, ".%u", nexus->index);
+}
+
+/*
+ * The worker waits for its target: for a connection, for the answers to a login. When there
+ * is no memory for another thread, a queue has its rescuer only, which does one work at a
+ * time; so each nexus has a queue, and with it a rescuer, of its own.
+ */
+static struct workqueue_struct *nexus_create_queue(const struct istripe_nexus *nexus)
+{
+	return alloc_ordered_workqueue("istripe_%d/%u/%u.%u", WQ_MEM_RECLAIM,
+				       nexus->leg->volume->id, nexus->leg->index,
+				       nexus->path->index, nexus->index);
+}
+
+struct istripe_nexus *istripe_nexus_create(struct istripe_path *path, u32 index,
+					   const struct istripe_path_params *params,
+					   u32 connections)
+{
+	struct istripe_nexus *nexus = kvzalloc(sizeof(*nexus), GFP_KERNEL);
+
+	if (!nexus)
+		return ERR_PTR(-ENOMEM);
+	nexus->leg = path->leg;
+	nexus->path = path;
+	nexus->index = index;
+	nexus->params = *params;
+	nexus->params.offer.value[ISTRIPE_KEY_MAX_CONNECTIONS] = connections;
+	nexus_way(nexus, &nexus->way);
+	nexus_set_label(nexus);
+	nexus->state = ISTRIPE_NEXUS_IDLE;
+	INIT_DELAYED_WORK(&nexus->work, nexus_work);
+	istripe_lun_reset_init_nexus(nexus);
+	mutex_init(&nexus->session_lock);
+	mutex_init(&nexus->ask_lock);
+	spin_lock_init(&nexus->event_lock);
+	INIT_LIST_HEAD(&nexus->awaiting_fence);
+	init_completion(&nexus->first_result);
+	init_completion(&nexus->stopped);
+	init_completion(&nexus->idled);
+	istripe_isid_choose(nexus);
+	nexus->queue = nexus_create_queue(nexus);
+	if (!nexus->queue)
+		goto free_nexus;
+	if (init_srcu_struct(&nexus->srcu))
+		goto destroy_queue;
+	nexus->buffers = istripe_login_buffers_alloc(&nexus->params);
+	if (!nexus->buffers)
+		goto cleanup_srcu;
+	return nexus;
+
+cleanup_srcu:
+	cleanup_srcu_struct(&nexus->srcu);
+destroy_queue:
+	destroy_workqueue(nexus->queue);
+free_nexus:
+	kvfree_sensitive(nexus, sizeof(*nexus));
+	return ERR_PTR(-ENOMEM);
+}
+
+void istripe_nexus_destroy(struct istripe_nexus *nexus)
+{
+	if (IS_ERR_OR_NULL(nexus))
+		return;
+	/*
+	 * The worker is stopped; submitters, other nexuses' workers and timeouts hold it within
+	 * sections of leg->srcu, and have ended with the disk or, when the nexus was taken out
+	 * of a leg that is up, with a grace period; sysfs ended with its directories. What a
+	 * section left behind is an event at most, or a work of another nexus's LUN reset.
+	 */
+	WARN_ON_ONCE(nexus->owned || !list_empty(&nexus->awaiting_fence));
+	cancel_work_sync(&nexus->reset_work);
+	cancel_delayed_work_sync(&nexus->work);
+	destroy_workqueue(nexus->queue);
+	istripe_login_buffers_free(nexus->buffers);
+	cleanup_srcu_struct(&nexus->srcu);
+	kvfree_sensitive(nexus, sizeof(*nexus));
+}

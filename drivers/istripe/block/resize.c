@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/blkdev.h>
+#include <linux/sched/mm.h>
+
+#include "block/nexus.h"
+#include "block/resize.h"
+#include "block/volume.h"
+#include "proto/stripe.h"
+
+/* What all legs have; which of them has least, and which most. */
+struct survey {
+	u64 least_sectors;
+	u64 most_sectors;
+	u32 least;
+	u32 most;
+};
+
+/*
+ * Over the nexuses that are logged in; what it had so far when there is none. A nexus that
+ * comes is one of the leg before it logs in, and then waits for the lock to say what it has
+ * found: none is left out that is served.
+ */
+static u64 leg_found_blocks(struct istripe_leg *leg)
+{
+	const struct istripe_nexus *nexus;
+	u64 blocks = U64_MAX;
+	int section;
+	u32 at;
+
+	lockdep_assert_held(&leg->identify_lock);
+	section = srcu_read_lock(&leg->srcu);
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (nexus->blocks)
+			blocks = min(blocks, nexus->blocks);
+	srcu_read_unlock(&leg->srcu, section);
+	return blocks == U64_MAX ? leg->lun.capacity.blocks : blocks;
+}
+
+static u64 leg_sectors(const struct istripe_leg *leg, u64 blocks)
+{
+	return blocks << (ilog2(leg->lun.capacity.block_bytes) - SECTOR_SHIFT);
+}
+
+static void volume_survey(const struct istripe_volume *volume, struct survey *survey)
+{
+	struct istripe_leg *leg;
+	u64 sectors;
+	u32 i;
+
+	*survey = (struct survey) { .least_sectors = U64_MAX };
+	for (i = 0; i < volume->leg_count; i++) {
+		leg = volume->legs[i];
+		mutex_lock(&leg->identify_lock);
+		sectors = leg_sectors(leg, leg_found_blocks(leg));
+		mutex_unlock(&leg->identify_lock);
+		if (sectors < survey->least_sectors) {
+			survey->least_sectors = sectors;
+			survey->least = i;
+		}
+		if (sectors > survey->most_sectors) {
+			survey->most_sectors = sectors;
+			survey->most = i;
+		}
+	}
+}
+
+/* Whole chunks count. */
+static bool volume_has_room(const struct istripe_volume *volume, const struct survey *survey)
+{
+	const struct istripe_stripe *now = &volume->stripe;
+	struct istripe_stripe grown = *now;
+
+	return !istripe_stripe_grow(&grown,
+				    istripe_super_growth_share(volume, survey->least_sectors)) &&
+	       grown.leg_sectors > now->leg_sectors;
+}
+
+/* Superblocks are not written unless somebody says so. */
+static bool volume_may_grow(const struct istripe_volume *volume, const struct survey *survey,
+			    bool asked)
+{
+	return (volume->metadata.kind == ISTRIPE_METADATA_NONE || asked) &&
+	       volume_has_room(volume, survey);
+}
+
+/*
+ * From now on the leg must have as much. False: over a nexus that has logged in meanwhile,
+ * or has been asked again, it has not.
+ */
+static bool leg_commit(struct istripe_leg *leg, u64 sectors)
+{
+	u64 found;
+	bool ok;
+
+	mutex_lock(&leg->identify_lock);
+	found = leg_found_blocks(leg);
+	ok = leg_sectors(leg, found) >= sectors;
+	if (ok) {
+		leg->former_blocks = leg->lun.capacity.blocks;
+		leg->lun.capacity.blocks = found;
+	}
+	mutex_unlock(&leg->identify_lock);
+	return ok;
+}
+
+static void leg_take_back(struct istripe_leg *leg)
+{
+	mutex_lock(&leg->identify_lock);
+	leg->lun.capacity.blocks = leg->former_blocks;
+	mutex_unlock(&leg->identify_lock);
+}
+
+static void volume_take_back(struct istripe_volume *volume, u32 legs)
+{
+	while (legs)
+		leg_take_back(volume->legs[--legs]);
+}
+
+/* All of them, or none: a disk that does not grow asks no more of its legs than before. */
+static bool volume_commit(struct istripe_volume *volume, u64 sectors)
+{
+	u32 done;
+
+	for (done = 0; done < volume->leg_count; done++)
+		if (!leg_commit(volume->legs[done], sectors))
+			break;
+	if (done == volume->leg_count)
+		return true;
+	volume_take_back(volume, done);
+	return false;
+}
+
+/* What a superblock may say already the leg must have, whatever comes of it. */
+static int volume_write_supers(struct istripe_volume *volume, u64 least_sectors)
+{
+	char why[ISTRIPE_WHY_BYTES] = "";
+	bool before = istripe_super_growth_begun(volume);
+	int ret = istripe_super_growth_write(volume, least_sectors, why, sizeof(why));
+	bool begun = istripe_super_growth_begun(volume);
+
+	/* What had begun before had been promised before. */
+	if (ret && begun == before)
+		volume_take_back(volume, volume->leg_count);
+	if (ret)
+		pr_err("%s: the disk keeps its size: %s%s\n", volume->name, why, begun ?
+		       "; superblocks may say more by now: rescan again before it goes down" : "");
+	return ret;
+}
+
+/* 0, too, when a nexus has logged in meanwhile and has found less. */
+static int volume_grow(struct istripe_volume *volume, const struct survey *survey)
+{
+	u64 before = istripe_stripe_capacity_sectors(&volume->stripe);
+	u64 share = istripe_super_growth_share(volume, survey->least_sectors);
+	u64 now;
+	int ret;
+
+	if (!volume_commit(volume, survey->least_sectors))
+		return 0;
+	ret = volume_write_supers(volume, survey->least_sectors);
+	if (ret)
+		return ret;
+	istripe_stripe_grow(&volume->stripe, share);
+	now = istripe_stripe_capacity_sectors(&volume->stripe);
+	/* The stripe before the disk; pairs with the barrier in io_prepare_extents(). */
+	smp_wmb();
+	set_capacity_and_notify(volume->disk, now);
+	pr_info("%s: %s has grown from %llu to %llu sectors\n", volume->name,
+		volume->disk->disk_name, before, now);
+	return 0;
+}
+
+static bool leg_found_more(struct istripe_leg *leg)
+{
+	const struct istripe_nexus *nexus;
+	bool more = false;
+	int section;
+	u32 at;
+
+	mutex_lock(&leg->identify_lock);
+	section = srcu_read_lock(&leg->srcu);
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		more = more || nexus->blocks > leg->lun.capacity.blocks;
+	srcu_read_unlock(&leg->srcu, section);
+	mutex_unlock(&leg->identify_lock);
+	return more;
+}
+
+static bool volume_found_more(const struct istripe_volume *volume)
+{
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		if (leg_found_more(volume->legs[i]))
+			return true;
+	return false;
+}
+
+/* Has something grown, and is there a reason to name? */
+static bool volume_must_explain(const struct istripe_volume *volume, const struct survey *survey)
+{
+	if (survey->least_sectors == survey->most_sectors && !volume_has_room(volume, survey))
+		return false;
+	return volume_found_more(volume) || istripe_super_growth_begun(volume);
+}
+
+static void volume_tell(const struct istripe_volume *volume, const struct survey *survey)
+{
+	const char *until = volume_has_room(volume, survey) ?
+			    " until a rescan lets its superblocks say more" : "";
+
+	if (survey->least_sectors == survey->most_sectors)
+		pr_notice_ratelimited("%s: legs have %llu sectors: the disk keeps its size%s\n",
+				      volume->name, survey->least_sectors, until);
+	else
+		pr_notice_ratelimited("%s: leg %u has %llu sectors, leg %u has %llu: the disk keeps its size%s\n",
+				      volume->name, survey->most, survey->most_sectors,
+				      survey->least, survey->least_sectors, until);
+}
+
+/* Once for each size, however often a nexus logs in. */
+static void volume_explain(struct istripe_volume *volume, const struct survey *survey)
+{
+	struct istripe_resize *capacity = &volume->capacity;
+
+	if (!volume_must_explain(volume, survey))
+		return;
+	if (READ_ONCE(capacity->asking))
+		return;
+	if (capacity->told_least_sectors == survey->least_sectors &&
+	    capacity->told_most_sectors == survey->most_sectors)
+		return;
+	capacity->told_least_sectors = survey->least_sectors;
+	capacity->told_most_sectors = survey->most_sectors;
+	volume_tell(volume, survey);
+}
+
+/* Twice at most: when it has gone on to where it had begun there may be more by now. */
+static int volume_review(struct istripe_volume *volume, bool asked)
+{
+	struct survey survey;
+	int ret, pass;
+
+	for (pass = 0; pass < 2; pass++) {
+		volume_survey(volume, &survey);
+		if (!volume_may_grow(volume, &survey, asked))
+			break;
+		ret = volume_grow(volume, &survey);
+		if (ret)
+			return ret;
+	}
+	if (pass < 2)
+		volume_explain(volume, &survey);
+	return 0;
+}
+
+static void resize_work(struct work_struct *work)
+{
+	struct istripe_volume *volume = container_of(work, struct istripe_volume, capacity.work);
+	struct istripe_resize *capacity = &volume->capacity;
+	unsigned int noio = memalloc_noio_save();
+	bool asked = READ_ONCE(capacity->asked);
+	int ret = 0;
+
+	if (asked)
+		WRITE_ONCE(capacity->asked, false);
+	if (READ_ONCE(capacity->running))
+		ret = volume_review(volume, asked);
+	if (asked)
+		capacity->error = ret;
+	memalloc_noio_restore(noio);
+}
+
+void istripe_resize_init(struct istripe_resize *capacity)
+{
+	INIT_WORK(&capacity->work, resize_work);
+	mutex_init(&capacity->rescan_lock);
+}
+
+/* Paths that are not live look before they are. */
+static void volume_ask(const struct istripe_volume *volume, const struct istripe_nexus *except,
+		       enum istripe_nexus_event event)
+{
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		istripe_leg_tell(volume->legs[i], except, event);
+}
+
+/* Not the recovery queue: the event that follows may wait for memory, and so for us. */
+void istripe_resize_check(struct istripe_volume *volume)
+{
+	queue_work(system_unbound_wq, &volume->capacity.work);
+}
+
+void istripe_resize_found(struct istripe_nexus *nexus)
+{
+	struct istripe_volume *volume = nexus->leg->volume;
+
+	if (!READ_ONCE(volume->capacity.running))
+		return;
+	istripe_resize_check(volume);
+	/* Once for each size: those who find it, too, would ask us again. */
+	if (nexus->announced_blocks == nexus->found.capacity.blocks)
+		return;
+	nexus->announced_blocks = nexus->found.capacity.blocks;
+	volume_ask(volume, nexus, ISTRIPE_NEXUS_REVALIDATE);
+}
+
+/* A nexus that is just going need not be asked; one that is asked does not go meanwhile. */
+static int leg_wait(struct istripe_leg *leg)
+{
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_nexus *nexus;
+	int ret = 0;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		if (!READ_ONCE(nexus->wanted))
+			continue;
+		if (READ_ONCE(nexus->state) == ISTRIPE_NEXUS_LIVE)
+			flush_work(&nexus->work.work);
+		/* Also of one that is down since, because of what it found. */
+		ret = ret ?: READ_ONCE(nexus->revalidate_error);
+	}
+	srcu_read_unlock(&leg->srcu, section);
+	if (!ret && !READ_ONCE(leg->live_nexuses))
+		ret = -ENOTCONN;
+	return ret;
+}
+
+static int volume_wait(const struct istripe_volume *volume)
+{
+	int ret = 0;
+	int error;
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++) {
+		error = leg_wait(volume->legs[i]);
+		ret = ret ?: error;
+	}
+	return ret;
+}
+
+int istripe_resize_rescan(struct istripe_volume *volume)
+{
+	struct istripe_resize *capacity = &volume->capacity;
+	int ret;
+
+	if (mutex_lock_killable(&capacity->rescan_lock))
+		return -EINTR;
+	WRITE_ONCE(capacity->asking, true);
+	volume_ask(volume, NULL, ISTRIPE_NEXUS_REVALIDATE_NOW);
+	ret = volume_wait(volume);
+	WRITE_ONCE(capacity->asking, false);
+	/* Also when nothing new was found: something may have begun before. */
+	capacity->error = 0;
+	if (!ret)
+		WRITE_ONCE(capacity->asked, true);
+	istripe_resize_check(volume);
+	flush_work(&capacity->work);
+	ret = ret ?: capacity->error;
+	mutex_unlock(&capacity->rescan_lock);
+	return ret;
+}
+
+void istripe_resize_start(struct istripe_volume *volume)
+{
+	WRITE_ONCE(volume->capacity.running, true);
+	/*
+	 * Who found more before that was not heard. Both sides take identify_lock: those who
+	 * come after us see that it is running.
+	 */
+	if (!volume_found_more(volume))
+		return;
+	istripe_resize_check(volume);
+	volume_ask(volume, NULL, ISTRIPE_NEXUS_REVALIDATE);
+}
+
+void istripe_resize_end(struct istripe_volume *volume)
+{
+	WRITE_ONCE(volume->capacity.ending, true);
+}
+
+bool istripe_resize_is_ending(const struct istripe_volume *volume)
+{
+	return READ_ONCE(volume->capacity.ending);
+}
+
+void istripe_resize_stop(struct istripe_volume *volume)
+{
+	WRITE_ONCE(volume->capacity.running, false);
+	cancel_work_sync(&volume->capacity.work);
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/blkdev.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+
+#include "block/nexus.h"
+#include "block/path.h"
+#include "block/super.h"
+#include "block/volume.h"
+#include "proto/cdb.h"
+#include "proto/error.h"
+
+static_assert(ISTRIPE_MD_SUPER_BYTES == ISTRIPE_INTERNAL_BYTES);
+
+void *istripe_super_page(const struct istripe_super_io *io)
+{
+	return page_address(io->session->internal.page);
+}
+
+static int super_ask(const struct istripe_super_io *io, const u8 *cdb, u32 bytes, bool write,
+		     const char *what)
+{
+	const struct istripe_task *task = &io->session->internal.task;
+	/* The session's address of the LUN: nexuses may list it under different numbers. */
+	int ret = istripe_lun_ask(io->session, &io->session->lun, cdb, bytes, write,
+				  ISTRIPE_LUN_KNOWN, io->deadline);
+
+	if (!ret && task->transferred_bytes != bytes)
+		ret = -EPROTO;
+	if (ret == -EIO)
+		scnprintf(io->why, io->why_bytes,
+			  "leg %u: cannot %s: status 0x%02x, sense %x/%02x/%02x", io->leg, what,
+			  task->status, task->sense.sense_key, task->sense.asc, task->sense.ascq);
+	else if (ret)
+		scnprintf(io->why, io->why_bytes, "leg %u: cannot %s: %s (%pe)", io->leg,
+			  what, istripe_error_words(ret), ERR_PTR(ret));
+	return ret;
+}
+
+/* Once sent a write may be carried out as long as its session lives, also when it is lost. */
+static int super_note(const struct istripe_super_io *io, int ret)
+{
+	if (istripe_super_is_lost(ret))
+		istripe_leg_super_unfenced(io->nexus->leg, io->nexus);
+	return ret;
+}
+
+/* Blocks are powers of two up to 4 KiB: what is aligned to a page is to them. */
+int istripe_super_transfer(const struct istripe_super_io *io, u64 at_bytes, bool write,
+			   const char *what)
+{
+	u32 block_bytes = io->lun->capacity.block_bytes;
+	u32 blocks = ISTRIPE_INTERNAL_BYTES / block_bytes;
+	u64 lba = at_bytes >> ilog2(block_bytes);
+	u8 cdb[ISTRIPE_CDB_BYTES];
+	int ret;
+
+	if (write)
+		istripe_cdb_write16(cdb, lba, blocks, false);
+	else
+		istripe_cdb_read16(cdb, lba, blocks, false);
+	ret = super_ask(io, cdb, ISTRIPE_INTERNAL_BYTES, write, what);
+	return write ? super_note(io, ret) : ret;
+}
+
+int istripe_super_flush(const struct istripe_super_io *io)
+{
+	u8 cdb[ISTRIPE_CDB_BYTES];
+
+	if (!io->lun->caching.write_cache)
+		return 0;
+	istripe_cdb_synchronize_cache16(cdb);
+	return super_ask(io, cdb, 0, false, "flush its superblock");
+}
+
+int istripe_super_read(const struct istripe_super_io *io, struct istripe_md *md)
+{
+	u64 sectors = istripe_lun_sectors(io->lun);
+	int ret;
+
+	*md = (struct istripe_md) { .problem = ISTRIPE_MD_ABSENT };
+	if (sectors << SECTOR_SHIFT < ISTRIPE_SUPER_AT_BYTES + ISTRIPE_MD_SUPER_BYTES)
+		return 0;
+	ret = istripe_super_transfer(io, ISTRIPE_SUPER_AT_BYTES, false,
+				     "read its superblock");
+	if (!ret)
+		istripe_md_decode(istripe_super_page(io), ISTRIPE_MD_SUPER_BYTES, sectors, md);
+	return ret;
+}
+
+static int session_super(struct istripe_nexus *nexus, struct istripe_session *session,
+			 struct istripe_super_walk *walk, istripe_super_fn fn)
+{
+	struct istripe_super_io io = {
+		.nexus = nexus,
+		.session = session,
+		.lun = &nexus->leg->lun,
+		.leg = nexus->leg->index,
+		.deadline = jiffies + msecs_to_jiffies(walk->timeout_ms),
+		.why = walk->why,
+		.why_bytes = walk->why_bytes,
+	};
+	int ret = fn(&io, walk);
+
+	/* The command is still under way, and its page with it. */
+	if (ret == -ETIMEDOUT)
+		istripe_session_fault(session, ret, "no answer about the superblock");
+	/* Nothing more over this nexus before it has been asked who is there. */
+	if (ret == -ESTALE && !walk->refused) {
+		istripe_session_invalidate(session);
+		ret = -EINPROGRESS;
+	}
+	return ret;
+}
+
+/*
+ * The section keeps the session open: its owner waits for us before it closes it.
+ * -EINPROGRESS: its LUN is to be looked at first.
+ */
+static int nexus_super(struct istripe_nexus *nexus, struct istripe_super_walk *walk,
+		       istripe_super_fn fn)
+{
+	int section = srcu_read_lock(&nexus->srcu);
+	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
+	int ret = -ENOTCONN;
+
+	if (!session) {
+		scnprintf(walk->why, walk->why_bytes, "leg %u: its path was lost",
+			  nexus->leg->index);
+	} else if (fatal_signal_pending(current) || mutex_lock_killable(&nexus->ask_lock)) {
+		scnprintf(walk->why, walk->why_bytes, "interrupted at leg %u", nexus->leg->index);
+		ret = -EINTR;
+	} else {
+		ret = istripe_session_is_invalid(session) ? -EINPROGRESS :
+		      session_super(nexus, session, walk, fn);
+		mutex_unlock(&nexus->ask_lock);
+	}
+	srcu_read_unlock(&nexus->srcu, section);
+	return ret;
+}
+
+int istripe_super_over_nexus(struct istripe_nexus *nexus, struct istripe_super_walk *walk,
+			     istripe_super_fn fn)
+{
+	u32 revalidations = 0;
+	int ret;
+
+	while ((ret = nexus_super(nexus, walk, fn)) == -EINPROGRESS) {
+		if (revalidations++ == ISTRIPE_REVALIDATIONS_MAX) {
+			scnprintf(walk->why, walk->why_bytes,
+				  "leg %u: its LUN says again and again that it has changed",
+				  nexus->leg->index);
+			return -ENOTCONN;
+		}
+		istripe_nexus_revalidate(nexus);
+	}
+	return ret;
+}
+
+bool istripe_super_is_lost(int error)
+{
+	return error == -ENOTCONN || error == -ETIMEDOUT;
+}
+
+/* Over the first nexus that is not lost. */
+static int leg_super(struct istripe_leg *leg, struct istripe_super_walk *walk, istripe_super_fn fn)
+{
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_nexus *nexus;
+	int ret = -ENOTCONN;
+	u32 at;
+
+	scnprintf(walk->why, walk->why_bytes, "leg %u: its path was lost", leg->index);
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		/* Nothing that would say why the one before has failed. */
+		if (!rcu_access_pointer(nexus->session))
+			continue;
+		ret = istripe_super_over_nexus(nexus, walk, fn);
+		if (!istripe_super_is_lost(ret))
+			break;
+	}
+	srcu_read_unlock(&leg->srcu, section);
+	return ret;
+}
+
+int istripe_super_each_leg(struct istripe_super_walk *walk, istripe_super_fn fn)
+{
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; !ret && i < walk->volume->leg_count; i++)
+		ret = leg_super(walk->volume->legs[i], walk, fn);
+	return ret;
+}
+
+static int leg_all_live(struct istripe_leg *leg, struct istripe_super_walk *walk)
+{
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_nexus *nexus;
+	bool super_unfenced;
+	int ret = 0;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		super_unfenced = istripe_leg_super_is_unfenced(leg, nexus);
+		if (!super_unfenced && (READ_ONCE(nexus->live) || !READ_ONCE(nexus->wanted)))
+			continue;
+		scnprintf(walk->why, walk->why_bytes,
+			  "leg %u path %u %s: superblocks are written when all paths are up",
+			  leg->index, nexus->path->index,
+			  super_unfenced ? "was lost with a superblock that may still be written" :
+				   "is down");
+		ret = -ENOTCONN;
+		break;
+	}
+	srcu_read_unlock(&leg->srcu, section);
+	return ret;
+}
+
+int istripe_super_all_live(struct istripe_super_walk *walk)
+{
+	const struct istripe_volume *volume = walk->volume;
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; !ret && i < volume->leg_count; i++)
+		ret = leg_all_live(volume->legs[i], walk);
+	return ret;
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/blkdev.h>
+#include <linux/lockdep.h>
+#include <linux/sched/mm.h>
+
+#include "block/leg.h"
+#include "block/nexus.h"
+#include "block/volume.h"
+#include "block/write_protect.h"
+
+static const struct {
+	const char *name;
+	const char *words;
+} protected_rows[] = {
+	[ISTRIPE_PROTECTED_NO] = { "no", "the LUN is not write protected any more" },
+	[ISTRIPE_PROTECTED_REFUSED] = {
+		"refused", "the LUN is write protected: it has refused a write"
+	},
+	[ISTRIPE_PROTECTED_REPORTED] = { "reported", "the LUN says that it is write protected" },
+};
+
+const char *istripe_protected_name(enum istripe_protected protected)
+{
+	return protected_rows[protected].name;
+}
+
+/* One nexus that takes no writes is enough: they may go over any. */
+static enum istripe_protected leg_survey(struct istripe_leg *leg)
+{
+	enum istripe_protected most = ISTRIPE_PROTECTED_NO;
+	struct istripe_nexus *nexus;
+	bool asked = false;
+	int section;
+	u32 at;
+
+	mutex_lock(&leg->identify_lock);
+	section = srcu_read_lock(&leg->srcu);
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		if (!nexus->blocks)
+			continue;
+		asked = true;
+		most = max(most, READ_ONCE(nexus->protected));
+	}
+	srcu_read_unlock(&leg->srcu, section);
+	mutex_unlock(&leg->identify_lock);
+	return asked ? most : READ_ONCE(leg->protected);
+}
+
+/* Returns whether the leg takes no writes. */
+static bool leg_update(struct istripe_leg *leg)
+{
+	enum istripe_protected now = leg_survey(leg);
+
+	if (now != leg->protected)
+		pr_notice_ratelimited("%s/%u: %s\n", leg->volume->name, leg->index,
+				      protected_rows[now].words);
+	WRITE_ONCE(leg->protected, now);
+	return now;
+}
+
+void istripe_write_protect_apply(struct istripe_volume *volume)
+{
+	struct istripe_write_protect *write_protect = &volume->write_protect;
+	bool read_only = false;
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		read_only |= leg_update(volume->legs[i]);
+	if (read_only == write_protect->read_only)
+		return;
+	WRITE_ONCE(write_protect->read_only, read_only);
+	set_disk_ro(volume->disk, read_only);
+	pr_notice_ratelimited("%s: %s is %s\n", volume->name, volume->disk->disk_name,
+			      read_only ? "read-only" : "writable again");
+}
+
+/* The event that follows may wait for memory, and so for recovery: not its queue. */
+static void write_protect_work(struct work_struct *work)
+{
+	struct istripe_volume *volume =
+		container_of(work, struct istripe_volume, write_protect.work);
+	unsigned int noio = memalloc_noio_save();
+
+	if (READ_ONCE(volume->write_protect.running))
+		istripe_write_protect_apply(volume);
+	memalloc_noio_restore(noio);
+}
+
+void istripe_write_protect_init(struct istripe_write_protect *write_protect)
+{
+	INIT_WORK(&write_protect->work, write_protect_work);
+}
+
+void istripe_write_protect_update(struct istripe_volume *volume)
+{
+	if (READ_ONCE(volume->write_protect.running))
+		queue_work(system_unbound_wq, &volume->write_protect.work);
+}
+
+void istripe_write_protect_start(struct istripe_volume *volume)
+{
+	WRITE_ONCE(volume->write_protect.running, true);
+	istripe_write_protect_update(volume);
+}
+
+void istripe_write_protect_stop(struct istripe_volume *volume)
+{
+	WRITE_ONCE(volume->write_protect.running, false);
+	cancel_work_sync(&volume->write_protect.work);
+}
+
+bool istripe_write_protect_found(struct istripe_nexus *nexus)
+{
+	enum istripe_protected now = nexus->found.caching.write_protected ?
+				     ISTRIPE_PROTECTED_REPORTED : ISTRIPE_PROTECTED_NO;
+
+	lockdep_assert_held(&nexus->leg->identify_lock);
+	WRITE_ONCE(nexus->protected, now);
+	return now != READ_ONCE(nexus->leg->protected);
+}
+
+void istripe_write_protect_refused(struct istripe_nexus *nexus)
+{
+	/* Told by several commands at a time, and perhaps by a look: any of them is right. */
+	if (READ_ONCE(nexus->protected))
+		return;
+	WRITE_ONCE(nexus->protected, ISTRIPE_PROTECTED_REFUSED);
+	istripe_write_protect_update(nexus->leg->volume);
+}
+
+int istripe_write_protect_check(struct istripe_volume *volume, char *why, size_t why_bytes)
+{
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++) {
+		if (!leg_survey(volume->legs[i]))
+			continue;
+		scnprintf(why, why_bytes,
+			  "leg %u is write protected: superblocks cannot be written: end that at the array",
+			  i);
+		return -EROFS;
+	}
+	return 0;
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/blk-mq.h>
+#include <linux/jiffies.h>
+#include <linux/printk.h>
+
+#include "block/leg.h"
+#include "block/nexus.h"
+#include "block/volume.h"
+#include "block/writeback.h"
+
+static void writeback_arm(struct istripe_writeback *writeback)
+{
+	queue_delayed_work(istripe_recovery_wq, &writeback->work,
+			   msecs_to_jiffies(ISTRIPE_WRITEBACK_MS));
+}
+
+/* The legs are there: istripe_writeback_end() waits for us. */
+static void writeback_work(struct work_struct *work)
+{
+	struct istripe_writeback *writeback =
+		container_of(to_delayed_work(work), struct istripe_writeback, work);
+	struct istripe_volume *volume = container_of(writeback, struct istripe_volume, writeback);
+	u32 good = atomic_read(&writeback->good);
+	u32 i;
+
+	if (good != writeback->seen) {
+		writeback->seen = good;
+		writeback_arm(writeback);
+		return;
+	}
+	pr_err("%s: nothing has been written for %u ms: what waits fails, the disk goes\n",
+	       volume->name, ISTRIPE_WRITEBACK_MS);
+	for (i = 0; i < volume->leg_count; i++)
+		istripe_leg_expire(volume->legs[i]);
+}
+
+static bool writeback_is_served(struct istripe_leg *leg)
+{
+	bool serves;
+
+	spin_lock_bh(&leg->lock);
+	serves = istripe_leg_serving(leg);
+	spin_unlock_bh(&leg->lock);
+	return serves;
+}
+
+void istripe_writeback_init(struct istripe_writeback *writeback)
+{
+	INIT_DELAYED_WORK(&writeback->work, writeback_work);
+}
+
+void istripe_writeback_begin(struct istripe_volume *volume)
+{
+	u32 i;
+
+	WRITE_ONCE(volume->writeback.under_way, true);
+	writeback_arm(&volume->writeback);
+	/* What a lost leg holds would hold up the disk's end, too. */
+	for (i = 0; i < volume->leg_count; i++)
+		if (!writeback_is_served(volume->legs[i]))
+			istripe_leg_expire(volume->legs[i]);
+}
+
+void istripe_writeback_count(struct istripe_volume *volume, const struct request *rq,
+			     blk_status_t status)
+{
+	if (!READ_ONCE(volume->writeback.under_way))
+		return;
+	if (!status)
+		atomic_inc(&volume->writeback.good);
+	else if (req_op(rq) == REQ_OP_WRITE || req_op(rq) == REQ_OP_FLUSH)
+		atomic_inc(&volume->writeback.failed);
+}
+
+int istripe_writeback_end(struct istripe_volume *volume)
+{
+	u32 failed;
+
+	cancel_delayed_work_sync(&volume->writeback.work);
+	failed = atomic_read(&volume->writeback.failed);
+	if (!failed)
+		return 0;
+	pr_err("%s: %s is gone, and %u of its last writes have failed: their data are lost\n",
+	       volume->name, volume->disk->disk_name, failed);
+	return -EIO;
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Changes of a volume that is up: its paths come and go, and have more or fewer
+ * connections. See dir.h for what keeps others out meanwhile.
+ */
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/lockdep.h>
+#include <linux/printk.h>
+
+#include "block/hotplug.h"
+#include "block/path.h"
+#include "block/volume.h"
+#include "control/dir.h"
+#include "control/params.h"
+#include "control/sysfs.h"
+#include "proto/error.h"
+
+static struct istripe_leg *running_leg(const struct istripe_path_dir *dir)
+{
+	return dir->leg->volume->running->legs[dir->leg->index];
+}
+
+static struct istripe_path *running_path(const struct istripe_path_dir *dir)
+{
+	return running_leg(dir)->paths[dir->index];
+}
+
+/* From up to changing. */
+static int change_begin(struct istripe_volume_dir *volume)
+{
+	lockdep_assert_held(&volume->lock);
+	if (volume->phase != ISTRIPE_VOLUME_UP)
+		return -EBUSY;
+	volume->phase = ISTRIPE_VOLUME_CHANGING;
+	volume->last_error[0] = '\0';
+	return 0;
+}
+
+/* And back, with the lock taken again. */
+static void change_end(struct istripe_path_dir *dir, const char *what, int error,
+		       const char *why)
+{
+	struct istripe_volume_dir *volume = dir->leg->volume;
+	char label[ISTRIPE_LAST_ERROR_BYTES];
+
+	mutex_lock(&volume->lock);
+	volume->phase = ISTRIPE_VOLUME_UP;
+	scnprintf(label, sizeof(label), "leg %u path %u is not %s", dir->leg->index, dir->index,
+		  what);
+	istripe_volume_dir_note(volume, label, error, why);
+}
+
+/* Coming */
+
+/* The path by itself, and with all others: as it would be checked at enable. */
+static int path_check(struct istripe_path_dir *dir, char *why)
+{
+	struct istripe_volume_params *params;
+
+	params = istripe_volume_dir_copy(dir->leg->volume, dir, why);
+	if (IS_ERR(params))
+		return PTR_ERR(params);
+	istripe_volume_params_free(params);
+	return 0;
+}
+
+static int path_prepare(struct istripe_path_dir *dir, char *why)
+{
+	int ret = path_check(dir, why);
+
+	if (ret)
+		return ret;
+	ret = istripe_dir_pin(&dir->group, &dir->pinned);
+	if (ret)
+		scnprintf(why, ISTRIPE_LAST_ERROR_BYTES, "its directory is being removed");
+	return ret;
+}
+
+/* What it does matters more than what it shows. */
+static void path_warn_incomplete(const struct istripe_path *path, int error)
+{
+	if (error)
+		pr_warn("%s: leg %u path %u has not all its files in sysfs: %s (%pe)\n",
+			path->leg->volume->name, path->leg->index, path->index,
+			istripe_error_words(error), ERR_PTR(error));
+}
+
+static int path_add(struct istripe_path_dir *dir, char *why)
+{
+	struct istripe_path *path;
+
+	/* Pinned, and in use: nobody writes to the parameters meanwhile. */
+	path = istripe_path_add(running_leg(dir), &dir->params, why,
+				ISTRIPE_LAST_ERROR_BYTES);
+	if (IS_ERR(path))
+		return PTR_ERR(path);
+	path_warn_incomplete(path, istripe_sysfs_add_path(path));
+	return 0;
+}
+
+int istripe_path_dir_enable(struct istripe_path_dir *dir)
+{
+	struct istripe_volume_dir *volume = dir->leg->volume;
+	char why[ISTRIPE_LAST_ERROR_BYTES] = "";
+	int ret;
+
+	mutex_lock(&volume->lock);
+	if (dir->pinned) {
+		/* Else it may be on its way out, or not in yet. */
+		ret = volume->phase == ISTRIPE_VOLUME_UP ? 0 : -EBUSY;
+		goto unlock;
+	}
+	if (volume->phase == ISTRIPE_VOLUME_DOWN) {
+		scnprintf(why, sizeof(why), "the volume is down: all its paths come with it");
+		ret = -EINVAL;
+		istripe_volume_dir_note(volume, "path not enabled", ret, why);
+		goto unlock;
+	}
+	ret = change_begin(volume);
+	if (ret)
+		goto unlock;
+	ret = path_prepare(dir, why);
+	mutex_unlock(&volume->lock);
+	if (!ret)
+		ret = path_add(dir, why);
+	change_end(dir, "added", ret, why);
+	if (ret)
+		istripe_dir_unpin(&dir->group, &dir->pinned);
+unlock:
+	mutex_unlock(&volume->lock);
+	return ret;
+}
+
+/* Going */
+
+static int path_remove(struct istripe_path *path, char *why)
+{
+	int ret = istripe_path_retire(path, 0, why, ISTRIPE_LAST_ERROR_BYTES);
+
+	if (ret)
+		return ret;
+	istripe_sysfs_remove_path(path);
+	istripe_path_drop(path, 0);
+	return 0;
+}
+
+int istripe_path_dir_disable(struct istripe_path_dir *dir)
+{
+	struct istripe_volume_dir *volume = dir->leg->volume;
+	char why[ISTRIPE_LAST_ERROR_BYTES] = "";
+	int ret = 0;
+
+	mutex_lock(&volume->lock);
+	if (dir->pinned)
+		ret = change_begin(volume);
+	if (!dir->pinned || ret)
+		goto unlock;
+	mutex_unlock(&volume->lock);
+	ret = path_remove(running_path(dir), why);
+	change_end(dir, "removed", ret, why);
+	if (!ret)
+		istripe_dir_unpin(&dir->group, &dir->pinned);
+unlock:
+	mutex_unlock(&volume->lock);
+	return ret;
+}
+
+/* More and fewer connections */
+
+/* Nexuses that are not to be there any more go before their directories do. */
+static int connections_change(struct istripe_path *path, u32 count, char *why)
+{
+	u32 before = path->nexus_count;
+	int ret = 0;
+
+	if (count != before)
+		ret = istripe_path_check_renew(path, why, ISTRIPE_LAST_ERROR_BYTES);
+	if (!ret && count < before)
+		ret = istripe_path_retire(path, count, why, ISTRIPE_LAST_ERROR_BYTES);
+	if (ret)
+		return ret;
+	istripe_sysfs_remove_sessions(path);
+	if (count < before)
+		istripe_path_drop(path, count);
+	else if (count > before)
+		ret = istripe_path_grow(path, count, why, ISTRIPE_LAST_ERROR_BYTES);
+	if (!ret && count != before && path->multi == ISTRIPE_MULTI_MCS)
+		istripe_path_renew(path, count);
+	path_warn_incomplete(path, istripe_sysfs_add_sessions(path));
+	return ret;
+}
+
+/* The number under test stands in the directory as long as the check takes. */
+static int connections_check(struct istripe_path_dir *dir, u32 connections, char *why)
+{
+	u32 *value = &dir->params.offer.value[ISTRIPE_KEY_MAX_CONNECTIONS];
+	u32 before = *value;
+	int ret;
+
+	lockdep_assert_held(&dir->leg->volume->lock);
+	*value = connections;
+	ret = path_check(dir, why);
+	*value = before;
+	return ret;
+}
+
+int istripe_path_dir_connections(struct istripe_path_dir *dir, u32 connections)
+{
+	struct istripe_volume_dir *volume = dir->leg->volume;
+	char why[ISTRIPE_LAST_ERROR_BYTES] = "";
+	int ret;
+
+	mutex_lock(&volume->lock);
+	ret = dir->pinned ? change_begin(volume) : -EBUSY;
+	if (ret)
+		goto unlock;
+	ret = connections_check(dir, connections, why);
+	mutex_unlock(&volume->lock);
+	if (!ret)
+		ret = connections_change(running_path(dir), connections, why);
+	change_end(dir, "changed", ret, why);
+	if (!ret)
+		dir->params.offer.value[ISTRIPE_KEY_MAX_CONNECTIONS] = connections;
+unlock:
+	mutex_unlock(&volume->lock);
+	return ret;
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Blueprints of volumes: defaults, copies, and whether one makes sense.
+ */
+#include <linux/crc32c.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "control/params.h"
+#include "proto/chap.h"
+
+void istripe_volume_params_default(struct istripe_volume_params *params)
+{
+	*params = (struct istripe_volume_params) {
+		.metadata = ISTRIPE_METADATA_MD,
+		.host_disks = ISTRIPE_HOST_DISK_REFUSE,
+		.chunk.bytes = 65536,
+		.queue_depth = 128,
+		.command_timeout_ms = 30000,
+		.recovery_timeout_ms = 120000,
+	};
+}
+
+void istripe_leg_params_default(struct istripe_leg_params *params)
+{
+	*params = (struct istripe_leg_params) {
+		.policy = ISTRIPE_POLICY_INTERLEAVE,
+		.fence = ISTRIPE_FENCE_PATH,
+	};
+}
+
+void istripe_path_params_default(struct istripe_path_params *params)
+{
+	memset(params, 0, sizeof(*params));
+	params->timers = (struct istripe_timers) {
+		.login_timeout_ms = 15000,
+		.ping_interval_ms = 2000,
+		.ping_timeout_ms = 3000,
+	};
+	params->weight = 1;
+	istripe_keys_default_offer(&params->offer);
+}
+
+struct istripe_volume_params *istripe_volume_params_alloc(u32 leg_count)
+{
+	struct istripe_volume_params *params;
+
+	params = kzalloc(sizeof(*params), GFP_KERNEL);
+	if (!params)
+		return NULL;
+	params->legs = kvcalloc(leg_count, sizeof(*params->legs), GFP_KERNEL);
+	if (!params->legs) {
+		kfree(params);
+		return NULL;
+	}
+	params->leg_count = leg_count;
+	return params;
+}
+
+int istripe_leg_params_alloc_paths(struct istripe_leg_params *leg, u32 path_count)
+{
+	leg->paths = kvcalloc(path_count, sizeof(*leg->paths), GFP_KERNEL);
+	if (!leg->paths)
+		return -ENOMEM;
+	leg->path_count = path_count;
+	return 0;
+}
+
+void istripe_volume_params_free(struct istripe_volume_params *params)
+{
+	u32 i;
+
+	if (!params)
+		return;
+	for (i = 0; i < params->leg_count; i++) {
+		struct istripe_leg_params *leg = &params->legs[i];
+
+		/* The paths hold secrets. */
+		kvfree_sensitive(leg->paths, leg->path_count * sizeof(*leg->paths));
+	}
+	kvfree(params->legs);
+	kfree(params);
+}
+
+static const char *chap_check(const struct istripe_path_params *path)
+{
+	const struct istripe_chap_identity *own = &path->chap;
+	const struct istripe_chap_identity *target = &path->chap_mutual;
+	struct istripe_chap_config config = {
+		.name = own->name,
+		.secret = own->secret,
+		.secret_bytes = own->secret_bytes,
+		.target_name = target->name,
+		.target_secret = target->secret,
+		.target_secret_bytes = target->secret_bytes,
+		.algorithms = path->chap_algorithms ?: ISTRIPE_CHAP_MASK_ALL,
+	};
+	const char *problem = NULL;
+
+	if (!own->name[0] && !own->secret_bytes)
+		return target->name[0] || target->secret_bytes ?
+			"mutual CHAP also needs chap_user and chap_secret" : NULL;
+	if (!own->name[0])
+		return "chap_secret is set, chap_user is not";
+	if (!own->secret_bytes)
+		return "chap_user is set, chap_secret is not";
+	if (target->name[0] && !target->secret_bytes)
+		return "chap_mutual_user is set, chap_mutual_secret is not";
+	istripe_chap_config_check(&config, &problem);
+	return problem;
+}
+
+static const char *path_check(const struct istripe_path_params *path)
+{
+	const u32 *offer = path->offer.value;
+	sa_family_t source = path->source_address.ss_family;
+
+	if (path->portal.ss_family == AF_UNSPEC)
+		return "portal is not set";
+	if (!path->target_name[0])
+		return "target_name is not set";
+	if (source != AF_UNSPEC && source != path->portal.ss_family)
+		return "source_address and portal are of different IP versions";
+	if (offer[ISTRIPE_KEY_FIRST_BURST_LENGTH] > offer[ISTRIPE_KEY_MAX_BURST_LENGTH])
+		return "first_burst_length is greater than max_burst_length";
+	return chap_check(path);
+}
+
+u32 istripe_path_params_fingerprint(const struct istripe_path_params *path,
+				    const char *initiator_name)
+{
+	u32 hash;
+
+	hash = crc32c(~0u, initiator_name, strlen(initiator_name) + 1);
+	hash = crc32c(hash, path->target_name, strlen(path->target_name) + 1);
+	/* Zero but for the address and the port; elsewhere there may be a target of that name. */
+	hash = crc32c(hash, &path->portal, sizeof(path->portal));
+	return crc32c(hash, path->isid, sizeof(path->isid));
+}
+
+/* Nobody could end the old session any more. */
+static bool unfenced_is_lost(const struct istripe_path_params *path, const char *initiator_name)
+{
+	u32 fingerprint = istripe_path_params_fingerprint(path, initiator_name);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(path->saved); i++)
+		if (path->saved[i].unfenced && (path->saved[i].fingerprint != fingerprint ||
+						i >= istripe_path_connections(path)))
+			return true;
+	return false;
+}
+
+static int leg_check(const struct istripe_leg_params *leg, u32 index, const char *initiator_name,
+		     char *why, size_t why_bytes)
+{
+	u32 i;
+
+	if (!leg->path_count) {
+		scnprintf(why, why_bytes, "leg %u has no path", index);
+		return -EINVAL;
+	}
+	for (i = 0; i < leg->path_count; i++) {
+		const char *problem = path_check(&leg->paths[i]);
+
+		if (problem) {
+			scnprintf(why, why_bytes, "leg %u path %u: %s", index,
+				  leg->paths[i].index, problem);
+			return -EINVAL;
+		}
+		if (unfenced_is_lost(&leg->paths[i], initiator_name)) {
+			scnprintf(why, why_bytes,
+				  "leg %u path %u: it has left writes that its target may still carry out: set initiator_name, target_name, portal, isid and connections as they were",
+				  index, leg->paths[i].index);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+/* A path may come to have as many sessions as connections, each with an ISID of its own. */
+static bool isids_meet(const struct istripe_path_params *a, const struct istripe_path_params *b)
+{
+	u32 count_a = istripe_path_connections(a), count_b = istripe_path_connections(b);
+	u8 isid[sizeof(a->isid)];
+	u32 i, j;
+
+	for (i = 0; i < count_a; i++) {
+		for (j = 0; j < count_b; j++) {
+			memcpy(isid, a->isid, sizeof(isid));
+			istripe_isid_of_nexus(isid, i);
+			istripe_isid_of_nexus(isid, j);
+			if (!memcmp(isid, b->isid, sizeof(isid)))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Two sessions with one ISID at one target would throw each other out (RFC 7143 4.4.3.1). */
+static int isid_check(const struct istripe_leg_params *a, u32 leg_a,
+		      const struct istripe_leg_params *b, u32 leg_b, char *why, size_t why_bytes)
+{
+	static const u8 unset[sizeof(a->paths->isid)];
+	u32 i, j;
+
+	for (i = 0; i < a->path_count; i++) {
+		if (!memcmp(a->paths[i].isid, unset, sizeof(unset)))
+			continue;
+		for (j = 0; j < b->path_count; j++) {
+			if ((leg_a == leg_b && j <= i) ||
+			    !memcmp(b->paths[j].isid, unset, sizeof(unset)) ||
+			    !isids_meet(&a->paths[i], &b->paths[j]) ||
+			    strcmp(a->paths[i].target_name, b->paths[j].target_name))
+				continue;
+			scnprintf(why, why_bytes,
+				  "leg %u path %u and leg %u path %u have the same isid at the same target, or their further sessions would",
+				  leg_a, a->paths[i].index, leg_b, b->paths[j].index);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static int isids_check(const struct istripe_volume_params *params, char *why, size_t why_bytes)
+{
+	int ret = 0;
+	u32 i, j;
+
+	for (i = 0; !ret && i < params->leg_count; i++)
+		for (j = i; !ret && j < params->leg_count; j++)
+			ret = isid_check(&params->legs[i], i, &params->legs[j], j, why, why_bytes);
+	return ret;
+}
+
+int istripe_volume_params_check(const struct istripe_volume_params *params, char *why,
+				size_t why_bytes)
+{
+	int ret;
+	u32 i;
+
+	if (!params->initiator_name[0]) {
+		scnprintf(why, why_bytes, "initiator_name is not set");
+		return -EINVAL;
+	}
+	if (!params->leg_count) {
+		scnprintf(why, why_bytes, "the volume has no leg");
+		return -EINVAL;
+	}
+	if (params->metadata == ISTRIPE_METADATA_NONE &&
+	    params->metadata_create != ISTRIPE_METADATA_KEEP) {
+		scnprintf(why, why_bytes, "metadata_create is set, but metadata is none");
+		return -EINVAL;
+	}
+	for (i = 0; i < params->leg_count; i++) {
+		ret = leg_check(&params->legs[i], i, params->initiator_name, why,
+				why_bytes);
+		if (ret)
+			return ret;
+	}
+	return isids_check(params, why, why_bytes);
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Directories of sysfs, and how their files find their object.
+ */
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/slab.h>
+
+#include "control/sysfs_dir.h"
+
+static struct istripe_sysfs_dir *to_dir(struct kobject *kobj)
+{
+	return container_of(kobj, struct istripe_sysfs_dir, kobj);
+}
+
+static struct istripe_sysfs_file *to_file(struct attribute *attr)
+{
+	return container_of(attr, struct istripe_sysfs_file, attr);
+}
+
+static ssize_t dir_show(struct kobject *kobj, struct attribute *attr, char *page)
+{
+	const struct istripe_sysfs_file *file = to_file(attr);
+
+	return file->show(file, to_dir(kobj)->object, page);
+}
+
+static ssize_t dir_store(struct kobject *kobj, struct attribute *attr, const char *page,
+			 size_t count)
+{
+	const struct istripe_sysfs_file *file = to_file(attr);
+
+	if (!file->store)
+		return -EACCES;
+	return file->store(file, to_dir(kobj)->object, page, count);
+}
+
+const struct sysfs_ops istripe_sysfs_dir_ops = {
+	.show = dir_show,
+	.store = dir_store,
+};
+
+/* Callbacks have ended with kobject_del(); whoever else held the node only held a name. */
+void istripe_sysfs_dir_release(struct kobject *kobj)
+{
+	kfree(to_dir(kobj));
+}
+
+/* A directory of directories. */
+const struct kobj_type istripe_sysfs_dir_plain_type = {
+	.release = istripe_sysfs_dir_release,
+	.sysfs_ops = &istripe_sysfs_dir_ops,
+};
+
+struct istripe_sysfs_dir *istripe_sysfs_dir_add(struct list_head *tree,
+						const struct kobj_type *type,
+						struct kobject *parent, void *object,
+						const char *name)
+{
+	struct istripe_sysfs_dir *dir = kzalloc(sizeof(*dir), GFP_KERNEL);
+	int ret;
+
+	if (!dir)
+		return ERR_PTR(-ENOMEM);
+	dir->object = object;
+	ret = kobject_init_and_add(&dir->kobj, type, parent, "%s", name);
+	if (ret) {
+		kobject_put(&dir->kobj);
+		return ERR_PTR(ret);
+	}
+	list_add_tail(&dir->entry, tree);
+	return dir;
+}
+
+struct istripe_sysfs_dir *istripe_sysfs_dir_add_index(struct list_head *tree,
+						      const struct kobj_type *type,
+						      struct kobject *parent, void *object,
+						      u32 index)
+{
+	char name[12];
+
+	scnprintf(name, sizeof(name), "%u", index);
+	return istripe_sysfs_dir_add(tree, type, parent, object, name);
+}
+
+void istripe_sysfs_dirs_remove(struct list_head *tree)
+{
+	struct istripe_sysfs_dir *dir, *next;
+
+	list_for_each_entry_safe_reverse(dir, next, tree, entry) {
+		list_del(&dir->entry);
+		kobject_del(&dir->kobj);
+		kobject_put(&dir->kobj);
+	}
+}

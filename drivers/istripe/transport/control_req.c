@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include "proto/serial.h"
+#include "transport/conn.h"
+#include "transport/control_req.h"
+
+static u32 control_req_tag(struct istripe_session *session, u16 slot)
+{
+	return (u32)(++session->control_req.generation & 0x7fff) << 16 | slot;
+}
+
+/* Send a request and wait until its answer, a fault or the time is up. */
+static int control_req_run(struct istripe_conn *conn, u32 itt, const struct iscsi_hdr *header,
+			   unsigned long deadline)
+{
+	struct istripe_session *session = conn->session;
+	struct istripe_control_req *control_req = &session->control_req;
+	long left = max((long)(deadline - jiffies), 1L);
+	int ret;
+
+	reinit_completion(&control_req->done);
+	reinit_completion(&control_req->finished);
+	WRITE_ONCE(control_req->conn, conn);
+	WRITE_ONCE(control_req->sent, false);
+	/* The connection before the tag; and the tag before the PDU, by the control list's lock. */
+	smp_store_release(&control_req->itt, itt);
+	/* In this order: a fault from now on completes what we wait for. */
+	smp_mb();
+	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
+		ret = -ENOTCONN;
+	else
+		ret = istripe_conn_send_control(conn, header, NULL, 0);
+	if (!ret && !wait_for_completion_timeout(&control_req->done, left))
+		ret = -ETIMEDOUT;
+	/* From here on an answer finds nobody: see control_req_answered(). */
+	if (cmpxchg(&control_req->itt, itt, ISTRIPE_TAG_RESERVED) == itt)
+		return ret ?: -ENOTCONN;
+	/* Answered, perhaps while a fault woke us: wait until all of that is done. */
+	wait_for_completion(&control_req->finished);
+	return 0;
+}
+
+/*
+ * Is the PDU being received the answer that is waited for: to a request of this kind,
+ * and on the connection that carried it? Then it is taken, with what it says. @itt is the tag
+ * of the request that it answers.
+ */
+static bool control_req_answered(struct istripe_conn *conn, u32 itt, u16 slot, u8 response)
+{
+	struct istripe_control_req *control_req = &conn->session->control_req;
+
+	/* Pairs with the release in control_req_run(): the connection is the tag's. */
+	if ((itt & 0xffff) != slot || smp_load_acquire(&control_req->itt) != itt ||
+	    READ_ONCE(control_req->conn) != conn)
+		return false;
+	/* What answers before it was asked has guessed the tag. Pairs with the release there. */
+	if (!smp_load_acquire(&control_req->sent))
+		return false;
+	/* Only now: an answer that comes too late must not replace that of the next request. */
+	if (cmpxchg(&control_req->itt, itt, ISTRIPE_TAG_RESERVED) != itt)
+		return false;
+	control_req->response = response;
+	return true;
+}
+
+/* All that the answer means is done: the next request may come, hence this order. */
+static void control_req_finish(struct istripe_control_req *control_req)
+{
+	complete(&control_req->done);
+	complete(&control_req->finished);
+}
+
+static int task_management_result(u8 response)
+{
+	switch (response) {
+	case ISCSI_TMF_RSP_COMPLETE:
+		return 0;
+	case ISCSI_TMF_RSP_NOT_SUPPORTED:
+	case ISCSI_TMF_RSP_AUTH_FAILED:
+		/* Not now, and not for us at any other time. */
+		return -EOPNOTSUPP;
+	default:
+		return -EIO;
+	}
+}
+
+/*
+ * A ping that waits for its answer: then the target has all that was sent over the
+ * connection before, and we have all that it sent.
+ */
+static int control_req_barrier(struct istripe_conn *conn, unsigned long deadline)
+{
+	struct istripe_pdu_nop_out ping = {
+		.itt = control_req_tag(conn->session, ISTRIPE_SLOT_BARRIER),
+		.ttt = ISTRIPE_TAG_RESERVED,
+	};
+	struct iscsi_hdr header;
+
+	istripe_pdu_encode_nop_out((struct iscsi_nopout *)&header, &ping);
+	return control_req_run(conn, ping.itt, &header, deadline);
+}
+
+static int control_req_barriers(struct istripe_session *session, u32 first, unsigned long deadline)
+{
+	int ret = 0;
+	u32 i;
+
+	for (i = first; !ret && i < session->conn_count; i++)
+		ret = control_req_barrier(session->conns[i], deadline);
+	return ret;
+}
+
+/* The tasks of connections from @first on end where their connection has answered a barrier. */
+static int control_req_collect(struct istripe_session *session, u32 first, unsigned long deadline)
+{
+	struct istripe_control_req *control_req = &session->control_req;
+	int ret;
+
+	control_req->collect_error = -ECANCELED;
+	control_req->collect = ISTRIPE_COLLECT_ALL;
+	ret = control_req_barriers(session, first, deadline);
+	control_req->collect = ISTRIPE_COLLECT_NONE;
+	return ret;
+}
+
+int istripe_session_ping(struct istripe_session *session, u32 timeout_ms)
+{
+	unsigned long deadline = jiffies + msecs_to_jiffies(timeout_ms);
+	int ret = -ETIMEDOUT;
+
+	mutex_lock(&session->control_req.lock);
+	/* When many ask, the last one does not wait for all their times. */
+	if (time_before(jiffies, deadline))
+		ret = control_req_barrier(session->conns[0], deadline);
+	mutex_unlock(&session->control_req.lock);
+	return ret;
+}
+
+static int task_management_run(struct istripe_conn *conn, u8 function, u32 itt, u32 ref_cmd_sn,
+			       unsigned long deadline)
+{
+	struct istripe_session *session = conn->session;
+	struct istripe_control_req *control_req = &session->control_req;
+	struct istripe_pdu_task_management request = {
+		.lun = session->lun,
+		.itt = control_req_tag(session, ISTRIPE_SLOT_TASK_MANAGEMENT),
+		.referenced_itt = itt,
+		.ref_cmd_sn = ref_cmd_sn,
+		.function = function,
+		.immediate = true,
+	};
+	struct iscsi_hdr header;
+
+	istripe_pdu_encode_task_management((struct iscsi_tm *)&header, &request);
+	control_req->function = function;
+	control_req->referenced_itt = itt;
+	return control_req_run(conn, request.itt, &header, deadline);
+}
+
+/*
+ * The target does not know the task: it has ended by itself, and its answer is here or just
+ * behind this one; or another host has aborted it, and then nobody answers it (SAM-5 5.3.1
+ * with TAS=0). The answer to a ping on its connection tells which.
+ */
+static int session_collect_task(struct istripe_conn *conn, u32 itt, int error,
+				unsigned long deadline)
+{
+	struct istripe_control_req *control_req = &conn->session->control_req;
+	int ret;
+
+	control_req->referenced_itt = itt;
+	control_req->collect_error = error;
+	control_req->collect = ISTRIPE_COLLECT_TASK;
+	ret = control_req_barrier(conn, deadline);
+	control_req->collect = ISTRIPE_COLLECT_NONE;
+	return ret;
+}
+
+static int session_abort_task(struct istripe_session *session, u32 itt, unsigned long deadline)
+{
+	struct istripe_conn *conn;
+	u32 cmd_sn;
+	int ret;
+
+	conn = istripe_session_task_conn(session, itt, &cmd_sn);
+	ret = task_management_run(conn, ISCSI_TM_FUNC_ABORT_TASK, itt, cmd_sn, deadline);
+	if (ret)
+		return ret;
+	if (session->control_req.response == ISCSI_TMF_RSP_NO_TASK)
+		return session_collect_task(conn, itt, -ECANCELED, deadline);
+	return task_management_result(session->control_req.response);
+}
+
+/*
+ * The request is immediate, for the window may well be closed. So it can overtake what
+ * other connections carry: a command that it covers could reach the target, and be
+ * carried out, after it. Hence no command may be on its way anywhere while it is. And
+ * the tasks of another connection end on that one's receive side, after what the target
+ * has said there about them.
+ */
+static int session_reset_lun(struct istripe_session *session, unsigned long deadline)
+{
+	int ret;
+
+	istripe_session_quiesce(session);
+	/* The first connection carries the request itself. */
+	ret = control_req_barriers(session, 1, deadline);
+	if (!ret)
+		ret = task_management_run(session->conns[0], ISCSI_TM_FUNC_LOGICAL_UNIT_RESET, 0,
+					  0, deadline);
+	if (!ret)
+		ret = task_management_result(session->control_req.response);
+	if (!ret) {
+		/* It has been done: the caller must know, whatever becomes of this session. */
+		if (control_req_collect(session, 1, deadline))
+			istripe_session_fault(session, -ETIMEDOUT,
+					      "the LUN has been reset, but not every connection says so");
+	}
+	istripe_session_unquiesce(session);
+	return ret;
+}
+
+int istripe_session_reset_begin(struct istripe_session *session, unsigned long deadline)
+{
+	struct istripe_control_req *control_req = &session->control_req;
+	int ret;
+
+	/* Its worker may wait there for a target that does not answer. */
+	if (!mutex_trylock(&control_req->lock))
+		return -EBUSY;
+	istripe_session_quiesce(session);
+	ret = control_req_barriers(session, 0, deadline);
+	mutex_unlock(&control_req->lock);
+	if (ret)
+		istripe_session_unquiesce(session);
+	return ret;
+}
+
+/* The tag of a command behind slot @slot that the target has and has not answered, or none. */
+static u32 session_unanswered(struct istripe_session *session, u32 slot)
+{
+	struct istripe_task *task = READ_ONCE(session->slots[slot].task);
+	u32 itt = task ? READ_ONCE(task->itt) : ISTRIPE_TAG_RESERVED;
+
+	if (istripe_session_task_progress(session, itt) != ISTRIPE_TASK_IN_FLIGHT)
+		return ISTRIPE_TAG_RESERVED;
+	return itt;
+}
+
+/*
+ * Has the reset ended the command behind slot @slot? The target says: one that it does not know,
+ * and has not answered, is dead. It is asked of each of them: a target may forget a command
+ * just before it answers it, and one that shows the same LUN from another node, and goes on
+ * with what it has, knows the others.
+ */
+static int session_collect_slot(struct istripe_session *session, u32 slot,
+				unsigned long deadline)
+{
+	u32 itt = session_unanswered(session, slot), cmd_sn;
+	struct istripe_conn *conn;
+	int ret;
+
+	if (itt == ISTRIPE_TAG_RESERVED)
+		return 0;
+	conn = istripe_session_task_conn(session, itt, &cmd_sn);
+	ret = task_management_run(conn, ISCSI_TM_FUNC_ABORT_TASK, itt, cmd_sn, deadline);
+	if (ret)
+		return ret;
+	/* It had it, so it has not been reset: the others are to go on. */
+	if (session->control_req.response != ISCSI_TMF_RSP_NO_TASK)
+		return -EBUSY;
+	return session_collect_task(conn, itt, -EAGAIN, deadline);
+}
+
+void istripe_session_reset_end(struct istripe_session *session, bool reset,
+			       unsigned long deadline)
+{
+	struct istripe_control_req *control_req = &session->control_req;
+	int ret;
+	u32 i;
+
+	if (reset && mutex_trylock(&control_req->lock)) {
+		/* Held: no command has been sent since istripe_session_reset_begin(). */
+		ret = control_req_barriers(session, 0, deadline);
+		for (i = 0; !ret && i < session->slot_count; i++)
+			ret = session_collect_slot(session, i, deadline);
+		mutex_unlock(&control_req->lock);
+	}
+	istripe_session_unquiesce(session);
+}
+
+int istripe_session_task_management(struct istripe_session *session, u8 function, u32 itt,
+				    u32 timeout_ms)
+{
+	unsigned long deadline;
+	int ret;
+
+	mutex_lock(&session->control_req.lock);
+	deadline = jiffies + msecs_to_jiffies(timeout_ms);
+	if (function == ISCSI_TM_FUNC_ABORT_TASK)
+		ret = session_abort_task(session, itt, deadline);
+	else
+		ret = session_reset_lun(session, deadline);
+	mutex_unlock(&session->control_req.lock);
+	return ret;
+}
+
+static void task_management_collect_one(struct istripe_conn *conn, u32 itt, int error)
+{
+	struct istripe_task *task = istripe_session_find_task(conn->session, conn, itt);
+
+	if (task)
+		istripe_task_answer(task, error);
+}
+
+/* What was sent before the reset is gone; what came after it is none of its business. */
+static void task_management_collect_all(struct istripe_conn *conn, int error)
+{
+	struct istripe_session *session = conn->session;
+	struct istripe_task *task;
+	unsigned long flags;
+	u32 cmd_sn;
+	u32 i;
+
+	for (i = 0; i < session->slot_count; i++) {
+		task = READ_ONCE(session->slots[i].task);
+		if (!task || READ_ONCE(task->conn) != conn)
+			continue;
+		cmd_sn = READ_ONCE(task->cmd_sn);
+		/*
+		 * Other receive sides may end tasks meanwhile, and these be submitted anew,
+		 * but none becomes SENT while the session is held: what is SENT and
+		 * unanswered now was so above.
+		 */
+		smp_rmb();
+		flags = READ_ONCE(task->flags);
+		if (!(flags & BIT(ISTRIPE_TASK_SENT)) || flags & BIT(ISTRIPE_TASK_ANSWERED) ||
+		    !istripe_serial_lt(cmd_sn, READ_ONCE(session->control_req.cmd_sn)))
+			continue;
+		istripe_task_answer(task, error);
+	}
+}
+
+int istripe_control_req_task_management(struct istripe_conn *conn)
+{
+	struct istripe_control_req *control_req = &conn->session->control_req;
+	u8 response = conn->rx.pdu.task_management_response.response;
+	/* Before the tag is taken: from then on they may be those of the next request. */
+	u8 function = READ_ONCE(control_req->function);
+	u32 referenced_itt = READ_ONCE(control_req->referenced_itt);
+
+	if (!control_req_answered(conn, conn->rx.pdu.itt, ISTRIPE_SLOT_TASK_MANAGEMENT,
+				  response))
+		/* Too late: whoever asked has moved on to harder means. */
+		return 0;
+	/*
+	 * The tasks finish here, on the receive side, before anything that the target
+	 * sends later can be taken for their answer (P45).
+	 */
+	if (!task_management_result(response) && function == ISCSI_TM_FUNC_ABORT_TASK)
+		task_management_collect_one(conn, referenced_itt, -ECANCELED);
+	else if (!task_management_result(response))
+		task_management_collect_all(conn, -ECANCELED);
+	control_req_finish(control_req);
+	return 0;
+}
+
+bool istripe_control_req_rejected(struct istripe_conn *conn, u32 itt)
+{
+	if (!control_req_answered(conn, itt, ISTRIPE_SLOT_TASK_MANAGEMENT, ISCSI_TMF_RSP_REJECTED))
+		return false;
+	control_req_finish(&conn->session->control_req);
+	return true;
+}
+
+bool istripe_control_req_barrier(struct istripe_conn *conn)
+{
+	struct istripe_control_req *control_req = &conn->session->control_req;
+
+	if (!control_req_answered(conn, conn->rx.pdu.itt, ISTRIPE_SLOT_BARRIER, 0))
+		return false;
+	if (control_req->collect == ISTRIPE_COLLECT_ALL)
+		task_management_collect_all(conn, control_req->collect_error);
+	else if (control_req->collect == ISTRIPE_COLLECT_TASK)
+		task_management_collect_one(conn, control_req->referenced_itt,
+					    control_req->collect_error);
+	control_req_finish(control_req);
+	return true;
+}
+
+/* No new request on any connection of a session that ends (RFC 7143 11.14). */
+static void logout_quiet_others(struct istripe_session *session)
+{
+	struct istripe_conn *conn;
+	u32 i;
+
+	for (i = 1; i < session->conn_count; i++) {
+		conn = session->conns[i];
+		mutex_lock(&conn->tx_mutex);
+		set_bit(ISTRIPE_CONN_LOGGING_OUT, &conn->flags);
+		mutex_unlock(&conn->tx_mutex);
+	}
+}
+
+int istripe_session_logout(struct istripe_session *session, u32 timeout_ms)
+{
+	struct istripe_control_req *control_req = &session->control_req;
+	struct istripe_pdu_logout request = {
+		.itt = control_req_tag(session, ISTRIPE_SLOT_LOGOUT),
+		.reason = ISCSI_LOGOUT_REASON_CLOSE_SESSION,
+		.immediate = true,
+	};
+	struct iscsi_hdr header;
+	int ret;
+
+	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
+		return -ENOTCONN;
+	istripe_session_set_state(session, ISTRIPE_SESSION_LOGOUT);
+	logout_quiet_others(session);
+	istripe_pdu_encode_logout((struct iscsi_logout *)&header, &request);
+	ret = control_req_run(session->conns[0], request.itt, &header,
+			      jiffies + msecs_to_jiffies(timeout_ms));
+	if (ret)
+		return ret;
+	return control_req->response == ISCSI_LOGOUT_SUCCESS ? 0 : -EIO;
+}
+
+int istripe_control_req_logout(struct istripe_conn *conn)
+{
+	const struct istripe_pdu_logout_response *response = &conn->rx.pdu.logout_response;
+	struct istripe_session *session = conn->session;
+
+	if (!control_req_answered(conn, conn->rx.pdu.itt, ISTRIPE_SLOT_LOGOUT, response->response))
+		return istripe_conn_reject(conn, -EPROTO, "a logout response nobody waits for");
+	session->time2wait_s = response->time2wait_s;
+	/* The end of the connection that comes now is the one we asked for. */
+	set_bit(ISTRIPE_SESSION_FAULTED, &session->flags);
+	control_req_finish(&session->control_req);
+	return 0;
+}

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The receive side: bytes as TCP has them, to PDUs, to where they belong. Data-In
+ * goes straight from the socket buffer into the request's pages; everything else has
+ * its data segment gathered in rx->control.
+ *
+ * All of it runs with the socket locked, mostly in softirq: nothing here may sleep or send.
+ */
+#include <linux/mm.h>
+#include <linux/skbuff.h>
+#include <linux/slab.h>
+#include <net/tcp.h>
+#include <trace/events/istripe.h>
+
+#include "transport/conn.h"
+#include "transport/inject.h"
+
+/* Bytes taken before the transmit side gets its turn. */
+#define RECEIVE_BUDGET_BYTES	(1024 * 1024)
+
+int istripe_conn_reject(struct istripe_conn *conn, int error, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vscnprintf(conn->rx.why, sizeof(conn->rx.why), fmt, args);
+	va_end(args);
+	conn->rx.error = error;
+	return error;
+}
+
+void istripe_conn_receive_init(struct istripe_conn *conn, const struct istripe_keys *keys)
+{
+	conn->keys = *keys;
+	istripe_framing_init(&conn->rx.framing,
+			     keys->value[ISTRIPE_KEY_HEADER_DIGEST] == ISTRIPE_DIGEST_CRC32C,
+			     keys->value[ISTRIPE_KEY_DATA_DIGEST] == ISTRIPE_DIGEST_CRC32C,
+			     keys->value[ISTRIPE_KEY_MAX_RECV_DATA_SEGMENT_LENGTH]);
+	conn->rx.task = NULL;
+	conn->rx.error = 0;
+}
+
+static int receive_find_task(struct istripe_conn *conn)
+{
+	struct istripe_receive *rx = &conn->rx;
+
+	rx->task = istripe_session_find_task(conn->session, conn, rx->pdu.itt);
+	if (rx->task)
+		return 0;
+	return istripe_conn_reject(conn, -EPROTO,
+				   "%s for task 0x%08x, which is not in flight on this connection",
+				   istripe_pdu_opcode_name(rx->pdu.opcode), rx->pdu.itt);
+}
+
+/*
+ * See istripe_session_task_moves(). What counts of the connection are all commands' data together,
+ * for many may have a little each: for those that are not older than the newest of them.
+ */
+static void receive_note_move(struct istripe_conn *conn, struct istripe_task *task, u32 bytes)
+{
+	struct istripe_receive *rx = &conn->rx;
+
+	istripe_moved_note(&task->received, bytes, task->data.length_bytes);
+	if (rx->moved.bytes == rx->moved.noted_bytes ||
+	    time_after(task->submitted_at, rx->moved_of))
+		WRITE_ONCE(rx->moved_of, task->submitted_at);
+	istripe_moved_note(&rx->moved, bytes, U32_MAX);
+}
+
+static void receive_note_status(struct istripe_conn *conn, struct istripe_task *task)
+{
+	WRITE_ONCE(conn->rx.moved_of, task->submitted_at);
+	WRITE_ONCE(conn->rx.moved.at, jiffies);
+}
+
+static int receive_data_in_header(struct istripe_conn *conn)
+{
+	struct istripe_receive *rx = &conn->rx;
+	int ret = receive_find_task(conn);
+
+	if (ret)
+		return ret;
+	ret = istripe_transfer_data_in(&rx->task->transfer, &rx->pdu);
+	if (ret)
+		return istripe_conn_reject(conn, ret, "Data-In for task 0x%08x: %s", rx->pdu.itt,
+					   rx->task->transfer.problem);
+	istripe_cursor_seek(&rx->task->rx_cursor, &rx->task->data, rx->pdu.data_in.offset);
+	return 0;
+}
+
+/* Tell the accounting which R2Ts the transmit side has taken up since. */
+static void receive_account_solicited(struct istripe_task *task)
+{
+	/* Pairs with the release when the transmit side takes one up. */
+	u32 tail = smp_load_acquire(&task->solicited.tail);
+
+	while (task->solicited.accounted != tail) {
+		istripe_transfer_r2t_done(&task->transfer);
+		task->solicited.accounted++;
+	}
+}
+
+/* The target asks for data: note it, and put the task on the transmit side's list. */
+static int receive_r2t(struct istripe_conn *conn)
+{
+	struct istripe_receive *rx = &conn->rx;
+	struct istripe_task *task;
+	int ret = receive_find_task(conn);
+	u32 head;
+
+	if (ret)
+		return ret;
+	task = rx->task;
+	receive_account_solicited(task);
+	ret = istripe_transfer_r2t(&task->transfer, &rx->pdu);
+	if (ret)
+		return istripe_conn_reject(conn, ret, "R2T for task 0x%08x: %s", rx->pdu.itt,
+					   task->transfer.problem);
+	receive_note_move(conn, task, rx->pdu.r2t.desired_bytes);
+	head = task->solicited.head;
+	if (head - task->solicited.accounted >= ISTRIPE_TASK_R2T_MAX)
+		return istripe_conn_reject(conn, -EPROTO, "too many R2Ts for task 0x%08x",
+					   rx->pdu.itt);
+	task->solicited.ring[head % ISTRIPE_TASK_R2T_MAX] = (struct istripe_solicitation) {
+		.ttt = rx->pdu.ttt,
+		.offset_bytes = rx->pdu.r2t.offset,
+		.length_bytes = rx->pdu.r2t.desired_bytes,
+	};
+	/* Pairs with the acquire where the transmit side takes it up. */
+	smp_store_release(&task->solicited.head, head + 1);
+	/* A full barrier: see task_leave_sequences() for the other half. */
+	if (!test_and_set_bit(ISTRIPE_TASK_SOLICITED, &task->flags)) {
+		/* Our own hold for the answer keeps it above zero until here. */
+		atomic_inc(&task->refs);
+		llist_add(&task->solicit_node, &conn->solicited);
+	}
+	return 0;
+}
+
+/*
+ * Sense data and the headers of rejected PDUs always fit. What does not are the data of a
+ * ping: without memory they are echoed in part.
+ */
+static void receive_make_room(struct istripe_receive *rx)
+{
+	u32 bytes = min_t(u32, rx->pdu.data_segment_bytes, ISTRIPE_CONTROL_BYTES_MAX);
+	u8 *more;
+
+	rx->control_used_bytes = 0;
+	if (bytes <= rx->control_bytes)
+		return;
+	more = kmalloc(bytes, GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC);
+	if (!more)
+		return;
+	kfree(rx->control);
+	rx->control = more;
+	rx->control_bytes = bytes;
+}
+
+static int receive_header(struct istripe_conn *conn)
+{
+	struct istripe_receive *rx = &conn->rx;
+	struct istripe_pdu *pdu = &rx->pdu;
+	int ret = istripe_pdu_decode(istripe_framing_header(&rx->framing), pdu);
+
+	if (ret)
+		return istripe_conn_reject(conn, ret, "%s: %s",
+					   istripe_pdu_opcode_name(pdu->opcode), pdu->problem);
+	rx->exp_stat_sn = conn->exp_stat_sn;
+	ret = istripe_pdu_check_stat_sn(pdu, &rx->exp_stat_sn);
+	if (ret)
+		return istripe_conn_reject(conn, ret, "%s: %s (StatSN %u, expected %u)",
+					   istripe_pdu_opcode_name(pdu->opcode), pdu->problem,
+					   pdu->stat_sn, conn->exp_stat_sn);
+	conn->pdus_received++;
+	trace_istripe_pdu_receive(conn->session->label, conn->cid, pdu->opcode, pdu->itt,
+				  pdu->stat_sn, pdu->data_segment_bytes);
+	istripe_session_window(conn->session, pdu->exp_cmd_sn, pdu->max_cmd_sn);
+	rx->task = NULL;
+	if (pdu->opcode == ISCSI_OP_SCSI_DATA_IN)
+		return receive_data_in_header(conn);
+	receive_make_room(rx);
+	return 0;
+}
+
+static void receive_data(struct istripe_conn *conn, const u8 *data, u32 bytes)
+{
+	struct istripe_receive *rx = &conn->rx;
+
+	if (rx->pdu.opcode == ISCSI_OP_SCSI_DATA_IN) {
+		receive_note_move(conn, rx->task, bytes);
+		istripe_cursor_copy_in(&rx->task->rx_cursor, &rx->task->data, data, bytes);
+		return;
+	}
+	/* Longer ones are legal, but what is behind this tells us nothing (P56). */
+	bytes = min_t(u32, bytes, rx->control_bytes - rx->control_used_bytes);
+	memcpy(rx->control + rx->control_used_bytes, data, bytes);
+	rx->control_used_bytes += bytes;
+}
+
+static bool receive_overflow(const struct istripe_pdu *pdu)
+{
+	return pdu->opcode == ISCSI_OP_SCSI_DATA_IN ? pdu->data_in.overflow :
+						      pdu->scsi_response.overflow;
+}
+
+int istripe_conn_receive_status(struct istripe_conn *conn, struct istripe_task *task, u8 status)
+{
+	struct istripe_receive *rx = &conn->rx;
+	int ret;
+
+	receive_note_status(conn, task);
+	receive_account_solicited(task);
+	ret = istripe_transfer_status(&task->transfer, &rx->pdu, &task->transferred_bytes);
+	if (ret)
+		return istripe_conn_reject(conn, ret, "status of task 0x%08x: %s", rx->pdu.itt,
+					   task->transfer.problem);
+	if (task->write && status == SAM_STAT_GOOD &&
+	    READ_ONCE(task->offered_bytes) < task->transferred_bytes)
+		return istripe_conn_reject(conn, -EPROTO,
+					   "GOOD for task 0x%08x before all its data were sent",
+					   rx->pdu.itt);
+	if (!istripe_task_released(task))
+		return istripe_conn_reject(conn, -EPROTO,
+					   "status of task 0x%08x, but TCP still holds its data",
+					   rx->pdu.itt);
+	/* More than asked for, and yet GOOD: it is not the transfer we meant. */
+	if (receive_overflow(&rx->pdu))
+		task->transferred_bytes = 0;
+	task->status = status;
+	return 0;
+}
+
+static int receive_data_in_end(struct istripe_conn *conn)
+{
+	struct istripe_receive *rx = &conn->rx;
+	struct istripe_task *task = rx->task;
+	int ret;
+
+	if (!rx->pdu.data_in.status_present)
+		return 0;
+	ret = istripe_conn_receive_status(conn, task, rx->pdu.data_in.status);
+	if (ret)
+		return ret;
+	rx->task = NULL;
+	istripe_task_answer(task, 0);
+	return 0;
+}
+
+static int receive_end(struct istripe_conn *conn)
+{
+	if (istripe_inject(ISTRIPE_INJECT_DIGEST)) {
+		conn->digest_errors++;
+		return istripe_conn_reject(conn, -EBADMSG, "a wrong digest was asked for");
+	}
+	/* Acknowledged only now: a wrong data digest would have ended the PDU before. */
+	WRITE_ONCE(conn->exp_stat_sn, conn->rx.exp_stat_sn);
+	switch (conn->rx.pdu.opcode) {
+	case ISCSI_OP_SCSI_DATA_IN:
+		return receive_data_in_end(conn);
+	case ISCSI_OP_R2T:
+		return receive_r2t(conn);
+	default:
+		return istripe_conn_received(conn);
+	}
+}
+
+static int receive_framing_error(struct istripe_conn *conn, int error)
+{
+	struct istripe_framing *framing = &conn->rx.framing;
+
+	if (error == -EBADMSG)
+		conn->digest_errors++;
+	return istripe_conn_reject(conn, error, "%s", framing->problem);
+}
+
+/*
+ * One stretch of bytes. All of it, but for what is behind the PDU that has made the receive
+ * side pause. Returns how much that was.
+ */
+static u32 receive_bytes(struct istripe_conn *conn, const u8 *bytes, u32 len)
+{
+	u32 events, data_bytes, left = len;
+	const u8 *data;
+	int used, ret = 0;
+
+	while (left && !ret && !test_bit(ISTRIPE_CONN_RX_PAUSED, &conn->flags)) {
+		/* A verdict on one task may end the session: the rest is not believed. */
+		if (test_bit(ISTRIPE_SESSION_FAULTED, &conn->session->flags))
+			return len;
+		used = istripe_framing_feed(&conn->rx.framing, bytes, left, &events, &data,
+					    &data_bytes);
+		if (used < 0) {
+			receive_framing_error(conn, used);
+			return len;
+		}
+		if (events & ISTRIPE_FRAME_HEADER)
+			ret = receive_header(conn);
+		if (!ret && (events & ISTRIPE_FRAME_DATA))
+			receive_data(conn, data, data_bytes);
+		if (!ret && (events & ISTRIPE_FRAME_END))
+			ret = receive_end(conn);
+		bytes += used;
+		left -= used;
+	}
+	return ret ? len : len - left;
+}
+
+/* Called by TCP for each socket buffer; must say how much it took. */
+static int receive_skb(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset,
+		       size_t len)
+{
+	struct istripe_conn *conn = desc->arg.data;
+	struct skb_seq_state seq;
+	u32 done = 0;
+	const u8 *bytes;
+	u32 stretch;
+	u32 used;
+
+	skb_prepare_seq_read(skb, offset, offset + len, &seq);
+	while (done < len && !conn->rx.error) {
+		stretch = skb_seq_read(done, &bytes, &seq);
+		if (!stretch)
+			break;
+		/* The walk may offer more than TCP does: bytes behind an urgent one. */
+		stretch = min_t(u32, stretch, len - done);
+		used = receive_bytes(conn, bytes, stretch);
+		done += used;
+		if (used < stretch)
+			break;
+	}
+	/* The walk ends by itself, and unmaps, when it is asked beyond the end. */
+	if (done < len || skb_seq_read(done, &bytes, &seq))
+		skb_abort_seq_read(&seq);
+	desc->count -= min(desc->count, len);
+	/* Whoever ends the pause has the rest received. */
+	if (conn->rx.error || done < len)
+		desc->count = 0;
+	return conn->rx.error ? len : done;
+}
+
+int istripe_conn_receive(struct istripe_conn *conn)
+{
+	read_descriptor_t desc = { .arg.data = conn, .count = RECEIVE_BUDGET_BYTES };
+	int taken;
+
+	if (istripe_inject(ISTRIPE_INJECT_RECEIVE))
+		return istripe_conn_reject(conn, -ECONNRESET, "a fault was asked for");
+	taken = tcp_read_sock(conn->sock->sk, &desc, receive_skb);
+	if (taken > 0) {
+		WRITE_ONCE(conn->last_receive, jiffies);
+		conn->bytes_received += taken;
+	}
+	if (conn->rx.error)
+		return conn->rx.error;
+	/* An error of TCP shows up in the socket's state, too, with its reason. */
+	return !desc.count && !test_bit(ISTRIPE_CONN_RX_PAUSED, &conn->flags);
+}

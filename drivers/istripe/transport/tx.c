@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The transmit side: one load after the other (see load.h), each as far as the socket has
+ * space, until there is nothing to send. Order: control PDUs, then Data-Out that the target
+ * waits for, then new commands (P6, P15); of those with Data-Out the one that has waited
+ * longest, PDU by PDU, as soon as one has waited for long (P64).
+ */
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/tcp.h>
+#include <compat/unaligned.h>
+#include <trace/events/istripe.h>
+
+#include "transport/conn.h"
+#include "transport/tx_batch.h"
+
+#define SENDS_MAX	16	/* in one go */
+/* Who waits longer with Data-Out has its turn after the next PDU of another task. */
+#define WAIT_MS		250
+/* Who has waited for so long is not alone: it has to do with a piece. */
+#define LATE_MS		500
+#define LATE_BYTES	SZ_8K
+
+/* Pushed last comes first in a lock-free list: turn it round. */
+static void transmit_collect_commands(struct istripe_conn *conn)
+{
+	struct llist_node *node = llist_reverse_order(llist_del_all(&conn->submitted));
+	struct istripe_task *task, *next;
+
+	llist_for_each_entry_safe(task, next, node, submit_node) {
+		/* Others may have to wait for its answer: see istripe_session_validate(). */
+		if (istripe_session_is_own(conn->session, task))
+			list_add(&task->tx_entry, &conn->tx.commands);
+		else
+			list_add_tail(&task->tx_entry, &conn->tx.commands);
+	}
+}
+
+static void transmit_enter_sequences(struct istripe_conn *conn, struct istripe_task *task)
+{
+	task->waits_since = jiffies;
+	list_add_tail(&task->tx_entry, &conn->tx.sequences);
+	conn->tx.sequence_count++;
+}
+
+static void transmit_collect_sequences(struct istripe_conn *conn)
+{
+	struct llist_node *node = llist_reverse_order(llist_del_all(&conn->solicited));
+	struct istripe_task *task, *next;
+
+	llist_for_each_entry_safe(task, next, node, solicit_node)
+		transmit_enter_sequences(conn, task);
+}
+
+/* Takes a control PDU from the queue; its header is copied, for conn->ping may change. */
+static struct istripe_control *transmit_take_control(struct istripe_conn *conn,
+						     struct iscsi_nopout *header)
+{
+	struct istripe_control *control;
+	bool resume;
+
+	if (!READ_ONCE(conn->control_count))
+		return NULL;
+	spin_lock_bh(&conn->control_lock);
+	control = list_first_entry_or_null(&conn->controls, struct istripe_control, entry);
+	if (control) {
+		list_del_init(&control->entry);
+		conn->control_count--;
+		memcpy(header, &control->header, ISCSI_HDR_LEN);
+	}
+	resume = conn->control_count <= ISTRIPE_CONTROLS_MAX / 2 &&
+		 test_and_clear_bit(ISTRIPE_CONN_RX_PAUSED, &conn->flags);
+	spin_unlock_bh(&conn->control_lock);
+	if (resume) {
+		/* TCP has no callback for what it has kept meanwhile. */
+		set_bit(ISTRIPE_CONN_RX_PENDING, &conn->flags);
+		istripe_conn_kick(conn);
+	}
+	return control;
+}
+
+/*
+ * CmdSN of an immediate PDU is the next one, and it is not consumed (P11). NOP-Out, task
+ * management, logout and text have it, and ExpStatSN, in one place.
+ */
+static void transmit_number_control(struct istripe_conn *conn, struct iscsi_nopout *header)
+{
+	u32 cmd_sn = READ_ONCE(conn->session->cmd_sn);
+
+	header->cmdsn = cpu_to_be32(cmd_sn);
+	header->exp_statsn = cpu_to_be32(READ_ONCE(conn->exp_stat_sn));
+	switch (header->opcode & ISCSI_OPCODE_MASK) {
+	case ISCSI_OP_SCSI_TMFUNC:
+		/* What has a lower number is covered by a LUN reset. */
+		WRITE_ONCE(conn->session->control_req.cmd_sn, cmd_sn);
+		break;
+	case ISCSI_OP_LOGOUT:
+		/* Nothing may follow it (RFC 7143 11.14). */
+		set_bit(ISTRIPE_CONN_LOGGING_OUT, &conn->flags);
+		break;
+	}
+	if (get_unaligned_be32(&header->itt) == READ_ONCE(conn->session->control_req.itt))
+		/* After cmd_sn: pairs with the acquire when an answer comes. */
+		smp_store_release(&conn->session->control_req.sent, true);
+}
+
+static bool transmit_next_control(struct istripe_conn *conn)
+{
+	struct iscsi_nopout *header = istripe_tx_batch_header_room(&conn->tx.batch);
+	struct istripe_control *control = transmit_take_control(conn, header);
+
+	if (!control)
+		return false;
+	transmit_number_control(conn, header);
+	trace_istripe_pdu_send(conn->session->label, conn->cid, header->opcode & ISCSI_OPCODE_MASK,
+			       get_unaligned_be32(&header->itt), be32_to_cpu(header->cmdsn),
+			       control->payload_bytes);
+	istripe_tx_batch_add_header(conn);
+	if (control->payload_bytes)
+		istripe_tx_batch_add_control(conn, control);
+	else if (control != &conn->ping)
+		kfree(control);
+	return true;
+}
+
+/* The next sequence of a task: what the target has asked for longest. */
+static bool task_next_solicitation(struct istripe_task *task)
+{
+	const struct istripe_solicitation *r2t;
+	u32 tail = task->solicited.tail;
+
+	/* Pairs with the release in the receive side's R2T. */
+	if (tail == smp_load_acquire(&task->solicited.head))
+		return false;
+	r2t = &task->solicited.ring[tail % ISTRIPE_TASK_R2T_MAX];
+	task->tx_sequence = (struct istripe_sequence) {
+		.ttt = r2t->ttt,
+		.offset_bytes = r2t->offset_bytes,
+		.left_bytes = r2t->length_bytes,
+	};
+	/* Pairs with the acquire where the receive side counts what is outstanding. */
+	smp_store_release(&task->solicited.tail, tail + 1);
+	return true;
+}
+
+/*
+ * Nothing left to send for this stay on the list. The receive side may have added
+ * an R2T after we looked: it tests the flag after adding, we look again after
+ * clearing it, so one of us keeps the task on a list.
+ */
+static void task_leave_sequences(struct istripe_conn *conn, struct istripe_task *task)
+{
+	list_del(&task->tx_entry);
+	conn->tx.sequence_count--;
+	clear_bit(ISTRIPE_TASK_SOLICITED, &task->flags);
+	/* Flag before head: see above. */
+	smp_mb__after_atomic();
+	if (READ_ONCE(task->solicited.head) != task->solicited.tail &&
+	    !test_and_set_bit(ISTRIPE_TASK_SOLICITED, &task->flags)) {
+		transmit_enter_sequences(conn, task);
+		return;
+	}
+	istripe_task_put(task);
+}
+
+/* The target has said that it has forgotten the task: it wants no data for it. */
+static bool task_is_aborted(const struct istripe_task *task)
+{
+	return test_bit(ISTRIPE_TASK_ANSWERED, &task->flags) && task->error;
+}
+
+static void task_drop_sequences(struct istripe_task *task)
+{
+	task->tx_sequence.left_bytes = 0;
+	task->solicited.tail = READ_ONCE(task->solicited.head);
+}
+
+/*
+ * A PDU of the first task of the list is on its way: whose turn is it now? As long as nobody
+ * waits for long it stays its own until it has sent what was asked for, and is soon done.
+ */
+static void transmit_choose_next(struct istripe_conn *conn, struct istripe_task *task)
+{
+	struct list_head *sequences = &conn->tx.sequences;
+	struct istripe_task *next;
+
+	if (!task->tx_sequence.left_bytes && !task_next_solicitation(task)) {
+		task_leave_sequences(conn, task);
+		return;
+	}
+	task->waits_since = jiffies;
+	if (list_is_last(&task->tx_entry, sequences))
+		return;
+	next = list_next_entry(task, tx_entry);
+	if (time_after(jiffies, next->waits_since + msecs_to_jiffies(WAIT_MS)))
+		list_move_tail(&task->tx_entry, sequences);
+}
+
+static u32 transmit_segment_bytes(const struct istripe_conn *conn, const struct istripe_task *task)
+{
+	u32 bytes = istripe_transfer_segment_bytes(&task->transfer, task->tx_sequence.left_bytes);
+
+	if (time_after(jiffies, task->waits_since + msecs_to_jiffies(LATE_MS)))
+		bytes = min_t(u32, bytes, LATE_BYTES);
+	return min(bytes, istripe_pace_segment_bytes(conn, conn->tx.sequence_count));
+}
+
+static bool transmit_next_data_out(struct istripe_conn *conn)
+{
+	struct istripe_transmit *tx = &conn->tx;
+	struct istripe_pdu_data_out data_out = {};
+	struct istripe_sequence *sequence;
+	struct istripe_task *task;
+
+	for (;;) {
+		task = list_first_entry_or_null(&tx->sequences, struct istripe_task, tx_entry);
+		if (!task)
+			return false;
+		sequence = &task->tx_sequence;
+		if (task_is_aborted(task))
+			task_drop_sequences(task);
+		if (sequence->left_bytes || task_next_solicitation(task))
+			break;
+		task_leave_sequences(conn, task);
+	}
+	data_out.lun = task->lun;
+	data_out.itt = task->itt;
+	data_out.ttt = sequence->ttt;
+	data_out.exp_stat_sn = READ_ONCE(conn->exp_stat_sn);
+	data_out.data_sn = sequence->data_sn++;
+	data_out.offset = sequence->offset_bytes;
+	data_out.data_segment_bytes = transmit_segment_bytes(conn, task);
+	data_out.final = data_out.data_segment_bytes == sequence->left_bytes;
+	istripe_cursor_seek(&task->tx_cursor, &task->data, sequence->offset_bytes);
+	sequence->offset_bytes += data_out.data_segment_bytes;
+	sequence->left_bytes -= data_out.data_segment_bytes;
+	istripe_pdu_encode_data_out(istripe_tx_batch_header_room(&tx->batch), &data_out);
+	trace_istripe_pdu_send(conn->session->label, conn->cid, ISCSI_OP_SCSI_DATA_OUT, task->itt,
+			       data_out.data_sn, data_out.data_segment_bytes);
+	istripe_tx_batch_add_header(conn);
+	/* The one of the list may end before this PDU is out. */
+	atomic_inc(&task->refs);
+	istripe_tx_batch_add_task(conn, task, data_out.data_segment_bytes);
+	transmit_choose_next(conn, task);
+	return true;
+}
+
+/* The window may open between our look and the flag: look again after setting it. */
+static bool transmit_take_cmd_sn(struct istripe_conn *conn, struct istripe_task *task)
+{
+	bool own = istripe_session_is_own(conn->session, task);
+
+	if (istripe_session_take_cmd_sn(conn->session, own, &task->cmd_sn))
+		return true;
+	set_bit(ISTRIPE_CONN_WINDOW_CLOSED, &conn->flags);
+	/* Flag before MaxCmdSN: pairs with istripe_session_window(). */
+	smp_mb__after_atomic();
+	if (!istripe_session_take_cmd_sn(conn->session, own, &task->cmd_sn))
+		return false;
+	clear_bit(ISTRIPE_CONN_WINDOW_CLOSED, &conn->flags);
+	return true;
+}
+
+/*
+ * On a slow link the target asks for the data of so many writes only as can have them in
+ * time. A write may end between our look and the flag: look again after setting it.
+ */
+static bool transmit_may_write(struct istripe_conn *conn)
+{
+	u32 writes = istripe_pace_writes(conn);
+
+	if (writes == U32_MAX || istripe_session_open_writes(conn->session, conn) < writes)
+		return true;
+	set_bit(ISTRIPE_CONN_WRITES_PACED, &conn->flags);
+	/* Flag before flags: pairs with istripe_task_answer(). */
+	smp_mb__after_atomic();
+	if (istripe_session_open_writes(conn->session, conn) >= writes)
+		return false;
+	clear_bit(ISTRIPE_CONN_WRITES_PACED, &conn->flags);
+	return true;
+}
+
+/* What writes nothing does not wait behind writes that do. */
+static struct istripe_task *transmit_pick_command(struct istripe_conn *conn)
+{
+	struct list_head *commands = &conn->tx.commands;
+	struct istripe_task *task = list_first_entry_or_null(commands, struct istripe_task,
+							     tx_entry);
+
+	if (!task || !task->write || transmit_may_write(conn))
+		return task;
+	list_for_each_entry(task, commands, tx_entry)
+		if (!task->write)
+			return task;
+	return NULL;
+}
+
+/* A CmdSN once taken is sent, or the connection dies: no holes (P7, P8). */
+static struct istripe_task *transmit_take_command(struct istripe_conn *conn)
+{
+	struct istripe_task *task = transmit_pick_command(conn);
+
+	if (!task || !transmit_take_cmd_sn(conn, task))
+		return NULL;
+	list_del(&task->tx_entry);
+	return task;
+}
+
+/* Data that nobody has asked for yet take no more of a slow link than the others. */
+static void transmit_shorten_command(struct istripe_conn *conn, struct istripe_task *task)
+{
+	u32 most_bytes = istripe_pace_segment_bytes(conn, conn->tx.sequence_count);
+
+	if (istripe_transfer_immediate_bytes(&task->transfer) > most_bytes)
+		istripe_transfer_shorten(&task->transfer, most_bytes);
+}
+
+/* Returns the bytes of the data segment that follows the header. */
+static u32 transmit_encode_command(struct istripe_conn *conn, struct istripe_task *task)
+{
+	u32 unsolicited = istripe_transfer_unsolicited_bytes(&task->transfer);
+	struct istripe_pdu_scsi_command command = {
+		.lun = task->lun,
+		.itt = task->itt,
+		.cmd_sn = task->cmd_sn,
+		.exp_stat_sn = READ_ONCE(conn->exp_stat_sn),
+		.expected_data_bytes = task->data.length_bytes,
+		.data_segment_bytes = istripe_transfer_immediate_bytes(&task->transfer),
+		.cdb_bytes = sizeof(task->cdb),
+		.read = task->read,
+		.write = task->write,
+		.final = !unsolicited,
+		.attribute = ISCSI_ATTR_SIMPLE,
+	};
+
+	memcpy(command.cdb, task->cdb, sizeof(command.cdb));
+	task->tx_sequence = (struct istripe_sequence) {
+		.ttt = ISTRIPE_TAG_RESERVED,
+		.offset_bytes = command.data_segment_bytes,
+		.left_bytes = unsolicited,
+	};
+	istripe_pdu_encode_scsi_command(istripe_tx_batch_header_room(&conn->tx.batch), &command);
+	istripe_cursor_seek(&task->tx_cursor, &task->data, 0);
+	conn->commands_sent++;
+	/* From here on an answer may come, and finds the task complete. */
+	smp_mb__before_atomic();
+	set_bit(ISTRIPE_TASK_SENT, &task->flags);
+	trace_istripe_pdu_send(conn->session->label, conn->cid, ISCSI_OP_SCSI_CMD, task->itt,
+			       task->cmd_sn, command.data_segment_bytes);
+	istripe_tx_batch_add_header(conn);
+	return command.data_segment_bytes;
+}
+
+static void transmit_add_sequence(struct istripe_conn *conn, struct istripe_task *task)
+{
+	if (!test_and_set_bit(ISTRIPE_TASK_SOLICITED, &task->flags))
+		transmit_enter_sequences(conn, task);
+	else
+		istripe_task_put(task);
+}
+
+/*
+ * The command's own hold turns into the one of the load, or of the list of those with
+ * Data-Out to send; for both it takes two. Or the header is all we needed of the task.
+ */
+static bool transmit_next_command(struct istripe_conn *conn)
+{
+	struct istripe_task *task = transmit_take_command(conn);
+	u32 payload_bytes;
+	bool more;
+
+	if (!task)
+		return false;
+	transmit_shorten_command(conn, task);
+	payload_bytes = transmit_encode_command(conn, task);
+	more = task->tx_sequence.left_bytes;
+	if (payload_bytes && more)
+		atomic_inc(&task->refs);
+	if (more)
+		transmit_add_sequence(conn, task);
+	if (payload_bytes)
+		istripe_tx_batch_add_task(conn, task, payload_bytes);
+	else if (!more)
+		istripe_task_put(task);
+	return true;
+}
+
+static bool transmit_next(struct istripe_conn *conn)
+{
+	if (test_bit(ISTRIPE_CONN_LOGGING_OUT, &conn->flags))
+		return false;
+	if (transmit_next_control(conn))
+		return true;
+	return conn->tx.batch.bytes < conn->tx.room_bytes &&
+	       (transmit_next_data_out(conn) || transmit_next_command(conn));
+}
+
+/* Returns whether there is anything to send. */
+static bool transmit_fill(struct istripe_conn *conn)
+{
+	struct istripe_tx_batch *batch = &conn->tx.batch;
+
+	istripe_pace_update(conn);
+	conn->tx.room_bytes = istripe_pace_room_bytes(conn);
+	istripe_tx_batch_begin(conn);
+	transmit_collect_commands(conn);
+	transmit_collect_sequences(conn);
+	while (!istripe_tx_batch_is_full(batch) && transmit_next(conn))
+		;
+	return batch->bytes || batch->error;
+}
+
+/*
+ * Will another load follow at once? Then TCP need not push this one out. A guess: when it
+ * was wrong, transmit_push() mends it.
+ */
+static bool transmit_more_follows(const struct istripe_conn *conn)
+{
+	const struct istripe_transmit *tx = &conn->tx;
+
+	if (tx->batch.bytes >= tx->room_bytes)
+		return false;
+	return !list_empty(&tx->sequences) || !llist_empty(&conn->solicited) ||
+	       ((!list_empty(&tx->commands) || !llist_empty(&conn->submitted)) &&
+		!test_bit(ISTRIPE_CONN_WINDOW_CLOSED, &conn->flags) &&
+		!test_bit(ISTRIPE_CONN_WRITES_PACED, &conn->flags));
+}
+
+/*
+ * Something waits until TCP has less on its way: let its callback tell us. It may have less
+ * by now: look again after asking.
+ */
+static bool transmit_awaits_room(struct istripe_conn *conn)
+{
+	const struct istripe_transmit *tx = &conn->tx;
+
+	if (tx->room_bytes || (list_empty(&tx->sequences) && list_empty(&tx->commands)))
+		return true;
+	istripe_pace_await(conn);
+	set_bit(SOCK_NOSPACE, &conn->sock->flags);
+	/* Flag before snd_una: TCP has a barrier between them, too. */
+	smp_mb__after_atomic();
+	return !istripe_pace_room_bytes(conn);
+}
+
+/* Nothing follows after all: what was sent with MSG_MORE must not wait in TCP. */
+static void transmit_push(struct istripe_conn *conn)
+{
+	struct istripe_transmit *tx = &conn->tx;
+
+	if (!tx->corked)
+		return;
+	tcp_sock_set_nodelay(conn->sock->sk);
+	tx->corked = false;
+}
+
+int istripe_conn_transmit(struct istripe_conn *conn)
+{
+	u32 budget = SENDS_MAX;
+	int sent = 0;
+	int ret;
+
+	for (;;) {
+		if (!budget--) {
+			/* A submitter has sent enough for others: the worker goes on. */
+			set_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags);
+			return sent;
+		}
+		/* After a fault not a byte more goes to this target (P48). */
+		if (test_bit(ISTRIPE_SESSION_FAULTED, &conn->session->flags))
+			return sent;
+		if (istripe_tx_batch_is_sent(&conn->tx.batch) && !transmit_fill(conn)) {
+			if (!transmit_awaits_room(conn))
+				continue;
+			transmit_push(conn);
+			return sent;
+		}
+		ret = istripe_tx_batch_send(conn, transmit_more_follows(conn));
+		if (ret == -EAGAIN) {
+			/* What was said to be followed is not: TCP would wait for it. */
+			transmit_push(conn);
+			return sent;
+		}
+		if (ret < 0)
+			return ret;
+		sent = 1;
+	}
+}

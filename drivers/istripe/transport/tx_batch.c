@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/align.h>
+#include <linux/build_bug.h>
+#include <linux/gfp.h>
+#include <linux/mm.h>
+#include <linux/page_ref.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/tcp.h>
+#include <compat/sock.h>
+#include <compat/unaligned.h>
+
+#include "proto/digest.h"
+#include "transport/conn.h"
+#include "transport/inject.h"
+#include "transport/tx_batch.h"
+
+/* Behind so many bytes no further PDU begins: a ping would have to wait for them. */
+#define TX_BATCH_BYTES	SZ_128K
+#define SEND_FLAGS	(MSG_DONTWAIT | MSG_NOSIGNAL)
+
+/* A header, padding, and the digests of both, the header aligned. */
+#define PDU_ROOM_BYTES	(ISCSI_HDR_LEN + 2 * ISTRIPE_DIGEST_BYTES + 2 * ISCSI_PAD_LEN)
+/* All that a load may need, so that it has one page from beginning to end. */
+#define TX_BATCH_ROOM_BYTES	((ISTRIPE_TX_BATCH_HEADERS + 1) * PDU_ROOM_BYTES)
+/* A header, data, what is behind them: less than that is no place to begin a PDU. */
+#define PDU_SEGMENTS	3
+
+static bool header_digest_on(const struct istripe_conn *conn)
+{
+	return conn->keys.value[ISTRIPE_KEY_HEADER_DIGEST] == ISTRIPE_DIGEST_CRC32C;
+}
+
+static bool data_digest_on(const struct istripe_conn *conn)
+{
+	return conn->keys.value[ISTRIPE_KEY_DATA_DIGEST] == ISTRIPE_DIGEST_CRC32C;
+}
+
+int istripe_tx_batch_init(struct istripe_tx_batch *batch)
+{
+	BUILD_BUG_ON(TX_BATCH_ROOM_BYTES > PAGE_SIZE);
+	batch->room = &batch->reserve;
+	batch->own.page = alloc_page(GFP_KERNEL);
+	batch->reserve.page = alloc_page(GFP_KERNEL);
+	return batch->own.page && batch->reserve.page ? 0 : -ENOMEM;
+}
+
+/* TCP has references of its own to what it still holds. */
+void istripe_tx_batch_exit(struct istripe_tx_batch *batch)
+{
+	u32 i;
+
+	for (i = batch->pdu_first; i < batch->pdu_count; i++)
+		kfree(batch->pdus[i].control);
+	if (batch->own.page)
+		put_page(batch->own.page);
+	if (batch->reserve.page)
+		put_page(batch->reserve.page);
+}
+
+/*
+ * Room that TCP may refer to. What lies in it is never written again while somebody has a
+ * reference to the page, a segment in a NIC or one that waits to be sent once more.
+ */
+static bool tx_batch_make_room(struct istripe_tx_batch_room *own)
+{
+	struct page *page;
+
+	if (page_ref_count(own->page) == 1)
+		own->used_bytes = 0;
+	if (own->used_bytes + TX_BATCH_ROOM_BYTES <= PAGE_SIZE)
+		return true;
+	page = alloc_page(GFP_NOIO | __GFP_NOWARN);
+	if (!page)
+		return false;
+	put_page(own->page);
+	own->page = page;
+	own->used_bytes = 0;
+	return true;
+}
+
+/* Without memory there is the spare room, and TCP copies from it. */
+static void tx_batch_take_room(struct istripe_tx_batch *batch)
+{
+	if (tx_batch_make_room(&batch->own)) {
+		batch->room = &batch->own;
+		batch->way = ISTRIPE_TX_BATCH_ANY_WAY;
+		return;
+	}
+	batch->room = &batch->reserve;
+	batch->room->used_bytes = 0;
+	batch->way = ISTRIPE_TX_BATCH_BY_COPY;
+}
+
+static bool tx_batch_has_segment(const struct istripe_tx_batch *batch)
+{
+	return batch->segment_count < ISTRIPE_TX_BATCH_SEGMENTS;
+}
+
+static bool segment_follows(const struct bio_vec *one, const struct bio_vec *next)
+{
+	return one->bv_page == next->bv_page && one->bv_offset + one->bv_len == next->bv_offset;
+}
+
+/* Its callers have seen that there is place. */
+static void tx_batch_add_segment(struct istripe_tx_batch *batch, const struct bio_vec *segment)
+{
+	struct bio_vec *next = &batch->segments[batch->segment_count];
+
+	batch->bytes += segment->bv_len;
+	if (batch->segment_count && segment_follows(next - 1, segment)) {
+		next[-1].bv_len += segment->bv_len;
+		return;
+	}
+	*next = *segment;
+	batch->segment_count++;
+}
+
+static void *tx_batch_room(const struct istripe_tx_batch *batch)
+{
+	return page_address(batch->room->page) + batch->room->used_bytes;
+}
+
+/* What has been written to tx_batch_room(). */
+static void tx_batch_add_room(struct istripe_tx_batch *batch, u32 bytes)
+{
+	const struct bio_vec segment = {
+		.bv_page = batch->room->page,
+		.bv_offset = batch->room->used_bytes,
+		.bv_len = bytes,
+	};
+
+	tx_batch_add_segment(batch, &segment);
+	batch->room->used_bytes += bytes;
+}
+
+void *istripe_tx_batch_header_room(struct istripe_tx_batch *batch)
+{
+	batch->room->used_bytes = ALIGN(batch->room->used_bytes, ISCSI_PAD_LEN);
+	return tx_batch_room(batch);
+}
+
+void istripe_tx_batch_add_header(struct istripe_conn *conn)
+{
+	struct istripe_tx_batch *batch = &conn->tx.batch;
+	u8 *header = istripe_tx_batch_header_room(batch);
+	u32 bytes = ISCSI_HDR_LEN;
+
+	if (header_digest_on(conn)) {
+		put_unaligned_le32(istripe_digest_of(header, ISCSI_HDR_LEN), header + bytes);
+		bytes += ISTRIPE_DIGEST_BYTES;
+	}
+	tx_batch_add_room(batch, bytes);
+	batch->header_count++;
+	conn->pdus_sent++;
+}
+
+static u32 pdu_pad_bytes(const struct istripe_tx_batch_pdu *pdu)
+{
+	return -pdu->payload_bytes & (ISCSI_PAD_LEN - 1);
+}
+
+/* The digest covers the padding too (RFC 7143 11.2.3); P23. */
+static void tx_batch_add_trailer(struct istripe_conn *conn, const struct istripe_tx_batch_pdu *pdu,
+				 u32 bytes)
+{
+	struct istripe_tx_batch *batch = &conn->tx.batch;
+	u8 *trailer = tx_batch_room(batch);
+	u32 pad = pdu_pad_bytes(pdu);
+	u32 crc;
+
+	memset(trailer, 0, pad);
+	if (bytes > pad) {
+		crc = istripe_digest_update(pdu->crc, trailer, pad);
+		put_unaligned_le32(istripe_digest_final(crc), trailer + pad);
+	}
+	tx_batch_add_room(batch, bytes);
+}
+
+/* The payload of a control PDU is slab memory. */
+static u32 control_segment(const struct istripe_tx_batch_pdu *pdu, struct bio_vec *segment)
+{
+	u8 *from = pdu->control->payload + pdu->gathered_bytes;
+
+	*segment = (struct bio_vec) {
+		.bv_page = virt_to_page(from),
+		.bv_offset = offset_in_page(from),
+		.bv_len = pdu->payload_bytes - pdu->gathered_bytes,
+	};
+	return segment->bv_len;
+}
+
+static u32 pdu_segment(const struct istripe_tx_batch_pdu *pdu, struct bio_vec *segment)
+{
+	if (pdu->control)
+		return control_segment(pdu, segment);
+	return istripe_cursor_segment(&pdu->task->tx_cursor, &pdu->task->data,
+				      pdu->payload_bytes - pdu->gathered_bytes, segment);
+}
+
+static bool pdu_may_refer(const struct istripe_tx_batch_pdu *pdu, const struct bio_vec *segment)
+{
+	return pdu->task && !pdu->task->data.copy && istripe_compat_segment_ok(segment);
+}
+
+/* All of a load goes the same way: what must go another way ends it. */
+static bool tx_batch_goes(struct istripe_tx_batch *batch, bool refer)
+{
+	enum istripe_tx_batch_way way =
+		refer ? ISTRIPE_TX_BATCH_BY_REFERENCE : ISTRIPE_TX_BATCH_BY_COPY;
+
+	if (batch->way == ISTRIPE_TX_BATCH_ANY_WAY)
+		batch->way = way;
+	return batch->way == way || batch->room == &batch->reserve;
+}
+
+/* Before TCP has them: the answer may be faster than the return from there. */
+static void task_offer(struct istripe_task *task, u32 bytes)
+{
+	istripe_cursor_advance(&task->tx_cursor, &task->data, bytes);
+	istripe_moved_note(&task->sent, bytes, task->data.length_bytes);
+	WRITE_ONCE(task->offered_bytes,
+		   max(task->offered_bytes, task->tx_cursor.position_bytes));
+}
+
+/* Pages are stable while a digest is on: they are read here, and by TCP later (P21). */
+static void tx_batch_add_payload(struct istripe_conn *conn, struct istripe_tx_batch_pdu *pdu,
+				 const struct bio_vec *segment)
+{
+	tx_batch_add_segment(&conn->tx.batch, segment);
+	if (data_digest_on(conn))
+		pdu->crc = istripe_data_digest(pdu->crc, segment);
+	pdu->gathered_bytes += segment->bv_len;
+	if (pdu->task)
+		task_offer(pdu->task, segment->bv_len);
+}
+
+/* As much of a PDU as finds place. */
+static void tx_batch_gather(struct istripe_conn *conn, struct istripe_tx_batch_pdu *pdu)
+{
+	struct istripe_tx_batch *batch = &conn->tx.batch;
+	u32 trailer_bytes = pdu_pad_bytes(pdu) + (data_digest_on(conn) ? ISTRIPE_DIGEST_BYTES : 0);
+	struct bio_vec segment;
+
+	pdu->begin_bytes = batch->bytes;
+	while (pdu->gathered_bytes < pdu->payload_bytes) {
+		if (!tx_batch_has_segment(batch))
+			return;
+		if (WARN_ON_ONCE(!pdu_segment(pdu, &segment))) {
+			batch->error = -EIO;
+			return;
+		}
+		if (!tx_batch_goes(batch, pdu_may_refer(pdu, &segment)))
+			return;
+		tx_batch_add_payload(conn, pdu, &segment);
+	}
+	if (trailer_bytes && !tx_batch_has_segment(batch))
+		return;
+	if (trailer_bytes)
+		tx_batch_add_trailer(conn, pdu, trailer_bytes);
+	pdu->end_bytes = batch->bytes;
+	pdu->whole = true;
+}
+
+static void tx_batch_add_pdu(struct istripe_conn *conn, const struct istripe_tx_batch_pdu *pdu)
+{
+	struct istripe_tx_batch *batch = &conn->tx.batch;
+
+	batch->pdus[batch->pdu_count] = *pdu;
+	tx_batch_gather(conn, &batch->pdus[batch->pdu_count++]);
+}
+
+void istripe_tx_batch_add_task(struct istripe_conn *conn, struct istripe_task *task, u32 bytes)
+{
+	const struct istripe_tx_batch_pdu pdu = {
+		.task = task,
+		.payload_bytes = bytes,
+		.crc = istripe_digest_init(),
+	};
+
+	tx_batch_add_pdu(conn, &pdu);
+}
+
+void istripe_tx_batch_add_control(struct istripe_conn *conn, struct istripe_control *control)
+{
+	const struct istripe_tx_batch_pdu pdu = {
+		.control = control,
+		.payload_bytes = control->payload_bytes,
+		.crc = istripe_digest_init(),
+	};
+
+	tx_batch_add_pdu(conn, &pdu);
+}
+
+/* Only the last one may go on in the next load. */
+static bool tx_batch_goes_on(const struct istripe_tx_batch *batch)
+{
+	return batch->pdu_count && !batch->pdus[batch->pdu_count - 1].whole;
+}
+
+void istripe_tx_batch_begin(struct istripe_conn *conn)
+{
+	struct istripe_tx_batch *batch = &conn->tx.batch;
+	bool goes_on = tx_batch_goes_on(batch);
+	struct istripe_tx_batch_pdu pdu;
+
+	if (goes_on)
+		pdu = batch->pdus[batch->pdu_count - 1];
+	batch->header_count = 0;
+	batch->bytes = 0;
+	batch->sent_bytes = 0;
+	batch->segment_first = 0;
+	batch->segment_count = 0;
+	batch->pdu_first = 0;
+	batch->pdu_count = 0;
+	tx_batch_take_room(batch);
+	if (goes_on)
+		tx_batch_add_pdu(conn, &pdu);
+}
+
+bool istripe_tx_batch_is_full(const struct istripe_tx_batch *batch)
+{
+	return batch->header_count == ISTRIPE_TX_BATCH_HEADERS || batch->bytes >= TX_BATCH_BYTES ||
+	       batch->segment_count + PDU_SEGMENTS > ISTRIPE_TX_BATCH_SEGMENTS ||
+	       tx_batch_goes_on(batch);
+}
+
+bool istripe_tx_batch_is_sent(const struct istripe_tx_batch *batch)
+{
+	return batch->sent_bytes == batch->bytes;
+}
+
+/* What TCP has taken ends in the middle of a segment, or between two. */
+static void tx_batch_skip(struct istripe_tx_batch *batch, u32 bytes)
+{
+	struct bio_vec *segment;
+	u32 step;
+
+	batch->sent_bytes += bytes;
+	while (bytes) {
+		segment = &batch->segments[batch->segment_first];
+		step = min(bytes, segment->bv_len);
+		segment->bv_offset += step;
+		segment->bv_len -= step;
+		bytes -= step;
+		if (!segment->bv_len)
+			batch->segment_first++;
+	}
+}
+
+/*
+ * TCP has the task's pages up to the end of the PDU, or as far as it has come: what is
+ * behind that in the load must not keep a task from its end. Nobody else writes to the
+ * socket, so what has been sent ends at write_seq.
+ */
+static void tx_batch_refer(struct istripe_conn *conn, const struct istripe_tx_batch_pdu *pdu)
+{
+	const struct istripe_tx_batch *batch = &conn->tx.batch;
+	u32 behind = pdu->whole && pdu->end_bytes < batch->sent_bytes ?
+		     batch->sent_bytes - pdu->end_bytes : 0;
+
+	if (!pdu->task || batch->way != ISTRIPE_TX_BATCH_BY_REFERENCE ||
+	    batch->sent_bytes <= pdu->begin_bytes)
+		return;
+	WRITE_ONCE(pdu->task->referenced_seq,
+		   READ_ONCE(tcp_sk(conn->sock->sk)->write_seq) - behind);
+	WRITE_ONCE(pdu->task->referenced, true);
+}
+
+/* The last touch of either. */
+static void pdu_end(const struct istripe_tx_batch_pdu *pdu)
+{
+	kfree(pdu->control);
+	if (pdu->task)
+		istripe_task_put(pdu->task);
+}
+
+static void tx_batch_account(struct istripe_conn *conn, u32 bytes)
+{
+	struct istripe_tx_batch *batch = &conn->tx.batch;
+	struct istripe_tx_batch_pdu *pdu;
+
+	conn->bytes_sent += bytes;
+	tx_batch_skip(batch, bytes);
+	for (; batch->pdu_first < batch->pdu_count; batch->pdu_first++) {
+		pdu = &batch->pdus[batch->pdu_first];
+		tx_batch_refer(conn, pdu);
+		if (!pdu->whole || pdu->end_bytes > batch->sent_bytes)
+			return;
+		pdu_end(pdu);
+	}
+}
+
+int istripe_tx_batch_send(struct istripe_conn *conn, bool more)
+{
+	struct istripe_tx_batch *batch = &conn->tx.batch;
+	struct bio_vec *segments = &batch->segments[batch->segment_first];
+	u32 count = batch->segment_count - batch->segment_first;
+	u32 bytes = batch->bytes - batch->sent_bytes;
+	int flags, ret;
+
+	if (batch->error)
+		return batch->error;
+	if (istripe_inject(ISTRIPE_INJECT_SEND))
+		return -EPIPE;
+	more |= tx_batch_goes_on(batch);
+	flags = SEND_FLAGS | (more ? MSG_MORE : MSG_EOR);
+	if (batch->way == ISTRIPE_TX_BATCH_BY_REFERENCE)
+		ret = istripe_compat_send_pages(conn->sock, segments, count, bytes, flags);
+	else
+		ret = istripe_compat_send_copy(conn->sock, segments, count, bytes, flags);
+	conn->tx.corked = more;
+	if (ret > 0) {
+		tx_batch_account(conn, ret);
+		istripe_pace_mark(conn);
+	}
+	return ret;
+}
