@@ -15,7 +15,7 @@
 #include <linux/socket.h>
 #include <linux/types.h>
 
-#include "proto/keys.h"
+#include "iscsi/keys.h"
 
 #define ISTRIPE_NAME_BYTES		64	/* volume name, with NUL */
 #define ISTRIPE_ISCSI_NAME_BYTES	224	/* RFC 7143 4.2.7.1: 223 bytes and a NUL */

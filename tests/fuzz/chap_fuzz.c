@@ -10,8 +10,8 @@
 #include <string.h>
 #include <linux/kernel.h>
 
-#include "proto/chap.h"
-#include "proto/text.h"
+#include "iscsi/chap.h"
+#include "iscsi/text.h"
 #include "fuzz.h"
 #include "test_chap.h"
 

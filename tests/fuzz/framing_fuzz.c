@@ -10,7 +10,7 @@
 #include <linux/string.h>
 #include <compat/unaligned.h>
 
-#include "proto/framing.h"
+#include "iscsi/framing.h"
 
 int LLVMFuzzerTestOneInput(const u8 *bytes, size_t size);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <linux/kernel.h>
 
-#include "proto/keys.h"
+#include "iscsi/keys.h"
 #include "fuzz.h"
 
 #define REQUIRE(condition)	do { if (!(condition)) __builtin_trap(); } while (0)

@@ -12,7 +12,7 @@
 #include <asm/byteorder.h>
 #include <linux/kernel.h>
 
-#include "proto/login.h"
+#include "iscsi/login.h"
 #include "fuzz.h"
 #include "test_chap.h"
 

@@ -15,8 +15,8 @@
 
 #include <compat/unaligned.h>
 
-#include "proto/md.h"
-#include "proto/stripe.h"
+#include "layout/md.h"
+#include "layout/stripe.h"
 #include "fuzz.h"
 
 #define LEG_SECTORS	1048576u

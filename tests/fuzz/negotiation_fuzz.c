@@ -10,7 +10,7 @@
 #include <linux/bits.h>
 #include <linux/kernel.h>
 
-#include "proto/negotiation.h"
+#include "iscsi/negotiation.h"
 #include "fuzz.h"
 
 #define REQUIRE(condition)	do { if (!(condition)) __builtin_trap(); } while (0)

@@ -8,7 +8,7 @@
 #include <linux/limits.h>
 #include <linux/string.h>
 
-#include "proto/pdu.h"
+#include "iscsi/pdu.h"
 
 int LLVMFuzzerTestOneInput(const u8 *bytes, size_t size);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/sense.h"
+#include "scsi/sense.h"
 #include "fuzz.h"
 
 #define require(condition) do { if (!(condition)) __builtin_trap(); } while (0)

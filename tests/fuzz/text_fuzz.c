@@ -9,7 +9,7 @@
 #include <linux/kernel.h>
 #include <linux/limits.h>
 
-#include "proto/text.h"
+#include "iscsi/text.h"
 #include "fuzz.h"
 
 #define REQUIRE(condition)	do { if (!(condition)) __builtin_trap(); } while (0)

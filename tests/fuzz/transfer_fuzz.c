@@ -10,7 +10,7 @@
 #include <linux/string.h>
 #include <compat/unaligned.h>
 
-#include "proto/transfer.h"
+#include "iscsi/transfer.h"
 
 int LLVMFuzzerTestOneInput(const u8 *bytes, size_t size);
 

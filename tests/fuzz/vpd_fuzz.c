@@ -11,8 +11,8 @@
 #include <linux/limits.h>
 #include <linux/log2.h>
 
-#include "proto/atomic.h"
-#include "proto/vpd.h"
+#include "scsi/atomic.h"
+#include "scsi/vpd.h"
 #include "fuzz.h"
 
 #define require(condition) do { if (!(condition)) __builtin_trap(); } while (0)

@@ -12,7 +12,7 @@
 #include <linux/log2.h>
 #include <linux/minmax.h>
 
-#include "proto/atomic.h"
+#include "scsi/atomic.h"
 #include "test_random.h"
 
 #define KIB		1024u

@@ -8,7 +8,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
-#include "proto/cdb.h"
+#include "scsi/cdb.h"
 #include "test_random.h"
 
 #define GUARD_BYTES	8

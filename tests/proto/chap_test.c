@@ -8,8 +8,8 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
-#include "proto/chap.h"
-#include "proto/text.h"
+#include "iscsi/chap.h"
+#include "iscsi/text.h"
 #include "test_chap.h"
 
 #define SECRET		"initiator-secret"

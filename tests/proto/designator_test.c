@@ -11,7 +11,7 @@
 
 #include <compat/unaligned.h>
 
-#include "proto/vpd.h"
+#include "scsi/vpd.h"
 #include "test_random.h"
 
 #define PAGE_BYTES	1024u

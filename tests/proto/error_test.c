@@ -3,7 +3,7 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 
-#include "proto/error.h"
+#include "iscsi/error.h"
 
 /* What the network stack, the block layer and the target leave us with. */
 static const int error_known[] = {

@@ -10,7 +10,7 @@
 #include <linux/string.h>
 #include <compat/unaligned.h>
 
-#include "proto/framing.h"
+#include "iscsi/framing.h"
 #include "test_random.h"
 
 #define STREAM_BYTES	20480

@@ -5,7 +5,7 @@
 #include <linux/limits.h>
 #include <linux/string.h>
 
-#include "proto/keys.h"
+#include "iscsi/keys.h"
 
 /* RFC 7143 section 13, key by key: name, range, default; then what is offered. */
 static const struct key_row {

@@ -5,7 +5,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
-#include "proto/login_status.h"
+#include "iscsi/login_status.h"
 
 struct status_row {
 	u32 number;		/* class and detail */

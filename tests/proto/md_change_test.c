@@ -5,7 +5,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
-#include "proto/md.h"
+#include "layout/md.h"
 
 static const struct istripe_md started = {
 	.problem = ISTRIPE_MD_OK,

@@ -8,7 +8,7 @@
 
 #include <compat/unaligned.h>
 
-#include "proto/md.h"
+#include "layout/md.h"
 #include "test_random.h"
 
 #define LEG_SECTORS	(2u << 20)

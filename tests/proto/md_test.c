@@ -13,8 +13,8 @@
 
 #include <compat/unaligned.h>
 
-#include "proto/md.h"
-#include "proto/stripe.h"
+#include "layout/md.h"
+#include "layout/stripe.h"
 #include "test_random.h"
 
 #define LEG_SECTORS	(2u << 20)	/* 1 GiB */

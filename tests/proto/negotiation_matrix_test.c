@@ -6,7 +6,7 @@
 #include <linux/limits.h>
 #include <linux/string.h>
 
-#include "proto/negotiation.h"
+#include "iscsi/negotiation.h"
 #include "test_negotiation.h"
 
 /*

@@ -4,7 +4,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
-#include "proto/negotiation.h"
+#include "iscsi/negotiation.h"
 #include "test_negotiation.h"
 #include "test_random.h"
 

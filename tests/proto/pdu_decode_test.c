@@ -9,7 +9,7 @@
 #include <linux/string.h>
 #include <compat/unaligned.h>
 
-#include "proto/pdu.h"
+#include "iscsi/pdu.h"
 #include "test_random.h"
 
 #define BHS	ISCSI_HDR_LEN

@@ -9,8 +9,8 @@
 #include <linux/string.h>
 #include <compat/unaligned.h>
 
-#include "proto/digest.h"
-#include "proto/pdu.h"
+#include "iscsi/digest.h"
+#include "iscsi/pdu.h"
 #include "test_random.h"
 
 #define BHS	ISCSI_HDR_LEN

@@ -5,7 +5,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
-#include "proto/redirect.h"
+#include "iscsi/redirect.h"
 
 static void redirect_good(struct kunit *test)
 {

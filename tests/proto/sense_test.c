@@ -8,7 +8,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
-#include "proto/sense.h"
+#include "scsi/sense.h"
 #include "test_random.h"
 
 #define FIXED		0x70

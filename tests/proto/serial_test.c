@@ -3,7 +3,7 @@
 #include <linux/kernel.h>
 #include <linux/limits.h>
 
-#include "proto/serial.h"
+#include "iscsi/serial.h"
 #include "test_random.h"
 
 static const struct serial_row {

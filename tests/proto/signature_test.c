@@ -4,7 +4,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
-#include "proto/signature.h"
+#include "layout/signature.h"
 #include "test_random.h"
 
 /* The start of a LUN that is too small for what stands at the end of one. */

@@ -7,7 +7,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
-#include "proto/state.h"
+#include "iscsi/state.h"
 
 /* Columns: idle, connecting, live, draining, backoff, dead. */
 static const char *const nexus_drawing[] = {

@@ -12,7 +12,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "proto/stripe.h"
+#include "layout/stripe.h"
 #include "test_random.h"
 
 #define SMALL_SECTORS	256u

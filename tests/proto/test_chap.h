@@ -10,7 +10,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-#include "proto/chap.h"
+#include "iscsi/chap.h"
 #include "test_random.h"
 
 /**

@@ -12,8 +12,8 @@
 #include <asm/byteorder.h>
 #include <scsi/iscsi_proto.h>
 
-#include "proto/login.h"
-#include "proto/text.h"
+#include "iscsi/login.h"
+#include "iscsi/text.h"
 #include "test_chap.h"
 #include "test_random.h"
 

@@ -5,7 +5,7 @@
 
 #include <linux/string.h>
 
-#include "proto/negotiation.h"
+#include "iscsi/negotiation.h"
 
 /**
  * test_pair() - a pair as the reader would make it

@@ -6,7 +6,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "proto/text.h"
+#include "iscsi/text.h"
 #include "test_random.h"
 
 #define A63	"Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"

@@ -6,7 +6,7 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
-#include "proto/transfer.h"
+#include "iscsi/transfer.h"
 #include "test_random.h"
 
 #define CHECK_CONDITION	0x02

@@ -14,7 +14,7 @@
 
 #include <compat/unaligned.h>
 
-#include "proto/vpd.h"
+#include "scsi/vpd.h"
 #include "test_random.h"
 
 /* The same bytes where a byte read too many is noticed. */

@@ -11,7 +11,7 @@
 #include "block/leg.h"
 #include "block/nexus.h"
 #include "block/volume.h"
-#include "proto/error.h"
+#include "iscsi/error.h"
 
 static int carrier_event(struct notifier_block *notifier, unsigned long event, void *data)
 {

@@ -4,7 +4,7 @@
 #include "block/eh.h"
 #include "block/lun_reset.h"
 #include "block/nexus.h"
-#include "proto/error.h"
+#include "iscsi/error.h"
 
 #define TASK_MANAGEMENT_TIMEOUT_MS	10000
 

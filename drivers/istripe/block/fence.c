@@ -14,7 +14,7 @@
 #include "block/nexus.h"
 #include "block/path.h"
 #include "block/proof.h"
-#include "proto/error.h"
+#include "iscsi/error.h"
 
 /* A sibling, copied: it may go while its way is used. */
 struct fence_sibling {

@@ -21,8 +21,8 @@
 #include "block/host_disk.h"
 #include "block/leg.h"
 #include "block/volume.h"
-#include "proto/error.h"
-#include "proto/vpd.h"
+#include "iscsi/error.h"
+#include "scsi/vpd.h"
 
 /* How long a disk that comes late is tried to be claimed. */
 #define LATE_TRIES	20

@@ -17,8 +17,8 @@
 #include "block/volume.h"
 #include "block/write_protect.h"
 #include "block/writeback.h"
-#include "proto/cdb.h"
-#include "proto/sense.h"
+#include "scsi/cdb.h"
+#include "scsi/sense.h"
 
 /* How often a target may answer "again" before the error is the caller's (SAM allows 5). */
 #define RETRIES_MAX	5

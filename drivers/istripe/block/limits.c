@@ -6,7 +6,7 @@
 #include "block/limits.h"
 #include "block/nexus.h"
 #include "block/volume.h"
-#include "proto/atomic.h"
+#include "scsi/atomic.h"
 
 /* A request larger than this gains nothing and would occupy the session's window. */
 #define MAX_TRANSFER_BYTES	(16u << 20)

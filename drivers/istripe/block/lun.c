@@ -5,9 +5,9 @@
 #include <linux/mm.h>
 
 #include "block/lun.h"
-#include "proto/cdb.h"
-#include "proto/error.h"
-#include "proto/sense.h"
+#include "iscsi/error.h"
+#include "scsi/cdb.h"
+#include "scsi/sense.h"
 #include "transport/session.h"
 
 #define COMMAND_TIMEOUT_MS	10000

@@ -9,7 +9,7 @@
 #include <linux/blkdev.h>
 
 #include <istripe/params.h>
-#include "proto/vpd.h"
+#include "scsi/vpd.h"
 
 struct istripe_session;
 

@@ -13,8 +13,8 @@
 #include "block/super.h"
 #include "block/volume.h"
 #include "block/write_protect.h"
-#include "proto/error.h"
-#include "proto/signature.h"
+#include "iscsi/error.h"
+#include "layout/signature.h"
 
 #define TIMEOUT_MS	60000		/* for all that is done on one leg at a time */
 

@@ -17,7 +17,7 @@
 
 #include <istripe/params.h>
 #include "block/resize_super.h"
-#include "proto/md.h"
+#include "layout/md.h"
 
 struct istripe_nexus;
 struct istripe_volume;

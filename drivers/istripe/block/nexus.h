@@ -33,7 +33,7 @@
 #include <istripe/params.h>
 #include "block/lun.h"
 #include "block/write_protect.h"
-#include "proto/state.h"
+#include "iscsi/state.h"
 #include "transport/session.h"
 
 struct istripe_path;

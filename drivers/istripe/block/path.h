@@ -28,7 +28,7 @@
 #include <linux/mutex.h>
 
 #include <istripe/params.h>
-#include "proto/state.h"
+#include "iscsi/state.h"
 
 struct istripe_path;
 struct istripe_leg;

@@ -13,8 +13,8 @@
 #include "block/path.h"
 #include "block/reservation.h"
 #include "block/volume.h"
-#include "proto/cdb.h"
-#include "proto/error.h"
+#include "iscsi/error.h"
+#include "scsi/cdb.h"
 
 #define TIMEOUT_MS	30000		/* for one command */
 

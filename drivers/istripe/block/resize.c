@@ -7,7 +7,7 @@
 #include "block/nexus.h"
 #include "block/resize.h"
 #include "block/volume.h"
-#include "proto/stripe.h"
+#include "layout/stripe.h"
 
 /* What all legs have; which of them has least, and which most. */
 struct survey {

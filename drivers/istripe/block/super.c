@@ -8,8 +8,8 @@
 #include "block/path.h"
 #include "block/super.h"
 #include "block/volume.h"
-#include "proto/cdb.h"
-#include "proto/error.h"
+#include "iscsi/error.h"
+#include "scsi/cdb.h"
 
 static_assert(ISTRIPE_MD_SUPER_BYTES == ISTRIPE_INTERNAL_BYTES);
 

@@ -12,7 +12,7 @@
 
 #include <linux/types.h>
 
-#include "proto/md.h"
+#include "layout/md.h"
 
 struct istripe_lun;
 struct istripe_nexus;

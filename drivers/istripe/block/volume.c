@@ -18,7 +18,7 @@
 #include "block/resize.h"
 #include "block/volume.h"
 #include "block/write_protect.h"
-#include "proto/error.h"
+#include "iscsi/error.h"
 
 static DEFINE_IDA(istripe_ids);
 

@@ -17,7 +17,7 @@
 #include "block/resize.h"
 #include "block/write_protect.h"
 #include "block/writeback.h"
-#include "proto/stripe.h"
+#include "layout/stripe.h"
 
 struct device;
 struct net;

@@ -17,7 +17,7 @@
 #include "control/dir.h"
 #include "control/params.h"
 #include "control/sysfs.h"
-#include "proto/error.h"
+#include "iscsi/error.h"
 
 /* Pins: what cannot be removed while the volume is not down. */
 

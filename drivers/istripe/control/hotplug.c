@@ -16,7 +16,7 @@
 #include "control/dir.h"
 #include "control/params.h"
 #include "control/sysfs.h"
-#include "proto/error.h"
+#include "iscsi/error.h"
 
 static struct istripe_leg *running_leg(const struct istripe_path_dir *dir)
 {

@@ -10,7 +10,7 @@
 #include <linux/string.h>
 
 #include "control/params.h"
-#include "proto/chap.h"
+#include "iscsi/chap.h"
 
 void istripe_volume_params_default(struct istripe_volume_params *params)
 {

@@ -20,7 +20,7 @@
 
 #include <istripe/params.h>
 #include "control/setting.h"
-#include "proto/chap.h"
+#include "iscsi/chap.h"
 #include "transport/socket.h"
 
 #define GIVEN_BYTES	64	/* of a bad value, repeated in the log */

@@ -13,7 +13,7 @@
 #include <linux/stringify.h>
 #include <linux/types.h>
 
-#include "proto/keys.h"
+#include "iscsi/keys.h"
 
 #define ISTRIPE_SETTING_TEXT_BYTES	256	/* longest value of all: 255 bytes and a NUL */
 

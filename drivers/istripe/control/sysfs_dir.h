@@ -18,7 +18,7 @@
 #include <linux/stringify.h>
 #include <linux/sysfs.h>
 
-#include "proto/keys.h"
+#include "iscsi/keys.h"
 
 struct istripe_path;
 struct istripe_nexus;

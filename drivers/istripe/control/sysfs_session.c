@@ -17,7 +17,7 @@
 #include "block/nexus.h"
 #include "block/path.h"
 #include "control/sysfs_dir.h"
-#include "proto/keys.h"
+#include "iscsi/keys.h"
 #include "transport/conn.h"
 #include "transport/session.h"
 

@@ -11,7 +11,7 @@
 #include <compat/sock.h>
 #include <trace/events/istripe.h>
 
-#include "proto/error.h"
+#include "iscsi/error.h"
 #include "transport/conn.h"
 #include "transport/inject.h"
 #include "transport/sender.h"

@@ -29,9 +29,9 @@
 #include <linux/workqueue.h>
 #include <net/sock.h>
 
-#include "proto/framing.h"
-#include "proto/pdu.h"
-#include "proto/state.h"
+#include "iscsi/framing.h"
+#include "iscsi/pdu.h"
+#include "iscsi/state.h"
 #include "transport/pace.h"
 #include "transport/session.h"
 #include "transport/tx_batch.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #define pr_fmt(fmt) "istripe: " fmt
 
-#include "proto/serial.h"
+#include "iscsi/serial.h"
 #include "transport/conn.h"
 #include "transport/control_req.h"
 

@@ -2,7 +2,7 @@
 #include <linux/highmem.h>
 #include <linux/minmax.h>
 
-#include "proto/digest.h"
+#include "iscsi/digest.h"
 #include "transport/data.h"
 
 static const struct bio_vec *cursor_table(const struct istripe_cursor *cursor,

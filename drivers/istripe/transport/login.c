@@ -5,7 +5,7 @@
 #include <linux/vmalloc.h>
 #include <trace/events/istripe.h>
 
-#include "proto/error.h"
+#include "iscsi/error.h"
 #include "transport/conn.h"
 #include "transport/inject.h"
 #include "transport/login.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The login driver: carries the PDUs of the pure login machine (proto/login.h)
+ * The login driver: carries the PDUs of the pure login machine (iscsi/login.h)
  * over a connection, and the memory that a login needs. Recovery must not wait
  * for memory, so that memory and the hashes of CHAP live as long as the path.
  */
@@ -8,7 +8,7 @@
 #define ISTRIPE_TRANSPORT_LOGIN_H
 
 #include <istripe/params.h>
-#include "proto/login.h"
+#include "iscsi/login.h"
 
 struct crypto_shash;
 

@@ -7,8 +7,8 @@
  */
 #define pr_fmt(fmt) "istripe: " fmt
 
-#include "proto/error.h"
-#include "proto/sense.h"
+#include "iscsi/error.h"
+#include "scsi/sense.h"
 #include "transport/conn.h"
 #include "transport/control_req.h"
 

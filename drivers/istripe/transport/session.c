@@ -10,9 +10,9 @@
 #include <scsi/scsi_common.h>
 #include <trace/events/istripe.h>
 
-#include "proto/error.h"
-#include "proto/sense.h"
-#include "proto/serial.h"
+#include "iscsi/error.h"
+#include "iscsi/serial.h"
+#include "scsi/sense.h"
 #include "transport/conn.h"
 #include "transport/session.h"
 

@@ -26,7 +26,7 @@
 #include <linux/workqueue.h>
 
 #include <istripe/params.h>
-#include "proto/state.h"
+#include "iscsi/state.h"
 #include "transport/login.h"
 #include "transport/task.h"
 

@@ -14,7 +14,7 @@
 #include <net/tcp.h>
 #include <compat/sock.h>
 
-#include "proto/error.h"
+#include "iscsi/error.h"
 #include "transport/socket.h"
 
 #define DSCP_SHIFT	2	/* of the octet whose other bits are for ECN, RFC 2474, RFC 3168 */

@@ -21,8 +21,8 @@
 #include <linux/types.h>
 #include <scsi/scsi_common.h>
 
-#include "proto/cdb.h"
-#include "proto/transfer.h"
+#include "iscsi/transfer.h"
+#include "scsi/cdb.h"
 #include "transport/data.h"
 
 struct istripe_conn;

@@ -10,7 +10,7 @@
 #include <compat/sock.h>
 #include <compat/unaligned.h>
 
-#include "proto/digest.h"
+#include "iscsi/digest.h"
 #include "transport/conn.h"
 #include "transport/inject.h"
 #include "transport/tx_batch.h"

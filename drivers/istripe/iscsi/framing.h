@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Framing: a stream of bytes to PDUs (RFC 7143 section 11.2).
+ *
+ *	BHS 48 | AHS 0..1020 | header digest 0/4 | data | pad 0..3 | data digest 0/4
+ *
+ * The stream may be cut anywhere. Headers, padding and digests are collected here;
+ * data never are: the caller gets pointers into what it fed. It loops:
+ *
+ *	while (len) {
+ *		used = istripe_framing_feed(f, bytes, len, &events, &data, &data_bytes);
+ *		if (used < 0) the connection is over, f->problem says why
+ *		if (events & ISTRIPE_FRAME_HEADER) decode istripe_framing_header(f)
+ *		if (events & ISTRIPE_FRAME_DATA) place data_bytes at data
+ *		if (events & ISTRIPE_FRAME_END) the PDU is whole: act on it
+ *		bytes += used, len -= used
+ *	}
+ *
+ * Data are handed out before their digest is known. Nothing may be concluded from
+ * them before ISTRIPE_FRAME_END, which never comes when the digest is wrong.
+ */
+#ifndef ISTRIPE_ISCSI_FRAMING_H
+#define ISTRIPE_ISCSI_FRAMING_H
+
+#include <linux/types.h>
+#include <scsi/iscsi_proto.h>
+
+#include "iscsi/digest.h"
+
+/* TotalAHSLength is one byte and counts words. */
+#define ISTRIPE_FRAMING_AHS_BYTES_MAX	(255 * 4)
+#define ISTRIPE_FRAMING_HEADER_BYTES_MAX \
+	(ISCSI_HDR_LEN + ISTRIPE_FRAMING_AHS_BYTES_MAX + ISTRIPE_DIGEST_BYTES)
+#define ISTRIPE_FRAMING_TRAILER_BYTES_MAX	(ISCSI_PAD_LEN - 1 + ISTRIPE_DIGEST_BYTES)
+
+#define ISTRIPE_FRAME_HEADER	0x1u	/* header complete, its digest verified */
+#define ISTRIPE_FRAME_DATA	0x2u	/* data to be placed now */
+#define ISTRIPE_FRAME_END	0x4u	/* PDU complete, its data digest verified */
+
+enum istripe_framing_stage {
+	ISTRIPE_FRAMING_IN_HEADER,
+	ISTRIPE_FRAMING_IN_DATA,
+	ISTRIPE_FRAMING_IN_TRAILER,	/* padding and data digest */
+};
+
+/**
+ * struct istripe_framing - where in its stream of PDUs a connection is
+ * @header:		BHS, AHS and header digest of the current PDU
+ * @trailer:		its padding and data digest
+ * @stage:		what the next byte belongs to
+ * @header_used_bytes:	of @header
+ * @trailer_used_bytes:	of @trailer
+ * @data_bytes:		data segment of the current PDU, without padding
+ * @data_left_bytes:	of those, not yet handed out
+ * @max_data_bytes:	longest data segment that is accepted
+ * @crc:		running data digest
+ * @header_digest:	headers carry a digest
+ * @data_digest:	data segments carry a digest
+ * @error:		first error; framing is over
+ * @problem:		why, in words; NULL without an error
+ *
+ * All fields are private but for @data_bytes (valid from
+ * ISTRIPE_FRAME_HEADER to ISTRIPE_FRAME_END) and @problem.
+ */
+struct istripe_framing {
+	u8 header[ISTRIPE_FRAMING_HEADER_BYTES_MAX] __aligned(8);
+	u8 trailer[ISTRIPE_FRAMING_TRAILER_BYTES_MAX];
+	enum istripe_framing_stage stage;
+	u32 header_used_bytes;
+	u32 trailer_used_bytes;
+	u32 data_bytes;
+	u32 data_left_bytes;
+	u32 max_data_bytes;
+	u32 crc;
+	bool header_digest;
+	bool data_digest;
+	int error;
+	const char *problem;
+};
+
+/**
+ * istripe_framing_init() - stand before the first byte of a PDU
+ * @f: initialised, whatever it was before
+ * @header_digest: HeaderDigest=CRC32C was negotiated
+ * @data_digest: DataDigest=CRC32C was negotiated
+ * @max_data_bytes: the MaxRecvDataSegmentLength that we declared
+ *
+ * The login phase has no digests and 8192 bytes; call again when it is over.
+ *
+ * Context: any; the owner of @f.
+ */
+void istripe_framing_init(struct istripe_framing *f, bool header_digest, bool data_digest,
+			  u32 max_data_bytes);
+
+/**
+ * istripe_framing_feed() - take the next bytes of the stream
+ * @f: framing
+ * @bytes: where they are
+ * @len: how many there are
+ * @events: set to a mask of ISTRIPE_FRAME_*, 0 when more bytes are needed
+ * @data: with ISTRIPE_FRAME_DATA, set to data within @bytes, else NULL
+ * @data_bytes: with ISTRIPE_FRAME_DATA, set to their number, > 0, else 0
+ *
+ * Consumes up to the next event and at least one byte when @len > 0. A PDU without
+ * data gives HEADER and END at once, the last data without padding and digest DATA
+ * and END at once, all others come alone. Cost per byte of data: none, or that of
+ * the digest.
+ *
+ * Context: the receive side of the connection.
+ * Return: bytes consumed, 0..@len; -EPROTO the data segment is longer than agreed;
+ * -EBADMSG a digest is wrong. After an error always that error.
+ */
+int istripe_framing_feed(struct istripe_framing *f, const u8 *bytes, u32 len, u32 *events,
+			 const u8 **data, u32 *data_bytes);
+
+/**
+ * istripe_framing_header() - the current PDU's basic header segment
+ * @f: framing, between ISTRIPE_FRAME_HEADER and the feed after ISTRIPE_FRAME_END
+ *
+ * Context: the receive side of the connection.
+ * Return: 48 bytes within @f.
+ */
+const struct iscsi_hdr *istripe_framing_header(const struct istripe_framing *f);
+
+/**
+ * istripe_framing_pad_bytes() - padding behind a data segment
+ * @data_bytes: length of the data segment
+ *
+ * RFC 7143 11.1: segments are padded with zero bytes to whole words.
+ *
+ * Context: any.
+ * Return: 0..3.
+ */
+static inline u32 istripe_framing_pad_bytes(u32 data_bytes)
+{
+	return -data_bytes & (ISCSI_PAD_LEN - 1);
+}
+
+#endif

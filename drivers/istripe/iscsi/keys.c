@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The table of the operational keys, RFC 7143 section 13, and what needs nothing
+ * but the table: names, text of values, defaults.
+ */
+#include <linux/bits.h>
+#include <linux/ctype.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "iscsi/keys.h"
+#include "iscsi/text.h"
+
+static const struct istripe_key_choice digest_choices[] = {
+	[ISTRIPE_DIGEST_NONE] = { "None", BIT(ISTRIPE_DIGEST_NONE) },
+	[ISTRIPE_DIGEST_CRC32C] = { "CRC32C", BIT(ISTRIPE_DIGEST_CRC32C) },
+	[ISTRIPE_DIGEST_CRC32C_NONE] = {
+		"CRC32C,None", BIT(ISTRIPE_DIGEST_NONE) | BIT(ISTRIPE_DIGEST_CRC32C)
+	},
+	[ISTRIPE_DIGEST_NONE_CRC32C] = {
+		"None,CRC32C", BIT(ISTRIPE_DIGEST_NONE) | BIT(ISTRIPE_DIGEST_CRC32C)
+	},
+};
+
+static const struct istripe_key_choice task_reporting_choices[] = {
+	[ISTRIPE_TASK_REPORTING_RFC3720] = { "RFC3720", BIT(ISTRIPE_TASK_REPORTING_RFC3720) },
+	[ISTRIPE_TASK_REPORTING_RESPONSE_FENCE] = {
+		"ResponseFence", BIT(ISTRIPE_TASK_REPORTING_RESPONSE_FENCE)
+	},
+	[ISTRIPE_TASK_REPORTING_FAST_ABORT] = {
+		"FastAbort", BIT(ISTRIPE_TASK_REPORTING_FAST_ABORT)
+	},
+};
+
+#define SESSION_WIDE	(ISTRIPE_KEY_LEADING | ISTRIPE_KEY_NORMAL)
+
+#define DIGEST_ROW(_name) {						\
+	.name = _name,							\
+	.range = "None; CRC32C; CRC32C,None; None,CRC32C",		\
+	.type = ISTRIPE_KEY_TYPE_LIST,					\
+	.max = ISTRIPE_DIGEST_CRC32C,					\
+	.choices = digest_choices,					\
+	.choice_count = ARRAY_SIZE(digest_choices),			\
+}
+
+#define BOOLEAN_ROW(_name, _type, _rfc, _offer, ...) {			\
+	.name = _name, .range = "Yes or No",				\
+	.type = _type, .flags = SESSION_WIDE, .max = 1,			\
+	.rfc_default = _rfc, .offer_default = _offer, __VA_ARGS__	\
+}
+
+#define FIXED_ROW(_name, _type, _flags, _range, _max, _value) {	\
+	.name = _name, .range = _range,					\
+	.type = _type, .flags = ISTRIPE_KEY_FIXED | (_flags),		\
+	.max = _max, .rfc_default = _value,				\
+}
+
+#define NUMBER_ROW(_name, _type, _flags, _min, _max, _rfc, _offer, ...) { \
+	.name = _name, .range = #_min " to " #_max,			\
+	.type = _type, .flags = _flags,					\
+	.min = _min, .max = _max,					\
+	.rfc_default = _rfc, .offer_default = _offer, __VA_ARGS__	\
+}
+
+/*
+ * An answer that breaks its offer (RFC 7143 section 6.2.2) is refused, unless the row has a
+ * @tolerance: where only the initiator acts by a key, it goes on as if the target had kept to
+ * the rules. What is refused is what the target acts by:
+ *	HeaderDigest, DataDigest	PDUs would not be understood
+ *	MaxBurstLength			it would ask for, and send, more than it may
+ *	MaxOutstandingR2T		there is no room to note its R2Ts
+ *	DataPDUInOrder, DataSequenceInOrder	data would come out of order
+ *	ErrorRecoveryLevel		it would wait to be asked for what is lost
+ *	iSCSIProtocolLevel, TaskReporting	tasks would end by other rules
+ */
+static const struct istripe_key_rule key_rules[ISTRIPE_KEY_COUNT] = {
+	[ISTRIPE_KEY_HEADER_DIGEST] = DIGEST_ROW("HeaderDigest"),
+	[ISTRIPE_KEY_DATA_DIGEST] = DIGEST_ROW("DataDigest"),
+	[ISTRIPE_KEY_MAX_CONNECTIONS] =
+		NUMBER_ROW("MaxConnections", ISTRIPE_KEY_TYPE_MIN, SESSION_WIDE,
+			   1, 65535, 1, 1, .tolerance = "no more connections are made"),
+	[ISTRIPE_KEY_INITIAL_R2T] =
+		BOOLEAN_ROW("InitialR2T", ISTRIPE_KEY_TYPE_OR, 1, 0,
+			    .tolerance = "data wait for an R2T all the same"),
+	[ISTRIPE_KEY_IMMEDIATE_DATA] =
+		BOOLEAN_ROW("ImmediateData", ISTRIPE_KEY_TYPE_AND, 1, 1,
+			    .tolerance = "no data are sent at once"),
+	[ISTRIPE_KEY_MAX_RECV_DATA_SEGMENT_LENGTH] =
+		NUMBER_ROW("MaxRecvDataSegmentLength", ISTRIPE_KEY_TYPE_DECLARED, 0,
+			   512, 16777215, 8192, 262144),
+	[ISTRIPE_KEY_MAX_XMIT_DATA_SEGMENT_LENGTH] = {
+		.name = "MaxXmitDataSegmentLength", .wire = "MaxRecvDataSegmentLength",
+		.range = "512 to 16777215",
+		.type = ISTRIPE_KEY_TYPE_PEER,
+		.min = 512, .max = 16777215,
+		.rfc_default = 8192, .offer_default = 262144,
+	},
+	[ISTRIPE_KEY_MAX_BURST_LENGTH] =
+		NUMBER_ROW("MaxBurstLength", ISTRIPE_KEY_TYPE_MIN, SESSION_WIDE,
+			   512, 16777215, 262144, 1048576),
+	[ISTRIPE_KEY_FIRST_BURST_LENGTH] =
+		NUMBER_ROW("FirstBurstLength", ISTRIPE_KEY_TYPE_MIN, SESSION_WIDE,
+			   512, 16777215, 65536, 262144,
+			   .tolerance = "no more is sent unasked"),
+	[ISTRIPE_KEY_DEFAULT_TIME2WAIT] =
+		NUMBER_ROW("DefaultTime2Wait", ISTRIPE_KEY_TYPE_MAX, ISTRIPE_KEY_LEADING,
+			   0, 3600, 2, 2, .tolerance = "a login waits as long as was offered"),
+	[ISTRIPE_KEY_DEFAULT_TIME2RETAIN] =
+		NUMBER_ROW("DefaultTime2Retain", ISTRIPE_KEY_TYPE_MIN, ISTRIPE_KEY_LEADING,
+			   0, 3600, 20, 20, .tolerance = "no task is to be retained"),
+	[ISTRIPE_KEY_MAX_OUTSTANDING_R2T] =
+		NUMBER_ROW("MaxOutstandingR2T", ISTRIPE_KEY_TYPE_MIN, SESSION_WIDE,
+			   1, 65535, 1, 16),
+	[ISTRIPE_KEY_DATA_PDU_IN_ORDER] =
+		FIXED_ROW("DataPDUInOrder", ISTRIPE_KEY_TYPE_OR, SESSION_WIDE, "Yes", 1, 1),
+	[ISTRIPE_KEY_DATA_SEQUENCE_IN_ORDER] =
+		FIXED_ROW("DataSequenceInOrder", ISTRIPE_KEY_TYPE_OR, SESSION_WIDE, "Yes", 1, 1),
+	[ISTRIPE_KEY_ERROR_RECOVERY_LEVEL] =
+		FIXED_ROW("ErrorRecoveryLevel", ISTRIPE_KEY_TYPE_MIN, ISTRIPE_KEY_LEADING,
+			  "0", 2, 0),
+	[ISTRIPE_KEY_IFMARKER] =
+		FIXED_ROW("IFMarker", ISTRIPE_KEY_TYPE_AND, ISTRIPE_KEY_OBSOLETE, "No", 1, 0),
+	[ISTRIPE_KEY_OFMARKER] =
+		FIXED_ROW("OFMarker", ISTRIPE_KEY_TYPE_AND, ISTRIPE_KEY_OBSOLETE, "No", 1, 0),
+	[ISTRIPE_KEY_ISCSI_PROTOCOL_LEVEL] =
+		FIXED_ROW("iSCSIProtocolLevel", ISTRIPE_KEY_TYPE_MIN,
+			  SESSION_WIDE | ISTRIPE_KEY_SPARING, "1", 31, 1),
+	[ISTRIPE_KEY_TASK_REPORTING] = {
+		.name = "TaskReporting", .range = "RFC3720",
+		.type = ISTRIPE_KEY_TYPE_LIST,
+		.flags = SESSION_WIDE | ISTRIPE_KEY_SPARING | ISTRIPE_KEY_FIXED,
+		.max = ISTRIPE_TASK_REPORTING_FAST_ABORT,
+		.choices = task_reporting_choices,
+		.choice_count = ARRAY_SIZE(task_reporting_choices),
+	},
+};
+
+const struct istripe_key_rule *istripe_key_rule(enum istripe_key key)
+{
+	return (u32)key < ISTRIPE_KEY_COUNT ? &key_rules[key] : NULL;
+}
+
+const char *istripe_key_name(enum istripe_key key)
+{
+	const struct istripe_key_rule *rule = istripe_key_rule(key);
+
+	return rule ? rule->name : "?";
+}
+
+int istripe_key_find(const char *name)
+{
+	u32 key;
+
+	for (key = 0; key < ISTRIPE_KEY_COUNT; key++) {
+		if (!strcmp(key_rules[key].name, name))
+			return key;
+	}
+	return -ENOENT;
+}
+
+const char *istripe_key_range(enum istripe_key key)
+{
+	const struct istripe_key_rule *rule = istripe_key_rule(key);
+
+	return rule ? rule->range : "";
+}
+
+static bool rule_is_boolean(const struct istripe_key_rule *rule)
+{
+	return rule->type == ISTRIPE_KEY_TYPE_AND || rule->type == ISTRIPE_KEY_TYPE_OR;
+}
+
+/* The word for a value, or NULL when it is written as a number, or is no value. */
+static const char *value_word(const struct istripe_key_rule *rule, u32 value)
+{
+	if (rule->choices)
+		return value < rule->choice_count ? rule->choices[value].text : NULL;
+	if (rule_is_boolean(rule) && value <= 1)
+		return value ? ISTRIPE_TEXT_YES : ISTRIPE_TEXT_NO;
+	return NULL;
+}
+
+static bool rule_has_words(const struct istripe_key_rule *rule)
+{
+	return rule->choices || rule_is_boolean(rule);
+}
+
+int istripe_key_format(enum istripe_key key, u32 value, char *buf, u32 size)
+{
+	const struct istripe_key_rule *rule = istripe_key_rule(key);
+	char text[ISTRIPE_KEY_TEXT_BYTES];
+	const char *word;
+	u32 bytes;
+
+	if (!rule)
+		return -EINVAL;
+	word = value_word(rule, value);
+	if (!word && (rule_has_words(rule) || value < rule->min || value > rule->max))
+		return -EINVAL;
+	if (word)
+		bytes = scnprintf(text, sizeof(text), "%s", word);
+	else
+		bytes = scnprintf(text, sizeof(text), "%u", value);
+	if (bytes >= size)
+		return -EMSGSIZE;
+	memcpy(buf, text, bytes + 1);
+	return bytes;
+}
+
+/* Longer texts than the longest value are no value. */
+static int copy_trimmed(const char *text, char *buf, u32 size)
+{
+	u32 bytes;
+
+	while (isspace((unsigned char)*text))
+		text++;
+	bytes = strlen(text);
+	while (bytes && isspace((unsigned char)text[bytes - 1]))
+		bytes--;
+	if (bytes >= size)
+		return -EINVAL;
+	memcpy(buf, text, bytes);
+	buf[bytes] = 0;
+	return bytes;
+}
+
+/* The values that can be offered, as a number from *low to *high. */
+static void offer_bounds(const struct istripe_key_rule *rule, u32 *low, u32 *high)
+{
+	if (rule->flags & ISTRIPE_KEY_FIXED) {
+		*low = rule->rfc_default;
+		*high = rule->rfc_default;
+		return;
+	}
+	*low = rule->min;
+	*high = rule->choices ? rule->choice_count - 1 : rule->max;
+}
+
+static int parse_word(const struct istripe_key_rule *rule, const char *text, u32 *value)
+{
+	u32 v, high;
+
+	offer_bounds(rule, &v, &high);
+	for (; v <= high; v++) {
+		if (!strcasecmp(text, value_word(rule, v))) {
+			*value = v;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static int parse_number(const struct istripe_key_rule *rule, const char *text, u32 bytes,
+			u32 *value)
+{
+	struct istripe_text_pair pair = { .value = text, .value_bytes = bytes };
+	u32 low, high;
+
+	offer_bounds(rule, &low, &high);
+	return istripe_text_parse_number(&pair, low, high, value) ? -EINVAL : 0;
+}
+
+int istripe_key_parse(enum istripe_key key, const char *text, u32 *value)
+{
+	const struct istripe_key_rule *rule = istripe_key_rule(key);
+	char buf[ISTRIPE_KEY_TEXT_BYTES];
+	int bytes;
+
+	if (!rule)
+		return -EINVAL;
+	bytes = copy_trimmed(text, buf, sizeof(buf));
+	if (bytes < 0)
+		return bytes;
+	if (rule_has_words(rule))
+		return parse_word(rule, buf, value);
+	return parse_number(rule, buf, bytes, value);
+}
+
+void istripe_keys_default_offer(struct istripe_keys *keys)
+{
+	u32 key;
+
+	for (key = 0; key < ISTRIPE_KEY_COUNT; key++) {
+		const struct istripe_key_rule *rule = &key_rules[key];
+
+		keys->value[key] = rule->flags & ISTRIPE_KEY_FIXED ? rule->rfc_default :
+								     rule->offer_default;
+	}
+}
+
+void istripe_keys_rfc_default(struct istripe_keys *keys)
+{
+	u32 key;
+
+	for (key = 0; key < ISTRIPE_KEY_COUNT; key++)
+		keys->value[key] = key_rules[key].rfc_default;
+}

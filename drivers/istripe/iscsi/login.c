@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The login phase of an initiator. Requests and responses alternate strictly.
+ * What a response says is judged in three steps: its header, each key of its
+ * text (the text of all PDUs up to the one without C bit), then the message as a
+ * whole, which also writes the text of the next request.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <scsi/iscsi_proto.h>
+
+#include "iscsi/login.h"
+#include "iscsi/login_keys.h"
+#include "iscsi/login_status.h"
+#include "iscsi/pdu.h"
+#include "iscsi/serial.h"
+
+#define LOGIN_ISCSI_NAME_MAX	223	/* RFC 7143 section 4.2.7.1 */
+#define LOGIN_VERSION		0
+
+/* CSG of requests now, and NSG when they have the T bit. */
+static u8 login_csg(const struct istripe_login *login)
+{
+	return login->stage == ISTRIPE_LOGIN_SECURITY ? ISCSI_SECURITY_NEGOTIATION_STAGE :
+							ISCSI_OP_PARMS_NEGOTIATION_STAGE;
+}
+
+static u8 login_nsg(const struct istripe_login *login)
+{
+	return login->stage == ISTRIPE_LOGIN_SECURITY ? ISCSI_OP_PARMS_NEGOTIATION_STAGE :
+							ISCSI_FULL_FEATURE_PHASE;
+}
+
+static bool login_name_usable(const char *name)
+{
+	return name && name[0] && strlen(name) <= LOGIN_ISCSI_NAME_MAX;
+}
+
+static const char *login_params_problem(const struct istripe_login_params *params)
+{
+	if (!login_name_usable(params->initiator_name))
+		return "initiator name is missing or too long";
+	if (!params->discovery && !login_name_usable(params->target_name))
+		return "target name is missing or too long";
+	if (params->itt == ISTRIPE_TAG_RESERVED)
+		return "task tag is the reserved one";
+	if (!params->offer || (params->tsih && !params->session))
+		return "operational keys are missing";
+	if (params->discovery && params->tsih)
+		return "a discovery session has one connection";
+	if (params->chap && !params->chap_ops)
+		return "CHAP functions are missing";
+	return NULL;
+}
+
+/* What every login says first: who asks whom for what, RFC 7143 section 6.3. */
+static int login_put_first(struct istripe_login *login)
+{
+	const struct istripe_login_params *params = &login->params;
+	struct istripe_text_writer *w = &login->writer;
+	int err;
+
+	err = istripe_text_put(w, "InitiatorName", params->initiator_name);
+	if (!err && !params->discovery)
+		err = istripe_text_put(w, "TargetName", params->target_name);
+	/* For the leading connection only: section 13.21. */
+	if (!err && !params->tsih)
+		err = istripe_text_put(w, "SessionType",
+				       params->discovery ? "Discovery" : "Normal");
+	if (!err)
+		err = istripe_text_put(w, "AuthMethod", istripe_login_methods(login));
+	return err ? istripe_login_too_long(login) : 0;
+}
+
+static int login_init_chap(struct istripe_login *login)
+{
+	const struct istripe_login_params *params = &login->params;
+	int err;
+
+	if (!params->chap)
+		return 0;
+	err = istripe_chap_init(&login->chap, params->chap, params->chap_ops, params->chap_ctx);
+	return err ? istripe_login_fail(login, err, "%s", login->chap.problem) : 0;
+}
+
+static void login_init_buffers(struct istripe_login *login, char *buf, u32 bytes)
+{
+	istripe_text_writer_init(&login->writer, buf, ISTRIPE_LOGIN_REQUEST_BYTES);
+	login->gather = buf + ISTRIPE_LOGIN_REQUEST_BYTES;
+	login->gather_size = min_t(u32, bytes - ISTRIPE_LOGIN_REQUEST_BYTES,
+				   ISTRIPE_LOGIN_GATHER_BYTES);
+}
+
+int istripe_login_init(struct istripe_login *login, const struct istripe_login_params *params,
+		       char *text_buffer, u32 text_buffer_bytes)
+{
+	const char *problem = login_params_problem(params);
+	int err;
+
+	memset(login, 0, sizeof(*login));
+	login->params = *params;
+	login->cmd_sn = params->cmd_sn;
+	if (problem)
+		return istripe_login_fail(login, -EINVAL, "%s", problem);
+	if (!text_buffer || text_buffer_bytes < ISTRIPE_LOGIN_BUFFER_MIN_BYTES)
+		return istripe_login_fail(login, -EINVAL, "login buffer is too small");
+	login_init_buffers(login, text_buffer, text_buffer_bytes);
+	err = login_init_chap(login);
+	if (err)
+		return err;
+	istripe_negotiation_init(&login->negotiation, params->offer,
+				 params->tsih ? params->session : NULL, params->discovery);
+	/* Whoever does without authentication has nothing more to say in this stage. */
+	login->transit = istripe_login_none_allowed(login);
+	return login_put_first(login);
+}
+
+static void login_encode(const struct istripe_login *login, struct iscsi_login_req *bhs, u32 bytes)
+{
+	struct istripe_pdu_login pdu = {
+		.tsih = login->params.tsih,
+		.cid = login->params.cid,
+		.itt = login->params.itt,
+		.cmd_sn = login->cmd_sn,
+		.exp_stat_sn = login->exp_stat_sn,
+		.csg = login_csg(login),
+		.nsg = login->asked_transit ? login_nsg(login) : 0,
+		.transit = login->asked_transit,
+		.continue_ = login->asked_continue,
+		.data_segment_bytes = bytes,
+	};
+
+	memcpy(pdu.isid, login->params.isid, sizeof(pdu.isid));
+	istripe_pdu_encode_login(bhs, &pdu);
+}
+
+int istripe_login_request(struct istripe_login *login, struct iscsi_login_req *bhs,
+			  const char **text, u32 *text_bytes)
+{
+	u32 left = login->writer.used - login->sent_bytes;
+
+	if (login->stage >= ISTRIPE_LOGIN_FULL_FEATURE || login->awaiting)
+		return -EINVAL;
+	if (login->requests == ISTRIPE_LOGIN_REQUESTS_MAX)
+		return istripe_login_fail(login, -EPROTO, "login did not end after %u requests",
+					  login->requests);
+	*text = login->writer.buf + login->sent_bytes;
+	*text_bytes = min_t(u32, left, ISTRIPE_LOGIN_SEGMENT_BYTES);
+	login->sent_bytes += *text_bytes;
+	login->asked_continue = *text_bytes < left;
+	login->asked_transit = login->transit && !login->asked_continue && !login->gathering;
+	login->awaiting = true;
+	login->requests++;
+	login_encode(login, bhs, *text_bytes);
+	return 0;
+}
+
+/* The target leaves the stage: nothing it asked may be without an answer. */
+static int login_nothing_owed(struct istripe_login *login)
+{
+	if (!login->writer.used)
+		return 0;
+	return istripe_login_fail(login, -EPROTO,
+				  "target left a login stage before it had an answer to %.40s",
+				  login->writer.buf);
+}
+
+static int login_chap_step(struct istripe_login *login)
+{
+	int verdict = istripe_chap_reply(&login->chap, &login->writer);
+
+	if (verdict < 0)
+		return istripe_login_fail(login, verdict, "%s", login->chap.problem);
+	login->transit = verdict != ISTRIPE_CHAP_CONTINUE;
+	return 0;
+}
+
+/*
+ * The target goes on without CHAP although it chose it: some do when they need
+ * no authentication. As good as None, where None is good enough.
+ */
+static bool login_chap_skipped(const struct istripe_login *login)
+{
+	return login->chap.state == ISTRIPE_CHAP_START && istripe_login_none_allowed(login);
+}
+
+static int login_authenticated(struct istripe_login *login)
+{
+	if (login->auth_chap && login_chap_skipped(login))
+		login->auth_chap = false;
+	if (!login->auth_chap)
+		return 0;
+	return login_chap_step(login);
+}
+
+static int login_enter_operational(struct istripe_login *login)
+{
+	int err = login_authenticated(login);
+
+	if (!err)
+		err = login_nothing_owed(login);
+	if (err)
+		return err;
+	login->stage = ISTRIPE_LOGIN_OPERATIONAL;
+	login->transit = true;
+	return istripe_negotiation_offer(&login->negotiation, &login->writer) ?
+	       istripe_login_too_long(login) : ISTRIPE_LOGIN_SEND_NEXT;
+}
+
+/* A target that goes on in silence has accepted None if nothing else was offered. */
+static bool login_method_known(const struct istripe_login *login, bool transit)
+{
+	return login->seen & ISTRIPE_LOGIN_SEEN_METHOD || (transit && !login->params.chap);
+}
+
+static int login_security_end(struct istripe_login *login, bool transit)
+{
+	if (!login_method_known(login, transit))
+		return istripe_login_fail(login, -EPROTO, "target did not answer AuthMethod=%s",
+					  istripe_login_methods(login));
+	if (transit)
+		return login_enter_operational(login);
+	if (login->auth_chap)
+		return login_chap_step(login);
+	login->transit = true;
+	return ISTRIPE_LOGIN_SEND_NEXT;
+}
+
+/*
+ * A target that expects another CmdSN than the initiator is going to use would
+ * silently wait for ever; so would an initiator with a window that is no window.
+ */
+static int login_check_window(struct istripe_login *login)
+{
+	if (login->params.tsih)
+		return 0;
+	if (login->exp_cmd_sn != login->cmd_sn)
+		return istripe_login_fail(login, -EPROTO,
+					  "target expects CmdSN %u after a login with %u",
+					  login->exp_cmd_sn, login->cmd_sn);
+	if (istripe_serial_lt(login->max_cmd_sn + 1, login->exp_cmd_sn))
+		return istripe_login_fail(login, -EPROTO,
+					  "target gave MaxCmdSN %u with ExpCmdSN %u",
+					  login->max_cmd_sn, login->exp_cmd_sn);
+	return 0;
+}
+
+static int login_operational_end(struct istripe_login *login, bool transit)
+{
+	int err;
+
+	if (!transit)
+		return ISTRIPE_LOGIN_SEND_NEXT;
+	err = login_nothing_owed(login);
+	if (!err)
+		err = login_check_window(login);
+	if (err)
+		return err;
+	if (!login->tsih)
+		return istripe_login_fail(login, -EPROTO, "target gave the new session no TSIH");
+	err = istripe_negotiation_finish(&login->negotiation);
+	if (err)
+		return istripe_login_fail(login, err, "%s", login->negotiation.problem);
+	login->stage = ISTRIPE_LOGIN_FULL_FEATURE;
+	return ISTRIPE_LOGIN_DONE;
+}
+
+/* With its first answer a target says which portal group this is: section 13.9. */
+static int login_check_group(struct istripe_login *login)
+{
+	bool first = !(login->seen & ISTRIPE_LOGIN_SEEN_MESSAGE);
+
+	login->seen |= ISTRIPE_LOGIN_SEEN_MESSAGE;
+	if (!first || login->params.discovery || login->tpgt_known)
+		return 0;
+	return istripe_login_fail(login, -EPROTO, "target did not send TargetPortalGroupTag");
+}
+
+/* A whole message, of one PDU or of many. */
+static int login_message(struct istripe_login *login, const char *text, u32 bytes, bool transit)
+{
+	int err;
+
+	istripe_text_writer_init(&login->writer, login->writer.buf, login->writer.size);
+	login->sent_bytes = 0;
+	login->seen &= ~ISTRIPE_LOGIN_SEEN_EACH_MESSAGE;
+	err = istripe_login_take_keys(login, text, bytes);
+	if (!err)
+		err = login_check_group(login);
+	if (err)
+		return err;
+	if (login->stage == ISTRIPE_LOGIN_SECURITY)
+		return login_security_end(login, transit);
+	return login_operational_end(login, transit);
+}
+
+static int login_gather(struct istripe_login *login, const char *text, u32 bytes)
+{
+	if (bytes > login->gather_size - login->gather_bytes)
+		return istripe_login_fail(login, -EPROTO, "login response is longer than %u bytes",
+					  login->gather_size);
+	if (bytes)
+		memcpy(login->gather + login->gather_bytes, text, bytes);
+	login->gather_bytes += bytes;
+	return 0;
+}
+
+/* The text of a response up to and with this PDU; C bits are section 6.2. */
+static int login_text(struct istripe_login *login, const struct istripe_pdu *pdu, const char *text,
+		      u32 bytes)
+{
+	bool gathering = login->gathering;
+	int err;
+
+	login->gathering = pdu->login_response.continue_;
+	if (!gathering && !login->gathering)
+		return login_message(login, text, bytes, pdu->login_response.transit);
+	err = login_gather(login, text, bytes);
+	if (err || login->gathering) {
+		login->writer.used = 0;
+		login->sent_bytes = 0;
+		return err;
+	}
+	bytes = login->gather_bytes;
+	login->gather_bytes = 0;
+	return login_message(login, login->gather, bytes, pdu->login_response.transit);
+}
+
+/* While the initiator is in the middle of a text the target only says "go on". */
+static int login_go_on(struct istripe_login *login, const struct istripe_pdu *pdu, u32 bytes)
+{
+	if (bytes || pdu->login_response.continue_)
+		return istripe_login_fail(login, -EPROTO,
+					  "target answered before the request was complete");
+	return ISTRIPE_LOGIN_SEND_NEXT;
+}
+
+static int login_redirected(struct istripe_login *login, const char *text, u32 bytes,
+			    const struct istripe_login_status *status)
+{
+	struct istripe_redirect *redirect = &login->redirect;
+
+	redirect->permanent = status->status_detail == ISCSI_LOGIN_STATUS_TGT_MOVED_PERM;
+	if (istripe_redirect_read(redirect, text, bytes))
+		return istripe_login_fail(login, -EPROTO, "%s, without a usable TargetAddress",
+					  status->text);
+	return istripe_login_fail(login, ISTRIPE_LOGIN_REDIRECT, "%s to port %u of %.60s",
+				  status->text, redirect->port, redirect->host);
+}
+
+/* Any other status than success ends the login; most of the header is void then. */
+static int login_refused(struct istripe_login *login, const char *text, u32 bytes)
+{
+	const struct istripe_login_status *status =
+		istripe_login_status_find(login->status_class, login->status_detail);
+
+	if (!status->err)
+		return login_redirected(login, text, bytes, status);
+	login->retry = status->retry;
+	return istripe_login_fail(login, status->err, "%s (login status %02x%02x)%s", status->text,
+				  login->status_class, login->status_detail,
+				  status->err == -EACCES && !login->params.chap ?
+				  ": no chap_secret is set" : "");
+}
+
+static int login_check_stage(struct istripe_login *login, const struct istripe_pdu *pdu)
+{
+	if (pdu->login_response.csg != login_csg(login))
+		return istripe_login_fail(login, -EPROTO,
+					  "target is in login stage %u instead of %u",
+					  pdu->login_response.csg, login_csg(login));
+	if (!pdu->login_response.transit)
+		return 0;
+	if (!login->asked_transit)
+		return istripe_login_fail(login, -EPROTO, "target left login stage %u unasked",
+					  login_csg(login));
+	if (pdu->login_response.continue_)
+		return istripe_login_fail(login, -EPROTO, "target left login stage %u in mid-text",
+					  login_csg(login));
+	if (pdu->login_response.nsg != login_nsg(login))
+		return istripe_login_fail(login, -EPROTO,
+					  "target went to login stage %u instead of %u",
+					  pdu->login_response.nsg, login_nsg(login));
+	return 0;
+}
+
+static int login_check_session(struct istripe_login *login, const struct istripe_pdu *pdu)
+{
+	u16 tsih = login->params.tsih;
+
+	if (pdu->login_response.version_active != LOGIN_VERSION)
+		return istripe_login_fail(login, -EPROTO, "target uses protocol version %u",
+					  pdu->login_response.version_active);
+	if (memcmp(pdu->login_response.isid, login->params.isid, sizeof(login->params.isid)))
+		return istripe_login_fail(login, -EPROTO, "target answered with another ISID");
+	if (tsih && pdu->login_response.tsih != tsih)
+		return istripe_login_fail(login, -EPROTO,
+					  "target answered with TSIH %u instead of %u",
+					  pdu->login_response.tsih, tsih);
+	return 0;
+}
+
+static int login_take_numbers(struct istripe_login *login, const struct istripe_pdu *pdu)
+{
+	if (login->stat_sn_known && pdu->stat_sn != login->exp_stat_sn)
+		return istripe_login_fail(login, -EPROTO, "target sent StatSN %u, expected was %u",
+					  pdu->stat_sn, login->exp_stat_sn);
+	login->stat_sn_known = true;
+	login->exp_stat_sn = pdu->stat_sn + 1;
+	login->exp_cmd_sn = pdu->exp_cmd_sn;
+	login->max_cmd_sn = pdu->max_cmd_sn;
+	login->tsih = pdu->login_response.tsih;
+	return 0;
+}
+
+static int login_check_pdu(struct istripe_login *login, const struct iscsi_hdr *bhs,
+			   struct istripe_pdu *pdu, u32 bytes)
+{
+	if (istripe_pdu_decode(bhs, pdu))
+		return istripe_login_fail(login, -EPROTO, "login response: %s", pdu->problem);
+	if (pdu->opcode == ISCSI_OP_REJECT)
+		return istripe_login_fail(login, -EPROTO, "target rejected the login request: %s",
+					  istripe_pdu_reject_reason_name(pdu->reject.reason));
+	if (pdu->opcode != ISCSI_OP_LOGIN_RSP)
+		return istripe_login_fail(login, -EPROTO, "target sent %s during login",
+					  istripe_pdu_opcode_name(pdu->opcode));
+	if (pdu->itt != login->params.itt)
+		return istripe_login_fail(login, -EPROTO, "login response has a foreign task tag");
+	if (pdu->data_segment_bytes != bytes || bytes > ISTRIPE_LOGIN_SEGMENT_BYTES)
+		return istripe_login_fail(login, -EPROTO, "login response of %u bytes",
+					  pdu->data_segment_bytes);
+	return 0;
+}
+
+static int login_accepted(struct istripe_login *login, const struct istripe_pdu *pdu,
+			  const char *text, u32 bytes)
+{
+	int err = login_check_session(login, pdu);
+
+	if (!err)
+		err = login_check_stage(login, pdu);
+	if (!err)
+		err = login_take_numbers(login, pdu);
+	if (err)
+		return err;
+	if (login->asked_continue)
+		return login_go_on(login, pdu, bytes);
+	return login_text(login, pdu, text, bytes);
+}
+
+int istripe_login_response(struct istripe_login *login, const struct iscsi_hdr *bhs,
+			   const char *text, u32 bytes)
+{
+	struct istripe_pdu pdu;
+	int err;
+
+	if (login->stage >= ISTRIPE_LOGIN_FULL_FEATURE)
+		return -EINVAL;
+	if (!login->awaiting)
+		return istripe_login_fail(login, -EPROTO, "target sent a login response unasked");
+	login->awaiting = false;
+	err = login_check_pdu(login, bhs, &pdu, bytes);
+	if (err)
+		return err;
+	login->status_class = pdu.login_response.status_class;
+	login->status_detail = pdu.login_response.status_detail;
+	if (login->status_class || login->status_detail)
+		return login_refused(login, text, bytes);
+	return login_accepted(login, &pdu, text, bytes);
+}

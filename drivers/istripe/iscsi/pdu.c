@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <asm/byteorder.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <compat/unaligned.h>
+
+#include "iscsi/pdu.h"
+
+/* Bytes of a SenseLength field, RFC 7143 11.4.7.1. */
+#define SENSE_LENGTH_BYTES	2
+
+static itt_t tag_encode(u32 itt)
+{
+	return (__force itt_t)cpu_to_be32(itt);
+}
+
+void istripe_pdu_encode_scsi_command(struct iscsi_scsi_req *bhs,
+				     const struct istripe_pdu_scsi_command *c)
+{
+	*bhs = (struct iscsi_scsi_req) {
+		.opcode = ISCSI_OP_SCSI_CMD,
+		.flags = (c->final ? ISCSI_FLAG_CMD_FINAL : 0) |
+			 (c->read ? ISCSI_FLAG_CMD_READ : 0) |
+			 (c->write ? ISCSI_FLAG_CMD_WRITE : 0) |
+			 (c->attribute & ISCSI_FLAG_CMD_ATTR_MASK),
+		.lun = c->lun,
+		.itt = tag_encode(c->itt),
+		.data_length = cpu_to_be32(c->expected_data_bytes),
+		.cmdsn = cpu_to_be32(c->cmd_sn),
+		.exp_statsn = cpu_to_be32(c->exp_stat_sn),
+	};
+	put_unaligned_be24(c->data_segment_bytes, bhs->dlength);
+	memcpy(bhs->cdb, c->cdb, min_t(size_t, c->cdb_bytes, sizeof(bhs->cdb)));
+}
+
+void istripe_pdu_encode_data_out(struct iscsi_data *bhs, const struct istripe_pdu_data_out *d)
+{
+	*bhs = (struct iscsi_data) {
+		.opcode = ISCSI_OP_SCSI_DATA_OUT,
+		.flags = d->final ? ISCSI_FLAG_CMD_FINAL : 0,
+		.itt = tag_encode(d->itt),
+		.ttt = cpu_to_be32(d->ttt),
+		.exp_statsn = cpu_to_be32(d->exp_stat_sn),
+		.datasn = cpu_to_be32(d->data_sn),
+		.offset = cpu_to_be32(d->offset),
+	};
+	if (d->ttt != ISTRIPE_TAG_RESERVED)
+		bhs->lun = d->lun;
+	put_unaligned_be24(d->data_segment_bytes, bhs->dlength);
+}
+
+void istripe_pdu_encode_nop_out(struct iscsi_nopout *bhs, const struct istripe_pdu_nop_out *n)
+{
+	*bhs = (struct iscsi_nopout) {
+		.opcode = ISCSI_OP_NOOP_OUT | ISCSI_OP_IMMEDIATE,
+		.flags = ISCSI_FLAG_CMD_FINAL,
+		.lun = n->lun,
+		.itt = tag_encode(n->itt),
+		.ttt = cpu_to_be32(n->ttt),
+		.cmdsn = cpu_to_be32(n->cmd_sn),
+		.exp_statsn = cpu_to_be32(n->exp_stat_sn),
+	};
+	put_unaligned_be24(n->data_segment_bytes, bhs->dlength);
+}
+
+void istripe_pdu_encode_task_management(struct iscsi_tm *bhs,
+					const struct istripe_pdu_task_management *t)
+{
+	bool abort = t->function == ISCSI_TM_FUNC_ABORT_TASK;
+	bool one_task = abort || t->function == ISCSI_TM_FUNC_TASK_REASSIGN;
+
+	*bhs = (struct iscsi_tm) {
+		.opcode = ISCSI_OP_SCSI_TMFUNC | (t->immediate ? ISCSI_OP_IMMEDIATE : 0),
+		.flags = ISCSI_FLAG_CMD_FINAL | (t->function & ISCSI_FLAG_TM_FUNC_MASK),
+		.lun = t->lun,
+		.itt = tag_encode(t->itt),
+		.rtt = tag_encode(one_task ? t->referenced_itt : ISTRIPE_TAG_RESERVED),
+		.cmdsn = cpu_to_be32(t->cmd_sn),
+		.exp_statsn = cpu_to_be32(t->exp_stat_sn),
+		.refcmdsn = cpu_to_be32(abort ? t->ref_cmd_sn : 0),
+	};
+}
+
+void istripe_pdu_encode_logout(struct iscsi_logout *bhs, const struct istripe_pdu_logout *l)
+{
+	bool whole_session = l->reason == ISCSI_LOGOUT_REASON_CLOSE_SESSION;
+
+	*bhs = (struct iscsi_logout) {
+		.opcode = ISCSI_OP_LOGOUT | (l->immediate ? ISCSI_OP_IMMEDIATE : 0),
+		.flags = ISCSI_FLAG_CMD_FINAL | (l->reason & ISCSI_FLAG_LOGOUT_REASON_MASK),
+		.itt = tag_encode(l->itt),
+		.cid = cpu_to_be16(whole_session ? 0 : l->cid),
+		.cmdsn = cpu_to_be32(l->cmd_sn),
+		.exp_statsn = cpu_to_be32(l->exp_stat_sn),
+	};
+}
+
+void istripe_pdu_encode_login(struct iscsi_login_req *bhs, const struct istripe_pdu_login *l)
+{
+	u8 flags = l->csg << 2 & ISCSI_FLAG_LOGIN_CURRENT_STAGE_MASK;
+
+	if (l->transit)
+		flags |= ISCSI_FLAG_LOGIN_TRANSIT | (l->nsg & ISCSI_FLAG_LOGIN_NEXT_STAGE_MASK);
+	else if (l->continue_)
+		flags |= ISCSI_FLAG_LOGIN_CONTINUE;
+	*bhs = (struct iscsi_login_req) {
+		.opcode = ISCSI_OP_LOGIN | ISCSI_OP_IMMEDIATE,
+		.flags = flags,
+		.max_version = ISCSI_DRAFT20_VERSION,
+		.min_version = ISCSI_DRAFT20_VERSION,
+		.tsih = cpu_to_be16(l->tsih),
+		.itt = tag_encode(l->itt),
+		.cid = cpu_to_be16(l->cid),
+		.cmdsn = cpu_to_be32(l->cmd_sn),
+		.exp_statsn = cpu_to_be32(l->exp_stat_sn),
+	};
+	memcpy(bhs->isid, l->isid, sizeof(bhs->isid));
+	put_unaligned_be24(l->data_segment_bytes, bhs->dlength);
+}
+
+static int pdu_refuse(struct istripe_pdu *pdu, const char *problem)
+{
+	pdu->problem = problem;
+	return -EPROTO;
+}
+
+static int decode_scsi_response(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
+{
+	const struct iscsi_scsi_rsp *rsp = (const struct iscsi_scsi_rsp *)bhs;
+	struct istripe_pdu_scsi_response *r = &pdu->scsi_response;
+	u8 bidi = ISCSI_FLAG_CMD_BIDI_OVERFLOW | ISCSI_FLAG_CMD_BIDI_UNDERFLOW;
+
+	r->response = rsp->response;
+	r->status = rsp->cmd_status;
+	r->exp_data_sn = be32_to_cpu(rsp->exp_datasn);
+	r->overflow = rsp->flags & ISCSI_FLAG_CMD_OVERFLOW;
+	r->underflow = rsp->flags & ISCSI_FLAG_CMD_UNDERFLOW;
+	if ((r->overflow && r->underflow) || (rsp->flags & bidi) == bidi)
+		return pdu_refuse(pdu, "SCSI Response with overflow and underflow");
+	if (r->overflow || r->underflow)
+		r->residual = be32_to_cpu(rsp->residual_count);
+	return 0;
+}
+
+static int decode_data_in_status(const struct iscsi_data_rsp *rsp, struct istripe_pdu *pdu)
+{
+	struct istripe_pdu_data_in *d = &pdu->data_in;
+
+	if (!pdu->final)
+		return pdu_refuse(pdu, "Data-In with status that is not final");
+	pdu->stat_sn_use = ISTRIPE_STAT_SN_CONSUMED;
+	d->status_present = true;
+	d->status = rsp->cmd_status;
+	d->overflow = rsp->flags & ISCSI_FLAG_DATA_OVERFLOW;
+	d->underflow = rsp->flags & ISCSI_FLAG_DATA_UNDERFLOW;
+	if (d->overflow && d->underflow)
+		return pdu_refuse(pdu, "Data-In with overflow and underflow");
+	if (d->overflow || d->underflow)
+		d->residual = be32_to_cpu(rsp->residual_count);
+	return 0;
+}
+
+static int decode_data_in(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
+{
+	const struct iscsi_data_rsp *rsp = (const struct iscsi_data_rsp *)bhs;
+
+	pdu->data_in.data_sn = be32_to_cpu(rsp->datasn);
+	pdu->data_in.offset = be32_to_cpu(rsp->offset);
+	return rsp->flags & ISCSI_FLAG_DATA_STATUS ? decode_data_in_status(rsp, pdu) : 0;
+}
+
+static int decode_r2t(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
+{
+	const struct iscsi_r2t_rsp *rsp = (const struct iscsi_r2t_rsp *)bhs;
+
+	pdu->ttt = be32_to_cpu(rsp->ttt);
+	pdu->r2t.r2t_sn = be32_to_cpu(rsp->r2tsn);
+	pdu->r2t.offset = be32_to_cpu(rsp->data_offset);
+	pdu->r2t.desired_bytes = be32_to_cpu(rsp->data_length);
+	if (pdu->ttt == ISTRIPE_TAG_RESERVED)
+		return pdu_refuse(pdu, "R2T without a Target Transfer Tag");
+	if (!pdu->r2t.desired_bytes)
+		return pdu_refuse(pdu, "R2T for no data");
+	return 0;
+}
+
+/*
+ * Ping data of the target's are not allowed (RFC 7143 11.19), but there are targets that
+ * send some; they are echoed (P56).
+ */
+static int decode_nop_in(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
+{
+	pdu->lun = bhs->lun;
+	pdu->ttt = be32_to_cpu(bhs->ttt);
+	if (pdu->itt == ISTRIPE_TAG_RESERVED)
+		pdu->stat_sn_use = ISTRIPE_STAT_SN_NEXT;
+	else if (pdu->ttt != ISTRIPE_TAG_RESERVED)
+		return pdu_refuse(pdu, "NOP-In that both asks and answers");
+	return 0;
+}
+
+static int decode_task_management_response(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
+{
+	const struct iscsi_tm_rsp *rsp = (const struct iscsi_tm_rsp *)bhs;
+
+	pdu->task_management_response.response = rsp->response;
+	return 0;
+}
+
+static int decode_logout_response(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
+{
+	const struct iscsi_logout_rsp *rsp = (const struct iscsi_logout_rsp *)bhs;
+
+	pdu->logout_response.response = rsp->response;
+	pdu->logout_response.time2wait_s = be16_to_cpu(rsp->t2wait);
+	return 0;
+}
+
+static int decode_login_response(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
+{
+	const struct iscsi_login_rsp *rsp = (const struct iscsi_login_rsp *)bhs;
+	struct istripe_pdu_login_response *l = &pdu->login_response;
+
+	l->version_active = rsp->active_version;
+	memcpy(l->isid, rsp->isid, sizeof(l->isid));
+	l->tsih = be16_to_cpu(rsp->tsih);
+	l->status_class = rsp->status_class;
+	l->status_detail = rsp->status_detail;
+	l->csg = ISCSI_LOGIN_CURRENT_STAGE(rsp->flags);
+	l->nsg = ISCSI_LOGIN_NEXT_STAGE(rsp->flags);
+	l->transit = rsp->flags & ISCSI_FLAG_LOGIN_TRANSIT;
+	l->continue_ = rsp->flags & ISCSI_FLAG_LOGIN_CONTINUE;
+	if (l->transit && l->continue_)
+		return pdu_refuse(pdu, "Login Response with T and C bit");
+	/* StatSN holds for success only: RFC 7143 11.13.4. */
+	if (l->status_class != ISCSI_STATUS_CLS_SUCCESS)
+		pdu->stat_sn_use = ISTRIPE_STAT_SN_NONE;
+	return 0;
+}
+
+static int decode_text_response(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
+{
+	if (pdu->final && bhs->flags & ISCSI_FLAG_TEXT_CONTINUE)
+		return pdu_refuse(pdu, "Text Response with F and C bit");
+	return 0;
+}
+
+static int decode_async(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
+{
+	const struct iscsi_async *async = (const struct iscsi_async *)bhs;
+
+	/* Bytes 16 to 19 are a constant here, whatever the target made of it. */
+	pdu->itt = ISTRIPE_TAG_RESERVED;
+	pdu->async.event = async->async_event;
+	pdu->async.parameter2 = be16_to_cpu(async->param2);
+	return 0;
+}
+
+static int decode_reject(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
+{
+	const struct iscsi_reject *reject = (const struct iscsi_reject *)bhs;
+
+	pdu->itt = ISTRIPE_TAG_RESERVED;
+	pdu->reject.reason = reject->reason;
+	return 0;
+}
+
+/*
+ * What there is to know about an opcode; decode is NULL for those of the initiator.
+ * decode may say otherwise about StatSN.
+ */
+struct pdu_kind {
+	const char *name;
+	int (*decode)(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu);
+	bool status_numbered;		/* consumes a StatSN */
+	bool next_status;		/* shows the next StatSN */
+	bool needs_itt;
+	bool no_data;
+};
+
+static const struct pdu_kind pdu_kinds[ISCSI_OPCODE_MASK + 1] = {
+	[ISCSI_OP_NOOP_OUT] = { .name = "NOP-Out" },
+	[ISCSI_OP_SCSI_CMD] = { .name = "SCSI Command" },
+	[ISCSI_OP_SCSI_TMFUNC] = { .name = "Task Management Function Request" },
+	[ISCSI_OP_LOGIN] = { .name = "Login Request" },
+	[ISCSI_OP_TEXT] = { .name = "Text Request" },
+	[ISCSI_OP_SCSI_DATA_OUT] = { .name = "SCSI Data-Out" },
+	[ISCSI_OP_LOGOUT] = { .name = "Logout Request" },
+	[ISCSI_OP_SNACK] = { .name = "SNACK Request" },
+	[ISCSI_OP_NOOP_IN] = {
+		.name = "NOP-In", .decode = decode_nop_in, .status_numbered = true,
+	},
+	[ISCSI_OP_SCSI_CMD_RSP] = {
+		.name = "SCSI Response", .decode = decode_scsi_response,
+		.status_numbered = true, .needs_itt = true,
+	},
+	[ISCSI_OP_SCSI_TMFUNC_RSP] = {
+		.name = "Task Management Function Response",
+		.decode = decode_task_management_response,
+		.status_numbered = true, .needs_itt = true, .no_data = true,
+	},
+	[ISCSI_OP_LOGIN_RSP] = {
+		.name = "Login Response", .decode = decode_login_response,
+		.status_numbered = true, .needs_itt = true,
+	},
+	[ISCSI_OP_TEXT_RSP] = {
+		.name = "Text Response", .decode = decode_text_response,
+		.status_numbered = true, .needs_itt = true,
+	},
+	[ISCSI_OP_SCSI_DATA_IN] = {
+		.name = "SCSI Data-In", .decode = decode_data_in, .needs_itt = true,
+	},
+	[ISCSI_OP_LOGOUT_RSP] = {
+		.name = "Logout Response", .decode = decode_logout_response,
+		.status_numbered = true, .needs_itt = true, .no_data = true,
+	},
+	[ISCSI_OP_R2T] = {
+		.name = "R2T", .decode = decode_r2t,
+		.next_status = true, .needs_itt = true, .no_data = true,
+	},
+	[ISCSI_OP_ASYNC_EVENT] = {
+		.name = "Asynchronous Message", .decode = decode_async, .status_numbered = true,
+	},
+	[ISCSI_OP_REJECT] = {
+		.name = "Reject", .decode = decode_reject, .status_numbered = true,
+	},
+};
+
+static enum istripe_pdu_stat_sn kind_stat_sn(const struct pdu_kind *kind)
+{
+	if (kind->status_numbered)
+		return ISTRIPE_STAT_SN_CONSUMED;
+	return kind->next_status ? ISTRIPE_STAT_SN_NEXT : ISTRIPE_STAT_SN_NONE;
+}
+
+int istripe_pdu_decode(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
+{
+	u8 opcode = bhs->opcode & ISCSI_OPCODE_MASK;
+	const struct pdu_kind *kind = &pdu_kinds[opcode];
+
+	*pdu = (struct istripe_pdu) {
+		.opcode = opcode,
+		.final = bhs->flags & ISCSI_FLAG_CMD_FINAL,
+		.stat_sn_use = kind_stat_sn(kind),
+		.itt = be32_to_cpu((__force __be32)bhs->itt),
+		.ttt = ISTRIPE_TAG_RESERVED,
+		.stat_sn = be32_to_cpu(bhs->statsn),
+		.exp_cmd_sn = be32_to_cpu(bhs->exp_statsn),
+		.max_cmd_sn = be32_to_cpu(bhs->max_statsn),
+		.data_segment_bytes = get_unaligned_be24(bhs->dlength),
+	};
+	if (!kind->decode)
+		return pdu_refuse(pdu, kind->name ? "PDU that only initiators send" :
+				  "PDU with an unknown opcode");
+	if (kind->needs_itt && pdu->itt == ISTRIPE_TAG_RESERVED)
+		return pdu_refuse(pdu, "PDU without an Initiator Task Tag");
+	if (kind->no_data && pdu->data_segment_bytes)
+		return pdu_refuse(pdu, "PDU with data where there can be none");
+	return kind->decode(bhs, pdu);
+}
+
+int istripe_pdu_check_stat_sn(struct istripe_pdu *pdu, u32 *exp_stat_sn)
+{
+	if (pdu->stat_sn_use != ISTRIPE_STAT_SN_CONSUMED)
+		return 0;
+	if (pdu->stat_sn != *exp_stat_sn)
+		return pdu_refuse(pdu, "PDU with a StatSN that is not the next");
+	WRITE_ONCE(*exp_stat_sn, pdu->stat_sn + 1);
+	return 0;
+}
+
+int istripe_pdu_sense(const u8 *data, u32 data_bytes, const u8 **sense, u32 *sense_bytes)
+{
+	u32 bytes;
+
+	*sense = NULL;
+	*sense_bytes = 0;
+	if (!data_bytes)
+		return 0;
+	if (data_bytes < SENSE_LENGTH_BYTES)
+		return -EPROTO;
+	bytes = get_unaligned_be16(data);
+	if (bytes > data_bytes - SENSE_LENGTH_BYTES)
+		return -EPROTO;
+	if (!bytes)
+		return 0;
+	*sense = data + SENSE_LENGTH_BYTES;
+	*sense_bytes = bytes;
+	return 0;
+}
+
+int istripe_pdu_rejected(const u8 *data, u32 data_bytes, u8 *opcode, u32 *itt)
+{
+	if (data_bytes < ISCSI_HDR_LEN)
+		return -EPROTO;
+	*opcode = data[0] & ISCSI_OPCODE_MASK;
+	*itt = get_unaligned_be32(data + offsetof(struct iscsi_hdr, itt));
+	return 0;
+}
+
+static const char *name_of(const char * const *names, u32 count, u8 value)
+{
+	return value < count && names[value] ? names[value] : "unknown";
+}
+
+const char *istripe_pdu_opcode_name(u8 opcode)
+{
+	return pdu_kinds[opcode & ISCSI_OPCODE_MASK].name ?: "unknown";
+}
+
+const char *istripe_pdu_reject_reason_name(u8 reason)
+{
+	static const char * const names[] = {
+		[ISCSI_REASON_DATA_DIGEST_ERROR] = "data digest error",
+		[ISCSI_REASON_DATA_SNACK_REJECT] = "SNACK rejected",
+		[ISCSI_REASON_PROTOCOL_ERROR] = "protocol error",
+		[ISCSI_REASON_CMD_NOT_SUPPORTED] = "command not supported",
+		[ISCSI_REASON_IMM_CMD_REJECT] = "too many immediate commands",
+		[ISCSI_REASON_TASK_IN_PROGRESS] = "task in progress",
+		[ISCSI_REASON_INVALID_SNACK] = "invalid SNACK",
+		[ISCSI_REASON_BOOKMARK_INVALID] = "invalid PDU field",
+		[ISCSI_REASON_BOOKMARK_NO_RESOURCES] = "out of resources",
+		[ISCSI_REASON_NEGOTIATION_RESET] = "negotiation reset",
+		[12] = "waiting for logout",
+	};
+
+	return name_of(names, ARRAY_SIZE(names), reason);
+}
+
+const char *istripe_pdu_async_event_name(u8 event)
+{
+	static const char * const names[] = {
+		[ISCSI_ASYNC_MSG_SCSI_EVENT] = "SCSI event",
+		[ISCSI_ASYNC_MSG_REQUEST_LOGOUT] = "target requests logout",
+		[ISCSI_ASYNC_MSG_DROPPING_CONNECTION] = "target will drop the connection",
+		[ISCSI_ASYNC_MSG_DROPPING_ALL_CONNECTIONS] = "target will drop all connections",
+		[ISCSI_ASYNC_MSG_PARAM_NEGOTIATION] = "target requests negotiation",
+		[5] = "active tasks of a logical unit were terminated",
+		[ISCSI_ASYNC_MSG_VENDOR_SPECIFIC] = "vendor specific event",
+	};
+
+	return name_of(names, ARRAY_SIZE(names), event);
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Basic header segments of RFC 7143 section 11: plain values to wire and back.
+ *
+ * Tags and numbers are u32 in host order here, big endian on the wire. Encoding
+ * writes all 48 bytes, reserved ones as zero. Decoding trusts nothing: what it
+ * accepts is free of contradictions in itself. Whether it fits the task or the
+ * connection is for transfer.h and for the owner of those to check. No decoded
+ * length has been compared with a buffer.
+ */
+#ifndef ISTRIPE_ISCSI_PDU_H
+#define ISTRIPE_ISCSI_PDU_H
+
+#include <linux/types.h>
+#include <scsi/iscsi_proto.h>
+
+/* Initiator Task Tag or Target Transfer Tag that names nothing. */
+#define ISTRIPE_TAG_RESERVED	0xffffffffu
+
+/* What DataSegmentLength can tell. */
+#define ISTRIPE_DATA_SEGMENT_BYTES_MAX	0xffffffu
+
+/**
+ * struct istripe_pdu_scsi_command - RFC 7143 11.3
+ * @lun: logical unit
+ * @itt: tag of the task
+ * @cmd_sn: CmdSN, consumed by this PDU
+ * @exp_stat_sn: next StatSN that we expect on the connection
+ * @expected_data_bytes: ExpectedDataTransferLength
+ * @data_segment_bytes: immediate data behind the header
+ * @cdb: command descriptor block
+ * @cdb_bytes: how much of @cdb counts, 1..16; the rest is sent as zero
+ * @read: data are expected from the target
+ * @write: data go to the target
+ * @final: no unsolicited Data-Out follow; always set it for a command that writes nothing
+ * @attribute: task attribute, ISCSI_ATTR_*
+ */
+struct istripe_pdu_scsi_command {
+	struct scsi_lun lun;
+	u32 itt;
+	u32 cmd_sn;
+	u32 exp_stat_sn;
+	u32 expected_data_bytes;
+	u32 data_segment_bytes;
+	u8 cdb[ISCSI_CDB_SIZE];
+	u8 cdb_bytes;
+	bool read;
+	bool write;
+	bool final;
+	u8 attribute;
+};
+
+/**
+ * struct istripe_pdu_data_out - RFC 7143 11.7
+ * @lun: logical unit of the command; left out on the wire when @ttt is reserved
+ * @itt: tag of the task
+ * @ttt: of the R2T that is answered; ISTRIPE_TAG_RESERVED: unsolicited
+ * @exp_stat_sn: next StatSN that we expect on the connection
+ * @data_sn: counts the PDUs of one sequence from 0
+ * @offset: bytes from the start of the command's data
+ * @data_segment_bytes: data behind the header
+ * @final: last PDU of its sequence
+ */
+struct istripe_pdu_data_out {
+	struct scsi_lun lun;
+	u32 itt;
+	u32 ttt;
+	u32 exp_stat_sn;
+	u32 data_sn;
+	u32 offset;
+	u32 data_segment_bytes;
+	bool final;
+};
+
+/**
+ * struct istripe_pdu_nop_out - RFC 7143 11.18; always immediate
+ * @lun: copied from the NOP-In that is answered, else zero
+ * @itt: our ping's tag; ISTRIPE_TAG_RESERVED: no answer wanted
+ * @ttt: copied from the NOP-In that is answered; ISTRIPE_TAG_RESERVED for our own ping
+ * @cmd_sn: next CmdSN, not consumed
+ * @exp_stat_sn: next StatSN that we expect on the connection
+ * @data_segment_bytes: ping data behind the header
+ */
+struct istripe_pdu_nop_out {
+	struct scsi_lun lun;
+	u32 itt;
+	u32 ttt;
+	u32 cmd_sn;
+	u32 exp_stat_sn;
+	u32 data_segment_bytes;
+};
+
+/**
+ * struct istripe_pdu_task_management - RFC 7143 11.5
+ * @lun: logical unit, zero for functions that concern the target
+ * @itt: tag of this request
+ * @referenced_itt: ABORT TASK and TASK REASSIGN: the task; sent as reserved for the others
+ * @cmd_sn: CmdSN; not consumed when @immediate
+ * @exp_stat_sn: next StatSN that we expect on the connection
+ * @ref_cmd_sn: ABORT TASK: CmdSN of the task; sent as zero for the others
+ * @function: ISCSI_TM_FUNC_*
+ * @immediate: deliver ahead of the command order
+ */
+struct istripe_pdu_task_management {
+	struct scsi_lun lun;
+	u32 itt;
+	u32 referenced_itt;
+	u32 cmd_sn;
+	u32 exp_stat_sn;
+	u32 ref_cmd_sn;
+	u8 function;
+	bool immediate;
+};
+
+/**
+ * struct istripe_pdu_logout - RFC 7143 11.14
+ * @itt: tag of this request
+ * @cmd_sn: CmdSN; not consumed when @immediate
+ * @exp_stat_sn: next StatSN that we expect on the connection
+ * @cid: connection to close or to recover; sent as zero when the session is closed
+ * @reason: ISCSI_LOGOUT_REASON_*
+ * @immediate: deliver ahead of the command order
+ */
+struct istripe_pdu_logout {
+	u32 itt;
+	u32 cmd_sn;
+	u32 exp_stat_sn;
+	u16 cid;
+	u8 reason;
+	bool immediate;
+};
+
+/**
+ * struct istripe_pdu_login - RFC 7143 11.12; always immediate
+ * @isid: initiator's part of the session's name
+ * @tsih: 0: new session or reinstatement
+ * @cid: connection id
+ * @itt: tag, the same through the whole login
+ * @cmd_sn: first CmdSN of a new session, next one of an old session; not consumed
+ * @exp_stat_sn: 0 in the first request, then the next StatSN that we expect
+ * @data_segment_bytes: text behind the header
+ * @csg: stage now, 0, 1
+ * @nsg: stage wanted next, 0, 1, 3; sent only when @transit
+ * @transit: T bit
+ * @continue_: C bit, more text follows; excludes @transit
+ */
+struct istripe_pdu_login {
+	u8 isid[6];
+	u16 tsih;
+	u16 cid;
+	u32 itt;
+	u32 cmd_sn;
+	u32 exp_stat_sn;
+	u32 data_segment_bytes;
+	u8 csg;
+	u8 nsg;
+	bool transit;
+	bool continue_;
+};
+
+/**
+ * istripe_pdu_encode_scsi_command() - SCSI Command, RFC 7143 11.3
+ * @bhs: 48 bytes, all written
+ * @c: what to say; lengths up to ISTRIPE_DATA_SEGMENT_BYTES_MAX
+ *
+ * Context: any.
+ */
+void istripe_pdu_encode_scsi_command(struct iscsi_scsi_req *bhs,
+				     const struct istripe_pdu_scsi_command *c);
+
+/**
+ * istripe_pdu_encode_data_out() - SCSI Data-Out, RFC 7143 11.7
+ * @bhs: 48 bytes, all written
+ * @d: what to say; lengths up to ISTRIPE_DATA_SEGMENT_BYTES_MAX
+ *
+ * Context: any.
+ */
+void istripe_pdu_encode_data_out(struct iscsi_data *bhs, const struct istripe_pdu_data_out *d);
+
+/**
+ * istripe_pdu_encode_nop_out() - NOP-Out, RFC 7143 11.18
+ * @bhs: 48 bytes, all written
+ * @n: what to say
+ *
+ * Context: any.
+ */
+void istripe_pdu_encode_nop_out(struct iscsi_nopout *bhs, const struct istripe_pdu_nop_out *n);
+
+/**
+ * istripe_pdu_encode_task_management() - Task Management Function Request, RFC 7143 11.5
+ * @bhs: 48 bytes, all written
+ * @t: what to say
+ *
+ * Context: any.
+ */
+void istripe_pdu_encode_task_management(struct iscsi_tm *bhs,
+					const struct istripe_pdu_task_management *t);
+
+/**
+ * istripe_pdu_encode_logout() - Logout Request, RFC 7143 11.14
+ * @bhs: 48 bytes, all written
+ * @l: what to say
+ *
+ * Context: any.
+ */
+void istripe_pdu_encode_logout(struct iscsi_logout *bhs, const struct istripe_pdu_logout *l);
+
+/**
+ * istripe_pdu_encode_login() - Login Request, RFC 7143 11.12
+ * @bhs: 48 bytes, all written
+ * @l: what to say
+ *
+ * Context: any.
+ */
+void istripe_pdu_encode_login(struct iscsi_login_req *bhs, const struct istripe_pdu_login *l);
+
+/* What the StatSN field of a PDU from the target says: RFC 7143 11.4.4 and its like. */
+enum istripe_pdu_stat_sn {
+	ISTRIPE_STAT_SN_NONE,		/* nothing: Data-In without status, refused login */
+	ISTRIPE_STAT_SN_NEXT,		/* the next one, not consumed: R2T, NOP-In ping */
+	ISTRIPE_STAT_SN_CONSUMED,	/* its own: every response, Async, Reject */
+};
+
+/* SCSI Response, RFC 7143 11.4. @status holds when @response is 0. */
+struct istripe_pdu_scsi_response {
+	u8 response;			/* ISCSI_STATUS_CMD_COMPLETED or why not */
+	u8 status;			/* SAM status byte */
+	u32 exp_data_sn;
+	u32 residual;			/* bytes; 0 unless @overflow or @underflow */
+	bool overflow;
+	bool underflow;
+};
+
+/* SCSI Data-In, RFC 7143 11.7. The four from @status on hold when @status_present. */
+struct istripe_pdu_data_in {
+	u32 data_sn;
+	u32 offset;
+	bool status_present;		/* S bit */
+	u8 status;
+	u32 residual;			/* bytes; 0 unless @overflow or @underflow */
+	bool overflow;
+	bool underflow;
+};
+
+/* Ready To Transfer, RFC 7143 11.8. */
+struct istripe_pdu_r2t {
+	u32 r2t_sn;
+	u32 offset;
+	u32 desired_bytes;		/* > 0 */
+};
+
+/* Task Management Function Response, RFC 7143 11.6. */
+struct istripe_pdu_task_management_response {
+	u8 response;			/* ISCSI_TMF_RSP_* */
+};
+
+/* Logout Response, RFC 7143 11.15. */
+struct istripe_pdu_logout_response {
+	u8 response;			/* ISCSI_LOGOUT_* */
+	u16 time2wait_s;
+};
+
+/* Login Response, RFC 7143 11.13. */
+struct istripe_pdu_login_response {
+	u8 version_active;
+	u8 isid[6];
+	u16 tsih;
+	u8 status_class;
+	u8 status_detail;
+	u8 csg;
+	u8 nsg;
+	bool transit;
+	bool continue_;
+};
+
+/* Asynchronous Message, RFC 7143 11.9. */
+struct istripe_pdu_async {
+	u8 event;			/* ISCSI_ASYNC_MSG_* */
+	u16 parameter2;
+};
+
+/* Reject, RFC 7143 11.17. The rejected header is in the data segment. */
+struct istripe_pdu_reject {
+	u8 reason;			/* ISCSI_REASON_* */
+};
+
+/**
+ * struct istripe_pdu - a header that the target sent
+ * @opcode: ISCSI_OP_*, one of the target's, without flag bits; selects the union's member
+ * @final: F bit
+ * @stat_sn_use: what @stat_sn means
+ * @itt: ISTRIPE_TAG_RESERVED: not about a task of ours
+ * @ttt: Target Transfer Tag of R2T and NOP-In, else ISTRIPE_TAG_RESERVED
+ * @stat_sn: StatSN
+ * @exp_cmd_sn: ExpCmdSN
+ * @max_cmd_sn: MaxCmdSN
+ * @data_segment_bytes: 0..ISTRIPE_DATA_SEGMENT_BYTES_MAX, without padding
+ * @lun: for NOP-In
+ * @problem: after -EPROTO, why, in words
+ * @scsi_response: ISCSI_OP_SCSI_CMD_RSP
+ * @data_in: ISCSI_OP_SCSI_DATA_IN
+ * @r2t: ISCSI_OP_R2T
+ * @task_management_response: ISCSI_OP_SCSI_TMFUNC_RSP
+ * @logout_response: ISCSI_OP_LOGOUT_RSP
+ * @login_response: ISCSI_OP_LOGIN_RSP
+ * @async: ISCSI_OP_ASYNC_EVENT
+ * @reject: ISCSI_OP_REJECT
+ *
+ * ISCSI_OP_NOOP_IN needs no member: an answer to our ping has a valid @itt, a ping of
+ * the target's a valid @ttt, neither means that only the numbers are news.
+ */
+struct istripe_pdu {
+	u8 opcode;
+	bool final;
+	enum istripe_pdu_stat_sn stat_sn_use;
+	u32 itt;
+	u32 ttt;
+	u32 stat_sn;
+	u32 exp_cmd_sn;
+	u32 max_cmd_sn;
+	u32 data_segment_bytes;
+	struct scsi_lun lun;
+	const char *problem;
+	union {
+		struct istripe_pdu_scsi_response scsi_response;
+		struct istripe_pdu_data_in data_in;
+		struct istripe_pdu_r2t r2t;
+		struct istripe_pdu_task_management_response task_management_response;
+		struct istripe_pdu_logout_response logout_response;
+		struct istripe_pdu_login_response login_response;
+		struct istripe_pdu_async async;
+		struct istripe_pdu_reject reject;
+	};
+};
+
+/**
+ * istripe_pdu_decode() - understand a header from the target
+ * @bhs: 48 bytes
+ * @pdu: filled; after an error only @opcode and @problem hold
+ *
+ * Reserved bits and fields are ignored (RFC 7143 section 11). Refused are: an opcode that is
+ * not the target's, a tag missing or one too many, contradicting flags, a status on a
+ * Data-In that is not final, an R2T for nothing, data where there can be none.
+ *
+ * Context: any.
+ * Return: 0; -EPROTO with @pdu->problem set.
+ */
+int istripe_pdu_decode(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu);
+
+/**
+ * istripe_pdu_check_stat_sn() - verify and count the StatSN of a PDU
+ * @pdu: decoded; its @problem is set on error
+ * @exp_stat_sn: the connection's ExpStatSN, advanced when the PDU consumes a StatSN
+ *
+ * At ErrorRecoveryLevel 0 nothing can bring back a lost status, so a number that is not
+ * the next one ends the connection (RFC 7143 4.2.2.2). The number in a PDU that consumes
+ * none is not verified: some targets leave it 0, and it could tell nothing new.
+ *
+ * Context: the connection's receive side, the only writer of @exp_stat_sn.
+ * Return: 0; -EPROTO a status is missing or repeated.
+ */
+int istripe_pdu_check_stat_sn(struct istripe_pdu *pdu, u32 *exp_stat_sn);
+
+/**
+ * istripe_pdu_sense() - find sense data in the data segment of a SCSI Response or Async
+ * @data: the data segment
+ * @data_bytes: its length
+ * @sense: set to the sense data within @data, NULL when there are none
+ * @sense_bytes: set to their length, 0 when there are none
+ *
+ * RFC 7143 11.4.7.2 (SenseLength and Sense Data) and 11.9.4. The length that the peer
+ * claims never reaches beyond @data (P18).
+ *
+ * Context: any.
+ * Return: 0; -EPROTO the claimed length does not fit.
+ */
+int istripe_pdu_sense(const u8 *data, u32 data_bytes, const u8 **sense, u32 *sense_bytes);
+
+/**
+ * istripe_pdu_rejected() - find out which PDU a Reject is about
+ * @data: data segment of the Reject
+ * @data_bytes: its length
+ * @opcode: set to the rejected PDU's opcode, without flag bits
+ * @itt: set to its Initiator Task Tag
+ *
+ * RFC 7143 11.17.
+ *
+ * Context: any.
+ * Return: 0; -EPROTO there is no whole header in @data.
+ */
+int istripe_pdu_rejected(const u8 *data, u32 data_bytes, u8 *opcode, u32 *itt);
+
+/**
+ * istripe_pdu_opcode_name() - an opcode in the words of RFC 7143
+ * @opcode: of either side, flag bits are ignored
+ *
+ * Context: any.
+ * Return: a constant string, never NULL.
+ */
+const char *istripe_pdu_opcode_name(u8 opcode);
+
+/**
+ * istripe_pdu_reject_reason_name() - a Reject's reason in words, RFC 7143 11.17.1
+ * @reason: ISCSI_REASON_*
+ *
+ * Context: any.
+ * Return: a constant string, never NULL.
+ */
+const char *istripe_pdu_reject_reason_name(u8 reason);
+
+/**
+ * istripe_pdu_async_event_name() - an asynchronous event in words, RFC 7143 11.9.1
+ * @event: ISCSI_ASYNC_MSG_*
+ *
+ * Context: any.
+ * Return: a constant string, never NULL.
+ */
+const char *istripe_pdu_async_event_name(u8 event);
+
+#endif

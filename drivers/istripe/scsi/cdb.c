@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/string.h>
+#include <compat/unaligned.h>
+
+#include "scsi/cdb.h"
+
+/* Newer than the oldest kernel's scsi_proto.h. */
+#define CDB_WRITE_ATOMIC_16	0x9c
+
+#define CDB_FUA			0x08	/* byte 1 of READ and WRITE */
+#define CDB_WRITE_SAME_UNMAP	0x08	/* byte 1 of WRITE SAME */
+#define CDB_EVPD		0x01	/* byte 1 of INQUIRY */
+#define CDB_DBD			0x08	/* byte 1 of MODE SENSE: no block descriptors */
+
+static void cdb_start(u8 *cdb, u8 opcode)
+{
+	memset(cdb, 0, ISTRIPE_CDB_BYTES);
+	cdb[0] = opcode;
+}
+
+/* READ, WRITE, WRITE SAME and SYNCHRONIZE CACHE (16) have these in one place. */
+static void cdb_range(u8 *cdb, u64 lba, u32 blocks)
+{
+	put_unaligned_be64(lba, cdb + 2);
+	put_unaligned_be32(blocks, cdb + 10);
+}
+
+void istripe_cdb_read16(u8 *cdb, u64 lba, u32 blocks, bool fua)
+{
+	cdb_start(cdb, READ_16);
+	cdb_range(cdb, lba, blocks);
+	if (fua)
+		cdb[1] = CDB_FUA;
+}
+
+void istripe_cdb_write16(u8 *cdb, u64 lba, u32 blocks, bool fua)
+{
+	cdb_start(cdb, WRITE_16);
+	cdb_range(cdb, lba, blocks);
+	if (fua)
+		cdb[1] = CDB_FUA;
+}
+
+void istripe_cdb_write_atomic16(u8 *cdb, u64 lba, u16 blocks, bool fua)
+{
+	cdb_start(cdb, CDB_WRITE_ATOMIC_16);
+	put_unaligned_be64(lba, cdb + 2);
+	put_unaligned_be16(blocks, cdb + 12);
+	if (fua)
+		cdb[1] = CDB_FUA;
+}
+
+void istripe_cdb_synchronize_cache16(u8 *cdb)
+{
+	cdb_start(cdb, SYNCHRONIZE_CACHE_16);
+}
+
+void istripe_cdb_synchronize_cache10(u8 *cdb)
+{
+	cdb_start(cdb, SYNCHRONIZE_CACHE);
+}
+
+void istripe_cdb_unmap(u8 *cdb, u16 parameter_bytes)
+{
+	cdb_start(cdb, UNMAP);
+	put_unaligned_be16(parameter_bytes, cdb + 7);
+}
+
+void istripe_cdb_unmap_parameter(u8 *list, u64 lba, u32 blocks)
+{
+	memset(list, 0, ISTRIPE_UNMAP_PARAMETER_BYTES);
+	put_unaligned_be16(ISTRIPE_UNMAP_PARAMETER_BYTES - 2, list);
+	put_unaligned_be16(ISTRIPE_UNMAP_PARAMETER_BYTES - 8, list + 2);
+	put_unaligned_be64(lba, list + 8);
+	put_unaligned_be32(blocks, list + 16);
+}
+
+void istripe_cdb_write_same16(u8 *cdb, u64 lba, u32 blocks, bool unmap)
+{
+	cdb_start(cdb, WRITE_SAME_16);
+	cdb_range(cdb, lba, blocks);
+	if (unmap)
+		cdb[1] = CDB_WRITE_SAME_UNMAP;
+}
+
+void istripe_cdb_inquiry(u8 *cdb, u16 bytes)
+{
+	cdb_start(cdb, INQUIRY);
+	put_unaligned_be16(bytes, cdb + 3);
+}
+
+void istripe_cdb_inquiry_vpd(u8 *cdb, u8 page, u16 bytes)
+{
+	istripe_cdb_inquiry(cdb, bytes);
+	cdb[1] = CDB_EVPD;
+	cdb[2] = page;
+}
+
+void istripe_cdb_report_luns(u8 *cdb, u32 bytes)
+{
+	cdb_start(cdb, REPORT_LUNS);
+	put_unaligned_be32(bytes, cdb + 6);
+}
+
+void istripe_cdb_read_capacity16(u8 *cdb, u32 bytes)
+{
+	cdb_start(cdb, SERVICE_ACTION_IN_16);
+	cdb[1] = SAI_READ_CAPACITY_16;
+	put_unaligned_be32(bytes, cdb + 10);
+}
+
+void istripe_cdb_mode_sense6(u8 *cdb, u8 page, u8 bytes)
+{
+	cdb_start(cdb, MODE_SENSE);
+	cdb[1] = CDB_DBD;
+	cdb[2] = page;
+	cdb[4] = bytes;
+}
+
+void istripe_cdb_reserve_out(u8 *cdb, enum istripe_reserve_action action, u8 type)
+{
+	cdb_start(cdb, PERSISTENT_RESERVE_OUT);
+	cdb[1] = action;
+	cdb[2] = type;
+	put_unaligned_be32(ISTRIPE_RESERVE_PARAMETER_BYTES, cdb + 5);
+}
+
+void istripe_cdb_reserve_parameter(u8 *list, u64 key, u64 action_key, bool keep)
+{
+	memset(list, 0, ISTRIPE_RESERVE_PARAMETER_BYTES);
+	put_unaligned_be64(key, list);
+	put_unaligned_be64(action_key, list + 8);
+	list[20] = keep;
+}
+
+void istripe_cdb_test_unit_ready(u8 *cdb)
+{
+	cdb_start(cdb, TEST_UNIT_READY);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Command descriptor blocks of SPC and SBC. Every function writes all 16 bytes.
+ */
+#ifndef ISTRIPE_SCSI_CDB_H
+#define ISTRIPE_SCSI_CDB_H
+
+#include <linux/types.h>
+#include <scsi/scsi_proto.h>
+
+#define ISTRIPE_CDB_BYTES		16
+#define ISTRIPE_UNMAP_PARAMETER_BYTES	24	/* header and one descriptor */
+
+/**
+ * istripe_cdb_read16() - READ(16), SBC-4 5.20
+ * @cdb: 16 bytes
+ * @lba: first logical block
+ * @blocks: how many
+ * @fua: FUA bit, the medium's data are wanted
+ *
+ * Context: any.
+ */
+void istripe_cdb_read16(u8 *cdb, u64 lba, u32 blocks, bool fua);
+
+/**
+ * istripe_cdb_write16() - WRITE(16), SBC-4 5.48
+ * @cdb: 16 bytes
+ * @lba: first logical block
+ * @blocks: how many
+ * @fua: FUA bit, GOOD only when the data are on the medium
+ *
+ * Context: any.
+ */
+void istripe_cdb_write16(u8 *cdb, u64 lba, u32 blocks, bool fua);
+
+/**
+ * istripe_cdb_write_atomic16() - WRITE ATOMIC(16) without an atomic boundary, SBC-4
+ * @cdb: 16 bytes
+ * @lba: first logical block
+ * @blocks: how many
+ * @fua: FUA bit, GOOD only when the data are on the medium
+ *
+ * Context: any.
+ */
+void istripe_cdb_write_atomic16(u8 *cdb, u64 lba, u16 blocks, bool fua);
+
+/**
+ * istripe_cdb_synchronize_cache16() - SYNCHRONIZE CACHE(16) of the whole LUN, SBC-4 5.36
+ * @cdb: 16 bytes
+ *
+ * Context: any.
+ */
+void istripe_cdb_synchronize_cache16(u8 *cdb);
+
+/**
+ * istripe_cdb_synchronize_cache10() - SYNCHRONIZE CACHE(10) of the whole LUN, SBC-4 5.35
+ * @cdb: 16 bytes
+ *
+ * Context: any.
+ */
+void istripe_cdb_synchronize_cache10(u8 *cdb);
+
+/**
+ * istripe_cdb_unmap() - UNMAP, SBC-4 5.39
+ * @cdb: 16 bytes
+ * @parameter_bytes: length of the parameter list
+ *
+ * Context: any.
+ */
+void istripe_cdb_unmap(u8 *cdb, u16 parameter_bytes);
+
+/**
+ * istripe_cdb_unmap_parameter() - parameter list of UNMAP with one descriptor
+ * @list: ISTRIPE_UNMAP_PARAMETER_BYTES
+ * @lba: first logical block
+ * @blocks: how many
+ *
+ * Context: any.
+ */
+void istripe_cdb_unmap_parameter(u8 *list, u64 lba, u32 blocks);
+
+/**
+ * istripe_cdb_write_same16() - WRITE SAME(16) with a block of data, SBC-4 5.53
+ * @cdb: 16 bytes
+ * @lba: first logical block
+ * @blocks: how many, not 0
+ * @unmap: UNMAP bit, the blocks may be deallocated when they then read as the data
+ *
+ * Context: any.
+ */
+void istripe_cdb_write_same16(u8 *cdb, u64 lba, u32 blocks, bool unmap);
+
+/**
+ * istripe_cdb_inquiry() - standard INQUIRY, SPC-5 6.6
+ * @cdb: 16 bytes
+ * @bytes: allocation length
+ *
+ * Context: any.
+ */
+void istripe_cdb_inquiry(u8 *cdb, u16 bytes);
+
+/**
+ * istripe_cdb_inquiry_vpd() - INQUIRY for a vital product data page, SPC-5 6.6
+ * @cdb: 16 bytes
+ * @page: page code
+ * @bytes: allocation length
+ *
+ * Context: any.
+ */
+void istripe_cdb_inquiry_vpd(u8 *cdb, u8 page, u16 bytes);
+
+/**
+ * istripe_cdb_report_luns() - REPORT LUNS, SPC-5 6.32
+ * @cdb: 16 bytes
+ * @bytes: allocation length, at least 16
+ *
+ * Context: any.
+ */
+void istripe_cdb_report_luns(u8 *cdb, u32 bytes);
+
+/**
+ * istripe_cdb_read_capacity16() - READ CAPACITY(16), SBC-4 5.19
+ * @cdb: 16 bytes
+ * @bytes: allocation length, 32
+ *
+ * Context: any.
+ */
+void istripe_cdb_read_capacity16(u8 *cdb, u32 bytes);
+
+/**
+ * istripe_cdb_mode_sense6() - MODE SENSE(6) without block descriptors, SPC-5 6.13
+ * @cdb: 16 bytes
+ * @page: page code
+ * @bytes: allocation length
+ *
+ * Context: any.
+ */
+void istripe_cdb_mode_sense6(u8 *cdb, u8 page, u8 bytes);
+
+/* Bytes of the parameter list of PERSISTENT RESERVE OUT. */
+#define ISTRIPE_RESERVE_PARAMETER_BYTES	24
+
+/* Service actions of PERSISTENT RESERVE OUT, SPC-5 6.16.1. */
+enum istripe_reserve_action {
+	ISTRIPE_RESERVE_REGISTER	= 0x00,
+	ISTRIPE_RESERVE_RESERVE		= 0x01,
+	ISTRIPE_RESERVE_RELEASE		= 0x02,
+	ISTRIPE_RESERVE_CLEAR		= 0x03,
+	ISTRIPE_RESERVE_PREEMPT		= 0x04,
+	ISTRIPE_RESERVE_PREEMPT_ABORT	= 0x05,
+	ISTRIPE_RESERVE_REGISTER_ANYWAY	= 0x06,
+};
+
+/**
+ * istripe_cdb_reserve_out() - PERSISTENT RESERVE OUT, SPC-5 6.16
+ * @cdb: 16 bytes
+ * @action: service action
+ * @type: type of the reservation, SPC-5 6.15.3.4; its scope is the logical unit
+ *
+ * Context: any.
+ */
+void istripe_cdb_reserve_out(u8 *cdb, enum istripe_reserve_action action, u8 type);
+
+/**
+ * istripe_cdb_reserve_parameter() - the parameter list, SPC-5 6.16.3
+ * @list: ISTRIPE_RESERVE_PARAMETER_BYTES bytes
+ * @key: reservation key, 0 for none
+ * @action_key: service action reservation key
+ * @keep: keep it when the target loses power (APTPL)
+ *
+ * Context: any.
+ */
+void istripe_cdb_reserve_parameter(u8 *list, u64 key, u64 action_key, bool keep);
+
+/**
+ * istripe_cdb_test_unit_ready() - TEST UNIT READY, SPC-5 6.46
+ * @cdb: 16 bytes
+ *
+ * Context: any.
+ */
+void istripe_cdb_test_unit_ready(u8 *cdb);
+
+#endif

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/kernel.h>
+
+#include "scsi/sense.h"
+
+static const char *const verdict_names[ISTRIPE_SCSI_VERDICT_COUNT] = {
+	[ISTRIPE_SCSI_GOOD] = "good",
+	[ISTRIPE_SCSI_RETRY] = "to be sent again",
+	[ISTRIPE_SCSI_RETRY_BACKOFF] = "to be sent again later",
+	[ISTRIPE_SCSI_RETRY_DELAY] = "busy",
+	[ISTRIPE_SCSI_DEFERRED] = "deferred error",
+	[ISTRIPE_SCSI_CHANGED] = "changed",
+	[ISTRIPE_SCSI_MEDIUM] = "medium error",
+	[ISTRIPE_SCSI_NOSPC] = "thin LUN out of space",
+	[ISTRIPE_SCSI_PROTECT] = "write protected",
+	[ISTRIPE_SCSI_UNSUPPORTED] = "not supported by the target",
+	[ISTRIPE_SCSI_RESERVATION] = "reserved for another initiator",
+	[ISTRIPE_SCSI_TRANSPORT] = "not served on this path",
+	[ISTRIPE_SCSI_TARGET] = "target error",
+};
+
+#define ANY	(-1)
+
+/* The first row that fits counts; what fits none is the target's error. */
+static const struct sense_row {
+	s16 key;
+	s16 asc;
+	s16 ascq;
+	enum istripe_scsi_verdict verdict;
+	const char *change;	/* of ISTRIPE_SCSI_CHANGED */
+} sense_rows[] = {
+	{ RECOVERED_ERROR,	ANY,	ANY,	ISTRIPE_SCSI_GOOD },
+	/* No error, but not GOOD either: nothing says that the data are right. */
+	{ NO_SENSE,		ANY,	ANY,	ISTRIPE_SCSI_RETRY_BACKOFF },
+
+	{ NOT_READY,		0x04,	0x02,	ISTRIPE_SCSI_TARGET },	/* START UNIT wanted */
+	{ NOT_READY,		0x04,	0x03,	ISTRIPE_SCSI_TARGET },	/* intervention wanted */
+	{ NOT_READY,		0x04,	0x0b,	ISTRIPE_SCSI_TRANSPORT },	/* standby */
+	{ NOT_READY,		0x04,	0x0c,	ISTRIPE_SCSI_TRANSPORT },	/* unavailable */
+	{ NOT_READY,		0x04,	0x12,	ISTRIPE_SCSI_TARGET },	/* offline */
+	/* Becoming ready, formatting, ALUA transition, space allocation and their like. */
+	{ NOT_READY,		0x04,	ANY,	ISTRIPE_SCSI_RETRY_DELAY },
+
+	/* LIO's word for an error behind it, which may pass. */
+	{ NOT_READY,		0x08,	ANY,	ISTRIPE_SCSI_RETRY_BACKOFF },
+
+	{ MEDIUM_ERROR,		ANY,	ANY,	ISTRIPE_SCSI_MEDIUM },
+	{ BLANK_CHECK,		ANY,	ANY,	ISTRIPE_SCSI_MEDIUM },
+
+	{ ILLEGAL_REQUEST,	0x1a,	0x00,	ISTRIPE_SCSI_UNSUPPORTED },	/* list length */
+	{ ILLEGAL_REQUEST,	0x20,	0x00,	ISTRIPE_SCSI_UNSUPPORTED },	/* operation code */
+	{ ILLEGAL_REQUEST,	0x22,	0x00,	ISTRIPE_SCSI_UNSUPPORTED },	/* obsolete code */
+	{ ILLEGAL_REQUEST,	0x24,	0x00,	ISTRIPE_SCSI_UNSUPPORTED },	/* field in CDB */
+	{ ILLEGAL_REQUEST,	0x25,	0x00,	ISTRIPE_SCSI_TRANSPORT },	/* no such LUN */
+	{ ILLEGAL_REQUEST,	0x26,	ANY,	ISTRIPE_SCSI_UNSUPPORTED },	/* parameter list */
+
+	{ UNIT_ATTENTION,	0x28,	0x00,	ISTRIPE_SCSI_CHANGED,
+	  "the medium may have changed" },
+	{ UNIT_ATTENTION,	0x2a,	0x01,	ISTRIPE_SCSI_CHANGED, "mode parameters changed" },
+	{ UNIT_ATTENTION,	0x2a,	0x09,	ISTRIPE_SCSI_CHANGED, "capacity data has changed" },
+	{ UNIT_ATTENTION,	0x3f,	0x03,	ISTRIPE_SCSI_CHANGED, "INQUIRY data has changed" },
+	{ UNIT_ATTENTION,	0x3f,	0x05,	ISTRIPE_SCSI_CHANGED, "device identifier changed" },
+	{ UNIT_ATTENTION,	0x3f,	0x0e,	ISTRIPE_SCSI_CHANGED,
+	  "reported LUNs data has changed" },
+	{ UNIT_ATTENTION,	ANY,	ANY,	ISTRIPE_SCSI_RETRY },
+
+	{ DATA_PROTECT,		0x27,	0x07,	ISTRIPE_SCSI_NOSPC },
+	{ DATA_PROTECT,		ANY,	ANY,	ISTRIPE_SCSI_PROTECT },
+
+	{ ABORTED_COMMAND,	0x10,	ANY,	ISTRIPE_SCSI_MEDIUM },	/* protection information */
+	{ ABORTED_COMMAND,	ANY,	ANY,	ISTRIPE_SCSI_RETRY_BACKOFF },
+};
+
+static bool row_fits(s16 wanted, u8 value)
+{
+	return wanted == ANY || wanted == value;
+}
+
+/* Response codes 71h and 73h. */
+static bool sense_deferred(const struct scsi_sense_hdr *sense)
+{
+	return sense->response_code & 1;
+}
+
+/* NULL: no row fits. */
+static const struct sense_row *sense_find(const struct scsi_sense_hdr *sense)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(sense_rows); i++)
+		if (row_fits(sense_rows[i].key, sense->sense_key) &&
+		    row_fits(sense_rows[i].asc, sense->asc) &&
+		    row_fits(sense_rows[i].ascq, sense->ascq))
+			return &sense_rows[i];
+	return NULL;
+}
+
+static enum istripe_scsi_verdict sense_lookup(const struct scsi_sense_hdr *sense)
+{
+	const struct sense_row *row;
+
+	/* CHECK CONDITION without sense data says nothing: try again, within limits. */
+	if (!scsi_sense_valid(sense))
+		return ISTRIPE_SCSI_RETRY_BACKOFF;
+	if (sense_deferred(sense))
+		return ISTRIPE_SCSI_DEFERRED;
+	row = sense_find(sense);
+	return row ? row->verdict : ISTRIPE_SCSI_TARGET;
+}
+
+enum istripe_scsi_verdict istripe_sense_verdict(u8 status, const struct scsi_sense_hdr *sense)
+{
+	switch (status) {
+	case SAM_STAT_GOOD:
+	case SAM_STAT_CONDITION_MET:
+		return ISTRIPE_SCSI_GOOD;
+	case SAM_STAT_CHECK_CONDITION:
+		return sense_lookup(sense);
+	case SAM_STAT_BUSY:
+	case SAM_STAT_TASK_SET_FULL:
+	case SAM_STAT_ACA_ACTIVE:
+		return ISTRIPE_SCSI_RETRY_DELAY;
+	case SAM_STAT_TASK_ABORTED:
+		return ISTRIPE_SCSI_RETRY_BACKOFF;
+	case SAM_STAT_RESERVATION_CONFLICT:
+		return ISTRIPE_SCSI_RESERVATION;
+	default:
+		return ISTRIPE_SCSI_TARGET;
+	}
+}
+
+bool istripe_sense_write_protected(const struct scsi_sense_hdr *sense)
+{
+	return sense->sense_key == DATA_PROTECT && sense->asc == 0x27 && sense->ascq <= 0x02;
+}
+
+const char *istripe_sense_change_name(const struct scsi_sense_hdr *sense)
+{
+	const struct sense_row *row = sense_find(sense);
+
+	return row && row->change ? row->change : "it has changed";
+}
+
+const char *istripe_scsi_verdict_name(enum istripe_scsi_verdict verdict)
+{
+	return verdict < ISTRIPE_SCSI_VERDICT_COUNT ? verdict_names[verdict] : "unknown";
+}
