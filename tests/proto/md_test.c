@@ -625,7 +625,8 @@ static void md_fault_texts(struct kunit *test)
 			KUNIT_EXPECT_STRNEQ(test, istripe_md_problem_text(i),
 					    istripe_md_problem_text(j));
 	}
-	KUNIT_EXPECT_STREQ(test, istripe_md_problem_text(ISTRIPE_MD_PROBLEM_COUNT), "unknown fault");
+	KUNIT_EXPECT_STREQ(test, istripe_md_problem_text(ISTRIPE_MD_PROBLEM_COUNT),
+			   "unknown fault");
 	KUNIT_EXPECT_STREQ(test, istripe_md_problem_text(U32_MAX), "unknown fault");
 }
 
