@@ -58,7 +58,7 @@ struct istripe_chap_identity {
 struct istripe_unfenced {
 	bool unfenced;			/* writes failed that the target may still carry out */
 	u16 tpgt;			/* where its session was */
-	u32 fingerprint;		/* whose session it was, see control/blueprint.h */
+	u32 fingerprint;		/* whose session it was, see control/params.h */
 };
 
 /* What a path with several connections makes of them. */

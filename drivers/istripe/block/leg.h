@@ -23,7 +23,7 @@
  * interrupts on (bh disabled), never held over a submission. @identify_lock is for
  * several nexuses' workers, which may find the LUN at a time; see also nexus->blocks.
  *
- * Paths come and go while the leg is up (roster.h). @paths and the nexuses in them are
+ * Paths come and go while the leg is up (hotplug.h). @paths and the nexuses in them are
  * changed under @paths_lock and @lock both; whoever looks holds either of them, or is
  * within a section of @srcu: submitters, timeouts, and workers of nexuses, who must not take
  * @paths_lock, for its holder waits for them. What was found is there until the end of
@@ -41,7 +41,7 @@
  *           nexus->ask_lock
  *             metadata.growth.lock (a leaf)
  *             identify_lock
- *               srcu again: of this leg and, to ask them, of others (capacity.h)
+ *               srcu again: of this leg and, to ask them, of others (resize.h)
  *                 lock
  */
 #ifndef ISTRIPE_BLOCK_LEG_H
@@ -279,7 +279,7 @@ bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task
  * @why_bytes: its size
  *
  * The first LUN found (or the configured designator) is the leg's for good. One that has
- * grown is taken note of, see capacity.h.
+ * grown is taken note of, see resize.h.
  *
  * Context: the nexus's worker.
  * Return: 0; -ENODEV it is another LUN; -ENOSPC it has shrunk; -EINVAL its blocks differ.

@@ -3,7 +3,7 @@
  * Metadata: how the legs of a volume are marked, so that a swapped, missing, foreign,
  * repeated or stale leg is found before a byte of data goes there.
  *
- * The superblocks are written when an array is made and when it grows (growth.h): enabling,
+ * The superblocks are written when an array is made and when it grows (resize_super.h): enabling,
  * disabling and losing power leave them as they are. Whoever else writes one of a volume
  * that is up is a stranger; each login looks (istripe_metadata_check()).
  *

@@ -16,7 +16,7 @@
  *
  * Once the session is published, whoever sends a command of our own over it
  * (istripe_session_execute()) holds @ask_lock: the worker, when it looks whether the LUN
- * is still what it was, reservations and rounds over all legs (visit.h), within their
+ * is still what it was, reservations and rounds over all legs (super.h), within their
  * section of @srcu. Proofs and fences ping over it, within theirs.
  *
  * Lock order: session_lock, then session->socket_lock; @ask_lock, then leg->identify_lock.

@@ -12,7 +12,7 @@
  * No sector of the volume is anywhere else afterwards, and requests go on meanwhile.
  *
  * Superblocks say how much of each leg is the array's. They are to say more first, and are
- * written on a rescan only (growth.h).
+ * written on a rescan only (resize_super.h).
  *
  * The work is the only one that changes the size of the stripe and of the disk once the
  * volume is up.

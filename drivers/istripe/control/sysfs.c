@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The sysfs tree of a volume: volume and legs; see node.h for lives and locks.
+ * The sysfs tree of a volume: volume and legs; see sysfs_dir.h for lives and locks.
  */
 #define pr_fmt(fmt) "istripe: " fmt
 

@@ -201,7 +201,7 @@ int istripe_md_check_array(const struct istripe_md *legs, u32 n, u32 *bad_leg, c
  * @reason_bytes: its size, ISTRIPE_MD_REASON_BYTES is enough
  *
  * While a volume is up nobody but us writes the superblocks of its legs, and only when it
- * grows (growth.h): any other difference means that somebody else has them in use.
+ * grows (resize_super.h): any other difference means that somebody else has them in use.
  *
  * Context: any.
  * Return: 0; -ESTALE it has been changed; for a fault what istripe_md_decode() returned.

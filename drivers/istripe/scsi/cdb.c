@@ -4,7 +4,7 @@
 
 #include "scsi/cdb.h"
 
-/* Newer than the oldest kernel's scsi_proto.h. */
+/* Newer than the oldest kernel's <scsi/scsi_proto.h>. */
 #define CDB_WRITE_ATOMIC_16	0x9c
 
 #define CDB_FUA			0x08	/* byte 1 of READ and WRITE */

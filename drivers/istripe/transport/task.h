@@ -9,7 +9,7 @@
  * The task is done when the answer has come and the transmit side has let go of
  * it: each of the two counts in @refs, and so does every stay on the
  * transmit side's list of tasks with Data-Out to send, and every PDU with its data that
- * is in the load (load.h) and not yet TCP's. After the connection has been halted there
+ * is in the load (tx_batch.h) and not yet TCP's. After the connection has been halted there
  * are no sides any more, and the session collects the task.
  */
 #ifndef ISTRIPE_TRANSPORT_TASK_H

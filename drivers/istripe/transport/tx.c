@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The transmit side: one load after the other (see load.h), each as far as the socket has
+ * The transmit side: one load after the other (see tx_batch.h), each as far as the socket has
  * space, until there is nothing to send. Order: control PDUs, then Data-Out that the target
  * waits for, then new commands (P6, P15); of those with Data-Out the one that has waited
  * longest, PDU by PDU, as soon as one has waited for long (P64).
