@@ -6,7 +6,7 @@
 
 #include "block/volume.h"
 #include "control/configfs.h"
-#include "transport/session.h"
+#include "transport/transport.h"
 
 static int __init istripe_init(void)
 {

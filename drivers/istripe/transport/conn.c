@@ -14,8 +14,10 @@
 #include "iscsi/error.h"
 #include "transport/conn.h"
 #include "transport/inject.h"
+#include "transport/keepalive.h"
 #include "transport/sender.h"
 #include "transport/socket.h"
+#include "transport/transport.h"
 
 /* How long a worker may keep its processor before it lets others on. */
 #define IO_WORK_BUDGET_MS	2
@@ -23,39 +25,6 @@
 #define DRAIN_TIMEOUT_MS	10000
 /* Commands left to the batch worker before a submitter sends again. */
 #define DEFERRED_MAX	16
-
-struct workqueue_struct *istripe_io_wq;
-
-int istripe_transport_init(void)
-{
-	int ret;
-
-	istripe_io_wq = alloc_workqueue("istripe_io", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	if (!istripe_io_wq)
-		return -ENOMEM;
-	ret = istripe_sender_init();
-	if (ret)
-		goto destroy_wq;
-	ret = istripe_socket_init();
-	if (ret)
-		goto exit_sender;
-	istripe_inject_init();
-	return 0;
-
-exit_sender:
-	istripe_sender_exit();
-destroy_wq:
-	destroy_workqueue(istripe_io_wq);
-	return ret;
-}
-
-void istripe_transport_exit(void)
-{
-	istripe_inject_exit();
-	istripe_socket_exit();
-	istripe_sender_exit();
-	destroy_workqueue(istripe_io_wq);
-}
 
 void istripe_conn_set_state(struct istripe_conn *conn, enum istripe_conn_state state)
 {
@@ -408,7 +377,7 @@ static int conn_bind(struct istripe_conn *conn, int family, struct net *net)
 	return source == &any && ret == -EADDRINUSE ? 0 : ret;
 }
 
-static void conn_tune(struct istripe_conn *conn)
+void istripe_conn_tune(struct istripe_conn *conn)
 {
 	struct istripe_socket_params wanted;
 
@@ -423,18 +392,7 @@ static void conn_prepare_socket(struct istripe_conn *conn, u32 timeout_ms)
 	conn->sock->sk->sk_sndtimeo = msecs_to_jiffies(timeout_ms);
 	conn->sock->sk->sk_rcvtimeo = msecs_to_jiffies(timeout_ms);
 	memset(&conn->tuned, 0, sizeof(conn->tuned));
-	conn_tune(conn);
-}
-
-void istripe_session_tune(struct istripe_session *session)
-{
-	u32 i;
-
-	mutex_lock(&session->socket_lock);
-	for (i = 0; i < ARRAY_SIZE(session->conns); i++)
-		if (session->conns[i] && session->conns[i]->sock)
-			conn_tune(session->conns[i]);
-	mutex_unlock(&session->socket_lock);
+	istripe_conn_tune(conn);
 }
 
 static int conn_make_socket(struct istripe_conn *conn, int family, struct net *net, u32 timeout_ms)

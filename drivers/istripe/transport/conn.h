@@ -29,16 +29,12 @@
 #include <linux/workqueue.h>
 #include <net/sock.h>
 
-#include "iscsi/framing.h"
 #include "iscsi/pdu.h"
 #include "iscsi/state.h"
-#include "transport/pace.h"
+#include "transport/rx.h"
 #include "transport/session.h"
-#include "transport/tx_batch.h"
+#include "transport/tx.h"
 
-/* Kept of a data segment that is not Data-In: always, and when there is memory for it. */
-#define ISTRIPE_CONTROL_BYTES		4096
-#define ISTRIPE_CONTROL_BYTES_MAX	65536
 #define ISTRIPE_CONTROLS_MAX	16	/* with so many waiting to be sent nothing is received */
 
 enum istripe_conn_flag {
@@ -59,31 +55,6 @@ struct istripe_control {
 	struct iscsi_hdr header;
 	u32 payload_bytes;
 	u8 *payload;			/* behind this structure, if any */
-};
-
-struct istripe_transmit {
-	struct list_head commands;	/* waiting for their first PDU */
-	struct list_head sequences;	/* with Data-Out to send */
-	u32 sequence_count;
-	struct istripe_pace pace;
-	u32 room_bytes;			/* of the pace, when the load was begun */
-
-	struct istripe_tx_batch batch;	/* on its way out */
-	bool corked;			/* the last send said MSG_MORE */
-};
-
-struct istripe_receive {
-	struct istripe_framing framing;
-	struct istripe_pdu pdu;
-	struct istripe_task *task;	/* of the PDU being received */
-	u8 *control;			/* data segment of what is not Data-In */
-	u32 control_bytes;		/* its size */
-	u32 control_used_bytes;
-	u32 exp_stat_sn;		/* published when the PDU is complete */
-	struct istripe_moved moved;	/* data, R2Ts and statuses, of all commands */
-	unsigned long moved_of;		/* jiffies, when the newest of these was submitted */
-	int error;
-	char why[ISTRIPE_WHY_BYTES];
 };
 
 struct istripe_conn {
@@ -169,6 +140,14 @@ void istripe_conn_free(struct istripe_conn *conn);
  */
 int istripe_conn_connect(struct istripe_conn *conn, const struct sockaddr_storage *portal,
 			 struct net *net, u32 timeout_ms);
+
+/**
+ * istripe_conn_tune() - let the socket follow the path's socket settings
+ * @conn: has a socket
+ *
+ * Context: process, session->socket_lock.
+ */
+void istripe_conn_tune(struct istripe_conn *conn);
 
 /**
  * istripe_conn_has_link() - has the NIC that it was connected through a link?
@@ -299,104 +278,5 @@ int istripe_conn_send_control(struct istripe_conn *conn, const struct iscsi_hdr 
  * Context: keepalive work.
  */
 void istripe_conn_send_ping(struct istripe_conn *conn, const struct iscsi_hdr *header);
-
-/**
- * istripe_conn_transmit() - send what there is to send
- * @conn: the connection, tx_mutex held
- *
- * Context: process, tx_mutex.
- * Return: 1 something was sent; 0 nothing to send or the socket is full; -errno.
- */
-int istripe_conn_transmit(struct istripe_conn *conn);
-
-/**
- * istripe_conn_receive() - take what TCP has received
- * @conn: the connection
- *
- * Context: receive side.
- * Return: 0; 1 there may be more; -errno with the reason in conn->rx.why.
- */
-int istripe_conn_receive(struct istripe_conn *conn);
-
-/**
- * istripe_conn_receive_init() - prepare the receive side
- * @conn: logged in, not started
- * @keys: the negotiated values
- *
- * Context: process.
- */
-void istripe_conn_receive_init(struct istripe_conn *conn, const struct istripe_keys *keys);
-
-/**
- * istripe_conn_receive_status() - take a task's status, if it can be believed
- * @conn: the connection, its rx.pdu carries the status
- * @task: whose status it is
- * @status: SAM status byte
- *
- * Context: receive side.
- * Return: 0; -EPROTO with the reason in conn->rx.why.
- */
-int istripe_conn_receive_status(struct istripe_conn *conn, struct istripe_task *task, u8 status);
-
-/**
- * istripe_conn_received() - act on a complete PDU that is neither Data-In nor R2T
- * @conn: the connection, its rx.pdu and rx.control
- *
- * Context: receive side.
- * Return: 0 or -errno with the reason in conn->rx.why.
- */
-int istripe_conn_received(struct istripe_conn *conn);
-
-/**
- * istripe_conn_reject() - note why what the peer sent is not acceptable
- * @conn: the connection
- * @error: negative errno
- * @fmt: the reason, in words
- *
- * Context: receive side.
- * Return: @error, so that callers can return it.
- */
-__printf(3, 4) int istripe_conn_reject(struct istripe_conn *conn, int error, const char *fmt, ...);
-
-/**
- * istripe_conn_login() - the login phase, as far as @conn is concerned
- * @conn: connected
- * @params: the session's
- * @why: filled on failure
- * @why_bytes: its size
- *
- * Context: process, sleeps.
- * Return: ISTRIPE_LOGIN_DONE, ISTRIPE_LOGIN_REDIRECT or -errno.
- */
-int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_params *params,
-		       char *why, size_t why_bytes);
-
-/**
- * istripe_keepalive_start() - begin to watch for silence
- * @conn: entering the full feature phase
- *
- * Context: process.
- */
-void istripe_keepalive_start(struct istripe_conn *conn);
-
-/**
- * istripe_keepalive_pong() - a NOP-In with a tag of ours has come
- * @conn: the connection
- * @itt: its Initiator Task Tag
- *
- * Context: receive side.
- */
-void istripe_keepalive_pong(struct istripe_conn *conn, u32 itt);
-
-/**
- * istripe_keepalive_work() - the body of conn->keepalive_work
- * @work: the work
- *
- * Context: workqueue.
- */
-void istripe_keepalive_work(struct work_struct *work);
-
-/* Carries all connections. */
-extern struct workqueue_struct *istripe_io_wq;
 
 #endif

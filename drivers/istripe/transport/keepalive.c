@@ -6,6 +6,8 @@
  * dead one (P15).
  */
 #include "transport/conn.h"
+#include "transport/keepalive.h"
+#include "transport/transport.h"
 
 static void keepalive_rearm(struct istripe_conn *conn, u32 ms)
 {

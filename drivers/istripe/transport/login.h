@@ -11,6 +11,8 @@
 #include "iscsi/login.h"
 
 struct crypto_shash;
+struct istripe_conn;
+struct istripe_session_params;
 
 #define ISTRIPE_CHAP_ALGORITHMS		9	/* indexed by enum istripe_chap_algorithm */
 
@@ -46,5 +48,18 @@ struct istripe_login_buffers *istripe_login_buffers_alloc(const struct istripe_p
  * Context: process.
  */
 void istripe_login_buffers_free(struct istripe_login_buffers *buffers);
+
+/**
+ * istripe_conn_login() - the login phase, as far as @conn is concerned
+ * @conn: connected
+ * @params: the session's
+ * @why: filled on failure
+ * @why_bytes: its size
+ *
+ * Context: process, sleeps.
+ * Return: ISTRIPE_LOGIN_DONE, ISTRIPE_LOGIN_REDIRECT or -errno.
+ */
+int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_params *params,
+		       char *why, size_t why_bytes);
 
 #endif

@@ -8,6 +8,7 @@
 #include <linux/sizes.h>
 
 #include "transport/conn.h"
+#include "transport/progress.h"
 #include "transport/session.h"
 
 /* Small enough for the slowest link, and too much for who sends a byte to keep us waiting. */

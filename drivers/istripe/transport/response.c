@@ -11,6 +11,8 @@
 #include "scsi/sense.h"
 #include "transport/conn.h"
 #include "transport/control_req.h"
+#include "transport/keepalive.h"
+#include "transport/response.h"
 
 static int response_scsi(struct istripe_conn *conn)
 {

@@ -14,6 +14,8 @@
 
 #include "transport/conn.h"
 #include "transport/inject.h"
+#include "transport/response.h"
+#include "transport/rx.h"
 
 /* Bytes taken before the transmit side gets its turn. */
 #define RECEIVE_BUDGET_BYTES	(1024 * 1024)

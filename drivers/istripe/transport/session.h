@@ -27,6 +27,7 @@
 
 #include <istripe/params.h>
 #include "iscsi/state.h"
+#include "transport/control_req.h"
 #include "transport/login.h"
 #include "transport/task.h"
 
@@ -113,34 +114,6 @@ struct istripe_internal {
 	struct completion done;
 	struct page *page;
 	struct bio_vec bvec;
-};
-
-/* The tasks that the answer to a barrier shows to be dead. */
-enum istripe_collect {
-	ISTRIPE_COLLECT_NONE,
-	ISTRIPE_COLLECT_TASK,		/* @referenced_itt: the target does not know it */
-	ISTRIPE_COLLECT_ALL,		/* before @cmd_sn: the LUN has been reset */
-};
-
-/*
- * A task management request, barrier or logout in flight: one at a time, see @lock. Its
- * tag decides: whoever takes it away by cmpxchg, the receive side or the waiter whose time
- * is up, has the exchange.
- */
-struct istripe_control_req {
-	struct mutex lock;		/* who asks; by a logout nobody else is left */
-	struct completion done;		/* answered, or a fault */
-	struct completion finished;	/* answered, and all that this means is done */
-	struct istripe_conn *conn;	/* that the answer has to come on */
-	u16 generation;
-	u32 itt;			/* ISTRIPE_TAG_RESERVED: none */
-	bool sent;			/* transmit side: its PDU is on the way */
-	u8 function;
-	u8 response;
-	u32 referenced_itt;		/* ABORT TASK: who goes when the target agrees */
-	u32 cmd_sn;			/* of the request: a LUN reset covers what is before */
-	enum istripe_collect collect;	/* tasks that end when a barrier is answered ... */
-	int collect_error;		/* ... and with which error */
 };
 
 struct istripe_session {
@@ -230,34 +203,12 @@ void istripe_session_join(struct istripe_session *session,
 void istripe_session_tune(struct istripe_session *session);
 
 /**
- * istripe_session_ping() - is the session alive at the target?
- * @session: logged in
- * @timeout_ms: how long to wait for the answer
- *
- * Context: process, sleeps, also until the owner's exchange is over; the caller keeps the
- * session open.
- * Return: 0 the target has answered; -ETIMEDOUT; -ENOTCONN the session has had a fault;
- * -ENOMEM or -ENOBUFS it could not be asked.
- */
-int istripe_session_ping(struct istripe_session *session, u32 timeout_ms);
-
-/**
  * istripe_session_interrupt() - make a session fail soon that somebody else opens
  * @session: a session that is being opened, kept alive by the caller's lock
  *
  * Context: process, sleeps.
  */
 void istripe_session_interrupt(struct istripe_session *session);
-
-/**
- * istripe_session_logout() - end a session politely (RFC 7143 11.14)
- * @session: logged in, no submitters, and nobody pings
- * @timeout_ms: how long to wait for the answer
- *
- * Context: process, sleeps. The caller closes the session afterwards in any case.
- * Return: 0; -ETIMEDOUT; -ENOTCONN the session has had a fault; -EIO the target refused.
- */
-int istripe_session_logout(struct istripe_session *session, u32 timeout_ms);
 
 /**
  * istripe_session_close() - stop, collect, free
@@ -517,109 +468,6 @@ static inline bool istripe_session_is_quiesced(const struct istripe_session *ses
 void istripe_session_window(struct istripe_session *session, u32 exp_cmd_sn, u32 max_cmd_sn);
 
 /**
- * istripe_session_task_management() - ABORT TASK or LOGICAL UNIT RESET, and wait
- * @session: published or not; one caller at a time (the path's worker)
- * @function: ISCSI_TM_FUNC_ABORT_TASK or ISCSI_TM_FUNC_LOGICAL_UNIT_RESET
- * @itt: for ABORT TASK the task's tag; the task may finish by itself meanwhile
- * @timeout_ms: how long to wait for the answer
- *
- * When the target says that it is done, the tasks it covers finish with -ECANCELED
- * (RFC 7143 11.5, 11.6).
- *
- * Context: process, sleeps.
- * Return: 0; -ETIMEDOUT; -EOPNOTSUPP or -EIO as the target answered; -ENOTCONN.
- */
-int istripe_session_task_management(struct istripe_session *session, u8 function,
-				    u32 itt, u32 timeout_ms);
-
-/**
- * istripe_session_reset_begin() - the LUN is about to be reset over another session
- * @session: published
- * @deadline: jiffies, for the answers of its connections
- *
- * Holds the session, and waits until the target has all commands that have been sent: the
- * reset ends these, and no others.
- *
- * Context: process, sleeps; the caller keeps the session open (SRCU of its path).
- * Return: 0: istripe_session_reset_end() must follow; -EBUSY the session's worker has a
- * request of its own under way; -ETIMEDOUT, -ENOTCONN or -ENOMEM: it is not held.
- */
-int istripe_session_reset_begin(struct istripe_session *session, unsigned long deadline);
-
-/**
- * istripe_session_reset_end() - the LUN has been reset over another session, or not
- * @session: that istripe_session_reset_begin() was successful for
- * @reset: the target has answered "function complete"
- * @deadline: jiffies, for the answers of its connections
- *
- * What was sent before is dead then, and a target with TAS=0 does not say so (SAM-5 5.3.1): a
- * ping on each connection lets answers pass that are on their way, ABORT TASK is sent for each
- * task without an answer, and one that the target does not know, and has not answered before
- * another ping, finishes with -EAGAIN. All others are left for their time-out.
- *
- * Context: process, sleeps; the caller keeps the session open.
- */
-void istripe_session_reset_end(struct istripe_session *session, bool reset,
-			       unsigned long deadline);
-
-enum istripe_task_progress {
-	ISTRIPE_TASK_GONE,		/* no task of that tag any more */
-	ISTRIPE_TASK_UNSENT,		/* waiting for the window or for TCP */
-	ISTRIPE_TASK_IN_FLIGHT,
-	ISTRIPE_TASK_UNFINISHED,	/* answered, but its data are not all out */
-};
-
-/**
- * istripe_session_task_progress() - how far a task has come
- * @session: the session
- * @itt: the task's tag
- *
- * Context: the session's owner; the answer may be old at once.
- * Return: see there.
- */
-enum istripe_task_progress istripe_session_task_progress(struct istripe_session *session,
-							 u32 itt);
-
-/**
- * istripe_session_task_moves() - do data move, a task's or those it may have to wait for
- * @session: the session
- * @itt: the task's tag
- * @within: jiffies
- *
- * A slow link takes its time for one command after the other, and a target may serve them
- * in any order. What counts are the commands of the task's connection that were submitted
- * before it or not longer than @within after it; data of any of them must have moved, or
- * its status have come, within the last @within. There is an end to these: a task that the
- * target has forgotten does not hide behind others for ever.
- *
- * Context: the session's owner, or whoever keeps it; the answer may be old at once.
- * Return: true or false.
- */
-bool istripe_session_task_moves(struct istripe_session *session, u32 itt, unsigned long within);
-
-/**
- * istripe_session_open_writes() - writes in flight whose data have not all been given to TCP
- * @session: the session
- * @conn: one of its connections
- *
- * Context: transmit side of @conn; looks at every task.
- * Return: their number.
- */
-u32 istripe_session_open_writes(struct istripe_session *session, const struct istripe_conn *conn);
-
-/**
- * istripe_session_task_conn() - where to abort a task: on its connection (RFC 7143 11.5.1)
- * @session: the session
- * @itt: the task's tag
- * @cmd_sn: set to its CmdSN, for RefCmdSN; 0 when there is no such task any more
- *
- * Context: the session's owner.
- * Return: the task's connection, or the first one when there is no such task any more.
- */
-struct istripe_conn *istripe_session_task_conn(struct istripe_session *session, u32 itt,
-					       u32 *cmd_sn);
-
-/**
  * istripe_session_set_state() - move to another state and trace it
  * @session: the session
  * @state: a state that may follow the present one
@@ -628,20 +476,5 @@ struct istripe_conn *istripe_session_task_conn(struct istripe_session *session, 
  */
 void istripe_session_set_state(struct istripe_session *session,
 			       enum istripe_session_state state);
-
-/**
- * istripe_transport_init() - make what all connections share
- *
- * Context: module init.
- * Return: 0 or -ENOMEM.
- */
-int istripe_transport_init(void);
-
-/**
- * istripe_transport_exit() - undo istripe_transport_init()
- *
- * Context: module exit, no sessions left.
- */
-void istripe_transport_exit(void);
 
 #endif

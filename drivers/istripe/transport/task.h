@@ -24,6 +24,7 @@
 #include "iscsi/transfer.h"
 #include "scsi/cdb.h"
 #include "transport/data.h"
+#include "transport/progress.h"
 
 struct istripe_conn;
 
@@ -43,13 +44,6 @@ struct istripe_sequence {
 	u32 offset_bytes;
 	u32 left_bytes;
 	u32 data_sn;
-};
-
-/* How much data have moved, and when that has last counted: see istripe_moved_note(). */
-struct istripe_moved {
-	u32 bytes;
-	u32 noted_bytes;		/* of these, when it has */
-	unsigned long at;		/* jiffies; at first when the task was submitted */
 };
 
 enum istripe_task_flag {
@@ -154,20 +148,6 @@ void istripe_task_session_fault(struct istripe_task *task, const char *why);
  * Context: done() of @task.
  */
 void istripe_task_invalidate(struct istripe_task *task);
-
-/**
- * istripe_moved_note() - some data have moved
- * @moved: what has moved until now
- * @bytes: how many
- * @all_bytes: how many there are to move at all
- *
- * It counts as progress when they are 4 KiB, or the rest, together with what has moved since
- * that was last so: else a target that moves a byte now and then would keep a command for ever.
- *
- * Context: whoever @moved belongs to.
- * Return: true or false.
- */
-bool istripe_moved_note(struct istripe_moved *moved, u32 bytes, u32 all_bytes);
 
 /**
  * istripe_task_released() - has TCP let go of the task's pages

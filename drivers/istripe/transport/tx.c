@@ -12,7 +12,7 @@
 #include <trace/events/istripe.h>
 
 #include "transport/conn.h"
-#include "transport/tx_batch.h"
+#include "transport/tx.h"
 
 #define SENDS_MAX	16	/* in one go */
 /* Who waits longer with Data-Out has its turn after the next PDU of another task. */

@@ -54,7 +54,7 @@ class Injector:
 SLAB = Injector("failslab", cache_filter="N", ignore_gfp_wait="N")
 #: Pages, single ones included.
 PAGES = Injector("fail_page_alloc", min_order=0, ignore_gfp_highmem="N", ignore_gfp_wait="N")
-#: The module's own: transport/fault.h.
+#: The module's own: transport/inject.h.
 CONNECT, LOGIN, SEND, RECEIVE, DIGEST = OWN = [
     Injector(f"istripe/fail_{name}") for name in ("connect", "login", "send", "receive", "digest")]
 

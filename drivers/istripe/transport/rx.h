@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef ISTRIPE_TRANSPORT_RX_H
+#define ISTRIPE_TRANSPORT_RX_H
+
+#include <linux/types.h>
+
+#include "iscsi/framing.h"
+#include "iscsi/pdu.h"
+#include "transport/progress.h"
+#include "transport/session.h"
+
+struct istripe_conn;
+struct istripe_task;
+
+/* Kept of a data segment that is not Data-In: always, and when there is memory for it. */
+#define ISTRIPE_CONTROL_BYTES		4096
+#define ISTRIPE_CONTROL_BYTES_MAX	65536
+
+struct istripe_receive {
+	struct istripe_framing framing;
+	struct istripe_pdu pdu;
+	struct istripe_task *task;	/* of the PDU being received */
+	u8 *control;			/* data segment of what is not Data-In */
+	u32 control_bytes;		/* its size */
+	u32 control_used_bytes;
+	u32 exp_stat_sn;		/* published when the PDU is complete */
+	struct istripe_moved moved;	/* data, R2Ts and statuses, of all commands */
+	unsigned long moved_of;		/* jiffies, when the newest of these was submitted */
+	int error;
+	char why[ISTRIPE_WHY_BYTES];
+};
+
+/**
+ * istripe_conn_receive() - take what TCP has received
+ * @conn: the connection
+ *
+ * Context: receive side.
+ * Return: 0; 1 there may be more; -errno with the reason in conn->rx.why.
+ */
+int istripe_conn_receive(struct istripe_conn *conn);
+
+/**
+ * istripe_conn_receive_init() - prepare the receive side
+ * @conn: logged in, not started
+ * @keys: the negotiated values
+ *
+ * Context: process.
+ */
+void istripe_conn_receive_init(struct istripe_conn *conn, const struct istripe_keys *keys);
+
+/**
+ * istripe_conn_receive_status() - take a task's status, if it can be believed
+ * @conn: the connection, its rx.pdu carries the status
+ * @task: whose status it is
+ * @status: SAM status byte
+ *
+ * Context: receive side.
+ * Return: 0; -EPROTO with the reason in conn->rx.why.
+ */
+int istripe_conn_receive_status(struct istripe_conn *conn, struct istripe_task *task, u8 status);
+
+/**
+ * istripe_conn_reject() - note why what the peer sent is not acceptable
+ * @conn: the connection
+ * @error: negative errno
+ * @fmt: the reason, in words
+ *
+ * Context: receive side.
+ * Return: @error, so that callers can return it.
+ */
+__printf(3, 4) int istripe_conn_reject(struct istripe_conn *conn, int error, const char *fmt, ...);
+
+#endif

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/tcp.h>
+
+#include "transport/conn.h"
+#include "transport/session.h"
+#include "transport/task.h"
+
+void istripe_task_session_fault(struct istripe_task *task, const char *why)
+{
+	istripe_session_fault(task->conn->session, -ESTALE, "the LUN says: %s", why);
+}
+
+void istripe_task_invalidate(struct istripe_task *task)
+{
+	istripe_session_invalidate(task->conn->session);
+}
+
+bool istripe_task_released(const struct istripe_task *task)
+{
+	const struct tcp_sock *tcp = tcp_sk(task->conn->sock->sk);
+	u32 una = READ_ONCE(tcp->snd_una);
+
+	/*
+	 * What is not acknowledged lies behind una, up to write_seq; all else is older, however
+	 * much has been sent since.
+	 */
+	return !READ_ONCE(task->referenced) ||
+	       READ_ONCE(task->referenced_seq) - una - 1 >= READ_ONCE(tcp->write_seq) - una;
+}
+
+void istripe_task_put(struct istripe_task *task)
+{
+	struct istripe_session *session = task->conn->session;
+
+	if (!atomic_dec_and_test(&task->refs))
+		return;
+	if (!istripe_task_released(task)) {
+		/* Still in the table: collected when TCP has been made to let go. */
+		istripe_session_fault(session, -EPROTO,
+				      "task 0x%08x was answered, but TCP still holds its data",
+				      task->itt);
+		return;
+	}
+	/* done() may reuse the slot: let go of it first. */
+	WRITE_ONCE(session->slots[task->slot].task, NULL);
+	task->done(task);
+}
+
+void istripe_task_answer(struct istripe_task *task, int error)
+{
+	struct istripe_conn *conn = task->conn;
+
+	task->error = error;
+	conn->commands_answered++;
+	set_bit(ISTRIPE_TASK_ANSWERED, &task->flags);
+	/* Flag before flag: pairs with transmit_may_write(). */
+	smp_mb__after_atomic();
+	if (test_bit(ISTRIPE_CONN_WRITES_PACED, &conn->flags) &&
+	    test_and_clear_bit(ISTRIPE_CONN_WRITES_PACED, &conn->flags))
+		istripe_conn_kick(conn);
+	istripe_task_put(task);
+}

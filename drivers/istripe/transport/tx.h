@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef ISTRIPE_TRANSPORT_TX_H
+#define ISTRIPE_TRANSPORT_TX_H
+
+#include <linux/list.h>
+#include <linux/types.h>
+
+#include "transport/pace.h"
+#include "transport/tx_batch.h"
+
+struct istripe_conn;
+
+struct istripe_transmit {
+	struct list_head commands;	/* waiting for their first PDU */
+	struct list_head sequences;	/* with Data-Out to send */
+	u32 sequence_count;
+	struct istripe_pace pace;
+	u32 room_bytes;			/* of the pace, when the load was begun */
+
+	struct istripe_tx_batch batch;	/* on its way out */
+	bool corked;			/* the last send said MSG_MORE */
+};
+
+/**
+ * istripe_conn_transmit() - send what there is to send
+ * @conn: the connection, tx_mutex held
+ *
+ * Context: process, tx_mutex.
+ * Return: 1 something was sent; 0 nothing to send or the socket is full; -errno.
+ */
+int istripe_conn_transmit(struct istripe_conn *conn);
+
+#endif
