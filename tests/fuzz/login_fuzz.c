@@ -20,8 +20,6 @@
 
 #define FLAG_CHAP	0x01
 #define FLAG_MUTUAL	0x02
-#define FLAG_NONE	0x04
-#define FLAG_DISCOVERY	0x08
 #define FLAG_JOIN	0x10
 #define FLAG_GROUP	0x20
 #define FLAG_SMALL	0x40
@@ -80,7 +78,6 @@ static void fuzz_chap(struct fuzz_login *f)
 	f->chap.secret = (const u8 *)"a secret";
 	f->chap.secret_bytes = 8;
 	f->chap.algorithms = ISTRIPE_CHAP_MASK_ALL;
-	f->chap.none_allowed = f->flags & FLAG_NONE;
 	if (f->flags & FLAG_MUTUAL) {
 		f->chap.target_secret = (const u8 *)TARGET_SECRET;
 		f->chap.target_secret_bytes = sizeof(TARGET_SECRET) - 1;
@@ -94,14 +91,11 @@ static void fuzz_chap(struct fuzz_login *f)
 static void fuzz_begin(struct fuzz_login *f, u8 flags)
 {
 	memset(f, 0, sizeof(*f));
-	if (flags & FLAG_DISCOVERY)
-		flags &= ~FLAG_JOIN;
 	f->flags = flags;
 	istripe_keys_default_offer(&f->offer);
 	istripe_keys_rfc_default(&f->session);
 	f->params.initiator_name = "iqn.2026-01.example:host";
-	f->params.target_name = flags & FLAG_DISCOVERY ? NULL : "iqn.2026-01.example:disk";
-	f->params.discovery = flags & FLAG_DISCOVERY;
+	f->params.target_name = "iqn.2026-01.example:disk";
 	f->params.tsih = flags & FLAG_JOIN ? 7 : 0;
 	f->params.tpgt_known = flags & FLAG_GROUP;
 	f->params.tpgt = 1;
@@ -221,10 +215,10 @@ static void done_check(const struct fuzz_login *f)
 
 	REQUIRE(login->stage == ISTRIPE_LOGIN_FULL_FEATURE);
 	REQUIRE(login->tsih);
-	REQUIRE(f->flags & FLAG_DISCOVERY || login->tpgt_known);
+	REQUIRE(login->tpgt_known);
 	REQUIRE(!(f->flags & FLAG_GROUP && login->tpgt_known) || login->tpgt == 1);
 	REQUIRE(!login->auth_chap || login->chap.state == ISTRIPE_CHAP_DONE);
-	REQUIRE(login->auth_chap || !chap || (f->flags & FLAG_NONE && !mutual));
+	REQUIRE(login->auth_chap || !chap);
 	REQUIRE(!mutual || f->proved);
 	REQUIRE(value[ISTRIPE_KEY_FIRST_BURST_LENGTH] <= value[ISTRIPE_KEY_MAX_BURST_LENGTH]);
 	REQUIRE(value[ISTRIPE_KEY_MAX_XMIT_DATA_SEGMENT_LENGTH] >= 512);

@@ -118,7 +118,7 @@ static void negotiation_run(const struct istripe_keys *offer, u8 flags, const u8
 	istripe_keys_rfc_default(&session);
 	istripe_text_writer_init(&sent, sent_buf, REPLY_BYTES);
 	istripe_text_writer_init(&reply, reply_buf, REPLY_BYTES);
-	istripe_negotiation_init(&n, offer, flags & 1 ? &session : NULL, flags & 2);
+	istripe_negotiation_init(&n, offer, flags & 1 ? &session : NULL);
 	if (!(flags & 4))
 		REQUIRE(!istripe_negotiation_offer(&n, &sent));
 	err = target_speaks(&n, &reply, text, size);

@@ -33,7 +33,6 @@ static void fuzz_inquiry(const u8 *data, u32 bytes, u8 parameter)
 	require(inquiry.qualifier < 8 && inquiry.device_type < 32);
 	require_printable(inquiry.vendor, sizeof(inquiry.vendor));
 	require_printable(inquiry.product, sizeof(inquiry.product));
-	require_printable(inquiry.revision, sizeof(inquiry.revision));
 }
 
 static void fuzz_pages(const u8 *data, u32 bytes, u8 parameter)

@@ -63,27 +63,6 @@ static void login_plain(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->login.stage, ISTRIPE_LOGIN_FULL_FEATURE);
 }
 
-static void login_discovery(struct kunit *test)
-{
-	struct login_bench *b = &bench;
-
-	login_defaults(b);
-	b->params.discovery = true;
-	b->params.target_name = NULL;
-	KUNIT_ASSERT_EQ(test, login_begin(b), 0);
-	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
-	KUNIT_EXPECT_STREQ(test, login_asked(b, "SessionType"), "Discovery");
-	KUNIT_EXPECT_NULL(test, login_asked(b, "TargetName"));
-	login_say(b, "AuthMethod", "None");
-	login_agree(b);
-	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
-	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
-	KUNIT_EXPECT_NULL(test, login_asked(b, "InitialR2T"));
-	login_agree(b);
-	KUNIT_EXPECT_EQ(test, login_answer(b), ISTRIPE_LOGIN_DONE);
-	KUNIT_EXPECT_FALSE(test, b->login.tpgt_known);
-}
-
 /* A connection joins a session: its keys hold, its numbers go on. */
 static void login_join(struct kunit *test)
 {
@@ -231,7 +210,6 @@ static void login_chap_mutual(struct kunit *test)
 	struct login_bench *b = &bench;
 
 	login_defaults_chap(b, true);
-	b->chap.none_allowed = true;	/* means nothing: the target must prove itself */
 	login_chap_up_to_response(test, b);
 	login_prove(test, b, 0);
 	login_agree(b);
@@ -275,44 +253,35 @@ static void login_chap_mutual_refused(struct kunit *test)
 static void login_methods(struct kunit *test)
 {
 	static const struct {
-		bool chap, none, mutual;
+		bool chap;
 		const char *answer;	/* NULL: no AuthMethod */
 		bool transit;
 		int result;
 	} rows[] = {
-		{ false, false, false, "None", true, 0 },
-		{ false, false, false, NULL, true, 0 },
-		{ false, false, false, NULL, false, -EPROTO },
-		{ false, false, false, "CHAP", true, -EPROTO },
-		{ false, false, false, "CHAP", false, -EPROTO },
-		{ false, false, false, "Reject", false, -EACCES },
-		{ false, false, false, "none", true, -EPROTO },
-		{ true, false, false, "CHAP", false, 0 },
-		{ true, false, false, "None", false, -EACCES },
-		{ true, false, false, NULL, false, -EPROTO },
-		{ true, false, false, "KRB5", false, -EPROTO },
-		{ true, false, false, "Reject", false, -EACCES },
-		{ true, false, false, "CHAP,None", false, -EPROTO },
-		{ true, true, false, "None", true, 0 },
-		{ true, true, false, "None", false, 0 },
-		{ true, true, false, "CHAP", true, 0 },
-		{ true, true, false, "CHAP", false, 0 },
-		{ true, true, false, NULL, true, -EPROTO },
-		{ true, true, true, "None", false, -EACCES },
-		{ true, true, true, NULL, false, -EPROTO },
+		{ false, "None", true, 0 },
+		{ false, NULL, true, 0 },
+		{ false, NULL, false, -EPROTO },
+		{ false, "CHAP", true, -EPROTO },
+		{ false, "CHAP", false, -EPROTO },
+		{ false, "Reject", false, -EACCES },
+		{ false, "none", true, -EPROTO },
+		{ true, "CHAP", false, 0 },
+		{ true, "None", false, -EACCES },
+		{ true, NULL, false, -EPROTO },
+		{ true, "KRB5", false, -EPROTO },
+		{ true, "Reject", false, -EACCES },
+		{ true, "CHAP,None", false, -EPROTO },
 	};
 	struct login_bench *b = &bench;
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		login_defaults_chap(b, rows[i].mutual);
-		b->chap.none_allowed = rows[i].none;
+		login_defaults_chap(b, false);
 		if (!rows[i].chap)
 			b->params.chap = NULL;
 		KUNIT_ASSERT_EQ(test, login_begin(b), 0);
 		KUNIT_ASSERT_EQ(test, login_ask(b), 0);
-		KUNIT_EXPECT_EQ(test, b->request.flags,
-				!rows[i].chap || (rows[i].none && !rows[i].mutual) ? 0x81 : 0);
+		KUNIT_EXPECT_EQ(test, b->request.flags, rows[i].chap ? 0 : 0x81);
 		if (rows[i].answer)
 			login_say(b, "AuthMethod", rows[i].answer);
 		login_say(b, "TargetPortalGroupTag", "1");
@@ -409,18 +378,11 @@ static void params_no_session(struct istripe_login_params *p)
 	p->session = NULL;
 }
 
-static void params_discovery_join(struct istripe_login_params *p)
-{
-	p->discovery = true;
-	p->tsih = 1;
-}
-
 static void login_bad_params(struct kunit *test)
 {
 	static void (* const damages[])(struct istripe_login_params *) = {
 		params_no_name, params_empty_name, params_long_name, params_no_target,
 		params_long_target, params_itt, params_no_offer, params_no_ops, params_no_session,
-		params_discovery_join,
 	};
 	struct login_bench *b = &bench;
 	u32 i;
@@ -446,7 +408,6 @@ static void login_bad_params(struct kunit *test)
 
 static struct kunit_case login_cases[] = {
 	KUNIT_CASE(login_plain),
-	KUNIT_CASE(login_discovery),
 	KUNIT_CASE(login_join),
 	KUNIT_CASE(login_slow_target),
 	KUNIT_CASE(login_endless_target),

@@ -235,7 +235,7 @@ static void judge(struct kunit *test, const struct reference *ref, u32 offer, co
 
 	e = offered ? expect_answer(ref, offer, word) : expect_first(ref, offer, word);
 	reference_keys(&keys, ref, offer);
-	istripe_negotiation_init(&n, &keys, NULL, false);
+	istripe_negotiation_init(&n, &keys, NULL);
 	istripe_text_writer_init(&w, sent, sizeof(sent));
 	istripe_text_writer_init(&reply, answer, sizeof(answer));
 	if (ask) {
@@ -307,7 +307,7 @@ static void said_twice(struct kunit *test)
 		if (ref->high == 65535)
 			word = "1";
 		istripe_keys_default_offer(&keys);
-		istripe_negotiation_init(&n, &keys, NULL, false);
+		istripe_negotiation_init(&n, &keys, NULL);
 		istripe_text_writer_init(&sent, sent_buf, sizeof(sent_buf));
 		istripe_text_writer_init(&reply, reply_buf, sizeof(reply_buf));
 		KUNIT_ASSERT_EQ(test, istripe_negotiation_offer(&n, &sent), 0);

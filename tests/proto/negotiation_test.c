@@ -46,7 +46,7 @@ static void declared(struct kunit *test)
 		istripe_keys_default_offer(&keys);
 		keys.value[ISTRIPE_KEY_MAX_RECV_DATA_SEGMENT_LENGTH] = 131072;
 		keys.value[ISTRIPE_KEY_MAX_XMIT_DATA_SEGMENT_LENGTH] = row->bound;
-		istripe_negotiation_init(&n, &keys, NULL, false);
+		istripe_negotiation_init(&n, &keys, NULL);
 		istripe_text_writer_init(&w, sent, sizeof(sent));
 		istripe_text_writer_init(&reply, answer, sizeof(answer));
 		KUNIT_ASSERT_EQ(test, istripe_negotiation_offer(&n, &w), 0);
@@ -75,12 +75,12 @@ struct bench {
 
 static struct bench bench;
 
-static struct bench *bench_begin(const struct istripe_keys *session, bool discovery)
+static struct bench *bench_begin(const struct istripe_keys *session)
 {
 	struct istripe_keys keys;
 
 	istripe_keys_default_offer(&keys);
-	istripe_negotiation_init(&bench.n, &keys, session, discovery);
+	istripe_negotiation_init(&bench.n, &keys, session);
 	istripe_text_writer_init(&bench.sent, bench.sent_buf, sizeof(bench.sent_buf));
 	istripe_text_writer_init(&bench.reply, bench.reply_buf, sizeof(bench.reply_buf));
 	return &bench;
@@ -104,14 +104,14 @@ static void offer_text(struct kunit *test)
 		"FirstBurstLength=262144\0DefaultTime2Wait=2\0DefaultTime2Retain=20\0"
 		"MaxOutstandingR2T=16\0DataPDUInOrder=Yes\0DataSequenceInOrder=Yes\0"
 		"ErrorRecoveryLevel=0";
-	struct bench *b = bench_begin(NULL, false);
+	struct bench *b = bench_begin(NULL);
 	u32 size;
 
 	KUNIT_EXPECT_EQ(test, istripe_negotiation_offer(&b->n, &b->sent), 0);
 	KUNIT_ASSERT_EQ(test, b->sent.used, sizeof(text));
 	KUNIT_EXPECT_EQ(test, memcmp(b->sent.buf, text, sizeof(text)), 0);
 	for (size = 0; size < sizeof(text); size++) {
-		b = bench_begin(NULL, false);
+		b = bench_begin(NULL);
 		istripe_text_writer_init(&b->sent, b->sent_buf, size);
 		KUNIT_ASSERT_EQ(test, istripe_negotiation_offer(&b->n, &b->sent), -EMSGSIZE);
 	}
@@ -132,7 +132,7 @@ static void whole_login(struct kunit *test)
 	static const u32 result[ISTRIPE_KEY_COUNT] = {
 		0, 0, 1, 1, 0, 262144, 131072, 262144, 262144, 2, 20, 8, 1, 1, 0, 0, 0, 1, 0,
 	};
-	struct bench *b = bench_begin(NULL, false);
+	struct bench *b = bench_begin(NULL);
 	u32 i;
 
 	KUNIT_ASSERT_EQ(test, istripe_negotiation_offer(&b->n, &b->sent), 0);
@@ -151,7 +151,7 @@ static void silence(struct kunit *test)
 	static const u32 result[ISTRIPE_KEY_COUNT] = {
 		0, 0, 1, 1, 0, 262144, 8192, 262144, 65536, 2, 20, 1, 1, 1, 0, 0, 0, 1, 0,
 	};
-	struct bench *b = bench_begin(NULL, false);
+	struct bench *b = bench_begin(NULL);
 	u32 i;
 
 	KUNIT_ASSERT_EQ(test, istripe_negotiation_offer(&b->n, &b->sent), 0);
@@ -164,7 +164,7 @@ static void silence(struct kunit *test)
 /* Nothing was sent, nothing was received: the defaults of section 13. */
 static void nothing_offered(struct kunit *test)
 {
-	struct bench *b = bench_begin(NULL, false);
+	struct bench *b = bench_begin(NULL);
 	struct istripe_keys rfc;
 
 	istripe_keys_rfc_default(&rfc);
@@ -208,7 +208,7 @@ static void strangers(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(stranger_rows); i++) {
 		const struct stranger_row *row = &stranger_rows[i];
-		struct bench *b = bench_begin(NULL, false);
+		struct bench *b = bench_begin(NULL);
 
 		KUNIT_EXPECT_EQ_MSG(test, say(&b->n, row->key, row->value, &b->reply), row->result,
 				    "row %u", i);
@@ -224,7 +224,7 @@ static void strangers(struct kunit *test)
 /* What the target asked first is answered, and then not offered any more. */
 static void target_first(struct kunit *test)
 {
-	struct bench *b = bench_begin(NULL, false);
+	struct bench *b = bench_begin(NULL);
 
 	KUNIT_EXPECT_EQ(test, say(&b->n, "MaxBurstLength", "65536", &b->reply), 0);
 	KUNIT_EXPECT_EQ(test, say(&b->n, "HeaderDigest", "CRC32C,None", &b->reply), 0);
@@ -244,7 +244,7 @@ static void target_first(struct kunit *test)
 
 static void reply_full(struct kunit *test)
 {
-	struct bench *b = bench_begin(NULL, false);
+	struct bench *b = bench_begin(NULL);
 
 	istripe_text_writer_init(&b->reply, b->reply_buf, strlen("MaxBurstLength=65536"));
 	KUNIT_EXPECT_EQ(test, say(&b->n, "MaxBurstLength", "65536", &b->reply), -EMSGSIZE);
@@ -275,12 +275,12 @@ static void bursts(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(burst_rows); i++) {
 		const struct burst_row *row = &burst_rows[i];
-		struct bench *b = bench_begin(NULL, false);
+		struct bench *b = bench_begin(NULL);
 		struct istripe_keys keys = b->n.offer;
 
 		keys.value[ISTRIPE_KEY_MAX_BURST_LENGTH] = row->offer_max;
 		keys.value[ISTRIPE_KEY_FIRST_BURST_LENGTH] = row->offer_first;
-		istripe_negotiation_init(&b->n, &keys, NULL, false);
+		istripe_negotiation_init(&b->n, &keys, NULL);
 		KUNIT_ASSERT_EQ(test, istripe_negotiation_offer(&b->n, &b->sent), 0);
 		/* In an order that leaves the judgement to the end. */
 		if (row->first)
@@ -307,7 +307,7 @@ static void further_connection(struct kunit *test)
 
 	for (key = 0; key < ISTRIPE_KEY_COUNT; key++)
 		session.value[key] = istripe_key_rule(key)->max;
-	b = bench_begin(&session, false);
+	b = bench_begin(&session);
 	KUNIT_EXPECT_EQ(test, istripe_negotiation_offer(&b->n, &b->sent), 0);
 	KUNIT_EXPECT_EQ(test, text_pairs(&b->sent), 3);
 	KUNIT_EXPECT_NOT_NULL(test, text_find(&b->sent, "HeaderDigest"));
@@ -326,23 +326,6 @@ static void further_connection(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->n.result.value[ISTRIPE_KEY_MAX_XMIT_DATA_SEGMENT_LENGTH], 512);
 }
 
-static void discovery_session(struct kunit *test)
-{
-	struct bench *b = bench_begin(NULL, true);
-
-	KUNIT_EXPECT_EQ(test, istripe_negotiation_offer(&b->n, &b->sent), 0);
-	KUNIT_EXPECT_EQ(test, text_pairs(&b->sent), 6);
-	KUNIT_EXPECT_NULL(test, text_find(&b->sent, "MaxConnections"));
-	KUNIT_EXPECT_NOT_NULL(test, text_find(&b->sent, "DefaultTime2Wait"));
-	KUNIT_EXPECT_EQ(test, say(&b->n, "DefaultTime2Wait", "Irrelevant", &b->reply), 0);
-	KUNIT_EXPECT_EQ(test, say(&b->n, "HeaderDigest", "Irrelevant", &b->reply), -EPROTO);
-	KUNIT_EXPECT_EQ(test, say(&b->n, "InitialR2T", "No", &b->reply), 0);
-	KUNIT_EXPECT_STREQ(test, text_find(&b->reply, "InitialR2T"), "Irrelevant");
-	KUNIT_EXPECT_EQ(test, text_pairs(&b->reply), 1);
-	KUNIT_EXPECT_EQ(test, istripe_negotiation_finish(&b->n), 0);
-	KUNIT_EXPECT_EQ(test, b->n.result.value[ISTRIPE_KEY_INITIAL_R2T], 1);
-}
-
 /* Offers are brought into range, whatever is in the structure. */
 static void wild_offers(struct kunit *test)
 {
@@ -351,11 +334,11 @@ static void wild_offers(struct kunit *test)
 	u32 round, key;
 
 	for (round = 0; round < 2000; round++) {
-		struct bench *b = bench_begin(NULL, false);
+		struct bench *b = bench_begin(NULL);
 
 		for (key = 0; key < ISTRIPE_KEY_COUNT; key++)
 			keys.value[key] = test_random_u32(&r) >> test_random_below(&r, 32);
-		istripe_negotiation_init(&b->n, &keys, NULL, false);
+		istripe_negotiation_init(&b->n, &keys, NULL);
 		KUNIT_ASSERT_EQ(test, istripe_negotiation_offer(&b->n, &b->sent), 0);
 		KUNIT_ASSERT_LE(test, b->n.offer.value[ISTRIPE_KEY_FIRST_BURST_LENGTH],
 				b->n.offer.value[ISTRIPE_KEY_MAX_BURST_LENGTH]);
@@ -372,7 +355,7 @@ static void wild_offers(struct kunit *test)
 /* A message is one printable line, whatever the target sent. */
 static void problem_printable(struct kunit *test)
 {
-	struct bench *b = bench_begin(NULL, false);
+	struct bench *b = bench_begin(NULL);
 	static char value[256];
 	const char *c;
 
@@ -394,7 +377,6 @@ static struct kunit_case negotiation_cases[] = {
 	KUNIT_CASE(reply_full),
 	KUNIT_CASE(bursts),
 	KUNIT_CASE(further_connection),
-	KUNIT_CASE(discovery_session),
 	KUNIT_CASE(wild_offers),
 	KUNIT_CASE(problem_printable),
 	{}

@@ -29,14 +29,13 @@ static void redirect_good(struct kunit *test)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct istripe_redirect redirect = { .permanent = i & 1, .tpgt = 99 };
+		struct istripe_redirect redirect = { .tpgt = 99 };
 
 		KUNIT_ASSERT_EQ_MSG(test, istripe_redirect_parse(&redirect, rows[i].value), 0, "%s",
 				    rows[i].value);
 		KUNIT_EXPECT_STREQ(test, redirect.host, rows[i].host);
 		KUNIT_EXPECT_EQ(test, redirect.port, rows[i].port);
 		KUNIT_EXPECT_EQ(test, redirect.tpgt_known ? redirect.tpgt : -1, rows[i].tpgt);
-		KUNIT_EXPECT_EQ(test, redirect.permanent, i & 1);
 	}
 }
 

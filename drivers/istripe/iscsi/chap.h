@@ -64,8 +64,6 @@ struct istripe_chap_ops {
  * @target_secret_bytes: its length; not 0 means mutual CHAP: a target that does
  *                       not prove that it knows the secret is refused.
  * @algorithms: ISTRIPE_CHAP_MASK() of each algorithm that may be offered.
- * @none_allowed: offer "CHAP,None" instead of "CHAP", so that a target which
- *                asks for no authentication can be used. Ignored when mutual.
  *
  * The strings must stay as they are until the login has ended.
  */
@@ -77,7 +75,6 @@ struct istripe_chap_config {
 	const u8 *target_secret;
 	u32 target_secret_bytes;
 	u32 algorithms;
-	bool none_allowed;
 };
 
 enum istripe_chap_state {

@@ -33,8 +33,6 @@ static const struct istripe_key_choice task_reporting_choices[] = {
 	},
 };
 
-#define SESSION_WIDE	(ISTRIPE_KEY_LEADING | ISTRIPE_KEY_NORMAL)
-
 #define DIGEST_ROW(_name) {						\
 	.name = _name,							\
 	.range = "None; CRC32C; CRC32C,None; None,CRC32C",		\
@@ -46,7 +44,7 @@ static const struct istripe_key_choice task_reporting_choices[] = {
 
 #define BOOLEAN_ROW(_name, _type, _rfc, _offer, ...) {			\
 	.name = _name, .range = "Yes or No",				\
-	.type = _type, .flags = SESSION_WIDE, .max = 1,			\
+	.type = _type, .flags = ISTRIPE_KEY_LEADING, .max = 1,			\
 	.rfc_default = _rfc, .offer_default = _offer, __VA_ARGS__	\
 }
 
@@ -78,7 +76,7 @@ static const struct istripe_key_rule key_rules[ISTRIPE_KEY_COUNT] = {
 	[ISTRIPE_KEY_HEADER_DIGEST] = DIGEST_ROW("HeaderDigest"),
 	[ISTRIPE_KEY_DATA_DIGEST] = DIGEST_ROW("DataDigest"),
 	[ISTRIPE_KEY_MAX_CONNECTIONS] =
-		NUMBER_ROW("MaxConnections", ISTRIPE_KEY_TYPE_MIN, SESSION_WIDE,
+		NUMBER_ROW("MaxConnections", ISTRIPE_KEY_TYPE_MIN, ISTRIPE_KEY_LEADING,
 			   1, 65535, 1, 1, .tolerance = "no more connections are made"),
 	[ISTRIPE_KEY_INITIAL_R2T] =
 		BOOLEAN_ROW("InitialR2T", ISTRIPE_KEY_TYPE_OR, 1, 0,
@@ -97,10 +95,10 @@ static const struct istripe_key_rule key_rules[ISTRIPE_KEY_COUNT] = {
 		.rfc_default = 8192, .offer_default = 262144,
 	},
 	[ISTRIPE_KEY_MAX_BURST_LENGTH] =
-		NUMBER_ROW("MaxBurstLength", ISTRIPE_KEY_TYPE_MIN, SESSION_WIDE,
+		NUMBER_ROW("MaxBurstLength", ISTRIPE_KEY_TYPE_MIN, ISTRIPE_KEY_LEADING,
 			   512, 16777215, 262144, 1048576),
 	[ISTRIPE_KEY_FIRST_BURST_LENGTH] =
-		NUMBER_ROW("FirstBurstLength", ISTRIPE_KEY_TYPE_MIN, SESSION_WIDE,
+		NUMBER_ROW("FirstBurstLength", ISTRIPE_KEY_TYPE_MIN, ISTRIPE_KEY_LEADING,
 			   512, 16777215, 65536, 262144,
 			   .tolerance = "no more is sent unasked"),
 	[ISTRIPE_KEY_DEFAULT_TIME2WAIT] =
@@ -110,12 +108,13 @@ static const struct istripe_key_rule key_rules[ISTRIPE_KEY_COUNT] = {
 		NUMBER_ROW("DefaultTime2Retain", ISTRIPE_KEY_TYPE_MIN, ISTRIPE_KEY_LEADING,
 			   0, 3600, 20, 20, .tolerance = "no task is to be retained"),
 	[ISTRIPE_KEY_MAX_OUTSTANDING_R2T] =
-		NUMBER_ROW("MaxOutstandingR2T", ISTRIPE_KEY_TYPE_MIN, SESSION_WIDE,
+		NUMBER_ROW("MaxOutstandingR2T", ISTRIPE_KEY_TYPE_MIN, ISTRIPE_KEY_LEADING,
 			   1, 65535, 1, 16),
 	[ISTRIPE_KEY_DATA_PDU_IN_ORDER] =
-		FIXED_ROW("DataPDUInOrder", ISTRIPE_KEY_TYPE_OR, SESSION_WIDE, "Yes", 1, 1),
+		FIXED_ROW("DataPDUInOrder", ISTRIPE_KEY_TYPE_OR, ISTRIPE_KEY_LEADING, "Yes", 1, 1),
 	[ISTRIPE_KEY_DATA_SEQUENCE_IN_ORDER] =
-		FIXED_ROW("DataSequenceInOrder", ISTRIPE_KEY_TYPE_OR, SESSION_WIDE, "Yes", 1, 1),
+		FIXED_ROW("DataSequenceInOrder", ISTRIPE_KEY_TYPE_OR, ISTRIPE_KEY_LEADING,
+			  "Yes", 1, 1),
 	[ISTRIPE_KEY_ERROR_RECOVERY_LEVEL] =
 		FIXED_ROW("ErrorRecoveryLevel", ISTRIPE_KEY_TYPE_MIN, ISTRIPE_KEY_LEADING,
 			  "0", 2, 0),
@@ -125,11 +124,11 @@ static const struct istripe_key_rule key_rules[ISTRIPE_KEY_COUNT] = {
 		FIXED_ROW("OFMarker", ISTRIPE_KEY_TYPE_AND, ISTRIPE_KEY_OBSOLETE, "No", 1, 0),
 	[ISTRIPE_KEY_ISCSI_PROTOCOL_LEVEL] =
 		FIXED_ROW("iSCSIProtocolLevel", ISTRIPE_KEY_TYPE_MIN,
-			  SESSION_WIDE | ISTRIPE_KEY_SPARING, "1", 31, 1),
+			  ISTRIPE_KEY_LEADING | ISTRIPE_KEY_SPARING, "1", 31, 1),
 	[ISTRIPE_KEY_TASK_REPORTING] = {
 		.name = "TaskReporting", .range = "RFC3720",
 		.type = ISTRIPE_KEY_TYPE_LIST,
-		.flags = SESSION_WIDE | ISTRIPE_KEY_SPARING | ISTRIPE_KEY_FIXED,
+		.flags = ISTRIPE_KEY_LEADING | ISTRIPE_KEY_SPARING | ISTRIPE_KEY_FIXED,
 		.max = ISTRIPE_TASK_REPORTING_FAST_ABORT,
 		.choices = task_reporting_choices,
 		.choice_count = ARRAY_SIZE(task_reporting_choices),

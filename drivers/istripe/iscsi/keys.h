@@ -87,7 +87,6 @@ enum istripe_key_type {
  * enum istripe_key_flags - where and when a key may be used
  * @ISTRIPE_KEY_LEADING: leading connection only ("LO"), holds for the session;
  *	other keys belong to the connection
- * @ISTRIPE_KEY_NORMAL: irrelevant in a discovery session
  * @ISTRIPE_KEY_SPARING: offered only when it is not to have its default, because
  *	targets older than RFC 7143 do not know it (they may say NotUnderstood)
  * @ISTRIPE_KEY_OBSOLETE: never offered, RFC 7143 section 13.25
@@ -95,10 +94,9 @@ enum istripe_key_type {
  */
 enum istripe_key_flags {
 	ISTRIPE_KEY_LEADING	= 1 << 0,
-	ISTRIPE_KEY_NORMAL	= 1 << 1,
-	ISTRIPE_KEY_SPARING	= 1 << 2,
-	ISTRIPE_KEY_OBSOLETE	= 1 << 3,
-	ISTRIPE_KEY_FIXED	= 1 << 4,
+	ISTRIPE_KEY_SPARING	= 1 << 1,
+	ISTRIPE_KEY_OBSOLETE	= 1 << 2,
+	ISTRIPE_KEY_FIXED	= 1 << 3,
 };
 
 /**

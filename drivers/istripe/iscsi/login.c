@@ -41,14 +41,12 @@ static const char *login_params_problem(const struct istripe_login_params *param
 {
 	if (!login_name_usable(params->initiator_name))
 		return "initiator name is missing or too long";
-	if (!params->discovery && !login_name_usable(params->target_name))
+	if (!login_name_usable(params->target_name))
 		return "target name is missing or too long";
 	if (params->itt == ISTRIPE_TAG_RESERVED)
 		return "task tag is the reserved one";
 	if (!params->offer || (params->tsih && !params->session))
 		return "operational keys are missing";
-	if (params->discovery && params->tsih)
-		return "a discovery session has one connection";
 	if (params->chap && !params->chap_ops)
 		return "CHAP functions are missing";
 	return NULL;
@@ -62,12 +60,11 @@ static int login_put_first(struct istripe_login *login)
 	int err;
 
 	err = istripe_text_put(w, "InitiatorName", params->initiator_name);
-	if (!err && !params->discovery)
+	if (!err)
 		err = istripe_text_put(w, "TargetName", params->target_name);
 	/* For the leading connection only: section 13.21. */
 	if (!err && !params->tsih)
-		err = istripe_text_put(w, "SessionType",
-				       params->discovery ? "Discovery" : "Normal");
+		err = istripe_text_put(w, "SessionType", "Normal");
 	if (!err)
 		err = istripe_text_put(w, "AuthMethod", istripe_login_methods(login));
 	return err ? istripe_login_too_long(login) : 0;
@@ -110,9 +107,9 @@ int istripe_login_init(struct istripe_login *login, const struct istripe_login_p
 	if (err)
 		return err;
 	istripe_negotiation_init(&login->negotiation, params->offer,
-				 params->tsih ? params->session : NULL, params->discovery);
-	/* Whoever does without authentication has nothing more to say in this stage. */
-	login->transit = istripe_login_none_allowed(login);
+				 params->tsih ? params->session : NULL);
+	/* Without authentication there is nothing more to say in this stage. */
+	login->transit = !params->chap;
 	return login_put_first(login);
 }
 
@@ -176,27 +173,9 @@ static int login_chap_step(struct istripe_login *login)
 	return 0;
 }
 
-/*
- * The target goes on without CHAP although it chose it: some do when they need
- * no authentication. As good as None, where None is good enough.
- */
-static bool login_chap_skipped(const struct istripe_login *login)
-{
-	return login->chap.state == ISTRIPE_CHAP_START && istripe_login_none_allowed(login);
-}
-
-static int login_authenticated(struct istripe_login *login)
-{
-	if (login->auth_chap && login_chap_skipped(login))
-		login->auth_chap = false;
-	if (!login->auth_chap)
-		return 0;
-	return login_chap_step(login);
-}
-
 static int login_enter_operational(struct istripe_login *login)
 {
-	int err = login_authenticated(login);
+	int err = login->auth_chap ? login_chap_step(login) : 0;
 
 	if (!err)
 		err = login_nothing_owed(login);
@@ -272,7 +251,7 @@ static int login_check_group(struct istripe_login *login)
 	bool first = !(login->seen & ISTRIPE_LOGIN_SEEN_MESSAGE);
 
 	login->seen |= ISTRIPE_LOGIN_SEEN_MESSAGE;
-	if (!first || login->params.discovery || login->tpgt_known)
+	if (!first || login->tpgt_known)
 		return 0;
 	return istripe_login_fail(login, -EPROTO, "target did not send TargetPortalGroupTag");
 }
@@ -341,7 +320,6 @@ static int login_redirected(struct istripe_login *login, const char *text, u32 b
 {
 	struct istripe_redirect *redirect = &login->redirect;
 
-	redirect->permanent = status->status_detail == ISCSI_LOGIN_STATUS_TGT_MOVED_PERM;
 	if (istripe_redirect_read(redirect, text, bytes))
 		return istripe_login_fail(login, -EPROTO, "%s, without a usable TargetAddress",
 					  status->text);

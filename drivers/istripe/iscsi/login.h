@@ -38,7 +38,7 @@
 /**
  * struct istripe_login_params - what a login is to achieve
  * @initiator_name: iSCSI name, 1 to 223 bytes.
- * @target_name: iSCSI name, 1 to 223 bytes; NULL for a discovery session.
+ * @target_name: iSCSI name, 1 to 223 bytes.
  * @isid: ISID of the session, as on the wire.
  * @tsih: 0 for a new session or a reinstatement; else the session that the
  *        connection is to join.
@@ -50,7 +50,6 @@
  * @tpgt: the portal group tag that the target must give, when @tpgt_known.
  * @tpgt_known: check @tpgt (RFC 7143 section 13.9): a portal that moved to
  *              another group is not the path that was configured.
- * @discovery: SessionType=Discovery.
  * @offer: operational keys to offer.
  * @session: negotiated keys of the leading connection, needed when @tsih is not
  *           0, else ignored.
@@ -70,7 +69,6 @@ struct istripe_login_params {
 	u32 cmd_sn;
 	u16 tpgt;
 	bool tpgt_known;
-	bool discovery;
 	const struct istripe_keys *offer;
 	const struct istripe_keys *session;
 	const struct istripe_chap_config *chap;

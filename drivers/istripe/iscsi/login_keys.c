@@ -32,21 +32,9 @@ int istripe_login_too_long(struct istripe_login *login)
 	return istripe_login_fail(login, -EMSGSIZE, "login text does not fit its buffer");
 }
 
-static bool login_mutual(const struct istripe_login *login)
-{
-	return login->params.chap && login->params.chap->target_secret_bytes;
-}
-
-bool istripe_login_none_allowed(const struct istripe_login *login)
-{
-	return !login->params.chap || (login->params.chap->none_allowed && !login_mutual(login));
-}
-
 const char *istripe_login_methods(const struct istripe_login *login)
 {
-	if (!login->params.chap)
-		return "None";
-	return istripe_login_none_allowed(login) ? "CHAP,None" : "CHAP";
+	return login->params.chap ? "CHAP" : "None";
 }
 
 /* AuthMethod: section 12.1. */
@@ -57,7 +45,7 @@ static int login_take_method(struct istripe_login *login, const struct istripe_t
 		return 0;
 	}
 	if (istripe_text_value_is(pair, ISTRIPE_TEXT_NONE)) {
-		if (istripe_login_none_allowed(login))
+		if (!login->params.chap)
 			return 0;
 		return istripe_login_fail(login, -EACCES,
 					  "target wants no authentication, CHAP is required");

@@ -43,15 +43,6 @@ int istripe_login_fail(struct istripe_login *login, int err, const char *fmt, ..
 int istripe_login_too_long(struct istripe_login *login);
 
 /**
- * istripe_login_none_allowed() - whether a target may do without authentication
- * @login: login
- *
- * Context: any.
- * Return: true when AuthMethod=None is acceptable.
- */
-bool istripe_login_none_allowed(const struct istripe_login *login);
-
-/**
  * istripe_login_methods() - the authentication methods to offer
  * @login: login
  *

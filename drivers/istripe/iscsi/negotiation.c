@@ -41,14 +41,13 @@ static u32 offer_clamp(const struct istripe_key_rule *rule, u32 value)
 }
 
 void istripe_negotiation_init(struct istripe_negotiation *n, const struct istripe_keys *offer,
-			      const struct istripe_keys *session, bool discovery)
+			      const struct istripe_keys *session)
 {
 	u32 *burst = &n->offer.value[ISTRIPE_KEY_FIRST_BURST_LENGTH];
 	u32 key;
 
 	memset(n, 0, sizeof(*n));
 	n->leading = !session;
-	n->discovery = discovery;
 	istripe_keys_rfc_default(&n->result);
 	for (key = 0; key < ISTRIPE_KEY_COUNT; key++) {
 		const struct istripe_key_rule *rule = istripe_key_rule(key);
@@ -68,8 +67,6 @@ static bool key_is_offered(const struct istripe_negotiation *n, u32 key)
 	    rule->flags & ISTRIPE_KEY_OBSOLETE)
 		return false;
 	if (rule->flags & ISTRIPE_KEY_LEADING && !n->leading)
-		return false;
-	if (rule->flags & ISTRIPE_KEY_NORMAL && n->discovery)
 		return false;
 	return !(rule->flags & ISTRIPE_KEY_SPARING) || n->offer.value[key] != rule->rfc_default;
 }
@@ -166,13 +163,6 @@ static int settle(struct istripe_negotiation *n, u32 key, u32 value)
 	return 0;
 }
 
-/* Section 13 says of each key when it is irrelevant; targets differ on discovery. */
-static bool key_may_be_irrelevant(const struct istripe_negotiation *n, u32 key)
-{
-	return key == ISTRIPE_KEY_FIRST_BURST_LENGTH ||
-	       (n->discovery && istripe_key_rule(key)->flags & ISTRIPE_KEY_LEADING);
-}
-
 static int answer_reserved(struct istripe_negotiation *n, u32 key,
 			   const struct istripe_text_pair *p)
 {
@@ -181,8 +171,10 @@ static int answer_reserved(struct istripe_negotiation *n, u32 key,
 	if (istripe_text_value_is(p, ISTRIPE_TEXT_NOT_UNDERSTOOD) &&
 	    istripe_key_rule(key)->flags & ISTRIPE_KEY_SPARING)
 		return 0;
-	if (istripe_text_value_is(p, ISTRIPE_TEXT_IRRELEVANT) && key_may_be_irrelevant(n, key)) {
-		n->first_burst_irrelevant |= key == ISTRIPE_KEY_FIRST_BURST_LENGTH;
+	/* The only offered key that section 13 lets be irrelevant. */
+	if (istripe_text_value_is(p, ISTRIPE_TEXT_IRRELEVANT) &&
+	    key == ISTRIPE_KEY_FIRST_BURST_LENGTH) {
+		n->first_burst_irrelevant = true;
 		return 0;
 	}
 	return value_broken(n, p, "which this key may not be answered with");
@@ -275,8 +267,6 @@ static int offer_take(struct istripe_negotiation *n, u32 key, const struct istri
 
 	if (value_is_reserved(p))
 		return value_broken(n, p, "but the key was not offered");
-	if (rule->flags & ISTRIPE_KEY_NORMAL && n->discovery)
-		return istripe_text_put(reply, p->key, ISTRIPE_TEXT_IRRELEVANT);
 	if (rule->type == ISTRIPE_KEY_TYPE_LIST)
 		return list_choose(n, key, p, reply);
 	err = value_parse(n, key, p, &value);

@@ -30,7 +30,6 @@
  * @answered: keys of @received to which it gave a value (not Reject, Irrelevant
  *	or NotUnderstood)
  * @leading: first connection of the session
- * @discovery: discovery session
  * @first_burst_irrelevant: the target said so of FirstBurstLength
  * @note: an answer that its offer does not allow, and that was put up with, in words, or
  *	empty; the first one of them
@@ -43,7 +42,6 @@ struct istripe_negotiation {
 	u32 received;
 	u32 answered;
 	bool leading;
-	bool discovery;
 	bool first_burst_irrelevant;
 	char note[ISTRIPE_NEGOTIATION_PROBLEM_BYTES];
 	char problem[ISTRIPE_NEGOTIATION_PROBLEM_BYTES];
@@ -56,12 +54,11 @@ struct istripe_negotiation {
  *	it, and FirstBurstLength down to MaxBurstLength.
  * @session: NULL on the leading connection (TSIH 0); else the result of the
  *	leading login, whose session-wide keys hold and are not sent again
- * @discovery: SessionType=Discovery, most keys are irrelevant
  *
  * Context: any.
  */
 void istripe_negotiation_init(struct istripe_negotiation *n, const struct istripe_keys *offer,
-			      const struct istripe_keys *session, bool discovery);
+			      const struct istripe_keys *session);
 
 /**
  * istripe_negotiation_offer() - write offers and declarations

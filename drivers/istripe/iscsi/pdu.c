@@ -68,14 +68,13 @@ void istripe_pdu_encode_task_management(struct iscsi_tm *bhs,
 					const struct istripe_pdu_task_management *t)
 {
 	bool abort = t->function == ISCSI_TM_FUNC_ABORT_TASK;
-	bool one_task = abort || t->function == ISCSI_TM_FUNC_TASK_REASSIGN;
 
 	*bhs = (struct iscsi_tm) {
 		.opcode = ISCSI_OP_SCSI_TMFUNC | (t->immediate ? ISCSI_OP_IMMEDIATE : 0),
 		.flags = ISCSI_FLAG_CMD_FINAL | (t->function & ISCSI_FLAG_TM_FUNC_MASK),
 		.lun = t->lun,
 		.itt = tag_encode(t->itt),
-		.rtt = tag_encode(one_task ? t->referenced_itt : ISTRIPE_TAG_RESERVED),
+		.rtt = tag_encode(abort ? t->referenced_itt : ISTRIPE_TAG_RESERVED),
 		.cmdsn = cpu_to_be32(t->cmd_sn),
 		.exp_statsn = cpu_to_be32(t->exp_stat_sn),
 		.refcmdsn = cpu_to_be32(abort ? t->ref_cmd_sn : 0),

@@ -94,7 +94,7 @@ struct istripe_pdu_nop_out {
  * struct istripe_pdu_task_management - RFC 7143 11.5
  * @lun: logical unit, zero for functions that concern the target
  * @itt: tag of this request
- * @referenced_itt: ABORT TASK and TASK REASSIGN: the task; sent as reserved for the others
+ * @referenced_itt: ABORT TASK: the task; sent as reserved for the others
  * @cmd_sn: CmdSN; not consumed when @immediate
  * @exp_stat_sn: next StatSN that we expect on the connection
  * @ref_cmd_sn: ABORT TASK: CmdSN of the task; sent as zero for the others

@@ -96,7 +96,7 @@ static int redirect_tpgt(struct istripe_redirect *redirect, const char **cursor)
 
 int istripe_redirect_parse(struct istripe_redirect *redirect, const char *value)
 {
-	struct istripe_redirect found = { .permanent = redirect->permanent };
+	struct istripe_redirect found = {};
 	const char *cursor = value;
 	int err;
 

@@ -16,20 +16,17 @@
  * @port: TCP port, 3260 when the target named none.
  * @tpgt: portal group tag, when @tpgt_known.
  * @tpgt_known: the target named a portal group.
- * @permanent: login status 0102; otherwise 0101, temporary.
  */
 struct istripe_redirect {
 	char host[ISTRIPE_REDIRECT_HOST_MAX + 1];
 	u16 port;
 	u16 tpgt;
 	bool tpgt_known;
-	bool permanent;
 };
 
 /**
  * istripe_redirect_parse() - read the value of TargetAddress
- * @redirect: all but @redirect->permanent is overwritten on success, untouched
- *            on error
+ * @redirect: overwritten on success, untouched on error
  * @value: NUL-terminated value
  *
  * Takes a DNS name, an IPv4 address, or an IPv6 address in brackets; only

@@ -52,7 +52,6 @@ int istripe_vpd_inquiry_decode(const u8 *data, u32 bytes, struct istripe_vpd_inq
 	inquiry->device_type = data[0] & 0x1f;
 	copy_ascii(inquiry->vendor, sizeof(inquiry->vendor), data + 8, 8);
 	copy_ascii(inquiry->product, sizeof(inquiry->product), data + 16, 16);
-	copy_ascii(inquiry->revision, sizeof(inquiry->revision), data + 32, 4);
 	return 0;
 }
 

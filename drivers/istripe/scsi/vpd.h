@@ -30,14 +30,12 @@ enum istripe_vpd_page {
  * @device_type: TYPE_DISK and its like
  * @vendor: printable, without trailing blanks
  * @product: likewise
- * @revision: likewise
  */
 struct istripe_vpd_inquiry {
 	u8 qualifier;
 	u8 device_type;
 	char vendor[9];
 	char product[17];
-	char revision[5];
 };
 
 /**
