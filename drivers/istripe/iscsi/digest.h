@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Header and data digests: CRC32C as RFC 7143 sections 11.2.3 and 13.1 want it.
- * On the wire a digest is four bytes, least significant first.
+ * Header and data digests: CRC32C as RFC 7143 sections 11.2.3 and 13.1 want it. On the wire a
+ * digest is four bytes, least significant first.
  */
 #ifndef ISTRIPE_ISCSI_DIGEST_H
 #define ISTRIPE_ISCSI_DIGEST_H
@@ -14,7 +14,6 @@
 /**
  * istripe_digest_init() - start a digest
  *
- * Context: any.
  * Return: the running value for istripe_digest_update().
  */
 static inline u32 istripe_digest_init(void)
@@ -27,8 +26,6 @@ static inline u32 istripe_digest_init(void)
  * @running: what istripe_digest_init() or the last update returned
  * @bytes: bytes that follow those covered so far; pad bytes count
  * @len: how many, any number
- *
- * Context: any.
  * Return: the new running value.
  */
 static inline u32 istripe_digest_update(u32 running, const void *bytes, u32 len)
@@ -39,8 +36,6 @@ static inline u32 istripe_digest_update(u32 running, const void *bytes, u32 len)
 /**
  * istripe_digest_final() - finish a digest
  * @running: what the last update returned
- *
- * Context: any.
  * Return: the digest, to be stored or compared little endian.
  */
 static inline u32 istripe_digest_final(u32 running)
@@ -52,8 +47,6 @@ static inline u32 istripe_digest_final(u32 running)
  * istripe_digest_of() - digest of one contiguous block
  * @bytes: e.g. a basic header segment
  * @len: its length in bytes
- *
- * Context: any.
  * Return: the digest, to be stored or compared little endian.
  */
 static inline u32 istripe_digest_of(const void *bytes, u32 len)

@@ -6,8 +6,6 @@
 /**
  * istripe_error_words() - what an errno means on the way to a target
  * @error: negative errno
- *
- * Context: any.
  * Return: a constant string, never NULL.
  */
 const char *istripe_error_words(int error);

@@ -4,8 +4,8 @@
  *
  *	BHS 48 | AHS 0..1020 | header digest 0/4 | data | pad 0..3 | data digest 0/4
  *
- * The stream may be cut anywhere. Headers, padding and digests are collected here;
- * data never are: the caller gets pointers into what it fed. It loops:
+ * The stream may be cut anywhere. Headers, padding and digests are collected here; data never are:
+ * the caller gets pointers into what it fed. It loops:
  *
  *	while (len) {
  *		used = istripe_framing_feed(f, bytes, len, &events, &data, &data_bytes);
@@ -16,8 +16,8 @@
  *		bytes += used, len -= used
  *	}
  *
- * Data are handed out before their digest is known. Nothing may be concluded from
- * them before ISTRIPE_FRAME_END, which never comes when the digest is wrong.
+ * Data are handed out before their digest is known. Nothing may be concluded from them before
+ * ISTRIPE_FRAME_END, which never comes when the digest is wrong.
  */
 #ifndef ISTRIPE_ISCSI_FRAMING_H
 #define ISTRIPE_ISCSI_FRAMING_H
@@ -43,51 +43,34 @@ enum istripe_framing_stage {
 	ISTRIPE_FRAMING_IN_TRAILER,	/* padding and data digest */
 };
 
-/**
- * struct istripe_framing - where in its stream of PDUs a connection is
- * @header:		BHS, AHS and header digest of the current PDU
- * @trailer:		its padding and data digest
- * @stage:		what the next byte belongs to
- * @header_used_bytes:	of @header
- * @trailer_used_bytes:	of @trailer
- * @data_bytes:		data segment of the current PDU, without padding
- * @data_left_bytes:	of those, not yet handed out
- * @max_data_bytes:	longest data segment that is accepted
- * @crc:		running data digest
- * @header_digest:	headers carry a digest
- * @data_digest:	data segments carry a digest
- * @error:		first error; framing is over
- * @problem:		why, in words; NULL without an error
- *
- * All fields are private but for @data_bytes (valid from
- * ISTRIPE_FRAME_HEADER to ISTRIPE_FRAME_END) and @problem.
+/*
+ * Where in its stream of PDUs a connection is. All fields are private but for @data_bytes (valid
+ * from ISTRIPE_FRAME_HEADER to ISTRIPE_FRAME_END) and @problem.
  */
 struct istripe_framing {
-	u8 header[ISTRIPE_FRAMING_HEADER_BYTES_MAX] __aligned(8);
-	u8 trailer[ISTRIPE_FRAMING_TRAILER_BYTES_MAX];
-	enum istripe_framing_stage stage;
-	u32 header_used_bytes;
-	u32 trailer_used_bytes;
-	u32 data_bytes;
-	u32 data_left_bytes;
-	u32 max_data_bytes;
-	u32 crc;
-	bool header_digest;
-	bool data_digest;
-	int error;
-	const char *problem;
+	u8 header[ISTRIPE_FRAMING_HEADER_BYTES_MAX] __aligned(8);	/* BHS, AHS, digest */
+	u8 trailer[ISTRIPE_FRAMING_TRAILER_BYTES_MAX];	/* its padding and data digest */
+	enum istripe_framing_stage stage;	/* what the next byte belongs to */
+	u32 header_used_bytes;	/* of @header */
+	u32 trailer_used_bytes;	/* of @trailer */
+	u32 data_bytes;		/* data segment of the current PDU, without padding */
+	u32 data_left_bytes;	/* of those, not yet handed out */
+	u32 max_data_bytes;	/* longest data segment that is accepted */
+	u32 crc;		/* running data digest */
+	bool header_digest;	/* headers carry a digest */
+	bool data_digest;	/* data segments carry a digest */
+	int error;		/* first error; framing is over */
+	const char *problem;	/* why, in words; NULL without an error */
 };
 
 /**
  * istripe_framing_init() - stand before the first byte of a PDU
- * @f: initialised, whatever it was before
+ * @f: overwritten
  * @header_digest: HeaderDigest=CRC32C was negotiated
  * @data_digest: DataDigest=CRC32C was negotiated
  * @max_data_bytes: the MaxRecvDataSegmentLength that we declared
  *
  * The login phase has no digests and 8192 bytes; call again when it is over.
- *
- * Context: any; the owner of @f.
  */
 void istripe_framing_init(struct istripe_framing *f, bool header_digest, bool data_digest,
 			  u32 max_data_bytes);
@@ -101,14 +84,12 @@ void istripe_framing_init(struct istripe_framing *f, bool header_digest, bool da
  * @data: with ISTRIPE_FRAME_DATA, set to data within @bytes, else NULL
  * @data_bytes: with ISTRIPE_FRAME_DATA, set to their number, > 0, else 0
  *
- * Consumes up to the next event and at least one byte when @len > 0. A PDU without
- * data gives HEADER and END at once, the last data without padding and digest DATA
- * and END at once, all others come alone. Cost per byte of data: none, or that of
- * the digest.
+ * Consumes up to the next event and at least one byte when @len > 0. HEADER and END come together
+ * for a PDU without data, DATA and END when neither padding nor a digest follows.
  *
  * Context: the receive side of the connection.
- * Return: bytes consumed, 0..@len; -EPROTO the data segment is longer than agreed;
- * -EBADMSG a digest is wrong. After an error always that error.
+ * Return: bytes consumed, 0..@len; -EPROTO the data segment is longer than agreed; -EBADMSG a
+ * digest is wrong. After an error always that error.
  */
 int istripe_framing_feed(struct istripe_framing *f, const u8 *bytes, u32 len, u32 *events,
 			 const u8 **data, u32 *data_bytes);
@@ -116,21 +97,12 @@ int istripe_framing_feed(struct istripe_framing *f, const u8 *bytes, u32 len, u3
 /**
  * istripe_framing_header() - the current PDU's basic header segment
  * @f: framing, between ISTRIPE_FRAME_HEADER and the feed after ISTRIPE_FRAME_END
- *
  * Context: the receive side of the connection.
  * Return: 48 bytes within @f.
  */
 const struct iscsi_hdr *istripe_framing_header(const struct istripe_framing *f);
 
-/**
- * istripe_framing_pad_bytes() - padding behind a data segment
- * @data_bytes: length of the data segment
- *
- * RFC 7143 11.1: segments are padded with zero bytes to whole words.
- *
- * Context: any.
- * Return: 0..3.
- */
+/* RFC 7143 11.1: segments are padded with zero bytes to whole words. */
 static inline u32 istripe_framing_pad_bytes(u32 data_bytes)
 {
 	return -data_bytes & (ISCSI_PAD_LEN - 1);

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The table of the operational keys, RFC 7143 section 13, and what needs nothing
- * but the table: names, text of values, defaults.
- */
+/* The table of the operational keys, RFC 7143 section 13, and the names and texts of values. */
 #include <linux/bits.h>
 #include <linux/ctype.h>
 #include <linux/errno.h>
@@ -64,7 +61,7 @@ static const struct istripe_key_choice task_reporting_choices[] = {
 /*
  * An answer that breaks its offer (RFC 7143 section 6.2.2) is refused, unless the row has a
  * @tolerance: where only the initiator acts by a key, it goes on as if the target had kept to
- * the rules. What is refused is what the target acts by:
+ * the rules. Wrong answers to keys that the target acts by are refused:
  *	HeaderDigest, DataDigest	PDUs would not be understood
  *	MaxBurstLength			it would ask for, and send, more than it may
  *	MaxOutstandingR2T		there is no room to note its R2Ts
@@ -170,7 +167,7 @@ static bool rule_is_boolean(const struct istripe_key_rule *rule)
 	return rule->type == ISTRIPE_KEY_TYPE_AND || rule->type == ISTRIPE_KEY_TYPE_OR;
 }
 
-/* The word for a value, or NULL when it is written as a number, or is no value. */
+/* NULL for a value that is written as a number, or is none. */
 static const char *value_word(const struct istripe_key_rule *rule, u32 value)
 {
 	if (rule->choices)
@@ -207,7 +204,6 @@ int istripe_key_format(enum istripe_key key, u32 value, char *buf, u32 size)
 	return bytes;
 }
 
-/* Longer texts than the longest value are no value. */
 static int copy_trimmed(const char *text, char *buf, u32 size)
 {
 	u32 bytes;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The login phase of an initiator. Requests and responses alternate strictly.
- * What a response says is judged in three steps: its header, each key of its
- * text (the text of all PDUs up to the one without C bit), then the message as a
- * whole, which also writes the text of the next request.
+ * A response is judged in three steps: its header, each key of its text (of all PDUs
+ * up to the one without C bit), then the message as a whole.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -52,7 +51,7 @@ static const char *login_params_problem(const struct istripe_login_params *param
 	return NULL;
 }
 
-/* What every login says first: who asks whom for what, RFC 7143 section 6.3. */
+/* The keys of the first request, RFC 7143 section 6.3. */
 static int login_put_first(struct istripe_login *login)
 {
 	const struct istripe_login_params *params = &login->params;
@@ -206,10 +205,7 @@ static int login_security_end(struct istripe_login *login, bool transit)
 	return ISTRIPE_LOGIN_SEND_NEXT;
 }
 
-/*
- * A target that expects another CmdSN than the initiator is going to use would
- * silently wait for ever; so would an initiator with a window that is no window.
- */
+/* A target that expects another CmdSN would wait for ever, as would we for an impossible window. */
 static int login_check_window(struct istripe_login *login)
 {
 	if (login->params.tsih)
@@ -256,7 +252,6 @@ static int login_check_group(struct istripe_login *login)
 	return istripe_login_fail(login, -EPROTO, "target did not send TargetPortalGroupTag");
 }
 
-/* A whole message, of one PDU or of many. */
 static int login_message(struct istripe_login *login, const char *text, u32 bytes, bool transit)
 {
 	int err;
@@ -285,7 +280,7 @@ static int login_gather(struct istripe_login *login, const char *text, u32 bytes
 	return 0;
 }
 
-/* The text of a response up to and with this PDU; C bits are section 6.2. */
+/* Gathers the text of PDUs with the C bit, section 6.2. */
 static int login_text(struct istripe_login *login, const struct istripe_pdu *pdu, const char *text,
 		      u32 bytes)
 {

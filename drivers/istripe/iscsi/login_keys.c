@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * What each key of a login response means. One table for the keys of the login
- * itself; CHAP's and the operational ones have machines of their own.
- */
+/* The keys of a login response. CHAP's and the operational ones have files of their own. */
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/limits.h>
@@ -37,7 +34,6 @@ const char *istripe_login_methods(const struct istripe_login *login)
 	return login->params.chap ? "CHAP" : "None";
 }
 
-/* AuthMethod: section 12.1. */
 static int login_take_method(struct istripe_login *login, const struct istripe_text_pair *pair)
 {
 	if (istripe_text_value_is(pair, "CHAP") && login->params.chap) {
@@ -78,10 +74,7 @@ static int login_take_tpgt(struct istripe_login *login, const struct istripe_tex
 	return 0;
 }
 
-/*
- * An alias is for people. An address is allowed in any response (section 13.8), and means
- * something in a redirect only.
- */
+/* An address is allowed in any response (section 13.8), but means something in a redirect only. */
 static int login_pass_over(struct istripe_login *login, const struct istripe_text_pair *pair)
 {
 	return 0;
@@ -127,10 +120,7 @@ static int login_take_chap(struct istripe_login *login, const struct istripe_tex
 	return err ? istripe_login_fail(login, err, "%s", login->chap.problem) : 0;
 }
 
-/*
- * Before its own stage an operational key can only be a declaration; answering
- * an offer there would negotiate the key twice.
- */
+/* Answering an offer before the operational stage would negotiate the key twice. */
 static bool login_too_early(const struct istripe_login *login, const struct istripe_text_pair *pair)
 {
 	int key = istripe_key_find(pair->key);

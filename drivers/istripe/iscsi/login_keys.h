@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * The inside of the login machine that login.c and login_keys.c share. Nobody
- * else includes this.
- */
+/* Private to login.c and login_keys.c. */
 #ifndef ISTRIPE_ISCSI_LOGIN_KEYS_H
 #define ISTRIPE_ISCSI_LOGIN_KEYS_H
 
@@ -22,45 +19,16 @@ enum istripe_login_seen {
 
 #define ISTRIPE_LOGIN_SEEN_EACH_MESSAGE	(ISTRIPE_LOGIN_SEEN_TPGT | ISTRIPE_LOGIN_SEEN_ALIAS)
 
-/**
- * istripe_login_fail() - end a login
- * @login: login
- * @err: verdict to return
- * @fmt: why, one line
- *
- * Context: any.
- * Return: @err.
- */
+/* Ends the login with a reason; returns @err. */
 int istripe_login_fail(struct istripe_login *login, int err, const char *fmt, ...) __printf(3, 4);
 
-/**
- * istripe_login_too_long() - end a login whose request does not fit its buffer
- * @login: login
- *
- * Context: any.
- * Return: -EMSGSIZE.
- */
+/* Ends the login whose request does not fit its buffer; returns -EMSGSIZE. */
 int istripe_login_too_long(struct istripe_login *login);
 
-/**
- * istripe_login_methods() - the authentication methods to offer
- * @login: login
- *
- * Context: any.
- * Return: value of AuthMethod, a constant string. RFC 7143 section 12.1.
- */
+/* The value of AuthMethod, RFC 7143 section 12.1. */
 const char *istripe_login_methods(const struct istripe_login *login);
 
-/**
- * istripe_login_take_keys() - take the keys of a whole response
- * @login: login; replies that are due go to its writer
- * @text: text of the response, all PDUs together
- * @bytes: its length
- *
- * Context: any.
- * Return: 0, or what istripe_login_response() returns for errors; then the login
- * has ended.
- */
+/* Takes the text of a whole response; returns 0, or as istripe_login_response() for errors. */
 int istripe_login_take_keys(struct istripe_login *login, const char *text, u32 bytes);
 
 #endif

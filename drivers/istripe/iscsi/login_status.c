@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Login statuses: two tables, one of statuses, one of classes for the rest. */
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <scsi/iscsi_proto.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Negotiation of the operational keys by the rules of RFC 7143 section 6.2: what
- * a key means stands in the table of keys.c, here is only how an offer, an answer
- * and a default make a result.
+ * How an offer, an answer and a default make a result, by the rules of RFC 7143 section 6.2; keys.c
+ * has the table of the keys.
  */
 #include <linux/bits.h>
 #include <linux/errno.h>
@@ -189,7 +188,7 @@ static int answer_list(struct istripe_negotiation *n, u32 key, const struct istr
 	return settle(n, key, value);
 }
 
-/* For those who read the log: the first one will do. */
+/* The log shows the first one only. */
 static void answer_note(struct istripe_negotiation *n, u32 key, const struct istripe_text_pair *p)
 {
 	const struct istripe_key_rule *rule = istripe_key_rule(key);
@@ -202,10 +201,7 @@ static void answer_note(struct istripe_negotiation *n, u32 key, const struct ist
 		  rule->name, p->value, offer, rule->tolerance);
 }
 
-/*
- * An answer is the result. So it must be what the result function would give for
- * some value that the target may have had in mind.
- */
+/* An answer is the result: the result function must give it for some value of the target's. */
 static int answer_take(struct istripe_negotiation *n, u32 key, const struct istripe_text_pair *p)
 {
 	const struct istripe_key_rule *rule = istripe_key_rule(key);
@@ -257,7 +253,6 @@ static int list_choose(struct istripe_negotiation *n, u32 key, const struct istr
 	return istripe_text_put(reply, p->key, ISTRIPE_TEXT_REJECT);
 }
 
-/* The target speaks of a key first. */
 static int offer_take(struct istripe_negotiation *n, u32 key, const struct istripe_text_pair *p,
 		      struct istripe_text_writer *reply)
 {
@@ -277,7 +272,7 @@ static int offer_take(struct istripe_negotiation *n, u32 key, const struct istri
 	return put_value(reply, key, value);
 }
 
-/* What the target means by a name: its own declaration, never ours. */
+/* A declaration of the target is its own, never ours. */
 static int wire_find(const char *name)
 {
 	u32 key;
@@ -352,7 +347,7 @@ static bool offer_decides(const struct istripe_key_rule *rule, u32 offer)
 	       (rule->type == ISTRIPE_KEY_TYPE_OR && offer);
 }
 
-/* What is right whether the target goes by the offer or by the default. */
+/* Safe whether the target goes by the offer or by the default. */
 static int result_assume(struct istripe_negotiation *n, u32 key)
 {
 	const struct istripe_key_rule *rule = istripe_key_rule(key);

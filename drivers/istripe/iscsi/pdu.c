@@ -184,10 +184,7 @@ static int decode_r2t(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
 	return 0;
 }
 
-/*
- * Ping data of the target's are not allowed (RFC 7143 11.19), but there are targets that
- * send some; they are echoed (P56).
- */
+/* Ping data of a target break RFC 7143 11.19, but some targets send them; they are echoed (P56). */
 static int decode_nop_in(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
 {
 	pdu->lun = bhs->lun;
@@ -265,10 +262,7 @@ static int decode_reject(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
 	return 0;
 }
 
-/*
- * What there is to know about an opcode; decode is NULL for those of the initiator.
- * decode may say otherwise about StatSN.
- */
+/* @decode is NULL for opcodes of the initiator, and may correct the use of StatSN. */
 struct pdu_kind {
 	const char *name;
 	int (*decode)(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu);

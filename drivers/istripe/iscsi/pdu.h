@@ -2,11 +2,10 @@
 /*
  * Basic header segments of RFC 7143 section 11: plain values to wire and back.
  *
- * Tags and numbers are u32 in host order here, big endian on the wire. Encoding
- * writes all 48 bytes, reserved ones as zero. Decoding trusts nothing: what it
- * accepts is free of contradictions in itself. Whether it fits the task or the
- * connection is for transfer.h and for the owner of those to check. No decoded
- * length has been compared with a buffer.
+ * Tags and numbers are u32 in host order here, big endian on the wire. Encoding writes all 48
+ * bytes, reserved ones as zero. Decoding trusts nothing: what it accepts is free of contradictions
+ * in itself. Whether it fits the task or the connection is for transfer.h and for the owner of
+ * those to check. No decoded length has been compared with a buffer.
  */
 #ifndef ISTRIPE_ISCSI_PDU_H
 #define ISTRIPE_ISCSI_PDU_H
@@ -17,153 +16,87 @@
 /* Initiator Task Tag or Target Transfer Tag that names nothing. */
 #define ISTRIPE_TAG_RESERVED	0xffffffffu
 
-/* What DataSegmentLength can tell. */
 #define ISTRIPE_DATA_SEGMENT_BYTES_MAX	0xffffffu
 
-/**
- * struct istripe_pdu_scsi_command - RFC 7143 11.3
- * @lun: logical unit
- * @itt: tag of the task
- * @cmd_sn: CmdSN, consumed by this PDU
- * @exp_stat_sn: next StatSN that we expect on the connection
- * @expected_data_bytes: ExpectedDataTransferLength
- * @data_segment_bytes: immediate data behind the header
- * @cdb: command descriptor block
- * @cdb_bytes: how much of @cdb counts, 1..16; the rest is sent as zero
- * @read: data are expected from the target
- * @write: data go to the target
- * @final: no unsolicited Data-Out follow; always set it for a command that writes nothing
- * @attribute: task attribute, ISCSI_ATTR_*
- */
+/* RFC 7143 11.3. */
 struct istripe_pdu_scsi_command {
-	struct scsi_lun lun;
-	u32 itt;
-	u32 cmd_sn;
-	u32 exp_stat_sn;
-	u32 expected_data_bytes;
-	u32 data_segment_bytes;
-	u8 cdb[ISCSI_CDB_SIZE];
-	u8 cdb_bytes;
-	bool read;
-	bool write;
-	bool final;
-	u8 attribute;
+	struct scsi_lun lun;		/* logical unit */
+	u32 itt;			/* tag of the task */
+	u32 cmd_sn;			/* CmdSN, consumed by this PDU */
+	u32 exp_stat_sn;		/* next StatSN that we expect on the connection */
+	u32 expected_data_bytes;	/* ExpectedDataTransferLength */
+	u32 data_segment_bytes;		/* immediate data behind the header */
+	u8 cdb[ISCSI_CDB_SIZE];		/* command descriptor block */
+	u8 cdb_bytes;	/* how much of @cdb counts, 1..16; the rest is sent as zero */
+	bool read;			/* data are expected from the target */
+	bool write;			/* data go to the target */
+	bool final;			/* no unsolicited Data-Out follow, as for a read */
+	u8 attribute;			/* task attribute, ISCSI_ATTR_* */
 };
 
-/**
- * struct istripe_pdu_data_out - RFC 7143 11.7
- * @lun: logical unit of the command; left out on the wire when @ttt is reserved
- * @itt: tag of the task
- * @ttt: of the R2T that is answered; ISTRIPE_TAG_RESERVED: unsolicited
- * @exp_stat_sn: next StatSN that we expect on the connection
- * @data_sn: counts the PDUs of one sequence from 0
- * @offset: bytes from the start of the command's data
- * @data_segment_bytes: data behind the header
- * @final: last PDU of its sequence
- */
+/* RFC 7143 11.7. */
 struct istripe_pdu_data_out {
-	struct scsi_lun lun;
-	u32 itt;
-	u32 ttt;
-	u32 exp_stat_sn;
-	u32 data_sn;
-	u32 offset;
-	u32 data_segment_bytes;
-	bool final;
+	struct scsi_lun lun;	/* left out on the wire when @ttt is reserved */
+	u32 itt;		/* tag of the task */
+	u32 ttt;		/* of the R2T that is answered; ISTRIPE_TAG_RESERVED: unsolicited */
+	u32 exp_stat_sn;	/* next StatSN that we expect on the connection */
+	u32 data_sn;		/* counts the PDUs of one sequence from 0 */
+	u32 offset;		/* bytes from the start of the command's data */
+	u32 data_segment_bytes;	/* data behind the header */
+	bool final;		/* last PDU of its sequence */
 };
 
-/**
- * struct istripe_pdu_nop_out - RFC 7143 11.18; always immediate
- * @lun: copied from the NOP-In that is answered, else zero
- * @itt: our ping's tag; ISTRIPE_TAG_RESERVED: no answer wanted
- * @ttt: copied from the NOP-In that is answered; ISTRIPE_TAG_RESERVED for our own ping
- * @cmd_sn: next CmdSN, not consumed
- * @exp_stat_sn: next StatSN that we expect on the connection
- * @data_segment_bytes: ping data behind the header
- */
+/* RFC 7143 11.18; always immediate. */
 struct istripe_pdu_nop_out {
-	struct scsi_lun lun;
-	u32 itt;
-	u32 ttt;
-	u32 cmd_sn;
-	u32 exp_stat_sn;
-	u32 data_segment_bytes;
+	struct scsi_lun lun;	/* copied from the NOP-In that is answered, else zero */
+	u32 itt;		/* our ping's tag; ISTRIPE_TAG_RESERVED: no answer wanted */
+	u32 ttt;		/* of the NOP-In that is answered, else ISTRIPE_TAG_RESERVED */
+	u32 cmd_sn;		/* next CmdSN, not consumed */
+	u32 exp_stat_sn;	/* next StatSN that we expect on the connection */
+	u32 data_segment_bytes;	/* ping data behind the header */
 };
 
-/**
- * struct istripe_pdu_task_management - RFC 7143 11.5
- * @lun: logical unit, zero for functions that concern the target
- * @itt: tag of this request
- * @referenced_itt: ABORT TASK: the task; sent as reserved for the others
- * @cmd_sn: CmdSN; not consumed when @immediate
- * @exp_stat_sn: next StatSN that we expect on the connection
- * @ref_cmd_sn: ABORT TASK: CmdSN of the task; sent as zero for the others
- * @function: ISCSI_TM_FUNC_*
- * @immediate: deliver ahead of the command order
- */
+/* RFC 7143 11.5. */
 struct istripe_pdu_task_management {
-	struct scsi_lun lun;
-	u32 itt;
-	u32 referenced_itt;
-	u32 cmd_sn;
-	u32 exp_stat_sn;
-	u32 ref_cmd_sn;
-	u8 function;
-	bool immediate;
+	struct scsi_lun lun;	/* logical unit, zero for functions that concern the target */
+	u32 itt;		/* tag of this request */
+	u32 referenced_itt;	/* ABORT TASK: the task; sent as reserved for the others */
+	u32 cmd_sn;		/* CmdSN; not consumed when @immediate */
+	u32 exp_stat_sn;	/* next StatSN that we expect on the connection */
+	u32 ref_cmd_sn;		/* ABORT TASK: CmdSN of the task; sent as zero for the others */
+	u8 function;		/* ISCSI_TM_FUNC_* */
+	bool immediate;		/* deliver ahead of the command order */
 };
 
-/**
- * struct istripe_pdu_logout - RFC 7143 11.14
- * @itt: tag of this request
- * @cmd_sn: CmdSN; not consumed when @immediate
- * @exp_stat_sn: next StatSN that we expect on the connection
- * @cid: connection to close or to recover; sent as zero when the session is closed
- * @reason: ISCSI_LOGOUT_REASON_*
- * @immediate: deliver ahead of the command order
- */
+/* RFC 7143 11.14. */
 struct istripe_pdu_logout {
-	u32 itt;
-	u32 cmd_sn;
-	u32 exp_stat_sn;
-	u16 cid;
-	u8 reason;
-	bool immediate;
+	u32 itt;		/* tag of this request */
+	u32 cmd_sn;		/* CmdSN; not consumed when @immediate */
+	u32 exp_stat_sn;	/* next StatSN that we expect on the connection */
+	u16 cid;		/* connection to close; sent as zero when the session is closed */
+	u8 reason;		/* ISCSI_LOGOUT_REASON_* */
+	bool immediate;		/* deliver ahead of the command order */
 };
 
-/**
- * struct istripe_pdu_login - RFC 7143 11.12; always immediate
- * @isid: initiator's part of the session's name
- * @tsih: 0: new session or reinstatement
- * @cid: connection id
- * @itt: tag, the same through the whole login
- * @cmd_sn: first CmdSN of a new session, next one of an old session; not consumed
- * @exp_stat_sn: 0 in the first request, then the next StatSN that we expect
- * @data_segment_bytes: text behind the header
- * @csg: stage now, 0, 1
- * @nsg: stage wanted next, 0, 1, 3; sent only when @transit
- * @transit: T bit
- * @continue_: C bit, more text follows; excludes @transit
- */
+/* RFC 7143 11.12; always immediate. */
 struct istripe_pdu_login {
-	u8 isid[6];
-	u16 tsih;
-	u16 cid;
-	u32 itt;
-	u32 cmd_sn;
-	u32 exp_stat_sn;
-	u32 data_segment_bytes;
-	u8 csg;
-	u8 nsg;
-	bool transit;
-	bool continue_;
+	u8 isid[6];		/* initiator's part of the session's name */
+	u16 tsih;		/* 0: new session or reinstatement */
+	u16 cid;		/* connection id */
+	u32 itt;		/* tag, the same through the whole login */
+	u32 cmd_sn;	/* first CmdSN of a new session, next one of an old session; not consumed */
+	u32 exp_stat_sn;	/* 0 in the first request, then the next StatSN that we expect */
+	u32 data_segment_bytes;	/* text behind the header */
+	u8 csg;			/* stage now, 0, 1 */
+	u8 nsg;			/* stage wanted next, 0, 1, 3; sent only when @transit */
+	bool transit;		/* T bit */
+	bool continue_;		/* C bit, more text follows; excludes @transit */
 };
 
 /**
  * istripe_pdu_encode_scsi_command() - SCSI Command, RFC 7143 11.3
  * @bhs: 48 bytes, all written
  * @c: what to say; lengths up to ISTRIPE_DATA_SEGMENT_BYTES_MAX
- *
- * Context: any.
  */
 void istripe_pdu_encode_scsi_command(struct iscsi_scsi_req *bhs,
 				     const struct istripe_pdu_scsi_command *c);
@@ -172,8 +105,6 @@ void istripe_pdu_encode_scsi_command(struct iscsi_scsi_req *bhs,
  * istripe_pdu_encode_data_out() - SCSI Data-Out, RFC 7143 11.7
  * @bhs: 48 bytes, all written
  * @d: what to say; lengths up to ISTRIPE_DATA_SEGMENT_BYTES_MAX
- *
- * Context: any.
  */
 void istripe_pdu_encode_data_out(struct iscsi_data *bhs, const struct istripe_pdu_data_out *d);
 
@@ -181,8 +112,6 @@ void istripe_pdu_encode_data_out(struct iscsi_data *bhs, const struct istripe_pd
  * istripe_pdu_encode_nop_out() - NOP-Out, RFC 7143 11.18
  * @bhs: 48 bytes, all written
  * @n: what to say
- *
- * Context: any.
  */
 void istripe_pdu_encode_nop_out(struct iscsi_nopout *bhs, const struct istripe_pdu_nop_out *n);
 
@@ -190,8 +119,6 @@ void istripe_pdu_encode_nop_out(struct iscsi_nopout *bhs, const struct istripe_p
  * istripe_pdu_encode_task_management() - Task Management Function Request, RFC 7143 11.5
  * @bhs: 48 bytes, all written
  * @t: what to say
- *
- * Context: any.
  */
 void istripe_pdu_encode_task_management(struct iscsi_tm *bhs,
 					const struct istripe_pdu_task_management *t);
@@ -200,21 +127,13 @@ void istripe_pdu_encode_task_management(struct iscsi_tm *bhs,
  * istripe_pdu_encode_logout() - Logout Request, RFC 7143 11.14
  * @bhs: 48 bytes, all written
  * @l: what to say
- *
- * Context: any.
  */
 void istripe_pdu_encode_logout(struct iscsi_logout *bhs, const struct istripe_pdu_logout *l);
 
-/**
- * istripe_pdu_encode_login() - Login Request, RFC 7143 11.12
- * @bhs: 48 bytes, all written
- * @l: what to say
- *
- * Context: any.
- */
+/* Login Request, RFC 7143 11.12. */
 void istripe_pdu_encode_login(struct iscsi_login_req *bhs, const struct istripe_pdu_login *l);
 
-/* What the StatSN field of a PDU from the target says: RFC 7143 11.4.4 and its like. */
+/* Meaning of the StatSN field of a PDU from the target, RFC 7143 11.4.4. */
 enum istripe_pdu_stat_sn {
 	ISTRIPE_STAT_SN_NONE,		/* nothing: Data-In without status, refused login */
 	ISTRIPE_STAT_SN_NEXT,		/* the next one, not consumed: R2T, NOP-In ping */
@@ -284,52 +203,31 @@ struct istripe_pdu_reject {
 	u8 reason;			/* ISCSI_REASON_* */
 };
 
-/**
- * struct istripe_pdu - a header that the target sent
- * @opcode: ISCSI_OP_*, one of the target's, without flag bits; selects the union's member
- * @final: F bit
- * @stat_sn_use: what @stat_sn means
- * @itt: ISTRIPE_TAG_RESERVED: not about a task of ours
- * @ttt: Target Transfer Tag of R2T and NOP-In, else ISTRIPE_TAG_RESERVED
- * @stat_sn: StatSN
- * @exp_cmd_sn: ExpCmdSN
- * @max_cmd_sn: MaxCmdSN
- * @data_segment_bytes: 0..ISTRIPE_DATA_SEGMENT_BYTES_MAX, without padding
- * @lun: for NOP-In
- * @problem: after -EPROTO, why, in words
- * @scsi_response: ISCSI_OP_SCSI_CMD_RSP
- * @data_in: ISCSI_OP_SCSI_DATA_IN
- * @r2t: ISCSI_OP_R2T
- * @task_management_response: ISCSI_OP_SCSI_TMFUNC_RSP
- * @logout_response: ISCSI_OP_LOGOUT_RSP
- * @login_response: ISCSI_OP_LOGIN_RSP
- * @async: ISCSI_OP_ASYNC_EVENT
- * @reject: ISCSI_OP_REJECT
- *
- * ISCSI_OP_NOOP_IN needs no member: an answer to our ping has a valid @itt, a ping of
- * the target's a valid @ttt, neither means that only the numbers are news.
+/*
+ * A header that the target sent. ISCSI_OP_NOOP_IN needs no member: an answer to our ping has a
+ * valid @itt, a ping of the target's a valid @ttt, neither means that only the numbers are news.
  */
 struct istripe_pdu {
-	u8 opcode;
-	bool final;
-	enum istripe_pdu_stat_sn stat_sn_use;
-	u32 itt;
-	u32 ttt;
-	u32 stat_sn;
-	u32 exp_cmd_sn;
-	u32 max_cmd_sn;
-	u32 data_segment_bytes;
-	struct scsi_lun lun;
-	const char *problem;
+	u8 opcode;		/* ISCSI_OP_* of the target's, no flag bits; selects in the union */
+	bool final;		/* F bit */
+	enum istripe_pdu_stat_sn stat_sn_use;	/* what @stat_sn means */
+	u32 itt;		/* ISTRIPE_TAG_RESERVED: not about a task of ours */
+	u32 ttt;	/* Target Transfer Tag of R2T and NOP-In, else ISTRIPE_TAG_RESERVED */
+	u32 stat_sn;		/* StatSN */
+	u32 exp_cmd_sn;		/* ExpCmdSN */
+	u32 max_cmd_sn;		/* MaxCmdSN */
+	u32 data_segment_bytes;	/* 0..ISTRIPE_DATA_SEGMENT_BYTES_MAX, without padding */
+	struct scsi_lun lun;	/* for NOP-In */
+	const char *problem;	/* after -EPROTO, why, in words */
 	union {
-		struct istripe_pdu_scsi_response scsi_response;
-		struct istripe_pdu_data_in data_in;
-		struct istripe_pdu_r2t r2t;
+		struct istripe_pdu_scsi_response scsi_response;	/* ISCSI_OP_SCSI_CMD_RSP */
+		struct istripe_pdu_data_in data_in;	/* ISCSI_OP_SCSI_DATA_IN */
+		struct istripe_pdu_r2t r2t;	/* ISCSI_OP_R2T */
 		struct istripe_pdu_task_management_response task_management_response;
-		struct istripe_pdu_logout_response logout_response;
-		struct istripe_pdu_login_response login_response;
-		struct istripe_pdu_async async;
-		struct istripe_pdu_reject reject;
+		struct istripe_pdu_logout_response logout_response;	/* ISCSI_OP_LOGOUT_RSP */
+		struct istripe_pdu_login_response login_response;	/* ISCSI_OP_LOGIN_RSP */
+		struct istripe_pdu_async async;	/* ISCSI_OP_ASYNC_EVENT */
+		struct istripe_pdu_reject reject;	/* ISCSI_OP_REJECT */
 	};
 };
 
@@ -338,11 +236,10 @@ struct istripe_pdu {
  * @bhs: 48 bytes
  * @pdu: filled; after an error only @opcode and @problem hold
  *
- * Reserved bits and fields are ignored (RFC 7143 section 11). Refused are: an opcode that is
- * not the target's, a tag missing or one too many, contradicting flags, a status on a
- * Data-In that is not final, an R2T for nothing, data where there can be none.
+ * Reserved bits and fields are ignored (RFC 7143 section 11). Refused are: an opcode that is not
+ * the target's, a tag missing or one too many, contradicting flags, a status on a Data-In that is
+ * not final, an R2T for nothing, data where there can be none.
  *
- * Context: any.
  * Return: 0; -EPROTO with @pdu->problem set.
  */
 int istripe_pdu_decode(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu);
@@ -352,9 +249,9 @@ int istripe_pdu_decode(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu);
  * @pdu: decoded; its @problem is set on error
  * @exp_stat_sn: the connection's ExpStatSN, advanced when the PDU consumes a StatSN
  *
- * At ErrorRecoveryLevel 0 nothing can bring back a lost status, so a number that is not
- * the next one ends the connection (RFC 7143 4.2.2.2). The number in a PDU that consumes
- * none is not verified: some targets leave it 0, and it could tell nothing new.
+ * At ErrorRecoveryLevel 0 nothing can bring back a lost status, so a number that is not the next
+ * one ends the connection (RFC 7143 4.2.2.2). The number in a PDU that consumes none is not
+ * verified: some targets leave it 0.
  *
  * Context: the connection's receive side, the only writer of @exp_stat_sn.
  * Return: 0; -EPROTO a status is missing or repeated.
@@ -368,24 +265,20 @@ int istripe_pdu_check_stat_sn(struct istripe_pdu *pdu, u32 *exp_stat_sn);
  * @sense: set to the sense data within @data, NULL when there are none
  * @sense_bytes: set to their length, 0 when there are none
  *
- * RFC 7143 11.4.7.2 (SenseLength and Sense Data) and 11.9.4. The length that the peer
- * claims never reaches beyond @data (P18).
+ * RFC 7143 11.4.7.2 (SenseLength and Sense Data) and 11.9.4. The length that the peer claims never
+ * reaches beyond @data (P18).
  *
- * Context: any.
  * Return: 0; -EPROTO the claimed length does not fit.
  */
 int istripe_pdu_sense(const u8 *data, u32 data_bytes, const u8 **sense, u32 *sense_bytes);
 
 /**
- * istripe_pdu_rejected() - find out which PDU a Reject is about
+ * istripe_pdu_rejected() - find out which PDU a Reject is about, RFC 7143 11.17
  * @data: data segment of the Reject
  * @data_bytes: its length
  * @opcode: set to the rejected PDU's opcode, without flag bits
  * @itt: set to its Initiator Task Tag
  *
- * RFC 7143 11.17.
- *
- * Context: any.
  * Return: 0; -EPROTO there is no whole header in @data.
  */
 int istripe_pdu_rejected(const u8 *data, u32 data_bytes, u8 *opcode, u32 *itt);
@@ -393,8 +286,6 @@ int istripe_pdu_rejected(const u8 *data, u32 data_bytes, u8 *opcode, u32 *itt);
 /**
  * istripe_pdu_opcode_name() - an opcode in the words of RFC 7143
  * @opcode: of either side, flag bits are ignored
- *
- * Context: any.
  * Return: a constant string, never NULL.
  */
 const char *istripe_pdu_opcode_name(u8 opcode);
@@ -402,8 +293,6 @@ const char *istripe_pdu_opcode_name(u8 opcode);
 /**
  * istripe_pdu_reject_reason_name() - a Reject's reason in words, RFC 7143 11.17.1
  * @reason: ISCSI_REASON_*
- *
- * Context: any.
  * Return: a constant string, never NULL.
  */
 const char *istripe_pdu_reject_reason_name(u8 reason);
@@ -411,8 +300,6 @@ const char *istripe_pdu_reject_reason_name(u8 reason);
 /**
  * istripe_pdu_async_event_name() - an asynchronous event in words, RFC 7143 11.9.1
  * @event: ISCSI_ASYNC_MSG_*
- *
- * Context: any.
  * Return: a constant string, never NULL.
  */
 const char *istripe_pdu_async_event_name(u8 event);

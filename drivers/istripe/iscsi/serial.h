@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Serial number arithmetic of RFC 1982 with SERIAL_BITS 32, as RFC 7143
- * section 4.2.2.1 asks for CmdSN, StatSN and DataSN.
+ * Serial number arithmetic of RFC 1982 with SERIAL_BITS 32, as RFC 7143 section 4.2.2.1 asks for
+ * CmdSN, StatSN and DataSN.
  */
 #ifndef ISTRIPE_ISCSI_SERIAL_H
 #define ISTRIPE_ISCSI_SERIAL_H
@@ -13,10 +13,8 @@
  * @a: a serial number
  * @b: a serial number
  *
- * Numbers exactly 2^31 apart have no order; then the answer is false both ways
- * and a caller that advances on "before" leaves its state alone.
+ * Numbers exactly 2^31 apart have no order: false both ways.
  *
- * Context: any.
  * Return: true when @a precedes @b.
  */
 static inline bool istripe_serial_lt(u32 a, u32 b)
@@ -30,8 +28,6 @@ static inline bool istripe_serial_lt(u32 a, u32 b)
  * istripe_serial_le() - is @a before @b or equal to it
  * @a: a serial number
  * @b: a serial number
- *
- * Context: any.
  * Return: true when @a does not follow @b and the two can be ordered.
  */
 static inline bool istripe_serial_le(u32 a, u32 b)

@@ -123,7 +123,7 @@ void istripe_transfer_r2t_done(struct istripe_transfer *t)
 		t->r2t_outstanding--;
 }
 
-/* What Data-In with status and SCSI Response have in common (P19). */
+/* Common to Data-In with status and SCSI Response (P19). */
 struct transfer_verdict {
 	u8 status;
 	u32 residual;

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Accounting of one SCSI command: what we may send unasked, what the target may
- * send and ask for, and whether its status can be believed (RFC 7143 4.2.5, 11.4,
- * 11.7, 11.8).
+ * Accounting of one SCSI command: what we may send unasked, what the target may send and ask for,
+ * and whether its status can be believed (RFC 7143 4.2.5, 11.4, 11.7, 11.8).
  *
- * We accept nothing but DataPDUInOrder=Yes, DataSequenceInOrder=Yes and
- * ErrorRecoveryLevel=0, so data come and are asked for front to back without gaps.
- * Then one number is the coverage: everything below it has been transferred.
+ * We accept nothing but DataPDUInOrder=Yes, DataSequenceInOrder=Yes and ErrorRecoveryLevel=0, so
+ * data come and are asked for front to back without gaps, and one number says what is covered.
  *
- * A transfer belongs to the receive side of its connection. What is set by
- * istripe_transfer_init() and istripe_transfer_shorten() and constant after them (@immediate_bytes,
- * @unsolicited_bytes, @segment_bytes) may be read by the transmit side too.
+ * A transfer belongs to the receive side of its connection. The transmit side may read
+ * @immediate_bytes, @unsolicited_bytes and @segment_bytes, which are constant once the command is
+ * sent.
  */
 #ifndef ISTRIPE_ISCSI_TRANSFER_H
 #define ISTRIPE_ISCSI_TRANSFER_H
@@ -20,49 +18,31 @@
 #include "iscsi/keys.h"
 #include "iscsi/pdu.h"
 
-/**
- * struct istripe_transfer - state of one command's data
- * @length_bytes:	ExpectedDataTransferLength
- * @immediate_bytes:	sent with the command
- * @unsolicited_bytes:	sent unasked after it
- * @segment_bytes:	longest data segment that the target takes
- * @burst_bytes:	longest sequence that the target may ask for
- * @r2t_max:		R2Ts that may be outstanding
- * @covered_bytes:	read: received; write: sent unasked or asked for; always a prefix
- * @solicited_bytes:	write: end of what R2Ts have asked for
- * @next_sn:		next DataSN or R2TSN
- * @r2t_outstanding:	R2Ts that are not answered yet
- * @read:		data come from the target
- * @write:		data go to the target
- * @finished:		the status has come
- * @problem:		after -EPROTO, why, in words
- */
+/* State of one command's data. */
 struct istripe_transfer {
-	u32 length_bytes;
-	u32 immediate_bytes;
-	u32 unsolicited_bytes;
-	u32 segment_bytes;
-	u32 burst_bytes;
-	u32 r2t_max;
-	u32 covered_bytes;
-	u32 solicited_bytes;
-	u32 next_sn;
-	u32 r2t_outstanding;
-	bool read;
-	bool write;
-	bool finished;
-	const char *problem;
+	u32 length_bytes;	/* ExpectedDataTransferLength */
+	u32 immediate_bytes;	/* sent with the command */
+	u32 unsolicited_bytes;	/* sent unasked after it */
+	u32 segment_bytes;	/* longest data segment that the target takes */
+	u32 burst_bytes;	/* longest sequence that the target may ask for */
+	u32 r2t_max;		/* R2Ts that may be outstanding */
+	u32 covered_bytes;	/* prefix that was received, or was sent unasked or asked for */
+	u32 solicited_bytes;	/* write: end of what R2Ts have asked for */
+	u32 next_sn;		/* next DataSN or R2TSN */
+	u32 r2t_outstanding;	/* R2Ts that are not answered yet */
+	bool read;		/* data come from the target */
+	bool write;		/* data go to the target */
+	bool finished;		/* the status has come */
+	const char *problem;	/* after -EPROTO, why, in words */
 };
 
 /**
  * istripe_transfer_init() - start accounting for a command
- * @t: initialised, whatever it was before
- * @negotiated: what holds in the session
+ * @t: overwritten, before the command is sent
+ * @negotiated: keys of the session
  * @read: data come from the target; excludes @write
  * @write: data go to the target
  * @length_bytes: ExpectedDataTransferLength; 0 for neither
- *
- * Context: any; before the command is sent.
  */
 void istripe_transfer_init(struct istripe_transfer *t, const struct istripe_keys *negotiated,
 			   bool read, bool write, u32 length_bytes);
@@ -74,18 +54,13 @@ void istripe_transfer_init(struct istripe_transfer *t, const struct istripe_keys
  *
  * The target asks for the rest (RFC 7143 4.2.4.1: both are limits, not demands).
  *
- * Context: whoever sends the command, before it does: no answer can have come.
+ * Context: the transmit side, before it sends the command.
  */
 void istripe_transfer_shorten(struct istripe_transfer *t, u32 immediate_bytes);
 
 /**
- * istripe_transfer_immediate_bytes() - data to send with the command
+ * istripe_transfer_immediate_bytes() - data to send with the command, RFC 7143 13.11 to 13.14
  * @t: transfer
- *
- * As much as ImmediateData, FirstBurstLength and the target's MaxRecvDataSegmentLength
- * allow (RFC 7143 13.11, 13.14, 13.12).
- *
- * Context: any, constant.
  * Return: bytes from the start of the data, 0..length.
  */
 static inline u32 istripe_transfer_immediate_bytes(const struct istripe_transfer *t)
@@ -94,13 +69,11 @@ static inline u32 istripe_transfer_immediate_bytes(const struct istripe_transfer
 }
 
 /**
- * istripe_transfer_unsolicited_bytes() - data to send unasked in Data-Out PDUs
+ * istripe_transfer_unsolicited_bytes() - data to send unasked in Data-Out PDUs, RFC 7143 13.10
  * @t: transfer
  *
- * As much as InitialR2T and FirstBurstLength allow (RFC 7143 13.10, 13.14). The command
- * PDU has the F bit exactly when this is 0 (11.3.1).
+ * The command PDU has the F bit exactly when this is 0 (RFC 7143 11.3.1).
  *
- * Context: any, constant.
  * Return: bytes that follow the immediate ones, 0..length.
  */
 static inline u32 istripe_transfer_unsolicited_bytes(const struct istripe_transfer *t)
@@ -111,12 +84,8 @@ static inline u32 istripe_transfer_unsolicited_bytes(const struct istripe_transf
 /**
  * istripe_transfer_segment_bytes() - data segment of the next Data-Out of a sequence
  * @t: transfer
- * @left_bytes: what is left of the sequence
- *
- * The PDU has the F bit when this is all that is left.
- *
- * Context: any, constant.
- * Return: bytes, 0 only when @left_bytes is 0.
+ * @left_bytes: rest of the sequence
+ * Return: bytes, 0 only when @left_bytes is 0. The PDU that sends all of @left_bytes has the F bit.
  */
 static inline u32 istripe_transfer_segment_bytes(const struct istripe_transfer *t, u32 left_bytes)
 {
@@ -128,16 +97,13 @@ static inline u32 istripe_transfer_segment_bytes(const struct istripe_transfer *
  * @t: transfer, advanced
  * @pdu: decoded Data-In
  *
- * Call when the header has come, before any byte is placed: afterwards offset and length
- * are known to lie within the command's data (P1, P2). When the PDU also carries status,
- * call istripe_transfer_status() when it is complete.
- *
- * MaxBurstLength is not checked: it is the target's own pace, bounded by the command's
- * length anyway, and there are targets that never end a sequence before the data end.
+ * Call when the header has come, before any byte is placed: after it offset and length lie within
+ * the command's data (P1, P2). MaxBurstLength is not checked: some targets end no sequence before
+ * the data end, and the command's length bounds the data.
  *
  * Context: receive side.
- * Return: 0; -EPROTO not a read, DataSN out of order, a hole, an overlap, beyond the
- * end, or after the status.
+ * Return: 0; -EPROTO not a read, DataSN out of order, a hole, an overlap, beyond the end, or after
+ * the status.
  */
 int istripe_transfer_data_in(struct istripe_transfer *t, const struct istripe_pdu *pdu);
 
@@ -146,13 +112,13 @@ int istripe_transfer_data_in(struct istripe_transfer *t, const struct istripe_pd
  * @t: transfer, advanced
  * @pdu: decoded R2T
  *
- * What was sent unsolicited may be asked for again by the first R2Ts: RFC 7143 4.2.5.2
- * has initiators honour that. What an R2T asked for may not.
+ * The first R2Ts may ask again for data that were sent unsolicited (RFC 7143 4.2.5.2), but none for
+ * data that an R2T has asked for.
  *
  * Context: receive side.
- * Return: 0; -EPROTO not a write, R2TSN out of order, nothing or more than
- * MaxBurstLength asked for, a hole, an overlap with an earlier R2T, beyond the end, more
- * than MaxOutstandingR2T outstanding, or after the status (P3).
+ * Return: 0; -EPROTO not a write, R2TSN out of order, nothing or more than MaxBurstLength asked
+ * for, a hole, an overlap with an earlier R2T, beyond the end, more than MaxOutstandingR2T
+ * outstanding, or after the status (P3).
  */
 int istripe_transfer_r2t(struct istripe_transfer *t, const struct istripe_pdu *pdu);
 
@@ -160,9 +126,8 @@ int istripe_transfer_r2t(struct istripe_transfer *t, const struct istripe_pdu *p
  * istripe_transfer_r2t_done() - an R2T has been answered
  * @t: transfer
  *
- * Call when the answer's last Data-Out goes to TCP or before, never after: the target's
- * next R2T may come before the sender has even returned. One call for each R2T; calls
- * too many are ignored.
+ * Call when the answer's last Data-Out goes to TCP or before, never after: the target's next R2T
+ * may come before the sender has even returned. One call for each R2T; calls too many are ignored.
  *
  * Context: receive side.
  */
@@ -172,20 +137,16 @@ void istripe_transfer_r2t_done(struct istripe_transfer *t);
  * istripe_transfer_status() - can this status be believed
  * @t: transfer, finished afterwards
  * @pdu: decoded SCSI Response, or Data-In with status
- * @transferred_bytes: set to what was transferred, from the start of the data; after an
- *	error 0
+ * @transferred_bytes: set to what was transferred, from the start of the data; after an error 0
  *
- * GOOD and CONDITION MET are believed only when the data received, or sent and asked
- * for, are all that the residual says were transferred (P1). With any other status
- * @transferred_bytes is the least that both agree on. ExpDataSN is checked when it is not
- * 0: not every target fills it in.
- *
- * A response other than "command completed" tells nothing about data: 0 transferred, and
- * the caller looks at @pdu->scsi_response.response.
+ * GOOD and CONDITION MET are believed only when the data received, or sent and asked for, are all
+ * that the residual says were transferred (P1). With another status @transferred_bytes is the least
+ * that both agree on, with a response other than "command completed" 0. ExpDataSN is checked when
+ * it is not 0: not every target fills it in.
  *
  * Context: receive side.
- * Return: 0; -EPROTO Data-In got lost, the residual is larger than the transfer or
- * contradicts it, data are missing, or a second status.
+ * Return: 0; -EPROTO Data-In got lost, the residual is larger than the transfer or contradicts it,
+ * data are missing, or a second status.
  */
 int istripe_transfer_status(struct istripe_transfer *t, const struct istripe_pdu *pdu,
 			    u32 *transferred_bytes);

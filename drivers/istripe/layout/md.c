@@ -365,7 +365,7 @@ struct common {
 	const char *more;	/* what it may come from */
 };
 
-/* What all legs must agree in. */
+/* All legs must agree in these. */
 static const struct common commons[] = {
 	{ get_legs, -EINVAL, false, "number of members", "" },
 	{ get_chunk, -EINVAL, false, "chunk in sectors", "" },
@@ -512,7 +512,7 @@ int istripe_md_check_array(const struct istripe_md *legs, u32 n, u32 *bad_leg, c
 	return 0;
 }
 
-/* What no message of its own tells. */
+/* The fields that have no message of their own. */
 static bool same_rest(const struct istripe_md *a, const struct istripe_md *b)
 {
 	return same_device(a, b) && a->legs == b->legs && a->dev_number == b->dev_number &&

@@ -122,7 +122,7 @@ static bool is_drbd(const u8 *magic)
 	return !memcmp(magic, "\x83\x74\x02", 3) && magic[3] >= 0x6b && magic[3] <= 0x6d;
 }
 
-/* 0.90 is in the byte order of whoever made it. */
+/* 0.90 is in the byte order of the host that made it. */
 static const char *find_at_end(const u8 *data, u64 lun_bytes, u64 at_bytes)
 {
 	u64 lun_sectors = lun_bytes >> 9;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Command descriptor blocks of SPC and SBC. Every function writes all 16 bytes.
- */
+/* Command descriptor blocks of SPC and SBC. Every function writes all 16 bytes. */
 #ifndef ISTRIPE_SCSI_CDB_H
 #define ISTRIPE_SCSI_CDB_H
 
@@ -17,8 +15,6 @@
  * @lba: first logical block
  * @blocks: how many
  * @fua: FUA bit, the medium's data are wanted
- *
- * Context: any.
  */
 void istripe_cdb_read16(u8 *cdb, u64 lba, u32 blocks, bool fua);
 
@@ -28,8 +24,6 @@ void istripe_cdb_read16(u8 *cdb, u64 lba, u32 blocks, bool fua);
  * @lba: first logical block
  * @blocks: how many
  * @fua: FUA bit, GOOD only when the data are on the medium
- *
- * Context: any.
  */
 void istripe_cdb_write16(u8 *cdb, u64 lba, u32 blocks, bool fua);
 
@@ -39,24 +33,18 @@ void istripe_cdb_write16(u8 *cdb, u64 lba, u32 blocks, bool fua);
  * @lba: first logical block
  * @blocks: how many
  * @fua: FUA bit, GOOD only when the data are on the medium
- *
- * Context: any.
  */
 void istripe_cdb_write_atomic16(u8 *cdb, u64 lba, u16 blocks, bool fua);
 
 /**
  * istripe_cdb_synchronize_cache16() - SYNCHRONIZE CACHE(16) of the whole LUN, SBC-4 5.36
  * @cdb: 16 bytes
- *
- * Context: any.
  */
 void istripe_cdb_synchronize_cache16(u8 *cdb);
 
 /**
  * istripe_cdb_synchronize_cache10() - SYNCHRONIZE CACHE(10) of the whole LUN, SBC-4 5.35
  * @cdb: 16 bytes
- *
- * Context: any.
  */
 void istripe_cdb_synchronize_cache10(u8 *cdb);
 
@@ -64,8 +52,6 @@ void istripe_cdb_synchronize_cache10(u8 *cdb);
  * istripe_cdb_unmap() - UNMAP, SBC-4 5.39
  * @cdb: 16 bytes
  * @parameter_bytes: length of the parameter list
- *
- * Context: any.
  */
 void istripe_cdb_unmap(u8 *cdb, u16 parameter_bytes);
 
@@ -74,8 +60,6 @@ void istripe_cdb_unmap(u8 *cdb, u16 parameter_bytes);
  * @list: ISTRIPE_UNMAP_PARAMETER_BYTES
  * @lba: first logical block
  * @blocks: how many
- *
- * Context: any.
  */
 void istripe_cdb_unmap_parameter(u8 *list, u64 lba, u32 blocks);
 
@@ -85,8 +69,6 @@ void istripe_cdb_unmap_parameter(u8 *list, u64 lba, u32 blocks);
  * @lba: first logical block
  * @blocks: how many, not 0
  * @unmap: UNMAP bit, the blocks may be deallocated when they then read as the data
- *
- * Context: any.
  */
 void istripe_cdb_write_same16(u8 *cdb, u64 lba, u32 blocks, bool unmap);
 
@@ -94,8 +76,6 @@ void istripe_cdb_write_same16(u8 *cdb, u64 lba, u32 blocks, bool unmap);
  * istripe_cdb_inquiry() - standard INQUIRY, SPC-5 6.6
  * @cdb: 16 bytes
  * @bytes: allocation length
- *
- * Context: any.
  */
 void istripe_cdb_inquiry(u8 *cdb, u16 bytes);
 
@@ -104,8 +84,6 @@ void istripe_cdb_inquiry(u8 *cdb, u16 bytes);
  * @cdb: 16 bytes
  * @page: page code
  * @bytes: allocation length
- *
- * Context: any.
  */
 void istripe_cdb_inquiry_vpd(u8 *cdb, u8 page, u16 bytes);
 
@@ -113,8 +91,6 @@ void istripe_cdb_inquiry_vpd(u8 *cdb, u8 page, u16 bytes);
  * istripe_cdb_report_luns() - REPORT LUNS, SPC-5 6.32
  * @cdb: 16 bytes
  * @bytes: allocation length, at least 16
- *
- * Context: any.
  */
 void istripe_cdb_report_luns(u8 *cdb, u32 bytes);
 
@@ -122,8 +98,6 @@ void istripe_cdb_report_luns(u8 *cdb, u32 bytes);
  * istripe_cdb_read_capacity16() - READ CAPACITY(16), SBC-4 5.19
  * @cdb: 16 bytes
  * @bytes: allocation length, 32
- *
- * Context: any.
  */
 void istripe_cdb_read_capacity16(u8 *cdb, u32 bytes);
 
@@ -132,8 +106,6 @@ void istripe_cdb_read_capacity16(u8 *cdb, u32 bytes);
  * @cdb: 16 bytes
  * @page: page code
  * @bytes: allocation length
- *
- * Context: any.
  */
 void istripe_cdb_mode_sense6(u8 *cdb, u8 page, u8 bytes);
 
@@ -156,8 +128,6 @@ enum istripe_reserve_action {
  * @cdb: 16 bytes
  * @action: service action
  * @type: type of the reservation, SPC-5 6.15.3.4; its scope is the logical unit
- *
- * Context: any.
  */
 void istripe_cdb_reserve_out(u8 *cdb, enum istripe_reserve_action action, u8 type);
 
@@ -167,16 +137,12 @@ void istripe_cdb_reserve_out(u8 *cdb, enum istripe_reserve_action action, u8 typ
  * @key: reservation key, 0 for none
  * @action_key: service action reservation key
  * @keep: keep it when the target loses power (APTPL)
- *
- * Context: any.
  */
 void istripe_cdb_reserve_parameter(u8 *list, u64 key, u64 action_key, bool keep);
 
 /**
  * istripe_cdb_test_unit_ready() - TEST UNIT READY, SPC-5 6.46
  * @cdb: 16 bytes
- *
- * Context: any.
  */
 void istripe_cdb_test_unit_ready(u8 *cdb);
 

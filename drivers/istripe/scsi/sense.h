@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What a SCSI status and its sense data mean for the command: a table of verdicts. */
+/* The meaning of a SCSI status and its sense data for the command: a table of verdicts. */
 #ifndef ISTRIPE_SCSI_SENSE_H
 #define ISTRIPE_SCSI_SENSE_H
 
@@ -7,37 +7,20 @@
 #include <scsi/scsi_common.h>
 #include <scsi/scsi_proto.h>
 
-/**
- * enum istripe_scsi_verdict - what to do with a command that was answered
- * @ISTRIPE_SCSI_GOOD: done
- * @ISTRIPE_SCSI_RETRY: send it again; the target has told us something and forgot it
- * @ISTRIPE_SCSI_RETRY_BACKOFF: something went wrong that may pass: send it again, later and later
- * @ISTRIPE_SCSI_RETRY_DELAY: busy: send it again a little later
- * @ISTRIPE_SCSI_DEFERRED: send it again; an earlier command, which was GOOD, has failed
- * @ISTRIPE_SCSI_CHANGED: send it again, but look first: the LUN may be another one now, or
- *	have another size, other blocks, other mode pages
- * @ISTRIPE_SCSI_MEDIUM: the medium is bad here
- * @ISTRIPE_SCSI_NOSPC: a thin LUN has run out of space
- * @ISTRIPE_SCSI_PROTECT: write protected
- * @ISTRIPE_SCSI_UNSUPPORTED: the target does not know the command or a field of it
- * @ISTRIPE_SCSI_RESERVATION: reserved for another initiator
- * @ISTRIPE_SCSI_TRANSPORT: not this way: standby, unavailable, or no such LUN here
- * @ISTRIPE_SCSI_TARGET: hardware error, or anything that is not worth another try
- */
 enum istripe_scsi_verdict {
-	ISTRIPE_SCSI_GOOD,
-	ISTRIPE_SCSI_RETRY,
-	ISTRIPE_SCSI_RETRY_BACKOFF,
-	ISTRIPE_SCSI_RETRY_DELAY,
-	ISTRIPE_SCSI_DEFERRED,
-	ISTRIPE_SCSI_CHANGED,
-	ISTRIPE_SCSI_MEDIUM,
-	ISTRIPE_SCSI_NOSPC,
-	ISTRIPE_SCSI_PROTECT,
-	ISTRIPE_SCSI_UNSUPPORTED,
-	ISTRIPE_SCSI_RESERVATION,
-	ISTRIPE_SCSI_TRANSPORT,
-	ISTRIPE_SCSI_TARGET,
+	ISTRIPE_SCSI_GOOD,		/* done */
+	ISTRIPE_SCSI_RETRY,	/* send it again; the target has told us something and forgot it */
+	ISTRIPE_SCSI_RETRY_BACKOFF,	/* may be transient: send it again, later and later */
+	ISTRIPE_SCSI_RETRY_DELAY,	/* busy: send it again a little later */
+	ISTRIPE_SCSI_DEFERRED,	/* send it again; an earlier command, which was GOOD, has failed */
+	ISTRIPE_SCSI_CHANGED,	/* revalidate the LUN, then send it again */
+	ISTRIPE_SCSI_MEDIUM,		/* the medium is bad here */
+	ISTRIPE_SCSI_NOSPC,		/* a thin LUN has run out of space */
+	ISTRIPE_SCSI_PROTECT,		/* write protected */
+	ISTRIPE_SCSI_UNSUPPORTED,	/* the target does not know the command or a field of it */
+	ISTRIPE_SCSI_RESERVATION,	/* reserved for another initiator */
+	ISTRIPE_SCSI_TRANSPORT,	/* not this way: standby, unavailable, or no such LUN here */
+	ISTRIPE_SCSI_TARGET,	/* hardware error, or anything that is not worth another try */
 };
 
 #define ISTRIPE_SCSI_VERDICT_COUNT	(ISTRIPE_SCSI_TARGET + 1)
@@ -47,10 +30,9 @@ enum istripe_scsi_verdict {
  * @status: SAM status byte
  * @sense: decoded by scsi_normalize_sense(); response_code 0: there are none
  *
- * Sense data of an error that belongs to an earlier command (deferred, SPC-5 4.5.7) say
- * that this one was not carried out, whatever its sense key: it is to be sent again.
+ * Sense data of an error that belongs to an earlier command (deferred, SPC-5 4.5.7) say that this
+ * one was not carried out, whatever its sense key: it is to be sent again.
  *
- * Context: any.
  * Return: the verdict; SAM-5 5.3, SPC-5 4.5.6 and annex F.
  */
 enum istripe_scsi_verdict istripe_sense_verdict(u8 status, const struct scsi_sense_hdr *sense);
@@ -61,16 +43,13 @@ enum istripe_scsi_verdict istripe_sense_verdict(u8 status, const struct scsi_sen
  *
  * Not so for blocks that this initiator may not write (ACCESS DENIED) and their like.
  *
- * Context: any.
  * Return: true for WRITE PROTECTED, by hardware or software (SPC-5 annex F); false.
  */
 bool istripe_sense_write_protected(const struct scsi_sense_hdr *sense);
 
 /**
- * istripe_sense_change_name() - what has changed, in SPC's words
+ * istripe_sense_change_name() - the change in SPC's words
  * @sense: with ISTRIPE_SCSI_CHANGED as its verdict
- *
- * Context: any.
  * Return: a constant string, never NULL.
  */
 const char *istripe_sense_change_name(const struct scsi_sense_hdr *sense);
@@ -78,8 +57,6 @@ const char *istripe_sense_change_name(const struct scsi_sense_hdr *sense);
 /**
  * istripe_scsi_verdict_name() - a verdict in words
  * @verdict: the verdict
- *
- * Context: any.
  * Return: a constant string, never NULL.
  */
 const char *istripe_scsi_verdict_name(enum istripe_scsi_verdict verdict);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a LUN says about itself: INQUIRY data, vital product data pages, READ
- * CAPACITY(16), MODE SENSE, REPORT LUNS. Bytes in, a structure or -EPROTO out; every
- * length the target claims is cut to what was received.
+ * Decoders of INQUIRY data, VPD pages, READ CAPACITY(16), MODE SENSE and REPORT LUNS:
+ * bytes in, a structure or -EPROTO out. Every length the target claims is cut to what was received.
  */
 #ifndef ISTRIPE_SCSI_VPD_H
 #define ISTRIPE_SCSI_VPD_H
@@ -24,90 +23,52 @@ enum istripe_vpd_page {
 
 #define ISTRIPE_MODE_PAGE_CACHING	0x08
 
-/**
- * struct istripe_vpd_inquiry - standard INQUIRY data
- * @qualifier: 0: a device is there
- * @device_type: TYPE_DISK and its like
- * @vendor: printable, without trailing blanks
- * @product: likewise
- */
+/* Standard INQUIRY data. */
 struct istripe_vpd_inquiry {
-	u8 qualifier;
-	u8 device_type;
-	char vendor[9];
-	char product[17];
+	u8 qualifier;		/* 0: a device is there */
+	u8 device_type;		/* TYPE_DISK and its like */
+	char vendor[9];		/* printable, without trailing blanks */
+	char product[17];	/* likewise */
 };
 
-/**
- * struct istripe_vpd_capacity - READ CAPACITY(16)
- * @blocks: number of logical blocks
- * @block_bytes: their size
- * @physical_block_bytes: size of physical blocks, >= @block_bytes
- * @lowest_aligned_lba: first LBA that is at the start of a physical block
- * @provisioning: LBPME: logical block provisioning management is on
- * @reads_zeroes: LBPRZ: unmapped blocks read as zeroes
- */
+/* READ CAPACITY(16). */
 struct istripe_vpd_capacity {
-	u64 blocks;
-	u32 block_bytes;
-	u32 physical_block_bytes;
-	u32 lowest_aligned_lba;
-	bool provisioning;
-	bool reads_zeroes;
+	u64 blocks;			/* number of logical blocks */
+	u32 block_bytes;		/* their size */
+	u32 physical_block_bytes;	/* size of physical blocks, >= @block_bytes */
+	u32 lowest_aligned_lba;		/* first LBA that is at the start of a physical block */
+	bool provisioning;		/* LBPME: logical block provisioning management is on */
+	bool reads_zeroes;		/* LBPRZ: unmapped blocks read as zeroes */
 };
 
-/**
- * struct istripe_vpd_block_limits - VPD B0h, in logical blocks, 0: not reported
- * @max_transfer: longest READ or WRITE
- * @optimal_transfer: what the target likes best; a hint, never a limit
- * @optimal_granularity: transfers should be multiples of it
- * @max_unmap: blocks of one UNMAP
- * @max_unmap_descriptors: of one UNMAP
- * @unmap_granularity: UNMAP should be multiples of it
- * @unmap_alignment: first LBA of such a multiple
- * @unmap_alignment_valid: it is reported
- * @max_write_same: blocks of one WRITE SAME
- * @max_atomic: blocks of one WRITE ATOMIC that is whole or not at all
- * @atomic_alignment: its LBA is a multiple of it
- * @atomic_granularity: its length is a multiple of it
- */
+/* VPD B0h, in logical blocks, 0: not reported. */
 struct istripe_vpd_block_limits {
-	u32 max_transfer;
-	u32 optimal_transfer;
-	u32 optimal_granularity;
-	u32 max_unmap;
-	u32 max_unmap_descriptors;
-	u32 unmap_granularity;
-	u32 unmap_alignment;
-	bool unmap_alignment_valid;
-	u64 max_write_same;
-	u32 max_atomic;
-	u32 atomic_alignment;
-	u32 atomic_granularity;
+	u32 max_transfer;		/* longest READ or WRITE */
+	u32 optimal_transfer;		/* what the target likes best; a hint, never a limit */
+	u32 optimal_granularity;	/* transfers should be multiples of it */
+	u32 max_unmap;			/* blocks of one UNMAP */
+	u32 max_unmap_descriptors;	/* of one UNMAP */
+	u32 unmap_granularity;		/* UNMAP should be multiples of it */
+	u32 unmap_alignment;		/* first LBA of such a multiple */
+	bool unmap_alignment_valid;	/* it is reported */
+	u64 max_write_same;		/* blocks of one WRITE SAME */
+	u32 max_atomic;			/* blocks of one WRITE ATOMIC that is whole or not at all */
+	u32 atomic_alignment;		/* its LBA is a multiple of it */
+	u32 atomic_granularity;		/* its length is a multiple of it */
 };
 
-/**
- * struct istripe_vpd_provisioning - VPD B2h
- * @unmap: LBPU: UNMAP deallocates
- * @write_same16: LBPWS: WRITE SAME(16) with UNMAP deallocates
- * @reads_zeroes: LBPRZ: unmapped blocks read as zeroes
- */
+/* VPD B2h. */
 struct istripe_vpd_provisioning {
-	bool unmap;
-	bool write_same16;
-	bool reads_zeroes;
+	bool unmap;		/* LBPU: UNMAP deallocates */
+	bool write_same16;	/* LBPWS: WRITE SAME(16) with UNMAP deallocates */
+	bool reads_zeroes;	/* LBPRZ: unmapped blocks read as zeroes */
 };
 
-/**
- * struct istripe_vpd_caching - MODE SENSE(6), header and caching page
- * @write_protected: WP
- * @dpofua: DPO and FUA bits are understood
- * @write_cache: WCE: GOOD does not mean that data are on the medium
- */
+/* MODE SENSE(6), header and caching page. */
 struct istripe_vpd_caching {
-	bool write_protected;
-	bool dpofua;
-	bool write_cache;
+	bool write_protected;	/* WP */
+	bool dpofua;		/* DPO and FUA bits are understood */
+	bool write_cache;	/* WCE: GOOD does not mean that data are on the medium */
 };
 
 /**
@@ -115,8 +76,6 @@ struct istripe_vpd_caching {
  * @data: what came
  * @bytes: its length
  * @inquiry: filled
- *
- * Context: any.
  * Return: 0; -EPROTO shorter than 36 bytes.
  */
 int istripe_vpd_inquiry_decode(const u8 *data, u32 bytes, struct istripe_vpd_inquiry *inquiry);
@@ -126,8 +85,6 @@ int istripe_vpd_inquiry_decode(const u8 *data, u32 bytes, struct istripe_vpd_inq
  * @data: what came
  * @bytes: its length
  * @page: page code
- *
- * Context: any.
  * Return: true or false; false for data that are no such page.
  */
 bool istripe_vpd_page_listed(const u8 *data, u32 bytes, u8 page);
@@ -138,8 +95,6 @@ bool istripe_vpd_page_listed(const u8 *data, u32 bytes, u8 page);
  * @bytes: its length
  * @serial: filled, printable, without blanks around it
  * @serial_bytes: its size, at least 1
- *
- * Context: any.
  * Return: 0; -EPROTO another page or too short.
  */
 int istripe_vpd_serial_decode(const u8 *data, u32 bytes, char *serial, u32 serial_bytes);
@@ -151,14 +106,12 @@ int istripe_vpd_serial_decode(const u8 *data, u32 bytes, char *serial, u32 seria
  * @text: filled: "naa.6001405...", "eui.0025...", "t10.LIO-ORG...", "name.iqn..."
  * @text_bytes: its size, at least 1; ISTRIPE_VPD_DESIGNATOR_BYTES is enough for all binary ones
  *
- * Only designators of the logical unit itself count, and of these only well-formed ones:
- * NAA 6 is best, then NAA 5 and 2, EUI-64, T10 vendor identification, SCSI name string;
- * NAA 3, locally assigned and so perhaps somebody else's as well, comes last; of several of
- * one kind the first. A T10 vendor identification of nothing but the vendor is none. Text
- * loses the blanks around it, and what is not printable is escaped as \xNN. A designator too
- * long for @text is passed over, never cut: two LUNs must not look like one.
+ * Only designators of the logical unit itself count, and of these only well-formed ones: NAA 6 is
+ * best, then NAA 5 and 2, EUI-64, T10 vendor identification, SCSI name string, and NAA 3, which is
+ * locally assigned and may not be unique; of several of one kind the first. A T10 vendor
+ * identification of only the vendor is none. Text loses the blanks around it; unprintable bytes are
+ * escaped as \xNN. A designator too long for @text is passed over: two LUNs must not look like one.
  *
- * Context: any.
  * Return: 0; -EPROTO another page; -ENOENT there is none, then @text is empty.
  */
 int istripe_vpd_designator_decode(const u8 *data, u32 bytes, char *text, u32 text_bytes);
@@ -168,8 +121,6 @@ int istripe_vpd_designator_decode(const u8 *data, u32 bytes, char *text, u32 tex
  * @data: what came
  * @bytes: its length
  * @limits: filled; fields that an old, short page lacks are 0
- *
- * Context: any.
  * Return: 0; -EPROTO another page or too short.
  */
 int istripe_vpd_block_limits_decode(const u8 *data, u32 bytes,
@@ -179,8 +130,6 @@ int istripe_vpd_block_limits_decode(const u8 *data, u32 bytes,
  * istripe_vpd_rotational() - VPD B1h, SBC-4 6.6.2: does the medium spin
  * @data: what came
  * @bytes: its length
- *
- * Context: any.
  * Return: false when the page says that it does not; true otherwise.
  */
 bool istripe_vpd_rotational(const u8 *data, u32 bytes);
@@ -190,8 +139,6 @@ bool istripe_vpd_rotational(const u8 *data, u32 bytes);
  * @data: what came
  * @bytes: its length
  * @provisioning: filled
- *
- * Context: any.
  * Return: 0; -EPROTO another page or too short.
  */
 int istripe_vpd_provisioning_decode(const u8 *data, u32 bytes,
@@ -202,10 +149,8 @@ int istripe_vpd_provisioning_decode(const u8 *data, u32 bytes,
  * @data: what came
  * @bytes: its length
  * @capacity: filled
- *
- * Context: any.
- * Return: 0; -EPROTO too short, or blocks that no disk has: a size that is not a power
- * of two from 512 to 4096, or so many that their bytes cannot be counted.
+ * Return: 0; -EPROTO too short, or blocks that no disk has: a size that is not a power of two from
+ * 512 to 4096, or so many that their bytes cannot be counted.
  */
 int istripe_vpd_capacity_decode(const u8 *data, u32 bytes, struct istripe_vpd_capacity *capacity);
 
@@ -214,8 +159,6 @@ int istripe_vpd_capacity_decode(const u8 *data, u32 bytes, struct istripe_vpd_ca
  * @data: what came
  * @bytes: its length
  * @caching: filled; without the page there is a write cache, to be safe
- *
- * Context: any.
  * Return: 0; -EPROTO shorter than its header.
  */
 int istripe_vpd_caching_decode(const u8 *data, u32 bytes, struct istripe_vpd_caching *caching);
@@ -225,8 +168,6 @@ int istripe_vpd_caching_decode(const u8 *data, u32 bytes, struct istripe_vpd_cac
  * @data: what came
  * @bytes: its length
  * @lun: 8 bytes as in a PDU
- *
- * Context: any.
  * Return: 1 it is; 0 it is not; -ENODATA the list is longer than what came; -EPROTO.
  */
 int istripe_vpd_lun_listed(const u8 *data, u32 bytes, const struct scsi_lun *lun);
