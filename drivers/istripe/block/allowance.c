@@ -139,7 +139,7 @@ bool istripe_allowance_take(struct istripe_leg *leg, struct istripe_leg_task *le
 	}
 	spin_unlock_bh(&leg->lock);
 	if (failed)
-		istripe_io_task_failed(leg_task, BLK_STS_IOERR);
+		istripe_leg_task_fail(leg_task, BLK_STS_IOERR);
 	return may;
 }
 
@@ -282,7 +282,7 @@ static void allowance_fail(const struct istripe_leg *leg, struct list_head *list
 				    leg->volume->name, leg->index);
 	list_for_each_entry_safe(leg_task, next, list, entry) {
 		list_del(&leg_task->entry);
-		istripe_io_task_failed(leg_task, BLK_STS_IOERR);
+		istripe_leg_task_fail(leg_task, BLK_STS_IOERR);
 	}
 }
 

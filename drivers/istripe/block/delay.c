@@ -39,7 +39,7 @@ void istripe_delay_task(struct istripe_leg *leg, struct istripe_leg_task *leg_ta
 	}
 	spin_unlock_bh(&leg->lock);
 	if (stopping)
-		istripe_io_task_failed(leg_task, BLK_STS_IOERR);
+		istripe_leg_task_fail(leg_task, BLK_STS_IOERR);
 }
 
 /* Takes what is due off the list. */

@@ -13,7 +13,6 @@
 #include "block/limits.h"
 #include "block/nexus.h"
 #include "block/policy.h"
-#include "block/queue.h"
 #include "block/volume.h"
 #include "block/write_protect.h"
 #include "block/writeback.h"
@@ -51,7 +50,7 @@ static void io_put(struct istripe_io *io)
 		blk_mq_complete_request(rq);
 }
 
-void istripe_io_task_failed(struct istripe_leg_task *leg_task, blk_status_t status)
+static void io_task_failed(struct istripe_leg_task *leg_task, blk_status_t status)
 {
 	/* Any of the errors will do; BLK_STS_OK never overwrites one. */
 	WRITE_ONCE(leg_task->io->status, status);
@@ -104,7 +103,7 @@ static void io_task_back_off(struct istripe_leg_task *leg_task, u32 retries_max,
 
 	if (retries > retries_max) {
 		io_say_failed(leg_task, "again and again: given up");
-		istripe_io_task_failed(leg_task, status);
+		io_task_failed(leg_task, status);
 	} else if (retries == 1) {
 		io_task_again(leg_task);
 	} else {
@@ -129,7 +128,7 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 		leg_task->given_up = old;
 		istripe_leg_fence(leg, leg_task);
 	} else if (old) {
-		istripe_io_task_failed(leg_task, BLK_STS_TRANSPORT);
+		io_task_failed(leg_task, BLK_STS_TRANSPORT);
 	} else {
 		io_task_again(leg_task);
 	}
@@ -139,7 +138,7 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 static void io_task_aborted(struct istripe_leg_task *leg_task)
 {
 	if (READ_ONCE(leg_task->leg->stopping))
-		istripe_io_task_failed(leg_task, BLK_STS_TIMEOUT);
+		io_task_failed(leg_task, BLK_STS_TIMEOUT);
 	else if (leg_task->task.error == -EAGAIN)
 		/* A reset over another nexus has ended it: that was not this command's fault. */
 		io_task_again(leg_task);
@@ -157,7 +156,7 @@ static void io_task_retry(struct istripe_leg_task *leg_task)
 		return;
 	}
 	io_say_failed(leg_task, "again and again: given up");
-	istripe_io_task_failed(leg_task, BLK_STS_IOERR);
+	io_task_failed(leg_task, BLK_STS_IOERR);
 }
 
 static blk_status_t io_verdict_status(enum istripe_scsi_verdict verdict)
@@ -193,7 +192,7 @@ static void io_task_good(struct istripe_leg_task *leg_task)
 	pr_warn_ratelimited("%s/%u: command 0x%02x: GOOD, but the target says that it has not transferred just the %llu bytes asked for\n",
 			    leg_task->leg->volume->name, leg_task->leg->index, task->cdb[0],
 			    (u64)task->data.length_bytes);
-	istripe_io_task_failed(leg_task, BLK_STS_IOERR);
+	io_task_failed(leg_task, BLK_STS_IOERR);
 }
 
 static void io_task_refused(struct istripe_leg_task *leg_task, enum istripe_scsi_verdict verdict)
@@ -201,7 +200,7 @@ static void io_task_refused(struct istripe_leg_task *leg_task, enum istripe_scsi
 	io_say_failed(leg_task, istripe_scsi_verdict_name(verdict));
 	if (leg_task->task.write && istripe_sense_write_protected(&leg_task->task.sense))
 		istripe_write_protect_refused(leg_task->nexus);
-	istripe_io_task_failed(leg_task, io_verdict_status(verdict));
+	io_task_failed(leg_task, io_verdict_status(verdict));
 }
 
 /* There are LUNs with a cache that know the shorter command only. */
@@ -292,7 +291,7 @@ static void io_task_done(struct istripe_task *task)
 		if (istripe_allowance_refused(leg_task->leg, leg_task))
 			break;
 		io_say_failed(leg_task, "busy for too long: given up");
-		istripe_io_task_failed(leg_task, BLK_STS_IOERR);
+		io_task_failed(leg_task, BLK_STS_IOERR);
 		break;
 	default:
 		io_task_refused(leg_task, verdict);
@@ -319,19 +318,6 @@ static u16 io_slot(const struct istripe_volume *volume, const struct request *rq
 	return rq->tag * volume->parts + part;
 }
 
-/*
- * The lane: hardware queue i uses connection i, modulo their number, of whichever nexus;
- * they are connections of one session, or each is of its own. Where there are more
- * connections than processors, and so than queues, each queue has several connections and
- * its requests take turns. Requests of a polled queue do not: who polls looks at one.
- */
-static u32 io_lane(const struct request *rq)
-{
-	const struct istripe_queue *queue = istripe_queue_of(rq);
-
-	return queue->lane + queue->stride * rq->tag;
-}
-
 static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct request *rq,
 					    struct istripe_leg *leg, u32 part)
 {
@@ -339,6 +325,7 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	struct istripe_task *task = &leg_task->task;
 
 	leg_task->io = io;
+	leg_task->failed = io_task_failed;
 	leg_task->leg = leg;
 	leg_task->retries = 0;
 	leg_task->losses = 0;
@@ -353,7 +340,7 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	task->read = false;
 	task->write = false;
 	task->slot = io_slot(leg->volume, rq, part);
-	task->lane = io_lane(rq);
+	task->lane = io->lane;
 	task->polled = rq->cmd_flags & REQ_POLLED;
 	task->done = io_task_done;
 	atomic_set(&task->refs, 0);
@@ -544,13 +531,14 @@ static void io_prepare(struct istripe_io *io, struct istripe_volume *volume, str
 		io->status = BLK_STS_IOERR;
 }
 
-void istripe_io_start(struct istripe_queue *queue, struct request *rq, bool last)
+u64 istripe_io_start(struct istripe_volume *volume, struct request *rq, u32 lane, bool more)
 {
 	struct istripe_io *io = blk_mq_rq_to_pdu(rq);
 	u64 legs = 0;
 	u32 count, i;
 
-	io_prepare(io, queue->volume, rq);
+	io->lane = lane;
+	io_prepare(io, volume, rq);
 	count = io->task_count;
 	/* One more for us: the request must not end while we walk its tasks. */
 	atomic_set(&io->pending, count + 1);
@@ -559,14 +547,10 @@ void istripe_io_start(struct istripe_queue *queue, struct request *rq, bool last
 
 		legs |= BIT_ULL(leg->index);
 		atomic64_inc(&leg->commands);
-		istripe_leg_submit(leg, &io->tasks[i], true, !last);
+		istripe_leg_submit(leg, &io->tasks[i], true, more);
 	}
-	/* Those before this one that were not the last may have gone over other connections. */
-	if (last)
-		istripe_queue_push(queue);
-	else
-		istripe_queue_hold(queue, legs);
 	io_put(io);
+	return legs;
 }
 
 void istripe_io_complete(struct request *rq)

@@ -104,7 +104,7 @@ bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task
 		istripe_allowance_drop(leg);
 	spin_unlock_bh(&leg->lock);
 	if (failed)
-		istripe_io_task_failed(leg_task, BLK_STS_TRANSPORT);
+		istripe_leg_task_fail(leg_task, BLK_STS_TRANSPORT);
 	return !live;
 }
 
@@ -117,7 +117,7 @@ static u32 leg_redrive(struct istripe_leg *leg, struct list_head *list)
 	list_for_each_entry_safe(leg_task, next, list, entry) {
 		list_del(&leg_task->entry);
 		if (leg_task->given_up) {
-			istripe_io_task_failed(leg_task, BLK_STS_TRANSPORT);
+			istripe_leg_task_fail(leg_task, BLK_STS_TRANSPORT);
 			continue;
 		}
 		istripe_leg_submit(leg, leg_task, false, false);
@@ -132,7 +132,7 @@ static void leg_fail_all(struct list_head *list)
 
 	list_for_each_entry_safe(leg_task, next, list, entry) {
 		list_del(&leg_task->entry);
-		istripe_io_task_failed(leg_task, BLK_STS_TRANSPORT);
+		istripe_leg_task_fail(leg_task, BLK_STS_TRANSPORT);
 	}
 }
 

@@ -56,7 +56,7 @@
 #include <istripe/params.h>
 #include "block/allowance.h"
 #include "block/delay.h"
-#include "block/io.h"
+#include "block/leg_task.h"
 #include "block/lun.h"
 #include "block/lun_reset.h"
 #include "block/nexus.h"

@@ -13,7 +13,15 @@
 
 static_assert(sizeof(u64) * BITS_PER_BYTE >= ISTRIPE_LEGS_MAX);
 
-void istripe_queue_hold(struct istripe_queue *queue, u64 legs)
+struct istripe_queue {
+	struct istripe_volume *volume;
+	u32 lane;			/* of its requests; with @stride see queue_lane() */
+	u32 stride;
+	atomic64_t held;		/* a bit for each leg */
+};
+
+/* @legs: a bit for each leg that tasks have been submitted to with @more. */
+static void queue_hold(struct istripe_queue *queue, u64 legs)
 {
 	/*
 	 * What is held is on its connection's list by now: whoever takes our bits away pushes
@@ -23,7 +31,7 @@ void istripe_queue_hold(struct istripe_queue *queue, u64 legs)
 	atomic64_or(legs, &queue->held);
 }
 
-void istripe_queue_push(struct istripe_queue *queue)
+static void queue_push(struct istripe_queue *queue)
 {
 	u64 legs;
 
@@ -48,18 +56,37 @@ static bool queue_is_long(const struct request *rq)
 	return req_op(rq) != REQ_OP_READ && req_op(rq) != REQ_OP_WRITE;
 }
 
+/*
+ * Hardware queue i uses connection i, modulo their number, of whichever nexus: they are connections
+ * of one session, or each is of its own. Where there are more connections than processors, and so
+ * than queues, each queue has several connections and its requests take turns. Requests of a
+ * polled queue do not: the poller looks at one.
+ */
+static u32 queue_lane(const struct istripe_queue *queue, const struct request *rq)
+{
+	return queue->lane + queue->stride * rq->tag;
+}
+
 static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *bd)
 {
+	struct istripe_queue *queue = hctx->driver_data;
+	u64 legs;
+
 	if (queue_is_long(bd->rq))
 		bd->rq->timeout = LONG_TIMEOUTS * READ_ONCE(bd->rq->q->rq_timeout);
 	blk_mq_start_request(bd->rq);
-	istripe_io_start(hctx->driver_data, bd->rq, bd->last);
+	legs = istripe_io_start(queue->volume, bd->rq, queue_lane(queue, bd->rq), !bd->last);
+	/* Those before this one that were not the last may have gone over other connections. */
+	if (bd->last)
+		queue_push(queue);
+	else
+		queue_hold(queue, legs);
 	return BLK_STS_OK;
 }
 
 static void queue_commit_rqs(struct blk_mq_hw_ctx *hctx)
 {
-	istripe_queue_push(hctx->driver_data);
+	queue_push(hctx->driver_data);
 }
 
 static enum blk_eh_timer_return queue_timeout(struct request *rq)

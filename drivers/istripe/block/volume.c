@@ -11,6 +11,7 @@
 #include "block/exclusive.h"
 #include "block/host_disk.h"
 #include "block/identity.h"
+#include "block/io.h"
 #include "block/limits.h"
 #include "block/nexus.h"
 #include "block/queue.h"
