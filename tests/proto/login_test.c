@@ -51,6 +51,7 @@ static void login_plain(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->login.tsih, LOGIN_TSIH);
 	KUNIT_EXPECT_EQ(test, b->login.tpgt, 7);
 	KUNIT_EXPECT_TRUE(test, b->login.tpgt_known);
+	KUNIT_EXPECT_STREQ(test, b->login.target_alias, "our disk");
 	KUNIT_EXPECT_EQ(test, b->login.cmd_sn, LOGIN_CMD_SN);
 	KUNIT_EXPECT_EQ(test, b->login.exp_stat_sn, b->stat_sn);
 	KUNIT_EXPECT_EQ(test, b->login.exp_cmd_sn, LOGIN_CMD_SN);

@@ -150,6 +150,65 @@ def test_tgt_and_the_stock_initiator(make_tgt, stock, link):
     assert [str(outcome) for outcome in outcomes] == ["early, data older"] * ROUNDS
 
 
+#: What LIO calls itself: its login is answered when what the old session has asked for is over.
+LIO_ALIAS = ("TargetAlias", "LIO Target")
+
+
+def named_as_lio(unanswered=()):
+    """Hooks of a target that calls itself LIO, and drops the connection of some logins."""
+    logins = itertools.count()
+
+    async def login_pairs(_conn, _request, pairs, ready):
+        if next(logins) in unanswered:
+            raise Drop
+        return [*pairs, LIO_ALIAS], ready
+
+    return {"login_pairs": login_pairs}
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("unanswered, resets", [((), 0), ((1,), 1)], ids=["first", "second"])
+def test_login_as_that_of_lio(server, make_volume, links, unanswered, resets):
+    """It needs no reset, unless a login before it was not answered: then it may not have waited."""
+    holder = Holder(completes)
+    holder.server = server
+    target = server.load(Scenario("LIO by name",
+                                  hooks={**holder.hooks(), **named_as_lio(unanswered)}))
+    volume = volume_over(make_volume, links[:1], [server.port], target, path=PATH)
+    with Direct(volume.enable()) as disk:
+        writer = ghost.write_to_holder(disk, holder, noise(4 * KIB, 1))
+        killed(links[0], server.port)
+        wait_for("what follows", lambda: holder.resets or not writer.is_alive())
+        assert holder.resets == resets
+        holder.release()
+        writer.finish()
+        assert holder.resets == resets
+        assert read(volume.leg_sysfs(0) / "lun_reset") == ("complete" if resets else "unneeded")
+    volume.disable()
+    assert server.violations() == []
+
+
+@pytest.mark.shared
+def test_lio_holds_a_write_for_longer_than_a_login_may_take(make_lio, make_volume, links):
+    """The next login does not wait for the session that the one before has begun to end."""
+    target = make_lio(lio.HoldingLun(16 * MIB))
+    holder = target.luns[0].disk
+    older, newer = noise(4 * KIB, 1), noise(4 * KIB, 2)
+    volume = make_volume(target, paths=links[:1], path={**PATH, "login_timeout_ms": 2000},
+                         recovery_timeout_ms=-1)
+    with Direct(volume.enable()) as disk:
+        writer = ghost.write_to_holder(disk, holder, older)
+        killed(links[0], network.ISCSI_PORT)
+        writer.join(9)
+        assert writer.is_alive(), "acknowledged while the older one was with the disk"
+        holder.release()
+        writer.finish()
+        disk.write(ghost.AT, newer)
+        same(disk.read(ghost.AT, 4 * KIB), newer, "the data on the disk")
+        assert read(volume.leg_sysfs(0) / "lun_reset") == "complete"
+    volume.disable()
+
+
 RESETS = {
     # a reset's answer while the write is held, the write, how often that is carried out, resets
     "completes": (completes, "late", 1, 1),

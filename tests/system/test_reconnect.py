@@ -2,6 +2,7 @@
 """Connections die; I/O does not notice, or fails in the time it was told to."""
 
 import contextlib
+import random
 import subprocess
 import threading
 import time
@@ -54,6 +55,27 @@ def test_connection_killed_under_verify(make_lio, make_volume, size, digests):
         runs += 1
     assert volume.reconnects() >= wanted
     assert "" != read(volume.path_sysfs() / "last_error")
+
+
+@pytest.mark.timeout_s(1800)
+def test_both_paths_lost_again_and_again(make_lio, make_volume, links, size):
+    """With writes in flight. LIO does not survive a LUN reset that meets the end of a connection."""
+    volume = make_volume(make_lio(64 * MIB, params=NO_WAIT, all_links=True), paths=links, path=QUICK)
+    device = volume.enable()
+    rng = random.Random(5)
+    state = volume.leg_sysfs(0) / "state"
+    job = fio.start(device, rw="randwrite", bs="256k", iodepth=16, size="60M", norandommap=True,
+                    time_based=True, runtime=1500)
+    for _ in range(size.rounds(12, 150)):
+        for _ in range(rng.randrange(1, 4)):
+            network.kill_connections(by_target=rng.random() < .5)
+            time.sleep(rng.uniform(0, .25))
+        wait_for("both paths", lambda: read(state) == "live", 60)
+        time.sleep(rng.uniform(0, .2))
+    assert job.poll() is None
+    job.terminate()
+    fio.finish(job)
+    assert read(volume.leg_sysfs(0) / "lun_reset") in ("untried", "unneeded", "complete")
 
 
 def test_reconnect_honours_time2wait(make_lio, make_volume):

@@ -118,9 +118,11 @@ void istripe_eh_recover(struct istripe_nexus *nexus)
 		ret = istripe_lun_reset(nexus);
 		istripe_eh_clear(nexus);
 	}
-	if (ret)
-		istripe_session_fault(session, -ETIMEDOUT,
-				      "commands time out, and so do abort and LUN reset");
+	if (!ret)
+		return;
+	nexus->login_unsure = true;
+	istripe_session_fault(session, -ETIMEDOUT,
+			      "commands time out, and so do abort and LUN reset");
 }
 
 /* Only what is with the target, or has come from it. */

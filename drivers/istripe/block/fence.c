@@ -55,6 +55,29 @@ static int fence_check_way(const struct istripe_nexus *nexus, const struct fence
 	return ret ?: istripe_session_ping(nexus->owned, ISTRIPE_PING_TIMEOUT_MS);
 }
 
+/*
+ * Linux's own target (LIO), known by its TargetAlias, answers a login when the old session and all
+ * of its commands are over (iscsit_stop_session()). It must be spared resets: one that meets the
+ * end of another connection, as when both paths of a host come back, aborts a command twice, and
+ * then the LUN hangs for all hosts (P100; seen with 6.12). Its login proves nothing when
+ * - one before it began to end the old session and was not answered: the second does not wait
+ * - the old session had several connections: it waits for the first of them only
+ * - aborts of the old session were not answered
+ */
+static bool fence_login_drains(const struct istripe_nexus *nexus)
+{
+	return !strcmp(nexus->owned->target_alias, "LIO Target") && !nexus->login_unsure &&
+	       !nexus->several;
+}
+
+static int fence_end_old_commands(struct istripe_nexus *nexus)
+{
+	if (!fence_login_drains(nexus))
+		return istripe_lun_reset(nexus);
+	WRITE_ONCE(nexus->leg->lun_reset, ISTRIPE_LUN_RESET_UNNEEDED);
+	return 0;
+}
+
 int istripe_fence_drain(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
 	struct istripe_leg *leg = nexus->leg;
@@ -63,13 +86,14 @@ int istripe_fence_drain(struct istripe_nexus *nexus, char *why, size_t why_bytes
 	/* Another LUN has not got them; the nexus is about to be refused for that. */
 	if (!istripe_leg_nexus_waits(leg, nexus) || !istripe_leg_is(leg, &nexus->found))
 		return 0;
-	ret = istripe_lun_reset(nexus);
+	ret = fence_end_old_commands(nexus);
 	if (ret && ret != -EOPNOTSUPP) {
 		scnprintf(why, why_bytes,
 			  "writes of the lost session wait, the target may still carry them out: LOGICAL UNIT RESET is %s; it is asked again",
 			  istripe_lun_reset_result_name(READ_ONCE(leg->lun_reset)));
 		return ret;
 	}
+	nexus->login_unsure = false;
 	istripe_leg_nexus_fenced(leg, nexus);
 	return 0;
 }

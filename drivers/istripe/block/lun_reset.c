@@ -27,6 +27,7 @@
 
 static const char * const result_names[ISTRIPE_LUN_RESET_RESULTS] = {
 	[ISTRIPE_LUN_RESET_UNTRIED] = "untried",
+	[ISTRIPE_LUN_RESET_UNNEEDED] = "unneeded",
 	[ISTRIPE_LUN_RESET_COMPLETE] = "complete",
 	[ISTRIPE_LUN_RESET_UNANSWERED] = "unanswered",
 	[ISTRIPE_LUN_RESET_REJECTED] = "rejected",

@@ -18,6 +18,7 @@ struct istripe_nexus;
 /* What has become of the last one. */
 enum istripe_lun_reset_result {
 	ISTRIPE_LUN_RESET_UNTRIED,
+	ISTRIPE_LUN_RESET_UNNEEDED,	/* the login was enough, see fence.c */
 	ISTRIPE_LUN_RESET_COMPLETE,
 	ISTRIPE_LUN_RESET_UNANSWERED,
 	ISTRIPE_LUN_RESET_REJECTED,	/* this time */

@@ -278,8 +278,12 @@ int istripe_nexus_open_session(struct istripe_nexus *nexus,
 			       const struct istripe_session_params *params, char *why,
 			       size_t why_bytes)
 {
-	return istripe_session_open(params, &nexus_session_ops, nexus, &nexus->owned, why,
-				    why_bytes);
+	int ret = istripe_session_open(params, &nexus_session_ops, nexus, &nexus->owned, why,
+				       why_bytes);
+
+	if (ret && nexus->owned && nexus->owned->login_unanswered)
+		nexus->login_unsure = true;
+	return ret;
 }
 
 /* Is what has been found the LUN we know? */
@@ -331,6 +335,7 @@ static void nexus_go_live(struct istripe_nexus *nexus)
 	nexus->tpgt_known = true;
 	nexus->live_since = jiffies;
 	nexus->tried = 0;
+	nexus->login_unsure = false;
 	istripe_lun_reset_live(nexus);
 	istripe_proof_live(nexus, nexus->owned);
 	nexus->revalidated_at = jiffies;
@@ -518,6 +523,8 @@ static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
 	nexus_withdraw(nexus);
 	if (logout)
 		istripe_session_logout(nexus->owned, ISTRIPE_LOGOUT_TIMEOUT_MS);
+	if (logout)
+		nexus->login_unsure = true;
 	nexus->wait_ms = nexus_wait_ms(nexus);
 	nexus->several = nexus->owned->conn_count > 1;
 	nexus->lost_at = jiffies;

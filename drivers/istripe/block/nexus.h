@@ -100,6 +100,7 @@ struct istripe_nexus {
 	u32 wait_ms;			/* worker: what the target asked for */
 	unsigned long lost_at;		/* worker: jiffies, from when on it counts */
 	bool several;			/* worker: the last session had several connections */
+	bool login_unsure;		/* worker: a login may not have ended it, see fence.c */
 	bool fence_first;		/* worker: end the old session before the back-off */
 	bool tpgt_known;		/* worker: of the first session */
 	u16 tpgt;

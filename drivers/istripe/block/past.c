@@ -9,6 +9,7 @@ void istripe_nexus_restore_unfenced(struct istripe_nexus *nexus,
 {
 	nexus->unfenced = saved->unfenced;
 	nexus->tpgt_known = saved->unfenced;
+	nexus->login_unsure = saved->unfenced;
 	nexus->tpgt = saved->tpgt;
 }
 

@@ -32,6 +32,7 @@
 /* Requests that one login may take. */
 #define ISTRIPE_LOGIN_REQUESTS_MAX	32
 
+#define ISTRIPE_LOGIN_ALIAS_BYTES	64	/* what is longer is cut */
 #define ISTRIPE_LOGIN_REASON_BYTES	160
 
 /* The task of a login; all that it points to must outlive the login. */
@@ -79,6 +80,7 @@ struct istripe_login {
 	u16 tsih;			/* after ISTRIPE_LOGIN_DONE, the session's handle */
 	u16 tpgt;			/* portal group tag of the target, when @tpgt_known */
 	bool tpgt_known;		/* the target named its portal group */
+	char target_alias[ISTRIPE_LOGIN_ALIAS_BYTES];	/* TargetAlias, or "" */
 	u32 cmd_sn;			/* CmdSN of the first command of a new session */
 	u32 exp_stat_sn;		/* StatSN of the target's next PDU on this connection */
 	u32 exp_cmd_sn;			/* ExpCmdSN of the last response */

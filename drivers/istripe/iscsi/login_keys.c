@@ -74,6 +74,12 @@ static int login_take_tpgt(struct istripe_login *login, const struct istripe_tex
 	return 0;
 }
 
+static int login_take_alias(struct istripe_login *login, const struct istripe_text_pair *pair)
+{
+	strscpy(login->target_alias, pair->value, sizeof(login->target_alias));
+	return 0;
+}
+
 /* An address is allowed in any response (section 13.8), but means something in a redirect only. */
 static int login_pass_over(struct istripe_login *login, const struct istripe_text_pair *pair)
 {
@@ -90,7 +96,7 @@ struct login_key {
 static const struct login_key login_keys[] = {
 	{ "AuthMethod", ISTRIPE_LOGIN_SEEN_METHOD, true, login_take_method },
 	{ "TargetPortalGroupTag", ISTRIPE_LOGIN_SEEN_TPGT, false, login_take_tpgt },
-	{ "TargetAlias", ISTRIPE_LOGIN_SEEN_ALIAS, false, login_pass_over },
+	{ "TargetAlias", ISTRIPE_LOGIN_SEEN_ALIAS, false, login_take_alias },
 	{ "TargetAddress", 0, false, login_pass_over },
 };
 

@@ -312,6 +312,7 @@ static void session_adopt_login(struct istripe_session *session, const struct is
 {
 	session->tsih = login->tsih;
 	session->target_portal_group_tag = login->tpgt;
+	strscpy(session->target_alias, login->target_alias, sizeof(session->target_alias));
 	session->negotiation = login->negotiation;
 	session->keys = login->negotiation.result;
 	session->time2wait_s = session->keys.value[ISTRIPE_KEY_DEFAULT_TIME2WAIT];
@@ -371,9 +372,12 @@ static int session_login(struct istripe_session *session,
 			 const struct istripe_session_params *params,
 			 struct sockaddr_storage *portal, char *why, size_t why_bytes)
 {
-	const struct istripe_login *login = &params->buffers->login;
-	int ret = session_connect(params, session->conns[0], portal, why, why_bytes);
+	struct istripe_login *login = &params->buffers->login;
+	int ret;
 
+	login->requests = 0;
+	ret = session_connect(params, session->conns[0], portal, why, why_bytes);
+	session->login_unanswered = ret < 0 && login->requests && !login->status_class;
 	if (ret == ISTRIPE_LOGIN_REDIRECT) {
 		ret = session_redirect(params, login, portal, why, why_bytes);
 		return ret ?: -EREMCHG;
