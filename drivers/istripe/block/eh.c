@@ -2,7 +2,6 @@
 #define pr_fmt(fmt) "istripe: " fmt
 
 #include "block/eh.h"
-#include "block/lun_reset.h"
 #include "block/nexus.h"
 #include "iscsi/error.h"
 
@@ -115,7 +114,7 @@ void istripe_eh_recover(struct istripe_nexus *nexus)
 	if (ret && ret != -ENOTCONN) {
 		pr_warn_ratelimited("%s: commands stay overdue, abort: %s (%pe): resetting the LUN\n",
 				    nexus->label, istripe_error_words(ret), ERR_PTR(ret));
-		ret = istripe_lun_reset(nexus);
+		ret = nexus->ops->reset_lun(nexus);
 		istripe_eh_clear(nexus);
 	}
 	if (!ret)

@@ -12,20 +12,6 @@
 #include "block/resize.h"
 #include "block/volume.h"
 
-void istripe_leg_add_path(struct istripe_leg *leg, struct istripe_path *path)
-{
-	lockdep_assert_held(&leg->paths_lock);
-	spin_lock_bh(&leg->lock);
-	/* Whole before anybody finds it. */
-	smp_store_release(&leg->paths[path->index], path);
-	WRITE_ONCE(leg->path_end, max(leg->path_end, path->index + 1));
-	WRITE_ONCE(leg->path_count, leg->path_count + 1);
-	WRITE_ONCE(leg->nexus_count, leg->nexus_count + path->nexus_count);
-	/* Whoever has left writes in the life before: nothing is served until they are dead. */
-	WRITE_ONCE(leg->unfenced_nexuses, leg->unfenced_nexuses + istripe_path_unfenced(path));
-	spin_unlock_bh(&leg->lock);
-}
-
 /* Coming */
 
 /*
@@ -413,4 +399,43 @@ struct istripe_path *istripe_path_add(struct istripe_leg *leg,
 		return path;
 	istripe_path_drop(path, 0);
 	return ERR_PTR(ret);
+}
+
+/* Connections that a session was granted */
+
+/* A session that comes now would not have them: its tasks would fail. */
+static bool path_has_keys(const struct istripe_path *path)
+{
+	return READ_ONCE(path->leg->volume->has_keys);
+}
+
+void istripe_path_granted(struct istripe_path *path, u32 granted)
+{
+	struct istripe_nexus *nexus;
+	bool wanted;
+	int section;
+	u32 i;
+
+	if (path->multi != ISTRIPE_MULTI_MCS)
+		return;
+	WRITE_ONCE(path->granted, granted);
+	section = srcu_read_lock(&path->leg->srcu);
+	for (i = 1; i < READ_ONCE(path->nexus_count); i++) {
+		nexus = READ_ONCE(path->nexuses[i]);
+		wanted = i >= granted;
+		if (!nexus || wanted == nexus->wanted || (wanted && path_has_keys(path)))
+			continue;
+		istripe_leg_nexus_want(path->leg, nexus, wanted);
+		/* Who sets keys just now sees the path, or we see the keys. */
+		smp_mb();
+		if (wanted && path_has_keys(path)) {
+			istripe_leg_nexus_want(path->leg, nexus, false);
+			wanted = false;
+		}
+		if (wanted)
+			istripe_nexus_persist(nexus);
+		else
+			istripe_nexus_retire(nexus);
+	}
+	srcu_read_unlock(&path->leg->srcu, section);
 }

@@ -18,15 +18,6 @@ struct istripe_path;
 struct istripe_leg;
 
 /**
- * istripe_leg_add_path() - let whoever looks find a path
- * @leg: the leg
- * @path: whose number is free
- *
- * Context: process, leg->paths_lock.
- */
-void istripe_leg_add_path(struct istripe_leg *leg, struct istripe_path *path);
-
-/**
  * istripe_path_add() - add a path to a leg that is up
  * @leg: the leg
  * @params: blueprint of the path, whose number is free; copied
@@ -99,5 +90,14 @@ int istripe_path_check_renew(const struct istripe_path *path, char *why, size_t 
  * Context: process.
  */
 void istripe_path_renew(struct istripe_path *path, u32 connections);
+
+/**
+ * istripe_path_granted() - start the spares that are wanted, let the others rest
+ * @path: the path
+ * @granted: connections that a login of nexus 0 has been granted
+ *
+ * Context: the worker of nexus 0.
+ */
+void istripe_path_granted(struct istripe_path *path, u32 granted);
 
 #endif

@@ -13,7 +13,6 @@
 
 struct istripe_volume;
 
-
 /**
  * struct istripe_io - one request
  * @pending:	leg tasks that are not done, and one for whoever starts them

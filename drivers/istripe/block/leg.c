@@ -4,15 +4,11 @@
 #include <linux/slab.h>
 
 #include "block/delay.h"
-#include "block/hotplug.h"
 #include "block/leg.h"
-#include "block/limits.h"
 #include "block/nexus.h"
 #include "block/path.h"
 #include "block/policy.h"
-#include "block/resize.h"
 #include "block/volume.h"
-#include "block/write_protect.h"
 
 struct istripe_nexus *istripe_leg_next_nexus(const struct istripe_leg *leg, u32 *at)
 {
@@ -269,7 +265,9 @@ void istripe_leg_nexus_off(struct istripe_leg *leg, struct istripe_nexus *nexus)
 	if (!nexus->live)
 		return;
 	leg_set_live(leg, nexus, 0);
-	istripe_proof_lost(nexus);
+	nexus->generation = ++leg->generations;
+	/* One that is being taken out is no loss. */
+	leg->losses += nexus->wanted;
 	leg_check_recovery(leg, served);
 }
 
@@ -385,72 +383,6 @@ bool istripe_leg_is(struct istripe_leg *leg, const struct istripe_lun *lun)
 	same = !leg->lun.designator[0] || !strcmp(leg->lun.designator, lun->designator);
 	mutex_unlock(&leg->identify_lock);
 	return same;
-}
-
-static int leg_compare(const struct istripe_leg *leg, const struct istripe_lun *lun, char *why,
-		       size_t why_bytes)
-{
-	if (leg->lun.designator[0] && strcmp(leg->lun.designator, lun->designator)) {
-		scnprintf(why, why_bytes, "leg %u is LUN %s, but %s answers here: path refused",
-			  leg->index, leg->lun.designator, lun->designator);
-		return -ENODEV;
-	}
-	if (!leg->identified)
-		return 0;
-	if (leg->lun.capacity.block_bytes != lun->capacity.block_bytes) {
-		scnprintf(why, why_bytes,
-			  "leg %u has blocks of %u bytes, the LUN now says %u: path refused",
-			  leg->index, leg->lun.capacity.block_bytes, lun->capacity.block_bytes);
-		return -EINVAL;
-	}
-	if (lun->caching.write_cache && !leg->lun.caching.write_cache) {
-		scnprintf(why, why_bytes,
-			  "leg %u had no write cache, the LUN now has one, and nobody flushes it: path refused",
-			  leg->index);
-		return -EINVAL;
-	}
-	if (!istripe_limits_at_least(lun, &leg->lun)) {
-		scnprintf(why, why_bytes,
-			  "leg %u takes longer commands, atomic writes or FUA, than the LUN does over this path: path refused",
-			  leg->index);
-		return -EINVAL;
-	}
-	if (lun->capacity.blocks < leg->lun.capacity.blocks) {
-		scnprintf(why, why_bytes,
-			  "leg %u has %llu blocks, the LUN has shrunk to %llu: path refused",
-			  leg->index, leg->lun.capacity.blocks, lun->capacity.blocks);
-		return -ENOSPC;
-	}
-	return 0;
-}
-
-int istripe_leg_identify(struct istripe_leg *leg, struct istripe_nexus *nexus, char *why,
-			 size_t why_bytes)
-{
-	const struct istripe_lun *lun = &nexus->found;
-	bool grown = false, news = false;
-	int ret;
-
-	mutex_lock(&leg->identify_lock);
-	ret = leg_compare(leg, lun, why, why_bytes);
-	if (!ret && !leg->identified) {
-		leg->lun = *lun;
-		leg->first_blocks = lun->capacity.blocks;
-		leg->identified = true;
-	}
-	if (!ret) {
-		nexus->blocks = lun->capacity.blocks;
-		grown = nexus->blocks > leg->lun.capacity.blocks;
-		news = istripe_write_protect_found(nexus);
-	}
-	mutex_unlock(&leg->identify_lock);
-	if (news)
-		istripe_write_protect_update(leg->volume);
-	if (grown)
-		istripe_resize_found(nexus);
-	else if (!ret)
-		nexus->announced_blocks = 0;
-	return ret;
 }
 
 /* A spare that has left writes logs in, too, even when it is one no more by then. */
@@ -605,10 +537,23 @@ void istripe_leg_stop(struct istripe_leg *leg)
 	istripe_leg_for_each_nexus(leg, nexus, at)
 		istripe_nexus_stop(nexus);
 	mutex_unlock(&leg->paths_lock);
-	istripe_proof_stop(leg);
 	cancel_delayed_work_sync(&leg->recovery_work);
 	istripe_delay_stop(leg);
 	istripe_allowance_stop(leg);
+}
+
+void istripe_leg_add_path(struct istripe_leg *leg, struct istripe_path *path)
+{
+	lockdep_assert_held(&leg->paths_lock);
+	spin_lock_bh(&leg->lock);
+	/* Whole before anybody finds it. */
+	smp_store_release(&leg->paths[path->index], path);
+	WRITE_ONCE(leg->path_end, max(leg->path_end, path->index + 1));
+	WRITE_ONCE(leg->path_count, leg->path_count + 1);
+	WRITE_ONCE(leg->nexus_count, leg->nexus_count + path->nexus_count);
+	/* Whoever has left writes in the life before: nothing is served until they are dead. */
+	WRITE_ONCE(leg->unfenced_nexuses, leg->unfenced_nexuses + istripe_path_unfenced(path));
+	spin_unlock_bh(&leg->lock);
 }
 
 static int leg_create_paths(struct istripe_leg *leg, const struct istripe_leg_params *params)
@@ -628,7 +573,8 @@ static int leg_create_paths(struct istripe_leg *leg, const struct istripe_leg_pa
 }
 
 struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
-				       const struct istripe_leg_params *params)
+				       const struct istripe_leg_params *params,
+				       const struct istripe_nexus_ops *nexus_ops)
 {
 	struct istripe_leg *leg = kzalloc(sizeof(*leg), GFP_KERNEL);
 	int ret;
@@ -637,6 +583,7 @@ struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
 		return ERR_PTR(-ENOMEM);
 	leg->volume = volume;
 	leg->index = index;
+	leg->nexus_ops = nexus_ops;
 	strscpy(leg->lun.designator, params->designator, sizeof(leg->lun.designator));
 	leg->policy = params->policy;
 	leg->fence = params->fence;
@@ -646,8 +593,6 @@ struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
 	INIT_LIST_HEAD(&leg->parked);
 	INIT_DELAYED_WORK(&leg->recovery_work, leg_recovery_work);
 	istripe_delay_init(leg);
-	istripe_proof_init(leg);
-	istripe_lun_reset_init(leg);
 	ret = istripe_allowance_init(leg) ?: init_srcu_struct(&leg->srcu);
 	if (ret) {
 		istripe_allowance_free(leg);

@@ -61,7 +61,6 @@
 #include "block/lun_reset.h"
 #include "block/nexus.h"
 #include "block/proof.h"
-#include "block/write_protect.h"
 
 struct istripe_path;
 struct istripe_volume;
@@ -69,6 +68,7 @@ struct istripe_volume;
 struct istripe_leg {
 	struct istripe_volume *volume;
 	u32 index;
+	const struct istripe_nexus_ops *nexus_ops;
 	struct istripe_lun lun;		/* as first found; identity never changes */
 	struct mutex identify_lock;	/* @identified, @lun until the volume is up, its size */
 	bool identified;
@@ -91,6 +91,8 @@ struct istripe_leg {
 	enum istripe_lun_reset_result lun_reset;	/* what the last one came to */
 
 	spinlock_t lock;		/* see above */
+	u32 losses;			/* of its nexuses, those taken out not counted */
+	u32 generations;		/* the last one that a nexus was given */
 	u32 live_nexuses;
 	u32 live_paths;			/* with a live nexus */
 	u32 unfenced_nexuses;		/* whose writes failed without a fence */
@@ -110,16 +112,21 @@ struct istripe_leg {
 };
 
 /**
- * istripe_leg_create() - build a leg and its nexuses from the blueprint
+ * istripe_leg_create() - build a leg and its paths
  * @volume: its volume
  * @index: position in the stripe
- * @params: blueprint
+ * @params: as configured; copied
+ * @nexus_ops: of its nexuses, also of those that come later
  *
  * Context: process.
  * Return: the leg or ERR_PTR(-ENOMEM).
  */
 struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
-				       const struct istripe_leg_params *params);
+				       const struct istripe_leg_params *params,
+				       const struct istripe_nexus_ops *nexus_ops);
+
+/* Let others find a path, whose number is free. Context: process, leg->paths_lock. */
+void istripe_leg_add_path(struct istripe_leg *leg, struct istripe_path *path);
 
 /**
  * istripe_leg_destroy() - free a leg
@@ -270,22 +277,6 @@ void istripe_leg_push(struct istripe_leg *leg);
  * submit the task.
  */
 bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
-
-/**
- * istripe_leg_identify() - is what a nexus found the LUN of this leg
- * @leg: the leg
- * @nexus: its @found says what
- * @why: reason on failure
- * @why_bytes: its size
- *
- * The first LUN found (or the configured designator) is the leg's for good. One that has
- * grown is taken note of, see resize.h.
- *
- * Context: the nexus's worker.
- * Return: 0; -ENODEV it is another LUN; -ENOSPC it has shrunk; -EINVAL its blocks differ.
- */
-int istripe_leg_identify(struct istripe_leg *leg, struct istripe_nexus *nexus, char *why,
-			 size_t why_bytes);
 
 /**
  * istripe_leg_is() - has a LUN the designator of this leg

@@ -22,6 +22,13 @@ enum istripe_lun_known {
 	ISTRIPE_LUN_KNOWN,
 };
 
+/* How it is known that a LUN takes no writes; the later one says more. */
+enum istripe_protected {
+	ISTRIPE_PROTECTED_NO,
+	ISTRIPE_PROTECTED_REFUSED,	/* it has refused a write */
+	ISTRIPE_PROTECTED_REPORTED,	/* it says so */
+};
+
 /**
  * struct istripe_lun - a logical unit as found
  * @address:	the LUN as the target lists it

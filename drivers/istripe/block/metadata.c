@@ -369,6 +369,101 @@ int istripe_metadata_start(struct istripe_volume *volume, enum istripe_metadata_
 	return 0;
 }
 
+/* Growing */
+
+static u64 growth_sectors(const struct istripe_volume *volume, u64 least_sectors)
+{
+	const struct istripe_metadata *metadata = &volume->metadata;
+
+	return metadata->growth.sectors ?: least_sectors - metadata->legs[0].data_offset_sectors;
+}
+
+u64 istripe_super_growth_share(const struct istripe_volume *volume, u64 least_sectors)
+{
+	struct istripe_md md;
+
+	if (volume->metadata.kind == ISTRIPE_METADATA_NONE)
+		return least_sectors;
+	md = volume->metadata.legs[0];
+	md.data_sectors = growth_sectors(volume, least_sectors);
+	return istripe_md_share_sectors(&md);
+}
+
+void istripe_super_growth_plan(struct istripe_volume *volume, u64 least_sectors)
+{
+	volume->metadata.growth.target = growth_sectors(volume, least_sectors);
+}
+
+bool istripe_super_growth_begun(const struct istripe_volume *volume)
+{
+	return volume->metadata.growth.sectors;
+}
+
+u32 istripe_super_growth_ended(const struct istripe_volume *volume)
+{
+	return READ_ONCE(volume->metadata.growth.ended);
+}
+
+/* With what it grows to. */
+static int compare_grown(const struct istripe_volume *volume, u32 leg, u64 sectors,
+			 const struct istripe_md *now, char *why, size_t why_bytes)
+{
+	struct istripe_md grown = volume->metadata.legs[leg];
+
+	grown.data_sectors = sectors;
+	return istripe_md_check_unchanged(&grown, now, leg, why, why_bytes);
+}
+
+int istripe_super_growth_compare(struct istripe_volume *volume, u32 leg, u32 ended,
+				 const struct istripe_md *now, char *why, size_t why_bytes)
+{
+	const struct istripe_md *then = &volume->metadata.legs[leg];
+	struct istripe_super_growth *growth = &volume->metadata.growth;
+	int ret;
+
+	mutex_lock(&growth->lock);
+	if (growth->ended != ended) {
+		ret = -EAGAIN;
+		goto unlock;
+	}
+	ret = istripe_md_check_unchanged(then, now, leg, why, why_bytes);
+	if (ret && growth->sectors)
+		ret = compare_grown(volume, leg, growth->sectors, now, why, why_bytes);
+unlock:
+	mutex_unlock(&growth->lock);
+	return ret;
+}
+
+void istripe_super_growth_begin(struct istripe_volume *volume)
+{
+	struct istripe_super_growth *growth = &volume->metadata.growth;
+
+	mutex_lock(&growth->lock);
+	growth->sectors = growth->target;
+	mutex_unlock(&growth->lock);
+}
+
+void istripe_super_growth_end(struct istripe_volume *volume)
+{
+	struct istripe_super_growth *growth = &volume->metadata.growth;
+	u32 i;
+
+	mutex_lock(&growth->lock);
+	for (i = 0; i < volume->leg_count; i++)
+		volume->metadata.legs[i].data_sectors = growth->sectors;
+	growth->sectors = 0;
+	WRITE_ONCE(growth->ended, growth->ended + 1);
+	mutex_unlock(&growth->lock);
+}
+
+int istripe_super_growth_compare_target(const struct istripe_volume *volume, u32 leg,
+					const struct istripe_md *now, char *why, size_t why_bytes)
+{
+	return compare_grown(volume, leg, volume->metadata.growth.target, now, why, why_bytes);
+}
+
+/* Logging in */
+
 /* Again when what has been read may be older than what it is compared with. */
 static int super_compare(const struct istripe_super_io *io, struct istripe_nexus *nexus)
 {

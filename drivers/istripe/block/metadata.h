@@ -3,7 +3,7 @@
  * Metadata: how the legs of a volume are marked, so that a swapped, missing, foreign,
  * repeated or stale leg is found before a byte of data goes there.
  *
- * The superblocks are written when an array is made and when it grows (resize_super.h): enabling,
+ * The superblocks are written when an array is made and when it grows (resize.h): enabling,
  * disabling and losing power leave them as they are. Whoever else writes one of a volume
  * that is up is a stranger; each login looks (istripe_metadata_check()).
  *
@@ -15,12 +15,28 @@
 #ifndef ISTRIPE_BLOCK_METADATA_H
 #define ISTRIPE_BLOCK_METADATA_H
 
+#include <linux/mutex.h>
+#include <linux/types.h>
+
 #include <istripe/params.h>
-#include "block/resize_super.h"
 #include "layout/md.h"
 
 struct istripe_nexus;
 struct istripe_volume;
+
+/**
+ * struct istripe_super_growth - of one volume
+ * @lock: see above
+ * @target: the work: what it is about to let them grow to
+ * @sectors: what the data of each leg grow to; 0 when it has not begun, or has ended
+ * @ended: how often it has
+ */
+struct istripe_super_growth {
+	struct mutex lock;	/* see above */
+	u64 target;
+	u64 sectors;
+	u32 ended;
+};
 
 /**
  * struct istripe_metadata - of one volume
@@ -113,5 +129,59 @@ int istripe_metadata_check(struct istripe_nexus *nexus, char *why, size_t why_by
  * withdraw the session and log in once more.
  */
 bool istripe_metadata_admits(const struct istripe_nexus *nexus);
+
+/**
+ * istripe_super_growth_share() - what the stripe may use of each leg when it grows
+ * @volume: running
+ * @least_sectors: of the smallest leg
+ *
+ * Context: the capacity's work.
+ * Return: sectors behind the data offset; those that an earlier attempt has begun with.
+ */
+u64 istripe_super_growth_share(const struct istripe_volume *volume, u64 least_sectors);
+
+/**
+ * istripe_super_growth_begun() - may superblocks say more than is known
+ * @volume: running
+ *
+ * Context: the capacity's work, or when it has been stopped.
+ * Return: true from the first write until all have been written.
+ */
+bool istripe_super_growth_begun(const struct istripe_volume *volume);
+
+/**
+ * istripe_super_growth_ended() - how often growth has ended, for istripe_super_growth_compare()
+ * @volume: started
+ *
+ * Context: process; before a superblock is read.
+ * Return: a count.
+ */
+u32 istripe_super_growth_ended(const struct istripe_volume *volume);
+
+/**
+ * istripe_super_growth_compare() - is a leg's superblock what it was, or what it grows to
+ * @volume: its superblocks are known
+ * @leg: index
+ * @ended: istripe_super_growth_ended() before it was read
+ * @now: what was read
+ * @why: reason on failure
+ * @why_bytes: its size
+ *
+ * Context: process.
+ * Return: 0; -EAGAIN growth has ended meanwhile: read once more; or see
+ * istripe_md_check_unchanged().
+ */
+int istripe_super_growth_compare(struct istripe_volume *volume, u32 leg, u32 ended,
+				 const struct istripe_md *now, char *why, size_t why_bytes);
+
+/* What they are to grow to; they begin to say so; all of them do. The resize work. */
+void istripe_super_growth_plan(struct istripe_volume *volume, u64 least_sectors);
+void istripe_super_growth_begin(struct istripe_volume *volume);
+void istripe_super_growth_end(struct istripe_volume *volume);
+
+/* As istripe_super_growth_compare(), with what they grow to. The resize work. */
+int istripe_super_growth_compare_target(const struct istripe_volume *volume, u32 leg,
+					const struct istripe_md *now, char *why,
+					size_t why_bytes);
 
 #endif

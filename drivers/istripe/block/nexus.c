@@ -6,19 +6,13 @@
 #include <linux/slab.h>
 #include <trace/events/istripe.h>
 
-#include "block/carrier.h"
 #include "block/eh.h"
-#include "block/fence.h"
 #include "block/isid.h"
 #include "block/leg.h"
 #include "block/leg_task.h"
-#include "block/lun_reset.h"
-#include "block/metadata.h"
 #include "block/nexus.h"
 #include "block/path.h"
-#include "block/proof.h"
 #include "block/volume.h"
-#include "block/write_protect.h"
 #include "transport/socket.h"
 
 #define BACKOFF_FIRST_MS	100
@@ -202,18 +196,11 @@ static void nexus_withdraw(struct istripe_nexus *nexus)
 void istripe_nexus_close_session(struct istripe_nexus *nexus, int error)
 {
 	struct istripe_session *session = nexus->owned;
-	bool protected;
 
 	mutex_lock(&nexus->session_lock);
 	nexus->owned = NULL;
 	mutex_unlock(&nexus->session_lock);
-	mutex_lock(&nexus->leg->identify_lock);
-	protected = nexus->blocks && READ_ONCE(nexus->protected);
-	nexus->blocks = 0;
-	mutex_unlock(&nexus->leg->identify_lock);
-	/* Only nexuses that are logged in say so. */
-	if (protected)
-		istripe_write_protect_update(nexus->leg->volume);
+	nexus->ops->closed(nexus);
 	if (session)
 		istripe_session_close(session, error);
 }
@@ -286,15 +273,6 @@ int istripe_nexus_open_session(struct istripe_nexus *nexus,
 	return ret;
 }
 
-/* Is what has been found the LUN we know? */
-static int nexus_check(struct istripe_nexus *nexus, char *why, size_t why_bytes)
-{
-	int ret = istripe_leg_identify(nexus->leg, nexus, why, why_bytes);
-
-	nexus->refused = ret;
-	return ret ?: istripe_metadata_check(nexus, why, why_bytes);
-}
-
 /* Connect, log in, and make sure that it is the LUN we know. */
 static int nexus_attempt(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
@@ -315,14 +293,14 @@ static int nexus_attempt(struct istripe_nexus *nexus, char *why, size_t why_byte
 	if (ret)
 		return ret;
 	nexus->owned->lun = lun->address;
-	return istripe_fence_drain(nexus, why, why_bytes) ?: nexus_check(nexus, why, why_bytes);
+	return nexus->ops->drain(nexus, why, why_bytes) ?: nexus->ops->check(nexus, why, why_bytes);
 }
 
 /* Whoever looks finds the session now; tasks come when the leg knows. */
 static int nexus_publish(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
 	rcu_assign_pointer(nexus->session, nexus->owned);
-	if (istripe_metadata_admits(nexus))
+	if (nexus->ops->admit(nexus))
 		return 0;
 	nexus_withdraw(nexus);
 	scnprintf(why, why_bytes, "logged in while the superblocks were read: once more");
@@ -336,8 +314,6 @@ static void nexus_go_live(struct istripe_nexus *nexus)
 	nexus->live_since = jiffies;
 	nexus->tried = 0;
 	nexus->login_unsure = false;
-	istripe_lun_reset_live(nexus);
-	istripe_proof_live(nexus, nexus->owned);
 	nexus->revalidated_at = jiffies;
 	nexus->revalidations = 0;
 	WRITE_ONCE(nexus->revalidate_error, 0);
@@ -349,14 +325,7 @@ static void nexus_go_live(struct istripe_nexus *nexus)
 		pr_notice("%s: login: %s\n", nexus->label, nexus->owned->negotiation.note);
 	nexus->started = true;
 	nexus_set_state(nexus, ISTRIPE_NEXUS_LIVE);
-	istripe_leg_nexus_live(nexus->leg, nexus);
-	/* One that was kept without a link, for want of another, may go now. */
-	istripe_leg_tell(nexus->leg, NULL, ISTRIPE_NEXUS_CARRIER);
-	istripe_proof_schedule(nexus->leg);
-	/* First the spares: whoever waits for us waits for them, too. */
-	if (!nexus->index)
-		istripe_path_granted(nexus->path,
-				     nexus->owned->keys.value[ISTRIPE_KEY_MAX_CONNECTIONS]);
+	nexus->ops->live(nexus);
 	complete_all(&nexus->first_result);
 }
 
@@ -443,10 +412,10 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, char *w
 		/* Whoever started us wants to know at once, not to wait and hope. */
 		nexus_set_state(nexus, ISTRIPE_NEXUS_IDLE);
 	} else if (nexus->refused && !nexus_may_catch_up(nexus) &&
-		   !istripe_leg_nexus_waits(nexus->leg, nexus)) {
+		   !nexus->ops->waits(nexus)) {
 		nexus_set_state(nexus, ISTRIPE_NEXUS_DEAD);
 	} else {
-		istripe_fence(nexus);
+		nexus->ops->fence(nexus);
 		nexus_schedule_retry(nexus, nexus_backoff_ms(nexus));
 	}
 	if (!goes_on)
@@ -475,7 +444,7 @@ static void nexus_connect(struct istripe_nexus *nexus)
 	nexus_set_state(nexus, ISTRIPE_NEXUS_CONNECTING);
 	if (nexus->fence_first) {
 		nexus->fence_first = false;
-		istripe_fence(nexus);
+		nexus->ops->fence(nexus);
 		nexus_schedule_retry(nexus, nexus_wait_left_ms(nexus));
 		return;
 	}
@@ -519,12 +488,11 @@ static u32 nexus_wait_ms(struct istripe_nexus *nexus)
 static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
 {
 	nexus_set_state(nexus, ISTRIPE_NEXUS_CLOSING);
-	istripe_leg_nexus_lost(nexus->leg, nexus);
+	nexus->ops->lost(nexus);
 	nexus_withdraw(nexus);
 	if (logout)
 		istripe_session_logout(nexus->owned, ISTRIPE_LOGOUT_TIMEOUT_MS);
-	if (logout)
-		nexus->login_unsure = true;
+	nexus->login_unsure |= logout;
 	nexus->wait_ms = nexus_wait_ms(nexus);
 	nexus->several = nexus->owned->conn_count > 1;
 	nexus->lost_at = jiffies;
@@ -540,7 +508,7 @@ static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
  */
 static void nexus_recover(struct istripe_nexus *nexus)
 {
-	nexus->fence_first = !nexus->several && istripe_fence_wanted(nexus);
+	nexus->fence_first = !nexus->several && nexus->ops->fence_wanted(nexus);
 	nexus_schedule_retry(nexus, nexus->fence_first ? 0 : nexus_wait_left_ms(nexus));
 }
 
@@ -556,7 +524,7 @@ static int nexus_ask(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 	if (ret)
 		return ret;
 	if (!memcmp(&nexus->found.address, &nexus->owned->lun, sizeof(nexus->owned->lun)))
-		return nexus_check(nexus, why, why_bytes);
+		return nexus->ops->check(nexus, why, why_bytes);
 	scnprintf(why, why_bytes, "the target lists LUN %u at another address now",
 		  nexus->params.lun);
 	return -EREMCHG;
@@ -652,11 +620,8 @@ static void nexus_revalidate_if_asked(struct istripe_nexus *nexus)
 /* It was to leave and shall stay after all. A proof has passed it over meanwhile. */
 static void nexus_keep(struct istripe_nexus *nexus)
 {
-	if (READ_ONCE(nexus->live))
-		return;
-	istripe_proof_live(nexus, nexus->owned);
-	istripe_leg_nexus_live(nexus->leg, nexus);
-	istripe_proof_schedule(nexus->leg);
+	if (!READ_ONCE(nexus->live))
+		nexus->ops->live(nexus);
 }
 
 static void nexus_serve(struct istripe_nexus *nexus)
@@ -664,7 +629,7 @@ static void nexus_serve(struct istripe_nexus *nexus)
 	if (test_and_clear_bit(ISTRIPE_NEXUS_START, &nexus->events))
 		nexus_keep(nexus);
 	if (test_and_clear_bit(ISTRIPE_NEXUS_CARRIER, &nexus->events))
-		istripe_carrier_check(nexus);
+		nexus->ops->check_carrier(nexus);
 	if (test_and_clear_bit(ISTRIPE_NEXUS_FAULT, &nexus->events)) {
 		nexus->faults++;
 		nexus_end_session(nexus, false);
@@ -704,7 +669,7 @@ static void nexus_work(struct work_struct *work)
 		nexus_shut_down(nexus);
 	} else if (nexus->state == ISTRIPE_NEXUS_LIVE) {
 		nexus_serve(nexus);
-	} else if (!READ_ONCE(nexus->wanted) && !istripe_leg_nexus_waits(nexus->leg, nexus)) {
+	} else if (!READ_ONCE(nexus->wanted) && !nexus->ops->waits(nexus)) {
 		nexus_go_idle(nexus);
 	} else if (nexus->state == ISTRIPE_NEXUS_BACKOFF && time_before(jiffies, nexus->retry_at)) {
 		/* An event of a session that is gone woke us too early. */
@@ -753,7 +718,7 @@ void istripe_nexus_retire(struct istripe_nexus *nexus)
 	 * processor has had one, so that one of the two sees what the other has done.
 	 */
 	synchronize_rcu();
-	if (!istripe_leg_nexus_waits(nexus->leg, nexus))
+	if (!nexus->ops->waits(nexus))
 		nexus_interrupt(nexus);
 	istripe_nexus_event(nexus, ISTRIPE_NEXUS_RETIRE);
 }
@@ -761,7 +726,7 @@ void istripe_nexus_retire(struct istripe_nexus *nexus)
 void istripe_nexus_stop(struct istripe_nexus *nexus)
 {
 	set_bit(ISTRIPE_NEXUS_STOP, &nexus->events);
-	istripe_proof_stop_nexus(nexus);
+	nexus->ops->stop(nexus);
 	do {
 		/* Again and again: there may be no socket to interrupt yet. */
 		nexus_interrupt(nexus);
@@ -801,6 +766,7 @@ struct istripe_nexus *istripe_nexus_create(struct istripe_path *path, u32 index,
 	if (!nexus)
 		return ERR_PTR(-ENOMEM);
 	nexus->leg = path->leg;
+	nexus->ops = path->leg->nexus_ops;
 	nexus->path = path;
 	nexus->index = index;
 	nexus->params = *params;
@@ -809,7 +775,7 @@ struct istripe_nexus *istripe_nexus_create(struct istripe_path *path, u32 index,
 	nexus_set_label(nexus);
 	nexus->state = ISTRIPE_NEXUS_IDLE;
 	INIT_DELAYED_WORK(&nexus->work, nexus_work);
-	istripe_lun_reset_init_nexus(nexus);
+	nexus->ops->init(nexus);
 	mutex_init(&nexus->session_lock);
 	mutex_init(&nexus->ask_lock);
 	spin_lock_init(&nexus->event_lock);

@@ -32,13 +32,13 @@
 
 #include <istripe/params.h>
 #include "block/lun.h"
-#include "block/write_protect.h"
 #include "iscsi/state.h"
 #include "transport/session.h"
 
 struct istripe_path;
 struct istripe_leg;
 struct istripe_leg_task;
+struct istripe_nexus;
 
 #define ISTRIPE_EH_MAX	128		/* more at once: the LUN is reset */
 #define ISTRIPE_LOGOUT_TIMEOUT_MS	2000
@@ -62,8 +62,44 @@ enum istripe_nexus_event {
 	ISTRIPE_NEXUS_CARRIER,		/* a NIC, maybe not its own, has lost its link */
 };
 
+/**
+ * struct istripe_nexus_ops - what a nexus tells, and asks, those above it
+ * @init:	it has been made
+ * @drain:	end what the target still has of the old session, if anything waits for that; 0, or
+ *		the login has failed
+ * @check:	is it the LUN of the leg, with its superblock; sets @refused; 0 or why not
+ * @admit:	the session is published: may the nexus go live
+ * @live:	it is live, or stays so although it was to retire
+ * @lost:	its session is about to be withdrawn
+ * @closed:	it has no session any more, or never had
+ * @waits:	does anything wait for the end of the old session
+ * @fence:	end the old session some other way, if anything waits for that
+ * @fence_wanted: would @fence do something
+ * @reset_lun:	commands stay over their time: reset the LUN; 0 or why not
+ * @check_carrier: a NIC, maybe not its own, has lost its link
+ * @stop:	ISTRIPE_NEXUS_STOP is set: let go of the nexus
+ *
+ * The worker calls all of them but @init, @waits and @stop, which may come from any process.
+ */
+struct istripe_nexus_ops {
+	void (*init)(struct istripe_nexus *nexus);
+	int (*drain)(struct istripe_nexus *nexus, char *why, size_t why_bytes);
+	int (*check)(struct istripe_nexus *nexus, char *why, size_t why_bytes);
+	bool (*admit)(const struct istripe_nexus *nexus);
+	void (*live)(struct istripe_nexus *nexus);
+	void (*lost)(struct istripe_nexus *nexus);
+	void (*closed)(struct istripe_nexus *nexus);
+	bool (*waits)(const struct istripe_nexus *nexus);
+	void (*fence)(struct istripe_nexus *nexus);
+	bool (*fence_wanted)(const struct istripe_nexus *nexus);
+	int (*reset_lun)(struct istripe_nexus *nexus);
+	void (*check_carrier)(struct istripe_nexus *nexus);
+	void (*stop)(struct istripe_nexus *nexus);
+};
+
 struct istripe_nexus {
 	struct istripe_leg *leg;
+	const struct istripe_nexus_ops *ops;
 	struct istripe_path *path;
 	u32 index;			/* of the path */
 	char label[ISTRIPE_LABEL_BYTES];

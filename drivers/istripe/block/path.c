@@ -5,9 +5,7 @@
 
 #include "block/leg.h"
 #include "block/nexus.h"
-#include "block/past.h"
 #include "block/path.h"
-#include "block/reservation.h"
 #include "block/volume.h"
 
 /*
@@ -17,6 +15,15 @@
 static enum istripe_multi path_multi(const struct istripe_path_params *params)
 {
 	return params->multi == ISTRIPE_MULTI_AUTO ? ISTRIPE_MULTI_SESSIONS : params->multi;
+}
+
+/* The session of the life before may still carry out writes. */
+static void path_restore_unfenced(struct istripe_nexus *nexus, const struct istripe_unfenced *saved)
+{
+	nexus->unfenced = saved->unfenced;
+	nexus->tpgt_known = saved->unfenced;
+	nexus->login_unsure = saved->unfenced;
+	nexus->tpgt = saved->tpgt;
 }
 
 static int path_create_nexuses(struct istripe_path *path,
@@ -31,7 +38,7 @@ static int path_create_nexuses(struct istripe_path *path,
 		nexus = istripe_nexus_create(path, i, params, mcs && !i ? connections : 1);
 		if (IS_ERR(nexus))
 			return PTR_ERR(nexus);
-		istripe_nexus_restore_unfenced(nexus, &params->saved[i]);
+		path_restore_unfenced(nexus, &params->saved[i]);
 		/* A spare that has left writes, too: only its own login ends them for sure. */
 		nexus->wanted = !mcs || !i || nexus->unfenced;
 		path->nexuses[path->nexus_count++] = nexus;
@@ -103,43 +110,6 @@ struct istripe_nexus *istripe_path_pick(const struct istripe_path *path, u32 lan
 		lane -= of_nexus;
 	}
 	return NULL;
-}
-
-/* A session that comes now would not have them: its tasks would fail. */
-static bool path_has_keys(const struct istripe_path *path)
-{
-	return READ_ONCE(path->leg->volume->has_keys);
-}
-
-void istripe_path_granted(struct istripe_path *path, u32 granted)
-{
-	struct istripe_nexus *nexus;
-	bool wanted;
-	int section;
-	u32 i;
-
-	if (path->multi != ISTRIPE_MULTI_MCS)
-		return;
-	WRITE_ONCE(path->granted, granted);
-	section = srcu_read_lock(&path->leg->srcu);
-	for (i = 1; i < READ_ONCE(path->nexus_count); i++) {
-		nexus = READ_ONCE(path->nexuses[i]);
-		wanted = i >= granted;
-		if (!nexus || wanted == nexus->wanted || (wanted && path_has_keys(path)))
-			continue;
-		istripe_leg_nexus_want(path->leg, nexus, wanted);
-		/* Who sets keys just now sees the path, or we see the keys. */
-		smp_mb();
-		if (wanted && path_has_keys(path)) {
-			istripe_leg_nexus_want(path->leg, nexus, false);
-			wanted = false;
-		}
-		if (wanted)
-			istripe_nexus_persist(nexus);
-		else
-			istripe_nexus_retire(nexus);
-	}
-	srcu_read_unlock(&path->leg->srcu, section);
 }
 
 struct istripe_nexus *istripe_path_next_nexus(const struct istripe_path *path, u32 *at)

@@ -113,15 +113,6 @@ u32 istripe_path_unfenced(const struct istripe_path *path);
 struct istripe_nexus *istripe_path_pick(const struct istripe_path *path, u32 lane);
 
 /**
- * istripe_path_granted() - start the spares that are wanted, let the others rest
- * @path: the path
- * @granted: connections that a login of nexus 0 has been granted
- *
- * Context: the worker of nexus 0.
- */
-void istripe_path_granted(struct istripe_path *path, u32 granted);
-
-/**
  * istripe_path_state() - what the path is like as a whole
  * @path: the path
  *

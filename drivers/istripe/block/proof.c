@@ -247,7 +247,7 @@ static bool proof_next_sibling(struct istripe_proof *proof, struct proof_sibling
 	proof->sibling = next;
 	if (next) {
 		sibling->portal_group = next->portal_group;
-		sibling->losses = proof->losses;
+		sibling->losses = leg->losses;
 		proof->tests[1].way = next->way;
 		proof->tests[1].generation = next->generation;
 	}
@@ -316,7 +316,7 @@ static bool proof_harms(struct istripe_proof *proof, const struct proof_sibling 
 	bool harms;
 
 	spin_lock_bh(&leg->lock);
-	harms = proof->losses != sibling->losses && !leg->stopping && error != -EHOSTDOWN;
+	harms = leg->losses != sibling->losses && !leg->stopping && error != -EHOSTDOWN;
 	spin_unlock_bh(&leg->lock);
 	if (harms)
 		proof->harms++;
@@ -540,18 +540,9 @@ void istripe_proof_live(struct istripe_nexus *nexus, const struct istripe_sessio
 	nexus->portal_group_tpgt = session->target_portal_group_tag;
 	/* Also at the same address: another node may have it now. */
 	nexus->portal_group = 0;
-	nexus->generation = ++leg->proof.generations;
+	nexus->generation = ++leg->generations;
 	proof_forget_alone(leg);
 	spin_unlock_bh(&leg->lock);
-}
-
-void istripe_proof_lost(struct istripe_nexus *nexus)
-{
-	lockdep_assert_held(&nexus->leg->lock);
-	nexus->generation = ++nexus->leg->proof.generations;
-	/* One that is being taken out is no loss. */
-	if (nexus->wanted)
-		nexus->leg->proof.losses++;
 }
 
 /* Not on the queue of recovery: that must not wait for us when memory is short. */

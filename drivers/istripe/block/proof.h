@@ -61,8 +61,6 @@ struct istripe_proof {
 	u32 harms;			/* work: how often in a row nexuses were lost */
 	bool undecided;			/* work: a proof showed nothing */
 	u32 retry_ms;			/* work: until it is made again */
-	u32 losses;			/* of the leg's nexuses */
-	u32 generations;		/* the last one that a nexus was given */
 	struct istripe_nexus *subject;
 	struct istripe_nexus *sibling;	/* that it is being compared with */
 	wait_queue_head_t idle;		/* another subject or sibling, or none */
@@ -114,14 +112,6 @@ void istripe_proof_stop(struct istripe_leg *leg);
  * Context: the nexus's worker.
  */
 void istripe_proof_live(struct istripe_nexus *nexus, const struct istripe_session *session);
-
-/**
- * istripe_proof_lost() - a nexus's session is about to be withdrawn
- * @nexus: the nexus
- *
- * Context: leg->lock held.
- */
-void istripe_proof_lost(struct istripe_nexus *nexus);
 
 /**
  * istripe_proof_schedule() - look for what can be proven now

@@ -6,7 +6,9 @@
 
 #include "block/nexus.h"
 #include "block/resize.h"
+#include "block/super.h"
 #include "block/volume.h"
+#include "block/write_protect.h"
 #include "layout/stripe.h"
 
 /* What all legs have; which of them has least, and which most. */
@@ -132,12 +134,92 @@ static bool volume_commit(struct istripe_volume *volume, u64 sectors)
 	return false;
 }
 
+/* It is ours, or we do not touch it. */
+static int super_recognize(const struct istripe_super_io *io, struct istripe_super_walk *walk)
+{
+	struct istripe_md now;
+	int ret;
+
+	/* Once begun it is better to end with all of them the same. */
+	if (istripe_resize_is_ending(walk->volume) && !istripe_super_growth_begun(walk->volume)) {
+		scnprintf(io->why, io->why_bytes, "the volume is about to go down");
+		return -ESHUTDOWN;
+	}
+	ret = istripe_super_read(io, &now);
+	if (ret)
+		return ret;
+	ret = istripe_super_growth_compare(walk->volume, io->leg,
+					   istripe_super_growth_ended(walk->volume), &now, io->why,
+					   io->why_bytes);
+	walk->refused = ret;
+	return ret;
+}
+
+static int super_read_back(const struct istripe_super_io *io, struct istripe_super_walk *walk)
+{
+	struct istripe_md now;
+	int ret = istripe_super_read(io, &now);
+
+	if (ret)
+		return ret;
+	ret = istripe_super_growth_compare_target(walk->volume, io->leg, &now, io->why,
+						  io->why_bytes);
+	walk->refused = ret;
+	return ret;
+}
+
+/* What else it says stays as it is, whoever has made it. */
+static int super_grow(const struct istripe_super_io *io, struct istripe_super_walk *walk)
+{
+	struct istripe_super_growth *growth = &walk->volume->metadata.growth;
+	int ret = super_recognize(io, walk);
+
+	if (ret)
+		return ret;
+	istripe_super_growth_begin(walk->volume);
+	istripe_md_resize(istripe_super_page(io), growth->target);
+	ret = istripe_super_transfer(io, ISTRIPE_SUPER_AT_BYTES, true, "write its superblock");
+	if (!ret)
+		ret = istripe_super_flush(io);
+	return ret ?: super_read_back(io, walk);
+}
+
+/*
+ * Every leg's superblock is looked at, then each is written, flushed and read back; only then may
+ * the disk be larger. All nexuses must be up. When it fails half-way, the next attempt goes on to
+ * the same size.
+ */
+static int supers_write(struct istripe_volume *volume, u64 least_sectors, char *why,
+			size_t why_bytes)
+{
+	struct istripe_super_walk walk = {
+		.volume = volume,
+		.timeout_ms = 2 * READ_ONCE(volume->command_timeout_ms),
+		.why = why,
+		.why_bytes = why_bytes,
+	};
+	int ret;
+
+	if (volume->metadata.kind == ISTRIPE_METADATA_NONE)
+		return 0;
+	ret = istripe_super_all_live(&walk) ?: istripe_write_protect_check(volume, why, why_bytes);
+	if (!ret)
+		ret = istripe_super_each_leg(&walk, super_recognize);
+	if (ret)
+		return ret;
+	istripe_super_growth_plan(volume, least_sectors);
+	ret = istripe_super_each_leg(&walk, super_grow);
+	if (!ret)
+		istripe_super_growth_end(volume);
+	return ret;
+}
+
 /* What a superblock may say already the leg must have, whatever comes of it. */
 static int volume_write_supers(struct istripe_volume *volume, u64 least_sectors)
 {
 	char why[ISTRIPE_WHY_BYTES] = "";
 	bool before = istripe_super_growth_begun(volume);
-	int ret = istripe_super_growth_write(volume, least_sectors, why, sizeof(why));
+	int ret = supers_write(volume, least_sectors, why, sizeof(why));
 	bool begun = istripe_super_growth_begun(volume);
 
 	/* What had begun before had been promised before. */

@@ -5,14 +5,14 @@
  * A nexus's worker that finds more blocks than the leg had so far says so. When a LUN has
  * grown over one nexus, all nexuses of all legs are asked: those that carry no I/O would not
  * hear of it. When every nexus that is logged in finds more, the smallest leg counts, and
- * the disk grows. From then on no nexus may find less: see istripe_leg_identify(); one that
+ * the disk grows. From then on no nexus may find less: see istripe_identify(); one that
  * does, but finds as much as there was at first, is asked again. Until then a LUN may well
  * go back to what it was.
  *
  * No sector of the volume is anywhere else afterwards, and requests go on meanwhile.
  *
  * Superblocks say how much of each leg is the array's. They are to say more first, and are
- * written on a rescan only (resize_super.h).
+ * written on a rescan only.
  *
  * The work is the only one that changes the size of the stripe and of the disk once the
  * volume is up.
@@ -121,8 +121,8 @@ void istripe_resize_check(struct istripe_volume *volume);
  * superblocks have been written.
  * Return: 0, the disk has grown when it may; -ENOTCONN a leg cannot be asked; else why a
  * nexus does not let us, or does not lead to what it led to: see istripe_lun_probe(),
- * istripe_leg_identify(), istripe_metadata_check(); or why superblocks could not be
- * written: see istripe_super_growth_write(); -EINTR killed while another rescan was under way.
+ * istripe_identify(), istripe_metadata_check(); or why superblocks could not be
+ * written; -EINTR killed while another rescan was under way.
  */
 int istripe_resize_rescan(struct istripe_volume *volume);
 

@@ -14,7 +14,9 @@
 #include "block/io.h"
 #include "block/limits.h"
 #include "block/nexus.h"
+#include "block/proof.h"
 #include "block/queue.h"
+#include "block/recovery.h"
 #include "block/reservation.h"
 #include "block/resize.h"
 #include "block/volume.h"
@@ -51,9 +53,10 @@ static int volume_create_legs(struct istripe_volume *volume,
 	u32 i;
 
 	for (i = 0; i < params->leg_count; i++) {
-		leg = istripe_leg_create(volume, i, &params->legs[i]);
+		leg = istripe_leg_create(volume, i, &params->legs[i], &istripe_recovery_nexus_ops);
 		if (IS_ERR(leg))
 			return PTR_ERR(leg);
+		istripe_recovery_init(leg);
 		volume->legs[volume->leg_count++] = leg;
 	}
 	return 0;
@@ -82,8 +85,10 @@ static void volume_stop_legs(struct istripe_volume *volume)
 	/* All of them at once: each may have to wait for its target. */
 	for (i = 0; i < volume->leg_count; i++)
 		istripe_leg_stop_begin(volume->legs[i]);
-	for (i = 0; i < volume->leg_count; i++)
+	for (i = 0; i < volume->leg_count; i++) {
 		istripe_leg_stop(volume->legs[i]);
+		istripe_proof_stop(volume->legs[i]);
+	}
 }
 
 /* Nothing of ours is written on them any more: others may have them. */

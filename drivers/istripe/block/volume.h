@@ -85,7 +85,7 @@ int istripe_volume_close(struct istripe_volume *volume);
  *
  * Also when somebody has the disk open, who gets errors from then on. Dirty data are written
  * before, see writeback.h. What its nexuses have left behind can be asked
- * (istripe_nexus_save_unfenced()) until istripe_volume_free().
+ * (istripe_recovery_save()) until istripe_volume_free().
  *
  * Context: process, sleeps; as long as write-back takes, not for ever.
  * Return: 0; -EIO writes have failed meanwhile; it is down all the same.

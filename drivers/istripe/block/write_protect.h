@@ -16,16 +16,11 @@
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
+#include "block/lun.h"
+
 struct istripe_leg;
 struct istripe_nexus;
 struct istripe_volume;
-
-/* How it is known that a LUN takes no writes; the later one says more. */
-enum istripe_protected {
-	ISTRIPE_PROTECTED_NO,
-	ISTRIPE_PROTECTED_REFUSED,	/* it has refused a write */
-	ISTRIPE_PROTECTED_REPORTED,	/* it says so */
-};
 
 /**
  * struct istripe_write_protect - of one volume

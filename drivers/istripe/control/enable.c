@@ -11,7 +11,7 @@
 #include <linux/string.h>
 
 #include "block/nexus.h"
-#include "block/past.h"
+#include "block/recovery.h"
 #include "block/path.h"
 #include "block/volume.h"
 #include "control/dir.h"
@@ -219,7 +219,7 @@ static void path_remember(struct istripe_path_dir *dir, const struct istripe_pat
 	u32 i;
 
 	for (i = 0; i < running->nexus_count; i++) {
-		istripe_nexus_save_unfenced(running->nexuses[i], &saved[i]);
+		istripe_recovery_save(running->nexuses[i], &saved[i]);
 		saved[i].fingerprint =
 			istripe_path_params_fingerprint(&dir->params, initiator_name);
 	}

@@ -144,7 +144,7 @@ int istripe_md_check_array(const struct istripe_md *legs, u32 n, u32 *bad_leg, c
  * @reason_bytes: its size, ISTRIPE_MD_REASON_BYTES is enough
  *
  * While a volume is up only this host writes the superblocks of its legs, and only when it grows
- * (resize_super.h): any other difference means that another host has them in use.
+ * (resize.h): any other difference means that another host has them in use.
  *
  * Return: 0; -ESTALE it has been changed; for a fault what istripe_md_decode() returned.
  */

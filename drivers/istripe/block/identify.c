@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/kernel.h>
+#include <linux/mutex.h>
+#include <linux/string.h>
+
+#include "block/identify.h"
+#include "block/leg.h"
+#include "block/limits.h"
+#include "block/nexus.h"
+#include "block/resize.h"
+#include "block/write_protect.h"
+
+static int identify_compare(const struct istripe_leg *leg, const struct istripe_lun *lun, char *why,
+			    size_t why_bytes)
+{
+	if (leg->lun.designator[0] && strcmp(leg->lun.designator, lun->designator)) {
+		scnprintf(why, why_bytes, "leg %u is LUN %s, but %s answers here: path refused",
+			  leg->index, leg->lun.designator, lun->designator);
+		return -ENODEV;
+	}
+	if (!leg->identified)
+		return 0;
+	if (leg->lun.capacity.block_bytes != lun->capacity.block_bytes) {
+		scnprintf(why, why_bytes,
+			  "leg %u has blocks of %u bytes, the LUN now says %u: path refused",
+			  leg->index, leg->lun.capacity.block_bytes, lun->capacity.block_bytes);
+		return -EINVAL;
+	}
+	if (lun->caching.write_cache && !leg->lun.caching.write_cache) {
+		scnprintf(why, why_bytes,
+			  "leg %u had no write cache, the LUN now has one, and nobody flushes it: path refused",
+			  leg->index);
+		return -EINVAL;
+	}
+	if (!istripe_limits_at_least(lun, &leg->lun)) {
+		scnprintf(why, why_bytes,
+			  "leg %u takes longer commands, atomic writes or FUA, than the LUN does over this path: path refused",
+			  leg->index);
+		return -EINVAL;
+	}
+	if (lun->capacity.blocks < leg->lun.capacity.blocks) {
+		scnprintf(why, why_bytes,
+			  "leg %u has %llu blocks, the LUN has shrunk to %llu: path refused",
+			  leg->index, leg->lun.capacity.blocks, lun->capacity.blocks);
+		return -ENOSPC;
+	}
+	return 0;
+}
+
+int istripe_identify(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+{
+	struct istripe_leg *leg = nexus->leg;
+	const struct istripe_lun *lun = &nexus->found;
+	bool grown = false, news = false;
+	int ret;
+
+	mutex_lock(&leg->identify_lock);
+	ret = identify_compare(leg, lun, why, why_bytes);
+	if (!ret && !leg->identified) {
+		leg->lun = *lun;
+		leg->first_blocks = lun->capacity.blocks;
+		leg->identified = true;
+	}
+	if (!ret) {
+		nexus->blocks = lun->capacity.blocks;
+		grown = nexus->blocks > leg->lun.capacity.blocks;
+		news = istripe_write_protect_found(nexus);
+	}
+	mutex_unlock(&leg->identify_lock);
+	if (news)
+		istripe_write_protect_update(leg->volume);
+	if (grown)
+		istripe_resize_found(nexus);
+	else if (!ret)
+		nexus->announced_blocks = 0;
+	return ret;
+}
+
+void istripe_identify_forget(struct istripe_nexus *nexus)
+{
+	struct istripe_leg *leg = nexus->leg;
+	bool protected;
+
+	mutex_lock(&leg->identify_lock);
+	protected = nexus->blocks && READ_ONCE(nexus->protected);
+	nexus->blocks = 0;
+	mutex_unlock(&leg->identify_lock);
+	/* Only nexuses that are logged in say so. */
+	if (protected)
+		istripe_write_protect_update(leg->volume);
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "block/carrier.h"
+#include "block/fence.h"
+#include "block/hotplug.h"
+#include "block/identify.h"
+#include "block/leg.h"
+#include "block/lun_reset.h"
+#include "block/metadata.h"
+#include "block/nexus.h"
+#include "block/proof.h"
+#include "block/recovery.h"
+
+static int recovery_check(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+{
+	int ret = istripe_identify(nexus, why, why_bytes);
+
+	nexus->refused = ret;
+	return ret ?: istripe_metadata_check(nexus, why, why_bytes);
+}
+
+static void recovery_live(struct istripe_nexus *nexus)
+{
+	istripe_lun_reset_live(nexus);
+	istripe_proof_live(nexus, nexus->owned);
+	istripe_leg_nexus_live(nexus->leg, nexus);
+	/* One that was kept without a link, for want of another, may go now. */
+	istripe_leg_tell(nexus->leg, NULL, ISTRIPE_NEXUS_CARRIER);
+	istripe_proof_schedule(nexus->leg);
+	if (!nexus->index)
+		istripe_path_granted(nexus->path,
+				     nexus->owned->keys.value[ISTRIPE_KEY_MAX_CONNECTIONS]);
+}
+
+static void recovery_lost(struct istripe_nexus *nexus)
+{
+	istripe_leg_nexus_lost(nexus->leg, nexus);
+}
+
+static bool recovery_waits(const struct istripe_nexus *nexus)
+{
+	return istripe_leg_nexus_waits(nexus->leg, nexus);
+}
+
+const struct istripe_nexus_ops istripe_recovery_nexus_ops = {
+	.init = istripe_lun_reset_init_nexus,
+	.drain = istripe_fence_drain,
+	.check = recovery_check,
+	.admit = istripe_metadata_admits,
+	.live = recovery_live,
+	.lost = recovery_lost,
+	.closed = istripe_identify_forget,
+	.waits = recovery_waits,
+	.fence = istripe_fence,
+	.fence_wanted = istripe_fence_wanted,
+	.reset_lun = istripe_lun_reset,
+	.check_carrier = istripe_carrier_check,
+	.stop = istripe_proof_stop_nexus,
+};
+
+void istripe_recovery_init(struct istripe_leg *leg)
+{
+	istripe_proof_init(leg);
+	istripe_lun_reset_init(leg);
+}
+
+void istripe_recovery_save(struct istripe_nexus *nexus, struct istripe_unfenced *saved)
+{
+	struct istripe_leg *leg = nexus->leg;
+
+	*saved = (struct istripe_unfenced) {};
+	spin_lock_bh(&leg->lock);
+	/* What has grown may be written again, it is the same. */
+	saved->unfenced = nexus->unfenced ||
+			  (nexus->super_unfenced && istripe_super_growth_begun(leg->volume));
+	if (saved->unfenced)
+		saved->tpgt = nexus->tpgt;
+	spin_unlock_bh(&leg->lock);
+}
