@@ -6,18 +6,20 @@
 #include "block/nexus.h"
 #include "block/volume.h"
 
-/* While something waits: one goes when nothing is in flight, or does not come back for long. */
+/* While tasks wait: one is sent when nothing is in flight, or nothing has completed for long. */
 #define SEND_ONE_MS	100
 #define STALL_MS	1000
-/* Commands that may go for one that has ended. */
+/* Tasks let in per completion. */
 #define RELEASE_MAX	2
-/* How long a LUN may be too busy for a command: so often its timeout, and at least this. */
+/*
+ * How long a LUN may be too busy for a command: this many timeouts of it, and at least this time.
+ */
 #define PATIENCE_TIMEOUTS	6
 #define PATIENCE_MIN_MS	120000
-/* While the LUN serves others, a command is refused so often at least before it fails. */
+/* While the LUN serves other commands, one fails only after this many refusals. */
 #define REFUSALS_MIN	10
 
-/* A command may be let in by one processor and end on another one: only the sum counts. */
+/* A task may be let in by one processor and end on another one: only the sum counts. */
 static int allowance_sum(const struct istripe_allowance *allowance)
 {
 	u32 sum = 0;
@@ -28,7 +30,7 @@ static int allowance_sum(const struct istripe_allowance *allowance)
 	return sum;
 }
 
-/* One that has come and gone while the processors were looked at may make it negative. */
+/* A task that comes and goes during the sum may make it negative. */
 static u32 allowance_in_flight(const struct istripe_allowance *allowance)
 {
 	return max(allowance_sum(allowance), 0);
@@ -46,7 +48,7 @@ static unsigned long allowance_patience(const struct istripe_leg *leg)
 	return msecs_to_jiffies(max_t(u32, PATIENCE_TIMEOUTS * timeout_ms, PATIENCE_MIN_MS));
 }
 
-/* It counts from now on that the LUN has no time for the task; see istripe_leg_park(). */
+/* Starts the clock of the LUN being too busy for the task; istripe_leg_park() stops it. */
 static void allowance_charge(struct istripe_leg_task *leg_task)
 {
 	if (leg_task->busy)
@@ -55,7 +57,7 @@ static void allowance_charge(struct istripe_leg_task *leg_task)
 	leg_task->busy_at = jiffies;
 }
 
-/* Everything has been refused for longer than we wait. */
+/* The LUN has refused all commands for longer than our patience. */
 static bool allowance_is_dead(const struct istripe_leg *leg)
 {
 	return time_after(jiffies, leg->allowance.moved_at + allowance_patience(leg));
@@ -64,11 +66,11 @@ static bool allowance_is_dead(const struct istripe_leg *leg)
 static void allowance_count(struct istripe_allowance *allowance, struct istripe_leg_task *leg_task)
 {
 	this_cpu_inc(*allowance->in_flight);
-	/* 0: let in while it was off. */
+	/* 0: let in while the allowance was off. */
 	leg_task->number = allowance->on ? ++allowance->number ?: ++allowance->number : 0;
 }
 
-/* Lets the first @room that wait in; they are on the caller's list now. */
+/* Lets the first @room waiting tasks in and moves them to the caller's list. */
 static void allowance_release(struct istripe_leg *leg, u32 room, struct list_head *list)
 {
 	struct istripe_allowance *allowance = &leg->allowance;
@@ -94,7 +96,7 @@ static void allowance_send(struct istripe_leg *leg, struct list_head *list)
 	}
 }
 
-/* How many may go now that one has ended; without a nexus all of them go, to be parked. */
+/* How many to let in after a completion; without a nexus all of them, to be parked. */
 static u32 allowance_room(const struct istripe_leg *leg)
 {
 	u32 in_flight;
@@ -148,7 +150,6 @@ void istripe_allowance_drop(struct istripe_leg *leg)
 	this_cpu_dec(*leg->allowance.in_flight);
 }
 
-/* As many as can ever be in flight. */
 static u32 allowance_max(const struct istripe_leg *leg)
 {
 	return leg->volume->queue_depth * leg->volume->parts;
@@ -197,7 +198,7 @@ static void allowance_halve(struct istripe_allowance *allowance, u32 in_flight)
 	allowance->cut_number = allowance->number;
 }
 
-/* @in_flight: without the refused one; the LUN takes no more, if as many. */
+/* @in_flight: commands that the LUN has taken, the refused one not counted. */
 static void allowance_shrink(struct istripe_leg *leg, const struct istripe_leg_task *leg_task,
 			     u32 in_flight)
 {
@@ -215,7 +216,7 @@ static void allowance_shrink(struct istripe_leg *leg, const struct istripe_leg_t
 	allowance->limit = min(allowance->limit, max(in_flight, 1u));
 }
 
-/* Mostly at one of the ends: one that is refused for the first time, or has just been let in. */
+/* A search is short: a task is refused for the first time, or was let in first. */
 static void allowance_add_refused(struct istripe_allowance *allowance,
 				  struct istripe_leg_task *leg_task)
 {
@@ -232,7 +233,10 @@ static void allowance_add_refused(struct istripe_allowance *allowance,
 	list_add_tail(&leg_task->entry, &behind->entry);
 }
 
-/* Flow control, not loss: it has its own limit. Nothing waits when the leg is stopping. */
+/*
+ * Refusals are flow control, not losses, and have a limit of their own. Nothing waits when the leg
+ * is stopping.
+ */
 static bool allowance_gives_up(const struct istripe_leg *leg,
 			       const struct istripe_leg_task *leg_task)
 {
@@ -262,7 +266,7 @@ bool istripe_allowance_refused(struct istripe_leg *leg, struct istripe_leg_task 
 	return !failed;
 }
 
-/* The LUN refuses everything, and has done so for too long for some of what waits. */
+/* Takes the tasks for which the LUN has been too busy for too long. */
 static void allowance_take_expired(struct istripe_leg *leg, struct list_head *from,
 				   struct list_head *list)
 {
@@ -286,7 +290,7 @@ static void allowance_fail(const struct istripe_leg *leg, struct list_head *list
 	}
 }
 
-/* How many go although nothing has ended. */
+/* How many to let in although nothing has ended. */
 static u32 allowance_send_one(struct istripe_leg *leg, u32 in_flight)
 {
 	struct istripe_allowance *allowance = &leg->allowance;
@@ -299,7 +303,6 @@ static u32 allowance_send_one(struct istripe_leg *leg, u32 in_flight)
 	return 1;
 }
 
-/* Something waits. */
 static void allowance_work(struct work_struct *work)
 {
 	struct istripe_leg *leg = container_of(to_delayed_work(work), struct istripe_leg,

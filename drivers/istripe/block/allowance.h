@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The allowance of a leg: how many commands its LUN gets at a time once it has refused one
- * (TASK SET FULL, BUSY, NOT READY). Until then it is off, and a command costs a look at @on
- * and a count of its processor's.
+ * The allowance of a leg: how many commands its LUN gets at a time after it has refused one (TASK
+ * SET FULL, BUSY, NOT READY). Until then it is off, and costs each command a test of @on and a
+ * per-CPU count.
  *
- * A refusal halves the allowance, but only once for all that was sent before it was known;
- * completions let it grow, until it is as large as the queue and is switched off. What was
- * refused goes again first, in the order of the first refusals; then comes what was held
- * back meanwhile. Completions of this leg let them go, two for one at most, so that a limit
- * is passed by one command and not by many. When nothing is in flight any more, or does not
- * come back, a work sends one.
+ * A refusal halves the allowance, once for all commands that were sent before the refusal was
+ * known. Completions let it grow; when it is as large as the queue it is switched off. Refused
+ * tasks are sent first, in the order of their first refusals; then those that were not let in. Each
+ * completion lets in at most two of them, so that a limit is exceeded by one command and not by
+ * many. When nothing is in flight, or nothing completes for STALL_MS, a work sends one.
  *
- * SAM-5 5.3.1: TASK SET FULL is said of the task set of one I_T nexus, BUSY of the LUN or its
- * port. Behind both are mostly the resources of the LUN, so its nexuses share one allowance.
+ * SAM-5 5.3.1: TASK SET FULL is about the task set of one I_T nexus, BUSY about the LUN or its
+ * port. The cause of both is mostly a shortage in the LUN, so its nexuses share one allowance.
  */
 #ifndef ISTRIPE_BLOCK_ALLOWANCE_H
 #define ISTRIPE_BLOCK_ALLOWANCE_H
@@ -25,96 +24,58 @@ struct istripe_leg;
 struct istripe_leg_task;
 
 struct istripe_allowance {
-	u32 __percpu *in_flight;	/* tasks let in less those given back; their sum counts */
+	u32 __percpu *in_flight;	/* tasks let in minus those given back; only the sum counts */
 	bool on;			/* written under leg->lock, as all below */
 	u32 limit;
-	u32 threshold;			/* up to here it grows with each completion */
-	u32 completions;		/* since it last grew, beyond that */
+	u32 threshold;			/* while @limit is below, each completion adds one */
+	u32 completions;		/* since @limit last grew, when it is above */
 	u32 number;			/* of the task that was let in last */
 	u32 cut_number;			/* @number when it was last halved */
 	u32 ticket;			/* of the task that was refused last */
-	unsigned long moved_at;		/* jiffies: the LUN has last done anything */
-	unsigned long quiet_since;	/* jiffies: that, or one was sent although it had not */
-	struct list_head refused;	/* by their tickets */
+	unsigned long moved_at;		/* jiffies of the last answer that was no refusal */
+	unsigned long quiet_since;	/* the same, or jiffies when the work last sent one */
+	struct list_head refused;	/* sorted by ticket */
 	struct list_head waiting;
-	struct delayed_work work;	/* again and again while something waits */
+	struct delayed_work work;	/* periodic while a task waits */
 };
 
-/**
- * istripe_allowance_init() - no limit yet
- * @leg: being created
- *
- * Context: process.
- * Return: 0 or -ENOMEM.
- */
+/* Returns 0 or -ENOMEM. */
 int istripe_allowance_init(struct istripe_leg *leg);
 
-/**
- * istripe_allowance_free() - free it
- * @leg: being destroyed, stopped or never started
- *
- * Context: process.
- */
+/* The leg is stopped or was never started. */
 void istripe_allowance_free(struct istripe_leg *leg);
 
-/**
- * istripe_allowance_take() - may a task be sent now
- * @leg: the leg
- * @leg_task: not in flight
- *
- * Context: any.
- * Return: true: send it, it counts until istripe_allowance_give(), _drop() or _refused();
- * false: it waits for its turn, or has failed, because the leg is stopping.
+/*
+ * May a task, not in flight, be sent now? True: it counts until istripe_allowance_give(), _drop()
+ * or _refused(). False: it waits, or has failed because the leg is stopping. Any context.
  */
 bool istripe_allowance_take(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
 
-/**
- * istripe_allowance_drop() - a task that was let in has not been sent
- * @leg: without a nexus: what else waits is let in within 100 ms, to be parked, too
- *
- * Context: leg->lock.
+/*
+ * A task that was let in has not been sent, as the leg has no nexus. Tasks that wait are let in
+ * within 100 ms, to be parked, too. Under leg->lock.
  */
 void istripe_allowance_drop(struct istripe_leg *leg);
 
-/**
- * istripe_allowance_give() - a task has ended, or will never be answered
- * @leg: the leg
- * @answered: by the LUN
- *
- * Others may be sent in its place.
- *
- * Context: done() of its task.
+/*
+ * A task has ended or will never be answered: others may be sent. @answered: by the LUN. Called
+ * from done() of the task.
  */
 void istripe_allowance_give(struct istripe_leg *leg, bool answered);
 
-/**
- * istripe_allowance_refused() - the LUN had no room for a task, which is to be sent again
- * @leg: the leg
- * @leg_task: was let in
- *
- * Context: done() of its task.
- * Return: true: it waits for its turn; false: the LUN has been too busy for it for too long.
+/*
+ * The LUN had no room for a task that was let in and is to be sent again. True: it waits. False:
+ * the LUN has been too busy for it for too long. Called from done() of the task.
  */
 bool istripe_allowance_refused(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
 
-/**
- * istripe_allowance_expire() - nothing waits any more
- * @leg: stopping
- * @list: gets what has waited
- *
- * Were it let in instead, a LUN that is silent would be given it bit by bit, and each bit
- * would take the timeout of a command.
- *
- * Context: leg->lock.
+/*
+ * Moves the waiting tasks of a stopping leg to @list. Letting them in would take the timeout of a
+ * command for each few of them when the LUN is silent. Under leg->lock.
  */
 void istripe_allowance_expire(struct istripe_leg *leg, struct list_head *list);
 
-/**
- * istripe_allowance_stop() - nothing waits any more
- * @leg: stopping, without requests
- *
- * Context: process, sleeps.
- */
+/* The leg is stopping and has no requests. Sleeps. */
 void istripe_allowance_stop(struct istripe_leg *leg);
 
 #endif

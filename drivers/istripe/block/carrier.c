@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The notifier only wakes the workers of the volume's nexuses, which look for themselves: it
- * runs under the RTNL, where nothing may be waited for that recovery needs.
+ * The notifier only wakes the workers of the volume's nexuses, which check their own NICs: it runs
+ * under the RTNL, where it must not wait for anything that recovery needs.
  */
 #define pr_fmt(fmt) "istripe: " fmt
 
@@ -44,7 +44,7 @@ void istripe_carrier_ignore(struct istripe_volume *volume)
 	unregister_netdevice_notifier_net(volume->net, &volume->nics);
 }
 
-/* Is it of use now, over NICs that have a link? */
+/* Does it take tasks now, over NICs that have a link? */
 static bool carrier_serves(struct istripe_nexus *nexus)
 {
 	int section = srcu_read_lock(&nexus->srcu);

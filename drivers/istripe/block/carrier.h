@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * NICs without a link: a nexus whose NIC has lost its carrier, or was taken down, need not
- * wait for pings to find out.
+ * NICs without a link: a nexus whose NIC has lost its carrier, or was taken down, does not wait for
+ * its ping to time out.
  */
 #ifndef ISTRIPE_BLOCK_CARRIER_H
 #define ISTRIPE_BLOCK_CARRIER_H
@@ -9,31 +9,23 @@
 struct istripe_nexus;
 struct istripe_volume;
 
-/**
- * istripe_carrier_watch() - listen to the NICs of the volume's network namespace
- * @volume: up
- *
- * Context: process, takes the RTNL.
+/*
+ * Registers for events of the NICs in the volume's network namespace. Process context, takes the
+ * RTNL.
  */
 void istripe_carrier_watch(struct istripe_volume *volume);
 
-/**
- * istripe_carrier_ignore() - listen no more
- * @volume: istripe_carrier_watch() was called for it
- *
- * Context: process, takes the RTNL. Afterwards no nexus of the volume hears of its NIC.
+/*
+ * Undoes istripe_carrier_watch(). Afterwards no nexus of the volume gets ISTRIPE_NEXUS_CARRIER from
+ * a NIC. Process context, takes the RTNL.
  */
 void istripe_carrier_ignore(struct istripe_volume *volume);
 
-/**
- * istripe_carrier_check() - give the session up when its NIC has no link
- * @nexus: live, and told ISTRIPE_NEXUS_CARRIER: when it went live, another one of its leg did, or
- *	a NIC has changed
- *
- * But only when another session of the leg has one: TCP may carry this one over a short loss,
- * which is better than nothing.
- *
- * Context: the nexus's worker.
+/*
+ * Gives the session of a live nexus up when its NIC has no link, but only while another session of
+ * the leg has one: TCP may survive a short loss of carrier, and one such session is better than
+ * none. The nexus's worker calls it after ISTRIPE_NEXUS_CARRIER: when the nexus or another one of
+ * its leg went live, or a NIC has changed.
  */
 void istripe_carrier_check(struct istripe_nexus *nexus);
 

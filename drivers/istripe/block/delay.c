@@ -3,7 +3,7 @@
 #include "block/leg.h"
 #include "block/nexus.h"
 
-/* Sorted by when they are due; mostly that is behind all others. */
+/* Sorted by @due. The search starts at the end, where most tasks belong. */
 static void delay_add(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
 {
 	struct istripe_leg_task *before;
@@ -42,7 +42,6 @@ void istripe_delay_task(struct istripe_leg *leg, struct istripe_leg_task *leg_ta
 		istripe_leg_task_fail(leg_task, BLK_STS_IOERR);
 }
 
-/* Takes what is due off the list. */
 static void delay_take_due(struct istripe_leg *leg, struct list_head *due)
 {
 	struct istripe_leg_task *leg_task, *next;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The delay of a leg: tasks that are to be sent again after a while, as the target was too
- * busy for them, or something went wrong there that may pass.
+ * The delay of a leg: tasks that are sent again after a while, because the target was too busy or
+ * the failure may be transient.
  */
 #ifndef ISTRIPE_BLOCK_DELAY_H
 #define ISTRIPE_BLOCK_DELAY_H
@@ -13,36 +13,19 @@ struct istripe_leg;
 struct istripe_leg_task;
 
 struct istripe_delay {
-	struct list_head tasks;		/* leg->lock; the first one is due first */
-	struct delayed_work work;	/* the first one is due */
+	struct list_head tasks;		/* under leg->lock, sorted by leg_task->due */
+	struct delayed_work work;	/* runs when the first task is due */
 };
 
-/**
- * istripe_delay_init() - nothing is delayed
- * @leg: being created
- *
- * Context: process.
- */
 void istripe_delay_init(struct istripe_leg *leg);
 
-/**
- * istripe_delay_task() - send a task again after a while
- * @leg: the leg
- * @leg_task: not in flight
- * @delay_ms: how long that is
- *
- * It fails when the leg is stopping.
- *
- * Context: any.
+/*
+ * Sends a task, not in flight, again after @delay_ms; fails it when the leg is stopping. Any
+ * context.
  */
 void istripe_delay_task(struct istripe_leg *leg, struct istripe_leg_task *leg_task, u32 delay_ms);
 
-/**
- * istripe_delay_stop() - nothing is delayed any more
- * @leg: stopping, its tasks have been taken
- *
- * Context: process, sleeps.
- */
+/* The leg is stopping and istripe_leg_expire() has taken the tasks. Sleeps. */
 void istripe_delay_stop(struct istripe_leg *leg);
 
 #endif

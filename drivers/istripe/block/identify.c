@@ -85,7 +85,7 @@ void istripe_identify_forget(struct istripe_nexus *nexus)
 	protected = nexus->blocks && READ_ONCE(nexus->protected);
 	nexus->blocks = 0;
 	mutex_unlock(&leg->identify_lock);
-	/* Only nexuses that are logged in say so. */
+	/* Only nexuses with a session count for write protection. */
 	if (protected)
 		istripe_write_protect_update(leg->volume);
 }

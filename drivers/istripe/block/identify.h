@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Whether the LUN that a nexus has found is the LUN of its leg, and of what size.
- */
+/* Compares the LUN that a nexus has found with the LUN of its leg, and notes its size. */
 #ifndef ISTRIPE_BLOCK_IDENTIFY_H
 #define ISTRIPE_BLOCK_IDENTIFY_H
 
@@ -9,21 +7,14 @@
 
 struct istripe_nexus;
 
-/**
- * istripe_identify() - is what a nexus found the LUN of its leg
- * @nexus: its @found says what
- * @why: reason on failure
- * @why_bytes: its size
- *
- * The first LUN found (or the configured designator) is the leg's for good. One that has
- * grown is taken note of, see resize.h.
- *
- * Context: the nexus's worker.
- * Return: 0; -ENODEV it is another LUN; -ENOSPC it has shrunk; -EINVAL its blocks differ.
+/*
+ * Is nexus->found the LUN of the leg? The first LUN found (or the configured designator) is the
+ * leg's for good. A LUN that has grown is reported to resize.c. The nexus's worker. Returns 0;
+ * -ENODEV another LUN; -ENOSPC it has shrunk; -EINVAL its blocks, cache or limits differ.
  */
 int istripe_identify(struct istripe_nexus *nexus, char *why, size_t why_bytes);
 
-/* The nexus has no session any more: what it has found counts no longer. Its worker. */
+/* The nexus has no session any more: its nexus->blocks does not count. Its worker. */
 void istripe_identify_forget(struct istripe_nexus *nexus);
 
 #endif

@@ -9,7 +9,7 @@
 #include "block/path.h"
 #include "block/volume.h"
 
-/* Type 10b. The nexuses' own bits are not in it yet. */
+/* Type 10b. istripe_isid_of_nexus() adds the bits of the nexus's index. */
 static void isid_derive(const struct istripe_nexus *nexus, u8 *isid)
 {
 	u32 hash;
@@ -18,7 +18,7 @@ static void isid_derive(const struct istripe_nexus *nexus, u8 *isid)
 	hash = crc32c(hash, nexus->params.target_name, strlen(nexus->params.target_name) + 1);
 	isid[0] = 0x80;
 	put_unaligned_be24(hash, isid + 1);
-	/* The qualifier: which of the volume's nexuses, and what is left of the hash. */
+	/* The qualifier: leg, path, and the rest of the hash. */
 	put_unaligned_be16((hash >> 24 & 0x3f) << 10 | nexus->leg->index << 4 |
 			   nexus->path->index, isid + 4);
 }
@@ -37,7 +37,10 @@ void istripe_isid_test(const struct istripe_nexus *nexus, u8 *isid)
 	u32 i;
 
 	isid_derive(nexus, isid);
-	/* That of no nexus of the volume at this target: there the hash is the same for all. */
+	/*
+	 * The hash is the same for all nexuses at this target, so its complement is used by none of
+	 * them.
+	 */
 	for (i = 1; i < 4; i++)
 		isid[i] = ~isid[i];
 }

@@ -95,7 +95,7 @@ bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task
 		leg_task->busy = false;
 		list_add_tail(&leg_task->entry, &leg->parked);
 	}
-	/* Before somebody else finds it parked, and lets it in again. */
+	/* Before leg->lock is released: then the task may be redriven, and let in again. */
 	if (!live)
 		istripe_allowance_drop(leg);
 	spin_unlock_bh(&leg->lock);
@@ -104,7 +104,10 @@ bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task
 	return !live;
 }
 
-/* Send again what waited; the list is the caller's own. What has been given up has its fence. */
+/*
+ * Submits tasks that waited, on a list of the caller's own. Given-up tasks fail: their fence is
+ * complete.
+ */
 static u32 leg_redrive(struct istripe_leg *leg, struct list_head *list)
 {
 	struct istripe_leg_task *leg_task, *next;
@@ -149,8 +152,8 @@ static void leg_set_unfenced(struct istripe_leg *leg, struct istripe_nexus *nexu
 }
 
 /*
- * Takes what waits for a fence, to be failed: from now on the leg serves nothing until
- * istripe_leg_nexus_fenced(). Returns how many there were.
+ * Takes the tasks that wait for a fence, to be failed; returns their number. From now on the leg
+ * serves nothing until istripe_leg_nexus_fenced().
  */
 static u32 leg_take_awaiting_fence(struct istripe_leg *leg, struct list_head *list)
 {
@@ -178,7 +181,7 @@ static void leg_say_unfenced(const struct istripe_leg *leg, u32 count)
 		       leg->volume->name, leg->index, count);
 }
 
-/* How long until something that waits has waited long enough; false: nothing does. */
+/* False when no time-out is pending. */
 static bool leg_recovery_left(const struct istripe_leg *leg, unsigned long *left)
 {
 	s32 recovery_ms = READ_ONCE(leg->volume->recovery_timeout_ms);
@@ -201,7 +204,7 @@ static void leg_arm_recovery(struct istripe_leg *leg)
 		cancel_delayed_work(&leg->recovery_work);
 }
 
-/* @served: before the change that has just been made. */
+/* @served: istripe_leg_serving() before the change that has just been made. */
 static void leg_check_recovery(struct istripe_leg *leg, bool served)
 {
 	if (served && !istripe_leg_serving(leg))
@@ -218,7 +221,7 @@ static void leg_recovery_work(struct work_struct *work)
 	bool over;
 
 	spin_lock_bh(&leg->lock);
-	/* A nexus may have come back, and even gone again, since we were queued. */
+	/* Since this work was queued a nexus may have come back, and even been lost again. */
 	over = !istripe_leg_serving(leg) && !leg->failed &&
 	       leg_recovery_is_over(leg, leg->down_since);
 	if (over) {
@@ -228,7 +231,7 @@ static void leg_recovery_work(struct work_struct *work)
 	}
 	leg_arm_recovery(leg);
 	spin_unlock_bh(&leg->lock);
-	/* With one nexus nothing is served before it has logged in again anyway. */
+	/* A leg with one nexus serves nothing before that nexus has logged in again anyway. */
 	if (leg->nexus_count > 1)
 		leg_say_unfenced(leg, unfenced);
 	if (over)
@@ -244,7 +247,7 @@ void istripe_leg_set_recovery_timeout(struct istripe_leg *leg)
 	spin_unlock_bh(&leg->lock);
 }
 
-/* @lanes: how many connections are there for tasks now; none: the nexus is lost. */
+/* @lanes: connections that take tasks from now on; 0: the nexus is lost. */
 static void leg_set_live(struct istripe_leg *leg, struct istripe_nexus *nexus, u32 lanes)
 {
 	struct istripe_path *path = nexus->path;
@@ -266,7 +269,7 @@ void istripe_leg_nexus_off(struct istripe_leg *leg, struct istripe_nexus *nexus)
 		return;
 	leg_set_live(leg, nexus, 0);
 	nexus->generation = ++leg->generations;
-	/* One that is being taken out is no loss. */
+	/* A nexus that is being taken out does not count as lost. */
 	leg->losses += nexus->wanted;
 	leg_check_recovery(leg, served);
 }
@@ -297,7 +300,10 @@ void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_tas
 	if (leg_task->given_up && leg->path_count == 1) {
 		bool served = istripe_leg_serving(leg);
 
-		/* It is about to fail; no other nexus can end its session: the wait has an end. */
+		/*
+		 * Without another path nothing else can end its session, so the wait must have an
+		 * end.
+		 */
 		leg_set_unfenced(leg, leg_task->nexus);
 		leg_check_recovery(leg, served);
 	}
@@ -385,7 +391,7 @@ bool istripe_leg_is(struct istripe_leg *leg, const struct istripe_lun *lun)
 	return same;
 }
 
-/* A spare that has left writes logs in, too, even when it is one no more by then. */
+/* A reserve nexus with saved unfenced writes logs in, too, even if it is not wanted by then. */
 static bool leg_awaits(struct istripe_leg *leg, const struct istripe_nexus *nexus)
 {
 	return READ_ONCE(nexus->wanted) || istripe_leg_nexus_waits(leg, nexus);
@@ -416,14 +422,16 @@ int istripe_leg_nexus_error(struct istripe_nexus *nexus, char *why, size_t why_b
 }
 
 /*
- * A nexus that does not come up, and has left writes in its last life: nothing is served
- * before they are known to be dead.
+ * A nexus that did not come up and has saved unfenced writes: nothing may be served before they are
+ * known to be dead.
  */
 static int leg_check_unfenced(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
 	int used;
 
-	/* Through a sibling they cannot be ended: of these sessions nothing is proven yet. */
+	/*
+	 * A sibling cannot end them: nothing is proven of sessions of an earlier start (proof.h).
+	 */
 	if (!istripe_leg_nexus_waits(nexus->leg, nexus))
 		return 0;
 	used = scnprintf(why, why_bytes,
@@ -433,7 +441,7 @@ static int leg_check_unfenced(struct istripe_nexus *nexus, char *why, size_t why
 	return nexus->first_error ?: -ENOTCONN;
 }
 
-/* What the nexuses have come to; those that only were not reachable go on trying. */
+/* Nexuses whose target was only unreachable go on trying. */
 static int leg_check(struct istripe_leg *leg, char *why, size_t why_bytes)
 {
 	struct istripe_nexus *nexus, *failed = NULL;
@@ -546,12 +554,15 @@ void istripe_leg_add_path(struct istripe_leg *leg, struct istripe_path *path)
 {
 	lockdep_assert_held(&leg->paths_lock);
 	spin_lock_bh(&leg->lock);
-	/* Whole before anybody finds it. */
+	/*
+	 * Readers find it without a lock: it is complete first (pairs with READ_ONCE() of
+	 * leg->paths).
+	 */
 	smp_store_release(&leg->paths[path->index], path);
 	WRITE_ONCE(leg->path_end, max(leg->path_end, path->index + 1));
 	WRITE_ONCE(leg->path_count, leg->path_count + 1);
 	WRITE_ONCE(leg->nexus_count, leg->nexus_count + path->nexus_count);
-	/* Whoever has left writes in the life before: nothing is served until they are dead. */
+	/* Nexuses with saved unfenced writes: the leg serves nothing until these are dead. */
 	WRITE_ONCE(leg->unfenced_nexuses, leg->unfenced_nexuses + istripe_path_unfenced(path));
 	spin_unlock_bh(&leg->lock);
 }
@@ -613,7 +624,9 @@ void istripe_leg_destroy(struct istripe_leg *leg)
 
 	if (IS_ERR_OR_NULL(leg))
 		return;
-	/* Its works are cancelled, its nexuses idle, its volume's disk gone. */
+	/*
+	 * Its works are cancelled, its nexuses idle, its volume's disk is gone: no reader is left.
+	 */
 	for (i = 0; i < leg->path_end; i++)
 		istripe_path_destroy(leg->paths[i]);
 	cleanup_srcu_struct(&leg->srcu);

@@ -2,47 +2,45 @@
 /*
  * A leg: one LUN of the stripe, known by its VPD 83h designator.
  *
- * While no nexus is live, tasks wait on @parked; they go on when a nexus is live
- * again and fail when the leg has been down for recovery_timeout_ms. @delay holds tasks
- * that are to be sent again after a while, @allowance those that the LUN has no room for.
+ * While no nexus is live, tasks wait on @parked. They are sent when a nexus is live again, and fail
+ * when the leg has been down for recovery_timeout_ms. @delay has the tasks that are sent again
+ * after a while, @allowance those that the LUN has no room for.
  *
- * A task that was lost with its nexus's session goes on over another nexus at once when
- * doing it twice does no harm, as with a read. A write may still be carried out by the
- * target, after newer data were written over another nexus. It waits on the nexus's
- * @awaiting_fence until the old session and all that the target had of it is over (see fence.h).
- * Then it goes on over any nexus.
- * While another nexus is live it waits as long as that takes. When it has to fail first,
- * because no nexus came back in time or the volume goes down, the leg serves nothing any
- * more until then: else what fails now could still be carried out over what is written
- * next.
+ * A task that was lost with its session goes over another nexus at once when doing it twice does no
+ * harm, as with a read. A lost write may still be carried out by the target, after newer data were
+ * written over another nexus. It waits on the nexus's @awaiting_fence until the old session, and
+ * all that the target had of it, is over (fence.h). Then it goes over any nexus. While another
+ * nexus is live it waits as long as that takes. When it has to fail before that, because no nexus
+ * came back in time or the volume goes down, the leg serves nothing until the fence is complete:
+ * otherwise the failed write could be carried out over newer data.
  *
- * Lock: @lock covers @live_nexuses, @live_paths, @unfenced_nexuses, @failed, @stopping,
- * @parked, @delay, @allowance,
- * @down_since, lanes and staying of the paths, and wanted, live, lanes,
- * fenced, unfenced, marked, way, node and generation of the nexuses. It is a leaf, taken with
- * interrupts on (bh disabled), never held over a submission. @identify_lock is for
- * several nexuses' workers, which may find the LUN at a time; see also nexus->blocks.
+ * @lock covers @losses, @generations, @live_nexuses, @live_paths, @unfenced_nexuses, @failed,
+ * @stopping, @parked, @delay, @allowance, @down_since, lanes and kept of the paths, and wanted,
+ * live, lanes, unfenced, super_unfenced, awaiting_fence, way, portal_group, portal_group_tpgt,
+ * generation and unproven of the nexuses. It is a leaf, taken with bh disabled and interrupts on,
+ * and never held over a submission. @identify_lock serializes the workers of several nexuses that
+ * find the LUN at the same time; it covers nexus->blocks, too.
  *
- * Paths come and go while the leg is up (hotplug.h). @paths and the nexuses in them are
- * changed under @paths_lock and @lock both; whoever looks holds either of them, or is
- * within a section of @srcu: submitters, timeouts, and workers of nexuses, who must not take
- * @paths_lock, for its holder waits for them. What was found is there until the end of
- * the section: it is taken out first, then a grace period passes, then it is freed.
+ * Paths come and go while the leg is up (hotplug.h). @paths and the nexuses in them are changed
+ * under @paths_lock and @lock both. A reader holds either of them or is within a section of @srcu:
+ * submitters, timeouts, and the workers of nexuses. The workers must not take @paths_lock, because
+ * its holder waits for them. A path or nexus that was found is valid until the section ends: it is
+ * taken out first, then a grace period passes, then it is freed.
  *
  * Lock order:
  *   volume->capacity.rescan_lock
  *   paths_lock
  *     path->settings_lock
  *       reset_lock
- *       srcu (a grace period is waited for under paths_lock only)
- *         nexus->session_lock
- *         nexus->srcu
- *           session->exchange.lock (to ping a sibling, or the worker's)
- *           nexus->ask_lock
- *             metadata.growth.lock (a leaf)
- *             identify_lock
- *               srcu again: of this leg and, to ask them, of others (resize.h)
- *                 lock
+ *         srcu (a grace period is waited for under paths_lock only)
+ *           nexus->session_lock
+ *           nexus->srcu
+ *             session->control_req.lock (to ping a sibling, or by the worker)
+ *             nexus->ask_lock
+ *               metadata.growth.lock (a leaf)
+ *               identify_lock
+ *                 srcu again: of this leg and, to ask their nexuses, of other legs (resize.h)
+ *                   lock
  */
 #ifndef ISTRIPE_BLOCK_LEG_H
 #define ISTRIPE_BLOCK_LEG_H
@@ -69,30 +67,30 @@ struct istripe_leg {
 	struct istripe_volume *volume;
 	u32 index;
 	const struct istripe_nexus_ops *nexus_ops;
-	struct istripe_lun lun;		/* as first found; identity never changes */
+	struct istripe_lun lun;		/* as first found; the designator never changes */
 	struct mutex identify_lock;	/* @identified, @lun until the volume is up, its size */
 	bool identified;
-	enum istripe_protected protected;	/* written by the protection's work */
+	enum istripe_protected protected;	/* written by the work of write_protect.c */
 	bool flush10;			/* SYNCHRONIZE CACHE(16) is not known to the LUN */
-	u64 first_blocks;		/* when it was; set once */
-	u64 former_blocks;		/* the capacity's work: before it had more */
+	u64 first_blocks;		/* when it was identified; set once */
+	u64 former_blocks;		/* work of resize.c: before it grew */
 	enum istripe_policy policy;	/* live */
-	atomic_t policy_counter;	/* of the policy */
+	atomic_t policy_counter;	/* round robin */
 	enum istripe_fence fence;	/* live */
-	struct srcu_struct srcu;	/* these five: see above */
+	struct srcu_struct srcu;	/* this and the next five: see above */
 	struct mutex paths_lock;
-	u32 path_count;			/* nexuses as configured */
-	u32 path_end;			/* behind the last that there has been */
-	u32 nexus_count;		/* nexuses of all of them */
-	struct istripe_path *paths[ISTRIPE_PATHS_MAX];		/* by their numbers */
-	struct istripe_proof proof;	/* which of them lead to the same portal group */
-	struct mutex reset_lock;	/* a reset of the LUN that other nexuses wait for ... */
-	struct delayed_work quiesce_work;	/* ... until this */
-	enum istripe_lun_reset_result lun_reset;	/* what the last one came to */
+	u32 path_count;			/* paths that there are */
+	u32 path_end;			/* behind the highest index ever used */
+	u32 nexus_count;		/* of all paths */
+	struct istripe_path *paths[ISTRIPE_PATHS_MAX];		/* by path->index */
+	struct istripe_proof proof;	/* of nexuses that lead to the same portal group */
+	struct mutex reset_lock;	/* one reset of the LUN at a time */
+	struct delayed_work quiesce_work;	/* ends the quiesce of the other nexuses */
+	enum istripe_lun_reset_result lun_reset;	/* of the last one */
 
 	spinlock_t lock;		/* see above */
-	u32 losses;			/* of its nexuses, those taken out not counted */
-	u32 generations;		/* the last one that a nexus was given */
+	u32 losses;			/* sessions lost, retired nexuses not counted */
+	u32 generations;		/* the last nexus->generation given */
 	u32 live_nexuses;
 	u32 live_paths;			/* with a live nexus */
 	u32 unfenced_nexuses;		/* whose writes failed without a fence */
@@ -104,154 +102,75 @@ struct istripe_leg {
 	struct istripe_allowance allowance;
 	struct delayed_work recovery_work;	/* recovery_timeout_ms is over */
 
-	void *control;			/* the control layer's: directory of its nexuses */
+	void *control;			/* the control layer's sysfs directory */
 
 	atomic64_t commands;		/* SCSI commands sent for requests */
 	atomic64_t redriven;		/* sent again after a connection was lost */
 	atomic64_t retried;		/* sent again because the target said so */
 };
 
-/**
- * istripe_leg_create() - build a leg and its paths
- * @volume: its volume
- * @index: position in the stripe
- * @params: as configured; copied
- * @nexus_ops: of its nexuses, also of those that come later
- *
- * Context: process.
- * Return: the leg or ERR_PTR(-ENOMEM).
+/*
+ * @params are copied; @nexus_ops also serve nexuses that are added later. Process context. Returns
+ * ERR_PTR(-ENOMEM) on failure.
  */
 struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
 				       const struct istripe_leg_params *params,
 				       const struct istripe_nexus_ops *nexus_ops);
 
-/* Let others find a path, whose number is free. Context: process, leg->paths_lock. */
+/* Publishes a path, whose number is free. Under leg->paths_lock. */
 void istripe_leg_add_path(struct istripe_leg *leg, struct istripe_path *path);
 
-/**
- * istripe_leg_destroy() - free a leg
- * @leg: stopped or never started; NULL is fine
- *
- * Context: process.
- */
+/* The leg is stopped or was never started, or is NULL. */
 void istripe_leg_destroy(struct istripe_leg *leg);
 
-/**
- * istripe_leg_next_nexus() - for istripe_leg_for_each_nexus()
- * @leg: the leg
- * @at: where to look, moved behind what was found
- *
- * Context: any; a section of leg->srcu, leg->lock or leg->paths_lock held.
- * Return: a nexus, or NULL when there are no more.
+/*
+ * For istripe_leg_for_each_nexus(): in a section of leg->srcu, or under leg->lock or
+ * leg->paths_lock.
  */
 struct istripe_nexus *istripe_leg_next_nexus(const struct istripe_leg *leg, u32 *at);
 
-/* All nexuses of all paths, those that rest, too; first of a path first. */
+/* All nexuses of all paths, idle ones, too; of each path in their order. */
 #define istripe_leg_for_each_nexus(_leg, _nexus, _at)				\
 	for ((_at) = 0; ((_nexus) = istripe_leg_next_nexus(_leg, &(_at))); )
 
-/**
- * istripe_leg_tell() - tell all live nexuses of a leg
- * @leg: the leg
- * @except: which is not told; may be NULL
- * @event: what
- *
- * Context: any.
- */
+/* Reports an event to all live nexuses but @except, which may be NULL. Any context. */
 void istripe_leg_tell(struct istripe_leg *leg, const struct istripe_nexus *except,
 		      enum istripe_nexus_event event);
 
-/**
- * istripe_leg_start() - begin to bring the nexuses up
- * @leg: fresh
- *
- * Context: process.
- */
+/* Begins to bring the nexuses up; istripe_leg_wait() waits for the first results. */
 void istripe_leg_start(struct istripe_leg *leg);
 
-/**
- * istripe_leg_wait() - wait for the first result of istripe_leg_start()
- * @leg: started
- * @why: reason on failure
- * @why_bytes: its size
- *
- * One nexus is enough; those that failed go on trying, unless what they found is not the
- * LUN: that is an error.
- *
- * Context: process, sleeps, killable.
- * Return: 0; the error of a nexus; -EINTR killed.
+/*
+ * One live nexus is enough. Those that failed go on trying, unless they found another LUN, or
+ * writes were saved as unfenced and cannot be ended: that is an error. Sleeps, killable. Returns 0,
+ * the error of a nexus, or -EINTR.
  */
 int istripe_leg_wait(struct istripe_leg *leg, char *why, size_t why_bytes);
 
-/**
- * istripe_leg_check() - is any nexus live
- * @leg: started
- * @why: reason on failure
- * @why_bytes: its size
- *
- * Context: process.
- * Return: 0 or -ENOTCONN.
- */
+/* Returns 0, or -ENOTCONN when no nexus is live. Process context. */
 int istripe_leg_check(struct istripe_leg *leg, char *why, size_t why_bytes);
 
-/**
- * istripe_leg_expire() - from now on nothing waits for the leg any more
- * @leg: the leg
- *
- * Parked tasks fail; tasks of a live nexus finish.
- *
- * Context: process.
- */
+/* From now on nothing waits for the leg: parked tasks fail, tasks of a live nexus finish. */
 void istripe_leg_expire(struct istripe_leg *leg);
 
-/**
- * istripe_leg_stop_begin() - begin to log out; istripe_leg_stop() waits for the end
- * @leg: no requests any more
- *
- * Context: process.
+/*
+ * Begins to log out; istripe_leg_stop() waits for that and closes. The leg has no requests any
+ * more.
  */
 void istripe_leg_stop_begin(struct istripe_leg *leg);
 
-/**
- * istripe_leg_stop() - log out and close everything
- * @leg: no requests any more
- *
- * Context: process, sleeps.
- */
 void istripe_leg_stop(struct istripe_leg *leg);
 
-/**
- * istripe_leg_submit() - send a task over the leg
- * @leg: the leg
- * @leg_task: filled in
- * @may_send: see istripe_session_submit()
- * @more: see istripe_session_submit()
- *
- * Context: see istripe_session_submit().
- */
+/* Sends a task. For @may_send, @more and the context see istripe_session_submit(). */
 void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_task, bool may_send,
 			bool more);
 
-/**
- * istripe_leg_send() - the same for a task that the allowance has let in
- * @leg: the leg
- * @leg_task: see istripe_allowance_take()
- * @may_send: see istripe_session_submit()
- * @more: see istripe_session_submit()
- *
- * Context: see istripe_session_submit().
- */
+/* The same for a task that the allowance has let in (istripe_allowance_take()). */
 void istripe_leg_send(struct istripe_leg *leg, struct istripe_leg_task *leg_task, bool may_send,
 		      bool more);
 
-/**
- * istripe_leg_serving() - are tasks sent at all
- * @leg: the leg
- *
- * Nothing is sent while writes may still be carried out that have failed without a fence.
- *
- * Context: leg->lock.
- * Return: true or false.
+/*
+ * Tasks are not sent while failed writes without a fence may still be carried out. Under leg->lock.
  */
 static inline bool istripe_leg_serving(const struct istripe_leg *leg)
 {
@@ -259,140 +178,66 @@ static inline bool istripe_leg_serving(const struct istripe_leg *leg)
 	return leg->live_nexuses && !leg->unfenced_nexuses;
 }
 
-/**
- * istripe_leg_push() - no more tasks follow those submitted with @more
- * @leg: the leg
- *
- * Context: process, sleeps.
- */
+/* Tasks submitted with @more are sent now: no more follow. Sleeps. */
 void istripe_leg_push(struct istripe_leg *leg);
 
-/**
- * istripe_leg_park() - keep a task until a nexus is live
- * @leg: the leg
- * @leg_task: not in flight
- *
- * Context: any.
- * Return: true: parked, or failed because nothing waits any more; false: a nexus is live,
- * submit the task.
+/*
+ * Keeps a task, not in flight, until a nexus is live. Returns false when one is live: the caller
+ * submits the task. Returns true when it is parked or, because nothing waits any more, has failed.
+ * Any context.
  */
 bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
 
-/**
- * istripe_leg_is() - has a LUN the designator of this leg
- * @leg: the leg
- * @lun: as istripe_lun_probe() has found it
- *
- * Context: process, sleeps.
- * Return: true, also when the leg has none yet; false.
+/*
+ * Has a LUN, found by istripe_lun_probe(), the designator of this leg? True while the leg has none,
+ * too. Sleeps.
  */
 bool istripe_leg_is(struct istripe_leg *leg, const struct istripe_lun *lun);
 
-/**
- * istripe_leg_fence() - keep a task until its nexus's old session is dead at the target
- * @leg: the leg
- * @leg_task: lost with a session of its nexus, perhaps still being carried out
- *
- * It fails when no nexus of the leg comes back within recovery_timeout_ms. With one nexus, a
- * task that is given up fails then also while other sessions of that nexus are live: until
- * its own session is known to be dead, nothing is sent.
- *
- * Context: any.
+/*
+ * Keeps a lost task that may still be carried out until its nexus's old session is dead at the
+ * target. It fails when no nexus of the leg comes back within recovery_timeout_ms. On a leg with
+ * one path the leg serves nothing while a task that is given up waits, even if other sessions of
+ * the path are live: it fails then, too. Any context.
  */
 void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
 
-/**
- * istripe_leg_super_unfenced() - a superblock may still be written over a nexus's old session
- * @leg: the leg; it is served meanwhile
- * @nexus: its session is lost, or about to be
- *
- * Context: any; within a section of nexus->srcu.
+/*
+ * A superblock may still be written over the session of a nexus, which is lost or about to be. The
+ * leg is served meanwhile. Any context, within a section of nexus->srcu.
  */
 void istripe_leg_super_unfenced(struct istripe_leg *leg, struct istripe_nexus *nexus);
 
-/**
- * istripe_leg_super_is_unfenced() - has a nexus been marked, and not been fenced since
- * @leg: the leg
- * @nexus: any of it
- *
- * Context: any.
- * Return: true or false.
- */
+/* Has istripe_leg_super_unfenced() been called, without a fence since? Any context. */
 bool istripe_leg_super_is_unfenced(struct istripe_leg *leg, const struct istripe_nexus *nexus);
 
-/**
- * istripe_leg_nexus_fenced() - nothing of the nexus's old session is carried out any more
- * @leg: the leg
- * @nexus: see istripe_fence_drain()
- *
- * Context: the nexus's worker.
+/*
+ * Nothing of the nexus's old session is carried out any more (istripe_fence_drain()). Its worker.
  */
 void istripe_leg_nexus_fenced(struct istripe_leg *leg, struct istripe_nexus *nexus);
 
-/**
- * istripe_leg_nexus_waits() - does anything wait for istripe_leg_nexus_fenced()
- * @leg: the leg
- * @nexus: not live
- *
- * Context: the nexus's worker.
- * Return: true or false.
- */
+/* Does anything wait for istripe_leg_nexus_fenced()? */
 bool istripe_leg_nexus_waits(struct istripe_leg *leg, const struct istripe_nexus *nexus);
 
-/**
- * istripe_leg_nexus_live() - a nexus's session is published: go on
- * @leg: the leg
- * @nexus: which
- *
- * Context: the nexus's worker.
- */
+/* The nexus's session is published: parked tasks are sent. Its worker. */
 void istripe_leg_nexus_live(struct istripe_leg *leg, struct istripe_nexus *nexus);
 
-/**
- * istripe_leg_nexus_lost() - a nexus's session is about to be withdrawn
- * @leg: the leg
- * @nexus: which
- *
- * Context: the nexus's worker.
- */
+/* The nexus's session is about to be withdrawn. Its worker. */
 void istripe_leg_nexus_lost(struct istripe_leg *leg, struct istripe_nexus *nexus);
 
-/**
- * istripe_leg_nexus_want() - say whether a nexus is to have a session
- * @leg: the leg
- * @nexus: which; when it is not wanted any more it gets no tasks from now on
- * @wanted: whether; a nexus that is about to be taken out is not wanted again
- *
- * Context: any that may take leg->lock.
+/*
+ * Says whether a nexus is to have a session. One that is not wanted gets no tasks from now on; one
+ * that is about to be taken out is not wanted again. Any context that may take leg->lock.
  */
 void istripe_leg_nexus_want(struct istripe_leg *leg, struct istripe_nexus *nexus, bool wanted);
 
-/**
- * istripe_leg_nexus_off() - no more tasks for a nexus
- * @leg: the leg
- * @nexus: live or not
- *
- * Context: leg->lock.
- */
+/* No more tasks for a nexus, live or not. Under leg->lock. */
 void istripe_leg_nexus_off(struct istripe_leg *leg, struct istripe_nexus *nexus);
 
-/**
- * istripe_leg_nexus_error() - what a nexus's first attempt has come to, in words
- * @nexus: its first_error is set
- * @why: filled
- * @why_bytes: its size
- *
- * Context: process.
- * Return: the error.
- */
+/* Copies why the first attempt failed, and returns that error. nexus->first_error is set. */
 int istripe_leg_nexus_error(struct istripe_nexus *nexus, char *why, size_t why_bytes);
 
-/**
- * istripe_leg_set_recovery_timeout() - note that recovery_timeout_ms has changed
- * @leg: the leg
- *
- * Context: process.
- */
+/* recovery_timeout_ms has changed. Process context. */
 void istripe_leg_set_recovery_timeout(struct istripe_leg *leg);
 
 #endif

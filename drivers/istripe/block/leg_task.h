@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A leg task: what one request does on one leg. The I/O makes it, the leg sends it over its
- * nexuses, and its end goes back to the I/O.
+ * A leg task: the part of a request that goes to one leg. The I/O (io.c) makes it, the leg sends it
+ * over its nexuses, and its end goes back to the I/O.
  */
 #ifndef ISTRIPE_BLOCK_LEG_TASK_H
 #define ISTRIPE_BLOCK_LEG_TASK_H
@@ -16,27 +16,28 @@ struct istripe_leg;
 struct istripe_nexus;
 
 /**
- * struct istripe_leg_task - what an I/O does on one leg
+ * struct istripe_leg_task - a request's part on one leg
  * @task:	the SCSI command
- * @io:		whose part it is
+ * @io:		the request's I/O
  * @failed:	ends the task with a status of the block layer
- * @leg:	where it goes
+ * @leg:	its leg
  * @nexus:	the nexus it was last sent over
- * @entry:	on leg->parked, leg->delay, leg->allowance or nexus->fenced, under leg->lock
- * @since:	jiffies: handed to a nexus, the last time
- * @due:	jiffies: on leg->delay until then
- * @busy_at:	jiffies: since when, the last time, the LUN has no time for it
- * @busy_for:	jiffies: how long it had none before
+ * @entry:	on a list under leg->lock: leg->parked, leg->delay, leg->allowance or
+ *		nexus->awaiting_fence
+ * @since:	jiffies when it was last handed to a nexus
+ * @due:	jiffies when it leaves leg->delay
+ * @busy_at:	jiffies since when, the last time, the LUN has been too busy for it
+ * @busy_for:	jiffies that the LUN was too busy for it before @busy_at
  * @number:	given by the allowance when it let the task in
  * @ticket:	given by the allowance when the LUN first refused the task
- * @refusals:	how often that was
- * @busy:	@busy_at counts; not after the task has had to wait for a nexus
- * @counted:	by the path of @nexus, see there
- * @given_up:	fails as soon as it has a fence
+ * @refusals:	by the LUN
+ * @busy:	@busy_at counts; not after the task has been parked
+ * @counted:	in path->in_flight of @nexus's path
+ * @given_up:	fails as soon as its fence is complete
  * @nth:	see istripe_policy_pick()
  * @losses:	how often it was lost with a session
- * @retries:	how often the target's answer made us send it again
- * @overdue:	how often it was found overdue, since it was last sent
+ * @retries:	how often the target's answer caused another attempt
+ * @overdue:	how often its timeout has expired since it was last sent
  * @parameter:	data out of UNMAP
  * @bvec:	describes @parameter, or a block of zeroes
  */
@@ -65,7 +66,7 @@ struct istripe_leg_task {
 	struct bio_vec bvec;
 };
 
-/* End a leg task that its leg cannot serve; it is not in flight, and on no list. Any context. */
+/* Ends a task that its leg cannot serve; it is not in flight and on no list. Any context. */
 static inline void istripe_leg_task_fail(struct istripe_leg_task *leg_task, blk_status_t status)
 {
 	leg_task->failed(leg_task, status);

@@ -9,7 +9,6 @@
 #include "block/policy.h"
 #include "block/volume.h"
 
-/* The path of a number, if there is one and it is live. */
 static struct istripe_path *leg_live_path(const struct istripe_leg *leg, u32 index)
 {
 	struct istripe_path *path = READ_ONCE(leg->paths[index]);
@@ -17,13 +16,13 @@ static struct istripe_path *leg_live_path(const struct istripe_leg *leg, u32 ind
 	return path && READ_ONCE(path->lanes) ? path : NULL;
 }
 
-/* All nexuses have the same; the first one stands for them. */
+/* All nexuses of a path have the same weight. */
 static u32 path_weight(const struct istripe_path *path)
 {
 	return READ_ONCE(path->nexuses[0]->params.weight);
 }
 
-/* The @nth live path, counted round. */
+/* The @nth live path, modulo their number. */
 static struct istripe_path *pick_nth(const struct istripe_leg *leg, u32 nth)
 {
 	u32 live = READ_ONCE(leg->live_paths);
@@ -56,7 +55,7 @@ static u64 cost_queue_depth(const struct istripe_path *path, u32 bytes)
 	return atomic_read(&path->in_flight);
 }
 
-/* How long until it is done, if a path moves bytes as fast as its weight says. */
+/* Time until it is done, if the path's throughput is in proportion to its weight. */
 static u64 cost_service_time(const struct istripe_path *path, u32 bytes)
 {
 	u64 queued = atomic_long_read(&path->in_flight_bytes);
@@ -64,7 +63,7 @@ static u64 cost_service_time(const struct istripe_path *path, u32 bytes)
 	return div_u64((queued + bytes) * ISTRIPE_WEIGHT_MAX, path_weight(path));
 }
 
-/* The cheapest path; among equals they take turns. */
+/* The cheapest path; equals are used in turn. */
 static struct istripe_path *pick_cheapest(struct istripe_leg *leg, u32 bytes,
 					  u64 (*cost)(const struct istripe_path *path,
 						      u32 bytes))
@@ -100,7 +99,7 @@ static struct istripe_path *pick_service_time(struct istripe_leg *leg, u32 bytes
 	return pick_cheapest(leg, bytes, cost_service_time);
 }
 
-/* Each path gets as many turns as its weight. */
+/* A path gets as many tasks of a round as its weight says. */
 static struct istripe_path *pick_weighted(struct istripe_leg *leg, u32 bytes)
 {
 	struct istripe_path *last = NULL;

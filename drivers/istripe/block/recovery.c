@@ -23,7 +23,9 @@ static void recovery_live(struct istripe_nexus *nexus)
 	istripe_lun_reset_live(nexus);
 	istripe_proof_live(nexus, nexus->owned);
 	istripe_leg_nexus_live(nexus->leg, nexus);
-	/* One that was kept without a link, for want of another, may go now. */
+	/*
+	 * A nexus without a link that was kept, because it was the only one, may be given up now.
+	 */
 	istripe_leg_tell(nexus->leg, NULL, ISTRIPE_NEXUS_CARRIER);
 	istripe_proof_schedule(nexus->leg);
 	if (!nexus->index)
@@ -69,7 +71,9 @@ void istripe_recovery_save(struct istripe_nexus *nexus, struct istripe_unfenced 
 
 	*saved = (struct istripe_unfenced) {};
 	spin_lock_bh(&leg->lock);
-	/* What has grown may be written again, it is the same. */
+	/*
+	 * A late write of a superblock matters during a growth only: otherwise it changes nothing.
+	 */
 	saved->unfenced = nexus->unfenced ||
 			  (nexus->super_unfenced && istripe_super_growth_begun(leg->volume));
 	if (saved->unfenced)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Recovery: what the life of a nexus means for its leg and its volume. This file knows all that
- * takes part, so that the parts need not know each other:
+ * Recovery: connects the states of a nexus with the parts of its leg and volume that depend on
+ * them. This file knows all of these parts, so that they need not know each other:
  *
- *   login	fence.c ends what the old session has left; identify.c and metadata.c compare the
- *		LUN with that of the leg
- *   live	proof.c finds out which nexuses lead to the same portal group; the leg sends what
- *		waited; hotplug.c starts or retires nexuses of an MC/S path
- *   lost	the leg parks tasks, or keeps them until the fence
+ *   login		fence.c ends the commands of the old session; identify.c and metadata.c compare
+ *		the LUN with that of the leg
+ *   live		proof.c finds out which nexuses lead to the same portal group; the leg sends
+ *		the parked tasks; hotplug.c starts or retires nexuses of an MC/S path
+ *   lost		the leg parks tasks, or keeps them until the fence
  *   time-out	eh.c aborts commands, lun_reset.c resets the LUN
  */
 #ifndef ISTRIPE_BLOCK_RECOVERY_H
@@ -21,15 +21,13 @@ struct istripe_nexus_ops;
 
 extern const struct istripe_nexus_ops istripe_recovery_nexus_ops;
 
-/* Prepares a leg that has just been created. */
 void istripe_recovery_init(struct istripe_leg *leg);
 
 /**
- * istripe_recovery_save() - what the nexus's next life has to know of this one
+ * istripe_recovery_save() - save whether writes of a nexus may still be carried out
  * @nexus: stopped
- * @saved: filled; empty when no write of it may still be carried out
- *
- * The control layer keeps it while the volume is down.
+ * @saved: filled; empty when its fence is complete. The control layer keeps it while the
+ *	volume is down.
  *
  * Context: process.
  */
