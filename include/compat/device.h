@@ -7,7 +7,7 @@
 
 #include <linux/device.h>
 
-/* What the functions of a class_interface are given: @dev, and in older kernels the interface. */
+/* Parameters of a class_interface's functions: @dev, and in older kernels the interface. */
 #ifdef ISTRIPE_HAVE_ADD_DEV_INTERFACE
 #define ISTRIPE_COMPAT_CLASS_DEVICE(dev)	struct device *(dev), struct class_interface *unused
 #else

@@ -21,7 +21,7 @@
 #define ISTRIPE_COMPAT_TAG_SET_FLAGS BLK_MQ_F_BLOCKING
 #endif
 
-/* What the open function of a disk's block_device_operations is given. */
+/* The parameter of the open function of a disk's block_device_operations. */
 #ifdef ISTRIPE_HAVE_OPEN_GENDISK
 #define istripe_compat_opened		gendisk
 #define istripe_compat_open_mode_t	blk_mode_t

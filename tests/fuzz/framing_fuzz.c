@@ -28,7 +28,7 @@ struct setting {
 	u32 cut_seed;
 };
 
-/* What a run saw, without what depends on the cuts. */
+/* The observations of a run that do not depend on the cuts. */
 struct story {
 	u32 headers, ends, data_bytes;
 	u64 hash;

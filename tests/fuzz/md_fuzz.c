@@ -4,7 +4,7 @@
  *	mode bit 0 clear: the raw bytes of one superblock,
  *	mode bit 0 set: patches of a good array: { leg, width, offset (2 bytes), value (4) }.
  * Mode bit 1 seals the checksums, so that what is behind them is reached.
- * Whatever is accepted must obey the rules and survive being written and read again.
+ * Accepted input must obey the rules and survive being written and read again.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -148,7 +148,7 @@ static void patch(u8 *sb, const u8 *data)
 		put_unaligned_le64((s64)(s32)value, sb + (at & ~7u));
 }
 
-/* What is left of the input behind the last patch cuts the first superblock short. */
+/* The input behind the last patch cuts the first superblock short. */
 static void fuzz_patches(u32 n, const u8 *data, size_t size, bool sealed)
 {
 	u32 i;

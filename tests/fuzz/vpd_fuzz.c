@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Input: a byte that selects the decoder, a byte for its parameter, then what a target
- * might answer. What is accepted must obey what the callers rely on.
+ * might answer. Accepted answers must have the properties that the callers rely on.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +76,7 @@ static void fuzz_designator(const u8 *data, u32 bytes, u8 parameter)
 	free(text);
 }
 
-/* What the block layer and the LUN rely on. */
+/* The properties that the block layer and the LUN rely on. */
 static void fuzz_atomic(const struct istripe_vpd_block_limits *limits, u8 parameter)
 {
 	struct istripe_vpd_capacity capacity = {

@@ -34,7 +34,7 @@ void *kunit_kmalloc(struct kunit *test, size_t size, gfp_t gfp)
 	(void)gfp;
 	if (!a || !data)
 		abort();
-	/* What the kernel would leave undefined must not look like zeroes. */
+	/* Memory that the kernel would leave undefined must not look like zeroes. */
 	memset(data, 0xa5, size);
 	a->data = data;
 	a->next = test->allocations;

@@ -56,7 +56,7 @@ static const struct {
 	  { 512, 0x8000 * 512, 0xffff * 512, 512 } },
 	{ "4 Gi blocks of 4096", 4096, 4096, 0, U32_MAX, 0, 0,
 	  { 4096, 0x8000 * 4096, 0xffff * 4096u, 4096 } },
-	/* What makes no sense. */
+	/* Values that make no sense. */
 	{ "granularity of three", 512, 512, 0, 128, 0, 3, { } },
 	{ "alignment of three", 512, 512, 0, 128, 3, 0, { } },
 	{ "granularity above the most", 512, 512, 0, 128, 0, 256, { } },
@@ -125,7 +125,7 @@ static const struct {
 	{ "too coarse for the other", { 8, 1 }, { 128, 64 }, { } },
 };
 
-/* Whichever is the first. */
+/* In either order. */
 static void atomic_narrow(struct kunit *test)
 {
 	struct istripe_atomic first, second, offer;

@@ -85,7 +85,7 @@ static int chap_say_hex(struct chap_bench *b, const char *key, const u8 *data, u
 	return chap_say(b, key, b->value);
 }
 
-/* What the initiator says next. */
+/* The initiator's next request. */
 static int chap_next(struct chap_bench *b)
 {
 	memset(b->text, 0xee, sizeof(b->text));

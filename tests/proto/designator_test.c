@@ -61,7 +61,7 @@ static const struct designator others[] = {
 	{ 1, 0, 1, 8, "LIO-ORG ", NULL },
 	{ 2, 0, 1, 8, "        ", NULL },
 	{ 2, 0, 1, 0, "", NULL },
-	{ 2, 0, 1, 8, "LIO-ORG ", NULL },	/* a vendor, no LUN of his */
+	{ 2, 0, 1, 8, "LIO-ORG ", NULL },	/* a vendor, but no LUN */
 	{ 2, 0, 1, 9, "LIO-ORG \0", NULL },
 	{ 2, 0, 1, 12, "IET       \0 ", NULL },
 	{ 3, 0, 8, 0, "", NULL },
@@ -179,7 +179,7 @@ static void designator_cut(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, decode(test, used, text, sizeof(text)), -EPROTO);
 }
 
-/* What lies behind the end that the page claims is not read; nor is a lying length. */
+/* Bytes behind the end that the page claims are not read; a wrong length is not believed. */
 static void designator_lies(struct kunit *test)
 {
 	u32 first = page_add(page_start(), &good[5]);

@@ -5,7 +5,7 @@
 
 #include "iscsi/error.h"
 
-/* What the network stack, the block layer and the target leave us with. */
+/* Errors of the network stack, the block layer and the target. */
 static const int error_known[] = {
 	-EADDRINUSE, -EADDRNOTAVAIL, -EBADMSG, -EBUSY, -ECANCELED, -ECONNABORTED, -ECONNREFUSED,
 	-ECONNRESET, -EEXIST, -EHOSTUNREACH, -EINTR, -EINVAL, -EIO, -EMSGSIZE, -ENETDOWN,

@@ -45,7 +45,7 @@ struct stream {
 	u8 b[STREAM_BYTES];
 
 	struct istripe_framing framing;
-	/* What came out. */
+	/* The output. */
 	u32 headers, ends, data_seen;
 	u8 data[STREAM_BYTES];
 };

@@ -182,7 +182,7 @@ static void keys_format(struct kunit *test)
 			-EMSGSIZE);
 }
 
-/* What is shown can be written back, for every value that can be offered. */
+/* A text that is shown can be written back, for every value that can be offered. */
 static void keys_round_trip(struct kunit *test)
 {
 	char buf[ISTRIPE_KEY_TEXT_BYTES];

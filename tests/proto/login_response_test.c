@@ -346,7 +346,7 @@ static void login_rejected(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, strnstr(b->login.reason, "reject", sizeof(b->login.reason)));
 }
 
-/* What the target says appears in messages, but only as characters of a line. */
+/* The target's text appears in messages, but only as characters of a line. */
 static void login_reason_printable(struct kunit *test)
 {
 	struct login_bench *b = &bench;

@@ -56,7 +56,7 @@ static void login_status_known(struct kunit *test)
 	}
 }
 
-/* What nobody knows is never taken for success, nor for a redirect. */
+/* An unknown status is never taken for success, nor for a redirect. */
 static void login_status_unknown(struct kunit *test)
 {
 	u32 number;

@@ -95,7 +95,7 @@ static void login_join(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, login_answer(b), -EPROTO);
 }
 
-/* The target takes its time and several exchanges. */
+/* The target takes its time and several requests. */
 static void login_slow_target(struct kunit *test)
 {
 	struct login_bench *b = &bench;
@@ -217,7 +217,7 @@ static void login_chap_mutual(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
 	login_finish(test, b);
 
-	/* The target stays in the stage for one more exchange. */
+	/* The target stays in the stage for one more request. */
 	login_defaults_chap(b, true);
 	login_chap_up_to_response(test, b);
 	login_prove(test, b, 0);
@@ -250,7 +250,7 @@ static void login_chap_mutual_refused(struct kunit *test)
 	KUNIT_EXPECT_NE(test, b->login.reason[0], 0);
 }
 
-/* What a target may make of the offered methods at once, without CHAP's steps. */
+/* A target may choose one of the offered methods at once, without CHAP's steps. */
 static void login_methods(struct kunit *test)
 {
 	static const struct {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the two targets that most people have, LIO and tgt, answer to the questions of
- * a LUN's bring-up, byte by byte as they build it: what must be understood of it; that
- * an answer cut anywhere or damaged anyhow is never read beyond its end; and that what
- * comes out is text that can be shown.
+ * The answers of two common targets, LIO and tgt, to the questions of a LUN's bring-up, byte
+ * by byte as they build them: the values that must be understood; an answer that is cut
+ * anywhere or damaged anyhow is never read beyond its end; and all text of the result can
+ * be shown.
  */
 #include <kunit/test.h>
 #include <linux/kernel.h>
@@ -399,7 +399,7 @@ static void expect_texts(struct kunit *test, const u8 *data, u32 bytes)
 		expect_text(test, text, sizeof(text));
 }
 
-/* What the callers rely on, whatever the answer to any question is like. */
+/* The properties that the callers rely on, with any answer to any question. */
 static void expect_sane(struct kunit *test, const u8 *data, u32 bytes)
 {
 	struct istripe_vpd_block_limits limits;

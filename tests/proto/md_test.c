@@ -257,7 +257,7 @@ static void md_decode_table(struct kunit *test)
 	}
 }
 
-/* What an mdadm from before 5.4 leaves after a member was replaced. */
+/* As an mdadm from before 5.4 leaves it after a member of the array was replaced. */
 static void md_decode_foreign(struct kunit *test)
 {
 	struct istripe_md md;

@@ -43,7 +43,7 @@ static const struct reference {
 	{ ISTRIPE_KEY_TASK_REPORTING, "TaskReporting", 'l', 0, 2, 0, .shy = true },
 };
 
-/* What an offer of a list admits, in order; and the value of each word. */
+/* The words that an offer of a list admits, in order; and the value of each word. */
 static const char * const digest_offers[] = { "None", "CRC32C", "CRC32C,None", "None,CRC32C" };
 static const char * const report_offers[] = { "RFC3720", "ResponseFence", "FastAbort" };
 

@@ -221,7 +221,7 @@ static void strangers(struct kunit *test)
 	}
 }
 
-/* What the target asked first is answered, and then not offered any more. */
+/* A key that the target sends first is answered, and then not offered any more. */
 static void target_first(struct kunit *test)
 {
 	struct bench *b = bench_begin(NULL);

@@ -184,7 +184,7 @@ static void sense_short(struct kunit *test)
 			ISTRIPE_SCSI_GOOD);
 }
 
-/* What scsi_normalize_sense() has not accepted does not count, whatever is in it. */
+/* Sense data that scsi_normalize_sense() has not accepted do not count. */
 static void sense_invalid(struct kunit *test)
 {
 	struct scsi_sense_hdr sense = { .sense_key = RECOVERED_ERROR };

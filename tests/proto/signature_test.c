@@ -26,7 +26,7 @@ static const char *find_in(const u8 *bytes, u64 lun_bytes)
 	return found;
 }
 
-/* What the first block of the area that has something says. */
+/* The result for the first block of the area that has a signature. */
 static const char *find_in_area(void)
 {
 	const char *found = NULL;

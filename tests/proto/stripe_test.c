@@ -458,7 +458,7 @@ static void expect_same_extents(struct kunit *test, const struct istripe_extent 
 	}
 }
 
-/* What was there is where it was, and the new part is where a new volume has it. */
+/* Old sectors are where they were, and the new part is where a new volume has it. */
 static void stripe_grow_moves_nothing(struct kunit *test)
 {
 	static struct istripe_extent before[ISTRIPE_STRIPE_LEGS_MAX], now[ISTRIPE_STRIPE_LEGS_MAX];

@@ -38,7 +38,7 @@ static inline u64 test_chap_mix(u64 h, const u8 *bytes, u32 len)
 	return h;
 }
 
-/* What a party that knows @secret answers; the reference of the tests. */
+/* The answer of a party that knows @secret; the reference of the tests. */
 static inline void test_chap_digest(u8 algorithm, u8 id, const u8 *secret, u32 secret_len,
 				    const u8 *challenge, u32 challenge_len, u8 *out)
 {

@@ -138,7 +138,7 @@ static inline int login_answer(struct login_bench *b)
 	return login_answer_part(b, 0, b->writer.used);
 }
 
-/* What the last request says about a key, NULL when nothing. */
+/* The value of a key in the last request, NULL when it is not there. */
 static inline const char *login_asked(const struct login_bench *b, const char *key)
 {
 	struct istripe_text_reader reader;
@@ -152,7 +152,7 @@ static inline const char *login_asked(const struct login_bench *b, const char *k
 	return NULL;
 }
 
-/* First exchange: the target agrees to do without authentication. */
+/* First request: the target agrees to do without authentication. */
 static inline int login_past_security(struct login_bench *b)
 {
 	if (login_begin(b) || login_ask(b))
@@ -163,7 +163,7 @@ static inline int login_past_security(struct login_bench *b)
 	return login_answer(b);
 }
 
-/* Second exchange, up to the point where the target's answer can be damaged. */
+/* Second request, up to the point where the target's answer can be damaged. */
 static inline int login_to_last(struct login_bench *b)
 {
 	int err = login_past_security(b);

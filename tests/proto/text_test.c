@@ -460,7 +460,7 @@ static void random_word(struct test_random *r, char *word, u32 bytes, const char
 	word[bytes] = 0;
 }
 
-/* What was written is what is read. */
+/* The reader finds the text that was written. */
 static void round_trip(struct kunit *test)
 {
 	static char buf[16384], key[20][64], value[20][256];

@@ -109,7 +109,7 @@ static void transfer_unasked(struct kunit *test)
 	}
 }
 
-/* What was not sent unasked is missing until the target has asked for it. */
+/* Data that were not sent unasked are missing until the target has asked for them. */
 static void transfer_shorten(struct kunit *test)
 {
 	struct istripe_keys keys = keys_make(false, true, 65536, 8192);

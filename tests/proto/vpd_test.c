@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a LUN says about itself. The good answers are laid out as the tables of SPC-5
+ * The answers of a LUN about itself. The good answers are laid out as the tables of SPC-5
  * and SBC-4 draw them; the bad ones are good ones with one thing wrong. Every answer is
  * also cut at every length, in memory of just that length.
  */
@@ -394,7 +394,7 @@ static void vpd_caching(struct kunit *test)
 		}
 }
 
-/* Whoever cannot say that there is no write cache has one. */
+/* A LUN that cannot say that it has no write cache has one. */
 static void vpd_caching_absent(struct kunit *test)
 {
 	struct istripe_vpd_caching c;

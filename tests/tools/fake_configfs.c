@@ -51,7 +51,7 @@ static const struct attribute path_files[] = {
 	{ "ping_interval_ms", 0644, "5000" }, { NULL, 0, NULL },
 };
 
-/* What follows the tree's root in @path, or NULL. */
+/* The part of @path behind the tree's root, or NULL. */
 static const char *below(const char *path)
 {
 	const char *root = getenv("ISTRIPECTL_ROOT"), *tree = "/sys/kernel/config/istripe/";

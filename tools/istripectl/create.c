@@ -30,7 +30,7 @@ static int initiator_take(struct volume *volume, struct fault *fault)
 	return 0;
 }
 
-/* What was made goes again; a volume that came up all the same goes down first. */
+/* New directories are removed again; a volume that came up all the same goes down first. */
 static void volume_undo(const char *name, struct fault *fault)
 {
 	struct fault after = { 0 };

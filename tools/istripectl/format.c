@@ -117,7 +117,7 @@ static bool secret_unknown(const struct setting *setting, const char *shown)
 	return !setting->value && *shown;
 }
 
-/* What all paths have in common; where a path leads is written beside it. */
+/* The settings that all paths have in common; where a path leads is written beside it. */
 
 static bool common_wanted(const struct setting *setting)
 {
@@ -156,7 +156,7 @@ static void common_find(const struct volume *volume, struct settings *common)
 
 /* Paths, legs, the volume */
 
-/* What a path has by inheritance, as parse.c does it. */
+/* The settings that a path takes from its leg, as parse.c does it. */
 static const char *inherited(const struct settings *leg, const struct settings *common,
 			     const char *name)
 {
@@ -176,7 +176,7 @@ static void setting_put(struct list *list, const struct settings *settings,
 		list_put(list, short_name(setting->name), shown);
 }
 
-/* What @leg hands down and @settings has not got at all is taken back. */
+/* Settings that @leg hands down and @settings does not have are taken back. */
 static void missing_put(struct list *list, const struct settings *settings,
 			const struct settings *leg, const struct settings *common)
 {
@@ -245,7 +245,7 @@ static void option_put(struct words *words, const char *option, const char *name
 	word_add(words, value_write(name, value));
 }
 
-/* What is not in --set. */
+/* The settings that are not in --set. */
 static bool volume_has_option(const char *name)
 {
 	static const char *const names[] = {

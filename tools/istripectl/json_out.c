@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Blueprints and live state as JSON. */
+/* Configuration and live state as JSON. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Blueprints and live state as JSON. */
+/* Configuration and live state as JSON. */
 #ifndef ISTRIPECTL_JSON_OUT_H
 #define ISTRIPECTL_JSON_OUT_H
 
@@ -9,7 +9,7 @@
 #include "model.h"
 
 /**
- * json_volume() - a blueprint
+ * json_volume() - a volume's configuration
  * @volume: what to show; what cannot be read is left out
  *
  * Return: a new object.

@@ -13,7 +13,7 @@
 
 static int dir_read(const char *dir, const char *name, struct live *live, int depth);
 
-/* What has no value at the moment, as a session that is not there, is kept as such. */
+/* A file without a value at the moment, as of a session that is not there, is kept as such. */
 static void value_take(const char *path, const char *name, struct settings *values)
 {
 	int mode = file_mode(path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a volume that is up shows in sysfs: a tree of directories and values,
- * whatever a version of the module has there.
+ * The files of a volume that is up, in sysfs: a tree of directories and values, as this
+ * version of the module has it.
  */
 #ifndef ISTRIPECTL_LIVE_H
 #define ISTRIPECTL_LIVE_H

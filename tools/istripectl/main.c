@@ -145,7 +145,7 @@ static int help(int argc, char **argv)
 	return command ? command_help(command) : unknown(argv[1]);
 }
 
-/* What could not be printed, as on a full disk, was not done. */
+/* Output that could not be printed, as on a full disk, is a failure. */
 static int finish(int code)
 {
 	if (fflush(stdout) || ferror(stdout)) {

@@ -3,7 +3,7 @@
  * A volume as plain values: what a command line describes, what configfs holds.
  *
  * The model knows no list of settings: a name is whatever the module has a file
- * for. What it does know is which of them are secrets, and which belong to one
+ * for. It does know which of them are secrets, and which belong to one
  * path alone.
  */
 #ifndef ISTRIPECTL_MODEL_H
@@ -39,7 +39,7 @@ struct volume {
 	struct settings settings;
 	struct leg *legs;
 	size_t leg_count;
-	/* What the kernel says about it; nothing that can be set. */
+	/* Set by the kernel; nothing that can be set. */
 	bool up;
 	char *device;		/* NULL or empty: none */
 	char *last_error;	/* NULL or empty: none */
@@ -147,7 +147,7 @@ struct path *leg_add_path(struct leg *leg, unsigned int index);
 size_t volume_path_count(const struct volume *volume);
 
 /**
- * volume_equal() - whether two blueprints say the same
+ * volume_equal() - whether two configurations are the same
  * @a: the one
  * @b: the other
  *

@@ -190,7 +190,7 @@ static const struct option options_long[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-/* What is known to be the LUN's goes there; the rest is its first path's. */
+/* Settings that are known to be the LUN's go there; the others are its first path's. */
 static void leg_take(struct leg *leg, const struct settings *list)
 {
 	struct settings *path = &leg_add_path(leg, 0)->settings;
@@ -275,7 +275,7 @@ static int option_parse(struct parser *parser, struct create_options *options, i
 
 /* Inheritance */
 
-/* What @path has not got itself it takes from @from. */
+/* Settings that @path does not have itself are taken from @from. */
 static void path_inherit(struct path *path, const struct settings *from, bool of_leg)
 {
 	size_t i;
@@ -325,7 +325,7 @@ static int name_take(struct parser *parser, int argc, char **argv)
 	return 0;
 }
 
-/* What writes on the legs is said by the word create, and by nothing else. */
+/* Only the word create makes the module write on the legs. */
 static int metadata_take(struct parser *parser, const struct create_options *options)
 {
 	struct settings *settings = &parser->volume->settings;

@@ -95,7 +95,7 @@ static bool wants_root(int error)
 	return (error == -EACCES || error == -EPERM) && geteuid();
 }
 
-/* What to do next, when the module has looked at the legs and gone no further. */
+/* The advice when the module has looked at the legs and gone no further. */
 static void metadata_fault(int error, struct fault *fault)
 {
 	if (error == -EEXIST)
@@ -136,7 +136,7 @@ static int up_once(const char *name, struct fault *fault)
 	return ret;
 }
 
-/* What an array, a switch or this host's network says while it is starting. */
+/* Errors of an array, a switch or this host's network that is starting. */
 static bool may_pass(int error)
 {
 	static const int errors[] = {
@@ -170,7 +170,7 @@ static bool up_pause(long long end_ms)
 	return !interrupt_seen();
 }
 
-/* What makes superblocks holds for one attempt: the module takes it back. */
+/* The setting that makes superblocks is for one attempt: the module takes it back. */
 static int up_again(const char *name, const char *create)
 {
 	return create && strcmp(create, "0") ? switch_write(name, "metadata_create", create) : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* show: blueprints, as text, as JSON, as the line that makes the same volume. */
+/* show: configurations, as text, as JSON, as the line that makes the same volume. */
 #include <stdio.h>
 
 #include "command.h"

@@ -237,7 +237,7 @@ static struct json_object *status_object(const struct view *view)
 	json_text(object, "last_error", view->volume.last_error);
 	json_object_object_add(object, "size_bytes", view->is_live ?
 			       json_object_new_int64(live_size(view->live.name)) : NULL);
-	/* What the volume itself says comes last, and counts. */
+	/* The volume's own words come last, and count. */
 	json_text(object, "state", view_state(view));
 	if (view->is_live)
 		json_live(object, &view->live);

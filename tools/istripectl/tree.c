@@ -84,7 +84,7 @@ int tree_list(struct file_names *names, struct fault *fault)
 	return ret;
 }
 
-/* What nobody may write is no setting but says how things are; enable is the switch. */
+/* A file that nobody may write is no setting but a state; enable is the switch. */
 static bool file_is_setting(const char *path, const char *name)
 {
 	int mode = file_mode(path);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The configfs tree: blueprints of volumes, as the kernel holds them.
+ * The configfs tree: configurations of volumes, as the kernel has them.
  *
  * Every function that fails says why, and what to do next, in its fault.
  */
@@ -13,7 +13,7 @@
 #include "file.h"
 #include "model.h"
 
-/* How a blueprint is written: for the kernel, or as lines for a shell. */
+/* How a configuration is written: for the kernel, or as lines for a shell. */
 struct tree_writer {
 	int (*make)(const char *dir, struct fault *fault);
 	int (*set)(const char *dir, const char *name, const char *value, struct fault *fault);
@@ -77,7 +77,7 @@ int tree_read(const char *name, struct volume *volume, struct fault *fault);
 int tree_walk(const struct volume *volume, const struct tree_writer *writer, struct fault *fault);
 
 /**
- * tree_create() - write a blueprint, or leave nothing behind
+ * tree_create() - write a configuration, or leave nothing behind
  * @volume: what to write
  * @fault: set on failure
  *

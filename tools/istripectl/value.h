@@ -10,7 +10,7 @@
  * @name: the setting, whose ending says the unit: _bytes, _length, _ms
  * @text: what was typed: 64K, 1M, 1G; 500ms, 5s
  *
- * What is no number with a unit is left as it is, for the module to judge.
+ * A text that is no number with a unit is left as it is, for the module to judge.
  *
  * Return: the value, for free(); NULL when the number with its unit is too big.
  */
