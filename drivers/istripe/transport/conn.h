@@ -49,14 +49,6 @@ enum istripe_conn_flag {
 	ISTRIPE_CONN_RX_PAUSED,		/* nothing is received: see istripe_conn_send_control() */
 };
 
-/* A PDU that is not a task's: NOP-Out, task management, logout. */
-struct istripe_control {
-	struct list_head entry;
-	struct iscsi_hdr header;
-	u32 payload_bytes;
-	u8 *payload;			/* behind this structure, if any */
-};
-
 struct istripe_conn {
 	struct istripe_session *session;
 	u16 cid;

@@ -12,6 +12,7 @@
 #include <trace/events/istripe.h>
 
 #include "transport/conn.h"
+#include "transport/inject.h"
 #include "transport/tx.h"
 
 #define SENDS_MAX	16	/* in one go */
@@ -115,9 +116,9 @@ static bool transmit_next_control(struct istripe_conn *conn)
 	trace_istripe_pdu_send(conn->session->label, conn->cid, header->opcode & ISCSI_OPCODE_MASK,
 			       get_unaligned_be32(&header->itt), be32_to_cpu(header->cmdsn),
 			       control->payload_bytes);
-	istripe_tx_batch_add_header(conn);
+	istripe_tx_batch_add_header(&conn->tx.batch);
 	if (control->payload_bytes)
-		istripe_tx_batch_add_control(conn, control);
+		istripe_tx_batch_add_control(&conn->tx.batch, control);
 	else if (control != &conn->ping)
 		kfree(control);
 	return true;
@@ -237,10 +238,10 @@ static bool transmit_next_data_out(struct istripe_conn *conn)
 	istripe_pdu_encode_data_out(istripe_tx_batch_header_room(&tx->batch), &data_out);
 	trace_istripe_pdu_send(conn->session->label, conn->cid, ISCSI_OP_SCSI_DATA_OUT, task->itt,
 			       data_out.data_sn, data_out.data_segment_bytes);
-	istripe_tx_batch_add_header(conn);
+	istripe_tx_batch_add_header(&tx->batch);
 	/* The one of the list may end before this PDU is out. */
 	atomic_inc(&task->refs);
-	istripe_tx_batch_add_task(conn, task, data_out.data_segment_bytes);
+	istripe_tx_batch_add_task(&tx->batch, task, data_out.data_segment_bytes);
 	transmit_choose_next(conn, task);
 	return true;
 }
@@ -347,7 +348,7 @@ static u32 transmit_encode_command(struct istripe_conn *conn, struct istripe_tas
 	set_bit(ISTRIPE_TASK_SENT, &task->flags);
 	trace_istripe_pdu_send(conn->session->label, conn->cid, ISCSI_OP_SCSI_CMD, task->itt,
 			       task->cmd_sn, command.data_segment_bytes);
-	istripe_tx_batch_add_header(conn);
+	istripe_tx_batch_add_header(&conn->tx.batch);
 	return command.data_segment_bytes;
 }
 
@@ -379,7 +380,7 @@ static bool transmit_next_command(struct istripe_conn *conn)
 	if (more)
 		transmit_add_sequence(conn, task);
 	if (payload_bytes)
-		istripe_tx_batch_add_task(conn, task, payload_bytes);
+		istripe_tx_batch_add_task(&conn->tx.batch, task, payload_bytes);
 	else if (!more)
 		istripe_task_put(task);
 	return true;
@@ -402,11 +403,12 @@ static bool transmit_fill(struct istripe_conn *conn)
 
 	istripe_pace_update(conn);
 	conn->tx.room_bytes = istripe_pace_room_bytes(conn);
-	istripe_tx_batch_begin(conn);
+	istripe_tx_batch_begin(batch);
 	transmit_collect_commands(conn);
 	transmit_collect_sequences(conn);
 	while (!istripe_tx_batch_is_full(batch) && transmit_next(conn))
 		;
+	conn->pdus_sent += batch->header_count;
 	return batch->bytes || batch->error;
 }
 
@@ -443,15 +445,26 @@ static bool transmit_awaits_room(struct istripe_conn *conn)
 	return !istripe_pace_room_bytes(conn);
 }
 
-/* Nothing follows after all: what was sent with MSG_MORE must not wait in TCP. */
-static void transmit_push(struct istripe_conn *conn)
+void istripe_conn_transmit_init(struct istripe_conn *conn)
 {
-	struct istripe_transmit *tx = &conn->tx;
+	const u32 *value = conn->keys.value;
 
-	if (!tx->corked)
-		return;
-	tcp_sock_set_nodelay(conn->sock->sk);
-	tx->corked = false;
+	conn->tx.batch.header_digest = value[ISTRIPE_KEY_HEADER_DIGEST] == ISTRIPE_DIGEST_CRC32C;
+	conn->tx.batch.data_digest = value[ISTRIPE_KEY_DATA_DIGEST] == ISTRIPE_DIGEST_CRC32C;
+}
+
+static int transmit_send(struct istripe_conn *conn)
+{
+	int ret;
+
+	if (istripe_inject(ISTRIPE_INJECT_SEND))
+		return -EPIPE;
+	ret = istripe_tx_batch_send(&conn->tx.batch, conn->sock, transmit_more_follows(conn));
+	if (ret > 0) {
+		conn->bytes_sent += ret;
+		istripe_pace_mark(conn);
+	}
+	return ret;
 }
 
 int istripe_conn_transmit(struct istripe_conn *conn)
@@ -472,13 +485,13 @@ int istripe_conn_transmit(struct istripe_conn *conn)
 		if (istripe_tx_batch_is_sent(&conn->tx.batch) && !transmit_fill(conn)) {
 			if (!transmit_awaits_room(conn))
 				continue;
-			transmit_push(conn);
+			istripe_tx_batch_push(&conn->tx.batch, conn->sock);
 			return sent;
 		}
-		ret = istripe_tx_batch_send(conn, transmit_more_follows(conn));
+		ret = transmit_send(conn);
 		if (ret == -EAGAIN) {
 			/* What was said to be followed is not: TCP would wait for it. */
-			transmit_push(conn);
+			istripe_tx_batch_push(&conn->tx.batch, conn->sock);
 			return sent;
 		}
 		if (ret < 0)

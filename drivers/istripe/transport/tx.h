@@ -18,8 +18,15 @@ struct istripe_transmit {
 	u32 room_bytes;			/* of the pace, when the load was begun */
 
 	struct istripe_tx_batch batch;	/* on its way out */
-	bool corked;			/* the last send said MSG_MORE */
 };
+
+/**
+ * istripe_conn_transmit_init() - prepare the transmit side
+ * @conn: logged in, not started; with its keys
+ *
+ * Context: process.
+ */
+void istripe_conn_transmit_init(struct istripe_conn *conn);
 
 /**
  * istripe_conn_transmit() - send what there is to send

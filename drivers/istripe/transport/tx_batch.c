@@ -11,8 +11,7 @@
 #include <compat/unaligned.h>
 
 #include "iscsi/digest.h"
-#include "transport/conn.h"
-#include "transport/inject.h"
+#include "transport/task.h"
 #include "transport/tx_batch.h"
 
 /* Behind so many bytes no further PDU begins: a ping would have to wait for them. */
@@ -25,16 +24,6 @@
 #define TX_BATCH_ROOM_BYTES	((ISTRIPE_TX_BATCH_HEADERS + 1) * PDU_ROOM_BYTES)
 /* A header, data, what is behind them: less than that is no place to begin a PDU. */
 #define PDU_SEGMENTS	3
-
-static bool header_digest_on(const struct istripe_conn *conn)
-{
-	return conn->keys.value[ISTRIPE_KEY_HEADER_DIGEST] == ISTRIPE_DIGEST_CRC32C;
-}
-
-static bool data_digest_on(const struct istripe_conn *conn)
-{
-	return conn->keys.value[ISTRIPE_KEY_DATA_DIGEST] == ISTRIPE_DIGEST_CRC32C;
-}
 
 int istripe_tx_batch_init(struct istripe_tx_batch *batch)
 {
@@ -140,19 +129,17 @@ void *istripe_tx_batch_header_room(struct istripe_tx_batch *batch)
 	return tx_batch_room(batch);
 }
 
-void istripe_tx_batch_add_header(struct istripe_conn *conn)
+void istripe_tx_batch_add_header(struct istripe_tx_batch *batch)
 {
-	struct istripe_tx_batch *batch = &conn->tx.batch;
 	u8 *header = istripe_tx_batch_header_room(batch);
 	u32 bytes = ISCSI_HDR_LEN;
 
-	if (header_digest_on(conn)) {
+	if (batch->header_digest) {
 		put_unaligned_le32(istripe_digest_of(header, ISCSI_HDR_LEN), header + bytes);
 		bytes += ISTRIPE_DIGEST_BYTES;
 	}
 	tx_batch_add_room(batch, bytes);
 	batch->header_count++;
-	conn->pdus_sent++;
 }
 
 static u32 pdu_pad_bytes(const struct istripe_tx_batch_pdu *pdu)
@@ -161,10 +148,9 @@ static u32 pdu_pad_bytes(const struct istripe_tx_batch_pdu *pdu)
 }
 
 /* The digest covers the padding too (RFC 7143 11.2.3); P23. */
-static void tx_batch_add_trailer(struct istripe_conn *conn, const struct istripe_tx_batch_pdu *pdu,
-				 u32 bytes)
+static void tx_batch_add_trailer(struct istripe_tx_batch *batch,
+				 const struct istripe_tx_batch_pdu *pdu, u32 bytes)
 {
-	struct istripe_tx_batch *batch = &conn->tx.batch;
 	u8 *trailer = tx_batch_room(batch);
 	u32 pad = pdu_pad_bytes(pdu);
 	u32 crc;
@@ -224,11 +210,11 @@ static void task_offer(struct istripe_task *task, u32 bytes)
 }
 
 /* Pages are stable while a digest is on: they are read here, and by TCP later (P21). */
-static void tx_batch_add_payload(struct istripe_conn *conn, struct istripe_tx_batch_pdu *pdu,
+static void tx_batch_add_payload(struct istripe_tx_batch *batch, struct istripe_tx_batch_pdu *pdu,
 				 const struct bio_vec *segment)
 {
-	tx_batch_add_segment(&conn->tx.batch, segment);
-	if (data_digest_on(conn))
+	tx_batch_add_segment(batch, segment);
+	if (batch->data_digest)
 		pdu->crc = istripe_data_digest(pdu->crc, segment);
 	pdu->gathered_bytes += segment->bv_len;
 	if (pdu->task)
@@ -236,10 +222,9 @@ static void tx_batch_add_payload(struct istripe_conn *conn, struct istripe_tx_ba
 }
 
 /* As much of a PDU as finds place. */
-static void tx_batch_gather(struct istripe_conn *conn, struct istripe_tx_batch_pdu *pdu)
+static void tx_batch_gather(struct istripe_tx_batch *batch, struct istripe_tx_batch_pdu *pdu)
 {
-	struct istripe_tx_batch *batch = &conn->tx.batch;
-	u32 trailer_bytes = pdu_pad_bytes(pdu) + (data_digest_on(conn) ? ISTRIPE_DIGEST_BYTES : 0);
+	u32 trailer_bytes = pdu_pad_bytes(pdu) + (batch->data_digest ? ISTRIPE_DIGEST_BYTES : 0);
 	struct bio_vec segment;
 
 	pdu->begin_bytes = batch->bytes;
@@ -252,25 +237,25 @@ static void tx_batch_gather(struct istripe_conn *conn, struct istripe_tx_batch_p
 		}
 		if (!tx_batch_goes(batch, pdu_may_refer(pdu, &segment)))
 			return;
-		tx_batch_add_payload(conn, pdu, &segment);
+		tx_batch_add_payload(batch, pdu, &segment);
 	}
 	if (trailer_bytes && !tx_batch_has_segment(batch))
 		return;
 	if (trailer_bytes)
-		tx_batch_add_trailer(conn, pdu, trailer_bytes);
+		tx_batch_add_trailer(batch, pdu, trailer_bytes);
 	pdu->end_bytes = batch->bytes;
 	pdu->whole = true;
 }
 
-static void tx_batch_add_pdu(struct istripe_conn *conn, const struct istripe_tx_batch_pdu *pdu)
+static void tx_batch_add_pdu(struct istripe_tx_batch *batch,
+			     const struct istripe_tx_batch_pdu *pdu)
 {
-	struct istripe_tx_batch *batch = &conn->tx.batch;
-
 	batch->pdus[batch->pdu_count] = *pdu;
-	tx_batch_gather(conn, &batch->pdus[batch->pdu_count++]);
+	tx_batch_gather(batch, &batch->pdus[batch->pdu_count++]);
 }
 
-void istripe_tx_batch_add_task(struct istripe_conn *conn, struct istripe_task *task, u32 bytes)
+void istripe_tx_batch_add_task(struct istripe_tx_batch *batch, struct istripe_task *task,
+			       u32 bytes)
 {
 	const struct istripe_tx_batch_pdu pdu = {
 		.task = task,
@@ -278,10 +263,11 @@ void istripe_tx_batch_add_task(struct istripe_conn *conn, struct istripe_task *t
 		.crc = istripe_digest_init(),
 	};
 
-	tx_batch_add_pdu(conn, &pdu);
+	tx_batch_add_pdu(batch, &pdu);
 }
 
-void istripe_tx_batch_add_control(struct istripe_conn *conn, struct istripe_control *control)
+void istripe_tx_batch_add_control(struct istripe_tx_batch *batch,
+				  struct istripe_control *control)
 {
 	const struct istripe_tx_batch_pdu pdu = {
 		.control = control,
@@ -289,7 +275,7 @@ void istripe_tx_batch_add_control(struct istripe_conn *conn, struct istripe_cont
 		.crc = istripe_digest_init(),
 	};
 
-	tx_batch_add_pdu(conn, &pdu);
+	tx_batch_add_pdu(batch, &pdu);
 }
 
 /* Only the last one may go on in the next load. */
@@ -298,9 +284,8 @@ static bool tx_batch_goes_on(const struct istripe_tx_batch *batch)
 	return batch->pdu_count && !batch->pdus[batch->pdu_count - 1].whole;
 }
 
-void istripe_tx_batch_begin(struct istripe_conn *conn)
+void istripe_tx_batch_begin(struct istripe_tx_batch *batch)
 {
-	struct istripe_tx_batch *batch = &conn->tx.batch;
 	bool goes_on = tx_batch_goes_on(batch);
 	struct istripe_tx_batch_pdu pdu;
 
@@ -315,7 +300,7 @@ void istripe_tx_batch_begin(struct istripe_conn *conn)
 	batch->pdu_count = 0;
 	tx_batch_take_room(batch);
 	if (goes_on)
-		tx_batch_add_pdu(conn, &pdu);
+		tx_batch_add_pdu(batch, &pdu);
 }
 
 bool istripe_tx_batch_is_full(const struct istripe_tx_batch *batch)
@@ -353,17 +338,16 @@ static void tx_batch_skip(struct istripe_tx_batch *batch, u32 bytes)
  * behind that in the load must not keep a task from its end. Nobody else writes to the
  * socket, so what has been sent ends at write_seq.
  */
-static void tx_batch_refer(struct istripe_conn *conn, const struct istripe_tx_batch_pdu *pdu)
+static void tx_batch_refer(const struct istripe_tx_batch *batch,
+			   const struct istripe_tx_batch_pdu *pdu, u32 write_seq)
 {
-	const struct istripe_tx_batch *batch = &conn->tx.batch;
 	u32 behind = pdu->whole && pdu->end_bytes < batch->sent_bytes ?
 		     batch->sent_bytes - pdu->end_bytes : 0;
 
 	if (!pdu->task || batch->way != ISTRIPE_TX_BATCH_BY_REFERENCE ||
 	    batch->sent_bytes <= pdu->begin_bytes)
 		return;
-	WRITE_ONCE(pdu->task->referenced_seq,
-		   READ_ONCE(tcp_sk(conn->sock->sk)->write_seq) - behind);
+	WRITE_ONCE(pdu->task->referenced_seq, write_seq - behind);
 	WRITE_ONCE(pdu->task->referenced, true);
 }
 
@@ -375,25 +359,22 @@ static void pdu_end(const struct istripe_tx_batch_pdu *pdu)
 		istripe_task_put(pdu->task);
 }
 
-static void tx_batch_account(struct istripe_conn *conn, u32 bytes)
+static void tx_batch_account(struct istripe_tx_batch *batch, u32 bytes, u32 write_seq)
 {
-	struct istripe_tx_batch *batch = &conn->tx.batch;
 	struct istripe_tx_batch_pdu *pdu;
 
-	conn->bytes_sent += bytes;
 	tx_batch_skip(batch, bytes);
 	for (; batch->pdu_first < batch->pdu_count; batch->pdu_first++) {
 		pdu = &batch->pdus[batch->pdu_first];
-		tx_batch_refer(conn, pdu);
+		tx_batch_refer(batch, pdu, write_seq);
 		if (!pdu->whole || pdu->end_bytes > batch->sent_bytes)
 			return;
 		pdu_end(pdu);
 	}
 }
 
-int istripe_tx_batch_send(struct istripe_conn *conn, bool more)
+int istripe_tx_batch_send(struct istripe_tx_batch *batch, struct socket *sock, bool more)
 {
-	struct istripe_tx_batch *batch = &conn->tx.batch;
 	struct bio_vec *segments = &batch->segments[batch->segment_first];
 	u32 count = batch->segment_count - batch->segment_first;
 	u32 bytes = batch->bytes - batch->sent_bytes;
@@ -401,18 +382,22 @@ int istripe_tx_batch_send(struct istripe_conn *conn, bool more)
 
 	if (batch->error)
 		return batch->error;
-	if (istripe_inject(ISTRIPE_INJECT_SEND))
-		return -EPIPE;
 	more |= tx_batch_goes_on(batch);
 	flags = SEND_FLAGS | (more ? MSG_MORE : MSG_EOR);
 	if (batch->way == ISTRIPE_TX_BATCH_BY_REFERENCE)
-		ret = istripe_compat_send_pages(conn->sock, segments, count, bytes, flags);
+		ret = istripe_compat_send_pages(sock, segments, count, bytes, flags);
 	else
-		ret = istripe_compat_send_copy(conn->sock, segments, count, bytes, flags);
-	conn->tx.corked = more;
-	if (ret > 0) {
-		tx_batch_account(conn, ret);
-		istripe_pace_mark(conn);
-	}
+		ret = istripe_compat_send_copy(sock, segments, count, bytes, flags);
+	batch->corked = more;
+	if (ret > 0)
+		tx_batch_account(batch, ret, READ_ONCE(tcp_sk(sock->sk)->write_seq));
 	return ret;
+}
+
+void istripe_tx_batch_push(struct istripe_tx_batch *batch, struct socket *sock)
+{
+	if (!batch->corked)
+		return;
+	tcp_sock_set_nodelay(sock->sk);
+	batch->corked = false;
 }

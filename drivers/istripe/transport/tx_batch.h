@@ -16,14 +16,23 @@
 #define ISTRIPE_TRANSPORT_TX_BATCH_H
 
 #include <linux/bvec.h>
+#include <linux/list.h>
 #include <linux/types.h>
+#include <scsi/iscsi_proto.h>
 
-struct istripe_conn;
-struct istripe_control;
 struct istripe_task;
+struct socket;
 
 #define ISTRIPE_TX_BATCH_HEADERS	16
 #define ISTRIPE_TX_BATCH_SEGMENTS	64
+
+/* A PDU that is not a task's: NOP-Out, task management, logout. */
+struct istripe_control {
+	struct list_head entry;
+	struct iscsi_hdr header;
+	u32 payload_bytes;
+	u8 *payload;			/* behind this structure, if any */
+};
 
 /**
  * struct istripe_tx_batch_pdu - a PDU with a data segment
@@ -63,6 +72,9 @@ struct istripe_tx_batch {
 	struct istripe_tx_batch_room reserve;	/* TCP never has: for want of memory */
 	struct istripe_tx_batch_room *room;	/* the one of this load */
 	enum istripe_tx_batch_way way;
+	bool header_digest;
+	bool data_digest;
+	bool corked;			/* the last send said MSG_MORE */
 	u32 header_count;
 	u32 bytes;
 	u32 sent_bytes;
@@ -95,11 +107,11 @@ void istripe_tx_batch_exit(struct istripe_tx_batch *batch);
 
 /**
  * istripe_tx_batch_begin() - begin a load, with what is left of a PDU of the last one
- * @conn: its load is empty or sent
+ * @batch: empty or sent
  *
  * Context: transmit side; memory reserves may be used.
  */
-void istripe_tx_batch_begin(struct istripe_conn *conn);
+void istripe_tx_batch_begin(struct istripe_tx_batch *batch);
 
 /**
  * istripe_tx_batch_is_full() - is there no place for another PDU
@@ -130,36 +142,39 @@ void *istripe_tx_batch_header_room(struct istripe_tx_batch *batch);
 
 /**
  * istripe_tx_batch_add_header() - add a header
- * @conn: has it in istripe_tx_batch_header_room() of its load
+ * @batch: has it in istripe_tx_batch_header_room()
  *
  * Adds the header digest. The data segment must be added at once.
  *
  * Context: transmit side.
  */
-void istripe_tx_batch_add_header(struct istripe_conn *conn);
+void istripe_tx_batch_add_header(struct istripe_tx_batch *batch);
 
 /**
  * istripe_tx_batch_add_task() - add the data segment of a task's PDU
- * @conn: its load has the header
+ * @batch: has the header
  * @task: its tx_cursor stands at the data; a hold on it goes over to the load
  * @bytes: length of the data segment, > 0
  *
  * Context: transmit side.
  */
-void istripe_tx_batch_add_task(struct istripe_conn *conn, struct istripe_task *task, u32 bytes);
+void istripe_tx_batch_add_task(struct istripe_tx_batch *batch, struct istripe_task *task,
+			       u32 bytes);
 
 /**
  * istripe_tx_batch_add_control() - add the data segment of a control PDU
- * @conn: its load has the header
+ * @batch: has the header
  * @control: with a payload; it goes over to the load
  *
  * Context: transmit side.
  */
-void istripe_tx_batch_add_control(struct istripe_conn *conn, struct istripe_control *control);
+void istripe_tx_batch_add_control(struct istripe_tx_batch *batch,
+				  struct istripe_control *control);
 
 /**
  * istripe_tx_batch_send() - let TCP take what it can of a load
- * @conn: its load is not sent
+ * @batch: not sent
+ * @sock: where to; nobody else writes to it
  * @more: another load follows at once
  *
  * Tasks and control PDUs whose last byte TCP has taken are let go of.
@@ -168,6 +183,15 @@ void istripe_tx_batch_add_control(struct istripe_conn *conn, struct istripe_cont
  * Return: bytes taken, > 0; -EAGAIN the socket is full; -EIO a task has less data than
  * its PDUs; or another -errno of TCP.
  */
-int istripe_tx_batch_send(struct istripe_conn *conn, bool more);
+int istripe_tx_batch_send(struct istripe_tx_batch *batch, struct socket *sock, bool more);
+
+/**
+ * istripe_tx_batch_push() - nothing follows after all: TCP must not wait for more
+ * @batch: sent, or the socket is full
+ * @sock: where it was sent
+ *
+ * Context: transmit side.
+ */
+void istripe_tx_batch_push(struct istripe_tx_batch *batch, struct socket *sock);
 
 #endif
