@@ -19,11 +19,10 @@
 #include "transport/socket.h"
 #include "transport/transport.h"
 
-/* How long a worker may keep its processor before it lets others on. */
 #define IO_WORK_BUDGET_MS	2
 /* How long a stop waits for the network stack to let go of pages. */
 #define DRAIN_TIMEOUT_MS	10000
-/* Commands left to the batch worker before a submitter sends again. */
+/* Commands left to the sender thread before a submitter sends again. */
 #define DEFERRED_MAX	16
 
 void istripe_conn_set_state(struct istripe_conn *conn, enum istripe_conn_state state)
@@ -40,10 +39,7 @@ void istripe_conn_kick(struct istripe_conn *conn)
 		queue_work(istripe_io_wq, &conn->io_work);
 }
 
-/*
- * The receive side's turn, socket locked. Returns 1 when the worker has to go on: with
- * more to receive, or with what has been asked for.
- */
+/* Socket locked. Returns 1 when io_work has to receive more, or to send data that R2Ts ask for. */
 static int conn_receive(struct istripe_conn *conn)
 {
 	int ret;
@@ -93,9 +89,8 @@ static bool conn_state_wanted(struct sock *sk, struct istripe_conn *conn)
 }
 
 /*
- * The socket is locked: TCP calls this from softirq while nobody owns the socket, or
- * from whoever owned it and works off what has come meanwhile. So this is a receive
- * side; what is received needs no worker and no change of context.
+ * TCP calls this with the socket locked: from softirq, or from an owner of the socket that works
+ * off its backlog. So this is the receive side, without a change of context.
  */
 static void conn_data_ready(struct sock *sk)
 {
@@ -148,8 +143,8 @@ static void conn_restore_callbacks(struct istripe_conn *conn)
 }
 
 /*
- * One holder at a time sends; who finds him at it leaves word, which he sees after he has
- * let go (P41). Returns more than 0 when there may be more to do.
+ * A caller that finds tx_mutex taken sets TX_MISSED; the holder checks it after unlocking (P41).
+ * Returns more than 0 when there may be more to send.
  */
 static int conn_send(struct istripe_conn *conn)
 {
@@ -157,17 +152,17 @@ static int conn_send(struct istripe_conn *conn)
 
 	if (!mutex_trylock(&conn->tx_mutex)) {
 		set_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags);
-		/* Flag before the second try; the holder unlocks before he looks. */
+		/* Flag before the second try; the holder unlocks before it checks the flag. */
 		smp_mb__after_atomic();
 		if (!mutex_trylock(&conn->tx_mutex))
 			return 0;
 	}
 	clear_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags);
-	/* Flag before the look at what has been submitted. */
+	/* Flag before the read of @submitted. */
 	smp_mb__after_atomic();
 	ret = istripe_conn_transmit(conn);
 	mutex_unlock(&conn->tx_mutex);
-	/* TCP tells of the same end here or there, whoever asks first. */
+	/* The loss of a connection may show here first, or in conn_io_receive(). */
 	if (ret < 0)
 		istripe_session_fault(conn->session, ret, "%s: %s (%pe)",
 				      ret == -EIO || ret == -ENOMEM ? "cannot send" :
@@ -178,21 +173,21 @@ static int conn_send(struct istripe_conn *conn)
 	return ret ?: test_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags);
 }
 
-/* Softirq receives; what it left over, and the end of the connection, comes here. */
+/* Receives what softirq left over, and notices the end of the connection. */
 static int conn_io_receive(struct istripe_conn *conn)
 {
 	bool closed = test_bit(ISTRIPE_CONN_PEER_CLOSED, &conn->flags);
 	struct sock *sk = conn->sock->sk;
 	int error, ret;
 
-	/* Closed first: what TCP takes in before it says so is received below. */
+	/* PEER_CLOSED is read first: what TCP took in before it is received below. */
 	if (!test_and_clear_bit(ISTRIPE_CONN_RX_PENDING, &conn->flags) && !closed)
 		return 0;
 	lock_sock(sk);
 	ret = conn_receive(conn);
 	release_sock(sk);
 	if (closed && ret >= 0 && !test_bit(ISTRIPE_CONN_RX_PENDING, &conn->flags)) {
-		/* The answer to a logout comes on the first one; the others may end before. */
+		/* A logout is answered on the first connection; the others may end before. */
 		if (conn->cid && test_bit(ISTRIPE_CONN_LOGGING_OUT, &conn->flags))
 			return 0;
 		error = READ_ONCE(sk->sk_err) ?: ECONNRESET;
@@ -238,7 +233,7 @@ static bool conn_idle(const struct istripe_conn *conn)
 	return READ_ONCE(conn->commands_sent) == READ_ONCE(conn->commands_answered);
 }
 
-/* Has the caller submitted here before, and not slept since? Only compared. */
+/* Has the caller submitted here last, and not slept since? */
 static bool conn_submitter_goes_on(struct istripe_conn *conn)
 {
 	unsigned long sleeps = current->nvcsw;
@@ -253,10 +248,10 @@ static bool conn_submitter_goes_on(struct istripe_conn *conn)
 }
 
 /*
- * Is it worth while to wait for more? Not for somebody who waits for the answer, nor on an
- * idle connection. Who submits one command after the other is about to submit the next
- * one: together they cost one packet, and the batch worker sends when he pauses; who polls
- * does not. All of this is a guess by several submitters at a time; either answer is right.
+ * Is it worth while to wait for more? Not for a submitter that waits for the answer or polls, nor
+ * on an idle connection. A submitter of one command after the other is about to submit the next:
+ * together they cost one packet, and the sender thread sends when the submitter pauses. Several
+ * submitters guess here at a time; either answer is right.
  */
 static bool conn_defers(struct istripe_conn *conn, bool polled)
 {
@@ -275,7 +270,7 @@ static bool conn_defers(struct istripe_conn *conn, bool polled)
 void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, bool may_send,
 			 bool more)
 {
-	/* Once it is on the list it may be sent, and done, before we look again. */
+	/* Once on the list it may be done at any time. */
 	bool polled = task->polled;
 
 	llist_add(&task->submit_node, &conn->submitted);
@@ -314,8 +309,8 @@ int istripe_conn_send_control(struct istripe_conn *conn, const struct iscsi_hdr 
 	struct istripe_control *control;
 
 	/*
-	 * Without an answer to its ping the target drops us, and with us the pages that wait
-	 * to be written: the reserves are for that, bounded by ISTRIPE_CONTROLS_MAX.
+	 * Without an answer to its ping the target drops the connection, which writeback needs:
+	 * hence the memory reserves, bounded by ISTRIPE_CONTROLS_MAX.
 	 */
 	control = kmalloc(sizeof(*control) + payload_bytes,
 			  GFP_NOWAIT | __GFP_NOWARN |
@@ -339,7 +334,7 @@ void istripe_conn_send_ping(struct istripe_conn *conn, const struct iscsi_hdr *h
 {
 	spin_lock_bh(&conn->control_lock);
 	conn->ping.header = *header;
-	/* The last one may still wait to be sent: then it serves. */
+	/* A ping that still waits to be sent serves for this one. */
 	if (list_empty(&conn->ping.entry)) {
 		list_add(&conn->ping.entry, &conn->controls);
 		conn->control_count++;
@@ -349,9 +344,9 @@ void istripe_conn_send_ping(struct istripe_conn *conn, const struct iscsi_hdr *h
 }
 
 /*
- * The port is taken here, whatever the source address. connect() would give a socket that is
- * bound to a NIC and one that is not the same addresses and port, if they connect at the same
- * time (see __inet_check_established()); the target resets one of them.
+ * Takes a port even without a source address. connect() can give a socket that is bound to a NIC
+ * and one that is not the same addresses and ports when both connect at a time (see
+ * __inet_check_established()); the target then resets one of them.
  */
 static int conn_bind(struct istripe_conn *conn, int family, struct net *net)
 {
@@ -373,7 +368,7 @@ static int conn_bind(struct istripe_conn *conn, int family, struct net *net)
 	if (way->source_address.ss_family != AF_UNSPEC)
 		source = &way->source_address;
 	ret = istripe_compat_bind(conn->sock, source);
-	/* No port that nobody else uses: then one that is not used for this portal. */
+	/* All ports are in use: connect() finds one that is free for this portal. */
 	return source == &any && ret == -EADDRINUSE ? 0 : ret;
 }
 
@@ -386,7 +381,7 @@ void istripe_conn_tune(struct istripe_conn *conn)
 	istripe_socket_tune(conn->sock, conn->session->label, &wanted, &conn->tuned);
 }
 
-/* Before it is connected: the first segment is marked, and scales the window, as it should. */
+/* Before it is connected: the first segment has the DSCP and scales the window. */
 static void conn_prepare_socket(struct istripe_conn *conn, u32 timeout_ms)
 {
 	conn->sock->sk->sk_sndtimeo = msecs_to_jiffies(timeout_ms);
@@ -416,7 +411,7 @@ static int conn_nic(struct istripe_conn *conn)
 	int nic = 0;
 
 	if (dst) {
-		/* What holds the route does not hold its device. */
+		/* A reference to the route is none to its device. */
 		rcu_read_lock();
 		nic = READ_ONCE(dst->dev)->ifindex;
 		rcu_read_unlock();
@@ -433,7 +428,7 @@ bool istripe_conn_has_link(struct istripe_conn *conn)
 
 	if (!conn->sock || !conn->nic)
 		return true;
-	/* The route may have moved since. */
+	/* The route may have changed since. */
 	nic = conn_nic(conn) ?: conn->nic;
 	rcu_read_lock();
 	dev = dev_get_by_index_rcu(sock_net(conn->sock->sk), nic);
@@ -460,7 +455,7 @@ int istripe_conn_connect(struct istripe_conn *conn, const struct sockaddr_storag
 		return ret == -EINPROGRESS || ret == -EAGAIN ? -ETIMEDOUT : ret;
 	conn->remote_address = *portal;
 	conn->nic = conn_nic(conn);
-	/* It works without: what this NIC says about its link means nothing. */
+	/* Connected without a link: this NIC does not know its link. */
 	if (!istripe_conn_has_link(conn))
 		conn->nic = 0;
 	kernel_getsockname(conn->sock, (struct sockaddr *)&conn->local_address);
@@ -473,7 +468,7 @@ void istripe_conn_start(struct istripe_conn *conn)
 	conn->sock->sk->sk_rcvtimeo = MAX_SCHEDULE_TIMEOUT;
 	conn_install_callbacks(conn);
 	istripe_keepalive_start(conn);
-	/* What came between the login and the callbacks has had no callback. */
+	/* Segments between the login and the callbacks had no callback. */
 	if (conn->sock->sk->sk_state != TCP_ESTABLISHED)
 		set_bit(ISTRIPE_CONN_PEER_CLOSED, &conn->flags);
 	set_bit(ISTRIPE_CONN_RX_PENDING, &conn->flags);
@@ -481,11 +476,10 @@ void istripe_conn_start(struct istripe_conn *conn)
 }
 
 /*
- * After the reset, segments that refer to the tasks' pages may still wait in a
- * queueing discipline or a NIC. The pages must not be reused before they are gone,
- * else bytes of a newer write could go out under an older command (P22). TCP has
- * no call-back for the last one, hence a bounded poll. When a link has gone down it
- * takes seconds: the reset waits until the neighbour is found not to answer.
+ * After the reset, segments that refer to the tasks' pages may still wait in a queueing discipline
+ * or a NIC. If the pages were reused before, bytes of a newer write could go out under an older
+ * command (P22). TCP has no callback for the last one, hence a bounded poll. It takes seconds when
+ * a link has gone down: the reset waits until the neighbour is found not to answer.
  */
 static void conn_drain(struct istripe_conn *conn)
 {
@@ -514,7 +508,7 @@ void istripe_conn_cut(struct istripe_conn *conn)
 	if (!conn->sock || test_and_set_bit(ISTRIPE_CONN_STOPPED, &conn->flags))
 		return;
 	conn_restore_callbacks(conn);
-	/* A reset also ends whoever sends or receives in the socket. */
+	/* A reset also wakes senders and receivers in the socket. */
 	tcp_abort(conn->sock->sk, ECONNABORTED);
 }
 
@@ -575,8 +569,8 @@ void istripe_conn_free(struct istripe_conn *conn)
 		return;
 	WARN_ON_ONCE(conn->sock);
 	/*
-	 * Of several connections the last one to be stopped may have kicked the others, when
-	 * the window moved, after they were: istripe_conn_kick() looks, then queues.
+	 * When the window moved, a connection may have kicked this one after its halt:
+	 * istripe_conn_kick() tests STOPPED, then queues.
 	 */
 	cancel_work_sync(&conn->io_work);
 	list_del_init(&conn->ping.entry);

@@ -2,14 +2,14 @@
 /*
  * A connection: one TCP connection of a session.
  *
- * Two sides work on it and share no field that both write:
- *   transmit side	whoever holds @tx_mutex: a submitter, @io_work, or @sender_work for
- *			what submitters have deferred. Owns @tx and the two lists in it.
- *   receive side	whoever holds the socket's lock: TCP's softirq, @io_work for what
- *			that left over. Owns @rx. Must neither sleep nor send.
- * Between them: @submitted (submitters push, transmit pops), @solicited (receive
- * pushes, transmit pops), @control (any pushes under @control_lock, transmit
- * pops), exp_stat_sn (receive writes, transmit reads).
+ * Two sides work on it, and no field is written by both:
+ *   transmit side	the holder of @tx_mutex: a submitter, @io_work, or @sender_work for
+ *			what submitters have deferred. It owns @tx.
+ *   receive side	the holder of the socket's lock: TCP's softirq, or @io_work for what
+ *			softirq left over. It owns @rx. It must neither sleep nor send.
+ * Between them: @submitted (submitters push, transmit pops), @solicited (receive pushes,
+ * transmit pops), @controls (any context pushes under @control_lock, transmit pops),
+ * @exp_stat_sn (receive writes, transmit reads).
  *
  * Lock order:
  *   session->socket_lock
@@ -43,7 +43,7 @@ enum istripe_conn_flag {
 	ISTRIPE_CONN_WINDOW_CLOSED,	/* transmit side waits for MaxCmdSN to move */
 	ISTRIPE_CONN_WRITES_PACED,	/* transmit side waits for an answer: the link is slow */
 	ISTRIPE_CONN_PINGING,		/* a NOP-Out of ours is unanswered */
-	ISTRIPE_CONN_TX_MISSED,		/* somebody found tx_mutex taken */
+	ISTRIPE_CONN_TX_MISSED,		/* a caller found tx_mutex taken */
 	ISTRIPE_CONN_LOGGING_OUT,	/* the logout request is the last PDU */
 	ISTRIPE_CONN_RX_PENDING,	/* the worker shall receive */
 	ISTRIPE_CONN_RX_PAUSED,		/* nothing is received: see istripe_conn_send_control() */
@@ -55,13 +55,13 @@ struct istripe_conn {
 	enum istripe_conn_state state;
 	unsigned long flags;
 	struct socket *sock;
-	struct istripe_socket_params tuned;	/* what @sock is, under socket_lock */
-	struct istripe_keys keys;	/* what its login came to */
+	struct istripe_socket_params tuned;	/* the settings of @sock, under socket_lock */
+	struct istripe_keys keys;	/* as negotiated by its login */
 
 	struct mutex tx_mutex;		/* @tx: the transmit side */
 	struct istripe_transmit tx;
 	struct llist_head submitted;
-	bool held;			/* submitters' hint: more was said to follow */
+	bool held;			/* submitters' hint: a batch goes on */
 	u32 deferred;			/* submitters' hints: see conn_defers() */
 	const void *submitter;
 	unsigned long submitter_sleeps;
@@ -84,7 +84,7 @@ struct istripe_conn {
 	u32 ping_itt;
 	u16 control_generation;
 
-	/* What sk_user_data and the callbacks were before. */
+	/* The socket's own callbacks. */
 	void (*saved_data_ready)(struct sock *sk);
 	void (*saved_write_space)(struct sock *sk);
 	void (*saved_state_change)(struct sock *sk);
@@ -102,173 +102,86 @@ struct istripe_conn {
 	u32 ping_rtt_us;
 };
 
-/**
- * istripe_conn_alloc() - make a connection that is not connected
- * @session: its session
- * @cid: connection id
- *
- * Context: process, GFP_NOIO.
- * Return: the connection or NULL.
- */
+/* Process context, GFP_NOIO. Returns NULL without memory. */
 struct istripe_conn *istripe_conn_alloc(struct istripe_session *session, u16 cid);
 
-/**
- * istripe_conn_free() - free a connection
- * @conn: stopped, or never started; NULL is fine
- *
- * Context: process.
- */
+/* @conn is stopped, was never started, or is NULL. */
 void istripe_conn_free(struct istripe_conn *conn);
 
-/**
- * istripe_conn_connect() - open the TCP connection
- * @conn: fresh
- * @portal: address and port
- * @net: network namespace
- * @timeout_ms: for the connect, and for each send and receive until istripe_conn_start()
- *
- * Context: process, sleeps, session->socket_lock not held.
- * Return: 0 or the error of TCP; -ENODEV no such NIC; -EINTR.
+/*
+ * Opens the TCP connection within @timeout_ms, which also bounds each send and receive until
+ * istripe_conn_start(). Sleeps; the caller does not hold session->socket_lock. Returns 0,
+ * -ENODEV without the configured NIC, -EINTR, or an error of TCP.
  */
 int istripe_conn_connect(struct istripe_conn *conn, const struct sockaddr_storage *portal,
 			 struct net *net, u32 timeout_ms);
 
-/**
- * istripe_conn_tune() - let the socket follow the path's socket settings
- * @conn: has a socket
- *
- * Context: process, session->socket_lock.
- */
+/* Lets the socket follow the path's socket settings; under session->socket_lock. */
 void istripe_conn_tune(struct istripe_conn *conn);
 
-/**
- * istripe_conn_has_link() - has the NIC that it was connected through a link?
- * @conn: connected
- *
- * Context: process; nobody may stop the connection meanwhile.
- * Return: false when the NIC is gone, down, or without a carrier.
- */
+/* False when its NIC is gone, down or without a carrier. Nobody may stop @conn meanwhile. */
 bool istripe_conn_has_link(struct istripe_conn *conn);
 
-/**
- * istripe_conn_start() - enter the full feature phase
- * @conn: logged in
- *
- * From here on the socket belongs to the two sides.
- *
- * Context: process.
- */
+/* Enters the full feature phase: from here on the socket belongs to the two sides. */
 void istripe_conn_start(struct istripe_conn *conn);
 
-/**
- * istripe_conn_cut() - reset the TCP connection: the beginning of istripe_conn_halt()
- * @conn: may be in any state; no submitters; idempotent
- *
- * Context: process, sleeps.
+/*
+ * The end of a connection has three steps, in this order. Each is idempotent, includes those
+ * before it, may be called in any state without submitters, and sleeps.
  */
+
+/* Resets the TCP connection. */
 void istripe_conn_cut(struct istripe_conn *conn);
 
-/**
- * istripe_conn_halt() - end both sides: the beginning of istripe_conn_stop()
- * @conn: may be in any state; no submitters; idempotent
- *
- * Afterwards neither side runs, unless another connection of the session does; what was
- * sent may still be on its way to the wire. When all connections of a session are halted,
- * its tasks that send no data belong to the caller.
- *
- * Context: process, sleeps.
+/*
+ * Ends both sides, unless another connection of the session runs. Data that were sent may still
+ * be on their way to the wire. When all connections of a session are halted, its tasks that send
+ * no data belong to the caller.
  */
 void istripe_conn_halt(struct istripe_conn *conn);
 
-/**
- * istripe_conn_stop() - take the socket away from everybody and release it
- * @conn: may be in any state; no submitters; idempotent
- *
- * Afterwards neither side runs, nothing of the tasks' memory is on its way to the
- * wire (P22), and the tasks that send data belong to the caller, too.
- *
- * Context: process, sleeps.
+/*
+ * Releases the socket. Nothing of the tasks' memory is on its way to the wire any more (P22), so
+ * the tasks that send data belong to the caller, too.
  */
 void istripe_conn_stop(struct istripe_conn *conn);
 
-/**
- * istripe_conn_set_state() - move to another state and trace it
- * @conn: the connection
- * @state: a state that may follow the present one
- *
- * Context: whoever owns the connection then: its opener or its stopper.
- */
+/* For the opener and the stopper; traces the change. */
 void istripe_conn_set_state(struct istripe_conn *conn, enum istripe_conn_state state);
 
-/**
- * istripe_conn_kick() - let the connection's worker look at both sides
- * @conn: the connection
- *
- * Context: any.
- */
+/* Lets io_work run both sides. Any context. */
 void istripe_conn_kick(struct istripe_conn *conn);
 
-/**
- * istripe_conn_submit() - hand a task to the transmit side
- * @conn: in full feature phase
- * @task: with ITT, holders and transfer set up
- * @may_send: see istripe_session_submit()
- * @more: see istripe_session_submit()
- *
- * Context: see istripe_session_submit().
- */
+/* @task has its ITT, references and transfer. Otherwise as istripe_session_submit(). */
 void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, bool may_send,
 			 bool more);
 
-/**
- * istripe_conn_flush() - send what submitters have queued
- * @conn: in full feature phase
- *
- * What another one is sending just now is left to him, or to the worker.
- *
- * Context: process, sleeps; holds no socket.
+/*
+ * Sends what submitters have queued. When another thread is sending, that thread or io_work
+ * sends it. Sleeps; the caller holds no socket lock.
  */
 void istripe_conn_flush(struct istripe_conn *conn);
 
-/**
- * istripe_conn_poll() - look for answers
- * @conn: in full feature phase, kept by the caller
- *
- * Whoever calls does what the NIC's interrupt would make softirq do later: takes packets
- * from the NIC and carries them up to TCP, which calls the receive side. So what has
- * come is complete on return, and who may receive is decided as ever, by the socket's lock.
- * There is nothing else to look at: what TCP has, the receive side has had. Where packets
- * come from nothing that can be polled (a loopback), this does nothing.
- *
- * Context: process, must not hold a socket; does not sleep. Tasks of any connection may be
- * done meanwhile.
+/*
+ * Does what the NIC's interrupt would make softirq do later: it takes packets from the NIC and
+ * carries them up to TCP, which calls the receive side. The answers that have arrived are complete
+ * on return; the socket's lock decides who receives, as always. TCP keeps nothing else to look
+ * at, since the receive side takes everything at once. Without a NIC queue that can be polled
+ * (loopback) this does nothing. Does not sleep; the caller keeps @conn and holds no socket lock.
+ * Tasks of any connection may be done meanwhile.
  */
 void istripe_conn_poll(struct istripe_conn *conn);
 
-/**
- * istripe_conn_send_control() - queue a PDU that goes ahead of data
- * @conn: in full feature phase
- * @header: basic header segment; ExpStatSN, CmdSN are filled in when it is sent
- * @payload: data segment, copied, or NULL
- * @payload_bytes: its length
- *
- * Each ping of the target's must be answered (RFC 7143 11.18), however many come: when
- * ISTRIPE_CONTROLS_MAX wait to be sent, what the target sends is left in TCP, whose window
- * closes, until half of them have gone.
- *
- * Context: any that may allocate with GFP_NOWAIT.
- * Return: 0; -ENOMEM.
+/*
+ * Queues a PDU that goes ahead of data. ExpStatSN and CmdSN are filled in when it is sent;
+ * @payload is copied. Each ping of the target must be answered (RFC 7143 11.18), however many
+ * come: when ISTRIPE_CONTROLS_MAX PDUs wait, what the target sends is left in TCP, whose window
+ * closes, until half of them have gone. Any context; GFP_NOWAIT. Returns 0 or -ENOMEM.
  */
 int istripe_conn_send_control(struct istripe_conn *conn, const struct iscsi_hdr *header,
 			      const void *payload, u32 payload_bytes);
 
-/**
- * istripe_conn_send_ping() - queue conn->ping
- * @conn: in full feature phase
- * @header: as for istripe_conn_send_control(); replaces that of a ping not yet sent
- *
- * Context: keepalive work.
- */
+/* Queues conn->ping; @header replaces that of a ping not sent yet. For the keepalive work. */
 void istripe_conn_send_ping(struct istripe_conn *conn, const struct iscsi_hdr *header);
 
 #endif

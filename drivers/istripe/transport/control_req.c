@@ -10,7 +10,6 @@ static u32 control_req_tag(struct istripe_session *session, u16 slot)
 	return (u32)(++session->control_req.generation & 0x7fff) << 16 | slot;
 }
 
-/* Send a request and wait until its answer, a fault or the time is up. */
 static int control_req_run(struct istripe_conn *conn, u32 itt, const struct iscsi_hdr *header,
 			   unsigned long deadline)
 {
@@ -23,9 +22,9 @@ static int control_req_run(struct istripe_conn *conn, u32 itt, const struct iscs
 	reinit_completion(&control_req->finished);
 	WRITE_ONCE(control_req->conn, conn);
 	WRITE_ONCE(control_req->sent, false);
-	/* The connection before the tag; and the tag before the PDU, by the control list's lock. */
+	/* Connection before tag; the control list's lock orders the tag before the PDU. */
 	smp_store_release(&control_req->itt, itt);
-	/* In this order: a fault from now on completes what we wait for. */
+	/* A fault from now on completes @done. */
 	smp_mb();
 	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
 		ret = -ENOTCONN;
@@ -33,18 +32,17 @@ static int control_req_run(struct istripe_conn *conn, u32 itt, const struct iscs
 		ret = istripe_conn_send_control(conn, header, NULL, 0);
 	if (!ret && !wait_for_completion_timeout(&control_req->done, left))
 		ret = -ETIMEDOUT;
-	/* From here on an answer finds nobody: see control_req_answered(). */
+	/* From here on an answer is ignored: see control_req_answered(). */
 	if (cmpxchg(&control_req->itt, itt, ISTRIPE_TAG_RESERVED) == itt)
 		return ret ?: -ENOTCONN;
-	/* Answered, perhaps while a fault woke us: wait until all of that is done. */
+	/* Answered, perhaps while a fault woke us: wait until it has been acted on. */
 	wait_for_completion(&control_req->finished);
 	return 0;
 }
 
 /*
- * Is the PDU being received the answer that is waited for: to a request of this kind,
- * and on the connection that carried it? Then it is taken, with what it says. @itt is the tag
- * of the request that it answers.
+ * Takes an answer to request @itt if that is waited for: of this kind, and on the connection that
+ * carried it.
  */
 static bool control_req_answered(struct istripe_conn *conn, u32 itt, u16 slot, u8 response)
 {
@@ -54,17 +52,17 @@ static bool control_req_answered(struct istripe_conn *conn, u32 itt, u16 slot, u
 	if ((itt & 0xffff) != slot || smp_load_acquire(&control_req->itt) != itt ||
 	    READ_ONCE(control_req->conn) != conn)
 		return false;
-	/* What answers before it was asked has guessed the tag. Pairs with the release there. */
+	/* An answer before the request was sent is a guess. Pairs with the release there. */
 	if (!smp_load_acquire(&control_req->sent))
 		return false;
-	/* Only now: an answer that comes too late must not replace that of the next request. */
+	/* After the cmpxchg: a late answer must not replace that of the next request. */
 	if (cmpxchg(&control_req->itt, itt, ISTRIPE_TAG_RESERVED) != itt)
 		return false;
 	control_req->response = response;
 	return true;
 }
 
-/* All that the answer means is done: the next request may come, hence this order. */
+/* The answer has been acted on. Afterwards the next request may come. */
 static void control_req_finish(struct istripe_control_req *control_req)
 {
 	complete(&control_req->done);
@@ -78,17 +76,14 @@ static int task_management_result(u8 response)
 		return 0;
 	case ISCSI_TMF_RSP_NOT_SUPPORTED:
 	case ISCSI_TMF_RSP_AUTH_FAILED:
-		/* Not now, and not for us at any other time. */
+		/* Repeating it is of no use. */
 		return -EOPNOTSUPP;
 	default:
 		return -EIO;
 	}
 }
 
-/*
- * A ping that waits for its answer: then the target has all that was sent over the
- * connection before, and we have all that it sent.
- */
+/* With the answer the target has all that was sent over @conn before, and we all that it sent. */
 static int control_req_barrier(struct istripe_conn *conn, unsigned long deadline)
 {
 	struct istripe_pdu_nop_out ping = {
@@ -111,7 +106,7 @@ static int control_req_barriers(struct istripe_session *session, u32 first, unsi
 	return ret;
 }
 
-/* The tasks of connections from @first on end where their connection has answered a barrier. */
+/* Ends the tasks of the connections from @first on as each of these answers a barrier. */
 static int control_req_collect(struct istripe_session *session, u32 first, unsigned long deadline)
 {
 	struct istripe_control_req *control_req = &session->control_req;
@@ -130,7 +125,7 @@ int istripe_session_ping(struct istripe_session *session, u32 timeout_ms)
 	int ret = -ETIMEDOUT;
 
 	mutex_lock(&session->control_req.lock);
-	/* When many ask, the last one does not wait for all their times. */
+	/* The wait for the lock counts: many callers do not add up their times. */
 	if (time_before(jiffies, deadline))
 		ret = control_req_barrier(session->conns[0], deadline);
 	mutex_unlock(&session->control_req.lock);
@@ -159,9 +154,9 @@ static int task_management_run(struct istripe_conn *conn, u8 function, u32 itt, 
 }
 
 /*
- * The target does not know the task: it has ended by itself, and its answer is here or just
- * behind this one; or another host has aborted it, and then nobody answers it (SAM-5 5.3.1
- * with TAS=0). The answer to a ping on its connection tells which.
+ * The target does not know the task. Either it has ended, and its answer is here or just behind
+ * this one, or another host has aborted it, and there is no answer (SAM-5 5.3.1 with TAS=0). The
+ * answer to a ping on its connection tells which.
  */
 static int session_collect_task(struct istripe_conn *conn, u32 itt, int error,
 				unsigned long deadline)
@@ -193,18 +188,17 @@ static int session_abort_task(struct istripe_session *session, u32 itt, unsigned
 }
 
 /*
- * The request is immediate, for the window may well be closed. So it can overtake what
- * other connections carry: a command that it covers could reach the target, and be
- * carried out, after it. Hence no command may be on its way anywhere while it is. And
- * the tasks of another connection end on that one's receive side, after what the target
- * has said there about them.
+ * The request is immediate, as the window may be closed. So it could overtake a command on another
+ * connection, which would be carried out after the reset that covers it. Hence no command may be
+ * on its way on any connection meanwhile. The tasks of another connection end on its receive side,
+ * after their answers that are on their way there.
  */
 static int session_reset_lun(struct istripe_session *session, unsigned long deadline)
 {
 	int ret;
 
 	istripe_session_quiesce(session);
-	/* The first connection carries the request itself. */
+	/* The first connection carries the request. */
 	ret = control_req_barriers(session, 1, deadline);
 	if (!ret)
 		ret = task_management_run(session->conns[0], ISCSI_TM_FUNC_LOGICAL_UNIT_RESET, 0,
@@ -212,7 +206,7 @@ static int session_reset_lun(struct istripe_session *session, unsigned long dead
 	if (!ret)
 		ret = task_management_result(session->control_req.response);
 	if (!ret) {
-		/* It has been done: the caller must know, whatever becomes of this session. */
+		/* The LUN has been reset: 0, even if the session ends. */
 		if (control_req_collect(session, 1, deadline))
 			istripe_session_fault(session, -ETIMEDOUT,
 					      "the LUN has been reset, but not every connection says so");
@@ -226,7 +220,7 @@ int istripe_session_reset_begin(struct istripe_session *session, unsigned long d
 	struct istripe_control_req *control_req = &session->control_req;
 	int ret;
 
-	/* Its worker may wait there for a target that does not answer. */
+	/* Its worker may have it while it waits for a target that does not answer. */
 	if (!mutex_trylock(&control_req->lock))
 		return -EBUSY;
 	istripe_session_quiesce(session);
@@ -237,7 +231,7 @@ int istripe_session_reset_begin(struct istripe_session *session, unsigned long d
 	return ret;
 }
 
-/* The tag of a command behind slot @slot that the target has and has not answered, or none. */
+/* The tag of the command in @slot if it is in flight and unanswered. */
 static u32 session_unanswered(struct istripe_session *session, u32 slot)
 {
 	struct istripe_task *task = READ_ONCE(session->slots[slot].task);
@@ -249,10 +243,9 @@ static u32 session_unanswered(struct istripe_session *session, u32 slot)
 }
 
 /*
- * Has the reset ended the command behind slot @slot? The target says: one that it does not know,
- * and has not answered, is dead. It is asked of each of them: a target may forget a command
- * just before it answers it, and one that shows the same LUN from another node, and goes on
- * with what it has, knows the others.
+ * Has the reset ended the command in @slot? One that the target does not know, and has not
+ * answered, is dead. Each is asked for: a target may forget a command just before it answers it,
+ * and a target that shows the same LUN from another node, and goes on there, knows the others.
  */
 static int session_collect_slot(struct istripe_session *session, u32 slot,
 				unsigned long deadline)
@@ -267,7 +260,7 @@ static int session_collect_slot(struct istripe_session *session, u32 slot,
 	ret = task_management_run(conn, ISCSI_TM_FUNC_ABORT_TASK, itt, cmd_sn, deadline);
 	if (ret)
 		return ret;
-	/* It had it, so it has not been reset: the others are to go on. */
+	/* The target had it, so it has not been reset: the others go on. */
 	if (session->control_req.response != ISCSI_TMF_RSP_NO_TASK)
 		return -EBUSY;
 	return session_collect_task(conn, itt, -EAGAIN, deadline);
@@ -281,7 +274,7 @@ void istripe_session_reset_end(struct istripe_session *session, bool reset,
 	u32 i;
 
 	if (reset && mutex_trylock(&control_req->lock)) {
-		/* Held: no command has been sent since istripe_session_reset_begin(). */
+		/* Quiesced: no command has been sent since istripe_session_reset_begin(). */
 		ret = control_req_barriers(session, 0, deadline);
 		for (i = 0; !ret && i < session->slot_count; i++)
 			ret = session_collect_slot(session, i, deadline);
@@ -314,7 +307,7 @@ static void task_management_collect_one(struct istripe_conn *conn, u32 itt, int 
 		istripe_task_answer(task, error);
 }
 
-/* What was sent before the reset is gone; what came after it is none of its business. */
+/* Ends the tasks that were sent over @conn before the reset. */
 static void task_management_collect_all(struct istripe_conn *conn, int error)
 {
 	struct istripe_session *session = conn->session;
@@ -330,8 +323,8 @@ static void task_management_collect_all(struct istripe_conn *conn, int error)
 		cmd_sn = READ_ONCE(task->cmd_sn);
 		/*
 		 * Other receive sides may end tasks meanwhile, and these be submitted anew,
-		 * but none becomes SENT while the session is held: what is SENT and
-		 * unanswered now was so above.
+		 * but none becomes SENT while the session is quiesced: a task that is SENT and
+		 * unanswered now was so when cmd_sn was read.
 		 */
 		smp_rmb();
 		flags = READ_ONCE(task->flags);
@@ -346,18 +339,15 @@ int istripe_control_req_task_management(struct istripe_conn *conn)
 {
 	struct istripe_control_req *control_req = &conn->session->control_req;
 	u8 response = conn->rx.pdu.task_management_response.response;
-	/* Before the tag is taken: from then on they may be those of the next request. */
+	/* Before the tag is taken: afterwards they may be those of the next request. */
 	u8 function = READ_ONCE(control_req->function);
 	u32 referenced_itt = READ_ONCE(control_req->referenced_itt);
 
 	if (!control_req_answered(conn, conn->rx.pdu.itt, ISTRIPE_SLOT_TASK_MANAGEMENT,
 				  response))
-		/* Too late: whoever asked has moved on to harder means. */
+		/* Too late: its time is up. */
 		return 0;
-	/*
-	 * The tasks finish here, on the receive side, before anything that the target
-	 * sends later can be taken for their answer (P45).
-	 */
+	/* On the receive side: no later PDU can be taken for their answer (P45). */
 	if (!task_management_result(response) && function == ISCSI_TM_FUNC_ABORT_TASK)
 		task_management_collect_one(conn, referenced_itt, -ECANCELED);
 	else if (!task_management_result(response))
@@ -434,7 +424,7 @@ int istripe_control_req_logout(struct istripe_conn *conn)
 	if (!control_req_answered(conn, conn->rx.pdu.itt, ISTRIPE_SLOT_LOGOUT, response->response))
 		return istripe_conn_reject(conn, -EPROTO, "a logout response nobody waits for");
 	session->time2wait_s = response->time2wait_s;
-	/* The end of the connection that comes now is the one we asked for. */
+	/* The end of the connection that follows is no fault. */
 	set_bit(ISTRIPE_SESSION_FAULTED, &session->flags);
 	control_req_finish(&session->control_req);
 	return 0;

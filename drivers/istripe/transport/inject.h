@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Places where things go wrong when they are told to: debugfs has a folder istripe with one for
- * each, as Documentation/fault-injection of the kernel describes them. For kernels with
- * CONFIG_FAULT_INJECTION_DEBUG_FS; in others nothing of it is left.
+ * Fault injection: a directory of debugfs/istripe for each enum istripe_inject, as the kernel's
+ * Documentation/fault-injection describes. Kernels without CONFIG_FAULT_INJECTION_DEBUG_FS
+ * compile to nothing.
  */
 #ifndef ISTRIPE_TRANSPORT_INJECT_H
 #define ISTRIPE_TRANSPORT_INJECT_H
@@ -10,7 +10,7 @@
 #include <compat/fault.h>
 
 enum istripe_inject {
-	ISTRIPE_INJECT_CONNECT,		/* nobody answers */
+	ISTRIPE_INJECT_CONNECT,		/* the portal does not answer */
 	ISTRIPE_INJECT_LOGIN,		/* a login request can not be sent */
 	ISTRIPE_INJECT_SEND,		/* TCP takes nothing any more */
 	ISTRIPE_INJECT_RECEIVE,		/* the connection ends */
@@ -18,36 +18,14 @@ enum istripe_inject {
 	ISTRIPE_INJECTIONS
 };
 
-/**
- * istripe_inject_init() - show the places in debugfs
- *
- * Context: module init. Without debugfs there are none, which is no error.
- */
+/* Without debugfs there are no such files, which is no error. */
 void istripe_inject_init(void);
 
-/**
- * istripe_inject_exit() - undo istripe_inject_init()
- *
- * Context: module exit.
- */
 void istripe_inject_exit(void);
 
-/**
- * istripe_inject_asked() - is something to go wrong now
- * @inject: where
- *
- * Context: any.
- * Return: true when the administrator has asked for it.
- */
 bool istripe_inject_asked(enum istripe_inject inject);
 
-/**
- * istripe_inject() - see istripe_inject_asked()
- * @inject: where
- *
- * Context: any.
- * Return: false on kernels that have no fault injection, which the compiler knows.
- */
+/* True when the administrator wants @inject to fail now. Any context. */
 static inline bool istripe_inject(enum istripe_inject inject)
 {
 	return ISTRIPE_COMPAT_FAULTS && istripe_inject_asked(inject);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Keepalive (RFC 7143 11.18): silence for ping_interval_ms makes us ask, silence
- * for ping_timeout_ms after that ends the session. Any received byte is a sign of
- * life, and a ping goes ahead of data: a busy connection is never taken for a
- * dead one (P15).
+ * Keepalive (RFC 7143 11.18): a ping follows silence for ping_interval_ms, and silence for
+ * ping_timeout_ms after that ends the session. Any received byte is a sign of life, and a ping goes
+ * ahead of data, so a busy connection is not taken for a dead one (P15).
  */
 #include "transport/conn.h"
 #include "transport/keepalive.h"
@@ -35,11 +34,11 @@ static void keepalive_ping(struct istripe_conn *conn)
 	if (test_bit(ISTRIPE_CONN_LOGGING_OUT, &conn->flags))
 		return;
 	istripe_pdu_encode_nop_out((struct iscsi_nopout *)&header, &ping);
-	/* Recorded before it is sent: the answer may be faster than we are (P14). */
+	/* Recorded before it is sent: the answer may come at once (P14). */
 	conn->ping_itt = ping.itt;
 	conn->ping_time = ktime_get();
 	conn->ping_sent = jiffies;
-	/* The tag is seen by whoever sees the flag. */
+	/* Tag before flag. */
 	smp_mb__before_atomic();
 	set_bit(ISTRIPE_CONN_PINGING, &conn->flags);
 	istripe_conn_send_ping(conn, &header);
@@ -64,7 +63,7 @@ void istripe_keepalive_work(struct work_struct *work)
 	u32 asked_ms = jiffies_to_msecs(jiffies - conn->ping_sent);
 
 	if (!interval_ms) {
-		keepalive_rearm(conn, 1000);	/* look again: the interval is live */
+		keepalive_rearm(conn, 1000);	/* the interval may be set later */
 	} else if (silent_ms < interval_ms) {
 		clear_bit(ISTRIPE_CONN_PINGING, &conn->flags);
 		keepalive_rearm(conn, interval_ms - silent_ms);

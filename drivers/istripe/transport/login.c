@@ -51,7 +51,7 @@ static const struct istripe_chap_ops chap_ops = {
 	.random = chap_random,
 };
 
-/* A target must not be met with a weaker hash because memory was short: -ENOMEM. */
+/* -ENOMEM: a lack of memory must not lead to a weaker hash. */
 static int buffers_set_chap(struct istripe_login_buffers *buffers,
 			    const struct istripe_path_params *path)
 {
@@ -82,7 +82,7 @@ static int buffers_set_chap(struct istripe_login_buffers *buffers,
 
 struct istripe_login_buffers *istripe_login_buffers_alloc(const struct istripe_path_params *path)
 {
-	/* kmalloc() would round it up to a power of two. */
+	/* kmalloc() would round the size up to a power of two. */
 	struct istripe_login_buffers *buffers = vzalloc(sizeof(*buffers));
 
 	if (!buffers || !path->chap.secret_bytes || !buffers_set_chap(buffers, path))
@@ -102,7 +102,6 @@ void istripe_login_buffers_free(struct istripe_login_buffers *buffers)
 	kvfree_sensitive(buffers, sizeof(*buffers));
 }
 
-/* Each send and receive gets what is left of the attempt's time. */
 static long login_time_left(unsigned long deadline)
 {
 	long left = (long)(deadline - jiffies);
@@ -176,7 +175,7 @@ static int login_receive(struct istripe_conn *conn, struct iscsi_hdr *bhs, char 
 	return login_receive_bytes(conn, segment, ALIGN(*text_bytes, ISCSI_PAD_LEN), deadline);
 }
 
-/* LIO, when it wants CHAP and none is offered, hangs up without a word. */
+/* LIO closes the connection when it wants CHAP and none is offered. */
 static void login_lost_why(const struct istripe_login *login, int error, char *why,
 			   size_t why_bytes)
 {
@@ -191,7 +190,6 @@ static void login_lost_why(const struct istripe_login *login, int error, char *w
 			  hung_up ? "; no chap_secret is set, and it may want CHAP" : "");
 }
 
-/* One request and its response. */
 static int login_request(struct istripe_conn *conn, struct istripe_login_buffers *buffers,
 			 unsigned long deadline, char *why, size_t why_bytes)
 {

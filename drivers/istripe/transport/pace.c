@@ -9,17 +9,17 @@
 #include "transport/conn.h"
 #include "transport/pace.h"
 
-/* What is on its way shall be acknowledged within this time and a round trip. */
+/* Bytes on their way shall be acknowledged within this time and a round trip. */
 #define PACE_MS			400
-/* The round trip when nothing waits anywhere, at most. */
+/* The unloaded round trip, at most. */
 #define ROUND_TRIP_MAX_US	5000000
-/* A limit of a new connection, less than TCP's own first window. */
+/* For a new connection: less than TCP's first window. */
 #define LIMIT_FIRST_BYTES	SZ_8K
 #define LIMIT_MIN_BYTES		SZ_4K
 /* No limit from here on: 9 MB/s. */
 #define LIMIT_MAX_BYTES		SZ_4M
 #define SEGMENT_MIN_BYTES	512
-/* Of the limit, for each write: with all of them each has about 5 KiB a second. */
+/* Of the limit, for each write: about 5 KiB a second. */
 #define WRITE_BYTES		SZ_2K
 #define WRITES_MIN		4u
 
@@ -32,7 +32,7 @@ static u32 pace_unacknowledged_bytes(const struct istripe_conn *conn)
 {
 	const struct tcp_sock *tcp = pace_tcp(conn);
 
-	/* In this order: it is never less than 0. */
+	/* In this order: the difference is never less than 0. */
 	u32 una = READ_ONCE(tcp->snd_una);
 
 	return READ_ONCE(tcp->write_seq) - una;
@@ -55,7 +55,7 @@ void istripe_pace_mark(struct istripe_conn *conn)
 	pace->mark_bytes = pace_unacknowledged_bytes(conn);
 }
 
-/* Jiffies in which what is on its way shall be acknowledged. */
+/* Jiffies within which bytes on their way shall be acknowledged. */
 static u32 pace_time(const struct istripe_conn *conn)
 {
 	u32 round_trip_us = min_t(u32, tcp_min_rtt(pace_tcp(conn)), ROUND_TRIP_MAX_US);
@@ -64,10 +64,10 @@ static u32 pace_time(const struct istripe_conn *conn)
 }
 
 /*
- * What was on its way took so long, so this is what the link carries in the time that we
- * want, or less than that if the link was not busy. An idle connection is not looked at, and
- * what was acknowledged then seems to have taken longer: such a time lowers nothing, nor does
- * that of a few bytes. Who waits for room is not idle: TCP tells when there is some.
+ * From the time that the bytes took follows how many the link carries in the wanted time, or more
+ * if the link was not busy. The measurement of an idle connection ends late, at its next send:
+ * such a time does not lower the limit, nor does that of a few bytes. A connection that waits for
+ * room is not idle: TCP's callback ends its measurement.
  */
 static void pace_check(struct istripe_conn *conn, u32 elapsed, bool idle)
 {
@@ -76,7 +76,7 @@ static void pace_check(struct istripe_conn *conn, u32 elapsed, bool idle)
 	u32 time;
 	u64 bytes;
 
-	/* Nothing to raise, nothing to lower: so it is nearly always. */
+	/* The common case. */
 	if (!limit_bytes && elapsed <= msecs_to_jiffies(PACE_MS))
 		return;
 	time = pace_time(conn);
@@ -131,7 +131,7 @@ u32 istripe_pace_segment_bytes(const struct istripe_conn *conn, u32 waiting)
 
 	if (!limit_bytes)
 		return U32_MAX;
-	/* All of them have had their turn when what the link carries in the time is through. */
+	/* All have had their turn when the limit has been sent. */
 	bytes = limit_bytes / max(waiting, WRITES_MIN);
 	return max(round_down(bytes, SEGMENT_MIN_BYTES), SEGMENT_MIN_BYTES);
 }

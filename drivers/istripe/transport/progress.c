@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How far tasks have come. All of it looks at the session's table without a hold on what is
- * there: tasks' memory outlives the session, and an answer that is old at once will do.
+ * How far tasks have come. The session's table is read without references to its tasks: their
+ * memory outlives the session, and an answer that is old at once will do.
  */
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
@@ -11,7 +11,7 @@
 #include "transport/progress.h"
 #include "transport/session.h"
 
-/* Small enough for the slowest link, and too much for who sends a byte to keep us waiting. */
+/* Small enough for the slowest link, and more than a target that sends a byte at a time. */
 #define PROGRESS_BYTES	SZ_4K
 
 bool istripe_moved_note(struct istripe_moved *moved, u32 bytes, u32 all_bytes)
@@ -25,7 +25,6 @@ bool istripe_moved_note(struct istripe_moved *moved, u32 bytes, u32 all_bytes)
 	return true;
 }
 
-/* For the owner: a look, without a hold. Tasks' memory outlives the session. */
 static struct istripe_task *session_find_task(struct istripe_session *session, u32 itt)
 {
 	struct istripe_task *task = NULL;
@@ -43,7 +42,7 @@ struct istripe_conn *istripe_session_task_conn(struct istripe_session *session, 
 	u32 i;
 
 	*cmd_sn = task ? READ_ONCE(task->cmd_sn) : 0;
-	/* Without a hold it may be in flight again by now, over another session. */
+	/* It may be in flight again by now, over another session. */
 	for (i = 0; i < session->conn_count; i++)
 		if (session->conns[i] == conn)
 			return conn;
@@ -63,7 +62,6 @@ enum istripe_task_progress istripe_session_task_progress(struct istripe_session 
 							   ISTRIPE_TASK_UNSENT;
 }
 
-/* A look, without a hold: what is in flight over the connection. */
 static bool session_is_in_flight(const struct istripe_task *task, const struct istripe_conn *conn)
 {
 	unsigned long flags;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the target says besides data: responses, NOP-In, asynchronous messages,
- * Reject. Each is complete, its digests verified, its data segment in rx->control.
- *
- * Context of everything here: receive side.
+ * PDUs of the target besides data: responses, NOP-In, asynchronous messages, Reject. Each is
+ * complete, its digests verified, its data segment in rx->control. All of this is the receive side.
  */
 #define pr_fmt(fmt) "istripe: " fmt
 
@@ -31,7 +29,7 @@ static int response_scsi(struct istripe_conn *conn)
 	if (ret)
 		return ret;
 	if (response->response != ISCSI_STATUS_CMD_COMPLETED) {
-		/* The target has dropped the command, and says so (RFC 7143 11.4.3). */
+		/* The target has dropped the command (RFC 7143 11.4.3). */
 		istripe_task_answer(task, -ECANCELED);
 		return 0;
 	}
@@ -45,7 +43,7 @@ static int response_scsi(struct istripe_conn *conn)
 	return 0;
 }
 
-/* A ping of the target's is echoed with its data (RFC 7143 11.19, P56). */
+/* RFC 7143 11.19: a ping of the target is echoed with its data (P56). */
 static int response_answer_ping(struct istripe_conn *conn)
 {
 	struct istripe_receive *rx = &conn->rx;
@@ -87,8 +85,8 @@ static int response_nop_in(struct istripe_conn *conn)
 }
 
 /*
- * Some targets (SCST) say so what others say by a unit attention, and then send none. What
- * does not say what it is about is reason enough to look.
+ * Some targets (SCST) use this instead of a unit attention. A message that does not say what has
+ * changed is reason enough to revalidate.
  */
 static void response_attention(struct istripe_conn *conn)
 {
@@ -103,7 +101,7 @@ static void response_attention(struct istripe_conn *conn)
 		scsi_normalize_sense(sense, bytes, &header);
 	if (istripe_sense_verdict(SAM_STAT_CHECK_CONDITION, &header) == ISTRIPE_SCSI_CHANGED) {
 		what = istripe_sense_change_name(&header);
-		/* It need not be an answer: a target may go on with these for ever. */
+		/* Unlike answers, a target may send these for ever. */
 		if (!istripe_session_is_tolerant(session))
 			istripe_session_invalidate(session);
 	}
@@ -130,7 +128,7 @@ static int response_async(struct istripe_conn *conn)
 		session->time2wait_s = async->parameter2;
 		return istripe_conn_reject(conn, -ECONNRESET, "the target says: %s", name);
 	default:
-		/* Vendors' are none of ours. */
+		/* Of a vendor: ignored. */
 		return 0;
 	}
 }
@@ -142,7 +140,7 @@ static int response_reject(struct istripe_conn *conn)
 	u32 itt = ISTRIPE_TAG_RESERVED;
 	int ret = istripe_pdu_rejected(rx->control, rx->control_used_bytes, &opcode, &itt);
 
-	/* Too many immediate commands: that passes, and the sender asks again when it needs to. */
+	/* Too many immediate commands: transient, the requester asks again if necessary. */
 	if (rx->pdu.reject.reason == ISCSI_REASON_IMM_CMD_REJECT)
 		return 0;
 	if (!ret && opcode == ISCSI_OP_SCSI_TMFUNC && istripe_control_req_rejected(conn, itt))

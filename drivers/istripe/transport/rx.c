@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The receive side: bytes as TCP has them, to PDUs, to where they belong. Data-In
- * goes straight from the socket buffer into the request's pages; everything else has
- * its data segment gathered in rx->control.
+ * The receive side takes bytes from TCP and makes PDUs of them. Data-In goes straight from the
+ * socket buffer into the request's pages; all other data segments are gathered in rx->control.
  *
- * All of it runs with the socket locked, mostly in softirq: nothing here may sleep or send.
+ * The socket is locked, mostly in softirq: nothing here may sleep or send.
  */
 #include <linux/mm.h>
 #include <linux/skbuff.h>
@@ -55,8 +54,8 @@ static int receive_find_task(struct istripe_conn *conn)
 }
 
 /*
- * See istripe_session_task_moves(). What counts of the connection are all commands' data together,
- * for many may have a little each: for those that are not older than the newest of them.
+ * See istripe_session_task_moves(). Data of all commands of the connection count together, as many
+ * commands may have a little each. They count for commands up to the newest of these.
  */
 static void receive_note_move(struct istripe_conn *conn, struct istripe_task *task, u32 bytes)
 {
@@ -90,7 +89,7 @@ static int receive_data_in_header(struct istripe_conn *conn)
 	return 0;
 }
 
-/* Tell the accounting which R2Ts the transmit side has taken up since. */
+/* Accounts for the R2Ts that the transmit side has taken up since. */
 static void receive_account_solicited(struct istripe_task *task)
 {
 	/* Pairs with the release when the transmit side takes one up. */
@@ -102,7 +101,6 @@ static void receive_account_solicited(struct istripe_task *task)
 	}
 }
 
-/* The target asks for data: note it, and put the task on the transmit side's list. */
 static int receive_r2t(struct istripe_conn *conn)
 {
 	struct istripe_receive *rx = &conn->rx;
@@ -132,17 +130,14 @@ static int receive_r2t(struct istripe_conn *conn)
 	smp_store_release(&task->solicited.head, head + 1);
 	/* A full barrier: see task_leave_sequences() for the other half. */
 	if (!test_and_set_bit(ISTRIPE_TASK_SOLICITED, &task->flags)) {
-		/* Our own hold for the answer keeps it above zero until here. */
+		/* The reference for the answer keeps it above 0 until here. */
 		atomic_inc(&task->refs);
 		llist_add(&task->solicit_node, &conn->solicited);
 	}
 	return 0;
 }
 
-/*
- * Sense data and the headers of rejected PDUs always fit. What does not are the data of a
- * ping: without memory they are echoed in part.
- */
+/* Sense data and rejected headers always fit. Without memory a ping is echoed in part. */
 static void receive_make_room(struct istripe_receive *rx)
 {
 	u32 bytes = min_t(u32, rx->pdu.data_segment_bytes, ISTRIPE_CONTROL_BYTES_MAX);
@@ -194,7 +189,7 @@ static void receive_data(struct istripe_conn *conn, const u8 *data, u32 bytes)
 		istripe_cursor_copy_in(&rx->task->rx_cursor, &rx->task->data, data, bytes);
 		return;
 	}
-	/* Longer ones are legal, but what is behind this tells us nothing (P56). */
+	/* Longer ones are legal, but the rest is of no use (P56). */
 	bytes = min_t(u32, bytes, rx->control_bytes - rx->control_used_bytes);
 	memcpy(rx->control + rx->control_used_bytes, data, bytes);
 	rx->control_used_bytes += bytes;
@@ -226,7 +221,7 @@ int istripe_conn_receive_status(struct istripe_conn *conn, struct istripe_task *
 		return istripe_conn_reject(conn, -EPROTO,
 					   "status of task 0x%08x, but TCP still holds its data",
 					   rx->pdu.itt);
-	/* More than asked for, and yet GOOD: it is not the transfer we meant. */
+	/* GOOD for a transfer of another length than ours. */
 	if (receive_overflow(&rx->pdu))
 		task->transferred_bytes = 0;
 	task->status = status;
@@ -255,7 +250,7 @@ static int receive_end(struct istripe_conn *conn)
 		conn->digest_errors++;
 		return istripe_conn_reject(conn, -EBADMSG, "a wrong digest was asked for");
 	}
-	/* Acknowledged only now: a wrong data digest would have ended the PDU before. */
+	/* Acknowledged after the data digest has been checked. */
 	WRITE_ONCE(conn->exp_stat_sn, conn->rx.exp_stat_sn);
 	switch (conn->rx.pdu.opcode) {
 	case ISCSI_OP_SCSI_DATA_IN:
@@ -276,10 +271,7 @@ static int receive_framing_error(struct istripe_conn *conn, int error)
 	return istripe_conn_reject(conn, error, "%s", framing->problem);
 }
 
-/*
- * One stretch of bytes. All of it, but for what is behind the PDU that has made the receive
- * side pause. Returns how much that was.
- */
+/* Returns the bytes taken: less than @len when a PDU has made the receive side pause. */
 static u32 receive_bytes(struct istripe_conn *conn, const u8 *bytes, u32 len)
 {
 	u32 events, data_bytes, left = len;
@@ -287,7 +279,7 @@ static u32 receive_bytes(struct istripe_conn *conn, const u8 *bytes, u32 len)
 	int used, ret = 0;
 
 	while (left && !ret && !test_bit(ISTRIPE_CONN_RX_PAUSED, &conn->flags)) {
-		/* A verdict on one task may end the session: the rest is not believed. */
+		/* done() of a task may have ended the session: the rest is not believed. */
 		if (test_bit(ISTRIPE_SESSION_FAULTED, &conn->session->flags))
 			return len;
 		used = istripe_framing_feed(&conn->rx.framing, bytes, left, &events, &data,
@@ -308,7 +300,7 @@ static u32 receive_bytes(struct istripe_conn *conn, const u8 *bytes, u32 len)
 	return ret ? len : len - left;
 }
 
-/* Called by TCP for each socket buffer; must say how much it took. */
+/* Called by TCP for each socket buffer. Returns the bytes taken. */
 static int receive_skb(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset,
 		       size_t len)
 {
@@ -324,18 +316,18 @@ static int receive_skb(read_descriptor_t *desc, struct sk_buff *skb, unsigned in
 		stretch = skb_seq_read(done, &bytes, &seq);
 		if (!stretch)
 			break;
-		/* The walk may offer more than TCP does: bytes behind an urgent one. */
+		/* skb_seq_read() may offer more than TCP does: bytes behind an urgent one. */
 		stretch = min_t(u32, stretch, len - done);
 		used = receive_bytes(conn, bytes, stretch);
 		done += used;
 		if (used < stretch)
 			break;
 	}
-	/* The walk ends by itself, and unmaps, when it is asked beyond the end. */
+	/* skb_seq_read() unmaps by itself at the end. */
 	if (done < len || skb_seq_read(done, &bytes, &seq))
 		skb_abort_seq_read(&seq);
 	desc->count -= min(desc->count, len);
-	/* Whoever ends the pause has the rest received. */
+	/* transmit_take_control() ends the pause and has the rest received. */
 	if (conn->rx.error || done < len)
 		desc->count = 0;
 	return conn->rx.error ? len : done;
@@ -355,6 +347,6 @@ int istripe_conn_receive(struct istripe_conn *conn)
 	}
 	if (conn->rx.error)
 		return conn->rx.error;
-	/* An error of TCP shows up in the socket's state, too, with its reason. */
+	/* An error of TCP shows in the socket's state, with its reason. */
 	return !desc.count && !test_bit(ISTRIPE_CONN_RX_PAUSED, &conn->flags);
 }

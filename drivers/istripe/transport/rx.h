@@ -12,7 +12,7 @@
 struct istripe_conn;
 struct istripe_task;
 
-/* Kept of a data segment that is not Data-In: always, and when there is memory for it. */
+/* Bytes kept of a data segment that is not Data-In: always, and when there is memory. */
 #define ISTRIPE_CONTROL_BYTES		4096
 #define ISTRIPE_CONTROL_BYTES_MAX	65536
 
@@ -30,44 +30,22 @@ struct istripe_receive {
 	char why[ISTRIPE_WHY_BYTES];
 };
 
-/**
- * istripe_conn_receive() - take what TCP has received
- * @conn: the connection
- *
- * Context: receive side.
- * Return: 0; 1 there may be more; -errno with the reason in conn->rx.why.
+/*
+ * Takes what TCP has received. For the receive side. Returns 0, 1 when there may be more, or
+ * -errno with the reason in conn->rx.why.
  */
 int istripe_conn_receive(struct istripe_conn *conn);
 
-/**
- * istripe_conn_receive_init() - prepare the receive side
- * @conn: logged in, not started
- * @keys: the negotiated values
- *
- * Context: process.
- */
+/* @conn is logged in and not started; @keys are the negotiated values. */
 void istripe_conn_receive_init(struct istripe_conn *conn, const struct istripe_keys *keys);
 
-/**
- * istripe_conn_receive_status() - take a task's status, if it can be believed
- * @conn: the connection, its rx.pdu carries the status
- * @task: whose status it is
- * @status: SAM status byte
- *
- * Context: receive side.
- * Return: 0; -EPROTO with the reason in conn->rx.why.
+/*
+ * Takes the SAM status of a task from rx.pdu, if it can be believed. For the receive side. Returns
+ * 0, or -EPROTO with the reason in conn->rx.why.
  */
 int istripe_conn_receive_status(struct istripe_conn *conn, struct istripe_task *task, u8 status);
 
-/**
- * istripe_conn_reject() - note why what the peer sent is not acceptable
- * @conn: the connection
- * @error: negative errno
- * @fmt: the reason, in words
- *
- * Context: receive side.
- * Return: @error, so that callers can return it.
- */
+/* Notes why what the target sent is not acceptable. For the receive side. Returns @error. */
 __printf(3, 4) int istripe_conn_reject(struct istripe_conn *conn, int error, const char *fmt, ...);
 
 #endif

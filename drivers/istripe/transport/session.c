@@ -37,7 +37,7 @@ struct istripe_task *istripe_session_find_task(struct istripe_session *session,
 		return NULL;
 	/*
 	 * Another connection's receive side may end the task meanwhile, and it may be
-	 * submitted anew: then its flags are clear before it is ours (pairs with the
+	 * submitted anew: then its flags are clear before it has our conn (pairs with the
 	 * barrier in istripe_session_submit()), and it has another tag before it is SENT.
 	 */
 	smp_rmb();
@@ -67,7 +67,7 @@ void istripe_session_submit(struct istripe_session *session, struct istripe_task
 	task->sense = (struct scsi_sense_hdr) {};
 	task->transferred_bytes = 0;
 	task->flags = 0;
-	/* Pairs with the barriers of the receive sides, which look at the connection first. */
+	/* Pairs with the barriers of the receive sides, which read the connection first. */
 	smp_wmb();
 	WRITE_ONCE(task->conn, conn);
 	task->cmd_sn = 0;
@@ -85,7 +85,7 @@ void istripe_session_submit(struct istripe_session *session, struct istripe_task
 	task->referenced = false;
 	istripe_transfer_init(&task->transfer, &conn->keys, task->read, task->write,
 			      task->data.length_bytes);
-	/* One hold for the answer, one for the transmit side until the command is sent. */
+	/* One for the answer, one for the transmit side until the command is sent. */
 	atomic_set(&task->refs, 2);
 	/* Pairs with the acquire in istripe_session_find_task(). */
 	smp_store_release(&slot->task, task);
@@ -97,7 +97,7 @@ void istripe_session_push(struct istripe_session *session)
 	struct istripe_conn *conn;
 	u32 i;
 
-	/* Only what was held back: what is left to the batch worker stays there. */
+	/* Commands left to the sender thread stay there. */
 	for (i = 0; i < session->conn_count; i++) {
 		conn = session->conns[i];
 		if (!READ_ONCE(conn->held))
@@ -136,7 +136,7 @@ bool istripe_session_has_link(const struct istripe_session *session)
 void istripe_session_invalidate(struct istripe_session *session)
 {
 	atomic_inc(&session->invalidations);
-	/* The doubt before the word to the owner, which counts doubts when it has heard. */
+	/* Increment before the event: the worker reads the count after it sees the event. */
 	smp_mb__after_atomic();
 }
 
@@ -155,7 +155,7 @@ bool istripe_session_take_cmd_sn(struct istripe_session *session, bool own, u32 
 	return true;
 }
 
-/* Several receive sides may be at it: forward only, by cmpxchg (P9). */
+/* Several receive sides at a time: forward only, by cmpxchg (P9). */
 static bool serial_forward(u32 *number, u32 to)
 {
 	u32 now = READ_ONCE(*number);
@@ -167,10 +167,7 @@ static bool serial_forward(u32 *number, u32 to)
 	return true;
 }
 
-/*
- * Wake the transmit sides that found the window closed. Each time another one comes
- * first: what one takes the others have to do without.
- */
+/* Another connection comes first each time: the room in the window may not be enough for all. */
 static void session_wake(struct istripe_session *session)
 {
 	u32 count = READ_ONCE(session->conn_count);
@@ -180,7 +177,7 @@ static void session_wake(struct istripe_session *session)
 
 	for (i = 0; i < count; i++) {
 		conn = session->conns[(first + i) % count];
-		/* A look first: each answer comes by here, and hardly ever anybody waits. */
+		/* A plain test first: each answer comes here, and the flag is hardly ever set. */
 		if (test_bit(ISTRIPE_CONN_WINDOW_CLOSED, &conn->flags) &&
 		    test_and_clear_bit(ISTRIPE_CONN_WINDOW_CLOSED, &conn->flags))
 			istripe_conn_kick(conn);
@@ -196,7 +193,7 @@ void istripe_session_unquiesce(struct istripe_session *session)
 {
 	if (!atomic_dec_and_test(&session->quiesced))
 		return;
-	/* The transmit side sets its flag, then looks at the holds again; a full barrier. */
+	/* A full barrier: the transmit side sets its flag, then reads @quiesced again. */
 	session_wake(session);
 }
 
@@ -210,16 +207,13 @@ void istripe_session_validate(struct istripe_session *session, int invalidations
 
 void istripe_session_window(struct istripe_session *session, u32 exp_cmd_sn, u32 max_cmd_sn)
 {
-	/* RFC 7143 11.4.9: such a pair is to be ignored, both of it. */
+	/* RFC 7143 11.4.9: both are to be ignored. */
 	if (istripe_serial_lt(max_cmd_sn, exp_cmd_sn - 1))
 		return;
 	serial_forward(&session->exp_cmd_sn, exp_cmd_sn);
 	if (!serial_forward(&session->max_cmd_sn, max_cmd_sn))
 		return;
-	/*
-	 * cmpxchg orders the new MaxCmdSN before the test of the flag; the transmit
-	 * side sets the flag, then looks at MaxCmdSN again: one of us sees the other.
-	 */
+	/* cmpxchg before the test of the flag: pairs with transmit_take_cmd_sn(). */
 	session_wake(session);
 }
 
@@ -235,7 +229,7 @@ void istripe_session_fault(struct istripe_session *session, int error, const cha
 	va_end(args);
 	trace_istripe_fault(session->label, error, why);
 	session->ops->fault(session, error, why);
-	/* Whoever waits for an answer need not wait any longer. */
+	/* No answer will come to those who wait. */
 	complete(&session->internal.done);
 	complete(&session->control_req.done);
 }
@@ -254,10 +248,9 @@ static void session_free(struct istripe_session *session)
 	u32 i;
 
 	/*
-	 * Nobody else can hold it: submitters are gone (caller), the connections are
-	 * stopped (their work is cancelled, their socket's callbacks restored under
-	 * sk_callback_lock), sysfs reads under the path's lock, which the caller took
-	 * to make the session unfindable.
+	 * No references are left: submitters are gone (caller), the connections are stopped
+	 * (works cancelled, callbacks restored under sk_callback_lock), and sysfs reads under
+	 * the nexus's lock, which the caller took to make the session unfindable.
 	 */
 	for (i = 0; i < ARRAY_SIZE(session->conns); i++)
 		istripe_conn_free(session->conns[i]);
@@ -404,7 +397,7 @@ static int session_join_one(struct istripe_session *session, struct istripe_conn
 	}
 	if (ret < 0)
 		return ret;
-	/* Nothing that counts has been sent yet. Another node may have such a TSIH, too. */
+	/* No CmdSN has been taken yet. Another node may have the same TSIH. */
 	if (login->exp_cmd_sn != session->cmd_sn) {
 		scnprintf(why, why_bytes, "login: joined another session: ExpCmdSN %u, ours is %u",
 			  login->exp_cmd_sn, session->cmd_sn);
@@ -414,7 +407,7 @@ static int session_join_one(struct istripe_session *session, struct istripe_conn
 	return 0;
 }
 
-/* Found by whoever looks at, or interrupts, the session. */
+/* sysfs and istripe_session_interrupt() find it from here on. */
 static struct istripe_conn *session_add_conn(struct istripe_session *session, u32 cid)
 {
 	struct istripe_conn *conn = istripe_conn_alloc(session, cid);
@@ -538,8 +531,8 @@ void istripe_session_interrupt(struct istripe_session *session)
 }
 
 /*
- * An answered task is in the table as long as some of it is still to be sent, or with TCP: a
- * write cannot have been carried out by then.
+ * An answered task stays in the table while its data are to be sent or with TCP: a write with GOOD
+ * cannot have been carried out by then.
  */
 static bool task_is_half_good(const struct istripe_task *task)
 {
@@ -547,10 +540,7 @@ static bool task_is_half_good(const struct istripe_task *task)
 	       istripe_sense_verdict(task->status, &task->sense) == ISTRIPE_SCSI_GOOD;
 }
 
-/*
- * The sides are gone: every task still in the table is ours. Those whose data TCP may still
- * hold are left where they are when it is said that it does.
- */
+/* All connections are halted. @held: TCP may still have the data of writes, which are left. */
 static void session_collect(struct istripe_session *session, int error, bool held)
 {
 	struct istripe_task *task;
@@ -561,7 +551,7 @@ static void session_collect(struct istripe_session *session, int error, bool hel
 		if (!task || (held && task->write))
 			continue;
 		session->slots[i].task = NULL;
-		/* An answer that came before the stop still holds. */
+		/* An answer that came before the stop counts. */
 		if (!test_bit(ISTRIPE_TASK_ANSWERED, &task->flags) || task_is_half_good(task))
 			task->error = error;
 		atomic_set(&task->refs, 0);
@@ -574,7 +564,7 @@ void istripe_session_close(struct istripe_session *session, int error)
 	unsigned int noio = memalloc_noio_save();
 	u32 i;
 
-	/* All of them at once: each may have to wait until the network stack lets go. */
+	/* Cut all first: each may have to wait until the network stack lets go. */
 	for (i = 0; i < ARRAY_SIZE(session->conns) && session->conns[i]; i++)
 		istripe_conn_cut(session->conns[i]);
 	for (i = 0; i < ARRAY_SIZE(session->conns) && session->conns[i]; i++)
@@ -599,7 +589,7 @@ int istripe_session_execute(struct istripe_session *session, const u8 *cdb,
 	struct istripe_task *task = &internal->task;
 
 	reinit_completion(&internal->done);
-	/* In this order: a fault from now on completes what we wait for. */
+	/* A fault from now on completes it. */
 	smp_mb();
 	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
 		return -ENOTCONN;
@@ -616,7 +606,7 @@ int istripe_session_execute(struct istripe_session *session, const u8 *cdb,
 	istripe_session_submit(session, task, true, false);
 	if (!wait_for_completion_timeout(&internal->done, msecs_to_jiffies(timeout_ms)))
 		return -ETIMEDOUT;
-	/* A fault wakes us, too; then the task is still the session's. */
+	/* After a fault the task is still the session's. */
 	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
 		return -ENOTCONN;
 	return task->error;

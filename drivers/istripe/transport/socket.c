@@ -19,21 +19,20 @@
 
 #define DSCP_SHIFT	2	/* of the octet whose other bits are for ECN, RFC 2474, RFC 3168 */
 
-/* Sockets that never see user space have locks that never nest with theirs (P35). */
+/* Locks of sockets that user space never sees do not nest with those of its sockets (P35). */
 static struct lock_class_key istripe_sk_key[2];
 static struct lock_class_key istripe_slock_key[2];
 
 /* Never connected. */
 static struct socket *istripe_memalloc_holder;
 
-/* The socket settings of all paths: held for as long as it takes to copy them. */
+/* The socket settings of all paths. */
 static DEFINE_SPINLOCK(istripe_socket_params_lock);
 
 /*
- * sk_set_memalloc() without its static key, which istripe_memalloc_holder has raised. Even
- * to count it the kernel takes cpus_read_lock(), and whoever takes a processor off-line
- * holds that until the requests of the processor are done: recovery would wait for them
- * while they wait for recovery (P62).
+ * sk_set_memalloc() without its static key, which istripe_memalloc_holder has raised. Even counting
+ * the key takes cpus_read_lock(). CPU hotplug holds that lock until the requests of the processor
+ * are done, and recovery would wait for them while they wait for recovery (P62).
  */
 static void socket_set_memalloc(struct sock *sk)
 {
@@ -41,7 +40,7 @@ static void socket_set_memalloc(struct sock *sk)
 	sk->sk_allocation = GFP_NOIO | __GFP_MEMALLOC;
 }
 
-/* With lock proving the socket holds the module until its last user is gone: see the keys. */
+/* With lockdep the socket holds the module until it is freed: the class keys are here. */
 int istripe_socket_create(struct net *net, int family, struct socket **sock)
 {
 	int ret = sock_create_kern(net, family, SOCK_STREAM, IPPROTO_TCP, sock);
@@ -53,7 +52,7 @@ int istripe_socket_create(struct net *net, int family, struct socket **sock)
 	sk = (*sock)->sk;
 	sock_lock_init_class_and_name(sk, "slock-istripe", &istripe_slock_key[v6],
 				      "sk_lock-istripe", &istripe_sk_key[v6]);
-	/* We are on the way of dirty pages to their disk (P30, P31). */
+	/* Writeback depends on this socket (P30, P31). */
 	socket_set_memalloc(sk);
 	istripe_compat_no_task_frag(sk);
 	tcp_sock_set_nodelay(sk);
@@ -61,9 +60,8 @@ int istripe_socket_create(struct net *net, int family, struct socket **sock)
 }
 
 /*
- * One memalloc socket holds the static key for all of ours, as long as the module is there:
- * see socket_set_memalloc(). It is of the namespace that never ends, and as a socket of the
- * kernel's it would not hold another one either. Its locks are not of our classes, so that
+ * One memalloc socket keeps the static key raised as long as the module is loaded: see
+ * socket_set_memalloc(). It is in init_net, which never ends. Its locks are not of our classes, so
  * it does not hold the module.
  */
 int istripe_socket_init(void)
@@ -78,7 +76,7 @@ int istripe_socket_init(void)
 
 void istripe_socket_exit(void)
 {
-	/* The end of a socket does not lower the static key by itself. */
+	/* sock_release() does not lower the static key. */
 	sk_clear_memalloc(istripe_memalloc_holder->sk);
 	sock_release(istripe_memalloc_holder);
 }
@@ -96,14 +94,14 @@ static int socket_set(struct socket *sock, int level, int option, int value)
 	return sock->ops->setsockopt(sock, level, option, KERNEL_SOCKPTR(&value), sizeof(value));
 }
 
-/* An IPv6 socket that leads to a mapped address speaks IPv4: both. */
+/* Both, as an IPv6 socket to a mapped address speaks IPv4. */
 static int socket_set_dscp(struct socket *sock, u32 dscp)
 {
 	u32 priority = READ_ONCE(sock->sk->sk_priority);
 	int ret = 0;
 
 	ip_sock_set_tos(sock->sk, dscp << DSCP_SHIFT);
-	/* It guesses one from what the octet was before RFC 2474; ours is a setting. */
+	/* ip_sock_set_tos() derives one from the old meaning of the octet; ours is a setting. */
 	sock_set_priority(sock->sk, priority);
 	if (sock->sk->sk_family == AF_INET6)
 		ret = socket_set(sock, SOL_IPV6, IPV6_TCLASS, dscp << DSCP_SHIFT);
@@ -130,9 +128,8 @@ static void socket_unlock_buffer(struct sock *sk, u8 lock)
 }
 
 /*
- * The kernel takes twice of what it is told. For its own tuning the buffer begins as that
- * of a new socket, but not smaller than it is: tuning looks for what goes beyond what has
- * been needed so far, and never would.
+ * The kernel doubles the value. With autotuning the buffer begins as that of a new socket, but not
+ * smaller than it is: autotuning only reacts to more than has been needed so far.
  */
 static u32 socket_buffer_begin(int now, int initial)
 {
@@ -146,7 +143,7 @@ static int socket_set_send_buffer(struct socket *sock, u32 bytes)
 	int value = bytes ?: socket_buffer_begin(READ_ONCE(sk->sk_sndbuf), initial);
 	int ret;
 
-	/* As for the other buffer: what is for all programs, wmem_max, does not bound it. */
+	/* As for the other buffer, wmem_max does not bound it. */
 	ret = sock_setsockopt(sock, SOL_SOCKET, SO_SNDBUFFORCE, KERNEL_SOCKPTR(&value),
 			      sizeof(value));
 	if (!ret && !bytes)
@@ -163,7 +160,7 @@ static int socket_set_receive_buffer(struct socket *sock, u32 bytes)
 	sock_set_rcvbuf(sk, value);
 	if (!bytes)
 		socket_unlock_buffer(sk, SOCK_RCVBUF_LOCK);
-	/* A connection offers no more than what it had when it was made, unless told to. */
+	/* Otherwise the window stays bounded by the buffer that the connection began with. */
 	return socket_set(sock, SOL_TCP, TCP_WINDOW_CLAMP, value);
 }
 
@@ -176,7 +173,7 @@ static int socket_name_congestion_control(struct socket *sock, const char *name)
 				     strlen(copy));
 }
 
-/* A socket of nobody's that uses the algorithm, so that it is there and stays. */
+/* A temporary socket that uses the algorithm keeps its module loaded. */
 static int socket_probe(struct net *net, const char *name, struct socket **probe)
 {
 	int ret = istripe_socket_create(net, AF_INET, probe);
@@ -200,8 +197,8 @@ int istripe_socket_check_congestion_control(struct net *net, const char *name)
 }
 
 /*
- * A module that is not there is loaded with the socket locked, but it may be on the disk
- * that the socket leads to. And nothing else says what the namespace's default is.
+ * The kernel loads a missing module with the socket locked, but the module may be on the disk that
+ * the socket serves: hence the probe. It also tells the namespace's default.
  */
 static int socket_set_congestion_control(struct socket *sock, const char *name)
 {

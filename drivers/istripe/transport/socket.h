@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A TCP socket of ours: made for the way of dirty pages to their disk, tuned as the
- * administrator says.
+ * TCP sockets: made for the writeback of dirty pages, tuned by the path's socket settings.
  *
- * A path's socket settings may change at any time. They are read and written as a whole,
- * by istripe_socket_params_copy() only. Each socket remembers what it has been
- * tuned to; whoever tunes it holds the lock that protects the socket and reads the
- * settings under it: then the last one to tune it has seen the last change.
+ * These settings may change at any time. They are read and written as a whole, by
+ * istripe_socket_params_copy() only. The caller of istripe_socket_tune() reads them under the lock
+ * that protects the socket, so the last one to tune it has seen the last change.
  */
 #ifndef ISTRIPE_TRANSPORT_SOCKET_H
 #define ISTRIPE_TRANSPORT_SOCKET_H
@@ -16,31 +14,17 @@
 struct net;
 struct socket;
 
-/**
- * istripe_socket_create() - make a TCP socket
- * @net: network namespace; the caller keeps it
- * @family: AF_INET or AF_INET6
- * @sock: set on success
- *
- * sock_release() is its end.
- *
- * Context: process, sleeps; nothing is allocated that the caller's scope forbids, and no
- * lock is waited for that a processor which goes off-line holds.
- * Return: 0 or the error of the network stack.
+/*
+ * Makes a TCP socket in @net, which the caller keeps, for @family AF_INET or AF_INET6;
+ * sock_release() ends it. Sleeps, but allocates nothing that the caller's scope forbids, and waits
+ * for no lock that a processor which goes off-line holds. Returns 0 or an error of the stack.
  */
 int istripe_socket_create(struct net *net, int family, struct socket **sock);
 
-/**
- * istripe_socket_tune() - change what is not as it should be
- * @sock: in any state
- * @label: whose it is, for the log
- * @wanted: the path's settings
- * @tuned: what @sock has been tuned to; all zero for a new one
- *
- * What the network stack refuses is said in the log and left as it is: a socket that is
- * not tuned is better than none.
- *
- * Context: process, sleeps; the lock that protects @sock, but not its own lock.
+/*
+ * Changes what differs from @wanted; @tuned is what @sock has, all zero for a new one. A setting
+ * that the network stack refuses is logged for @label and left as it is: such a socket is better
+ * than none. Sleeps, under the lock that protects @sock, without its socket lock.
  */
 void istripe_socket_tune(struct socket *sock, const char *label,
 			 const struct istripe_socket_params *wanted,
@@ -48,40 +32,30 @@ void istripe_socket_tune(struct socket *sock, const char *label,
 
 /**
  * istripe_socket_check_congestion_control() - does the kernel have this algorithm
- * @net: network namespace of whoever asks
+ * @net: network namespace of the caller
  * @name: as in net.ipv4.tcp_available_congestion_control; empty for the namespace's default
  *
- * Loads its module when it must, for which the caller needs CAP_NET_ADMIN.
+ * Loads its module if necessary, for which the caller needs CAP_NET_ADMIN.
  *
- * Context: process, sleeps until user space has loaded a module: no lock that recovery
+ * Context: process, sleeps until user space has loaded a module: under no lock that recovery
  * takes.
  * Return: 0; -ENOENT there is none; -EPERM the caller may not; -ENOMEM.
  */
 int istripe_socket_check_congestion_control(struct net *net, const char *name);
 
 /**
- * istripe_socket_params_copy() - read or change a path's socket settings, all at a time
+ * istripe_socket_params_copy() - read or change a path's socket settings as a whole
  * @to: filled, or the path's
- * @from: the path's, or what they are from now on
+ * @from: the path's, or their new values
  *
  * Context: any but hard interrupts.
  */
 void istripe_socket_params_copy(struct istripe_socket_params *to,
 				const struct istripe_socket_params *from);
 
-/**
- * istripe_socket_init() - make what all sockets share
- *
- * Context: module init.
- * Return: 0 or the error of the network stack.
- */
 int istripe_socket_init(void);
 
-/**
- * istripe_socket_exit() - undo istripe_socket_init()
- *
- * Context: module exit, no other sockets left.
- */
+/* No other sockets are left. */
 void istripe_socket_exit(void);
 
 #endif

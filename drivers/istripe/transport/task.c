@@ -20,10 +20,7 @@ bool istripe_task_released(const struct istripe_task *task)
 	const struct tcp_sock *tcp = tcp_sk(task->conn->sock->sk);
 	u32 una = READ_ONCE(tcp->snd_una);
 
-	/*
-	 * What is not acknowledged lies behind una, up to write_seq; all else is older, however
-	 * much has been sent since.
-	 */
+	/* Unacknowledged bytes are those from una to write_seq; all others are older. */
 	return !READ_ONCE(task->referenced) ||
 	       READ_ONCE(task->referenced_seq) - una - 1 >= READ_ONCE(tcp->write_seq) - una;
 }
@@ -35,13 +32,13 @@ void istripe_task_put(struct istripe_task *task)
 	if (!atomic_dec_and_test(&task->refs))
 		return;
 	if (!istripe_task_released(task)) {
-		/* Still in the table: collected when TCP has been made to let go. */
+		/* It stays in the table and is collected after the reset of the connection. */
 		istripe_session_fault(session, -EPROTO,
 				      "task 0x%08x was answered, but TCP still holds its data",
 				      task->itt);
 		return;
 	}
-	/* done() may reuse the slot: let go of it first. */
+	/* done() may reuse the slot. */
 	WRITE_ONCE(session->slots[task->slot].task, NULL);
 	task->done(task);
 }

@@ -11,7 +11,7 @@ extern struct workqueue_struct *istripe_io_wq;
  * istripe_transport_init() - make what all connections share
  *
  * Context: module init.
- * Return: 0 or -ENOMEM.
+ * Return: 0 or -errno.
  */
 int istripe_transport_init(void);
 

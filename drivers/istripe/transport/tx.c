@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The transmit side: one load after the other (see tx_batch.h), each as far as the socket has
- * space, until there is nothing to send. Order: control PDUs, then Data-Out that the target
- * waits for, then new commands (P6, P15); of those with Data-Out the one that has waited
- * longest, PDU by PDU, as soon as one has waited for long (P64).
+ * The transmit side sends one tx batch after the other, each as far as the socket has space, until
+ * there is nothing to send. Order: control PDUs, then Data-Out that the target waits for, then new
+ * commands (P6, P15). Data-Out of a task goes out in one go; once a task has waited for long,
+ * the one that has waited longest is next, PDU by PDU (P64).
  */
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -16,20 +16,20 @@
 #include "transport/tx.h"
 
 #define SENDS_MAX	16	/* in one go */
-/* Who waits longer with Data-Out has its turn after the next PDU of another task. */
+/* A task that waits longer with Data-Out has its turn after the next PDU of another task. */
 #define WAIT_MS		250
-/* Who has waited for so long is not alone: it has to do with a piece. */
+/* A task that has waited for so long is not alone: it gets no more than this at a time. */
 #define LATE_MS		500
 #define LATE_BYTES	SZ_8K
 
-/* Pushed last comes first in a lock-free list: turn it round. */
+/* llist is LIFO; restore submission order. */
 static void transmit_collect_commands(struct istripe_conn *conn)
 {
 	struct llist_node *node = llist_reverse_order(llist_del_all(&conn->submitted));
 	struct istripe_task *task, *next;
 
 	llist_for_each_entry_safe(task, next, node, submit_node) {
-		/* Others may have to wait for its answer: see istripe_session_validate(). */
+		/* The others may wait for its answer: see istripe_session_validate(). */
 		if (istripe_session_is_own(conn->session, task))
 			list_add(&task->tx_entry, &conn->tx.commands);
 		else
@@ -53,7 +53,7 @@ static void transmit_collect_sequences(struct istripe_conn *conn)
 		transmit_enter_sequences(conn, task);
 }
 
-/* Takes a control PDU from the queue; its header is copied, for conn->ping may change. */
+/* The header is copied: that of conn->ping may change. */
 static struct istripe_control *transmit_take_control(struct istripe_conn *conn,
 						     struct iscsi_nopout *header)
 {
@@ -73,7 +73,7 @@ static struct istripe_control *transmit_take_control(struct istripe_conn *conn,
 		 test_and_clear_bit(ISTRIPE_CONN_RX_PAUSED, &conn->flags);
 	spin_unlock_bh(&conn->control_lock);
 	if (resume) {
-		/* TCP has no callback for what it has kept meanwhile. */
+		/* TCP does not repeat the callback for data that it has kept. */
 		set_bit(ISTRIPE_CONN_RX_PENDING, &conn->flags);
 		istripe_conn_kick(conn);
 	}
@@ -81,8 +81,8 @@ static struct istripe_control *transmit_take_control(struct istripe_conn *conn,
 }
 
 /*
- * CmdSN of an immediate PDU is the next one, and it is not consumed (P11). NOP-Out, task
- * management, logout and text have it, and ExpStatSN, in one place.
+ * CmdSN of an immediate PDU is the next one, and it is not consumed (P11). It and ExpStatSN are in
+ * the same place in NOP-Out, task management and logout.
  */
 static void transmit_number_control(struct istripe_conn *conn, struct iscsi_nopout *header)
 {
@@ -92,7 +92,7 @@ static void transmit_number_control(struct istripe_conn *conn, struct iscsi_nopo
 	header->exp_statsn = cpu_to_be32(READ_ONCE(conn->exp_stat_sn));
 	switch (header->opcode & ISCSI_OPCODE_MASK) {
 	case ISCSI_OP_SCSI_TMFUNC:
-		/* What has a lower number is covered by a LUN reset. */
+		/* A LUN reset covers commands with lower numbers. */
 		WRITE_ONCE(conn->session->control_req.cmd_sn, cmd_sn);
 		break;
 	case ISCSI_OP_LOGOUT:
@@ -124,7 +124,6 @@ static bool transmit_next_control(struct istripe_conn *conn)
 	return true;
 }
 
-/* The next sequence of a task: what the target has asked for longest. */
 static bool task_next_solicitation(struct istripe_task *task)
 {
 	const struct istripe_solicitation *r2t;
@@ -145,16 +144,15 @@ static bool task_next_solicitation(struct istripe_task *task)
 }
 
 /*
- * Nothing left to send for this stay on the list. The receive side may have added
- * an R2T after we looked: it tests the flag after adding, we look again after
- * clearing it, so one of us keeps the task on a list.
+ * No R2T is left. The receive side adds an R2T, then tests the flag; here the flag is cleared, then
+ * the ring is read again. So one of them puts the task on a list.
  */
 static void task_leave_sequences(struct istripe_conn *conn, struct istripe_task *task)
 {
 	list_del(&task->tx_entry);
 	conn->tx.sequence_count--;
 	clear_bit(ISTRIPE_TASK_SOLICITED, &task->flags);
-	/* Flag before head: see above. */
+	/* Flag before head. */
 	smp_mb__after_atomic();
 	if (READ_ONCE(task->solicited.head) != task->solicited.tail &&
 	    !test_and_set_bit(ISTRIPE_TASK_SOLICITED, &task->flags)) {
@@ -164,7 +162,7 @@ static void task_leave_sequences(struct istripe_conn *conn, struct istripe_task 
 	istripe_task_put(task);
 }
 
-/* The target has said that it has forgotten the task: it wants no data for it. */
+/* The target has dropped the task and wants no data for it. */
 static bool task_is_aborted(const struct istripe_task *task)
 {
 	return test_bit(ISTRIPE_TASK_ANSWERED, &task->flags) && task->error;
@@ -177,8 +175,8 @@ static void task_drop_sequences(struct istripe_task *task)
 }
 
 /*
- * A PDU of the first task of the list is on its way: whose turn is it now? As long as nobody
- * waits for long it stays its own until it has sent what was asked for, and is soon done.
+ * A PDU of @task, the first of the list, is on its way. It stays the first until it has sent
+ * everything that was asked for, unless the next one has waited for long.
  */
 static void transmit_choose_next(struct istripe_conn *conn, struct istripe_task *task)
 {
@@ -239,14 +237,14 @@ static bool transmit_next_data_out(struct istripe_conn *conn)
 	trace_istripe_pdu_send(conn->session->label, conn->cid, ISCSI_OP_SCSI_DATA_OUT, task->itt,
 			       data_out.data_sn, data_out.data_segment_bytes);
 	istripe_tx_batch_add_header(&tx->batch);
-	/* The one of the list may end before this PDU is out. */
+	/* The list's reference may be put before this PDU is out. */
 	atomic_inc(&task->refs);
 	istripe_tx_batch_add_task(&tx->batch, task, data_out.data_segment_bytes);
 	transmit_choose_next(conn, task);
 	return true;
 }
 
-/* The window may open between our look and the flag: look again after setting it. */
+/* The window may open before the flag is set: try again afterwards. */
 static bool transmit_take_cmd_sn(struct istripe_conn *conn, struct istripe_task *task)
 {
 	bool own = istripe_session_is_own(conn->session, task);
@@ -263,8 +261,8 @@ static bool transmit_take_cmd_sn(struct istripe_conn *conn, struct istripe_task 
 }
 
 /*
- * On a slow link the target asks for the data of so many writes only as can have them in
- * time. A write may end between our look and the flag: look again after setting it.
+ * On a slow link only so many writes are in flight as get their data in time. A write may end
+ * before the flag is set: count again afterwards.
  */
 static bool transmit_may_write(struct istripe_conn *conn)
 {
@@ -281,7 +279,7 @@ static bool transmit_may_write(struct istripe_conn *conn)
 	return true;
 }
 
-/* What writes nothing does not wait behind writes that do. */
+/* Commands without data to send do not wait behind writes. */
 static struct istripe_task *transmit_pick_command(struct istripe_conn *conn)
 {
 	struct list_head *commands = &conn->tx.commands;
@@ -307,7 +305,7 @@ static struct istripe_task *transmit_take_command(struct istripe_conn *conn)
 	return task;
 }
 
-/* Data that nobody has asked for yet take no more of a slow link than the others. */
+/* On a slow link immediate data are as short as other data segments. */
 static void transmit_shorten_command(struct istripe_conn *conn, struct istripe_task *task)
 {
 	u32 most_bytes = istripe_pace_segment_bytes(conn, conn->tx.sequence_count);
@@ -343,7 +341,7 @@ static u32 transmit_encode_command(struct istripe_conn *conn, struct istripe_tas
 	istripe_pdu_encode_scsi_command(istripe_tx_batch_header_room(&conn->tx.batch), &command);
 	istripe_cursor_seek(&task->tx_cursor, &task->data, 0);
 	conn->commands_sent++;
-	/* From here on an answer may come, and finds the task complete. */
+	/* An answer may come from here on, so the task is complete. */
 	smp_mb__before_atomic();
 	set_bit(ISTRIPE_TASK_SENT, &task->flags);
 	trace_istripe_pdu_send(conn->session->label, conn->cid, ISCSI_OP_SCSI_CMD, task->itt,
@@ -361,8 +359,8 @@ static void transmit_add_sequence(struct istripe_conn *conn, struct istripe_task
 }
 
 /*
- * The command's own hold turns into the one of the load, or of the list of those with
- * Data-Out to send; for both it takes two. Or the header is all we needed of the task.
+ * The command's own reference becomes that of the batch or of the list of tasks with Data-Out;
+ * both need a second one. Without either it is put.
  */
 static bool transmit_next_command(struct istripe_conn *conn)
 {
@@ -413,8 +411,8 @@ static bool transmit_fill(struct istripe_conn *conn)
 }
 
 /*
- * Will another load follow at once? Then TCP need not push this one out. A guess: when it
- * was wrong, transmit_push() mends it.
+ * Will another batch follow at once? Then TCP need not push this one out. When the guess was wrong,
+ * istripe_tx_batch_push() follows.
  */
 static bool transmit_more_follows(const struct istripe_conn *conn)
 {
@@ -429,8 +427,8 @@ static bool transmit_more_follows(const struct istripe_conn *conn)
 }
 
 /*
- * Something waits until TCP has less on its way: let its callback tell us. It may have less
- * by now: look again after asking.
+ * Asks for TCP's callback when data wait until TCP has less on its way. Returns false when there
+ * is room by now.
  */
 static bool transmit_awaits_room(struct istripe_conn *conn)
 {
@@ -475,7 +473,7 @@ int istripe_conn_transmit(struct istripe_conn *conn)
 
 	for (;;) {
 		if (!budget--) {
-			/* A submitter has sent enough for others: the worker goes on. */
+			/* A submitter has sent enough for others: io_work goes on. */
 			set_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags);
 			return sent;
 		}
@@ -490,7 +488,7 @@ int istripe_conn_transmit(struct istripe_conn *conn)
 		}
 		ret = transmit_send(conn);
 		if (ret == -EAGAIN) {
-			/* What was said to be followed is not: TCP would wait for it. */
+			/* TCP must not wait for what MSG_MORE has announced. */
 			istripe_tx_batch_push(&conn->tx.batch, conn->sock);
 			return sent;
 		}

@@ -15,25 +15,17 @@ struct istripe_transmit {
 	struct list_head sequences;	/* with Data-Out to send */
 	u32 sequence_count;
 	struct istripe_pace pace;
-	u32 room_bytes;			/* of the pace, when the load was begun */
+	u32 room_bytes;			/* of the pace, when the batch was begun */
 
 	struct istripe_tx_batch batch;	/* on its way out */
 };
 
-/**
- * istripe_conn_transmit_init() - prepare the transmit side
- * @conn: logged in, not started; with its keys
- *
- * Context: process.
- */
+/* @conn is logged in, with its keys, and not started. */
 void istripe_conn_transmit_init(struct istripe_conn *conn);
 
-/**
- * istripe_conn_transmit() - send what there is to send
- * @conn: the connection, tx_mutex held
- *
- * Context: process, tx_mutex.
- * Return: 1 something was sent; 0 nothing to send or the socket is full; -errno.
+/*
+ * Sends what there is to send, under tx_mutex. Returns 1 when something was sent, 0 when there is
+ * nothing to send or the socket is full, or -errno.
  */
 int istripe_conn_transmit(struct istripe_conn *conn);
 

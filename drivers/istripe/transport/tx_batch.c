@@ -14,15 +14,15 @@
 #include "transport/task.h"
 #include "transport/tx_batch.h"
 
-/* Behind so many bytes no further PDU begins: a ping would have to wait for them. */
+/* No PDU begins behind so many bytes: a ping would have to wait for them. */
 #define TX_BATCH_BYTES	SZ_128K
 #define SEND_FLAGS	(MSG_DONTWAIT | MSG_NOSIGNAL)
 
 /* A header, padding, and the digests of both, the header aligned. */
 #define PDU_ROOM_BYTES	(ISCSI_HDR_LEN + 2 * ISTRIPE_DIGEST_BYTES + 2 * ISCSI_PAD_LEN)
-/* All that a load may need, so that it has one page from beginning to end. */
+/* The most that a batch needs: it has one page from beginning to end. */
 #define TX_BATCH_ROOM_BYTES	((ISTRIPE_TX_BATCH_HEADERS + 1) * PDU_ROOM_BYTES)
-/* A header, data, what is behind them: less than that is no place to begin a PDU. */
+/* Segments needed to begin a PDU: header, data, trailer. */
 #define PDU_SEGMENTS	3
 
 int istripe_tx_batch_init(struct istripe_tx_batch *batch)
@@ -34,7 +34,7 @@ int istripe_tx_batch_init(struct istripe_tx_batch *batch)
 	return batch->own.page && batch->reserve.page ? 0 : -ENOMEM;
 }
 
-/* TCP has references of its own to what it still holds. */
+/* TCP has references of its own to pages that it still needs. */
 void istripe_tx_batch_exit(struct istripe_tx_batch *batch)
 {
 	u32 i;
@@ -48,8 +48,8 @@ void istripe_tx_batch_exit(struct istripe_tx_batch *batch)
 }
 
 /*
- * Room that TCP may refer to. What lies in it is never written again while somebody has a
- * reference to the page, a segment in a NIC or one that waits to be sent once more.
+ * Room that TCP may refer to. Used bytes are not written again while there is another reference to
+ * the page: of a segment in a NIC, or of one that waits for retransmission.
  */
 static bool tx_batch_make_room(struct istripe_tx_batch_room *own)
 {
@@ -68,7 +68,7 @@ static bool tx_batch_make_room(struct istripe_tx_batch_room *own)
 	return true;
 }
 
-/* Without memory there is the spare room, and TCP copies from it. */
+/* Without memory TCP copies from the reserve. */
 static void tx_batch_take_room(struct istripe_tx_batch *batch)
 {
 	if (tx_batch_make_room(&batch->own)) {
@@ -91,7 +91,7 @@ static bool segment_follows(const struct bio_vec *one, const struct bio_vec *nex
 	return one->bv_page == next->bv_page && one->bv_offset + one->bv_len == next->bv_offset;
 }
 
-/* Its callers have seen that there is place. */
+/* The callers have checked that there is place. */
 static void tx_batch_add_segment(struct istripe_tx_batch *batch, const struct bio_vec *segment)
 {
 	struct bio_vec *next = &batch->segments[batch->segment_count];
@@ -110,7 +110,6 @@ static void *tx_batch_room(const struct istripe_tx_batch *batch)
 	return page_address(batch->room->page) + batch->room->used_bytes;
 }
 
-/* What has been written to tx_batch_room(). */
 static void tx_batch_add_room(struct istripe_tx_batch *batch, u32 bytes)
 {
 	const struct bio_vec segment = {
@@ -163,7 +162,6 @@ static void tx_batch_add_trailer(struct istripe_tx_batch *batch,
 	tx_batch_add_room(batch, bytes);
 }
 
-/* The payload of a control PDU is slab memory. */
 static u32 control_segment(const struct istripe_tx_batch_pdu *pdu, struct bio_vec *segment)
 {
 	u8 *from = pdu->control->payload + pdu->gathered_bytes;
@@ -189,7 +187,7 @@ static bool pdu_may_refer(const struct istripe_tx_batch_pdu *pdu, const struct b
 	return pdu->task && !pdu->task->data.copy && istripe_compat_segment_ok(segment);
 }
 
-/* All of a load goes the same way: what must go another way ends it. */
+/* A batch goes one way: a segment that must go the other way ends it. */
 static bool tx_batch_goes(struct istripe_tx_batch *batch, bool refer)
 {
 	enum istripe_tx_batch_way way =
@@ -200,7 +198,7 @@ static bool tx_batch_goes(struct istripe_tx_batch *batch, bool refer)
 	return batch->way == way || batch->room == &batch->reserve;
 }
 
-/* Before TCP has them: the answer may be faster than the return from there. */
+/* Before TCP has them: the answer may come before TCP returns. */
 static void task_offer(struct istripe_task *task, u32 bytes)
 {
 	istripe_cursor_advance(&task->tx_cursor, &task->data, bytes);
@@ -221,7 +219,6 @@ static void tx_batch_add_payload(struct istripe_tx_batch *batch, struct istripe_
 		task_offer(pdu->task, segment->bv_len);
 }
 
-/* As much of a PDU as finds place. */
 static void tx_batch_gather(struct istripe_tx_batch *batch, struct istripe_tx_batch_pdu *pdu)
 {
 	u32 trailer_bytes = pdu_pad_bytes(pdu) + (batch->data_digest ? ISTRIPE_DIGEST_BYTES : 0);
@@ -278,7 +275,7 @@ void istripe_tx_batch_add_control(struct istripe_tx_batch *batch,
 	tx_batch_add_pdu(batch, &pdu);
 }
 
-/* Only the last one may go on in the next load. */
+/* Only the last PDU may go on in the next batch. */
 static bool tx_batch_goes_on(const struct istripe_tx_batch *batch)
 {
 	return batch->pdu_count && !batch->pdus[batch->pdu_count - 1].whole;
@@ -315,7 +312,6 @@ bool istripe_tx_batch_is_sent(const struct istripe_tx_batch *batch)
 	return batch->sent_bytes == batch->bytes;
 }
 
-/* What TCP has taken ends in the middle of a segment, or between two. */
 static void tx_batch_skip(struct istripe_tx_batch *batch, u32 bytes)
 {
 	struct bio_vec *segment;
@@ -334,9 +330,9 @@ static void tx_batch_skip(struct istripe_tx_batch *batch, u32 bytes)
 }
 
 /*
- * TCP has the task's pages up to the end of the PDU, or as far as it has come: what is
- * behind that in the load must not keep a task from its end. Nobody else writes to the
- * socket, so what has been sent ends at write_seq.
+ * TCP has the task's pages up to the end of the PDU, or as far as it has come; data behind the PDU
+ * in the batch must not delay the task's end. Nothing else writes to the socket, so the bytes sent
+ * end at @write_seq.
  */
 static void tx_batch_refer(const struct istripe_tx_batch *batch,
 			   const struct istripe_tx_batch_pdu *pdu, u32 write_seq)
@@ -351,7 +347,6 @@ static void tx_batch_refer(const struct istripe_tx_batch *batch,
 	WRITE_ONCE(pdu->task->referenced, true);
 }
 
-/* The last touch of either. */
 static void pdu_end(const struct istripe_tx_batch_pdu *pdu)
 {
 	kfree(pdu->control);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A load: PDUs that TCP is given in one call, headers and data. With a call for each, TCP
+ * A tx batch: PDUs that TCP is given in one call, headers and data. With a call for each PDU, TCP
  * would send at the end of each whatever makes a full segment.
  *
- * Data go by reference to their pages. So do the headers between them, and the padding and
- * digests behind them: they lie in a page of the load's own, the room. TCP reads from there
- * until all of it is acknowledged, so what it has been given is not written any more; the
- * page is used from its beginning again when nobody else has a reference to it. What must
- * not be given by reference is copied by TCP, and then makes a load of its own.
+ * Data go by reference to their pages. So do headers, padding and digests, which are in a page of
+ * the batch, the room. TCP reads from there until all of it is acknowledged, so bytes given to TCP
+ * are never written again; the page is used from its beginning again when the batch has the only
+ * reference to it. Memory that must not be given by reference is copied by TCP, and then is a
+ * batch of its own.
  *
- * A load is gathered, then sent as far as TCP takes it, then gathered anew. A PDU that is
- * longer than a load goes on in the next one. All of this is the transmit side's.
+ * A batch is gathered, sent as far as TCP takes it, then gathered anew. A PDU that is longer than a
+ * batch goes on in the next one. A batch has one user at a time: the transmit side.
  */
 #ifndef ISTRIPE_TRANSPORT_TX_BATCH_H
 #define ISTRIPE_TRANSPORT_TX_BATCH_H
@@ -34,26 +34,16 @@ struct istripe_control {
 	u8 *payload;			/* behind this structure, if any */
 };
 
-/**
- * struct istripe_tx_batch_pdu - a PDU with a data segment
- * @task: whose data they are, with a hold for this PDU; or NULL
- * @control: whose they are else, freed with this PDU
- * @payload_bytes: length of the data segment
- * @gathered_bytes: what of it is in this load, and in those before
- * @crc: running digest of @gathered_bytes
- * @begin_bytes: where in the load it begins, behind the header
- * @end_bytes: where in the load it ends, when it is @whole
- * @whole: nothing is left for the next load
- */
+/* A PDU with a data segment, which is of @task or of @control. */
 struct istripe_tx_batch_pdu {
-	struct istripe_task *task;
-	struct istripe_control *control;
-	u32 payload_bytes;
-	u32 gathered_bytes;
-	u32 crc;
-	u32 begin_bytes;
-	u32 end_bytes;
-	bool whole;
+	struct istripe_task *task;		/* with a reference for this PDU */
+	struct istripe_control *control;	/* freed with this PDU */
+	u32 payload_bytes;		/* length of the data segment */
+	u32 gathered_bytes;		/* of these, in this batch and in those before */
+	u32 crc;			/* running digest of @gathered_bytes */
+	u32 begin_bytes;		/* in the batch, behind the header */
+	u32 end_bytes;			/* in the batch, when it is @whole */
+	bool whole;			/* nothing is left for the next batch */
 };
 
 enum istripe_tx_batch_way {
@@ -70,7 +60,7 @@ struct istripe_tx_batch_room {
 struct istripe_tx_batch {
 	struct istripe_tx_batch_room own;	/* TCP may have references to its page */
 	struct istripe_tx_batch_room reserve;	/* TCP never has: for want of memory */
-	struct istripe_tx_batch_room *room;	/* the one of this load */
+	struct istripe_tx_batch_room *room;	/* the one of this batch */
 	enum istripe_tx_batch_way way;
 	bool header_digest;
 	bool data_digest;
@@ -84,114 +74,57 @@ struct istripe_tx_batch {
 	struct bio_vec segments[ISTRIPE_TX_BATCH_SEGMENTS];
 	u32 pdu_first;			/* the first that is not sent, or not all of it */
 	u32 pdu_count;
-	/* One may go on from the load before. */
+	/* One may go on from the batch before. */
 	struct istripe_tx_batch_pdu pdus[ISTRIPE_TX_BATCH_HEADERS + 1];
 };
 
-/**
- * istripe_tx_batch_init() - make room for headers
- * @batch: zeroed
- *
- * Context: process, GFP_KERNEL.
- * Return: 0; -ENOMEM, then istripe_tx_batch_exit() is due all the same.
- */
+/* @batch is zeroed. After -ENOMEM istripe_tx_batch_exit() is due all the same. GFP_KERNEL. */
 int istripe_tx_batch_init(struct istripe_tx_batch *batch);
 
-/**
- * istripe_tx_batch_exit() - free what a load has
- * @batch: of a connection that is stopped; its tasks belong to the session again
- *
- * Context: process.
- */
+/* For a connection that is stopped: its tasks belong to the session again. */
 void istripe_tx_batch_exit(struct istripe_tx_batch *batch);
 
-/**
- * istripe_tx_batch_begin() - begin a load, with what is left of a PDU of the last one
- * @batch: empty or sent
- *
- * Context: transmit side; memory reserves may be used.
+/*
+ * Begins a batch with the rest of a PDU of the last one, which is empty or sent. Memory reserves
+ * may be used.
  */
 void istripe_tx_batch_begin(struct istripe_tx_batch *batch);
 
-/**
- * istripe_tx_batch_is_full() - is there no place for another PDU
- * @batch: begun
- *
- * Context: transmit side.
- * Return: true: send it.
- */
+/* True when there is no place for another PDU: send it. */
 bool istripe_tx_batch_is_full(const struct istripe_tx_batch *batch);
 
-/**
- * istripe_tx_batch_is_sent() - has TCP taken all of it
- * @batch: gathered
- *
- * Context: transmit side.
- * Return: true, also of an empty one.
- */
+/* Has TCP taken all of it? True for an empty one, too. */
 bool istripe_tx_batch_is_sent(const struct istripe_tx_batch *batch);
 
-/**
- * istripe_tx_batch_header_room() - where the next header is encoded
- * @batch: not full
- *
- * Context: transmit side.
- * Return: ISCSI_HDR_LEN bytes, aligned to 4.
- */
+/* Where the next header is encoded: ISCSI_HDR_LEN bytes, aligned to 4. @batch is not full. */
 void *istripe_tx_batch_header_room(struct istripe_tx_batch *batch);
 
-/**
- * istripe_tx_batch_add_header() - add a header
- * @batch: has it in istripe_tx_batch_header_room()
- *
- * Adds the header digest. The data segment must be added at once.
- *
- * Context: transmit side.
+/*
+ * Adds the header in istripe_tx_batch_header_room() and its digest. The data segment must be added
+ * at once.
  */
 void istripe_tx_batch_add_header(struct istripe_tx_batch *batch);
 
-/**
- * istripe_tx_batch_add_task() - add the data segment of a task's PDU
- * @batch: has the header
- * @task: its tx_cursor stands at the data; a hold on it goes over to the load
- * @bytes: length of the data segment, > 0
- *
- * Context: transmit side.
+/*
+ * Adds @bytes (> 0) from the task's tx_cursor as the data segment of the last header. A reference
+ * to the task goes over to the batch.
  */
 void istripe_tx_batch_add_task(struct istripe_tx_batch *batch, struct istripe_task *task,
 			       u32 bytes);
 
-/**
- * istripe_tx_batch_add_control() - add the data segment of a control PDU
- * @batch: has the header
- * @control: with a payload; it goes over to the load
- *
- * Context: transmit side.
- */
+/* Adds the payload of @control, which goes over to the batch, behind the last header. */
 void istripe_tx_batch_add_control(struct istripe_tx_batch *batch,
 				  struct istripe_control *control);
 
-/**
- * istripe_tx_batch_send() - let TCP take what it can of a load
- * @batch: not sent
- * @sock: where to; nobody else writes to it
- * @more: another load follows at once
- *
- * Tasks and control PDUs whose last byte TCP has taken are let go of.
- *
- * Context: transmit side.
- * Return: bytes taken, > 0; -EAGAIN the socket is full; -EIO a task has less data than
- * its PDUs; or another -errno of TCP.
+/*
+ * Lets TCP take what it can of a batch that is not sent; nobody else writes to @sock. With @more
+ * another batch follows at once. Tasks and control PDUs whose last byte TCP has taken are let go
+ * of. Returns the bytes taken (> 0), -EAGAIN when the socket is full, -EIO when a task has less
+ * data than its PDUs, or another error of TCP.
  */
 int istripe_tx_batch_send(struct istripe_tx_batch *batch, struct socket *sock, bool more);
 
-/**
- * istripe_tx_batch_push() - nothing follows after all: TCP must not wait for more
- * @batch: sent, or the socket is full
- * @sock: where it was sent
- *
- * Context: transmit side.
- */
+/* Nothing follows after all: TCP must not wait with what was sent with MSG_MORE. */
 void istripe_tx_batch_push(struct istripe_tx_batch *batch, struct socket *sock);
 
 #endif
