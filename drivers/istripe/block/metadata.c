@@ -27,7 +27,7 @@ static int super_learn(const struct istripe_super_io *io, struct istripe_super_w
 	return istripe_super_read(io, &walk->volume->metadata.legs[io->leg]);
 }
 
-/* A nexus that does not let us look is not trusted: it logs in again, and that looks. */
+/* A nexus over which the superblock cannot be read logs in again, and is checked then. */
 static int super_verify(const struct istripe_super_io *io, struct istripe_super_walk *walk)
 {
 	const struct istripe_md *then = &walk->volume->metadata.legs[io->leg];
@@ -43,7 +43,7 @@ static int super_verify(const struct istripe_super_io *io, struct istripe_super_
 	return ret;
 }
 
-/* Over all nexuses: their LUNs may call themselves the same and yet be different ones. */
+/* Over all nexuses, since different LUNs may have the same designator. */
 static int leg_verify_nexuses(struct istripe_leg *leg, struct istripe_super_walk *walk)
 {
 	char reason[ISTRIPE_MD_REASON_BYTES];
@@ -120,8 +120,8 @@ static int super_refuse_signatures(const struct istripe_super_io *io,
 }
 
 /*
- * Not once more over another nexus when this one is lost: some places are where data
- * will be, and zeroes that the old session carries out late would wipe them (P25).
+ * A lost nexus ends it, with -EIO: some of these places will hold data, and zeroes that the old
+ * session carries out late would wipe them (P25).
  */
 static int super_wipe(const struct istripe_super_io *io, u64 at_bytes)
 {
@@ -136,8 +136,8 @@ static int super_wipe(const struct istripe_super_io *io, u64 at_bytes)
 }
 
 /*
- * Two owners of one LUN would be found by whoever looks: the old one's marks go. Not
- * where the superblock goes: zeroes that a lost session writes late would wipe it.
+ * Programs would find two owners of one LUN if old signatures stayed. The place of the superblock
+ * is not wiped: zeroes that a lost session writes late would destroy the superblock.
  */
 static int super_wipe_signatures(const struct istripe_super_io *io, const char *name)
 {
@@ -162,7 +162,7 @@ static int super_wipe_signatures(const struct istripe_super_io *io, const char *
 	return ret;
 }
 
-/* From what was planned to what will be read. */
+/* Replaces the plan by what will be read back. */
 static int super_encode(const struct istripe_super_io *io, struct istripe_md *md)
 {
 	u64 sectors = istripe_lun_sectors(io->lun);
@@ -177,7 +177,7 @@ static int super_encode(const struct istripe_super_io *io, struct istripe_md *md
 	return ret;
 }
 
-/* The last look before the write: another host may make an array of the same legs. */
+/* Another host may be making an array of the same legs at this moment. */
 static int super_refuse_rival(const struct istripe_super_io *io,
 			      const struct istripe_super_walk *walk)
 {
@@ -185,7 +185,7 @@ static int super_refuse_rival(const struct istripe_super_io *io,
 	struct istripe_md now;
 	int ret = istripe_super_read(io, &now);
 
-	/* It is ours when the nexus was lost after the write. */
+	/* The superblock is ours when a nexus was lost after the write. */
 	if (ret || now.problem == ISTRIPE_MD_ABSENT ||
 	    (now.problem == ISTRIPE_MD_OK &&
 	     !memcmp(now.array_uuid, ours->array_uuid, sizeof(now.array_uuid))))
@@ -216,7 +216,7 @@ static int super_overwrite(const struct istripe_super_io *io, struct istripe_sup
 	       super_write(io, walk);
 }
 
-/* As mdadm: with the host's name when both fit. */
+/* As mdadm does: with the host's name when both fit. */
 static void md_set_name(struct istripe_md *md, const char *name)
 {
 	const char *host = init_utsname()->nodename;
@@ -227,7 +227,6 @@ static void md_set_name(struct istripe_md *md, const char *name)
 		strscpy(md->name, name, sizeof(md->name));
 }
 
-/* The superblocks of a new array, all the same but for the role and the leg's own UUID. */
 static int metadata_plan(struct istripe_volume *volume, const struct istripe_share *share,
 			 char *why, size_t why_bytes)
 {
@@ -262,16 +261,14 @@ static int metadata_plan(struct istripe_volume *volume, const struct istripe_sha
 }
 
 /*
- * All legs are looked at before the first one is written. When power is lost half way,
- * some legs have a superblock and some have not: such an array is refused, and as no
- * data can have been written, it may be made again.
+ * All legs are read before the first one is written. When power is lost half-way, some legs have a
+ * superblock and some have not. Such an array is refused; it holds no data and may be made again.
  */
 static int metadata_create(struct istripe_super_walk *walk, const struct istripe_share *share,
 			   bool wipe)
 {
 	int ret = istripe_super_all_live(walk);
 
-	/* Before the first one is written: half an array is worse than none. */
 	if (!ret)
 		ret = istripe_write_protect_check(walk->volume, walk->why, walk->why_bytes);
 	if (!ret && !wipe)
@@ -283,7 +280,7 @@ static int metadata_create(struct istripe_super_walk *walk, const struct istripe
 
 /* Knowing an array */
 
-/* What to do is not in the superblocks. */
+/* Appends what the administrator can do. */
 static void metadata_advise(const struct istripe_volume *volume, u32 bad_leg, char *why,
 			    size_t why_bytes)
 {
@@ -327,12 +324,15 @@ static int metadata_check(struct istripe_volume *volume, bool chunk_given,
 	return metadata_check_chunk(&legs[0], chunk_given, share, why, why_bytes);
 }
 
-/* From here on each login compares with what is known, see istripe_metadata_admits(). */
+/* From here on each login compares, see istripe_metadata_admits(). */
 static int metadata_know(struct istripe_super_walk *walk)
 {
-	/* The superblocks before the word; pairs with the acquire in istripe_metadata_check(). */
+	/* The superblocks before @known; pairs with the acquire in istripe_metadata_check(). */
 	smp_store_release(&walk->volume->metadata.known, true);
-	/* Known before the look at nexuses; pairs with the one in istripe_metadata_admits(). */
+	/*
+	 * @known is set before the published sessions are read; pairs with the barrier in
+	 * istripe_metadata_admits().
+	 */
 	smp_mb();
 	return legs_verify(walk);
 }
@@ -358,7 +358,7 @@ int istripe_metadata_start(struct istripe_volume *volume, enum istripe_metadata_
 		ret = metadata_create(&walk, share, create == ISTRIPE_METADATA_FORCE);
 	if (!ret)
 		ret = metadata_check(volume, chunk_given, share, why, why_bytes);
-	/* Also what has just been written: only what can be read is there. */
+	/* Superblocks that have just been written are read back, too. */
 	if (!ret)
 		ret = metadata_know(&walk);
 	if (ret)
@@ -404,7 +404,6 @@ u32 istripe_super_growth_ended(const struct istripe_volume *volume)
 	return READ_ONCE(volume->metadata.growth.ended);
 }
 
-/* With what it grows to. */
 static int compare_grown(const struct istripe_volume *volume, u32 leg, u64 sectors,
 			 const struct istripe_md *now, char *why, size_t why_bytes)
 {
@@ -464,7 +463,7 @@ int istripe_super_growth_compare_target(const struct istripe_volume *volume, u32
 
 /* Logging in */
 
-/* Again when what has been read may be older than what it is compared with. */
+/* Reads again when growth has ended since: the superblock is older than its comparison. */
 static int super_compare(const struct istripe_super_io *io, struct istripe_nexus *nexus)
 {
 	struct istripe_volume *volume = nexus->leg->volume;
@@ -498,14 +497,17 @@ int istripe_metadata_check(struct istripe_nexus *nexus, char *why, size_t why_by
 		.why_bytes = why_bytes,
 	};
 
-	/* The word before the superblocks; pairs with the release in metadata_know(). */
+	/* @known before the superblocks; pairs with the release in metadata_know(). */
 	nexus->checked = smp_load_acquire(&metadata->known);
 	return nexus->checked ? super_compare(&io, nexus) : 0;
 }
 
 bool istripe_metadata_admits(const struct istripe_nexus *nexus)
 {
-	/* Session before the look; metadata_know() sees the one or we see the other. */
+	/*
+	 * The session is published before @known is read; pairs with the barrier in
+	 * metadata_know(): it sees the session, or we see @known.
+	 */
 	smp_mb();
 	return nexus->checked || !READ_ONCE(nexus->leg->volume->metadata.known);
 }
@@ -523,6 +525,5 @@ int istripe_metadata_init(struct istripe_metadata *metadata, enum istripe_metada
 
 void istripe_metadata_free(struct istripe_metadata *metadata)
 {
-	/* The disk, the nexuses and sysfs are gone: nobody looks at it any more. */
 	kvfree(metadata->legs);
 }

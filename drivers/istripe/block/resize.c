@@ -11,18 +11,17 @@
 #include "block/write_protect.h"
 #include "layout/stripe.h"
 
-/* What all legs have; which of them has least, and which most. */
+/* Sizes of all legs. */
 struct survey {
 	u64 least_sectors;
 	u64 most_sectors;
-	u32 least;
-	u32 most;
+	u32 least;		/* index of the smallest leg */
+	u32 most;		/* and of the largest */
 };
 
 /*
- * Over the nexuses that are logged in; what it had so far when there is none. A nexus that
- * comes is one of the leg before it logs in, and then waits for the lock to say what it has
- * found: none is left out that is served.
+ * The least that a nexus which is logged in has found; without one, the present size. A new nexus
+ * is added to the leg before it logs in, and takes the lock to report: no live one is missed.
  */
 static u64 leg_found_blocks(struct istripe_leg *leg)
 {
@@ -68,7 +67,6 @@ static void volume_survey(const struct istripe_volume *volume, struct survey *su
 	}
 }
 
-/* Whole chunks count. */
 static bool volume_has_room(const struct istripe_volume *volume, const struct survey *survey)
 {
 	const struct istripe_stripe *now = &volume->stripe;
@@ -79,7 +77,7 @@ static bool volume_has_room(const struct istripe_volume *volume, const struct su
 	       grown.leg_sectors > now->leg_sectors;
 }
 
-/* Superblocks are not written unless somebody says so. */
+/* Superblocks are written on a rescan only. */
 static bool volume_may_grow(const struct istripe_volume *volume, const struct survey *survey,
 			    bool asked)
 {
@@ -88,8 +86,8 @@ static bool volume_may_grow(const struct istripe_volume *volume, const struct su
 }
 
 /*
- * From now on the leg must have as much. False: over a nexus that has logged in meanwhile,
- * or has been asked again, it has not.
+ * From now on no nexus may find less. False: a nexus that has logged in meanwhile, or has been
+ * asked again, has found less than @sectors.
  */
 static bool leg_commit(struct istripe_leg *leg, u64 sectors)
 {
@@ -120,7 +118,7 @@ static void volume_take_back(struct istripe_volume *volume, u32 legs)
 		leg_take_back(volume->legs[--legs]);
 }
 
-/* All of them, or none: a disk that does not grow asks no more of its legs than before. */
+/* All legs or none: a disk that does not grow must not need more of its legs than before. */
 static bool volume_commit(struct istripe_volume *volume, u64 sectors)
 {
 	u32 done;
@@ -134,13 +132,13 @@ static bool volume_commit(struct istripe_volume *volume, u64 sectors)
 	return false;
 }
 
-/* It is ours, or we do not touch it. */
+/* A superblock that a stranger has changed is not written. */
 static int super_recognize(const struct istripe_super_io *io, struct istripe_super_walk *walk)
 {
 	struct istripe_md now;
 	int ret;
 
-	/* Once begun it is better to end with all of them the same. */
+	/* Growth that has begun goes on, so that all superblocks become equal. */
 	if (istripe_resize_is_ending(walk->volume) && !istripe_super_growth_begun(walk->volume)) {
 		scnprintf(io->why, io->why_bytes, "the volume is about to go down");
 		return -ESHUTDOWN;
@@ -168,7 +166,7 @@ static int super_read_back(const struct istripe_super_io *io, struct istripe_sup
 	return ret;
 }
 
-/* What else it says stays as it is, whoever has made it. */
+/* Changes the size only: mdadm may have made the superblock. */
 static int super_grow(const struct istripe_super_io *io, struct istripe_super_walk *walk)
 {
 	struct istripe_super_growth *growth = &walk->volume->metadata.growth;
@@ -185,9 +183,9 @@ static int super_grow(const struct istripe_super_io *io, struct istripe_super_wa
 }
 
 /*
- * Every leg's superblock is looked at, then each is written, flushed and read back; only then may
- * the disk be larger. All nexuses must be up. When it fails half-way, the next attempt goes on to
- * the same size.
+ * All superblocks are compared, then each is written, flushed and read back; only then may the disk
+ * grow. All nexuses must be live. After a failure half-way the next attempt goes on to the same
+ * size.
  */
 static int supers_write(struct istripe_volume *volume, u64 least_sectors, char *why,
 			size_t why_bytes)
@@ -214,7 +212,7 @@ static int supers_write(struct istripe_volume *volume, u64 least_sectors, char *
 	return ret;
 }
 
-/* What a superblock may say already the leg must have, whatever comes of it. */
+/* On failure legs keep the size that a superblock may already say. */
 static int volume_write_supers(struct istripe_volume *volume, u64 least_sectors)
 {
 	char why[ISTRIPE_WHY_BYTES] = "";
@@ -222,7 +220,7 @@ static int volume_write_supers(struct istripe_volume *volume, u64 least_sectors)
 	int ret = supers_write(volume, least_sectors, why, sizeof(why));
 	bool begun = istripe_super_growth_begun(volume);
 
-	/* What had begun before had been promised before. */
+	/* Growth that an earlier attempt has begun was committed then. */
 	if (ret && begun == before)
 		volume_take_back(volume, volume->leg_count);
 	if (ret)
@@ -231,7 +229,7 @@ static int volume_write_supers(struct istripe_volume *volume, u64 least_sectors)
 	return ret;
 }
 
-/* 0, too, when a nexus has logged in meanwhile and has found less. */
+/* 0 also when the disk does not grow because a nexus has meanwhile found less. */
 static int volume_grow(struct istripe_volume *volume, const struct survey *survey)
 {
 	u64 before = istripe_stripe_capacity_sectors(&volume->stripe);
@@ -246,7 +244,7 @@ static int volume_grow(struct istripe_volume *volume, const struct survey *surve
 		return ret;
 	istripe_stripe_grow(&volume->stripe, share);
 	now = istripe_stripe_capacity_sectors(&volume->stripe);
-	/* The stripe before the disk; pairs with the barrier in io_prepare_extents(). */
+	/* The stripe grows before the disk; pairs with the barrier in io_prepare_extents(). */
 	smp_wmb();
 	set_capacity_and_notify(volume->disk, now);
 	pr_info("%s: %s has grown from %llu to %llu sectors\n", volume->name,
@@ -280,7 +278,6 @@ static bool volume_found_more(const struct istripe_volume *volume)
 	return false;
 }
 
-/* Has something grown, and is there a reason to name? */
 static bool volume_must_explain(const struct istripe_volume *volume, const struct survey *survey)
 {
 	if (survey->least_sectors == survey->most_sectors && !volume_has_room(volume, survey))
@@ -302,7 +299,7 @@ static void volume_tell(const struct istripe_volume *volume, const struct survey
 				      survey->least, survey->least_sectors, until);
 }
 
-/* Once for each size, however often a nexus logs in. */
+/* Logs once for each size, however often a nexus logs in. */
 static void volume_explain(struct istripe_volume *volume, const struct survey *survey)
 {
 	struct istripe_resize *capacity = &volume->capacity;
@@ -319,7 +316,7 @@ static void volume_explain(struct istripe_volume *volume, const struct survey *s
 	volume_tell(volume, survey);
 }
 
-/* Twice at most: when it has gone on to where it had begun there may be more by now. */
+/* The second pass is for legs that have grown further since an attempt that has now ended. */
 static int volume_review(struct istripe_volume *volume, bool asked)
 {
 	struct survey survey;
@@ -361,7 +358,7 @@ void istripe_resize_init(struct istripe_resize *capacity)
 	mutex_init(&capacity->rescan_lock);
 }
 
-/* Paths that are not live look before they are. */
+/* A nexus that is not live asks its LUN before it is. */
 static void volume_ask(const struct istripe_volume *volume, const struct istripe_nexus *except,
 		       enum istripe_nexus_event event)
 {
@@ -371,7 +368,9 @@ static void volume_ask(const struct istripe_volume *volume, const struct istripe
 		istripe_leg_tell(volume->legs[i], except, event);
 }
 
-/* Not the recovery queue: the event that follows may wait for memory, and so for us. */
+/*
+ * Not on the recovery queue: the uevent may wait for memory, memory for I/O, and I/O for recovery.
+ */
 void istripe_resize_check(struct istripe_volume *volume)
 {
 	queue_work(system_unbound_wq, &volume->capacity.work);
@@ -384,14 +383,14 @@ void istripe_resize_found(struct istripe_nexus *nexus)
 	if (!READ_ONCE(volume->capacity.running))
 		return;
 	istripe_resize_check(volume);
-	/* Once for each size: those who find it, too, would ask us again. */
+	/* Once for each size: other nexuses that find it would make us ask again. */
 	if (nexus->announced_blocks == nexus->found.capacity.blocks)
 		return;
 	nexus->announced_blocks = nexus->found.capacity.blocks;
 	volume_ask(volume, nexus, ISTRIPE_NEXUS_REVALIDATE);
 }
 
-/* A nexus that is just going need not be asked; one that is asked does not go meanwhile. */
+/* A nexus that is not wanted is not asked. The section keeps the others. */
 static int leg_wait(struct istripe_leg *leg)
 {
 	int section = srcu_read_lock(&leg->srcu);
@@ -404,7 +403,7 @@ static int leg_wait(struct istripe_leg *leg)
 			continue;
 		if (READ_ONCE(nexus->state) == ISTRIPE_NEXUS_LIVE)
 			flush_work(&nexus->work.work);
-		/* Also of one that is down since, because of what it found. */
+		/* Also of a nexus that went down because of what it found. */
 		ret = ret ?: READ_ONCE(nexus->revalidate_error);
 	}
 	srcu_read_unlock(&leg->srcu, section);
@@ -437,7 +436,7 @@ int istripe_resize_rescan(struct istripe_volume *volume)
 	volume_ask(volume, NULL, ISTRIPE_NEXUS_REVALIDATE_NOW);
 	ret = volume_wait(volume);
 	WRITE_ONCE(capacity->asking, false);
-	/* Also when nothing new was found: something may have begun before. */
+	/* The work runs also when nothing new was found: growth may have begun before. */
 	capacity->error = 0;
 	if (!ret)
 		WRITE_ONCE(capacity->asked, true);
@@ -452,8 +451,8 @@ void istripe_resize_start(struct istripe_volume *volume)
 {
 	WRITE_ONCE(volume->capacity.running, true);
 	/*
-	 * Who found more before that was not heard. Both sides take identify_lock: those who
-	 * come after us see that it is running.
+	 * istripe_resize_found() ignored what nexuses found before. Both sides take identify_lock:
+	 * a nexus that we do not see here sees @running.
 	 */
 	if (!volume_found_more(volume))
 		return;

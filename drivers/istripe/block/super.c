@@ -22,7 +22,7 @@ static int super_ask(const struct istripe_super_io *io, const u8 *cdb, u32 bytes
 		     const char *what)
 {
 	const struct istripe_task *task = &io->session->internal.task;
-	/* The session's address of the LUN: nexuses may list it under different numbers. */
+	/* The session's address: the LUN's number may differ between nexuses. */
 	int ret = istripe_lun_ask(io->session, &io->session->lun, cdb, bytes, write,
 				  ISTRIPE_LUN_KNOWN, io->deadline);
 
@@ -38,7 +38,7 @@ static int super_ask(const struct istripe_super_io *io, const u8 *cdb, u32 bytes
 	return ret;
 }
 
-/* Once sent a write may be carried out as long as its session lives, also when it is lost. */
+/* A write that was sent may be carried out as long as its session lives in the target. */
 static int super_note(const struct istripe_super_io *io, int ret)
 {
 	if (istripe_super_is_lost(ret))
@@ -46,7 +46,7 @@ static int super_note(const struct istripe_super_io *io, int ret)
 	return ret;
 }
 
-/* Blocks are powers of two up to 4 KiB: what is aligned to a page is to them. */
+/* Blocks are powers of two up to 4 KiB, so @at_bytes is a multiple of them. */
 int istripe_super_transfer(const struct istripe_super_io *io, u64 at_bytes, bool write,
 			   const char *what)
 {
@@ -103,10 +103,10 @@ static int session_super(struct istripe_nexus *nexus, struct istripe_session *se
 	};
 	int ret = fn(&io, walk);
 
-	/* The command is still under way, and its page with it. */
+	/* The command, and its page, may still be under way. */
 	if (ret == -ETIMEDOUT)
 		istripe_session_fault(session, ret, "no answer about the superblock");
-	/* Nothing more over this nexus before it has been asked who is there. */
+	/* It may be another LUN: nothing is sent over this nexus before it is revalidated. */
 	if (ret == -ESTALE && !walk->refused) {
 		istripe_session_invalidate(session);
 		ret = -EINPROGRESS;
@@ -115,8 +115,8 @@ static int session_super(struct istripe_nexus *nexus, struct istripe_session *se
 }
 
 /*
- * The section keeps the session open: its owner waits for us before it closes it.
- * -EINPROGRESS: its LUN is to be looked at first.
+ * The worker waits for the end of the section before it closes the session. -EINPROGRESS: the LUN
+ * must be revalidated first.
  */
 static int nexus_super(struct istripe_nexus *nexus, struct istripe_super_walk *walk,
 		       istripe_super_fn fn)
@@ -163,7 +163,6 @@ bool istripe_super_is_lost(int error)
 	return error == -ENOTCONN || error == -ETIMEDOUT;
 }
 
-/* Over the first nexus that is not lost. */
 static int leg_super(struct istripe_leg *leg, struct istripe_super_walk *walk, istripe_super_fn fn)
 {
 	int section = srcu_read_lock(&leg->srcu);
@@ -173,7 +172,7 @@ static int leg_super(struct istripe_leg *leg, struct istripe_super_walk *walk, i
 
 	scnprintf(walk->why, walk->why_bytes, "leg %u: its path was lost", leg->index);
 	istripe_leg_for_each_nexus(leg, nexus, at) {
-		/* Nothing that would say why the one before has failed. */
+		/* Skipped, since its reason would replace that of the nexus before. */
 		if (!rcu_access_pointer(nexus->session))
 			continue;
 		ret = istripe_super_over_nexus(nexus, walk, fn);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A visit: commands of our own to a leg's marks, over the session of one of its nexuses. A
- * round visits all legs, one after the other.
+ * Superblock I/O: commands of our own that read and write the superblocks of the legs. A walk does
+ * the same on all legs, one after the other.
  *
- * A round goes over sessions that are published. A section of nexus->srcu keeps such a
- * session open, nexus->ask_lock keeps others from its command and page. Paths' workers
- * visit over sessions that they have not published yet, or with nexus->ask_lock.
+ * A walk uses published sessions. A section of nexus->srcu keeps such a session open, and
+ * nexus->ask_lock keeps others from its command and page. The worker of a nexus does superblock
+ * I/O over a session that it has not published yet, or with nexus->ask_lock.
  */
 #ifndef ISTRIPE_BLOCK_SUPER_H
 #define ISTRIPE_BLOCK_SUPER_H
@@ -21,138 +21,75 @@ struct istripe_volume;
 
 #define ISTRIPE_SUPER_AT_BYTES	(ISTRIPE_MD_SUPER_SECTOR << SECTOR_SHIFT)
 
-/**
- * struct istripe_super_io - a leg's marks within reach
- * @nexus: over which
- * @session: its session; all I/O is of one page, that of the session
- * @lun: as the leg, or the nexus, has found it
- * @leg: index
- * @deadline: jiffies; of all that is done
- * @why: reason on failure
- * @why_bytes: its size
- */
+/* Access to the superblock of one leg. */
 struct istripe_super_io {
 	struct istripe_nexus *nexus;
-	struct istripe_session *session;
-	const struct istripe_lun *lun;
-	u32 leg;
-	unsigned long deadline;
-	char *why;
+	struct istripe_session *session;	/* of @nexus; its page is the buffer */
+	const struct istripe_lun *lun;	/* as the leg, or the nexus, has found it */
+	u32 leg;			/* index */
+	unsigned long deadline;		/* jiffies, of everything that is done */
+	char *why;			/* reason on failure */
 	size_t why_bytes;
 };
 
-/**
- * struct istripe_super_walk - one round over all legs
- * @volume: its legs have been identified
- * @timeout_ms: for all that is done on one visit
- * @refused: a nexus leads to what is not the leg; set by what is done there
- * @why: reason on failure
- * @why_bytes: its size
- */
 struct istripe_super_walk {
-	struct istripe_volume *volume;
-	u32 timeout_ms;
-	bool refused;
-	char *why;
+	struct istripe_volume *volume;	/* its legs have been identified */
+	u32 timeout_ms;			/* of one call of an istripe_super_fn */
+	bool refused;			/* set by that: the nexus does not lead to the leg */
+	char *why;			/* reason on failure */
 	size_t why_bytes;
 };
 
-/* What is done on a visit: 0, or an error with a reason. */
+/* Returns 0, or an error with a reason. */
 typedef int (*istripe_super_fn)(const struct istripe_super_io *io, struct istripe_super_walk *walk);
 
-/**
- * istripe_super_page() - what was read, or is to be written
- * @io: under way
- *
- * Context: any.
- * Return: ISTRIPE_INTERNAL_BYTES.
- */
+/* The buffer of all I/O, ISTRIPE_INTERNAL_BYTES. */
 void *istripe_super_page(const struct istripe_super_io *io);
 
-/**
- * istripe_super_transfer() - read or write one page
- * @io: under way
- * @at_bytes: where on the LUN, a multiple of 4 KiB
- * @write: istripe_super_page() holds what to write
- * @what: goes after "cannot", for the reason
+/*
+ * Reads or writes istripe_super_page() at a multiple of 4 KiB; sleeps. @what follows "cannot" in
+ * the reason. 0; -EIO the LUN refused; -EPROTO fewer bytes; -ECANCELED the LUN has been reset;
+ * others see istripe_lun_ask().
  *
- * A write that is lost with the session may still be carried out: the nexus waits for the
- * end of that session then (istripe_leg_super_unfenced()), as long as the volume is up.
- *
- * Context: process, sleeps.
- * Return: 0; -EIO the LUN refused; -EPROTO not all of it; -ECANCELED the LUN has been
- * reset; others see istripe_lun_ask().
+ * A write that is lost with the session may still be carried out. The nexus then waits for the end
+ * of that session (istripe_leg_super_unfenced()), as long as the volume is up.
  */
 int istripe_super_transfer(const struct istripe_super_io *io, u64 at_bytes, bool write,
 			   const char *what);
 
-/**
- * istripe_super_flush() - what was written before must survive a loss of power (SBC-4)
- * @io: under way
- *
- * Context: process, sleeps.
- * Return: see istripe_super_transfer(); 0 at once without a write cache.
- */
+/* Earlier writes must survive a loss of power. Errors are those of istripe_super_transfer(). */
 int istripe_super_flush(const struct istripe_super_io *io);
 
-/**
- * istripe_super_read() - read a leg's superblock
- * @io: under way
- * @md: filled; what is wrong with it stands there
- *
- * Context: process, sleeps.
- * Return: see istripe_super_transfer().
- */
+/* 0 also for a bad superblock: @md->problem. Errors are those of istripe_super_transfer(). */
 int istripe_super_read(const struct istripe_super_io *io, struct istripe_md *md);
 
-/**
- * istripe_super_is_lost() - has a visit ended with the connection
- * @error: of the visit
- *
- * Context: any.
- * Return: true: another nexus may do.
- */
+/* Did superblock I/O fail with the connection, so that another nexus may do? */
 bool istripe_super_is_lost(int error);
 
-/**
- * istripe_super_over_nexus() - do something over one nexus
- * @nexus: found within a section of leg->srcu
- * @walk: under way
- * @fn: what
+/*
+ * Calls @fn over a nexus that was found within a section of leg->srcu. The session ends when the
+ * command may still be under way (-ETIMEDOUT). When the LUN says that it has changed, the worker of
+ * the nexus revalidates it before @fn is called again.
  *
- * The session ends when the command may still be under way (-ETIMEDOUT). When the LUN says
- * that it has changed, the nexus's worker looks at it before @fn is begun again.
- *
- * Context: process, sleeps; for @walk->timeout_ms, and until nexus->ask_lock is free. A
- * user's process can be killed between two visits.
- * Return: of @fn; -ENOTCONN the nexus is not live; -EINTR.
+ * Sleeps for @walk->timeout_ms, and until nexus->ask_lock is free. Returns the result of @fn;
+ * -ENOTCONN the nexus is not live, or its LUN changes all the time; -EINTR killed between calls.
  */
 int istripe_super_over_nexus(struct istripe_nexus *nexus, struct istripe_super_walk *walk,
 			     istripe_super_fn fn);
 
-/**
- * istripe_super_each_leg() - do something on every leg, over a nexus of each
- * @walk: new
- * @fn: what; over the next nexus once more when one is lost
- *
- * Each leg is through with it before the next one begins; the first error ends it. What
- * is written must be the same when it is written again: a target may carry it out late.
- *
- * Context: process, sleeps.
- * Return: 0 or the error of the first leg that failed.
+/*
+ * Calls @fn for each leg in turn, over a nexus of that leg, and over the next nexus when one is
+ * lost; the first error ends the walk. @fn must write the same data each time: a target may carry
+ * out the lost write late.
  */
 int istripe_super_each_leg(struct istripe_super_walk *walk, istripe_super_fn fn);
 
-/**
- * istripe_super_all_live() - is no nexus missing
- * @walk: new
+/*
+ * -ENOTCONN when a wanted nexus is not live, or any nexus may still write a superblock.
  *
- * What an attempt that failed has left in a target is over a session that only a login of
- * its own nexus ends, or one through a sibling: before something else is written all nexuses
- * must have logged in, and even one that is not wanted must not have left anything.
- *
- * Context: process.
- * Return: 0; -ENOTCONN a nexus is down, or has left a superblock.
+ * A write that a failed attempt has left in a target ends with its session, and that ends with a
+ * login of the same nexus or one through a sibling. So all nexuses must have logged in before
+ * something else is written.
  */
 int istripe_super_all_live(struct istripe_super_walk *walk);
 

@@ -26,7 +26,7 @@ const char *istripe_protected_name(enum istripe_protected protected)
 	return protected_rows[protected].name;
 }
 
-/* One nexus that takes no writes is enough: they may go over any. */
+/* One nexus over which no writes are taken is enough: writes may go over any. */
 static enum istripe_protected leg_survey(struct istripe_leg *leg)
 {
 	enum istripe_protected most = ISTRIPE_PROTECTED_NO;
@@ -76,7 +76,7 @@ void istripe_write_protect_apply(struct istripe_volume *volume)
 			      read_only ? "read-only" : "writable again");
 }
 
-/* The event that follows may wait for memory, and so for recovery: not its queue. */
+/* Not on the recovery queue: the uevent may wait for memory, and so for recovery. */
 static void write_protect_work(struct work_struct *work)
 {
 	struct istripe_volume *volume =
@@ -123,7 +123,7 @@ bool istripe_write_protect_found(struct istripe_nexus *nexus)
 
 void istripe_write_protect_refused(struct istripe_nexus *nexus)
 {
-	/* Told by several commands at a time, and perhaps by a look: any of them is right. */
+	/* Several commands, and a revalidation, may write it at a time: any of them is right. */
 	if (READ_ONCE(nexus->protected))
 		return;
 	WRITE_ONCE(nexus->protected, ISTRIPE_PROTECTED_REFUSED);

@@ -2,13 +2,12 @@
 /*
  * Write protection: the disk is read-only while the LUN of any of its legs takes no writes.
  *
- * A LUN says so when it is asked (MODE SENSE, WP), or refuses a write (DATA PROTECT). Each
- * nexus remembers what it was told. A look at the LUN over the nexus, after a unit attention,
- * a login or for a rescan, forgets what was refused before: a LUN that does not say that it
- * is write protected shows it with the next write. Of a leg the nexuses that are logged in
- * count, and what they said last while there is none.
+ * A LUN says so when it is asked (MODE SENSE, WP), or refuses a write (DATA PROTECT). Each nexus
+ * remembers the last answer. Asking again, after a login, a unit attention or for a rescan, clears
+ * a refusal: a LUN that does not say that it is write protected shows it with the next write. The
+ * nexuses that are logged in decide for their leg; while there is none, their last decision holds.
  *
- * The work is the only one that changes the disk once the volume is up.
+ * Once the volume is up, nothing but the work changes the disk.
  */
 #ifndef ISTRIPE_BLOCK_WRITE_PROTECT_H
 #define ISTRIPE_BLOCK_WRITE_PROTECT_H
@@ -22,91 +21,41 @@ struct istripe_leg;
 struct istripe_nexus;
 struct istripe_volume;
 
-/**
- * struct istripe_write_protect - of one volume
- * @work:	looks at all legs, changes the disk
- * @running:	there is a disk to change
- * @read_only:	the disk is; an administrator may have made it so besides
- */
 struct istripe_write_protect {
-	struct work_struct work;
-	bool running;
-	bool read_only;
+	struct work_struct work;	/* surveys all legs, changes the disk */
+	bool running;			/* there is a disk to change */
+	bool read_only;			/* because of a leg; an administrator may want it, too */
 };
 
-/**
- * istripe_write_protect_init() - before there are legs
- * @write_protect: zeroed
- *
- * Context: process.
- */
 void istripe_write_protect_init(struct istripe_write_protect *write_protect);
 
-/**
- * istripe_write_protect_apply() - make the disk what its legs let it be
- * @volume: its disk has not been added yet
- *
- * Context: process, sleeps.
- */
+/* Makes a disk read-only or not, before it is added; later only the work calls it. Sleeps. */
 void istripe_write_protect_apply(struct istripe_volume *volume);
 
-/**
- * istripe_write_protect_start() - from now on the disk follows its legs
- * @volume: has a disk
- *
- * Also what has been found since istripe_write_protect_apply().
- *
- * Context: process.
- */
+/* The disk follows its legs from now on, also what they said after the first apply. */
 void istripe_write_protect_start(struct istripe_volume *volume);
 
-/**
- * istripe_write_protect_stop() - the disk stays as it is from now on
- * @volume: may have been stopped before
- *
- * Context: process, sleeps.
- */
+/* The disk stays as it is from now on. Sleeps; may be called again. */
 void istripe_write_protect_stop(struct istripe_volume *volume);
 
-/**
- * istripe_write_protect_found() - a look has told whether the LUN is write protected
- * @nexus: its @found says what
- *
- * Context: the nexus's worker, leg->identify_lock.
- * Return: true: it is not what the leg was, istripe_write_protect_update() is to follow.
+/*
+ * Takes over what nexus->found says. The worker of the nexus, with leg->identify_lock. True: the
+ * leg was different, and istripe_write_protect_update() is to follow.
  */
 bool istripe_write_protect_found(struct istripe_nexus *nexus);
 
-/**
- * istripe_write_protect_update() - what nexuses know has changed
- * @volume: any
- *
- * Context: any.
- */
+/* Queues the work, once the disk follows its legs. Any context. */
 void istripe_write_protect_update(struct istripe_volume *volume);
 
-/**
- * istripe_write_protect_refused() - a LUN has refused a write because it is write protected
- * @nexus: over which
- *
- * Context: any; the nexus was there when the write was sent.
- */
+/* A LUN has refused a write. Any context; the nexus existed when the write was sent. */
 void istripe_write_protect_refused(struct istripe_nexus *nexus);
 
-/**
- * istripe_write_protect_check() - can all legs be written to
- * @volume: its legs have been identified
- * @why: reason on failure
- * @why_bytes: its size
- *
- * Context: process, sleeps.
- * Return: 0 or -EROFS.
- */
+/* Can all legs be written to? 0 or -EROFS; sleeps. */
 int istripe_write_protect_check(struct istripe_volume *volume, char *why, size_t why_bytes);
 
 /**
  * istripe_protected_name() - in a word, for sysfs
- * @protected: how
+ * @protected: state of a leg
  *
  * Context: any.
  * Return: a constant string.
