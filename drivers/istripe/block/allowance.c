@@ -11,9 +11,7 @@
 #define STALL_MS	1000
 /* Tasks let in per completion. */
 #define RELEASE_MAX	2
-/*
- * How long a LUN may be too busy for a command: this many timeouts of it, and at least this time.
- */
+/* A LUN may be too busy for a command for this many timeouts of it, and at least this time. */
 #define PATIENCE_TIMEOUTS	6
 #define PATIENCE_MIN_MS	120000
 /* While the LUN serves other commands, one fails only after this many refusals. */
@@ -233,10 +231,7 @@ static void allowance_add_refused(struct istripe_allowance *allowance,
 	list_add_tail(&leg_task->entry, &behind->entry);
 }
 
-/*
- * Refusals are flow control, not losses, and have a limit of their own. Nothing waits when the leg
- * is stopping.
- */
+/* Refusals are flow control and have a limit of their own. Nothing waits in a stopping leg. */
 static bool allowance_gives_up(const struct istripe_leg *leg,
 			       const struct istripe_leg_task *leg_task)
 {

@@ -57,10 +57,7 @@ bool istripe_allowance_take(struct istripe_leg *leg, struct istripe_leg_task *le
  */
 void istripe_allowance_drop(struct istripe_leg *leg);
 
-/*
- * A task has ended or will never be answered: others may be sent. @answered: by the LUN. Called
- * from done() of the task.
- */
+/* A task has ended (@answered: by the LUN) or will never be answered. Called from its done(). */
 void istripe_allowance_give(struct istripe_leg *leg, bool answered);
 
 /*

@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * NICs without a link: a nexus whose NIC has lost its carrier, or was taken down, does not wait for
- * its ping to time out.
- */
+/* A nexus whose NIC has no carrier, or is down, does not wait for its ping to time out. */
 #ifndef ISTRIPE_BLOCK_CARRIER_H
 #define ISTRIPE_BLOCK_CARRIER_H
 
 struct istripe_nexus;
 struct istripe_volume;
 
-/*
- * Registers for events of the NICs in the volume's network namespace. Process context, takes the
- * RTNL.
- */
+/* Process context, takes the RTNL. */
 void istripe_carrier_watch(struct istripe_volume *volume);
 
-/*
- * Undoes istripe_carrier_watch(). Afterwards no nexus of the volume gets ISTRIPE_NEXUS_CARRIER from
- * a NIC. Process context, takes the RTNL.
- */
+/* No nexus gets ISTRIPE_NEXUS_CARRIER from a NIC afterwards. Process context, takes the RTNL. */
 void istripe_carrier_ignore(struct istripe_volume *volume);
 
 /*

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * The delay of a leg: tasks that are sent again after a while, because the target was too busy or
- * the failure may be transient.
- */
+/* The delay of a leg: tasks that are sent again after a while (target busy, transient failure). */
 #ifndef ISTRIPE_BLOCK_DELAY_H
 #define ISTRIPE_BLOCK_DELAY_H
 
@@ -19,10 +16,7 @@ struct istripe_delay {
 
 void istripe_delay_init(struct istripe_leg *leg);
 
-/*
- * Sends a task, not in flight, again after @delay_ms; fails it when the leg is stopping. Any
- * context.
- */
+/* Sends a task again after @delay_ms; fails it when the leg is stopping. Any context. */
 void istripe_delay_task(struct istripe_leg *leg, struct istripe_leg_task *leg_task, u32 delay_ms);
 
 /* The leg is stopping and istripe_leg_expire() has taken the tasks. Sleeps. */

@@ -7,7 +7,7 @@
 
 #define TASK_MANAGEMENT_TIMEOUT_MS	10000
 
-/* Put a tag on the list; false: it is there already. A full list means give up. */
+/* Returns false when the tag is on the list. A full list means give up. */
 static bool eh_add(struct istripe_nexus *nexus, u32 itt)
 {
 	u32 i;
@@ -41,7 +41,7 @@ bool istripe_eh_report(struct istripe_nexus *nexus, u32 itt, bool give_up)
 	return true;
 }
 
-/* The first tag on the list; it stays there until eh_end(). */
+/* The first tag; it stays on the list until eh_end(). */
 static bool eh_next(struct istripe_nexus *nexus, u32 *itt)
 {
 	unsigned long flags;
@@ -66,11 +66,11 @@ static void eh_end(struct istripe_nexus *nexus, u32 count)
 	spin_unlock_irqrestore(&nexus->event_lock, flags);
 }
 
-/* A command that never left, or that the target does not let us finish: no way but out. */
+/* The command was never sent, or the target does not let us finish it: abort cannot help. */
 static bool eh_is_hopeless(struct istripe_session *session,
 			   enum istripe_task_progress progress)
 {
-	/* A hold lasts for seconds at most; then the command has its time again. */
+	/* A quiesce lasts for seconds at most; then the command has its whole time again. */
 	if (progress == ISTRIPE_TASK_UNSENT && istripe_session_is_quiesced(session))
 		return true;
 	if (progress == ISTRIPE_TASK_UNSENT)
@@ -93,17 +93,14 @@ static int eh_abort_task(struct istripe_nexus *nexus, u32 itt)
 					       TASK_MANAGEMENT_TIMEOUT_MS);
 }
 
-/*
- * Commands are older than their timeout. Keepalive has made sure by then that the
- * connection itself is alive. First the one task, then the LUN, then the session.
- */
+/* First the task, then the LUN, then the session. Keepalive has checked the connection before. */
 void istripe_eh_recover(struct istripe_nexus *nexus)
 {
 	struct istripe_session *session = nexus->owned;
 	u32 itt;
 	int ret = 0;
 
-	/* Who stops ends them all. */
+	/* STOP ends all tasks of the session anyway. */
 	while (!ret && !test_bit(ISTRIPE_NEXUS_STOP, &nexus->events) && eh_next(nexus, &itt)) {
 		if (test_and_clear_bit(ISTRIPE_NEXUS_GIVE_UP, &nexus->events))
 			ret = -ETIMEDOUT;
@@ -124,7 +121,7 @@ void istripe_eh_recover(struct istripe_nexus *nexus)
 			      "commands time out, and so do abort and LUN reset");
 }
 
-/* Only what is with the target, or has come from it. */
+/* The target has the command, or has answered it. */
 static bool eh_stays(struct istripe_session *session, u32 itt)
 {
 	enum istripe_task_progress progress = istripe_session_task_progress(session, itt);
@@ -143,7 +140,7 @@ static bool eh_keep_sent(struct istripe_nexus *nexus)
 		if (eh_stays(nexus->owned, nexus->eh_tags[i]))
 			nexus->eh_tags[kept++] = nexus->eh_tags[i];
 	nexus->eh_count = kept;
-	/* Who reports another one puts it on the list first. */
+	/* A reporter with @give_up adds its tag first, then sets the bit. */
 	if (!kept)
 		clear_bit(ISTRIPE_NEXUS_GIVE_UP, &nexus->events);
 	spin_unlock_irqrestore(&nexus->event_lock, flags);
@@ -152,7 +149,7 @@ static bool eh_keep_sent(struct istripe_nexus *nexus)
 
 void istripe_eh_forget_unsent(struct istripe_nexus *nexus)
 {
-	/* First: what is reported from now on sets it again. */
+	/* Before the list is read: a later report sets it again. */
 	clear_bit(ISTRIPE_NEXUS_EH, &nexus->events);
 	if (eh_keep_sent(nexus))
 		istripe_nexus_event(nexus, ISTRIPE_NEXUS_EH);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Overdue commands of a nexus: older than command_timeout_ms and not answered. Whoever
- * notices reports the tag; the nexus's worker aborts the command, resets the LUN, or
+ * Error handling of a nexus: commands that are older than command_timeout_ms and not answered. The
+ * block layer's timeout reports the tag; the nexus's worker aborts the command, resets the LUN, or
  * gives the session up, in that order.
  */
 #ifndef ISTRIPE_BLOCK_EH_H
@@ -11,44 +11,26 @@
 
 struct istripe_nexus;
 
-/**
- * istripe_eh_report() - report a command that is older than its timeout
- * @nexus: the nexus it was sent over
- * @itt: its tag
- * @give_up: aborting has not helped before
- *
- * Context: any.
- * Return: true; false when nothing new came of it: the nexus is not live, or is already
- * looking after this command.
+/*
+ * Reports a command, sent over @nexus with the tag @itt, whose timeout has expired. @give_up:
+ * aborting has not helped before. Any context. Returns false when nothing new came of it: the nexus
+ * is not live, or already handles this command.
  */
 bool istripe_eh_report(struct istripe_nexus *nexus, u32 itt, bool give_up);
 
-/**
- * istripe_eh_recover() - deal with what was reported
- * @nexus: live
- *
- * Returns when every reported command has ended, or with a fault of the session.
- *
- * Context: the nexus's worker, sleeps.
+/*
+ * Handles the reported commands of a live nexus. Returns when all of them have ended or the session
+ * has a fault. Its worker, sleeps.
  */
 void istripe_eh_recover(struct istripe_nexus *nexus);
 
-/**
- * istripe_eh_forget_unsent() - forget the commands that had to wait for us
- * @nexus: live
- *
- * What has been sent stays reported.
- *
- * Context: the nexus's worker.
+/*
+ * Forgets the reported commands that have not been sent, because they waited for a revalidation.
+ * The nexus is live. Its worker.
  */
 void istripe_eh_forget_unsent(struct istripe_nexus *nexus);
 
-/**
- * istripe_eh_clear() - forget what was reported: it was another session's
- * @nexus: the nexus
- *
- * Context: the nexus's worker.
- */
+/* Forgets all reports: they were about another session. The nexus's worker. */
 void istripe_eh_clear(struct istripe_nexus *nexus);
 
 #endif

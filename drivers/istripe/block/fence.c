@@ -16,14 +16,14 @@
 #include "block/proof.h"
 #include "iscsi/error.h"
 
-/* A sibling, copied: it may go while its way is used. */
+/* A copy: the sibling may be freed while its way is used. */
 struct fence_sibling {
 	struct istripe_way way;
 	u32 generation;
 	char label[ISTRIPE_LABEL_BYTES];
 };
 
-/* The nexus whose session the way is that of. */
+/* The nexus that still has the sibling's session, if any. */
 static struct istripe_nexus *fence_find(const struct istripe_nexus *nexus,
 					const struct fence_sibling *sibling)
 {
@@ -41,9 +41,9 @@ static struct istripe_nexus *fence_find(const struct istripe_nexus *nexus,
 }
 
 /*
- * We have logged in through the sibling's way: was that where its session is? Another node
- * may have its address by now, and nobody has noticed. A session that answers after the
- * login says no; and ours, that the address has not come back meanwhile.
+ * The login went through the sibling's way. Another target may have the sibling's address by now,
+ * without having been noticed. So the sibling's session must answer a ping after the login; then
+ * the new session must, in case the address has come back meanwhile.
  */
 static int fence_check_way(const struct istripe_nexus *nexus, const struct fence_sibling *sibling)
 {
@@ -56,12 +56,12 @@ static int fence_check_way(const struct istripe_nexus *nexus, const struct fence
 }
 
 /*
- * Linux's own target (LIO), known by its TargetAlias, answers a login when the old session and all
- * of its commands are over (iscsit_stop_session()). It must be spared resets: one that meets the
- * end of another connection, as when both paths of a host come back, aborts a command twice, and
- * then the LUN hangs for all hosts (P100; seen with 6.12). Its login proves nothing when
- * - one before it began to end the old session and was not answered: the second does not wait
- * - the old session had several connections: it waits for the first of them only
+ * Linux's own target (LIO), known by its TargetAlias, answers a login after the old session and all
+ * of its commands have ended (iscsit_stop_session()). It must be spared resets: a reset that meets
+ * the end of another connection, as when both paths of a host come back, aborts a command twice,
+ * and then the LUN hangs for all hosts (P100; seen with 6.12). Its login proves nothing when
+ * - an earlier login began to end the old session and was not answered: the second does not wait
+ * - the old session had several connections: the login waits for the first of them only
  * - aborts of the old session were not answered
  */
 static bool fence_login_drains(const struct istripe_nexus *nexus)
@@ -83,7 +83,7 @@ int istripe_fence_drain(struct istripe_nexus *nexus, char *why, size_t why_bytes
 	struct istripe_leg *leg = nexus->leg;
 	int ret;
 
-	/* Another LUN has not got them; the nexus is about to be refused for that. */
+	/* Another LUN does not have these commands; its nexus is about to be refused. */
 	if (!istripe_leg_nexus_waits(leg, nexus) || !istripe_leg_is(leg, &nexus->found))
 		return 0;
 	ret = fence_end_old_commands(nexus);
@@ -98,7 +98,7 @@ int istripe_fence_drain(struct istripe_nexus *nexus, char *why, size_t why_bytes
 	return 0;
 }
 
-/* The login has ended the old session: now what the target had taken of it. */
+/* After the cut: the drain over the same session. */
 static int fence_end_commands(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
 	u32 timeout_ms = READ_ONCE(nexus->params.timers.login_timeout_ms);
@@ -115,7 +115,7 @@ static int fence_end_commands(struct istripe_nexus *nexus, char *why, size_t why
 	return istripe_fence_drain(nexus, why, why_bytes);
 }
 
-/* Log in through the sibling; the session is nexus->owned. */
+/* Logs in through the sibling; the session is nexus->owned. */
 static int fence_log_in(struct istripe_nexus *nexus, const struct fence_sibling *sibling, char *why,
 			size_t why_bytes)
 {
@@ -136,7 +136,7 @@ static int fence_log_in(struct istripe_nexus *nexus, const struct fence_sibling 
 	else
 		ret = fence_end_commands(nexus, why, why_bytes);
 	istripe_session_logout(nexus->owned, ISTRIPE_LOGOUT_TIMEOUT_MS);
-	/* The target of the next sibling is the same; but not everything is the target's fault. */
+	/* All siblings lead to one target; errors other than a time-out may be due to the way. */
 	return ret && ret != -ETIMEDOUT ? -EHOSTDOWN : ret;
 }
 
@@ -158,14 +158,14 @@ static int fence_through(struct istripe_nexus *nexus, const struct fence_sibling
 bool istripe_fence_may(const struct istripe_nexus *nexus, const struct istripe_nexus *sibling)
 {
 	lockdep_assert_held(&nexus->leg->lock);
-	/* What leads the same way as the nexus is no other way: its own login does as well. */
+	/* A nexus of the same path is no other way: the nexus's own login does as well. */
 	return READ_ONCE(nexus->leg->fence) == ISTRIPE_FENCE_PORTAL_GROUP &&
 	       sibling->path != nexus->path && istripe_proof_same(nexus, sibling);
 }
 
 /*
- * The first one from @at on, see istripe_leg_next_nexus(). Where the next one is to be looked
- * for, behind all that lead the same way; or 0 when there is none.
+ * Copies the next sibling from @at on (see istripe_leg_next_nexus()). Returns where to continue,
+ * behind the sibling's path; 0 when there is none.
  */
 static u32 fence_next(const struct istripe_nexus *nexus, u32 at, struct fence_sibling *sibling)
 {
@@ -198,7 +198,7 @@ void istripe_fence(struct istripe_nexus *nexus)
 		if (!next)
 			return;
 		ret = fence_through(nexus, &sibling);
-		/* One that does not answer at all costs enough time. */
+		/* After a sibling without an answer no other is tried: it has taken long enough. */
 		if (!ret || ret == -ETIMEDOUT)
 			return;
 	}

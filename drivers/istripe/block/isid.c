@@ -37,10 +37,7 @@ void istripe_isid_test(const struct istripe_nexus *nexus, u8 *isid)
 	u32 i;
 
 	isid_derive(nexus, isid);
-	/*
-	 * The hash is the same for all nexuses at this target, so its complement is used by none of
-	 * them.
-	 */
+	/* All nexuses at this target have the same hash, so none uses its complement. */
 	for (i = 1; i < 4; i++)
 		isid[i] = ~isid[i];
 }

@@ -104,10 +104,7 @@ bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task
 	return !live;
 }
 
-/*
- * Submits tasks that waited, on a list of the caller's own. Given-up tasks fail: their fence is
- * complete.
- */
+/* Submits waiting tasks, on the caller's list. Given-up tasks fail: their fence is complete. */
 static u32 leg_redrive(struct istripe_leg *leg, struct list_head *list)
 {
 	struct istripe_leg_task *leg_task, *next;
@@ -300,10 +297,7 @@ void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_tas
 	if (leg_task->given_up && leg->path_count == 1) {
 		bool served = istripe_leg_serving(leg);
 
-		/*
-		 * Without another path nothing else can end its session, so the wait must have an
-		 * end.
-		 */
+		/* Without another path nothing else ends its session: the wait must have an end. */
 		leg_set_unfenced(leg, leg_task->nexus);
 		leg_check_recovery(leg, served);
 	}
@@ -422,16 +416,13 @@ int istripe_leg_nexus_error(struct istripe_nexus *nexus, char *why, size_t why_b
 }
 
 /*
- * A nexus that did not come up and has saved unfenced writes: nothing may be served before they are
- * known to be dead.
+ * Nothing may be served while saved unfenced writes of a nexus that is not up may be carried out.
  */
 static int leg_check_unfenced(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
 	int used;
 
-	/*
-	 * A sibling cannot end them: nothing is proven of sessions of an earlier start (proof.h).
-	 */
+	/* A sibling cannot end them: nothing is proven of sessions of an earlier start. */
 	if (!istripe_leg_nexus_waits(nexus->leg, nexus))
 		return 0;
 	used = scnprintf(why, why_bytes,
@@ -554,10 +545,7 @@ void istripe_leg_add_path(struct istripe_leg *leg, struct istripe_path *path)
 {
 	lockdep_assert_held(&leg->paths_lock);
 	spin_lock_bh(&leg->lock);
-	/*
-	 * Readers find it without a lock: it is complete first (pairs with READ_ONCE() of
-	 * leg->paths).
-	 */
+	/* Readers take no lock: complete first (pairs with their READ_ONCE() of leg->paths). */
 	smp_store_release(&leg->paths[path->index], path);
 	WRITE_ONCE(leg->path_end, max(leg->path_end, path->index + 1));
 	WRITE_ONCE(leg->path_count, leg->path_count + 1);
@@ -624,9 +612,7 @@ void istripe_leg_destroy(struct istripe_leg *leg)
 
 	if (IS_ERR_OR_NULL(leg))
 		return;
-	/*
-	 * Its works are cancelled, its nexuses idle, its volume's disk is gone: no reader is left.
-	 */
+	/* Works are cancelled, nexuses idle, the volume's disk is gone: no reader is left. */
 	for (i = 0; i < leg->path_end; i++)
 		istripe_path_destroy(leg->paths[i]);
 	cleanup_srcu_struct(&leg->srcu);

@@ -109,10 +109,7 @@ struct istripe_leg {
 	atomic64_t retried;		/* sent again because the target said so */
 };
 
-/*
- * @params are copied; @nexus_ops also serve nexuses that are added later. Process context. Returns
- * ERR_PTR(-ENOMEM) on failure.
- */
+/* @params are copied; later nexuses get @nexus_ops, too. Returns ERR_PTR(-ENOMEM) on failure. */
 struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
 				       const struct istripe_leg_params *params,
 				       const struct istripe_nexus_ops *nexus_ops);
@@ -123,10 +120,7 @@ void istripe_leg_add_path(struct istripe_leg *leg, struct istripe_path *path);
 /* The leg is stopped or was never started, or is NULL. */
 void istripe_leg_destroy(struct istripe_leg *leg);
 
-/*
- * For istripe_leg_for_each_nexus(): in a section of leg->srcu, or under leg->lock or
- * leg->paths_lock.
- */
+/* In a section of leg->srcu, or under leg->lock or leg->paths_lock. */
 struct istripe_nexus *istripe_leg_next_nexus(const struct istripe_leg *leg, u32 *at);
 
 /* All nexuses of all paths, idle ones, too; of each path in their order. */
@@ -153,10 +147,7 @@ int istripe_leg_check(struct istripe_leg *leg, char *why, size_t why_bytes);
 /* From now on nothing waits for the leg: parked tasks fail, tasks of a live nexus finish. */
 void istripe_leg_expire(struct istripe_leg *leg);
 
-/*
- * Begins to log out; istripe_leg_stop() waits for that and closes. The leg has no requests any
- * more.
- */
+/* Begins to log out; istripe_leg_stop() waits for that and closes. No requests any more. */
 void istripe_leg_stop_begin(struct istripe_leg *leg);
 
 void istripe_leg_stop(struct istripe_leg *leg);
@@ -169,9 +160,7 @@ void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_ta
 void istripe_leg_send(struct istripe_leg *leg, struct istripe_leg_task *leg_task, bool may_send,
 		      bool more);
 
-/*
- * Tasks are not sent while failed writes without a fence may still be carried out. Under leg->lock.
- */
+/* Nothing is sent while failed writes without a fence may still be carried out. Under leg->lock. */
 static inline bool istripe_leg_serving(const struct istripe_leg *leg)
 {
 	lockdep_assert_held(&leg->lock);
@@ -188,10 +177,7 @@ void istripe_leg_push(struct istripe_leg *leg);
  */
 bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
 
-/*
- * Has a LUN, found by istripe_lun_probe(), the designator of this leg? True while the leg has none,
- * too. Sleeps.
- */
+/* Has @lun the designator of this leg? True while the leg has none, too. Sleeps. */
 bool istripe_leg_is(struct istripe_leg *leg, const struct istripe_lun *lun);
 
 /*
@@ -211,9 +197,7 @@ void istripe_leg_super_unfenced(struct istripe_leg *leg, struct istripe_nexus *n
 /* Has istripe_leg_super_unfenced() been called, without a fence since? Any context. */
 bool istripe_leg_super_is_unfenced(struct istripe_leg *leg, const struct istripe_nexus *nexus);
 
-/*
- * Nothing of the nexus's old session is carried out any more (istripe_fence_drain()). Its worker.
- */
+/* Nothing of the nexus's old session is carried out any more. Its worker. */
 void istripe_leg_nexus_fenced(struct istripe_leg *leg, struct istripe_nexus *nexus);
 
 /* Does anything wait for istripe_leg_nexus_fenced()? */

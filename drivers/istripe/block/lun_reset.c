@@ -12,15 +12,15 @@
 #include "block/lun_reset.h"
 #include "block/nexus.h"
 
-/* Until another nexus's session has answered: all of them at a time, for each of them. */
+/* For the pings of all other nexuses, which run at the same time. */
 #define PING_MS		1000
-/* The other nexuses wait no longer than this. */
+/* The other nexuses are quiesced no longer than this. */
 #define QUIESCE_MS		1000
-/* Commands that are in the storage have to end first. */
+/* Long, because commands that are in the storage have to end first. */
 #define ANSWER_MS	10000
 /*
- * A target that refuses (RFC 7143 11.6.1: 255 and its like, or a Reject) may have a reason that
- * passes. One that goes on, so often in a row and for so long, does it for good.
+ * A target that refuses (RFC 7143 11.6.1: 255 and others, or a Reject) may have a transient reason.
+ * One that refuses so often in a row, over so long a time, does it for good.
  */
 #define REFUSALS_MAX	3
 #define REFUSED_MS	5000
@@ -55,14 +55,14 @@ static void reset_release(struct istripe_nexus *nexus, bool reset, unsigned long
 	int section = srcu_read_lock(&nexus->srcu);
 	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
 
-	/* A session that has gone meanwhile took its hold with it. */
+	/* When the session has ended, its quiesce has ended with it. */
 	if (session && session->id == nexus->quiesced_session)
 		istripe_session_reset_end(session, reset, deadline);
 	nexus->quiesced_session = 0;
 	srcu_read_unlock(&nexus->srcu, section);
 }
 
-/* Before the reset, or after it when the nexus has been held. */
+/* Before the reset it quiesces the nexus; after it, it releases the nexus. */
 static void reset_nexus_work(struct work_struct *work)
 {
 	struct istripe_nexus *nexus = container_of(work, struct istripe_nexus, reset_work);
@@ -76,8 +76,9 @@ static void reset_nexus_work(struct work_struct *work)
 }
 
 /*
- * The time runs from here on: without memory for threads these works run one after the other, in
- * the time of one. A nexus that has been taken out of the leg meanwhile ends its work itself.
+ * The deadline starts now: without memory for threads these works run one after the other, within
+ * the time of one. When the nexus is taken out of the leg meanwhile, istripe_nexus_destroy()
+ * cancels the work.
  */
 static void reset_queue(struct istripe_nexus *nexus)
 {
@@ -85,7 +86,10 @@ static void reset_queue(struct istripe_nexus *nexus)
 	queue_work(istripe_reset_wq, &nexus->reset_work);
 }
 
-/* A session that is silent takes its own time, and not that of the others. Is any nexus held? */
+/*
+ * All at a time, so that a silent session does not use up the time of the others. Returns true when
+ * any nexus has been quiesced.
+ */
 static bool reset_quiesce_all(struct istripe_leg *leg, const struct istripe_nexus *but)
 {
 	int section = srcu_read_lock(&leg->srcu);
@@ -104,7 +108,7 @@ static bool reset_quiesce_all(struct istripe_leg *leg, const struct istripe_nexu
 	return quiesced;
 }
 
-/* The LUN has been reset: what has that ended? */
+/* After the reset: collects the tasks that it has ended. */
 static void reset_collect_all(struct istripe_leg *leg)
 {
 	int section = srcu_read_lock(&leg->srcu);
@@ -131,18 +135,18 @@ static void reset_release_all(struct istripe_leg *leg)
 	srcu_read_unlock(&leg->srcu, section);
 }
 
-/* The target needs long: the other nexuses go on, and the answer is still waited for. */
+/* The target needs long: the other nexuses go on, while the answer is still waited for. */
 static void reset_quiesced_too_long(struct work_struct *work)
 {
 	reset_release_all(container_of(to_delayed_work(work), struct istripe_leg, quiesce_work));
 }
 
 /*
- * What the other nexuses have in flight is ended, too. As long as they send nothing more, it is
- * known of each of these commands whether the reset has ended it.
+ * The reset also ends commands of the other nexuses. They are quiesced: while they send nothing, it
+ * is known for each command whether the reset has ended it.
  *
- * One request, and one answer that is waited for: there are targets (Linux 5.12 to 6.2) that
- * answer a second request at once while the first one still waits for commands.
+ * Only one request at a time, and its answer is waited for: some targets (Linux 5.12 to 6.2) answer
+ * a second request at once while the first one still waits for commands.
  */
 static int reset_ask(struct istripe_nexus *nexus)
 {
@@ -178,7 +182,7 @@ static enum istripe_lun_reset_result reset_result(int error)
 	}
 }
 
-/* Each of them over another session. Silence is no refusal, and ends the row. */
+/* Each refusal came over another session. A missing answer is none and ends the series. */
 static bool reset_is_refused_for_good(struct istripe_nexus *nexus)
 {
 	if (!nexus->resets_refused++)
@@ -189,7 +193,7 @@ static bool reset_is_refused_for_good(struct istripe_nexus *nexus)
 	return nexus->resets_given_up;
 }
 
-/* What a refusal counts as. */
+/* Turns refusals that have become permanent into -EOPNOTSUPP. */
 static int reset_check(struct istripe_nexus *nexus, int error)
 {
 	if (error == -EIO)
@@ -205,7 +209,6 @@ void istripe_lun_reset_live(struct istripe_nexus *nexus)
 		nexus->resets_refused = 0;
 }
 
-/* Once, and again when it is another one. */
 static void reset_say(const struct istripe_nexus *nexus, enum istripe_lun_reset_result result)
 {
 	if (result == ISTRIPE_LUN_RESET_UNSUPPORTED)

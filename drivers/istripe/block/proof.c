@@ -15,13 +15,13 @@
 #include "block/proof.h"
 #include "block/volume.h"
 
-/* After a nexus has come: others come at the same time, and it has better things to do. */
+/* Other nexuses come back at the same time, and their logins go first. */
 #define PROOF_DELAY_MS	1000
 /* There and back: each login but the first one must end the session before it. */
 #define PROOF_LOGINS	3
-/* So many proofs in a row that nexuses were lost during: less may be bad luck. */
+/* Proofs in a row with a lost nexus; fewer may be a coincidence. */
 #define PROOF_HARMS_MAX	3
-/* A proof that shows nothing is made again, later each time: the target may just be slow. */
+/* An undecided proof is repeated, later each time: the target may just be slow. */
 #define PROOF_RETRY_MIN_MS	2000
 #define PROOF_RETRY_MAX_MS	300000
 
@@ -40,8 +40,8 @@ bool istripe_proof_same(const struct istripe_nexus *nexus, const struct istripe_
 }
 
 /*
- * The probes' ears. A wish for a logout is none of ours: the session ends soon anyway. What a LUN
- * says is for the nexus's own session.
+ * Events of test sessions. A requested logout is ignored, because the session ends soon anyway; so
+ * is attention, which is for the nexus's own session.
  */
 static void test_fault(struct istripe_session *session, int error, const char *why)
 {
@@ -95,8 +95,8 @@ static int test_open(struct istripe_test_session *test, struct istripe_nexus *ne
 }
 
 /*
- * The login of another one has been answered: if it is the same node, this one is over by
- * now. An answer to a ping says that it is not; no answer says nothing.
+ * The next login has been answered: in the same portal group it has ended this session. An answer
+ * to a ping proves that it has not; no answer proves nothing.
  */
 static int test_check_ended(struct istripe_test_session *test, u32 timeout_ms, char *why,
 			    size_t why_bytes)
@@ -108,7 +108,7 @@ static int test_check_ended(struct istripe_test_session *test, u32 timeout_ms, c
 			  "a login through one does not end the same session through the other, as if two targets had the same name");
 		return -EEXIST;
 	}
-	/* The fault is about to be told, or has been. */
+	/* test_fault() is about to be called, or has been. */
 	if (ret == -ENOTCONN)
 		wait_for_completion_timeout(&test->ended, msecs_to_jiffies(timeout_ms));
 	if (completion_done(&test->ended) &&
@@ -118,7 +118,7 @@ static int test_check_ended(struct istripe_test_session *test, u32 timeout_ms, c
 	return -ETIMEDOUT;
 }
 
-/* Has the nexus the session that it had then? What is found out holds for that one only. */
+/* Has the nexus still the session that is being proven? The result is about that one only. */
 static bool proof_is_as_was(const struct istripe_nexus *nexus, u32 generation)
 {
 	return nexus->live && nexus->generation == generation &&
@@ -151,8 +151,8 @@ int istripe_proof_ask(struct istripe_nexus *nexus, u32 generation)
 }
 
 /*
- * The login was through this way: is it that of the nexus's own session? Like a fence, see
- * fence_check_way(). -ESTALE: there is no such session any more; -EHOSTDOWN: no answer.
+ * Does the way lead to the nexus's own session? See fence_check_way(). Returns -ESTALE when that
+ * session is gone, -EHOSTDOWN without an answer.
  */
 static int proof_check_way(struct istripe_nexus *nexus, const struct istripe_test_session *test,
 			   char *why, size_t why_bytes)
@@ -197,14 +197,13 @@ static int proof_log_in(struct istripe_proof *proof, u32 round,
 	return ret;
 }
 
-/* From the subject's way to the sibling's and back. */
 static int proof_run(struct istripe_proof *proof, char *why, size_t why_bytes)
 {
 	struct istripe_login_buffers *buffers;
 	int ret = 0;
 	u32 round;
 
-	/* The nexus's own ones are its worker's, who may need them at any time. */
+	/* The nexus's own buffers are its worker's, which may need them at any time. */
 	buffers = istripe_login_buffers_alloc(&proof->subject->params);
 	if (!buffers) {
 		scnprintf(why, why_bytes, "no memory");
@@ -218,7 +217,7 @@ static int proof_run(struct istripe_proof *proof, char *why, size_t why_bytes)
 	return ret;
 }
 
-/* Of the same name and tag: that much is told by the target. */
+/* The target tells the same name and tag. */
 static bool proof_may_be_same(const struct istripe_nexus *nexus,
 			      const struct istripe_nexus *sibling)
 {
@@ -228,7 +227,7 @@ static bool proof_may_be_same(const struct istripe_nexus *nexus,
 	       !strcmp(sibling->params.target_name, nexus->params.target_name);
 }
 
-/* The nexus of the next node above @sibling->node to compare the subject with, and its way. */
+/* Picks a nexus of the next known portal group above @sibling->portal_group, and copies its way. */
 static bool proof_next_sibling(struct istripe_proof *proof, struct proof_sibling *sibling)
 {
 	struct istripe_nexus *other, *next = NULL;
@@ -256,7 +255,6 @@ static bool proof_next_sibling(struct istripe_proof *proof, struct proof_sibling
 	return next;
 }
 
-/* A node of its own. */
 static void proof_decide_alone(struct istripe_proof *proof)
 {
 	struct istripe_nexus *nexus = proof->subject;
@@ -267,7 +265,7 @@ static void proof_decide_alone(struct istripe_proof *proof)
 	spin_unlock_bh(&proof->leg->lock);
 }
 
-/* Nobody else is at its path's node: it may have been a matter of bad luck. */
+/* No other path leads to its portal group, as far as known; a comparison may have failed. */
 static bool proof_alone(const struct istripe_leg *leg, const struct istripe_nexus *nexus)
 {
 	const struct istripe_nexus *other;
@@ -280,8 +278,8 @@ static bool proof_alone(const struct istripe_leg *leg, const struct istripe_nexu
 }
 
 /*
- * The sibling's node, unless either session has ended meanwhile: then it may not have been
- * the target that ended the spare ones, or another target may be there now.
+ * Gives the subject the sibling's portal group, unless either session has ended meanwhile: then the
+ * test sessions may have ended for another reason, or another target may be there now.
  */
 static bool proof_decide(struct istripe_proof *proof, const struct proof_sibling *sibling)
 {
@@ -294,7 +292,7 @@ static bool proof_decide(struct istripe_proof *proof, const struct proof_sibling
 		proof->sibling->portal_group == sibling->portal_group;
 	if (holds) {
 		nexus->portal_group = sibling->portal_group;
-		/* A session of the same nexus may lead there as well, and is no other way. */
+		/* A sibling of the same path is no other way. */
 		if (!proof_alone(proof->leg, nexus)) {
 			nexus->unproven[0] = '\0';
 			proof->sibling->unproven[0] = '\0';
@@ -305,9 +303,9 @@ static bool proof_decide(struct istripe_proof *proof, const struct proof_sibling
 }
 
 /*
- * A target may drop an old session to make room for one too many. What was lost is logged
- * in again and tried again: that would never end. With -ESTALE the loss is yet to be counted,
- * with -EHOSTDOWN what was silent is lost by itself.
+ * A target may drop an old session to make room for one too many. The lost nexus logs in and is
+ * proven again, without end. With -ESTALE the loss is yet to be counted; with -EHOSTDOWN the silent
+ * session is lost by itself.
  */
 static bool proof_harms(struct istripe_proof *proof, const struct proof_sibling *sibling,
 			int error)
@@ -331,7 +329,7 @@ static bool proof_harms(struct istripe_proof *proof, const struct proof_sibling 
 	return harms;
 }
 
-/* Was nothing known so far? */
+/* Notes why no sibling is proven; returns true if nothing was noted before. */
 static bool proof_note(struct istripe_nexus *nexus, const char *why)
 {
 	bool news;
@@ -343,7 +341,7 @@ static bool proof_note(struct istripe_nexus *nexus, const char *why)
 	return news && !test_bit(ISTRIPE_NEXUS_STOP, &nexus->events);
 }
 
-/* Once per nexus, until it has a sibling: what is not proven now may be the next time. */
+/* Once per nexus, until it has a sibling: the next proof may succeed. */
 static void proof_say(const struct istripe_proof *proof, const char *why)
 {
 	struct istripe_nexus *nexus = proof->subject;
@@ -354,7 +352,7 @@ static void proof_say(const struct istripe_proof *proof, const char *why)
 		nexus->label, proof->sibling->label, why);
 }
 
-/* Why one is not even compared: what the targets themselves say. False: there is no other. */
+/* Why no nexus of another path is comparable, from names and tags. False: there is none. */
 static bool proof_differs(const struct istripe_proof *proof, char *why, size_t why_bytes)
 {
 	const struct istripe_nexus *other, *found = NULL;
@@ -366,7 +364,7 @@ static bool proof_differs(const struct istripe_proof *proof, char *why, size_t w
 	istripe_leg_for_each_nexus(proof->leg, other, at) {
 		if (other->path == nexus->path || !other->live)
 			continue;
-		/* They are compared when its turn comes. */
+		/* Comparable; compared when it is that nexus's turn. */
 		same = same || proof_may_be_same(nexus, other);
 		found = other;
 	}
@@ -391,7 +389,6 @@ static void proof_say_differs(const struct istripe_proof *proof)
 			nexus->label, why);
 }
 
-/* Compare the subject with each node there is. */
 static void proof_place(struct istripe_proof *proof)
 {
 	char why[ISTRIPE_WHY_BYTES] = "";
@@ -406,10 +403,7 @@ static void proof_place(struct istripe_proof *proof)
 			proof->harms = 0;
 			return;
 		}
-		/*
-		 * When the run says yes and that does not hold any more, or when it was the
-		 * sibling that has gone, it is made again.
-		 */
+		/* Repeated if it succeeded but does not hold any more, or the sibling has gone. */
 		if (proof_harms(proof, &sibling, ret) || !ret || ret == -ESTALE ||
 		    !proof_stays(proof->sibling, proof->tests[1].generation))
 			return;
@@ -422,14 +416,14 @@ static void proof_place(struct istripe_proof *proof)
 	proof_decide_alone(proof);
 }
 
-/* Sessions of one nexus do not fence each other. */
+/* Sessions of one path do not fence each other, so one live path needs no proof. */
 static bool proof_wanted(const struct istripe_leg *leg)
 {
 	return READ_ONCE(leg->fence) == ISTRIPE_FENCE_PORTAL_GROUP &&
 	       !READ_ONCE(leg->proof.harmful) && READ_ONCE(leg->live_paths) > 1;
 }
 
-/* From here on istripe_proof_stop_nexus() of it waits for us, as that of each sibling does. */
+/* From now on istripe_proof_stop_nexus() of the subject waits; so it does for each sibling. */
 static bool proof_next_subject(struct istripe_proof *proof)
 {
 	struct istripe_nexus *nexus, *next = NULL;
@@ -452,7 +446,7 @@ static bool proof_next_subject(struct istripe_proof *proof)
 	return next;
 }
 
-/* They are compared again. */
+/* Nexuses without a sibling of another path are compared again. */
 static void proof_forget_alone(struct istripe_leg *leg)
 {
 	struct istripe_nexus *nexus;
@@ -464,7 +458,7 @@ static void proof_forget_alone(struct istripe_leg *leg)
 			nexus->portal_group = 0;
 }
 
-/* When the last run has left something undecided, this one is for that, too. */
+/* When the last run left a proof undecided, this run repeats it. */
 static void proof_begin(struct istripe_proof *proof)
 {
 	if (!proof->undecided)
@@ -523,9 +517,9 @@ void istripe_proof_stop_nexus(struct istripe_nexus *nexus)
 {
 	struct istripe_proof *proof = &nexus->leg->proof;
 
-	/* Its STOP is set, so once the work has let go it does not come again. */
+	/* STOP is set, so the work does not take the nexus again. */
 	while (proof_uses(proof, nexus)) {
-		/* Again and again: there may be no socket to interrupt yet. */
+		/* Repeated: there may be no socket to interrupt yet. */
 		proof_interrupt(proof);
 		wait_event_timeout(proof->idle, !proof_uses(proof, nexus), HZ / 10);
 	}
@@ -538,14 +532,14 @@ void istripe_proof_live(struct istripe_nexus *nexus, const struct istripe_sessio
 	spin_lock_bh(&leg->lock);
 	nexus->way.portal = session->way.portal;
 	nexus->portal_group_tpgt = session->target_portal_group_tag;
-	/* Also at the same address: another node may have it now. */
+	/* Even at the same address: another node may have it now. */
 	nexus->portal_group = 0;
 	nexus->generation = ++leg->generations;
 	proof_forget_alone(leg);
 	spin_unlock_bh(&leg->lock);
 }
 
-/* Not on the queue of recovery: that must not wait for us when memory is short. */
+/* Not on istripe_recovery_wq: recovery must not wait for a proof when memory is short. */
 void istripe_proof_schedule(struct istripe_leg *leg)
 {
 	if (READ_ONCE(leg->proof.started) && !READ_ONCE(leg->proof.harmful))

@@ -1,35 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The proof that two nexuses of a leg lead to one and the same iSCSI node and portal group.
+ * A proof that two nexuses of a leg lead to the same iSCSI node and portal group.
  *
- * The same target name and the same portal group tag do not say so: there are pairs of
- * targets that were given one name. Then a login through one of the nexuses would not end
- * what the other one has left, and would be no fence. So it is tried: a session of no
- * use, with an ISID of its own, is opened through one nexus, then reinstated through the
- * other (RFC 7143 6.3.5), then once more through the first. Each of these logins must
- * end the session before it: before the next ping, and by the target's doing. Twice,
- * there and back, because once might be a chance: a target that just goes down. After each
- * of the two the session that it is about, the nexus's own, must answer a ping, then the new
- * one: the nexus's address may have moved to another node without anybody having noticed.
+ * The same target name and portal group tag prove nothing: there are pairs of targets with one
+ * name. A login through one of the nexuses would then not end the session of the other one, and
+ * would be no fence. So it is tried. A test session, with an ISID of its own, is opened through one
+ * nexus, reinstated through the other (RFC 7143 6.3.5), then once more through the first. Each of
+ * these logins must end the session before it: before the next ping, and by the target's doing.
+ * This is done twice because once might be a coincidence: a target that just goes down. After each
+ * of the two, the nexus's own session must answer a ping, then the new test session: the nexus's
+ * address may have moved to another node without having been noticed.
  *
- * What has been proven is kept as a number, nexus->node: nexuses with the same one lead to the
- * same place. It is given by the leg's proof work, one nexus after the other: each is
- * compared with one nexus of each node that is known; so there is one proof for each nexus,
- * not for each pair of them; nexuses of a path are proven one by one. Numbers are never
- * used again. A nexus keeps its node while it is down, for its lost session was there; its
- * next session has none until it is proven anew, for another node may have taken the
- * address. A proof counts only if both nexuses have had one and the same session all along,
- * see nexus->generation.
- * What could not be decided is tried again, after seconds at first and minutes at last, and
- * when a nexus of the leg comes back. That two are not the same is only asked again then.
+ * The result is a number, nexus->portal_group: nexuses with the same number lead to the same portal
+ * group. The leg's proof work gives it, one nexus after the other: it compares a nexus with one
+ * nexus of each known portal group, so there is one proof per nexus and not one per pair. The
+ * nexuses of a path are proven one by one. Numbers are never reused. A nexus keeps its number while
+ * it is down, because its lost session was there. Its next session has none until it is proven
+ * anew, because another node may have taken the address. A proof counts only if both nexuses have
+ * had the same sessions all along, see nexus->generation.
  *
- * The sessions carry no command, and the nexuses' own sessions carry a ping only. The work
- * starts when the volume is up. It has a nexus in use while that is @subject or @sibling.
- * A target that drops other sessions because of them is left alone: @harmful.
+ * An undecided proof is repeated, after seconds at first and minutes at last, and when a nexus of
+ * the leg comes back. A proof that two are different is repeated only in the latter case.
  *
- * Locks: leg->lock covers @subject and @sibling (written by the work), @losses,
- * @generations, and node, portal_group_tpgt, generation and way of the nexuses. @lock covers the
- * probes' sessions, for istripe_proof_stop_nexus(); in front of session->socket_lock.
+ * Test sessions carry no command; for a proof the nexuses' own sessions carry a ping only. The work
+ * starts when the volume is up. It uses a nexus while that is @subject or @sibling. When a target
+ * drops other sessions because of test sessions, proofs end: @harmful.
+ *
+ * Locks: leg->lock covers @subject and @sibling (written by the work), losses and generations of
+ * the leg, and portal_group, portal_group_tpgt, generation and way of the nexuses. @lock covers the
+ * test sessions, for istripe_proof_stop_nexus(); it is taken before session->socket_lock.
  */
 #ifndef ISTRIPE_BLOCK_PROOF_H
 #define ISTRIPE_BLOCK_PROOF_H
@@ -44,12 +43,11 @@
 struct istripe_leg;
 struct istripe_nexus;
 
-/* One of the sessions. */
 struct istripe_test_session {
 	struct istripe_session *session;
-	struct istripe_way way;		/* the nexus's: the subject's, the sibling's */
-	u32 generation;			/* of the session that the nexus had with it */
-	struct completion ended;	/* by a fault, which is @error */
+	struct istripe_way way;		/* of the subject, of the sibling */
+	u32 generation;			/* nexus->generation, when it had @way */
+	struct completion ended;	/* by a fault: @error */
 	int error;
 };
 
@@ -57,94 +55,52 @@ struct istripe_proof {
 	struct istripe_leg *leg;
 	struct delayed_work work;
 	bool started;
-	bool harmful;			/* nexuses were lost by it: no more of it */
-	u32 harms;			/* work: how often in a row nexuses were lost */
-	bool undecided;			/* work: a proof showed nothing */
-	u32 retry_ms;			/* work: until it is made again */
+	bool harmful;			/* nexuses were lost by proofs: no more */
+	u32 harms;			/* work: proofs in a row with a loss */
+	bool undecided;			/* work: a proof was undecided */
+	u32 retry_ms;			/* work: delay of the next attempt */
 	struct istripe_nexus *subject;
-	struct istripe_nexus *sibling;	/* that it is being compared with */
-	wait_queue_head_t idle;		/* another subject or sibling, or none */
+	struct istripe_nexus *sibling;	/* compared with @subject */
+	wait_queue_head_t idle;		/* woken when @subject or @sibling changes */
 	struct mutex lock;
-	struct istripe_test_session tests[2];	/* over the subject's way, the sibling's */
+	struct istripe_test_session tests[2];	/* over the way of @subject, of @sibling */
 };
 
-/**
- * istripe_proof_ask() - does the target answer over the session that a nexus had
- * @nexus: found within a section of leg->srcu that lasts, or the proof's in use
- * @generation: nexus->generation when it had that session
- *
- * Context: process, sleeps for at most ISTRIPE_PING_TIMEOUT_MS, and until the exchange of
- * the session's owner is over.
- * Return: 0 it does, and the nexus still has the session; -ENOTCONN it has not, or the
- * session had a fault; else as istripe_session_ping().
+/*
+ * Pings over the session that a nexus had when its generation was @generation. The nexus was found
+ * within a section of leg->srcu that lasts, or the proof uses it. Sleeps for at most
+ * ISTRIPE_PING_TIMEOUT_MS, and until the control request of the session's owner is over. Returns 0
+ * it answers, and the nexus still has this session; -ENOTCONN it has not, or the session had a
+ * fault; else as istripe_session_ping().
  */
 int istripe_proof_ask(struct istripe_nexus *nexus, u32 generation);
 
-/**
- * istripe_proof_init() - prepare a leg's proof
- * @leg: being made
- *
- * Context: process.
- */
 void istripe_proof_init(struct istripe_leg *leg);
 
-/**
- * istripe_proof_start() - the leg's volume is up: look for what can be proven
- * @leg: the leg
- *
- * Context: process.
- */
+/* The leg's volume is up: proofs may begin. */
 void istripe_proof_start(struct istripe_leg *leg);
 
-/**
- * istripe_proof_stop() - no more proofs
- * @leg: its nexuses are stopped
- *
- * Context: process, sleeps.
- */
+/* No more proofs; the leg's nexuses are stopped. Sleeps. */
 void istripe_proof_stop(struct istripe_leg *leg);
 
-/**
- * istripe_proof_live() - a nexus is about to be live: what holds of its node?
- * @nexus: the nexus
- * @session: its new session
- *
- * Context: the nexus's worker.
- */
+/* A nexus is about to be live with a new session, whose portal group is not proven. Its worker. */
 void istripe_proof_live(struct istripe_nexus *nexus, const struct istripe_session *session);
 
-/**
- * istripe_proof_schedule() - look for what can be proven now
- * @leg: a nexus of it has come
- *
- * Context: any that may not sleep.
- */
+/* Schedules proofs: a nexus of the leg is live. Any context. */
 void istripe_proof_schedule(struct istripe_leg *leg);
 
 /**
- * istripe_proof_schedule_again() - look, also if proofs have done harm before
+ * istripe_proof_schedule_again() - schedule proofs, also if they have done harm before
  * @leg: its fence has been set
  *
- * Context: any that may not sleep.
+ * Context: any, does not sleep.
  */
 void istripe_proof_schedule_again(struct istripe_leg *leg);
 
-/**
- * istripe_proof_stop_nexus() - return when the proof has no use of a nexus any more
- * @nexus: its event ISTRIPE_NEXUS_STOP is set
- *
- * Context: process, sleeps.
- */
+/* Returns when the proof does not use the nexus any more. Its ISTRIPE_NEXUS_STOP is set. Sleeps. */
 void istripe_proof_stop_nexus(struct istripe_nexus *nexus);
 
-/**
- * istripe_proof_same() - have two nexuses been proven to lead to the same portal group?
- * @nexus: one
- * @sibling: another one
- *
- * Context: leg->lock held.
- * Return: true or false.
- */
+/* Have two nexuses been proven to lead to the same portal group? Under leg->lock. */
 bool istripe_proof_same(const struct istripe_nexus *nexus, const struct istripe_nexus *sibling);
 
 #endif

@@ -23,9 +23,7 @@ static void recovery_live(struct istripe_nexus *nexus)
 	istripe_lun_reset_live(nexus);
 	istripe_proof_live(nexus, nexus->owned);
 	istripe_leg_nexus_live(nexus->leg, nexus);
-	/*
-	 * A nexus without a link that was kept, because it was the only one, may be given up now.
-	 */
+	/* A nexus without a link that was kept, being the only one, may be given up now. */
 	istripe_leg_tell(nexus->leg, NULL, ISTRIPE_NEXUS_CARRIER);
 	istripe_proof_schedule(nexus->leg);
 	if (!nexus->index)
@@ -71,9 +69,7 @@ void istripe_recovery_save(struct istripe_nexus *nexus, struct istripe_unfenced 
 
 	*saved = (struct istripe_unfenced) {};
 	spin_lock_bh(&leg->lock);
-	/*
-	 * A late write of a superblock matters during a growth only: otherwise it changes nothing.
-	 */
+	/* A late write of a superblock matters during a growth only: else it changes nothing. */
 	saved->unfenced = nexus->unfenced ||
 			  (nexus->super_unfenced && istripe_super_growth_begun(leg->volume));
 	if (saved->unfenced)
