@@ -8,43 +8,19 @@
 struct istripe_lun;
 struct istripe_volume;
 
-/**
- * istripe_limits_unmap() - does the LUN take UNMAP
- * @lun: the LUN
- *
- * Context: any.
- * Return: true or false.
- */
+/* Does the LUN take UNMAP? */
 bool istripe_limits_unmap(const struct istripe_lun *lun);
 
-/**
- * istripe_limits_zeroes_by_unmap() - may WRITE SAME with zeroes set the UNMAP bit
- * @lun: the LUN
- *
- * Context: any.
- * Return: true or false.
- */
+/* May WRITE SAME with zeroes set the UNMAP bit? */
 bool istripe_limits_zeroes_by_unmap(const struct istripe_lun *lun);
 
-/**
- * istripe_limits_at_least() - does a LUN take all commands that another one takes
- * @lun: as a nexus found it
- * @needed: as it was when the queue limits were made
- *
- * Of a LUN that is write protected only what is read counts.
- *
- * Context: any.
- * Return: true or false.
+/*
+ * Does @lun take all commands that it took when the queue limits were made (@needed)? Of a LUN that
+ * is write protected only reads count.
  */
 bool istripe_limits_at_least(const struct istripe_lun *lun, const struct istripe_lun *needed);
 
-/**
- * istripe_limits_derive() - what the block layer may ask of a volume
- * @volume: legs identified, geometry set
- * @limits: filled
- *
- * Context: process.
- */
+/* For a volume whose legs are identified and whose geometry is set. */
 void istripe_limits_derive(const struct istripe_volume *volume,
 			   struct istripe_disk_limits *limits);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * LUN bring-up: the questions asked after every login, before a nexus goes live
- * (SPC-4, SBC-3), and what was learnt.
+ * LUN bring-up: the questions asked after every login, before a nexus goes live (SPC-4, SBC-3), and
+ * the answers.
  */
 #ifndef ISTRIPE_BLOCK_LUN_H
 #define ISTRIPE_BLOCK_LUN_H
@@ -15,95 +15,62 @@ struct istripe_session;
 
 #define ISTRIPE_SERIAL_BYTES	64
 
-/* What of a LUN is known, and so must not change while it is asked. */
+/* How much of a LUN is known; that must not change while it is asked. */
 enum istripe_lun_known {
 	ISTRIPE_LUN_UNKNOWN,		/* nothing: everything is about to be asked */
-	ISTRIPE_LUN_ASKED,		/* some of it; the rest is about to be asked */
+	ISTRIPE_LUN_ASKED,		/* part of it; the rest is about to be asked */
 	ISTRIPE_LUN_KNOWN,
 };
 
-/* How it is known that a LUN takes no writes; the later one says more. */
+/* How a LUN has shown that it takes no writes, in order of certainty. */
 enum istripe_protected {
 	ISTRIPE_PROTECTED_NO,
 	ISTRIPE_PROTECTED_REFUSED,	/* it has refused a write */
 	ISTRIPE_PROTECTED_REPORTED,	/* it says so */
 };
 
-/**
- * struct istripe_lun - a logical unit as found
- * @address:	the LUN as the target lists it
- * @designator:	canonical text, "naa.6001405...", identity of the leg
- * @serial:	VPD 80h, printable, may be empty
- * @inquiry:	standard INQUIRY data
- * @capacity:	READ CAPACITY(16)
- * @limits:	VPD B0h
- * @provisioning: VPD B2h
- * @rotational:	VPD B1h says that it spins, or does not say
- * @caching:	MODE SENSE, caching page and device-specific parameter
- */
+/* A logical unit as found. */
 struct istripe_lun {
-	struct scsi_lun address;
-	char designator[ISTRIPE_DESIGNATOR_BYTES];
-	char serial[ISTRIPE_SERIAL_BYTES];
-	struct istripe_vpd_inquiry inquiry;
-	struct istripe_vpd_capacity capacity;
-	struct istripe_vpd_block_limits limits;
-	struct istripe_vpd_provisioning provisioning;
-	bool rotational;
-	struct istripe_vpd_caching caching;
+	struct scsi_lun address;	/* as the target lists it */
+	char designator[ISTRIPE_DESIGNATOR_BYTES];	/* "naa.6001405...", identity of the leg */
+	char serial[ISTRIPE_SERIAL_BYTES];	/* VPD 80h, printable, may be empty */
+	struct istripe_vpd_inquiry inquiry;	/* standard INQUIRY data */
+	struct istripe_vpd_capacity capacity;	/* READ CAPACITY(16) */
+	struct istripe_vpd_block_limits limits;	/* VPD B0h */
+	struct istripe_vpd_provisioning provisioning;	/* VPD B2h */
+	bool rotational;		/* VPD B1h says that it spins, or does not say */
+	struct istripe_vpd_caching caching;	/* MODE SENSE: caching page, device-specific byte */
 };
 
-/**
- * istripe_lun_probe() - ask a LUN what it is
- * @session: see istripe_session_execute()
- * @number: the LUN
- * @timeout_ms: for all of it
- * @lun: filled on success
- * @why: reason on failure
- * @why_bytes: its size
+/*
+ * Asks a LUN what it is, within @timeout_ms in all; called by the worker of the nexus, sleeps. See
+ * istripe_session_execute() for @session.
  *
- * Numbers above 255 are addressed in the form in which the target lists them: plain, or
- * flat (SAM-5 4.7.5).
+ * Numbers above 255 are addressed as the target lists them: plain, or flat (SAM-5 4.7.5). The unit
+ * attentions that a login leaves behind are consumed (P20). When the LUN says that it has changed
+ * while it is asked, everything is asked again.
  *
- * Consumes the unit attentions that a login leaves behind (P20). When the LUN says that it
- * has changed while it is asked, all is asked again.
- *
- * Context: the nexus's worker, sleeps.
- * Return: 0; -ENXIO there is no such LUN; -EMEDIUMTYPE it is not a disk we can use;
- * -EPROTO nonsense; -ESTALE it changes all the time; -EIO; -EBUSY; -ETIMEDOUT; -ENOTCONN.
+ * 0, @lun is filled; -ENXIO there is no such LUN; -EMEDIUMTYPE it is not a disk we can use; -EPROTO
+ * nonsense; -ESTALE it changes all the time; -EIO; -EBUSY; -ETIMEDOUT; -ENOTCONN.
  */
 int istripe_lun_probe(struct istripe_session *session, u16 number, u32 timeout_ms,
 		      struct istripe_lun *lun, char *why, size_t why_bytes);
 
-/**
- * istripe_lun_sectors() - capacity
- * @lun: probed
- *
- * Context: any.
- * Return: sectors of 512 bytes, whatever its blocks are.
- */
+/* Capacity in sectors of 512 bytes, for any size of block. */
 static inline u64 istripe_lun_sectors(const struct istripe_lun *lun)
 {
 	return lun->capacity.blocks * (lun->capacity.block_bytes >> SECTOR_SHIFT);
 }
 
-/**
- * istripe_lun_ask() - send one command of our own until the LUN gives a last answer
- * @session: see istripe_session_execute()
- * @number: the LUN
- * @cdb: see there
- * @bytes: see there
- * @write: see there
- * @known: what the target must not say may have changed
- * @deadline: jiffies
+/*
+ * Sends one command of our own, as istripe_session_execute() does, until the LUN gives a final
+ * answer; that is in session->internal. The command is sent again, within limits, while the target
+ * reports unit attentions, and until @deadline (jiffies) while it is busy or not ready yet. One
+ * command may take all that time only when the LUN is ISTRIPE_LUN_KNOWN.
  *
- * Asks again while the target has unit attentions to get rid of, within limits, or is
- * busy or not ready yet, until @deadline. Only a LUN that is known has all that time for
- * one command. The answer is in session->internal.
- *
- * Context: see istripe_session_execute().
- * Return: 0 GOOD; -EIO the LUN refused; -ESTALE see @known; -EBUSY it was busy until the
- * end, and nothing is under way; -ETIMEDOUT, and errors of the connection.
+ * 0 GOOD; -EIO the LUN refused; -ESTALE it may have changed, and @known is not
+ * ISTRIPE_LUN_UNKNOWN; -EBUSY it was busy until the end, and nothing is under way; -ETIMEDOUT, and
+ * errors of the connection.
  */
 int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *number,
 		    const u8 *cdb, u32 bytes, bool write, enum istripe_lun_known known,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Persistent reservations (SPC-5 5.14) of a volume: each call reaches every leg, and when
- * one of them refuses, what was done at the others is taken back.
+ * Persistent reservations (SPC-5 5.14) of a volume. Each call reaches every leg; when one of them
+ * refuses, the change is taken back at the others.
  *
- * A registration is one of an initiator port, that is, of a nexus: keys are registered over
- * every nexus, so that all of them may go on. A reservation is held by one nexus: with
- * several of them only the types for registrants let all write.
+ * An initiator port, that is, a nexus, registers keys for itself only. So keys are registered over
+ * every nexus, for all of them to go on. One nexus holds the reservation; with several nexuses only
+ * the types for registrants let all of them write.
  */
 #ifndef ISTRIPE_BLOCK_RESERVATION_H
 #define ISTRIPE_BLOCK_RESERVATION_H
@@ -17,51 +17,31 @@ struct istripe_volume;
 struct pr_ops;
 
 /*
- * The disk's private_data: who has the disk open may still call when the volume is gone.
- * Lock: @lock covers @volume and its has_keys, and keeps it until the call is over. It is
- * outside of the nexuses' SRCU sections. has_keys is set before keys are registered: whoever
- * lets nexuses come or go looks at it afterwards, without the lock.
+ * private_data of the disk: a process that has the disk open may still call when the volume is
+ * gone. @lock covers @volume and its has_keys, and keeps the volume until the call is over. It is
+ * taken outside of the nexuses' SRCU sections. has_keys is set before keys are registered. Code
+ * that lets nexuses come or go changes the leg first and then reads has_keys, without the lock.
  */
 struct istripe_reservation {
 	struct mutex lock;		/* see above */
 	struct istripe_volume *volume;	/* NULL: taken down */
 };
 
-/* For the disk's block_device_operations. */
 extern const struct pr_ops istripe_reservation_ops;
 
-/**
- * istripe_reservation_alloc() - make what is needed for a disk's reservations
- * @volume: its volume
- *
- * Context: process.
- * Return: private_data for the disk, or NULL.
- */
+/* private_data for the disk, or NULL. */
 struct istripe_reservation *istripe_reservation_alloc(struct istripe_volume *volume);
 
-/**
- * istripe_reservation_knows_nexuses() - will a nexus that is wanted now be asked for its keys
- * @volume: it is up
- *
- * Context: process, sleeps until a call that is under way is over.
- * Return: true, and calls from now on reach it, or fail; false, keys have been registered.
+/*
+ * Waits for a call that is under way. True: later calls reach every nexus that is wanted now, or
+ * fail. False: keys have been registered, which a new nexus would lack.
  */
 bool istripe_reservation_knows_nexuses(struct istripe_volume *volume);
 
-/**
- * istripe_reservation_end() - calls from now on find no volume
- * @disk: deleted; its volume's legs are stopped
- *
- * Context: process, sleeps until a call that is under way is over.
- */
+/* Later calls find no volume. Waits for a call that is under way; the disk is deleted. */
 void istripe_reservation_end(struct gendisk *disk);
 
-/**
- * istripe_reservation_free_disk() - nobody has the disk any more
- * @disk: the disk
- *
- * Context: process.
- */
+/* free_disk of the disk's operations. */
 void istripe_reservation_free_disk(struct gendisk *disk);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A volume: the striped disk, one gendisk. It is started from a blueprint, which it
- * copies, and stopped whole.
+ * A volume: the striped disk, one gendisk. It is started from parameters, which it copies, and
+ * stopped as a whole.
  */
 #ifndef ISTRIPE_BLOCK_VOLUME_H
 #define ISTRIPE_BLOCK_VOLUME_H
@@ -26,17 +26,17 @@ struct istripe_volume {
 	char name[ISTRIPE_NAME_BYTES];
 	char initiator_name[ISTRIPE_ISCSI_NAME_BYTES];
 	int id;				/* N of istripeN */
-	struct net *net;		/* of whoever started it */
+	struct net *net;		/* of the process that started it */
 	struct notifier_block nics;	/* of @net */
-	u32 chunk_bytes;		/* with metadata what they say, once it is up */
+	u32 chunk_bytes;		/* once it is up: that of the superblocks, if any */
 	u32 queue_depth;
 	u32 command_timeout_ms;		/* live */
 	s32 recovery_timeout_ms;	/* live; -1: for ever */
 	u32 block_bytes;
 	struct istripe_stripe stripe;
 	u32 queue_count;		/* hardware queues of the disk */
-	u32 poll_queue_count;		/* and those that are polled, behind them */
-	u32 parts;			/* that one leg's share of a request may be cut into */
+	u32 poll_queue_count;		/* polled ones, behind those */
+	u32 parts;			/* most that a request's share of a leg is cut into */
 	u32 leg_count;
 	struct istripe_leg *legs[ISTRIPE_LEGS_MAX];
 	struct istripe_metadata metadata;
@@ -47,35 +47,35 @@ struct istripe_volume {
 	struct istripe_host_disks host_disks;
 
 	struct blk_mq_tag_set tag_set;
-	struct device *device;		/* that the disk belongs to, see identity.h */
+	struct device *device;		/* parent of the disk, see identity.h */
 	struct gendisk *disk;
-	bool closing;			/* nobody may open it any more */
-	bool has_keys;			/* registered through it, see reservation.h */
+	bool closing;			/* the disk cannot be opened any more */
+	bool has_keys;			/* keys are registered, see reservation.h */
 	void *control;			/* the control layer's: its sysfs tree */
 };
 
 /**
  * istripe_volume_start() - bring a volume up
- * @params: blueprint; copied, the caller keeps and frees it
+ * @params: as configured; copied, the caller keeps and frees them
  * @why: filled with a readable reason on failure
  * @why_bytes: size of @why
  *
  * Context: process, sleeps until all legs are up or one of them has failed; killable.
- * Return: the volume; ERR_PTR: -EINVAL, -EOPNOTSUPP configuration; -EBUSY a LUN of it is in
- * use; -ENOMEM; -EINTR; or what connecting, login, LUN bring-up gave.
+ * Return: the volume; ERR_PTR: -EINVAL, -EOPNOTSUPP configuration; -EBUSY a LUN of it is in use;
+ * -ENOMEM; -EINTR; or an error of connecting, login or LUN bring-up.
  */
 struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *params,
 					    char *why, size_t why_bytes);
 
 /**
- * istripe_volume_close() - make sure that nobody has the disk open, or will
+ * istripe_volume_close() - keep the disk from being opened, unless it is open
  * @volume: running; istripe_volume_stop() follows
  *
- * What is mounted, swapped to, or part of another device is open, too. What the disk's last
- * user has written is on its way no more.
+ * A disk that is mounted, swapped to, or part of another device is open, too. After success no
+ * write of the disk's last user is on its way.
  *
  * Context: process; does not wait.
- * Return: 0; -EBUSY somebody has it open, or is just opening or closing it.
+ * Return: 0; -EBUSY the disk is open, or is just being opened or closed.
  */
 int istripe_volume_close(struct istripe_volume *volume);
 
@@ -83,12 +83,12 @@ int istripe_volume_close(struct istripe_volume *volume);
  * istripe_volume_stop() - take a volume down
  * @volume: running
  *
- * Also when somebody has the disk open, who gets errors from then on. Dirty data are written
- * before, see writeback.h. What its nexuses have left behind can be asked
- * (istripe_recovery_save()) until istripe_volume_free().
+ * A process that has the disk open gets errors from then on. Dirty data are written before, see
+ * writeback.h. The unfenced state of the nexuses can be asked (istripe_recovery_save()) until
+ * istripe_volume_free().
  *
- * Context: process, sleeps; as long as write-back takes, not for ever.
- * Return: 0; -EIO writes have failed meanwhile; it is down all the same.
+ * Context: process, sleeps; as long as write-back takes, which is bounded.
+ * Return: 0; -EIO writes have failed meanwhile; the volume is down all the same.
  */
 int istripe_volume_stop(struct istripe_volume *volume);
 
@@ -128,7 +128,7 @@ void istripe_volume_set_command_timeout(struct istripe_volume *volume, u32 ms);
 void istripe_volume_set_recovery_timeout(struct istripe_volume *volume, s32 ms);
 
 /**
- * istripe_block_init() - make what all volumes share
+ * istripe_block_init() - make the things that all volumes share
  *
  * Context: module init.
  * Return: 0 or -errno of what failed.
