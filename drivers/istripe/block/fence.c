@@ -101,8 +101,9 @@ int istripe_fence_drain(struct istripe_nexus *nexus, char *why, size_t why_bytes
 /* After the cut: the drain over the same session. */
 static int fence_end_commands(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
-	u32 timeout_ms = READ_ONCE(nexus->params.timers.login_timeout_ms);
-	int ret = istripe_lun_probe(nexus->owned, nexus->params.lun, timeout_ms, &nexus->found, why,
+	const struct istripe_path_params *params = &nexus->path->params;
+	u32 timeout_ms = READ_ONCE(params->timers.login_timeout_ms);
+	int ret = istripe_lun_probe(nexus->owned, params->lun, timeout_ms, &nexus->found, why,
 				    why_bytes);
 
 	if (ret)

@@ -88,22 +88,22 @@ static int path_start(struct istripe_path *path, char *why, size_t why_bytes)
 }
 
 /*
- * With the settings that the first one has now. They inherit nothing: what a nexus of the
- * same number has left in the life before is dead, or the volume would not have come up.
+ * No unfenced state is restored: what a nexus of the same number has left in the life before
+ * is dead, or the volume would not have come up.
  */
 static int path_make_nexuses(struct istripe_path *path, u32 count, struct istripe_nexus **more)
 {
 	u32 i, before = path->nexus_count;
 
-	lockdep_assert_held(&path->settings_lock);
+	lockdep_assert_held(&path->leg->paths_lock);
 	for (i = before; i < count; i++) {
-		more[i] = istripe_nexus_create(path, i, &path->nexuses[0]->params, 1);
+		more[i] = istripe_nexus_create(path, i);
 		if (IS_ERR(more[i])) {
 			while (i-- > before)
 				istripe_nexus_destroy(more[i]);
 			return -ENOMEM;
 		}
-		more[i]->wanted = path->multi != ISTRIPE_MULTI_MCS;
+		more[i]->wanted = path->params.multi != ISTRIPE_MULTI_MCS;
 	}
 	return 0;
 }
@@ -127,11 +127,11 @@ static void path_add_nexuses(struct istripe_path *path, u32 count, struct istrip
 int istripe_path_check_renew(const struct istripe_path *path, char *why, size_t why_bytes)
 {
 	const struct istripe_leg *leg = path->leg;
-	u32 gap_ms = ISTRIPE_SEVERAL_WAIT_MS + path->nexuses[0]->params.timers.login_timeout_ms;
+	u32 gap_ms = ISTRIPE_SEVERAL_WAIT_MS + path->params.timers.login_timeout_ms;
 	int recovery_ms = READ_ONCE(leg->volume->recovery_timeout_ms);
 
-	if (path->multi != ISTRIPE_MULTI_MCS || READ_ONCE(leg->live_paths) > 1 || recovery_ms < 0 ||
-	    recovery_ms >= gap_ms)
+	if (path->params.multi != ISTRIPE_MULTI_MCS || READ_ONCE(leg->live_paths) > 1 ||
+	    recovery_ms < 0 || recovery_ms >= gap_ms)
 		return 0;
 	scnprintf(why, why_bytes,
 		  "its session would log in anew, and no other path is live: recovery_timeout_ms must be at least %u for that, or -1",
@@ -139,13 +139,9 @@ int istripe_path_check_renew(const struct istripe_path *path, char *why, size_t 
 	return -EBUSY;
 }
 
-void istripe_path_renew(struct istripe_path *path, u32 connections)
+void istripe_path_renew(struct istripe_path *path)
 {
-	struct istripe_nexus *nexus = path->nexuses[0];
-
-	/* Read by the worker, at a login. */
-	WRITE_ONCE(nexus->params.offer.value[ISTRIPE_KEY_MAX_CONNECTIONS], connections);
-	istripe_nexus_event(nexus, ISTRIPE_NEXUS_LOGOUT);
+	istripe_nexus_event(path->nexuses[0], ISTRIPE_NEXUS_LOGOUT);
 }
 
 /* Going */
@@ -231,7 +227,7 @@ static int path_wait_idle(struct istripe_path *path, u32 from, const struct reti
 			  bool killable, char *why, size_t why_bytes)
 {
 	struct istripe_leg *leg = path->leg;
-	const struct istripe_path_params *params = &path->nexuses[0]->params;
+	const struct istripe_path_params *params = &path->params;
 	long left = msecs_to_jiffies(READ_ONCE(leg->volume->command_timeout_ms)) +
 		    msecs_to_jiffies(READ_ONCE(params->timers.login_timeout_ms));
 	struct istripe_nexus *nexus;
@@ -358,11 +354,9 @@ int istripe_path_grow(struct istripe_path *path, u32 count, char *why, size_t wh
 	int ret;
 
 	mutex_lock(&leg->paths_lock);
-	mutex_lock(&path->settings_lock);
 	ret = path_make_nexuses(path, count, more);
 	if (!ret)
 		path_add_nexuses(path, count, more);
-	mutex_unlock(&path->settings_lock);
 	if (ret)
 		goto unlock;
 	ret = leg_check_keys(leg, why, why_bytes);
@@ -416,7 +410,7 @@ void istripe_path_granted(struct istripe_path *path, u32 granted)
 	int section;
 	u32 i;
 
-	if (path->multi != ISTRIPE_MULTI_MCS)
+	if (path->params.multi != ISTRIPE_MULTI_MCS)
 		return;
 	WRITE_ONCE(path->granted, granted);
 	section = srcu_read_lock(&path->leg->srcu);

@@ -83,13 +83,14 @@ int istripe_path_grow(struct istripe_path *path, u32 count, char *why, size_t wh
 int istripe_path_check_renew(const struct istripe_path *path, char *why, size_t why_bytes);
 
 /**
- * istripe_path_renew() - ask for another number of connections of one session
+ * istripe_path_renew() - have the session ask for as many connections as there are nexuses now
  * @path: of kind mcs, of a leg that is up
- * @connections: what its next session asks for; this one is logged out
+ *
+ * The session is logged out; the next one asks.
  *
  * Context: process.
  */
-void istripe_path_renew(struct istripe_path *path, u32 connections);
+void istripe_path_renew(struct istripe_path *path);
 
 /**
  * istripe_path_granted() - start the spares that are wanted, let the others rest

@@ -12,10 +12,12 @@
 /* Type 10b. istripe_isid_of_nexus() adds the bits of the nexus's index. */
 static void isid_derive(const struct istripe_nexus *nexus, u8 *isid)
 {
+	const char *volume = nexus->leg->volume->name;
+	const char *target = nexus->path->params.target_name;
 	u32 hash;
 
-	hash = crc32c(~0u, nexus->leg->volume->name, strlen(nexus->leg->volume->name) + 1);
-	hash = crc32c(hash, nexus->params.target_name, strlen(nexus->params.target_name) + 1);
+	hash = crc32c(~0u, volume, strlen(volume) + 1);
+	hash = crc32c(hash, target, strlen(target) + 1);
 	isid[0] = 0x80;
 	put_unaligned_be24(hash, isid + 1);
 	/* The qualifier: leg, path, and the rest of the hash. */
@@ -25,9 +27,8 @@ static void isid_derive(const struct istripe_nexus *nexus, u8 *isid)
 
 void istripe_isid_choose(struct istripe_nexus *nexus)
 {
-	if (memchr_inv(nexus->params.isid, 0, sizeof(nexus->params.isid)))
-		memcpy(nexus->isid, nexus->params.isid, sizeof(nexus->isid));
-	else
+	memcpy(nexus->isid, nexus->path->params.isid, sizeof(nexus->isid));
+	if (!memchr_inv(nexus->isid, 0, sizeof(nexus->isid)))
 		isid_derive(nexus, nexus->isid);
 	istripe_isid_of_nexus(nexus->isid, nexus->index);
 }

@@ -13,7 +13,7 @@
 
 struct istripe_nexus;
 
-/* Sets nexus->isid. The nexus has its path, index and params. */
+/* Sets nexus->isid. The nexus has its path and index. */
 void istripe_isid_choose(struct istripe_nexus *nexus);
 
 /*

@@ -30,17 +30,16 @@
  * Lock order:
  *   volume->capacity.rescan_lock
  *   paths_lock
- *     path->settings_lock
- *       reset_lock
- *         srcu (a grace period is waited for under paths_lock only)
- *           nexus->session_lock
- *           nexus->srcu
- *             session->control_req.lock (to ping a sibling, or by the worker)
- *             nexus->ask_lock
- *               metadata.growth.lock (a leaf)
- *               identify_lock
- *                 srcu again: of this leg and, to ask their nexuses, of other legs (resize.h)
- *                   lock
+ *     reset_lock
+ *       srcu (a grace period is waited for under paths_lock only)
+ *         nexus->session_lock
+ *         nexus->srcu
+ *           session->control_req.lock (to ping a sibling, or by the worker)
+ *           nexus->ask_lock
+ *             metadata.growth.lock (a leaf)
+ *             identify_lock
+ *               srcu again: of this leg and, to ask their nexuses, of other legs (resize.h)
+ *                 lock
  */
 #ifndef ISTRIPE_BLOCK_LEG_H
 #define ISTRIPE_BLOCK_LEG_H

@@ -5,6 +5,7 @@
 
 #include "block/limits.h"
 #include "block/nexus.h"
+#include "block/path.h"
 #include "block/volume.h"
 #include "scsi/atomic.h"
 
@@ -175,7 +176,7 @@ static void derive_leg(struct istripe_leg *leg, struct istripe_disk_limits *limi
 	/* Pages must hold still from the first byte of a digest to the last (P21). */
 	section = srcu_read_lock(&leg->srcu);
 	istripe_leg_for_each_nexus(leg, nexus, at) {
-		offer = &nexus->params.offer;
+		offer = &nexus->path->params.offer;
 		limits->stable_writes |=
 			offer->value[ISTRIPE_KEY_DATA_DIGEST] != ISTRIPE_DIGEST_NONE;
 	}

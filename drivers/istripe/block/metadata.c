@@ -486,7 +486,7 @@ static int super_compare(const struct istripe_super_io *io, struct istripe_nexus
 int istripe_metadata_check(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
 	const struct istripe_metadata *metadata = &nexus->leg->volume->metadata;
-	u32 timeout_ms = READ_ONCE(nexus->params.timers.login_timeout_ms);
+	u32 timeout_ms = READ_ONCE(nexus->path->params.timers.login_timeout_ms);
 	struct istripe_super_io io = {
 		.nexus = nexus,
 		.session = nexus->owned,

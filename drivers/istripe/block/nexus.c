@@ -165,17 +165,12 @@ void istripe_nexus_push(struct istripe_nexus *nexus)
 	srcu_read_unlock(&nexus->srcu, section);
 }
 
-void istripe_nexus_tune(struct istripe_nexus *nexus, const struct istripe_socket_params *wanted)
+void istripe_nexus_tune(struct istripe_nexus *nexus)
 {
 	/* The worker waits for the lock, and memory may wait for the worker. */
 	unsigned int noio = memalloc_noio_save();
 	struct istripe_session *session;
 
-	/*
-	 * First: a session that is not found below makes its sockets later, and then its
-	 * look at the settings comes after this.
-	 */
-	istripe_socket_params_copy(&nexus->params.socket, wanted);
 	mutex_lock(&nexus->session_lock);
 	/* Pairs with the release in istripe_session_open(), which does not take the lock. */
 	session = smp_load_acquire(&nexus->owned);
@@ -238,9 +233,20 @@ static u32 nexus_backoff_ms(const struct istripe_nexus *nexus)
 /* As configured; where a redirect leads to is for each login to find out. */
 static void nexus_way(const struct istripe_nexus *nexus, struct istripe_way *way)
 {
-	way->portal = nexus->params.portal;
-	way->source_address = nexus->params.source_address;
-	strscpy(way->nic, nexus->params.nic, sizeof(way->nic));
+	const struct istripe_path_params *params = &nexus->path->params;
+
+	way->portal = params->portal;
+	way->source_address = params->source_address;
+	strscpy(way->nic, params->nic, sizeof(way->nic));
+}
+
+/* The first session of an mcs path asks for all its connections, which are as many as nexuses. */
+static u32 nexus_connections(const struct istripe_nexus *nexus)
+{
+	const struct istripe_path *path = nexus->path;
+
+	return path->params.multi == ISTRIPE_MULTI_MCS && !nexus->index ?
+		READ_ONCE(path->nexus_count) : 1;
 }
 
 void istripe_nexus_log_in(struct istripe_nexus *nexus, struct istripe_session_params *params)
@@ -249,7 +255,8 @@ void istripe_nexus_log_in(struct istripe_nexus *nexus, struct istripe_session_pa
 
 	*params = (struct istripe_session_params) {
 		.label = nexus->label,
-		.path = &nexus->params,
+		.path = &nexus->path->params,
+		.connections = nexus_connections(nexus),
 		.initiator_name = volume->initiator_name,
 		.net = volume->net,
 		.tpgt = nexus->tpgt,
@@ -278,7 +285,7 @@ static int nexus_attempt(struct istripe_nexus *nexus, char *why, size_t why_byte
 {
 	struct istripe_session_params params;
 	struct istripe_lun *lun = &nexus->found;
-	u32 timeout_ms = READ_ONCE(nexus->params.timers.login_timeout_ms);
+	u32 timeout_ms = READ_ONCE(nexus->path->params.timers.login_timeout_ms);
 	int ret;
 
 	istripe_nexus_log_in(nexus, &params);
@@ -287,8 +294,8 @@ static int nexus_attempt(struct istripe_nexus *nexus, char *why, size_t why_byte
 		/* The old session, if there was one, has been reinstated. */
 		istripe_session_join(nexus->owned, &params);
 		/* The setting covers the bring-up, too. */
-		ret = istripe_lun_probe(nexus->owned, nexus->params.lun, timeout_ms, lun, why,
-					why_bytes);
+		ret = istripe_lun_probe(nexus->owned, nexus->path->params.lun, timeout_ms, lun,
+					why, why_bytes);
 	}
 	if (ret)
 		return ret;
@@ -518,7 +525,7 @@ static void nexus_recover(struct istripe_nexus *nexus)
  */
 static int nexus_ask(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
-	int ret = istripe_lun_probe(nexus->owned, nexus->params.lun, REVALIDATE_TIMEOUT_MS,
+	int ret = istripe_lun_probe(nexus->owned, nexus->path->params.lun, REVALIDATE_TIMEOUT_MS,
 				    &nexus->found, why, why_bytes);
 
 	if (ret)
@@ -526,7 +533,7 @@ static int nexus_ask(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 	if (!memcmp(&nexus->found.address, &nexus->owned->lun, sizeof(nexus->owned->lun)))
 		return nexus->ops->check(nexus, why, why_bytes);
 	scnprintf(why, why_bytes, "the target lists LUN %u at another address now",
-		  nexus->params.lun);
+		  nexus->path->params.lun);
 	return -EREMCHG;
 }
 
@@ -757,9 +764,7 @@ static struct workqueue_struct *nexus_create_queue(const struct istripe_nexus *n
 				       nexus->path->index, nexus->index);
 }
 
-struct istripe_nexus *istripe_nexus_create(struct istripe_path *path, u32 index,
-					   const struct istripe_path_params *params,
-					   u32 connections)
+struct istripe_nexus *istripe_nexus_create(struct istripe_path *path, u32 index)
 {
 	struct istripe_nexus *nexus = kvzalloc(sizeof(*nexus), GFP_KERNEL);
 
@@ -769,8 +774,6 @@ struct istripe_nexus *istripe_nexus_create(struct istripe_path *path, u32 index,
 	nexus->ops = path->leg->nexus_ops;
 	nexus->path = path;
 	nexus->index = index;
-	nexus->params = *params;
-	nexus->params.offer.value[ISTRIPE_KEY_MAX_CONNECTIONS] = connections;
 	nexus_way(nexus, &nexus->way);
 	nexus_set_label(nexus);
 	nexus->state = ISTRIPE_NEXUS_IDLE;
@@ -789,7 +792,7 @@ struct istripe_nexus *istripe_nexus_create(struct istripe_path *path, u32 index,
 		goto free_nexus;
 	if (init_srcu_struct(&nexus->srcu))
 		goto destroy_queue;
-	nexus->buffers = istripe_login_buffers_alloc(&nexus->params);
+	nexus->buffers = istripe_login_buffers_alloc(&nexus->path->params);
 	if (!nexus->buffers)
 		goto cleanup_srcu;
 	return nexus;
@@ -799,7 +802,7 @@ cleanup_srcu:
 destroy_queue:
 	destroy_workqueue(nexus->queue);
 free_nexus:
-	kvfree_sensitive(nexus, sizeof(*nexus));
+	kvfree(nexus);
 	return ERR_PTR(-ENOMEM);
 }
 
@@ -819,5 +822,5 @@ void istripe_nexus_destroy(struct istripe_nexus *nexus)
 	destroy_workqueue(nexus->queue);
 	istripe_login_buffers_free(nexus->buffers);
 	cleanup_srcu_struct(&nexus->srcu);
-	kvfree_sensitive(nexus, sizeof(*nexus));
+	kvfree(nexus);
 }

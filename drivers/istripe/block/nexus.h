@@ -103,7 +103,6 @@ struct istripe_nexus {
 	struct istripe_path *path;
 	u32 index;			/* of the path */
 	char label[ISTRIPE_LABEL_BYTES];
-	struct istripe_path_params params;	/* the connections are this session's */
 	u8 isid[6];
 	struct istripe_login_buffers *buffers;
 
@@ -175,20 +174,16 @@ struct istripe_nexus {
 
 /**
  * istripe_nexus_create() - build a nexus
- * @path: its path
+ * @path: its path, with its settings
  * @index: its number there
- * @params: settings of the path, copied
- * @connections: that its sessions ask for
  *
  * Context: process.
  * Return: the nexus or ERR_PTR(-ENOMEM).
  */
-struct istripe_nexus *istripe_nexus_create(struct istripe_path *path, u32 index,
-					   const struct istripe_path_params *params,
-					   u32 connections);
+struct istripe_nexus *istripe_nexus_create(struct istripe_path *path, u32 index);
 
 /**
- * istripe_nexus_destroy() - free a nexus, wiping its secrets
+ * istripe_nexus_destroy() - free a nexus
  * @nexus: stopped or never started; NULL is fine
  *
  * Context: process.
@@ -260,13 +255,15 @@ void istripe_nexus_done(struct istripe_leg_task *leg_task);
 void istripe_nexus_push(struct istripe_nexus *nexus);
 
 /**
- * istripe_nexus_tune() - change the settings of the nexus's sockets, of those that are there, too
+ * istripe_nexus_tune() - give the sockets of a nexus the settings that its path has now
  * @nexus: of a running volume
- * @wanted: what they are from now on
+ *
+ * A session that is not found yet makes its sockets later, and reads the settings then: the
+ * caller has changed them before.
  *
  * Context: process, sleeps.
  */
-void istripe_nexus_tune(struct istripe_nexus *nexus, const struct istripe_socket_params *wanted);
+void istripe_nexus_tune(struct istripe_nexus *nexus);
 
 /**
  * istripe_nexus_event() - let the worker know

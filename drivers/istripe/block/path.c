@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/err.h>
+#include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -26,19 +27,18 @@ static void path_restore_unfenced(struct istripe_nexus *nexus, const struct istr
 	nexus->tpgt = saved->tpgt;
 }
 
-static int path_create_nexuses(struct istripe_path *path,
-			       const struct istripe_path_params *params)
+static int path_create_nexuses(struct istripe_path *path)
 {
-	u32 connections = istripe_path_connections(params);
-	bool mcs = path->multi == ISTRIPE_MULTI_MCS;
+	u32 connections = istripe_path_connections(&path->params);
+	bool mcs = path->params.multi == ISTRIPE_MULTI_MCS;
 	struct istripe_nexus *nexus;
 	u32 i;
 
 	for (i = 0; i < connections; i++) {
-		nexus = istripe_nexus_create(path, i, params, mcs && !i ? connections : 1);
+		nexus = istripe_nexus_create(path, i);
 		if (IS_ERR(nexus))
 			return PTR_ERR(nexus);
-		path_restore_unfenced(nexus, &params->saved[i]);
+		path_restore_unfenced(nexus, &path->params.saved[i]);
 		/* A spare that has left writes, too: only its own login ends them for sure. */
 		nexus->wanted = !mcs || !i || nexus->unfenced;
 		path->nexuses[path->nexus_count++] = nexus;
@@ -49,19 +49,19 @@ static int path_create_nexuses(struct istripe_path *path,
 struct istripe_path *istripe_path_create(struct istripe_leg *leg,
 					 const struct istripe_path_params *params)
 {
-	struct istripe_path *path = kzalloc(sizeof(*path), GFP_KERNEL);
+	struct istripe_path *path = kvzalloc(sizeof(*path), GFP_KERNEL);
 	int ret;
 
 	if (!path)
 		return ERR_PTR(-ENOMEM);
 	path->leg = leg;
 	path->index = params->index;
-	path->multi = path_multi(params);
+	path->params = *params;
+	path->params.multi = path_multi(params);
 	path->kept = ISTRIPE_CONNECTIONS_MAX;
-	mutex_init(&path->settings_lock);
 	INIT_LIST_HEAD(&path->sysfs_dirs);
 	INIT_LIST_HEAD(&path->sysfs_session_dirs);
-	ret = path_create_nexuses(path, params);
+	ret = path_create_nexuses(path);
 	if (!ret)
 		return path;
 	istripe_path_destroy(path);
@@ -77,7 +77,7 @@ void istripe_path_destroy(struct istripe_path *path)
 	/* See istripe_nexus_destroy(): nobody can hold a nexus, nor the path through it. */
 	for (i = 0; i < path->nexus_count; i++)
 		istripe_nexus_destroy(path->nexuses[i]);
-	kfree(path);
+	kvfree_sensitive(path, sizeof(*path));
 }
 
 u32 istripe_path_unfenced(const struct istripe_path *path)

@@ -16,16 +16,16 @@
  * @nexus_count are changed under leg->paths_lock and leg->lock, others look within a
  * section of leg->srcu (leg.h). All else is constant.
  *
- * The nexuses have the same settings. Those that may change while they are in use are
- * changed under @settings_lock in all of them; so a nexus that comes takes them over from
- * the first one under it, too.
+ * @params are the settings of all nexuses and their sessions, which end before the path.
+ * Those that may change while the volume is up are single words, read and written with
+ * READ_ONCE() and WRITE_ONCE(), and @params.socket, which is copied with
+ * istripe_socket_params_copy(). The number of connections may change, too: @nexus_count has it.
  */
 #ifndef ISTRIPE_BLOCK_PATH_H
 #define ISTRIPE_BLOCK_PATH_H
 
 #include <linux/atomic.h>
 #include <linux/list.h>
-#include <linux/mutex.h>
 
 #include <istripe/params.h>
 #include "iscsi/state.h"
@@ -44,13 +44,12 @@ struct istripe_conn_place {
 struct istripe_path {
 	struct istripe_leg *leg;
 	u32 index;			/* of the path, as configured */
-	enum istripe_multi multi;	/* never auto */
-	u32 nexus_count;
+	struct istripe_path_params params;	/* multi is never auto */
+	u32 nexus_count;		/* connections that it is to have */
 	struct istripe_nexus *nexuses[ISTRIPE_CONNECTIONS_MAX];
 	u32 lanes;			/* connections of its live nexuses */
 	u32 kept;			/* nexuses from this one on are to be taken out */
 	u32 granted;			/* connections, by the last login of nexus 0 */
-	struct mutex settings_lock;
 
 	/* Handed to a session and not done yet; counted when the leg has several paths. */
 	atomic_t in_flight;
@@ -86,7 +85,7 @@ struct istripe_path *istripe_path_create(struct istripe_leg *leg,
 					 const struct istripe_path_params *params);
 
 /**
- * istripe_path_destroy() - free a path and its nexuses
+ * istripe_path_destroy() - free a path and its nexuses, wiping its secrets
  * @path: its nexuses stopped or never started; NULL is fine
  *
  * Context: process.

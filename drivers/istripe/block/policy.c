@@ -19,7 +19,7 @@ static struct istripe_path *leg_live_path(const struct istripe_leg *leg, u32 ind
 /* All nexuses of a path have the same weight. */
 static u32 path_weight(const struct istripe_path *path)
 {
-	return READ_ONCE(path->nexuses[0]->params.weight);
+	return READ_ONCE(path->params.weight);
 }
 
 /* The @nth live path, modulo their number. */

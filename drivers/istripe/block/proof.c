@@ -178,6 +178,7 @@ static int proof_log_in(struct istripe_proof *proof, u32 round,
 	struct istripe_test_session *before = &proof->tests[(round + 1) % 2];
 	struct istripe_nexus *nexus = proof->subject;
 	struct istripe_nexus *owner = round % 2 ? proof->sibling : nexus;
+	const struct istripe_timers *timers = &nexus->path->params.timers;
 	int ret;
 
 	if (before->session && completion_done(&before->ended)) {
@@ -188,8 +189,7 @@ static int proof_log_in(struct istripe_proof *proof, u32 round,
 	if (ret)
 		test_close(proof, test, false);
 	else if (before->session)
-		ret = test_check_ended(before, READ_ONCE(nexus->params.timers.ping_timeout_ms),
-				       why, why_bytes);
+		ret = test_check_ended(before, READ_ONCE(timers->ping_timeout_ms), why, why_bytes);
 	if (!ret && before->session)
 		ret = proof_check_way(owner, test, why, why_bytes);
 	if (!ret)
@@ -204,7 +204,7 @@ static int proof_run(struct istripe_proof *proof, char *why, size_t why_bytes)
 	u32 round;
 
 	/* The nexus's own buffers are its worker's, which may need them at any time. */
-	buffers = istripe_login_buffers_alloc(&proof->subject->params);
+	buffers = istripe_login_buffers_alloc(&proof->subject->path->params);
 	if (!buffers) {
 		scnprintf(why, why_bytes, "no memory");
 		return -ENOMEM;
@@ -224,7 +224,7 @@ static bool proof_may_be_same(const struct istripe_nexus *nexus,
 	return sibling != nexus && sibling->live &&
 	       !test_bit(ISTRIPE_NEXUS_STOP, &sibling->events) &&
 	       sibling->portal_group_tpgt == nexus->portal_group_tpgt &&
-	       !strcmp(sibling->params.target_name, nexus->params.target_name);
+	       !strcmp(sibling->path->params.target_name, nexus->path->params.target_name);
 }
 
 /* Picks a nexus of the next known portal group above @sibling->portal_group, and copies its way. */
@@ -370,7 +370,7 @@ static bool proof_differs(const struct istripe_proof *proof, char *why, size_t w
 	}
 	if (same)
 		found = NULL;
-	if (found && strcmp(found->params.target_name, nexus->params.target_name))
+	if (found && strcmp(found->path->params.target_name, nexus->path->params.target_name))
 		scnprintf(why, why_bytes, "%s leads to a target of another name", found->label);
 	else if (found)
 		scnprintf(why, why_bytes, "it is in portal group %u, %s in %u",

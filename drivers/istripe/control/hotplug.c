@@ -187,8 +187,8 @@ static int connections_change(struct istripe_path *path, u32 count, char *why)
 		istripe_path_drop(path, count);
 	else if (count > before)
 		ret = istripe_path_grow(path, count, why, ISTRIPE_LAST_ERROR_BYTES);
-	if (!ret && count != before && path->multi == ISTRIPE_MULTI_MCS)
-		istripe_path_renew(path, count);
+	if (!ret && count != before && path->params.multi == ISTRIPE_MULTI_MCS)
+		istripe_path_renew(path);
 	path_warn_incomplete(path, istripe_sysfs_add_sessions(path));
 	return ret;
 }

@@ -4,7 +4,6 @@
  */
 #include <linux/err.h>
 #include <linux/kernel.h>
-#include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/sysfs.h>
 
@@ -144,55 +143,20 @@ ISTRIPE_SYSFS_FILE(path, _name, 0444, .show = path_##_name##_show)
 PATH_COUNTER(reconnects, nexus->reconnects);
 PATH_COUNTER(faults, nexus->faults);
 
-static ssize_t path_multi_show(const struct istripe_sysfs_file *file, void *object, char *page)
-{
-	const struct istripe_path *path = object;
-
-	return istripe_setting_show(file->setting, &path->multi, page);
-}
-
-static const struct istripe_setting path_setting_multi = {
-	.name = "multi", .kind = &istripe_setting_multi,
-};
-
-ISTRIPE_SYSFS_FILE(path, multi, 0444, .show = path_multi_show, .setting = &path_setting_multi);
-
-/* The nexuses' settings are the same. */
 static ssize_t path_setting_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
 	const struct istripe_path *path = object;
 
-	return istripe_setting_show(file->setting, &path->nexuses[0]->params, page);
-}
-
-static ssize_t nexuses_store(struct istripe_path *path, const struct istripe_setting *setting,
-			     const char *page, size_t count)
-{
-	int section = nexuses_lock(path);
-	struct istripe_nexus *nexus;
-	ssize_t ret = count;
-	u32 at;
-
-	istripe_path_for_each_nexus(path, nexus, at) {
-		ret = istripe_setting_store(setting, path->nexuses[0]->label, &nexus->params,
-					    page, count);
-		if (ret < 0)
-			break;
-	}
-	nexuses_unlock(path, section);
-	return ret;
+	return istripe_setting_show(file->setting, &path->params, page);
 }
 
 static ssize_t path_setting_store(const struct istripe_sysfs_file *file, void *object,
 				  const char *page, size_t count)
 {
 	struct istripe_path *path = object;
-	ssize_t ret;
 
-	mutex_lock(&path->settings_lock);
-	ret = nexuses_store(path, file->setting, page, count);
-	mutex_unlock(&path->settings_lock);
-	return ret;
+	return istripe_setting_store(file->setting, path->nexuses[0]->label, &path->params, page,
+				     count);
 }
 
 /* What cannot change while the volume is up. */
@@ -226,37 +190,34 @@ static ssize_t path_socket_show(const struct istripe_sysfs_file *file, void *obj
 	const struct istripe_path *path = object;
 	struct istripe_socket_params now;
 
-	istripe_socket_params_copy(&now, &path->nexuses[0]->params.socket);
+	istripe_socket_params_copy(&now, &path->params.socket);
 	return istripe_setting_show(file->setting, &now, page);
 }
 
-static void nexuses_tune(const struct istripe_path *path,
-			 const struct istripe_socket_params *wanted)
+static void nexuses_tune(const struct istripe_path *path)
 {
 	int section = nexuses_lock(path);
 	struct istripe_nexus *nexus;
 	u32 at;
 
 	istripe_path_for_each_nexus(path, nexus, at)
-		istripe_nexus_tune(nexus, wanted);
+		istripe_nexus_tune(nexus);
 	nexuses_unlock(path, section);
 }
 
-/* Sockets: all settings are read, one is changed, all are put back. */
 static ssize_t path_socket_store(const struct istripe_sysfs_file *file, void *object,
 				 const char *page, size_t count)
 {
 	struct istripe_path *path = object;
-	struct istripe_nexus *first = path->nexuses[0];
-	struct istripe_socket_params wanted;
+	struct istripe_socket_params wanted = {};
 	ssize_t ret;
 
-	mutex_lock(&path->settings_lock);
-	istripe_socket_params_copy(&wanted, &first->params.socket);
-	ret = istripe_setting_store(file->setting, first->label, &wanted, page, count);
-	if (ret > 0)
-		nexuses_tune(path, &wanted);
-	mutex_unlock(&path->settings_lock);
+	ret = istripe_setting_store(file->setting, path->nexuses[0]->label, &wanted, page, count);
+	if (ret < 0)
+		return ret;
+	istripe_socket_params_set(&path->params.socket, &wanted, file->setting->offset,
+				  file->setting->size);
+	nexuses_tune(path);
 	return ret;
 }
 
@@ -274,6 +235,7 @@ PATH_SOCKET(user_timeout_ms, ISTRIPE_SETTING_USER_TIMEOUT);
 PATH_SOCKET(send_buffer_bytes, ISTRIPE_SETTING_SEND_BUFFER);
 PATH_SOCKET(receive_buffer_bytes, ISTRIPE_SETTING_RECEIVE_BUFFER);
 PATH_LIVE(weight, 1, 1000);
+PATH_FIXED(multi, multi);
 PATH_FIXED(portal, portal);
 PATH_FIXED(source_address, address);
 PATH_FIXED(nic, nic);

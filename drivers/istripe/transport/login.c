@@ -228,6 +228,7 @@ int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_p
 {
 	struct istripe_login_buffers *buffers = params->buffers;
 	struct istripe_login *login = &buffers->login;
+	struct istripe_keys offer = params->path->offer;
 	struct istripe_login_params login_params = {
 		.initiator_name = params->initiator_name,
 		.target_name = params->path->target_name,
@@ -235,7 +236,7 @@ int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_p
 		.cmd_sn = 1,
 		.tpgt = params->tpgt,
 		.tpgt_known = params->tpgt_known,
-		.offer = &params->path->offer,
+		.offer = &offer,
 		.chap = params->path->chap.secret_bytes ? &buffers->chap : NULL,
 		.chap_ops = &chap_ops,
 		.chap_ctx = buffers,
@@ -244,6 +245,7 @@ int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_p
 		msecs_to_jiffies(READ_ONCE(params->path->timers.login_timeout_ms));
 	int ret;
 
+	offer.value[ISTRIPE_KEY_MAX_CONNECTIONS] = params->connections;
 	memcpy(login_params.isid, params->isid, sizeof(login_params.isid));
 	if (conn->cid) {
 		login_params.tpgt = conn->session->target_portal_group_tag;

@@ -445,7 +445,7 @@ void istripe_session_join(struct istripe_session *session,
 			  const struct istripe_session_params *params)
 {
 	u32 granted = min_t(u32, session->keys.value[ISTRIPE_KEY_MAX_CONNECTIONS],
-			    istripe_path_connections(params->path));
+			    params->connections);
 	unsigned int noio = memalloc_noio_save();
 	char why[ISTRIPE_WHY_BYTES] = "";
 

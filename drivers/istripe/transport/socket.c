@@ -89,6 +89,15 @@ void istripe_socket_params_copy(struct istripe_socket_params *to,
 	spin_unlock_bh(&istripe_socket_params_lock);
 }
 
+void istripe_socket_params_set(struct istripe_socket_params *to,
+			       const struct istripe_socket_params *from, size_t offset,
+			       size_t bytes)
+{
+	spin_lock_bh(&istripe_socket_params_lock);
+	memcpy((void *)to + offset, (const void *)from + offset, bytes);
+	spin_unlock_bh(&istripe_socket_params_lock);
+}
+
 static int socket_set(struct socket *sock, int level, int option, int value)
 {
 	return sock->ops->setsockopt(sock, level, option, KERNEL_SOCKPTR(&value), sizeof(value));

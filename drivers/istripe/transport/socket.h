@@ -44,14 +44,27 @@ void istripe_socket_tune(struct socket *sock, const char *label,
 int istripe_socket_check_congestion_control(struct net *net, const char *name);
 
 /**
- * istripe_socket_params_copy() - read or change a path's socket settings as a whole
- * @to: filled, or the path's
- * @from: the path's, or their new values
+ * istripe_socket_params_copy() - read a path's socket settings, all at a time
+ * @to: filled
+ * @from: the path's
  *
  * Context: any but hard interrupts.
  */
 void istripe_socket_params_copy(struct istripe_socket_params *to,
 				const struct istripe_socket_params *from);
+
+/**
+ * istripe_socket_params_set() - change one of a path's socket settings
+ * @to: the path's
+ * @from: has the new value
+ * @offset: where it is in both
+ * @bytes: its size
+ *
+ * Context: any but hard interrupts.
+ */
+void istripe_socket_params_set(struct istripe_socket_params *to,
+			       const struct istripe_socket_params *from, size_t offset,
+			       size_t bytes);
 
 int istripe_socket_init(void);
 
