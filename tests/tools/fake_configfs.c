@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <istripe/settings.h>
 #include "fake_configfs.h"
 
 struct attribute {
@@ -30,25 +31,27 @@ struct attribute {
 	const char *value;
 };
 
+#define MODE_fixed	0644
+#define MODE_secret	0200
+#define MODE_hotplug	0644
+#define MODE_shown	0644
+#define MODE_live	0644
+#define FILE_OF_ROW(_name, _file, _apply, _default, ...) { #_name, MODE_##_file, _default },
+
 static const struct attribute volume_files[] = {
-	{ "initiator_name", 0644, "" }, { "chunk_bytes", 0644, "65536" },
-	{ "metadata", 0644, "md" }, { "metadata_create", 0644, "0" },
-	{ "host_disks", 0644, "refuse" }, { "queue_depth", 0644, "128" },
-	{ "recovery_timeout_ms", 0644, "120000" }, { "enable", 0644, "0" },
-	{ "device", 0444, "" }, { "last_error", 0444, "" }, { NULL, 0, NULL },
+	ISTRIPE_VOLUME_SETTINGS(FILE_OF_ROW)
+	{ "enable", 0644, "0" }, { "device", 0444, "" }, { "last_error", 0444, "" },
+	{ NULL, 0, NULL },
 };
 
 static const struct attribute leg_files[] = {
-	{ "designator", 0644, "" }, { "later_leg_setting", 0644, "" }, { NULL, 0, NULL },
+	ISTRIPE_LEG_SETTINGS(FILE_OF_ROW)
+	{ "later_leg_setting", 0644, "" }, { NULL, 0, NULL },
 };
 
 static const struct attribute path_files[] = {
-	{ "portal", 0644, "" }, { "target_name", 0644, "" }, { "lun", 0644, "0" },
-	{ "nic", 0644, "" }, { "source_address", 0644, "" }, { "isid", 0644, "" },
-	{ "chap_user", 0644, "" }, { "chap_secret", 0200, "" },
-	{ "chap_mutual_user", 0644, "" }, { "chap_mutual_secret", 0200, "" },
-	{ "header_digest", 0644, "None" }, { "max_burst_length", 0644, "1048576" },
-	{ "ping_interval_ms", 0644, "5000" }, { NULL, 0, NULL },
+	ISTRIPE_PATH_SETTINGS(FILE_OF_ROW)
+	{ NULL, 0, NULL },
 };
 
 /* The part of @path behind the tree's root, or NULL. */

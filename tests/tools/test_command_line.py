@@ -2,22 +2,27 @@
 """What istripectl understands, what it refuses, and what it makes of it."""
 
 import json
+import re
 import subprocess
 
 import pytest
+from conftest import TOP
 
 LEG = "target=iqn.2026-01.a:t1,portal=192.0.2.10,nic=eth1"
 FOUR = [word for i in range(4) for word in (
     "--leg", f"target=iqn.2026-01.a:t{i},portal=192.0.2.1{i},nic=eth{i},lun={i}",
     "--path", f"portal=192.0.3.1{i},nic=eth{i + 4}")]
 
+#: The default of every setting, as the table of the driver has it.
+DEFAULTS = dict(re.findall(r'_row\((\w+), \w+, \w+, "([^"]*)"',
+                           (TOP / "include/istripe/settings.h").read_text(encoding="utf-8")))
+
 
 def path(tool, leg=0, number=0, volume="db"):
     """The non-empty settings of a path, but those that nobody has changed."""
     directory = tool.tree / volume / "legs" / str(leg) / "paths" / str(number)
     values = {file.name: file.read_text().rstrip("\n") for file in directory.iterdir()}
-    usual = {"header_digest": "None", "max_burst_length": "1048576", "ping_interval_ms": "5000"}
-    return {k: v for k, v in values.items() if v and usual.get(k) != v}
+    return {k: v for k, v in values.items() if v and (k == "lun" or DEFAULTS[k] != v)}
 
 
 @pytest.mark.parametrize("words,named", [
@@ -117,17 +122,17 @@ def test_metadata(tool, words, metadata, create):
 
 
 def test_inheritance(tool):
-    tool.run("create", "db", "--no-up", "--all-paths", "ping_interval=2s,chap_user=all",
+    tool.run("create", "db", "--no-up", "--all-paths", "ping_interval=3s,chap_user=all",
              "--leg", LEG + ",source=192.0.2.1,isid=00023d000001,chap_user=leg,lun=7",
              "--path", "portal=192.0.3.10,lun=8", "--path", "chap_user=",
              "--leg", "target=iqn.u,designator=naa.6001")
-    common = {"target_name": "iqn.2026-01.a:t1", "ping_interval_ms": "2000"}
+    common = {"target_name": "iqn.2026-01.a:t1", "ping_interval_ms": "3000"}
     assert path(tool) == {**common, "portal": "192.0.2.10", "nic": "eth1", "lun": "7",
                           "source_address": "192.0.2.1", "isid": "00023d000001",
                           "chap_user": "leg"}
     assert path(tool, 0, 1) == {**common, "portal": "192.0.3.10", "chap_user": "leg", "lun": "8"}
     assert path(tool, 0, 2) == {**common, "lun": "7"}
-    assert path(tool, 1) == {"target_name": "iqn.u", "lun": "0", "ping_interval_ms": "2000",
+    assert path(tool, 1) == {"target_name": "iqn.u", "lun": "0", "ping_interval_ms": "3000",
                              "chap_user": "all"}
     assert tool.value("db/legs/1/designator") == "naa.6001"
     assert tool.value("db/enable") == "0"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What bash offers behind a command line that is not finished."""
 
+import re
 import subprocess
 
 import pytest
@@ -60,3 +61,26 @@ def offered(tmp_path):
 ])
 def test_offered(offered, line, replies):
     assert offered(line) == replies
+
+
+def table():
+    """{name: (kind, arguments)} of all settings of the driver."""
+    text = (TOP / "include/istripe/settings.h").read_text(encoding="utf-8")
+    rows = re.findall(r'_row\((\w+), \w+, \w+, "[^"]*", (\w+),[\s\\]*\(([^)]*)\)\)', text)
+    choices = {name: re.findall(r'"([^"]*)"', body) for name, body in
+               re.findall(r"#define (\w+)_CHOICES\(_choice\)((?:.*\\\n)+.*)", text)}
+    return {name: choices[arguments.split()[-1].removesuffix("_CHOICES")] if kind == "choice"
+            else None for name, kind, arguments in rows}
+
+
+def test_lists_are_of_the_table():
+    """What is offered before there is a volume, and the values of choices."""
+    script, settings = SCRIPT.read_text(encoding="utf-8"), table()
+    assert len(settings) > 40
+    usual = " ".join(re.findall(r"_istripectl_settings '[^']*' \\?\s*'([^']*)'", script)).split()
+    assert len(usual) > 20
+    assert [name for name in usual if not {name, f"{name}_ms"} & set(settings)] == []
+    values = re.findall(r"_istripectl_values (\w+) ([^)]*)\)", script)
+    assert len(values) == 3
+    for name, words in values:
+        assert words.replace("\\\n", " ").split() == settings[name]

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <istripe/settings.h>
 #include "alloc.h"
 #include "value.h"
 
@@ -111,11 +112,32 @@ char *value_write(const char *name, const char *value)
 	return alloc_text(value);
 }
 
+/* The settings that are numbers; keys of RFC 7143 (kind key) go by the ending of their names. */
+#define NUMBER_number(_name)		#_name,
+#define NUMBER_buffer(_name)		#_name,
+#define NUMBER_chunk(_name)		#_name,
+#define NUMBER_key_max(_name)		#_name,
+#define NUMBER_key(_name)
+#define NUMBER_choice(_name)
+#define NUMBER_text(_name)
+#define NUMBER_iscsi_name(_name)
+#define NUMBER_nic(_name)
+#define NUMBER_portal(_name)
+#define NUMBER_address(_name)
+#define NUMBER_isid(_name)
+#define NUMBER_algorithms(_name)
+#define NUMBER_chap_secret(_name)
+#define NUMBER_congestion_control(_name)
+#define NUMBER_OF_ROW(_name, _file, _apply, _default, _kind, ...)	NUMBER_##_kind(_name)
+
 bool value_is_number(const char *name)
 {
 	static const char *const names[] = {
-		"cid", "commands", "dscp", "faults", "lun", "priority", "reconnects", "redriven",
-		"retried", "tsih", "weight", "MaxConnections", NULL
+		ISTRIPE_VOLUME_SETTINGS(NUMBER_OF_ROW)
+		ISTRIPE_LEG_SETTINGS(NUMBER_OF_ROW)
+		ISTRIPE_PATH_SETTINGS(NUMBER_OF_ROW)
+		"cid", "commands", "faults", "reconnects", "redriven", "retried", "tsih",
+		"MaxConnections", NULL
 	};
 	static const char *const endings[] = {
 		"_bytes", "_length", "_ms", "_us", "_depth", "_sn", "_tag", "_errors", "_sent",

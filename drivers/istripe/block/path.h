@@ -17,9 +17,9 @@
  * section of leg->srcu (leg.h). All else is constant.
  *
  * @params are the settings of all nexuses and their sessions, which end before the path.
- * Those that may change while the volume is up are single words, read and written with
- * READ_ONCE() and WRITE_ONCE(), and @params.socket, which is copied with
- * istripe_socket_params_copy(). The number of connections may change, too: @nexus_count has it.
+ * Those that may change while the volume is up are written with istripe_params_write(); words
+ * are read with READ_ONCE(), others with istripe_params_read(). The number of connections may
+ * change, too: @nexus_count has it.
  */
 #ifndef ISTRIPE_BLOCK_PATH_H
 #define ISTRIPE_BLOCK_PATH_H

@@ -23,18 +23,18 @@
 #include "control/sysfs_dir.h"
 
 ssize_t istripe_dir_show(struct istripe_volume_dir *volume, const struct istripe_setting *setting,
-			 const void *object, char *page)
+			 const void *params, char *page)
 {
 	ssize_t ret;
 
 	mutex_lock(&volume->lock);
-	ret = istripe_setting_show(setting, object, page);
+	ret = istripe_setting_show(setting, params + setting->offset, page);
 	mutex_unlock(&volume->lock);
 	return ret;
 }
 
 ssize_t istripe_dir_store(struct istripe_volume_dir *volume, const bool *pinned,
-			  const struct istripe_setting *setting, const char *label, void *object,
+			  const struct istripe_setting *setting, const char *label, void *params,
 			  const char *page, size_t count)
 {
 	ssize_t ret = -EBUSY;
@@ -42,7 +42,7 @@ ssize_t istripe_dir_store(struct istripe_volume_dir *volume, const bool *pinned,
 	mutex_lock(&volume->lock);
 	if (volume->phase == ISTRIPE_VOLUME_DOWN ||
 	    (volume->phase == ISTRIPE_VOLUME_UP && pinned && !*pinned))
-		ret = istripe_setting_store(setting, label, object, page, count);
+		ret = istripe_setting_store(setting, label, params + setting->offset, page, count);
 	mutex_unlock(&volume->lock);
 	return ret;
 }
@@ -86,28 +86,19 @@ static ssize_t volume_store(struct config_item *item, const struct istripe_setti
 				 page, count);
 }
 
-#define ISCSI_NAME	"an iSCSI name of at most 223 bytes that begins with iqn., eui. or naa."
+#define VOLUME_FILE(_name, _file, ...)							\
+	ISTRIPE_DIR_FILE_##_file(volume, _name,						\
+				 &istripe_volume_settings[ISTRIPE_VOLUME_SETTING_##_name])
+#define VOLUME_ATTR(_name, ...)		&volume_attr_##_name,
 
-#define VOLUME_NUMBER(_name, _min, _max)						\
-ISTRIPE_DIR_SETTING(volume, _name,							\
-		    ISTRIPE_SETTING_NUMBER(struct istripe_volume_params, _name, _min, _max))
+ISTRIPE_VOLUME_SETTINGS(VOLUME_FILE)
 
-#define VOLUME_OF(_name, _kind, _range)							\
-ISTRIPE_DIR_SETTING(volume, _name,							\
-		    ISTRIPE_SETTING_OF(struct istripe_volume_params, _name, _kind, _range))
-
-VOLUME_OF(initiator_name, iscsi_name, ISCSI_NAME);
-VOLUME_OF(metadata, metadata, "none or md");
-VOLUME_OF(metadata_create, metadata_create, "0, 1 or force");
-VOLUME_OF(host_disks, host_disks, "refuse or claim");
-ISTRIPE_DIR_SETTING(volume, chunk_bytes,
-		    ISTRIPE_SETTING_OF(struct istripe_volume_params, chunk, chunk,
-				       "a power of two from 4096 to 4194304"),
-		    .min = 4096, .max = 4194304);
-VOLUME_NUMBER(queue_depth, 1, 1024);
-VOLUME_NUMBER(poll_queues, 0, 1024);
-VOLUME_NUMBER(command_timeout_ms, 1000, 3600000);
-VOLUME_NUMBER(recovery_timeout_ms, -1, 2147483647);
+/* What may be written to a volume's enable. */
+enum {
+	ISTRIPE_POWER_OFF,
+	ISTRIPE_POWER_ON,
+	ISTRIPE_POWER_FORCE_OFF,	/* also while the disk is open */
+};
 
 static ssize_t volume_enable_show(struct config_item *item, char *page)
 {
@@ -119,12 +110,17 @@ static ssize_t volume_enable_show(struct config_item *item, char *page)
 
 static ssize_t volume_enable_store(struct config_item *item, const char *page, size_t count)
 {
+	static const char *const names[] = {
+		[ISTRIPE_POWER_OFF] = "0",
+		[ISTRIPE_POWER_ON] = "1",
+		[ISTRIPE_POWER_FORCE_OFF] = "force",
+	};
 	static const struct istripe_setting enable = {
-		.name = "enable", .kind = &istripe_setting_power, .size = sizeof(u32),
-		.range = "0, 1 or force",
+		.name = "enable", .kind = &istripe_setting_choice,
+		.names = names, .name_count = ARRAY_SIZE(names),
 	};
 	struct istripe_volume_dir *volume = to_volume(item);
-	enum istripe_power power;
+	u32 power;
 	ssize_t ret;
 
 	ret = istripe_setting_store(&enable, volume->params.name, &power, page, count);
@@ -179,15 +175,7 @@ static struct configfs_item_operations volume_item_ops = {
 };
 
 static struct configfs_attribute *volume_attrs[] = {
-	&volume_attr_initiator_name,
-	&volume_attr_chunk_bytes,
-	&volume_attr_metadata,
-	&volume_attr_metadata_create,
-	&volume_attr_host_disks,
-	&volume_attr_queue_depth,
-	&volume_attr_poll_queues,
-	&volume_attr_command_timeout_ms,
-	&volume_attr_recovery_timeout_ms,
+	ISTRIPE_VOLUME_SETTINGS(VOLUME_ATTR)
 	&volume_attr_enable,
 	&volume_attr_device,
 	&volume_attr_last_error,
@@ -226,7 +214,9 @@ static struct config_group *volumes_make_group(struct config_group *group, const
 	if (!volume)
 		return ERR_PTR(-ENOMEM);
 	mutex_init(&volume->lock);
-	istripe_volume_params_default(&volume->params);
+	istripe_settings_default(istripe_volume_settings, ISTRIPE_VOLUME_SETTING_COUNT,
+				 &volume->params);
+	volume->params.chunk.given = false;
 	strscpy(volume->params.name, name, sizeof(volume->params.name));
 	config_group_init_type_name(&volume->group, name, &volume_type);
 	config_group_init_type_name(&volume->legs_group, "legs", &istripe_legs_type);

@@ -32,7 +32,7 @@
 #include <linux/mutex.h>
 
 #include <istripe/params.h>
-#include "control/setting.h"
+#include "control/settings.h"
 
 struct istripe_volume;
 
@@ -86,14 +86,14 @@ extern const struct config_item_type istripe_paths_type;
  * istripe_dir_show() - show a setting
  * @volume: the volume it belongs to
  * @setting: what to show
- * @object: the object that holds the value
+ * @params: of its directory
  * @page: the file's page
  *
  * Context: process, a show callback.
  * Return: see istripe_setting_show().
  */
 ssize_t istripe_dir_show(struct istripe_volume_dir *volume, const struct istripe_setting *setting,
-			 const void *object, char *page);
+			 const void *params, char *page);
 
 /**
  * istripe_dir_store() - change a setting while nothing runs with it
@@ -102,7 +102,7 @@ ssize_t istripe_dir_show(struct istripe_volume_dir *volume, const struct istripe
  *	it; NULL: only while the volume is down
  * @setting: what to set
  * @label: whose it is, for the log
- * @object: the object that holds the value
+ * @params: of its directory
  * @page: the file's page
  * @count: bytes in @page
  *
@@ -110,7 +110,7 @@ ssize_t istripe_dir_show(struct istripe_volume_dir *volume, const struct istripe
  * Return: @count; -EBUSY the value is in use; -EINVAL a bad value, logged.
  */
 ssize_t istripe_dir_store(struct istripe_volume_dir *volume, const bool *pinned,
-			  const struct istripe_setting *setting, const char *label, void *object,
+			  const struct istripe_setting *setting, const char *label, void *params,
 			  const char *page, size_t count);
 
 /**
@@ -270,32 +270,29 @@ int istripe_path_dir_disable(struct istripe_path_dir *path);
  */
 int istripe_path_dir_connections(struct istripe_path_dir *path, u32 connections);
 
-/* One line for one file; the rest is said by struct istripe_setting. */
-#define ISTRIPE_DIR_SETTING(_dir, _name, ...)						\
-static const struct istripe_setting _dir##_setting_##_name = {				\
-	.name = __stringify(_name), __VA_ARGS__						\
-};											\
-static ssize_t _dir##_##_name##_store(struct config_item *item, const char *page,	\
-				      size_t count)					\
-{											\
-	return _dir##_store(item, &_dir##_setting_##_name, page, count);		\
-}											\
+/* The files of a row of the table of settings, by its column "file". */
+#define ISTRIPE_DIR_FILE_READ(_dir, _name, _setting)					\
 static ssize_t _dir##_##_name##_show(struct config_item *item, char *page)		\
 {											\
-	return _dir##_show(item, &_dir##_setting_##_name, page);			\
-}											\
-CONFIGFS_ATTR(_dir##_, _name)
+	return _dir##_show(item, _setting, page);					\
+}
 
-/* The same for what can only be written. */
-#define ISTRIPE_DIR_SECRET(_dir, _name, ...)						\
-static const struct istripe_setting _dir##_setting_##_name = {				\
-	.name = __stringify(_name), __VA_ARGS__						\
-};											\
+#define ISTRIPE_DIR_FILE_WRITE(_dir, _name, _setting)					\
 static ssize_t _dir##_##_name##_store(struct config_item *item, const char *page,	\
 				      size_t count)					\
 {											\
-	return _dir##_store(item, &_dir##_setting_##_name, page, count);		\
-}											\
-CONFIGFS_ATTR_WO(_dir##_, _name)
+	return _dir##_store(item, _setting, page, count);				\
+}
+
+#define ISTRIPE_DIR_FILE_fixed(_dir, _name, _setting)					\
+	ISTRIPE_DIR_FILE_READ(_dir, _name, _setting)					\
+	ISTRIPE_DIR_FILE_WRITE(_dir, _name, _setting)					\
+	CONFIGFS_ATTR(_dir##_, _name);
+#define ISTRIPE_DIR_FILE_secret(_dir, _name, _setting)					\
+	ISTRIPE_DIR_FILE_WRITE(_dir, _name, _setting)					\
+	CONFIGFS_ATTR_WO(_dir##_, _name);
+#define ISTRIPE_DIR_FILE_hotplug	ISTRIPE_DIR_FILE_fixed
+#define ISTRIPE_DIR_FILE_shown		ISTRIPE_DIR_FILE_fixed
+#define ISTRIPE_DIR_FILE_live		ISTRIPE_DIR_FILE_fixed
 
 #endif

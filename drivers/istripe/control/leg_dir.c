@@ -36,18 +36,11 @@ static ssize_t leg_store(struct config_item *item, const struct istripe_setting 
 	return istripe_dir_store(leg->volume, NULL, setting, label, &leg->params, page, count);
 }
 
-#define DESIGNATOR	"at most 131 bytes of text, or nothing for any"
+#define LEG_FILE(_name, _file, ...)							\
+	ISTRIPE_DIR_FILE_##_file(leg, _name, &istripe_leg_settings[ISTRIPE_LEG_SETTING_##_name])
+#define LEG_ATTR(_name, ...)		&leg_attr_##_name,
 
-ISTRIPE_DIR_SETTING(leg, designator,
-		    ISTRIPE_SETTING_OF(struct istripe_leg_params, designator, string, DESIGNATOR));
-
-ISTRIPE_DIR_SETTING(leg, policy,
-		    ISTRIPE_SETTING_OF(struct istripe_leg_params, policy, policy,
-				       ISTRIPE_SETTING_POLICIES));
-
-ISTRIPE_DIR_SETTING(leg, fence,
-		    ISTRIPE_SETTING_OF(struct istripe_leg_params, fence, fence,
-				       ISTRIPE_SETTING_FENCES));
+ISTRIPE_LEG_SETTINGS(LEG_FILE)
 
 bool istripe_leg_dir_unfenced(const struct istripe_leg_dir *leg, u32 path)
 {
@@ -85,9 +78,7 @@ static struct configfs_item_operations leg_item_ops = {
 };
 
 static struct configfs_attribute *leg_attrs[] = {
-	&leg_attr_designator,
-	&leg_attr_policy,
-	&leg_attr_fence,
+	ISTRIPE_LEG_SETTINGS(LEG_ATTR)
 	&leg_attr_unfenced,
 	NULL,
 };
@@ -119,7 +110,7 @@ static struct config_group *legs_make_group(struct config_group *group, const ch
 		return ERR_PTR(-ENOMEM);
 	leg->volume = volume;
 	leg->index = index;
-	istripe_leg_params_default(&leg->params);
+	istripe_settings_default(istripe_leg_settings, ISTRIPE_LEG_SETTING_COUNT, &leg->params);
 	config_group_init_type_name(&leg->group, name, &leg_type);
 	config_group_init_type_name(&leg->paths_group, "paths", &istripe_paths_type);
 	configfs_add_default_group(&leg->paths_group, &leg->group);

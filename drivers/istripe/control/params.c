@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Blueprints of volumes: defaults, copies, and whether one makes sense.
+ * The params of a volume: copies, and whether one makes sense.
  */
 #include <linux/crc32c.h>
 #include <linux/errno.h>
@@ -11,38 +11,6 @@
 
 #include "control/params.h"
 #include "iscsi/chap.h"
-
-void istripe_volume_params_default(struct istripe_volume_params *params)
-{
-	*params = (struct istripe_volume_params) {
-		.metadata = ISTRIPE_METADATA_MD,
-		.host_disks = ISTRIPE_HOST_DISK_REFUSE,
-		.chunk.bytes = 65536,
-		.queue_depth = 128,
-		.command_timeout_ms = 30000,
-		.recovery_timeout_ms = 120000,
-	};
-}
-
-void istripe_leg_params_default(struct istripe_leg_params *params)
-{
-	*params = (struct istripe_leg_params) {
-		.policy = ISTRIPE_POLICY_INTERLEAVE,
-		.fence = ISTRIPE_FENCE_PATH,
-	};
-}
-
-void istripe_path_params_default(struct istripe_path_params *params)
-{
-	memset(params, 0, sizeof(*params));
-	params->timers = (struct istripe_timers) {
-		.login_timeout_ms = 15000,
-		.ping_interval_ms = 2000,
-		.ping_timeout_ms = 3000,
-	};
-	params->weight = 1;
-	istripe_keys_default_offer(&params->offer);
-}
 
 struct istripe_volume_params *istripe_volume_params_alloc(u32 leg_count)
 {

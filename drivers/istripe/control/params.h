@@ -1,35 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Blueprints of volumes: defaults, copies, and whether one makes sense.
+ * The params of a volume: copies, and whether one makes sense.
  */
 #ifndef ISTRIPE_CONTROL_PARAMS_H
 #define ISTRIPE_CONTROL_PARAMS_H
 
 #include <istripe/params.h>
-
-/**
- * istripe_volume_params_default() - set everything that has a default
- * @params: overwritten; names and legs are empty
- *
- * Context: any.
- */
-void istripe_volume_params_default(struct istripe_volume_params *params);
-
-/**
- * istripe_leg_params_default() - set everything that has a default
- * @params: overwritten; no designator, no paths
- *
- * Context: any.
- */
-void istripe_leg_params_default(struct istripe_leg_params *params);
-
-/**
- * istripe_path_params_default() - set everything that has a default
- * @params: overwritten; addresses, names and secrets are empty
- *
- * Context: any.
- */
-void istripe_path_params_default(struct istripe_path_params *params);
 
 /**
  * istripe_volume_params_alloc() - make a blueprint with room for legs

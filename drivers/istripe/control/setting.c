@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Values as text: the kinds of settings and what they have in common.
- *
- * Every parser works on a local copy and writes the value last, so that a bad
- * text leaves it as it was.
+ * Values as text: the kinds of settings and what they have in common. Every parser writes the
+ * value last, so that a bad text leaves it as it was.
  */
 #define pr_fmt(fmt) "istripe: " fmt
 
@@ -24,10 +22,12 @@
 #include "transport/socket.h"
 
 #define GIVEN_BYTES	64	/* of a bad value, repeated in the log */
+#define ALLOWED_BYTES	128	/* what is allowed, in words */
 #define ISID_TYPE_MASK	0xc0
 #define ISID_TYPE_NONE	0xc0	/* reserved, RFC 7143 section 11.12.5 */
 
-int istripe_setting_text(char *text, size_t size, const char *page, size_t count)
+/* Without one trailing newline; control characters and NULs are refused. */
+static int setting_text(char *text, size_t size, const char *page, size_t count)
 {
 	size_t i;
 
@@ -40,38 +40,40 @@ int istripe_setting_text(char *text, size_t size, const char *page, size_t count
 			return -EINVAL;
 	memcpy(text, page, count);
 	text[count] = '\0';
-	return count;
+	return 0;
 }
 
-static const char *setting_range(const struct istripe_setting *setting)
-{
-	return setting->range ?: istripe_key_range(setting->key);
-}
-
-/* Whoever may write has typed @page, but it may still hold what a terminal obeys. */
+/* Only root may write, but @page may still hold what a terminal obeys. */
 static void setting_refuse(const struct istripe_setting *setting, const char *label,
 			   const char *page, size_t count)
 {
+	const struct istripe_setting_kind *kind = setting->kind;
+	char allowed[ALLOWED_BYTES];
+
 	if (count && page[count - 1] == '\n')
 		count--;
-	if (setting->kind->secret)
+	if (kind->allow)
+		kind->allow(setting, allowed, sizeof(allowed));
+	else
+		strscpy(allowed, kind->range, sizeof(allowed));
+	if (kind->secret)
 		pr_err("%s: %s: the given %zu bytes are refused, allowed is %s\n", label,
-		       setting->name, count, setting_range(setting));
+		       setting->name, count, allowed);
 	else
 		pr_err("%s: %s: \"%*pE\"%s is refused, allowed is %s\n", label, setting->name,
 		       (int)min_t(size_t, count, GIVEN_BYTES), page,
-		       count > GIVEN_BYTES ? " ..." : "", setting_range(setting));
+		       count > GIVEN_BYTES ? " ..." : "", allowed);
 }
 
 ssize_t istripe_setting_store(const struct istripe_setting *setting, const char *label,
-			      void *object, const char *page, size_t count)
+			      void *value, const char *page, size_t count)
 {
 	char text[ISTRIPE_SETTING_TEXT_BYTES];
 	int ret;
 
-	ret = istripe_setting_text(text, sizeof(text), page, count);
-	if (ret >= 0)
-		ret = setting->kind->parse(setting, text, object + setting->offset);
+	ret = setting_text(text, sizeof(text), page, count);
+	if (!ret)
+		ret = setting->kind->parse(setting, text, value);
 	if (setting->kind->secret)
 		memzero_explicit(text, sizeof(text));
 	if (!ret)
@@ -80,7 +82,7 @@ ssize_t istripe_setting_store(const struct istripe_setting *setting, const char 
 	return -EINVAL;
 }
 
-ssize_t istripe_setting_show(const struct istripe_setting *setting, const void *object,
+ssize_t istripe_setting_show(const struct istripe_setting *setting, const void *value,
 			     char *page)
 {
 	char text[ISTRIPE_SETTING_TEXT_BYTES];
@@ -88,7 +90,7 @@ ssize_t istripe_setting_show(const struct istripe_setting *setting, const void *
 
 	if (!setting->kind->format)
 		return -EPERM;
-	ret = setting->kind->format(setting, object + setting->offset, text, sizeof(text));
+	ret = setting->kind->format(setting, value, text, sizeof(text));
 	if (ret < 0)
 		return ret;
 	return sysfs_emit(page, "%s\n", text);
@@ -141,9 +143,15 @@ static int number_format(const struct istripe_setting *setting, const void *valu
 	return scnprintf(buf, size, "%lld", number_load(setting, value));
 }
 
+static void number_allow(const struct istripe_setting *setting, char *buf, size_t size)
+{
+	scnprintf(buf, size, "a number from %lld to %lld", setting->min, setting->max);
+}
+
 const struct istripe_setting_kind istripe_setting_number = {
 	.parse = number_parse,
 	.format = number_format,
+	.allow = number_allow,
 };
 
 /* Buffers: 0 when TCP tunes them. */
@@ -155,9 +163,15 @@ static int buffer_parse(const struct istripe_setting *setting, const char *text,
 	return 0;
 }
 
+static void buffer_allow(const struct istripe_setting *setting, char *buf, size_t size)
+{
+	scnprintf(buf, size, "0 or a number from %lld to %lld", setting->min, setting->max);
+}
+
 const struct istripe_setting_kind istripe_setting_buffer = {
 	.parse = buffer_parse,
 	.format = number_format,
+	.allow = buffer_allow,
 };
 
 /* A power of two; that somebody has written it counts. */
@@ -177,9 +191,15 @@ static int chunk_format(const struct istripe_setting *setting, const void *value
 	return scnprintf(buf, size, "%u", ((const struct istripe_chunk *)value)->bytes);
 }
 
+static void chunk_allow(const struct istripe_setting *setting, char *buf, size_t size)
+{
+	scnprintf(buf, size, "a power of two from %lld to %lld", setting->min, setting->max);
+}
+
 const struct istripe_setting_kind istripe_setting_chunk = {
 	.parse = chunk_parse,
 	.format = chunk_format,
+	.allow = chunk_allow,
 };
 
 /* Keys of RFC 7143 section 13 */
@@ -194,7 +214,7 @@ static int key_parse(const struct istripe_setting *setting, const char *text, vo
 	    istripe_key_format(setting->key, given, shown, sizeof(shown)) < 0 ||
 	    strcmp(text, shown))
 		return -EINVAL;
-	if (setting->range && given > setting->max)
+	if (setting->max && given > setting->max)
 		return -EINVAL;
 	*(u32 *)value = given;
 	return 0;
@@ -206,14 +226,23 @@ static int key_format(const struct istripe_setting *setting, const void *value,
 	return istripe_key_format(setting->key, *(const u32 *)value, buf, size);
 }
 
+static void key_allow(const struct istripe_setting *setting, char *buf, size_t size)
+{
+	if (setting->max)
+		scnprintf(buf, size, "a number from 1 to %lld", setting->max);
+	else
+		strscpy(buf, istripe_key_range(setting->key), size);
+}
+
 const struct istripe_setting_kind istripe_setting_key = {
 	.parse = key_parse,
 	.format = key_format,
+	.allow = key_allow,
 };
 
-/* Strings; an empty one means that nothing is set. */
+/* Text; an empty one means that nothing is set. */
 
-static int string_parse(const struct istripe_setting *setting, const char *text, void *value)
+static int text_parse(const struct istripe_setting *setting, const char *text, void *value)
 {
 	if (strlen(text) >= setting->size)
 		return -EINVAL;
@@ -221,15 +250,21 @@ static int string_parse(const struct istripe_setting *setting, const char *text,
 	return 0;
 }
 
-static int string_format(const struct istripe_setting *setting, const void *value,
-			 char *buf, size_t size)
+static int text_format(const struct istripe_setting *setting, const void *value,
+		       char *buf, size_t size)
 {
 	return scnprintf(buf, size, "%s", (const char *)value);
 }
 
-const struct istripe_setting_kind istripe_setting_string = {
-	.parse = string_parse,
-	.format = string_format,
+static void text_allow(const struct istripe_setting *setting, char *buf, size_t size)
+{
+	scnprintf(buf, size, "at most %zu bytes of text", setting->size - 1);
+}
+
+const struct istripe_setting_kind istripe_setting_text = {
+	.parse = text_parse,
+	.format = text_format,
+	.allow = text_allow,
 };
 
 /* RFC 7143 section 4.2.7: a type, then anything but spaces and list separators. */
@@ -246,24 +281,26 @@ static int iscsi_name_parse(const struct istripe_setting *setting, const char *t
 {
 	if (*text && !iscsi_name_valid(text))
 		return -EINVAL;
-	return string_parse(setting, text, value);
+	return text_parse(setting, text, value);
 }
 
 const struct istripe_setting_kind istripe_setting_iscsi_name = {
 	.parse = iscsi_name_parse,
-	.format = string_format,
+	.format = text_format,
+	.range = "an iSCSI name of at most 223 bytes that begins with iqn., eui. or naa.",
 };
 
 static int nic_parse(const struct istripe_setting *setting, const char *text, void *value)
 {
 	if (*text && !dev_valid_name(text))
 		return -EINVAL;
-	return string_parse(setting, text, value);
+	return text_parse(setting, text, value);
 }
 
 const struct istripe_setting_kind istripe_setting_nic = {
 	.parse = nic_parse,
-	.format = string_format,
+	.format = text_format,
+	.range = "the name of a network interface, or nothing for any",
 };
 
 /* Of those that the writer's network namespace may use. */
@@ -273,12 +310,13 @@ static int congestion_control_parse(const struct istripe_setting *setting, const
 	if (strlen(text) >= setting->size ||
 	    istripe_socket_check_congestion_control(current->nsproxy->net_ns, text))
 		return -EINVAL;
-	return string_parse(setting, text, value);
+	return text_parse(setting, text, value);
 }
 
 const struct istripe_setting_kind istripe_setting_congestion_control = {
 	.parse = congestion_control_parse,
-	.format = string_format,
+	.format = text_format,
+	.range = "a congestion control of this kernel's TCP, or nothing for the default",
 };
 
 /* ISID: six bytes, all zero when the driver derives it. */
@@ -313,6 +351,7 @@ static int isid_format(const struct istripe_setting *setting, const void *value,
 const struct istripe_setting_kind istripe_setting_isid = {
 	.parse = isid_parse,
 	.format = isid_format,
+	.range = "12 hexadecimal digits of a type that RFC 7143 defines, or nothing",
 };
 
 /* CHAP_A: a mask, 0 when everything that the kernel can compute is offered. */
@@ -367,14 +406,14 @@ static int algorithms_format(const struct istripe_setting *setting, const void *
 const struct istripe_setting_kind istripe_setting_algorithms = {
 	.parse = algorithms_parse,
 	.format = algorithms_format,
+	.range = "a list of SHA3-256, SHA256, SHA1 and MD5, or nothing for all",
 };
 
-/* Choices: an enum, by the names of its values. Some are read while they change. */
+/* Choices: an enum, by the names of its values. */
 
 static int choice_parse(const struct istripe_setting *setting, const char *text, void *value)
 {
-	const struct istripe_setting_kind *kind = setting->kind;
-	int found = __sysfs_match_string(kind->names, kind->name_count, text);
+	int found = __sysfs_match_string(setting->names, setting->name_count, text);
 
 	if (found < 0)
 		return -EINVAL;
@@ -385,73 +424,24 @@ static int choice_parse(const struct istripe_setting *setting, const char *text,
 static int choice_format(const struct istripe_setting *setting, const void *value,
 			 char *buf, size_t size)
 {
-	return scnprintf(buf, size, "%s", setting->kind->names[READ_ONCE(*(const u32 *)value)]);
+	return scnprintf(buf, size, "%s", setting->names[READ_ONCE(*(const u32 *)value)]);
 }
 
-#define SETTING_CHOICE(_kind, _type)							\
-static_assert(sizeof(_type) == sizeof(u32));						\
-const struct istripe_setting_kind istripe_setting_##_kind = {				\
-	.parse = choice_parse,								\
-	.format = choice_format,							\
-	.names = _kind##_names,								\
-	.name_count = ARRAY_SIZE(_kind##_names),					\
+static void choice_allow(const struct istripe_setting *setting, char *buf, size_t size)
+{
+	size_t i, used = 0;
+
+	for (i = 0; i < setting->name_count; i++)
+		used += scnprintf(buf + used, size - used, "%s%s",
+				  !i ? "" : i + 1 < setting->name_count ? ", " : " or ",
+				  setting->names[i]);
 }
 
-static const char *const policy_names[] = {
-	[ISTRIPE_POLICY_INTERLEAVE] = "interleave",
-	[ISTRIPE_POLICY_ROUND_ROBIN] = "round-robin",
-	[ISTRIPE_POLICY_QUEUE_DEPTH] = "queue-depth",
-	[ISTRIPE_POLICY_SERVICE_TIME] = "service-time",
-	[ISTRIPE_POLICY_FAILOVER] = "failover",
-	[ISTRIPE_POLICY_WEIGHTED] = "weighted",
+const struct istripe_setting_kind istripe_setting_choice = {
+	.parse = choice_parse,
+	.format = choice_format,
+	.allow = choice_allow,
 };
-
-SETTING_CHOICE(policy, enum istripe_policy);
-
-static const char *const fence_names[] = {
-	[ISTRIPE_FENCE_PATH] = "path",
-	[ISTRIPE_FENCE_PORTAL_GROUP] = "portal-group",
-};
-
-SETTING_CHOICE(fence, enum istripe_fence);
-
-static const char *const multi_names[] = {
-	[ISTRIPE_MULTI_AUTO] = "auto",
-	[ISTRIPE_MULTI_SESSIONS] = "sessions",
-	[ISTRIPE_MULTI_MCS] = "mcs",
-};
-
-SETTING_CHOICE(multi, enum istripe_multi);
-
-static const char *const metadata_names[] = {
-	[ISTRIPE_METADATA_NONE] = "none",
-	[ISTRIPE_METADATA_MD] = "md",
-};
-
-SETTING_CHOICE(metadata, enum istripe_metadata_kind);
-
-static const char *const metadata_create_names[] = {
-	[ISTRIPE_METADATA_KEEP] = "0",
-	[ISTRIPE_METADATA_CREATE] = "1",
-	[ISTRIPE_METADATA_FORCE] = "force",
-};
-
-SETTING_CHOICE(metadata_create, enum istripe_metadata_create);
-
-static const char *const host_disks_names[] = {
-	[ISTRIPE_HOST_DISK_REFUSE] = "refuse",
-	[ISTRIPE_HOST_DISK_CLAIM] = "claim",
-};
-
-SETTING_CHOICE(host_disks, enum istripe_host_disk);
-
-static const char *const power_names[] = {
-	[ISTRIPE_POWER_OFF] = "0",
-	[ISTRIPE_POWER_ON] = "1",
-	[ISTRIPE_POWER_FORCE_OFF] = "force",
-};
-
-SETTING_CHOICE(power, enum istripe_power);
 
 /* The value is a whole struct istripe_chap_identity; only its secret changes. */
 static int chap_secret_parse(const struct istripe_setting *setting, const char *text,
@@ -468,7 +458,14 @@ static int chap_secret_parse(const struct istripe_setting *setting, const char *
 	return 0;
 }
 
+static void chap_secret_allow(const struct istripe_setting *setting, char *buf, size_t size)
+{
+	scnprintf(buf, size, "%lld to %lld bytes of text, or nothing to clear it", setting->min,
+		  setting->max);
+}
+
 const struct istripe_setting_kind istripe_setting_chap_secret = {
 	.parse = chap_secret_parse,
+	.allow = chap_secret_allow,
 	.secret = true,
 };

@@ -18,7 +18,7 @@
 #include "block/path.h"
 #include "block/resize.h"
 #include "block/volume.h"
-#include "control/setting.h"
+#include "control/settings.h"
 #include "control/sysfs.h"
 #include "control/sysfs_dir.h"
 
@@ -78,21 +78,6 @@ static ssize_t leg_##_name##_show(const struct istripe_sysfs_file *file, void *o
 }											\
 ISTRIPE_SYSFS_FILE(leg, _name, 0444, .show = leg_##_name##_show)
 
-static const struct istripe_setting leg_setting_policy = {
-	.name = "policy",
-	ISTRIPE_SETTING_OF(struct istripe_leg, policy, policy, ISTRIPE_SETTING_POLICIES),
-};
-
-static const struct istripe_setting leg_setting_fence = {
-	.name = "fence",
-	ISTRIPE_SETTING_OF(struct istripe_leg, fence, fence, ISTRIPE_SETTING_FENCES),
-};
-
-static ssize_t leg_setting_show(const struct istripe_sysfs_file *file, void *object, char *page)
-{
-	return istripe_setting_show(file->setting, object, page);
-}
-
 static ssize_t leg_setting_store(const struct istripe_sysfs_file *file, void *object,
 				 const char *page, size_t count)
 {
@@ -100,23 +85,15 @@ static ssize_t leg_setting_store(const struct istripe_sysfs_file *file, void *ob
 	char label[ISTRIPE_LABEL_BYTES];
 
 	scnprintf(label, sizeof(label), "%s/%u", leg->volume->name, leg->index);
-	return istripe_setting_store(file->setting, label, object, page, count);
+	return istripe_setting_store_running(file->setting, label, object, page, count);
 }
 
-static ssize_t leg_fence_store(const struct istripe_sysfs_file *file, void *object,
-			       const char *page, size_t count)
-{
-	ssize_t ret = leg_setting_store(file, object, page, count);
+#define LEG_SETTING(_name, _file, ...)							\
+	ISTRIPE_SYSFS_SETTING_##_file(leg, _name,					\
+				      &istripe_leg_settings[ISTRIPE_LEG_SETTING_##_name])
+#define LEG_ATTR(_name, _file, ...)	ISTRIPE_SYSFS_ATTR_##_file(leg, _name)
 
-	if (ret > 0)
-		istripe_proof_schedule_again(object);
-	return ret;
-}
-
-ISTRIPE_SYSFS_FILE(leg, policy, 0644, .show = leg_setting_show, .store = leg_setting_store,
-		   .setting = &leg_setting_policy);
-ISTRIPE_SYSFS_FILE(leg, fence, 0644, .show = leg_setting_show, .store = leg_fence_store,
-		   .setting = &leg_setting_fence);
+ISTRIPE_LEG_SETTINGS(LEG_SETTING)
 
 /* The identity was found before the volume was up and has been the same ever since. */
 LEG_FILE(designator, "%s", leg->lun.designator);
@@ -154,8 +131,7 @@ ISTRIPE_SYSFS_FILE(leg, events, 0444, .show = leg_events_show);
 
 static struct attribute *leg_attrs[] = {
 	&leg_file_state.attr,
-	&leg_file_policy.attr,
-	&leg_file_fence.attr,
+	ISTRIPE_LEG_SETTINGS(LEG_ATTR)
 	&leg_file_designator.attr,
 	&leg_file_serial.attr,
 	&leg_file_device_uuid.attr,
@@ -202,9 +178,7 @@ static ssize_t volume_##_name##_show(const struct istripe_sysfs_file *file,		\
 ISTRIPE_SYSFS_FILE(volume, _name, 0444, .show = volume_##_name##_show)
 
 VOLUME_FILE(name, "%s", volume->name);
-VOLUME_FILE(initiator_name, "%s", volume->initiator_name);
 VOLUME_FILE(chunk_bytes, "%u", volume->chunk_bytes);
-VOLUME_FILE(queue_depth, "%u", volume->queue_depth);
 VOLUME_FILE(poll_queues, "%u", volume->poll_queue_count);
 VOLUME_FILE(data_offset_bytes, "%llu", volume->stripe.leg_offset_sectors << SECTOR_SHIFT);
 
@@ -215,12 +189,8 @@ static ssize_t volume_metadata_show(const struct istripe_sysfs_file *file, void 
 	return istripe_setting_show(file->setting, &volume->metadata.kind, page);
 }
 
-static const struct istripe_setting volume_setting_metadata = {
-	.name = "metadata", .kind = &istripe_setting_metadata,
-};
-
 ISTRIPE_SYSFS_FILE(volume, metadata, 0444, .show = volume_metadata_show,
-		   .setting = &volume_setting_metadata);
+		   .setting = &istripe_volume_settings[ISTRIPE_VOLUME_SETTING_metadata]);
 
 static ssize_t volume_array_uuid_show(const struct istripe_sysfs_file *file, void *object,
 				      char *page)
@@ -232,40 +202,20 @@ static ssize_t volume_array_uuid_show(const struct istripe_sysfs_file *file, voi
 
 ISTRIPE_SYSFS_FILE(volume, array_uuid, 0444, .show = volume_array_uuid_show);
 
-/* Live timers: checked here, changed by their owner. */
-#define VOLUME_TIMER(_name, _type, _now, _min, _max, _set)				\
-static const struct istripe_setting volume_setting_##_name = {				\
-	.name = __stringify(_name), .kind = &istripe_setting_number,			\
-	.size = sizeof(_type), .min = (_min), .max = (_max),				\
-	.range = "a number from " __stringify(_min) " to " __stringify(_max),		\
-};											\
-static ssize_t volume_##_name##_show(const struct istripe_sysfs_file *file,		\
-				     void *object, char *page)				\
-{											\
-	struct istripe_volume *volume = object;						\
-	_type value = READ_ONCE(_now);							\
-											\
-	return istripe_setting_show(file->setting, &value, page);			\
-}											\
-static ssize_t volume_##_name##_store(const struct istripe_sysfs_file *file,		\
-				      void *object, const char *page, size_t count)	\
-{											\
-	struct istripe_volume *volume = object;						\
-	_type value;									\
-	ssize_t ret;									\
-											\
-	ret = istripe_setting_store(file->setting, volume->name, &value, page, count);	\
-	if (ret > 0)									\
-		_set(volume, value);							\
-	return ret;									\
-}											\
-ISTRIPE_SYSFS_FILE(volume, _name, 0644, .show = volume_##_name##_show,			\
-		   .store = volume_##_name##_store, .setting = &volume_setting_##_name)
+static ssize_t volume_setting_store(const struct istripe_sysfs_file *file, void *object,
+				    const char *page, size_t count)
+{
+	const struct istripe_volume *volume = object;
 
-VOLUME_TIMER(command_timeout_ms, u32, volume->command_timeout_ms, 1000, 3600000,
-	     istripe_volume_set_command_timeout);
-VOLUME_TIMER(recovery_timeout_ms, s32, volume->recovery_timeout_ms, -1, 2147483647,
-	     istripe_volume_set_recovery_timeout);
+	return istripe_setting_store_running(file->setting, volume->name, object, page, count);
+}
+
+#define VOLUME_SETTING(_name, _file, ...)						\
+	ISTRIPE_SYSFS_SETTING_##_file(volume, _name,					\
+				      &istripe_volume_settings[ISTRIPE_VOLUME_SETTING_##_name])
+#define VOLUME_ATTR(_name, _file, ...)	ISTRIPE_SYSFS_ATTR_##_file(volume, _name)
+
+ISTRIPE_VOLUME_SETTINGS(VOLUME_SETTING)
 
 /* The volume is up as long as its files are: it waits for us. */
 static ssize_t volume_rescan_store(const struct istripe_sysfs_file *file, void *object,
@@ -288,15 +238,12 @@ ISTRIPE_SYSFS_FILE(volume, rescan, 0200, .store = volume_rescan_store);
 static struct attribute *volume_attrs[] = {
 	&volume_file_state.attr,
 	&volume_file_name.attr,
-	&volume_file_initiator_name.attr,
+	ISTRIPE_VOLUME_SETTINGS(VOLUME_ATTR)
 	&volume_file_chunk_bytes.attr,
-	&volume_file_queue_depth.attr,
 	&volume_file_poll_queues.attr,
 	&volume_file_metadata.attr,
 	&volume_file_array_uuid.attr,
 	&volume_file_data_offset_bytes.attr,
-	&volume_file_command_timeout_ms.attr,
-	&volume_file_recovery_timeout_ms.attr,
 	&volume_file_rescan.attr,
 	NULL,
 };

@@ -6,6 +6,7 @@
 #include <linux/kernel.h>
 #include <linux/slab.h>
 
+#include "control/settings.h"
 #include "control/sysfs_dir.h"
 
 static struct istripe_sysfs_dir *to_dir(struct kobject *kobj)
@@ -33,6 +34,12 @@ static ssize_t dir_store(struct kobject *kobj, struct attribute *attr, const cha
 	if (!file->store)
 		return -EACCES;
 	return file->store(file, to_dir(kobj)->object, page, count);
+}
+
+ssize_t istripe_sysfs_setting_show(const struct istripe_sysfs_file *file, void *object,
+				   char *page)
+{
+	return istripe_setting_show_running(file->setting, object, page);
 }
 
 const struct sysfs_ops istripe_sysfs_dir_ops = {

@@ -11,9 +11,8 @@
 #include "block/leg.h"
 #include "block/nexus.h"
 #include "block/path.h"
-#include "control/setting.h"
+#include "control/settings.h"
 #include "control/sysfs_dir.h"
-#include "transport/socket.h"
 
 /* Nexuses may go while a file is read: not before the section ends. */
 static int nexuses_lock(const struct istripe_path *path)
@@ -143,107 +142,21 @@ ISTRIPE_SYSFS_FILE(path, _name, 0444, .show = path_##_name##_show)
 PATH_COUNTER(reconnects, nexus->reconnects);
 PATH_COUNTER(faults, nexus->faults);
 
-static ssize_t path_setting_show(const struct istripe_sysfs_file *file, void *object, char *page)
-{
-	const struct istripe_path *path = object;
-
-	return istripe_setting_show(file->setting, &path->params, page);
-}
-
 static ssize_t path_setting_store(const struct istripe_sysfs_file *file, void *object,
 				  const char *page, size_t count)
 {
-	struct istripe_path *path = object;
-
-	return istripe_setting_store(file->setting, path->nexuses[0]->label, &path->params, page,
-				     count);
-}
-
-/* What cannot change while the volume is up. */
-#define PATH_FIXED(_name, _kind)							\
-static const struct istripe_setting path_setting_##_name = {				\
-	.name = __stringify(_name),							\
-	ISTRIPE_SETTING_OF(struct istripe_path_params, _name, _kind, ""),		\
-};											\
-ISTRIPE_SYSFS_FILE(path, _name, 0444, .show = path_setting_show,			\
-		   .setting = &path_setting_##_name)
-
-/* One word each, read live by whoever waits: the store is a single one. */
-#define PATH_TIMER(_name, _min, _max)							\
-static const struct istripe_setting path_setting_##_name = {				\
-	.name = __stringify(_name),							\
-	ISTRIPE_SETTING_NUMBER(struct istripe_path_params, timers._name, _min, _max),	\
-};											\
-ISTRIPE_SYSFS_FILE(path, _name, 0644, .show = path_setting_show,			\
-		   .store = path_setting_store, .setting = &path_setting_##_name)
-
-#define PATH_LIVE(_name, _min, _max)							\
-static const struct istripe_setting path_setting_##_name = {				\
-	.name = __stringify(_name),							\
-	ISTRIPE_SETTING_NUMBER(struct istripe_path_params, _name, _min, _max),		\
-};											\
-ISTRIPE_SYSFS_FILE(path, _name, 0644, .show = path_setting_show,			\
-		   .store = path_setting_store, .setting = &path_setting_##_name)
-
-static ssize_t path_socket_show(const struct istripe_sysfs_file *file, void *object, char *page)
-{
 	const struct istripe_path *path = object;
-	struct istripe_socket_params now;
 
-	istripe_socket_params_copy(&now, &path->params.socket);
-	return istripe_setting_show(file->setting, &now, page);
+	return istripe_setting_store_running(file->setting, path->nexuses[0]->label, object, page,
+					     count);
 }
 
-static void nexuses_tune(const struct istripe_path *path)
-{
-	int section = nexuses_lock(path);
-	struct istripe_nexus *nexus;
-	u32 at;
+#define PATH_SETTING(_name, _file, ...)							\
+	ISTRIPE_SYSFS_SETTING_##_file(path, _name,					\
+				      &istripe_path_settings[ISTRIPE_PATH_SETTING_##_name])
+#define PATH_ATTR(_name, _file, ...)	ISTRIPE_SYSFS_ATTR_##_file(path, _name)
 
-	istripe_path_for_each_nexus(path, nexus, at)
-		istripe_nexus_tune(nexus);
-	nexuses_unlock(path, section);
-}
-
-static ssize_t path_socket_store(const struct istripe_sysfs_file *file, void *object,
-				 const char *page, size_t count)
-{
-	struct istripe_path *path = object;
-	struct istripe_socket_params wanted = {};
-	ssize_t ret;
-
-	ret = istripe_setting_store(file->setting, path->nexuses[0]->label, &wanted, page, count);
-	if (ret < 0)
-		return ret;
-	istripe_socket_params_set(&path->params.socket, &wanted, file->setting->offset,
-				  file->setting->size);
-	nexuses_tune(path);
-	return ret;
-}
-
-#define PATH_SOCKET(_name, ...)								\
-static const struct istripe_setting path_setting_##_name = {				\
-	.name = __stringify(_name), __VA_ARGS__						\
-};											\
-ISTRIPE_SYSFS_FILE(path, _name, 0644, .show = path_socket_show,				\
-		   .store = path_socket_store, .setting = &path_setting_##_name)
-
-PATH_SOCKET(dscp, ISTRIPE_SETTING_DSCP);
-PATH_SOCKET(priority, ISTRIPE_SETTING_PRIORITY);
-PATH_SOCKET(congestion_control, ISTRIPE_SETTING_CONGESTION_CONTROL);
-PATH_SOCKET(user_timeout_ms, ISTRIPE_SETTING_USER_TIMEOUT);
-PATH_SOCKET(send_buffer_bytes, ISTRIPE_SETTING_SEND_BUFFER);
-PATH_SOCKET(receive_buffer_bytes, ISTRIPE_SETTING_RECEIVE_BUFFER);
-PATH_LIVE(weight, 1, 1000);
-PATH_FIXED(multi, multi);
-PATH_FIXED(portal, portal);
-PATH_FIXED(source_address, address);
-PATH_FIXED(nic, nic);
-PATH_FIXED(target_name, iscsi_name);
-PATH_FIXED(lun, number);
-PATH_TIMER(login_timeout_ms, 100, 600000);
-PATH_TIMER(ping_interval_ms, 0, 3600000);
-PATH_TIMER(ping_timeout_ms, 100, 3600000);
+ISTRIPE_PATH_SETTINGS(PATH_SETTING)
 
 static struct attribute *path_attrs[] = {
 	&path_file_state.attr,
@@ -252,22 +165,7 @@ static struct attribute *path_attrs[] = {
 	&path_file_faults.attr,
 	&path_file_fenced_through.attr,
 	&path_file_unproven.attr,
-	&path_file_multi.attr,
-	&path_file_portal.attr,
-	&path_file_source_address.attr,
-	&path_file_nic.attr,
-	&path_file_target_name.attr,
-	&path_file_lun.attr,
-	&path_file_weight.attr,
-	&path_file_login_timeout_ms.attr,
-	&path_file_ping_interval_ms.attr,
-	&path_file_ping_timeout_ms.attr,
-	&path_file_dscp.attr,
-	&path_file_priority.attr,
-	&path_file_congestion_control.attr,
-	&path_file_user_timeout_ms.attr,
-	&path_file_send_buffer_bytes.attr,
-	&path_file_receive_buffer_bytes.attr,
+	ISTRIPE_PATH_SETTINGS(PATH_ATTR)
 	NULL,
 };
 ATTRIBUTE_GROUPS(path);

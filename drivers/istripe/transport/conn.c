@@ -377,7 +377,7 @@ void istripe_conn_tune(struct istripe_conn *conn)
 	struct istripe_socket_params wanted;
 
 	lockdep_assert_held(&conn->session->socket_lock);
-	istripe_socket_params_copy(&wanted, &conn->session->path->socket);
+	istripe_params_read(&wanted, &conn->session->path->socket, sizeof(wanted));
 	istripe_socket_tune(conn->sock, conn->session->label, &wanted, &conn->tuned);
 }
 

@@ -26,8 +26,8 @@ static struct lock_class_key istripe_slock_key[2];
 /* Never connected. */
 static struct socket *istripe_memalloc_holder;
 
-/* The socket settings of all paths. */
-static DEFINE_SPINLOCK(istripe_socket_params_lock);
+/* The settings of all paths that may change while the volume is up. */
+static DEFINE_SPINLOCK(istripe_params_lock);
 
 /*
  * sk_set_memalloc() without its static key, which istripe_memalloc_holder has raised. Even counting
@@ -81,21 +81,21 @@ void istripe_socket_exit(void)
 	sock_release(istripe_memalloc_holder);
 }
 
-void istripe_socket_params_copy(struct istripe_socket_params *to,
-				const struct istripe_socket_params *from)
+void istripe_params_read(void *to, const void *from, size_t bytes)
 {
-	spin_lock_bh(&istripe_socket_params_lock);
-	*to = *from;
-	spin_unlock_bh(&istripe_socket_params_lock);
+	spin_lock_bh(&istripe_params_lock);
+	memcpy(to, from, bytes);
+	spin_unlock_bh(&istripe_params_lock);
 }
 
-void istripe_socket_params_set(struct istripe_socket_params *to,
-			       const struct istripe_socket_params *from, size_t offset,
-			       size_t bytes)
+void istripe_params_write(void *to, const void *from, size_t bytes)
 {
-	spin_lock_bh(&istripe_socket_params_lock);
-	memcpy((void *)to + offset, (const void *)from + offset, bytes);
-	spin_unlock_bh(&istripe_socket_params_lock);
+	spin_lock_bh(&istripe_params_lock);
+	if (bytes == sizeof(u32))
+		WRITE_ONCE(*(u32 *)to, *(const u32 *)from);
+	else
+		memcpy(to, from, bytes);
+	spin_unlock_bh(&istripe_params_lock);
 }
 
 static int socket_set(struct socket *sock, int level, int option, int value)

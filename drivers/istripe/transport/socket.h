@@ -2,9 +2,9 @@
 /*
  * TCP sockets: made for the writeback of dirty pages, tuned by the path's socket settings.
  *
- * These settings may change at any time. They are read and written as a whole, by
- * istripe_socket_params_copy() only. The caller of istripe_socket_tune() reads them under the lock
- * that protects the socket, so the last one to tune it has seen the last change.
+ * These settings may change at any time, with istripe_params_write(). They are read as a whole,
+ * with istripe_params_read(): the caller of istripe_socket_tune() does so under the lock that
+ * protects the socket, so the last one to tune it has seen the last change.
  */
 #ifndef ISTRIPE_TRANSPORT_SOCKET_H
 #define ISTRIPE_TRANSPORT_SOCKET_H
@@ -44,27 +44,24 @@ void istripe_socket_tune(struct socket *sock, const char *label,
 int istripe_socket_check_congestion_control(struct net *net, const char *name);
 
 /**
- * istripe_socket_params_copy() - read a path's socket settings, all at a time
+ * istripe_params_read() - read settings that may change meanwhile, all at a time
  * @to: filled
- * @from: the path's
+ * @from: one setting, or several
+ * @bytes: their size
  *
  * Context: any but hard interrupts.
  */
-void istripe_socket_params_copy(struct istripe_socket_params *to,
-				const struct istripe_socket_params *from);
+void istripe_params_read(void *to, const void *from, size_t bytes);
 
 /**
- * istripe_socket_params_set() - change one of a path's socket settings
- * @to: the path's
- * @from: has the new value
- * @offset: where it is in both
- * @bytes: its size
+ * istripe_params_write() - change a setting that others may read meanwhile
+ * @to: the setting
+ * @from: its new value
+ * @bytes: its size; a word is written by one store, for those who read it without the lock
  *
  * Context: any but hard interrupts.
  */
-void istripe_socket_params_set(struct istripe_socket_params *to,
-			       const struct istripe_socket_params *from, size_t offset,
-			       size_t bytes);
+void istripe_params_write(void *to, const void *from, size_t bytes);
 
 int istripe_socket_init(void);
 

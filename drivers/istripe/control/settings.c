@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/bug.h>
+#include <linux/kernel.h>
+#include <linux/srcu.h>
+#include <linux/stddef.h>
+
+#include "block/leg.h"
+#include "block/nexus.h"
+#include "block/path.h"
+#include "block/proof.h"
+#include "block/volume.h"
+#include "control/settings.h"
+#include "transport/socket.h"
+#include "transport/task.h"
+
+/* What a change of a live setting takes, by the column "apply". */
+
+#define apply_nothing	NULL
+
+static void apply_command_timeout(void *object)
+{
+	struct istripe_volume *volume = object;
+
+	istripe_volume_set_command_timeout(volume, READ_ONCE(volume->command_timeout_ms));
+}
+
+static void apply_recovery_timeout(void *object)
+{
+	struct istripe_volume *volume = object;
+
+	istripe_volume_set_recovery_timeout(volume, READ_ONCE(volume->recovery_timeout_ms));
+}
+
+static void apply_proofs(void *object)
+{
+	istripe_proof_schedule_again(object);
+}
+
+static void apply_sockets(void *object)
+{
+	const struct istripe_path *path = object;
+	int section = srcu_read_lock(&path->leg->srcu);
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	istripe_path_for_each_nexus(path, nexus, at)
+		istripe_nexus_tune(nexus);
+	srcu_read_unlock(&path->leg->srcu, section);
+}
+
+/* The kinds; PARAMS is the struct that has the field. */
+
+#define AT(_field)									\
+	.offset = offsetof(PARAMS, _field), .size = sizeof_field(PARAMS, _field) RUNNING_AT(_field)
+
+/* u16, u32 or, with a negative minimum, s32. */
+#define KIND_number(_field, _min, _max)							\
+	AT(_field), .min = (_min), .max = (_max), .kind = &istripe_setting_number
+#define KIND_buffer(_field, _min, _max)							\
+	AT(_field), .min = (_min), .max = (_max), .kind = &istripe_setting_buffer
+#define KIND_chunk(_field, _min, _max)							\
+	AT(_field), .min = (_min), .max = (_max), .kind = &istripe_setting_chunk
+#define KIND_chap_secret(_field, _min, _max)						\
+	AT(_field), .min = (_min), .max = (_max), .kind = &istripe_setting_chap_secret
+#define KIND_key(_key)									\
+	AT(offer.value[ISTRIPE_KEY_##_key]), .key = ISTRIPE_KEY_##_key,			\
+	.kind = &istripe_setting_key
+#define KIND_key_max(_key, _max)							\
+	KIND_key(_key), .max = (_max)
+#define KIND_text(_field)	AT(_field), .kind = &istripe_setting_text
+#define KIND_iscsi_name(_field)	AT(_field), .kind = &istripe_setting_iscsi_name
+#define KIND_nic(_field)	AT(_field), .kind = &istripe_setting_nic
+#define KIND_portal(_field)	AT(_field), .kind = &istripe_setting_portal
+#define KIND_address(_field)	AT(_field), .kind = &istripe_setting_address
+#define KIND_isid(_field)	AT(_field), .kind = &istripe_setting_isid
+#define KIND_algorithms(_field)	AT(_field), .kind = &istripe_setting_algorithms
+#define KIND_congestion_control(_field)							\
+	AT(_field), .kind = &istripe_setting_congestion_control
+
+#define NAME(_value, _name)	[_value] = (_name),
+#define NAMES(_choices)		((const char *const []) { _choices(NAME) })
+#define KIND_choice(_field, _choices)							\
+	AT(_field), .names = NAMES(_choices), .name_count = ARRAY_SIZE(NAMES(_choices)), \
+	.kind = &istripe_setting_choice
+
+/* A volume or leg that runs has the value in a field of the same name, a path in its params. */
+#define RUNNING_fixed(_object, _name)
+#define RUNNING_secret(_object, _name)
+#define RUNNING_hotplug(_object, _name)
+#define RUNNING_shown(_object, _name)	.running = offsetof(_object, _name),
+#define RUNNING_live(_object, _name)	.running = offsetof(_object, _name),
+
+#define FILE_fixed	ISTRIPE_SETTING_FIXED
+#define FILE_secret	ISTRIPE_SETTING_SECRET
+#define FILE_hotplug	ISTRIPE_SETTING_HOTPLUG
+#define FILE_shown	ISTRIPE_SETTING_SHOWN
+#define FILE_live	ISTRIPE_SETTING_LIVE
+
+#define ROW(_name, _file, _apply, _default, _kind, _args)				\
+	.name = #_name, .file = FILE_##_file, .apply = apply_##_apply,			\
+	.initial = (_default), KIND_##_kind _args
+
+#define VOLUME_ROW(_name, _file, ...)							\
+	[ISTRIPE_VOLUME_SETTING_##_name] = {						\
+		RUNNING_##_file(struct istripe_volume, _name) ROW(_name, _file, __VA_ARGS__) \
+	},
+#define LEG_ROW(_name, _file, ...)							\
+	[ISTRIPE_LEG_SETTING_##_name] = {						\
+		RUNNING_##_file(struct istripe_leg, _name) ROW(_name, _file, __VA_ARGS__) \
+	},
+#define PATH_ROW(_name, _file, ...)							\
+	[ISTRIPE_PATH_SETTING_##_name] = {						\
+		ROW(_name, _file, __VA_ARGS__)						\
+	},
+
+#define RUNNING_AT(_field)
+
+#define PARAMS	struct istripe_volume_params
+const struct istripe_setting istripe_volume_settings[] = {
+	ISTRIPE_VOLUME_SETTINGS(VOLUME_ROW)
+};
+#undef PARAMS
+
+#define PARAMS	struct istripe_leg_params
+const struct istripe_setting istripe_leg_settings[] = {
+	ISTRIPE_LEG_SETTINGS(LEG_ROW)
+};
+#undef PARAMS
+
+#undef RUNNING_AT
+#define RUNNING_AT(_field)	, .running = offsetof(struct istripe_path, params._field)
+
+#define PARAMS	struct istripe_path_params
+const struct istripe_setting istripe_path_settings[] = {
+	ISTRIPE_PATH_SETTINGS(PATH_ROW)
+};
+#undef PARAMS
+
+void istripe_settings_default(const struct istripe_setting *settings, size_t count, void *params)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		WARN_ON_ONCE(*settings[i].initial &&
+			     settings[i].kind->parse(&settings[i], settings[i].initial,
+						     params + settings[i].offset));
+}
+
+union live_value {
+	u32 word;
+	char text[ISTRIPE_SETTING_LIVE_BYTES];
+};
+
+ssize_t istripe_setting_show_running(const struct istripe_setting *setting, const void *object,
+				     char *page)
+{
+	const void *value = object + setting->running;
+	union live_value live;
+
+	if (setting->file == ISTRIPE_SETTING_LIVE) {
+		istripe_params_read(&live, value, setting->size);
+		value = &live;
+	}
+	return istripe_setting_show(setting, value, page);
+}
+
+ssize_t istripe_setting_store_running(const struct istripe_setting *setting, const char *label,
+				      void *object, const char *page, size_t count)
+{
+	union live_value live = {};
+	ssize_t ret;
+
+	ret = istripe_setting_store(setting, label, &live, page, count);
+	if (ret < 0)
+		return ret;
+	istripe_params_write(object + setting->running, &live, setting->size);
+	if (setting->apply)
+		setting->apply(object);
+	return ret;
+}

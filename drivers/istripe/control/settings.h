@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The table of settings (istripe/settings.h) as the driver has it: an array for each kind of
+ * directory, and an index for each of its rows.
+ */
+#ifndef ISTRIPE_CONTROL_SETTINGS_H
+#define ISTRIPE_CONTROL_SETTINGS_H
+
+#include <istripe/params.h>
+#include <istripe/settings.h>
+#include "control/setting.h"
+
+#define ISTRIPE_SETTING_INDEX_VOLUME(_name, ...)	ISTRIPE_VOLUME_SETTING_##_name,
+#define ISTRIPE_SETTING_INDEX_LEG(_name, ...)		ISTRIPE_LEG_SETTING_##_name,
+#define ISTRIPE_SETTING_INDEX_PATH(_name, ...)		ISTRIPE_PATH_SETTING_##_name,
+
+enum {
+	ISTRIPE_VOLUME_SETTINGS(ISTRIPE_SETTING_INDEX_VOLUME)
+	ISTRIPE_VOLUME_SETTING_COUNT
+};
+
+enum {
+	ISTRIPE_LEG_SETTINGS(ISTRIPE_SETTING_INDEX_LEG)
+	ISTRIPE_LEG_SETTING_COUNT
+};
+
+enum {
+	ISTRIPE_PATH_SETTINGS(ISTRIPE_SETTING_INDEX_PATH)
+	ISTRIPE_PATH_SETTING_COUNT
+};
+
+extern const struct istripe_setting istripe_volume_settings[ISTRIPE_VOLUME_SETTING_COUNT];
+extern const struct istripe_setting istripe_leg_settings[ISTRIPE_LEG_SETTING_COUNT];
+extern const struct istripe_setting istripe_path_settings[ISTRIPE_PATH_SETTING_COUNT];
+
+/**
+ * istripe_settings_default() - set everything to its default
+ * @settings: rows of one kind of directory
+ * @count: how many
+ * @params: of such a directory, zeroed
+ *
+ * Context: process.
+ */
+void istripe_settings_default(const struct istripe_setting *settings, size_t count,
+			      void *params);
+
+/**
+ * istripe_setting_show_running() - show the value that holds while the volume is up
+ * @setting: shown or live
+ * @object: the running volume, leg or path
+ * @page: page of sysfs
+ *
+ * Context: process.
+ * Return: bytes in @page.
+ */
+ssize_t istripe_setting_show_running(const struct istripe_setting *setting, const void *object,
+				     char *page);
+
+/**
+ * istripe_setting_store_running() - change a setting of a volume that is up
+ * @setting: live
+ * @label: whose it is, for the log
+ * @object: the running volume, leg or path
+ * @page: what was written
+ * @count: bytes in @page
+ *
+ * Context: process, sleeps.
+ * Return: see istripe_setting_store().
+ */
+ssize_t istripe_setting_store_running(const struct istripe_setting *setting, const char *label,
+				      void *object, const char *page, size_t count);
+
+#endif
