@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The blueprint of a volume: what an administrator configured, as plain values.
+ * The params of a volume: its settings (istripe/settings.h) as plain values.
  *
- * configfs fills it, the block layer copies what it needs when the volume is
- * started and never points back. Whoever allocates a blueprint frees it with
- * istripe_volume_params_free(), which wipes the secrets.
+ * configfs fills them; the block layer copies what it needs when the volume is started and never
+ * points back.
  */
 #ifndef ISTRIPE_PARAMS_H
 #define ISTRIPE_PARAMS_H
@@ -84,7 +83,7 @@ struct istripe_path_params {
 	struct istripe_timers timers;
 	struct istripe_socket_params socket;	/* see transport/socket.h */
 	u32 weight;				/* 1..ISTRIPE_WEIGHT_MAX, live */
-	/* No setting; of each nexus, filled in when the blueprint is made. */
+	/* No setting; of each nexus, filled in at enable. */
 	struct istripe_unfenced saved[ISTRIPE_CONNECTIONS_MAX];
 };
 

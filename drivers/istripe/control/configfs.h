@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The configfs tree, /sys/kernel/config/istripe: blueprints of volumes, and the
+ * The configfs tree, /sys/kernel/config/istripe: params of volumes, and the
  * switch that makes volumes of them. See Documentation/ABI/testing/configfs-istripe.
  */
 #ifndef ISTRIPE_CONTROL_CONFIGFS_H

@@ -84,7 +84,7 @@ static int volume_pin(struct istripe_volume_dir *volume)
 	return ret ? -EBUSY : 0;
 }
 
-/* From directories to a blueprint */
+/* From directories to params */
 
 static int dirs_count(void *const *dirs, u32 max, u32 *count)
 {
@@ -189,7 +189,7 @@ struct istripe_volume_params *istripe_volume_dir_copy(const struct istripe_volum
 	return ERR_PTR(ret);
 }
 
-/* From down to starting, with a blueprint in hand. */
+/* From down to starting, with params that have been checked. */
 static int volume_prepare(struct istripe_volume_dir *volume, struct istripe_volume_params **params,
 			  char *why)
 {
@@ -289,7 +289,7 @@ static int volume_started(struct istripe_volume_dir *volume, struct istripe_volu
 	}
 	volume->running = running;
 	volume_forget(volume);
-	/* What superblocks said is what the blueprint would say. */
+	/* The superblocks decide. */
 	volume->params.chunk.bytes = running->chunk_bytes;
 	volume->phase = ISTRIPE_VOLUME_UP;
 	return 0;
@@ -362,7 +362,7 @@ static int volume_stop(struct istripe_volume_dir *volume, struct istripe_volume 
 {
 	int ret;
 
-	/* Whoever is in its files is waited for. */
+	/* Waits for those who use its files. */
 	istripe_resize_end(running);
 	istripe_sysfs_remove(running);
 	ret = istripe_volume_stop(running);

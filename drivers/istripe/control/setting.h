@@ -91,31 +91,14 @@ extern const struct istripe_setting_kind istripe_setting_algorithms;
 extern const struct istripe_setting_kind istripe_setting_chap_secret;
 extern const struct istripe_setting_kind istripe_setting_congestion_control;
 
-/**
- * istripe_setting_show() - write a value and a newline to a file's page
- * @setting: what to show
- * @value: the value
- * @page: page of configfs or sysfs
- *
- * Context: process; the caller keeps @value still.
- * Return: bytes in @page; -EPERM when the setting is write-only.
- */
+/* A value and a newline to a page of configfs or sysfs; -EPERM when it is write-only. */
 ssize_t istripe_setting_show(const struct istripe_setting *setting, const void *value,
 			     char *page);
 
-/**
- * istripe_setting_store() - take a value from a file's page
- * @setting: what to set
- * @label: whose it is, "volume" or "volume/leg/path", for the log
- * @value: the value
- * @page: what was written; one trailing newline is ignored
- * @count: bytes in @page
- *
- * A bad value changes nothing and leaves one line in the log that names the
- * setting, the value unless it is secret, and what is allowed.
- *
- * Context: process; the caller keeps @value to itself.
- * Return: @count, or -EINVAL.
+/*
+ * Takes a value that is the caller's alone from a file's page; one trailing newline is ignored.
+ * @label is "volume" or "volume/leg/path", for the log. A bad value changes nothing and leaves one
+ * line in the log: the setting, the value unless it is secret, and what is allowed. -EINVAL then.
  */
 ssize_t istripe_setting_store(const struct istripe_setting *setting, const char *label,
 			      void *value, const char *page, size_t count);

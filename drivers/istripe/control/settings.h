@@ -33,40 +33,15 @@ extern const struct istripe_setting istripe_volume_settings[ISTRIPE_VOLUME_SETTI
 extern const struct istripe_setting istripe_leg_settings[ISTRIPE_LEG_SETTING_COUNT];
 extern const struct istripe_setting istripe_path_settings[ISTRIPE_PATH_SETTING_COUNT];
 
-/**
- * istripe_settings_default() - set everything to its default
- * @settings: rows of one kind of directory
- * @count: how many
- * @params: of such a directory, zeroed
- *
- * Context: process.
- */
+/* Sets everything to its default; @params are zeroed. */
 void istripe_settings_default(const struct istripe_setting *settings, size_t count,
 			      void *params);
 
-/**
- * istripe_setting_show_running() - show the value that holds while the volume is up
- * @setting: shown or live
- * @object: the running volume, leg or path
- * @page: page of sysfs
- *
- * Context: process.
- * Return: bytes in @page.
- */
+/* The value that a running volume, leg or path has now. */
 ssize_t istripe_setting_show_running(const struct istripe_setting *setting, const void *object,
 				     char *page);
 
-/**
- * istripe_setting_store_running() - change a setting of a volume that is up
- * @setting: live
- * @label: whose it is, for the log
- * @object: the running volume, leg or path
- * @page: what was written
- * @count: bytes in @page
- *
- * Context: process, sleeps.
- * Return: see istripe_setting_store().
- */
+/* Changes a live setting of a running volume, leg or path. Sleeps. See istripe_setting_store(). */
 ssize_t istripe_setting_store_running(const struct istripe_setting *setting, const char *label,
 				      void *object, const char *page, size_t count);
 

@@ -47,7 +47,7 @@ const struct sysfs_ops istripe_sysfs_dir_ops = {
 	.store = dir_store,
 };
 
-/* Callbacks have ended with kobject_del(); whoever else held the node only held a name. */
+/* Callbacks have ended with kobject_del(): other references only need the name. */
 void istripe_sysfs_dir_release(struct kobject *kobj)
 {
 	kfree(to_dir(kobj));

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A node: one directory of a volume's sysfs tree, and what its files show.
+ * Directories of a volume's sysfs tree, and what their files show.
  *
- * Nodes are made after the volume has started and removed before it is stopped;
- * those of a path that comes or goes while the volume is up are made when it has
- * come, and removed before it is freed. Recovery does not depend on memory for
- * them. Removing one waits until nobody is inside a show or store callback of it
- * (kernfs), so its object, which belongs to the running volume, is there whenever
- * a callback runs. What comes and goes without notice, sessions and connections,
- * is looked up by each callback under its own lock.
+ * They are made after the volume, or the path, has started and removed before it is freed.
+ * Recovery does not depend on memory for them. Removing one waits until no show or store
+ * callback of it runs (kernfs), so its object is there whenever a callback runs. Sessions and
+ * connections come and go without notice: each callback looks them up under their own lock.
  */
 #ifndef ISTRIPE_CONTROL_SYSFS_DIR_H
 #define ISTRIPE_CONTROL_SYSFS_DIR_H
@@ -26,7 +23,7 @@ struct istripe_setting;
 
 /**
  * struct istripe_sysfs_dir - a directory
- * @kobj:	the directory; the last reference frees the node
+ * @kobj:	the directory; the last reference frees it
  * @entry:	on the list of the tree
  * @object:	what the files show
  */
@@ -80,95 +77,38 @@ static struct istripe_sysfs_file _prefix##_file_##_name = {			\
 #define ISTRIPE_SYSFS_ATTR_shown(_prefix, _name)	&_prefix##_file_##_name.attr,
 #define ISTRIPE_SYSFS_ATTR_live(_prefix, _name)		&_prefix##_file_##_name.attr,
 
-/**
- * istripe_sysfs_setting_show() - the show function of settings
- * @file: has a setting
- * @object: the running volume, leg or path
- * @page: filled
- *
- * Context: process.
- * Return: bytes in @page.
- */
 ssize_t istripe_sysfs_setting_show(const struct istripe_sysfs_file *file, void *object,
 				   char *page);
 
 extern const struct kobj_type istripe_sysfs_dir_plain_type;
 extern const struct sysfs_ops istripe_sysfs_dir_ops;
 
-/**
- * istripe_sysfs_dir_release() - release function of every kobj_type of a node
- * @kobj: of a struct istripe_sysfs_dir
- *
- * Context: kobject_put().
- */
+/* The release function of every kobj_type of a sysfs directory. */
 void istripe_sysfs_dir_release(struct kobject *kobj);
 
-/**
- * istripe_sysfs_dir_add() - make a directory
- * @tree: list that the node is put on
- * @type: its files; release is istripe_sysfs_dir_release()
- * @parent: directory that it is made in
- * @object: what its files show
- * @name: its name
- *
- * Context: process, GFP_KERNEL.
- * Return: the node; ERR_PTR(-ENOMEM) or another error of sysfs.
- */
+/* Makes a directory in @parent with the files of @type, and puts it on the list @tree. */
 struct istripe_sysfs_dir *istripe_sysfs_dir_add(struct list_head *tree,
 						const struct kobj_type *type,
 						struct kobject *parent, void *object,
 						const char *name);
 
-/**
- * istripe_sysfs_dir_add_index() - make a directory whose name is a number
- * @tree: see istripe_sysfs_dir_add()
- * @type: see there
- * @parent: see there
- * @object: see there
- * @index: its name
- *
- * Context: process, GFP_KERNEL.
- * Return: see istripe_sysfs_dir_add().
- */
 struct istripe_sysfs_dir *istripe_sysfs_dir_add_index(struct list_head *tree,
 						      const struct kobj_type *type,
 						      struct kobject *parent, void *object,
 						      u32 index);
 
-/**
- * istripe_sysfs_dirs_remove() - remove all directories of a tree
- * @tree: list of nodes, children after their parents; empty afterwards
- *
- * Context: process, sleeps until no callback is running; not from a callback.
+/*
+ * Children are behind their parents on the list. Sleeps until no callback is running, so must not
+ * be called from one.
  */
 void istripe_sysfs_dirs_remove(struct list_head *tree);
 
-/**
- * istripe_sysfs_path_dirs_add() - make the directory of a path and those below it
- * @parent: directory "paths" of the leg
- * @path: of a running volume; its nodes are put on its lists
- *
- * Context: process, GFP_KERNEL.
- * Return: 0 or -errno; then there are some nodes perhaps.
- */
+/* When they fail, some directories are there perhaps. */
 int istripe_sysfs_path_dirs_add(struct kobject *parent, struct istripe_path *path);
 
-/**
- * istripe_sysfs_session_dirs_init() - name the files of the keys
- *
- * Once, before the first node is made.
- *
- * Context: module init.
- */
+/* Names the files of the keys, once, before the first directory is made. */
 void istripe_sysfs_session_dirs_init(void);
 
-/**
- * istripe_sysfs_session_dirs_add() - make the directories of a path's sessions and connections
- * @path: of a running volume, with a directory; it may have no session
- *
- * Context: process, GFP_KERNEL.
- * Return: 0 or -errno; then there are some nodes perhaps.
- */
 int istripe_sysfs_session_dirs_add(struct istripe_path *path);
 
 #endif
