@@ -34,6 +34,7 @@ struct istripe_timers {
 	u32 login_timeout_ms;		/* one attempt: connect, login, LUN check */
 	u32 ping_interval_ms;		/* silence before a NOP-Out; 0: never ping */
 	u32 ping_timeout_ms;		/* silence after it before the path is lost */
+	u32 login_retry_max_ms;		/* longest wait between two attempts to log in */
 };
 
 /* Of a path's TCP sockets, live; all zero: what the system does by itself. */

@@ -16,7 +16,6 @@
 #include "transport/socket.h"
 
 #define BACKOFF_FIRST_MS	100
-#define BACKOFF_MAX_MS		10000
 #define SHORT_LIFE_MS		1000
 /* At the first start, of which each ends with a reset that the target refuses: about 20 s. */
 #define FIRST_TRIES_MAX		8
@@ -224,9 +223,9 @@ static void nexus_schedule_retry(struct istripe_nexus *nexus, u32 wait_ms)
 /* Exponential with a quarter of jitter, so that many hosts do not come back as one. */
 static u32 nexus_backoff_ms(const struct istripe_nexus *nexus)
 {
-	u32 ms = BACKOFF_FIRST_MS << min(nexus->failures, 10u);
+	u32 ms = BACKOFF_FIRST_MS << min(nexus->failures, 13u);
 
-	ms = min_t(u32, ms, BACKOFF_MAX_MS);
+	ms = min(ms, READ_ONCE(nexus->path->params.timers.login_retry_max_ms));
 	return ms - ms / 8 + get_random_u32() % (ms / 4);
 }
 
