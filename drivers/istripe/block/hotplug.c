@@ -12,11 +12,9 @@
 #include "block/resize.h"
 #include "block/volume.h"
 
-/* Coming */
-
 /*
- * Each session is an initiator port of its own to the target (SPC-4 5.12). After those that
- * come are in the roster, before they start: who registers keys from then on finds them.
+ * Each session is an initiator port of its own (SPC-4 5.12). Called after new nexuses are in the
+ * leg and before they start: from then on a registration of keys finds them.
  */
 static int leg_check_keys(const struct istripe_leg *leg, char *why, size_t why_bytes)
 {
@@ -88,8 +86,8 @@ static int path_start(struct istripe_path *path, char *why, size_t why_bytes)
 }
 
 /*
- * No unfenced state is restored: what a nexus of the same number has left in the life before
- * is dead, or the volume would not have come up.
+ * No unfenced state is restored: writes of an earlier nexus with the same number are dead, or the
+ * volume would not have come up.
  */
 static int path_make_nexuses(struct istripe_path *path, u32 count, struct istripe_nexus **more)
 {
@@ -116,7 +114,7 @@ static void path_add_nexuses(struct istripe_path *path, u32 count, struct istrip
 	lockdep_assert_held(&leg->paths_lock);
 	spin_lock_bh(&leg->lock);
 	for (i = before; i < count; i++) {
-		/* Whole before anybody finds it. */
+		/* Complete first: readers take no lock. */
 		smp_store_release(&path->nexuses[i], more[i]);
 	}
 	WRITE_ONCE(path->nexus_count, count);
@@ -144,15 +142,13 @@ void istripe_path_renew(struct istripe_path *path)
 	istripe_nexus_event(path->nexuses[0], ISTRIPE_NEXUS_LOGOUT);
 }
 
-/* Going */
-
-/* Who goes. */
+/* The nexuses that are being removed. */
 struct retired {
-	unsigned long wanted;	/* a bit for each that was */
-	u32 live;		/* how many were */
+	unsigned long wanted;	/* a bit for each that was wanted */
+	u32 live;		/* how many were live */
 };
 
-/* Checked and done in one: nobody else goes meanwhile. */
+/* Check and change under one lock: no other nexus is lost or retired in between. */
 static int path_retire_nexuses(struct istripe_path *path, u32 from, struct retired *retired,
 			       char *why, size_t why_bytes)
 {
@@ -176,7 +172,7 @@ static int path_retire_nexuses(struct istripe_path *path, u32 from, struct retir
 		if (path->nexuses[i]->wanted)
 			retired->wanted |= BIT(i);
 		WRITE_ONCE(path->nexuses[i]->wanted, false);
-		/* Not before: a spare that rests could be wanted again, and rest no more. */
+		/* Not earlier: an idle reserve nexus could have been wanted again. */
 		reinit_completion(&path->nexuses[i]->idled);
 		istripe_leg_nexus_off(leg, path->nexuses[i]);
 	}
@@ -189,22 +185,22 @@ static void path_take_back(struct istripe_path *path, const struct retired *reti
 	u32 i, granted;
 
 	spin_lock_bh(&leg->lock);
-	/* At once: whoever registers keys asks those that are wanted, and waits for no leaver. */
+	/* At once: a registration of keys asks the wanted nexuses, and waits for no other. */
 	path->kept = ISTRIPE_CONNECTIONS_MAX;
 	for_each_set_bit(i, &retired->wanted, ISTRIPE_CONNECTIONS_MAX)
 		WRITE_ONCE(path->nexuses[i]->wanted, true);
 	spin_unlock_bh(&leg->lock);
 	for_each_set_bit(i, &retired->wanted, ISTRIPE_CONNECTIONS_MAX)
 		istripe_nexus_persist(path->nexuses[i]);
-	/* Nexus 0 may have logged in again meanwhile, and its wish come to nothing. */
+	/* Nexus 0 may have logged in again meanwhile, without effect on its reserve. */
 	granted = READ_ONCE(path->granted);
 	if (granted)
 		istripe_path_granted(path, granted);
 }
 
 /*
- * @killable: else whoever is being killed waits, too. In slices: when what was to carry on
- * is lost, those that are still good are not to go. Returns what is left of @left.
+ * Waits in slices: when all nexuses that were to carry on are lost, those that still work must
+ * stay. With @killable a fatal signal ends the wait. Returns the rest of @left.
  */
 static long nexus_wait_idle(struct istripe_nexus *nexus, const struct retired *retired, long left,
 			    bool killable)
@@ -253,7 +249,7 @@ static int path_wait_idle(struct istripe_path *path, u32 from, const struct reti
 	return 0;
 }
 
-/* The target would keep them, and a reservation that only this path can release. */
+/* The target would keep the keys, and a reservation that only this path can release. */
 static int leg_check_kept_keys(const struct istripe_leg *leg, char *why, size_t why_bytes)
 {
 	if (!READ_ONCE(leg->volume->has_keys))
@@ -263,7 +259,7 @@ static int leg_check_kept_keys(const struct istripe_leg *leg, char *why, size_t 
 	return -EBUSY;
 }
 
-/* @asked: by a user, who may be killed; else it undoes a coming. */
+/* @asked: by a user, killable; else it undoes istripe_path_add(). */
 static int path_retire(struct istripe_path *path, u32 from, bool asked, char *why,
 		       size_t why_bytes)
 {
@@ -278,11 +274,11 @@ static int path_retire(struct istripe_path *path, u32 from, bool asked, char *wh
 	spin_unlock_bh(&leg->lock);
 	if (ret)
 		goto unlock;
-	/* Whoever has picked one of them has handed its task over. */
+	/* Submitters that have picked one of them have handed their tasks over. */
 	synchronize_srcu(&leg->srcu);
 	for (i = from; i < path->nexus_count; i++)
 		istripe_nexus_retire(path->nexuses[i]);
-	/* Who registers keys just now sees that the path leaves, or we see the keys. */
+	/* Pairs with reservation.c: a registration sees the path leaving, or we see its keys. */
 	smp_mb();
 	if (asked)
 		ret = leg_check_kept_keys(leg, why, why_bytes);
@@ -297,12 +293,12 @@ unlock:
 
 int istripe_path_retire(struct istripe_path *path, u32 from, char *why, size_t why_bytes)
 {
-	/* Also before anything is touched. */
+	/* Checked before any change, too. */
 	return leg_check_kept_keys(path->leg, why, why_bytes) ?:
 	       path_retire(path, from, true, why, why_bytes);
 }
 
-/* Out of everybody's sight. */
+/* Takes the path, or its nexuses from @from on, out of the leg. */
 static void path_take_out(struct istripe_path *path, u32 from)
 {
 	struct istripe_leg *leg = path->leg;
@@ -335,14 +331,14 @@ void istripe_path_drop(struct istripe_path *path, u32 from)
 	synchronize_srcu(&leg->srcu);
 	for (i = from; i < end; i++)
 		istripe_nexus_stop(gone[i]);
-	/* Timeouts that have found a task in flight over one of them before that. */
+	/* For timeouts that found a task in flight over one of them before it stopped. */
 	synchronize_srcu(&leg->srcu);
 	mutex_unlock(&leg->paths_lock);
 	if (!from)
 		istripe_path_destroy(path);
 	for (i = from; from && i < end; i++)
 		istripe_nexus_destroy(gone[i]);
-	/* It may have been the one that had less than the others. */
+	/* The path may have found fewer blocks than the others. */
 	istripe_resize_check(leg->volume);
 }
 
@@ -365,7 +361,7 @@ int istripe_path_grow(struct istripe_path *path, u32 count, char *why, size_t wh
 			istripe_nexus_persist(more[i]);
 unlock:
 	mutex_unlock(&leg->paths_lock);
-	/* They have not been started. */
+	/* They have not been started, so they need not be retired. */
 	if (ret == -EBUSY)
 		istripe_path_drop(path, before);
 	return ret;
@@ -388,16 +384,14 @@ struct istripe_path *istripe_path_add(struct istripe_leg *leg,
 	ret = path_start(path, why, why_bytes);
 	if (!ret)
 		return path;
-	/* When it cannot go it has been live, and has writes: then it is one of us. */
+	/* A path that cannot be retired has been live and has writes: it stays. */
 	if (path_retire(path, 0, false, unused, sizeof(unused)))
 		return path;
 	istripe_path_drop(path, 0);
 	return ERR_PTR(ret);
 }
 
-/* Connections that a session was granted */
-
-/* A session that comes now would not have them: its tasks would fail. */
+/* A new session would not have the keys, and its tasks would fail. */
 static bool path_has_keys(const struct istripe_path *path)
 {
 	return READ_ONCE(path->leg->volume->has_keys);
@@ -420,7 +414,7 @@ void istripe_path_granted(struct istripe_path *path, u32 granted)
 		if (!nexus || wanted == nexus->wanted || (wanted && path_has_keys(path)))
 			continue;
 		istripe_leg_nexus_want(path->leg, nexus, wanted);
-		/* Who sets keys just now sees the path, or we see the keys. */
+		/* Pairs with reservation.c: a registration sees the nexus, or we see its keys. */
 		smp_mb();
 		if (wanted && path_has_keys(path)) {
 			istripe_leg_nexus_want(path->leg, nexus, false);
