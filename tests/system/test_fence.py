@@ -29,7 +29,7 @@ pytestmark = pytest.mark.shared
 
 PORTS = (3264, 3265)
 UNPROVEN = "not known to lead to the same portal group"
-HARMFUL = "a path was lost each time while spare sessions were open"
+HARMFUL = "a path was lost each time while test sessions were open"
 
 
 def volume_over(*args, **options):
@@ -136,7 +136,7 @@ def test_proof_of_one_target(servers, make_volume, links):
     with Direct(volume.enable()) as disk:
         disk.write(0, noise(64 * KIB, 3))
         volume.wait_proven()
-        wait_for("the end of the spare sessions", lambda: len(target.sessions) == 2, 20)
+        wait_for("the end of the test sessions", lambda: len(target.sessions) == 2, 20)
         assert target.logins == 2 + 3
         same(disk.read(0, 64 * KIB), noise(64 * KIB, 3), "the data on the disk")
         undisturbed(volume)
@@ -226,7 +226,7 @@ async def drop_the_oldest(run, _conn, pdu):
 
 
 def test_target_that_makes_room(servers, make_volume, links, kernel_log):
-    """A spare session costs one that is used: there are no more of them until that is wished."""
+    """A test session costs one that is used: there are no more of them until that is wished."""
     target = servers[0].load(Scenario("makes room", hooks={"on_login": drop_the_oldest}))
     volume = volume_over(make_volume, links, (PORTS[0],) * 2, target)
     with Direct(volume.enable()) as disk:
@@ -251,7 +251,7 @@ async def no_answer(run, _conn, pdu):
 
 
 def test_disable_during_the_proof(servers, make_volume, links):
-    """The spare session's login gets no answer; nobody waits for it."""
+    """The test session's login gets no answer; nobody waits for it."""
     target = servers[0].load(Scenario("silent", hooks={"on_login": no_answer}))
     volume = volume_over(make_volume, links, (PORTS[0],) * 2, target,
                          path={**FAST, "login_timeout_ms": 60000})

@@ -49,7 +49,7 @@ ROUNDS = Size.rounds(1, 20)
 #: Silence is to be noticed, but not that an emulated processor stands still.
 PATH = {"default_time2wait": 0, "login_timeout_ms": 5000, "ping_interval_ms": 1000,
         "ping_timeout_ms": 3000}
-OVERDUE = pytest.mark.allow_log("is overdue: aborting it|commands stay overdue",
+OVERDUE = pytest.mark.allow_log("has timed out: aborting it|commands stay unanswered",
                                 "the disk is too slow for command_timeout_ms")
 
 #: Paths, fence, how the first path is lost. QUICK are those of a quick run.

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.shared
 
 MIB = 1 << 20
 #: one command at a time, or the LUN at once when many are overdue
-ABORTS = "is overdue: aborting it|commands stay overdue"
+ABORTS = "has timed out: aborting it|commands stay unanswered"
 #: What an emulated processor makes of a command must not count as overdue.
 TIMEOUT_S = 5
 

@@ -27,7 +27,7 @@ SLOW_S = 7
 #: as fast as the link gets in the end: on a busy machine the target is hardly faster than that
 LIFTED_MBIT = 40
 SESSIONS = 10
-OVERDUE = "is overdue: aborting it|commands stay overdue"
+OVERDUE = "has timed out: aborting it|commands stay unanswered"
 
 
 @contextlib.contextmanager

@@ -88,7 +88,7 @@ static int eh_abort_task(struct istripe_nexus *nexus, u32 itt)
 
 	if (eh_is_hopeless(session, istripe_session_task_progress(session, itt)))
 		return 0;
-	pr_warn_ratelimited("%s: command 0x%08x is overdue: aborting it\n", nexus->label, itt);
+	pr_warn_ratelimited("%s: command 0x%08x has timed out: aborting it\n", nexus->label, itt);
 	return istripe_session_task_management(session, ISCSI_TM_FUNC_ABORT_TASK, itt,
 					       TASK_MANAGEMENT_TIMEOUT_MS);
 }
@@ -109,7 +109,7 @@ void istripe_eh_recover(struct istripe_nexus *nexus)
 		eh_end(nexus, 1);
 	}
 	if (ret && ret != -ENOTCONN) {
-		pr_warn_ratelimited("%s: commands stay overdue, abort: %s (%pe): resetting the LUN\n",
+		pr_warn_ratelimited("%s: commands stay unanswered, abort: %s (%pe): resetting the LUN\n",
 				    nexus->label, istripe_error_words(ret), ERR_PTR(ret));
 		ret = nexus->ops->reset_lun(nexus);
 		istripe_eh_clear(nexus);

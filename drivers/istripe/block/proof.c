@@ -164,7 +164,7 @@ static int proof_check_way(struct istripe_nexus *nexus, const struct istripe_tes
 	if (ret == -ENOTCONN)
 		return -ESTALE;
 	if (!ret && istripe_session_ping(test->session, ISTRIPE_PING_TIMEOUT_MS)) {
-		scnprintf(why, why_bytes, "the spare session through %s does not answer",
+		scnprintf(why, why_bytes, "the test session through %s does not answer",
 			  nexus->label);
 		return -EHOSTDOWN;
 	}
@@ -323,7 +323,7 @@ static bool proof_harms(struct istripe_proof *proof, const struct proof_sibling 
 	if (proof->harms >= PROOF_HARMS_MAX) {
 		proof->harms = 0;
 		WRITE_ONCE(proof->harmful, true);
-		pr_warn("%s/%u: a path was lost each time while spare sessions were open: no more of them until fence is written\n",
+		pr_warn("%s/%u: a path was lost each time while test sessions were open: no more of them until fence is written\n",
 			leg->volume->name, leg->index);
 	}
 	return harms;
