@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Devices of a class, as they come and go.
- */
+/* Devices of a class, as they come and go. */
 #ifndef ISTRIPE_COMPAT_DEVICE_H
 #define ISTRIPE_COMPAT_DEVICE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A disk and its queue limits. Newer kernels take the limits when the disk is made,
- * older ones set them one by one on the queue. Figures in bytes and sectors of 512.
+ * A disk and its queue limits. Newer kernels take the limits when the disk is made, in older ones
+ * they are set one by one on the queue. Units are bytes and sectors of 512 bytes.
  */
 #ifndef ISTRIPE_COMPAT_DISK_H
 #define ISTRIPE_COMPAT_DISK_H
@@ -9,12 +9,12 @@
 #include <linux/blk-mq.h>
 #include <linux/blkdev.h>
 
-/* The older name of a reservation conflict. */
+/* Older kernels name a reservation conflict differently. */
 #ifndef BLK_STS_RESV_CONFLICT
 #define BLK_STS_RESV_CONFLICT BLK_STS_NEXUS
 #endif
 
-/* All queues merge where this flag is gone. */
+/* Where this flag is gone all queues merge. */
 #ifdef ISTRIPE_HAVE_SHOULD_MERGE
 #define ISTRIPE_COMPAT_TAG_SET_FLAGS (BLK_MQ_F_BLOCKING | BLK_MQ_F_SHOULD_MERGE)
 #else
@@ -68,7 +68,7 @@ struct istripe_disk_limits {
 	bool stable_writes;
 };
 
-/* Writes that are whole or not at all; a flag says that they are offered where there is one. */
+/* Atomic writes; BLK_FEAT_ATOMIC_WRITES, where it exists, says that they are offered. */
 #ifdef ISTRIPE_HAVE_ATOMIC_WRITES
 #define ISTRIPE_COMPAT_ATOMIC_WRITES true
 
@@ -80,7 +80,7 @@ static inline bool istripe_compat_atomic(const struct request *rq)
 static inline void istripe_compat_atomic_limits(const struct istripe_disk_limits *from,
 						struct queue_limits *to)
 {
-	/* Kernels shorten the shortest write, too, to what one bio carries for certain. */
+	/* The kernel would cut the shortest write, too, to what one bio is certain to carry. */
 	if (from->atomic_unit_min_bytes > BIO_MAX_VECS / 2 * PAGE_SIZE)
 		return;
 	to->atomic_write_hw_unit_min = from->atomic_unit_min_bytes;
@@ -185,8 +185,8 @@ static inline struct gendisk *istripe_compat_alloc_disk(struct blk_mq_tag_set *s
 #endif
 
 /*
- * A disk that is claimed: nobody else can, and so none mounts it, swaps to it or makes it part of
- * another device; nor a partition of it. -EBUSY when somebody already has.
+ * While a disk is claimed nobody else can claim it, or a partition of it: mount it, swap to it or
+ * make it part of another device. -EBUSY when it has been claimed already.
  */
 #ifdef ISTRIPE_HAVE_BDEV_FPUT
 #define istripe_compat_claimed	file

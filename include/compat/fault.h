@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Fault injection of the kernel: there in kernels that are made for tests. */
+/* Fault injection, in kernels that are built for tests. */
 #ifndef ISTRIPE_COMPAT_FAULT_H
 #define ISTRIPE_COMPAT_FAULT_H
 
@@ -31,7 +31,7 @@ static inline void istripe_compat_fault_show(struct istripe_compat_fault *fault,
 #define ISTRIPE_COMPAT_FAULTS	0
 #define ISTRIPE_COMPAT_FAULT	{}
 
-/* Not empty: of arrays of nothing sparse thinks that they have no elements. */
+/* Not empty: sparse takes an array of empty structs for one without elements. */
 struct istripe_compat_fault {
 	u8 unused;
 };

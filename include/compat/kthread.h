@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Threads that work off a queue: creating one once meant running it, too. */
+/* Worker threads: in older kernels creating one also starts it. */
 #ifndef ISTRIPE_COMPAT_KTHREAD_H
 #define ISTRIPE_COMPAT_KTHREAD_H
 

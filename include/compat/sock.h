@@ -64,8 +64,8 @@ static inline int istripe_compat_send_copy(struct socket *sock, struct bio_vec *
 }
 
 /*
- * Send segments by reference to their pages; all must be istripe_compat_segment_ok().
- * Returns the bytes taken, which may be fewer, or -errno.
+ * Sends segments by reference to their pages; all must be istripe_compat_segment_ok(). Returns the
+ * number of bytes taken, which may be smaller, or -errno.
  */
 #ifdef ISTRIPE_HAVE_MSG_SPLICE_PAGES
 static inline int istripe_compat_send_pages(struct socket *sock, struct bio_vec *segments,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* __assign_str() lost its second argument, which __string() had already seen. */
+/* __assign_str() has no second argument in newer kernels: __string() has it. */
 #ifndef ISTRIPE_COMPAT_TRACE_H
 #define ISTRIPE_COMPAT_TRACE_H
 

@@ -24,31 +24,30 @@
 #include "iscsi/error.h"
 #include "scsi/vpd.h"
 
-/* How long a disk that comes late is tried to be claimed. */
+/* Attempts to claim a disk that comes while the volume is up. */
 #define LATE_TRIES	20
 #define LATE_PAUSE_MS	100
 
 static LIST_HEAD(started);
 static DEFINE_MUTEX(started_lock);
 
-/* One that a volume knows. */
 struct host_disk {
 	struct list_head entry;
 	struct scsi_device *sdev;		/* NULL: it is gone */
-	struct istripe_compat_claimed *claimed;	/* NULL: somebody else has claimed it */
+	struct istripe_compat_claimed *claimed;	/* NULL: claimed by somebody else */
 };
 
 struct search {
 	struct istripe_volume *volume;
 	enum istripe_host_disk policy;
 	bool late;			/* the volume is up already */
-	struct scsi_device *sdev;	/* at hand */
-	const struct istripe_leg *leg;	/* that it is */
+	struct scsi_device *sdev;	/* of the present step */
+	const struct istripe_leg *leg;	/* the leg that @sdev is */
 	char *why;
 	size_t why_bytes;
 };
 
-/* Which leg a SCSI device is */
+/* The leg that a SCSI device is */
 
 static const struct istripe_leg *leg_of_designator(const struct istripe_volume *volume,
 						   struct scsi_device *sdev, bool *named)
@@ -66,7 +65,7 @@ static const struct istripe_leg *leg_of_designator(const struct istripe_volume *
 	return *named ? istripe_exclusive_find(volume, volume->leg_count, designator) : NULL;
 }
 
-/* A serial number is unique among what one vendor sells under one name. */
+/* A serial number is unique among the devices of one vendor and product. */
 static bool leg_has_serial(const struct istripe_lun *lun, const char *serial,
 			   const struct istripe_vpd_inquiry *inquiry)
 {
@@ -106,7 +105,7 @@ static const struct istripe_leg *leg_of_device(const struct istripe_volume *volu
 	return named ? leg : leg_of_serial(volume, sdev);
 }
 
-/* What a volume knows */
+/* The disks that a volume knows */
 
 static struct host_disk *disk_find(const struct istripe_volume *volume,
 				   const struct scsi_device *sdev)
@@ -134,7 +133,10 @@ static bool device_is_going(const struct scsi_device *sdev)
 	return state == SDEV_CANCEL || state == SDEV_DEL;
 }
 
-/* The state comes before device_gone(): that sees what is remembered, or this sees the state. */
+/*
+ * The SCSI layer sets the state before it calls device_gone(): either that finds the disk in the
+ * list, or this function sees the state.
+ */
 static bool disk_remember(struct istripe_volume *volume, struct host_disk *disk)
 {
 	bool fresh;
@@ -178,7 +180,7 @@ static bool disk_is_known(struct istripe_volume *volume, const struct scsi_devic
 	return known;
 }
 
-/* Looking */
+/* Search */
 
 static void disk_tell(const struct search *search, const char *name, int error)
 {
@@ -196,7 +198,7 @@ static void disk_tell(const struct search *search, const char *name, int error)
 			volume, leg, name, istripe_error_words(error), ERR_PTR(error));
 }
 
-/* Once the volume is up it is too late to refuse. */
+/* A volume that is up cannot be refused any more. */
 static int disk_decide(const struct search *search, const char *name, int error)
 {
 	const struct istripe_leg *leg = search->leg;
@@ -218,8 +220,8 @@ static int disk_decide(const struct search *search, const char *name, int error)
 }
 
 /*
- * The volume claims it, and may do so twice. One that comes late may be held for a moment by
- * what looks for partitions or by a program.
+ * The volume is the holder, and may claim a disk twice. The scan for partitions, or a program, may
+ * hold a new disk for a moment.
  */
 static struct istripe_compat_claimed *disk_claim(const struct search *search, dev_t devt)
 {
@@ -231,7 +233,7 @@ static struct istripe_compat_claimed *disk_claim(const struct search *search, de
 	return claimed;
 }
 
-/* Of the SCSI device's children one is the disk, the others are sg, bsg and the like. */
+/* Only one child of a SCSI device is the disk; others are sg, bsg and the like. */
 static int disk_check(struct device *dev, void *data)
 {
 	struct istripe_compat_claimed *claimed;
@@ -304,7 +306,7 @@ static struct class_interface host_devices = {
 	.remove_dev = device_gone,
 };
 
-/* A disk is made later than its SCSI device, by a driver that may not be there yet. */
+/* A disk is made later than its SCSI device, by a driver that may not be loaded yet. */
 static void host_disks_update(void)
 {
 	request_module("sd_mod");
@@ -325,7 +327,7 @@ static void host_disks_work(struct work_struct *work)
 		       volume->name, istripe_error_words(ret), ERR_PTR(ret));
 }
 
-/* A volume's life */
+/* Volumes */
 
 void istripe_host_disks_init(struct istripe_volume *volume)
 {
@@ -346,7 +348,7 @@ int istripe_host_disks_start(struct istripe_volume *volume, enum istripe_host_di
 		.volume = volume, .policy = policy, .why = why, .why_bytes = why_bytes,
 	};
 
-	/* First those that come: none falls between. */
+	/* On the list before the search: no disk that comes meanwhile is missed. */
 	mutex_lock(&started_lock);
 	list_add(&volume->host_disks.entry, &started);
 	mutex_unlock(&started_lock);
@@ -360,7 +362,7 @@ void istripe_host_disks_stop(struct istripe_volume *volume)
 	mutex_lock(&started_lock);
 	list_del_init(&volume->host_disks.entry);
 	mutex_unlock(&started_lock);
-	/* Nobody queues it again, and nobody else has the disks. */
+	/* Off the list nothing queues the work again or finds the disks. */
 	cancel_work_sync(&volume->host_disks.work);
 	disks_free(&volume->host_disks.known);
 	INIT_LIST_HEAD(&volume->host_disks.known);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A volume with superblocks is known by the array's UUID. One without them is known only
- * when it has one leg: then the disk holds what the LUN holds, and has its names. What is
- * not known has no file: an empty name would be the same for all volumes.
+ * A volume with superblocks has the array's UUID. Without superblocks a volume of one leg has the
+ * names of its LUN, whose data it shows; any other has none. A name that is not known has no file:
+ * an empty name would be the same for all volumes.
  *
- * All of this has been learnt before the disk is there and does not change as long as it is.
+ * All of this is known before the disk is added and does not change while it exists.
  */
 #include <linux/blkdev.h>
 #include <linux/device.h>
@@ -75,7 +75,7 @@ static const struct attribute_group identity_group = {
 };
 __ATTRIBUTE_GROUPS(identity);
 
-/* Its class is what makes "device" of the disk lead to it. */
+/* Only a device with a class is what "device" of the disk leads to. */
 static struct class identity_class = {
 	.name = "istripe",
 	.dev_groups = identity_groups,

@@ -19,12 +19,12 @@
 #include "scsi/cdb.h"
 #include "scsi/sense.h"
 
-/* How often a target may answer "again" before the error is the caller's (SAM allows 5). */
+/* Answers "again" of a target before the request fails (SAM allows 5). */
 #define RETRIES_MAX	5
-/* The same for failures that may pass: first at once, then after these pauses, 2.5 s in all. */
+/* The same for transient failures: first at once, then after these pauses, 2.5 s in all. */
 #define FAILURES_MAX		8
 #define FAILURE_PAUSE_MS	20	/* doubled each time */
-/* Rounds of command_timeout_ms after which aborting is given up for the session. */
+/* Time-outs of a command after which the session is given up instead of another abort. */
 #define OVERDUE_MAX	2
 
 u32 istripe_io_bytes(u32 legs, u32 parts)
@@ -41,7 +41,6 @@ static struct istripe_volume *io_volume(const struct istripe_io *io)
 	return rq->q->queuedata;
 }
 
-/* The last task's end is the request's end. */
 static void io_put(struct istripe_io *io)
 {
 	struct request *rq = blk_mq_rq_from_pdu(io);
@@ -52,7 +51,7 @@ static void io_put(struct istripe_io *io)
 
 static void io_task_failed(struct istripe_leg_task *leg_task, blk_status_t status)
 {
-	/* Any of the errors will do; BLK_STS_OK never overwrites one. */
+	/* Any of several errors will do; BLK_STS_OK never overwrites one. */
 	WRITE_ONCE(leg_task->io->status, status);
 	io_put(leg_task->io);
 }
@@ -62,7 +61,6 @@ static void io_task_again(struct istripe_leg_task *leg_task)
 	istripe_leg_submit(leg_task->leg, leg_task, false, false);
 }
 
-/* I/O that is lost again and again ends when it is as old as recovery_timeout_ms. */
 static bool io_too_old(const struct istripe_io *io)
 {
 	s32 recovery_ms = READ_ONCE(io_volume(io)->recovery_timeout_ms);
@@ -71,8 +69,8 @@ static bool io_too_old(const struct istripe_io *io)
 }
 
 /*
- * May the task be sent over another nexus, although the target may still be carrying
- * it out? A read or a flush, and what was never sent; nothing that changes data (P25).
+ * May the task be sent over another nexus, although the target may still be carrying it out? A
+ * read, a flush, or a task that was never sent; no task that changes data (P25).
  */
 static bool io_task_may_move(const struct istripe_leg_task *leg_task)
 {
@@ -81,7 +79,7 @@ static bool io_task_may_move(const struct istripe_leg_task *leg_task)
 	return !test_bit(ISTRIPE_TASK_SENT, &task->flags) || !task->write;
 }
 
-/* @what has come of it, after what the target said. */
+/* @what follows the target's words. */
 static void io_say_failed(const struct istripe_leg_task *leg_task, const char *what)
 {
 	const struct istripe_task *task = &leg_task->task;
@@ -92,10 +90,7 @@ static void io_say_failed(const struct istripe_leg_task *leg_task, const char *w
 			    task->sense.ascq, what);
 }
 
-/*
- * The target was short of something, or has dropped the command: that may pass within
- * milliseconds, but not within none.
- */
+/* The target lacked something, or has dropped the command: that may pass, with some time. */
 static void io_task_back_off(struct istripe_leg_task *leg_task, u32 retries_max,
 			     blk_status_t status)
 {
@@ -112,9 +107,8 @@ static void io_task_back_off(struct istripe_leg_task *leg_task, u32 retries_max,
 }
 
 /*
- * There will be no answer: the session is gone.
- * Age counts only for what has no other nexus to go to, or has killed more sessions than
- * there are nexuses: perhaps it is the reason.
+ * The session is gone without an answer. Age counts only when the command was lost before, as often
+ * as there are paths: it has no other path to go to, or may itself be what ends the sessions.
  */
 static void io_task_lost(struct istripe_leg_task *leg_task)
 {
@@ -134,20 +128,20 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 	}
 }
 
-/* The target has dropped the task, and nothing of it is carried out any more. */
+/* The target has dropped the task and carries out nothing of it any more. */
 static void io_task_aborted(struct istripe_leg_task *leg_task)
 {
 	if (READ_ONCE(leg_task->leg->stopping))
 		io_task_failed(leg_task, BLK_STS_TIMEOUT);
 	else if (leg_task->task.error == -EAGAIN)
-		/* A reset over another nexus has ended it: that was not this command's fault. */
+		/* A reset over another nexus has ended it, because of another command. */
 		io_task_again(leg_task);
 	else
 		io_task_back_off(leg_task, leg_task->overdue ? RETRIES_MAX : FAILURES_MAX,
 				 BLK_STS_TIMEOUT);
 }
 
-/* Each nexus may have a unit attention of its own to tell. */
+/* Each nexus may report a unit attention of its own. */
 static void io_task_retry(struct istripe_leg_task *leg_task)
 {
 	atomic64_inc(&leg_task->leg->retried);
@@ -188,7 +182,7 @@ static void io_task_good(struct istripe_leg_task *leg_task)
 		io_put(leg_task->io);
 		return;
 	}
-	/* A GOOD that leaves data out, or has more than was asked for, is none (P1). */
+	/* GOOD for fewer or more data than were asked for is a failure (P1). */
 	pr_warn_ratelimited("%s/%u: command 0x%02x: GOOD, but the target says that it has not transferred just the %llu bytes asked for\n",
 			    leg_task->leg->volume->name, leg_task->leg->index, task->cdb[0],
 			    (u64)task->data.length_bytes);
@@ -203,7 +197,7 @@ static void io_task_refused(struct istripe_leg_task *leg_task, enum istripe_scsi
 	io_task_failed(leg_task, io_verdict_status(verdict));
 }
 
-/* There are LUNs with a cache that know the shorter command only. */
+/* Some LUNs with a cache know the shorter command only. */
 static void io_task_unsupported(struct istripe_leg_task *leg_task)
 {
 	struct istripe_task *task = &leg_task->task;
@@ -217,7 +211,7 @@ static void io_task_unsupported(struct istripe_leg_task *leg_task)
 	io_task_again(leg_task);
 }
 
-/* What an earlier command had been told was GOOD is not: nobody waits for that any more. */
+/* An earlier command that was answered with GOOD has failed; its request has ended. */
 static void io_say_deferred(const struct istripe_leg_task *leg_task)
 {
 	const struct scsi_sense_hdr *sense = &leg_task->task.sense;
@@ -228,8 +222,8 @@ static void io_say_deferred(const struct istripe_leg_task *leg_task)
 }
 
 /*
- * It may be another LUN now, or have other blocks: not one command more over this nexus before
- * a look. Another nexus's target says so itself, to the first command that it gets (SPC-4 5.13).
+ * It may be another LUN now, or have other blocks: this nexus gets no command before the LUN is
+ * revalidated. Over another nexus the target says so itself, to the first command (SPC-4 5.13).
  */
 static void io_note_change(struct istripe_leg_task *leg_task)
 {
@@ -256,7 +250,7 @@ static void io_task_done(struct istripe_task *task)
 	verdict = istripe_sense_verdict(task->status, &task->sense);
 	if (verdict == ISTRIPE_SCSI_CHANGED)
 		io_note_change(leg_task);
-	/* What is let in now goes over a session that knows its doubts. */
+	/* After io_note_change(): a task that is let in now must find the session invalidated. */
 	if (verdict != ISTRIPE_SCSI_RETRY_DELAY)
 		istripe_allowance_give(leg_task->leg, true);
 	switch (verdict) {
@@ -268,7 +262,7 @@ static void io_task_done(struct istripe_task *task)
 		io_task_retry(leg_task);
 		break;
 	case ISTRIPE_SCSI_TRANSPORT:
-		/* Not served here: that is no reason not to ask elsewhere. */
+		/* Another path may serve what this one does not. */
 		if (READ_ONCE(leg_task->leg->path_count) == 1) {
 			io_task_refused(leg_task, verdict);
 			break;
@@ -308,10 +302,7 @@ static u32 leg_blocks(const struct istripe_leg *leg, u32 sectors)
 	return leg_lba(leg, sectors);
 }
 
-/*
- * The slot: unique over the requests and the parts that they are cut into, and so within
- * each session, whichever nexus a part ends up on.
- */
+/* Unique over requests and their parts, and so within each session that a part is sent over. */
 static u16 io_slot(const struct istripe_volume *volume, const struct request *rq, u32 part)
 {
 	/* The hardware queues share their tags. */
@@ -385,7 +376,7 @@ static void io_prepare_write(struct istripe_leg_task *leg_task, struct request *
 
 	io_prepare_data(task, rq, extent);
 	task->write = true;
-	/* Their limits see to it that the shorter field for the length is long enough. */
+	/* The limits of atomic writes make the shorter field for the length suffice. */
 	if (istripe_compat_atomic(rq))
 		istripe_cdb_write_atomic16(task->cdb, leg_lba(leg, extent->leg_sector),
 					   leg_blocks(leg, extent->sectors), leg_fua(leg, rq));
@@ -460,7 +451,7 @@ static void io_prepare_flush(struct istripe_io *io, struct istripe_volume *volum
 	u32 i;
 
 	for (i = 0; i < volume->leg_count; i++) {
-		/* What has no cache may not know the command. */
+		/* A LUN without a cache may not know the command. */
 		if (!volume->legs[i]->lun.caching.write_cache)
 			continue;
 		leg_task = io_add_task(io, rq, volume->legs[i], 0);
@@ -471,7 +462,7 @@ static void io_prepare_flush(struct istripe_io *io, struct istripe_volume *volum
 	}
 }
 
-/* Two commands would not be one write that is whole or not at all. */
+/* Two commands would not make one atomic write. */
 static bool io_may_cut(const struct request *rq)
 {
 	return (req_op(rq) == REQ_OP_READ || req_op(rq) == REQ_OP_WRITE) &&
@@ -503,15 +494,15 @@ static void io_prepare_leg(struct istripe_io *io, struct istripe_leg *leg, struc
 static void io_prepare_extents(struct istripe_io *io, struct istripe_volume *volume,
 			       struct request *rq)
 {
-	/* Behind the tasks, see istripe_io_bytes(): too large for the stack. */
+	/* Extents are behind the tasks (istripe_io_bytes()): too large for the stack. */
 	struct istripe_extent *extents = (struct istripe_extent *)
 		&io->tasks[volume->leg_count * volume->parts];
 	u32 count, i;
 
-	/* The disk's size, which the request was checked against, before the stripe's. */
+	/* The disk's size, as the request was checked, before the stripe; see volume_grow(). */
 	smp_rmb();
 	count = istripe_stripe_map(&volume->stripe, blk_rq_pos(rq), blk_rq_sectors(rq), extents);
-	/* The limits keep such a write on one leg; a torn one must not pass for a whole one. */
+	/* The limits keep an atomic write on one leg; a torn one must fail. */
 	if (count > 1 && istripe_compat_atomic(rq))
 		count = 0;
 	for (i = 0; i < count; i++)
@@ -540,7 +531,7 @@ u64 istripe_io_start(struct istripe_volume *volume, struct request *rq, u32 lane
 	io->lane = lane;
 	io_prepare(io, volume, rq);
 	count = io->task_count;
-	/* One more for us: the request must not end while we walk its tasks. */
+	/* One more, for the loop: the request must not end while it runs. */
 	atomic_set(&io->pending, count + 1);
 	for (i = 0; i < count; i++) {
 		struct istripe_leg *leg = io->tasks[i].leg;
@@ -560,8 +551,8 @@ void istripe_io_complete(struct request *rq)
 
 	istripe_writeback_count(io_volume(io), rq, io->status);
 	/*
-	 * A polled request ends where its answer is found, mostly in softirq. Older kernels take
-	 * it that polled bios never do, and keep freed ones in a cache without a lock.
+	 * A polled request ends where its answer is received, mostly in softirq. Older kernels
+	 * assume that polled bios never do, and keep freed ones in a cache without a lock.
 	 */
 	if (rq->cmd_flags & REQ_POLLED)
 		__rq_for_each_bio(bio, rq)
@@ -569,7 +560,7 @@ void istripe_io_complete(struct request *rq)
 	blk_mq_end_request(rq, io->status);
 }
 
-/* A slow link is no fault of the command, as long as it carries something. */
+/* A command on a slow link does not time out while it moves data. */
 static bool io_task_moves(const struct istripe_leg_task *leg_task, unsigned long timeout)
 {
 	struct istripe_nexus *nexus = READ_ONCE(leg_task->nexus);
@@ -584,18 +575,17 @@ static bool io_task_moves(const struct istripe_leg_task *leg_task, unsigned long
 }
 
 /*
- * Only tasks on the wire are anybody's fault; parked ones have their own clock. What is in
- * flight within the section is so over a nexus that is freed after it: first the holders,
- * then the nexus, which was there before they were set (istripe_session_submit()).
- * The request is too old; a task of it that was sent again later, after a loss, is not. The
- * quarter is for what has waited a little before it was sent at first.
+ * Only tasks in flight time out here; parked tasks have their own clock. The nexus of a task that
+ * is in flight within the section is freed after the section. The nexus was set before @refs
+ * (istripe_session_submit()), so @refs is read first. The request is too old, but a task of it that
+ * was sent again after a loss may not be. A quarter is allowed for waiting before the first send.
  */
 static void io_task_timeout(struct istripe_leg_task *leg_task, unsigned long timeout)
 {
 	struct istripe_leg *leg;
 	int section;
 
-	/* The leg, too, was there before the holders. */
+	/* The leg, too, was set before @refs. */
 	if (!atomic_read_acquire(&leg_task->task.refs))
 		return;
 	leg = leg_task->leg;

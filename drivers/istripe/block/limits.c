@@ -19,7 +19,7 @@ static u32 blocks_to_sectors(const struct istripe_lun *lun, u64 blocks)
 	return min_t(u64, blocks, U32_MAX / per_block) * per_block;
 }
 
-/* The optimal transfer length is no limit: there are LUNs that like 4 KiB best. */
+/* The optimal transfer length is no limit: some LUNs report 4 KiB. */
 static u32 lun_max_sectors(const struct istripe_lun *lun)
 {
 	u32 limit = MAX_TRANSFER_BYTES >> SECTOR_SHIFT;
@@ -31,11 +31,11 @@ static u32 lun_max_sectors(const struct istripe_lun *lun)
 
 static u32 lun_write_same_sectors(const struct istripe_lun *lun)
 {
-	/* Not reported means 65535 blocks to be careful, as sd does. */
+	/* Not reported: 65535 blocks, as sd does. */
 	return blocks_to_sectors(lun, lun->limits.max_write_same ?: 0xffff);
 }
 
-/* Without a hint that it knows WRITE SAME, a LUN is not asked to. */
+/* Some LUNs do not know WRITE SAME: it needs a hint that this one does. */
 static u32 lun_write_zeroes_sectors(const struct istripe_lun *lun)
 {
 	if (!lun->limits.max_write_same && !lun->provisioning.write_same16)
@@ -64,7 +64,7 @@ static u32 lun_discard_sectors(const struct istripe_lun *lun)
 	return lun->provisioning.write_same16 ? lun_write_same_sectors(lun) : 0;
 }
 
-/* A kernel that asks for no such writes misses none. */
+/* No offer for a kernel without atomic writes. */
 static void lun_atomic(const struct istripe_lun *lun, struct istripe_atomic *offer)
 {
 	*offer = (struct istripe_atomic) {};
@@ -100,11 +100,11 @@ bool istripe_limits_at_least(const struct istripe_lun *lun, const struct istripe
 {
 	if (!limit_at_least(lun->limits.max_transfer, needed->limits.max_transfer))
 		return false;
-	/* It may say less while it is write protected; once it is not, it is asked again. */
+	/* It may offer less while it is write protected; when that ends it is asked again. */
 	return lun->caching.write_protected || writes_at_least(lun, needed);
 }
 
-/* All legs must be able to, each as much as the request may ask of it. */
+/* The longest request that asks no more of each leg than the leg takes. */
 static u32 volume_sectors(const struct istripe_volume *volume,
 			  u32 (*lun_sectors)(const struct istripe_lun *lun))
 {
@@ -116,7 +116,7 @@ static u32 volume_sectors(const struct istripe_volume *volume,
 	return istripe_stripe_request_sectors(&volume->stripe, sectors);
 }
 
-/* How far behind a sector of the leg the next multiple of a grain is, in bytes. */
+/* Bytes from the start of the data on a leg to the next grain; one begins at @first_bytes. */
 static u32 leg_grain_offset_bytes(const struct istripe_volume *volume, u32 first_bytes,
 				  u32 grain_bytes)
 {
@@ -138,11 +138,11 @@ static void derive_discard(const struct istripe_volume *volume, struct istripe_d
 	for (i = 0; i < volume->leg_count; i++) {
 		const struct istripe_vpd_block_limits *leg = &volume->legs[i]->lun.limits;
 
-		/* One that cannot be told in bytes is none. */
+		/* So that it fits a u32 in bytes. */
 		granularity = clamp(leg->unmap_granularity, 1u, (1u << 30) / block);
 		limits->discard_granularity_bytes = max(limits->discard_granularity_bytes,
 							granularity * block);
-		/* Across legs there is no such thing as one alignment. */
+		/* Several legs have no common alignment. */
 		if (volume->leg_count == 1 && leg->unmap_alignment_valid)
 			limits->discard_alignment_bytes =
 				leg_grain_offset_bytes(volume,
@@ -159,7 +159,7 @@ static u32 lun_alignment_offset_bytes(const struct istripe_volume *volume,
 				      lun->capacity.physical_block_bytes);
 }
 
-/* What one leg adds: the volume is as demanding as the most demanding of its legs. */
+/* The volume is as demanding as the most demanding of its legs. */
 static void derive_leg(struct istripe_leg *leg, struct istripe_disk_limits *limits)
 {
 	const struct istripe_vpd_caching *caching = &leg->lun.caching;
@@ -173,7 +173,7 @@ static void derive_leg(struct istripe_leg *leg, struct istripe_disk_limits *limi
 	limits->rotational |= leg->lun.rotational;
 	limits->write_cache |= caching->write_cache;
 	limits->fua &= !caching->write_cache || caching->dpofua;
-	/* Pages must hold still from the first byte of a digest to the last (P21). */
+	/* A page must not change while its data digest is computed and sent (P21). */
 	section = srcu_read_lock(&leg->srcu);
 	istripe_leg_for_each_nexus(leg, nexus, at) {
 		offer = &nexus->path->params.offer;
@@ -183,7 +183,7 @@ static void derive_leg(struct istripe_leg *leg, struct istripe_disk_limits *limi
 	srcu_read_unlock(&leg->srcu, section);
 }
 
-/* With one leg the LUN's own hints hold; several have the stripe's. */
+/* The hints of the only LUN; those of the stripe with several. */
 static void derive_hints(const struct istripe_volume *volume, struct istripe_disk_limits *limits)
 {
 	const struct istripe_lun *lun = &volume->legs[0]->lun;
@@ -196,7 +196,7 @@ static void derive_hints(const struct istripe_volume *volume, struct istripe_dis
 	limits->alignment_offset_bytes = lun_alignment_offset_bytes(volume, lun);
 	limits->io_min_bytes = max_t(u32, limits->physical_block_bytes,
 				     lun->limits.optimal_granularity * volume->block_bytes);
-	/* Worth passing on: a page to a request, in whole blocks. Read-ahead follows it. */
+	/* Read-ahead follows it: it must be a page at least, in whole blocks. */
 	if (preferred && blocks_to_sectors(lun, preferred) <= limits->max_sectors &&
 	    preferred * volume->block_bytes >= PAGE_SIZE &&
 	    preferred * volume->block_bytes % limits->physical_block_bytes == 0)

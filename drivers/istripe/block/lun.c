@@ -13,11 +13,11 @@
 #define COMMAND_TIMEOUT_MS	10000
 #define ATTEMPTS_MAX		10
 #define BUSY_DELAY_MS		200
-#define BUSY_ANSWER_MS		500	/* at least, for the answer after that */
-#define LUN_PLAIN_END		256	/* below, all forms are the same */
+#define BUSY_ANSWER_MS		500	/* least time for the answer after that */
+#define LUN_PLAIN_END		256	/* below, all forms of a number are the same */
 #define LUN_FLAT		0x4000	/* flat space addressing */
 
-/* What the questions of one bring-up share. */
+/* State of one bring-up. */
 struct probe {
 	struct istripe_session *session;
 	struct scsi_lun number;
@@ -37,7 +37,7 @@ static int lun_wait(unsigned long deadline)
 	return 0;
 }
 
-/* An answer that is not GOOD: 0 ask again, which counts as an attempt unless it was busy. */
+/* For an answer that is not GOOD. 0: ask again; a busy LUN costs no attempt. */
 static int lun_check(enum istripe_scsi_verdict verdict, enum istripe_lun_known known,
 		     unsigned long deadline, u32 *attempt)
 {
@@ -46,7 +46,7 @@ static int lun_check(enum istripe_scsi_verdict verdict, enum istripe_lun_known k
 		return lun_wait(deadline);
 	case ISTRIPE_SCSI_CHANGED:
 		++*attempt;
-		/* Nothing has been asked yet: what has changed is about to be. */
+		/* Nothing has been asked yet, so nothing that is known has changed. */
 		return known == ISTRIPE_LUN_UNKNOWN ? 0 : -ESTALE;
 	case ISTRIPE_SCSI_RETRY_BACKOFF:
 		++*attempt;
@@ -76,7 +76,7 @@ int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *numb
 		if (left <= 0)
 			return -ETIMEDOUT;
 		timeout_ms = jiffies_to_msecs(left);
-		/* A question that may be asked again; what writes or flushes takes its time. */
+		/* A question may be asked again; a write or flush may take all the time. */
 		if (known < ISTRIPE_LUN_KNOWN)
 			timeout_ms = min_t(u32, timeout_ms, COMMAND_TIMEOUT_MS);
 		ret = istripe_session_execute(session, cdb, number, bytes, write, timeout_ms);
@@ -99,7 +99,7 @@ static const char *probe_verdict(const struct probe *probe)
 	return istripe_scsi_verdict_name(istripe_sense_verdict(task->status, &task->sense));
 }
 
-/* One question: 0 answered, -EIO refused, else an error. */
+/* An optional question: -EIO the LUN refused. */
 static int probe_ask(struct probe *probe, const u8 *cdb, u32 bytes)
 {
 	int ret = istripe_lun_ask(probe->session, &probe->number, cdb, bytes, false,
@@ -129,7 +129,7 @@ static int probe_must(struct probe *probe, const u8 *cdb, u32 bytes, const char 
 	return ret;
 }
 
-/* Whatever has gone wrong, there are words for it. */
+/* Gives an error without a reason its words. */
 static int probe_end(struct probe *probe, int error)
 {
 	if (!error || probe->why[0])
@@ -146,7 +146,6 @@ static int probe_nonsense(struct probe *probe, const char *name)
 	return -EPROTO;
 }
 
-/* The forms in which a number may be listed; below 256 there is but one. */
 static int probe_find_address(struct probe *probe, u16 number)
 {
 	int ret = istripe_vpd_lun_listed(probe->data, probe->bytes, &probe->number);
@@ -173,7 +172,7 @@ static int probe_listed(struct probe *probe, u16 number)
 		ret = probe_find_address(probe, number);
 	if (ret == -EPROTO)
 		return probe_nonsense(probe, "REPORT LUNS");
-	/* Refused, or too long a list: INQUIRY will tell, if there is but one form. */
+	/* Refused, or the list is too long: INQUIRY will tell, if the number has one form. */
 	if (ret == 1 || (ret < 0 && number < LUN_PLAIN_END))
 		return 0;
 	scnprintf(probe->why, probe->why_bytes, "the target has no LUN %u for us", number);
@@ -210,7 +209,7 @@ static int probe_page(struct probe *probe, u8 page)
 	return probe_ask(probe, cdb, ISTRIPE_INTERNAL_BYTES);
 }
 
-/* Which optional pages there are; asking for others upsets some targets. */
+/* Asking for a page that is not listed upsets some targets. */
 static int probe_supported(struct probe *probe, bool *listed, const u8 *pages, u32 count)
 {
 	int ret = probe_page(probe, ISTRIPE_VPD_SUPPORTED);
@@ -236,7 +235,7 @@ static int probe_designator(struct probe *probe, struct istripe_lun *lun)
 	return ret;
 }
 
-/* One optional page: what a refusal or nonsense leaves is the cautious default. */
+/* After a refusal or nonsense the cautious default stays. */
 static int probe_optional(struct probe *probe, struct istripe_lun *lun, u8 page)
 {
 	int ret = probe_page(probe, page);
@@ -286,7 +285,7 @@ static int probe_ready(struct probe *probe)
 
 	istripe_cdb_test_unit_ready(cdb);
 	ret = probe_must(probe, cdb, 0, "TEST UNIT READY");
-	/* From here on what is said to have changed may have been asked before it did. */
+	/* From here on a change may concern something that was asked before. */
 	if (!ret)
 		probe->known = ISTRIPE_LUN_ASKED;
 	return ret;
@@ -333,7 +332,6 @@ static int probe_caching(struct probe *probe, struct istripe_lun *lun)
 	return 0;
 }
 
-/* All questions, from the first one on. */
 static int probe_all(struct probe *probe, u16 number, struct istripe_lun *lun)
 {
 	int ret;

@@ -15,7 +15,7 @@ static_assert(sizeof(u64) * BITS_PER_BYTE >= ISTRIPE_LEGS_MAX);
 
 struct istripe_queue {
 	struct istripe_volume *volume;
-	u32 lane;			/* of its requests; with @stride see queue_lane() */
+	u32 lane;			/* with @stride: see queue_lane() */
 	u32 stride;
 	atomic64_t held;		/* a bit for each leg */
 };
@@ -24,8 +24,8 @@ struct istripe_queue {
 static void queue_hold(struct istripe_queue *queue, u64 legs)
 {
 	/*
-	 * What is held is on its connection's list by now: whoever takes our bits away pushes
-	 * after that, and finds it.
+	 * The commands are on their connections' lists before the bits are set: a submitter that
+	 * takes the bits pushes after that, and finds the commands.
 	 */
 	smp_mb__before_atomic();
 	atomic64_or(legs, &queue->held);
@@ -35,7 +35,7 @@ static void queue_push(struct istripe_queue *queue)
 {
 	u64 legs;
 
-	/* Our own bits we see, or somebody else has taken them. */
+	/* Without a bit another submitter has taken ours, and pushes. */
 	if (!atomic64_read(&queue->held))
 		return;
 	legs = atomic64_xchg(&queue->held, 0);
@@ -47,7 +47,7 @@ static void queue_push(struct istripe_queue *queue)
 	}
 }
 
-/* Times command_timeout_ms: what touches as much as the LUN likes takes longer. */
+/* Times command_timeout_ms, for commands that take the LUN longer. */
 #define LONG_TIMEOUTS	4
 
 /* A flush may write a whole cache, the others fill or free any number of blocks. */
@@ -57,10 +57,9 @@ static bool queue_is_long(const struct request *rq)
 }
 
 /*
- * Hardware queue i uses connection i, modulo their number, of whichever nexus: they are connections
- * of one session, or each is of its own. Where there are more connections than processors, and so
- * than queues, each queue has several connections and its requests take turns. Requests of a
- * polled queue do not: the poller looks at one.
+ * Hardware queue i uses connection i of a path, modulo their number, in one session or in several.
+ * With more connections than processors, and so than queues, each queue has several connections,
+ * and its requests take turns. Requests of a polled queue use one: the poller polls one.
  */
 static u32 queue_lane(const struct istripe_queue *queue, const struct request *rq)
 {
@@ -76,7 +75,7 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 		bd->rq->timeout = LONG_TIMEOUTS * READ_ONCE(bd->rq->q->rq_timeout);
 	blk_mq_start_request(bd->rq);
 	legs = istripe_io_start(queue->volume, bd->rq, queue_lane(queue, bd->rq), !bd->last);
-	/* Those before this one that were not the last may have gone over other connections. */
+	/* Earlier requests of the batch may have gone over other connections. */
 	if (bd->last)
 		queue_push(queue);
 	else
@@ -92,7 +91,7 @@ static void queue_commit_rqs(struct blk_mq_hw_ctx *hctx)
 static enum blk_eh_timer_return queue_timeout(struct request *rq)
 {
 	istripe_io_timeout(rq);
-	/* The request is still ours: only its tasks' ends end it (P47). */
+	/* The request goes on: only the end of its tasks ends it (P47). */
 	return BLK_EH_RESET_TIMER;
 }
 
@@ -123,14 +122,13 @@ static void queue_poll_leg(struct istripe_leg *leg, u32 lane)
 }
 
 /*
- * Look once at all connections that requests of the queue go over now, and always say that
- * there may be news: the caller knows best which of his requests are done. Were the answer
- * that there is none, the block layer would look again and again, and not at the request,
- * which may have been completed by another processor, or by recovery. Nor would it relax the
- * processor between two looks, which leaves more of it to whom it is shared with.
+ * Polls all connections of the queue once, and always says that there may be completions. After "no
+ * completion" the block layer would poll on, without checking the request, which another processor
+ * or recovery may have completed, and without relaxing the processor, as is done here for its
+ * sibling.
  *
- * Context: an RCU section (bio_poll()), so nothing may sleep. A nexus that has just lost its
- * session is not looked at.
+ * Context: an RCU section (bio_poll()), so nothing may sleep. A nexus without a session is not
+ * polled.
  */
 static int queue_poll(struct blk_mq_hw_ctx *hctx, struct io_comp_batch *batch)
 {
@@ -144,7 +142,6 @@ static int queue_poll(struct blk_mq_hw_ctx *hctx, struct io_comp_batch *batch)
 	return 1;
 }
 
-/* First the ordinary ones, then those that are polled; none for reads only. */
 static void queue_map(struct blk_mq_tag_set *set)
 {
 	struct blk_mq_queue_map *map = set->map;
@@ -173,14 +170,13 @@ static int queue_init_hctx(struct blk_mq_hw_ctx *hctx, void *driver_data, unsign
 		queue->lane = index;
 		queue->stride = volume->queue_count;
 	} else {
-		/* One connection of each nexus is enough to look at. */
+		/* @stride is 0: one connection of each path is polled. */
 		queue->lane = index - volume->queue_count;
 	}
 	hctx->driver_data = queue;
 	return 0;
 }
 
-/* The disk is gone and its requests with it: nobody asks for the queue any more. */
 static void queue_exit_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
 {
 	kfree(hctx->driver_data);

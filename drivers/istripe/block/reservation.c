@@ -18,15 +18,15 @@
 
 #define TIMEOUT_MS	30000		/* for one command */
 
-/* One command, and the one that takes it back; @undo false: nothing does. */
+/* One command, and, with @undo, the one that takes it back. */
 struct reservation {
 	enum istripe_reserve_action action;
 	u8 type;
 	u64 key;
 	u64 action_key;
 	bool keep;
-	bool sets_keys;			/* there are some afterwards if @action_key is one */
-	bool each_nexus;		/* else over the first one that is live */
+	bool sets_keys;			/* afterwards there are keys if @action_key is not 0 */
+	bool each_nexus;		/* else over the first live nexus */
 	bool undo;
 	enum istripe_reserve_action undo_action;
 	u64 undo_key;
@@ -54,8 +54,8 @@ static u8 reservation_type(enum pr_type type)
 }
 
 /*
- * As the SCSI disk driver says it: a conflict is the status itself, see enum pr_status.
- * -EINPROGRESS: the LUN is to be looked at first.
+ * A conflict is returned as the status itself, as by the SCSI disk driver (enum pr_status).
+ * -EINPROGRESS: the LUN must be revalidated first.
  */
 static int session_reserve(struct istripe_session *session, const struct reservation *what)
 {
@@ -63,7 +63,7 @@ static int session_reserve(struct istripe_session *session, const struct reserva
 	u8 cdb[ISTRIPE_CDB_BYTES];
 	int ret;
 
-	/* Its page may still go out with the command before. */
+	/* The page may still be sent with an earlier command. */
 	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
 		return -ENOTCONN;
 	if (istripe_session_is_invalid(session))
@@ -76,7 +76,7 @@ static int session_reserve(struct istripe_session *session, const struct reserva
 	/* The command, and the page, may still be under way. */
 	if (ret == -ETIMEDOUT)
 		istripe_session_fault(session, ret, "no answer to PERSISTENT RESERVE OUT");
-	/* The LUN may be another one, and has not done it. */
+	/* The LUN has not done it, and may be another one. */
 	if (ret == -ESTALE) {
 		istripe_session_invalidate(session);
 		return -EINPROGRESS;
@@ -88,7 +88,7 @@ static int session_reserve(struct istripe_session *session, const struct reserva
 	return ret;
 }
 
-/* The section keeps the session open: its owner waits for us before it closes it. */
+/* The worker waits for the end of the section before it closes the session. */
 static int nexus_reserve_once(struct istripe_nexus *nexus, const struct reservation *what)
 {
 	int section = srcu_read_lock(&nexus->srcu);
@@ -121,7 +121,7 @@ static int nexus_reserve(struct istripe_nexus *nexus, const struct reservation *
 	return ret;
 }
 
-/* Best effort: the error of what failed before is what the caller gets. */
+/* Best effort: the caller gets the error of the command that failed before. */
 static void nexus_take_back(struct istripe_nexus *nexus, const struct reservation *what)
 {
 	struct reservation undo = {
@@ -148,7 +148,7 @@ static void leg_take_back(struct istripe_leg *leg, const struct reservation *wha
 	srcu_read_unlock(&leg->srcu, section);
 }
 
-/* Is it to be asked? -EBUSY: it leaves, but may have to stay, with its keys or without. */
+/* Is the command for this nexus? -EBUSY: it retires, but may stay, with or without its keys. */
 static int nexus_is_meant(struct istripe_nexus *nexus, const struct reservation *what)
 {
 	struct istripe_leg *leg = nexus->leg;
@@ -161,7 +161,7 @@ static int nexus_is_meant(struct istripe_nexus *nexus, const struct reservation 
 	return retires && what->each_nexus && leg->volume->has_keys ? -EBUSY : wanted;
 }
 
-/* @done: over how many nexuses, from the first one on, it has been done. */
+/* @done: the number of nexuses, from the first one on, over which it has been done. */
 static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, u32 *done)
 {
 	int section = srcu_read_lock(&leg->srcu);
@@ -202,21 +202,24 @@ static int volume_reserve(struct istripe_volume *volume, const struct reservatio
 	return ret;
 }
 
-/* Keys count before they are there: a nexus that comes or stays meanwhile would have none. */
+/* has_keys is set first: a nexus that comes or stays meanwhile would lack the keys. */
 static int volume_reserve_keys(struct istripe_volume *volume, const struct reservation *what)
 {
 	bool had = volume->has_keys;
 	int ret;
 
 	WRITE_ONCE(volume->has_keys, had || what->action_key);
-	/* Either the nexus is seen here as one that comes or leaves, or it sees the keys. */
+	/*
+	 * Either we see the nexus as one that comes or leaves, or the code that changes it sees
+	 * has_keys.
+	 */
 	smp_mb();
 	ret = volume_reserve(volume, what);
 	WRITE_ONCE(volume->has_keys, ret ? had : what->action_key);
 	return ret;
 }
 
-/* One at a time: they use the sessions' own command. */
+/* One call at a time. */
 static int bdev_reserve(struct block_device *bdev, const struct reservation *what)
 {
 	struct istripe_reservation *reservation = bdev->bd_disk->private_data;
@@ -279,7 +282,7 @@ static int reservation_register(struct block_device *bdev, u64 old_key, u64 new_
 		.each_nexus = true,
 		.undo = true,
 		.undo_action = ISTRIPE_RESERVE_REGISTER_ANYWAY,
-		/* Nobody knows what was there when it was to be ignored. */
+		/* The old key is unknown when it was to be ignored. */
 		.undo_action_key = anyway ? 0 : old_key,
 	};
 
@@ -295,7 +298,7 @@ static int reservation_reserve(struct block_device *bdev, u64 key, enum pr_type 
 		.type = reservation_type(type),
 		.key = key,
 		.undo = true,
-		/* Without effect over nexuses that do not hold it. */
+		/* It has no effect over nexuses that do not hold the reservation. */
 		.undo_action = ISTRIPE_RESERVE_RELEASE,
 		.undo_key = key,
 	};
@@ -303,7 +306,7 @@ static int reservation_reserve(struct block_device *bdev, u64 key, enum pr_type 
 	return flags ? -EOPNOTSUPP : bdev_reserve(bdev, &what);
 }
 
-/* Only the nexus that holds it can: the others' command does nothing, and that is GOOD. */
+/* Only the nexus that holds it releases it; over the others the command does nothing: GOOD. */
 static int reservation_release(struct block_device *bdev, u64 key, enum pr_type type)
 {
 	struct reservation what = {

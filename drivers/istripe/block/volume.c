@@ -26,8 +26,8 @@
 static DEFINE_IDA(istripe_ids);
 
 /*
- * Within the disk's open_mutex, and not once it is being deleted: the volume is there.
- * Without this a mount could come between istripe_volume_close() and the disk's end.
+ * Called within the disk's open_mutex, and not after its deletion has begun, so the volume exists.
+ * @closing keeps a mount from coming between istripe_volume_close() and the end of the disk.
  */
 static int volume_open(struct istripe_compat_opened *opened, istripe_compat_open_mode_t mode)
 {
@@ -67,12 +67,11 @@ static int volume_start_legs(struct istripe_volume *volume, char *why, size_t wh
 	int ret = 0;
 	u32 i;
 
-	/* All of them at once: it takes as long as the slowest one. */
 	for (i = 0; i < volume->leg_count; i++)
 		istripe_leg_start(volume->legs[i]);
 	for (i = 0; !ret && i < volume->leg_count; i++)
 		ret = istripe_leg_wait(volume->legs[i], why, why_bytes);
-	/* One may have been lost while another one was waited for. */
+	/* A leg may have been lost while another one was waited for. */
 	for (i = 0; !ret && i < volume->leg_count; i++)
 		ret = istripe_leg_check(volume->legs[i], why, why_bytes);
 	return ret;
@@ -82,7 +81,7 @@ static void volume_stop_legs(struct istripe_volume *volume)
 {
 	u32 i;
 
-	/* All of them at once: each may have to wait for its target. */
+	/* All at once: each may have to wait for its target. */
 	for (i = 0; i < volume->leg_count; i++)
 		istripe_leg_stop_begin(volume->legs[i]);
 	for (i = 0; i < volume->leg_count; i++) {
@@ -91,14 +90,14 @@ static void volume_stop_legs(struct istripe_volume *volume)
 	}
 }
 
-/* Nothing of ours is written on them any more: others may have them. */
+/* Called when nothing of ours is written on the LUNs any more. */
 static void volume_drop_luns(struct istripe_volume *volume)
 {
 	istripe_host_disks_stop(volume);
 	istripe_exclusive_drop(volume);
 }
 
-/* Equal shares only: the smallest leg counts (P27). */
+/* All legs have equal shares: the smallest leg counts (P27). */
 static int volume_set_geometry(struct istripe_volume *volume,
 			       const struct istripe_volume_params *params, char *why,
 			       size_t why_bytes)
@@ -143,11 +142,11 @@ static int volume_alloc_tags(struct istripe_volume *volume)
 	set->numa_node = NUMA_NO_NODE;
 	set->cmd_size = istripe_io_bytes(volume->leg_count, volume->parts);
 	/*
-	 * The targets sort. A scheduler would have twice as many requests of its own, each
+	 * Targets sort requests. A scheduler would have twice as many requests of its own, each
 	 * with all of its leg tasks.
 	 */
 	set->flags = ISTRIPE_COMPAT_TAG_SET_FLAGS | BLK_MQ_F_NO_SCHED_BY_DEFAULT;
-	/* One set of tags, so that queue_depth is what it says and a tag makes a slot. */
+	/* One set of tags: queue_depth is the volume's, and a tag makes a slot. */
 	if (set->nr_hw_queues > 1)
 		set->flags |= BLK_MQ_F_TAG_HCTX_SHARED;
 	set->timeout = msecs_to_jiffies(volume->command_timeout_ms);
@@ -172,8 +171,8 @@ static int volume_add_disk(struct istripe_volume *volume)
 	}
 	volume->disk = disk;
 	/*
-	 * Without a major it gets numbers of the block layer's own (BLOCK_EXT_MAJOR), as do
-	 * its partitions. LVM takes these, but no disk whose major it does not know.
+	 * Without a major the disk and its partitions get BLOCK_EXT_MAJOR. LVM takes that, but no
+	 * disk whose major it does not know.
 	 */
 	disk->fops = &volume_fops;
 	disk->private_data = istripe_reservation_alloc(volume);
@@ -207,7 +206,6 @@ void istripe_volume_free(struct istripe_volume *volume)
 {
 	u32 i;
 
-	/* The disk is gone, the legs are stopped: nobody can hold the volume. */
 	for (i = 0; i < volume->leg_count; i++)
 		istripe_leg_destroy(volume->legs[i]);
 	istripe_metadata_free(&volume->metadata);
@@ -226,12 +224,12 @@ static void volume_count_queues(struct istripe_volume *volume,
 	for (i = 0; i < params->leg_count; i++)
 		for (j = 0; j < params->legs[i].path_count; j++)
 			most = max(most, istripe_path_connections(&params->legs[i].paths[j]));
-	/* A hardware queue for each connection; those without a processor have no use. */
+	/* A hardware queue for each connection; one without a processor has no use. */
 	volume->queue_count = min(most, nr_cpu_ids);
 	volume->poll_queue_count = min(params->poll_queues, nr_cpu_ids);
 }
 
-/* As many parts as a leg has nexuses; many legs do not need them, but would pay for them. */
+/* As many parts as a leg has paths; with many legs parts gain nothing and take memory. */
 static u32 volume_parts(const struct istripe_volume_params *params)
 {
 	u32 parts = 1;
@@ -331,7 +329,7 @@ int istripe_volume_close(struct istripe_volume *volume)
 	struct gendisk *disk = volume->disk;
 	bool open;
 
-	/* Its holder may wait for I/O of ours, which only taking the disk away by force ends. */
+	/* The holder of the mutex may wait for I/O of ours, which only "force" ends. */
 	if (!mutex_trylock(&disk->open_mutex))
 		return -EBUSY;
 	open = disk_openers(disk);
@@ -345,7 +343,7 @@ int istripe_volume_stop(struct istripe_volume *volume)
 {
 	int ret;
 
-	/* Not under open_mutex, see above: someone may get in, and finds the disk gone. */
+	/* Not under open_mutex, see above: a process that opens now finds the disk gone. */
 	WRITE_ONCE(volume->closing, true);
 	istripe_writeback_begin(volume);
 	istripe_resize_stop(volume);
@@ -353,11 +351,11 @@ int istripe_volume_stop(struct istripe_volume *volume)
 	del_gendisk(volume->disk);
 	ret = istripe_writeback_end(volume);
 	istripe_identity_destroy(volume);
-	/* Only now: who has the RTNL may wait for I/O of ours, of which there is none any more. */
+	/* Only after the last I/O: the holder of the RTNL may wait for I/O of ours. */
 	istripe_carrier_ignore(volume);
 	volume_stop_legs(volume);
 	volume_drop_luns(volume);
-	/* Once more: a nexus's worker may just have been at it. */
+	/* Again: the worker of a nexus may have queued them meanwhile. */
 	istripe_resize_stop(volume);
 	istripe_write_protect_stop(volume);
 	istripe_reservation_end(volume->disk);

@@ -16,7 +16,7 @@ static void writeback_arm(struct istripe_writeback *writeback)
 			   msecs_to_jiffies(ISTRIPE_WRITEBACK_MS));
 }
 
-/* The legs are there: istripe_writeback_end() waits for us. */
+/* The legs exist, since istripe_writeback_end() waits for the work. */
 static void writeback_work(struct work_struct *work)
 {
 	struct istripe_writeback *writeback =
@@ -57,7 +57,7 @@ void istripe_writeback_begin(struct istripe_volume *volume)
 
 	WRITE_ONCE(volume->writeback.under_way, true);
 	writeback_arm(&volume->writeback);
-	/* What a lost leg holds would hold up the disk's end, too. */
+	/* Tasks parked on a lost leg would delay the end of the disk. */
 	for (i = 0; i < volume->leg_count; i++)
 		if (!writeback_is_served(volume->legs[i]))
 			istripe_leg_expire(volume->legs[i]);
