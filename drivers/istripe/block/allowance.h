@@ -24,7 +24,7 @@ struct istripe_leg;
 struct istripe_leg_task;
 
 struct istripe_allowance {
-	u32 __percpu *in_flight;	/* tasks let in minus those given back; only the sum counts */
+	u32 __percpu *in_flight;	/* tasks let in minus those given back: their sum */
 	bool on;			/* written under leg->lock, as all below */
 	u32 limit;
 	u32 threshold;			/* while @limit is below, each completion adds one */

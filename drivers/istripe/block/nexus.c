@@ -17,16 +17,16 @@
 
 #define BACKOFF_FIRST_MS	100
 #define SHORT_LIFE_MS		1000
-/* At the first start, of which each ends with a reset that the target refuses: about 20 s. */
+/* Attempts of a first start, while the target refuses resets: about 20 s. */
 #define FIRST_TRIES_MAX		8
 #define TIME2WAIT_MAX_MS	60000
-/* A target that says all the time that its LUN has changed is not asked all the time. */
+/* A target that reports changes all the time is not asked all the time. */
 #define REVALIDATE_INTERVAL_MS	500
 #define REVALIDATE_TIMEOUT_MS		30000
-/* Longer than a question takes. */
+/* Longer than one command of our own takes. */
 #define TOLERATE_MS		60000
 
-/* It must not wait behind I/O that it is to save, and nothing on it waits for a target. */
+/* WQ_MEM_RECLAIM: recovery must not wait for memory, which may wait for recovery. */
 struct workqueue_struct *istripe_recovery_wq;
 struct workqueue_struct *istripe_reset_wq;
 
@@ -88,7 +88,7 @@ void istripe_nexus_last_error(struct istripe_nexus *nexus, char *why, size_t why
 	spin_unlock_irqrestore(&nexus->event_lock, flags);
 }
 
-/* The session's ears: note, tell the worker, touch nothing. */
+/* The session's reports: they only note, and wake the worker. */
 static void nexus_session_fault(struct istripe_session *session, int error, const char *why)
 {
 	struct istripe_nexus *nexus = session->owner;
@@ -166,7 +166,7 @@ void istripe_nexus_push(struct istripe_nexus *nexus)
 
 void istripe_nexus_tune(struct istripe_nexus *nexus)
 {
-	/* The worker waits for the lock, and memory may wait for the worker. */
+	/* The worker waits for session_lock, and reclaim may wait for the worker. */
 	unsigned int noio = memalloc_noio_save();
 	struct istripe_session *session;
 
@@ -179,14 +179,14 @@ void istripe_nexus_tune(struct istripe_nexus *nexus)
 	memalloc_noio_restore(noio);
 }
 
-/* Phase one of the session's death: nobody new finds it, nobody is inside. */
+/* First step of closing a session: no submitter finds it or is in a section with it. */
 static void nexus_withdraw(struct istripe_nexus *nexus)
 {
 	rcu_assign_pointer(nexus->session, NULL);
 	synchronize_srcu(&nexus->srcu);
 }
 
-/* Phase two: sysfs lets go, then stop, collect, free. */
+/* Second step: no sysfs reader is left; then the session stops and is freed. */
 void istripe_nexus_close_session(struct istripe_nexus *nexus, int error)
 {
 	struct istripe_session *session = nexus->owned;
@@ -199,11 +199,11 @@ void istripe_nexus_close_session(struct istripe_nexus *nexus, int error)
 		istripe_session_close(session, error);
 }
 
-/* The worker queues itself: who stops it, or lets it leave, must not wait that long. */
+/* A STOP or RETIRE that comes while the worker queues itself must not wait for @delay. */
 static void nexus_requeue(struct istripe_nexus *nexus, unsigned long delay)
 {
 	mod_delayed_work(nexus->queue, &nexus->work, delay);
-	/* Queue before the look; istripe_nexus_event() sets the bit, then queues. */
+	/* Queue, then test the bits; istripe_nexus_event() sets the bit, then queues. */
 	smp_mb();
 	if (test_bit(ISTRIPE_NEXUS_STOP, &nexus->events) ||
 	    test_and_clear_bit(ISTRIPE_NEXUS_RETIRE, &nexus->events))
@@ -214,13 +214,13 @@ static void nexus_schedule_retry(struct istripe_nexus *nexus, u32 wait_ms)
 {
 	nexus->retry_at = jiffies + msecs_to_jiffies(wait_ms);
 	nexus_set_state(nexus, ISTRIPE_NEXUS_BACKOFF);
-	/* When nothing waits for another login, there is none to wait for. */
+	/* If no login is wanted the worker checks at once whether the nexus can go idle. */
 	if (!READ_ONCE(nexus->wanted))
 		set_bit(ISTRIPE_NEXUS_RETIRE, &nexus->events);
 	nexus_requeue(nexus, msecs_to_jiffies(wait_ms));
 }
 
-/* Exponential with a quarter of jitter, so that many hosts do not come back as one. */
+/* Exponential, with a quarter of jitter, so that many hosts do not come back at the same time. */
 static u32 nexus_backoff_ms(const struct istripe_nexus *nexus)
 {
 	u32 ms = BACKOFF_FIRST_MS << min(nexus->failures, 13u);
@@ -229,7 +229,7 @@ static u32 nexus_backoff_ms(const struct istripe_nexus *nexus)
 	return ms - ms / 8 + get_random_u32() % (ms / 4);
 }
 
-/* As configured; where a redirect leads to is for each login to find out. */
+/* As configured: each login follows redirects anew. */
 static void nexus_way(const struct istripe_nexus *nexus, struct istripe_way *way)
 {
 	const struct istripe_path_params *params = &nexus->path->params;
@@ -279,7 +279,6 @@ int istripe_nexus_open_session(struct istripe_nexus *nexus,
 	return ret;
 }
 
-/* Connect, log in, and make sure that it is the LUN we know. */
 static int nexus_attempt(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
 	struct istripe_session_params params;
@@ -290,9 +289,9 @@ static int nexus_attempt(struct istripe_nexus *nexus, char *why, size_t why_byte
 	istripe_nexus_log_in(nexus, &params);
 	ret = istripe_nexus_open_session(nexus, &params, why, why_bytes);
 	if (!ret) {
-		/* The old session, if there was one, has been reinstated. */
+		/* The first connection has reinstated the old session, if there was one. */
 		istripe_session_join(nexus->owned, &params);
-		/* The setting covers the bring-up, too. */
+		/* The timeout of the login is also that of the LUN bring-up. */
 		ret = istripe_lun_probe(nexus->owned, nexus->path->params.lun, timeout_ms, lun,
 					why, why_bytes);
 	}
@@ -302,7 +301,7 @@ static int nexus_attempt(struct istripe_nexus *nexus, char *why, size_t why_byte
 	return nexus->ops->drain(nexus, why, why_bytes) ?: nexus->ops->check(nexus, why, why_bytes);
 }
 
-/* Whoever looks finds the session now; tasks come when the leg knows. */
+/* Makes the session visible; it gets tasks when the leg knows that the nexus is live. */
 static int nexus_publish(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
 	rcu_assign_pointer(nexus->session, nexus->owned);
@@ -335,7 +334,7 @@ static void nexus_go_live(struct istripe_nexus *nexus)
 	complete_all(&nexus->first_result);
 }
 
-/* Nobody wants the nexus any more, nothing waits for the end of its old session. */
+/* The nexus is not wanted, and nothing waits for the end of its old session. */
 static void nexus_go_idle(struct istripe_nexus *nexus)
 {
 	if (nexus->owned)
@@ -348,8 +347,8 @@ static void nexus_go_idle(struct istripe_nexus *nexus)
 }
 
 /*
- * A size that the leg has had since it was first found: a target that is behind, over this
- * nexus, and may catch up. What is smaller has lost data.
+ * The LUN is no smaller than when the leg was first found: over this nexus the target is late. A
+ * smaller one has lost data.
  */
 static bool nexus_may_catch_up(const struct istripe_nexus *nexus)
 {
@@ -357,7 +356,7 @@ static bool nexus_may_catch_up(const struct istripe_nexus *nexus)
 	       nexus->found.capacity.blocks >= nexus->leg->first_blocks;
 }
 
-/* The first failure, another reason, and a refusal; but not the same one again and again. */
+/* False for the same failure again, unless it is a refusal. */
 static bool nexus_failure_is_news(struct istripe_nexus *nexus, const char *why)
 {
 	unsigned long flags;
@@ -370,8 +369,8 @@ static bool nexus_failure_is_news(struct istripe_nexus *nexus, const char *why)
 }
 
 /*
- * A question to the LUN that was lost with its session does not know why the session ended. The
- * fault is the first there was since nexus_connect(), and has been noted as the session is closed.
+ * A command of our own that was lost with its session does not know why the session ended. The
+ * fault does: it is the first since nexus_connect(), and has been noted as the session is closed.
  */
 static void nexus_fault_why(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
@@ -383,13 +382,13 @@ static void nexus_fault_why(struct istripe_nexus *nexus, char *why, size_t why_b
 	scnprintf(why, why_bytes, "LUN bring-up: %s", fault);
 }
 
-/* It has not been live yet, and nobody has said that it is to go on trying. */
+/* Not live yet, and not told to go on trying. */
 static bool nexus_is_first(const struct istripe_nexus *nexus)
 {
 	return !nexus->started && !READ_ONCE(nexus->persistent);
 }
 
-/* A refusal may pass, and three of them decide: that is worth the wait, see lun_reset.c. */
+/* A refused reset may be transient, and three refusals decide: worth the wait (lun_reset.c). */
 static bool nexus_first_goes_on(const struct istripe_nexus *nexus, int error)
 {
 	return nexus_is_first(nexus) && error == -EIO && nexus->resets_refused && !nexus->refused &&
@@ -409,13 +408,13 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, char *w
 	nexus->tried++;
 	nexus->failures++;
 	nexus_note_error(nexus, error, why);
-	/* What a look has found holds for as long as logins find so, too. */
+	/* A revalidation's result is valid as long as logins are refused, too. */
 	if (!nexus->refused)
 		WRITE_ONCE(nexus->revalidate_error, 0);
 	if (!nexus->started && !goes_on)
 		nexus->first_error = error;
 	if (nexus_is_first(nexus) && !goes_on) {
-		/* Whoever started us wants to know at once, not to wait and hope. */
+		/* The caller that started the nexus wants the first result. */
 		nexus_set_state(nexus, ISTRIPE_NEXUS_IDLE);
 	} else if (nexus->refused && !nexus_may_catch_up(nexus) &&
 		   !nexus->ops->waits(nexus)) {
@@ -467,18 +466,15 @@ static void nexus_connect(struct istripe_nexus *nexus)
 		nexus_go_live(nexus);
 }
 
-/*
- * What the target asks for, within reason; and a session that lives for less than a
- * second counts as a failed attempt.
- */
+/* As the target asks, within reason. A session of less than a second counts as a failure. */
 static u32 nexus_wait_ms(struct istripe_nexus *nexus)
 {
 	u32 asked_ms = min_t(u32, nexus->owned->time2wait_s * MSEC_PER_SEC, TIME2WAIT_MAX_MS);
 
 	/*
-	 * Linux's own target (seen with 6.12) takes its host down when a session of several
-	 * connections is reinstated before it has put away the first of them: it follows one
-	 * that is gone. They have just been reset: give it time. That is no guarantee.
+	 * Linux's own target (seen with 6.12) crashes when a session of several connections is
+	 * reinstated before it has cleaned up the first of them: it follows a freed one. They have
+	 * just been reset: give it time. That is no guarantee.
 	 */
 	if (nexus->owned->conn_count > 1)
 		asked_ms = max_t(u32, asked_ms, ISTRIPE_SEVERAL_WAIT_MS);
@@ -490,7 +486,6 @@ static u32 nexus_wait_ms(struct istripe_nexus *nexus)
 	return max(asked_ms, nexus_backoff_ms(nexus));
 }
 
-/* The session is of no use any more: its tasks go back to the leg. */
 static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
 {
 	nexus_set_state(nexus, ISTRIPE_NEXUS_CLOSING);
@@ -503,25 +498,19 @@ static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
 	nexus->several = nexus->owned->conn_count > 1;
 	nexus->lost_at = jiffies;
 	istripe_nexus_close_session(nexus, -ECONNRESET);
-	/* The resets of several connections may have gone out just now; see nexus_wait_ms(). */
+	/* The resets of several connections may have been sent just now; see nexus_wait_ms(). */
 	if (nexus->several)
 		nexus->lost_at = jiffies;
 }
 
-/*
- * Writes need not wait until the nexus itself may try again; but see nexus_wait_ms() for
- * sessions of several connections.
- */
+/* A fence need not wait for the next login, except after several connections: nexus_wait_ms(). */
 static void nexus_recover(struct istripe_nexus *nexus)
 {
 	nexus->fence_first = !nexus->several && nexus->ops->fence_wanted(nexus);
 	nexus_schedule_retry(nexus, nexus->fence_first ? 0 : nexus_wait_left_ms(nexus));
 }
 
-/*
- * Submitters read the session's address of the LUN: when the target lists the LUN in another
- * form, that takes another session.
- */
+/* Submitters read session->lun: another address of the LUN takes another session. */
 static int nexus_ask(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
 	int ret = istripe_lun_probe(nexus->owned, nexus->path->params.lun, REVALIDATE_TIMEOUT_MS,
@@ -537,8 +526,8 @@ static int nexus_ask(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 }
 
 /*
- * Commands wait for a look, and one that follows upon the other leaves them no time. When it is
- * asynchronous messages that ask for them, commands need not wait while it goes on like that.
+ * Commands wait while the LUN is revalidated. Revalidations without a pause would leave them no
+ * time. When asynchronous messages cause such a series, commands do not wait while it lasts.
  */
 static void nexus_count_revalidation(struct istripe_nexus *nexus)
 {
@@ -549,14 +538,14 @@ static void nexus_count_revalidation(struct istripe_nexus *nexus)
 		nexus->revalidations++;
 }
 
-/* Again for each question: the look as a whole may last longer. */
+/* Again for each command of our own: a revalidation may take longer. */
 static void nexus_tolerate(struct istripe_nexus *nexus)
 {
 	if (nexus->revalidations == ISTRIPE_REVALIDATIONS_MAX)
 		istripe_session_tolerate(nexus->owned, TOLERATE_MS);
 }
 
-/* -ESTALE without a refusal: it has said that it has changed while its superblock was read. */
+/* -ESTALE without a refusal: the LUN has reported a change while its superblock was read. */
 static int nexus_ask_until_quiet(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
 	u32 attempt = 0;
@@ -571,10 +560,9 @@ static int nexus_ask_until_quiet(struct istripe_nexus *nexus, char *why, size_t 
 }
 
 /*
- * The LUN may have changed: ask it again what it is, over the same session. I/O goes on
- * meanwhile, unless the LUN itself has raised the doubt. When it is not what we know any
- * more, the session ends; whether the nexus is of use again is for the next login to find
- * out.
+ * The LUN may have changed: identifies it again, over the same session. I/O goes on meanwhile,
+ * unless the LUN itself has reported the change. When it is not the leg's LUN any more the session
+ * ends, and the next login decides about the nexus.
  */
 static void nexus_revalidate(struct istripe_nexus *nexus)
 {
@@ -583,23 +571,23 @@ static void nexus_revalidate(struct istripe_nexus *nexus)
 	int invalidations, ret;
 
 	clear_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events);
-	/* What comes from now on is another doubt; pairs with istripe_session_invalidate(). */
+	/* A later report needs another revalidation; pairs with istripe_session_invalidate(). */
 	smp_mb__after_atomic();
 	invalidations = istripe_session_invalidations(session);
 	mutex_lock(&nexus->ask_lock);
 	ret = nexus_ask_until_quiet(nexus, why, sizeof(why));
-	/* Before the lock goes: a question that timed out is still the session's. */
+	/* Fault it under the lock: a command that timed out still uses the session's page. */
 	if (ret)
 		istripe_session_fault(session, ret, "%s", why);
 	mutex_unlock(&nexus->ask_lock);
 	nexus->revalidated_at = jiffies;
-	/* A connection that is lost says nothing about the LUN. */
+	/* A lost connection says nothing about the LUN. */
 	WRITE_ONCE(nexus->revalidate_error, ret == -ENOTCONN ? 0 : ret);
 	if (ret)
 		return;
 	if (!istripe_session_is_invalid(session))
 		return;
-	/* What had to wait for us is not overdue; what was sent before may well be. */
+	/* Commands that waited for this have not timed out; those sent before may have. */
 	istripe_eh_forget_unsent(nexus);
 	istripe_session_validate(session, invalidations);
 }
@@ -615,7 +603,7 @@ static void nexus_revalidate_if_asked(struct istripe_nexus *nexus)
 	if (!test_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events))
 		return;
 	if (time_before(jiffies, next)) {
-		/* Not mod_delayed_work(): an event that has come meanwhile is not to wait. */
+		/* Not mod_delayed_work(), which would delay an event that has come meanwhile. */
 		queue_delayed_work(nexus->queue, &nexus->work, next - jiffies);
 		return;
 	}
@@ -623,7 +611,7 @@ static void nexus_revalidate_if_asked(struct istripe_nexus *nexus)
 	nexus_revalidate(nexus);
 }
 
-/* It was to leave and shall stay after all. A proof has passed it over meanwhile. */
+/* It was retiring and is wanted again. A proof has skipped it meanwhile. */
 static void nexus_keep(struct istripe_nexus *nexus)
 {
 	if (!READ_ONCE(nexus->live))
@@ -678,7 +666,7 @@ static void nexus_work(struct work_struct *work)
 	} else if (!READ_ONCE(nexus->wanted) && !nexus->ops->waits(nexus)) {
 		nexus_go_idle(nexus);
 	} else if (nexus->state == ISTRIPE_NEXUS_BACKOFF && time_before(jiffies, nexus->retry_at)) {
-		/* An event of a session that is gone woke us too early. */
+		/* Woken too early, by an event of an earlier session. */
 		nexus_requeue(nexus, nexus->retry_at - jiffies);
 	} else if (nexus->state == ISTRIPE_NEXUS_BACKOFF ||
 		   test_and_clear_bit(ISTRIPE_NEXUS_START, &nexus->events)) {
@@ -692,7 +680,7 @@ void istripe_nexus_start(struct istripe_nexus *nexus)
 	istripe_nexus_event(nexus, ISTRIPE_NEXUS_START);
 }
 
-/* A nexus that has ceased to be live has another session soon, and that has been looked at. */
+/* If the nexus is not live any more, the next login identifies the LUN. */
 void istripe_nexus_revalidate(struct istripe_nexus *nexus)
 {
 	if (READ_ONCE(nexus->state) != ISTRIPE_NEXUS_LIVE)
@@ -707,7 +695,7 @@ void istripe_nexus_persist(struct istripe_nexus *nexus)
 	istripe_nexus_event(nexus, ISTRIPE_NEXUS_START);
 }
 
-/* What is being opened shall fail soon. */
+/* Lets a login that is under way fail soon. */
 static void nexus_interrupt(struct istripe_nexus *nexus)
 {
 	mutex_lock(&nexus->session_lock);
@@ -719,9 +707,9 @@ static void nexus_interrupt(struct istripe_nexus *nexus)
 void istripe_nexus_retire(struct istripe_nexus *nexus)
 {
 	/*
-	 * The worker looks for tasks in the table; whoever takes one off it looks whether
-	 * the nexus is wanted. They do so without barriers: after a grace period each
-	 * processor has had one, so that one of the two sees what the other has done.
+	 * The worker looks for tasks in the session's table; the end of a task takes it off the
+	 * table, then reads @wanted. Neither has a barrier: after a grace period each processor has
+	 * had one, so one of the two sees the other's change.
 	 */
 	synchronize_rcu();
 	if (!nexus->ops->waits(nexus))
@@ -734,14 +722,14 @@ void istripe_nexus_stop(struct istripe_nexus *nexus)
 	set_bit(ISTRIPE_NEXUS_STOP, &nexus->events);
 	nexus->ops->stop(nexus);
 	do {
-		/* Again and again: there may be no socket to interrupt yet. */
+		/* Repeated: there may be no socket to interrupt yet. */
 		nexus_interrupt(nexus);
 		istripe_nexus_event(nexus, ISTRIPE_NEXUS_STOP);
 	} while (!wait_for_completion_timeout(&nexus->stopped, HZ));
 	cancel_delayed_work_sync(&nexus->work);
 }
 
-/* "volume/leg/path", and which one when a nexus has several. */
+/* "volume/leg/path", and ".index" of further nexuses of the path. */
 static void nexus_set_label(struct istripe_nexus *nexus)
 {
 	int used = scnprintf(nexus->label, sizeof(nexus->label), "%s/%u/%u",
@@ -752,9 +740,8 @@ static void nexus_set_label(struct istripe_nexus *nexus)
 }
 
 /*
- * The worker waits for its target: for a connection, for the answers to a login. When there
- * is no memory for another thread, a queue has its rescuer only, which does one work at a
- * time; so each nexus has a queue, and with it a rescuer, of its own.
+ * The worker waits for its target. Without memory for another thread a queue has only its rescuer,
+ * which does one work at a time; so each nexus has a queue, and with it a rescuer, of its own.
  */
 static struct workqueue_struct *nexus_create_queue(const struct istripe_nexus *nexus)
 {
@@ -810,10 +797,11 @@ void istripe_nexus_destroy(struct istripe_nexus *nexus)
 	if (IS_ERR_OR_NULL(nexus))
 		return;
 	/*
-	 * The worker is stopped; submitters, other nexuses' workers and timeouts hold it within
-	 * sections of leg->srcu, and have ended with the disk or, when the nexus was taken out
-	 * of a leg that is up, with a grace period; sysfs ended with its directories. What a
-	 * section left behind is an event at most, or a work of another nexus's LUN reset.
+	 * Nothing uses the nexus any more: the worker is stopped; submitters, other nexuses'
+	 * workers and timeouts, within sections of leg->srcu, have ended with the disk or, when the
+	 * nexus was taken out of a leg that is up, with a grace period; sysfs readers ended with
+	 * their directories. A section may have left an event, or a work of another nexus's LUN
+	 * reset.
 	 */
 	WARN_ON_ONCE(nexus->owned || !list_empty(&nexus->awaiting_fence));
 	cancel_work_sync(&nexus->reset_work);

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A nexus: a durable way to a leg, with one session at a time; a nexus as it is configured
- * has several of them when it has several sessions (path.h). Its worker is the only one
- * that changes its state, opens and closes its sessions, and does recovery; everybody else
- * reports events.
+ * A nexus: keeps one session of a path through its generations, one session at a time. A path has
+ * several nexuses when it has several sessions (path.h). The nexus's worker alone changes its
+ * state, opens and closes its sessions, and does recovery; all others report events.
  *
- * Who may hold the session:
+ * Access to the session:
  *   submitters		through @session, within an SRCU section of @srcu
- *   sysfs		through @owned, under @session_lock
+ *   sysfs			through @owned, under @session_lock
  *   the worker		through @owned
- * When writes wait for the end of a session that is lost, the worker logs in with the
- * nexus's ISID through a sibling, if need be, and out again: @owned for that time, too.
- * The worker withdraws @session, waits for @srcu, clears @owned under @session_lock,
- * and only then closes the session.
+ * The worker withdraws @session, waits for @srcu, clears @owned under @session_lock, and only then
+ * closes the session. When writes wait for the end of a lost session, the worker may log in with
+ * the nexus's ISID through a sibling, and out again: then @owned is that session.
  *
- * Once the session is published, whoever sends a command of our own over it
- * (istripe_session_execute()) holds @ask_lock: the worker, when it looks whether the LUN
- * is still what it was, reservations and rounds over all legs (super.h), within their
- * section of @srcu. Proofs and fences ping over it, within theirs.
+ * @ask_lock serializes our own commands over a published session (istripe_session_execute()): of
+ * the worker, which revalidates the LUN, and, within a section of @srcu, of reservations and
+ * superblock I/O over all legs (super.h). Proofs and fences ping over it, within a section of
+ * @srcu.
  *
  * Lock order: session_lock, then session->socket_lock; @ask_lock, then leg->identify_lock.
  * @event_lock is a leaf.
@@ -42,11 +40,11 @@ struct istripe_nexus;
 
 #define ISTRIPE_EH_MAX	128		/* more at once: the LUN is reset */
 #define ISTRIPE_LOGOUT_TIMEOUT_MS	2000
-#define ISTRIPE_REVALIDATIONS_MAX	3	/* for one command of our own */
-#define ISTRIPE_PING_TIMEOUT_MS		5000	/* of a ping that somebody waits for */
+#define ISTRIPE_REVALIDATIONS_MAX	3	/* of one command of our own */
+#define ISTRIPE_PING_TIMEOUT_MS		5000	/* of a ping that a caller waits for */
 #define ISTRIPE_LABEL_BYTES	(ISTRIPE_NAME_BYTES + 16)
 
-/* Until a target has put away what there was of a session of several connections. */
+/* Until a target has cleaned up after a lost session of several connections. */
 #define ISTRIPE_SEVERAL_WAIT_MS	2000
 
 enum istripe_nexus_event {
@@ -55,46 +53,35 @@ enum istripe_nexus_event {
 	ISTRIPE_NEXUS_FAULT,		/* the session cannot go on */
 	ISTRIPE_NEXUS_LOGOUT,		/* the target wants the session to end */
 	ISTRIPE_NEXUS_EH,		/* a command is older than its timeout */
-	ISTRIPE_NEXUS_GIVE_UP,		/* and has been before: no more patience */
-	ISTRIPE_NEXUS_REVALIDATE,	/* the LUN may have changed: look, but not too often */
-	ISTRIPE_NEXUS_REVALIDATE_NOW,	/* look now: somebody waits for it */
-	ISTRIPE_NEXUS_RETIRE,		/* it is not wanted any more: is it idle yet */
+	ISTRIPE_NEXUS_GIVE_UP,		/* and has been aborted before: reset the LUN */
+	ISTRIPE_NEXUS_REVALIDATE,	/* the LUN may have changed: ask it, but not too often */
+	ISTRIPE_NEXUS_REVALIDATE_NOW,	/* ask it now: a caller waits for it */
+	ISTRIPE_NEXUS_RETIRE,		/* not wanted any more: go idle when it has no tasks */
 	ISTRIPE_NEXUS_CARRIER,		/* a NIC, maybe not its own, has lost its link */
 };
 
-/**
- * struct istripe_nexus_ops - what a nexus tells, and asks, those above it
- * @init:	it has been made
- * @drain:	end what the target still has of the old session, if anything waits for that; 0, or
- *		the login has failed
- * @check:	is it the LUN of the leg, with its superblock; sets @refused; 0 or why not
- * @admit:	the session is published: may the nexus go live
- * @live:	it is live, or stays so although it was to retire
- * @lost:	its session is about to be withdrawn
- * @closed:	it has no session any more, or never had
- * @waits:	does anything wait for the end of the old session
- * @fence:	end the old session some other way, if anything waits for that
- * @fence_wanted: would @fence do something
- * @reset_lun:	commands stay over their time: reset the LUN; 0 or why not
- * @check_carrier: a NIC, maybe not its own, has lost its link
- * @stop:	ISTRIPE_NEXUS_STOP is set: let go of the nexus
- *
- * The worker calls all of them but @init, @waits and @stop, which may come from any process.
+/*
+ * Calls to the layers above. The worker makes all but @init, @waits and @stop, which any process
+ * may make.
  */
 struct istripe_nexus_ops {
+	/* The nexus has been made. */
 	void (*init)(struct istripe_nexus *nexus);
+	/* End what the old session has left, if @waits. 0, or the login has failed. */
 	int (*drain)(struct istripe_nexus *nexus, char *why, size_t why_bytes);
+	/* Is it the leg's LUN and superblock? Sets @refused. 0, or why not. */
 	int (*check)(struct istripe_nexus *nexus, char *why, size_t why_bytes);
+	/* Session published: may the nexus go live? */
 	bool (*admit)(const struct istripe_nexus *nexus);
-	void (*live)(struct istripe_nexus *nexus);
-	void (*lost)(struct istripe_nexus *nexus);
-	void (*closed)(struct istripe_nexus *nexus);
-	bool (*waits)(const struct istripe_nexus *nexus);
-	void (*fence)(struct istripe_nexus *nexus);
-	bool (*fence_wanted)(const struct istripe_nexus *nexus);
-	int (*reset_lun)(struct istripe_nexus *nexus);
-	void (*check_carrier)(struct istripe_nexus *nexus);
-	void (*stop)(struct istripe_nexus *nexus);
+	void (*live)(struct istripe_nexus *nexus);	/* live, or not retiring any more */
+	void (*lost)(struct istripe_nexus *nexus);	/* its session is about to be withdrawn */
+	void (*closed)(struct istripe_nexus *nexus);	/* no session any more, or never one */
+	bool (*waits)(const struct istripe_nexus *nexus);	/* for the end of the old session */
+	void (*fence)(struct istripe_nexus *nexus);	/* end it another way, if @waits */
+	bool (*fence_wanted)(const struct istripe_nexus *nexus);	/* would it try? */
+	int (*reset_lun)(struct istripe_nexus *nexus);	/* after failed aborts */
+	void (*check_carrier)(struct istripe_nexus *nexus);	/* a NIC has lost its link */
+	void (*stop)(struct istripe_nexus *nexus);	/* STOP is set: do not use it any more */
 };
 
 struct istripe_nexus {
@@ -112,49 +99,49 @@ struct istripe_nexus {
 	unsigned long events;
 	struct srcu_struct srcu;
 	struct istripe_session __rcu *session;
-	struct mutex session_lock;	/* @owned, for those who only look */
+	struct mutex session_lock;	/* @owned against readers that are not the worker */
 	struct istripe_session *owned;
 
-	struct istripe_lun found;	/* worker: what the last login found */
+	struct istripe_lun found;	/* worker: found by the last login */
 	u64 blocks;			/* of the LUN by @owned; 0: not known. leg->identify_lock */
 	enum istripe_protected protected;	/* of the LUN over this nexus */
-	u64 announced_blocks;		/* worker: the last growth that others heard of */
-	unsigned long revalidated_at;	/* worker: jiffies, when the LUN was last looked at */
+	u64 announced_blocks;		/* worker: the last growth that was reported */
+	unsigned long revalidated_at;	/* worker: jiffies of the last revalidation */
 	u32 revalidations;		/* worker: see nexus_count_revalidation() */
-	int revalidate_error;		/* written by the worker: what came of that */
-	struct mutex ask_lock;		/* commands of our own over @session, see below */
+	int revalidate_error;		/* written by the worker: its result */
+	struct mutex ask_lock;		/* see above */
 	u64 quiesced_session;		/* its id; leg->reset_lock, see lun_reset.c */
-	struct work_struct reset_work;	/* until it is held, or not any more; leg->reset_lock */
-	unsigned long reset_until;	/* jiffies, when this work gives up; leg->reset_lock */
-	int refused;			/* worker: why that was not the LUN we know */
+	struct work_struct reset_work;	/* quiesces or releases; leg->reset_lock */
+	unsigned long reset_until;	/* jiffies, deadline of this work; leg->reset_lock */
+	int refused;			/* worker: @found is not the leg's LUN: why */
 	bool checked;			/* worker: its superblock has been compared */
 	u32 resets_refused;		/* worker: in a row, see lun_reset.c */
-	unsigned long refused_since;	/* worker: jiffies, when the first of them was */
-	bool resets_given_up;		/* worker: the row counts as "not supported" */
+	unsigned long refused_since;	/* worker: jiffies of the first of them */
+	bool resets_given_up;		/* worker: they count as "not supported" */
 	unsigned long retry_at;		/* worker: jiffies, end of the back-off */
-	u32 wait_ms;			/* worker: what the target asked for */
-	unsigned long lost_at;		/* worker: jiffies, from when on it counts */
+	u32 wait_ms;			/* worker: before the next login, from @lost_at on */
+	unsigned long lost_at;		/* worker: jiffies */
 	bool several;			/* worker: the last session had several connections */
 	bool login_unsure;		/* worker: a login may not have ended it, see fence.c */
 	bool fence_first;		/* worker: end the old session before the back-off */
-	bool tpgt_known;		/* worker: of the first session */
+	bool tpgt_known;		/* worker: @tpgt is that of the last session */
 	u16 tpgt;
-	u32 failures;			/* worker: attempts that failed in a row */
-	u32 tried;			/* worker: of these, since there was a session */
+	u32 failures;			/* worker: failed attempts in a row */
+	u32 tried;			/* worker: the same, since there was a session */
 	unsigned long live_since;	/* worker: jiffies */
 	bool started;			/* worker: has been live since start */
-	bool persistent;		/* failed at first; goes on trying */
+	bool persistent;		/* goes on trying after a first failure */
 	struct completion first_result;
 	int first_error;
 	struct completion stopped;
-	struct completion idled;	/* it was not wanted, and is idle now */
+	struct completion idled;	/* not wanted, and idle now */
 
 	spinlock_t event_lock;		/* the five below */
 	int last_errno;
 	ktime_t error_time;
 	char last_error[ISTRIPE_WHY_BYTES];
 	u32 eh_count;
-	u32 eh_tags[ISTRIPE_EH_MAX];		/* tags to be looked after */
+	u32 eh_tags[ISTRIPE_EH_MAX];		/* reported commands */
 
 	bool wanted;			/* these eleven: under leg->lock */
 	bool live;
@@ -163,131 +150,75 @@ struct istripe_nexus {
 	bool super_unfenced;		/* a superblock of ours may still be written */
 	struct list_head awaiting_fence;
 	struct istripe_way way;		/* of its session, or of the last one */
-	u64 portal_group;		/* proven to be there, see proof.h; 0: not known */
+	u64 portal_group;		/* proven number, see proof.h; 0: not known */
 	u16 portal_group_tpgt;
-	u32 generation;			/* the leg's next, when a session comes or goes */
-	char unproven[ISTRIPE_WHY_BYTES];	/* why no sibling is; empty: one is, or not known */
+	u32 generation;			/* from leg->generations; changes with the session */
+	char unproven[ISTRIPE_WHY_BYTES];	/* why no sibling is proven, if known */
 
 	u64 reconnects;			/* worker */
 	u64 faults;			/* worker */
 };
 
-/**
- * istripe_nexus_create() - build a nexus
- * @path: its path, with its settings
- * @index: its number there
- *
- * Context: process.
- * Return: the nexus or ERR_PTR(-ENOMEM).
- */
+/* The path has its settings. Returns ERR_PTR(-ENOMEM) on failure. */
 struct istripe_nexus *istripe_nexus_create(struct istripe_path *path, u32 index);
 
-/**
- * istripe_nexus_destroy() - free a nexus
- * @nexus: stopped or never started; NULL is fine
- *
- * Context: process.
- */
+/* The nexus is stopped or was never started, or is NULL. */
 void istripe_nexus_destroy(struct istripe_nexus *nexus);
 
-/**
- * istripe_nexus_start() - start connecting
- * @nexus: idle; nexus->first_result completes with the result of the first attempt
- *
- * Context: process.
- */
+/* Starts to connect an idle nexus; first_result completes with the result of the first attempt. */
 void istripe_nexus_start(struct istripe_nexus *nexus);
 
-/**
- * istripe_nexus_persist() - start connecting, and go on trying when the first attempt fails
- * @nexus: idle, perhaps since an attempt that failed
- *
- * Context: process.
- */
+/* The same, but the nexus goes on trying when the first attempt fails, or has failed before. */
 void istripe_nexus_persist(struct istripe_nexus *nexus);
 
-/**
- * istripe_nexus_retire() - log out when all tasks are done, then rest
- * @nexus: not wanted any more; nexus->rested completes when it rests
- *
- * What is lost with the session meanwhile is fenced first, as it would be of any nexus.
- *
- * Context: process, sleeps for a grace period of RCU.
+/*
+ * A nexus that is not wanted any more logs out when all of its tasks are done, then goes idle and
+ * completes @idled. If the session is lost before, its writes are fenced first, as of any nexus.
+ * Sleeps for a grace period of RCU.
  */
 void istripe_nexus_retire(struct istripe_nexus *nexus);
 
-/**
- * istripe_nexus_stop() - log out, close, go idle
- * @nexus: in any state; returns when it is idle
- *
- * Context: process, sleeps; bounded by the timeouts of a logout, of a ping, and of what the
- * worker is asking the LUN just now.
+/*
+ * Logs out, closes, and returns when the nexus is idle, whatever its state was. Sleeps, bounded by
+ * the timeouts of a logout, of a ping, and of the command of our own that the worker waits for.
  */
 void istripe_nexus_stop(struct istripe_nexus *nexus);
 
-/**
- * istripe_nexus_submit() - send a task over the nexus's session
- * @nexus: the nexus
- * @leg_task: its task: see istripe_session_submit()
- * @may_send: see there
- * @more: see there
- *
- * Context: see istripe_session_submit().
- * Return: true; false when the nexus is not live.
+/*
+ * Sends a task over the nexus's session; see istripe_session_submit(). False: the nexus is not
+ * live.
  */
 bool istripe_nexus_submit(struct istripe_nexus *nexus, struct istripe_leg_task *leg_task,
 			  bool may_send, bool more);
 
-/**
- * istripe_nexus_done() - a task is not in flight on its nexus any more
- * @leg_task: was submitted
- *
- * Context: any.
- */
+/* A submitted task is not in flight on its nexus any more. Any context. */
 void istripe_nexus_done(struct istripe_leg_task *leg_task);
 
-/**
- * istripe_nexus_push() - see istripe_leg_push()
- * @nexus: the nexus
- *
- * Context: process, sleeps.
- */
+/* See istripe_leg_push(). Sleeps. */
 void istripe_nexus_push(struct istripe_nexus *nexus);
 
 /**
  * istripe_nexus_tune() - give the sockets of a nexus the settings that its path has now
- * @nexus: of a running volume
+ * @nexus: of a running volume; its path's settings have been changed before
  *
- * A session that is not found yet makes its sockets later, and reads the settings then: the
- * caller has changed them before.
+ * A session that is not found yet makes its sockets, and reads the settings, later.
  *
  * Context: process, sleeps.
  */
 void istripe_nexus_tune(struct istripe_nexus *nexus);
 
-/**
- * istripe_nexus_event() - let the worker know
- * @nexus: the nexus
- * @event: what has happened
- *
- * Context: any.
- */
+/* Reports an event to the worker. Any context. */
 void istripe_nexus_event(struct istripe_nexus *nexus, enum istripe_nexus_event event);
 
-/**
- * istripe_nexus_attention() - the LUN says that something about it is new: have a look at it
- * @nexus: live
- * @what: in words
- *
- * Context: any.
+/*
+ * The LUN of a live nexus says that something about it has changed (@what): revalidates it. Any
+ * context.
  */
 void istripe_nexus_attention(struct istripe_nexus *nexus, const char *what);
 
-/**
- * istripe_nexus_revalidate() - have the LUN looked at, and wait until that is over
- * @nexus: its session is in doubt
- *
- * Context: process, sleeps; within a section of leg->srcu, but not of nexus->srcu.
+/*
+ * Revalidates the LUN over a live nexus and waits for the end of that. Sleeps; within a section of
+ * leg->srcu, but not of nexus->srcu.
  */
 void istripe_nexus_revalidate(struct istripe_nexus *nexus);
 
@@ -301,57 +232,29 @@ void istripe_nexus_revalidate(struct istripe_nexus *nexus);
  */
 void istripe_nexus_last_error(struct istripe_nexus *nexus, char *why, size_t why_bytes);
 
-/**
- * istripe_nexus_log_in() - what a login of the nexus is made with
- * @nexus: the nexus
- * @params: filled
- *
- * Context: process.
- */
+/* Fills in the parameters of a login of the nexus. */
 void istripe_nexus_log_in(struct istripe_nexus *nexus, struct istripe_session_params *params);
 
-/**
- * istripe_nexus_open_session() - log in, with nexus->owned as the session
- * @nexus: the nexus, without a session
- * @params: from istripe_nexus_log_in()
- * @why: reason on failure
- * @why_bytes: its size
- *
- * Context: the nexus's worker.
- * Return: see istripe_session_open(); istripe_nexus_close_session() in any case.
+/*
+ * Logs in, with nexus->owned as the session; the nexus has none. Also after an error, as of
+ * istripe_session_open(), istripe_nexus_close_session() must follow. The nexus's worker.
  */
 int istripe_nexus_open_session(struct istripe_nexus *nexus,
 			       const struct istripe_session_params *params, char *why,
 			       size_t why_bytes);
 
-/**
- * istripe_nexus_close_session() - end nexus->owned
- * @nexus: the nexus; nobody finds its session any more
- * @error: see istripe_session_close()
- *
- * Context: the nexus's worker.
- */
+/* Closes nexus->owned, which is withdrawn from @session. The nexus's worker. */
 void istripe_nexus_close_session(struct istripe_nexus *nexus, int error);
 
 /* Short works of recovery, beside the nexuses' workers; none of them waits for a target. */
 extern struct workqueue_struct *istripe_recovery_wq;
 
-/* For those that a reset of the LUN has to ask, all at a time: they wait for the target. */
+/* Works of a LUN reset, one per nexus at the same time, which wait for the target. */
 extern struct workqueue_struct *istripe_reset_wq;
 
-/**
- * istripe_nexus_init() - make what all nexuses share
- *
- * Context: module init.
- * Return: 0 or -ENOMEM.
- */
+/* Makes the workqueues. Returns 0 or -ENOMEM. */
 int istripe_nexus_init(void);
 
-/**
- * istripe_nexus_exit() - undo istripe_nexus_init()
- *
- * Context: module exit, no nexuses left.
- */
 void istripe_nexus_exit(void);
 
 #endif

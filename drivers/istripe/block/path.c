@@ -10,15 +10,15 @@
 #include "block/volume.h"
 
 /*
- * N sessions have N command windows and are N domains of failure; one session of N
- * connections has one of each, and Linux's own target may not survive its loss.
+ * N sessions have N command windows and are N domains of failure; one session of N connections has
+ * one of each, and Linux's own target may not survive its loss.
  */
 static enum istripe_multi path_multi(const struct istripe_path_params *params)
 {
 	return params->multi == ISTRIPE_MULTI_AUTO ? ISTRIPE_MULTI_SESSIONS : params->multi;
 }
 
-/* The session of the life before may still carry out writes. */
+/* A session of an earlier start may still carry out writes. */
 static void path_restore_unfenced(struct istripe_nexus *nexus, const struct istripe_unfenced *saved)
 {
 	nexus->unfenced = saved->unfenced;
@@ -39,7 +39,10 @@ static int path_create_nexuses(struct istripe_path *path)
 		if (IS_ERR(nexus))
 			return PTR_ERR(nexus);
 		path_restore_unfenced(nexus, &path->params.saved[i]);
-		/* A spare that has left writes, too: only its own login ends them for sure. */
+		/*
+		 * Also a reserve nexus with saved unfenced writes: only its own login surely ends
+		 * them.
+		 */
 		nexus->wanted = !mcs || !i || nexus->unfenced;
 		path->nexuses[path->nexus_count++] = nexus;
 	}
@@ -74,7 +77,9 @@ void istripe_path_destroy(struct istripe_path *path)
 
 	if (IS_ERR_OR_NULL(path))
 		return;
-	/* See istripe_nexus_destroy(): nobody can hold a nexus, nor the path through it. */
+	/*
+	 * No reader of the nexuses, or of the path through them, is left: istripe_nexus_destroy().
+	 */
 	for (i = 0; i < path->nexus_count; i++)
 		istripe_nexus_destroy(path->nexuses[i]);
 	kvfree_sensitive(path, sizeof(*path));
