@@ -41,7 +41,7 @@ struct search {
 	struct istripe_volume *volume;
 	enum istripe_host_disk policy;
 	bool late;			/* the volume is up already */
-	struct scsi_device *sdev;	/* of the present step */
+	struct scsi_device *sdev;	/* is being checked */
 	const struct istripe_leg *leg;	/* the leg that @sdev is */
 	char *why;
 	size_t why_bytes;

@@ -75,7 +75,7 @@ static const struct attribute_group identity_group = {
 };
 __ATTRIBUTE_GROUPS(identity);
 
-/* Only a device with a class is what "device" of the disk leads to. */
+/* The class makes "device" of the disk lead to this device. */
 static struct class identity_class = {
 	.name = "istripe",
 	.dev_groups = identity_groups,

@@ -90,7 +90,7 @@ static void io_say_failed(const struct istripe_leg_task *leg_task, const char *w
 			    task->sense.ascq, what);
 }
 
-/* The target lacked something, or has dropped the command: that may pass, with some time. */
+/* The target was short of something, or has dropped the command: the failure may be transient. */
 static void io_task_back_off(struct istripe_leg_task *leg_task, u32 retries_max,
 			     blk_status_t status)
 {
@@ -469,7 +469,7 @@ static bool io_may_cut(const struct request *rq)
 	       !istripe_compat_atomic(rq);
 }
 
-/* One command, or with the interleave policy one for each of several nexuses. */
+/* One command, or with the interleave policy one for each of several paths. */
 static void io_prepare_leg(struct istripe_io *io, struct istripe_leg *leg, struct request *rq,
 			   const struct istripe_extent *extent)
 {
@@ -499,7 +499,10 @@ static void io_prepare_extents(struct istripe_io *io, struct istripe_volume *vol
 		&io->tasks[volume->leg_count * volume->parts];
 	u32 count, i;
 
-	/* The disk's size, as the request was checked, before the stripe; see volume_grow(). */
+	/*
+	 * The disk's size, which the request was checked against, is read before the stripe; pairs
+	 * with the barrier in volume_grow().
+	 */
 	smp_rmb();
 	count = istripe_stripe_map(&volume->stripe, blk_rq_pos(rq), blk_rq_sectors(rq), extents);
 	/* The limits keep an atomic write on one leg; a torn one must fail. */

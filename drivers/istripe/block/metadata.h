@@ -32,13 +32,13 @@ struct istripe_volume;
 struct istripe_super_growth {
 	struct mutex lock;	/* @sectors, @ended; legs of the metadata once they are known */
 	u64 target;		/* resize work: planned @sectors */
-	u64 sectors;		/* the data of each leg grow to; 0: no growth has begun */
+	u64 sectors;		/* new size of the data of each leg; 0: no growth has begun */
 	u32 ended;		/* how often growth has ended */
 };
 
 struct istripe_metadata {
 	enum istripe_metadata_kind kind;
-	bool known;		/* @legs hold what the volume was started with; release, acquire */
+	bool known;		/* @legs are those of the start; set by release, read by acquire */
 	struct istripe_md *legs;	/* superblock of each leg; NULL: no metadata */
 	struct istripe_super_growth growth;
 };

@@ -24,8 +24,8 @@ struct istripe_queue {
 static void queue_hold(struct istripe_queue *queue, u64 legs)
 {
 	/*
-	 * The commands are on their connections' lists before the bits are set: a submitter that
-	 * takes the bits pushes after that, and finds the commands.
+	 * The commands are on their connections' lists before the bits are set; pairs with the xchg
+	 * in queue_push(): a submitter that takes the bits finds the commands.
 	 */
 	smp_mb__before_atomic();
 	atomic64_or(legs, &queue->held);
@@ -124,8 +124,8 @@ static void queue_poll_leg(struct istripe_leg *leg, u32 lane)
 /*
  * Polls all connections of the queue once, and always says that there may be completions. After "no
  * completion" the block layer would poll on, without checking the request, which another processor
- * or recovery may have completed, and without relaxing the processor, as is done here for its
- * sibling.
+ * or recovery may have completed. Nor would it relax the processor, which is shared with another
+ * hardware thread.
  *
  * Context: an RCU section (bio_poll()), so nothing may sleep. A nexus without a session is not
  * polled.

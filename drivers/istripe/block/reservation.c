@@ -219,7 +219,6 @@ static int volume_reserve_keys(struct istripe_volume *volume, const struct reser
 	return ret;
 }
 
-/* One call at a time. */
 static int bdev_reserve(struct block_device *bdev, const struct reservation *what)
 {
 	struct istripe_reservation *reservation = bdev->bd_disk->private_data;

@@ -34,7 +34,7 @@ struct istripe_resize {
 	bool asked;			/* a rescan is done: @work may write superblocks, once */
 	int error;			/* of that run of @work */
 	bool ending;			/* the volume is about to go down: @work gives up */
-	u64 told_least_sectors;		/* @work: sizes of the legs for which it was logged */
+	u64 told_least_sectors;		/* @work: sizes of the legs when it was last logged */
 	u64 told_most_sectors;		/* why the disk does not grow */
 };
 

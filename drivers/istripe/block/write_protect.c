@@ -48,7 +48,7 @@ static enum istripe_protected leg_survey(struct istripe_leg *leg)
 	return asked ? most : READ_ONCE(leg->protected);
 }
 
-/* Returns whether the leg takes no writes. */
+/* True: the leg takes no writes. */
 static bool leg_update(struct istripe_leg *leg)
 {
 	enum istripe_protected now = leg_survey(leg);
