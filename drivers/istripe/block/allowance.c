@@ -55,7 +55,6 @@ static void allowance_charge(struct istripe_leg_task *leg_task)
 	leg_task->busy_at = jiffies;
 }
 
-/* The LUN has refused all commands for longer than our patience. */
 static bool allowance_is_dead(const struct istripe_leg *leg)
 {
 	return time_after(jiffies, leg->allowance.moved_at + allowance_patience(leg));
@@ -68,7 +67,6 @@ static void allowance_count(struct istripe_allowance *allowance, struct istripe_
 	leg_task->number = allowance->on ? ++allowance->number ?: ++allowance->number : 0;
 }
 
-/* Lets the first @room waiting tasks in and moves them to the caller's list. */
 static void allowance_release(struct istripe_leg *leg, u32 room, struct list_head *list)
 {
 	struct istripe_allowance *allowance = &leg->allowance;
@@ -261,7 +259,6 @@ bool istripe_allowance_refused(struct istripe_leg *leg, struct istripe_leg_task 
 	return !failed;
 }
 
-/* Takes the tasks for which the LUN has been too busy for too long. */
 static void allowance_take_expired(struct istripe_leg *leg, struct list_head *from,
 				   struct list_head *list)
 {

@@ -52,8 +52,8 @@ void istripe_allowance_free(struct istripe_leg *leg);
 bool istripe_allowance_take(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
 
 /*
- * A task that was let in has not been sent, as the leg has no nexus. Tasks that wait are let in
- * within 100 ms, to be parked, too. Under leg->lock.
+ * The leg has no nexus for a task that was let in. Waiting tasks are let in within 100 ms, to be
+ * parked, too. Under leg->lock.
  */
 void istripe_allowance_drop(struct istripe_leg *leg);
 
@@ -67,8 +67,8 @@ void istripe_allowance_give(struct istripe_leg *leg, bool answered);
 bool istripe_allowance_refused(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
 
 /*
- * Moves the waiting tasks of a stopping leg to @list. Letting them in would take the timeout of a
- * command for each few of them when the LUN is silent. Under leg->lock.
+ * Moves the waiting tasks of a stopping leg to @list: a silent LUN would let each few of them in
+ * only after the timeout of a command. Under leg->lock.
  */
 void istripe_allowance_expire(struct istripe_leg *leg, struct list_head *list);
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The notifier only wakes the workers of the volume's nexuses, which check their own NICs: it runs
- * under the RTNL, where it must not wait for anything that recovery needs.
- */
+/* Runs under the RTNL, so it only wakes workers and does not wait for anything recovery needs. */
 #define pr_fmt(fmt) "istripe: " fmt
 
 #include <linux/netdevice.h>
@@ -44,7 +41,6 @@ void istripe_carrier_ignore(struct istripe_volume *volume)
 	unregister_netdevice_notifier_net(volume->net, &volume->nics);
 }
 
-/* Does it take tasks now, over NICs that have a link? */
 static bool carrier_serves(struct istripe_nexus *nexus)
 {
 	int section = srcu_read_lock(&nexus->srcu);

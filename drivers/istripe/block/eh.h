@@ -18,16 +18,10 @@ struct istripe_nexus;
  */
 bool istripe_eh_report(struct istripe_nexus *nexus, u32 itt, bool give_up);
 
-/*
- * Handles the reported commands of a live nexus. Returns when all of them have ended or the session
- * has a fault. Its worker, sleeps.
- */
+/* Returns when all reported commands have ended or the session has a fault. The worker, sleeps. */
 void istripe_eh_recover(struct istripe_nexus *nexus);
 
-/*
- * Forgets the reported commands that have not been sent, because they waited for a revalidation.
- * The nexus is live. Its worker.
- */
+/* Forgets reported commands that were not sent yet, because of a revalidation. The worker. */
 void istripe_eh_forget_unsent(struct istripe_nexus *nexus);
 
 /* Forgets all reports: they were about another session. The nexus's worker. */

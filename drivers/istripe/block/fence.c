@@ -23,7 +23,6 @@ struct fence_sibling {
 	char label[ISTRIPE_LABEL_BYTES];
 };
 
-/* The nexus that still has the sibling's session, if any. */
 static struct istripe_nexus *fence_find(const struct istripe_nexus *nexus,
 					const struct fence_sibling *sibling)
 {
@@ -41,9 +40,9 @@ static struct istripe_nexus *fence_find(const struct istripe_nexus *nexus,
 }
 
 /*
- * The login went through the sibling's way. Another target may have the sibling's address by now,
- * without having been noticed. So the sibling's session must answer a ping after the login; then
- * the new session must, in case the address has come back meanwhile.
+ * The login went through the sibling's way, but another target may have that address by now. So the
+ * sibling's session must answer a ping after the login; then the new session must, in case the
+ * address has come back meanwhile.
  */
 static int fence_check_way(const struct istripe_nexus *nexus, const struct fence_sibling *sibling)
 {
@@ -57,9 +56,9 @@ static int fence_check_way(const struct istripe_nexus *nexus, const struct fence
 
 /*
  * Linux's own target (LIO), known by its TargetAlias, answers a login after the old session and all
- * of its commands have ended (iscsit_stop_session()). It must be spared resets: a reset that meets
- * the end of another connection, as when both paths of a host come back, aborts a command twice,
- * and then the LUN hangs for all hosts (P100; seen with 6.12). Its login proves nothing when
+ * of its commands have ended (iscsit_stop_session()). It must be spared resets: one that meets the
+ * end of another connection, as when both paths of a host come back, aborts a command twice, and
+ * then the LUN hangs for all hosts (P100; seen with 6.12). Its login proves nothing when
  * - an earlier login began to end the old session and was not answered: the second does not wait
  * - the old session had several connections: the login waits for the first of them only
  * - aborts of the old session were not answered
@@ -116,7 +115,6 @@ static int fence_end_commands(struct istripe_nexus *nexus, char *why, size_t why
 	return istripe_fence_drain(nexus, why, why_bytes);
 }
 
-/* Logs in through the sibling; the session is nexus->owned. */
 static int fence_log_in(struct istripe_nexus *nexus, const struct fence_sibling *sibling, char *why,
 			size_t why_bytes)
 {
@@ -164,10 +162,7 @@ bool istripe_fence_may(const struct istripe_nexus *nexus, const struct istripe_n
 	       sibling->path != nexus->path && istripe_proof_same(nexus, sibling);
 }
 
-/*
- * Copies the next sibling from @at on (see istripe_leg_next_nexus()). Returns where to continue,
- * behind the sibling's path; 0 when there is none.
- */
+/* Finds a sibling from @at on. Returns where to go on, behind its path; 0 when there is none. */
 static u32 fence_next(const struct istripe_nexus *nexus, u32 at, struct fence_sibling *sibling)
 {
 	const struct istripe_nexus *other;

@@ -5,15 +5,13 @@
  *
  * The cut: nothing more of the old session gets into the target's task set. A login with the
  * nexus's ISID ends the session (RFC 7143 6.3.5): through the nexus's own way or, when that is
- * closed, through a sibling that has been proven to lead to the same portal group of the target
- * (proof.h).
+ * closed, through a sibling that is proven to lead to the same portal group (proof.h).
  *
  * The drain: all that had entered the task set is over. Some targets (tgt, SCST) answer the login
  * while the storage still carries out a write of the old session. LOGICAL UNIT RESET over the new
- * session ends it; only the answer "function complete" counts, not a time-out.
- *
- * The drain without the cut is no fence: the old session stays alive, and commands of it that reach
- * the target later are carried out (Documentation/design.rst).
+ * session ends it; only the answer "function complete" counts, not a time-out. Without the cut the
+ * drain is no fence: commands of the old session that reach the target later are carried out
+ * (Documentation/design.rst).
  */
 #ifndef ISTRIPE_BLOCK_FENCE_H
 #define ISTRIPE_BLOCK_FENCE_H
@@ -32,10 +30,10 @@ struct istripe_nexus;
 void istripe_fence(struct istripe_nexus *nexus);
 
 /*
- * Does the drain if anything waits for it, and sends the tasks that waited. The old session is cut:
- * nexus->owned has logged in with the nexus's ISID and nexus->found is the LUN there. When a target
- * does not know LOGICAL UNIT RESET, or refuses it for good, its login is believed; leg->lun_reset
- * says so. The nexus's worker. On an error of istripe_lun_reset() the tasks go on waiting.
+ * Does the drain, and sends the tasks that waited, if any. The old session is cut: nexus->owned has
+ * logged in with the nexus's ISID, and nexus->found is the LUN there. When a target does not know
+ * LOGICAL UNIT RESET, or refuses it for good, its login is believed; leg->lun_reset says so. The
+ * nexus's worker. On an error of istripe_lun_reset() the tasks go on waiting.
  */
 int istripe_fence_drain(struct istripe_nexus *nexus, char *why, size_t why_bytes);
 

@@ -85,10 +85,7 @@ static int path_start(struct istripe_path *path, char *why, size_t why_bytes)
 	return ret;
 }
 
-/*
- * No unfenced state is restored: writes of an earlier nexus with the same number are dead, or the
- * volume would not have come up.
- */
+/* No unfenced state is restored: the volume came up, so earlier writes of this number are dead. */
 static int path_make_nexuses(struct istripe_path *path, u32 count, struct istripe_nexus **more)
 {
 	u32 i, before = path->nexus_count;
@@ -142,7 +139,6 @@ void istripe_path_renew(struct istripe_path *path)
 	istripe_nexus_event(path->nexuses[0], ISTRIPE_NEXUS_LOGOUT);
 }
 
-/* The nexuses that are being removed. */
 struct retired {
 	unsigned long wanted;	/* a bit for each that was wanted */
 	u32 live;		/* how many were live */
@@ -298,7 +294,6 @@ int istripe_path_retire(struct istripe_path *path, u32 from, char *why, size_t w
 	       path_retire(path, from, true, why, why_bytes);
 }
 
-/* Takes the path, or its nexuses from @from on, out of the leg. */
 static void path_take_out(struct istripe_path *path, u32 from)
 {
 	struct istripe_leg *leg = path->leg;

@@ -3,11 +3,10 @@
  * Hotplug: paths are added to a leg, and removed from it, while the leg is up.
  *
  * A new path logs in; it is used when its LUN, and with metadata its superblock, are known to be
- * those of the leg. A path that is removed gets no more tasks, finishes those that it has, logs out
- * and goes idle. When its session is lost meanwhile its writes are fenced as those of any path.
- * Then it is taken out of the leg, and freed after a grace period.
- *
- * One change at a time: leg->paths_lock, whose place in the lock order is in leg.h.
+ * those of the leg. A removed path gets no more tasks, finishes those that it has, logs out and
+ * goes idle; when its session is lost meanwhile its writes are fenced as those of any path. Then it
+ * is taken out of the leg, and freed after a grace period. One change at a time, under
+ * leg->paths_lock (leg.h).
  */
 #ifndef ISTRIPE_BLOCK_HOTPLUG_H
 #define ISTRIPE_BLOCK_HOTPLUG_H
@@ -25,9 +24,9 @@ struct istripe_leg;
  * @why_bytes: its size
  *
  * Context: process, sleeps until the path is live or has failed; killable.
- * Return: the path; ERR_PTR: -EBUSY keys of persistent reservations are registered, of
- * which the path has none; -EINVAL it may use a data digest, and the disk does not keep
- * pages stable; -ENOMEM; -EINTR; or an error of connecting, login, LUN bring-up.
+ * Return: the path; ERR_PTR: -EBUSY keys of persistent reservations are registered, of which the
+ * path has none; -EINVAL it may use a data digest, and the disk does not keep pages stable;
+ * -ENOMEM; -EINTR; or an error of connecting, login, LUN bring-up.
  */
 struct istripe_path *istripe_path_add(struct istripe_leg *leg,
 				      const struct istripe_path_params *params, char *why,
@@ -41,9 +40,9 @@ struct istripe_path *istripe_path_add(struct istripe_leg *leg,
  * @why_bytes: its size
  *
  * Context: process, sleeps; for command_timeout_ms and login_timeout_ms at most; killable.
- * Return: 0, then istripe_path_drop() must follow; else the nexuses stay: -EBUSY without
- * them no path would be live, or left, they have not finished in time, or keys of persistent
- * reservations are registered; -EINTR.
+ * Return: 0, then istripe_path_drop() must follow; else the nexuses stay: -EBUSY without them no
+ * path would be live, or left, they have not finished in time, or keys of persistent reservations
+ * are registered; -EINTR.
  */
 int istripe_path_retire(struct istripe_path *path, u32 from, char *why, size_t why_bytes);
 
@@ -64,8 +63,8 @@ void istripe_path_drop(struct istripe_path *path, u32 from);
  * @why_bytes: its size
  *
  * Context: process.
- * Return: 0; -EBUSY keys of persistent reservations are registered, of which the new ones
- * have none; -ENOMEM; on an error the path is as before.
+ * Return: 0; -EBUSY keys of persistent reservations are registered, of which the new ones have
+ * none; -ENOMEM; on an error the path is as before.
  */
 int istripe_path_grow(struct istripe_path *path, u32 count, char *why, size_t why_bytes);
 
@@ -88,10 +87,7 @@ int istripe_path_check_renew(const struct istripe_path *path, char *why, size_t 
  */
 void istripe_path_renew(struct istripe_path *path);
 
-/*
- * Starts the reserve nexuses that are wanted, lets the others go idle. @granted: connections that a
- * login of nexus 0 was granted. The worker of nexus 0, or under leg->paths_lock.
- */
+/* Starts and retires reserves after a login of nexus 0. Its worker, or under leg->paths_lock. */
 void istripe_path_granted(struct istripe_path *path, u32 granted);
 
 #endif

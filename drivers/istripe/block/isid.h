@@ -16,10 +16,7 @@ struct istripe_nexus;
 /* Sets nexus->isid. The nexus has its path and index. */
 void istripe_isid_choose(struct istripe_nexus *nexus);
 
-/*
- * The ISID of a proof's test session (6 bytes): used by no nexus of the volume at this target, the
- * same each time and for all nexuses of a path.
- */
+/* 6 bytes that no nexus of the volume uses at this target; the same for all nexuses of a path. */
 void istripe_isid_test(const struct istripe_nexus *nexus, u8 *isid);
 
 #endif

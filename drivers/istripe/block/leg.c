@@ -148,10 +148,7 @@ static void leg_set_unfenced(struct istripe_leg *leg, struct istripe_nexus *nexu
 	nexus->unfenced = true;
 }
 
-/*
- * Takes the tasks that wait for a fence, to be failed; returns their number. From now on the leg
- * serves nothing until istripe_leg_nexus_fenced().
- */
+/* Takes the tasks that wait for a fence: nothing is served until istripe_leg_nexus_fenced(). */
 static u32 leg_take_awaiting_fence(struct istripe_leg *leg, struct list_head *list)
 {
 	struct istripe_nexus *nexus;
@@ -415,9 +412,7 @@ int istripe_leg_nexus_error(struct istripe_nexus *nexus, char *why, size_t why_b
 	return nexus->first_error;
 }
 
-/*
- * Nothing may be served while saved unfenced writes of a nexus that is not up may be carried out.
- */
+/* Nothing may be served while saved unfenced writes of this nexus may be carried out. */
 static int leg_check_unfenced(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
 	int used;

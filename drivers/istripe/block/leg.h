@@ -170,9 +170,8 @@ static inline bool istripe_leg_serving(const struct istripe_leg *leg)
 void istripe_leg_push(struct istripe_leg *leg);
 
 /*
- * Keeps a task, not in flight, until a nexus is live. Returns false when one is live: the caller
- * submits the task. Returns true when it is parked or, because nothing waits any more, has failed.
- * Any context.
+ * Keeps a task, not in flight, until a nexus is live. False: one is live, submit the task. True: it
+ * is parked, or has failed because nothing waits any more. Any context.
  */
 bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
 
@@ -188,8 +187,8 @@ bool istripe_leg_is(struct istripe_leg *leg, const struct istripe_lun *lun);
 void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
 
 /*
- * A superblock may still be written over the session of a nexus, which is lost or about to be. The
- * leg is served meanwhile. Any context, within a section of nexus->srcu.
+ * A superblock may still be written over the nexus's session, which is lost or about to be; the leg
+ * is served. Any context, within a section of nexus->srcu.
  */
 void istripe_leg_super_unfenced(struct istripe_leg *leg, struct istripe_nexus *nexus);
 
@@ -209,8 +208,8 @@ void istripe_leg_nexus_live(struct istripe_leg *leg, struct istripe_nexus *nexus
 void istripe_leg_nexus_lost(struct istripe_leg *leg, struct istripe_nexus *nexus);
 
 /*
- * Says whether a nexus is to have a session. One that is not wanted gets no tasks from now on; one
- * that is about to be taken out is not wanted again. Any context that may take leg->lock.
+ * @wanted: the nexus is to have a session (ignored when it is about to be taken out); else it gets
+ * no tasks from now on. Any context.
  */
 void istripe_leg_nexus_want(struct istripe_leg *leg, struct istripe_nexus *nexus, bool wanted);
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * A leg task: the part of a request that goes to one leg. The I/O (io.c) makes it, the leg sends it
- * over its nexuses, and its end goes back to the I/O.
- */
+/* A leg task: the part of a request that goes to one leg. io.c makes it and gets its end. */
 #ifndef ISTRIPE_BLOCK_LEG_TASK_H
 #define ISTRIPE_BLOCK_LEG_TASK_H
 

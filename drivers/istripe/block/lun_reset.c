@@ -18,10 +18,7 @@
 #define QUIESCE_MS		1000
 /* Long, because commands that are in the storage have to end first. */
 #define ANSWER_MS	10000
-/*
- * A target that refuses (RFC 7143 11.6.1: 255 and others, or a Reject) may have a transient reason.
- * One that refuses so often in a row, over so long a time, does it for good.
- */
+/* A refusal (RFC 7143 11.6.1: 255 and others, or a Reject) may be transient; this many are not. */
 #define REFUSALS_MAX	3
 #define REFUSED_MS	5000
 
@@ -77,8 +74,7 @@ static void reset_nexus_work(struct work_struct *work)
 
 /*
  * The deadline starts now: without memory for threads these works run one after the other, within
- * the time of one. When the nexus is taken out of the leg meanwhile, istripe_nexus_destroy()
- * cancels the work.
+ * the time of one. istripe_nexus_destroy() cancels the work of a nexus that is taken out meanwhile.
  */
 static void reset_queue(struct istripe_nexus *nexus)
 {
@@ -87,8 +83,7 @@ static void reset_queue(struct istripe_nexus *nexus)
 }
 
 /*
- * All at a time, so that a silent session does not use up the time of the others. Returns true when
- * any nexus has been quiesced.
+ * Asks all at the same time: a silent one must not use up the others' time. True: any is quiesced.
  */
 static bool reset_quiesce_all(struct istripe_leg *leg, const struct istripe_nexus *but)
 {
@@ -108,7 +103,6 @@ static bool reset_quiesce_all(struct istripe_leg *leg, const struct istripe_nexu
 	return quiesced;
 }
 
-/* After the reset: collects the tasks that it has ended. */
 static void reset_collect_all(struct istripe_leg *leg)
 {
 	int section = srcu_read_lock(&leg->srcu);

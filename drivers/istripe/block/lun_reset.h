@@ -35,10 +35,7 @@ enum istripe_lun_reset_result {
  */
 const char *istripe_lun_reset_result_name(enum istripe_lun_reset_result result);
 
-/*
- * A nexus is live: its refusals so far are forgotten, unless they count as "not supported".
- * Refusals after another loss, perhaps days later, are a new series. Its worker.
- */
+/* A nexus is live: refusals start again, unless they count as "not supported". Its worker. */
 void istripe_lun_reset_live(struct istripe_nexus *nexus);
 
 void istripe_lun_reset_init(struct istripe_leg *leg);
@@ -46,8 +43,7 @@ void istripe_lun_reset_init(struct istripe_leg *leg);
 void istripe_lun_reset_init_nexus(struct istripe_nexus *nexus);
 
 /*
- * Resets the LUN over nexus->owned, which is logged in and knows the LUN's address, published or
- * not.
+ * Resets the LUN over nexus->owned, which has logged in and knows the LUN's address.
  *
  * The tasks of that session end with -ECANCELED, those of the leg's other nexuses with -EAGAIN. New
  * commands of the other nexuses wait for at most a second. If the target needs longer they are

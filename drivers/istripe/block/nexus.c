@@ -346,10 +346,7 @@ static void nexus_go_idle(struct istripe_nexus *nexus)
 	complete_all(&nexus->idled);
 }
 
-/*
- * The LUN is no smaller than when the leg was first found: over this nexus the target is late. A
- * smaller one has lost data.
- */
+/* The target may be late over this nexus. A LUN smaller than at first has lost data. */
 static bool nexus_may_catch_up(const struct istripe_nexus *nexus)
 {
 	return nexus->refused == -ENOSPC &&
@@ -382,7 +379,6 @@ static void nexus_fault_why(struct istripe_nexus *nexus, char *why, size_t why_b
 	scnprintf(why, why_bytes, "LUN bring-up: %s", fault);
 }
 
-/* Not live yet, and not told to go on trying. */
 static bool nexus_is_first(const struct istripe_nexus *nexus)
 {
 	return !nexus->started && !READ_ONCE(nexus->persistent);
@@ -525,10 +521,7 @@ static int nexus_ask(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 	return -EREMCHG;
 }
 
-/*
- * Commands wait while the LUN is revalidated. Revalidations without a pause would leave them no
- * time. When asynchronous messages cause such a series, commands do not wait while it lasts.
- */
+/* Commands wait during a revalidation, but not in a series that asynchronous messages cause. */
 static void nexus_count_revalidation(struct istripe_nexus *nexus)
 {
 	if (time_after(jiffies,
@@ -560,9 +553,8 @@ static int nexus_ask_until_quiet(struct istripe_nexus *nexus, char *why, size_t 
 }
 
 /*
- * The LUN may have changed: identifies it again, over the same session. I/O goes on meanwhile,
- * unless the LUN itself has reported the change. When it is not the leg's LUN any more the session
- * ends, and the next login decides about the nexus.
+ * Identifies the LUN again, over the same session. I/O goes on meanwhile, unless the LUN itself has
+ * reported the change. Another LUN ends the session: the next login decides about the nexus.
  */
 static void nexus_revalidate(struct istripe_nexus *nexus)
 {
@@ -740,8 +732,8 @@ static void nexus_set_label(struct istripe_nexus *nexus)
 }
 
 /*
- * The worker waits for its target. Without memory for another thread a queue has only its rescuer,
- * which does one work at a time; so each nexus has a queue, and with it a rescuer, of its own.
+ * Workers wait for targets. Without memory for threads a queue has only its rescuer, which does one
+ * work at a time; so each nexus has a queue, and with it a rescuer, of its own.
  */
 static struct workqueue_struct *nexus_create_queue(const struct istripe_nexus *nexus)
 {
@@ -797,11 +789,10 @@ void istripe_nexus_destroy(struct istripe_nexus *nexus)
 	if (IS_ERR_OR_NULL(nexus))
 		return;
 	/*
-	 * Nothing uses the nexus any more: the worker is stopped; submitters, other nexuses'
-	 * workers and timeouts, within sections of leg->srcu, have ended with the disk or, when the
-	 * nexus was taken out of a leg that is up, with a grace period; sysfs readers ended with
-	 * their directories. A section may have left an event, or a work of another nexus's LUN
-	 * reset.
+	 * Submitters, other nexuses' workers and timeouts use it within sections of leg->srcu,
+	 * which have ended: with the disk or, when the nexus was taken out of a leg that is up,
+	 * with a grace period; sysfs readers ended with their directories. A section may have left
+	 * an event, or a work of another nexus's LUN reset.
 	 */
 	WARN_ON_ONCE(nexus->owned || !list_empty(&nexus->awaiting_fence));
 	cancel_work_sync(&nexus->reset_work);

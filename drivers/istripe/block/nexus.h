@@ -60,10 +60,7 @@ enum istripe_nexus_event {
 	ISTRIPE_NEXUS_CARRIER,		/* a NIC, maybe not its own, has lost its link */
 };
 
-/*
- * Calls to the layers above. The worker makes all but @init, @waits and @stop, which any process
- * may make.
- */
+/* Calls to the layers above, by the worker; @init, @waits and @stop by any process. */
 struct istripe_nexus_ops {
 	/* The nexus has been made. */
 	void (*init)(struct istripe_nexus *nexus);
@@ -184,10 +181,7 @@ void istripe_nexus_retire(struct istripe_nexus *nexus);
  */
 void istripe_nexus_stop(struct istripe_nexus *nexus);
 
-/*
- * Sends a task over the nexus's session; see istripe_session_submit(). False: the nexus is not
- * live.
- */
+/* See istripe_session_submit(). False: the nexus is not live. */
 bool istripe_nexus_submit(struct istripe_nexus *nexus, struct istripe_leg_task *leg_task,
 			  bool may_send, bool more);
 
@@ -210,16 +204,10 @@ void istripe_nexus_tune(struct istripe_nexus *nexus);
 /* Reports an event to the worker. Any context. */
 void istripe_nexus_event(struct istripe_nexus *nexus, enum istripe_nexus_event event);
 
-/*
- * The LUN of a live nexus says that something about it has changed (@what): revalidates it. Any
- * context.
- */
+/* The LUN of a live nexus reports a change, @what: revalidates it. Any context. */
 void istripe_nexus_attention(struct istripe_nexus *nexus, const char *what);
 
-/*
- * Revalidates the LUN over a live nexus and waits for the end of that. Sleeps; within a section of
- * leg->srcu, but not of nexus->srcu.
- */
+/* Revalidates the LUN and waits for that. Sleeps, in a section of leg->srcu, not of nexus->srcu. */
 void istripe_nexus_revalidate(struct istripe_nexus *nexus);
 
 /**

@@ -39,10 +39,7 @@ static int path_create_nexuses(struct istripe_path *path)
 		if (IS_ERR(nexus))
 			return PTR_ERR(nexus);
 		path_restore_unfenced(nexus, &path->params.saved[i]);
-		/*
-		 * Also a reserve nexus with saved unfenced writes: only its own login surely ends
-		 * them.
-		 */
+		/* Also a reserve nexus with saved unfenced writes: only its own login ends them. */
 		nexus->wanted = !mcs || !i || nexus->unfenced;
 		path->nexuses[path->nexus_count++] = nexus;
 	}
@@ -77,9 +74,7 @@ void istripe_path_destroy(struct istripe_path *path)
 
 	if (IS_ERR_OR_NULL(path))
 		return;
-	/*
-	 * No reader of the nexuses, or of the path through them, is left: istripe_nexus_destroy().
-	 */
+	/* No reader of the nexuses, or of the path, is left: see istripe_nexus_destroy(). */
 	for (i = 0; i < path->nexus_count; i++)
 		istripe_nexus_destroy(path->nexuses[i]);
 	kvfree_sensitive(path, sizeof(*path));

@@ -74,10 +74,7 @@ void istripe_path_destroy(struct istripe_path *path);
 /* How many nexuses of a new path have saved unfenced writes. */
 u32 istripe_path_unfenced(const struct istripe_path *path);
 
-/*
- * The live nexus that a lane uses; it may have been lost since. NULL: none is live, or one has just
- * come or gone. Within a section of leg->srcu.
- */
+/* In a section of leg->srcu. NULL: none is live, or one comes or goes. It may be lost since. */
 struct istripe_nexus *istripe_path_pick(const struct istripe_path *path, u32 lane);
 
 /**

@@ -63,7 +63,6 @@ static u64 cost_service_time(const struct istripe_path *path, u32 bytes)
 	return div_u64((queued + bytes) * ISTRIPE_WEIGHT_MAX, path_weight(path));
 }
 
-/* The cheapest path; equals are used in turn. */
 static struct istripe_path *pick_cheapest(struct istripe_leg *leg, u32 bytes,
 					  u64 (*cost)(const struct istripe_path *path,
 						      u32 bytes))

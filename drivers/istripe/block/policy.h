@@ -15,18 +15,18 @@ struct istripe_path;
 struct istripe_leg;
 
 /*
- * @bytes: length of the transfer. @nth: 0 for a task of its own, n for the n-th further part of a
- * request that istripe_policy_parts() has cut: the parts take different paths. Any context, within
- * a section of leg->srcu. The path was live at that moment and may have been lost since. NULL: none
- * is live, or the leg must not be written to.
+ * @nth: 0 for a task of its own, n for the n-th further part of a request that
+ * istripe_policy_parts() has cut: the parts take different paths. NULL: no path is live, or the leg
+ * must not be written to. Any context, within a section of leg->srcu; the path may have been lost
+ * since.
  */
 struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes, u32 nth);
 
 /*
- * Into how many parts (1..ISTRIPE_PARTS_MAX) to cut what a request does on a leg. More than one
- * only with the interleave policy, and no more than there are live paths: one for each session of a
- * path would be more commands over the same NIC. @part_sectors: length of each part, the last one
- * may be shorter; a multiple of the chunk when there are several. Any context.
+ * Into how many parts (1..ISTRIPE_PARTS_MAX) to cut a request on a leg. More than one only with the
+ * interleave policy, and at most one for each live path: one for each session would be more
+ * commands over the same NIC. All parts but the last have @part_sectors, if several a multiple of
+ * the chunk.
  */
 u32 istripe_policy_parts(const struct istripe_leg *leg, u32 sectors, u32 *part_sectors);
 

@@ -39,10 +39,7 @@ bool istripe_proof_same(const struct istripe_nexus *nexus, const struct istripe_
 	return nexus->portal_group && nexus->portal_group == sibling->portal_group;
 }
 
-/*
- * Events of test sessions. A requested logout is ignored, because the session ends soon anyway; so
- * is attention, which is for the nexus's own session.
- */
+/* Test sessions ignore requests for a logout, as they end soon, and reports about LUNs. */
 static void test_fault(struct istripe_session *session, int error, const char *why)
 {
 	struct istripe_test_session *test = session->owner;
@@ -95,8 +92,7 @@ static int test_open(struct istripe_test_session *test, struct istripe_nexus *ne
 }
 
 /*
- * The next login has been answered: in the same portal group it has ended this session. An answer
- * to a ping proves that it has not; no answer proves nothing.
+ * After the next login's answer: an answer to a ping disproves the proof, silence proves nothing.
  */
 static int test_check_ended(struct istripe_test_session *test, u32 timeout_ms, char *why,
 			    size_t why_bytes)
@@ -150,10 +146,7 @@ int istripe_proof_ask(struct istripe_nexus *nexus, u32 generation)
 	return ret;
 }
 
-/*
- * Does the way lead to the nexus's own session? See fence_check_way(). Returns -ESTALE when that
- * session is gone, -EHOSTDOWN without an answer.
- */
+/* Like fence_check_way(). -ESTALE: that session is gone; -EHOSTDOWN: no answer. */
 static int proof_check_way(struct istripe_nexus *nexus, const struct istripe_test_session *test,
 			   char *why, size_t why_bytes)
 {
@@ -329,7 +322,6 @@ static bool proof_harms(struct istripe_proof *proof, const struct proof_sibling 
 	return harms;
 }
 
-/* Notes why no sibling is proven; returns true if nothing was noted before. */
 static bool proof_note(struct istripe_nexus *nexus, const char *why)
 {
 	bool news;
@@ -458,7 +450,6 @@ static void proof_forget_alone(struct istripe_leg *leg)
 			nexus->portal_group = 0;
 }
 
-/* When the last run left a proof undecided, this run repeats it. */
 static void proof_begin(struct istripe_proof *proof)
 {
 	if (!proof->undecided)

@@ -2,25 +2,24 @@
 /*
  * A proof that two nexuses of a leg lead to the same iSCSI node and portal group.
  *
- * The same target name and portal group tag prove nothing: there are pairs of targets with one
- * name. A login through one of the nexuses would then not end the session of the other one, and
- * would be no fence. So it is tried. A test session, with an ISID of its own, is opened through one
- * nexus, reinstated through the other (RFC 7143 6.3.5), then once more through the first. Each of
- * these logins must end the session before it: before the next ping, and by the target's doing.
- * This is done twice because once might be a coincidence: a target that just goes down. After each
- * of the two, the nexus's own session must answer a ping, then the new test session: the nexus's
- * address may have moved to another node without having been noticed.
+ * Equal target names and portal group tags prove nothing: there are pairs of targets with one name,
+ * and a login at one of them does not end a session of the other, so it would be no fence. The
+ * proof opens a test session, with an ISID of its own, through one nexus, reinstates it through the
+ * other (RFC 7143 6.3.5), and once more through the first. Each login must end the session before
+ * it, before the next ping and by the target's doing; twice, because once may be a target that just
+ * goes down. After each of the two the nexus's own session must answer a ping, then the new test
+ * session: the nexus's address may have moved to another node without having been noticed.
  *
- * The result is a number, nexus->portal_group: nexuses with the same number lead to the same portal
- * group. The leg's proof work gives it, one nexus after the other: it compares a nexus with one
- * nexus of each known portal group, so there is one proof per nexus and not one per pair. The
- * nexuses of a path are proven one by one. Numbers are never reused. A nexus keeps its number while
- * it is down, because its lost session was there. Its next session has none until it is proven
- * anew, because another node may have taken the address. A proof counts only if both nexuses have
- * had the same sessions all along, see nexus->generation.
+ * The result is a number, nexus->portal_group, equal for nexuses that lead to the same portal
+ * group. The leg's proof work gives it, one nexus after the other, those of a path, too: it
+ * compares a nexus with one nexus of each known portal group, not with each other nexus. Numbers
+ * are never reused. A nexus keeps its number while it is down, because its lost session was there.
+ * Its next session has none until it is proven anew, because another node may have taken the
+ * address. A proof counts only if both nexuses have had the same sessions all along, see
+ * nexus->generation.
  *
  * An undecided proof is repeated, after seconds at first and minutes at last, and when a nexus of
- * the leg comes back. A proof that two are different is repeated only in the latter case.
+ * the leg comes back; a proof that two are different only in the latter case.
  *
  * Test sessions carry no command; for a proof the nexuses' own sessions carry a ping only. The work
  * starts when the volume is up. It uses a nexus while that is @subject or @sibling. When a target
@@ -68,10 +67,10 @@ struct istripe_proof {
 
 /*
  * Pings over the session that a nexus had when its generation was @generation. The nexus was found
- * within a section of leg->srcu that lasts, or the proof uses it. Sleeps for at most
- * ISTRIPE_PING_TIMEOUT_MS, and until the control request of the session's owner is over. Returns 0
- * it answers, and the nexus still has this session; -ENOTCONN it has not, or the session had a
- * fault; else as istripe_session_ping().
+ * within a section of leg->srcu that lasts, or the proof uses it. Sleeps for
+ * ISTRIPE_PING_TIMEOUT_MS at most, and until the control request of the session's owner is over.
+ * Returns 0 when the target answers and the nexus still has this session; -ENOTCONN it has not, or
+ * the session had a fault; else as istripe_session_ping().
  */
 int istripe_proof_ask(struct istripe_nexus *nexus, u32 generation);
 
