@@ -52,8 +52,8 @@ void istripe_allowance_free(struct istripe_leg *leg);
 bool istripe_allowance_take(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
 
 /*
- * The leg has no nexus for a task that was let in. Waiting tasks are let in within 100 ms, to be
- * parked, too. Under leg->lock.
+ * A task let in has found no nexus. Waiting tasks are let in within 100 ms, to be parked.
+ * leg->lock.
  */
 void istripe_allowance_drop(struct istripe_leg *leg);
 
@@ -61,15 +61,11 @@ void istripe_allowance_drop(struct istripe_leg *leg);
 void istripe_allowance_give(struct istripe_leg *leg, bool answered);
 
 /*
- * The LUN had no room for a task that was let in and is to be sent again. True: it waits. False:
- * the LUN has been too busy for it for too long. Called from done() of the task.
+ * The LUN has refused a task that was let in. True: it waits; false: for too long. In its done().
  */
 bool istripe_allowance_refused(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
 
-/*
- * Moves the waiting tasks of a stopping leg to @list: a silent LUN would let each few of them in
- * only after the timeout of a command. Under leg->lock.
- */
+/* Moves the waiting tasks to @list: a silent LUN would let them in too slowly. Under leg->lock. */
 void istripe_allowance_expire(struct istripe_leg *leg, struct list_head *list);
 
 /* The leg is stopping and has no requests. Sleeps. */

@@ -13,10 +13,9 @@ void istripe_carrier_watch(struct istripe_volume *volume);
 void istripe_carrier_ignore(struct istripe_volume *volume);
 
 /*
- * Gives the session of a live nexus up when its NIC has no link, but only while another session of
- * the leg has one: TCP may survive a short loss of carrier, and one such session is better than
- * none. The nexus's worker calls it after ISTRIPE_NEXUS_CARRIER: when the nexus or another one of
- * its leg went live, or a NIC has changed.
+ * Gives a live nexus's session up when its NIC has no link and another session of the leg has one:
+ * TCP may survive a short loss of carrier, which is better than no session. The nexus's worker,
+ * after ISTRIPE_NEXUS_CARRIER.
  */
 void istripe_carrier_check(struct istripe_nexus *nexus);
 

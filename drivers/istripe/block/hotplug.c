@@ -12,10 +12,7 @@
 #include "block/resize.h"
 #include "block/volume.h"
 
-/*
- * Each session is an initiator port of its own (SPC-4 5.12). Called after new nexuses are in the
- * leg and before they start: from then on a registration of keys finds them.
- */
+/* A session is an initiator port (SPC-4 5.12): registrations find nexuses that are in the leg. */
 static int leg_check_keys(const struct istripe_leg *leg, char *why, size_t why_bytes)
 {
 	if (istripe_reservation_knows_nexuses(leg->volume))

@@ -82,9 +82,7 @@ static void reset_queue(struct istripe_nexus *nexus)
 	queue_work(istripe_reset_wq, &nexus->reset_work);
 }
 
-/*
- * Asks all at the same time: a silent one must not use up the others' time. True: any is quiesced.
- */
+/* All at the same time: a silent one must not use up the time of others. True: any is quiesced. */
 static bool reset_quiesce_all(struct istripe_leg *leg, const struct istripe_nexus *but)
 {
 	int section = srcu_read_lock(&leg->srcu);

@@ -365,10 +365,7 @@ static bool nexus_failure_is_news(struct istripe_nexus *nexus, const char *why)
 	return !nexus->tried || !same || (nexus->refused && !nexus_may_catch_up(nexus));
 }
 
-/*
- * A command of our own that was lost with its session does not know why the session ended. The
- * fault does: it is the first since nexus_connect(), and has been noted as the session is closed.
- */
+/* The session's fault, noted when it was closed, says why a command of our own was lost with it. */
 static void nexus_fault_why(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
 	char fault[ISTRIPE_WHY_BYTES];

@@ -10,8 +10,8 @@
 #include "block/volume.h"
 
 /*
- * N sessions have N command windows and are N domains of failure; one session of N connections has
- * one of each, and Linux's own target may not survive its loss.
+ * N sessions have N command windows and fail one by one; one session of N connections has one
+ * window, and Linux's own target may not survive its loss.
  */
 static enum istripe_multi path_multi(const struct istripe_path_params *params)
 {
