@@ -54,14 +54,14 @@ struct istripe_chap_identity {
 	u32 secret_bytes;
 };
 
-/* What a session of a path has left behind when its volume went down; nothing, unless @unfenced. */
+/* The writes that a session has left when its volume went down; none, unless @unfenced. */
 struct istripe_unfenced {
 	bool unfenced;			/* writes failed that the target may still carry out */
 	u16 tpgt;			/* where its session was */
 	u32 fingerprint;		/* whose session it was, see control/params.h */
 };
 
-/* What a path with several connections makes of them. */
+/* How a path with several connections uses them. */
 enum istripe_multi {
 	ISTRIPE_MULTI_AUTO,
 	ISTRIPE_MULTI_SESSIONS,		/* as many sessions of one connection */
@@ -113,7 +113,7 @@ static inline void istripe_isid_of_nexus(u8 isid[6], u32 nexus)
 	isid[4] ^= nexus << ISTRIPE_ISID_NEXUS_SHIFT;
 }
 
-/* Which of a leg's live paths a task takes. */
+/* The choice of a live path for a task. */
 enum istripe_policy {
 	ISTRIPE_POLICY_INTERLEAVE,	/* large requests over all, others as service-time */
 	ISTRIPE_POLICY_ROUND_ROBIN,
@@ -123,7 +123,7 @@ enum istripe_policy {
 	ISTRIPE_POLICY_WEIGHTED,	/* in turns, as many as its weight */
 };
 
-/* What ends a lost path's session, so that its writes may be sent again. */
+/* The way to end a lost path's session, so that its writes may be sent again. */
 enum istripe_fence {
 	ISTRIPE_FENCE_PATH,		/* only a login through the path itself */
 	ISTRIPE_FENCE_PORTAL_GROUP,	/* also one through a sibling that is proven to reach it */
@@ -142,7 +142,7 @@ enum istripe_metadata_kind {
 	ISTRIPE_METADATA_MD,		/* superblocks of Linux MD, version 1.2, level raid0 */
 };
 
-/* What the next start does about superblocks. */
+/* The next start's handling of superblocks. */
 enum istripe_metadata_create {
 	ISTRIPE_METADATA_KEEP,		/* reads and checks them */
 	ISTRIPE_METADATA_CREATE,	/* writes new ones on legs that hold nothing known */

@@ -93,7 +93,7 @@ static ssize_t volume_store(struct config_item *item, const struct istripe_setti
 
 ISTRIPE_VOLUME_SETTINGS(VOLUME_FILE)
 
-/* What may be written to a volume's enable. */
+/* The words for a volume's enable. */
 enum {
 	ISTRIPE_POWER_OFF,
 	ISTRIPE_POWER_ON,

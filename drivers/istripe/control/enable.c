@@ -106,7 +106,7 @@ static bool path_counts(const struct istripe_path_dir *dir, const struct istripe
 	return dir && (!coming || dir == coming || dir->pinned);
 }
 
-/* What a path without a directory has left nobody would end. */
+/* Nothing would end the writes that a path without a directory has left. */
 static int leg_check_gone(const struct istripe_leg_dir *leg, char *why)
 {
 	u32 i;

@@ -79,7 +79,7 @@ static int path_prepare(struct istripe_path_dir *dir, char *why)
 	return ret;
 }
 
-/* What it does matters more than what it shows. */
+/* A path without all of its files works all the same. */
 static void path_warn_incomplete(const struct istripe_path *path, int error)
 {
 	if (error)

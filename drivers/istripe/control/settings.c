@@ -13,7 +13,7 @@
 #include "transport/socket.h"
 #include "transport/task.h"
 
-/* What a change of a live setting takes, by the column "apply". */
+/* The functions of the column "apply": they make a change of a live setting take effect. */
 
 #define apply_nothing	NULL
 

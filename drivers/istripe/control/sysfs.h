@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a running volume shows and lets tune below its disk, in
- * /sys/block/istripeN/istripe. See Documentation/ABI/testing/sysfs-block-istripe.
+ * The files of a running volume below its disk, in /sys/block/istripeN/istripe. See
+ * Documentation/ABI/testing/sysfs-block-istripe.
  */
 #ifndef ISTRIPE_CONTROL_SYSFS_H
 #define ISTRIPE_CONTROL_SYSFS_H

@@ -63,7 +63,7 @@ static bool path_may_fence_nexus(const struct istripe_nexus *nexus,
 	return false;
 }
 
-/* Whichever of its sessions is lost. */
+/* Any session of @path, when it is lost. */
 static bool path_may_fence(const struct istripe_path *path,
 			   const struct istripe_path *through)
 {

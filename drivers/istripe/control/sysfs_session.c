@@ -39,7 +39,7 @@ static ssize_t session_show(const struct istripe_sysfs_file *file, struct istrip
 	return ret;
 }
 
-/* What a login has agreed on; before, there is nothing. */
+/* A login has agreed on the keys. */
 static bool session_is_logged_in(const struct istripe_session *session)
 {
 	enum istripe_session_state state = READ_ONCE(session->state);
@@ -226,7 +226,7 @@ static ssize_t address_emit(const struct istripe_conn *conn,
 	return sysfs_emit(page, "%pISpc\n", address);
 }
 
-/* What was not granted, or has not joined. */
+/* Stands for a connection that was not granted, or has not joined. */
 static const struct istripe_conn conn_absent = {
 	.state = ISTRIPE_CONN_FREE,
 	.local_address.ss_family = AF_UNSPEC,
@@ -235,7 +235,7 @@ static const struct istripe_conn conn_absent = {
 
 typedef ssize_t (*conn_show_fn)(const struct istripe_conn *conn, char *page);
 
-/* The session that a connection is, or would be, of: a spare's as long as it is wanted. */
+/* The index of a connection's session: that of its reserve nexus as long as this one is wanted. */
 static u32 place_nexus(const struct istripe_conn_place *place)
 {
 	const struct istripe_path *path = place->path;
