@@ -58,10 +58,9 @@ static int fence_check_way(const struct istripe_nexus *nexus, const struct fence
  * Linux's own target (LIO), known by its TargetAlias, answers a login after the old session and all
  * of its commands have ended (iscsit_stop_session()). It must be spared resets: one that meets the
  * end of another connection, as when both paths of a host come back, aborts a command twice, and
- * then the LUN hangs for all hosts (P100; seen with 6.12). Its login proves nothing when
- * - an earlier login began to end the old session and was not answered: the second does not wait
- * - the old session had several connections: the login waits for the first of them only
- * - aborts of the old session were not answered
+ * then the LUN hangs for all hosts (P100; seen with 6.12). A login that follows one without an answer
+ * waits, too (np_login_sem). Its login proves nothing when the old session had several connections,
+ * was logged out, or had aborts without an answer.
  */
 static bool fence_login_drains(const struct istripe_nexus *nexus)
 {

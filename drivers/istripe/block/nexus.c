@@ -271,12 +271,8 @@ int istripe_nexus_open_session(struct istripe_nexus *nexus,
 			       const struct istripe_session_params *params, char *why,
 			       size_t why_bytes)
 {
-	int ret = istripe_session_open(params, &nexus_session_ops, nexus, &nexus->owned, why,
-				       why_bytes);
-
-	if (ret && nexus->owned && nexus->owned->login_unanswered)
-		nexus->login_unsure = true;
-	return ret;
+	return istripe_session_open(params, &nexus_session_ops, nexus, &nexus->owned, why,
+				    why_bytes);
 }
 
 static int nexus_attempt(struct istripe_nexus *nexus, char *why, size_t why_bytes)

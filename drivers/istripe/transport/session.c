@@ -365,12 +365,9 @@ static int session_login(struct istripe_session *session,
 			 const struct istripe_session_params *params,
 			 struct sockaddr_storage *portal, char *why, size_t why_bytes)
 {
-	struct istripe_login *login = &params->buffers->login;
-	int ret;
+	const struct istripe_login *login = &params->buffers->login;
+	int ret = session_connect(params, session->conns[0], portal, why, why_bytes);
 
-	login->requests = 0;
-	ret = session_connect(params, session->conns[0], portal, why, why_bytes);
-	session->login_unanswered = ret < 0 && login->requests && !login->status_class;
 	if (ret == ISTRIPE_LOGIN_REDIRECT) {
 		ret = session_redirect(params, login, portal, why, why_bytes);
 		return ret ?: -EREMCHG;

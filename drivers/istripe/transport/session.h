@@ -118,7 +118,6 @@ struct istripe_session {
 	u16 target_portal_group_tag;
 	u16 time2wait_s;		/* before the next login, as the target asked */
 	char target_alias[ISTRIPE_LOGIN_ALIAS_BYTES];
-	bool login_unanswered;		/* requests were sent, and the target gave no verdict */
 	struct istripe_negotiation negotiation;
 	struct istripe_keys keys;	/* negotiation.result of the first login */
 
