@@ -119,7 +119,7 @@ static void path_add_nexuses(struct istripe_path *path, u32 count, struct istrip
 int istripe_path_check_renew(const struct istripe_path *path, char *why, size_t why_bytes)
 {
 	const struct istripe_leg *leg = path->leg;
-	u32 gap_ms = ISTRIPE_SEVERAL_WAIT_MS + path->params.timers.login_timeout_ms;
+	u32 gap_ms = ISTRIPE_SEVERAL_WAIT_MS + READ_ONCE(path->params.timers.login_timeout_ms);
 	int recovery_ms = READ_ONCE(leg->volume->recovery_timeout_ms);
 
 	if (path->params.multi != ISTRIPE_MULTI_MCS || READ_ONCE(leg->live_paths) > 1 ||

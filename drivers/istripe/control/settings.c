@@ -140,10 +140,13 @@ void istripe_settings_default(const struct istripe_setting *settings, size_t cou
 {
 	size_t i;
 
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
+		WARN_ON_ONCE(settings[i].file == ISTRIPE_SETTING_LIVE &&
+			     settings[i].size > ISTRIPE_SETTING_LIVE_BYTES);
 		WARN_ON_ONCE(*settings[i].initial &&
 			     settings[i].kind->parse(&settings[i], settings[i].initial,
 						     params + settings[i].offset));
+	}
 }
 
 union live_value {
