@@ -58,7 +58,7 @@ static int fence_check_way(const struct istripe_nexus *nexus, const struct fence
  * Linux's own target (LIO), known by its TargetAlias, answers a login after the old session and all
  * of its commands have ended (iscsit_stop_session()). It must be spared resets: one that meets the
  * end of another connection, as when both paths of a host come back, aborts a command twice, and
- * then the LUN hangs for all hosts (P100; seen with 6.12). A login that follows one without an answer
+ * then the LUN hangs for all hosts (P100; seen with 6.12). A login after one that had no answer
  * waits, too (np_login_sem). Its login proves nothing when the old session had several connections,
  * was logged out, or had aborts without an answer.
  */
