@@ -20,7 +20,7 @@ SCRIPTED_PORT = 3262
 QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 5000,
          "login_timeout_ms": 3000}
 MCS = {**QUICK, "multi": "mcs"}
-NO_WAIT = {"DefaultTime2Wait": 0}
+NO_WAIT = {"DefaultTime2Wait": 0, **lio.UNKNOWN}
 DIGESTS = {"header_digest": "CRC32C", "data_digest": "CRC32C"}
 
 
@@ -90,6 +90,20 @@ def test_the_rest_are_sessions(volume_of, verify, asked, granted):
     assert len(network.established()) == asked
     verify(device, total_bytes=8 * MIB, jobs=8, largest_bytes=64 * KIB)
     assert min(sent(volume)) > 3, sent(volume)
+
+
+def test_lio_has_one(make_lio, make_volume, verify, kernel_log):
+    """Its login does not wait for a lost session of several: sessions of one connection then."""
+    volume = make_volume(make_lio(64 * MIB, params={"DefaultTime2Wait": 0, "MaxConnections": 4}),
+                         path={**MCS, "connections": 4})
+    device = volume.enable()
+    assert volume.negotiated("MaxConnections") == "4"
+    assert in_use(volume) == 1
+    assert len(network.established()) == 4
+    assert kernel_log.matching("LIO is not up to the loss of a session of several")
+    verify(device, total_bytes=8 * MIB, jobs=8, largest_bytes=64 * KIB)
+    assert min(sent(volume)) > 3, sent(volume)
+    assert volume.reconnects() == 0
 
 
 def test_tgt_has_one(make_tgt, make_volume, verify):

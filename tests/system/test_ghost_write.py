@@ -154,10 +154,10 @@ def test_tgt_and_the_stock_initiator(make_tgt, stock, link):
 LIO_ALIAS = ("TargetAlias", "LIO Target")
 
 
-def named_as_lio(holder, unanswered):
+def named_as_lio(holder, unanswered=(), logouts=None):
     """Hooks of a target that calls itself LIO.
 
-    While a write is held a login for each entry of `unanswered` gets no answer.
+    While a write is held a login for each entry of `unanswered` gets no answer. Logouts are noted.
     """
 
     async def login_pairs(_conn, _request, pairs, ready):
@@ -166,7 +166,11 @@ def named_as_lio(holder, unanswered):
             raise Drop
         return [*pairs, LIO_ALIAS], ready
 
-    return {"login_pairs": login_pairs}
+    async def on_logout(_run, _conn, _pdu):
+        logouts.append(holder.task)
+
+    hooks = {"login_pairs": login_pairs}
+    return hooks if logouts is None else {**hooks, "on_logout": on_logout}
 
 
 @pytest.mark.shared
@@ -187,6 +191,28 @@ def test_login_as_that_of_lio(server, make_volume, links, unanswered):
         assert holder.resets == 0 and not unanswered
         assert read(volume.leg_sysfs(0) / "lun_reset") == "unneeded"
     volume.disable()
+    assert server.violations() == []
+
+
+@pytest.mark.shared
+def test_lio_is_not_logged_out_with_a_write_in_flight(server, make_volume, links, kernel_log):
+    """Its next login would not wait for the write: the session is cut, and so reinstated."""
+    holder, logouts = Holder(completes), []
+    holder.server = server
+    target = server.load(Scenario("LIO wants a logout", hooks={
+        **holder.hooks(), **named_as_lio(holder, logouts=logouts)}))
+    volume = volume_over(make_volume, links[:1], [server.port], target, path=PATH)
+    with Direct(volume.enable()) as disk:
+        writer = ghost.write_to_holder(disk, holder, noise(4 * KIB, 1))
+        server.call(holder.task.conn.tell(1, 0, 0, 3))
+        wait_for("the next session", lambda: volume.reconnects() == 1, 60)
+        holder.release()
+        writer.finish()
+        assert kernel_log.matching("target requests logout")
+        assert not logouts and holder.resets == 0
+        assert read(volume.leg_sysfs(0) / "lun_reset") == "unneeded"
+    volume.disable()
+    assert logouts == [None]
     assert server.violations() == []
 
 

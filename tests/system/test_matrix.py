@@ -22,7 +22,7 @@ CHUNKS = (4 * KIB, 64 * KIB, MIB)
 #: How a path has its connections: its settings, and what its session must have.
 WAYS = {"one": ({}, 1), "mcs2": ({"multi": "mcs", "connections": 2}, 2)}
 METADATA = ("none", "md")
-NO_WAIT = {"DefaultTime2Wait": 0, "MaxConnections": 2}
+NO_WAIT = {"DefaultTime2Wait": 0, "MaxConnections": 2, **lio.UNKNOWN}
 #: Superblock, data offset, and what is less than a chunk.
 ROOM_BYTES = 3 * MIB
 

@@ -113,8 +113,8 @@ def test_next_to_others(polled, size):
 @pytest.mark.parametrize("multi", ["mcs", "sessions"])
 def test_lane(polled, multi):
     """A polled queue keeps to one connection, whichever processor its submitters are on."""
-    volume = polled(params={"MaxConnections": 2}, path={"connections": 2, "multi": multi},
-                    poll_queues=1)
+    volume = polled(params={"MaxConnections": 2, **lio.UNKNOWN}, poll_queues=1,
+                    path={"connections": 2, "multi": multi})
     device = volume.enable()
     for cpu in range(os.cpu_count()):
         before = sent(volume)

@@ -59,13 +59,13 @@ static int fence_check_way(const struct istripe_nexus *nexus, const struct fence
  * of its commands have ended (iscsit_stop_session()). It must be spared resets: one that meets the
  * end of another connection, as when both paths of a host come back, aborts a command twice, and
  * then the LUN hangs for all hosts (P100; seen with 6.12). A login after one that had no answer
- * waits, too (np_login_sem). Its login proves nothing when the old session had several connections,
- * was logged out, or had aborts without an answer.
+ * waits, too (np_login_sem). Its login proves nothing when the old session had several connections
+ * or aborts without an answer; it is never logged out with commands in flight (nexus.c).
  */
 static bool fence_login_drains(const struct istripe_nexus *nexus)
 {
-	return !strcmp(nexus->owned->target_alias, "LIO Target") && !nexus->login_unsure &&
-	       !nexus->several;
+	return istripe_session_is_with_lio(nexus->owned) && !nexus->several &&
+	       !nexus->login_unsure;
 }
 
 static int fence_end_old_commands(struct istripe_nexus *nexus)

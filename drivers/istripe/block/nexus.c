@@ -465,7 +465,7 @@ static u32 nexus_wait_ms(struct istripe_nexus *nexus)
 	 * reinstated before it has cleaned up the first of them: it follows a freed one. They have
 	 * just been reset: give it time. That is no guarantee.
 	 */
-	if (nexus->owned->conn_count > 1)
+	if (nexus->owned->conns[1])
 		asked_ms = max_t(u32, asked_ms, ISTRIPE_SEVERAL_WAIT_MS);
 	if (time_after(jiffies, nexus->live_since + msecs_to_jiffies(SHORT_LIFE_MS))) {
 		nexus->failures = 0;
@@ -475,16 +475,25 @@ static u32 nexus_wait_ms(struct istripe_nexus *nexus)
 	return max(asked_ms, nexus_backoff_ms(nexus));
 }
 
+/*
+ * LIO's next login waits for the commands of a session that was cut, but not for those of one that
+ * is being logged out (P101).
+ */
+static bool nexus_may_log_out(const struct istripe_nexus *nexus)
+{
+	return !istripe_session_is_with_lio(nexus->owned) || istripe_session_is_idle(nexus->owned);
+}
+
 static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
 {
 	nexus_set_state(nexus, ISTRIPE_NEXUS_CLOSING);
 	nexus->ops->lost(nexus);
 	nexus_withdraw(nexus);
-	if (logout)
+	if (logout && nexus_may_log_out(nexus))
 		istripe_session_logout(nexus->owned, ISTRIPE_LOGOUT_TIMEOUT_MS);
-	nexus->login_unsure |= logout;
 	nexus->wait_ms = nexus_wait_ms(nexus);
-	nexus->several = nexus->owned->conn_count > 1;
+	/* One that failed to join counts, too: the target may have it. */
+	nexus->several = nexus->owned->conns[1];
 	nexus->lost_at = jiffies;
 	istripe_nexus_close_session(nexus, -ECONNRESET);
 	/* The resets of several connections may have been sent just now; see nexus_wait_ms(). */

@@ -27,8 +27,7 @@ static void recovery_live(struct istripe_nexus *nexus)
 	istripe_leg_tell(nexus->leg, NULL, ISTRIPE_NEXUS_CARRIER);
 	istripe_proof_schedule(nexus->leg);
 	if (!nexus->index)
-		istripe_path_granted(nexus->path,
-				     nexus->owned->keys.value[ISTRIPE_KEY_MAX_CONNECTIONS]);
+		istripe_path_granted(nexus->path, istripe_session_connections_may(nexus->owned));
 }
 
 static void recovery_lost(struct istripe_nexus *nexus)

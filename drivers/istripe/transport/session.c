@@ -438,14 +438,27 @@ static int session_join_next(struct istripe_session *session,
 	return 0;
 }
 
+bool istripe_session_is_with_lio(const struct istripe_session *session)
+{
+	return !strcmp(session->target_alias, "LIO Target");
+}
+
+u32 istripe_session_connections_may(const struct istripe_session *session)
+{
+	return istripe_session_is_with_lio(session) ?
+		1 : session->keys.value[ISTRIPE_KEY_MAX_CONNECTIONS];
+}
+
 void istripe_session_join(struct istripe_session *session,
 			  const struct istripe_session_params *params)
 {
-	u32 granted = min_t(u32, session->keys.value[ISTRIPE_KEY_MAX_CONNECTIONS],
-			    params->connections);
+	u32 granted = min(istripe_session_connections_may(session), params->connections);
 	unsigned int noio = memalloc_noio_save();
 	char why[ISTRIPE_WHY_BYTES] = "";
 
+	if (params->connections > 1 && istripe_session_is_with_lio(session))
+		pr_info_ratelimited("%s: LIO is not up to the loss of a session of several connections: each is a session\n",
+				    params->label);
 	while (session->conn_count < granted &&
 	       !test_bit(ISTRIPE_SESSION_FAULTED, &session->flags)) {
 		if (!session_join_next(session, params, why, sizeof(why)))

@@ -162,6 +162,12 @@ int istripe_session_open(const struct istripe_session_params *params,
 			 const struct istripe_session_ops *ops, void *owner,
 			 struct istripe_session **session, char *why, size_t why_bytes);
 
+/* Linux's own target (LIO), as long as its administrator has not set another TargetAlias. */
+bool istripe_session_is_with_lio(const struct istripe_session *session);
+
+/* As many as the target grants (MaxConnections), but one with LIO (P101). */
+u32 istripe_session_connections_may(const struct istripe_session *session);
+
 /**
  * istripe_session_join() - let the session's other connections join it
  * @session: open, with one connection; no submitters yet

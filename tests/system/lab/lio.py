@@ -138,6 +138,10 @@ class ReadOnlyLun(Lun):
             run("losetup", "-d", self.disk)
         super().destroy()
 
+#: A parameter that hides from istripe what the target is: it lets no second connection join a
+#: session with LIO, which is the only real target at hand that grants several.
+UNKNOWN = {"TargetAlias": "unknown"}
+
 
 class Target:
     """One target with one portal group.
