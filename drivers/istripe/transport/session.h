@@ -162,10 +162,20 @@ int istripe_session_open(const struct istripe_session_params *params,
 			 const struct istripe_session_ops *ops, void *owner,
 			 struct istripe_session **session, char *why, size_t why_bytes);
 
-/* Linux's own target (LIO), as long as its administrator has not set another TargetAlias. */
+/**
+ * istripe_session_is_with_lio() - is the target Linux's own (LIO)?
+ * @session: logged in
+ *
+ * Context: any. Return: by its TargetAlias, which its administrator may have changed.
+ */
 bool istripe_session_is_with_lio(const struct istripe_session *session);
 
-/* As many as the target grants (MaxConnections), but one with LIO (P101). */
+/**
+ * istripe_session_connections_may() - how many connections may the session have?
+ * @session: logged in
+ *
+ * Context: any. Return: as many as the target grants (MaxConnections), but one with LIO (P101).
+ */
 u32 istripe_session_connections_may(const struct istripe_session *session);
 
 /**
