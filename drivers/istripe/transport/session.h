@@ -166,7 +166,8 @@ int istripe_session_open(const struct istripe_session_params *params,
  * istripe_session_is_with_lio() - is the target Linux's own (LIO)?
  * @session: logged in
  *
- * Context: any. Return: by its TargetAlias, which its administrator may have changed.
+ * Context: any.
+ * Return: by its TargetAlias, which its administrator may have changed.
  */
 bool istripe_session_is_with_lio(const struct istripe_session *session);
 
@@ -174,7 +175,8 @@ bool istripe_session_is_with_lio(const struct istripe_session *session);
  * istripe_session_connections_may() - how many connections may the session have?
  * @session: logged in
  *
- * Context: any. Return: as many as the target grants (MaxConnections), but one with LIO (P101).
+ * Context: any.
+ * Return: as many as the target grants (MaxConnections), but one with LIO (P101).
  */
 u32 istripe_session_connections_may(const struct istripe_session *session);
 
