@@ -31,8 +31,10 @@ from lab.ghost import (
 )
 from lab.istripe import EnableError
 from lab.shell import read, wait_for, write
+from scripted.checks import ABORT_TASK
 from scripted.conn import Drop
 from scripted.ghost import (
+    NO_TASK,
     NOT_SUPPORTED,
     REJECTED,
     Holder,
@@ -213,6 +215,33 @@ def test_lio_is_not_logged_out_with_a_write_in_flight(server, make_volume, links
         assert read(volume.leg_sysfs(0) / "lun_reset") == "unneeded"
     volume.disable()
     assert logouts == [None]
+    assert server.violations() == []
+
+
+@OVERDUE
+@pytest.mark.shared
+def test_lio_does_not_know_a_task_that_it_carries_out(server, make_volume, links):
+    """As when a reset of the LUN waits for it: the session ends, and the next login waits."""
+    holder, asked = Holder(completes), []
+    holder.server = server
+
+    async def not_known(run, conn, pdu):
+        asked.append(pdu.flags & 0x7F)
+        await run.target.answer_task_management(conn, pdu, NO_TASK)
+        return True
+
+    target = server.load(Scenario("LIO forgets", hooks={
+        **holder.hooks(), **named_as_lio(holder), "on_tmf": not_known}))
+    volume = volume_over(make_volume, links[:1], [server.port], target, path=PATH,
+                         command_timeout_ms=2000)
+    with Direct(volume.enable()) as disk:
+        writer = ghost.write_to_holder(disk, holder, noise(4 * KIB, 1))
+        wait_for("what follows", lambda: volume.reconnects() or not writer.is_alive(), 60)
+        assert volume.reconnects() == 1
+        assert asked == [ABORT_TASK]
+        holder.release()
+        writer.finish()
+    volume.disable()
     assert server.violations() == []
 
 

@@ -108,7 +108,8 @@ void istripe_eh_recover(struct istripe_nexus *nexus)
 			ret = eh_abort_task(nexus, itt);
 		eh_end(nexus, 1);
 	}
-	if (ret && ret != -ENOTCONN) {
+	/* LIO is spared resets (P100); it answers an abort when the command is over. */
+	if (ret && ret != -ENOTCONN && !istripe_session_is_with_lio(session)) {
 		pr_warn_ratelimited("%s: commands stay unanswered, abort: %s (%pe): resetting the LUN\n",
 				    nexus->label, istripe_error_words(ret), ERR_PTR(ret));
 		ret = nexus->ops->reset_lun(nexus);
@@ -116,8 +117,9 @@ void istripe_eh_recover(struct istripe_nexus *nexus)
 	}
 	if (!ret)
 		return;
-	nexus->login_unsure = true;
 	istripe_session_fault(session, -ETIMEDOUT,
+			      istripe_session_is_with_lio(session) ?
+			      "commands time out, and so do aborts" :
 			      "commands time out, and so do abort and LUN reset");
 }
 

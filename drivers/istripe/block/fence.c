@@ -59,13 +59,12 @@ static int fence_check_way(const struct istripe_nexus *nexus, const struct fence
  * of its commands have ended (iscsit_stop_session()). It must be spared resets: one that meets the
  * end of another connection, as when both paths of a host come back, aborts a command twice, and
  * then the LUN hangs for all hosts (P100; seen with 6.12). A login after one that had no answer
- * waits, too (np_login_sem). Its login proves nothing when the old session had several connections
- * or aborts without an answer; it is never logged out with commands in flight (nexus.c).
+ * waits, too (np_login_sem). Its login proves nothing when the old session had several connections;
+ * it is never logged out with commands in flight (nexus.c).
  */
 static bool fence_login_drains(const struct istripe_nexus *nexus)
 {
-	return istripe_session_is_with_lio(nexus->owned) && !nexus->several &&
-	       !nexus->login_unsure;
+	return istripe_session_is_with_lio(nexus->owned) && !nexus->several;
 }
 
 static int fence_end_old_commands(struct istripe_nexus *nexus)
@@ -91,7 +90,6 @@ int istripe_fence_drain(struct istripe_nexus *nexus, char *why, size_t why_bytes
 			  istripe_lun_reset_result_name(READ_ONCE(leg->lun_reset)));
 		return ret;
 	}
-	nexus->login_unsure = false;
 	istripe_leg_nexus_fenced(leg, nexus);
 	return 0;
 }

@@ -314,7 +314,6 @@ static void nexus_go_live(struct istripe_nexus *nexus)
 	nexus->tpgt_known = true;
 	nexus->live_since = jiffies;
 	nexus->tried = 0;
-	nexus->login_unsure = false;
 	nexus->revalidated_at = jiffies;
 	nexus->revalidations = 0;
 	WRITE_ONCE(nexus->revalidate_error, 0);

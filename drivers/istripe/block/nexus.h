@@ -119,7 +119,6 @@ struct istripe_nexus {
 	u32 wait_ms;			/* worker: before the next login, from @lost_at on */
 	unsigned long lost_at;		/* worker: jiffies */
 	bool several;			/* worker: the last session had several connections */
-	bool login_unsure;		/* worker: a login may not have ended it, see fence.c */
 	bool fence_first;		/* worker: end the old session before the back-off */
 	bool tpgt_known;		/* worker: @tpgt is that of the last session */
 	u16 tpgt;

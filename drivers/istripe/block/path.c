@@ -23,7 +23,6 @@ static void path_restore_unfenced(struct istripe_nexus *nexus, const struct istr
 {
 	nexus->unfenced = saved->unfenced;
 	nexus->tpgt_known = saved->unfenced;
-	nexus->login_unsure = saved->unfenced;
 	nexus->tpgt = saved->tpgt;
 }
 

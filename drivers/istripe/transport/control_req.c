@@ -172,6 +172,19 @@ static int session_collect_task(struct istripe_conn *conn, u32 itt, int error,
 	return ret;
 }
 
+/*
+ * LIO does not know a task that a LUN reset is waiting for, but the task may still be carried out
+ * (P102): unless its answer comes, the abort has failed.
+ */
+static int session_await_answer(struct istripe_conn *conn, u32 itt, unsigned long deadline)
+{
+	int ret = control_req_barrier(conn, deadline);
+
+	if (!ret && istripe_session_task_progress(conn->session, itt) == ISTRIPE_TASK_IN_FLIGHT)
+		return -EBUSY;
+	return ret;
+}
+
 static int session_abort_task(struct istripe_session *session, u32 itt, unsigned long deadline)
 {
 	struct istripe_conn *conn;
@@ -183,7 +196,9 @@ static int session_abort_task(struct istripe_session *session, u32 itt, unsigned
 	if (ret)
 		return ret;
 	if (session->control_req.response == ISCSI_TMF_RSP_NO_TASK)
-		return session_collect_task(conn, itt, -ECANCELED, deadline);
+		return istripe_session_is_with_lio(session) ?
+			session_await_answer(conn, itt, deadline) :
+			session_collect_task(conn, itt, -ECANCELED, deadline);
 	return task_management_result(session->control_req.response);
 }
 

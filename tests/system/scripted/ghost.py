@@ -7,7 +7,7 @@ from scripted import checks
 from scripted.scsi import TASK_ABORTED, WRITE_16, Result, number
 
 #: Responses to task management
-COMPLETE, NOT_SUPPORTED, REJECTED = 0, 5, 255
+COMPLETE, NO_TASK, NOT_SUPPORTED, REJECTED = 0, 1, 5, 255
 
 
 async def hold(run, _conn, task):
