@@ -14,7 +14,7 @@ static int identify_compare(const struct istripe_leg *leg, const struct istripe_
 			    size_t why_bytes)
 {
 	if (leg->lun.designator[0] && strcmp(leg->lun.designator, lun->designator)) {
-		scnprintf(why, why_bytes, "leg %u is LUN %s, but %s answers here: path refused",
+		scnprintf(why, why_bytes, "leg %u is LUN %s, but %s answers here: path not used",
 			  leg->index, leg->lun.designator, lun->designator);
 		return -ENODEV;
 	}
@@ -22,25 +22,25 @@ static int identify_compare(const struct istripe_leg *leg, const struct istripe_
 		return 0;
 	if (leg->lun.capacity.block_bytes != lun->capacity.block_bytes) {
 		scnprintf(why, why_bytes,
-			  "leg %u has blocks of %u bytes, the LUN now says %u: path refused",
+			  "leg %u has blocks of %u bytes, the LUN now says %u: path not used",
 			  leg->index, leg->lun.capacity.block_bytes, lun->capacity.block_bytes);
 		return -EINVAL;
 	}
 	if (lun->caching.write_cache && !leg->lun.caching.write_cache) {
 		scnprintf(why, why_bytes,
-			  "leg %u had no write cache, the LUN now has one, and nobody flushes it: path refused",
+			  "leg %u had no write cache, the LUN now has one, and nobody flushes it: path not used",
 			  leg->index);
 		return -EINVAL;
 	}
 	if (!istripe_limits_at_least(lun, &leg->lun)) {
 		scnprintf(why, why_bytes,
-			  "leg %u takes longer commands, atomic writes or FUA, than the LUN does over this path: path refused",
+			  "leg %u takes longer commands, atomic writes or FUA, than the LUN does over this path: path not used",
 			  leg->index);
 		return -EINVAL;
 	}
 	if (lun->capacity.blocks < leg->lun.capacity.blocks) {
 		scnprintf(why, why_bytes,
-			  "leg %u has %llu blocks, the LUN has shrunk to %llu: path refused",
+			  "leg %u has %llu blocks, the LUN has shrunk to %llu: path not used",
 			  leg->index, leg->lun.capacity.blocks, lun->capacity.blocks);
 		return -ENOSPC;
 	}

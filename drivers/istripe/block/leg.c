@@ -440,10 +440,10 @@ static int leg_check(struct istripe_leg *leg, char *why, size_t why_bytes)
 			continue;
 		if (!nexus->first_error)
 			live++;
-		else if (!failed || nexus->refused)
+		else if (!failed || nexus->mismatch)
 			failed = nexus;
 	}
-	if (failed && (!live || failed->refused))
+	if (failed && (!live || failed->mismatch))
 		return istripe_leg_nexus_error(failed, why, why_bytes);
 	istripe_leg_for_each_nexus(leg, nexus, at) {
 		ret = leg_check_unfenced(nexus, why, why_bytes);

@@ -39,7 +39,7 @@ static int super_verify(const struct istripe_super_io *io, struct istripe_super_
 		return ret;
 	}
 	ret = istripe_md_check_unchanged(then, &now, io->leg, io->why, io->why_bytes);
-	walk->refused = ret;
+	walk->mismatch = ret;
 	return ret;
 }
 
@@ -53,7 +53,7 @@ static int leg_verify_nexuses(struct istripe_leg *leg, struct istripe_super_walk
 
 	istripe_leg_for_each_nexus(leg, nexus, at) {
 		ret = istripe_super_over_nexus(nexus, walk, super_verify);
-		if (walk->refused) {
+		if (walk->mismatch) {
 			strscpy(reason, walk->why, sizeof(reason));
 			scnprintf(walk->why, walk->why_bytes, "over path %u: %s",
 				  nexus->path->index, reason);
@@ -479,7 +479,7 @@ static int super_compare(const struct istripe_super_io *io, struct istripe_nexus
 		ret = istripe_super_growth_compare(volume, io->leg, ended, &now, io->why,
 						   io->why_bytes);
 	} while (ret == -EAGAIN);
-	nexus->refused = ret;
+	nexus->mismatch = ret;
 	return ret;
 }
 

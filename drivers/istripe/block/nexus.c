@@ -344,7 +344,7 @@ static void nexus_go_idle(struct istripe_nexus *nexus)
 /* The target may be late over this nexus. A LUN smaller than at first has lost data. */
 static bool nexus_may_catch_up(const struct istripe_nexus *nexus)
 {
-	return nexus->refused == -ENOSPC &&
+	return nexus->mismatch == -ENOSPC &&
 	       nexus->found.capacity.blocks >= nexus->leg->first_blocks;
 }
 
@@ -357,7 +357,7 @@ static bool nexus_failure_is_news(struct istripe_nexus *nexus, const char *why)
 	spin_lock_irqsave(&nexus->event_lock, flags);
 	same = !strcmp(nexus->last_error, why);
 	spin_unlock_irqrestore(&nexus->event_lock, flags);
-	return !nexus->tried || !same || (nexus->refused && !nexus_may_catch_up(nexus));
+	return !nexus->tried || !same || (nexus->mismatch && !nexus_may_catch_up(nexus));
 }
 
 /* The session's fault, noted when it was closed, says why a command of our own was lost with it. */
@@ -379,7 +379,7 @@ static bool nexus_is_first(const struct istripe_nexus *nexus)
 /* A refused reset may be transient, and three refusals decide: worth the wait (lun_reset.c). */
 static bool nexus_first_goes_on(const struct istripe_nexus *nexus, int error)
 {
-	return nexus_is_first(nexus) && error == -EIO && nexus->resets_refused && !nexus->refused &&
+	return nexus_is_first(nexus) && error == -EIO && nexus->resets_refused && !nexus->mismatch &&
 	       nexus->tried < FIRST_TRIES_MAX;
 }
 
@@ -397,14 +397,14 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, char *w
 	nexus->failures++;
 	nexus_note_error(nexus, error, why);
 	/* A revalidation's result is valid as long as logins are refused, too. */
-	if (!nexus->refused)
+	if (!nexus->mismatch)
 		WRITE_ONCE(nexus->revalidate_error, 0);
 	if (!nexus->started && !goes_on)
 		nexus->first_error = error;
 	if (nexus_is_first(nexus) && !goes_on) {
 		/* The caller that started the nexus wants the first result. */
 		nexus_set_state(nexus, ISTRIPE_NEXUS_IDLE);
-	} else if (nexus->refused && !nexus_may_catch_up(nexus) &&
+	} else if (nexus->mismatch && !nexus_may_catch_up(nexus) &&
 		   !nexus->ops->waits(nexus)) {
 		nexus_set_state(nexus, ISTRIPE_NEXUS_DEAD);
 	} else {
@@ -433,7 +433,7 @@ static void nexus_connect(struct istripe_nexus *nexus)
 	clear_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events);
 	clear_bit(ISTRIPE_NEXUS_REVALIDATE_NOW, &nexus->events);
 	istripe_eh_clear(nexus);
-	nexus->refused = 0;
+	nexus->mismatch = 0;
 	nexus_set_state(nexus, ISTRIPE_NEXUS_CONNECTING);
 	if (nexus->fence_first) {
 		nexus->fence_first = false;
@@ -547,9 +547,9 @@ static int nexus_ask_until_quiet(struct istripe_nexus *nexus, char *why, size_t 
 
 	do {
 		nexus_tolerate(nexus);
-		nexus->refused = 0;
+		nexus->mismatch = 0;
 		ret = nexus_ask(nexus, why, why_bytes);
-	} while (ret == -ESTALE && !nexus->refused && ++attempt < ISTRIPE_REVALIDATIONS_MAX);
+	} while (ret == -ESTALE && !nexus->mismatch && ++attempt < ISTRIPE_REVALIDATIONS_MAX);
 	return ret;
 }
 

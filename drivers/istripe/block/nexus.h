@@ -66,7 +66,7 @@ struct istripe_nexus_ops {
 	void (*init)(struct istripe_nexus *nexus);
 	/* End what the old session has left, if @waits. 0, or the login has failed. */
 	int (*drain)(struct istripe_nexus *nexus, char *why, size_t why_bytes);
-	/* Is it the leg's LUN and superblock? Sets @refused. 0, or why not. */
+	/* Is it the leg's LUN and superblock? Sets @mismatch. 0, or why not. */
 	int (*check)(struct istripe_nexus *nexus, char *why, size_t why_bytes);
 	/* Session published: may the nexus go live? */
 	bool (*admit)(const struct istripe_nexus *nexus);
@@ -110,7 +110,7 @@ struct istripe_nexus {
 	u64 quiesced_session;		/* its id; leg->reset_lock, see lun_reset.c */
 	struct work_struct reset_work;	/* quiesces or releases; leg->reset_lock */
 	unsigned long reset_until;	/* jiffies, deadline of this work; leg->reset_lock */
-	int refused;			/* worker: @found is not the leg's LUN: why */
+	int mismatch;			/* worker: @found is not the leg's LUN: why */
 	bool checked;			/* worker: its superblock has been compared */
 	u32 resets_refused;		/* worker: in a row, see lun_reset.c */
 	unsigned long refused_since;	/* worker: jiffies of the first of them */

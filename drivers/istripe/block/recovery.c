@@ -14,7 +14,7 @@ static int recovery_check(struct istripe_nexus *nexus, char *why, size_t why_byt
 {
 	int ret = istripe_identify(nexus, why, why_bytes);
 
-	nexus->refused = ret;
+	nexus->mismatch = ret;
 	return ret ?: istripe_metadata_check(nexus, why, why_bytes);
 }
 

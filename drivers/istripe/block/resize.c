@@ -149,7 +149,7 @@ static int super_recognize(const struct istripe_super_io *io, struct istripe_sup
 	ret = istripe_super_growth_compare(walk->volume, io->leg,
 					   istripe_super_growth_ended(walk->volume), &now, io->why,
 					   io->why_bytes);
-	walk->refused = ret;
+	walk->mismatch = ret;
 	return ret;
 }
 
@@ -162,7 +162,7 @@ static int super_read_back(const struct istripe_super_io *io, struct istripe_sup
 		return ret;
 	ret = istripe_super_growth_compare_target(walk->volume, io->leg, &now, io->why,
 						  io->why_bytes);
-	walk->refused = ret;
+	walk->mismatch = ret;
 	return ret;
 }
 

@@ -107,7 +107,7 @@ static int session_super(struct istripe_nexus *nexus, struct istripe_session *se
 	if (ret == -ETIMEDOUT)
 		istripe_session_fault(session, ret, "no answer about the superblock");
 	/* It may be another LUN: nothing is sent over this nexus before it is revalidated. */
-	if (ret == -ESTALE && !walk->refused) {
+	if (ret == -ESTALE && !walk->mismatch) {
 		istripe_session_invalidate(session);
 		ret = -EINPROGRESS;
 	}

@@ -35,7 +35,7 @@ struct istripe_super_io {
 struct istripe_super_walk {
 	struct istripe_volume *volume;	/* its legs have been identified */
 	u32 timeout_ms;			/* of one call of an istripe_super_fn */
-	bool refused;			/* set by that: the nexus does not lead to the leg */
+	bool mismatch;			/* set by that: the nexus does not lead to the leg */
 	char *why;			/* reason on failure */
 	size_t why_bytes;
 };
