@@ -10,19 +10,19 @@
 struct status_row {
 	u32 number;		/* class and detail */
 	int err;
-	bool retry;
+	bool final;
 };
 
 static const struct status_row status_rows[] = {
 	{ 0x0000, 0, false }, { 0x0101, 0, false }, { 0x0102, 0, false },
-	{ 0x0200, -ECONNREFUSED, false }, { 0x0201, -EACCES, false },
-	{ 0x0202, -ECONNREFUSED, false }, { 0x0203, -ECONNREFUSED, false },
-	{ 0x0204, -ECONNREFUSED, false }, { 0x0205, -ECONNREFUSED, false },
-	{ 0x0206, -ECONNREFUSED, false }, { 0x0207, -ECONNREFUSED, false },
-	{ 0x0208, -ECONNREFUSED, false }, { 0x0209, -ECONNREFUSED, false },
-	{ 0x020a, -ECONNREFUSED, false }, { 0x020b, -ECONNREFUSED, false },
-	{ 0x0300, -ECONNREFUSED, true }, { 0x0301, -ECONNREFUSED, true },
-	{ 0x0302, -ECONNREFUSED, true },
+	{ 0x0200, -ECONNREFUSED, true }, { 0x0201, -EACCES, true },
+	{ 0x0202, -ECONNREFUSED, true }, { 0x0203, -ECONNREFUSED, true },
+	{ 0x0204, -ECONNREFUSED, true }, { 0x0205, -ECONNREFUSED, true },
+	{ 0x0206, -ECONNREFUSED, false }, { 0x0207, -ECONNREFUSED, true },
+	{ 0x0208, -ECONNREFUSED, false }, { 0x0209, -ECONNREFUSED, true },
+	{ 0x020a, -ECONNREFUSED, false }, { 0x020b, -ECONNREFUSED, true },
+	{ 0x0300, -ECONNREFUSED, false }, { 0x0301, -ECONNREFUSED, false },
+	{ 0x0302, -ECONNREFUSED, false },
 };
 
 static const struct status_row *status_row_find(u32 number)
@@ -46,7 +46,7 @@ static void login_status_known(struct kunit *test)
 
 		status = istripe_login_status_find(number >> 8, number & 0xff);
 		KUNIT_EXPECT_EQ_MSG(test, status->err, status_rows[i].err, "status %04x", number);
-		KUNIT_EXPECT_EQ_MSG(test, status->retry, status_rows[i].retry, "status %04x",
+		KUNIT_EXPECT_EQ_MSG(test, status->final, status_rows[i].final, "status %04x",
 				    number);
 		for (k = 0; k < i; k++) {
 			other = istripe_login_status_find(status_rows[k].number >> 8,
@@ -69,7 +69,7 @@ static void login_status_unknown(struct kunit *test)
 		if (status_row_find(number))
 			continue;
 		KUNIT_ASSERT_EQ_MSG(test, status->err, -ECONNREFUSED, "status %04x", number);
-		KUNIT_ASSERT_EQ_MSG(test, status->retry, number >> 8 == 3, "status %04x", number);
+		KUNIT_ASSERT_EQ_MSG(test, status->final, number >> 8 == 2, "status %04x", number);
 	}
 }
 

@@ -330,7 +330,7 @@ static int login_refused(struct istripe_login *login, const char *text, u32 byte
 
 	if (!status->err)
 		return login_redirected(login, text, bytes, status);
-	login->retry = status->retry;
+	login->refused = status->final;
 	return istripe_login_fail(login, status->err, "%s (login status %02x%02x)%s", status->text,
 				  login->status_class, login->status_detail,
 				  status->err == -EACCES && !login->params.chap ?

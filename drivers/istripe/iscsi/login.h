@@ -75,7 +75,7 @@ struct istripe_login {
 	char reason[ISTRIPE_LOGIN_REASON_BYTES];	/* of an error or redirect, printable */
 	u8 status_class;		/* Status-Class of the last response */
 	u8 status_detail;		/* Status-Detail of the last response */
-	bool retry;	/* after an error, the target said that a later try may succeed */
+	bool refused;	/* after an error: until a setting is changed, here or there */
 	struct istripe_redirect redirect;	/* after ISTRIPE_LOGIN_REDIRECT */
 	u16 tsih;			/* after ISTRIPE_LOGIN_DONE, the session's handle */
 	u16 tpgt;			/* portal group tag of the target, when @tpgt_known */
@@ -142,9 +142,9 @@ int istripe_login_request(struct istripe_login *login, struct iscsi_login_req *b
  * Context: any, that the CHAP ops allow.
  * Return: enum istripe_login_verdict. On ISTRIPE_LOGIN_DONE the results in @login hold. Errors end
  * the login, @login->reason tells: -EACCES authentication failed or is refused, on either side;
- * -ECONNREFUSED the target refused for another reason, and @login->retry says whether later is
- * better; -EPROTO the target broke RFC 7143; -EMSGSIZE a reply does not fit the work buffer; or
- * what the CHAP digest function returned; -EINVAL when the login has ended already.
+ * -ECONNREFUSED the target refused for another reason; -EPROTO the target broke RFC 7143; -EMSGSIZE
+ * a reply does not fit the work buffer; or what the CHAP digest function returned; -EINVAL when the
+ * login has ended already. @login->refused: the same login will fail again.
  */
 int istripe_login_response(struct istripe_login *login, const struct iscsi_hdr *bhs,
 			   const char *text, u32 bytes);

@@ -20,6 +20,7 @@ int istripe_login_fail(struct istripe_login *login, int err, const char *fmt, ..
 		if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f)
 			*c = '?';
 	}
+	login->refused |= err == -EACCES;
 	login->stage = ISTRIPE_LOGIN_ENDED;
 	return err;
 }

@@ -5,12 +5,18 @@
 
 #include "iscsi/login_status.h"
 
+/*
+ * "The request should not be tried again", says section 11.13.5 of class 2. BUSY are those of its
+ * statuses that are due to other connections and sessions, which come and go.
+ */
 #define SUCCESS(detail, words)		{ ISCSI_STATUS_CLS_SUCCESS, detail, false, 0, words }
 #define REDIRECT(detail, words)		{ ISCSI_STATUS_CLS_REDIRECT, detail, false, 0, words }
 #define REFUSED(detail, error, words)	\
-	{ ISCSI_STATUS_CLS_INITIATOR_ERR, detail, false, error, words }
+	{ ISCSI_STATUS_CLS_INITIATOR_ERR, detail, true, error, words }
+#define BUSY(detail, words)		\
+	{ ISCSI_STATUS_CLS_INITIATOR_ERR, detail, false, -ECONNREFUSED, words }
 #define TROUBLED(detail, words)		\
-	{ ISCSI_STATUS_CLS_TARGET_ERR, detail, true, -ECONNREFUSED, words }
+	{ ISCSI_STATUS_CLS_TARGET_ERR, detail, false, -ECONNREFUSED, words }
 
 static const struct istripe_login_status login_statuses[] = {
 	SUCCESS(ISCSI_LOGIN_STATUS_ACCEPT, "success"),
@@ -24,12 +30,11 @@ static const struct istripe_login_status login_statuses[] = {
 	REFUSED(ISCSI_LOGIN_STATUS_TGT_REMOVED, -ECONNREFUSED,
 		"target was removed and left no new address"),
 	REFUSED(ISCSI_LOGIN_STATUS_NO_VERSION, -ECONNREFUSED, "protocol version not supported"),
-	REFUSED(ISCSI_LOGIN_STATUS_ISID_ERROR, -ECONNREFUSED, "too many connections"),
+	BUSY(ISCSI_LOGIN_STATUS_ISID_ERROR, "too many connections"),
 	REFUSED(ISCSI_LOGIN_STATUS_MISSING_FIELDS, -ECONNREFUSED, "parameter is missing"),
-	REFUSED(ISCSI_LOGIN_STATUS_CONN_ADD_FAILED, -ECONNREFUSED,
-		"connection cannot join the session"),
+	BUSY(ISCSI_LOGIN_STATUS_CONN_ADD_FAILED, "connection cannot join the session"),
 	REFUSED(ISCSI_LOGIN_STATUS_NO_SESSION_TYPE, -ECONNREFUSED, "session type not supported"),
-	REFUSED(ISCSI_LOGIN_STATUS_NO_SESSION, -ECONNREFUSED, "session does not exist"),
+	BUSY(ISCSI_LOGIN_STATUS_NO_SESSION, "session does not exist"),
 	REFUSED(ISCSI_LOGIN_STATUS_INVALID_REQUEST, -ECONNREFUSED, "request invalid during login"),
 	TROUBLED(ISCSI_LOGIN_STATUS_TARGET_ERROR, "target error"),
 	TROUBLED(ISCSI_LOGIN_STATUS_SVC_UNAVAILABLE, "service unavailable"),

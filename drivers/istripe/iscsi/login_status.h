@@ -9,7 +9,7 @@
 struct istripe_login_status {
 	u8 status_class;	/* Status-Class */
 	u8 status_detail;	/* Status-Detail */
-	bool retry;		/* the same login may succeed later */
+	bool final;		/* the same login fails until a setting is changed somewhere */
 	int err;		/* 0: success, redirect; -EACCES; -ECONNREFUSED */
 	const char *text;	/* meaning, in words */
 };
