@@ -9,14 +9,15 @@
 
 #include "iscsi/state.h"
 
-/* Columns: idle, connecting, live, draining, backoff, dead. */
+/* Columns: idle, connecting, live, draining, backoff, refused, dead. */
 static const char *const nexus_drawing[] = {
-	".x....",	/* idle */
-	"x.x.xx",	/* connecting */
-	"...x..",	/* live */
-	"x...xx",	/* draining */
-	"xx...x",	/* backoff */
-	"xx....",	/* dead */
+	".x.....",	/* idle */
+	"x.x.xxx",	/* connecting */
+	"...x...",	/* live */
+	"x...x.x",	/* draining */
+	"xx....x",	/* backoff */
+	"xx.....",	/* refused */
+	"xx.....",	/* dead */
 };
 
 /* Columns: free, login, logged-in, failed, logout. */

@@ -7,21 +7,38 @@
 #include "block/carrier.h"
 #include "block/leg.h"
 #include "block/nexus.h"
+#include "block/path.h"
 #include "block/volume.h"
 #include "iscsi/error.h"
+
+/* The login may lead to another target now. Other NICs come and go all the time. */
+static void carrier_retry(struct istripe_leg *leg, const struct net_device *dev)
+{
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_nexus *nexus;
+	bool found = false;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		found = found || !strcmp(nexus->path->params.nic, dev->name);
+	srcu_read_unlock(&leg->srcu, section);
+	if (found)
+		istripe_leg_retry(leg);
+}
 
 static int carrier_event(struct notifier_block *notifier, unsigned long event, void *data)
 {
 	struct istripe_volume *volume = container_of(notifier, struct istripe_volume, nics);
 	const struct net_device *dev = netdev_notifier_info_to_dev(data);
+	bool link = netif_running(dev) && netif_carrier_ok(dev);
 	u32 i;
 
-	if (event != NETDEV_DOWN && event != NETDEV_CHANGE)
-		return NOTIFY_DONE;
-	if (netif_running(dev) && netif_carrier_ok(dev))
-		return NOTIFY_DONE;
-	for (i = 0; i < volume->leg_count; i++)
-		istripe_leg_tell(volume->legs[i], NULL, ISTRIPE_NEXUS_CARRIER);
+	for (i = 0; i < volume->leg_count; i++) {
+		if (link && (event == NETDEV_UP || event == NETDEV_CHANGE))
+			carrier_retry(volume->legs[i], dev);
+		if (!link && (event == NETDEV_DOWN || event == NETDEV_CHANGE))
+			istripe_leg_tell(volume->legs[i], NULL, ISTRIPE_NEXUS_CARRIER);
+	}
 	return NOTIFY_DONE;
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A nexus whose NIC has no carrier, or is down, does not wait for its ping to time out. */
+/*
+ * A nexus whose NIC has no carrier, or is down, does not wait for its ping to time out. One whose
+ * login is refused tries again when its NIC has a carrier again.
+ */
 #ifndef ISTRIPE_BLOCK_CARRIER_H
 #define ISTRIPE_BLOCK_CARRIER_H
 

@@ -50,6 +50,24 @@ void istripe_leg_tell(struct istripe_leg *leg, const struct istripe_nexus *excep
 	srcu_read_unlock(&leg->srcu, section);
 }
 
+static void leg_retry(struct istripe_leg *leg)
+{
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (READ_ONCE(nexus->state) == ISTRIPE_NEXUS_REFUSED)
+			istripe_nexus_event(nexus, ISTRIPE_NEXUS_START);
+}
+
+void istripe_leg_retry(struct istripe_leg *leg)
+{
+	int section = srcu_read_lock(&leg->srcu);
+
+	leg_retry(leg);
+	srcu_read_unlock(&leg->srcu, section);
+}
+
 void istripe_leg_send(struct istripe_leg *leg, struct istripe_leg_task *leg_task, bool may_send,
 		      bool more)
 {
@@ -187,6 +205,17 @@ static bool leg_recovery_left(const struct istripe_leg *leg, unsigned long *left
 	return recovery_ms >= 0 && !istripe_leg_serving(leg) && !leg->failed;
 }
 
+bool istripe_leg_is_urgent(struct istripe_leg *leg)
+{
+	unsigned long left;
+	bool urgent;
+
+	spin_lock_bh(&leg->lock);
+	urgent = leg_recovery_left(leg, &left);
+	spin_unlock_bh(&leg->lock);
+	return urgent;
+}
+
 static void leg_arm_recovery(struct istripe_leg *leg)
 {
 	unsigned long left;
@@ -201,8 +230,10 @@ static void leg_arm_recovery(struct istripe_leg *leg)
 /* @served: istripe_leg_serving() before the change that has just been made. */
 static void leg_check_recovery(struct istripe_leg *leg, bool served)
 {
-	if (served && !istripe_leg_serving(leg))
+	if (served && !istripe_leg_serving(leg)) {
 		leg->down_since = jiffies;
+		leg_retry(leg);
+	}
 	leg_arm_recovery(leg);
 }
 
@@ -237,6 +268,7 @@ static void leg_recovery_work(struct work_struct *work)
 void istripe_leg_set_recovery_timeout(struct istripe_leg *leg)
 {
 	spin_lock_bh(&leg->lock);
+	leg_retry(leg);
 	leg_arm_recovery(leg);
 	spin_unlock_bh(&leg->lock);
 }

@@ -130,6 +130,12 @@ struct istripe_nexus *istripe_leg_next_nexus(const struct istripe_leg *leg, u32 
 void istripe_leg_tell(struct istripe_leg *leg, const struct istripe_nexus *except,
 		      enum istripe_nexus_event event);
 
+/* Lets nexuses whose login is refused log in now instead of later. Any context. */
+void istripe_leg_retry(struct istripe_leg *leg);
+
+/* Does I/O fail soon unless a nexus comes back: is recovery_timeout_ms running? Any context. */
+bool istripe_leg_is_urgent(struct istripe_leg *leg);
+
 /* Begins to bring the nexuses up; istripe_leg_wait() waits for the first results. */
 void istripe_leg_start(struct istripe_leg *leg);
 

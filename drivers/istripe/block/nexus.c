@@ -16,6 +16,8 @@
 #include "transport/socket.h"
 
 #define BACKOFF_FIRST_MS	100
+/* Of a login that is refused; with the jitter not more than a minute. */
+#define REFUSED_MAX_MS		50000
 #define SHORT_LIFE_MS		1000
 /* Attempts of a first start, while the target refuses resets: about 20 s. */
 #define FIRST_TRIES_MAX		8
@@ -199,13 +201,20 @@ void istripe_nexus_close_session(struct istripe_nexus *nexus, int error)
 		istripe_session_close(session, error);
 }
 
-/* A STOP or RETIRE that comes while the worker queues itself must not wait for @delay. */
+/* The login is refused, and somebody asks for another one. */
+static bool nexus_is_urged(const struct istripe_nexus *nexus)
+{
+	return nexus->state == ISTRIPE_NEXUS_REFUSED &&
+	       test_bit(ISTRIPE_NEXUS_START, &nexus->events);
+}
+
+/* A STOP, RETIRE or START that comes while the worker queues itself must not wait for @delay. */
 static void nexus_requeue(struct istripe_nexus *nexus, unsigned long delay)
 {
 	mod_delayed_work(nexus->queue, &nexus->work, delay);
 	/* Queue, then test the bits; istripe_nexus_event() sets the bit, then queues. */
 	smp_mb();
-	if (test_bit(ISTRIPE_NEXUS_STOP, &nexus->events) ||
+	if (test_bit(ISTRIPE_NEXUS_STOP, &nexus->events) || nexus_is_urged(nexus) ||
 	    test_and_clear_bit(ISTRIPE_NEXUS_RETIRE, &nexus->events))
 		mod_delayed_work(nexus->queue, &nexus->work, 0);
 }
@@ -213,20 +222,44 @@ static void nexus_requeue(struct istripe_nexus *nexus, unsigned long delay)
 static void nexus_schedule_retry(struct istripe_nexus *nexus, u32 wait_ms)
 {
 	nexus->retry_at = jiffies + msecs_to_jiffies(wait_ms);
-	nexus_set_state(nexus, ISTRIPE_NEXUS_BACKOFF);
 	/* If no login is wanted the worker checks at once whether the nexus can go idle. */
 	if (!READ_ONCE(nexus->wanted))
 		set_bit(ISTRIPE_NEXUS_RETIRE, &nexus->events);
 	nexus_requeue(nexus, msecs_to_jiffies(wait_ms));
 }
 
+static void nexus_back_off(struct istripe_nexus *nexus, u32 wait_ms)
+{
+	nexus_set_state(nexus, ISTRIPE_NEXUS_BACKOFF);
+	nexus_schedule_retry(nexus, wait_ms);
+}
+
 /* Exponential, with a quarter of jitter, so that many hosts do not come back at the same time. */
+static u32 backoff_ms(u32 failures, u32 max_ms)
+{
+	u32 ms = min(BACKOFF_FIRST_MS << min(failures, 13u), max_ms);
+
+	return ms - ms / 8 + get_random_u32() % (ms / 4);
+}
+
 static u32 nexus_backoff_ms(const struct istripe_nexus *nexus)
 {
-	u32 ms = BACKOFF_FIRST_MS << min(nexus->failures, 13u);
+	return backoff_ms(nexus->failures,
+			  READ_ONCE(nexus->path->params.timers.login_retry_max_ms));
+}
 
-	ms = min(ms, READ_ONCE(nexus->path->params.timers.login_retry_max_ms));
-	return ms - ms / 8 + get_random_u32() % (ms / 4);
+/*
+ * A target that starts refuses logins until it has its settings, so the wait is about as long as
+ * the refusals have lasted, and earlier failures do not count. It is not longer than that of other
+ * failures while recovery_timeout_ms runs: no I/O fails because of it.
+ */
+static u32 nexus_refused_ms(const struct istripe_nexus *nexus)
+{
+	u32 max_ms = READ_ONCE(nexus->path->params.timers.login_retry_max_ms);
+
+	if (!nexus->ops->urgent(nexus))
+		max_ms = max_t(u32, max_ms, REFUSED_MAX_MS);
+	return backoff_ms(nexus->refusals, max_ms);
 }
 
 /* As configured: each login follows redirects anew. */
@@ -314,6 +347,7 @@ static void nexus_go_live(struct istripe_nexus *nexus)
 	nexus->tpgt_known = true;
 	nexus->live_since = jiffies;
 	nexus->tried = 0;
+	nexus->refusals = 0;
 	nexus->revalidated_at = jiffies;
 	nexus->revalidations = 0;
 	WRITE_ONCE(nexus->revalidate_error, 0);
@@ -348,7 +382,7 @@ static bool nexus_may_catch_up(const struct istripe_nexus *nexus)
 	       nexus->found.capacity.blocks >= nexus->leg->first_blocks;
 }
 
-/* False for the same failure again, unless it is a refusal. */
+/* False for the same failure again, unless it is a mismatch. */
 static bool nexus_failure_is_news(struct istripe_nexus *nexus, const char *why)
 {
 	unsigned long flags;
@@ -379,15 +413,32 @@ static bool nexus_is_first(const struct istripe_nexus *nexus)
 /* A refused reset may be transient, and three refusals decide: worth the wait (lun_reset.c). */
 static bool nexus_first_goes_on(const struct istripe_nexus *nexus, int error)
 {
-	return nexus_is_first(nexus) && error == -EIO && nexus->resets_refused && !nexus->mismatch &&
-	       nexus->tried < FIRST_TRIES_MAX;
+	return nexus_is_first(nexus) && error == -EIO && nexus->resets_refused &&
+	       !nexus->mismatch && nexus->tried < FIRST_TRIES_MAX;
+}
+
+static void nexus_refused_why(const struct istripe_nexus *nexus, char *why, size_t why_bytes)
+{
+	size_t used = strlen(why);
+
+	scnprintf(why + used, why_bytes - used, "; refused, and tried again slowly%s",
+		  nexus->ops->waits(nexus) ? ": writes of the lost session wait for it" : "");
+}
+
+/* The login, by the target or because of CHAP; before its session is closed. */
+static bool nexus_is_refused(const struct istripe_nexus *nexus)
+{
+	return nexus->owned && test_bit(ISTRIPE_SESSION_REFUSED, &nexus->owned->flags);
 }
 
 static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, char *why,
 				 size_t why_bytes)
 {
 	bool goes_on = nexus_first_goes_on(nexus, error);
+	bool refused = nexus_is_refused(nexus) && !nexus_is_first(nexus);
 
+	if (refused)
+		nexus_refused_why(nexus, why, why_bytes);
 	istripe_nexus_close_session(nexus, -ECONNRESET);
 	if (error == -ENOTCONN)
 		nexus_fault_why(nexus, why, why_bytes);
@@ -395,8 +446,9 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, char *w
 		pr_warn("%s: %s\n", nexus->label, why);
 	nexus->tried++;
 	nexus->failures++;
+	nexus->refusals = refused ? nexus->refusals + 1 : 0;
 	nexus_note_error(nexus, error, why);
-	/* A revalidation's result is valid as long as logins are refused, too. */
+	/* A revalidation's result is valid as long as logins find a mismatch, too. */
 	if (!nexus->mismatch)
 		WRITE_ONCE(nexus->revalidate_error, 0);
 	if (!nexus->started && !goes_on)
@@ -407,9 +459,14 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, char *w
 	} else if (nexus->mismatch && !nexus_may_catch_up(nexus) &&
 		   !nexus->ops->waits(nexus)) {
 		nexus_set_state(nexus, ISTRIPE_NEXUS_DEAD);
+	} else if (refused) {
+		nexus->ops->fence(nexus);
+		/* The state first: then a leg that becomes urgent finds it, or is found urgent. */
+		nexus_set_state(nexus, ISTRIPE_NEXUS_REFUSED);
+		nexus_schedule_retry(nexus, nexus_refused_ms(nexus));
 	} else {
 		nexus->ops->fence(nexus);
-		nexus_schedule_retry(nexus, nexus_backoff_ms(nexus));
+		nexus_back_off(nexus, nexus_backoff_ms(nexus));
 	}
 	if (!goes_on)
 		complete_all(&nexus->first_result);
@@ -438,7 +495,7 @@ static void nexus_connect(struct istripe_nexus *nexus)
 	if (nexus->fence_first) {
 		nexus->fence_first = false;
 		nexus->ops->fence(nexus);
-		nexus_schedule_retry(nexus, nexus_wait_left_ms(nexus));
+		nexus_back_off(nexus, nexus_wait_left_ms(nexus));
 		return;
 	}
 	ret = nexus_attempt(nexus, why, sizeof(why));
@@ -504,7 +561,7 @@ static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
 static void nexus_recover(struct istripe_nexus *nexus)
 {
 	nexus->fence_first = !nexus->several && nexus->ops->fence_wanted(nexus);
-	nexus_schedule_retry(nexus, nexus->fence_first ? 0 : nexus_wait_left_ms(nexus));
+	nexus_back_off(nexus, nexus->fence_first ? 0 : nexus_wait_left_ms(nexus));
 }
 
 /* Submitters read session->lun: another address of the LUN takes another session. */
@@ -539,7 +596,7 @@ static void nexus_tolerate(struct istripe_nexus *nexus)
 		istripe_session_tolerate(nexus->owned, TOLERATE_MS);
 }
 
-/* -ESTALE without a refusal: the LUN has reported a change while its superblock was read. */
+/* -ESTALE without a mismatch: the LUN has reported a change while its superblock was read. */
 static int nexus_ask_until_quiet(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
 	u32 attempt = 0;
@@ -646,6 +703,12 @@ static void nexus_shut_down(struct istripe_nexus *nexus)
 	complete_all(&nexus->stopped);
 }
 
+/* Between two attempts. */
+static bool nexus_is_waiting(const struct istripe_nexus *nexus)
+{
+	return nexus->state == ISTRIPE_NEXUS_BACKOFF || nexus->state == ISTRIPE_NEXUS_REFUSED;
+}
+
 static void nexus_work(struct work_struct *work)
 {
 	struct istripe_nexus *nexus =
@@ -658,10 +721,11 @@ static void nexus_work(struct work_struct *work)
 		nexus_serve(nexus);
 	} else if (!READ_ONCE(nexus->wanted) && !nexus->ops->waits(nexus)) {
 		nexus_go_idle(nexus);
-	} else if (nexus->state == ISTRIPE_NEXUS_BACKOFF && time_before(jiffies, nexus->retry_at)) {
+	} else if (nexus_is_waiting(nexus) && !nexus_is_urged(nexus) &&
+		   time_before(jiffies, nexus->retry_at)) {
 		/* Woken too early, by an event of an earlier session. */
 		nexus_requeue(nexus, nexus->retry_at - jiffies);
-	} else if (nexus->state == ISTRIPE_NEXUS_BACKOFF ||
+	} else if (nexus_is_waiting(nexus) ||
 		   test_and_clear_bit(ISTRIPE_NEXUS_START, &nexus->events)) {
 		nexus_connect(nexus);
 	}

@@ -48,7 +48,7 @@ struct istripe_nexus;
 #define ISTRIPE_SEVERAL_WAIT_MS	2000
 
 enum istripe_nexus_event {
-	ISTRIPE_NEXUS_START,		/* first attempt */
+	ISTRIPE_NEXUS_START,		/* first attempt; if it is refused, the next one now */
 	ISTRIPE_NEXUS_STOP,		/* go to idle for good */
 	ISTRIPE_NEXUS_FAULT,		/* the session cannot go on */
 	ISTRIPE_NEXUS_LOGOUT,		/* the target wants the session to end */
@@ -74,6 +74,7 @@ struct istripe_nexus_ops {
 	void (*lost)(struct istripe_nexus *nexus);	/* its session is about to be withdrawn */
 	void (*closed)(struct istripe_nexus *nexus);	/* no session any more, or never one */
 	bool (*waits)(const struct istripe_nexus *nexus);	/* for the end of the old session */
+	bool (*urgent)(const struct istripe_nexus *nexus);	/* I/O fails soon without it */
 	void (*fence)(struct istripe_nexus *nexus);	/* end it another way, if @waits */
 	bool (*fence_wanted)(const struct istripe_nexus *nexus);	/* would it try? */
 	int (*reset_lun)(struct istripe_nexus *nexus);	/* after failed aborts */
@@ -123,6 +124,7 @@ struct istripe_nexus {
 	bool tpgt_known;		/* worker: @tpgt is that of the last session */
 	u16 tpgt;
 	u32 failures;			/* worker: failed attempts in a row */
+	u32 refusals;			/* worker: those of them that were refused, in a row */
 	u32 tried;			/* worker: the same, since there was a session */
 	unsigned long live_since;	/* worker: jiffies */
 	bool started;			/* worker: has been live since start */

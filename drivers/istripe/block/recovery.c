@@ -40,6 +40,11 @@ static bool recovery_waits(const struct istripe_nexus *nexus)
 	return istripe_leg_nexus_waits(nexus->leg, nexus);
 }
 
+static bool recovery_urgent(const struct istripe_nexus *nexus)
+{
+	return istripe_leg_is_urgent(nexus->leg);
+}
+
 const struct istripe_nexus_ops istripe_recovery_nexus_ops = {
 	.init = istripe_lun_reset_init_nexus,
 	.drain = istripe_fence_drain,
@@ -49,6 +54,7 @@ const struct istripe_nexus_ops istripe_recovery_nexus_ops = {
 	.lost = recovery_lost,
 	.closed = istripe_identify_forget,
 	.waits = recovery_waits,
+	.urgent = recovery_urgent,
 	.fence = istripe_fence,
 	.fence_wanted = istripe_fence_wanted,
 	.reset_lun = istripe_lun_reset,

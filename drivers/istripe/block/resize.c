@@ -429,10 +429,13 @@ int istripe_resize_rescan(struct istripe_volume *volume)
 {
 	struct istripe_resize *capacity = &volume->capacity;
 	int ret;
+	u32 i;
 
 	if (mutex_lock_killable(&capacity->rescan_lock))
 		return -EINTR;
 	WRITE_ONCE(capacity->asking, true);
+	for (i = 0; i < volume->leg_count; i++)
+		istripe_leg_retry(volume->legs[i]);
 	volume_ask(volume, NULL, ISTRIPE_NEXUS_REVALIDATE_NOW);
 	ret = volume_wait(volume);
 	WRITE_ONCE(capacity->asking, false);

@@ -264,6 +264,8 @@ int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_p
 	do {
 		ret = login_request(conn, buffers, deadline, why, why_bytes);
 	} while (ret == ISTRIPE_LOGIN_SEND_NEXT);
+	if (login->refused && !conn->cid)
+		set_bit(ISTRIPE_SESSION_REFUSED, &conn->session->flags);
 	if (ret != ISTRIPE_LOGIN_DONE)
 		return ret;
 	conn->exp_stat_sn = login->exp_stat_sn;

@@ -90,6 +90,7 @@ struct istripe_slot {
 enum istripe_session_flag {
 	ISTRIPE_SESSION_FAULTED,	/* the fault has been reported */
 	ISTRIPE_SESSION_INTERRUPTED,	/* the owner gave up while opening */
+	ISTRIPE_SESSION_REFUSED,	/* its login; the same login would be refused again */
 };
 
 /* A command of our own (LUN bring-up), ahead of the others; one at a time. */
