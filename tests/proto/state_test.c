@@ -14,8 +14,8 @@ static const char *const nexus_drawing[] = {
 	".x.....",	/* idle */
 	"x.x.xxx",	/* connecting */
 	"...x...",	/* live */
-	"x...x.x",	/* draining */
-	"xx....x",	/* backoff */
+	"x...x..",	/* draining */
+	"xx.....",	/* backoff */
 	"xx.....",	/* refused */
 	"xx.....",	/* dead */
 };
@@ -29,14 +29,12 @@ static const char *const session_drawing[] = {
 	"x..x.",	/* logout */
 };
 
-/* Columns: free, xpt-up, in-login, logged-in, in-logout, cleanup-wait. */
+/* Columns: free, xpt-up, in-login, logged-in. */
 static const char *const conn_drawing[] = {
-	".x....",	/* free */
-	"x.x...",	/* xpt-up */
-	"x..x..",	/* in-login */
-	"x...xx",	/* logged-in */
-	"x....x",	/* in-logout */
-	"x.....",	/* cleanup-wait */
+	".x..",	/* free */
+	"x.x.",	/* xpt-up */
+	"x..x",	/* in-login */
+	"x...",	/* logged-in */
 };
 
 struct machine {

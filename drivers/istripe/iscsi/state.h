@@ -39,12 +39,10 @@ enum istripe_conn_state {
 	ISTRIPE_CONN_FREE,		/* no socket (S1) */
 	ISTRIPE_CONN_XPT_UP,	/* TCP is connecting or connected, no Login PDU yet (S2, S3) */
 	ISTRIPE_CONN_IN_LOGIN,		/* login phase (S4) */
-	ISTRIPE_CONN_LOGGED_IN,		/* full feature phase (S5) */
-	ISTRIPE_CONN_IN_LOGOUT,		/* Logout Request sent (S6) */
-	ISTRIPE_CONN_CLEANUP_WAIT,	/* transport gone, its tasks not yet collected (S8) */
+	ISTRIPE_CONN_LOGGED_IN,		/* full feature phase, until it is released (S5 to S8) */
 };
 
-#define ISTRIPE_CONN_STATE_COUNT	(ISTRIPE_CONN_CLEANUP_WAIT + 1)
+#define ISTRIPE_CONN_STATE_COUNT	(ISTRIPE_CONN_LOGGED_IN + 1)
 
 /**
  * istripe_nexus_state_may() - may a nexus go from one state to another

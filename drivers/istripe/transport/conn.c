@@ -526,8 +526,6 @@ void istripe_conn_stop(struct istripe_conn *conn)
 		return;
 	istripe_conn_halt(conn);
 	conn_drain(conn);
-	if (istripe_conn_state_may(conn->state, ISTRIPE_CONN_CLEANUP_WAIT))
-		istripe_conn_set_state(conn, ISTRIPE_CONN_CLEANUP_WAIT);
 	conn_release_socket(conn);
 	istripe_conn_set_state(conn, ISTRIPE_CONN_FREE);
 }
