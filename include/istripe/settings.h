@@ -8,8 +8,8 @@
  * file		fixed	in configfs only
  *		secret	in configfs only, cannot be read
  *		hotplug	in configfs only; while the volume is up its own function changes it
- *		shown	also in sysfs, where it cannot be written
- *		live	also in sysfs; takes effect while the volume is up
+ *		shown	also in sysfs, as it is in use; sysfs files of settings are read-only
+ *		live	as shown; a write to configfs while the volume is up takes effect at once
  * apply	live: what has to be done after the value has changed; nothing: it is read where
  *		it counts. A function apply_...() of control/settings.c
  * default	as text

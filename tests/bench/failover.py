@@ -189,7 +189,7 @@ class Istripe(stacks.Istripe):
         return {**super().settings(place), "nic": self.nics[place.portal]}
 
     def fence(self, fence):
-        file = self.volume.leg_sysfs(0) / "fence"
+        file = self.volume.leg / "fence"
         if read(file) != fence:
             write(file, fence)
         if fence == "portal-group":

@@ -95,6 +95,11 @@ PATH = {
     "receive_buffer_bytes": ("0", _BUFFERS, _NO_BUFFERS),
 }
 
+LIVE = {("volume", "command_timeout_ms"), ("volume", "recovery_timeout_ms"), ("leg", "policy"),
+        ("leg", "fence"), *(("path", name) for name in (
+            "weight", "login_timeout_ms", "ping_interval_ms", "ping_timeout_ms",
+            "login_retry_max_ms", "dscp", "priority", "congestion_control", "user_timeout_ms",
+            "send_buffer_bytes", "receive_buffer_bytes"))}
 SECRETS = ("chap_secret", "chap_mutual_secret")
 #: Of a volume that has not been up all of them say nothing.
 READ_ONLY = {"volume": {"device", "last_error"}, "leg": {"unfenced"}}
@@ -263,13 +268,13 @@ def test_the_same_secret_both_ways_is_refused(plain):
     assert SECRET not in failed.value.reason
 
 
-def test_busy_while_up(make_lio, make_volume):
+def test_busy_while_up(make_lio, make_volume, kernel_log):
+    """But for what may change while it is up: see test_settings.py, test_live_paths.py."""
     volume = make_volume(make_lio())
     volume.enable()
     assert read(volume.config / "device") == volume.device() != ""
     for level, name, _, good, _ in CASES:
-        # May change while in use, see test_live_paths.py.
-        if name == "connections":
+        if name == "connections" or (level, name) in LIVE:
             continue
         file = directory(volume, level) / name
         before = file.read_bytes()
@@ -278,6 +283,8 @@ def test_busy_while_up(make_lio, make_volume):
             write(file, value)
         assert refused.value.errno == errno.EBUSY, name
         assert file.read_bytes() == before
+        assert kernel_log.matching(rf"istripe: {volume.name}.*: {name}: is refused while the "
+                                   "volume is up")
     for name in SECRETS:
         with pytest.raises(OSError) as refused:
             write(volume.path / name, SECRET)

@@ -112,7 +112,7 @@ def test_other_portal_groups(servers, make_volume, links, kernel_log):
     assert [volume.fenced_through(path) for path in range(2)] == [[], []]
     assert group.format(2, 0, 1) in run(TOOL, "status", volume.name)
     undisturbed(volume)
-    write(volume.leg_sysfs(0) / "fence", "path")
+    write(volume.leg / "fence", "path")
     assert [read(path / "unproven") for path in paths] == ["", ""]
     assert len(kernel_log.matching("no path leads to the same portal group")) == 2
 
@@ -162,9 +162,9 @@ def test_no_proof_where_it_is_not_wanted(servers, make_volume, links):
         time.sleep(3)
         assert target.logins == 2
         assert volume.fenced_through(0) == []
-        write(volume.leg_sysfs(0) / "fence", "portal-group")
+        write(volume.leg / "fence", "portal-group")
         volume.wait_proven()
-        write(volume.leg_sysfs(0) / "fence", "path")
+        write(volume.leg / "fence", "path")
         assert volume.fenced_through(0) == []
     volume.disable()
 
@@ -240,7 +240,7 @@ def test_target_that_makes_room(servers, make_volume, links, kernel_log):
             assert target.logins == logins
             assert len(kernel_log.matching(HARMFUL)) == times
             disk.write(0, noise(64 * KIB, times))
-            write(volume.leg_sysfs(0) / "fence", "portal-group" if times == 1 else "path")
+            write(volume.leg / "fence", "portal-group" if times == 1 else "path")
         assert volume.fenced_through(0) == []
     volume.disable()
 
@@ -400,7 +400,7 @@ def unfenced(servers, make_volume, links):
     with Direct(volume.enable()) as disk:
         volume.wait_proven()
         # Through the sibling it could be ended before the volume is down.
-        write(volume.leg_sysfs(0) / "fence", "path")
+        write(volume.leg / "fence", "path")
         leave_a_write(volume, disk, servers[0], target, links[0])
     yield volume, target
     links[0].set_up(True)

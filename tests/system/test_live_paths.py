@@ -248,10 +248,10 @@ def test_not_while_the_volume_is_down(one_path, links):
     assert read(volume.path / "enable") == read(directory / "enable") == "0"
     volume.enable()
     assert read(directory / "enable") == "1"
-    for name, value in (("weight", 7), ("portal", links[1].portal())):
-        with pytest.raises(OSError) as busy:
-            write(directory / name, value)
-        assert busy.value.errno == errno.EBUSY
+    write(directory / "weight", 7)
+    with pytest.raises(OSError) as busy:
+        write(directory / "portal", links[1].portal())
+    assert busy.value.errno == errno.EBUSY
 
 
 @pytest.mark.parametrize("multi,granted", [("sessions", 1), ("mcs", 1)])
@@ -308,7 +308,7 @@ def test_lost_path_with_writes(one_path, links):
     volume = one_path(**FAST)
     device = volume.enable()
     add(volume, 1, links[1])
-    write(volume.leg_sysfs(0) / "policy", "round-robin")
+    write(volume.leg / "policy", "round-robin")
     silent = ("dev", links[1].peer, "root")
     run("tc", "qdisc", "add", *silent, "netem", "loss", "100%", netns=network.NETNS)
     try:
@@ -335,7 +335,7 @@ def test_lost_path_is_fenced_through_its_sibling_and_goes(one_path, links):
     device = volume.enable()
     add(volume, 1, links[1])
     volume.wait_proven()
-    write(volume.leg_sysfs(0) / "policy", "round-robin")
+    write(volume.leg / "policy", "round-robin")
     silent = ("dev", links[1].peer, "root")
     run("tc", "qdisc", "add", *silent, "netem", "loss", "100%", netns=network.NETNS)
     try:

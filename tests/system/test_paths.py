@@ -106,7 +106,7 @@ def test_failover_uses_the_first(two_paths):
 def test_weighted(two_paths):
     volume = two_paths(policy="weighted")
     device = volume.enable()
-    write(volume.path_sysfs(0, 1) / "weight", 3)
+    write(volume.leg / "paths" / "1" / "weight", 3)
     assert sent_by(volume, *read_16_mib(device, 65536)) == [64, 192]
 
 
@@ -114,11 +114,13 @@ def test_round_robin_and_back(two_paths):
     volume = two_paths(policy="round-robin")
     device = volume.enable()
     assert sent_by(volume, *read_16_mib(device, 65536)) == [128, 128]
-    write(volume.sysfs() / "legs" / "0" / "policy", "failover")
+    write(volume.leg / "policy", "failover")
     assert sent_by(volume, *read_16_mib(device, 65536)) == [256, 0]
     with pytest.raises(OSError):
-        write(volume.sysfs() / "legs" / "0" / "policy", "random")
-    assert read(volume.sysfs() / "legs" / "0" / "policy") == "failover"
+        write(volume.leg / "policy", "random")
+    assert read(volume.leg_sysfs(0) / "policy") == read(volume.leg / "policy") == "failover"
+    volume.disable()
+    assert sent_by(volume, *read_16_mib(volume.enable(), 65536)) == [256, 0]
 
 
 def test_policies_are_switched_under_verify(two_paths):
@@ -127,7 +129,7 @@ def test_policies_are_switched_under_verify(two_paths):
     job = fio.start(device, **fio.verify_options(32 * MIB, jobs=4, largest_bytes=MIB, depth=4))
     while job.poll() is None:
         for policy in POLICIES:
-            write(volume.sysfs() / "legs" / "0" / "policy", policy)
+            write(volume.leg / "policy", policy)
             time.sleep(0.3)
     assert fio.finish(job).errors() == 0
 

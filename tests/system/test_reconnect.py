@@ -261,7 +261,7 @@ def test_recovery_timeout_is_live(make_lio, make_volume, link):
         job = fio.start(device, rw="randread", bs="4k", io_size=4096, size="100%")
         time.sleep(8)
         assert job.poll() is None
-        write(volume.sysfs() / "recovery_timeout_ms", 0)
+        write(volume.config / "recovery_timeout_ms", 0)
         with pytest.raises(LabError):
             fio.finish(job, 20)
     finally:

@@ -9,6 +9,7 @@
 #include <linux/ctype.h>
 #include <linux/err.h>
 #include <linux/kernel.h>
+#include <linux/lockdep.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
@@ -16,6 +17,7 @@
 #include <linux/sysfs.h>
 #include <compat/disk.h>
 
+#include "block/leg.h"
 #include "block/volume.h"
 #include "control/configfs.h"
 #include "control/dir.h"
@@ -33,16 +35,105 @@ ssize_t istripe_dir_show(struct istripe_volume_dir *volume, const struct istripe
 	return ret;
 }
 
-ssize_t istripe_dir_store(struct istripe_volume_dir *volume, const bool *pinned,
-			  const struct istripe_setting *setting, const char *label, void *params,
+void istripe_dir_label(const struct istripe_volume_dir *volume, const struct istripe_leg_dir *leg,
+		       const struct istripe_path_dir *path, char *label)
+{
+	int used = scnprintf(label, ISTRIPE_DIR_LABEL_BYTES, "%s", volume->params.name);
+
+	if (leg)
+		used += scnprintf(label + used, ISTRIPE_DIR_LABEL_BYTES - used, "/%u", leg->index);
+	if (path)
+		scnprintf(label + used, ISTRIPE_DIR_LABEL_BYTES - used, "/%u", path->index);
+}
+
+static void *dir_params(struct istripe_volume_dir *volume, struct istripe_leg_dir *leg,
+			struct istripe_path_dir *path)
+{
+	if (path)
+		return &path->params;
+	return leg ? (void *)&leg->params : &volume->params;
+}
+
+/* No running volume has the directory, and none is being made of it. */
+static bool dir_is_free(const struct istripe_volume_dir *volume,
+			const struct istripe_path_dir *path)
+{
+	lockdep_assert_held(&volume->lock);
+	return volume->phase == ISTRIPE_VOLUME_DOWN ||
+	       (volume->phase == ISTRIPE_VOLUME_UP && path && !path->pinned);
+}
+
+/* The running volume, leg or path of the directory; NULL: none, or it is being changed. */
+static void *dir_running(const struct istripe_volume_dir *volume,
+			 const struct istripe_leg_dir *leg, const struct istripe_path_dir *path)
+{
+	lockdep_assert_held(&volume->lock);
+	if (!istripe_volume_dir_is_up(volume))
+		return NULL;
+	if (!leg)
+		return volume->running;
+	if (!path)
+		return volume->running->legs[leg->index];
+	if (!path->pinned || path == volume->changing)
+		return NULL;
+	return volume->running->legs[leg->index]->paths[path->index];
+}
+
+static ssize_t dir_refuse_busy(const struct istripe_volume_dir *volume,
+			       const struct istripe_setting *setting, const char *label)
+{
+	lockdep_assert_held(&volume->lock);
+	/* A setting of this kind has another function, which is called now. */
+	if (setting->file != ISTRIPE_SETTING_HOTPLUG)
+		pr_err("%s: %s: is refused while %s\n", label, setting->name,
+		       volume->phase == ISTRIPE_VOLUME_UP ? "the volume is up" :
+		       "the volume or a path comes, goes or changes");
+	return -EBUSY;
+}
+
+/* Both trees change without a release of the lock: they are never seen to differ. */
+static ssize_t dir_store_live(struct istripe_volume_dir *volume, struct istripe_leg_dir *leg,
+			      struct istripe_path_dir *path,
+			      const struct istripe_setting *setting, const char *label,
+			      const char *page, size_t count)
+{
+	union istripe_setting_live value = {};
+	void *running;
+	ssize_t ret;
+
+	/* Without the lock: it may wait until user space has loaded a module. */
+	ret = istripe_setting_store(setting, label, &value, page, count);
+	if (ret < 0)
+		return ret;
+	mutex_lock(&volume->lock);
+	running = dir_running(volume, leg, path);
+	if (running || dir_is_free(volume, path))
+		memcpy(dir_params(volume, leg, path) + setting->offset, &value, setting->size);
+	else
+		ret = dir_refuse_busy(volume, setting, label);
+	if (running)
+		istripe_setting_change(setting, running, &value);
+	mutex_unlock(&volume->lock);
+	return ret;
+}
+
+ssize_t istripe_dir_store(struct istripe_volume_dir *volume, struct istripe_leg_dir *leg,
+			  struct istripe_path_dir *path, const struct istripe_setting *setting,
 			  const char *page, size_t count)
 {
-	ssize_t ret = -EBUSY;
+	char label[ISTRIPE_DIR_LABEL_BYTES];
+	ssize_t ret;
 
+	istripe_dir_label(volume, leg, path, label);
+	if (setting->file == ISTRIPE_SETTING_LIVE)
+		return dir_store_live(volume, leg, path, setting, label, page, count);
 	mutex_lock(&volume->lock);
-	if (volume->phase == ISTRIPE_VOLUME_DOWN ||
-	    (volume->phase == ISTRIPE_VOLUME_UP && pinned && !*pinned))
-		ret = istripe_setting_store(setting, label, params + setting->offset, page, count);
+	if (dir_is_free(volume, path))
+		ret = istripe_setting_store(setting, label,
+					    dir_params(volume, leg, path) + setting->offset,
+					    page, count);
+	else
+		ret = dir_refuse_busy(volume, setting, label);
 	mutex_unlock(&volume->lock);
 	return ret;
 }
@@ -80,10 +171,7 @@ static ssize_t volume_show(struct config_item *item, const struct istripe_settin
 static ssize_t volume_store(struct config_item *item, const struct istripe_setting *setting,
 			    const char *page, size_t count)
 {
-	struct istripe_volume_dir *volume = to_volume(item);
-
-	return istripe_dir_store(volume, NULL, setting, volume->params.name, &volume->params,
-				 page, count);
+	return istripe_dir_store(to_volume(item), NULL, NULL, setting, page, count);
 }
 
 #define VOLUME_FILE(_name, _file, ...)							\

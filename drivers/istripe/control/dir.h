@@ -16,7 +16,8 @@
  * volume_dir->lock covers everything below the volume's directory. It is not
  * held while a volume starts or stops, or one of its paths comes or goes, which
  * may take as long as a login: then @phase keeps all others out, and they get
- * -EBUSY at once.
+ * -EBUSY at once. Live settings of the volume, of legs and of paths other than
+ * @changing may be written while a path comes or goes.
  *
  * A volume that is not down pins its directory and those below that it was made
  * of, so that none of them can be removed. A path's directory that is made later
@@ -74,6 +75,7 @@ struct istripe_volume_dir {
 	enum istripe_volume_phase phase;
 	bool pinned;
 	struct istripe_volume *running;		/* while ISTRIPE_VOLUME_UP or _CHANGING */
+	const struct istripe_path_dir *changing;	/* while ISTRIPE_VOLUME_CHANGING */
 	struct istripe_volume_params params;	/* without legs */
 	struct istripe_leg_dir *legs[ISTRIPE_LEGS_MAX];
 	char last_error[ISTRIPE_LAST_ERROR_BYTES];
@@ -85,12 +87,18 @@ extern const struct config_item_type istripe_paths_type;
 ssize_t istripe_dir_show(struct istripe_volume_dir *volume, const struct istripe_setting *setting,
 			 const void *params, char *page);
 
+/* "volume", "volume/leg" or "volume/leg/path"; @leg and @path may be NULL. */
+void istripe_dir_label(const struct istripe_volume_dir *volume, const struct istripe_leg_dir *leg,
+		       const struct istripe_path_dir *path, char *label);
+
 /*
- * Takes a value while the volume is down or, of a directory with a flag @pinned, while the volume
- * does not have it. Else -EBUSY; -EINVAL for a bad value, which is logged.
+ * Takes a value of a volume, of a leg or of a path; @path, or @leg and @path, are NULL. A live
+ * setting may be written while the volume is up, too, and takes effect; the others while it is
+ * down, or does not have the path. -EBUSY else, and while what is written to comes, goes or
+ * changes; -EINVAL for a bad value. Both are logged and change nothing.
  */
-ssize_t istripe_dir_store(struct istripe_volume_dir *volume, const bool *pinned,
-			  const struct istripe_setting *setting, const char *label, void *params,
+ssize_t istripe_dir_store(struct istripe_volume_dir *volume, struct istripe_leg_dir *leg,
+			  struct istripe_path_dir *path, const struct istripe_setting *setting,
 			  const char *page, size_t count);
 
 /* Has the path, whose directory may be gone, left writes? False while the volume is up. */

@@ -29,12 +29,15 @@ static struct istripe_path *running_path(const struct istripe_path_dir *dir)
 }
 
 /* From up to changing. */
-static int change_begin(struct istripe_volume_dir *volume)
+static int change_begin(struct istripe_path_dir *dir)
 {
+	struct istripe_volume_dir *volume = dir->leg->volume;
+
 	lockdep_assert_held(&volume->lock);
 	if (volume->phase != ISTRIPE_VOLUME_UP)
 		return -EBUSY;
 	volume->phase = ISTRIPE_VOLUME_CHANGING;
+	volume->changing = dir;
 	volume->last_error[0] = '\0';
 	return 0;
 }
@@ -48,6 +51,7 @@ static void change_end(struct istripe_path_dir *dir, const char *what, int error
 
 	mutex_lock(&volume->lock);
 	volume->phase = ISTRIPE_VOLUME_UP;
+	volume->changing = NULL;
 	scnprintf(label, sizeof(label), "leg %u path %u is not %s", dir->leg->index, dir->index,
 		  what);
 	istripe_volume_dir_note(volume, label, error, why);
@@ -92,7 +96,7 @@ static int path_add(struct istripe_path_dir *dir, char *why)
 {
 	struct istripe_path *path;
 
-	/* Pinned, and in use: nobody writes to the parameters meanwhile. */
+	/* Pinned, and in use: nobody writes to its settings meanwhile. */
 	path = istripe_path_add(running_leg(dir), &dir->params, why,
 				ISTRIPE_LAST_ERROR_BYTES);
 	if (IS_ERR(path))
@@ -119,7 +123,7 @@ int istripe_path_dir_enable(struct istripe_path_dir *dir)
 		istripe_volume_dir_note(volume, "path not enabled", ret, why);
 		goto unlock;
 	}
-	ret = change_begin(volume);
+	ret = change_begin(dir);
 	if (ret)
 		goto unlock;
 	ret = path_prepare(dir, why);
@@ -155,7 +159,7 @@ int istripe_path_dir_disable(struct istripe_path_dir *dir)
 
 	mutex_lock(&volume->lock);
 	if (dir->pinned)
-		ret = change_begin(volume);
+		ret = change_begin(dir);
 	if (!dir->pinned || ret)
 		goto unlock;
 	mutex_unlock(&volume->lock);
@@ -214,7 +218,7 @@ int istripe_path_dir_connections(struct istripe_path_dir *dir, u32 connections)
 	int ret;
 
 	mutex_lock(&volume->lock);
-	ret = dir->pinned ? change_begin(volume) : -EBUSY;
+	ret = dir->pinned ? change_begin(dir) : -EBUSY;
 	if (ret)
 		goto unlock;
 	ret = connections_check(dir, connections, why);

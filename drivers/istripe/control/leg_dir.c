@@ -30,10 +30,8 @@ static ssize_t leg_store(struct config_item *item, const struct istripe_setting 
 			 const char *page, size_t count)
 {
 	struct istripe_leg_dir *leg = to_leg(item);
-	char label[ISTRIPE_DIR_LABEL_BYTES];
 
-	scnprintf(label, sizeof(label), "%s/%u", leg->volume->params.name, leg->index);
-	return istripe_dir_store(leg->volume, NULL, setting, label, &leg->params, page, count);
+	return istripe_dir_store(leg->volume, leg, NULL, setting, page, count);
 }
 
 #define LEG_FILE(_name, _file, ...)							\

@@ -27,12 +27,14 @@ static ssize_t path_show(struct config_item *item, const struct istripe_setting 
 
 /* Of a path that is in use. */
 static ssize_t path_store_connections(struct istripe_path_dir *path,
-				      const struct istripe_setting *setting, const char *label,
-				      const char *page, size_t count)
+				      const struct istripe_setting *setting, const char *page,
+				      size_t count)
 {
+	char label[ISTRIPE_DIR_LABEL_BYTES];
 	ssize_t ret;
 	u32 value;
 
+	istripe_dir_label(path->leg->volume, path->leg, path, label);
 	ret = istripe_setting_store(setting, label, &value, page, count);
 	if (ret > 0)
 		ret = istripe_path_dir_connections(path, value);
@@ -44,15 +46,11 @@ static ssize_t path_store(struct config_item *item, const struct istripe_setting
 {
 	struct istripe_path_dir *path = to_path(item);
 	struct istripe_leg_dir *leg = path->leg;
-	char label[ISTRIPE_DIR_LABEL_BYTES];
 	ssize_t ret;
 
-	scnprintf(label, sizeof(label), "%s/%u/%u", leg->volume->params.name, leg->index,
-		  path->index);
-	ret = istripe_dir_store(leg->volume, &path->pinned, setting, label, &path->params, page,
-				count);
+	ret = istripe_dir_store(leg->volume, leg, path, setting, page, count);
 	if (ret == -EBUSY && setting->file == ISTRIPE_SETTING_HOTPLUG)
-		ret = path_store_connections(path, setting, label, page, count);
+		ret = path_store_connections(path, setting, page, count);
 	return ret;
 }
 
@@ -121,7 +119,7 @@ static struct config_group *paths_make_group(struct config_group *group, const c
 	u32 index;
 
 	if (istripe_dir_index(name, ISTRIPE_PATHS_MAX, &index)) {
-		scnprintf(label, sizeof(label), "%s/%u", volume->params.name, leg->index);
+		istripe_dir_label(volume, leg, NULL, label);
 		istripe_dir_refuse(label, "path", name, "a number from 0 to 15");
 		return ERR_PTR(-EINVAL);
 	}

@@ -8,10 +8,16 @@
 
 #include <linux/types.h>
 
+#include <istripe/params.h>
 #include "iscsi/keys.h"
 
 #define ISTRIPE_SETTING_TEXT_BYTES	256	/* longest value of all: 255 bytes and a NUL */
-#define ISTRIPE_SETTING_LIVE_BYTES	16	/* longest value of one that is live */
+
+/* A value of one that is live. */
+union istripe_setting_live {
+	u32 word;
+	char text[ISTRIPE_CONGESTION_CONTROL_BYTES];
+};
 
 struct istripe_setting;
 

@@ -142,23 +142,18 @@ void istripe_settings_default(const struct istripe_setting *settings, size_t cou
 
 	for (i = 0; i < count; i++) {
 		WARN_ON_ONCE(settings[i].file == ISTRIPE_SETTING_LIVE &&
-			     settings[i].size > ISTRIPE_SETTING_LIVE_BYTES);
+			     settings[i].size > sizeof(union istripe_setting_live));
 		WARN_ON_ONCE(*settings[i].initial &&
 			     settings[i].kind->parse(&settings[i], settings[i].initial,
 						     params + settings[i].offset));
 	}
 }
 
-union live_value {
-	u32 word;
-	char text[ISTRIPE_SETTING_LIVE_BYTES];
-};
-
 ssize_t istripe_setting_show_running(const struct istripe_setting *setting, const void *object,
 				     char *page)
 {
 	const void *value = object + setting->running;
-	union live_value live;
+	union istripe_setting_live live;
 
 	if (setting->file == ISTRIPE_SETTING_LIVE) {
 		istripe_params_read(&live, value, setting->size);
@@ -167,17 +162,10 @@ ssize_t istripe_setting_show_running(const struct istripe_setting *setting, cons
 	return istripe_setting_show(setting, value, page);
 }
 
-ssize_t istripe_setting_store_running(const struct istripe_setting *setting, const char *label,
-				      void *object, const char *page, size_t count)
+void istripe_setting_change(const struct istripe_setting *setting, void *object,
+			    const union istripe_setting_live *value)
 {
-	union live_value live = {};
-	ssize_t ret;
-
-	ret = istripe_setting_store(setting, label, &live, page, count);
-	if (ret < 0)
-		return ret;
-	istripe_params_write(object + setting->running, &live, setting->size);
+	istripe_params_write(object + setting->running, value, setting->size);
 	if (setting->apply)
 		setting->apply(object);
-	return ret;
 }

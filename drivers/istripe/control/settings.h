@@ -41,8 +41,8 @@ void istripe_settings_default(const struct istripe_setting *settings, size_t cou
 ssize_t istripe_setting_show_running(const struct istripe_setting *setting, const void *object,
 				     char *page);
 
-/* Changes a live setting of a running volume, leg or path. Sleeps. See istripe_setting_store(). */
-ssize_t istripe_setting_store_running(const struct istripe_setting *setting, const char *label,
-				      void *object, const char *page, size_t count);
+/* Changes a live setting of a running volume, leg or path. Sleeps. */
+void istripe_setting_change(const struct istripe_setting *setting, void *object,
+			    const union istripe_setting_live *value);
 
 #endif

@@ -78,16 +78,6 @@ static ssize_t leg_##_name##_show(const struct istripe_sysfs_file *file, void *o
 }											\
 ISTRIPE_SYSFS_FILE(leg, _name, 0444, .show = leg_##_name##_show)
 
-static ssize_t leg_setting_store(const struct istripe_sysfs_file *file, void *object,
-				 const char *page, size_t count)
-{
-	const struct istripe_leg *leg = object;
-	char label[ISTRIPE_LABEL_BYTES];
-
-	scnprintf(label, sizeof(label), "%s/%u", leg->volume->name, leg->index);
-	return istripe_setting_store_running(file->setting, label, object, page, count);
-}
-
 #define LEG_SETTING(_name, _file, ...)							\
 	ISTRIPE_SYSFS_SETTING_##_file(leg, _name,					\
 				      &istripe_leg_settings[ISTRIPE_LEG_SETTING_##_name])
@@ -201,14 +191,6 @@ static ssize_t volume_array_uuid_show(const struct istripe_sysfs_file *file, voi
 }
 
 ISTRIPE_SYSFS_FILE(volume, array_uuid, 0444, .show = volume_array_uuid_show);
-
-static ssize_t volume_setting_store(const struct istripe_sysfs_file *file, void *object,
-				    const char *page, size_t count)
-{
-	const struct istripe_volume *volume = object;
-
-	return istripe_setting_store_running(file->setting, volume->name, object, page, count);
-}
 
 #define VOLUME_SETTING(_name, _file, ...)						\
 	ISTRIPE_SYSFS_SETTING_##_file(volume, _name,					\

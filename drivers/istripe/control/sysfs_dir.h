@@ -58,7 +58,7 @@ static struct istripe_sysfs_file _prefix##_file_##_name = {			\
 
 /*
  * The files of a row of the table of settings, and their place in a list of attributes, by the
- * row's column "file". @_prefix_setting_store() is the includer's.
+ * row's column "file".
  */
 #define ISTRIPE_SYSFS_SETTING_fixed(...)
 #define ISTRIPE_SYSFS_SETTING_secret(...)
@@ -66,16 +66,13 @@ static struct istripe_sysfs_file _prefix##_file_##_name = {			\
 #define ISTRIPE_SYSFS_SETTING_shown(_prefix, _name, _setting)			\
 	ISTRIPE_SYSFS_FILE(_prefix, _name, 0444,				\
 			   .show = istripe_sysfs_setting_show, .setting = (_setting));
-#define ISTRIPE_SYSFS_SETTING_live(_prefix, _name, _setting)			\
-	ISTRIPE_SYSFS_FILE(_prefix, _name, 0644,				\
-			   .show = istripe_sysfs_setting_show,			\
-			   .store = _prefix##_setting_store, .setting = (_setting));
+#define ISTRIPE_SYSFS_SETTING_live	ISTRIPE_SYSFS_SETTING_shown
 
 #define ISTRIPE_SYSFS_ATTR_fixed(...)
 #define ISTRIPE_SYSFS_ATTR_secret(...)
 #define ISTRIPE_SYSFS_ATTR_hotplug(...)
 #define ISTRIPE_SYSFS_ATTR_shown(_prefix, _name)	&_prefix##_file_##_name.attr,
-#define ISTRIPE_SYSFS_ATTR_live(_prefix, _name)		&_prefix##_file_##_name.attr,
+#define ISTRIPE_SYSFS_ATTR_live	ISTRIPE_SYSFS_ATTR_shown
 
 ssize_t istripe_sysfs_setting_show(const struct istripe_sysfs_file *file, void *object,
 				   char *page);

@@ -142,15 +142,6 @@ ISTRIPE_SYSFS_FILE(path, _name, 0444, .show = path_##_name##_show)
 PATH_COUNTER(reconnects, nexus->reconnects);
 PATH_COUNTER(faults, nexus->faults);
 
-static ssize_t path_setting_store(const struct istripe_sysfs_file *file, void *object,
-				  const char *page, size_t count)
-{
-	const struct istripe_path *path = object;
-
-	return istripe_setting_store_running(file->setting, path->nexuses[0]->label, object, page,
-					     count);
-}
-
 #define PATH_SETTING(_name, _file, ...)							\
 	ISTRIPE_SYSFS_SETTING_##_file(path, _name,					\
 				      &istripe_path_settings[ISTRIPE_PATH_SETTING_##_name])

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the soak lies on: targets, links, and one volume over all of them."""
 
-import itertools
 
 from lab import istripe, lio, network, storage
 from lab.shell import read, wait_for, write
@@ -66,13 +65,9 @@ class Bed:
 
     # Where things are
 
-    def legs(self):
-        return [self.volume.leg_sysfs(leg) for leg in range(len(self.targets))]
-
-    def paths(self):
-        """The sysfs directory of every path."""
-        return [self.volume.path_sysfs(leg, path)
-                for leg, path in itertools.product(range(len(self.targets)), range(len(self.links)))]
+    def leg_dirs(self):
+        """The configfs directory of every leg."""
+        return sorted(self.volume.config.glob("legs/*"))
 
     def path_dirs(self):
         """The configfs directory of every path."""

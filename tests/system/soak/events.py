@@ -202,7 +202,7 @@ class TargetRestart(TargetOff):
 
 
 class Setting(Event):
-    """A file of sysfs gets another value, and keeps it."""
+    """A file of configfs gets another value, and keeps it."""
 
     weight = 2
 
@@ -215,8 +215,8 @@ class Setting(Event):
             for file, value in self.files():
                 write(file, value)
         except OSError as error:
-            # Of a path that is away just now.
-            if error.errno not in (errno.ENOENT, errno.ENODEV):
+            # Of a path that comes or goes just now.
+            if error.errno != errno.EBUSY:
                 raise
             return 0
         return 1
@@ -226,7 +226,7 @@ class Policy(Setting):
     name = "policy changed"
 
     def files(self):
-        yield self.rng.choice(self.bed.legs()) / "policy", self.rng.choice(POLICIES)
+        yield self.rng.choice(self.bed.leg_dirs()) / "policy", self.rng.choice(POLICIES)
 
 
 class Fence(Setting):
@@ -234,21 +234,21 @@ class Fence(Setting):
     weight = 1
 
     def files(self):
-        yield self.rng.choice(self.bed.legs()) / "fence", self.rng.choice(FENCES)
+        yield self.rng.choice(self.bed.leg_dirs()) / "fence", self.rng.choice(FENCES)
 
 
 class Weight(Setting):
     name = "weight changed"
 
     def files(self):
-        yield self.rng.choice(self.bed.paths()) / "weight", self.rng.randint(1, 10)
+        yield self.rng.choice(self.bed.path_dirs()) / "weight", self.rng.randint(1, 10)
 
 
 class PathTimers(Setting):
     name = "timers of a path changed"
 
     def files(self):
-        path = self.rng.choice(self.bed.paths())
+        path = self.rng.choice(self.bed.path_dirs())
         for name, least, most in (("ping_interval_ms", 300, 3000), ("ping_timeout_ms", 1500, 5000),
                                   ("login_timeout_ms", 3000, 15000)):
             yield path / name, self.rng.randint(least, most)
@@ -259,7 +259,7 @@ class CommandTimer(Setting):
     weight = 1
 
     def files(self):
-        yield self.bed.volume.sysfs() / "command_timeout_ms", self.rng.randint(5000, 60000)
+        yield self.bed.volume.config / "command_timeout_ms", self.rng.randint(5000, 60000)
 
 
 class RequestSize(Event):
