@@ -54,6 +54,29 @@ static const struct attribute path_files[] = {
 	{ NULL, 0, NULL },
 };
 
+#define NAME_OF_LIVE_fixed(_name)
+#define NAME_OF_LIVE_secret(_name)
+#define NAME_OF_LIVE_hotplug(_name)	#_name,
+#define NAME_OF_LIVE_shown(_name)
+#define NAME_OF_LIVE_live(_name)	#_name,
+#define NAME_OF_LIVE(_name, _file, ...)	NAME_OF_LIVE_##_file(_name)
+
+/* May be written while the volume is up. */
+static bool is_live(const char *name)
+{
+	static const char *const names[] = {
+		ISTRIPE_VOLUME_SETTINGS(NAME_OF_LIVE)
+		ISTRIPE_LEG_SETTINGS(NAME_OF_LIVE)
+		ISTRIPE_PATH_SETTINGS(NAME_OF_LIVE)
+		NULL,
+	};
+	const char *const *known = names;
+
+	while (*known && strcmp(*known, name))
+		known++;
+	return *known;
+}
+
 /* The part of @path behind the tree's root, or NULL. */
 static const char *below(const char *path)
 {
@@ -269,7 +292,7 @@ static int value_check(const char *path, const char *rest, const char *value)
 
 	if (!strcmp(name, "enable"))
 		return enable_write(path, value);
-	if (volume_is_up(path, rest))
+	if (volume_is_up(path, rest) && !is_live(name))
 		return refuse(EBUSY);
 	if (bad && !strncmp(bad, name, bytes) && bad[bytes] == '=' &&
 	    !strcmp(bad + bytes + 1, value)) {
