@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Documentation/ABI against the live tree: every file is described, every description exists."""
 
+import errno
 import re
 from pathlib import Path
 
@@ -12,19 +13,19 @@ IDENTITY = ("wwid", "device/model", "device/serial", "device/vendor")
 
 
 def described():
-    """All paths of the What: lines."""
-    found = []
+    """{path of a What: line: RO, RW, WO, "RW, live", or nothing}."""
+    found, whats = {}, []
     for document in sorted(ABI.glob("*/*")):
         in_what = False
         for line in document.read_text(encoding="utf-8").splitlines():
-            match = re.match(r"What:\s*(\S+)", line)
+            match = re.match(r"What:\s*(\S+)", line) or in_what and re.match(r"\s+(/.*)", line)
             if match:
-                in_what = True
-                found.append(match.group(1))
-            elif in_what and re.match(r"\s+/", line):
-                found.append(line.strip())
-            else:
-                in_what = False
+                whats = [*whats, match.group(1)] if in_what else [match.group(1)]
+                found[match.group(1)] = ""
+            access = re.match(r"\t\t\((R[OW]|WO|RW, live)\) ", line)
+            if access:
+                found.update(dict.fromkeys(whats, access.group(1)))
+            in_what = bool(match)
     return found
 
 
@@ -61,6 +62,21 @@ def test_every_description_exists(files, make_lio):
                if what.startswith(("/sys/kernel/config/istripe", "/sys/block/istripe"))
                and not any(expression(what).match(name) for name in names)]
     assert missing == []
+
+
+def test_access_is_as_described(files):
+    """Modes; and of a volume that is up just the live settings take what they have."""
+    for what, access in [row for row in described().items() if row[1]]:
+        for file in (Path(name) for name in files if expression(what).match(name)):
+            mode = {"RO": 0o444, "WO": 0o200}.get(access, 0o644)
+            assert file.stat().st_mode & 0o777 == mode, file
+            if mode != 0o644 or file.name == "enable":
+                continue
+            try:
+                file.write_bytes(file.read_bytes())
+                assert access == "RW, live", file
+            except OSError as error:
+                assert error.errno == errno.EBUSY and access == "RW", file
 
 
 def test_reading_everything_is_harmless(files):
