@@ -166,7 +166,10 @@ static void leg_set_unfenced(struct istripe_leg *leg, struct istripe_nexus *nexu
 	nexus->unfenced = true;
 }
 
-/* Takes the tasks that wait for a fence: nothing is served until istripe_leg_nexus_fenced(). */
+/*
+ * Takes the tasks that wait for a fence: nothing is served until istripe_leg_nexus_fenced(). Tasks
+ * that TCP may have pages of follow with istripe_leg_nexus_drained().
+ */
 static u32 leg_take_awaiting_fence(struct istripe_leg *leg, struct list_head *list)
 {
 	struct istripe_nexus *nexus;
@@ -176,7 +179,7 @@ static u32 leg_take_awaiting_fence(struct istripe_leg *leg, struct list_head *li
 
 	lockdep_assert_held(&leg->lock);
 	istripe_leg_for_each_nexus(leg, nexus, at) {
-		if (list_empty(&nexus->awaiting_fence))
+		if (nexus->pages_held || list_empty(&nexus->awaiting_fence))
 			continue;
 		list_for_each(entry, &nexus->awaiting_fence)
 			count++;
@@ -304,6 +307,7 @@ void istripe_leg_nexus_lost(struct istripe_leg *leg, struct istripe_nexus *nexus
 {
 	spin_lock_bh(&leg->lock);
 	istripe_leg_nexus_off(leg, nexus);
+	nexus->pages_held = true;
 	spin_unlock_bh(&leg->lock);
 }
 
@@ -316,11 +320,31 @@ void istripe_leg_nexus_want(struct istripe_leg *leg, struct istripe_nexus *nexus
 	spin_unlock_bh(&leg->lock);
 }
 
-void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
+/* Nothing waits for a fence when the leg has failed or stops. */
+static void leg_fail_if_over(struct istripe_leg *leg)
 {
 	LIST_HEAD(list);
 	u32 count = 0;
 
+	spin_lock_bh(&leg->lock);
+	if (leg->stopping || leg->failed)
+		count = leg_take_awaiting_fence(leg, &list);
+	spin_unlock_bh(&leg->lock);
+	if (leg->nexus_count > 1)
+		leg_say_unfenced(leg, count);
+	leg_fail_all(&list);
+}
+
+void istripe_leg_nexus_drained(struct istripe_leg *leg, struct istripe_nexus *nexus)
+{
+	spin_lock_bh(&leg->lock);
+	nexus->pages_held = false;
+	spin_unlock_bh(&leg->lock);
+	leg_fail_if_over(leg);
+}
+
+void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
+{
 	spin_lock_bh(&leg->lock);
 	list_add_tail(&leg_task->entry, &leg_task->nexus->awaiting_fence);
 	if (leg_task->given_up && leg->path_count == 1) {
@@ -330,12 +354,8 @@ void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_tas
 		leg_set_unfenced(leg, leg_task->nexus);
 		leg_check_recovery(leg, served);
 	}
-	if (leg->stopping || leg->failed)
-		count = leg_take_awaiting_fence(leg, &list);
 	spin_unlock_bh(&leg->lock);
-	if (leg->nexus_count > 1)
-		leg_say_unfenced(leg, count);
-	leg_fail_all(&list);
+	leg_fail_if_over(leg);
 }
 
 void istripe_leg_super_unfenced(struct istripe_leg *leg, struct istripe_nexus *nexus)

@@ -16,10 +16,10 @@
  *
  * @lock covers @losses, @generations, @live_nexuses, @live_paths, @unfenced_nexuses, @failed,
  * @stopping, @parked, @delay, @allowance, @down_since, lanes and kept of the paths, and wanted,
- * live, lanes, unfenced, super_unfenced, awaiting_fence, way, portal_group, portal_group_tpgt,
- * generation and unproven of the nexuses. It is a leaf, taken with bh disabled and interrupts on,
- * and never held over a submission. @identify_lock serializes the workers of several nexuses that
- * find the LUN at the same time; it covers nexus->blocks, too.
+ * live, lanes, unfenced, super_unfenced, pages_held, awaiting_fence, way, portal_group,
+ * portal_group_tpgt, generation and unproven of the nexuses. It is a leaf, taken with bh disabled,
+ * interrupts on, and never held over a submission. @identify_lock serializes the workers of nexuses
+ * that find the LUN at the same time; it covers nexus->blocks, too.
  *
  * Paths come and go while the leg is up (hotplug.h). @paths and the nexuses in them are changed
  * under @paths_lock and @lock both. A reader holds either of them or is within a section of @srcu:
@@ -210,8 +210,11 @@ bool istripe_leg_nexus_waits(struct istripe_leg *leg, const struct istripe_nexus
 /* The nexus's session is published: parked tasks are sent. Its worker. */
 void istripe_leg_nexus_live(struct istripe_leg *leg, struct istripe_nexus *nexus);
 
-/* The nexus's session is about to be withdrawn. Its worker. */
+/* The nexus's session is about to be withdrawn. Its worker, as below. */
 void istripe_leg_nexus_lost(struct istripe_leg *leg, struct istripe_nexus *nexus);
+
+/* TCP has no pages any more of the tasks that were lost with the session. */
+void istripe_leg_nexus_drained(struct istripe_leg *leg, struct istripe_nexus *nexus);
 
 /*
  * @wanted: the nexus is to have a session (ignored when it is about to be taken out); else it gets

@@ -201,6 +201,26 @@ void istripe_nexus_close_session(struct istripe_nexus *nexus, int error)
 		istripe_session_close(session, error);
 }
 
+/* The tasks that were lost wait for a fence, which may come before TCP lets go of their pages. */
+static void nexus_halt_session(struct istripe_nexus *nexus)
+{
+	nexus->ending = nexus->owned;
+	mutex_lock(&nexus->session_lock);
+	nexus->owned = NULL;
+	mutex_unlock(&nexus->session_lock);
+	nexus->ops->closed(nexus);
+	istripe_session_halt(nexus->ending, -ECONNRESET);
+}
+
+static void nexus_close_ending(struct istripe_nexus *nexus)
+{
+	if (!nexus->ending)
+		return;
+	istripe_session_close(nexus->ending, -ECONNRESET);
+	nexus->ending = NULL;
+	nexus->ops->drained(nexus);
+}
+
 /* The login is refused, and somebody asks for another one. */
 static bool nexus_is_urged(const struct istripe_nexus *nexus)
 {
@@ -366,6 +386,7 @@ static void nexus_go_live(struct istripe_nexus *nexus)
 /* The nexus is not wanted, and nothing waits for the end of its old session. */
 static void nexus_go_idle(struct istripe_nexus *nexus)
 {
+	nexus_close_ending(nexus);
 	if (nexus->owned)
 		istripe_session_logout(nexus->owned, ISTRIPE_LOGOUT_TIMEOUT_MS);
 	istripe_nexus_close_session(nexus, -ECONNRESET);
@@ -495,6 +516,7 @@ static void nexus_connect(struct istripe_nexus *nexus)
 	if (nexus->fence_first) {
 		nexus->fence_first = false;
 		nexus->ops->fence(nexus);
+		nexus_close_ending(nexus);
 		nexus_back_off(nexus, nexus_wait_left_ms(nexus));
 		return;
 	}
@@ -551,16 +573,18 @@ static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
 	/* One that failed to join counts, too: the target may have it. */
 	nexus->several = nexus->owned->conns[1];
 	nexus->lost_at = jiffies;
-	istripe_nexus_close_session(nexus, -ECONNRESET);
+	nexus_halt_session(nexus);
+	/* A fence need not wait for the next login, except after several connections. */
+	nexus->fence_first = !nexus->several && nexus->ops->fence_wanted(nexus);
+	if (!nexus->fence_first)
+		nexus_close_ending(nexus);
 	/* The resets of several connections may have been sent just now; see nexus_wait_ms(). */
 	if (nexus->several)
 		nexus->lost_at = jiffies;
 }
 
-/* A fence need not wait for the next login, except after several connections: nexus_wait_ms(). */
 static void nexus_recover(struct istripe_nexus *nexus)
 {
-	nexus->fence_first = !nexus->several && nexus->ops->fence_wanted(nexus);
 	nexus_back_off(nexus, nexus->fence_first ? 0 : nexus_wait_left_ms(nexus));
 }
 
@@ -695,6 +719,7 @@ static void nexus_shut_down(struct istripe_nexus *nexus)
 {
 	if (nexus->state == ISTRIPE_NEXUS_LIVE)
 		nexus_end_session(nexus, !test_bit(ISTRIPE_NEXUS_FAULT, &nexus->events));
+	nexus_close_ending(nexus);
 	if (nexus->state != ISTRIPE_NEXUS_IDLE)
 		nexus_set_state(nexus, ISTRIPE_NEXUS_IDLE);
 	if (!nexus->started)
@@ -859,7 +884,7 @@ void istripe_nexus_destroy(struct istripe_nexus *nexus)
 	 * with a grace period; sysfs readers ended with their directories. A section may have left
 	 * an event, or a work of another nexus's LUN reset.
 	 */
-	WARN_ON_ONCE(nexus->owned || !list_empty(&nexus->awaiting_fence));
+	WARN_ON_ONCE(nexus->owned || nexus->ending || !list_empty(&nexus->awaiting_fence));
 	cancel_work_sync(&nexus->reset_work);
 	cancel_delayed_work_sync(&nexus->work);
 	destroy_workqueue(nexus->queue);

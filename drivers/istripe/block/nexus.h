@@ -73,6 +73,7 @@ struct istripe_nexus_ops {
 	void (*live)(struct istripe_nexus *nexus);	/* live, or not retiring any more */
 	void (*lost)(struct istripe_nexus *nexus);	/* its session is about to be withdrawn */
 	void (*closed)(struct istripe_nexus *nexus);	/* no session any more, or never one */
+	void (*drained)(struct istripe_nexus *nexus);	/* TCP has let go of the lost tasks' pages */
 	bool (*waits)(const struct istripe_nexus *nexus);	/* for the end of the old session */
 	bool (*urgent)(const struct istripe_nexus *nexus);	/* I/O fails soon without it */
 	void (*fence)(struct istripe_nexus *nexus);	/* end it another way, if @waits */
@@ -99,6 +100,7 @@ struct istripe_nexus {
 	struct istripe_session __rcu *session;
 	struct mutex session_lock;	/* @owned against readers that are not the worker */
 	struct istripe_session *owned;
+	struct istripe_session *ending;	/* worker: halted, its pages may still be with TCP */
 
 	struct istripe_lun found;	/* worker: found by the last login */
 	u64 blocks;			/* of the LUN by @owned; 0: not known. leg->identify_lock */
@@ -141,11 +143,12 @@ struct istripe_nexus {
 	u32 eh_count;
 	u32 eh_tags[ISTRIPE_EH_MAX];		/* reported commands */
 
-	bool wanted;			/* these eleven: under leg->lock */
+	bool wanted;			/* these twelve: under leg->lock */
 	bool live;
 	u32 lanes;			/* connections while it is live, else 0 */
 	bool unfenced;
 	bool super_unfenced;		/* a superblock of ours may still be written */
+	bool pages_held;		/* TCP may have pages of @awaiting_fence */
 	struct list_head awaiting_fence;
 	struct istripe_way way;		/* of its session, or of the last one */
 	u64 portal_group;		/* proven number, see proof.h; 0: not known */

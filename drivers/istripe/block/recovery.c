@@ -35,6 +35,11 @@ static void recovery_lost(struct istripe_nexus *nexus)
 	istripe_leg_nexus_lost(nexus->leg, nexus);
 }
 
+static void recovery_drained(struct istripe_nexus *nexus)
+{
+	istripe_leg_nexus_drained(nexus->leg, nexus);
+}
+
 static bool recovery_waits(const struct istripe_nexus *nexus)
 {
 	return istripe_leg_nexus_waits(nexus->leg, nexus);
@@ -53,6 +58,7 @@ const struct istripe_nexus_ops istripe_recovery_nexus_ops = {
 	.live = recovery_live,
 	.lost = recovery_lost,
 	.closed = istripe_identify_forget,
+	.drained = recovery_drained,
 	.waits = recovery_waits,
 	.urgent = recovery_urgent,
 	.fence = istripe_fence,

@@ -135,14 +135,14 @@ void istripe_conn_cut(struct istripe_conn *conn);
 
 /*
  * Ends both sides, unless another connection of the session runs. Data that were sent may still
- * be on their way to the wire. When all connections of a session are halted, its tasks that send
- * no data belong to the caller.
+ * be on their way to the wire. When all connections of a session are halted, its tasks belong to
+ * the caller, but not the memory of those that send data.
  */
 void istripe_conn_halt(struct istripe_conn *conn);
 
 /*
  * Releases the socket. Nothing of the tasks' memory is on its way to the wire any more (P22), so
- * the tasks that send data belong to the caller, too.
+ * it belongs to the caller, too.
  */
 void istripe_conn_stop(struct istripe_conn *conn);
 

@@ -550,7 +550,10 @@ static bool task_is_half_good(const struct istripe_task *task)
 	       istripe_sense_verdict(task->status, &task->sense) == ISTRIPE_SCSI_GOOD;
 }
 
-/* All connections are halted. @held: TCP may still have the data of writes, which are left. */
+/*
+ * All connections are halted. @held: TCP may still have the data of writes, so those that were
+ * answered are left: they end now.
+ */
 static void session_collect(struct istripe_session *session, int error, bool held)
 {
 	struct istripe_task *task;
@@ -558,7 +561,8 @@ static void session_collect(struct istripe_session *session, int error, bool hel
 
 	for (i = 0; i < session->slot_count; i++) {
 		task = session->slots[i].task;
-		if (!task || (held && task->write))
+		if (!task ||
+		    (held && task->write && test_bit(ISTRIPE_TASK_ANSWERED, &task->flags)))
 			continue;
 		session->slots[i].task = NULL;
 		/* An answer that came before the stop counts. */
@@ -569,7 +573,7 @@ static void session_collect(struct istripe_session *session, int error, bool hel
 	}
 }
 
-void istripe_session_close(struct istripe_session *session, int error)
+void istripe_session_halt(struct istripe_session *session, int error)
 {
 	unsigned int noio = memalloc_noio_save();
 	u32 i;
@@ -580,6 +584,15 @@ void istripe_session_close(struct istripe_session *session, int error)
 	for (i = 0; i < ARRAY_SIZE(session->conns) && session->conns[i]; i++)
 		istripe_conn_halt(session->conns[i]);
 	session_collect(session, error, true);
+	memalloc_noio_restore(noio);
+}
+
+void istripe_session_close(struct istripe_session *session, int error)
+{
+	unsigned int noio = memalloc_noio_save();
+	u32 i;
+
+	istripe_session_halt(session, error);
 	for (i = 0; i < ARRAY_SIZE(session->conns) && session->conns[i]; i++)
 		istripe_conn_stop(session->conns[i]);
 	session_collect(session, error, false);

@@ -5,9 +5,9 @@
  *
  * Life: istripe_session_open() makes it, istripe_session_close() ends it. In between the owner
  * publishes it to submitters. Before close the owner makes it unfindable and waits until no
- * submitter is inside istripe_session_submit(). Close stops the connections, collects the tasks
- * that send no data, waits until TCP has let go of the pages, and collects the other tasks. Each
- * task gets done() exactly once.
+ * submitter is inside istripe_session_submit(). istripe_session_halt(), which close includes, stops
+ * the connections and collects the tasks, but not answered writes; close waits until TCP has let go
+ * of the pages and collects these. Each task gets done() exactly once.
  *
  * The only writers:
  *   cmd_sn				transmit sides, by cmpxchg
@@ -211,6 +211,19 @@ void istripe_session_tune(struct istripe_session *session);
  * Context: process, sleeps.
  */
 void istripe_session_interrupt(struct istripe_session *session);
+
+/**
+ * istripe_session_halt() - stop and collect
+ * @session: not findable by submitters any more
+ * @error: for unfinished tasks
+ *
+ * Pages of the writes that get @error may still be on their way to the wire. The owner keeps these
+ * writes until istripe_session_close() has returned, or until the target has ended the session and
+ * takes nothing more from its connections (P22).
+ *
+ * Context: process, sleeps, but not for the network. Only the opener, once.
+ */
+void istripe_session_halt(struct istripe_session *session, int error);
 
 /**
  * istripe_session_close() - stop, collect, free
