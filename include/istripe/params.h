@@ -125,8 +125,8 @@ enum istripe_policy {
 
 /* The way to end a lost path's session, so that its writes may be sent again. */
 enum istripe_fence {
+	ISTRIPE_FENCE_AUTO,		/* a login through the path, or a sibling proven to reach it */
 	ISTRIPE_FENCE_PATH,		/* only a login through the path itself */
-	ISTRIPE_FENCE_PORTAL_GROUP,	/* also one through a sibling that is proven to reach it */
 };
 
 struct istripe_leg_params {

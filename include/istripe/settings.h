@@ -32,8 +32,8 @@
 	_choice(ISTRIPE_POLICY_WEIGHTED, "weighted")
 
 #define ISTRIPE_FENCE_CHOICES(_choice)							\
-	_choice(ISTRIPE_FENCE_PATH, "path")						\
-	_choice(ISTRIPE_FENCE_PORTAL_GROUP, "portal-group")
+	_choice(ISTRIPE_FENCE_AUTO, "auto")						\
+	_choice(ISTRIPE_FENCE_PATH, "path")
 
 #define ISTRIPE_MULTI_CHOICES(_choice)							\
 	_choice(ISTRIPE_MULTI_AUTO, "auto")						\
@@ -71,7 +71,7 @@
 #define ISTRIPE_LEG_SETTINGS(_row)							\
 	_row(designator, fixed, nothing, "", text, (designator))			\
 	_row(policy, live, nothing, "interleave", choice, (policy, ISTRIPE_POLICY_CHOICES)) \
-	_row(fence, live, proofs, "path", choice, (fence, ISTRIPE_FENCE_CHOICES))
+	_row(fence, live, proofs, "auto", choice, (fence, ISTRIPE_FENCE_CHOICES))
 
 #define ISTRIPE_PATH_SETTINGS(_row)							\
 	_row(portal, shown, nothing, "", portal, (portal))				\

@@ -110,8 +110,8 @@ class Setup(NamedTuple):
 
 
 SETUPS = (
-    Setup("path", "istripe: fence=path, the default", LOSSES),
-    Setup("portal-group", "istripe: fence=portal-group", LOSSES),
+    Setup("path", "istripe: fence=path", LOSSES),
+    Setup("auto", "istripe: fence=auto, the default", LOSSES),
 )
 
 
@@ -123,8 +123,8 @@ class Row(NamedTuple):
     goals: bool = False
 
 
-READ = Row("read", "reads, s from the loss; istripe: fence=path, the default", True)
-WRITE = Row("write", "writes, s from the loss; istripe: fence=portal-group; stock: no fence")
+READ = Row("read", "reads, s from the loss; istripe: fence=path", True)
+WRITE = Row("write", "writes, s from the loss; istripe: fence=auto, the default; stock: no fence")
 OWN_WAY = Row("write own-path", "writes, istripe: fence=path: they wait for their own path; "
               "rst: s from the loss, others: s from when the link is back")
 ROWS = (READ, WRITE, OWN_WAY)
@@ -133,7 +133,7 @@ ROWS = (READ, WRITE, OWN_WAY)
 TAKEN = {
     "": {"read": READ, "write": WRITE},
     "path": {"read": READ, "write": OWN_WAY},
-    "portal-group": {"write": WRITE},
+    "auto": {"write": WRITE},
 }
 
 
@@ -192,7 +192,7 @@ class Istripe(stacks.Istripe):
         file = self.volume.leg / "fence"
         if read(file) != fence:
             write(file, fence)
-        if fence == "portal-group":
+        if fence == "auto":
             self.volume.wait_proven()
 
     def losses(self):

@@ -110,7 +110,7 @@ def test_spare_sessions_are_told(server, make_volume, links):
     """A proof's own sessions hear of it, too, and have nothing to do with it."""
     target = server.load(Scenario("tells"))
     named = types.SimpleNamespace(iqn=target.settings.name, lun_number=lambda index: index)
-    volume = make_volume(named, paths=links, fence="portal-group",
+    volume = make_volume(named, paths=links, fence="auto",
                          path={"portal": f"{links[0].address}:{server.port}"})
     write(volume.leg / "paths" / "1" / "portal", f"{links[1].address}:{server.port}")
     told = set()

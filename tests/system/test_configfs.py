@@ -35,7 +35,7 @@ VOLUME = {
 LEG = {
     "policy": ("interleave", ["interleave", "round-robin", "queue-depth", "service-time",
                               "failover", "weighted"], ["", "random", "INTERLEAVE"]),
-    "fence": ("path", ["path", "portal-group"], ["", "none", "timed"]),
+    "fence": ("auto", ["path", "auto"], ["", "none", "timed"]),
     "designator": ("", ["naa.6001405b2f2b3e1c6bc4a0f9fd2ba4c1", ""], ["x" * 132]),
 }
 

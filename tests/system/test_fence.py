@@ -5,9 +5,13 @@ Two targets have been given one name: both show the same LUN, and a login at one
 the other. What the paths' sessions do is not disturbed by the search.
 """
 
+import contextlib
 import errno
 import os
+import re
+import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -33,7 +37,7 @@ HARMFUL = "a path was lost each time while test sessions were open"
 
 
 def volume_over(*args, **options):
-    return volume_of(*args, **{"fence": "portal-group", **options})
+    return volume_of(*args, **{"fence": "auto", **options})
 
 
 @pytest.fixture
@@ -162,7 +166,7 @@ def test_no_proof_where_it_is_not_wanted(servers, make_volume, links):
         time.sleep(3)
         assert target.logins == 2
         assert volume.fenced_through(0) == []
-        write(volume.leg / "fence", "portal-group")
+        write(volume.leg / "fence", "auto")
         volume.wait_proven()
         write(volume.leg / "fence", "path")
         assert volume.fenced_through(0) == []
@@ -240,7 +244,7 @@ def test_target_that_makes_room(servers, make_volume, links, kernel_log):
             assert target.logins == logins
             assert len(kernel_log.matching(HARMFUL)) == times
             disk.write(0, noise(64 * KIB, times))
-            write(volume.leg / "fence", "portal-group" if times == 1 else "path")
+            write(volume.leg / "fence", "auto" if times == 1 else "path")
         assert volume.fenced_through(0) == []
     volume.disable()
 
@@ -371,7 +375,7 @@ def leave_a_write(volume, disk, server, target, link):
 
 
 @pytest.mark.allow_log(r"I/O error, dev istripe\d+", "a write that no session survives")
-@pytest.mark.parametrize("fence", ["path", "portal-group"])
+@pytest.mark.parametrize("fence", ["path", "auto"])
 def test_a_write_that_ends_every_path(servers, make_volume, links, fence):
     """It fails when its time is over, as soon as it is dead for sure; the paths go on."""
     target = servers[0].load(Scenario("deadly write", hooks=on_write(drop), times=10000))
@@ -410,7 +414,7 @@ UNFENCED = pytest.mark.allow_log(r"I/O error|may still carry out", "the write fa
 
 
 @UNFENCED
-@pytest.mark.parametrize("fence", ["path", "portal-group"])
+@pytest.mark.parametrize("fence", ["path", "auto"])
 def test_enable_waits_for_the_fence(unfenced, links, fence):
     """What the life before has left would come over what this one writes. What was proven then
     does not hold for the sessions of now.
@@ -503,3 +507,61 @@ def test_what_was_left_by_the_second_session(servers, make_volume, links):
         release(servers[0], target)
         same(disk.read(64 * KIB, 4 * KIB), noise(4 * KIB, 2), "the data on the disk")
         assert "carried out" not in target.run.memory
+
+
+@contextlib.contextmanager
+def slow_neighbour(link):
+    """When this link is down, TCP's segments wait for seconds for the neighbour behind it.
+
+    Yields the number of connections of the volume's first path that have ended, and with them all
+    of their segments.
+    """
+    retrans = Path(f"/proc/sys/net/ipv4/neigh/{link.nic}/retrans_time_ms")
+    tracing = Path("/sys/kernel/tracing")
+    before = read(retrans)
+    write(tracing / "trace", "")
+    write(tracing / "events/istripe/istripe_state/enable", 1)
+    write(retrans, 2500)
+    try:
+        yield lambda volume: len(re.findall(rf" {volume.name}/0/0 connection \S+ -> free",
+                                            read(tracing / "trace")))
+    finally:
+        write(retrans, before)
+        write(tracing / "events/istripe/istripe_state/enable", 0)
+        link.set_peer_up(True)
+
+
+def test_goes_on_while_the_stack_has_its_pages(servers, make_volume, links):
+    """The target takes nothing more from that connection: nobody waits for the dead link."""
+    target = servers[0].load(Scenario("ghost", hooks={"on_command": hold}))
+    volume = volume_over(make_volume, links, (PORTS[0],) * 2, target)
+    with Direct(volume.enable()) as disk, slow_neighbour(links[0]) as ended:
+        volume.wait_proven()
+        servers[0].arm()
+        writer = held_write(disk, target, noise(4 * KIB, 1))
+        links[0].set_peer_up(False)
+        writer.finish()
+        # That of the fence may have.
+        assert ended(volume) < 2
+        wait_for("the end of both", lambda: ended(volume) >= 2, 60)
+    release(servers[0], target)
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+
+
+@pytest.mark.allow_log("I/O error|may still carry", "the volume goes down while a write waits")
+def test_fails_when_the_stack_has_no_pages(servers, make_volume, links):
+    """Its owner may change them then."""
+    target = servers[0].load(Scenario("ghost", hooks={"on_command": hold}))
+    volume = volume_over(make_volume, links, (PORTS[0],) * 2, target, fence="path")
+    with Direct(volume.enable()) as disk, slow_neighbour(links[0]) as ended:
+        servers[0].arm()
+        writer = held_write(disk, target, noise(4 * KIB, 1))
+        links[0].set_peer_up(False)
+        wait_for("the loss", lambda: state(volume) == "degraded", 30)
+        down = threading.Thread(target=volume.force_down)
+        down.start()
+        writer.join(60)
+        assert ended(volume) >= 1
+        assert not writer.good
+        down.join(60)
+    release(servers[0], target)

@@ -56,11 +56,11 @@ OVERDUE = pytest.mark.allow_log("has timed out: aborting it|commands stay unansw
 
 #: Paths, fence, how the first path is lost. QUICK are those of a quick run.
 CELLS = list(itertools.product((1,), ("path",), (killed, killed_by_target, silent, slow))) + list(
-    itertools.product((2,), ("path", "portal-group"), (killed, killed_by_target, silent, slow)))
+    itertools.product((2,), ("path", "auto"), (killed, killed_by_target, silent, slow)))
 QUICK = {
     "tgt": ((1, "path", killed), (1, "path", slow), (2, "path", killed_by_target),
-            (2, "portal-group", silent)),
-    "lio": ((1, "path", killed_by_target), (2, "path", slow), (2, "portal-group", silent)),
+            (2, "auto", silent)),
+    "lio": ((1, "path", killed_by_target), (2, "path", slow), (2, "auto", silent)),
 }
 
 
@@ -78,7 +78,7 @@ def volume_on(make_volume, links, target, paths, fence, lose):
 def wait_ready(volume, paths, fence, port=network.ISCSI_PORT):
     """For all paths, and until there are no sessions but theirs."""
     wait_for("all paths", lambda: state(volume) == "live", 60)
-    if fence == "portal-group":
+    if fence == "auto":
         volume.wait_proven()
     wait_for("the end of other sessions", lambda: len(network.ports(port=port)) == paths)
 
@@ -285,7 +285,7 @@ def scripted_volume(server, make_volume, links, holder, paths, fence, **options)
 
 def resets():
     """All of them with a killed path; with others what a quick run leaves out."""
-    ways = ((1, "path", killed), (1, "path", slow), (2, "portal-group", silent))
+    ways = ((1, "path", killed), (1, "path", slow), (2, "auto", silent))
     return [pytest.param(reset, *way, id=f"{reset}-{way[0]}-{way[1]}-{way[2].__name__}",
                          marks=[OVERDUE, pytest.mark.shared])
             for reset, way in itertools.product(RESETS, ways)
@@ -521,7 +521,7 @@ def test_reset_beside_a_silent_path(server, make_volume, links):
 def test_ghost_write(server, make_volume, links):
     """The login drops the write: nothing waits for it."""
     target = server.load(Scenario("ghost", hooks={"on_command": hold}))
-    volume = volume_over(make_volume, links, [server.port] * 2, target, fence="portal-group")
+    volume = volume_over(make_volume, links, [server.port] * 2, target, fence="auto")
     older, newer = noise(4 * KIB, 1), noise(4 * KIB, 2)
     with Direct(volume.enable()) as disk:
         volume.wait_proven()

@@ -330,8 +330,8 @@ def test_lost_path_with_writes(one_path, links):
 
 
 def test_lost_path_is_fenced_through_its_sibling_and_goes(one_path, links):
-    """With fence=portal-group it need not come back for that."""
-    volume = one_path(**FAST, fence="portal-group")
+    """With fence=auto it need not come back for that."""
+    volume = one_path(**FAST, fence="auto")
     device = volume.enable()
     add(volume, 1, links[1])
     volume.wait_proven()

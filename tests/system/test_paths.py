@@ -257,7 +257,7 @@ def test_connections_killed_under_verify(two_paths, size):
 
 def test_proof_under_load(two_paths):
     """That both lead to one portal group is found out while I/O runs, which is not disturbed."""
-    volume = two_paths(policy="round-robin", fence="portal-group")
+    volume = two_paths(policy="round-robin", fence="auto")
     device = volume.enable()
     job = fio.start(device, **fio.verify_options(16 * MIB, jobs=4, largest_bytes=MIB, depth=4))
     volume.wait_proven()
@@ -286,7 +286,7 @@ def test_write_in_flight_goes_on_over_the_sibling(two_paths, links, kernel_log, 
     """Its own path stays away: a login through the other one ends the old session, whatever the
     target tells others of tasks that it aborts (TAS).
     """
-    volume = two_paths(attributes={"emulate_tas": tas}, policy="failover", fence="portal-group",
+    volume = two_paths(attributes={"emulate_tas": tas}, policy="failover", fence="auto",
                        recovery_timeout_ms=-1, path=FAST)
     device = volume.enable()
     volume.wait_proven()
@@ -299,15 +299,15 @@ def test_write_in_flight_goes_on_over_the_sibling(two_paths, links, kernel_log, 
     wait_for("both paths", lambda: state(volume) == "live", 60)
 
 
-@pytest.mark.parametrize("fence", ["path", "portal-group"])
+@pytest.mark.parametrize("fence", ["path", "auto"])
 def test_write_in_flight_waits_for_the_fence(two_paths, links, fence):
     """It may still be carried out: it is not sent anew, and does not fail, before it cannot."""
     volume = two_paths(policy="failover", fence=fence, recovery_timeout_ms=2000, path=FAST)
     device = volume.enable()
-    if fence == "portal-group":
+    if fence == "auto":
         volume.wait_proven()
     # Through the sibling it could be ended: where that is allowed it must not come off.
-    closed = no_connections(links[1]) if fence == "portal-group" else contextlib.nullcontext()
+    closed = no_connections(links[1]) if fence == "auto" else contextlib.nullcontext()
     with closed, mute(links[0]):
         writer = start_write(device)
         wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
@@ -326,7 +326,7 @@ def test_nothing_is_written_after_an_unfenced_write(two_paths, links, fence):
     the sibling any more: its new session is not proven to be where the old one was.
     """
     volume = two_paths(policy="failover", recovery_timeout_ms=2000, path=FAST,
-                       fence="portal-group" if fence else "path")
+                       fence="auto" if fence else "path")
     device = volume.enable()
     if fence:
         volume.wait_proven()

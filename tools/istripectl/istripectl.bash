@@ -67,7 +67,7 @@ _istripectl_list() {
 		;;
 	fence=*)
 		mapfile -t COMPREPLY < <(compgen -P "$before" \
-			-W "$(_istripectl_values fence path portal-group)" -- "$last")
+			-W "$(_istripectl_values fence auto path)" -- "$last")
 		;;
 	policy=*)
 		mapfile -t COMPREPLY < <(compgen -P "$before" \

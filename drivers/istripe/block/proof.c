@@ -411,7 +411,7 @@ static void proof_place(struct istripe_proof *proof)
 /* Sessions of one path do not fence each other, so one live path needs no proof. */
 static bool proof_wanted(const struct istripe_leg *leg)
 {
-	return READ_ONCE(leg->fence) == ISTRIPE_FENCE_PORTAL_GROUP &&
+	return READ_ONCE(leg->fence) == ISTRIPE_FENCE_AUTO &&
 	       !READ_ONCE(leg->proof.harmful) && READ_ONCE(leg->live_paths) > 1;
 }
 

@@ -110,7 +110,7 @@ static ssize_t path_unproven_show(const struct istripe_sysfs_file *file, void *o
 	u32 at;
 
 	spin_lock_bh(&leg->lock);
-	if (READ_ONCE(leg->fence) == ISTRIPE_FENCE_PORTAL_GROUP)
+	if (READ_ONCE(leg->fence) == ISTRIPE_FENCE_AUTO)
 		istripe_path_for_each_nexus(path, nexus, at)
 			if (!*why)
 				why = nexus->unproven;
