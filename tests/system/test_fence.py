@@ -32,6 +32,7 @@ from scripted.steps import drop, on_write
 pytestmark = pytest.mark.shared
 
 PORTS = (3264, 3265)
+TRACING = Path("/sys/kernel/tracing")
 UNPROVEN = "not known to lead to the same portal group"
 HARMFUL = "a path was lost each time while test sessions were open"
 
@@ -513,21 +514,29 @@ def test_what_was_left_by_the_second_session(servers, make_volume, links):
 def slow_neighbour(link):
     """When this link is down, TCP's segments wait for seconds for the neighbour behind it.
 
-    Yields the number of connections of the volume's first path that have ended, and with them all
-    of their segments.
+    Yields what has become of the connections of the volume's first path, in order: "login", "free".
+    With "free" all segments are gone.
     """
     retrans = Path(f"/proc/sys/net/ipv4/neigh/{link.nic}/retrans_time_ms")
-    tracing = Path("/sys/kernel/tracing")
+    events = [TRACING / "events/istripe" / name / "enable"
+              for name in ("istripe_state", "istripe_login")]
     before = read(retrans)
-    write(tracing / "trace", "")
-    write(tracing / "events/istripe/istripe_state/enable", 1)
+
+    def seen(volume):
+        return ["free" if free else "login" for free in re.findall(
+            rf" (?:istripe_login: {volume.name}/0/0 |{volume.name}/0/0 connection \S+ -> (free))",
+            read(TRACING / "trace"))]
+
+    write(TRACING / "trace", "")
+    for event in events:
+        write(event, 1)
     write(retrans, 2500)
     try:
-        yield lambda volume: len(re.findall(rf" {volume.name}/0/0 connection \S+ -> free",
-                                            read(tracing / "trace")))
+        yield seen
     finally:
         write(retrans, before)
-        write(tracing / "events/istripe/istripe_state/enable", 0)
+        for event in events:
+            write(event, 0)
         link.set_peer_up(True)
 
 
@@ -535,15 +544,15 @@ def test_goes_on_while_the_stack_has_its_pages(servers, make_volume, links):
     """The target takes nothing more from that connection: nobody waits for the dead link."""
     target = servers[0].load(Scenario("ghost", hooks={"on_command": hold}))
     volume = volume_over(make_volume, links, (PORTS[0],) * 2, target)
-    with Direct(volume.enable()) as disk, slow_neighbour(links[0]) as ended:
+    with Direct(volume.enable()) as disk:
         volume.wait_proven()
         servers[0].arm()
         writer = held_write(disk, target, noise(4 * KIB, 1))
-        links[0].set_peer_up(False)
-        writer.finish()
-        # That of the fence may have.
-        assert ended(volume) < 2
-        wait_for("the end of both", lambda: ended(volume) >= 2, 60)
+        with slow_neighbour(links[0]) as seen:
+            links[0].set_peer_up(False)
+            writer.finish()
+            wait_for("the end of both", lambda: seen(volume).count("free") >= 2, 60)
+            assert seen(volume)[0] == "login"
     release(servers[0], target)
     wait_for("both paths", lambda: state(volume) == "live", 60)
 
@@ -553,7 +562,7 @@ def test_fails_when_the_stack_has_no_pages(servers, make_volume, links):
     """Its owner may change them then."""
     target = servers[0].load(Scenario("ghost", hooks={"on_command": hold}))
     volume = volume_over(make_volume, links, (PORTS[0],) * 2, target, fence="path")
-    with Direct(volume.enable()) as disk, slow_neighbour(links[0]) as ended:
+    with Direct(volume.enable()) as disk, slow_neighbour(links[0]) as seen:
         servers[0].arm()
         writer = held_write(disk, target, noise(4 * KIB, 1))
         links[0].set_peer_up(False)
@@ -561,7 +570,7 @@ def test_fails_when_the_stack_has_no_pages(servers, make_volume, links):
         down = threading.Thread(target=volume.force_down)
         down.start()
         writer.join(60)
-        assert ended(volume) >= 1
+        assert "free" in seen(volume)
         assert not writer.good
         down.join(60)
     release(servers[0], target)
