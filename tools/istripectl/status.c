@@ -122,6 +122,20 @@ static void session_row(struct table *table, const struct live *live, const char
 	connections_rows(table, live, indent + 2);
 }
 
+/* Writes that were lost with the path's session: how many, since when, until when. */
+static void waiting_row(struct table *table, const struct live *live, int indent)
+{
+	const char *writes = settings_value(&live->values, "waiting_writes");
+	const char *through = settings_value(&live->values, "fenced_through");
+
+	if (!*writes || !strcmp(writes, "0"))
+		return;
+	row(table, alloc_printf("%*swaiting writes", indent, ""), writes,
+	    alloc_printf("since %s ms", value(live, "waiting_ms")),
+	    alloc_printf("until a login through this path%s%s ends its lost session",
+			 *through ? " or path " : "", through));
+}
+
 static void path_rows(struct table *table, const struct live *live, int indent)
 {
 	const struct live *session = live_child(live, "session");
@@ -147,6 +161,7 @@ static void path_rows(struct table *table, const struct live *live, int indent)
 		connections_rows(table, live, indent + 4);
 	text_row(table, indent + 2, "last error", settings_value(&live->values, "last_error"));
 	text_row(table, indent + 2, "unproven", settings_value(&live->values, "unproven"));
+	waiting_row(table, live, indent + 2);
 }
 
 /* Only when it says something about the safety of writes, or about why they wait. */

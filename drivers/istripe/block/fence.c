@@ -203,3 +203,21 @@ bool istripe_fence_wanted(const struct istripe_nexus *nexus)
 
 	return istripe_leg_nexus_waits(nexus->leg, nexus) && fence_next(nexus, 0, &sibling);
 }
+
+void istripe_fence_say(const struct istripe_nexus *nexus)
+{
+	struct istripe_leg *leg = nexus->leg;
+	char why[ISTRIPE_WHY_BYTES] = "";
+	u32 writes;
+
+	spin_lock_bh(&leg->lock);
+	writes = istripe_leg_nexus_waiting_writes(nexus);
+	if (leg->fence == ISTRIPE_FENCE_PATH && leg->path_count > 1)
+		scnprintf(why, sizeof(why), ", as its fence is \"path\"");
+	else if (nexus->unproven[0])
+		scnprintf(why, sizeof(why), ", as no other path can: %s", nexus->unproven);
+	spin_unlock_bh(&leg->lock);
+	if (writes)
+		pr_warn_ratelimited("%s: %u write(s) wait until a login through this path ends its lost session%s\n",
+				    nexus->label, writes, why);
+}

@@ -40,6 +40,9 @@ int istripe_fence_drain(struct istripe_nexus *nexus, char *why, size_t why_bytes
 /* Does anything wait that a sibling may be able to end? The nexus is not live. Its worker. */
 bool istripe_fence_wanted(const struct istripe_nexus *nexus);
 
+/* Says in the log which writes wait and for what, if any do. The nexus's worker, after a loss. */
+void istripe_fence_say(const struct istripe_nexus *nexus);
+
 /**
  * istripe_fence_may() - may a nexus's old session be ended through a sibling?
  * @nexus: the nexus

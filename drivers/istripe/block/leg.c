@@ -166,6 +166,17 @@ static void leg_set_unfenced(struct istripe_leg *leg, struct istripe_nexus *nexu
 	nexus->unfenced = true;
 }
 
+u32 istripe_leg_nexus_waiting_writes(const struct istripe_nexus *nexus)
+{
+	struct list_head *entry;
+	u32 count = 0;
+
+	lockdep_assert_held(&nexus->leg->lock);
+	list_for_each(entry, &nexus->awaiting_fence)
+		count++;
+	return count;
+}
+
 /*
  * Takes the tasks that wait for a fence: nothing is served until istripe_leg_nexus_fenced(). Tasks
  * that TCP may have pages of follow with istripe_leg_nexus_drained().
@@ -173,7 +184,6 @@ static void leg_set_unfenced(struct istripe_leg *leg, struct istripe_nexus *nexu
 static u32 leg_take_awaiting_fence(struct istripe_leg *leg, struct list_head *list)
 {
 	struct istripe_nexus *nexus;
-	struct list_head *entry;
 	u32 count = 0;
 	u32 at;
 
@@ -181,8 +191,7 @@ static u32 leg_take_awaiting_fence(struct istripe_leg *leg, struct list_head *li
 	istripe_leg_for_each_nexus(leg, nexus, at) {
 		if (nexus->pages_held || list_empty(&nexus->awaiting_fence))
 			continue;
-		list_for_each(entry, &nexus->awaiting_fence)
-			count++;
+		count += istripe_leg_nexus_waiting_writes(nexus);
 		list_splice_tail_init(&nexus->awaiting_fence, list);
 		leg_set_unfenced(leg, nexus);
 	}

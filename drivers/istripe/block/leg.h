@@ -204,6 +204,9 @@ bool istripe_leg_super_is_unfenced(struct istripe_leg *leg, const struct istripe
 /* Nothing of the nexus's old session is carried out any more. Its worker. */
 void istripe_leg_nexus_fenced(struct istripe_leg *leg, struct istripe_nexus *nexus);
 
+/* Writes that wait for istripe_leg_nexus_fenced(). Under leg->lock. */
+u32 istripe_leg_nexus_waiting_writes(const struct istripe_nexus *nexus);
+
 /* Does anything wait for istripe_leg_nexus_fenced()? */
 bool istripe_leg_nexus_waits(struct istripe_leg *leg, const struct istripe_nexus *nexus);
 

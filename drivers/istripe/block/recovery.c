@@ -38,6 +38,7 @@ static void recovery_lost(struct istripe_nexus *nexus)
 static void recovery_drained(struct istripe_nexus *nexus)
 {
 	istripe_leg_nexus_drained(nexus->leg, nexus);
+	istripe_fence_say(nexus);
 }
 
 static bool recovery_waits(const struct istripe_nexus *nexus)

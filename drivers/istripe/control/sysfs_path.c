@@ -3,6 +3,7 @@
  * The sysfs directory of a path: where it leads, how it is, its timers and sockets.
  */
 #include <linux/err.h>
+#include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/spinlock.h>
 #include <linux/sysfs.h>
@@ -121,6 +122,41 @@ static ssize_t path_unproven_show(const struct istripe_sysfs_file *file, void *o
 
 ISTRIPE_SYSFS_FILE(path, unproven, 0444, .show = path_unproven_show);
 
+static ssize_t path_waiting_writes_show(const struct istripe_sysfs_file *file, void *object,
+					char *page)
+{
+	const struct istripe_path *path = object;
+	const struct istripe_nexus *nexus;
+	u32 writes = 0;
+	u32 at;
+
+	spin_lock_bh(&path->leg->lock);
+	istripe_path_for_each_nexus(path, nexus, at)
+		writes += istripe_leg_nexus_waiting_writes(nexus);
+	spin_unlock_bh(&path->leg->lock);
+	return sysfs_emit(page, "%u\n", writes);
+}
+
+ISTRIPE_SYSFS_FILE(path, waiting_writes, 0444, .show = path_waiting_writes_show);
+
+/* Of the session that was lost first. */
+static ssize_t path_waiting_ms_show(const struct istripe_sysfs_file *file, void *object, char *page)
+{
+	const struct istripe_path *path = object;
+	const struct istripe_nexus *nexus;
+	unsigned long age = 0;
+	u32 at;
+
+	spin_lock_bh(&path->leg->lock);
+	istripe_path_for_each_nexus(path, nexus, at)
+		if (istripe_leg_nexus_waiting_writes(nexus))
+			age = max(age, jiffies - READ_ONCE(nexus->lost_at));
+	spin_unlock_bh(&path->leg->lock);
+	return sysfs_emit(page, "%u\n", jiffies_to_msecs(age));
+}
+
+ISTRIPE_SYSFS_FILE(path, waiting_ms, 0444, .show = path_waiting_ms_show);
+
 /* All sessions together. */
 #define PATH_COUNTER(_name, _now)							\
 static ssize_t path_##_name##_show(const struct istripe_sysfs_file *file, void *object,	\
@@ -156,6 +192,8 @@ static struct attribute *path_attrs[] = {
 	&path_file_faults.attr,
 	&path_file_fenced_through.attr,
 	&path_file_unproven.attr,
+	&path_file_waiting_writes.attr,
+	&path_file_waiting_ms.attr,
 	ISTRIPE_PATH_SETTINGS(PATH_ATTR)
 	NULL,
 };
