@@ -576,8 +576,11 @@ static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
 	nexus_halt_session(nexus);
 	/* A fence need not wait for the next login, except after several connections. */
 	nexus->fence_first = !nexus->several && nexus->ops->fence_wanted(nexus);
-	if (!nexus->fence_first)
+	if (!nexus->fence_first) {
 		nexus_close_ending(nexus);
+		/* Answered writes that TCP had data of have followed. */
+		nexus->fence_first = !nexus->several && nexus->ops->fence_wanted(nexus);
+	}
 	/* The resets of several connections may have been sent just now; see nexus_wait_ms(). */
 	if (nexus->several)
 		nexus->lost_at = jiffies;

@@ -389,14 +389,14 @@ static void proof_place(struct istripe_proof *proof)
 
 	while (proof_next_sibling(proof, &sibling)) {
 		int ret = proof_run(proof, why, sizeof(why));
+		/* Of any path: the proof may hold all the same. */
+		bool harms = proof_harms(proof, &sibling, ret);
 
 		compared = true;
-		if (!ret && proof_decide(proof, &sibling)) {
-			proof->harms = 0;
+		if (!ret && proof_decide(proof, &sibling))
 			return;
-		}
 		/* Repeated if it succeeded but does not hold any more, or the sibling has gone. */
-		if (proof_harms(proof, &sibling, ret) || !ret || ret == -ESTALE ||
+		if (harms || !ret || ret == -ESTALE ||
 		    !proof_stays(proof->sibling, proof->tests[1].generation))
 			return;
 		proof_say(proof, why);
