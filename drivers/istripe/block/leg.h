@@ -204,7 +204,13 @@ bool istripe_leg_super_is_unfenced(struct istripe_leg *leg, const struct istripe
 /* Nothing of the nexus's old session is carried out any more. Its worker. */
 void istripe_leg_nexus_fenced(struct istripe_leg *leg, struct istripe_nexus *nexus);
 
-/* Writes that wait for istripe_leg_nexus_fenced(). Under leg->lock. */
+/**
+ * istripe_leg_nexus_waiting_writes() - how many writes wait for istripe_leg_nexus_fenced()?
+ * @nexus: any
+ *
+ * Context: leg->lock held.
+ * Return: their number.
+ */
 u32 istripe_leg_nexus_waiting_writes(const struct istripe_nexus *nexus);
 
 /* Does anything wait for istripe_leg_nexus_fenced()? */
