@@ -86,7 +86,7 @@ def waits_for_its_own_path(disk, volume, server, target, link):
         assert writer.is_alive(), "the write did not wait for its own path"
         assert read(volume.path_sysfs(0, 0) / "waiting_writes") == "1"
         assert int(read(volume.path_sysfs(0, 0) / "waiting_ms")) >= 8000
-        assert "until a login through this path ends" in run(TOOL, "status", volume.name)
+        assert "until a login through this path" in run(TOOL, "status", volume.name)
     finally:
         link.set_up(True)
     writer.join(60)
@@ -136,7 +136,7 @@ def test_two_targets_of_one_name(servers, make_volume, links, kernel_log):
         undisturbed(volume)
         waits_for_its_own_path(disk, volume, servers[0], targets[0], links[0])
     said = kernel_log.matching("write.s. wait until a login through this path ends")
-    assert len(said) == 1 and ": 1 write(s)" in said[0] and "as no other path can" in said[0]
+    assert len(said) == 1 and ": 1 write(s)" in said[0]
     volume.disable()
     assert [server.violations() for server in servers] == [[], []]
 

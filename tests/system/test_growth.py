@@ -147,7 +147,7 @@ def test_shrinking_is_refused(make_lio, make_volume, kernel_log, grown):
     resize(target, LUN_BYTES // 2, [1])
     with pytest.raises(OSError):
         volume.rescan()
-    why = f"leg 1 has {blocks} blocks, the LUN has shrunk to {LUN_BYTES // 2 // 512}: path refused"
+    why = f"leg 1 has {blocks} blocks, the LUN has shrunk to {LUN_BYTES // 2 // 512}: path not used"
     wait_for("the refusal", lambda: read(volume.path_sysfs(1) / "state") == "dead", 20)
     assert read(volume.path_sysfs(1) / "last_error") == why
     assert any(why in text for text in kernel_log.read())

@@ -444,7 +444,7 @@ def test_path_of_a_volume_that_is_up(tool, make_lio, links):
     assert tool("path", "add", "db", "0", second) == "db: leg 0 path 1\n"
     assert "path 1" in tool("status", "db")
     out = tool("path", "add", "db", "0", second + ",lun=1", code=1)
-    assert "leg 0 path 2 of db is not added" in out and "answers here: path refused" in out
+    assert "leg 0 path 2 of db is not added" in out and "answers here: path not used" in out
     assert "path 2" not in tool("show", "db")
     tool("path", "remove", "db", "0", "0")
     out = tool("path", "remove", "db", "0", "1", code=1)

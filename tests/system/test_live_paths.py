@@ -188,7 +188,7 @@ def test_what_cannot_be_added(one_path, links, kernel_log):
     volume = one_path()
     volume.enable()
     cases = (
-        ({"lun": 1}, errno.ENODEV, "answers here: path refused"),
+        ({"lun": 1}, errno.ENODEV, "answers here: path not used"),
         ({"target_name": "iqn.2024-01.org.example:nobody"}, None, "leg 0 path 1: login"),
         ({"portal": f"{links[1].address}:9"}, errno.ECONNREFUSED, "cannot connect"),
         ({"target_name": ""}, errno.EINVAL, "target_name is not set"),

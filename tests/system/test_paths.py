@@ -384,7 +384,7 @@ def test_path_to_another_lun(make_lio, make_volume, links):
     target = make_lio(LUN_BYTES, LUN_BYTES, all_links=True)
     volume = make_volume(target, paths=links)
     write(volume.leg / "paths" / "1" / "lun", 1)
-    with pytest.raises(istripe.EnableError, match="answers here: path refused"):
+    with pytest.raises(istripe.EnableError, match="answers here: path not used"):
         volume.enable()
 
 

@@ -212,7 +212,7 @@ void istripe_fence_say(const struct istripe_nexus *nexus)
 
 	spin_lock_bh(&leg->lock);
 	writes = istripe_leg_nexus_waiting_writes(nexus);
-	if (leg->fence == ISTRIPE_FENCE_PATH && leg->path_count > 1)
+	if (READ_ONCE(leg->fence) == ISTRIPE_FENCE_PATH && leg->path_count > 1)
 		scnprintf(why, sizeof(why), ", as its fence is \"path\"");
 	else if (nexus->unproven[0])
 		scnprintf(why, sizeof(why), ", as no other path can: %s", nexus->unproven);

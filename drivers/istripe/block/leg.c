@@ -219,11 +219,10 @@ static bool leg_recovery_left(const struct istripe_leg *leg, unsigned long *left
 
 bool istripe_leg_is_urgent(struct istripe_leg *leg)
 {
-	unsigned long left;
 	bool urgent;
 
 	spin_lock_bh(&leg->lock);
-	urgent = leg_recovery_left(leg, &left);
+	urgent = !istripe_leg_serving(leg);
 	spin_unlock_bh(&leg->lock);
 	return urgent;
 }

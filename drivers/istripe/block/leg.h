@@ -133,7 +133,7 @@ void istripe_leg_tell(struct istripe_leg *leg, const struct istripe_nexus *excep
 /* Lets nexuses whose login is refused log in now instead of later. Any context. */
 void istripe_leg_retry(struct istripe_leg *leg);
 
-/* Does I/O fail soon unless a nexus comes back: is recovery_timeout_ms running? Any context. */
+/* Does all I/O wait or fail until a nexus comes back? Any context. */
 bool istripe_leg_is_urgent(struct istripe_leg *leg);
 
 /* Begins to bring the nexuses up; istripe_leg_wait() waits for the first results. */

@@ -271,7 +271,7 @@ static u32 nexus_backoff_ms(const struct istripe_nexus *nexus)
 /*
  * A target that starts refuses logins until it has its settings, so the wait is about as long as
  * the refusals have lasted, and earlier failures do not count. It is not longer than that of other
- * failures while recovery_timeout_ms runs: no I/O fails because of it.
+ * failures while I/O or writes of the lost session wait for this path.
  */
 static u32 nexus_refused_ms(const struct istripe_nexus *nexus)
 {
@@ -442,8 +442,9 @@ static void nexus_refused_why(const struct istripe_nexus *nexus, char *why, size
 {
 	size_t used = strlen(why);
 
-	scnprintf(why + used, why_bytes - used, "; refused, and tried again slowly%s",
-		  nexus->ops->waits(nexus) ? ": writes of the lost session wait for it" : "");
+	scnprintf(why + used, why_bytes - used, "; refused, %s",
+		  nexus->ops->waits(nexus) ? "and writes of the lost session wait for it" :
+					     "and tried again slowly");
 }
 
 /* The login, by the target or because of CHAP; before its session is closed. */
@@ -503,7 +504,9 @@ static void nexus_connect(struct istripe_nexus *nexus)
 	char why[ISTRIPE_WHY_BYTES] = "";
 	int ret;
 
-	clear_bit(ISTRIPE_NEXUS_START, &nexus->events);
+	/* Asked for: something has changed, so refusals may pass soon. */
+	if (test_and_clear_bit(ISTRIPE_NEXUS_START, &nexus->events))
+		nexus->refusals = 0;
 	clear_bit(ISTRIPE_NEXUS_FAULT, &nexus->events);
 	clear_bit(ISTRIPE_NEXUS_LOGOUT, &nexus->events);
 	clear_bit(ISTRIPE_NEXUS_EH, &nexus->events);

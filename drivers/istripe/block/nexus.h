@@ -75,7 +75,7 @@ struct istripe_nexus_ops {
 	void (*closed)(struct istripe_nexus *nexus);	/* no session any more, or never one */
 	void (*drained)(struct istripe_nexus *nexus);	/* TCP has let go of the lost tasks' pages */
 	bool (*waits)(const struct istripe_nexus *nexus);	/* for the end of the old session */
-	bool (*urgent)(const struct istripe_nexus *nexus);	/* I/O fails soon without it */
+	bool (*urgent)(const struct istripe_nexus *nexus);	/* I/O or writes wait for it */
 	void (*fence)(struct istripe_nexus *nexus);	/* end it another way, if @waits */
 	bool (*fence_wanted)(const struct istripe_nexus *nexus);	/* would it try? */
 	int (*reset_lun)(struct istripe_nexus *nexus);	/* after failed aborts */

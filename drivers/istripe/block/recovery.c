@@ -48,7 +48,7 @@ static bool recovery_waits(const struct istripe_nexus *nexus)
 
 static bool recovery_urgent(const struct istripe_nexus *nexus)
 {
-	return istripe_leg_is_urgent(nexus->leg);
+	return istripe_leg_nexus_waits(nexus->leg, nexus) || istripe_leg_is_urgent(nexus->leg);
 }
 
 const struct istripe_nexus_ops istripe_recovery_nexus_ops = {

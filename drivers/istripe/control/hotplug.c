@@ -9,6 +9,7 @@
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
 #include <linux/printk.h>
+#include <linux/sched/mm.h>
 
 #include "block/hotplug.h"
 #include "block/path.h"
@@ -62,9 +63,12 @@ static void change_end(struct istripe_path_dir *dir, const char *what, int error
 /* The path by itself, and with all others: as it would be checked at enable. */
 static int path_check(struct istripe_path_dir *dir, char *why)
 {
+	/* Reclaim may wait for this disk, and what ends that wait for the volume's lock. */
+	unsigned int noio = memalloc_noio_save();
 	struct istripe_volume_params *params;
 
 	params = istripe_volume_dir_copy(dir->leg->volume, dir, why);
+	memalloc_noio_restore(noio);
 	if (IS_ERR(params))
 		return PTR_ERR(params);
 	istripe_volume_params_free(params);
