@@ -125,7 +125,7 @@ enum istripe_policy {
 
 /* The way to end a lost path's session, so that its writes may be sent again. */
 enum istripe_fence {
-	ISTRIPE_FENCE_AUTO,		/* a login through the path, or a sibling proven to reach it */
+	ISTRIPE_FENCE_AUTO,		/* through the path, or a proven sibling */
 	ISTRIPE_FENCE_PATH,		/* only a login through the path itself */
 };
 

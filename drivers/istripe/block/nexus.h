@@ -73,7 +73,7 @@ struct istripe_nexus_ops {
 	void (*live)(struct istripe_nexus *nexus);	/* live, or not retiring any more */
 	void (*lost)(struct istripe_nexus *nexus);	/* its session is about to be withdrawn */
 	void (*closed)(struct istripe_nexus *nexus);	/* no session any more, or never one */
-	void (*drained)(struct istripe_nexus *nexus);	/* TCP has let go of the lost tasks' pages */
+	void (*drained)(struct istripe_nexus *nexus);	/* TCP has no pages of lost tasks */
 	bool (*waits)(const struct istripe_nexus *nexus);	/* for the end of the old session */
 	bool (*urgent)(const struct istripe_nexus *nexus);	/* I/O or writes wait for it */
 	void (*fence)(struct istripe_nexus *nexus);	/* end it another way, if @waits */
