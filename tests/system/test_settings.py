@@ -22,7 +22,7 @@ LIVE = [
     ("volume", "command_timeout_ms", "20000", "999"),
     ("volume", "recovery_timeout_ms", "-1", "-2"),
     ("leg", "policy", "failover", "random"),
-    ("leg", "fence", "path", "none"),
+    ("leg", "fence", "auto", "none"),
     ("path", "weight", "7", "1001"),
     ("path", "login_timeout_ms", "9000", "99"),
     ("path", "ping_interval_ms", "1500", "3600001"),
