@@ -5,6 +5,7 @@ Two targets have been given one name: both show the same LUN, and a login at one
 the other. What the paths' sessions do is not disturbed by the search.
 """
 
+import asyncio
 import contextlib
 import errno
 import os
@@ -17,7 +18,7 @@ import pytest
 
 from lab import network
 from lab.disk import Direct, noise, same
-from lab.ghost import FAST, KIB, held_write, release, state
+from lab.ghost import FAST, ISIDS, KIB, held_write, release, set_isids, state
 from lab.ghost import volume_over as volume_of
 from lab.istripe import EnableError
 from lab.istripectl import TOOL
@@ -35,6 +36,8 @@ PORTS = (3264, 3265)
 TRACING = Path("/sys/kernel/tracing")
 UNPROVEN = "not known to lead to the same portal group"
 HARMFUL = "a path was lost each time while test sessions were open"
+#: Silence is not noticed.
+PATIENT = {**FAST, "ping_interval_ms": 60000}
 
 
 def volume_over(*args, **options):
@@ -257,6 +260,81 @@ def test_target_that_makes_room(servers, make_volume, links, kernel_log):
     volume.disable()
 
 
+def is_test(session):
+    """A session of a proof, not of a path."""
+    return session.isid.hex() not in ISIDS
+
+
+async def lose_test_session(run, conn, _pdu):
+    """Instead of the answer to its first ping, which comes after the login that ended the one before."""
+    if not is_test(conn.session) or not run.strike():
+        return False
+    conn.reset()
+    raise Drop
+
+
+async def lose_a_path(run, _conn, pdu):
+    """When a test session logs in through the other path."""
+    sessions = list(run.target.sessions.values())
+    if is_test(pdu) and any(map(is_test, sessions)) and run.strike():
+        run.target.end_session(next(session for session in sessions if not is_test(session)))
+    return False
+
+
+@pytest.mark.parametrize("hooks, times", [({"on_nop": lose_test_session}, 3),
+                                          ({"on_login": lose_a_path}, 1)],
+                         ids=["test-session", "path"])
+def test_lost_during_the_proof(servers, make_volume, links, kernel_log, hooks, times):
+    """That says nothing about the target: the proof is made again."""
+    target = servers[0].load(Scenario("lost", hooks=hooks, times=times, armed=True))
+    volume = volume_over(make_volume, links, (PORTS[0],) * 2, target, path=PATIENT)
+    set_isids(volume)
+    volume.enable()
+    for hits in range(1, times + 1):
+        wait_for("a loss", lambda hits=hits: target.run.hits >= hits, 60)
+        # At once, not later each time.
+        write(volume.leg / "fence", "auto")
+    volume.wait_proven()
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+    assert not kernel_log.matching("as if two targets had the same name")
+    assert not kernel_log.matching(HARMFUL)
+    assert [read(volume.path_sysfs(0, path) / "unproven") for path in range(2)] == ["", ""]
+    if times > 1:
+        undisturbed(volume)
+    volume.disable()
+    assert servers[0].violations() == []
+
+
+def test_lost_as_if_a_login_had_ended_it(servers, make_volume, links, kernel_log):
+    """The test session at one of two targets is lost while the other one is logged in to: the way
+    back shows it.
+    """
+    async def lose_it_elsewhere(_run, _conn, pdu):
+        elsewhere = servers[1].target
+
+        async def end():
+            for session in list(elsewhere.sessions.values()):
+                if is_test(session):
+                    elsewhere.end_session(session)
+                    lost.append(session)
+
+        if is_test(pdu):
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(end(), servers[1].loop))
+        return False
+
+    lost = []
+    targets = load(servers, [Scenario("loses", hooks={"on_login": lose_it_elsewhere}), HONEST])
+    volume = volume_over(make_volume, links, PORTS, targets[0], path=PATIENT)
+    set_isids(volume)
+    volume.enable()
+    wait_unproven(volume, kernel_log)
+    assert len(lost) == 1
+    assert kernel_log.matching(f"{UNPROVEN}.*: a login through one does not end the same session")
+    undisturbed(volume)
+    volume.disable()
+    assert [server.violations() for server in servers] == [[], []]
+
+
 async def no_answer(run, _conn, pdu):
     run.memory["silent"] = len(run.target.sessions) >= 2 and not pdu.tsih
     return run.memory["silent"]
@@ -295,10 +373,6 @@ def test_redirected_elsewhere(servers, make_volume, links, kernel_log):
         disk.write(0, noise(64 * KIB, 5))
     volume.disable()
     assert [server.violations() for server in servers] == [[], []]
-
-
-#: Silence is not noticed.
-PATIENT = {**FAST, "ping_interval_ms": 60000}
 
 
 def here(writer):
@@ -565,19 +639,19 @@ def test_goes_on_while_the_stack_has_its_pages(servers, make_volume, links):
 
 
 @pytest.mark.allow_log("I/O error|may still carry", "the volume goes down while a write waits")
-def test_fails_when_the_stack_has_no_pages(servers, make_volume, links):
-    """Its owner may change them then."""
-    target = servers[0].load(Scenario("ghost", hooks={"on_command": hold}))
-    volume = volume_over(make_volume, links, (PORTS[0],) * 2, target, fence="path")
+def test_fails_when_the_stack_has_no_pages(server, make_volume, links):
+    """Its owner may change them then. No other path is live: nothing waits for the last writes."""
+    target = server.load(Scenario("ghost", hooks={"on_command": hold}))
+    volume = volume_over(make_volume, links[:1], [server.port], target)
     with Direct(volume.enable()) as disk, slow_neighbour(links[0]) as seen:
-        servers[0].arm()
+        server.arm()
         writer = held_write(disk, target, noise(4 * KIB, 1))
         links[0].set_peer_up(False)
-        wait_for("the loss", lambda: state(volume) == "degraded", 30)
+        wait_for("the loss", lambda: state(volume) == "waiting", 30)
         down = threading.Thread(target=volume.force_down)
         down.start()
         writer.join(60)
         assert "free" in seen(volume)
-        assert not writer.good
+        assert not writer.is_alive() and not writer.good
         down.join(60)
-    release(servers[0], target)
+    release(server, target)

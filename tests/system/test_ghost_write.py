@@ -7,7 +7,6 @@ one out. On some targets a login with the path's ISID makes it drop the write, o
 others the login is answered at once, and only a reset of the LUN waits for what is with the disk.
 """
 
-import asyncio
 import itertools
 import time
 
@@ -17,26 +16,30 @@ from conftest import Size
 from lab import ghost, lio, network, tgt
 from lab.disk import Direct, noise, same
 from lab.ghost import (
+    ISIDS,
     KIB,
     Write,
     held_by_dead_link,
     held_write,
     killed,
     killed_by_target,
+    path_is,
     release,
+    set_isids,
     silent,
     slow,
     state,
     volume_over,
 )
 from lab.istripe import EnableError
-from lab.shell import read, wait_for, write
+from lab.shell import read, wait_for
 from scripted.checks import ABORT_TASK
 from scripted.conn import Drop
 from scripted.ghost import (
     NO_TASK,
     NOT_SUPPORTED,
     REJECTED,
+    Gate,
     Holder,
     completes,
     discards,
@@ -445,40 +448,6 @@ def test_reset_ends_what_others_do(server, make_volume, links, tas, after_s):
     assert server.violations() == []
 
 
-ISIDS = [f"80000000000{index}" for index in range(3)]
-
-
-class Gate:
-    """Logins and answers to pings of a target, by the ISIDs of its sessions."""
-
-    def __init__(self):
-        self.closed, self.silent = set(), set()
-        self.hooks = {"on_login": self.on_login, "on_nop": self.on_nop}
-
-    async def on_login(self, _run, _conn, pdu):
-        if pdu.isid.hex() in self.closed:
-            raise Drop
-        return False
-
-    async def on_nop(self, _run, conn, _pdu):
-        # A round trip.
-        await asyncio.sleep(0.1)
-        return conn.session.isid.hex() in self.silent
-
-    def close(self, server, isid):
-        async def end():
-            for session in list(server.target.sessions.values()):
-                if session.isid.hex() == isid:
-                    server.target.end_session(session)
-
-        self.closed.add(isid)
-        server.call(end())
-
-
-def path_is(volume, index, wanted):
-    return (read(volume.path_sysfs(0, index) / "state") == "live") == wanted
-
-
 def test_reset_beside_a_silent_path(server, make_volume, links):
     """The first path does not answer pings; what the third one has under way is collected all the
     same when the second one resets the LUN.
@@ -489,8 +458,7 @@ def test_reset_beside_a_silent_path(server, make_volume, links):
     volume = volume_over(make_volume, [links[0], links[0], links[1]], [server.port] * 3, target,
                          fence="path", path={**PATH, "ping_interval_ms": 60000},
                          command_timeout_ms=120000)
-    for index, isid in enumerate(ISIDS):
-        write(volume.leg / "paths" / str(index) / "isid", isid)
+    set_isids(volume, 3)
     older, other = noise(4 * KIB, 1), noise(4 * KIB, 2)
     with Direct(volume.enable()) as disk:
         wait_for("all paths", lambda: state(volume) == "live", 60)

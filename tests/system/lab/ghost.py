@@ -41,6 +41,20 @@ def volume_over(make_volume, links, ports, target, **options):
     return volume
 
 
+#: By these a target can tell the paths of a volume from each other.
+ISIDS = [f"80000000000{index}" for index in range(3)]
+
+
+def set_isids(volume, paths=2):
+    for index in range(paths):
+        write(volume.leg / "paths" / str(index) / "isid", ISIDS[index])
+
+
+def path_is(volume, index, wanted):
+    """Whether the path is live, or is not, as wanted."""
+    return (read(volume.path_sysfs(0, index) / "state") == "live") == wanted
+
+
 class Write(threading.Thread):
     """A write that may take long, or fail."""
 

@@ -4,6 +4,7 @@
 import asyncio
 
 from scripted import checks
+from scripted.conn import Drop
 from scripted.scsi import TASK_ABORTED, WRITE_16, Result, number
 
 #: Responses to task management
@@ -150,3 +151,80 @@ class Holder:
                 await self.over.wait()
 
         self.server.call(end())
+
+
+class Gate:
+    """Logins and answers to pings of a target, by the ISIDs of its sessions."""
+
+    def __init__(self):
+        self.closed, self.silent = set(), set()
+        self.hooks = {"on_login": self.on_login, "on_nop": self.on_nop}
+
+    async def on_login(self, _run, _conn, pdu):
+        if pdu.isid.hex() in self.closed:
+            raise Drop
+        return False
+
+    async def on_nop(self, _run, conn, _pdu):
+        # A round trip.
+        await asyncio.sleep(0.1)
+        return conn.session.isid.hex() in self.silent
+
+    def close(self, server, isid):
+        async def end():
+            for session in list(server.target.sessions.values()):
+                if session.isid.hex() == isid:
+                    server.target.end_session(session)
+
+        self.closed.add(isid)
+        server.call(end())
+
+    def open(self, isid):
+        self.closed.discard(isid)
+
+
+class Resets:
+    """A target that keeps a write, and answers resets of the LUN when the test says so.
+
+    The first write to each of `places` has no answer; it ends with its session. The next ones are
+    carried out.
+    """
+
+    def __init__(self, *places):
+        self.places = places
+        self.kept = {}              # place: the task
+        self.writes = []            # (place, ISID) of all writes to these places
+        self.asked = []             # (connection, PDU) of each reset
+        self.hooks = {"on_command": self.on_command, "on_tmf": self.on_tmf}
+
+    async def on_command(self, run, conn, task):
+        at = number(task.cdb, 2, 8) * run.target.disk.block_bytes
+        if task.opcode != WRITE_16 or at not in self.places:
+            return False
+        self.writes.append((at, conn.session.isid.hex()))
+        if at in self.kept:
+            return False
+        await run.target.collect(conn, task)
+        self.kept[at] = task
+        await asyncio.Event().wait()
+        return True
+
+    async def on_tmf(self, _run, conn, pdu):
+        if pdu.flags & 0x7F != checks.LUN_RESET:
+            return False
+        self.asked.append((conn, pdu))
+        return True
+
+    def isid(self, index):
+        """Of the session over which the reset was asked for."""
+        return self.asked[index][0].session.isid.hex()
+
+    def answer(self, server, index, response=COMPLETE):
+        conn, pdu = self.asked[index]
+        server.call(server.target.answer_task_management(conn, pdu, response))
+
+    async def finish(self, target, at):
+        """The write that is kept is carried out."""
+        task = self.kept[at]
+        result = target.disk.execute(task.cdb, task.buffer)
+        await target.respond(task.conn, task, result)

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Several losses and one LUN: whose writes go on with which answer to a LOGICAL UNIT RESET.
+
+The target keeps a write of each path. test_ghost_write.py has what one reset does.
+"""
+
+import pytest
+
+from lab.disk import Direct, noise, same
+from lab.ghost import AT, ISIDS, KIB, Write, path_is, set_isids, state, volume_over
+from lab.shell import read, wait_for
+from scripted.checks import LUN_RESET
+from scripted.ghost import COMPLETE, NO_TASK, REJECTED, Gate, Resets
+from scripted.scenario import Scenario
+
+#: They take long, and what they test does not depend on the kernel.
+pytestmark = pytest.mark.shared
+
+MIB = 1 << 20
+#: A path is lost when the target says so, not because an emulated processor stands still.
+PATH = {"default_time2wait": 0, "login_timeout_ms": 20000, "login_retry_max_ms": 1000,
+        "ping_interval_ms": 60000}
+#: How long a write that must not go on is given to do so.
+SETTLE_S = 1
+
+
+class Paths:
+    """A volume of two paths that do not fence each other, and its target's Gate and Resets."""
+
+    def __init__(self, server, make_volume, links, **hooks):
+        self.server = server
+        self.gate, self.resets = Gate(), Resets(AT, MIB)
+        self.target = server.load(Scenario(
+            "keeps writes", hooks={**self.gate.hooks, **self.resets.hooks, **hooks}))
+        self.volume = volume_over(make_volume, links, [server.port] * 2, self.target,
+                                  fence="path", path=PATH, command_timeout_ms=120000)
+        set_isids(self.volume)
+
+    def kept_write(self, disk, path, at):
+        """A write over this path, the first one that is live, which the target keeps."""
+        writer = Write(disk, at, noise(4 * KIB, at))
+        wait_for("the write that is kept", lambda: at in self.resets.kept)
+        assert self.resets.writes[-1] == (at, ISIDS[path])
+        return writer
+
+    def lose(self, path):
+        """It stays away until gate.open()."""
+        self.gate.close(self.server, ISIDS[path])
+        wait_for("the path's end", lambda: path_is(self.volume, path, False))
+
+    def back(self, path):
+        self.gate.open(ISIDS[path])
+        wait_for("the login", lambda: any(session.isid.hex() == ISIDS[path] for session in
+                                          list(self.target.sessions.values())))
+
+    def wait_reset(self, path, count, writer):
+        """The reset is asked for over this path, the write has not gone on."""
+        wait_for("the reset", lambda: len(self.resets.asked) >= count or not writer.is_alive())
+        assert writer.is_alive(), "the write does not wait for the reset of its own path"
+        assert len(self.resets.asked) == count
+        assert self.resets.isid(count - 1) == ISIDS[path]
+
+    def still_waits(self, writer, at):
+        writer.join(SETTLE_S)
+        assert writer.is_alive(), "the write does not wait for the reset of its own path"
+        assert [place for place, _ in self.resets.writes].count(at) == 1
+
+    def end(self, disk):
+        for at in self.resets.places:
+            same(disk.read(at, 4 * KIB), noise(4 * KIB, at), "the data on the disk")
+        wait_for("both paths", lambda: state(self.volume) == "live", 60)
+
+
+def test_wanted_while_another_has_no_answer(server, make_volume, links):
+    """The second path is lost meanwhile: what ends the first one's write ends nothing of it."""
+    paths = Paths(server, make_volume, links)
+    with Direct(paths.volume.enable()) as disk:
+        first = paths.kept_write(disk, 0, AT)
+        paths.lose(0)
+        second = paths.kept_write(disk, 1, MIB)
+        paths.back(0)
+        paths.wait_reset(0, 1, first)
+        paths.lose(1)
+        paths.back(1)
+        paths.still_waits(first, AT)
+        paths.still_waits(second, MIB)
+        assert len(paths.resets.asked) == 1, "two resets at a time"
+        paths.resets.answer(server, 0)
+        first.finish()
+        paths.wait_reset(1, 2, second)
+        paths.still_waits(second, MIB)
+        paths.resets.answer(server, 1)
+        second.finish()
+        paths.end(disk)
+    paths.volume.disable()
+    assert server.violations() == []
+
+
+def test_refused_to_one_path_and_done_for_another(server, make_volume, links):
+    """The LUN was reset over another path: that says nothing about the first one's session."""
+    paths = Paths(server, make_volume, links)
+    with Direct(paths.volume.enable()) as disk:
+        first = paths.kept_write(disk, 0, AT)
+        paths.lose(0)
+        second = paths.kept_write(disk, 1, MIB)
+        paths.back(0)
+        paths.wait_reset(0, 1, first)
+        # It does not come back and ask again.
+        paths.gate.closed.add(ISIDS[0])
+        paths.resets.answer(server, 0, REJECTED)
+        wait_for("the refusal",
+                 lambda: read(paths.volume.leg_sysfs(0) / "lun_reset") == "rejected")
+        paths.lose(1)
+        paths.back(1)
+        paths.wait_reset(1, 2, second)
+        paths.still_waits(first, AT)
+        paths.resets.answer(server, 1)
+        second.finish()
+        paths.still_waits(first, AT)
+        assert read(paths.volume.path_sysfs(0, 0) / "waiting_writes") == "1"
+        paths.back(0)
+        paths.wait_reset(0, 3, first)
+        paths.resets.answer(server, 2)
+        first.finish()
+        paths.end(disk)
+    paths.volume.disable()
+    assert server.violations() == []
+
+
+def test_answered_beside_a_reset(server, make_volume, links):
+    """Another path's write ends before the reset does: that is its answer."""
+    paths = Paths(server, make_volume, links)
+    with Direct(paths.volume.enable()) as disk:
+        first = paths.kept_write(disk, 0, AT)
+        paths.lose(0)
+        other = paths.kept_write(disk, 1, MIB)
+        paths.back(0)
+        paths.wait_reset(0, 1, first)
+        server.call(paths.resets.finish(paths.target, MIB))
+        other.finish()
+        assert first.is_alive()
+        paths.resets.answer(server, 0)
+        first.finish()
+        paths.end(disk)
+        assert paths.resets.writes.count((MIB, ISIDS[1])) == 1
+    paths.volume.disable()
+    assert server.violations() == []
+
+
+def test_answered_when_asked_after_a_reset(server, make_volume, links):
+    """The target does not know another path's write any more, as its answer is just being sent."""
+    aborts = []
+
+    async def on_tmf(run, conn, pdu):
+        if pdu.flags & 0x7F == LUN_RESET:
+            await run.target.answer_task_management(conn, pdu, COMPLETE)
+            return True
+        aborts.append(pdu)
+        await run.target.answer_task_management(conn, pdu, NO_TASK)
+        await paths.resets.finish(run.target, MIB)
+        return True
+
+    paths = Paths(server, make_volume, links, on_tmf=on_tmf)
+    with Direct(paths.volume.enable()) as disk:
+        first = paths.kept_write(disk, 0, AT)
+        paths.lose(0)
+        other = paths.kept_write(disk, 1, MIB)
+        paths.back(0)
+        first.finish()
+        # Not asked for if the machine stood still for longer than the other path waits.
+        if not aborts:
+            server.call(paths.resets.finish(paths.target, MIB))
+        other.finish()
+        paths.end(disk)
+        assert paths.resets.writes.count((MIB, ISIDS[1])) == 1
+    paths.volume.disable()
+    assert server.violations() == []
