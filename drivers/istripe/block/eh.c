@@ -108,8 +108,7 @@ void istripe_eh_recover(struct istripe_nexus *nexus)
 			ret = eh_abort_task(nexus, itt);
 		eh_end(nexus, 1);
 	}
-	/* LIO is spared resets (P100); it answers an abort when the command is over. */
-	if (ret && ret != -ENOTCONN && !istripe_session_is_with_lio(session)) {
+	if (ret && ret != -ENOTCONN && !session->quirks.no_lun_reset) {
 		pr_warn_ratelimited("%s: commands stay unanswered, abort: %s (%pe): resetting the LUN\n",
 				    nexus->label, istripe_error_words(ret), ERR_PTR(ret));
 		ret = nexus->ops->reset_lun(nexus);
@@ -118,7 +117,7 @@ void istripe_eh_recover(struct istripe_nexus *nexus)
 	if (!ret)
 		return;
 	istripe_session_fault(session, -ETIMEDOUT,
-			      istripe_session_is_with_lio(session) ?
+			      session->quirks.no_lun_reset ?
 			      "commands time out, and so do aborts" :
 			      "commands time out, and so do abort and LUN reset");
 }

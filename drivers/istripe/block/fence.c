@@ -54,17 +54,10 @@ static int fence_check_way(const struct istripe_nexus *nexus, const struct fence
 	return ret ?: istripe_session_ping(nexus->owned, ISTRIPE_PING_TIMEOUT_MS);
 }
 
-/*
- * Linux's own target (LIO), known by its TargetAlias, answers a login after the old session and all
- * of its commands have ended (iscsit_stop_session()). It must be spared resets: one that meets the
- * end of another connection, as when both paths of a host come back, aborts a command twice, and
- * then the LUN hangs for all hosts (P100; seen with 6.12). A login after one that had no answer
- * waits, too (np_login_sem). Its login proves nothing when the old session had several connections;
- * it is never logged out with commands in flight (nexus.c).
- */
+/* Linux's own target: then no reset is sent (P100). Not after a session of several connections. */
 static bool fence_login_drains(const struct istripe_nexus *nexus)
 {
-	return istripe_session_is_with_lio(nexus->owned) && !nexus->several;
+	return nexus->owned->quirks.login_drains && !nexus->several;
 }
 
 static int fence_end_old_commands(struct istripe_nexus *nexus)

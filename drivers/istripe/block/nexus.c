@@ -556,13 +556,9 @@ static u32 nexus_wait_ms(struct istripe_nexus *nexus)
 	return max(asked_ms, nexus_backoff_ms(nexus));
 }
 
-/*
- * LIO's next login waits for the commands of a session that was cut, but not for those of one that
- * is being logged out (P101).
- */
 static bool nexus_may_log_out(const struct istripe_nexus *nexus)
 {
-	return !istripe_session_is_with_lio(nexus->owned) || istripe_session_is_idle(nexus->owned);
+	return !nexus->owned->quirks.no_busy_logout || istripe_session_is_idle(nexus->owned);
 }
 
 static void nexus_end_session(struct istripe_nexus *nexus, bool logout)

@@ -172,10 +172,7 @@ static int session_collect_task(struct istripe_conn *conn, u32 itt, int error,
 	return ret;
 }
 
-/*
- * LIO does not know a task that a LUN reset is waiting for, but the task may still be carried out
- * (P102): unless its answer comes, the abort has failed.
- */
+/* The task may still be carried out (P102): unless its answer comes, the abort has failed. */
 static int session_await_answer(struct istripe_conn *conn, u32 itt, unsigned long deadline)
 {
 	int ret = control_req_barrier(conn, deadline);
@@ -196,7 +193,7 @@ static int session_abort_task(struct istripe_session *session, u32 itt, unsigned
 	if (ret)
 		return ret;
 	if (session->control_req.response == ISCSI_TMF_RSP_NO_TASK)
-		return istripe_session_is_with_lio(session) ?
+		return session->quirks.unknown_task_lives ?
 			session_await_answer(conn, itt, deadline) :
 			session_collect_task(conn, itt, -ECANCELED, deadline);
 	return task_management_result(session->control_req.response);

@@ -306,6 +306,7 @@ static void session_adopt_login(struct istripe_session *session, const struct is
 	session->tsih = login->tsih;
 	session->target_portal_group_tag = login->tpgt;
 	strscpy(session->target_alias, login->target_alias, sizeof(session->target_alias));
+	session->quirks = istripe_quirks_of(session->target_alias);
 	session->negotiation = login->negotiation;
 	session->keys = login->negotiation.result;
 	session->time2wait_s = session->keys.value[ISTRIPE_KEY_DEFAULT_TIME2WAIT];
@@ -438,14 +439,9 @@ static int session_join_next(struct istripe_session *session,
 	return 0;
 }
 
-bool istripe_session_is_with_lio(const struct istripe_session *session)
-{
-	return !strcmp(session->target_alias, "LIO Target");
-}
-
 u32 istripe_session_connections_may(const struct istripe_session *session)
 {
-	return istripe_session_is_with_lio(session) ?
+	return session->quirks.one_connection ?
 		1 : session->keys.value[ISTRIPE_KEY_MAX_CONNECTIONS];
 }
 
@@ -456,9 +452,9 @@ void istripe_session_join(struct istripe_session *session,
 	unsigned int noio = memalloc_noio_save();
 	char why[ISTRIPE_WHY_BYTES] = "";
 
-	if (params->connections > 1 && istripe_session_is_with_lio(session))
-		pr_info_ratelimited("%s: LIO is not up to the loss of a session of several connections: each is a session\n",
-				    params->label);
+	if (params->connections > 1 && session->quirks.one_connection)
+		pr_info_ratelimited("%s: %s is not up to the loss of a session of several connections: each is a session\n",
+				    params->label, session->quirks.target);
 	while (session->conn_count < granted &&
 	       !test_bit(ISTRIPE_SESSION_FAULTED, &session->flags)) {
 		if (!session_join_next(session, params, why, sizeof(why)))

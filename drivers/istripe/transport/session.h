@@ -29,6 +29,7 @@
 #include "iscsi/state.h"
 #include "transport/control_req.h"
 #include "transport/login.h"
+#include "transport/quirks.h"
 #include "transport/task.h"
 
 struct istripe_conn;
@@ -119,6 +120,7 @@ struct istripe_session {
 	u16 target_portal_group_tag;
 	u16 time2wait_s;		/* before the next login, as the target asked */
 	char target_alias[ISTRIPE_LOGIN_ALIAS_BYTES];
+	struct istripe_quirks quirks;	/* of the target; none before the login */
 	struct istripe_negotiation negotiation;
 	struct istripe_keys keys;	/* negotiation.result of the first login */
 
@@ -164,20 +166,12 @@ int istripe_session_open(const struct istripe_session_params *params,
 			 struct istripe_session **session, char *why, size_t why_bytes);
 
 /**
- * istripe_session_is_with_lio() - is the target Linux's own (LIO)?
- * @session: logged in
- *
- * Context: any.
- * Return: by its TargetAlias, which its administrator may have changed.
- */
-bool istripe_session_is_with_lio(const struct istripe_session *session);
-
-/**
  * istripe_session_connections_may() - how many connections may the session have?
  * @session: logged in
  *
  * Context: any.
- * Return: as many as the target grants (MaxConnections), but one with LIO (P101).
+ * Return: as many as the target grants (MaxConnections), but one
+ * with a target that has this quirk (P101).
  */
 u32 istripe_session_connections_may(const struct istripe_session *session);
 
