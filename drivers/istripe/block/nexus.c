@@ -188,8 +188,8 @@ static void nexus_withdraw(struct istripe_nexus *nexus)
 	synchronize_srcu(&nexus->srcu);
 }
 
-/* Second step: no sysfs reader is left; then the session stops and is freed. */
-void istripe_nexus_close_session(struct istripe_nexus *nexus, int error)
+/* Second step: no sysfs reader is left. Returns @owned as it was. */
+static struct istripe_session *nexus_disown(struct istripe_nexus *nexus)
 {
 	struct istripe_session *session = nexus->owned;
 
@@ -197,6 +197,14 @@ void istripe_nexus_close_session(struct istripe_nexus *nexus, int error)
 	nexus->owned = NULL;
 	mutex_unlock(&nexus->session_lock);
 	nexus->ops->closed(nexus);
+	return session;
+}
+
+/* Last step: the session stops and is freed. */
+void istripe_nexus_close_session(struct istripe_nexus *nexus, int error)
+{
+	struct istripe_session *session = nexus_disown(nexus);
+
 	if (session)
 		istripe_session_close(session, error);
 }
@@ -204,11 +212,7 @@ void istripe_nexus_close_session(struct istripe_nexus *nexus, int error)
 /* The tasks that were lost wait for a fence, which may come before TCP lets go of their pages. */
 static void nexus_halt_session(struct istripe_nexus *nexus)
 {
-	nexus->ending = nexus->owned;
-	mutex_lock(&nexus->session_lock);
-	nexus->owned = NULL;
-	mutex_unlock(&nexus->session_lock);
-	nexus->ops->closed(nexus);
+	nexus->ending = nexus_disown(nexus);
 	istripe_session_halt(nexus->ending, -ECONNRESET);
 }
 
@@ -368,7 +372,7 @@ static void nexus_go_live(struct istripe_nexus *nexus)
 	nexus->live_since = jiffies;
 	nexus->tried = 0;
 	nexus->refusals = 0;
-	nexus->revalidated_at = jiffies;
+	nexus->revalidated_at = get_jiffies_64();
 	nexus->revalidations = 0;
 	WRITE_ONCE(nexus->revalidate_error, 0);
 	if (nexus->started) {
@@ -608,8 +612,8 @@ static int nexus_ask(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 /* Commands wait during a revalidation, but not in a series that asynchronous messages cause. */
 static void nexus_count_revalidation(struct istripe_nexus *nexus)
 {
-	if (time_after(jiffies,
-		       nexus->revalidated_at + msecs_to_jiffies(2 * REVALIDATE_INTERVAL_MS)))
+	if (time_after64(get_jiffies_64(),
+			 nexus->revalidated_at + msecs_to_jiffies(2 * REVALIDATE_INTERVAL_MS)))
 		nexus->revalidations = 0;
 	if (nexus->revalidations < ISTRIPE_REVALIDATIONS_MAX)
 		nexus->revalidations++;
@@ -656,7 +660,7 @@ static void nexus_revalidate(struct istripe_nexus *nexus)
 	if (ret)
 		istripe_session_fault(session, ret, "%s", why);
 	mutex_unlock(&nexus->ask_lock);
-	nexus->revalidated_at = jiffies;
+	nexus->revalidated_at = get_jiffies_64();
 	/* A lost connection says nothing about the LUN. */
 	WRITE_ONCE(nexus->revalidate_error, ret == -ENOTCONN ? 0 : ret);
 	if (ret)
@@ -670,7 +674,8 @@ static void nexus_revalidate(struct istripe_nexus *nexus)
 
 static void nexus_revalidate_if_asked(struct istripe_nexus *nexus)
 {
-	unsigned long next = nexus->revalidated_at + msecs_to_jiffies(REVALIDATE_INTERVAL_MS);
+	u64 next = nexus->revalidated_at + msecs_to_jiffies(REVALIDATE_INTERVAL_MS);
+	u64 now = get_jiffies_64();
 
 	if (test_and_clear_bit(ISTRIPE_NEXUS_REVALIDATE_NOW, &nexus->events)) {
 		nexus_revalidate(nexus);
@@ -678,9 +683,9 @@ static void nexus_revalidate_if_asked(struct istripe_nexus *nexus)
 	}
 	if (!test_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events))
 		return;
-	if (time_before(jiffies, next)) {
+	if (time_before64(now, next)) {
 		/* Not mod_delayed_work(), which would delay an event that has come meanwhile. */
-		queue_delayed_work(nexus->queue, &nexus->work, next - jiffies);
+		queue_delayed_work(nexus->queue, &nexus->work, next - now);
 		return;
 	}
 	nexus_count_revalidation(nexus);

@@ -106,7 +106,7 @@ struct istripe_nexus {
 	u64 blocks;			/* of the LUN by @owned; 0: not known. leg->identify_lock */
 	enum istripe_protected protected;	/* of the LUN over this nexus */
 	u64 announced_blocks;		/* worker: the last growth that was reported */
-	unsigned long revalidated_at;	/* worker: jiffies of the last revalidation */
+	u64 revalidated_at;		/* worker: jiffies of the last revalidation */
 	u32 revalidations;		/* worker: see nexus_count_revalidation() */
 	int revalidate_error;		/* written by the worker: its result */
 	struct mutex ask_lock;		/* see above */

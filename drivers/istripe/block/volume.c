@@ -370,17 +370,17 @@ const char *istripe_volume_device_name(const struct istripe_volume *volume)
 	return volume->disk->disk_name;
 }
 
-void istripe_volume_set_command_timeout(struct istripe_volume *volume, u32 ms)
+void istripe_volume_apply_command_timeout(struct istripe_volume *volume)
 {
-	WRITE_ONCE(volume->command_timeout_ms, ms);
-	blk_queue_rq_timeout(volume->disk->queue, msecs_to_jiffies(ms));
+	u32 timeout_ms = READ_ONCE(volume->command_timeout_ms);
+
+	blk_queue_rq_timeout(volume->disk->queue, msecs_to_jiffies(timeout_ms));
 }
 
-void istripe_volume_set_recovery_timeout(struct istripe_volume *volume, s32 ms)
+void istripe_volume_apply_recovery_timeout(struct istripe_volume *volume)
 {
 	u32 i;
 
-	WRITE_ONCE(volume->recovery_timeout_ms, ms);
 	for (i = 0; i < volume->leg_count; i++)
 		istripe_leg_set_recovery_timeout(volume->legs[i]);
 }

@@ -30,7 +30,7 @@ struct istripe_volume {
 	struct notifier_block nics;	/* of @net */
 	u32 chunk_bytes;		/* once it is up: that of the superblocks, if any */
 	u32 queue_depth;
-	u32 command_timeout_ms;		/* live */
+	u32 command_timeout_ms;		/* live: istripe_setting_change() writes it */
 	s32 recovery_timeout_ms;	/* live; -1: for ever */
 	u32 block_bytes;
 	struct istripe_stripe stripe;
@@ -110,22 +110,20 @@ void istripe_volume_free(struct istripe_volume *volume);
 const char *istripe_volume_device_name(const struct istripe_volume *volume);
 
 /**
- * istripe_volume_set_command_timeout() - change the time a command may take
+ * istripe_volume_apply_command_timeout() - command_timeout_ms has been changed
  * @volume: running
- * @ms: 1000..3600000
  *
- * Context: process.
+ * Context: process; one caller at a time, the last one after the last change.
  */
-void istripe_volume_set_command_timeout(struct istripe_volume *volume, u32 ms);
+void istripe_volume_apply_command_timeout(struct istripe_volume *volume);
 
 /**
- * istripe_volume_set_recovery_timeout() - change how long I/O waits for a lost leg
+ * istripe_volume_apply_recovery_timeout() - recovery_timeout_ms has been changed
  * @volume: running
- * @ms: -1 for ever, 0 not at all
  *
  * Context: process.
  */
-void istripe_volume_set_recovery_timeout(struct istripe_volume *volume, s32 ms);
+void istripe_volume_apply_recovery_timeout(struct istripe_volume *volume);
 
 /**
  * istripe_block_init() - make the things that all volumes share

@@ -19,16 +19,12 @@
 
 static void apply_command_timeout(void *object)
 {
-	struct istripe_volume *volume = object;
-
-	istripe_volume_set_command_timeout(volume, READ_ONCE(volume->command_timeout_ms));
+	istripe_volume_apply_command_timeout(object);
 }
 
 static void apply_recovery_timeout(void *object)
 {
-	struct istripe_volume *volume = object;
-
-	istripe_volume_set_recovery_timeout(volume, READ_ONCE(volume->recovery_timeout_ms));
+	istripe_volume_apply_recovery_timeout(object);
 }
 
 static void apply_proofs(void *object)

@@ -270,7 +270,6 @@ static struct istripe_session *session_alloc(const struct istripe_session_params
 	session->ops = ops;
 	session->owner = owner;
 	session->id = atomic64_inc_return(&session_last_id);
-	session->tolerant_until = jiffies;
 	session->label = params->label;
 	session->path = params->path;
 	session->way = params->way;

@@ -129,7 +129,7 @@ struct istripe_session {
 	u32 max_cmd_sn;
 	atomic_t invalidations;		/* see istripe_session_validate() */
 	int validated;			/* the owner: how many of them it has handled */
-	unsigned long tolerant_until;	/* jiffies, see istripe_session_tolerate() */
+	atomic64_t tolerant_until;	/* jiffies in 64 bits, see istripe_session_tolerate() */
 
 	u16 slot_count;
 	struct istripe_slot *slots;
@@ -215,7 +215,7 @@ void istripe_session_interrupt(struct istripe_session *session);
  * writes until istripe_session_close() has returned, or until the target has ended the session and
  * takes nothing more from its connections (P22).
  *
- * Context: process, sleeps, but not for the network. Only the opener, once.
+ * Context: process, sleeps, but not for the network. Only the opener; idempotent.
  */
 void istripe_session_halt(struct istripe_session *session, int error);
 
@@ -353,12 +353,12 @@ void istripe_session_invalidate(struct istripe_session *session);
  */
 static inline void istripe_session_tolerate(struct istripe_session *session, u32 ms)
 {
-	WRITE_ONCE(session->tolerant_until, jiffies + msecs_to_jiffies(ms));
+	atomic64_set(&session->tolerant_until, get_jiffies_64() + msecs_to_jiffies(ms));
 }
 
 static inline bool istripe_session_is_tolerant(const struct istripe_session *session)
 {
-	return time_before(jiffies, READ_ONCE(session->tolerant_until));
+	return time_before64(get_jiffies_64(), (u64)atomic64_read(&session->tolerant_until));
 }
 
 /**
