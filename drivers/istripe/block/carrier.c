@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Runs under the RTNL, so it only wakes workers and does not wait for anything recovery needs. */
+/*
+ * Notifiers run under the RTNL, so this file only wakes workers and does not wait for anything
+ * recovery needs.
+ */
 #define pr_fmt(fmt) "istripe: " fmt
 
 #include <linux/netdevice.h>
+#include <net/fib_notifier.h>
 
 #include "block/carrier.h"
 #include "block/leg.h"
@@ -11,51 +15,115 @@
 #include "block/volume.h"
 #include "iscsi/error.h"
 
-/* The login may lead to another target now. Other NICs come and go all the time. */
-static void carrier_retry(struct istripe_leg *leg, const struct net_device *dev)
+/* An address is announced before its route is in use. */
+#define ROUTE_MS	100
+
+/* Other NICs come and go at any time. A refusal is mended neither by them nor by a route. */
+static bool carrier_concerns(const struct istripe_nexus *nexus, const struct net_device *dev)
+{
+	const char *nic = nexus->path->params.nic;
+
+	if (!dev || !*nic)
+		return !READ_ONCE(nexus->refusals);
+	return !strcmp(nic, dev->name);
+}
+
+static void carrier_wake(struct istripe_leg *leg, const struct net_device *dev)
 {
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *nexus;
-	bool found = false;
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		found = found || !strcmp(nexus->path->params.nic, dev->name);
+		if (carrier_concerns(nexus, dev))
+			istripe_nexus_wake(nexus);
 	srcu_read_unlock(&leg->srcu, section);
-	if (found)
-		istripe_leg_retry(leg);
 }
 
-static int carrier_event(struct notifier_block *notifier, unsigned long event, void *data)
+static int carrier_link_event(struct notifier_block *notifier, unsigned long event, void *data)
 {
-	struct istripe_volume *volume = container_of(notifier, struct istripe_volume, nics);
+	struct istripe_volume *volume = container_of(notifier, struct istripe_volume,
+						     carrier.links);
 	const struct net_device *dev = netdev_notifier_info_to_dev(data);
 	bool link = netif_running(dev) && netif_carrier_ok(dev);
 	u32 i;
 
 	for (i = 0; i < volume->leg_count; i++) {
 		if (link && (event == NETDEV_UP || event == NETDEV_CHANGE))
-			carrier_retry(volume->legs[i], dev);
+			carrier_wake(volume->legs[i], dev);
 		if (!link && (event == NETDEV_DOWN || event == NETDEV_CHANGE))
 			istripe_leg_tell(volume->legs[i], NULL, ISTRIPE_NEXUS_CARRIER);
 	}
 	return NOTIFY_DONE;
 }
 
+static bool carrier_is_new_route(unsigned long event, const struct fib_notifier_info *info)
+{
+	if (info->family != AF_INET && info->family != AF_INET6)
+		return false;
+	switch (event) {
+	case FIB_EVENT_ENTRY_REPLACE:
+	case FIB_EVENT_ENTRY_APPEND:
+	case FIB_EVENT_ENTRY_ADD:
+	case FIB_EVENT_RULE_ADD:
+	case FIB_EVENT_NH_ADD:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Each new address has a route, in the local table, when it can be used. May be called for each of
+ * many routes, within RCU: the work is queued once.
+ */
+static int carrier_route_event(struct notifier_block *notifier, unsigned long event, void *data)
+{
+	struct istripe_carrier *carrier = container_of(notifier, struct istripe_carrier, routes);
+
+	if (carrier_is_new_route(event, data))
+		queue_delayed_work(istripe_recovery_wq, &carrier->route_work,
+				   msecs_to_jiffies(ROUTE_MS));
+	return NOTIFY_DONE;
+}
+
+static void carrier_route_work(struct work_struct *work)
+{
+	struct istripe_volume *volume = container_of(to_delayed_work(work), struct istripe_volume,
+						     carrier.route_work);
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		carrier_wake(volume->legs[i], NULL);
+}
+
+static void carrier_warn(const struct istripe_volume *volume, const char *what, int error)
+{
+	if (error)
+		pr_warn("%s: %s are not watched: %s (%pe)\n", volume->name, what,
+			istripe_error_words(error), ERR_PTR(error));
+}
+
 void istripe_carrier_watch(struct istripe_volume *volume)
 {
-	int ret;
+	struct istripe_carrier *carrier = &volume->carrier;
 
-	volume->nics.notifier_call = carrier_event;
-	ret = register_netdevice_notifier_net(volume->net, &volume->nics);
-	if (ret)
-		pr_warn("%s: links are not watched: %s (%pe)\n", volume->name,
-			istripe_error_words(ret), ERR_PTR(ret));
+	INIT_DELAYED_WORK(&carrier->route_work, carrier_route_work);
+	carrier->links.notifier_call = carrier_link_event;
+	carrier->routes.notifier_call = carrier_route_event;
+	carrier_warn(volume, "links",
+		     register_netdevice_notifier_net(volume->net, &carrier->links));
+	carrier_warn(volume, "routes",
+		     register_fib_notifier(volume->net, &carrier->routes, NULL, NULL));
 }
 
 void istripe_carrier_ignore(struct istripe_volume *volume)
 {
-	unregister_netdevice_notifier_net(volume->net, &volume->nics);
+	struct istripe_carrier *carrier = &volume->carrier;
+
+	unregister_netdevice_notifier_net(volume->net, &carrier->links);
+	unregister_fib_notifier(volume->net, &carrier->routes);
+	cancel_delayed_work_sync(&carrier->route_work);
 }
 
 static bool carrier_serves(struct istripe_nexus *nexus)

@@ -1,18 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A nexus whose NIC has no carrier, or is down, does not wait for its ping to time out. One whose
- * login is refused tries again when its NIC has a carrier again.
+ * A nexus whose NIC has no carrier, or is down, does not wait for its ping to time out. One that
+ * waits to log in does so at once when its NIC, or any NIC if its path names none, has a carrier
+ * again, and when there is a new address or route.
  */
 #ifndef ISTRIPE_BLOCK_CARRIER_H
 #define ISTRIPE_BLOCK_CARRIER_H
 
+#include <linux/notifier.h>
+#include <linux/workqueue.h>
+
 struct istripe_nexus;
 struct istripe_volume;
+
+/* Both notifiers are those of the volume's network namespace. */
+struct istripe_carrier {
+	struct notifier_block links;
+	struct notifier_block routes;
+	struct delayed_work route_work;
+};
 
 /* Process context, takes the RTNL. */
 void istripe_carrier_watch(struct istripe_volume *volume);
 
-/* No nexus gets ISTRIPE_NEXUS_CARRIER from a NIC afterwards. Process context, takes the RTNL. */
+/* No nexus gets an event from here afterwards. Process context, takes the RTNL. */
 void istripe_carrier_ignore(struct istripe_volume *volume);
 
 /*

@@ -50,21 +50,21 @@ void istripe_leg_tell(struct istripe_leg *leg, const struct istripe_nexus *excep
 	srcu_read_unlock(&leg->srcu, section);
 }
 
-static void leg_retry(struct istripe_leg *leg)
+static void leg_wake(struct istripe_leg *leg, const struct istripe_nexus *except)
 {
 	struct istripe_nexus *nexus;
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (READ_ONCE(nexus->state) == ISTRIPE_NEXUS_REFUSED)
-			istripe_nexus_event(nexus, ISTRIPE_NEXUS_START);
+		if (nexus != except)
+			istripe_nexus_wake(nexus);
 }
 
-void istripe_leg_retry(struct istripe_leg *leg)
+void istripe_leg_wake(struct istripe_leg *leg)
 {
 	int section = srcu_read_lock(&leg->srcu);
 
-	leg_retry(leg);
+	leg_wake(leg, NULL);
 	srcu_read_unlock(&leg->srcu, section);
 }
 
@@ -205,18 +205,6 @@ static void leg_say_unfenced(const struct istripe_leg *leg, u32 count)
 		       leg->volume->name, leg->index, count);
 }
 
-/* False when no time-out is pending. */
-static bool leg_recovery_left(const struct istripe_leg *leg, unsigned long *left)
-{
-	s32 recovery_ms = READ_ONCE(leg->volume->recovery_timeout_ms);
-	unsigned long wait = msecs_to_jiffies(recovery_ms);
-	unsigned long end = leg->down_since + wait;
-
-	lockdep_assert_held(&leg->lock);
-	*left = time_before(jiffies, end) ? end - jiffies : 0;
-	return recovery_ms >= 0 && !istripe_leg_serving(leg) && !leg->failed;
-}
-
 bool istripe_leg_is_urgent(struct istripe_leg *leg)
 {
 	bool urgent;
@@ -229,21 +217,27 @@ bool istripe_leg_is_urgent(struct istripe_leg *leg)
 
 static void leg_arm_recovery(struct istripe_leg *leg)
 {
-	unsigned long left;
+	s32 recovery_ms = READ_ONCE(leg->volume->recovery_timeout_ms);
+	unsigned long end = leg->down_since + msecs_to_jiffies(recovery_ms);
 
 	lockdep_assert_held(&leg->lock);
-	if (leg_recovery_left(leg, &left))
-		mod_delayed_work(istripe_recovery_wq, &leg->recovery_work, left);
-	else
+	if (recovery_ms < 0 || istripe_leg_serving(leg) || leg->failed)
 		cancel_delayed_work(&leg->recovery_work);
+	else
+		mod_delayed_work(istripe_recovery_wq, &leg->recovery_work,
+				 time_before(jiffies, end) ? end - jiffies : 0);
 }
 
-/* @served: istripe_leg_serving() before the change that has just been made. */
-static void leg_check_recovery(struct istripe_leg *leg, bool served)
+/*
+ * @served: istripe_leg_serving() before the change that has just been made. @lost: whose session is
+ * lost; it is not woken: sessions that are lost at once would not make its back-off grow.
+ */
+static void leg_check_recovery(struct istripe_leg *leg, const struct istripe_nexus *lost,
+			       bool served)
 {
 	if (served && !istripe_leg_serving(leg)) {
 		leg->down_since = jiffies;
-		leg_retry(leg);
+		leg_wake(leg, lost);
 	}
 	leg_arm_recovery(leg);
 }
@@ -279,7 +273,7 @@ static void leg_recovery_work(struct work_struct *work)
 void istripe_leg_set_recovery_timeout(struct istripe_leg *leg)
 {
 	spin_lock_bh(&leg->lock);
-	leg_retry(leg);
+	leg_wake(leg, NULL);
 	leg_arm_recovery(leg);
 	spin_unlock_bh(&leg->lock);
 }
@@ -308,7 +302,7 @@ void istripe_leg_nexus_off(struct istripe_leg *leg, struct istripe_nexus *nexus)
 	nexus->generation = ++leg->generations;
 	/* A nexus that is being taken out does not count as lost. */
 	leg->losses += nexus->wanted;
-	leg_check_recovery(leg, served);
+	leg_check_recovery(leg, nexus, served);
 }
 
 void istripe_leg_nexus_lost(struct istripe_leg *leg, struct istripe_nexus *nexus)
@@ -360,7 +354,7 @@ void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_tas
 
 		/* Without another path nothing else ends its session: the wait must have an end. */
 		leg_set_unfenced(leg, leg_task->nexus);
-		leg_check_recovery(leg, served);
+		leg_check_recovery(leg, leg_task->nexus, served);
 	}
 	spin_unlock_bh(&leg->lock);
 	leg_fail_if_over(leg);

@@ -130,8 +130,8 @@ struct istripe_nexus *istripe_leg_next_nexus(const struct istripe_leg *leg, u32 
 void istripe_leg_tell(struct istripe_leg *leg, const struct istripe_nexus *except,
 		      enum istripe_nexus_event event);
 
-/* Lets nexuses whose login is refused log in now instead of later. Any context. */
-void istripe_leg_retry(struct istripe_leg *leg);
+/* Lets nexuses that wait to log in do so now. Any context. */
+void istripe_leg_wake(struct istripe_leg *leg);
 
 /* Does all I/O wait or fail until a nexus comes back? Any context. */
 bool istripe_leg_is_urgent(struct istripe_leg *leg);

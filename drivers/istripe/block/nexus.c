@@ -18,9 +18,13 @@
 #define BACKOFF_FIRST_MS	100
 /* Of a login that is refused; with the jitter not more than a minute. */
 #define REFUSED_MAX_MS		50000
+/* While I/O, or writes of the lost session, wait for the nexus; with the jitter less than 2 s. */
+#define URGENT_MAX_MS		1750
+/* Between two attempts of which the second one is woken. */
+#define WAKE_INTERVAL_MS	1000
 #define SHORT_LIFE_MS		1000
-/* Attempts of a first start, while the target refuses resets: about 20 s. */
-#define FIRST_TRIES_MAX		8
+/* Attempts of a first start, while the target refuses resets: 7 to 20 s; see lun_reset.c. */
+#define FIRST_TRIES_MAX		12
 #define TIME2WAIT_MAX_MS	60000
 /* A target that reports changes all the time is not asked all the time. */
 #define REVALIDATE_INTERVAL_MS	500
@@ -225,37 +229,55 @@ static void nexus_close_ending(struct istripe_nexus *nexus)
 	nexus->ops->drained(nexus);
 }
 
-/* The login is refused, and somebody asks for another one. */
-static bool nexus_is_urged(const struct istripe_nexus *nexus)
+/* Until the next attempt. */
+static unsigned long nexus_delay(const struct istripe_nexus *nexus, bool woken)
 {
-	return nexus->state == ISTRIPE_NEXUS_REFUSED &&
-	       test_bit(ISTRIPE_NEXUS_START, &nexus->events);
+	unsigned long at = woken ? nexus->wake_at : nexus->retry_at;
+
+	return time_before(jiffies, at) ? at - jiffies : 0;
 }
 
-/* A STOP, RETIRE or START that comes while the worker queues itself must not wait for @delay. */
-static void nexus_requeue(struct istripe_nexus *nexus, unsigned long delay)
+/* An event that comes while the worker queues itself must not wait until that has run. */
+static void nexus_requeue(struct istripe_nexus *nexus)
 {
-	mod_delayed_work(nexus->queue, &nexus->work, delay);
+	bool woken = test_bit(ISTRIPE_NEXUS_WAKE, &nexus->events);
+
+	mod_delayed_work(nexus->queue, &nexus->work, nexus_delay(nexus, woken));
 	/* Queue, then test the bits; istripe_nexus_event() sets the bit, then queues. */
 	smp_mb();
-	if (test_bit(ISTRIPE_NEXUS_STOP, &nexus->events) || nexus_is_urged(nexus) ||
+	if (test_bit(ISTRIPE_NEXUS_STOP, &nexus->events) ||
+	    (!woken && test_bit(ISTRIPE_NEXUS_WAKE, &nexus->events)) ||
 	    test_and_clear_bit(ISTRIPE_NEXUS_RETIRE, &nexus->events))
 		mod_delayed_work(nexus->queue, &nexus->work, 0);
 }
 
-static void nexus_schedule_retry(struct istripe_nexus *nexus, u32 wait_ms)
+/* How long the target wants no login after the loss of the session. */
+static u32 nexus_asked_left_ms(const struct istripe_nexus *nexus)
 {
+	return nexus->asked_ms - min(nexus->asked_ms, jiffies_to_msecs(jiffies - nexus->lost_at));
+}
+
+/*
+ * Waits for @wait_ms in @state. When the nexus is woken the wait is shorter, but not shorter than
+ * the target wants, and an interface that goes up and down all the time makes a few logins per
+ * second.
+ */
+static void nexus_back_off(struct istripe_nexus *nexus, enum istripe_nexus_state state,
+			   u32 wait_ms)
+{
+	unsigned long asked_at = jiffies + msecs_to_jiffies(nexus_asked_left_ms(nexus));
+
 	nexus->retry_at = jiffies + msecs_to_jiffies(wait_ms);
+	nexus->wake_at = nexus->attempt_at + msecs_to_jiffies(WAKE_INTERVAL_MS);
+	if (time_before(nexus->wake_at, asked_at))
+		nexus->wake_at = asked_at;
+	if (time_after(nexus->wake_at, nexus->retry_at))
+		nexus->wake_at = nexus->retry_at;
+	nexus_set_state(nexus, state);
 	/* If no login is wanted the worker checks at once whether the nexus can go idle. */
 	if (!READ_ONCE(nexus->wanted))
 		set_bit(ISTRIPE_NEXUS_RETIRE, &nexus->events);
-	nexus_requeue(nexus, msecs_to_jiffies(wait_ms));
-}
-
-static void nexus_back_off(struct istripe_nexus *nexus, u32 wait_ms)
-{
-	nexus_set_state(nexus, ISTRIPE_NEXUS_BACKOFF);
-	nexus_schedule_retry(nexus, wait_ms);
+	nexus_requeue(nexus);
 }
 
 /* Exponential, with a quarter of jitter, so that many hosts do not come back at the same time. */
@@ -266,24 +288,19 @@ static u32 backoff_ms(u32 failures, u32 max_ms)
 	return ms - ms / 8 + get_random_u32() % (ms / 4);
 }
 
-static u32 nexus_backoff_ms(const struct istripe_nexus *nexus)
-{
-	return backoff_ms(nexus->failures,
-			  READ_ONCE(nexus->path->params.timers.login_retry_max_ms));
-}
-
 /*
  * A target that starts refuses logins until it has its settings, so the wait is about as long as
- * the refusals have lasted, and earlier failures do not count. It is not longer than that of other
- * failures while I/O or writes of the lost session wait for this path.
+ * the refusals have lasted, and earlier failures do not count.
  */
-static u32 nexus_refused_ms(const struct istripe_nexus *nexus)
+static u32 nexus_backoff_ms(const struct istripe_nexus *nexus)
 {
 	u32 max_ms = READ_ONCE(nexus->path->params.timers.login_retry_max_ms);
 
-	if (!nexus->ops->urgent(nexus))
+	if (nexus->ops->urgent(nexus))
+		max_ms = min_t(u32, max_ms, URGENT_MAX_MS);
+	else if (nexus->refusals)
 		max_ms = max_t(u32, max_ms, REFUSED_MAX_MS);
-	return backoff_ms(nexus->refusals, max_ms);
+	return backoff_ms(nexus->refusals ?: nexus->failures, max_ms);
 }
 
 /* As configured: each login follows redirects anew. */
@@ -370,8 +387,9 @@ static void nexus_go_live(struct istripe_nexus *nexus)
 	nexus->tpgt = nexus->owned->target_portal_group_tag;
 	nexus->tpgt_known = true;
 	nexus->live_since = jiffies;
+	clear_bit(ISTRIPE_NEXUS_WAKE, &nexus->events);
 	nexus->tried = 0;
-	nexus->refusals = 0;
+	WRITE_ONCE(nexus->refusals, 0);
 	nexus->revalidated_at = get_jiffies_64();
 	nexus->revalidations = 0;
 	WRITE_ONCE(nexus->revalidate_error, 0);
@@ -472,7 +490,7 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, char *w
 		pr_warn("%s: %s\n", nexus->label, why);
 	nexus->tried++;
 	nexus->failures++;
-	nexus->refusals = refused ? nexus->refusals + 1 : 0;
+	WRITE_ONCE(nexus->refusals, refused ? nexus->refusals + 1 : 0);
 	nexus_note_error(nexus, error, why);
 	/* A revalidation's result is valid as long as logins find a mismatch, too. */
 	if (!nexus->mismatch)
@@ -487,20 +505,37 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, char *w
 		nexus_set_state(nexus, ISTRIPE_NEXUS_DEAD);
 	} else if (refused) {
 		nexus->ops->fence(nexus);
-		/* The state first: then a leg that becomes urgent finds it, or is found urgent. */
-		nexus_set_state(nexus, ISTRIPE_NEXUS_REFUSED);
-		nexus_schedule_retry(nexus, nexus_refused_ms(nexus));
+		nexus_back_off(nexus, ISTRIPE_NEXUS_REFUSED, nexus_backoff_ms(nexus));
 	} else {
 		nexus->ops->fence(nexus);
-		nexus_back_off(nexus, nexus_backoff_ms(nexus));
+		nexus_back_off(nexus, ISTRIPE_NEXUS_BACKOFF, nexus_backoff_ms(nexus));
 	}
 	if (!goes_on)
 		complete_all(&nexus->first_result);
 }
 
-static u32 nexus_wait_left_ms(const struct istripe_nexus *nexus)
+/* After the loss of a session; one that was short counts as a failed attempt. */
+static void nexus_await_login(struct istripe_nexus *nexus)
 {
-	return nexus->wait_ms - min(nexus->wait_ms, jiffies_to_msecs(jiffies - nexus->lost_at));
+	u32 wait_ms = nexus->failures ? nexus_backoff_ms(nexus) : 0;
+
+	nexus_back_off(nexus, ISTRIPE_NEXUS_BACKOFF, max(wait_ms, nexus_asked_left_ms(nexus)));
+}
+
+/*
+ * Woken: something has changed, so failures may pass soon. Not twice within a second, so that the
+ * back-off grows; then the event stays.
+ */
+static void nexus_begin_attempt(struct istripe_nexus *nexus)
+{
+	unsigned long again_at = nexus->attempt_at + msecs_to_jiffies(WAKE_INTERVAL_MS);
+
+	if (time_after_eq(jiffies, again_at) &&
+	    test_and_clear_bit(ISTRIPE_NEXUS_WAKE, &nexus->events)) {
+		WRITE_ONCE(nexus->refusals, 0);
+		nexus->failures = 0;
+	}
+	nexus->attempt_at = jiffies;
 }
 
 static void nexus_connect(struct istripe_nexus *nexus)
@@ -508,9 +543,7 @@ static void nexus_connect(struct istripe_nexus *nexus)
 	char why[ISTRIPE_WHY_BYTES] = "";
 	int ret;
 
-	/* Asked for: something has changed, so refusals may pass soon. */
-	if (test_and_clear_bit(ISTRIPE_NEXUS_START, &nexus->events))
-		nexus->refusals = 0;
+	clear_bit(ISTRIPE_NEXUS_START, &nexus->events);
 	clear_bit(ISTRIPE_NEXUS_FAULT, &nexus->events);
 	clear_bit(ISTRIPE_NEXUS_LOGOUT, &nexus->events);
 	clear_bit(ISTRIPE_NEXUS_EH, &nexus->events);
@@ -524,9 +557,10 @@ static void nexus_connect(struct istripe_nexus *nexus)
 		nexus->fence_first = false;
 		nexus->ops->fence(nexus);
 		nexus_close_ending(nexus);
-		nexus_back_off(nexus, nexus_wait_left_ms(nexus));
+		nexus_await_login(nexus);
 		return;
 	}
+	nexus_begin_attempt(nexus);
 	ret = nexus_attempt(nexus, why, sizeof(why));
 	if (!ret && !READ_ONCE(nexus->wanted)) {
 		nexus_go_idle(nexus);
@@ -540,8 +574,7 @@ static void nexus_connect(struct istripe_nexus *nexus)
 		nexus_go_live(nexus);
 }
 
-/* As the target asks, within reason. A session of less than a second counts as a failure. */
-static u32 nexus_wait_ms(struct istripe_nexus *nexus)
+static u32 nexus_asked_ms(const struct istripe_nexus *nexus)
 {
 	u32 asked_ms = min_t(u32, nexus->owned->time2wait_s * MSEC_PER_SEC, TIME2WAIT_MAX_MS);
 
@@ -552,12 +585,20 @@ static u32 nexus_wait_ms(struct istripe_nexus *nexus)
 	 */
 	if (nexus->owned->conns[1])
 		asked_ms = max_t(u32, asked_ms, ISTRIPE_SEVERAL_WAIT_MS);
-	if (time_after(jiffies, nexus->live_since + msecs_to_jiffies(SHORT_LIFE_MS))) {
-		nexus->failures = 0;
-		return asked_ms;
-	}
-	nexus->failures++;
-	return max(asked_ms, nexus_backoff_ms(nexus));
+	return asked_ms;
+}
+
+/*
+ * Is the old session to be ended before the back-off? If not, it is closed. A fence need not wait
+ * for the next login, except after several connections.
+ */
+static bool nexus_fences_first(struct istripe_nexus *nexus)
+{
+	if (!nexus->several && nexus->ops->fence_wanted(nexus))
+		return true;
+	nexus_close_ending(nexus);
+	/* Answered writes that TCP had data of have followed. */
+	return !nexus->several && nexus->ops->fence_wanted(nexus);
 }
 
 static bool nexus_may_log_out(const struct istripe_nexus *nexus)
@@ -572,26 +613,27 @@ static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
 	nexus_withdraw(nexus);
 	if (logout && nexus_may_log_out(nexus))
 		istripe_session_logout(nexus->owned, ISTRIPE_LOGOUT_TIMEOUT_MS);
-	nexus->wait_ms = nexus_wait_ms(nexus);
+	nexus->asked_ms = nexus_asked_ms(nexus);
+	if (time_after(jiffies, nexus->live_since + msecs_to_jiffies(SHORT_LIFE_MS)))
+		nexus->failures = 0;
+	else
+		nexus->failures++;
 	/* One that failed to join counts, too: the target may have it. */
 	nexus->several = nexus->owned->conns[1];
 	nexus->lost_at = jiffies;
 	nexus_halt_session(nexus);
-	/* A fence need not wait for the next login, except after several connections. */
-	nexus->fence_first = !nexus->several && nexus->ops->fence_wanted(nexus);
-	if (!nexus->fence_first) {
-		nexus_close_ending(nexus);
-		/* Answered writes that TCP had data of have followed. */
-		nexus->fence_first = !nexus->several && nexus->ops->fence_wanted(nexus);
-	}
-	/* The resets of several connections may have been sent just now; see nexus_wait_ms(). */
+	nexus->fence_first = nexus_fences_first(nexus);
+	/* The resets of several connections may have been sent just now; see nexus_asked_ms(). */
 	if (nexus->several)
 		nexus->lost_at = jiffies;
 }
 
 static void nexus_recover(struct istripe_nexus *nexus)
 {
-	nexus_back_off(nexus, nexus->fence_first ? 0 : nexus_wait_left_ms(nexus));
+	if (nexus->fence_first)
+		nexus_back_off(nexus, ISTRIPE_NEXUS_BACKOFF, 0);
+	else
+		nexus_await_login(nexus);
 }
 
 /* Submitters read session->lun: another address of the LUN takes another session. */
@@ -741,6 +783,12 @@ static bool nexus_is_waiting(const struct istripe_nexus *nexus)
 	return nexus->state == ISTRIPE_NEXUS_BACKOFF || nexus->state == ISTRIPE_NEXUS_REFUSED;
 }
 
+static bool nexus_waits_on(const struct istripe_nexus *nexus)
+{
+	return nexus_is_waiting(nexus) &&
+	       nexus_delay(nexus, test_bit(ISTRIPE_NEXUS_WAKE, &nexus->events));
+}
+
 static void nexus_work(struct work_struct *work)
 {
 	struct istripe_nexus *nexus =
@@ -753,10 +801,9 @@ static void nexus_work(struct work_struct *work)
 		nexus_serve(nexus);
 	} else if (!READ_ONCE(nexus->wanted) && !nexus->ops->waits(nexus)) {
 		nexus_go_idle(nexus);
-	} else if (nexus_is_waiting(nexus) && !nexus_is_urged(nexus) &&
-		   time_before(jiffies, nexus->retry_at)) {
-		/* Woken too early, by an event of an earlier session. */
-		nexus_requeue(nexus, nexus->retry_at - jiffies);
+	} else if (nexus_waits_on(nexus)) {
+		/* An event that changes nothing, or too early. */
+		nexus_requeue(nexus);
 	} else if (nexus_is_waiting(nexus) ||
 		   test_and_clear_bit(ISTRIPE_NEXUS_START, &nexus->events)) {
 		nexus_connect(nexus);
@@ -782,6 +829,16 @@ void istripe_nexus_persist(struct istripe_nexus *nexus)
 {
 	WRITE_ONCE(nexus->persistent, true);
 	istripe_nexus_event(nexus, ISTRIPE_NEXUS_START);
+	istripe_nexus_wake(nexus);
+}
+
+void istripe_nexus_wake(struct istripe_nexus *nexus)
+{
+	enum istripe_nexus_state state = READ_ONCE(nexus->state);
+
+	if (state != ISTRIPE_NEXUS_IDLE && state != ISTRIPE_NEXUS_LIVE &&
+	    state != ISTRIPE_NEXUS_DEAD)
+		istripe_nexus_event(nexus, ISTRIPE_NEXUS_WAKE);
 }
 
 /* Lets a login that is under way fail soon. */
@@ -852,6 +909,7 @@ struct istripe_nexus *istripe_nexus_create(struct istripe_path *path, u32 index)
 	nexus_way(nexus, &nexus->way);
 	nexus_set_label(nexus);
 	nexus->state = ISTRIPE_NEXUS_IDLE;
+	nexus->attempt_at = jiffies - msecs_to_jiffies(WAKE_INTERVAL_MS);
 	INIT_DELAYED_WORK(&nexus->work, nexus_work);
 	nexus->ops->init(nexus);
 	mutex_init(&nexus->session_lock);

@@ -48,7 +48,8 @@ struct istripe_nexus;
 #define ISTRIPE_SEVERAL_WAIT_MS	2000
 
 enum istripe_nexus_event {
-	ISTRIPE_NEXUS_START,		/* first attempt; if it is refused, the next one now */
+	ISTRIPE_NEXUS_START,		/* first attempt */
+	ISTRIPE_NEXUS_WAKE,		/* log in now, not at the end of the back-off */
 	ISTRIPE_NEXUS_STOP,		/* go to idle for good */
 	ISTRIPE_NEXUS_FAULT,		/* the session cannot go on */
 	ISTRIPE_NEXUS_LOGOUT,		/* the target wants the session to end */
@@ -119,7 +120,9 @@ struct istripe_nexus {
 	unsigned long refused_since;	/* worker: jiffies of the first of them */
 	bool resets_given_up;		/* worker: they count as "not supported" */
 	unsigned long retry_at;		/* worker: jiffies, end of the back-off */
-	u32 wait_ms;			/* worker: before the next login, from @lost_at on */
+	unsigned long wake_at;		/* worker: the same, if it is woken */
+	unsigned long attempt_at;	/* worker: jiffies, begin of the last attempt */
+	u32 asked_ms;			/* worker: no login for so long from @lost_at on */
 	unsigned long lost_at;		/* worker: jiffies */
 	bool several;			/* worker: the last session had several connections */
 	bool fence_first;		/* worker: end the old session before the back-off */
@@ -171,6 +174,12 @@ void istripe_nexus_start(struct istripe_nexus *nexus);
 
 /* The same, but the nexus goes on trying when the first attempt fails, or has failed before. */
 void istripe_nexus_persist(struct istripe_nexus *nexus);
+
+/*
+ * Something has changed: a nexus that waits to log in does so now, one that is logging in does so
+ * again at once if that fails, at most once a second. Any context, within a section of leg->srcu.
+ */
+void istripe_nexus_wake(struct istripe_nexus *nexus);
 
 /*
  * A nexus that is not wanted any more logs out when all of its tasks are done, then goes idle and

@@ -435,7 +435,7 @@ int istripe_resize_rescan(struct istripe_volume *volume)
 		return -EINTR;
 	WRITE_ONCE(capacity->asking, true);
 	for (i = 0; i < volume->leg_count; i++)
-		istripe_leg_retry(volume->legs[i]);
+		istripe_leg_wake(volume->legs[i]);
 	volume_ask(volume, NULL, ISTRIPE_NEXUS_REVALIDATE_NOW);
 	ret = volume_wait(volume);
 	WRITE_ONCE(capacity->asking, false);

@@ -10,6 +10,7 @@
 #include <linux/kobject.h>
 
 #include <istripe/params.h>
+#include "block/carrier.h"
 #include "block/exclusive.h"
 #include "block/host_disk.h"
 #include "block/leg.h"
@@ -27,7 +28,7 @@ struct istripe_volume {
 	char initiator_name[ISTRIPE_ISCSI_NAME_BYTES];
 	int id;				/* N of istripeN */
 	struct net *net;		/* of the process that started it */
-	struct notifier_block nics;	/* of @net */
+	struct istripe_carrier carrier;
 	u32 chunk_bytes;		/* once it is up: that of the superblocks, if any */
 	u32 queue_depth;
 	u32 command_timeout_ms;		/* live: istripe_setting_change() writes it */

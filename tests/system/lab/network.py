@@ -111,15 +111,18 @@ def kill_connections(by_target=False, port=ISCSI_PORT, source_ports=None):
 
     The socket of one side is destroyed, so that this side sees ECONNABORTED and the other one a
     RST. by_target chooses the target's side; source_ports those from these ports of the
-    initiator's, otherwise it is all of them.
+    initiator's, otherwise it is all that are there now.
     """
     netns = NETNS if by_target else None
     here, there = ("sport", "dport") if by_target else ("dport", "sport")
-    which = f"{here} = {port}"
-    if source_ports is not None:
-        if not source_ports:
-            return 0
-        which += " and ( " + " or ".join(f"{there} = {number}" for number in source_ports) + " )"
+    if source_ports is None:
+        # ss kills while it looks: what has connected again meanwhile would be killed, too.
+        ends = (pair[1 if by_target else 0] for pair in established(port, netns))
+        source_ports = {int(end.rsplit(":", 1)[1]) for end in ends}
+    if not source_ports:
+        return 0
+    which = (f"{here} = {port} and ( " +
+             " or ".join(f"{there} = {number}" for number in sorted(source_ports)) + " )")
     out = run("ss", "-HKtn", "state", "established", which, netns=netns)
     return len(out.splitlines())
 

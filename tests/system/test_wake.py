@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A path that waits to log in: what wakes it, and how long it waits while its leg serves nothing."""
+
+import asyncio
+import contextlib
+import time
+
+import pytest
+
+from lab import network
+from lab.ghost import killed, volume_over
+from lab.shell import read, run, wait_for, write
+from scripted.scenario import Scenario
+from scripted.steps import login_step, refuse
+
+#: They take long, and what they test does not depend on the kernel.
+pytestmark = pytest.mark.shared
+
+MIB = 1 << 20
+PATH = {"default_time2wait": 0, "login_timeout_ms": 15000, "login_retry_max_ms": 600000,
+        "ping_interval_ms": 2000, "ping_timeout_ms": 5000}
+FORBIDDEN, TOO_MANY = 0x0202, 0x0206
+#: The wait doubles from 200 ms on: an attempt after 22 to 29 s, the next one after 44 s or more.
+ASLEEP_S, ASLEEP_ATTEMPTS = 30, 8
+SOON_S = 10
+#: So many in this time only if the wait stays below 2 s, and all that were before have been woken.
+BUSY_S, BUSY_ATTEMPTS = 20, 9
+FLAPS = 60
+
+
+def state(volume, path=0):
+    return read(volume.path_sysfs(0, path) / "state")
+
+
+def wait_live(volume, path=0, timeout_s=SOON_S):
+    wait_for(f"path {path} to be live", lambda: state(volume, path) == "live", timeout_s)
+
+
+@contextlib.contextmanager
+def no_link(link):
+    link.set_up(False)
+    try:
+        yield
+    finally:
+        link.set_up(True)
+
+
+@contextlib.contextmanager
+def no_address(link):
+    run("ip", "addr", "del", f"{link.source}/24", "dev", link.nic)
+    try:
+        killed(link, network.ISCSI_PORT)
+        yield
+    finally:
+        run("ip", "addr", "add", f"{link.source}/24", "dev", link.nic)
+
+
+@contextlib.contextmanager
+def no_route(link):
+    route = (f"10.55.{link.index}.0/24", "dev", link.nic, "src", link.source)
+    run("ip", "route", "del", *route)
+    try:
+        killed(link, network.ISCSI_PORT)
+        yield
+    finally:
+        run("ip", "route", "add", *route, "proto", "kernel", "scope", "link")
+
+
+#: A path with a nic needs no route: the kernel takes the portal for a neighbour of the NIC.
+ANY_NIC = ({"nic": ""},)
+
+
+@pytest.mark.parametrize("without, paths", [(no_link, ({}, *ANY_NIC)), (no_address, ANY_NIC),
+                                            (no_route, ANY_NIC)],
+                         ids=["no_link", "no_address", "no_route"])
+def test_at_once_when_it_is_back(make_lio, make_volume, links, without, paths):
+    """The other path is live, so nothing is urgent."""
+    target = make_lio(16 * MIB, 16 * MIB, all_links=True, params={"DefaultTime2Wait": 0})
+    volumes = [make_volume(target, paths=links,
+                           path={**PATH, "lun": target.lun_number(lun), **path})
+               for lun, path in enumerate(paths)]
+    for volume in volumes:
+        volume.enable()
+    with without(links[0]):
+        for volume in volumes:
+            wait_for("the loss", lambda volume=volume: state(volume) == "backoff", 20)
+        time.sleep(ASLEEP_S)
+        assert {state(volume) for volume in volumes} == {"backoff"}
+    for volume in volumes:
+        wait_live(volume)
+        assert state(volume, 1) == "live"
+
+
+@pytest.fixture
+def servers(make_server):
+    """One target, each of whose portals can refuse logins on its own."""
+    return [make_server(), make_server()]
+
+
+def refusing(make_volume, links, servers, hooks, **path):
+    """A volume whose paths are refused when their server is armed."""
+    targets = [server.load(Scenario("refuses", hooks=hooks, times=10000)) for server in servers]
+    for target in targets[1:]:
+        target.disk = targets[0].disk
+    return volume_over(make_volume, links[:len(servers)], [server.port for server in servers],
+                       targets[0], path={**PATH, **path}, fence="path")
+
+
+def attempts(server):
+    return server.target.run.hits
+
+
+def lose(link, server):
+    server.arm()
+    killed(link, server.port)
+
+
+def asleep(link, server):
+    """The path over this link has lost its session, and its next login is 20 s away."""
+    lose(link, server)
+    wait_for("some attempts", lambda: attempts(server) == ASLEEP_ATTEMPTS, 60)
+
+
+def test_a_leg_that_serves_nothing(make_volume, links, servers):
+    """With its last live path its other paths wake, and all of them are tried often from then on."""
+    volume = refusing(make_volume, links, servers, refuse(TOO_MANY))
+    volume.enable()
+    asleep(links[0], servers[0])
+    before = attempts(servers[0])
+    lose(links[1], servers[1])
+    for server, first in zip(servers, (before, 0)):
+        wait_for("many attempts", lambda server=server, first=first:
+                 attempts(server) >= first + BUSY_ATTEMPTS, BUSY_S)
+    for server in servers:
+        server.target.run.armed = False
+    for path in range(2):
+        wait_live(volume, path)
+
+
+def test_woken_while_it_is_being_refused(make_volume, links, servers):
+    """The attempt has failed already, in the target; the next one has not."""
+    async def held(run, conn, pdu):
+        if run.hits > ASLEEP_ATTEMPTS - 1:
+            run.memory["event"] = asyncio.Event()
+            await run.memory["event"].wait()
+        await conn.refuse(pdu, FORBIDDEN)
+
+    volume = refusing(make_volume, links, servers, login_step(held))
+    volume.enable()
+    server = servers[0]
+    asleep(links[0], server)
+    memory = server.target.run.memory
+    event = wait_for("the login", lambda: memory.get("event"))
+    assert state(volume) == "connecting"
+    write(volume.config / "recovery_timeout_ms", -1)
+    server.target.run.armed = False
+    server.loop.call_soon_threadsafe(event.set)
+    wait_live(volume)
+
+
+@contextlib.contextmanager
+def other_nic():
+    """flap(times): it comes up, without an address or a route, and goes again."""
+    run("ip", "link", "add", "flap", "type", "dummy")
+    write("/proc/sys/net/ipv6/conf/flap/disable_ipv6", 1)
+
+    def flap(times):
+        lines = ("link set flap up", "link set flap down") * times
+        run("ip", "-batch", "-", text_in="\n".join(lines) + "\n")
+
+    try:
+        yield flap
+    finally:
+        run("ip", "link", "del", "flap")
+
+
+def test_a_link_that_flaps(make_volume, links, servers):
+    """It may wake paths that name no NIC, but not as often as it comes up."""
+    volume = refusing(make_volume, links, servers, refuse(TOO_MANY), nic="")
+    volume.enable()
+    asleep(links[0], servers[0])
+    before, begun, flaps = attempts(servers[0]), time.monotonic(), 0
+    with other_nic() as flap:
+        while flaps < FLAPS or time.monotonic() < begun + 8:
+            flap(10)
+            flaps += 10
+        tried = attempts(servers[0]) - before
+        seconds = time.monotonic() - begun
+    # A second has one that is woken, and at most two of the back-off that begins anew.
+    assert seconds / 2 <= tried <= 3 * seconds + 2, (flaps, seconds)
