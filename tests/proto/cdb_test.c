@@ -75,6 +75,11 @@ static void report_luns(u8 *cdb)
 	istripe_cdb_report_luns(cdb, BLOCKS);
 }
 
+static void report_target_port_groups(u8 *cdb)
+{
+	istripe_cdb_report_target_port_groups(cdb, BLOCKS);
+}
+
 static void read_capacity16(u8 *cdb)
 {
 	istripe_cdb_read_capacity16(cdb, BLOCKS);
@@ -112,6 +117,8 @@ static const struct {
 	{ "INQUIRY", inquiry, { 0x12, 0, 0, 0xa, 0xb } },
 	{ "INQUIRY EVPD", inquiry_vpd, { 0x12, 1, 0x83, 0xa, 0xb } },
 	{ "REPORT LUNS", report_luns, { 0xa0, 0, 0, 0, 0, 0, 9, 0xa, 0xb, 0xc } },
+	{ "REPORT TARGET PORT GROUPS", report_target_port_groups,
+	  { 0xa3, 0x0a, 0, 0, 0, 0, 9, 0xa, 0xb, 0xc } },
 	{ "READ CAPACITY(16)", read_capacity16,
 	  { 0x9e, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0xa, 0xb, 0xc } },
 	{ "MODE SENSE(6)", mode_sense6, { 0x1a, 0x08, 0x08, 0, 0xc0 } },

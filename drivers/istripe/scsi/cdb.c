@@ -133,6 +133,13 @@ void istripe_cdb_reserve_parameter(u8 *list, u64 key, u64 action_key, bool keep)
 	list[20] = keep;
 }
 
+void istripe_cdb_report_target_port_groups(u8 *cdb, u32 bytes)
+{
+	cdb_start(cdb, MAINTENANCE_IN);
+	cdb[1] = MI_REPORT_TARGET_PGS;
+	put_unaligned_be32(bytes, cdb + 6);
+}
+
 void istripe_cdb_test_unit_ready(u8 *cdb)
 {
 	cdb_start(cdb, TEST_UNIT_READY);

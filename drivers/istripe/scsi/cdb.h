@@ -141,6 +141,13 @@ void istripe_cdb_reserve_out(u8 *cdb, enum istripe_reserve_action action, u8 typ
 void istripe_cdb_reserve_parameter(u8 *list, u64 key, u64 action_key, bool keep);
 
 /**
+ * istripe_cdb_report_target_port_groups() - REPORT TARGET PORT GROUPS, SPC-5 6.36
+ * @cdb: 16 bytes
+ * @bytes: allocation length
+ */
+void istripe_cdb_report_target_port_groups(u8 *cdb, u32 bytes);
+
+/**
  * istripe_cdb_test_unit_ready() - TEST UNIT READY, SPC-5 6.46
  * @cdb: 16 bytes
  */

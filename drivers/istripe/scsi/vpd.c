@@ -10,6 +10,7 @@
 #include "scsi/vpd.h"
 
 #define VPD_HEADER_BYTES	4
+#define INQUIRY_TPGS		0x30	/* byte 5: implicit, explicit, or both */
 #define UGAVALID		0x80000000u	/* VPD B0h: an alignment is told */
 #define BLOCK_LIMITS_SBC4_BYTES	60	/* VPD B0h with atomic writes */
 #define BLOCK_BYTES_MIN		512
@@ -50,6 +51,7 @@ int istripe_vpd_inquiry_decode(const u8 *data, u32 bytes, struct istripe_vpd_inq
 		return -EPROTO;
 	inquiry->qualifier = data[0] >> 5;
 	inquiry->device_type = data[0] & 0x1f;
+	inquiry->tpgs = data[5] & INQUIRY_TPGS;
 	copy_ascii(inquiry->vendor, sizeof(inquiry->vendor), data + 8, 8);
 	copy_ascii(inquiry->product, sizeof(inquiry->product), data + 16, 16);
 	return 0;
@@ -111,6 +113,10 @@ enum designator_rank {
 
 #define CODE_SET_BINARY		1
 #define OF_LOGICAL_UNIT		0
+#define OF_TARGET_PORT		1
+#define TYPE_RELATIVE_PORT	4
+#define TYPE_PORT_GROUP		5
+#define PORT_DESIGNATOR_BYTES	4
 #define T10_VENDOR_BYTES	8
 
 static enum designator_rank naa_rank(const u8 *naa, u32 bytes)
@@ -251,6 +257,43 @@ int istripe_vpd_designator_decode(const u8 *data, u32 bytes, char *text, u32 tex
 			return 0;
 	text[0] = '\0';
 	return -ENOENT;
+}
+
+static void port_take(const u8 *d, struct istripe_vpd_port *port)
+{
+	u16 value = get_unaligned_be16(d + DESIGNATOR_HEADER_BYTES + 2);
+
+	switch (DESIGNATOR_TYPE(d)) {
+	case TYPE_RELATIVE_PORT:
+		port->port_known = true;
+		port->port = value;
+		break;
+	case TYPE_PORT_GROUP:
+		port->group_known = true;
+		port->group = value;
+		break;
+	}
+}
+
+int istripe_vpd_port_decode(const u8 *data, u32 bytes, struct istripe_vpd_port *port)
+{
+	const u8 *body;
+	int left = vpd_body(data, bytes, ISTRIPE_VPD_IDENTIFICATION, &body);
+	int step;
+
+	*port = (struct istripe_vpd_port) {};
+	if (left < 0)
+		return left;
+	for (; left >= DESIGNATOR_HEADER_BYTES; body += step, left -= step) {
+		step = DESIGNATOR_HEADER_BYTES + DESIGNATOR_LENGTH(body);
+		if (step > left)
+			break;
+		if (DESIGNATOR_OF(body) == OF_TARGET_PORT &&
+		    DESIGNATOR_CODE_SET(body) == CODE_SET_BINARY &&
+		    DESIGNATOR_LENGTH(body) == PORT_DESIGNATOR_BYTES)
+			port_take(body, port);
+	}
+	return 0;
 }
 
 /* A field by its offset in the page as the standard tells it; 0 unless it came whole. */

@@ -27,8 +27,17 @@ enum istripe_vpd_page {
 struct istripe_vpd_inquiry {
 	u8 qualifier;		/* 0: a device is there */
 	u8 device_type;		/* TYPE_DISK and its like */
+	bool tpgs;		/* it tells the access states of its target port groups */
 	char vendor[9];		/* printable, without trailing blanks */
 	char product[17];	/* likewise */
+};
+
+/* VPD 83h: the target port through which it was read. */
+struct istripe_vpd_port {
+	bool group_known;
+	bool port_known;
+	u16 group;		/* target port group */
+	u16 port;		/* relative target port identifier */
 };
 
 /* READ CAPACITY(16). */
@@ -115,6 +124,15 @@ int istripe_vpd_serial_decode(const u8 *data, u32 bytes, char *serial, u32 seria
  * Return: 0; -EPROTO another page; -ENOENT there is none, then @text is empty.
  */
 int istripe_vpd_designator_decode(const u8 *data, u32 bytes, char *text, u32 text_bytes);
+
+/**
+ * istripe_vpd_port_decode() - find the target port and its group in VPD 83h, SPC-5 7.7.6
+ * @data: what came
+ * @bytes: its length
+ * @port: filled
+ * Return: 0, also when nothing is said of the port; -EPROTO another page.
+ */
+int istripe_vpd_port_decode(const u8 *data, u32 bytes, struct istripe_vpd_port *port);
 
 /**
  * istripe_vpd_block_limits_decode() - VPD B0h, SBC-4 6.6.4
