@@ -130,7 +130,7 @@ static bool carrier_serves(struct istripe_nexus *nexus)
 {
 	int section = srcu_read_lock(&nexus->srcu);
 	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
-	bool serves = session && READ_ONCE(nexus->live) &&
+	bool serves = session && istripe_nexus_usable(nexus) &&
 		      !test_bit(ISTRIPE_SESSION_FAULTED, &session->flags) &&
 		      istripe_session_has_link(session);
 

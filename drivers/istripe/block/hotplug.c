@@ -122,7 +122,7 @@ int istripe_path_check_renew(const struct istripe_path *path, char *why, size_t 
 	u32 gap_ms = ISTRIPE_SEVERAL_WAIT_MS + READ_ONCE(path->params.timers.login_timeout_ms);
 	int recovery_ms = READ_ONCE(leg->volume->recovery_timeout_ms);
 
-	if (path->params.multi != ISTRIPE_MULTI_MCS || READ_ONCE(leg->live_paths) > 1 ||
+	if (path->params.multi != ISTRIPE_MULTI_MCS || READ_ONCE(leg->live_nexuses) > 1 ||
 	    recovery_ms < 0 || recovery_ms >= gap_ms)
 		return 0;
 	scnprintf(why, why_bytes,
@@ -150,7 +150,7 @@ static int path_retire_nexuses(struct istripe_path *path, u32 from, struct retir
 
 	lockdep_assert_held(&leg->lock);
 	for (i = from; i < path->nexus_count; i++)
-		live += path->nexuses[i]->live;
+		live += istripe_nexus_usable(path->nexuses[i]);
 	if (!from && leg->path_count == 1) {
 		scnprintf(why, why_bytes, "leg %u has no other path", leg->index);
 		return -EBUSY;

@@ -10,16 +10,24 @@
 #include "block/resize.h"
 #include "block/write_protect.h"
 
-static int identify_compare(const struct istripe_leg *leg, const struct istripe_lun *lun, char *why,
-			    size_t why_bytes)
+static int identify_designator(const struct istripe_leg *leg, const struct istripe_lun *lun,
+			       char *why, size_t why_bytes)
 {
 	if (leg->lun.designator[0] && strcmp(leg->lun.designator, lun->designator)) {
 		scnprintf(why, why_bytes, "leg %u is LUN %s, but %s answers here: path not used",
 			  leg->index, leg->lun.designator, lun->designator);
 		return -ENODEV;
 	}
-	if (!leg->identified)
-		return 0;
+	return 0;
+}
+
+static int identify_compare(const struct istripe_leg *leg, const struct istripe_lun *lun, char *why,
+			    size_t why_bytes)
+{
+	int ret = identify_designator(leg, lun, why, why_bytes);
+
+	if (ret || !leg->identified)
+		return ret;
 	if (leg->lun.capacity.block_bytes != lun->capacity.block_bytes) {
 		scnprintf(why, why_bytes,
 			  "leg %u has blocks of %u bytes, the LUN now says %u: path not used",
@@ -47,6 +55,19 @@ static int identify_compare(const struct istripe_leg *leg, const struct istripe_
 	return 0;
 }
 
+/* Through a port that takes no I/O: all else is compared when it does. */
+static int identify_partly(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+{
+	struct istripe_leg *leg = nexus->leg;
+	int ret;
+
+	mutex_lock(&leg->identify_lock);
+	ret = identify_designator(leg, &nexus->found, why, why_bytes);
+	mutex_unlock(&leg->identify_lock);
+	istripe_identify_forget(nexus);
+	return ret;
+}
+
 int istripe_identify(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
 	struct istripe_leg *leg = nexus->leg;
@@ -54,6 +75,8 @@ int istripe_identify(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 	bool grown = false, news = false;
 	int ret;
 
+	if (!istripe_alua_usable(lun->access.state))
+		return identify_partly(nexus, why, why_bytes);
 	mutex_lock(&leg->identify_lock);
 	ret = identify_compare(leg, lun, why, why_bytes);
 	if (!ret && !leg->identified) {

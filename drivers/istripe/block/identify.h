@@ -9,12 +9,13 @@ struct istripe_nexus;
 
 /*
  * Is nexus->found the LUN of the leg? The first LUN found (or the configured designator) is the
- * leg's for good. A LUN that has grown is reported to resize.c. The nexus's worker. Returns 0;
- * -ENODEV another LUN; -ENOSPC it has shrunk; -EINVAL its blocks, cache or limits differ.
+ * leg's for good. A LUN that has grown is reported to resize.c. Through a port that takes no I/O
+ * only the designator is compared. The nexus's worker. Returns 0; -ENODEV another LUN; -ENOSPC it
+ * has shrunk; -EINVAL its blocks, cache or limits differ.
  */
 int istripe_identify(struct istripe_nexus *nexus, char *why, size_t why_bytes);
 
-/* The nexus has no session any more: its nexus->blocks does not count. Its worker. */
+/* The nexus has no session any more, or takes no I/O: nexus->blocks does not count. Its worker. */
 void istripe_identify_forget(struct istripe_nexus *nexus);
 
 #endif

@@ -6,6 +6,7 @@
 #include <compat/disk.h>
 
 #include "block/allowance.h"
+#include "block/alua.h"
 #include "block/delay.h"
 #include "block/eh.h"
 #include "block/io.h"
@@ -153,6 +154,23 @@ static void io_task_retry(struct istripe_leg_task *leg_task)
 	io_task_failed(leg_task, BLK_STS_IOERR);
 }
 
+/*
+ * The port takes no I/O: another one may. A target that says that the port does, and refuses all
+ * the same, must not keep the request for ever.
+ */
+static void io_task_elsewhere(struct istripe_leg_task *leg_task)
+{
+	atomic64_inc(&leg_task->leg->retried);
+	leg_task->moves = min(leg_task->moves + 1, U8_MAX);
+	if (leg_task->moves <= RETRIES_MAX + leg_task->leg->nexus_count ||
+	    !io_too_old(leg_task->io)) {
+		io_task_again(leg_task);
+		return;
+	}
+	io_say_failed(leg_task, "not served on any path: given up");
+	io_task_failed(leg_task, BLK_STS_TRANSPORT);
+}
+
 static blk_status_t io_verdict_status(enum istripe_scsi_verdict verdict)
 {
 	switch (verdict) {
@@ -237,6 +255,7 @@ static void io_task_done(struct istripe_task *task)
 {
 	struct istripe_leg_task *leg_task = container_of(task, struct istripe_leg_task, task);
 	enum istripe_scsi_verdict verdict;
+	bool elsewhere = false;
 
 	istripe_nexus_done(leg_task);
 	if (task->error) {
@@ -250,9 +269,15 @@ static void io_task_done(struct istripe_task *task)
 	verdict = istripe_sense_verdict(task->status, &task->sense);
 	if (verdict == ISTRIPE_SCSI_CHANGED)
 		io_note_change(leg_task);
-	/* After io_note_change(): a task that is let in now must find the session invalidated. */
-	if (verdict != ISTRIPE_SCSI_RETRY_DELAY)
+	else if (verdict != ISTRIPE_SCSI_GOOD)
+		elsewhere = istripe_alua_refused(leg_task->nexus, &task->sense);
+	/* After these: a task that is let in now must find the session invalidated, or no lane. */
+	if (verdict != ISTRIPE_SCSI_RETRY_DELAY || elsewhere)
 		istripe_allowance_give(leg_task->leg, true);
+	if (elsewhere) {
+		io_task_elsewhere(leg_task);
+		return;
+	}
 	switch (verdict) {
 	case ISTRIPE_SCSI_GOOD:
 		io_task_good(leg_task);
@@ -320,6 +345,7 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	leg_task->leg = leg;
 	leg_task->retries = 0;
 	leg_task->losses = 0;
+	leg_task->moves = 0;
 	leg_task->given_up = false;
 	leg_task->busy = false;
 	leg_task->busy_for = 0;

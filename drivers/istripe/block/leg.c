@@ -278,18 +278,77 @@ void istripe_leg_set_recovery_timeout(struct istripe_leg *leg)
 	spin_unlock_bh(&leg->lock);
 }
 
-/* @lanes: connections that take tasks from now on; 0: the nexus is lost. */
-static void leg_set_live(struct istripe_leg *leg, struct istripe_nexus *nexus, u32 lanes)
+/* The lowest of those that there are gets all tasks. */
+static u32 access_rank(const struct istripe_nexus *nexus)
 {
-	struct istripe_path *path = nexus->path;
-	u32 before = path->lanes;
+	return nexus->access.state == SCSI_ACCESS_STATE_ACTIVE ? 1 : 0;
+}
+
+/* The best that there is. */
+static u32 leg_rank(struct istripe_leg *leg)
+{
+	const struct istripe_nexus *nexus;
+	u32 rank = U32_MAX;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (istripe_nexus_usable(nexus))
+			rank = min(rank, access_rank(nexus));
+	return rank;
+}
+
+struct leg_count {
+	u32 usable_nexuses;
+	u32 live_paths;
+	u32 chosen_paths;
+};
+
+static void path_choose(struct istripe_path *path, u32 rank, struct leg_count *count)
+{
+	bool chosen, live = false, preferred = false;
+	struct istripe_nexus *nexus;
+	u32 at, lanes = 0;
+
+	istripe_path_for_each_nexus(path, nexus, at) {
+		chosen = istripe_nexus_usable(nexus) && access_rank(nexus) == rank;
+		WRITE_ONCE(nexus->lanes, chosen ? nexus->connections : 0);
+		lanes += nexus->lanes;
+		count->usable_nexuses += istripe_nexus_usable(nexus);
+		live |= nexus->live;
+		preferred |= chosen && nexus->access.preferred;
+	}
+	WRITE_ONCE(path->lanes, lanes);
+	WRITE_ONCE(path->preferred, preferred);
+	count->live_paths += live;
+	count->chosen_paths += !!lanes;
+}
+
+/*
+ * Tasks go over optimized ports, else over others that take I/O. Submitters, without the lock, may
+ * find no lanes meanwhile; then istripe_leg_park() makes them try again.
+ */
+static void leg_choose(struct istripe_leg *leg)
+{
+	u32 rank = leg_rank(leg);
+	struct leg_count count = {};
+	u32 i;
 
 	lockdep_assert_held(&leg->lock);
-	WRITE_ONCE(path->lanes, before - nexus->lanes + lanes);
-	WRITE_ONCE(nexus->lanes, lanes);
-	WRITE_ONCE(nexus->live, lanes);
-	WRITE_ONCE(leg->live_nexuses, leg->live_nexuses + (lanes ? 1 : -1));
-	WRITE_ONCE(leg->live_paths, leg->live_paths + !!path->lanes - !!before);
+	for (i = 0; i < leg->path_end; i++)
+		if (leg->paths[i])
+			path_choose(leg->paths[i], rank, &count);
+	WRITE_ONCE(leg->live_nexuses, count.usable_nexuses);
+	WRITE_ONCE(leg->live_paths, count.live_paths);
+	WRITE_ONCE(leg->chosen_paths, count.chosen_paths);
+}
+
+/* @connections: of the nexus's session; 0: it is lost. */
+static void leg_set_live(struct istripe_leg *leg, struct istripe_nexus *nexus, u32 connections)
+{
+	lockdep_assert_held(&leg->lock);
+	nexus->connections = connections;
+	WRITE_ONCE(nexus->live, connections);
+	leg_choose(leg);
 }
 
 void istripe_leg_nexus_off(struct istripe_leg *leg, struct istripe_nexus *nexus)
@@ -423,7 +482,47 @@ void istripe_leg_nexus_live(struct istripe_leg *leg, struct istripe_nexus *nexus
 	}
 	leg_arm_recovery(leg);
 	spin_unlock_bh(&leg->lock);
+	wake_up_all(&leg->usable);
 	atomic64_add(leg_redrive(leg, &list), &leg->redriven);
+}
+
+void istripe_leg_nexus_access(struct istripe_leg *leg, struct istripe_nexus *nexus,
+			      const struct istripe_access *access, struct istripe_access *before)
+{
+	LIST_HEAD(list);
+	bool served;
+
+	spin_lock_bh(&leg->lock);
+	*before = nexus->access;
+	served = istripe_leg_serving(leg);
+	nexus->access.preferred = access->preferred;
+	nexus->access.group = access->group;
+	WRITE_ONCE(nexus->access.known, access->known);
+	WRITE_ONCE(nexus->access.state, access->state);
+	leg_choose(leg);
+	/* It counts when the nexus is live, see istripe_leg_nexus_live(). */
+	if (nexus->live) {
+		if (istripe_leg_serving(leg)) {
+			leg->failed = false;
+			list_splice_init(&leg->parked, &list);
+		}
+		leg_check_recovery(leg, nexus, served);
+	}
+	spin_unlock_bh(&leg->lock);
+	wake_up_all(&leg->usable);
+	atomic64_add(leg_redrive(leg, &list), &leg->redriven);
+}
+
+void istripe_leg_nexus_refused(struct istripe_leg *leg, struct istripe_nexus *nexus, u8 state)
+{
+	bool served;
+
+	spin_lock_bh(&leg->lock);
+	served = istripe_leg_serving(leg);
+	WRITE_ONCE(nexus->access.state, state);
+	leg_choose(leg);
+	leg_check_recovery(leg, nexus, served);
+	spin_unlock_bh(&leg->lock);
 }
 
 bool istripe_leg_is(struct istripe_leg *leg, const struct istripe_lun *lun)
@@ -510,6 +609,38 @@ static int leg_check(struct istripe_leg *leg, char *why, size_t why_bytes)
 	return 0;
 }
 
+/* A nexus that is live, but over a port that takes no I/O. */
+static struct istripe_nexus *leg_find_unusable(struct istripe_leg *leg)
+{
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (READ_ONCE(nexus->live) && !istripe_nexus_usable(nexus))
+			return nexus;
+	return NULL;
+}
+
+/* While no port takes I/O the nexuses go on asking theirs. */
+static int leg_wait_usable(struct istripe_leg *leg, char *why, size_t why_bytes)
+{
+	struct istripe_nexus *nexus = leg_find_unusable(leg);
+	u32 timeout_ms;
+	long left;
+
+	if (READ_ONCE(leg->live_nexuses) || !nexus)
+		return 0;
+	timeout_ms = READ_ONCE(nexus->path->params.timers.login_timeout_ms);
+	left = wait_event_killable_timeout(leg->usable, READ_ONCE(leg->live_nexuses),
+					   msecs_to_jiffies(timeout_ms));
+	if (left > 0)
+		return 0;
+	scnprintf(why, why_bytes, "leg %u: no target port takes I/O: that of path %u is %s",
+		  leg->index, nexus->path->index,
+		  istripe_alua_state_name(READ_ONCE(nexus->access.state)));
+	return left ? -EINTR : -ENODEV;
+}
+
 int istripe_leg_wait(struct istripe_leg *leg, char *why, size_t why_bytes)
 {
 	struct istripe_nexus *nexus;
@@ -527,6 +658,8 @@ int istripe_leg_wait(struct istripe_leg *leg, char *why, size_t why_bytes)
 	}
 	if (!ret)
 		ret = leg_check(leg, why, why_bytes);
+	if (!ret)
+		ret = leg_wait_usable(leg, why, why_bytes);
 	mutex_unlock(&leg->paths_lock);
 	return ret;
 }
@@ -639,6 +772,7 @@ struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
 	mutex_init(&leg->paths_lock);
 	spin_lock_init(&leg->lock);
 	INIT_LIST_HEAD(&leg->parked);
+	init_waitqueue_head(&leg->usable);
 	INIT_DELAYED_WORK(&leg->recovery_work, leg_recovery_work);
 	istripe_delay_init(leg);
 	ret = istripe_allowance_init(leg) ?: init_srcu_struct(&leg->srcu);

@@ -14,12 +14,13 @@
  * came back in time or the volume goes down, the leg serves nothing until the fence is complete:
  * otherwise the failed write could be carried out over newer data.
  *
- * @lock covers @losses, @generations, @live_nexuses, @live_paths, @unfenced_nexuses, @failed,
- * @stopping, @parked, @delay, @allowance, @down_since, lanes and kept of the paths, and wanted,
- * live, lanes, unfenced, super_unfenced, pages_held, awaiting_fence, way, portal_group,
- * portal_group_tpgt, generation and unproven of the nexuses. It is a leaf, taken with bh disabled,
- * interrupts on, and never held over a submission. @identify_lock serializes the workers of nexuses
- * that find the LUN at the same time; it covers nexus->blocks, too.
+ * @lock covers @losses, @generations, @live_nexuses, @live_paths, @chosen_paths, @unfenced_nexuses,
+ * @failed, @stopping, @parked, @delay, @allowance, @down_since, lanes, preferred and kept of the
+ * paths, and wanted, live, connections, access, lanes, unfenced, super_unfenced, pages_held,
+ * awaiting_fence, way, portal_group, portal_group_tpgt, generation and unproven of the nexuses. It
+ * is a leaf, taken with bh disabled, interrupts on, and never held over a submission.
+ * @identify_lock serializes the workers of nexuses that find the LUN at the same time; it covers
+ * nexus->blocks, too.
  *
  * Paths come and go while the leg is up (hotplug.h). @paths and the nexuses in them are changed
  * under @paths_lock and @lock both. A reader holds either of them or is within a section of @srcu:
@@ -90,12 +91,14 @@ struct istripe_leg {
 	spinlock_t lock;		/* see above */
 	u32 losses;			/* sessions lost, retired nexuses not counted */
 	u32 generations;		/* the last nexus->generation given */
-	u32 live_nexuses;
-	u32 live_paths;			/* with a live nexus */
+	u32 live_nexuses;		/* whose ports take I/O */
+	u32 live_paths;			/* with a live nexus, whether its port takes I/O or not */
+	u32 chosen_paths;		/* with lanes: the policy chooses one of these */
 	u32 unfenced_nexuses;		/* whose writes failed without a fence */
 	bool failed;			/* recovery_timeout_ms has passed */
 	bool stopping;
 	unsigned long down_since;	/* jiffies */
+	wait_queue_head_t usable;	/* for @live_nexuses */
 	struct list_head parked;
 	struct istripe_delay delay;
 	struct istripe_allowance allowance;
@@ -140,9 +143,9 @@ bool istripe_leg_is_urgent(struct istripe_leg *leg);
 void istripe_leg_start(struct istripe_leg *leg);
 
 /*
- * One live nexus is enough. Those that failed go on trying, unless they found another LUN, or
- * writes were saved as unfenced and cannot be ended: that is an error. Sleeps, killable. Returns 0,
- * the error of a nexus, or -EINTR.
+ * One live nexus whose port takes I/O is enough; it is waited for. Those that failed go on trying,
+ * unless they found another LUN, or writes were saved as unfenced and cannot be ended: that is an
+ * error. Sleeps, killable. Returns 0, the error of a nexus, -ENODEV no port takes I/O, or -EINTR.
  */
 int istripe_leg_wait(struct istripe_leg *leg, char *why, size_t why_bytes);
 
@@ -218,6 +221,14 @@ bool istripe_leg_nexus_waits(struct istripe_leg *leg, const struct istripe_nexus
 
 /* The nexus's session is published: parked tasks are sent. Its worker. */
 void istripe_leg_nexus_live(struct istripe_leg *leg, struct istripe_nexus *nexus);
+
+/* The LUN tells the state of the nexus's port. Parked tasks are sent. Its worker. */
+void istripe_leg_nexus_access(struct istripe_leg *leg, struct istripe_nexus *nexus,
+			      const struct istripe_access *access,
+			      struct istripe_access *before);
+
+/* The port has refused a command: it takes no I/O in this @state. Any context. */
+void istripe_leg_nexus_refused(struct istripe_leg *leg, struct istripe_nexus *nexus, u8 state);
 
 /* The nexus's session is about to be withdrawn. Its worker, as below. */
 void istripe_leg_nexus_lost(struct istripe_leg *leg, struct istripe_nexus *nexus);

@@ -32,6 +32,7 @@ struct istripe_leg_task {
 	bool given_up;			/* fails as soon as its fence is complete */
 	u8 nth;				/* see istripe_policy_pick() */
 	u8 losses;			/* with a session */
+	u8 moves;			/* refusals by ports that take no I/O */
 	u8 retries;			/* that the target's answers caused */
 	u8 overdue;			/* timeouts since it was last sent */
 	u8 parameter[ISTRIPE_UNMAP_PARAMETER_BYTES];	/* data out of UNMAP */

@@ -22,6 +22,8 @@ struct probe {
 	struct istripe_session *session;
 	struct scsi_lun number;
 	enum istripe_lun_known known;
+	bool tpgs;		/* a refusal may tell the access state of the port */
+	struct istripe_vpd_port port;
 	const u8 *data;
 	u32 bytes;		/* of the last answer */
 	char *why;
@@ -60,9 +62,10 @@ static int lun_check(enum istripe_scsi_verdict verdict, enum istripe_lun_known k
 	}
 }
 
-int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *number,
-		    const u8 *cdb, u32 bytes, bool write, enum istripe_lun_known known,
-		    unsigned long deadline)
+/* @tpgs: when the port takes no I/O that is -EIO at once, even if it may soon be over. */
+static int lun_ask(struct istripe_session *session, const struct scsi_lun *number, const u8 *cdb,
+		   u32 bytes, bool write, enum istripe_lun_known known, unsigned long deadline,
+		   bool tpgs)
 {
 	const struct istripe_task *task = &session->internal.task;
 	enum istripe_scsi_verdict verdict;
@@ -85,11 +88,20 @@ int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *numb
 		verdict = istripe_sense_verdict(task->status, &task->sense);
 		if (verdict == ISTRIPE_SCSI_GOOD)
 			return 0;
+		if (tpgs && istripe_alua_refusal(&task->sense) >= 0)
+			return -EIO;
 		ret = lun_check(verdict, known, deadline, &attempt);
 		if (ret)
 			return ret;
 	}
 	return -EIO;
+}
+
+int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *number,
+		    const u8 *cdb, u32 bytes, bool write, enum istripe_lun_known known,
+		    unsigned long deadline)
+{
+	return lun_ask(session, number, cdb, bytes, write, known, deadline, false);
 }
 
 static const char *probe_verdict(const struct probe *probe)
@@ -99,12 +111,15 @@ static const char *probe_verdict(const struct probe *probe)
 	return istripe_scsi_verdict_name(istripe_sense_verdict(task->status, &task->sense));
 }
 
-/* An optional question: -EIO the LUN refused. */
+/* An optional question: -EIO the LUN refused, -ENOLINK because of the port's access state. */
 static int probe_ask(struct probe *probe, const u8 *cdb, u32 bytes)
 {
-	int ret = istripe_lun_ask(probe->session, &probe->number, cdb, bytes, false,
-				  probe->known, probe->deadline);
+	int ret = lun_ask(probe->session, &probe->number, cdb, bytes, false, probe->known,
+			  probe->deadline, probe->tpgs);
 
+	if (ret == -EIO && probe->tpgs &&
+	    istripe_alua_refusal(&probe->session->internal.task.sense) >= 0)
+		return -ENOLINK;
 	if (ret == -ESTALE)
 		scnprintf(probe->why, probe->why_bytes, "the LUN says again and again: %s",
 			  istripe_sense_change_name(&probe->session->internal.task.sense));
@@ -123,7 +138,7 @@ static int probe_must(struct probe *probe, const u8 *cdb, u32 bytes, const char 
 			  "LUN bring-up: %s: status 0x%02x, sense %x/%02x/%02x: %s", name,
 			  task->status, task->sense.sense_key, task->sense.asc, task->sense.ascq,
 			  probe_verdict(probe));
-	else if (ret && ret != -ENOTCONN && ret != -ESTALE)
+	else if (ret && ret != -ENOTCONN && ret != -ESTALE && ret != -ENOLINK)
 		scnprintf(probe->why, probe->why_bytes, "LUN bring-up: %s: %s (%pe)", name,
 			  istripe_error_words(ret), ERR_PTR(ret));
 	return ret;
@@ -332,22 +347,73 @@ static int probe_caching(struct probe *probe, struct istripe_lun *lun)
 	return 0;
 }
 
+/* The identity comes before the access state: it is all that some ports tell. */
+static int probe_port(struct probe *probe, struct istripe_lun *lun)
+{
+	int ret;
+
+	probe->tpgs = lun->inquiry.tpgs;
+	if (!probe->tpgs)
+		return 0;
+	ret = probe_designator(probe, lun);
+	if (!ret)
+		istripe_vpd_port_decode(probe->data, probe->bytes, &probe->port);
+	return ret;
+}
+
+/* After a refusal or nonsense the port counts as one whose state is not told. */
+static int probe_access(struct probe *probe, struct istripe_lun *lun)
+{
+	u8 cdb[ISTRIPE_CDB_BYTES];
+	int ret;
+
+	if (!probe->tpgs)
+		return 0;
+	istripe_cdb_report_target_port_groups(cdb, ISTRIPE_INTERNAL_BYTES);
+	ret = probe_ask(probe, cdb, ISTRIPE_INTERNAL_BYTES);
+	if (ret)
+		return ret == -EIO ? 0 : ret;
+	istripe_alua_decode(probe->data, probe->bytes, &probe->port, &lun->access);
+	return istripe_alua_usable(lun->access.state) ? 0 : -ENOLINK;
+}
+
+/* The port takes no I/O. When REPORT TARGET PORT GROUPS did not say so, a refusal has. */
+static int probe_no_access(struct probe *probe, struct istripe_lun *lun)
+{
+	if (istripe_alua_usable(lun->access.state))
+		lun->access.state =
+			istripe_alua_refusal(&probe->session->internal.task.sense);
+	lun->access.known = true;
+	if (lun->designator[0])
+		return 0;
+	scnprintf(probe->why, probe->why_bytes,
+		  "the LUN does not say who it is: its target port is %s",
+		  istripe_alua_state_name(lun->access.state));
+	return -EIO;
+}
+
 static int probe_all(struct probe *probe, u16 number, struct istripe_lun *lun)
 {
 	int ret;
 
 	probe->known = ISTRIPE_LUN_UNKNOWN;
+	probe->tpgs = false;
 	probe->why[0] = '\0';
 	/* Until the LUN says otherwise: it spins and has a cache that must be flushed. */
 	*lun = (struct istripe_lun) { .rotational = true, .caching.write_cache = true };
 	ret = probe_listed(probe, number);
 	lun->address = probe->number;
-	return ret ?:
-	       probe_inquiry(probe, lun) ?:
-	       probe_ready(probe) ?:
-	       probe_pages(probe, lun) ?:
-	       probe_capacity(probe, lun) ?:
-	       probe_caching(probe, lun);
+	ret = ret ?:
+	      probe_inquiry(probe, lun) ?:
+	      probe_port(probe, lun) ?:
+	      probe_access(probe, lun) ?:
+	      probe_ready(probe) ?:
+	      probe_pages(probe, lun) ?:
+	      probe_capacity(probe, lun) ?:
+	      probe_caching(probe, lun) ?:
+	      /* Again, after the unit attentions of changes since. */
+	      probe_access(probe, lun);
+	return ret == -ENOLINK ? probe_no_access(probe, lun) : ret;
 }
 
 int istripe_lun_probe(struct istripe_session *session, u16 number, u32 timeout_ms,

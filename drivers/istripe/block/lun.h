@@ -9,6 +9,7 @@
 #include <linux/blkdev.h>
 
 #include <istripe/params.h>
+#include "scsi/alua.h"
 #include "scsi/vpd.h"
 
 struct istripe_session;
@@ -35,6 +36,8 @@ struct istripe_lun {
 	char designator[ISTRIPE_DESIGNATOR_BYTES];	/* "naa.6001405...", identity of the leg */
 	char serial[ISTRIPE_SERIAL_BYTES];	/* VPD 80h, printable, may be empty */
 	struct istripe_vpd_inquiry inquiry;	/* standard INQUIRY data */
+	/* Not usable: nothing else is known but @address, @designator and @inquiry. */
+	struct istripe_access access;
 	struct istripe_vpd_capacity capacity;	/* READ CAPACITY(16) */
 	struct istripe_vpd_block_limits limits;	/* VPD B0h */
 	struct istripe_vpd_provisioning provisioning;	/* VPD B2h */
@@ -48,7 +51,8 @@ struct istripe_lun {
  *
  * Numbers above 255 are addressed as the target lists them: plain, or flat (SAM-5 4.7.5). The unit
  * attentions that a login leaves behind are consumed (P20). When the LUN says that it has changed
- * while it is asked, everything is asked again.
+ * while it is asked, everything is asked again. Through a target port that takes no I/O now only
+ * the identity and @lun->access are found; that is no error.
  *
  * 0, @lun is filled; -ENXIO there is no such LUN; -EMEDIUMTYPE it is not a disk we can use; -EPROTO
  * nonsense; -ESTALE it changes all the time; -EIO; -EBUSY; -ETIMEDOUT; -ENOTCONN.

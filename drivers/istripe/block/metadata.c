@@ -52,6 +52,9 @@ static int leg_verify_nexuses(struct istripe_leg *leg, struct istripe_super_walk
 	u32 at, good = 0;
 
 	istripe_leg_for_each_nexus(leg, nexus, at) {
+		/* It is compared when its port takes I/O, see istripe_metadata_admits(). */
+		if (!istripe_alua_usable(READ_ONCE(nexus->access.state)))
+			continue;
 		ret = istripe_super_over_nexus(nexus, walk, super_verify);
 		if (walk->mismatch) {
 			strscpy(reason, walk->why, sizeof(reason));
@@ -498,7 +501,8 @@ int istripe_metadata_check(struct istripe_nexus *nexus, char *why, size_t why_by
 	};
 
 	/* @known before the superblocks; pairs with the release in metadata_know(). */
-	nexus->checked = smp_load_acquire(&metadata->known);
+	nexus->checked = smp_load_acquire(&metadata->known) &&
+			 istripe_alua_usable(nexus->found.access.state);
 	return nexus->checked ? super_compare(&io, nexus) : 0;
 }
 
@@ -509,7 +513,8 @@ bool istripe_metadata_admits(const struct istripe_nexus *nexus)
 	 * metadata_know(): it sees the session, or we see @known.
 	 */
 	smp_mb();
-	return nexus->checked || !READ_ONCE(nexus->leg->volume->metadata.known);
+	return nexus->checked || !READ_ONCE(nexus->leg->volume->metadata.known) ||
+	       !istripe_alua_usable(READ_ONCE(nexus->access.state));
 }
 
 int istripe_metadata_init(struct istripe_metadata *metadata, enum istripe_metadata_kind kind,

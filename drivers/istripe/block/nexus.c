@@ -13,6 +13,7 @@
 #include "block/nexus.h"
 #include "block/path.h"
 #include "block/volume.h"
+#include "scsi/alua.h"
 #include "transport/socket.h"
 
 #define BACKOFF_FIRST_MS	100
@@ -382,6 +383,21 @@ static int nexus_publish(struct istripe_nexus *nexus, char *why, size_t why_byte
 	return -EAGAIN;
 }
 
+/* A port that takes no I/O, or is not the best, is asked from time to time: not all tell. */
+static void nexus_watch_access(struct istripe_nexus *nexus)
+{
+	u32 poll_ms = nexus->ops->access_poll_ms(nexus);
+	u64 next = nexus->revalidated_at + msecs_to_jiffies(poll_ms);
+	u64 now = get_jiffies_64();
+
+	if (!poll_ms)
+		return;
+	if (time_before64(now, next))
+		queue_delayed_work(nexus->queue, &nexus->work, next - now);
+	else
+		istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
+}
+
 static void nexus_go_live(struct istripe_nexus *nexus)
 {
 	nexus->tpgt = nexus->owned->target_portal_group_tag;
@@ -402,6 +418,7 @@ static void nexus_go_live(struct istripe_nexus *nexus)
 	nexus->started = true;
 	nexus_set_state(nexus, ISTRIPE_NEXUS_LIVE);
 	nexus->ops->live(nexus);
+	nexus_watch_access(nexus);
 	complete_all(&nexus->first_result);
 }
 
@@ -668,7 +685,15 @@ static void nexus_tolerate(struct istripe_nexus *nexus)
 		istripe_session_tolerate(nexus->owned, TOLERATE_MS);
 }
 
-/* -ESTALE without a mismatch: the LUN has reported a change while its superblock was read. */
+/*
+ * -ESTALE without a mismatch: the LUN has reported a change while its superblock was read.
+ * -ECANCELED, -EAGAIN: a reset of the LUN over another nexus has ended the command.
+ */
+static bool nexus_asks_again(const struct istripe_nexus *nexus, int error)
+{
+	return (error == -ESTALE && !nexus->mismatch) || error == -ECANCELED || error == -EAGAIN;
+}
+
 static int nexus_ask_until_quiet(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
 	u32 attempt = 0;
@@ -678,7 +703,7 @@ static int nexus_ask_until_quiet(struct istripe_nexus *nexus, char *why, size_t 
 		nexus_tolerate(nexus);
 		nexus->mismatch = 0;
 		ret = nexus_ask(nexus, why, why_bytes);
-	} while (ret == -ESTALE && !nexus->mismatch && ++attempt < ISTRIPE_REVALIDATIONS_MAX);
+	} while (nexus_asks_again(nexus, ret) && ++attempt < ISTRIPE_REVALIDATIONS_MAX);
 	return ret;
 }
 
@@ -709,6 +734,12 @@ static void nexus_revalidate(struct istripe_nexus *nexus)
 		return;
 	if (!istripe_session_is_invalid(session))
 		return;
+	/* Only the designator has been compared: its commands go another way. */
+	if (!istripe_alua_usable(nexus->found.access.state)) {
+		istripe_session_fault(session, -ESTALE,
+				      "the LUN has changed, and its target port takes no I/O");
+		return;
+	}
 	/* Commands that waited for this have not timed out; those sent before may have. */
 	istripe_eh_forget_unsent(nexus);
 	istripe_session_validate(session, invalidations);
@@ -762,6 +793,7 @@ static void nexus_serve(struct istripe_nexus *nexus)
 	if (test_and_clear_bit(ISTRIPE_NEXUS_EH, &nexus->events))
 		istripe_eh_recover(nexus);
 	nexus_revalidate_if_asked(nexus);
+	nexus_watch_access(nexus);
 }
 
 static void nexus_shut_down(struct istripe_nexus *nexus)

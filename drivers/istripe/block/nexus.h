@@ -81,6 +81,7 @@ struct istripe_nexus_ops {
 	bool (*fence_wanted)(const struct istripe_nexus *nexus);	/* would it try? */
 	int (*reset_lun)(struct istripe_nexus *nexus);	/* after failed aborts */
 	void (*check_carrier)(struct istripe_nexus *nexus);	/* a NIC has lost its link */
+	u32 (*access_poll_ms)(const struct istripe_nexus *nexus);	/* 0: not */
 	void (*stop)(struct istripe_nexus *nexus);	/* STOP is set: do not use it any more */
 };
 
@@ -146,9 +147,11 @@ struct istripe_nexus {
 	u32 eh_count;
 	u32 eh_tags[ISTRIPE_EH_MAX];		/* reported commands */
 
-	bool wanted;			/* these twelve: under leg->lock */
+	bool wanted;			/* these fourteen: under leg->lock */
 	bool live;
-	u32 lanes;			/* connections while it is live, else 0 */
+	u32 connections;		/* of its session, while it is live */
+	struct istripe_access access;	/* of its port */
+	u32 lanes;			/* connections that get tasks; 0: see leg_choose() */
 	bool unfenced;
 	bool super_unfenced;		/* a superblock of ours may still be written */
 	bool pages_held;		/* TCP may have pages of @awaiting_fence */
@@ -213,6 +216,18 @@ void istripe_nexus_push(struct istripe_nexus *nexus);
  * Context: process, sleeps.
  */
 void istripe_nexus_tune(struct istripe_nexus *nexus);
+
+/**
+ * istripe_nexus_usable() - is it live, and does its port take I/O
+ * @nexus: any
+ *
+ * Context: any; the answer may be old at once without leg->lock.
+ * Return: true or false.
+ */
+static inline bool istripe_nexus_usable(const struct istripe_nexus *nexus)
+{
+	return READ_ONCE(nexus->live) && istripe_alua_usable(READ_ONCE(nexus->access.state));
+}
 
 /* Reports an event to the worker. Any context. */
 void istripe_nexus_event(struct istripe_nexus *nexus, enum istripe_nexus_event event);

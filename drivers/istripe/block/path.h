@@ -12,11 +12,11 @@
  *
  * A nexus that is not wanted is idle, or is about to be.
  *
- * @lanes and @kept are written under leg->lock; submitters read them without. @nexuses and
- * @nexus_count are changed under leg->paths_lock and leg->lock; readers hold either of them or are
- * in a section of leg->srcu (leg.h). All else is constant but @params: the settings of all nexuses
- * and their sessions, which end before the path. Those that may change while the volume is up are
- * written with istripe_params_write(); words are read with READ_ONCE(), others with
+ * @lanes, @preferred and @kept are written under leg->lock; submitters read them without. @nexuses
+ * and @nexus_count are changed under leg->paths_lock and leg->lock; readers hold either of them or
+ * are in a section of leg->srcu (leg.h). All else is constant but @params: the settings of all
+ * nexuses and their sessions, which end before the path. Those that may change while the volume is
+ * up are written with istripe_params_write(); words are read with READ_ONCE(), others with
  * istripe_params_read(). The number of connections may change, too: @nexus_count has it.
  */
 #ifndef ISTRIPE_BLOCK_PATH_H
@@ -45,7 +45,8 @@ struct istripe_path {
 	struct istripe_path_params params;	/* multi is never auto */
 	u32 nexus_count;		/* as many as configured connections */
 	struct istripe_nexus *nexuses[ISTRIPE_CONNECTIONS_MAX];
-	u32 lanes;			/* connections of its live nexuses */
+	u32 lanes;			/* connections of its nexuses that get tasks */
+	bool preferred;			/* one of these has a port that the target prefers */
 	u32 kept;			/* nexuses from this one on are to be taken out */
 	u32 granted;			/* connections, by the last login of nexus 0 */
 

@@ -25,7 +25,7 @@ static u32 path_weight(const struct istripe_path *path)
 /* The @nth live path, modulo their number. */
 static struct istripe_path *pick_nth(const struct istripe_leg *leg, u32 nth)
 {
-	u32 live = READ_ONCE(leg->live_paths);
+	u32 live = READ_ONCE(leg->chosen_paths);
 	u32 i;
 
 	if (!live)
@@ -40,8 +40,17 @@ static struct istripe_path *pick_nth(const struct istripe_leg *leg, u32 nth)
 	return NULL;
 }
 
+/* The first one, if the target prefers none. */
 static struct istripe_path *pick_failover(struct istripe_leg *leg, u32 bytes)
 {
+	u32 i;
+
+	for (i = 0; i < leg->path_end; i++) {
+		struct istripe_path *path = leg_live_path(leg, i);
+
+		if (path && READ_ONCE(path->preferred))
+			return path;
+	}
 	return pick_nth(leg, 0);
 }
 
@@ -151,7 +160,7 @@ struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes, u32
 u32 istripe_policy_parts(const struct istripe_leg *leg, u32 sectors, u32 *part_sectors)
 {
 	u32 chunk = leg->volume->chunk_bytes >> SECTOR_SHIFT;
-	u32 live = READ_ONCE(leg->live_paths);
+	u32 live = READ_ONCE(leg->chosen_paths);
 
 	*part_sectors = sectors;
 	if (live < 2 || sectors <= chunk || READ_ONCE(leg->policy) != ISTRIPE_POLICY_INTERLEAVE)

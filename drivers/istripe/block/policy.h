@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A policy chooses one of a leg's live paths, as configured; the lane then decides between the
- * path's sessions. It keeps no state but leg->policy_counter, so it can be changed while I/O runs.
+ * A policy chooses one of a leg's paths that get tasks (leg.c: leg_choose()), as configured; the
+ * lane then decides between the path's sessions. It keeps no state but leg->policy_counter, so it
+ * can be changed while I/O runs.
  */
 #ifndef ISTRIPE_BLOCK_POLICY_H
 #define ISTRIPE_BLOCK_POLICY_H

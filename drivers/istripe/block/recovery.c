@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "block/alua.h"
 #include "block/carrier.h"
 #include "block/fence.h"
 #include "block/hotplug.h"
@@ -15,7 +16,12 @@ static int recovery_check(struct istripe_nexus *nexus, char *why, size_t why_byt
 	int ret = istripe_identify(nexus, why, why_bytes);
 
 	nexus->mismatch = ret;
-	return ret ?: istripe_metadata_check(nexus, why, why_bytes);
+	ret = ret ?: istripe_metadata_check(nexus, why, why_bytes);
+	if (ret)
+		return ret;
+	istripe_alua_found(nexus);
+	/* The superblocks became known while this port began to take I/O: once more. */
+	return !READ_ONCE(nexus->live) || istripe_metadata_admits(nexus) ? 0 : -ESTALE;
 }
 
 static void recovery_live(struct istripe_nexus *nexus)
@@ -33,6 +39,7 @@ static void recovery_live(struct istripe_nexus *nexus)
 static void recovery_lost(struct istripe_nexus *nexus)
 {
 	istripe_leg_nexus_lost(nexus->leg, nexus);
+	istripe_alua_lost(nexus);
 }
 
 static void recovery_drained(struct istripe_nexus *nexus)
@@ -66,6 +73,7 @@ const struct istripe_nexus_ops istripe_recovery_nexus_ops = {
 	.fence_wanted = istripe_fence_wanted,
 	.reset_lun = istripe_lun_reset,
 	.check_carrier = istripe_carrier_check,
+	.access_poll_ms = istripe_alua_poll_ms,
 	.stop = istripe_proof_stop_nexus,
 };
 

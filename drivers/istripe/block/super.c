@@ -173,7 +173,8 @@ static int leg_super(struct istripe_leg *leg, struct istripe_super_walk *walk, i
 	scnprintf(walk->why, walk->why_bytes, "leg %u: its path was lost", leg->index);
 	istripe_leg_for_each_nexus(leg, nexus, at) {
 		/* Skipped, since its reason would replace that of the nexus before. */
-		if (!rcu_access_pointer(nexus->session))
+		if (!rcu_access_pointer(nexus->session) ||
+		    !istripe_alua_usable(READ_ONCE(nexus->access.state)))
 			continue;
 		ret = istripe_super_over_nexus(nexus, walk, fn);
 		if (!istripe_super_is_lost(ret))

@@ -52,6 +52,26 @@ static ssize_t path_last_error_show(const struct istripe_sysfs_file *file, void 
 
 ISTRIPE_SYSFS_FILE(path, last_error, 0444, .show = path_last_error_show);
 
+/* Empty when the target does not tell; of several sessions that of the first one. */
+#define PATH_ACCESS(_name, _format, ...)							\
+static ssize_t path_##_name##_show(const struct istripe_sysfs_file *file, void *object,	\
+				   char *page)						\
+{											\
+	const struct istripe_path *path = object;					\
+	struct istripe_access access;							\
+											\
+	spin_lock_bh(&path->leg->lock);							\
+	access = path->nexuses[0]->access;						\
+	spin_unlock_bh(&path->leg->lock);						\
+	return access.known ? sysfs_emit(page, _format "\n", __VA_ARGS__) :		\
+	       sysfs_emit(page, "\n");							\
+}											\
+ISTRIPE_SYSFS_FILE(path, _name, 0444, .show = path_##_name##_show)
+
+PATH_ACCESS(access_state, "%s", istripe_alua_state_name(access.state));
+PATH_ACCESS(preferred, "%d", access.preferred);
+PATH_ACCESS(port_group, "%u", access.group);
+
 static bool path_may_fence_nexus(const struct istripe_nexus *nexus,
 				 const struct istripe_path *through)
 {
@@ -188,6 +208,9 @@ ISTRIPE_PATH_SETTINGS(PATH_SETTING)
 static struct attribute *path_attrs[] = {
 	&path_file_state.attr,
 	&path_file_last_error.attr,
+	&path_file_access_state.attr,
+	&path_file_preferred.attr,
+	&path_file_port_group.attr,
 	&path_file_reconnects.attr,
 	&path_file_faults.attr,
 	&path_file_fenced_through.attr,

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/printk.h>
+#include <linux/srcu.h>
+
+#include "block/alua.h"
+#include "block/leg.h"
+#include "block/nexus.h"
+#include "scsi/alua.h"
+
+/* While the port is in transition, or I/O waits; long enough not to count as a series. */
+#define POLL_SOON_MS	1500
+/* While it is not optimized. */
+#define POLL_MS		30000
+
+static void alua_ask(struct istripe_leg *leg, const struct istripe_nexus *except)
+{
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (nexus != except && READ_ONCE(nexus->access.known) &&
+		    READ_ONCE(nexus->state) == ISTRIPE_NEXUS_LIVE)
+			istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
+	srcu_read_unlock(&leg->srcu, section);
+}
+
+static void alua_say(const struct istripe_nexus *nexus, const struct istripe_access *before)
+{
+	const struct istripe_access *now = &nexus->found.access;
+
+	if (before->known && !now->known)
+		pr_info_ratelimited("%s: its target does not tell an access state any more\n",
+				    nexus->label);
+	/* At the first login optimized is the usual case. */
+	else if (now->state != before->state)
+		pr_info_ratelimited("%s: its target port is %s (group %u)\n", nexus->label,
+				    istripe_alua_state_name(now->state), now->group);
+}
+
+void istripe_alua_found(struct istripe_nexus *nexus)
+{
+	const struct istripe_access *now = &nexus->found.access;
+	struct istripe_leg *leg = nexus->leg;
+	struct istripe_access before;
+	bool usable;
+
+	istripe_leg_nexus_access(leg, nexus, now, &before);
+	alua_say(nexus, &before);
+	usable = istripe_alua_usable(now->state);
+	if (usable == istripe_alua_usable(before.state))
+		return;
+	/* Only when it changes: two ports that take no I/O would ask each other for ever. */
+	if (!usable && !READ_ONCE(leg->live_nexuses))
+		alua_ask(leg, nexus);
+	/* A nexus without a link was kept as long as no other one was usable. */
+	if (usable)
+		istripe_leg_tell(leg, NULL, ISTRIPE_NEXUS_CARRIER);
+}
+
+bool istripe_alua_refused(struct istripe_nexus *nexus, const struct scsi_sense_hdr *sense)
+{
+	int state;
+
+	if (!READ_ONCE(nexus->access.known))
+		return false;
+	state = istripe_alua_refusal(sense);
+	if (state >= 0 && READ_ONCE(nexus->access.state) != state)
+		pr_info_ratelimited("%s: a command is refused: its target port is %s\n",
+				    nexus->label, istripe_alua_state_name(state));
+	if (state >= 0)
+		istripe_leg_nexus_refused(nexus->leg, nexus, state);
+	/* The event after the state: a revalidation that begins from now on decides. */
+	if (state >= 0 || istripe_alua_changed(sense))
+		alua_ask(nexus->leg, NULL);
+	return state >= 0;
+}
+
+void istripe_alua_lost(struct istripe_nexus *nexus)
+{
+	if (!READ_ONCE(nexus->leg->live_nexuses))
+		alua_ask(nexus->leg, nexus);
+}
+
+u32 istripe_alua_poll_ms(const struct istripe_nexus *nexus)
+{
+	if (!READ_ONCE(nexus->access.known) ||
+	    READ_ONCE(nexus->access.state) == SCSI_ACCESS_STATE_OPTIMAL)
+		return 0;
+	if (READ_ONCE(nexus->access.state) == SCSI_ACCESS_STATE_TRANSITIONING ||
+	    !READ_ONCE(nexus->leg->live_nexuses))
+		return POLL_SOON_MS;
+	return POLL_MS;
+}

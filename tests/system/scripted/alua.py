@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A LUN behind several target port groups (ALUA): ports of one disk, with access states."""
+
+from scripted.scsi import INQUIRY, REPORT_LUNS, REQUEST_SENSE, Disk, Result
+
+OPTIMIZED, NON_OPTIMIZED, STANDBY, UNAVAILABLE, OFFLINE, TRANSITIONING = 0, 1, 2, 3, 14, 15
+REFUSALS = {TRANSITIONING: (2, 4, 0x0A), STANDBY: (2, 4, 0x0B), UNAVAILABLE: (2, 4, 0x0C),
+            OFFLINE: (2, 4, 0x12)}
+CHANGED = (6, 0x2A, 6)
+
+MAINTENANCE_IN, REPORT_TARGET_PORT_GROUPS = 0xA3, 0x0A
+#: They get an answer in every state.
+ALWAYS = (INQUIRY, REPORT_LUNS, REQUEST_SENSE, MAINTENANCE_IN)
+MEDIUM = (0x28, 0x2A, 0x88, 0x8A, 0x9C, 0x35, 0x91, 0x42, 0x93)
+
+
+class Groups:
+    """The target port groups of one LUN, numbered from FIRST on; ports has a Disk for each."""
+
+    FIRST = 0x101
+
+    def __init__(self, *states, preferred=None, size_bytes=16 << 20):
+        self.states = list(states)
+        self.preferred = preferred
+        #: What the ports do, if it is not what they say.
+        self.lies = {}
+        data = bytearray(size_bytes)
+        self.ports = [Port(self, index, data) for index in range(len(states))]
+
+    def set(self, *states, tell=False):
+        """The states of all groups; tell: a unit attention at each port."""
+        self.states[:] = states
+        if tell:
+            for port in self.ports:
+                port.attentions.append(CHANGED)
+
+    def report(self):
+        rows = b""
+        for index, state in enumerate(self.states):
+            flags = state | (0x80 if index == self.preferred else 0)
+            rows += bytes([flags, 0xCF]) + (self.FIRST + index).to_bytes(2, "big")
+            rows += bytes([0, 2, 0, 1, 0, 0]) + (index + 1).to_bytes(2, "big")
+        return len(rows).to_bytes(4, "big") + rows
+
+
+class Port(Disk):
+    """The LUN as seen through one port. served, refused: commands for the medium."""
+
+    def __init__(self, groups, index, data):
+        super().__init__(size_bytes=0)
+        self.data = data
+        self.groups = groups
+        self.index = index
+        self.served = self.refused = self.asked = 0
+
+    def execute(self, cdb, out, lun=0):
+        opcode = cdb[0]
+        medium = opcode in MEDIUM
+        if self.attentions and opcode not in (INQUIRY, REPORT_LUNS, REQUEST_SENSE):
+            return Result.check(*self.attentions.pop(0))
+        state = self.groups.lies.get(self.index, self.groups.states[self.index])
+        if state in REFUSALS and opcode not in ALWAYS:
+            self.refused += medium
+            return Result.check(*REFUSALS[state])
+        self.served += medium
+        if opcode == MAINTENANCE_IN and cdb[1] & 0x1F == REPORT_TARGET_PORT_GROUPS:
+            self.asked += 1
+            return Result(data=self.groups.report()[:int.from_bytes(cdb[6:10], "big")])
+        result = super().execute(cdb, out, lun)
+        if opcode == INQUIRY and not cdb[1] & 1 and len(result.data) > 5:
+            data = bytearray(result.data)
+            data[5] |= 0x10
+            result.data = bytes(data)
+        return result
+
+    def pages(self, door=0):
+        pages = super().pages(door)
+        port = (self.index + 1).to_bytes(4, "big")
+        group = (self.groups.FIRST + self.index).to_bytes(4, "big")
+        pages[0x83] += b"\x51\x94\0\x04" + port + b"\x51\x95\0\x04" + group
+        return pages

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Access states of target ports (ALUA): which path gets I/O, and what happens when they change."""
+
+import threading
+import time
+
+import pytest
+
+from lab import network
+from lab.disk import Direct, Reader, noise, same
+from lab.ghost import KIB, Write, killed, state, volume_over
+from lab.istripe import EnableError
+from lab.shell import read, wait_for, write
+from scripted.alua import (
+    NON_OPTIMIZED,
+    OPTIMIZED,
+    STANDBY,
+    TRANSITIONING,
+    UNAVAILABLE,
+    Groups,
+)
+from scripted.scenario import HONEST
+
+PATH = {"login_timeout_ms": 3000, "default_time2wait": 0}
+#: A state that nobody tells of is found within half a minute while I/O goes on.
+FOUND_S = 60
+#: While I/O waits, ports are asked every 1.5 s.
+SOON_S = 10
+
+
+@pytest.fixture
+def alua(make_server, make_volume, links):
+    """alua(state, state, ...): a volume with a path to each of two groups, not enabled yet."""
+    servers = [make_server(), make_server()]
+
+    def make(*states, preferred=None, **options):
+        groups = Groups(*states, preferred=preferred)
+        for server, port in zip(servers, groups.ports):
+            server.load(HONEST).disk = port
+        options = {"policy": "round-robin", "path": PATH, "fence": "path",
+                   "recovery_timeout_ms": 30000, **options}
+        paths = len(states)
+        volume = volume_over(make_volume, links[:paths],
+                             [server.port for server in servers[:paths]], servers[0].target,
+                             **options)
+        return volume, groups, servers
+
+    return make
+
+
+@pytest.fixture
+def reader():
+    made = []
+
+    def make(device):
+        made.append(Reader(device))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.end()
+
+
+def access(volume, path):
+    return read(volume.path_sysfs(0, path) / "access_state")
+
+
+def wait_access(volume, path, wanted, timeout_s=SOON_S):
+    wait_for(f"path {path} to be {wanted}", lambda: access(volume, path) == wanted, timeout_s)
+
+
+def served(groups):
+    return [port.served for port in groups.ports]
+
+
+def undisturbed(volume, paths=2):
+    """No session was lost for this."""
+    for path in range(paths):
+        assert read(volume.path_sysfs(0, path) / "state") == "live"
+        assert read(volume.path_sysfs(0, path) / "faults") == "0"
+
+
+def works(disk, seed):
+    """Writes and reads, over all paths that get I/O."""
+    data = noise(64 * KIB, seed)
+    for at in range(16):
+        disk.write(at * 64 * KIB, data)
+        same(disk.read(at * 64 * KIB, 64 * KIB), data, "what was read")
+
+
+def test_optimized_first(alua, links):
+    """A port that is not optimized gets I/O when there is no other."""
+    volume, groups, servers = alua(OPTIMIZED, NON_OPTIMIZED)
+    with Direct(volume.enable()) as disk:
+        before = served(groups)
+        works(disk, 1)
+        assert served(groups)[0] > before[0]
+        assert groups.ports[1].served == before[1]
+        assert [access(volume, path) for path in range(2)] == [
+            "active/optimized", "active/non-optimized"]
+        assert read(volume.path_sysfs(0, 1) / "port_group") == str(Groups.FIRST + 1)
+        assert read(volume.path_sysfs(0, 1) / "preferred") == "0"
+        assert state(volume) == "live"
+        killed(links[0], servers[0].port)
+        works(disk, 2)
+        wait_for("path 0", lambda: read(volume.path_sysfs(0, 0) / "state") == "live", SOON_S)
+        before = served(groups)
+        works(disk, 3)
+        assert groups.ports[1].served == before[1]
+
+
+@pytest.mark.parametrize("policy", ["round-robin", "interleave", "failover"])
+def test_standby_under_io(alua, reader, policy):
+    """It refuses commands that it has got; the other serves, no session ends. Then it is back."""
+    volume, groups, _ = alua(OPTIMIZED, NON_OPTIMIZED, policy=policy)
+    device = volume.enable()
+    readers = [reader(device) for _ in range(4)]
+    for each in readers:
+        each.goes_on()
+    groups.set(STANDBY, NON_OPTIMIZED)
+    for each in readers:
+        each.goes_on(50)
+    wait_access(volume, 0, "standby")
+    refused = groups.ports[0].refused
+    assert 0 < refused <= 2 * len(readers)
+    time.sleep(3)
+    for each in readers:
+        each.goes_on()
+    assert groups.ports[0].refused == refused
+    assert state(volume) == "live"
+    groups.set(OPTIMIZED, NON_OPTIMIZED, tell=True)
+    wait_access(volume, 0, "active/optimized")
+    before = served(groups)
+    for each in readers:
+        each.goes_on(50)
+    assert served(groups)[0] > before[0]
+    # Commands may have been on their way when the state changed.
+    assert served(groups)[1] <= before[1] + len(readers)
+    assert [each.errors for each in readers] == [[]] * len(readers)
+    with Direct(device) as disk:
+        works(disk, 1)
+    undisturbed(volume)
+
+
+def test_nobody_tells(alua):
+    """Without a unit attention a better port is found after a while."""
+    volume, groups, _ = alua(STANDBY, NON_OPTIMIZED)
+    volume.enable()
+    assert access(volume, 0) == "standby"
+    groups.set(OPTIMIZED, STANDBY)
+    wait_access(volume, 0, "active/optimized", FOUND_S)
+    undisturbed(volume)
+
+
+@pytest.mark.parametrize("between", [TRANSITIONING, STANDBY, UNAVAILABLE])
+def test_io_waits(alua, between):
+    """No port takes I/O for a while. The target is asked, but not all the time."""
+    volume, groups, _ = alua(OPTIMIZED, OPTIMIZED)
+    with Direct(volume.enable()) as disk:
+        works(disk, 1)
+        groups.set(between, between)
+        asked = [port.asked for port in groups.ports]
+        writer = Write(disk, 0, noise(64 * KIB, 2))
+        time.sleep(6)
+        assert writer.is_alive()
+        assert state(volume) == "waiting"
+        for port, before in zip(groups.ports, asked):
+            # Once or twice each time.
+            assert 2 <= port.asked - before <= 16
+        groups.set(STANDBY, OPTIMIZED)
+        writer.finish(SOON_S)
+        assert disk.read(0, 64 * KIB) == noise(64 * KIB, 2)
+    undisturbed(volume)
+
+
+@pytest.mark.allow_log("no path for 3000 ms", "no port takes I/O for so long")
+@pytest.mark.allow_log("error, dev istripe", "the read that fails")
+def test_io_does_not_wait_for_ever(alua):
+    """A path that is logged in, but takes no I/O, does not count as one."""
+    volume, groups, _ = alua(OPTIMIZED, OPTIMIZED, recovery_timeout_ms=3000)
+    with Direct(volume.enable()) as disk:
+        groups.set(STANDBY, UNAVAILABLE)
+        start = time.monotonic()
+        with pytest.raises(OSError):
+            disk.read(0, 4 * KIB)
+        assert 2 < time.monotonic() - start < 20
+        assert state(volume) == "failed"
+        groups.set(OPTIMIZED, OPTIMIZED)
+        wait_for("I/O", lambda: state(volume) == "live", SOON_S)
+        works(disk, 1)
+    undisturbed(volume)
+
+
+@pytest.mark.allow_log("not served on any path: given up", "this is what the target does")
+@pytest.mark.allow_log("error, dev istripe", "the read that fails")
+def test_the_target_lies(alua):
+    """It says that its ports take I/O, and refuses it."""
+    volume, groups, _ = alua(OPTIMIZED, OPTIMIZED, recovery_timeout_ms=3000)
+    with Direct(volume.enable()) as disk:
+        groups.lies = {0: STANDBY, 1: STANDBY}
+        with pytest.raises(OSError):
+            disk.read(0, 4 * KIB)
+        assert groups.ports[0].refused < 100
+        groups.lies = {}
+        wait_for("I/O", lambda: state(volume) == "live", SOON_S)
+        works(disk, 1)
+
+
+def test_standby_when_enabled(alua):
+    """The volume is up when a port takes I/O; with none it is not, and says why."""
+    volume, groups, _ = alua(STANDBY, STANDBY, path={**PATH, "login_timeout_ms": 15000})
+    timer = threading.Timer(4, lambda: groups.set(STANDBY, OPTIMIZED))
+    timer.start()
+    start = time.monotonic()
+    with Direct(volume.enable()) as disk:
+        assert time.monotonic() - start > 3
+        works(disk, 1)
+        assert groups.ports[0].served == 0
+        groups.set(OPTIMIZED, STANDBY, tell=True)
+        works(disk, 2)
+        wait_access(volume, 0, "active/optimized")
+        assert groups.ports[0].served > 0
+        undisturbed(volume)
+    volume.disable()
+    groups.set(STANDBY, UNAVAILABLE)
+    for path in ("0", "1"):
+        write(volume.leg / "paths" / path / "login_timeout_ms", 3000)
+    with pytest.raises(EnableError, match="no target port takes I/O: that of path 0 is standby"):
+        volume.enable()
+
+
+def test_superblocks(alua):
+    """They are read and written where I/O is welcome, and compared before a port gets I/O."""
+    volume, groups, _ = alua(STANDBY, OPTIMIZED, metadata="md", metadata_create=1)
+    with Direct(volume.enable()) as disk:
+        works(disk, 1)
+        assert groups.ports[0].served == groups.ports[0].refused == 0
+        groups.set(OPTIMIZED, STANDBY)
+        works(disk, 2)
+        assert groups.ports[0].served > 0
+    undisturbed(volume)
+
+
+def test_preferred(alua):
+    """With failover, of two that are as good."""
+    volume, groups, _ = alua(OPTIMIZED, OPTIMIZED, preferred=1, policy="failover")
+    with Direct(volume.enable()) as disk:
+        before = served(groups)
+        works(disk, 1)
+        assert groups.ports[0].served == before[0]
+        assert read(volume.path_sysfs(0, 1) / "preferred") == "1"
+
+
+def test_the_last_that_serves_is_lost(alua, links):
+    """Its siblings are asked at once: the target may have moved the LUN there."""
+    volume, groups, servers = alua(OPTIMIZED, STANDBY)
+    with Direct(volume.enable()) as disk:
+        works(disk, 1)
+        links[0].set_silent(True)
+        try:
+            network.kill_connections(port=servers[0].port, by_target=True)
+            groups.set(STANDBY, OPTIMIZED)
+            # A write would wait for the end of the lost session.
+            same(disk.read(0, 64 * KIB), noise(64 * KIB, 1), "what was read")
+            assert groups.ports[1].served > 0
+        finally:
+            links[0].set_silent(False)
+
+
+def test_without_states(make_scripted):
+    """A target that does not report any."""
+    volume, _ = make_scripted(HONEST)
+    volume.enable()
+    assert [read(volume.path_sysfs() / name)
+            for name in ("access_state", "preferred", "port_group")] == ["", "", ""]
+
+
+def test_lio(make_lio, make_volume, reader):
+    """Linux's own target changes the state of its group, with unit attentions."""
+    target = make_lio()
+    volume = make_volume(target, recovery_timeout_ms=60000)
+    each = reader(volume.enable())
+    assert access(volume, 0) == "active/optimized"
+    group = target.luns[0].path / "alua" / "default_tg_pt_gp"
+    each.goes_on()
+    write(group / "alua_access_state", STANDBY)
+    wait_access(volume, 0, "standby")
+    count = each.count
+    time.sleep(2)
+    assert each.count <= count + 1
+    write(group / "alua_access_state", NON_OPTIMIZED)
+    wait_access(volume, 0, "active/non-optimized")
+    each.goes_on()
+    write(group / "alua_access_state", OPTIMIZED)
+    wait_access(volume, 0, "active/optimized")
+    each.goes_on()
+    assert each.errors == []
+    undisturbed(volume, 1)
