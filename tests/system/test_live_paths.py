@@ -254,6 +254,7 @@ def test_not_while_the_volume_is_down(one_path, links):
     assert busy.value.errno == errno.EBUSY
 
 
+@pytest.mark.timeout_s(900)
 @pytest.mark.parametrize("multi,granted", [("sessions", 1), ("mcs", 1)])
 def test_connections_change_under_verify(one_path, size, multi, granted):
     volume = one_path(params={"MaxConnections": granted}, path={"multi": multi})
