@@ -129,9 +129,16 @@ enum istripe_fence {
 	ISTRIPE_FENCE_PATH,		/* only a login through the path itself */
 };
 
+/* Access states of target ports: some targets report states that are not so. */
+enum istripe_alua {
+	ISTRIPE_ALUA_ON,
+	ISTRIPE_ALUA_OFF,		/* not asked for, all ports are as good */
+};
+
 struct istripe_leg_params {
 	enum istripe_policy policy;
 	enum istripe_fence fence;
+	enum istripe_alua alua;
 	char designator[ISTRIPE_DESIGNATOR_BYTES];	/* empty: accept and remember */
 	u32 path_count;
 	struct istripe_path_params *paths;

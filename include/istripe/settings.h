@@ -35,6 +35,10 @@
 	_choice(ISTRIPE_FENCE_AUTO, "auto")						\
 	_choice(ISTRIPE_FENCE_PATH, "path")
 
+#define ISTRIPE_ALUA_CHOICES(_choice)							\
+	_choice(ISTRIPE_ALUA_ON, "on")							\
+	_choice(ISTRIPE_ALUA_OFF, "off")
+
 #define ISTRIPE_MULTI_CHOICES(_choice)							\
 	_choice(ISTRIPE_MULTI_AUTO, "auto")						\
 	_choice(ISTRIPE_MULTI_SESSIONS, "sessions")					\
@@ -71,7 +75,8 @@
 #define ISTRIPE_LEG_SETTINGS(_row)							\
 	_row(designator, fixed, nothing, "", text, (designator))			\
 	_row(policy, live, nothing, "interleave", choice, (policy, ISTRIPE_POLICY_CHOICES)) \
-	_row(fence, live, proofs, "auto", choice, (fence, ISTRIPE_FENCE_CHOICES))
+	_row(fence, live, proofs, "auto", choice, (fence, ISTRIPE_FENCE_CHOICES))	\
+	_row(alua, live, alua, "on", choice, (alua, ISTRIPE_ALUA_CHOICES))
 
 #define ISTRIPE_PATH_SETTINGS(_row)							\
 	_row(portal, shown, nothing, "", portal, (portal))				\

@@ -267,6 +267,33 @@ def test_the_last_that_serves_is_lost(alua, links):
             links[0].set_silent(False)
 
 
+def test_off(alua):
+    """A target reports states that are not so: nobody asks for them."""
+    volume, groups, _ = alua(STANDBY, OPTIMIZED)
+    groups.lies = {0: OPTIMIZED}
+    with Direct(volume.enable()) as disk:
+        works(disk, 1)
+        assert groups.ports[0].served == 0
+        write(volume.leg / "alua", "off")
+        wait_access(volume, 0, "")
+        asked = [port.asked for port in groups.ports]
+        before = served(groups)
+        works(disk, 2)
+        assert groups.ports[0].served > before[0]
+        assert groups.ports[1].served > before[1]
+        undisturbed(volume)
+    volume.disable()
+    with Direct(volume.enable()) as disk:
+        works(disk, 3)
+        assert [port.asked for port in groups.ports] == asked
+        write(volume.leg / "alua", "on")
+        wait_access(volume, 0, "standby")
+        before = served(groups)
+        works(disk, 4)
+        assert groups.ports[0].served == before[0]
+        undisturbed(volume)
+
+
 def test_without_states(make_scripted):
     """A target that does not report any."""
     volume, _ = make_scripted(HONEST)

@@ -36,6 +36,7 @@ LEG = {
     "policy": ("interleave", ["interleave", "round-robin", "queue-depth", "service-time",
                               "failover", "weighted"], ["", "random", "INTERLEAVE"]),
     "fence": ("auto", ["path", "auto"], ["", "none", "timed"]),
+    "alua": ("on", ["off", "on"], ["", "0", "On"]),
     "designator": ("", ["naa.6001405b2f2b3e1c6bc4a0f9fd2ba4c1", ""], ["x" * 132]),
 }
 
@@ -96,7 +97,7 @@ PATH = {
 }
 
 LIVE = {("volume", "command_timeout_ms"), ("volume", "recovery_timeout_ms"), ("leg", "policy"),
-        ("leg", "fence"), *(("path", name) for name in (
+        ("leg", "fence"), ("leg", "alua"), *(("path", name) for name in (
             "weight", "login_timeout_ms", "ping_interval_ms", "ping_timeout_ms",
             "login_retry_max_ms", "dscp", "priority", "congestion_control", "user_timeout_ms",
             "send_buffer_bytes", "receive_buffer_bytes"))}

@@ -73,7 +73,8 @@ def test_list_and_status(tool, make_lio, link):
                         ["other", "-", "down", "-", "1", "1"]]
     text = tool("status")
     for words in (rf"db +live +/dev/{device} +63 MiB", r"leg 0 +live +naa\.",
-                  rf"path 0 +live +{re.escape(link.portal())} via {link.nic}",
+                  rf"path 0 +live +{re.escape(link.portal())} via {link.nic} ",
+                  r" lun 0, active/optimized in port group 0, 0 faults",
                   r"session +logged-in +isid [0-9a-f]{12}",
                   rf"connection 0 +logged-in +{link.source}:\d+ > {link.portal()}",
                   r"other +down"):
@@ -84,6 +85,8 @@ def test_list_and_status(tool, make_lio, link):
     assert volume["state"] == "live" and volume["size_bytes"] == 63 * MIB
     path = volume["legs"][0]["paths"][0]
     assert path["target_name"] == target.iqn and path["lun"] == 0
+    assert path["access_state"] == "active/optimized"
+    assert path["port_group"] == path["preferred"] == 0
     assert path["session"]["tsih"] > 0
     assert isinstance(path["session"]["isid"], str)
     assert path["session"]["negotiated"]["MaxBurstLength"] >= 512

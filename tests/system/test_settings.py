@@ -23,6 +23,7 @@ LIVE = [
     ("volume", "recovery_timeout_ms", "-1", "-2"),
     ("leg", "policy", "failover", "random"),
     ("leg", "fence", "auto", "none"),
+    ("leg", "alua", "off", "explicit"),
     ("path", "weight", "7", "1001"),
     ("path", "login_timeout_ms", "9000", "99"),
     ("path", "ping_interval_ms", "1500", "3600001"),

@@ -54,6 +54,7 @@ def offered(tmp_path):
     ("istripectl create new --leg po", {"portal=", "policy="}),
     ("istripectl create new --leg un", set()),
     ("istripectl create new --leg fence=", {"auto", "path"}),
+    ("istripectl create new --leg alua=", {"on", "off"}),
     ("istripectl create new --set host_disks=c", {"claim"}),
     ("istripectl up --wait ", {"30", "5min", "forever"}),
     ("istripectl up ", {"--wait", "db", "log"}),

@@ -69,6 +69,10 @@ _istripectl_list() {
 		mapfile -t COMPREPLY < <(compgen -P "$before" \
 			-W "$(_istripectl_values fence auto path)" -- "$last")
 		;;
+	alua=*)
+		mapfile -t COMPREPLY < <(compgen -P "$before" \
+			-W "$(_istripectl_values alua on off)" -- "$last")
+		;;
 	policy=*)
 		mapfile -t COMPREPLY < <(compgen -P "$before" \
 			-W "$(_istripectl_values policy interleave round-robin queue-depth \
@@ -107,7 +111,7 @@ _istripectl_create() {
 	case $option in
 	--leg | -l)
 		_istripectl_list "$word" "$(_istripectl_path_settings
-			_istripectl_settings '*/legs/0' 'designator policy fence')"
+			_istripectl_settings '*/legs/0' 'designator policy fence alua')"
 		;;
 	--path | -p | --all-paths | -a) _istripectl_list "$word" "$(_istripectl_path_settings)" ;;
 	--set | -s)

@@ -27,7 +27,7 @@ bool setting_is_secret(const char *name)
 
 bool setting_is_of_leg(const char *name)
 {
-	static const char *const names[] = { "designator", "policy", "fence", NULL };
+	static const char *const names[] = { "designator", "policy", "fence", "alua", NULL };
 
 	return listed(names, name);
 }

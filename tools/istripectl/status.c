@@ -136,18 +136,33 @@ static void waiting_row(struct table *table, const struct live *live, int indent
 			 *through ? " or path " : "", through));
 }
 
+/* The state of the path's target port; empty when the target does not tell. */
+static char *access_text(const struct live *live)
+{
+	const char *state = settings_value(&live->values, "access_state");
+
+	if (!*state)
+		return alloc_text("");
+	return alloc_printf("%s%s in port group %s, ", state,
+			    strcmp(value(live, "preferred"), "1") ? "" : " and preferred",
+			    value(live, "port_group"));
+}
+
 static void path_rows(struct table *table, const struct live *live, int indent)
 {
 	const struct live *session = live_child(live, "session");
 	const struct live *all = live_child(live, "sessions");
 	const char *nic = settings_value(&live->values, "nic");
 	bool there = session && session_is_there(session);
+	char *access = access_text(live);
 	size_t i;
 
 	row(table, alloc_printf("%*spath %s", indent, "", live->name), value(live, "state"),
 	    alloc_printf("%s%s%s", value(live, "portal"), *nic ? " via " : "", nic),
-	    alloc_printf("%s lun %s, %s faults, %s reconnects", value(live, "target_name"),
-			 value(live, "lun"), value(live, "faults"), value(live, "reconnects")));
+	    alloc_printf("%s lun %s, %s%s faults, %s reconnects", value(live, "target_name"),
+			 value(live, "lun"), access, value(live, "faults"),
+			 value(live, "reconnects")));
+	free(access);
 	if (session)
 		session_row(table, session, "", indent + 2);
 	for (i = 0; all && i < all->child_count; i++) {

@@ -137,6 +137,7 @@ bool value_is_number(const char *name)
 		ISTRIPE_LEG_SETTINGS(NUMBER_OF_ROW)
 		ISTRIPE_PATH_SETTINGS(NUMBER_OF_ROW)
 		"cid", "commands", "faults", "reconnects", "redriven", "retried", "tsih",
+		"port_group", "preferred",
 		"MaxConnections", NULL
 	};
 	static const char *const endings[] = {

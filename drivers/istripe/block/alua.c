@@ -32,8 +32,7 @@ static void alua_say(const struct istripe_nexus *nexus, const struct istripe_acc
 	const struct istripe_access *now = &nexus->found.access;
 
 	if (before->known && !now->known)
-		pr_info_ratelimited("%s: its target does not tell an access state any more\n",
-				    nexus->label);
+		pr_info_ratelimited("%s: its access state is not known any more\n", nexus->label);
 	/* At the first login optimized is the usual case. */
 	else if (now->state != before->state)
 		pr_info_ratelimited("%s: its target port is %s (group %u)\n", nexus->label,

@@ -9,7 +9,6 @@
 
 #include "block/fence.h"
 #include "block/leg.h"
-#include "block/lun.h"
 #include "block/lun_reset.h"
 #include "block/nexus.h"
 #include "block/path.h"
@@ -90,10 +89,8 @@ int istripe_fence_drain(struct istripe_nexus *nexus, char *why, size_t why_bytes
 /* After the cut: the drain over the same session. */
 static int fence_end_commands(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
-	const struct istripe_path_params *params = &nexus->path->params;
-	u32 timeout_ms = READ_ONCE(params->timers.login_timeout_ms);
-	int ret = istripe_lun_probe(nexus->owned, params->lun, timeout_ms, &nexus->found, why,
-				    why_bytes);
+	u32 timeout_ms = READ_ONCE(nexus->path->params.timers.login_timeout_ms);
+	int ret = istripe_nexus_probe(nexus, timeout_ms, why, why_bytes);
 
 	if (ret)
 		return ret;

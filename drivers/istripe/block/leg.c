@@ -768,6 +768,7 @@ struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
 	strscpy(leg->lun.designator, params->designator, sizeof(leg->lun.designator));
 	leg->policy = params->policy;
 	leg->fence = params->fence;
+	leg->alua = params->alua;
 	mutex_init(&leg->identify_lock);
 	mutex_init(&leg->paths_lock);
 	spin_lock_init(&leg->lock);

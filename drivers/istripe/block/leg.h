@@ -77,6 +77,7 @@ struct istripe_leg {
 	enum istripe_policy policy;	/* live */
 	atomic_t policy_counter;	/* round robin */
 	enum istripe_fence fence;	/* live */
+	enum istripe_alua alua;		/* live */
 	struct srcu_struct srcu;	/* this and the next five: see above */
 	struct mutex paths_lock;
 	u32 path_count;			/* paths that there are */
@@ -129,7 +130,14 @@ struct istripe_nexus *istripe_leg_next_nexus(const struct istripe_leg *leg, u32 
 #define istripe_leg_for_each_nexus(_leg, _nexus, _at)				\
 	for ((_at) = 0; ((_nexus) = istripe_leg_next_nexus(_leg, &(_at))); )
 
-/* Reports an event to all live nexuses but @except, which may be NULL. Any context. */
+/**
+ * istripe_leg_tell() - report an event to the live nexuses of a leg
+ * @leg: that runs
+ * @except: a nexus that is not told, or NULL
+ * @event: what has happened
+ *
+ * Context: any.
+ */
 void istripe_leg_tell(struct istripe_leg *leg, const struct istripe_nexus *except,
 		      enum istripe_nexus_event event);
 

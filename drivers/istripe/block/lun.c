@@ -22,6 +22,7 @@ struct probe {
 	struct istripe_session *session;
 	struct scsi_lun number;
 	enum istripe_lun_known known;
+	enum istripe_alua alua;
 	bool tpgs;		/* a refusal may tell the access state of the port */
 	struct istripe_vpd_port port;
 	const u8 *data;
@@ -352,7 +353,7 @@ static int probe_port(struct probe *probe, struct istripe_lun *lun)
 {
 	int ret;
 
-	probe->tpgs = lun->inquiry.tpgs;
+	probe->tpgs = lun->inquiry.tpgs && probe->alua == ISTRIPE_ALUA_ON;
 	if (!probe->tpgs)
 		return 0;
 	ret = probe_designator(probe, lun);
@@ -416,11 +417,12 @@ static int probe_all(struct probe *probe, u16 number, struct istripe_lun *lun)
 	return ret == -ENOLINK ? probe_no_access(probe, lun) : ret;
 }
 
-int istripe_lun_probe(struct istripe_session *session, u16 number, u32 timeout_ms,
-		      struct istripe_lun *lun, char *why, size_t why_bytes)
+int istripe_lun_probe(struct istripe_session *session, u16 number, enum istripe_alua alua,
+		      u32 timeout_ms, struct istripe_lun *lun, char *why, size_t why_bytes)
 {
 	struct probe probe = {
 		.session = session,
+		.alua = alua,
 		.data = page_address(session->internal.page),
 		.why = why,
 		.why_bytes = why_bytes,

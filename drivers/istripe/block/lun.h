@@ -57,8 +57,8 @@ struct istripe_lun {
  * 0, @lun is filled; -ENXIO there is no such LUN; -EMEDIUMTYPE it is not a disk we can use; -EPROTO
  * nonsense; -ESTALE it changes all the time; -EIO; -EBUSY; -ETIMEDOUT; -ENOTCONN.
  */
-int istripe_lun_probe(struct istripe_session *session, u16 number, u32 timeout_ms,
-		      struct istripe_lun *lun, char *why, size_t why_bytes);
+int istripe_lun_probe(struct istripe_session *session, u16 number, enum istripe_alua alua,
+		      u32 timeout_ms, struct istripe_lun *lun, char *why, size_t why_bytes);
 
 /* Capacity in sectors of 512 bytes, for any size of block. */
 static inline u64 istripe_lun_sectors(const struct istripe_lun *lun)

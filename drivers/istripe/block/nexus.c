@@ -350,10 +350,16 @@ int istripe_nexus_open_session(struct istripe_nexus *nexus,
 				    why_bytes);
 }
 
+int istripe_nexus_probe(struct istripe_nexus *nexus, u32 timeout_ms, char *why, size_t why_bytes)
+{
+	return istripe_lun_probe(nexus->owned, nexus->path->params.lun,
+				 READ_ONCE(nexus->leg->alua), timeout_ms, &nexus->found, why,
+				 why_bytes);
+}
+
 static int nexus_attempt(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
 	struct istripe_session_params params;
-	struct istripe_lun *lun = &nexus->found;
 	u32 timeout_ms = READ_ONCE(nexus->path->params.timers.login_timeout_ms);
 	int ret;
 
@@ -363,12 +369,11 @@ static int nexus_attempt(struct istripe_nexus *nexus, char *why, size_t why_byte
 		/* The first connection has reinstated the old session, if there was one. */
 		istripe_session_join(nexus->owned, &params);
 		/* The timeout of the login is also that of the LUN bring-up. */
-		ret = istripe_lun_probe(nexus->owned, nexus->path->params.lun, timeout_ms, lun,
-					why, why_bytes);
+		ret = istripe_nexus_probe(nexus, timeout_ms, why, why_bytes);
 	}
 	if (ret)
 		return ret;
-	nexus->owned->lun = lun->address;
+	nexus->owned->lun = nexus->found.address;
 	return nexus->ops->drain(nexus, why, why_bytes) ?: nexus->ops->check(nexus, why, why_bytes);
 }
 
@@ -656,8 +661,7 @@ static void nexus_recover(struct istripe_nexus *nexus)
 /* Submitters read session->lun: another address of the LUN takes another session. */
 static int nexus_ask(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
-	int ret = istripe_lun_probe(nexus->owned, nexus->path->params.lun, REVALIDATE_TIMEOUT_MS,
-				    &nexus->found, why, why_bytes);
+	int ret = istripe_nexus_probe(nexus, REVALIDATE_TIMEOUT_MS, why, why_bytes);
 
 	if (ret)
 		return ret;

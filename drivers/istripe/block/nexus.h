@@ -259,6 +259,9 @@ int istripe_nexus_open_session(struct istripe_nexus *nexus,
 			       const struct istripe_session_params *params, char *why,
 			       size_t why_bytes);
 
+/* istripe_lun_probe() over nexus->owned; the answers are in nexus->found. The nexus's worker. */
+int istripe_nexus_probe(struct istripe_nexus *nexus, u32 timeout_ms, char *why, size_t why_bytes);
+
 /* Closes nexus->owned, which is withdrawn from @session. The nexus's worker. */
 void istripe_nexus_close_session(struct istripe_nexus *nexus, int error);
 

@@ -54,7 +54,7 @@ class Volume:
     """
 
     def __init__(self, name="vol", path=None, more_legs=(), more_paths=(), policy=None,
-                 fence=None, **settings):
+                 fence=None, alua=None, **settings):
         self.name = name
         self.config = CONFIG / name
         self.leg = self.config / "legs" / "0"
@@ -63,8 +63,7 @@ class Volume:
         self.path_settings = path or {}
         self.more_legs = more_legs
         self.more_paths = more_paths
-        self.policy = policy
-        self.fence = fence
+        self.leg_settings = {"policy": policy, "fence": fence, "alua": alua}
 
     @classmethod
     def of(cls, target, link, name="vol", lun=0, ipv6=False, path=None, **settings):
@@ -99,10 +98,9 @@ class Volume:
             write(self.config / name, value)
         for name, value in self.path_settings.items():
             write(self.path / name, value)
-        if self.policy:
-            write(self.leg / "policy", self.policy)
-        if self.fence:
-            write(self.leg / "fence", self.fence)
+        for name, value in self.leg_settings.items():
+            if value:
+                write(self.leg / name, value)
         for number, settings in enumerate(self.more_paths, 1):
             self.add_path(number, settings)
         for number, settings in enumerate(self.more_legs, 1):
