@@ -12,6 +12,7 @@ from lab.ghost import KIB, Write, killed, state, volume_over
 from lab.istripe import EnableError
 from lab.shell import read, wait_for, write
 from scripted.alua import (
+    GONE,
     NON_OPTIMIZED,
     OPTIMIZED,
     STANDBY,
@@ -292,6 +293,58 @@ def test_off(alua):
         works(disk, 4)
         assert groups.ports[0].served == before[0]
         undisturbed(volume)
+
+
+def test_superblocks_go_another_way(alua):
+    """A port stops to take I/O just when its superblock is read."""
+    volume, groups, _ = alua(OPTIMIZED, NON_OPTIMIZED, metadata="md", metadata_create=1)
+    volume.enable()
+    volume.disable()
+    write(volume.config / "metadata_create", 0)
+    groups.turns = {0: (STANDBY, OPTIMIZED)}
+    refused = groups.ports[0].refused
+    with Direct(volume.enable()) as disk:
+        assert groups.turns == {}
+        assert groups.ports[0].refused > refused
+        works(disk, 1)
+    wait_access(volume, 0, "standby")
+    undisturbed(volume)
+
+
+#: What a target with one path does for a while: (setting alua, what it refuses commands with).
+REFUSED = [("on", GONE), ("off", STANDBY), ("off", UNAVAILABLE)]
+REFUSED_IDS = ["no-such-lun", "standby", "unavailable"]
+
+
+@pytest.mark.parametrize(("setting", "lie"), REFUSED, ids=REFUSED_IDS)
+def test_the_only_path_refuses_for_a_while(alua, reader, setting, lie):
+    """I/O waits until the LUN is back."""
+    volume, groups, _ = alua(OPTIMIZED, alua=setting)
+    each = reader(volume.enable())
+    each.goes_on()
+    groups.lies = {0: lie}
+    wait_for("I/O to wait", lambda: state(volume) == "waiting", SOON_S)
+    time.sleep(2)
+    groups.lies = {}
+    each.goes_on()
+    assert each.errors == []
+
+
+@pytest.mark.allow_log("no path for 3000 ms", "the LUN does not come back")
+@pytest.mark.allow_log("error, dev istripe", "the read that fails")
+@pytest.mark.parametrize(("setting", "lie"), REFUSED[:2], ids=REFUSED_IDS[:2])
+def test_the_only_path_refuses_for_good(alua, setting, lie):
+    """I/O fails after recovery_timeout_ms."""
+    volume, groups, _ = alua(OPTIMIZED, alua=setting, recovery_timeout_ms=3000)
+    with Direct(volume.enable()) as disk:
+        groups.lies = {0: lie}
+        start = time.monotonic()
+        with pytest.raises(OSError):
+            disk.read(0, 4 * KIB)
+        assert 2 < time.monotonic() - start < 20
+        groups.lies = {}
+        wait_for("I/O", lambda: state(volume) == "live", SOON_S)
+        works(disk, 1)
 
 
 def test_without_states(make_scripted):

@@ -155,8 +155,8 @@ static void io_task_retry(struct istripe_leg_task *leg_task)
 }
 
 /*
- * The port takes no I/O: another one may. A target that says that the port does, and refuses all
- * the same, must not keep the request for ever.
+ * Not served on this path: another one may, or this one later. A target that says that it serves,
+ * and refuses all the same, must not keep the request for ever.
  */
 static void io_task_elsewhere(struct istripe_leg_task *leg_task)
 {
@@ -269,7 +269,7 @@ static void io_task_done(struct istripe_task *task)
 	verdict = istripe_sense_verdict(task->status, &task->sense);
 	if (verdict == ISTRIPE_SCSI_CHANGED)
 		io_note_change(leg_task);
-	else if (verdict != ISTRIPE_SCSI_GOOD)
+	else if (task->status == SAM_STAT_CHECK_CONDITION)
 		elsewhere = istripe_alua_refused(leg_task->nexus, &task->sense);
 	/* After these: a task that is let in now must find the session invalidated, or no lane. */
 	if (verdict != ISTRIPE_SCSI_RETRY_DELAY || elsewhere)
@@ -287,13 +287,9 @@ static void io_task_done(struct istripe_task *task)
 		io_task_retry(leg_task);
 		break;
 	case ISTRIPE_SCSI_TRANSPORT:
-		/* Another path may serve what this one does not. */
-		if (READ_ONCE(leg_task->leg->path_count) == 1) {
-			io_task_refused(leg_task, verdict);
-			break;
-		}
+		/* Another path may serve what this one does not, or this one after a login. */
 		istripe_task_session_fault(task, istripe_scsi_verdict_name(verdict));
-		io_task_retry(leg_task);
+		io_task_elsewhere(leg_task);
 		break;
 	case ISTRIPE_SCSI_UNSUPPORTED:
 		io_task_unsupported(leg_task);

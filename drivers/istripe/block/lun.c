@@ -63,10 +63,14 @@ static int lun_check(enum istripe_scsi_verdict verdict, enum istripe_lun_known k
 	}
 }
 
-/* @tpgs: when the port takes no I/O that is -EIO at once, even if it may soon be over. */
-static int lun_ask(struct istripe_session *session, const struct scsi_lun *number, const u8 *cdb,
-		   u32 bytes, bool write, enum istripe_lun_known known, unsigned long deadline,
-		   bool tpgs)
+static bool lun_refuses_access(const struct istripe_task *task)
+{
+	return task->status == SAM_STAT_CHECK_CONDITION && istripe_alua_refusal(&task->sense) >= 0;
+}
+
+int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *number,
+		    const u8 *cdb, u32 bytes, bool write, enum istripe_lun_known known,
+		    bool tpgs, unsigned long deadline)
 {
 	const struct istripe_task *task = &session->internal.task;
 	enum istripe_scsi_verdict verdict;
@@ -89,20 +93,13 @@ static int lun_ask(struct istripe_session *session, const struct scsi_lun *numbe
 		verdict = istripe_sense_verdict(task->status, &task->sense);
 		if (verdict == ISTRIPE_SCSI_GOOD)
 			return 0;
-		if (tpgs && istripe_alua_refusal(&task->sense) >= 0)
-			return -EIO;
+		if (tpgs && lun_refuses_access(task))
+			return -ENOLINK;
 		ret = lun_check(verdict, known, deadline, &attempt);
 		if (ret)
 			return ret;
 	}
 	return -EIO;
-}
-
-int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *number,
-		    const u8 *cdb, u32 bytes, bool write, enum istripe_lun_known known,
-		    unsigned long deadline)
-{
-	return lun_ask(session, number, cdb, bytes, write, known, deadline, false);
 }
 
 static const char *probe_verdict(const struct probe *probe)
@@ -115,12 +112,9 @@ static const char *probe_verdict(const struct probe *probe)
 /* An optional question: -EIO the LUN refused, -ENOLINK because of the port's access state. */
 static int probe_ask(struct probe *probe, const u8 *cdb, u32 bytes)
 {
-	int ret = lun_ask(probe->session, &probe->number, cdb, bytes, false, probe->known,
-			  probe->deadline, probe->tpgs);
+	int ret = istripe_lun_ask(probe->session, &probe->number, cdb, bytes, false, probe->known,
+				  probe->tpgs, probe->deadline);
 
-	if (ret == -EIO && probe->tpgs &&
-	    istripe_alua_refusal(&probe->session->internal.task.sense) >= 0)
-		return -ENOLINK;
 	if (ret == -ESTALE)
 		scnprintf(probe->why, probe->why_bytes, "the LUN says again and again: %s",
 			  istripe_sense_change_name(&probe->session->internal.task.sense));
@@ -385,6 +379,7 @@ static int probe_no_access(struct probe *probe, struct istripe_lun *lun)
 		lun->access.state =
 			istripe_alua_refusal(&probe->session->internal.task.sense);
 	lun->access.known = true;
+	lun->access.group = probe->port.group;
 	if (lun->designator[0])
 		return 0;
 	scnprintf(probe->why, probe->why_bytes,

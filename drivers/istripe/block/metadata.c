@@ -35,7 +35,8 @@ static int super_verify(const struct istripe_super_io *io, struct istripe_super_
 	int ret = istripe_super_read(io, &now);
 
 	if (ret) {
-		istripe_session_fault(io->session, ret, "cannot read the superblock");
+		if (ret != -ENOLINK)
+			istripe_session_fault(io->session, ret, "cannot read the superblock");
 		return ret;
 	}
 	ret = istripe_md_check_unchanged(then, &now, io->leg, io->why, io->why_bytes);

@@ -691,11 +691,13 @@ static void nexus_tolerate(struct istripe_nexus *nexus)
 
 /*
  * -ESTALE without a mismatch: the LUN has reported a change while its superblock was read.
- * -ECANCELED, -EAGAIN: a reset of the LUN over another nexus has ended the command.
+ * -ECANCELED, -EAGAIN: a reset of the LUN over another nexus has ended the command. -ENOLINK: the
+ * port takes no I/O any more.
  */
 static bool nexus_asks_again(const struct istripe_nexus *nexus, int error)
 {
-	return (error == -ESTALE && !nexus->mismatch) || error == -ECANCELED || error == -EAGAIN;
+	return (error == -ESTALE && !nexus->mismatch) || error == -ECANCELED ||
+	       error == -EAGAIN || error == -ENOLINK;
 }
 
 static int nexus_ask_until_quiet(struct istripe_nexus *nexus, char *why, size_t why_bytes)

@@ -57,7 +57,8 @@ static u8 reservation_type(enum pr_type type)
  * A conflict is returned as the status itself, as by the SCSI disk driver (enum pr_status).
  * -EINPROGRESS: the LUN must be revalidated first.
  */
-static int session_reserve(struct istripe_session *session, const struct reservation *what)
+static int session_reserve(struct istripe_session *session, const struct reservation *what,
+			   bool tpgs)
 {
 	const struct istripe_task *task = &session->internal.task;
 	u8 cdb[ISTRIPE_CDB_BYTES];
@@ -72,7 +73,7 @@ static int session_reserve(struct istripe_session *session, const struct reserva
 	istripe_cdb_reserve_parameter(page_address(session->internal.page), what->key,
 				      what->action_key, what->keep);
 	ret = istripe_lun_ask(session, &session->lun, cdb, ISTRIPE_RESERVE_PARAMETER_BYTES, true,
-			      ISTRIPE_LUN_KNOWN, jiffies + msecs_to_jiffies(TIMEOUT_MS));
+			      ISTRIPE_LUN_KNOWN, tpgs, jiffies + msecs_to_jiffies(TIMEOUT_MS));
 	/* The command, and the page, may still be under way. */
 	if (ret == -ETIMEDOUT)
 		istripe_session_fault(session, ret, "no answer to PERSISTENT RESERVE OUT");
@@ -97,7 +98,7 @@ static int nexus_reserve_once(struct istripe_nexus *nexus, const struct reservat
 
 	if (session) {
 		mutex_lock(&nexus->ask_lock);
-		ret = session_reserve(session, what);
+		ret = session_reserve(session, what, READ_ONCE(nexus->access.known));
 		mutex_unlock(&nexus->ask_lock);
 	}
 	srcu_read_unlock(&nexus->srcu, section);
@@ -161,6 +162,12 @@ static int nexus_is_meant(struct istripe_nexus *nexus, const struct reservation 
 	return retires && what->each_nexus && leg->volume->has_keys ? -EBUSY : wanted;
 }
 
+/* One is enough, and a port that takes I/O is there. */
+static bool nexus_is_passed_over(const struct istripe_nexus *nexus)
+{
+	return READ_ONCE(nexus->leg->live_nexuses) && !istripe_nexus_usable(nexus);
+}
+
 /* @done: the number of nexuses, from the first one on, over which it has been done. */
 static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, u32 *done)
 {
@@ -173,10 +180,10 @@ static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, 
 	istripe_leg_for_each_nexus(leg, nexus, at) {
 		int meant = nexus_is_meant(nexus, what);
 
-		if (!meant)
+		if (!meant || (!what->each_nexus && nexus_is_passed_over(nexus)))
 			continue;
 		ret = meant < 0 ? meant : nexus_reserve(nexus, what);
-		if (what->each_nexus ? ret : ret != -ENOTCONN)
+		if (what->each_nexus ? ret : ret != -ENOTCONN && ret != -ENOLINK)
 			break;
 		++*done;
 	}

@@ -4,6 +4,7 @@
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 
+#include "block/alua.h"
 #include "block/nexus.h"
 #include "block/path.h"
 #include "block/super.h"
@@ -24,17 +25,23 @@ static int super_ask(const struct istripe_super_io *io, const u8 *cdb, u32 bytes
 	const struct istripe_task *task = &io->session->internal.task;
 	/* The session's address: the LUN's number may differ between nexuses. */
 	int ret = istripe_lun_ask(io->session, &io->session->lun, cdb, bytes, write,
-				  ISTRIPE_LUN_KNOWN, io->deadline);
+				  ISTRIPE_LUN_KNOWN, READ_ONCE(io->nexus->access.known),
+				  io->deadline);
 
 	if (!ret && task->transferred_bytes != bytes)
 		ret = -EPROTO;
-	if (ret == -EIO)
+	if (ret == -ENOLINK) {
+		istripe_alua_refused(io->nexus, &task->sense);
+		scnprintf(io->why, io->why_bytes,
+			  "leg %u: cannot %s: its target port takes no I/O", io->leg, what);
+	} else if (ret == -EIO) {
 		scnprintf(io->why, io->why_bytes,
 			  "leg %u: cannot %s: status 0x%02x, sense %x/%02x/%02x", io->leg, what,
 			  task->status, task->sense.sense_key, task->sense.asc, task->sense.ascq);
-	else if (ret)
+	} else if (ret) {
 		scnprintf(io->why, io->why_bytes, "leg %u: cannot %s: %s (%pe)", io->leg,
 			  what, istripe_error_words(ret), ERR_PTR(ret));
+	}
 	return ret;
 }
 
@@ -163,6 +170,11 @@ bool istripe_super_is_lost(int error)
 	return error == -ENOTCONN || error == -ETIMEDOUT;
 }
 
+bool istripe_super_goes_elsewhere(int error)
+{
+	return istripe_super_is_lost(error) || error == -ENOLINK;
+}
+
 static int leg_super(struct istripe_leg *leg, struct istripe_super_walk *walk, istripe_super_fn fn)
 {
 	int section = srcu_read_lock(&leg->srcu);
@@ -177,7 +189,7 @@ static int leg_super(struct istripe_leg *leg, struct istripe_super_walk *walk, i
 		    !istripe_alua_usable(READ_ONCE(nexus->access.state)))
 			continue;
 		ret = istripe_super_over_nexus(nexus, walk, fn);
-		if (!istripe_super_is_lost(ret))
+		if (!istripe_super_goes_elsewhere(ret))
 			break;
 	}
 	srcu_read_unlock(&leg->srcu, section);

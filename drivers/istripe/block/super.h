@@ -63,8 +63,11 @@ int istripe_super_flush(const struct istripe_super_io *io);
 /* 0 also for a bad superblock: @md->problem. Errors are those of istripe_super_transfer(). */
 int istripe_super_read(const struct istripe_super_io *io, struct istripe_md *md);
 
-/* Did superblock I/O fail with the connection, so that another nexus may do? */
+/* Did superblock I/O fail with the connection? Then a write may still be carried out. */
 bool istripe_super_is_lost(int error);
+
+/* May another nexus do what failed? It was lost, or its port takes no I/O (-ENOLINK). */
+bool istripe_super_goes_elsewhere(int error);
 
 /*
  * Calls @fn over a nexus that was found within a section of leg->srcu. The session ends when the

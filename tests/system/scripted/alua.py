@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """A LUN behind several target port groups (ALUA): ports of one disk, with access states."""
 
-from scripted.scsi import INQUIRY, REPORT_LUNS, REQUEST_SENSE, Disk, Result
+from scripted.scsi import INQUIRY, NO_SUCH_LUN, REPORT_LUNS, REQUEST_SENSE, Disk, Result
 
 OPTIMIZED, NON_OPTIMIZED, STANDBY, UNAVAILABLE, OFFLINE, TRANSITIONING = 0, 1, 2, 3, 14, 15
+#: No access state: the port has no such LUN.
+GONE = 99
 REFUSALS = {TRANSITIONING: (2, 4, 0x0A), STANDBY: (2, 4, 0x0B), UNAVAILABLE: (2, 4, 0x0C),
-            OFFLINE: (2, 4, 0x12)}
+            OFFLINE: (2, 4, 0x12), GONE: NO_SUCH_LUN}
 CHANGED = (6, 0x2A, 6)
 
 MAINTENANCE_IN, REPORT_TARGET_PORT_GROUPS = 0xA3, 0x0A
@@ -24,6 +26,8 @@ class Groups:
         self.preferred = preferred
         #: What the ports do, if it is not what they say.
         self.lies = {}
+        #: {port: states of all groups from the first command for its medium on}.
+        self.turns = {}
         data = bytearray(size_bytes)
         self.ports = [Port(self, index, data) for index in range(len(states))]
 
@@ -56,6 +60,8 @@ class Port(Disk):
     def execute(self, cdb, out, lun=0):
         opcode = cdb[0]
         medium = opcode in MEDIUM
+        if medium and self.index in self.groups.turns:
+            self.groups.set(*self.groups.turns.pop(self.index))
         if self.attentions and opcode not in (INQUIRY, REPORT_LUNS, REQUEST_SENSE):
             return Result.check(*self.attentions.pop(0))
         state = self.groups.lies.get(self.index, self.groups.states[self.index])
