@@ -8,7 +8,7 @@ import pytest
 
 from lab import network
 from lab.disk import Direct, Reader, noise, same
-from lab.ghost import KIB, Write, killed, state, volume_over
+from lab.ghost import AT, KIB, Write, killed, state, volume_over, write_to_holder
 from lab.istripe import EnableError
 from lab.shell import read, wait_for, write
 from scripted.alua import (
@@ -20,7 +20,8 @@ from scripted.alua import (
     UNAVAILABLE,
     Groups,
 )
-from scripted.scenario import HONEST
+from scripted.ghost import NOT_SUPPORTED, Holder, completes
+from scripted.scenario import HONEST, Scenario
 
 PATH = {"login_timeout_ms": 3000, "default_time2wait": 0}
 #: A state that nobody tells of is found within half a minute while I/O goes on.
@@ -172,6 +173,35 @@ def test_io_waits(alua, between):
         writer.finish(SOON_S)
         assert disk.read(0, 64 * KIB) == noise(64 * KIB, 2)
     undisturbed(volume)
+
+
+@pytest.mark.allow_log("LOGICAL UNIT RESET is rejected", "this is what the target does")
+def test_a_port_that_takes_no_io_ends_no_writes(alua, links):
+    """It refuses the reset again and again: what the target still has is not over."""
+    volume, groups, servers = alua(OPTIMIZED, OPTIMIZED, policy="failover",
+                                   path={**PATH, "login_retry_max_ms": 1000})
+
+    async def by_state(holder, conn, pdu):
+        if groups.states[0] == UNAVAILABLE:
+            return NOT_SUPPORTED
+        return await completes(holder, conn, pdu)
+
+    holder = Holder(by_state)
+    holder.server = servers[0]
+    servers[0].load(Scenario("holds a write", hooks=holder.hooks())).disk = groups.ports[0]
+    with Direct(volume.enable()) as disk:
+        writer = write_to_holder(disk, holder, noise(4 * KIB, 1))
+        groups.set(UNAVAILABLE, OPTIMIZED)
+        killed(links[0], servers[0].port)
+        wait_for("resets that are refused", lambda: holder.resets >= 6, 60)
+        assert writer.is_alive()
+        assert read(volume.path_sysfs(0, 0) / "waiting_writes") == "1"
+        groups.set(OPTIMIZED, OPTIMIZED)
+        resets = holder.resets
+        wait_for("a reset that is not", lambda: holder.resets > resets, 60)
+        holder.release()
+        writer.finish()
+        same(disk.read(AT, 4 * KIB), noise(4 * KIB, 1), "the data on the disk")
 
 
 @pytest.mark.allow_log("no path for 3000 ms", "no port takes I/O for so long")

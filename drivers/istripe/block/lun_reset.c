@@ -188,6 +188,10 @@ static bool reset_is_refused_for_good(struct istripe_nexus *nexus)
 /* Turns refusals that have become permanent into -EOPNOTSUPP. */
 static int reset_check(struct istripe_nexus *nexus, int error)
 {
+	/* A port that takes no I/O may refuse a reset that others do not refuse. */
+	if ((error == -EIO || error == -EOPNOTSUPP) &&
+	    !istripe_alua_usable(nexus->found.access.state))
+		return -EIO;
 	if (error == -EIO)
 		return reset_is_refused_for_good(nexus) ? -EOPNOTSUPP : -EIO;
 	nexus->resets_refused = 0;
