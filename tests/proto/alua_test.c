@@ -68,6 +68,19 @@ static void alua_groups(struct kunit *test)
 	expect_group(test, extended, sizeof(extended), 7, SCSI_ACCESS_STATE_TRANSITIONING, false);
 }
 
+static void alua_transition(struct kunit *test)
+{
+	struct istripe_vpd_port port = { .group_known = true, .group = 1 };
+	u8 extended[sizeof(groups) + 4];
+	struct istripe_access access = {};
+
+	KUNIT_ASSERT_EQ(test, istripe_alua_decode(groups, sizeof(groups), &port, &access), 0);
+	KUNIT_EXPECT_EQ(test, access.transition_s, 0);
+	build_extended(extended);
+	KUNIT_ASSERT_EQ(test, istripe_alua_decode(extended, sizeof(extended), &port, &access), 0);
+	KUNIT_EXPECT_EQ(test, access.transition_s, 60);
+}
+
 static void alua_ports(struct kunit *test)
 {
 	struct istripe_vpd_port port = { .port_known = true, .port = 3 };
@@ -226,6 +239,7 @@ static void alua_states(struct kunit *test)
 
 static struct kunit_case alua_cases[] = {
 	KUNIT_CASE(alua_groups),
+	KUNIT_CASE(alua_transition),
 	KUNIT_CASE(alua_ports),
 	KUNIT_CASE(alua_absent),
 	KUNIT_CASE(alua_cut),

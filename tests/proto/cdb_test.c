@@ -77,7 +77,12 @@ static void report_luns(u8 *cdb)
 
 static void report_target_port_groups(u8 *cdb)
 {
-	istripe_cdb_report_target_port_groups(cdb, BLOCKS);
+	istripe_cdb_report_target_port_groups(cdb, BLOCKS, false);
+}
+
+static void report_target_port_groups_extended(u8 *cdb)
+{
+	istripe_cdb_report_target_port_groups(cdb, BLOCKS, true);
 }
 
 static void read_capacity16(u8 *cdb)
@@ -119,6 +124,8 @@ static const struct {
 	{ "REPORT LUNS", report_luns, { 0xa0, 0, 0, 0, 0, 0, 9, 0xa, 0xb, 0xc } },
 	{ "REPORT TARGET PORT GROUPS", report_target_port_groups,
 	  { 0xa3, 0x0a, 0, 0, 0, 0, 9, 0xa, 0xb, 0xc } },
+	{ "REPORT TARGET PORT GROUPS, extended", report_target_port_groups_extended,
+	  { 0xa3, 0x2a, 0, 0, 0, 0, 9, 0xa, 0xb, 0xc } },
 	{ "READ CAPACITY(16)", read_capacity16,
 	  { 0x9e, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0xa, 0xb, 0xc } },
 	{ "MODE SENSE(6)", mode_sense6, { 0x1a, 0x08, 0x08, 0, 0xc0 } },

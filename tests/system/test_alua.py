@@ -175,6 +175,35 @@ def test_io_waits(alua, between):
     undisturbed(volume)
 
 
+def test_a_transition_gets_its_time(alua):
+    """The target says how long it may take: recovery_timeout_ms does not end it."""
+    volume, groups, _ = alua(OPTIMIZED, OPTIMIZED, recovery_timeout_ms=1000)
+    groups.transition_s = 60
+    with Direct(volume.enable()) as disk:
+        groups.set(TRANSITIONING, TRANSITIONING)
+        writer = Write(disk, 0, noise(64 * KIB, 2))
+        wait_for("I/O to wait", lambda: state(volume) == "waiting", SOON_S)
+        time.sleep(4)
+        assert writer.is_alive()
+        groups.set(STANDBY, OPTIMIZED)
+        writer.finish(SOON_S)
+        same(disk.read(0, 64 * KIB), noise(64 * KIB, 2), "what was read")
+    undisturbed(volume)
+
+
+@pytest.mark.allow_log("no path for 1000 ms", "the transition takes too long")
+@pytest.mark.allow_log("error, dev istripe", "the read that fails")
+def test_a_transition_that_does_not_end(alua):
+    volume, groups, _ = alua(OPTIMIZED, OPTIMIZED, recovery_timeout_ms=1000)
+    groups.transition_s = 6
+    with Direct(volume.enable()) as disk:
+        groups.set(TRANSITIONING, TRANSITIONING)
+        start = time.monotonic()
+        with pytest.raises(OSError):
+            disk.read(0, 4 * KIB)
+        assert 5 < time.monotonic() - start < 30
+
+
 @pytest.mark.allow_log("LOGICAL UNIT RESET is rejected", "this is what the target does")
 def test_a_port_that_takes_no_io_ends_no_writes(alua, links):
     """It refuses the reset again and again: what the target still has is not over."""
@@ -229,8 +258,10 @@ def test_the_target_lies(alua):
     volume, groups, _ = alua(OPTIMIZED, OPTIMIZED, recovery_timeout_ms=3000)
     with Direct(volume.enable()) as disk:
         groups.lies = {0: STANDBY, 1: STANDBY}
+        start = time.monotonic()
         with pytest.raises(OSError):
             disk.read(0, 4 * KIB)
+        assert 2 < time.monotonic() - start < 30
         assert groups.ports[0].refused < 100
         groups.lies = {}
         wait_for("I/O", lambda: state(volume) == "live", SOON_S)
@@ -275,6 +306,8 @@ def test_superblocks(alua):
 def test_preferred(alua):
     """With failover, of two that are as good."""
     volume, groups, _ = alua(OPTIMIZED, OPTIMIZED, preferred=1, policy="failover")
+    # Not all targets know the extended header.
+    groups.transition_s = None
     with Direct(volume.enable()) as disk:
         before = served(groups)
         works(disk, 1)

@@ -197,6 +197,7 @@ static void io_task_good(struct istripe_leg_task *leg_task)
 	const struct istripe_task *task = &leg_task->task;
 
 	if (task->transferred_bytes == task->data.length_bytes) {
+		istripe_leg_note_good(leg_task->leg);
 		io_put(leg_task->io);
 		return;
 	}

@@ -10,6 +10,11 @@
 #include "block/policy.h"
 #include "block/volume.h"
 
+/* How long a transition of access states may take, if the target does not say. */
+#define TRANSITION_S	60
+/* A refusal so soon after the leg has come back belongs to the one before. */
+#define REFUSES_AGAIN_MS	5000
+
 struct istripe_nexus *istripe_leg_next_nexus(const struct istripe_leg *leg, u32 *at)
 {
 	const struct istripe_path *path;
@@ -150,12 +155,26 @@ static void leg_fail_all(struct list_head *list)
 	}
 }
 
-static bool leg_recovery_is_over(const struct istripe_leg *leg, unsigned long down_since)
+/* A target that is moving the LUN gets the time that it says it needs. */
+static unsigned long leg_recovery_end(const struct istripe_leg *leg, s32 recovery_ms)
+{
+	unsigned long end = leg->down_since + msecs_to_jiffies(recovery_ms);
+	const struct istripe_nexus *nexus;
+	u32 at;
+
+	lockdep_assert_held(&leg->lock);
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (nexus->live && nexus->access.state == SCSI_ACCESS_STATE_TRANSITIONING &&
+		    time_after(nexus->transition_end, end))
+			end = nexus->transition_end;
+	return end;
+}
+
+static bool leg_recovery_is_over(const struct istripe_leg *leg)
 {
 	s32 recovery_ms = READ_ONCE(leg->volume->recovery_timeout_ms);
 
-	return recovery_ms >= 0 &&
-	       time_after_eq(jiffies, down_since + msecs_to_jiffies(recovery_ms));
+	return recovery_ms >= 0 && time_after_eq(jiffies, leg_recovery_end(leg, recovery_ms));
 }
 
 static void leg_set_unfenced(struct istripe_leg *leg, struct istripe_nexus *nexus)
@@ -218,14 +237,24 @@ bool istripe_leg_is_urgent(struct istripe_leg *leg)
 static void leg_arm_recovery(struct istripe_leg *leg)
 {
 	s32 recovery_ms = READ_ONCE(leg->volume->recovery_timeout_ms);
-	unsigned long end = leg->down_since + msecs_to_jiffies(recovery_ms);
+	unsigned long end;
 
 	lockdep_assert_held(&leg->lock);
-	if (recovery_ms < 0 || istripe_leg_serving(leg) || leg->failed)
+	if (recovery_ms < 0 || istripe_leg_serving(leg) || leg->failed) {
 		cancel_delayed_work(&leg->recovery_work);
-	else
-		mod_delayed_work(istripe_recovery_wq, &leg->recovery_work,
-				 time_before(jiffies, end) ? end - jiffies : 0);
+		return;
+	}
+	end = leg_recovery_end(leg, recovery_ms);
+	mod_delayed_work(istripe_recovery_wq, &leg->recovery_work,
+			 time_before(jiffies, end) ? end - jiffies : 0);
+}
+
+/* Its ports are said to take I/O, and refuse it all the same: the leg has not come back. */
+static bool leg_refuses_again(const struct istripe_leg *leg)
+{
+	lockdep_assert_held(&leg->lock);
+	return leg->refused &&
+	       time_before(jiffies, leg->serving_since + msecs_to_jiffies(REFUSES_AGAIN_MS));
 }
 
 /*
@@ -236,7 +265,8 @@ static void leg_check_recovery(struct istripe_leg *leg, const struct istripe_nex
 			       bool served)
 {
 	if (served && !istripe_leg_serving(leg)) {
-		leg->down_since = jiffies;
+		if (!leg_refuses_again(leg))
+			leg->down_since = jiffies;
 		leg_wake(leg, lost);
 	}
 	leg_arm_recovery(leg);
@@ -252,8 +282,7 @@ static void leg_recovery_work(struct work_struct *work)
 
 	spin_lock_bh(&leg->lock);
 	/* Since this work was queued a nexus may have come back, and even been lost again. */
-	over = !istripe_leg_serving(leg) && !leg->failed &&
-	       leg_recovery_is_over(leg, leg->down_since);
+	over = !istripe_leg_serving(leg) && !leg->failed && leg_recovery_is_over(leg);
 	if (over) {
 		leg->failed = true;
 		list_splice_init(&leg->parked, &list);
@@ -436,22 +465,32 @@ bool istripe_leg_super_is_unfenced(struct istripe_leg *leg, const struct istripe
 	return super_unfenced;
 }
 
+/* @served: istripe_leg_serving() before the change that has just been made. */
+static void leg_take_parked(struct istripe_leg *leg, bool served, struct list_head *list)
+{
+	if (!istripe_leg_serving(leg))
+		return;
+	if (!served)
+		leg->serving_since = jiffies;
+	leg->failed = false;
+	list_splice_init(&leg->parked, list);
+}
+
 void istripe_leg_nexus_fenced(struct istripe_leg *leg, struct istripe_nexus *nexus)
 {
 	LIST_HEAD(list);
+	bool served;
 
 	spin_lock_bh(&leg->lock);
+	served = istripe_leg_serving(leg);
 	nexus->super_unfenced = false;
 	list_splice_init(&nexus->awaiting_fence, &list);
 	if (nexus->unfenced) {
 		nexus->unfenced = false;
 		WRITE_ONCE(leg->unfenced_nexuses, leg->unfenced_nexuses - 1);
 	}
-	if (istripe_leg_serving(leg)) {
-		leg->failed = false;
-		list_splice_init(&leg->parked, &list);
-		leg_arm_recovery(leg);
-	}
+	leg_take_parked(leg, served, &list);
+	leg_arm_recovery(leg);
 	spin_unlock_bh(&leg->lock);
 	atomic64_add(leg_redrive(leg, &list), &leg->redriven);
 }
@@ -469,21 +508,31 @@ bool istripe_leg_nexus_waits(struct istripe_leg *leg, const struct istripe_nexus
 void istripe_leg_nexus_live(struct istripe_leg *leg, struct istripe_nexus *nexus)
 {
 	LIST_HEAD(list);
+	bool served;
 
 	spin_lock_bh(&leg->lock);
 	if (nexus->live || !nexus->wanted) {
 		spin_unlock_bh(&leg->lock);
 		return;
 	}
+	served = istripe_leg_serving(leg);
 	leg_set_live(leg, nexus, nexus->owned->conn_count);
-	if (istripe_leg_serving(leg)) {
-		leg->failed = false;
-		list_splice_init(&leg->parked, &list);
-	}
+	leg_take_parked(leg, served, &list);
 	leg_arm_recovery(leg);
 	spin_unlock_bh(&leg->lock);
 	wake_up_all(&leg->usable);
 	atomic64_add(leg_redrive(leg, &list), &leg->redriven);
+}
+
+static void nexus_set_access_state(struct istripe_nexus *nexus, u8 state)
+{
+	u32 transition_s = nexus->access.transition_s ?: TRANSITION_S;
+
+	lockdep_assert_held(&nexus->leg->lock);
+	if (state == SCSI_ACCESS_STATE_TRANSITIONING && nexus->access.state != state &&
+	    !leg_refuses_again(nexus->leg))
+		nexus->transition_end = jiffies + transition_s * HZ;
+	WRITE_ONCE(nexus->access.state, state);
 }
 
 void istripe_leg_nexus_access(struct istripe_leg *leg, struct istripe_nexus *nexus,
@@ -497,15 +546,13 @@ void istripe_leg_nexus_access(struct istripe_leg *leg, struct istripe_nexus *nex
 	served = istripe_leg_serving(leg);
 	nexus->access.preferred = access->preferred;
 	nexus->access.group = access->group;
+	nexus->access.transition_s = access->transition_s;
 	WRITE_ONCE(nexus->access.known, access->known);
-	WRITE_ONCE(nexus->access.state, access->state);
+	nexus_set_access_state(nexus, access->state);
 	leg_choose(leg);
 	/* It counts when the nexus is live, see istripe_leg_nexus_live(). */
 	if (nexus->live) {
-		if (istripe_leg_serving(leg)) {
-			leg->failed = false;
-			list_splice_init(&leg->parked, &list);
-		}
+		leg_take_parked(leg, served, &list);
 		leg_check_recovery(leg, nexus, served);
 	}
 	spin_unlock_bh(&leg->lock);
@@ -518,10 +565,13 @@ void istripe_leg_nexus_refused(struct istripe_leg *leg, struct istripe_nexus *ne
 	bool served;
 
 	spin_lock_bh(&leg->lock);
-	served = istripe_leg_serving(leg);
-	WRITE_ONCE(nexus->access.state, state);
-	leg_choose(leg);
-	leg_check_recovery(leg, nexus, served);
+	if (nexus->access.state != state) {
+		served = istripe_leg_serving(leg);
+		nexus_set_access_state(nexus, state);
+		leg_choose(leg);
+		leg_check_recovery(leg, nexus, served);
+	}
+	WRITE_ONCE(leg->refused, true);
 	spin_unlock_bh(&leg->lock);
 }
 

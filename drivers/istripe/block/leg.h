@@ -2,9 +2,9 @@
 /*
  * A leg: one LUN of the stripe, known by its VPD 83h designator.
  *
- * While no nexus is live, tasks wait on @parked. They are sent when a nexus is live again, and fail
- * when the leg has been down for recovery_timeout_ms. @delay has the tasks that are sent again
- * after a while, @allowance those that the LUN has no room for.
+ * While no nexus is usable (live, and its port takes I/O), tasks wait on @parked. They are sent
+ * when a nexus is usable again, and fail when the leg has been down for recovery_timeout_ms. @delay
+ * has the tasks that are sent again after a while, @allowance those that the LUN has no room for.
  *
  * A task that was lost with its session goes over another nexus at once when doing it twice does no
  * harm, as with a read. A lost write may still be carried out by the target, after newer data were
@@ -14,11 +14,12 @@
  * came back in time or the volume goes down, the leg serves nothing until the fence is complete:
  * otherwise the failed write could be carried out over newer data.
  *
- * @lock covers @losses, @generations, @live_nexuses, @live_paths, @chosen_paths, @unfenced_nexuses,
- * @failed, @stopping, @parked, @delay, @allowance, @down_since, lanes, preferred and kept of the
- * paths, and wanted, live, connections, access, lanes, unfenced, super_unfenced, pages_held,
- * awaiting_fence, way, portal_group, portal_group_tpgt, generation and unproven of the nexuses. It
- * is a leaf, taken with bh disabled, interrupts on, and never held over a submission.
+ * @lock covers @losses, @generations, @live_nexuses, @live_paths, @chosen_paths, @refused,
+ * @unfenced_nexuses, @failed, @stopping, @parked, @delay, @allowance, @down_since, @serving_since,
+ * lanes, preferred and kept of the paths, and wanted, live, connections, access, transition_end,
+ * lanes, unfenced, super_unfenced, pages_held, awaiting_fence, way, portal_group,
+ * portal_group_tpgt, generation and unproven of the nexuses. It is a leaf, taken with bh disabled,
+ * interrupts on, and never held over a submission.
  * @identify_lock serializes the workers of nexuses that find the LUN at the same time; it covers
  * nexus->blocks, too.
  *
@@ -95,10 +96,12 @@ struct istripe_leg {
 	u32 live_nexuses;		/* whose ports take I/O */
 	u32 live_paths;			/* with a live nexus, whether its port takes I/O or not */
 	u32 chosen_paths;		/* with lanes: the policy chooses one of these */
+	bool refused;			/* a port did, and no command has ended well since */
 	u32 unfenced_nexuses;		/* whose writes failed without a fence */
 	bool failed;			/* recovery_timeout_ms has passed */
 	bool stopping;
 	unsigned long down_since;	/* jiffies */
+	unsigned long serving_since;	/* jiffies */
 	wait_queue_head_t usable;	/* for @live_nexuses */
 	struct list_head parked;
 	struct istripe_delay delay;
@@ -181,6 +184,13 @@ static inline bool istripe_leg_serving(const struct istripe_leg *leg)
 {
 	lockdep_assert_held(&leg->lock);
 	return leg->live_nexuses && !leg->unfenced_nexuses;
+}
+
+/* A command has ended well. Any context. */
+static inline void istripe_leg_note_good(struct istripe_leg *leg)
+{
+	if (unlikely(READ_ONCE(leg->refused)))
+		WRITE_ONCE(leg->refused, false);
 }
 
 /* Tasks submitted with @more are sent now: no more follow. Sleeps. */

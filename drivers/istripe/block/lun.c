@@ -356,16 +356,25 @@ static int probe_port(struct probe *probe, struct istripe_lun *lun)
 	return ret;
 }
 
+static int probe_port_groups(struct probe *probe, bool extended)
+{
+	u8 cdb[ISTRIPE_CDB_BYTES];
+
+	istripe_cdb_report_target_port_groups(cdb, ISTRIPE_INTERNAL_BYTES, extended);
+	return probe_ask(probe, cdb, ISTRIPE_INTERNAL_BYTES);
+}
+
 /* After a refusal or nonsense the port counts as one whose state is not told. */
 static int probe_access(struct probe *probe, struct istripe_lun *lun)
 {
-	u8 cdb[ISTRIPE_CDB_BYTES];
 	int ret;
 
 	if (!probe->tpgs)
 		return 0;
-	istripe_cdb_report_target_port_groups(cdb, ISTRIPE_INTERNAL_BYTES);
-	ret = probe_ask(probe, cdb, ISTRIPE_INTERNAL_BYTES);
+	ret = probe_port_groups(probe, true);
+	/* Not all know the extended header. */
+	if (ret == -EIO)
+		ret = probe_port_groups(probe, false);
 	if (ret)
 		return ret == -EIO ? 0 : ret;
 	istripe_alua_decode(probe->data, probe->bytes, &probe->port, &lun->access);

@@ -41,6 +41,7 @@ int istripe_alua_decode(const u8 *data, u32 bytes, const struct istripe_vpd_port
 	left = min(get_unaligned_be32(data), bytes - LENGTH_BYTES);
 	data += LENGTH_BYTES;
 	if (left >= EXTENDED_BYTES && (data[0] & FORMAT_MASK) == FORMAT_EXTENDED) {
+		access->transition_s = data[1];
 		data += EXTENDED_BYTES;
 		left -= EXTENDED_BYTES;
 	}

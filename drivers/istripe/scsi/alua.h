@@ -17,6 +17,7 @@ struct istripe_access {
 	bool known;		/* the target tells the state of this port */
 	bool preferred;		/* PREF */
 	u8 state;		/* SCSI_ACCESS_STATE_... */
+	u8 transition_s;	/* how long a transition may take; 0: not told */
 	u16 group;		/* target port group */
 };
 

@@ -133,10 +133,10 @@ void istripe_cdb_reserve_parameter(u8 *list, u64 key, u64 action_key, bool keep)
 	list[20] = keep;
 }
 
-void istripe_cdb_report_target_port_groups(u8 *cdb, u32 bytes)
+void istripe_cdb_report_target_port_groups(u8 *cdb, u32 bytes, bool extended)
 {
 	cdb_start(cdb, MAINTENANCE_IN);
-	cdb[1] = MI_REPORT_TARGET_PGS;
+	cdb[1] = MI_REPORT_TARGET_PGS | (extended ? MI_EXT_HDR_PARAM_FMT : 0);
 	put_unaligned_be32(bytes, cdb + 6);
 }
 

@@ -144,8 +144,9 @@ void istripe_cdb_reserve_parameter(u8 *list, u64 key, u64 action_key, bool keep)
  * istripe_cdb_report_target_port_groups() - REPORT TARGET PORT GROUPS, SPC-5 6.36
  * @cdb: 16 bytes
  * @bytes: allocation length
+ * @extended: with the extended header, which has the time that a transition may take
  */
-void istripe_cdb_report_target_port_groups(u8 *cdb, u32 bytes);
+void istripe_cdb_report_target_port_groups(u8 *cdb, u32 bytes, bool extended);
 
 /**
  * istripe_cdb_test_unit_ready() - TEST UNIT READY, SPC-5 6.46

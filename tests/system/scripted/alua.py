@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """A LUN behind several target port groups (ALUA): ports of one disk, with access states."""
 
-from scripted.scsi import INQUIRY, NO_SUCH_LUN, REPORT_LUNS, REQUEST_SENSE, Disk, Result
+from scripted.scsi import (
+    INQUIRY,
+    INVALID_FIELD,
+    NO_SUCH_LUN,
+    REPORT_LUNS,
+    REQUEST_SENSE,
+    Disk,
+    Result,
+)
 
 OPTIMIZED, NON_OPTIMIZED, STANDBY, UNAVAILABLE, OFFLINE, TRANSITIONING = 0, 1, 2, 3, 14, 15
 #: No access state: the port has no such LUN.
@@ -10,7 +18,7 @@ REFUSALS = {TRANSITIONING: (2, 4, 0x0A), STANDBY: (2, 4, 0x0B), UNAVAILABLE: (2,
             OFFLINE: (2, 4, 0x12), GONE: NO_SUCH_LUN}
 CHANGED = (6, 0x2A, 6)
 
-MAINTENANCE_IN, REPORT_TARGET_PORT_GROUPS = 0xA3, 0x0A
+MAINTENANCE_IN, REPORT_TARGET_PORT_GROUPS, EXTENDED = 0xA3, 0x0A, 0x20
 #: They get an answer in every state.
 ALWAYS = (INQUIRY, REPORT_LUNS, REQUEST_SENSE, MAINTENANCE_IN)
 MEDIUM = (0x28, 0x2A, 0x88, 0x8A, 0x9C, 0x35, 0x91, 0x42, 0x93)
@@ -28,6 +36,8 @@ class Groups:
         self.lies = {}
         #: {port: states of all groups from the first command for its medium on}.
         self.turns = {}
+        #: Of the extended header; None: the target does not know that.
+        self.transition_s = 0
         data = bytearray(size_bytes)
         self.ports = [Port(self, index, data) for index in range(len(states))]
 
@@ -38,8 +48,8 @@ class Groups:
             for port in self.ports:
                 port.attentions.append(CHANGED)
 
-    def report(self):
-        rows = b""
+    def report(self, extended):
+        rows = bytes([0x10, self.transition_s, 0, 0]) if extended else b""
         for index, state in enumerate(self.states):
             flags = state | (0x80 if index == self.preferred else 0)
             rows += bytes([flags, 0xCF]) + (self.FIRST + index).to_bytes(2, "big")
@@ -70,14 +80,20 @@ class Port(Disk):
             return Result.check(*REFUSALS[state])
         self.served += medium
         if opcode == MAINTENANCE_IN and cdb[1] & 0x1F == REPORT_TARGET_PORT_GROUPS:
-            self.asked += 1
-            return Result(data=self.groups.report()[:int.from_bytes(cdb[6:10], "big")])
+            return self.report(cdb)
         result = super().execute(cdb, out, lun)
         if opcode == INQUIRY and not cdb[1] & 1 and len(result.data) > 5:
             data = bytearray(result.data)
             data[5] |= 0x10
             result.data = bytes(data)
         return result
+
+    def report(self, cdb):
+        extended = bool(cdb[1] & EXTENDED)
+        if extended and self.groups.transition_s is None:
+            return Result.check(*INVALID_FIELD)
+        self.asked += 1
+        return Result(data=self.groups.report(extended)[:int.from_bytes(cdb[6:10], "big")])
 
     def pages(self, door=0):
         pages = super().pages(door)
