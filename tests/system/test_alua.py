@@ -14,6 +14,7 @@ from lab.shell import read, wait_for, write
 from scripted.alua import (
     GONE,
     NON_OPTIMIZED,
+    OFFLINE,
     OPTIMIZED,
     STANDBY,
     TRANSITIONING,
@@ -154,7 +155,7 @@ def test_nobody_tells(alua):
     undisturbed(volume)
 
 
-@pytest.mark.parametrize("between", [TRANSITIONING, STANDBY, UNAVAILABLE])
+@pytest.mark.parametrize("between", [TRANSITIONING, STANDBY, UNAVAILABLE, OFFLINE])
 def test_io_waits(alua, between):
     """No port takes I/O for a while. The target is asked, but not all the time."""
     volume, groups, _ = alua(OPTIMIZED, OPTIMIZED)
@@ -172,6 +173,16 @@ def test_io_waits(alua, between):
         groups.set(STANDBY, OPTIMIZED)
         writer.finish(SOON_S)
         assert disk.read(0, 64 * KIB) == noise(64 * KIB, 2)
+    undisturbed(volume)
+
+
+def test_they_swap_and_nobody_tells(alua):
+    """One port is polled, and then the other one, which is not, is asked as well."""
+    volume, groups, _ = alua(OPTIMIZED, NON_OPTIMIZED)
+    volume.enable()
+    groups.set(NON_OPTIMIZED, OPTIMIZED)
+    wait_access(volume, 1, "active/optimized", FOUND_S)
+    wait_access(volume, 0, "active/non-optimized")
     undisturbed(volume)
 
 
@@ -231,6 +242,20 @@ def test_a_port_that_takes_no_io_ends_no_writes(alua, links):
         holder.release()
         writer.finish()
         same(disk.read(AT, 4 * KIB), noise(4 * KIB, 1), "the data on the disk")
+
+
+def test_superblocks_are_not_polled(alua):
+    """A port that is not optimized is asked for its state, and its disk is left alone."""
+    volume, groups, _ = alua(OPTIMIZED, NON_OPTIMIZED, metadata="md", metadata_create=1)
+    with Direct(volume.enable()) as disk:
+        works(disk, 1)
+        before, asked = served(groups)[1], groups.ports[1].asked
+        groups.set(OPTIMIZED, NON_OPTIMIZED, tell=True)
+        works(disk, 2)
+        wait_for("the port to be asked", lambda: groups.ports[1].asked >= asked + 2, SOON_S)
+        works(disk, 3)
+        assert served(groups)[1] == before
+    undisturbed(volume)
 
 
 @pytest.mark.allow_log("no path for 3000 ms", "no port takes I/O for so long")

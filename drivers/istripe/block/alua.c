@@ -23,7 +23,7 @@ static void alua_ask(struct istripe_leg *leg, const struct istripe_nexus *except
 	istripe_leg_for_each_nexus(leg, nexus, at)
 		if (nexus != except && READ_ONCE(nexus->access.known) &&
 		    READ_ONCE(nexus->state) == ISTRIPE_NEXUS_LIVE)
-			istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
+			istripe_nexus_event(nexus, ISTRIPE_NEXUS_ACCESS);
 	srcu_read_unlock(&leg->srcu, section);
 }
 
@@ -44,18 +44,17 @@ void istripe_alua_found(struct istripe_nexus *nexus)
 	const struct istripe_access *now = &nexus->found.access;
 	struct istripe_leg *leg = nexus->leg;
 	struct istripe_access before;
-	bool usable;
 
 	istripe_leg_nexus_access(leg, nexus, now, &before);
 	alua_say(nexus, &before);
-	usable = istripe_alua_usable(now->state);
-	if (usable == istripe_alua_usable(before.state))
-		return;
-	/* Only when it changes: two ports that take no I/O would ask each other for ever. */
-	if (!usable && !READ_ONCE(leg->live_nexuses))
+	/*
+	 * Other ports have changed, too, and not all targets tell: one that is optimized is not
+	 * polled. Only after a change: otherwise ports would ask each other for ever.
+	 */
+	if (before.known && now->state != before.state)
 		alua_ask(leg, nexus);
 	/* A nexus without a link was kept as long as no other one was usable. */
-	if (usable)
+	if (istripe_alua_usable(now->state) && !istripe_alua_usable(before.state))
 		istripe_leg_tell(leg, NULL, ISTRIPE_NEXUS_CARRIER);
 }
 

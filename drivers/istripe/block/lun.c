@@ -68,6 +68,13 @@ static bool lun_refuses_access(const struct istripe_task *task)
 	return task->status == SAM_STAT_CHECK_CONDITION && istripe_alua_refusal(&task->sense) >= 0;
 }
 
+/* A unit attention is reported once: nobody else hears of this one. */
+static void lun_note_access(struct istripe_session *session, enum istripe_lun_known known)
+{
+	if (known == ISTRIPE_LUN_KNOWN && istripe_alua_changed(&session->internal.task.sense))
+		session->ops->attention(session, "the access state of its port has changed");
+}
+
 int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *number,
 		    const u8 *cdb, u32 bytes, bool write, enum istripe_lun_known known,
 		    bool tpgs, unsigned long deadline)
@@ -95,6 +102,7 @@ int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *numb
 			return 0;
 		if (tpgs && lun_refuses_access(task))
 			return -ENOLINK;
+		lun_note_access(session, known);
 		ret = lun_check(verdict, known, deadline, &attempt);
 		if (ret)
 			return ret;

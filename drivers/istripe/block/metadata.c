@@ -53,9 +53,14 @@ static int leg_verify_nexuses(struct istripe_leg *leg, struct istripe_super_walk
 	u32 at, good = 0;
 
 	istripe_leg_for_each_nexus(leg, nexus, at) {
-		/* It is compared when its port takes I/O, see istripe_metadata_admits(). */
-		if (!istripe_alua_usable(READ_ONCE(nexus->access.state)))
+		/*
+		 * It is compared when its port takes I/O, see istripe_metadata_admits(). Its
+		 * worker may be finding that just now, without @known: wait until it sees that.
+		 */
+		if (!istripe_alua_usable(READ_ONCE(nexus->access.state))) {
+			istripe_nexus_revalidate(nexus);
 			continue;
+		}
 		ret = istripe_super_over_nexus(nexus, walk, super_verify);
 		if (walk->mismatch) {
 			strscpy(reason, walk->why, sizeof(reason));
@@ -501,6 +506,10 @@ int istripe_metadata_check(struct istripe_nexus *nexus, char *why, size_t why_by
 		.why_bytes = why_bytes,
 	};
 
+	/* A port that has taken I/O all the time is not read over each time that it is polled. */
+	if (nexus->access_only && nexus->checked &&
+	    istripe_alua_usable(nexus->found.access.state))
+		return 0;
 	/* @known before the superblocks; pairs with the release in metadata_know(). */
 	nexus->checked = smp_load_acquire(&metadata->known) &&
 			 istripe_alua_usable(nexus->found.access.state);

@@ -400,7 +400,7 @@ static void nexus_watch_access(struct istripe_nexus *nexus)
 	if (time_before64(now, next))
 		queue_delayed_work(nexus->queue, &nexus->work, next - now);
 	else
-		istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
+		istripe_nexus_event(nexus, ISTRIPE_NEXUS_ACCESS);
 }
 
 static void nexus_go_live(struct istripe_nexus *nexus)
@@ -571,7 +571,9 @@ static void nexus_connect(struct istripe_nexus *nexus)
 	clear_bit(ISTRIPE_NEXUS_EH, &nexus->events);
 	clear_bit(ISTRIPE_NEXUS_GIVE_UP, &nexus->events);
 	clear_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events);
+	clear_bit(ISTRIPE_NEXUS_ACCESS, &nexus->events);
 	clear_bit(ISTRIPE_NEXUS_REVALIDATE_NOW, &nexus->events);
+	nexus->access_only = false;
 	istripe_eh_clear(nexus);
 	nexus->mismatch = 0;
 	nexus_set_state(nexus, ISTRIPE_NEXUS_CONNECTING);
@@ -709,6 +711,7 @@ static int nexus_ask_until_quiet(struct istripe_nexus *nexus, char *why, size_t 
 		nexus_tolerate(nexus);
 		nexus->mismatch = 0;
 		ret = nexus_ask(nexus, why, why_bytes);
+		nexus->access_only = false;
 	} while (nexus_asks_again(nexus, ret) && ++attempt < ISTRIPE_REVALIDATIONS_MAX);
 	return ret;
 }
@@ -717,16 +720,18 @@ static int nexus_ask_until_quiet(struct istripe_nexus *nexus, char *why, size_t 
  * Identifies the LUN again, over the same session. I/O goes on meanwhile, unless the LUN itself has
  * reported the change. Another LUN ends the session: the next login decides about the nexus.
  */
-static void nexus_revalidate(struct istripe_nexus *nexus)
+static void nexus_revalidate(struct istripe_nexus *nexus, bool access_only)
 {
 	struct istripe_session *session = nexus->owned;
 	char why[ISTRIPE_WHY_BYTES] = "";
 	int invalidations, ret;
 
+	clear_bit(ISTRIPE_NEXUS_ACCESS, &nexus->events);
 	clear_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events);
 	/* A later report needs another revalidation; pairs with istripe_session_invalidate(). */
 	smp_mb__after_atomic();
 	invalidations = istripe_session_invalidations(session);
+	nexus->access_only = access_only && !istripe_session_is_invalid(session);
 	mutex_lock(&nexus->ask_lock);
 	ret = nexus_ask_until_quiet(nexus, why, sizeof(why));
 	/* Fault it under the lock: a command that timed out still uses the session's page. */
@@ -754,21 +759,24 @@ static void nexus_revalidate(struct istripe_nexus *nexus)
 static void nexus_revalidate_if_asked(struct istripe_nexus *nexus)
 {
 	u64 next = nexus->revalidated_at + msecs_to_jiffies(REVALIDATE_INTERVAL_MS);
+	bool attention = test_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events);
 	u64 now = get_jiffies_64();
 
 	if (test_and_clear_bit(ISTRIPE_NEXUS_REVALIDATE_NOW, &nexus->events)) {
-		nexus_revalidate(nexus);
+		nexus_revalidate(nexus, false);
 		return;
 	}
-	if (!test_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events))
+	if (!attention && !test_bit(ISTRIPE_NEXUS_ACCESS, &nexus->events))
 		return;
 	if (time_before64(now, next)) {
 		/* Not mod_delayed_work(), which would delay an event that has come meanwhile. */
 		queue_delayed_work(nexus->queue, &nexus->work, next - now);
 		return;
 	}
-	nexus_count_revalidation(nexus);
-	nexus_revalidate(nexus);
+	/* I/O does not wait for the access state only. */
+	if (attention)
+		nexus_count_revalidation(nexus);
+	nexus_revalidate(nexus, !attention);
 }
 
 /* It was retiring and is wanted again. A proof has skipped it meanwhile. */

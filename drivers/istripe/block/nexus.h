@@ -56,6 +56,7 @@ enum istripe_nexus_event {
 	ISTRIPE_NEXUS_EH,		/* a command is older than its timeout */
 	ISTRIPE_NEXUS_GIVE_UP,		/* and has been aborted before: reset the LUN */
 	ISTRIPE_NEXUS_REVALIDATE,	/* the LUN may have changed: ask it, but not too often */
+	ISTRIPE_NEXUS_ACCESS,		/* as above, for the access state of its port only */
 	ISTRIPE_NEXUS_REVALIDATE_NOW,	/* ask it now: a caller waits for it */
 	ISTRIPE_NEXUS_RETIRE,		/* not wanted any more: go idle when it has no tasks */
 	ISTRIPE_NEXUS_CARRIER,		/* a NIC, maybe not its own, has lost its link */
@@ -117,6 +118,7 @@ struct istripe_nexus {
 	unsigned long reset_until;	/* jiffies, deadline of this work; leg->reset_lock */
 	int mismatch;			/* worker: @found is not the leg's LUN: why */
 	bool checked;			/* worker: its superblock has been compared */
+	bool access_only;		/* worker: only the access state may have changed */
 	u32 resets_refused;		/* worker: in a row, see lun_reset.c */
 	unsigned long refused_since;	/* worker: jiffies of the first of them */
 	bool resets_given_up;		/* worker: they count as "not supported" */
