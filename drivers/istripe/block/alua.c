@@ -78,7 +78,7 @@ bool istripe_alua_refused(struct istripe_nexus *nexus, const struct scsi_sense_h
 
 void istripe_alua_lost(struct istripe_nexus *nexus)
 {
-	if (!READ_ONCE(nexus->leg->live_nexuses))
+	if (!READ_ONCE(nexus->leg->usable_nexuses))
 		alua_ask(nexus->leg, nexus);
 }
 
@@ -88,7 +88,7 @@ u32 istripe_alua_poll_ms(const struct istripe_nexus *nexus)
 	    READ_ONCE(nexus->access.state) == SCSI_ACCESS_STATE_OPTIMAL)
 		return 0;
 	if (READ_ONCE(nexus->access.state) == SCSI_ACCESS_STATE_TRANSITIONING ||
-	    !READ_ONCE(nexus->leg->live_nexuses))
+	    !READ_ONCE(nexus->leg->usable_nexuses))
 		return POLL_SOON_MS;
 	return POLL_MS;
 }

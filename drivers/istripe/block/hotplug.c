@@ -122,7 +122,8 @@ int istripe_path_check_renew(const struct istripe_path *path, char *why, size_t 
 	u32 gap_ms = ISTRIPE_SEVERAL_WAIT_MS + READ_ONCE(path->params.timers.login_timeout_ms);
 	int recovery_ms = READ_ONCE(leg->volume->recovery_timeout_ms);
 
-	if (path->params.multi != ISTRIPE_MULTI_MCS || READ_ONCE(leg->live_nexuses) > 1 ||
+	if (path->params.multi != ISTRIPE_MULTI_MCS ||
+	    READ_ONCE(leg->usable_nexuses) > istripe_nexus_usable(path->nexuses[0]) ||
 	    recovery_ms < 0 || recovery_ms >= gap_ms)
 		return 0;
 	scnprintf(why, why_bytes,
@@ -139,6 +140,7 @@ void istripe_path_renew(struct istripe_path *path)
 struct retired {
 	unsigned long wanted;	/* a bit for each that was wanted */
 	u32 live;		/* how many were live */
+	u32 usable;		/* those of them whose ports took I/O */
 };
 
 /* Check and change under one lock: no other nexus is lost or retired in between. */
@@ -146,21 +148,26 @@ static int path_retire_nexuses(struct istripe_path *path, u32 from, struct retir
 			       char *why, size_t why_bytes)
 {
 	struct istripe_leg *leg = path->leg;
-	u32 i, live = 0;
+	struct istripe_nexus *nexus;
+	u32 i, at, live = 0, usable = 0, all = 0;
 
 	lockdep_assert_held(&leg->lock);
-	for (i = from; i < path->nexus_count; i++)
-		live += istripe_nexus_usable(path->nexuses[i]);
+	for (i = from; i < path->nexus_count; i++) {
+		live += path->nexuses[i]->live;
+		usable += istripe_nexus_usable(path->nexuses[i]);
+	}
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		all += nexus->live;
 	if (!from && leg->path_count == 1) {
 		scnprintf(why, why_bytes, "leg %u has no other path", leg->index);
 		return -EBUSY;
 	}
-	if (live && live == leg->live_nexuses) {
+	if ((live && live == all) || (usable && usable == leg->usable_nexuses)) {
 		scnprintf(why, why_bytes, "nothing else of leg %u is live", leg->index);
 		return -EBUSY;
 	}
 	path->kept = from;
-	*retired = (struct retired) { .live = live };
+	*retired = (struct retired) { .live = live, .usable = usable };
 	for (i = from; i < path->nexus_count; i++) {
 		if (path->nexuses[i]->wanted)
 			retired->wanted |= BIT(i);
@@ -198,12 +205,16 @@ static void path_take_back(struct istripe_path *path, const struct retired *reti
 static long nexus_wait_idle(struct istripe_nexus *nexus, const struct retired *retired, long left,
 			    bool killable)
 {
+	const struct istripe_leg *leg = nexus->leg;
+
 	while (left > 0) {
 		long slice = min_t(long, left, HZ);
 		long ret = killable ? wait_for_completion_killable_timeout(&nexus->idled, slice) :
 				      wait_for_completion_timeout(&nexus->idled, slice);
 
-		if (retired->live && !READ_ONCE(nexus->leg->live_nexuses))
+		if (retired->live && !READ_ONCE(leg->live_paths))
+			return -EBUSY;
+		if (retired->usable && !READ_ONCE(leg->usable_nexuses))
 			return -EBUSY;
 		if (ret)
 			return ret < 0 ? ret : left - slice + ret;

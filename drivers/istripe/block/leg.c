@@ -366,7 +366,7 @@ static void leg_choose(struct istripe_leg *leg)
 	for (i = 0; i < leg->path_end; i++)
 		if (leg->paths[i])
 			path_choose(leg->paths[i], rank, &count);
-	WRITE_ONCE(leg->live_nexuses, count.usable_nexuses);
+	WRITE_ONCE(leg->usable_nexuses, count.usable_nexuses);
 	WRITE_ONCE(leg->live_paths, count.live_paths);
 	WRITE_ONCE(leg->chosen_paths, count.chosen_paths);
 }
@@ -678,10 +678,10 @@ static int leg_wait_usable(struct istripe_leg *leg, char *why, size_t why_bytes)
 	u32 timeout_ms;
 	long left;
 
-	if (READ_ONCE(leg->live_nexuses) || !nexus)
+	if (READ_ONCE(leg->usable_nexuses) || !nexus)
 		return 0;
 	timeout_ms = READ_ONCE(nexus->path->params.timers.login_timeout_ms);
-	left = wait_event_killable_timeout(leg->usable, READ_ONCE(leg->live_nexuses),
+	left = wait_event_killable_timeout(leg->usable, READ_ONCE(leg->usable_nexuses),
 					   msecs_to_jiffies(timeout_ms));
 	if (left > 0)
 		return 0;
@@ -720,7 +720,7 @@ int istripe_leg_check(struct istripe_leg *leg, char *why, size_t why_bytes)
 	int used;
 	u32 at = 0;
 
-	if (READ_ONCE(leg->live_nexuses))
+	if (READ_ONCE(leg->usable_nexuses))
 		return 0;
 	used = scnprintf(why, why_bytes, "leg %u was lost again: ", leg->index);
 	mutex_lock(&leg->paths_lock);

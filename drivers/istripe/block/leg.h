@@ -14,7 +14,7 @@
  * came back in time or the volume goes down, the leg serves nothing until the fence is complete:
  * otherwise the failed write could be carried out over newer data.
  *
- * @lock covers @losses, @generations, @live_nexuses, @live_paths, @chosen_paths, @refused,
+ * @lock covers @losses, @generations, @usable_nexuses, @live_paths, @chosen_paths, @refused,
  * @unfenced_nexuses, @failed, @stopping, @parked, @delay, @allowance, @down_since, @serving_since,
  * lanes, preferred and kept of the paths, and wanted, live, connections, access, transition_end,
  * lanes, unfenced, super_unfenced, pages_held, awaiting_fence, way, portal_group,
@@ -93,7 +93,7 @@ struct istripe_leg {
 	spinlock_t lock;		/* see above */
 	u32 losses;			/* sessions lost, retired nexuses not counted */
 	u32 generations;		/* the last nexus->generation given */
-	u32 live_nexuses;		/* whose ports take I/O */
+	u32 usable_nexuses;		/* whose ports take I/O */
 	u32 live_paths;			/* with a live nexus, whether its port takes I/O or not */
 	u32 chosen_paths;		/* with lanes: the policy chooses one of these */
 	bool refused;			/* a port did, and no command has ended well since */
@@ -102,7 +102,7 @@ struct istripe_leg {
 	bool stopping;
 	unsigned long down_since;	/* jiffies */
 	unsigned long serving_since;	/* jiffies */
-	wait_queue_head_t usable;	/* for @live_nexuses */
+	wait_queue_head_t usable;	/* for @usable_nexuses */
 	struct list_head parked;
 	struct istripe_delay delay;
 	struct istripe_allowance allowance;
@@ -183,7 +183,7 @@ void istripe_leg_send(struct istripe_leg *leg, struct istripe_leg_task *leg_task
 static inline bool istripe_leg_serving(const struct istripe_leg *leg)
 {
 	lockdep_assert_held(&leg->lock);
-	return leg->live_nexuses && !leg->unfenced_nexuses;
+	return leg->usable_nexuses && !leg->unfenced_nexuses;
 }
 
 /* A command has ended well. Any context. */

@@ -165,7 +165,7 @@ static int nexus_is_meant(struct istripe_nexus *nexus, const struct reservation 
 /* One is enough, and a port that takes I/O is there. */
 static bool nexus_is_passed_over(const struct istripe_nexus *nexus)
 {
-	return READ_ONCE(nexus->leg->live_nexuses) && !istripe_nexus_usable(nexus);
+	return READ_ONCE(nexus->leg->usable_nexuses) && !istripe_nexus_usable(nexus);
 }
 
 /* @done: the number of nexuses, from the first one on, over which it has been done. */

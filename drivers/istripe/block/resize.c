@@ -407,7 +407,7 @@ static int leg_wait(struct istripe_leg *leg)
 		ret = ret ?: READ_ONCE(nexus->revalidate_error);
 	}
 	srcu_read_unlock(&leg->srcu, section);
-	if (!ret && !READ_ONCE(leg->live_nexuses))
+	if (!ret && !READ_ONCE(leg->usable_nexuses))
 		ret = -ENOTCONN;
 	return ret;
 }

@@ -36,12 +36,13 @@ static void writeback_work(struct work_struct *work)
 		istripe_leg_expire(volume->legs[i]);
 }
 
+/* Ports in transition will take the data. */
 static bool writeback_is_served(struct istripe_leg *leg)
 {
 	bool serves;
 
 	spin_lock_bh(&leg->lock);
-	serves = istripe_leg_serving(leg);
+	serves = leg->live_paths && !leg->unfenced_nexuses;
 	spin_unlock_bh(&leg->lock);
 	return serves;
 }

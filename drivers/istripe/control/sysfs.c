@@ -53,7 +53,7 @@ static enum leg_state leg_state(struct istripe_leg *leg)
 	spin_lock_bh(&leg->lock);
 	istripe_leg_for_each_nexus(leg, nexus, at)
 		idle += !nexus->wanted || (nexus->live && !istripe_nexus_usable(nexus));
-	live = leg->unfenced_nexuses ? 0 : leg->live_nexuses;
+	live = leg->unfenced_nexuses ? 0 : leg->usable_nexuses;
 	failed = leg->failed;
 	spin_unlock_bh(&leg->lock);
 	if (live)
