@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 #define pr_fmt(fmt) "istripe: " fmt
 
-#include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <trace/events/istripe.h>
 
+#include "block/backoff.h"
 #include "block/eh.h"
 #include "block/isid.h"
 #include "block/leg.h"
@@ -16,17 +16,9 @@
 #include "scsi/alua.h"
 #include "transport/socket.h"
 
-#define BACKOFF_FIRST_MS	100
-/* Of a login that is refused; with the jitter not more than a minute. */
-#define REFUSED_MAX_MS		50000
-/* While I/O, or writes of the lost session, wait for the nexus; with the jitter less than 2 s. */
-#define URGENT_MAX_MS		1750
-/* Between two attempts of which the second one is woken. */
-#define WAKE_INTERVAL_MS	1000
 #define SHORT_LIFE_MS		1000
 /* Attempts of a first start, while the target refuses resets: 7 to 20 s; see lun_reset.c. */
 #define FIRST_TRIES_MAX		12
-#define TIME2WAIT_MAX_MS	60000
 /* A target that reports changes all the time is not asked all the time. */
 #define REVALIDATE_INTERVAL_MS	500
 #define REVALIDATE_TIMEOUT_MS		30000
@@ -230,20 +222,12 @@ static void nexus_close_ending(struct istripe_nexus *nexus)
 	nexus->ops->drained(nexus);
 }
 
-/* Until the next attempt. */
-static unsigned long nexus_delay(const struct istripe_nexus *nexus, bool woken)
-{
-	unsigned long at = woken ? nexus->wake_at : nexus->retry_at;
-
-	return time_before(jiffies, at) ? at - jiffies : 0;
-}
-
 /* An event that comes while the worker queues itself must not wait until that has run. */
 static void nexus_requeue(struct istripe_nexus *nexus)
 {
 	bool woken = test_bit(ISTRIPE_NEXUS_WAKE, &nexus->events);
 
-	mod_delayed_work(nexus->queue, &nexus->work, nexus_delay(nexus, woken));
+	mod_delayed_work(nexus->queue, &nexus->work, istripe_backoff_left(nexus, woken));
 	/* Queue, then test the bits; istripe_nexus_event() sets the bit, then queues. */
 	smp_mb();
 	if (test_bit(ISTRIPE_NEXUS_STOP, &nexus->events) ||
@@ -252,56 +236,15 @@ static void nexus_requeue(struct istripe_nexus *nexus)
 		mod_delayed_work(nexus->queue, &nexus->work, 0);
 }
 
-/* How long the target wants no login after the loss of the session. */
-static u32 nexus_asked_left_ms(const struct istripe_nexus *nexus)
-{
-	return nexus->asked_ms - min(nexus->asked_ms, jiffies_to_msecs(jiffies - nexus->lost_at));
-}
-
-/*
- * Waits for @wait_ms in @state. When the nexus is woken the wait is shorter, but not shorter than
- * the target wants, and an interface that goes up and down all the time makes a few logins per
- * second.
- */
 static void nexus_back_off(struct istripe_nexus *nexus, enum istripe_nexus_state state,
 			   u32 wait_ms)
 {
-	unsigned long asked_at = jiffies + msecs_to_jiffies(nexus_asked_left_ms(nexus));
-
-	nexus->retry_at = jiffies + msecs_to_jiffies(wait_ms);
-	nexus->wake_at = nexus->attempt_at + msecs_to_jiffies(WAKE_INTERVAL_MS);
-	if (time_before(nexus->wake_at, asked_at))
-		nexus->wake_at = asked_at;
-	if (time_after(nexus->wake_at, nexus->retry_at))
-		nexus->wake_at = nexus->retry_at;
+	istripe_backoff_begin(nexus, wait_ms);
 	nexus_set_state(nexus, state);
 	/* If no login is wanted the worker checks at once whether the nexus can go idle. */
 	if (!READ_ONCE(nexus->wanted))
 		set_bit(ISTRIPE_NEXUS_RETIRE, &nexus->events);
 	nexus_requeue(nexus);
-}
-
-/* Exponential, with a quarter of jitter, so that many hosts do not come back at the same time. */
-static u32 backoff_ms(u32 failures, u32 max_ms)
-{
-	u32 ms = min(BACKOFF_FIRST_MS << min(failures, 13u), max_ms);
-
-	return ms - ms / 8 + get_random_u32() % (ms / 4);
-}
-
-/*
- * A target that starts refuses logins until it has its settings, so the wait is about as long as
- * the refusals have lasted, and earlier failures do not count.
- */
-static u32 nexus_backoff_ms(const struct istripe_nexus *nexus)
-{
-	u32 max_ms = READ_ONCE(nexus->path->params.timers.login_retry_max_ms);
-
-	if (nexus->ops->urgent(nexus))
-		max_ms = min_t(u32, max_ms, URGENT_MAX_MS);
-	else if (nexus->refusals)
-		max_ms = max_t(u32, max_ms, REFUSED_MAX_MS);
-	return backoff_ms(nexus->refusals ?: nexus->failures, max_ms);
 }
 
 /* As configured: each login follows redirects anew. */
@@ -527,10 +470,10 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, char *w
 		nexus_set_state(nexus, ISTRIPE_NEXUS_DEAD);
 	} else if (refused) {
 		nexus->ops->fence(nexus);
-		nexus_back_off(nexus, ISTRIPE_NEXUS_REFUSED, nexus_backoff_ms(nexus));
+		nexus_back_off(nexus, ISTRIPE_NEXUS_REFUSED, istripe_backoff_ms(nexus));
 	} else {
 		nexus->ops->fence(nexus);
-		nexus_back_off(nexus, ISTRIPE_NEXUS_BACKOFF, nexus_backoff_ms(nexus));
+		nexus_back_off(nexus, ISTRIPE_NEXUS_BACKOFF, istripe_backoff_ms(nexus));
 	}
 	if (!goes_on)
 		complete_all(&nexus->first_result);
@@ -539,25 +482,10 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, char *w
 /* After the loss of a session; one that was short counts as a failed attempt. */
 static void nexus_await_login(struct istripe_nexus *nexus)
 {
-	u32 wait_ms = nexus->failures ? nexus_backoff_ms(nexus) : 0;
+	u32 wait_ms = nexus->failures ? istripe_backoff_ms(nexus) : 0;
 
-	nexus_back_off(nexus, ISTRIPE_NEXUS_BACKOFF, max(wait_ms, nexus_asked_left_ms(nexus)));
-}
-
-/*
- * Woken: something has changed, so failures may pass soon. Not twice within a second, so that the
- * back-off grows; then the event stays.
- */
-static void nexus_begin_attempt(struct istripe_nexus *nexus)
-{
-	unsigned long again_at = nexus->attempt_at + msecs_to_jiffies(WAKE_INTERVAL_MS);
-
-	if (time_after_eq(jiffies, again_at) &&
-	    test_and_clear_bit(ISTRIPE_NEXUS_WAKE, &nexus->events)) {
-		WRITE_ONCE(nexus->refusals, 0);
-		nexus->failures = 0;
-	}
-	nexus->attempt_at = jiffies;
+	nexus_back_off(nexus, ISTRIPE_NEXUS_BACKOFF,
+		       max(wait_ms, istripe_backoff_asked_left_ms(nexus)));
 }
 
 static void nexus_connect(struct istripe_nexus *nexus)
@@ -584,7 +512,7 @@ static void nexus_connect(struct istripe_nexus *nexus)
 		nexus_await_login(nexus);
 		return;
 	}
-	nexus_begin_attempt(nexus);
+	istripe_backoff_attempt(nexus);
 	ret = nexus_attempt(nexus, why, sizeof(why));
 	if (!ret && !READ_ONCE(nexus->wanted)) {
 		nexus_go_idle(nexus);
@@ -596,20 +524,6 @@ static void nexus_connect(struct istripe_nexus *nexus)
 		nexus_attempt_failed(nexus, ret, why, sizeof(why));
 	else
 		nexus_go_live(nexus);
-}
-
-static u32 nexus_asked_ms(const struct istripe_nexus *nexus)
-{
-	u32 asked_ms = min_t(u32, nexus->owned->time2wait_s * MSEC_PER_SEC, TIME2WAIT_MAX_MS);
-
-	/*
-	 * Linux's own target (seen with 6.12) crashes when a session of several connections is
-	 * reinstated before it has cleaned up the first of them: it follows a freed one. They have
-	 * just been reset: give it time. That is no guarantee.
-	 */
-	if (nexus->owned->conns[1])
-		asked_ms = max_t(u32, asked_ms, ISTRIPE_SEVERAL_WAIT_MS);
-	return asked_ms;
 }
 
 /*
@@ -637,7 +551,7 @@ static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
 	nexus_withdraw(nexus);
 	if (logout && nexus_may_log_out(nexus))
 		istripe_session_logout(nexus->owned, ISTRIPE_LOGOUT_TIMEOUT_MS);
-	nexus->asked_ms = nexus_asked_ms(nexus);
+	nexus->asked_ms = istripe_backoff_asked_ms(nexus->owned);
 	if (time_after(jiffies, nexus->live_since + msecs_to_jiffies(SHORT_LIFE_MS)))
 		nexus->failures = 0;
 	else
@@ -647,7 +561,7 @@ static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
 	nexus->lost_at = jiffies;
 	nexus_halt_session(nexus);
 	nexus->fence_first = nexus_fences_first(nexus);
-	/* The resets of several connections may have been sent just now; see nexus_asked_ms(). */
+	/* The resets of several connections may have been sent just now; see backoff.h. */
 	if (nexus->several)
 		nexus->lost_at = jiffies;
 }
@@ -832,7 +746,7 @@ static bool nexus_is_waiting(const struct istripe_nexus *nexus)
 static bool nexus_waits_on(const struct istripe_nexus *nexus)
 {
 	return nexus_is_waiting(nexus) &&
-	       nexus_delay(nexus, test_bit(ISTRIPE_NEXUS_WAKE, &nexus->events));
+	       istripe_backoff_left(nexus, test_bit(ISTRIPE_NEXUS_WAKE, &nexus->events));
 }
 
 static void nexus_work(struct work_struct *work)
@@ -955,7 +869,7 @@ struct istripe_nexus *istripe_nexus_create(struct istripe_path *path, u32 index)
 	nexus_way(nexus, &nexus->way);
 	nexus_set_label(nexus);
 	nexus->state = ISTRIPE_NEXUS_IDLE;
-	nexus->attempt_at = jiffies - msecs_to_jiffies(WAKE_INTERVAL_MS);
+	istripe_backoff_init(nexus);
 	INIT_DELAYED_WORK(&nexus->work, nexus_work);
 	nexus->ops->init(nexus);
 	mutex_init(&nexus->session_lock);

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/jiffies.h>
+#include <linux/minmax.h>
+#include <linux/random.h>
+
+#include "block/backoff.h"
+#include "block/nexus.h"
+#include "block/path.h"
+
+#define BACKOFF_FIRST_MS	100
+/* Of a login that is refused; with the jitter not more than a minute. */
+#define REFUSED_MAX_MS		50000
+/* While I/O, or writes of the lost session, wait for the nexus; with the jitter less than 2 s. */
+#define URGENT_MAX_MS		1750
+/* Between two attempts of which the second one is woken. */
+#define WAKE_INTERVAL_MS	1000
+#define TIME2WAIT_MAX_MS	60000
+
+/* Exponential, with a quarter of jitter, so that many hosts do not come back at the same time. */
+static u32 backoff_ms(u32 failures, u32 max_ms)
+{
+	u32 ms = min(BACKOFF_FIRST_MS << min(failures, 13u), max_ms);
+
+	return ms - ms / 8 + get_random_u32() % (ms / 4);
+}
+
+/*
+ * A target that starts refuses logins until it has its settings, so the wait is about as long as
+ * the refusals have lasted, and earlier failures do not count.
+ */
+u32 istripe_backoff_ms(const struct istripe_nexus *nexus)
+{
+	u32 max_ms = READ_ONCE(nexus->path->params.timers.login_retry_max_ms);
+
+	if (nexus->ops->urgent(nexus))
+		max_ms = min_t(u32, max_ms, URGENT_MAX_MS);
+	else if (nexus->refusals)
+		max_ms = max_t(u32, max_ms, REFUSED_MAX_MS);
+	return backoff_ms(nexus->refusals ?: nexus->failures, max_ms);
+}
+
+u32 istripe_backoff_asked_ms(const struct istripe_session *session)
+{
+	u32 asked_ms = min_t(u32, session->time2wait_s * MSEC_PER_SEC, TIME2WAIT_MAX_MS);
+
+	/*
+	 * Linux's own target (seen with 6.12) crashes when a session of several connections is
+	 * reinstated before it has cleaned up the first of them: it follows a freed one. They have
+	 * just been reset: give it time. That is no guarantee.
+	 */
+	if (session->conns[1])
+		asked_ms = max_t(u32, asked_ms, ISTRIPE_SEVERAL_WAIT_MS);
+	return asked_ms;
+}
+
+u32 istripe_backoff_asked_left_ms(const struct istripe_nexus *nexus)
+{
+	return nexus->asked_ms - min(nexus->asked_ms, jiffies_to_msecs(jiffies - nexus->lost_at));
+}
+
+void istripe_backoff_begin(struct istripe_nexus *nexus, u32 wait_ms)
+{
+	unsigned long asked_at = jiffies + msecs_to_jiffies(istripe_backoff_asked_left_ms(nexus));
+
+	nexus->retry_at = jiffies + msecs_to_jiffies(wait_ms);
+	nexus->wake_at = nexus->attempt_at + msecs_to_jiffies(WAKE_INTERVAL_MS);
+	if (time_before(nexus->wake_at, asked_at))
+		nexus->wake_at = asked_at;
+	if (time_after(nexus->wake_at, nexus->retry_at))
+		nexus->wake_at = nexus->retry_at;
+}
+
+unsigned long istripe_backoff_left(const struct istripe_nexus *nexus, bool woken)
+{
+	unsigned long at = woken ? nexus->wake_at : nexus->retry_at;
+
+	return time_before(jiffies, at) ? at - jiffies : 0;
+}
+
+/* Not twice within a second, so that the back-off grows; then the event stays. */
+void istripe_backoff_attempt(struct istripe_nexus *nexus)
+{
+	unsigned long again_at = nexus->attempt_at + msecs_to_jiffies(WAKE_INTERVAL_MS);
+
+	if (time_after_eq(jiffies, again_at) &&
+	    test_and_clear_bit(ISTRIPE_NEXUS_WAKE, &nexus->events)) {
+		WRITE_ONCE(nexus->refusals, 0);
+		nexus->failures = 0;
+	}
+	nexus->attempt_at = jiffies;
+}
+
+void istripe_backoff_init(struct istripe_nexus *nexus)
+{
+	nexus->attempt_at = jiffies - msecs_to_jiffies(WAKE_INTERVAL_MS);
+}

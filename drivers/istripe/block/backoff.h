@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * When a nexus without a session logs in again. The wait grows with each failure, up to
+ * login_retry_max_ms; it is shorter while I/O waits for the nexus, longer while the target refuses
+ * its logins, and not shorter than the target wants. A nexus that is woken waits until a second
+ * after its last attempt: an interface that goes up and down all the time makes a few logins per
+ * second. All functions are for the nexus's worker.
+ */
+#ifndef ISTRIPE_BLOCK_BACKOFF_H
+#define ISTRIPE_BLOCK_BACKOFF_H
+
+#include <linux/types.h>
+
+struct istripe_nexus;
+struct istripe_session;
+
+/* Before the first attempt. */
+void istripe_backoff_init(struct istripe_nexus *nexus);
+
+/* An attempt begins. When the nexus was woken, something has changed: failures may pass soon. */
+void istripe_backoff_attempt(struct istripe_nexus *nexus);
+
+/* How long to wait after the failures that there were. */
+u32 istripe_backoff_ms(const struct istripe_nexus *nexus);
+
+/* How long the target wants no login after the loss of this session, within reason. */
+u32 istripe_backoff_asked_ms(const struct istripe_session *session);
+
+/* The rest of that time. */
+u32 istripe_backoff_asked_left_ms(const struct istripe_nexus *nexus);
+
+/* The wait begins. */
+void istripe_backoff_begin(struct istripe_nexus *nexus, u32 wait_ms);
+
+/* Jiffies until it ends; @woken: there is a WAKE. */
+unsigned long istripe_backoff_left(const struct istripe_nexus *nexus, bool woken);
+
+#endif
