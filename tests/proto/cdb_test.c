@@ -193,6 +193,19 @@ static void cdb_reserve(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, list[20], 0);
 }
 
+static void cdb_set_target_port_groups(struct kunit *test)
+{
+	static const u8 wanted[ISTRIPE_CDB_BYTES] = { 0xa4, 0x0a, 0, 0, 0, 0, 0, 0, 0, 8 };
+	static const u8 wanted_list[] = { 0, 0, 0, 0, 1, 0, 2, 3 };
+	u8 cdb[ISTRIPE_CDB_BYTES], list[ISTRIPE_PORT_GROUP_PARAMETER_BYTES];
+
+	istripe_cdb_set_target_port_groups(cdb);
+	KUNIT_EXPECT_EQ(test, memcmp(cdb, wanted, sizeof(cdb)), 0);
+	memset(list, 0xff, sizeof(list));
+	istripe_cdb_target_port_group(list, 0x203, 1);
+	KUNIT_EXPECT_EQ(test, memcmp(list, wanted_list, sizeof(list)), 0);
+}
+
 /* Any address and length come back when read as a target reads them. */
 static void cdb_range_random(struct kunit *test)
 {
@@ -224,6 +237,7 @@ static struct kunit_case cdb_cases[] = {
 	KUNIT_CASE(cdb_table),
 	KUNIT_CASE(cdb_unmap_parameter),
 	KUNIT_CASE(cdb_reserve),
+	KUNIT_CASE(cdb_set_target_port_groups),
 	KUNIT_CASE(cdb_range_random),
 	{}
 };

@@ -52,11 +52,14 @@ static void vpd_inquiry(struct kunit *test)
 		KUNIT_EXPECT_EQ(test,
 				istripe_vpd_inquiry_decode(exact(test, data, len), len, &inquiry),
 				len < 36 ? -EPROTO : 0);
-	KUNIT_EXPECT_FALSE(test, inquiry.tpgs);
+	KUNIT_EXPECT_EQ(test, inquiry.tpgs, 0);
 	data[5] = 0x10;
 	data[0] = 0x7f;
 	KUNIT_ASSERT_EQ(test, istripe_vpd_inquiry_decode(data, sizeof(data), &inquiry), 0);
-	KUNIT_EXPECT_TRUE(test, inquiry.tpgs);
+	KUNIT_EXPECT_EQ(test, inquiry.tpgs, ISTRIPE_TPGS_IMPLICIT);
+	data[5] = 0xef;
+	KUNIT_ASSERT_EQ(test, istripe_vpd_inquiry_decode(data, sizeof(data), &inquiry), 0);
+	KUNIT_EXPECT_EQ(test, inquiry.tpgs, ISTRIPE_TPGS_EXPLICIT);
 	KUNIT_EXPECT_EQ(test, inquiry.qualifier, 3);
 	KUNIT_EXPECT_EQ(test, inquiry.device_type, 0x1f);
 }

@@ -11,6 +11,7 @@
 #define FORMAT_MASK		0x70	/* of the first byte behind the length */
 #define FORMAT_EXTENDED		0x10
 #define GROUP_BYTES		8	/* of a descriptor without its ports */
+#define GROUP_MAY_OPTIMIZE	0x01	/* of its second byte: AO_SUP */
 #define PORT_BYTES		4
 
 static bool group_has_port(const u8 *group, u32 bytes, u16 port)
@@ -51,6 +52,7 @@ int istripe_alua_decode(const u8 *data, u32 bytes, const struct istripe_vpd_port
 			continue;
 		access->known = true;
 		access->preferred = data[0] & SCSI_ACCESS_STATE_PREFERRED;
+		access->may_optimize = data[1] & GROUP_MAY_OPTIMIZE;
 		access->state = data[0] & SCSI_ACCESS_STATE_MASK;
 		access->group = get_unaligned_be16(data + 2);
 		return 0;

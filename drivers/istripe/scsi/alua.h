@@ -16,6 +16,7 @@ struct istripe_vpd_port;
 struct istripe_access {
 	bool known;		/* the target tells the state of this port */
 	bool preferred;		/* PREF */
+	bool may_optimize;	/* AO_SUP: active/optimized is a state of this group */
 	u8 state;		/* SCSI_ACCESS_STATE_... */
 	u8 transition_s;	/* how long a transition may take; 0: not told */
 	u16 group;		/* target port group */

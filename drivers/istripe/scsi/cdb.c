@@ -140,6 +140,20 @@ void istripe_cdb_report_target_port_groups(u8 *cdb, u32 bytes, bool extended)
 	put_unaligned_be32(bytes, cdb + 6);
 }
 
+void istripe_cdb_set_target_port_groups(u8 *cdb)
+{
+	cdb_start(cdb, MAINTENANCE_OUT);
+	cdb[1] = MO_SET_TARGET_PGS;
+	put_unaligned_be32(ISTRIPE_PORT_GROUP_PARAMETER_BYTES, cdb + 6);
+}
+
+void istripe_cdb_target_port_group(u8 *list, u16 group, u8 state)
+{
+	memset(list, 0, ISTRIPE_PORT_GROUP_PARAMETER_BYTES);
+	list[4] = state;
+	put_unaligned_be16(group, list + 6);
+}
+
 void istripe_cdb_test_unit_ready(u8 *cdb)
 {
 	cdb_start(cdb, TEST_UNIT_READY);

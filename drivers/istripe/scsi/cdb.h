@@ -148,6 +148,23 @@ void istripe_cdb_reserve_parameter(u8 *list, u64 key, u64 action_key, bool keep)
  */
 void istripe_cdb_report_target_port_groups(u8 *cdb, u32 bytes, bool extended);
 
+/* Bytes of the parameter list of SET TARGET PORT GROUPS for one group. */
+#define ISTRIPE_PORT_GROUP_PARAMETER_BYTES	8
+
+/**
+ * istripe_cdb_set_target_port_groups() - SET TARGET PORT GROUPS for one group, SPC-5 6.45
+ * @cdb: 16 bytes
+ */
+void istripe_cdb_set_target_port_groups(u8 *cdb);
+
+/**
+ * istripe_cdb_target_port_group() - its parameter list
+ * @list: ISTRIPE_PORT_GROUP_PARAMETER_BYTES bytes
+ * @group: target port group
+ * @state: SCSI_ACCESS_STATE_... that it is to have
+ */
+void istripe_cdb_target_port_group(u8 *list, u16 group, u8 state);
+
 /**
  * istripe_cdb_test_unit_ready() - TEST UNIT READY, SPC-5 6.46
  * @cdb: 16 bytes

@@ -11,6 +11,7 @@
 
 #define VPD_HEADER_BYTES	4
 #define INQUIRY_TPGS		0x30	/* byte 5: implicit, explicit, or both */
+#define INQUIRY_TPGS_SHIFT	4
 #define UGAVALID		0x80000000u	/* VPD B0h: an alignment is told */
 #define BLOCK_LIMITS_SBC4_BYTES	60	/* VPD B0h with atomic writes */
 #define BLOCK_BYTES_MIN		512
@@ -51,7 +52,7 @@ int istripe_vpd_inquiry_decode(const u8 *data, u32 bytes, struct istripe_vpd_inq
 		return -EPROTO;
 	inquiry->qualifier = data[0] >> 5;
 	inquiry->device_type = data[0] & 0x1f;
-	inquiry->tpgs = data[5] & INQUIRY_TPGS;
+	inquiry->tpgs = (data[5] & INQUIRY_TPGS) >> INQUIRY_TPGS_SHIFT;
 	copy_ascii(inquiry->vendor, sizeof(inquiry->vendor), data + 8, 8);
 	copy_ascii(inquiry->product, sizeof(inquiry->product), data + 16, 16);
 	return 0;

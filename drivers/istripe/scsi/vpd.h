@@ -23,11 +23,15 @@ enum istripe_vpd_page {
 
 #define ISTRIPE_MODE_PAGE_CACHING	0x08
 
+/* Access states of target port groups are changed by: */
+#define ISTRIPE_TPGS_IMPLICIT	0x1	/* the target */
+#define ISTRIPE_TPGS_EXPLICIT	0x2	/* initiators, by SET TARGET PORT GROUPS */
+
 /* Standard INQUIRY data. */
 struct istripe_vpd_inquiry {
 	u8 qualifier;		/* 0: a device is there */
 	u8 device_type;		/* TYPE_DISK and its like */
-	bool tpgs;		/* it tells the access states of its target port groups */
+	u8 tpgs;		/* ISTRIPE_TPGS_...; 0: it tells no access states */
 	char vendor[9];		/* printable, without trailing blanks */
 	char product[17];	/* likewise */
 };
