@@ -103,6 +103,7 @@ int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *numb
 		if (tpgs && lun_refuses_access(task))
 			return -ENOLINK;
 		lun_note_access(session, known);
+		session->internal.changed |= verdict == ISTRIPE_SCSI_CHANGED;
 		ret = lun_check(verdict, known, deadline, &attempt);
 		if (ret)
 			return ret;
@@ -396,7 +397,8 @@ static int probe_no_access(struct probe *probe, struct istripe_lun *lun)
 		lun->access.state =
 			istripe_alua_refusal(&probe->session->internal.task.sense);
 	lun->access.known = true;
-	lun->access.group = probe->port.group;
+	if (probe->port.group_known)
+		lun->access.group = probe->port.group;
 	if (lun->designator[0])
 		return 0;
 	scnprintf(probe->why, probe->why_bytes,
@@ -443,8 +445,10 @@ int istripe_lun_probe(struct istripe_session *session, u16 number, enum istripe_
 	u32 attempt = 0;
 	int ret;
 
+	session->internal.changed = false;
 	do {
 		ret = probe_all(&probe, number, lun);
 	} while (ret == -ESTALE && ++attempt < ATTEMPTS_MAX);
+	lun->changed = session->internal.changed;
 	return probe_end(&probe, ret);
 }

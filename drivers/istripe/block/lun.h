@@ -36,6 +36,7 @@ struct istripe_lun {
 	char designator[ISTRIPE_DESIGNATOR_BYTES];	/* "naa.6001405...", identity of the leg */
 	char serial[ISTRIPE_SERIAL_BYTES];	/* VPD 80h, printable, may be empty */
 	struct istripe_vpd_inquiry inquiry;	/* standard INQUIRY data */
+	bool changed;			/* it reported a change while it was asked */
 	/* Not usable: nothing else is known but @address, @designator and @inquiry. */
 	struct istripe_access access;
 	struct istripe_vpd_capacity capacity;	/* READ CAPACITY(16) */

@@ -507,7 +507,7 @@ int istripe_metadata_check(struct istripe_nexus *nexus, char *why, size_t why_by
 	};
 
 	/* A port that has taken I/O all the time is not read over each time that it is polled. */
-	if (nexus->access_only && nexus->checked &&
+	if (nexus->access_only && nexus->checked && !nexus->found.changed &&
 	    istripe_alua_usable(nexus->found.access.state))
 		return 0;
 	/* @known before the superblocks; pairs with the release in metadata_know(). */

@@ -100,6 +100,7 @@ struct istripe_internal {
 	struct completion done;
 	struct page *page;
 	struct bio_vec bvec;
+	bool changed;			/* the owner's: the LUN has reported a change */
 };
 
 struct istripe_session {
