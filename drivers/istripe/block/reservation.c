@@ -89,6 +89,13 @@ static int session_reserve(struct istripe_session *session, const struct reserva
 	return ret;
 }
 
+/* One nexus is enough, and there is one whose port takes I/O. */
+static bool nexus_may_be_passed_over(const struct istripe_nexus *nexus,
+				     const struct reservation *what)
+{
+	return !what->each_nexus && READ_ONCE(nexus->leg->usable_nexuses);
+}
+
 /* The worker waits for the end of the section before it closes the session. */
 static int nexus_reserve_once(struct istripe_nexus *nexus, const struct reservation *what)
 {
@@ -98,7 +105,7 @@ static int nexus_reserve_once(struct istripe_nexus *nexus, const struct reservat
 
 	if (session) {
 		mutex_lock(&nexus->ask_lock);
-		ret = session_reserve(session, what, READ_ONCE(nexus->access.known));
+		ret = session_reserve(session, what, nexus_may_be_passed_over(nexus, what));
 		mutex_unlock(&nexus->ask_lock);
 	}
 	srcu_read_unlock(&nexus->srcu, section);
@@ -162,12 +169,6 @@ static int nexus_is_meant(struct istripe_nexus *nexus, const struct reservation 
 	return retires && what->each_nexus && leg->volume->has_keys ? -EBUSY : wanted;
 }
 
-/* One is enough, and a port that takes I/O is there. */
-static bool nexus_is_passed_over(const struct istripe_nexus *nexus)
-{
-	return READ_ONCE(nexus->leg->usable_nexuses) && !istripe_nexus_usable(nexus);
-}
-
 /* @done: the number of nexuses, from the first one on, over which it has been done. */
 static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, u32 *done)
 {
@@ -180,7 +181,8 @@ static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, 
 	istripe_leg_for_each_nexus(leg, nexus, at) {
 		int meant = nexus_is_meant(nexus, what);
 
-		if (!meant || (!what->each_nexus && nexus_is_passed_over(nexus)))
+		if (!meant || (nexus_may_be_passed_over(nexus, what) &&
+			       !istripe_nexus_usable(nexus)))
 			continue;
 		ret = meant < 0 ? meant : nexus_reserve(nexus, what);
 		if (what->each_nexus ? ret : ret != -ENOTCONN && ret != -ENOLINK)
