@@ -26,6 +26,7 @@ from lab import (
     tgt,
     unsteady,
 )
+from lab.disk import Reader
 from lab.istripe import Named
 from lab.istripectl import TOOL
 from lab.kernel import ATOMIC_WRITES, DEBUG
@@ -283,6 +284,20 @@ def make_scripted(server, make_volume, links):
         return volume, target
 
     return make
+
+
+@pytest.fixture
+def reader():
+    """reader(device): reads until the end of the test."""
+    made = []
+
+    def make(device):
+        made.append(Reader(device))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.end()
 
 
 @pytest.fixture

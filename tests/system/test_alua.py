@@ -7,12 +7,14 @@ import time
 import pytest
 
 from lab import network
-from lab.disk import Direct, Reader, noise, same
+from lab.disk import Direct, noise, same
 from lab.ghost import AT, KIB, Write, killed, state, volume_over, write_to_holder
 from lab.istripe import EnableError
 from lab.shell import read, wait_for, write
 from scripted.alua import (
+    EXPLICIT,
     GONE,
+    IMPLICIT,
     NON_OPTIMIZED,
     OFFLINE,
     OPTIMIZED,
@@ -23,6 +25,9 @@ from scripted.alua import (
 )
 from scripted.ghost import NOT_SUPPORTED, Holder, completes
 from scripted.scenario import HONEST, Scenario
+
+#: They take long, and what they test does not depend on the kernel.
+pytestmark = pytest.mark.shared
 
 PATH = {"login_timeout_ms": 3000, "default_time2wait": 0}
 #: A state that nobody tells of is found within half a minute while I/O goes on.
@@ -49,19 +54,6 @@ def alua(make_server, make_volume, links):
         return volume, groups, servers
 
     return make
-
-
-@pytest.fixture
-def reader():
-    made = []
-
-    def make(device):
-        made.append(Reader(device))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.end()
 
 
 def access(volume, path):
@@ -170,6 +162,8 @@ def test_io_waits(alua, between):
         for port, before in zip(groups.ports, asked):
             # Once or twice each time.
             assert 2 <= port.asked - before <= 16
+        # This target does not do what it is asked to.
+        assert groups.wanted == []
         groups.set(STANDBY, OPTIMIZED)
         writer.finish(SOON_S)
         assert disk.read(0, 64 * KIB) == noise(64 * KIB, 2)
@@ -248,13 +242,23 @@ def test_superblocks_are_not_polled(alua):
     """A port that is not optimized is asked for its state, and its disk is left alone."""
     volume, groups, _ = alua(OPTIMIZED, NON_OPTIMIZED, metadata="md", metadata_create=1)
     with Direct(volume.enable()) as disk:
-        works(disk, 1)
-        before, asked = served(groups)[1], groups.ports[1].asked
-        groups.set(OPTIMIZED, NON_OPTIMIZED, tell=True)
-        works(disk, 2)
-        wait_for("the port to be asked", lambda: groups.ports[1].asked >= asked + 2, SOON_S)
-        works(disk, 3)
+        def change():
+            asked = groups.ports[1].asked
+            groups.set(OPTIMIZED, NON_OPTIMIZED, tell=True)
+            works(disk, 1)
+            wait_for("the port to be asked", lambda: groups.ports[1].asked >= asked + 2, SOON_S)
+            works(disk, 2)
+
+        # The path came before the superblocks were known: they are compared the first time.
+        change()
+        before = served(groups)[1]
+        change()
+        change()
         assert served(groups)[1] == before
+        # It says that it has changed, to the question for its access state.
+        groups.ports[1].attentions.append((6, 0x3F, 0x05))
+        change()
+        assert served(groups)[1] > before
     undisturbed(volume)
 
 
@@ -435,6 +439,117 @@ def test_the_only_path_refuses_for_good(alua, setting, lie):
         works(disk, 1)
 
 
+def test_handed_over_when_the_other_is_lost(alua, links, reader):
+    """The target does nothing by itself: it is asked, once."""
+    volume, groups, servers = alua(OPTIMIZED, STANDBY)
+    groups.tpgs = EXPLICIT
+    each = reader(volume.enable())
+    each.goes_on()
+    assert groups.wanted == []
+    links[0].set_silent(True)
+    try:
+        network.kill_connections(port=servers[0].port, by_target=True)
+        each.goes_on()
+        assert groups.wanted == [1]
+        assert access(volume, 1) == "active/optimized"
+    finally:
+        links[0].set_silent(False)
+    wait_access(volume, 0, "standby")
+    each.goes_on()
+    assert groups.wanted == [1]
+    assert each.errors == []
+
+
+@pytest.mark.parametrize("tpgs", [EXPLICIT, IMPLICIT | EXPLICIT], ids=["explicit", "both"])
+def test_handed_over_when_enabled(alua, tpgs):
+    volume, groups, _ = alua(STANDBY, STANDBY, preferred=1, path={**PATH, "login_timeout_ms": 15000})
+    groups.tpgs = tpgs
+    with Direct(volume.enable()) as disk:
+        assert groups.wanted == [1]
+        works(disk, 1)
+    undisturbed(volume)
+
+
+def test_not_handed_over_for_a_better_port(alua, reader):
+    """Another host may use the optimized one."""
+    volume, groups, _ = alua(OPTIMIZED, NON_OPTIMIZED)
+    groups.tpgs = EXPLICIT
+    each = reader(volume.enable())
+    each.goes_on()
+    groups.set(STANDBY, NON_OPTIMIZED)
+    each.goes_on(50)
+    wait_access(volume, 0, "standby")
+    time.sleep(5)
+    assert groups.wanted == []
+    assert each.errors == []
+
+
+def test_handed_back_to_the_preferred_port(alua, reader):
+    """When it has been back for half a minute."""
+    volume, groups, _ = alua(OPTIMIZED, STANDBY, preferred=0)
+    groups.tpgs = EXPLICIT
+    each = reader(volume.enable())
+    groups.set(UNAVAILABLE, STANDBY)
+    each.goes_on()
+    assert groups.wanted == [1]
+    groups.set(STANDBY, OPTIMIZED)
+    wait_access(volume, 0, "standby")
+    wait_for("the LUN to be handed back", lambda: groups.wanted == [1, 0], 2 * FOUND_S)
+    wait_access(volume, 0, "active/optimized")
+    each.goes_on()
+    assert groups.wanted == [1, 0]
+    assert each.errors == []
+
+
+def test_not_handed_back_when_somebody_else_has_moved_it(alua, reader):
+    volume, groups, _ = alua(OPTIMIZED, STANDBY, preferred=0)
+    groups.tpgs = EXPLICIT
+    each = reader(volume.enable())
+    groups.set(UNAVAILABLE, STANDBY)
+    each.goes_on()
+    assert groups.wanted == [1]
+    for path, states in ((0, (OPTIMIZED, STANDBY)), (1, (STANDBY, OPTIMIZED))):
+        groups.set(*states, tell=True)
+        wait_access(volume, path, "active/optimized")
+    # As long as the port has to be live, and until it is asked then.
+    time.sleep(FOUND_S + 5)
+    each.goes_on()
+    assert groups.wanted == [1]
+    assert each.errors == []
+
+
+def test_handing_over_fails(alua):
+    """It is asked for again, less and less often."""
+    volume, groups, _ = alua(OPTIMIZED, STANDBY)
+    groups.tpgs, groups.fails = EXPLICIT, True
+    with Direct(volume.enable()) as disk:
+        groups.set(STANDBY, STANDBY)
+        writer = Write(disk, 0, noise(64 * KIB, 1))
+        wait_for("two requests", lambda: len(groups.wanted) >= 2, SOON_S)
+        time.sleep(10)
+        assert writer.is_alive()
+        assert len(groups.wanted) <= 5
+        groups.fails = False
+        writer.finish(40)
+        same(disk.read(0, 64 * KIB), noise(64 * KIB, 1), "what was read")
+    undisturbed(volume)
+
+
+def test_another_host_takes_it_away(alua, reader):
+    """Again and again: it is not taken back each time."""
+    volume, groups, _ = alua(OPTIMIZED, STANDBY, recovery_timeout_ms=-1)
+    groups.tpgs = EXPLICIT
+    each = reader(volume.enable())
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        groups.set(STANDBY, STANDBY)
+        time.sleep(0.5)
+    assert 2 <= len(groups.wanted) <= 5
+    groups.set(OPTIMIZED, STANDBY)
+    each.goes_on()
+    assert each.errors == []
+
+
 def test_without_states(make_scripted):
     """A target that does not report any."""
     volume, _ = make_scripted(HONEST)
@@ -450,6 +565,7 @@ def test_lio(make_lio, make_volume, reader):
     each = reader(volume.enable())
     assert access(volume, 0) == "active/optimized"
     group = target.luns[0].path / "alua" / "default_tg_pt_gp"
+    write(group / "alua_access_type", IMPLICIT)
     each.goes_on()
     write(group / "alua_access_state", STANDBY)
     wait_access(volume, 0, "standby")
@@ -462,5 +578,21 @@ def test_lio(make_lio, make_volume, reader):
     write(group / "alua_access_state", OPTIMIZED)
     wait_access(volume, 0, "active/optimized")
     each.goes_on()
+    assert each.errors == []
+    undisturbed(volume, 1)
+
+
+def test_lio_hands_over(make_lio, make_volume, reader):
+    """Linux's own target does what it is asked to."""
+    target = make_lio()
+    group = target.luns[0].path / "alua" / "default_tg_pt_gp"
+    write(group / "alua_access_type", IMPLICIT | EXPLICIT)
+    volume = make_volume(target, recovery_timeout_ms=60000)
+    each = reader(volume.enable())
+    each.goes_on()
+    write(group / "alua_access_state", STANDBY)
+    wait_for("the group to be optimized", lambda: read(group / "alua_access_state") == "0", SOON_S)
+    each.goes_on()
+    wait_access(volume, 0, "active/optimized")
     assert each.errors == []
     undisturbed(volume, 1)

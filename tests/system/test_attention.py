@@ -13,7 +13,6 @@ import types
 import pytest
 
 from lab import lio, storage
-from lab.disk import Reader
 from lab.shell import read, wait_for, write
 from scripted.scenario import Scenario
 from scripted.scsi import fixed_sense
@@ -21,20 +20,6 @@ from scripted.scsi import fixed_sense
 MIB = 1 << 20
 REPORTED = "the LUN says: reported LUNs data has changed: asking what it is"
 CAPACITY = "the LUN says: capacity data has changed: asking what it is"
-
-
-@pytest.fixture
-def reader():
-    """reader(device): reads until the end of the test."""
-    made = []
-
-    def make(device):
-        made.append(Reader(device))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.end()
 
 
 @pytest.fixture

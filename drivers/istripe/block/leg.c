@@ -12,6 +12,8 @@
 
 /* How long a transition of access states may take, if the target does not say. */
 #define TRANSITION_S	60
+/* Of several ports, one after the other. */
+#define TRANSITIONS_MAX_S	600
 /* A refusal so soon after the leg has come back belongs to the one before. */
 #define REFUSES_AGAIN_MS	5000
 
@@ -155,10 +157,14 @@ static void leg_fail_all(struct list_head *list)
 	}
 }
 
-/* A target that is moving the LUN gets the time that it says it needs. */
+/*
+ * A target that is moving the LUN gets the time that it says it needs, but not one such time after
+ * the other without end.
+ */
 static unsigned long leg_recovery_end(const struct istripe_leg *leg, s32 recovery_ms)
 {
 	unsigned long end = leg->down_since + msecs_to_jiffies(recovery_ms);
+	unsigned long last = end + TRANSITIONS_MAX_S * HZ;
 	const struct istripe_nexus *nexus;
 	u32 at;
 
@@ -167,7 +173,7 @@ static unsigned long leg_recovery_end(const struct istripe_leg *leg, s32 recover
 		if (nexus->live && nexus->access.state == SCSI_ACCESS_STATE_TRANSITIONING &&
 		    time_after(nexus->transition_end, end))
 			end = nexus->transition_end;
-	return end;
+	return time_before(end, last) ? end : last;
 }
 
 static bool leg_recovery_is_over(const struct istripe_leg *leg)
@@ -390,6 +396,8 @@ void istripe_leg_nexus_off(struct istripe_leg *leg, struct istripe_nexus *nexus)
 	nexus->generation = ++leg->generations;
 	/* A nexus that is being taken out does not count as lost. */
 	leg->losses += nexus->wanted;
+	/* Another outage than that of ports that refuse. */
+	WRITE_ONCE(leg->refused, false);
 	leg_check_recovery(leg, nexus, served);
 }
 
@@ -529,8 +537,7 @@ static void nexus_set_access_state(struct istripe_nexus *nexus, u8 state)
 	u32 transition_s = nexus->access.transition_s ?: TRANSITION_S;
 
 	lockdep_assert_held(&nexus->leg->lock);
-	if (state == SCSI_ACCESS_STATE_TRANSITIONING && nexus->access.state != state &&
-	    !leg_refuses_again(nexus->leg))
+	if (state == SCSI_ACCESS_STATE_TRANSITIONING && nexus->access.state != state)
 		nexus->transition_end = jiffies + transition_s * HZ;
 	WRITE_ONCE(nexus->access.state, state);
 }
@@ -546,7 +553,10 @@ void istripe_leg_nexus_access(struct istripe_leg *leg, struct istripe_nexus *nex
 	served = istripe_leg_serving(leg);
 	nexus->access.preferred = access->preferred;
 	nexus->access.group = access->group;
-	nexus->access.transition_s = access->transition_s;
+	nexus->access.may_optimize = access->may_optimize;
+	/* A target may not tell while it is at it. */
+	if (access->transition_s)
+		nexus->access.transition_s = access->transition_s;
 	WRITE_ONCE(nexus->access.known, access->known);
 	nexus_set_access_state(nexus, access->state);
 	leg_choose(leg);
@@ -570,8 +580,9 @@ void istripe_leg_nexus_refused(struct istripe_leg *leg, struct istripe_nexus *ne
 		nexus_set_access_state(nexus, state);
 		leg_choose(leg);
 		leg_check_recovery(leg, nexus, served);
+		if (served && !istripe_leg_serving(leg))
+			WRITE_ONCE(leg->refused, true);
 	}
-	WRITE_ONCE(leg->refused, true);
 	spin_unlock_bh(&leg->lock);
 }
 

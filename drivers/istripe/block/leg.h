@@ -15,9 +15,9 @@
  * otherwise the failed write could be carried out over newer data.
  *
  * @lock covers @losses, @generations, @usable_nexuses, @live_paths, @chosen_paths, @refused,
- * @unfenced_nexuses, @failed, @stopping, @parked, @delay, @allowance, @down_since, @serving_since,
- * lanes, preferred and kept of the paths, and wanted, live, connections, access, transition_end,
- * lanes, unfenced, super_unfenced, pages_held, awaiting_fence, way, portal_group,
+ * @unfenced_nexuses, @failed, @stopping, @parked, @delay, @allowance, @handover, @down_since,
+ * @serving_since, lanes, preferred and kept of the paths, and wanted, live, connections, access,
+ * transition_end, lanes, unfenced, super_unfenced, pages_held, awaiting_fence, way, portal_group,
  * portal_group_tpgt, generation and unproven of the nexuses. It is a leaf, taken with bh disabled,
  * interrupts on, and never held over a submission.
  * @identify_lock serializes the workers of nexuses that find the LUN at the same time; it covers
@@ -55,6 +55,7 @@
 #include <istripe/params.h>
 #include "block/allowance.h"
 #include "block/delay.h"
+#include "block/handover.h"
 #include "block/leg_task.h"
 #include "block/lun.h"
 #include "block/lun_reset.h"
@@ -96,7 +97,7 @@ struct istripe_leg {
 	u32 usable_nexuses;		/* whose ports take I/O */
 	u32 live_paths;			/* with a live nexus, whether its port takes I/O or not */
 	u32 chosen_paths;		/* with lanes: the policy chooses one of these */
-	bool refused;			/* a port did, and no command has ended well since */
+	bool refused;			/* by its last port, and no command has ended well since */
 	u32 unfenced_nexuses;		/* whose writes failed without a fence */
 	bool failed;			/* recovery_timeout_ms has passed */
 	bool stopping;
@@ -106,6 +107,7 @@ struct istripe_leg {
 	struct list_head parked;
 	struct istripe_delay delay;
 	struct istripe_allowance allowance;
+	struct istripe_handover handover;
 	struct delayed_work recovery_work;	/* recovery_timeout_ms is over */
 
 	void *control;			/* the control layer's sysfs directory */

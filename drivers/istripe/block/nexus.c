@@ -608,12 +608,12 @@ static void nexus_tolerate(struct istripe_nexus *nexus)
 /*
  * -ESTALE without a mismatch: the LUN has reported a change while its superblock was read.
  * -ECANCELED, -EAGAIN: a reset of the LUN over another nexus has ended the command. -ENOLINK: the
- * port takes no I/O any more.
+ * port takes no I/O any more. -EALREADY: the target was asked to change that.
  */
 static bool nexus_asks_again(const struct istripe_nexus *nexus, int error)
 {
 	return (error == -ESTALE && !nexus->mismatch) || error == -ECANCELED ||
-	       error == -EAGAIN || error == -ENOLINK;
+	       error == -EAGAIN || error == -ENOLINK || error == -EALREADY;
 }
 
 static int nexus_ask_until_quiet(struct istripe_nexus *nexus, char *why, size_t why_bytes)
@@ -627,7 +627,7 @@ static int nexus_ask_until_quiet(struct istripe_nexus *nexus, char *why, size_t 
 		ret = nexus_ask(nexus, why, why_bytes);
 		nexus->access_only = false;
 	} while (nexus_asks_again(nexus, ret) && ++attempt < ISTRIPE_REVALIDATIONS_MAX);
-	return ret;
+	return ret == -EALREADY ? 0 : ret;
 }
 
 /*
@@ -641,7 +641,8 @@ static void nexus_revalidate(struct istripe_nexus *nexus, bool access_only)
 	int invalidations, ret;
 
 	clear_bit(ISTRIPE_NEXUS_ACCESS, &nexus->events);
-	clear_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events);
+	if (test_and_clear_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events))
+		access_only = false;
 	/* A later report needs another revalidation; pairs with istripe_session_invalidate(). */
 	smp_mb__after_atomic();
 	invalidations = istripe_session_invalidations(session);

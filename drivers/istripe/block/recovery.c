@@ -2,6 +2,7 @@
 #include "block/alua.h"
 #include "block/carrier.h"
 #include "block/fence.h"
+#include "block/handover.h"
 #include "block/hotplug.h"
 #include "block/identify.h"
 #include "block/leg.h"
@@ -20,8 +21,10 @@ static int recovery_check(struct istripe_nexus *nexus, char *why, size_t why_byt
 	if (ret)
 		return ret;
 	istripe_alua_found(nexus);
+	if (!READ_ONCE(nexus->live))
+		return 0;
 	/* The superblocks became known while this port began to take I/O: once more. */
-	return !READ_ONCE(nexus->live) || istripe_metadata_admits(nexus) ? 0 : -ESTALE;
+	return istripe_metadata_admits(nexus) ? istripe_handover_ask(nexus) : -ESTALE;
 }
 
 static void recovery_live(struct istripe_nexus *nexus)

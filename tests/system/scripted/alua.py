@@ -19,8 +19,12 @@ REFUSALS = {TRANSITIONING: (2, 4, 0x0A), STANDBY: (2, 4, 0x0B), UNAVAILABLE: (2,
 CHANGED = (6, 0x2A, 6)
 
 MAINTENANCE_IN, REPORT_TARGET_PORT_GROUPS, EXTENDED = 0xA3, 0x0A, 0x20
+MAINTENANCE_OUT, SET_TARGET_PORT_GROUPS = 0xA4, 0x0A
+SET_FAILED = (4, 0x67, 0x0A)
+#: Who changes the states, in the INQUIRY data.
+IMPLICIT, EXPLICIT = 1, 2
 #: They get an answer in every state.
-ALWAYS = (INQUIRY, REPORT_LUNS, REQUEST_SENSE, MAINTENANCE_IN)
+ALWAYS = (INQUIRY, REPORT_LUNS, REQUEST_SENSE, MAINTENANCE_IN, MAINTENANCE_OUT)
 MEDIUM = (0x28, 0x2A, 0x88, 0x8A, 0x9C, 0x35, 0x91, 0x42, 0x93)
 
 
@@ -38,6 +42,10 @@ class Groups:
         self.turns = {}
         #: Of the extended header; None: the target does not know that.
         self.transition_s = 0
+        self.tpgs = IMPLICIT
+        #: Requests to make a group optimized: its index; and whether they fail.
+        self.wanted = []
+        self.fails = False
         data = bytearray(size_bytes)
         self.ports = [Port(self, index, data) for index in range(len(states))]
 
@@ -47,6 +55,14 @@ class Groups:
         if tell:
             for port in self.ports:
                 port.attentions.append(CHANGED)
+
+    def hand_over(self, index):
+        """As an array does whose LUNs are with one controller at a time."""
+        self.wanted.append(index)
+        if self.fails:
+            return Result.check(*SET_FAILED)
+        self.set(*(OPTIMIZED if each == index else STANDBY for each in range(len(self.states))))
+        return Result()
 
     def report(self, extended):
         rows = bytes([0x10, self.transition_s, 0, 0]) if extended else b""
@@ -81,10 +97,12 @@ class Port(Disk):
         self.served += medium
         if opcode == MAINTENANCE_IN and cdb[1] & 0x1F == REPORT_TARGET_PORT_GROUPS:
             return self.report(cdb)
+        if opcode == MAINTENANCE_OUT and cdb[1] & 0x1F == SET_TARGET_PORT_GROUPS:
+            return self.set_groups(out)
         result = super().execute(cdb, out, lun)
         if opcode == INQUIRY and not cdb[1] & 1 and len(result.data) > 5:
             data = bytearray(result.data)
-            data[5] |= 0x10
+            data[5] |= self.groups.tpgs << 4
             result.data = bytes(data)
         return result
 
@@ -94,6 +112,17 @@ class Port(Disk):
             return Result.check(*INVALID_FIELD)
         self.asked += 1
         return Result(data=self.groups.report(extended)[:int.from_bytes(cdb[6:10], "big")])
+
+    def set_groups(self, out):
+        index = int.from_bytes(out[6:8], "big") - self.groups.FIRST
+        if len(out) != 8 or out[4] != OPTIMIZED or not 0 <= index < len(self.groups.ports):
+            return Result.check(*INVALID_FIELD)
+        return self.groups.hand_over(index)
+
+    def direction(self, cdb, edtl):
+        if cdb[0] == MAINTENANCE_OUT:
+            return 0, int.from_bytes(cdb[6:10], "big")
+        return super().direction(cdb, edtl)
 
     def pages(self, door=0):
         pages = super().pages(door)

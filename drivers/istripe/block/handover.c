@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/jiffies.h>
+#include <linux/mm.h>
+#include <linux/printk.h>
+
+#include "block/handover.h"
+#include "block/leg.h"
+#include "block/nexus.h"
+#include "iscsi/error.h"
+#include "scsi/cdb.h"
+
+/* Between two requests; it doubles. */
+#define TAKE_MS			2000
+#define INTERVAL_MAX_MS		300000
+/* After so long without one, the next request is a first one. */
+#define QUIET_MS		600000
+/* A target that hands the LUN over by itself as well gets so long to do that. */
+#define IMPLICIT_MS		1000
+/* A preferred port is back for so long before the LUN is handed back; between two of these. */
+#define BACK_MS			30000
+#define ANSWER_MS		30000
+
+static bool passed(unsigned long since, u32 ms)
+{
+	return time_after_eq(jiffies, since + msecs_to_jiffies(ms));
+}
+
+/* A series ends when there was no request for a while. For the first one nothing has to pass. */
+static bool series_goes_on(struct istripe_handover_series *series, u32 interval_ms)
+{
+	u32 wait_ms;
+
+	if (series->requests && passed(series->asked_at, QUIET_MS))
+		series->requests = 0;
+	if (!series->requests)
+		return true;
+	wait_ms = min_t(u32, interval_ms << min(series->requests - 1, 10u), INTERVAL_MAX_MS);
+	return passed(series->asked_at, wait_ms);
+}
+
+/* The other ports of the leg, taken together. */
+struct siblings {
+	bool transition;	/* one is in transition: the target is at it */
+	bool preferred;		/* one is standby, preferred, and may become optimized */
+	bool ours;		/* handover->group has the LUN */
+};
+
+static struct siblings leg_siblings(struct istripe_leg *leg)
+{
+	struct siblings found = {};
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		const struct istripe_access *access = &nexus->access;
+
+		if (!nexus->live || !access->known)
+			continue;
+		found.transition |= access->state == SCSI_ACCESS_STATE_TRANSITIONING &&
+				    time_before(jiffies, nexus->transition_end);
+		found.preferred |= access->state == SCSI_ACCESS_STATE_STANDBY &&
+				   access->preferred && access->may_optimize;
+		found.ours |= access->state == SCSI_ACCESS_STATE_OPTIMAL &&
+			      access->group == leg->handover.group;
+	}
+	return found;
+}
+
+/* A port that the LUN was just handed back to is not known to take I/O yet. */
+static bool handover_has_settled(const struct istripe_handover *handover)
+{
+	return !handover->back.requests || passed(handover->back.asked_at, TAKE_MS);
+}
+
+/* No port of the leg takes I/O, and this one could. */
+static bool handover_is_due(const struct istripe_nexus *nexus, const struct siblings *siblings)
+{
+	const struct istripe_leg *leg = nexus->leg;
+	bool implicit = nexus->found.inquiry.tpgs & ISTRIPE_TPGS_IMPLICIT;
+
+	return !leg->usable_nexuses && nexus->access.state == SCSI_ACCESS_STATE_STANDBY &&
+	       !siblings->transition && handover_has_settled(&leg->handover) &&
+	       /* If it does not get the LUN, the next request may be for another one. */
+	       (nexus->access.preferred || !siblings->preferred || leg->handover.take.requests) &&
+	       (!implicit || passed(leg->down_since, IMPLICIT_MS));
+}
+
+static bool handover_back_is_due(const struct istripe_nexus *nexus,
+				 const struct siblings *siblings)
+{
+	const struct istripe_handover *handover = &nexus->leg->handover;
+
+	return handover->ours && siblings->ours && !siblings->transition &&
+	       nexus->access.preferred && nexus->access.group != handover->group &&
+	       (nexus->access.state == SCSI_ACCESS_STATE_STANDBY ||
+		nexus->access.state == SCSI_ACCESS_STATE_ACTIVE) &&
+	       passed(nexus->live_since, BACK_MS) && passed(handover->take.asked_at, BACK_MS);
+}
+
+/* Decides, and notes the request, so that no other nexus of the leg makes the same one. */
+static struct istripe_handover_series *handover_begin(struct istripe_nexus *nexus)
+{
+	struct istripe_handover *handover = &nexus->leg->handover;
+	struct siblings siblings = leg_siblings(nexus->leg);
+	struct istripe_handover_series *series = NULL;
+
+	lockdep_assert_held(&nexus->leg->lock);
+	/* Somebody else has moved it. */
+	if (!siblings.ours && nexus->leg->usable_nexuses)
+		handover->ours = false;
+	if (handover_is_due(nexus, &siblings) && series_goes_on(&handover->take, TAKE_MS))
+		series = &handover->take;
+	else if (handover_back_is_due(nexus, &siblings) &&
+		 series_goes_on(&handover->back, BACK_MS))
+		series = &handover->back;
+	if (!series)
+		return NULL;
+	series->asked_at = jiffies;
+	series->requests++;
+	return series;
+}
+
+/* Some targets need long for an answer: the next request is counted from then on. */
+static void handover_end(struct istripe_nexus *nexus, struct istripe_handover_series *series,
+			 bool done)
+{
+	struct istripe_leg *leg = nexus->leg;
+
+	spin_lock_bh(&leg->lock);
+	series->asked_at = jiffies;
+	if (done) {
+		leg->handover.ours = !nexus->access.preferred;
+		leg->handover.group = nexus->access.group;
+	}
+	spin_unlock_bh(&leg->lock);
+}
+
+static int handover_send(struct istripe_nexus *nexus)
+{
+	struct istripe_session *session = nexus->owned;
+	u8 cdb[ISTRIPE_CDB_BYTES];
+
+	istripe_cdb_set_target_port_groups(cdb);
+	istripe_cdb_target_port_group(page_address(session->internal.page),
+				      nexus->found.access.group, SCSI_ACCESS_STATE_OPTIMAL);
+	return istripe_lun_ask(session, &session->lun, cdb, ISTRIPE_PORT_GROUP_PARAMETER_BYTES,
+			       true, ISTRIPE_LUN_KNOWN, true,
+			       jiffies + msecs_to_jiffies(ANSWER_MS));
+}
+
+int istripe_handover_ask(struct istripe_nexus *nexus)
+{
+	const struct istripe_access *access = &nexus->found.access;
+	struct istripe_handover_series *series;
+	struct istripe_leg *leg = nexus->leg;
+	int ret;
+
+	if (!(nexus->found.inquiry.tpgs & ISTRIPE_TPGS_EXPLICIT) || !access->known ||
+	    !access->may_optimize || test_bit(ISTRIPE_NEXUS_STOP, &nexus->events))
+		return 0;
+	spin_lock_bh(&leg->lock);
+	series = handover_begin(nexus);
+	spin_unlock_bh(&leg->lock);
+	if (!series)
+		return 0;
+	pr_info("%s: asking the target to serve the LUN through port group %u: %s\n", nexus->label,
+		access->group,
+		series == &leg->handover.back ? "it prefers that" : "no other port takes I/O");
+	ret = handover_send(nexus);
+	handover_end(nexus, series, !ret);
+	if (!ret)
+		return -EALREADY;
+	pr_warn("%s: the target does not: %s (%pe)\n", nexus->label, istripe_error_words(ret),
+		ERR_PTR(ret));
+	/* -ETIMEDOUT: the command, and its page, may still be under way. */
+	return ret == -ETIMEDOUT || ret == -ENOTCONN || ret == -ESTALE ? ret : 0;
+}
