@@ -425,8 +425,9 @@ def test_read_before_and_compared_after(make_scripted, server):
             return True
         return False
 
+    # No test sessions of a proof: logins are counted.
     volume, target = make_scripted(Scenario("late", hooks={"on_command": hook}), paths=2,
-                                   path={"login_timeout_ms": 60000}, metadata="md")
+                                   path={"login_timeout_ms": 60000}, metadata="md", fence="path")
     create(volume)
     wait_for("both paths", lambda: state(volume) == "live", 20)
     size = volume.size_bytes()
