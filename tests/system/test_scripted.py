@@ -156,15 +156,25 @@ def expect_io(scenario, volume, server):
         assert last_error(volume) == ""
 
 
-def expect_io_error(scenario, volume, server):
+def fails(scenario, volume, server):
+    """Returns how many sessions were lost for it."""
     device = volume.enable()
     server.arm()
     with pytest.raises(OSError) as failed:
         do_io(device, server.target, scenario.io)
     assert failed.value.errno == scenario.expect.number, str(failed.value)
-    assert volume.reconnects() == 0
+    reconnects = volume.reconnects()
     server.target.run.armed = False
     do_io(device, server.target, "default")
+    return reconnects
+
+
+def expect_io_error(scenario, volume, server):
+    assert fails(scenario, volume, server) == 0
+
+
+def expect_not_served(scenario, volume, server):
+    assert fails(scenario, volume, server) > 0
 
 
 def expect_path_refused(scenario, volume, server):
@@ -195,6 +205,7 @@ def read_quietly(fd):
 
 
 KINDS = {"refused": expect_refused, "io error": expect_io_error,
+         "not served": expect_not_served,
          "path refused": expect_path_refused}
 
 

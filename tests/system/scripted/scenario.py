@@ -14,7 +14,9 @@ class Expect:
           "survives"     either of these, I/O is correct
           "refused"      enabling fails, last_error matches `reason`, with errno `number` if given
           "io error"     enabled, I/O fails with errno `number`, no session was lost
-          "path refused" the path goes down for `reason` and stays down
+          "not served"   enabled, I/O waits for another login again and again, then fails
+                        with errno `number`
+         "path refused" the path goes down for `reason` and stays down
     """
 
     kind: str
@@ -36,6 +38,10 @@ def refused(reason="", number=0):
 
 def io_error(number):
     return Expect("io error", number=number)
+
+
+def not_served(number):
+    return Expect("not served", number=number)
 
 
 def path_refused(reason=""):

@@ -8,6 +8,7 @@ from scripted.scenario import (
     WORKS,
     Scenario,
     io_error,
+    not_served,
     path_refused,
     reconnects,
     refused,
@@ -76,6 +77,13 @@ def bad_sense(key, asc, ascq, number, opcode=READ_16):
                  check(key, asc, ascq, opcode))
 
 
+def not_served_sense(key, asc, ascq):
+    return Scenario(f"sense {key:x}/{asc:02x}/{ascq:02x} to each {NAMES[READ_16]}, for long",
+                    not_served(errno.ENOLINK), check(key, asc, ascq, READ_16),
+                    allow=(*LOG, "not served on any path: given up", "no path for"),
+                    volume={"recovery_timeout_ms": 5000}, **FAILS)
+
+
 SENSES = [
     sense(0x6, 0x29, 0x00), sense(0x6, 0x29, 0x07), sense(0x6, 0x29, 0x00, opcode=WRITE_16),
     sense(0x6, 0x29, 0x00, opcode=SYNCHRONIZE_CACHE_16),
@@ -93,9 +101,9 @@ SENSES = [
     bad_sense(0x4, 0x44, 0x00, errno.EREMOTEIO), bad_sense(0x7, 0x20, 0x02, errno.EREMOTEIO,
                                                            WRITE_16),
     bad_sense(0x7, 0x27, 0x07, errno.ENOSPC, WRITE_16),
-    bad_sense(0x5, 0x20, 0x00, errno.EOPNOTSUPP), bad_sense(0x5, 0x25, 0x00, errno.ENOLINK),
+    bad_sense(0x5, 0x20, 0x00, errno.EOPNOTSUPP), not_served_sense(0x5, 0x25, 0x00),
     bad_sense(0x5, 0x21, 0x00, errno.EREMOTEIO), bad_sense(0x2, 0x04, 0x03, errno.EREMOTEIO),
-    bad_sense(0x2, 0x04, 0x0B, errno.ENOLINK), bad_sense(0xE, 0x1D, 0x00, errno.EREMOTEIO),
+    not_served_sense(0x2, 0x04, 0x0B), bad_sense(0xE, 0x1D, 0x00, errno.EREMOTEIO),
     bad_sense(0x6, 0x29, 0x00, errno.EIO), bad_sense(0x6, 0x2A, 0x09, errno.EIO),
     sense(0x5, 0x20, 0x00, opcode=SYNCHRONIZE_CACHE_16, times=1000),
     Scenario("sense as descriptors", WORKS, result(2, descriptor_sense(6, 0x29, 0))),
