@@ -63,7 +63,9 @@ class Volume:
         self.path_settings = path or {}
         self.more_legs = more_legs
         self.more_paths = more_paths
-        self.leg_settings = {"policy": policy, "fence": fence, "alua": alua}
+        self.policy = policy
+        self.fence = fence
+        self.alua = alua
 
     @classmethod
     def of(cls, target, link, name="vol", lun=0, ipv6=False, path=None, **settings):
@@ -98,9 +100,9 @@ class Volume:
             write(self.config / name, value)
         for name, value in self.path_settings.items():
             write(self.path / name, value)
-        for name, value in self.leg_settings.items():
-            if value:
-                write(self.leg / name, value)
+        for name in ("policy", "fence", "alua"):
+            if getattr(self, name):
+                write(self.leg / name, getattr(self, name))
         for number, settings in enumerate(self.more_paths, 1):
             self.add_path(number, settings)
         for number, settings in enumerate(self.more_legs, 1):
