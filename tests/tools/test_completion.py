@@ -82,6 +82,6 @@ def test_lists_are_of_the_table():
     assert len(usual) > 20
     assert [name for name in usual if not {name, f"{name}_ms"} & set(settings)] == []
     values = re.findall(r"_istripectl_values (\w+) ([^)]*)\)", script)
-    assert len(values) == 3
+    assert len(values) == 4
     for name, words in values:
         assert words.replace("\\\n", " ").split() == settings[name]
