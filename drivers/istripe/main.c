@@ -43,6 +43,6 @@ module_exit(istripe_exit);
 MODULE_DESCRIPTION("Striping iSCSI initiator");
 MODULE_AUTHOR("The istripe authors");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("0.1.0");
+MODULE_VERSION(ISTRIPE_VERSION);
 /* Not a softdep: modprobe -r would complain of modules that are also used elsewhere. */
 MODULE_INFO(weakdep, "md5 sha1 sha256 sha3_generic");

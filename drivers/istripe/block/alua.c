@@ -5,6 +5,7 @@
 #include <linux/srcu.h>
 
 #include "block/alua.h"
+#include "block/carrier.h"
 #include "block/leg.h"
 #include "block/nexus.h"
 #include "scsi/alua.h"
@@ -55,7 +56,7 @@ void istripe_alua_found(struct istripe_nexus *nexus)
 		alua_ask(leg, nexus);
 	/* A nexus without a link was kept as long as no other one was usable. */
 	if (istripe_alua_usable(now->state) && !istripe_alua_usable(before.state))
-		istripe_leg_tell(leg, NULL, ISTRIPE_NEXUS_CARRIER);
+		istripe_carrier_check(leg);
 }
 
 bool istripe_alua_refused(struct istripe_nexus *nexus, const struct scsi_sense_hdr *sense)

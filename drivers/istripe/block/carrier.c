@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Notifiers run under the RTNL, so this file only wakes workers and does not wait for anything
- * recovery needs.
- */
+/* Notifiers run under the RTNL, so nothing here waits for anything recovery needs. */
 #define pr_fmt(fmt) "istripe: " fmt
 
 #include <linux/netdevice.h>
@@ -52,7 +49,7 @@ static int carrier_link_event(struct notifier_block *notifier, unsigned long eve
 		if (link && (event == NETDEV_UP || event == NETDEV_CHANGE))
 			carrier_wake(volume->legs[i], dev);
 		if (!link && (event == NETDEV_DOWN || event == NETDEV_CHANGE))
-			istripe_leg_tell(volume->legs[i], NULL, ISTRIPE_NEXUS_CARRIER);
+			istripe_carrier_check(volume->legs[i]);
 	}
 	return NOTIFY_DONE;
 }
@@ -138,22 +135,37 @@ static bool carrier_serves(struct istripe_nexus *nexus)
 	return serves;
 }
 
-static bool carrier_elsewhere(const struct istripe_nexus *nexus)
+static bool carrier_elsewhere(struct istripe_leg *leg, const struct istripe_nexus *nexus)
 {
-	struct istripe_leg *leg = nexus->leg;
-	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *other;
 	bool found = false;
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, other, at)
 		found = found || (other != nexus && carrier_serves(other));
-	srcu_read_unlock(&leg->srcu, section);
 	return found;
 }
 
-void istripe_carrier_check(struct istripe_nexus *nexus)
+static void carrier_give_up(struct istripe_nexus *nexus)
 {
-	if (!istripe_session_has_link(nexus->owned) && carrier_elsewhere(nexus))
-		istripe_session_fault(nexus->owned, -ENETDOWN, "the NIC has no link");
+	int section = srcu_read_lock(&nexus->srcu);
+	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
+
+	if (session && !istripe_session_has_link(session))
+		istripe_session_fault(session, -ENETDOWN, "the NIC has no link");
+	srcu_read_unlock(&nexus->srcu, section);
+}
+
+/* Not left to the nexus's worker, which may wait for an answer over the link that is down. */
+void istripe_carrier_check(struct istripe_leg *leg)
+{
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	/* A link may go down meanwhile: never the last session that has one. */
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (carrier_elsewhere(leg, nexus))
+			carrier_give_up(nexus);
+	srcu_read_unlock(&leg->srcu, section);
 }

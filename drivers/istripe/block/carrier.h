@@ -10,7 +10,7 @@
 #include <linux/notifier.h>
 #include <linux/workqueue.h>
 
-struct istripe_nexus;
+struct istripe_leg;
 struct istripe_volume;
 
 /* Both notifiers are those of the volume's network namespace. */
@@ -23,14 +23,13 @@ struct istripe_carrier {
 /* Process context, takes the RTNL. */
 void istripe_carrier_watch(struct istripe_volume *volume);
 
-/* No nexus gets an event from here afterwards. Process context, takes the RTNL. */
+/* Links and routes are no longer listened to. Process context, takes the RTNL. */
 void istripe_carrier_ignore(struct istripe_volume *volume);
 
 /*
- * Gives a live nexus's session up when its NIC has no link and another session of the leg has one:
- * TCP may survive a short loss of carrier, which is better than no session. The nexus's worker,
- * after ISTRIPE_NEXUS_CARRIER.
+ * Gives up the live sessions whose NICs have no link when another session of the leg has one: TCP
+ * may survive a short loss of carrier, which is better than no session. Any context.
  */
-void istripe_carrier_check(struct istripe_nexus *nexus);
+void istripe_carrier_check(struct istripe_leg *leg);
 
 #endif

@@ -73,7 +73,8 @@ int istripe_fence_drain(struct istripe_nexus *nexus, char *why, size_t why_bytes
 	int ret;
 
 	/* Another LUN does not have these commands; its nexus is about to be refused. */
-	if (!istripe_leg_nexus_waits(leg, nexus) || !istripe_leg_is(leg, &nexus->found))
+	if ((!istripe_leg_nexus_waits(leg, nexus) && !READ_ONCE(nexus->undrained)) ||
+	    !istripe_leg_is(leg, &nexus->found))
 		return 0;
 	ret = fence_end_old_commands(nexus);
 	if (ret && ret != -EOPNOTSUPP) {
@@ -194,20 +195,57 @@ bool istripe_fence_wanted(const struct istripe_nexus *nexus)
 	return istripe_leg_nexus_waits(nexus->leg, nexus) && fence_next(nexus, 0, &sibling);
 }
 
-void istripe_fence_say(const struct istripe_nexus *nexus)
+u32 istripe_fence_why_waiting(const struct istripe_nexus *nexus, char *why, size_t why_bytes)
 {
 	struct istripe_leg *leg = nexus->leg;
-	char why[ISTRIPE_WHY_BYTES] = "";
+	size_t used;
 	u32 writes;
 
+	used = scnprintf(why, why_bytes, "a login through this path ends its lost session");
 	spin_lock_bh(&leg->lock);
 	writes = istripe_leg_nexus_waiting_writes(nexus);
 	if (READ_ONCE(leg->fence) == ISTRIPE_FENCE_PATH && leg->path_count > 1)
-		scnprintf(why, sizeof(why), ", as its fence is \"path\"");
+		scnprintf(why + used, why_bytes - used, ", as its fence is \"path\"");
 	else if (nexus->unproven[0])
-		scnprintf(why, sizeof(why), ", as no other path can: %s", nexus->unproven);
+		scnprintf(why + used, why_bytes - used, ", as no other path can: %s",
+			  nexus->unproven);
+	used = strlen(why);
+	if (READ_ONCE(leg->fence_timeout_ms) >= 0)
+		scnprintf(why + used, why_bytes - used, ", or fence_timeout_ms is over");
 	spin_unlock_bh(&leg->lock);
+	return writes;
+}
+
+void istripe_fence_say(const struct istripe_nexus *nexus)
+{
+	char why[ISTRIPE_FENCE_WHY_BYTES];
+	u32 writes = istripe_fence_why_waiting(nexus, why, sizeof(why));
+
 	if (writes)
-		pr_warn_ratelimited("%s: %u write(s) wait until a login through this path ends its lost session%s\n",
-				    nexus->label, writes, why);
+		pr_warn_ratelimited("%s: %u write(s) wait until %s\n", nexus->label, writes, why);
+}
+
+int istripe_fence_confirm(struct istripe_path *path)
+{
+	struct istripe_leg *leg = path->leg;
+	const struct istripe_nexus *nexus;
+	bool live = false, held = false;
+	u32 at, writes;
+
+	spin_lock_bh(&leg->lock);
+	istripe_path_for_each_nexus(path, nexus, at) {
+		/* One that is being taken out serves its last tasks. */
+		live |= nexus->live || READ_ONCE(nexus->state) == ISTRIPE_NEXUS_LIVE;
+		held |= nexus->pages_held;
+	}
+	spin_unlock_bh(&leg->lock);
+	if (live || held) {
+		pr_warn("%s: fence_confirm: is refused, %s\n", path->nexuses[0]->label,
+			live ? "the path is live" : "its session is still being closed: try again");
+		return -EBUSY;
+	}
+	writes = istripe_leg_path_fenced(leg, path);
+	pr_warn("%s: the administrator says that its target carries out nothing that was sent before: %u write(s) are sent again\n",
+		path->nexuses[0]->label, writes);
+	return 0;
 }

@@ -19,6 +19,7 @@
 #include <linux/types.h>
 
 struct istripe_nexus;
+struct istripe_path;
 
 /**
  * istripe_fence() - end the nexus's old session through a sibling, if anything waits for that
@@ -40,8 +41,33 @@ int istripe_fence_drain(struct istripe_nexus *nexus, char *why, size_t why_bytes
 /* Does anything wait that a sibling may be able to end? The nexus is not live. Its worker. */
 bool istripe_fence_wanted(const struct istripe_nexus *nexus);
 
+#define ISTRIPE_FENCE_WHY_BYTES	320
+
+/**
+ * istripe_fence_why_waiting() - what ends the waiting of a nexus's lost writes
+ * @nexus: any
+ * @why: filled with what they wait for, in words: "until ..."
+ * @why_bytes: its size, ISTRIPE_FENCE_WHY_BYTES for all of it
+ *
+ * Context: any.
+ * Return: how many writes wait.
+ */
+u32 istripe_fence_why_waiting(const struct istripe_nexus *nexus, char *why, size_t why_bytes);
+
 /* Says in the log which writes wait and for what, if any do. The nexus's worker, after a loss. */
 void istripe_fence_say(const struct istripe_nexus *nexus);
+
+/**
+ * istripe_fence_confirm() - somebody knows that the target carries out nothing of a path any more
+ * @path: whose sessions are lost: their writes are sent again, and may go over other paths
+ *
+ * Right after the target was switched off or restarted, say. If that is not so, an old write may be
+ * carried out over newer data. Says in the log what it does, or why not.
+ *
+ * Context: process, in a section of leg->srcu or with the path held otherwise.
+ * Return: 0, also when nothing waits; -EBUSY a session is live, or not closed yet.
+ */
+int istripe_fence_confirm(struct istripe_path *path);
 
 /**
  * istripe_fence_may() - may a nexus's old session be ended through a sibling?

@@ -4,6 +4,7 @@
 #include <linux/err.h>
 #include <linux/kernel.h>
 
+#include "block/bring_up.h"
 #include "block/hotplug.h"
 #include "block/leg.h"
 #include "block/nexus.h"

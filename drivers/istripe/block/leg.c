@@ -35,6 +35,44 @@ struct istripe_nexus *istripe_leg_next_nexus(const struct istripe_leg *leg, u32 
 	return NULL;
 }
 
+static const char *const leg_state_names[] = {
+	[ISTRIPE_LEG_LIVE] = "live",
+	[ISTRIPE_LEG_DEGRADED] = "degraded",
+	[ISTRIPE_LEG_WAITING] = "waiting",
+	[ISTRIPE_LEG_FAILED] = "failed",
+};
+
+const char *istripe_leg_state_name(enum istripe_leg_state state)
+{
+	return leg_state_names[state];
+}
+
+enum istripe_leg_state istripe_leg_state(struct istripe_leg *leg)
+{
+	struct istripe_nexus *nexus;
+	u32 at, live, idle = 0;
+	bool failed;
+
+	spin_lock_bh(&leg->lock);
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		/* One that is being added has not failed. */
+		idle += !nexus->wanted ||
+			(nexus->live ? !istripe_nexus_usable(nexus) :
+				       !completion_done(&nexus->first_result));
+	live = leg->unfenced_nexuses ? 0 : leg->usable_nexuses;
+	failed = leg->failed;
+	spin_unlock_bh(&leg->lock);
+	if (live)
+		return live + idle >= leg->nexus_count ? ISTRIPE_LEG_LIVE : ISTRIPE_LEG_DEGRADED;
+	return failed ? ISTRIPE_LEG_FAILED : ISTRIPE_LEG_WAITING;
+}
+
+/* After a change of istripe_leg_state(), or of an access state or waiting writes of a path. */
+static void leg_announce(struct istripe_leg *leg)
+{
+	istripe_announce(&leg->volume->announce);
+}
+
 static struct istripe_nexus *leg_pick(struct istripe_leg *leg,
 				      const struct istripe_leg_task *leg_task)
 {
@@ -189,6 +227,7 @@ static void leg_set_unfenced(struct istripe_leg *leg, struct istripe_nexus *nexu
 	if (!nexus->unfenced)
 		WRITE_ONCE(leg->unfenced_nexuses, leg->unfenced_nexuses + 1);
 	nexus->unfenced = true;
+	leg_announce(leg);
 }
 
 u32 istripe_leg_nexus_waiting_writes(const struct istripe_nexus *nexus)
@@ -291,6 +330,7 @@ static void leg_recovery_work(struct work_struct *work)
 	over = !istripe_leg_serving(leg) && !leg->failed && leg_recovery_is_over(leg);
 	if (over) {
 		leg->failed = true;
+		leg_announce(leg);
 		list_splice_init(&leg->parked, &list);
 		unfenced = leg_take_awaiting_fence(leg, &list);
 	}
@@ -375,6 +415,7 @@ static void leg_choose(struct istripe_leg *leg)
 	WRITE_ONCE(leg->usable_nexuses, count.usable_nexuses);
 	WRITE_ONCE(leg->live_paths, count.live_paths);
 	WRITE_ONCE(leg->chosen_paths, count.chosen_paths);
+	leg_announce(leg);
 }
 
 /* @connections: of the nexus's session; 0: it is lost. */
@@ -413,8 +454,53 @@ void istripe_leg_nexus_want(struct istripe_leg *leg, struct istripe_nexus *nexus
 {
 	spin_lock_bh(&leg->lock);
 	WRITE_ONCE(nexus->wanted, wanted && nexus->index < nexus->path->kept);
+	leg_announce(leg);
 	if (!nexus->wanted)
 		istripe_leg_nexus_off(leg, nexus);
+	spin_unlock_bh(&leg->lock);
+}
+
+/*
+ * Whether fence_timeout_ms counts for a nexus, and when it is over. Not while no other nexus could
+ * take its tasks: then a fence costs nothing. Not for a loss of an earlier start of the volume.
+ */
+static bool leg_fence_deadline(const struct istripe_leg *leg, const struct istripe_nexus *nexus,
+			       unsigned long *end)
+{
+	s32 timeout_ms = READ_ONCE(leg->fence_timeout_ms);
+
+	lockdep_assert_held(&leg->lock);
+	*end = READ_ONCE(nexus->lost_at) + msecs_to_jiffies(timeout_ms);
+	return timeout_ms >= 0 && leg->usable_nexuses && !leg->stopping && !nexus->live &&
+	       !nexus->pages_held && nexus->generation &&
+	       (nexus->unfenced || !list_empty(&nexus->awaiting_fence));
+}
+
+static void leg_arm_fence(struct istripe_leg *leg)
+{
+	struct istripe_nexus *nexus;
+	unsigned long end, first = 0;
+	bool any = false;
+	u32 at;
+
+	lockdep_assert_held(&leg->lock);
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		if (!leg_fence_deadline(leg, nexus, &end))
+			continue;
+		first = any && time_before(first, end) ? first : end;
+		any = true;
+	}
+	if (any)
+		mod_delayed_work(istripe_recovery_wq, &leg->fence_work,
+				 time_before(jiffies, first) ? first - jiffies : 0);
+	else
+		cancel_delayed_work(&leg->fence_work);
+}
+
+void istripe_leg_set_fence_timeout(struct istripe_leg *leg)
+{
+	spin_lock_bh(&leg->lock);
+	leg_arm_fence(leg);
 	spin_unlock_bh(&leg->lock);
 }
 
@@ -437,6 +523,7 @@ void istripe_leg_nexus_drained(struct istripe_leg *leg, struct istripe_nexus *ne
 {
 	spin_lock_bh(&leg->lock);
 	nexus->pages_held = false;
+	leg_arm_fence(leg);
 	spin_unlock_bh(&leg->lock);
 	leg_fail_if_over(leg);
 }
@@ -445,6 +532,8 @@ void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_tas
 {
 	spin_lock_bh(&leg->lock);
 	list_add_tail(&leg_task->entry, &leg_task->nexus->awaiting_fence);
+	leg_arm_fence(leg);
+	leg_announce(leg);
 	if (leg_task->given_up && leg->path_count == 1) {
 		bool served = istripe_leg_serving(leg);
 
@@ -484,6 +573,27 @@ static void leg_take_parked(struct istripe_leg *leg, bool served, struct list_he
 	list_splice_init(&leg->parked, list);
 }
 
+/* Nothing that waited for its fence does so any more: it is on @list. */
+static void leg_end_fence(struct istripe_leg *leg, struct istripe_nexus *nexus,
+			  struct list_head *list)
+{
+	lockdep_assert_held(&leg->lock);
+	list_splice_tail_init(&nexus->awaiting_fence, list);
+	if (!nexus->unfenced)
+		return;
+	nexus->unfenced = false;
+	WRITE_ONCE(leg->unfenced_nexuses, leg->unfenced_nexuses - 1);
+}
+
+/* After leg_end_fence(). @served: istripe_leg_serving() before that. */
+static void leg_fence_ended(struct istripe_leg *leg, bool served, struct list_head *list)
+{
+	leg_take_parked(leg, served, list);
+	leg_arm_recovery(leg);
+	leg_arm_fence(leg);
+	leg_announce(leg);
+}
+
 void istripe_leg_nexus_fenced(struct istripe_leg *leg, struct istripe_nexus *nexus)
 {
 	LIST_HEAD(list);
@@ -492,15 +602,72 @@ void istripe_leg_nexus_fenced(struct istripe_leg *leg, struct istripe_nexus *nex
 	spin_lock_bh(&leg->lock);
 	served = istripe_leg_serving(leg);
 	nexus->super_unfenced = false;
-	list_splice_init(&nexus->awaiting_fence, &list);
-	if (nexus->unfenced) {
-		nexus->unfenced = false;
-		WRITE_ONCE(leg->unfenced_nexuses, leg->unfenced_nexuses - 1);
-	}
-	leg_take_parked(leg, served, &list);
-	leg_arm_recovery(leg);
+	WRITE_ONCE(nexus->undrained, false);
+	leg_end_fence(leg, nexus, &list);
+	leg_fence_ended(leg, served, &list);
 	spin_unlock_bh(&leg->lock);
 	atomic64_add(leg_redrive(leg, &list), &leg->redriven);
+}
+
+/* Those of @path, or, if NULL, those whose time is over. */
+static bool leg_takes_as_ended(const struct istripe_leg *leg, const struct istripe_nexus *nexus,
+			       const struct istripe_path *path)
+{
+	unsigned long end;
+
+	if (path)
+		return nexus->path == path && !nexus->live && !nexus->pages_held;
+	return leg_fence_deadline(leg, nexus, &end) && time_after_eq(jiffies, end);
+}
+
+/* Returns how many writes waited; sets @any when I/O has waited or failed for that. */
+static u32 leg_take_as_ended(struct istripe_leg *leg, const struct istripe_path *path, bool *any)
+{
+	struct istripe_nexus *nexus;
+	bool served, waits;
+	LIST_HEAD(list);
+	u32 writes = 0;
+	u32 at;
+
+	spin_lock_bh(&leg->lock);
+	served = istripe_leg_serving(leg);
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		if (!leg_takes_as_ended(leg, nexus, path))
+			continue;
+		writes += istripe_leg_nexus_waiting_writes(nexus);
+		waits = nexus->unfenced || !list_empty(&nexus->awaiting_fence);
+		*any |= waits;
+		/* Its next login still ends what the target may have. */
+		if (waits)
+			WRITE_ONCE(nexus->undrained, true);
+		/* A superblock that is written late does harm whatever waits. */
+		if (path)
+			nexus->super_unfenced = false;
+		leg_end_fence(leg, nexus, &list);
+	}
+	leg_fence_ended(leg, served, &list);
+	spin_unlock_bh(&leg->lock);
+	atomic64_add(leg_redrive(leg, &list), &leg->redriven);
+	return writes;
+}
+
+u32 istripe_leg_path_fenced(struct istripe_leg *leg, const struct istripe_path *path)
+{
+	bool any = false;
+
+	return leg_take_as_ended(leg, path, &any);
+}
+
+static void leg_fence_work(struct work_struct *work)
+{
+	struct istripe_leg *leg = container_of(to_delayed_work(work), struct istripe_leg,
+					       fence_work);
+	bool any = false;
+	u32 writes = leg_take_as_ended(leg, NULL, &any);
+
+	if (any)
+		pr_warn("%s/%u: fence_timeout_ms is over: %u write(s) are sent again, and I/O goes on; the target may still carry out old writes\n",
+			leg->volume->name, leg->index, writes);
 }
 
 bool istripe_leg_nexus_waits(struct istripe_leg *leg, const struct istripe_nexus *nexus)
@@ -527,6 +694,7 @@ void istripe_leg_nexus_live(struct istripe_leg *leg, struct istripe_nexus *nexus
 	leg_set_live(leg, nexus, nexus->owned->conn_count);
 	leg_take_parked(leg, served, &list);
 	leg_arm_recovery(leg);
+	leg_arm_fence(leg);
 	spin_unlock_bh(&leg->lock);
 	wake_up_all(&leg->usable);
 	atomic64_add(leg_redrive(leg, &list), &leg->redriven);
@@ -564,6 +732,7 @@ void istripe_leg_nexus_access(struct istripe_leg *leg, struct istripe_nexus *nex
 	if (nexus->live) {
 		leg_take_parked(leg, served, &list);
 		leg_check_recovery(leg, nexus, served);
+		leg_arm_fence(leg);
 	}
 	spin_unlock_bh(&leg->lock);
 	wake_up_all(&leg->usable);
@@ -594,151 +763,6 @@ bool istripe_leg_is(struct istripe_leg *leg, const struct istripe_lun *lun)
 	same = !leg->lun.designator[0] || !strcmp(leg->lun.designator, lun->designator);
 	mutex_unlock(&leg->identify_lock);
 	return same;
-}
-
-/* A reserve nexus with saved unfenced writes logs in, too, even if it is not wanted by then. */
-static bool leg_awaits(struct istripe_leg *leg, const struct istripe_nexus *nexus)
-{
-	return READ_ONCE(nexus->wanted) || istripe_leg_nexus_waits(leg, nexus);
-}
-
-void istripe_leg_start(struct istripe_leg *leg)
-{
-	struct istripe_nexus *nexus;
-	u32 at;
-
-	mutex_lock(&leg->paths_lock);
-	spin_lock_bh(&leg->lock);
-	leg->down_since = jiffies;
-	spin_unlock_bh(&leg->lock);
-	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (leg_awaits(leg, nexus))
-			istripe_nexus_start(nexus);
-	mutex_unlock(&leg->paths_lock);
-}
-
-int istripe_leg_nexus_error(struct istripe_nexus *nexus, char *why, size_t why_bytes)
-{
-	int used = scnprintf(why, why_bytes, "leg %u path %u: ", nexus->leg->index,
-			     nexus->path->index);
-
-	istripe_nexus_last_error(nexus, why + used, why_bytes - used);
-	return nexus->first_error;
-}
-
-/* Nothing may be served while saved unfenced writes of this nexus may be carried out. */
-static int leg_check_unfenced(struct istripe_nexus *nexus, char *why, size_t why_bytes)
-{
-	int used;
-
-	/* A sibling cannot end them: nothing is proven of sessions of an earlier start. */
-	if (!istripe_leg_nexus_waits(nexus->leg, nexus))
-		return 0;
-	used = scnprintf(why, why_bytes,
-			 "leg %u path %u has left writes that its target may still carry out, and cannot end them: ",
-			 nexus->leg->index, nexus->path->index);
-	istripe_nexus_last_error(nexus, why + used, why_bytes - used);
-	return nexus->first_error ?: -ENOTCONN;
-}
-
-/* Nexuses whose target was only unreachable go on trying. */
-static int leg_check(struct istripe_leg *leg, char *why, size_t why_bytes)
-{
-	struct istripe_nexus *nexus, *failed = NULL;
-	u32 live = 0;
-	int ret;
-	u32 at;
-
-	istripe_leg_for_each_nexus(leg, nexus, at) {
-		if (!READ_ONCE(nexus->wanted))
-			continue;
-		if (!nexus->first_error)
-			live++;
-		else if (!failed || nexus->mismatch)
-			failed = nexus;
-	}
-	if (failed && (!live || failed->mismatch))
-		return istripe_leg_nexus_error(failed, why, why_bytes);
-	istripe_leg_for_each_nexus(leg, nexus, at) {
-		ret = leg_check_unfenced(nexus, why, why_bytes);
-		if (ret)
-			return ret;
-	}
-	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (nexus->first_error)
-			istripe_nexus_persist(nexus);
-	return 0;
-}
-
-/* A nexus that is live, but over a port that takes no I/O. */
-static struct istripe_nexus *leg_find_unusable(struct istripe_leg *leg)
-{
-	struct istripe_nexus *nexus;
-	u32 at;
-
-	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (READ_ONCE(nexus->live) && !istripe_nexus_usable(nexus))
-			return nexus;
-	return NULL;
-}
-
-/* While no port takes I/O the nexuses go on asking theirs. */
-static int leg_wait_usable(struct istripe_leg *leg, char *why, size_t why_bytes)
-{
-	struct istripe_nexus *nexus = leg_find_unusable(leg);
-	u32 timeout_ms;
-	long left;
-
-	if (READ_ONCE(leg->usable_nexuses) || !nexus)
-		return 0;
-	timeout_ms = READ_ONCE(nexus->path->params.timers.login_timeout_ms);
-	left = wait_event_killable_timeout(leg->usable, READ_ONCE(leg->usable_nexuses),
-					   msecs_to_jiffies(timeout_ms));
-	if (left > 0)
-		return 0;
-	scnprintf(why, why_bytes, "leg %u: no target port takes I/O: that of path %u is %s",
-		  leg->index, nexus->path->index,
-		  istripe_alua_state_name(READ_ONCE(nexus->access.state)));
-	return left ? -EINTR : -ENODEV;
-}
-
-int istripe_leg_wait(struct istripe_leg *leg, char *why, size_t why_bytes)
-{
-	struct istripe_nexus *nexus;
-	int ret = 0;
-	u32 at;
-
-	mutex_lock(&leg->paths_lock);
-	istripe_leg_for_each_nexus(leg, nexus, at) {
-		if (!leg_awaits(leg, nexus) ||
-		    !wait_for_completion_killable(&nexus->first_result))
-			continue;
-		scnprintf(why, why_bytes, "interrupted while %s was connecting", nexus->label);
-		ret = -EINTR;
-		break;
-	}
-	if (!ret)
-		ret = leg_check(leg, why, why_bytes);
-	if (!ret)
-		ret = leg_wait_usable(leg, why, why_bytes);
-	mutex_unlock(&leg->paths_lock);
-	return ret;
-}
-
-int istripe_leg_check(struct istripe_leg *leg, char *why, size_t why_bytes)
-{
-	struct istripe_nexus *nexus;
-	int used;
-	u32 at = 0;
-
-	if (READ_ONCE(leg->usable_nexuses))
-		return 0;
-	used = scnprintf(why, why_bytes, "leg %u was lost again: ", leg->index);
-	mutex_lock(&leg->paths_lock);
-	nexus = istripe_leg_next_nexus(leg, &at);
-	istripe_nexus_last_error(nexus, why + used, why_bytes - used);
-	mutex_unlock(&leg->paths_lock);
-	return -ENOTCONN;
 }
 
 void istripe_leg_expire(struct istripe_leg *leg)
@@ -779,6 +803,8 @@ void istripe_leg_stop(struct istripe_leg *leg)
 	istripe_leg_for_each_nexus(leg, nexus, at)
 		istripe_nexus_stop(nexus);
 	mutex_unlock(&leg->paths_lock);
+	/* In this order: the first one may queue the second one. */
+	cancel_delayed_work_sync(&leg->fence_work);
 	cancel_delayed_work_sync(&leg->recovery_work);
 	istripe_delay_stop(leg);
 	istripe_allowance_stop(leg);
@@ -829,6 +855,7 @@ struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
 	strscpy(leg->lun.designator, params->designator, sizeof(leg->lun.designator));
 	leg->policy = params->policy;
 	leg->fence = params->fence;
+	leg->fence_timeout_ms = params->fence_timeout_ms;
 	leg->alua = params->alua;
 	mutex_init(&leg->identify_lock);
 	mutex_init(&leg->paths_lock);
@@ -836,6 +863,7 @@ struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
 	INIT_LIST_HEAD(&leg->parked);
 	init_waitqueue_head(&leg->usable);
 	INIT_DELAYED_WORK(&leg->recovery_work, leg_recovery_work);
+	INIT_DELAYED_WORK(&leg->fence_work, leg_fence_work);
 	istripe_delay_init(leg);
 	ret = istripe_allowance_init(leg) ?: init_srcu_struct(&leg->srcu);
 	if (ret) {

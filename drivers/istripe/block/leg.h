@@ -10,16 +10,16 @@
  * harm, as with a read. A lost write may still be carried out by the target, after newer data were
  * written over another nexus. It waits on the nexus's @awaiting_fence until the old session, and
  * all that the target had of it, is over (fence.h). Then it goes over any nexus. While another
- * nexus is live it waits as long as that takes. When it has to fail before that, because no nexus
- * came back in time or the volume goes down, the leg serves nothing until the fence is complete:
- * otherwise the failed write could be carried out over newer data.
+ * nexus is live it waits as long as that takes, or for fence_timeout_ms. When it has to fail before
+ * that, because no nexus came back in time or the volume goes down, the leg serves nothing until
+ * the fence is complete: otherwise the failed write could be carried out over newer data.
  *
  * @lock covers @losses, @generations, @usable_nexuses, @live_paths, @chosen_paths, @refused,
  * @unfenced_nexuses, @failed, @stopping, @parked, @delay, @allowance, @handover, @down_since,
  * @serving_since, lanes, preferred and kept of the paths, and wanted, live, connections, access,
- * transition_end, lanes, unfenced, super_unfenced, pages_held, awaiting_fence, way, portal_group,
- * portal_group_tpgt, generation and unproven of the nexuses. It is a leaf, taken with bh disabled,
- * interrupts on, and never held over a submission.
+ * transition_end, lanes, unfenced, super_unfenced, undrained, pages_held, awaiting_fence, way,
+ * portal_group, portal_group_tpgt, generation and unproven of the nexuses. It is a leaf, taken with
+ * bh disabled, interrupts on, and never held over a submission.
  * @identify_lock serializes the workers of nexuses that find the LUN at the same time; it covers
  * nexus->blocks, too.
  *
@@ -65,6 +65,13 @@
 struct istripe_path;
 struct istripe_volume;
 
+enum istripe_leg_state {		/* from good to bad */
+	ISTRIPE_LEG_LIVE,
+	ISTRIPE_LEG_DEGRADED,		/* some of its paths are not live */
+	ISTRIPE_LEG_WAITING,		/* no path is live, I/O waits */
+	ISTRIPE_LEG_FAILED,		/* ... and has waited long enough: I/O fails */
+};
+
 struct istripe_leg {
 	struct istripe_volume *volume;
 	u32 index;
@@ -79,6 +86,7 @@ struct istripe_leg {
 	enum istripe_policy policy;	/* live */
 	atomic_t policy_counter;	/* round robin */
 	enum istripe_fence fence;	/* live */
+	s32 fence_timeout_ms;		/* live; -1: none */
 	enum istripe_alua alua;		/* live */
 	struct srcu_struct srcu;	/* this and the next five: see above */
 	struct mutex paths_lock;
@@ -109,6 +117,7 @@ struct istripe_leg {
 	struct istripe_allowance allowance;
 	struct istripe_handover handover;
 	struct delayed_work recovery_work;	/* recovery_timeout_ms is over */
+	struct delayed_work fence_work;		/* fence_timeout_ms is over */
 
 	void *control;			/* the control layer's sysfs directory */
 
@@ -152,18 +161,23 @@ void istripe_leg_wake(struct istripe_leg *leg);
 /* Does all I/O wait or fail until a nexus comes back? Any context. */
 bool istripe_leg_is_urgent(struct istripe_leg *leg);
 
-/* Begins to bring the nexuses up; istripe_leg_wait() waits for the first results. */
-void istripe_leg_start(struct istripe_leg *leg);
-
-/*
- * One live nexus whose port takes I/O is enough; it is waited for. Those that failed go on trying,
- * unless they found another LUN, or writes were saved as unfenced and cannot be ended: that is an
- * error. Sleeps, killable. Returns 0, the error of a nexus, -ENODEV no port takes I/O, or -EINTR.
+/**
+ * istripe_leg_state() - state of a leg
+ * @leg: that runs
+ *
+ * Context: any.
+ * Return: its state, which may be old at once.
  */
-int istripe_leg_wait(struct istripe_leg *leg, char *why, size_t why_bytes);
+enum istripe_leg_state istripe_leg_state(struct istripe_leg *leg);
 
-/* Returns 0, or -ENOTCONN when no nexus is live. Process context. */
-int istripe_leg_check(struct istripe_leg *leg, char *why, size_t why_bytes);
+/**
+ * istripe_leg_state_name() - the state of a leg or a volume in a word
+ * @state: the state
+ *
+ * Context: any.
+ * Return: a constant string.
+ */
+const char *istripe_leg_state_name(enum istripe_leg_state state);
 
 /* From now on nothing waits for the leg: parked tasks fail, tasks of a live nexus finish. */
 void istripe_leg_expire(struct istripe_leg *leg);
@@ -227,6 +241,20 @@ bool istripe_leg_super_is_unfenced(struct istripe_leg *leg, const struct istripe
 /* Nothing of the nexus's old session is carried out any more. Its worker. */
 void istripe_leg_nexus_fenced(struct istripe_leg *leg, struct istripe_nexus *nexus);
 
+/*
+ * The same for all sessions of @path, without a fence: somebody knows it. Not for those that are
+ * live, or of which TCP may have pages. Returns how many writes waited. Any context.
+ */
+u32 istripe_leg_path_fenced(struct istripe_leg *leg, const struct istripe_path *path);
+
+/**
+ * istripe_leg_set_fence_timeout() - make a change of leg->fence_timeout_ms take effect
+ * @leg: that runs
+ *
+ * Context: any.
+ */
+void istripe_leg_set_fence_timeout(struct istripe_leg *leg);
+
 /**
  * istripe_leg_nexus_waiting_writes() - how many writes wait for istripe_leg_nexus_fenced()?
  * @nexus: any
@@ -264,9 +292,6 @@ void istripe_leg_nexus_want(struct istripe_leg *leg, struct istripe_nexus *nexus
 
 /* No more tasks for a nexus, live or not. Under leg->lock. */
 void istripe_leg_nexus_off(struct istripe_leg *leg, struct istripe_nexus *nexus);
-
-/* Copies why the first attempt failed, and returns that error. nexus->first_error is set. */
-int istripe_leg_nexus_error(struct istripe_nexus *nexus, char *why, size_t why_bytes);
 
 /* recovery_timeout_ms has changed. Process context. */
 void istripe_leg_set_recovery_timeout(struct istripe_leg *leg);

@@ -52,7 +52,9 @@ static void nexus_set_state(struct istripe_nexus *nexus, enum istripe_nexus_stat
 	trace_istripe_state(nexus->label, "path", istripe_nexus_state_name(nexus->state),
 			    istripe_nexus_state_name(state));
 	WARN_ON_ONCE(!istripe_nexus_state_may(nexus->state, state));
-	WRITE_ONCE(nexus->state, state);
+	/* After the counters: a reader who finds it live finds them, too. */
+	smp_store_release(&nexus->state, state);
+	istripe_announce(&nexus->leg->volume->announce);
 }
 
 void istripe_nexus_event(struct istripe_nexus *nexus, enum istripe_nexus_event event)
@@ -558,12 +560,12 @@ static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
 		nexus->failures++;
 	/* One that failed to join counts, too: the target may have it. */
 	nexus->several = nexus->owned->conns[1];
-	nexus->lost_at = jiffies;
+	WRITE_ONCE(nexus->lost_at, jiffies);
 	nexus_halt_session(nexus);
 	nexus->fence_first = nexus_fences_first(nexus);
 	/* The resets of several connections may have been sent just now; see backoff.h. */
 	if (nexus->several)
-		nexus->lost_at = jiffies;
+		WRITE_ONCE(nexus->lost_at, jiffies);
 }
 
 static void nexus_recover(struct istripe_nexus *nexus)
@@ -705,8 +707,6 @@ static void nexus_serve(struct istripe_nexus *nexus)
 {
 	if (test_and_clear_bit(ISTRIPE_NEXUS_START, &nexus->events))
 		nexus_keep(nexus);
-	if (test_and_clear_bit(ISTRIPE_NEXUS_CARRIER, &nexus->events))
-		nexus->ops->check_carrier(nexus);
 	if (test_and_clear_bit(ISTRIPE_NEXUS_FAULT, &nexus->events)) {
 		nexus->faults++;
 		nexus_end_session(nexus, false);

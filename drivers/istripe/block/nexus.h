@@ -59,7 +59,6 @@ enum istripe_nexus_event {
 	ISTRIPE_NEXUS_ACCESS,		/* as above, for the access state of its port only */
 	ISTRIPE_NEXUS_REVALIDATE_NOW,	/* ask it now: a caller waits for it */
 	ISTRIPE_NEXUS_RETIRE,		/* not wanted any more: go idle when it has no tasks */
-	ISTRIPE_NEXUS_CARRIER,		/* a NIC, maybe not its own, has lost its link */
 };
 
 /* Calls to the layers above, by the worker; @init, @waits and @stop by any process. */
@@ -81,7 +80,6 @@ struct istripe_nexus_ops {
 	void (*fence)(struct istripe_nexus *nexus);	/* end it another way, if @waits */
 	bool (*fence_wanted)(const struct istripe_nexus *nexus);	/* would it try? */
 	int (*reset_lun)(struct istripe_nexus *nexus);	/* after failed aborts */
-	void (*check_carrier)(struct istripe_nexus *nexus);	/* a NIC has lost its link */
 	u32 (*access_poll_ms)(const struct istripe_nexus *nexus);	/* 0: not */
 	void (*stop)(struct istripe_nexus *nexus);	/* STOP is set: do not use it any more */
 };
@@ -157,6 +155,7 @@ struct istripe_nexus {
 	u32 lanes;			/* connections that get tasks; 0: see leg_choose() */
 	bool unfenced;
 	bool super_unfenced;		/* a superblock of ours may still be written */
+	bool undrained;			/* its writes were sent again without a fence */
 	bool pages_held;		/* TCP may have pages of @awaiting_fence */
 	struct list_head awaiting_fence;
 	struct istripe_way way;		/* of its session, or of the last one */

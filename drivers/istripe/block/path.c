@@ -120,7 +120,7 @@ struct istripe_nexus *istripe_path_next_nexus(const struct istripe_path *path, u
 	return nexus;
 }
 
-const char *istripe_path_state(const struct istripe_path *path)
+u32 istripe_path_state(const struct istripe_path *path)
 {
 	u32 at, wanted = 0, live = 0;
 	struct istripe_nexus *nexus;
@@ -132,8 +132,24 @@ const char *istripe_path_state(const struct istripe_path *path)
 		live += READ_ONCE(nexus->state) == ISTRIPE_NEXUS_LIVE;
 	}
 	if (live && live < wanted)
-		return "degraded";
-	return istripe_nexus_state_name(READ_ONCE(path->nexuses[0]->state));
+		return ISTRIPE_PATH_DEGRADED;
+	return READ_ONCE(path->nexuses[0]->state);
+}
+
+const char *istripe_path_state_name(u32 state)
+{
+	return state == ISTRIPE_PATH_DEGRADED ? "degraded" : istripe_nexus_state_name(state);
+}
+
+u64 istripe_path_reconnects(const struct istripe_path *path)
+{
+	const struct istripe_nexus *nexus;
+	u64 sum = 0;
+	u32 at;
+
+	istripe_path_for_each_nexus(path, nexus, at)
+		sum += READ_ONCE(nexus->reconnects);
+	return sum;
 }
 
 void istripe_path_last_error(const struct istripe_path *path, char *why, size_t why_bytes)

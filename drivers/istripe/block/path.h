@@ -78,15 +78,36 @@ u32 istripe_path_unfenced(const struct istripe_path *path);
 /* In a section of leg->srcu. NULL: none is live, or one comes or goes. It may be lost since. */
 struct istripe_nexus *istripe_path_pick(const struct istripe_path *path, u32 lane);
 
+/* Beside the states of a nexus: of several nexuses some are live. */
+#define ISTRIPE_PATH_DEGRADED	ISTRIPE_NEXUS_STATE_COUNT
+
 /**
  * istripe_path_state() - state of the path as a whole
  * @path: the path
  *
  * Context: any that keeps its nexuses.
- * Return: a name: the state of the only wanted nexus; of several "live" when all are,
- * "degraded" when some are, else the first one's state.
+ * Return: the state of the only wanted nexus; of several ISTRIPE_NEXUS_LIVE when all are,
+ * ISTRIPE_PATH_DEGRADED when some are, else the first one's state.
  */
-const char *istripe_path_state(const struct istripe_path *path);
+u32 istripe_path_state(const struct istripe_path *path);
+
+/**
+ * istripe_path_state_name() - the state of a path in a word
+ * @state: from istripe_path_state()
+ *
+ * Context: any.
+ * Return: a constant string.
+ */
+const char *istripe_path_state_name(u32 state);
+
+/**
+ * istripe_path_reconnects() - how often sessions of a path have been made anew
+ * @path: the path
+ *
+ * Context: any that keeps its nexuses.
+ * Return: the sum over its nexuses.
+ */
+u64 istripe_path_reconnects(const struct istripe_path *path);
 
 /**
  * istripe_path_last_error() - copy the last reason of any nexus, in words

@@ -33,7 +33,7 @@ static void recovery_live(struct istripe_nexus *nexus)
 	istripe_proof_live(nexus, nexus->owned);
 	istripe_leg_nexus_live(nexus->leg, nexus);
 	/* A nexus without a link that was kept, being the only one, may be given up now. */
-	istripe_leg_tell(nexus->leg, NULL, ISTRIPE_NEXUS_CARRIER);
+	istripe_carrier_check(nexus->leg);
 	istripe_proof_schedule(nexus->leg);
 	if (!nexus->index)
 		istripe_path_granted(nexus->path, istripe_session_connections_may(nexus->owned));
@@ -75,7 +75,6 @@ const struct istripe_nexus_ops istripe_recovery_nexus_ops = {
 	.fence = istripe_fence,
 	.fence_wanted = istripe_fence_wanted,
 	.reset_lun = istripe_lun_reset,
-	.check_carrier = istripe_carrier_check,
 	.access_poll_ms = istripe_alua_poll_ms,
 	.stop = istripe_proof_stop_nexus,
 };

@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 #include <scsi/scsi_proto.h>
 
+#include "block/alua.h"
 #include "block/leg.h"
 #include "block/lun.h"
 #include "block/nexus.h"
@@ -89,11 +90,19 @@ static int session_reserve(struct istripe_session *session, const struct reserva
 	return ret;
 }
 
-/* One nexus is enough, and there is one whose port takes I/O. */
+/* One nexus is enough, and there is another one whose port takes I/O. */
 static bool nexus_may_be_passed_over(const struct istripe_nexus *nexus,
 				     const struct reservation *what)
 {
-	return !what->each_nexus && READ_ONCE(nexus->leg->usable_nexuses);
+	return !what->each_nexus &&
+	       READ_ONCE(nexus->leg->usable_nexuses) > istripe_nexus_usable(nexus);
+}
+
+/* Without access states, and over the last nexus, a refusal may be over soon. */
+static bool nexus_refusal_is_final(const struct istripe_nexus *nexus,
+				   const struct reservation *what)
+{
+	return READ_ONCE(nexus->access.known) && nexus_may_be_passed_over(nexus, what);
 }
 
 /* The worker waits for the end of the section before it closes the session. */
@@ -105,7 +114,10 @@ static int nexus_reserve_once(struct istripe_nexus *nexus, const struct reservat
 
 	if (session) {
 		mutex_lock(&nexus->ask_lock);
-		ret = session_reserve(session, what, nexus_may_be_passed_over(nexus, what));
+		ret = session_reserve(session, what, nexus_refusal_is_final(nexus, what));
+		/* The leg learns of it: its last port must not be passed over. */
+		if (ret == -ENOLINK)
+			istripe_alua_refused(nexus, &session->internal.task.sense);
 		mutex_unlock(&nexus->ask_lock);
 	}
 	srcu_read_unlock(&nexus->srcu, section);

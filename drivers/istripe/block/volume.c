@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
+#include "block/bring_up.h"
 #include "block/carrier.h"
 #include "block/exclusive.h"
 #include "block/host_disk.h"
@@ -208,6 +209,7 @@ void istripe_volume_free(struct istripe_volume *volume)
 
 	for (i = 0; i < volume->leg_count; i++)
 		istripe_leg_destroy(volume->legs[i]);
+	istripe_announce_stop(&volume->announce);
 	istripe_metadata_free(&volume->metadata);
 	if (volume->id >= 0)
 		ida_free(&istripe_ids, volume->id);
@@ -257,6 +259,7 @@ static struct istripe_volume *volume_create(const struct istripe_volume_params *
 	volume_count_queues(volume, params);
 	volume->command_timeout_ms = params->command_timeout_ms;
 	volume->recovery_timeout_ms = params->recovery_timeout_ms;
+	istripe_announce_init(&volume->announce);
 	istripe_resize_init(&volume->capacity);
 	INIT_LIST_HEAD(&volume->exclusive.entry);
 	istripe_host_disks_init(volume);
@@ -368,6 +371,16 @@ int istripe_volume_stop(struct istripe_volume *volume)
 const char *istripe_volume_device_name(const struct istripe_volume *volume)
 {
 	return volume->disk->disk_name;
+}
+
+enum istripe_leg_state istripe_volume_state(const struct istripe_volume *volume)
+{
+	enum istripe_leg_state state = ISTRIPE_LEG_LIVE;
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		state = max(state, istripe_leg_state(volume->legs[i]));
+	return state;
 }
 
 void istripe_volume_apply_command_timeout(struct istripe_volume *volume)

@@ -10,6 +10,7 @@
 #include <linux/kobject.h>
 
 #include <istripe/params.h>
+#include "block/announce.h"
 #include "block/carrier.h"
 #include "block/exclusive.h"
 #include "block/host_disk.h"
@@ -29,6 +30,7 @@ struct istripe_volume {
 	int id;				/* N of istripeN */
 	struct net *net;		/* of the process that started it */
 	struct istripe_carrier carrier;
+	struct istripe_announce announce;
 	u32 chunk_bytes;		/* once it is up: that of the superblocks, if any */
 	u32 queue_depth;
 	u32 command_timeout_ms;		/* live: istripe_setting_change() writes it */
@@ -109,6 +111,15 @@ void istripe_volume_free(struct istripe_volume *volume);
  * Return: "istripeN".
  */
 const char *istripe_volume_device_name(const struct istripe_volume *volume);
+
+/**
+ * istripe_volume_state() - state of the volume
+ * @volume: running
+ *
+ * Context: any.
+ * Return: that of its worst leg.
+ */
+enum istripe_leg_state istripe_volume_state(const struct istripe_volume *volume);
 
 /**
  * istripe_volume_apply_command_timeout() - command_timeout_ms has been changed

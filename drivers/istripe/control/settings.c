@@ -32,6 +32,11 @@ static void apply_proofs(void *object)
 	istripe_proof_schedule_again(object);
 }
 
+static void apply_fence_timeout(void *object)
+{
+	istripe_leg_set_fence_timeout(object);
+}
+
 static void apply_alua(void *object)
 {
 	istripe_leg_tell(object, NULL, ISTRIPE_NEXUS_REVALIDATE);

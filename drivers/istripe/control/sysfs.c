@@ -18,6 +18,7 @@
 #include "block/path.h"
 #include "block/resize.h"
 #include "block/volume.h"
+#include "control/events.h"
 #include "control/settings.h"
 #include "control/sysfs.h"
 #include "control/sysfs_dir.h"
@@ -30,40 +31,9 @@ static ssize_t uuid_emit(const u8 *uuid, char *page)
 
 /* Leg */
 
-enum leg_state {
-	LEG_LIVE,
-	LEG_DEGRADED,		/* some of its paths are not live */
-	LEG_WAITING,		/* no path is live, I/O waits */
-	LEG_FAILED,		/* ... and has waited long enough: I/O fails */
-};
-
-static const char *const leg_state_names[] = {
-	[LEG_LIVE] = "live",
-	[LEG_DEGRADED] = "degraded",
-	[LEG_WAITING] = "waiting",
-	[LEG_FAILED] = "failed",
-};
-
-static enum leg_state leg_state(struct istripe_leg *leg)
-{
-	struct istripe_nexus *nexus;
-	u32 at, live, idle = 0;
-	bool failed;
-
-	spin_lock_bh(&leg->lock);
-	istripe_leg_for_each_nexus(leg, nexus, at)
-		idle += !nexus->wanted || (nexus->live && !istripe_nexus_usable(nexus));
-	live = leg->unfenced_nexuses ? 0 : leg->usable_nexuses;
-	failed = leg->failed;
-	spin_unlock_bh(&leg->lock);
-	if (live)
-		return live + idle >= leg->nexus_count ? LEG_LIVE : LEG_DEGRADED;
-	return failed ? LEG_FAILED : LEG_WAITING;
-}
-
 static ssize_t leg_state_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
-	return sysfs_emit(page, "%s\n", leg_state_names[leg_state(object)]);
+	return sysfs_emit(page, "%s\n", istripe_leg_state_name(istripe_leg_state(object)));
 }
 
 ISTRIPE_SYSFS_FILE(leg, state, 0444, .show = leg_state_show);
@@ -143,16 +113,9 @@ static const struct kobj_type leg_dir_type = {
 
 /* Volume */
 
-/* As its worst leg. */
 static ssize_t volume_state_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
-	const struct istripe_volume *volume = object;
-	enum leg_state state = LEG_LIVE;
-	u32 i;
-
-	for (i = 0; i < volume->leg_count; i++)
-		state = max(state, leg_state(volume->legs[i]));
-	return sysfs_emit(page, "%s\n", leg_state_names[state]);
+	return sysfs_emit(page, "%s\n", istripe_leg_state_name(istripe_volume_state(object)));
 }
 
 ISTRIPE_SYSFS_FILE(volume, state, 0444, .show = volume_state_show);
@@ -239,38 +202,57 @@ static const struct kobj_type volume_dir_type = {
 
 /* The tree */
 
-static int leg_dirs_add(struct list_head *tree, struct kobject *parent, struct istripe_leg *leg)
+struct volume_tree {
+	struct list_head dirs;		/* but those of paths */
+	struct istripe_events *events;
+};
+
+static int path_dirs_add(struct volume_tree *tree, struct istripe_path *path)
+{
+	struct istripe_sysfs_dir *dir;
+	int ret = istripe_sysfs_path_dirs_add(path->leg->control, path);
+
+	dir = list_first_entry(&path->sysfs_dirs, struct istripe_sysfs_dir, entry);
+	istripe_events_add_path(tree->events, path, ret ? NULL : &dir->kobj);
+	return ret;
+}
+
+static int leg_dirs_add(struct volume_tree *tree, struct kobject *parent, struct istripe_leg *leg)
 {
 	struct istripe_sysfs_dir *dir, *paths;
 	int ret = 0;
 	u32 i;
 
-	dir = istripe_sysfs_dir_add_index(tree, &leg_dir_type, parent, leg, leg->index);
+	dir = istripe_sysfs_dir_add_index(&tree->dirs, &leg_dir_type, parent, leg, leg->index);
 	if (IS_ERR(dir))
 		return PTR_ERR(dir);
-	paths = istripe_sysfs_dir_add(tree, &istripe_sysfs_dir_plain_type, &dir->kobj, leg,
+	istripe_events_add_leg(tree->events, leg->index, &dir->kobj);
+	paths = istripe_sysfs_dir_add(&tree->dirs, &istripe_sysfs_dir_plain_type, &dir->kobj, leg,
 				      "paths");
 	if (IS_ERR(paths))
 		return PTR_ERR(paths);
 	leg->control = &paths->kobj;
 	for (i = 0; !ret && i < leg->path_end; i++)
 		if (leg->paths[i])
-			ret = istripe_sysfs_path_dirs_add(&paths->kobj, leg->paths[i]);
+			ret = path_dirs_add(tree, leg->paths[i]);
 	return ret;
 }
 
-static int volume_dirs_add(struct list_head *tree, struct istripe_volume *volume)
+static int volume_dirs_add(struct volume_tree *tree, struct istripe_volume *volume)
 {
 	struct istripe_sysfs_dir *dir, *legs;
 	int ret = 0;
 	u32 i;
 
-	dir = istripe_sysfs_dir_add(tree, &volume_dir_type, &disk_to_dev(volume->disk)->kobj,
-				    volume, "istripe");
+	dir = istripe_sysfs_dir_add(&tree->dirs, &volume_dir_type,
+				    &disk_to_dev(volume->disk)->kobj, volume, "istripe");
 	if (IS_ERR(dir))
 		return PTR_ERR(dir);
-	legs = istripe_sysfs_dir_add(tree, &istripe_sysfs_dir_plain_type, &dir->kobj, volume,
-				     "legs");
+	tree->events = istripe_events_create(volume, &dir->kobj);
+	if (!tree->events)
+		return -ENOMEM;
+	legs = istripe_sysfs_dir_add(&tree->dirs, &istripe_sysfs_dir_plain_type, &dir->kobj,
+				     volume, "legs");
 	if (IS_ERR(legs))
 		return PTR_ERR(legs);
 	for (i = 0; !ret && i < volume->leg_count; i++)
@@ -280,12 +262,12 @@ static int volume_dirs_add(struct list_head *tree, struct istripe_volume *volume
 
 int istripe_sysfs_create(struct istripe_volume *volume)
 {
-	struct list_head *tree = kmalloc(sizeof(*tree), GFP_KERNEL);
+	struct volume_tree *tree = kzalloc(sizeof(*tree), GFP_KERNEL);
 	int ret;
 
 	if (!tree)
 		return -ENOMEM;
-	INIT_LIST_HEAD(tree);
+	INIT_LIST_HEAD(&tree->dirs);
 	volume->control = tree;
 	ret = volume_dirs_add(tree, volume);
 	if (ret) {
@@ -294,20 +276,27 @@ int istripe_sysfs_create(struct istripe_volume *volume)
 	}
 	/* Its partitions, too: they have been announced, and are known by the disk's name. */
 	disk_uevent(volume->disk, KOBJ_CHANGE);
+	istripe_events_start(tree->events);
 	return 0;
 }
 
 int istripe_sysfs_add_path(struct istripe_path *path)
 {
-	int ret = istripe_sysfs_path_dirs_add(path->leg->control, path);
+	int ret = path_dirs_add(path->leg->volume->control, path);
 
-	if (ret)
-		istripe_sysfs_remove_path(path);
+	/* A path without a directory has its uevents all the same. */
+	if (ret) {
+		istripe_sysfs_remove_sessions(path);
+		istripe_sysfs_dirs_remove(&path->sysfs_dirs);
+	}
 	return ret;
 }
 
 void istripe_sysfs_remove_path(struct istripe_path *path)
 {
+	const struct volume_tree *tree = path->leg->volume->control;
+
+	istripe_events_remove_path(tree->events, path);
 	istripe_sysfs_remove_sessions(path);
 	istripe_sysfs_dirs_remove(&path->sysfs_dirs);
 }
@@ -338,14 +327,16 @@ static void leg_dirs_remove(struct istripe_leg *leg)
 
 void istripe_sysfs_remove(struct istripe_volume *volume)
 {
-	struct list_head *tree = volume->control;
+	struct volume_tree *tree = volume->control;
 	u32 i;
 
 	if (!tree)
 		return;
+	istripe_events_stop(tree->events);
 	for (i = 0; i < volume->leg_count; i++)
 		leg_dirs_remove(volume->legs[i]);
-	istripe_sysfs_dirs_remove(tree);
+	istripe_sysfs_dirs_remove(&tree->dirs);
 	volume->control = NULL;
+	istripe_events_destroy(tree->events);
 	kfree(tree);
 }

@@ -23,6 +23,8 @@ static ssize_t dir_show(struct kobject *kobj, struct attribute *attr, char *page
 {
 	const struct istripe_sysfs_file *file = to_file(attr);
 
+	if (!file->show)
+		return -EACCES;
 	return file->show(file, to_dir(kobj)->object, page);
 }
 

@@ -2,9 +2,12 @@
 /*
  * The sysfs directory of a path: where it leads, how it is, its timers and sockets.
  */
+#define pr_fmt(fmt) "istripe: " fmt
+
 #include <linux/err.h>
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
+#include <linux/printk.h>
 #include <linux/spinlock.h>
 #include <linux/sysfs.h>
 
@@ -31,7 +34,8 @@ static void nexuses_unlock(const struct istripe_path *path, int section)
 static ssize_t path_state_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
 	int section = nexuses_lock(object);
-	ssize_t ret = sysfs_emit(page, "%s\n", istripe_path_state(object));
+	ssize_t ret = sysfs_emit(page, "%s\n",
+				 istripe_path_state_name(istripe_path_state(object)));
 
 	nexuses_unlock(object, section);
 	return ret;
@@ -177,6 +181,24 @@ static ssize_t path_waiting_ms_show(const struct istripe_sysfs_file *file, void 
 
 ISTRIPE_SYSFS_FILE(path, waiting_ms, 0444, .show = path_waiting_ms_show);
 
+static ssize_t path_fence_confirm_store(const struct istripe_sysfs_file *file, void *object,
+					const char *page, size_t count)
+{
+	int section = nexuses_lock(object);
+	struct istripe_path *path = object;
+	int ret = -EINVAL;
+
+	if (sysfs_streq(page, "1"))
+		ret = istripe_fence_confirm(path);
+	else
+		pr_warn("%s: fence_confirm: %.20s is refused, allowed is 1\n",
+			path->nexuses[0]->label, page);
+	nexuses_unlock(path, section);
+	return ret ?: count;
+}
+
+ISTRIPE_SYSFS_FILE(path, fence_confirm, 0200, .store = path_fence_confirm_store);
+
 /* All sessions together. */
 #define PATH_COUNTER(_name, _now)							\
 static ssize_t path_##_name##_show(const struct istripe_sysfs_file *file, void *object,	\
@@ -217,6 +239,7 @@ static struct attribute *path_attrs[] = {
 	&path_file_unproven.attr,
 	&path_file_waiting_writes.attr,
 	&path_file_waiting_ms.attr,
+	&path_file_fence_confirm.attr,
 	ISTRIPE_PATH_SETTINGS(PATH_ATTR)
 	NULL,
 };

@@ -164,6 +164,12 @@ int istripe_framing_feed(struct istripe_framing *f, const u8 *bytes, u32 len, u3
 	}
 }
 
+void istripe_framing_pass(struct istripe_framing *f, u32 bytes, u32 *events)
+{
+	*events = 0;
+	framing_feed_data(f, NULL, bytes, events);
+}
+
 const struct iscsi_hdr *istripe_framing_header(const struct istripe_framing *f)
 {
 	return (const struct iscsi_hdr *)f->header;

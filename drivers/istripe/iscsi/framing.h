@@ -95,6 +95,26 @@ int istripe_framing_feed(struct istripe_framing *f, const u8 *bytes, u32 len, u3
 			 const u8 **data, u32 *data_bytes);
 
 /**
+ * istripe_framing_plain_data() - how many bytes of a data segment without a digest come next
+ * @f: framing
+ * Context: the receive side of the connection.
+ * Return: their number, 0 when something else comes next.
+ */
+static inline u32 istripe_framing_plain_data(const struct istripe_framing *f)
+{
+	return f->stage == ISTRIPE_FRAMING_IN_DATA && !f->data_digest ? f->data_left_bytes : 0;
+}
+
+/**
+ * istripe_framing_pass() - take data that the caller has placed by itself
+ * @f: framing
+ * @bytes: > 0, at most istripe_framing_plain_data()
+ * @events: set as by istripe_framing_feed()
+ * Context: the receive side of the connection.
+ */
+void istripe_framing_pass(struct istripe_framing *f, u32 bytes, u32 *events);
+
+/**
  * istripe_framing_header() - the current PDU's basic header segment
  * @f: framing, between ISTRIPE_FRAME_HEADER and the feed after ISTRIPE_FRAME_END
  * Context: the receive side of the connection.

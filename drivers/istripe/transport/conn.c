@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #define pr_fmt(fmt) "istripe: " fmt
 
+#include <linux/interrupt.h>
 #include <linux/iopoll.h>
 #include <linux/netdevice.h>
 #include <linux/sched/mm.h>
@@ -88,6 +89,30 @@ static bool conn_state_wanted(struct sock *sk, struct istripe_conn *conn)
 	return true;
 }
 
+/* Behind the softirq: takes together what its packets have brought. TCP acknowledges once. */
+static void conn_receive_gathered(struct tasklet_struct *tasklet)
+{
+	struct istripe_conn *conn = container_of(tasklet, struct istripe_conn, receive_tasklet);
+	struct sock *sk = conn->sock->sk;
+	bool owned;
+	int ret = 1;
+
+	bh_lock_sock(sk);
+	owned = sock_owned_by_user_nocheck(sk);
+	if (owned)
+		set_bit(ISTRIPE_CONN_RX_PENDING, &conn->flags);
+	else
+		ret = conn_receive(conn);
+	bh_unlock_sock(sk);
+	/* The worker would own the socket, and TCP hand it packet by packet what comes then. */
+	if (!owned && test_and_clear_bit(ISTRIPE_CONN_RX_PENDING, &conn->flags)) {
+		tasklet_schedule(tasklet);
+		ret = !llist_empty(&conn->solicited);
+	}
+	if (ret > 0)
+		istripe_conn_kick(conn);
+}
+
 /*
  * TCP calls this with the socket locked: from softirq, or from an owner of the socket that works
  * off its backlog. So this is the receive side, without a change of context.
@@ -98,7 +123,9 @@ static void conn_data_ready(struct sock *sk)
 
 	read_lock_bh(&sk->sk_callback_lock);
 	conn = sk->sk_user_data;
-	if (conn && conn_receive(conn) > 0)
+	if (conn && istripe_conn_receives_much(conn) && !sock_owned_by_user_nocheck(sk))
+		tasklet_schedule(&conn->receive_tasklet);
+	else if (conn && conn_receive(conn) > 0)
 		istripe_conn_kick(conn);
 	read_unlock_bh(&sk->sk_callback_lock);
 }
@@ -179,14 +206,21 @@ static int conn_io_receive(struct istripe_conn *conn)
 	bool closed = test_bit(ISTRIPE_CONN_PEER_CLOSED, &conn->flags);
 	struct sock *sk = conn->sock->sk;
 	int error, ret;
+	u32 before;
+	bool more;
 
 	/* PEER_CLOSED is read first: what TCP took in before it is received below. */
 	if (!test_and_clear_bit(ISTRIPE_CONN_RX_PENDING, &conn->flags) && !closed)
 		return 0;
 	lock_sock(sk);
+	before = tcp_sk(sk)->copied_seq;
 	ret = conn_receive(conn);
+	/* RX_PENDING does not tell: the tasklet takes it, too. */
+	more = !skb_queue_empty(&sk->sk_receive_queue) && tcp_sk(sk)->copied_seq != before;
 	release_sock(sk);
-	if (closed && ret >= 0 && !test_bit(ISTRIPE_CONN_RX_PENDING, &conn->flags)) {
+	if (closed && ret >= 0 && more)
+		return 1;
+	if (closed && ret >= 0) {
 		/* A logout is answered on the first connection; the others may end before. */
 		if (conn->cid && test_bit(ISTRIPE_CONN_LOGGING_OUT, &conn->flags))
 			return 0;
@@ -515,6 +549,7 @@ void istripe_conn_cut(struct istripe_conn *conn)
 void istripe_conn_halt(struct istripe_conn *conn)
 {
 	istripe_conn_cut(conn);
+	tasklet_kill(&conn->receive_tasklet);
 	cancel_delayed_work_sync(&conn->keepalive_work);
 	kthread_cancel_work_sync(&conn->sender_work);
 	cancel_work_sync(&conn->io_work);
@@ -545,6 +580,7 @@ struct istripe_conn *istripe_conn_alloc(struct istripe_session *session, u16 cid
 	istripe_pace_init(&conn->tx.pace);
 	spin_lock_init(&conn->control_lock);
 	INIT_LIST_HEAD(&conn->controls);
+	tasklet_setup(&conn->receive_tasklet, conn_receive_gathered);
 	INIT_WORK(&conn->io_work, conn_io_work);
 	kthread_init_work(&conn->sender_work, conn_sender_work);
 	conn->sender = istripe_sender_pick();

@@ -5,8 +5,9 @@
  * Two sides work on it, and no field is written by both:
  *   transmit side	the holder of @tx_mutex: a submitter, @io_work, or @sender_work for
  *			what submitters have deferred. It owns @tx.
- *   receive side	the holder of the socket's lock: TCP's softirq, or @io_work for what
- *			softirq left over. It owns @rx. It must neither sleep nor send.
+ *   receive side	the holder of the socket's lock: TCP's softirq, @receive_tasklet behind it
+ *			where much comes, or @io_work for what these left over. It owns @rx. It
+ *			must neither sleep nor send.
  * Between them: @submitted (submitters push, transmit pops), @solicited (receive pushes,
  * transmit pops), @controls (any context pushes under @control_lock, transmit pops),
  * @exp_stat_sn (receive writes, transmit reads).
@@ -21,6 +22,7 @@
 #ifndef ISTRIPE_TRANSPORT_CONN_H
 #define ISTRIPE_TRANSPORT_CONN_H
 
+#include <linux/interrupt.h>
 #include <linux/kthread.h>
 #include <linux/llist.h>
 #include <linux/mutex.h>
@@ -45,7 +47,7 @@ enum istripe_conn_flag {
 	ISTRIPE_CONN_PINGING,		/* a NOP-Out of ours is unanswered */
 	ISTRIPE_CONN_TX_MISSED,		/* a caller found tx_mutex taken */
 	ISTRIPE_CONN_LOGGING_OUT,	/* the logout request is the last PDU */
-	ISTRIPE_CONN_RX_PENDING,	/* the worker shall receive */
+	ISTRIPE_CONN_RX_PENDING,	/* the worker, or the tasklet, shall receive */
 	ISTRIPE_CONN_RX_PAUSED,		/* nothing is received: see istripe_conn_send_control() */
 };
 
@@ -73,6 +75,7 @@ struct istripe_conn {
 	struct istripe_receive rx;
 	u32 exp_stat_sn;
 
+	struct tasklet_struct receive_tasklet;	/* when the softirq is through */
 	struct work_struct io_work;		/* at once */
 	struct kthread_worker *sender;
 	struct kthread_work sender_work;	/* when the submitter pauses */
@@ -166,9 +169,9 @@ void istripe_conn_flush(struct istripe_conn *conn);
  * Does what the NIC's interrupt would make softirq do later: it takes packets from the NIC and
  * carries them up to TCP, which calls the receive side. The answers that have arrived are complete
  * on return; the socket's lock decides who receives, as always. TCP keeps nothing else to look
- * at, since the receive side takes everything at once. Without a NIC queue that can be polled
- * (loopback) this does nothing. Does not sleep; the caller keeps @conn and holds no socket lock.
- * Tasks of any connection may be done meanwhile.
+ * at, since the receive side takes everything before the softirqs are through. Without a NIC queue
+ * that can be polled (loopback) this does nothing. Does not sleep; the caller keeps @conn and holds
+ * no socket lock. Tasks of any connection may be done meanwhile.
  */
 void istripe_conn_poll(struct istripe_conn *conn);
 

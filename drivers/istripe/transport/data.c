@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/highmem.h>
 #include <linux/minmax.h>
+#include <linux/uio.h>
 
 #include "iscsi/digest.h"
 #include "transport/data.h"
@@ -79,6 +80,22 @@ u32 istripe_cursor_segment(const struct istripe_cursor *cursor, const struct ist
 	*segment = mp_bvec_iter_bvec(cursor_table(cursor, data), cursor->iter);
 	segment->bv_len = min3(segment->bv_len, cursor->piece_left_bytes, min(left, max_bytes));
 	return segment->bv_len;
+}
+
+u32 istripe_cursor_iter(const struct istripe_cursor *cursor, const struct istripe_data *data,
+			u32 max_bytes, struct iov_iter *iter)
+{
+	const struct bio_vec *table = cursor_table(cursor, data);
+	const struct bvec_iter *at = &cursor->iter;
+	u32 left = data->length_bytes - cursor->position_bytes;
+	u32 bytes = min3(at->bi_size, cursor->piece_left_bytes, min(left, max_bytes));
+	/* iter->bi_bvec_done has got another name in Linux 7. */
+	u32 begun = mp_bvec_iter_offset(table, *at) - table[at->bi_idx].bv_offset;
+
+	/* Its length ends it: a clone of a bio does not know the number of its segments. */
+	iov_iter_bvec(iter, ITER_DEST, table + at->bi_idx, BIO_MAX_VECS, begun + bytes);
+	iov_iter_advance(iter, begun);
+	return bytes;
 }
 
 void istripe_cursor_advance(struct istripe_cursor *cursor, const struct istripe_data *data,

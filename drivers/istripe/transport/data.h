@@ -13,6 +13,8 @@
 #include <linux/bio.h>
 #include <linux/bvec.h>
 
+struct iov_iter;
+
 struct istripe_data {
 	struct bio *bio;		/* first of the chain; NULL: @bvec has all */
 	const struct bio_vec *bvec;
@@ -66,6 +68,14 @@ void istripe_cursor_seek(struct istripe_cursor *cursor, const struct istripe_dat
  */
 u32 istripe_cursor_segment(const struct istripe_cursor *cursor, const struct istripe_data *data,
 			   u32 max_bytes, struct bio_vec *segment);
+
+/*
+ * Lets @iter go over the memory at the cursor, perhaps of many segments, for data that come in: at
+ * most @max_bytes (> 0), less at the end of a bio or a piece. Returns its bytes, 0 at the end of
+ * the data.
+ */
+u32 istripe_cursor_iter(const struct istripe_cursor *cursor, const struct istripe_data *data,
+			u32 max_bytes, struct iov_iter *iter);
 
 /* Not beyond the end of the data. */
 void istripe_cursor_advance(struct istripe_cursor *cursor, const struct istripe_data *data,

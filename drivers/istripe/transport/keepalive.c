@@ -63,7 +63,9 @@ void istripe_keepalive_work(struct work_struct *work)
 	u32 asked_ms = jiffies_to_msecs(jiffies - conn->ping_sent);
 
 	if (!interval_ms) {
-		keepalive_rearm(conn, 1000);	/* the interval may be set later */
+		/* The interval may be set later: nothing is asked then. */
+		clear_bit(ISTRIPE_CONN_PINGING, &conn->flags);
+		keepalive_rearm(conn, 1000);
 	} else if (silent_ms < interval_ms) {
 		clear_bit(ISTRIPE_CONN_PINGING, &conn->flags);
 		keepalive_rearm(conn, interval_ms - silent_ms);

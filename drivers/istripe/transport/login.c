@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
 #include <crypto/hash.h>
+#include <linux/printk.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -51,6 +54,11 @@ static const struct istripe_chap_ops chap_ops = {
 	.random = chap_random,
 };
 
+static u32 chap_algorithms(const struct istripe_path_params *path)
+{
+	return path->chap_algorithms ?: ISTRIPE_CHAP_MASK_ALL;
+}
+
 /* -ENOMEM: a lack of memory must not lead to a weaker hash. */
 static int buffers_set_chap(struct istripe_login_buffers *buffers,
 			    const struct istripe_path_params *path)
@@ -65,7 +73,7 @@ static int buffers_set_chap(struct istripe_login_buffers *buffers,
 		.target_name = path->chap_mutual.name,
 		.target_secret = path->chap_mutual.secret,
 		.target_secret_bytes = path->chap_mutual.secret_bytes,
-		.algorithms = path->chap_algorithms ?: ISTRIPE_CHAP_MASK_ALL,
+		.algorithms = chap_algorithms(path),
 	};
 	for (i = 0; i < ISTRIPE_CHAP_ALGORITHMS; i++) {
 		if (!hash_names[i] || !(buffers->chap.algorithms & ISTRIPE_CHAP_MASK(i)))
@@ -266,6 +274,9 @@ int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_p
 	} while (ret == ISTRIPE_LOGIN_SEND_NEXT);
 	if (login->refused && !conn->cid)
 		set_bit(ISTRIPE_SESSION_REFUSED, &conn->session->flags);
+	/* Leaving out SHA-256 (istripe_login_with_other_hash()) has not helped. */
+	if (ret < 0)
+		buffers->chap.algorithms = chap_algorithms(params->path);
 	if (ret != ISTRIPE_LOGIN_DONE)
 		return ret;
 	conn->exp_stat_sn = login->exp_stat_sn;
@@ -273,4 +284,25 @@ int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_p
 	istripe_conn_transmit_init(conn);
 	istripe_conn_set_state(conn, ISTRIPE_CONN_LOGGED_IN);
 	return ISTRIPE_LOGIN_DONE;
+}
+
+bool istripe_login_with_other_hash(const struct istripe_session_params *params)
+{
+	struct istripe_login_buffers *buffers = params->buffers;
+	const struct istripe_login *login = &buffers->login;
+	u32 sha256 = ISTRIPE_CHAP_MASK(ISTRIPE_CHAP_SHA256);
+	bool other = false;
+	u32 i;
+
+	for (i = 0; i < ISTRIPE_CHAP_ALGORITHMS; i++)
+		other |= i != ISTRIPE_CHAP_SHA256 && buffers->hash[i];
+	if (params->path->chap_algorithms || !other || !login->auth_chap ||
+	    login->chap.algorithm != ISTRIPE_CHAP_SHA256 ||
+	    login->status_class != ISCSI_STATUS_CLS_INITIATOR_ERR ||
+	    login->status_detail != ISCSI_LOGIN_STATUS_INIT_ERR)
+		return false;
+	buffers->chap.algorithms &= ~sha256;
+	pr_info_ratelimited("%s: %s with SHA256, which Linux's tgt takes for SHA1: once more without it\n",
+			    params->label, login->reason);
+	return true;
 }

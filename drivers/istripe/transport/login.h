@@ -49,4 +49,12 @@ void istripe_login_buffers_free(struct istripe_login_buffers *buffers);
 int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_params *params,
 		       char *why, size_t why_bytes);
 
+/*
+ * After a login that was refused for good: whether to log in once more, without SHA-256. Its number
+ * in CHAP_A (RFC 7143 12.1.3) is SHA-1's in Linux's tgt, which says initiator error (0200) to a
+ * response of that length. Not when the user has said which hashes may be used. SHA-256 stays out
+ * until a login fails.
+ */
+bool istripe_login_with_other_hash(const struct istripe_session_params *params);
+
 #endif

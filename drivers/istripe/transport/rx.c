@@ -8,6 +8,7 @@
 #include <linux/mm.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
+#include <linux/uio.h>
 #include <net/tcp.h>
 #include <trace/events/istripe.h>
 
@@ -16,8 +17,11 @@
 #include "transport/response.h"
 #include "transport/rx.h"
 
-/* Bytes taken before the transmit side gets its turn. */
+/* Bytes taken at a time. */
 #define RECEIVE_BUDGET_BYTES	(1024 * 1024)
+/* A data segment for which the tasklet pays, and a stretch for which the short way does. */
+#define MUCH_BYTES		(16 * 1024)
+#define IN_PLACE_BYTES		(8 * 1024)
 
 int istripe_conn_reject(struct istripe_conn *conn, int error, const char *fmt, ...)
 {
@@ -300,6 +304,59 @@ static u32 receive_bytes(struct istripe_conn *conn, const u8 *bytes, u32 len)
 	return ret ? len : len - left;
 }
 
+/*
+ * Copies to @place what lies in the linear part and in fragments that need no mapping; returns the
+ * bytes. copy_to_iter() would ask for each fragment and page whether they are objects of a slab.
+ */
+static u32 receive_copy(const struct sk_buff *skb, u32 offset, u32 bytes, struct iov_iter *place)
+{
+	u32 start = skb_headlen(skb), done = 0, i, size, skip;
+	const skb_frag_t *frag;
+	struct page *page;
+
+	if (offset < start)
+		done = _copy_to_iter(skb->data + offset, min(bytes, start - offset), place);
+	for (i = 0; i < skb_shinfo(skb)->nr_frags && done < bytes; i++, start += size) {
+		frag = &skb_shinfo(skb)->frags[i];
+		size = skb_frag_size(frag);
+		skip = offset + done - start;
+		if (skip >= size)
+			continue;
+		page = skb_frag_page(frag);
+		if (!page || skb_frag_must_loop(page))
+			break;
+		done += _copy_to_iter(page_address(page) + skb_frag_off(frag) + skip,
+				      min(bytes - done, size - skip), place);
+	}
+	return done;
+}
+
+/* The short way for many bytes of Data-In. Returns 0 when receive_bytes() has to take them. */
+static u32 receive_in_place(struct istripe_conn *conn, const struct sk_buff *skb, u32 offset,
+			    u32 len)
+{
+	struct istripe_receive *rx = &conn->rx;
+	u32 bytes = min(len, istripe_framing_plain_data(&rx->framing));
+	struct istripe_task *task = rx->task;
+	struct iov_iter place;
+	u32 events;
+
+	if (bytes < IN_PLACE_BYTES || rx->pdu.opcode != ISCSI_OP_SCSI_DATA_IN ||
+	    test_bit(ISTRIPE_CONN_RX_PAUSED, &conn->flags) ||
+	    test_bit(ISTRIPE_SESSION_FAULTED, &conn->session->flags))
+		return 0;
+	bytes = istripe_cursor_iter(&task->rx_cursor, &task->data, bytes, &place);
+	bytes = receive_copy(skb, offset, bytes, &place);
+	if (!bytes)
+		return 0;
+	receive_note_move(conn, task, bytes);
+	istripe_cursor_advance(&task->rx_cursor, &task->data, bytes);
+	istripe_framing_pass(&rx->framing, bytes, &events);
+	if (events & ISTRIPE_FRAME_END)
+		receive_end(conn);
+	return bytes;
+}
+
 /* Called by TCP for each socket buffer. Returns the bytes taken. */
 static int receive_skb(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset,
 		       size_t len)
@@ -313,6 +370,11 @@ static int receive_skb(read_descriptor_t *desc, struct sk_buff *skb, unsigned in
 
 	skb_prepare_seq_read(skb, offset, offset + len, &seq);
 	while (done < len && !conn->rx.error) {
+		used = len - done < IN_PLACE_BYTES ? 0 :
+			receive_in_place(conn, skb, offset + done, len - done);
+		done += used;
+		if (used)
+			continue;
 		stretch = skb_seq_read(done, &bytes, &seq);
 		if (!stretch)
 			break;
@@ -331,6 +393,13 @@ static int receive_skb(read_descriptor_t *desc, struct sk_buff *skb, unsigned in
 	if (conn->rx.error || done < len)
 		desc->count = 0;
 	return conn->rx.error ? len : done;
+}
+
+bool istripe_conn_receives_much(const struct istripe_conn *conn)
+{
+	const struct istripe_pdu *pdu = &conn->rx.pdu;
+
+	return pdu->opcode == ISCSI_OP_SCSI_DATA_IN && pdu->data_segment_bytes >= MUCH_BYTES;
 }
 
 int istripe_conn_receive(struct istripe_conn *conn)

@@ -36,6 +36,9 @@ struct istripe_receive {
  */
 int istripe_conn_receive(struct istripe_conn *conn);
 
+/* Are Data-In so long that it pays to gather what several packets bring? For the receive side. */
+bool istripe_conn_receives_much(const struct istripe_conn *conn);
+
 /* @conn is logged in and not started; @keys are the negotiated values. */
 void istripe_conn_receive_init(struct istripe_conn *conn, const struct istripe_keys *keys);
 

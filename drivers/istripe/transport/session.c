@@ -249,8 +249,8 @@ static void session_free(struct istripe_session *session)
 
 	/*
 	 * No references are left: submitters are gone (caller), the connections are stopped
-	 * (works cancelled, callbacks restored under sk_callback_lock), and sysfs reads under
-	 * the nexus's lock, which the caller took to make the session unfindable.
+	 * (works and tasklet ended, callbacks restored under sk_callback_lock), and sysfs reads
+	 * under the nexus's lock, which the caller took to make the session unfindable.
 	 */
 	for (i = 0; i < ARRAY_SIZE(session->conns); i++)
 		istripe_conn_free(session->conns[i]);
@@ -481,7 +481,10 @@ static int session_open_at(struct istripe_session *session,
 			istripe_conn_start(session->conns[0]);
 			return 0;
 		}
-		if (ret != -EREMCHG || params->fence)
+		if (test_bit(ISTRIPE_SESSION_REFUSED, &session->flags) &&
+		    istripe_login_with_other_hash(params))
+			clear_bit(ISTRIPE_SESSION_REFUSED, &session->flags);
+		else if (ret != -EREMCHG || params->fence)
 			return ret;
 		istripe_conn_stop(session->conns[0]);
 	}

@@ -36,6 +36,7 @@ static int words_parse(const struct words *words, struct volume *volume, struct 
 
 	memcpy(copy, words->items, (words->count + 1) * sizeof(*copy));
 	ret = parse_create(words->count, copy, &options, volume, fault);
+	parse_create_free(&options);
 	free(copy);
 	return ret;
 }
@@ -72,8 +73,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	count = words_cut(text, size, words);
 	ret = parse_create(count, words, &options, &volume, &fault);
 	REQUIRE(!ret == !*fault.text);
-	if (!ret && !options.help)
+	if (!ret && !options.help && !options.discovery.portal)
 		round_trip(&volume);
+	parse_create_free(&options);
 	volume_free(&volume);
 	free(text);
 	return 0;

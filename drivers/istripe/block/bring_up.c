@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/completion.h>
+#include <linux/errno.h>
+#include <linux/jiffies.h>
+#include <linux/kernel.h>
+#include <linux/wait.h>
+
+#include "block/alua.h"
+#include "block/bring_up.h"
+#include "block/leg.h"
+#include "block/nexus.h"
+#include "block/path.h"
+
+/* A reserve nexus with saved unfenced writes logs in, too, even if it is not wanted by then. */
+static bool leg_awaits(struct istripe_leg *leg, const struct istripe_nexus *nexus)
+{
+	return READ_ONCE(nexus->wanted) || istripe_leg_nexus_waits(leg, nexus);
+}
+
+void istripe_leg_start(struct istripe_leg *leg)
+{
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	mutex_lock(&leg->paths_lock);
+	spin_lock_bh(&leg->lock);
+	leg->down_since = jiffies;
+	spin_unlock_bh(&leg->lock);
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (leg_awaits(leg, nexus))
+			istripe_nexus_start(nexus);
+	mutex_unlock(&leg->paths_lock);
+}
+
+int istripe_leg_nexus_error(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+{
+	int used = scnprintf(why, why_bytes, "leg %u path %u: ", nexus->leg->index,
+			     nexus->path->index);
+
+	istripe_nexus_last_error(nexus, why + used, why_bytes - used);
+	return nexus->first_error;
+}
+
+/* Nothing may be served while saved unfenced writes of this nexus may be carried out. */
+static int leg_check_unfenced(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+{
+	int used;
+
+	/* A sibling cannot end them: nothing is proven of sessions of an earlier start. */
+	if (!istripe_leg_nexus_waits(nexus->leg, nexus))
+		return 0;
+	used = scnprintf(why, why_bytes,
+			 "leg %u path %u has left writes that its target may still carry out, and cannot end them: ",
+			 nexus->leg->index, nexus->path->index);
+	istripe_nexus_last_error(nexus, why + used, why_bytes - used);
+	return nexus->first_error ?: -ENOTCONN;
+}
+
+/* Nexuses whose target was only unreachable go on trying. */
+static int leg_check(struct istripe_leg *leg, char *why, size_t why_bytes)
+{
+	struct istripe_nexus *nexus, *failed = NULL;
+	u32 live = 0;
+	int ret;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		if (!READ_ONCE(nexus->wanted))
+			continue;
+		if (!nexus->first_error)
+			live++;
+		else if (!failed || nexus->mismatch)
+			failed = nexus;
+	}
+	if (failed && (!live || failed->mismatch))
+		return istripe_leg_nexus_error(failed, why, why_bytes);
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		ret = leg_check_unfenced(nexus, why, why_bytes);
+		if (ret)
+			return ret;
+	}
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (nexus->first_error)
+			istripe_nexus_persist(nexus);
+	return 0;
+}
+
+/* A nexus that is live, but over a port that takes no I/O. */
+static struct istripe_nexus *leg_find_unusable(struct istripe_leg *leg)
+{
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (READ_ONCE(nexus->live) && !istripe_nexus_usable(nexus))
+			return nexus;
+	return NULL;
+}
+
+/* While no port takes I/O the nexuses go on asking theirs. */
+static int leg_wait_usable(struct istripe_leg *leg, char *why, size_t why_bytes)
+{
+	struct istripe_nexus *nexus = leg_find_unusable(leg);
+	u32 timeout_ms;
+	long left;
+
+	if (READ_ONCE(leg->usable_nexuses) || !nexus)
+		return 0;
+	timeout_ms = READ_ONCE(nexus->path->params.timers.login_timeout_ms);
+	left = wait_event_killable_timeout(leg->usable, READ_ONCE(leg->usable_nexuses),
+					   msecs_to_jiffies(timeout_ms));
+	if (left > 0)
+		return 0;
+	scnprintf(why, why_bytes, "leg %u: no target port takes I/O: that of path %u is %s",
+		  leg->index, nexus->path->index,
+		  istripe_alua_state_name(READ_ONCE(nexus->access.state)));
+	return left ? -EINTR : -ENODEV;
+}
+
+int istripe_leg_wait(struct istripe_leg *leg, char *why, size_t why_bytes)
+{
+	struct istripe_nexus *nexus;
+	int ret = 0;
+	u32 at;
+
+	mutex_lock(&leg->paths_lock);
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		if (!leg_awaits(leg, nexus) ||
+		    !wait_for_completion_killable(&nexus->first_result))
+			continue;
+		scnprintf(why, why_bytes, "interrupted while %s was connecting", nexus->label);
+		ret = -EINTR;
+		break;
+	}
+	if (!ret)
+		ret = leg_check(leg, why, why_bytes);
+	if (!ret)
+		ret = leg_wait_usable(leg, why, why_bytes);
+	mutex_unlock(&leg->paths_lock);
+	return ret;
+}
+
+int istripe_leg_check(struct istripe_leg *leg, char *why, size_t why_bytes)
+{
+	struct istripe_nexus *nexus;
+	int used;
+	u32 at = 0;
+
+	if (READ_ONCE(leg->usable_nexuses))
+		return 0;
+	used = scnprintf(why, why_bytes, "leg %u was lost again: ", leg->index);
+	mutex_lock(&leg->paths_lock);
+	nexus = istripe_leg_next_nexus(leg, &at);
+	istripe_nexus_last_error(nexus, why + used, why_bytes - used);
+	mutex_unlock(&leg->paths_lock);
+	return -ENOTCONN;
+}

@@ -1,0 +1,547 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The listener of a volume's announcements. It compares all states with those that it has told
+ * last, paths first, then their leg, then the volume: the order of events is that of cause and
+ * effect. A change that is taken back before it is seen is not told, with one exception: a path
+ * that was lost and is live again has both events.
+ */
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/device.h>
+#include <linux/kernel.h>
+#include <linux/kobject.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/printk.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/srcu.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
+
+#include "block/fence.h"
+#include "block/leg.h"
+#include "block/nexus.h"
+#include "block/path.h"
+#include "block/volume.h"
+#include "control/events.h"
+#include "iscsi/error.h"
+
+#define EVENT_VARS	16
+#define EVENT_BYTES	1536	/* the kernel has 2048, with its own variables */
+
+/* Paths are told of when this changes, not at each attempt to log in. */
+enum path_class {
+	PATH_LIVE,
+	PATH_DEGRADED,
+	PATH_FAILED,
+	PATH_REFUSED,
+	PATH_DEAD,
+};
+
+static const char *const path_actions[] = {
+	[PATH_LIVE] = "PATH_REINSTATED",
+	[PATH_DEGRADED] = "PATH_DEGRADED",
+	[PATH_FAILED] = "PATH_FAILED",
+	[PATH_REFUSED] = "PATH_FAILED",
+	[PATH_DEAD] = "PATH_FAILED",
+};
+
+static const char *const leg_actions[] = {
+	[ISTRIPE_LEG_LIVE] = "LEG_LIVE",
+	[ISTRIPE_LEG_DEGRADED] = "LEG_DEGRADED",
+	[ISTRIPE_LEG_WAITING] = "LEG_WAITING",
+	[ISTRIPE_LEG_FAILED] = "LEG_FAILED",
+};
+
+static const char *const volume_actions[] = {
+	[ISTRIPE_LEG_LIVE] = "VOLUME_LIVE",
+	[ISTRIPE_LEG_DEGRADED] = "VOLUME_DEGRADED",
+	[ISTRIPE_LEG_WAITING] = "VOLUME_WAITING",
+	[ISTRIPE_LEG_FAILED] = "VOLUME_FAILED",
+};
+
+/* The changing parts of a path, as they are. */
+struct path_now {
+	u32 state;
+	enum path_class class;
+	u64 reconnects;
+	u32 live_paths;			/* of its leg */
+	u32 writes;			/* that wait for a fence */
+	bool unfenced;			/* some of them have failed without one */
+	u32 waiting_ms;
+	struct istripe_access access;
+};
+
+struct path_told {
+	bool known;			/* there is such a path */
+	bool fresh;			/* its files may have been read before */
+	struct kobject *kobj;		/* NULL: it has no directory */
+	u32 state;			/* of the file */
+	enum path_class class;
+	u64 reconnects;
+	u32 writes;			/* of the file */
+	bool waiting;			/* writes were told to wait */
+	struct istripe_access access;
+};
+
+struct leg_told {
+	struct kobject *kobj;
+	enum istripe_leg_state state;
+	struct path_told paths[ISTRIPE_PATHS_MAX];
+};
+
+struct event {
+	char *vars[EVENT_VARS + 1];	/* ends with NULL */
+	u32 count;
+	size_t used;
+	char text[EVENT_BYTES];
+};
+
+struct istripe_events {
+	struct istripe_volume *volume;
+	struct kobject *kobj;
+	struct mutex lock;		/* all below; never held while a directory is removed */
+	bool started;
+	bool fresh;			/* the files of legs and volume may have been read before */
+	bool failed;			/* an event could not be sent: again, later */
+	enum istripe_leg_state state;
+	struct event event;		/* that is being made */
+	struct leg_told legs[];
+};
+
+/* One uevent */
+
+static __printf(2, 3) void event_add(struct event *event, const char *format, ...)
+{
+	char *text = event->text + event->used;
+	va_list args;
+
+	if (event->count == EVENT_VARS || event->used + 1 >= sizeof(event->text))
+		return;
+	va_start(args, format);
+	event->used += vscnprintf(text, sizeof(event->text) - event->used, format, args) + 1;
+	va_end(args);
+	strreplace(text, '\n', ' ');
+	event->vars[event->count++] = text;
+	event->vars[event->count] = NULL;
+}
+
+static struct event *event_begin(struct istripe_events *events, const char *action)
+{
+	struct event *event = &events->event;
+
+	lockdep_assert_held(&events->lock);
+	event->count = 0;
+	event->used = 0;
+	event_add(event, "ISTRIPE_ACTION=%s", action);
+	event_add(event, "ISTRIPE_VOLUME=%s", events->volume->name);
+	event_add(event, "ISTRIPE_DEVICE=%s", istripe_volume_device_name(events->volume));
+	return event;
+}
+
+/* False: it is to be sent again. */
+static bool event_end(struct istripe_events *events)
+{
+	int ret = kobject_uevent_env(&events->volume->device->kobj, KOBJ_CHANGE,
+				     events->event.vars);
+
+	if (!ret)
+		return true;
+	pr_warn_ratelimited("%s: a uevent (%s) is not sent: %s (%pe)\n", events->volume->name,
+			    events->event.vars[0], istripe_error_words(ret), ERR_PTR(ret));
+	events->failed = true;
+	return false;
+}
+
+static void notify(struct kobject *kobj, const char *file)
+{
+	if (kobj)
+		sysfs_notify(kobj, NULL, file);
+}
+
+/* A path */
+
+static struct path_told *path_told(struct istripe_events *events, const struct istripe_path *path)
+{
+	lockdep_assert_held(&events->lock);
+	return &events->legs[path->leg->index].paths[path->index];
+}
+
+/* An attempt to log in, and a path that is being taken out, are no news. */
+static enum path_class path_classify(const struct istripe_path *path, u32 state,
+				     enum path_class before)
+{
+	if (!READ_ONCE(path->nexuses[0]->wanted))
+		return before;
+	switch (state) {
+	case ISTRIPE_NEXUS_LIVE:
+		return PATH_LIVE;
+	case ISTRIPE_PATH_DEGRADED:
+		return PATH_DEGRADED;
+	case ISTRIPE_NEXUS_REFUSED:
+		return PATH_REFUSED;
+	case ISTRIPE_NEXUS_DEAD:
+		return PATH_DEAD;
+	case ISTRIPE_NEXUS_CONNECTING:
+		return before > PATH_FAILED ? before : PATH_FAILED;
+	default:
+		return PATH_FAILED;
+	}
+}
+
+/* In a section of leg->srcu. By the states of the paths, which change before leg->live_paths. */
+static u32 leg_live_paths(const struct istripe_leg *leg)
+{
+	const struct istripe_path *path;
+	u32 i, live = 0;
+
+	for (i = 0; i < READ_ONCE(leg->path_end); i++) {
+		path = READ_ONCE(leg->paths[i]);
+		if (!path)
+			continue;
+		live += istripe_path_state(path) == ISTRIPE_NEXUS_LIVE ||
+			istripe_path_state(path) == ISTRIPE_PATH_DEGRADED;
+	}
+	return live;
+}
+
+/* The state before the number: a path that is lost in between was live, and is told as lost. */
+static void path_ask(const struct istripe_path *path, const struct path_told *told,
+		     struct path_now *now)
+{
+	const struct istripe_nexus *nexus;
+	struct istripe_leg *leg = path->leg;
+	u32 at, writes;
+
+	*now = (struct path_now) { .state = istripe_path_state(path) };
+	now->class = path_classify(path, now->state, told->class);
+	/* Pairs with nexus_set_state(). */
+	smp_rmb();
+	now->reconnects = istripe_path_reconnects(path);
+	now->live_paths = leg_live_paths(leg);
+	spin_lock_bh(&leg->lock);
+	now->access = path->nexuses[0]->access;
+	istripe_path_for_each_nexus(path, nexus, at) {
+		writes = istripe_leg_nexus_waiting_writes(nexus);
+		now->writes += writes;
+		now->unfenced |= nexus->unfenced;
+		if (writes)
+			now->waiting_ms = max(now->waiting_ms,
+					      jiffies_to_msecs(jiffies -
+							       READ_ONCE(nexus->lost_at)));
+	}
+	spin_unlock_bh(&leg->lock);
+}
+
+static struct event *path_event_begin(struct istripe_events *events,
+				      const struct istripe_path *path, const char *action,
+				      const char *state, const struct path_now *now)
+{
+	struct event *event = event_begin(events, action);
+
+	event_add(event, "ISTRIPE_LEG=%u", path->leg->index);
+	event_add(event, "ISTRIPE_PATH=%u", path->index);
+	event_add(event, "ISTRIPE_STATE=%s", state);
+	event_add(event, "ISTRIPE_LIVE_PATHS=%u", now->live_paths);
+	event_add(event, "ISTRIPE_PORTAL=%pISpc", &path->params.portal);
+	event_add(event, "ISTRIPE_NIC=%s", path->params.nic);
+	if (now->access.known)
+		event_add(event, "ISTRIPE_ACCESS_STATE=%s",
+			  istripe_alua_state_name(now->access.state));
+	return event;
+}
+
+static bool path_send(struct istripe_events *events, const struct istripe_path *path,
+		      const char *action, const struct path_now *now)
+{
+	path_event_begin(events, path, action, istripe_path_state_name(now->state), now);
+	return event_end(events);
+}
+
+static bool path_send_lost(struct istripe_events *events, const struct istripe_path *path,
+			   const char *action, const char *state, const struct path_now *now)
+{
+	struct event *event = path_event_begin(events, path, action, state, now);
+	char why[ISTRIPE_WHY_BYTES];
+
+	istripe_path_last_error(path, why, sizeof(why));
+	event_add(event, "ISTRIPE_REASON=%s", why);
+	return event_end(events);
+}
+
+static bool path_send_waiting(struct istripe_events *events, const struct istripe_path *path,
+			      const struct path_now *now)
+{
+	struct event *event = path_event_begin(events, path, "WRITES_WAITING",
+					       istripe_path_state_name(now->state), now);
+	char why[ISTRIPE_FENCE_WHY_BYTES];
+	const struct istripe_nexus *nexus;
+	u32 at;
+
+	istripe_path_for_each_nexus(path, nexus, at)
+		if (istripe_fence_why_waiting(nexus, why, sizeof(why)))
+			break;
+	event_add(event, "ISTRIPE_WAITING_WRITES=%u", now->writes);
+	event_add(event, "ISTRIPE_WAITING_MS=%u", now->waiting_ms);
+	event_add(event, "ISTRIPE_REASON=until %s", why);
+	return event_end(events);
+}
+
+/* Lost, and live again. */
+static bool path_send_both(struct istripe_events *events, const struct istripe_path *path,
+			   const struct path_now *now)
+{
+	bool several = path->nexuses[1];
+
+	return path_send_lost(events, path,
+			      path_actions[several ? PATH_DEGRADED : PATH_FAILED],
+			      istripe_path_state_name(several ? ISTRIPE_PATH_DEGRADED :
+							       ISTRIPE_NEXUS_BACKOFF), now) &&
+	       path_send(events, path, path_actions[PATH_LIVE], now);
+}
+
+static bool path_tell_class(struct istripe_events *events, const struct istripe_path *path,
+			    const struct path_told *told, const struct path_now *now)
+{
+	if (now->class == told->class && now->class == PATH_LIVE &&
+	    now->reconnects > told->reconnects)
+		return path_send_both(events, path, now);
+	if (now->class == told->class)
+		return true;
+	if (now->class == PATH_LIVE)
+		return path_send(events, path, path_actions[PATH_LIVE], now);
+	return path_send_lost(events, path, path_actions[now->class],
+			      istripe_path_state_name(now->state), now);
+}
+
+static void path_tell_access(struct istripe_events *events, const struct istripe_path *path,
+			     struct path_told *told, const struct path_now *now)
+{
+	const struct istripe_access *before = &told->access, *after = &now->access;
+
+	if (before->known == after->known && before->state == after->state)
+		return;
+	notify(told->kobj, "access_state");
+	/* The first login of a path is no change. */
+	if (!before->known || path_send(events, path, "PATH_ACCESS", now))
+		told->access = *after;
+}
+
+static void path_tell_writes(struct istripe_events *events, const struct istripe_path *path,
+			     struct path_told *told, const struct path_now *now)
+{
+	bool sent = true;
+
+	if (now->writes != told->writes)
+		notify(told->kobj, "waiting_writes");
+	told->writes = now->writes;
+	if (told->waiting == !!now->writes)
+		return;
+	if (now->writes)
+		sent = path_send_waiting(events, path, now);
+	else
+		sent = path_send(events, path, now->unfenced ? "WRITES_FAILED" : "WRITES_RESUMED",
+				 now);
+	if (sent)
+		told->waiting = now->writes;
+}
+
+static void path_tell(struct istripe_events *events, const struct istripe_path *path)
+{
+	struct path_told *told = path_told(events, path);
+	struct path_now now;
+
+	if (!told->known)
+		return;
+	path_ask(path, told, &now);
+	if (now.state != told->state || told->fresh)
+		notify(told->kobj, "state");
+	told->state = now.state;
+	told->fresh = false;
+	if (path_tell_class(events, path, told, &now)) {
+		told->class = now.class;
+		told->reconnects = now.reconnects;
+	}
+	path_tell_access(events, path, told, &now);
+	path_tell_writes(events, path, told, &now);
+}
+
+/* Legs and the volume */
+
+/* The error of the first path that is not live. */
+static void leg_add_reason(struct event *event, const struct istripe_leg *leg)
+{
+	const struct istripe_path *path;
+	char why[ISTRIPE_WHY_BYTES];
+	u32 i;
+
+	lockdep_assert(srcu_read_lock_held(&leg->srcu));
+	for (i = 0; i < READ_ONCE(leg->path_end); i++) {
+		path = READ_ONCE(leg->paths[i]);
+		if (!path || istripe_path_state(path) == ISTRIPE_NEXUS_LIVE)
+			continue;
+		istripe_path_last_error(path, why, sizeof(why));
+		event_add(event, "ISTRIPE_REASON=%s", why);
+		return;
+	}
+}
+
+static void leg_tell_state(struct istripe_events *events, struct istripe_leg *leg,
+			   enum istripe_leg_state state)
+{
+	struct leg_told *told = &events->legs[leg->index];
+	struct event *event;
+
+	if (state != told->state || events->fresh)
+		notify(told->kobj, "state");
+	if (state == told->state)
+		return;
+	event = event_begin(events, leg_actions[state]);
+	event_add(event, "ISTRIPE_LEG=%u", leg->index);
+	event_add(event, "ISTRIPE_STATE=%s", istripe_leg_state_name(state));
+	event_add(event, "ISTRIPE_LIVE_PATHS=%u", leg_live_paths(leg));
+	if (state != ISTRIPE_LEG_LIVE)
+		leg_add_reason(event, leg);
+	if (event_end(events))
+		told->state = state;
+}
+
+/* The leg's state is that before its paths are asked: it never changes ahead of them. */
+static enum istripe_leg_state leg_tell(struct istripe_events *events, struct istripe_leg *leg)
+{
+	enum istripe_leg_state state = istripe_leg_state(leg);
+	int section = srcu_read_lock(&leg->srcu);
+	const struct istripe_path *path;
+	u32 i;
+
+	for (i = 0; i < READ_ONCE(leg->path_end); i++) {
+		path = READ_ONCE(leg->paths[i]);
+		if (path)
+			path_tell(events, path);
+	}
+	leg_tell_state(events, leg, state);
+	srcu_read_unlock(&leg->srcu, section);
+	return state;
+}
+
+static void volume_tell(struct istripe_events *events, enum istripe_leg_state state)
+{
+	struct event *event;
+
+	if (state != events->state || events->fresh)
+		notify(events->kobj, "state");
+	if (state == events->state)
+		return;
+	event = event_begin(events, volume_actions[state]);
+	event_add(event, "ISTRIPE_STATE=%s", istripe_leg_state_name(state));
+	if (event_end(events))
+		events->state = state;
+}
+
+static void events_listen(void *data)
+{
+	enum istripe_leg_state state = ISTRIPE_LEG_LIVE;
+	struct istripe_events *events = data;
+	u32 i;
+
+	mutex_lock(&events->lock);
+	events->failed = false;
+	for (i = 0; i < events->volume->leg_count; i++)
+		state = max(state, leg_tell(events, events->volume->legs[i]));
+	volume_tell(events, state);
+	events->fresh = false;
+	if (events->failed)
+		istripe_announce(&events->volume->announce);
+	mutex_unlock(&events->lock);
+}
+
+struct istripe_events *istripe_events_create(struct istripe_volume *volume, struct kobject *kobj)
+{
+	struct istripe_events *events = kvzalloc(struct_size(events, legs, volume->leg_count),
+						 GFP_KERNEL);
+
+	if (!events)
+		return NULL;
+	events->volume = volume;
+	events->kobj = kobj;
+	mutex_init(&events->lock);
+	return events;
+}
+
+void istripe_events_stop(struct istripe_events *events)
+{
+	if (!events)
+		return;
+	istripe_announce_ignore(&events->volume->announce);
+	mutex_lock(&events->lock);
+	events->started = false;
+	mutex_unlock(&events->lock);
+}
+
+void istripe_events_destroy(struct istripe_events *events)
+{
+	kvfree(events);
+}
+
+void istripe_events_add_leg(struct istripe_events *events, u32 leg, struct kobject *kobj)
+{
+	events->legs[leg].kobj = kobj;
+}
+
+/* Its worker may be at it: what changes from now on is told. */
+void istripe_events_add_path(struct istripe_events *events, const struct istripe_path *path,
+			     struct kobject *kobj)
+{
+	unsigned int noio = memalloc_noio_save();
+	struct path_told *told;
+	struct path_now now;
+	int section;
+
+	mutex_lock(&events->lock);
+	section = srcu_read_lock(&path->leg->srcu);
+	told = path_told(events, path);
+	*told = (struct path_told) { .known = true, .fresh = true, .kobj = kobj };
+	path_ask(path, told, &now);
+	told->state = now.state;
+	told->reconnects = now.reconnects;
+	told->access = now.access;
+	if (events->started)
+		path_send(events, path, "PATH_ADDED", &now);
+	srcu_read_unlock(&path->leg->srcu, section);
+	mutex_unlock(&events->lock);
+	memalloc_noio_restore(noio);
+	istripe_announce(&events->volume->announce);
+}
+
+void istripe_events_remove_path(struct istripe_events *events, const struct istripe_path *path)
+{
+	unsigned int noio;
+	struct path_told *told;
+	struct path_now now;
+
+	if (!events)
+		return;
+	noio = memalloc_noio_save();
+	mutex_lock(&events->lock);
+	told = path_told(events, path);
+	if (told->known && events->started) {
+		int section = srcu_read_lock(&path->leg->srcu);
+
+		path_ask(path, told, &now);
+		path_send(events, path, "PATH_REMOVED", &now);
+		srcu_read_unlock(&path->leg->srcu, section);
+	}
+	*told = (struct path_told) {};
+	mutex_unlock(&events->lock);
+	memalloc_noio_restore(noio);
+}
+
+void istripe_events_start(struct istripe_events *events)
+{
+	mutex_lock(&events->lock);
+	events->started = true;
+	events->fresh = true;
+	mutex_unlock(&events->lock);
+	istripe_announce_listen(&events->volume->announce, events_listen, events);
+}
