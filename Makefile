@@ -13,11 +13,15 @@ export KERNEL
 RELEASE	= $(eval RELEASE := $$(shell sed -n 's/^.define UTS_RELEASE "\(.*\)"/\1/p' \
 	  '$(KDIR)/include/generated/utsrelease.h' 2>/dev/null))$(RELEASE)
 OUT	= $(BUILD)/modules/$(RELEASE)
-SOURCES	:= Kbuild drivers include
+SOURCES	:= Kbuild dkms.conf drivers include
+# Where dkms looks for the sources, and what it needs of them.
+DKMS_TREE = $(DESTDIR)/usr/src/istripe-$(VERSION)
+DKMS_FILES := Kbuild Makefile dkms.conf LICENSES drivers include
 
-.PHONY: all modules mirror tools tools-test tools-install install dkms host-test fuzz-smoke fuzz kunit lint check-fast check \
-	check-debug mutants demo bench-first bench-cpu bench-latency bench-links bench-memory bench-failover soak soak-kills power-cuts \
-	memory clean distclean help
+.PHONY: all modules mirror tools tools-test tools-install install dkms dkms-tree uninstall deb dist docs \
+	packages-test host-test fuzz-smoke fuzz kunit lint check-fast check \
+	check-long check-debug mutants demo bench-first bench-cpu bench-latency bench-links bench-memory bench-failover soak soak-kills power-cuts \
+	boot-test memory clean distclean help
 
 all: modules
 
@@ -52,11 +56,37 @@ install: modules
 dkms:
 	@! dkms status -m istripe -v '$(VERSION)' | grep -q . || \
 	  { echo 'first: dkms remove -m istripe -v $(VERSION) --all' >&2; exit 1; }
-	rm -rf '$(DESTDIR)/usr/src/istripe-$(VERSION)'
-	mkdir -p '$(DESTDIR)/usr/src/istripe-$(VERSION)'
-	cp -r Kbuild Makefile dkms.conf LICENSES drivers include '$(DESTDIR)/usr/src/istripe-$(VERSION)/'
+	@$(MAKE) --no-print-directory dkms-tree
 	dkms add -m istripe -v '$(VERSION)'
 	@echo 'now: dkms install -m istripe -v $(VERSION) [-k <kernel release>]'
+
+dkms-tree:
+	rm -rf '$(DKMS_TREE)'
+	mkdir -p '$(DKMS_TREE)'
+	cp -r $(DKMS_FILES) '$(DKMS_TREE)/'
+
+# Takes back install, dkms and tools-install.
+uninstall:
+	@packaging/uninstall
+	+@$(MAKE) --no-print-directory -C tools/istripectl O='$(BUILD)/tools' uninstall
+
+deb:
+	@tests/host/deps deb
+	@packaging/deb
+
+dist:
+	@packaging/dist
+
+# As HTML, all of it anew: a page that has been read before would say its warnings only once.
+docs:
+	@tests/host/deps docs
+	@sphinx-build -q -E -W --keep-going -b html -d '$(BUILD)/docs/doctrees' \
+		'$(TOP)/Documentation' '$(BUILD)/docs/html'
+	@echo 'built $(BUILD)/docs/html/index.html'
+
+packages-test:
+	@tests/host/deps packages
+	@tests/host/packages
 
 host-test:
 	@tests/host/deps build source
@@ -81,6 +111,9 @@ check-fast:
 
 check:
 	@tests/host/check all
+
+check-long:
+	@tests/host/check long
 
 check-debug:
 	@tests/host/check debug
@@ -111,10 +144,15 @@ RUN_soak-kills = tests/vm/soak --kills $(or $(KILLS),500)
 RUN_power-cuts := tests/vm/power-cuts
 # What the machine has not, its target has: see Documentation/testing.rst.
 RUN_memory = OUTSIDE_LUN_MB=256 tests/vm/outside tests/vm/run --kernel $(KERNEL) --mem 700M \
-	'$(TOP)/tests/system/test_memory.py'
+	'$(TOP)/tests/system/test_memory.py' -m shared
+
+boot-test: tools
+	@tests/host/deps vm $(KERNEL)
+	@$(MAKE) --no-print-directory KDIR='$(BUILD)/kernels/$(KERNEL)/headers' modules
+	@T='$(T)' BOOTS='$(or $(BOOTS),3)' tests/vm/boots
 
 clean:
-	rm -rf '$(BUILD)/modules' '$(BUILD)/host' '$(BUILD)/log' '$(BUILD)/kunit' '$(BUILD)/dkms' '$(BUILD)/tools' '$(BUILD)/mutants'
+	rm -rf '$(BUILD)/modules' '$(BUILD)/host' '$(BUILD)/log' '$(BUILD)/kunit' '$(BUILD)/deb' '$(BUILD)/dist' '$(BUILD)/docs' '$(BUILD)/tools' '$(BUILD)/mutants'
 
 distclean:
 	rm -rf '$(BUILD)'

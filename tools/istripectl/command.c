@@ -4,12 +4,15 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "alloc.h"
 #include "command.h"
 #include "model.h"
 #include "tree.h"
 #include "value.h"
+
+#define INTERVAL_MIN_MS	100
 
 static const struct {
 	const char *word;
@@ -18,6 +21,20 @@ static const struct {
 	{ "--json", COMMAND_JSON },
 	{ "--force", COMMAND_FORCE },
 	{ "--command", COMMAND_LINE },
+	{ "--all", COMMAND_ALL },
+	{ "--saved", COMMAND_SAVED },
+	{ "--create", COMMAND_CREATE },
+	{ "--boot", COMMAND_BOOT },
+	{ "--conf", COMMAND_CONF },
+	{ "--secrets", COMMAND_SECRETS },
+	{ "--dry-run", COMMAND_DRY_RUN },
+	{ "-n", COMMAND_DRY_RUN },
+	{ "--noheadings", COMMAND_NO_HEADINGS },
+	{ "-n", COMMAND_NO_HEADINGS },
+	{ "--pairs", COMMAND_PAIRS },
+	{ "-P", COMMAND_PAIRS },
+	{ "--once", COMMAND_ONCE },
+	{ "--list", COMMAND_LIST },
 };
 
 static int option_take(const char *word, unsigned int allowed, struct command_line *line,
@@ -38,38 +55,118 @@ static int option_take(const char *word, unsigned int allowed, struct command_li
 	return fault_set(fault, -EINVAL, "unknown option %s", word);
 }
 
-/* --wait TIME or --wait=TIME; 1 when the word after it was taken. */
-static int wait_take(char **argv, struct command_line *line, struct fault *fault)
+static int wait_set(const char *text, struct command_line *line, struct fault *fault)
 {
-	const char *equals = strchr(argv[0], '='), *time = equals ? equals + 1 : argv[1];
-
-	if (!time)
-		return fault_set(fault, -EINVAL, "--wait needs a value");
-	if (!value_wait(time, &line->wait_ms))
-		return fault_set(fault, -EINVAL, "--wait %s: seconds, a time as 5min, or forever",
-				 time);
-	line->flags |= COMMAND_WAIT;
-	return !equals;
+	if (value_wait(text, &line->wait_ms))
+		return 0;
+	return fault_set(fault, -EINVAL, "--wait %s: seconds, a time as 5min, or forever", text);
 }
 
-static bool is_wait(const char *word)
+static int columns_set(const char *text, struct command_line *line, struct fault *fault)
 {
-	return !strcmp(word, "--wait") || !strncmp(word, "--wait=", strlen("--wait="));
+	(void)fault;
+	line->columns = text;
+	return 0;
+}
+
+static int program_check(const char *option, const char *text, struct fault *fault)
+{
+	if (!strchr(text, '/'))
+		return fault_set(fault, -EINVAL, "%s %s: give the path of a program, with a /",
+				 option, text);
+	if (access(text, X_OK))
+		return fault_set(fault, -EINVAL, "%s %s: %s", option, text, strerror(errno));
+	return 0;
+}
+
+static int program_set(const char *text, struct command_line *line, struct fault *fault)
+{
+	line->program = text;
+	return program_check("--exec", text, fault);
+}
+
+static int alert_set(const char *text, struct command_line *line, struct fault *fault)
+{
+	line->alert = text;
+	return program_check("--program", text, fault);
+}
+
+static int output_set(const char *text, struct command_line *line, struct fault *fault)
+{
+	if (!*text)
+		return fault_set(fault, -EINVAL, "--output: the name of a file is empty");
+	line->output = text;
+	return 0;
+}
+
+static int interval_set(const char *text, struct command_line *line, struct fault *fault)
+{
+	if (value_wait(text, &line->interval_ms) && line->interval_ms >= INTERVAL_MIN_MS)
+		return 0;
+	return fault_set(fault, -EINVAL,
+			 "%s: an interval is a number of seconds, or as 500ms or 1min; at least 100ms",
+			 text);
+}
+
+static const struct option_value {
+	const char *word;
+	enum command_flag flag;
+	bool optional;		/* only --WORD=VALUE */
+	int (*set)(const char *text, struct command_line *line, struct fault *fault);
+} option_values[] = {
+	{ "--wait", COMMAND_WAIT, false, wait_set },
+	{ "--output", COMMAND_COLUMNS, false, columns_set },
+	{ "-o", COMMAND_COLUMNS, false, columns_set },
+	{ "--interval", COMMAND_INTERVAL, false, interval_set },
+	{ "--watch", COMMAND_WATCH, true, interval_set },
+	{ "--exec", COMMAND_EXEC, false, program_set },
+	{ "--program", COMMAND_PROGRAM, false, alert_set },
+	{ "--output", COMMAND_OUTPUT, false, output_set },
+	{ "-o", COMMAND_OUTPUT, false, output_set },
+};
+
+static const struct option_value *value_find(const char *word, unsigned int allowed)
+{
+	size_t i, bytes = strcspn(word, "=");
+
+	for (i = 0; i < sizeof(option_values) / sizeof(*option_values); i++)
+		if (strlen(option_values[i].word) == bytes && (option_values[i].flag & allowed) &&
+		    !strncmp(option_values[i].word, word, bytes))
+			return &option_values[i];
+	return NULL;
+}
+
+/* --WORD VALUE or --WORD=VALUE; 1 when the word after it was taken. */
+static int value_take(const struct option_value *option, char **argv, struct command_line *line,
+		      struct fault *fault)
+{
+	const char *equals = strchr(argv[0], '='), *value = equals ? equals + 1 : argv[1];
+	int ret;
+
+	line->flags |= option->flag;
+	if (option->optional && !equals)
+		return 0;
+	if (!value)
+		return fault_set(fault, -EINVAL, "%s needs a value", option->word);
+	ret = option->set(value, line, fault);
+	return ret ? ret : !equals;
 }
 
 int command_parse(int argc, char **argv, unsigned int allowed, struct command_line *line,
 		  struct fault *fault)
 {
+	const struct option_value *option;
 	int i, ret = 0;
 
 	memset(line, 0, sizeof(*line));
 	line->names = argv + 1;
 	for (i = 1; ret >= 0 && i < argc; i++) {
+		option = value_find(argv[i], allowed);
 		/* The word before this one has taken it as its value. */
 		if (ret)
 			ret = 0;
-		else if ((allowed & COMMAND_WAIT) && is_wait(argv[i]))
-			ret = wait_take(argv + i, line, fault);
+		else if (option)
+			ret = value_take(option, argv + i, line, fault);
 		else if (argv[i][0] == '-')
 			ret = option_take(argv[i], allowed, line, fault);
 		else if (!volume_name_valid(argv[i]))
@@ -108,11 +205,27 @@ bool command_begin(const struct command *command, int argc, char **argv, unsigne
 		*code = command_help(command);
 		return false;
 	}
-	if (!ret && names_needed && !line->count)
+	if (!ret && names_needed && !line->count && !(line->flags & COMMAND_ALL))
 		ret = fault_set(&fault, -EINVAL, "which volume? a name is needed");
+	if (!ret && line->count && (line->flags & COMMAND_ALL))
+		ret = fault_set(&fault, -EINVAL, "either --all or names");
 	if (ret)
 		*code = command_usage(command, &fault);
 	return !ret;
+}
+
+int command_style(const struct command_line *line, struct table_style *style,
+		  struct fault *fault)
+{
+	*style = (struct table_style) {
+		.columns = line->columns,
+		.headings = !(line->flags & COMMAND_NO_HEADINGS),
+		.pairs = line->flags & COMMAND_PAIRS,
+	};
+	if ((line->flags & COMMAND_JSON) && (line->flags & COMMAND_TABLE))
+		return fault_set(fault, -EINVAL,
+				 "--json has all values: not with -o, --noheadings or -P");
+	return 0;
 }
 
 int command_volumes(const struct command_line *line, struct file_names *names,

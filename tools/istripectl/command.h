@@ -5,14 +5,17 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sysexits.h>
 
 #include "fault.h"
 #include "file.h"
+#include "table.h"
 
 enum {
 	EXIT_DONE = 0,
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
+	EXIT_CONFIGURATION = EX_CONFIG,	/* 78; istripe@.service has it, too */
 };
 
 struct command {
@@ -23,12 +26,33 @@ struct command {
 	int (*run)(const struct command *command, int argc, char **argv);
 };
 
-/* Options, the same for all commands that have them; without values unless it says so. */
+/*
+ * Options, the same for all commands that have them; without values unless it says so. The high
+ * half has those of what commands print.
+ */
 enum command_flag {
 	COMMAND_JSON = 1,
 	COMMAND_FORCE = 2,
 	COMMAND_LINE = 4,	/* --command */
 	COMMAND_WAIT = 8,	/* has a value */
+	COMMAND_ALL = 16,
+	COMMAND_SAVED = 32,
+	COMMAND_BOOT = 64,
+	COMMAND_CONF = 128,
+	COMMAND_SECRETS = 256,
+	COMMAND_DRY_RUN = 512,
+	COMMAND_LIST = 1024,	/* --list */
+	COMMAND_CREATE = 2048,
+	COMMAND_COLUMNS = 1 << 16,	/* has a value */
+	COMMAND_NO_HEADINGS = 1 << 17,
+	COMMAND_PAIRS = 1 << 18,
+	COMMAND_ONCE = 1 << 19,
+	COMMAND_INTERVAL = 1 << 20,	/* has a value */
+	COMMAND_WATCH = 1 << 21,	/* may have a value */
+	COMMAND_EXEC = 1 << 22,		/* has a value */
+	COMMAND_OUTPUT = 1 << 23,	/* has a value */
+	COMMAND_PROGRAM = 1 << 24,	/* has a value */
+	COMMAND_TABLE = COMMAND_COLUMNS | COMMAND_NO_HEADINGS | COMMAND_PAIRS,
 };
 
 struct command_line {
@@ -37,6 +61,11 @@ struct command_line {
 	size_t count;
 	bool help;
 	long long wait_ms;	/* of --wait */
+	const char *columns;	/* of -o */
+	const char *program;	/* of --exec */
+	const char *alert;	/* of --program */
+	const char *output;	/* of --output, where it is a file */
+	long long interval_ms;	/* of --interval and --watch; 0 if there is none */
 };
 
 /**
@@ -95,6 +124,19 @@ bool command_begin(const struct command *command, int argc, char **argv, unsigne
 int command_volumes(const struct command_line *line, struct file_names *names,
 		    struct fault *fault);
 
+/**
+ * command_style() - how a table is wanted
+ * @line: what was given
+ * @style: set
+ * @fault: set on failure
+ *
+ * Return: 0; -EINVAL: not with --json.
+ */
+int command_style(const struct command_line *line, struct table_style *style,
+		  struct fault *fault);
+
+int command_discover(const struct command *command, int argc, char **argv);
+int command_import(const struct command *command, int argc, char **argv);
 int command_create(const struct command *command, int argc, char **argv);
 int command_up(const struct command *command, int argc, char **argv);
 int command_down(const struct command *command, int argc, char **argv);
@@ -102,7 +144,16 @@ int command_delete(const struct command *command, int argc, char **argv);
 int command_rescan(const struct command *command, int argc, char **argv);
 int command_show(const struct command *command, int argc, char **argv);
 int command_status(const struct command *command, int argc, char **argv);
+int command_monitor(const struct command *command, int argc, char **argv);
+int command_set(const struct command *command, int argc, char **argv);
+int command_top(const struct command *command, int argc, char **argv);
 int command_list(const struct command *command, int argc, char **argv);
+int command_save(const struct command *command, int argc, char **argv);
+int command_apply(const struct command *command, int argc, char **argv);
+int command_doctor(const struct command *command, int argc, char **argv);
+int command_metrics(const struct command *command, int argc, char **argv);
+int command_report(const struct command *command, int argc, char **argv);
+int command_examine(const struct command *command, int argc, char **argv);
 int command_path(const struct command *command, int argc, char **argv);
 
 #endif

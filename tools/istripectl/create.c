@@ -8,27 +8,17 @@
 #include "command.h"
 #include "initiator.h"
 #include "interrupt.h"
+#include "module.h"
 #include "parse.h"
+#include "portal.h"
 #include "power.h"
+#include "retry.h"
+#include "propose.h"
+#include "save.h"
 #include "script.h"
 #include "secret.h"
 #include "tree.h"
-
-static int initiator_take(struct volume *volume, struct fault *fault)
-{
-	char *name;
-
-	if (settings_find(&volume->settings, "initiator_name"))
-		return 0;
-	name = initiator_name();
-	if (!name)
-		return fault_set(fault, -EINVAL,
-				 "no initiator name: " INITIATOR_FILE " has none\n"
-				 "next: give --initiator iqn.YYYY-MM.DOMAIN:THIS-HOST");
-	settings_put(&volume->settings, "initiator_name", name);
-	free(name);
-	return 0;
-}
+#include "twin.h"
 
 /* New directories are removed again; a volume that came up all the same goes down first. */
 static void volume_undo(const char *name, struct fault *fault)
@@ -41,7 +31,7 @@ static void volume_undo(const char *name, struct fault *fault)
 		fault_add(fault, "nothing of it is left; --no-up would make it without connecting");
 }
 
-static int volume_make(struct volume *volume, bool up, long long wait_ms, struct fault *fault)
+static int volume_make(struct volume *volume, bool up, struct retry *retry, struct fault *fault)
 {
 	int ret = secret_load(volume, fault);
 
@@ -49,37 +39,66 @@ static int volume_make(struct volume *volume, bool up, long long wait_ms, struct
 		ret = tree_create(volume, fault);
 	if (ret || !up)
 		return ret;
-	ret = power_up(volume->name, wait_ms, fault);
+	ret = power_up(volume->name, retry, fault);
 	if (ret)
 		volume_undo(volume->name, fault);
 	return ret;
 }
 
-static void result_print(const struct volume *volume)
+/* While they are still the names of files. */
+static int secrets_locate(struct volume *volume, struct fault *fault)
 {
-	char *device = power_device(volume->name);
+	int ret = 0;
+	size_t i, j;
 
-	if (device)
-		printf("%s: /dev/%s\n", volume->name, device);
-	free(device);
+	for (i = 0; !ret && i < volume->leg_count; i++)
+		for (j = 0; !ret && j < volume->legs[i].path_count; j++)
+			ret = secret_locate(&volume->legs[i].paths[j].settings, fault);
+	return ret;
+}
+
+/* A name server may be as slow to start as an array. */
+static int names_resolve(struct volume *volume, struct retry *retry, struct fault *fault)
+{
+	int ret;
+
+	do
+		ret = portal_resolve_all(volume, fault);
+	while (ret == -EAGAIN && retry_again(retry, fault));
+	return ret;
 }
 
 static int volume_create(struct volume *volume, const struct create_options *options,
 			 struct fault *fault)
 {
+	struct volume saved = { 0 };
+	struct retry retry;
 	int ret = initiator_take(volume, fault);
 
+	if (!ret && options->discovery.portal)
+		ret = propose_legs(volume, options, fault);
+	retry_begin(&retry, options->wait_ms);
+	if (!ret)
+		ret = names_resolve(volume, &retry, fault);
 	if (ret)
 		return ret;
+	twins_warn(volume);
 	if (options->dry_run)
 		return script_create(volume, !options->no_up, fault);
+	module_wanted();
 	ret = tree_check(fault);
+	if (!ret && options->save)
+		ret = secrets_locate(volume, fault);
 	if (ret)
 		return ret;
+	volume_copy(volume, &saved);
 	interrupt_catch();
-	ret = volume_make(volume, !options->no_up, options->wait_ms, fault);
+	ret = volume_make(volume, !options->no_up, &retry, fault);
 	if (!ret)
-		result_print(volume);
+		power_print(volume->name);
+	if (!ret && options->save)
+		ret = save_volume(&saved, options->boot, fault);
+	volume_free(&saved);
 	return ret;
 }
 
@@ -98,6 +117,7 @@ int command_create(const struct command *command, int argc, char **argv)
 		fault_print(&fault);
 		code = EXIT_FAILED;
 	}
+	parse_create_free(&options);
 	volume_free(&volume);
 	return code;
 }

@@ -31,6 +31,16 @@ void fault_add(struct fault *fault, const char *fmt, ...)
 	va_end(args);
 }
 
+void fault_append(struct fault *fault, const char *fmt, ...)
+{
+	size_t used = strlen(fault->text);
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(fault->text + used, sizeof(fault->text) - used, fmt, args);
+	va_end(args);
+}
+
 void fault_print(const struct fault *fault)
 {
 	char copy[FAULT_BYTES], *rest = copy, *line;

@@ -30,6 +30,13 @@ int fault_set(struct fault *fault, int error, const char *fmt, ...)
 void fault_add(struct fault *fault, const char *fmt, ...) __printf(2, 3);
 
 /**
+ * fault_append() - add to the last line
+ * @fault: where to
+ * @fmt: as for printf()
+ */
+void fault_append(struct fault *fault, const char *fmt, ...) __printf(2, 3);
+
+/**
  * fault_print() - to standard error, if there is anything to say
  * @fault: what to print
  */

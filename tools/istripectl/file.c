@@ -18,8 +18,10 @@
 /* Lines stay lines: only what is within them is cleaned. */
 static void lines_clean(char *text)
 {
-	char *line;
+	char *line = text;
 
+	while ((line = strchr(line, '\t')))
+		*line = ' ';
 	while ((line = strsep(&text, "\n"))) {
 		text_clean(line);
 		if (text)

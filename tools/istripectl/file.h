@@ -10,7 +10,7 @@
 /**
  * file_read() - all of a file, without the newline at its end
  * @path: which one
- * @text: set on success, for free(); control characters in lines are '?'
+ * @text: set on success, for free(); tabs are blanks, other control characters in lines '?'
  *
  * Return: 0; -errno.
  */

@@ -62,12 +62,13 @@ static void list_close(struct list *list, struct words *words, const char *optio
 	free(list->text);
 }
 
-/* A comma needs no backslash when what follows cannot be taken for an entry. */
+/*
+ * A comma needs no backslash when nothing that follows can be taken for an entry. A later comma
+ * that has one belongs to the same piece.
+ */
 static bool comma_plain(const char *comma)
 {
-	size_t bytes = strcspn(comma + 1, ",");
-
-	return bytes && !memchr(comma + 1, '=', bytes);
+	return strcspn(comma + 1, ",") && !strchr(comma + 1, '=');
 }
 
 static void list_put(struct list *list, const char *name, const char *value)

@@ -14,7 +14,7 @@
 #include "place.h"
 
 struct search {
-	const char *device;	/* the disk, or one of its partitions */
+	const char *device;	/* the disk, one of its partitions, or a device on top of these */
 	char *number;		/* as "259:0" */
 	char *node;		/* as "/dev/istripe0" */
 	struct fault *fault;
@@ -27,6 +27,24 @@ static void found(struct search *search, const char *what, const char *by)
 	search->found++;
 }
 
+static void device_find(const char *device, const char *dir, struct fault *fault, int *count);
+
+/* A device of LVM or LUKS is known by the name that device-mapper has for it; and its own users. */
+static void holder_take(struct search *search, const char *holder)
+{
+	char *dir = place_path("/sys/block/%s", holder), *name = NULL;
+	char *file = alloc_printf("%s/dm/name", dir), *by;
+
+	file_read(file, &name);
+	by = name ? alloc_printf("%s (%s)", holder, name) : alloc_text(holder);
+	found(search, "part of", by);
+	device_find(holder, dir, search->fault, &search->found);
+	free(by);
+	free(name);
+	free(file);
+	free(dir);
+}
+
 static void holders_find(struct search *search, const char *dir)
 {
 	char *path = alloc_printf("%s/holders", dir);
@@ -35,7 +53,7 @@ static void holders_find(struct search *search, const char *dir)
 
 	file_list(path, &names);
 	for (i = 0; i < names.count; i++)
-		found(search, "part of", names.items[i]);
+		holder_take(search, names.items[i]);
 	file_names_free(&names);
 	free(path);
 }

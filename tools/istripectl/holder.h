@@ -6,7 +6,7 @@
 #include "fault.h"
 
 /**
- * holder_find() - file systems, swap and devices on a disk or a partition of it
+ * holder_find() - file systems, swap and devices on a disk or a partition, and on these
  * @device: as istripe0
  * @fault: gets a line for each; the answer may be old when it is read
  *

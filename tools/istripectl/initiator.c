@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The name that this host has as an iSCSI initiator. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,4 +33,20 @@ char *initiator_name(void)
 	free(text);
 	free(path);
 	return name;
+}
+
+int initiator_take(struct volume *volume, struct fault *fault)
+{
+	char *name;
+
+	if (settings_find(&volume->settings, "initiator_name"))
+		return 0;
+	name = initiator_name();
+	if (!name)
+		return fault_set(fault, -EINVAL,
+				 "no initiator name: " INITIATOR_FILE " has none\n"
+				 "next: give --initiator iqn.YYYY-MM.DOMAIN:THIS-HOST, or initiator_name in the file");
+	settings_put(&volume->settings, "initiator_name", name);
+	free(name);
+	return 0;
 }

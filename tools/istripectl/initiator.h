@@ -3,6 +3,9 @@
 #ifndef ISTRIPECTL_INITIATOR_H
 #define ISTRIPECTL_INITIATOR_H
 
+#include "fault.h"
+#include "model.h"
+
 #define INITIATOR_FILE	"/etc/iscsi/initiatorname.iscsi"
 
 /**
@@ -11,5 +14,14 @@
  * Return: the name, for free(); NULL when there is none.
  */
 char *initiator_name(void);
+
+/**
+ * initiator_take() - give a volume that has no initiator name that of open-iscsi
+ * @volume: the volume
+ * @fault: set on failure
+ *
+ * Return: 0; -EINVAL: there is none.
+ */
+int initiator_take(struct volume *volume, struct fault *fault);
 
 #endif

@@ -8,7 +8,7 @@
 
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 /* Free of locks, so a handler of signals may use them. */
-static atomic_bool seen;
+static atomic_bool seen, held;
 static atomic_int victim;
 
 static void note(int number)
@@ -41,13 +41,18 @@ void interrupt_release(void)
 
 bool interrupt_seen(void)
 {
-	return seen;
+	return seen && !held;
+}
+
+void interrupt_hold(bool hold)
+{
+	held = hold;
 }
 
 void interrupt_child(pid_t child)
 {
 	victim = child;
-	/* One that came before there was anybody to kill. */
-	if (seen && child > 0)
+	/* One that came before there was anybody to kill; a further one does, held or not. */
+	if (seen && !held && child > 0)
 		kill(child, SIGKILL);
 }

@@ -24,6 +24,12 @@ void interrupt_release(void);
 bool interrupt_seen(void);
 
 /**
+ * interrupt_hold() - whether those that come, or have come, are overlooked for now
+ * @hold: while something is put back that must not stay half done
+ */
+void interrupt_hold(bool hold);
+
+/**
  * interrupt_child() - a process that is killed when one comes
  * @child: the process, 0 for none any more
  */

@@ -5,6 +5,7 @@
 # tree of the module has; before there is a volume, the usual ones.
 
 _istripectl_tree=/sys/kernel/config/istripe
+_istripectl_conf=/etc/istripe
 
 # The folders in one of the tree: volumes, the numbers of a volume's legs or of a leg's paths.
 _istripectl_folders() {
@@ -12,6 +13,15 @@ _istripectl_folders() {
 
 	for dir in "$_istripectl_tree${1:+/$1}"/*/; do
 		[ -d "$dir" ] && basename "$dir"
+	done
+}
+
+# Volumes that have a configuration file.
+_istripectl_files() {
+	local file
+
+	for file in "$_istripectl_conf"/*.conf; do
+		[ -f "$file" ] && basename "$file" .conf
 	done
 }
 
@@ -41,17 +51,24 @@ _istripectl_path_settings() {
 		header_digest data_digest login_timeout ping_interval ping_timeout dscp priority congestion_control send_buffer_bytes receive_buffer_bytes user_timeout'
 }
 
-_istripectl_nics() {
-	local nic
-
-	for nic in /sys/class/net/*; do
-		echo "nic=${nic##*/}"
-	done
-}
-
-# $1: a setting, behind it its values
-_istripectl_values() {
-	printf "$1=%s\n" "${@:2}"
+# The values of a setting that has few: $1: its name.
+_istripectl_choices() {
+	case $1 in
+	metadata) echo none md ;;
+	metadata_create) echo 0 1 force ;;
+	host_disks) echo refuse claim ;;
+	policy) echo interleave round-robin queue-depth service-time failover weighted ;;
+	fence) echo auto path ;;
+	alua) echo on off ;;
+	multi) echo auto sessions mcs ;;
+	initial_r2t | immediate_data) echo Yes No ;;
+	header_digest | data_digest) echo None CRC32C ;;
+	congestion_control) cat /proc/sys/net/ipv4/tcp_available_congestion_control ;;
+	nic) ls /sys/class/net ;;
+	source | source_address) hostname -I 2>/dev/null ;;
+	target | target_name) cat "$_istripectl_tree"/*/legs/*/paths/*/target_name 2>/dev/null ;;
+	chunk | chunk_bytes) echo 4K 16K 64K 256K 1M 4M ;;
+	esac
 }
 
 # The last entry of a list: $1 is the list, $2 the names that may be in it.
@@ -60,25 +77,11 @@ _istripectl_list() {
 
 	[ "$1" = "$last" ] || before=${1%,*},
 	case $last in
-	nic=*) mapfile -t COMPREPLY < <(compgen -P "$before" -W "$(_istripectl_nics)" -- "$last") ;;
-	host_disks=*)
-		mapfile -t COMPREPLY < <(compgen -P "$before" \
-			-W "$(_istripectl_values host_disks refuse claim)" -- "$last")
-		;;
-	fence=*)
-		mapfile -t COMPREPLY < <(compgen -P "$before" \
-			-W "$(_istripectl_values fence auto path)" -- "$last")
-		;;
-	alua=*)
-		mapfile -t COMPREPLY < <(compgen -P "$before" \
-			-W "$(_istripectl_values alua on off)" -- "$last")
-		;;
-	policy=*)
-		mapfile -t COMPREPLY < <(compgen -P "$before" \
-			-W "$(_istripectl_values policy interleave round-robin queue-depth \
-				service-time failover weighted)" -- "$last")
-		;;
 	*secret=@*) mapfile -t COMPREPLY < <(compgen -P "$before${last%%@*}@" -f -- "${last#*@}") ;;
+	*=*)
+		mapfile -t COMPREPLY < <(compgen -P "$before${last%%=*}=" \
+			-W "$(_istripectl_choices "${last%%=*}")" -- "${last#*=}")
+		;;
 	*) mapfile -t COMPREPLY < <(compgen -P "$before" -W "$2" -- "$last") ;;
 	esac
 	compopt -o nospace
@@ -104,6 +107,53 @@ _istripectl_trim() {
 	done
 }
 
+# The last of names with commas between them: $1: the list, $2: the names that may be in it
+_istripectl_names() {
+	local last=${1##*,} before=
+
+	[ "$1" = "$last" ] || before=${1%,*},
+	mapfile -t COMPREPLY < <(compgen -P "$before" -W "$2" -- "$last")
+}
+
+_istripectl_chap() {
+	local last=${1##*,} before=
+
+	[ "$1" = "$last" ] || before=${1%,*},
+	case $last in
+	*secret=@*) mapfile -t COMPREPLY < <(compgen -P "$before${last%%@*}@" -f -- "${last#*@}") ;;
+	*) _istripectl_names "$1" 'user= secret=@ mutual_user= mutual_secret=@' ;;
+	esac
+	compopt -o nospace
+}
+
+# $1: the word, $2: the one before it
+_istripectl_discover() {
+	local word=$1 options='--chap --nic --luns --json --help'
+
+	case $2 in
+	--chap)
+		_istripectl_chap "$word"
+		_istripectl_trim "$word"
+		return
+		;;
+	--nic) options=$(ls /sys/class/net) ;;
+	esac
+	mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
+}
+
+_istripectl_import() {
+	case $2 in
+	--leg | -l | --all-paths | -a | --set | -s | --metadata | -m | --chunk | -c | --initiator | -i)
+		_istripectl_create "$1" "$2" ''
+		_istripectl_trim "$1"
+		;;
+	*)
+		mapfile -t COMPREPLY < <(compgen -W "--leg --initiator --chunk --metadata --set --all-paths
+			--save --boot --dry-run --take-over --once --table --help" -- "$1")
+		;;
+	esac
+}
+
 # $1: the word, $2: what is before it, $3: further options
 _istripectl_create() {
 	local word=$1 option=$2
@@ -119,30 +169,67 @@ _istripectl_create() {
 			'chunk_bytes metadata host_disks queue_depth poll_queues command_timeout_ms
 			recovery_timeout_ms')"
 		;;
-	--metadata | -m) mapfile -t COMPREPLY < <(compgen -W 'md none' -- "$word") ;;
-	--chunk | -c) mapfile -t COMPREPLY < <(compgen -W '4K 16K 64K 256K 1M 4M' -- "$word") ;;
-	--initiator | -i) ;;
+	--metadata | -m) mapfile -t COMPREPLY < <(compgen -W "$(_istripectl_choices metadata)" -- "$word") ;;
+	--chunk | -c) mapfile -t COMPREPLY < <(compgen -W "$(_istripectl_choices chunk)" -- "$word") ;;
+	--initiator | -i | --discover | --targets | --luns) ;;
+	--nics) _istripectl_names "$word" "$(ls /sys/class/net)" ;;
+	--chap) _istripectl_chap "$word" ;;
 	--wait) mapfile -t COMPREPLY < <(compgen -W '30 5min forever' -- "$word") ;;
 	*)
 		mapfile -t COMPREPLY < <(compgen -W "--initiator --chunk --metadata --set --all-paths
-			--leg --path --no-up --wait --dry-run --help $3" -- "$word")
+			--leg --path --no-up --save --boot --wait --dry-run --help $3" -- "$word")
 		;;
 	esac
 }
 
-# $1: the word, behind it the words before it: istripectl path add|remove NAME LEG LIST|PATH
+# $1: the word, behind it the words before it: istripectl path add|remove|confirm NAME LEG LIST|PATH
 _istripectl_path() {
 	local word=$1
 
 	shift
 	case $#:${3:-} in
-	2:*) mapfile -t COMPREPLY < <(compgen -W 'add remove' -- "$word") ;;
+	2:*) mapfile -t COMPREPLY < <(compgen -W 'add remove confirm' -- "$word") ;;
 	3:*) mapfile -t COMPREPLY < <(compgen -W "$(_istripectl_folders)" -- "$word") ;;
 	4:*) mapfile -t COMPREPLY < <(compgen -W "$(_istripectl_folders "$4/legs")" -- "$word") ;;
 	5:add) _istripectl_list "$word" "$(_istripectl_path_settings)" ;;
-	5:remove)
+	5:remove | 5:confirm)
 		mapfile -t COMPREPLY < <(compgen -W "$(_istripectl_folders "$4/legs/$5/paths")" \
 			-- "$word")
+		;;
+	esac
+}
+
+# $1: the word, behind it the words before it: istripectl set [options] NAME [options] LIST
+_istripectl_set() {
+	local word=$1 name='' leg='' path='' before=''
+
+	shift 3
+	while [ $# != 0 ]; do
+		case $1 in
+		--leg) before=$1 leg=${2:-} && shift ;;
+		--path) before=$1 path=${2:-} && shift ;;
+		-*) ;;
+		*) name=${name:-$1} ;;
+		esac
+		# An option whose value is the word itself.
+		[ $# != 0 ] || break
+		shift
+		before=
+	done
+	case $before:$name in
+	--leg:*) mapfile -t COMPREPLY < <(compgen -W "$(_istripectl_folders "$name/legs")" -- "$word") ;;
+	--path:*)
+		mapfile -t COMPREPLY < <(compgen -W "$(_istripectl_folders "$name/legs/$leg/paths")" \
+			-- "$word")
+		;;
+	:) mapfile -t COMPREPLY < <(compgen -W "--dry-run $(_istripectl_folders)" -- "$word") ;;
+	*)
+		case $word:$leg:$path in
+		-*) mapfile -t COMPREPLY < <(compgen -W '--leg --path --dry-run' -- "$word") ;;
+		*::) _istripectl_list "$word" "$(_istripectl_settings '*' 'queue_depth')" ;;
+		*:) _istripectl_list "$word" "$(_istripectl_settings '*/legs/0' 'policy fence alua')" ;;
+		*) _istripectl_list "$word" "$(_istripectl_path_settings)" ;;
+		esac
 		;;
 	esac
 }
@@ -153,9 +240,27 @@ _istripectl_before() {
 	[ -z "$word" ] || unset 'words[-1]'
 }
 
+# Sets options: $1: status, list or top, $2: the word before
+_istripectl_columns() {
+	case $2:$1 in
+	-o:status | --output:status) options='NAME STATE WHERE DETAILS' ;;
+	-o:list | --output:list) options='VOLUME DEVICE STATE SIZE LEGS PATHS' ;;
+	-o:top | --output:top)
+		options='NAME STATE READ_MB/s WRITE_MB/s IOPS LATENCY_ms QUEUE RETRIES RECONNECTS PING_us'
+		;;
+	--interval:top) options='1 5 500ms 1min' ;;
+	*:status) options="--watch --json --output --noheadings --pairs $(_istripectl_folders)" ;;
+	*:top)
+		options="--once --interval --json --output --noheadings --pairs $(_istripectl_folders)"
+		;;
+	*) options="--json --output --noheadings --pairs $(_istripectl_folders)" ;;
+	esac
+}
+
 _istripectl() {
 	local word command=${COMP_WORDS[1]} options=
-	local commands='create assemble up down delete path rescan show status list help'
+	local commands='create assemble discover import save apply up down delete path rescan show status list
+		top monitor metrics report examine set doctor help'
 	local -a words
 
 	_istripectl_word
@@ -166,10 +271,15 @@ _istripectl() {
 	fi
 	case $command in
 	create | assemble)
-		[ "$command" = assemble ] || options=--force
+		[ "$command" = assemble ] || options="--force --discover --nics --targets --luns --chap --yes"
 		_istripectl_before
 		_istripectl_create "$word" "${words[-1]}" "$options"
 		_istripectl_trim "$word"
+		return
+		;;
+	discover | import)
+		_istripectl_before
+		"_istripectl_$command" "$word" "${words[-1]}"
 		return
 		;;
 	help) options=$commands ;;
@@ -180,11 +290,40 @@ _istripectl() {
 		return
 		;;
 	down | delete) options="--force $(_istripectl_folders)" ;;
-	show) options="--json --command $(_istripectl_folders)" ;;
-	rescan | status | list) options="--json $(_istripectl_folders)" ;;
+	save) options="--boot $(_istripectl_folders)" ;;
+	apply) options="--dry-run --secrets $(_istripectl_files)" ;;
+	show) options="--json --command --conf $(_istripectl_folders)" ;;
+	rescan) options="--json $(_istripectl_folders)" ;;
+	status | list | top)
+		_istripectl_before
+		_istripectl_columns "$command" "${words[-1]}"
+		;;
+	set)
+		_istripectl_before
+		_istripectl_set "$word" "${words[@]}"
+		_istripectl_trim "$word"
+		return
+		;;
+	doctor) options="--json --list $(_istripectl_folders)" ;;
+	monitor)
+		_istripectl_before
+		options='--json --program --exec'
+		case ${words[-1]} in
+		--program | --exec) options=$(compgen -f -- "$word") ;;
+		esac
+		;;
+	examine) options="--json $(compgen -f -- "$word")" ;;
+	metrics | report)
+		_istripectl_before
+		options=--output
+		[ "$command" = metrics ] || options="--output $(_istripectl_folders; _istripectl_files)"
+		case ${words[-1]} in
+		-o | --output) options=$(compgen -f -- "$word") ;;
+		esac
+		;;
 	up)
 		_istripectl_before
-		options="--wait $(_istripectl_folders)"
+		options="--wait --saved --all --create $(_istripectl_folders; _istripectl_files)"
 		[ "${words[-1]}" != --wait ] || options='30 5min forever'
 		;;
 	*) return ;;

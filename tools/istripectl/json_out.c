@@ -1,23 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Configuration and live state as JSON. */
+#define _GNU_SOURCE
 #include <ctype.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "json_out.h"
 #include "value.h"
+
+static struct json_object *numbers_object(const char *text)
+{
+	struct json_object *array = json_object_new_array();
+	char *copy = alloc_text(text), *rest = copy, *word;
+	long long number;
+
+	while ((word = strsep(&rest, " ")))
+		if (value_number(word, &number))
+			json_object_array_add(array, json_object_new_int64(number));
+	free(copy);
+	return array;
+}
 
 static struct json_object *value_object(const struct setting *setting)
 {
 	long long number;
+	bool yes;
 
 	if (!setting->value)
 		return NULL;
-	if (!value_is_number(setting->name))
-		return json_object_new_string(setting->value);
-	if (value_number(setting->value, &number))
-		return json_object_new_int64(number);
+	switch (value_type(setting->name)) {
+	case VALUE_NUMBERS:
+		return numbers_object(setting->value);
+	case VALUE_BOOLEAN:
+		if (value_boolean(setting->value, &yes))
+			return json_object_new_boolean(yes);
+		break;
+	case VALUE_NUMBER:
+		if (value_number(setting->value, &number))
+			return json_object_new_int64(number);
+		break;
+	case VALUE_TEXT:
+		break;
+	}
 	return *setting->value ? json_object_new_string(setting->value) : NULL;
 }
 
@@ -125,13 +151,41 @@ void json_live(struct json_object *object, const struct live *live)
 	}
 }
 
-void json_print(struct json_object *volumes)
+struct json_object *json_begin(void)
 {
 	struct json_object *object = json_object_new_object();
 
-	json_object_object_add(object, "volumes", volumes);
+	json_object_object_add(object, "schema", json_object_new_int64(JSON_SCHEMA));
+	return object;
+}
+
+void json_end(struct json_object *object)
+{
 	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PRETTY |
 					    JSON_C_TO_STRING_SPACED |
 					    JSON_C_TO_STRING_NOSLASHESCAPE));
 	json_object_put(object);
+}
+
+void json_put_line(struct json_object *object)
+{
+	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
+					    JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(object);
+}
+
+void json_line(struct json_object *volumes)
+{
+	struct json_object *object = json_begin();
+
+	json_object_object_add(object, "volumes", volumes);
+	json_put_line(object);
+}
+
+void json_print(struct json_object *volumes)
+{
+	struct json_object *object = json_begin();
+
+	json_object_object_add(object, "volumes", volumes);
+	json_end(object);
 }

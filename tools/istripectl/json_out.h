@@ -31,8 +31,36 @@ void json_live(struct json_object *object, const struct live *live);
  */
 void json_text(struct json_object *object, const char *name, const char *text);
 
+/* Of all that is printed; it changes when something is no longer as it was, not when more comes. */
+#define JSON_SCHEMA	1
+
 /**
- * json_print() - print {"volumes": [...]} and free it
+ * json_begin() - the object that all that is printed is in
+ *
+ * Return: a new object that has the number of its schema.
+ */
+struct json_object *json_begin(void);
+
+/**
+ * json_end() - print an object and free it
+ * @object: from json_begin()
+ */
+void json_end(struct json_object *object);
+
+/**
+ * json_put_line() - print an object in one line and free it
+ * @object: from json_begin()
+ */
+void json_put_line(struct json_object *object);
+
+/**
+ * json_line() - print {"schema": 1, "volumes": [...]} in one line and free it
+ * @volumes: the array
+ */
+void json_line(struct json_object *volumes);
+
+/**
+ * json_print() - print {"schema": 1, "volumes": [...]} and free it
  * @volumes: the array
  */
 void json_print(struct json_object *volumes);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -62,6 +63,40 @@ int klog_explain(int log, const char *volume, struct fault *fault)
 		}
 	}
 	return lines;
+}
+
+/* "priority,number,microseconds,flags;text" */
+static void record_print(FILE *out, const char *record)
+{
+	const char *text = strchr(record, ';'), *time = strchr(record, ',');
+	unsigned long long us = 0;
+
+	if (!text || *record == ' ' || !strstr(text, "istripe"))
+		return;
+	time = time ? strchr(time + 1, ',') : NULL;
+	if (time)
+		us = strtoull(time + 1, NULL, 10);
+	fprintf(out, "[%5llu.%06llu] %s\n", us / 1000000, us % 1000000, text + 1);
+}
+
+int klog_print(FILE *out)
+{
+	char *path = place_path("/dev/kmsg"), record[RECORD_BYTES];
+	int log = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	int ret = log < 0 ? -errno : 0;
+	ssize_t bytes;
+
+	while (log >= 0 && ((bytes = read(log, record, sizeof(record) - 1)) > 0 ||
+			    (bytes < 0 && (errno == EPIPE || errno == EINTR)))) {
+		char *rest = record, *line;
+
+		record[bytes < 0 ? 0 : bytes] = '\0';
+		while ((line = strsep(&rest, "\n")))
+			record_print(out, line);
+	}
+	klog_close(log);
+	free(path);
+	return ret;
 }
 
 void klog_close(int log)

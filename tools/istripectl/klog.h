@@ -3,6 +3,8 @@
 #ifndef ISTRIPECTL_KLOG_H
 #define ISTRIPECTL_KLOG_H
 
+#include <stdio.h>
+
 #include "fault.h"
 
 /**
@@ -22,6 +24,14 @@ int klog_open(void);
  * Return: how many lines there were.
  */
 int klog_explain(int log, const char *volume, struct fault *fault);
+
+/**
+ * klog_print() - all lines of the kernel's log that name istripe, as far as the log still has them
+ * @out: where to
+ *
+ * Return: 0; -errno: the log cannot be read.
+ */
+int klog_print(FILE *out);
 
 /**
  * klog_close() - let go of the log

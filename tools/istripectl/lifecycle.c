@@ -5,27 +5,55 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "alloc.h"
+#include "apply.h"
 #include "command.h"
+#include "conf.h"
 #include "holder.h"
 #include "interrupt.h"
+#include "module.h"
+#include "notify.h"
 #include "power.h"
+#include "retry.h"
 #include "tree.h"
 
 #define OPEN_MOMENTS	50	/* of 100 ms */
 
-static int volume_up(const char *name, const struct command_line *line, struct fault *fault)
+/* A volume that the kernel does not know may have a file. */
+static int volume_find(const char *name, const struct command_line *line, struct fault *fault)
 {
-	int ret = tree_has_volume(name, fault);
-	char *device;
+	int ret = tree_check(fault);
 
-	if (!ret)
-		ret = power_up(name, line->wait_ms, fault);
 	if (ret)
 		return ret;
-	device = power_device(name);
-	if (device)
-		printf("%s: /dev/%s\n", name, device);
-	free(device);
+	if ((line->flags & (COMMAND_SAVED | COMMAND_ALL)) ||
+	    (tree_has_volume(name, fault) && apply_has_file(name)))
+		return apply_file(name, false, false, fault);
+	return tree_has_volume(name, fault);
+}
+
+static int volume_up(const char *name, const struct command_line *line, struct fault *fault)
+{
+	struct retry retry;
+	int ret;
+
+	retry_begin(&retry, line->wait_ms);
+	/* Host names of its portals. */
+	while ((ret = volume_find(name, line, fault)) == -EAGAIN)
+		if (!retry_again(&retry, fault))
+			break;
+	/* The kernel forgets it after one attempt. */
+	if (!ret && (line->flags & COMMAND_CREATE))
+		ret = tree_set(name, -1, -1, "metadata_create", "1", fault);
+	if (!ret)
+		ret = power_up(name, &retry, fault);
+	/* Of attempts before the last one. */
+	if (!ret)
+		*fault = (struct fault) { 0 };
+	notify_status(fault);
+	if (ret)
+		return ret;
+	power_print(name);
 	return 0;
 }
 
@@ -92,32 +120,62 @@ static int volume_delete(const char *name, const struct command_line *line, stru
 	return -EIO;
 }
 
+/*
+ * Whether nothing but the administrator's work mends an error: a file, a secret, a value. All else
+ * is left to be tried again, which does no harm.
+ */
+static bool is_permanent(int error)
+{
+	return error == -EINVAL || error == -ENOENT || error == -EACCES || error == -EPERM ||
+		error == -EMSGSIZE;
+}
+
+/* Of all volumes: as long as one may come up when it is tried again, so does the command. */
+static int code_after(int code, int error)
+{
+	return code != EXIT_FAILED && is_permanent(error) ? EXIT_CONFIGURATION : EXIT_FAILED;
+}
+
 /* Each volume gets its turn, whatever became of those before it. */
 static int each_run(const struct command *command, int argc, char **argv, unsigned int allowed,
 		    int (*act)(const char *name, const struct command_line *line,
 			       struct fault *fault))
 {
+	struct file_names files = { 0 };
+	struct fault fault = { 0 };
 	struct command_line line;
-	int code = EXIT_DONE;
+	int code = EXIT_DONE, ret;
 	size_t i;
 
 	if (!command_begin(command, argc, argv, allowed, &line, true, &code))
 		return code;
 	interrupt_catch();
+	if ((line.flags & COMMAND_ALL) && conf_list(&files, &fault)) {
+		fault_print(&fault);
+		code = EXIT_FAILED;
+	}
+	if (line.flags & COMMAND_ALL) {
+		line.names = files.items;
+		line.count = files.count;
+	}
 	for (i = 0; i < line.count && !interrupt_seen(); i++) {
-		struct fault fault = { 0 };
-
-		if (act(line.names[i], &line, &fault)) {
+		fault = (struct fault) { 0 };
+		ret = act(line.names[i], &line, &fault);
+		if (ret) {
 			fault_print(&fault);
-			code = EXIT_FAILED;
+			code = act == volume_up ? code_after(code, ret) : EXIT_FAILED;
 		}
 	}
-	return i < line.count ? EXIT_FAILED : code;
+	code = i < line.count ? EXIT_FAILED : code;
+	file_names_free(&files);
+	return code;
 }
 
 int command_up(const struct command *command, int argc, char **argv)
 {
-	return each_run(command, argc, argv, COMMAND_WAIT, volume_up);
+	module_wanted();
+	return each_run(command, argc, argv,
+			COMMAND_WAIT | COMMAND_ALL | COMMAND_SAVED | COMMAND_CREATE, volume_up);
 }
 
 int command_down(const struct command *command, int argc, char **argv)

@@ -27,7 +27,8 @@ bool setting_is_secret(const char *name)
 
 bool setting_is_of_leg(const char *name)
 {
-	static const char *const names[] = { "designator", "policy", "fence", "alua", NULL };
+	static const char *const names[] = { "designator", "policy", "fence",
+					     "fence_timeout_ms", "alua", NULL };
 
 	return listed(names, name);
 }
@@ -85,6 +86,19 @@ void settings_put(struct settings *settings, const char *name, const char *value
 		setting->name = alloc_text(name);
 	}
 	setting->value = copy;
+}
+
+void settings_drop(struct settings *settings, const char *name)
+{
+	struct setting *setting = find(settings, name);
+
+	if (!setting)
+		return;
+	value_free(setting);
+	free(setting->name);
+	memmove(setting, setting + 1,
+		(settings->items + settings->count - setting - 1) * sizeof(*setting));
+	settings->count--;
 }
 
 void settings_free(struct settings *settings)
@@ -150,6 +164,26 @@ struct path *leg_add_path(struct leg *leg, unsigned int index)
 	return path;
 }
 
+struct leg *volume_find_leg(const struct volume *volume, unsigned int index)
+{
+	size_t i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		if (volume->legs[i].index == index)
+			return &volume->legs[i];
+	return NULL;
+}
+
+struct path *leg_find_path(const struct leg *leg, unsigned int index)
+{
+	size_t i;
+
+	for (i = 0; i < leg->path_count; i++)
+		if (leg->paths[i].index == index)
+			return &leg->paths[i];
+	return NULL;
+}
+
 size_t volume_path_count(const struct volume *volume)
 {
 	size_t i, count = 0;
@@ -184,6 +218,31 @@ bool volume_equal(const struct volume *a, const struct volume *b)
 		if (!leg_equal(&a->legs[i], &b->legs[i]))
 			return false;
 	return true;
+}
+
+static void settings_copy(const struct settings *settings, struct settings *copy)
+{
+	size_t i;
+
+	for (i = 0; i < settings->count; i++)
+		settings_put(copy, settings->items[i].name, settings->items[i].value);
+}
+
+void volume_copy(const struct volume *volume, struct volume *copy)
+{
+	size_t i, j;
+
+	copy->name = alloc_text(volume->name);
+	settings_copy(&volume->settings, &copy->settings);
+	for (i = 0; i < volume->leg_count; i++) {
+		const struct leg *from = &volume->legs[i];
+		struct leg *leg = volume_add_leg(copy, from->index);
+
+		settings_copy(&from->settings, &leg->settings);
+		for (j = 0; j < from->path_count; j++)
+			settings_copy(&from->paths[j].settings,
+				      &leg_add_path(leg, from->paths[j].index)->settings);
+	}
 }
 
 static void leg_free(struct leg *leg)

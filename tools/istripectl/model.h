@@ -24,6 +24,7 @@ struct settings {
 
 struct path {
 	unsigned int index;
+	bool off;		/* the kernel has its directory, but does not use it */
 	struct settings settings;
 };
 
@@ -70,6 +71,13 @@ const char *settings_value(const struct settings *settings, const char *name);
  * @value: copied; NULL for one that cannot be read
  */
 void settings_put(struct settings *settings, const char *name, const char *value);
+
+/**
+ * settings_drop() - forget one setting, if it is there
+ * @settings: where it is
+ * @name: the name of its file
+ */
+void settings_drop(struct settings *settings, const char *name);
 
 /**
  * settings_free() - forget all settings, the secrets among them thoroughly
@@ -139,6 +147,24 @@ struct leg *volume_add_leg(struct volume *volume, unsigned int index);
 struct path *leg_add_path(struct leg *leg, unsigned int index);
 
 /**
+ * volume_find_leg() - the leg of a number
+ * @volume: where to look
+ * @index: its position in the stripe
+ *
+ * Return: the leg, or NULL.
+ */
+struct leg *volume_find_leg(const struct volume *volume, unsigned int index);
+
+/**
+ * leg_find_path() - the path of a number
+ * @leg: where to look
+ * @index: its number
+ *
+ * Return: the path, or NULL.
+ */
+struct path *leg_find_path(const struct leg *leg, unsigned int index);
+
+/**
  * volume_path_count() - paths of all legs
  * @volume: whose
  *
@@ -154,6 +180,13 @@ size_t volume_path_count(const struct volume *volume);
  * Return: whether they do; the state in the kernel does not count.
  */
 bool volume_equal(const struct volume *a, const struct volume *b);
+
+/**
+ * volume_copy() - copy the configuration of a volume, without its state in the kernel
+ * @volume: what to copy
+ * @copy: zeroed by the caller, filled
+ */
+void volume_copy(const struct volume *volume, struct volume *copy);
 
 /**
  * volume_free() - free all that a volume holds; secrets are overwritten

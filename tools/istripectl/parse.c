@@ -33,7 +33,9 @@ static const struct {
 	{ "chunk", "chunk_bytes" },
 	{ "command_timeout", "command_timeout_ms" },
 	{ "recovery_timeout", "recovery_timeout_ms" },
+	{ "fence_timeout", "fence_timeout_ms" },
 	{ "login_timeout", "login_timeout_ms" },
+	{ "login_retry_max", "login_retry_max_ms" },
 	{ "ping_interval", "ping_interval_ms" },
 	{ "ping_timeout", "ping_timeout_ms" },
 	{ "user_timeout", "user_timeout_ms" },
@@ -49,56 +51,84 @@ static const char *alias_name(const char *word)
 	return word;
 }
 
+const char *parse_short_name(size_t index)
+{
+	return index < sizeof(aliases) / sizeof(*aliases) ? aliases[index].word : NULL;
+}
+
 /* Names become names of files: nothing but those of settings gets through. */
-static int name_check(struct parser *parser, const char *name)
+static int name_check(const char *name, struct fault *fault)
 {
 	static const char *const states[] = { "enable", "device", "last_error", NULL };
 	size_t i;
 
 	if (!*name || strspn(name, NAME_CHARS) != strlen(name))
-		return fault_set(parser->fault, -EINVAL, "\"%s\" is no name of a setting", name);
+		return fault_set(fault, -EINVAL, "\"%s\" is no name of a setting", name);
 	for (i = 0; states[i]; i++)
 		if (!strcmp(name, states[i]))
-			return fault_set(parser->fault, -EINVAL, "%s is not a setting", name);
+			return fault_set(fault, -EINVAL, "%s is not a setting%s", name,
+					 i ? "" : "\nnext: istripectl up, or down");
 	return 0;
 }
 
-static int secret_check(struct parser *parser, const char *name, const char *value)
+static int secret_check(const char *name, const char *value, struct fault *fault)
 {
 	if (!*value || (value[0] == '@' && value[1]))
 		return 0;
-	fault_set(parser->fault, -EINVAL,
-		  "%s: a secret is never given on the command line, where everybody can see it",
+	fault_set(fault, -EINVAL,
+		  "%s: a secret is never given on the command line or in a configuration, where others can see it",
 		  name);
-	fault_add(parser->fault, "give %s=@FILE (mode 0600), or %s=@- to type it; and change it",
-		  name, name);
+	fault_add(fault, "give %s=@FILE (mode 0600), or %s=@- to type it; and change it", name,
+		  name);
 	return -EINVAL;
 }
 
-static int setting_add(struct parser *parser, struct settings *settings, const char *name,
-		       const char *text)
+/* A short name says nothing of milliseconds: its value has a unit, or is 0 or -1. */
+static int time_check(const char *word, const char *name, const char *text, struct fault *fault)
 {
+	if (word == name || !value_is_time(name) || !value_lacks_unit(name, text))
+		return 0;
+	if (text[strspn(text, "0123456789")])
+		return fault_set(fault, -EINVAL,
+				 "%s: %s: a time is a number with ms, s, min, h or d", word, text);
+	return fault_set(fault, -EINVAL,
+			 "%s: %s: a time needs a unit, ms, s, min, h or d: say %ss or %sms", word,
+			 text, text, text);
+}
+
+int parse_setting(struct settings *settings, const char *word, const char *text,
+		  struct fault *fault)
+{
+	const char *name;
 	char *value;
 	int ret;
 
-	name = alias_name(name);
-	ret = name_check(parser, name);
+	name = alias_name(word);
+	ret = name_check(name, fault);
+	if (!ret)
+		ret = time_check(word, name, text, fault);
 	if (ret)
 		return ret;
 	if (settings_find(settings, name))
-		return fault_set(parser->fault, -EINVAL, "%s is given twice", name);
+		return fault_set(fault, -EINVAL, "%s is given twice", name);
 	if (setting_is_secret(name)) {
-		ret = secret_check(parser, name, text);
+		ret = secret_check(name, text, fault);
 		if (!ret)
 			settings_put(settings, name, text);
 		return ret;
 	}
 	value = value_read(name, text);
 	if (!value)
-		return fault_set(parser->fault, -EINVAL, "%s: %s is too big", name, text);
+		return fault_set(fault, -EINVAL, "%s: %s is too big", name, text);
 	settings_put(settings, name, value);
 	free(value);
 	return 0;
+}
+
+static int setting_add(struct parser *parser, struct settings *settings, const char *name,
+		       const char *text)
+{
+	return parse_setting(settings, name, text, parser->fault);
 }
 
 /* Lists */
@@ -171,7 +201,9 @@ static int list_parse(struct parser *parser, const char *text, struct settings *
 enum {
 	OPTION_HELP = 'h', OPTION_DRY_RUN = 'n', OPTION_INITIATOR = 'i', OPTION_CHUNK = 'c',
 	OPTION_SET = 's', OPTION_ALL_PATHS = 'a', OPTION_LEG = 'l', OPTION_PATH = 'p',
-	OPTION_METADATA = 'm', OPTION_NO_UP = 256, OPTION_FORCE, OPTION_WAIT,
+	OPTION_METADATA = 'm', OPTION_NO_UP = 256, OPTION_FORCE, OPTION_WAIT, OPTION_SAVE,
+	OPTION_BOOT, OPTION_DISCOVER, OPTION_NICS, OPTION_TARGETS, OPTION_LUNS, OPTION_CHAP,
+	OPTION_YES,
 };
 
 static const struct option options_long[] = {
@@ -182,13 +214,48 @@ static const struct option options_long[] = {
 	{ "chunk", required_argument, NULL, OPTION_CHUNK },
 	{ "metadata", required_argument, NULL, OPTION_METADATA },
 	{ "force", no_argument, NULL, OPTION_FORCE },
+	{ "save", no_argument, NULL, OPTION_SAVE },
+	{ "boot", no_argument, NULL, OPTION_BOOT },
 	{ "wait", required_argument, NULL, OPTION_WAIT },
 	{ "set", required_argument, NULL, OPTION_SET },
 	{ "all-paths", required_argument, NULL, OPTION_ALL_PATHS },
+	{ "discover", required_argument, NULL, OPTION_DISCOVER },
+	{ "nics", required_argument, NULL, OPTION_NICS },
+	{ "targets", required_argument, NULL, OPTION_TARGETS },
+	{ "luns", required_argument, NULL, OPTION_LUNS },
+	{ "chap", required_argument, NULL, OPTION_CHAP },
+	{ "yes", no_argument, NULL, OPTION_YES },
 	{ "leg", required_argument, NULL, OPTION_LEG },
 	{ "path", required_argument, NULL, OPTION_PATH },
 	{ NULL, 0, NULL, 0 },
 };
+
+int parse_chap(const char *text, struct settings *chap, struct fault *fault)
+{
+	char *copy = alloc_text(text), *rest = copy, *entry;
+	int ret = 0;
+
+	while (!ret && (entry = strsep(&rest, ","))) {
+		char *equals = strchr(entry, '='), *name;
+
+		if (equals)
+			*equals = '\0';
+		if (!equals || (strcmp(entry, "user") && strcmp(entry, "secret") &&
+				strcmp(entry, "mutual_user") && strcmp(entry, "mutual_secret"))) {
+			ret = fault_set(fault, -EINVAL,
+					"--chap: \"%s\" is none of user=NAME, secret=@FILE, mutual_user=NAME, mutual_secret=@FILE",
+					entry);
+			break;
+		}
+		name = alloc_printf("chap_%s", entry);
+		ret = parse_setting(chap, name, equals + 1, fault);
+		free(name);
+	}
+	free(copy);
+	if (!ret && (!*settings_value(chap, "chap_user") || !*settings_value(chap, "chap_secret")))
+		ret = fault_set(fault, -EINVAL, "--chap needs user=NAME,secret=@FILE");
+	return ret;
+}
 
 /* Settings that are known to be the LUN's go there; the others are its first path's. */
 static void leg_take(struct leg *leg, const struct settings *list)
@@ -232,6 +299,37 @@ static int option_bad(struct parser *parser, int option, const char *word)
 			 "unknown option %s", word);
 }
 
+/* A list of names with commas between them, none of them empty or there twice. */
+static int names_take(const char *text, const char *option, const char **list,
+		      struct fault *fault)
+{
+	const char *name = text, *other;
+	size_t bytes;
+
+	for (;; name += bytes + 1) {
+		bytes = strcspn(name, ",");
+		if (!bytes)
+			return fault_set(fault, -EINVAL, "%s %s: names with commas between them",
+					 option, text);
+		for (other = text; other < name; other += strcspn(other, ",") + 1)
+			if (strcspn(other, ",") == bytes && !strncmp(other, name, bytes))
+				return fault_set(fault, -EINVAL, "%s %s: %.*s is there twice",
+						 option, text, (int)bytes, name);
+		if (!name[bytes])
+			break;
+	}
+	*list = text;
+	return 0;
+}
+
+static int luns_take(const char *text, struct create_discovery *discovery, struct fault *fault)
+{
+	if (strspn(text, "0123456789,") != strlen(text))
+		return fault_set(fault, -EINVAL,
+				 "--luns %s: numbers of LUNs with commas between them", text);
+	return names_take(text, "--luns", &discovery->luns, fault);
+}
+
 static int option_parse(struct parser *parser, struct create_options *options, int option,
 			const char *word)
 {
@@ -247,6 +345,12 @@ static int option_parse(struct parser *parser, struct create_options *options, i
 	case OPTION_NO_UP:
 		options->no_up = true;
 		return 0;
+	case OPTION_BOOT:
+		options->boot = true;
+		__attribute__((fallthrough));
+	case OPTION_SAVE:
+		options->save = true;
+		return 0;
 	case OPTION_INITIATOR:
 		return setting_add(parser, &volume->settings, "initiator_name", optarg);
 	case OPTION_CHUNK:
@@ -260,6 +364,20 @@ static int option_parse(struct parser *parser, struct create_options *options, i
 			return 0;
 		return fault_set(parser->fault, -EINVAL,
 				 "--wait %s: seconds, a time as 5min, or forever", optarg);
+	case OPTION_DISCOVER:
+		options->discovery.portal = optarg;
+		return 0;
+	case OPTION_NICS:
+		return names_take(optarg, "--nics", &options->discovery.nics, parser->fault);
+	case OPTION_TARGETS:
+		return names_take(optarg, "--targets", &options->discovery.targets, parser->fault);
+	case OPTION_LUNS:
+		return luns_take(optarg, &options->discovery, parser->fault);
+	case OPTION_CHAP:
+		return parse_chap(optarg, &options->discovery.chap, parser->fault);
+	case OPTION_YES:
+		options->discovery.yes = true;
+		return 0;
 	case OPTION_SET:
 		return list_parse(parser, optarg, &volume->settings);
 	case OPTION_ALL_PATHS:
@@ -339,17 +457,84 @@ static int metadata_take(struct parser *parser, const struct create_options *opt
 	return 0;
 }
 
-static int volume_finish(struct parser *parser, int argc, char **argv)
+/* A secret is read for the discovery and again for the paths. */
+static int secrets_are_files(const struct settings *settings, struct fault *fault)
+{
+	size_t i;
+
+	for (i = 0; i < settings->count; i++)
+		if (setting_is_secret(settings->items[i].name) &&
+		    !strcmp(settings->items[i].value, "@-"))
+			return fault_set(fault, -EINVAL,
+					 "--discover needs the secret more than once: put it into a file of mode 0600, and give @FILE in the place of @-");
+	return 0;
+}
+
+/* Options that are only for --discover must not be ignored without it. */
+static int discovery_check(const struct parser *parser, const struct create_options *options)
+{
+	const struct create_discovery *discovery = &options->discovery;
+	bool others = discovery->nics || discovery->targets || discovery->luns || discovery->yes ||
+		      discovery->chap.count;
+
+	if (!discovery->portal)
+		return !others ? 0 : fault_set(parser->fault, -EINVAL,
+				"--nics, --targets, --luns, --chap and --yes are for create --discover PORTAL");
+	if (options->assemble)
+		return fault_set(parser->fault, -EINVAL,
+				 "--discover is for create: the order of the legs of a volume that exists is not known to a portal");
+	if (parser->volume->leg_count)
+		return fault_set(parser->fault, -EINVAL, "either --discover or --leg and --path");
+	if (!discovery->nics)
+		return fault_set(parser->fault, -EINVAL,
+				 "--discover needs the interfaces that may be used: --nics eth1,eth2");
+	return 0;
+}
+
+/* Paths log in as the discovery does unless --all-paths says otherwise. */
+static int discovery_finish(struct parser *parser, struct create_discovery *discovery)
+{
+	struct settings *paths = &discovery->paths;
+	bool own = settings_find(&parser->all_paths, "chap_user");
+	int ret;
+	size_t i;
+
+	for (i = 0; i < parser->all_paths.count; i++) {
+		const struct setting *item = &parser->all_paths.items[i];
+
+		if (setting_is_of_one_path(item->name) || !strcmp(item->name, "target_name") ||
+		    !strcmp(item->name, "lun"))
+			return fault_set(parser->fault, -EINVAL,
+					 "--all-paths: %s is what --discover finds", item->name);
+		settings_put(paths, item->name, item->value);
+	}
+	for (i = 0; !own && i < discovery->chap.count; i++)
+		settings_put(paths, discovery->chap.items[i].name,
+			     discovery->chap.items[i].value);
+	ret = secrets_are_files(&discovery->chap, parser->fault);
+	return ret ? ret : secrets_are_files(paths, parser->fault);
+}
+
+void parse_create_free(struct create_options *options)
+{
+	settings_free(&options->discovery.chap);
+	settings_free(&options->discovery.paths);
+}
+
+static int volume_finish(struct parser *parser, struct create_options *options, int argc,
+			 char **argv)
 {
 	struct volume *volume = parser->volume;
 	size_t i;
 	int ret = name_take(parser, argc, argv);
 
-	if (ret)
-		return ret;
+	if (!ret)
+		ret = discovery_check(parser, options);
+	if (ret || options->discovery.portal)
+		return ret ? ret : discovery_finish(parser, &options->discovery);
 	if (!volume->leg_count)
 		return fault_set(parser->fault, -EINVAL,
-				 "a volume needs a leg: --leg target=NAME,portal=ADDRESS");
+				 "a volume needs a leg: --leg target=NAME,portal=ADDRESS; or --discover PORTAL --nics LIST finds them");
 	for (i = 0; i < volume->leg_count; i++)
 		leg_inherit(&volume->legs[i], &parser->all_paths);
 	return 0;
@@ -370,7 +555,7 @@ int parse_create(int argc, char **argv, struct create_options *options, struct v
 	if (!ret && !options->help)
 		ret = metadata_take(&parser, options);
 	if (!ret && !options->help)
-		ret = volume_finish(&parser, argc, argv);
+		ret = volume_finish(&parser, options, argc, argv);
 	settings_free(&parser.all_paths);
 	return ret;
 }

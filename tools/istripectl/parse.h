@@ -9,18 +9,62 @@
 #include "fault.h"
 #include "model.h"
 
+/* Where create finds its legs, in the place of --leg and --path. */
+struct create_discovery {
+	const char *portal;	/* NULL: legs are given */
+	const char *nics;	/* lists with commas */
+	const char *targets;	/* or NULL: all */
+	const char *luns;	/* or NULL: LUN 0 */
+	bool yes;		/* nobody is asked */
+	struct settings chap;	/* of the discovery */
+	struct settings paths;	/* of all paths, CHAP included */
+};
+
 struct create_options {
 	bool dry_run;
 	bool no_up;
+	bool save;		/* as a configuration file */
+	bool boot;		/* and started at boot */
 	bool assemble;		/* the word was assemble: nothing is written on the legs */
 	bool help;
 	long long wait_ms;	/* for how long to try again */
+	struct create_discovery discovery;
 };
 
 struct words {
 	char **items;		/* ends with a NULL that @count leaves out */
 	size_t count;
 };
+
+/**
+ * parse_setting() - one more setting, as it was typed
+ * @settings: where to; it must not be there yet
+ * @word: the name of its file, or a short one
+ * @text: the value, with a unit or without; of a secret where it is, as @file or @-
+ * @fault: set on failure
+ *
+ * Return: 0; -EINVAL.
+ */
+int parse_setting(struct settings *settings, const char *word, const char *text,
+		  struct fault *fault);
+
+/**
+ * parse_short_name() - the short names of settings
+ * @index: from 0 on
+ *
+ * Return: the name; NULL behind the last one.
+ */
+const char *parse_short_name(size_t index);
+
+/**
+ * parse_chap() - read the value of --chap
+ * @text: user=NAME,secret=@FILE and, as needed, mutual_user=NAME,mutual_secret=@FILE
+ * @chap: gets chap_user and so on; secrets are left as what was typed
+ * @fault: set on failure
+ *
+ * Return: 0; -EINVAL.
+ */
+int parse_chap(const char *text, struct settings *chap, struct fault *fault);
 
 /**
  * parse_create() - read what follows the word create or assemble
@@ -32,12 +76,18 @@ struct words {
  *
  * Further paths of a leg already have what they inherit. Secrets are left as
  * what was typed: @file or @-. After create the volume says metadata_create, unless
- * its metadata is none.
+ * its metadata is none. With --discover the volume has no legs yet.
  *
- * Return: 0; -EINVAL.
+ * Return: 0; -EINVAL; parse_create_free() in any case.
  */
 int parse_create(int argc, char **argv, struct create_options *options, struct volume *volume,
 		 struct fault *fault);
+
+/**
+ * parse_create_free() - forget what was read, secrets included
+ * @options: from parse_create()
+ */
+void parse_create_free(struct create_options *options);
 
 /**
  * parse_format() - the words that configure the same volume

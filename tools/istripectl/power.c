@@ -9,19 +9,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "advice.h"
 #include "alloc.h"
 #include "file.h"
 #include "interrupt.h"
 #include "klog.h"
 #include "power.h"
+#include "run.h"
 #include "tree.h"
-#include "value.h"
-
-#define PAUSE_MS	1000
 
 static char *file_text(const char *name, const char *file)
 {
@@ -51,6 +48,16 @@ char *power_device(const char *name)
 	return NULL;
 }
 
+/* udev makes the link a moment later: the disk is first, for scripts that use it at once. */
+void power_print(const char *name)
+{
+	char *device = power_device(name);
+
+	if (device)
+		printf("%s: /dev/%s (link: /dev/istripe/%s)\n", name, device, name);
+	free(device);
+}
+
 static int switch_write(const char *name, const char *file, const char *value)
 {
 	char *path = tree_path(name, file);
@@ -60,39 +67,25 @@ static int switch_write(const char *name, const char *file, const char *value)
 	return ret;
 }
 
-static int child_wait(pid_t child)
-{
-	int status;
+struct switching {
+	const char *name, *file, *value;
+};
 
-	interrupt_child(child);
-	while (waitpid(child, &status, 0) < 0)
-		if (errno != EINTR) {
-			interrupt_child(0);
-			return -errno;
-		}
-	interrupt_child(0);
-	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
+/* Numbers of errors fit into an exit code. */
+static int switch_body(void *context)
+{
+	const struct switching *it = context;
+
+	return -switch_write(it->name, it->file, it->value);
 }
 
 /* Writes @value, and can be interrupted. */
 static int switch_child(const char *name, const char *file, const char *value)
 {
-	pid_t child = fork();
+	struct switching it = { .name = name, .file = file, .value = value };
+	int code, ret = run_child(switch_body, &it, &code);
 
-	if (child < 0)
-		return -errno;
-	if (!child) {
-		interrupt_release();
-		/* Numbers of errors fit into an exit code. */
-		_exit(-switch_write(name, file, value));
-	}
-	return child_wait(child);
-}
-
-/* The module refuses logins with these numbers, too: then it has a reason. */
-static bool wants_root(int error)
-{
-	return (error == -EACCES || error == -EPERM) && geteuid();
+	return ret ? ret : -code;
 }
 
 /* The advice when the module has looked at the legs and gone no further. */
@@ -100,10 +93,16 @@ static void metadata_fault(int error, struct fault *fault)
 {
 	if (error == -EEXIST)
 		fault_add(fault,
-			  "next: istripectl assemble, if this is what is to come up; create --force, if it may be lost");
+			  "next: istripectl assemble, if this is what is to come up (up without --create, of a volume that is configured); create --force, if it may be lost");
 	else if (error == -ENODATA)
 		fault_add(fault,
-			  "next: istripectl create makes superblocks, if there have never been any; up and assemble only read them");
+			  "next: istripectl create makes superblocks, if there have never been any (up --create, of a volume that is configured); up and assemble only read them; metadata=none, if its legs have none");
+}
+
+static void reason_add(const char *name, const char *why, struct fault *fault)
+{
+	fault_add(fault, "reason: %s", why);
+	advice_login(name, why, fault);
 }
 
 static void up_fault(const char *name, int error, int log, struct fault *fault)
@@ -111,16 +110,17 @@ static void up_fault(const char *name, int error, int log, struct fault *fault)
 	char *why = file_text(name, "last_error");
 
 	fault_set(fault, error, "volume %s does not come up: %s", name,
-		  error == -EINTR ? "interrupted" : strerror(-error));
-	if (wants_root(error))
-		fault_add(fault, "next: try again as root");
-	else if (why && *why && error != -EINTR)
-		fault_add(fault, "reason: %s", why);
-	else if (error == -EBUSY)
-		fault_add(fault, "it is just coming up or going down; next: istripectl status %s",
-			  name);
-	else if (error != -EINTR)
-		klog_explain(log, name, fault);
+		  advice_error(error, why));
+	if (error != -EINTR && !advice_root(error, fault)) {
+		if (why && *why)
+			reason_add(name, why, fault);
+		else if (error == -EBUSY)
+			fault_add(fault,
+				  "it is just coming up or going down; next: istripectl status %s",
+				  name);
+		else
+			klog_explain(log, name, fault);
+	}
 	free(why);
 	metadata_fault(error, fault);
 }
@@ -136,65 +136,20 @@ static int up_once(const char *name, struct fault *fault)
 	return ret;
 }
 
-/* Errors of an array, a switch or this host's network that is starting. */
-static bool may_pass(int error)
-{
-	static const int errors[] = {
-		EADDRNOTAVAIL, EAGAIN, EBUSY, ECONNABORTED, ECONNREFUSED, ECONNRESET, EHOSTDOWN,
-		EHOSTUNREACH, EIO, ENETDOWN, ENETUNREACH, ENODEV, ENOTCONN, ENXIO, EPIPE, ETIMEDOUT,
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(errors) / sizeof(*errors); i++)
-		if (error == -errors[i])
-			return true;
-	return false;
-}
-
-static long long now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
-}
-
-/* Whether it may be tried again, after a pause that a signal ends. */
-static bool up_pause(long long end_ms)
-{
-	const struct timespec pause = { .tv_sec = PAUSE_MS / 1000 };
-
-	if (interrupt_seen() || (end_ms >= 0 && now_ms() + PAUSE_MS > end_ms))
-		return false;
-	nanosleep(&pause, NULL);
-	return !interrupt_seen();
-}
-
 /* The setting that makes superblocks is for one attempt: the module takes it back. */
 static int up_again(const char *name, const char *create)
 {
 	return create && strcmp(create, "0") ? switch_write(name, "metadata_create", create) : 0;
 }
 
-int power_up(const char *name, long long wait_ms, struct fault *fault)
+int power_up(const char *name, struct retry *retry, struct fault *fault)
 {
 	char *create = file_text(name, "metadata_create");
-	long long end_ms = VALUE_FOREVER;
-	struct fault said = { 0 };
 	int ret;
 
-	if (wait_ms != VALUE_FOREVER && __builtin_add_overflow(now_ms(), wait_ms, &end_ms))
-		end_ms = VALUE_FOREVER;
-	while ((ret = up_once(name, fault)) && may_pass(ret)) {
-		/* Without patience nothing is said that the caller would say again. */
-		if (!up_pause(end_ms) || up_again(name, create))
+	while ((ret = up_once(name, fault)) && retry_may_help(ret))
+		if (!retry_again(retry, fault) || up_again(name, create))
 			break;
-		if (strcmp(said.text, fault->text)) {
-			said = *fault;
-			fault_print(&said);
-			fprintf(stderr, "            trying again\n");
-		}
-	}
 	free(create);
 	return ret;
 }
@@ -212,9 +167,7 @@ static int down_fault(const char *name, int error, struct fault *fault)
 			  name);
 	else
 		fault_set(fault, error, "volume %s does not go down: %s", name, strerror(-error));
-	if (wants_root(error))
-		fault_add(fault, "next: try again as root");
-	else if (reason)
+	if (!advice_root(error, fault) && reason)
 		fault_add(fault, "reason: %s", why);
 	else if (error == -EBUSY)
 		fault_add(fault, "it is just coming up or going down; next: istripectl status %s",
@@ -242,13 +195,11 @@ int power_path(const char *name, unsigned int leg, unsigned int path, bool on,
 	free(file);
 	if (!ret)
 		return 0;
-	fault_set(fault, ret, "leg %u path %u of %s is not %s: %s", leg, path, name,
-		  on ? "added" : "removed", ret == -EINTR ? "interrupted" : strerror(-ret));
 	why = file_text(name, "last_error");
-	if (wants_root(ret))
-		fault_add(fault, "next: try again as root");
-	else if (ret != -EINTR && why && *why)
-		fault_add(fault, "reason: %s", why);
+	fault_set(fault, ret, "leg %u path %u of %s is not %s: %s", leg, path, name,
+		  on ? "added" : "removed", advice_error(ret, why));
+	if (!advice_root(ret, fault) && ret != -EINTR && why && *why)
+		reason_add(name, why, fault);
 	free(why);
 	return ret;
 }

@@ -6,19 +6,20 @@
 #include <stdbool.h>
 
 #include "fault.h"
+#include "retry.h"
 
 /**
  * power_up() - bring a volume up, which takes as long as its logins
  * @name: a volume that exists
- * @wait_ms: for how long to try again when it fails for a reason that may pass, as that an
- *	array or the network is not ready yet; VALUE_FOREVER. Each new reason is printed
+ * @retry: begun; for how long to try again when it fails for a reason that may pass, as that an
+ *	array or the network is not ready yet. Each new reason is printed
  * @fault: set on failure, with the reason that the module gives
  *
  * An interrupt ends it. Nothing happens when the volume is up already.
  *
  * Return: 0; -errno, -EINTR when interrupted.
  */
-int power_up(const char *name, long long wait_ms, struct fault *fault);
+int power_up(const char *name, struct retry *retry, struct fault *fault);
 
 /**
  * power_down() - take a volume down
@@ -61,5 +62,11 @@ bool power_is_up(const char *name);
  * Return: as istripe0, for free(); NULL when it is not up.
  */
 char *power_device(const char *name);
+
+/**
+ * power_print() - print the disk of a volume and the link to it, on a line
+ * @name: the volume; when it is not up, nothing is printed
+ */
+void power_print(const char *name);
 
 #endif

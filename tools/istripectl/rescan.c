@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advice.h"
 #include "command.h"
 #include "json_out.h"
 #include "klog.h"
 #include "live.h"
 #include "place.h"
 #include "power.h"
+#include "states.h"
 #include "tree.h"
 #include "value.h"
 
@@ -20,15 +22,37 @@ struct rescan {
 	unsigned long long bytes;
 };
 
+/* Of the paths that were lost before, and of which the log says nothing now. */
+static int paths_explain(const char *name, struct fault *fault)
+{
+	struct states states = { 0 };
+	struct fault unread = { 0 };
+	int lines = 0;
+	size_t i;
+
+	states_read(&states, &unread);
+	for (i = 0; i < states.count; i++) {
+		const struct state *path = &states.items[i];
+
+		if (path->path == STATES_NONE || strcmp(path->volume, name) || !*path->reason)
+			continue;
+		fault_add(fault, "leg %d path %d is %s: %s", path->leg, path->path, path->state,
+			  path->reason);
+		lines++;
+	}
+	states_free(&states);
+	return lines;
+}
+
 static void rescan_fault(const char *name, int error, int log, struct fault *fault)
 {
 	fault_set(fault, error, "the legs of volume %s cannot all be asked: %s", name,
 		  strerror(-error));
-	if (error == -EACCES || error == -EPERM)
-		fault_add(fault, "next: try again as root");
-	else if (error == -ENOENT)
+	if (advice_root(error, fault))
+		return;
+	if (error == -ENOENT)
 		fault_add(fault, "this version of the module cannot, or the volume went down");
-	else if (!klog_explain(log, name, fault))
+	else if (!klog_explain(log, name, fault) && !paths_explain(name, fault))
 		fault_add(fault, "next: istripectl status %s", name);
 }
 

@@ -6,11 +6,13 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "interrupt.h"
 #include "secret.h"
 
@@ -169,4 +171,29 @@ int secret_load(struct volume *volume, struct fault *fault)
 	for (i = 0; !ret && i < volume->leg_count; i++)
 		ret = leg_load(&volume->legs[i], fault);
 	return ret;
+}
+
+int secret_locate(struct settings *settings, struct fault *fault)
+{
+	size_t i;
+
+	for (i = 0; i < settings->count; i++) {
+		const struct setting *item = &settings->items[i];
+		char *path, *value;
+
+		if (!setting_is_secret(item->name) || !item->value || item->value[0] != '@')
+			continue;
+		if (!strcmp(item->value, "@-"))
+			return fault_set(fault, -EINVAL,
+					 "%s=@- cannot be saved\nnext: put the secret into a file of mode 0600, and give %s=@FILE",
+					 item->name, item->name);
+		path = realpath(item->value + 1, NULL);
+		if (!path)
+			return fault_set(fault, -errno, "%s: %s", item->value + 1, strerror(errno));
+		value = alloc_printf("@%s", path);
+		settings_put(settings, item->name, value);
+		free(value);
+		free(path);
+	}
+	return 0;
 }

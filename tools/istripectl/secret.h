@@ -18,4 +18,13 @@
  */
 int secret_load(struct volume *volume, struct fault *fault);
 
+/**
+ * secret_locate() - make the names of secrets' files mean the same in every folder
+ * @settings: of a path; @FILE becomes @/FOLDER/FILE
+ * @fault: set on failure
+ *
+ * Return: 0; -EINVAL for @-, which is no file; another -errno: there is no such file.
+ */
+int secret_locate(struct settings *settings, struct fault *fault);
+
 #endif

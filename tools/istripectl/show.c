@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "command.h"
+#include "conf.h"
 #include "json_out.h"
 #include "parse.h"
 #include "text.h"
@@ -74,6 +75,8 @@ static int volume_show(const char *name, const struct command_line *line,
 
 	if (!ret && (line->flags & COMMAND_LINE))
 		ret = line_print(&volume, fault);
+	else if (!ret && (line->flags & COMMAND_CONF))
+		ret = conf_print(stdout, &volume, fault);
 	else if (!ret && all)
 		json_object_array_add(all, json_volume(&volume));
 	else if (!ret)
@@ -109,12 +112,13 @@ int command_show(const struct command *command, int argc, char **argv)
 	struct command_line line;
 	int code;
 
-	if (!command_begin(command, argc, argv, COMMAND_JSON | COMMAND_LINE, &line, false, &code))
+	if (!command_begin(command, argc, argv, COMMAND_JSON | COMMAND_LINE | COMMAND_CONF, &line,
+			   false, &code))
 		return code;
-	if (line.flags == (COMMAND_JSON | COMMAND_LINE)) {
+	if (line.flags & (line.flags - 1)) {
 		struct fault fault = { 0 };
 
-		fault_set(&fault, 0, "either --json or --command");
+		fault_set(&fault, 0, "either --json, --command or --conf");
 		return command_usage(command, &fault);
 	}
 	if (line.flags & COMMAND_JSON)

@@ -5,12 +5,17 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "changes.h"
 #include "command.h"
+#include "interrupt.h"
 #include "json_out.h"
 #include "live.h"
 #include "table.h"
 #include "tree.h"
 #include "value.h"
+#include "watch.h"
+
+#define WATCH_MS	2000
 
 /* A volume as status and list see it. */
 struct view {
@@ -123,17 +128,23 @@ static void session_row(struct table *table, const struct live *live, const char
 }
 
 /* Writes that were lost with the path's session: how many, since when, until when. */
-static void waiting_row(struct table *table, const struct live *live, int indent)
+static void waiting_row(struct table *table, const struct live *leg, const struct live *live,
+			int indent)
 {
 	const char *writes = settings_value(&live->values, "waiting_writes");
 	const char *through = settings_value(&live->values, "fenced_through");
+	const char *timeout_ms = settings_value(&leg->values, "fence_timeout_ms");
+	char *at_most;
 
 	if (!*writes || !strcmp(writes, "0"))
 		return;
+	at_most = *timeout_ms && *timeout_ms != '-' ?
+		alloc_printf(", or for %s ms", timeout_ms) : alloc_text("");
 	row(table, alloc_printf("%*swaiting writes", indent, ""), writes,
 	    alloc_printf("since %s ms", value(live, "waiting_ms")),
-	    alloc_printf("until a login through this path%s%s ends its lost session",
-			 *through ? " or path " : "", through));
+	    alloc_printf("until a login through this path%s%s ends its lost session%s",
+			 *through ? " or path " : "", through, at_most));
+	free(at_most);
 }
 
 /* The state of the path's target port; empty when the target does not tell. */
@@ -148,7 +159,8 @@ static char *access_text(const struct live *live)
 			    value(live, "port_group"));
 }
 
-static void path_rows(struct table *table, const struct live *live, int indent)
+static void path_rows(struct table *table, const struct live *leg, const struct live *live,
+		      int indent)
 {
 	const struct live *session = live_child(live, "session");
 	const struct live *all = live_child(live, "sessions");
@@ -176,7 +188,7 @@ static void path_rows(struct table *table, const struct live *live, int indent)
 		connections_rows(table, live, indent + 4);
 	text_row(table, indent + 2, "last error", settings_value(&live->values, "last_error"));
 	text_row(table, indent + 2, "unproven", settings_value(&live->values, "unproven"));
-	waiting_row(table, live, indent + 2);
+	waiting_row(table, leg, live, indent + 2);
 }
 
 /* Only when it says something about the safety of writes, or about why they wait. */
@@ -217,7 +229,7 @@ static void leg_rows(struct table *table, const struct live *live, int indent)
 	lun_reset_row(table, live, indent + 2);
 	write_protected_row(table, live, indent + 2);
 	for (i = 0; paths && i < paths->child_count; i++)
-		path_rows(table, &paths->children[i], indent + 2);
+		path_rows(table, live, &paths->children[i], indent + 2);
 }
 
 static void live_rows(struct table *table, const struct view *view)
@@ -228,7 +240,7 @@ static void live_rows(struct table *table, const struct view *view)
 
 	row(table, alloc_text(view->volume.name), view_state(view),
 	    alloc_printf("/dev/%s", live->name),
-	    alloc_printf("%s, %zu legs, chunk %s bytes, recovery timeout %s ms", size,
+	    alloc_printf("%s, legs: %zu, chunk %s bytes, recovery timeout %s ms", size,
 			 legs ? legs->child_count : 0, value(live, "chunk_bytes"),
 			 value(live, "recovery_timeout_ms")));
 	free(size);
@@ -239,7 +251,7 @@ static void live_rows(struct table *table, const struct view *view)
 static void down_rows(struct table *table, const struct view *view)
 {
 	row(table, alloc_text(view->volume.name), view_state(view), alloc_text(""),
-	    alloc_printf("%zu legs, %zu paths configured", view->volume.leg_count,
+	    alloc_printf("configured, legs: %zu, paths: %zu", view->volume.leg_count,
 			 volume_path_count(&view->volume)));
 	if (view->volume.last_error)
 		text_row(table, 2, "last error", view->volume.last_error);
@@ -253,10 +265,7 @@ static void status_rows(struct table *table, const struct view *view)
 		down_rows(table, view);
 }
 
-static void status_heading(struct table *table)
-{
-	row(table, alloc_text("NAME"), "STATE", alloc_text("WHERE"), alloc_text("DETAILS"));
-}
+static const char *const status_columns[] = { "NAME", "STATE", "WHERE", "DETAILS", NULL };
 
 static struct json_object *status_object(const struct view *view)
 {
@@ -276,15 +285,9 @@ static struct json_object *status_object(const struct view *view)
 
 /* list: rows */
 
-static void list_heading(struct table *table)
-{
-	char *const cells[TABLE_COLUMNS] = {
-		alloc_text("VOLUME"), alloc_text("DEVICE"), alloc_text("STATE"), alloc_text("SIZE"),
-		alloc_text("LEGS"), alloc_text("PATHS"),
-	};
-
-	table_add(table, cells);
-}
+static const char *const list_columns[] = {
+	"VOLUME", "DEVICE", "STATE", "SIZE", "LEGS", "PATHS", NULL
+};
 
 static void list_rows(struct table *table, const struct view *view)
 {
@@ -315,7 +318,7 @@ static struct json_object *list_object(const struct view *view)
 /* Both */
 
 struct report {
-	void (*heading)(struct table *table);
+	const char *const *columns;
 	void (*rows)(struct table *table, const struct view *view);
 	struct json_object *(*object)(const struct view *view);
 };
@@ -337,11 +340,11 @@ static int view_report(const char *name, const struct report *report, struct tab
 	return ret ? EXIT_FAILED : EXIT_DONE;
 }
 
-static int report_run(const struct command_line *line, const struct report *report)
+static int volumes_report(const struct command_line *line, const struct report *report,
+			  struct table *table)
 {
 	struct json_object *all = line->flags & COMMAND_JSON ? json_object_new_array() : NULL;
 	struct file_names names = { 0 };
-	struct table table = { 0 };
 	struct fault fault = { 0 };
 	int code = EXIT_DONE;
 	size_t i;
@@ -350,38 +353,57 @@ static int report_run(const struct command_line *line, const struct report *repo
 		fault_print(&fault);
 		code = EXIT_FAILED;
 	}
-	for (i = 0; i < names.count; i++) {
-		if (!all && !table.count)
-			report->heading(&table);
-		if (view_report(names.items[i], report, &table, all))
+	for (i = 0; i < names.count; i++)
+		if (view_report(names.items[i], report, table, all))
 			code = EXIT_FAILED;
-	}
-	/* A heading alone says nothing. */
 	if (all)
 		json_print(all);
-	table_print(&table);
+	table_print(table);
 	file_names_free(&names);
+	return code;
+}
+
+/* Both list and status. */
+static int report_run(const struct command *command, int argc, char **argv, unsigned int also,
+		      const struct report *report)
+{
+	struct command_line line;
+	struct table_style style;
+	struct fault fault = { 0 };
+	struct changes changes;
+	struct table table;
+	int code, blocks = 0;
+
+	if (!command_begin(command, argc, argv, COMMAND_JSON | COMMAND_TABLE | also, &line, false,
+			   &code))
+		return code;
+	if (command_style(&line, &style, &fault) ||
+	    table_begin(&table, report->columns, &style, &fault))
+		return command_usage(command, &fault);
+	if (!(line.flags & COMMAND_WATCH))
+		return volumes_report(&line, report, &table);
+	if (!line.interval_ms)
+		line.interval_ms = WATCH_MS;
+	interrupt_catch();
+	changes_begin(&changes);
+	do {
+		watch_block(!blocks++);
+		code = volumes_report(&line, report, &table);
+	} while (watch_change(&changes, line.interval_ms));
+	changes_end(&changes);
 	return code;
 }
 
 int command_status(const struct command *command, int argc, char **argv)
 {
-	static const struct report report = { status_heading, status_rows, status_object };
-	struct command_line line;
-	int code;
+	static const struct report report = { status_columns, status_rows, status_object };
 
-	if (!command_begin(command, argc, argv, COMMAND_JSON, &line, false, &code))
-		return code;
-	return report_run(&line, &report);
+	return report_run(command, argc, argv, COMMAND_WATCH, &report);
 }
 
 int command_list(const struct command *command, int argc, char **argv)
 {
-	static const struct report report = { list_heading, list_rows, list_object };
-	struct command_line line;
-	int code;
+	static const struct report report = { list_columns, list_rows, list_object };
 
-	if (!command_begin(command, argc, argv, COMMAND_JSON, &line, false, &code))
-		return code;
-	return report_run(&line, &report);
+	return report_run(command, argc, argv, 0, &report);
 }

@@ -5,12 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advice.h"
 #include "alloc.h"
+#include "conf.h"
+#include "module.h"
 #include "place.h"
+#include "suggest.h"
 #include "tree.h"
 
 #define CONFIG	"/sys/kernel/config"
 #define TREE	CONFIG "/istripe"
+#define NAMES_MAX	20	/* that an error lists */
 
 char *tree_path(const char *name, const char *file)
 {
@@ -24,20 +29,20 @@ static int tree_missing(struct fault *fault)
 	bool mounted = !file_list(config, &names) && names.count;
 
 	if (mounted)
-		fault_set(fault, -ENOENT, "the module is not loaded\nnext: modprobe istripe");
+		fault_set(fault, -ENODEV, "the module is not loaded\nnext: modprobe istripe");
 	else
-		fault_set(fault, -ENOENT,
+		fault_set(fault, -ENODEV,
 			  "the module is not loaded, or configfs is not mounted\n"
 			  "next: modprobe istripe; mount -t configfs none " CONFIG);
 	file_names_free(&names);
 	free(config);
-	return -ENOENT;
+	return -ENODEV;
 }
 
 int tree_check(struct fault *fault)
 {
 	char *tree = place_path(TREE);
-	bool there = file_is_dir(tree);
+	bool there = file_is_dir(tree) || (module_load() && file_is_dir(tree));
 
 	free(tree);
 	return there ? 0 : tree_missing(fault);
@@ -51,11 +56,55 @@ int tree_has_volume(const char *name, struct fault *fault)
 	if (ret)
 		return ret;
 	dir = tree_path(name, NULL);
-	if (!file_is_dir(dir))
-		ret = fault_set(fault, -ENOENT, "there is no volume %s\nnext: istripectl list",
-				name);
+	if (!file_is_dir(dir)) {
+		ret = fault_set(fault, -ENOENT, "there is no volume %s", name);
+		tree_names_add(name, fault);
+		fault_add(fault, "next: istripectl list; istripectl create, or a file %s/%s.conf",
+			  CONF_DIR, name);
+	}
 	free(dir);
 	return ret;
+}
+
+static void names_suggest(const char *name, const struct file_names *names,
+			  struct suggestion *best)
+{
+	size_t i;
+
+	for (i = 0; i < names->count; i++)
+		suggest_name(name, names->items[i], best);
+}
+
+static void names_list(const char *what, const struct file_names *names, struct fault *fault)
+{
+	size_t i;
+
+	for (i = 0; i < names->count && i < NAMES_MAX; i++) {
+		if (i)
+			fault_append(fault, ", %s", names->items[i]);
+		else
+			fault_add(fault, "%s: %s", what, names->items[i]);
+	}
+	if (i < names->count)
+		fault_append(fault, " and %zu more", names->count - i);
+}
+
+void tree_names_add(const char *name, struct fault *fault)
+{
+	struct file_names volumes = { 0 }, files = { 0 };
+	struct suggestion best = { 0 };
+	struct fault ignored;
+
+	tree_list(&volumes, &ignored);
+	conf_list(&files, &ignored);
+	names_suggest(name, &volumes, &best);
+	names_suggest(name, &files, &best);
+	if (best.name && strcmp(best.name, name))
+		fault_add(fault, "did you mean %s?", best.name);
+	names_list("volumes", &volumes, fault);
+	names_list("configuration files", &files, fault);
+	file_names_free(&volumes);
+	file_names_free(&files);
 }
 
 int tree_list(struct file_names *names, struct fault *fault)
@@ -65,10 +114,11 @@ int tree_list(struct file_names *names, struct fault *fault)
 	int ret = tree_check(fault);
 	size_t i;
 
-	if (!ret)
+	if (!ret) {
 		ret = file_list(tree, &all);
-	if (ret && ret != -ENOENT)
-		fault_set(fault, ret, "%s: %s", tree, strerror(-ret));
+		if (ret)
+			fault_set(fault, ret, "%s: %s", tree, strerror(-ret));
+	}
 	for (i = 0; i < all.count; i++) {
 		char *dir = tree_path(all.items[i], NULL);
 
@@ -108,6 +158,12 @@ static int setting_read(const char *dir, const char *name, struct settings *sett
 	return ret;
 }
 
+static void setting_fault(int error, const char *dir, const char *name, struct fault *fault)
+{
+	fault_set(fault, error, "%s/%s: %s", dir, name, strerror(-error));
+	advice_root(error, fault);
+}
+
 static int settings_read(const char *dir, struct settings *settings, struct fault *fault)
 {
 	struct file_names names = { 0 };
@@ -119,8 +175,7 @@ static int settings_read(const char *dir, struct settings *settings, struct faul
 	for (i = 0; !ret && i < names.count; i++) {
 		ret = setting_read(dir, names.items[i], settings);
 		if (ret)
-			fault_set(fault, ret, "%s/%s: %s%s", dir, names.items[i], strerror(-ret),
-				  ret == -EACCES ? "\nnext: try again as root" : "");
+			setting_fault(ret, dir, names.items[i], fault);
 	}
 	file_names_free(&names);
 	return ret;
@@ -177,7 +232,13 @@ int tree_check_fenced(const char *name, struct fault *fault)
 
 static int path_read(const char *dir, unsigned int index, void *object, struct fault *fault)
 {
-	return settings_read(dir, &leg_add_path(object, index)->settings, fault);
+	struct path *path = leg_add_path(object, index);
+	char *file = alloc_printf("%s/enable", dir), *text = NULL;
+
+	path->off = !file_read(file, &text) && !strcmp(text, "0");
+	free(text);
+	free(file);
+	return settings_read(dir, &path->settings, fault);
 }
 
 static int leg_read(const char *dir, unsigned int index, void *object, struct fault *fault)

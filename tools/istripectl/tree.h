@@ -39,6 +39,13 @@ int tree_check(struct fault *fault);
 int tree_has_volume(const char *name, struct fault *fault);
 
 /**
+ * tree_names_add() - add the names that exist: the one that was meant, volumes, files of volumes
+ * @name: as typed, which does not exist
+ * @fault: what is said already
+ */
+void tree_names_add(const char *name, struct fault *fault);
+
+/**
  * tree_check_fenced() - whether a volume that is down may be forgotten
  * @name: a valid name
  * @fault: set when its paths have left writes that a target may still carry out
@@ -105,6 +112,20 @@ int tree_remove(const char *name, struct fault *fault);
  */
 int tree_add_path(const char *name, unsigned int leg, const struct path *path,
 		  struct fault *fault);
+
+/**
+ * tree_set() - write one setting
+ * @name: a volume that exists
+ * @leg: number of a leg that exists; negative: the setting is the volume's
+ * @path: number of a path that exists; negative: the setting is not a path's
+ * @setting: the name of its file
+ * @value: what to write
+ * @fault: set on failure, with what the kernel has said
+ *
+ * Return: 0; -errno.
+ */
+int tree_set(const char *name, int leg, int path, const char *setting, const char *value,
+	     struct fault *fault);
 
 /**
  * tree_remove_path() - remove a path's directory

@@ -7,9 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "advice.h"
 #include "alloc.h"
 #include "interrupt.h"
 #include "klog.h"
+#include "suggest.h"
 #include "tree.h"
 
 /* The walk */
@@ -101,9 +103,7 @@ int tree_walk(const struct volume *volume, const struct tree_writer *writer, str
 
 static void next_step(int error, struct fault *fault)
 {
-	if (error == -EACCES || error == -EPERM)
-		fault_add(fault, "next: try again as root");
-	else if (error == -EBUSY)
+	if (!advice_root(error, fault) && error == -EBUSY)
 		fault_add(fault, "next: take the volume down, or wait while it is coming or going");
 }
 
@@ -150,12 +150,23 @@ static void names_add(const char *dir, struct fault *fault)
 	file_names_free(&names);
 }
 
+static void other_name_add(const char *name, struct fault *fault)
+{
+	const char *place = suggest_place(name), *other = suggest_setting(name);
+
+	if (place)
+		fault_add(fault, "%s is a setting of %s", name, place);
+	else if (other)
+		fault_add(fault, "did you mean %s=?", other);
+}
+
 static void set_fault(int error, const char *dir, const char *name, const char *value,
 		      struct fault *fault)
 {
 	if (error == -ENOENT) {
 		fault_set(fault, error, "this version of the module has no setting %s in %s", name,
 			  dir);
+		other_name_add(name, fault);
 		names_add(dir, fault);
 	} else if (setting_is_secret(name)) {
 		fault_set(fault, error, "%s/%s refuses the given secret of %zu bytes: %s", dir,
@@ -290,6 +301,26 @@ int tree_add_path(const char *name, unsigned int leg, const struct path *path,
 	if (ret == -EINVAL)
 		klog_explain(log, name, fault);
 	klog_close(log);
+	free(dir);
+	return ret;
+}
+
+int tree_set(const char *name, int leg, int path, const char *setting, const char *value,
+	     struct fault *fault)
+{
+	int log = klog_open(), ret;
+	char *file = NULL, *dir;
+
+	if (leg >= 0 && path >= 0)
+		file = alloc_printf("legs/%d/paths/%d", leg, path);
+	else if (leg >= 0)
+		file = alloc_printf("legs/%d", leg);
+	dir = tree_path(name, file);
+	ret = kernel_set(dir, setting, value, fault);
+	if (ret == -EINVAL)
+		klog_explain(log, name, fault);
+	klog_close(log);
+	free(file);
 	free(dir);
 	return ret;
 }

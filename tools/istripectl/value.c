@@ -22,8 +22,14 @@ static const struct unit sizes[] = {
 	{ NULL, 0 },
 };
 
-static const struct unit times_ms[] = { { "ms", 1 }, { "s", 1000 }, { "min", 60000 }, { NULL, 0 } };
-static const struct unit times_s[] = { { "s", 1 }, { "min", 60 }, { NULL, 0 } };
+static const struct unit times_ms[] = {
+	{ "ms", 1 }, { "s", 1000 }, { "min", 60000 }, { "h", 3600000 }, { "d", 86400000 },
+	{ NULL, 0 },
+};
+
+static const struct unit times_s[] = {
+	{ "s", 1 }, { "min", 60 }, { "h", 3600 }, { "d", 86400 }, { NULL, 0 },
+};
 
 static bool ends(const char *name, const char *ending)
 {
@@ -69,6 +75,18 @@ char *value_read(const char *name, const char *text)
 	return alloc_printf("%lld", number);
 }
 
+bool value_is_time(const char *name)
+{
+	return units_of(name) == times_ms;
+}
+
+bool value_lacks_unit(const char *name, const char *text)
+{
+	const char *end = text + strspn(text, "0123456789");
+
+	return end != text && strcmp(text, "0") && !unit_find(units_of(name), end);
+}
+
 /* The one form of a number; others may mean something else to the module. */
 bool value_number(const char *value, long long *number)
 {
@@ -112,6 +130,14 @@ char *value_write(const char *name, const char *value)
 	return alloc_text(value);
 }
 
+static bool listed(const char *const *names, const char *name)
+{
+	for (; *names; names++)
+		if (!strcmp(*names, name))
+			return true;
+	return false;
+}
+
 /* The settings that are numbers; keys of RFC 7143 (kind key) go by the ending of their names. */
 #define NUMBER_number(_name)		#_name,
 #define NUMBER_buffer(_name)		#_name,
@@ -130,15 +156,15 @@ char *value_write(const char *name, const char *value)
 #define NUMBER_congestion_control(_name)
 #define NUMBER_OF_ROW(_name, _file, _apply, _default, _kind, ...)	NUMBER_##_kind(_name)
 
-bool value_is_number(const char *name)
+static bool is_number(const char *name)
 {
 	static const char *const names[] = {
 		ISTRIPE_VOLUME_SETTINGS(NUMBER_OF_ROW)
 		ISTRIPE_LEG_SETTINGS(NUMBER_OF_ROW)
 		ISTRIPE_PATH_SETTINGS(NUMBER_OF_ROW)
-		"cid", "commands", "faults", "reconnects", "redriven", "retried", "tsih",
-		"port_group", "preferred",
-		"MaxConnections", NULL
+		"cid", "commands", "events", "faults", "index", "reconnects", "redriven",
+		"retried", "session", "tsih", "port_group", "waiting_writes", "MaxConnections",
+		NULL
 	};
 	static const char *const endings[] = {
 		"_bytes", "_length", "_ms", "_us", "_depth", "_sn", "_tag", "_errors", "_sent",
@@ -147,13 +173,30 @@ bool value_is_number(const char *name)
 	};
 	size_t i;
 
-	for (i = 0; names[i]; i++)
-		if (!strcmp(name, names[i]))
-			return true;
 	for (i = 0; endings[i]; i++)
 		if (ends(name, endings[i]))
 			return true;
-	return false;
+	return listed(names, name);
+}
+
+enum value_type value_type(const char *name)
+{
+	static const char *const booleans[] = {
+		"preferred", "initial_r2t", "immediate_data", "InitialR2T", "ImmediateData",
+		"DataPDUInOrder", "DataSequenceInOrder", "IFMarker", "OFMarker", NULL
+	};
+
+	if (listed(booleans, name))
+		return VALUE_BOOLEAN;
+	if (!strcmp(name, "fenced_through"))
+		return VALUE_NUMBERS;
+	return is_number(name) ? VALUE_NUMBER : VALUE_TEXT;
+}
+
+bool value_boolean(const char *value, bool *yes)
+{
+	*yes = !strcmp(value, "1") || !strcmp(value, "Yes");
+	return *yes || !strcmp(value, "0") || !strcmp(value, "No");
 }
 
 char *value_size(unsigned long long bytes)

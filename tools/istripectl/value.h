@@ -17,6 +17,23 @@
 char *value_read(const char *name, const char *text);
 
 /**
+ * value_is_time() - whether a setting is a time in milliseconds
+ * @name: the setting
+ *
+ * Return: whether it is.
+ */
+bool value_is_time(const char *name);
+
+/**
+ * value_lacks_unit() - whether a number was typed without one of the units it may have
+ * @name: the setting
+ * @text: what was typed
+ *
+ * Return: false also for 0, and for what does not begin with a digit.
+ */
+bool value_lacks_unit(const char *name, const char *text);
+
+/**
  * value_write() - the shortest thing to type for a value
  * @name: the setting
  * @value: what the module's file holds
@@ -25,16 +42,32 @@ char *value_read(const char *name, const char *text);
  */
 char *value_write(const char *name, const char *value);
 
+enum value_type {
+	VALUE_TEXT,
+	VALUE_NUMBER,
+	VALUE_NUMBERS,		/* with blanks between them */
+	VALUE_BOOLEAN,		/* 0 and 1, No and Yes */
+};
+
 /**
- * value_is_number() - whether a file holds a number
+ * value_type() - what a file holds
  * @name: the file
  *
  * The name decides, so that one and the same file is always of one type: what
  * else holds text may well look like a number (an ISID, a serial number).
  *
- * Return: whether it does.
+ * Return: the type.
  */
-bool value_is_number(const char *name);
+enum value_type value_type(const char *name);
+
+/**
+ * value_boolean() - read whether something is so
+ * @value: a file's content
+ * @yes: set on success
+ *
+ * Return: whether it says so.
+ */
+bool value_boolean(const char *value, bool *yes);
 
 /**
  * value_number() - read a decimal number

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What to do next about an error of the kernel. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "advice.h"
+#include "alloc.h"
+#include "file.h"
+#include "tree.h"
+
+bool advice_root(int error, struct fault *fault)
+{
+	if ((error != -EACCES && error != -EPERM) || !geteuid())
+		return false;
+	fault_add(fault, "next: try again as root");
+	return true;
+}
+
+const char *advice_error(int error, const char *reason)
+{
+	if (error == -EINTR)
+		return "interrupted";
+	if (error == -EACCES && reason && *reason && !geteuid())
+		return "authentication failed";
+	return strerror(-error);
+}
+
+/* Of the path that a reason is about; without one, of the first path of the volume. */
+static char *path_value(const char *name, const char *reason, const char *setting)
+{
+	unsigned int leg = 0, path = 0;
+	const char *at = strstr(reason, "leg ");
+	char *file, *full, *value = NULL;
+
+	if (at && sscanf(at, "leg %u path %u", &leg, &path) < 1)
+		leg = 0;
+	file = alloc_printf("legs/%u/paths/%u/%s", leg, path, setting);
+	full = tree_path(name, file);
+	file_read(full, &value);
+	free(file);
+	free(full);
+	return value ? value : alloc_text("");
+}
+
+static void target_missing(const char *name, const char *reason, struct fault *fault)
+{
+	char *target = path_value(name, reason, "target_name");
+	char *portal = path_value(name, reason, "portal");
+
+	fault_add(fault, "there is no target %s at portal %s", target, portal);
+	fault_add(fault,
+		  "next: iscsiadm -m discovery -t sendtargets -p %s lists the names there are",
+		  portal);
+	free(target);
+	free(portal);
+}
+
+static void initiator_forbidden(const char *name, const char *reason, struct fault *fault)
+{
+	char *file = tree_path(name, "initiator_name"), *initiator = NULL;
+	char *target = path_value(name, reason, "target_name");
+
+	file_read(file, &initiator);
+	fault_add(fault, "next: admit the initiator %s at the target %s",
+		  initiator ? initiator : "of this host", target);
+	free(initiator);
+	free(target);
+	free(file);
+}
+
+void advice_login(const char *name, const char *reason, struct fault *fault)
+{
+	static const struct {
+		const char *part;	/* of the module's reason; the first that fits counts */
+		const char *next;
+		void (*add)(const char *name, const char *reason, struct fault *fault);
+	} rows[] = {
+		{ "target not found", NULL, target_missing },
+		{ "initiator is not allowed", NULL, initiator_forbidden },
+		{ "no chap_secret is set",
+		  "the target wants CHAP\nnext: give chap_user=NAME,chap_secret=@FILE", NULL },
+		{ "authentication failed",
+		  "the CHAP user or secret is wrong\n"
+		  "next: compare chap_user and chap_secret with the target's;\n"
+		  "istripectl up --saved reads the file of a secret again", NULL },
+		{ "does not know its CHAP secret",
+		  "next: compare chap_mutual_secret with the secret that the target has", NULL },
+		{ "another CHAP name",
+		  "next: compare chap_mutual_user with the name that the target has", NULL },
+		{ "wants no authentication",
+		  "next: set CHAP up at the target, or leave chap_user and chap_secret out", NULL },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		if (!strstr(reason, rows[i].part))
+			continue;
+		if (rows[i].add)
+			rows[i].add(name, reason, fault);
+		else
+			fault_add(fault, "%s", rows[i].next);
+		return;
+	}
+}

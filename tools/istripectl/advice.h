@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What to do next about an error of the kernel. */
+#ifndef ISTRIPECTL_ADVICE_H
+#define ISTRIPECTL_ADVICE_H
+
+#include <stdbool.h>
+
+#include "fault.h"
+
+/**
+ * advice_root() - advise to try again as root, if that can help
+ * @error: -errno of a system call
+ * @fault: where to
+ *
+ * The module refuses logins with the same numbers: root is told nothing of the kind.
+ *
+ * Return: whether the advice was added.
+ */
+bool advice_root(int error, struct fault *fault);
+
+/**
+ * advice_error() - an error of the module in words
+ * @error: -errno
+ * @reason: what the module says about it; NULL or empty: nothing
+ *
+ * Return: as strerror(), but "Permission denied" only where permission is what is missing.
+ */
+const char *advice_error(int error, const char *reason);
+
+/**
+ * advice_login() - what to do when a target has refused a login
+ * @name: the volume
+ * @reason: what the module says about it
+ * @fault: where to; nothing is added when the reason is another one
+ */
+void advice_login(const char *name, const char *reason, struct fault *fault);
+
+#endif

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0
+/* apply: a volume becomes as its configuration file says, while it is in use. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "apply.h"
+#include "command.h"
+#include "conf.h"
+#include "initiator.h"
+#include "interrupt.h"
+#include "module.h"
+#include "node.h"
+#include "plan.h"
+#include "portal.h"
+#include "power.h"
+#include "secret.h"
+#include "tree.h"
+#include "twin.h"
+
+bool apply_has_file(const char *name)
+{
+	char *path = conf_path(name);
+	bool has = file_mode(path) >= 0;
+
+	free(path);
+	return has;
+}
+
+/* Secrets stay the names of their files. */
+static int file_take(const char *name, struct volume *wanted, struct fault *fault)
+{
+	char *path = conf_path(name);
+	int ret = conf_read(path, name, wanted, fault);
+
+	if (ret == -ENOENT)
+		tree_names_add(name, fault);
+	if (!ret)
+		ret = portal_resolve_all(wanted, fault);
+	if (!ret)
+		ret = initiator_take(wanted, fault);
+	free(path);
+	return ret;
+}
+
+/*
+ * A volume that is configured anew, as at boot, is as its file says when the records of open-iscsi
+ * cannot be read.
+ */
+static int records_follow(struct volume *wanted, bool is_new, struct fault *fault)
+{
+	int ret = node_follows(wanted, fault);
+	struct volume copy = { 0 };
+	struct fault why = { 0 };
+
+	if (ret > 0) {
+		volume_copy(wanted, &copy);
+		ret = openiscsi_refresh(&copy, &why);
+		if (!ret) {
+			volume_free(wanted);
+			*wanted = copy;
+		} else {
+			volume_free(&copy);
+		}
+	}
+	settings_drop(&wanted->settings, NODE_SETTING);
+	if (!*why.text)
+		return ret;
+	if (is_new) {
+		fault_add(&why, "%s is configured as its file says", wanted->name);
+		fault_print(&why);
+		return 0;
+	}
+	*fault = why;
+	return ret;
+}
+
+/* Steps */
+
+static int path_add(const struct volume *now, const struct volume *wanted,
+		    const struct step *step, struct fault *fault)
+{
+	struct fault after = { 0 };
+	int ret = tree_add_path(now->name, step->leg,
+				leg_find_path(&wanted->legs[step->leg], step->path), fault);
+
+	if (ret || !now->up)
+		return ret;
+	ret = power_path(now->name, step->leg, step->path, true, fault);
+	if (ret && tree_remove_path(now->name, step->leg, step->path, &after))
+		fault_add(fault, "and its settings are left: %s", after.text);
+	return ret;
+}
+
+static int path_remove(const struct volume *now, const struct step *step, struct fault *fault)
+{
+	int ret = now->up ? power_path(now->name, step->leg, step->path, false, fault) : 0;
+
+	return ret ? ret : tree_remove_path(now->name, step->leg, step->path, fault);
+}
+
+static int step_write(const struct volume *now, const struct step *step, const char *value,
+		      struct fault *fault)
+{
+	return tree_set(now->name, step->leg, step->path, step->name, value, fault);
+}
+
+static bool same_path(const struct step *one, const struct step *other)
+{
+	return one->kind == other->kind && one->leg == other->leg && one->path == other->path;
+}
+
+/* Puts back what was written to the first @count settings of a path; secrets cannot be. */
+static void path_put_back(const struct volume *now, const struct step *steps, size_t count,
+			  struct fault *fault)
+{
+	struct fault after = { 0 };
+	int ret = 0;
+	size_t i;
+
+	interrupt_hold(true);
+	for (i = 0; !ret && i < count; i++)
+		if (steps[i].from)
+			ret = step_write(now, &steps[i], steps[i].from, &after);
+	if (!ret)
+		ret = power_path(now->name, steps->leg, steps->path, true, &after);
+	interrupt_hold(false);
+	if (ret)
+		fault_add(fault, "and the path is off now: %s\nnext: istripectl apply %s",
+			  after.text, now->name);
+	else
+		fault_add(fault, "the path is as it was before");
+}
+
+/* All settings of one path that it logs in anew for. */
+static int path_restart(const struct volume *now, const struct step *steps, size_t count,
+			struct fault *fault)
+{
+	int ret = power_path(now->name, steps->leg, steps->path, false, fault);
+	size_t i;
+
+	if (ret) {
+		fault_add(fault, "so it does not log in anew");
+		fault_add(fault,
+			  "next: bring another path of the leg back; or istripectl down %s; istripectl up --saved %s",
+			  now->name, now->name);
+		return ret;
+	}
+	for (i = 0; !ret && i < count; i++)
+		if (steps[i].name)
+			ret = step_write(now, &steps[i], steps[i].to, fault);
+	if (!ret)
+		ret = power_path(now->name, steps->leg, steps->path, true, fault);
+	if (ret)
+		path_put_back(now, steps, count, fault);
+	return ret;
+}
+
+static int step_do(const struct volume *now, const struct volume *wanted, const struct plan *plan,
+		   size_t *i, struct fault *fault)
+{
+	const struct step *step = &plan->items[*i];
+	size_t count = 1;
+
+	switch (step->kind) {
+	case STEP_ADD:
+		return path_add(now, wanted, step, fault);
+	case STEP_WRITE:
+		return step_write(now, step, step->to, fault);
+	case STEP_REMOVE:
+		return path_remove(now, step, fault);
+	case STEP_RESTART:
+		while (*i + count < plan->count && same_path(step, step + count))
+			count++;
+		*i += count - 1;
+		return path_restart(now, step, count, fault);
+	case STEP_DOWN:
+		break;
+	}
+	return 0;
+}
+
+/* An error that names the settings which wait for the volume to be down. */
+static int left_check(const struct volume *now, const struct plan *plan, struct fault *fault)
+{
+	char *names = alloc_text("");
+	size_t i;
+	int ret = 0;
+
+	for (i = 0; i < plan->count; i++) {
+		const struct step *step = &plan->items[i];
+		char *place, *longer;
+
+		if (step->kind != STEP_DOWN)
+			continue;
+		place = step_place(step);
+		longer = alloc_printf("%s%s%s%s", names, *names ? ", " : "", place, step->name);
+		free(place);
+		free(names);
+		names = longer;
+		ret = -EBUSY;
+	}
+	if (ret)
+		fault_set(fault, ret,
+			  "%s is up; not changed, since it needs it down: %s\n"
+			  "next: istripectl down %s; istripectl up --saved %s", now->name, names,
+			  now->name, now->name);
+	free(names);
+	return ret;
+}
+
+static int plan_do(const struct volume *now, const struct volume *wanted, const struct plan *plan,
+		   struct fault *fault)
+{
+	struct fault after;
+	int ret = 0, error;
+	size_t i;
+
+	for (i = 0; i < plan->count; i++) {
+		bool restart = plan->items[i].kind == STEP_RESTART;
+
+		/* Paths log in each for itself; all else stops at the first failure. */
+		if (ret && !restart)
+			break;
+		after = (struct fault) { 0 };
+		error = step_do(now, wanted, plan, &i, &after);
+		if (!error)
+			continue;
+		if (!ret)
+			*fault = after;
+		else
+			fault_add(fault, "%s", after.text);
+		ret = error;
+		if (!restart)
+			break;
+	}
+	return ret ? ret : left_check(now, plan, fault);
+}
+
+static int volume_converge(const struct volume *wanted, bool secrets, bool dry_run,
+			   struct fault *fault)
+{
+	struct volume now = { 0 };
+	struct plan plan = { 0 };
+	int ret = tree_read(wanted->name, &now, fault);
+
+	if (!ret)
+		ret = plan_make(&now, wanted, secrets, &plan, fault);
+	if (!ret)
+		plan_print(wanted->name, &plan);
+	if (!ret && !dry_run)
+		ret = plan_do(&now, wanted, &plan, fault);
+	plan_free(&plan);
+	volume_free(&now);
+	return ret;
+}
+
+static void secrets_drop(struct volume *volume)
+{
+	size_t i, j, k;
+
+	for (i = 0; i < volume->leg_count; i++) {
+		for (j = 0; j < volume->legs[i].path_count; j++) {
+			struct settings *its = &volume->legs[i].paths[j].settings;
+
+			for (k = its->count; k-- > 0;)
+				if (setting_is_secret(its->items[k].name))
+					settings_put(its, its->items[k].name, "");
+		}
+	}
+}
+
+int apply_compare(const struct volume *now, struct plan *plan, struct fault *fault)
+{
+	struct volume wanted = { 0 };
+	int ret = file_take(now->name, &wanted, fault);
+
+	if (!ret) {
+		secrets_drop(&wanted);
+		ret = records_follow(&wanted, false, fault);
+		/* Not the file is missing, but a record. */
+		if (ret == -ENOENT)
+			ret = -ENODATA;
+	}
+	if (!ret) {
+		secrets_drop(&wanted);
+		ret = plan_make(now, &wanted, false, plan, fault);
+	}
+	volume_free(&wanted);
+	return ret;
+}
+
+void apply_mention(const char *name)
+{
+	struct volume now = { 0 };
+	const struct step *first;
+	struct plan plan = { 0 };
+	struct fault ignored;
+
+	if (apply_has_file(name) && !tree_read(name, &now, &ignored) &&
+	    !apply_compare(&now, &plan, &ignored) && plan_differences(&plan, &first))
+		fprintf(stderr,
+			"istripectl: %s is not as its configuration file says: the next boot or apply takes that back\n"
+			"            next: istripectl save %s\n", name, name);
+	plan_free(&plan);
+	volume_free(&now);
+}
+
+int apply_file(const char *name, bool secrets, bool dry_run, struct fault *fault)
+{
+	struct volume wanted = { 0 };
+	struct fault missing;
+	int ret = file_take(name, &wanted, fault);
+	bool is_new = false;
+
+	if (!ret) {
+		twins_warn(&wanted);
+		conf_secrets(&wanted);
+		ret = secret_load(&wanted, fault);
+	}
+	if (!ret)
+		ret = tree_check(fault);
+	if (!ret) {
+		is_new = tree_has_volume(name, &missing);
+		/* So is one that is down, as after a first attempt at boot. */
+		ret = records_follow(&wanted, is_new || !power_is_up(name), fault);
+	}
+	if (!ret && is_new) {
+		printf("%s: a new volume\n", name);
+		if (!dry_run)
+			ret = tree_create(&wanted, fault);
+	} else if (!ret) {
+		ret = volume_converge(&wanted, secrets, dry_run, fault);
+	}
+	volume_free(&wanted);
+	return ret;
+}
+
+int command_apply(const struct command *command, int argc, char **argv)
+{
+	struct command_line line;
+	int code = EXIT_DONE;
+	size_t i;
+
+	if (!command_begin(command, argc, argv, COMMAND_SECRETS | COMMAND_DRY_RUN, &line, true,
+			   &code))
+		return code;
+	module_wanted();
+	interrupt_catch();
+	for (i = 0; i < line.count && !interrupt_seen(); i++) {
+		struct fault fault = { 0 };
+
+		if (apply_file(line.names[i], line.flags & COMMAND_SECRETS,
+			       line.flags & COMMAND_DRY_RUN, &fault)) {
+			fault_print(&fault);
+			code = EXIT_FAILED;
+		}
+	}
+	return i < line.count ? EXIT_FAILED : code;
+}

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Configuration files: where they are, and from the model to the text. */
+#define _GNU_SOURCE
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "alloc.h"
+#include "conf.h"
+#include "known.h"
+#include "place.h"
+#include "value.h"
+
+#define SUFFIX	".conf"
+
+/* Places */
+
+char *conf_path(const char *name)
+{
+	return place_path(CONF_DIR "/%s" SUFFIX, name);
+}
+
+int conf_list(struct file_names *names, struct fault *fault)
+{
+	struct file_names files = { 0 };
+	char *dir = place_path(CONF_DIR);
+	int ret = file_list(dir, &files);
+	size_t i;
+
+	if (ret == -ENOENT)
+		ret = 0;
+	if (ret)
+		fault_set(fault, ret, "%s: %s", dir, strerror(-ret));
+	for (i = 0; i < files.count; i++) {
+		char *end = strrchr(files.items[i], '.');
+
+		if (!end || strcmp(end, SUFFIX))
+			continue;
+		*end = '\0';
+		if (!volume_name_valid(files.items[i]))
+			continue;
+		names->items = alloc_array(names->items, names->count + 1, sizeof(*names->items));
+		names->items[names->count++] = alloc_text(files.items[i]);
+	}
+	file_names_free(&files);
+	free(dir);
+	return ret;
+}
+
+/* @FILE without a folder. */
+static char *secret_path(const char *file)
+{
+	const char *credentials = secure_getenv("CREDENTIALS_DIRECTORY");
+	char *path;
+
+	if (credentials) {
+		path = alloc_printf("%s/%s", credentials, file);
+		if (file_mode(path) >= 0)
+			return path;
+		free(path);
+	}
+	return place_path(CONF_DIR "/%s", file);
+}
+
+static void settings_secrets(struct settings *settings)
+{
+	size_t i;
+
+	for (i = 0; i < settings->count; i++) {
+		const struct setting *item = &settings->items[i];
+		char *path, *value;
+
+		if (!setting_is_secret(item->name) || !item->value || item->value[0] != '@' ||
+		    strchr(item->value, '/') || !strcmp(item->value, "@-"))
+			continue;
+		path = secret_path(item->value + 1);
+		value = alloc_printf("@%s", path);
+		settings_put(settings, item->name, value);
+		free(value);
+		free(path);
+	}
+}
+
+void conf_secrets(struct volume *volume)
+{
+	size_t i, j;
+
+	for (i = 0; i < volume->leg_count; i++)
+		for (j = 0; j < volume->legs[i].path_count; j++)
+			settings_secrets(&volume->legs[i].paths[j].settings);
+}
+
+/* Values */
+
+static void value_print(FILE *out, const char *value)
+{
+	size_t bytes = strlen(value);
+
+	if (!bytes || (value[0] != '"' && !isspace((unsigned char)value[0]) &&
+		       !isspace((unsigned char)value[bytes - 1]))) {
+		fputs(value, out);
+		return;
+	}
+	putc('"', out);
+	for (; *value; value++) {
+		if (*value == '"' || *value == '\\')
+			putc('\\', out);
+		putc(*value, out);
+	}
+	putc('"', out);
+}
+
+static void setting_print(FILE *out, const char *name, const char *value)
+{
+	char *text = value_write(name, value);
+
+	fprintf(out, "%s =%s", name, *text ? " " : "");
+	value_print(out, text);
+	putc('\n', out);
+	free(text);
+}
+
+/* Settings that tell volumes apart are in the file also where they have their defaults. */
+static bool is_identity(const char *name)
+{
+	static const char *const names[] = {
+		"initiator_name", "chunk_bytes", "metadata", "target_name", "lun", "portal", "nic",
+		NULL
+	};
+	size_t i;
+
+	for (i = 0; names[i]; i++)
+		if (!strcmp(names[i], name))
+			return true;
+	return false;
+}
+
+static bool is_printed(enum known_place place, const struct settings *settings, const char *name)
+{
+	const char *value = known_worth(place, settings, name);
+
+	if (!strcmp(name, "metadata_create"))
+		return false;
+	return strcmp(value, known_default(place, name)) || (is_identity(name) && *value);
+}
+
+static void settings_print(FILE *out, enum known_place place, const struct settings *settings)
+{
+	size_t i;
+
+	for (i = 0; i < settings->count; i++)
+		if (is_printed(place, settings, settings->items[i].name))
+			setting_print(out, settings->items[i].name,
+				      known_worth(place, settings, settings->items[i].name));
+}
+
+/* Settings that a section could have, with their defaults. */
+static void defaults_print(FILE *out, enum known_place place, const struct settings *settings)
+{
+	const struct known *known;
+
+	for (known = known_settings(place); known->name; known++) {
+		bool once = is_identity(known->name) || setting_is_of_one_path(known->name);
+
+		if (is_printed(place, settings, known->name) || setting_is_secret(known->name) ||
+		    !strcmp(known->name, "metadata_create") || (place == KNOWN_PATH && once))
+			continue;
+		putc('#', out);
+		setting_print(out, known->name, known->value);
+	}
+}
+
+/* Legs and paths */
+
+/* Whether all paths of the legs from @first to before @end have the value that @setting has. */
+static bool is_shared(const struct volume *volume, size_t first, size_t end,
+		      const struct setting *setting)
+{
+	size_t i, j;
+
+	if (setting_is_of_one_path(setting->name) || !setting->value)
+		return false;
+	for (i = first; i < end; i++) {
+		const struct leg *leg = &volume->legs[i];
+
+		for (j = 0; j < leg->path_count; j++)
+			if (strcmp(known_worth(KNOWN_PATH, &leg->paths[j].settings, setting->name),
+				   setting->value))
+				return false;
+	}
+	return true;
+}
+
+/* The LUN is said for each leg; other settings may be the same for all paths of the volume. */
+static bool is_shared_by_all(const struct volume *volume, const struct setting *setting)
+{
+	return strcmp(setting->name, "target_name") && strcmp(setting->name, "lun") &&
+	       is_shared(volume, 0, volume->leg_count, setting);
+}
+
+static void all_paths_print(FILE *out, const struct volume *volume)
+{
+	const struct settings *first = &volume->legs[0].paths[0].settings;
+	struct settings shared = { 0 };
+	size_t i;
+
+	for (i = 0; i < first->count; i++)
+		if (is_shared_by_all(volume, &first->items[i]))
+			settings_put(&shared, first->items[i].name, first->items[i].value);
+	fputs("\n# What all paths have that do not say otherwise\n[paths]\n", out);
+	settings_print(out, KNOWN_PATH, &shared);
+	for (i = 0; i < first->count; i++)
+		if (!settings_find(&shared, first->items[i].name) &&
+		    is_printed(KNOWN_PATH, first, first->items[i].name))
+			settings_put(&shared, first->items[i].name, first->items[i].value);
+	defaults_print(out, KNOWN_PATH, &shared);
+	settings_free(&shared);
+}
+
+static void path_print(FILE *out, const struct volume *volume, size_t leg, const struct path *path)
+{
+	struct settings own = { 0 };
+	size_t i;
+
+	for (i = 0; i < path->settings.count; i++) {
+		const struct setting *item = &path->settings.items[i];
+
+		if (!is_shared_by_all(volume, item) && !is_shared(volume, leg, leg + 1, item))
+			settings_put(&own, item->name, item->value ? item->value : "");
+	}
+	fprintf(out, "\n[leg %u path %u]\n", volume->legs[leg].index, path->index);
+	settings_print(out, KNOWN_PATH, &own);
+	settings_free(&own);
+}
+
+static void leg_print(FILE *out, const struct volume *volume, size_t number)
+{
+	const struct leg *leg = &volume->legs[number];
+	const struct settings *first = &leg->paths[0].settings;
+	struct settings shared = { 0 };
+	size_t i;
+
+	for (i = 0; i < first->count; i++)
+		if (!is_shared_by_all(volume, &first->items[i]) &&
+		    is_shared(volume, number, number + 1, &first->items[i]))
+			settings_put(&shared, first->items[i].name, first->items[i].value);
+	fprintf(out, "\n[leg %u]\n", leg->index);
+	settings_print(out, KNOWN_PATH, &shared);
+	settings_print(out, KNOWN_LEG, &leg->settings);
+	defaults_print(out, KNOWN_LEG, &leg->settings);
+	settings_free(&shared);
+	for (i = 0; i < leg->path_count; i++)
+		path_print(out, volume, number, &leg->paths[i]);
+}
+
+static void identity_put(enum known_place place, struct settings *settings, const char *name)
+{
+	if (!settings_find(settings, name))
+		settings_put(settings, name, known_default(place, name));
+}
+
+/* Nobody should have to know what the default of these was. */
+static void identities_put(struct volume *volume)
+{
+	size_t i, j;
+
+	identity_put(KNOWN_VOLUME, &volume->settings, "chunk_bytes");
+	identity_put(KNOWN_VOLUME, &volume->settings, "metadata");
+	for (i = 0; i < volume->leg_count; i++)
+		for (j = 0; j < volume->legs[i].path_count; j++)
+			identity_put(KNOWN_PATH, &volume->legs[i].paths[j].settings, "lun");
+}
+
+static void volume_print(FILE *out, const struct volume *volume)
+{
+	size_t i;
+
+	fprintf(out,
+		"# Volume %s of istripe, see istripe.conf(5). After a change: istripectl apply %s\n"
+		"# Lines with # before a name show defaults.\n\n[volume]\n",
+		volume->name, volume->name);
+	settings_print(out, KNOWN_VOLUME, &volume->settings);
+	defaults_print(out, KNOWN_VOLUME, &volume->settings);
+	all_paths_print(out, volume);
+	for (i = 0; i < volume->leg_count; i++)
+		leg_print(out, volume, i);
+}
+
+int conf_print(FILE *out, const struct volume *volume, struct fault *fault)
+{
+	struct volume copy = { 0 };
+	size_t i;
+
+	if (!volume->leg_count)
+		return fault_set(fault, -EINVAL, "%s has no leg", volume->name);
+	for (i = 0; i < volume->leg_count; i++)
+		if (!volume->legs[i].path_count)
+			return fault_set(fault, -EINVAL, "%s: leg %u has no path", volume->name,
+					 volume->legs[i].index);
+	volume_copy(volume, &copy);
+	identities_put(&copy);
+	volume_print(out, &copy);
+	volume_free(&copy);
+	return 0;
+}
+
+/* The file */
+
+/* The path of the file that there was before, or NULL. */
+static const struct path *path_before(const struct volume *before, unsigned int leg,
+				      unsigned int path)
+{
+	const struct leg *there = volume_find_leg(before, leg);
+
+	return there ? leg_find_path(there, path) : NULL;
+}
+
+/* The kernel does not say secrets: a file that has said where they are goes on to. */
+static void secrets_keep(struct settings *settings, const struct path *before, const char *volume)
+{
+	static const char *const names[][2] = {
+		{ "chap_secret", "chap_user" }, { "chap_mutual_secret", "chap_mutual_user" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const struct setting *secret = settings_find(settings, names[i][0]);
+		const char *file = before ? settings_value(&before->settings, names[i][0]) : "";
+		char *expected;
+
+		if ((secret && secret->value) || !*settings_value(settings, names[i][1]))
+			continue;
+		expected = alloc_printf("@%s.%s", volume, names[i][0]);
+		settings_put(settings, names[i][0], *file ? file : expected);
+		free(expected);
+	}
+}
+
+/* Nor does it say whether the volume follows node records of open-iscsi. */
+/* A file that cannot be read says more than is known here: it is not replaced. */
+static int volume_secrets_keep(struct volume *volume, const char *path, struct fault *fault)
+{
+	struct volume before = { 0 };
+	struct fault why = { 0 };
+	int ret = conf_read(path, volume->name, &before, &why);
+	size_t i, j;
+
+	if (ret && ret != -ENOENT) {
+		*fault = why;
+		fault_add(fault, "next: mend it, or move it away; it is as it was");
+		volume_free(&before);
+		return ret;
+	}
+
+	if (*settings_value(&before.settings, "from_node") &&
+	    !settings_find(&volume->settings, "from_node"))
+		settings_put(&volume->settings, "from_node",
+			     settings_value(&before.settings, "from_node"));
+	for (i = 0; i < volume->leg_count; i++)
+		for (j = 0; j < volume->legs[i].path_count; j++)
+			secrets_keep(&volume->legs[i].paths[j].settings,
+				     path_before(&before, volume->legs[i].index,
+						 volume->legs[i].paths[j].index),
+				     volume->name);
+	volume_free(&before);
+	return 0;
+}
+
+/* A name is there after a power cut when its folder is. */
+static int dir_sync(const char *dir, struct fault *fault)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), ret = 0;
+
+	if (fd < 0 || fsync(fd))
+		ret = fault_set(fault, -errno, "%s: %s", dir, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+static int text_write(const char *path, const struct volume *volume, struct fault *fault)
+{
+	FILE *out = fopen(path, "we");
+	int ret;
+
+	if (!out)
+		return fault_set(fault, -errno, "%s: %s", path, strerror(errno));
+	ret = conf_print(out, volume, fault);
+	if (!ret && (fflush(out) || fsync(fileno(out))))
+		ret = fault_set(fault, -errno, "%s: %s", path, strerror(errno));
+	if (fclose(out) && !ret)
+		ret = fault_set(fault, -EIO, "%s cannot be written", path);
+	return ret;
+}
+
+int conf_write(struct volume *volume, struct fault *fault)
+{
+	char *dir = place_path(CONF_DIR), *path = conf_path(volume->name);
+	char *new = alloc_printf("%s.new", path);
+	int ret = volume_secrets_keep(volume, path, fault);
+
+	if (!ret && mkdir(dir, 0755) && errno != EEXIST)
+		ret = fault_set(fault, -errno, "%s: %s", dir, strerror(errno));
+	if (!ret)
+		ret = text_write(new, volume, fault);
+	if (!ret && rename(new, path))
+		ret = fault_set(fault, -errno, "%s: %s", path, strerror(errno));
+	if (!ret)
+		ret = dir_sync(dir, fault);
+	if (ret)
+		unlink(new);
+	free(new);
+	free(path);
+	free(dir);
+	return ret;
+}

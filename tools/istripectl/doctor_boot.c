@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-2.0
+/* doctor: what becomes of a volume at the next boot. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "apply.h"
+#include "conf.h"
+#include "doctor.h"
+#include "fact.h"
+#include "place.h"
+#include "plan.h"
+
+#define SYSTEMD_DIR	"/etc/systemd/system"
+#define OTHERS_MODE	077
+
+static bool ends(const char *name, const char *ending)
+{
+	size_t bytes = strlen(name), tail = strlen(ending);
+
+	return bytes >= tail && !strcmp(name + bytes - tail, ending);
+}
+
+static void conf_warn(struct doctor *doctor, const char *name, char *measured)
+{
+	doctor_warn(doctor, &(struct doctor_warning){
+		.measured = measured,
+		.wanted = alloc_printf("a volume that is as " CONF_DIR "/%s.conf says", name),
+		.next = alloc_printf("istripectl save %s # or, to follow it: istripectl apply %s",
+				     name, name),
+	},
+	"the next boot, or apply, brings back what the file says");
+}
+
+static void conf_compare(struct doctor *doctor, const struct doctor_volume *volume)
+{
+	const struct step *first;
+	struct plan plan = { 0 };
+	struct fault fault = { 0 };
+	int ret = apply_compare(&volume->volume, &plan, &fault);
+	size_t count = ret ? 0 : plan_differences(&plan, &first);
+	char *text;
+
+	fault.text[strcspn(fault.text, "\n")] = '\0';
+	if (ret == -EINVAL || ret == -ENOENT) {
+		conf_warn(doctor, volume->name, alloc_text(fault.text));
+	} else if (ret) {
+		doctor_skip(doctor, "%s", fault.text);
+	} else if (!count) {
+		doctor_pass(doctor);
+	} else {
+		text = step_text(first);
+		conf_warn(doctor, volume->name,
+			  alloc_printf("%zu differences from it, as %s", count, text));
+		free(text);
+	}
+	plan_free(&plan);
+}
+
+void doctor_conf(struct doctor *doctor, const struct doctor_volume *volume)
+{
+	if (apply_has_file(volume->name))
+		conf_compare(doctor, volume);
+	else
+		doctor_warn(doctor, &(struct doctor_warning){
+			.measured = alloc_printf("no " CONF_DIR "/%s.conf", volume->name),
+			.wanted = alloc_text("a configuration file"),
+			.next = alloc_printf("istripectl save %s", volume->name),
+		},
+		"the configuration is lost at a reboot; the data are not");
+}
+
+/* Units */
+
+static bool names_file(const char *dir, const char *name)
+{
+	char *path = place_path(SYSTEMD_DIR "/%s", dir);
+	struct file_names names = { 0 };
+	bool found;
+
+	file_list(path, &names);
+	found = doctor_names_have(&names, name);
+	file_names_free(&names);
+	free(path);
+	return found;
+}
+
+/* enable puts a link to a unit into the folder of each target that wants it. */
+static bool unit_is_enabled(const char *unit)
+{
+	char *dir = place_path(SYSTEMD_DIR);
+	struct file_names names = { 0 };
+	bool found = false;
+	size_t i;
+
+	file_list(dir, &names);
+	for (i = 0; !found && i < names.count; i++)
+		if (ends(names.items[i], ".wants") || ends(names.items[i], ".requires"))
+			found = names_file(names.items[i], unit);
+	file_names_free(&names);
+	free(dir);
+	return found;
+}
+
+void doctor_unit(struct doctor *doctor, const struct doctor_volume *volume)
+{
+	char *unit = alloc_printf("istripe@%s.service", volume->name);
+
+	if (!fact_is_dir(place_path("/run/systemd/system")))
+		doctor_skip(doctor, "systemd does not run");
+	else if (unit_is_enabled(unit))
+		doctor_pass(doctor);
+	else
+		doctor_warn(doctor, &(struct doctor_warning){
+			.measured = alloc_printf("%s is not enabled", unit),
+			.wanted = alloc_text("enabled"),
+			.next = alloc_printf("systemctl enable %s", unit),
+		},
+		"nothing brings the volume up after a reboot");
+	free(unit);
+}
+
+/* Secrets */
+
+static void secret_check(struct doctor *doctor, const char *name)
+{
+	char *path = place_path("%s%s", strchr(name, '/') ? "" : CONF_DIR "/", name);
+	int mode = file_mode(path);
+
+	if (mode < 0)
+		doctor_skip(doctor, "%s is not there", path);
+	else if (!(mode & OTHERS_MODE))
+		doctor_pass(doctor);
+	else
+		doctor_warn(doctor, &(struct doctor_warning){
+			.subject = alloc_text(path),
+			.measured = alloc_printf("mode %04o", mode),
+			.wanted = alloc_text("mode 0600"),
+			.next = alloc_printf("chmod 600 %s", path),
+		},
+		"others can read the secret, and istripectl refuses the file");
+	free(path);
+}
+
+/* Of lines as chap_secret = @FILE. */
+static void secrets_of_conf(const char *conf, struct file_names *secrets)
+{
+	char *text = fact_text(place_path(CONF_DIR "/%s", conf)), *rest = text, *line;
+
+	while (rest && (line = strsep(&rest, "\n"))) {
+		char *value = strchr(line, '='), *word;
+
+		line += strspn(line, " \t");
+		word = value && *line != '#' ? fact_word(value + 1, 0) : NULL;
+		if (word && word[0] == '@' && word[1] && strcmp(word, "@-"))
+			doctor_names_add(secrets, word + 1);
+		free(word);
+	}
+	free(text);
+}
+
+void doctor_secret_modes(struct doctor *doctor)
+{
+	struct file_names files = { 0 }, secrets = { 0 };
+	char *dir = place_path(CONF_DIR);
+	size_t i;
+
+	file_list(dir, &files);
+	for (i = 0; i < files.count; i++) {
+		if (ends(files.items[i], ".conf"))
+			secrets_of_conf(files.items[i], &secrets);
+		if (ends(files.items[i], ".secret"))
+			doctor_names_add(&secrets, files.items[i]);
+	}
+	for (i = 0; i < secrets.count; i++)
+		secret_check(doctor, secrets.items[i]);
+	if (!secrets.count)
+		doctor_skip(doctor, "no configuration file names a secret");
+	file_names_free(&secrets);
+	file_names_free(&files);
+	free(dir);
+}
+
+/* /etc/fstab */
+
+/* The file of a device in /etc/fstab, for free(). */
+static char *fstab_device(const char *spec)
+{
+	static const struct {
+		const char *tag, *dir;
+	} tags[] = {
+		{ "UUID=", "by-uuid" }, { "LABEL=", "by-label" },
+		{ "PARTUUID=", "by-partuuid" }, { "PARTLABEL=", "by-partlabel" },
+		{ "ID=", "by-id" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(tags) / sizeof(*tags); i++) {
+		const char *value = spec + strlen(tags[i].tag);
+
+		if (strncmp(spec, tags[i].tag, strlen(tags[i].tag)))
+			continue;
+		value += strspn(value, "\"");
+		return place_path("/dev/disk/%s/%.*s", tags[i].dir, (int)strcspn(value, "\""),
+				  value);
+	}
+	return place_path("%s", spec);
+}
+
+/* Whether @name is @disk or a partition of it: istripe1 is not one of istripe11. */
+static bool is_part_of(const char *name, const char *disk)
+{
+	size_t bytes = strlen(disk);
+
+	return !strncmp(name, disk, bytes) && (!name[bytes] || name[bytes] == 'p' ||
+					       name[bytes] == '-');
+}
+
+static bool fstab_means(const struct doctor_volume *volume, const char *spec)
+{
+	char *by_name = alloc_printf("/dev/istripe/%s", volume->name);
+	char *by_id = alloc_printf("/dev/disk/by-id/istripe-%s", volume->name);
+	char *real = fact_link(fstab_device(spec));
+	const char *device = volume->up ? volume->live.name : NULL;
+	bool means = !strcmp(spec, by_name) || !strcmp(spec, by_id) ||
+		     (real && device && is_part_of(real, device));
+
+	free(by_name);
+	free(by_id);
+	free(real);
+	return means;
+}
+
+static bool has_option(const char *options, const char *name)
+{
+	size_t bytes = strlen(name);
+
+	while (options) {
+		if (!strncmp(options, name, bytes) && (!options[bytes] || options[bytes] == ','))
+			return true;
+		options = strchr(options, ',');
+		options = options ? options + 1 : NULL;
+	}
+	return false;
+}
+
+/* Why these: Documentation/usage.rst, File systems. */
+#define FSTAB_OPTIONS "_netdev,nofail,x-systemd.device-timeout=infinity"
+
+static void fstab_check(struct doctor *doctor, const struct doctor_volume *volume,
+			const char *spec, const char *options)
+{
+	bool numbered = !strncmp(spec, "/dev/istripe", strlen("/dev/istripe")) &&
+			spec[strlen("/dev/istripe")] != '/';
+	const char *why = NULL;
+
+	if (!has_option(options, "_netdev"))
+		why = "without _netdev the boot or the shutdown hangs for want of the network";
+	else if (has_option(options, "nofail") && !has_option(options, "noauto") &&
+		 !has_option(options, "x-systemd.device-timeout=infinity"))
+		why = "systemd gives up waiting: a disk that comes up later is not mounted";
+	if (why)
+		doctor_warn(doctor, &(struct doctor_warning){
+			.subject = alloc_text(spec),
+			.measured = alloc_printf("options %s", options),
+			.wanted = alloc_text("options " FSTAB_OPTIONS),
+			.next = alloc_text("editor /etc/fstab && systemctl daemon-reload"),
+		},
+		"%s", why);
+	if (numbered)
+		doctor_warn(doctor, &(struct doctor_warning){
+			.subject = alloc_text(spec), .measured = alloc_text(spec),
+			.wanted = alloc_printf("/dev/istripe/%s, or the UUID", volume->name),
+			.next = alloc_text("editor /etc/fstab && systemctl daemon-reload"),
+		},
+		"the number may be another volume's after a reboot");
+	if (!why && !numbered)
+		doctor_pass(doctor);
+}
+
+void doctor_fstab(struct doctor *doctor, const struct doctor_volume *volume)
+{
+	char *text = fact_text(place_path("/etc/fstab")), *rest = text, *line;
+	bool found = false;
+
+	while (rest && (line = strsep(&rest, "\n"))) {
+		char *spec = fact_word(line, 0), *options = fact_word(line, 3);
+
+		if (spec && *spec != '#' && fstab_means(volume, spec)) {
+			fstab_check(doctor, volume, spec, options ? options : "defaults");
+			found = true;
+		}
+		free(spec);
+		free(options);
+	}
+	if (!text)
+		doctor_unread(doctor, "/etc/fstab", 0);
+	else if (!found)
+		doctor_skip(doctor, "/etc/fstab does not name the disk");
+	free(text);
+}
+
+/* multipathd */
+
+/* A device of device-mapper on the disk that multipath has made, for free(). */
+static char *multipath_holder(const char *device)
+{
+	char *dir = place_path("/sys/block/%s/holders", device), *found = NULL;
+	struct file_names names = { 0 };
+	size_t i;
+
+	file_list(dir, &names);
+	for (i = 0; !found && i < names.count; i++) {
+		char *uuid = fact_text(place_path("/sys/block/%s/dm/uuid", names.items[i]));
+
+		if (uuid && !strncmp(uuid, "mpath-", strlen("mpath-")))
+			found = alloc_text(names.items[i]);
+		free(uuid);
+	}
+	file_names_free(&names);
+	free(dir);
+	return found;
+}
+
+/* Whether a line as devnode "^istripe" means the disk. */
+static bool devnode_means(const char *line, const char *device)
+{
+	char pattern[256];
+	regex_t regex;
+	bool means;
+
+	if (sscanf(line, " devnode \"%255[^\"]\"", pattern) != 1 ||
+	    regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB))
+		return false;
+	means = !regexec(&regex, device, 0, NULL, 0);
+	regfree(&regex);
+	return means;
+}
+
+/*
+ * Whether one file excepts the disk from the blacklist. multipathd's own blacklist has all but
+ * SCSI disks, DASDs and NVMe.
+ */
+static bool conf_excepts(char *path, const char *device)
+{
+	char *text = fact_text(path), *rest = text, *line;
+	bool within = false, excepts = false;
+
+	while (rest && (line = strsep(&rest, "\n"))) {
+		if (strstr(line, "blacklist_exceptions"))
+			within = true;
+		else if (strchr(line, '}'))
+			within = false;
+		else if (within)
+			excepts |= devnode_means(line, device);
+	}
+	free(text);
+	return excepts;
+}
+
+static bool multipath_excepts(const char *device)
+{
+	bool excepts = conf_excepts(place_path("/etc/multipath.conf"), device);
+	char *dir = place_path("/etc/multipath/conf.d");
+	struct file_names names = { 0 };
+	size_t i;
+
+	file_list(dir, &names);
+	for (i = 0; i < names.count; i++)
+		if (ends(names.items[i], ".conf"))
+			excepts |= conf_excepts(place_path("/etc/multipath/conf.d/%s",
+							   names.items[i]), device);
+	file_names_free(&names);
+	free(dir);
+	return excepts;
+}
+
+void doctor_multipath(struct doctor *doctor, const struct doctor_volume *volume)
+{
+	static const char blacklist[] =
+		"echo 'blacklist { devnode \"^istripe\" }' > /etc/multipath/conf.d/istripe.conf";
+	char *holder;
+
+	if (!volume->up) {
+		doctor_skip(doctor, "the volume is down");
+		return;
+	}
+	holder = multipath_holder(volume->live.name);
+	if (!holder && !fact_process("multipathd"))
+		doctor_skip(doctor, "multipathd does not run");
+	else if (holder || multipath_excepts(volume->live.name))
+		doctor_warn(doctor, &(struct doctor_warning){
+			.measured = holder ? alloc_printf("it has made %s of the disk", holder) :
+				    alloc_text("blacklist_exceptions have the disk"),
+			.wanted = alloc_text("devnode \"^istripe\" in its blacklist"),
+			.next = alloc_printf("%s && multipathd reconfigure", blacklist),
+		},
+		"it takes the disk, which cannot be mounted then; istripe has paths of its own");
+	else
+		doctor_pass(doctor);
+	free(holder);
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0
+/* doctor: the queue of a volume's disk. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "doctor.h"
+#include "fact.h"
+#include "place.h"
+
+#define SECTOR_BYTES		512
+#define KILOBYTE		1024
+#define REQUESTS_ENOUGH		10000	/* to judge by */
+#define REQUEST_LARGE_BYTES	32768
+#define CHUNK_MIN_BYTES		4096
+
+static char *queue_file(const struct doctor_volume *volume, const char *name)
+{
+	return place_path("/sys/block/%s/queue/%s", volume->live.name, name);
+}
+
+/* Whether there is a disk: says so if not. */
+static bool is_up(struct doctor *doctor, const struct doctor_volume *volume)
+{
+	if (!volume->up)
+		doctor_skip(doctor, "the volume is down");
+	return volume->up;
+}
+
+static long long stripe_bytes(const struct doctor_volume *volume)
+{
+	return strtoll(doctor_value(volume, "chunk_bytes"), NULL, 10) *
+	       (long long)volume->volume.leg_count;
+}
+
+void doctor_scheduler(struct doctor *doctor, const struct doctor_volume *volume)
+{
+	char *text, *used;
+
+	if (!is_up(doctor, volume))
+		return;
+	text = fact_text(queue_file(volume, "scheduler"));
+	used = text ? strchr(text, '[') : NULL;
+	if (used)
+		used[strcspn(used, "]")] = '\0';
+	if (!text)
+		doctor_unread(doctor, "the scheduler", 0);
+	else if (!used || !strcmp(used, "[none"))
+		doctor_pass(doctor);
+	else
+		doctor_warn(doctor, &(struct doctor_warning){
+			.measured = alloc_text(used + 1), .wanted = alloc_text("none"),
+			.next = alloc_printf("echo none > /sys/block/%s/queue/scheduler",
+					     volume->live.name),
+		},
+		"it takes a lock for each request, and the array sorts them anyway");
+	free(text);
+}
+
+void doctor_read_ahead(struct doctor *doctor, const struct doctor_volume *volume)
+{
+	long long kilobytes, stripe = stripe_bytes(volume);
+
+	if (!is_up(doctor, volume))
+		return;
+	if (!fact_number(queue_file(volume, "read_ahead_kb"), &kilobytes))
+		doctor_unread(doctor, "read_ahead_kb", 0);
+	else if (!kilobytes)
+		doctor_skip(doctor, "read-ahead is off");
+	else if (kilobytes * KILOBYTE >= stripe)
+		doctor_pass(doctor);
+	else
+		doctor_warn(doctor, &(struct doctor_warning){
+			.measured = alloc_printf("%lld", kilobytes * KILOBYTE),
+			.wanted = alloc_printf("%lld", 2 * stripe),
+			.next = alloc_printf("echo %lld > /sys/block/%s/queue/read_ahead_kb",
+					     2 * stripe / KILOBYTE, volume->live.name),
+		},
+		"a file that is read from start to end does not keep all legs busy");
+}
+
+void doctor_max_sectors(struct doctor *doctor, const struct doctor_volume *volume)
+{
+	long long now, most, stripe = stripe_bytes(volume) / KILOBYTE;
+
+	if (!is_up(doctor, volume))
+		return;
+	if (!fact_number(queue_file(volume, "max_sectors_kb"), &now) ||
+	    !fact_number(queue_file(volume, "max_hw_sectors_kb"), &most)) {
+		doctor_unread(doctor, "max_sectors_kb", 0);
+		return;
+	}
+	if (now >= stripe || now >= most)
+		doctor_pass(doctor);
+	else
+		doctor_warn(doctor, &(struct doctor_warning){
+			.measured = alloc_printf("%lld", now * KILOBYTE),
+			.wanted = alloc_printf("%lld", (most < stripe ? most : stripe) * KILOBYTE),
+			.next = alloc_printf("echo %lld > /sys/block/%s/queue/max_sectors_kb", most,
+					     volume->live.name),
+		},
+		"large requests are cut before they reach all legs");
+}
+
+struct request_sizes {
+	long long count;
+	long long average_bytes;
+	long long depth;		/* requests at a time */
+};
+
+static bool requests_read(const struct doctor_volume *volume, struct request_sizes *sizes)
+{
+	char *text = fact_text(place_path("/sys/block/%s/stat", volume->live.name)), *rest = text;
+	long long value[11] = { 0 };
+	size_t i;
+
+	if (!text)
+		return false;
+	for (i = 0; i < sizeof(value) / sizeof(*value); i++)
+		value[i] = strtoll(rest, &rest, 10);
+	free(text);
+	sizes->count = value[0] + value[4];
+	if (sizes->count)
+		sizes->average_bytes = (value[2] + value[6]) * SECTOR_BYTES / sizes->count;
+	sizes->depth = value[9] ? value[10] / value[9] : 0;
+	return true;
+}
+
+static void chunk_check(struct doctor *doctor, const struct doctor_volume *volume,
+			const struct request_sizes *sizes)
+{
+	long long chunk = strtoll(doctor_value(volume, "chunk_bytes"), NULL, 10);
+	long long legs = volume->volume.leg_count, wanted = CHUNK_MIN_BYTES;
+
+	/* Small requests, or many at a time, keep all legs busy with any chunk. */
+	if (sizes->average_bytes < REQUEST_LARGE_BYTES || sizes->depth >= legs ||
+	    chunk < 2 * sizes->average_bytes) {
+		doctor_pass(doctor);
+		return;
+	}
+	while (2 * wanted * legs <= sizes->average_bytes)
+		wanted *= 2;
+	doctor_warn(doctor, &(struct doctor_warning){
+		.measured = alloc_printf("%lld", chunk),
+		.wanted = alloc_printf("%lld", wanted),
+		.next = alloc_printf("istripectl create NEW --chunk %lldK ... and copy the data",
+				     wanted / KILOBYTE),
+	},
+	"requests have %lld bytes on average, %lld at a time: most of %lld legs wait; only a new volume has another chunk",
+	sizes->average_bytes, sizes->depth, legs);
+}
+
+void doctor_chunk(struct doctor *doctor, const struct doctor_volume *volume)
+{
+	struct request_sizes sizes = { 0 };
+
+	if (!is_up(doctor, volume))
+		return;
+	if (volume->volume.leg_count < 2)
+		doctor_skip(doctor, "there is one leg");
+	else if (!requests_read(volume, &sizes))
+		doctor_unread(doctor, "stat", 0);
+	else if (sizes.count < REQUESTS_ENOUGH)
+		doctor_skip(doctor, "there have been %lld requests only", sizes.count);
+	else
+		chunk_check(doctor, volume, &sizes);
+}
+
+void doctor_write_cache(struct doctor *doctor, const struct doctor_volume *volume)
+{
+	long long fua = 0;
+	char *text;
+
+	if (!is_up(doctor, volume))
+		return;
+	text = fact_text(queue_file(volume, "write_cache"));
+	fact_number(queue_file(volume, "fua"), &fua);
+	if (!text)
+		doctor_unread(doctor, "write_cache", 0);
+	else if (!strcmp(text, "write back"))
+		doctor_pass(doctor);
+	else if (fua)
+		/* The disk has FUA only when a LUN has a volatile cache. */
+		doctor_warn(doctor, &(struct doctor_warning){
+			.measured = alloc_text(text), .wanted = alloc_text("write back"),
+			.next = alloc_printf("echo write back > /sys/block/%s/queue/write_cache",
+					     volume->live.name),
+		},
+		"a LUN has a volatile cache, and the kernel sends no flushes: data are lost when its power fails");
+	else
+		doctor_skip(doctor,
+			    "write_cache is \"%s\": the LUNs have no volatile cache, or somebody has written that",
+			    text);
+	free(text);
+}

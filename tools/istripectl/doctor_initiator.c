@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0
+/* doctor: names of the initiator, and other initiators on this host. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "doctor.h"
+#include "fact.h"
+#include "initiator.h"
+#include "place.h"
+
+/* The name of this host */
+
+/* Names that documents and packages print as examples, and names that nobody has completed. */
+static bool name_is_example(const char *name)
+{
+	static const char *const unfinished[] = {
+		"iqn.1993-08.org.debian:01:", "iqn.1994-05.com.redhat:", "iqn.1996-04.de.suse:01:",
+		"iqn.2004-10.com.ubuntu:01:", "iqn.1987-05.com.cisco:01.",
+		"iqn.2005-03.org.open-iscsi:",
+	};
+	const char *authority = strchr(name, '.');
+	size_t bytes = authority ? strcspn(authority + 1, ":") : 0, i;
+
+	for (i = 0; i < sizeof(unfinished) / sizeof(*unfinished); i++)
+		if (!strcmp(name, unfinished[i]))
+			return true;
+	/* iqn.DATE.com.example, and org.example and so on (RFC 2606). */
+	for (i = 1; i + strlen("example") <= bytes; i++)
+		if (!strncmp(authority + i, ".example", strlen(".example")) &&
+		    (i + strlen("example") == bytes || authority[i + strlen(".example")] == '.'))
+			return true;
+	return false;
+}
+
+static void name_check(struct doctor *doctor, const char *where, const char *name)
+{
+	if (!name_is_example(name))
+		doctor_pass(doctor);
+	else
+		doctor_warn(doctor, &(struct doctor_warning){
+			.subject = alloc_text(where), .measured = alloc_text(name),
+			.wanted = alloc_text("a name that no other host has"),
+			.next = alloc_text("echo InitiatorName=$(iscsi-iname) > " INITIATOR_FILE),
+		},
+		"two hosts of one name end each other's sessions, and their writes mix");
+}
+
+void doctor_initiator_file(struct doctor *doctor)
+{
+	char *name = initiator_name();
+	size_t i;
+
+	if (name)
+		name_check(doctor, INITIATOR_FILE, name);
+	for (i = 0; i < doctor->volume_count; i++) {
+		const struct doctor_volume *volume = &doctor->volumes[i];
+		const char *own = doctor_value(volume, "initiator_name");
+
+		if (volume->checked && *own && (!name || strcmp(own, name)))
+			name_check(doctor, volume->name, own);
+	}
+	free(name);
+}
+
+/* Sessions of other volumes */
+
+static const char *isid_of(const struct doctor_path *path)
+{
+	const char *isid = path->session ? settings_value(&path->session->values, "isid") : "";
+
+	return *isid ? isid : doctor_setting(path, "isid");
+}
+
+/* A session has one name at a target: initiator, ISID, target and portal group. */
+static bool sessions_meet(const struct doctor_volume *volume, const struct doctor_path *path,
+			  const struct doctor_volume *other_volume, const struct doctor_path *other)
+{
+	const char *groups[2] = { "", "" };
+
+	if (path->session && other->session) {
+		groups[0] = settings_value(&path->session->values, "target_portal_group_tag");
+		groups[1] = settings_value(&other->session->values, "target_portal_group_tag");
+	}
+	return *isid_of(path) && !strcmp(isid_of(path), isid_of(other)) &&
+	       !strcmp(doctor_setting(path, "target_name"), doctor_setting(other, "target_name")) &&
+	       !strcmp(doctor_value(volume, "initiator_name"),
+		       doctor_value(other_volume, "initiator_name")) &&
+	       !strcmp(groups[0], groups[1]);
+}
+
+static bool session_twice(struct doctor *doctor, const struct doctor_volume *volume,
+			  const struct doctor_path *path, const struct doctor_volume *other)
+{
+	char *file = doctor_path_file(doctor, path, "isid");
+	bool found = false;
+	size_t i;
+
+	for (i = 0; !found && i < other->path_count; i++)
+		found = sessions_meet(volume, path, other, &other->paths[i]);
+	if (found)
+		doctor_warn(doctor, &(struct doctor_warning){
+			.subject = alloc_printf("leg %u path %u", path->leg->index,
+						path->path->index),
+			.measured = alloc_printf("ISID %s, which volume %s has, too", isid_of(path),
+						 other->name),
+			.wanted = alloc_text("an ISID of its own"),
+			.next = alloc_printf("istripectl down %s && echo > %s && istripectl up %s",
+					     volume->name, file, volume->name),
+		},
+		"each login of the one ends the session of the other at %s",
+		doctor_setting(path, "target_name"));
+	free(file);
+	return found;
+}
+
+void doctor_session_twice(struct doctor *doctor, const struct doctor_volume *volume)
+{
+	bool found = false;
+	size_t i, j;
+
+	for (i = 0; i < volume->path_count; i++)
+		for (j = 0; j < doctor->volume_count; j++)
+			if (&doctor->volumes[j] != volume)
+				found |= session_twice(doctor, volume, &volume->paths[i],
+						       &doctor->volumes[j]);
+	if (!found)
+		doctor_pass(doctor);
+}
+
+/* open-iscsi */
+
+static bool has_target(const struct doctor_volume *volume, const char *target)
+{
+	size_t i;
+
+	for (i = 0; i < volume->path_count; i++)
+		if (!strcmp(doctor_setting(&volume->paths[i], "target_name"), target))
+			return true;
+	return false;
+}
+
+static void foreign_session_check(struct doctor *doctor, const struct doctor_volume *volume,
+				  const char *session)
+{
+	char *target = fact_text(place_path("/sys/class/iscsi_session/%s/targetname", session));
+	char *name = fact_text(place_path("/sys/class/iscsi_session/%s/initiatorname", session));
+
+	if (!target || !name)
+		doctor_unread(doctor, session, 0);
+	else if (!has_target(volume, target) ||
+		 strcmp(name, doctor_value(volume, "initiator_name")))
+		doctor_pass(doctor);
+	else
+		doctor_warn(doctor, &(struct doctor_warning){
+			.subject = alloc_text(session),
+			.measured = alloc_printf("logged in to %s as %s", target, name),
+			.wanted = alloc_text("no such session"),
+			.next = alloc_printf("iscsiadm -m node -T %s -u", target),
+		},
+		"the host sees the LUNs twice, and may mount what the volume writes");
+	free(target);
+	free(name);
+}
+
+void doctor_open_iscsi_session(struct doctor *doctor, const struct doctor_volume *volume)
+{
+	char *dir = place_path("/sys/class/iscsi_session");
+	struct file_names names = { 0 };
+	size_t i;
+
+	file_list(dir, &names);
+	for (i = 0; i < names.count; i++)
+		foreign_session_check(doctor, volume, names.items[i]);
+	if (!names.count)
+		doctor_pass(doctor);
+	file_names_free(&names);
+	free(dir);
+}
+
+static bool record_is_automatic(char *path)
+{
+	char *text = fact_text(path), *rest = text, *line;
+	bool automatic = false;
+
+	while (rest && (line = strsep(&rest, "\n"))) {
+		char *name = fact_word(line, 0), *value = fact_word(line, 2);
+
+		if (name && value && !strcmp(name, "node.startup"))
+			automatic = !strcmp(value, "automatic");
+		free(name);
+		free(value);
+	}
+	free(text);
+	return automatic;
+}
+
+/* A portal is a file, or a folder with a file for each of open-iscsi's interfaces. */
+static bool portal_is_automatic(const char *portal)
+{
+	struct file_names names = { 0 };
+	bool automatic = false;
+	size_t i;
+
+	if (file_list(portal, &names))
+		return record_is_automatic(alloc_text(portal));
+	for (i = 0; i < names.count; i++)
+		automatic |= record_is_automatic(alloc_printf("%s/%s", portal, names.items[i]));
+	file_names_free(&names);
+	return automatic;
+}
+
+static char *record_change(const char *target, const char *portal)
+{
+	return alloc_printf("iscsiadm -m node -T %s -p %.*s -o update -n %s -v manual", target,
+			    (int)strcspn(portal, ","), portal, "node.startup");
+}
+
+static void records_check(struct doctor *doctor, const char *nodes, const char *target)
+{
+	char *dir = place_path("%s/%s", nodes, target);
+	struct file_names names = { 0 };
+	size_t i;
+
+	file_list(dir, &names);
+	for (i = 0; i < names.count; i++) {
+		char *portal = alloc_printf("%s/%s", dir, names.items[i]);
+
+		if (portal_is_automatic(portal))
+			doctor_warn(doctor, &(struct doctor_warning){
+				.subject = alloc_text(names.items[i]),
+				.measured = alloc_text("node.startup = automatic"),
+				.wanted = alloc_text("node.startup = manual"),
+				.next = record_change(target, names.items[i]),
+			},
+			"at boot open-iscsi logs in to %s, and the volume does not come up",
+			target);
+		else
+			doctor_pass(doctor);
+		free(portal);
+	}
+	file_names_free(&names);
+	free(dir);
+}
+
+void doctor_open_iscsi_record(struct doctor *doctor, const struct doctor_volume *volume)
+{
+	size_t before = doctor->finding_count, i;
+	struct file_names targets = { 0 };
+
+	for (i = 0; i < volume->path_count; i++)
+		doctor_names_add(&targets, doctor_setting(&volume->paths[i], "target_name"));
+	for (i = 0; i < targets.count; i++) {
+		/* A target's name is a name: nothing else is looked up. */
+		if (!*targets.items[i] || strchr(targets.items[i], '/'))
+			continue;
+		records_check(doctor, "/etc/iscsi/nodes", targets.items[i]);
+		records_check(doctor, "/var/lib/iscsi/nodes", targets.items[i]);
+	}
+	if (!doctor->passed && doctor->finding_count == before)
+		doctor_pass(doctor);
+	file_names_free(&targets);
+}

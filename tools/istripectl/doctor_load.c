@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0
+/* doctor: volumes, and the network as their paths see it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "doctor.h"
+#include "fact.h"
+#include "host_ping.h"
+#include "place.h"
+#include "tree.h"
+
+#define LOWER_DEPTH_MAX		8
+#define PING_TRIES		3
+#define ETHERNET_MTU		1500
+#define IP_PACKET_BYTES_MAX	65535
+
+const char *doctor_setting(const struct doctor_path *path, const char *name)
+{
+	return settings_value(&path->path->settings, name);
+}
+
+long long doctor_setting_number(const struct doctor_path *path, const char *name)
+{
+	return strtoll(doctor_setting(path, name), NULL, 10);
+}
+
+char *doctor_path_file(const struct doctor *doctor, const struct doctor_path *path,
+		       const char *name)
+{
+	char *below = alloc_printf("legs/%u/paths/%u/%s", path->leg->index, path->path->index,
+				   name);
+	char *file = tree_path(doctor->volume, below);
+
+	free(below);
+	return file;
+}
+
+const char *doctor_value(const struct doctor_volume *volume, const char *name)
+{
+	const char *text = volume->up ? settings_value(&volume->live.values, name) : "";
+
+	return *text ? text : settings_value(&volume->volume.settings, name);
+}
+
+bool doctor_names_have(const struct file_names *names, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < names->count; i++)
+		if (!strcmp(names->items[i], name))
+			return true;
+	return false;
+}
+
+void doctor_names_add(struct file_names *names, const char *name)
+{
+	if (doctor_names_have(names, name))
+		return;
+	names->items = alloc_array(names->items, names->count + 1, sizeof(*names->items));
+	names->items[names->count++] = alloc_text(name);
+}
+
+static void lower_find(const char *nic, struct file_names *names, int depth)
+{
+	char *dir = place_path("/sys/class/net/%s", nic);
+	struct file_names files = { 0 };
+	bool bottom = true;
+	size_t i;
+
+	file_list(dir, &files);
+	for (i = 0; i < files.count && depth < LOWER_DEPTH_MAX; i++) {
+		if (strncmp(files.items[i], "lower_", strlen("lower_")))
+			continue;
+		lower_find(files.items[i] + strlen("lower_"), names, depth + 1);
+		bottom = false;
+	}
+	if (bottom)
+		doctor_names_add(names, nic);
+	file_names_free(&files);
+	free(dir);
+}
+
+void doctor_lower_nics(const char *nic, struct file_names *names)
+{
+	lower_find(nic, names, 0);
+}
+
+/* Directory @group/@index below @live, or NULL. */
+static const struct live *live_numbered(const struct live *live, const char *group,
+					unsigned int index)
+{
+	const struct live *all = live ? live_child(live, group) : NULL, *found;
+	char *name = alloc_printf("%u", index);
+
+	found = all ? live_child(all, name) : NULL;
+	free(name);
+	return found;
+}
+
+static void connection_measure(const struct live *connection, struct doctor_path *path)
+{
+	const char *local = settings_value(&connection->values, "local_address");
+	const char *remote = settings_value(&connection->values, "remote_address");
+	const char *ping = settings_value(&connection->values, "ping_rtt_us");
+	unsigned int ping_us = strtoul(ping, NULL, 10);
+	struct host_tcp tcp, *sum = &path->tcp;
+
+	if (ping_us && (!path->rtt_us || ping_us < path->rtt_us))
+		path->rtt_us = ping_us;
+	if (!*local || !*remote || host_tcp(local, remote, path->nic, &tcp))
+		return;
+	if (!path->measured || (tcp.rtt_us && (!sum->rtt_us || tcp.rtt_us < sum->rtt_us)))
+		sum->rtt_us = tcp.rtt_us;
+	if (tcp.path_mtu && (!sum->path_mtu || tcp.path_mtu < sum->path_mtu))
+		sum->path_mtu = tcp.path_mtu;
+	if (!sum->segment_bytes || tcp.segment_bytes < sum->segment_bytes)
+		sum->segment_bytes = tcp.segment_bytes;
+	sum->sent += tcp.sent;
+	sum->sent_again += tcp.sent_again;
+	memcpy(sum->congestion, tcp.congestion, sizeof(sum->congestion));
+	path->measured = true;
+}
+
+static void path_measure(struct doctor_path *path)
+{
+	const struct live *all = path->live ? live_child(path->live, "connections") : NULL;
+	size_t i;
+
+	for (i = 0; all && i < all->child_count; i++)
+		connection_measure(&all->children[i], path);
+	if (path->tcp.rtt_us)
+		path->rtt_us = path->tcp.rtt_us;
+}
+
+static void path_load(const struct doctor_volume *volume, const struct leg *leg,
+		      const struct path *path, struct doctor_path *loaded)
+{
+	const struct live *live = volume->up ? live_numbered(&volume->live, "legs", leg->index) :
+				  NULL;
+	const struct live *session;
+	const char *nic;
+
+	memset(loaded, 0, sizeof(*loaded));
+	loaded->leg = leg;
+	loaded->path = path;
+	loaded->live = live_numbered(live, "paths", path->index);
+	session = loaded->live ? live_child(loaded->live, "session") : NULL;
+	if (session && *settings_value(&session->values, "state"))
+		loaded->session = session;
+	nic = doctor_setting(loaded, "nic");
+	loaded->address = host_address_of(doctor_setting(loaded, "portal"));
+	loaded->route_error = host_route(loaded->address, nic,
+					 doctor_setting(loaded, "source_address"), &loaded->route);
+	loaded->nic = alloc_text(*nic ? nic : loaded->route.nic);
+	path_measure(loaded);
+}
+
+static void paths_load(struct doctor_volume *volume)
+{
+	size_t i, j;
+
+	volume->paths = alloc_array(NULL, volume_path_count(&volume->volume),
+				    sizeof(*volume->paths));
+	for (i = 0; i < volume->volume.leg_count; i++) {
+		const struct leg *leg = &volume->volume.legs[i];
+
+		for (j = 0; j < leg->path_count; j++)
+			path_load(volume, leg, &leg->paths[j],
+				  &volume->paths[volume->path_count++]);
+	}
+}
+
+static int volume_load(struct doctor_volume *volume, const char *name, struct fault *fault)
+{
+	int ret = tree_read(name, &volume->volume, fault);
+	const char *device = volume->volume.device;
+
+	if (ret)
+		return ret;
+	volume->name = volume->volume.name;
+	/* A device name is a name: nothing else is looked up. */
+	if (device && *device && !strchr(device, '/'))
+		volume->up = !live_read(device, &volume->live);
+	paths_load(volume);
+	return 0;
+}
+
+static void nics_load(struct doctor *doctor)
+{
+	size_t i, j;
+
+	for (i = 0; i < doctor->volume_count; i++) {
+		const struct doctor_volume *volume = &doctor->volumes[i];
+
+		for (j = 0; volume->checked && j < volume->path_count; j++)
+			if (*volume->paths[j].nic)
+				doctor_names_add(&doctor->nics, volume->paths[j].nic);
+	}
+}
+
+/* Some packets may be lost: one answer is enough. */
+static bool answers(const struct doctor_path *path, long long bytes)
+{
+	const char *from = doctor_setting(path, "source_address");
+	int i;
+
+	for (i = 0; i < PING_TRIES; i++)
+		if (host_ping(path->address, path->nic, from, bytes) > 0)
+			return true;
+	return false;
+}
+
+/*
+ * The largest packet that is answered; of those between the smallest and the NIC's only the most
+ * common size is tried. 0 when there are no answers to small ones, either, before or afterwards.
+ */
+static long long path_probe(const struct doctor_path *path)
+{
+	const char *from = doctor_setting(path, "source_address");
+	long long mtu;
+
+	if (!*path->nic || !fact_number(place_path("/sys/class/net/%s/mtu", path->nic), &mtu) ||
+	    mtu <= HOST_PING_BYTES_MIN || mtu > IP_PACKET_BYTES_MAX ||
+	    host_ping(path->address, path->nic, from, HOST_PING_BYTES_MIN) <= 0)
+		return 0;
+	if (answers(path, mtu))
+		return mtu;
+	if (mtu > ETHERNET_MTU && answers(path, ETHERNET_MTU))
+		return ETHERNET_MTU;
+	return answers(path, HOST_PING_BYTES_MIN) ? HOST_PING_BYTES_MIN : 0;
+}
+
+/* An earlier path of the volume that leads to the same place, or NULL. */
+static const struct doctor_path *path_same(const struct doctor_volume *volume,
+					   const struct doctor_path *path)
+{
+	const struct doctor_path *other;
+
+	for (other = volume->paths; other < path; other++)
+		if (!strcmp(other->nic, path->nic) && !strcmp(other->address, path->address) &&
+		    !strcmp(doctor_setting(other, "source_address"),
+			    doctor_setting(path, "source_address")))
+			return other;
+	return NULL;
+}
+
+static void volume_probe(struct doctor_volume *volume)
+{
+	size_t i;
+
+	for (i = 0; i < volume->path_count; i++) {
+		struct doctor_path *path = &volume->paths[i];
+		const struct doctor_path *same = path_same(volume, path);
+
+		if (!path->route_error)
+			path->reaches_bytes = same ? same->reaches_bytes : path_probe(path);
+	}
+}
+
+int doctor_load(struct doctor *doctor, const struct file_names *names, struct fault *fault)
+{
+	struct file_names all = { 0 };
+	int ret = tree_list(&all, fault);
+	size_t i;
+
+	for (i = 0; !ret && i < names->count; i++)
+		ret = tree_has_volume(names->items[i], fault);
+	doctor->volumes = alloc_array(NULL, all.count, sizeof(*doctor->volumes));
+	for (i = 0; !ret && i < all.count; i++) {
+		struct doctor_volume *volume = &doctor->volumes[doctor->volume_count++];
+
+		memset(volume, 0, sizeof(*volume));
+		volume->checked = doctor_names_have(names, all.items[i]);
+		ret = volume_load(volume, all.items[i], fault);
+		if (!ret && volume->checked)
+			volume_probe(volume);
+	}
+	if (!ret) {
+		nics_load(doctor);
+		doctor->address_count = host_addresses(&doctor->addresses);
+	}
+	file_names_free(&all);
+	return ret;
+}
+
+static void volume_unload(struct doctor_volume *volume)
+{
+	size_t i;
+
+	for (i = 0; i < volume->path_count; i++) {
+		free(volume->paths[i].nic);
+		free(volume->paths[i].address);
+	}
+	free(volume->paths);
+	volume_free(&volume->volume);
+	live_free(&volume->live);
+}
+
+void doctor_unload(struct doctor *doctor)
+{
+	size_t i;
+
+	for (i = 0; i < doctor->volume_count; i++)
+		volume_unload(&doctor->volumes[i]);
+	free(doctor->volumes);
+	doctor->volumes = NULL;
+	doctor->volume_count = 0;
+	file_names_free(&doctor->nics);
+	free(doctor->addresses);
+	doctor->addresses = NULL;
+}

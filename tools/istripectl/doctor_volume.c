@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0
+/* doctor: states, timers and the safety of a volume. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "doctor.h"
+#include "tree.h"
+
+#define RECOVERY_DEFAULT_MS	120000
+#define PING_INTERVAL_MS	2000
+#define NOTICE_MS		5000	/* ping_interval_ms + ping_timeout_ms by default */
+#define WHY_BYTES		512
+
+static long long volume_number(const struct doctor_volume *volume, const char *name)
+{
+	return strtoll(doctor_value(volume, name), NULL, 10);
+}
+
+/* States */
+
+void doctor_volume_state(struct doctor *doctor, const struct doctor_volume *volume)
+{
+	const char *state = settings_value(&volume->live.values, "state");
+	const char *error = volume->volume.last_error ? volume->volume.last_error : "";
+
+	if (!volume->up && !*error)
+		doctor_skip(doctor, "the volume is down");
+	else if (!volume->up)
+		doctor_warn(doctor, &(struct doctor_warning){
+			.measured = alloc_text("down"), .wanted = alloc_text("live"),
+			.next = alloc_printf("istripectl up %s", volume->name),
+		},
+		"%s", error);
+	else if (!*state)
+		doctor_unread(doctor, "the state", 0);
+	else if (!strcmp(state, "live"))
+		doctor_pass(doctor);
+	else
+		doctor_warn(doctor, &(struct doctor_warning){
+			.measured = alloc_text(state), .wanted = alloc_text("live"),
+			.next = alloc_printf("istripectl status %s", volume->name),
+		},
+		"%s", strcmp(state, "degraded") ? "no path of a leg takes I/O" : "a path is lost");
+}
+
+void doctor_path_state(struct doctor *doctor, const struct doctor_path *path)
+{
+	const char *state = path->live ? settings_value(&path->live->values, "state") : "";
+	const char *error = path->live ? settings_value(&path->live->values, "last_error") : "";
+
+	if (!*state)
+		doctor_skip(doctor, "it is not up");
+	else if (!strcmp(state, "live"))
+		doctor_pass(doctor);
+	else
+		doctor_warn(doctor, &(struct doctor_warning){
+			.measured = alloc_text(state), .wanted = alloc_text("live"),
+			.next = alloc_printf("istripectl rescan %s; istripectl status %s",
+					     doctor->volume, doctor->volume),
+		},
+		"%s", *error ? error : "it is not logged in");
+}
+
+void doctor_single_path(struct doctor *doctor, const struct doctor_volume *volume)
+{
+	size_t i;
+
+	for (i = 0; i < volume->volume.leg_count; i++) {
+		const struct leg *leg = &volume->volume.legs[i];
+
+		if (leg->path_count > 1)
+			doctor_pass(doctor);
+		else
+			doctor_warn(doctor, &(struct doctor_warning){
+				.subject = alloc_printf("leg %u", leg->index),
+				.measured = alloc_printf("%zu", leg->path_count),
+				.wanted = alloc_text("2"),
+				.next = alloc_printf("istripectl path add %s %u portal=IP,nic=NIC",
+						     volume->name, leg->index),
+			},
+			"when its only path is lost all I/O of the volume waits, then fails");
+	}
+}
+
+void doctor_fence(struct doctor *doctor, const struct doctor_path *path)
+{
+	const char *unproven = path->live ? settings_value(&path->live->values, "unproven") : "";
+	const char *through = path->live ? settings_value(&path->live->values, "fenced_through") :
+			      "";
+	const char *timeout_ms = settings_value(&path->leg->settings, "fence_timeout_ms");
+
+	if (path->leg->path_count < 2)
+		doctor_skip(doctor, "the leg has one path");
+	else if (!path->live)
+		doctor_skip(doctor, "it is not up");
+	else if (*through || !strcmp(settings_value(&path->leg->settings, "fence"), "path"))
+		doctor_pass(doctor);
+	else if (!*unproven)
+		doctor_skip(doctor, "no proof has been made yet");
+	else if (*timeout_ms && *timeout_ms != '-')
+		doctor_warn(doctor, &(struct doctor_warning){
+			.measured = alloc_printf("fence_timeout_ms %s, unproven: %s", timeout_ms,
+						 unproven),
+			.wanted = alloc_text("a path proven to lead to the same portal group"),
+			.next = alloc_text("at the array: put all portals into one portal group"),
+		},
+		"writes that are lost with it are sent again without a fence: an old one may overwrite newer data");
+	else
+		doctor_warn(doctor, &(struct doctor_warning){
+			.measured = alloc_printf("unproven: %s", unproven),
+			.wanted = alloc_text("a path proven to lead to the same portal group"),
+			.next = alloc_text("at the array: put all portals into one portal group;"
+					   " or see fence_timeout_ms"),
+		},
+		"writes that are lost with it wait until it is back: Documentation/usage.rst, When a path is lost");
+}
+
+/* Timers */
+
+static void __printf(6, 7) timer_warn(struct doctor *doctor, const char *name,
+				      long long measured, long long wanted, char *file,
+				      const char *fmt, ...)
+{
+	char why[WHY_BYTES];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(why, sizeof(why), fmt, args);
+	va_end(args);
+	doctor_warn(doctor, &(struct doctor_warning){
+		.subject = alloc_printf("%s%s%s", doctor->subject ? doctor->subject : "",
+					doctor->subject ? " " : "", name),
+		.measured = alloc_printf("%lld", measured), .wanted = alloc_printf("%lld", wanted),
+		.next = alloc_printf("echo %lld > %s", wanted, file),
+	},
+	"%s", why);
+	free(file);
+}
+
+static void ping_check(struct doctor *doctor, const struct doctor_path *path, long long command_ms)
+{
+	long long interval_ms = doctor_setting_number(path, "ping_interval_ms");
+	long long timeout_ms = doctor_setting_number(path, "ping_timeout_ms");
+	long long notice_ms = interval_ms + timeout_ms;
+
+	if (!interval_ms)
+		timer_warn(doctor, "ping_interval_ms", 0, PING_INTERVAL_MS,
+			   doctor_path_file(doctor, path, "ping_interval_ms"),
+			   "a silent target is noticed only when commands time out, after %lld ms",
+			   command_ms);
+	else if (notice_ms >= command_ms && timeout_ms >= command_ms)
+		timer_warn(doctor, "ping_timeout_ms", timeout_ms, command_ms / 10,
+			   doctor_path_file(doctor, path, "ping_timeout_ms"),
+			   "commands time out after %lld ms, before a silent target is noticed after %lld ms",
+			   command_ms, notice_ms);
+	else if (notice_ms >= command_ms)
+		timer_warn(doctor, "ping_interval_ms", interval_ms, (command_ms - timeout_ms) / 2,
+			   doctor_path_file(doctor, path, "ping_interval_ms"),
+			   "commands time out after %lld ms, before a silent target is noticed after %lld ms",
+			   command_ms, notice_ms);
+	else
+		doctor_pass(doctor);
+}
+
+static void user_timeout_check(struct doctor *doctor, const struct doctor_path *path)
+{
+	long long notice_ms = doctor_setting_number(path, "ping_interval_ms") +
+			      doctor_setting_number(path, "ping_timeout_ms");
+	long long user_ms = doctor_setting_number(path, "user_timeout_ms");
+
+	if (!user_ms || user_ms >= notice_ms)
+		doctor_pass(doctor);
+	else
+		timer_warn(doctor, "user_timeout_ms", user_ms, notice_ms,
+			   doctor_path_file(doctor, path, "user_timeout_ms"),
+			   "TCP ends the connection before the target has had the %lld ms that ping_interval_ms and ping_timeout_ms give it",
+			   notice_ms);
+}
+
+static const struct doctor_volume *volume_of(const struct doctor *doctor)
+{
+	size_t i;
+
+	for (i = 0; i + 1 < doctor->volume_count; i++)
+		if (!strcmp(doctor->volumes[i].name, doctor->volume))
+			break;
+	return &doctor->volumes[i];
+}
+
+void doctor_timers(struct doctor *doctor, const struct doctor_path *path)
+{
+	const struct doctor_volume *volume = volume_of(doctor);
+	long long recovery_ms = volume_number(volume, "recovery_timeout_ms");
+	long long login_ms = doctor_setting_number(path, "login_timeout_ms");
+
+	ping_check(doctor, path, volume_number(volume, "command_timeout_ms"));
+	user_timeout_check(doctor, path);
+	if (recovery_ms <= 0 || login_ms < recovery_ms)
+		doctor_pass(doctor);
+	else
+		timer_warn(doctor, "login_timeout_ms", login_ms, recovery_ms / 4,
+			   doctor_path_file(doctor, path, "login_timeout_ms"),
+			   "recovery_timeout_ms, %lld, is over before one login may end",
+			   recovery_ms);
+}
+
+/* How long it may take to notice that a path is lost. */
+static long long notice_ms_of(const struct doctor_volume *volume)
+{
+	long long longest_ms = 0;
+	size_t i;
+
+	for (i = 0; i < volume->path_count; i++) {
+		long long ms = doctor_setting_number(&volume->paths[i], "ping_interval_ms") +
+			       doctor_setting_number(&volume->paths[i], "ping_timeout_ms");
+
+		if (ms > longest_ms)
+			longest_ms = ms;
+	}
+	return longest_ms ? longest_ms : NOTICE_MS;
+}
+
+void doctor_recovery(struct doctor *doctor, const struct doctor_volume *volume)
+{
+	long long recovery_ms = volume_number(volume, "recovery_timeout_ms");
+	long long command_ms = volume_number(volume, "command_timeout_ms");
+	long long notice_ms = notice_ms_of(volume), wanted = RECOVERY_DEFAULT_MS;
+
+	if (2 * command_ms > wanted)
+		wanted = 2 * command_ms;
+	if (recovery_ms < 0)
+		timer_warn(doctor, "recovery_timeout_ms", recovery_ms, wanted,
+			   tree_path(volume->name, "recovery_timeout_ms"),
+			   "when a leg does not come back, its users hang until the host restarts");
+	else if (recovery_ms <= notice_ms)
+		timer_warn(doctor, "recovery_timeout_ms", recovery_ms, wanted,
+			   tree_path(volume->name, "recovery_timeout_ms"),
+			   "a target that restarts, or %lld ms without an answer, make I/O fail",
+			   notice_ms);
+	else if (command_ms >= recovery_ms)
+		timer_warn(doctor, "recovery_timeout_ms", recovery_ms, wanted,
+			   tree_path(volume->name, "recovery_timeout_ms"),
+			   "command_timeout_ms, %lld, is not shorter: I/O fails before recovery of a command has ended",
+			   command_ms);
+	else
+		doctor_pass(doctor);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Facts about this host that are in files: each function frees the path that it is given. */
+#ifndef ISTRIPECTL_FACT_H
+#define ISTRIPECTL_FACT_H
+
+#include <stdbool.h>
+
+/**
+ * fact_text() - what a file says
+ * @path: from place_path(), freed here
+ *
+ * Return: the text, for free(); NULL when it cannot be read.
+ */
+char *fact_text(char *path);
+
+/**
+ * fact_number() - the first number in a file
+ * @path: from place_path(), freed here
+ * @number: set on success
+ *
+ * Return: whether there is one.
+ */
+bool fact_number(char *path, long long *number);
+
+/**
+ * fact_is_dir() - whether there is a directory
+ * @path: from place_path(), freed here
+ *
+ * Return: whether there is.
+ */
+bool fact_is_dir(char *path);
+
+/**
+ * fact_link() - the last name of what a path leads to
+ * @path: from place_path(), freed here
+ *
+ * Return: the name, for free(); NULL when it leads nowhere.
+ */
+char *fact_link(char *path);
+
+/**
+ * fact_process() - whether a program runs
+ * @name: as in /proc/PID/comm
+ *
+ * Return: whether it does.
+ */
+bool fact_process(const char *name);
+
+/**
+ * fact_word() - a word of a text
+ * @text: words with blanks between them
+ * @index: which one, 0 the first
+ *
+ * Return: a copy, for free(); NULL when there are fewer.
+ */
+char *fact_word(const char *text, unsigned int index);
+
+#endif

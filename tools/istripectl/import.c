@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: GPL-2.0
+/* import: the configuration of a volume from node records of open-iscsi. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "command.h"
+#include "conf.h"
+#include "file.h"
+#include "import_secret.h"
+#include "initiator.h"
+#include "node.h"
+#include "openiscsi.h"
+#include "parse.h"
+#include "portal.h"
+#include "records.h"
+#include "save.h"
+
+#define PATHS_MAX	16
+#define ALL_TARGETS	"*"
+
+struct import {
+	bool take_over;		/* open-iscsi does not log in by the records any more */
+	bool once;		/* the volume does not follow the records afterwards */
+	bool table;
+	struct create_options options;
+	struct volume given;	/* the legs as they were given */
+	struct volume volume;
+	struct records records;
+	const struct settings **used;	/* the records of the paths */
+	size_t used_count;
+	struct fault *fault;
+};
+
+/* The command line */
+
+/* Takes the options out that create does not have. */
+static int own_options(struct import *import, int argc, char **argv)
+{
+	struct {
+		const char *word;
+		bool *flag;
+	} own[] = {
+		{ "--take-over", &import->take_over },
+		{ "--once", &import->once },
+		{ "--table", &import->table },
+	};
+	int i, kept = 0;
+	size_t j;
+
+	for (i = 0; i < argc; i++) {
+		for (j = 0; j < 3 && strcmp(argv[i], own[j].word); j++)
+			;
+		if (j < 3)
+			*own[j].flag = true;
+		else
+			argv[kept++] = argv[i];
+	}
+	argv[kept] = NULL;
+	return kept;
+}
+
+static bool has_legs(int argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < argc; i++)
+		if (!strncmp(argv[i], "--leg", strlen("--leg")) || !strncmp(argv[i], "-l", 2))
+			return true;
+	return false;
+}
+
+/* A setting that a record says cannot be given as well: the next apply would change it. */
+static int given_check(const struct settings *given, struct fault *fault)
+{
+	size_t i;
+
+	for (i = 0; i < given->count; i++) {
+		const char *theirs = openiscsi_name(given->items[i].name);
+
+		/* The name of this host may be given for records that have none. */
+		if (theirs && strcmp(given->items[i].name, "initiator_name"))
+			return fault_set(fault, -EINVAL,
+					 "%s is %s of the records, which apply reads again\n"
+					 "next: iscsiadm -m node -o update -n %s -v VALUE, or --once to read the records only now",
+					 given->items[i].name, theirs, theirs);
+	}
+	return 0;
+}
+
+static int options_check(const struct import *import)
+{
+	const struct volume *given = &import->given;
+	struct fault *fault = import->fault;
+	int ret = 0;
+	size_t i;
+
+	if (import->options.no_up || import->options.wait_ms)
+		return fault_set(fault, -EINVAL, "import does not connect: no --no-up, no --wait");
+	if (import->options.save && import->options.dry_run)
+		return fault_set(fault, -EINVAL, "either --save or --dry-run");
+	if (import->take_over && !import->options.save)
+		return fault_set(fault, -EINVAL, "--take-over goes with --save");
+	for (i = 0; !ret && i < given->leg_count; i++) {
+		const struct settings *leg = &given->legs[i].paths[0].settings;
+
+		if (given->legs[i].path_count > 1)
+			ret = fault_set(fault, -EINVAL,
+					"no --path: the records say the paths of a leg");
+		else if (!*settings_value(leg, "target_name"))
+			ret = fault_set(fault, -EINVAL, "--leg target=NAME: a target is needed");
+		else if (!import->once)
+			ret = given_check(leg, fault);
+	}
+	return ret || import->once ? ret : given_check(&given->settings, fault);
+}
+
+static int words_read(struct import *import, int argc, char **argv)
+{
+	char **words = alloc_array(NULL, argc + 3, sizeof(*words));
+	char assemble[] = "assemble", leg[] = "--leg", all[] = "target=" ALL_TARGETS;
+	int ret;
+
+	memcpy(words, argv, (argc + 1) * sizeof(*words));
+	argc = own_options(import, argc, words);
+	words[0] = assemble;
+	if (!has_legs(argc, words)) {
+		words[argc++] = leg;
+		words[argc++] = all;
+		words[argc] = NULL;
+	}
+	ret = import->table && argc == 3 ? 0 :
+		parse_create(argc, words, &import->options, &import->given, import->fault);
+	if (!ret && !import->table && !import->options.help)
+		ret = options_check(import);
+	free(words);
+	return ret;
+}
+
+/* Paths */
+
+/* A record that is bound to no interface goes over the one that is given. */
+static bool allows(const struct settings *given, const struct settings *way, const char *name)
+{
+	const char *wanted = settings_value(given, name), *has = settings_value(way, name);
+
+	return !*wanted || !*has || !strcmp(wanted, has);
+}
+
+static bool way_is_given(const struct settings *given, const struct settings *way)
+{
+	const char *portal = settings_value(given, "portal");
+
+	return (!*portal || portal_equal(portal, settings_value(way, "portal"))) &&
+	       allows(given, way, "nic") && allows(given, way, "source_address");
+}
+
+/* Discovery may have made several records of one way, with group tags or without. */
+static bool leg_has_way(const struct leg *leg, const struct settings *way)
+{
+	size_t i;
+
+	for (i = 0; i < leg->path_count; i++) {
+		const struct settings *its = &leg->paths[i].settings;
+
+		if (portal_equal(settings_value(its, "portal"), settings_value(way, "portal")) &&
+		    !strcmp(settings_value(its, "nic"), settings_value(way, "nic")) &&
+		    !strcmp(settings_value(its, "source_address"),
+			    settings_value(way, "source_address")))
+			return true;
+	}
+	return false;
+}
+
+static void settings_fill(struct settings *settings, const struct settings *from)
+{
+	size_t i;
+
+	for (i = 0; i < from->count; i++)
+		if (from->items[i].value && *from->items[i].value &&
+		    !settings_find(settings, from->items[i].name))
+			settings_put(settings, from->items[i].name, from->items[i].value);
+}
+
+static int said_check(const struct import *import, const struct settings *way,
+		      const struct settings *said, const struct settings *of_volume)
+{
+	const char *name = settings_value(of_volume, "initiator_name");
+	const char *given = settings_value(&import->given.settings, "initiator_name");
+	size_t i;
+
+	if (*name && *given && strcmp(name, given) && !import->once)
+		return fault_set(import->fault, -EINVAL,
+				 "--initiator %s, but iface.initiatorname of the records is %s\n"
+				 "next: leave --initiator out, or --once to read the records only now",
+				 given, name);
+	for (i = 0; i < said->count; i++)
+		if (setting_is_secret(said->items[i].name) && said->items[i].value[0] == '@' &&
+		    !settings_find(way, said->items[i].name))
+			return fault_set(import->fault, -EINVAL,
+					 "%s: a secret that begins with @ cannot be imported\n"
+					 "next: put it into a file, and give --once and %s=@FILE in --leg",
+					 openiscsi_name(said->items[i].name), said->items[i].name);
+	return 0;
+}
+
+/* @way: where it leads, and what was given for the leg. */
+static int path_make(struct import *import, struct leg *leg, const struct settings *way,
+		     const struct settings *record)
+{
+	const struct settings *first = import->used_count ? import->used[0] : NULL;
+	struct settings said = { 0 }, of_volume = { 0 };
+	struct settings *path;
+	int ret = openiscsi_path(record, &said, import->fault);
+
+	if (!ret)
+		ret = openiscsi_volume(record, first, &of_volume, import->fault);
+	if (!ret)
+		ret = said_check(import, way, &said, &of_volume);
+	if (!ret && leg->path_count == PATHS_MAX)
+		ret = fault_set(import->fault, -EINVAL,
+				"leg %u: the records of target %s make more than %u paths\n"
+				"next: give --leg target=%s,portal=ADDRESS or nic=NIC", leg->index,
+				settings_value(way, "target_name"), PATHS_MAX,
+				settings_value(way, "target_name"));
+	if (!ret) {
+		path = &leg_add_path(leg, leg->path_count)->settings;
+		settings_fill(path, way);
+		settings_fill(path, &said);
+		settings_fill(&import->volume.settings, &of_volume);
+		import->used = alloc_array(import->used, import->used_count + 1,
+					   sizeof(*import->used));
+		import->used[import->used_count++] = record;
+	}
+	settings_free(&said);
+	settings_free(&of_volume);
+	return ret;
+}
+
+static int record_take(struct import *import, struct leg *leg, const struct settings *given,
+		       const struct settings *record)
+{
+	struct settings way = { 0 };
+	int ret = node_way(record, &way, import->fault);
+
+	if (!ret && way_is_given(given, &way)) {
+		settings_fill(&way, given);
+		if (!leg_has_way(leg, &way))
+			ret = path_make(import, leg, &way, record);
+	}
+	settings_free(&way);
+	return ret;
+}
+
+static int leg_missing(struct import *import, const char *target, const char *portal)
+{
+	char *words;
+	size_t i;
+
+	fault_set(import->fault, -ENOENT, "open-iscsi has no node record of target %s%s%s for TCP",
+		  target, *portal ? " at portal " : "", portal);
+	for (i = 0; i < import->records.count && i < PATHS_MAX; i++) {
+		words = record_words(&import->records.items[i]);
+		fault_add(import->fault, "  there is %s", words);
+		free(words);
+	}
+	fault_add(import->fault,
+		  "next: iscsiadm -m discovery -t st -p PORTAL makes records, without logging in");
+	return -ENOENT;
+}
+
+/* @given: a leg as it was given; @target: as there, or one of all. */
+static int leg_make(struct import *import, const struct leg *given, const char *target)
+{
+	const struct settings *its = &given->paths[0].settings;
+	struct leg *leg = volume_add_leg(&import->volume, import->volume.leg_count);
+	int ret = 0;
+	size_t i;
+
+	settings_fill(&leg->settings, &given->settings);
+	for (i = 0; !ret && i < import->records.count; i++) {
+		const struct settings *record = &import->records.items[i];
+
+		if (node_usable(record) && !strcmp(settings_value(record, "node.name"), target))
+			ret = record_take(import, leg, its, record);
+	}
+	if (!ret && !leg->path_count)
+		ret = leg_missing(import, target, settings_value(its, "portal"));
+	return ret;
+}
+
+/* A leg for each target, in the order of their names as iscsiadm has them. */
+static int legs_of_all(struct import *import, const struct leg *given)
+{
+	int ret = 0;
+	size_t i, j;
+
+	for (i = 0; !ret && i < import->records.count; i++) {
+		const char *target = settings_value(&import->records.items[i], "node.name");
+
+		for (j = 0; j < i; j++)
+			if (!strcmp(target, settings_value(&import->records.items[j], "node.name")))
+				break;
+		if (j == i && node_usable(&import->records.items[i]))
+			ret = leg_make(import, given, target);
+	}
+	return ret;
+}
+
+static int volume_fill(struct import *import)
+{
+	const struct volume *given = &import->given;
+	int ret = 0;
+	size_t i;
+
+	import->volume.name = alloc_text(given->name);
+	settings_fill(&import->volume.settings, &given->settings);
+	for (i = 0; !ret && i < given->leg_count; i++) {
+		struct leg *leg = &given->legs[i];
+		const char *target = settings_value(&leg->paths[0].settings, "target_name");
+
+		ret = portal_resolve(&leg->paths[0].settings, import->fault);
+		if (ret)
+			break;
+		if (strcmp(target, ALL_TARGETS))
+			ret = leg_make(import, leg, target);
+		else
+			ret = legs_of_all(import, leg);
+	}
+	if (!ret && !import->volume.leg_count)
+		ret = fault_set(import->fault, -ENOENT,
+				"none of the node records of open-iscsi is for TCP");
+	if (!ret)
+		ret = initiator_take(&import->volume, import->fault);
+	if (!ret && !import->once)
+		settings_put(&import->volume.settings, NODE_SETTING, "yes");
+	return ret;
+}
+
+/* Logins of open-iscsi */
+
+static bool is_automatic(const struct settings *record)
+{
+	return !strcmp(settings_value(record, "node.startup"), "automatic") ||
+	       !strcmp(settings_value(record, "node.startup"), "onboot");
+}
+
+/* Any record of a target of the volume, whichever way it goes, shows its LUNs to this host. */
+static bool logs_in(const struct import *import, const struct settings *record)
+{
+	const char *target = settings_value(record, "node.name");
+	size_t i;
+
+	for (i = 0; i < import->used_count; i++)
+		if (!strcmp(settings_value(import->used[i], "node.name"), target))
+			return is_automatic(record);
+	return false;
+}
+
+static int automatic_check(struct import *import)
+{
+	int ret = 0;
+	size_t i;
+
+	for (i = 0; i < import->records.count; i++) {
+		const struct settings *record = &import->records.items[i];
+		char *words;
+
+		if (!logs_in(import, record))
+			continue;
+		words = record_words(record);
+		if (!ret)
+			fault_set(import->fault, -EBUSY,
+				  "open-iscsi logs in at boot by these records (node.startup = automatic), and two users of a LUN destroy its data:");
+		fault_add(import->fault,
+			  "  iscsiadm -m node %s -o update -n node.startup -v manual", words);
+		free(words);
+		ret = -EBUSY;
+	}
+	if (ret)
+		fault_add(import->fault,
+			  "next: import --save --take-over does that; log out of each with iscsiadm -m node -T TARGET --logout");
+	return ret;
+}
+
+static int take_over(struct import *import)
+{
+	int ret = 0;
+	size_t i;
+
+	for (i = 0; !ret && i < import->records.count; i++) {
+		const struct settings *record = &import->records.items[i];
+		char *words;
+
+		if (!logs_in(import, record))
+			continue;
+		ret = record_set_manual(record, import->fault);
+		words = record_words(record);
+		if (!ret)
+			printf("%s: node.startup is manual now: %s\n", import->volume.name, words);
+		free(words);
+	}
+	return ret;
+}
+
+/* The whole */
+
+static int volume_write(struct import *import)
+{
+	struct volume *volume = &import->volume;
+	char *path = conf_path(volume->name);
+	int ret = 0;
+
+	if (file_mode(path) >= 0)
+		ret = fault_set(import->fault, -EEXIST,
+				"%s is there already\nnext: istripectl apply %s reads the records again, if it has "
+				NODE_SETTING " = yes; or remove it first", path, volume->name);
+	free(path);
+	if (!ret && !import->take_over)
+		ret = automatic_check(import);
+	if (!ret)
+		ret = import_secrets_write(volume, import->fault);
+	if (!ret && import->take_over)
+		ret = take_over(import);
+	if (!ret)
+		ret = save_volume(volume, import->options.boot, import->fault);
+	if (!ret)
+		printf("next: istripectl up %s\n", volume->name);
+	return ret;
+}
+
+static int volume_show(struct import *import)
+{
+	struct fault note = { 0 };
+	int ret;
+
+	import_secrets_name(&import->volume);
+	ret = conf_print(stdout, &import->volume, import->fault);
+	fflush(stdout);
+	if (!ret && automatic_check(import)) {
+		note = *import->fault;
+		fault_print(&note);
+	}
+	return ret;
+}
+
+static int import_run(struct import *import)
+{
+	int ret = records_read(&import->records, import->fault);
+
+	if (!ret)
+		ret = volume_fill(import);
+	if (!ret)
+		ret = import->options.save ? volume_write(import) : volume_show(import);
+	return ret;
+}
+
+int command_import(const struct command *command, int argc, char **argv)
+{
+	struct fault fault = { 0 };
+	struct import import = { .fault = &fault };
+	int code = EXIT_DONE;
+
+	if (words_read(&import, argc, argv)) {
+		code = command_usage(command, &fault);
+	} else if (import.options.help) {
+		command_help(command);
+	} else if (import.table) {
+		openiscsi_table();
+	} else if (import_run(&import)) {
+		fault_print(&fault);
+		code = EXIT_FAILED;
+	}
+	free(import.used);
+	records_free(&import.records);
+	volume_free(&import.given);
+	volume_free(&import.volume);
+	return code;
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The driver's table of settings. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <istripe/settings.h>
+#include "alloc.h"
+#include "known.h"
+
+#define LIVE_fixed	false
+#define LIVE_secret	false
+#define LIVE_hotplug	true
+#define LIVE_shown	false
+#define LIVE_live	true
+
+#define CHOICE_OF(_value, _text)	_text "\0"
+#define RANGE_number(_field, _min, _max)	KNOWN_NUMBER, _min, _max, NULL
+#define RANGE_buffer(_field, _min, _max)	KNOWN_BUFFER, _min, _max, NULL
+#define RANGE_chunk(_field, _min, _max)		KNOWN_CHUNK, _min, _max, NULL
+#define RANGE_choice(_field, _choices)		KNOWN_CHOICE, 0, 0, _choices(CHOICE_OF)
+#define RANGE_OTHER				KNOWN_OTHER, 0, 0, NULL
+#define RANGE_key(...)				RANGE_OTHER
+#define RANGE_key_max(...)			RANGE_OTHER
+#define RANGE_text(...)				RANGE_OTHER
+#define RANGE_iscsi_name(...)			RANGE_OTHER
+#define RANGE_nic(...)				RANGE_OTHER
+#define RANGE_portal(...)			RANGE_OTHER
+#define RANGE_address(...)			RANGE_OTHER
+#define RANGE_isid(...)				RANGE_OTHER
+#define RANGE_algorithms(...)			RANGE_OTHER
+#define RANGE_chap_secret(...)			RANGE_OTHER
+#define RANGE_congestion_control(...)		RANGE_OTHER
+
+#define KNOWN_OF_ROW(_name, _file, _apply, _default, _kind, _args)	\
+	{ #_name, _default, LIVE_##_file, RANGE_##_kind _args },
+
+static const struct known volume_settings[] = {
+	ISTRIPE_VOLUME_SETTINGS(KNOWN_OF_ROW)
+	{ .name = NULL },
+};
+
+static const struct known leg_settings[] = {
+	ISTRIPE_LEG_SETTINGS(KNOWN_OF_ROW)
+	{ .name = NULL },
+};
+
+static const struct known path_settings[] = {
+	ISTRIPE_PATH_SETTINGS(KNOWN_OF_ROW)
+	{ .name = NULL },
+};
+
+const struct known *known_settings(enum known_place place)
+{
+	static const struct known *const all[] = {
+		[KNOWN_VOLUME] = volume_settings,
+		[KNOWN_LEG] = leg_settings,
+		[KNOWN_PATH] = path_settings,
+	};
+
+	return all[place];
+}
+
+const struct known *known_find(enum known_place place, const char *name)
+{
+	const struct known *known;
+
+	for (known = known_settings(place); known->name; known++)
+		if (!strcmp(known->name, name))
+			return known;
+	return NULL;
+}
+
+const char *known_default(enum known_place place, const char *name)
+{
+	const struct known *known = known_find(place, name);
+
+	return known ? known->value : "";
+}
+
+const char *known_worth(enum known_place place, const struct settings *settings,
+			const char *name)
+{
+	const struct setting *setting = settings_find(settings, name);
+
+	if (!setting)
+		return known_default(place, name);
+	return setting->value ? setting->value : "";
+}
+
+/* As kstrtos64() reads it. */
+static bool number_read(const char *text, long long *number)
+{
+	const char *digits = text + (*text == '-' || *text == '+');
+
+	if (!*digits || strspn(digits, "0123456789") != strlen(digits))
+		return false;
+	errno = 0;
+	*number = strtoll(text, NULL, 10);
+	return !errno;
+}
+
+static bool number_allowed(const struct known *known, const char *value)
+{
+	long long number;
+
+	if (known->kind == KNOWN_BUFFER && !strcmp(value, "0"))
+		return true;
+	return number_read(value, &number) && number >= known->min && number <= known->max &&
+	       (known->kind != KNOWN_CHUNK || !(number & (number - 1)));
+}
+
+/* The choices as a list, or NULL when the value is one of them. */
+static char *choice_refused(const char *choices, const char *value)
+{
+	char *list = NULL, *longer;
+
+	for (; *choices; choices += strlen(choices) + 1) {
+		if (!strcmp(choices, value)) {
+			free(list);
+			return NULL;
+		}
+		longer = alloc_printf("%s%s%s", list ? list : "", list ? ", " : "", choices);
+		free(list);
+		list = longer;
+	}
+	return list;
+}
+
+char *known_refused(const struct known *known, const char *value)
+{
+	static const char *const words[] = {
+		[KNOWN_NUMBER] = "a number", [KNOWN_BUFFER] = "0 or a number",
+		[KNOWN_CHUNK] = "a power of two",
+	};
+
+	if (known->kind == KNOWN_CHOICE)
+		return choice_refused(known->choices, value);
+	if (known->kind == KNOWN_OTHER || number_allowed(known, value))
+		return NULL;
+	return alloc_printf("%s from %lld to %lld", words[known->kind], known->min, known->max);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What is known of settings without asking the module: the driver's own table. */
+#ifndef ISTRIPECTL_KNOWN_H
+#define ISTRIPECTL_KNOWN_H
+
+#include <stdbool.h>
+
+#include "model.h"
+
+enum known_place {
+	KNOWN_VOLUME,
+	KNOWN_LEG,
+	KNOWN_PATH,
+};
+
+/* The kind of its values. */
+enum known_kind {
+	KNOWN_OTHER,		/* only the module can tell which are allowed */
+	KNOWN_NUMBER,
+	KNOWN_BUFFER,		/* a number, or 0 */
+	KNOWN_CHUNK,		/* a power of two */
+	KNOWN_CHOICE,
+};
+
+struct known {
+	const char *name;	/* NULL ends a list */
+	const char *value;	/* the default */
+	bool live;		/* takes effect at once when the volume is up */
+	enum known_kind kind;
+	long long min, max;	/* of a number */
+	const char *choices;	/* one after another, each with its NUL; an empty one ends them */
+};
+
+/**
+ * known_settings() - the settings of one kind of directory
+ * @place: which kind
+ *
+ * Return: an array in the order of the driver's table.
+ */
+const struct known *known_settings(enum known_place place);
+
+/**
+ * known_find() - one setting
+ * @place: where it is
+ * @name: the name of its file
+ *
+ * Return: the setting; NULL for one of a later version of the module.
+ */
+const struct known *known_find(enum known_place place, const char *name);
+
+/**
+ * known_default() - the value of a setting that nobody has changed
+ * @place: where it is
+ * @name: the name of its file
+ *
+ * Return: the value; empty when it is not known.
+ */
+const char *known_default(enum known_place place, const char *name);
+
+/**
+ * known_worth() - the value of a setting, whether it is there or has its default
+ * @place: where it is
+ * @settings: where to look
+ * @name: the name of its file
+ *
+ * Return: the value, empty when it cannot be read.
+ */
+const char *known_worth(enum known_place place, const struct settings *settings,
+			const char *name);
+
+/**
+ * known_refused() - whether the module, of the version of this tool, would refuse a value
+ * @known: the setting
+ * @value: the value as it would be written
+ *
+ * Return: what is allowed instead, for free(); NULL: @value is, or it cannot be told.
+ */
+char *known_refused(const struct known *known, const char *value);
+
+#endif

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Node records of open-iscsi and the paths of volumes. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "alloc.h"
+#include "file.h"
+#include "node.h"
+#include "openiscsi.h"
+#include "place.h"
+#include "portal.h"
+
+/* The interface of a hardware address */
+
+static bool nic_has(const char *nic, const char *address)
+{
+	char *path = place_path("/sys/class/net/%s/address", nic), *text = NULL;
+	bool has = !file_read(path, &text) && !strcasecmp(text, address);
+
+	free(text);
+	free(path);
+	return has;
+}
+
+/* A bond and its interfaces, or a VLAN and the interface below, have one address. */
+static char *nics_of(const char *address, size_t *count)
+{
+	char *dir = place_path("/sys/class/net"), *found = alloc_text(""), *longer;
+	struct file_names names = { 0 };
+	size_t i;
+
+	*count = 0;
+	file_list(dir, &names);
+	for (i = 0; i < names.count; i++) {
+		if (!nic_has(names.items[i], address))
+			continue;
+		longer = alloc_printf("%s%s%s", found, *found ? ", " : "", names.items[i]);
+		free(found);
+		found = longer;
+		++*count;
+	}
+	file_names_free(&names);
+	free(dir);
+	return found;
+}
+
+static int nic_take(const struct settings *record, struct settings *settings, struct fault *fault)
+{
+	const char *iface = settings_value(record, "iface.iscsi_ifacename");
+	const char *name = settings_value(record, "iface.net_ifacename");
+	const char *address = settings_value(record, "iface.hwaddress");
+	size_t count = 1;
+	char *nics;
+
+	if (*name || !*address) {
+		if (*name)
+			settings_put(settings, "nic", name);
+		return 0;
+	}
+	nics = nics_of(address, &count);
+	if (count == 1) {
+		settings_put(settings, "nic", nics);
+	} else {
+		fault_set(fault, -EINVAL, "iface %s of open-iscsi has iface.hwaddress %s: %s%s",
+			  iface, address,
+			  count ? "several interfaces have it: " : "no interface has it", nics);
+		fault_add(fault,
+			  "next: iscsiadm -m iface -I %s -o update -n iface.net_ifacename -v NIC",
+			  iface);
+	}
+	free(nics);
+	return count == 1 ? 0 : -EINVAL;
+}
+
+int node_way(const struct settings *record, struct settings *settings, struct fault *fault)
+{
+	const char *source = settings_value(record, "iface.ipaddress");
+	char *portal = record_portal(record);
+	int ret;
+
+	settings_put(settings, "target_name", settings_value(record, "node.name"));
+	settings_put(settings, "portal", portal);
+	free(portal);
+	if (*source)
+		settings_put(settings, "source_address", source);
+	ret = portal_resolve(settings, fault);
+	return ret ? ret : nic_take(record, settings, fault);
+}
+
+bool node_usable(const struct settings *record)
+{
+	return !strcmp(settings_value(record, "iface.transport_name"), "tcp");
+}
+
+/* A volume that follows its records */
+
+int node_follows(const struct volume *volume, struct fault *fault)
+{
+	const char *value = settings_value(&volume->settings, NODE_SETTING);
+
+	if (!strcmp(value, "yes"))
+		return 1;
+	if (!*value || !strcmp(value, "no"))
+		return 0;
+	return fault_set(fault, -EINVAL, NODE_SETTING " = %s: it is yes or no", value);
+}
+
+static bool same_or_open(const struct settings *path, const struct settings *way, const char *name)
+{
+	const char *value = settings_value(way, name);
+
+	return !*value || !strcmp(value, settings_value(path, name));
+}
+
+/* 2: the record is bound to the interface of the path; 1: to none; 0: it is another path's. */
+static unsigned int path_matches(const struct settings *path, const struct settings *way)
+{
+	if (strcmp(settings_value(path, "target_name"), settings_value(way, "target_name")) ||
+	    !portal_equal(settings_value(path, "portal"), settings_value(way, "portal")) ||
+	    !same_or_open(path, way, "nic") || !same_or_open(path, way, "source_address"))
+		return 0;
+	return *settings_value(way, "nic") || *settings_value(way, "source_address") ? 2 : 1;
+}
+
+static int record_find(const struct records *records, const struct settings *path,
+		       const struct settings **record, struct fault *fault)
+{
+	unsigned int best = 0;
+	int ret = 0;
+	size_t i;
+
+	*record = NULL;
+	for (i = 0; !ret && i < records->count; i++) {
+		const struct settings *its = &records->items[i];
+		struct settings way = { 0 };
+		unsigned int matches = 0;
+
+		/* Records of other targets may be wrong. */
+		if (!node_usable(its) || strcmp(settings_value(path, "target_name"),
+						settings_value(its, "node.name")))
+			continue;
+		ret = node_way(its, &way, fault);
+		if (!ret)
+			matches = path_matches(path, &way);
+		if (matches > best) {
+			*record = its;
+			best = matches;
+		}
+		settings_free(&way);
+	}
+	return ret;
+}
+
+static void settings_follow(struct settings *settings, const struct settings *said)
+{
+	size_t i;
+
+	for (i = 0; i < said->count; i++) {
+		const struct setting *item = &said->items[i];
+
+		if (*item->value)
+			settings_put(settings, item->name, item->value);
+		else if (strcmp(item->name, "initiator_name"))
+			settings_drop(settings, item->name);
+	}
+}
+
+/* @first: the record of another path, set by the first one that there is. */
+static int path_follow(struct volume *volume, struct settings *path, const struct records *records,
+		       const struct settings **first, struct fault *fault)
+{
+	struct settings of_path = { 0 }, of_volume = { 0 };
+	const struct settings *record;
+	int ret = record_find(records, path, &record, fault);
+
+	if (ret || !record)
+		return ret;
+	ret = openiscsi_path(record, &of_path, fault);
+	if (!ret)
+		ret = openiscsi_volume(record, *first, &of_volume, fault);
+	if (!ret) {
+		settings_follow(path, &of_path);
+		settings_follow(&volume->settings, &of_volume);
+		*first = record;
+	}
+	settings_free(&of_path);
+	settings_free(&of_volume);
+	return ret;
+}
+
+int openiscsi_refresh(struct volume *volume, struct fault *fault)
+{
+	const struct settings *first = NULL;
+	struct records records = { 0 };
+	int ret = records_read(&records, fault);
+	size_t i, j;
+
+	for (i = 0; !ret && i < volume->leg_count; i++)
+		for (j = 0; !ret && j < volume->legs[i].path_count; j++)
+			ret = path_follow(volume, &volume->legs[i].paths[j].settings, &records,
+					  &first, fault);
+	if (!ret && !first) {
+		ret = fault_set(fault, -ENOENT,
+				"no path of volume %s has a node record of open-iscsi",
+				volume->name);
+		fault_add(fault, "next: iscsiadm -m node shows them; or " NODE_SETTING
+			  " = no in the file of the volume");
+	}
+	records_free(&records);
+	return ret;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Node records of open-iscsi and the paths of volumes: which is which. */
+#ifndef ISTRIPECTL_NODE_H
+#define ISTRIPECTL_NODE_H
+
+#include <stdbool.h>
+
+#include "fault.h"
+#include "model.h"
+#include "records.h"
+
+#define NODE_SETTING	"from_node"	/* of [volume], for the tool alone */
+
+/**
+ * node_way() - from where to where a record leads
+ * @record: the record
+ * @settings: gets target_name, portal, and nic and source_address when the record has them
+ * @fault: set on failure
+ *
+ * Return: 0; -EINVAL: no interface or several have the hardware address, a host name is not
+ * known.
+ */
+int node_way(const struct settings *record, struct settings *settings, struct fault *fault);
+
+/**
+ * node_usable() - whether a path can be made of a record at all
+ * @record: the record
+ *
+ * Return: false for transports other than TCP.
+ */
+bool node_usable(const struct settings *record);
+
+/**
+ * node_follows() - whether a volume follows the records
+ * @volume: as its file says
+ * @fault: set on failure
+ *
+ * Return: 1; 0; -EINVAL: from_node is neither yes nor no.
+ */
+int node_follows(const struct volume *volume, struct fault *fault);
+
+/**
+ * openiscsi_refresh() - read the settings of a volume from the records anew
+ * @volume: each path that has a record, by target, portal and interface, has then what the record
+ *	says; secrets must have been loaded before
+ * @fault: set on failure
+ *
+ * Return: 0; -ENOENT: no path has a record; -ENOPKG iscsiadm is not installed; another -errno.
+ */
+int openiscsi_refresh(struct volume *volume, struct fault *fault);
+
+#endif

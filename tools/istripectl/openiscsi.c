@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The table of open-iscsi's settings.
+ *
+ * All names of iscsid.conf and of node and discovery records have a row. The manual page repeats
+ * it, and a test compares them.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <istripe/settings.h>
+#include "alloc.h"
+#include "openiscsi.h"
+#include "records.h"
+#include "value.h"
+
+enum take {
+	TAKE_NOT,
+	TAKE_WAY,	/* target, portal, interface: see node.c */
+	TAKE_METHOD,	/* whether there is CHAP at all */
+	TAKE_CHAP,
+	TAKE_ALGORITHMS,	/* of CHAP, too */
+	TAKE_TEXT,
+	TAKE_SECONDS,	/* here in milliseconds */
+	TAKE_TIMEOUT,	/* the same, 0 says nothing */
+	TAKE_TOS,
+};
+
+struct row {
+	const char *theirs;	/* may end in '*' */
+	const char *ours;	/* names with blanks between them; "-": none */
+	enum take take;
+	bool of_volume;		/* else of a path */
+	const char *left;	/* open-iscsi's default, for which the default here is taken */
+	const char *text;	/* the unit, or why there is none */
+};
+
+#define DISCOVERY	"options of istripectl discover; timers are those of iscsiadm"
+#define RESET		"no such step here: after LOGICAL UNIT RESET the session ends"
+#define PATH(_theirs, _ours, _take, _left, _text) \
+	{ _theirs, _ours, _take, false, _left, _text }
+#define VOLUME(_theirs, _ours, _take, _left, _text) \
+	{ _theirs, _ours, _take, true, _left, _text }
+#define NOT(_theirs, _text) { _theirs, "-", TAKE_NOT, false, NULL, _text }
+
+static const struct row rows[] = {
+	PATH("node.name", "target_name", TAKE_WAY, NULL, "the same"),
+	PATH("node.conn[0].address", "portal", TAKE_WAY, NULL, "host names become addresses"),
+	PATH("node.conn[0].port", "portal", TAKE_WAY, NULL, "behind the address"),
+	PATH("iface.net_ifacename", "nic", TAKE_WAY, NULL, "the same"),
+	PATH("iface.hwaddress", "nic", TAKE_WAY, NULL, "the interface that has this address"),
+	PATH("iface.ipaddress", "source_address", TAKE_WAY, NULL, "the same"),
+	VOLUME("iface.initiatorname", "initiator_name", TAKE_TEXT, NULL,
+	       "empty: that of initiatorname.iscsi"),
+	VOLUME("node.session.timeo.replacement_timeout", "recovery_timeout_ms", TAKE_SECONDS, NULL,
+	       "seconds; less than 0: for ever"),
+	VOLUME("node.session.queue_depth", "queue_depth", TAKE_TEXT, "32", "the same"),
+	PATH("node.session.nr_sessions", "connections", TAKE_TEXT, NULL,
+	     "sessions of the path"),
+	PATH("node.session.auth.authmethod", "chap_user", TAKE_METHOD, NULL,
+	     "None: no CHAP, whatever the other settings of it say"),
+	PATH("node.session.auth.username", "chap_user", TAKE_CHAP, NULL, "the same"),
+	PATH("node.session.auth.password", "chap_secret", TAKE_CHAP, NULL, "in a file"),
+	PATH("node.session.auth.username_in", "chap_mutual_user", TAKE_CHAP, NULL, "the same"),
+	PATH("node.session.auth.password_in", "chap_mutual_secret", TAKE_CHAP, NULL, "in a file"),
+	PATH("node.session.auth.chap_algs", "chap_algorithms", TAKE_ALGORITHMS, "MD5", "the same"),
+	PATH("node.session.iscsi.InitialR2T", "initial_r2t", TAKE_TEXT, NULL, "the same"),
+	PATH("node.session.iscsi.ImmediateData", "immediate_data", TAKE_TEXT, NULL, "the same"),
+	PATH("node.session.iscsi.FirstBurstLength", "first_burst_length", TAKE_TEXT, NULL, "bytes"),
+	PATH("node.session.iscsi.MaxBurstLength", "max_burst_length", TAKE_TEXT, "16776192",
+	     "bytes"),
+	PATH("node.session.iscsi.MaxOutstandingR2T", "max_outstanding_r2t", TAKE_TEXT, "1",
+	     "the same"),
+	PATH("node.session.iscsi.DefaultTime2Wait", "default_time2wait", TAKE_TEXT, NULL,
+	     "seconds"),
+	PATH("node.session.iscsi.DefaultTime2Retain", "default_time2retain", TAKE_TEXT, "0",
+	     "seconds"),
+	PATH("node.conn[0].iscsi.MaxRecvDataSegmentLength", "max_recv_data_segment_length",
+	     TAKE_TEXT, NULL, "bytes"),
+	PATH("node.conn[0].iscsi.HeaderDigest", "header_digest", TAKE_TEXT, NULL, "the same"),
+	PATH("node.conn[0].iscsi.DataDigest", "data_digest", TAKE_TEXT, NULL, "the same"),
+	PATH("node.conn[0].timeo.login_timeout", "login_timeout_ms", TAKE_TIMEOUT, NULL, "seconds"),
+	PATH("node.conn[0].timeo.noop_out_interval", "ping_interval_ms", TAKE_SECONDS, NULL,
+	     "seconds; 0: none"),
+	PATH("node.conn[0].timeo.noop_out_timeout", "ping_timeout_ms", TAKE_TIMEOUT, NULL,
+	     "seconds"),
+	PATH("node.conn[0].tcp.window_size", "receive_buffer_bytes send_buffer_bytes", TAKE_TEXT,
+	     "524288", "bytes"),
+	PATH("node.conn[0].tcp.type_of_service", "dscp", TAKE_TOS, NULL,
+	     "the upper six bits, so divided by four"),
+	NOT("node.tpgt", "the target says it at login"),
+	NOT("node.startup", "istripectl save --boot; import --take-over sets it to manual"),
+	NOT("node.conn[0].startup", "as node.startup"),
+	NOT("node.leading_login", "all paths of a volume log in"),
+	NOT("node.discovery_address", "where the record is from"),
+	NOT("node.discovery_port", "where the record is from"),
+	NOT("node.discovery_type", "where the record is from"),
+	NOT("node.session.initial_cmdsn", "it is 1"),
+	NOT("node.session.initial_login_retry_max", "istripectl up --wait; later without end"),
+	NOT("node.session.reopen_max", "logins are tried again without end"),
+	NOT("node.session.cmds_max", "the command window of the target is the only bound"),
+	NOT("node.session.xmit_thread_priority", "the submitter of a request sends it, no thread"),
+	NOT("node.session.scan", "a volume has the LUNs that it names, none is scanned for"),
+	NOT("node.session.err_timeo.abort_timeout",
+	    "10 s; command_timeout_ms is the time before ABORT TASK"),
+	NOT("node.session.err_timeo.lu_reset_timeout", "10 s"),
+	NOT("node.session.err_timeo.tgt_reset_timeout", RESET),
+	NOT("node.session.err_timeo.host_reset_timeout", RESET),
+	NOT("node.session.iscsi.FastAbort",
+	    "R2Ts are answered until the target has dropped the task, as with No"),
+	NOT("node.session.iscsi.MaxConnections", "open-iscsi has 1; here: connections, multi=mcs"),
+	NOT("node.session.iscsi.ERL", "error recovery level 0 is the only one, as there"),
+	NOT("node.conn[0].timeo.logout_timeout", "2 s"),
+	NOT("node.conn[0].timeo.auth_timeout", "part of login_timeout_ms"),
+	NOT("node.conn[0].iscsi.MaxXmitDataSegmentLength", "the target's limit holds, as with 0"),
+	NOT("node.conn[0].iscsi.IFMarker", "markers are obsolete (RFC 7143)"),
+	NOT("node.conn[0].iscsi.OFMarker", "markers are obsolete (RFC 7143)"),
+	NOT("iface.iscsi_ifacename", "names the record"),
+	NOT("iface.transport_name", "only tcp: records of other transports are left out"),
+	NOT("iface.*", "of adapters that do iSCSI in hardware"),
+	NOT("iscsid.*", "of the daemon, which istripe does without"),
+	NOT("discovery.sendtargets.auth.*", "istripectl discover --chap"),
+	NOT("discovery.*", DISCOVERY),
+};
+
+#define ROWS	(sizeof(rows) / sizeof(*rows))
+
+void openiscsi_table(void)
+{
+	size_t i;
+
+	for (i = 0; i < ROWS; i++) {
+		const struct row *row = &rows[i];
+
+		printf("%-46s %s: %s", row->theirs, row->ours, row->text);
+		printf(row->left ? "; %s is left out\n" : "%s\n", row->left ? row->left : "");
+	}
+}
+
+/* Whether @name is among the words of @names. */
+static bool has_word(const char *names, const char *name)
+{
+	size_t bytes = strlen(name), word;
+
+	for (; *names; names += word + (names[word] == ' ')) {
+		word = strcspn(names, " ");
+		if (word == bytes && !strncmp(names, name, bytes))
+			return true;
+	}
+	return false;
+}
+
+const char *openiscsi_name(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < ROWS; i++)
+		if (rows[i].take > TAKE_METHOD && has_word(rows[i].ours, name))
+			return rows[i].theirs;
+	return NULL;
+}
+
+/* Ranges: those of numbers are the driver's. */
+
+struct range {
+	const char *name;
+	long long min, max;
+};
+
+#define BOUNDS(_field, _min, _max)	_min, _max
+#define RANGE_number(_name, _arguments)	{ #_name, BOUNDS _arguments },
+#define RANGE_buffer(_name, _arguments)	{ #_name, BOUNDS _arguments },
+#define RANGE_chap_secret(_name, _arguments)	{ #_name, BOUNDS _arguments },
+#define RANGE_chunk(_name, _arguments)
+#define RANGE_key_max(_name, _arguments)
+#define RANGE_key(_name, _arguments)
+#define RANGE_choice(_name, _arguments)
+#define RANGE_text(_name, _arguments)
+#define RANGE_iscsi_name(_name, _arguments)
+#define RANGE_nic(_name, _arguments)
+#define RANGE_portal(_name, _arguments)
+#define RANGE_address(_name, _arguments)
+#define RANGE_isid(_name, _arguments)
+#define RANGE_algorithms(_name, _arguments)
+#define RANGE_congestion_control(_name, _arguments)
+#define RANGE_OF_ROW(_name, _file, _apply, _default, _kind, _arguments) \
+	RANGE_##_kind(_name, _arguments)
+
+static const struct range ranges[] = {
+	ISTRIPE_VOLUME_SETTINGS(RANGE_OF_ROW)
+	ISTRIPE_PATH_SETTINGS(RANGE_OF_ROW)
+	{ "connections", 1, 8 },
+	{ "max_outstanding_r2t", 1, 16 },
+	{ "first_burst_length", 512, 16777215 },
+	{ "max_burst_length", 512, 16777215 },
+	{ "max_recv_data_segment_length", 512, 16777215 },
+};
+
+static const struct range *range_find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(ranges) / sizeof(*ranges); i++)
+		if (!strcmp(ranges[i].name, name))
+			return &ranges[i];
+	return NULL;
+}
+
+static int range_check(const struct row *row, const struct settings *record, const char *name,
+		       const char *value, struct fault *fault)
+{
+	const struct range *range = range_find(name);
+	bool secret = setting_is_secret(name);
+	long long number = strlen(value);
+	char *words;
+
+	if (!range || (!secret && value_number(value, &number) &&
+		       number >= range->min && number <= range->max) ||
+	    (secret && number >= range->min && number <= range->max) ||
+	    (strstr(name, "_buffer_bytes") && !number))
+		return 0;
+	words = record_words(record);
+	fault_set(fault, -ERANGE, "%s = %s of record %s: %s is %lld to %lld%s", row->theirs,
+		  secret ? "..." : settings_value(record, row->theirs), words, name, range->min,
+		  range->max, secret ? " bytes" : "");
+	fault_add(fault, "next: iscsiadm -m node %s -o update -n %s -v VALUE", words, row->theirs);
+	free(words);
+	return -ERANGE;
+}
+
+/* Values */
+
+/* Text that is no number is left as it is, for range_check() to refuse. */
+static char *number_scale(const char *text, long long times, long long by)
+{
+	long long number;
+
+	if (!value_number(text, &number) || __builtin_mul_overflow(number, times, &number))
+		return alloc_text(text);
+	if (number % by)
+		return alloc_printf("%s/%lld", text, by);
+	return alloc_printf("%lld", number / by);
+}
+
+/* The strongest one first, as the module has them; others are for it to refuse. */
+static char *algorithms_order(const char *text)
+{
+	static const char *const known[] = { "SHA3-256", "SHA256", "SHA1", "MD5" };
+	char *ordered = alloc_text(""), *longer;
+	bool same;
+	size_t i;
+
+	for (i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		if (!strstr(text, known[i]))
+			continue;
+		longer = alloc_printf("%s%s%s", ordered, *ordered ? "," : "", known[i]);
+		free(ordered);
+		ordered = longer;
+	}
+	same = strlen(ordered) == strlen(text);
+	if (!same)
+		free(ordered);
+	return same ? ordered : alloc_text(text);
+}
+
+/* Empty: the default. */
+static char *value_take(const struct row *row, const struct settings *record)
+{
+	const char *text = settings_value(record, row->theirs);
+	long long number;
+
+	if ((row->left && !strcmp(row->left, text)) ||
+	    ((row->take == TAKE_CHAP || row->take == TAKE_ALGORITHMS) &&
+	     strcmp(settings_value(record, "node.session.auth.authmethod"), "CHAP")) ||
+	    (row->take == TAKE_TIMEOUT && !strcmp(text, "0")))
+		return alloc_text("");
+	switch (row->take) {
+	case TAKE_SECONDS:
+	case TAKE_TIMEOUT:
+		if (value_number(text, &number) && number < 0)
+			return alloc_text("-1");
+		return number_scale(text, 1000, 1);
+	case TAKE_ALGORITHMS:
+		return algorithms_order(text);
+	case TAKE_TOS:
+		return number_scale(text, 1, 4);
+	default:
+		return alloc_text(text);
+	}
+}
+
+static int row_take(const struct row *row, const struct settings *record,
+		    struct settings *settings, struct fault *fault)
+{
+	char *value = value_take(row, record), *names = alloc_text(row->ours), *rest = names, *name;
+	int ret = 0;
+
+	while (!ret && (name = strsep(&rest, " "))) {
+		if (*value)
+			ret = range_check(row, record, name, value, fault);
+		if (!ret)
+			settings_put(settings, name, value);
+	}
+	if (row->take == TAKE_CHAP)
+		explicit_bzero(value, strlen(value));
+	free(names);
+	free(value);
+	return ret;
+}
+
+static int rows_take(const struct settings *record, bool of_volume, struct settings *settings,
+		     struct fault *fault)
+{
+	int ret = 0;
+	size_t i;
+
+	for (i = 0; !ret && i < ROWS; i++)
+		if (rows[i].take > TAKE_METHOD && rows[i].of_volume == of_volume &&
+		    settings_find(record, rows[i].theirs))
+			ret = row_take(&rows[i], record, settings, fault);
+	return ret;
+}
+
+int openiscsi_path(const struct settings *record, struct settings *settings, struct fault *fault)
+{
+	return rows_take(record, false, settings, fault);
+}
+
+static int differ(const struct row *row, const struct settings *a, const struct settings *b,
+		  struct fault *fault)
+{
+	const struct settings *const both[] = { a, b };
+	size_t i;
+
+	fault_set(fault, -EINVAL, "%s differs, and a volume has one %s:", row->theirs, row->ours);
+	for (i = 0; i < 2; i++) {
+		const char *value = settings_value(both[i], row->theirs);
+		char *words = record_words(both[i]);
+
+		fault_add(fault, "  %s in record %s", *value ? value : "empty", words);
+		free(words);
+	}
+	fault_add(fault, "next: make them the same with iscsiadm -o update");
+	return -EINVAL;
+}
+
+int openiscsi_volume(const struct settings *record, const struct settings *first,
+		     struct settings *settings, struct fault *fault)
+{
+	size_t i;
+
+	for (i = 0; first && i < ROWS; i++)
+		if (rows[i].of_volume && strcmp(settings_value(record, rows[i].theirs),
+						settings_value(first, rows[i].theirs)))
+			return differ(&rows[i], first, record, fault);
+	return rows_take(record, true, settings, fault);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* One table of what settings of open-iscsi are here, and why some are not. */
+#ifndef ISTRIPECTL_OPENISCSI_H
+#define ISTRIPECTL_OPENISCSI_H
+
+#include <stdbool.h>
+
+#include "fault.h"
+#include "model.h"
+
+/**
+ * openiscsi_table() - print the table, a line for each setting
+ */
+void openiscsi_table(void);
+
+/**
+ * openiscsi_name() - where a setting comes from
+ * @name: the name of its file
+ *
+ * Return: the name of open-iscsi's setting that is taken for it; NULL when there is none.
+ */
+const char *openiscsi_name(const char *name);
+
+/**
+ * openiscsi_path() - the settings of a path that a record says
+ * @record: the record; what names target, portal and interface is not looked at
+ * @settings: filled; an empty value means the default
+ * @fault: set on failure
+ *
+ * Return: 0; -ERANGE: a value is out of range here.
+ */
+int openiscsi_path(const struct settings *record, struct settings *settings, struct fault *fault);
+
+/**
+ * openiscsi_volume() - the settings of a volume that a record says
+ * @record: the record
+ * @first: another record of the same volume, which must say the same, or NULL
+ * @settings: filled; an empty value means the default
+ * @fault: set on failure
+ *
+ * Return: 0; -ERANGE: a value is out of range here; -EINVAL: the two differ.
+ */
+int openiscsi_volume(const struct settings *record, const struct settings *first,
+		     struct settings *settings, struct fault *fault);
+
+#endif

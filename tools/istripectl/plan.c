@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0
+/* From two configurations to the steps between them. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "conf.h"
+#include "known.h"
+#include "plan.h"
+#include "portal.h"
+
+struct maker {
+	const struct volume *now, *wanted;
+	bool secrets;
+	bool only_path;		/* the leg has no other one: it cannot log in anew */
+	struct plan *plan;
+	struct fault *fault;
+	int ret;
+};
+
+static void step_add(struct maker *maker, enum step_kind kind, int leg, int path,
+		     const char *name, const char *from, const char *to)
+{
+	struct plan *plan = maker->plan;
+
+	plan->items = alloc_array(plan->items, plan->count + 1, sizeof(*plan->items));
+	plan->items[plan->count++] = (struct step) {
+		.kind = kind, .leg = leg, .path = path,
+		.name = name ? alloc_text(name) : NULL,
+		.from = from ? alloc_text(from) : NULL,
+		.to = to ? alloc_text(to) : NULL,
+	};
+}
+
+/* How a setting can change. */
+static enum step_kind step_kind(const struct maker *maker, enum known_place place, const char *name)
+{
+	const struct known *known = known_find(place, name);
+
+	if (!maker->now->up || !known || known->live)
+		return STEP_WRITE;
+	return place == KNOWN_PATH && !maker->only_path ? STEP_RESTART : STEP_DOWN;
+}
+
+static void secret_compare(struct maker *maker, enum known_place place, int leg, int path,
+			   const struct settings *now, const struct settings *wanted,
+			   const char *name)
+{
+	const char *secret = settings_value(wanted, name);
+	const char *user = strcmp(name, "chap_secret") ? "chap_mutual_user" : "chap_user";
+	/* Without a name the module refuses the secret that it still has. */
+	bool goes = !*secret && *settings_value(now, user) && !*settings_value(wanted, user);
+
+	if (goes || (*secret && (maker->secrets || !maker->now->up)))
+		step_add(maker, step_kind(maker, place, name), leg, path, name, NULL, secret);
+}
+
+static void setting_compare(struct maker *maker, enum known_place place, int leg, int path,
+			    const struct settings *now, const struct settings *wanted,
+			    const char *name)
+{
+	const char *from = known_worth(place, now, name), *to = known_worth(place, wanted, name);
+
+	if (!strcmp(name, "metadata_create"))
+		return;
+	if (setting_is_secret(name))
+		secret_compare(maker, place, leg, path, now, wanted, name);
+	else if (strcmp(from, to) && (strcmp(name, "portal") || !portal_equal(from, to)))
+		step_add(maker, step_kind(maker, place, name), leg, path, name, from, to);
+}
+
+static void setting_unknown(struct maker *maker, int leg, int path, const char *name)
+{
+	const struct step step = { .leg = leg, .path = path };
+	char *place = step_place(&step), *file = conf_path(maker->wanted->name);
+
+	if (!maker->ret)
+		maker->ret = fault_set(maker->fault, -ENOENT,
+				       "%s: %s%s: this version of the module has no such setting",
+				       file, place, name);
+	free(place);
+	free(file);
+}
+
+/* Settings that the module has or the file says; a later version's stay where it says nothing. */
+static void settings_compare(struct maker *maker, enum known_place place, int leg, int path,
+			     const struct settings *now, const struct settings *wanted)
+{
+	size_t i;
+
+	for (i = 0; i < now->count; i++)
+		if (known_find(place, now->items[i].name) ||
+		    settings_find(wanted, now->items[i].name))
+			setting_compare(maker, place, leg, path, now, wanted, now->items[i].name);
+	for (i = 0; i < wanted->count; i++)
+		if (!settings_find(now, wanted->items[i].name) &&
+		    strcmp(wanted->items[i].name, "metadata_create"))
+			setting_unknown(maker, leg, path, wanted->items[i].name);
+}
+
+static void leg_compare(struct maker *maker, const struct leg *now, const struct leg *wanted)
+{
+	size_t i;
+
+	settings_compare(maker, KNOWN_LEG, now->index, STEP_NONE, &now->settings,
+			 &wanted->settings);
+	maker->only_path = now->path_count == 1;
+	for (i = 0; i < wanted->path_count; i++) {
+		const struct path *path = leg_find_path(now, wanted->paths[i].index);
+
+		if (path && path->off && maker->now->up)
+			step_add(maker, STEP_RESTART, now->index, path->index, NULL, NULL, NULL);
+		if (path)
+			settings_compare(maker, KNOWN_PATH, now->index, path->index,
+					 &path->settings, &wanted->paths[i].settings);
+		else
+			step_add(maker, STEP_ADD, now->index, wanted->paths[i].index, NULL, NULL,
+				 NULL);
+	}
+	for (i = 0; i < now->path_count; i++)
+		if (!leg_find_path(wanted, now->paths[i].index))
+			step_add(maker, STEP_REMOVE, now->index, now->paths[i].index, NULL, NULL,
+				 NULL);
+}
+
+/* Steps of one kind stay in their order: their numbers are that of the legs and paths. */
+static int step_compare(const void *a, const void *b)
+{
+	const struct step *one = a, *other = b;
+
+	if (one->kind != other->kind)
+		return (int)one->kind - (int)other->kind;
+	if (one->leg != other->leg)
+		return one->leg - other->leg;
+	if (one->path != other->path)
+		return one->path - other->path;
+	return strcmp(one->name ? one->name : "", other->name ? other->name : "");
+}
+
+int plan_make(const struct volume *now, const struct volume *wanted, bool secrets,
+	      struct plan *plan, struct fault *fault)
+{
+	struct maker maker = {
+		.now = now, .wanted = wanted, .secrets = secrets, .plan = plan, .fault = fault,
+	};
+	size_t i;
+
+	if (now->leg_count != wanted->leg_count)
+		return fault_set(fault, -EINVAL,
+				 "%s has %zu legs, its file %zu: legs of a volume never come or go\n"
+				 "next: if the file is right, istripectl delete %s; istripectl up %s",
+				 now->name, now->leg_count, wanted->leg_count, now->name,
+				 now->name);
+	for (i = 0; i < now->leg_count; i++)
+		if (now->legs[i].index != wanted->legs[i].index)
+			return fault_set(fault, -EINVAL, "%s has no leg %u, but its file has one",
+					 now->name, wanted->legs[i].index);
+	settings_compare(&maker, KNOWN_VOLUME, STEP_NONE, STEP_NONE, &now->settings,
+			 &wanted->settings);
+	for (i = 0; i < now->leg_count; i++)
+		leg_compare(&maker, &now->legs[i], &wanted->legs[i]);
+	if (plan->count)
+		qsort(plan->items, plan->count, sizeof(*plan->items), step_compare);
+	return maker.ret;
+}
+
+char *step_place(const struct step *step)
+{
+	if (step->leg == STEP_NONE)
+		return alloc_text("");
+	if (step->path == STEP_NONE)
+		return alloc_printf("leg %d: ", step->leg);
+	return alloc_printf("leg %d path %d: ", step->leg, step->path);
+}
+
+char *step_text(const struct step *step)
+{
+	static const char *const notes[] = {
+		[STEP_ADD] = "a new path", [STEP_REMOVE] = "the path goes", [STEP_WRITE] = "",
+		[STEP_RESTART] = ", the path logs in anew", [STEP_DOWN] = ", needs down and up",
+	};
+	char *place = step_place(step), *text;
+
+	if (!step->name)
+		text = alloc_printf("%s%s", place, step->kind == STEP_RESTART ?
+				    "the path is off: it logs in" : notes[step->kind]);
+	else if (!step->from)
+		text = alloc_printf("%s%s%s", place, step->name, notes[step->kind]);
+	else
+		text = alloc_printf("%s%s \"%s\" -> \"%s\"%s", place, step->name, step->from,
+				    step->to, notes[step->kind]);
+	free(place);
+	return text;
+}
+
+void plan_print(const char *name, const struct plan *plan)
+{
+	size_t i;
+
+	for (i = 0; i < plan->count; i++) {
+		char *text = step_text(&plan->items[i]);
+
+		printf("%s: %s\n", name, text);
+		free(text);
+	}
+}
+
+size_t plan_differences(const struct plan *plan, const struct step **first)
+{
+	size_t i, count = 0;
+
+	*first = NULL;
+	for (i = 0; i < plan->count; i++) {
+		const struct step *step = &plan->items[i];
+
+		/* A path that is only off is configured as the file says. */
+		if (step->kind == STEP_RESTART && !step->name)
+			continue;
+		if (!count++)
+			*first = step;
+	}
+	return count;
+}
+
+void plan_free(struct plan *plan)
+{
+	size_t i;
+
+	for (i = 0; i < plan->count; i++) {
+		struct step *step = &plan->items[i];
+
+		if (!step->from && step->to)
+			explicit_bzero(step->to, strlen(step->to));
+		free(step->name);
+		free(step->from);
+		free(step->to);
+	}
+	free(plan->items);
+	memset(plan, 0, sizeof(*plan));
+}

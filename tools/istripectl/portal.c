@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Portals: the module takes addresses only, names are for people. */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "alloc.h"
+#include "portal.h"
+
+#define ADDRESS_BYTES	INET6_ADDRSTRLEN
+
+struct split {
+	char *host;		/* without brackets */
+	const char *port;	/* NULL: none was said */
+};
+
+/* An address of IPv6 without brackets has no port. */
+static void split_open(struct split *split, const char *portal)
+{
+	char *host = alloc_text(portal), *bracket = strchr(host, ']'), *colon = strchr(host, ':');
+
+	split->host = host;
+	split->port = NULL;
+	if (*host == '[' && bracket) {
+		*bracket = '\0';
+		memmove(host, host + 1, bracket - host);
+		if (bracket[1] == ':')
+			split->port = bracket + 2;
+	} else if (colon && !strchr(colon + 1, ':')) {
+		*colon = '\0';
+		split->port = colon + 1;
+	}
+}
+
+static bool host_equal(const char *a, const char *b)
+{
+	struct in6_addr one, other;
+
+	if (inet_pton(AF_INET6, a, &one) == 1 && inet_pton(AF_INET6, b, &other) == 1)
+		return !memcmp(&one, &other, sizeof(one));
+	return !strcasecmp(a, b);
+}
+
+bool portal_equal(const char *a, const char *b)
+{
+	struct split one, other;
+	bool equal;
+
+	split_open(&one, a);
+	split_open(&other, b);
+	equal = host_equal(one.host, other.host) &&
+		!strcmp(one.port ? one.port : PORTAL_PORT, other.port ? other.port : PORTAL_PORT);
+	free(one.host);
+	free(other.host);
+	return equal;
+}
+
+/* Names */
+
+/* An address that is mistyped is for the module to refuse, and no name to ask the network for. */
+static bool is_name(const char *host)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+	return strpbrk(host, letters) && !strpbrk(host, ":%/");
+}
+
+/* Each address once: getaddrinfo() may name one several times. */
+static size_t addresses_take(const struct addrinfo *found, char (*addresses)[ADDRESS_BYTES],
+			     size_t max)
+{
+	size_t count = 0, i;
+
+	for (; found && count < max; found = found->ai_next) {
+		const struct sockaddr_in *four = (const void *)found->ai_addr;
+		const struct sockaddr_in6 *six = (const void *)found->ai_addr;
+		bool is_four = found->ai_family == AF_INET;
+
+		if ((!is_four && found->ai_family != AF_INET6) ||
+		    !inet_ntop(found->ai_family, is_four ? (const void *)&four->sin_addr :
+			       (const void *)&six->sin6_addr, addresses[count], ADDRESS_BYTES))
+			continue;
+		for (i = 0; strcmp(addresses[i], addresses[count]); i++)
+			;
+		count += i == count;
+	}
+	return count;
+}
+
+#define ADDRESSES_MAX	16
+
+static int name_look_up(const char *name, char address[ADDRESS_BYTES], struct fault *fault)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	char addresses[ADDRESSES_MAX][ADDRESS_BYTES];
+	struct addrinfo *found = NULL;
+	int ret = getaddrinfo(name, NULL, &hints, &found);
+	size_t count, i;
+
+	if (ret)
+		return fault_set(fault, -EAGAIN,
+				 "portal: the host name %s is not known: %s\nnext: give an address",
+				 name, gai_strerror(ret));
+	count = addresses_take(found, addresses, ADDRESSES_MAX);
+	freeaddrinfo(found);
+	if (count == 1) {
+		memcpy(address, addresses[0], ADDRESS_BYTES);
+		return 0;
+	}
+	fault_set(fault, -EINVAL, "portal: the host name %s has %zu addresses, and a path has one:",
+		  name, count);
+	for (i = 0; i < count; i++)
+		fault_add(fault, "%s", addresses[i]);
+	fault_add(fault, "next: give one of them, and others as further paths");
+	return -EINVAL;
+}
+
+int portal_resolve(struct settings *settings, struct fault *fault)
+{
+	char address[ADDRESS_BYTES], *portal;
+	struct split split;
+	int ret = 0;
+
+	split_open(&split, settings_value(settings, "portal"));
+	if (is_name(split.host)) {
+		ret = name_look_up(split.host, address, fault);
+		if (!ret) {
+			bool six = strchr(address, ':');
+
+			portal = alloc_printf("%s%s%s%s%s", six ? "[" : "", address, six ? "]" : "",
+					      split.port ? ":" : "", split.port ? split.port : "");
+			settings_put(settings, "portal", portal);
+			free(portal);
+		}
+	}
+	free(split.host);
+	return ret;
+}
+
+int portal_resolve_all(struct volume *volume, struct fault *fault)
+{
+	size_t i, j;
+	int ret = 0;
+
+	for (i = 0; !ret && i < volume->leg_count; i++)
+		for (j = 0; !ret && j < volume->legs[i].path_count; j++)
+			ret = portal_resolve(&volume->legs[i].paths[j].settings, fault);
+	return ret;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Portals as they are typed: addresses, and host names in their place. */
+#ifndef ISTRIPECTL_PORTAL_H
+#define ISTRIPECTL_PORTAL_H
+
+#include <stdbool.h>
+
+#include "fault.h"
+#include "model.h"
+
+#define PORTAL_PORT	"3260"
+
+/**
+ * portal_equal() - whether two portals are the same address and port
+ * @a: the one, as 192.0.2.10, [2001:db8::10]:3260 or 2001:db8::10
+ * @b: the other
+ *
+ * Return: whether they are.
+ */
+bool portal_equal(const char *a, const char *b);
+
+/**
+ * portal_resolve() - put the address in the place of a host name
+ * @settings: a path's; a portal that is an address already is left as it is
+ * @fault: set on failure
+ *
+ * Return: 0; -EAGAIN: the name is not known, and nothing tells whether the network or a name server
+ * is starting; -EINVAL: it has several addresses.
+ */
+int portal_resolve(struct settings *settings, struct fault *fault);
+
+/**
+ * portal_resolve_all() - the same for all paths of a volume
+ * @volume: the volume
+ * @fault: set on failure
+ *
+ * Return: as portal_resolve().
+ */
+int portal_resolve_all(struct volume *volume, struct fault *fault);
+
+#endif

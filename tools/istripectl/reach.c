@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Whether a portal answers over an interface. */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "alloc.h"
+#include "host_net.h"
+#include "reach.h"
+
+static long long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
+static int address_of(const struct reach *try, struct sockaddr_storage *to, socklen_t *bytes)
+{
+	char *address = host_address_of(try->portal);
+	in_port_t port = htons(host_port_of(try->portal));
+	int ret = host_address_read(address, to, bytes);
+
+	if (to->ss_family == AF_INET6)
+		((struct sockaddr_in6 *)to)->sin6_port = port;
+	else
+		((struct sockaddr_in *)to)->sin_port = port;
+	free(address);
+	return ret;
+}
+
+/* A socket that is connecting or connected, or -1. */
+static int connect_begin(struct reach *try)
+{
+	struct sockaddr_storage to = { 0 };
+	socklen_t bytes;
+	int fd;
+
+	try->error = address_of(try, &to, &bytes);
+	if (try->error)
+		return -1;
+	fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, try->nic, strlen(try->nic)) &&
+	    (!connect(fd, (struct sockaddr *)&to, bytes) || errno == EINPROGRESS)) {
+		try->error = -ETIMEDOUT;
+		return fd;
+	}
+	try->error = -errno;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static void connect_end(struct reach *try, struct pollfd *poll)
+{
+	int error = 0;
+	socklen_t bytes = sizeof(error);
+
+	try->error = getsockopt(poll->fd, SOL_SOCKET, SO_ERROR, &error, &bytes) ? -errno : -error;
+	close(poll->fd);
+	poll->fd = -1;
+}
+
+void reach_try(struct reach *tries, size_t count)
+{
+	struct pollfd *polls = alloc_array(NULL, count + 1, sizeof(*polls));
+	long long end_ms = now_ms() + REACH_MS, left_ms;
+	size_t i, waiting = 0;
+
+	for (i = 0; i < count; i++) {
+		polls[i] = (struct pollfd) { .fd = connect_begin(&tries[i]), .events = POLLOUT };
+		waiting += polls[i].fd >= 0;
+	}
+	while (waiting && (left_ms = end_ms - now_ms()) > 0 && poll(polls, count, left_ms) > 0) {
+		for (i = 0; i < count; i++) {
+			if (polls[i].fd < 0 || !polls[i].revents)
+				continue;
+			connect_end(&tries[i], &polls[i]);
+			waiting--;
+		}
+	}
+	for (i = 0; i < count; i++)
+		if (polls[i].fd >= 0)
+			close(polls[i].fd);
+	free(polls);
+}

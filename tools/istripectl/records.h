@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The node records of open-iscsi, read with its own tool, iscsiadm(8). */
+#ifndef ISTRIPECTL_RECORDS_H
+#define ISTRIPECTL_RECORDS_H
+
+#include <stddef.h>
+
+#include "fault.h"
+#include "model.h"
+
+/* A record is one way to a target: a portal, over an interface of open-iscsi (iface). */
+struct records {
+	struct settings *items;		/* names and values as open-iscsi has them */
+	size_t count;
+};
+
+/**
+ * records_read() - read all node records, secrets included
+ * @records: zeroed by the caller, filled
+ * @fault: set on failure
+ *
+ * Return: 0; -ENOPKG iscsiadm is not installed; -ENOENT there is no record; another -errno.
+ */
+int records_read(struct records *records, struct fault *fault);
+
+/**
+ * records_parse() - read records from what iscsiadm prints
+ * @text: what it has printed; changed
+ * @records: records are added
+ */
+void records_parse(char *text, struct records *records);
+
+/**
+ * records_free() - forget all records, the secrets among them thoroughly
+ * @records: empty afterwards
+ */
+void records_free(struct records *records);
+
+/**
+ * record_portal() - where the target of a record listens
+ * @record: the record
+ *
+ * Return: as 192.0.2.10:3260 or [2001:db8::10]:3260, for free().
+ */
+char *record_portal(const struct settings *record);
+
+/**
+ * record_words() - the words that name a record to iscsiadm
+ * @record: the record
+ *
+ * Return: as -T NAME -p PORTAL -I IFACE, for free().
+ */
+char *record_words(const struct settings *record);
+
+/**
+ * record_set_manual() - keep open-iscsi from logging in at boot by a record
+ * @record: the record
+ * @fault: set on failure
+ *
+ * Return: 0; -errno.
+ */
+int record_set_manual(const struct settings *record, struct fault *fault);
+
+#endif

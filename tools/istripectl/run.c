@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Other programs: their output goes to memory, never to a file. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "alloc.h"
+#include "interrupt.h"
+#include "run.h"
+
+static int child_wait(pid_t child, int *code)
+{
+	int status, ret = 0;
+
+	interrupt_child(child);
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR) {
+			ret = -errno;
+			break;
+		}
+	interrupt_child(0);
+	if (!ret && !WIFEXITED(status))
+		ret = -EINTR;
+	if (!ret)
+		*code = WEXITSTATUS(status);
+	return ret;
+}
+
+int run_child(int (*body)(void *context), void *context, int *code)
+{
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	if (child < 0)
+		return -errno;
+	if (!child) {
+		interrupt_release();
+		_exit(body(context));
+	}
+	return child_wait(child, code);
+}
+
+struct program {
+	char *const *argv;
+	int (*prepare)(void *context);
+	void *context;
+	int out, err;
+};
+
+static int program_exec(void *context)
+{
+	const struct program *program = context;
+
+	/* Messages are read: they have to be in one language. */
+	if (dup2(program->out, STDOUT_FILENO) < 0 || dup2(program->err, STDERR_FILENO) < 0 ||
+	    setenv("LC_ALL", "C", 1) || (program->prepare && program->prepare(program->context)))
+		return 1;
+	execvp(program->argv[0], program->argv);
+	return RUN_MISSING;
+}
+
+static char *output_read(int fd)
+{
+	off_t bytes = lseek(fd, 0, SEEK_END), got = 0;
+	char *text = alloc_array(NULL, bytes > 0 ? bytes + 1 : 1, 1);
+
+	while (got < bytes) {
+		ssize_t more = pread(fd, text + got, bytes - got, got);
+
+		if (more <= 0)
+			break;
+		got += more;
+	}
+	text[got] = '\0';
+	return text;
+}
+
+int run_program(char *const argv[], int (*prepare)(void *context), void *context,
+		struct run *run, struct fault *fault)
+{
+	struct program program = {
+		.argv = argv, .prepare = prepare, .context = context,
+		.out = memfd_create("out", MFD_CLOEXEC), .err = memfd_create("err", MFD_CLOEXEC),
+	};
+	int ret = program.out < 0 || program.err < 0 ? -errno : 0;
+
+	memset(run, 0, sizeof(*run));
+	if (!ret)
+		ret = run_child(program_exec, &program, &run->code);
+	if (ret == -EINTR && !interrupt_seen())
+		ret = -EIO;
+	if (ret) {
+		fault_set(fault, ret, "%s: %s", argv[0],
+			  ret == -EINTR ? "interrupted" : strerror(-ret));
+	} else {
+		run->out = output_read(program.out);
+		run->err = output_read(program.err);
+	}
+	if (program.out >= 0)
+		close(program.out);
+	if (program.err >= 0)
+		close(program.err);
+	return ret;
+}
+
+int run_fault(const struct run *run, const char *what, struct fault *fault)
+{
+	char *copy = alloc_text(run->err), *rest = copy, *line;
+
+	fault_set(fault, -EIO, "%s failed with exit code %d", what, run->code);
+	while ((line = strsep(&rest, "\n")))
+		if (*line)
+			fault_add(fault, "%s", line);
+	free(copy);
+	return -EIO;
+}
+
+static void output_free(char *text)
+{
+	if (text)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
+void run_free(struct run *run)
+{
+	output_free(run->out);
+	output_free(run->err);
+	memset(run, 0, sizeof(*run));
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Other programs, and what they print. */
+#ifndef ISTRIPECTL_RUN_H
+#define ISTRIPECTL_RUN_H
+
+#include "fault.h"
+
+#define RUN_MISSING	127	/* exit code: there is no such program */
+
+struct run {
+	int code;		/* exit code */
+	char *out, *err;	/* what it has printed */
+};
+
+/**
+ * run_child() - do something in a process of its own
+ * @body: called in the child with @context; returns its exit code, if at all
+ * @context: for @body
+ * @code: exit code, set on success
+ *
+ * A signal to this tool ends the child, too.
+ *
+ * Return: 0; -errno: -EINTR a signal has ended the child.
+ */
+int run_child(int (*body)(void *context), void *context, int *code);
+
+/**
+ * run_program() - run a program to its end, without a shell
+ * @argv: its words, the program being the first one; ends with NULL
+ * @prepare: called in the child before the program, or NULL; the child ends with 1 unless it
+ *	returns 0, and what it has printed to standard error is in @run
+ * @context: for @prepare
+ * @run: filled on success, for run_free()
+ * @fault: set on failure
+ *
+ * A signal to this tool ends the program, too.
+ *
+ * Return: 0, whatever the exit code of the program is; -errno, -EINTR interrupted.
+ */
+int run_program(char *const argv[], int (*prepare)(void *context), void *context,
+		struct run *run, struct fault *fault);
+
+/**
+ * run_fault() - say that a program has failed, with what it has said itself
+ * @run: what it has printed
+ * @what: what it was to do
+ * @fault: set
+ *
+ * Return: -EIO.
+ */
+int run_fault(const struct run *run, const char *what, struct fault *fault);
+
+/**
+ * run_free() - forget what a program has printed, secrets included
+ * @run: empty afterwards
+ */
+void run_free(struct run *run);
+
+#endif

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+/* save: the configuration of volumes as files, from which the next boot takes it. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "alloc.h"
+#include "command.h"
+#include "conf.h"
+#include "run.h"
+#include "save.h"
+#include "tree.h"
+
+/* systemctl says itself what is wrong. */
+static int systemctl_exec(void *unit)
+{
+	execlp("systemctl", "systemctl", "enable", "--now", unit, (char *)NULL);
+	return RUN_MISSING;
+}
+
+static int boot_enable(const char *name, struct fault *fault)
+{
+	char *unit = alloc_printf("istripe@%s.service", name);
+	int code, ret = run_child(systemctl_exec, unit, &code);
+
+	if (!ret && code)
+		ret = -EIO;
+	if (ret)
+		fault_set(fault, ret,
+			  "%s is saved, but does not start at boot: systemctl enable --now %s failed\n"
+			  "next: is the unit istripe@.service installed?", name, unit);
+	else
+		printf("%s: starts at boot\n", name);
+	free(unit);
+	return ret;
+}
+
+/* A secret that the file names but that is not there would be missed at the next boot. */
+static void secrets_mention(const struct volume *volume)
+{
+	size_t i, j, k;
+
+	for (i = 0; i < volume->leg_count; i++) {
+		for (j = 0; j < volume->legs[i].path_count; j++) {
+			const struct settings *its = &volume->legs[i].paths[j].settings;
+
+			for (k = 0; k < its->count; k++) {
+				const char *value = its->items[k].value;
+
+				if (!setting_is_secret(its->items[k].name) || !value ||
+				    value[0] != '@' || file_mode(value + 1) >= 0)
+					continue;
+				fprintf(stderr,
+					"istripectl: %s: leg %u path %u: %s is not in the kernel's files and cannot be saved\n"
+					"            next: put it into %s, mode 0600\n",
+					volume->name, volume->legs[i].index,
+					volume->legs[i].paths[j].index, its->items[k].name,
+					value + 1);
+			}
+		}
+	}
+}
+
+int save_volume(struct volume *volume, bool boot, struct fault *fault)
+{
+	char *path = conf_path(volume->name);
+	int ret = conf_write(volume, fault);
+
+	if (!ret) {
+		printf("%s: %s\n", volume->name, path);
+		conf_secrets(volume);
+		secrets_mention(volume);
+	}
+	free(path);
+	if (!ret && boot)
+		ret = boot_enable(volume->name, fault);
+	return ret;
+}
+
+static int volume_save(const char *name, bool boot, struct fault *fault)
+{
+	struct volume volume = { 0 };
+	int ret = tree_read(name, &volume, fault);
+
+	if (!ret)
+		ret = save_volume(&volume, boot, fault);
+	volume_free(&volume);
+	return ret;
+}
+
+int command_save(const struct command *command, int argc, char **argv)
+{
+	struct command_line line;
+	int code = EXIT_DONE;
+	size_t i;
+
+	if (!command_begin(command, argc, argv, COMMAND_BOOT, &line, true, &code))
+		return code;
+	for (i = 0; i < line.count; i++) {
+		struct fault fault = { 0 };
+
+		if (volume_save(line.names[i], line.flags & COMMAND_BOOT, &fault)) {
+			fault_print(&fault);
+			code = EXIT_FAILED;
+		}
+	}
+	return code;
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0
+/* set: settings of a volume that exists, all of them or none. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "apply.h"
+#include "command.h"
+#include "interrupt.h"
+#include "known.h"
+#include "parse.h"
+#include "secret.h"
+#include "tree.h"
+
+#define NONE	(-1)
+
+struct set_options {
+	const char *name, *list;
+	int leg, path;		/* NONE: settings of the volume, of the leg */
+	bool dry_run, help;
+};
+
+static int number_take(const char *option, const char *text, int *number, struct fault *fault)
+{
+	char *end;
+	long value = text ? strtol(text, &end, 10) : -1;
+
+	if (!text || !*text || *end || value < 0 || value > 63)
+		return fault_set(fault, -EINVAL, "%s %s: a number from 0 on is needed", option,
+				 text ? text : "");
+	*number = value;
+	return 0;
+}
+
+static int word_take(const char *word, struct set_options *options, struct fault *fault)
+{
+	if (word[0] == '-')
+		return fault_set(fault, -EINVAL, "unknown option %s", word);
+	if (options->list)
+		return fault_set(fault, -EINVAL, "\"%s\" is one word too many", word);
+	if (options->name) {
+		options->list = word;
+		return 0;
+	}
+	if (!volume_name_valid(word))
+		return fault_set(fault, -EINVAL, "\"%s\" cannot be the name of a volume", word);
+	options->name = word;
+	return 0;
+}
+
+static int options_take(int argc, char **argv, struct set_options *options, struct fault *fault)
+{
+	int i, ret = 0;
+
+	*options = (struct set_options) { .leg = NONE, .path = NONE };
+	for (i = 1; !ret && i < argc; i++) {
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+			options->help = true;
+			return 0;
+		}
+		if (!strcmp(argv[i], "--dry-run") || !strcmp(argv[i], "-n"))
+			options->dry_run = true;
+		else if (!strcmp(argv[i], "--leg"))
+			ret = number_take("--leg", argv[++i], &options->leg, fault);
+		else if (!strcmp(argv[i], "--path"))
+			ret = number_take("--path", argv[++i], &options->path, fault);
+		else
+			ret = word_take(argv[i], options, fault);
+	}
+	if (!ret && !options->list)
+		ret = fault_set(fault, -EINVAL,
+				"a volume and settings are needed: db ping_interval=1s");
+	if (!ret && options->path != NONE && options->leg == NONE)
+		ret = fault_set(fault, -EINVAL, "--path needs the --leg that it is of");
+	return ret;
+}
+
+/* The settings that the place has now; NULL when there is no such place. */
+static const struct settings *place_find(const struct volume *volume,
+					 const struct set_options *options)
+{
+	const struct leg *leg;
+	const struct path *path;
+
+	if (options->leg == NONE)
+		return &volume->settings;
+	leg = volume_find_leg(volume, options->leg);
+	if (!leg || options->path == NONE)
+		return leg ? &leg->settings : NULL;
+	path = leg_find_path(leg, options->path);
+	return path ? &path->settings : NULL;
+}
+
+/* Undoes what was written before a refusal; a secret cannot be read back. */
+static void put_back(const struct set_options *options, const struct settings *now,
+		     const struct settings *wanted, size_t count, struct fault *fault)
+{
+	struct fault after = { 0 };
+
+	interrupt_hold(true);
+	while (count-- > 0) {
+		const char *name = wanted->items[count].name;
+		const struct setting *old = settings_find(now, name);
+
+		if (!old || !old->value)
+			fault_add(fault, "%s is changed: its old value cannot be read", name);
+		else if (tree_set(options->name, options->leg, options->path, name, old->value,
+				  &after))
+			fault_add(fault, "and %s could not be put back: %s", name, after.text);
+	}
+	interrupt_hold(false);
+	fault_add(fault, "nothing else is changed");
+}
+
+static const struct known *setting_known(const struct set_options *options, const char *name)
+{
+	if (options->leg == NONE)
+		return known_find(KNOWN_VOLUME, name);
+	return known_find(options->path == NONE ? KNOWN_LEG : KNOWN_PATH, name);
+}
+
+/* For --dry-run: otherwise the module, which may be of another version, says it itself. */
+static int values_check(const struct set_options *options, const struct settings *wanted,
+			struct fault *fault)
+{
+	const struct known *known;
+	char *allowed;
+	size_t i;
+
+	for (i = 0; i < wanted->count; i++) {
+		known = setting_known(options, wanted->items[i].name);
+		allowed = known ? known_refused(known, wanted->items[i].value) : NULL;
+		if (!allowed)
+			continue;
+		fault_set(fault, -EINVAL, "%s: \"%s\" is refused, allowed is %s",
+			  wanted->items[i].name, wanted->items[i].value, allowed);
+		free(allowed);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static void change_print(const struct set_options *options, const struct setting *setting,
+			 const struct settings *now)
+{
+	const struct known *known = setting_known(options, setting->name);
+	const char *unchecked = "";
+
+	if (options->dry_run && (!known || known->kind == KNOWN_OTHER))
+		unchecked = " (the module checks it when it is written)";
+	if (setting_is_secret(setting->name))
+		printf("%s: a secret%s\n", setting->name, unchecked);
+	else
+		printf("%s: %s -> %s%s\n", setting->name, settings_value(now, setting->name),
+		       setting->value, unchecked);
+}
+
+/* A name that is not there is found before anything is written. */
+static int names_check(const struct set_options *options, const struct settings *now,
+		       const struct settings *wanted, struct fault *fault)
+{
+	size_t i;
+
+	for (i = 0; i < wanted->count; i++)
+		if (!settings_find(now, wanted->items[i].name))
+			return tree_set(options->name, options->leg, options->path,
+					wanted->items[i].name, wanted->items[i].value, fault);
+	return 0;
+}
+
+static int settings_write(const struct set_options *options, const struct settings *now,
+			  const struct settings *wanted, struct fault *fault)
+{
+	int ret = names_check(options, now, wanted, fault);
+	size_t i;
+
+	if (!ret && options->dry_run)
+		ret = values_check(options, wanted, fault);
+	for (i = 0; !ret && i < wanted->count; i++) {
+		if (!options->dry_run)
+			ret = tree_set(options->name, options->leg, options->path,
+				       wanted->items[i].name, wanted->items[i].value, fault);
+		if (ret)
+			put_back(options, now, wanted, i, fault);
+	}
+	for (i = 0; !ret && i < wanted->count; i++)
+		change_print(options, &wanted->items[i], now);
+	return ret;
+}
+
+/* Parsed as those of a path, in a volume of its own, which is how secrets are loaded. */
+static int wanted_read(const char *list, struct volume *one, struct fault *fault)
+{
+	struct leg *leg = volume_add_leg(one, 0);
+	struct path *path = leg_add_path(leg, 0);
+	const struct leg nothing = { 0 };
+
+	return parse_path(list, &nothing, path, fault);
+}
+
+static int volume_set(const struct set_options *options, struct volume *one, struct fault *fault)
+{
+	struct volume volume = { 0 };
+	const struct settings *now;
+	int ret = tree_read(options->name, &volume, fault);
+
+	if (!ret && !options->dry_run)
+		ret = secret_load(one, fault);
+	if (!ret) {
+		now = place_find(&volume, options);
+		if (now)
+			ret = settings_write(options, now, &one->legs[0].paths[0].settings, fault);
+		else
+			ret = fault_set(fault, -EINVAL,
+					"volume %s has no such leg or path\nnext: istripectl show %s",
+					options->name, options->name);
+	}
+	volume_free(&volume);
+	return ret;
+}
+
+int command_set(const struct command *command, int argc, char **argv)
+{
+	struct set_options options;
+	struct volume one = { 0 };
+	struct fault fault = { 0 };
+	int code = EXIT_DONE, ret = options_take(argc, argv, &options, &fault);
+
+	if (!ret && options.help)
+		return command_help(command);
+	if (!ret)
+		ret = wanted_read(options.list, &one, &fault);
+	interrupt_catch();
+	if (ret) {
+		code = command_usage(command, &fault);
+	} else if (volume_set(&options, &one, &fault)) {
+		fault_print(&fault);
+		code = EXIT_FAILED;
+	} else if (!options.dry_run) {
+		apply_mention(options.name);
+	}
+	volume_free(&one);
+	return code;
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The states of volumes, legs and paths. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "file.h"
+#include "live.h"
+#include "place.h"
+#include "power.h"
+#include "states.h"
+#include "tree.h"
+
+#define NONE	"none"
+#define LOST	"backoff"
+
+/* Takes @file. */
+static size_t state_add(struct states *states, const char *volume, int leg, int path,
+			const char *state, const char *reason, char *file)
+{
+	states->items = alloc_array(states->items, states->count + 1, sizeof(*states->items));
+	states->items[states->count] = (struct state) {
+		.volume = alloc_text(volume), .leg = leg, .path = path,
+		.state = alloc_text(state), .reason = alloc_text(reason), .file = file,
+	};
+	return states->count++;
+}
+
+/* The first path, or leg, that is not live says why. */
+static void reason_pass(struct states *states, size_t to, size_t from)
+{
+	if (!strcmp(states->items[to].state, "live") || *states->items[to].reason ||
+	    !strcmp(states->items[from].state, "live"))
+		return;
+	free(states->items[to].reason);
+	states->items[to].reason = alloc_text(states->items[from].reason);
+}
+
+/* After the state, which is in the file @state beside it: so a live path has been counted. */
+static long long reconnects_read(const char *state)
+{
+	char *file = alloc_printf("%.*sreconnects", (int)(strlen(state) - strlen("state")), state);
+	char *text = NULL;
+	long long count = 0;
+
+	if (!file_read(file, &text))
+		count = atoll(text);
+	free(text);
+	free(file);
+	return count;
+}
+
+static void paths_add(struct states *states, const char *volume, const char *device,
+		      const struct live *leg, size_t of_leg)
+{
+	const struct live *paths = live_child(leg, "paths");
+	size_t i, at;
+
+	for (i = 0; paths && i < paths->child_count; i++) {
+		const struct live *path = &paths->children[i];
+		const char *state = settings_value(&path->values, "state");
+		bool live = !strcmp(state, "live");
+
+		at = state_add(states, volume, atoi(leg->name), atoi(path->name), state,
+			       live ? "" : settings_value(&path->values, "last_error"),
+			       place_path("/sys/block/%s/istripe/legs/%s/paths/%s/state", device,
+					  leg->name, path->name));
+		states->items[at].last_error =
+			alloc_text(settings_value(&path->values, "last_error"));
+		states->items[at].reconnects = reconnects_read(states->items[at].file);
+		reason_pass(states, of_leg, at);
+	}
+}
+
+static void live_add(struct states *states, const char *volume, const char *device,
+		     const struct live *live)
+{
+	const struct live *legs = live_child(live, "legs");
+	size_t i, of_leg, of_volume;
+
+	of_volume = state_add(states, volume, STATES_NONE, STATES_NONE,
+			      settings_value(&live->values, "state"), "",
+			      place_path("/sys/block/%s/istripe/state", device));
+	for (i = 0; legs && i < legs->child_count; i++) {
+		const struct live *leg = &legs->children[i];
+
+		of_leg = state_add(states, volume, atoi(leg->name), STATES_NONE,
+				   settings_value(&leg->values, "state"), "",
+				   place_path("/sys/block/%s/istripe/legs/%s/state", device,
+					      leg->name));
+		paths_add(states, volume, device, leg, of_leg);
+		reason_pass(states, of_volume, of_leg);
+	}
+}
+
+static void volume_add(struct states *states, const char *name)
+{
+	char *device = power_device(name), *file, *reason = NULL;
+	struct live live = { 0 };
+
+	if (device && !live_read(device, &live)) {
+		live_add(states, name, device, &live);
+	} else {
+		file = tree_path(name, "last_error");
+		file_read(file, &reason);
+		state_add(states, name, STATES_NONE, STATES_NONE, "down", reason ? reason : "",
+			  NULL);
+		free(reason);
+		free(file);
+	}
+	live_free(&live);
+	free(device);
+}
+
+int states_read(struct states *states, struct fault *fault)
+{
+	struct file_names names = { 0 };
+	int ret = tree_list(&names, fault);
+	size_t i;
+
+	for (i = 0; !ret && i < names.count; i++)
+		volume_add(states, names.items[i]);
+	file_names_free(&names);
+	return ret;
+}
+
+static const struct state *find(const struct states *states, const char *volume, int leg, int path)
+{
+	size_t i;
+
+	for (i = 0; i < states->count; i++) {
+		const struct state *state = &states->items[i];
+
+		if (state->leg == leg && state->path == path && !strcmp(state->volume, volume))
+			return state;
+	}
+	return NULL;
+}
+
+static bool serves(const struct state *state)
+{
+	return !strcmp(state->state, "live") || !strcmp(state->state, "degraded");
+}
+
+void states_settle(const struct states *before, struct states *after)
+{
+	size_t i;
+
+	for (i = 0; i < after->count; i++) {
+		struct state *now = &after->items[i];
+		const struct state *old = find(before, now->volume, now->leg, now->path);
+
+		if (now->path == STATES_NONE || !old || serves(old) ||
+		    strcmp(now->state, "connecting"))
+			continue;
+		free(now->state);
+		now->state = alloc_text(old->state);
+	}
+}
+
+/* Whether its volume is up; a volume itself always counts. */
+static bool counts(const struct states *states, const struct state *state)
+{
+	const struct state *volume = find(states, state->volume, STATES_NONE, STATES_NONE);
+
+	return state->leg == STATES_NONE || (volume && strcmp(volume->state, "down"));
+}
+
+/* It was lost between the two moments, and is live again. */
+static bool came_back(const struct state *old, const struct state *now)
+{
+	return old && now->path != STATES_NONE && !strcmp(old->state, "live") &&
+	       !strcmp(now->state, "live") && now->reconnects > old->reconnects;
+}
+
+static void tell_both(const struct state *now,
+		      void (*changed)(void *data, const struct state *state, const char *old),
+		      void *data)
+{
+	struct state lost = *now;
+
+	lost.state = (char *)LOST;
+	lost.reason = now->last_error;
+	changed(data, &lost, now->state);
+	changed(data, now, LOST);
+}
+
+void states_compare(const struct states *before, const struct states *after,
+		    void (*changed)(void *data, const struct state *state, const char *old),
+		    void *data)
+{
+	size_t i;
+
+	for (i = 0; i < after->count; i++) {
+		const struct state *now = &after->items[i];
+		const struct state *old = find(before, now->volume, now->leg, now->path);
+
+		if (came_back(old, now))
+			tell_both(now, changed, data);
+		else if (counts(before, now) && (!old || strcmp(old->state, now->state)))
+			changed(data, now, old ? old->state : NONE);
+	}
+	for (i = 0; i < before->count; i++) {
+		struct state gone = before->items[i];
+
+		if (find(after, gone.volume, gone.leg, gone.path) || !counts(after, &gone))
+			continue;
+		gone.state = (char *)NONE;
+		gone.reason = (char *)"";
+		changed(data, &gone, before->items[i].state);
+	}
+}
+
+void states_free(struct states *states)
+{
+	size_t i;
+
+	for (i = 0; i < states->count; i++) {
+		free(states->items[i].volume);
+		free(states->items[i].state);
+		free(states->items[i].reason);
+		free(states->items[i].file);
+		free(states->items[i].last_error);
+	}
+	free(states->items);
+	memset(states, 0, sizeof(*states));
+}

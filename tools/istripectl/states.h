@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The states of volumes, legs and paths at one moment, and what has changed since another one. */
+#ifndef ISTRIPECTL_STATES_H
+#define ISTRIPECTL_STATES_H
+
+#include <stddef.h>
+
+#include "fault.h"
+
+#define STATES_NONE	(-1)
+
+struct state {
+	char *volume;
+	int leg, path;		/* STATES_NONE: it is the volume, the leg */
+	char *state;
+	char *reason;		/* of a state other than live; may be empty */
+	char *file;		/* of the state in sysfs; NULL: there is none */
+	char *last_error;	/* of a path, live or not; NULL: it is none */
+	long long reconnects;	/* of a path */
+};
+
+struct states {
+	struct state *items;
+	size_t count;
+};
+
+/**
+ * states_read() - the states of all volumes
+ * @states: zeroed by the caller, filled
+ * @fault: set on failure
+ *
+ * Return: 0; -errno.
+ */
+int states_read(struct states *states, struct fault *fault);
+
+/**
+ * states_settle() - leave out attempts to log in
+ * @before: the states at one moment
+ * @after: and at a later one: a path that was not live, and is connecting, keeps what it was
+ */
+void states_settle(const struct states *before, struct states *after);
+
+/**
+ * states_compare() - call a function for each change
+ * @before: the states at one moment
+ * @after: and at a later one
+ * @changed: gets @data, the later state, and the state's name before: "none" of what is new; what
+ *	is gone has the later state "none"
+ * @data: for @changed
+ *
+ * Legs and paths that come or go with their volume are not changes of their own. A path that was
+ * lost and is live again at the later moment has both changes, with "backoff" between them.
+ */
+void states_compare(const struct states *before, const struct states *after,
+		    void (*changed)(void *data, const struct state *state, const char *old),
+		    void *data);
+
+/**
+ * states_free() - free all of it
+ * @states: empty afterwards
+ */
+void states_free(struct states *states);
+
+#endif

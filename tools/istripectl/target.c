@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Targets that a portal offers. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "alloc.h"
+#include "discover.h"
+#include "file.h"
+#include "initiator.h"
+#include "place.h"
+#include "run.h"
+#include "text.h"
+
+#define ISCSID_CONF	"/etc/iscsi/iscsid.conf"
+#define SCRATCH		"/mnt"		/* a folder that exists, in a mount namespace */
+#define NOTHING_FOUND	21		/* exit code of iscsiadm */
+
+static struct target *target_find(const struct targets *targets, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < targets->count; i++)
+		if (!strcmp(targets->items[i].name, name))
+			return &targets->items[i];
+	return NULL;
+}
+
+static struct target *target_get(struct targets *targets, const char *name)
+{
+	struct target *target = target_find(targets, name);
+
+	if (target)
+		return target;
+	targets->items = alloc_array(targets->items, targets->count + 1, sizeof(*targets->items));
+	target = &targets->items[targets->count++];
+	memset(target, 0, sizeof(*target));
+	target->name = alloc_text(name);
+	return target;
+}
+
+void targets_free(struct targets *targets)
+{
+	size_t i, j;
+
+	for (i = 0; i < targets->count; i++) {
+		struct target *target = &targets->items[i];
+
+		for (j = 0; j < target->portal_count; j++) {
+			free(target->portals[j].portal);
+			free(target->portals[j].group);
+		}
+		for (j = 0; j < target->lun_count; j++) {
+			free(target->luns[j].number);
+			free(target->luns[j].size);
+		}
+		free(target->portals);
+		free(target->luns);
+		free(target->name);
+	}
+	free(targets->items);
+	memset(targets, 0, sizeof(*targets));
+}
+
+/* A line is "192.0.2.10:3260,1 NAME". */
+static void discovery_parse(char *text, struct targets *targets)
+{
+	char *line;
+
+	while ((line = strsep(&text, "\n"))) {
+		char *name, *comma;
+		struct target *target;
+
+		/* Nobody has proven to be the one that answers. */
+		text_clean(line);
+		name = strchr(line, ' ');
+		comma = strchr(line, ',');
+		if (!name || !comma || comma > name)
+			continue;
+		*name++ = '\0';
+		*comma = '\0';
+		target = target_get(targets, name);
+		target->portals = alloc_array(target->portals, target->portal_count + 1,
+					      sizeof(*target->portals));
+		target->portals[target->portal_count++] = (struct target_portal) {
+			.portal = alloc_text(line), .group = alloc_text(comma + 1),
+		};
+	}
+}
+
+/* CHAP */
+
+/* iscsiadm takes the secrets of discovery from its configuration, and from nowhere else. */
+static void conf_print(FILE *out, const char *before, const struct settings *chap)
+{
+	static const char *const names[][2] = {
+		{ "chap_user", "username" }, { "chap_secret", "password" },
+		{ "chap_mutual_user", "username_in" }, { "chap_mutual_secret", "password_in" },
+	};
+	size_t i;
+
+	fprintf(out, "%s\ndiscovery.sendtargets.auth.authmethod = CHAP\n", before);
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (*settings_value(chap, names[i][0]))
+			fprintf(out, "discovery.sendtargets.auth.%s = %s\n", names[i][1],
+				settings_value(chap, names[i][0]));
+}
+
+static int step_failed(const char *step)
+{
+	fprintf(stderr, "%s: %s\n", step, strerror(errno));
+	return -1;
+}
+
+/*
+ * In the child: a mount namespace of its own, in which iscsiadm finds another configuration, which
+ * is in memory and gone with it.
+ */
+static int chap_prepare(void *context)
+{
+	char *path = place_path(ISCSID_CONF), *before = NULL;
+	FILE *out;
+
+	if (file_read(path, &before))
+		return step_failed(path);
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return step_failed("a mount namespace for the secret");
+	if (mount("tmpfs", SCRATCH, "tmpfs", 0, "mode=0700,size=1M"))
+		return step_failed(SCRATCH);
+	out = fopen(SCRATCH "/iscsid.conf", "we");
+	if (!out)
+		return step_failed(SCRATCH);
+	conf_print(out, before, context);
+	if (fclose(out) || mount(SCRATCH "/iscsid.conf", path, NULL, MS_BIND, NULL))
+		return step_failed(path);
+	free(before);
+	free(path);
+	return 0;
+}
+
+/* The iface of open-iscsi */
+
+/* A line is "NAME tcp,HWADDRESS,IPADDRESS,NIC,INITIATOR"; the name, for free(), or NULL. */
+static char *iface_parse(char *text, const char *nic)
+{
+	char *line;
+
+	while ((line = strsep(&text, "\n"))) {
+		char *rest = strchr(line, ' ');
+		int i;
+
+		if (!rest || strncmp(rest, " tcp,", strlen(" tcp,")))
+			continue;
+		*rest++ = '\0';
+		for (i = 0; i < 3 && rest; i++)
+			strsep(&rest, ",");
+		if (rest && !strcmp(strsep(&rest, ","), nic))
+			return alloc_text(line);
+	}
+	return NULL;
+}
+
+static int iface_find(const char *nic, char **iface, struct fault *fault)
+{
+	char *const argv[] = { "iscsiadm", "-m", "iface", NULL };
+	struct run run;
+	int ret = run_program(argv, NULL, NULL, &run, fault);
+
+	if (ret)
+		return ret;
+	*iface = run.code ? NULL : iface_parse(run.out, nic);
+	run_free(&run);
+	if (*iface)
+		return 0;
+	fault_set(fault, -ENODEV, "no iface of open-iscsi is bound to %s", nic);
+	fault_add(fault, "next: iscsiadm -m iface -I %s -o new", nic);
+	fault_add(fault, "      iscsiadm -m iface -I %s -o update -n iface.net_ifacename -v %s",
+		  nic, nic);
+	return -ENODEV;
+}
+
+/* SendTargets */
+
+static int discovery_take(struct run *run, const char *portal, struct targets *targets,
+			  struct fault *fault)
+{
+	if (run->code == RUN_MISSING)
+		return fault_set(fault, -ENOPKG,
+				 "iscsiadm is not there to ask %s\nnext: install the package open-iscsi",
+				 portal);
+	if (run->code && run->code != NOTHING_FOUND) {
+		run_fault(run, "iscsiadm -m discovery", fault);
+		fault_add(fault,
+			  "next: is %s reachable, does it know this initiator, does it want --chap?",
+			  portal);
+		return -EIO;
+	}
+	discovery_parse(run->out, targets);
+	if (targets->count)
+		return 0;
+	return fault_set(fault, -ENOENT,
+			 "%s offers no target to this initiator\n"
+			 "next: let the target admit the name in " INITIATOR_FILE,
+			 portal);
+}
+
+int targets_find(const char *portal, const char *nic, const struct settings *chap,
+		 struct targets *targets, struct fault *fault)
+{
+	char *iface = NULL;
+	int ret = nic ? iface_find(nic, &iface, fault) : 0;
+	char *const argv[] = {
+		"iscsiadm", "-m", "discovery", "-t", "st", "-p", (char *)portal, "-o",
+		"nonpersistent", iface ? "-I" : NULL, iface, NULL
+	};
+	struct run run;
+
+	if (!ret)
+		ret = run_program(argv, chap->count ? chap_prepare : NULL, (void *)chap, &run,
+				  fault);
+	if (!ret) {
+		ret = discovery_take(&run, portal, targets, fault);
+		run_free(&run);
+	}
+	free(iface);
+	return ret;
+}
+
+/* LUNs */
+
+/* A target is listed, and its LUNs with it, once for each portal. */
+static void lun_add(struct target *target, const char *number, const char *size)
+{
+	size_t i;
+
+	for (i = 0; i < target->lun_count; i++)
+		if (!strcmp(target->luns[i].number, number))
+			return;
+	target->luns = alloc_array(target->luns, target->lun_count + 1, sizeof(*target->luns));
+	target->luns[target->lun_count++] = (struct target_lun) {
+		.number = alloc_text(number), .size = alloc_text(size),
+	};
+}
+
+/* Lines are "Target:NAME Portal:..." and "Lun:1    Type:DIRECT_ACCESS (Size:64G)". */
+static void luns_parse(char *text, struct targets *targets)
+{
+	struct target *target = NULL;
+	char *line;
+
+	while ((line = strsep(&text, "\n"))) {
+		char number[8], size[16], name[256];
+
+		if (sscanf(line, "Target:%255s", name) == 1) {
+			target = target_find(targets, name);
+		} else if (target && sscanf(line, "Lun:%7[0-9] Type:DIRECT_ACCESS (Size:%15[^)])",
+					    number, size) == 2) {
+			lun_add(target, number, size);
+		}
+	}
+}
+
+/* In the child: the environment of a process is seen by root alone, a command line by all. */
+static int luns_prepare(void *context)
+{
+	const struct settings *chap = context;
+
+	if (!chap->count)
+		return 0;
+	if (setenv("LIBISCSI_CHAP_USERNAME", settings_value(chap, "chap_user"), 1) ||
+	    setenv("LIBISCSI_CHAP_PASSWORD", settings_value(chap, "chap_secret"), 1))
+		return step_failed("the environment");
+	return 0;
+}
+
+int targets_find_luns(const char *portal, const struct settings *chap, struct targets *targets,
+		      struct fault *fault)
+{
+	struct volume host = { 0 };
+	char *url = alloc_printf("iscsi://%s", portal), *name = NULL;
+	int ret = initiator_take(&host, fault);
+	struct run run;
+
+	name = alloc_text(settings_value(&host.settings, "initiator_name"));
+	volume_free(&host);
+	if (!ret) {
+		char *const argv[] = { "iscsi-ls", "-s", "-i", name, url, NULL };
+
+		ret = run_program(argv, luns_prepare, (void *)chap, &run, fault);
+	}
+	free(url);
+	free(name);
+	if (ret)
+		return ret;
+	if (run.code == RUN_MISSING)
+		ret = fault_set(fault, -ENOPKG,
+				"iscsi-ls is not there to ask for LUNs\nnext: install the package libiscsi-bin, or leave --luns out");
+	else if (run.code)
+		ret = run_fault(&run, "iscsi-ls -s", fault);
+	else
+		luns_parse(run.out, targets);
+	run_free(&run);
+	return ret;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The volumes that this host knows, in the kernel or by their files. */
+#ifndef ISTRIPECTL_VOLUMES_H
+#define ISTRIPECTL_VOLUMES_H
+
+#include <stdbool.h>
+
+#include "fault.h"
+#include "file.h"
+
+/**
+ * volumes_list() - their names: those of the kernel, then those that have a file only
+ * @names: zeroed by the caller, filled
+ * @loaded: set to whether the module is loaded; that it is not is no failure
+ * @fault: set on failure
+ *
+ * Return: 0; -errno.
+ */
+int volumes_list(struct file_names *names, bool *loaded, struct fault *fault);
+
+/**
+ * volumes_have() - whether a name is among others
+ * @names: the others
+ * @name: the name
+ *
+ * Return: whether it is.
+ */
+bool volumes_have(const struct file_names *names, const char *name);
+
+#endif
