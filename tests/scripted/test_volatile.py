@@ -81,3 +81,13 @@ def test_a_part_may_be_lost(disk):
     lost = cut(disk, share=0.5)
     assert 10 < lost < 54
     assert sum(block(disk, lba) == NEW for lba in range(64)) == 64 - lost
+
+
+def test_whole_blocks_are_lost_together():
+    disk = VolatileDisk(size_bytes=64 * BLOCK, whole_blocks=4)
+    for seed in range(20):
+        disk.data[:] = bytes(len(disk.data))
+        disk.store(0, b"x" * 32 * BLOCK)
+        disk.cut(random.Random(seed), 0.5)
+        units = {bytes(disk.data[at:at + 4 * BLOCK]) for at in range(0, 32 * BLOCK, 4 * BLOCK)}
+        assert units == {b"x" * 4 * BLOCK, bytes(4 * BLOCK)}

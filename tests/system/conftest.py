@@ -55,11 +55,11 @@ class Size:
         return full if cls.full else quick
 
 
-def others_of(items, named):
-    """What is for other kernels.
+def others_of(items, named, chosen):
+    """What is for other kernels, and for other runs.
 
     Of what is marked as shared, the even ones run on one kernel, the odd ones on the other, unless
-    tests are named.
+    tests are named. What is marked as long runs when tests are named or chosen by a mark.
     """
     others = []
     if not faults.available():
@@ -67,13 +67,17 @@ def others_of(items, named):
     if not ATOMIC_WRITES:
         others += [item for item in items if item.get_closest_marker("atomic")]
     if not Size.full and not DEBUG and not named:
-        shared = [item for item in items if item.get_closest_marker("shared")]
+        if not chosen:
+            others += [item for item in items if item.get_closest_marker("long")]
+        shared = [item for item in items
+                  if item.get_closest_marker("shared") and item not in others]
         others += shared[not os.uname().release.startswith("6.1.")::2]
     return others
 
 
 def pytest_collection_modifyitems(config, items):
-    others = others_of(items, named=any("::" in word for word in config.args))
+    others = others_of(items, named=any("::" in word for word in config.args),
+                       chosen=config.option.markexpr)
     config.hook.pytest_deselected(items=others)
     items[:] = [item for item in items if item not in others]
     for item in items:
@@ -165,6 +169,15 @@ def verdict(request):
 def kernel_log(verdict):
     """The kernel's log since the start of the test."""
     return verdict
+
+
+@pytest.fixture
+def conf():
+    """The folder of configurations, which no test leaves anything in."""
+    folder = Path("/etc/istripe")
+    yield folder
+    for file in folder.glob("*"):
+        file.unlink()
 
 
 @pytest.fixture

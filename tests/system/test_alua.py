@@ -10,6 +10,7 @@ from lab import network
 from lab.disk import Direct, noise, same
 from lab.ghost import AT, KIB, Write, killed, state, volume_over, write_to_holder
 from lab.istripe import EnableError
+from lab.reservation import KEY, WRITE_EXCLUSIVE_REG_ONLY, Reservations
 from lab.shell import read, wait_for, write
 from scripted.alua import (
     EXPLICIT,
@@ -387,6 +388,31 @@ def test_off(alua):
         undisturbed(volume)
 
 
+def test_reserved_after_a_transition(alua):
+    """Both ports are in transition: the second one is not passed over for the first."""
+    volume, groups, _ = alua(OPTIMIZED, OPTIMIZED)
+    with Reservations(volume.enable()) as ours:
+        assert ours.register(0, KEY) == 0
+        groups.set(TRANSITIONING, TRANSITIONING)
+        timer = threading.Timer(3, lambda: groups.set(OPTIMIZED, OPTIMIZED))
+        timer.start()
+        assert ours.reserve(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+        timer.join()
+        assert sum(len(port.reserved) for port in groups.ports) == 3
+    undisturbed(volume)
+
+
+def test_reserved_over_the_port_that_serves(alua):
+    """A port that refuses is passed over, at once."""
+    volume, groups, _ = alua(OPTIMIZED, OPTIMIZED)
+    with Reservations(volume.enable()) as ours:
+        assert ours.register(0, KEY) == 0
+        groups.set(TRANSITIONING, OPTIMIZED)
+        assert ours.reserve(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+        assert [len(port.reserved) for port in groups.ports] == [1, 2]
+    undisturbed(volume)
+
+
 def test_superblocks_go_another_way(alua):
     """A port stops to take I/O just when its superblock is read."""
     volume, groups, _ = alua(OPTIMIZED, NON_OPTIMIZED, metadata="md", metadata_create=1)
@@ -501,6 +527,7 @@ def test_handed_back_to_the_preferred_port(alua, reader):
     assert each.errors == []
 
 
+@pytest.mark.long
 def test_not_handed_back_when_somebody_else_has_moved_it(alua, reader):
     volume, groups, _ = alua(OPTIMIZED, STANDBY, preferred=0)
     groups.tpgs = EXPLICIT

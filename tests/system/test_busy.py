@@ -85,6 +85,7 @@ async def always_busy(run, conn, task):
 OUTAGE = Scenario("outage", times=2, hooks={"on_command": lost_then_full})
 
 
+@pytest.mark.long
 @pytest.mark.shared
 @pytest.mark.timeout_s(400)
 @pytest.mark.allow_log("I/O error, dev istripe", "the target that is always busy")

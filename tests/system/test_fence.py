@@ -12,13 +12,14 @@ import os
 import re
 import threading
 import time
+import types
 from pathlib import Path
 
 import pytest
 
 from lab import network
 from lab.disk import Direct, noise, same
-from lab.ghost import FAST, ISIDS, KIB, held_write, release, set_isids, state
+from lab.ghost import FAST, ISIDS, KIB, SETTLE_S, held_write, release, set_isids, state
 from lab.ghost import volume_over as volume_of
 from lab.istripe import EnableError
 from lab.istripectl import TOOL
@@ -142,6 +143,93 @@ def test_two_targets_of_one_name(servers, make_volume, links, kernel_log):
     assert len(said) == 1 and ": 1 write(s)" in said[0]
     volume.disable()
     assert [server.violations() for server in servers] == [[], []]
+
+
+@contextlib.contextmanager
+def waiting_write(servers, make_volume, link, links, kernel_log, **options):
+    """A write that waits for the first path, which no other one fences; the link is down."""
+    targets = load(servers, [Scenario("ghost", hooks={"on_command": hold}), HONEST])
+    volume = volume_over(make_volume, links, PORTS, targets[0], **options)
+    with Direct(volume.enable()) as disk:
+        wait_unproven(volume, kernel_log)
+        servers[0].arm()
+        writer = held_write(disk, targets[0], noise(4 * KIB, 1))
+        since = time.monotonic()
+        link.set_up(False)
+        try:
+            wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
+            yield types.SimpleNamespace(volume=volume, disk=disk, writer=writer, since=since)
+            writer.finish()
+            same(disk.read(64 * KIB, 4 * KIB), noise(4 * KIB, 1), "the data on the disk")
+            disk.write(64 * KIB, noise(4 * KIB, 2))
+        finally:
+            link.set_up(True)
+        wait_for("both paths", lambda: state(volume) == "live", 60)
+        # Whatever was done without a fence ends with the next login.
+        assert read(volume.sysfs() / "legs/0/lun_reset") == "complete"
+        release(servers[0], targets[0])
+        same(disk.read(64 * KIB, 4 * KIB), noise(4 * KIB, 2), "the data on the disk")
+    volume.disable()
+    assert [server.violations() for server in servers] == [[], []]
+
+
+def refuses(path, value, error):
+    with pytest.raises(OSError) as failed:
+        write(path / "fence_confirm", value)
+    return failed.value.errno == error
+
+
+def test_somebody_knows(servers, make_volume, links, kernel_log):
+    """A write that waits goes over the other path when the administrator says that it may."""
+    with waiting_write(servers, make_volume, links[0], links, kernel_log) as left:
+        lost, other = (left.volume.path_sysfs(0, path) for path in range(2))
+        left.writer.join(SETTLE_S)
+        assert left.writer.is_alive(), "the write did not wait for its own path"
+        assert all(refuses(lost, value, errno.EINVAL) for value in ("0", "2", "", "dead"))
+        assert refuses(other, "1", errno.EBUSY)
+        assert left.writer.is_alive()
+        confirm = (TOOL, "path", "confirm", "--yes", left.volume.name, "0", "0")
+        wait_for("the session to be closed", lambda: not status(*confirm)[0], 30)
+        left.writer.finish()
+        assert read(lost / "waiting_writes") == "0"
+    assert len(kernel_log.matching("the administrator says .* 1 write.s. are sent again")) == 1
+    assert len(kernel_log.matching("fence_confirm: is refused, the path is live")) == 1
+
+
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+def test_fence_timeout(servers, make_volume, links, kernel_log, when):
+    """As dm-multipath, if the administrator wants it so."""
+    options = {"fence_timeout_ms": 8000} if when == "before" else {}
+    with waiting_write(servers, make_volume, links[0], links, kernel_log, **options) as left:
+        left.writer.join(SETTLE_S)
+        assert left.writer.is_alive(), "the write did not wait"
+        if when == "meanwhile":
+            write(left.volume.leg / "fence_timeout_ms", 8000)
+        left.writer.finish()
+        assert time.monotonic() - left.since >= 8
+    assert len(kernel_log.matching("fence_timeout_ms is over: 1 write.s. are sent again")) == 1
+
+
+def test_fence_timeout_where_nothing_is_gained(servers, make_volume, links, kernel_log):
+    """Without another path a write waits for its path anyway, and so gets its fence."""
+    target = servers[0].load(Scenario("ghost", hooks={"on_command": hold}))
+    volume = volume_over(make_volume, links[:1], PORTS[:1], target, fence_timeout_ms=1000)
+    with Direct(volume.enable()) as disk:
+        servers[0].arm()
+        writer = held_write(disk, target, noise(4 * KIB, 1))
+        links[0].set_up(False)
+        try:
+            wait_for("the loss to be noticed", lambda: state(volume) == "waiting", 20)
+            time.sleep(3)
+            assert read(volume.path_sysfs() / "waiting_writes") == "1"
+        finally:
+            links[0].set_up(True)
+        writer.finish()
+        assert read(volume.sysfs() / "legs/0/lun_reset") == "complete"
+        same(disk.read(64 * KIB, 4 * KIB), noise(4 * KIB, 1), "the data on the disk")
+    assert kernel_log.matching("fence_timeout_ms is over: ") == []
+    volume.disable()
+    assert servers[0].violations() == []
 
 
 def test_proof_of_one_target(servers, make_volume, links):

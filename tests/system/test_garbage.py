@@ -23,7 +23,7 @@ from conftest import Size
 from lab import network
 from lab.disk import Direct, same
 from lab.istripe import EnableError, Named
-from lab.shell import LabError, read
+from lab.shell import LabError, read, write
 from scripted import damage
 from scripted import pdu as p
 from scripted.garbage import Garbage
@@ -375,7 +375,10 @@ class Unit:
         self.count()
         self.reviving = True
         was_armed, server.target.run.armed = server.target.run.armed, False
+        # A worker's I/O may wait for the path, with the disk open.
+        write(self.volume.config / "recovery_timeout_ms", 0)
         within(MEND_S, "disabling", self.volume.disable)
+        write(self.volume.config / "recovery_timeout_ms", VOLUME["recovery_timeout_ms"])
         self._device = str(self.volume.enable())
         server.target.run.armed = was_armed
         self.reviving = False

@@ -47,8 +47,9 @@ def fill_up(where, but_bytes):
     run("fallocate", "-l", free.f_bavail * free.f_frsize - but_bytes, where / "filler")
 
 
-@pytest.mark.parametrize("kind, before, after", [("xfs", 104 * MIB, 120 * MIB + 4 * KIB),
-                                                 ("ext4", 32 * MIB, 48 * MIB + 4 * KIB)])
+@pytest.mark.parametrize("kind, before, after", [
+    pytest.param("xfs", 104 * MIB, 120 * MIB + 4 * KIB, marks=pytest.mark.long),
+    ("ext4", 32 * MIB, 48 * MIB + 4 * KIB)])
 @pytest.mark.timeout_s(900)
 def test_grows_under_a_file_system(make_lio, make_volume, mount_point, stock, link, kind,
                                    before, after):

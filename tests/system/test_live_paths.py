@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Paths and connections that come and go while the volume is up and busy."""
 
-import contextlib
 import errno
 import subprocess
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +10,7 @@ import pytest
 from lab import fio, network
 from lab.istripe import Named
 from lab.reservation import KEY, WRITE_EXCLUSIVE_REG_ONLY, Reservations
-from lab.shell import LabError, read, run, wait_for, write
+from lab.shell import read, run, wait_for, write
 from scripted.scenario import Scenario
 from scripted.server import Server
 
@@ -97,35 +94,8 @@ def state(volume):
     return read(volume.sysfs() / "state")
 
 
-@contextlib.contextmanager
-def io(device, **options):
-    """fio runs meanwhile, again and again, and sees not one error."""
-    enough, errors = threading.Event(), []
-
-    def work():
-        seed = 0
-        while not enough.is_set() and not errors:
-            seed += 1
-            try:
-                fio.run(device, randseed=seed, **options)
-            except LabError as error:
-                errors.append(error)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        time.sleep(2)
-        yield
-        time.sleep(1)
-    finally:
-        enough.set()
-        thread.join()
-    if errors:
-        raise errors[0]
-
-
 def verified_io(device):
-    return io(device, **fio.verify_options(4 * MIB, jobs=4, largest_bytes=64 * KIB, depth=4))
+    return fio.meanwhile(device, **fio.verify_options(4 * MIB, jobs=4, largest_bytes=64 * KIB, depth=4))
 
 
 def test_paths_come_and_go_under_verify(one_path, links, size):
@@ -296,7 +266,7 @@ def test_tasks_are_finished_first(one_path, links):
     """What is in flight over a path that goes is answered over it, not sent again."""
     volume = one_path(queue_depth=32)
     device = volume.enable()
-    with io(device, rw="randwrite", bs="64k", numjobs=2, iodepth=8, size="8M"):
+    with fio.meanwhile(device, rw="randwrite", bs="64k", numjobs=2, iodepth=8, size="8M"):
         for _ in range(3):
             add(volume, 1, links[1])
             wait_for("commands over it", lambda: sent(volume, 1) > 10, 60)

@@ -7,9 +7,9 @@ import types
 
 import pytest
 
-from lab import network
+from lab import fio, network
 from lab.istripe import EnableError
-from lab.shell import read, wait_for
+from lab.shell import read, wait_for, write
 from scripted.scenario import Scenario
 from scripted.steps import login_keys
 
@@ -43,12 +43,30 @@ def test_chap(make_lio, make_volume, kernel_log, algorithm, mutual):
     assert not kernel_log.matching(f"{SECRET}|{MUTUAL_SECRET}")
 
 
+@pytest.mark.parametrize("algorithms", ["", "MD5"], ids=["default", "md5"])
 @pytest.mark.parametrize("mutual", [False, True], ids=["one-way", "mutual"])
-def test_chap_with_tgt(make_tgt, make_volume, mutual):
-    """tgt 1.0.85 accepts the other algorithms when they are offered, and then fails at them."""
+def test_chap_with_tgt(make_tgt, make_volume, kernel_log, mutual, algorithms):
+    """tgt 1.0.85 takes SHA-256's number for SHA-1, and refuses it: then without it, for good."""
     target = make_tgt(chap=(USER, SECRET), chap_mutual=(MUTUAL_USER, MUTUAL_SECRET) if mutual else None)
-    path = {**(MUTUAL if mutual else CHAP), "chap_algorithms": "MD5"}
-    make_volume(target, path=path).enable()
+    path = {**(MUTUAL if mutual else CHAP), "default_time2wait": 0,
+            "chap_algorithms": algorithms}
+    volume = make_volume(target, path=path)
+    device = volume.enable()
+    network.kill_connections()
+    fio.run(device, rw="randread", bs="4k", io_size=MIB, size="100%")
+    assert volume.reconnects() == 1
+    assert len(kernel_log.matching("once more without it")) == (not algorithms)
+
+
+def test_chap_refused_by_tgt(make_tgt, make_volume, kernel_log):
+    """A secret that is wrong is one with each hash, and is tried with the strongest one each time."""
+    target = make_tgt(chap=(USER, SECRET))
+    volume = make_volume(target, path={**CHAP, "chap_secret": "not-the-right-secret"})
+    for tried in (1, 2):
+        error = refused(volume)
+        assert error.number == errno.EACCES
+        assert "authentication" in error.reason
+        assert len(kernel_log.matching("once more without it")) == tried
 
 
 @pytest.mark.parametrize("change", [
@@ -256,6 +274,28 @@ def test_pings_keep_an_idle_session(make_lio, make_volume):
     time.sleep(3)
     assert volume.state() == "live"
     assert volume.reconnects() == 0
+
+
+def test_pings_are_switched_off_and_on(make_scripted):
+    """The ping that had no answer when they were switched off does not count afterwards."""
+    pings = []
+
+    async def first_is_lost(_run, _conn, ping):
+        pings.append(ping)
+        return len(pings) == 1
+
+    volume, _ = make_scripted(Scenario("loses a ping", hooks={"on_nop": first_is_lost}),
+                              path={"ping_interval_ms": 1000, "ping_timeout_ms": 3000})
+    volume.enable()
+    wait_for("a ping", lambda: pings)
+    write(volume.path / "ping_interval_ms", 0)
+    # Longer than ping_timeout_ms: it would have ended the session.
+    time.sleep(6)
+    assert len(pings) == 1
+    write(volume.path / "ping_interval_ms", 1000)
+    wait_for("further pings", lambda: len(pings) >= 3, 20)
+    assert volume.state() == "live"
+    assert read(volume.path_sysfs() / "faults") == "0"
 
 
 def test_the_target_may_ping(make_lio, make_volume):

@@ -39,7 +39,9 @@ def pairwise():
     return sorted(cells, key=lambda cell: cell[2:])
 
 
-CELLS = list(itertools.product(LEGS, CHUNKS, WAYS, METADATA)) if Size.full else pairwise()
+CELLS = list(itertools.product(LEGS, CHUNKS, WAYS, METADATA)) if Size.full else [
+    pytest.param(*cell, marks=[pytest.mark.long] if number % 3 else [])
+    for number, cell in enumerate(pairwise())]
 
 
 @contextlib.contextmanager

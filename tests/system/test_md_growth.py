@@ -70,7 +70,7 @@ def log_in_again(volume, legs, count):
                  read(path / "state") == "live", 30)
 
 
-@pytest.mark.parametrize("maker", ["istripe", "mdadm"])
+@pytest.mark.parametrize("maker", ["istripe", pytest.param("mdadm", marks=pytest.mark.long)])
 @pytest.mark.timeout_s(600)
 def test_grows_on_a_rescan(make_lio, make_volume, mdadm, kernel_log, maker):
     """In use all the time. Of the superblocks nothing but the size has changed."""
@@ -175,6 +175,7 @@ def test_all_paths_must_be_up(make_lio, make_volume, links, kernel_log):
     assert volume.size_bytes() == size + MIB
 
 
+@pytest.mark.long
 def test_cut_short(make_lio, make_volume, mdadm):
     """Some superblocks say more than others: refused with advice, and the advice is good."""
     target = make_lio(*[LUN_BYTES] * 3, params=NO_WAIT)
@@ -199,6 +200,7 @@ def test_cut_short(make_lio, make_volume, mdadm):
     assert storage.sha256(device, size) == written
 
 
+@pytest.mark.long
 @pytest.mark.timeout_s(400)
 def test_sessions_are_lost_meanwhile(make_lio, make_volume, mdadm):
     """Paths log in while superblocks are written; none is refused, and no byte is lost."""

@@ -78,6 +78,7 @@ def exhaust(size_bytes, seconds):
         return memory.swap_back_and_forth(GROUP_BYTES + size_bytes, seconds, group)
 
 
+@pytest.mark.long
 @pytest.mark.timeout_s(3600)
 def test_swap(device, size):
     """Most of a process is on the volume; all of its memory is right whenever it is read."""

@@ -177,6 +177,25 @@ def test_link_down_needs_no_ping(two_paths, links, kernel_log, end):
     wait_for("both paths", lambda: state(volume) == "live", 60)
 
 
+def test_link_down_ends_what_was_asked(two_paths, links, kernel_log):
+    """A question of the driver's own, which the target has not answered, is no reason to wait."""
+    volume = two_paths(path=UNPINGED)
+    volume.enable()
+    before = sent(volume)[0]
+    with mute(links[0]):
+        asking = subprocess.Popen(("sh", "-c", f"echo 1 > {volume.sysfs()}/rescan"),
+                                  stderr=subprocess.DEVNULL)
+        wait_for("the question", lambda: sent(volume)[0] > before, 20)
+        restore = lose_link(links[0], "other")
+        try:
+            wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
+            assert kernel_log.matching(r"istripe: .*the NIC has no link")
+        finally:
+            restore()
+    asking.wait(timeout=60)
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+
+
 def completed_reads(device):
     return int(read(f"/sys/block/{device.name}/stat").split()[0])
 
@@ -185,18 +204,28 @@ def test_reads_do_not_wait_until_tcp_lets_go(two_paths, links):
     """What cannot be sent lies in TCP, and what TCP holds is not touched. But reads send nothing."""
     volume = two_paths(policy="failover", path=UNPINGED)
     device = volume.enable()
-    # So long TCP waits for the neighbour, with all that it has for it.
-    run("sysctl", "-q", "-w", f"net.ipv4.neigh.{links[0].nic}.mcast_solicit=7")
+    link = links[0]
+    path = volume.path_sysfs(0, 0) / "state"
+    # A command waits for the neighbour, some 30 s; the kernel forgets neither with the link.
+    run("sysctl", "-q", "-w", f"net.ipv4.neigh.{link.nic}.mcast_solicit=30",
+        f"net.ipv4.conf.{link.nic}.arp_evict_nocarrier=0")
+    run("sysctl", "-q", "-w", f"net.ipv4.conf.{link.peer}.arp_ignore=8", netns=network.NETNS)
     reader = subprocess.Popen(("dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=4k"),
                               stderr=subprocess.DEVNULL)
-    restore = lose_link(links[0], "other")
-    path = volume.path_sysfs(0, 0) / "state"
+    run("ip", "neigh", "del", link.address, "dev", link.nic)
+    wait_for("a command that cannot be sent",
+             lambda: run("ip", "neigh", "show", link.address, "nud", "incomplete"), 20)
+    restore = lose_link(link, "other")
     try:
         wait_for("the loss to be noticed", lambda: read(path) == "draining", 20)
         before = completed_reads(device)
         wait_for("reads to go on", lambda: completed_reads(device) > before, 20)
         assert read(path) == "draining"
     finally:
+        run("sysctl", "-q", "-w", f"net.ipv4.conf.{link.peer}.arp_ignore=0",
+            netns=network.NETNS)
+        run("sysctl", "-q", "-w", f"net.ipv4.neigh.{link.nic}.mcast_solicit=3",
+            f"net.ipv4.conf.{link.nic}.arp_evict_nocarrier=1")
         restore()
         reader.kill()
         reader.wait()

@@ -31,6 +31,9 @@ NICS = (("eth1", "192.0.2.1", "192.0.2.10"), ("eth2", "198.51.100.1", "198.51.10
 TARGETS = {"array1": (("192.0.2.10", "203.0.113.10"), 192 * MIB),
            "array2": (("198.51.100.10",), 192 * MIB), "array3": (("192.0.2.10",), 64 * MIB)}
 
+#: What create and up print.
+DISK = r"^db: /dev/istripe\d+ \(link: /dev/istripe/db\)$"
+
 #: Nobody still looks at the new disk when it is taken away.
 PRELUDE = """istripectl() { udevadm settle; command istripectl "$@"; }
 """
@@ -65,17 +68,20 @@ def volumes(module, arrays):
 
 
 def test_in_one_line(volumes, udev_rules, tmp_path):
-    out = shell(block("istripectl create db"), tmp_path)
-    assert re.search(r"^db: /dev/istripe\d+$", out, re.MULTILINE)
+    out = shell(block("istripectl create db --save"), tmp_path)
+    assert re.search(DISK, out, re.MULTILINE)
     assert re.search(r"^db +live +/dev/istripe\d+ +382 MiB", out, re.MULTILINE), out
-    assert (tmp_path / "db.sh").read_text().startswith("istripectl assemble db ")
+    conf = Path("/etc/istripe/db.conf")
+    assert "portal = 192.0.2.10" in conf.read_text(encoding="utf-8")
     add, remove = block("path add db 0").splitlines()
     shell(add, tmp_path)
     assert read(istripe.Volume("db").path_sysfs(0, 1) / "state") == "live"
     shell(remove, tmp_path)
     assert not istripe.Volume("db").path_sysfs(0, 1).exists()
-    out = shell(block("sh db.sh"), tmp_path)
-    assert len(re.findall(r"^db: /dev/istripe\d+$", out, re.MULTILINE)) == 2
+    out = shell(block("istripectl delete db"), tmp_path)
+    assert len(re.findall(DISK, out, re.MULTILINE)) == 2
+    conf.unlink()
+    run("udevadm", "settle", check=False)
     assert run("blkid", "-o", "value", "-s", "TYPE", "/dev/istripe/db").strip() == "xfs"
 
 

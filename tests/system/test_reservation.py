@@ -17,6 +17,7 @@ from lab.reservation import (
     Reservations,
 )
 from lab.shell import run, status
+from scripted.scenario import HONEST
 
 #: They take long, and what they test does not depend on the kernel.
 pytestmark = pytest.mark.shared
@@ -24,6 +25,10 @@ pytestmark = pytest.mark.shared
 KIB, MIB = 1 << 10, 1 << 20
 ALLOWED = pytest.mark.allow_log(r"reservation conflict|I/O error|critical nexus error",
                                 "somebody else holds a reservation")
+
+#: NOT READY: a target port in transition, also of a target that reports no access states.
+TRANSITION = (2, 4, 0x0A)
+REGISTER, RESERVE = 0, 1
 
 
 @pytest.fixture
@@ -106,3 +111,15 @@ def test_volume_that_is_gone(make_lio, make_volume, keep_on_disk):
         with pytest.raises(OSError) as failed:
             ours.register(0, KEY)
         assert failed.value.errno == errno.ENXIO
+
+
+@pytest.mark.parametrize("paths", [1, 2])
+def test_a_refusal_may_be_over_soon(make_scripted, paths):
+    """The target reports no access states: its refusal says nothing about one of the paths."""
+    volume, target = make_scripted(HONEST, paths=paths)
+    with Reservations(volume.enable()) as ours:
+        assert ours.register(0, KEY) == 0
+        target.disk.attentions += [TRANSITION] * 3
+        assert ours.reserve(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+        assert target.disk.attentions == []
+    assert target.disk.reserved == [REGISTER] * paths + [RESERVE]

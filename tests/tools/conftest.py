@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from iscsiadm import HERE, TWO
 
 TOP = Path(__file__).resolve().parents[2]
 OUT = TOP / "build" / "tools"
@@ -31,7 +32,12 @@ class Tool:
         self.program = program
         self.root = root
         self.tree = root / "sys/kernel/config/istripe"
-        self.env = {"PATH": os.environ["PATH"], "ISTRIPECTL_ROOT": str(root), "LANG": "C.UTF-8"}
+        # No test loads a module into the kernel that it runs on.
+        program = root / "bin/modprobe"
+        program.parent.mkdir(parents=True)
+        program.write_text("#!/bin/sh\nexit 1\n")
+        program.chmod(0o755)
+        self.env = {"PATH": f"{program.parent}:{os.environ['PATH']}", "ISTRIPECTL_ROOT": str(root), "LANG": "C.UTF-8"}
         self.tree.mkdir(parents=True)
         self.put("sys/kernel/config/istripe/features", "chap")
         self.put("etc/iscsi/initiatorname.iscsi", "## comment\nInitiatorName=iqn.2026-01.a:host")
@@ -43,9 +49,9 @@ class Tool:
         file.write_text(f"{text}\n")
         return file
 
-    def start(self, *words, **env):
+    def start(self, *words, stdin=subprocess.PIPE, **env):
         return subprocess.Popen(
-            [self.program, *map(str, words)], env={**self.env, **env}, stdin=subprocess.PIPE,
+            [self.program, *map(str, words)], env={**self.env, **env}, stdin=stdin,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="surrogateescape",
         )
 
@@ -67,3 +73,21 @@ class Tool:
 @pytest.fixture
 def tool(built, tmp_path):
     return Tool(built / "istripectl-test", tmp_path / "root")
+
+
+@pytest.fixture
+def stock(tool, tmp_path):
+    """Sets the records; iscsiadm is a fake."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "iscsiadm").symlink_to(HERE / "fake_iscsiadm")
+    tool.env["PATH"] = f"{programs}:{tool.env['PATH']}"
+    tool.put("iscsiadm.log", "")
+    (tool.root / "etc/istripe").mkdir(parents=True, exist_ok=True)
+
+    def put(*records):
+        file = tool.put("records", "".join(records).rstrip("\n"))
+        if not records:
+            file.unlink()
+    put(*TWO)
+    return put

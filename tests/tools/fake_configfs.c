@@ -7,13 +7,16 @@
  *
  *	FAKE_REFUSE=file=value		this value is refused with EINVAL and a line in the log
  *	FAKE_ENABLE=errno		enabling fails; "hang": it waits for a fatal signal
+ *	FAKE_REASON=text		for this reason
  *	FAKE_ENABLE_TIMES=n		but only so often
+ *	FAKE_ENABLE_PATH=errno		the same for a path of a volume that is up
  *	FAKE_OPEN=1			the disk is open: 0 is refused, force is not
  *	FAKE_LOST=1			the last dirty data cannot be written
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -51,7 +54,7 @@ static const struct attribute leg_files[] = {
 
 static const struct attribute path_files[] = {
 	ISTRIPE_PATH_SETTINGS(FILE_OF_ROW)
-	{ NULL, 0, NULL },
+	{ "enable", 0644, "0" }, { NULL, 0, NULL },
 };
 
 #define NAME_OF_LIVE_fixed(_name)
@@ -138,13 +141,12 @@ static void file_put(const char *dir, const char *name, const char *value, mode_
 	close(fd);
 }
 
-static bool volume_is_up(const char *path, const char *rest)
+static bool is_on(const char *dir)
 {
-	char file[PATH_MAX], state = '0';
+	char file[PATH_MAX + sizeof("/enable")], state = '0';
 	int fd;
 
-	snprintf(file, sizeof(file), "%.*s%.*s/enable", (int)(rest - path), path,
-		 (int)strcspn(rest, "/"), rest);
+	snprintf(file, sizeof(file), "%s/enable", dir);
 	fd = open(file, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		if (read(fd, &state, 1) != 1)
@@ -152,6 +154,21 @@ static bool volume_is_up(const char *path, const char *rest)
 		close(fd);
 	}
 	return state == '1';
+}
+
+static bool volume_is_up(const char *path, const char *rest)
+{
+	char dir[PATH_MAX];
+
+	snprintf(dir, sizeof(dir), "%.*s%.*s", (int)(rest - path), path, (int)strcspn(rest, "/"),
+		 rest);
+	return is_on(dir);
+}
+
+/* While the volume is up, a path that is off may change, come and go. */
+static bool is_in_use(const char *path, const char *rest, const char *dir)
+{
+	return volume_is_up(path, rest) && (depth(rest) < 4 || is_on(dir));
 }
 
 static int refuse(int error)
@@ -166,7 +183,7 @@ int __wrap_mkdir(const char *path, mode_t mode)
 	const struct attribute *file;
 	char child[PATH_MAX];
 
-	if (rest && depth(rest) && volume_is_up(path, rest))
+	if (rest && depth(rest) && depth(rest) < 4 && volume_is_up(path, rest))
 		return refuse(EBUSY);
 	if (__real_mkdir(path, mode))
 		return -1;
@@ -187,7 +204,7 @@ int __wrap_rmdir(const char *path)
 
 	if (!rest)
 		return __real_rmdir(path);
-	if (volume_is_up(path, rest))
+	if (is_in_use(path, rest, path))
 		return refuse(EBUSY);
 	group = group_of(rest);
 	snprintf(child, sizeof(child), "%s/%s", path, group ? group : "none");
@@ -214,25 +231,27 @@ static void log_refusal(const char *name)
 	close(fd);
 }
 
-/* As often as it is to: each failure is a byte of a file. */
-static bool enable_fails(void)
+long times_count(const char *name)
 {
-	const char *times = getenv("FAKE_ENABLE_TIMES");
 	char path[PATH_MAX];
 	FILE *file;
-	bool fails;
+	long before;
 
-	if (!times)
-		return true;
-	snprintf(path, sizeof(path), "%s/failures", getenv("ISTRIPECTL_ROOT"));
+	snprintf(path, sizeof(path), "%s/%s", getenv("ISTRIPECTL_ROOT"), name);
 	file = fopen(path, "a");
 	if (!file || fseek(file, 0, SEEK_END))
 		abort();
-	fails = ftell(file) < atoi(times);
-	if (fails)
-		fputc('x', file);
+	before = ftell(file);
+	fputc('x', file);
 	fclose(file);
-	return fails;
+	return before;
+}
+
+static bool enable_fails(void)
+{
+	const char *times = getenv("FAKE_ENABLE_TIMES");
+
+	return !times || times_count("failures") < atoi(times);
 }
 
 /* Blank legs get superblocks when that was said, once, whatever comes of it. */
@@ -253,10 +272,46 @@ static bool legs_have_superblocks(const char *dir)
 	return create != '0';
 }
 
+static unsigned int paths_on(const char *pattern, const char *value)
+{
+	unsigned int on = 0;
+	glob_t found;
+	size_t i;
+
+	if (glob(pattern, 0, NULL, &found))
+		return 0;
+	for (i = 0; i < found.gl_pathc; i++) {
+		if (value)
+			file_put(found.gl_pathv[i], "enable", value, 0644);
+		on += is_on(found.gl_pathv[i]);
+	}
+	globfree(&found);
+	return on;
+}
+
+/* A leg keeps one of its paths. The file is empty while it is written. */
+static int path_enable_write(const char *path, const char *value)
+{
+	const char *failure = getenv("FAKE_ENABLE_PATH");
+	char pattern[PATH_MAX + sizeof("/../*")];
+
+	snprintf(pattern, sizeof(pattern), "%.*s/../*", (int)(strrchr(path, '/') - path), path);
+	if (value[0] == '0' && !paths_on(pattern, NULL)) {
+		snprintf(pattern, sizeof(pattern), "%.*s", (int)(strrchr(path, '/') - path), path);
+		file_put(pattern, "enable", "1", 0644);
+		return refuse(EBUSY);
+	}
+	if (value[0] != '1' || !failure || !enable_fails())
+		return 0;
+	while (!strcmp(failure, "hang"))
+		pause();
+	return refuse(atoi(failure));
+}
+
 static int enable_write(const char *path, const char *value)
 {
-	const char *failure = getenv("FAKE_ENABLE");
-	char dir[PATH_MAX];
+	const char *failure = getenv("FAKE_ENABLE"), *reason = getenv("FAKE_REASON");
+	char dir[PATH_MAX], pattern[PATH_MAX + sizeof("/legs/*/paths/*")];
 	bool up = value[0] == '1', forced = !strcmp(value, "force"), superblocks;
 
 	snprintf(dir, sizeof(dir), "%.*s", (int)(strrchr(path, '/') - path), path);
@@ -265,10 +320,12 @@ static int enable_write(const char *path, const char *value)
 		file_put(dir, "enable", "0", 0644);
 		while (!strcmp(failure, "hang"))
 			pause();
-		file_put(dir, "last_error", "leg 0 path 0: nobody\033[2J answers", 0444);
+		file_put(dir, "last_error", reason ? reason :
+			 "leg 0 path 0: nobody\033[2J answers", 0444);
 		return refuse(atoi(failure));
 	}
 	if (!up && !forced && getenv("FAKE_OPEN")) {
+		times_count("refusals");
 		file_put(dir, "enable", "1", 0644);
 		file_put(dir, "last_error", "its disk is open", 0444);
 		return refuse(EBUSY);
@@ -278,6 +335,8 @@ static int enable_write(const char *path, const char *value)
 		return refuse(ENODATA);
 	}
 	file_put(dir, "device", up ? "istripe0" : "", 0444);
+	snprintf(pattern, sizeof(pattern), "%s/legs/*/paths/*", dir);
+	paths_on(pattern, up ? "1" : "0");
 	if (up || !getenv("FAKE_LOST"))
 		return 0;
 	file_put(dir, "enable", "0", 0644);
@@ -289,10 +348,13 @@ static int value_check(const char *path, const char *rest, const char *value)
 {
 	const char *name = strrchr(path, '/') + 1, *bad = getenv("FAKE_REFUSE");
 	size_t bytes = strlen(name);
+	char dir[PATH_MAX];
 
 	if (!strcmp(name, "enable"))
-		return enable_write(path, value);
-	if (volume_is_up(path, rest) && !is_live(name))
+		return depth(rest) == 1 ? enable_write(path, value) :
+		       path_enable_write(path, value);
+	snprintf(dir, sizeof(dir), "%.*s", (int)(name - path - 1), path);
+	if (!is_live(name) && is_in_use(path, rest, dir))
 		return refuse(EBUSY);
 	if (bad && !strncmp(bad, name, bytes) && bad[bytes] == '=' &&
 	    !strcmp(bad + bytes + 1, value)) {

@@ -12,4 +12,7 @@ int __wrap_mkdir(const char *path, mode_t mode);
 int __wrap_rmdir(const char *path);
 ssize_t __wrap_write(int fd, const void *data, size_t bytes);
 
+/* How often it was called with this name before: each time is a byte of a file. */
+long times_count(const char *name);
+
 #endif

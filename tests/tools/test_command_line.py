@@ -21,7 +21,8 @@ DEFAULTS = dict(re.findall(r'_row\((\w+), \w+, \w+, "([^"]*)"',
 def path(tool, leg=0, number=0, volume="db"):
     """The non-empty settings of a path, but those that nobody has changed."""
     directory = tool.tree / volume / "legs" / str(leg) / "paths" / str(number)
-    values = {file.name: file.read_text().rstrip("\n") for file in directory.iterdir()}
+    values = {file.name: file.read_text().rstrip("\n") for file in directory.iterdir()
+              if file.name != "enable"}
     return {k: v for k, v in values.items() if v and (k == "lun" or DEFAULTS[k] != v)}
 
 
@@ -59,6 +60,9 @@ def path(tool, leg=0, number=0, volume="db"):
     (["rescan"], "name is needed"),
     (["show", "--json", "--command"], "either"),
     (["help", "nonsense"], "nonsense"),
+    (["save"], "name is needed"),
+    (["apply", "--force", "db"], "--force"),
+    (["show", "--conf", "--json"], "either"),
 ])
 def test_usage_is_code_2(tool, words, named):
     out, err = tool.run(*words, code=2)
@@ -69,13 +73,41 @@ def test_usage_is_code_2(tool, words, named):
     assert tool.volumes() == []
 
 
-@pytest.mark.parametrize("command", ["create", "assemble", "up", "down", "delete", "rescan",
-                                     "show", "status", "list"])
+@pytest.mark.parametrize("command", ["create", "assemble", "discover", "import", "save", "apply",
+                                     "up", "down", "delete", "rescan", "show", "status", "list",
+                                     "top", "monitor", "metrics", "report", "examine", "set",
+                                     "doctor"])
 def test_help(tool, command):
     out, err = tool.run(command, "--help")
     assert out.startswith(f"usage: istripectl {command} ") and not err
     assert tool.run("help", command)[0] == out
     assert command in tool.run("help")[0]
+
+
+def manual():
+    """istripectl.8 as text."""
+    page = (TOP / "tools/istripectl/istripectl.8").read_text(encoding="utf-8")
+    return page.replace("\\-", "-")
+
+
+def test_help_has_the_short_options(tool):
+    """Those of the manual page."""
+    pairs = re.findall(r'^\.BR (-\w) ", " "?(--[\w-]+)', manual(), re.MULTILINE)
+    assert len(pairs) > 10
+    texts = [tool.run(name, "--help")[0] for name in ("create", "list")]
+    for short, long in pairs:
+        if long != "--help":
+            assert any(f" {short}, {long} " in text for text in texts), long
+
+
+@pytest.mark.parametrize("command", ["list", "status", "top"])
+def test_manual_has_the_columns(tool, command):
+    tool.run("create", "db", "--no-up", "--leg", LEG)
+    _, err = tool.run(command, "-o", "NONSENSE", code=2)
+    columns = err.split("there are:")[1].split("\n")[0].split()
+    text = re.search(rf"\.RS\n(?:.*\n)*?\.TP\n\.B {command}\n((?:[^.].*\n)+)", manual().split(
+        "Of list, status and top: print only these columns")[1]).group(1)
+    assert re.findall(r"\b[A-Z]+_?(?:[a-zA-Z]+/s|ms|us|[A-Z]+)?\b", text) == columns
 
 
 def test_version(tool):
@@ -91,7 +123,7 @@ def test_full_output_is_a_failure(tool):
 
 def test_four_legs_of_two_paths(tool):
     out, _ = tool.run("create", "db", "--chunk", "1M", "--set", "recovery_timeout=5s", *FOUR)
-    assert out == "db: /dev/istripe0\n"
+    assert out == "db: /dev/istripe0 (link: /dev/istripe/db)\n"
     assert tool.value("db/enable") == "1"
     assert tool.value("db/initiator_name") == "iqn.2026-01.a:host"
     assert tool.value("db/chunk_bytes") == str(1 << 20)
@@ -150,6 +182,8 @@ def test_values_with_commas(tool):
     ("max_burst_length", "64KB", "64KB"), ("max_burst_length", "0x10", "0x10"),
     ("ping_interval", "500ms", "500"), ("ping_interval", "5s", "5000"),
     ("ping_interval", "2min", "120000"), ("ping_interval_ms", "-1", "-1"),
+    ("ping_interval", "1h", "3600000"), ("ping_interval", "2d", "172800000"),
+    ("ping_interval", "0", "0"), ("ping_interval", "-1", "-1"), ("ping_interval_ms", "5", "5"),
     ("lun", "1K", "1K"),
 ])
 def test_units(tool, name, typed, value):
@@ -176,6 +210,7 @@ BLUEPRINTS = {
     "back": ["--leg", LEG + ",chap_user=a,ping_interval=1s", "--path", "chap_user=,lun=3",
              "--path", "portal=192.0.3.1", "--leg", LEG],
     "odd": ["--leg", LEG + ",chap_user=a\\,b=c\\\\,designator=t10.x y", "--path", "nic="],
+    "commas": ["--leg", LEG + ",chap_user=a\\,b\\,c=d\\,\\,e"],
     "same": ["--leg", "portal=", "--path", "portal="],
 }
 
@@ -254,3 +289,80 @@ def test_dry_run_needs_no_module(tool):
     out, _ = tool.run("create", "db", "--dry-run", "--no-up", "--leg",
                       LEG + ",designator=naa.1,chap_secret=@-")
     assert "/db/legs/0/designator" in out and "read -rs secret" in out and "enable" not in out
+
+
+@pytest.mark.parametrize("typed, said", [
+    ("ping_interval=5", "ping_interval: 5: a time needs a unit, ms, s, min, h or d: say 5s or 5ms"),
+    ("login_retry_max=15", "ms, s, min, h or d: say 15s or 15ms"),
+    ("ping_interval=5x", "ping_interval: 5x: a time is a number with ms, s, min, h or d"),
+    ("ping_interval=5 s", "5 s: a time is a number with"),
+])
+def test_a_time_has_a_unit(tool, typed, said):
+    _, err = tool.run("create", "db", "--leg", f"{LEG},{typed}", code=2)
+    assert said in err and tool.volumes() == []
+
+
+@pytest.mark.parametrize("typed, said", [
+    ("staus", "did you mean status?"), ("lsit", "did you mean list?"), ("creat", "create?"),
+])
+def test_did_you_mean_a_command(tool, typed, said):
+    _, err = tool.run(typed, code=2)
+    assert f"there is no command {typed}\n" in err and said in err
+    assert "did you mean" not in tool.run("sausage", code=2)[1]
+
+
+TWIN = "paths {} and {} have the same portal and nic"
+
+
+@pytest.mark.parametrize("first, second, warned", [
+    ("portal=192.0.2.10,nic=eth1", "portal=192.0.2.10:3260,nic=eth1", True),
+    ("portal=[2001:db8::1],nic=eth1", "portal=2001:db8::1,nic=eth1", True),
+    ("portal=192.0.2.10,nic=eth1", "portal=192.0.2.10,nic=eth2", False),
+    ("portal=192.0.2.10,nic=eth1", "portal=192.0.2.10:3261,nic=eth1", False),
+    ("portal=2001:db8::3260,nic=eth1", "portal=2001:db8:,nic=eth1", False),
+    ("portal=192.0.2.10,source=192.0.2.1", "portal=192.0.2.10,source=192.0.2.2", False),
+])
+def test_paths_that_are_one_way(tool, first, second, warned):
+    _, err = tool.run("create", "db", "--no-up", "--leg", "target=iqn.t," + first, "--path", second)
+    assert (TWIN.format(0, 1) in err) == warned
+    tool.run("create", "db2", "--no-up", "--leg", "target=iqn.t," + first)
+    _, err = tool.run("path", "add", "db2", "0", second)
+    assert (TWIN.format(0, 1) in err) == warned
+
+
+@pytest.mark.parametrize("words", [
+    ["up", "{}"], ["down", "{}"], ["delete", "{}"], ["rescan", "{}"], ["show", "{}"], ["save", "{}"],
+    ["status", "{}"], ["top", "--once", "{}"], ["list", "{}"], ["doctor", "{}"], ["apply", "{}"],
+    ["up", "--saved", "{}"], ["set", "{}", "queue_depth=3"], ["path", "add", "{}", "0", "nic=eth2"],
+    ["path", "remove", "{}", "0", "0"], ["path", "confirm", "--yes", "{}", "0", "0"],
+])
+def test_did_you_mean_a_volume(tool, words):
+    """Every command that takes a volume's name."""
+    for name in ("orders", "log"):
+        tool.run("create", name, "--no-up", "--leg", LEG)
+    tool.put("etc/istripe/orders.conf", "[leg 0]\nportal = 192.0.2.1")
+    tool.put("etc/istripe/archive.conf", "[leg 0]\nportal = 192.0.2.1")
+    for typed, meant in (("ordrs", "orders"), ("archve", "archive"), ("backup", None)):
+        _, err = tool.run(*(word.format(typed) for word in words),
+                          code=78 if words[0] == "up" else 1)
+        assert ("did you mean" in err) == bool(meant)
+        assert not meant or f"            did you mean {meant}?\n" in err
+        assert "            volumes: log, orders\n" in err
+        assert "            configuration files: archive, orders\n" in err
+    assert tool.volumes() == ["log", "orders"]
+
+
+def test_no_volume_at_all(tool):
+    _, err = tool.run("up", "db", code=78)
+    assert "there is no volume db\n" in err and "did you mean" not in err and "volumes:" not in err
+    for number in range(25):
+        tool.run("create", f"v{number:02}", "--no-up", "--leg", LEG)
+    _, err = tool.run("up", "nobody", code=78)
+    assert "volumes: v00, v01, " in err and "v19 and 5 more\n" in err
+
+
+def test_twins_in_a_file(tool):
+    tool.put("etc/istripe/db.conf", "[leg 0]\ntarget = iqn.t\n"
+             "[leg 0 path 0]\nportal = 192.0.2.10\n[leg 0 path 1]\nportal = 192.0.2.10:3260\n")
+    assert TWIN.format(0, 1) in tool.run("apply", "--dry-run", "db")[1]
+    assert TWIN.format(0, 1) in tool.run("up", "db")[1]

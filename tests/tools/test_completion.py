@@ -10,7 +10,7 @@ from conftest import TOP
 SCRIPT = TOP / "tools" / "istripectl" / "istripectl.bash"
 #: As bash would call the function: words are cut at = and :, too.
 CALL = r"""
-. "$1"; _istripectl_tree=$2; COMP_LINE=$3; COMP_POINT=${#3}
+. "$1"; _istripectl_tree=$2; _istripectl_conf=$2.conf; COMP_LINE=$3; COMP_POINT=${#3}
 compopt() { :; }
 mapfile -t COMP_WORDS < <(grep -oE '[=:]|[^=: ]+' <<<"$3")
 [[ $3 != *[=:\ ] ]] || COMP_WORDS+=("")
@@ -26,6 +26,11 @@ def offered(tmp_path):
         (tmp_path / path).mkdir(parents=True)
     for name in ("portal", "nic", "weight", "enable", "last_error"):
         (tmp_path / "db/legs/0/paths/0" / name).touch()
+    (tmp_path / "db/legs/1/paths/0/target_name").write_text("iqn.2026-01.a\n")
+    files = tmp_path.with_name(f"{tmp_path.name}.conf")
+    files.mkdir()
+    for name in ("old.conf", "log.conf", "log.conf.new"):
+        (files / name).touch()
     for name in ("designator", "policy", "unfenced"):
         (tmp_path / "db/legs/0" / name).touch()
 
@@ -40,7 +45,7 @@ def offered(tmp_path):
 
 @pytest.mark.parametrize("line, replies", [
     ("istripectl pa", {"path"}),
-    ("istripectl path ", {"add", "remove"}),
+    ("istripectl path ", {"add", "remove", "confirm"}),
     ("istripectl path r", {"remove"}),
     ("istripectl path add ", {"db", "log"}),
     ("istripectl path add db ", {"0", "1"}),
@@ -55,10 +60,60 @@ def offered(tmp_path):
     ("istripectl create new --leg un", set()),
     ("istripectl create new --leg fence=", {"auto", "path"}),
     ("istripectl create new --leg alua=", {"on", "off"}),
+    ("istripectl create new --leg multi=s", {"sessions"}),
+    ("istripectl create new --leg lun=1,header_digest=C", {"CRC32C"}),
+    ("istripectl create new --leg initial_r2t=", {"Yes", "No"}),
+    ("istripectl create new --all-paths congestion_control=cub", {"cubic"}),
+    ("istripectl create new --leg nic=l", {"lo"}),
+    ("istripectl create new --leg target=iqn.2026-01.a", {"iqn.2026-01.a"}),
+    ("istripectl create new --leg lun=", set()),
+    ("istripectl create new --chunk 1", {"16K", "1M"}),
+    ("istripectl set db chunk=2", {"256K"}),
     ("istripectl create new --set host_disks=c", {"claim"}),
     ("istripectl up --wait ", {"30", "5min", "forever"}),
-    ("istripectl up ", {"--wait", "db", "log"}),
+    ("istripectl up ", {"--wait", "--saved", "--all", "--create", "db", "log", "old"}),
+    ("istripectl apply ", {"--dry-run", "--secrets", "old", "log"}),
+    ("istripectl save ", {"--boot", "db", "log"}),
+    ("istripectl show --co", {"--command", "--conf"}),
+    ("istripectl create new --sa", {"--save"}),
+    ("istripectl list -o ", {"VOLUME", "DEVICE", "STATE", "SIZE", "LEGS", "PATHS"}),
+    ("istripectl monitor ", {"--json", "--program", "--exec"}),
+    ("istripectl me", {"metrics"}),
+    ("istripectl metrics ", {"--output"}),
+    ("istripectl exa", {"examine"}),
+    ("istripectl examine /dev/nul", {"/dev/null"}),
+    ("istripectl report ", {"--output", "db", "log", "old"}),
+    ("istripectl set ", {"--dry-run", "db", "log"}),
+    ("istripectl set db --leg ", {"0", "1"}),
+    ("istripectl set db --leg 0 --path ", {"0", "1"}),
+    ("istripectl set db --leg 0 po", {"policy="}),
+    ("istripectl set db --leg 0 --path 0 wei", {"weight="}),
+    ("istripectl set db --leg 0 fence=", {"auto", "path"}),
+    ("istripectl set db --l", {"--leg"}),
+    ("istripectl to", {"top"}),
+    ("istripectl top --o", {"--once", "--output"}),
+    ("istripectl top --interval ", {"1", "5", "500ms", "1min"}),
+    ("istripectl top -o R", {"READ_MB/s", "RETRIES", "RECONNECTS"}),
+    ("istripectl status --w", {"--watch"}),
+    ("istripectl status -o W", {"WHERE"}),
+    ("istripectl list --", {"--json", "--output", "--noheadings", "--pairs"}),
+    ("istripectl discover 192.0.2.1 --l", {"--luns"}),
+    ("istripectl discover 192.0.2.1 --chap u", {"user="}),
+    ("istripectl discover --nic l", {"lo"}),
+    ("istripectl discover 192.0.2.1 --chap user=me,mutual_s", {"me,mutual_secret=@"}),
+    ("istripectl create db --disc", {"--discover"}),
+    ("istripectl create db --discover 192.0.2.1 --n", {"--no-up", "--nics"}),
+    ("istripectl create db --nics l", {"lo"}),
+    ("istripectl create db --nics eth9,l", {"eth9,lo"}),
+    ("istripectl create db --chap s", {"secret=@"}),
+    ("istripectl assemble db --y", set()),
+    ("istripectl import db --t", {"--take-over", "--table"}),
+    ("istripectl import db --o", {"--once"}),
+    ("istripectl import db --leg por", {"portal="}),
+    ("istripectl import db --metadata m", {"md"}),
     ("istripectl down ", {"--force", "db", "log"}),
+    ("istripectl do", {"down", "doctor"}),
+    ("istripectl doctor ", {"--json", "--list", "db", "log"}),
 ])
 def test_offered(offered, line, replies):
     assert offered(line) == replies
@@ -81,7 +136,45 @@ def test_lists_are_of_the_table():
     usual = " ".join(re.findall(r"_istripectl_settings '[^']*' \\?\s*'([^']*)'", script)).split()
     assert len(usual) > 20
     assert [name for name in usual if not {name, f"{name}_ms"} & set(settings)] == []
-    values = re.findall(r"_istripectl_values (\w+) ([^)]*)\)", script)
-    assert len(values) == 4
-    for name, words in values:
-        assert words.replace("\\\n", " ").split() == settings[name]
+
+
+@pytest.mark.parametrize("shell", ["istripectl.bash", "_istripectl"])
+def test_values_are_those_of_the_table(shell):
+    """All settings of the kind choice have their values in both shells."""
+    body = (SCRIPT.parent / shell).read_text(encoding="utf-8").split("_istripectl_choices() {")[1]
+    offered = {name: values.split() for names, values in re.findall(
+        r"^\t([\w |]+)\) echo (.*) ;;$", body.split("\n}\n")[0], re.MULTILINE)
+        for name in names.split(" | ")}
+    choices = {name: values for name, values in table().items() if values}
+    assert len(choices) > 5
+    assert {name: offered.get(name) for name in choices} == choices
+
+
+# zsh
+
+ZSH = TOP / "tools" / "istripectl" / "_istripectl"
+MAIN = TOP / "tools" / "istripectl" / "main.c"
+
+
+def test_zsh_has_every_command_and_option():
+    """The commands of main.c, and for each the options that its help has."""
+    script, main = ZSH.read_text(encoding="utf-8"), MAIN.read_text(encoding="utf-8")
+    commands = re.findall(r'^\t\{ "(\w+)",', main, re.MULTILINE)
+    assert len(commands) > 10
+    assert [name for name in commands if f"\t\t'{name}:" not in script] == []
+    arms = {name: arm for names, arm in re.findall(
+        r"^\t([\w |]+)\)((?:.*\n)*?.*;;)", script.split("_istripectl_options()")[1], re.MULTILINE)
+        for name in names.split(" | ")}
+    for name, synopsis in re.findall(r'^\t\{ "(\w+)", "([^"]*)"', main, re.MULTILINE):
+        for option in set(re.findall(r"--[a-z-]+", synopsis)) - {"--noheadings"}:
+            word = {"--json": "$json", "--wait": "$wait", "--force": "force", "--boot": "$boot",
+                    "--save": "$save",
+                    "--chap": "$chap", "--discover": "$discovery", "--nics": "$discovery"}.get(option, option)
+            assert word in arms[name], f"{name} {option}"
+
+
+def test_zsh_is_installed(tmp_path):
+    out = subprocess.run(["make", "-n", "-C", ZSH.parent, "install", f"DESTDIR={tmp_path}"],
+                         check=True, capture_output=True, text=True).stdout
+    assert f"{tmp_path}/usr/local/share/zsh/site-functions/_istripectl" in out
+    assert f"{tmp_path}/usr/local/share/bash-completion/completions/istripectl" in out

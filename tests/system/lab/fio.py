@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """fio: workloads with verification, and the figures that it prints."""
 
+import contextlib
 import json
 import os
 import subprocess
+import threading
+import time
 from pathlib import Path
 
 from lab.kernel import DEBUG
@@ -108,3 +111,30 @@ def verify(device, timeout_s=1200, **options):
     names = ("total_bytes", "jobs", "block_bytes", "largest_bytes", "depth")
     shape = {name: options.pop(name) for name in names if name in options}
     return run(device, timeout_s, **{**verify_options(**shape), **options})
+
+
+@contextlib.contextmanager
+def meanwhile(device, **options):
+    """fio runs meanwhile, again and again, and sees not one error."""
+    enough, errors = threading.Event(), []
+
+    def work():
+        seed = 0
+        while not enough.is_set() and not errors:
+            seed += 1
+            try:
+                run(device, randseed=seed, **options)
+            except LabError as error:
+                errors.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        time.sleep(2)
+        yield
+        time.sleep(1)
+    finally:
+        enough.set()
+        thread.join()
+    if errors:
+        raise errors[0]

@@ -54,7 +54,7 @@ class Volume:
     """
 
     def __init__(self, name="vol", path=None, more_legs=(), more_paths=(), policy=None,
-                 fence=None, alua=None, **settings):
+                 fence=None, fence_timeout_ms=None, alua=None, **settings):
         self.name = name
         self.config = CONFIG / name
         self.leg = self.config / "legs" / "0"
@@ -65,6 +65,7 @@ class Volume:
         self.more_paths = more_paths
         self.policy = policy
         self.fence = fence
+        self.fence_timeout_ms = fence_timeout_ms
         self.alua = alua
 
     @classmethod
@@ -100,8 +101,8 @@ class Volume:
             write(self.config / name, value)
         for name, value in self.path_settings.items():
             write(self.path / name, value)
-        for name in ("policy", "fence", "alua"):
-            if getattr(self, name):
+        for name in ("policy", "fence", "fence_timeout_ms", "alua"):
+            if getattr(self, name) is not None:
                 write(self.leg / name, getattr(self, name))
         for number, settings in enumerate(self.more_paths, 1):
             self.add_path(number, settings)

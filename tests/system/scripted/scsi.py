@@ -14,7 +14,7 @@ READ_10, WRITE_10, READ_16, WRITE_16, WRITE_ATOMIC_16 = 0x28, 0x2A, 0x88, 0x8A, 
 SYNCHRONIZE_CACHE_10, SYNCHRONIZE_CACHE_16 = 0x35, 0x91
 INQUIRY, REPORT_LUNS, TEST_UNIT_READY, MODE_SENSE_6, READ_CAPACITY_10 = 0x12, 0xA0, 0, 0x1A, 0x25
 SERVICE_ACTION_IN_16, UNMAP, WRITE_SAME_16, REQUEST_SENSE, MODE_SENSE_10 = 0x9E, 0x42, 0x93, 3, 0x5A
-START_STOP, PREVENT = 0x1B, 0x1E
+START_STOP, PREVENT, PERSISTENT_RESERVE_OUT = 0x1B, 0x1E, 0x5F
 
 
 def number(cdb, offset, size):
@@ -99,6 +99,7 @@ class Disk:
         self.nameless = False   # no page 83h, only a serial number
         self.attentions = []    # (key, asc, ascq) to tell, the first one first
         self.flushes = 0
+        self.reserved = []      # service actions of PERSISTENT RESERVE OUT; nothing comes of them
 
     @property
     def blocks(self):
@@ -145,6 +146,8 @@ class Disk:
             return 0, block
         if op == UNMAP:
             return 0, number(cdb, 7, 2)
+        if op == PERSISTENT_RESERVE_OUT:
+            return 0, number(cdb, 5, 4)
         return edtl, 0
 
     def _within(self, lba, blocks):
@@ -204,6 +207,9 @@ class Disk:
 
     def _flush(self, cdb, out, lun):
         self.flush()
+
+    def _reserve_out(self, cdb, out, lun):
+        self.reserved.append(cdb[1] & 0x1F)
 
     def _nothing(self, cdb, out, lun):
         return b""
@@ -289,5 +295,5 @@ COMMANDS = {
     INQUIRY: Disk._inquiry, REPORT_LUNS: Disk._report_luns,
     READ_CAPACITY_10: Disk._capacity10, SERVICE_ACTION_IN_16: Disk._service_action_in,
     MODE_SENSE_6: Disk._mode_sense6, MODE_SENSE_10: Disk._mode_sense10,
-    REQUEST_SENSE: Disk._request_sense,
+    REQUEST_SENSE: Disk._request_sense, PERSISTENT_RESERVE_OUT: Disk._reserve_out,
 }

@@ -10,10 +10,14 @@ from scripted.scsi import Disk
 
 
 class VolatileDisk(Disk):
-    """Without write_cache everything is durable at once."""
+    """Without write_cache everything is durable at once.
 
-    def __init__(self, *args, **options):
+    whole_blocks: as many blocks, aligned, are lost together or not at all.
+    """
+
+    def __init__(self, *args, whole_blocks=1, **options):
         super().__init__(*args, **options)
+        self.whole_blocks = whole_blocks
         self.cached = {}                # block: what the medium has
         self.fua_writes = 0
         self.dropped = 0                # blocks, by all cuts
@@ -41,8 +45,12 @@ class VolatileDisk(Disk):
     def cut(self, rng, share=1.0):
         """The power fails: each cached block is lost with this probability; returns how many."""
         lost = 0
+        whole = {}
         for block, medium in self.cached.items():
-            if rng.random() < share:
+            unit = block // self.whole_blocks
+            if unit not in whole:
+                whole[unit] = rng.random() < share
+            if whole[unit]:
                 at = block * self.block_bytes
                 self.data[at:at + self.block_bytes] = medium
                 lost += 1

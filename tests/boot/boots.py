@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Boots: tests/vm/boots runs this in the namespaces that tests/vm/outside makes."""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+from place import Failed, Lab
+from scenarios import MORE, SCENARIOS, SHORT
+
+EVERY = {**SCENARIOS, **MORE}
+SETS = {"all": list(SCENARIOS), "short": list(SHORT)}
+
+
+def run(lab, name):
+    """One scenario; its row of the table."""
+    start = time.monotonic()
+    row = {"scenario": name, "figures": {}, "failed": ""}
+    try:
+        row["figures"] = EVERY[name](lab) or {}
+    except Failed as error:
+        row["failed"] = str(error)
+        lab.abandon()
+    row["took_s"] = round(time.monotonic() - start)
+    show(row)
+    return row
+
+
+def show(row):
+    figures = ", ".join(f"{name} {value:.1f} s" if isinstance(value, float) else f"{name} {value}"
+                        for name, value in row["figures"].items())
+    state = "FAIL" if row["failed"] else "ok"
+    print(f"{state:<4} {row['scenario']:<14} {row['took_s']:>4} s  {figures}", flush=True)
+    if row["failed"]:
+        print(row["failed"], flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("json")
+    parser.add_argument("scenarios", nargs="+")
+    parser.add_argument("--boots", type=int, default=3)
+    parser.add_argument("--cpus", type=int, default=2)
+    parser.add_argument("--kernel", default="6.12")
+    parser.add_argument("--name", default="boots")
+    options = parser.parse_args()
+    names = SETS.get(options.scenarios[0], options.scenarios)
+    unknown = [name for name in names if name not in EVERY]
+    if unknown:
+        parser.error(f"no scenario {unknown[0]}; there are {', '.join(EVERY)}, all, short")
+    if names[0] != "fresh":
+        names = ["fresh", *names]
+    lab = Lab(options)
+    try:
+        rows = [run(lab, names[0])]
+        # Without volumes there is nothing to boot from.
+        rows += [run(lab, name) for name in names[1:] if not rows[0]["failed"]]
+    finally:
+        lab.abandon()
+    failed = [row for row in rows if row["failed"]]
+    Path(options.json).write_text(json.dumps({"kernel": options.kernel, "scenarios": rows},
+                                             indent=1) + "\n", encoding="utf-8")
+    print(f"boots: {len(rows) - len(failed)} scenarios passed, {len(failed)} failed")
+    return 1 if failed else 0
+
+
+sys.exit(main())

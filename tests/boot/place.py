@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What outlives a boot: the machine's disk, the target and the links to it."""
+
+import contextlib
+import re
+import subprocess
+import time
+
+from machine import BOOT_TIMEOUT_S, TOP, Failed, Machine
+
+PATHS = 2
+#: QEMU may run a breakpoint that the kernel has taken away again: tests/vm/boot. This one signature,
+#: and no other, is worth another attempt.
+EMULATOR_FAULT = re.compile(rb"int3: 0000 \[#1\]")
+BOOT_ATTEMPTS = 3
+#: A table of nftables in the namespace of the target.
+FILTER = "boot"
+
+
+class Lab:
+    def __init__(self, options):
+        self.kernel = options.kernel
+        self.boots = options.boots
+        self.cpus = options.cpus
+        self.folder = TOP / "build" / "vm" / options.name
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.overlay = self.folder / "disk.qcow2"
+        logs = TOP / "build" / "log"
+        self.log = logs / f"{options.name}.log"
+        self.console = logs / f"{options.name}.console"
+        for log in (self.log, self.console):
+            log.write_bytes(b"")
+        self.machine = None
+
+    def fresh(self):
+        """A disk as tests/boot/image has made it."""
+        self.host("qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw", "-b",
+                  TOP / "build" / "boot" / self.kernel / "root.ext4", self.overlay)
+
+    def host(self, *words):
+        done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise Failed(f"{' '.join(map(str, words))}: {done.stderr.strip()}")
+        return done.stdout
+
+    def boot(self, cables=(True, True)):
+        """Boots; returns the machine as soon as its agent is there."""
+        for _ in range(BOOT_ATTEMPTS - 1):
+            begin = self.console.stat().st_size
+            try:
+                return self.boot_once(cables)
+            except Failed:
+                if not EMULATOR_FAULT.search(self.console.read_bytes()[begin:]):
+                    raise
+        return self.boot_once(cables)
+
+    def boot_once(self, cables):
+        assert self.machine is None or self.machine.ended()
+        self.machine = Machine(self)
+        for path, plugged in enumerate(cables):
+            if not plugged:
+                self.machine.link_set(path, False)
+        self.machine.agent.hello()
+        return self.machine
+
+    def boot_done(self, timeout_s=BOOT_TIMEOUT_S, **how):
+        """Boots until multi-user.target; seconds that it took, from the start of QEMU."""
+        machine = self.boot(**how)
+        machine.until("systemctl -q is-active multi-user.target", timeout_s)
+        return time.monotonic() - machine.started
+
+    def abandon(self):
+        """The end of a machine that nobody needs any more."""
+        if self.machine:
+            self.machine.kill()
+
+    # Links
+
+    def silence(self, *paths):
+        """No packet passes; the machine still sees a link."""
+        for path in paths or range(PATHS):
+            self.host("ip", "link", "set", f"tap{path}", "down")
+
+    def refuse(self, *paths):
+        """The portals of these paths refuse connections, and end those that are there."""
+        names = ", ".join(f"tap{path}" for path in paths or range(PATHS))
+        self.host("nft", f"add table inet {FILTER}; "
+                  f"add chain inet {FILTER} in {{ type filter hook input priority 0; }}; "
+                  f"add rule inet {FILTER} in iifname {{ {names} }} tcp dport 3260 "
+                  "reject with tcp reset")
+
+    def admin(self, op, mode, *words):
+        """tgtadm, of the target outside."""
+        self.host("tgtadm", "--lld", "iscsi", "--op", op, "--mode", mode, *words)
+
+    def heal(self):
+        for path in range(PATHS):
+            self.host("ip", "link", "set", f"tap{path}", "up")
+            if self.machine and not self.machine.ended():
+                self.machine.link_set(path, True)
+        with contextlib.suppress(Failed):
+            self.host("nft", "delete", "table", "inet", FILTER)

@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What must hold when a machine with volumes of istripe boots and stops.
+
+A scenario is a function that raises Failed, or returns figures for the table. It finds a machine
+that is up, with both file systems mounted and all links as they should be; it leaves the links
+that way, and the machine up or off.
+"""
+
+import time
+
+from lab import outside
+from machine import COMMAND_TIMEOUT_S
+from place import Failed
+
+#: Mount points: the first on LVM on a volume of two legs, the second on a volume itself.
+MOUNTS = ("/srv/db", "/srv/log")
+#: In /etc/fstab, as usage.rst says it.
+OPTIONS = "_netdev,nofail,x-systemd.device-timeout=infinity"
+WRITER = "/usr/bin/python3 -B /usr/local/lib/istripe-boot/writer.py"
+INITIATOR = "iqn.2026-01.com.example:boot"
+RECORDS_MIN = 20
+#: From systemctl poweroff to the end, however the network is.
+STOP_S = 30
+#: Until a machine that stops counts as hung: an emulated one on a busy host is slow.
+END_S = 600
+#: After the target is back.
+RETURN_S = 60
+#: After multi-user.target, which waits for no file system with nofail.
+MOUNT_S = 120
+
+
+def create(name, *luns):
+    """The command line that makes a volume and has it started at boot."""
+    words = [f"istripectl create {name} --boot --initiator {INITIATOR} --chunk 64K"]
+    for lun in luns:
+        words.append(f"--leg target={outside.IQN},lun={lun},portal={outside.ADDRESS},nic=san0")
+        words.append(f"--path portal={outside.SECOND_ADDRESS},nic=san1")
+    return " ".join(words)
+
+
+def mounted(machine, timeout_s=0):
+    """Seconds until all is mounted."""
+    return machine.until(" && ".join(f"mountpoint -q {place}" for place in MOUNTS), timeout_s)
+
+
+def ready(lab):
+    """A machine that is up and has all mounted; the one of the scenario before, if it may be."""
+    lab.heal()
+    if not lab.machine or lab.machine.ended():
+        boot_whole(lab)
+    mounted(lab.machine, RETURN_S)
+    return lab.machine
+
+
+def boot_whole(lab):
+    """Boots, and looks at what must be there."""
+    figures = {"boot": lab.boot_done()}
+    figures["mounted after"] = mounted(lab.machine, MOUNT_S)
+    first_record_check(lab.machine)
+    return figures
+
+
+def stopped(machine):
+    """The disk of a volume goes when its unit stops, also from below LVM; it comes back.
+
+    While its file system is mounted all stays as it is, and systemctl and the journal say so.
+    """
+    for act in ("stop", "restart"):
+        code, out = machine.agent.run(f"systemctl {act} istripe@db", COMMAND_TIMEOUT_S)
+        if code == 0:
+            raise Failed(f"systemctl {act} of a volume in use succeeds: {out}")
+        machine.until("systemctl -q is-active istripe@db", RETURN_S)
+        machine.run("mountpoint -q /srv/db && [ -e /dev/istripe/db ]")
+    machine.run("journalctl -b --no-pager -u istripe@db | grep 'is mounted at /srv/db'")
+    machine.run("umount /srv/db && systemctl stop istripe@db && udevadm settle && "
+                "[ ! -e /dev/istripe/db ]")
+    machine.run("systemctl start istripe@db && systemctl start srv-db.mount")
+
+
+def load_start(machine, path):
+    """Records are written to this file until the machine stops the writer."""
+    machine.run(f"systemd-run --quiet --unit=writer -p RequiresMountsFor={path} "
+                f"{WRITER} write {path}")
+    end = time.monotonic() + RETURN_S
+    while machine.records.acknowledged < RECORDS_MIN:
+        if time.monotonic() > end:
+            raise Failed("no records are written\n" + machine.run("systemctl status writer"))
+        time.sleep(0.1)
+
+
+def lost(machine, path, acknowledged):
+    """How many of the acknowledged records are not there."""
+    return max(0, acknowledged - int(machine.run(f"{WRITER} count {path}")))
+
+
+def first_record_check(machine):
+    for place in MOUNTS:
+        if machine.run(f"cat {place}/first").strip() != f"first record of {place}":
+            raise Failed(f"{place}/first is not what was written")
+
+
+def fresh(lab):
+    """Nothing is there; two volumes are made, each by one command, and are there after a reboot."""
+    lab.fresh()
+    first_s = lab.boot_done()
+    machine = lab.machine
+    machine.run("/lib/systemd/systemd-networkd-wait-online && modprobe istripe")
+    machine.run(create("db", *outside.WITH_CACHE))
+    machine.run(create("log", outside.WITHOUT_CACHE[0]))
+    machine.run("systemctl start istripe@db istripe@log")      # they are up already
+    machine.run("udevadm settle && pvcreate -q /dev/istripe/db && vgcreate -q vg /dev/istripe/db && "
+                "lvcreate -q -y -l 100%FREE -n data vg && "
+                "mkfs.xfs -q /dev/vg/data && mkfs.xfs -q /dev/istripe/log")
+    machine.run("cat >>/etc/fstab <<-'END'\n"
+                f"/dev/vg/data /srv/db xfs {OPTIONS}\n"
+                f"/dev/istripe/log /srv/log xfs {OPTIONS}\n"
+                "END\n"
+                "systemctl daemon-reload && mount /srv/db && mount /srv/log")
+    for place in MOUNTS:
+        machine.run(f"echo first record of {place} >{place}/first && sync -f {place}/first")
+    stop_s = machine.end("reboot", END_S)
+    return {"first boot": first_s, "stop": stop_s, **boot_whole(lab)}
+
+
+def one_dead(lab):
+    """One path is silent during a reboot."""
+    machine = ready(lab)
+    lab.silence(1)
+    stop_s = machine.end("reboot", END_S)
+    figures = {"stop": stop_s, **boot_whole(lab)}
+    state = lab.machine.run("cat /sys/block/istripe*/istripe/state").split()
+    if state != ["degraded", "degraded"]:
+        raise Failed(f"the volumes are {state}")
+    lab.heal()
+    figures["live again"] = lab.machine.until(
+        "! grep -v live /sys/block/istripe*/istripe/state", RETURN_S)
+    return figures
+
+
+def all_dead(lab):
+    """No portal is there during a boot; it goes on, and when they return, so does the volume."""
+    machine = ready(lab)
+    machine.end("reboot", END_S)
+    lab.refuse()
+    figures = {"boot": lab.boot_done()}
+    machine = lab.machine
+    machine.run("systemctl is-active systemd-user-sessions.service getty@tty1.service")
+    # An attempt that has just begun has no reason yet.
+    machine.until("systemctl status --no-pager istripe@db | grep 'Status: .*Connection refused'",
+                  RETURN_S)
+    figures["is-system-running"] = machine.run("systemctl is-system-running || true").strip()
+    lab.heal()
+    figures["mounted after"] = mounted(machine, RETURN_S)
+    first_record_check(machine)
+    figures["then"] = machine.run("systemctl is-system-running || true").strip()
+    return figures
+
+
+def network_gone(lab):
+    """The network is gone, under load, when the machine is switched off."""
+    machine = ready(lab)
+    path = f"{MOUNTS[0]}/gone"
+    load_start(machine, path)
+    lab.silence()
+    time.sleep(2)
+    stop_s = machine.end("poweroff", END_S)
+    acknowledged = machine.records.acknowledged
+    lab.heal()
+    figures = {"stop": stop_s, **boot_whole(lab), "records": acknowledged}
+    if lost(lab.machine, path, acknowledged):
+        raise Failed(f"of {acknowledged} acknowledged records "
+                     f"{lost(lab.machine, path, acknowledged)} are not there")
+    if stop_s > STOP_S:
+        raise Failed(f"stopped after {stop_s:.1f} s, not {STOP_S}")
+    return figures
+
+
+def reboots(lab):
+    """Reboots under load."""
+    machine = ready(lab)
+    total, stops_s, boots_s = 0, [], []
+    for boot in range(lab.boots):
+        path = f"{MOUNTS[boot % 2]}/boot-{boot}"
+        load_start(machine, path)
+        stops_s.append(machine.end("reboot", END_S))
+        acknowledged = machine.records.acknowledged
+        boots_s.append(boot_whole(lab)["boot"])
+        machine = lab.machine
+        missing = lost(machine, path, acknowledged)
+        if missing:
+            raise Failed(f"boot {boot}: of {acknowledged} acknowledged records {missing} lost")
+        total += acknowledged
+    return {"boots": lab.boots, "records": total, "lost": 0, "longest stop": max(stops_s),
+            "longest boot": max(boots_s)}
+
+
+CONF = "/etc/istripe/log.conf"
+SECRET = "/etc/istripe/log.secret"
+# Of the algorithms tgt takes 7, SHA-256, for SHA-1.
+WITH_CHAP = (f"cp {CONF} /root/ && sed -i 's/^\\[paths\\]/&\\nchap_user = boot\\n"
+             f"chap_secret = @log.secret\\nchap_algorithms = MD5/' {CONF}")
+
+#: What is wrong with a volume that is to start, how it comes about, and words of the reason that
+#: systemctl status must show.
+CASES = (
+    ("no file", f"cp {CONF} /root/ && rm {CONF}", f"AssertPathExists={CONF}"),
+    ("no secret", WITH_CHAP, f"{SECRET}: No such file or directory"),
+    ("open secret", f"{WITH_CHAP} && echo not-the-right-one >{SECRET} && chmod 644 {SECRET}",
+     "others may read it"),
+    ("wrong secret", f"{WITH_CHAP} && echo not-the-right-one >{SECRET} && chmod 600 {SECRET}",
+     "authentication failed"),
+    ("bad value", f"cp {CONF} /root/ && echo 'chunk = 3' >>{CONF}", f"{CONF}:"),
+)
+
+
+def chap(lab, op):
+    """The target wants CHAP, or not; sessions that are there stay."""
+    account = ("--user", "boot")
+    if op == "bind":
+        lab.admin("new", "account", *account, "--password", "the-right-secret")
+        lab.admin("bind", "account", "--tid", 1, *account)
+    else:
+        lab.admin("delete", "account", *account)
+
+
+def reason(machine, what, words):
+    """Starts the volume, which must fail; systemctl status must say why."""
+    code, _ = machine.agent.run("systemctl start istripe@log", 180)
+    status = machine.agent.run("systemctl status --no-pager --full istripe@log", 60)[1]
+    if code == 0 or words not in status:
+        raise Failed(f"{what}: started with code {code}, and there is no '{words}' in\n{status}")
+    # Nothing else can be done about it than what the administrator does.
+    state = machine.agent.run("systemctl is-active istripe@log", 60)[1].strip()
+    if state not in ("failed", "inactive"):
+        raise Failed(f"{what}: the unit is {state}, as if another start would help\n{status}")
+
+
+def reasons(lab):
+    """A volume that cannot start says why, and starts when that is mended."""
+    machine = ready(lab)
+    verify = machine.run("cd /lib/systemd/system && systemd-analyze verify --man=no "
+                         "istripe@db.service istripe-shutdown.service 2>&1")
+    if verify.strip():
+        raise Failed(f"systemd-analyze verify: {verify}")
+    stopped(machine)
+    machine.run("umount /srv/log && systemctl stop istripe@log")
+    chap(lab, "bind")
+    try:
+        for what, cause, words in CASES:
+            machine.run(cause)
+            reason(machine, what, words)
+            machine.run(f"systemctl stop istripe@log; cp /root/log.conf {CONF}")
+    finally:
+        chap(lab, "delete")
+    machine.run("systemctl start istripe@log")
+    mounted(machine, RETURN_S)
+    unit = "/lib/systemd/system/istripe@.service"
+    code, out = machine.agent.run(f"mv {unit} /root/ && systemctl daemon-reload && "
+                                  "istripectl save --boot log", 60)
+    machine.run(f"mv /root/istripe@.service {unit} && systemctl daemon-reload")
+    if code != 1 or "next: is the unit istripe@.service installed?" not in out:
+        raise Failed(f"no unit: code {code}\n{out}")
+    return {"cases": len(CASES) + 1}
+
+
+def cable(lab):
+    """The machine boots while one NIC has no link: systemd-networkd waits for it."""
+    machine = ready(lab)
+    machine.end("reboot", END_S)
+    figures = {"boot": lab.boot_done(cables=(True, False))}
+    figures["mounted after"] = mounted(lab.machine, 180)
+    first_record_check(lab.machine)
+    lab.heal()
+    return figures
+
+
+SCENARIOS = {function.__name__: function for function in (
+    fresh, one_dead, reasons, all_dead, network_gone, reboots)}
+#: Not among all: the time that it takes is not ours.
+MORE = {function.__name__: function for function in (cable,)}
+SHORT = ("fresh", "one_dead")

@@ -1,0 +1,436 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Changes of states are told: by uevents, by files that wake poll(2), by istripectl monitor."""
+
+import contextlib
+import os
+import re
+import select
+import statistics
+import time
+from pathlib import Path
+
+import pytest
+
+from lab import istripe, leaks, lio, network
+from lab.disk import Direct, noise, same
+from lab.ghost import AT, KIB, killed, killed_by_target, volume_over, write_to_holder
+from lab.istripectl import TOOL
+from lab.lines import Lines
+from lab.shell import read, run, udev_settle, wait_for, write
+from lab.uevents import Uevents
+from scripted.alua import OPTIMIZED, STANDBY, Groups
+from scripted.scenario import HONEST, Scenario
+from scripted.steps import refuse
+
+MIB = 1 << 20
+PATH = {"default_time2wait": 0, "login_timeout_ms": 3000}
+NO_WAIT = {"DefaultTime2Wait": 0}
+TRACING = Path("/sys/kernel/tracing")
+#: Measured is less than 0.1 s; the bounds are for a processor that is emulated on a busy machine.
+MEDIAN_S, LATEST_S = 1, 10
+SOON_S = 20
+LOST = ["PATH_FAILED", "LEG_DEGRADED", "VOLUME_DEGRADED"]
+BACK = ["PATH_REINSTATED", "LEG_LIVE", "VOLUME_LIVE"]
+FORBIDDEN = 0x0202
+
+
+@pytest.fixture
+def target(make_lio):
+    return make_lio(16 * MIB, all_links=True, params=NO_WAIT)
+
+
+@pytest.fixture
+def volume(target, make_volume, links):
+    """A volume with a path over each link, not enabled yet."""
+    return make_volume(target, paths=links, path=PATH)
+
+
+@pytest.fixture
+def events():
+    with Uevents() as seen:
+        yield seen
+
+
+def actions(events, since=0, **of):
+    return [event.action for event in events.seen(since=since, **of)]
+
+
+def wait_actions(events, wanted, since=0, timeout_s=30):
+    """Until these have come, no others, in this order."""
+    wait_for(f"{wanted}", lambda: actions(events, since)[:len(wanted)] == wanted, timeout_s)
+    assert actions(events, since) == wanted
+
+
+def wait_settled(events):
+    """Until a path is live again, and with it whatever was told not to be."""
+
+    def settled():
+        seen = actions(events)
+        return ("PATH_REINSTATED" in seen and seen.count("PATH_FAILED") ==
+                seen.count("PATH_REINSTATED") and
+                all([action for action in seen if action.startswith(what)][-1:] in
+                    ([], [f"{what}LIVE"]) for what in ("LEG_", "VOLUME_")))
+
+    wait_for("all to be live again", settled, 60)
+
+
+def no_link(link, _target):
+    link.set_up(False)
+    return lambda: link.set_up(True)
+
+
+def no_connection(link, _target):
+    return killed(link, network.ISCSI_PORT)
+
+
+def target_resets(link, _target):
+    return killed_by_target(link, network.ISCSI_PORT)
+
+
+def no_portal(link, target):
+    """The target listens no more, and its connection is closed."""
+    for address in (link.address, link.address6):
+        target.remove_portal(address)
+    network.kill_connections(source_ports=network.ports(link))
+
+    def back():
+        for address in (link.address, link.address6):
+            target.add_portal(address)
+
+    return back
+
+
+@pytest.mark.parametrize("lose", [no_link, no_connection, target_resets, no_portal])
+def test_a_path_is_lost_and_comes_back(volume, target, events, links, lose):
+    """From cause to effect, and none of the disk: nobody opens it for this."""
+    volume.enable()
+    udev_settle()
+    first = len(events.events)
+    back = lose(links[0], target)
+    if lose in (no_link, no_portal):
+        wait_actions(events, LOST)
+        back()
+    wait_settled(events)
+    seen = actions(events)
+    # What is back so soon may have been live again when the leg was looked at.
+    assert seen == [action for action in LOST + BACK if action in seen], seen
+    failed, back = (events.seen(action)[0] for action in ("PATH_FAILED", "PATH_REINSTATED"))
+    for event in (failed, back):
+        assert event.of(volume=volume.name, leg=0, path=0)
+        assert event["SUBSYSTEM"] == "istripe" and event["ACTION"] == "change"
+        assert event["ISTRIPE_DEVICE"] == volume.device()
+        assert event["ISTRIPE_PORTAL"] == links[0].portal()
+        assert event["ISTRIPE_NIC"] == links[0].nic
+    assert failed["ISTRIPE_STATE"] != "live" and failed["ISTRIPE_REASON"]
+    assert back["ISTRIPE_STATE"] == "live" and "ISTRIPE_REASON" not in back
+    for event in events.seen("LEG_DEGRADED"):
+        assert event.of(leg=0) and "ISTRIPE_PATH" not in event
+        assert (event["ISTRIPE_STATE"], event["ISTRIPE_LIVE_PATHS"]) == ("degraded", "1")
+        assert event["ISTRIPE_REASON"]      # a later attempt may have another one
+    for event in events.seen("VOLUME_DEGRADED"):
+        assert event["ISTRIPE_STATE"] == "degraded" and "ISTRIPE_LEG" not in event
+    assert not [event for event in events.events[first:] if event.get("SUBSYSTEM") == "block"]
+    # At once, without waiting for udev.
+    write(volume.config / "enable", 0)
+
+
+def test_a_leg_fails_and_recovers(make_lio, make_volume, events, link):
+    """The second leg; the first one is as it was."""
+    target = make_lio(16 * MIB, 16 * MIB, params=NO_WAIT)
+    volume = make_volume(target, legs=2, path=PATH, recovery_timeout_ms=2000)
+    write(volume.config / "legs" / "1" / "paths" / "0" / "portal", link.portal(ipv6=True))
+    volume.enable()
+    run("ip", "addr", "del", f"{link.source6}/64", "dev", link.nic)
+    try:
+        assert network.kill_connections(source_ports={
+            int(ours.rsplit(":", 1)[1]) for ours, theirs in network.established()
+            if theirs.startswith("[")})
+        wait_actions(events, ["PATH_FAILED", "LEG_WAITING", "VOLUME_WAITING", "LEG_FAILED",
+                              "VOLUME_FAILED"])
+    finally:
+        run("ip", "addr", "add", f"{link.source6}/64", "dev", link.nic, "nodad")
+    events.wait("VOLUME_LIVE")
+    assert actions(events)[5:] == BACK
+    assert all(event.of(volume=volume.name) for event in events.seen())
+    assert all(event.of(leg=1) for event in events.seen() if "ISTRIPE_LEG" in event)
+    assert events.seen("LEG_FAILED")[0]["ISTRIPE_REASON"]
+
+
+def test_writes_that_wait(make_lio, make_volume, events, links):
+    """No other path is to end the lost session: what waits, on which path, until when."""
+    lun = lio.HoldingLun(16 * MIB)
+    target = make_lio(lun, all_links=True, params=NO_WAIT)
+    volume = make_volume(target, paths=links, path=PATH, policy="failover", fence="path")
+    with Direct(volume.enable()) as disk:
+        writer = write_to_holder(disk, lun.disk, noise(4 * KIB, 1))
+        links[0].set_up(False)
+        try:
+            waiting = events.wait("WRITES_WAITING")
+            lun.disk.release()
+        finally:
+            links[0].set_up(True)
+        writer.finish()
+        resumed = events.wait("WRITES_RESUMED")
+        events.wait("VOLUME_LIVE")
+        same(disk.read(AT, 4 * KIB), noise(4 * KIB, 1), "the data on the disk")
+    assert waiting.of(volume=volume.name, leg=0, path=0) and resumed.of(leg=0, path=0)
+    assert waiting["ISTRIPE_WAITING_WRITES"] == "1" and int(waiting["ISTRIPE_WAITING_MS"]) >= 0
+    assert re.match(r"until a login through this path .* fence is \"path\"",
+                    waiting["ISTRIPE_REASON"])
+    assert actions(events).count("WRITES_WAITING") == 1
+    order = actions(events, path=0)
+    assert order.index("PATH_FAILED") < order.index("WRITES_WAITING") < order.index(
+        "WRITES_RESUMED")
+
+
+@pytest.mark.allow_log("writes fail that the target may still carry out", "the leg fails")
+def test_writes_that_wait_and_fail(make_lio, make_volume, events, links):
+    lun = lio.HoldingLun(16 * MIB)
+    target = make_lio(lun, all_links=True, params=NO_WAIT)
+    volume = make_volume(target, paths=links, path=PATH, policy="failover", fence="path",
+                         recovery_timeout_ms=2000)
+    with Direct(volume.enable()) as disk:
+        writer = write_to_holder(disk, lun.disk, noise(4 * KIB, 1))
+        for link in links:
+            link.set_up(False)
+        try:
+            events.wait("WRITES_WAITING")
+            # The second path is the last one: only its pings tell.
+            events.wait("WRITES_FAILED", timeout_s=60)
+            lun.disk.release()
+            events.wait("VOLUME_FAILED")
+        finally:
+            for link in links:
+                link.set_up(True)
+        writer.join(SOON_S)
+        assert not writer.is_alive() and not writer.good
+        events.wait("VOLUME_LIVE", timeout_s=60)
+
+
+def test_access_states(make_server, make_volume, events, links):
+    servers = [make_server(), make_server()]
+    groups = Groups(OPTIMIZED, OPTIMIZED)
+    for server, port in zip(servers, groups.ports):
+        server.load(HONEST).disk = port
+    volume = volume_over(make_volume, links, [server.port for server in servers],
+                         servers[0].target, path=PATH, fence="path")
+    device = volume.enable()
+    groups.set(OPTIMIZED, STANDBY, tell=True)
+    run("dd", f"if={device}", "of=/dev/null", "bs=4k", "count=16", "iflag=direct")
+    standby = events.wait("PATH_ACCESS", path=1)
+    assert (standby["ISTRIPE_ACCESS_STATE"], standby["ISTRIPE_STATE"]) == ("standby", "live")
+    assert actions(events, path=0) == []
+
+
+def test_refused(server, make_volume, events, links):
+    """Told once, not at each attempt to log in."""
+    target = server.load(Scenario("refuses", hooks=refuse(FORBIDDEN), times=10000))
+    volume = volume_over(make_volume, links[:1], [server.port], target,
+                         path={**PATH, "login_retry_max_ms": 1000})
+    volume.enable()
+    server.arm()
+    killed(links[0], server.port)
+    wait_for("some attempts", lambda: target.run.hits >= 6, 60)
+    refused = events.seen("PATH_FAILED")[-1]
+    assert refused["ISTRIPE_STATE"] == "refused" and "0202" in refused["ISTRIPE_REASON"]
+    assert len(events.seen("PATH_FAILED")) <= 2
+    target.run.armed = False
+    wait_for("the end", lambda: actions(events)[-1:] == ["VOLUME_LIVE"])
+
+
+def test_what_is_not_live_from_the_start(volume, events, links):
+    """And what comes and goes later: paths, not the volume."""
+    links[1].set_up(False)
+    try:
+        volume.enable()
+        wait_actions(events, LOST)
+        assert events.seen("PATH_FAILED")[0].of(path=1)
+    finally:
+        links[1].set_up(True)
+    wait_actions(events, LOST + BACK)
+    write(volume.leg / "paths" / "1" / "enable", 0)
+    removed = events.wait("PATH_REMOVED")
+    write(volume.leg / "paths" / "1" / "enable", 1)
+    added = events.wait("PATH_ADDED")
+    assert removed.of(path=1) and added.of(path=1) and added["ISTRIPE_STATE"] == "live"
+    killed(links[1], network.ISCSI_PORT)
+    events.wait("PATH_REINSTATED", path=1, since=events.events.index(added))
+    wait_settled(events)
+    before = len(events.seen())
+    volume.disable()
+    assert len(events.seen()) == before
+
+
+# How soon
+
+class Trace:
+    """The states of a path as the driver changes them: (time.monotonic(), state)."""
+
+    def __init__(self, label):
+        self.line = re.compile(rf" ([\d.]+): istripe_state: {label} path \S+ -> (\S+)")
+        self.switch = TRACING / "events" / "istripe" / "istripe_state" / "enable"
+
+    def __enter__(self):
+        self.clock = re.search(r"\[(\S+)\]", read(TRACING / "trace_clock")).group(1)
+        write(TRACING / "trace_clock", "mono")
+        write(TRACING / "trace", "")
+        write(self.switch, 1)
+        return self
+
+    def __exit__(self, *_):
+        write(self.switch, 0)
+        write(TRACING / "trace_clock", self.clock)
+
+    def last(self, state):
+        return [float(at) for at, now in self.line.findall(read(TRACING / "trace"))
+                if now == state][-1]
+
+
+class Delays(list):
+    """Of one listener; told in milliseconds."""
+
+    def __str__(self):
+        return (f"median {statistics.median(self) * 1000:.1f} ms, longest {max(self) * 1000:.1f} ms "
+                f"of {len(self)}")
+
+    def check(self):
+        assert statistics.median(self) < MEDIAN_S and max(self) < LATEST_S, str(self)
+
+
+def test_seen_soon(volume, events, links, size):
+    """By a program of its own, by udevadm monitor, and by istripectl monitor."""
+    volume.enable()
+    label = f"{volume.name}/0/0"
+    delays = {name: Delays() for name in ("uevent", "udevadm monitor", "istripectl monitor")}
+    with Trace(label) as trace, \
+            Lines("udevadm", "monitor", "--kernel", "--property", "-s", "istripe") as udevadm, \
+            Lines(TOOL, "monitor") as monitor:
+        wait_for("udevadm", lambda: udevadm.having("KERNEL"))
+
+        def watched():
+            """It says nothing before the first change that it sees."""
+            killed(links[1], network.ISCSI_PORT)
+            wait_for("the path", lambda: volume.state() == "live", 60)
+            return monitor.having(f"{volume.name} leg 0 path 1: ", "-> live")
+
+        wait_for("istripectl monitor", watched, 60, 1)
+        wait_settled(events)
+        for _ in range(size.rounds(10, 50)):
+            for up, state, action, line in (
+                    (False, "draining", "PATH_FAILED", "path 0: live -> "),
+                    (True, "live", "PATH_REINSTATED", "-> live")):
+                since = len(events.events), len(udevadm.seen), len(monitor.seen)
+                links[0].set_up(up)
+                event = events.wait(action, path=0, since=since[0])
+                told = udevadm.wait(f"ISTRIPE_ACTION={action}", since=since[1])[0]
+                shown = monitor.wait(f"{volume.name} leg 0 path 0: ", line, since=since[2])[0]
+                changed = trace.last(state)
+                for name, at in zip(delays, (event.at, told, shown)):
+                    delays[name].append(at - changed)
+                    assert at > changed
+                events.wait("VOLUME_LIVE" if up else "VOLUME_DEGRADED", since=since[0])
+    for name, figure in delays.items():
+        print(f"{name}: {figure}")
+        figure.check()
+
+
+class Polled:
+    """A file of sysfs that poll(2) tells of."""
+
+    def __init__(self, path, stack):
+        self.path = path
+        self.fd = os.open(path, os.O_RDONLY)
+        stack.callback(os.close, self.fd)
+        self.poll = select.poll()
+        self.poll.register(self.fd, select.POLLPRI)
+        self.value = self.read()
+
+    def read(self):
+        return os.pread(self.fd, 4096, 0).decode().strip()
+
+    def next(self):
+        """What it is when poll(2) says that it has changed."""
+        assert self.poll.poll(SOON_S * 1000), f"{self.path}: still {self.value}"
+        self.value = self.read()
+        return self.value
+
+    def wait(self, wanted):
+        while self.next() != wanted:
+            pass
+
+
+def test_files_wake_poll(make_lio, make_volume, links):
+    lun = lio.HoldingLun(16 * MIB)
+    target = make_lio(lun, all_links=True, params=NO_WAIT)
+    volume = make_volume(target, paths=links, path=PATH, policy="failover", fence="path")
+    with Direct(volume.enable()) as disk, contextlib.ExitStack() as stack:
+        path = volume.path_sysfs()
+        files = [Polled(file, stack) for file in (
+            path / "state", volume.leg_sysfs(0) / "state", volume.sysfs() / "state",
+            path / "waiting_writes")]
+        assert [file.value for file in files] == ["live", "live", "live", "0"]
+        assert not files[0].poll.poll(0)
+        writer = write_to_holder(disk, lun.disk, noise(4 * KIB, 1))
+        links[0].set_up(False)
+        try:
+            for file, wanted in zip(files, ("backoff", "degraded", "degraded", "1")):
+                file.wait(wanted)
+            lun.disk.release()
+        finally:
+            links[0].set_up(True)
+        for file, wanted in zip(files, ("live", "live", "live", "0")):
+            file.wait(wanted)
+        writer.finish()
+
+
+def test_status_is_shown_anew(volume, links):
+    volume.enable()
+    with Lines(TOOL, "status", "--watch=10min", "-o", "STATE", "-P", volume.name) as status:
+        status.wait("live")
+        links[0].set_up(False)
+        try:
+            status.wait("degraded")
+        finally:
+            links[0].set_up(True)
+
+
+# Many of them
+
+def test_a_path_that_flaps(volume, events, links, size):
+    """An event for each loss at most, and the last one is right."""
+    volume.enable()
+    ended = time.monotonic() + size.rounds(10, 60)
+    while time.monotonic() < ended:
+        network.kill_connections(source_ports=network.ports(links[0]))
+    wait_for("the path", lambda: volume.state() == "live", 60)
+    wait_settled(events)
+    seen = actions(events, path=0)
+    losses = int(read(volume.path_sysfs() / "faults"))
+    assert losses > 3
+    failed = seen.count("PATH_FAILED")
+    print(f"{losses} losses, {failed} times PATH_FAILED, {len(actions(events))} events")
+    assert 1 < failed <= losses
+    assert seen == ["PATH_FAILED", "PATH_REINSTATED"] * failed
+    # Of the leg and the volume there are no more than of the path.
+    assert len(actions(events)) <= 3 * len(seen)
+
+
+@pytest.mark.allow_log("writes fail that the target may still carry out", "it is taken down so")
+def test_nothing_is_left(volume, links, size):
+    """Down while events are on their way; then the module goes, too."""
+    for _ in range(size.rounds(8, 50)):
+        volume.enable()
+        network.kill_connections()
+        volume.force_down()
+    for link in links:
+        volume.enable()
+        link.set_up(False)
+        try:
+            volume.force_down()
+        finally:
+            link.set_up(True)
+    volume.delete()
+    istripe.unload()
+    leaks.settle()
+    assert leaks.own_slabs() == [] and leaks.threads() == []
+    istripe.load()

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Records of the stock initiator: a volume is made of them and tuned with iscsiadm, under I/O."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lab import fio, istripe
+from lab.istripectl import INITIATOR
+from lab.shell import read, run, status, wait_for, write
+
+KIB, MIB = 1 << 10, 1 << 20
+USER, SECRET = "initiator", "a-secret-of-20-bytes"
+MUTUAL_USER, MUTUAL_SECRET = "target", "another-one-20-bytes"
+DISCOVERY_AUTH = Path("/sys/kernel/config/target/iscsi/discovery_auth")
+pytestmark = pytest.mark.shared
+
+
+def iscsiadm(*words):
+    return run("iscsiadm", "-m", *words)
+
+
+def node(target, *words):
+    return iscsiadm("node", "-T", target.iqn, *words)
+
+
+def update(target, **values):
+    """Sets values of all records of a target; "__" in a name is a dot."""
+    for name, value in values.items():
+        node(target, "-o", "update", "-n", name.replace("__", ".").replace("conn.", "conn[0]."),
+             "-v", value)
+
+
+@pytest.fixture
+def records(stock, links):
+    """records(target): a record for each link, bound to its NIC. Nothing logs in by them."""
+    made = []
+
+    def make(target):
+        for link in links[:2]:
+            iface = f"on-{link.nic}"
+            if status("iscsiadm", "-m", "iface", "-I", iface)[0]:
+                iscsiadm("iface", "-I", iface, "-o", "new")
+            iscsiadm("iface", "-I", iface, "-o", "update", "-n", "iface.net_ifacename",
+                     "-v", link.nic)
+            node(target, "-p", link.portal(), "-I", iface, "-o", "new")
+        made.append(target)
+
+    assert stock.daemon
+    yield make
+    for target in made:
+        node(target, "-o", "delete")
+    for link in links[:2]:
+        status("iscsiadm", "-m", "iface", "-I", f"on-{link.nic}", "-o", "delete")
+
+
+def bring_up(tool, *words):
+    tool("import", "db", "--save", *INITIATOR, "--metadata", "none", *words)
+    tool("up", "db")
+    run("udevadm", "settle", check=False)
+    return istripe.Volume("db")
+
+
+def live(volume, number):
+    path = volume.path_sysfs(0, number)
+    wait_for("a live path", lambda: path.exists() and read(path / "state") == "live", 60)
+    return path
+
+
+def test_a_volume_of_records_is_tuned_with_iscsiadm(tool, make_lio, links, records, conf):
+    target = make_lio(64 * MIB, all_links=True)
+    records(target)
+    volume = bring_up(tool)
+    assert "from_node = yes" in (conf / "db.conf").read_text(encoding="utf-8")
+    paths = [live(volume, number) for number in (0, 1)]
+    assert {(read(path / "portal"), read(path / "nic")) for path in paths} == {
+        (link.portal(), link.nic) for link in links[:2]}
+    assert {read(path / "ping_interval_ms") for path in paths} == {"5000"}
+    device = Path("/dev", volume.device())
+    options = fio.verify_options(4 * MIB, jobs=4, largest_bytes=64 * KIB, depth=4)
+    with fio.meanwhile(device, **options):
+        update(target, node__conn__timeo__noop_out_interval=7,
+               node__session__timeo__replacement_timeout=77,
+               node__session__nr_sessions=2,
+               node__session__iscsi__MaxBurstLength=128 * KIB,
+               node__session__iscsi__FirstBurstLength=64 * KIB,
+               node__conn__iscsi__HeaderDigest="CRC32C",
+               node__conn__tcp__type_of_service=184)
+        tool("apply", "db")
+    for number in (0, 1):
+        path = live(volume, number)
+        negotiated = path / "session" / "negotiated"
+        assert read(path / "ping_interval_ms") == "7000" and read(path / "dscp") == "46"
+        assert read(negotiated / "HeaderDigest") == "CRC32C"
+        assert read(negotiated / "MaxBurstLength") == str(128 * KIB)
+        assert read(negotiated / "FirstBurstLength") == str(64 * KIB)
+        assert len(list((path / "connections").iterdir())) == 2
+    assert read(volume.sysfs() / "recovery_timeout_ms") == "77000"
+    assert tool("apply", "db") == ""
+    # What is out of range changes nothing, and is said with the record's name.
+    update(target, node__conn__timeo__noop_out_interval=99999)
+    out = tool("apply", "db", code=1)
+    assert "ping_interval_ms is 0 to 3600000" in out and target.iqn in out
+    assert read(volume.path_sysfs() / "ping_interval_ms") == "7000"
+    # The same again from nothing, as after a reboot.
+    update(target, node__conn__timeo__noop_out_interval=6)
+    tool("delete", "db")
+    assert tool("up", "db").startswith("db: a new volume\ndb: /dev/istripe")
+    assert read(live(volume, 0) / "ping_interval_ms") == "6000"
+
+
+def test_chap_of_records(tool, make_lio, records, conf):
+    target = make_lio(16 * MIB, all_links=True, chap=(USER, SECRET),
+                      chap_mutual=(MUTUAL_USER, MUTUAL_SECRET))
+    records(target)
+    update(target, node__session__auth__authmethod="CHAP", node__session__auth__username=USER,
+           node__session__auth__password=SECRET, node__session__auth__username_in=MUTUAL_USER,
+           node__session__auth__password_in=MUTUAL_SECRET)
+    volume = bring_up(tool)
+    live(volume, 0)
+    live(volume, 1)
+    assert SECRET not in (conf / "db.conf").read_text(encoding="utf-8")
+    assert {file.stat().st_mode & 0o777 for file in conf.glob("*.secret")} == {0o600}
+    assert len(list(conf.glob("*.secret"))) == 2
+
+
+def test_records_that_log_in_at_boot(tool, make_lio, records, conf):
+    target = make_lio(16 * MIB, all_links=True)
+    records(target)
+    update(target, node__startup="automatic")
+    assert "node.startup = automatic" in tool("import", "db", "--save", *INITIATOR, code=1)
+    assert not (conf / "db.conf").exists()
+    tool("import", "db", "--save", "--take-over", *INITIATOR)
+    shown = node(target, "-o", "show")
+    assert shown.count("node.startup = manual") == 2
+
+
+def test_discover(tool, make_lio, link, stock):
+    target = make_lio(16 * MIB)
+    out = tool("discover", link.portal())
+    assert stock.daemon and target.iqn in out and link.portal() in out
+    assert status("iscsiadm", "-m", "node")[0] == 21, "the database of open-iscsi has a record"
+    tool("create", "db", *INITIATOR, "--leg", f"target={target.iqn},portal={link.portal()}")
+    assert "LUN 0 is leg 0 of volume db" in tool("discover", link.address)
+    assert re.search(r"LUN 0 +1[56]M\n", tool("discover", link.portal(), "--luns"))
+
+
+def test_discover_with_chap(tool, make_lio, link, stock, conf):
+    target = make_lio(16 * MIB)
+    secret = conf / "discovery.secret"
+    conf.mkdir(exist_ok=True)
+    secret.touch(0o600)
+    secret.write_text(f"{SECRET}\n", encoding="ascii")
+    before = Path("/etc/iscsi/iscsid.conf").read_bytes()
+    for name, value in (("userid", USER), ("password", SECRET)):
+        write(DISCOVERY_AUTH / name, value, end="")
+    write(DISCOVERY_AUTH / "enforce_discovery_auth", 1)
+    try:
+        assert stock.daemon
+        tool("discover", link.portal(), code=1)
+        out = tool("discover", link.portal(), "--chap", f"user={USER},secret=@{secret}")
+        assert target.iqn in out
+    finally:
+        write(DISCOVERY_AUTH / "enforce_discovery_auth", 0)
+    assert Path("/etc/iscsi/iscsid.conf").read_bytes() == before
+    assert status("grep", "-r", SECRET, "/etc/iscsi")[0] == 1

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: GPL-2.0
+"""metrics, report, examine, monitor --program and the commands of tracing.rst, on the real module."""
+
+import contextlib
+import importlib.util
+import json
+import re
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lab import istripe, network
+from lab.istripectl import INITIATOR, TOOL, leg
+from lab.shell import run, wait_for
+
+pytestmark = pytest.mark.shared
+TOP = Path(__file__).resolve().parents[2]
+USER, SECRET = "initiator", "a-secret-of-20-bytes"
+
+
+def module_of(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+prometheus = module_of(TOP / "tests/tools/prometheus.py")
+
+
+@pytest.fixture
+def target(make_lio):
+    return make_lio(32 << 20, 32 << 20, chap=(USER, SECRET), params={"DefaultTime2Wait": 0})
+
+
+@pytest.fixture
+def volume(tool, target, link, tmp_path):
+    """Two legs on two LUNs of a target that asks for a secret."""
+    file = tmp_path / "secret"
+    file.write_text(SECRET)
+    file.chmod(0o600)
+    more = f",chap_user={USER},chap_secret=@{file}"
+    tool("create", "db", *INITIATOR, *leg(target, link, more=more),
+         *leg(target, link, lun=1, more=more))
+    return istripe.Volume("db")
+
+
+def sample(families, name, **labels):
+    return families[name].samples[tuple(sorted({"volume": "db", **labels}.items()))]
+
+
+def test_metrics(tool, volume):
+    before = prometheus.parse(tool("metrics"))
+    run("dd", "if=/dev/zero", f"of=/dev/{volume.device()}", "bs=1M", "count=8", "oflag=direct")
+    after = prometheus.parse(tool("metrics"))
+    for families in (before, after):
+        assert sample(families, "istripe_volume_up") == 1
+        assert sample(families, "istripe_volume_state", state="live") == 1
+        assert sample(families, "istripe_path_state", leg="1", path="0", state="live") == 1
+    written = [sample(families, "istripe_volume_written_bytes_total") for families in (before, after)]
+    assert written[1] - written[0] == 8 << 20
+    for number in ("0", "1"):
+        place = {"leg": number, "path": "0", "connection": "0"}
+        sent = [sample(families, "istripe_connection_sent_bytes_total", **place)
+                for families in (before, after)]
+        assert sent[1] - sent[0] >= 4 << 20
+        assert sample(after, "istripe_connection_digest_errors_total", **place) == 0
+        assert sample(after, "istripe_leg_write_protected", leg=number) == 0
+    tool("down", "db")
+    assert sample(prometheus.parse(tool("metrics")), "istripe_volume_state", state="down") == 1
+
+
+def test_report(tool, volume, tmp_path):
+    out = tool("report", "--output", tmp_path / "report")
+    assert out.endswith(f"report: {tmp_path / 'report'}\n")
+    files = {file.name: file.read_text() for file in (tmp_path / "report").iterdir()}
+    assert [name for name, text in files.items() if SECRET in text] == []
+    assert "istripe/legs/1/paths/0/state = live" in files[f"sysfs-{volume.device()}.txt"]
+    assert json.loads(files["status.json"])["volumes"][0]["state"] == "live"
+    # The secret cannot be read in configfs, and is not asked for.
+    assert "chap_user = initiator" in files["configfs-db.txt"]
+    assert "secret" not in files["configfs-db.txt"]
+    assert "istripe: db" in files["kernel-log.txt"]
+
+
+def test_examine(tool, volume, target):
+    found = json.loads(tool("examine", "--json", *[lun.file for lun in target.luns]))
+    assert [device["result"] for device in found["devices"]] == ["leg", "leg"]
+    assert [device["role"] for device in found["devices"]] == [0, 1]
+    array, = found["arrays"]
+    assert array["complete"]
+    sysfs = Path(f"/sys/block/{volume.device()}/istripe")
+    assert array["array_uuid"] == (sysfs / "array_uuid").read_text().strip()
+    for device in found["devices"]:
+        uuid = (sysfs / f"legs/{device['role']}/device_uuid").read_text().strip()
+        assert device["device_uuid"] == uuid
+
+
+def test_a_program_is_told_events(volume, tmp_path):
+    noted = tmp_path / "noted"
+    program = tmp_path / "program"
+    program.write_text(f'#!/bin/sh\necho "$@" >>{noted}\n')
+    program.chmod(0o755)
+    with subprocess.Popen([TOOL, "monitor", "--json", "--program", program],
+                          stdout=subprocess.PIPE, text=True) as process:
+        try:
+            # Nobody knows when it has read the states first: they are lost until it says so.
+            def reinstated():
+                events = noted.read_text() if noted.exists() else ""
+                if "PATH_FAILED" not in events:
+                    network.kill_connections()
+                return "PATH_REINSTATED db " in events
+            wait_for("an event", reinstated, 120)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=60)
+    events = noted.read_text().splitlines()
+    assert any(re.fullmatch(r"PATH_FAILED db [01] 0", event) for event in events), events
+    assert volume.device()
+
+
+def examples():
+    """{question: command} of bpftrace in the document."""
+    text = (TOP / "Documentation/tracing.rst").read_text(encoding="utf-8")
+    found = {}
+    for section in re.split(r"\n(?=[A-Z][^\n]*\?\n=+\n)", text)[1:]:
+        for number, body in enumerate(re.findall(r"\tbpftrace -e '\n((?:\t.*\n)+)", section)):
+            found[f"{section.splitlines()[0]} {number}"] = body[:body.rindex("'")]
+    return found
+
+
+@contextlib.contextmanager
+def tracing(program, out):
+    """bpftrace runs; what it prints is in the file in the end."""
+    with open(out, "w", encoding="utf-8") as file:
+        process = subprocess.Popen(["bpftrace", "-e", f'BEGIN {{ printf("begun\\n"); }}\n{program}'],
+                                   stdout=file, stderr=subprocess.STDOUT)
+        try:
+            wait_for("bpftrace", lambda: "begun" in out.read_text() or process.poll(), 180)
+            yield
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(120)
+    assert process.returncode == 0, out.read_text()
+
+
+@pytest.mark.skipif(not shutil.which("bpftrace"), reason="bpftrace is not installed")
+@pytest.mark.parametrize("question, said", [
+    ("Which path is slow? 0", "@us[db/0/0]"),
+    ("How long do writes wait for R2Ts? 0", "@r2ts[db/1/0]"),
+    ("Where does the latency come from? 0", "@us["),
+    ("Why was a path lost, and how long did it take? 0", "db/0/0 session "),
+])
+def test_examples_of_tracing(volume, tmp_path, question, said):
+    out = tmp_path / "traced"
+    with tracing(examples()[question], out):
+        run("dd", "if=/dev/zero", f"of=/dev/{volume.device()}", "bs=1M", "count=8", "oflag=direct")
+        if "lost" in question:
+            network.kill_connections()
+            wait_for("another session", lambda: volume.reconnects() >= 1)
+    assert said in out.read_text(), out.read_text()

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A clock of the tests' own: linked into istripectl-test in the place of what waits.
+ *
+ *	FAKE_CLOCK=PROGRAM	whenever the tool waits, this program runs instead, with the number
+ *				of the waiting, from 1 on: it changes files. Then the clock is as
+ *				much later as was waited for. When the program fails, the tool
+ *				gets SIGTERM
+ *
+ * The program may write uevents, which have come meanwhile then, to $ISTRIPECTL_ROOT/uevents.
+ */
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "changes.h"
+#include "fake_clock.h"
+
+static long long now_ms;
+
+static bool program_runs(void)
+{
+	static int number;
+	const char *program = getenv("FAKE_CLOCK");
+	char line[4096];
+
+	if (!program)
+		return false;
+	snprintf(line, sizeof(line), "%s %d", program, ++number);
+	if (system(line))
+		raise(SIGTERM);
+	return true;
+}
+
+long long __wrap_watch_now_ms(void)
+{
+	return getenv("FAKE_CLOCK") ? now_ms : __real_watch_now_ms();
+}
+
+/* A line is an event; | is between its variables. */
+static void uevents_read(struct uevents *uevents)
+{
+	char path[PATH_MAX], line[4096];
+	FILE *file;
+	size_t i, bytes;
+
+	uevents_free(uevents);
+	snprintf(path, sizeof(path), "%s/uevents", getenv("ISTRIPECTL_ROOT"));
+	file = fopen(path, "re");
+	if (!file)
+		return;
+	while (fgets(line, sizeof(line), file)) {
+		bytes = strlen(line);
+		for (i = 0; i < bytes; i++)
+			if (line[i] == '|' || line[i] == '\n')
+				line[i] = '\0';
+		uevents_take(uevents, line, bytes);
+	}
+	fclose(file);
+	unlink(path);
+}
+
+void __wrap_changes_wait(struct changes *changes, long long ms)
+{
+	if (program_runs()) {
+		now_ms += ms;
+		uevents_read(&changes->uevents);
+	} else {
+		__real_changes_wait(changes, ms);
+	}
+}
+
+void __wrap_watch_sleep_ms(long long ms)
+{
+	if (program_runs())
+		now_ms += ms;
+	else
+		__real_watch_sleep_ms(ms);
+}

@@ -1,0 +1,492 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Configuration files: what is read, what is written, and volumes that follow them."""
+
+import errno
+import importlib.machinery
+import importlib.util
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import TOP
+
+LEG = "target=iqn.2026-01.a:t1,portal=192.0.2.10,nic=eth1"
+PATH = "portal=198.51.100.10,nic=eth2"
+SECRET = "correct-horse-battery"
+CONF = """\
+# a comment
+[volume]
+initiator = iqn.2026-01.a:host
+chunk = 256K
+recovery_timeout = 5min
+
+[paths]
+ping_interval = 4s
+
+[leg 0]
+target = iqn.2026-01.a:t1
+fence = path
+
+[leg 0 path 0]
+portal = 192.0.2.10
+nic = eth1
+ping_interval = 1s
+
+[leg 0 path 2]
+portal = 198.51.100.10
+
+[leg 1]
+; of one path only: no section of its own
+target = iqn.2026-01.a:t2
+lun = 7
+portal = 192.0.2.20
+"""
+P0, P2, P1 = "db/legs/0/paths/0", "db/legs/0/paths/2", "db/legs/1/paths/0"
+
+
+@pytest.fixture
+def conf(tool):
+    """Writes the file of a volume."""
+    def write(text=CONF, name="db"):
+        return tool.put(f"etc/istripe/{name}.conf", text.rstrip("\n"))
+    return write
+
+
+def secret_file(tool, name, text=SECRET):
+    file = tool.put(f"etc/istripe/{name}", text)
+    file.chmod(0o600)
+    return file
+
+
+# Reading
+
+def test_up_configures_from_the_file(tool, conf):
+    conf()
+    assert tool.run("up", "db")[0] == "db: a new volume\ndb: /dev/istripe0 (link: /dev/istripe/db)\n"
+    wanted = {
+        "db/initiator_name": "iqn.2026-01.a:host", "db/chunk_bytes": "262144",
+        "db/recovery_timeout_ms": "300000", "db/metadata": "md", "db/metadata_create": "0",
+        "db/legs/0/fence": "path", "db/legs/1/fence": "auto",
+        f"{P0}/target_name": "iqn.2026-01.a:t1", f"{P2}/target_name": "iqn.2026-01.a:t1",
+        f"{P1}/target_name": "iqn.2026-01.a:t2",
+        f"{P0}/portal": "192.0.2.10", f"{P2}/portal": "198.51.100.10", f"{P1}/portal": "192.0.2.20",
+        f"{P0}/nic": "eth1", f"{P2}/nic": "", f"{P1}/lun": "7",
+        f"{P0}/ping_interval_ms": "1000", f"{P2}/ping_interval_ms": "4000",
+        f"{P1}/ping_interval_ms": "4000", "db/enable": "1"}
+    assert {name: tool.value(name) for name in wanted} == wanted
+    assert not (tool.tree / "db/legs/0/paths/1").exists()
+
+
+@pytest.mark.parametrize("old, new, message", [
+    ("[volume]", "", r'"initiator = iqn.2026-01.a:host" is before the first section'),
+    ("[volume]", "[volume", r'db.conf:2: "\[volume" has no \] at its end'),
+    ("[paths]", "[pathes]", r"db.conf:7: \[pathes\]: sections are \[volume\], \[paths\], \[leg N\]"),
+    ("[leg 1]", "[leg one]", r"\[leg one\]: sections are"),
+    ("[leg 1]", "[leg 01]", r"\[leg 01\]: sections are"),
+    ("[leg 1]", "[leg 64]", r"\[leg 64\]: sections are .* N from 0 to 63"),
+    ("[leg 1]", "[leg 1 path]", r"\[leg 1 path\]: sections are"),
+    ("[leg 1]", "[leg 1 2]", r"\[leg 1 2\]: sections are"),
+    ("[leg 1]", "[leg 2]", r"db.conf: there is no \[leg 1\]"),
+    ("[leg 1]", "[leg 0]", r"\[leg 0\] is there twice"),
+    ("[leg 0 path 2]", "[leg 0 path 0]", r"\[leg 0 path 0\] is there twice"),
+    ("[paths]", "[volume]", r"\[volume\] is there twice"),
+    ("chunk = 256K", "chunk", r'db.conf:4: "chunk" is neither \[section\] nor name = value'),
+    ("chunk = 256K", "chunk = 999999999999G", r"db.conf:4: chunk_bytes: 999999999999G is too big"),
+    ("chunk = 256K", "enable = 1", r"db.conf:4: enable is not a setting"),
+    ("chunk = 256K", "../enable = 1", r'db.conf:4: "../enable" is no name of a setting'),
+    ("chunk = 256K", "initiator_name = x", r"db.conf:4: initiator_name is given twice"),
+    ("chunk = 256K", "metadata_create = 1", r"metadata_create is for the command create alone"),
+    ("fence = path", "portal = 192.0.2.9", r"\[leg 0\] has sections for its paths: portal belongs"),
+    ("ping_interval = 1s", "alua = off", r"\[leg 0 path 0\]: alua belongs in \[leg 0\]"),
+    ("ping_interval = 4s", "nic = eth9", r"\[paths\] cannot have nic"),
+    ("ping_interval = 4s", "fence = path", r"\[paths\] cannot have fence"),
+    ("lun = 7", "chap_secret = hunter2hunter2", r"a secret is never given on the command line or in"),
+    ("lun = 7", "chap_secret = @-", r"nobody is there to type it at boot: name a file, as @db.secret"),
+    ("lun = 7", 'chap_user = "a" b', r'a value that begins with " ends with it'),
+    ("lun = 7", 'chap_user = "a', r'a value that begins with " ends with it'),
+])
+def test_what_is_wrong_is_named(tool, conf, old, new, message):
+    conf(CONF.replace(old, new))
+    out, err = tool.run("up", "db", code=78)
+    assert re.search(message, err) and not out
+    assert "hunter2" not in err
+    assert tool.volumes() == []
+
+
+def test_no_leg(tool, conf):
+    conf("[volume]")
+    assert "db.conf: there is no [leg 0]: a volume needs a leg" in tool.run("up", "db", code=78)[1]
+
+
+def test_no_file(tool):
+    _, err = tool.run("apply", "db", code=1)
+    assert "/etc/istripe/db.conf: No such file" in err and "istripectl save" in err
+    assert "there is no volume db" in tool.run("up", "db", code=78)[1]
+    assert tool.run("up", "--all") == ("", "")
+
+
+def test_a_refused_value_leaves_nothing(tool, conf):
+    conf()
+    _, err = tool.run("up", "db", code=78, FAKE_REFUSE="lun=7")
+    assert 'legs/1/paths/0/lun refuses "7"' in err
+    assert tool.volumes() == []
+
+
+def test_initiator_of_the_host(tool, conf):
+    conf(CONF.replace("initiator = iqn.2026-01.a:host\n", ""))
+    tool.run("up", "db")
+    assert tool.value("db/initiator_name") == "iqn.2026-01.a:host"
+
+
+def test_secrets(tool, conf, tmp_path):
+    """A credential of the service goes before a file beside the configuration."""
+    secret_file(tool, "one.secret")
+    credentials = tmp_path / "credentials"
+    credentials.mkdir()
+    (credentials / "two.secret").write_text("another-horse-battery\n")
+    (credentials / "two.secret").chmod(0o400)
+    conf(CONF.replace("lun = 7", "chap_user = me\nchap_secret = @one.secret\nchap_mutual_user = it\n"
+                      "chap_mutual_secret = @two.secret"))
+    tool.run("up", "db", CREDENTIALS_DIRECTORY=str(credentials))
+    assert tool.value(f"{P1}/chap_secret") == SECRET
+    assert tool.value(f"{P1}/chap_mutual_secret") == "another-horse-battery"
+
+
+@pytest.mark.parametrize("up", [False, True])
+def test_secrets_go_with_their_names(tool, conf, up):
+    """The module refuses a secret without a name, which it would still have."""
+    secret_file(tool, "one.secret")
+    chap = ("chap_user = me\nchap_secret = @one.secret\nchap_mutual_user = it\n"
+            "chap_mutual_secret = @one.secret")
+    conf(CONF.replace("nic = eth1", f"nic = eth1\n{chap}"))
+    tool.run("up", "db")
+    path = "db/legs/0/paths/0"
+    assert tool.value(f"{path}/chap_secret") == tool.value(f"{path}/chap_mutual_secret") == SECRET
+    if not up:
+        tool.run("down", "db")
+    conf()
+    out, _ = tool.run("apply", "db")
+    assert 'leg 0 path 0: chap_user "me" -> ""' in out and "leg 0 path 0: chap_secret" in out
+    for name in ("user", "secret", "mutual_user", "mutual_secret"):
+        assert tool.value(f"{path}/chap_{name}") == ""
+    assert tool.run("apply", "db")[0] == ""
+
+
+def test_secret_that_others_may_read(tool, conf):
+    secret_file(tool, "one.secret").chmod(0o644)
+    conf(CONF.replace("lun = 7", "chap_secret = @one.secret"))
+    assert "its mode is 0644" in tool.run("up", "db", code=78)[1]
+    assert tool.volumes() == []
+
+
+def test_quotes(tool, conf):
+    conf(CONF.replace("lun = 7", r'chap_user = " a \"b\\ "'))
+    tool.run("up", "db")
+    assert tool.value(f"{P1}/chap_user") == ' a "b\\ '
+
+
+# Writing
+
+def files(tool):
+    """All settings of all volumes."""
+    return {str(file.relative_to(tool.tree)): file.read_text()
+            for file in tool.tree.rglob("*") if file.is_file()}
+
+
+@pytest.mark.parametrize("words", [
+    ["--leg", LEG], ["--leg", LEG, "--path", PATH], ["--leg", LEG, "--leg", LEG + ",lun=2"],
+    ["--chunk", "1M", "--set", "recovery_timeout=-1,queue_depth=7", "--all-paths", "dscp=3",
+     "--leg", LEG + ",fence=path,ping_interval=9s,header_digest=CRC32C,None",
+     "--path", PATH + ",ping_interval=1s", "--leg", LEG + ",lun=3,designator= x=y\\, "],
+    ["--metadata", "none", "--leg", LEG + ",isid=00023d000001"],
+])
+def test_round_trip(tool, words):
+    """A volume that was saved and forgotten comes back as it was, and its file is the same again."""
+    tool.run("create", "db", *words)
+    before = files(tool)
+    out, err = tool.run("save", "db")
+    path = tool.root / "etc/istripe/db.conf"
+    assert out == f"db: {path}\n" and not err
+    text = path.read_text()
+    assert tool.run("show", "--conf", "db")[0] == text
+    assert "metadata_create" not in text and not list(path.parent.glob("*.new"))
+    tool.run("delete", "db")
+    tool.run("up", "db")
+    after = files(tool)
+    created = {"db/metadata_create"}
+    assert {k: v for k, v in before.items() if k not in created} == \
+        {k: v for k, v in after.items() if k not in created}
+    tool.run("save", "db")
+    assert path.read_text() == text
+    assert tool.run("apply", "db") == ("", "")
+
+
+def test_what_is_the_default_is_a_comment(tool):
+    tool.run("create", "db", "--leg", LEG)
+    text = tool.run("show", "--conf", "db")[0].splitlines()
+    assert {"#queue_depth = 128", "#fence = auto", "#ping_interval_ms = 2000", "lun = 0",
+            "chunk_bytes = 64K", "initiator_name = iqn.2026-01.a:host"} < set(text)
+    table = (TOP / "include/istripe/settings.h").read_text(encoding="utf-8")
+    names = {name for name, file in re.findall(r"_row\((\w+), (\w+), \w+, \"", table)
+             if file != "secret"}
+    shown = {re.split(r" =", line.lstrip("#"))[0] for line in text}
+    assert names - shown == {"metadata_create", "source_address", "isid"}
+
+
+def test_secrets_are_not_saved(tool):
+    """The names of their files are kept, or invented, and said."""
+    secret = secret_file(tool, "x.secret")
+    chap = f",chap_user=me,chap_secret=@{secret}"
+    tool.run("create", "db", "--leg", LEG + chap)
+    _, err = tool.run("save", "db")
+    assert "leg 0 path 0: chap_secret is not in the kernel's files" in err
+    assert f"put it into {tool.root}/etc/istripe/db.chap_secret, mode 0600" in err
+    path = tool.root / "etc/istripe/db.conf"
+    text = path.read_text()
+    assert "chap_secret = @db.chap_secret" in text and SECRET not in text
+    path.write_text(text.replace("@db.chap_secret", "@x.secret"))
+    assert tool.run("save", "db")[1] == ""
+    assert "chap_secret = @x.secret" in path.read_text()
+
+
+def test_create_saves(tool):
+    secret = secret_file(tool, "x.secret")
+    out, err = tool.run("create", "db", "--save", "--leg", f"{LEG},chap_user=me,chap_secret=@{secret}")
+    path = tool.root / "etc/istripe/db.conf"
+    assert out == f"db: /dev/istripe0 (link: /dev/istripe/db)\ndb: {path}\n" and not err
+    assert f"chap_secret = @{secret}" in path.read_text()
+    assert tool.run("apply", "db") == ("", "")
+
+
+@pytest.mark.parametrize("secret, reason", [("@-", "@- cannot be saved"), ("@/none/x", "No such file")])
+def test_create_cannot_save(tool, secret, reason):
+    _, err = tool.run("create", "db", "--save", "--leg", f"{LEG},chap_secret={secret}", code=1)
+    assert reason in err
+    assert tool.volumes() == []
+
+
+def test_a_file_that_cannot_be_written(tool, conf):
+    path = conf()
+    tool.run("create", "db", "--leg", LEG)
+    (path.parent / "db.conf.new").mkdir()
+    _, err = tool.run("save", "db", code=1)
+    assert "db.conf.new: Is a directory" in err
+    assert path.read_text() == CONF
+
+
+@pytest.mark.parametrize("words", [["save", "--boot", "db"],
+                                   ["create", "db", "--boot", "--leg", LEG]])
+@pytest.mark.parametrize("code", [0, 1])
+def test_boot(tool, tmp_path, words, code):
+    systemctl = tmp_path / "systemctl"
+    systemctl.write_text(f"#!/bin/sh\necho \"$*\" > {tmp_path}/called\nexit {code}\n")
+    systemctl.chmod(0o755)
+    if words[0] == "save":
+        tool.run("create", "db", "--leg", LEG)
+    out, err = tool.run(*words, code=code, PATH=f"{tmp_path}:{os.environ['PATH']}")
+    assert (tmp_path / "called").read_text() == "enable --now istripe@db.service\n"
+    assert (tool.root / "etc/istripe/db.conf").exists()
+    assert "db: starts at boot" in out if not code else "does not start at boot" in err
+
+
+# Following the file
+
+def test_up_all(tool, conf):
+    conf()
+    conf(CONF.replace("t2", "t3"), "log")
+    conf("nonsense", "wrong")
+    tool.put("etc/istripe/README", "no configuration")
+    _, err = tool.run("up", "--all", code=78)
+    assert "wrong.conf:1" in err
+    assert tool.volumes() == ["db", "log"]
+    assert tool.value("db/enable") == tool.value("log/enable") == "1"
+    assert "either --all or names" in tool.run("up", "--all", "db", code=2)[1]
+
+
+def test_up_makes_superblocks(tool, conf):
+    """Only when it is told to, and once."""
+    conf()
+    _, err = tool.run("up", "db", code=1, FAKE_BLANK="1")
+    assert "next: istripectl create makes superblocks" in err
+    tool.run("up", "--create", "db", FAKE_BLANK="1")
+    assert tool.value("db/enable") == "1" and tool.value("db/metadata_create") == "0"
+    assert "metadata_create" not in tool.run("show", "--conf", "db")[0]
+
+
+def test_up_saved(tool, conf):
+    """A volume that was configured otherwise is brought up as it is, or as its file says."""
+    tool.run("create", "db", "--no-up", "--leg", LEG, "--leg", LEG + ",lun=9")
+    conf(CONF.replace("lun = 7", "lun = 8").replace("[leg 0 path 2]\nportal = 198.51.100.10\n", ""))
+    tool.run("up", "db")
+    assert tool.value(f"{P1}/lun") == "9"
+    tool.run("down", "db")
+    out, _ = tool.run("up", "--saved", "db")
+    assert 'db: leg 1 path 0: lun "9" -> "8"\n' in out
+    assert tool.value(f"{P1}/lun") == "8" and tool.value("db/chunk_bytes") == "262144"
+
+
+def test_apply_while_up(tool, conf):
+    """What can change at once does, a path logs in anew for others, paths come and go."""
+    path = conf()
+    tool.run("up", "db")
+    path.write_text(CONF.replace("fence = path\n", "").replace("ping_interval = 1s", "lun = 1")
+                    .replace("[leg 0 path 2]", "[leg 0 path 1]")
+                    .replace("recovery_timeout = 5min", "recovery_timeout = 1min"))
+    steps = ["db: leg 0 path 1: a new path", 'db: recovery_timeout_ms "300000" -> "60000"',
+             'db: leg 0: fence "path" -> "auto"',
+             'db: leg 0 path 0: ping_interval_ms "1000" -> "4000"',
+             'db: leg 0 path 0: lun "0" -> "1", the path logs in anew',
+             "db: leg 0 path 2: the path goes"]
+    before = files(tool)
+    assert tool.run("apply", "--dry-run", "db")[0].splitlines() == steps
+    assert files(tool) == before
+    assert tool.run("apply", "db")[0].splitlines() == steps
+    assert [tool.value(name) for name in (
+        f"{P0}/lun", f"{P0}/ping_interval_ms", f"{P0}/enable", "db/legs/0/paths/1/portal",
+        "db/legs/0/paths/1/enable", "db/legs/0/fence", "db/recovery_timeout_ms")] == [
+            "1", "4000", "1", "198.51.100.10", "1", "auto", "60000"]
+    assert not (tool.tree / P2).exists()
+    assert tool.run("apply", "db") == ("", "")
+
+
+def test_apply_leaves_what_needs_it_down(tool, conf):
+    path = conf()
+    tool.run("up", "db")
+    path.write_text(CONF.replace("256K", "64K").replace("4s", "3s"))
+    out, err = tool.run("apply", "db", code=1)
+    assert 'db: chunk_bytes "262144" -> "65536", needs down and up' in out
+    assert "not changed, since it needs it down: chunk_bytes" in err
+    assert "istripectl down db; istripectl up --saved db" in err
+    assert tool.value("db/chunk_bytes") == "262144"
+    assert tool.value(f"{P2}/ping_interval_ms") == "3000"
+
+
+def test_apply_never_takes_the_only_path(tool, conf):
+    path = conf()
+    tool.run("up", "db")
+    path.write_text(CONF.replace("lun = 7", "lun = 8\nweight = 3"))
+    out, err = tool.run("apply", "db", code=1)
+    assert 'db: leg 1 path 0: lun "7" -> "8", needs down and up' in out
+    assert "since it needs it down: leg 1 path 0: lun" in err
+    assert [tool.value(f"{P1}/{name}") for name in ("lun", "weight", "enable")] == ["7", "3", "1"]
+
+
+def test_the_last_live_path_is_left_alone(tool, conf):
+    """The kernel refuses it; others log in all the same."""
+    path = conf()
+    tool.run("up", "db")
+    path.write_text(CONF.replace("fence = path", "fence = path\nlun = 4"))
+    _, err = tool.run("apply", "db", code=1, FAKE_ENABLE_PATH=str(errno.ENODEV),
+                      FAKE_ENABLE_TIMES="1")
+    assert "leg 0 path 0 of db is not added" in err and tool.value(f"{P0}/lun") == "0"
+    assert tool.value(f"{P2}/lun") == "4"
+
+
+@pytest.mark.parametrize("words", [["apply", "db"], ["apply", "-n", "db"]])
+@pytest.mark.parametrize("old, place", [
+    ("chunk = 256K", ""), ("fence = path", "leg 0 path 0: "), ("lun = 7", "leg 1 path 0: ")])
+def test_unknown_names_change_nothing(tool, conf, words, old, place):
+    path = conf()
+    tool.run("up", "db")
+    before = files(tool)
+    path.write_text(CONF.replace(old, f"{old}\nheader_digst = CRC32C").replace("5min", "6min"))
+    out, err = tool.run(*words, code=1)
+    assert f"db.conf: {place}header_digst: this version of the module has no such setting" in err
+    assert not out and files(tool) == before
+
+
+def test_a_path_that_is_off_logs_in(tool, conf):
+    """As after an apply that could not put it back."""
+    conf()
+    tool.run("up", "db")
+    (tool.tree / P2 / "enable").write_text("0\n")
+    assert tool.run("apply", "db")[0] == "db: leg 0 path 2: the path is off: it logs in\n"
+    assert tool.value(f"{P2}/enable") == "1"
+    assert tool.run("apply", "db") == ("", "")
+
+
+def test_legs_with_gaps(tool, conf):
+    conf()
+    tool.run("create", "db", "--no-up", "--leg", LEG)
+    (tool.tree / "db/legs/40/paths").mkdir(parents=True)
+    _, err = tool.run("apply", "db", code=1)
+    assert "db has no leg 1, but its file has one" in err
+
+
+def test_a_file_that_cannot_be_read_is_not_replaced(tool, conf):
+    path = conf(CONF.replace("[paths]", "[pathes]"))
+    tool.run("create", "db", "--leg", LEG)
+    before = path.read_text()
+    _, err = tool.run("save", "db", code=1)
+    assert "[pathes]: sections are" in err and "mend it, or move it away" in err
+    assert path.read_text() == before
+
+
+def test_interrupted_apply_puts_the_path_back(tool, conf):
+    path = conf()
+    tool.run("up", "db")
+    path.write_text(CONF.replace("ping_interval = 1s", "ping_interval = 1s\nlun = 3"))
+    process = tool.start("apply", "db", FAKE_ENABLE_PATH="hang", FAKE_ENABLE_TIMES="1")
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    while not (tool.root / "failures").exists():
+        assert process.poll() is None
+    assert children.read_text()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1 and "the path is as it was before" in err
+    assert tool.value(f"{P0}/lun") == "0" and tool.value(f"{P0}/enable") == "1"
+
+
+def test_a_path_that_does_not_come_back_is_as_before(tool, conf):
+    path = conf()
+    tool.run("up", "db")
+    path.write_text(CONF.replace("ping_interval = 1s", "ping_interval = 1s\nlun = 3"))
+    _, err = tool.run("apply", "db", code=1, FAKE_ENABLE_PATH=str(errno.ENODEV),
+                      FAKE_ENABLE_TIMES="1")
+    assert "leg 0 path 0 of db is not added: No such device" in err
+    assert "the path is as it was before" in err
+    assert tool.value(f"{P0}/lun") == "0" and tool.value(f"{P0}/enable") == "1"
+
+
+def test_secrets_that_have_changed(tool, conf):
+    secret = secret_file(tool, "one.secret")
+    conf(CONF.replace("fence = path", "chap_user = me\nchap_secret = @one.secret"))
+    tool.run("up", "db")
+    secret.write_text("new-horse-battery\n")
+    assert tool.run("apply", "db")[0] == ""
+    out, _ = tool.run("apply", "--secrets", "db")
+    assert out == ("db: leg 0 path 0: chap_secret, the path logs in anew\n"
+                   "db: leg 0 path 2: chap_secret, the path logs in anew\n")
+    assert tool.value(f"{P0}/chap_secret") == tool.value(f"{P2}/chap_secret") == "new-horse-battery"
+
+
+def test_another_number_of_legs(tool, conf):
+    path = conf()
+    tool.run("up", "db")
+    path.write_text(CONF[:CONF.index("[leg 1]")])
+    _, err = tool.run("apply", "db", code=1)
+    assert "db has 2 legs, its file 1: legs of a volume never come or go" in err
+    assert tool.value("db/enable") == "1"
+
+
+def test_manual_page_is_that_of_the_table():
+    """Every setting that a file may have, as the driver's table and the ABI's document have it."""
+    folder = TOP / "tools/istripectl"
+    loader = importlib.machinery.SourceFileLoader("conf_manual", str(folder / "conf-manual"))
+    manual = importlib.util.module_from_spec(importlib.util.spec_from_loader("conf_manual", loader))
+    loader.exec_module(manual)
+    assert manual.page() == (folder / "istripe.conf.5").read_text(encoding="utf-8"), \
+        "next: tools/istripectl/conf-manual"
+
+
+def test_fuzz_configurations(built, tmp_path):
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    (corpus / "seed").write_text(CONF)
+    done = subprocess.run(
+        [built / "conf_fuzz", "-runs=20000", "-max_len=800", "-seed=1", "-verbosity=0",
+         f"-artifact_prefix={tmp_path}/", corpus], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]

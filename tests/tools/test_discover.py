@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a portal offers, as fake_iscsiadm says it in the form of iscsiadm 2.1.8 and iscsi-ls 1.19."""
+
+import json
+import shutil
+
+import pytest
+from iscsiadm import ONLY_ROOT, SECRET, T1, T2, asked
+
+FOUND = f"192.0.2.10:3260,1 {T1}\n198.51.100.10:3260,2 {T1}\n[2001:db8::1]:3260,1 {T2}"
+LUNS = f"""\
+Target:{T2} Portal:[2001:db8::1]:3260,1
+Lun:0    Type:STORAGE_ARRAY_CONTROLLER
+Target:{T1} Portal:192.0.2.10:3260,1
+Lun:0    Type:STORAGE_ARRAY_CONTROLLER
+Lun:1    Type:DIRECT_ACCESS (Size:63M)
+Lun:12   Type:DIRECT_ACCESS (Size:2T)
+Target:{T1} Portal:198.51.100.10:3260,2
+Lun:1    Type:DIRECT_ACCESS (Size:63M)
+Target:iqn.unknown Portal:192.0.2.10:3260,1
+Lun:1    Type:DIRECT_ACCESS (Size:63M)"""
+
+
+@pytest.fixture
+def found(tool, stock):
+    tool.put("discovered", FOUND)
+    tool.put("luns", LUNS)
+    tool.put("fake/addresses", "eth1 192.0.2.1 24\neth2 198.51.100.1 24")
+    (tool.root.parent / "bin/iscsi-ls").symlink_to(
+        (tool.root.parent / "bin/iscsiadm").readlink())
+
+
+def test_targets(tool, found):
+    out, err = tool.run("discover", "192.0.2.10")
+    assert not err and out == f"""\
+{T1}
+    portal    192.0.2.10:3260, portal group 1
+    portal    198.51.100.10:3260, portal group 2
+    use       --leg target={T1},portal=192.0.2.10:3260 --path portal=198.51.100.10:3260
+{T2}
+    portal    [2001:db8::1]:3260, portal group 1
+    use       --leg 'target={T2},portal=[2001:db8::1]:3260'
+"""
+    assert asked(tool) == ["-m discovery -t st -p 192.0.2.10 -o nonpersistent"]
+    # They are the words that create takes.
+    words = out.split("use       ")[1].split("\n")[0].split()
+    tool.run("create", "db", "--no-up", *words)
+    assert tool.value("db/legs/0/paths/1/portal") == "198.51.100.10:3260"
+
+
+@pytest.mark.parametrize("reach, nics", [
+    ("eth1 0\n{0} eth2 0\n{0} eth3 0", "eth1,eth2"), ("eth1 0\n{0} eth2 113", None),
+])
+def test_several_nics(tool, found, reach, nics):
+    """One line says what the words lack: eth1 and eth2 are in the subnet, eth3 is in another one."""
+    portal = "192.0.2.10:3260"
+    tool.put("fake/addresses", "lo 127.0.0.1 8\neth1 192.0.2.1 24\neth2 192.0.2.2 24\n"
+             "eth2 192.0.2.3 24\neth3 198.51.100.1 24")
+    tool.put("fake/reach", f"{portal} {reach.format(portal)}\n198.51.100.10:3260 eth3 0")
+    out, err = tool.run("discover", "192.0.2.10")
+    assert ",nic=" not in out
+    assert err == (f"istripectl: {portal} answers over eth1,eth2: give each path its nic=, as --path "
+                   f"portal={portal},nic=eth2, or: istripectl create NAME --discover 192.0.2.10 "
+                   "--nics eth1,eth2\n" if nics else "")
+    tool.put("ifaces", "one tcp,<empty>,<empty>,eth1,<empty>")
+    assert tool.run("discover", "192.0.2.10", "--nic", "eth1")[1] == ""
+
+
+def test_json(tool, found):
+    answer = json.loads(tool.run("discover", "192.0.2.10:3260", "--json")[0])
+    assert set(answer) == {"schema", "targets"} and answer["schema"] == 1
+    targets = answer["targets"]
+    assert targets[0] == {
+        "target_name": T1, "luns": None, "used_by": [],
+        "portals": [{"portal": "192.0.2.10:3260", "portal_group": 1},
+                    {"portal": "198.51.100.10:3260", "portal_group": 2}],
+        "words": f"--leg target={T1},portal=192.0.2.10:3260 --path portal=198.51.100.10:3260"}
+    assert targets[1]["target_name"] == T2
+
+
+def test_volumes_of_this_host(tool, found):
+    tool.run("create", "db", "--no-up", "--leg", f"target={T2},portal=192.0.2.1,lun=7",
+             "--leg", f"target={T1},portal=192.0.2.1")
+    tool.put("etc/istripe/later.conf", f"[leg 0]\ntarget = {T1}\nlun = 3\nportal = 192.0.2.1")
+    tool.put("etc/istripe/db.conf", f"[leg 0]\ntarget = {T2}\nlun = 9\nportal = 192.0.2.1")
+    tool.put("etc/istripe/bad.conf", "nonsense")
+    out, _ = tool.run("discover", "192.0.2.10")
+    assert [line.strip() for line in out.splitlines() if "used by" in line] == [
+        "used by   LUN 0 is leg 1 of volume db", "used by   LUN 3 is leg 0 of volume later",
+        "used by   LUN 7 is leg 0 of volume db"]
+    one, other = json.loads(tool.run("discover", "192.0.2.10", "--json")[0])["targets"]
+    assert one["used_by"] == [{"volume": "db", "leg": 1, "lun": 0},
+                              {"volume": "later", "leg": 0, "lun": 3}]
+    assert other["used_by"] == [{"volume": "db", "leg": 0, "lun": 7}]
+
+
+def test_luns(tool, found):
+    out, _ = tool.run("discover", "192.0.2.10:3261", "--luns")
+    assert "    LUN 1     63M\n    LUN 12    2T\n" in out and "unknown" not in out
+    assert asked(tool)[1] == "-s -i iqn.2026-01.a:host iscsi://192.0.2.10:3261"
+    one, other = json.loads(tool.run("discover", "192.0.2.10", "--luns", "--json")[0])["targets"]
+    assert one["luns"] == [{"lun": 1, "size": "63M"}, {"lun": 12, "size": "2T"}]
+    assert other["luns"] == []
+
+
+def test_nic(tool, found):
+    tool.put("ifaces", "default tcp,<empty>,<empty>,<empty>,<empty>\n"
+             "hard bnx2i,00:11:22:33:44:55,<empty>,eth1,<empty>\n"
+             "one tcp,<empty>,<empty>,eth1,<empty>")
+    out, _ = tool.run("discover", "192.0.2.10", "--nic", "eth1")
+    assert "portal=192.0.2.10:3260,nic=eth1 --path portal=198.51.100.10:3260,nic=eth1" in out
+    assert asked(tool)[-1] == "-m discovery -t st -p 192.0.2.10 -o nonpersistent -I one"
+    _, err = tool.run("discover", "192.0.2.10", "--nic", "eth2", code=1)
+    assert "no iface of open-iscsi is bound to eth2" in err
+    assert "next: iscsiadm -m iface -I eth2 -o new" in err
+
+
+@ONLY_ROOT
+def test_chap(tool, found):
+    conf = tool.put("etc/iscsi/iscsid.conf", "node.startup = manual")
+    file = tool.put("own.secret", SECRET)
+    file.chmod(0o600)
+    mutual = tool.put("mutual.secret", "another-secret")
+    mutual.chmod(0o600)
+    chap = f"user=me,secret=@{file}"
+    tool.run("discover", "192.0.2.10", "--luns", "--chap", chap)
+    assert (tool.root / "iscsid.conf.seen").read_text() == (
+        "node.startup = manual\ndiscovery.sendtargets.auth.authmethod = CHAP\n"
+        f"discovery.sendtargets.auth.username = me\ndiscovery.sendtargets.auth.password = {SECRET}\n")
+    assert (tool.root / "luns.chap").read_text() == f"me {SECRET}\n"
+    tool.run("discover", "192.0.2.10", "--chap",
+             f"{chap},mutual_user=it,mutual_secret=@{mutual}")
+    assert (tool.root / "iscsid.conf.seen").read_text().endswith(
+        "discovery.sendtargets.auth.username_in = it\n"
+        "discovery.sendtargets.auth.password_in = another-secret\n")
+    # In a mount namespace of its own: the file of the host is as it was, and no command has it.
+    assert conf.read_text() == "node.startup = manual\n"
+    assert SECRET not in (tool.root / "iscsiadm.log").read_text()
+    conf.unlink()
+    _, err = tool.run("discover", "192.0.2.10", "--chap", chap, code=1)
+    assert "etc/iscsi/iscsid.conf: No such file" in err
+
+
+@pytest.mark.parametrize("words, message", [
+    ([], "which portal?"), (["a", "b"], '"b" is one word too many'), (["--nic"], "--nic needs"),
+    (["a", "--wrong"], "--wrong"), (["a", "--chap"], "--chap needs a value"),
+    (["a", "--chap", "user=me"], "--chap needs user=NAME,secret=@FILE"),
+    (["a", "--chap", "user=me,secret=@f,lun=1"], '--chap: "lun" is none of user=NAME'),
+    (["a", "--chap", "user=me,secret"], '--chap: "secret" is none of user=NAME'),
+    (["a", "--chap", "user=me,secret=plain-text-here"], "never given on the command line"),
+])
+def test_usage(tool, found, words, message):
+    out, err = tool.run("discover", *words, code=2)
+    assert not out and message in err and "usage: istripectl discover" in err
+    assert "plain-text" not in err and asked(tool) == []
+
+
+def test_failures(tool, found):
+    _, err = tool.run("discover", "192.0.2.10", code=1, FAKE_ISCSIADM="4")
+    assert "iscsiadm -m discovery failed with exit code 4" in err
+    assert "it does not work today" in err and "does it want --chap?" in err
+    _, err = tool.run("discover", "192.0.2.10", code=1, PATH="/nonexistent")
+    assert "install the package open-iscsi" in err
+    programs = tool.root.parent / "bin"
+    (programs / "iscsi-ls").unlink()
+    for name in ("cat", "cp"):
+        (programs / name).symlink_to(shutil.which(name))
+    _, err = tool.run("discover", "192.0.2.10", "--luns", code=1, PATH=str(programs))
+    assert "install the package libiscsi-bin, or leave --luns out" in err
+    tool.put("discovered", "").write_text("")
+    _, err = tool.run("discover", "192.0.2.10", code=1)
+    assert "192.0.2.10 offers no target to this initiator" in err
+
+
+def test_a_name_that_would_command_the_terminal(tool, found):
+    """Nobody has proven to be the target that answers."""
+    (tool.root / "discovered").write_bytes(b"192.0.2.10:3260,1 iqn.evil:\x1b]0;x\x07;reboot\xff\n")
+    out, _ = tool.run("discover", "192.0.2.10")
+    assert "iqn.evil:?]0;x?;reboot?" in out and "'target=iqn.evil:" in out
+    name = json.loads(tool.run("discover", "192.0.2.10", "--json")[0])["targets"][0]["target_name"]
+    assert name == "iqn.evil:?]0;x?;reboot?"

@@ -1,0 +1,609 @@
+# SPDX-License-Identifier: GPL-2.0
+"""istripectl doctor: each fault of a host is found, named and mended; a good host has none."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+
+import pytest
+from conftest import TOP
+from host import Host
+
+TEXT = {"volume": (str, type(None)), "check": str, "result": str, "subject": (str, type(None)),
+        "unit": (str, type(None)), "why": str, "next": (str, type(None))}
+
+
+@pytest.fixture
+def host(tool):
+    return Host(tool)
+
+
+def findings(tool, code=0, result=None, *names):
+    out, err = tool.run("doctor", "--json", *names, code=code)
+    assert not err
+    return [finding for finding in json.loads(out)["findings"]
+            if result in (None, finding["result"])]
+
+
+def warnings(tool):
+    """Of a host that has a fault."""
+    return findings(tool, 1, "warn")
+
+
+def checks_of(found):
+    return {finding["check"] for finding in found}
+
+
+def names(tool):
+    return [line.split()[0] for line in tool.run("doctor", "--list")[0].splitlines()]
+
+
+# What the output is
+
+def test_good_host(host):
+    """All pass, but what this host does not have; nothing is a false alarm."""
+    found = findings(host.tool)
+    assert sorted(checks_of(found)) == sorted(names(host.tool))
+    assert {finding["check"]: finding["why"] for finding in found
+            if finding["result"] == "skip"} == {
+        "arp": "no two NICs of the volumes are in one subnet",
+        "rp-filter": "no two NICs of the volumes are in one subnet",
+    }
+
+
+def test_good_host_in_words(host):
+    out, _ = host.tool.run("doctor")
+    lines = out.splitlines()
+    assert lines[0].split() == ["NAME", "CHECK", "RESULT", "WHAT"]
+    assert re.search(r"^db +path-mtu +pass +packets of the NIC's MTU reach the portal$", out, re.MULTILINE)
+    assert re.search(r"^\(host\) +arp +skip +no two NICs", out, re.MULTILINE)
+    assert lines[-1] == f"{len(names(host.tool)) - 2} passed, 0 warnings, 2 skipped"
+
+
+def test_warning_in_words(host):
+    host.put("sys/class/net/eth2/duplex", "half")
+    out, _ = host.tool.run("doctor", "db", code=1)
+    where = out.index("duplex")
+    assert re.match(r"duplex +warn +eth2: half, wanted: full\n"
+                    r" +why: reads and writes wait for each other, and collide\n"
+                    r" +next: ethtool -s eth2 autoneg on\n", out[where:])
+    assert ", 1 warnings, " in out
+
+
+def test_types(host):
+    host.put("proc/sys/net/ipv4/tcp_sack", "0")
+    host.put("sys/class/net/eth2/duplex", "half")
+    for finding in findings(host.tool, 1):
+        assert set(finding) == {*TEXT, "measured", "wanted"}
+        for name, kind in TEXT.items():
+            assert isinstance(finding[name], kind), (name, finding)
+        warned = finding["result"] == "warn"
+        kind = (int if finding["unit"] else str) if warned else type(None)
+        assert isinstance(finding["measured"], kind) and isinstance(finding["wanted"], kind)
+        assert bool(finding["next"]) == warned
+
+
+def test_named_volumes_only(host):
+    host.tool.run("create", "log", "--no-up", "--leg", "target=iqn.2026-01.a:t9,portal=192.0.9.9")
+    assert {finding["volume"] for finding in findings(host.tool, 0, None, "db")} == {"db", None}
+    assert {finding["volume"] for finding in findings(host.tool, 1)} == {"db", "log", None}
+
+
+def test_volume_that_is_down(tool):
+    """What only a volume that is up can tell is skipped, and its settings are checked all the same."""
+    host = Host(tool)
+    tool.run("down", "db")
+    host.put("sys/kernel/config/istripe/db/recovery_timeout_ms", "-1")
+    found = findings(tool, 1)
+    assert checks_of(f for f in found if f["result"] == "warn") == {"recovery-timeout"}
+    assert {"state", "path-state", "negotiated", "scheduler", "tcp-buffers", "multipath"} <= \
+        checks_of(f for f in found if f["result"] == "skip")
+
+
+def test_portals_that_answer_no_ping(host):
+    """Then what the kernel knows is what counts."""
+    (host.tool.root / "fake/ping").unlink()
+    assert not findings(host.tool, 0, "warn")
+
+
+def test_portals_that_answer_small_pings_only(host):
+    """TCP sends as large packets, which arrive."""
+    host.ping(1500)
+    assert not findings(host.tool, 0, "warn")
+
+
+def test_no_such_volume(host):
+    _, err = host.tool.run("doctor", "no", code=1)
+    assert "there is no volume no" in err and "next: istripectl list" in err
+
+
+def test_no_module(tool):
+    (tool.tree / "features").unlink()
+    tool.tree.rmdir()
+    _, err = tool.run("doctor", code=1)
+    assert "next: modprobe istripe" in err
+
+
+@pytest.mark.parametrize("words", [["--nonsense"], ["a/b"], ["--force"]])
+def test_wrong_usage(tool, words):
+    _, err = tool.run("doctor", *words, code=2)
+    assert "usage: istripectl doctor" in err
+
+
+def test_empty_host(tool):
+    """Without a volume, and without any file: no alarm but of what is known."""
+    tool.put("fake/clock", "0")
+    assert checks_of(findings(tool, 0, "pass")) == {"clock", "initiator-name"}
+
+
+def test_nothing_can_be_read(tool):
+    """A volume that is up on a host that tells nothing: what is not known is no fault."""
+    tool.run("create", "db", "--leg", "target=iqn.2026-01.a:t0,portal=192.0.2.10,nic=eth1",
+             "--path", "portal=192.0.3.10,nic=eth2")
+    for file in ("clock", "tcp", "addresses"):
+        tool.put(f"fake/{file}", "0" if file == "clock" else "")
+    tool.put("fake/routes", "192.0.2.10 eth1 eth1 192.0.2.1\n192.0.3.10 eth2 eth2 192.0.3.1")
+    for nic in ("eth1", "eth2"):
+        (tool.root / "sys/class/net" / nic).mkdir(parents=True)
+    assert checks_of(warnings(tool)) == {"conf"}
+
+
+def test_every_check_is_in_the_manual(tool):
+    text = (TOP / "tools/istripectl/istripectl.8").read_text(encoding="utf-8")
+    section = text[text.index(".SH CHECKS"):]
+    section = section[:section.index("\n.SH ", 1)]
+    documented = re.findall(r"^\.TP\n\.B (\S+)$", section, re.MULTILINE)
+    assert [name.replace("\\-", "-") for name in documented] == names(tool)
+
+
+def test_every_check_has_a_fault(tool):
+    """Of this file."""
+    assert set(names(tool)) == {check for check, *_ in FAULTS}
+
+
+# Faults: check, what is planted, what is measured, what is wanted, what mends it
+
+def file(path, text):
+    return lambda host: host.put(path, text)
+
+
+def path_file(name, text, leg=0, path=0):
+    return lambda host: host.put(host.path(leg, path, name), text)
+
+
+def setting(name, text, leg=0, path=0):
+    return lambda host: host.put(host.config(leg, path, name), text)
+
+
+def volume_setting(name, text):
+    def plant(host):
+        host.put(f"sys/kernel/config/istripe/db/{name}", text)
+        host.put(f"{host.disk}/istripe/{name}", text)
+    return plant
+
+
+def driver(**values):
+    return lambda host: host.driver("eth1", **values)
+
+
+def both(*plants):
+    def plant(host):
+        for one in plants:
+            one(host)
+    return plant
+
+
+def negotiated(key, value, offered=None):
+    def plant(host):
+        host.put(host.path(0, 0, f"session/negotiated/{key}"), value)
+        if offered:
+            host.put(host.path(0, 0, f"session/offered/{key}"), offered)
+    return plant
+
+
+def network(tcp, mtu=9000):
+    return lambda host: host.network(mtu, tcp)
+
+
+def rtt(microseconds, congestion="cubic"):
+    return network(f"{{local}} {{remote}} {microseconds} 9000 200000 1 {congestion}")
+
+
+def one_subnet(**conf):
+    """Both NICs in a subnet; settings of all interfaces, then of each."""
+    def plant(host):
+        host.put("fake/addresses", "eth1 192.0.2.1 24\neth2 192.0.2.2 24\nlo 127.0.0.1 8")
+        values = {"arp_ignore": 1, "arp_announce": 2, "rp_filter": 2, **conf}
+        for name, value in values.items():
+            for nic in ("all", "eth1", "eth2"):
+                host.put(f"proc/sys/net/ipv4/conf/{nic}/{name}", 0 if nic == "all" else value)
+    return plant
+
+
+def nic_routes(bound, by=None):
+    """The second path of the first leg is bound to an interface, or to none."""
+    return file("fake/routes", f"192.0.2.10 eth1 eth1 - 9000\n192.0.2.11 eth1 eth1 - 9000\n"
+                f"192.0.3.10 {bound} {by or bound} - 9000\n192.0.3.11 eth2 eth2 - 9000")
+
+
+def bond(host):
+    """Two VLANs of a bond of two ports."""
+    for nic, lower in (("eth1", "bond0"), ("eth2", "bond0"), ("bond0", "p1"), ("bond0", "p2")):
+        (host.tool.root / f"sys/class/net/{nic}/lower_{lower}").mkdir(parents=True)
+
+
+def other_volume(host):
+    host.tool.run("create", "log", "--no-up", "--initiator", "iqn.2026-01.a:host", "--leg",
+                  "target=iqn.2026-01.a:t1,portal=192.0.2.11,nic=eth1,isid=800000000100",
+                  "--path", "portal=192.0.3.11,nic=eth2")
+    host.tool.run("save", "log")
+    host.put("etc/systemd/system/multi-user.target.wants/istripe@log.service", "")
+
+
+def slow(host):
+    for nic in ("eth1", "eth2"):
+        host.put(f"sys/class/net/{nic}/speed", "1000")
+
+
+def without(path):
+    return lambda host: (host.tool.root / path).unlink()
+
+
+def one_path(host):
+    for leg in range(2):
+        for name in os.listdir(host.tool.root / host.config(leg, 1, ".")):
+            (host.tool.root / host.config(leg, 1, name)).unlink()
+        (host.tool.root / host.config(leg, 1, ".")).rmdir()
+    host.save()
+
+
+def link(name, to):
+    def plant(host):
+        path = host.tool.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to(to)
+        host.put("dev/istripe0", "")
+    return plant
+
+
+def record(nodes):
+    return file(f"{nodes}/iqn.2026-01.a:t0/192.0.2.10,3260,1/default",
+                "# BEGIN RECORD\nnode.name = iqn.2026-01.a:t0\nnode.startup = automatic")
+
+
+def iscsi_session(host):
+    host.put("sys/class/iscsi_session/session3/targetname", "iqn.2026-01.a:t1")
+    host.put("sys/class/iscsi_session/session3/initiatorname", "iqn.2026-01.a:host")
+
+
+IDLE = network("{local} {remote} 150 9000 500 0 cubic")
+CONFIG = "/sys/kernel/config/istripe/db"
+NIC = "sys/class/net/eth1"
+QUEUE = "sys/block/istripe0/queue"
+FSTAB_OPTIONS = "_netdev,nofail,x-systemd.device-timeout=infinity"
+FSTAB = f"/srv xfs {FSTAB_OPTIONS} 0 0"
+FAULTS = [
+    # Volume and paths
+    ("state", file("sys/block/istripe0/istripe/state", "waiting"), "waiting", "live",
+     "istripectl status db"),
+    ("path-state", both(path_file("state", "refused"), path_file("last_error", "wrong secret")),
+     "refused", "live", "istripectl rescan db; istripectl status db"),
+    ("single-path", one_path, 1, 2, "istripectl path add db 0 portal=IP,nic=NIC"),
+    ("fence", both(path_file("fenced_through", ""), path_file("unproven", "other portal group")),
+     "unproven: other portal group", "a path proven to lead to the same portal group",
+     "at the array"),
+    ("fence", both(path_file("fenced_through", ""), path_file("unproven", "other portal group"),
+                   file("sys/kernel/config/istripe/db/legs/0/fence_timeout_ms", "20000")),
+     "fence_timeout_ms 20000, unproven: other portal group",
+     "a path proven to lead to the same portal group", "at the array"),
+    ("timers", setting("ping_timeout_ms", "40000"), 40000, 3000,
+     f"echo 3000 > ROOT{CONFIG}/legs/0/paths/0/ping_timeout_ms"),
+    ("timers", setting("ping_interval_ms", "28000"), 28000, 13500, "legs/0/paths/0/ping_interval"),
+    ("timers", setting("ping_interval_ms", "0"), 0, 2000, "echo 2000 > "),
+    ("timers", setting("user_timeout_ms", "4000"), 4000, 5000, "echo 5000 > "),
+    ("timers", setting("login_timeout_ms", "120000"), 120000, 30000, "echo 30000 > "),
+    ("recovery-timeout", volume_setting("recovery_timeout_ms", "-1"), -1, 120000,
+     f"echo 120000 > ROOT{CONFIG}/recovery_timeout_ms"),
+    ("recovery-timeout", volume_setting("recovery_timeout_ms", "0"), 0, 120000, "echo 120000 > "),
+    ("recovery-timeout", volume_setting("command_timeout_ms", "300000"), 120000, 600000,
+     "echo 600000 > "),
+    # The session
+    ("negotiated", negotiated("ImmediateData", "No"), "ImmediateData=No", "ImmediateData=Yes",
+     "targetcli /iscsi/iqn.2026-01.a:t0/tpg1 set parameter ImmediateData=Yes"),
+    ("negotiated", negotiated("ImmediateData", "No", "No"), "ImmediateData=No",
+     "ImmediateData=Yes", "istripectl down db && echo Yes > "),
+    ("negotiated", negotiated("InitialR2T", "Yes"), "InitialR2T=Yes", "InitialR2T=No",
+     "parameter InitialR2T=No"),
+    ("negotiated", negotiated("MaxOutstandingR2T", "1"), "MaxOutstandingR2T=1",
+     "MaxOutstandingR2T=16", "parameter MaxOutstandingR2T=16"),
+    ("negotiated", negotiated("MaxBurstLength", "65536"), "MaxBurstLength=65536",
+     "MaxBurstLength=1048576", "parameter MaxBurstLength=1048576"),
+    ("negotiated", negotiated("MaxXmitDataSegmentLength", "8192"),
+     "MaxXmitDataSegmentLength=8192", "MaxXmitDataSegmentLength=262144",
+     "parameter MaxRecvDataSegmentLength=262144"),
+    ("digests", negotiated("DataDigest", "CRC32C"), "DataDigest=CRC32C",
+     "DataDigest=None, as data_digest prefers", "parameter DataDigest=None"),
+    ("digests", both(negotiated("HeaderDigest", "CRC32C"), setting("header_digest", "CRC32C,None"),
+                     file("proc/crypto", "name : crc32c\ndriver : crc32c-generic")),
+     "HeaderDigest=CRC32C by crc32c-generic",
+     "CRC32C by the processor's instruction, or None", "modprobe crc32c-intel"),
+    # Routes
+    ("route", file("fake/routes", "192.0.2.10 eth1 error 101"),
+     "no route: Network is unreachable", "a route to 192.0.2.10 by eth1",
+     "ip route get 192.0.2.10 oif eth1"),
+    ("route", setting("source_address", "192.0.3.1"),
+     "leaves by eth1, source address 192.0.3.1 is of eth2", "one interface for both",
+     "ip route get 192.0.2.10 from 192.0.3.1"),
+    ("path-mtu", network("{local} {remote} 150 9000 200000 1 cubic", 1500), 1500, 9000,
+     "ping -M do -c 3 -s 8972 -I eth1 192.0.2.10"),
+    ("path-mtu", network("{local} {remote} 150 1400 200000 1 cubic"), 1400, 9000, "-s 8972"),
+    ("path-mtu", both(IDLE, lambda host: host.ping(1500)), 1500, 9000, "-s 8972"),
+    ("path-mtu", both(IDLE, lambda host: host.ping(1480)), 64, 9000, "-s 8972"),
+    ("mtu-equal", file("sys/class/net/eth2/mtu", "1500"), "MTU eth1 9000, eth2 1500", "one MTU",
+     "ip link set dev eth1 mtu"),
+    ("speed-equal", file("sys/class/net/eth2/speed", "1000"),
+     "eth1 10000, eth2 1000 Mbit/s, policy interleave, equal weights",
+     "equal speeds, or policy interleave with weights", "legs/0/paths/0/weight"),
+    ("speed-equal", both(file("sys/class/net/eth2/speed", "1000"), setting("weight", "10"),
+                         file("sys/kernel/config/istripe/db/legs/0/policy", "round-robin")),
+     "eth1 10000, eth2 1000 Mbit/s, policy round-robin, equal weights",
+     "equal speeds, or policy interleave with weights", "echo interleave > "),
+    ("shared-nic", bond, "paths 0 and 1 use p1 (eth1 and eth2)", "a port for each path",
+     "istripectl path remove db 0 1 && istripectl path add db 0 portal=192.0.3.10,nic=OTHER"),
+    ("shared-nic", both(setting("nic", "", 0, 1), nic_routes("-", "eth1")),
+     "paths 0 and 1 use eth1 (eth1 and eth1)", "a port for each path", "nic=OTHER"),
+    ("arp", one_subnet(arp_ignore=0), "arp_ignore 0", "arp_ignore 1",
+     "sysctl -w net/ipv4/conf/eth1/arp_ignore=1"),
+    ("arp", one_subnet(arp_announce=0), "arp_announce 0", "arp_announce 2",
+     "sysctl -w net/ipv4/conf/eth1/arp_announce=2"),
+    ("rp-filter", one_subnet(rp_filter=1), "rp_filter 1", "rp_filter 2",
+     "sysctl -w net/ipv4/conf/eth1/rp_filter=2"),
+    # NICs
+    ("link", file(f"{NIC}/operstate", "down"), "state down", "state up",
+     "ip link set dev eth1 up"),
+    ("link", both(setting("nic", "eth9", 0, 1), nic_routes("eth9")), "there is no such interface", "an interface of this host",
+     "ip link"),
+    ("duplex", file(f"{NIC}/duplex", "half"), "half", "full", "ethtool -s eth1 autoneg on"),
+    ("link-errors", file(f"{NIC}/statistics/rx_crc_errors", "90"), 90, 5, "ethtool -S eth1"),
+    ("link-errors", file(f"{NIC}/statistics/rx_missed_errors", "9000"), 9000, 50,
+     "ethtool -G eth1 rx"),
+    ("pause", driver(pause="0 0"), "rx off, tx off", "rx on, tx on",
+     "ethtool -A eth1 rx on tx on"),
+    ("rings", driver(rings="256 4096 4096 4096"), 256, 4096, "ethtool -G eth1 rx 4096"),
+    ("rings", driver(rings="2048 4096 512 2048"), 512, 2048, "ethtool -G eth1 tx 2048"),
+    ("offloads", driver(off=("tx-tcp-segmentation",)), "tx-tcp-segmentation off",
+     "tx-tcp-segmentation on", "ethtool -K eth1 tso on"),
+    ("offloads", driver(off=("rx-gro",)), "rx-gro off", "rx-gro on", "ethtool -K eth1 gro on"),
+    ("offloads", driver(off=("tx-checksum-ip-generic",)), "tx-checksum-ip-generic off",
+     "tx-checksum-ip-generic on", "ethtool -K eth1 tx on"),
+    ("interrupts", file("proc/irq/31/effective_affinity_list", "0"), 1, 2,
+     "apt install irqbalance"),
+    # TCP
+    ("tcp-buffers", rtt(20000), 6291456, 50331648,
+     'sysctl -w net.ipv4.tcp_rmem="4096 131072 50331648"'),
+    ("tcp-buffers", both(rtt(4000), file("proc/sys/net/ipv4/tcp_rmem", "4096 131072 67108864")),
+     4194304, 10485760, 'sysctl -w net.ipv4.tcp_wmem="4096 16384 10485760"'),
+    ("tcp-buffers", both(rtt(2000), setting("send_buffer_bytes", "65536")), 65536, 5242880,
+     "echo 5242880 > "),
+    ("congestion", both(rtt(6000, "reno"), slow), "reno", "cubic, or bbr", "echo cubic > "),
+    ("congestion", rtt(100, "dctcp"), "dctcp", "cubic, or bbr", "congestion_control"),
+    ("tcp-loss", network("{local} {remote} 150 9000 200000 900 cubic"), 900, 200,
+     "ethtool -S eth1"),
+    ("slow-start", both(rtt(1500), file("proc/sys/net/ipv4/tcp_slow_start_after_idle", "1")), 1, 0,
+     "sysctl -w net.ipv4.tcp_slow_start_after_idle=0"),
+    ("tcp-options", file("proc/sys/net/ipv4/tcp_sack", "0"), 0, 1, "sysctl -w net.ipv4.tcp_sack=1"),
+    ("tcp-options", file("proc/sys/net/ipv4/tcp_timestamps", "0"), 0, 1, "tcp_timestamps=1"),
+    ("tcp-options", file("proc/sys/net/ipv4/tcp_window_scaling", "0"), 0, 1,
+     "tcp_window_scaling=1"),
+    ("tcp-memory", file("proc/net/sockstat", "TCP: inuse 5 orphan 0 tw 0 alloc 7 mem 250000"),
+     250000, 249999, 'sysctl -w net.ipv4.tcp_mem="500000 750000 1000000"'),
+    ("tcp-pressure", file("proc/net/netstat", "TcpExt: A TCPMemoryPressures\nTcpExt: 1 12"), 12, 0,
+     "sysctl net.ipv4.tcp_mem"),
+    # The host
+    ("governor", file("sys/devices/system/cpu/cpufreq/policy2/scaling_governor", "powersave"),
+     "powersave on 1 of 4", "performance", "cpupower frequency-set -g performance"),
+    ("clock", file("fake/clock", "64"), "not synchronised", "synchronised", "chrony"),
+    # The disk
+    ("scheduler", file(f"{QUEUE}/scheduler", "none [mq-deadline] bfq"), "mq-deadline", "none",
+     "echo none > /sys/block/istripe0/queue/scheduler"),
+    ("read-ahead", file(f"{QUEUE}/read_ahead_kb", "64"), 65536, 262144,
+     "echo 256 > /sys/block/istripe0/queue/read_ahead_kb"),
+    ("max-sectors", file(f"{QUEUE}/max_sectors_kb", "64"), 65536, 131072,
+     "echo 4096 > /sys/block/istripe0/queue/max_sectors_kb"),
+    ("chunk", file("sys/block/istripe0/stat", "900000 0 57600000 0 100000 0 6400000 0 0 1000 999"),
+     65536, 16384, "istripectl create NEW --chunk 16K"),
+    ("write-cache", both(file(f"{QUEUE}/write_cache", "write through"), file(f"{QUEUE}/fua", "1")),
+     "write through", "write back", "echo write back > /sys/block/istripe0/queue/write_cache"),
+    # Names and other initiators
+    ("initiator-name", file("etc/iscsi/initiatorname.iscsi",
+                            "InitiatorName=iqn.2004-01.com.example:host"),
+     "iqn.2004-01.com.example:host", "a name that no other host has", "iscsi-iname"),
+    ("initiator-name", file("etc/iscsi/initiatorname.iscsi",
+                            "InitiatorName=iqn.1993-08.org.debian:01:"),
+     "iqn.1993-08.org.debian:01:", "a name that no other host has", "iscsi-iname"),
+    ("session-twice", other_volume,
+     "ISID 800000000100, which volume log has, too", "an ISID of its own",
+     f"echo > ROOT{CONFIG}/legs/1/paths/0/isid"),
+    ("open-iscsi-session", iscsi_session, "logged in to iqn.2026-01.a:t1 as iqn.2026-01.a:host",
+     "no such session", "iscsiadm -m node -T iqn.2026-01.a:t1 -u"),
+    ("open-iscsi-record", record("etc/iscsi/nodes"), "node.startup = automatic",
+     "node.startup = manual",
+     "iscsiadm -m node -T iqn.2026-01.a:t0 -p 192.0.2.10 -o update -n node.startup -v manual"),
+    ("open-iscsi-record", record("var/lib/iscsi/nodes"), "node.startup = automatic",
+     "node.startup = manual", "iscsiadm"),
+    # The next boot
+    ("conf", without("etc/istripe/db.conf"), "no /etc/istripe/db.conf", "a configuration file",
+     "istripectl save db"),
+    ("unit", without("etc/systemd/system/multi-user.target.wants/istripe@db.service"),
+     "istripe@db.service is not enabled", "enabled", "systemctl enable istripe@db.service"),
+    ("secret-modes", lambda host: (host.tool.root / "etc/istripe/db.secret").chmod(0o644),
+     "mode 0644", "mode 0600", "chmod 600 ROOT/etc/istripe/db.secret"),
+    ("fstab", file("etc/fstab", "/dev/istripe/db /srv xfs noatime 0 0"), "options noatime",
+     f"options {FSTAB_OPTIONS}", "editor /etc/fstab"),
+    ("fstab", file("etc/fstab", "/dev/istripe/db /srv xfs _netdev,nofail 0 0"),
+     "options _netdev,nofail", f"options {FSTAB_OPTIONS}", "editor /etc/fstab"),
+    ("fstab", both(file("etc/fstab", "UUID=ab-cd /srv xfs defaults 0 0"),
+                   link("dev/disk/by-uuid/ab-cd", "../../istripe0")),
+     "options defaults", f"options {FSTAB_OPTIONS}", "editor /etc/fstab"),
+    ("fstab", both(file("etc/fstab", f"/dev/istripe0 {FSTAB}"), file("dev/istripe0", "")),
+     "/dev/istripe0", "/dev/istripe/db, or the UUID", "editor /etc/fstab"),
+    ("multipath", file("etc/multipath/conf.d/all.conf",
+                       "blacklist_exceptions {\n  devnode \".*\"\n}"),
+     "blacklist_exceptions have the disk", 'devnode "^istripe" in its blacklist',
+     "multipathd reconfigure"),
+    ("multipath", both(file("sys/block/dm-3/dm/uuid", "mpath-naa.6001"),
+                       file("sys/block/istripe0/holders/dm-3", "")),
+     "it has made dm-3 of the disk", 'devnode "^istripe" in its blacklist', "multipathd"),
+]
+
+
+@pytest.mark.parametrize("check, plant, measured, wanted, step",
+                         FAULTS, ids=[f"{fault[0]}-{i}" for i, fault in enumerate(FAULTS)])
+def test_fault_is_found(host, check, plant, measured, wanted, step):
+    plant(host)
+    found = warnings(host.tool)
+    assert checks_of(found) == {check}
+    first = next(finding for finding in found if finding["check"] == check)
+    assert first["measured"] == measured and first["wanted"] == wanted
+    assert step.replace("ROOT", str(host.tool.root)) in first["next"]
+    assert first["why"]
+
+
+
+# The network as it is: in a network namespace of the test's own
+
+NAMESPACE = """
+ip link add eth1 type veth peer name peer1
+ip link set dev eth1 mtu 4000 up
+ip link set dev peer1 mtu 4000 up
+ip link set dev lo up
+ip addr add 192.0.2.1/24 dev eth1
+ip route add 203.0.113.0/24 via 192.0.2.99 mtu 1300
+exec "$@"
+"""
+
+
+def in_namespace(tool, *words):
+    """What the tool finds in a network namespace of its own."""
+    done = subprocess.run(["unshare", "-rn", "sh", "-ec", NAMESPACE, "sh", *words],
+                          env=tool.env, capture_output=True, text=True, check=False)
+    assert "Sanitizer" not in done.stderr and "runtime error" not in done.stderr
+    assert done.stdout, done.stderr
+    return {(finding["check"], finding["subject"]): finding
+            for finding in json.loads(done.stdout)["findings"]}
+
+
+@pytest.fixture
+def namespace():
+    done = subprocess.run(["unshare", "-rn", "ip", "link", "add", "type", "veth"],
+                          capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip("no network namespaces or no veth here")
+
+
+def test_routes_of_the_kernel(tool, namespace):
+    """Bound to an interface, by the routing table, by a source address, and none."""
+    legs = [("192.0.2.10", "nic=eth1"), ("192.0.2.11", "source=192.0.2.1"),
+            ("203.0.113.1", ""), ("198.51.100.1", ""), ("[2001:db8::1]:3260", "nic=eth1")]
+    words = [word for to, more in legs
+             for word in ("--leg", f"target=iqn.2026-01.a:t,portal={to}" + f",{more}" * bool(more))]
+    tool.run("create", "db", "--no-up", *words)
+    tool.put("sys/class/net/eth1/mtu", "4000")
+    found = in_namespace(tool, tool.program, "doctor", "--json")
+    routes = {subject: finding for (check, subject), finding in found.items() if check == "route"}
+    assert set(routes) == {"leg 3 path 0", "leg 4 path 0"}
+    assert routes["leg 3 path 0"]["measured"] == "no route: Network is unreachable"
+    mtus = {subject: finding for (check, subject), finding in found.items()
+            if check == "path-mtu" and finding["result"] == "warn"}
+    assert {subject: finding["measured"] for subject, finding in mtus.items()} == {
+        "leg 2 path 0": 1300}
+    assert mtus["leg 2 path 0"]["wanted"] == 4000
+
+
+#: A peer in another namespace, whose link takes less than eth1 sends.
+PEER = """
+unshare -n sleep 60 &
+while [ "$(readlink /proc/$!/ns/net)" = "$(readlink /proc/self/ns/net)" ]; do :; done
+ip link set peer1 netns $!
+nsenter -n -t $! sh -ec "
+ip link set dev peer1 mtu 1500 up
+ip addr add 192.0.2.10/24 dev peer1
+ip addr add 2001:db8::10/64 dev peer1 nodad"
+ip addr add 2001:db8::1/64 dev eth1 nodad
+"$@"
+kill $!
+"""
+
+
+@pytest.mark.parametrize("portal", ["192.0.2.10", "[2001:db8::10]:3260"])
+@pytest.mark.parametrize("mtu, reached", [(4000, 1500), (1400, None)])
+def test_packets_of_the_kernel(tool, namespace, portal, mtu, reached):
+    """The peer drops what is too large for it and says nothing."""
+    tool.run("create", "db", "--no-up", "--leg", f"target=iqn.2026-01.a:t,portal={portal},nic=eth1")
+    tool.put("sys/class/net/eth1/mtu", mtu)
+    found = in_namespace(tool, "sh", "-c", PEER, "sh", tool.program, "doctor", "--json")
+    warned = {check: finding["measured"] for (check, _), finding in found.items()
+              if check in ("path-mtu", "route") and finding["result"] == "warn"}
+    assert warned == ({"path-mtu": reached} if reached else {})
+
+
+def test_driver_of_the_kernel(tool, namespace):
+    """veth has offloads that can be changed, and neither rings nor flow control."""
+    tool.run("create", "db", "--no-up", "--leg",
+             "target=iqn.2026-01.a:t,portal=192.0.2.10,nic=eth1")
+    found = in_namespace(tool, tool.program, "doctor", "--json")
+    assert {finding["measured"] for (check, _), finding in found.items()
+            if check == "offloads" and finding["result"] != "pass"} <= {"rx-gro off"}
+    assert found["pause", "eth1"]["result"] == "skip"
+    assert found["pause", "eth1"]["why"] == "flow control cannot be read: Operation not supported"
+
+
+def test_tcp_of_the_kernel(host):
+    """A connection to this host stands for that of the first path."""
+    (host.tool.root / "fake/tcp").unlink()
+    with (socket.create_server(("127.0.0.1", 0)) as server,
+          socket.create_connection(server.getsockname()) as client):
+        client.sendall(b"x" * 100)
+        for side, end in (("local", client.getsockname()), ("remote", client.getpeername())):
+            host.put(host.path(0, 0, f"connections/0/{side}_address"), f"{end[0]}:{end[1]}")
+        found = findings(host.tool)
+    loss = {finding["subject"]: finding["why"] for finding in found
+            if finding["check"] == "tcp-loss"}
+    assert re.fullmatch(r"it has sent [1-9]\d* segments only", loss["leg 0 path 0"])
+    assert loss["leg 1 path 0"] == "TCP has no such connection in this network namespace"
+
+
+def conf_finding(host, code=1):
+    return next(f for f in findings(host.tool, code) if f["check"] == "conf")
+
+
+def test_file_and_volume_differ(host):
+    """As after a set without save: the next boot would take it back."""
+    host.tool.put("sys/kernel/config/istripe/db/legs/1/paths/0/weight", "5")
+    host.tool.put("sys/kernel/config/istripe/db/recovery_timeout_ms", "60000")
+    found = conf_finding(host)
+    assert found["result"] == "warn"
+    assert found["measured"] == ('2 differences from it, as recovery_timeout_ms "60000" -> "120000"')
+    assert found["wanted"] == "a volume that is as /etc/istripe/db.conf says"
+    host.tool.run(*found["next"].split("#")[0].split()[1:])
+    assert conf_finding(host, 0)["result"] == "pass"
+
+
+@pytest.mark.parametrize("text, measured", [
+    ("nonsense", '"nonsense" is neither'), ("[leg 0]\nportal = 192.0.2.10", "has 2 legs, its file 1"),
+    ("[leg 0]\nwieght = 3\n[leg 1]", "has no such setting"),
+])
+def test_file_that_cannot_be_applied(host, text, measured):
+    host.tool.put("etc/istripe/db.conf", text)
+    found = conf_finding(host)
+    assert found["result"] == "warn" and measured in found["measured"]
+
+
+def test_file_that_follows_records_which_are_not_there(host, stock):
+    stock()
+    file = host.tool.root / "etc/istripe/db.conf"
+    file.write_text(file.read_text().replace("[volume]\n", "[volume]\nfrom_node = yes\n"))
+    found = conf_finding(host, 0)
+    assert found["result"] == "skip" and "open-iscsi has no node records" in found["why"]

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Every command line of istripectl in documents and manual pages is one that it understands."""
+
+import re
+import shlex
+
+import pytest
+from conftest import TOP
+
+LEG = "target=iqn.2026-01.a:t1,portal=192.0.2.10,nic=eth1"
+PAGES = sorted([TOP / "README", *(TOP / "Documentation").rglob("*.rst"),
+                *(TOP / "packaging/debian").glob("*.README.Debian"),
+                *(TOP / "tools/istripectl").glob("*.[578]")])
+#: Words that stand for something.
+STANDS_FOR = (
+    (r"--initiator \.\.\.", "--initiator iqn.2026-01.a:host"), (r"--leg \.\.\.", f"--leg {LEG}"),
+    (r"\bportal=P(\d)", r"portal=192.0.2.\1"), (r"\btarget=T\b", "target=iqn.2026-01.a:t"),
+    (r"\btarget=T(\d)", r"target=iqn.2026-01.a:t\1"), (r"\b(NAME|log|data)\b|<volume>", "db"),
+    (r"--leg N\b", "--leg 0"), (r"--path N\b", "--path 0"), (r"\bPORTAL\b", "192.0.2.1"),
+    (r" \.\.\.", ""),
+)
+#: They end by a signal only, or want a file of the machine.
+NOT_RUN = re.compile(r"^(monitor|top(?!.*--once)|.*--watch|.*--exec|discover|help|-)")
+
+
+def joined(text):
+    return re.sub(r"\s*\\\n\s*", " ", text)
+
+
+def plain(page):
+    """The text of a page, without the marks of a manual page."""
+    text = page.read_text(encoding="utf-8")
+    if page.suffix in (".5", ".7", ".8"):
+        text = re.sub(r"^\.(?:[BI]R?|RB) (.*)", lambda m: m.group(1).replace('"', ""), text,
+                      flags=re.MULTILINE)
+        text = text.replace("\\-", "-").replace("\\e", "\\").replace("\\&", "")
+    return text
+
+
+def lines(page):
+    """Whole command lines: in blocks and, with an argument, in literals."""
+    text, indent = plain(page), r"(?:\t+| {2,})"
+    if page.suffix in (".5", ".7", ".8"):
+        text = "\n".join(re.findall(r"^\.nf\n((?:.*\n)*?)\.fi", text, re.MULTILINE))
+        indent = r"\s*"
+    found = re.findall(rf"^{indent}(?:.*(?:&&|\|\|) )?(istripectl [a-z].*)", joined(text),
+                       re.MULTILINE)
+    found += re.findall(r"``(istripectl\s[^`]*(?:\bdb\b|=)[^`]*)``", text)
+    return [" ".join(line.split()) for line in found]
+
+
+def mentions(page):
+    """(command, option or nothing) that a page names anywhere."""
+    text = plain(page)
+    if page.suffix not in (".5", ".7", ".8"):
+        text = "\n".join(re.findall(r"``([^`]+)``", text))
+    for command, options in re.findall(r"istripectl\s([a-z]+)((?:\s+--[a-z-]+)*)", text):
+        yield command, ""
+        for option in options.split():
+            yield command, option
+
+
+def words(line):
+    """The words of the command, without istripectl, to its end."""
+    for pattern, meant in STANDS_FOR:
+        line = re.sub(pattern, meant, line)
+    return shlex.split(re.split(r"\s(?:\||\|\||&&|<|>)\s|;", line)[0], comments=True)[1:]
+
+
+COMMANDS = sorted({(page.name, line) for page in PAGES for line in lines(page)})
+#: Words behind the name of the program that are no command of it, and help.
+PROSE = {"and", "for", "help", "is", "packaging", "with", "writes"}
+MENTIONS = sorted({(page.name, *mention) for page in PAGES for mention in mentions(page)
+                   if mention[0] not in PROSE})
+
+
+def test_there_are_commands():
+    assert len(COMMANDS) > 40 and len(MENTIONS) > 60
+    assert {"README", "usage.rst", "istripectl.8", "istripe.7"} <= {page for page, _ in COMMANDS}
+
+
+@pytest.mark.parametrize("page, command, option", MENTIONS)
+def test_mentioned(tool, page, command, option):
+    helped = tool.run(command, "--help")[0]
+    assert re.search(rf"(?<![\w-]){option}(?![\w-])", helped), f"{page}: no {option}"
+
+
+@pytest.fixture
+def volume(tool):
+    """db: two legs of two paths, and its file."""
+    (tool.root / "etc/istripe").mkdir(parents=True)
+    paths = ["--path", "portal=192.0.3.10,nic=eth2"]
+    tool.run("create", "db", "--no-up", "--save", "--leg", LEG, *paths,
+             "--leg", LEG.replace("t1", "t2"), *paths)
+    return tool
+
+
+def check_options(helped, rest):
+    for word in rest:
+        name = word.split("=")[0]
+        if re.match(r"--?[a-z]", word):
+            assert re.search(rf"(?<![\w-]){name}(?![\w-])", helped), f"there is no {name}"
+
+
+@pytest.mark.parametrize("page, line", COMMANDS)
+def test_command(volume, page, line):
+    command, *rest = words(line)
+    check_options(volume.run(command, "--help")[0], rest)
+    if NOT_RUN.match(f"{command} {' '.join(rest)}") or "--discover" in rest:
+        return
+    if command in ("create", "assemble"):
+        volume.run("delete", "db")
+        volume.run(command, *rest, "--dry-run")
+        # Names and values are looked at when they are written.
+        if not any("@" in word for word in rest):
+            kept = [word for word in rest if word not in ("--save", "--boot", "--dry-run")]
+            volume.run(command, *kept, "--no-up")
+    elif command == "set":
+        volume.run(command, *rest)
+    else:
+        process = volume.start(command, *rest)
+        out, err = process.communicate("", timeout=60)
+        assert process.returncode in (0, 1), f"{page}: {line}\n{out}{err}"

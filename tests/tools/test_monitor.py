@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: GPL-2.0
+"""monitor: changes of states; the waiting is one of the tests' own, see fake_clock.c."""
+
+import json
+import re
+import select
+import signal
+
+import pytest
+
+BASE = "sys/block/istripe0/istripe"
+PATH = f"{BASE}/legs/0/paths/0"
+LEG = "target=iqn.2026-01.a:t1,portal=192.0.2.10,nic=eth1"
+
+
+@pytest.fixture
+def volume(tool):
+    tool.run("create", "db", "--leg", LEG)
+    for file in (f"{BASE}/state", f"{BASE}/legs/0/state", f"{PATH}/state"):
+        tool.put(file, "live")
+    tool.put(f"{PATH}/last_error", "an old error")
+    return tool
+
+
+def steps(tool, *bodies):
+    """The n-th waiting runs the n-th body; behind the last one a signal comes."""
+    lines = ["#!/bin/sh", f"cd {tool.root}/{BASE}", "case $1 in"]
+    lines += [f"{number}) {body} ;;" for number, body in enumerate(bodies, 1)]
+    script = tool.root / "clock"
+    script.write_text("\n".join([*lines, "*) exit 1 ;;", "esac", ""]))
+    script.chmod(0o755)
+    tool.env["FAKE_CLOCK"] = str(script)
+
+
+LOST = ("echo waiting >state; echo waiting >legs/0/state; echo backoff >legs/0/paths/0/state; "
+        "echo no answer >legs/0/paths/0/last_error")
+BACK = "echo live >state; echo live >legs/0/state; echo live >legs/0/paths/0/state"
+EVENTS = [("db", None, None, "live", "waiting", "no answer"),
+          ("db", 0, None, "live", "waiting", "no answer"),
+          ("db", 0, 0, "live", "backoff", "no answer"),
+          ("db", None, None, "waiting", "live", None), ("db", 0, None, "waiting", "live", None),
+          ("db", 0, 0, "backoff", "live", None)]
+
+
+def test_lines(volume):
+    steps(volume, LOST, "true", BACK)
+    lines = volume.run("monitor")[0].splitlines()
+    plain = [re.sub(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4} ", "", line) for line in lines]
+    assert plain == ["db: live -> waiting: no answer", "db leg 0: live -> waiting: no answer",
+                     "db leg 0 path 0: live -> backoff: no answer", "db: waiting -> live",
+                     "db leg 0: waiting -> live", "db leg 0 path 0: backoff -> live"]
+
+
+def test_lost_and_back_between_two_looks(volume):
+    """The counter of a path tells."""
+    volume.put(f"{PATH}/reconnects", "7")
+    steps(volume, "echo 8 >legs/0/paths/0/reconnects", "true")
+    lines = [line.split(" ", 1)[1] for line in volume.run("monitor")[0].splitlines()]
+    assert lines == ["db leg 0 path 0: live -> backoff: an old error",
+                     "db leg 0 path 0: backoff -> live"]
+
+
+def test_json(volume):
+    steps(volume, LOST, BACK)
+    events = [json.loads(line) for line in volume.run("monitor", "--json")[0].splitlines()]
+    assert all(event.pop("schema") == 1 and event.pop("time") for event in events)
+    assert [event.pop("event") for event in events] == [
+        "VOLUME_WAITING", "LEG_WAITING", "PATH_FAILED", "VOLUME_LIVE", "LEG_LIVE",
+        "PATH_REINSTATED"]
+    assert all(event.pop("waiting_writes") is event.pop("access_state") is None for event in events)
+    names = ("volume", "leg", "path", "old", "new", "reason")
+    assert events == [dict(zip(names, event, strict=True)) for event in EVENTS]
+
+
+OF_PATH = "ISTRIPE_LEG=0|ISTRIPE_PATH=0|ISTRIPE_STATE=backoff|ISTRIPE_LIVE_PATHS=1"
+OF_DISK = "change@/devices/virtual/istripe/istripe0|SUBSYSTEM=istripe"
+
+
+def uevents(tool, *events):
+    lines = [f"{OF_DISK}|ISTRIPE_ACTION={action}|ISTRIPE_VOLUME=db|ISTRIPE_DEVICE=istripe0|{OF_PATH}"
+             f"|ISTRIPE_ACCESS_STATE=standby{more}" for action, more in events]
+    return "printf '%s\\n' " + " ".join(f"'{line}'" for line in lines) + f" >{tool.root}/uevents"
+
+
+WRITES = [("PATH_FAILED", "|ISTRIPE_REASON=no answer"),
+          ("WRITES_WAITING", "|ISTRIPE_WAITING_WRITES=5|ISTRIPE_REASON=until a \033[2Jlogin"),
+          ("WRITES_RESUMED", ""), ("WRITES_FAILED", ""), ("PATH_ACCESS", ""), ("NEWER", "")]
+PLACE = "db leg 0 path 0: "
+
+
+def test_events_without_a_change_of_a_state(volume, tmp_path):
+    """Uevents tell of writes and access states, once; changes of states have a line already."""
+    noted = tmp_path / "noted"
+    program = tmp_path / "program"
+    program.write_text('#!/bin/sh\necho "$*|$ISTRIPE_EVENT|$ISTRIPE_NEW|$ISTRIPE_REASON|'
+                       f'$ISTRIPE_WAITING_WRITES|$ISTRIPE_ACCESS_STATE" >>{noted}\n')
+    program.chmod(0o755)
+    steps(volume, uevents(volume, *WRITES), "true")
+    out, _ = volume.run("monitor", "--program", program, "--exec", "/bin/false")
+    assert [line.split(" ", 1)[1] for line in out.splitlines()] == [
+        f"{PLACE}WRITES_WAITING 5: until a ?[2Jlogin", f"{PLACE}WRITES_RESUMED",
+        f"{PLACE}WRITES_FAILED", f"{PLACE}PATH_ACCESS standby"]
+    assert noted.read_text().splitlines() == [
+        "WRITES_WAITING db 0 0|WRITES_WAITING|backoff|until a ?[2Jlogin|5|",
+        "WRITES_RESUMED db 0 0|WRITES_RESUMED|backoff|||",
+        "WRITES_FAILED db 0 0|WRITES_FAILED|backoff|||",
+        "PATH_ACCESS db 0 0|PATH_ACCESS|backoff|||standby"]
+
+
+def test_events_without_a_change_of_a_state_as_json(volume):
+    steps(volume, uevents(volume, *WRITES))
+    events = [json.loads(line) for line in volume.run("monitor", "--json")[0].splitlines()]
+    same = {"volume": "db", "leg": 0, "path": 0, "old": "backoff", "new": "backoff"}
+    nothing = {"reason": None, "waiting_writes": None, "access_state": None}
+    assert all(event.pop("schema") == 1 and event.pop("time") for event in events)
+    assert events == [
+        {"event": "WRITES_WAITING", **same, **nothing, "reason": "until a ?[2Jlogin",
+         "waiting_writes": 5},
+        {"event": "WRITES_RESUMED", **same, **nothing},
+        {"event": "WRITES_FAILED", **same, **nothing},
+        {"event": "PATH_ACCESS", **same, **nothing, "access_state": "standby"}]
+
+
+def test_paths_and_volumes_come_and_go(volume):
+    tree = volume.tree
+    steps(volume, "cp -r legs/0/paths/0 legs/0/paths/1", "rm -r legs/0/paths/1",
+          f"mv legs gone; mv state gone; echo >{tree}/db/device; rm -r ../istripe",
+          f"mv {tree}/db {volume.root}")
+    lines = [line.split(" ", 1)[1] for line in volume.run("monitor")[0].splitlines()]
+    assert lines == ["db leg 0 path 1: none -> live", "db leg 0 path 1: live -> none",
+                     "db: live -> down", "db: down -> none"]
+
+
+def test_a_program_is_run(volume, tmp_path):
+    hook = tmp_path / "hook"
+    hook.write_text('#!/bin/sh\nprintf "%s|" "$@" "$ISTRIPE_VOLUME" "$ISTRIPE_LEG" '
+                    f'"$ISTRIPE_PATH" "$ISTRIPE_NEW" "$ISTRIPE_REASON" >>{tmp_path}/noted\n'
+                    f"echo >>{tmp_path}/noted\nexit 3\n")
+    hook.chmod(0o755)
+    steps(volume, LOST)
+    _, err = volume.run("monitor", "--exec", hook)
+    assert (tmp_path / "noted").read_text().splitlines() == [
+        "db|||live|waiting|no answer|db|||waiting|no answer|",
+        "db|0||live|waiting|no answer|db|0||waiting|no answer|",
+        "db|0|0|live|backoff|no answer|db|0|0|backoff|no answer|"]
+    assert err.count("has ended with code 3") == 3
+
+
+def hook(volume, tmp_path, *bodies, code=0):
+    """What a program has been called with, a line for each event; the last word is the state."""
+    program = tmp_path / "hook"
+    program.write_text(f'#!/bin/sh\necho "$@" "$#" "$ISTRIPE_NEW" >>{tmp_path}/noted\n'
+                       f'[ "$ISTRIPE_EVENT" = "$1" ] || echo wrong >>{tmp_path}/noted\n'
+                       f"exit {code}\n")
+    program.chmod(0o755)
+    steps(volume, *bodies)
+    err = volume.run("monitor", "--program", program)[1]
+    noted = tmp_path / "noted"
+    return noted.read_text().splitlines() if noted.exists() else [], err
+
+
+def test_a_program_is_told_events(volume, tmp_path):
+    noted, err = hook(volume, tmp_path, LOST, BACK)
+    assert err == ""
+    assert noted == ["VOLUME_WAITING db 2 waiting", "LEG_WAITING db 0 3 waiting",
+                     "PATH_FAILED db 0 0 4 backoff", "VOLUME_LIVE db 2 live",
+                     "LEG_LIVE db 0 3 live", "PATH_REINSTATED db 0 0 4 live"]
+
+
+def test_attempts_are_no_events(volume, tmp_path):
+    state = "legs/0/paths/0/state"
+    noted, _ = hook(volume, tmp_path, f"echo backoff >{state}", f"echo connecting >{state}",
+                    f"echo backoff >{state}", f"echo refused >{state}", f"echo degraded >{state}",
+                    f"echo draining >{state}", f"echo dead >{state}")
+    assert noted == ["PATH_FAILED db 0 0 4 backoff", "PATH_FAILED db 0 0 4 refused",
+                     "PATH_DEGRADED db 0 0 4 degraded", "PATH_FAILED db 0 0 4 draining",
+                     "PATH_FAILED db 0 0 4 dead"]
+
+
+def test_events_of_what_comes_and_goes(volume, tmp_path):
+    tree = volume.tree
+    noted, _ = hook(volume, tmp_path, "cp -r legs/0/paths/0 legs/0/paths/1",
+                    "rm -r legs/0/paths/1", f"mkdir {tree}/log",
+                    f"mv legs gone; mv state gone; echo >{tree}/db/device; rm -r ../istripe",
+                    f"mv {tree}/db {volume.root}")
+    assert noted == ["PATH_ADDED db 0 1 4 live", "PATH_REMOVED db 0 1 4 none",
+                     "VOLUME_ADDED log 2 down", "VOLUME_DOWN db 2 down",
+                     "VOLUME_REMOVED db 2 none"]
+
+
+def test_a_program_that_fails_ends_nothing(volume, tmp_path):
+    noted, err = hook(volume, tmp_path, LOST, BACK, code=4)
+    assert len(noted) == 6 and err.count("has ended with code 4") == 6
+
+
+@pytest.mark.parametrize("words, said", [
+    (["--program"], "--program needs a value"), (["--program", "true"], "give the path"),
+    (["--program", "/no/thing"], "--program /no/thing: No"),
+    (["db"], "one word too many"), (["--exec"], "--exec needs a value"),
+    (["--exec", "true"], "give the path of a program"), (["--exec", "/no/thing"], "/no/thing: No"),
+])
+def test_wrong_usage(tool, words, said):
+    assert said in tool.run("monitor", *words, code=2)[1]
+
+
+def test_without_a_kernel_that_says_so(volume):
+    """The waiting as it is shipped: files that are no files of sysfs, and perhaps no uevents."""
+    process = volume.start("monitor")
+    # Nobody knows when it has read the first time: one more volume until it says so.
+    for number in range(200):
+        volume.tree.joinpath(f"new{number}").mkdir()
+        if select.select([process.stdout], [], [], 0.1)[0]:
+            break
+    assert re.search(r"new\d+: none -> down", process.stdout.readline())
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=20)
+    assert process.returncode == 0

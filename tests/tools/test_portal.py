@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Host names in portal=: what is stored is the address. The names are those of fake_resolver.c."""
+
+import pytest
+
+TARGET = "target=iqn.2026-01.a:t1,nic=eth1"
+PORTAL = "db/legs/0/paths/0/portal"
+
+
+@pytest.fixture(autouse=True)
+def hosts(tool):
+    tool.put("etc/hosts", "192.0.2.10 array\n192.0.2.10 array\n2001:db8::10 array6\n"
+             "192.0.2.11 both\n2001:db8::11 both\n198.51.100.7 array.example.com")
+
+
+@pytest.mark.parametrize("typed, stored", [
+    ("array", "192.0.2.10"), ("array:3261", "192.0.2.10:3261"),
+    ("array.example.com", "198.51.100.7"),
+    ("array6", "[2001:db8::10]"), ("array6:3261", "[2001:db8::10]:3261"),
+    # Addresses are as they were typed, and what is none is for the module to judge.
+    ("192.0.2.10", "192.0.2.10"), ("192.0.2.10:3260", "192.0.2.10:3260"),
+    ("2001:db8::1", "2001:db8::1"), ("[2001:DB8::1]:3260", "[2001:DB8::1]:3260"),
+    ("[fe80::1%eth0]:3260", "[fe80::1%eth0]:3260"), ("192.0.2.999", "192.0.2.999"), ("", ""),
+])
+def test_stored(tool, typed, stored):
+    for command in ("create", "assemble"):
+        tool.run(command, "db", "--no-up", "--leg", f"{TARGET},portal={typed}")
+        assert tool.value(PORTAL) == stored
+        tool.run("delete", "db")
+
+
+@pytest.mark.parametrize("typed, message", [
+    ("both", "host name both has 2 addresses, and a path has one:"),
+    ("both:3260", "host name both has 2 addresses, and a path has one:"),
+    ("nobody", "host name nobody is not known: "),
+])
+def test_refused(tool, typed, message):
+    leg = ["--leg", f"{TARGET},portal=192.0.2.10"]
+    bad = ["--leg", f"{TARGET},portal={typed}"]
+    for words in (["create", "db", *bad], ["create", "db", "--dry-run", *bad],
+                  ["create", "db", *leg, "--path", f"portal={typed}"], ["assemble", "db", *bad]):
+        out, err = tool.run(*words, code=1)
+        assert not out and message in err and "next: give " in err
+        assert ("192.0.2.11" in err and "2001:db8::11" in err) == typed.startswith("both")
+    assert tool.volumes() == []
+
+
+def test_path_add(tool):
+    tool.run("create", "db", "--no-up", "--leg", f"{TARGET},portal=192.0.2.99")
+    tool.run("path", "add", "db", "0", "portal=array,nic=eth2")
+    assert tool.value("db/legs/0/paths/1/portal") == "192.0.2.10"
+    _, err = tool.run("path", "add", "db", "0", "portal=both,nic=eth2", code=1)
+    assert "has 2 addresses" in err
+    assert not (tool.tree / "db/legs/0/paths/2").exists()
+
+
+def test_configuration_file(tool):
+    tool.put("etc/istripe/db.conf", "[leg 0]\ntarget = iqn.2026-01.a:t1\nportal = array:3261")
+    tool.run("up", "db")
+    assert tool.value(PORTAL) == "192.0.2.10:3261"
+    assert tool.run("apply", "db")[0] == ""
+
+
+@pytest.mark.parametrize("words", [
+    ["up", "--wait", "1min", "db"],
+    ["create", "db", "--wait", "1min", "--leg", f"{TARGET},portal=array"],
+])
+def test_look_up_waits(tool, words):
+    """A name server, or the network, that is not there yet; the reason is said once."""
+    if words[0] == "up":
+        tool.put("etc/istripe/db.conf", "[leg 0]\ntarget = iqn.2026-01.a:t1\nportal = array")
+    _, err = tool.run(*words, FAKE_NAMES_TIMES="2")
+    assert err.count("name array is not known: Temporary failure") == 1
+    assert err.count("trying again") == 1
+    assert tool.value(PORTAL) == "192.0.2.10" and tool.value("db/enable") == "1"
+
+
+def test_look_up_does_not_wait(tool):
+    """Without --wait; whoever tries the command again later may succeed."""
+    tool.put("etc/istripe/db.conf", "[leg 0]\ntarget = iqn.2026-01.a:t1\nportal = array")
+    _, err = tool.run("up", "db", code=1, FAKE_NAMES_TIMES="1")
+    assert "Temporary failure" in err and "trying again" not in err
+    assert tool.volumes() == []
+
+
+def test_saved_is_the_address(tool):
+    tool.run("create", "db", "--save", "--leg", f"{TARGET},portal=array")
+    assert "portal = 192.0.2.10\n" in (tool.root / "etc/istripe/db.conf").read_text()
+
+
+@pytest.mark.parametrize("saved, kernel", [
+    ("192.0.2.10", "192.0.2.10:3260"), ("2001:DB8::1", "[2001:db8::1]:3260"),
+    ("[2001:db8:0::1]", "[2001:db8::1]:3260"), ("array", "192.0.2.10:3260")])
+def test_the_form_of_a_portal_is_no_change(tool, saved, kernel):
+    """The module reads a portal back with its port."""
+    tool.put("etc/istripe/db.conf", f"[leg 0]\ntarget = iqn.2026-01.a:t1\nportal = {saved}")
+    tool.run("up", "db")
+    (tool.tree / PORTAL).write_text(f"{kernel}\n")
+    assert tool.run("apply", "--dry-run", "db")[0] == ""
+    (tool.tree / PORTAL).write_text(f"{kernel[:-1]}1\n")
+    assert "portal" in tool.run("apply", "--dry-run", "db")[0]

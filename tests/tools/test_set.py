@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0
+"""set: all settings of a list, or none of them."""
+
+import pytest
+
+LEG = "target=iqn.2026-01.a:t1,portal=192.0.2.10,nic=eth1"
+PATH = "db/legs/0/paths/1"
+
+
+@pytest.fixture
+def volume(tool):
+    tool.run("create", "db", "--leg", LEG, "--path", "portal=192.0.2.11")
+    return tool
+
+
+@pytest.mark.parametrize("words, files, said", [
+    (["command_timeout=20s"], {"db/command_timeout_ms": "20000"},
+     "command_timeout_ms: 30000 -> 20000\n"),
+    (["--leg", "0", "fence=path,policy=failover"],
+     {"db/legs/0/fence": "path", "db/legs/0/policy": "failover"},
+     "fence: auto -> path\npolicy: interleave -> failover\n"),
+    (["--leg", "0", "--path", "1", "ping_interval=1s"], {f"{PATH}/ping_interval_ms": "1000"},
+     "ping_interval_ms: 2000 -> 1000\n"),
+])
+def test_set(volume, words, files, said):
+    before = {name: volume.value(name) for name in files}
+    assert volume.run("set", "--dry-run", "db", *words)[0] == said
+    assert {name: volume.value(name) for name in files} == before
+    assert volume.run("set", "db", *words)[0] == said
+    assert {name: volume.value(name) for name in files} == files
+
+
+def test_what_was_written_is_put_back(volume):
+    out, err = volume.run("set", "db", "--leg", "0", "--path", "1", "weight=5,dscp=8,priority=9",
+                          code=1, FAKE_REFUSE="priority=9")
+    assert not out and f'{PATH}/priority refuses "9": Invalid argument' in err
+    assert "kernel: istripe: db/0/0: priority: is refused" in err
+    assert "nothing else is changed" in err
+    assert [volume.value(f"{PATH}/{name}") for name in ("weight", "dscp")] == ["1", "0"]
+
+
+def contents(tool):
+    """A refused write leaves an empty file empty."""
+    return {file: file.read_text().strip() for file in tool.tree.rglob("*") if file.is_file()}
+
+
+@pytest.mark.parametrize("words, code, said", [
+    (["weight=5"], 1, "weight is a setting of a path"),
+    (["--leg", "0", "--path", "1", "dscp=8,wieght=5"], 1, "did you mean weight=?"),
+    (["--leg", "3", "fence=path"], 1, "volume db has no such leg or path"),
+    (["--leg", "0", "--path", "7", "weight=2"], 1, "has no such leg or path"),
+    (["--leg", "0", "--path", "1", "dscp=8,nic=eth5"], 1, "next: take the volume down"),
+    (["--leg", "x", "fence=path"], 2, "--leg x: a number"), (["--leg"], 2, "--leg : a number"),
+    (["--path", "1", "weight=2"], 2, "--path needs the --leg"), ([], 2, "settings are needed"),
+    (["command_timeout=5"], 2, "ms, s, min, h or d: say 5s or 5ms"), (["a=1", "b=2"], 2, "one word too many"),
+    (["--nonsense", "a=1"], 2, "unknown option --nonsense"), (["weight"], 2, "NAME=VALUE"),
+    (["chap_secret=hunter2hunter2"], 2, "never given on the command line"),
+])
+def test_nothing_changes(volume, words, code, said):
+    before = contents(volume)
+    _, err = volume.run("set", "db", *words, code=code)
+    assert said in err and "hunter2" not in err
+    assert contents(volume) == before
+
+
+@pytest.mark.parametrize("words, said", [
+    (["queue_depth=0"], 'queue_depth: "0" is refused, allowed is a number from 1 to 1024'),
+    (["queue_depth=1025"], "from 1 to 1024"), (["queue_depth=many"], "from 1 to 1024"),
+    (["queue_depth="], "from 1 to 1024"), (["queue_depth=99999999999999999999"], "from 1 to 1024"),
+    (["recovery_timeout_ms=-2"], "a number from -1 to 2147483647"),
+    (["chunk_bytes=96K"], "a power of two from 4096 to 4194304"),
+    (["chunk_bytes=8M"], "a power of two from 4096 to 4194304"),
+    (["--leg", "0", "fence=none"], 'fence: "none" is refused, allowed is auto, path'),
+    (["--leg", "0", "--path", "1", "weight=2,send_buffer_bytes=1"],
+     "0 or a number from 4096 to 536870912"),
+])
+def test_a_dry_run_knows_ranges(volume, words, said):
+    before = contents(volume)
+    out, err = volume.run("set", "--dry-run", "db", *words, code=1)
+    assert not out and said in err
+    assert contents(volume) == before
+
+
+@pytest.mark.parametrize("words", [
+    ["queue_depth=1024"], ["recovery_timeout_ms=-1"], ["chunk_bytes=4M"],
+    ["--leg", "0", "policy=weighted"], ["--leg", "0", "--path", "1", "receive_buffer_bytes=0"],
+])
+def test_a_dry_run_takes_the_ends_of_ranges(volume, words):
+    out, _ = volume.run("set", "--dry-run", "db", *words)
+    assert out.startswith(words[-1].split("=")[0] + ": ") and "is written" not in out
+
+
+def test_a_dry_run_says_what_it_does_not_check(volume):
+    words = ["db", "--leg", "0", "--path", "1", "congestion_control=nonsense,weight=3"]
+    assert volume.run("set", "-n", *words)[0] == (
+        "congestion_control:  -> nonsense (the module checks it when it is written)\n"
+        "weight: 1 -> 3\n")
+
+
+def test_a_secret(tool):
+    tool.run("create", "db", "--no-up", "--leg", LEG + ",chap_user=u")
+    out, _ = tool.run("set", "db", "--leg", "0", "--path", "0", "chap_secret=@-",
+                      text_in="correct-horse-1\n")
+    assert out == "chap_secret: a secret\n"
+    assert tool.value("db/legs/0/paths/0/chap_secret") == "correct-horse-1"
+
+
+def test_of_no_volume(tool):
+    assert "there is no volume db" in tool.run("set", "db", "queue_depth=3", code=1)[1]
+    assert "cannot be the name" in tool.run("set", "a/b", "queue_depth=3", code=2)[1]
+
+
+def mentions(err):
+    return "db is not as its configuration file says" in err and "next: istripectl save db" in err
+
+
+def test_a_file_that_says_something_else(volume):
+    """The next boot would take the change back: set and path say so, when there is such a file."""
+    change = ("set", "db", "--leg", "0", "--path", "1", "weight=5")
+    add, remove = ("path", "add", "db", "0", "portal=192.0.2.12"), ("path", "remove", "db", "0", "2")
+    for words in (change, add, remove):
+        assert volume.run(*words)[1] == ""
+    volume.run("save", "db")
+    assert volume.run(*change)[1] == ""
+    assert mentions(volume.run(*add)[1])
+    assert volume.run(*remove)[1] == ""
+    assert volume.run("set", "--dry-run", "db", "--leg", "0", "--path", "1", "weight=7")[1] == ""
+    assert mentions(volume.run("set", "db", "--leg", "0", "--path", "1", "weight=7")[1])
+    volume.run("save", "db")
+    assert volume.run("apply", "--dry-run", "db")[0] == ""

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-2.0
+"""top and status --watch: the clock is one of the tests' own, see fake_clock.c."""
+
+import json
+import os
+import pty
+import re
+
+import pytest
+
+BASE = "sys/block/istripe0/istripe"
+LEG = "target=iqn.2026-01.a:t1,portal=192.0.2.10,nic=eth1"
+CONNECTION = f"{BASE}/legs/0/paths/0/connections/0"
+#: Files, and what is in them at the beginning and after each interval.
+COUNTERS = {
+    # reads, merged, sectors, ms, writes, merged, sectors, ms, in flight, ...
+    "sys/block/istripe0/stat": ["100 0 8000 50 10 0 80 5 0 0 0",
+                                "1100 0 2008000 2050 510 0 1000080 1005 7 0 0",
+                                "1100 0 2008000 2050 510 0 1000080 1005 0 0 0"],
+    f"{BASE}/state": ["live"] * 3,
+    f"{BASE}/legs/0/state": ["live"] * 3,
+    f"{BASE}/legs/0/commands": ["10", "3010", "3010"],
+    f"{BASE}/legs/0/retried": ["5", "6", "6"],
+    f"{BASE}/legs/0/redriven": ["1", "3", "3"],
+    f"{BASE}/legs/0/paths/0/state": ["live", "live", "backoff"],
+    f"{BASE}/legs/0/paths/0/reconnects": ["1", "2", "2"],
+    f"{BASE}/legs/0/paths/0/session/commands_sent": ["1000", "3000", ""],
+    f"{BASE}/legs/0/paths/0/sessions/1/commands_sent": ["0", "1000", "1000"],
+    f"{CONNECTION}/state": ["logged-in"] * 3,
+    # A session made anew counts from 0 on.
+    f"{CONNECTION}/bytes_sent": ["900000000", "20000000", "20000000"],
+    f"{CONNECTION}/bytes_received": ["1000", "50001000", "50001000"],
+    f"{CONNECTION}/commands_sent": ["0", "2000", "2000"],
+    f"{CONNECTION}/ping_rtt_us": ["0", "123", "123"],
+}
+
+
+@pytest.fixture
+def busy(tool, tmp_path):
+    """A volume that is up, and a clock with which its counters change."""
+    tool.run("create", "db", "--leg", LEG)
+    tool.run("create", "off", "--no-up", "--leg", LEG)
+    steps = ["#!/bin/sh", "case $1 in"]
+    for number in (1, 2):
+        steps.append(f"{number})")
+        steps += [f"echo '{values[number]}' >{tool.root}/{file}"
+                  for file, values in COUNTERS.items()]
+        steps.append(";;")
+    script = tmp_path / "clock"
+    script.write_text("\n".join([*steps, "*) exit 1 ;;", "esac", ""]))
+    script.chmod(0o755)
+    for file, values in COUNTERS.items():
+        tool.put(file, values[0])
+    tool.env["FAKE_CLOCK"] = str(script)
+    return tool
+
+
+
+def test_once(busy):
+    """1000 reads of 512 KB and 500 writes of as much in 2 s."""
+    out, _ = busy.run("top", "--once", "--interval", "2")
+    lines = [re.split(r" {2,}| (?=\S)", line.strip()) for line in out.splitlines()]
+    assert lines[0] == ["NAME", "STATE", "READ_MB/s", "WRITE_MB/s", "IOPS", "LATENCY_ms", "QUEUE",
+                        "RETRIES", "RECONNECTS", "PING_us"]
+    values = {" ".join(line[:-9]): line[-9:] for line in lines[1:]}
+    assert values == {
+        "db": ["live", "512.0", "256.0", "750", "2.00", "7", "3", "1", "-"],
+        "leg 0": ["live", "25.0", "10.0", "1500", "-", "-", "3", "1", "-"],
+        "path 0": ["live", "25.0", "10.0", "1500", "-", "-", "-", "1", "-"],
+        "connection 0": ["logged-in", "25.0", "10.0", "1000", "-", "-", "-", "-", "123"],
+        "off": ["down", *["-"] * 8],
+    }
+
+
+def test_json_until_a_signal(busy):
+    """A line for each interval; nothing in the second one."""
+    first, second = map(json.loads, busy.run("top", "--json", "db")[0].splitlines())
+    assert first["schema"] == second["schema"] == 1
+    volume, = first["volumes"]
+    assert volume["name"] == "db" and volume["state"] == "live" and volume["seconds"] == 1
+    assert volume["read_bytes_per_second"] == 1024e6 and volume["iops"] == 1500
+    assert volume["latency_ms"] == 2 and volume["queue"] == 7 and volume["ping_us"] is None
+    path = volume["legs"][0]["paths"][0]
+    assert path["index"] == 0 and path["write_bytes_per_second"] == 20e6 and path["iops"] == 3000
+    assert path["reconnects"] == 1 and path["queue"] is None
+    assert path["connections"][0]["ping_us"] == 123
+    volume, = second["volumes"]
+    assert volume["iops"] == volume["queue"] == volume["retries"] == 0
+    assert volume["latency_ms"] is None
+    assert volume["legs"][0]["paths"][0]["state"] == "backoff"
+
+
+def test_blocks(busy):
+    out, _ = busy.run("top", "-o", "NAME,IOPS", "-n", "db")
+    first, second = out.split("\n\n")
+    assert re.search(r"^db +1500$", first, re.MULTILINE)
+    assert re.search(r"^db +0$", second, re.MULTILINE)
+    assert re.search(r"^  leg 0 +3000$", first, re.MULTILINE)
+    assert "\033" not in out
+
+
+def test_a_path_that_has_come(busy):
+    """No rate without a beginning."""
+    clock = busy.root / "clock"
+    clock.write_text(f"#!/bin/sh\ncp -r {busy.root}/{BASE}/legs/0/paths/0 "
+                     f"{busy.root}/{BASE}/legs/0/paths/1\n")
+    clock.chmod(0o755)
+    line, = busy.run("top", "--once", "--json", "db", FAKE_CLOCK=str(clock))[0].splitlines()
+    old, new = json.loads(line)["volumes"][0]["legs"][0]["paths"]
+    assert old["iops"] == 0 and new["iops"] is None and new["read_bytes_per_second"] is None
+
+
+@pytest.mark.parametrize("words, said", [
+    (["top", "--interval", "soon"], "soon: an interval is"), (["top", "--interval"], "needs a"),
+    (["top", "--interval", "0"], "at least 100ms"), (["top", "--interval=forever"], "forever:"),
+    (["top", "--json", "-P"], "--json has all values"), (["status", "--watch=x"], "x: an interval"),
+    (["top", "--watch"], "unknown option --watch"), (["list", "--watch"], "unknown option"),
+])
+def test_wrong_usage(tool, words, said):
+    assert said in tool.run(*words, code=2)[1]
+
+
+def test_top_of_no_volume(busy):
+    assert "there is no volume nobody" in busy.run("top", "--once", "nobody", code=1)[1]
+
+
+def test_status_is_watched(busy):
+    out, _ = busy.run("status", "--watch", "-o", "NAME,STATE", "db")
+    blocks = out.split("\n\n")
+    assert len(blocks) == 3 and all(block.startswith("NAME") for block in blocks)
+    assert re.search(r"path 0 +live", blocks[1]) and re.search(r"path 0 +backoff", blocks[2])
+
+
+def on_terminal(tool, *words):
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(tool.program, ["istripectl", *words], tool.env)
+    shown = b""
+    try:
+        while part := os.read(terminal, 4096):
+            shown += part
+    except OSError:
+        pass
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    return shown
+
+
+@pytest.mark.parametrize("words, blocks", [(["top"], 2), (["status", "--watch=5s"], 3)])
+def test_a_terminal_is_repainted(busy, words, blocks):
+    assert on_terminal(busy, *words, "db").count(b"\033[H\033[2J") == blocks

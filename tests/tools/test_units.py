@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The units of systemd: where they are installed, and what they run."""
+
+import contextlib
+import errno
+import os
+import re
+import shlex
+import socket
+import subprocess
+
+import pytest
+from conftest import TOP
+
+FOLDER = TOP / "tools/istripectl"
+
+
+def settings(unit, name):
+    """Values of a setting, lines that go on in the next one joined."""
+    folder = FOLDER if (FOLDER / unit).exists() else TOP / "packaging"
+    text = (folder / unit).read_text(encoding="utf-8").replace("\\\n", " ")
+    return re.findall(rf"^{name}=(.*)$", text, re.MULTILINE)
+
+
+@pytest.fixture
+def installed(built, tmp_path):
+    subprocess.run(["make", "-C", FOLDER, f"O={built}", f"DESTDIR={tmp_path}", "install"],
+                   capture_output=True, check=True)
+    return tmp_path / "usr/lib/systemd/system"
+
+
+def test_units_are_installed(installed):
+    for unit in ("istripe@.service", "istripe-shutdown.service"):
+        assert (installed / unit).read_text() == (FOLDER / unit).read_text()
+    for unit in ("istripe-metrics.service", "istripe-metrics.timer", "istripe-monitor@.service"):
+        assert (installed / unit).read_text() == (TOP / "packaging" / unit).read_text()
+
+
+def test_shutdown_pulls_its_unit_in(installed):
+    link = installed / "shutdown.target.wants/istripe-shutdown.service"
+    assert link.resolve() == (installed / "istripe-shutdown.service").resolve()
+
+
+def test_commands_of_the_unit_are_understood(tool):
+    [line] = settings("istripe@.service", "ExecStart")
+    words = [word.replace("%i", "none") for word in shlex.split(line)]
+    assert words[:2] == ["istripectl", "up"]
+    assert "none" in tool.run(*words[1:], code=78)[1]       # there is no such file
+    assert "none" in tool.run("down", "none", code=1)[1]    # see test_stop_of_a_disk
+
+
+def test_the_timer_writes_metrics(tool):
+    [line] = settings("istripe-metrics.service", "ExecStart")
+    [folder] = settings("istripe-metrics.service", "Environment")
+    words = shlex.split(line.replace("${DIRECTORY}", str(tool.root)))
+    assert folder.startswith("DIRECTORY=/") and words[:2] == ["istripectl", "metrics"]
+    tool.run(*words[1:])
+    assert "istripe_module_loaded 1\n" in (tool.root / "istripe.prom").read_text()
+    assert settings("istripe-metrics.timer", "OnUnitActiveSec") == ["15"]
+
+
+def test_monitor_runs_a_program(tool):
+    """A program that is missing does not start it again and again; without volumes it waits."""
+    [line] = settings("istripe-monitor@.service", "ExecStart")
+    assert settings("istripe-monitor@.service", "Environment") == ["DIRECTORY=/usr/local/sbin"]
+    words = shlex.split(line.replace("${DIRECTORY}", "/bin").replace("%i", "true"))
+    assert words[0] == "istripectl"
+    tool.run(*words[1:], FAKE_CLOCK="/bin/false")
+    words = shlex.split(line.replace("${DIRECTORY}", "/no").replace("%i", "alert"))
+    tool.run(*words[1:], code=2)
+    assert settings("istripe-monitor@.service", "RestartPreventExitStatus") == ["2"]
+    assert settings("istripe-monitor@.service", "WantedBy") == ["multi-user.target"]
+
+
+def test_unit_does_not_start_again_in_vain():
+    """This code is that of istripectl for what only the administrator mends."""
+    assert settings("istripe@.service", "RestartPreventExitStatus") == ["78"]
+
+
+@pytest.fixture
+def systemd():
+    """The socket of NOTIFY_SOCKET; what the tool has said to it."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
+        end.bind(f"\0istripe-{os.getpid()}")
+        end.setblocking(False)
+
+        def said():
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    yield end.recv(1 << 16).decode()
+        yield f"@istripe-{os.getpid()}", lambda: list(said())
+
+
+def test_status_of_the_unit_has_the_reason(tool, systemd):
+    """While it tries again and when it has given up, but not when the volume is up."""
+    address, said = systemd
+    tool.run("create", "db", "--no-up", "--leg",
+             "target=iqn.2026-01.a:t1,portal=192.0.2.10", NOTIFY_SOCKET=address)
+    assert said() == []
+    failure = {"NOTIFY_SOCKET": address, "FAKE_ENABLE": str(errno.ECONNREFUSED),
+               "FAKE_REASON": "leg 0 path 0: nobody"}
+    reason = "STATUS=volume db does not come up: Connection refused; reason: leg 0 path 0: nobody"
+    tool.run("up", "db", code=1, **failure)
+    assert said() == [reason]
+    tool.run("up", "--wait", "1min", "db", FAKE_ENABLE_TIMES="1", **failure)
+    assert said() == [reason, "STATUS="]
+    # Where nobody listens any more it is no matter.
+    tool.run("down", "db")
+    tool.run("up", "db", NOTIFY_SOCKET="/nowhere")
+    assert settings("istripe@.service", "NotifyAccess") == ["main"]
+
+
+@pytest.mark.parametrize("lines", [
+    ["/dev/istripe0"],
+    # The disk need not be the first one.
+    ["/dev/mapper/vg-data", "/dev/istripe0", "/dev/istripe0p1"],
+])
+def test_stop_deactivates_what_is_on_the_disk(tmp_path, lines):
+    """One after the other, whatever becomes of each."""
+    for name, text in (("lsblk", "\n".join(["[ $3 = /dev/istripe/db ] || exit 1",
+                                            *(f"echo {line}" for line in lines)])),
+                       ("udevadm", f'[ "$1" = settle ] && echo settled >>{tmp_path}/called; exit 1'),
+                       ("blkdeactivate", f"shift 4; echo $1 >>{tmp_path}/called; exit 1")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "called").touch()
+    line = settings("istripe@.service", "ExecStop")[0]
+    words = shlex.split(line.removeprefix("-").replace("$$", "$").replace("%i", "db"))
+    subprocess.run(words, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}, check=False)
+    assert (tmp_path / "called").read_text().split() == ["settled", *lines]
+
+
+@pytest.mark.parametrize("down, up, system, calls", [
+    (0, "0", "running", []),
+    # It is in use: the unit stays active, and whoever stops it hears of it.
+    (1, "1", "degraded", ["cancel 17", "--no-block start istripe@db.service"]),
+    # A shutdown goes on; nor is there anything left to stop when it is down, with data lost.
+    (1, "1", "stopping", []),
+    (1, "0", "running", []),
+])
+def test_stop_of_a_disk(tmp_path, down, up, system, calls):
+    for name, text in (("istripectl", f'[ "$*" = "down db" ] && exit {down}'),
+                       ("systemctl", f'''case "$*" in
+                        is-system-running) echo {system} ;;
+                        "show -p Job --value istripe@db.service") echo 17 ;;
+                        *) echo "$*" >>{tmp_path}/called ;;
+                        esac''')):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "called").touch()
+    (tmp_path / "db").mkdir()
+    (tmp_path / "db/enable").write_text(f"{up}\n")
+    line = settings("istripe@.service", "ExecStop")[1].replace("$$", "$").replace("%i", "db")
+    words = shlex.split(line.replace("%n", "istripe@db.service")
+                        .replace("/sys/kernel/config/istripe", str(tmp_path)))
+    done = subprocess.run(words, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}, check=False)
+    assert done.returncode == down
+    assert (tmp_path / "called").read_text().splitlines() == calls
+
+
+@pytest.mark.parametrize("before, after", [
+    ("120000", "15000"), ("-1", "15000"), ("15001", "15000"), ("15000", "15000"), ("0", "0"),
+    ("500", "500"),
+])
+def test_shutdown_makes_timeouts_short(tmp_path, before, after):
+    """Those that are shorter already stay; each volume has its own."""
+    for name, value in (("db", before), ("other", "999999")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "recovery_timeout_ms").write_text(f"{value}\n")
+    [line] = settings("istripe-shutdown.service", "ExecStart")
+    words = shlex.split(line.replace("$$", "$").replace("/sys/kernel/config/istripe", str(tmp_path)))
+    environment = dict(word.split("=") for word in
+                       settings("istripe-shutdown.service", "Environment"))
+    subprocess.run(words, env=environment, check=True)
+    assert (tmp_path / "db" / "recovery_timeout_ms").read_text() == f"{after}\n"
+    assert (tmp_path / "other" / "recovery_timeout_ms").read_text() == "15000\n"
+
+
+def test_shutdown_without_volumes_is_no_failure(tmp_path):
+    [line] = settings("istripe-shutdown.service", "ExecStart")
+    words = shlex.split(line.replace("$$", "$").replace("/sys/kernel/config/istripe", str(tmp_path)))
+    subprocess.run(words, env={"RECOVERY_MS": "15000"}, check=True, stderr=subprocess.DEVNULL)
