@@ -11,6 +11,7 @@ from lab.ghost import KIB, held_write, killed, state, volume_over
 from lab.shell import read, wait_for, write
 from scripted.ghost import hold
 from scripted.scenario import Scenario
+from scripted.scsi import Disk
 from scripted.steps import refuse
 
 #: They take long, and what they test does not depend on the kernel.
@@ -154,6 +155,25 @@ def test_writes_that_wait_say_so(make_volume, links, servers):
         forgive(servers[0])
         writer.finish(WITHIN_S)
         assert path_state(volume) == "live"
+
+
+def test_another_lun_answers_for_a_while(make_volume, links, servers, kernel_log):
+    """Its path gets no I/O, and is used again when the LUN is back; nobody has to say so."""
+    volume, targets = two_paths(make_volume, links, servers, Scenario("one"), Scenario("two"))
+    with Direct(volume.enable()) as disk:
+        own, other = targets[0].disk, Disk(identity="6001405" + "b" * 25)
+        targets[0].disk = other
+        wait_for("a connection to break", lambda: network.kill_connections(port=servers[0].port))
+        wait_for("the refusal", lambda: path_state(volume) == "refused", 20)
+        assert path_error(volume).endswith("path not used; refused, and tried again slowly")
+        before = volume.reconnects()
+        disk.write(0, noise(64 * KIB, 1))
+        same(disk.read(0, 64 * KIB), noise(64 * KIB, 1), "what was read")
+        assert other.data == bytes(len(other.data))
+        assert volume.reconnects() == before
+        assert len(kernel_log.matching(f"{volume.name}/0/0: .*path not used")) == 1
+        targets[0].disk = own
+        wait_live(volume, 0, WITHIN_S)
 
 
 def set_secret(target, secret):

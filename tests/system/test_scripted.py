@@ -5,6 +5,7 @@ Every scenario states what must come of it. Whatever it is, the initiator stays 
 the kernel's log stays clean, and the volume can be taken down.
 """
 
+import concurrent.futures
 import functools
 import mmap
 import os
@@ -196,6 +197,22 @@ def expect_path_refused(scenario, volume, server):
     assert not reader.is_alive()
 
 
+def expect_elsewhere(scenario, volume, server):
+    """Nothing reaches the other LUN; the I/O that waits goes on when the LUN is back."""
+    device = volume.enable()
+    disk, naa = server.target.disk, server.target.disk.naa
+    server.arm()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        worker = pool.submit(do_io, device, server.target, scenario.io)
+        wait_for("the refusal", lambda: re.search(scenario.expect.reason, last_error(volume)), 20)
+        data = bytes(disk.data)
+        wait_for("the path to be refused", lambda: volume.state() == "refused", 10)
+        assert worker.running() and disk.data == data and disk.naa != naa
+        disk.naa = naa
+        worker.result(IO_TIMEOUT_S)
+    volume.wait_state("live", 20)
+
+
 def read_quietly(fd):
     with mmap.mmap(-1, 4 * KIB) as memory:
         try:
@@ -206,7 +223,7 @@ def read_quietly(fd):
 
 KINDS = {"refused": expect_refused, "io error": expect_io_error,
          "not served": expect_not_served,
-         "path refused": expect_path_refused}
+         "path refused": expect_path_refused, "elsewhere": expect_elsewhere}
 
 
 def parameters():

@@ -385,14 +385,26 @@ static void nexus_go_idle(struct istripe_nexus *nexus)
 	complete_all(&nexus->idled);
 }
 
-/* The target may be late over this nexus. A LUN smaller than at first has lost data. */
+/* The LUN may be mapped there again, or one answer was wrong. */
+static bool nexus_is_elsewhere(const struct istripe_nexus *nexus)
+{
+	return nexus->mismatch == -ENODEV;
+}
+
+/* The target may be late over this nexus. */
 static bool nexus_may_catch_up(const struct istripe_nexus *nexus)
 {
 	return nexus->mismatch == -ENOSPC &&
 	       nexus->found.capacity.blocks >= nexus->leg->first_blocks;
 }
 
-/* False for the same failure again, unless it is a mismatch. */
+/* A LUN smaller than at first has lost data; one that somebody else has used has other data. */
+static bool nexus_found_the_end(const struct istripe_nexus *nexus)
+{
+	return nexus->mismatch && !nexus_is_elsewhere(nexus) && !nexus_may_catch_up(nexus);
+}
+
+/* False for the same failure again, unless it is the last one. */
 static bool nexus_failure_is_news(struct istripe_nexus *nexus, const char *why)
 {
 	unsigned long flags;
@@ -401,7 +413,7 @@ static bool nexus_failure_is_news(struct istripe_nexus *nexus, const char *why)
 	spin_lock_irqsave(&nexus->event_lock, flags);
 	same = !strcmp(nexus->last_error, why);
 	spin_unlock_irqrestore(&nexus->event_lock, flags);
-	return !nexus->tried || !same || (nexus->mismatch && !nexus_may_catch_up(nexus));
+	return !nexus->tried || !same || nexus_found_the_end(nexus);
 }
 
 /* The session's fault, noted when it was closed, says why a command of our own was lost with it. */
@@ -436,10 +448,11 @@ static void nexus_refused_why(const struct istripe_nexus *nexus, char *why, size
 					     "and tried again slowly");
 }
 
-/* The login, by the target or because of CHAP; before its session is closed. */
+/* The login, by the target or because of CHAP, or the LUN by us; before its session is closed. */
 static bool nexus_is_refused(const struct istripe_nexus *nexus)
 {
-	return nexus->owned && test_bit(ISTRIPE_SESSION_REFUSED, &nexus->owned->flags);
+	return nexus_is_elsewhere(nexus) ||
+	       (nexus->owned && test_bit(ISTRIPE_SESSION_REFUSED, &nexus->owned->flags));
 }
 
 static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, char *why,
@@ -467,8 +480,7 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, char *w
 	if (nexus_is_first(nexus) && !goes_on) {
 		/* The caller that started the nexus wants the first result. */
 		nexus_set_state(nexus, ISTRIPE_NEXUS_IDLE);
-	} else if (nexus->mismatch && !nexus_may_catch_up(nexus) &&
-		   !nexus->ops->waits(nexus)) {
+	} else if (nexus_found_the_end(nexus) && !nexus->ops->waits(nexus)) {
 		nexus_set_state(nexus, ISTRIPE_NEXUS_DEAD);
 	} else if (refused) {
 		nexus->ops->fence(nexus);

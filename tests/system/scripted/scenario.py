@@ -48,6 +48,10 @@ def path_refused(reason=""):
     return Expect("path refused", reason)
 
 
+def elsewhere(reason=""):
+    return Expect("elsewhere", reason)
+
+
 @dataclasses.dataclass(frozen=True)
 class Scenario:
     """One row of a table.

@@ -7,6 +7,7 @@ from scripted.scenario import (
     SURVIVES,
     WORKS,
     Scenario,
+    elsewhere,
     io_error,
     not_served,
     path_refused,
@@ -179,18 +180,18 @@ def tells(name, expect, change, *told):
 
 LUNS = [
     tells("grows", WORKS, grow, 6, 0x2A, 9),
-    tells("is another one", path_refused("answers here"), another, 6, 0x3F, 0x0E),
+    tells("is another one", elsewhere("answers here"), another, 6, 0x3F, 0x0E),
     becomes("has other mode pages", path_refused("now has one"), cache, 6, 0x2A, 1,
             disk={"write_cache": False}),
     becomes("grows", WORKS, grow, 6, 0x2A, 9),
-    becomes("says that it has grown, and is another one", path_refused("answers here"), another,
+    becomes("says that it has grown, and is another one", elsewhere("answers here"), another,
             6, 0x2A, 9),
     looked_at("and the connection is lost", reconnects("lost"), cut),
     looked_at("and says so again", WORKS, says(6, 0x2A, 9)),
     looked_at("and is busy", WORKS, says(2, 4, 1)),
     looked_at("and does not say how much", reconnects("READ CAPACITY"), says(5, 0x24, 0)),
     becomes("shrinks", path_refused("has shrunk"), shrink, 6, 0x2A, 9),
-    becomes("is another one", path_refused("answers here"), another, 6, 0x3F, 0x0E),
+    becomes("is another one", elsewhere("answers here"), another, 6, 0x3F, 0x0E),
     becomes("has other blocks", path_refused("the LUN now says 4096"), coarse, 6, 0x2A, 9),
 ]
 
