@@ -10,9 +10,11 @@
 #include "block/delay.h"
 #include "block/eh.h"
 #include "block/io.h"
+#include "block/latency.h"
 #include "block/leg.h"
 #include "block/limits.h"
 #include "block/nexus.h"
+#include "block/path.h"
 #include "block/policy.h"
 #include "block/volume.h"
 #include "block/write_protect.h"
@@ -198,6 +200,8 @@ static void io_task_good(struct istripe_leg_task *leg_task)
 
 	if (task->transferred_bytes == task->data.length_bytes) {
 		istripe_leg_note_good(leg_task->leg);
+		istripe_latency_count(leg_task->nexus->path->latencies,
+				      blk_mq_rq_from_pdu(leg_task->io));
 		io_put(leg_task->io);
 		return;
 	}

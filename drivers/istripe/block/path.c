@@ -4,6 +4,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "block/latency.h"
 #include "block/leg.h"
 #include "block/nexus.h"
 #include "block/path.h"
@@ -60,7 +61,8 @@ struct istripe_path *istripe_path_create(struct istripe_leg *leg,
 	path->kept = ISTRIPE_CONNECTIONS_MAX;
 	INIT_LIST_HEAD(&path->sysfs_dirs);
 	INIT_LIST_HEAD(&path->sysfs_session_dirs);
-	ret = path_create_nexuses(path);
+	path->latencies = alloc_percpu(struct istripe_latencies);
+	ret = path->latencies ? path_create_nexuses(path) : -ENOMEM;
 	if (!ret)
 		return path;
 	istripe_path_destroy(path);
@@ -76,6 +78,7 @@ void istripe_path_destroy(struct istripe_path *path)
 	/* No reader of the nexuses, or of the path, is left: see istripe_nexus_destroy(). */
 	for (i = 0; i < path->nexus_count; i++)
 		istripe_nexus_destroy(path->nexuses[i]);
+	free_percpu(path->latencies);
 	kvfree_sensitive(path, sizeof(*path));
 }
 

@@ -29,6 +29,7 @@
 #include "iscsi/state.h"
 
 struct istripe_path;
+struct istripe_latencies;
 struct istripe_leg;
 struct istripe_leg_task;
 struct istripe_nexus;
@@ -53,6 +54,7 @@ struct istripe_path {
 	/* Tasks submitted to a session and not done yet; counted when the leg has several paths. */
 	atomic_t in_flight;
 	atomic_long_t in_flight_bytes;
+	struct istripe_latencies __percpu *latencies;
 
 	struct istripe_conn_place places[ISTRIPE_CONNECTIONS_MAX];
 	struct list_head sysfs_dirs;	/* the control layer's sysfs directory */

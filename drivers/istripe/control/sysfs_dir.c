@@ -6,6 +6,7 @@
 #include <linux/kernel.h>
 #include <linux/slab.h>
 
+#include "block/latency.h"
 #include "control/settings.h"
 #include "control/sysfs_dir.h"
 
@@ -42,6 +43,16 @@ ssize_t istripe_sysfs_setting_show(const struct istripe_sysfs_file *file, void *
 				   char *page)
 {
 	return istripe_setting_show_running(file->setting, object, page);
+}
+
+ssize_t istripe_sysfs_latency_emit(char *page, const struct istripe_latency *latency)
+{
+	int used = sysfs_emit(page, "%llu", latency->sum_ns);
+	u32 i;
+
+	for (i = 0; i < ISTRIPE_LATENCY_BUCKETS; i++)
+		used += sysfs_emit_at(page, used, " %llu", latency->counts[i]);
+	return used + sysfs_emit_at(page, used, "\n");
 }
 
 const struct sysfs_ops istripe_sysfs_dir_ops = {

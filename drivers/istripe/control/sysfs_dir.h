@@ -17,6 +17,7 @@
 
 #include "iscsi/keys.h"
 
+struct istripe_latency;
 struct istripe_path;
 struct istripe_nexus;
 struct istripe_setting;
@@ -76,6 +77,9 @@ static struct istripe_sysfs_file _prefix##_file_##_name = {			\
 
 ssize_t istripe_sysfs_setting_show(const struct istripe_sysfs_file *file, void *object,
 				   char *page);
+
+/* The sum, then the buckets. */
+ssize_t istripe_sysfs_latency_emit(char *page, const struct istripe_latency *latency);
 
 extern const struct kobj_type istripe_sysfs_dir_plain_type;
 extern const struct sysfs_ops istripe_sysfs_dir_ops;

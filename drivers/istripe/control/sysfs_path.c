@@ -12,6 +12,7 @@
 #include <linux/sysfs.h>
 
 #include "block/fence.h"
+#include "block/latency.h"
 #include "block/leg.h"
 #include "block/nexus.h"
 #include "block/path.h"
@@ -220,6 +221,22 @@ ISTRIPE_SYSFS_FILE(path, _name, 0444, .show = path_##_name##_show)
 PATH_COUNTER(reconnects, nexus->reconnects);
 PATH_COUNTER(faults, nexus->faults);
 
+#define PATH_LATENCY(_name, _kind)							\
+static ssize_t path_latency_##_name##_show(const struct istripe_sysfs_file *file,	\
+					   void *object, char *page)			\
+{											\
+	const struct istripe_path *path = object;					\
+	struct istripe_latency sum = {};						\
+											\
+	istripe_latency_add(path->latencies, _kind, &sum);				\
+	return istripe_sysfs_latency_emit(page, &sum);					\
+}											\
+ISTRIPE_SYSFS_FILE(path, latency_##_name, 0444, .show = path_latency_##_name##_show)
+
+PATH_LATENCY(read, ISTRIPE_LATENCY_READ);
+PATH_LATENCY(write, ISTRIPE_LATENCY_WRITE);
+PATH_LATENCY(other, ISTRIPE_LATENCY_OTHER);
+
 #define PATH_SETTING(_name, _file, ...)							\
 	ISTRIPE_SYSFS_SETTING_##_file(path, _name,					\
 				      &istripe_path_settings[ISTRIPE_PATH_SETTING_##_name])
@@ -235,6 +252,9 @@ static struct attribute *path_attrs[] = {
 	&path_file_port_group.attr,
 	&path_file_reconnects.attr,
 	&path_file_faults.attr,
+	&path_file_latency_read.attr,
+	&path_file_latency_write.attr,
+	&path_file_latency_other.attr,
 	&path_file_fenced_through.attr,
 	&path_file_unproven.attr,
 	&path_file_waiting_writes.attr,

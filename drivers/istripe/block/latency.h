@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Times of commands that were answered with GOOD: a histogram for each path and kind of request, in
+ * counters of each processor. The time begins with the block layer's request, so pauses and losses
+ * count as the user sees them. The path that has answered counts it.
+ */
+#ifndef ISTRIPE_BLOCK_LATENCY_H
+#define ISTRIPE_BLOCK_LATENCY_H
+
+#include <linux/percpu.h>
+#include <linux/types.h>
+
+struct request;
+
+enum istripe_latency_kind {
+	ISTRIPE_LATENCY_READ,
+	ISTRIPE_LATENCY_WRITE,
+	ISTRIPE_LATENCY_OTHER,		/* flush, discard, zeroes */
+	ISTRIPE_LATENCY_KINDS
+};
+
+/* Bucket n is for less than 1024 << n nanoseconds, the last one for all longer times. */
+#define ISTRIPE_LATENCY_BUCKETS		26
+
+struct istripe_latency {
+	u64 sum_ns;
+	u64 counts[ISTRIPE_LATENCY_BUCKETS];
+};
+
+struct istripe_latencies {
+	struct istripe_latency kinds[ISTRIPE_LATENCY_KINDS];
+};
+
+/* A command of @rq is done. Counts nothing while queue/iostats of the disk is 0. Any context. */
+void istripe_latency_count(struct istripe_latencies __percpu *latencies, const struct request *rq);
+
+/**
+ * istripe_latency_add() - add what all processors have counted
+ * @latencies: of a path
+ * @kind: of request
+ * @sum: added to
+ *
+ * Context: any. Commands that end meanwhile may be in the counts and not yet in the sum.
+ */
+void istripe_latency_add(const struct istripe_latencies __percpu *latencies,
+			 enum istripe_latency_kind kind, struct istripe_latency *sum);
+
+#endif
