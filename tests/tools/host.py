@@ -15,6 +15,18 @@ TCP = {"tcp_sack": "1", "tcp_timestamps": "1", "tcp_window_scaling": "1", "tcp_e
        "tcp_mem": "190000\t250000\t380000"}
 
 
+#: Commands of a kind, most of which take 0.3 ms.
+COMMANDS = {"read": 100000, "write": 50000, "other": 10}
+
+
+def latency(counts):
+    """A file of how long commands took, by {ms: how many}."""
+    buckets = [0] * 26
+    for ms, count in counts.items():
+        buckets[min(int(ms * 1e6 / 1024).bit_length(), 25)] += count
+    return " ".join(map(str, [sum(int(ms * 1e6) * count for ms, count in counts.items()), *buckets]))
+
+
 def portal(leg, path):
     return f"192.0.{path + 2}.{leg + 10}"
 
@@ -109,10 +121,16 @@ class Host:
             self.put(f"{top}/{file}", text)
         for leg in range(self.legs):
             self.put(f"{top}/legs/{leg}/state", "live")
+            self.latency(f"{top}/legs/{leg}")
             for path in range(self.paths):
                 self.live_path(leg, path)
 
+    def latency(self, place, ms=0.3):
+        for kind, count in COMMANDS.items():
+            self.put(f"{place}/latency_{kind}", latency({ms: count, 2 * ms: count // 10}))
+
     def live_path(self, leg, path):
+        self.latency(self.path(leg, path, "."))
         others = " ".join(str(other) for other in range(self.paths) if other != path)
         for file, text in {
                 "state": "live", "last_error": "", "unproven": "", "fenced_through": others,

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 from conftest import TOP
-from host import Host
+from host import Host, latency
 
 TEXT = {"volume": (str, type(None)), "check": str, "result": str, "subject": (str, type(None)),
         "unit": (str, type(None)), "why": str, "next": (str, type(None))}
@@ -273,6 +273,10 @@ def record(nodes):
                 "# BEGIN RECORD\nnode.name = iqn.2026-01.a:t0\nnode.startup = automatic")
 
 
+def slow_commands(place, kind, counts):
+    return file(f"sys/block/istripe0/istripe/legs/{place}/latency_{kind}", latency(counts))
+
+
 def iscsi_session(host):
     host.put("sys/class/iscsi_session/session3/targetname", "iqn.2026-01.a:t1")
     host.put("sys/class/iscsi_session/session3/initiatorname", "iqn.2026-01.a:host")
@@ -354,6 +358,20 @@ FAULTS = [
      "istripectl path remove db 0 1 && istripectl path add db 0 portal=192.0.3.10,nic=OTHER"),
     ("shared-nic", both(setting("nic", "", 0, 1), nic_routes("-", "eth1")),
      "paths 0 and 1 use eth1 (eth1 and eth1)", "a port for each path", "nic=OTHER"),
+    ("slow-path", slow_commands("0/paths/1", "read", {5: 1000}), "reads take 5.00 ms",
+     "1.33 ms or less, since path 0 takes 0.33 ms", "istripectl top db; then look at its NIC"),
+    ("slow-path", slow_commands("1/paths/0", "write", {1.34: 1000}), "writes take 1.34 ms",
+     "1.33 ms or less, since path 1 takes 0.33 ms", "switch port and target port"),
+    # Most of them take long: they have not waited for a lost path.
+    ("slow-path", slow_commands("0/paths/0", "write", {2000: 1000, 1: 900}),
+     "writes take 1053.11 ms", "1.33 ms or less, since path 1 takes 0.33 ms", "istripectl top db"),
+    # Some have waited for one, the others are slow all the same.
+    ("slow-path", slow_commands("0/paths/0", "read", {20000: 300, 8: 1000}),
+     "reads take 6.29 ms", "1.33 ms or less, since path 1 takes 0.33 ms", "istripectl top db"),
+    ("slow-leg", slow_commands("1", "read", {12.5: 100000}), "reads take 12.50 ms",
+     "1.33 ms or less, since leg 0 takes 0.33 ms", "istripectl top db; then look at its target"),
+    ("slow-leg", both(slow_commands("0", "write", {10: 1000}), slow_commands("1", "write", {31: 1000})),
+     "writes take 31.00 ms", "30.00 ms or less, since leg 0 takes 10.00 ms", "write cache"),
     ("arp", one_subnet(arp_ignore=0), "arp_ignore 0", "arp_ignore 1",
      "sysctl -w net/ipv4/conf/eth1/arp_ignore=1"),
     ("arp", one_subnet(arp_announce=0), "arp_announce 0", "arp_announce 2",
@@ -470,6 +488,58 @@ def test_fault_is_found(host, check, plant, measured, wanted, step):
     assert step.replace("ROOT", str(host.tool.root)) in first["next"]
     assert first["why"]
 
+
+# How long commands take
+
+@pytest.mark.parametrize("plant", [
+    # Three times, but not a millisecond longer; a millisecond, but not three times; too few.
+    slow_commands("0/paths/0", "read", {1.3: 100000}),
+    both(*(slow_commands(f"0/paths/{path}", "read", {ms: 5000}) for path, ms in ((0, 10), (1, 29)))),
+    slow_commands("0/paths/0", "read", {50: 999}),
+    # What waited for a lost path, on the one that answered.
+    slow_commands("0/paths/0", "write", {0.3: 5000, 5000: 300}),
+    slow_commands("1", "write", {0.3: 5000, 60000: 300}),
+    # Flushes take their time, and an array says itself which of its ports are slow.
+    slow_commands("0/paths/0", "other", {500: 5000}),
+    both(slow_commands("0/paths/0", "read", {9: 5000}),
+         path_file("access_state", "active/non-optimized")),
+    # The fastest one is not among those that are compared.
+    both(slow_commands("0/paths/0", "read", {0.01: 999}), slow_commands("0/paths/1", "read", {9: 5000})),
+])
+def test_commands_that_are_not_slow(host, plant):
+    plant(host)
+    assert not findings(host.tool, 0, "warn")
+
+
+def skipped(host):
+    return {(finding["check"], finding["subject"]): finding["why"] for finding in findings(host.tool)
+            if finding["result"] == "skip" and finding["check"].startswith("slow-")}
+
+
+def test_too_few_commands(host):
+    for place in ("0", "0/paths/0", "1/paths/1"):
+        for kind in ("read", "write"):
+            slow_commands(place, kind, {50: 999})(host)
+    paths = "no two paths have 1000 reads or writes each"
+    assert skipped(host) == {
+        ("slow-path", "leg 0"): paths, ("slow-path", "leg 1"): paths,
+        ("slow-leg", None): "no two legs have 1000 reads or writes each",
+    }
+
+
+def test_module_that_does_not_count(host):
+    for name in (host.tool.root / host.disk).rglob("latency_*"):
+        name.unlink()
+    why = "the time of commands cannot be read"
+    assert skipped(host) == {("slow-path", "leg 0"): why, ("slow-path", "leg 1"): why,
+                             ("slow-leg", None): why}
+
+
+def test_nothing_to_compare(tool):
+    host = Host(tool, legs=1, paths=1)
+    why = {finding["check"]: finding["why"] for finding in findings(tool, 1)}
+    assert why["slow-path"] == "each leg has one path" and why["slow-leg"] == "there is one leg"
+    assert host.legs == 1
 
 
 # The network as it is: in a network namespace of the test's own

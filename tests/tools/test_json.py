@@ -18,7 +18,7 @@ TEXTS = {
     "local_address", "remote_address",
 }
 BOOLEANS = {"preferred", "up"}
-LISTS = {"fenced_through"}
+LISTS = {"fenced_through", "latency_read", "latency_write", "latency_other"}
 #: Of keys of RFC 7143.
 KEYS = {"MaxBurstLength": "65536", "InitialR2T": "No", "HeaderDigest": "None", "OFMarker": "No",
         "DefaultTime2Wait": "2", "TaskReporting": "RFC3720", "iSCSIProtocolLevel": "1"}
@@ -41,7 +41,9 @@ def described():
 def value_of(name):
     if name in TEXTS:
         return "12"
-    return {"fenced_through": "1 3", "preferred": "1"}.get(name, "7")
+    if name in LISTS:
+        return "1 3"
+    return "1" if name in BOOLEANS else "7"
 
 
 @pytest.fixture

@@ -40,6 +40,13 @@ STAT = {"reads_completed_total": 1, "read_bytes_total": 3 * 512, "read_time_seco
         "flushes_completed_total": 16, "flush_time_seconds_total": 17.017}
 
 
+#: What the module's buckets have, and what the buckets of the metric do, by their bounds.
+COUNTS = [1, 0, 0, 2, 3, *[0] * 15, 5, 0, 0, 0, 7, 11]
+BUCKETS = {"0.000016384": 6, "0.000065536": 6, "0.000262144": 6, "0.001048576": 6,
+           "0.004194304": 6, "0.016777216": 6, "0.067108864": 6, "0.268435456": 6,
+           "1.073741824": 11, "4.294967296": 11, "17.179869184": 18, "+Inf": 29}
+
+
 @pytest.fixture
 def host(tool):
     host = Host(tool)
@@ -79,6 +86,47 @@ def test_what_is_told(host):
     assert value(families, "istripe_volume_recovery_timeout_seconds", volume="db") == 120
     assert value(families, "istripe_module_loaded") == 1
     assert len(families["istripe_path_info"].samples) == 4
+
+
+def line(sum_ns, counts):
+    return " ".join(map(str, [sum_ns, *counts]))
+
+
+@pytest.mark.parametrize("place, name, labels", [
+    (f"{BASE}/legs/1", "istripe_leg_latency_seconds", {"leg": "1"}),
+    (PATH, "istripe_path_latency_seconds", {"leg": "1", "path": "0"}),
+])
+@pytest.mark.parametrize("kind", ["read", "write", "other"])
+def test_histograms(host, place, name, labels, kind):
+    host.put(f"{place}/latency_{kind}", line(18446744073709551615, COUNTS))
+    families = read(host.tool)
+    assert families[name].type == "histogram"
+    found = value(families, name, volume="db", kind=kind, **labels)
+    assert found.buckets == BUCKETS and list(found.buckets) == list(BUCKETS)
+    assert found.sum == 18446744073.709551615 and found.count == sum(COUNTS)
+
+
+@pytest.mark.parametrize("text", [
+    "", "7", line(1, COUNTS[1:]), line(1, [*COUNTS, 1]), line(1, COUNTS) + " ",
+    line(1, COUNTS).replace(" ", "  ", 1), line(-1, COUNTS), line(1, [*COUNTS[1:], "x"]),
+    line(18446744073709551616, COUNTS),
+])
+def test_histograms_that_cannot_be_read(host, text):
+    name = "istripe_path_latency_seconds"
+    host.put(f"{PATH}/latency_read", text)
+    (host.tool.root / PATH / "latency_write").unlink()
+    kinds = [dict(key)["kind"] for key in read(host.tool)[name].samples
+             if {("leg", "1"), ("path", "0")} <= set(key)]
+    assert kinds == ["other"]
+
+
+def test_without_histograms(host):
+    """As of an older module."""
+    for file in (host.tool.root / BASE).rglob("latency_*"):
+        file.unlink()
+    families = read(host.tool)
+    assert [name for name in families if "latency" in name] == []
+    assert "istripe_path_faults_total" in families
 
 
 def test_states(host):
@@ -153,6 +201,32 @@ def test_the_reader_is_strict(text):
         prometheus.parse(text)
 
 
+HISTOGRAM = """# HELP a b
+# TYPE a histogram
+a_bucket{x="1",le="0.5"} 1
+a_bucket{x="1",le="2"} 3
+a_bucket{x="1",le="+Inf"} 4
+a_sum{x="1"} 7.5
+a_count{x="1"} 4
+"""
+
+
+@pytest.mark.parametrize("old, new", [
+    ('le="2"} 3', 'le="2"} 0'), ('le="2"} 3', 'le="2"} 5'), ('le="2"', 'le="0.25"'),
+    ('le="2"', 'le="0.5"'), ('a_bucket{x="1",le="+Inf"} 4\n', ""), ("+Inf", "9"),
+    ('a_count{x="1"} 4', 'a_count{x="1"} 3'), ('a_count{x="1"} 4\n', ""),
+    ('a_sum{x="1"} 7.5\n', ""), ('a_sum{x="1"}', 'a_sum{x="2"}'), ("a_sum{", "a_total{"),
+    ("a_sum{", "b_sum{"), ('a_sum{x="1"}', 'a_sum{x="1",le="1"}'), (',le="2"', ""),
+    ("a histogram", "a gauge"), ("a_sum{", "a{"),
+])
+def test_the_reader_is_strict_with_histograms(old, new):
+    (key, found), = prometheus.parse(HISTOGRAM)["a"].samples.items()
+    assert key == (("x", "1"),) and found.sum == 7.5 and found.count == 4
+    assert HISTOGRAM.count(old) == 1
+    with pytest.raises(prometheus.Wrong):
+        prometheus.parse(HISTOGRAM.replace(old, new))
+
+
 def test_a_file_is_replaced_at_once(host, tmp_path):
     file = tmp_path / "out/istripe.prom"
     file.parent.mkdir()
@@ -195,5 +269,6 @@ def test_rules_for_alerts_name_metrics():
     text = (TOP / "Documentation/usage.rst").read_text(encoding="utf-8")
     rules = text[text.index("- name: istripe"):text.index("IstripeMetricsOld")]
     table = (TOP / "tools/istripectl/metrics.c").read_text(encoding="utf-8")
-    named = set(re.findall(r"\bistripe_\w+", rules))
+    named = {re.sub("_seconds_(sum|count|bucket)$", "_seconds", name)
+             for name in re.findall(r"\bistripe_\w+", rules)}
     assert len(named) >= 5 and [name for name in named if f'"{name}"' not in table] == []

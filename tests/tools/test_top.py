@@ -11,6 +11,13 @@ import pytest
 BASE = "sys/block/istripe0/istripe"
 LEG = "target=iqn.2026-01.a:t1,portal=192.0.2.10,nic=eth1"
 CONNECTION = f"{BASE}/legs/0/paths/0/connections/0"
+
+
+def line(ns, count):
+    """A file of how long commands took: their sum, and all of them in one bucket."""
+    return " ".join(map(str, [ns, *[0] * 12, count, *[0] * 13]))
+
+
 #: Files, and what is in them at the beginning and after each interval.
 COUNTERS = {
     # reads, merged, sectors, ms, writes, merged, sectors, ms, in flight, ...
@@ -26,6 +33,13 @@ COUNTERS = {
     f"{BASE}/legs/0/paths/0/reconnects": ["1", "2", "2"],
     f"{BASE}/legs/0/paths/0/session/commands_sent": ["1000", "3000", ""],
     f"{BASE}/legs/0/paths/0/sessions/1/commands_sent": ["0", "1000", "1000"],
+    # 600 reads and 400 writes in 3 s; the leg has another path that is none of this test.
+    **{f"{BASE}/legs/0/paths/0/latency_{kind}": [line(ns, count) for ns, count in values]
+       for kind, values in {"read": [(9, 3), (2000000009, 603), (2000000009, 603)],
+                            "write": [(7, 1), (1000000007, 401), (1000000007, 401)],
+                            "other": [(0, 0), (10 ** 12, 9), (10 ** 12, 9)]}.items()},
+    f"{BASE}/legs/0/latency_read": [line(0, 0), line(10 ** 9, 2000), line(10 ** 9, 2000)],
+    f"{BASE}/legs/0/latency_write": [line(0, 0), line(0, 0), line(0, 0)],
     f"{CONNECTION}/state": ["logged-in"] * 3,
     # A session made anew counts from 0 on.
     f"{CONNECTION}/bytes_sent": ["900000000", "20000000", "20000000"],
@@ -65,8 +79,8 @@ def test_once(busy):
     values = {" ".join(line[:-9]): line[-9:] for line in lines[1:]}
     assert values == {
         "db": ["live", "512.0", "256.0", "750", "2.00", "7", "3", "1", "-"],
-        "leg 0": ["live", "25.0", "10.0", "1500", "-", "-", "3", "1", "-"],
-        "path 0": ["live", "25.0", "10.0", "1500", "-", "-", "-", "1", "-"],
+        "leg 0": ["live", "25.0", "10.0", "1500", "0.50", "-", "3", "1", "-"],
+        "path 0": ["live", "25.0", "10.0", "1500", "3.00", "-", "-", "1", "-"],
         "connection 0": ["logged-in", "25.0", "10.0", "1000", "-", "-", "-", "-", "123"],
         "off": ["down", *["-"] * 8],
     }
@@ -83,11 +97,13 @@ def test_json_until_a_signal(busy):
     path = volume["legs"][0]["paths"][0]
     assert path["index"] == 0 and path["write_bytes_per_second"] == 20e6 and path["iops"] == 3000
     assert path["reconnects"] == 1 and path["queue"] is None
-    assert path["connections"][0]["ping_us"] == 123
+    assert path["latency_ms"] == 3 and volume["legs"][0]["latency_ms"] == 0.5
+    assert path["connections"][0]["ping_us"] == 123 and path["connections"][0]["latency_ms"] is None
     volume, = second["volumes"]
     assert volume["iops"] == volume["queue"] == volume["retries"] == 0
     assert volume["latency_ms"] is None
-    assert volume["legs"][0]["paths"][0]["state"] == "backoff"
+    path = volume["legs"][0]["paths"][0]
+    assert path["state"] == "backoff" and path["latency_ms"] is None
 
 
 def test_blocks(busy):
@@ -108,6 +124,24 @@ def test_a_path_that_has_come(busy):
     line, = busy.run("top", "--once", "--json", "db", FAKE_CLOCK=str(clock))[0].splitlines()
     old, new = json.loads(line)["volumes"][0]["legs"][0]["paths"]
     assert old["iops"] == 0 and new["iops"] is None and new["read_bytes_per_second"] is None
+    assert old["latency_ms"] is None and new["latency_ms"] is None
+
+
+@pytest.mark.parametrize("file, text", [
+    # A leg that has lost a path; a path that has come again under its number; an older module.
+    ("latency_read", line(10 ** 9, 1)), ("latency_read", line(1, 5000)), ("latency_read", "7"),
+    ("latency_write", None),
+])
+def test_latency_that_is_not_known(busy, file, text):
+    leg = busy.root / BASE / "legs/0"
+    (leg / "latency_read").write_text(line(10, 2) + "\n")
+    change = f"rm {leg}/{file}" if text is None else f"echo '{text}' >{leg}/{file}"
+    clock = busy.root / "clock"
+    clock.write_text(f"#!/bin/sh\necho '{line(2 * 10 ** 9, 500)}' >{leg}/latency_read\n{change}\n")
+    clock.chmod(0o755)
+    out, = busy.run("top", "--once", "--json", "db", FAKE_CLOCK=str(clock))[0].splitlines()
+    found = json.loads(out)["volumes"][0]["legs"][0]
+    assert found["latency_ms"] is None and found["iops"] == 0
 
 
 @pytest.mark.parametrize("words, said", [

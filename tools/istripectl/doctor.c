@@ -45,6 +45,9 @@ static const struct doctor_check checks[] = {
 	{ "speed-equal", "the paths of a leg are equally fast, or weighted",
 	  .volume = doctor_speeds },
 	{ "shared-nic", "the paths of a leg share no network port", .volume = doctor_shared_nic },
+	{ "slow-path", "commands take about as long over all paths of a leg",
+	  .volume = doctor_slow_path },
+	{ "slow-leg", "commands take about as long over all legs", .volume = doctor_slow_leg },
 	{ "arp", "NICs in one subnet answer ARP for their own addresses only",
 	  .host = doctor_subnet_arp },
 	{ "rp-filter", "answers to NICs in one subnet are not dropped", .host =

@@ -206,6 +206,8 @@ void doctor_single_path(struct doctor *doctor, const struct doctor_volume *volum
 void doctor_shared_nic(struct doctor *doctor, const struct doctor_volume *volume);
 void doctor_speeds(struct doctor *doctor, const struct doctor_volume *volume);
 void doctor_mtus(struct doctor *doctor, const struct doctor_volume *volume);
+void doctor_slow_path(struct doctor *doctor, const struct doctor_volume *volume);
+void doctor_slow_leg(struct doctor *doctor, const struct doctor_volume *volume);
 void doctor_slow_start(struct doctor *doctor, const struct doctor_volume *volume);
 void doctor_recovery(struct doctor *doctor, const struct doctor_volume *volume);
 void doctor_session_twice(struct doctor *doctor, const struct doctor_volume *volume);

@@ -10,6 +10,7 @@
 
 #include "alloc.h"
 #include "command.h"
+#include "latency.h"
 #include "live.h"
 #include "output.h"
 #include "place.h"
@@ -19,6 +20,14 @@
 
 #define SECTOR_BYTES	512
 #define MODE		0644	/* the exporter is another user */
+#define NS_PER_SECOND	1000000000
+
+/*
+ * Every second bound of the module's buckets, from 16 us to 17 s: each one is a series for each
+ * kind and path. The last one is where the last bucket of the module begins.
+ */
+#define BUCKET_FIRST	4
+#define BUCKET_STEP	2
 
 /* A volume that is configured in the kernel, or has a file. */
 struct subject {
@@ -88,8 +97,8 @@ static void label_put(struct sample *sample, const char *name, const char *value
 	fputc('"', out);
 }
 
-/* Further labels may come behind those of the place. */
-static void sample_begin(struct sample *sample)
+/* Further labels may come behind those of the place. A sample of a histogram has a suffix. */
+static void sample_begin_as(struct sample *sample, const char *suffix)
 {
 	const struct metric *metric = sample->metric;
 
@@ -98,7 +107,7 @@ static void sample_begin(struct sample *sample)
 			metric->name, metric->type);
 	sample->begun = true;
 	sample->labels = 0;
-	fputs(metric->name, sample->out);
+	fprintf(sample->out, "%s%s", metric->name, suffix);
 	if (sample->volume)
 		label_put(sample, "volume", sample->volume->name);
 	if (sample->leg)
@@ -107,6 +116,11 @@ static void sample_begin(struct sample *sample)
 		label_put(sample, "path", sample->path->name);
 	if (sample->connection)
 		label_put(sample, "connection", sample->connection->name);
+}
+
+static void sample_begin(struct sample *sample)
+{
+	sample_begin_as(sample, "");
 }
 
 static void sample_end(struct sample *sample, long long number)
@@ -319,6 +333,61 @@ static void path_info_put(struct sample *sample)
 	sample_end(sample, 1);
 }
 
+/* Times of commands */
+
+static void kind_begin(struct sample *sample, const char *suffix, const char *kind)
+{
+	sample_begin_as(sample, suffix);
+	label_put(sample, "kind", kind);
+}
+
+static void bucket_put(struct sample *sample, const char *kind, const char *bound,
+		       unsigned long long count)
+{
+	kind_begin(sample, "_bucket", kind);
+	label_put(sample, "le", bound);
+	sample_end(sample, count);
+}
+
+static char *seconds_text(unsigned long long ns)
+{
+	return alloc_printf("%llu.%09llu", ns / NS_PER_SECOND, ns % NS_PER_SECOND);
+}
+
+static void kind_put(struct sample *sample, const char *kind, const struct latency *latency)
+{
+	unsigned long long count = 0;
+	unsigned int i;
+	char *seconds;
+
+	for (i = 0; i < LATENCY_BUCKETS - 1; i++) {
+		count += latency->counts[i];
+		if (i < BUCKET_FIRST || (i - BUCKET_FIRST) % BUCKET_STEP)
+			continue;
+		seconds = seconds_text(latency_bound_ns(i));
+		bucket_put(sample, kind, seconds, count);
+		free(seconds);
+	}
+	count += latency->counts[LATENCY_BUCKETS - 1];
+	bucket_put(sample, kind, "+Inf", count);
+	kind_begin(sample, "_sum", kind);
+	seconds = seconds_text(latency->sum_ns);
+	fprintf(sample->out, "} %s\n", seconds);
+	free(seconds);
+	kind_begin(sample, "_count", kind);
+	sample_end(sample, count);
+}
+
+static void latency_put(struct sample *sample)
+{
+	struct latency latency;
+	int kind;
+
+	for (kind = 0; kind < LATENCY_KINDS; kind++)
+		if (latency_of(sample->live, kind, &latency))
+			kind_put(sample, latency_kinds[kind], &latency);
+}
+
 static void loaded_put(struct sample *sample)
 {
 	sample_number(sample, sample->all->loaded);
@@ -409,6 +478,9 @@ static const struct metric metrics[] = {
 	{ "istripe_leg_retried_commands_total", "counter",
 	  "SCSI commands sent again because of what the target answered.",
 	  OF_LEG, number_put, "retried", 0 },
+	{ "istripe_leg_latency_seconds", "histogram",
+	  "Time of SCSI commands, the sum over the paths.",
+	  OF_LEG, latency_put, NULL, 0 },
 	{ "istripe_leg_write_protected", "gauge",
 	  "Whether the LUN takes no writes.",
 	  OF_LEG, write_protected_put, NULL, 0 },
@@ -428,6 +500,9 @@ static const struct metric metrics[] = {
 	{ "istripe_path_reconnects_total", "counter",
 	  "Sessions that were made anew.",
 	  OF_PATH, number_put, "reconnects", 0 },
+	{ "istripe_path_latency_seconds", "histogram",
+	  "Time of SCSI commands, from the request to the answer.",
+	  OF_PATH, latency_put, NULL, 0 },
 	{ "istripe_path_waiting_writes", "gauge",
 	  "Writes that wait until the target has ended the lost session.",
 	  OF_PATH, number_put, "waiting_writes", 0 },

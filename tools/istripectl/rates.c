@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "latency.h"
 #include "rates.h"
 #include "value.h"
 
@@ -31,6 +32,19 @@ static double counter_grown(const struct live *before, const struct live *after,
 static double per_second(double count, double seconds)
 {
 	return count < 0 || seconds <= 0 ? RATE_NONE : count / seconds;
+}
+
+/* Of reads and writes together, as that of the volume. */
+static double mean_ms(const struct live *before, const struct live *after)
+{
+	struct latency old, now, grown_by = { 0 };
+	int kind;
+
+	for (kind = LATENCY_READ; kind <= LATENCY_WRITE; kind++)
+		if (!before || !latency_of(before, kind, &old) || !latency_of(after, kind, &now) ||
+		    !latency_add_grown(&old, &now, &grown_by))
+			return RATE_NONE;
+	return latency_count(&grown_by) ? latency_mean_ms(&grown_by) : RATE_NONE;
 }
 
 static void add(double *sum, double what)
@@ -106,6 +120,7 @@ void rates_of_path(const struct live *before, const struct live *after, double s
 	for (i = 0; all && old && i < all->child_count; i++)
 		add(&commands, session_commands(old, all, all->children[i].name));
 	rates->iops = per_second(commands, seconds);
+	rates->latency_ms = mean_ms(before, after);
 	rates->reconnects = counter_grown(before, after, "reconnects");
 }
 
@@ -115,6 +130,7 @@ void rates_of_leg(const struct live *before, const struct live *after, double se
 	rates_clear(rates);
 	children_add(before, after, "paths", rates_of_path, seconds, rates);
 	rates->iops = per_second(counter_grown(before, after, "commands"), seconds);
+	rates->latency_ms = mean_ms(before, after);
 	rates->retries = counter_grown(before, after, "retried");
 	add(&rates->retries, counter_grown(before, after, "redriven"));
 }

@@ -181,6 +181,9 @@ static bool is_number(const char *name)
 
 enum value_type value_type(const char *name)
 {
+	static const char *const lists[] = {
+		"fenced_through", "latency_read", "latency_write", "latency_other", NULL
+	};
 	static const char *const booleans[] = {
 		"preferred", "initial_r2t", "immediate_data", "InitialR2T", "ImmediateData",
 		"DataPDUInOrder", "DataSequenceInOrder", "IFMarker", "OFMarker", NULL
@@ -188,7 +191,7 @@ enum value_type value_type(const char *name)
 
 	if (listed(booleans, name))
 		return VALUE_BOOLEAN;
-	if (!strcmp(name, "fenced_through"))
+	if (listed(lists, name))
 		return VALUE_NUMBERS;
 	return is_number(name) ? VALUE_NUMBER : VALUE_TEXT;
 }
