@@ -36,6 +36,7 @@ from scripted.server import Server
 
 MIB = 1 << 20
 TOP = Path(__file__).resolve().parents[2]
+LONG = Path(__file__).with_name("long.txt")
 DEFAULT_TIMEOUT_S = 300
 #: A kernel that looks at every access to memory takes its time.
 DEBUG_SLOWDOWN = 4
@@ -55,11 +56,25 @@ class Size:
         return full if cls.full else quick
 
 
+def mark_long(items, named):
+    """Marks what LONG lists. A name in it that no test has any more is an error."""
+    names = {line for line in LONG.read_text(encoding="ascii").splitlines() if line[:1] != "#"}
+    files = {item.path.name for item in items}
+    unknown = {name for name in names if name.split("::")[0] in files}
+    for item in items:
+        if item.nodeid in names:
+            item.add_marker(pytest.mark.long)
+            unknown.discard(item.nodeid)
+    if unknown and not named:
+        raise pytest.UsageError(f"{LONG.name}: no such test: {', '.join(sorted(unknown))}")
+
+
 def others_of(items, named, chosen):
     """What is for other kernels, and for other runs.
 
-    Of what is marked as shared, the even ones run on one kernel, the odd ones on the other, unless
-    tests are named. What is marked as long runs when tests are named or chosen by a mark.
+    The even ones run on one kernel, the odd ones on the other, but for those that are marked as
+    both, unless tests are named. What is marked as long runs when tests are named or chosen by a
+    mark.
     """
     others = []
     if not faults.available():
@@ -70,14 +85,15 @@ def others_of(items, named, chosen):
         if not chosen:
             others += [item for item in items if item.get_closest_marker("long")]
         shared = [item for item in items
-                  if item.get_closest_marker("shared") and item not in others]
+                  if not item.get_closest_marker("both") and item not in others]
         others += shared[not os.uname().release.startswith("6.1.")::2]
     return others
 
 
 def pytest_collection_modifyitems(config, items):
-    others = others_of(items, named=any("::" in word for word in config.args),
-                       chosen=config.option.markexpr)
+    named = any("::" in word for word in config.args)
+    mark_long(items, named)
+    others = others_of(items, named, chosen=config.option.markexpr)
     config.hook.pytest_deselected(items=others)
     items[:] = [item for item in items if item not in others]
     for item in items:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.both
 ABI = Path(__file__).resolve().parents[2] / "Documentation" / "ABI"
 #: What is ours outside of the module's own directories, below /sys/block/istripeN.
 IDENTITY = ("wwid", "device/model", "device/serial", "device/vendor")

@@ -27,9 +27,6 @@ from scripted.alua import (
 from scripted.ghost import NOT_SUPPORTED, Holder, completes
 from scripted.scenario import HONEST, Scenario
 
-#: They take long, and what they test does not depend on the kernel.
-pytestmark = pytest.mark.shared
-
 PATH = {"login_timeout_ms": 3000, "default_time2wait": 0}
 #: A state that nobody tells of is found within half a minute while I/O goes on.
 FOUND_S = 60
@@ -527,7 +524,6 @@ def test_handed_back_to_the_preferred_port(alua, reader):
     assert each.errors == []
 
 
-@pytest.mark.long
 def test_not_handed_back_when_somebody_else_has_moved_it(alua, reader):
     volume, groups, _ = alua(OPTIMIZED, STANDBY, preferred=0)
     groups.tpgs = EXPLICIT

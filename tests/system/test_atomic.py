@@ -20,6 +20,7 @@ from lab.shell import read, wait_for, write
 from scripted.scenario import Scenario
 from scripted.scsi import WRITE_16, WRITE_ATOMIC_16, Atomic, number
 
+pytestmark = pytest.mark.both
 KIB, MIB = 1 << 10, 1 << 20
 BLOCK = 512
 #: linux/fs.h and linux/aio_abi.h; Python's os and ctypes do not know them.

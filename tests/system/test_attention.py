@@ -17,6 +17,7 @@ from lab.shell import read, wait_for, write
 from scripted.scenario import Scenario
 from scripted.scsi import fixed_sense
 
+pytestmark = pytest.mark.both
 MIB = 1 << 20
 REPORTED = "the LUN says: reported LUNs data has changed: asking what it is"
 CAPACITY = "the LUN says: capacity data has changed: asking what it is"

@@ -85,8 +85,6 @@ async def always_busy(run, conn, task):
 OUTAGE = Scenario("outage", times=2, hooks={"on_command": lost_then_full})
 
 
-@pytest.mark.long
-@pytest.mark.shared
 @pytest.mark.timeout_s(400)
 @pytest.mark.allow_log("I/O error, dev istripe", "the target that is always busy")
 def test_patience_is_for_busy_targets_only(make_server, make_volume, stock, links):
@@ -237,7 +235,6 @@ def unluckiest(who, server, target, device):
     return 1 + behind / DEPTH
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("limit", [4, 16, 32] if Size.full else [16])
 def test_the_unluckiest_waits_for_a_fair_share(make_server, make_volume, stock, link, limit):
     """What is refused is not overtaken for ever, nor sent again and again. Beside it: open-iscsi."""

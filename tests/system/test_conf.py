@@ -13,7 +13,6 @@ from lab.shell import read, run, wait_for
 
 KIB, MIB = 1 << 10, 1 << 20
 USER, SECRET = "initiator", "a-secret-of-20-bytes"
-pytestmark = pytest.mark.shared
 
 
 @pytest.fixture

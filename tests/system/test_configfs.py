@@ -11,6 +11,7 @@ from lab import istripe
 from lab.kernel import ATOMIC_WRITES
 from lab.shell import read, run, write
 
+pytestmark = pytest.mark.both
 IQN_LONG = "iqn.2024-01.org.example:" + "x" * (223 - 24)
 
 #: file: (default, good values, bad values). A good value that reads back otherwise is a pair.

@@ -12,9 +12,6 @@ from lab.shell import read, run, wait_for
 from scripted.scenario import HONEST
 from scripted.server import Server
 
-#: They take long, and what they test does not depend on the kernel.
-pytestmark = pytest.mark.shared
-
 KIB, MIB = 1 << 10, 1 << 20
 SCRIPTED_PORT = 3262
 QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 5000,

@@ -5,9 +5,6 @@ import pytest
 
 from lab import lio, storage, tgt
 
-#: They take long, and what they test does not depend on the kernel.
-pytestmark = pytest.mark.shared
-
 MIB = 1 << 20
 
 #: The negotiation keys of a published study of small writes, at the target.

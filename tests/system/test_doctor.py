@@ -10,7 +10,6 @@ from lab import istripe
 from lab.istripectl import INITIATOR, TOOL, leg
 from lab.shell import read, run, wait_for
 
-pytestmark = pytest.mark.shared
 #: What makes writes wait, as Linux's own target has it unless somebody changes it.
 SLOW = {"InitialR2T": "Yes", "MaxOutstandingR2T": 1}
 #: What does not depend on the machine that the tests run on.

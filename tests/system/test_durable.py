@@ -12,6 +12,7 @@ from lab.istripe import Named
 from scripted.scenario import HONEST
 from scripted.volatile import VolatileDisk
 
+pytestmark = pytest.mark.both
 KIB = 1 << 10
 AT = 64 * KIB
 

@@ -15,9 +15,6 @@ from lab.istripe import EnableError, Named
 from lab.shell import read, run, status, udev_settle, wait_for, write
 from scripted.scenario import Scenario
 
-#: They take long, and what they test does not depend on the kernel.
-pytestmark = pytest.mark.shared
-
 MIB = 1 << 20
 LUN_BYTES = 32 * MIB
 

@@ -30,9 +30,6 @@ from scripted.scenario import HONEST, Scenario
 from scripted.server import Server
 from scripted.steps import drop, on_write
 
-#: They take long, and what they test does not depend on the kernel.
-pytestmark = pytest.mark.shared
-
 PORTS = (3264, 3265)
 TRACING = Path("/sys/kernel/tracing")
 UNPROVEN = "not known to lead to the same portal group"

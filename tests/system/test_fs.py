@@ -10,9 +10,6 @@ from lab import fio, lio, network
 from lab.filesystems import FILE_SYSTEMS
 from lab.shell import run
 
-#: They take long, and what they test does not depend on the kernel.
-pytestmark = pytest.mark.shared
-
 MIB = 1 << 20
 SOURCE = "/usr/lib/python3/dist-packages"
 

@@ -447,7 +447,6 @@ def modes():
         yield pytest.param(mode, id=name, marks=[LIES] if mode.errors else [])
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("mode", modes())
 def test_live(mode, server, play, make_volume):
     """Reads, writes, pings, aborts, asynchronous messages, logouts on request, logins anew."""

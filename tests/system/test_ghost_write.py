@@ -69,7 +69,7 @@ QUICK = {
 
 def cells(kind):
     return [pytest.param(*cell, id=f"{cell[0]}-{cell[1]}-{cell[2].__name__}",
-                         marks=[OVERDUE, pytest.mark.shared])
+                         marks=OVERDUE)
             for cell in (CELLS if Size.full else QUICK[kind])]
 
 
@@ -121,7 +121,6 @@ def test_lio(make_lio, make_volume, links, paths, fence, lose):
     no_ghost(make_volume, links, target, paths, fence, lose)
 
 
-@pytest.mark.shared
 @pytest.mark.allow_log("I/O error|may still carry", "the volume goes down while a write waits")
 def test_tgt_while_the_volume_is_down(make_tgt, make_volume, links):
     """What the life before has left must be over before the volume is up again."""
@@ -178,7 +177,6 @@ def named_as_lio(holder, unanswered=(), logouts=None):
     return hooks if logouts is None else {**hooks, "on_logout": on_logout}
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("unanswered", [[], ["one"]], ids=["first", "second"])
 def test_login_as_that_of_lio(server, make_volume, links, unanswered):
     """It needs no reset, also when a login before it was not answered."""
@@ -199,7 +197,6 @@ def test_login_as_that_of_lio(server, make_volume, links, unanswered):
     assert server.violations() == []
 
 
-@pytest.mark.shared
 def test_lio_is_not_logged_out_with_a_write_in_flight(server, make_volume, links, kernel_log):
     """Its next login would not wait for the write: the session is cut, and so reinstated."""
     holder, logouts = Holder(completes), []
@@ -222,7 +219,6 @@ def test_lio_is_not_logged_out_with_a_write_in_flight(server, make_volume, links
 
 
 @OVERDUE
-@pytest.mark.shared
 def test_lio_does_not_know_a_task_that_it_carries_out(server, make_volume, links):
     """As when a reset of the LUN waits for it: the session ends, and the next login waits."""
     holder, asked = Holder(completes), []
@@ -248,7 +244,6 @@ def test_lio_does_not_know_a_task_that_it_carries_out(server, make_volume, links
     assert server.violations() == []
 
 
-@pytest.mark.shared
 def test_lio_holds_a_write_for_longer_than_a_login_may_take(make_lio, make_volume, links):
     """The next login waits for the session that the one before has begun to end."""
     target = make_lio(lio.HoldingLun(16 * MIB))
@@ -290,7 +285,7 @@ def resets():
     """All of them with a killed path; with others what a quick run leaves out."""
     ways = ((1, "path", killed), (1, "path", slow), (2, "auto", silent))
     return [pytest.param(reset, *way, id=f"{reset}-{way[0]}-{way[1]}-{way[2].__name__}",
-                         marks=[OVERDUE, pytest.mark.shared])
+                         marks=OVERDUE)
             for reset, way in itertools.product(RESETS, ways)
             if Size.full or way == ways[0] or reset == "completes"]
 
@@ -414,7 +409,6 @@ def test_target_that_refuses_resets_and_was_down(server, make_volume, links):
 
 
 @OVERDUE
-@pytest.mark.shared
 @pytest.mark.parametrize("tas", [False, True])
 @pytest.mark.parametrize("after_s", [0, 5])
 def test_reset_ends_what_others_do(server, make_volume, links, tas, after_s):

@@ -23,9 +23,6 @@ from lab.shell import read, run, wait_for, write
 from scripted.scenario import Scenario
 from scripted.scsi import READ_16, SERVICE_ACTION_IN_16, WRITE_16, Result, fixed_sense
 
-#: They take long, and what they test does not depend on the kernel.
-pytestmark = pytest.mark.shared
-
 KIB, MIB = 1 << 10, 1 << 20
 LUN_BYTES = 32 * MIB
 QUICK = {"default_time2wait": 0}
@@ -48,7 +45,7 @@ def fill_up(where, but_bytes):
 
 
 @pytest.mark.parametrize("kind, before, after", [
-    pytest.param("xfs", 104 * MIB, 120 * MIB + 4 * KIB, marks=pytest.mark.long),
+    ("xfs", 104 * MIB, 120 * MIB + 4 * KIB),
     ("ext4", 32 * MIB, 48 * MIB + 4 * KIB)])
 @pytest.mark.timeout_s(900)
 def test_grows_under_a_file_system(make_lio, make_volume, mount_point, stock, link, kind,

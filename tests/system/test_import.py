@@ -14,7 +14,6 @@ KIB, MIB = 1 << 10, 1 << 20
 USER, SECRET = "initiator", "a-secret-of-20-bytes"
 MUTUAL_USER, MUTUAL_SECRET = "target", "another-one-20-bytes"
 DISCOVERY_AUTH = Path("/sys/kernel/config/target/iscsi/discovery_auth")
-pytestmark = pytest.mark.shared
 
 
 def iscsiadm(*words):

@@ -18,7 +18,6 @@ from lab.istripectl import INITIATOR, TOOL, leg
 from lab.shell import read, run, status, wait_for
 
 MIB = 1 << 20
-pytestmark = pytest.mark.shared
 USER, SECRET = "initiator", "a-secret-of-20-bytes"
 MUTUAL_USER, MUTUAL_SECRET = "target", "another-one-20-bytes"
 

@@ -6,7 +6,6 @@ import pytest
 from lab import kernlog, network, storage, unsteady
 
 MIB = 1 << 20
-pytestmark = pytest.mark.shared
 
 
 def test_stock_initiator_and_lio(make_lio, stock, link, verify):

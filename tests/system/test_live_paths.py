@@ -14,9 +14,6 @@ from lab.shell import read, run, wait_for, write
 from scripted.scenario import Scenario
 from scripted.server import Server
 
-#: They take long, and what they test does not depend on the kernel.
-pytestmark = pytest.mark.shared
-
 KIB, MIB = 1 << 10, 1 << 20
 LUN_BYTES = 64 * MIB
 SCRIPTED_PORT = 3264

@@ -13,9 +13,6 @@ from lab.shell import read, wait_for, write
 from scripted.scenario import Scenario
 from scripted.steps import login_keys
 
-#: They take long, and what they test does not depend on the kernel.
-pytestmark = pytest.mark.shared
-
 MIB = 1 << 20
 USER, SECRET = "initiator", "a-secret-of-20-bytes"
 MUTUAL_USER, MUTUAL_SECRET = "target", "another-one-20-bytes"

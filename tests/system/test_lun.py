@@ -12,9 +12,6 @@ from lab.istripe import Named
 from lab.shell import read, run, status
 from scripted.scenario import HONEST
 
-#: They take long, and what they test does not depend on the kernel.
-pytestmark = pytest.mark.shared
-
 KIB, MIB = 1 << 10, 1 << 20
 
 

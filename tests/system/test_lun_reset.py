@@ -4,17 +4,12 @@
 The target keeps a write of each path. test_ghost_write.py has what one reset does.
 """
 
-import pytest
-
 from lab.disk import Direct, noise, same
 from lab.ghost import AT, ISIDS, KIB, Write, path_is, set_isids, state, volume_over
 from lab.shell import read, wait_for
 from scripted.checks import LUN_RESET
 from scripted.ghost import COMPLETE, NO_TASK, REJECTED, Gate, Resets
 from scripted.scenario import Scenario
-
-#: They take long, and what they test does not depend on the kernel.
-pytestmark = pytest.mark.shared
 
 MIB = 1 << 20
 #: A path is lost when the target says so, not because an emulated processor stands still.

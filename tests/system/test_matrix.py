@@ -15,7 +15,7 @@ from lab import dm, lio, md, storage
 from lab.shell import read
 
 KIB, MIB = 1 << 10, 1 << 20
-pytestmark = [pytest.mark.shared, pytest.mark.timeout_s(900)]
+pytestmark = pytest.mark.timeout_s(900)
 
 LEGS = (1, 2, 3, 5, 8)
 CHUNKS = (4 * KIB, 64 * KIB, MIB)

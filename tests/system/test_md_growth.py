@@ -17,9 +17,6 @@ from lab.shell import read, wait_for, write
 from scripted.scenario import Scenario
 from scripted.scsi import READ_16, WRITE_16, Result
 
-#: What they test does not depend on the kernel.
-pytestmark = pytest.mark.shared
-
 KIB, MIB = 1 << 10, 1 << 20
 LUN_BYTES, MORE = 32 * MIB, 16 * MIB
 CHUNK = 64 * KIB
@@ -70,7 +67,7 @@ def log_in_again(volume, legs, count):
                  read(path / "state") == "live", 30)
 
 
-@pytest.mark.parametrize("maker", ["istripe", pytest.param("mdadm", marks=pytest.mark.long)])
+@pytest.mark.parametrize("maker", ["istripe", "mdadm"])
 @pytest.mark.timeout_s(600)
 def test_grows_on_a_rescan(make_lio, make_volume, mdadm, kernel_log, maker):
     """In use all the time. Of the superblocks nothing but the size has changed."""
@@ -175,7 +172,6 @@ def test_all_paths_must_be_up(make_lio, make_volume, links, kernel_log):
     assert volume.size_bytes() == size + MIB
 
 
-@pytest.mark.long
 def test_cut_short(make_lio, make_volume, mdadm):
     """Some superblocks say more than others: refused with advice, and the advice is good."""
     target = make_lio(*[LUN_BYTES] * 3, params=NO_WAIT)
@@ -200,7 +196,6 @@ def test_cut_short(make_lio, make_volume, mdadm):
     assert storage.sha256(device, size) == written
 
 
-@pytest.mark.long
 @pytest.mark.timeout_s(400)
 def test_sessions_are_lost_meanwhile(make_lio, make_volume, mdadm):
     """Paths log in while superblocks are written; none is refused, and no byte is lost."""

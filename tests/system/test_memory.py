@@ -14,8 +14,6 @@ import pytest
 from lab import fio, lio, memory, network, outside, storage
 from lab.shell import run
 
-pytestmark = pytest.mark.shared
-
 MIB = 1 << 20
 LEG_BYTES = 64 * MIB
 #: What the cgroup that swaps may have, and what is left to everybody where write-back is tested.
@@ -78,7 +76,6 @@ def exhaust(size_bytes, seconds):
         return memory.swap_back_and_forth(GROUP_BYTES + size_bytes, seconds, group)
 
 
-@pytest.mark.long
 @pytest.mark.timeout_s(3600)
 def test_swap(device, size):
     """Most of a process is on the volume; all of its memory is right whenever it is read."""

@@ -11,7 +11,6 @@ from lab.shell import LabError, read, run, wait_for, write
 
 KIB = 1 << 10
 MIB = 1 << 20
-pytestmark = pytest.mark.shared
 LUN_BYTES = 16 * MIB
 NO_WAIT = {"DefaultTime2Wait": 0}
 QUICK = {"default_time2wait": 0}
@@ -77,7 +76,6 @@ def refuse(volume, *patterns):
 # Making
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("legs,chunk_bytes,block_bytes", [(3, 64 * KIB, 512), (2, 4 * KIB, 4096),
                                                           (4, MIB, 512)])
 def test_create_and_rescue_with_mdadm(make_legs, make_md, legs, chunk_bytes, block_bytes):
@@ -121,7 +119,6 @@ def test_create_and_rescue_with_mdadm(make_legs, make_md, legs, chunk_bytes, blo
             assert storage.sha256(array, size) == written
 
 
-@pytest.mark.shared
 def test_legs_of_different_size(make_lio, make_md):
     """The smallest one counts, for mdadm, too."""
     target = make_lio(LUN_BYTES, LUN_BYTES + 5 * MIB, LUN_BYTES - 3 * MIB)
@@ -160,7 +157,6 @@ OCCUPIED = {
 }
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("what", OCCUPIED)
 def test_an_occupied_leg_is_not_overwritten(make_legs, make_md, what):
     occupy, name = OCCUPIED[what]
@@ -223,7 +219,6 @@ def test_create_needs_room(make_legs, make_md):
 # Adopting
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("legs,chunk_kib,block_bytes", [(2, 4, 512), (3, 64, 4096), (4, 512, 512)])
 def test_array_of_mdadm(make_legs, make_md, legs, chunk_kib, block_bytes):
     """Made and filled by mdadm: comes up with its data, and what is written is there for mdadm."""
@@ -248,7 +243,6 @@ def test_array_of_mdadm(make_legs, make_md, legs, chunk_kib, block_bytes):
         assert storage.sha256(array, size) == written
 
 
-@pytest.mark.shared
 @pytest.mark.timeout_s(600)
 def test_over_the_stock_initiator(make_legs, make_md, stock, link):
     """An existing raid0 over open-iscsi moves to a volume, and back for rescue."""
@@ -351,7 +345,6 @@ DAMAGE = {
 }
 
 
-@pytest.mark.shared
 @pytest.mark.parametrize("what", DAMAGE)
 def test_refused(make_legs, make_md, what):
     """With the leg and the reason; nothing is written; made good it comes up."""

@@ -16,7 +16,6 @@ from lab import istripe, network
 from lab.istripectl import INITIATOR, TOOL, leg
 from lab.shell import run, wait_for
 
-pytestmark = pytest.mark.shared
 TOP = Path(__file__).resolve().parents[2]
 USER, SECRET = "initiator", "a-secret-of-20-bytes"
 
@@ -68,6 +67,9 @@ def test_metrics(tool, volume):
                 for families in (before, after)]
         assert sent[1] - sent[0] >= 4 << 20
         assert sample(after, "istripe_connection_digest_errors_total", **place) == 0
+        writes = [sample(families, "istripe_path_latency_seconds", leg=number, path="0",
+                         kind="write").count for families in (before, after)]
+        assert 0 < writes[1] - writes[0] <= sample(after, "istripe_leg_commands_total", leg=number)
         assert sample(after, "istripe_leg_write_protected", leg=number) == 0
     tool("down", "db")
     assert sample(prometheus.parse(tool("metrics")), "istripe_volume_state", state="down") == 1

@@ -17,9 +17,6 @@ from scripted.scenario import Scenario
 from scripted.scsi import Result
 from scripted.steps import on_read, on_write, with_data
 
-#: They take long, and what they test does not depend on the kernel.
-pytestmark = pytest.mark.shared
-
 MIB = 1 << 20
 #: one command at a time, or the LUN at once when many are overdue
 ABORTS = "has timed out: aborting it|commands stay unanswered"

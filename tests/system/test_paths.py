@@ -12,9 +12,6 @@ from lab.disk import start_write
 from lab.network import mute
 from lab.shell import read, run, status, wait_for, write
 
-#: They take long, and what they test does not depend on the kernel.
-pytestmark = pytest.mark.shared
-
 MIB = 1 << 20
 LUN_BYTES = 64 * MIB
 POLICIES = ("interleave", "round-robin", "queue-depth", "service-time", "failover", "weighted")

@@ -15,9 +15,6 @@ from lab import fio, lio, network
 from lab.connections import sent
 from lab.shell import LabError, read, run, wait_for, write
 
-#: They take long, and what they test does not depend on the kernel.
-pytestmark = pytest.mark.shared
-
 KIB, MIB = 1 << 10, 1 << 20
 QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 5000,
          "login_timeout_ms": 3000}

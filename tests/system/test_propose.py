@@ -4,14 +4,11 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from lab import istripe
 from lab.istripectl import INITIATOR
 from lab.shell import read, run, wait_for
 
 MIB = 1 << 20
-pytestmark = pytest.mark.shared
 
 
 def words(links, *more):

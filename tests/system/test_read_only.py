@@ -14,6 +14,7 @@ from lab.istripe import EnableError
 from lab.shell import read, wait_for, write
 from scripted.scenario import Scenario
 
+pytestmark = pytest.mark.both
 KIB, MIB = 1 << 10, 1 << 20
 MODE_CHANGED = (6, 0x2A, 1)
 

@@ -13,7 +13,6 @@ from lab.shell import read, run, wait_for
 MIB = 1 << 20
 TOOLS = TOP / "build" / "tools"
 PAGES = (TOP / "README", TOP / "Documentation" / "usage.rst")
-pytestmark = pytest.mark.shared
 
 
 def block(words):

@@ -16,8 +16,6 @@ from scripted.scenario import HONEST, Scenario
 from scripted.scsi import READ_16
 from scripted.steps import answered_read, check, field, refuse, spoil
 
-#: They do not depend on the kernel.
-pytestmark = pytest.mark.shared
 OWN = pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe", "its own")
 USER, SECRET = "initiator", "a-secret-of-20-bytes"
 QUICK = {"default_time2wait": 0}

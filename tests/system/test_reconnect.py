@@ -15,9 +15,6 @@ from lab import fio, lio, network
 from lab.shell import LabError, read, wait_for, write
 from scripted.scenario import HONEST
 
-#: They take long, and what they test does not depend on the kernel.
-pytestmark = pytest.mark.shared
-
 MIB = 1 << 20
 QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 1500,
          "login_timeout_ms": 3000}

@@ -6,9 +6,6 @@ import pytest
 from lab import lio, network, tgt
 from lab.istripe import EnableError
 
-#: They take long, and what they test does not depend on the kernel.
-pytestmark = pytest.mark.shared
-
 MIB = 1 << 20
 
 

@@ -14,9 +14,6 @@ from scripted.scenario import Scenario
 from scripted.scsi import Disk
 from scripted.steps import refuse
 
-#: They take long, and what they test does not depend on the kernel.
-pytestmark = pytest.mark.shared
-
 #: Other failures are repeated each second.
 PATH = {"default_time2wait": 0, "login_timeout_ms": 3000, "login_retry_max_ms": 1000,
         "ping_interval_ms": 2000, "ping_timeout_ms": 5000}

@@ -19,9 +19,6 @@ from lab.reservation import (
 from lab.shell import run, status
 from scripted.scenario import HONEST
 
-#: They take long, and what they test does not depend on the kernel.
-pytestmark = pytest.mark.shared
-
 KIB, MIB = 1 << 10, 1 << 20
 ALLOWED = pytest.mark.allow_log(r"reservation conflict|I/O error|critical nexus error",
                                 "somebody else holds a reservation")

@@ -232,7 +232,6 @@ def parameters():
         yield pytest.param(scenario, id=scenario.name.replace(" ", "_"), marks=marks)
 
 
-@pytest.mark.shared
 @pytest.mark.timeout_s(90)
 @pytest.mark.parametrize("scenario", parameters())
 def test_scenario(scenario, server, volume_of):

@@ -14,9 +14,6 @@ from scripted.scenario import Scenario
 from scripted.server import Server
 from scripted.steps import drop, on_write
 
-#: They take long, and what they test does not depend on the kernel.
-pytestmark = pytest.mark.shared
-
 KIB, MIB = 1 << 10, 1 << 20
 SCRIPTED_PORT = 3263
 QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 5000,

@@ -17,9 +17,6 @@ from lab.shell import LabError, read, run, wait_for
 from scripted.scenario import Scenario
 from scripted.steps import on_write
 
-#: They take long, and what they test does not depend on the kernel.
-pytestmark = pytest.mark.shared
-
 KIB, MIB = 1 << 10, 1 << 20
 TIMEOUT_MS = 6000
 #: more than the time after which a command is overdue, and twice that of LIO

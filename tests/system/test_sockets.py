@@ -14,8 +14,6 @@ from lab.istripe import load, unload
 from lab.network import mute
 from lab.shell import read, run, wait_for, write
 
-pytestmark = pytest.mark.shared
-
 KIB, MIB = 1 << 10, 1 << 20
 QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 5000,
          "login_timeout_ms": 3000}

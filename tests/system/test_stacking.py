@@ -12,7 +12,6 @@ from lab import lio, md, stacking
 from lab.shell import read, run, status, udev_settle, wait_for
 
 MIB = 1 << 20
-pytestmark = pytest.mark.shared
 LUN_BYTES = 64 * MIB
 #: Little and quick: what is above the disk is not on trial, but whether it takes the disk.
 SHAPE = {"total_bytes": 8 * MIB, "jobs": 2, "largest_bytes": MIB}

@@ -8,9 +8,6 @@ import pytest
 from lab import dm, fio, istripe, lio, md, network, storage
 from lab.shell import read, run, status, wait_for
 
-#: They take long, and what they test does not depend on the kernel.
-pytestmark = pytest.mark.shared
-
 KIB = 1 << 10
 MIB = 1 << 20
 LUN_BYTES = 8 * MIB

@@ -3,9 +3,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from lab import network
 from lab.shell import read, run, wait_for, write
 
+pytestmark = pytest.mark.both
 TRACING = Path("/sys/kernel/tracing")
 EVENTS = {"istripe_state", "istripe_login", "istripe_pdu_send", "istripe_pdu_receive",
           "istripe_fault"}

@@ -13,9 +13,6 @@ from lab.shell import read, run, wait_for, write
 from scripted.scenario import Scenario
 from scripted.steps import login_step, refuse
 
-#: They take long, and what they test does not depend on the kernel.
-pytestmark = pytest.mark.shared
-
 MIB = 1 << 20
 PATH = {"default_time2wait": 0, "login_timeout_ms": 15000, "login_retry_max_ms": 600000,
         "ping_interval_ms": 2000, "ping_timeout_ms": 5000}
