@@ -184,7 +184,7 @@ static void sense_short(struct kunit *test)
 			ISTRIPE_SCSI_GOOD);
 }
 
-/* Sense data that scsi_normalize_sense() has not accepted do not count. */
+/* Sense data that scsi_normalize_sense() has not accepted, or of another format, do not count. */
 static void sense_invalid(struct kunit *test)
 {
 	struct scsi_sense_hdr sense = { .sense_key = RECOVERED_ERROR };
@@ -193,7 +193,7 @@ static void sense_invalid(struct kunit *test)
 	for (code = 0; code <= 0x7f; code++) {
 		sense.response_code = code;
 		KUNIT_EXPECT_EQ(test, istripe_sense_verdict(SAM_STAT_CHECK_CONDITION, &sense),
-				code < 0x70 ? ISTRIPE_SCSI_RETRY_BACKOFF :
+				code < 0x70 || code > 0x73 ? ISTRIPE_SCSI_RETRY_BACKOFF :
 				code & 1 ? ISTRIPE_SCSI_DEFERRED : ISTRIPE_SCSI_GOOD);
 	}
 }
@@ -215,7 +215,8 @@ static void sense_random_bytes(struct kunit *test)
 		verdict = istripe_sense_verdict(SAM_STAT_CHECK_CONDITION, &sense);
 		KUNIT_ASSERT_LT(test, (u32)verdict, (u32)ISTRIPE_SCSI_VERDICT_COUNT);
 		KUNIT_ASSERT_EQ(test, verdict == ISTRIPE_SCSI_GOOD,
-				len && !(sense.response_code & 1) && sense.sense_key == 1);
+				len && sense.response_code <= 0x72 &&
+				!(sense.response_code & 1) && sense.sense_key == 1);
 	}
 }
 

@@ -76,6 +76,12 @@ static bool row_fits(s16 wanted, u8 value)
 	return wanted == ANY || wanted == value;
 }
 
+/* 70h to 73h; 7Fh is a vendor's format, and the others are reserved. */
+static bool sense_format_known(const struct scsi_sense_hdr *sense)
+{
+	return scsi_sense_valid(sense) && sense->response_code <= 0x73;
+}
+
 /* Response codes 71h and 73h. */
 static bool sense_deferred(const struct scsi_sense_hdr *sense)
 {
@@ -99,8 +105,8 @@ static enum istripe_scsi_verdict sense_lookup(const struct scsi_sense_hdr *sense
 {
 	const struct sense_row *row;
 
-	/* CHECK CONDITION without sense data says nothing: try again, within limits. */
-	if (!scsi_sense_valid(sense))
+	/* CHECK CONDITION without sense data to read says nothing: try again, within limits. */
+	if (!sense_format_known(sense))
 		return ISTRIPE_SCSI_RETRY_BACKOFF;
 	if (sense_deferred(sense))
 		return ISTRIPE_SCSI_DEFERRED;
