@@ -14,7 +14,7 @@
 #define ATTEMPTS_MAX		10
 #define BUSY_DELAY_MS		200
 #define BUSY_ANSWER_MS		500	/* least time for the answer after that */
-#define LUN_PLAIN_END		256	/* below, all forms of a number are the same */
+#define LUN_PLAIN_END		256	/* below, all forms of a number mean the same LUN */
 #define LUN_FLAT		0x4000	/* flat space addressing */
 
 /* State of one bring-up. */
@@ -169,10 +169,13 @@ static int probe_find_address(struct probe *probe, u16 number)
 {
 	int ret = istripe_vpd_lun_listed(probe->data, probe->bytes, &probe->number);
 
-	if (ret == 1 || number < LUN_PLAIN_END)
+	if (ret == 1)
 		return ret;
 	int_to_scsilun(LUN_FLAT | number, &probe->number);
-	return istripe_vpd_lun_listed(probe->data, probe->bytes, &probe->number);
+	ret = istripe_vpd_lun_listed(probe->data, probe->bytes, &probe->number);
+	if (ret < 0)
+		int_to_scsilun(number, &probe->number);
+	return ret;
 }
 
 /* REPORT LUNS goes to LUN 0, which answers it even when nothing is there. */

@@ -50,10 +50,10 @@ struct istripe_lun {
  * Asks a LUN what it is, within @timeout_ms in all; called by the worker of the nexus, sleeps. See
  * istripe_session_execute() for @session.
  *
- * Numbers above 255 are addressed as the target lists them: plain, or flat (SAM-5 4.7.5). The unit
- * attentions that a login leaves behind are consumed (P20). When the LUN says that it has changed
- * while it is asked, everything is asked again. Through a target port that takes no I/O now only
- * the identity and @lun->access are found; that is no error.
+ * A LUN is addressed as the target lists it: plain, or flat (SAM-5 4.7.5). The unit attentions that
+ * a login leaves behind are consumed (P20). When the LUN says that it has changed while it is
+ * asked, everything is asked again. Through a target port that takes no I/O now only the identity
+ * and @lun->access are found; that is no error.
  *
  * 0, @lun is filled; -ENXIO there is no such LUN; -EMEDIUMTYPE it is not a disk we can use; -EPROTO
  * nonsense; -ESTALE it changes all the time; -EIO; -EBUSY; -ETIMEDOUT; -ENOTCONN.
