@@ -251,10 +251,10 @@ def test_known_by_its_serial_number(server, make_volume, stock, link):
     """The other initiator's disk has no designator."""
     target = server.load(Scenario("nameless"))
     portal = f"{link.address}:{server.port}"
-    target.disk.nameless = True
+    target.disk.without = (0x83,)
     disk = stock.login(portal, target.settings.name)
     udev_settle()
     assert not Path(f"/sys/block/{disk.name}/device/vpd_pg83").exists()
-    target.disk.nameless = False
+    target.disk.without = ()
     volume = make_volume(Named(target.settings.name), path={"portal": portal})
     refused(volume, f"which is {disk} of this host")

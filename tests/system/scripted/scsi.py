@@ -85,7 +85,8 @@ class Disk:
 
     def __init__(self, size_bytes=16 << 20, block_bytes=512, identity="6001405" + "a" * 25,
                  max_transfer=0, optimal_transfer=0, write_protected=False, write_cache=True,
-                 atomic=None, doors=1):
+                 atomic=None, doors=1, addresses=None, without=(), cut_pages=(),
+                 physical_exponent=0, lowest_aligned=0):
         self.block_bytes = block_bytes
         self.data = bytearray(size_bytes)
         self.naa = bytes.fromhex(identity)
@@ -96,7 +97,12 @@ class Disk:
         self.optimal_transfer = optimal_transfer
         self.atomic = atomic    # Atomic, or nothing of that kind
         self.doors = doors      # how many LUNs, each of a name of its own, lead to these blocks
-        self.nameless = False   # no page 83h, only a serial number
+        #: The LUNs as they are listed, each its first two bytes as a number; None: 0 to doors - 1.
+        self.addresses = addresses
+        self.without = without  # VPD pages that it does not have
+        self.cut_pages = dict(cut_pages)    # VPD pages of an older standard: their bytes
+        self.physical_exponent = physical_exponent  # 2^n logical blocks are a physical one
+        self.lowest_aligned = lowest_aligned        # LBA at which the first of these begins
         self.attentions = []    # (key, asc, ascq) to tell, the first one first
         self.flushes = 0
         self.reserved = []      # service actions of PERSISTENT RESERVE OUT; nothing comes of them
@@ -105,8 +111,12 @@ class Disk:
     def blocks(self):
         return len(self.data) // self.block_bytes
 
+    def luns(self):
+        addresses = range(self.doors) if self.addresses is None else self.addresses
+        return [address << 48 for address in addresses]
+
     def is_door(self, lun):
-        return lun in {door << 48 for door in range(self.doors)}
+        return lun in self.luns()
 
     def store(self, at, data, fua=False):
         """Puts data at an offset; fua: no cache may hold them alone."""
@@ -244,12 +254,12 @@ class Disk:
         rotation = bytes([0, 1]) + bytes(58)
         pages = {0x80: serial, 0x83: designator, 0xB0: bytes(limits), 0xB1: rotation,
                  0xB2: bytes([0, 0xE0, 2, 0])}
-        if self.nameless:
-            del pages[0x83]
-        return {0x00: bytes([0x00, *pages]), **pages}
+        pages = {page: data[:self.cut_pages.get(page, len(data))]
+                 for page, data in pages.items() if page not in self.without}
+        return pages if 0x00 in self.without else {0x00: bytes([0x00, *pages]), **pages}
 
     def _report_luns(self, cdb, out, lun):
-        luns = b"".join((door << 48).to_bytes(8, "big") for door in range(self.doors))
+        luns = b"".join(lun.to_bytes(8, "big") for lun in self.luns())
         return (len(luns).to_bytes(4, "big") + bytes(4) + luns)[:number(cdb, 6, 4)]
 
     def _capacity10(self, cdb, out, lun):
@@ -260,7 +270,8 @@ class Disk:
         if cdb[1] & 0x1F != 0x10:
             raise Refuse(*INVALID_FIELD)
         answer = (self.blocks - 1).to_bytes(8, "big") + self.block_bytes.to_bytes(4, "big")
-        answer += bytes([0, 0, 0xC0, 0]) + bytes(16)
+        answer += bytes([0, self.physical_exponent])
+        answer += (0xC000 | self.lowest_aligned).to_bytes(2, "big") + bytes(16)
         return answer[:number(cdb, 10, 4)]
 
     def _mode_pages(self, cdb):
