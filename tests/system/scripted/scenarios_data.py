@@ -7,8 +7,16 @@ import socket
 
 from scripted import pdu as p
 from scripted.pdu import RESERVED_TAG
-from scripted.scenario import WORKS, Scenario, io_error, reconnects
-from scripted.scsi import WRITE_16
+from scripted.scenario import SURVIVES, WORKS, Scenario, io_error, reconnects
+from scripted.scsi import (
+    BUSY,
+    CHECK_CONDITION,
+    RESERVATION_CONFLICT,
+    TASK_SET_FULL,
+    WRITE_16,
+    Result,
+    fixed_sense,
+)
 from scripted.steps import (
     answered_read,
     data_in,
@@ -192,6 +200,57 @@ async def condition_met_then_reset(run, conn, task):
     conn.reset()
 
 
+async def nothing(run, conn, task):
+    pass
+
+
+async def some_of_r2t(run, conn, task):
+    await run.target.r2t(conn, task, 0, task.edtl)
+    await take_data(run, conn, task)
+
+
+#: When a write is answered: what has been done by then, and the path's settings.
+BEFORE, WITHIN_R2T, WITHIN_UNSOLICITED = (
+    "before the R2T", "within an R2T's data", "within unsolicited data")
+MOMENTS = {
+    BEFORE: (nothing, SOLICITED),
+    WITHIN_R2T: (some_of_r2t, SOLICITED),
+    WITHIN_UNSOLICITED: (take_data, {"immediate_data": "No", "initial_r2t": "No"}),
+}
+
+
+def owed(conn):
+    """Commands that were answered before the end of the data that were asked for."""
+    return [task for task in conn.checks.session.finished.values()
+            if task.unsolicited or task.r2ts]
+
+
+def answered_early(name, moment, expect, status, sense=b"", **more):
+    """Writes are answered while their data are to be sent or on the way; these come to their end.
+
+    By the time of the next command the initiator has sent them. open-iscsi sends them, too, and
+    keeps its session: iscsi_xmit_task() has a reference to the task until all is sent.
+    """
+    begin, path = MOMENTS[moment]
+
+    async def hook(run, conn, task):
+        if owed(conn):
+            conn.checks.wrong("11.7.1", "the data of an answered command have no end", task.pdu)
+        if task.opcode != WRITE_16 or not run.strike():
+            return False
+        await begin(run, conn, task)
+        conn.session.tasks.pop(task.itt, None)
+        await run.target.scsi_response(conn, task, Result(status, sense=sense),
+                                       (2, task.edtl - task.received))
+        return True
+
+    return Scenario(f"early: {name} {moment}", expect, {"on_command": hook}, path=path,
+                    settings={"MaxRecvDataSegmentLength": 512}, **more)
+
+
+#: A write that is refused for good.
+REFUSED = {"times": 1000, "io": "either", "allow": ("error, dev istripe",)}
+
 R2TS = [
     write("beyond the end", reconnects("beyond the end"), r2t(0, 262144)),
     write("of an offset that wraps", reconnects("beyond the end"), r2t(0xFFFFFFFC, 8)),
@@ -221,6 +280,16 @@ R2TS = [
              on_write(early(2, bytes([0x70, 0, 11, 0, 0, 0, 0, 10]) + bytes(10))),
              path=SOLICITED),
     Scenario("early: BUSY between R2Ts", WORKS, on_write(half_then_busy), path=SOLICITED),
+    answered_early("BUSY", BEFORE, WORKS, BUSY),
+    answered_early("TASK SET FULL", BEFORE, WORKS, TASK_SET_FULL),
+    answered_early("RESERVATION CONFLICT", BEFORE, io_error(errno.EBADE), RESERVATION_CONFLICT,
+                   **REFUSED),
+    answered_early("no space", BEFORE, io_error(errno.ENOSPC), CHECK_CONDITION,
+                   fixed_sense(7, 0x27, 7), **REFUSED),
+    # The session ends when TCP still holds some of the data.
+    *(answered_early(name, moment, SURVIVES, status)
+      for name, status in (("BUSY", BUSY), ("TASK SET FULL", TASK_SET_FULL))
+      for moment in (WITHIN_R2T, WITHIN_UNSOLICITED)),
 ]
 
 
