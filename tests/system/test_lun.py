@@ -84,6 +84,49 @@ def test_huge_optimal_size_is_no_hint(server, link, make_volume, blocks, hint):
     volume.disable()
 
 
+def test_limits_of_an_old_page(server, link, make_volume):
+    """VPD B0h of SBC-2 ends behind the lengths of transfers, which count; B1h has nothing to say.
+
+    sd reads it alike (sd_read_block_limits()).
+    """
+    target = server.load(HONEST, max_transfer=64, cut_pages={0xB0: 12, 0xB1: 1})
+    volume = make_volume(Named(target.settings.name), metadata="none",
+                         path={"portal": f"{link.address}:{server.port}"})
+    volume.enable()
+    assert volume.queue("max_hw_sectors_kb") == "32"
+    assert volume.queue("rotational") == "1"
+
+
+@pytest.mark.parametrize("exponent,lowest", [(0, 0), (3, 0), (3, 7)])
+def test_physical_blocks(server, link, make_volume, stock, exponent, lowest):
+    """Blocks of 512 bytes, 2^exponent of them one of the medium's, the first one at LBA `lowest`.
+
+    sd tells the same. Several legs have no common alignment: of those nothing is told.
+    """
+    target = server.load(HONEST, physical_exponent=exponent, lowest_aligned=lowest, doors=2)
+    portal = f"{link.address}:{server.port}"
+    one, two = (make_volume(Named(target.settings.name), legs=legs, path={"portal": portal})
+                for legs in (1, 2))
+    names = "logical_block_size", "physical_block_size", "minimum_io_size"
+    blocks = ["512", str(512 << exponent), str(512 << exponent)]
+    one.enable()
+    assert [one.queue(name) for name in names] == blocks
+    assert alignment(one.device()) == 512 * lowest
+    one.disable()
+    two.enable()
+    assert [two.queue(name) for name in names[:2]] == blocks[:2]
+    assert alignment(two.device()) == 0
+    two.disable()
+    disk = stock.login(portal, target.settings.name)
+    assert [stock_queue(disk, name) for name in names] == blocks
+    assert alignment(disk.name) == 512 * lowest
+    assert server.violations() == []
+
+
+def alignment(name):
+    return int(read(Path("/sys/block") / name / "alignment_offset"))
+
+
 def test_non_rotational(make_lio, make_volume):
     volume = make_volume(make_lio(lio.Lun(8 * MIB, attributes={"is_nonrot": 1})))
     volume.enable()
