@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What is acknowledged as durable is so at the target, whose disk loses what only its cache has."""
 
+import errno
 import mmap
 import os
 import random
@@ -9,7 +10,9 @@ import pytest
 
 from lab.disk import Direct, noise, same
 from lab.istripe import Named
-from scripted.scenario import HONEST
+from lab.shell import read
+from scripted.scenario import HONEST, Scenario
+from scripted.scsi import SYNCHRONIZE_CACHE_10, SYNCHRONIZE_CACHE_16, Result
 from scripted.volatile import VolatileDisk
 
 pytestmark = pytest.mark.both
@@ -62,3 +65,60 @@ def test_flush(volatile):
         volume.write(AT, newer)
         assert cut(disk) == len(newer) // disk.block_bytes
         same(volume.read(AT, len(older)), older, "what was read")
+
+
+async def fails_flushes(run, conn, task):
+    if task.opcode not in (SYNCHRONIZE_CACHE_10, SYNCHRONIZE_CACHE_16) or not run.strike():
+        return False
+    await run.target.respond(conn, task, Result.check(*run.memory["sense"]))
+    return True
+
+
+#: Sense data, how often one leg says so, and what fsync() comes to.
+FLUSHES = [
+    ((3, 0x0C, 0x00), 1, errno.ENODATA),
+    ((4, 0x44, 0x00), 1, errno.EREMOTEIO),
+    ((5, 0x24, 0x00), 1, 0),            # the shorter command is tried
+    ((2, 0x04, 0x01), 5, 0),            # becoming ready
+    ((2, 0x04, 0x03), 1, errno.EREMOTEIO),
+]
+
+
+@pytest.mark.allow_log("error, dev istripe", "a flush that fails")
+@pytest.mark.parametrize("sense,times,number", FLUSHES)
+def test_one_leg_fails_to_flush(make_server, make_volume, link, sense, times, number):
+    """What one of two legs cannot do is not done; what may pass, or be done otherwise, is.
+
+    sd: EIO for the medium error, after it has sent the command again; EREMOTEIO for the illegal
+    request, as it does not try the other command; it goes on while the LUN is becoming ready.
+    """
+    servers = [make_server() for _ in range(2)]
+    scenario = Scenario("fails", times=times, hooks={"on_command": fails_flushes})
+    good, bad = (server.load(scenario if index else HONEST, identity=f"6001405{index:025x}")
+                 for index, server in enumerate(servers))
+    bad.run.memory["sense"] = sense
+    legs = [{"portal": f"{link.address}:{server.port}", "target_name": server.target.iqn, "lun": 0}
+            for server in servers]
+    volume = make_volume(good, path=legs[0], more_legs=legs[1:])
+    device = volume.enable()
+    flushed = good.disk.flushes, bad.disk.flushes
+    servers[1].arm()
+    with Direct(device) as disk:
+        disk.write(0, noise(256 * KIB, 1))
+        assert error_of(disk.flush) == number
+        assert bad.run.hits == times
+        assert good.disk.flushes == flushed[0] + 1
+        assert bad.disk.flushes == flushed[1] + (not number)
+        assert error_of(disk.flush) == 0
+        assert bad.disk.flushes > flushed[1]
+        same(disk.read(0, 256 * KIB), noise(256 * KIB, 1), "what was read")
+    assert [read(volume.path_sysfs(leg) / "reconnects") for leg in (0, 1)] == ["0", "0"]
+    assert [server.violations() for server in servers] == [[], []]
+
+
+def error_of(call):
+    try:
+        call()
+    except OSError as err:
+        return err.errno
+    return 0
