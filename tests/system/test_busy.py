@@ -26,6 +26,7 @@ from scripted.scsi import (
     WRITE_10,
     WRITE_16,
     Result,
+    descriptor_sense,
     fixed_sense,
     number,
 )
@@ -161,21 +162,38 @@ def test_what_may_pass_is_given_time(server, make_volume, link):
     assert server.violations() == []
 
 
+#: Sense data, and how many lines say that data may be lost.
+DEFERRED = {
+    "fixed": (fixed_sense(3, 0x0C, 0, deferred=True), 1),
+    "descriptors": (descriptor_sense(3, 0x0C, 0, deferred=True), 1),
+    # A vendor's format: nobody knows what it says.
+    "vendor": (b"\x7f\x03\x0c" + bytes(15), 0),
+}
+
+
 async def deferred(run, conn, task):
     if task.opcode not in WRITES or not run.strike():
         return False
-    sense = fixed_sense(3, 0x0C, 0, deferred=True)
-    await run.target.respond(conn, task, Result(CHECK_CONDITION, sense=sense))
+    await run.target.respond(conn, task, Result(CHECK_CONDITION, sense=run.memory["sense"]))
     return True
 
 
-def test_deferred_errors_are_told(server, make_volume, link, kernel_log):
-    """Nobody else says that data are lost which were written earlier."""
+@pytest.mark.parametrize("sense", DEFERRED)
+def test_deferred_errors_are_told(server, make_volume, link, kernel_log, sense):
+    """Nobody else says that data are lost which were written earlier.
+
+    The SCSI layer of Linux sends the command again without a word (scsi_check_sense()).
+    """
     target = server.load(Scenario("deferred", hooks={"on_command": deferred}))
-    device = make_volume(target, path={"portal": f"{link.address}:{server.port}"}).enable()
+    target.run.memory["sense"], lines = DEFERRED[sense]
+    volume = make_volume(target, path={"portal": f"{link.address}:{server.port}"})
+    device = volume.enable()
     server.arm()
     assert Write(device).result(20) == 0
-    assert len(kernel_log.matching("deferred error, sense 3/0c/00: data")) == 1
+    assert target.run.hits == 1
+    assert len(kernel_log.matching("deferred error, sense 3/0c/00: data")) == lines
+    assert len(kernel_log.matching("deferred error")) == lines
+    assert volume.reconnects() == 0
     assert server.violations() == []
 
 
