@@ -13,6 +13,7 @@ from lab.disk import Direct, Reader, noise
 from lab.istripe import EnableError
 from lab.shell import read, wait_for, write
 from scripted.scenario import Scenario
+from scripted.scsi import WRITE_16, Result
 
 pytestmark = pytest.mark.both
 KIB, MIB = 1 << 10, 1 << 20
@@ -23,10 +24,10 @@ MODE_CHANGED = (6, 0x2A, 1)
 def scripted(server, make_volume, link):
     """scripted(...): a volume of the scripted target's LUN, and the target."""
 
-    def make(**options):
-        target = server.load(Scenario("takes no writes"))
+    def make(hooks=None, **options):
+        target = server.load(Scenario("takes no writes", hooks=hooks or {}))
         named = types.SimpleNamespace(iqn=target.settings.name, lun_number=lambda index: index)
-        path = {"portal": f"{link.address}:{server.port}"}
+        path = {"portal": f"{link.address}:{server.port}", **options.pop("path", {})}
         return make_volume(named, path=path, **options), target
 
     return make
@@ -111,6 +112,37 @@ def test_it_becomes_so_and_ceases(scripted, server, kernel_log):
     assert reader.errors == []
     assert volume.reconnects() == 0 and read(volume.path_sysfs() / "last_error") == ""
     assert kernel_log.matching(f"{volume.name}: {device.name} is writable again")
+    assert server.violations() == []
+
+
+async def refuse_early(run, conn, task):
+    if task.opcode != WRITE_16 or not run.target.disk.write_protected:
+        return False
+    run.hits += 1
+    conn.session.tasks.pop(task.itt, None)
+    await run.target.scsi_response(conn, task, Result.check(7, 0x27, 0), (2, task.edtl))
+    return True
+
+
+@pytest.mark.allow_log("error, dev istripe", "writes to a LUN that takes none")
+def test_it_refuses_before_it_asks_for_data(scripted, server):
+    """The answer comes instead of an R2T. sd fails the write alike, and its disk stays writable."""
+    volume, target = scripted({"on_command": refuse_early},
+                              path={"immediate_data": "No", "initial_r2t": "Yes"})
+    device = volume.enable()
+    with Direct(device) as disk:
+        disk.write(0, noise(64 * KIB, 1))
+        target.disk.write_protected = True
+        assert refused(disk) == errno.EREMOTEIO
+        wait_for("a read-only disk", lambda: is_read_only(device))
+        assert disk.read(0, 64 * KIB) == noise(64 * KIB, 1)
+        target.disk.write_protected = False
+        volume.rescan()
+        wait_for("a disk to write to", lambda: not is_read_only(device))
+        disk.write(0, noise(64 * KIB, 2))
+        assert disk.read(0, 64 * KIB) == noise(64 * KIB, 2)
+    assert target.run.hits == 1
+    assert volume.reconnects() == 0 and read(volume.path_sysfs() / "last_error") == ""
     assert server.violations() == []
 
 
