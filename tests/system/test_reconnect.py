@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Connections die; I/O does not notice, or fails in the time it was told to."""
 
+import asyncio
 import contextlib
 import random
 import subprocess
@@ -13,7 +14,9 @@ import pytest
 
 from lab import fio, lio, network
 from lab.shell import LabError, read, wait_for, write
-from scripted.scenario import HONEST
+from scripted.pdu import LOGOUT_RESPONSE, Pdu
+from scripted.scenario import HONEST, Scenario
+from scripted.scsi import READ_16
 
 MIB = 1 << 20
 QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 1500,
@@ -320,3 +323,61 @@ def test_tgtd_killed_and_started_again(make_tgt, make_volume, link):
     target.create()
     volume.wait_state("live")
     fio.finish(job)
+
+
+#: What the target asks for, so that no setting has the same figure.
+TIME2WAIT_S = 2
+
+
+def now():
+    return asyncio.get_running_loop().time()
+
+
+async def note_connection(run, conn, what):
+    run.memory.setdefault("connections", []).append(now())
+    return False
+
+
+def announces(event):
+    """The first read is answered, and the target says that it wants the session to end."""
+
+    async def on_command(run, conn, task):
+        if task.opcode != READ_16 or not run.strike():
+            return False
+        run.memory["end"] = now()
+        await run.target.execute(conn, task)
+        if event == 1:
+            await conn.tell(1, parameter3=60)
+        else:
+            await conn.tell(event, 0 if event == 3 else conn.cid, TIME2WAIT_S, 60)
+            conn.close()
+        return True
+
+    async def on_logout(run, conn, pdu):
+        run.memory.setdefault("logouts", []).append(pdu.flags & 0x7F)
+        await conn.send(Pdu(LOGOUT_RESPONSE, itt=pdu.itt, time2wait=TIME2WAIT_S))
+        return True
+
+    return Scenario("announces", hooks={"on_connect": note_connection, "on_command": on_command,
+                                        "on_logout": on_logout})
+
+
+@pytest.mark.parametrize("event", [1, 2, 3])
+def test_the_target_says_when_to_come_back(make_scripted, server, reader, event):
+    """Asynchronous messages that want the session to end: no I/O fails, and no login is too early.
+
+    1 asks for a logout within Parameter3, whose answer has a Time2Wait; 2 and 3 drop one
+    connection, or all, and have it in Parameter2. In open-iscsi these messages go to iscsid.
+    """
+    volume, target = make_scripted(announces(event), recovery_timeout_ms=20000)
+    one = reader(volume.enable())
+    server.arm()
+    wait_for("another session", lambda: volume.reconnects() == 1, 30)
+    one.goes_on()
+    memory = target.run.memory
+    assert memory.get("logouts", []) == ([0] if event == 1 else [])
+    assert len(memory["connections"]) == 2
+    # A tick earlier for the sake of rounding; as late as it likes.
+    assert memory["connections"][1] - memory["end"] > TIME2WAIT_S - 0.1
+    assert one.errors == []
+    assert server.violations() == []
