@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 """Login redirection (status 0101 and 0102): followed, but not for ever."""
 
+import itertools
+
 import pytest
 
 from lab import lio, network, tgt
-from lab.istripe import EnableError
+from lab.disk import Direct, noise, same
+from lab.ghost import Write
+from lab.istripe import EnableError, Named
+from lab.shell import read, wait_for
+from scripted.scenario import Scenario
+from scripted.scsi import READ_16, WRITE_16
 
-MIB = 1 << 20
+KIB, MIB = 1 << 10, 1 << 20
 
 
 @pytest.mark.parametrize("reason", ["Temporary", "Permanent"])
@@ -35,3 +42,56 @@ def test_redirect_in_a_circle(targets, link, make_volume):
     with pytest.raises(EnableError, match="redirects more than") as failure:
         volume.enable()
     assert failure.value.number
+
+
+async def note_portal(run, conn, what):
+    run.memory.setdefault("portals", []).append(conn.writer.get_extra_info("sockname")[0])
+    return False
+
+
+async def lose(run, conn, task):
+    """A write is done, and a read is not, when the connection is reset before the answer."""
+    if task.opcode not in (READ_16, WRITE_16) or not run.strike():
+        return False
+    if task.write:
+        await run.target.collect(conn, task)
+        run.target.disk.execute(task.cdb, task.buffer)
+    conn.reset()
+    return True
+
+
+def test_each_login_is_redirected(make_server, make_volume, links):
+    """An array that balances its load sends every login to another portal, also after a loss.
+
+    The next login begins at the configured portal, and its session takes the lost one's place. In
+    open-iscsi iscsid does that; its kernel part gets another socket.
+    """
+    balancer, server = make_server(), make_server()
+    portals = [link.address for link in links]
+    turns = itertools.cycle(portals)
+
+    async def send_on(run, conn, pdu):
+        run.hits += 1
+        await conn.refuse(pdu, 0x0101, [("TargetAddress", f"{next(turns)}:{server.port},1")])
+        return True
+
+    target = server.load(Scenario("serves", times=1, hooks={
+        "on_connect": note_portal, "on_command": lose}))
+    balancer.load(Scenario("balances", hooks={"on_login": send_on}))
+    volume = make_volume(Named(target.settings.name), path={
+        "portal": f"{links[0].address}:{balancer.port}", "default_time2wait": 0})
+    rounds = 4
+    with Direct(volume.enable()) as disk:
+        for seed in range(rounds):
+            target.run.hits = 0
+            server.arm()
+            data = noise(64 * KIB, seed)
+            Write(disk, seed // 2 * 64 * KIB, data).finish()
+            wait_for("the loss", lambda seed=seed: volume.reconnects() == seed + 1, 30)
+            same(disk.read(seed // 2 * 64 * KIB, len(data)), data, "what was read")
+            assert read(volume.path_sysfs() / "session" / "target_portal_group_tag") == "1"
+    assert target.run.memory["portals"] == list(
+        itertools.islice(itertools.cycle(portals), rounds + 1))
+    assert balancer.target.run.hits == rounds + 1
+    assert len(target.sessions) == 1
+    assert balancer.violations() == [] and server.violations() == []
