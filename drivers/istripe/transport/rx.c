@@ -221,7 +221,8 @@ int istripe_conn_receive_status(struct istripe_conn *conn, struct istripe_task *
 		return istripe_conn_reject(conn, -EPROTO,
 					   "GOOD for task 0x%08x before all its data were sent",
 					   rx->pdu.itt);
-	if (!istripe_task_released(task))
+	/* Any other answer counts; the session ends when the task does (istripe_task_put()). */
+	if (istripe_transfer_is_success(status) && !istripe_task_released(task))
 		return istripe_conn_reject(conn, -EPROTO,
 					   "status of task 0x%08x, but TCP still holds its data",
 					   rx->pdu.itt);
