@@ -81,6 +81,11 @@ def io_either(disk, target, seed):
     io_read(disk, target, seed)
 
 
+def io_long(disk, target, seed):
+    """A write of many PDUs."""
+    disk.write(64 * KIB, noise(192 * KIB, seed))
+
+
 def io_many(disk, target, seed, count=8):
     """So many at a time."""
     wrong = []
@@ -101,6 +106,7 @@ def io_many(disk, target, seed, count=8):
 
 
 IO = {"default": io_default, "small": io_small, "read": io_read, "either": io_either,
+      "long": io_long,
       "many": io_many, "crowd": functools.partial(io_many, count=16)}
 
 
@@ -174,6 +180,11 @@ def expect_io_error(scenario, volume, server):
     assert fails(scenario, volume, server) == 0
 
 
+def expect_answered(scenario, volume, server):
+    fails(scenario, volume, server)
+    assert server.target.run.hits == 1
+
+
 def expect_not_served(scenario, volume, server):
     assert fails(scenario, volume, server) > 0
 
@@ -222,7 +233,7 @@ def read_quietly(fd):
 
 
 KINDS = {"refused": expect_refused, "io error": expect_io_error,
-         "not served": expect_not_served,
+         "answered": expect_answered, "not served": expect_not_served,
          "path refused": expect_path_refused, "elsewhere": expect_elsewhere}
 
 

@@ -14,6 +14,7 @@ class Expect:
           "survives"     either of these, I/O is correct
           "refused"      enabling fails, last_error matches `reason`, with errno `number` if given
           "io error"     enabled, I/O fails with errno `number`, no session was lost
+          "answered"     the same, but a session may be lost; the command is not sent again
           "not served"   enabled, I/O waits for another login again and again, then fails
                         with errno `number`
          "path refused" the path goes down for `reason` and stays down
@@ -38,6 +39,10 @@ def refused(reason="", number=0):
 
 def io_error(number):
     return Expect("io error", number=number)
+
+
+def answered(number):
+    return Expect("answered", number=number)
 
 
 def not_served(number):

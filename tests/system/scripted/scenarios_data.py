@@ -7,7 +7,7 @@ import socket
 
 from scripted import pdu as p
 from scripted.pdu import RESERVED_TAG
-from scripted.scenario import SURVIVES, WORKS, Scenario, io_error, reconnects
+from scripted.scenario import SURVIVES, WORKS, Scenario, answered, io_error, reconnects
 from scripted.scsi import (
     BUSY,
     CHECK_CONDITION,
@@ -250,6 +250,7 @@ def answered_early(name, moment, expect, status, sense=b"", **more):
 
 #: A write that is refused for good.
 REFUSED = {"times": 1000, "io": "either", "allow": ("error, dev istripe",)}
+LONG_REFUSED = {**REFUSED, "io": "long"}
 
 R2TS = [
     write("beyond the end", reconnects("beyond the end"), r2t(0, 262144)),
@@ -286,10 +287,14 @@ R2TS = [
                    **REFUSED),
     answered_early("no space", BEFORE, io_error(errno.ENOSPC), CHECK_CONDITION,
                    fixed_sense(7, 0x27, 7), **REFUSED),
-    # The session ends when TCP still holds some of the data.
-    *(answered_early(name, moment, SURVIVES, status)
-      for name, status in (("BUSY", BUSY), ("TASK SET FULL", TASK_SET_FULL))
-      for moment in (WITHIN_R2T, WITHIN_UNSOLICITED)),
+    # The session ends when TCP still holds some of the data; the answer counts nevertheless.
+    *(row for moment in (WITHIN_R2T, WITHIN_UNSOLICITED) for row in (
+        answered_early("BUSY", moment, SURVIVES, BUSY),
+        answered_early("TASK SET FULL", moment, SURVIVES, TASK_SET_FULL),
+        answered_early("RESERVATION CONFLICT", moment, answered(errno.EBADE),
+                       RESERVATION_CONFLICT, **LONG_REFUSED),
+        answered_early("no space", moment, answered(errno.ENOSPC), CHECK_CONDITION,
+                       fixed_sense(7, 0x27, 7), **LONG_REFUSED))),
 ]
 
 
