@@ -144,7 +144,7 @@ RUN_soak-kills = tests/vm/soak --kills $(or $(KILLS),500)
 RUN_power-cuts := tests/vm/power-cuts
 # What the machine has not, its target has: see Documentation/testing.rst.
 RUN_memory = OUTSIDE_LUN_MB=256 tests/vm/outside tests/vm/run --kernel $(KERNEL) --mem 700M \
-	'$(TOP)/tests/system/test_memory.py' -m 'not debug'
+	'$(TOP)/tests/system/test_memory.py'
 
 boot-test: tools
 	@tests/host/deps vm $(KERNEL)

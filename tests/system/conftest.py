@@ -59,12 +59,10 @@ class Size:
 def mark_long(items, named):
     """Marks what LONG lists. A name in it that no test has any more is an error."""
     names = {line for line in LONG.read_text(encoding="ascii").splitlines() if line[:1] != "#"}
-    files = {item.path.name for item in items}
-    unknown = {name for name in names if name.split("::")[0] in files}
     for item in items:
         if item.nodeid in names:
             item.add_marker(pytest.mark.long)
-            unknown.discard(item.nodeid)
+    unknown = names - {item.nodeid for item in items}
     if unknown and not named:
         raise pytest.UsageError(f"{LONG.name}: no such test: {', '.join(sorted(unknown))}")
 
@@ -73,8 +71,8 @@ def others_of(items, named, chosen):
     """What is for other kernels, and for other runs.
 
     The even ones run on one kernel, the odd ones on the other, but for those that are marked as
-    both, unless tests are named. What is marked as long runs when tests are named or chosen by a
-    mark.
+    both, unless tests or files are named. What is marked as long runs when tests or files are named,
+    or chosen by a mark.
     """
     others = []
     if not faults.available():
@@ -91,7 +89,7 @@ def others_of(items, named, chosen):
 
 
 def pytest_collection_modifyitems(config, items):
-    named = any("::" in word for word in config.args)
+    named = any(".py" in word for word in config.args)
     mark_long(items, named)
     others = others_of(items, named, chosen=config.option.markexpr)
     config.hook.pytest_deselected(items=others)

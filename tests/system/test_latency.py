@@ -12,6 +12,7 @@ from lab.shell import read, write
 from scripted.scenario import Scenario
 from scripted.scsi import READ_16, Result
 
+pytestmark = pytest.mark.both
 KIB = 1 << 10
 KINDS = ("read", "write", "other")
 BUCKETS = 26

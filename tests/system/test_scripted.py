@@ -215,8 +215,9 @@ def expect_elsewhere(scenario, volume, server):
     server.arm()
     with concurrent.futures.ThreadPoolExecutor() as pool:
         worker = pool.submit(do_io, device, server.target, scenario.io)
-        wait_for("the refusal", lambda: re.search(scenario.expect.reason, last_error(volume)), 20)
+        wait_for("the other LUN", lambda: disk.naa != naa, 20)
         data = bytes(disk.data)
+        wait_for("the refusal", lambda: re.search(scenario.expect.reason, last_error(volume)), 20)
         wait_for("the path to be refused", lambda: volume.state() == "refused", 10)
         assert worker.running() and disk.data == data and disk.naa != naa
         disk.naa = naa

@@ -29,16 +29,9 @@
 #define BUCKET_FIRST	4
 #define BUCKET_STEP	2
 
-/* A volume that is configured in the kernel, or has a file. */
-struct subject {
-	const char *name;
-	char *device;		/* NULL: it is down */
-	struct live live;
-	char *stat;		/* of the disk; NULL: none */
-};
-
+/* All volumes that are configured in the kernel, or have a file. */
 struct subjects {
-	struct subject *items;
+	struct volume_now *items;
 	size_t count;
 	struct file_names names;
 	bool loaded;		/* the module */
@@ -60,7 +53,7 @@ struct sample {
 	FILE *out;
 	const struct metric *metric;
 	const struct subjects *all;
-	const struct subject *volume;
+	const struct volume_now *volume;
 	const struct live *leg, *path, *connection;
 	const struct live *live;	/* the deepest of them; NULL: the volume is down */
 	bool begun;			/* the lines before the first sample are printed */
@@ -478,9 +471,6 @@ static const struct metric metrics[] = {
 	{ "istripe_leg_retried_commands_total", "counter",
 	  "SCSI commands sent again because of what the target answered.",
 	  OF_LEG, number_put, "retried", 0 },
-	{ "istripe_leg_latency_seconds", "histogram",
-	  "Time of SCSI commands, the sum over the paths.",
-	  OF_LEG, latency_put, NULL, 0 },
 	{ "istripe_leg_write_protected", "gauge",
 	  "Whether the LUN takes no writes.",
 	  OF_LEG, write_protected_put, NULL, 0 },
@@ -605,24 +595,6 @@ static void metrics_put(FILE *out, const struct subjects *all)
 
 /* Reading */
 
-static void subject_read(struct subject *subject, const char *name)
-{
-	char *stat;
-
-	memset(subject, 0, sizeof(*subject));
-	subject->name = name;
-	subject->device = power_device(name);
-	if (subject->device && live_read(subject->device, &subject->live)) {
-		free(subject->device);
-		subject->device = NULL;
-	}
-	if (!subject->device)
-		return;
-	stat = place_path("/sys/block/%s/stat", subject->device);
-	file_read(stat, &subject->stat);
-	free(stat);
-}
-
 static int subjects_read(struct subjects *all, struct fault *fault)
 {
 	char *version = place_path("/sys/module/istripe/version");
@@ -634,7 +606,7 @@ static int subjects_read(struct subjects *all, struct fault *fault)
 	if (all->names.count)
 		all->items = alloc_array(NULL, all->names.count, sizeof(*all->items));
 	for (i = 0; !ret && i < all->names.count; i++)
-		subject_read(&all->items[all->count++], all->names.items[i]);
+		volume_now_read(all->names.items[i], &all->items[all->count++]);
 	return ret;
 }
 
@@ -642,11 +614,8 @@ static void subjects_free(struct subjects *all)
 {
 	size_t i;
 
-	for (i = 0; i < all->count; i++) {
-		free(all->items[i].device);
-		free(all->items[i].stat);
-		live_free(&all->items[i].live);
-	}
+	for (i = 0; i < all->count; i++)
+		volume_now_free(&all->items[i]);
 	free(all->items);
 	free(all->version);
 	file_names_free(&all->names);

@@ -10,21 +10,17 @@
 #include "interrupt.h"
 #include "json_out.h"
 #include "live.h"
-#include "place.h"
-#include "power.h"
 #include "rates.h"
 #include "table.h"
 #include "tree.h"
+#include "volumes.h"
 #include "watch.h"
 
 #define INTERVAL_MS	1000
 
 /* A volume's counters at one moment. */
 struct reading {
-	char *name;
-	bool up;
-	struct live live;
-	char *stat;
+	struct volume_now now;
 	long long time_ms;
 };
 
@@ -32,22 +28,6 @@ struct readings {
 	struct reading *items;
 	size_t count;
 };
-
-static void reading_take(const char *name, struct reading *reading)
-{
-	char *device = power_device(name), *path;
-
-	memset(reading, 0, sizeof(*reading));
-	reading->name = alloc_text(name);
-	if (device) {
-		path = place_path("/sys/block/%s/stat", device);
-		reading->up = !live_read(device, &reading->live);
-		file_read(path, &reading->stat);
-		free(path);
-	}
-	reading->time_ms = watch_now_ms();
-	free(device);
-}
 
 static int readings_take(const struct command_line *line, struct readings *readings,
 			 struct fault *fault)
@@ -64,7 +44,8 @@ static int readings_take(const struct command_line *line, struct readings *readi
 			break;
 		readings->items = alloc_array(readings->items, readings->count + 1,
 					      sizeof(*readings->items));
-		reading_take(names.items[i], &readings->items[readings->count++]);
+		volume_now_read(names.items[i], &readings->items[readings->count].now);
+		readings->items[readings->count++].time_ms = watch_now_ms();
 	}
 	file_names_free(&names);
 	return ret;
@@ -74,11 +55,8 @@ static void readings_free(struct readings *readings)
 {
 	size_t i;
 
-	for (i = 0; i < readings->count; i++) {
-		free(readings->items[i].name);
-		free(readings->items[i].stat);
-		live_free(&readings->items[i].live);
-	}
+	for (i = 0; i < readings->count; i++)
+		volume_now_free(&readings->items[i].now);
 	free(readings->items);
 	memset(readings, 0, sizeof(*readings));
 }
@@ -88,7 +66,7 @@ static const struct reading *reading_find(const struct readings *readings, const
 	size_t i;
 
 	for (i = 0; i < readings->count; i++)
-		if (!strcmp(readings->items[i].name, name))
+		if (!strcmp(readings->items[i].now.name, name))
 			return &readings->items[i];
 	return NULL;
 }
@@ -211,24 +189,25 @@ static void level_walk(const struct sink *sink, size_t depth, const struct live 
 static void volume_walk(struct sink *sink, const struct reading *before,
 			const struct reading *after, struct json_object *volumes)
 {
-	const struct live *old = before && before->up ? &before->live : NULL;
-	const char *state = after->up ? settings_value(&after->live.values, "state") : "down";
+	const struct volume_now *then = before && before->now.device ? &before->now : NULL;
+	const struct volume_now *now = &after->now;
+	const char *state = now->device ? settings_value(&now->live.values, "state") : "down";
 	struct json_object *object = NULL;
 	struct rates rates;
 
 	sink->seconds = before ? (after->time_ms - before->time_ms) / 1e3 : 0;
-	rates_of_volume(old, &after->live, old ? before->stat : NULL, after->stat, sink->seconds,
-			&rates);
+	rates_of_volume(then ? &then->live : NULL, &now->live, then ? then->stat : NULL, now->stat,
+			sink->seconds, &rates);
 	if (volumes) {
 		object = json_object_new_object();
-		json_text(object, "name", after->name);
+		json_text(object, "name", now->name);
 		rate_add(object, "seconds", sink->seconds);
 		rates_object(object, state, &rates);
 		json_object_array_add(volumes, object);
 	} else {
-		rates_row(sink->table, alloc_text(after->name), state, &rates);
+		rates_row(sink->table, alloc_text(now->name), state, &rates);
 	}
-	level_walk(sink, 0, old, &after->live, object);
+	level_walk(sink, 0, then ? &then->live : NULL, &now->live, object);
 }
 
 static void interval_print(const struct command_line *line, struct table *table,
@@ -241,7 +220,7 @@ static void interval_print(const struct command_line *line, struct table *table,
 	if (!volumes)
 		watch_block(first);
 	for (i = 0; i < after->count; i++)
-		volume_walk(&sink, reading_find(before, after->items[i].name), &after->items[i],
+		volume_walk(&sink, reading_find(before, after->items[i].now.name), &after->items[i],
 			    volumes);
 	if (volumes)
 		json_line(volumes);

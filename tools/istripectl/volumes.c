@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The volumes that this host knows. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "alloc.h"
 #include "conf.h"
+#include "place.h"
+#include "power.h"
 #include "tree.h"
 #include "volumes.h"
 
@@ -39,4 +42,31 @@ int volumes_list(struct file_names *names, bool *loaded, struct fault *fault)
 	}
 	file_names_free(&files);
 	return ret;
+}
+
+void volume_now_read(const char *name, struct volume_now *now)
+{
+	char *path;
+
+	memset(now, 0, sizeof(*now));
+	now->name = alloc_text(name);
+	now->device = power_device(name);
+	if (now->device && live_read(now->device, &now->live)) {
+		free(now->device);
+		now->device = NULL;
+	}
+	if (!now->device)
+		return;
+	path = place_path("/sys/block/%s/stat", now->device);
+	file_read(path, &now->stat);
+	free(path);
+}
+
+void volume_now_free(struct volume_now *now)
+{
+	free(now->name);
+	free(now->device);
+	free(now->stat);
+	live_free(&now->live);
+	memset(now, 0, sizeof(*now));
 }

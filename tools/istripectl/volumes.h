@@ -7,6 +7,15 @@
 
 #include "fault.h"
 #include "file.h"
+#include "live.h"
+
+/* What the kernel tells of a volume at one moment. */
+struct volume_now {
+	char *name;
+	char *device;		/* as istripe0; NULL: it is down */
+	struct live live;	/* empty when it is down */
+	char *stat;		/* the file stat of the disk; NULL: none */
+};
 
 /**
  * volumes_list() - their names: those of the kernel, then those that have a file only
@@ -26,5 +35,18 @@ int volumes_list(struct file_names *names, bool *loaded, struct fault *fault);
  * Return: whether it is.
  */
 bool volumes_have(const struct file_names *names, const char *name);
+
+/**
+ * volume_now_read() - read what the kernel tells of a volume
+ * @name: of the volume, which need not be there
+ * @now: set; for volume_now_free()
+ */
+void volume_now_read(const char *name, struct volume_now *now);
+
+/**
+ * volume_now_free() - free all of it
+ * @now: empty afterwards
+ */
+void volume_now_free(struct volume_now *now);
 
 #endif

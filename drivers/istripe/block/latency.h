@@ -31,7 +31,7 @@ struct istripe_latencies {
 	struct istripe_latency kinds[ISTRIPE_LATENCY_KINDS];
 };
 
-/* A command of @rq is done. Counts nothing while queue/iostats of the disk is 0. Any context. */
+/* A command of @rq is done. Counts nothing that the block layer has not stamped. Any context. */
 void istripe_latency_count(struct istripe_latencies __percpu *latencies, const struct request *rq);
 
 /**
