@@ -413,12 +413,14 @@ static void vpd_caching_absent(struct kunit *test)
 		KUNIT_ASSERT_EQ(test,
 				istripe_vpd_caching_decode(exact(test, data, len), len, &c),
 				len < 4 ? -EPROTO : 0);
-		if (len >= 4)
-			KUNIT_EXPECT_EQ(test, c.write_cache, len < page + 3);
+		if (len < 4)
+			continue;
+		KUNIT_EXPECT_EQ(test, c.write_cache, len < page + 3);
+		KUNIT_EXPECT_EQ(test, c.told, len >= page + 3);
 	}
 	data[page] = 0x0a;	/* another page */
 	KUNIT_ASSERT_EQ(test, istripe_vpd_caching_decode(data, sizeof(data), &c), 0);
-	KUNIT_EXPECT_TRUE(test, c.write_cache);
+	KUNIT_EXPECT_TRUE(test, c.write_cache && !c.told);
 	build_mode(data, 0);
 	data[0] = page + 1;	/* claims to end within the page's header */
 	KUNIT_ASSERT_EQ(test, istripe_vpd_caching_decode(data, sizeof(data), &c), 0);

@@ -9,10 +9,15 @@ import random
 import pytest
 
 from lab.disk import Direct, noise, same
-from lab.istripe import Named
-from lab.shell import read
+from lab.istripe import EnableError, Named
+from lab.shell import read, write
 from scripted.scenario import HONEST, Scenario
-from scripted.scsi import SYNCHRONIZE_CACHE_10, SYNCHRONIZE_CACHE_16, Result
+from scripted.scsi import (
+    MODE_SENSE_6,
+    SYNCHRONIZE_CACHE_10,
+    SYNCHRONIZE_CACHE_16,
+    Result,
+)
 from scripted.volatile import VolatileDisk
 
 pytestmark = pytest.mark.both
@@ -79,6 +84,7 @@ FLUSHES = [
     ((3, 0x0C, 0x00), 1, errno.ENODATA),
     ((4, 0x44, 0x00), 1, errno.EREMOTEIO),
     ((5, 0x24, 0x00), 1, 0),            # the shorter command is tried
+    ((5, 0x20, 0x00), 2, errno.EREMOTEIO),      # and refused, too
     ((2, 0x04, 0x01), 5, 0),            # becoming ready
     ((2, 0x04, 0x03), 1, errno.EREMOTEIO),
 ]
@@ -122,3 +128,56 @@ def error_of(call):
     except OSError as err:
         return err.errno
     return 0
+
+
+def refuses(*opcodes):
+    """The target knows none of these commands."""
+
+    async def hook(run, conn, task):
+        if task.opcode not in opcodes:
+            return False
+        run.strike()
+        await run.target.respond(conn, task, Result.check(5, 0x20, 0))
+        return True
+
+    return Scenario("refuses", hooks={"on_command": hook}, times=10000, armed=True)
+
+
+@pytest.fixture
+def volume_refusing(server, make_volume, link):
+    def make(*opcodes, **options):
+        target = server.load(refuses(*opcodes))
+        return make_volume(Named(target.settings.name),
+                           path={"portal": f"{link.address}:{server.port}"}, **options)
+
+    return make
+
+
+def test_a_lun_that_does_not_know_caches(volume_refusing, server, kernel_log):
+    """Neither the mode page nor a command to flush one. sd assumes that there is none.
+
+    The first flush finds out, and the log says so.
+    """
+    volume = volume_refusing(MODE_SENSE_6, SYNCHRONIZE_CACHE_10, SYNCHRONIZE_CACHE_16)
+    with Direct(volume.enable()) as disk:
+        disk.write(0, noise(4 * KIB, 1))
+        disk.flush()
+        hits = server.target.run.hits
+        disk.flush()
+        same(disk.read(0, 4 * KIB), noise(4 * KIB, 1), "what was read")
+    assert server.target.run.hits == hits
+    assert len(kernel_log.matching(f"{volume.name}/0: .*it is not flushed")) == 1
+
+
+def test_superblocks_are_flushed_with_the_shorter_command(volume_refusing, server):
+    volume = volume_refusing(SYNCHRONIZE_CACHE_16, metadata="md")
+    write(volume.config / "metadata_create", 1)
+    volume.enable()
+    assert server.target.disk.flushes and server.target.run.hits
+
+
+def test_superblocks_that_cannot_be_flushed(volume_refusing):
+    volume = volume_refusing(SYNCHRONIZE_CACHE_10, SYNCHRONIZE_CACHE_16, metadata="md")
+    write(volume.config / "metadata_create", 1)
+    with pytest.raises(EnableError, match="cannot flush its superblock: .*5/20/00"):
+        volume.enable()

@@ -220,18 +220,41 @@ static void io_task_refused(struct istripe_leg_task *leg_task, enum istripe_scsi
 	io_task_failed(leg_task, io_verdict_status(verdict));
 }
 
-/* Some LUNs with a cache know the shorter command only. */
+/* A LUN that does not say whether it has a cache, and cannot flush one: sd assumes none, too. */
+static void io_task_no_cache(struct istripe_leg_task *leg_task)
+{
+	struct istripe_leg *leg = leg_task->leg;
+
+	if (!READ_ONCE(leg->no_flush))
+		pr_notice("%s/%u: the LUN does not say whether it has a write cache, and cannot flush one: it is not flushed\n",
+			  leg->volume->name, leg->index);
+	WRITE_ONCE(leg->no_flush, true);
+	io_put(leg_task->io);
+}
+
+/*
+ * Some LUNs with a cache know the shorter command only. For "not supported" the block layer would
+ * let fsync() succeed.
+ */
 static void io_task_unsupported(struct istripe_leg_task *leg_task)
 {
 	struct istripe_task *task = &leg_task->task;
 
-	if (task->cdb[0] != SYNCHRONIZE_CACHE_16) {
+	switch (task->cdb[0]) {
+	case SYNCHRONIZE_CACHE_16:
+		WRITE_ONCE(leg_task->leg->flush10, true);
+		istripe_cdb_synchronize_cache10(task->cdb);
+		io_task_again(leg_task);
+		break;
+	case SYNCHRONIZE_CACHE:
+		if (leg_task->leg->lun.caching.told)
+			io_task_refused(leg_task, ISTRIPE_SCSI_TARGET);
+		else
+			io_task_no_cache(leg_task);
+		break;
+	default:
 		io_task_refused(leg_task, ISTRIPE_SCSI_UNSUPPORTED);
-		return;
 	}
-	WRITE_ONCE(leg_task->leg->flush10, true);
-	istripe_cdb_synchronize_cache10(task->cdb);
-	io_task_again(leg_task);
 }
 
 /* An earlier command that was answered with GOOD has failed; its request has ended. */
@@ -479,7 +502,8 @@ static void io_prepare_flush(struct istripe_io *io, struct istripe_volume *volum
 
 	for (i = 0; i < volume->leg_count; i++) {
 		/* A LUN without a cache may not know the command. */
-		if (!volume->legs[i]->lun.caching.write_cache)
+		if (!volume->legs[i]->lun.caching.write_cache ||
+		    READ_ONCE(volume->legs[i]->no_flush))
 			continue;
 		leg_task = io_add_task(io, rq, volume->legs[i], 0);
 		if (READ_ONCE(volume->legs[i]->flush10))

@@ -74,10 +74,16 @@ int istripe_super_transfer(const struct istripe_super_io *io, u64 at_bytes, bool
 int istripe_super_flush(const struct istripe_super_io *io)
 {
 	u8 cdb[ISTRIPE_CDB_BYTES];
+	int ret;
 
 	if (!io->lun->caching.write_cache)
 		return 0;
 	istripe_cdb_synchronize_cache16(cdb);
+	ret = super_ask(io, cdb, 0, false, "flush its superblock");
+	if (ret != -EIO)
+		return ret;
+	/* Some LUNs know the shorter command only. */
+	istripe_cdb_synchronize_cache10(cdb);
 	return super_ask(io, cdb, 0, false, "flush its superblock");
 }
 

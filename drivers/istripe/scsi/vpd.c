@@ -398,11 +398,14 @@ int istripe_vpd_caching_decode(const u8 *data, u32 bytes, struct istripe_vpd_cac
 	caching->write_protected = data[2] & 0x80;
 	caching->dpofua = data[2] & 0x10;
 	caching->write_cache = true;
+	caching->told = false;
 	end = min_t(u32, data[0] + 1, bytes);
 	page = 4 + data[3];
 	/* Not a subpage, whose layout is another, and long enough to have the flag. */
-	if (page + 3 <= end && (data[page] & 0x7f) == ISTRIPE_MODE_PAGE_CACHING && data[page + 1])
+	if (page + 3 <= end && (data[page] & 0x7f) == ISTRIPE_MODE_PAGE_CACHING && data[page + 1]) {
 		caching->write_cache = data[page + 2] & 0x04;
+		caching->told = true;
+	}
 	return 0;
 }
 

@@ -82,6 +82,7 @@ struct istripe_vpd_caching {
 	bool write_protected;	/* WP */
 	bool dpofua;		/* DPO and FUA bits are understood */
 	bool write_cache;	/* WCE: GOOD does not mean that data are on the medium */
+	bool told;		/* the LUN has the page; else @write_cache is assumed */
 };
 
 /**
