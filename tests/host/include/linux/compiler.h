@@ -19,6 +19,8 @@
 #define __pure			__attribute__((__pure__))
 #undef __attribute_const__
 #define __attribute_const__	__attribute__((__const__))
+/* Newer headers of the kernel for user space have it, too. */
+#undef __counted_by
 #define __counted_by(member)
 #define __nonstring
 #undef __always_inline
