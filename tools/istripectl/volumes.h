@@ -9,7 +9,7 @@
 #include "file.h"
 #include "live.h"
 
-/* What the kernel tells of a volume at one moment. */
+/* A volume at one moment, as the kernel tells it. */
 struct volume_now {
 	char *name;
 	char *device;		/* as istripe0; NULL: it is down */

@@ -81,7 +81,7 @@ struct istripe_leg {
 	bool identified;
 	enum istripe_protected protected;	/* written by the work of write_protect.c */
 	bool flush10;			/* SYNCHRONIZE CACHE(16) is not known to the LUN */
-	bool no_flush;			/* nor is (10), and whether it has a cache it does not say */
+	bool no_flush;			/* nor is (10), and it does not say that it has a cache */
 	u64 first_blocks;		/* when it was identified; set once */
 	u64 former_blocks;		/* work of resize.c: before it grew */
 	enum istripe_policy policy;	/* live */
