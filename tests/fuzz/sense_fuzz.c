@@ -16,7 +16,7 @@ static bool may_be_good(u8 status, const struct scsi_sense_hdr *sense)
 	if (status == SAM_STAT_GOOD || status == SAM_STAT_CONDITION_MET)
 		return true;
 	return status == SAM_STAT_CHECK_CONDITION && sense->sense_key == RECOVERED_ERROR &&
-	       (sense->response_code & 0x71) == 0x70;
+	       (sense->response_code == 0x70 || sense->response_code == 0x72);
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)

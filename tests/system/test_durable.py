@@ -176,8 +176,22 @@ def test_superblocks_are_flushed_with_the_shorter_command(volume_refusing, serve
     assert server.target.disk.flushes and server.target.run.hits
 
 
-def test_superblocks_that_cannot_be_flushed(volume_refusing):
-    volume = volume_refusing(SYNCHRONIZE_CACHE_10, SYNCHRONIZE_CACHE_16, metadata="md")
+def test_superblocks_of_a_lun_that_does_not_know_caches(volume_refusing):
+    volume = volume_refusing(MODE_SENSE_6, SYNCHRONIZE_CACHE_10, SYNCHRONIZE_CACHE_16,
+                             metadata="md")
     write(volume.config / "metadata_create", 1)
-    with pytest.raises(EnableError, match="cannot flush its superblock: .*5/20/00"):
+    assert volume.enable()
+
+
+@pytest.mark.parametrize("sense", [(5, 0x20, 0), (3, 0x0C, 0)])
+def test_superblocks_that_cannot_be_flushed(server, make_volume, link, sense):
+    """A medium error is told once: no other command may make it good."""
+    scenario = Scenario("fails", times=2 if sense[0] == 5 else 1, armed=True,
+                        hooks={"on_command": fails_flushes})
+    target = server.load(scenario)
+    target.run.memory["sense"] = sense
+    volume = make_volume(Named(target.settings.name), metadata="md",
+                         path={"portal": f"{link.address}:{server.port}"})
+    write(volume.config / "metadata_create", 1)
+    with pytest.raises(EnableError, match="cannot flush its superblock: "):
         volume.enable()

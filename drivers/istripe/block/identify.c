@@ -84,6 +84,10 @@ int istripe_identify(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 		leg->first_blocks = lun->capacity.blocks;
 		leg->identified = true;
 	}
+	if (!ret && lun->caching.told && lun->caching.write_cache) {
+		leg->lun.caching.told = true;
+		WRITE_ONCE(leg->no_flush, false);
+	}
 	if (!ret) {
 		nexus->blocks = lun->capacity.blocks;
 		grown = nexus->blocks > leg->lun.capacity.blocks;

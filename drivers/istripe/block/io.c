@@ -220,14 +220,14 @@ static void io_task_refused(struct istripe_leg_task *leg_task, enum istripe_scsi
 	io_task_failed(leg_task, io_verdict_status(verdict));
 }
 
-/* A LUN that does not say whether it has a cache, and cannot flush one: sd assumes none, too. */
+/* A LUN that has no caching page, and cannot flush: sd, without a page, assumes no cache, too. */
 static void io_task_no_cache(struct istripe_leg_task *leg_task)
 {
 	struct istripe_leg *leg = leg_task->leg;
 
 	if (!READ_ONCE(leg->no_flush))
-		pr_notice("%s/%u: the LUN does not say whether it has a write cache, and cannot flush one: it is not flushed\n",
-			  leg->volume->name, leg->index);
+		pr_warn("%s/%u: the LUN does not say whether it has a write cache, and cannot flush one: it is not flushed\n",
+			leg->volume->name, leg->index);
 	WRITE_ONCE(leg->no_flush, true);
 	io_put(leg_task->io);
 }

@@ -11,6 +11,7 @@
 #include "block/volume.h"
 #include "iscsi/error.h"
 #include "scsi/cdb.h"
+#include "scsi/sense.h"
 
 static_assert(ISTRIPE_MD_SUPER_BYTES == ISTRIPE_INTERNAL_BYTES);
 
@@ -71,6 +72,14 @@ int istripe_super_transfer(const struct istripe_super_io *io, u64 at_bytes, bool
 	return write ? super_note(io, ret) : ret;
 }
 
+static bool super_unsupported(const struct istripe_super_io *io, int ret)
+{
+	const struct istripe_task *task = &io->session->internal.task;
+
+	return ret == -EIO &&
+	       istripe_sense_verdict(task->status, &task->sense) == ISTRIPE_SCSI_UNSUPPORTED;
+}
+
 int istripe_super_flush(const struct istripe_super_io *io)
 {
 	u8 cdb[ISTRIPE_CDB_BYTES];
@@ -80,11 +89,12 @@ int istripe_super_flush(const struct istripe_super_io *io)
 		return 0;
 	istripe_cdb_synchronize_cache16(cdb);
 	ret = super_ask(io, cdb, 0, false, "flush its superblock");
-	if (ret != -EIO)
+	if (!super_unsupported(io, ret))
 		return ret;
-	/* Some LUNs know the shorter command only. */
+	/* As io_task_unsupported() has it. */
 	istripe_cdb_synchronize_cache10(cdb);
-	return super_ask(io, cdb, 0, false, "flush its superblock");
+	ret = super_ask(io, cdb, 0, false, "flush its superblock");
+	return super_unsupported(io, ret) && !io->lun->caching.told ? 0 : ret;
 }
 
 int istripe_super_read(const struct istripe_super_io *io, struct istripe_md *md)

@@ -152,13 +152,18 @@ static int transfer_check_coverage(struct istripe_transfer *t, u32 told_bytes)
 	return 0;
 }
 
+static bool status_is_success(u8 status)
+{
+	return status == SAM_STAT_GOOD || status == SAM_STAT_CONDITION_MET;
+}
+
 static int transfer_check(struct istripe_transfer *t, const struct transfer_verdict *v,
 			  u32 *transferred_bytes)
 {
 	u32 told_bytes;
 	int ret = transfer_check_residual(t, v, &told_bytes);
 
-	if (!ret && istripe_transfer_is_success(v->status))
+	if (!ret && status_is_success(v->status))
 		ret = transfer_check_coverage(t, told_bytes);
 	if (!ret)
 		*transferred_bytes = min(told_bytes, t->covered_bytes);

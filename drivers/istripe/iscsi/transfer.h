@@ -14,7 +14,6 @@
 #define ISTRIPE_ISCSI_TRANSFER_H
 
 #include <linux/types.h>
-#include <scsi/scsi_proto.h>
 
 #include "iscsi/keys.h"
 #include "iscsi/pdu.h"
@@ -151,15 +150,5 @@ void istripe_transfer_r2t_done(struct istripe_transfer *t);
  */
 int istripe_transfer_status(struct istripe_transfer *t, const struct istripe_pdu *pdu,
 			    u32 *transferred_bytes);
-
-/**
- * istripe_transfer_is_success() - does a status say that the command was carried out
- * @status: SAM status
- * Return: true for GOOD and CONDITION MET.
- */
-static inline bool istripe_transfer_is_success(u8 status)
-{
-	return status == SAM_STAT_GOOD || status == SAM_STAT_CONDITION_MET;
-}
 
 #endif

@@ -63,8 +63,8 @@ int istripe_alua_decode(const u8 *data, u32 bytes, const struct istripe_vpd_port
 /* An error of an earlier command (deferred) says nothing of this one. */
 static bool sense_is(const struct scsi_sense_hdr *sense, u8 key, u8 asc)
 {
-	return scsi_sense_valid(sense) && !(sense->response_code & 1) && sense->sense_key == key &&
-	       sense->asc == asc;
+	return (sense->response_code == 0x70 || sense->response_code == 0x72) &&
+	       sense->sense_key == key && sense->asc == asc;
 }
 
 int istripe_alua_refusal(const struct scsi_sense_hdr *sense)

@@ -181,7 +181,7 @@ int istripe_vpd_capacity_decode(const u8 *data, u32 bytes, struct istripe_vpd_ca
  * istripe_vpd_caching_decode() - MODE SENSE(6) data with or without the caching page
  * @data: what came
  * @bytes: its length
- * @caching: filled; without the page there is a write cache, to be safe
+ * @caching: filled; without the page, @told is false and there is a write cache, to be safe
  * Return: 0; -EPROTO shorter than its header.
  */
 int istripe_vpd_caching_decode(const u8 *data, u32 bytes, struct istripe_vpd_caching *caching);

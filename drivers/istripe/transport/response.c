@@ -12,6 +12,28 @@
 #include "transport/keepalive.h"
 #include "transport/response.h"
 
+/*
+ * GOOD for a write is not believed before all its data were sent and acknowledged; nor is an answer
+ * that asks to send it again later, for there is no bound to that. Any other answer counts; if TCP
+ * still holds data, the session ends when the task does (istripe_task_put()).
+ */
+static int response_check_write(struct istripe_conn *conn, const struct istripe_task *task)
+{
+	enum istripe_scsi_verdict verdict = istripe_sense_verdict(task->status, &task->sense);
+
+	if (verdict == ISTRIPE_SCSI_GOOD &&
+	    READ_ONCE(task->offered_bytes) < task->transferred_bytes)
+		return istripe_conn_reject(conn, -EPROTO,
+					   "GOOD for task 0x%08x before all its data were sent",
+					   task->itt);
+	if ((verdict == ISTRIPE_SCSI_GOOD || verdict == ISTRIPE_SCSI_RETRY_DELAY) &&
+	    !istripe_task_released(task))
+		return istripe_conn_reject(conn, -EPROTO,
+					   "status 0x%02x of task 0x%08x, but TCP still holds its data",
+					   task->status, task->itt);
+	return 0;
+}
+
 static int response_scsi(struct istripe_conn *conn)
 {
 	struct istripe_receive *rx = &conn->rx;
@@ -39,8 +61,10 @@ static int response_scsi(struct istripe_conn *conn)
 					   rx->pdu.itt);
 	if (sense_bytes)
 		scsi_normalize_sense(sense, sense_bytes, &task->sense);
-	istripe_task_answer(task, 0);
-	return 0;
+	ret = task->write ? response_check_write(conn, task) : 0;
+	if (!ret)
+		istripe_task_answer(task, 0);
+	return ret;
 }
 
 /* RFC 7143 11.19: a ping of the target is echoed with its data (P56). */

@@ -216,16 +216,6 @@ int istripe_conn_receive_status(struct istripe_conn *conn, struct istripe_task *
 	if (ret)
 		return istripe_conn_reject(conn, ret, "status of task 0x%08x: %s", rx->pdu.itt,
 					   task->transfer.problem);
-	if (task->write && status == SAM_STAT_GOOD &&
-	    READ_ONCE(task->offered_bytes) < task->transferred_bytes)
-		return istripe_conn_reject(conn, -EPROTO,
-					   "GOOD for task 0x%08x before all its data were sent",
-					   rx->pdu.itt);
-	/* Any other answer counts; the session ends when the task does (istripe_task_put()). */
-	if (istripe_transfer_is_success(status) && !istripe_task_released(task))
-		return istripe_conn_reject(conn, -EPROTO,
-					   "status of task 0x%08x, but TCP still holds its data",
-					   rx->pdu.itt);
 	/* GOOD for a transfer of another length than ours. */
 	if (receive_overflow(&rx->pdu))
 		task->transferred_bytes = 0;

@@ -34,8 +34,8 @@ void istripe_task_put(struct istripe_task *task)
 	if (!istripe_task_released(task)) {
 		/* It stays in the table and is collected after the reset of the connection. */
 		istripe_session_fault(session, -EPROTO,
-				      "task 0x%08x was answered, but TCP still holds its data",
-				      task->itt);
+				      "task 0x%08x was answered with status 0x%02x, but TCP still holds its data",
+				      task->itt, task->status);
 		return;
 	}
 	/* done() may reuse the slot. */
