@@ -7,7 +7,15 @@ import socket
 
 from scripted import pdu as p
 from scripted.pdu import RESERVED_TAG
-from scripted.scenario import SURVIVES, WORKS, Scenario, answered, io_error, reconnects
+from scripted.scenario import (
+    SURVIVES,
+    WORKS,
+    Scenario,
+    answered,
+    io_error,
+    not_served,
+    reconnects,
+)
 from scripted.scsi import (
     BUSY,
     CHECK_CONDITION,
@@ -295,6 +303,9 @@ R2TS = [
                        RESERVATION_CONFLICT, **LONG_REFUSED),
         answered_early("no space", moment, answered(errno.ENOSPC), CHECK_CONDITION,
                        fixed_sense(7, 0x27, 7), **LONG_REFUSED))),
+    # BUSY ends the session then, as a loss does, and the write fails as a lost one does.
+    answered_early("BUSY, always,", WITHIN_R2T, not_served(errno.ENOLINK), BUSY,
+                   volume={"recovery_timeout_ms": 3000}, **LONG_REFUSED),
 ]
 
 
