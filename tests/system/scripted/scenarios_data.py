@@ -219,7 +219,7 @@ async def some_of_r2t(run, conn, task):
 
 #: When a write is answered: what has been done by then, and the path's settings.
 BEFORE, WITHIN_R2T, WITHIN_UNSOLICITED = (
-    "before the R2T", "within an R2T's data", "within unsolicited data")
+    "before the R2T", "among the data of an R2T", "within unsolicited data")
 MOMENTS = {
     BEFORE: (nothing, SOLICITED),
     WITHIN_R2T: (some_of_r2t, SOLICITED),
