@@ -13,21 +13,18 @@
 #include "transport/response.h"
 
 /*
- * GOOD for a write is not believed before all its data were sent and acknowledged; nor is an answer
- * that asks to send it again later, for there is no bound to that. Any other answer counts; if TCP
- * still holds data, the session ends when the task does (istripe_task_put()).
+ * GOOD for a write is not believed before all its data were sent and acknowledged. Any other answer
+ * counts; if TCP still holds data, the session ends when the task does (istripe_task_put()).
  */
 static int response_check_write(struct istripe_conn *conn, const struct istripe_task *task)
 {
-	enum istripe_scsi_verdict verdict = istripe_sense_verdict(task->status, &task->sense);
-
-	if (verdict == ISTRIPE_SCSI_GOOD &&
-	    READ_ONCE(task->offered_bytes) < task->transferred_bytes)
+	if (istripe_sense_verdict(task->status, &task->sense) != ISTRIPE_SCSI_GOOD)
+		return 0;
+	if (READ_ONCE(task->offered_bytes) < task->transferred_bytes)
 		return istripe_conn_reject(conn, -EPROTO,
 					   "GOOD for task 0x%08x before all its data were sent",
 					   task->itt);
-	if ((verdict == ISTRIPE_SCSI_GOOD || verdict == ISTRIPE_SCSI_RETRY_DELAY) &&
-	    !istripe_task_released(task))
+	if (!istripe_task_released(task))
 		return istripe_conn_reject(conn, -EPROTO,
 					   "status 0x%02x of task 0x%08x, but TCP still holds its data",
 					   task->status, task->itt);

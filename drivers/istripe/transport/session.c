@@ -539,13 +539,16 @@ void istripe_session_interrupt(struct istripe_session *session)
 }
 
 /*
- * An answered task stays in the table while its data are to be sent or with TCP: a write with GOOD
- * cannot have been carried out by then.
+ * An answered task stays in the table while its data are to be sent or with TCP. A write with GOOD
+ * cannot have been carried out by then. One that is to be sent again later counts as lost, as there
+ * is a bound to losses: BUSY that ends the session each time would have none.
  */
-static bool task_is_half_good(const struct istripe_task *task)
+static bool task_counts_as_lost(const struct istripe_task *task)
 {
+	enum istripe_scsi_verdict verdict = istripe_sense_verdict(task->status, &task->sense);
+
 	return task->write && !task->error &&
-	       istripe_sense_verdict(task->status, &task->sense) == ISTRIPE_SCSI_GOOD;
+	       (verdict == ISTRIPE_SCSI_GOOD || verdict == ISTRIPE_SCSI_RETRY_DELAY);
 }
 
 /*
@@ -564,7 +567,7 @@ static void session_collect(struct istripe_session *session, int error, bool hel
 			continue;
 		session->slots[i].task = NULL;
 		/* An answer that came before the stop counts. */
-		if (!test_bit(ISTRIPE_TASK_ANSWERED, &task->flags) || task_is_half_good(task))
+		if (!test_bit(ISTRIPE_TASK_ANSWERED, &task->flags) || task_counts_as_lost(task))
 			task->error = error;
 		atomic_set(&task->refs, 0);
 		task->done(task);
