@@ -90,8 +90,10 @@ static ssize_t leg_events_show(const struct istripe_sysfs_file *file, void *obje
 
 ISTRIPE_SYSFS_FILE(leg, events, 0444, .show = leg_events_show);
 
-static ssize_t leg_latency_emit(struct istripe_leg *leg, enum istripe_latency_kind kind, char *page)
+/* Of the paths that it has now. */
+static ssize_t leg_latency_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
+	struct istripe_leg *leg = object;
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_latency sum = {};
 	const struct istripe_path *path;
@@ -100,24 +102,13 @@ static ssize_t leg_latency_emit(struct istripe_leg *leg, enum istripe_latency_ki
 	for (i = 0; i < READ_ONCE(leg->path_end); i++) {
 		path = READ_ONCE(leg->paths[i]);
 		if (path)
-			istripe_latency_add(path->latencies, kind, &sum);
+			istripe_latency_add(path->latencies, file->latency, &sum);
 	}
 	srcu_read_unlock(&leg->srcu, section);
 	return istripe_sysfs_latency_emit(page, &sum);
 }
 
-/* Of the paths that it has now. */
-#define LEG_LATENCY(_name, _kind)							\
-static ssize_t leg_latency_##_name##_show(const struct istripe_sysfs_file *file,	\
-					  void *object, char *page)			\
-{											\
-	return leg_latency_emit(object, _kind, page);					\
-}											\
-ISTRIPE_SYSFS_FILE(leg, latency_##_name, 0444, .show = leg_latency_##_name##_show)
-
-LEG_LATENCY(read, ISTRIPE_LATENCY_READ);
-LEG_LATENCY(write, ISTRIPE_LATENCY_WRITE);
-LEG_LATENCY(other, ISTRIPE_LATENCY_OTHER);
+ISTRIPE_SYSFS_LATENCY_FILES(leg);
 
 static struct attribute *leg_attrs[] = {
 	&leg_file_state.attr,
@@ -129,9 +120,7 @@ static struct attribute *leg_attrs[] = {
 	&leg_file_commands.attr,
 	&leg_file_redriven.attr,
 	&leg_file_retried.attr,
-	&leg_file_latency_read.attr,
-	&leg_file_latency_write.attr,
-	&leg_file_latency_other.attr,
+	ISTRIPE_SYSFS_LATENCY_ATTRS(leg)
 	&leg_file_lun_reset.attr,
 	&leg_file_write_protected.attr,
 	NULL,

@@ -6,7 +6,6 @@
 #include <linux/kernel.h>
 #include <linux/slab.h>
 
-#include "block/latency.h"
 #include "control/settings.h"
 #include "control/sysfs_dir.h"
 

@@ -15,9 +15,9 @@
 #include <linux/stringify.h>
 #include <linux/sysfs.h>
 
+#include "block/latency.h"
 #include "iscsi/keys.h"
 
-struct istripe_latency;
 struct istripe_path;
 struct istripe_nexus;
 struct istripe_setting;
@@ -41,6 +41,7 @@ struct istripe_sysfs_dir {
  * @store:	page to value, or NULL
  * @setting:	for files that are a setting: which
  * @key:	for files that are a key of RFC 7143: which
+ * @latency:	for files that are a histogram of times: of which requests
  */
 struct istripe_sysfs_file {
 	struct attribute attr;
@@ -49,6 +50,7 @@ struct istripe_sysfs_file {
 			 size_t count);
 	const struct istripe_setting *setting;
 	enum istripe_key key;
+	enum istripe_latency_kind latency;
 };
 
 /* A file named @_name as a variable @_prefix_file_@_name; what it does follows. */
@@ -77,6 +79,19 @@ static struct istripe_sysfs_file _prefix##_file_##_name = {			\
 
 ssize_t istripe_sysfs_setting_show(const struct istripe_sysfs_file *file, void *object,
 				   char *page);
+
+/* The three histograms of an object, which _prefix_latency_show() shows, and their attributes. */
+#define ISTRIPE_SYSFS_LATENCY_FILE(_prefix, _name, _kind)			\
+	ISTRIPE_SYSFS_FILE(_prefix, latency_##_name, 0444,			\
+			   .show = _prefix##_latency_show, .latency = (_kind))
+#define ISTRIPE_SYSFS_LATENCY_FILES(_prefix)					\
+	ISTRIPE_SYSFS_LATENCY_FILE(_prefix, read, ISTRIPE_LATENCY_READ);	\
+	ISTRIPE_SYSFS_LATENCY_FILE(_prefix, write, ISTRIPE_LATENCY_WRITE);	\
+	ISTRIPE_SYSFS_LATENCY_FILE(_prefix, other, ISTRIPE_LATENCY_OTHER)
+#define ISTRIPE_SYSFS_LATENCY_ATTRS(_prefix)					\
+	&_prefix##_file_latency_read.attr,					\
+	&_prefix##_file_latency_write.attr,					\
+	&_prefix##_file_latency_other.attr,
 
 /* The sum, then the buckets. */
 ssize_t istripe_sysfs_latency_emit(char *page, const struct istripe_latency *latency);

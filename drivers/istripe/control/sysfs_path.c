@@ -200,42 +200,45 @@ static ssize_t path_fence_confirm_store(const struct istripe_sysfs_file *file, v
 
 ISTRIPE_SYSFS_FILE(path, fence_confirm, 0200, .store = path_fence_confirm_store);
 
+static ssize_t path_reconnects_show(const struct istripe_sysfs_file *file, void *object,
+				    char *page)
+{
+	int section = nexuses_lock(object);
+	u64 sum = istripe_path_reconnects(object);
+
+	nexuses_unlock(object, section);
+	return sysfs_emit(page, "%llu\n", sum);
+}
+
+ISTRIPE_SYSFS_FILE(path, reconnects, 0444, .show = path_reconnects_show);
+
 /* All sessions together. */
-#define PATH_COUNTER(_name, _now)							\
-static ssize_t path_##_name##_show(const struct istripe_sysfs_file *file, void *object,	\
-				   char *page)						\
-{											\
-	int section = nexuses_lock(object);						\
-	const struct istripe_path *path = object;					\
-	const struct istripe_nexus *nexus;						\
-	u64 sum = 0;									\
-	u32 at;										\
-											\
-	istripe_path_for_each_nexus(path, nexus, at)					\
-		sum += READ_ONCE(_now);							\
-	nexuses_unlock(path, section);							\
-	return sysfs_emit(page, "%llu\n", sum);						\
-}											\
-ISTRIPE_SYSFS_FILE(path, _name, 0444, .show = path_##_name##_show)
+static ssize_t path_faults_show(const struct istripe_sysfs_file *file, void *object, char *page)
+{
+	int section = nexuses_lock(object);
+	const struct istripe_path *path = object;
+	const struct istripe_nexus *nexus;
+	u64 sum = 0;
+	u32 at;
 
-PATH_COUNTER(reconnects, nexus->reconnects);
-PATH_COUNTER(faults, nexus->faults);
+	istripe_path_for_each_nexus(path, nexus, at)
+		sum += READ_ONCE(nexus->faults);
+	nexuses_unlock(path, section);
+	return sysfs_emit(page, "%llu\n", sum);
+}
 
-#define PATH_LATENCY(_name, _kind)							\
-static ssize_t path_latency_##_name##_show(const struct istripe_sysfs_file *file,	\
-					   void *object, char *page)			\
-{											\
-	const struct istripe_path *path = object;					\
-	struct istripe_latency sum = {};						\
-											\
-	istripe_latency_add(path->latencies, _kind, &sum);				\
-	return istripe_sysfs_latency_emit(page, &sum);					\
-}											\
-ISTRIPE_SYSFS_FILE(path, latency_##_name, 0444, .show = path_latency_##_name##_show)
+ISTRIPE_SYSFS_FILE(path, faults, 0444, .show = path_faults_show);
 
-PATH_LATENCY(read, ISTRIPE_LATENCY_READ);
-PATH_LATENCY(write, ISTRIPE_LATENCY_WRITE);
-PATH_LATENCY(other, ISTRIPE_LATENCY_OTHER);
+static ssize_t path_latency_show(const struct istripe_sysfs_file *file, void *object, char *page)
+{
+	const struct istripe_path *path = object;
+	struct istripe_latency sum = {};
+
+	istripe_latency_add(path->latencies, file->latency, &sum);
+	return istripe_sysfs_latency_emit(page, &sum);
+}
+
+ISTRIPE_SYSFS_LATENCY_FILES(path);
 
 #define PATH_SETTING(_name, _file, ...)							\
 	ISTRIPE_SYSFS_SETTING_##_file(path, _name,					\
@@ -252,9 +255,7 @@ static struct attribute *path_attrs[] = {
 	&path_file_port_group.attr,
 	&path_file_reconnects.attr,
 	&path_file_faults.attr,
-	&path_file_latency_read.attr,
-	&path_file_latency_write.attr,
-	&path_file_latency_other.attr,
+	ISTRIPE_SYSFS_LATENCY_ATTRS(path)
 	&path_file_fenced_through.attr,
 	&path_file_unproven.attr,
 	&path_file_waiting_writes.attr,

@@ -4,6 +4,7 @@
 #include <compat/unaligned.h>
 
 #include "scsi/alua.h"
+#include "scsi/sense.h"
 #include "scsi/vpd.h"
 
 #define LENGTH_BYTES		4	/* in front of all */
@@ -60,11 +61,9 @@ int istripe_alua_decode(const u8 *data, u32 bytes, const struct istripe_vpd_port
 	return -ENOENT;
 }
 
-/* An error of an earlier command (deferred) says nothing of this one. */
 static bool sense_is(const struct scsi_sense_hdr *sense, u8 key, u8 asc)
 {
-	return (sense->response_code == 0x70 || sense->response_code == 0x72) &&
-	       sense->sense_key == key && sense->asc == asc;
+	return istripe_sense_current(sense) && sense->sense_key == key && sense->asc == asc;
 }
 
 int istripe_alua_refusal(const struct scsi_sense_hdr *sense)

@@ -82,12 +82,6 @@ static bool sense_format_known(const struct scsi_sense_hdr *sense)
 	return scsi_sense_valid(sense) && sense->response_code <= 0x73;
 }
 
-/* Response codes 71h and 73h. */
-static bool sense_deferred(const struct scsi_sense_hdr *sense)
-{
-	return sense->response_code & 1;
-}
-
 /* NULL: no row fits. */
 static const struct sense_row *sense_find(const struct scsi_sense_hdr *sense)
 {
@@ -108,7 +102,7 @@ static enum istripe_scsi_verdict sense_lookup(const struct scsi_sense_hdr *sense
 	/* CHECK CONDITION without sense data to read says nothing: try again, within limits. */
 	if (!sense_format_known(sense))
 		return ISTRIPE_SCSI_RETRY_BACKOFF;
-	if (sense_deferred(sense))
+	if (!istripe_sense_current(sense))
 		return ISTRIPE_SCSI_DEFERRED;
 	row = sense_find(sense);
 	return row ? row->verdict : ISTRIPE_SCSI_TARGET;

@@ -25,6 +25,12 @@ enum istripe_scsi_verdict {
 
 #define ISTRIPE_SCSI_VERDICT_COUNT	(ISTRIPE_SCSI_TARGET + 1)
 
+/* Of the command that it came with: fixed or descriptor format, not deferred (SPC-5 4.5.1). */
+static inline bool istripe_sense_current(const struct scsi_sense_hdr *sense)
+{
+	return sense->response_code == 0x70 || sense->response_code == 0x72;
+}
+
 /**
  * istripe_sense_verdict() - judge an answer
  * @status: SAM status byte
