@@ -18,6 +18,7 @@ from lab import (
     faults,
     fio,
     istripe,
+    journal,
     leaks,
     lio,
     network,
@@ -88,10 +89,16 @@ def others_of(items, named, chosen):
     return others
 
 
+def pytest_configure(config):
+    config.pluginmanager.register(journal.Journal(), "journal")
+
+
 def pytest_collection_modifyitems(config, items):
     named = any(".py" in word for word in config.args)
     mark_long(items, named)
     others = others_of(items, named, chosen=config.option.markexpr)
+    passed = config.pluginmanager.get_plugin("journal").passed_before()
+    others += [item for item in items if item.nodeid in passed and item not in others]
     config.hook.pytest_deselected(items=others)
     items[:] = [item for item in items if item not in others]
     for item in items:
