@@ -146,10 +146,11 @@ RUN_power-cuts := tests/vm/power-cuts
 RUN_memory = OUTSIDE_LUN_MB=256 tests/vm/outside tests/vm/run --kernel $(KERNEL) --mem 700M \
 	'$(TOP)/tests/system/test_memory.py'
 
-boot-test: tools
+# With packages dkms builds the module.
+boot-test: $(if $(BOOT_PACKAGES),,tools)
 	@tests/host/deps vm $(KERNEL)
-	@$(MAKE) --no-print-directory KDIR='$(BUILD)/kernels/$(KERNEL)/headers' modules
-	@T='$(T)' BOOTS='$(or $(BOOTS),3)' tests/vm/boots
+	@$(if $(BOOT_PACKAGES),,$(MAKE) --no-print-directory KDIR='$(BUILD)/kernels/$(KERNEL)/headers' modules)
+	@T='$(T)' BOOTS='$(or $(BOOTS),3)' BOOT_PACKAGES='$(BOOT_PACKAGES)' tests/vm/boots
 
 clean:
 	rm -rf '$(BUILD)/modules' '$(BUILD)/host' '$(BUILD)/log' '$(BUILD)/kunit' '$(BUILD)/deb' '$(BUILD)/dist' '$(BUILD)/docs' '$(BUILD)/tools' '$(BUILD)/mutants'

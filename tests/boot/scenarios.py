@@ -118,8 +118,9 @@ def fresh(lab):
                 "systemctl daemon-reload && mount /srv/db && mount /srv/log")
     for place in MOUNTS:
         machine.run(f"echo first record of {place} >{place}/first && sync -f {place}/first")
+    module = machine.run("modinfo -n istripe").strip()
     stop_s = machine.end("reboot", END_S)
-    return {"first boot": first_s, "stop": stop_s, **boot_whole(lab)}
+    return {"module": module, "first boot": first_s, "stop": stop_s, **boot_whole(lab)}
 
 
 def one_dead(lab):
