@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/jiffies.h>
 #include <linux/sched/mm.h>
+#include <compat/workqueue.h>
 
 #include "block/announce.h"
 
@@ -34,7 +35,7 @@ void istripe_announce(struct istripe_announce *announce)
 	/* The change before the listener: a new listener's first call sees it, or we see it. */
 	smp_mb();
 	if (READ_ONCE(announce->listener))
-		queue_delayed_work(system_unbound_wq, &announce->work,
+		queue_delayed_work(istripe_compat_unbound_wq(), &announce->work,
 				   since < pause ? pause - since : 0);
 }
 

@@ -3,6 +3,7 @@
 
 #include <linux/blkdev.h>
 #include <linux/sched/mm.h>
+#include <compat/workqueue.h>
 
 #include "block/nexus.h"
 #include "block/resize.h"
@@ -373,7 +374,7 @@ static void volume_ask(const struct istripe_volume *volume, const struct istripe
  */
 void istripe_resize_check(struct istripe_volume *volume)
 {
-	queue_work(system_unbound_wq, &volume->capacity.work);
+	queue_work(istripe_compat_unbound_wq(), &volume->capacity.work);
 }
 
 void istripe_resize_found(struct istripe_nexus *nexus)

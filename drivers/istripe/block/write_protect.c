@@ -4,6 +4,7 @@
 #include <linux/blkdev.h>
 #include <linux/lockdep.h>
 #include <linux/sched/mm.h>
+#include <compat/workqueue.h>
 
 #include "block/leg.h"
 #include "block/nexus.h"
@@ -96,7 +97,7 @@ void istripe_write_protect_init(struct istripe_write_protect *write_protect)
 void istripe_write_protect_update(struct istripe_volume *volume)
 {
 	if (READ_ONCE(volume->write_protect.running))
-		queue_work(system_unbound_wq, &volume->write_protect.work);
+		queue_work(istripe_compat_unbound_wq(), &volume->write_protect.work);
 }
 
 void istripe_write_protect_start(struct istripe_volume *volume)
