@@ -18,6 +18,8 @@
 #define QUIET_MS		600000
 /* A target that hands the LUN over by itself as well gets so long to do that. */
 #define IMPLICIT_MS		1000
+/* A port that does not say whether it has the LUN now is waited for so long. */
+#define SIBLINGS_MS		5000
 /* A preferred port is back for so long before the LUN is handed back; between two of these. */
 #define BACK_MS			30000
 #define ANSWER_MS		30000
@@ -40,15 +42,38 @@ static bool series_goes_on(struct istripe_handover_series *series, u32 interval_
 	return passed(series->asked_at, wait_ms);
 }
 
+/* Not all ports of a target need say the same. */
+static bool access_may_be_asked_for(const struct istripe_access *access)
+{
+	return (access->tpgs & ISTRIPE_TPGS_EXPLICIT) && access->may_optimize;
+}
+
 /* The other ports of the leg, taken together. */
 struct siblings {
 	bool transition;	/* one is in transition: the target is at it */
-	bool preferred;		/* one is standby, preferred, and may become optimized */
+	bool unasked;		/* one may have the LUN by now: see leg_siblings() */
+	bool preferred;		/* one is standby, preferred, and may be asked for the LUN */
 	bool ours;		/* handover->group has the LUN */
 };
 
-static struct siblings leg_siblings(struct istripe_leg *leg)
+/* It logs in, perhaps to a port that takes I/O: after an outage all paths do. */
+static bool nexus_is_coming(const struct istripe_nexus *nexus)
 {
+	enum istripe_nexus_state state = READ_ONCE(nexus->state);
+
+	return nexus->wanted && !nexus->live &&
+	       (state == ISTRIPE_NEXUS_CONNECTING || state == ISTRIPE_NEXUS_LIVE);
+}
+
+/*
+ * What they said before I/O had to wait, or before @self's port became what it is, does not count:
+ * somebody who moves the LUN changes one port after the other.
+ */
+static struct siblings leg_siblings(const struct istripe_nexus *self)
+{
+	struct istripe_leg *leg = self->leg;
+	unsigned long since = time_after(self->access_since, leg->down_since) ?
+		self->access_since : leg->down_since;
 	struct siblings found = {};
 	struct istripe_nexus *nexus;
 	u32 at;
@@ -56,12 +81,15 @@ static struct siblings leg_siblings(struct istripe_leg *leg)
 	istripe_leg_for_each_nexus(leg, nexus, at) {
 		const struct istripe_access *access = &nexus->access;
 
+		found.unasked |= nexus_is_coming(nexus) && !passed(self->live_since, SIBLINGS_MS);
 		if (!nexus->live || !access->known)
 			continue;
 		found.transition |= access->state == SCSI_ACCESS_STATE_TRANSITIONING &&
 				    time_before(jiffies, nexus->transition_end);
+		found.unasked |= nexus != self && time_before(access->asked_at, since) &&
+				 !passed(since, SIBLINGS_MS);
 		found.preferred |= access->state == SCSI_ACCESS_STATE_STANDBY &&
-				   access->preferred && access->may_optimize;
+				   access->preferred && access_may_be_asked_for(access);
 		found.ours |= access->state == SCSI_ACCESS_STATE_OPTIMAL &&
 			      access->group == leg->handover.group;
 	}
@@ -78,10 +106,11 @@ static bool handover_has_settled(const struct istripe_handover *handover)
 static bool handover_is_due(const struct istripe_nexus *nexus, const struct siblings *siblings)
 {
 	const struct istripe_leg *leg = nexus->leg;
-	bool implicit = nexus->found.inquiry.tpgs & ISTRIPE_TPGS_IMPLICIT;
+	bool implicit = nexus->access.tpgs & ISTRIPE_TPGS_IMPLICIT;
 
 	return !leg->usable_nexuses && nexus->access.state == SCSI_ACCESS_STATE_STANDBY &&
-	       !siblings->transition && handover_has_settled(&leg->handover) &&
+	       !siblings->transition && !siblings->unasked &&
+	       handover_has_settled(&leg->handover) &&
 	       /* If it does not get the LUN, the next request may be for another one. */
 	       (nexus->access.preferred || !siblings->preferred || leg->handover.take.requests) &&
 	       (!implicit || passed(leg->down_since, IMPLICIT_MS));
@@ -103,7 +132,7 @@ static bool handover_back_is_due(const struct istripe_nexus *nexus,
 static struct istripe_handover_series *handover_begin(struct istripe_nexus *nexus)
 {
 	struct istripe_handover *handover = &nexus->leg->handover;
-	struct siblings siblings = leg_siblings(nexus->leg);
+	struct siblings siblings = leg_siblings(nexus);
 	struct istripe_handover_series *series = NULL;
 
 	lockdep_assert_held(&nexus->leg->lock);
@@ -157,8 +186,8 @@ int istripe_handover_ask(struct istripe_nexus *nexus)
 	struct istripe_leg *leg = nexus->leg;
 	int ret;
 
-	if (!(nexus->found.inquiry.tpgs & ISTRIPE_TPGS_EXPLICIT) || !access->known ||
-	    !access->may_optimize || test_bit(ISTRIPE_NEXUS_STOP, &nexus->events))
+	if (!access->known || !access_may_be_asked_for(access) ||
+	    test_bit(ISTRIPE_NEXUS_STOP, &nexus->events))
 		return 0;
 	spin_lock_bh(&leg->lock);
 	series = handover_begin(nexus);

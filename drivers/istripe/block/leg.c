@@ -707,6 +707,8 @@ static void nexus_set_access_state(struct istripe_nexus *nexus, u8 state)
 	lockdep_assert_held(&nexus->leg->lock);
 	if (state == SCSI_ACCESS_STATE_TRANSITIONING && nexus->access.state != state)
 		nexus->transition_end = jiffies + transition_s * HZ;
+	if (nexus->access.state != state)
+		nexus->access_since = jiffies;
 	WRITE_ONCE(nexus->access.state, state);
 }
 
@@ -719,12 +721,14 @@ void istripe_leg_nexus_access(struct istripe_leg *leg, struct istripe_nexus *nex
 	spin_lock_bh(&leg->lock);
 	*before = nexus->access;
 	served = istripe_leg_serving(leg);
+	nexus->access.asked_at = access->asked_at;
 	nexus->access.preferred = access->preferred;
 	nexus->access.group = access->group;
 	nexus->access.may_optimize = access->may_optimize;
 	/* A target may not tell while it is at it. */
 	if (access->transition_s)
 		nexus->access.transition_s = access->transition_s;
+	WRITE_ONCE(nexus->access.tpgs, access->tpgs);
 	WRITE_ONCE(nexus->access.known, access->known);
 	nexus_set_access_state(nexus, access->state);
 	leg_choose(leg);

@@ -17,9 +17,9 @@
  * @lock covers @losses, @generations, @usable_nexuses, @live_paths, @chosen_paths, @refused,
  * @unfenced_nexuses, @failed, @stopping, @parked, @delay, @allowance, @handover, @down_since,
  * @serving_since, lanes, preferred and kept of the paths, and wanted, live, connections, access,
- * transition_end, lanes, unfenced, super_unfenced, undrained, pages_held, awaiting_fence, way,
- * portal_group, portal_group_tpgt, generation and unproven of the nexuses. It is a leaf, taken with
- * bh disabled, interrupts on, and never held over a submission.
+ * access_since, transition_end, lanes, unfenced, super_unfenced, undrained, pages_held,
+ * awaiting_fence, way, portal_group, portal_group_tpgt, generation and unproven of the nexuses. It
+ * is a leaf, taken with bh disabled, interrupts on, and never held over a submission.
  * @identify_lock serializes the workers of nexuses that find the LUN at the same time; it covers
  * nexus->blocks, too.
  *

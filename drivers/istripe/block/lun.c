@@ -360,6 +360,8 @@ static int probe_port(struct probe *probe, struct istripe_lun *lun)
 	int ret;
 
 	probe->tpgs = lun->inquiry.tpgs && probe->alua == ISTRIPE_ALUA_ON;
+	lun->access.tpgs = probe->tpgs ? lun->inquiry.tpgs : 0;
+	lun->access.asked_at = jiffies;
 	if (!probe->tpgs)
 		return 0;
 	ret = probe_designator(probe, lun);

@@ -147,10 +147,11 @@ struct istripe_nexus {
 	u32 eh_count;
 	u32 eh_tags[ISTRIPE_EH_MAX];		/* reported commands */
 
-	bool wanted;			/* these fifteen: under leg->lock */
+	bool wanted;			/* these sixteen: under leg->lock */
 	bool live;
 	u32 connections;		/* of its session, while it is live */
 	struct istripe_access access;	/* of its port */
+	unsigned long access_since;	/* jiffies: it has been in this state */
 	unsigned long transition_end;	/* jiffies: a transition of its port is over by then */
 	u32 lanes;			/* connections that get tasks; 0: see leg_choose() */
 	bool unfenced;

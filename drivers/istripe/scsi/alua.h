@@ -14,12 +14,14 @@ struct istripe_vpd_port;
 
 /* Of a LUN, through one target port. All zero: the target tells no states, I/O is welcome. */
 struct istripe_access {
+	u8 tpgs;		/* ISTRIPE_TPGS_...: who changes states; 0: nobody asks for them */
 	bool known;		/* the target tells the state of this port */
 	bool preferred;		/* PREF */
 	bool may_optimize;	/* AO_SUP: active/optimized is a state of this group */
 	u8 state;		/* SCSI_ACCESS_STATE_... */
 	u8 transition_s;	/* how long a transition may take; 0: not told */
 	u16 group;		/* target port group */
+	unsigned long asked_at;	/* jiffies: it was so then, or has become so since */
 };
 
 /**
