@@ -22,7 +22,7 @@ static void alua_ask(struct istripe_leg *leg, const struct istripe_nexus *except
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (nexus != except && READ_ONCE(nexus->access.known) &&
+		if (nexus != except && READ_ONCE(nexus->access.tpgs) &&
 		    READ_ONCE(nexus->state) == ISTRIPE_NEXUS_LIVE)
 			istripe_nexus_event(nexus, ISTRIPE_NEXUS_ACCESS);
 	srcu_read_unlock(&leg->srcu, section);
@@ -61,11 +61,8 @@ void istripe_alua_found(struct istripe_nexus *nexus)
 
 bool istripe_alua_refused(struct istripe_nexus *nexus, const struct scsi_sense_hdr *sense)
 {
-	int state;
+	int state = READ_ONCE(nexus->access.known) ? istripe_alua_refusal(sense) : -1;
 
-	if (!READ_ONCE(nexus->access.known))
-		return false;
-	state = istripe_alua_refusal(sense);
 	if (state >= 0 && READ_ONCE(nexus->access.state) != state)
 		pr_info_ratelimited("%s: a command is refused: its target port is %s\n",
 				    nexus->label, istripe_alua_state_name(state));
@@ -85,7 +82,10 @@ void istripe_alua_lost(struct istripe_nexus *nexus)
 
 u32 istripe_alua_poll_ms(const struct istripe_nexus *nexus)
 {
-	if (!READ_ONCE(nexus->access.known) ||
+	if (!READ_ONCE(nexus->access.tpgs))
+		return 0;
+	/* One whose state is not known was perhaps left out of a list for a moment only. */
+	if (READ_ONCE(nexus->access.known) &&
 	    READ_ONCE(nexus->access.state) == SCSI_ACCESS_STATE_OPTIMAL)
 		return 0;
 	if (READ_ONCE(nexus->access.state) == SCSI_ACCESS_STATE_TRANSITIONING ||
