@@ -10,7 +10,10 @@
 #include "block/nexus.h"
 #include "scsi/alua.h"
 
-/* While the port is in transition, or I/O waits; long enough not to count as a series. */
+/* While I/O waits, for a while; many transitions are short. */
+#define POLL_AT_ONCE_MS	250
+#define AT_ONCE_MS	60000
+/* Then, or while the port is in transition; long enough not to count as a series. */
 #define POLL_SOON_MS	1500
 /* While it is not optimized. */
 #define POLL_MS		30000
@@ -82,14 +85,19 @@ void istripe_alua_lost(struct istripe_nexus *nexus)
 
 u32 istripe_alua_poll_ms(const struct istripe_nexus *nexus)
 {
+	const struct istripe_leg *leg = nexus->leg;
+
 	if (!READ_ONCE(nexus->access.tpgs))
 		return 0;
 	/* One whose state is not known was perhaps left out of a list for a moment only. */
 	if (READ_ONCE(nexus->access.known) &&
 	    READ_ONCE(nexus->access.state) == SCSI_ACCESS_STATE_OPTIMAL)
 		return 0;
+	if (!READ_ONCE(leg->usable_nexuses) &&
+	    time_before(jiffies, READ_ONCE(leg->down_since) + msecs_to_jiffies(AT_ONCE_MS)))
+		return POLL_AT_ONCE_MS;
 	if (READ_ONCE(nexus->access.state) == SCSI_ACCESS_STATE_TRANSITIONING ||
-	    !READ_ONCE(nexus->leg->usable_nexuses))
+	    !READ_ONCE(leg->usable_nexuses))
 		return POLL_SOON_MS;
 	return POLL_MS;
 }

@@ -24,7 +24,7 @@ void istripe_leg_start(struct istripe_leg *leg)
 
 	mutex_lock(&leg->paths_lock);
 	spin_lock_bh(&leg->lock);
-	leg->down_since = jiffies;
+	WRITE_ONCE(leg->down_since, jiffies);
 	spin_unlock_bh(&leg->lock);
 	istripe_leg_for_each_nexus(leg, nexus, at)
 		if (leg_awaits(leg, nexus))

@@ -311,7 +311,7 @@ static void leg_check_recovery(struct istripe_leg *leg, const struct istripe_nex
 {
 	if (served && !istripe_leg_serving(leg)) {
 		if (!leg_refuses_again(leg))
-			leg->down_since = jiffies;
+			WRITE_ONCE(leg->down_since, jiffies);
 		leg_wake(leg, lost);
 	}
 	leg_arm_recovery(leg);

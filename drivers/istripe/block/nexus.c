@@ -685,10 +685,19 @@ static void nexus_revalidate(struct istripe_nexus *nexus, bool access_only)
 	istripe_session_validate(session, invalidations);
 }
 
+/* A port is polled more often while I/O waits. */
+static u32 nexus_revalidate_interval_ms(const struct istripe_nexus *nexus, bool attention)
+{
+	u32 poll_ms = attention ? 0 : nexus->ops->access_poll_ms(nexus);
+
+	return min_not_zero(poll_ms, (u32)REVALIDATE_INTERVAL_MS);
+}
+
 static void nexus_revalidate_if_asked(struct istripe_nexus *nexus)
 {
-	u64 next = nexus->revalidated_at + msecs_to_jiffies(REVALIDATE_INTERVAL_MS);
 	bool attention = test_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events);
+	u32 interval_ms = nexus_revalidate_interval_ms(nexus, attention);
+	u64 next = nexus->revalidated_at + msecs_to_jiffies(interval_ms);
 	u64 now = get_jiffies_64();
 
 	if (test_and_clear_bit(ISTRIPE_NEXUS_REVALIDATE_NOW, &nexus->events)) {
