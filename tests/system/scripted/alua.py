@@ -40,9 +40,13 @@ class Groups:
         self.lies = {}
         #: {port: states of all groups from the first command for its medium on}.
         self.turns = {}
+        #: Those that are not in the list for a while.
+        self.missing = set()
         #: Of the extended header; None: the target does not know that.
         self.transition_s = 0
         self.tpgs = IMPLICIT
+        #: {port: the same}, where it is something else.
+        self.tpgs_of = {}
         #: Requests to make a group optimized: its index; and whether they fail.
         self.wanted = []
         self.fails = False
@@ -67,6 +71,8 @@ class Groups:
     def report(self, extended):
         rows = bytes([0x10, self.transition_s, 0, 0]) if extended else b""
         for index, state in enumerate(self.states):
+            if index in self.missing:
+                continue
             flags = state | (0x80 if index == self.preferred else 0)
             rows += bytes([flags, 0xCF]) + (self.FIRST + index).to_bytes(2, "big")
             rows += bytes([0, 2, 0, 1, 0, 0]) + (index + 1).to_bytes(2, "big")
@@ -102,7 +108,7 @@ class Port(Disk):
         result = super().execute(cdb, out, lun)
         if opcode == INQUIRY and not cdb[1] & 1 and len(result.data) > 5:
             data = bytearray(result.data)
-            data[5] |= self.groups.tpgs << 4
+            data[5] |= self.groups.tpgs_of.get(self.index, self.groups.tpgs) << 4
             result.data = bytes(data)
         return result
 
