@@ -24,6 +24,7 @@ storage     the files behind the LUNs
 nbd         a disk behind a LUN that can hold a write
 lio         the kernel's target, through configfs
 tgt         the user-space target
+array       ways to a LUN behind two target port groups, and LIO as such an array
 openiscsi   the stock initiator
 istripe     the module under test
 connections what each connection of a path carries

@@ -6,6 +6,7 @@ import mmap
 import os
 import subprocess
 import threading
+import time
 
 from lab.shell import wait_for
 
@@ -42,6 +43,7 @@ class Reader:
     def __init__(self, device):
         self.fd = os.open(device, os.O_RDONLY | os.O_DIRECT)
         self.count = 0
+        self.longest_s = 0      # a test may set it to 0, and look again later
         self.errors = []
         self.over = threading.Event()
         self.thread = threading.Thread(target=self._read, daemon=True)
@@ -50,10 +52,12 @@ class Reader:
     def _read(self):
         with mmap.mmap(-1, 4096) as memory:
             while not self.over.is_set():
+                begin = time.monotonic()
                 try:
                     os.preadv(self.fd, [memory], self.count % 256 * 4096)
                 except OSError as err:
                     self.errors.append(err)
+                self.longest_s = max(self.longest_s, time.monotonic() - begin)
                 self.count += 1
 
     def goes_on(self, reads=10):

@@ -79,6 +79,11 @@ class Result:
     def errors(self):
         return sum(job.get("total_err", 0) for job in self.jobs)
 
+    def longest_s(self):
+        """The longest time that a request took."""
+        return max(job[direction]["clat_ns"]["max"] for job in self.jobs
+                   for direction in ("read", "write")) / 1e9
+
 
 def finish(process, timeout_s=1200):
     """Waits for a fio started with start(); raises LabError with its words if anything failed."""
@@ -115,15 +120,15 @@ def verify(device, timeout_s=1200, **options):
 
 @contextlib.contextmanager
 def meanwhile(device, **options):
-    """fio runs meanwhile, again and again, and sees not one error."""
-    enough, errors = threading.Event(), []
+    """fio runs meanwhile, again and again, and sees not one error: the results of its runs so far."""
+    enough, errors, results = threading.Event(), [], []
 
     def work():
         seed = 0
         while not enough.is_set() and not errors:
             seed += 1
             try:
-                run(device, randseed=seed, **options)
+                results.append(run(device, randseed=seed, **options))
             except LabError as error:
                 errors.append(error)
 
@@ -131,7 +136,7 @@ def meanwhile(device, **options):
     thread.start()
     try:
         time.sleep(2)
-        yield
+        yield results
         time.sleep(1)
     finally:
         enough.set()

@@ -118,6 +118,28 @@ class Lun:
             self.file.unlink(missing_ok=True)
 
 
+class GroupedLun(Lun):
+    """A LUN with target port groups of its own, numbered from FIRST on."""
+
+    FIRST = 0x101
+
+    def __init__(self, size_bytes, groups):
+        super().__init__(size_bytes)
+        self.groups = [self.path / "alua" / f"group{index}" for index in range(groups)]
+
+    def create(self):
+        super().create()
+        for number, group in enumerate(self.groups, self.FIRST):
+            group.mkdir()
+            write(group / "tg_pt_gp_id", number)
+
+    def destroy(self):
+        for group in self.groups:
+            if group.exists():
+                group.rmdir()
+        super().destroy()
+
+
 class HoldingLun(Lun):
     """A LUN whose disk can hold a write."""
 
@@ -170,7 +192,7 @@ UNKNOWN = {"TargetAlias": "unknown"}
 
 
 class Target:
-    """One target with one portal group.
+    """One target with one portal group; another Target of the same IQN may have another group.
 
     portals: ("address", port) pairs; params: negotiation keys by their RFC 7143 names, as
     the portal group's param/ directory has them; chap and chap_mutual: (user, secret).
@@ -179,7 +201,7 @@ class Target:
     kind = "lio"
 
     def __init__(self, portals, luns, iqn=IQN, params=None, attributes=None, chap=None,
-                 chap_mutual=None):
+                 chap_mutual=None, tpgt=1):
         self.iqn = iqn
         self.portals = portals
         self.luns = luns
@@ -188,7 +210,7 @@ class Target:
         self.chap = chap
         self.chap_mutual = chap_mutual
         self.path = CONFIG / "iscsi" / iqn
-        self.tpg = self.path / "tpgt_1"
+        self.tpg = self.path / f"tpgt_{tpgt}"
 
     #: LUN number that the initiator sees for self.luns[i].
     @staticmethod
@@ -282,7 +304,7 @@ class Target:
             for lun in list((self.tpg / "lun").iterdir()):
                 self.remove_lun(int(lun.name.split("_")[1]))
             self.tpg.rmdir()
-        if self.path.exists():
+        if self.path.exists() and not any(self.path.glob("tpgt_*")):
             self.path.rmdir()
         for lun in self.luns:
             lun.destroy()

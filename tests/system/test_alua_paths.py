@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Four paths to two target port groups: which of them get I/O, and how it moves between them.
+
+The scripted array counts all commands for the medium that come to a portal; LIO counts those of a
+portal group, and the driver's histograms those that a path has carried out.
+"""
+
+import itertools
+import time
+
+import pytest
+
+from lab import fio
+from lab.array import EXPLICIT, IMPLICIT, LioArray, ways
+from lab.disk import Direct, noise, same
+from lab.ghost import AT, KIB, Write, state
+from lab.shell import read, wait_for, write
+from scripted.alua import NON_OPTIMIZED, OPTIMIZED, STANDBY
+from scripted.array import Array
+
+pytestmark = pytest.mark.timeout_s(600)
+MIB = 1 << 20
+KINDS = ("scripted", "lio")
+POLICIES = ("interleave", "round-robin", "queue-depth", "service-time", "failover", "weighted")
+WEIGHTS = (1, 3)
+PATH = {"login_timeout_ms": 3000, "default_time2wait": 0, "login_retry_max_ms": 1000}
+NAMES = {OPTIMIZED: "active/optimized", NON_OPTIMIZED: "active/non-optimized", STANDBY: "standby"}
+CHUNK = 64 * KIB
+#: How long a group is in transition.
+DELAY_S = 0.3
+SOON_S = 20
+VERIFY = {"total_bytes": 4 * MIB, "jobs": 4, "largest_bytes": 64 * KIB, "depth": 4}
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def make_array(make_server, targets, links):
+    """make_array(kind, ...): the array, with its four ways."""
+    made = []
+
+    def make(kind, **options):
+        made.extend(ways(links))
+        for way in made:
+            way.create()
+        if kind == "scripted":
+            return Array(make_server, made, **options)
+        return LioArray(targets, made, f"iqn.2024-01.org.example.istripe:array{next(_numbers)}",
+                        **options)
+
+    yield make
+    for way in made:
+        way.destroy()
+
+
+@pytest.fixture
+def four(make_array, make_volume):
+    """four(kind, ...): an array and a volume with a path over each way, not enabled yet."""
+
+    def make(kind, policy="round-robin", settings=(), **options):
+        array = make_array(kind, **options)
+        volume = make_volume(array, paths=array.ways, policy=policy, path=PATH, chunk_bytes=CHUNK,
+                             recovery_timeout_ms=60000, **dict(settings))
+        return array, volume
+
+    return make
+
+
+def paths_of(array, group):
+    """Numbers of the paths that lead to a group."""
+    return [path for path, way in enumerate(array.ways) if way.group == group]
+
+
+def wait_states(array, volume, *states):
+    for path, way in enumerate(array.ways):
+        wait_for(f"path {path} to be {NAMES[states[way.group]]}",
+                 lambda path=path, way=way: read(volume.path_sysfs(0, path) / "access_state")
+                 == NAMES[states[way.group]], SOON_S)
+
+
+def change(array, volume, disk, *states):
+    """Whoever finds out does so by a command."""
+    array.set(*states)
+    for _ in range(8):
+        disk.read(0, 4 * KIB)
+    wait_states(array, volume, *states)
+
+
+def wait_live(array, volume):
+    for path in range(len(array.ways)):
+        wait_for(f"path {path}",
+                 lambda path=path: read(volume.path_sysfs(0, path) / "state") == "live", SOON_S)
+
+
+def wait_siblings(array, volume):
+    """Until a lost session can be ended over the other path to its group, and not over others."""
+    for path, way in enumerate(array.ways):
+        wanted = [other for other in paths_of(array, way.group) if other != path]
+        wait_for(f"the proof for path {path}",
+                 lambda path=path, wanted=wanted: volume.fenced_through(path) == wanted, 60)
+
+
+def carried_out(volume):
+    """Of each path, how many commands for requests."""
+    return [sum(sum(map(int, read(volume.path_sysfs(0, path) / f"latency_{kind}").split()[1:]))
+                for kind in ("read", "write", "other")) for path in range(4)]
+
+
+def counted(array, volume, work):
+    """Of each path, the commands that the work makes: as the target says if it does, in detail."""
+    def now():
+        if array.kind == "scripted":
+            return [array.arrived[way.address] for way in array.ways]
+        return carried_out(volume)
+
+    before = now()
+    work()
+    return [after - earlier for earlier, after in zip(before, now())]
+
+
+def traffic(disk):
+    """One command at a time."""
+    data = noise(CHUNK, 1)
+    for index in range(32):
+        disk.write(MIB + index * CHUNK, data)
+        same(disk.read(MIB + index * CHUNK, CHUNK), data, "what was read")
+
+
+def check_shares(policy, shares):
+    """What Documentation/ABI says of a policy, for paths in their order; one at a time."""
+    assert sum(shares) >= 64
+    if len(shares) == 1:
+        return
+    first, second = shares
+    if policy == "failover":
+        assert second == 0
+    elif policy == "round-robin":
+        assert abs(first - second) <= 1
+    elif policy == "weighted":
+        assert abs(first * WEIGHTS[1] - second * WEIGHTS[0]) <= sum(WEIGHTS)
+    else:
+        assert first and second
+
+
+def check_only(array, volume, disk, policy, paths):
+    """Only these paths get commands, each its share."""
+    groups = {array.ways[path].group for path in paths}
+    before = [array.commands(group) for group in range(2)]
+    counts = counted(array, volume, lambda: traffic(disk))
+    for path, count in enumerate(counts):
+        assert path in paths or count == 0, (path, counts)
+    check_shares(policy, [counts[path] for path in paths])
+    if array.kind == "lio":
+        # Of the others, only what asks for their state.
+        for group in {0, 1} - groups:
+            assert array.commands(group) - before[group] < 30
+    if policy == "interleave":
+        size = len(paths) * CHUNK
+        counts = counted(array, volume, lambda: disk.read(0, size))
+        assert [counts[path] for path in paths] == [1] * len(paths), counts
+
+
+def lose_one(array, volume, disk, policy):
+    """A path of the first group, with a write in flight: it goes on over the other one."""
+    mine = paths_of(array, 0)
+    if array.kind == "lio":
+        lost = mine[0]
+        with fio.meanwhile(f"/dev/{volume.device()}", **fio.verify_options(**VERIFY)):
+            array.ways[lost].lose()
+            wait_for("the loss", lambda: state(volume) == "degraded", SOON_S)
+    else:
+        array.hold_at = AT
+        writer = Write(disk, AT, noise(4 * KIB, policy))
+        wait_for("the write that is held", lambda: array.held, SOON_S)
+        lost = next(path for path in mine if array.ways[path].address == array.held)
+        before = array.commands(1)
+        array.ways[lost].lose()
+        writer.finish(SOON_S)
+        assert array.commands(1) == before
+        same(disk.read(AT, 4 * KIB), noise(4 * KIB, policy), "what was read")
+    return lost, next(path for path in mine if path != lost)
+
+
+def lose_the_other(array, volume, disk, last):
+    """The last one of the group: a write in flight waits for it, all else goes on."""
+    writer = None
+    if array.kind == "scripted":
+        array.hold_at = AT
+        writer = Write(disk, AT, noise(4 * KIB, "last"))
+        wait_for("the write that is held", lambda: array.held == array.ways[last].address, SOON_S)
+    array.ways[last].lose()
+    wait_for("the loss", lambda: read(volume.path_sysfs(0, last) / "state") != "live", SOON_S)
+    return writer
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_which_paths_get_io(four, kind, policy):
+    array, volume = four(kind, policy=policy)
+    first, second = paths_of(array, 0), paths_of(array, 1)
+    if policy == "weighted":
+        for paths in (first, second):
+            for path, weight in zip(paths, WEIGHTS):
+                write(volume.leg / "paths" / str(path) / "weight", weight)
+    array.set(OPTIMIZED, NON_OPTIMIZED)
+    with Direct(volume.enable()) as disk:
+        wait_states(array, volume, OPTIMIZED, NON_OPTIMIZED)
+        check_only(array, volume, disk, policy, first)
+        change(array, volume, disk, STANDBY, OPTIMIZED)
+        check_only(array, volume, disk, policy, second)
+        change(array, volume, disk, OPTIMIZED, NON_OPTIMIZED)
+        check_only(array, volume, disk, policy, first)
+        wait_siblings(array, volume)
+        lost, left = lose_one(array, volume, disk, policy)
+        check_only(array, volume, disk, policy, [left])
+        writer = lose_the_other(array, volume, disk, left)
+        check_only(array, volume, disk, policy, second)
+        assert state(volume) == "degraded"
+        assert not writer or writer.is_alive()
+        for path in (lost, left):
+            array.ways[path].heal()
+        wait_live(array, volume)
+        if writer:
+            writer.finish()
+            same(disk.read(AT, 4 * KIB), noise(4 * KIB, "last"), "what was read")
+        check_only(array, volume, disk, policy, first)
+    assert array.violations() == []
+
+
+def half_round(array, volume, reader, better):
+    """The other group has the LUN; returns the longest time that a read took."""
+    states = [STANDBY, STANDBY]
+    states[better] = OPTIMIZED
+    reader.longest_s = 0
+    array.set(*states)
+    wait_states(array, volume, *states)
+    reader.goes_on()
+    worse = 1 - better
+    before = array.commands(worse), carried_out(volume)
+    time.sleep(0.5)
+    reader.goes_on()
+    after = carried_out(volume)
+    for path in paths_of(array, worse):
+        assert after[path] == before[1][path], (path, before, after)
+    # LIO counts the questions for its state, too.
+    asked = 0 if array.kind == "scripted" else 40
+    assert 0 <= array.commands(worse) - before[0] <= asked
+    return reader.longest_s
+
+
+@pytest.mark.timeout_s(3600)
+@pytest.mark.allow_log("error.* dev sd", "somebody looks at the other host's disk")
+@pytest.mark.parametrize("access", [IMPLICIT, EXPLICIT], ids=["implicit", "explicit"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_to_standby_and_back(four, reader, size, request, verdict, kind, access):
+    """No error, no session lost, and nothing for a standby port once one refusal was seen.
+
+    How long I/O stands still is a figure for the report: the machine may be busy.
+    """
+    # The other host is this one.
+    array, volume = four(kind, access=access, delay_s=DELAY_S, settings={"host_disks": "claim"})
+    if kind == "lio" and access == EXPLICIT:
+        array.other_host(request.getfixturevalue("stock"))
+    array.set(OPTIMIZED, STANDBY)
+    device = volume.enable()
+    each = reader(device)
+    stalls = []
+    rounds = size.rounds(2, 50)
+    with fio.meanwhile(device, **fio.verify_options(**VERIFY)) as results:
+        for _ in range(rounds):
+            stalls += [half_round(array, volume, each, better) for better in (1, 0)]
+    figures = {"stalls": f"{len(stalls)}, median {sorted(stalls)[len(stalls) // 2]:.2f} s, longest"
+                         f" {max(stalls):.2f} s, of fio {max(r.longest_s() for r in results):.2f} s"}
+    if kind == "scripted":
+        refused = sum(port.refused for port in array.groups.ports)
+        figures["refused"] = f"{refused} in {len(stalls)} changes, {array.late} of them late"
+        # What was on its way to the port's connection by then.
+        assert array.late <= len(stalls)
+        assert array.groups.wanted == []
+    for name, text in figures.items():
+        request.node.user_properties.append((name, text))
+        verdict.say(f"{name}: {text}")
+    assert each.errors == []
+    for path in range(4):
+        assert read(volume.path_sysfs(0, path) / "state") == "live"
+        assert read(volume.path_sysfs(0, path) / "faults") == "0"
+    assert array.violations() == []
