@@ -29,7 +29,8 @@ CHUNK = 64 * KIB
 #: How long a group is in transition.
 DELAY_S = 0.3
 SOON_S = 20
-VERIFY = {"total_bytes": 4 * MIB, "jobs": 4, "largest_bytes": 64 * KIB, "depth": 4}
+VERIFY = {"lio": {"total_bytes": 4 * MIB, "jobs": 4, "largest_bytes": 64 * KIB, "depth": 4},
+          "scripted": {"total_bytes": MIB, "jobs": 2, "largest_bytes": 16 * KIB, "depth": 4}}
 _numbers = itertools.count(1)
 
 
@@ -164,7 +165,7 @@ def lose_one(array, volume, disk, policy):
     mine = paths_of(array, 0)
     if array.kind == "lio":
         lost = mine[0]
-        with fio.meanwhile(f"/dev/{volume.device()}", **fio.verify_options(**VERIFY)):
+        with fio.meanwhile(f"/dev/{volume.device()}", **fio.verify_options(**VERIFY["lio"])):
             array.ways[lost].lose()
             wait_for("the loss", lambda: state(volume) == "degraded", SOON_S)
     else:
@@ -265,7 +266,7 @@ def test_to_standby_and_back(four, reader, size, request, verdict, kind, access)
     each = reader(device)
     stalls = []
     rounds = size.rounds(2, 50)
-    with fio.meanwhile(device, **fio.verify_options(**VERIFY)) as results:
+    with fio.meanwhile(device, **fio.verify_options(**VERIFY[kind])) as results:
         for _ in range(rounds):
             stalls += [half_round(array, volume, each, better) for better in (1, 0)]
     figures = {"stalls": f"{len(stalls)}, median {sorted(stalls)[len(stalls) // 2]:.2f} s, longest"

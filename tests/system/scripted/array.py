@@ -88,13 +88,13 @@ class Array:
         """There need be none."""
 
     def set(self, *states):
-        """The states of the groups; as another host asks for them, nobody is told."""
+        """The states of the groups."""
         changes = states != tuple(self.groups.states)
         if self.delay_s and changes:
             self.groups.set(*[TRANSITIONING] * GROUPS)
             time.sleep(self.delay_s)
         self.found_out = {}
-        # LIO tells, so this does not, but of what only telling could find at once.
+        # A port that has I/O and becomes standby is found by a refusal; another one only by this.
         self.groups.set(*states, tell=STANDBY not in states)
 
     def commands(self, group):
