@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conftest import TOP
-from lab import istripe, leaks, lio, network
+from lab import istripe, leaks, lio, network, pages
 from lab.shell import read, run, wait_for
 
 MIB = 1 << 20
@@ -16,16 +16,9 @@ PAGES = (TOP / "README", TOP / "Documentation" / "usage.rst")
 
 
 def block(words):
-    """The indented lines that contain the words, with those around them."""
-    pages = "\n".join(page.read_text(encoding="ascii") for page in PAGES)
-    blocks = re.findall(r"(?:^\t.*\n)+", pages, re.MULTILINE)
-    found, = [text for text in blocks if words in text]
-    return found
+    return pages.block(words, *PAGES)
 
 
-#: The README's NICs: name, our address, that of the portal.
-NICS = (("eth1", "192.0.2.1", "192.0.2.10"), ("eth2", "198.51.100.1", "198.51.100.10"),
-        ("eth3", "203.0.113.1", "203.0.113.10"))
 #: Its targets: the portals of each, and their size: XFS wants 300 MiB.
 TARGETS = {"array1": (("192.0.2.10", "203.0.113.10"), 192 * MIB),
            "array2": (("198.51.100.10",), 192 * MIB), "array3": (("192.0.2.10",), 64 * MIB)}
@@ -45,18 +38,11 @@ def shell(script, directory):
 @pytest.fixture
 def arrays(laboratory, targets):
     """The README's NICs, portals and targets."""
-    made = []
-    for index, (nic, source, address) in enumerate(NICS):
-        link = network.Link(100 + index)
-        link.nic, link.source, link.address = nic, source, address
-        link.create()
-        made.append(link)
-    for name, (addresses, size) in TARGETS.items():
-        targets(lio.Target([(address, network.ISCSI_PORT) for address in addresses],
-                           [lio.Lun(size)], iqn=f"iqn.2026-01.com.example:{name}"))
-    yield
-    for link in made:
-        run("ip", "link", "del", link.nic)
+    with pages.nics():
+        for name, (addresses, size) in TARGETS.items():
+            targets(lio.Target([(address, network.ISCSI_PORT) for address in addresses],
+                               [lio.Lun(size)], iqn=f"iqn.2026-01.com.example:{name}"))
+        yield
 
 
 @pytest.fixture
