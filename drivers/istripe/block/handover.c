@@ -66,7 +66,7 @@ static bool nexus_is_coming(const struct istripe_nexus *nexus)
 }
 
 /*
- * What they said before I/O had to wait, or before @self's port became what it is, does not count:
+ * Their states count if they were asked since I/O waits, and since @self's port has its state:
  * somebody who moves the LUN changes one port after the other.
  */
 static struct siblings leg_siblings(const struct istripe_nexus *self)
