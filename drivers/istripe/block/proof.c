@@ -468,7 +468,8 @@ static void proof_end(struct istripe_proof *proof)
 		return;
 	}
 	proof->retry_ms = clamp(2 * proof->retry_ms, PROOF_RETRY_MIN_MS, PROOF_RETRY_MAX_MS);
-	queue_delayed_work(istripe_compat_unbound_wq(), &proof->work, msecs_to_jiffies(proof->retry_ms));
+	queue_delayed_work(istripe_compat_unbound_wq(), &proof->work,
+			   msecs_to_jiffies(proof->retry_ms));
 }
 
 static void proof_work(struct work_struct *work)
