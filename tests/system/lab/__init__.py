@@ -29,6 +29,8 @@ openiscsi   the stock initiator
 istripe     the module under test
 connections what each connection of a path carries
 istripectl  the tool
+pages       the literal blocks of the pages
+desk        where they are typed
 outside     the target outside of the virtual machine, if there is one
 memory      memory that is short
 disk        a disk past the page cache

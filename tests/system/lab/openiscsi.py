@@ -65,6 +65,13 @@ class Stock:
                     return device
         return None
 
+    def forget_all(self):
+        """Ends all sessions and removes all records, whoever has made them."""
+        udev_settle()
+        status("iscsiadm", "-m", "node", "--logoutall=all")
+        status("iscsiadm", "-m", "node", "-o", "delete")
+        self.logins.clear()
+
     def logout(self):
         # udev looks at a new disk; it must not find it gone in the middle.
         udev_settle()
