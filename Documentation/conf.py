@@ -22,6 +22,8 @@ extensions = ["sphinx.ext.graphviz"]
 graphviz_output_format = "svg"
 exclude_patterns = ["ABI"]
 highlight_language = "none"
+#: Words of the kernel that are no part of C.
+c_id_attributes = ["__percpu"]
 smartquotes = False
 html_theme = "alabaster"
 html_theme_options = {"description": "Striping iSCSI initiator for Linux", "page_width": "64em",
