@@ -31,8 +31,6 @@ class Lab:
         for log in (self.log, self.console):
             log.write_bytes(b"")
         self.machine = None
-        #: How long a stop takes while all is well.
-        self.stop_s = 0
 
     def fresh(self):
         """A disk as tests/boot/image has made it."""
