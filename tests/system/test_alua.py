@@ -576,37 +576,39 @@ def test_not_handed_over_for_a_better_port(alua, reader):
     assert each.errors == []
 
 
-def answers_slowly(server, port):
-    """A port that takes its time to tell states."""
+def with_a_slow_port(alua, reader, states, slow):
+    """Reads go on from a LUN that may be asked for; one port takes its time to tell states."""
     async def slowly(_run, _conn, task):
         if task.opcode == MAINTENANCE_IN:
             await asyncio.sleep(1)
         return False
 
-    server.load(Scenario("slow", hooks={"on_command": slowly})).disk = port
-
-
-def test_not_handed_over_when_another_host_has_moved_it(alua, reader):
-    """The port that has the LUN now is slow to say so: the LUN is not taken away from it."""
-    volume, groups, servers = alua(OPTIMIZED, STANDBY)
+    volume, groups, servers = alua(*states)
     groups.tpgs = EXPLICIT
-    answers_slowly(servers[1], groups.ports[1])
+    servers[slow].load(Scenario("slow", hooks={"on_command": slowly})).disk = groups.ports[slow]
     each = reader(volume.enable())
     each.goes_on()
-    groups.set(STANDBY, OPTIMIZED)
+    return volume, groups, each
+
+
+def left_where_it_is(volume, groups, each):
+    """Reads go on, and nobody has asked for the LUN."""
     each.goes_on()
     assert groups.wanted == []
     assert each.errors == []
     undisturbed(volume)
 
 
+def test_not_handed_over_when_another_host_has_moved_it(alua, reader):
+    """The port that has the LUN now is slow to say so: the LUN is not taken away from it."""
+    volume, groups, each = with_a_slow_port(alua, reader, (OPTIMIZED, STANDBY), slow=1)
+    groups.set(STANDBY, OPTIMIZED)
+    left_where_it_is(volume, groups, each)
+
+
 def test_not_handed_over_while_another_host_moves_it(alua, reader):
     """One port after the other: the second one was standby when it was asked."""
-    volume, groups, servers = alua(STANDBY, OPTIMIZED)
-    groups.tpgs = EXPLICIT
-    answers_slowly(servers[0], groups.ports[0])
-    each = reader(volume.enable())
-    each.goes_on()
+    volume, groups, each = with_a_slow_port(alua, reader, (STANDBY, OPTIMIZED), slow=0)
     groups.set(STANDBY, TRANSITIONING)
     wait_access(volume, 1, "transitioning")
     asked = groups.ports[0].asked
@@ -615,10 +617,7 @@ def test_not_handed_over_while_another_host_moves_it(alua, reader):
     wait_access(volume, 1, "standby")
     wait_access(volume, 0, "transitioning")
     groups.set(OPTIMIZED, STANDBY)
-    each.goes_on()
-    assert groups.wanted == []
-    assert each.errors == []
-    undisturbed(volume)
+    left_where_it_is(volume, groups, each)
 
 
 def test_not_handed_over_by_the_first_path_that_is_back(alua, reader):

@@ -41,5 +41,6 @@ fio         workloads with verification
 capture     packets, and what tshark says about them
 kcore       variables of the running kernel
 kernlog     the kernel's log as part of every verdict
+journal     what has passed on a machine that died
 leaks       what a loaded, used and unloaded module may leave behind: nothing
 """
