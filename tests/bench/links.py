@@ -9,6 +9,7 @@
     |                 and dm-stripe   |-- veth    ---| leg 0..3: one LUN and one |
     |             or  dm-multipath    |-- links,  ---| portal on a link of its   |
     |                                 |-- 1 to 4  ---| own; paths: one LUN, all  |
+    | latency:        and nvme-tcp    |              | latency: and nvmet        |
     +---------------------------------+              +---------------------------+
 
 The guest's clock counts instructions, so its processor is the same whatever else the host has to
@@ -26,6 +27,7 @@ import time
 from pathlib import Path
 
 import measure
+import nvme
 import stacks
 from jobs import MIB, Completed, full_name, print_list
 from lab import fio, lio, storage
@@ -76,12 +78,14 @@ def both(name, portals):
 class Lab:
     """Network and targets; they stay while the links are shaped for one setup after the other."""
 
-    def __init__(self):
+    def __init__(self, peers):
         self.network = Network(LINKS)
         portals = [(link.address, ISCSI_PORT) for link in self.network.links]
         self.legs = [both(f"leg{number}", [portal]) for number, portal in enumerate(portals)]
         self.all = both("paths", portals)
         self.targets = [target for pair in (*self.legs, self.all) for target in pair]
+        self.nvmet = nvme.Target(self.network.links[0].address, self.legs[0][0].luns[0]) \
+            if peers else None
 
     def __enter__(self):
         with contextlib.ExitStack() as cleanup:
@@ -93,6 +97,9 @@ class Lab:
             for target in self.targets:
                 cleanup.callback(target.destroy)
                 target.create()
+            if self.nvmet:
+                cleanup.callback(self.nvmet.destroy)
+                self.nvmet.create()
             self.cleanup = cleanup.pop_all()
         return self
 
@@ -112,8 +119,10 @@ class Lab:
         pairs = [self.all] * len(links) if setup.paths else self.legs
         places = [Place(link.portal(), ours.iqn, 0, stock.iqn)
                   for link, (ours, stock) in zip(links, pairs)]
-        return Layout(tuple(places), setup.chunk_bytes, setup.paths, setup.keys,
-                      poll_queues=any(job.polled for job in setup.jobs))
+        polls = any(job.polled for job in setup.jobs)
+        # nvme-tcp polls without a pause: the emulator runs the target only when a time slice ends.
+        return Layout(tuple(places), setup.chunk_bytes, setup.paths, setup.keys, poll_queues=polls,
+                      nvme=self.nvmet.address if self.nvmet and not polls else "")
 
 
 def separate(links):
@@ -236,7 +245,7 @@ def skip_reason(setup, options):
 
 def bench(options):
     rows, cells = [], []
-    with Lab() as lab:
+    with Lab(options.set == "latency") as lab:
         for setup, jobs in selection(options):
             reason = skip_reason(setup, options)
             if reason:

@@ -2,6 +2,7 @@
 """What all benchmarks do in the virtual machine: start the stacks, let fio run on them in turn."""
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import nvme
 import stacks
 from jobs import Completed
 from lab import fio
@@ -108,17 +110,16 @@ def rounds_of(job, members, rounds, name, take):
 def started(members, check_mib=4):
     """Starts the stacks, and lets nobody else look at the disks until they are stopped.
 
-    With two stacks over the same data it is checked that each reads what the other has written.
+    With several stacks over the same data it is checked that each reads what another has written.
     """
     with contextlib.ExitStack() as cleanup:
         for stack in members:
             cleanup.callback(stack.stop)
             stack.start()
             stacks.check_negotiated(stack)
-        both = [stack for stack in members if stack.name in ("stock", "istripe")]
-        if len(both) == 2:
-            stacks.check_same_data(*both, check_mib)
-            stacks.check_same_data(*both[::-1], check_mib)
+        same = [stack for stack in members if stack.name in ("stock", "istripe", "nvme")]
+        for writer, reader in itertools.permutations(same, 2):
+            stacks.check_same_data(writer, reader, check_mib)
         # Otherwise udev reads the disks each time that fio closes them.
         udev_settle()
         run("udevadm", "control", "--stop-exec-queue", check=False)
@@ -140,7 +141,8 @@ def idle_ns():
 
 
 def members_of(layout, only):
-    return [kind(layout) for kind in (stacks.Stock, stacks.Istripe) if only in ("", kind.name)]
+    kinds = (stacks.Stock, stacks.Istripe, *([nvme.Nvme] if layout.nvme else []))
+    return [kind(layout) for kind in kinds if only in ("", kind.name)]
 
 
 def sleep_until(time_ns):
@@ -152,7 +154,7 @@ def sleep_until(time_ns):
 def add_arguments(parser):
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--runtime-ms", type=int, default=500)
-    parser.add_argument("--only", default="", choices=("", "stock", "istripe"))
+    parser.add_argument("--only", default="", choices=("", "stock", "istripe", "nvme"))
     parser.add_argument("--jobs", default="", help="a regular expression")
     parser.add_argument("--list", action="store_true", help="print the jobs and do nothing else")
     parser.add_argument("result", nargs="?")

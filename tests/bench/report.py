@@ -12,7 +12,7 @@ from statistics import median
 import possible
 import statistic
 
-STACKS = ("null_blk", "stock", "istripe")
+STACKS = ("null_blk", "stock", "istripe", "nvme")
 WAYS = {"read": "read", "write": "written"}
 VERDICTS = {True: "ok", False: "missed", None: ""}
 
@@ -157,9 +157,13 @@ class Latency(Report):
             row["limit"] = round(described["goal"] * row["stock"], 2)
             row["reached"] = row["ratio"] <= described["goal"]
         part = self.row(described["job"], "target_us", "us/IO")
-        for stack in ("istripe", "stock"):
+        for figures in (row, part):
+            found = figures["samples"].get("nvme")
+            figures["nvme"] = median(found) if found else None
+        for stack in ("istripe", "stock", "nvme"):
             row[f"{stack}_own"] = less(row[stack], part[stack])
         row["ratio_own"] = quotient(row["istripe_own"], row["stock_own"])
+        row["ratio_nvme_own"] = quotient(row["istripe_own"], row["nvme_own"])
         return row
 
     def print(self):
@@ -167,17 +171,20 @@ class Latency(Report):
         for title, described in self.titles():
             print(f"\n{title}\nmicroseconds that a request takes, where 1000 instructions take 1 us; "
                   "less is better; own is what the target is not busy")
-            table = Table(("", 27), ("stock", 10), ("+-", 6), ("istripe", 10), ("+-", 6),
-                          ("ratio", 7), ("goal", 6), ("", 8), ("own:", 6), ("stock", 8),
-                          ("istripe", 9), ("ratio", 7))
+            table = Table(("", 27), ("stock", 10), ("+-", 6), ("nvme", 9), ("+-", 6),
+                          ("istripe", 10), ("+-", 6), ("ratio", 7), ("goal", 6), ("", 8),
+                          ("own:", 6), ("stock", 8), ("nvme", 8), ("istripe", 9), ("to stock", 10),
+                          ("to nvme", 9))
             for entry in described:
                 row = self.latency(entry)
                 self.rows.append(row)
                 table.line(row["job"], number(row["stock"], ".1f"), self.spread(row, "stock"),
+                           number(row["nvme"], ".1f"), self.spread(row, "nvme"),
                            number(row["istripe"], ".1f"), self.spread(row, "istripe"),
                            number(row["ratio"], ".2f"), number(row["goal"], ".2f"),
                            VERDICTS[row["reached"]], "", number(row["stock_own"], ".1f"),
-                           number(row["istripe_own"], ".1f"), number(row["ratio_own"], ".2f"))
+                           number(row["nvme_own"], ".1f"), number(row["istripe_own"], ".1f"),
+                           number(row["ratio_own"], ".2f"), number(row["ratio_nvme_own"], ".2f"))
         self.verdict()
 
 

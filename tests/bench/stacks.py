@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What is compared: istripe, the stock stack, and a disk that does nothing.
+"""What is compared: istripe, the stock stack, and a disk that does nothing; nvme.py has one more.
 
 All of them have a name, a device while they are started, start(), stop() and negotiated().
 """
@@ -54,6 +54,7 @@ class Layout(NamedTuple):
     paths: bool = False
     keys: dict = KEYS
     poll_queues: bool = False
+    nvme: str = ""      # address of nvmet, which shows the same data; see nvme.py
 
 
 def say(text):
