@@ -102,8 +102,8 @@ TARGET_MISSING = "leg 1 path 0: target not found (login status 0203)"
     (errno.EACCES, "leg 0 path 0: target wants no authentication, CHAP is required",
      "next: set CHAP up at the target"),
     (errno.ECONNREFUSED, TARGET_MISSING,
-     ("there is no target iqn.2026-01.a:t2 at portal 192.0.2.11\n            next: iscsiadm -m "
-      "discovery -t sendtargets -p 192.0.2.11 ")),
+     ("there is no target iqn.2026-01.a:t2 at portal 192.0.2.11\n            next: istripectl "
+      "discover 192.0.2.11 lists the names there are\n")),
     (errno.ECONNREFUSED, "leg 0 path 0: initiator is not allowed to use this target (login 0202)",
      "next: admit the initiator iqn.2026-01.a:host at the target iqn.2026-01.a:t1"),
 ])
@@ -118,6 +118,17 @@ def test_refused_logins(tool, number, reason, said):
         assert f"reason: {reason}\n" in err and said in err
         assert "as root" not in err and "Permission denied" not in err
         assert ("authentication failed" in err.splitlines()[0]) == (number == errno.EACCES)
+
+
+def test_missing_target_with_chap(tool):
+    """The portal may want the same CHAP for its list of targets."""
+    secret = tool.put("own.secret", "a-long-enough-secret")
+    secret.chmod(0o600)
+    other = f"target=iqn.2026-01.a:t2,portal=192.0.2.11,chap_user=me,chap_secret=@{secret}"
+    _, err = tool.run("create", "db", "--leg", LEG, "--leg", other, code=1,
+                      FAKE_ENABLE=str(errno.ECONNREFUSED), FAKE_REASON=TARGET_MISSING)
+    assert ("next: istripectl discover 192.0.2.11 --chap user=me,secret=@FILE lists the names there "
+            "are\n") in err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -49,13 +49,15 @@ static void target_missing(const char *name, const char *reason, struct fault *f
 {
 	char *target = path_value(name, reason, "target_name");
 	char *portal = path_value(name, reason, "portal");
+	char *user = path_value(name, reason, "chap_user");
+	char *chap = *user ? alloc_printf(" --chap user=%s,secret=@FILE", user) : alloc_text("");
 
 	fault_add(fault, "there is no target %s at portal %s", target, portal);
-	fault_add(fault,
-		  "next: iscsiadm -m discovery -t sendtargets -p %s lists the names there are",
-		  portal);
+	fault_add(fault, "next: istripectl discover %s%s lists the names there are", portal, chap);
 	free(target);
 	free(portal);
+	free(user);
+	free(chap);
 }
 
 static void initiator_forbidden(const char *name, const char *reason, struct fault *fault)
