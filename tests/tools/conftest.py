@@ -10,6 +10,7 @@ from iscsiadm import HERE, TWO
 
 TOP = Path(__file__).resolve().parents[2]
 OUT = TOP / "build" / "tools"
+SYSTEMCTL = 'echo "$*" >>"$ISTRIPECTL_ROOT/systemctl.log"; exit ${FAKE_SYSTEMCTL:-0}'
 
 
 @pytest.fixture(scope="session")
@@ -32,12 +33,14 @@ class Tool:
         self.program = program
         self.root = root
         self.tree = root / "sys/kernel/config/istripe"
-        # No test loads a module into the kernel that it runs on.
-        program = root / "bin/modprobe"
-        program.parent.mkdir(parents=True)
-        program.write_text("#!/bin/sh\nexit 1\n")
-        program.chmod(0o755)
-        self.env = {"PATH": f"{program.parent}:{os.environ['PATH']}", "ISTRIPECTL_ROOT": str(root), "LANG": "C.UTF-8"}
+        # No test loads a module into the kernel that it runs on, or enables a unit there.
+        (root / "bin").mkdir(parents=True)
+        for name, line in (("modprobe", "exit 1"), ("systemctl", SYSTEMCTL)):
+            program = root / "bin" / name
+            program.write_text(f"#!/bin/sh\n{line}\n")
+            program.chmod(0o755)
+        self.env = {"PATH": f"{root}/bin:{os.environ['PATH']}", "ISTRIPECTL_ROOT": str(root),
+                    "LANG": "C.UTF-8"}
         self.tree.mkdir(parents=True)
         self.put("sys/kernel/config/istripe/features", "chap")
         self.put("etc/iscsi/initiatorname.iscsi", "## comment\nInitiatorName=iqn.2026-01.a:host")
@@ -65,6 +68,11 @@ class Tool:
 
     def value(self, name):
         return (self.tree / name).read_text().rstrip("\n")
+
+    def enabled(self):
+        """What was asked of systemctl, a line for each call."""
+        log = self.root / "systemctl.log"
+        return log.read_text().splitlines() if log.exists() else []
 
     def volumes(self):
         return sorted(path.name for path in self.tree.iterdir() if path.is_dir())

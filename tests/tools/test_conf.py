@@ -4,7 +4,6 @@
 import errno
 import importlib.machinery
 import importlib.util
-import os
 import re
 import signal
 import subprocess
@@ -278,16 +277,14 @@ def test_a_file_that_cannot_be_written(tool, conf):
 
 
 @pytest.mark.parametrize("words", [["save", "--boot", "db"],
-                                   ["create", "db", "--boot", "--leg", LEG]])
+                                   ["create", "db", "--boot", "--leg", LEG],
+                                   ["assemble", "db", "--save", "--boot", "--leg", LEG]])
 @pytest.mark.parametrize("code", [0, 1])
-def test_boot(tool, tmp_path, words, code):
-    systemctl = tmp_path / "systemctl"
-    systemctl.write_text(f"#!/bin/sh\necho \"$*\" > {tmp_path}/called\nexit {code}\n")
-    systemctl.chmod(0o755)
+def test_boot(tool, words, code):
     if words[0] == "save":
         tool.run("create", "db", "--leg", LEG)
-    out, err = tool.run(*words, code=code, PATH=f"{tmp_path}:{os.environ['PATH']}")
-    assert (tmp_path / "called").read_text() == "enable --now istripe@db.service\n"
+    out, err = tool.run(*words, code=code, FAKE_SYSTEMCTL=str(code))
+    assert tool.enabled() == ["enable --now istripe@db.service"]
     assert (tool.root / "etc/istripe/db.conf").exists()
     assert "db: starts at boot" in out if not code else "does not start at boot" in err
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Every command line of istripectl in documents and manual pages is one that it understands."""
+"""Command lines in documents are understood; documents and tests have all commands and options."""
 
+import ast
 import re
 import shlex
 
@@ -83,6 +84,119 @@ def test_there_are_commands():
 def test_mentioned(tool, page, command, option):
     helped = tool.run(command, "--help")[0]
     assert re.search(rf"(?<![\w-]){option}(?![\w-])", helped), f"{page}: no {option}"
+
+
+# The other way round: what the program has is in its manual page, and in a test.
+
+MANUAL = plain(TOP / "tools/istripectl/istripectl.8")
+OPTION = re.compile(r"(?<![\w-])(--?[A-Za-z][a-z-]*)")
+#: Commands of others, and of istripectl, in the texts for --help.
+EXAMPLE = re.compile(r"^ *(?:istripectl|systemctl|iscsiadm|-n node)[ .].*$", re.MULTILINE)
+
+
+def helped():
+    """{command: the text of its --help}, out of main.c."""
+    text = (TOP / "tools/istripectl/main.c").read_text(encoding="utf-8")
+    shared = {name: body for name, body in re.findall(
+        r"^#define (\w+_DETAILS) \\\n((?:.*\\\n)*.*)", text, re.MULTILINE)}
+    details = {name: re.sub("|".join(shared), lambda match: shared[match.group()], body)
+               for name, body in re.findall(r"^static const char (\w+)\[\] =\n((?:.*\n)*?.*);$", text,
+                                            re.MULTILINE)}
+    rows = re.findall(r'^\t\{ "(\w+)", "([^"]*)",\s+"[^"]*",\s+(\w+),', text, re.MULTILINE)
+    return {name: "\n".join([synopsis, *re.findall(r'"(.*?)(?:\\n)?"', details[body])])
+            for name, synopsis, body in rows}
+
+
+HELPED = helped()
+OPTIONS = sorted({(command, option) for command, text in HELPED.items()
+                  for option in OPTION.findall(EXAMPLE.sub("", text))})
+
+
+def section(name):
+    return MANUAL.split(f".SH {name}\n")[1].split("\n.SH ")[0]
+
+
+def entries(name):
+    """The headings of a section."""
+    return re.findall(r"^\.T[PQ]\n(.*)", section(name), re.MULTILINE)
+
+
+def same(command, option):
+    """The option and its other form, as -o and --output."""
+    rows = re.findall(r"^ *(-\w), (--[a-z-]+)", HELPED[command], re.MULTILINE)
+    return next((set(row) for row in rows if option in row), {option})
+
+
+def synopses(command):
+    """The lines of the synopsis of a command."""
+    return [text for text in section("SYNOPSIS").split(".br\n")
+            if re.search(rf"(\bistripectl|\|) +{command}\b", text)]
+
+
+def test_there_are_options():
+    assert len(HELPED) > 20 and len(OPTIONS) > 70
+    assert {("create", "--nics"), ("import", "--once"), ("path", "--yes"), ("list", "-P"),
+            ("top", "--json"), ("assemble", "--leg")} <= set(OPTIONS)
+    assert ("monitor", "--now") not in OPTIONS and ("assemble", "--command") not in OPTIONS
+    assert same("list", "--pairs") == {"-P", "--pairs"} and same("up", "--all") == {"--all"}
+
+
+@pytest.mark.parametrize("command", HELPED)
+def test_the_manual_has_the_command(command):
+    assert synopses(command)
+    assert [one for one in entries("COMMANDS") if re.match(rf"(\.B )?{command}\b", one)]
+
+
+@pytest.mark.parametrize("command, option", OPTIONS)
+def test_the_manual_has_the_option(command, option):
+    """An entry, and a place in the synopsis."""
+    assert [one for one in entries("OPTIONS") + entries("COMMANDS") if option in OPTION.findall(one)]
+    assert [text for text in synopses(command)
+            if "[ options ]" in text or same(command, option) & set(OPTION.findall(text))]
+
+
+def strings(node):
+    """The words of all texts below a node, and the names that it uses."""
+    found, names = set(), set()
+    for below in ast.walk(node):
+        if isinstance(below, ast.Constant) and isinstance(below.value, str):
+            found.update(below.value.split())
+        elif isinstance(below, ast.Name):
+            names.add(below.id)
+    return found, names
+
+
+def used_by(file):
+    """For each test of a file: its words, and those of all that it uses of the file."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    parts = {}
+    for node in tree.body:
+        for target in getattr(node, "targets", [node]):
+            parts[getattr(target, "name", getattr(target, "id", ""))] = strings(node)
+    for test in [name for name in parts if name.startswith("test_")]:
+        words_of, todo, seen = set(), [test], set()
+        while todo:
+            name = todo.pop()
+            if name in seen or name not in parts:
+                continue
+            seen.add(name)
+            words_of |= parts[name][0]
+            todo.extend(parts[name][1])
+        yield {word.split("=")[0] for word in words_of}
+
+
+@pytest.fixture(scope="module")
+def tested():
+    """The words of each test but those about documents and completion, which run nothing."""
+    files = [file for folder in ("tools", "system", "boot") for file in
+             (TOP / "tests" / folder).rglob("test_*.py")
+             if file.name not in ("test_documents.py", "test_completion.py")]
+    return [words_of for file in sorted(files) for words_of in used_by(file)]
+
+
+@pytest.mark.parametrize("command, option", OPTIONS)
+def test_a_test_has_the_option(tested, command, option):
+    assert [one for one in tested if command in one and same(command, option) & one]
 
 
 @pytest.fixture

@@ -347,6 +347,12 @@ def test_records_that_are_gone(tool, stock):
     assert tool.value(f"{P0}/ping_interval_ms") == "5000"
 
 
+def test_import_for_the_next_boot(tool, stock):
+    out, _ = tool.run("import", "db", "--boot")
+    assert "db: starts at boot\n" in out and (tool.root / "etc/istripe/db.conf").exists()
+    assert tool.enabled() == ["enable --now istripe@db.service"]
+
+
 def test_save_keeps_that_a_volume_follows(tool, stock):
     saved(tool, stock)
     tool.run("save", "db")
