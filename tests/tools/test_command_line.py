@@ -100,6 +100,18 @@ def test_help_has_the_short_options(tool):
             assert any(f" {short}, {long} " in text for text in texts), long
 
 
+@pytest.mark.parametrize("command", ["discover", "rescan", "show", "status", "top", "monitor",
+                                     "examine", "doctor", "list"])
+def test_json_has_a_short_form(tool, command):
+    """As of lsblk and findmnt."""
+    assert "\n  -J, --json " in tool.run(command, "-J", "--help")[0]
+
+
+def test_all_that_have_json_are_there():
+    page = manual().split(".SH SYNOPSIS")[1].split(".SH DESCRIPTION")[0]
+    assert len([text for text in page.split(".br") if "--json" in text]) == 9
+
+
 @pytest.mark.parametrize("command", ["list", "status", "top"])
 def test_manual_has_the_columns(tool, command):
     tool.run("create", "db", "--no-up", "--leg", LEG)

@@ -88,7 +88,7 @@ def test_volumes_of_this_host(tool, found):
     assert [line.strip() for line in out.splitlines() if "used by" in line] == [
         "used by   LUN 0 is leg 1 of volume db", "used by   LUN 3 is leg 0 of volume later",
         "used by   LUN 7 is leg 0 of volume db"]
-    one, other = json.loads(tool.run("discover", "192.0.2.10", "--json")[0])["targets"]
+    one, other = json.loads(tool.run("discover", "192.0.2.10", "-J")[0])["targets"]
     assert one["used_by"] == [{"volume": "db", "leg": 1, "lun": 0},
                               {"volume": "later", "leg": 0, "lun": 3}]
     assert other["used_by"] == [{"volume": "db", "leg": 0, "lun": 7}]

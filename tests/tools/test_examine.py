@@ -19,7 +19,7 @@ def two(tmp_path):
 
 
 def examine(tool, *devices, code=0):
-    return json.loads(tool.run("examine", "--json", *devices, code=code)[0])
+    return json.loads(tool.run("examine", "-J", *devices, code=code)[0])
 
 
 def test_fields(tool, two):

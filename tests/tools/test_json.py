@@ -95,6 +95,11 @@ def test_every_output_has_types(whole, words):
             assert value not in ("Yes", "No", "yes", "no"), name
 
 
+@pytest.mark.parametrize("words", [["show"], ["status"], ["list"], ["rescan", "db"]])
+def test_short_form(whole, words):
+    assert loads(whole, *words, "-J") == loads(whole, *words, "--json")
+
+
 def test_every_file_of_the_abi(whole):
     plain = dict(walk(loads(whole, "status", "--json")))
     for name in set(described().values()):

@@ -19,6 +19,7 @@ static const struct {
 	enum command_flag flag;
 } flags[] = {
 	{ "--json", COMMAND_JSON },
+	{ "-J", COMMAND_JSON },
 	{ "--force", COMMAND_FORCE },
 	{ "--command", COMMAND_LINE },
 	{ "--all", COMMAND_ALL },

@@ -48,7 +48,7 @@ static int options_read(int argc, char **argv, struct options *options, struct f
 			ret = value_option(options, word, argv[++i], fault);
 		else if (!strcmp(word, "--luns"))
 			options->luns = true;
-		else if (!strcmp(word, "--json"))
+		else if (!strcmp(word, "--json") || !strcmp(word, "-J"))
 			options->json = true;
 		else if (!strcmp(word, "--help") || !strcmp(word, "-h"))
 			options->help = true;

@@ -352,7 +352,7 @@ static int words_read(int argc, char **argv, bool *json, bool *help, int *count,
 	int i;
 
 	for (i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--json"))
+		if (!strcmp(argv[i], "--json") || !strcmp(argv[i], "-J"))
 			*json = true;
 		else if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
 			*help = true;

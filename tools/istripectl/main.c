@@ -94,7 +94,7 @@ static const char discover_details[] =
 "  --chap LIST          user=NAME,secret=@FILE of the discovery; mutual_user=, mutual_secret=\n"
 "  --nic NIC            ask over this interface, to which an iface of open-iscsi is bound\n"
 "  --luns               disks and their sizes, too: iscsi-ls logs in to each target for them\n"
-"  --json               as JSON\n";
+"  -J, --json           as JSON\n";
 
 static const char import_details[] =
 "Each target is a leg, each of its node records a path: istripectl(8) has the table of\n"
@@ -159,15 +159,15 @@ static const char delete_details[] =
 static const char rescan_details[] =
 "The disk grows when all legs have grown, while it is in use; it never shrinks.\n"
 "\n"
-"  --json               as JSON\n";
+"  -J, --json           as JSON\n";
 
 static const char show_details[] =
-"  --json               as JSON\n"
+"  -J, --json           as JSON\n"
 "  --command            as the command line that configures it again\n"
 "  --conf               as a configuration file, see istripe.conf(5)\n";
 
 static const char status_details[] =
-"  --json               as JSON, all counters and negotiated values included\n"
+"  -J, --json           as JSON, all counters and negotiated values included\n"
 "  --watch[=TIME]       again when a state has changed, and every 2 seconds, or TIME\n"
 TABLE_DETAILS;
 
@@ -177,14 +177,14 @@ static const char top_details[] =
 "\n"
 "  --once               one interval\n"
 "  --interval TIME      seconds, or as 500ms; default: 1\n"
-"  --json               as JSON, a line for each interval\n"
+"  -J, --json           as JSON, a line for each interval\n"
 TABLE_DETAILS;
 
 static const char monitor_details[] =
 "Until a signal ends it. What changes and changes back within some hundredths of a second\n"
 "may be missed.\n"
 "\n"
-"  --json               as JSON, a line for each change\n"
+"  -J, --json           as JSON, a line for each change\n"
 "  --program PROGRAM    run it for each event: PROGRAM EVENT VOLUME [LEG [PATH]]\n"
 "  --exec PROGRAM       run it for each change: PROGRAM VOLUME LEG PATH OLD NEW REASON\n"
 "\n"
@@ -212,7 +212,7 @@ static const char examine_details[] =
 "also while they are in use, and writes nothing. With the devices of all legs, says whether\n"
 "they make their array, and in which order.\n"
 "\n"
-"  --json               as JSON\n"
+"  -J, --json           as JSON\n"
 "\n"
 "  istripectl examine /dev/sdb /dev/sdc\n"
 "\n"
@@ -220,7 +220,7 @@ static const char examine_details[] =
 "usage.\n";
 
 static const char list_details[] =
-"  --json               as JSON\n"
+"  -J, --json           as JSON\n"
 TABLE_DETAILS;
 
 static const char doctor_details[] =
@@ -228,7 +228,7 @@ static const char doctor_details[] =
 "should be, why, and which command mends it. It changes nothing, and sends nothing but\n"
 "pings to portals. Without a name: all volumes. istripectl(8) has all checks.\n"
 "\n"
-"  --json               as JSON\n"
+"  -J, --json           as JSON\n"
 "  --list               print the names of the checks, and do nothing\n"
 "\n"
 "Exit codes: 0 all checks pass or are skipped, 1 a check warns, or the volume cannot be\n"
