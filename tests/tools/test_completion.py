@@ -71,9 +71,9 @@ def offered(tmp_path):
     ("istripectl set db chunk=2", {"256K"}),
     ("istripectl create new --set host_disks=c", {"claim"}),
     ("istripectl up --wait ", {"30", "5min", "forever"}),
-    ("istripectl up ", {"--wait", "--saved", "--all", "--create", "db", "log", "old"}),
+    ("istripectl up ", {"--wait", "--saved", "--all", "--create", "--dry-run", "db", "log", "old"}),
     ("istripectl apply ", {"--dry-run", "--secrets", "old", "log"}),
-    ("istripectl save ", {"--boot", "db", "log"}),
+    ("istripectl save ", {"--boot", "--dry-run", "db", "log"}),
     ("istripectl show --co", {"--command", "--conf"}),
     ("istripectl create new --sa", {"--save"}),
     ("istripectl list -o ", {"VOLUME", "DEVICE", "STATE", "SIZE", "LEGS", "PATHS"}),
@@ -111,7 +111,10 @@ def offered(tmp_path):
     ("istripectl import db --o", {"--once"}),
     ("istripectl import db --leg por", {"portal="}),
     ("istripectl import db --metadata m", {"md"}),
-    ("istripectl down ", {"--force", "db", "log"}),
+    ("istripectl down ", {"--force", "--dry-run", "db", "log"}),
+    ("istripectl rescan --", {"--json", "--dry-run"}),
+    ("istripectl path add --d", {"--dry-run"}),
+    ("istripectl path confirm --yes db ", {"0", "1"}),
     ("istripectl do", {"down", "doctor"}),
     ("istripectl doctor ", {"--json", "--list", "db", "log"}),
 ])
@@ -156,6 +159,10 @@ ZSH = TOP / "tools" / "istripectl" / "_istripectl"
 MAIN = TOP / "tools" / "istripectl" / "main.c"
 
 
+#: Commands whose --dry-run is that of $dry_run; others have a text of their own.
+DRY = ("save", "up", "down", "delete", "rescan")
+
+
 def test_zsh_has_every_command_and_option():
     """The commands of main.c, and for each the options that its help has."""
     script, main = ZSH.read_text(encoding="utf-8"), MAIN.read_text(encoding="utf-8")
@@ -168,7 +175,7 @@ def test_zsh_has_every_command_and_option():
     for name, synopsis in re.findall(r'^\t\{ "(\w+)", "([^"]*)"', main, re.MULTILINE):
         for option in set(re.findall(r"--[a-z-]+", synopsis)) - {"--noheadings"}:
             word = {"--json": "$json", "--wait": "$wait", "--force": "force", "--boot": "$boot",
-                    "--save": "$save",
+                    "--save": "$save", **({"--dry-run": "$dry_run"} if name in DRY else {}),
                     "--chap": "$chap", "--discover": "$discovery", "--nics": "$discovery"}.get(option, option)
             assert word in arms[name], f"{name} {option}"
 

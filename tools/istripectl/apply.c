@@ -320,7 +320,8 @@ int apply_file(const char *name, bool secrets, bool dry_run, struct fault *fault
 		conf_secrets(&wanted);
 		ret = secret_load(&wanted, fault);
 	}
-	if (!ret)
+	/* A module that is not loaded has no volume. */
+	if (!ret && !dry_run)
 		ret = tree_check(fault);
 	if (!ret) {
 		is_new = tree_has_volume(name, &missing);
@@ -347,7 +348,8 @@ int command_apply(const struct command *command, int argc, char **argv)
 	if (!command_begin(command, argc, argv, COMMAND_SECRETS | COMMAND_DRY_RUN, &line, true,
 			   &code))
 		return code;
-	module_wanted();
+	if (!(line.flags & COMMAND_DRY_RUN))
+		module_wanted();
 	interrupt_catch();
 	for (i = 0; i < line.count && !interrupt_seen(); i++) {
 		struct fault fault = { 0 };

@@ -13,7 +13,7 @@
  * apply_file() - make a volume as its configuration file says
  * @name: a valid name; a volume that is not there is made, and stays down
  * @secrets: those of a volume that is up have changed, too: its paths log in anew for them
- * @dry_run: only say what would be done
+ * @dry_run: only say what would be done, also when the module is not loaded
  * @fault: set on failure, and when not all can be done while the volume is up
  *
  * Each step is said. While the volume is up, paths log in anew one after another, so that its

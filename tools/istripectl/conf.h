@@ -75,6 +75,15 @@ void conf_secrets(struct volume *volume);
 int conf_print(FILE *out, const struct volume *volume, struct fault *fault);
 
 /**
+ * conf_check() - whether conf_write() would describe a volume
+ * @volume: as conf_write()
+ * @fault: set on failure
+ *
+ * Return: 0; -errno.
+ */
+int conf_check(struct volume *volume, struct fault *fault);
+
+/**
  * conf_write() - replace the file of a volume by one that describes it
  * @volume: secrets that cannot be read are those that the file has had
  * @fault: set on failure; the file is then as it was

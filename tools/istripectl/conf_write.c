@@ -291,9 +291,8 @@ static void volume_print(FILE *out, const struct volume *volume)
 		leg_print(out, volume, i);
 }
 
-int conf_print(FILE *out, const struct volume *volume, struct fault *fault)
+static int legs_check(const struct volume *volume, struct fault *fault)
 {
-	struct volume copy = { 0 };
 	size_t i;
 
 	if (!volume->leg_count)
@@ -302,6 +301,16 @@ int conf_print(FILE *out, const struct volume *volume, struct fault *fault)
 		if (!volume->legs[i].path_count)
 			return fault_set(fault, -EINVAL, "%s: leg %u has no path", volume->name,
 					 volume->legs[i].index);
+	return 0;
+}
+
+int conf_print(FILE *out, const struct volume *volume, struct fault *fault)
+{
+	struct volume copy = { 0 };
+	int ret = legs_check(volume, fault);
+
+	if (ret)
+		return ret;
 	volume_copy(volume, &copy);
 	identities_put(&copy);
 	volume_print(out, &copy);
@@ -396,6 +405,15 @@ static int text_write(const char *path, const struct volume *volume, struct faul
 	if (fclose(out) && !ret)
 		ret = fault_set(fault, -EIO, "%s cannot be written", path);
 	return ret;
+}
+
+int conf_check(struct volume *volume, struct fault *fault)
+{
+	char *path = conf_path(volume->name);
+	int ret = volume_secrets_keep(volume, path, fault);
+
+	free(path);
+	return ret ? ret : legs_check(volume, fault);
 }
 
 int conf_write(struct volume *volume, struct fault *fault)

@@ -184,9 +184,18 @@ _istripectl_create() {
 
 # $1: the word, behind it the words before it: istripectl path add|remove|confirm NAME LEG LIST|PATH
 _istripectl_path() {
-	local word=$1
+	local word=$1 one
+	local -a plain=()
 
+	if [[ $word = -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -W '--yes --dry-run --help' -- "$word")
+		return
+	fi
 	shift
+	for one; do
+		[[ $one = -* ]] || plain+=("$one")
+	done
+	set -- "${plain[@]}"
 	case $#:${3:-} in
 	2:*) mapfile -t COMPREPLY < <(compgen -W 'add remove confirm' -- "$word") ;;
 	3:*) mapfile -t COMPREPLY < <(compgen -W "$(_istripectl_folders)" -- "$word") ;;
@@ -289,11 +298,11 @@ _istripectl() {
 		_istripectl_trim "$word"
 		return
 		;;
-	down | delete) options="--force $(_istripectl_folders)" ;;
-	save) options="--boot $(_istripectl_folders)" ;;
+	down | delete) options="--force --dry-run $(_istripectl_folders)" ;;
+	save) options="--boot --dry-run $(_istripectl_folders)" ;;
 	apply) options="--dry-run --secrets $(_istripectl_files)" ;;
 	show) options="--json --command --conf $(_istripectl_folders)" ;;
-	rescan) options="--json $(_istripectl_folders)" ;;
+	rescan) options="--json --dry-run $(_istripectl_folders)" ;;
 	status | list | top)
 		_istripectl_before
 		_istripectl_columns "$command" "${words[-1]}"
@@ -323,7 +332,7 @@ _istripectl() {
 		;;
 	up)
 		_istripectl_before
-		options="--wait --saved --all --create $(_istripectl_folders; _istripectl_files)"
+		options="--wait --saved --all --create --dry-run $(_istripectl_folders; _istripectl_files)"
 		[ "${words[-1]}" != --wait ] || options='30 5min forever'
 		;;
 	*) return ;;

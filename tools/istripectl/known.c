@@ -141,3 +141,15 @@ char *known_refused(const struct known *known, const char *value)
 		return NULL;
 	return alloc_printf("%s from %lld to %lld", words[known->kind], known->min, known->max);
 }
+
+int known_check(enum known_place place, const char *name, const char *value, struct fault *fault)
+{
+	const struct known *known = known_find(place, name);
+	char *allowed = known ? known_refused(known, value) : NULL;
+
+	if (!allowed)
+		return 0;
+	fault_set(fault, -EINVAL, "%s: \"%s\" is refused, allowed is %s", name, value, allowed);
+	free(allowed);
+	return -EINVAL;
+}

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "fault.h"
 #include "model.h"
 
 enum known_place {
@@ -76,5 +77,17 @@ const char *known_worth(enum known_place place, const struct settings *settings,
  * Return: what is allowed instead, for free(); NULL: @value is, or it cannot be told.
  */
 char *known_refused(const struct known *known, const char *value);
+
+/**
+ * known_check() - known_refused() as an error, for what is not written
+ * @place: where the setting is
+ * @name: the name of its file
+ * @value: the value as it would be written
+ * @fault: set on failure
+ *
+ * Return: 0, also when it cannot be told; -EINVAL.
+ */
+int known_check(enum known_place place, const char *name, const char *value,
+		struct fault *fault);
 
 #endif

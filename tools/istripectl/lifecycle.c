@@ -22,14 +22,31 @@
 /* A volume that the kernel does not know may have a file. */
 static int volume_find(const char *name, const struct command_line *line, struct fault *fault)
 {
-	int ret = tree_check(fault);
+	bool dry_run = line->flags & COMMAND_DRY_RUN;
+	int ret = dry_run ? 0 : tree_check(fault);
 
 	if (ret)
 		return ret;
 	if ((line->flags & (COMMAND_SAVED | COMMAND_ALL)) ||
 	    (tree_has_volume(name, fault) && apply_has_file(name)))
-		return apply_file(name, false, false, fault);
+		return apply_file(name, false, dry_run, fault);
 	return tree_has_volume(name, fault);
+}
+
+static int up_plan(const char *name, const struct command_line *line, struct fault *fault)
+{
+	int ret = volume_find(name, line, fault);
+
+	if (ret)
+		return ret;
+	if (power_is_up(name)) {
+		printf("%s: is up already\n", name);
+		return 0;
+	}
+	if (line->flags & COMMAND_CREATE)
+		printf("%s: would make superblocks on its legs\n", name);
+	printf("%s: would come up\n", name);
+	return 0;
 }
 
 static int volume_up(const char *name, const struct command_line *line, struct fault *fault)
@@ -37,6 +54,8 @@ static int volume_up(const char *name, const struct command_line *line, struct f
 	struct retry retry;
 	int ret;
 
+	if (line->flags & COMMAND_DRY_RUN)
+		return up_plan(name, line, fault);
 	retry_begin(&retry, line->wait_ms);
 	/* Host names of its portals. */
 	while ((ret = volume_find(name, line, fault)) == -EAGAIN)
@@ -84,6 +103,31 @@ static int in_use_fault(const char *device, struct fault *fault)
 	return -EBUSY;
 }
 
+/* As far as it can be seen from here. */
+static bool is_in_use(const char *device)
+{
+	struct fault ignored = { 0 };
+
+	return holder_find(device, &ignored) || holder_find_processes(device, &ignored);
+}
+
+static int down_plan(const char *name, bool force, struct fault *fault)
+{
+	char *device = power_device(name);
+	bool used = device && is_in_use(device);
+	int ret = 0;
+
+	if (!device)
+		printf("%s: is down already\n", name);
+	else if (used && !force)
+		ret = in_use_fault(device, fault);
+	else
+		printf("%s: would take /dev/%s away%s\n", name, device,
+		       used ? ", which is in use: its I/O would fail" : "");
+	free(device);
+	return ret;
+}
+
 static int volume_down(const char *name, const struct command_line *line, struct fault *fault)
 {
 	bool force = line->flags & COMMAND_FORCE;
@@ -92,6 +136,8 @@ static int volume_down(const char *name, const struct command_line *line, struct
 
 	if (ret)
 		return ret;
+	if (line->flags & COMMAND_DRY_RUN)
+		return down_plan(name, force, fault);
 	device = power_device(name);
 	/* Also one that is down is told to be: it may be just coming up. */
 	ret = power_down(name, force, fault);
@@ -105,15 +151,20 @@ static int volume_down(const char *name, const struct command_line *line, struct
 
 static int volume_delete(const char *name, const struct command_line *line, struct fault *fault)
 {
-	bool force = line->flags & COMMAND_FORCE;
+	bool force = line->flags & COMMAND_FORCE, dry_run = line->flags & COMMAND_DRY_RUN;
 	int ret = volume_down(name, line, fault);
 	struct fault after = { 0 };
 
-	if (!ret && !force)
+	/* While it is up nobody knows yet. */
+	if (!ret && !force && !(dry_run && power_is_up(name)))
 		ret = tree_check_fenced(name, fault);
 	/* Lost data do not come back, whether its directories stay or not. */
 	if (ret && !(force && ret == -EIO))
 		return ret;
+	if (dry_run) {
+		printf("%s: would forget its settings\n", name);
+		return 0;
+	}
 	if (!tree_remove(name, &after))
 		return ret;
 	fault_add(fault, "%s", after.text);
@@ -147,8 +198,10 @@ static int each_run(const struct command *command, int argc, char **argv, unsign
 	int code = EXIT_DONE, ret;
 	size_t i;
 
-	if (!command_begin(command, argc, argv, allowed, &line, true, &code))
+	if (!command_begin(command, argc, argv, allowed | COMMAND_DRY_RUN, &line, true, &code))
 		return code;
+	if (act == volume_up && !(line.flags & COMMAND_DRY_RUN))
+		module_wanted();
 	interrupt_catch();
 	if ((line.flags & COMMAND_ALL) && conf_list(&files, &fault)) {
 		fault_print(&fault);
@@ -173,7 +226,6 @@ static int each_run(const struct command *command, int argc, char **argv, unsign
 
 int command_up(const struct command *command, int argc, char **argv)
 {
-	module_wanted();
 	return each_run(command, argc, argv,
 			COMMAND_WAIT | COMMAND_ALL | COMMAND_SAVED | COMMAND_CREATE, volume_up);
 }

@@ -82,7 +82,10 @@ static const char path_details[] =
 "LUN is the leg's; one that is removed finishes its commands. What LIST does not say\n"
 "is as the leg's first path has it, but portal, nic, source, isid and secrets.\n"
 "confirm: writes that wait for a lost path are sent again over others, as somebody knows\n"
-"that its target does not carry them out any more; asks, unless --yes is given.\n"
+"that its target does not carry them out any more; asks.\n"
+"\n"
+"  --yes                of confirm: do not ask\n"
+"  -n, --dry-run        only print what would be done\n"
 "\n"
 "  istripectl path add db 0 portal=192.0.2.20,nic=eth3\n"
 "  istripectl path remove db 0 1\n";
@@ -120,7 +123,8 @@ static const char save_details[] =
 "The file is /etc/istripe/NAME.conf: istripe.conf(5). Secrets are not in the kernel's\n"
 "files: the configuration names files for them, as the one before has.\n"
 "\n"
-"  --boot               also start the volume at boot: systemctl enable istripe@NAME\n";
+"  --boot               also start the volume at boot: systemctl enable istripe@NAME\n"
+"  -n, --dry-run        only print what would be done\n";
 
 static const char apply_details[] =
 "Settings that can change take effect at once; for the others of a path it logs in anew,\n"
@@ -138,6 +142,7 @@ static const char up_details[] =
 "  --create             its legs are empty: make superblocks on them\n"
 "  --wait TIME          try again for so long while arrays or the network are not ready:\n"
 "                       seconds, 5min, forever. A signal ends it\n"
+"  -n, --dry-run        only print what would be done\n"
 "\n"
 "The exit code is 78 when trying again is no use until a file, a secret or a value has been\n"
 "corrected.\n"
@@ -147,19 +152,22 @@ static const char up_details[] =
 static const char down_details[] =
 "A disk that is mounted, swap space, part of another device or open is left alone.\n"
 "\n"
-"  --force              take it away all the same: its I/O fails\n";
+"  --force              take it away all the same: its I/O fails\n"
+"  -n, --dry-run        only print what would be done\n";
 
 static const char delete_details[] =
 "The configuration file and the unit of the volume stay, and the data on its legs. For\n"
 "good: systemctl disable istripe@NAME; rm /etc/istripe/NAME.conf.\n"
 "\n"
 "  --force              also while the disk is in use, whose I/O fails; and although\n"
-"                       writes were left that a target may still carry out\n";
+"                       writes were left that a target may still carry out\n"
+"  -n, --dry-run        only print what would be done\n";
 
 static const char rescan_details[] =
 "The disk grows when all legs have grown, while it is in use; it never shrinks.\n"
 "\n"
-"  -J, --json           as JSON\n";
+"  -J, --json           as JSON\n"
+"  -n, --dry-run        only print what would be done\n";
 
 static const char show_details[] =
 "  -J, --json           as JSON\n"
@@ -244,18 +252,18 @@ static const struct command commands[] = {
 	  "Find targets, and the words to use them", discover_details, command_discover },
 	{ "import", "NAME [options] [--leg LIST]... | --table",
 	  "Make a configuration of records of open-iscsi", import_details, command_import },
-	{ "save", "[--boot] NAME...", "Write configuration files of volumes", save_details,
-	  command_save },
+	{ "save", "[--boot] [--dry-run] NAME...", "Write configuration files of volumes",
+	  save_details, command_save },
 	{ "apply", "[--dry-run] [--secrets] NAME...",
 	  "Make volumes as their configuration files say", apply_details, command_apply },
-	{ "up", "[--wait TIME] [--saved] [--create] NAME... | --all",
+	{ "up", "[--wait TIME] [--saved] [--create] [--dry-run] NAME... | --all",
 	  "Connect volumes: their disks appear", up_details, command_up },
-	{ "down", "[--force] NAME...", "Take the disks of volumes away, keep their settings",
-	  down_details, command_down },
-	{ "delete", "[--force] NAME...", "Take volumes down and forget them", delete_details,
-	  command_delete },
-	{ "rescan", "[--json] NAME...", "Ask the targets whether legs have grown", rescan_details,
-	  command_rescan },
+	{ "down", "[--force] [--dry-run] NAME...",
+	  "Take the disks of volumes away, keep their settings", down_details, command_down },
+	{ "delete", "[--force] [--dry-run] NAME...", "Take volumes down and forget them",
+	  delete_details, command_delete },
+	{ "rescan", "[--json | --dry-run] NAME...", "Ask the targets whether legs have grown",
+	  rescan_details, command_rescan },
 	{ "show", "[--json | --command | --conf] [NAME]...", "Show how volumes are configured",
 	  show_details, command_show },
 	{ "status", "[--watch[=TIME]] [--json | -o COLUMNS --noheadings -P] [NAME]...",

@@ -16,6 +16,7 @@
 #include "file.h"
 #include "interrupt.h"
 #include "klog.h"
+#include "known.h"
 #include "parse.h"
 #include "place.h"
 #include "portal.h"
@@ -26,6 +27,19 @@
 
 #define PATHS_MAX	16
 
+enum verb {
+	PATH_ADD,
+	PATH_REMOVE,
+	PATH_CONFIRM,
+};
+
+struct path_options {
+	enum verb verb;
+	bool yes;		/* of PATH_CONFIRM: nobody is asked */
+	bool dry_run;
+	bool help;
+};
+
 static unsigned int path_free_index(const struct leg *leg)
 {
 	unsigned int index = 0;
@@ -35,7 +49,7 @@ static unsigned int path_free_index(const struct leg *leg)
 	return index;
 }
 
-/* The settings of one path, with its secrets, in a volume of its own. */
+/* The settings of one path, in a volume of its own; secrets are the names of their files. */
 static int path_read(const char *text, const struct volume *volume, const struct leg *leg,
 		     struct volume *one, struct fault *fault)
 {
@@ -51,25 +65,18 @@ static int path_read(const char *text, const struct volume *volume, const struct
 		return fault_set(fault, -EINVAL,
 				 "chap_secret of %s cannot be read back: give chap_secret=@FILE",
 				 volume->name);
-	return secret_load(one, fault);
+	if (path->index >= PATHS_MAX)
+		return fault_set(fault, -EINVAL, "leg %u has %u paths already", leg->index,
+				 PATHS_MAX);
+	return 0;
 }
 
-static int path_add(const struct volume *volume, struct leg *leg, const char *text,
-		    struct fault *fault)
+static int path_make(const struct volume *volume, const struct leg *leg, const struct path *path,
+		     struct fault *fault)
 {
-	struct volume one = { 0 };
+	int ret = tree_add_path(volume->name, leg->index, path, fault);
 	struct fault after = { 0 };
-	struct path *path;
-	int ret = path_read(text, volume, leg, &one, fault);
 
-	path = &one.legs[0].paths[0];
-	if (!ret && path->index >= PATHS_MAX)
-		ret = fault_set(fault, -EINVAL, "leg %u has %u paths already", leg->index,
-				PATHS_MAX);
-	if (!ret)
-		twin_warn(leg, path);
-	if (!ret)
-		ret = tree_add_path(volume->name, leg->index, path, fault);
 	if (!ret && volume->up) {
 		ret = power_path(volume->name, leg->index, path->index, true, fault);
 		if (ret && tree_remove_path(volume->name, leg->index, path->index, &after))
@@ -77,6 +84,49 @@ static int path_add(const struct volume *volume, struct leg *leg, const char *te
 	}
 	if (!ret)
 		printf("%s: leg %u path %u\n", volume->name, leg->index, path->index);
+	return ret;
+}
+
+/* The module checks the values when they are written: here those that are known. */
+static int path_plan(const struct volume *volume, const struct leg *leg, const struct path *path,
+		     struct fault *fault)
+{
+	const struct settings *wanted = &path->settings;
+	const struct path *first = leg->path_count ? &leg->paths[0] : NULL;
+	int ret = 0;
+	size_t i;
+
+	for (i = 0; !ret && i < wanted->count; i++) {
+		const struct setting *item = &wanted->items[i];
+
+		/* There is no such file: this says it, and writes nothing. */
+		if (first && !settings_find(&first->settings, item->name))
+			ret = tree_set(volume->name, leg->index, first->index, item->name,
+				       item->value, fault);
+		if (!ret)
+			ret = known_check(KNOWN_PATH, item->name, item->value, fault);
+	}
+	if (!ret)
+		printf("%s: would add leg %u path %u%s\n", volume->name, leg->index, path->index,
+		       volume->up ? ", which would log in" : "");
+	return ret;
+}
+
+static int path_add(const struct volume *volume, struct leg *leg, const char *text, bool dry_run,
+		    struct fault *fault)
+{
+	struct volume one = { 0 };
+	int ret = path_read(text, volume, leg, &one, fault);
+	const struct path *path = &one.legs[0].paths[0];
+
+	if (!ret && !dry_run)
+		ret = secret_load(&one, fault);
+	if (!ret)
+		twin_warn(leg, path);
+	if (!ret && dry_run)
+		ret = path_plan(volume, leg, path, fault);
+	else if (!ret)
+		ret = path_make(volume, leg, path, fault);
 	volume_free(&one);
 	return ret;
 }
@@ -92,12 +142,25 @@ static int path_find(const struct leg *leg, const char *text, unsigned long *ind
 	return 0;
 }
 
+/* All else that the module refuses is seen only when it is done. */
+static int path_remove_plan(const struct volume *volume, const struct leg *leg,
+			    unsigned long index, struct fault *fault)
+{
+	if (volume->up && leg->path_count == 1)
+		return fault_set(fault, -EBUSY, "leg %u path %lu of %s is its only path",
+				 leg->index, index, volume->name);
+	printf("%s: would remove leg %u path %lu\n", volume->name, leg->index, index);
+	return 0;
+}
+
 static int path_remove(const struct volume *volume, struct leg *leg, const char *text,
-		       struct fault *fault)
+		       bool dry_run, struct fault *fault)
 {
 	unsigned long index;
 	int ret = path_find(leg, text, &index, fault);
 
+	if (!ret && dry_run)
+		return path_remove_plan(volume, leg, index, fault);
 	if (!ret && volume->up)
 		ret = power_path(volume->name, leg->index, index, false, fault);
 	return ret ? ret : tree_remove_path(volume->name, leg->index, index, fault);
@@ -152,16 +215,33 @@ static int confirm_write(const char *files, const char *name, struct fault *faul
 	return ret;
 }
 
-static int path_confirm(const struct volume *volume, struct leg *leg, const char *text, bool yes,
-			struct fault *fault)
+static int confirm_plan(const char *files, const char *name, unsigned int leg,
+			unsigned long path, struct fault *fault)
+{
+	char *state = path_value(files, "state"), *writes = path_value(files, "waiting_writes");
+	int ret = 0;
+
+	if (!strcmp(state, "live"))
+		ret = fault_set(fault, -EBUSY, "leg %u path %lu of %s is live", leg, path, name);
+	else
+		printf("%s: would send writes of leg %u path %lu that wait again: %s\n", name, leg,
+		       path, writes);
+	free(state);
+	free(writes);
+	return ret;
+}
+
+static int path_confirm(const struct volume *volume, struct leg *leg, const char *text,
+			const struct path_options *options, struct fault *fault)
 {
 	char *device = power_device(volume->name), *files;
+	bool ask = !options->yes && !options->dry_run;
 	unsigned long index;
 	int ret = path_find(leg, text, &index, fault);
 
 	if (!ret && !device)
 		ret = fault_set(fault, -ENODEV, "volume %s is down: nothing waits", volume->name);
-	else if (!ret && !yes && !isatty(STDIN_FILENO))
+	else if (!ret && ask && !isatty(STDIN_FILENO))
 		ret = fault_set(fault, -ENOTTY,
 				"there is no terminal to ask at\nnext: see istripectl status %s, then give --yes",
 				volume->name);
@@ -170,23 +250,18 @@ static int path_confirm(const struct volume *volume, struct leg *leg, const char
 		return ret;
 	}
 	files = place_path("/sys/block/%s/istripe/legs/%u/paths/%lu", device, leg->index, index);
-	if (!yes)
+	if (options->dry_run)
+		ret = confirm_plan(files, volume->name, leg->index, index, fault);
+	if (ask)
 		ret = confirm_ask(files, volume->name, leg->index, index, fault);
-	if (!ret)
+	if (!ret && !options->dry_run)
 		ret = confirm_write(files, volume->name, fault);
 	free(files);
 	free(device);
 	return ret;
 }
 
-enum verb {
-	PATH_ADD,
-	PATH_REMOVE,
-	PATH_CONFIRM,
-	PATH_CONFIRM_YES,
-};
-
-static int path_act(char **words, enum verb verb, struct fault *fault)
+static int path_act(char **words, const struct path_options *options, struct fault *fault)
 {
 	struct volume volume = { 0 };
 	struct leg *leg;
@@ -199,19 +274,18 @@ static int path_act(char **words, enum verb verb, struct fault *fault)
 		if (!leg)
 			ret = fault_set(fault, -EINVAL, "volume %s has no leg %s", words[0],
 					words[1]);
-		else if (verb == PATH_ADD)
-			ret = path_add(&volume, leg, words[2], fault);
-		else if (verb == PATH_REMOVE)
-			ret = path_remove(&volume, leg, words[2], fault);
+		else if (options->verb == PATH_ADD)
+			ret = path_add(&volume, leg, words[2], options->dry_run, fault);
+		else if (options->verb == PATH_REMOVE)
+			ret = path_remove(&volume, leg, words[2], options->dry_run, fault);
 		else
-			ret = path_confirm(&volume, leg, words[2], verb == PATH_CONFIRM_YES,
-					   fault);
+			ret = path_confirm(&volume, leg, words[2], options, fault);
 	}
 	volume_free(&volume);
 	return ret;
 }
 
-/* "path", a verb, NAME, LEG, LIST or PATH; --yes right behind the verb has been taken out. */
+/* "path", a verb, NAME, LEG, LIST or PATH; options have been taken out. */
 static int words_check(int argc, char **argv, enum verb verb, struct fault *fault)
 {
 	if (argc != 5)
@@ -224,37 +298,66 @@ static int words_check(int argc, char **argv, enum verb verb, struct fault *faul
 	return 0;
 }
 
-static int verb_take(int *argc, char **argv, enum verb *verb, struct fault *fault)
+static int verb_take(const char *word, enum verb *verb, struct fault *fault)
 {
 	static const char *const names[] = { "add", "remove", "confirm" };
 	size_t i;
 
-	for (i = 0; *argc > 1 && i < sizeof(names) / sizeof(*names); i++) {
-		if (strcmp(argv[1], names[i]))
+	for (i = 0; word && i < sizeof(names) / sizeof(*names); i++) {
+		if (strcmp(word, names[i]))
 			continue;
 		*verb = i;
-		if (*verb == PATH_CONFIRM && *argc > 2 && !strcmp(argv[2], "--yes")) {
-			*verb = PATH_CONFIRM_YES;
-			memmove(argv + 2, argv + 3, (*argc - 2) * sizeof(*argv));
-			(*argc)--;
-		}
 		return 0;
 	}
 	return fault_set(fault, -EINVAL, "add a path, remove one, or confirm that one is dead?");
 }
 
+static int option_take(const char *word, struct path_options *options, struct fault *fault)
+{
+	if (!strcmp(word, "--help") || !strcmp(word, "-h"))
+		options->help = true;
+	else if (!strcmp(word, "--dry-run") || !strcmp(word, "-n"))
+		options->dry_run = true;
+	else if (!strcmp(word, "--yes"))
+		options->yes = true;
+	else
+		return fault_set(fault, -EINVAL, "unknown option %s", word);
+	return 0;
+}
+
+/* Takes options out of the words, whose number changes. */
+static int words_take(int *argc, char **argv, struct path_options *options, struct fault *fault)
+{
+	int i, count = 1, ret = 0;
+
+	for (i = 1; !ret && i < *argc; i++) {
+		if (argv[i][0] == '-')
+			ret = option_take(argv[i], options, fault);
+		else
+			argv[count++] = argv[i];
+	}
+	if (ret || options->help)
+		return ret;
+	argv[count] = NULL;
+	*argc = count;
+	ret = verb_take(argv[1], &options->verb, fault);
+	if (!ret && options->yes && options->verb != PATH_CONFIRM)
+		ret = fault_set(fault, -EINVAL, "--yes is for confirm");
+	return ret ? ret : words_check(count, argv, options->verb, fault);
+}
+
 int command_path(const struct command *command, int argc, char **argv)
 {
+	struct path_options options = { 0 };
 	struct fault fault = { 0 };
-	enum verb verb = PATH_ADD;
 
-	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
-		return command_help(command);
-	if (verb_take(&argc, argv, &verb, &fault) || words_check(argc, argv, verb, &fault))
+	if (words_take(&argc, argv, &options, &fault))
 		return command_usage(command, &fault);
+	if (options.help)
+		return command_help(command);
 	interrupt_catch();
-	if (!path_act(argv + 2, verb, &fault)) {
-		if (verb <= PATH_REMOVE)
+	if (!path_act(argv + 2, &options, &fault)) {
+		if (options.verb != PATH_CONFIRM && !options.dry_run)
 			apply_mention(argv[2]);
 		return EXIT_DONE;
 	}

@@ -65,6 +65,13 @@ static int rescan_write(const char *device)
 	return ret;
 }
 
+static int down_fault(const char *name, struct fault *fault)
+{
+	fault_set(fault, -ENODEV, "volume %s is down", name);
+	fault_add(fault, "next: istripectl up %s: it comes up with what its legs have now", name);
+	return -ENODEV;
+}
+
 static int rescan_run(const char *name, struct rescan *rescan, struct fault *fault)
 {
 	int ret = tree_has_volume(name, fault), log;
@@ -72,12 +79,8 @@ static int rescan_run(const char *name, struct rescan *rescan, struct fault *fau
 	if (ret)
 		return ret;
 	rescan->device = power_device(name);
-	if (!rescan->device) {
-		fault_set(fault, -ENODEV, "volume %s is down", name);
-		fault_add(fault, "next: istripectl up %s: it comes up with what its legs have now",
-			  name);
-		return -ENODEV;
-	}
+	if (!rescan->device)
+		return down_fault(name, fault);
 	rescan->before_bytes = live_size(rescan->device);
 	log = klog_open();
 	ret = rescan_write(rescan->device);
@@ -85,6 +88,23 @@ static int rescan_run(const char *name, struct rescan *rescan, struct fault *fau
 		rescan_fault(name, ret, log, fault);
 	klog_close(log);
 	rescan->bytes = live_size(rescan->device);
+	return ret;
+}
+
+static int rescan_plan(const char *name, struct fault *fault)
+{
+	int ret = tree_has_volume(name, fault);
+	char *device = ret ? NULL : power_device(name), *size;
+
+	if (!ret && !device)
+		ret = down_fault(name, fault);
+	if (!ret) {
+		size = value_size(live_size(device));
+		printf("%s: would ask for the sizes of its legs; /dev/%s has %s\n", name, device,
+		       size);
+		free(size);
+	}
+	free(device);
 	return ret;
 }
 
@@ -112,17 +132,17 @@ static void rescan_print(const char *name, const struct rescan *rescan)
 	free(now);
 }
 
-static int rescan_one(const char *name, struct json_object *all)
+static int rescan_one(const char *name, struct json_object *all, bool dry_run)
 {
 	struct rescan rescan = { 0 };
 	struct fault fault = { 0 };
-	int ret = rescan_run(name, &rescan, &fault);
+	int ret = dry_run ? rescan_plan(name, &fault) : rescan_run(name, &rescan, &fault);
 
 	if (ret)
 		fault_print(&fault);
 	else if (all)
 		json_object_array_add(all, rescan_object(name, &rescan));
-	else
+	else if (!dry_run)
 		rescan_print(name, &rescan);
 	free(rescan.device);
 	return ret ? EXIT_FAILED : EXIT_DONE;
@@ -130,16 +150,24 @@ static int rescan_one(const char *name, struct json_object *all)
 
 int command_rescan(const struct command *command, int argc, char **argv)
 {
+	struct fault fault = { 0 };
 	struct json_object *all;
 	struct command_line line;
 	int code = EXIT_DONE;
+	bool dry_run;
 	size_t i;
 
-	if (!command_begin(command, argc, argv, COMMAND_JSON, &line, true, &code))
+	if (!command_begin(command, argc, argv, COMMAND_JSON | COMMAND_DRY_RUN, &line, true,
+			   &code))
 		return code;
+	dry_run = line.flags & COMMAND_DRY_RUN;
+	if (dry_run && (line.flags & COMMAND_JSON)) {
+		fault_set(&fault, -EINVAL, "either --json or --dry-run");
+		return command_usage(command, &fault);
+	}
 	all = line.flags & COMMAND_JSON ? json_object_new_array() : NULL;
 	for (i = 0; i < line.count; i++)
-		if (rescan_one(line.names[i], all))
+		if (rescan_one(line.names[i], all, dry_run))
 			code = EXIT_FAILED;
 	if (all)
 		json_print(all);

@@ -80,13 +80,31 @@ int save_volume(struct volume *volume, bool boot, struct fault *fault)
 	return ret;
 }
 
-static int volume_save(const char *name, bool boot, struct fault *fault)
+static int save_plan(struct volume *volume, bool boot, struct fault *fault)
+{
+	char *path = conf_path(volume->name);
+	int ret = conf_check(volume, fault);
+
+	if (!ret) {
+		printf("%s: would write %s\n", volume->name, path);
+		conf_secrets(volume);
+		secrets_mention(volume);
+	}
+	if (!ret && boot)
+		printf("%s: would start at boot\n", volume->name);
+	free(path);
+	return ret;
+}
+
+static int volume_save(const char *name, unsigned int flags, struct fault *fault)
 {
 	struct volume volume = { 0 };
 	int ret = tree_read(name, &volume, fault);
 
-	if (!ret)
-		ret = save_volume(&volume, boot, fault);
+	if (!ret && (flags & COMMAND_DRY_RUN))
+		ret = save_plan(&volume, flags & COMMAND_BOOT, fault);
+	else if (!ret)
+		ret = save_volume(&volume, flags & COMMAND_BOOT, fault);
 	volume_free(&volume);
 	return ret;
 }
@@ -97,12 +115,13 @@ int command_save(const struct command *command, int argc, char **argv)
 	int code = EXIT_DONE;
 	size_t i;
 
-	if (!command_begin(command, argc, argv, COMMAND_BOOT, &line, true, &code))
+	if (!command_begin(command, argc, argv, COMMAND_BOOT | COMMAND_DRY_RUN, &line, true,
+			   &code))
 		return code;
 	for (i = 0; i < line.count; i++) {
 		struct fault fault = { 0 };
 
-		if (volume_save(line.names[i], line.flags & COMMAND_BOOT, &fault)) {
+		if (volume_save(line.names[i], line.flags, &fault)) {
 			fault_print(&fault);
 			code = EXIT_FAILED;
 		}

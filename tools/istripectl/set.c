@@ -114,38 +114,30 @@ static void put_back(const struct set_options *options, const struct settings *n
 	fault_add(fault, "nothing else is changed");
 }
 
-static const struct known *setting_known(const struct set_options *options, const char *name)
+static enum known_place place_kind(const struct set_options *options)
 {
 	if (options->leg == NONE)
-		return known_find(KNOWN_VOLUME, name);
-	return known_find(options->path == NONE ? KNOWN_LEG : KNOWN_PATH, name);
+		return KNOWN_VOLUME;
+	return options->path == NONE ? KNOWN_LEG : KNOWN_PATH;
 }
 
 /* For --dry-run: otherwise the module, which may be of another version, says it itself. */
 static int values_check(const struct set_options *options, const struct settings *wanted,
 			struct fault *fault)
 {
-	const struct known *known;
-	char *allowed;
+	int ret = 0;
 	size_t i;
 
-	for (i = 0; i < wanted->count; i++) {
-		known = setting_known(options, wanted->items[i].name);
-		allowed = known ? known_refused(known, wanted->items[i].value) : NULL;
-		if (!allowed)
-			continue;
-		fault_set(fault, -EINVAL, "%s: \"%s\" is refused, allowed is %s",
-			  wanted->items[i].name, wanted->items[i].value, allowed);
-		free(allowed);
-		return -EINVAL;
-	}
-	return 0;
+	for (i = 0; !ret && i < wanted->count; i++)
+		ret = known_check(place_kind(options), wanted->items[i].name,
+				  wanted->items[i].value, fault);
+	return ret;
 }
 
 static void change_print(const struct set_options *options, const struct setting *setting,
 			 const struct settings *now)
 {
-	const struct known *known = setting_known(options, setting->name);
+	const struct known *known = known_find(place_kind(options), setting->name);
 	const char *unchecked = "";
 
 	if (options->dry_run && (!known || known->kind == KNOWN_OTHER))

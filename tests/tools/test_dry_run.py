@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: GPL-2.0
+"""--dry-run of commands that change something: it says what, and changes nothing."""
+
+import pytest
+
+LEG = "target=iqn.2026-01.a:t1,portal=192.0.2.10,nic=eth1"
+PORTAL = "portal=192.0.2.20,nic=eth3"
+DISK = "sys/block/istripe0"
+MOUNTED = "36 35 259:0 / /srv/db rw,noatime shared:1 - xfs /dev/x rw"
+
+
+def whole(tool):
+    return {str(file.relative_to(tool.root)): file.read_text() for file in tool.root.rglob("*")
+            if file.is_file()}
+
+
+def dry(tool, *words, code=0):
+    """(output, errors) of a run that has changed nothing."""
+    before = whole(tool)
+    said = tool.run(*words, "--dry-run", code=code)
+    assert whole(tool) == before
+    return said
+
+
+@pytest.fixture
+def down(tool):
+    """db, of two paths, is down."""
+    tool.run("create", "db", "--no-up", "--leg", LEG, "--path", "portal=192.0.3.10,nic=eth2")
+    return tool
+
+
+@pytest.fixture
+def up(down):
+    """db is up, with its disk."""
+    down.run("up", "db")
+    down.put(f"{DISK}/dev", "259:0")
+    down.put(f"{DISK}/size", "131072")
+    down.put(f"{DISK}/istripe/rescan", "")
+    (down.root / DISK / "holders").mkdir()
+    for path in range(2):
+        for name, value in (("state", "live"), ("waiting_writes", "0"), ("fence_confirm", "")):
+            down.put(f"{DISK}/istripe/legs/0/paths/{path}/{name}", value)
+    return down
+
+
+def conf(tool, name="db"):
+    return f"{tool.root}/etc/istripe/{name}.conf"
+
+
+@pytest.mark.parametrize("command", ["save", "up", "down", "delete", "rescan", "path add",
+                                     "path remove", "path confirm"])
+def test_wrong_input_is_the_same(down, command):
+    """A volume that is not there, no name at all, an option that is not there."""
+    words = [*command.split(), "nobody"]
+    if words[0] == "path":
+        words += ["0", PORTAL if words[1] == "add" else "0"]
+    code = 78 if command == "up" else 1
+    assert "there is no volume nobody" in dry(down, *words, code=code)[1]
+    dry(down, *command.split(), code=2)
+    dry(down, *words, "--nonsense", code=2)
+
+
+def test_save(up):
+    assert dry(up, "save", "db") == (f"db: would write {conf(up)}\n", "")
+    out, err = dry(up, "save", "--boot", "db")
+    assert out == f"db: would write {conf(up)}\ndb: would start at boot\n" and not err
+    up.run("save", "db")
+    assert dry(up, "save", "db")[0] == f"db: would write {conf(up)}\n"
+    up.put("etc/istripe/db.conf", "nonsense")
+    assert "db.conf:1" in dry(up, "save", "db", code=1)[1]
+
+
+def test_save_of_a_secret(tool):
+    tool.run("create", "db", "--no-up", "--leg", f"{LEG},chap_user=me,chap_secret=@-",
+             text_in="a-long-enough-secret\n")
+    assert "cannot be saved" in dry(tool, "save", "db")[1]
+
+
+def test_up(down):
+    assert dry(down, "up", "db") == ("db: would come up\n", "")
+    assert dry(down, "up", "--create", "db")[0] == (
+        "db: would make superblocks on its legs\ndb: would come up\n")
+    down.run("save", "db")
+    down.run("set", "db", "chunk=128K")
+    assert dry(down, "up", "--saved", "db")[0] == (
+        'db: chunk_bytes "131072" -> "65536"\ndb: would come up\n')
+    down.run("up", "db")
+    assert dry(down, "up", "db")[0] == "db: is up already\n"
+    down.run("delete", "db")
+    assert dry(down, "up", "--all")[0] == "db: a new volume\ndb: would come up\n"
+
+
+def test_up_loads_no_module(down):
+    down.run("save", "db")
+    down.run("delete", "db")
+    (down.root / "bin/modprobe").write_text("#!/bin/sh\necho >$ISTRIPECTL_ROOT/loaded\n")
+    (down.tree / "features").unlink()
+    down.tree.rmdir()
+    assert dry(down, "up", "db")[0] == "db: a new volume\ndb: would come up\n"
+    assert dry(down, "apply", "db")[0] == "db: a new volume\n"
+
+
+def test_up_of_a_wrong_file(down):
+    down.put("etc/istripe/log.conf", "nonsense")
+    assert "log.conf:1" in dry(down, "up", "log", code=78)[1]
+
+
+@pytest.mark.parametrize("command, more", [("down", ""), ("delete", "db: would forget its settings\n")])
+def test_down_and_delete(up, command, more):
+    assert dry(up, command, "db") == (f"db: would take /dev/istripe0 away\n{more}", "")
+    up.put("proc/self/mountinfo", MOUNTED)
+    out, err = dry(up, command, "db", code=1)
+    assert not out and "/dev/istripe0 is in use:" in err and "/srv/db" in err
+    assert dry(up, command, "--force", "db")[0] == (
+        f"db: would take /dev/istripe0 away, which is in use: its I/O would fail\n{more}")
+    (up.root / "proc/self/mountinfo").unlink()
+    up.run("down", "db")
+    assert dry(up, command, "db")[0] == f"db: is down already\n{more}"
+
+
+def test_delete_of_writes_that_were_left(down):
+    (down.tree / "db/legs/0/unfenced").write_text("1\n")
+    assert "may still carry out" in dry(down, "delete", "db", code=1)[1]
+    assert "would forget" in dry(down, "delete", "--force", "db")[0]
+
+
+def test_path_add(down):
+    assert dry(down, "path", "add", "db", "0", PORTAL) == ("db: would add leg 0 path 2\n", "")
+    down.run("up", "db")
+    assert dry(down, "path", "add", "db", "0", PORTAL)[0] == (
+        "db: would add leg 0 path 2, which would log in\n")
+    # A secret is not asked for.
+    assert dry(down, "path", "add", "db", "0", f"{PORTAL},chap_user=me,chap_secret=@-")[0]
+
+
+@pytest.mark.parametrize("text, said", [
+    ("portal", "is not NAME=VALUE"), ("portal=192.0.2.20,weight=0", 'weight: "0" is refused'),
+    ("portal=192.0.2.20,colour=red", "has no setting colour"),
+    ("portal=192.0.2.20,policy=failover", "has no setting policy"),
+])
+def test_path_add_of_what_is_refused(down, text, said):
+    assert said in dry(down, "path", "add", "db", "0", text, code=1)[1]
+
+
+def test_path_remove(up):
+    assert dry(up, "path", "remove", "db", "0", "1") == ("db: would remove leg 0 path 1\n", "")
+    assert "leg 0 has no path 2" in dry(up, "path", "remove", "db", "0", "2", code=1)[1]
+    up.run("path", "remove", "db", "0", "1")
+    _, err = dry(up, "path", "remove", "db", "0", "0", code=1)
+    assert "leg 0 path 0 of db is its only path" in err
+
+
+def test_path_confirm(up):
+    """Nobody is asked, and a path that is live is refused."""
+    _, err = dry(up, "path", "confirm", "db", "0", "0", code=1)
+    assert "leg 0 path 0 of db is live" in err
+    up.put(f"{DISK}/istripe/legs/0/paths/0/state", "backoff")
+    up.put(f"{DISK}/istripe/legs/0/paths/0/waiting_writes", "3")
+    said = "db: would send writes of leg 0 path 0 that wait again: 3\n"
+    assert dry(up, "path", "confirm", "db", "0", "0") == (said, "")
+    assert up.run("path", "confirm", "-n", "--yes", "db", "0", "0")[0] == said
+
+
+def test_rescan(up):
+    assert dry(up, "rescan", "db") == (
+        "db: would ask for the sizes of its legs; /dev/istripe0 has 64 MiB\n", "")
+    assert "either --json or --dry-run" in dry(up, "rescan", "--json", "db", code=2)[1]
+    up.run("down", "db")
+    assert "volume db is down" in dry(up, "rescan", "db", code=1)[1]
+
+
+def test_yes_is_for_confirm(up):
+    assert "--yes is for confirm" in up.run("path", "remove", "--yes", "db", "0", "1", code=2)[1]
