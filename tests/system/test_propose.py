@@ -30,7 +30,7 @@ def test_from_nothing(tool, make_lio, links, stock, conf):
     assert script.startswith("mkdir ") and istripe.volumes() == []
     assert "there is no terminal to ask at" in tool(*words(links, "--save"), code=1)
     assert istripe.volumes() == []
-    out = tool(*words(links, "--yes", "--save"))
+    out = tool(*words(links, "--yes", "--no-boot"))
     line = r"^db: (/dev/istripe\d+) \(link: /dev/istripe/db\)$"
     device = Path(re.search(line, out, re.MULTILINE).group(1))
     for leg, target in enumerate(targets):
@@ -53,7 +53,7 @@ def test_a_link_that_is_down_is_left_out(tool, make_lio, links, stock):
     assert stock.daemon
     links[1].set_up(False)
     try:
-        tool(*words(links, "--yes", "--targets", target.iqn))
+        tool(*words(links, "--yes", "--no-save", "--targets", target.iqn))
     finally:
         links[1].set_up(True)
     assert {(path(0, number)["portal"], path(0, number)["nic"]) for number in range(2)} == {
@@ -61,13 +61,13 @@ def test_a_link_that_is_down_is_left_out(tool, make_lio, links, stock):
     assert not (istripe.CONFIG / "db/legs/0/paths/2").exists()
     # The LUN belongs to the volume: nobody gets it a second time.
     again = tool(*[word.replace("db", "db2") if word == "db" else word
-                   for word in words(links, "--yes")], code=1)
+                   for word in words(links, "--yes", "--no-save")], code=1)
     assert f"{target.iqn} LUN 0: it is leg 0 of volume db" in again
 
 
 def test_no_such_lun(tool, make_lio, links, stock):
     target = make_lio(16 * MIB, all_links=True)
     assert stock.daemon
-    err = tool(*words(links, "--yes", "--luns", "3"), code=1)
+    err = tool(*words(links, "--yes", "--no-save", "--luns", "3"), code=1)
     assert "leads to no LUN that could be a leg" in err and f"{target.iqn} LUN 3, " in err
     assert istripe.volumes() == []

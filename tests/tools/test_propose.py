@@ -29,6 +29,10 @@ def found(tool, stock):
     tool.put("fake/reach", f"{A} eth1 0\n{A} eth2 113\n{B} eth1 113\n{B} eth2 0")
 
 
+def conf(tool):
+    return tool.root / "etc/istripe/db.conf"
+
+
 def paths(tool):
     """(leg, path): (target, LUN, portal, NIC)"""
     names = ("target_name", "lun", "portal", "nic")
@@ -42,8 +46,10 @@ BOTH = {(0, 0): (T1, "0", A, "eth1"), (0, 1): (T1, "0", B, "eth2"),
 
 
 def test_from_nothing(tool, found):
-    out, err = tool.run(*ARGS, "--yes", "--save", "--chunk", "128K")
-    assert out == f"db: /dev/istripe0 (link: /dev/istripe/db)\ndb: {tool.root}/etc/istripe/db.conf\n"
+    out, err = tool.run(*ARGS, "--yes", "--chunk", "128K")
+    assert out == (f"db: /dev/istripe0 (link: /dev/istripe/db)\ndb: {conf(tool)}\n"
+                   "db: starts at boot\n")
+    assert tool.enabled() == ["enable --now istripe@db.service"]
     assert paths(tool) == BOTH
     assert tool.value("db/chunk_bytes") == "131072" and tool.value("db/metadata_create") == "1"
     lines = [line.split() for line in err.splitlines()]
@@ -59,6 +65,63 @@ def test_from_nothing(tool, found):
     assert {line.split()[1] for line in (tool.root / "sessions").read_text().splitlines()} == {
         "eth1", "eth2"}
     assert f"-i iqn.2026-01.a:host -e 1 -c 131 iscsi://{B}/{T2}/0" in asked(tool)
+
+
+@pytest.mark.parametrize("words, saved, enabled", [
+    ([], True, ["enable --now istripe@db.service"]),
+    (["--save"], True, ["enable --now istripe@db.service"]),
+    (["--no-up"], True, ["enable istripe@db.service"]), (["--no-boot"], True, []),
+    (["--no-save"], False, []), (["--no-save", "--no-boot"], False, []),
+])
+def test_saved_and_started_at_boot(tool, found, words, saved, enabled):
+    out, _ = tool.run(*ARGS, "--yes", *words)
+    assert conf(tool).exists() == saved == (f"db: {conf(tool)}\n" in out)
+    assert tool.enabled() == enabled and bool(enabled) == ("db: starts at boot\n" in out)
+    assert paths(tool) == BOTH
+
+
+def test_no_service_manager(tool, found):
+    """The volume is there, and so is its file. It is an error only with --boot."""
+    (tool.root / "bin/systemctl").unlink()
+    path = f"{tool.root}/bin:{tool.root.parent}/bin"
+    for name in ("cat", "cp", "sh", "grep", "sed"):
+        (tool.root / "bin" / name).symlink_to(shutil.which(name))
+    out, err = tool.run(*ARGS, "--yes", PATH=path)
+    assert conf(tool).exists() and tool.value("db/enable") == "1" and "at boot" not in out
+    said = "db is saved, but does not start at boot: there is no systemctl\n"
+    assert said in err and "next: have istripectl up --all run at boot\n" in err
+    tool.run("delete", "db")
+    conf(tool).unlink()
+    assert said in tool.run(*ARGS, "--yes", "--boot", code=1, PATH=path)[1]
+    assert tool.value("db/enable") == "1"
+
+
+def test_boot_that_fails(tool, found):
+    _, err = tool.run(*ARGS, "--yes", code=1, FAKE_SYSTEMCTL="1")
+    assert "start at boot: systemctl enable --now istripe@db.service failed\n" in err
+    assert tool.value("db/enable") == "1" and conf(tool).exists()
+
+
+def test_a_file_that_cannot_be_written(tool, found):
+    (tool.root / "etc/istripe/db.conf.new").mkdir()
+    _, err = tool.run(*ARGS, "--yes", code=1)
+    assert "db.conf.new: Is a directory\n" in err and "db is made, but not saved\n" in err
+    assert "next: istripectl save --boot db\n" in err
+    assert tool.value("db/enable") == "1" and tool.enabled() == []
+
+
+def test_a_file_that_is_there(tool, found):
+    """It may be all that is known of another volume."""
+    file = tool.put("etc/istripe/db.conf", "[leg 0]\ntarget = iqn.x\nportal = 192.0.2.77")
+    before = file.read_text()
+    _, err = tool.run(*ARGS, "--yes", code=1)
+    assert f"{file} is there already\n" in err and "--no-save" in err
+    assert file.read_text() == before and tool.volumes() == [] and asked(tool) == []
+    tool.run(*ARGS, "--yes", "--no-save")
+    assert file.read_text() == before
+    tool.run("delete", "db")
+    tool.run(*ARGS, "--yes", "--save")
+    assert file.read_text() != before
 
 
 @pytest.mark.parametrize("words, legs", [
@@ -112,7 +175,7 @@ def test_a_portal_in_the_subnet_of_another_nic(tool, found):
 
 def test_a_lun_that_a_volume_has(tool, found):
     tool.run("create", "old", "--no-up", "--leg", f"target={T1},portal=192.0.2.10")
-    _, err = tool.run(*ARGS, "--yes")
+    _, err = tool.run(*ARGS, "--yes", "--no-save")
     assert paths(tool)[0, 0][0] == T2
     assert f"left out: {T1} LUN 0: it is leg 0 of volume old\n" in err
     tool.run("delete", "db")
@@ -125,13 +188,16 @@ def test_dry_run(tool, found):
     assert tool.volumes() == [] and "LEG" in err and "LEG" not in out
     assert out.startswith("mkdir ") and out.endswith("/db/enable\n")
     assert out.count("/ping_interval_ms\n") == 4
+    assert f"db: would write {conf(tool)}\ndb: would start at boot\n" in err
+    assert not conf(tool).exists() and tool.enabled() == []
+    assert "would" not in tool.run(*ARGS, "--dry-run", "--no-save")[1]
 
 
-def dialogue(tool, answer):
+def dialogue(tool, answer, *words):
     """What is said and done when somebody at a terminal gives this answer."""
     ours, theirs = pty.openpty()
     with os.fdopen(theirs) as terminal:
-        process = tool.start(*ARGS, stdin=terminal)
+        process = tool.start(*ARGS, *words, stdin=terminal)
         os.write(ours, answer.encode())
         out, err = process.communicate(timeout=60)
     os.close(ours)
@@ -142,10 +208,22 @@ def dialogue(tool, answer):
                                           ("\n", False), ("\x04", False)])
 def test_question(tool, found, answer, made):
     code, out, err = dialogue(tool, answer)
-    assert "Create the volume db of these legs? yes or no: " in err and "LEG" in err
+    assert (f"Create the volume db of these legs, save it in {conf(tool)} and start it at boot? "
+            "yes or no: ") in err and "LEG" in err
     assert (code, tool.volumes()) == ((0, ["db"]) if made else (1, []))
-    assert made == (out == "db: /dev/istripe0 (link: /dev/istripe/db)\n")
+    assert made == out.startswith("db: /dev/istripe0 (link: /dev/istripe/db)\n")
+    assert made == conf(tool).exists()
     assert made != ("the answer was not yes: nothing was done" in err)
+
+
+@pytest.mark.parametrize("word, asked_for", [
+    ("--no-boot", "of these legs and save it in {}? yes or no: "),
+    ("--no-save", "of these legs? yes or no: "),
+])
+def test_question_of_less(tool, found, word, asked_for):
+    code, _, err = dialogue(tool, "yes\n", word)
+    assert code == 0 and f"Create the volume db {asked_for.format(conf(tool))}" in err
+    assert conf(tool).exists() == (word == "--no-boot") and tool.enabled() == []
 
 
 def test_nobody_to_ask(tool, found):
@@ -159,7 +237,7 @@ def test_chap(tool, found):
     tool.put("etc/iscsi/iscsid.conf", "node.startup = manual")
     file = tool.put("own.secret", SECRET)
     file.chmod(0o600)
-    tool.run(*ARGS, "--yes", "--save", "--chap", f"user=me,secret=@{file}")
+    tool.run(*ARGS, "--yes", "--chap", f"user=me,secret=@{file}")
     assert tool.value("db/legs/1/paths/1/chap_user") == "me"
     assert tool.value("db/legs/1/paths/1/chap_secret") == SECRET
     assert f"iscsi-inq eth2 me {SECRET}\n" in (tool.root / "sessions").read_text()
@@ -188,6 +266,11 @@ LEG = ["--leg", "target=iqn.t,portal=192.0.2.10"]
     (["assemble", *ARGS[1:]], "--discover is for create"),
     (["create", "db", *LEG, "--yes"], "are for create --discover"),
     (["create", "db", *LEG, "--luns", "1"], "are for create --discover"),
+    (["create", "db", *LEG, "--no-save"], "are for create --discover"),
+    (["assemble", "db", *LEG, "--no-boot"], "are for create --discover"),
+    ([*ARGS, "--save", "--no-save"], "--save or --no-save"),
+    ([*ARGS, "--boot", "--no-save"], "--boot or --no-save"),
+    ([*ARGS, "--no-boot", "--boot"], "--boot or --no-boot"),
     ([*ARGS, "--all-paths", "nic=eth7"], "nic is what --discover finds"),
     ([*ARGS, "--all-paths", "lun=1"], "lun is what --discover finds"),
     ([*ARGS, "--chap", "user=me"], "--chap needs user=NAME,secret=@FILE"),
@@ -229,7 +312,7 @@ def test_portals_are_really_tried(tool, found):
         assert paths(tool) == {(0, 0): (T1, "0", here, "lo")}
         assert f"left out: {there} over lo: Connection refused\n" in err
         tool.run("delete", "db")
-        _, err = tool.run(*ARGS[:4], "--nics", "lo,no-such-nic", "--yes", code=1)
+        _, err = tool.run(*ARGS[:4], "--nics", "lo,no-such-nic", "--yes", "--no-save", code=1)
         assert "there is no interface no-such-nic" in err
 
 

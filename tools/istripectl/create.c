@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apply.h"
 #include "command.h"
+#include "conf.h"
 #include "initiator.h"
 #include "interrupt.h"
 #include "module.h"
@@ -68,6 +70,54 @@ static int names_resolve(struct volume *volume, struct retry *retry, struct faul
 	return ret;
 }
 
+/* A file that nobody wants to be replaced may be all that is known of another volume. */
+static int file_check(const char *name, const struct create_options *options,
+		      struct fault *fault)
+{
+	char *path;
+
+	if (!options->save_unasked || !apply_has_file(name))
+		return 0;
+	path = conf_path(name);
+	fault_set(fault, -EEXIST,
+		  "%s is there already\nnext: --save replaces it, --no-save leaves it as it is",
+		  path);
+	free(path);
+	return -EEXIST;
+}
+
+/* For --dry-run, whose standard output is for a shell. */
+static void saving_mention(const char *name, const struct create_options *options)
+{
+	char *path = conf_path(name);
+
+	if (options->save)
+		fprintf(stderr, "%s: would write %s\n", name, path);
+	if (options->boot)
+		fprintf(stderr, "%s: would start at boot\n", name);
+	free(path);
+}
+
+/* The volume is made: it stays, whatever becomes of this. */
+static int volume_keep(struct volume *saved, const struct create_options *options,
+		       struct fault *fault)
+{
+	int ret = save_volume(saved, fault);
+
+	if (ret) {
+		fault_add(fault, "%s is made, but not saved", saved->name);
+		fault_add(fault, "next: istripectl save %s%s", options->boot ? "--boot " : "",
+			  saved->name);
+		return ret;
+	}
+	if (options->boot)
+		ret = save_boot(saved->name, !options->no_up, fault);
+	if (ret != -ENOPKG || !options->boot_unasked)
+		return ret;
+	fault_print(fault);
+	return 0;
+}
+
 static int volume_create(struct volume *volume, const struct create_options *options,
 			 struct fault *fault)
 {
@@ -75,6 +125,8 @@ static int volume_create(struct volume *volume, const struct create_options *opt
 	struct retry retry;
 	int ret = initiator_take(volume, fault);
 
+	if (!ret)
+		ret = file_check(volume->name, options, fault);
 	if (!ret && options->discovery.portal)
 		ret = propose_legs(volume, options, fault);
 	retry_begin(&retry, options->wait_ms);
@@ -83,8 +135,10 @@ static int volume_create(struct volume *volume, const struct create_options *opt
 	if (ret)
 		return ret;
 	twins_warn(volume);
-	if (options->dry_run)
+	if (options->dry_run) {
+		saving_mention(volume->name, options);
 		return script_create(volume, !options->no_up, fault);
+	}
 	module_wanted();
 	ret = tree_check(fault);
 	if (!ret && options->save)
@@ -97,7 +151,7 @@ static int volume_create(struct volume *volume, const struct create_options *opt
 	if (!ret)
 		power_print(volume->name);
 	if (!ret && options->save)
-		ret = save_volume(&saved, options->boot, fault);
+		ret = volume_keep(&saved, options, fault);
 	volume_free(&saved);
 	return ret;
 }

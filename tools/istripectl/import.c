@@ -425,7 +425,9 @@ static int volume_write(struct import *import)
 	if (!ret && import->take_over)
 		ret = take_over(import);
 	if (!ret)
-		ret = save_volume(volume, import->options.boot, import->fault);
+		ret = save_volume(volume, import->fault);
+	if (!ret && import->options.boot)
+		ret = save_boot(volume->name, true, import->fault);
 	if (!ret)
 		printf("next: istripectl up %s\n", volume->name);
 	return ret;

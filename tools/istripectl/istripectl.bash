@@ -280,7 +280,7 @@ _istripectl() {
 	fi
 	case $command in
 	create | assemble)
-		[ "$command" = assemble ] || options="--force --discover --nics --targets --luns --chap --yes"
+		[ "$command" = assemble ] || options="--force --discover --nics --targets --luns --chap --yes --no-save --no-boot"
 		_istripectl_before
 		_istripectl_create "$word" "${words[-1]}" "$options"
 		_istripectl_trim "$word"

@@ -39,7 +39,7 @@
 
 static const char create_details[] =
 "With superblocks on the legs (--metadata md), legs that hold anything known, as a file\n"
-"system or a volume, are left alone. To have it after a reboot: --boot.\n"
+"system or a volume, are left alone. To have it after a reboot: --boot, or --discover.\n"
 "\n"
 "      --force            take legs that hold anything, too, which is lost\n"
 "      --discover PORTAL  find the legs: each LUN that the portal's targets have is a leg, each\n"
@@ -50,9 +50,11 @@ static const char create_details[] =
 "      --chap LIST        user=NAME,secret=@FILE of discovery and paths; mutual_user=,\n"
 "                         mutual_secret=\n"
 "      --yes              do not ask\n"
+"      --no-save          with --discover: do not write /etc/istripe/NAME.conf, which it does\n"
+"      --no-boot          with --discover: do not start the volume at boot, which it does\n"
 DESCRIPTION_DETAILS
 "\n"
-"  istripectl create db --discover 192.0.2.10 --nics eth1,eth2 --boot\n"
+"  istripectl create db --discover 192.0.2.10 --nics eth1,eth2\n"
 "\n"
 "  istripectl create db --initiator iqn.2026-01.com.example:dbhost --chunk 64K \\\n"
 "      --leg target=iqn.2026-01.com.example:array1,portal=192.0.2.10,nic=eth1 \\\n"

@@ -203,7 +203,7 @@ enum {
 	OPTION_SET = 's', OPTION_ALL_PATHS = 'a', OPTION_LEG = 'l', OPTION_PATH = 'p',
 	OPTION_METADATA = 'm', OPTION_NO_UP = 256, OPTION_FORCE, OPTION_WAIT, OPTION_SAVE,
 	OPTION_BOOT, OPTION_DISCOVER, OPTION_NICS, OPTION_TARGETS, OPTION_LUNS, OPTION_CHAP,
-	OPTION_YES,
+	OPTION_YES, OPTION_NO_SAVE, OPTION_NO_BOOT,
 };
 
 static const struct option options_long[] = {
@@ -225,6 +225,8 @@ static const struct option options_long[] = {
 	{ "luns", required_argument, NULL, OPTION_LUNS },
 	{ "chap", required_argument, NULL, OPTION_CHAP },
 	{ "yes", no_argument, NULL, OPTION_YES },
+	{ "no-save", no_argument, NULL, OPTION_NO_SAVE },
+	{ "no-boot", no_argument, NULL, OPTION_NO_BOOT },
 	{ "leg", required_argument, NULL, OPTION_LEG },
 	{ "path", required_argument, NULL, OPTION_PATH },
 	{ NULL, 0, NULL, 0 },
@@ -378,6 +380,12 @@ static int option_parse(struct parser *parser, struct create_options *options, i
 	case OPTION_YES:
 		options->discovery.yes = true;
 		return 0;
+	case OPTION_NO_SAVE:
+		options->discovery.no_save = true;
+		return 0;
+	case OPTION_NO_BOOT:
+		options->discovery.no_boot = true;
+		return 0;
 	case OPTION_SET:
 		return list_parse(parser, optarg, &volume->settings);
 	case OPTION_ALL_PATHS:
@@ -475,11 +483,11 @@ static int discovery_check(const struct parser *parser, const struct create_opti
 {
 	const struct create_discovery *discovery = &options->discovery;
 	bool others = discovery->nics || discovery->targets || discovery->luns || discovery->yes ||
-		      discovery->chap.count;
+		      discovery->no_save || discovery->no_boot || discovery->chap.count;
 
 	if (!discovery->portal)
 		return !others ? 0 : fault_set(parser->fault, -EINVAL,
-				"--nics, --targets, --luns, --chap and --yes are for create --discover PORTAL");
+				"--nics, --targets, --luns, --chap, --yes, --no-save and --no-boot are for create --discover PORTAL");
 	if (options->assemble)
 		return fault_set(parser->fault, -EINVAL,
 				 "--discover is for create: the order of the legs of a volume that exists is not known to a portal");
@@ -488,6 +496,23 @@ static int discovery_check(const struct parser *parser, const struct create_opti
 	if (!discovery->nics)
 		return fault_set(parser->fault, -EINVAL,
 				 "--discover needs the interfaces that may be used: --nics eth1,eth2");
+	return 0;
+}
+
+/* A volume whose legs are found is there again after a reboot, too, unless that is not wanted. */
+static int saving_take(struct create_options *options, struct fault *fault)
+{
+	const struct create_discovery *discovery = &options->discovery;
+
+	if (options->save && discovery->no_save)
+		return fault_set(fault, -EINVAL, "either %s or --no-save",
+				 options->boot ? "--boot" : "--save");
+	if (options->boot && discovery->no_boot)
+		return fault_set(fault, -EINVAL, "either --boot or --no-boot");
+	options->save_unasked = !options->save && !discovery->no_save;
+	options->save |= options->save_unasked;
+	options->boot_unasked = options->save && !options->boot && !discovery->no_boot;
+	options->boot |= options->boot_unasked;
 	return 0;
 }
 
@@ -530,8 +555,12 @@ static int volume_finish(struct parser *parser, struct create_options *options, 
 
 	if (!ret)
 		ret = discovery_check(parser, options);
-	if (ret || options->discovery.portal)
+	if (!ret && options->discovery.portal) {
+		ret = saving_take(options, parser->fault);
 		return ret ? ret : discovery_finish(parser, &options->discovery);
+	}
+	if (ret)
+		return ret;
 	if (!volume->leg_count)
 		return fault_set(parser->fault, -EINVAL,
 				 "a volume needs a leg: --leg target=NAME,portal=ADDRESS; or --discover PORTAL --nics LIST finds them");

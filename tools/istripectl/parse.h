@@ -16,6 +16,7 @@ struct create_discovery {
 	const char *targets;	/* or NULL: all */
 	const char *luns;	/* or NULL: LUN 0 */
 	bool yes;		/* nobody is asked */
+	bool no_save, no_boot;
 	struct settings chap;	/* of the discovery */
 	struct settings paths;	/* of all paths, CHAP included */
 };
@@ -25,6 +26,8 @@ struct create_options {
 	bool no_up;
 	bool save;		/* as a configuration file */
 	bool boot;		/* and started at boot */
+	bool save_unasked;	/* only since --discover does it */
+	bool boot_unasked;
 	bool assemble;		/* the word was assemble: nothing is written on the legs */
 	bool help;
 	long long wait_ms;	/* for how long to try again */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "conf.h"
 #include "discover.h"
 #include "file.h"
 #include "host_net.h"
@@ -458,13 +459,30 @@ static int proposal_print(const struct proposal *proposal, struct fault *fault)
 	return ret;
 }
 
+/* How the volume is there after a reboot, as a part of the question; for free(). */
+static char *saving_text(const struct proposal *proposal)
+{
+	char *path, *text;
+
+	if (!proposal->options->save)
+		return alloc_text("");
+	path = conf_path(proposal->volume->name);
+	text = alloc_printf("%s save it in %s%s", proposal->options->boot ? "," : " and", path,
+			    proposal->options->boot ? " and start it at boot" : "");
+	free(path);
+	return text;
+}
+
 static int proposal_ask(const struct proposal *proposal, struct fault *fault)
 {
-	char answer[16] = "";
+	char answer[16] = "", *saving;
 
 	if (proposal->options->discovery.yes || proposal->options->dry_run)
 		return 0;
-	fprintf(stderr, "Create the volume %s of these legs? yes or no: ", proposal->volume->name);
+	saving = saving_text(proposal);
+	fprintf(stderr, "Create the volume %s of these legs%s? yes or no: ",
+		proposal->volume->name, saving);
+	free(saving);
 	if (fgets(answer, sizeof(answer), stdin) && !strcmp(answer, "yes\n"))
 		return 0;
 	return fault_set(fault, -ECANCELED, "the answer was not yes: nothing was done");

@@ -14,24 +14,40 @@
 #include "save.h"
 #include "tree.h"
 
+struct enabling {
+	const char *unit;
+	bool now;		/* and start it */
+};
+
 /* systemctl says itself what is wrong. */
-static int systemctl_exec(void *unit)
+static int systemctl_exec(void *context)
 {
-	execlp("systemctl", "systemctl", "enable", "--now", unit, (char *)NULL);
+	const struct enabling *it = context;
+
+	if (it->now)
+		execlp("systemctl", "systemctl", "enable", "--now", it->unit, (char *)NULL);
+	else
+		execlp("systemctl", "systemctl", "enable", it->unit, (char *)NULL);
 	return RUN_MISSING;
 }
 
-static int boot_enable(const char *name, struct fault *fault)
+int save_boot(const char *name, bool now, struct fault *fault)
 {
 	char *unit = alloc_printf("istripe@%s.service", name);
-	int code, ret = run_child(systemctl_exec, unit, &code);
+	struct enabling it = { .unit = unit, .now = now };
+	int code, ret = run_child(systemctl_exec, &it, &code);
 
 	if (!ret && code)
-		ret = -EIO;
-	if (ret)
+		ret = code == RUN_MISSING ? -ENOPKG : -EIO;
+	if (ret == -ENOPKG)
 		fault_set(fault, ret,
-			  "%s is saved, but does not start at boot: systemctl enable --now %s failed\n"
-			  "next: is the unit istripe@.service installed?", name, unit);
+			  "%s is saved, but does not start at boot: there is no systemctl\n"
+			  "next: have istripectl up --all run at boot", name);
+	else if (ret)
+		fault_set(fault, ret,
+			  "%s is saved, but does not start at boot: systemctl enable %s%s failed\n"
+			  "next: is the unit istripe@.service installed?", name,
+			  now ? "--now " : "", unit);
 	else
 		printf("%s: starts at boot\n", name);
 	free(unit);
@@ -64,7 +80,7 @@ static void secrets_mention(const struct volume *volume)
 	}
 }
 
-int save_volume(struct volume *volume, bool boot, struct fault *fault)
+int save_volume(struct volume *volume, struct fault *fault)
 {
 	char *path = conf_path(volume->name);
 	int ret = conf_write(volume, fault);
@@ -75,8 +91,6 @@ int save_volume(struct volume *volume, bool boot, struct fault *fault)
 		secrets_mention(volume);
 	}
 	free(path);
-	if (!ret && boot)
-		ret = boot_enable(volume->name, fault);
 	return ret;
 }
 
@@ -104,7 +118,9 @@ static int volume_save(const char *name, unsigned int flags, struct fault *fault
 	if (!ret && (flags & COMMAND_DRY_RUN))
 		ret = save_plan(&volume, flags & COMMAND_BOOT, fault);
 	else if (!ret)
-		ret = save_volume(&volume, flags & COMMAND_BOOT, fault);
+		ret = save_volume(&volume, fault);
+	if (!ret && (flags & COMMAND_BOOT) && !(flags & COMMAND_DRY_RUN))
+		ret = save_boot(name, true, fault);
 	volume_free(&volume);
 	return ret;
 }

@@ -12,11 +12,20 @@
  * save_volume() - write the configuration file of a volume, and say which one that is
  * @volume: secrets are the names of their files; those that cannot be read get a name, and
  *	standard error says so
- * @boot: also have systemd start it at boot
  * @fault: set on failure
  *
  * Return: 0; -errno.
  */
-int save_volume(struct volume *volume, bool boot, struct fault *fault);
+int save_volume(struct volume *volume, struct fault *fault);
+
+/**
+ * save_boot() - have systemd start a volume at boot, and say so
+ * @name: a volume that is saved
+ * @now: and now
+ * @fault: set on failure
+ *
+ * Return: 0; -ENOPKG there is no systemctl; another -errno.
+ */
+int save_boot(const char *name, bool now, struct fault *fault);
 
 #endif
