@@ -133,6 +133,14 @@ def synopses(command):
             if re.search(rf"(\bistripectl|\|) +{command}\b", text)]
 
 
+def test_the_module_has_no_parameters():
+    """usage.rst says so, and how a file in modprobe.d keeps the module out all the same."""
+    text = " ".join((TOP / "Documentation/usage.rst").read_text(encoding="utf-8").split())
+    assert "The module has no parameters, " in text and "``install istripe /bin/false``" in text
+    sources = [file.read_text(encoding="utf-8") for file in (TOP / "drivers").rglob("*.c")]
+    assert sources and not [text for text in sources if "module_param" in text]
+
+
 def test_there_are_options():
     assert len(HELPED) > 20 and len(OPTIONS) > 70
     assert {("create", "--nics"), ("import", "--once"), ("path", "--yes"), ("list", "-P"),
