@@ -129,7 +129,9 @@ def test_path_add(down):
     down.run("up", "db")
     assert dry(down, "path", "add", "db", "0", PORTAL)[0] == (
         "db: would add leg 0 path 2, which would log in\n")
-    # A secret is not asked for.
+    # A secret is not asked for, and nothing is written to that of another path.
+    (secret,) = down.root.glob("**/db/legs/0/paths/0/chap_secret")
+    secret.chmod(0o200)
     assert dry(down, "path", "add", "db", "0", f"{PORTAL},chap_user=me,chap_secret=@-")[0]
 
 

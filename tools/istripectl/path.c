@@ -99,10 +99,9 @@ static int path_plan(const struct volume *volume, const struct leg *leg, const s
 	for (i = 0; !ret && i < wanted->count; i++) {
 		const struct setting *item = &wanted->items[i];
 
-		/* There is no such file: this says it, and writes nothing. */
-		if (first && !settings_find(&first->settings, item->name))
-			ret = tree_set(volume->name, leg->index, first->index, item->name,
-				       item->value, fault);
+		if (first)
+			ret = tree_check_name(volume->name, leg->index, first->index, item->name,
+					      fault);
 		if (!ret)
 			ret = known_check(KNOWN_PATH, item->name, item->value, fault);
 	}

@@ -114,6 +114,19 @@ int tree_add_path(const char *name, unsigned int leg, const struct path *path,
 		  struct fault *fault);
 
 /**
+ * tree_check_name() - is there such a setting?
+ * @name: a volume that exists
+ * @leg: as of tree_set()
+ * @path: as of tree_set()
+ * @setting: the name of its file
+ * @fault: set on failure
+ *
+ * Return: 0; -ENOENT.
+ */
+int tree_check_name(const char *name, int leg, int path, const char *setting,
+		    struct fault *fault);
+
+/**
  * tree_set() - write one setting
  * @name: a volume that exists
  * @leg: number of a leg that exists; negative: the setting is the volume's

@@ -305,10 +305,9 @@ int tree_add_path(const char *name, unsigned int leg, const struct path *path,
 	return ret;
 }
 
-int tree_set(const char *name, int leg, int path, const char *setting, const char *value,
-	     struct fault *fault)
+/* Allocated. */
+static char *place_dir(const char *name, int leg, int path)
 {
-	int log = klog_open(), ret;
 	char *file = NULL, *dir;
 
 	if (leg >= 0 && path >= 0)
@@ -316,11 +315,32 @@ int tree_set(const char *name, int leg, int path, const char *setting, const cha
 	else if (leg >= 0)
 		file = alloc_printf("legs/%d", leg);
 	dir = tree_path(name, file);
+	free(file);
+	return dir;
+}
+
+int tree_check_name(const char *name, int leg, int path, const char *setting,
+		    struct fault *fault)
+{
+	char *dir = place_dir(name, leg, path);
+	int ret = kernel_has(dir, setting) ? 0 : -ENOENT;
+
+	if (ret)
+		set_fault(ret, dir, setting, "", fault);
+	free(dir);
+	return ret;
+}
+
+int tree_set(const char *name, int leg, int path, const char *setting, const char *value,
+	     struct fault *fault)
+{
+	char *dir = place_dir(name, leg, path);
+	int log = klog_open(), ret;
+
 	ret = kernel_set(dir, setting, value, fault);
 	if (ret == -EINVAL)
 		klog_explain(log, name, fault);
 	klog_close(log);
-	free(file);
 	free(dir);
 	return ret;
 }
