@@ -84,10 +84,10 @@ def undisturbed(volume, paths=2):
         assert read(volume.path_sysfs(0, path) / "faults") == "0"
 
 
-def works(disk, seed):
+def works(disk, seed, rounds=16):
     """Writes and reads, over all paths that get I/O."""
     data = noise(64 * KIB, seed)
-    for at in range(16):
+    for at in range(rounds):
         disk.write(at * 64 * KIB, data)
         same(disk.read(at * 64 * KIB, 64 * KIB), data, "what was read")
 
@@ -143,6 +143,35 @@ def test_standby_under_io(alua, reader, policy):
     assert [each.errors for each in readers] == [[]] * len(readers)
     with Direct(device) as disk:
         works(disk, 1)
+    undisturbed(volume)
+
+
+def test_offline_beside_a_port_that_serves(alua, reader):
+    """Both were optimized. No error, and all I/O goes over the other one until it is back."""
+    volume, groups, _ = alua(OPTIMIZED, OPTIMIZED)
+    device = volume.enable()
+    readers = [reader(device) for _ in range(2)]
+    with Direct(device) as disk:
+        works(disk, 1, 4)
+        assert min(served(groups)) > 0
+        groups.set(OFFLINE, OPTIMIZED)
+        works(disk, 2, 4)
+        wait_access(volume, 0, "offline", FOUND_S)
+        # No reader has a command any more that was on its way to the port.
+        for each in readers:
+            each.goes_on()
+        before, refused = served(groups), groups.ports[0].refused
+        works(disk, 3, 4)
+        assert groups.ports[0].refused == refused > 0
+        assert served(groups)[0] == before[0]
+        assert served(groups)[1] > before[1]
+        assert state(volume) == "live"
+        groups.set(OPTIMIZED, OPTIMIZED, tell=True)
+        works(disk, 4, 4)
+        wait_access(volume, 0, "active/optimized", FOUND_S)
+        works(disk, 5, 4)
+        assert served(groups)[0] > before[0]
+    assert [each.errors for each in readers] == [[]] * len(readers)
     undisturbed(volume)
 
 
