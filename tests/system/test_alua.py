@@ -175,6 +175,30 @@ def test_offline_beside_a_port_that_serves(alua, reader):
     undisturbed(volume)
 
 
+def test_transition_beside_a_port_that_serves(alua):
+    """The path that all I/O goes over is in transition until I/O was seen to go on."""
+    volume, groups, _ = alua(OPTIMIZED, OPTIMIZED, policy="failover")
+    with Direct(volume.enable()) as disk:
+        works(disk, 1, 4)
+        before = served(groups)
+        assert before[0] > 0
+        groups.set(TRANSITIONING, OPTIMIZED)
+        Write(disk, 0, noise(64 * KIB, 2)).finish()
+        works(disk, 3, 4)
+        assert groups.ports[0].refused > 0
+        assert served(groups)[0] == before[0]
+        assert served(groups)[1] > before[1]
+        assert access(volume, 0) == "transitioning"
+        assert state(volume) == "live"
+        groups.set(OPTIMIZED, OPTIMIZED)
+        wait_access(volume, 0, "active/optimized", FOUND_S)
+        before = served(groups)
+        works(disk, 4, 4)
+        assert served(groups)[0] > before[0]
+        assert served(groups)[1] == before[1]
+    undisturbed(volume)
+
+
 def test_nobody_tells(alua):
     """Without a unit attention a better port is found after a while."""
     volume, groups, _ = alua(STANDBY, NON_OPTIMIZED)
