@@ -199,6 +199,24 @@ def test_transition_beside_a_port_that_serves(alua):
     undisturbed(volume)
 
 
+def test_transition_when_enabled(alua):
+    """A port is in transition until the volume was seen to be up over the other one."""
+    volume, groups, _ = alua(TRANSITIONING, OPTIMIZED, path={**PATH, "login_timeout_ms": 120000})
+    start = time.monotonic()
+    with Direct(volume.enable()) as disk:
+        # Whoever waits for the port does so for login_timeout_ms.
+        assert time.monotonic() - start < 60
+        works(disk, 1, 4)
+        assert access(volume, 0) == "transitioning"
+        assert groups.ports[0].served == groups.ports[0].refused == 0
+        assert state(volume) == "live"
+        groups.set(OPTIMIZED, OPTIMIZED)
+        wait_access(volume, 0, "active/optimized", FOUND_S)
+        works(disk, 2, 4)
+        assert groups.ports[0].served > 0
+    undisturbed(volume)
+
+
 def test_nobody_tells(alua):
     """Without a unit attention a better port is found after a while."""
     volume, groups, _ = alua(STANDBY, NON_OPTIMIZED)
