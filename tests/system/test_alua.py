@@ -28,6 +28,7 @@ from scripted.alua import (
     IMPLICIT,
     MAINTENANCE_IN,
     NON_OPTIMIZED,
+    NOT_CHANGED,
     OFFLINE,
     OPTIMIZED,
     STANDBY,
@@ -214,6 +215,26 @@ def test_transition_when_enabled(alua):
         wait_access(volume, 0, "active/optimized", FOUND_S)
         works(disk, 2, 4)
         assert groups.ports[0].served > 0
+    undisturbed(volume)
+
+
+def test_a_transition_fails(alua):
+    """The target says so, at one port: all are asked again, which nobody would do otherwise."""
+    volume, groups, _ = alua(OPTIMIZED, OPTIMIZED)
+    with Direct(volume.enable()) as disk:
+        works(disk, 1, 4)
+        groups.set(OPTIMIZED, NON_OPTIMIZED)
+        asked = [port.asked for port in groups.ports]
+        groups.ports[0].attentions.append(NOT_CHANGED)
+        works(disk, 2, 4)
+        assert groups.ports[0].attentions == []
+        wait_access(volume, 1, "active/non-optimized", FOUND_S)
+        wait_for("both ports to be asked", lambda: all(
+            port.asked > before for port, before in zip(groups.ports, asked)), FOUND_S)
+        before = served(groups)
+        works(disk, 3, 4)
+        assert served(groups)[0] > before[0]
+        assert served(groups)[1] == before[1]
     undisturbed(volume)
 
 
