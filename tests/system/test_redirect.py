@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Login redirection (status 0101 and 0102): followed, but not for ever."""
+"""Login redirection (status 0101 and 0102): followed, but not for ever, nor to another group."""
 
 import itertools
 
@@ -95,3 +95,45 @@ def test_each_login_is_redirected(make_server, make_volume, links):
     assert balancer.target.run.hits == rounds + 1
     assert len(target.sessions) == 1
     assert balancer.violations() == [] and server.violations() == []
+
+
+OTHER_GROUP = "portal is in portal group 2, expected was 1"
+
+
+@pytest.mark.parametrize("redirected", [True, False], ids=["redirected", "renumbered"])
+def test_another_portal_group(make_server, make_volume, links, redirected):
+    """There the next login would not end the lost session: it is refused until the group is right.
+
+    A write that was lost waits meanwhile.
+    """
+    here, there = make_server(), make_server()
+    elsewhere = f"{links[1].address}:{there.port},2"
+
+    async def send_on(run, conn, pdu):
+        if run.armed and redirected:
+            await conn.refuse(pdu, 0x0101, [("TargetAddress", elsewhere)])
+        return run.armed and redirected
+
+    target = here.load(Scenario("moves", hooks={"on_login": send_on, "on_command": lose}))
+    other = there.load(Scenario("other group", settings={"tpgt": 2}))
+    other.disk = target.disk
+    volume = make_volume(target, recovery_timeout_ms=-1, path={
+        "portal": f"{links[0].address}:{here.port}", "default_time2wait": 0,
+        "login_retry_max_ms": 1000})
+    data = noise(64 * KIB, 1)
+    with Direct(volume.enable()) as disk:
+        target.settings.tpgt = 1 if redirected else 2
+        here.arm()
+        writer = Write(disk, 0, data)
+        wait_for("the refusal",
+                 lambda: OTHER_GROUP in read(volume.path_sysfs() / "last_error"), 60)
+        assert writer.is_alive()
+        assert volume.reconnects() == 0
+        target.settings.tpgt = 1
+        target.run.armed = False
+        writer.finish()
+        volume.wait_state("live")
+        assert volume.reconnects() == 1
+        same(disk.read(0, len(data)), data, "what was read")
+    assert (target.logins, other.logins) == (2, 0)
+    assert here.violations() == [] and there.violations() == []
