@@ -19,7 +19,17 @@ import pytest
 
 from lab import network
 from lab.disk import Direct, noise, same
-from lab.ghost import FAST, ISIDS, KIB, SETTLE_S, held_write, release, set_isids, state
+from lab.ghost import (
+    FAST,
+    ISIDS,
+    KIB,
+    SETTLE_S,
+    held_write,
+    killed,
+    release,
+    set_isids,
+    state,
+)
 from lab.ghost import volume_over as volume_of
 from lab.istripe import EnableError
 from lab.istripectl import TOOL
@@ -31,6 +41,7 @@ from scripted.server import Server
 from scripted.steps import drop, on_write
 
 PORTS = (3264, 3265)
+OTHER_NAME = "iqn.2024-01.org.example.istripe:other"
 TRACING = Path("/sys/kernel/tracing")
 UNPROVEN = "not known to lead to the same portal group"
 HARMFUL = "a path was lost each time while test sessions were open"
@@ -126,6 +137,30 @@ def test_other_portal_groups(servers, make_volume, links, kernel_log):
     write(volume.leg / "fence", "path")
     assert [read(path / "unproven") for path in paths] == ["", ""]
     assert len(kernel_log.matching("no path leads to the same portal group")) == 2
+
+
+def test_two_names(servers, make_volume, links, kernel_log):
+    """One LUN behind two targets: no proof is tried, also not for a new session."""
+    targets = load(servers, [HONEST, Scenario("another name", settings={"name": OTHER_NAME})])
+    volume = volume_over(make_volume, links, PORTS, targets[0],
+                         path={**PATIENT, "login_timeout_ms": 30000})
+    write(volume.leg / "paths" / "1" / "target_name", OTHER_NAME)
+    volume.enable()
+    paths = [volume.path_sysfs(0, path) for path in range(2)]
+    wait_for("both paths to say so", lambda: all(read(path / "unproven") for path in paths), 60)
+    why = volume.name + "/0/{} leads to a target of another name"
+    assert [read(path / "unproven") for path in paths] == [why.format(1), why.format(0)]
+    assert why.format(0) in run(TOOL, "status", volume.name)
+    undisturbed(volume)
+    killed(links[1], PORTS[1])
+    wait_for("another session", lambda: read(paths[1] / "reconnects") == "1", 60)
+    time.sleep(3)
+    assert [target.logins for target in targets] == [1, 2]
+    assert [volume.fenced_through(path) for path in range(2)] == [[], []]
+    assert read(paths[1] / "unproven") == why.format(0)
+    assert len(kernel_log.matching("no path leads to the same portal group")) == 2
+    volume.disable()
+    assert [server.violations() for server in servers] == [[], []]
 
 
 def test_two_targets_of_one_name(servers, make_volume, links, kernel_log):
