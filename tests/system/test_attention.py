@@ -13,12 +13,13 @@ import types
 import pytest
 
 from lab import lio, storage
+from lab.disk import Direct, noise, same
 from lab.shell import read, wait_for, write
 from scripted.scenario import Scenario
-from scripted.scsi import fixed_sense
+from scripted.scsi import READ_16, Result, fixed_sense
 
 pytestmark = pytest.mark.both
-MIB = 1 << 20
+KIB, MIB = 1 << 10, 1 << 20
 REPORTED = "the LUN says: reported LUNs data has changed: asking what it is"
 CAPACITY = "the LUN says: capacity data has changed: asking what it is"
 
@@ -27,10 +28,11 @@ CAPACITY = "the LUN says: capacity data has changed: asking what it is"
 def scripted(server, make_volume, link):
     """scripted(scenario): a volume of the scripted target's LUN, and the target."""
 
-    def make(scenario, **options):
+    def make(scenario, path=(), **options):
         target = server.load(scenario)
         named = types.SimpleNamespace(iqn=target.settings.name, lun_number=lambda index: index)
-        return make_volume(named, path={"portal": f"{link.address}:{server.port}"}, **options), target
+        path = {"portal": f"{link.address}:{server.port}", **dict(path)}
+        return make_volume(named, path=path, **options), target
 
     return make
 
@@ -84,6 +86,36 @@ def test_it_grows_and_says_so_asynchronously(scripted, server, kernel_log):
     wait_for("the disk to grow", lambda: volume.size_bytes() == size + 8 * MIB, 30)
     assert undisturbed(volume)
     storage.fill_pattern(f"/dev/{volume.device()}", volume.size_bytes(), seed=1)
+    assert server.violations() == []
+
+
+async def moves(run, conn, task):
+    """The LUN is at its other address when the first read comes, which is told so."""
+    if task.opcode != READ_16 or not run.strike():
+        return False
+    run.target.disk.addresses = [run.memory["to"]]
+    await run.target.respond(conn, task, Result.check(6, 0x3F, 0x0E))
+    return True
+
+
+@pytest.mark.parametrize(("at", "to"), [(0x0005, 0x4005), (0x4005, 0x0005)], ids=["flat", "plain"])
+def test_it_moves_to_another_address(scripted, server, kernel_log, at, to):
+    """Of the same number, in the other form: commands go there after another login."""
+    scenario = Scenario("moves", hooks={"on_command": moves}, disk={"addresses": [at]})
+    volume, target = scripted(scenario, path={"lun": 5, "default_time2wait": 0})
+    target.run.memory["to"] = to
+    data = noise(64 * KIB, 1)
+    with Direct(volume.enable()) as disk:
+        disk.write(0, data)
+        server.arm()
+        same(disk.read(0, len(data)), data, "what was read")
+        disk.write(MIB, data)
+    assert target.disk.data[MIB:MIB + len(data)] == data
+    said = f"{volume.name}/0/0: the target lists LUN 5 at another address now"
+    assert len(kernel_log.matching(said)) == 1
+    volume.wait_state("live")
+    assert (volume.reconnects(), target.logins) == (1, 2)
+    assert read(volume.path_sysfs() / "faults") == "1"
     assert server.violations() == []
 
 
