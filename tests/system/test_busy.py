@@ -201,6 +201,8 @@ DEPTH = 128
 #: Reads, enough for one of them to be overtaken for several rounds, and how many in a second.
 READS = 6 * DEPTH
 RATE = 100
+#: For a target with room for 8 of 64: they take 2 s.
+BUSY_READS = 200
 
 
 async def narrow(run, conn, task):
@@ -210,7 +212,7 @@ async def narrow(run, conn, task):
     memory = run.memory
     if memory["running"] == memory["limit"]:
         memory["refused"] += 1
-        await run.target.respond(conn, task, Result(TASK_SET_FULL))
+        await run.target.respond(conn, task, Result(memory["status"]))
         return True
     memory["running"] += 1
     try:
@@ -222,10 +224,16 @@ async def narrow(run, conn, task):
     return True
 
 
-def narrow_target(server, limit):
+def narrow_target(server, limit, status=TASK_SET_FULL):
     target = server.load(Scenario("narrow", hooks={"on_command": narrow}, settings={"depth": 256}))
-    target.run.memory.update(limit=limit, running=0, refused=0, served=[])
+    target.run.memory.update(limit=limit, status=status, running=0, refused=0, served=[])
     return target
+
+
+def no_merges(device):
+    """A command for each request; and udev leaves the disk alone from now on."""
+    write(f"/sys/class/block/{Path(device).resolve().name}/queue/nomerges", "2")
+    udev_settle()
 
 
 def unluckiest(who, server, target, device):
@@ -237,8 +245,7 @@ def unluckiest(who, server, target, device):
     issues them in the order of their blocks; the target notes in which order it serves them. So
     nothing depends on how fast the machine is.
     """
-    write(f"/sys/class/block/{Path(device).resolve().name}/queue/nomerges", "2")
-    udev_settle()
+    no_merges(device)
     server.arm()
     latency = fio.run(device, rw="read", bs="4k", iodepth=DEPTH, size=READS * 4096,
                       offset="1m").jobs[0]["read"]["lat_ns"]
@@ -268,6 +275,25 @@ def test_the_unluckiest_waits_for_a_fair_share(make_server, make_volume, stock, 
     assert ours.run.memory["refused"] < READS
     assert int(read(volume.leg_sysfs(0) / "retried")) == ours.run.memory["refused"]
     assert servers[0].violations() == []
+
+
+def test_busy_is_a_limit_as_well(server, make_volume, link):
+    """A target that says BUSY to what is too much for it: fewer commands are sent, none fails."""
+    target = narrow_target(server, 8, BUSY)
+    volume = make_volume(target, path={"portal": f"{link.address}:{server.port}"})
+    device = volume.enable()
+    no_merges(device)
+    server.arm()
+    fio.run(device, rw="randread", bs="4k", iodepth=64, size=BUSY_READS * 4096)
+    target.run.armed = False
+    memory = target.run.memory
+    print(f"refused {memory['refused']} times for {len(memory['served'])} served")
+    assert len(memory["served"]) == len(set(memory["served"])) == BUSY_READS
+    # As many as were too many at first; then only what probing for more costs.
+    assert 0 < memory["refused"] < BUSY_READS
+    assert int(read(volume.leg_sysfs(0) / "retried")) == memory["refused"]
+    assert volume.reconnects() == 0
+    assert server.violations() == []
 
 
 FLUSH_TIMEOUT_S = 4
