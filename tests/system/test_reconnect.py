@@ -122,6 +122,17 @@ def in_background(file, value):
     return subprocess.Popen(["sh", "-c", f"echo {value} > {file}"])
 
 
+def pinned():
+    """The processors that processes and threads of fio are bound to, one each."""
+    found = set()
+    for status in Path("/proc").glob("[0-9]*/task/*/status"):
+        with contextlib.suppress(OSError):      # it has ended meanwhile
+            words = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
+            if words["Name"].strip() == "fio":
+                found.add(words["Cpus_allowed_list"].strip())
+    return found
+
+
 @pytest.mark.timeout_s(600)
 def test_processor_off_line_during_an_outage(make_lio, make_volume, link):
     """It goes off-line when the requests of its queue are done, and these wait for the login."""
@@ -131,6 +142,8 @@ def test_processor_off_line_during_an_outage(make_lio, make_volume, link):
     device = volume.enable()
     # Requests of each processor's queue, all the time.
     jobs = [background(device, 300, cpus_allowed=cpu) for cpu in (0, 1)]
+    # One that is bound to a processor that has gone would end at once.
+    wait_for("both jobs", lambda: pinned() >= {"0", "1"}, 60)
     time.sleep(1)
     link.set_up(False)
     wait_for("the loss to be noticed", lambda: volume.state() != "live", 20)

@@ -41,7 +41,7 @@ def verify_options(total_bytes=BYTES, jobs=8, block_bytes=512, largest_bytes=4 *
     is watched, whose digests take long, so much in flight is not sent in that time.
     """
     if DEBUG:
-        depth = min(depth, 2)
+        depth = 1
     size = total_bytes // jobs // largest_bytes * largest_bytes or largest_bytes
     return {
         "rw": "randwrite", "bsrange": f"{block_bytes}-{largest_bytes}", "blockalign": block_bytes,
