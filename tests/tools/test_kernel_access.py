@@ -747,7 +747,12 @@ def test_status_says_how_long_writes_wait(tool, timeout_ms, said):
 
 def test_path_confirm_of_what_is_down(tool):
     tool.run("create", "db", "--leg", LEG, "--no-up")
-    assert "is down: nothing waits" in tool.run("path", "confirm", "--yes", "db", "0", "0", code=1)[1]
+    confirm = ("path", "confirm", "--yes", "db", "0", "0")
+    assert "is down: nothing waits" in tool.run(*confirm, code=1)[1]
+    (tool.tree / "db/legs/0/unfenced").write_text("0\n")
+    said = tool.run(*confirm, code=1)[1]
+    assert "leg 0, path 0: writes were left that the target may still carry out" in said
+    assert "next: istripectl up db, until it works" in said
 
 
 # Tables

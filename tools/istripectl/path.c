@@ -238,6 +238,9 @@ static int path_confirm(const struct volume *volume, struct leg *leg, const char
 	unsigned long index;
 	int ret = path_find(leg, text, &index, fault);
 
+	/* Its directory knows of writes that were left, and nobody can confirm their end. */
+	if (!ret && !device)
+		ret = tree_check_fenced(volume->name, fault);
 	if (!ret && !device)
 		ret = fault_set(fault, -ENODEV, "volume %s is down: nothing waits", volume->name);
 	else if (!ret && ask && !isatty(STDIN_FILENO))

@@ -214,8 +214,8 @@ static int leg_check_fenced(const char *dir, unsigned int index, void *object,
 	if (!file_read(file, &paths) && *paths)
 		ret = fault_set(fault, -EBUSY,
 				"%s: leg %u, path %s: writes were left that the target may still carry out, and only this volume knows\n"
-				"next: istripectl up %s, until it works; or restart the target, then --force",
-				name, index, paths, name);
+				"next: istripectl up %s, until it works; or restart the target, then istripectl delete --force %s",
+				name, index, paths, name, name);
 	free(paths);
 	free(file);
 	return ret;
