@@ -114,7 +114,8 @@ def test_a_program_is_told_events(volume, tmp_path):
                 events = noted.read_text() if noted.exists() else ""
                 if "PATH_FAILED" not in events:
                     network.kill_connections()
-                return "PATH_REINSTATED db " in events
+                # That it came up may be told, too.
+                return "PATH_FAILED db " in events and "PATH_REINSTATED db " in events
             wait_for("an event", reinstated, 120)
         finally:
             process.send_signal(signal.SIGTERM)
