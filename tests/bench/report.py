@@ -52,6 +52,8 @@ class Table:
 class Report:
     """The rows of one run: what is common to instructions and links."""
 
+    compared = ("istripe", "stock")
+
     def __init__(self, result):
         self.result = result
         self.cells = result["cells"]
@@ -66,7 +68,7 @@ class Report:
         """Medians of one figure of a job, their ratio, and the rounds they come from."""
         samples = self.samples(job, figure)
         row = {"job": job, "unit": unit}
-        for stack in ("istripe", "stock"):
+        for stack in self.compared:
             row[stack] = median(samples[stack]) if samples[stack] else None
         row["limit"] = None
         row["ratio"] = quotient(row["istripe"], row["stock"])
@@ -149,6 +151,8 @@ class Cost(Report):
 class Latency(Report):
     """bench-latency: how long a request takes, and what of that is not the target's part."""
 
+    compared = (*Report.compared, "nvme")
+
     def latency(self, described):
         row = self.row(described["job"], "latency_us", "us/IO")
         row["goal"] = described["goal"]
@@ -157,10 +161,7 @@ class Latency(Report):
             row["limit"] = round(described["goal"] * row["stock"], 2)
             row["reached"] = row["ratio"] <= described["goal"]
         part = self.row(described["job"], "target_us", "us/IO")
-        for figures in (row, part):
-            found = figures["samples"].get("nvme")
-            figures["nvme"] = median(found) if found else None
-        for stack in ("istripe", "stock", "nvme"):
+        for stack in self.compared:
             row[f"{stack}_own"] = less(row[stack], part[stack])
         row["ratio_own"] = quotient(row["istripe_own"], row["stock_own"])
         row["ratio_nvme_own"] = quotient(row["istripe_own"], row["nvme_own"])
