@@ -78,6 +78,14 @@ def served(groups):
     return [port.served for port in groups.ports]
 
 
+def works_over_the_first(groups, disk, seed):
+    """works(), and all of it goes over the first of two ports."""
+    before = served(groups)
+    works(disk, seed, 4)
+    assert served(groups)[0] > before[0]
+    assert served(groups)[1] == before[1]
+
+
 def undisturbed(volume, paths=2):
     """No session was lost for this."""
     for path in range(paths):
@@ -193,10 +201,7 @@ def test_transition_beside_a_port_that_serves(alua):
         assert state(volume) == "live"
         groups.set(OPTIMIZED, OPTIMIZED)
         wait_access(volume, 0, "active/optimized", FOUND_S)
-        before = served(groups)
-        works(disk, 4, 4)
-        assert served(groups)[0] > before[0]
-        assert served(groups)[1] == before[1]
+        works_over_the_first(groups, disk, 4)
     undisturbed(volume)
 
 
@@ -231,10 +236,7 @@ def test_a_transition_fails(alua):
         wait_access(volume, 1, "active/non-optimized", FOUND_S)
         wait_for("both ports to be asked", lambda: all(
             port.asked > before for port, before in zip(groups.ports, asked)), FOUND_S)
-        before = served(groups)
-        works(disk, 3, 4)
-        assert served(groups)[0] > before[0]
-        assert served(groups)[1] == before[1]
+        works_over_the_first(groups, disk, 3)
     undisturbed(volume)
 
 
