@@ -6,8 +6,8 @@
      initial network namespace                        namespace "tgt"
     +---------------------------------+              +---------------------------+
     | istripe.ko, policy failover     |---- veth  ---| LIO: one LUN, one portal  |
-    | or  iscsi_tcp and dm-multipath  |---- links ---| group with two portals    |
-    | one reader, one writer          |              |                           |
+    | or  iscsi_tcp and dm-multipath  |---- links ---| group with two portals,   |
+    | one reader, one writer          |              | or see --ports            |
     +---------------------------------+              +---------------------------+
 
 All I/O goes over the first path. That is lost, and comes back when I/O has gone on over the
@@ -17,6 +17,7 @@ second one and the pause is known. One stack after the other, with its timers as
 
 import argparse
 import contextlib
+import itertools
 import sys
 import time
 from typing import NamedTuple
@@ -180,7 +181,8 @@ class Istripe(stacks.Istripe):
 
     fences = tuple(setup.name for setup in SETUPS)
 
-    def __init__(self, layout, links):
+    def __init__(self, layout, links, proves):
+        self.proves = proves
         self.nics = {link.portal(): link.nic for link in links}
         super().__init__(layout)
         self.volume.policy = "failover"
@@ -192,7 +194,7 @@ class Istripe(stacks.Istripe):
         file = self.volume.leg / "fence"
         if read(file) != fence:
             write(file, fence)
-        if fence == "auto":
+        if fence == "auto" and self.proves:
             self.volume.wait_proven()
 
     def losses(self):
@@ -244,12 +246,21 @@ class Round(NamedTuple):
 
 
 class Lab:
-    """Two links, one target behind both."""
+    """Two links, one LUN behind both: portals of one group, groups of one target, or targets."""
 
-    def __init__(self):
+    def __init__(self, ports):
+        self.ports = ports
         self.network = Network(LINKS)
         portals = [(link.address, ISCSI_PORT) for link in self.network.links]
-        self.target = lio.Target(portals, [lio.Lun(LUN_BYTES)])
+        lun = lio.Lun(LUN_BYTES)
+        if ports == "portals":
+            self.targets = [lio.Target(portals, [lun])]
+            return
+        iqn = f"{lio.IQN}ports"
+        ways = [{"iqn": iqn, "tpgt": 1}, {"iqn": iqn, "tpgt": 2}] if ports == "groups" else \
+            [{"iqn": f"{iqn}0"}, {"iqn": f"{iqn}1"}]
+        self.targets = [lio.Target([portal], [each], **way)
+                        for portal, each, way in zip(portals, (lun, lio.SameLun(lun)), ways)]
 
     @contextlib.contextmanager
     def running(self):
@@ -259,17 +270,19 @@ class Lab:
         with contextlib.ExitStack() as cleanup:
             cleanup.callback(self.network.destroy)
             self.network.create()
-            cleanup.callback(self.target.destroy)
-            self.target.create()
             keys = {key: value for key, value in KEYS.items() if "Digest" not in key}
-            self.target.update(**keys, MaxXmitDataSegmentLength=keys["MaxRecvDataSegmentLength"])
+            for target in self.targets:
+                cleanup.callback(target.destroy)
+                target.create()
+                target.update(**keys, MaxXmitDataSegmentLength=keys["MaxRecvDataSegmentLength"])
             yield self
 
     def stacks(self, only):
         links = self.network.links
-        places = tuple(Place(link.portal(), self.target.iqn, 0) for link in links)
+        places = tuple(Place(link.portal(), target.iqn, 0)
+                       for link, target in zip(links, itertools.cycle(self.targets)))
         layout = Layout(places, paths=True)
-        return [stack for stack in (Stock(layout), Istripe(layout, links))
+        return [stack for stack in (Stock(layout), Istripe(layout, links, self.ports == "portals"))
                 if only in ("", stack.name)]
 
 
@@ -306,7 +319,7 @@ def bench(options):
     losses = [loss for loss in LOSSES if any(loss in some for some in wanted.values())]
     wanted[""] = losses
     cells = []
-    with Lab().running() as lab:
+    with Lab(options.ports).running() as lab:
         for stack in lab.stacks(options.only):
             cells += measure_stack(lab, stack, wanted, options)
     return {"set": "failover", "rows": described(losses), "cells": cells}
@@ -316,6 +329,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     measure.add_arguments(parser)
     parser.add_argument("--few-rounds", type=int, default=5)
+    parser.add_argument("--ports", choices=("portals", "groups", "targets"), default="portals",
+                        help="of the LUN: two portals of one group (default), two portal groups of "
+                        "one target, two targets")
     options = parser.parse_args()
     if options.list:
         print_list(SETUPS)
