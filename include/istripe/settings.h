@@ -75,7 +75,7 @@
 #define ISTRIPE_LEG_SETTINGS(_row)							\
 	_row(designator, fixed, nothing, "", text, (designator))			\
 	_row(policy, live, nothing, "interleave", choice, (policy, ISTRIPE_POLICY_CHOICES)) \
-	_row(fence, live, proofs, "auto", choice, (fence, ISTRIPE_FENCE_CHOICES))	\
+	_row(fence, live, fence, "auto", choice, (fence, ISTRIPE_FENCE_CHOICES))	\
 	_row(fence_timeout_ms, live, fence_timeout, "-1", number,			\
 	     (fence_timeout_ms, -1, 2147483647))					\
 	_row(alua, live, alua, "on", choice, (alua, ISTRIPE_ALUA_CHOICES))

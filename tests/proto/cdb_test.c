@@ -206,7 +206,18 @@ static void cdb_set_target_port_groups(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(list, wanted_list, sizeof(list)), 0);
 }
 
-/* Any address and length come back when read as a target reads them. */
+static void cdb_expect_range(struct kunit *test, const u8 *cdb, const u8 *list, u64 lba,
+			     u32 blocks)
+{
+	u64 found_lba;
+	u32 found_blocks;
+
+	istripe_cdb_range(cdb, list, &found_lba, &found_blocks);
+	KUNIT_ASSERT_EQ(test, found_lba, lba);
+	KUNIT_ASSERT_EQ(test, found_blocks, blocks);
+}
+
+/* Any address and length come back when read as a target reads them, and as a ghost does. */
 static void cdb_range_random(struct kunit *test)
 {
 	struct test_random r = { .s = 16 };
@@ -224,12 +235,18 @@ static void cdb_range_random(struct kunit *test)
 		istripe_cdb_write16(cdb, lba, blocks, flag);
 		KUNIT_ASSERT_EQ(test, read_be(cdb + 2, 8), lba);
 		KUNIT_ASSERT_EQ(test, read_be(cdb + 10, 4), (u64)blocks);
+		cdb_expect_range(test, cdb, list, lba, blocks);
+		istripe_cdb_write_atomic16(cdb, lba, blocks, flag);
+		cdb_expect_range(test, cdb, list, lba, (u16)blocks);
 		istripe_cdb_write_same16(cdb, lba, blocks, flag);
 		KUNIT_ASSERT_EQ(test, read_be(cdb + 2, 8), lba);
 		KUNIT_ASSERT_EQ(test, read_be(cdb + 10, 4), (u64)blocks);
+		cdb_expect_range(test, cdb, list, lba, blocks);
 		istripe_cdb_unmap_parameter(list, lba, blocks);
 		KUNIT_ASSERT_EQ(test, read_be(list + 8, 8), lba);
 		KUNIT_ASSERT_EQ(test, read_be(list + 16, 4), (u64)blocks);
+		istripe_cdb_unmap(cdb, ISTRIPE_UNMAP_PARAMETER_BYTES);
+		cdb_expect_range(test, cdb, list, lba, blocks);
 	}
 }
 

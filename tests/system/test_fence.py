@@ -8,6 +8,7 @@ the other. What the paths' sessions do is not disturbed by the search.
 import asyncio
 import contextlib
 import errno
+import mmap
 import os
 import re
 import threading
@@ -24,6 +25,7 @@ from lab.ghost import (
     ISIDS,
     KIB,
     SETTLE_S,
+    Write,
     held_write,
     killed,
     release,
@@ -33,9 +35,10 @@ from lab.ghost import (
 from lab.ghost import volume_over as volume_of
 from lab.istripe import EnableError
 from lab.istripectl import TOOL
+from lab.reservation import KEY, Reservations
 from lab.shell import read, run, status, wait_for, write
 from scripted.conn import Drop
-from scripted.ghost import hold
+from scripted.ghost import Deaf, hold
 from scripted.scenario import HONEST, Scenario
 from scripted.server import Server
 from scripted.steps import drop, on_write
@@ -82,32 +85,44 @@ def undisturbed(volume):
             assert read(volume.path_sysfs(0, path) / name) == "0"
 
 
+def sent_again(disk, volume, target, link, data):
+    """A write that the first path's target holds when that is lost goes over the other path."""
+    writer = held_write(disk, target, data)
+    link.set_up(False)
+    wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
+    writer.finish()
+    assert read(volume.path_sysfs(0, 0) / "ghost_writes") == "1"
+    assert read(volume.path_sysfs(0, 0) / "waiting_writes") == "0"
+
+
 def waits_for_its_own_path(disk, volume, server, target, link):
-    """The first path is lost with a write that the target holds: the second is no way for it."""
+    """The first path is lost with a write that the target holds: the second is no way to end it."""
     older, newer = noise(4 * KIB, 1), noise(4 * KIB, 2)
     server.arm()
-    writer = held_write(disk, target, older)
-    link.set_up(False)
     try:
-        wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
+        sent_again(disk, volume, target, link, older)
+        writer = Write(disk, 64 * KIB, newer)
         writer.join(8)
         if not writer.is_alive():       # Then this is what becomes of it.
-            disk.write(64 * KIB, newer)
             release(server, target)
             same(disk.read(64 * KIB, 4 * KIB), newer, "the data on the disk")
-        assert writer.is_alive(), "the write did not wait for its own path"
+        assert writer.is_alive(), "the write did not wait for the first path"
         assert read(volume.path_sysfs(0, 0) / "waiting_writes") == "1"
         assert int(read(volume.path_sysfs(0, 0) / "waiting_ms")) >= 8000
-        assert "until a login through this path" in run(TOOL, "status", volume.name)
+        said = run(TOOL, "status", volume.name)
+        assert "until a login through this path" in said and "ghost writes" in said
+        same(disk.read(64 * KIB, 4 * KIB), older, "the data on the disk")
+        for at in (60 * KIB, 68 * KIB):
+            disk.write(at, newer)
     finally:
         link.set_up(True)
-    writer.join(60)
-    assert not writer.is_alive(), "the write does not go on"
+    writer.finish()
     assert read(volume.path_sysfs(0, 0) / "waiting_writes") == "0"
     assert read(volume.path_sysfs(0, 0) / "waiting_ms") == "0"
-    disk.write(64 * KIB, newer)
+    assert read(volume.path_sysfs(0, 0) / "ghost_writes") == "0"
     release(server, target)
-    same(disk.read(64 * KIB, 4 * KIB), newer, "the data on the disk")
+    for at in (60 * KIB, 64 * KIB, 68 * KIB):
+        same(disk.read(at, 4 * KIB), newer, "the data on the disk")
     assert "carried out" not in target.run.memory
 
 
@@ -171,10 +186,201 @@ def test_two_targets_of_one_name(servers, make_volume, links, kernel_log):
         wait_unproven(volume, kernel_log)
         undisturbed(volume)
         waits_for_its_own_path(disk, volume, servers[0], targets[0], links[0])
-    said = kernel_log.matching("write.s. wait until a login through this path ends")
+    said = kernel_log.matching("same blocks wait until a login through this path ends")
     assert len(said) == 1 and ": 1 write(s)" in said[0]
     volume.disable()
     assert [server.violations() for server in servers] == [[], []]
+
+
+def test_pages_of_a_ghost_are_its_own(servers, make_volume, links, kernel_log):
+    """The target has read nothing of the lost write when that is answered over the other path, and
+    when its pages have other data: it reads what was written. All of it is immediate data.
+    """
+    deaf = Deaf(0)
+    targets = load(servers, [Scenario("deaf", hooks=deaf.hooks), HONEST])
+    volume = volume_over(make_volume, links, PORTS, targets[0], path=PATIENT)
+    older, newer = noise(2 * KIB, 1), noise(2 * KIB, 2)
+    with Direct(volume.enable()) as disk, mmap.mmap(-1, 2 * KIB) as memory:
+        wait_unproven(volume, kernel_log)
+        disk.write(0, newer)
+        memory[:] = older
+        writer = threading.Thread(target=os.pwrite, args=(disk.fd, memory, 64 * KIB), daemon=True)
+        writer.start()
+        time.sleep(1)
+        links[0].set_up(False)
+        try:
+            writer.join(60)
+            assert not writer.is_alive(), "the write does not go on"
+            assert read(volume.path_sysfs(0, 0) / "ghost_writes") == "1"
+            memory[:] = newer
+            deaf.read_on(servers[0])
+            wait_for("the lost write", lambda: deaf.carried_out, 20)
+        finally:
+            links[0].set_up(True)
+        [(at, data)] = deaf.carried_out
+        assert at == 64 * KIB
+        same(data, older, "what the target has read")
+        same(disk.read(64 * KIB, 2 * KIB), older, "the data on the disk")
+    volume.disable()
+
+
+@pytest.mark.allow_log("the network stack still holds", "the test holds it up")
+def test_no_ghost_while_the_stack_has_pages(servers, make_volume, links, kernel_log):
+    """A link that is so slow that nothing gets through: the write waits for its path."""
+    volume = volume_over(make_volume, links, PORTS, load(servers, [HONEST, HONEST])[0])
+    shape = ("dev", links[0].nic, "root", "tbf", "rate", "1kbit", "burst", "5kb", "limit", "1mb")
+    with Direct(volume.enable()) as disk:
+        wait_unproven(volume, kernel_log)
+        run("tc", "qdisc", "add", *shape)
+        try:
+            writer = Write(disk, 64 * KIB, noise(64 * KIB, 1))
+            wait_for("the driver to give up waiting",
+                     lambda: kernel_log.matching("the network stack still holds"), 90)
+            writer.join(SETTLE_S)
+            assert writer.is_alive(), "the write was answered"
+            lost = volume.path_sysfs(0, 0)
+            assert read(lost / "waiting_writes") != "0" and read(lost / "ghost_writes") == "0"
+        finally:
+            run("tc", "qdisc", "del", *shape)
+        writer.finish()
+        same(disk.read(64 * KIB, 64 * KIB), noise(64 * KIB, 1), "the data on the disk")
+    volume.disable()
+
+
+def test_a_ghost_outlives_the_volume(servers, make_volume, links, kernel_log):
+    """The next start writes what it likes: not before the lost session is dead."""
+    targets = load(servers, [Scenario("ghost", hooks={"on_command": hold}), HONEST])
+    volume = volume_over(make_volume, links, PORTS, targets[0])
+    with Direct(volume.enable()) as disk:
+        wait_unproven(volume, kernel_log)
+        servers[0].arm()
+        sent_again(disk, volume, targets[0], links[0], noise(4 * KIB, 1))
+    try:
+        volume.disable()
+        assert read(volume.leg / "unfenced") == "0"
+        with pytest.raises(EnableError, match="has left writes that its target may still carry out"):
+            volume.enable()
+    finally:
+        links[0].set_up(True)
+    with Direct(volume.enable()) as disk:
+        disk.write(64 * KIB, noise(4 * KIB, 2))
+        release(servers[0], targets[0])
+        same(disk.read(64 * KIB, 4 * KIB), noise(4 * KIB, 2), "the data on the disk")
+    volume.disable()
+
+
+@pytest.mark.allow_log(r"recoverable transport error|I/O error|has waited for recovery_timeout_ms",
+                       "a write waits for too long")
+def test_a_write_to_a_ghost_does_not_wait_for_ever(servers, make_volume, links, kernel_log):
+    """It was never sent, so it fails after recovery_timeout_ms; all else goes on."""
+    targets = load(servers, [Scenario("ghost", hooks={"on_command": hold}), HONEST])
+    volume = volume_over(make_volume, links, PORTS, targets[0])
+    newer = noise(4 * KIB, 2)
+    with Direct(volume.enable()) as disk:
+        wait_unproven(volume, kernel_log)
+        servers[0].arm()
+        try:
+            sent_again(disk, volume, targets[0], links[0], noise(4 * KIB, 1))
+            writer = Write(disk, 64 * KIB, newer)
+            writer.join(SETTLE_S)
+            assert writer.is_alive(), "the write did not wait"
+            write(volume.config / "recovery_timeout_ms", 6000)
+            writer.join(60)
+            assert not writer.is_alive() and not writer.good
+            disk.write(0, newer)
+            same(disk.read(64 * KIB, 4 * KIB), noise(4 * KIB, 1), "the data on the disk")
+        finally:
+            links[0].set_up(True)
+        wait_for("both paths", lambda: state(volume) == "live", 60)
+        disk.write(64 * KIB, newer)
+        release(servers[0], targets[0])
+        same(disk.read(64 * KIB, 4 * KIB), newer, "the data on the disk")
+    assert len(kernel_log.matching("I/O fails that has waited for recovery_timeout_ms")) == 1
+    volume.disable()
+
+
+@pytest.mark.allow_log(r"recoverable transport error|I/O error|may still carry out",
+                       "the write fails in the end")
+def test_a_write_that_fails_after_it_was_sent_again(servers, make_volume, links, kernel_log):
+    """The first target may carry it out: its blocks are not read before it cannot."""
+    targets = load(servers, [Scenario("ghost", hooks={"on_command": hold})] * 2)
+    volume = volume_over(make_volume, links, PORTS, targets[0], recovery_timeout_ms=2000)
+    found = []
+    with Direct(volume.enable()) as disk:
+        wait_unproven(volume, kernel_log)
+        for server in servers:
+            server.arm()
+        writer = held_write(disk, targets[0], noise(4 * KIB, 1))
+        try:
+            links[0].set_up(False)
+            wait_for("the write over the other path", lambda: "event" in targets[1].run.memory, 30)
+            links[1].set_up(False)
+            writer.join(60)
+            assert not writer.is_alive() and not writer.good
+            links[1].set_up(True)
+            wait_for("the second path", lambda: state(volume) == "degraded", 60)
+            disk.read(0, 4 * KIB)
+            reader = threading.Thread(target=lambda: found.append(disk.read(64 * KIB, 4 * KIB)),
+                                      daemon=True)
+            reader.start()
+            reader.join(SETTLE_S)
+            assert reader.is_alive(), "its blocks were read"
+            assert read(volume.path_sysfs(0, 0) / "waiting_writes") == "1"
+        finally:
+            for link in links[:2]:
+                link.set_up(True)
+        reader.join(60)
+        assert found, "the read does not go on"
+        release(servers[0], targets[0])
+        same(disk.read(64 * KIB, 4 * KIB), found[0], "the data on the disk")
+    volume.disable()
+
+
+def test_no_keys_while_there_are_ghosts(servers, make_volume, links, kernel_log):
+    """Nor may other hosts write when the fence is set to path: the log says so."""
+    targets = load(servers, [Scenario("ghost", hooks={"on_command": hold}), HONEST])
+    volume = volume_over(make_volume, links, PORTS, targets[0])
+    device = volume.enable()
+    with Direct(device) as disk, Reservations(device) as keys:
+        wait_unproven(volume, kernel_log)
+        servers[0].arm()
+        try:
+            sent_again(disk, volume, targets[0], links[0], noise(4 * KIB, 1))
+            with pytest.raises(OSError) as failed:
+                keys.register(0, KEY)
+            assert failed.value.errno == errno.EBUSY
+            write(volume.leg / "fence", "path")
+            assert len(kernel_log.matching("no other host may write to this LUN")) == 1
+        finally:
+            links[0].set_up(True)
+        wait_for("both paths", lambda: state(volume) == "live", 60)
+        assert keys.register(0, KEY) == 0 and keys.register(KEY, 0) == 0
+        release(servers[0], targets[0])
+    volume.disable()
+
+
+def test_no_ghosts_in_a_cluster(servers, make_volume, links, kernel_log):
+    """Other hosts may write when a write is answered: it waits itself while keys are registered."""
+    targets = load(servers, [Scenario("ghost", hooks={"on_command": hold}), HONEST])
+    volume = volume_over(make_volume, links, PORTS, targets[0])
+    device = volume.enable()
+    with Direct(device) as disk, Reservations(device) as keys:
+        wait_unproven(volume, kernel_log)
+        assert keys.register(0, KEY) == 0
+        servers[0].arm()
+        writer = held_write(disk, targets[0], noise(4 * KIB, 1))
+        links[0].set_up(False)
+        try:
+            wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
+            writer.join(SETTLE_S)
+            assert writer.is_alive(), "the write was sent again before the fence"
+            assert read(volume.path_sysfs(0, 0) / "waiting_writes") == "1"
+            assert read(volume.path_sysfs(0, 0) / "ghost_writes") == "0"
+        finally:
+            links[0].set_up(True)
+        writer.finish()
+        release(servers[0], targets[0])
+    volume.disable()
 
 
 @contextlib.contextmanager
@@ -185,15 +391,13 @@ def waiting_write(servers, make_volume, link, links, kernel_log, **options):
     with Direct(volume.enable()) as disk:
         wait_unproven(volume, kernel_log)
         servers[0].arm()
-        writer = held_write(disk, targets[0], noise(4 * KIB, 1))
         since = time.monotonic()
-        link.set_up(False)
         try:
-            wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
+            sent_again(disk, volume, targets[0], link, noise(4 * KIB, 1))
+            writer = Write(disk, 64 * KIB, noise(4 * KIB, 2))
             yield types.SimpleNamespace(volume=volume, disk=disk, writer=writer, since=since)
             writer.finish()
-            same(disk.read(64 * KIB, 4 * KIB), noise(4 * KIB, 1), "the data on the disk")
-            disk.write(64 * KIB, noise(4 * KIB, 2))
+            same(disk.read(64 * KIB, 4 * KIB), noise(4 * KIB, 2), "the data on the disk")
         finally:
             link.set_up(True)
         wait_for("both paths", lambda: state(volume) == "live", 60)
@@ -224,7 +428,7 @@ def test_somebody_knows(servers, make_volume, links, kernel_log):
         wait_for("the session to be closed", lambda: not status(*confirm)[0], 30)
         left.writer.finish()
         assert read(lost / "waiting_writes") == "0"
-    assert len(kernel_log.matching("the administrator says .* 1 write.s. are sent again")) == 1
+    assert len(kernel_log.matching("the administrator says .* 1 write.s. are sent$")) == 1
     assert len(kernel_log.matching("fence_confirm: is refused, the path is live")) == 1
 
 
@@ -239,7 +443,7 @@ def test_fence_timeout(servers, make_volume, links, kernel_log, when):
             write(left.volume.leg / "fence_timeout_ms", 8000)
         left.writer.finish()
         assert time.monotonic() - left.since >= 8
-    assert len(kernel_log.matching("fence_timeout_ms is over: 1 write.s. are sent again")) == 1
+    assert len(kernel_log.matching("fence_timeout_ms is over: 1 write.s. are sent, and")) == 1
 
 
 def test_fence_timeout_where_nothing_is_gained(servers, make_volume, links, kernel_log):

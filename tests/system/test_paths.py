@@ -329,8 +329,10 @@ def test_write_in_flight_goes_on_over_the_sibling(two_paths, links, kernel_log, 
 
 @pytest.mark.parametrize("fence", ["path", "auto"])
 def test_write_in_flight_waits_for_the_fence(two_paths, links, fence):
-    """It may still be carried out: it is not sent anew, and does not fail, before it cannot."""
-    volume = two_paths(policy="failover", fence=fence, recovery_timeout_ms=2000, path=AFTER_THE_WRITE)
+    """It may still be carried out: before it cannot it is not sent anew, or, with auto, nothing else is
+    written over it. It does not fail meanwhile.
+    """
+    volume = two_paths(policy="failover", fence=fence, recovery_timeout_ms=-1, path=AFTER_THE_WRITE)
     device = volume.enable()
     if fence == "auto":
         volume.wait_proven()
@@ -339,25 +341,20 @@ def test_write_in_flight_waits_for_the_fence(two_paths, links, fence):
     with closed, mute(links[0]):
         writer = start_write(device)
         wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
+        if fence == "auto":
+            assert writer.wait(timeout=60) == 0
+            assert read(volume.path_sysfs(0, 0) / "ghost_writes") == "1"
+            writer = start_write(device)
         time.sleep(5)
         assert writer.poll() is None
+        assert read(volume.path_sysfs(0, 0) / "waiting_writes") == "1"
         run(*read_16_mib(device, MIB), timeout_s=60)
     assert writer.wait(timeout=60) == 0
     wait_for("both paths", lambda: state(volume) == "live", 60)
 
 
-@pytest.mark.allow_log(r"recoverable transport error|I/O error|may still carry out",
-                       "the write fails in the end")
-@pytest.mark.parametrize("fence", [False, True], ids=["alone", "sibling"])
-def test_nothing_is_written_after_an_unfenced_write(two_paths, links, fence):
-    """No path comes back in time: the write fails, and the leg waits for the fence. That is not
-    the sibling any more: its new session is not proven to be where the old one was.
-    """
-    volume = two_paths(policy="failover", recovery_timeout_ms=2000, path=FAST,
-                       fence="auto" if fence else "path")
-    device = volume.enable()
-    if fence:
-        volume.wait_proven()
+def fail_a_write(volume, device, links):
+    """All paths are lost in the middle of writes, and one of these fails. Returns what heals them."""
     # It writes over the first path when that is lost: that is the one with a write in flight.
     writer = subprocess.Popen(["dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k"],
                               stderr=subprocess.DEVNULL)
@@ -366,20 +363,66 @@ def test_nothing_is_written_after_an_unfenced_write(two_paths, links, fence):
     # Both at once: with time between the two the second one would end the first one's session.
     run("sh", "-c", " && ".join(f"tc qdisc add dev {link.peer} root netem loss 100%"
                                 for link in links), netns=network.NETNS)
-    heal = [("tc", "qdisc", "del", "dev", link.peer, "root") for link in links]
-    write_4k = ("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k", "count=1")
-    try:
-        assert writer.wait(timeout=60) != 0
+    assert writer.wait(timeout=60) != 0
+    return [("tc", "qdisc", "del", "dev", link.peer, "root") for link in links]
+
+
+@pytest.fixture
+def heal():
+    """Commands that heal the links, the last one first."""
+    heal = []
+    yield heal
+    while heal:
         run(*heal.pop(), netns=network.NETNS)
-        wait_for("the second path", lambda: read(volume.path_sysfs(0, 1) / "state") == "live", 60)
-        time.sleep(5)
-        assert state(volume) == "failed"
-        assert status(*write_4k)[0] != 0
-    finally:
-        while heal:
-            run(*heal.pop(), netns=network.NETNS)
+
+
+FAILS = pytest.mark.allow_log(r"recoverable transport error|I/O error|may still carry out",
+                              "the write fails in the end")
+
+
+def write_over(device, blocks):
+    return ("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k", f"count={blocks}")
+
+
+@FAILS
+def test_nothing_is_written_after_an_unfenced_write(two_paths, links, heal):
+    """No path comes back in time: the write fails, and the leg waits for the fence."""
+    volume = two_paths(policy="failover", recovery_timeout_ms=2000, path=FAST, fence="path")
+    device = volume.enable()
+    heal += fail_a_write(volume, device, links)
+    run(*heal.pop(), netns=network.NETNS)
+    wait_for("the second path", lambda: read(volume.path_sysfs(0, 1) / "state") == "live", 60)
+    time.sleep(5)
+    assert state(volume) == "failed"
+    assert status(*write_over(device, 1))[0] != 0
+    run(*heal.pop(), netns=network.NETNS)
     wait_for("both paths", lambda: state(volume) == "live", 60)
-    run(*write_4k)
+    run(*write_over(device, 1))
+
+
+@FAILS
+def test_one_path_serves_after_an_outage(two_paths, links, heal):
+    """All but the blocks of the write that has failed. The sibling cannot end the lost session: its own
+    new session is not proven to be where the old one was.
+    """
+    volume = two_paths(policy="failover", recovery_timeout_ms=2000, path=FAST, fence="auto")
+    device = volume.enable()
+    volume.wait_proven()
+    heal += fail_a_write(volume, device, links)
+    run(*heal.pop(), netns=network.NETNS)
+    wait_for("the second path", lambda: state(volume) == "degraded", 60)
+    run(*write_over(device, 1))
+    lost = volume.path_sysfs(0, 0)
+    assert read(lost / "ghost_writes") == "1"
+    wait = [subprocess.Popen(command, stderr=subprocess.DEVNULL)
+            for command in (write_over(device, 4096), read_16_mib(device, MIB))]
+    wait_for("I/O to these blocks", lambda: read(lost / "waiting_writes") == "2", 60)
+    time.sleep(5)
+    assert [one.poll() for one in wait] == [None, None]
+    run(*heal.pop(), netns=network.NETNS)
+    assert [one.wait(timeout=60) for one in wait] == [0, 0]
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+    assert read(lost / "ghost_writes") == "0"
 
 
 def test_degraded_from_the_start(two_paths, links):

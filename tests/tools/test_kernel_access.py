@@ -734,7 +734,9 @@ def test_path_confirm_asks(tool, answer, done):
     assert ("the answer was not yes: nothing was done" in err) != done
 
 
-@pytest.mark.parametrize("timeout_ms, said", [("-1", ""), ("8000", ", or for 8000 ms")])
+@pytest.mark.parametrize("timeout_ms, said", [
+    ("-1", ", or until 'istripectl path confirm'; fence_timeout is not set"),
+    ("8000", ", or for 8000 ms")])
 def test_status_says_how_long_writes_wait(tool, timeout_ms, said):
     tool.run("create", "db", "--leg", LEG)
     make_live(tool)

@@ -20,6 +20,7 @@ VALUES = [
     (f"{PATH}/faults", "5", "istripe_path_faults_total", {"leg": "1", "path": "0"}, 5),
     (f"{PATH}/reconnects", "6", "istripe_path_reconnects_total", {"leg": "1", "path": "0"}, 6),
     (f"{PATH}/waiting_writes", "7", "istripe_path_waiting_writes", {"leg": "1", "path": "0"}, 7),
+    (f"{PATH}/ghost_writes", "3", "istripe_path_ghost_writes", {"leg": "1", "path": "0"}, 3),
     (f"{PATH}/waiting_ms", "12045", "istripe_path_waiting_seconds", {"leg": "1", "path": "0"},
      12.045),
     (f"{PATH}/unproven", "other names", "istripe_path_unproven", {"leg": "1", "path": "0"}, 1),

@@ -178,14 +178,16 @@ static int confirm_ask(const char *files, const char *name, unsigned int leg, un
 		       struct fault *fault)
 {
 	char *writes = path_value(files, "waiting_writes"), *lost = path_value(files, "faults");
+	char *ghosts = path_value(files, "ghost_writes");
 	char answer[16] = "", *now;
 	int ret = 0;
 
 	fprintf(stderr,
-		"%s: leg %u path %lu: writes that wait: %s. They are sent again, also over other paths.\n"
-		"If the target still carries out the old ones, these overwrite newer data.\n"
+		"%s: leg %u path %lu: writes that wait: %s, ghost writes: %s.\n"
+		"The waiting ones are sent, also over other paths.\n"
+		"If the target still carries out old ones, these overwrite newer data.\n"
 		"Has it been switched off or restarted since the path was lost? yes or no: ",
-		name, leg, path, writes);
+		name, leg, path, writes, ghosts);
 	if (!fgets(answer, sizeof(answer), stdin) || strcmp(answer, "yes\n"))
 		ret = fault_set(fault, -ECANCELED, "the answer was not yes: nothing was done");
 	now = path_value(files, "faults");
@@ -194,6 +196,7 @@ static int confirm_ask(const char *files, const char *name, unsigned int leg, un
 				"the path was lost again meanwhile: nothing was done\nnext: istripectl status %s",
 				name);
 	free(now);
+	free(ghosts);
 	free(lost);
 	free(writes);
 	return ret;

@@ -127,7 +127,17 @@ static void session_row(struct table *table, const struct live *live, const char
 	connections_rows(table, live, indent + 2);
 }
 
-/* Writes that were lost with the path's session: how many, since when, until when. */
+/* Writes of its lost session that went over another path: their blocks are kept from others. */
+static void ghosts_row(struct table *table, const struct live *live, int indent)
+{
+	const char *ghosts = settings_value(&live->values, "ghost_writes");
+
+	if (*ghosts && strcmp(ghosts, "0"))
+		row(table, alloc_printf("%*sghost writes", indent, ""), ghosts, alloc_text(""),
+		    alloc_text("went over another path; other data for their blocks wait"));
+}
+
+/* Writes that wait for the end of the path's lost session: how many, since when, until when. */
 static void waiting_row(struct table *table, const struct live *leg, const struct live *live,
 			int indent)
 {
@@ -139,7 +149,8 @@ static void waiting_row(struct table *table, const struct live *leg, const struc
 	if (!*writes || !strcmp(writes, "0"))
 		return;
 	at_most = *timeout_ms && *timeout_ms != '-' ?
-		alloc_printf(", or for %s ms", timeout_ms) : alloc_text("");
+		alloc_printf(", or for %s ms", timeout_ms) :
+		alloc_text(", or until 'istripectl path confirm'; fence_timeout is not set");
 	row(table, alloc_printf("%*swaiting writes", indent, ""), writes,
 	    alloc_printf("since %s ms", value(live, "waiting_ms")),
 	    alloc_printf("until a login through this path%s%s ends its lost session%s",
@@ -188,6 +199,7 @@ static void path_rows(struct table *table, const struct live *leg, const struct 
 		connections_rows(table, live, indent + 4);
 	text_row(table, indent + 2, "last error", settings_value(&live->values, "last_error"));
 	text_row(table, indent + 2, "unproven", settings_value(&live->values, "unproven"));
+	ghosts_row(table, live, indent + 2);
 	waiting_row(table, leg, live, indent + 2);
 }
 

@@ -163,7 +163,8 @@ static bool is_number(const char *name)
 		ISTRIPE_LEG_SETTINGS(NUMBER_OF_ROW)
 		ISTRIPE_PATH_SETTINGS(NUMBER_OF_ROW)
 		"cid", "commands", "events", "faults", "index", "reconnects", "redriven",
-		"retried", "session", "tsih", "port_group", "waiting_writes", "MaxConnections",
+		"retried", "session", "tsih", "port_group", "waiting_writes", "ghost_writes",
+		"MaxConnections",
 		NULL
 	};
 	static const char *const endings[] = {

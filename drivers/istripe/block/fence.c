@@ -79,7 +79,7 @@ int istripe_fence_drain(struct istripe_nexus *nexus, char *why, size_t why_bytes
 	ret = fence_end_old_commands(nexus);
 	if (ret && ret != -EOPNOTSUPP) {
 		scnprintf(why, why_bytes,
-			  "writes of the lost session wait, the target may still carry them out: LOGICAL UNIT RESET is %s; it is asked again",
+			  "writes wait, the target may still carry out those of the lost session: LOGICAL UNIT RESET is %s; it is asked again",
 			  istripe_lun_reset_result_name(READ_ONCE(leg->lun_reset)));
 		return ret;
 	}
@@ -210,8 +210,8 @@ u32 istripe_fence_why_waiting(const struct istripe_nexus *nexus, char *why, size
 		scnprintf(why + used, why_bytes - used, ", as no other path can: %s",
 			  nexus->unproven);
 	used = strlen(why);
-	if (READ_ONCE(leg->fence_timeout_ms) >= 0)
-		scnprintf(why + used, why_bytes - used, ", or fence_timeout_ms is over");
+	scnprintf(why + used, why_bytes - used, ", or %sfence_confirm is written",
+		  READ_ONCE(leg->fence_timeout_ms) >= 0 ? "fence_timeout_ms is over, or " : "");
 	spin_unlock_bh(&leg->lock);
 	return writes;
 }
@@ -220,9 +220,13 @@ void istripe_fence_say(const struct istripe_nexus *nexus)
 {
 	char why[ISTRIPE_FENCE_WHY_BYTES];
 	u32 writes = istripe_fence_why_waiting(nexus, why, sizeof(why));
+	u32 ghosts = READ_ONCE(nexus->ghosts.count);
 
 	if (writes)
 		pr_warn_ratelimited("%s: %u write(s) wait until %s\n", nexus->label, writes, why);
+	else if (ghosts)
+		pr_warn_ratelimited("%s: %u write(s) were sent again over another path, and the target may still carry them out over this one: writes of other data to the same blocks wait until %s\n",
+				    nexus->label, ghosts, why);
 }
 
 int istripe_fence_confirm(struct istripe_path *path)
@@ -245,7 +249,7 @@ int istripe_fence_confirm(struct istripe_path *path)
 		return -EBUSY;
 	}
 	writes = istripe_leg_path_fenced(leg, path);
-	pr_warn("%s: the administrator says that its target carries out nothing that was sent before: %u write(s) are sent again\n",
+	pr_warn("%s: the administrator says that its target carries out nothing that was sent before: %u write(s) are sent\n",
 		path->nexuses[0]->label, writes);
 	return 0;
 }

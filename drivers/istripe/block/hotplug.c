@@ -246,7 +246,7 @@ static int path_wait_idle(struct istripe_path *path, u32 from, const struct reti
 			scnprintf(why, why_bytes, "interrupted");
 		else if (istripe_leg_nexus_waits(leg, nexus))
 			scnprintf(why, why_bytes,
-				  "its session was lost, and its writes wait for the end of it");
+				  "its session was lost, and its writes wait for the end of it, or keep their blocks from others: see fence_confirm");
 		else
 			scnprintf(why, why_bytes, "its tasks take too long");
 		return left < 0 && left != -EBUSY ? -EINTR : -EBUSY;

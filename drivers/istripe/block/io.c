@@ -54,6 +54,8 @@ static void io_put(struct istripe_io *io)
 
 static void io_task_failed(struct istripe_leg_task *leg_task, blk_status_t status)
 {
+	if (leg_task->resent)
+		istripe_ghosts_fail(leg_task);
 	/* Any of several errors will do; BLK_STS_OK never overwrites one. */
 	WRITE_ONCE(leg_task->io->status, status);
 	io_put(leg_task->io);
@@ -371,6 +373,8 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	leg_task->losses = 0;
 	leg_task->moves = 0;
 	leg_task->given_up = false;
+	leg_task->resent = false;
+	leg_task->behind = false;
 	leg_task->busy = false;
 	leg_task->busy_for = 0;
 	leg_task->refusals = 0;

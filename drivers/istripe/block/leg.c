@@ -4,6 +4,7 @@
 #include <linux/slab.h>
 
 #include "block/delay.h"
+#include "block/ghost.h"
 #include "block/leg.h"
 #include "block/nexus.h"
 #include "block/path.h"
@@ -129,13 +130,6 @@ void istripe_leg_send(struct istripe_leg *leg, struct istripe_leg_task *leg_task
 	srcu_read_unlock(&leg->srcu, section);
 }
 
-void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_task, bool may_send,
-			bool more)
-{
-	if (istripe_allowance_take(leg, leg_task))
-		istripe_leg_send(leg, leg_task, may_send, more);
-}
-
 void istripe_leg_push(struct istripe_leg *leg)
 {
 	int section = srcu_read_lock(&leg->srcu);
@@ -167,14 +161,36 @@ bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task
 	return !live;
 }
 
-/* Submits waiting tasks, on the caller's list. Given-up tasks fail: their fence is complete. */
+static void leg_say_failed(struct istripe_leg *leg)
+{
+	struct istripe_failed_writes failed;
+
+	spin_lock_bh(&leg->lock);
+	failed = leg->failed_writes;
+	WRITE_ONCE(leg->failed_writes.ghosts, 0);
+	leg->failed_writes.unfenced = 0;
+	spin_unlock_bh(&leg->lock);
+	/* A leg with one nexus serves nothing before that nexus has logged in again anyway. */
+	if ((failed.ghosts || failed.unfenced) && leg->nexus_count > 1)
+		pr_err("%s/%u: %u writes fail that the target may still carry out: no %s until their session is known to be dead\n",
+		       leg->volume->name, leg->index, failed.ghosts + failed.unfenced,
+		       failed.unfenced ? "I/O" : "I/O to the same blocks");
+}
+
+/*
+ * Submits waiting tasks, on the caller's list. Given-up tasks fail: their fence is complete, or
+ * they are ghosts.
+ */
 static u32 leg_redrive(struct istripe_leg *leg, struct list_head *list)
 {
 	struct istripe_leg_task *leg_task, *next;
 	u32 count = 0;
 
+	if (READ_ONCE(leg->failed_writes.ghosts))
+		leg_say_failed(leg);
 	list_for_each_entry_safe(leg_task, next, list, entry) {
 		list_del(&leg_task->entry);
+		leg_task->behind = false;
 		if (leg_task->given_up) {
 			istripe_leg_task_fail(leg_task, BLK_STS_TRANSPORT);
 			continue;
@@ -242,41 +258,30 @@ u32 istripe_leg_nexus_waiting_writes(const struct istripe_nexus *nexus)
 }
 
 /*
- * Takes the tasks that wait for a fence: nothing is served until istripe_leg_nexus_fenced(). Tasks
- * that TCP may have pages of follow with istripe_leg_nexus_drained().
+ * Takes the tasks that wait for a fence, to fail. Tasks that TCP may have pages of follow with
+ * istripe_leg_nexus_drained().
  */
-static u32 leg_take_awaiting_fence(struct istripe_leg *leg, struct list_head *list)
+static void leg_take_awaiting_fence(struct istripe_leg *leg, struct list_head *list)
 {
+	struct istripe_leg_task *leg_task;
 	struct istripe_nexus *nexus;
-	u32 count = 0;
 	u32 at;
 
 	lockdep_assert_held(&leg->lock);
 	istripe_leg_for_each_nexus(leg, nexus, at) {
-		if (nexus->pages_held || list_empty(&nexus->awaiting_fence))
+		if (nexus->pages_held)
 			continue;
-		count += istripe_leg_nexus_waiting_writes(nexus);
+		list_for_each_entry(leg_task, &nexus->awaiting_fence, entry) {
+			/* One that was not sent does no harm. The next start has no ghosts. */
+			if (leg_task->behind ||
+			    (!leg->stopping && istripe_ghosts_add(nexus, leg_task, true)))
+				continue;
+			leg->failed_writes.unfenced++;
+			leg_set_unfenced(leg, nexus);
+		}
 		list_splice_tail_init(&nexus->awaiting_fence, list);
-		leg_set_unfenced(leg, nexus);
 	}
-	return count;
-}
-
-static void leg_say_unfenced(const struct istripe_leg *leg, u32 count)
-{
-	if (count)
-		pr_err("%s/%u: %u writes fail that the target may still carry out: no I/O until their session is known to be dead\n",
-		       leg->volume->name, leg->index, count);
-}
-
-bool istripe_leg_is_urgent(struct istripe_leg *leg)
-{
-	bool urgent;
-
-	spin_lock_bh(&leg->lock);
-	urgent = !istripe_leg_serving(leg);
-	spin_unlock_bh(&leg->lock);
-	return urgent;
+	leg_announce(leg);
 }
 
 static void leg_arm_recovery(struct istripe_leg *leg)
@@ -321,7 +326,6 @@ static void leg_recovery_work(struct work_struct *work)
 {
 	struct istripe_leg *leg = container_of(to_delayed_work(work), struct istripe_leg,
 					       recovery_work);
-	u32 unfenced = 0;
 	LIST_HEAD(list);
 	bool over;
 
@@ -332,89 +336,20 @@ static void leg_recovery_work(struct work_struct *work)
 		leg->failed = true;
 		leg_announce(leg);
 		list_splice_init(&leg->parked, &list);
-		unfenced = leg_take_awaiting_fence(leg, &list);
+		leg_take_awaiting_fence(leg, &list);
 	}
 	leg_arm_recovery(leg);
 	spin_unlock_bh(&leg->lock);
-	/* A leg with one nexus serves nothing before that nexus has logged in again anyway. */
-	if (leg->nexus_count > 1)
-		leg_say_unfenced(leg, unfenced);
+	leg_say_failed(leg);
 	if (over)
 		pr_err("%s/%u: no path for %d ms: I/O fails until one is back\n",
 		       leg->volume->name, leg->index, READ_ONCE(leg->volume->recovery_timeout_ms));
 	leg_fail_all(&list);
 }
 
-void istripe_leg_set_recovery_timeout(struct istripe_leg *leg)
-{
-	spin_lock_bh(&leg->lock);
-	leg_wake(leg, NULL);
-	leg_arm_recovery(leg);
-	spin_unlock_bh(&leg->lock);
-}
-
-/* The lowest of those that there are gets all tasks. */
-static u32 access_rank(const struct istripe_nexus *nexus)
-{
-	return nexus->access.state == SCSI_ACCESS_STATE_ACTIVE ? 1 : 0;
-}
-
-/* The best that there is. */
-static u32 leg_rank(struct istripe_leg *leg)
-{
-	const struct istripe_nexus *nexus;
-	u32 rank = U32_MAX;
-	u32 at;
-
-	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (istripe_nexus_usable(nexus))
-			rank = min(rank, access_rank(nexus));
-	return rank;
-}
-
-struct leg_count {
-	u32 usable_nexuses;
-	u32 live_paths;
-	u32 chosen_paths;
-};
-
-static void path_choose(struct istripe_path *path, u32 rank, struct leg_count *count)
-{
-	bool chosen, live = false, preferred = false;
-	struct istripe_nexus *nexus;
-	u32 at, lanes = 0;
-
-	istripe_path_for_each_nexus(path, nexus, at) {
-		chosen = istripe_nexus_usable(nexus) && access_rank(nexus) == rank;
-		WRITE_ONCE(nexus->lanes, chosen ? nexus->connections : 0);
-		lanes += nexus->lanes;
-		count->usable_nexuses += istripe_nexus_usable(nexus);
-		live |= nexus->live;
-		preferred |= chosen && nexus->access.preferred;
-	}
-	WRITE_ONCE(path->lanes, lanes);
-	WRITE_ONCE(path->preferred, preferred);
-	count->live_paths += live;
-	count->chosen_paths += !!lanes;
-}
-
-/*
- * Tasks go over optimized ports, else over others that take I/O. Submitters, without the lock, may
- * find no lanes meanwhile; then istripe_leg_park() makes them try again.
- */
 static void leg_choose(struct istripe_leg *leg)
 {
-	u32 rank = leg_rank(leg);
-	struct leg_count count = {};
-	u32 i;
-
-	lockdep_assert_held(&leg->lock);
-	for (i = 0; i < leg->path_end; i++)
-		if (leg->paths[i])
-			path_choose(leg->paths[i], rank, &count);
-	WRITE_ONCE(leg->usable_nexuses, count.usable_nexuses);
-	WRITE_ONCE(leg->live_paths, count.live_paths);
-	WRITE_ONCE(leg->chosen_paths, count.chosen_paths);
+	istripe_policy_choose(leg);
 	leg_announce(leg);
 }
 
@@ -473,28 +408,37 @@ static bool leg_fence_deadline(const struct istripe_leg *leg, const struct istri
 	*end = READ_ONCE(nexus->lost_at) + msecs_to_jiffies(timeout_ms);
 	return timeout_ms >= 0 && leg->usable_nexuses && !leg->stopping && !nexus->live &&
 	       !nexus->pages_held && nexus->generation &&
-	       (nexus->unfenced || !list_empty(&nexus->awaiting_fence));
+	       (nexus->unfenced || nexus->ghosts.count || !list_empty(&nexus->awaiting_fence));
 }
 
 static void leg_arm_fence(struct istripe_leg *leg)
 {
+	const struct istripe_leg_task *leg_task;
 	struct istripe_nexus *nexus;
-	unsigned long end, first = 0;
-	bool any = false;
+	long first = LONG_MAX;
+	unsigned long end;
 	u32 at;
 
 	lockdep_assert_held(&leg->lock);
 	istripe_leg_for_each_nexus(leg, nexus, at) {
-		if (!leg_fence_deadline(leg, nexus, &end))
-			continue;
-		first = any && time_before(first, end) ? first : end;
-		any = true;
+		if (leg_fence_deadline(leg, nexus, &end))
+			first = min(first, (long)(end - jiffies));
+		list_for_each_entry(leg_task, &nexus->awaiting_fence, entry)
+			first = min(first, istripe_ghosts_left(leg_task));
 	}
-	if (any)
-		mod_delayed_work(istripe_recovery_wq, &leg->fence_work,
-				 time_before(jiffies, first) ? first - jiffies : 0);
+	if (first < LONG_MAX)
+		mod_delayed_work(istripe_recovery_wq, &leg->fence_work, max(first, 0L));
 	else
 		cancel_delayed_work(&leg->fence_work);
+}
+
+void istripe_leg_set_recovery_timeout(struct istripe_leg *leg)
+{
+	spin_lock_bh(&leg->lock);
+	leg_wake(leg, NULL);
+	leg_arm_recovery(leg);
+	leg_arm_fence(leg);
+	spin_unlock_bh(&leg->lock);
 }
 
 void istripe_leg_set_fence_timeout(struct istripe_leg *leg)
@@ -508,28 +452,110 @@ void istripe_leg_set_fence_timeout(struct istripe_leg *leg)
 static void leg_fail_if_over(struct istripe_leg *leg)
 {
 	LIST_HEAD(list);
-	u32 count = 0;
 
 	spin_lock_bh(&leg->lock);
 	if (leg->stopping || leg->failed)
-		count = leg_take_awaiting_fence(leg, &list);
+		leg_take_awaiting_fence(leg, &list);
 	spin_unlock_bh(&leg->lock);
-	if (leg->nexus_count > 1)
-		leg_say_unfenced(leg, count);
+	leg_say_failed(leg);
 	leg_fail_all(&list);
 }
 
-void istripe_leg_nexus_drained(struct istripe_leg *leg, struct istripe_nexus *nexus)
+/*
+ * A write becomes a ghost before it is sent again, or fails: a task of other data that follows the
+ * answer finds it, as what is written before the task is handed on is seen by all that its answer
+ * leads to. The data that are sent again are those of the ghost.
+ */
+static bool leg_may_wait_behind(const struct istripe_leg *leg,
+				const struct istripe_leg_task *leg_task)
 {
+	return READ_ONCE(leg->ghost_nexuses) && !leg_task->resent &&
+	       (leg_task->task.write || READ_ONCE(leg->ghosts_failed));
+}
+
+static bool leg_waits_behind(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
+{
+	struct istripe_nexus *nexus;
+
+	spin_lock_bh(&leg->lock);
+	nexus = istripe_ghosts_in_the_way(leg, leg_task);
+	if (nexus) {
+		WRITE_ONCE(leg_task->since, jiffies);
+		leg_task->behind = true;
+		leg_task->busy = false;
+		/* From now on its login is urgent. */
+		if (list_empty(&nexus->awaiting_fence))
+			istripe_nexus_wake(nexus);
+		list_add_tail(&leg_task->entry, &nexus->awaiting_fence);
+		leg_arm_fence(leg);
+		leg_announce(leg);
+	}
+	spin_unlock_bh(&leg->lock);
+	return nexus;
+}
+
+void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_task, bool may_send,
+			bool more)
+{
+	if (unlikely(leg_may_wait_behind(leg, leg_task)) && leg_waits_behind(leg, leg_task))
+		leg_fail_if_over(leg);
+	else if (istripe_allowance_take(leg, leg_task))
+		istripe_leg_send(leg, leg_task, may_send, more);
+}
+
+static void leg_resend(struct istripe_nexus *nexus, struct list_head *list)
+{
+	if (istripe_leg_serving(nexus->leg))
+		istripe_ghosts_resend(nexus, list);
+}
+
+void istripe_leg_nexus_drained(struct istripe_leg *leg, struct istripe_nexus *nexus,
+			       bool drained)
+{
+	LIST_HEAD(list);
+
 	spin_lock_bh(&leg->lock);
 	nexus->pages_held = false;
+	nexus->pages_astray = !drained;
+	leg_resend(nexus, &list);
 	leg_arm_fence(leg);
 	spin_unlock_bh(&leg->lock);
+	atomic64_add(leg_redrive(leg, &list), &leg->redriven);
 	leg_fail_if_over(leg);
+}
+
+static void leg_warn_of_ghosts(const struct istripe_leg *leg, const char *what)
+{
+	if (READ_ONCE(leg->ghost_nexuses))
+		pr_warn("%s/%u: %s with ghost_writes: until the lost paths have logged in again no other host may write to this LUN\n",
+			leg->volume->name, leg->index, what);
+}
+
+void istripe_leg_fence_set(struct istripe_leg *leg)
+{
+	if (READ_ONCE(leg->fence) == ISTRIPE_FENCE_PATH)
+		leg_warn_of_ghosts(leg, "fence is set to path");
+	istripe_leg_resend(leg);
+}
+
+void istripe_leg_resend(struct istripe_leg *leg)
+{
+	struct istripe_nexus *nexus;
+	LIST_HEAD(list);
+	u32 at;
+
+	spin_lock_bh(&leg->lock);
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		leg_resend(nexus, &list);
+	leg_arm_fence(leg);
+	leg_announce(leg);
+	spin_unlock_bh(&leg->lock);
+	atomic64_add(leg_redrive(leg, &list), &leg->redriven);
 }
 
 void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
 {
+	leg_task->behind = false;
 	spin_lock_bh(&leg->lock);
 	list_add_tail(&leg_task->entry, &leg_task->nexus->awaiting_fence);
 	leg_arm_fence(leg);
@@ -565,12 +591,17 @@ bool istripe_leg_super_is_unfenced(struct istripe_leg *leg, const struct istripe
 /* @served: istripe_leg_serving() before the change that has just been made. */
 static void leg_take_parked(struct istripe_leg *leg, bool served, struct list_head *list)
 {
+	struct istripe_nexus *nexus;
+	u32 at;
+
 	if (!istripe_leg_serving(leg))
 		return;
 	if (!served)
 		leg->serving_since = jiffies;
 	leg->failed = false;
 	list_splice_init(&leg->parked, list);
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		istripe_ghosts_resend(nexus, list);
 }
 
 /* Nothing that waited for its fence does so any more: it is on @list. */
@@ -579,6 +610,7 @@ static void leg_end_fence(struct istripe_leg *leg, struct istripe_nexus *nexus,
 {
 	lockdep_assert_held(&leg->lock);
 	list_splice_tail_init(&nexus->awaiting_fence, list);
+	istripe_ghosts_end(nexus);
 	if (!nexus->unfenced)
 		return;
 	nexus->unfenced = false;
@@ -638,7 +670,7 @@ static u32 leg_take_as_ended(struct istripe_leg *leg, const struct istripe_path 
 		waits = nexus->unfenced || !list_empty(&nexus->awaiting_fence);
 		*any |= waits;
 		/* Its next login still ends what the target may have. */
-		if (waits)
+		if (waits || nexus->ghosts.count)
 			WRITE_ONCE(nexus->undrained, true);
 		/* A superblock that is written late does harm whatever waits. */
 		if (path)
@@ -658,6 +690,37 @@ u32 istripe_leg_path_fenced(struct istripe_leg *leg, const struct istripe_path *
 	return leg_take_as_ended(leg, path, &any);
 }
 
+static void leg_take_behind(struct istripe_nexus *nexus, struct list_head *list)
+{
+	struct istripe_leg_task *leg_task, *next;
+
+	list_for_each_entry_safe(leg_task, next, &nexus->awaiting_fence, entry) {
+		if (istripe_ghosts_left(leg_task) > 0)
+			continue;
+		list_move_tail(&leg_task->entry, list);
+		nexus->behind_failed = true;
+	}
+}
+
+/* Their time is over. They were never sent. */
+static void leg_fail_behind(struct istripe_leg *leg)
+{
+	struct istripe_nexus *nexus;
+	LIST_HEAD(list);
+	u32 at;
+
+	spin_lock_bh(&leg->lock);
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		leg_take_behind(nexus, &list);
+	leg_arm_fence(leg);
+	leg_announce(leg);
+	spin_unlock_bh(&leg->lock);
+	if (!list_empty(&list))
+		pr_err_ratelimited("%s/%u: I/O fails that has waited for recovery_timeout_ms until a lost session is known to be dead\n",
+				   leg->volume->name, leg->index);
+	leg_fail_all(&list);
+}
+
 static void leg_fence_work(struct work_struct *work)
 {
 	struct istripe_leg *leg = container_of(to_delayed_work(work), struct istripe_leg,
@@ -665,8 +728,9 @@ static void leg_fence_work(struct work_struct *work)
 	bool any = false;
 	u32 writes = leg_take_as_ended(leg, NULL, &any);
 
+	leg_fail_behind(leg);
 	if (any)
-		pr_warn("%s/%u: fence_timeout_ms is over: %u write(s) are sent again, and I/O goes on; the target may still carry out old writes\n",
+		pr_warn("%s/%u: fence_timeout_ms is over: %u write(s) are sent, and I/O goes on; the target may still carry out old writes\n",
 			leg->volume->name, leg->index, writes);
 }
 
@@ -675,9 +739,21 @@ bool istripe_leg_nexus_waits(struct istripe_leg *leg, const struct istripe_nexus
 	bool waits;
 
 	spin_lock_bh(&leg->lock);
-	waits = nexus->unfenced || nexus->super_unfenced || !list_empty(&nexus->awaiting_fence);
+	waits = nexus->unfenced || nexus->super_unfenced || nexus->ghosts.count ||
+		!list_empty(&nexus->awaiting_fence);
 	spin_unlock_bh(&leg->lock);
 	return waits;
+}
+
+bool istripe_leg_nexus_is_urgent(struct istripe_leg *leg, const struct istripe_nexus *nexus)
+{
+	bool urgent;
+
+	spin_lock_bh(&leg->lock);
+	urgent = !istripe_leg_serving(leg) || nexus->unfenced || nexus->super_unfenced ||
+		 !list_empty(&nexus->awaiting_fence);
+	spin_unlock_bh(&leg->lock);
+	return urgent;
 }
 
 void istripe_leg_nexus_live(struct istripe_leg *leg, struct istripe_nexus *nexus)
@@ -772,16 +848,15 @@ bool istripe_leg_is(struct istripe_leg *leg, const struct istripe_lun *lun)
 void istripe_leg_expire(struct istripe_leg *leg)
 {
 	LIST_HEAD(list);
-	u32 unfenced;
 
 	spin_lock_bh(&leg->lock);
 	leg->stopping = true;
 	list_splice_init(&leg->parked, &list);
 	list_splice_init(&leg->delay.tasks, &list);
 	istripe_allowance_expire(leg, &list);
-	unfenced = leg_take_awaiting_fence(leg, &list);
+	leg_take_awaiting_fence(leg, &list);
 	spin_unlock_bh(&leg->lock);
-	leg_say_unfenced(leg, unfenced);
+	leg_say_failed(leg);
 	leg_fail_all(&list);
 }
 
@@ -807,6 +882,7 @@ void istripe_leg_stop(struct istripe_leg *leg)
 	istripe_leg_for_each_nexus(leg, nexus, at)
 		istripe_nexus_stop(nexus);
 	mutex_unlock(&leg->paths_lock);
+	leg_warn_of_ghosts(leg, "it stops");
 	/* In this order: the first one may queue the second one. */
 	cancel_delayed_work_sync(&leg->fence_work);
 	cancel_delayed_work_sync(&leg->recovery_work);

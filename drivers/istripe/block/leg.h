@@ -8,18 +8,23 @@
  *
  * A task that was lost with its session goes over another nexus at once when doing it twice does no
  * harm, as with a read. A lost write may still be carried out by the target, after newer data were
- * written over another nexus. It waits on the nexus's @awaiting_fence until the old session, and
- * all that the target had of it, is over (fence.h). Then it goes over any nexus. While another
- * nexus is live it waits as long as that takes, or for fence_timeout_ms. When it has to fail before
- * that, because no nexus came back in time or the volume goes down, the leg serves nothing until
- * the fence is complete: otherwise the failed write could be carried out over newer data.
+ * written over another nexus. It waits on the nexus's @awaiting_fence until nobody refers to its
+ * pages. Then it is sent again over another nexus and becomes a ghost (ghost.h): writes of other
+ * data to its blocks wait on the same list until the old session, and all that the target had of
+ * it, is over (fence.h). With fence = path, or without another nexus, it waits for that itself.
+ * While another nexus is live such waits last as long as the fence takes, or fence_timeout_ms.
+ *
+ * When a lost write has to fail, because no nexus came back in time, it is a ghost, too, and reads
+ * of its blocks wait as well. Without ghosts, and when the volume goes down, the leg serves nothing
+ * until the fence is complete: otherwise the failed write could be carried out over newer data.
  *
  * @lock covers @losses, @generations, @usable_nexuses, @live_paths, @chosen_paths, @refused,
- * @unfenced_nexuses, @failed, @stopping, @parked, @delay, @allowance, @handover, @down_since,
- * @serving_since, lanes, preferred and kept of the paths, and wanted, live, connections, access,
- * access_since, transition_end, lanes, unfenced, super_unfenced, undrained, pages_held,
- * awaiting_fence, way, portal_group, portal_group_tpgt, generation and unproven of the nexuses. It
- * is a leaf, taken with bh disabled, interrupts on, and never held over a submission.
+ * @unfenced_nexuses, @ghost_nexuses, @ghosts_failed, @failed_writes, @failed, @stopping, @parked,
+ * @delay, @allowance, @handover, @down_since, @serving_since, lanes, preferred and kept of the
+ * paths, and wanted, live, connections, access, access_since, transition_end, lanes, unfenced,
+ * super_unfenced, undrained, pages_held, pages_astray, awaiting_fence, ghosts, behind_failed, way,
+ * portal_group, portal_group_tpgt, generation and unproven of the nexuses. It is a leaf, taken with
+ * bh disabled, interrupts on, and never held over a submission.
  * @identify_lock serializes the workers of nexuses that find the LUN at the same time; it covers
  * nexus->blocks, too.
  *
@@ -72,6 +77,12 @@ enum istripe_leg_state {		/* from good to bad */
 	ISTRIPE_LEG_FAILED,		/* ... and has waited long enough: I/O fails */
 };
 
+/* Writes that fail although the target may still carry them out, and that the log has not told. */
+struct istripe_failed_writes {
+	u32 ghosts;			/* I/O to the same blocks waits */
+	u32 unfenced;			/* nothing is served */
+};
+
 struct istripe_leg {
 	struct istripe_volume *volume;
 	u32 index;
@@ -108,6 +119,9 @@ struct istripe_leg {
 	u32 chosen_paths;		/* with lanes: the policy chooses one of these */
 	bool refused;			/* by its last port, and no command has ended well since */
 	u32 unfenced_nexuses;		/* whose writes failed without a fence */
+	u32 ghost_nexuses;		/* that have ghosts: ghost.h */
+	bool ghosts_failed;		/* some of these writes have, so reads may have to wait */
+	struct istripe_failed_writes failed_writes;
 	bool failed;			/* recovery_timeout_ms has passed */
 	bool stopping;
 	unsigned long down_since;	/* jiffies */
@@ -159,8 +173,8 @@ void istripe_leg_tell(struct istripe_leg *leg, const struct istripe_nexus *excep
 /* Lets nexuses that wait to log in do so now. Any context. */
 void istripe_leg_wake(struct istripe_leg *leg);
 
-/* Does all I/O wait or fail until a nexus comes back? Any context. */
-bool istripe_leg_is_urgent(struct istripe_leg *leg);
+/* Does I/O wait or fail until the nexus, or any one of the leg, comes back? Any context. */
+bool istripe_leg_nexus_is_urgent(struct istripe_leg *leg, const struct istripe_nexus *nexus);
 
 /**
  * istripe_leg_state() - state of a leg
@@ -223,12 +237,23 @@ bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task
 bool istripe_leg_is(struct istripe_leg *leg, const struct istripe_lun *lun);
 
 /*
- * Keeps a lost task that may still be carried out until its nexus's old session is dead at the
- * target. It fails when no nexus of the leg comes back within recovery_timeout_ms. On a leg with
- * one path the leg serves nothing while a task that is given up waits, even if other sessions of
- * the path are live: it fails then, too. Any context.
+ * Keeps a lost task that may still be carried out until it may be sent again: it is a ghost then,
+ * or its nexus's old session is dead at the target. It fails when no nexus of the leg comes back
+ * within recovery_timeout_ms. On a leg with one path the leg serves nothing while a task that is
+ * given up waits, even if other sessions of the path are live: it fails then, too. Any context.
  */
 void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
+
+/* The keys of reservations are gone: sends writes again that had to wait for them. Any context. */
+void istripe_leg_resend(struct istripe_leg *leg);
+
+/**
+ * istripe_leg_fence_set() - the setting has changed
+ * @leg: that runs
+ *
+ * Context: any.
+ */
+void istripe_leg_fence_set(struct istripe_leg *leg);
 
 /*
  * A superblock may still be written over the nexus's session, which is lost or about to be; the leg
@@ -282,8 +307,12 @@ void istripe_leg_nexus_refused(struct istripe_leg *leg, struct istripe_nexus *ne
 /* The nexus's session is about to be withdrawn. Its worker, as below. */
 void istripe_leg_nexus_lost(struct istripe_leg *leg, struct istripe_nexus *nexus);
 
-/* TCP has no pages any more of the tasks that were lost with the session. */
-void istripe_leg_nexus_drained(struct istripe_leg *leg, struct istripe_nexus *nexus);
+/*
+ * The lost session is closed: TCP has no pages any more of its tasks. @drained: nor has anybody
+ * else on this host.
+ */
+void istripe_leg_nexus_drained(struct istripe_leg *leg, struct istripe_nexus *nexus,
+			       bool drained);
 
 /*
  * @wanted: the nexus is to have a session (ignored when it is about to be taken out); else it gets

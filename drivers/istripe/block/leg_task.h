@@ -20,7 +20,7 @@ struct istripe_leg_task {
 	struct istripe_nexus *nexus;	/* that it was last sent over */
 	/* On leg->parked, leg->delay, leg->allowance or nexus->awaiting_fence, under leg->lock. */
 	struct list_head entry;
-	unsigned long since;		/* jiffies: last handed to a nexus */
+	unsigned long since;		/* jiffies: last handed to a nexus, or it waits @behind */
 	unsigned long due;		/* jiffies: leaves leg->delay */
 	unsigned long busy_at;		/* jiffies: since then the LUN is too busy for it ... */
 	unsigned long busy_for;		/* ... and was for so long before that */
@@ -29,7 +29,9 @@ struct istripe_leg_task {
 	u8 refusals;			/* by the LUN */
 	bool busy;			/* @busy_at counts; not after the task was parked */
 	bool counted;			/* in @in_flight of the nexus's path */
-	bool given_up;			/* fails as soon as its fence is complete */
+	bool given_up;			/* fails when its fence is complete, or as a ghost */
+	bool resent;			/* before its fence: see ghost.h */
+	bool behind;			/* not sent: it waits for the fence of another task */
 	u8 nth;				/* see istripe_policy_pick() */
 	u8 losses;			/* with a session */
 	u8 moves;			/* refusals by ports that take no I/O */

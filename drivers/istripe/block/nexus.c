@@ -217,11 +217,13 @@ static void nexus_halt_session(struct istripe_nexus *nexus)
 
 static void nexus_close_ending(struct istripe_nexus *nexus)
 {
+	bool drained;
+
 	if (!nexus->ending)
 		return;
-	istripe_session_close(nexus->ending, -ECONNRESET);
+	drained = istripe_session_close(nexus->ending, -ECONNRESET);
 	nexus->ending = NULL;
-	nexus->ops->drained(nexus);
+	nexus->ops->drained(nexus, drained);
 }
 
 /* An event that comes while the worker queues itself must not wait until that has run. */
@@ -282,6 +284,7 @@ void istripe_nexus_log_in(struct istripe_nexus *nexus, struct istripe_session_pa
 		.tpgt_known = nexus->tpgt_known,
 		.task_slots = volume->queue_depth * volume->parts,
 		.buffers = nexus->buffers,
+		.may_resend = READ_ONCE(nexus->leg->path_count) > 1,
 	};
 	memcpy(params->isid, nexus->isid, sizeof(params->isid));
 	nexus_way(nexus, &params->way);
@@ -444,7 +447,7 @@ static void nexus_refused_why(const struct istripe_nexus *nexus, char *why, size
 	size_t used = strlen(why);
 
 	scnprintf(why + used, why_bytes - used, "; refused, %s",
-		  nexus->ops->waits(nexus) ? "and writes of the lost session wait for it" :
+		  nexus->ops->waits(nexus) ? "and writes wait for it" :
 					     "and tried again slowly");
 }
 
@@ -907,11 +910,16 @@ struct istripe_nexus *istripe_nexus_create(struct istripe_path *path, u32 index)
 		goto free_nexus;
 	if (init_srcu_struct(&nexus->srcu))
 		goto destroy_queue;
+	if (istripe_ghosts_init(&nexus->ghosts, nexus->leg->volume->queue_depth *
+						nexus->leg->volume->parts))
+		goto cleanup_srcu;
 	nexus->buffers = istripe_login_buffers_alloc(&nexus->path->params);
 	if (!nexus->buffers)
-		goto cleanup_srcu;
+		goto free_ghosts;
 	return nexus;
 
+free_ghosts:
+	istripe_ghosts_free(&nexus->ghosts);
 cleanup_srcu:
 	cleanup_srcu_struct(&nexus->srcu);
 destroy_queue:
@@ -936,6 +944,7 @@ void istripe_nexus_destroy(struct istripe_nexus *nexus)
 	cancel_delayed_work_sync(&nexus->work);
 	destroy_workqueue(nexus->queue);
 	istripe_login_buffers_free(nexus->buffers);
+	istripe_ghosts_free(&nexus->ghosts);
 	cleanup_srcu_struct(&nexus->srcu);
 	kvfree(nexus);
 }

@@ -29,6 +29,7 @@
 #include <linux/workqueue.h>
 
 #include <istripe/params.h>
+#include "block/ghost.h"
 #include "block/lun.h"
 #include "iscsi/state.h"
 #include "transport/session.h"
@@ -74,7 +75,8 @@ struct istripe_nexus_ops {
 	void (*live)(struct istripe_nexus *nexus);	/* live, or not retiring any more */
 	void (*lost)(struct istripe_nexus *nexus);	/* its session is about to be withdrawn */
 	void (*closed)(struct istripe_nexus *nexus);	/* no session any more, or never one */
-	void (*drained)(struct istripe_nexus *nexus);	/* TCP has no pages of lost tasks */
+	/* The lost session is closed. @drained: nobody refers to pages of its tasks any more. */
+	void (*drained)(struct istripe_nexus *nexus, bool drained);
 	bool (*waits)(const struct istripe_nexus *nexus);	/* for the end of the old session */
 	bool (*urgent)(const struct istripe_nexus *nexus);	/* I/O or writes wait for it */
 	void (*fence)(struct istripe_nexus *nexus);	/* end it another way, if @waits */
@@ -147,18 +149,21 @@ struct istripe_nexus {
 	u32 eh_count;
 	u32 eh_tags[ISTRIPE_EH_MAX];		/* reported commands */
 
-	bool wanted;			/* these sixteen: under leg->lock */
+	bool wanted;			/* these twenty: under leg->lock */
 	bool live;
 	u32 connections;		/* of its session, while it is live */
 	struct istripe_access access;	/* of its port */
 	unsigned long access_since;	/* jiffies: it has been in this state */
 	unsigned long transition_end;	/* jiffies: a transition of its port is over by then */
-	u32 lanes;			/* connections that get tasks; 0: see leg_choose() */
+	u32 lanes;			/* connections that get tasks; 0: see policy.h */
 	bool unfenced;
 	bool super_unfenced;		/* a superblock of ours may still be written */
 	bool undrained;			/* its writes were sent again without a fence */
 	bool pages_held;		/* TCP may have pages of @awaiting_fence */
+	bool pages_astray;		/* others may, when TCP has none: no ghosts */
 	struct list_head awaiting_fence;
+	struct istripe_ghosts ghosts;	/* writes of its lost session that were sent again */
+	bool behind_failed;		/* one that waited for them has failed */
 	struct istripe_way way;		/* of its session, or of the last one */
 	u64 portal_group;		/* proven number, see proof.h; 0: not known */
 	u16 portal_group_tpgt;

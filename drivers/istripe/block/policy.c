@@ -157,6 +157,66 @@ struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes, u32
 	return picks[READ_ONCE(leg->policy)](leg, bytes);
 }
 
+/* The lowest of those that there are gets all tasks. */
+static u32 access_rank(const struct istripe_nexus *nexus)
+{
+	return nexus->access.state == SCSI_ACCESS_STATE_ACTIVE ? 1 : 0;
+}
+
+/* The best that there is. */
+static u32 leg_rank(struct istripe_leg *leg)
+{
+	const struct istripe_nexus *nexus;
+	u32 rank = U32_MAX;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (istripe_nexus_usable(nexus))
+			rank = min(rank, access_rank(nexus));
+	return rank;
+}
+
+struct leg_count {
+	u32 usable_nexuses;
+	u32 live_paths;
+	u32 chosen_paths;
+};
+
+static void path_choose(struct istripe_path *path, u32 rank, struct leg_count *count)
+{
+	bool chosen, live = false, preferred = false;
+	struct istripe_nexus *nexus;
+	u32 at, lanes = 0;
+
+	istripe_path_for_each_nexus(path, nexus, at) {
+		chosen = istripe_nexus_usable(nexus) && access_rank(nexus) == rank;
+		WRITE_ONCE(nexus->lanes, chosen ? nexus->connections : 0);
+		lanes += nexus->lanes;
+		count->usable_nexuses += istripe_nexus_usable(nexus);
+		live |= nexus->live;
+		preferred |= chosen && nexus->access.preferred;
+	}
+	WRITE_ONCE(path->lanes, lanes);
+	WRITE_ONCE(path->preferred, preferred);
+	count->live_paths += live;
+	count->chosen_paths += !!lanes;
+}
+
+void istripe_policy_choose(struct istripe_leg *leg)
+{
+	u32 rank = leg_rank(leg);
+	struct leg_count count = {};
+	u32 i;
+
+	lockdep_assert_held(&leg->lock);
+	for (i = 0; i < leg->path_end; i++)
+		if (leg->paths[i])
+			path_choose(leg->paths[i], rank, &count);
+	WRITE_ONCE(leg->usable_nexuses, count.usable_nexuses);
+	WRITE_ONCE(leg->live_paths, count.live_paths);
+	WRITE_ONCE(leg->chosen_paths, count.chosen_paths);
+}
+
 u32 istripe_policy_parts(const struct istripe_leg *leg, u32 sectors, u32 *part_sectors)
 {
 	u32 chunk = leg->volume->chunk_bytes >> SECTOR_SHIFT;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A policy chooses one of a leg's paths that get tasks (leg.c: leg_choose()), as configured; the
- * lane then decides between the path's sessions. It keeps no state but leg->policy_counter, so it
- * can be changed while I/O runs.
+ * A policy chooses one of a leg's paths that get tasks (istripe_policy_choose()), as configured;
+ * the lane then decides between the path's sessions. It keeps no state but leg->policy_counter, so
+ * it can be changed while I/O runs.
  */
 #ifndef ISTRIPE_BLOCK_POLICY_H
 #define ISTRIPE_BLOCK_POLICY_H
@@ -25,5 +25,12 @@ struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes, u32
  * NIC. All parts but the last have @part_sectors, if several a multiple of the chunk.
  */
 u32 istripe_policy_parts(const struct istripe_leg *leg, u32 sectors, u32 *part_sectors);
+
+/*
+ * Chooses the lanes that get tasks: those of optimized ports, else of others that take I/O. Under
+ * leg->lock, after each change of them. Submitters, without the lock, may find no lanes meanwhile;
+ * then istripe_leg_park() makes them try again.
+ */
+void istripe_policy_choose(struct istripe_leg *leg);
 
 #endif

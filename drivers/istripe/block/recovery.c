@@ -45,9 +45,9 @@ static void recovery_lost(struct istripe_nexus *nexus)
 	istripe_alua_lost(nexus);
 }
 
-static void recovery_drained(struct istripe_nexus *nexus)
+static void recovery_drained(struct istripe_nexus *nexus, bool drained)
 {
-	istripe_leg_nexus_drained(nexus->leg, nexus);
+	istripe_leg_nexus_drained(nexus->leg, nexus, drained);
 	istripe_fence_say(nexus);
 }
 
@@ -58,7 +58,7 @@ static bool recovery_waits(const struct istripe_nexus *nexus)
 
 static bool recovery_urgent(const struct istripe_nexus *nexus)
 {
-	return istripe_leg_nexus_waits(nexus->leg, nexus) || istripe_leg_is_urgent(nexus->leg);
+	return istripe_leg_nexus_is_urgent(nexus->leg, nexus);
 }
 
 const struct istripe_nexus_ops istripe_recovery_nexus_ops = {
@@ -92,7 +92,7 @@ void istripe_recovery_save(struct istripe_nexus *nexus, struct istripe_unfenced 
 	*saved = (struct istripe_unfenced) {};
 	spin_lock_bh(&leg->lock);
 	/* A late write of a superblock matters during a growth only: else it changes nothing. */
-	saved->unfenced = nexus->unfenced ||
+	saved->unfenced = nexus->unfenced || nexus->ghosts.count ||
 			  (nexus->super_unfenced && istripe_super_growth_begun(leg->volume));
 	if (saved->unfenced)
 		saved->tpgt = nexus->tpgt;

@@ -26,7 +26,8 @@ struct reservation {
 	u64 key;
 	u64 action_key;
 	bool keep;
-	bool sets_keys;			/* afterwards there are keys if @action_key is not 0 */
+	bool sets_keys;			/* when it has succeeded: */
+	bool keys;			/* are there keys? */
 	bool each_nexus;		/* else over the first live nexus */
 	bool undo;
 	enum istripe_reserve_action undo_action;
@@ -223,20 +224,53 @@ static int volume_reserve(struct istripe_volume *volume, const struct reservatio
 	return ret;
 }
 
+/* Old writes may still be carried out: no other host may rely on the keys. */
+static bool volume_has_ghosts(const struct istripe_volume *volume)
+{
+	struct istripe_leg *leg;
+	bool has = false;
+	u32 i;
+
+	for (i = 0; !has && i < volume->leg_count; i++) {
+		leg = volume->legs[i];
+		/* Under the lock: ghosts that come later see has_keys. */
+		spin_lock_bh(&leg->lock);
+		has = leg->ghost_nexuses;
+		spin_unlock_bh(&leg->lock);
+	}
+	return has;
+}
+
+static void volume_resend(struct istripe_volume *volume)
+{
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		istripe_leg_resend(volume->legs[i]);
+}
+
 /* has_keys is set first: a nexus that comes or stays meanwhile would lack the keys. */
 static int volume_reserve_keys(struct istripe_volume *volume, const struct reservation *what)
 {
 	bool had = volume->has_keys;
 	int ret;
 
-	WRITE_ONCE(volume->has_keys, had || what->action_key);
+	WRITE_ONCE(volume->has_keys, had || what->keys);
 	/*
 	 * Either we see the nexus as one that comes or leaves, or the code that changes it sees
 	 * has_keys.
 	 */
 	smp_mb();
-	ret = volume_reserve(volume, what);
-	WRITE_ONCE(volume->has_keys, ret ? had : what->action_key);
+	if (what->keys && volume_has_ghosts(volume)) {
+		pr_warn_ratelimited("%s: PERSISTENT RESERVE OUT is refused while a lost path has ghost_writes\n",
+				    volume->name);
+		ret = -EBUSY;
+	} else {
+		ret = volume_reserve(volume, what);
+	}
+	WRITE_ONCE(volume->has_keys, ret ? had : what->keys);
+	if (!volume->has_keys)
+		volume_resend(volume);
 	return ret;
 }
 
@@ -299,6 +333,7 @@ static int reservation_register(struct block_device *bdev, u64 old_key, u64 new_
 		.action_key = new_key,
 		.keep = true,
 		.sets_keys = true,
+		.keys = new_key,
 		.each_nexus = true,
 		.undo = true,
 		.undo_action = ISTRIPE_RESERVE_REGISTER_ANYWAY,
@@ -317,6 +352,9 @@ static int reservation_reserve(struct block_device *bdev, u64 key, enum pr_type 
 		.action = ISTRIPE_RESERVE_RESERVE,
 		.type = reservation_type(type),
 		.key = key,
+		/* Of an earlier start of the volume, or of the host: the target keeps them. */
+		.sets_keys = true,
+		.keys = true,
 		.undo = true,
 		/* It has no effect over nexuses that do not hold the reservation. */
 		.undo_action = ISTRIPE_RESERVE_RELEASE,
@@ -347,6 +385,8 @@ static int reservation_preempt(struct block_device *bdev, u64 old_key, u64 new_k
 		.type = reservation_type(type),
 		.key = old_key,
 		.action_key = new_key,
+		.sets_keys = true,
+		.keys = true,
 	};
 
 	return bdev_reserve(bdev, &what);

@@ -27,9 +27,10 @@ static void apply_recovery_timeout(void *object)
 	istripe_volume_apply_recovery_timeout(object);
 }
 
-static void apply_proofs(void *object)
+static void apply_fence(void *object)
 {
 	istripe_proof_schedule_again(object);
+	istripe_leg_fence_set(object);
 }
 
 static void apply_fence_timeout(void *object)

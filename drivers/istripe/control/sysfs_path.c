@@ -164,6 +164,23 @@ static ssize_t path_waiting_writes_show(const struct istripe_sysfs_file *file, v
 
 ISTRIPE_SYSFS_FILE(path, waiting_writes, 0444, .show = path_waiting_writes_show);
 
+static ssize_t path_ghost_writes_show(const struct istripe_sysfs_file *file, void *object,
+				      char *page)
+{
+	const struct istripe_path *path = object;
+	const struct istripe_nexus *nexus;
+	u32 ghosts = 0;
+	u32 at;
+
+	spin_lock_bh(&path->leg->lock);
+	istripe_path_for_each_nexus(path, nexus, at)
+		ghosts += nexus->ghosts.count;
+	spin_unlock_bh(&path->leg->lock);
+	return sysfs_emit(page, "%u\n", ghosts);
+}
+
+ISTRIPE_SYSFS_FILE(path, ghost_writes, 0444, .show = path_ghost_writes_show);
+
 /* Of the session that was lost first. */
 static ssize_t path_waiting_ms_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
@@ -259,6 +276,7 @@ static struct attribute *path_attrs[] = {
 	&path_file_fenced_through.attr,
 	&path_file_unproven.attr,
 	&path_file_waiting_writes.attr,
+	&path_file_ghost_writes.attr,
 	&path_file_waiting_ms.attr,
 	&path_file_fence_confirm.attr,
 	ISTRIPE_PATH_SETTINGS(PATH_ATTR)

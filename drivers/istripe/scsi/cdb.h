@@ -73,6 +73,15 @@ void istripe_cdb_unmap_parameter(u8 *list, u64 lba, u32 blocks);
 void istripe_cdb_write_same16(u8 *cdb, u64 lba, u32 blocks, bool unmap);
 
 /**
+ * istripe_cdb_range() - the blocks that a command of the functions above changes
+ * @cdb: WRITE(16), WRITE ATOMIC(16), WRITE SAME(16) or UNMAP
+ * @list: the parameter list of UNMAP, of one range
+ * @lba: set to the first block
+ * @blocks: set to the number of blocks
+ */
+void istripe_cdb_range(const u8 *cdb, const u8 *list, u64 *lba, u32 *blocks);
+
+/**
  * istripe_cdb_inquiry() - standard INQUIRY, SPC-5 6.6
  * @cdb: 16 bytes
  * @bytes: allocation length

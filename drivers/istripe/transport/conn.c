@@ -492,6 +492,8 @@ int istripe_conn_connect(struct istripe_conn *conn, const struct sockaddr_storag
 	/* Connected without a link: this NIC does not know its link. */
 	if (!istripe_conn_has_link(conn))
 		conn->nic = 0;
+	conn->accounted = istripe_socket_is_accounted(conn->sock, false);
+	conn->tx.batch.copies = conn->session->may_resend && !conn->accounted;
 	kernel_getsockname(conn->sock, (struct sockaddr *)&conn->local_address);
 	return 0;
 }
@@ -515,15 +517,17 @@ void istripe_conn_start(struct istripe_conn *conn)
  * command (P22). TCP has no callback for the last one, hence a bounded poll. It takes seconds when
  * a link has gone down: the reset waits until the neighbour is found not to answer.
  */
-static void conn_drain(struct istripe_conn *conn)
+static bool conn_drain(struct istripe_conn *conn)
 {
 	struct sock *sk = conn->sock->sk;
 	u32 left;
 
-	if (read_poll_timeout(refcount_read, left, left <= 1, 1000, DRAIN_TIMEOUT_MS * 1000UL,
-			      false, &sk->sk_wmem_alloc))
-		pr_warn("%s: the network stack still holds %u bytes after %u ms\n",
-			conn->session->label, left - 1, DRAIN_TIMEOUT_MS);
+	if (!read_poll_timeout(refcount_read, left, left <= 1, 1000, DRAIN_TIMEOUT_MS * 1000UL,
+			       false, &sk->sk_wmem_alloc))
+		return conn->accounted || conn->tx.batch.copies;
+	pr_warn("%s: the network stack still holds %u bytes after %u ms\n",
+		conn->session->label, left - 1, DRAIN_TIMEOUT_MS);
+	return false;
 }
 
 static void conn_release_socket(struct istripe_conn *conn)
@@ -542,6 +546,7 @@ void istripe_conn_cut(struct istripe_conn *conn)
 	if (!conn->sock || test_and_set_bit(ISTRIPE_CONN_STOPPED, &conn->flags))
 		return;
 	conn_restore_callbacks(conn);
+	conn->accounted = conn->accounted && istripe_socket_is_accounted(conn->sock, true);
 	/* A reset also wakes senders and receivers in the socket. */
 	tcp_abort(conn->sock->sk, ECONNABORTED);
 }
@@ -555,14 +560,17 @@ void istripe_conn_halt(struct istripe_conn *conn)
 	cancel_work_sync(&conn->io_work);
 }
 
-void istripe_conn_stop(struct istripe_conn *conn)
+bool istripe_conn_stop(struct istripe_conn *conn)
 {
+	bool drained;
+
 	if (!conn->sock)
-		return;
+		return true;
 	istripe_conn_halt(conn);
-	conn_drain(conn);
+	drained = conn_drain(conn);
 	conn_release_socket(conn);
 	istripe_conn_set_state(conn, ISTRIPE_CONN_FREE);
+	return drained;
 }
 
 struct istripe_conn *istripe_conn_alloc(struct istripe_session *session, u16 cid)

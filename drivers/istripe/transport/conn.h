@@ -93,6 +93,7 @@ struct istripe_conn {
 	void (*saved_state_change)(struct sock *sk);
 
 	int nic;			/* index of the one it was connected through; 0: unknown */
+	bool accounted;			/* after a drain nobody refers to a task's pages */
 	struct sockaddr_storage local_address;
 	struct sockaddr_storage remote_address;
 	u64 bytes_sent;
@@ -145,9 +146,9 @@ void istripe_conn_halt(struct istripe_conn *conn);
 
 /*
  * Releases the socket. Nothing of the tasks' memory is on its way to the wire any more (P22), so
- * it belongs to the caller, too.
+ * it belongs to the caller, too. False: that is not certain, as with istripe_session_close().
  */
-void istripe_conn_stop(struct istripe_conn *conn);
+bool istripe_conn_stop(struct istripe_conn *conn);
 
 /* For the opener and the stopper; traces the change. */
 void istripe_conn_set_state(struct istripe_conn *conn, enum istripe_conn_state state);

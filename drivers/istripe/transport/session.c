@@ -273,6 +273,7 @@ static struct istripe_session *session_alloc(const struct istripe_session_params
 	session->label = params->label;
 	session->path = params->path;
 	session->way = params->way;
+	session->may_resend = params->may_resend;
 	session->state = ISTRIPE_SESSION_FREE;
 	int_to_scsilun(params->path->lun, &session->lun);
 	memcpy(session->isid, params->isid, sizeof(session->isid));
@@ -588,17 +589,19 @@ void istripe_session_halt(struct istripe_session *session, int error)
 	memalloc_noio_restore(noio);
 }
 
-void istripe_session_close(struct istripe_session *session, int error)
+bool istripe_session_close(struct istripe_session *session, int error)
 {
 	unsigned int noio = memalloc_noio_save();
+	bool drained = true;
 	u32 i;
 
 	istripe_session_halt(session, error);
 	for (i = 0; i < ARRAY_SIZE(session->conns) && session->conns[i]; i++)
-		istripe_conn_stop(session->conns[i]);
+		drained &= istripe_conn_stop(session->conns[i]);
 	session_collect(session, error, false);
 	session_free(session);
 	memalloc_noio_restore(noio);
+	return drained;
 }
 
 static void internal_done(struct istripe_task *task)

@@ -80,6 +80,7 @@ struct istripe_session_params {
 	u16 task_slots;			/* of the owner, without the internal one */
 	struct istripe_login_buffers *buffers;	/* used while opening */
 	bool fence;			/* no redirects: the old session is behind this portal */
+	bool may_resend;		/* the owner, when this session is lost, before its fence */
 };
 
 /* One entry of the task table. The generation makes an old ITT miss (P13). */
@@ -112,6 +113,7 @@ struct istripe_session {
 
 	enum istripe_session_state state;
 	unsigned long flags;
+	bool may_resend;		/* as in its parameters */
 	u64 id;				/* no other session has or had it */
 	atomic_t quiesced;		/* count; no command gets a CmdSN while it is not 0 */
 
@@ -226,8 +228,10 @@ void istripe_session_halt(struct istripe_session *session, int error);
  * @error: for unfinished tasks
  *
  * Context: process, sleeps. Only the opener.
+ * Return: false when something may still refer to pages of its writes: a receiver on this host, or
+ * a device that has not sent a segment for ten seconds.
  */
-void istripe_session_close(struct istripe_session *session, int error);
+bool istripe_session_close(struct istripe_session *session, int error);
 
 /**
  * istripe_session_submit() - send a task

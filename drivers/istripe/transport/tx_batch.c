@@ -182,9 +182,11 @@ static u32 pdu_segment(const struct istripe_tx_batch_pdu *pdu, struct bio_vec *s
 				      pdu->payload_bytes - pdu->gathered_bytes, segment);
 }
 
-static bool pdu_may_refer(const struct istripe_tx_batch_pdu *pdu, const struct bio_vec *segment)
+static bool pdu_may_refer(const struct istripe_tx_batch *batch,
+			  const struct istripe_tx_batch_pdu *pdu, const struct bio_vec *segment)
 {
-	return pdu->task && !pdu->task->data.copy && istripe_compat_segment_ok(segment);
+	return pdu->task && !batch->copies && !pdu->task->data.copy &&
+	       istripe_compat_segment_ok(segment);
 }
 
 /* A batch goes one way: a segment that must go the other way ends it. */
@@ -232,7 +234,7 @@ static void tx_batch_gather(struct istripe_tx_batch *batch, struct istripe_tx_ba
 			batch->error = -EIO;
 			return;
 		}
-		if (!tx_batch_goes(batch, pdu_may_refer(pdu, &segment)))
+		if (!tx_batch_goes(batch, pdu_may_refer(batch, pdu, &segment)))
 			return;
 		tx_batch_add_payload(batch, pdu, &segment);
 	}

@@ -64,6 +64,7 @@ struct istripe_tx_batch {
 	enum istripe_tx_batch_way way;
 	bool header_digest;
 	bool data_digest;
+	bool copies;			/* always, see istripe_socket_is_accounted() */
 	bool corked;			/* the last send said MSG_MORE */
 	u32 header_count;
 	u32 bytes;

@@ -138,7 +138,8 @@ def slow(link, port):
 
 
 class Outcome:
-    """early: acknowledged while the backend still held it; ghost: it has come over newer data."""
+    """early: newer data were acknowledged while the backend still held older ones; ghost: these have
+    come over the newer ones."""
 
     def __init__(self, early, found, older, newer):
         self.early = early
@@ -148,6 +149,16 @@ class Outcome:
     def __repr__(self):
         data = "right" if self.right else "older" if self.ghost else "neither"
         return f"{'early' if self.early else 'late'}, data {data}"
+
+
+def write_newer(disk, holder, newer, settle_s):
+    """Whether they are acknowledged before the older ones are released; these may have gone twice."""
+    writer = Write(disk, AT, newer)
+    writer.join(settle_s)
+    early = not writer.is_alive()
+    holder.release()
+    writer.finish()
+    return early
 
 
 def appear(disk, holder, lose, link, port=network.ISCSI_PORT, wait_healed=False, seed=0,
@@ -172,11 +183,11 @@ def appear(disk, holder, lose, link, port=network.ISCSI_PORT, wait_healed=False,
         seen = asked or (lambda: network.ports(port=port) - before)
         wait_for("a login, or what is refused", lambda: not writer.is_alive() or seen(), NOTICED_S)
         writer.join(settle_s)
-        early = not writer.is_alive()
-        if not early:
+        waits = writer.is_alive()
+        if waits:
             holder.release()
         writer.finish()
-        disk.write(AT, newer)
+        early = write_newer(disk, holder, newer, settle_s) and not waits
         holder.release()
         found = disk.read(AT, SIZE)
     finally:

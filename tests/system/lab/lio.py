@@ -161,6 +161,22 @@ class HoldingLun(Lun):
         self.disk.destroy()
 
 
+class SameLun:
+    """A LUN that another target, or portal group, exports as well: one LUN for an initiator."""
+
+    def __init__(self, lun):
+        self.lun = lun
+
+    def __getattr__(self, name):
+        return getattr(self.lun, name)
+
+    def create(self):
+        """It is there already."""
+
+    def destroy(self):
+        """The other one does it."""
+
+
 class ReadOnlyLun(Lun):
     """A LUN of a disk that nobody can write to."""
 

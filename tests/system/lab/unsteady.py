@@ -18,8 +18,8 @@ ALLOWED = 2
 DATA = re.compile(r"verif|other_lun|ghost|fenc|power|metadata|superblock|\bmd\b|digest|sha256|pattern|garbage"
                   r"|compar|corrupt|stripe_|\bsame\(|\bmarked\(|read_bytes|\.cmp\b", re.IGNORECASE)
 #: And all tests of these, whatever is in them.
-DATA_MODULES = re.compile(r"test_(atomic|data|durable|fence|fs|garbage|ghost_write|growth"
-                          r"|lun_reset|matrix|md_growth|memory|metadata|overdue|reservation"
+DATA_MODULES = re.compile(r"test_(atomic|data|durable|fence|fs|garbage|ghost_ports|ghost_write"
+                          r"|growth|lun_reset|matrix|md_growth|memory|metadata|overdue|reservation"
                           r"|scripted|stacking|stripe)\b")
 
 

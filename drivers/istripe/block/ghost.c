@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/errno.h>
+#include <linux/minmax.h>
+#include <linux/slab.h>
+
+#include "block/ghost.h"
+#include "block/leg.h"
+#include "block/nexus.h"
+#include "block/volume.h"
+#include "scsi/cdb.h"
+
+#define BEHIND_MIN_MS	30000
+
+int istripe_ghosts_init(struct istripe_ghosts *ghosts, u32 max)
+{
+	ghosts->count = 0;
+	ghosts->max = max;
+	ghosts->ghosts = kvcalloc(max, sizeof(*ghosts->ghosts), GFP_KERNEL);
+	return ghosts->ghosts ? 0 : -ENOMEM;
+}
+
+void istripe_ghosts_free(struct istripe_ghosts *ghosts)
+{
+	kvfree(ghosts->ghosts);
+}
+
+static void ghost_range(const struct istripe_leg_task *leg_task, struct istripe_ghost *range)
+{
+	istripe_cdb_range(leg_task->task.cdb, leg_task->parameter, &range->lba, &range->blocks);
+}
+
+/* Nobody else may write to the LUN meanwhile. */
+static bool leg_may_have_ghosts(const struct istripe_leg *leg)
+{
+	return READ_ONCE(leg->fence) == ISTRIPE_FENCE_AUTO && !READ_ONCE(leg->volume->has_keys);
+}
+
+bool istripe_ghosts_add(struct istripe_nexus *nexus, struct istripe_leg_task *leg_task,
+			bool failed)
+{
+	struct istripe_ghosts *ghosts = &nexus->ghosts;
+	struct istripe_ghost *ghost = &ghosts->ghosts[ghosts->count];
+	struct istripe_leg *leg = nexus->leg;
+
+	lockdep_assert_held(&leg->lock);
+	if (!leg_may_have_ghosts(leg) || ghosts->count == ghosts->max)
+		return false;
+	ghost_range(leg_task, ghost);
+	ghost->failed = failed;
+	if (failed)
+		WRITE_ONCE(leg->ghosts_failed, true);
+	ghosts->begin = ghosts->count ? min(ghosts->begin, ghost->lba) : ghost->lba;
+	ghosts->end = max(ghosts->count ? ghosts->end : 0, ghost->lba + ghost->blocks);
+	if (!ghosts->count)
+		WRITE_ONCE(leg->ghost_nexuses, leg->ghost_nexuses + 1);
+	WRITE_ONCE(ghosts->count, ghosts->count + 1);
+	WRITE_ONCE(leg->failed_writes.ghosts, leg->failed_writes.ghosts + failed);
+	leg_task->resent = true;
+	return true;
+}
+
+void istripe_ghosts_end(struct istripe_nexus *nexus)
+{
+	struct istripe_leg *leg = nexus->leg;
+
+	lockdep_assert_held(&leg->lock);
+	if (nexus->ghosts.count)
+		WRITE_ONCE(leg->ghost_nexuses, leg->ghost_nexuses - 1);
+	if (!leg->ghost_nexuses)
+		WRITE_ONCE(leg->ghosts_failed, false);
+	WRITE_ONCE(nexus->ghosts.count, 0);
+	nexus->behind_failed = false;
+}
+
+void istripe_ghosts_resend(struct istripe_nexus *nexus, struct list_head *list)
+{
+	struct istripe_leg_task *leg_task, *next;
+
+	lockdep_assert_held(&nexus->leg->lock);
+	if (nexus->pages_held || nexus->pages_astray)
+		return;
+	list_for_each_entry_safe(leg_task, next, &nexus->awaiting_fence, entry)
+		if (!leg_task->behind && istripe_ghosts_add(nexus, leg_task, leg_task->given_up))
+			list_move_tail(&leg_task->entry, list);
+}
+
+static bool ghost_meets(const struct istripe_ghost *ghost, const struct istripe_ghost *range)
+{
+	return range->lba < ghost->lba + ghost->blocks && ghost->lba < range->lba + range->blocks;
+}
+
+static bool ghosts_meet(const struct istripe_ghosts *ghosts, const struct istripe_ghost *range,
+			bool write)
+{
+	const struct istripe_ghost *ghost;
+	u32 i;
+
+	if (!ghosts->count || range->lba >= ghosts->end ||
+	    range->lba + range->blocks <= ghosts->begin)
+		return false;
+	for (i = 0; i < ghosts->count; i++) {
+		ghost = &ghosts->ghosts[i];
+		if (ghost_meets(ghost, range) && (write || ghost->failed))
+			return true;
+	}
+	return false;
+}
+
+void istripe_ghosts_fail(const struct istripe_leg_task *leg_task)
+{
+	struct istripe_leg *leg = leg_task->leg;
+	struct istripe_nexus *nexus;
+	struct istripe_ghost range;
+	u32 at, i;
+
+	ghost_range(leg_task, &range);
+	spin_lock_bh(&leg->lock);
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		for (i = 0; i < nexus->ghosts.count; i++)
+			nexus->ghosts.ghosts[i].failed |= ghost_meets(&nexus->ghosts.ghosts[i],
+								      &range);
+	WRITE_ONCE(leg->ghosts_failed, leg->ghost_nexuses);
+	spin_unlock_bh(&leg->lock);
+}
+
+struct istripe_nexus *istripe_ghosts_in_the_way(struct istripe_leg *leg,
+						const struct istripe_leg_task *leg_task)
+{
+	struct istripe_nexus *nexus;
+	struct istripe_ghost range;
+	u32 at;
+
+	lockdep_assert_held(&leg->lock);
+	ghost_range(leg_task, &range);
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (ghosts_meet(&nexus->ghosts, &range, leg_task->task.write))
+			return nexus;
+	return NULL;
+}
+
+long istripe_ghosts_left(const struct istripe_leg_task *leg_task)
+{
+	s32 recovery_ms = READ_ONCE(leg_task->leg->volume->recovery_timeout_ms);
+
+	if (!leg_task->behind || recovery_ms < 0)
+		return LONG_MAX;
+	return leg_task->since + msecs_to_jiffies(max(recovery_ms, BEHIND_MIN_MS)) - jiffies;
+}

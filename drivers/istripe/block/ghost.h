@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Ghosts: writes of a lost session that the target may still carry out, and that have been sent
+ * again over another path meanwhile, or have failed. To write the same data twice does no harm, in
+ * whatever order. Other data would be overtaken: a write to the same blocks waits until the fence
+ * (fence.h). So a lost path keeps back the writes to the blocks that were being written when it was
+ * lost, and no others, however long its fence takes.
+ *
+ * A write is sent again when nothing refers to its pages any more: then all that the target gets is
+ * a copy of the data that are sent again. Reads are served: they find these data before and after.
+ * After a write that has failed they may find either, or what has become of its pages: reads of its
+ * blocks wait, too.
+ *
+ * Nobody else may write to the LUN, for the data of others would be overtaken. Hence not with the
+ * setting fence = path, and not with reservations through the disk, which cluster software uses.
+ */
+#ifndef ISTRIPE_BLOCK_GHOST_H
+#define ISTRIPE_BLOCK_GHOST_H
+
+#include <linux/types.h>
+
+struct istripe_leg;
+struct istripe_leg_task;
+struct istripe_nexus;
+struct list_head;
+
+struct istripe_ghost {
+	u64 lba;
+	u32 blocks;
+	bool failed;			/* it is not sent again */
+};
+
+/* Of one nexus, under leg->lock. */
+struct istripe_ghosts {
+	struct istripe_ghost *ghosts;
+	u64 begin;			/* all of them are in these blocks */
+	u64 end;
+	u32 count;			/* read without the lock, too */
+	u32 max;			/* as many as its session has tasks */
+};
+
+/* 0 or -ENOMEM. */
+int istripe_ghosts_init(struct istripe_ghosts *ghosts, u32 max);
+
+void istripe_ghosts_free(struct istripe_ghosts *ghosts);
+
+/*
+ * Adds a lost write that is about to be sent again, or to fail. False: it must wait for the fence
+ * itself. Under leg->lock.
+ */
+bool istripe_ghosts_add(struct istripe_nexus *nexus, struct istripe_leg_task *leg_task,
+			bool failed);
+
+/*
+ * A write that was sent again fails after all: reads of the blocks of its ghosts wait from now on.
+ * Takes leg->lock.
+ */
+void istripe_ghosts_fail(const struct istripe_leg_task *leg_task);
+
+/* The fence of the nexus is complete. Under leg->lock. */
+void istripe_ghosts_end(struct istripe_nexus *nexus);
+
+/* Moves the writes that may be sent again by now to @list, as ghosts. Under leg->lock. */
+void istripe_ghosts_resend(struct istripe_nexus *nexus, struct list_head *list);
+
+/* The nexus whose fence a task that is about to be sent must wait for, or NULL. Under leg->lock. */
+struct istripe_nexus *istripe_ghosts_in_the_way(struct istripe_leg *leg,
+						const struct istripe_leg_task *leg_task);
+
+/*
+ * How long a task may still wait for the fence of a ghost, in jiffies: recovery_timeout_ms in all,
+ * but not less than thirty seconds, for another path is live. LONG_MAX: for ever, or it does not.
+ */
+long istripe_ghosts_left(const struct istripe_leg_task *leg_task);
+
+#endif
