@@ -144,31 +144,36 @@ struct retired {
 	u32 usable;		/* those of them whose ports took I/O */
 };
 
-/* Check and change under one lock: no other nexus is lost or retired in between. */
-static int path_retire_nexuses(struct istripe_path *path, u32 from, struct retired *retired,
-			       char *why, size_t why_bytes)
+/* Will anything of the leg be live without the nexuses from @from on? Counts these. */
+static int path_check_others(const struct istripe_path *path, u32 from, struct retired *retired,
+			     char *why, size_t why_bytes)
 {
 	struct istripe_leg *leg = path->leg;
 	struct istripe_nexus *nexus;
-	u32 i, at, live = 0, usable = 0, all = 0;
+	u32 i, at, all = 0;
 
 	lockdep_assert_held(&leg->lock);
+	*retired = (struct retired) {};
 	for (i = from; i < path->nexus_count; i++) {
-		live += path->nexuses[i]->live;
-		usable += istripe_nexus_usable(path->nexuses[i]);
+		retired->live += path->nexuses[i]->live;
+		retired->usable += istripe_nexus_usable(path->nexuses[i]);
 	}
 	istripe_leg_for_each_nexus(leg, nexus, at)
 		all += nexus->live;
-	if (!from && leg->path_count == 1) {
-		scnprintf(why, why_bytes, "leg %u has no other path", leg->index);
-		return -EBUSY;
-	}
-	if ((live && live == all) || (usable && usable == leg->usable_nexuses)) {
-		scnprintf(why, why_bytes, "nothing else of leg %u is live", leg->index);
-		return -EBUSY;
-	}
+	if ((!retired->live || retired->live < all) &&
+	    (!retired->usable || retired->usable < leg->usable_nexuses))
+		return 0;
+	scnprintf(why, why_bytes, "nothing else of leg %u is live", leg->index);
+	return -EBUSY;
+}
+
+static void path_retire_nexuses(struct istripe_path *path, u32 from, struct retired *retired)
+{
+	struct istripe_leg *leg = path->leg;
+	u32 i;
+
+	lockdep_assert_held(&leg->lock);
 	path->kept = from;
-	*retired = (struct retired) { .live = live, .usable = usable };
 	for (i = from; i < path->nexus_count; i++) {
 		if (path->nexuses[i]->wanted)
 			retired->wanted |= BIT(i);
@@ -177,7 +182,25 @@ static int path_retire_nexuses(struct istripe_path *path, u32 from, struct retir
 		reinit_completion(&path->nexuses[i]->idled);
 		istripe_leg_nexus_off(leg, path->nexuses[i]);
 	}
-	return 0;
+}
+
+/* Check and change under one lock: no other nexus is lost or retired in between. */
+static int path_retire_begin(struct istripe_path *path, u32 from, struct retired *retired,
+			     char *why, size_t why_bytes)
+{
+	struct istripe_leg *leg = path->leg;
+	int ret = 0;
+
+	spin_lock_bh(&leg->lock);
+	if (!from && leg->path_count == 1) {
+		scnprintf(why, why_bytes, "leg %u has no other path", leg->index);
+		ret = -EBUSY;
+	}
+	ret = ret ?: path_check_others(path, from, retired, why, why_bytes);
+	if (!ret)
+		path_retire_nexuses(path, from, retired);
+	spin_unlock_bh(&leg->lock);
+	return ret;
 }
 
 static void path_take_back(struct istripe_path *path, const struct retired *retired)
@@ -264,21 +287,15 @@ static int leg_check_kept_keys(const struct istripe_leg *leg, char *why, size_t 
 	return -EBUSY;
 }
 
-/* @asked: by a user, killable; else it undoes istripe_path_add(). */
-static int path_retire(struct istripe_path *path, u32 from, bool asked, char *why,
-		       size_t why_bytes)
+/* After path_retire_nexuses(). @asked: by a user, killable; else it undoes istripe_path_add(). */
+static int path_retire_end(struct istripe_path *path, u32 from, const struct retired *retired,
+			   bool asked, char *why, size_t why_bytes)
 {
 	struct istripe_leg *leg = path->leg;
-	struct retired retired;
+	int ret = 0;
 	u32 i;
-	int ret;
 
-	mutex_lock(&leg->paths_lock);
-	spin_lock_bh(&leg->lock);
-	ret = path_retire_nexuses(path, from, &retired, why, why_bytes);
-	spin_unlock_bh(&leg->lock);
-	if (ret)
-		goto unlock;
+	lockdep_assert_held(&leg->paths_lock);
 	/* Submitters that have picked one of them have handed their tasks over. */
 	synchronize_srcu(&leg->srcu);
 	for (i = from; i < path->nexus_count; i++)
@@ -287,8 +304,21 @@ static int path_retire(struct istripe_path *path, u32 from, bool asked, char *wh
 	smp_mb();
 	if (asked)
 		ret = leg_check_kept_keys(leg, why, why_bytes);
-	if (!ret)
-		ret = path_wait_idle(path, from, &retired, asked, why, why_bytes);
+	return ret ?: path_wait_idle(path, from, retired, asked, why, why_bytes);
+}
+
+static int path_retire(struct istripe_path *path, u32 from, bool asked, char *why,
+		       size_t why_bytes)
+{
+	struct istripe_leg *leg = path->leg;
+	struct retired retired;
+	int ret;
+
+	mutex_lock(&leg->paths_lock);
+	ret = path_retire_begin(path, from, &retired, why, why_bytes);
+	if (ret)
+		goto unlock;
+	ret = path_retire_end(path, from, &retired, asked, why, why_bytes);
 	if (ret)
 		path_take_back(path, &retired);
 unlock:
@@ -301,6 +331,49 @@ int istripe_path_retire(struct istripe_path *path, u32 from, char *why, size_t w
 	/* Checked before any change, too. */
 	return leg_check_kept_keys(path->leg, why, why_bytes) ?:
 	       path_retire(path, from, true, why, why_bytes);
+}
+
+/* As path_retire_begin(), for all nexuses. */
+static int path_reconnect_begin(struct istripe_path *path, bool alone, struct retired *retired,
+				char *why, size_t why_bytes)
+{
+	struct istripe_leg *leg = path->leg;
+	int ret;
+
+	spin_lock_bh(&leg->lock);
+	ret = path_check_others(path, 0, retired, why, why_bytes);
+	if (alone) {
+		/* The wait does not mind either. */
+		*retired = (struct retired) {};
+		ret = 0;
+	}
+	/* istripe_path_retire() was before us, istripe_path_drop() follows. */
+	if (path->kept != ISTRIPE_CONNECTIONS_MAX) {
+		scnprintf(why, why_bytes, "the path, or a connection of it, is being removed");
+		ret = -EBUSY;
+	}
+	if (!ret)
+		path_retire_nexuses(path, 0, retired);
+	spin_unlock_bh(&leg->lock);
+	return ret;
+}
+
+int istripe_path_reconnect(struct istripe_path *path, bool alone, char *why, size_t why_bytes)
+{
+	struct istripe_leg *leg = path->leg;
+	struct retired retired;
+	int ret;
+
+	mutex_lock(&leg->paths_lock);
+	ret = leg_check_kept_keys(leg, why, why_bytes) ?:
+	      path_reconnect_begin(path, alone, &retired, why, why_bytes);
+	if (ret)
+		goto unlock;
+	ret = path_retire_end(path, 0, &retired, true, why, why_bytes);
+	path_take_back(path, &retired);
+unlock:
+	mutex_unlock(&leg->paths_lock);
+	return ret;
 }
 
 static void path_take_out(struct istripe_path *path, u32 from)

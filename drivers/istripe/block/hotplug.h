@@ -5,8 +5,8 @@
  * A new path logs in; it is used when its LUN, and with metadata its superblock, are known to be
  * those of the leg. A removed path gets no more tasks, finishes those that it has, logs out and
  * goes idle; when its session is lost meanwhile its writes are fenced as those of any path. Then it
- * is taken out of the leg, and freed after a grace period. One change at a time, under
- * leg->paths_lock (leg.h).
+ * is taken out of the leg, and freed after a grace period. A path that is to reconnect is not taken
+ * out, but logs in again. One change at a time, under leg->paths_lock (leg.h).
  */
 #ifndef ISTRIPE_BLOCK_HOTPLUG_H
 #define ISTRIPE_BLOCK_HOTPLUG_H
@@ -45,6 +45,22 @@ struct istripe_path *istripe_path_add(struct istripe_leg *leg,
  * are registered; -EINTR.
  */
 int istripe_path_retire(struct istripe_path *path, u32 from, char *why, size_t why_bytes);
+
+/**
+ * istripe_path_reconnect() - let all sessions of a path end, and log in again
+ * @path: of a leg that is up
+ * @alone: also if nothing else of the leg is live: I/O waits meanwhile
+ * @why: reason on failure
+ * @why_bytes: its size
+ *
+ * The sessions finish their tasks and log out, as by istripe_path_retire(). The new ones have the
+ * same ISIDs; a path that is not live is logged in without a back-off.
+ *
+ * Context: process, sleeps until the old sessions have ended, as istripe_path_retire(); killable.
+ * Return: 0, the logins have begun; else as istripe_path_retire(), -EBUSY also if the path is being
+ * removed. Sessions that have ended by then log in again all the same.
+ */
+int istripe_path_reconnect(struct istripe_path *path, bool alone, char *why, size_t why_bytes);
 
 /**
  * istripe_path_drop() - free nexuses of a path, or all of it

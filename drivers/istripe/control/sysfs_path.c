@@ -12,10 +12,12 @@
 #include <linux/sysfs.h>
 
 #include "block/fence.h"
+#include "block/hotplug.h"
 #include "block/latency.h"
 #include "block/leg.h"
 #include "block/nexus.h"
 #include "block/path.h"
+#include "block/volume.h"
 #include "control/settings.h"
 #include "control/sysfs_dir.h"
 
@@ -217,6 +219,25 @@ static ssize_t path_fence_confirm_store(const struct istripe_sysfs_file *file, v
 
 ISTRIPE_SYSFS_FILE(path, fence_confirm, 0200, .store = path_fence_confirm_store);
 
+/* Waits for tasks: files of a path are there as long as the path. */
+static ssize_t path_reconnect_store(const struct istripe_sysfs_file *file, void *object,
+				    const char *page, size_t count)
+{
+	struct istripe_path *path = object;
+	bool alone = sysfs_streq(page, "force");
+	char why[ISTRIPE_WHY_BYTES] = "allowed are 1 and force";
+	int ret = -EINVAL;
+
+	if (alone || sysfs_streq(page, "1"))
+		ret = istripe_path_reconnect(path, alone, why, sizeof(why));
+	if (ret)
+		pr_warn("%s/%u/%u: reconnect: is refused, %s\n", path->leg->volume->name,
+			path->leg->index, path->index, why);
+	return ret ?: count;
+}
+
+ISTRIPE_SYSFS_FILE(path, reconnect, 0200, .store = path_reconnect_store);
+
 static ssize_t path_reconnects_show(const struct istripe_sysfs_file *file, void *object,
 				    char *page)
 {
@@ -279,6 +300,7 @@ static struct attribute *path_attrs[] = {
 	&path_file_ghost_writes.attr,
 	&path_file_waiting_ms.attr,
 	&path_file_fence_confirm.attr,
+	&path_file_reconnect.attr,
 	ISTRIPE_PATH_SETTINGS(PATH_ATTR)
 	NULL,
 };
