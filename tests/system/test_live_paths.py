@@ -2,6 +2,7 @@
 """Paths and connections that come and go while the volume is up and busy."""
 
 import errno
+import re
 import subprocess
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import pytest
 
 from lab import fio, network
 from lab.istripe import Named
+from lab.istripectl import TOOL
 from lab.reservation import KEY, WRITE_EXCLUSIVE_REG_ONLY, Reservations
-from lab.shell import read, run, wait_for, write
+from lab.shell import read, run, status, wait_for, write
 from scripted.scenario import Scenario
 from scripted.server import Server
 
@@ -110,6 +112,64 @@ def test_paths_come_and_go_under_verify(one_path, links, size):
     assert volume.reconnects() == 0 and state(volume) == "live"
 
 
+@pytest.mark.parametrize("connections", [1, 2])
+def test_reconnect_under_verify(one_path, links, size, kernel_log, connections):
+    """All paths log in again, one after another: no loss, no error."""
+    volume = one_path(path={"connections": connections})
+    device = volume.enable()
+    add(volume, 1, links[1])
+    with verified_io(device) as results:
+        for count in range(1, size.rounds(3, 50) + 1):
+            out = run(TOOL, "reconnect", volume.name)
+            assert len(re.findall("live again after", out)) == 2
+            for number in range(2):
+                path = volume.path_sysfs(0, number)
+                assert read(path / "state") == "live"
+                assert int(read(path / "reconnects")) == count * connections
+                assert read(path / "faults") == "0"
+            assert len(network.established()) == 2 * connections
+        wait_for("commands over both", lambda: sent(volume, 0) and sent(volume, 1), 60)
+    assert results and state(volume) == "live"
+    assert int(read(volume.sysfs() / "legs/0/redriven")) == 0
+    assert not kernel_log.matching("I/O error")
+
+
+def test_reconnect_of_the_only_path(one_path, links, kernel_log):
+    """Refused, unless I/O may wait for it."""
+    volume = one_path()
+    device = volume.enable()
+    reconnect = volume.path_sysfs() / "reconnect"
+    for value, error in (("1", errno.EBUSY), ("0", errno.EINVAL), ("yes", errno.EINVAL)):
+        with pytest.raises(OSError) as failed:
+            write(reconnect, value)
+        assert failed.value.errno == error, value
+    assert kernel_log.matching("reconnect: is refused, nothing else of leg 0 is live")
+    assert volume.reconnects() == 0 and volume.state() == "live"
+    with verified_io(device):
+        code, out = status(TOOL, "reconnect", volume.name)
+        assert code == 1 and "is the only path of its leg that is live" in out
+        run(TOOL, "reconnect", "--force", volume.name, "0", "0")
+        assert volume.reconnects() == 1
+    assert state(volume) == "live" and read(volume.path_sysfs() / "faults") == "0"
+
+
+def test_reconnect_of_a_path_that_does_not_come_back(one_path, links):
+    """It is said which and why; it comes back when it can, and the next one is left alone."""
+    volume = one_path()
+    device = volume.enable()
+    add(volume, 1, links[1])
+    with verified_io(device):
+        links[0].set_up(False)
+        try:
+            code, out = status(TOOL, "reconnect", "--timeout", "5", volume.name)
+        finally:
+            links[0].set_up(True)
+        assert code == 1 and "leg 0 path 0" in out and "paths behind it are left" in out
+        wait_for("path 0", lambda: read(volume.path_sysfs() / "state") == "live", 60)
+    assert int(read(volume.path_sysfs(0, 1) / "reconnects")) == 0
+    assert state(volume) == "live"
+
+
 def test_the_first_path_goes(one_path, links, verify):
     """Its number stays free; the volume comes up again with what is left."""
     volume = one_path()
@@ -193,6 +253,9 @@ def test_not_while_keys_are_registered(one_path, links):
             assert busy.value.errno == errno.EBUSY, name
             assert "keys of persistent reservations are registered" in volume.last_error()
             assert read(name) == before
+        with pytest.raises(OSError) as busy:
+            write(volume.path_sysfs(0, 1) / "reconnect", 1)
+        assert busy.value.errno == errno.EBUSY and volume.reconnects() == 0
         assert volume.state() == "live"
         run("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=1M", "count=8")
         assert ours.release(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
@@ -219,6 +282,26 @@ def test_not_while_the_volume_is_down(one_path, links):
     with pytest.raises(OSError) as busy:
         write(directory / "portal", links[1].portal())
     assert busy.value.errno == errno.EBUSY
+
+
+def test_reconnect_of_one_session_of_two_connections(link, make_volume):
+    """mcs: the session ends without a command, and the next one has both."""
+    server = Server(link.address, SCRIPTED_PORT, network.NETNS).start()
+    try:
+        server.load(Scenario("honest", settings={"MaxConnections": 4}), size_bytes=16 * MIB)
+        volume = make_volume(Named(server.target.settings.name), path={
+            **QUICK, "portal": server.portal, "multi": "mcs", "connections": 2})
+        with verified_io(volume.enable()):
+            wait_session(volume, 2)
+            for count in range(1, 4):
+                run(TOOL, "reconnect", "--force", volume.name)
+                assert volume.reconnects() == count
+                wait_session(volume, 2)
+        assert int(read(volume.path_sysfs() / "faults")) == 0
+        volume.disable()
+        assert server.violations() == []
+    finally:
+        server.stop()
 
 
 @pytest.mark.timeout_s(900)

@@ -12,6 +12,8 @@
  *	FAKE_ENABLE_PATH=errno		the same for a path of a volume that is up
  *	FAKE_OPEN=1			the disk is open: 0 is refused, force is not
  *	FAKE_LOST=1			the last dirty data cannot be written
+ *	FAKE_RECONNECT=state		of a path in sysfs that is to log in again; a number: it
+ *					fails with this errno; "hang": it waits for a fatal signal
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -364,6 +366,22 @@ static int value_check(const char *path, const char *rest, const char *value)
 	return 0;
 }
 
+static int reconnect_write(const char *path)
+{
+	const char *state = getenv("FAKE_RECONNECT");
+	char dir[PATH_MAX];
+
+	if (!state)
+		return 0;
+	while (!strcmp(state, "hang"))
+		pause();
+	if (atoi(state))
+		return refuse(atoi(state));
+	snprintf(dir, sizeof(dir), "%.*s", (int)(strrchr(path, '/') - path), path);
+	file_put(dir, "state", state, 0644);
+	return 0;
+}
+
 ssize_t __wrap_write(int fd, const void *data, size_t bytes)
 {
 	char link[64], path[PATH_MAX], value[4096];
@@ -380,6 +398,9 @@ ssize_t __wrap_write(int fd, const void *data, size_t bytes)
 	value[strcspn(value, "\n")] = '\0';
 	rest = below(path);
 	if (rest && value_check(path, rest, value))
+		return -1;
+	if (strstr(path, "/sys/block/") && !strcmp(strrchr(path, '/'), "/reconnect") &&
+	    reconnect_write(path))
 		return -1;
 	if (rest && !strcmp(value, "force") && !strcmp(strrchr(path, '/'), "/enable"))
 		return __real_write(fd, "0\n", 2) == 2 ? (ssize_t)bytes : -1;

@@ -76,7 +76,7 @@ def test_usage_is_code_2(tool, words, named):
 @pytest.mark.parametrize("command", ["create", "assemble", "discover", "import", "save", "apply",
                                      "up", "down", "delete", "rescan", "show", "status", "list",
                                      "top", "monitor", "metrics", "report", "examine", "set",
-                                     "doctor"])
+                                     "doctor", "reconnect"])
 def test_help(tool, command):
     out, err = tool.run(command, "--help")
     assert out.startswith(f"usage: istripectl {command} ") and not err
@@ -101,7 +101,7 @@ def test_help_has_the_short_options(tool):
 
 
 @pytest.mark.parametrize("command", ["discover", "rescan", "show", "status", "top", "monitor",
-                                     "examine", "doctor", "list"])
+                                     "examine", "doctor", "list", "reconnect"])
 def test_json_has_a_short_form(tool, command):
     """As of lsblk and findmnt."""
     assert "\n  -J, --json " in tool.run(command, "-J", "--help")[0]
@@ -109,7 +109,7 @@ def test_json_has_a_short_form(tool, command):
 
 def test_all_that_have_json_are_there():
     page = manual().split(".SH SYNOPSIS")[1].split(".SH DESCRIPTION")[0]
-    assert len([text for text in page.split(".br") if "--json" in text]) == 9
+    assert len([text for text in page.split(".br") if "--json" in text]) == 10
 
 
 @pytest.mark.parametrize("command", ["list", "status", "top"])

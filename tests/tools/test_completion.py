@@ -116,6 +116,14 @@ def offered(tmp_path):
     ("istripectl rescan --", {"--json", "--dry-run"}),
     ("istripectl path add --d", {"--dry-run"}),
     ("istripectl path confirm --yes db ", {"0", "1"}),
+    ("istripectl rec", {"reconnect"}),
+    ("istripectl reconnect ", {"db", "log"}),
+    ("istripectl reconnect --force db ", {"0", "1"}),
+    ("istripectl reconnect --timeout 5 db 0 ", {"0", "1"}),
+    ("istripectl reconnect db 1 ", {"0"}),
+    ("istripectl reconnect db 1 0 ", set()),
+    ("istripectl reconnect db --", {"--force", "--timeout", "--json", "--dry-run", "--help"}),
+    ("istripectl reconnect db --timeout ", {"30", "5min", "forever"}),
     ("istripectl do", {"down", "doctor"}),
     ("istripectl doctor ", {"--json", "--list", "db", "log"}),
 ])
@@ -161,7 +169,7 @@ MAIN = TOP / "tools" / "istripectl" / "main.c"
 
 
 #: Commands whose --dry-run is that of $dry_run; others have a text of their own.
-DRY = ("save", "up", "down", "delete", "rescan")
+DRY = ("save", "up", "down", "delete", "rescan", "reconnect")
 
 
 def test_zsh_has_every_command_and_option():

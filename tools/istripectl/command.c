@@ -63,6 +63,13 @@ static int wait_set(const char *text, struct command_line *line, struct fault *f
 	return fault_set(fault, -EINVAL, "--wait %s: seconds, a time as 5min, or forever", text);
 }
 
+static int timeout_set(const char *text, struct command_line *line, struct fault *fault)
+{
+	if (value_wait(text, &line->timeout_ms))
+		return 0;
+	return fault_set(fault, -EINVAL, "--timeout %s: seconds, a time as 5min, or forever", text);
+}
+
 static int columns_set(const char *text, struct command_line *line, struct fault *fault)
 {
 	(void)fault;
@@ -116,6 +123,7 @@ static const struct option_value {
 	int (*set)(const char *text, struct command_line *line, struct fault *fault);
 } option_values[] = {
 	{ "--wait", COMMAND_WAIT, false, wait_set },
+	{ "--timeout", COMMAND_TIMEOUT, false, timeout_set },
 	{ "--output", COMMAND_COLUMNS, false, columns_set },
 	{ "-o", COMMAND_COLUMNS, false, columns_set },
 	{ "--interval", COMMAND_INTERVAL, false, interval_set },

@@ -43,6 +43,7 @@ enum command_flag {
 	COMMAND_DRY_RUN = 512,
 	COMMAND_LIST = 1024,	/* --list */
 	COMMAND_CREATE = 2048,
+	COMMAND_TIMEOUT = 4096,	/* has a value */
 	COMMAND_COLUMNS = 1 << 16,	/* has a value */
 	COMMAND_NO_HEADINGS = 1 << 17,
 	COMMAND_PAIRS = 1 << 18,
@@ -61,6 +62,7 @@ struct command_line {
 	size_t count;
 	bool help;
 	long long wait_ms;	/* of --wait */
+	long long timeout_ms;	/* of --timeout */
 	const char *columns;	/* of -o */
 	const char *program;	/* of --exec */
 	const char *alert;	/* of --program */
@@ -154,6 +156,7 @@ int command_doctor(const struct command *command, int argc, char **argv);
 int command_metrics(const struct command *command, int argc, char **argv);
 int command_report(const struct command *command, int argc, char **argv);
 int command_examine(const struct command *command, int argc, char **argv);
+int command_reconnect(const struct command *command, int argc, char **argv);
 int command_path(const struct command *command, int argc, char **argv);
 
 #endif

@@ -208,6 +208,27 @@ _istripectl_path() {
 	esac
 }
 
+# $1: the word, behind it the words before it: istripectl reconnect [options] NAME [LEG [PATH]]
+_istripectl_reconnect() {
+	local word=$1 before='' one options=
+	local -a plain=()
+
+	shift 3
+	for one; do
+		[[ $one = -* || $before = --timeout ]] || plain+=("$one")
+		before=$one
+	done
+	set -- "${plain[@]}"
+	case $before:$word:$# in
+	--timeout:*) options='30 5min forever' ;;
+	*:-*) options='--force --timeout --json --dry-run --help' ;;
+	*:0) options=$(_istripectl_folders) ;;
+	*:1) options=$(_istripectl_folders "$1/legs") ;;
+	*:2) options=$(_istripectl_folders "$1/legs/$2/paths") ;;
+	esac
+	mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
+}
+
 # $1: the word, behind it the words before it: istripectl set [options] NAME [options] LIST
 _istripectl_set() {
 	local word=$1 name='' leg='' path='' before=''
@@ -268,7 +289,7 @@ _istripectl_columns() {
 
 _istripectl() {
 	local word command=${COMP_WORDS[1]} options=
-	local commands='create assemble discover import save apply up down delete path rescan show status list
+	local commands='create assemble discover import save apply up down delete path reconnect rescan show status list
 		top monitor metrics report examine set doctor help'
 	local -a words
 
@@ -295,6 +316,12 @@ _istripectl() {
 	path)
 		_istripectl_before
 		_istripectl_path "$word" "${words[@]}"
+		_istripectl_trim "$word"
+		return
+		;;
+	reconnect)
+		_istripectl_before
+		_istripectl_reconnect "$word" "${words[@]}"
 		_istripectl_trim "$word"
 		return
 		;;

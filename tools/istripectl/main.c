@@ -92,6 +92,20 @@ static const char path_details[] =
 "  istripectl path add db 0 portal=192.0.2.20,nic=eth3\n"
 "  istripectl path remove db 0 1\n";
 
+static const char reconnect_details[] =
+"The sessions end, and log in again with the settings that are in use: all paths, those of\n"
+"a leg, or one. One path after another, the next one when the one before is live again; I/O\n"
+"goes on over the others. Stops at the first that does not come back, and says why. For\n"
+"settings of the configuration file that are not in use yet: apply.\n"
+"\n"
+"  --force              also a path that is the only live one of its leg: its I/O waits\n"
+"  --timeout TIME       for each path: seconds, 5min, forever; default: 1min\n"
+"  -n, --dry-run        only print what would be done\n"
+"  -J, --json           as JSON\n"
+"\n"
+"  istripectl reconnect db\n"
+"  istripectl reconnect db 0 1\n";
+
 static const char discover_details[] =
 "Asks with iscsiadm, whose database is not changed. Prints targets, portals, and the words\n"
 "for create; and whether volumes of this host have a leg there.\n"
@@ -291,6 +305,8 @@ static const struct command commands[] = {
 	{ "path", "add NAME LEG LIST | path remove NAME LEG PATH | path confirm NAME LEG PATH",
 	  "Add a path to a leg, remove one, or let its waiting writes go on", path_details,
 	  command_path },
+	{ "reconnect", "[--force] [--timeout TIME] [--json | --dry-run] NAME [LEG [PATH]]",
+	  "Let paths log in again, one after another", reconnect_details, command_reconnect },
 	{ "list", "[--json | -o COLUMNS --noheadings -P] [NAME]...",
 	  "List volumes, a line for each", list_details,
 	  command_list },
