@@ -292,6 +292,7 @@ def test_busy_is_a_limit_as_well(server, make_volume, link):
     # As many as were too many at first; then only what probing for more costs.
     assert 0 < memory["refused"] < BUSY_READS
     assert int(read(volume.leg_sysfs(0) / "retried")) == memory["refused"]
+    assert int(read(volume.path_sysfs() / "retries")) == memory["refused"]
     assert volume.reconnects() == 0
     assert server.violations() == []
 

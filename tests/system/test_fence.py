@@ -419,6 +419,7 @@ def test_somebody_knows(servers, make_volume, links, kernel_log):
     """A write that waits goes over the other path when the administrator says that it may."""
     with waiting_write(servers, make_volume, links[0], links, kernel_log) as left:
         lost, other = (left.volume.path_sysfs(0, path) for path in range(2))
+        assert int(read(lost / "retries")) >= 1 and read(other / "retries") == "0"
         left.writer.join(SETTLE_S)
         assert left.writer.is_alive(), "the write did not wait for its own path"
         assert all(refuses(lost, value, errno.EINVAL) for value in ("0", "2", "", "dead"))

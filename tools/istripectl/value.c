@@ -162,9 +162,9 @@ static bool is_number(const char *name)
 		ISTRIPE_VOLUME_SETTINGS(NUMBER_OF_ROW)
 		ISTRIPE_LEG_SETTINGS(NUMBER_OF_ROW)
 		ISTRIPE_PATH_SETTINGS(NUMBER_OF_ROW)
-		"cid", "commands", "events", "faults", "index", "reconnects", "redriven",
-		"retried", "session", "tsih", "port_group", "waiting_writes", "ghost_writes",
-		"MaxConnections",
+		"cid", "commands", "commands_in_flight", "events", "faults", "ghost_writes",
+		"index", "reconnects", "redriven", "retried", "retries", "session", "tsih",
+		"port_group", "waiting_writes", "MaxConnections",
 		NULL
 	};
 	static const char *const endings[] = {

@@ -146,10 +146,16 @@ static void io_task_aborted(struct istripe_leg_task *leg_task)
 				 BLK_STS_TIMEOUT);
 }
 
+static void io_count_retry(struct istripe_leg_task *leg_task)
+{
+	atomic64_inc(&leg_task->leg->retried);
+	atomic64_inc(&leg_task->nexus->path->retries);
+}
+
 /* Each nexus may report a unit attention of its own. */
 static void io_task_retry(struct istripe_leg_task *leg_task)
 {
-	atomic64_inc(&leg_task->leg->retried);
+	io_count_retry(leg_task);
 	if (++leg_task->retries <= RETRIES_MAX + leg_task->leg->nexus_count) {
 		io_task_again(leg_task);
 		return;
@@ -164,7 +170,7 @@ static void io_task_retry(struct istripe_leg_task *leg_task)
  */
 static void io_task_elsewhere(struct istripe_leg_task *leg_task)
 {
-	atomic64_inc(&leg_task->leg->retried);
+	io_count_retry(leg_task);
 	leg_task->moves = min(leg_task->moves + 1, U8_MAX);
 	if (leg_task->moves <= RETRIES_MAX + leg_task->leg->nexus_count ||
 	    !io_too_old(leg_task->io)) {
@@ -289,6 +295,7 @@ static void io_task_done(struct istripe_task *task)
 
 	istripe_nexus_done(leg_task);
 	if (task->error) {
+		atomic64_inc(&leg_task->nexus->path->retries);
 		istripe_allowance_give(leg_task->leg, false);
 		if (task->error == -ECANCELED || task->error == -EAGAIN)
 			io_task_aborted(leg_task);
@@ -328,11 +335,11 @@ static void io_task_done(struct istripe_task *task)
 		io_say_deferred(leg_task);
 		fallthrough;
 	case ISTRIPE_SCSI_RETRY_BACKOFF:
-		atomic64_inc(&leg_task->leg->retried);
+		io_count_retry(leg_task);
 		io_task_back_off(leg_task, FAILURES_MAX, BLK_STS_IOERR);
 		break;
 	case ISTRIPE_SCSI_RETRY_DELAY:
-		atomic64_inc(&leg_task->leg->retried);
+		io_count_retry(leg_task);
 		if (istripe_allowance_refused(leg_task->leg, leg_task))
 			break;
 		io_say_failed(leg_task, "busy for too long: given up");

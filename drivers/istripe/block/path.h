@@ -55,6 +55,7 @@ struct istripe_path {
 	atomic_t in_flight;
 	atomic_long_t in_flight_bytes;
 	struct istripe_latencies __percpu *latencies;
+	atomic64_t retries;		/* answers that ask for another attempt, and lost tasks */
 
 	struct istripe_conn_place places[ISTRIPE_CONNECTIONS_MAX];
 	struct list_head sysfs_dirs;	/* the control layer's sysfs directory */

@@ -267,6 +267,15 @@ static ssize_t path_faults_show(const struct istripe_sysfs_file *file, void *obj
 
 ISTRIPE_SYSFS_FILE(path, faults, 0444, .show = path_faults_show);
 
+static ssize_t path_retries_show(const struct istripe_sysfs_file *file, void *object, char *page)
+{
+	const struct istripe_path *path = object;
+
+	return sysfs_emit(page, "%lld\n", atomic64_read(&path->retries));
+}
+
+ISTRIPE_SYSFS_FILE(path, retries, 0444, .show = path_retries_show);
+
 static ssize_t path_latency_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
 	const struct istripe_path *path = object;
@@ -293,6 +302,7 @@ static struct attribute *path_attrs[] = {
 	&path_file_port_group.attr,
 	&path_file_reconnects.attr,
 	&path_file_faults.attr,
+	&path_file_retries.attr,
 	ISTRIPE_SYSFS_LATENCY_ATTRS(path)
 	&path_file_fenced_through.attr,
 	&path_file_unproven.attr,

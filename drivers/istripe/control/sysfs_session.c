@@ -305,6 +305,17 @@ CONN_FILE(pdus_sent, "%llu", READ_ONCE(conn->pdus_sent));
 CONN_FILE(pdus_received, "%llu", READ_ONCE(conn->pdus_received));
 CONN_FILE(digest_errors, "%llu", READ_ONCE(conn->digest_errors));
 CONN_FILE(commands_sent, "%llu", READ_ONCE(conn->commands_sent));
+
+static u64 conn_commands_in_flight(const struct istripe_conn *conn)
+{
+	u64 answered = READ_ONCE(conn->commands_answered);
+	u64 sent = READ_ONCE(conn->commands_sent);
+
+	/* Both go on meanwhile. */
+	return sent - min(sent, answered);
+}
+
+CONN_FILE(commands_in_flight, "%llu", conn_commands_in_flight(conn));
 CONN_FILE(ping_rtt_us, "%u", READ_ONCE(conn->ping_rtt_us));
 
 static struct attribute *conn_attrs[] = {
@@ -318,6 +329,7 @@ static struct attribute *conn_attrs[] = {
 	&conn_file_pdus_sent.attr,
 	&conn_file_pdus_received.attr,
 	&conn_file_commands_sent.attr,
+	&conn_file_commands_in_flight.attr,
 	&conn_file_digest_errors.attr,
 	&conn_file_ping_rtt_us.attr,
 	NULL,
