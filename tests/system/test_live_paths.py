@@ -126,7 +126,7 @@ def test_reconnect_under_verify(one_path, links, size, kernel_log, connections):
                 path = volume.path_sysfs(0, number)
                 assert read(path / "state") == "live"
                 assert int(read(path / "reconnects")) == count * connections
-                assert read(path / "faults") == "0"
+                assert read(path / "faults") == read(path / "retries") == "0"
             assert len(network.established()) == 2 * connections
         wait_for("commands over both", lambda: sent(volume, 0) and sent(volume, 1), 60)
     assert results and state(volume) == "live"

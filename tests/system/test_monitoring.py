@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from lab import istripe, network
+from lab import fio, istripe, network
 from lab.istripectl import INITIATOR, TOOL, leg
-from lab.shell import run, wait_for
+from lab.shell import read, run, wait_for
 
 TOP = Path(__file__).resolve().parents[2]
 USER, SECRET = "initiator", "a-secret-of-20-bytes"
@@ -73,6 +73,26 @@ def test_metrics(tool, volume):
         assert sample(after, "istripe_leg_write_protected", leg=number) == 0
     tool("down", "db")
     assert sample(prometheus.parse(tool("metrics")), "istripe_volume_state", state="down") == 1
+
+
+def test_top(tool, volume):
+    """Each row under load: of the disk, its legs, paths and connections."""
+    with fio.meanwhile(f"/dev/{volume.device()}", rw="randread", bs="4k", iodepth=16, size="16M",
+                       time_based=True, runtime=6):
+        found, = json.loads(tool("top", "--once", "-J", "--interval", "2"))["volumes"]
+    assert found["iops"] > 0 and len(found["legs"]) == 2
+    for leg_row in found["legs"]:
+        path, = leg_row["paths"]
+        connection, = path["connections"]
+        for row in (leg_row, path, connection):
+            assert row["read_bytes_per_second"] > 4096 * row["iops"] > 0
+            assert row["latency_ms"] > 0 and 0 <= row["queue"] <= 128
+            assert row["retries"] == 0 and row["retransmits"] >= 0
+        assert connection["ping_us"] is not None
+    assert any(leg_row["queue"] for leg_row in found["legs"])
+    wait_for("an end of all commands", lambda: all(
+        read(volume.path_sysfs(number) / "connections/0/commands_in_flight") == "0"
+        for number in range(2)), 10)
 
 
 def test_report(tool, volume, tmp_path):

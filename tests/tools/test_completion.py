@@ -93,7 +93,7 @@ def offered(tmp_path):
     ("istripectl to", {"top"}),
     ("istripectl top --o", {"--once", "--output"}),
     ("istripectl top --interval ", {"1", "5", "500ms", "1min"}),
-    ("istripectl top -o R", {"READ_MB/s", "RETRIES", "RECONNECTS"}),
+    ("istripectl top -o R", {"READ_MB/s", "RETRIES", "RECONNECTS", "RETRANS"}),
     ("istripectl status --w", {"--watch"}),
     ("istripectl status -o W", {"WHERE"}),
     ("istripectl list --", {"--json", "--output", "--noheadings", "--pairs"}),

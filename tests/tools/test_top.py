@@ -31,6 +31,7 @@ COUNTERS = {
     f"{BASE}/legs/0/redriven": ["1", "3", "3"],
     f"{BASE}/legs/0/paths/0/state": ["live", "live", "backoff"],
     f"{BASE}/legs/0/paths/0/reconnects": ["1", "2", "2"],
+    f"{BASE}/legs/0/paths/0/retries": ["7", "9", "9"],
     f"{BASE}/legs/0/paths/0/session/commands_sent": ["1000", "3000", ""],
     f"{BASE}/legs/0/paths/0/sessions/1/commands_sent": ["0", "1000", "1000"],
     # 600 reads and 400 writes in 3 s; the leg has another path that is none of this test.
@@ -45,7 +46,13 @@ COUNTERS = {
     f"{CONNECTION}/bytes_sent": ["900000000", "20000000", "20000000"],
     f"{CONNECTION}/bytes_received": ["1000", "50001000", "50001000"],
     f"{CONNECTION}/commands_sent": ["0", "2000", "2000"],
+    f"{CONNECTION}/commands_in_flight": ["4", "9", "0"],
     f"{CONNECTION}/ping_rtt_us": ["0", "123", "123"],
+    f"{CONNECTION}/local_address": ["192.0.2.1:40000"] * 3,
+    f"{CONNECTION}/remote_address": ["192.0.2.10:3260"] * 3,
+    # Segments sent, and sent again.
+    "fake/tcp": [f"192.0.2.1:40000 192.0.2.10:3260 150 9000 {sent} {again} cubic"
+                 for sent, again in ((1000, 4), (9000, 11), (9000, 11))],
 }
 
 
@@ -75,14 +82,14 @@ def test_once(busy):
     out, _ = busy.run("top", "--once", "--interval", "2")
     lines = [re.split(r" {2,}| (?=\S)", line.strip()) for line in out.splitlines()]
     assert lines[0] == ["NAME", "STATE", "READ_MB/s", "WRITE_MB/s", "IOPS", "LATENCY_ms", "QUEUE",
-                        "RETRIES", "RECONNECTS", "PING_us"]
-    values = {" ".join(line[:-9]): line[-9:] for line in lines[1:]}
+                        "RETRIES", "RECONNECTS", "PING_us", "RETRANS"]
+    values = {" ".join(line[:-10]): line[-10:] for line in lines[1:]}
     assert values == {
-        "db": ["live", "512.0", "256.0", "750", "2.00", "7", "3", "1", "-"],
-        "leg 0": ["live", "25.0", "10.0", "1500", "0.50", "-", "3", "1", "-"],
-        "path 0": ["live", "25.0", "10.0", "1500", "3.00", "-", "-", "1", "-"],
-        "connection 0": ["logged-in", "25.0", "10.0", "1000", "-", "-", "-", "-", "123"],
-        "off": ["down", *["-"] * 8],
+        "db": ["live", "512.0", "256.0", "750", "2.00", "7", "3", "1", "-", "7"],
+        "leg 0": ["live", "25.0", "10.0", "1500", "0.50", "9", "3", "1", "-", "7"],
+        "path 0": ["live", "25.0", "10.0", "1500", "3.00", "9", "2", "1", "-", "7"],
+        "connection 0": ["logged-in", "25.0", "10.0", "1000", "3.00", "9", "2", "-", "123", "7"],
+        "off": ["down", *["-"] * 9],
     }
 
 
@@ -96,14 +103,42 @@ def test_json_until_a_signal(busy):
     assert volume["latency_ms"] == 2 and volume["queue"] == 7 and volume["ping_us"] is None
     path = volume["legs"][0]["paths"][0]
     assert path["index"] == 0 and path["write_bytes_per_second"] == 20e6 and path["iops"] == 3000
-    assert path["reconnects"] == 1 and path["queue"] is None
+    assert path["reconnects"] == 1 and path["queue"] == 9 and path["retries"] == 2
     assert path["latency_ms"] == 3 and volume["legs"][0]["latency_ms"] == 0.5
-    assert path["connections"][0]["ping_us"] == 123 and path["connections"][0]["latency_ms"] is None
+    connection, = path["connections"]
+    assert connection["ping_us"] == 123 and connection["latency_ms"] == 3
+    assert connection["queue"] == 9 and connection["retransmits"] == 7
+    assert connection["iops"] == 2000 and connection["reconnects"] is None
     volume, = second["volumes"]
     assert volume["iops"] == volume["queue"] == volume["retries"] == 0
     assert volume["latency_ms"] is None
     path = volume["legs"][0]["paths"][0]
     assert path["state"] == "backoff" and path["latency_ms"] is None
+
+
+def test_two_connections(busy):
+    """What is counted for a path is none of theirs: its latency, its retries."""
+    busy.put(f"{BASE}/legs/0/paths/0/connections/1/state", "logged-in")
+    busy.put(f"{BASE}/legs/0/paths/0/connections/1/commands_in_flight", "5")
+    volume, = json.loads(busy.run("top", "--once", "-J", "db")[0])["volumes"]
+    path, = volume["legs"][0]["paths"]
+    assert path["queue"] == volume["legs"][0]["queue"] == 14 and path["latency_ms"] == 3
+    assert [one["queue"] for one in path["connections"]] == [9, 5]
+    assert [one["retransmits"] for one in path["connections"]] == [7, None]
+    assert all(one["latency_ms"] is one["retries"] is None for one in path["connections"])
+
+
+@pytest.mark.parametrize("addresses", [
+    {"local_address": "192.0.2.1:40001"}, {"remote_address": ""}, {"local_address": "nonsense"},
+])
+def test_a_connection_that_tcp_does_not_know(busy, addresses):
+    """As of another network namespace."""
+    busy.env["FAKE_CLOCK"] = "true"
+    for name, value in addresses.items():
+        busy.put(f"{CONNECTION}/{name}", value)
+    volume, = json.loads(busy.run("top", "--once", "-J", "db")[0])["volumes"]
+    connection, = volume["legs"][0]["paths"][0]["connections"]
+    assert connection["retransmits"] is None and connection["queue"] == 4
 
 
 def test_blocks(busy):

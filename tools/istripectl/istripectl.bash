@@ -276,7 +276,7 @@ _istripectl_columns() {
 	-o:status | --output:status) options='NAME STATE WHERE DETAILS' ;;
 	-o:list | --output:list) options='VOLUME DEVICE STATE SIZE LEGS PATHS' ;;
 	-o:top | --output:top)
-		options='NAME STATE READ_MB/s WRITE_MB/s IOPS LATENCY_ms QUEUE RETRIES RECONNECTS PING_us'
+		options='NAME STATE READ_MB/s WRITE_MB/s IOPS LATENCY_ms QUEUE RETRIES RECONNECTS PING_us RETRANS'
 		;;
 	--interval:top) options='1 5 500ms 1min' ;;
 	*:status) options="--watch --json --output --noheadings --pairs $(_istripectl_folders)" ;;

@@ -57,7 +57,7 @@ static void rates_clear(struct rates *rates)
 {
 	*rates = (struct rates) {
 		RATE_NONE, RATE_NONE, RATE_NONE, RATE_NONE, RATE_NONE, RATE_NONE, RATE_NONE,
-		RATE_NONE
+		RATE_NONE, RATE_NONE
 	};
 }
 
@@ -65,8 +65,10 @@ static void rates_add(struct rates *sum, const struct rates *part)
 {
 	add(&sum->read_bytes, part->read_bytes);
 	add(&sum->write_bytes, part->write_bytes);
+	add(&sum->queue, part->queue);
 	add(&sum->retries, part->retries);
 	add(&sum->reconnects, part->reconnects);
+	add(&sum->retransmits, part->retransmits);
 }
 
 typedef void (*rates_fn)(const struct live *before, const struct live *after, double seconds,
@@ -96,7 +98,15 @@ void rates_of_connection(const struct live *before, const struct live *after, do
 	rates->read_bytes = per_second(counter_grown(before, after, "bytes_received"), seconds);
 	rates->write_bytes = per_second(counter_grown(before, after, "bytes_sent"), seconds);
 	rates->iops = per_second(counter_grown(before, after, "commands_sent"), seconds);
+	rates->queue = counter(after, "commands_in_flight");
+	rates->retransmits = counter_grown(before, after, RATES_RETRANSMITS);
 	rates->ping_us = counter(after, "ping_rtt_us");
+}
+
+void rates_of_only_connection(const struct rates *path, struct rates *connection)
+{
+	connection->latency_ms = path->latency_ms;
+	connection->retries = path->retries;
 }
 
 static double session_commands(const struct live *before, const struct live *after,
@@ -121,6 +131,7 @@ void rates_of_path(const struct live *before, const struct live *after, double s
 		add(&commands, session_commands(old, all, all->children[i].name));
 	rates->iops = per_second(commands, seconds);
 	rates->latency_ms = mean_ms(before, after);
+	rates->retries = counter_grown(before, after, "retries");
 	rates->reconnects = counter_grown(before, after, "reconnects");
 }
 
@@ -157,6 +168,7 @@ void rates_of_volume(const struct live *before, const struct live *after, const 
 	children_add(before, after, "legs", rates_of_leg, seconds, rates);
 	rates->read_bytes = RATE_NONE;
 	rates->write_bytes = RATE_NONE;
+	rates->queue = RATE_NONE;
 	if (!stat_read(stat_before, &old) || !stat_read(stat_after, &now))
 		return;
 	rates->read_bytes = per_second(grown(old.read_sectors, now.read_sectors) * 512, seconds);

@@ -5,6 +5,9 @@
 
 #include "live.h"
 
+/* Added to the files of a connection: segments that TCP has sent again, as it says itself. */
+#define RATES_RETRANSMITS	"tcp_retransmits"
+
 /* Of one leg, path or connection, or of the whole volume; RATE_NONE: there is no such counter. */
 struct rates {
 	double read_bytes, write_bytes;	/* per second */
@@ -12,6 +15,7 @@ struct rates {
 	double latency_ms;		/* mean, of the commands that ended in the interval */
 	double queue;			/* commands in flight at its end */
 	double retries, reconnects;	/* in the interval */
+	double retransmits;		/* in the interval: TCP segments */
 	double ping_us;			/* the last one */
 };
 
@@ -48,6 +52,13 @@ void rates_of_leg(const struct live *before, const struct live *after, double se
  */
 void rates_of_path(const struct live *before, const struct live *after, double seconds,
 		   struct rates *rates);
+
+/**
+ * rates_of_only_connection() - add what holds for a path of one connection and for that
+ * @path: of the path
+ * @connection: of the connection; latency and retries are set
+ */
+void rates_of_only_connection(const struct rates *path, struct rates *connection);
 
 /**
  * rates_of_connection() - of a connection

@@ -9,7 +9,7 @@
 
 #include "fault.h"
 
-#define TABLE_COLUMNS	10
+#define TABLE_COLUMNS	11
 
 /* How the user wants it. */
 struct table_style {

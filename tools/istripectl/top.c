@@ -7,6 +7,7 @@
 #include "alloc.h"
 #include "command.h"
 #include "file.h"
+#include "host_net.h"
 #include "interrupt.h"
 #include "json_out.h"
 #include "live.h"
@@ -29,11 +30,40 @@ struct readings {
 	size_t count;
 };
 
+/* TCP is asked beside the files: it does not know a connection that is gone meanwhile. */
+static void tcp_read(struct live *connection, const char *nic)
+{
+	const char *local = settings_value(&connection->values, "local_address");
+	const char *remote = settings_value(&connection->values, "remote_address");
+	struct host_tcp tcp;
+	char *again;
+
+	if (!*local || !*remote || host_tcp(local, remote, nic, &tcp))
+		return;
+	again = alloc_printf("%llu", tcp.sent_again);
+	settings_put(&connection->values, RATES_RETRANSMITS, again);
+	free(again);
+}
+
+/* @nic: of the path that @live is, or is a part of. */
+static void tcp_read_all(struct live *live, const char *nic)
+{
+	size_t i;
+
+	if (settings_find(&live->values, "local_address"))
+		tcp_read(live, nic);
+	if (settings_find(&live->values, "nic"))
+		nic = settings_value(&live->values, "nic");
+	for (i = 0; i < live->child_count; i++)
+		tcp_read_all(&live->children[i], nic);
+}
+
 static int readings_take(const struct command_line *line, struct readings *readings,
 			 struct fault *fault)
 {
 	struct file_names names = { 0 };
 	int ret = command_volumes(line, &names, fault);
+	struct volume_now *now;
 	size_t i;
 
 	memset(readings, 0, sizeof(*readings));
@@ -44,7 +74,9 @@ static int readings_take(const struct command_line *line, struct readings *readi
 			break;
 		readings->items = alloc_array(readings->items, readings->count + 1,
 					      sizeof(*readings->items));
-		volume_now_read(names.items[i], &readings->items[readings->count].now);
+		now = &readings->items[readings->count].now;
+		volume_now_read(names.items[i], now);
+		tcp_read_all(&now->live, "");
 		readings->items[readings->count++].time_ms = watch_now_ms();
 	}
 	file_names_free(&names);
@@ -79,7 +111,7 @@ struct sink {
 
 static const char *const columns[] = {
 	"NAME", "STATE", "READ_MB/s", "WRITE_MB/s", "IOPS", "LATENCY_ms", "QUEUE", "RETRIES",
-	"RECONNECTS", "PING_us", NULL
+	"RECONNECTS", "PING_us", "RETRANS", NULL
 };
 
 static char *rate_text(double rate, double unit, int digits)
@@ -95,7 +127,7 @@ static void rates_row(struct table *table, char *name, const char *state,
 		rate_text(rates->write_bytes, 1e6, 1), rate_text(rates->iops, 1, 0),
 		rate_text(rates->latency_ms, 1, 2), rate_text(rates->queue, 1, 0),
 		rate_text(rates->retries, 1, 0), rate_text(rates->reconnects, 1, 0),
-		rate_text(rates->ping_us, 1, 0),
+		rate_text(rates->ping_us, 1, 0), rate_text(rates->retransmits, 1, 0),
 	};
 
 	table_add(table, cells);
@@ -126,6 +158,7 @@ static void rates_object(struct json_object *object, const char *state, const st
 	count_add(object, "retries", rates->retries);
 	count_add(object, "reconnects", rates->reconnects);
 	count_add(object, "ping_us", rates->ping_us);
+	count_add(object, "retransmits", rates->retransmits);
 }
 
 /* The directories below a volume, from outside to inside. */
@@ -142,16 +175,21 @@ static const struct level {
 #define LEVELS	(sizeof(levels) / sizeof(*levels))
 
 static void level_walk(const struct sink *sink, size_t depth, const struct live *before,
-		       const struct live *after, struct json_object *parent);
+		       const struct live *after, const struct rates *whole,
+		       struct json_object *parent);
 
+/* @whole: of what @after is a part of; @only: it is all of it. */
 static void child_walk(const struct sink *sink, size_t depth, const struct live *before,
-		       const struct live *after, struct json_object *array)
+		       const struct live *after, const struct rates *whole, bool only,
+		       struct json_object *array)
 {
 	const char *state = settings_value(&after->values, "state");
 	struct json_object *object = NULL;
 	struct rates rates;
 
 	levels[depth].rates_of(before, after, sink->seconds, &rates);
+	if (only && depth + 1 == LEVELS)
+		rates_of_only_connection(whole, &rates);
 	if (array) {
 		object = json_object_new_object();
 		json_object_object_add(object, "index",
@@ -163,11 +201,12 @@ static void child_walk(const struct sink *sink, size_t depth, const struct live 
 						    levels[depth].label, after->name),
 			  state, &rates);
 	}
-	level_walk(sink, depth + 1, before, after, object);
+	level_walk(sink, depth + 1, before, after, &rates, object);
 }
 
 static void level_walk(const struct sink *sink, size_t depth, const struct live *before,
-		       const struct live *after, struct json_object *parent)
+		       const struct live *after, const struct rates *whole,
+		       struct json_object *parent)
 {
 	struct json_object *array = NULL;
 	const struct live *all, *old;
@@ -183,7 +222,7 @@ static void level_walk(const struct sink *sink, size_t depth, const struct live 
 	}
 	for (i = 0; all && i < all->child_count; i++)
 		child_walk(sink, depth, old ? live_child(old, all->children[i].name) : NULL,
-			   &all->children[i], array);
+			   &all->children[i], whole, all->child_count == 1, array);
 }
 
 static void volume_walk(struct sink *sink, const struct reading *before,
@@ -207,7 +246,7 @@ static void volume_walk(struct sink *sink, const struct reading *before,
 	} else {
 		rates_row(sink->table, alloc_text(now->name), state, &rates);
 	}
-	level_walk(sink, 0, then ? &then->live : NULL, &now->live, object);
+	level_walk(sink, 0, then ? &then->live : NULL, &now->live, &rates, object);
 }
 
 static void interval_print(const struct command_line *line, struct table *table,
