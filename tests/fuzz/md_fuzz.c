@@ -15,6 +15,7 @@
 
 #include <compat/unaligned.h>
 
+#include <istripe/reason.h>
 #include "layout/md.h"
 #include "layout/stripe.h"
 #include "fuzz.h"
@@ -118,12 +119,12 @@ static void build_array(u32 n)
 
 static void check_array(u32 n)
 {
-	char reason[ISTRIPE_MD_REASON_BYTES];
+	struct istripe_reason reason;
 	u32 i, bad_leg = U32_MAX;
-	int ret = istripe_md_check_array(legs, n, &bad_leg, reason, sizeof(reason));
+	int ret = istripe_md_check_array(legs, n, &bad_leg, &reason);
 
 	require(bad_leg <= ISTRIPE_STRIPE_LEGS_MAX);
-	require(!ret == !reason[0] && strlen(reason) < sizeof(reason) - 1);
+	require(!ret == !reason.text[0] && strlen(reason.text) < sizeof(reason.text) - 1);
 	for (i = 0; !ret && i < n; i++) {
 		require(legs[i].problem == ISTRIPE_MD_OK && legs[i].legs == n && legs[i].role == i);
 		require(!memcmp(legs[i].array_uuid, legs[0].array_uuid, 16));

@@ -6,6 +6,7 @@
 
 #include <linux/string.h>
 
+#include <istripe/reason.h>
 #include <layout/md.h>
 #include <layout/signature.h>
 
@@ -122,11 +123,15 @@ int superblock_check(const int *fds, const unsigned long long *bytes, unsigned i
 		     char *reason)
 {
 	struct istripe_md legs[SUPERBLOCK_LEGS_MAX] = {};
+	struct istripe_reason why;
 	u32 bad_leg;
 	unsigned int i;
+	int ret;
 
 	for (i = 0; i < count; i++)
 		if (md_read(fds[i], bytes[i], &legs[i]))
 			return -EIO;
-	return istripe_md_check_array(legs, count, &bad_leg, reason, SUPERBLOCK_REASON_BYTES);
+	ret = istripe_md_check_array(legs, count, &bad_leg, &why);
+	strscpy(reason, why.text, SUPERBLOCK_REASON_BYTES);
+	return ret;
 }

@@ -5,6 +5,7 @@
 #include <linux/kernel.h>
 #include <linux/wait.h>
 
+#include <istripe/reason.h>
 #include "block/alua.h"
 #include "block/bring_up.h"
 #include "block/leg.h"
@@ -32,32 +33,33 @@ void istripe_leg_start(struct istripe_leg *leg)
 	mutex_unlock(&leg->paths_lock);
 }
 
-int istripe_leg_nexus_error(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+int istripe_leg_nexus_error(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
-	int used = scnprintf(why, why_bytes, "leg %u path %u: ", nexus->leg->index,
-			     nexus->path->index);
+	struct istripe_reason last;
 
-	istripe_nexus_last_error(nexus, why + used, why_bytes - used);
+	istripe_nexus_last_error(nexus, &last);
+	istripe_reason_set(why, "leg %u path %u: %s", nexus->leg->index, nexus->path->index,
+			   last.text);
 	return nexus->first_error;
 }
 
 /* Nothing may be served while saved unfenced writes of this nexus may be carried out. */
-static int leg_check_unfenced(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+static int leg_check_unfenced(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
-	int used;
+	struct istripe_reason last;
 
 	/* A sibling cannot end them: nothing is proven of sessions of an earlier start. */
 	if (!istripe_leg_nexus_waits(nexus->leg, nexus))
 		return 0;
-	used = scnprintf(why, why_bytes,
-			 "leg %u path %u has left writes that its target may still carry out, and cannot end them: ",
-			 nexus->leg->index, nexus->path->index);
-	istripe_nexus_last_error(nexus, why + used, why_bytes - used);
+	istripe_nexus_last_error(nexus, &last);
+	istripe_reason_set(why,
+			   "leg %u path %u has left writes that its target may still carry out, and cannot end them: %s",
+			   nexus->leg->index, nexus->path->index, last.text);
 	return nexus->first_error ?: -ENOTCONN;
 }
 
 /* Nexuses whose target was only unreachable go on trying. */
-static int leg_check(struct istripe_leg *leg, char *why, size_t why_bytes)
+static int leg_check(struct istripe_leg *leg, struct istripe_reason *why)
 {
 	struct istripe_nexus *nexus, *failed = NULL;
 	u32 live = 0;
@@ -73,9 +75,9 @@ static int leg_check(struct istripe_leg *leg, char *why, size_t why_bytes)
 			failed = nexus;
 	}
 	if (failed && (!live || failed->mismatch))
-		return istripe_leg_nexus_error(failed, why, why_bytes);
+		return istripe_leg_nexus_error(failed, why);
 	istripe_leg_for_each_nexus(leg, nexus, at) {
-		ret = leg_check_unfenced(nexus, why, why_bytes);
+		ret = leg_check_unfenced(nexus, why);
 		if (ret)
 			return ret;
 	}
@@ -98,7 +100,7 @@ static struct istripe_nexus *leg_find_unusable(struct istripe_leg *leg)
 }
 
 /* While no port takes I/O the nexuses go on asking theirs. */
-static int leg_wait_usable(struct istripe_leg *leg, char *why, size_t why_bytes)
+static int leg_wait_usable(struct istripe_leg *leg, struct istripe_reason *why)
 {
 	struct istripe_nexus *nexus = leg_find_unusable(leg);
 	u32 timeout_ms;
@@ -111,13 +113,13 @@ static int leg_wait_usable(struct istripe_leg *leg, char *why, size_t why_bytes)
 					   msecs_to_jiffies(timeout_ms));
 	if (left > 0)
 		return 0;
-	scnprintf(why, why_bytes, "leg %u: no target port takes I/O: that of path %u is %s",
-		  leg->index, nexus->path->index,
-		  istripe_alua_state_name(READ_ONCE(nexus->access.state)));
+	istripe_reason_set(why, "leg %u: no target port takes I/O: that of path %u is %s",
+			   leg->index, nexus->path->index,
+			   istripe_alua_state_name(READ_ONCE(nexus->access.state)));
 	return left ? -EINTR : -ENODEV;
 }
 
-int istripe_leg_wait(struct istripe_leg *leg, char *why, size_t why_bytes)
+int istripe_leg_wait(struct istripe_leg *leg, struct istripe_reason *why)
 {
 	struct istripe_nexus *nexus;
 	int ret = 0;
@@ -128,30 +130,30 @@ int istripe_leg_wait(struct istripe_leg *leg, char *why, size_t why_bytes)
 		if (!leg_awaits(leg, nexus) ||
 		    !wait_for_completion_killable(&nexus->first_result))
 			continue;
-		scnprintf(why, why_bytes, "interrupted while %s was connecting", nexus->label);
+		istripe_reason_set(why, "interrupted while %s was connecting", nexus->label);
 		ret = -EINTR;
 		break;
 	}
 	if (!ret)
-		ret = leg_check(leg, why, why_bytes);
+		ret = leg_check(leg, why);
 	if (!ret)
-		ret = leg_wait_usable(leg, why, why_bytes);
+		ret = leg_wait_usable(leg, why);
 	mutex_unlock(&leg->paths_lock);
 	return ret;
 }
 
-int istripe_leg_check(struct istripe_leg *leg, char *why, size_t why_bytes)
+int istripe_leg_check(struct istripe_leg *leg, struct istripe_reason *why)
 {
 	struct istripe_nexus *nexus;
-	int used;
+	struct istripe_reason last;
 	u32 at = 0;
 
 	if (READ_ONCE(leg->usable_nexuses))
 		return 0;
-	used = scnprintf(why, why_bytes, "leg %u was lost again: ", leg->index);
 	mutex_lock(&leg->paths_lock);
 	nexus = istripe_leg_next_nexus(leg, &at);
-	istripe_nexus_last_error(nexus, why + used, why_bytes - used);
+	istripe_nexus_last_error(nexus, &last);
 	mutex_unlock(&leg->paths_lock);
+	istripe_reason_set(why, "leg %u was lost again: %s", leg->index, last.text);
 	return -ENOTCONN;
 }

@@ -4,6 +4,7 @@
 #include <linux/mutex.h>
 #include <linux/string.h>
 
+#include <istripe/reason.h>
 #include "block/exclusive.h"
 #include "block/leg.h"
 #include "block/volume.h"
@@ -22,38 +23,38 @@ const struct istripe_leg *istripe_exclusive_find(const struct istripe_volume *vo
 	return NULL;
 }
 
-static int exclusive_check_leg(const struct istripe_volume *volume, u32 index, char *why,
-			       size_t why_bytes)
+static int exclusive_check_leg(const struct istripe_volume *volume, u32 index,
+			       struct istripe_reason *why)
 {
 	const char *designator = volume->legs[index]->lun.designator;
 	const struct istripe_leg *leg = istripe_exclusive_find(volume, index, designator);
 	const struct istripe_volume *other;
 
 	if (leg) {
-		scnprintf(why, why_bytes, "legs %u and %u are the same LUN, %s", leg->index,
-			  index, designator);
+		istripe_reason_set(why, "legs %u and %u are the same LUN, %s", leg->index, index,
+				   designator);
 		return -EINVAL;
 	}
 	list_for_each_entry(other, &owners, exclusive.entry) {
 		leg = istripe_exclusive_find(other, other->leg_count, designator);
 		if (!leg)
 			continue;
-		scnprintf(why, why_bytes,
-			  "leg %u is LUN %s, which is leg %u of volume %s already: that volume must be down first",
-			  index, designator, leg->index, other->name);
+		istripe_reason_set(why,
+				   "leg %u is LUN %s, which is leg %u of volume %s already: that volume must be down first",
+				   index, designator, leg->index, other->name);
 		return -EBUSY;
 	}
 	return 0;
 }
 
-int istripe_exclusive_luns(struct istripe_volume *volume, char *why, size_t why_bytes)
+int istripe_exclusive_luns(struct istripe_volume *volume, struct istripe_reason *why)
 {
 	int ret = 0;
 	u32 i;
 
 	mutex_lock(&owners_lock);
 	for (i = 0; !ret && i < volume->leg_count; i++)
-		ret = exclusive_check_leg(volume, i, why, why_bytes);
+		ret = exclusive_check_leg(volume, i, why);
 	if (!ret)
 		list_add(&volume->exclusive.entry, &owners);
 	mutex_unlock(&owners_lock);
@@ -67,7 +68,7 @@ static bool exclusive_is_array(const struct istripe_volume *other, const u8 *uui
 		       sizeof(other->metadata.legs[0].array_uuid));
 }
 
-int istripe_exclusive_array(struct istripe_volume *volume, char *why, size_t why_bytes)
+int istripe_exclusive_array(struct istripe_volume *volume, struct istripe_reason *why)
 {
 	const struct istripe_volume *other;
 	const u8 *uuid;
@@ -80,9 +81,9 @@ int istripe_exclusive_array(struct istripe_volume *volume, char *why, size_t why
 	list_for_each_entry(other, &owners, exclusive.entry) {
 		if (!exclusive_is_array(other, uuid))
 			continue;
-		scnprintf(why, why_bytes,
-			  "its superblocks are of array %4phN:%4phN:%4phN:%4phN, which is volume %s already: these LUNs, or that volume's, are copies",
-			  uuid, uuid + 4, uuid + 8, uuid + 12, other->name);
+		istripe_reason_set(why,
+				   "its superblocks are of array %4phN:%4phN:%4phN:%4phN, which is volume %s already: these LUNs, or that volume's, are copies",
+				   uuid, uuid + 4, uuid + 8, uuid + 12, other->name);
 		ret = -EBUSY;
 		break;
 	}

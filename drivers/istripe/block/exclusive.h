@@ -13,6 +13,7 @@
 #include <linux/types.h>
 
 struct istripe_leg;
+struct istripe_reason;
 struct istripe_volume;
 
 struct istripe_exclusive {
@@ -28,13 +29,13 @@ const struct istripe_leg *istripe_exclusive_find(const struct istripe_volume *vo
  * Claims the LUNs of legs that are identified, before anything is written on them. -EINVAL a LUN is
  * in two places of the volume; -EBUSY another volume has it.
  */
-int istripe_exclusive_luns(struct istripe_volume *volume, char *why, size_t why_bytes);
+int istripe_exclusive_luns(struct istripe_volume *volume, struct istripe_reason *why);
 
 /*
  * Claims the array, if there are superblocks, after the LUNs: copies of LUNs have other designators
  * and the same array. -EBUSY another volume has it.
  */
-int istripe_exclusive_array(struct istripe_volume *volume, char *why, size_t why_bytes);
+int istripe_exclusive_array(struct istripe_volume *volume, struct istripe_reason *why);
 
 /* Gives up all claims, if any; the legs are stopped. */
 void istripe_exclusive_drop(struct istripe_volume *volume);

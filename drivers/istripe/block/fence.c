@@ -7,6 +7,7 @@
 #include <linux/srcu.h>
 #include <linux/string.h>
 
+#include <istripe/reason.h>
 #include "block/fence.h"
 #include "block/leg.h"
 #include "block/lun_reset.h"
@@ -67,7 +68,7 @@ static int fence_end_old_commands(struct istripe_nexus *nexus)
 	return 0;
 }
 
-int istripe_fence_drain(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+int istripe_fence_drain(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	struct istripe_leg *leg = nexus->leg;
 	int ret;
@@ -78,9 +79,9 @@ int istripe_fence_drain(struct istripe_nexus *nexus, char *why, size_t why_bytes
 		return 0;
 	ret = fence_end_old_commands(nexus);
 	if (ret && ret != -EOPNOTSUPP) {
-		scnprintf(why, why_bytes,
-			  "writes wait, the target may still carry out those of the lost session: LOGICAL UNIT RESET is %s; it is asked again",
-			  istripe_lun_reset_result_name(READ_ONCE(leg->lun_reset)));
+		istripe_reason_set(why,
+				   "writes wait, the target may still carry out those of the lost session: LOGICAL UNIT RESET is %s; it is asked again",
+				   istripe_lun_reset_result_name(READ_ONCE(leg->lun_reset)));
 		return ret;
 	}
 	istripe_leg_nexus_fenced(leg, nexus);
@@ -88,23 +89,23 @@ int istripe_fence_drain(struct istripe_nexus *nexus, char *why, size_t why_bytes
 }
 
 /* After the cut: the drain over the same session. */
-static int fence_end_commands(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+static int fence_end_commands(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	u32 timeout_ms = READ_ONCE(nexus->path->params.timers.login_timeout_ms);
-	int ret = istripe_nexus_probe(nexus, timeout_ms, why, why_bytes);
+	int ret = istripe_nexus_probe(nexus, timeout_ms, why);
 
 	if (ret)
 		return ret;
 	if (!istripe_leg_is(nexus->leg, &nexus->found)) {
-		scnprintf(why, why_bytes, "it shows another LUN, %s", nexus->found.designator);
+		istripe_reason_set(why, "it shows another LUN, %s", nexus->found.designator);
 		return -ENODEV;
 	}
 	nexus->owned->lun = nexus->found.address;
-	return istripe_fence_drain(nexus, why, why_bytes);
+	return istripe_fence_drain(nexus, why);
 }
 
-static int fence_log_in(struct istripe_nexus *nexus, const struct fence_sibling *sibling, char *why,
-			size_t why_bytes)
+static int fence_log_in(struct istripe_nexus *nexus, const struct fence_sibling *sibling,
+			struct istripe_reason *why)
 {
 	struct istripe_session_params params;
 	int ret;
@@ -112,16 +113,16 @@ static int fence_log_in(struct istripe_nexus *nexus, const struct fence_sibling 
 	istripe_nexus_log_in(nexus, &params);
 	params.way = sibling->way;
 	params.fence = true;
-	ret = istripe_nexus_open_session(nexus, &params, why, why_bytes);
+	ret = istripe_nexus_open_session(nexus, &params, why);
 	if (ret)
 		return ret;
 	ret = fence_check_way(nexus, sibling);
 	if (ret)
-		scnprintf(why, why_bytes,
-			  "it does not answer itself, another may have its address: %s (%pe)",
-			  istripe_error_words(ret), ERR_PTR(ret));
+		istripe_reason_set(why,
+				   "it does not answer itself, another may have its address: %s (%pe)",
+				   istripe_error_words(ret), ERR_PTR(ret));
 	else
-		ret = fence_end_commands(nexus, why, why_bytes);
+		ret = fence_end_commands(nexus, why);
 	istripe_session_logout(nexus->owned, ISTRIPE_LOGOUT_TIMEOUT_MS);
 	/* All siblings lead to one target; errors other than a time-out may be due to the way. */
 	return ret && ret != -ETIMEDOUT ? -EHOSTDOWN : ret;
@@ -129,12 +130,12 @@ static int fence_log_in(struct istripe_nexus *nexus, const struct fence_sibling 
 
 static int fence_through(struct istripe_nexus *nexus, const struct fence_sibling *sibling)
 {
-	char why[ISTRIPE_WHY_BYTES] = "";
-	int ret = fence_log_in(nexus, sibling, why, sizeof(why));
+	struct istripe_reason why = {};
+	int ret = fence_log_in(nexus, sibling, &why);
 
 	if (ret)
-		pr_info_ratelimited("%s: cannot end the old session through %s: %s\n",
-				    nexus->label, sibling->label, why);
+		pr_info_ratelimited("%s: cannot end the old session through %s: %s\n", nexus->label,
+				    sibling->label, why.text);
 	else
 		pr_info_ratelimited("%s: the old session is ended through %s\n", nexus->label,
 				    sibling->label);
@@ -195,38 +196,37 @@ bool istripe_fence_wanted(const struct istripe_nexus *nexus)
 	return istripe_leg_nexus_waits(nexus->leg, nexus) && fence_next(nexus, 0, &sibling);
 }
 
-u32 istripe_fence_why_waiting(const struct istripe_nexus *nexus, char *why, size_t why_bytes)
+u32 istripe_fence_why_waiting(const struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	struct istripe_leg *leg = nexus->leg;
-	size_t used;
 	u32 writes;
 
-	used = scnprintf(why, why_bytes, "a login through this path ends its lost session");
+	istripe_reason_set(why, "a login through this path ends its lost session");
 	spin_lock_bh(&leg->lock);
 	writes = istripe_leg_nexus_waiting_writes(nexus);
 	if (READ_ONCE(leg->fence) == ISTRIPE_FENCE_PATH && leg->path_count > 1)
-		scnprintf(why + used, why_bytes - used, ", as its fence is \"path\"");
+		istripe_reason_add(why, ", as its fence is \"path\"");
 	else if (nexus->unproven[0])
-		scnprintf(why + used, why_bytes - used, ", as no other path can: %s",
-			  nexus->unproven);
-	used = strlen(why);
-	scnprintf(why + used, why_bytes - used, ", or %sfence_confirm is written",
-		  READ_ONCE(leg->fence_timeout_ms) >= 0 ? "fence_timeout_ms is over, or " : "");
+		istripe_reason_add(why, ", as no other path can: %s", nexus->unproven);
+	istripe_reason_add(why, ", or %sfence_confirm is written",
+			   READ_ONCE(leg->fence_timeout_ms) >= 0 ? "fence_timeout_ms is over, or " :
+								   "");
 	spin_unlock_bh(&leg->lock);
 	return writes;
 }
 
 void istripe_fence_say(const struct istripe_nexus *nexus)
 {
-	char why[ISTRIPE_FENCE_WHY_BYTES];
-	u32 writes = istripe_fence_why_waiting(nexus, why, sizeof(why));
+	struct istripe_reason why;
+	u32 writes = istripe_fence_why_waiting(nexus, &why);
 	u32 ghosts = READ_ONCE(nexus->ghosts.count);
 
 	if (writes)
-		pr_warn_ratelimited("%s: %u write(s) wait until %s\n", nexus->label, writes, why);
+		pr_warn_ratelimited("%s: %u write(s) wait until %s\n", nexus->label, writes,
+				    why.text);
 	else if (ghosts)
 		pr_warn_ratelimited("%s: %u write(s) were sent again over another path, and the target may still carry them out over this one: writes of other data to the same blocks wait until %s\n",
-				    nexus->label, ghosts, why);
+				    nexus->label, ghosts, why.text);
 }
 
 int istripe_fence_confirm(struct istripe_path *path)

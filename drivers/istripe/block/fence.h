@@ -20,6 +20,7 @@
 
 struct istripe_nexus;
 struct istripe_path;
+struct istripe_reason;
 
 /**
  * istripe_fence() - end the nexus's old session through a sibling, if anything waits for that
@@ -36,23 +37,20 @@ void istripe_fence(struct istripe_nexus *nexus);
  * LOGICAL UNIT RESET, or refuses it for good, its login is believed; leg->lun_reset says so. The
  * nexus's worker. On an error of istripe_lun_reset() the tasks go on waiting.
  */
-int istripe_fence_drain(struct istripe_nexus *nexus, char *why, size_t why_bytes);
+int istripe_fence_drain(struct istripe_nexus *nexus, struct istripe_reason *why);
 
 /* Does anything wait that a sibling may be able to end? The nexus is not live. Its worker. */
 bool istripe_fence_wanted(const struct istripe_nexus *nexus);
-
-#define ISTRIPE_FENCE_WHY_BYTES	320
 
 /**
  * istripe_fence_why_waiting() - what ends the waiting of a nexus's lost writes
  * @nexus: any
  * @why: filled with what they wait for, in words: "until ..."
- * @why_bytes: its size, ISTRIPE_FENCE_WHY_BYTES for all of it
  *
  * Context: any.
  * Return: how many writes wait.
  */
-u32 istripe_fence_why_waiting(const struct istripe_nexus *nexus, char *why, size_t why_bytes);
+u32 istripe_fence_why_waiting(const struct istripe_nexus *nexus, struct istripe_reason *why);
 
 /* Says in the log which writes wait and for what, if any do. The nexus's worker, after a loss. */
 void istripe_fence_say(const struct istripe_nexus *nexus);

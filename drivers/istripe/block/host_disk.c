@@ -17,6 +17,7 @@
 #include <compat/device.h>
 #include <compat/disk.h>
 
+#include <istripe/reason.h>
 #include "block/exclusive.h"
 #include "block/host_disk.h"
 #include "block/leg.h"
@@ -43,8 +44,7 @@ struct search {
 	bool late;			/* the volume is up already */
 	struct scsi_device *sdev;	/* is being checked */
 	const struct istripe_leg *leg;	/* the leg that @sdev is */
-	char *why;
-	size_t why_bytes;
+	struct istripe_reason *why;
 };
 
 /* The leg that a SCSI device is */
@@ -206,16 +206,16 @@ static int disk_decide(const struct search *search, const char *name, int error)
 	if (search->late)
 		return 0;
 	if (error == -EBUSY) {
-		scnprintf(search->why, search->why_bytes,
-			  "leg %u is LUN %s, which this host uses as /dev/%s, through another initiator: unmount it, or end the multipath, LVM, MD or swap that holds it, and log out",
-			  leg->index, leg->lun.designator, name);
+		istripe_reason_set(search->why,
+				   "leg %u is LUN %s, which this host uses as /dev/%s, through another initiator: unmount it, or end the multipath, LVM, MD or swap that holds it, and log out",
+				   leg->index, leg->lun.designator, name);
 		return -EBUSY;
 	}
 	if (search->policy == ISTRIPE_HOST_DISK_CLAIM)
 		return 0;
-	scnprintf(search->why, search->why_bytes,
-		  "leg %u is LUN %s, which is /dev/%s of this host, through another initiator: log out there, or set host_disks to claim, which keeps it from being mounted",
-		  leg->index, leg->lun.designator, name);
+	istripe_reason_set(search->why,
+			   "leg %u is LUN %s, which is /dev/%s of this host, through another initiator: log out there, or set host_disks to claim, which keeps it from being mounted",
+			   leg->index, leg->lun.designator, name);
 	return -EBUSY;
 }
 
@@ -342,10 +342,10 @@ static int device_is_leg(struct device *dev, void *volume)
 }
 
 int istripe_host_disks_start(struct istripe_volume *volume, enum istripe_host_disk policy,
-			     char *why, size_t why_bytes)
+			     struct istripe_reason *why)
 {
 	struct search search = {
-		.volume = volume, .policy = policy, .why = why, .why_bytes = why_bytes,
+		.volume = volume, .policy = policy, .why = why,
 	};
 
 	/* On the list before the search: no disk that comes meanwhile is missed. */

@@ -17,6 +17,7 @@
 
 #include <istripe/params.h>
 
+struct istripe_reason;
 struct istripe_volume;
 
 struct istripe_host_disks {
@@ -35,7 +36,7 @@ void istripe_host_disks_init(struct istripe_volume *volume);
  * another device. Sleeps as long as the other initiator takes to open a disk.
  */
 int istripe_host_disks_start(struct istripe_volume *volume, enum istripe_host_disk policy,
-			     char *why, size_t why_bytes);
+			     struct istripe_reason *why);
 
 /* Releases the disks; the legs are stopped. Waits for SCSI disks that are just getting ready. */
 void istripe_host_disks_stop(struct istripe_volume *volume);

@@ -4,6 +4,7 @@
 #include <linux/err.h>
 #include <linux/kernel.h>
 
+#include <istripe/reason.h>
 #include "block/bring_up.h"
 #include "block/hotplug.h"
 #include "block/leg.h"
@@ -14,31 +15,31 @@
 #include "block/volume.h"
 
 /* A session is an initiator port (SPC-4 5.12): registrations find nexuses that are in the leg. */
-static int leg_check_keys(const struct istripe_leg *leg, char *why, size_t why_bytes)
+static int leg_check_keys(const struct istripe_leg *leg, struct istripe_reason *why)
 {
 	if (istripe_reservation_knows_nexuses(leg->volume))
 		return 0;
-	scnprintf(why, why_bytes,
-		  "keys of persistent reservations are registered: the path would have none");
+	istripe_reason_set(why,
+			   "keys of persistent reservations are registered: the path would have none");
 	return -EBUSY;
 }
 
 static int path_may_add(const struct istripe_leg *leg, const struct istripe_path_params *params,
-			char *why, size_t why_bytes)
+			struct istripe_reason *why)
 {
 	struct gendisk *disk = leg->volume->disk;
 
 	if (params->offer.value[ISTRIPE_KEY_DATA_DIGEST] != ISTRIPE_DIGEST_NONE &&
 	    !bdev_stable_writes(disk->part0)) {
-		scnprintf(why, why_bytes,
-			  "data_digest: the volume was enabled without any, its pages are not stable");
+		istripe_reason_set(why,
+				   "data_digest: the volume was enabled without any, its pages are not stable");
 		return -EINVAL;
 	}
 	return 0;
 }
 
 /* One live nexus is enough; the others go on trying. */
-static int path_wait(struct istripe_path *path, char *why, size_t why_bytes)
+static int path_wait(struct istripe_path *path, struct istripe_reason *why)
 {
 	struct istripe_nexus *nexus, *failed = NULL;
 	u32 i, live = 0;
@@ -48,8 +49,8 @@ static int path_wait(struct istripe_path *path, char *why, size_t why_bytes)
 		if (!READ_ONCE(nexus->wanted))
 			continue;
 		if (wait_for_completion_killable(&nexus->first_result)) {
-			scnprintf(why, why_bytes, "interrupted while %s was connecting",
-				  nexus->label);
+			istripe_reason_set(why, "interrupted while %s was connecting",
+					   nexus->label);
 			return -EINTR;
 		}
 		if (nexus->first_error)
@@ -58,14 +59,14 @@ static int path_wait(struct istripe_path *path, char *why, size_t why_bytes)
 			live++;
 	}
 	if (!live)
-		return istripe_leg_nexus_error(failed, why, why_bytes);
+		return istripe_leg_nexus_error(failed, why);
 	for (i = 0; i < path->nexus_count; i++)
 		if (path->nexuses[i]->first_error)
 			istripe_nexus_persist(path->nexuses[i]);
 	return 0;
 }
 
-static int path_start(struct istripe_path *path, char *why, size_t why_bytes)
+static int path_start(struct istripe_path *path, struct istripe_reason *why)
 {
 	struct istripe_leg *leg = path->leg;
 	u32 i;
@@ -73,12 +74,12 @@ static int path_start(struct istripe_path *path, char *why, size_t why_bytes)
 
 	mutex_lock(&leg->paths_lock);
 	istripe_leg_add_path(leg, path);
-	ret = leg_check_keys(leg, why, why_bytes);
+	ret = leg_check_keys(leg, why);
 	for (i = 0; !ret && i < path->nexus_count; i++)
 		if (path->nexuses[i]->wanted)
 			istripe_nexus_start(path->nexuses[i]);
 	if (!ret)
-		ret = path_wait(path, why, why_bytes);
+		ret = path_wait(path, why);
 	mutex_unlock(&leg->paths_lock);
 	return ret;
 }
@@ -117,7 +118,7 @@ static void path_add_nexuses(struct istripe_path *path, u32 count, struct istrip
 	spin_unlock_bh(&leg->lock);
 }
 
-int istripe_path_check_renew(const struct istripe_path *path, char *why, size_t why_bytes)
+int istripe_path_check_renew(const struct istripe_path *path, struct istripe_reason *why)
 {
 	const struct istripe_leg *leg = path->leg;
 	u32 gap_ms = ISTRIPE_SEVERAL_WAIT_MS + READ_ONCE(path->params.timers.login_timeout_ms);
@@ -127,9 +128,9 @@ int istripe_path_check_renew(const struct istripe_path *path, char *why, size_t 
 	    READ_ONCE(leg->usable_nexuses) > istripe_nexus_usable(path->nexuses[0]) ||
 	    recovery_ms < 0 || recovery_ms >= gap_ms)
 		return 0;
-	scnprintf(why, why_bytes,
-		  "its session would log in anew, and no other path is live: recovery_timeout_ms must be at least %u for that, or -1",
-		  gap_ms);
+	istripe_reason_set(why,
+			   "its session would log in anew, and no other path is live: recovery_timeout_ms must be at least %u for that, or -1",
+			   gap_ms);
 	return -EBUSY;
 }
 
@@ -146,7 +147,7 @@ struct retired {
 
 /* Will anything of the leg be live without the nexuses from @from on? Counts these. */
 static int path_check_others(const struct istripe_path *path, u32 from, struct retired *retired,
-			     char *why, size_t why_bytes)
+			     struct istripe_reason *why)
 {
 	struct istripe_leg *leg = path->leg;
 	struct istripe_nexus *nexus;
@@ -163,7 +164,7 @@ static int path_check_others(const struct istripe_path *path, u32 from, struct r
 	if ((!retired->live || retired->live < all) &&
 	    (!retired->usable || retired->usable < leg->usable_nexuses))
 		return 0;
-	scnprintf(why, why_bytes, "nothing else of leg %u is live", leg->index);
+	istripe_reason_set(why, "nothing else of leg %u is live", leg->index);
 	return -EBUSY;
 }
 
@@ -186,17 +187,17 @@ static void path_retire_nexuses(struct istripe_path *path, u32 from, struct reti
 
 /* Check and change under one lock: no other nexus is lost or retired in between. */
 static int path_retire_begin(struct istripe_path *path, u32 from, struct retired *retired,
-			     char *why, size_t why_bytes)
+			     struct istripe_reason *why)
 {
 	struct istripe_leg *leg = path->leg;
 	int ret = 0;
 
 	spin_lock_bh(&leg->lock);
 	if (!from && leg->path_count == 1) {
-		scnprintf(why, why_bytes, "leg %u has no other path", leg->index);
+		istripe_reason_set(why, "leg %u has no other path", leg->index);
 		ret = -EBUSY;
 	}
-	ret = ret ?: path_check_others(path, from, retired, why, why_bytes);
+	ret = ret ?: path_check_others(path, from, retired, why);
 	if (!ret)
 		path_retire_nexuses(path, from, retired);
 	spin_unlock_bh(&leg->lock);
@@ -248,7 +249,7 @@ static long nexus_wait_idle(struct istripe_nexus *nexus, const struct retired *r
 }
 
 static int path_wait_idle(struct istripe_path *path, u32 from, const struct retired *retired,
-			  bool killable, char *why, size_t why_bytes)
+			  bool killable, struct istripe_reason *why)
 {
 	struct istripe_leg *leg = path->leg;
 	const struct istripe_path_params *params = &path->params;
@@ -263,33 +264,33 @@ static int path_wait_idle(struct istripe_path *path, u32 from, const struct reti
 		if (left > 0)
 			continue;
 		if (left == -EBUSY)
-			scnprintf(why, why_bytes, "nothing else of leg %u is live any more",
-				  leg->index);
+			istripe_reason_set(why, "nothing else of leg %u is live any more",
+					   leg->index);
 		else if (left < 0)
-			scnprintf(why, why_bytes, "interrupted");
+			istripe_reason_set(why, "interrupted");
 		else if (istripe_leg_nexus_waits(leg, nexus))
-			scnprintf(why, why_bytes,
-				  "its session was lost, and its writes wait for the end of it, or keep their blocks from others: see fence_confirm");
+			istripe_reason_set(why,
+					   "its session was lost, and its writes wait for the end of it, or keep their blocks from others: see fence_confirm");
 		else
-			scnprintf(why, why_bytes, "its tasks take too long");
+			istripe_reason_set(why, "its tasks take too long");
 		return left < 0 && left != -EBUSY ? -EINTR : -EBUSY;
 	}
 	return 0;
 }
 
 /* The target would keep the keys, and a reservation that only this path can release. */
-static int leg_check_kept_keys(const struct istripe_leg *leg, char *why, size_t why_bytes)
+static int leg_check_kept_keys(const struct istripe_leg *leg, struct istripe_reason *why)
 {
 	if (!READ_ONCE(leg->volume->has_keys))
 		return 0;
-	scnprintf(why, why_bytes,
-		  "keys of persistent reservations are registered, also over this path");
+	istripe_reason_set(why,
+			   "keys of persistent reservations are registered, also over this path");
 	return -EBUSY;
 }
 
 /* After path_retire_nexuses(). @asked: by a user, killable; else it undoes istripe_path_add(). */
 static int path_retire_end(struct istripe_path *path, u32 from, const struct retired *retired,
-			   bool asked, char *why, size_t why_bytes)
+			   bool asked, struct istripe_reason *why)
 {
 	struct istripe_leg *leg = path->leg;
 	int ret = 0;
@@ -303,22 +304,21 @@ static int path_retire_end(struct istripe_path *path, u32 from, const struct ret
 	/* Pairs with reservation.c: a registration sees the path leaving, or we see its keys. */
 	smp_mb();
 	if (asked)
-		ret = leg_check_kept_keys(leg, why, why_bytes);
-	return ret ?: path_wait_idle(path, from, retired, asked, why, why_bytes);
+		ret = leg_check_kept_keys(leg, why);
+	return ret ?: path_wait_idle(path, from, retired, asked, why);
 }
 
-static int path_retire(struct istripe_path *path, u32 from, bool asked, char *why,
-		       size_t why_bytes)
+static int path_retire(struct istripe_path *path, u32 from, bool asked, struct istripe_reason *why)
 {
 	struct istripe_leg *leg = path->leg;
 	struct retired retired;
 	int ret;
 
 	mutex_lock(&leg->paths_lock);
-	ret = path_retire_begin(path, from, &retired, why, why_bytes);
+	ret = path_retire_begin(path, from, &retired, why);
 	if (ret)
 		goto unlock;
-	ret = path_retire_end(path, from, &retired, asked, why, why_bytes);
+	ret = path_retire_end(path, from, &retired, asked, why);
 	if (ret)
 		path_take_back(path, &retired);
 unlock:
@@ -326,22 +326,21 @@ unlock:
 	return ret;
 }
 
-int istripe_path_retire(struct istripe_path *path, u32 from, char *why, size_t why_bytes)
+int istripe_path_retire(struct istripe_path *path, u32 from, struct istripe_reason *why)
 {
 	/* Checked before any change, too. */
-	return leg_check_kept_keys(path->leg, why, why_bytes) ?:
-	       path_retire(path, from, true, why, why_bytes);
+	return leg_check_kept_keys(path->leg, why) ?: path_retire(path, from, true, why);
 }
 
 /* As path_retire_begin(), for all nexuses. */
 static int path_reconnect_begin(struct istripe_path *path, bool alone, struct retired *retired,
-				char *why, size_t why_bytes)
+				struct istripe_reason *why)
 {
 	struct istripe_leg *leg = path->leg;
 	int ret;
 
 	spin_lock_bh(&leg->lock);
-	ret = path_check_others(path, 0, retired, why, why_bytes);
+	ret = path_check_others(path, 0, retired, why);
 	if (alone) {
 		/* The wait does not mind either. */
 		*retired = (struct retired) {};
@@ -349,7 +348,7 @@ static int path_reconnect_begin(struct istripe_path *path, bool alone, struct re
 	}
 	/* istripe_path_retire() was before us, istripe_path_drop() follows. */
 	if (path->kept != ISTRIPE_CONNECTIONS_MAX) {
-		scnprintf(why, why_bytes, "the path, or a connection of it, is being removed");
+		istripe_reason_set(why, "the path, or a connection of it, is being removed");
 		ret = -EBUSY;
 	}
 	if (!ret)
@@ -358,18 +357,17 @@ static int path_reconnect_begin(struct istripe_path *path, bool alone, struct re
 	return ret;
 }
 
-int istripe_path_reconnect(struct istripe_path *path, bool alone, char *why, size_t why_bytes)
+int istripe_path_reconnect(struct istripe_path *path, bool alone, struct istripe_reason *why)
 {
 	struct istripe_leg *leg = path->leg;
 	struct retired retired;
 	int ret;
 
 	mutex_lock(&leg->paths_lock);
-	ret = leg_check_kept_keys(leg, why, why_bytes) ?:
-	      path_reconnect_begin(path, alone, &retired, why, why_bytes);
+	ret = leg_check_kept_keys(leg, why) ?: path_reconnect_begin(path, alone, &retired, why);
 	if (ret)
 		goto unlock;
-	ret = path_retire_end(path, 0, &retired, true, why, why_bytes);
+	ret = path_retire_end(path, 0, &retired, true, why);
 	path_take_back(path, &retired);
 unlock:
 	mutex_unlock(&leg->paths_lock);
@@ -419,7 +417,7 @@ void istripe_path_drop(struct istripe_path *path, u32 from)
 	istripe_resize_check(leg->volume);
 }
 
-int istripe_path_grow(struct istripe_path *path, u32 count, char *why, size_t why_bytes)
+int istripe_path_grow(struct istripe_path *path, u32 count, struct istripe_reason *why)
 {
 	struct istripe_nexus *more[ISTRIPE_CONNECTIONS_MAX];
 	struct istripe_leg *leg = path->leg;
@@ -432,7 +430,7 @@ int istripe_path_grow(struct istripe_path *path, u32 count, char *why, size_t wh
 		path_add_nexuses(path, count, more);
 	if (ret)
 		goto unlock;
-	ret = leg_check_keys(leg, why, why_bytes);
+	ret = leg_check_keys(leg, why);
 	for (i = before; !ret && i < count; i++)
 		if (READ_ONCE(more[i]->wanted))
 			istripe_nexus_persist(more[i]);
@@ -445,24 +443,24 @@ unlock:
 }
 
 struct istripe_path *istripe_path_add(struct istripe_leg *leg,
-				      const struct istripe_path_params *params, char *why,
-				      size_t why_bytes)
+				      const struct istripe_path_params *params,
+				      struct istripe_reason *why)
 {
 	struct istripe_path *path;
-	char unused[ISTRIPE_WHY_BYTES];
+	struct istripe_reason unused;
 	int ret;
 
-	ret = path_may_add(leg, params, why, why_bytes);
+	ret = path_may_add(leg, params, why);
 	if (ret)
 		return ERR_PTR(ret);
 	path = istripe_path_create(leg, params);
 	if (IS_ERR(path))
 		return path;
-	ret = path_start(path, why, why_bytes);
+	ret = path_start(path, why);
 	if (!ret)
 		return path;
 	/* A path that cannot be retired has been live and has writes: it stays. */
-	if (path_retire(path, 0, false, unused, sizeof(unused)))
+	if (path_retire(path, 0, false, &unused))
 		return path;
 	istripe_path_drop(path, 0);
 	return ERR_PTR(ret);

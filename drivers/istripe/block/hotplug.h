@@ -15,13 +15,13 @@
 
 struct istripe_path;
 struct istripe_leg;
+struct istripe_reason;
 
 /**
  * istripe_path_add() - add a path to a leg that is up
  * @leg: the leg
  * @params: of the path, whose number is free; copied
  * @why: reason on failure
- * @why_bytes: its size
  *
  * Context: process, sleeps until the path is live or has failed; killable.
  * Return: the path; ERR_PTR: -EBUSY keys of persistent reservations are registered, of which the
@@ -29,29 +29,27 @@ struct istripe_leg;
  * -ENOMEM; -EINTR; or an error of connecting, login, LUN bring-up.
  */
 struct istripe_path *istripe_path_add(struct istripe_leg *leg,
-				      const struct istripe_path_params *params, char *why,
-				      size_t why_bytes);
+				      const struct istripe_path_params *params,
+				      struct istripe_reason *why);
 
 /**
  * istripe_path_retire() - let nexuses of a path finish their tasks, log out and go idle
  * @path: of a leg that is up
  * @from: this nexus and those behind it; 0: the whole path
  * @why: reason on failure
- * @why_bytes: its size
  *
  * Context: process, sleeps; for command_timeout_ms and login_timeout_ms at most; killable.
  * Return: 0, then istripe_path_drop() must follow; else the nexuses stay: -EBUSY without them no
  * path would be live, or left, they have not finished in time, or keys of persistent reservations
  * are registered; -EINTR.
  */
-int istripe_path_retire(struct istripe_path *path, u32 from, char *why, size_t why_bytes);
+int istripe_path_retire(struct istripe_path *path, u32 from, struct istripe_reason *why);
 
 /**
  * istripe_path_reconnect() - let all sessions of a path end, and log in again
  * @path: of a leg that is up
  * @alone: also if nothing else of the leg is live: I/O waits meanwhile
  * @why: reason on failure
- * @why_bytes: its size
  *
  * The sessions finish their tasks and log out, as by istripe_path_retire(). The new ones have the
  * same ISIDs; a path that is not live is logged in without a back-off.
@@ -60,7 +58,7 @@ int istripe_path_retire(struct istripe_path *path, u32 from, char *why, size_t w
  * Return: 0, the logins have begun; else as istripe_path_retire(), -EBUSY also if the path is being
  * removed. Sessions that have ended by then log in again all the same.
  */
-int istripe_path_reconnect(struct istripe_path *path, bool alone, char *why, size_t why_bytes);
+int istripe_path_reconnect(struct istripe_path *path, bool alone, struct istripe_reason *why);
 
 /**
  * istripe_path_drop() - free nexuses of a path, or all of it
@@ -76,24 +74,22 @@ void istripe_path_drop(struct istripe_path *path, u32 from);
  * @path: of a leg that is up
  * @count: of nexuses afterwards, more than now
  * @why: reason on failure
- * @why_bytes: its size
  *
  * Context: process.
  * Return: 0; -EBUSY keys of persistent reservations are registered, of which the new ones have
  * none; -ENOMEM; on an error the path is as before.
  */
-int istripe_path_grow(struct istripe_path *path, u32 count, char *why, size_t why_bytes);
+int istripe_path_grow(struct istripe_path *path, u32 count, struct istripe_reason *why);
 
 /**
  * istripe_path_check_renew() - may the session of a path be replaced by a new login
  * @path: of any kind, of a leg that is up
  * @why: reason on failure
- * @why_bytes: its size
  *
  * Context: process.
  * Return: 0; -EBUSY no other path is live, and I/O would fail before the new session is.
  */
-int istripe_path_check_renew(const struct istripe_path *path, char *why, size_t why_bytes);
+int istripe_path_check_renew(const struct istripe_path *path, struct istripe_reason *why);
 
 /**
  * istripe_path_renew() - log the session out; the next asks for @nexus_count connections

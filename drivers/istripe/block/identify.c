@@ -3,6 +3,7 @@
 #include <linux/mutex.h>
 #include <linux/string.h>
 
+#include <istripe/reason.h>
 #include "block/identify.h"
 #include "block/leg.h"
 #include "block/limits.h"
@@ -11,64 +12,65 @@
 #include "block/write_protect.h"
 
 static int identify_designator(const struct istripe_leg *leg, const struct istripe_lun *lun,
-			       char *why, size_t why_bytes)
+			       struct istripe_reason *why)
 {
 	if (leg->lun.designator[0] && strcmp(leg->lun.designator, lun->designator)) {
-		scnprintf(why, why_bytes, "leg %u is LUN %s, but %s answers here: path not used",
-			  leg->index, leg->lun.designator, lun->designator);
+		istripe_reason_set(why, "leg %u is LUN %s, but %s answers here: path not used",
+				   leg->index, leg->lun.designator, lun->designator);
 		return -ENODEV;
 	}
 	return 0;
 }
 
-static int identify_compare(const struct istripe_leg *leg, const struct istripe_lun *lun, char *why,
-			    size_t why_bytes)
+static int identify_compare(const struct istripe_leg *leg, const struct istripe_lun *lun,
+			    struct istripe_reason *why)
 {
-	int ret = identify_designator(leg, lun, why, why_bytes);
+	int ret = identify_designator(leg, lun, why);
 
 	if (ret || !leg->identified)
 		return ret;
 	if (leg->lun.capacity.block_bytes != lun->capacity.block_bytes) {
-		scnprintf(why, why_bytes,
-			  "leg %u has blocks of %u bytes, the LUN now says %u: path not used",
-			  leg->index, leg->lun.capacity.block_bytes, lun->capacity.block_bytes);
+		istripe_reason_set(why,
+				   "leg %u has blocks of %u bytes, the LUN now says %u: path not used",
+				   leg->index, leg->lun.capacity.block_bytes,
+				   lun->capacity.block_bytes);
 		return -EINVAL;
 	}
 	if (lun->caching.write_cache && !leg->lun.caching.write_cache) {
-		scnprintf(why, why_bytes,
-			  "leg %u had no write cache, the LUN now has one, and nobody flushes it: path not used",
-			  leg->index);
+		istripe_reason_set(why,
+				   "leg %u had no write cache, the LUN now has one, and nobody flushes it: path not used",
+				   leg->index);
 		return -EINVAL;
 	}
 	if (!istripe_limits_at_least(lun, &leg->lun)) {
-		scnprintf(why, why_bytes,
-			  "leg %u takes longer commands, atomic writes or FUA, than the LUN does over this path: path not used",
-			  leg->index);
+		istripe_reason_set(why,
+				   "leg %u takes longer commands, atomic writes or FUA, than the LUN does over this path: path not used",
+				   leg->index);
 		return -EINVAL;
 	}
 	if (lun->capacity.blocks < leg->lun.capacity.blocks) {
-		scnprintf(why, why_bytes,
-			  "leg %u has %llu blocks, the LUN has shrunk to %llu: path not used",
-			  leg->index, leg->lun.capacity.blocks, lun->capacity.blocks);
+		istripe_reason_set(why,
+				   "leg %u has %llu blocks, the LUN has shrunk to %llu: path not used",
+				   leg->index, leg->lun.capacity.blocks, lun->capacity.blocks);
 		return -ENOSPC;
 	}
 	return 0;
 }
 
 /* Through a port that takes no I/O: all else is compared when it does. */
-static int identify_partly(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+static int identify_partly(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	struct istripe_leg *leg = nexus->leg;
 	int ret;
 
 	mutex_lock(&leg->identify_lock);
-	ret = identify_designator(leg, &nexus->found, why, why_bytes);
+	ret = identify_designator(leg, &nexus->found, why);
 	mutex_unlock(&leg->identify_lock);
 	istripe_identify_forget(nexus);
 	return ret;
 }
 
-int istripe_identify(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+int istripe_identify(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	struct istripe_leg *leg = nexus->leg;
 	const struct istripe_lun *lun = &nexus->found;
@@ -76,9 +78,9 @@ int istripe_identify(struct istripe_nexus *nexus, char *why, size_t why_bytes)
 	int ret;
 
 	if (!istripe_alua_usable(lun->access.state))
-		return identify_partly(nexus, why, why_bytes);
+		return identify_partly(nexus, why);
 	mutex_lock(&leg->identify_lock);
-	ret = identify_compare(leg, lun, why, why_bytes);
+	ret = identify_compare(leg, lun, why);
 	if (!ret && !leg->identified) {
 		leg->lun = *lun;
 		leg->first_blocks = lun->capacity.blocks;

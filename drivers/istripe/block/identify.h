@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 struct istripe_nexus;
+struct istripe_reason;
 
 /*
  * Is nexus->found the LUN of the leg? The first LUN found (or the configured designator) is the
@@ -13,7 +14,7 @@ struct istripe_nexus;
  * only the designator is compared. The nexus's worker. Returns 0; -ENODEV another LUN; -ENOSPC it
  * has shrunk; -EINVAL its blocks, cache or limits differ.
  */
-int istripe_identify(struct istripe_nexus *nexus, char *why, size_t why_bytes);
+int istripe_identify(struct istripe_nexus *nexus, struct istripe_reason *why);
 
 /* The nexus has no session any more, or takes no I/O: nexus->blocks does not count. Its worker. */
 void istripe_identify_forget(struct istripe_nexus *nexus);

@@ -4,6 +4,7 @@
 #include <linux/delay.h>
 #include <linux/mm.h>
 
+#include <istripe/reason.h>
 #include "block/lun.h"
 #include "iscsi/error.h"
 #include "scsi/cdb.h"
@@ -27,8 +28,7 @@ struct probe {
 	struct istripe_vpd_port port;
 	const u8 *data;
 	u32 bytes;		/* of the last answer */
-	char *why;
-	size_t why_bytes;
+	struct istripe_reason *why;
 	unsigned long deadline;	/* jiffies, of all of them */
 };
 
@@ -125,8 +125,8 @@ static int probe_ask(struct probe *probe, const u8 *cdb, u32 bytes)
 				  probe->tpgs, probe->deadline);
 
 	if (ret == -ESTALE)
-		scnprintf(probe->why, probe->why_bytes, "the LUN says again and again: %s",
-			  istripe_sense_change_name(&probe->session->internal.task.sense));
+		istripe_reason_set(probe->why, "the LUN says again and again: %s",
+				   istripe_sense_change_name(&probe->session->internal.task.sense));
 	probe->bytes = probe->session->internal.task.transferred_bytes;
 	return ret;
 }
@@ -138,30 +138,29 @@ static int probe_must(struct probe *probe, const u8 *cdb, u32 bytes, const char 
 	int ret = probe_ask(probe, cdb, bytes);
 
 	if (ret == -EIO || ret == -EBUSY)
-		scnprintf(probe->why, probe->why_bytes,
-			  "LUN bring-up: %s: status 0x%02x, sense %x/%02x/%02x: %s", name,
-			  task->status, task->sense.sense_key, task->sense.asc, task->sense.ascq,
-			  probe_verdict(probe));
+		istripe_reason_set(probe->why,
+				   "LUN bring-up: %s: status 0x%02x, sense %x/%02x/%02x: %s", name,
+				   task->status, task->sense.sense_key, task->sense.asc,
+				   task->sense.ascq, probe_verdict(probe));
 	else if (ret && ret != -ENOTCONN && ret != -ESTALE && ret != -ENOLINK)
-		scnprintf(probe->why, probe->why_bytes, "LUN bring-up: %s: %s (%pe)", name,
-			  istripe_error_words(ret), ERR_PTR(ret));
+		istripe_reason_set(probe->why, "LUN bring-up: %s: %s (%pe)", name,
+				   istripe_error_words(ret), ERR_PTR(ret));
 	return ret;
 }
 
 /* Gives an error without a reason its words. */
 static int probe_end(struct probe *probe, int error)
 {
-	if (!error || probe->why[0])
+	if (!error || probe->why->text[0])
 		return error;
-	scnprintf(probe->why, probe->why_bytes, "LUN bring-up: %s (%pe)",
-		  istripe_error_words(error), ERR_PTR(error));
+	istripe_reason_set(probe->why, "LUN bring-up: %s (%pe)", istripe_error_words(error),
+			   ERR_PTR(error));
 	return error;
 }
 
 static int probe_nonsense(struct probe *probe, const char *name)
 {
-	scnprintf(probe->why, probe->why_bytes, "LUN bring-up: the answer to %s makes no sense",
-		  name);
+	istripe_reason_set(probe->why, "LUN bring-up: the answer to %s makes no sense", name);
 	return -EPROTO;
 }
 
@@ -197,7 +196,7 @@ static int probe_listed(struct probe *probe, u16 number)
 	/* Refused, or the list is too long: INQUIRY will tell, if the number has one form. */
 	if (ret == 1 || (ret < 0 && number < LUN_PLAIN_END))
 		return 0;
-	scnprintf(probe->why, probe->why_bytes, "the target has no LUN %u for us", number);
+	istripe_reason_set(probe->why, "the target has no LUN %u for us", number);
 	return -ENXIO;
 }
 
@@ -213,13 +212,13 @@ static int probe_inquiry(struct probe *probe, struct istripe_lun *lun)
 	if (istripe_vpd_inquiry_decode(probe->data, probe->bytes, &lun->inquiry))
 		return probe_nonsense(probe, "INQUIRY");
 	if (lun->inquiry.qualifier) {
-		scnprintf(probe->why, probe->why_bytes, "there is no device at this LUN");
+		istripe_reason_set(probe->why, "there is no device at this LUN");
 		return -ENXIO;
 	}
 	if (lun->inquiry.device_type == TYPE_DISK || lun->inquiry.device_type == TYPE_RBC)
 		return 0;
-	scnprintf(probe->why, probe->why_bytes, "the LUN is a device of type 0x%02x, not a disk",
-		  lun->inquiry.device_type);
+	istripe_reason_set(probe->why, "the LUN is a device of type 0x%02x, not a disk",
+			   lun->inquiry.device_type);
 	return -EMEDIUMTYPE;
 }
 
@@ -250,8 +249,8 @@ static int probe_designator(struct probe *probe, struct istripe_lun *lun)
 		ret = istripe_vpd_designator_decode(probe->data, probe->bytes, lun->designator,
 						    sizeof(lun->designator));
 	if (ret == -EIO || ret == -ENOENT || ret == -EPROTO) {
-		scnprintf(probe->why, probe->why_bytes,
-			  "the LUN does not say who it is (VPD 83h): it cannot be told from others");
+		istripe_reason_set(probe->why,
+				   "the LUN does not say who it is (VPD 83h): it cannot be told from others");
 		return -EPROTO;
 	}
 	return ret;
@@ -320,9 +319,9 @@ static int probe_transfer(struct probe *probe, const struct istripe_lun *lun)
 
 	if (!bytes || bytes >= PAGE_SIZE)
 		return 0;
-	scnprintf(probe->why, probe->why_bytes,
-		  "the LUN takes at most %llu bytes at a time: at least %lu are needed", bytes,
-		  PAGE_SIZE);
+	istripe_reason_set(probe->why,
+			   "the LUN takes at most %llu bytes at a time: at least %lu are needed",
+			   bytes, PAGE_SIZE);
 	return -EPROTO;
 }
 
@@ -406,9 +405,8 @@ static int probe_no_access(struct probe *probe, struct istripe_lun *lun)
 		lun->access.group = probe->port.group;
 	if (lun->designator[0])
 		return 0;
-	scnprintf(probe->why, probe->why_bytes,
-		  "the LUN does not say who it is: its target port is %s",
-		  istripe_alua_state_name(lun->access.state));
+	istripe_reason_set(probe->why, "the LUN does not say who it is: its target port is %s",
+			   istripe_alua_state_name(lun->access.state));
 	return -EIO;
 }
 
@@ -418,7 +416,7 @@ static int probe_all(struct probe *probe, u16 number, struct istripe_lun *lun)
 
 	probe->known = ISTRIPE_LUN_UNKNOWN;
 	probe->tpgs = false;
-	probe->why[0] = '\0';
+	probe->why->text[0] = '\0';
 	/* Until the LUN says otherwise: it spins and has a cache that must be flushed. */
 	*lun = (struct istripe_lun) { .rotational = true, .caching.write_cache = true };
 	ret = probe_listed(probe, number);
@@ -437,14 +435,13 @@ static int probe_all(struct probe *probe, u16 number, struct istripe_lun *lun)
 }
 
 int istripe_lun_probe(struct istripe_session *session, u16 number, enum istripe_alua alua,
-		      u32 timeout_ms, struct istripe_lun *lun, char *why, size_t why_bytes)
+		      u32 timeout_ms, struct istripe_lun *lun, struct istripe_reason *why)
 {
 	struct probe probe = {
 		.session = session,
 		.alua = alua,
 		.data = page_address(session->internal.page),
 		.why = why,
-		.why_bytes = why_bytes,
 		.deadline = jiffies + msecs_to_jiffies(timeout_ms),
 	};
 	u32 attempt = 0;

@@ -12,6 +12,7 @@
 #include "scsi/alua.h"
 #include "scsi/vpd.h"
 
+struct istripe_reason;
 struct istripe_session;
 
 #define ISTRIPE_SERIAL_BYTES	64
@@ -59,7 +60,7 @@ struct istripe_lun {
  * nonsense; -ESTALE it changes all the time; -EIO; -EBUSY; -ETIMEDOUT; -ENOTCONN.
  */
 int istripe_lun_probe(struct istripe_session *session, u16 number, enum istripe_alua alua,
-		      u32 timeout_ms, struct istripe_lun *lun, char *why, size_t why_bytes);
+		      u32 timeout_ms, struct istripe_lun *lun, struct istripe_reason *why);
 
 /* Capacity in sectors of 512 bytes, for any size of block. */
 static inline u64 istripe_lun_sectors(const struct istripe_lun *lun)

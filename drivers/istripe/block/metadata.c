@@ -7,6 +7,7 @@
 #include <linux/utsname.h>
 #include <linux/uuid.h>
 
+#include <istripe/reason.h>
 #include "block/metadata.h"
 #include "block/nexus.h"
 #include "block/path.h"
@@ -39,7 +40,7 @@ static int super_verify(const struct istripe_super_io *io, struct istripe_super_
 			istripe_session_fault(io->session, ret, "cannot read the superblock");
 		return ret;
 	}
-	ret = istripe_md_check_unchanged(then, &now, io->leg, io->why, io->why_bytes);
+	ret = istripe_md_check_unchanged(then, &now, io->leg, io->why);
 	walk->mismatch = ret;
 	return ret;
 }
@@ -47,7 +48,7 @@ static int super_verify(const struct istripe_super_io *io, struct istripe_super_
 /* Over all nexuses, since different LUNs may have the same designator. */
 static int leg_verify_nexuses(struct istripe_leg *leg, struct istripe_super_walk *walk)
 {
-	char reason[ISTRIPE_MD_REASON_BYTES];
+	struct istripe_reason reason;
 	int ret, error = -ENOTCONN;
 	struct istripe_nexus *nexus;
 	u32 at, good = 0;
@@ -63,9 +64,9 @@ static int leg_verify_nexuses(struct istripe_leg *leg, struct istripe_super_walk
 		}
 		ret = istripe_super_over_nexus(nexus, walk, super_verify);
 		if (walk->mismatch) {
-			strscpy(reason, walk->why, sizeof(reason));
-			scnprintf(walk->why, walk->why_bytes, "over path %u: %s",
-				  nexus->path->index, reason);
+			reason = *walk->why;
+			istripe_reason_set(walk->why, "over path %u: %s", nexus->path->index,
+					   reason.text);
 			return ret;
 		}
 		if (ret == -EINTR)
@@ -120,9 +121,9 @@ static int super_refuse_signatures(const struct istripe_super_io *io,
 		what = istripe_signature_find(istripe_super_page(io), lun_bytes, at);
 		if (!what)
 			continue;
-		scnprintf(io->why, io->why_bytes,
-			  "leg %u: it holds %s: nothing was written; metadata_create=force would overwrite it",
-			  io->leg, what);
+		istripe_reason_set(io->why,
+				   "leg %u: it holds %s: nothing was written; metadata_create=force would overwrite it",
+				   io->leg, what);
 		return -EEXIST;
 	}
 	return 0;
@@ -181,8 +182,8 @@ static int super_encode(const struct istripe_super_io *io, struct istripe_md *md
 	if (!ret)
 		ret = istripe_md_decode(page, ISTRIPE_MD_SUPER_BYTES, sectors, md);
 	if (ret)
-		scnprintf(io->why, io->why_bytes, "leg %u: no superblock fits: %s (%pe)",
-			  io->leg, istripe_error_words(ret), ERR_PTR(ret));
+		istripe_reason_set(io->why, "leg %u: no superblock fits: %s (%pe)", io->leg,
+				   istripe_error_words(ret), ERR_PTR(ret));
 	return ret;
 }
 
@@ -199,8 +200,7 @@ static int super_refuse_rival(const struct istripe_super_io *io,
 	    (now.problem == ISTRIPE_MD_OK &&
 	     !memcmp(now.array_uuid, ours->array_uuid, sizeof(now.array_uuid))))
 		return ret;
-	scnprintf(io->why, io->why_bytes,
-		  "leg %u: somebody else has just made an array of it", io->leg);
+	istripe_reason_set(io->why, "leg %u: somebody else has just made an array of it", io->leg);
 	return -EEXIST;
 }
 
@@ -237,7 +237,7 @@ static void md_set_name(struct istripe_md *md, const char *name)
 }
 
 static int metadata_plan(struct istripe_volume *volume, const struct istripe_share *share,
-			 char *why, size_t why_bytes)
+			 struct istripe_reason *why)
 {
 	u32 chunk_sectors = share->chunk_bytes >> SECTOR_SHIFT;
 	u64 offset = istripe_md_data_offset_sectors(share->sectors, chunk_sectors);
@@ -251,9 +251,9 @@ static int metadata_plan(struct istripe_volume *volume, const struct istripe_sha
 	u32 i;
 
 	if (share->sectors < offset + chunk_sectors) {
-		scnprintf(why, why_bytes,
-			  "the smallest leg has %llu sectors: superblock and one chunk take %llu",
-			  share->sectors, offset + chunk_sectors);
+		istripe_reason_set(why,
+				   "the smallest leg has %llu sectors: superblock and one chunk take %llu",
+				   share->sectors, offset + chunk_sectors);
 		return -EINVAL;
 	}
 	md.data_sectors = share->sectors - offset;
@@ -279,58 +279,57 @@ static int metadata_create(struct istripe_super_walk *walk, const struct istripe
 	int ret = istripe_super_all_live(walk);
 
 	if (!ret)
-		ret = istripe_write_protect_check(walk->volume, walk->why, walk->why_bytes);
+		ret = istripe_write_protect_check(walk->volume, walk->why);
 	if (!ret && !wipe)
 		ret = istripe_super_each_leg(walk, super_refuse_signatures);
 	if (!ret)
-		ret = metadata_plan(walk->volume, share, walk->why, walk->why_bytes);
+		ret = metadata_plan(walk->volume, share, walk->why);
 	return ret ?: istripe_super_each_leg(walk, wipe ? super_overwrite : super_mark);
 }
 
 /* Knowing an array */
 
 /* Appends what the administrator can do. */
-static void metadata_advise(const struct istripe_volume *volume, u32 bad_leg, char *why,
-			    size_t why_bytes)
+static void metadata_advise(const struct istripe_volume *volume, u32 bad_leg,
+			    struct istripe_reason *why)
 {
 	const struct istripe_md *legs = volume->metadata.legs;
-	size_t used = strlen(why);
 	u32 i, marked = 0;
 
 	if (bad_leg >= volume->leg_count || legs[bad_leg].problem != ISTRIPE_MD_ABSENT)
 		return;
 	for (i = 0; i < volume->leg_count; i++)
 		marked += legs[i].problem != ISTRIPE_MD_ABSENT;
-	scnprintf(why + used, why_bytes - used, "; %s",
-		  marked ? "if making the array was cut short, set metadata_create=force" :
-			   "to make a new array, set metadata_create=1; to do without, metadata=none");
+	istripe_reason_add(why, "; %s",
+			   marked ? "if making the array was cut short, set metadata_create=force" :
+				    "to make a new array, set metadata_create=1; to do without, metadata=none");
 }
 
 static int metadata_check_chunk(const struct istripe_md *md, bool given,
-				const struct istripe_share *share, char *why, size_t why_bytes)
+				const struct istripe_share *share, struct istripe_reason *why)
 {
 	u32 chunk_bytes = md->chunk_sectors << SECTOR_SHIFT;
 
 	if (!given || chunk_bytes == share->chunk_bytes)
 		return 0;
-	scnprintf(why, why_bytes, "chunk_bytes is %u, but the superblocks say %u",
-		  share->chunk_bytes, chunk_bytes);
+	istripe_reason_set(why, "chunk_bytes is %u, but the superblocks say %u", share->chunk_bytes,
+			   chunk_bytes);
 	return -EINVAL;
 }
 
 static int metadata_check(struct istripe_volume *volume, bool chunk_given,
-			  const struct istripe_share *share, char *why, size_t why_bytes)
+			  const struct istripe_share *share, struct istripe_reason *why)
 {
 	const struct istripe_md *legs = volume->metadata.legs;
 	u32 bad_leg;
 	int ret;
 
-	ret = istripe_md_check_array(legs, volume->leg_count, &bad_leg, why, why_bytes);
+	ret = istripe_md_check_array(legs, volume->leg_count, &bad_leg, why);
 	if (ret) {
-		metadata_advise(volume, bad_leg, why, why_bytes);
+		metadata_advise(volume, bad_leg, why);
 		return ret;
 	}
-	return metadata_check_chunk(&legs[0], chunk_given, share, why, why_bytes);
+	return metadata_check_chunk(&legs[0], chunk_given, share, why);
 }
 
 /* From here on each login compares, see istripe_metadata_admits(). */
@@ -347,14 +346,13 @@ static int metadata_know(struct istripe_super_walk *walk)
 }
 
 int istripe_metadata_start(struct istripe_volume *volume, enum istripe_metadata_create create,
-			   bool chunk_given, struct istripe_share *share, char *why,
-			   size_t why_bytes)
+			   bool chunk_given, struct istripe_share *share,
+			   struct istripe_reason *why)
 {
 	struct istripe_super_walk walk = {
 		.volume = volume,
 		.timeout_ms = TIMEOUT_MS,
 		.why = why,
-		.why_bytes = why_bytes,
 	};
 	const struct istripe_md *first = volume->metadata.legs;
 	int ret;
@@ -366,7 +364,7 @@ int istripe_metadata_start(struct istripe_volume *volume, enum istripe_metadata_
 	else
 		ret = metadata_create(&walk, share, create == ISTRIPE_METADATA_FORCE);
 	if (!ret)
-		ret = metadata_check(volume, chunk_given, share, why, why_bytes);
+		ret = metadata_check(volume, chunk_given, share, why);
 	/* Superblocks that have just been written are read back, too. */
 	if (!ret)
 		ret = metadata_know(&walk);
@@ -414,16 +412,16 @@ u32 istripe_super_growth_ended(const struct istripe_volume *volume)
 }
 
 static int compare_grown(const struct istripe_volume *volume, u32 leg, u64 sectors,
-			 const struct istripe_md *now, char *why, size_t why_bytes)
+			 const struct istripe_md *now, struct istripe_reason *why)
 {
 	struct istripe_md grown = volume->metadata.legs[leg];
 
 	grown.data_sectors = sectors;
-	return istripe_md_check_unchanged(&grown, now, leg, why, why_bytes);
+	return istripe_md_check_unchanged(&grown, now, leg, why);
 }
 
 int istripe_super_growth_compare(struct istripe_volume *volume, u32 leg, u32 ended,
-				 const struct istripe_md *now, char *why, size_t why_bytes)
+				 const struct istripe_md *now, struct istripe_reason *why)
 {
 	const struct istripe_md *then = &volume->metadata.legs[leg];
 	struct istripe_super_growth *growth = &volume->metadata.growth;
@@ -434,9 +432,9 @@ int istripe_super_growth_compare(struct istripe_volume *volume, u32 leg, u32 end
 		ret = -EAGAIN;
 		goto unlock;
 	}
-	ret = istripe_md_check_unchanged(then, now, leg, why, why_bytes);
+	ret = istripe_md_check_unchanged(then, now, leg, why);
 	if (ret && growth->sectors)
-		ret = compare_grown(volume, leg, growth->sectors, now, why, why_bytes);
+		ret = compare_grown(volume, leg, growth->sectors, now, why);
 unlock:
 	mutex_unlock(&growth->lock);
 	return ret;
@@ -465,9 +463,9 @@ void istripe_super_growth_end(struct istripe_volume *volume)
 }
 
 int istripe_super_growth_compare_target(const struct istripe_volume *volume, u32 leg,
-					const struct istripe_md *now, char *why, size_t why_bytes)
+					const struct istripe_md *now, struct istripe_reason *why)
 {
-	return compare_grown(volume, leg, volume->metadata.growth.target, now, why, why_bytes);
+	return compare_grown(volume, leg, volume->metadata.growth.target, now, why);
 }
 
 /* Logging in */
@@ -485,14 +483,13 @@ static int super_compare(const struct istripe_super_io *io, struct istripe_nexus
 		ret = istripe_super_read(io, &now);
 		if (ret)
 			return ret;
-		ret = istripe_super_growth_compare(volume, io->leg, ended, &now, io->why,
-						   io->why_bytes);
+		ret = istripe_super_growth_compare(volume, io->leg, ended, &now, io->why);
 	} while (ret == -EAGAIN);
 	nexus->mismatch = ret;
 	return ret;
 }
 
-int istripe_metadata_check(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+int istripe_metadata_check(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	const struct istripe_metadata *metadata = &nexus->leg->volume->metadata;
 	u32 timeout_ms = READ_ONCE(nexus->path->params.timers.login_timeout_ms);
@@ -503,7 +500,6 @@ int istripe_metadata_check(struct istripe_nexus *nexus, char *why, size_t why_by
 		.leg = nexus->leg->index,
 		.deadline = jiffies + msecs_to_jiffies(timeout_ms),
 		.why = why,
-		.why_bytes = why_bytes,
 	};
 
 	/* A port that has taken I/O all the time is not read over each time that it is polled. */

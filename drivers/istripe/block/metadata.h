@@ -27,6 +27,7 @@
 #include "layout/md.h"
 
 struct istripe_nexus;
+struct istripe_reason;
 struct istripe_volume;
 
 struct istripe_super_growth {
@@ -63,7 +64,6 @@ void istripe_metadata_free(struct istripe_metadata *metadata);
  * @chunk_given: the chunk in @share was configured, and must be that of the superblocks
  * @share: chunk, and all of the smallest leg; changed to what the superblocks say
  * @why: reason on failure
- * @why_bytes: its size
  *
  * Does nothing without metadata. The superblock must be readable over one nexus of each leg. A
  * nexus that was lost meanwhile logs in again, and is checked then.
@@ -75,15 +75,15 @@ void istripe_metadata_free(struct istripe_metadata *metadata);
  * -ETIMEDOUT, -ENOTCONN a superblock cannot be read or written.
  */
 int istripe_metadata_start(struct istripe_volume *volume, enum istripe_metadata_create create,
-			   bool chunk_given, struct istripe_share *share, char *why,
-			   size_t why_bytes);
+			   bool chunk_given, struct istripe_share *share,
+			   struct istripe_reason *why);
 
 /*
  * The worker of a nexus that has identified its LUN compares the superblock, once it is known what
  * to expect. -ESTALE, or another error of istripe_md_check_unchanged(), and the nexus is refused;
  * -EIO, -EPROTO, -ETIMEDOUT, -ENOTCONN it could not be read: try again.
  */
-int istripe_metadata_check(struct istripe_nexus *nexus, char *why, size_t why_bytes);
+int istripe_metadata_check(struct istripe_nexus *nexus, struct istripe_reason *why);
 
 /*
  * May the nexus go live? Its worker asks after it has published the session. False: the superblocks
@@ -111,7 +111,7 @@ u32 istripe_super_growth_ended(const struct istripe_volume *volume);
  * -EAGAIN: growth has ended meanwhile, read once more. Other errors: istripe_md_check_unchanged().
  */
 int istripe_super_growth_compare(struct istripe_volume *volume, u32 leg, u32 ended,
-				 const struct istripe_md *now, char *why, size_t why_bytes);
+				 const struct istripe_md *now, struct istripe_reason *why);
 
 /* The resize work plans a size, begins to write superblocks, and has written all of them. */
 void istripe_super_growth_plan(struct istripe_volume *volume, u64 least_sectors);
@@ -120,7 +120,6 @@ void istripe_super_growth_end(struct istripe_volume *volume);
 
 /* Compares with the planned size only. Called by the resize work. */
 int istripe_super_growth_compare_target(const struct istripe_volume *volume, u32 leg,
-					const struct istripe_md *now, char *why,
-					size_t why_bytes);
+					const struct istripe_md *now, struct istripe_reason *why);
 
 #endif

@@ -5,6 +5,7 @@
 #include <linux/slab.h>
 #include <trace/events/istripe.h>
 
+#include <istripe/reason.h>
 #include "block/backoff.h"
 #include "block/eh.h"
 #include "block/isid.h"
@@ -80,12 +81,12 @@ static void nexus_note_error(struct istripe_nexus *nexus, int error, const char 
 	spin_unlock_irqrestore(&nexus->event_lock, flags);
 }
 
-void istripe_nexus_last_error(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+void istripe_nexus_last_error(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&nexus->event_lock, flags);
-	strscpy(why, nexus->last_error, why_bytes);
+	strscpy(why->text, nexus->last_error, sizeof(why->text));
 	spin_unlock_irqrestore(&nexus->event_lock, flags);
 }
 
@@ -291,48 +292,46 @@ void istripe_nexus_log_in(struct istripe_nexus *nexus, struct istripe_session_pa
 }
 
 int istripe_nexus_open_session(struct istripe_nexus *nexus,
-			       const struct istripe_session_params *params, char *why,
-			       size_t why_bytes)
+			       const struct istripe_session_params *params,
+			       struct istripe_reason *why)
 {
-	return istripe_session_open(params, &nexus_session_ops, nexus, &nexus->owned, why,
-				    why_bytes);
+	return istripe_session_open(params, &nexus_session_ops, nexus, &nexus->owned, why);
 }
 
-int istripe_nexus_probe(struct istripe_nexus *nexus, u32 timeout_ms, char *why, size_t why_bytes)
+int istripe_nexus_probe(struct istripe_nexus *nexus, u32 timeout_ms, struct istripe_reason *why)
 {
-	return istripe_lun_probe(nexus->owned, nexus->path->params.lun,
-				 READ_ONCE(nexus->leg->alua), timeout_ms, &nexus->found, why,
-				 why_bytes);
+	return istripe_lun_probe(nexus->owned, nexus->path->params.lun, READ_ONCE(nexus->leg->alua),
+				 timeout_ms, &nexus->found, why);
 }
 
-static int nexus_attempt(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+static int nexus_attempt(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	struct istripe_session_params params;
 	u32 timeout_ms = READ_ONCE(nexus->path->params.timers.login_timeout_ms);
 	int ret;
 
 	istripe_nexus_log_in(nexus, &params);
-	ret = istripe_nexus_open_session(nexus, &params, why, why_bytes);
+	ret = istripe_nexus_open_session(nexus, &params, why);
 	if (!ret) {
 		/* The first connection has reinstated the old session, if there was one. */
 		istripe_session_join(nexus->owned, &params);
 		/* The timeout of the login is also that of the LUN bring-up. */
-		ret = istripe_nexus_probe(nexus, timeout_ms, why, why_bytes);
+		ret = istripe_nexus_probe(nexus, timeout_ms, why);
 	}
 	if (ret)
 		return ret;
 	nexus->owned->lun = nexus->found.address;
-	return nexus->ops->drain(nexus, why, why_bytes) ?: nexus->ops->check(nexus, why, why_bytes);
+	return nexus->ops->drain(nexus, why) ?: nexus->ops->check(nexus, why);
 }
 
 /* Makes the session visible; it gets tasks when the leg knows that the nexus is live. */
-static int nexus_publish(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+static int nexus_publish(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	rcu_assign_pointer(nexus->session, nexus->owned);
 	if (nexus->ops->admit(nexus))
 		return 0;
 	nexus_withdraw(nexus);
-	scnprintf(why, why_bytes, "logged in while the superblocks were read: once more");
+	istripe_reason_set(why, "logged in while the superblocks were read: once more");
 	return -EAGAIN;
 }
 
@@ -420,14 +419,14 @@ static bool nexus_failure_is_news(struct istripe_nexus *nexus, const char *why)
 }
 
 /* The session's fault, noted when it was closed, says why a command of our own was lost with it. */
-static void nexus_fault_why(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+static void nexus_fault_why(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
-	char fault[ISTRIPE_WHY_BYTES];
+	struct istripe_reason fault;
 
 	if (!test_bit(ISTRIPE_NEXUS_FAULT, &nexus->events))
 		return;
-	istripe_nexus_last_error(nexus, fault, sizeof(fault));
-	scnprintf(why, why_bytes, "LUN bring-up: %s", fault);
+	istripe_nexus_last_error(nexus, &fault);
+	istripe_reason_set(why, "LUN bring-up: %s", fault.text);
 }
 
 static bool nexus_is_first(const struct istripe_nexus *nexus)
@@ -442,13 +441,11 @@ static bool nexus_first_goes_on(const struct istripe_nexus *nexus, int error)
 	       !nexus->mismatch && nexus->tried < FIRST_TRIES_MAX;
 }
 
-static void nexus_refused_why(const struct istripe_nexus *nexus, char *why, size_t why_bytes)
+static void nexus_refused_why(const struct istripe_nexus *nexus, struct istripe_reason *why)
 {
-	size_t used = strlen(why);
-
-	scnprintf(why + used, why_bytes - used, "; refused, %s",
-		  nexus->ops->waits(nexus) ? "and writes wait for it" :
-					     "and tried again slowly");
+	istripe_reason_add(why, "; refused, %s",
+			   nexus->ops->waits(nexus) ? "and writes wait for it" :
+						      "and tried again slowly");
 }
 
 /* The login, by the target or because of CHAP, or the LUN by us; before its session is closed. */
@@ -458,23 +455,22 @@ static bool nexus_is_refused(const struct istripe_nexus *nexus)
 	       (nexus->owned && test_bit(ISTRIPE_SESSION_REFUSED, &nexus->owned->flags));
 }
 
-static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, char *why,
-				 size_t why_bytes)
+static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct istripe_reason *why)
 {
 	bool goes_on = nexus_first_goes_on(nexus, error);
 	bool refused = nexus_is_refused(nexus) && !nexus_is_first(nexus);
 
 	if (refused)
-		nexus_refused_why(nexus, why, why_bytes);
+		nexus_refused_why(nexus, why);
 	istripe_nexus_close_session(nexus, -ECONNRESET);
 	if (error == -ENOTCONN)
-		nexus_fault_why(nexus, why, why_bytes);
-	if (nexus_failure_is_news(nexus, why))
-		pr_warn("%s: %s\n", nexus->label, why);
+		nexus_fault_why(nexus, why);
+	if (nexus_failure_is_news(nexus, why->text))
+		pr_warn("%s: %s\n", nexus->label, why->text);
 	nexus->tried++;
 	nexus->failures++;
 	WRITE_ONCE(nexus->refusals, refused ? nexus->refusals + 1 : 0);
-	nexus_note_error(nexus, error, why);
+	nexus_note_error(nexus, error, why->text);
 	/* A revalidation's result is valid as long as logins find a mismatch, too. */
 	if (!nexus->mismatch)
 		WRITE_ONCE(nexus->revalidate_error, 0);
@@ -507,7 +503,7 @@ static void nexus_await_login(struct istripe_nexus *nexus)
 
 static void nexus_connect(struct istripe_nexus *nexus)
 {
-	char why[ISTRIPE_WHY_BYTES] = "";
+	struct istripe_reason why = {};
 	int ret;
 
 	clear_bit(ISTRIPE_NEXUS_START, &nexus->events);
@@ -530,15 +526,15 @@ static void nexus_connect(struct istripe_nexus *nexus)
 		return;
 	}
 	istripe_backoff_attempt(nexus);
-	ret = nexus_attempt(nexus, why, sizeof(why));
+	ret = nexus_attempt(nexus, &why);
 	if (!ret && !READ_ONCE(nexus->wanted)) {
 		nexus_go_idle(nexus);
 		return;
 	}
 	if (!ret)
-		ret = nexus_publish(nexus, why, sizeof(why));
+		ret = nexus_publish(nexus, &why);
 	if (ret)
-		nexus_attempt_failed(nexus, ret, why, sizeof(why));
+		nexus_attempt_failed(nexus, ret, &why);
 	else
 		nexus_go_live(nexus);
 }
@@ -592,16 +588,16 @@ static void nexus_recover(struct istripe_nexus *nexus)
 }
 
 /* Submitters read session->lun: another address of the LUN takes another session. */
-static int nexus_ask(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+static int nexus_ask(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
-	int ret = istripe_nexus_probe(nexus, REVALIDATE_TIMEOUT_MS, why, why_bytes);
+	int ret = istripe_nexus_probe(nexus, REVALIDATE_TIMEOUT_MS, why);
 
 	if (ret)
 		return ret;
 	if (!memcmp(&nexus->found.address, &nexus->owned->lun, sizeof(nexus->owned->lun)))
-		return nexus->ops->check(nexus, why, why_bytes);
-	scnprintf(why, why_bytes, "the target lists LUN %u at another address now",
-		  nexus->path->params.lun);
+		return nexus->ops->check(nexus, why);
+	istripe_reason_set(why, "the target lists LUN %u at another address now",
+			   nexus->path->params.lun);
 	return -EREMCHG;
 }
 
@@ -633,7 +629,7 @@ static bool nexus_asks_again(const struct istripe_nexus *nexus, int error)
 	       error == -EAGAIN || error == -ENOLINK || error == -EALREADY;
 }
 
-static int nexus_ask_until_quiet(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+static int nexus_ask_until_quiet(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	u32 attempt = 0;
 	int ret;
@@ -641,7 +637,7 @@ static int nexus_ask_until_quiet(struct istripe_nexus *nexus, char *why, size_t 
 	do {
 		nexus_tolerate(nexus);
 		nexus->mismatch = 0;
-		ret = nexus_ask(nexus, why, why_bytes);
+		ret = nexus_ask(nexus, why);
 		nexus->access_only = false;
 	} while (nexus_asks_again(nexus, ret) && ++attempt < ISTRIPE_REVALIDATIONS_MAX);
 	return ret == -EALREADY ? 0 : ret;
@@ -654,7 +650,7 @@ static int nexus_ask_until_quiet(struct istripe_nexus *nexus, char *why, size_t 
 static void nexus_revalidate(struct istripe_nexus *nexus, bool access_only)
 {
 	struct istripe_session *session = nexus->owned;
-	char why[ISTRIPE_WHY_BYTES] = "";
+	struct istripe_reason why = {};
 	int invalidations, ret;
 
 	clear_bit(ISTRIPE_NEXUS_ACCESS, &nexus->events);
@@ -665,10 +661,10 @@ static void nexus_revalidate(struct istripe_nexus *nexus, bool access_only)
 	invalidations = istripe_session_invalidations(session);
 	nexus->access_only = access_only && !istripe_session_is_invalid(session);
 	mutex_lock(&nexus->ask_lock);
-	ret = nexus_ask_until_quiet(nexus, why, sizeof(why));
+	ret = nexus_ask_until_quiet(nexus, &why);
 	/* Fault it under the lock: a command that timed out still uses the session's page. */
 	if (ret)
-		istripe_session_fault(session, ret, "%s", why);
+		istripe_session_fault(session, ret, "%s", why.text);
 	mutex_unlock(&nexus->ask_lock);
 	nexus->revalidated_at = get_jiffies_64();
 	/* A lost connection says nothing about the LUN. */

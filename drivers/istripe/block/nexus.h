@@ -29,6 +29,7 @@
 #include <linux/workqueue.h>
 
 #include <istripe/params.h>
+#include <istripe/reason.h>
 #include "block/ghost.h"
 #include "block/lun.h"
 #include "iscsi/state.h"
@@ -67,9 +68,9 @@ struct istripe_nexus_ops {
 	/* The nexus has been made. */
 	void (*init)(struct istripe_nexus *nexus);
 	/* End what the old session has left, if @waits. 0, or the login has failed. */
-	int (*drain)(struct istripe_nexus *nexus, char *why, size_t why_bytes);
+	int (*drain)(struct istripe_nexus *nexus, struct istripe_reason *why);
 	/* Is it the leg's LUN and superblock? Sets @mismatch. 0, or why not. */
-	int (*check)(struct istripe_nexus *nexus, char *why, size_t why_bytes);
+	int (*check)(struct istripe_nexus *nexus, struct istripe_reason *why);
 	/* Session published: may the nexus go live? */
 	bool (*admit)(const struct istripe_nexus *nexus);
 	void (*live)(struct istripe_nexus *nexus);	/* live, or not retiring any more */
@@ -145,7 +146,7 @@ struct istripe_nexus {
 	spinlock_t event_lock;		/* the five below */
 	int last_errno;
 	ktime_t error_time;
-	char last_error[ISTRIPE_WHY_BYTES];
+	char last_error[ISTRIPE_REASON_BYTES];
 	u32 eh_count;
 	u32 eh_tags[ISTRIPE_EH_MAX];		/* reported commands */
 
@@ -168,7 +169,7 @@ struct istripe_nexus {
 	u64 portal_group;		/* proven number, see proof.h; 0: not known */
 	u16 portal_group_tpgt;
 	u32 generation;			/* from leg->generations; changes with the session */
-	char unproven[ISTRIPE_WHY_BYTES];	/* why no sibling is proven, if known */
+	char unproven[ISTRIPE_REASON_BYTES];	/* why no sibling is proven, if known */
 
 	u64 reconnects;			/* worker */
 	u64 faults;			/* worker */
@@ -250,11 +251,10 @@ void istripe_nexus_revalidate(struct istripe_nexus *nexus);
  * istripe_nexus_last_error() - copy the last reason, in words
  * @nexus: the nexus
  * @why: filled, empty when there was none
- * @why_bytes: its size
  *
  * Context: process.
  */
-void istripe_nexus_last_error(struct istripe_nexus *nexus, char *why, size_t why_bytes);
+void istripe_nexus_last_error(struct istripe_nexus *nexus, struct istripe_reason *why);
 
 /* Fills in the parameters of a login of the nexus. */
 void istripe_nexus_log_in(struct istripe_nexus *nexus, struct istripe_session_params *params);
@@ -264,11 +264,11 @@ void istripe_nexus_log_in(struct istripe_nexus *nexus, struct istripe_session_pa
  * istripe_session_open(), istripe_nexus_close_session() must follow. The nexus's worker.
  */
 int istripe_nexus_open_session(struct istripe_nexus *nexus,
-			       const struct istripe_session_params *params, char *why,
-			       size_t why_bytes);
+			       const struct istripe_session_params *params,
+			       struct istripe_reason *why);
 
 /* istripe_lun_probe() over nexus->owned; the answers are in nexus->found. The nexus's worker. */
-int istripe_nexus_probe(struct istripe_nexus *nexus, u32 timeout_ms, char *why, size_t why_bytes);
+int istripe_nexus_probe(struct istripe_nexus *nexus, u32 timeout_ms, struct istripe_reason *why);
 
 /* Closes nexus->owned, which is withdrawn from @session. The nexus's worker. */
 void istripe_nexus_close_session(struct istripe_nexus *nexus, int error);

@@ -155,7 +155,7 @@ u64 istripe_path_reconnects(const struct istripe_path *path)
 	return sum;
 }
 
-void istripe_path_last_error(const struct istripe_path *path, char *why, size_t why_bytes)
+void istripe_path_last_error(const struct istripe_path *path, struct istripe_reason *why)
 {
 	struct istripe_nexus *nexus, *last = path->nexuses[0];
 	u32 at;
@@ -163,5 +163,5 @@ void istripe_path_last_error(const struct istripe_path *path, char *why, size_t 
 	istripe_path_for_each_nexus(path, nexus, at)
 		if (ktime_after(READ_ONCE(nexus->error_time), READ_ONCE(last->error_time)))
 			last = nexus;
-	istripe_nexus_last_error(last, why, why_bytes);
+	istripe_nexus_last_error(last, why);
 }

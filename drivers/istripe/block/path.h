@@ -33,6 +33,7 @@ struct istripe_latencies;
 struct istripe_leg;
 struct istripe_leg_task;
 struct istripe_nexus;
+struct istripe_reason;
 
 /* For a connection's directory in sysfs. */
 struct istripe_conn_place {
@@ -116,10 +117,9 @@ u64 istripe_path_reconnects(const struct istripe_path *path);
  * istripe_path_last_error() - copy the last reason of any nexus, in words
  * @path: the path
  * @why: filled, empty when there was none
- * @why_bytes: its size
  *
  * Context: process, keeps its nexuses.
  */
-void istripe_path_last_error(const struct istripe_path *path, char *why, size_t why_bytes);
+void istripe_path_last_error(const struct istripe_path *path, struct istripe_reason *why);
 
 #endif

@@ -9,6 +9,7 @@
 #include <linux/string.h>
 #include <compat/workqueue.h>
 
+#include <istripe/reason.h>
 #include "block/isid.h"
 #include "block/leg.h"
 #include "block/nexus.h"
@@ -78,7 +79,7 @@ static void test_close(struct istripe_proof *proof, struct istripe_test_session 
 }
 
 static int test_open(struct istripe_test_session *test, struct istripe_nexus *nexus,
-		     struct istripe_login_buffers *buffers, char *why, size_t why_bytes)
+		     struct istripe_login_buffers *buffers, struct istripe_reason *why)
 {
 	struct istripe_session_params params;
 
@@ -89,20 +90,20 @@ static int test_open(struct istripe_test_session *test, struct istripe_nexus *ne
 	params.fence = true;
 	params.task_slots = 0;
 	params.buffers = buffers;
-	return istripe_session_open(&params, &test_ops, test, &test->session, why, why_bytes);
+	return istripe_session_open(&params, &test_ops, test, &test->session, why);
 }
 
 /*
  * After the next login's answer: an answer to a ping disproves the proof, silence proves nothing.
  */
-static int test_check_ended(struct istripe_test_session *test, u32 timeout_ms, char *why,
-			    size_t why_bytes)
+static int test_check_ended(struct istripe_test_session *test, u32 timeout_ms,
+			    struct istripe_reason *why)
 {
 	int ret = istripe_session_ping(test->session, timeout_ms);
 
 	if (!ret) {
-		scnprintf(why, why_bytes,
-			  "a login through one does not end the same session through the other, as if two targets had the same name");
+		istripe_reason_set(why,
+				   "a login through one does not end the same session through the other, as if two targets had the same name");
 		return -EEXIST;
 	}
 	/* test_fault() is about to be called, or has been. */
@@ -111,7 +112,7 @@ static int test_check_ended(struct istripe_test_session *test, u32 timeout_ms, c
 	if (completion_done(&test->ended) &&
 	    (test->error == -ECONNRESET || test->error == -EPIPE))
 		return 0;
-	scnprintf(why, why_bytes, "the session before neither ends nor answers");
+	istripe_reason_set(why, "the session before neither ends nor answers");
 	return -ETIMEDOUT;
 }
 
@@ -149,24 +150,24 @@ int istripe_proof_ask(struct istripe_nexus *nexus, u32 generation)
 
 /* Like fence_check_way(). -ESTALE: that session is gone; -EHOSTDOWN: no answer. */
 static int proof_check_way(struct istripe_nexus *nexus, const struct istripe_test_session *test,
-			   char *why, size_t why_bytes)
+			   struct istripe_reason *why)
 {
 	int ret = istripe_proof_ask(nexus, test->generation);
 
 	if (ret)
-		scnprintf(why, why_bytes, "%s does not answer itself", nexus->label);
+		istripe_reason_set(why, "%s does not answer itself", nexus->label);
 	if (ret == -ENOTCONN)
 		return -ESTALE;
 	if (!ret && istripe_session_ping(test->session, ISTRIPE_PING_TIMEOUT_MS)) {
-		scnprintf(why, why_bytes, "the test session through %s does not answer",
-			  nexus->label);
+		istripe_reason_set(why, "the test session through %s does not answer",
+				   nexus->label);
 		return -EHOSTDOWN;
 	}
 	return ret ? -EHOSTDOWN : 0;
 }
 
 static int proof_log_in(struct istripe_proof *proof, u32 round,
-			struct istripe_login_buffers *buffers, char *why, size_t why_bytes)
+			struct istripe_login_buffers *buffers, struct istripe_reason *why)
 {
 	struct istripe_test_session *test = &proof->tests[round % 2];
 	struct istripe_test_session *before = &proof->tests[(round + 1) % 2];
@@ -176,22 +177,22 @@ static int proof_log_in(struct istripe_proof *proof, u32 round,
 	int ret;
 
 	if (before->session && completion_done(&before->ended)) {
-		scnprintf(why, why_bytes, "the session before was lost by itself");
+		istripe_reason_set(why, "the session before was lost by itself");
 		return -ENOTCONN;
 	}
-	ret = test_open(test, nexus, buffers, why, why_bytes);
+	ret = test_open(test, nexus, buffers, why);
 	if (ret)
 		test_close(proof, test, false);
 	else if (before->session)
-		ret = test_check_ended(before, READ_ONCE(timers->ping_timeout_ms), why, why_bytes);
+		ret = test_check_ended(before, READ_ONCE(timers->ping_timeout_ms), why);
 	if (!ret && before->session)
-		ret = proof_check_way(owner, test, why, why_bytes);
+		ret = proof_check_way(owner, test, why);
 	if (!ret)
 		test_close(proof, before, false);
 	return ret;
 }
 
-static int proof_run(struct istripe_proof *proof, char *why, size_t why_bytes)
+static int proof_run(struct istripe_proof *proof, struct istripe_reason *why)
 {
 	struct istripe_login_buffers *buffers;
 	int ret = 0;
@@ -200,11 +201,11 @@ static int proof_run(struct istripe_proof *proof, char *why, size_t why_bytes)
 	/* The nexus's own buffers are its worker's, which may need them at any time. */
 	buffers = istripe_login_buffers_alloc(&proof->subject->path->params);
 	if (!buffers) {
-		scnprintf(why, why_bytes, "no memory");
+		istripe_reason_set(why, "no memory");
 		return -ENOMEM;
 	}
 	for (round = 0; !ret && round < PROOF_LOGINS; round++)
-		ret = proof_log_in(proof, round, buffers, why, why_bytes);
+		ret = proof_log_in(proof, round, buffers, why);
 	test_close(proof, &proof->tests[0], true);
 	test_close(proof, &proof->tests[1], true);
 	istripe_login_buffers_free(buffers);
@@ -346,7 +347,7 @@ static void proof_say(const struct istripe_proof *proof, const char *why)
 }
 
 /* Why no nexus of another path is comparable, from names and tags. False: there is none. */
-static bool proof_differs(const struct istripe_proof *proof, char *why, size_t why_bytes)
+static bool proof_differs(const struct istripe_proof *proof, struct istripe_reason *why)
 {
 	const struct istripe_nexus *other, *found = NULL;
 	const struct istripe_nexus *nexus = proof->subject;
@@ -364,10 +365,11 @@ static bool proof_differs(const struct istripe_proof *proof, char *why, size_t w
 	if (same)
 		found = NULL;
 	if (found && strcmp(found->path->params.target_name, nexus->path->params.target_name))
-		scnprintf(why, why_bytes, "%s leads to a target of another name", found->label);
+		istripe_reason_set(why, "%s leads to a target of another name", found->label);
 	else if (found)
-		scnprintf(why, why_bytes, "it is in portal group %u, %s in %u",
-			  nexus->portal_group_tpgt, found->label, found->portal_group_tpgt);
+		istripe_reason_set(why, "it is in portal group %u, %s in %u",
+				   nexus->portal_group_tpgt, found->label,
+				   found->portal_group_tpgt);
 	spin_unlock_bh(&proof->leg->lock);
 	return found;
 }
@@ -375,21 +377,21 @@ static bool proof_differs(const struct istripe_proof *proof, char *why, size_t w
 static void proof_say_differs(const struct istripe_proof *proof)
 {
 	struct istripe_nexus *nexus = proof->subject;
-	char why[ISTRIPE_WHY_BYTES];
+	struct istripe_reason why;
 
-	if (proof_differs(proof, why, sizeof(why)) && proof_note(nexus, why))
+	if (proof_differs(proof, &why) && proof_note(nexus, why.text))
 		pr_warn("%s: no path leads to the same portal group, so writes lost with it wait for its own way: %s\n",
-			nexus->label, why);
+			nexus->label, why.text);
 }
 
 static void proof_place(struct istripe_proof *proof)
 {
-	char why[ISTRIPE_WHY_BYTES] = "";
+	struct istripe_reason why = {};
 	struct proof_sibling sibling = {};
 	bool compared = false;
 
 	while (proof_next_sibling(proof, &sibling)) {
-		int ret = proof_run(proof, why, sizeof(why));
+		int ret = proof_run(proof, &why);
 		/* Of any path: the proof may hold all the same. */
 		bool harms = proof_harms(proof, &sibling, ret);
 
@@ -400,7 +402,7 @@ static void proof_place(struct istripe_proof *proof)
 		if (harms || !ret || ret == -ESTALE ||
 		    !proof_stays(proof->sibling, proof->tests[1].generation))
 			return;
-		proof_say(proof, why);
+		proof_say(proof, why.text);
 		if (ret != -EEXIST)
 			proof->undecided = true;
 	}

@@ -12,12 +12,12 @@
 #include "block/proof.h"
 #include "block/recovery.h"
 
-static int recovery_check(struct istripe_nexus *nexus, char *why, size_t why_bytes)
+static int recovery_check(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
-	int ret = istripe_identify(nexus, why, why_bytes);
+	int ret = istripe_identify(nexus, why);
 
 	nexus->mismatch = ret;
-	ret = ret ?: istripe_metadata_check(nexus, why, why_bytes);
+	ret = ret ?: istripe_metadata_check(nexus, why);
 	if (ret)
 		return ret;
 	istripe_alua_found(nexus);

@@ -5,6 +5,7 @@
 #include <linux/sched/mm.h>
 #include <compat/workqueue.h>
 
+#include <istripe/reason.h>
 #include "block/nexus.h"
 #include "block/resize.h"
 #include "block/super.h"
@@ -141,15 +142,14 @@ static int super_recognize(const struct istripe_super_io *io, struct istripe_sup
 
 	/* Growth that has begun goes on, so that all superblocks become equal. */
 	if (istripe_resize_is_ending(walk->volume) && !istripe_super_growth_begun(walk->volume)) {
-		scnprintf(io->why, io->why_bytes, "the volume is about to go down");
+		istripe_reason_set(io->why, "the volume is about to go down");
 		return -ESHUTDOWN;
 	}
 	ret = istripe_super_read(io, &now);
 	if (ret)
 		return ret;
 	ret = istripe_super_growth_compare(walk->volume, io->leg,
-					   istripe_super_growth_ended(walk->volume), &now, io->why,
-					   io->why_bytes);
+					   istripe_super_growth_ended(walk->volume), &now, io->why);
 	walk->mismatch = ret;
 	return ret;
 }
@@ -161,8 +161,7 @@ static int super_read_back(const struct istripe_super_io *io, struct istripe_sup
 
 	if (ret)
 		return ret;
-	ret = istripe_super_growth_compare_target(walk->volume, io->leg, &now, io->why,
-						  io->why_bytes);
+	ret = istripe_super_growth_compare_target(walk->volume, io->leg, &now, io->why);
 	walk->mismatch = ret;
 	return ret;
 }
@@ -188,20 +187,19 @@ static int super_grow(const struct istripe_super_io *io, struct istripe_super_wa
  * grow. All nexuses must be live. After a failure half-way the next attempt goes on to the same
  * size.
  */
-static int supers_write(struct istripe_volume *volume, u64 least_sectors, char *why,
-			size_t why_bytes)
+static int supers_write(struct istripe_volume *volume, u64 least_sectors,
+			struct istripe_reason *why)
 {
 	struct istripe_super_walk walk = {
 		.volume = volume,
 		.timeout_ms = 2 * READ_ONCE(volume->command_timeout_ms),
 		.why = why,
-		.why_bytes = why_bytes,
 	};
 	int ret;
 
 	if (volume->metadata.kind == ISTRIPE_METADATA_NONE)
 		return 0;
-	ret = istripe_super_all_live(&walk) ?: istripe_write_protect_check(volume, why, why_bytes);
+	ret = istripe_super_all_live(&walk) ?: istripe_write_protect_check(volume, why);
 	if (!ret)
 		ret = istripe_super_each_leg(&walk, super_recognize);
 	if (ret)
@@ -216,16 +214,16 @@ static int supers_write(struct istripe_volume *volume, u64 least_sectors, char *
 /* On failure legs keep the size that a superblock may already say. */
 static int volume_write_supers(struct istripe_volume *volume, u64 least_sectors)
 {
-	char why[ISTRIPE_WHY_BYTES] = "";
+	struct istripe_reason why = {};
 	bool before = istripe_super_growth_begun(volume);
-	int ret = supers_write(volume, least_sectors, why, sizeof(why));
+	int ret = supers_write(volume, least_sectors, &why);
 	bool begun = istripe_super_growth_begun(volume);
 
 	/* Growth that an earlier attempt has begun was committed then. */
 	if (ret && begun == before)
 		volume_take_back(volume, volume->leg_count);
 	if (ret)
-		pr_err("%s: the disk keeps its size: %s%s\n", volume->name, why, begun ?
+		pr_err("%s: the disk keeps its size: %s%s\n", volume->name, why.text, begun ?
 		       "; superblocks may say more by now: rescan again before it goes down" : "");
 	return ret;
 }

@@ -4,6 +4,7 @@
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 
+#include <istripe/reason.h>
 #include "block/alua.h"
 #include "block/nexus.h"
 #include "block/path.h"
@@ -33,15 +34,15 @@ static int super_ask(const struct istripe_super_io *io, const u8 *cdb, u32 bytes
 		ret = -EPROTO;
 	if (ret == -ENOLINK) {
 		istripe_alua_refused(io->nexus, &task->sense);
-		scnprintf(io->why, io->why_bytes,
-			  "leg %u: cannot %s: its target port takes no I/O", io->leg, what);
+		istripe_reason_set(io->why, "leg %u: cannot %s: its target port takes no I/O",
+				   io->leg, what);
 	} else if (ret == -EIO) {
-		scnprintf(io->why, io->why_bytes,
-			  "leg %u: cannot %s: status 0x%02x, sense %x/%02x/%02x", io->leg, what,
-			  task->status, task->sense.sense_key, task->sense.asc, task->sense.ascq);
+		istripe_reason_set(io->why, "leg %u: cannot %s: status 0x%02x, sense %x/%02x/%02x",
+				   io->leg, what, task->status, task->sense.sense_key,
+				   task->sense.asc, task->sense.ascq);
 	} else if (ret) {
-		scnprintf(io->why, io->why_bytes, "leg %u: cannot %s: %s (%pe)", io->leg,
-			  what, istripe_error_words(ret), ERR_PTR(ret));
+		istripe_reason_set(io->why, "leg %u: cannot %s: %s (%pe)", io->leg, what,
+				   istripe_error_words(ret), ERR_PTR(ret));
 	}
 	return ret;
 }
@@ -122,7 +123,6 @@ static int session_super(struct istripe_nexus *nexus, struct istripe_session *se
 		.leg = nexus->leg->index,
 		.deadline = jiffies + msecs_to_jiffies(walk->timeout_ms),
 		.why = walk->why,
-		.why_bytes = walk->why_bytes,
 	};
 	int ret = fn(&io, walk);
 
@@ -149,10 +149,9 @@ static int nexus_super(struct istripe_nexus *nexus, struct istripe_super_walk *w
 	int ret = -ENOTCONN;
 
 	if (!session) {
-		scnprintf(walk->why, walk->why_bytes, "leg %u: its path was lost",
-			  nexus->leg->index);
+		istripe_reason_set(walk->why, "leg %u: its path was lost", nexus->leg->index);
 	} else if (fatal_signal_pending(current) || mutex_lock_killable(&nexus->ask_lock)) {
-		scnprintf(walk->why, walk->why_bytes, "interrupted at leg %u", nexus->leg->index);
+		istripe_reason_set(walk->why, "interrupted at leg %u", nexus->leg->index);
 		ret = -EINTR;
 	} else {
 		ret = istripe_session_is_invalid(session) ? -EINPROGRESS :
@@ -171,9 +170,9 @@ int istripe_super_over_nexus(struct istripe_nexus *nexus, struct istripe_super_w
 
 	while ((ret = nexus_super(nexus, walk, fn)) == -EINPROGRESS) {
 		if (revalidations++ == ISTRIPE_REVALIDATIONS_MAX) {
-			scnprintf(walk->why, walk->why_bytes,
-				  "leg %u: its LUN says again and again that it has changed",
-				  nexus->leg->index);
+			istripe_reason_set(walk->why,
+					   "leg %u: its LUN says again and again that it has changed",
+					   nexus->leg->index);
 			return -ENOTCONN;
 		}
 		istripe_nexus_revalidate(nexus);
@@ -198,7 +197,7 @@ static int leg_super(struct istripe_leg *leg, struct istripe_super_walk *walk, i
 	int ret = -ENOTCONN;
 	u32 at;
 
-	scnprintf(walk->why, walk->why_bytes, "leg %u: its path was lost", leg->index);
+	istripe_reason_set(walk->why, "leg %u: its path was lost", leg->index);
 	istripe_leg_for_each_nexus(leg, nexus, at) {
 		/* Skipped, since its reason would replace that of the nexus before. */
 		if (!rcu_access_pointer(nexus->session) ||
@@ -234,10 +233,10 @@ static int leg_all_live(struct istripe_leg *leg, struct istripe_super_walk *walk
 		super_unfenced = istripe_leg_super_is_unfenced(leg, nexus);
 		if (!super_unfenced && (READ_ONCE(nexus->live) || !READ_ONCE(nexus->wanted)))
 			continue;
-		scnprintf(walk->why, walk->why_bytes,
-			  "leg %u path %u %s: superblocks are written when all paths are up",
-			  leg->index, nexus->path->index,
-			  super_unfenced ? "was lost with a superblock that may still be written" :
+		istripe_reason_set(walk->why,
+				   "leg %u path %u %s: superblocks are written when all paths are up",
+				   leg->index, nexus->path->index, super_unfenced ?
+				   "was lost with a superblock that may still be written" :
 				   "is down");
 		ret = -ENOTCONN;
 		break;

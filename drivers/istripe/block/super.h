@@ -16,6 +16,7 @@
 
 struct istripe_lun;
 struct istripe_nexus;
+struct istripe_reason;
 struct istripe_session;
 struct istripe_volume;
 
@@ -28,16 +29,14 @@ struct istripe_super_io {
 	const struct istripe_lun *lun;	/* as the leg, or the nexus, has found it */
 	u32 leg;			/* index */
 	unsigned long deadline;		/* jiffies, of everything that is done */
-	char *why;			/* reason on failure */
-	size_t why_bytes;
+	struct istripe_reason *why;	/* reason on failure */
 };
 
 struct istripe_super_walk {
 	struct istripe_volume *volume;	/* its legs have been identified */
 	u32 timeout_ms;			/* of one call of an istripe_super_fn */
 	bool mismatch;			/* set by that: the nexus does not lead to the leg */
-	char *why;			/* reason on failure */
-	size_t why_bytes;
+	struct istripe_reason *why;	/* reason on failure */
 };
 
 /* Returns 0, or an error with a reason. */

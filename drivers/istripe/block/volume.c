@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
+#include <istripe/reason.h>
 #include "block/bring_up.h"
 #include "block/carrier.h"
 #include "block/exclusive.h"
@@ -63,7 +64,7 @@ static int volume_create_legs(struct istripe_volume *volume,
 	return 0;
 }
 
-static int volume_start_legs(struct istripe_volume *volume, char *why, size_t why_bytes)
+static int volume_start_legs(struct istripe_volume *volume, struct istripe_reason *why)
 {
 	int ret = 0;
 	u32 i;
@@ -71,10 +72,10 @@ static int volume_start_legs(struct istripe_volume *volume, char *why, size_t wh
 	for (i = 0; i < volume->leg_count; i++)
 		istripe_leg_start(volume->legs[i]);
 	for (i = 0; !ret && i < volume->leg_count; i++)
-		ret = istripe_leg_wait(volume->legs[i], why, why_bytes);
+		ret = istripe_leg_wait(volume->legs[i], why);
 	/* A leg may have been lost while another one was waited for. */
 	for (i = 0; !ret && i < volume->leg_count; i++)
-		ret = istripe_leg_check(volume->legs[i], why, why_bytes);
+		ret = istripe_leg_check(volume->legs[i], why);
 	return ret;
 }
 
@@ -100,8 +101,8 @@ static void volume_drop_luns(struct istripe_volume *volume)
 
 /* All legs have equal shares: the smallest leg counts (P27). */
 static int volume_set_geometry(struct istripe_volume *volume,
-			       const struct istripe_volume_params *params, char *why,
-			       size_t why_bytes)
+			       const struct istripe_volume_params *params,
+			       struct istripe_reason *why)
 {
 	const struct istripe_lun *first = &volume->legs[0]->lun;
 	struct istripe_share share = { .chunk_bytes = volume->chunk_bytes, .sectors = U64_MAX };
@@ -112,23 +113,23 @@ static int volume_set_geometry(struct istripe_volume *volume,
 		const struct istripe_vpd_capacity *capacity = &volume->legs[i]->lun.capacity;
 
 		if (capacity->block_bytes != first->capacity.block_bytes) {
-			scnprintf(why, why_bytes, "leg %u has blocks of %u bytes, leg 0 of %u", i,
-				  capacity->block_bytes, first->capacity.block_bytes);
+			istripe_reason_set(why, "leg %u has blocks of %u bytes, leg 0 of %u", i,
+					   capacity->block_bytes, first->capacity.block_bytes);
 			return -EINVAL;
 		}
 		share.sectors = min(share.sectors, istripe_lun_sectors(&volume->legs[i]->lun));
 	}
 	volume->block_bytes = first->capacity.block_bytes;
 	ret = istripe_metadata_start(volume, params->metadata_create, params->chunk.given, &share,
-				     why, why_bytes);
+				     why);
 	if (ret)
 		return ret;
 	volume->chunk_bytes = share.chunk_bytes;
 	ret = istripe_stripe_init(&volume->stripe, volume->leg_count, share.chunk_bytes,
 				  share.sectors, share.offset_sectors);
 	if (ret)
-		scnprintf(why, why_bytes, "%llu sectors and chunks of %u bytes make no volume",
-			  share.sectors, share.chunk_bytes);
+		istripe_reason_set(why, "%llu sectors and chunks of %u bytes make no volume",
+				   share.sectors, share.chunk_bytes);
 	return ret;
 }
 
@@ -285,32 +286,32 @@ static void volume_start_proofs(struct istripe_volume *volume)
 }
 
 struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *params,
-					    char *why, size_t why_bytes)
+					    struct istripe_reason *why)
 {
 	struct istripe_volume *volume;
 	int ret;
 
-	why[0] = '\0';
+	why->text[0] = '\0';
 	volume = volume_create(params);
 	if (IS_ERR(volume)) {
-		scnprintf(why, why_bytes, "cannot create the volume: %s (%pe)",
-			  istripe_error_words(PTR_ERR(volume)), volume);
+		istripe_reason_set(why, "cannot create the volume: %s (%pe)",
+				   istripe_error_words(PTR_ERR(volume)), volume);
 		return volume;
 	}
-	ret = volume_start_legs(volume, why, why_bytes);
+	ret = volume_start_legs(volume, why);
 	if (!ret)
-		ret = istripe_exclusive_luns(volume, why, why_bytes);
+		ret = istripe_exclusive_luns(volume, why);
 	if (!ret)
-		ret = istripe_host_disks_start(volume, params->host_disks, why, why_bytes);
+		ret = istripe_host_disks_start(volume, params->host_disks, why);
 	if (!ret)
-		ret = volume_set_geometry(volume, params, why, why_bytes);
+		ret = volume_set_geometry(volume, params, why);
 	if (!ret)
-		ret = istripe_exclusive_array(volume, why, why_bytes);
+		ret = istripe_exclusive_array(volume, why);
 	if (!ret) {
 		ret = volume_add_disk(volume);
 		if (ret)
-			scnprintf(why, why_bytes, "cannot add the disk: %s (%pe)",
-				  istripe_error_words(ret), ERR_PTR(ret));
+			istripe_reason_set(why, "cannot add the disk: %s (%pe)",
+					   istripe_error_words(ret), ERR_PTR(ret));
 	}
 	if (ret) {
 		volume_stop_legs(volume);

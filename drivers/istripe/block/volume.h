@@ -22,6 +22,7 @@
 #include "layout/stripe.h"
 
 struct device;
+struct istripe_reason;
 struct net;
 
 struct istripe_volume {
@@ -61,14 +62,13 @@ struct istripe_volume {
  * istripe_volume_start() - bring a volume up
  * @params: as configured; copied, the caller keeps and frees them
  * @why: filled with a readable reason on failure
- * @why_bytes: size of @why
  *
  * Context: process, sleeps until all legs are up or one of them has failed; killable.
  * Return: the volume; ERR_PTR: -EINVAL, -EOPNOTSUPP configuration; -EBUSY a LUN of it is in use;
  * -ENOMEM; -EINTR; or an error of connecting, login or LUN bring-up.
  */
 struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *params,
-					    char *why, size_t why_bytes);
+					    struct istripe_reason *why);
 
 /**
  * istripe_volume_close() - keep the disk from being opened, unless it is open

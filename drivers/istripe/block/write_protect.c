@@ -6,6 +6,7 @@
 #include <linux/sched/mm.h>
 #include <compat/workqueue.h>
 
+#include <istripe/reason.h>
 #include "block/leg.h"
 #include "block/nexus.h"
 #include "block/volume.h"
@@ -131,16 +132,16 @@ void istripe_write_protect_refused(struct istripe_nexus *nexus)
 	istripe_write_protect_update(nexus->leg->volume);
 }
 
-int istripe_write_protect_check(struct istripe_volume *volume, char *why, size_t why_bytes)
+int istripe_write_protect_check(struct istripe_volume *volume, struct istripe_reason *why)
 {
 	u32 i;
 
 	for (i = 0; i < volume->leg_count; i++) {
 		if (!leg_survey(volume->legs[i]))
 			continue;
-		scnprintf(why, why_bytes,
-			  "leg %u is write protected: superblocks cannot be written: end that at the array",
-			  i);
+		istripe_reason_set(why,
+				   "leg %u is write protected: superblocks cannot be written: end that at the array",
+				   i);
 		return -EROFS;
 	}
 	return 0;

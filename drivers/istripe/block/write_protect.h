@@ -19,6 +19,7 @@
 
 struct istripe_leg;
 struct istripe_nexus;
+struct istripe_reason;
 struct istripe_volume;
 
 struct istripe_write_protect {
@@ -51,7 +52,7 @@ void istripe_write_protect_update(struct istripe_volume *volume);
 void istripe_write_protect_refused(struct istripe_nexus *nexus);
 
 /* Can all legs be written to? 0 or -EROFS; sleeps. */
-int istripe_write_protect_check(struct istripe_volume *volume, char *why, size_t why_bytes);
+int istripe_write_protect_check(struct istripe_volume *volume, struct istripe_reason *why);
 
 /**
  * istripe_protected_name() - in a word, for sysfs

@@ -33,11 +33,11 @@
 #include <linux/mutex.h>
 
 #include <istripe/params.h>
+#include <istripe/reason.h>
 #include "control/settings.h"
 
 struct istripe_volume;
 
-#define ISTRIPE_LAST_ERROR_BYTES	256
 #define ISTRIPE_DIR_LABEL_BYTES		(ISTRIPE_NAME_BYTES + 16)	/* "volume/leg/path" */
 
 enum istripe_volume_phase {
@@ -78,7 +78,7 @@ struct istripe_volume_dir {
 	const struct istripe_path_dir *changing;	/* while ISTRIPE_VOLUME_CHANGING */
 	struct istripe_volume_params params;	/* without legs */
 	struct istripe_leg_dir *legs[ISTRIPE_LEGS_MAX];
-	char last_error[ISTRIPE_LAST_ERROR_BYTES];
+	char last_error[ISTRIPE_REASON_BYTES];
 };
 
 extern const struct config_item_type istripe_legs_type;
@@ -130,11 +130,11 @@ static inline bool istripe_volume_dir_is_up(const struct istripe_volume_dir *vol
 
 /*
  * Makes checked params of the directories, under volume->lock. While the volume is up only pinned
- * paths count, and @coming. @why has ISTRIPE_LAST_ERROR_BYTES. ERR_PTR(-EINVAL or -ENOMEM).
+ * paths count, and @coming. ERR_PTR(-EINVAL or -ENOMEM).
  */
 struct istripe_volume_params *istripe_volume_dir_copy(const struct istripe_volume_dir *volume,
 						      const struct istripe_path_dir *coming,
-						      char *why);
+						      struct istripe_reason *why);
 
 /* Keeps and logs why @what has failed, under volume->lock; empty @why: @error must do. */
 void istripe_volume_dir_note(struct istripe_volume_dir *volume, const char *what, int error,

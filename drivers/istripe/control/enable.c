@@ -10,6 +10,7 @@
 #include <linux/printk.h>
 #include <linux/string.h>
 
+#include <istripe/reason.h>
 #include "block/nexus.h"
 #include "block/recovery.h"
 #include "block/path.h"
@@ -107,16 +108,16 @@ static bool path_counts(const struct istripe_path_dir *dir, const struct istripe
 }
 
 /* Nothing would end the writes that a path without a directory has left. */
-static int leg_check_gone(const struct istripe_leg_dir *leg, char *why)
+static int leg_check_gone(const struct istripe_leg_dir *leg, struct istripe_reason *why)
 {
 	u32 i;
 
 	for (i = 0; i < ISTRIPE_PATHS_MAX; i++) {
 		if (leg->paths[i] || !istripe_leg_dir_unfenced(leg, i))
 			continue;
-		scnprintf(why, ISTRIPE_LAST_ERROR_BYTES,
-			  "leg %u path %u is gone, and has left writes that its target may still carry out: make it as it was",
-			  leg->index, i);
+		istripe_reason_set(why,
+				   "leg %u path %u is gone, and has left writes that its target may still carry out: make it as it was",
+				   leg->index, i);
 		return -EINVAL;
 	}
 	return 0;
@@ -131,7 +132,7 @@ static void path_copy(const struct istripe_leg_dir *leg, u32 index,
 
 /* Paths have the numbers of their directories, which need not be without gaps. */
 static int leg_copy(const struct istripe_leg_dir *leg, const struct istripe_path_dir *coming,
-		    struct istripe_leg_params *params, char *why)
+		    struct istripe_leg_params *params, struct istripe_reason *why)
 {
 	int ret = leg_check_gone(leg, why);
 	u32 i, count = 0;
@@ -148,9 +149,8 @@ static int leg_copy(const struct istripe_leg_dir *leg, const struct istripe_path
 	return ret;
 }
 
-static int legs_copy(const struct istripe_volume_dir *volume,
-		     const struct istripe_path_dir *coming, struct istripe_volume_params *params,
-		     char *why)
+static int legs_copy(const struct istripe_volume_dir *volume, const struct istripe_path_dir *coming,
+		     struct istripe_volume_params *params, struct istripe_reason *why)
 {
 	int ret = 0;
 	u32 i;
@@ -162,7 +162,7 @@ static int legs_copy(const struct istripe_volume_dir *volume,
 
 struct istripe_volume_params *istripe_volume_dir_copy(const struct istripe_volume_dir *volume,
 						      const struct istripe_path_dir *coming,
-						      char *why)
+						      struct istripe_reason *why)
 {
 	struct istripe_volume_params *params;
 	struct istripe_leg_params *legs;
@@ -170,7 +170,7 @@ struct istripe_volume_params *istripe_volume_dir_copy(const struct istripe_volum
 	int ret;
 
 	if (dirs_count((void *const *)volume->legs, ISTRIPE_LEGS_MAX, &count)) {
-		scnprintf(why, ISTRIPE_LAST_ERROR_BYTES, "leg %u is missing", count);
+		istripe_reason_set(why, "leg %u is missing", count);
 		return ERR_PTR(-EINVAL);
 	}
 	params = istripe_volume_params_alloc(count);
@@ -182,7 +182,7 @@ struct istripe_volume_params *istripe_volume_dir_copy(const struct istripe_volum
 	params->legs = legs;
 	ret = legs_copy(volume, coming, params, why);
 	if (!ret)
-		ret = istripe_volume_params_check(params, why, ISTRIPE_LAST_ERROR_BYTES);
+		ret = istripe_volume_params_check(params, why);
 	if (!ret)
 		return params;
 	istripe_volume_params_free(params);
@@ -191,7 +191,7 @@ struct istripe_volume_params *istripe_volume_dir_copy(const struct istripe_volum
 
 /* From down to starting, with params that have been checked. */
 static int volume_prepare(struct istripe_volume_dir *volume, struct istripe_volume_params **params,
-			  char *why)
+			  struct istripe_reason *why)
 {
 	int ret;
 
@@ -201,8 +201,7 @@ static int volume_prepare(struct istripe_volume_dir *volume, struct istripe_volu
 		return PTR_ERR(*params);
 	ret = volume_pin(volume);
 	if (ret) {
-		scnprintf(why, ISTRIPE_LAST_ERROR_BYTES,
-			  "one of its directories is being made or removed");
+		istripe_reason_set(why, "one of its directories is being made or removed");
 		istripe_volume_params_free(*params);
 		return ret;
 	}
@@ -245,19 +244,20 @@ static void volume_remember(struct istripe_volume_dir *volume, const struct istr
 
 /* A volume and what it shows: both or none. */
 static struct istripe_volume *volume_start(struct istripe_volume_dir *volume,
-					   const struct istripe_volume_params *params, char *why)
+					   const struct istripe_volume_params *params,
+					   struct istripe_reason *why)
 {
 	struct istripe_volume *running;
 	int ret;
 
-	running = istripe_volume_start(params, why, ISTRIPE_LAST_ERROR_BYTES);
+	running = istripe_volume_start(params, why);
 	if (IS_ERR(running))
 		return running;
 	ret = istripe_sysfs_create(running);
 	if (!ret)
 		return running;
-	scnprintf(why, ISTRIPE_LAST_ERROR_BYTES, "cannot make its files in sysfs: %s (%pe)",
-		  istripe_error_words(ret), ERR_PTR(ret));
+	istripe_reason_set(why, "cannot make its files in sysfs: %s (%pe)",
+			   istripe_error_words(ret), ERR_PTR(ret));
 	istripe_volume_stop(running);
 	/* There was a disk, if not for long. */
 	mutex_lock(&volume->lock);
@@ -315,7 +315,7 @@ int istripe_volume_dir_enable(struct istripe_volume_dir *volume)
 {
 	struct istripe_volume_params *params;
 	struct istripe_volume *running;
-	char why[ISTRIPE_LAST_ERROR_BYTES] = "";
+	struct istripe_reason why = {};
 	int ret;
 
 	mutex_lock(&volume->lock);
@@ -323,17 +323,17 @@ int istripe_volume_dir_enable(struct istripe_volume_dir *volume)
 		ret = istripe_volume_dir_is_up(volume) ? 0 : -EBUSY;
 		goto unlock;
 	}
-	ret = volume_prepare(volume, &params, why);
+	ret = volume_prepare(volume, &params, &why);
 	if (!ret) {
 		mutex_unlock(&volume->lock);
-		running = volume_start(volume, params, why);
+		running = volume_start(volume, params, &why);
 		istripe_volume_params_free(params);
 		mutex_lock(&volume->lock);
 		ret = volume_started(volume, running);
 	}
 	/* Once, whatever has come of it: what may overwrite something must be said anew. */
 	volume->params.metadata_create = ISTRIPE_METADATA_KEEP;
-	istripe_volume_dir_note(volume, "not enabled", ret, why);
+	istripe_volume_dir_note(volume, "not enabled", ret, why.text);
 unlock:
 	mutex_unlock(&volume->lock);
 	return ret;

@@ -19,6 +19,7 @@
 #include <linux/string.h>
 #include <linux/sysfs.h>
 
+#include <istripe/reason.h>
 #include "block/fence.h"
 #include "block/leg.h"
 #include "block/nexus.h"
@@ -264,10 +265,10 @@ static bool path_send_lost(struct istripe_events *events, const struct istripe_p
 			   const char *action, const char *state, const struct path_now *now)
 {
 	struct event *event = path_event_begin(events, path, action, state, now);
-	char why[ISTRIPE_WHY_BYTES];
+	struct istripe_reason why;
 
-	istripe_path_last_error(path, why, sizeof(why));
-	event_add(event, "ISTRIPE_REASON=%s", why);
+	istripe_path_last_error(path, &why);
+	event_add(event, "ISTRIPE_REASON=%s", why.text);
 	return event_end(events);
 }
 
@@ -276,16 +277,16 @@ static bool path_send_waiting(struct istripe_events *events, const struct istrip
 {
 	struct event *event = path_event_begin(events, path, "WRITES_WAITING",
 					       istripe_path_state_name(now->state), now);
-	char why[ISTRIPE_FENCE_WHY_BYTES];
+	struct istripe_reason why;
 	const struct istripe_nexus *nexus;
 	u32 at;
 
 	istripe_path_for_each_nexus(path, nexus, at)
-		if (istripe_fence_why_waiting(nexus, why, sizeof(why)))
+		if (istripe_fence_why_waiting(nexus, &why))
 			break;
 	event_add(event, "ISTRIPE_WAITING_WRITES=%u", now->writes);
 	event_add(event, "ISTRIPE_WAITING_MS=%u", now->waiting_ms);
-	event_add(event, "ISTRIPE_REASON=until %s", why);
+	event_add(event, "ISTRIPE_REASON=until %s", why.text);
 	return event_end(events);
 }
 
@@ -374,7 +375,7 @@ static void path_tell(struct istripe_events *events, const struct istripe_path *
 static void leg_add_reason(struct event *event, const struct istripe_leg *leg)
 {
 	const struct istripe_path *path;
-	char why[ISTRIPE_WHY_BYTES];
+	struct istripe_reason why;
 	u32 i;
 
 	lockdep_assert(srcu_read_lock_held(&leg->srcu));
@@ -382,8 +383,8 @@ static void leg_add_reason(struct event *event, const struct istripe_leg *leg)
 		path = READ_ONCE(leg->paths[i]);
 		if (!path || istripe_path_state(path) == ISTRIPE_NEXUS_LIVE)
 			continue;
-		istripe_path_last_error(path, why, sizeof(why));
-		event_add(event, "ISTRIPE_REASON=%s", why);
+		istripe_path_last_error(path, &why);
+		event_add(event, "ISTRIPE_REASON=%s", why.text);
 		return;
 	}
 }

@@ -11,6 +11,7 @@
 #include <linux/printk.h>
 #include <linux/sched/mm.h>
 
+#include <istripe/reason.h>
 #include "block/hotplug.h"
 #include "block/path.h"
 #include "block/volume.h"
@@ -48,7 +49,7 @@ static void change_end(struct istripe_path_dir *dir, const char *what, int error
 		       const char *why)
 {
 	struct istripe_volume_dir *volume = dir->leg->volume;
-	char label[ISTRIPE_LAST_ERROR_BYTES];
+	char label[ISTRIPE_REASON_BYTES];
 
 	mutex_lock(&volume->lock);
 	volume->phase = ISTRIPE_VOLUME_UP;
@@ -61,7 +62,7 @@ static void change_end(struct istripe_path_dir *dir, const char *what, int error
 /* Coming */
 
 /* The path by itself, and with all others: as it would be checked at enable. */
-static int path_check(struct istripe_path_dir *dir, char *why)
+static int path_check(struct istripe_path_dir *dir, struct istripe_reason *why)
 {
 	/* Reclaim may wait for this disk, and what ends that wait for the volume's lock. */
 	unsigned int noio = memalloc_noio_save();
@@ -75,7 +76,7 @@ static int path_check(struct istripe_path_dir *dir, char *why)
 	return 0;
 }
 
-static int path_prepare(struct istripe_path_dir *dir, char *why)
+static int path_prepare(struct istripe_path_dir *dir, struct istripe_reason *why)
 {
 	int ret = path_check(dir, why);
 
@@ -83,7 +84,7 @@ static int path_prepare(struct istripe_path_dir *dir, char *why)
 		return ret;
 	ret = istripe_dir_pin(&dir->group, &dir->pinned);
 	if (ret)
-		scnprintf(why, ISTRIPE_LAST_ERROR_BYTES, "its directory is being removed");
+		istripe_reason_set(why, "its directory is being removed");
 	return ret;
 }
 
@@ -96,13 +97,12 @@ static void path_warn_incomplete(const struct istripe_path *path, int error)
 			istripe_error_words(error), ERR_PTR(error));
 }
 
-static int path_add(struct istripe_path_dir *dir, char *why)
+static int path_add(struct istripe_path_dir *dir, struct istripe_reason *why)
 {
 	struct istripe_path *path;
 
 	/* Pinned, and in use: nobody writes to its settings meanwhile. */
-	path = istripe_path_add(running_leg(dir), &dir->params, why,
-				ISTRIPE_LAST_ERROR_BYTES);
+	path = istripe_path_add(running_leg(dir), &dir->params, why);
 	if (IS_ERR(path))
 		return PTR_ERR(path);
 	path_warn_incomplete(path, istripe_sysfs_add_path(path));
@@ -112,7 +112,7 @@ static int path_add(struct istripe_path_dir *dir, char *why)
 int istripe_path_dir_enable(struct istripe_path_dir *dir)
 {
 	struct istripe_volume_dir *volume = dir->leg->volume;
-	char why[ISTRIPE_LAST_ERROR_BYTES] = "";
+	struct istripe_reason why = {};
 	int ret;
 
 	mutex_lock(&volume->lock);
@@ -122,19 +122,19 @@ int istripe_path_dir_enable(struct istripe_path_dir *dir)
 		goto unlock;
 	}
 	if (volume->phase == ISTRIPE_VOLUME_DOWN) {
-		scnprintf(why, sizeof(why), "the volume is down: all its paths come with it");
+		istripe_reason_set(&why, "the volume is down: all its paths come with it");
 		ret = -EINVAL;
-		istripe_volume_dir_note(volume, "path not enabled", ret, why);
+		istripe_volume_dir_note(volume, "path not enabled", ret, why.text);
 		goto unlock;
 	}
 	ret = change_begin(dir);
 	if (ret)
 		goto unlock;
-	ret = path_prepare(dir, why);
+	ret = path_prepare(dir, &why);
 	mutex_unlock(&volume->lock);
 	if (!ret)
-		ret = path_add(dir, why);
-	change_end(dir, "added", ret, why);
+		ret = path_add(dir, &why);
+	change_end(dir, "added", ret, why.text);
 	if (ret)
 		istripe_dir_unpin(&dir->group, &dir->pinned);
 unlock:
@@ -144,9 +144,9 @@ unlock:
 
 /* Going */
 
-static int path_remove(struct istripe_path *path, char *why)
+static int path_remove(struct istripe_path *path, struct istripe_reason *why)
 {
-	int ret = istripe_path_retire(path, 0, why, ISTRIPE_LAST_ERROR_BYTES);
+	int ret = istripe_path_retire(path, 0, why);
 
 	if (ret)
 		return ret;
@@ -158,7 +158,7 @@ static int path_remove(struct istripe_path *path, char *why)
 int istripe_path_dir_disable(struct istripe_path_dir *dir)
 {
 	struct istripe_volume_dir *volume = dir->leg->volume;
-	char why[ISTRIPE_LAST_ERROR_BYTES] = "";
+	struct istripe_reason why = {};
 	int ret = 0;
 
 	mutex_lock(&volume->lock);
@@ -167,8 +167,8 @@ int istripe_path_dir_disable(struct istripe_path_dir *dir)
 	if (!dir->pinned || ret)
 		goto unlock;
 	mutex_unlock(&volume->lock);
-	ret = path_remove(running_path(dir), why);
-	change_end(dir, "removed", ret, why);
+	ret = path_remove(running_path(dir), &why);
+	change_end(dir, "removed", ret, why.text);
 	if (!ret)
 		istripe_dir_unpin(&dir->group, &dir->pinned);
 unlock:
@@ -179,22 +179,22 @@ unlock:
 /* More and fewer connections */
 
 /* Nexuses that are not to be there any more go before their directories do. */
-static int connections_change(struct istripe_path *path, u32 count, char *why)
+static int connections_change(struct istripe_path *path, u32 count, struct istripe_reason *why)
 {
 	u32 before = path->nexus_count;
 	int ret = 0;
 
 	if (count != before)
-		ret = istripe_path_check_renew(path, why, ISTRIPE_LAST_ERROR_BYTES);
+		ret = istripe_path_check_renew(path, why);
 	if (!ret && count < before)
-		ret = istripe_path_retire(path, count, why, ISTRIPE_LAST_ERROR_BYTES);
+		ret = istripe_path_retire(path, count, why);
 	if (ret)
 		return ret;
 	istripe_sysfs_remove_sessions(path);
 	if (count < before)
 		istripe_path_drop(path, count);
 	else if (count > before)
-		ret = istripe_path_grow(path, count, why, ISTRIPE_LAST_ERROR_BYTES);
+		ret = istripe_path_grow(path, count, why);
 	if (!ret && count != before && path->params.multi == ISTRIPE_MULTI_MCS)
 		istripe_path_renew(path);
 	path_warn_incomplete(path, istripe_sysfs_add_sessions(path));
@@ -202,7 +202,8 @@ static int connections_change(struct istripe_path *path, u32 count, char *why)
 }
 
 /* The number under test stands in the directory as long as the check takes. */
-static int connections_check(struct istripe_path_dir *dir, u32 connections, char *why)
+static int connections_check(struct istripe_path_dir *dir, u32 connections,
+			     struct istripe_reason *why)
 {
 	u32 *value = &dir->params.offer.value[ISTRIPE_KEY_MAX_CONNECTIONS];
 	u32 before = *value;
@@ -218,18 +219,18 @@ static int connections_check(struct istripe_path_dir *dir, u32 connections, char
 int istripe_path_dir_connections(struct istripe_path_dir *dir, u32 connections)
 {
 	struct istripe_volume_dir *volume = dir->leg->volume;
-	char why[ISTRIPE_LAST_ERROR_BYTES] = "";
+	struct istripe_reason why = {};
 	int ret;
 
 	mutex_lock(&volume->lock);
 	ret = dir->pinned ? change_begin(dir) : -EBUSY;
 	if (ret)
 		goto unlock;
-	ret = connections_check(dir, connections, why);
+	ret = connections_check(dir, connections, &why);
 	mutex_unlock(&volume->lock);
 	if (!ret)
-		ret = connections_change(running_path(dir), connections, why);
-	change_end(dir, "changed", ret, why);
+		ret = connections_change(running_path(dir), connections, &why);
+	change_end(dir, "changed", ret, why.text);
 	if (!ret)
 		dir->params.offer.value[ISTRIPE_KEY_MAX_CONNECTIONS] = connections;
 unlock:

@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include <istripe/reason.h>
 #include "control/params.h"
 #include "iscsi/chap.h"
 
@@ -123,26 +124,26 @@ static bool unfenced_is_lost(const struct istripe_path_params *path, const char 
 }
 
 static int leg_check(const struct istripe_leg_params *leg, u32 index, const char *initiator_name,
-		     char *why, size_t why_bytes)
+		     struct istripe_reason *why)
 {
 	u32 i;
 
 	if (!leg->path_count) {
-		scnprintf(why, why_bytes, "leg %u has no path", index);
+		istripe_reason_set(why, "leg %u has no path", index);
 		return -EINVAL;
 	}
 	for (i = 0; i < leg->path_count; i++) {
 		const char *problem = path_check(&leg->paths[i]);
 
 		if (problem) {
-			scnprintf(why, why_bytes, "leg %u path %u: %s", index,
-				  leg->paths[i].index, problem);
+			istripe_reason_set(why, "leg %u path %u: %s", index, leg->paths[i].index,
+					   problem);
 			return -EINVAL;
 		}
 		if (unfenced_is_lost(&leg->paths[i], initiator_name)) {
-			scnprintf(why, why_bytes,
-				  "leg %u path %u: it has left writes that its target may still carry out: set initiator_name, target_name, portal, isid and connections as they were",
-				  index, leg->paths[i].index);
+			istripe_reason_set(why,
+					   "leg %u path %u: it has left writes that its target may still carry out: set initiator_name, target_name, portal, isid and connections as they were",
+					   index, leg->paths[i].index);
 			return -EINVAL;
 		}
 	}
@@ -170,7 +171,7 @@ static bool isids_meet(const struct istripe_path_params *a, const struct istripe
 
 /* Two sessions with one ISID at one target would throw each other out (RFC 7143 4.4.3.1). */
 static int isid_check(const struct istripe_leg_params *a, u32 leg_a,
-		      const struct istripe_leg_params *b, u32 leg_b, char *why, size_t why_bytes)
+		      const struct istripe_leg_params *b, u32 leg_b, struct istripe_reason *why)
 {
 	static const u8 unset[sizeof(a->paths->isid)];
 	u32 i, j;
@@ -184,50 +185,49 @@ static int isid_check(const struct istripe_leg_params *a, u32 leg_a,
 			    !isids_meet(&a->paths[i], &b->paths[j]) ||
 			    strcmp(a->paths[i].target_name, b->paths[j].target_name))
 				continue;
-			scnprintf(why, why_bytes,
-				  "leg %u path %u and leg %u path %u have the same isid at the same target, or their further sessions would",
-				  leg_a, a->paths[i].index, leg_b, b->paths[j].index);
+			istripe_reason_set(why,
+					   "leg %u path %u and leg %u path %u have the same isid at the same target, or their further sessions would",
+					   leg_a, a->paths[i].index, leg_b, b->paths[j].index);
 			return -EINVAL;
 		}
 	}
 	return 0;
 }
 
-static int isids_check(const struct istripe_volume_params *params, char *why, size_t why_bytes)
+static int isids_check(const struct istripe_volume_params *params, struct istripe_reason *why)
 {
 	int ret = 0;
 	u32 i, j;
 
 	for (i = 0; !ret && i < params->leg_count; i++)
 		for (j = i; !ret && j < params->leg_count; j++)
-			ret = isid_check(&params->legs[i], i, &params->legs[j], j, why, why_bytes);
+			ret = isid_check(&params->legs[i], i, &params->legs[j], j, why);
 	return ret;
 }
 
-int istripe_volume_params_check(const struct istripe_volume_params *params, char *why,
-				size_t why_bytes)
+int istripe_volume_params_check(const struct istripe_volume_params *params,
+				struct istripe_reason *why)
 {
 	int ret;
 	u32 i;
 
 	if (!params->initiator_name[0]) {
-		scnprintf(why, why_bytes, "initiator_name is not set");
+		istripe_reason_set(why, "initiator_name is not set");
 		return -EINVAL;
 	}
 	if (!params->leg_count) {
-		scnprintf(why, why_bytes, "the volume has no leg");
+		istripe_reason_set(why, "the volume has no leg");
 		return -EINVAL;
 	}
 	if (params->metadata == ISTRIPE_METADATA_NONE &&
 	    params->metadata_create != ISTRIPE_METADATA_KEEP) {
-		scnprintf(why, why_bytes, "metadata_create is set, but metadata is none");
+		istripe_reason_set(why, "metadata_create is set, but metadata is none");
 		return -EINVAL;
 	}
 	for (i = 0; i < params->leg_count; i++) {
-		ret = leg_check(&params->legs[i], i, params->initiator_name, why,
-				why_bytes);
+		ret = leg_check(&params->legs[i], i, params->initiator_name, why);
 		if (ret)
 			return ret;
 	}
-	return isids_check(params, why, why_bytes);
+	return isids_check(params, why);
 }

@@ -7,6 +7,8 @@
 
 #include <istripe/params.h>
 
+struct istripe_reason;
+
 /* Zeroed params with @leg_count legs that have room for no path yet; NULL: no memory. */
 struct istripe_volume_params *istripe_volume_params_alloc(u32 leg_count);
 
@@ -27,7 +29,7 @@ u32 istripe_path_params_fingerprint(const struct istripe_path_params *path,
  * Checks what no single value can tell: that the required ones are there and fit together
  * (RFC 7143 9.2.1, 13.14). 0, or -EINVAL with a reason in @why.
  */
-int istripe_volume_params_check(const struct istripe_volume_params *params, char *why,
-				size_t why_bytes);
+int istripe_volume_params_check(const struct istripe_volume_params *params,
+				struct istripe_reason *why);
 
 #endif

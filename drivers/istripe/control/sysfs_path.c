@@ -11,6 +11,7 @@
 #include <linux/spinlock.h>
 #include <linux/sysfs.h>
 
+#include <istripe/reason.h>
 #include "block/fence.h"
 #include "block/hotplug.h"
 #include "block/latency.h"
@@ -50,11 +51,11 @@ static ssize_t path_last_error_show(const struct istripe_sysfs_file *file, void 
 				    char *page)
 {
 	int section = nexuses_lock(object);
-	char why[ISTRIPE_WHY_BYTES];
+	struct istripe_reason why;
 
-	istripe_path_last_error(object, why, sizeof(why));
+	istripe_path_last_error(object, &why);
 	nexuses_unlock(object, section);
-	return sysfs_emit(page, "%s\n", why);
+	return sysfs_emit(page, "%s\n", why.text);
 }
 
 ISTRIPE_SYSFS_FILE(path, last_error, 0444, .show = path_last_error_show);
@@ -225,14 +226,14 @@ static ssize_t path_reconnect_store(const struct istripe_sysfs_file *file, void 
 {
 	struct istripe_path *path = object;
 	bool alone = sysfs_streq(page, "force");
-	char why[ISTRIPE_WHY_BYTES] = "allowed are 1 and force";
+	struct istripe_reason why = { "allowed are 1 and force" };
 	int ret = -EINVAL;
 
 	if (alone || sysfs_streq(page, "1"))
-		ret = istripe_path_reconnect(path, alone, why, sizeof(why));
+		ret = istripe_path_reconnect(path, alone, &why);
 	if (ret)
 		pr_warn("%s/%u/%u: reconnect: is refused, %s\n", path->leg->volume->name,
-			path->leg->index, path->index, why);
+			path->leg->index, path->index, why.text);
 	return ret ?: count;
 }
 

@@ -14,6 +14,7 @@
 #include <linux/mutex.h>
 #include <linux/sysfs.h>
 
+#include <istripe/reason.h>
 #include "block/nexus.h"
 #include "block/path.h"
 #include "control/sysfs_dir.h"
@@ -101,10 +102,10 @@ NEXUS_FILE(faults, "%llu", READ_ONCE(nexus->faults));
 static ssize_t session_last_error_show(const struct istripe_sysfs_file *file, void *object,
 				       char *page)
 {
-	char why[ISTRIPE_WHY_BYTES];
+	struct istripe_reason why;
 
-	istripe_nexus_last_error(object, why, sizeof(why));
-	return sysfs_emit(page, "%s\n", why);
+	istripe_nexus_last_error(object, &why);
+	return sysfs_emit(page, "%s\n", why.text);
 }
 
 ISTRIPE_SYSFS_FILE(session, last_error, 0444, .show = session_last_error_show);

@@ -11,6 +11,7 @@
 
 #include <compat/unaligned.h>
 
+#include <istripe/reason.h>
 #include "layout/md.h"
 #include "layout/stripe.h"
 
@@ -267,19 +268,19 @@ void istripe_md_resize(void *buf, u64 data_sectors)
 /* Where istripe_md_check_array() puts what it found. */
 struct complaint {
 	u32 *leg;
-	char *reason;
-	u32 reason_bytes;
+	struct istripe_reason *reason;
 };
 
 __printf(4, 5)
 static int blame(const struct complaint *c, u32 leg, int error, const char *fmt, ...)
 {
-	int used = scnprintf(c->reason, c->reason_bytes, "leg %u: ", leg);
+	char *text = c->reason->text;
+	int used = scnprintf(text, sizeof(c->reason->text), "leg %u: ", leg);
 	va_list args;
 
 	*c->leg = leg;
 	va_start(args, fmt);
-	vsnprintf(c->reason + used, c->reason_bytes - used, fmt, args);
+	vsnprintf(text + used, sizeof(c->reason->text) - used, fmt, args);
 	va_end(args);
 	return error;
 }
@@ -486,8 +487,8 @@ static int check_commons(const struct istripe_md *legs, u32 n, const struct comp
 	return 0;
 }
 
-int istripe_md_check_array(const struct istripe_md *legs, u32 n, u32 *bad_leg, char *reason,
-			   u32 reason_bytes)
+int istripe_md_check_array(const struct istripe_md *legs, u32 n, u32 *bad_leg,
+			   struct istripe_reason *reason)
 {
 	static int (*const checks[])(const struct istripe_md *legs, u32 n,
 				     const struct complaint *c) = {
@@ -495,13 +496,12 @@ int istripe_md_check_array(const struct istripe_md *legs, u32 n, u32 *bad_leg, c
 		check_problems, check_foreign, check_commons, check_repeated, check_missing,
 		check_swapped,
 	};
-	struct complaint c = { bad_leg, reason, reason_bytes };
+	struct complaint c = { bad_leg, reason };
 	u32 i;
 	int ret;
 
 	*bad_leg = 0;
-	if (reason_bytes)
-		*reason = '\0';
+	reason->text[0] = '\0';
 	if (!n)
 		return blame(&c, 0, -ENODATA, "missing, no leg is given");
 	for (i = 0; i < ARRAY_SIZE(checks); i++) {
@@ -522,14 +522,13 @@ static bool same_rest(const struct istripe_md *a, const struct istripe_md *b)
 	       a->ctime_s == b->ctime_s && a->utime_s == b->utime_s && !strcmp(a->name, b->name);
 }
 
-int istripe_md_check_unchanged(const struct istripe_md *then, const struct istripe_md *now,
-			       u32 leg, char *reason, u32 reason_bytes)
+int istripe_md_check_unchanged(const struct istripe_md *then, const struct istripe_md *now, u32 leg,
+			       struct istripe_reason *reason)
 {
 	u32 bad_leg;
-	struct complaint c = { &bad_leg, reason, reason_bytes };
+	struct complaint c = { &bad_leg, reason };
 
-	if (reason_bytes)
-		*reason = '\0';
+	reason->text[0] = '\0';
 	if (now->problem != ISTRIPE_MD_OK)
 		return blame(&c, leg, problem_error(now->problem), "it was in use, but now: %s",
 			     istripe_md_problem_text(now->problem));

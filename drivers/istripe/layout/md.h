@@ -14,10 +14,11 @@
 
 #include <linux/types.h>
 
+struct istripe_reason;
+
 #define ISTRIPE_MD_SUPER_SECTOR		8u	/* where version 1.2 stands on a leg */
 #define ISTRIPE_MD_SUPER_BYTES		4096u	/* read and written as a whole */
 #define ISTRIPE_MD_NAME_BYTES		33	/* 32 on disk, and a NUL */
-#define ISTRIPE_MD_REASON_BYTES		160	/* enough for any reason */
 
 /* Why a leg's superblock cannot be used. */
 enum istripe_md_problem {
@@ -122,7 +123,6 @@ const char *istripe_md_problem_text(enum istripe_md_problem problem);
  * @n: their number
  * @bad_leg: set to the leg to blame
  * @reason: set to one readable line "leg N: ...", empty on success
- * @reason_bytes: its size, ISTRIPE_MD_REASON_BYTES is enough
  *
  * Refuses faulty, missing, foreign, repeated and swapped legs, and legs that differ in chunk,
  * layout, events, data offset or share. Where legs contradict each other the minority is blamed,
@@ -132,8 +132,8 @@ const char *istripe_md_problem_text(enum istripe_md_problem problem);
  * -EOPNOTSUPP legs that md would run but this driver does not: unequal shares or data offsets. For
  * a leg with a fault what istripe_md_decode() returned.
  */
-int istripe_md_check_array(const struct istripe_md *legs, u32 n, u32 *bad_leg, char *reason,
-			   u32 reason_bytes);
+int istripe_md_check_array(const struct istripe_md *legs, u32 n, u32 *bad_leg,
+			   struct istripe_reason *reason);
 
 /**
  * istripe_md_check_unchanged() - is a leg's superblock what it was
@@ -141,14 +141,13 @@ int istripe_md_check_array(const struct istripe_md *legs, u32 n, u32 *bad_leg, c
  * @now: decoded again later, perhaps with a fault
  * @leg: index of the leg, for @reason
  * @reason: set to one readable line "leg N: ...", empty on success
- * @reason_bytes: its size, ISTRIPE_MD_REASON_BYTES is enough
  *
  * While a volume is up only this host writes the superblocks of its legs, and only when it grows
  * (resize.h): any other difference means that another host has them in use.
  *
  * Return: 0; -ESTALE it has been changed; for a fault what istripe_md_decode() returned.
  */
-int istripe_md_check_unchanged(const struct istripe_md *then, const struct istripe_md *now,
-			       u32 leg, char *reason, u32 reason_bytes);
+int istripe_md_check_unchanged(const struct istripe_md *then, const struct istripe_md *now, u32 leg,
+			       struct istripe_reason *reason);
 
 #endif

@@ -52,7 +52,7 @@ static int conn_receive(struct istripe_conn *conn)
 		return 0;
 	ret = istripe_conn_receive(conn);
 	if (ret < 0)
-		istripe_session_fault(conn->session, ret, "%s", conn->rx.why);
+		istripe_session_fault(conn->session, ret, "%s", conn->rx.why.text);
 	else if (ret)
 		set_bit(ISTRIPE_CONN_RX_PENDING, &conn->flags);
 	else

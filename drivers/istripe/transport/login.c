@@ -8,6 +8,7 @@
 #include <linux/vmalloc.h>
 #include <trace/events/istripe.h>
 
+#include <istripe/reason.h>
 #include "iscsi/error.h"
 #include "transport/conn.h"
 #include "transport/inject.h"
@@ -184,22 +185,20 @@ static int login_receive(struct istripe_conn *conn, struct iscsi_hdr *bhs, char 
 }
 
 /* LIO closes the connection when it wants CHAP and none is offered. */
-static void login_lost_why(const struct istripe_login *login, int error, char *why,
-			   size_t why_bytes)
+static void login_lost_why(const struct istripe_login *login, int error, struct istripe_reason *why)
 {
 	bool hung_up = error == -ECONNRESET && login->requests == 1 && !login->params.chap;
 
 	if (error == -ETIMEDOUT)
-		scnprintf(why, why_bytes, "login: the target does not answer (%pe)",
-			  ERR_PTR(error));
+		istripe_reason_set(why, "login: the target does not answer (%pe)", ERR_PTR(error));
 	else
-		scnprintf(why, why_bytes, "login: connection lost: %s (%pe)%s",
-			  istripe_error_words(error), ERR_PTR(error),
-			  hung_up ? "; no chap_secret is set, and it may want CHAP" : "");
+		istripe_reason_set(why, "login: connection lost: %s (%pe)%s",
+				   istripe_error_words(error), ERR_PTR(error),
+				   hung_up ? "; no chap_secret is set, and it may want CHAP" : "");
 }
 
 static int login_request(struct istripe_conn *conn, struct istripe_login_buffers *buffers,
-			 unsigned long deadline, char *why, size_t why_bytes)
+			 unsigned long deadline, struct istripe_reason *why)
 {
 	struct istripe_login *login = &buffers->login;
 	struct iscsi_login_req request;
@@ -210,29 +209,29 @@ static int login_request(struct istripe_conn *conn, struct istripe_login_buffers
 
 	ret = istripe_login_request(login, &request, &text, &bytes);
 	if (ret) {
-		scnprintf(why, why_bytes, "login: %s", login->reason);
+		istripe_reason_set(why, "login: %s", login->reason);
 		return ret;
 	}
 	ret = login_send(conn, &request, text, bytes, deadline);
 	if (!ret)
 		ret = login_receive(conn, &response, buffers->segment, &bytes, deadline);
 	if (ret == -EMSGSIZE) {
-		scnprintf(why, why_bytes, "login: the target sends %u bytes and %u of AHS",
-			  bytes, response.hlength * 4);
+		istripe_reason_set(why, "login: the target sends %u bytes and %u of AHS", bytes,
+				   response.hlength * 4);
 		return -EPROTO;
 	}
 	if (ret) {
-		login_lost_why(login, ret, why, why_bytes);
+		login_lost_why(login, ret, why);
 		return ret;
 	}
 	ret = istripe_login_response(login, &response, buffers->segment, bytes);
 	if (ret < 0)
-		scnprintf(why, why_bytes, "login: %s", login->reason);
+		istripe_reason_set(why, "login: %s", login->reason);
 	return ret;
 }
 
 int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_params *params,
-		       char *why, size_t why_bytes)
+		       struct istripe_reason *why)
 {
 	struct istripe_login_buffers *buffers = params->buffers;
 	struct istripe_login *login = &buffers->login;
@@ -265,12 +264,12 @@ int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_p
 	}
 	ret = istripe_login_init(login, &login_params, buffers->text, sizeof(buffers->text));
 	if (ret) {
-		scnprintf(why, why_bytes, "login: %s", login->reason);
+		istripe_reason_set(why, "login: %s", login->reason);
 		return ret;
 	}
 	istripe_conn_set_state(conn, ISTRIPE_CONN_IN_LOGIN);
 	do {
-		ret = login_request(conn, buffers, deadline, why, why_bytes);
+		ret = login_request(conn, buffers, deadline, why);
 	} while (ret == ISTRIPE_LOGIN_SEND_NEXT);
 	if (login->refused && !conn->cid)
 		set_bit(ISTRIPE_SESSION_REFUSED, &conn->session->flags);

@@ -12,6 +12,7 @@
 
 struct crypto_shash;
 struct istripe_conn;
+struct istripe_reason;
 struct istripe_session_params;
 
 #define ISTRIPE_CHAP_ALGORITHMS		9	/* indexed by enum istripe_chap_algorithm */
@@ -47,7 +48,7 @@ void istripe_login_buffers_free(struct istripe_login_buffers *buffers);
  * ISTRIPE_LOGIN_REDIRECT, or -errno with the reason in @why.
  */
 int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_params *params,
-		       char *why, size_t why_bytes);
+		       struct istripe_reason *why);
 
 /*
  * After a login that was refused for good: whether to log in once more, without SHA-256. Its number

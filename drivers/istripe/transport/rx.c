@@ -28,7 +28,7 @@ int istripe_conn_reject(struct istripe_conn *conn, int error, const char *fmt, .
 	va_list args;
 
 	va_start(args, fmt);
-	vscnprintf(conn->rx.why, sizeof(conn->rx.why), fmt, args);
+	vscnprintf(conn->rx.why.text, sizeof(conn->rx.why.text), fmt, args);
 	va_end(args);
 	conn->rx.error = error;
 	return error;

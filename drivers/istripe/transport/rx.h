@@ -4,6 +4,7 @@
 
 #include <linux/types.h>
 
+#include <istripe/reason.h>
 #include "iscsi/framing.h"
 #include "iscsi/pdu.h"
 #include "transport/progress.h"
@@ -27,7 +28,7 @@ struct istripe_receive {
 	struct istripe_moved moved;	/* data, R2Ts and statuses, of all commands */
 	unsigned long moved_of;		/* jiffies, when the newest of these was submitted */
 	int error;
-	char why[ISTRIPE_WHY_BYTES];
+	struct istripe_reason why;
 };
 
 /*

@@ -8,6 +8,7 @@
 #include <scsi/scsi_common.h>
 #include <trace/events/istripe.h>
 
+#include <istripe/reason.h>
 #include "iscsi/error.h"
 #include "iscsi/serial.h"
 #include "scsi/sense.h"
@@ -219,16 +220,16 @@ void istripe_session_window(struct istripe_session *session, u32 exp_cmd_sn, u32
 
 void istripe_session_fault(struct istripe_session *session, int error, const char *fmt, ...)
 {
-	char why[ISTRIPE_WHY_BYTES];
+	struct istripe_reason why;
 	va_list args;
 
 	if (test_and_set_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
 		return;
 	va_start(args, fmt);
-	vscnprintf(why, sizeof(why), fmt, args);
+	vscnprintf(why.text, sizeof(why.text), fmt, args);
 	va_end(args);
-	trace_istripe_fault(session->label, error, why);
-	session->ops->fault(session, error, why);
+	trace_istripe_fault(session->label, error, why.text);
+	session->ops->fault(session, error, why.text);
 	/* No answer will come to those who wait. */
 	complete(&session->internal.done);
 	complete(&session->control_req.done);
@@ -317,16 +318,16 @@ static void session_adopt_login(struct istripe_session *session, const struct is
 
 static int session_redirect(const struct istripe_session_params *params,
 			    const struct istripe_login *login, struct sockaddr_storage *portal,
-			    char *why, size_t why_bytes)
+			    struct istripe_reason *why)
 {
 	const struct istripe_redirect *redirect = &login->redirect;
 	char port[6];
 
 	scnprintf(port, sizeof(port), "%u", redirect->port);
 	if (inet_pton_with_scope(params->net, AF_UNSPEC, redirect->host, port, portal)) {
-		scnprintf(why, why_bytes,
-			  "the target redirects to what is not a numeric address: %.60s",
-			  redirect->host);
+		istripe_reason_set(why,
+				   "the target redirects to what is not a numeric address: %.60s",
+				   redirect->host);
 		return -EPROTO;
 	}
 	pr_info("%s: the target redirects to %s port %s\n", params->label, redirect->host, port);
@@ -334,43 +335,40 @@ static int session_redirect(const struct istripe_session_params *params,
 }
 
 static void session_connect_why(const struct istripe_way *way,
-				const struct sockaddr_storage *portal, int error, char *why,
-				size_t why_bytes)
+				const struct sockaddr_storage *portal, int error,
+				struct istripe_reason *why)
 {
-	size_t used = scnprintf(why, why_bytes, "cannot connect to %pISpc", portal);
-
+	istripe_reason_set(why, "cannot connect to %pISpc", portal);
 	if (way->nic[0])
-		used += scnprintf(why + used, why_bytes - used, " over %s", way->nic);
+		istripe_reason_add(why, " over %s", way->nic);
 	if (way->source_address.ss_family != AF_UNSPEC)
-		used += scnprintf(why + used, why_bytes - used, " from %pISc",
-				  &way->source_address);
-	scnprintf(why + used, why_bytes - used, ": %s (%pe)", istripe_error_words(error),
-		  ERR_PTR(error));
+		istripe_reason_add(why, " from %pISc", &way->source_address);
+	istripe_reason_add(why, ": %s (%pe)", istripe_error_words(error), ERR_PTR(error));
 }
 
 /* Returns as istripe_conn_login(). */
 static int session_connect(const struct istripe_session_params *params, struct istripe_conn *conn,
-			   const struct sockaddr_storage *portal, char *why, size_t why_bytes)
+			   const struct sockaddr_storage *portal, struct istripe_reason *why)
 {
 	int ret = istripe_conn_connect(conn, portal, params->net,
 				       READ_ONCE(params->path->timers.login_timeout_ms));
 
 	if (!ret)
-		return istripe_conn_login(conn, params, why, why_bytes);
-	session_connect_why(&params->way, portal, ret, why, why_bytes);
+		return istripe_conn_login(conn, params, why);
+	session_connect_why(&params->way, portal, ret, why);
 	return ret;
 }
 
 /* One login at one portal: 0, -errno, or -EREMCHG with @portal changed. */
 static int session_login(struct istripe_session *session,
 			 const struct istripe_session_params *params,
-			 struct sockaddr_storage *portal, char *why, size_t why_bytes)
+			 struct sockaddr_storage *portal, struct istripe_reason *why)
 {
 	const struct istripe_login *login = &params->buffers->login;
-	int ret = session_connect(params, session->conns[0], portal, why, why_bytes);
+	int ret = session_connect(params, session->conns[0], portal, why);
 
 	if (ret == ISTRIPE_LOGIN_REDIRECT) {
-		ret = session_redirect(params, login, portal, why, why_bytes);
+		ret = session_redirect(params, login, portal, why);
 		return ret ?: -EREMCHG;
 	}
 	if (ret < 0)
@@ -384,21 +382,21 @@ static int session_login(struct istripe_session *session,
 /* A login that joins the session: same ISID, its TSIH, a CID of its own (RFC 7143 6.3.1). */
 static int session_join_one(struct istripe_session *session, struct istripe_conn *conn,
 			    const struct istripe_session_params *params,
-			    const struct sockaddr_storage *portal, char *why, size_t why_bytes)
+			    const struct sockaddr_storage *portal, struct istripe_reason *why)
 {
 	const struct istripe_login *login = &params->buffers->login;
-	int ret = session_connect(params, conn, portal, why, why_bytes);
+	int ret = session_connect(params, conn, portal, why);
 
 	if (ret == ISTRIPE_LOGIN_REDIRECT) {
-		scnprintf(why, why_bytes, "login: %s", login->reason);
+		istripe_reason_set(why, "login: %s", login->reason);
 		ret = -EREMCHG;
 	}
 	if (ret < 0)
 		return ret;
 	/* No CmdSN has been taken yet. Another node may have the same TSIH. */
 	if (login->exp_cmd_sn != session->cmd_sn) {
-		scnprintf(why, why_bytes, "login: joined another session: ExpCmdSN %u, ours is %u",
-			  login->exp_cmd_sn, session->cmd_sn);
+		istripe_reason_set(why, "login: joined another session: ExpCmdSN %u, ours is %u",
+				   login->exp_cmd_sn, session->cmd_sn);
 		return -EPROTO;
 	}
 	istripe_session_window(session, login->exp_cmd_sn, login->max_cmd_sn);
@@ -418,18 +416,17 @@ static struct istripe_conn *session_add_conn(struct istripe_session *session, u3
 }
 
 static int session_join_next(struct istripe_session *session,
-			     const struct istripe_session_params *params, char *why,
-			     size_t why_bytes)
+			     const struct istripe_session_params *params,
+			     struct istripe_reason *why)
 {
 	struct istripe_conn *conn = session_add_conn(session, session->conn_count);
 	int ret;
 
 	if (!conn) {
-		scnprintf(why, why_bytes, "no memory for a connection");
+		istripe_reason_set(why, "no memory for a connection");
 		return -ENOMEM;
 	}
-	ret = session_join_one(session, conn, params, &session->conns[0]->remote_address, why,
-			       why_bytes);
+	ret = session_join_one(session, conn, params, &session->conns[0]->remote_address, why);
 	if (ret) {
 		istripe_conn_stop(conn);
 		return ret;
@@ -450,32 +447,31 @@ void istripe_session_join(struct istripe_session *session,
 {
 	u32 granted = min(istripe_session_connections_may(session), params->connections);
 	unsigned int noio = memalloc_noio_save();
-	char why[ISTRIPE_WHY_BYTES] = "";
+	struct istripe_reason why = {};
 
 	if (params->connections > 1 && session->quirks.one_connection)
 		pr_info_ratelimited("%s: %s is not up to the loss of a session of several connections: each is a session\n",
 				    params->label, session->quirks.target);
 	while (session->conn_count < granted &&
 	       !test_bit(ISTRIPE_SESSION_FAULTED, &session->flags)) {
-		if (!session_join_next(session, params, why, sizeof(why)))
+		if (!session_join_next(session, params, &why))
 			continue;
 		if (!test_bit(ISTRIPE_SESSION_INTERRUPTED, &session->flags))
 			pr_warn("%s: goes on with %u of %u connections: %s\n", params->label,
-				session->conn_count, granted, why);
+				session->conn_count, granted, why.text);
 		break;
 	}
 	memalloc_noio_restore(noio);
 }
 
 static int session_open_at(struct istripe_session *session,
-			   const struct istripe_session_params *params, char *why,
-			   size_t why_bytes)
+			   const struct istripe_session_params *params, struct istripe_reason *why)
 {
 	struct sockaddr_storage portal = params->way.portal;
 	int hops, ret;
 
 	for (hops = 0; hops <= REDIRECT_HOPS_MAX; hops++) {
-		ret = session_login(session, params, &portal, why, why_bytes);
+		ret = session_login(session, params, &portal, why);
 		trace_istripe_login(session->label, session->isid, session->tsih, ret);
 		if (!ret) {
 			istripe_session_set_state(session, ISTRIPE_SESSION_LOGGED_IN);
@@ -489,26 +485,26 @@ static int session_open_at(struct istripe_session *session,
 			return ret;
 		istripe_conn_stop(session->conns[0]);
 	}
-	scnprintf(why, why_bytes, "the target redirects more than %d times", REDIRECT_HOPS_MAX);
+	istripe_reason_set(why, "the target redirects more than %d times", REDIRECT_HOPS_MAX);
 	return -ELOOP;
 }
 
 int istripe_session_open(const struct istripe_session_params *params,
 			 const struct istripe_session_ops *ops, void *owner,
-			 struct istripe_session **session, char *why, size_t why_bytes)
+			 struct istripe_session **session, struct istripe_reason *why)
 {
 	unsigned int noio = memalloc_noio_save();
 	struct istripe_session *opening = session_alloc(params, ops, owner);
 	int ret = -ENOMEM;
 
 	if (!opening) {
-		scnprintf(why, why_bytes, "no memory for a session");
+		istripe_reason_set(why, "no memory for a session");
 		goto out;
 	}
 	/* Whole before istripe_session_interrupt() or sysfs can find it. */
 	smp_store_release(session, opening);
 	istripe_session_set_state(opening, ISTRIPE_SESSION_LOGIN);
-	ret = session_open_at(opening, params, why, why_bytes);
+	ret = session_open_at(opening, params, why);
 	if (ret)
 		istripe_session_set_state(opening, ISTRIPE_SESSION_FAILED);
 out:

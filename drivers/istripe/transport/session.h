@@ -33,10 +33,10 @@
 #include "transport/task.h"
 
 struct istripe_conn;
+struct istripe_reason;
 struct istripe_session;
 struct net;
 
-#define ISTRIPE_WHY_BYTES		192
 #define ISTRIPE_INTERNAL_BYTES		4096
 
 /* ITTs above the task table: PDUs that are not SCSI commands. */
@@ -152,7 +152,6 @@ struct istripe_session {
  * @session: set before the first socket is made, for istripe_session_interrupt();
  *	the caller clears it under its own lock
  * @why: filled with a readable reason on failure
- * @why_bytes: size of @why
  *
  * That connection makes the session (RFC 7143 6.3.1); istripe_session_join() adds others.
  * Follows redirects (status 0101, 0102) up to a hop limit (RFC 7143 11.13.5).
@@ -166,7 +165,7 @@ struct istripe_session {
  */
 int istripe_session_open(const struct istripe_session_params *params,
 			 const struct istripe_session_ops *ops, void *owner,
-			 struct istripe_session **session, char *why, size_t why_bytes);
+			 struct istripe_session **session, struct istripe_reason *why);
 
 /**
  * istripe_session_connections_may() - how many connections may the session have?
