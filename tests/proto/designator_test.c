@@ -250,7 +250,53 @@ static void designator_distinct(struct kunit *test)
 	}
 }
 
+struct serial_case {
+	u8 page;
+	u8 bytes;
+	const char *serial;
+	int want;
+	const char *text;
+};
+
+static const struct serial_case serials[] = {
+	{ 0x80, 6, "  42\0\0", 0, "serial.ACME.disk.42" },
+	{ 0x80, 5, "4 2\\\n", 0, "serial.ACME.disk.4 2\\x5c\\x0a" },
+	{ 0x80, 0, "", -ENOENT, "" },
+	{ 0x80, 4, "    ", -ENOENT, "" },
+	{ 0x83, 2, "42", -EPROTO, NULL },
+};
+
+/* A LUN without VPD 83h; a number that does not fit is none. */
+static void designator_of_serial(struct kunit *test)
+{
+	const struct istripe_vpd_inquiry inquiry = { .vendor = "ACME", .product = "disk" };
+	u8 page[4 + 255] = {};
+	char text[TEXT_BYTES];
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(serials); i++) {
+		const struct serial_case *one = &serials[i];
+
+		page[1] = one->page;
+		page[3] = one->bytes;
+		memcpy(page + 4, one->serial, one->bytes);
+		KUNIT_EXPECT_EQ_MSG(test, istripe_vpd_serial_designator(page, 4 + one->bytes,
+									&inquiry, text,
+									sizeof(text)),
+				    one->want, "row %u", i);
+		if (one->text)
+			KUNIT_EXPECT_STREQ(test, text, one->text);
+	}
+	page[1] = 0x80;
+	page[3] = 255;
+	memset(page + 4, '7', 255);
+	KUNIT_EXPECT_EQ(test, istripe_vpd_serial_designator(page, sizeof(page), &inquiry, text,
+							    sizeof(text)), -ENOENT);
+	KUNIT_EXPECT_STREQ(test, text, "");
+}
+
 static struct kunit_case designator_cases[] = {
+	KUNIT_CASE(designator_of_serial),
 	KUNIT_CASE(designator_alone),
 	KUNIT_CASE(designator_best),
 	KUNIT_CASE(designator_cut),

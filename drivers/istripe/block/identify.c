@@ -19,6 +19,13 @@ static int identify_designator(const struct istripe_leg *leg, const struct istri
 				   leg->index, leg->lun.designator, lun->designator);
 		return -ENODEV;
 	}
+	/* Targets may give one serial number to several LUNs: somebody has to vouch for it. */
+	if (lun->by_serial && READ_ONCE(leg->path_count) > 1 && !leg->designator_given) {
+		istripe_reason_set(why,
+				   "the LUN has a serial number, but no VPD 83h: for several paths write %s to designator of leg %u",
+				   lun->designator, leg->index);
+		return -ENOTUNIQ;
+	}
 	return 0;
 }
 

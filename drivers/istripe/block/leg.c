@@ -933,6 +933,7 @@ struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
 	leg->index = index;
 	leg->nexus_ops = nexus_ops;
 	strscpy(leg->lun.designator, params->designator, sizeof(leg->lun.designator));
+	leg->designator_given = params->designator[0];
 	leg->policy = params->policy;
 	leg->fence = params->fence;
 	leg->fence_timeout_ms = params->fence_timeout_ms;

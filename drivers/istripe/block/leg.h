@@ -88,6 +88,7 @@ struct istripe_leg {
 	u32 index;
 	const struct istripe_nexus_ops *nexus_ops;
 	struct istripe_lun lun;		/* as first found; the designator never changes */
+	bool designator_given;		/* by the user, when the leg was made */
 	struct mutex identify_lock;	/* @identified, @lun until the volume is up, its size */
 	bool identified;
 	enum istripe_protected protected;	/* written by the work of write_protect.c */

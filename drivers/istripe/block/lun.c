@@ -241,13 +241,32 @@ static int probe_supported(struct probe *probe, bool *listed, const u8 *pages, u
 	return ret == -EIO ? 0 : ret;
 }
 
+/* @refused: VPD 83h was. If it is listed, its refusal says nothing about the LUN. */
+static int probe_serial(struct probe *probe, struct istripe_lun *lun, bool refused)
+{
+	static const u8 pages[] = { ISTRIPE_VPD_IDENTIFICATION, ISTRIPE_VPD_SERIAL };
+	bool listed[ARRAY_SIZE(pages)];
+	int ret = probe_supported(probe, listed, pages, ARRAY_SIZE(pages));
+
+	if (!ret && ((refused && listed[0]) || !listed[1]))
+		ret = -ENOENT;
+	ret = ret ?: probe_page(probe, ISTRIPE_VPD_SERIAL);
+	ret = ret ?: istripe_vpd_serial_designator(probe->data, probe->bytes, &lun->inquiry,
+						   lun->designator, sizeof(lun->designator));
+	lun->by_serial = !ret;
+	return ret;
+}
+
 static int probe_designator(struct probe *probe, struct istripe_lun *lun)
 {
 	int ret = probe_page(probe, ISTRIPE_VPD_IDENTIFICATION);
+	bool refused = ret == -EIO;
 
 	if (!ret)
 		ret = istripe_vpd_designator_decode(probe->data, probe->bytes, lun->designator,
 						    sizeof(lun->designator));
+	if (refused || ret == -ENOENT)
+		ret = probe_serial(probe, lun, refused);
 	if (ret == -EIO || ret == -ENOENT || ret == -EPROTO) {
 		istripe_reason_set(probe->why,
 				   "the LUN does not say who it is (VPD 83h): it cannot be told from others");

@@ -35,6 +35,7 @@ enum istripe_protected {
 struct istripe_lun {
 	struct scsi_lun address;	/* as the target lists it */
 	char designator[ISTRIPE_DESIGNATOR_BYTES];	/* "naa.6001405...", identity of the leg */
+	bool by_serial;			/* @designator is made of the serial number */
 	char serial[ISTRIPE_SERIAL_BYTES];	/* VPD 80h, printable, may be empty */
 	struct istripe_vpd_inquiry inquiry;	/* standard INQUIRY data */
 	bool changed;			/* it reported a change while it was asked */

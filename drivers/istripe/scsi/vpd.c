@@ -187,6 +187,25 @@ static u32 print_text(char *text, u32 text_bytes, const u8 *value, u32 bytes)
 	return used;
 }
 
+int istripe_vpd_serial_designator(const u8 *data, u32 bytes,
+				  const struct istripe_vpd_inquiry *inquiry, char *text,
+				  u32 text_bytes)
+{
+	const u8 *body;
+	int len = vpd_body(data, bytes, ISTRIPE_VPD_SERIAL, &body);
+	u32 used;
+
+	if (len < 0)
+		return len;
+	len = trim(&body, len);
+	used = scnprintf(text, text_bytes, "serial.%s.%s.", inquiry->vendor, inquiry->product);
+	used += print_text(text + used, text_bytes - used, body, len);
+	if (len && used + 1 < text_bytes)
+		return 0;
+	text[0] = '\0';
+	return -ENOENT;
+}
+
 static u32 print_hex(char *text, u32 text_bytes, const u8 *value, u32 bytes)
 {
 	u32 i, used = 0;

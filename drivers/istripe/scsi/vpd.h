@@ -114,6 +114,22 @@ bool istripe_vpd_page_listed(const u8 *data, u32 bytes, u8 page);
 int istripe_vpd_serial_decode(const u8 *data, u32 bytes, char *serial, u32 serial_bytes);
 
 /**
+ * istripe_vpd_serial_designator() - a designator of a LUN that has none
+ * @data: what came of VPD 80h
+ * @bytes: its length
+ * @inquiry: of the LUN
+ * @text: filled: "serial.vendor.product.number"
+ * @text_bytes: its size, at least 1
+ *
+ * It is as good as the serial number, which some targets give to all their LUNs.
+ *
+ * Return: 0; -EPROTO another page or too short; -ENOENT no serial number, or one that does not fit.
+ */
+int istripe_vpd_serial_designator(const u8 *data, u32 bytes,
+				  const struct istripe_vpd_inquiry *inquiry, char *text,
+				  u32 text_bytes);
+
+/**
  * istripe_vpd_designator_decode() - choose the LUN's designator from VPD 83h, SPC-5 7.7.6
  * @data: what came
  * @bytes: its length

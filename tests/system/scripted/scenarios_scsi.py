@@ -237,6 +237,16 @@ def answers(opcode, data, page=None):
     return {"on_command": hook}
 
 
+def refuses_page(page):
+    async def hook(run, conn, task):
+        if task.opcode != INQUIRY or not task.cdb[1] & 1 or task.cdb[2] != page:
+            return False
+        await run.target.respond(conn, task, Result(2, sense=fixed_sense(5, 0x24, 0)))
+        return True
+
+    return {"on_command": hook}
+
+
 def up(name, expect, hooks=None, **more):
     return Scenario(f"bring-up: {name}", expect, hooks or {}, armed=True, **more)
 
@@ -285,14 +295,15 @@ BRING_UP = [
         REPORT_LUNS, bytes([0, 0, 0, 8, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]))),
     up("a list of 4 GiB of LUNs", SURVIVES, answers(REPORT_LUNS, b"\xff\xff\xff\xf8" + bytes(12))),
     up("no list of LUNs", SURVIVES, check(5, 0x20, 0, REPORT_LUNS), times=1000),
-    up("no identity", NO_NAME,
+    up("no identity, but a serial number", WORKS,
        answers(INQUIRY, bytes([0, 0x83, 0, 0]), 0x83)),
-    up("an identity that does not fit", NO_NAME,
+    up("an identity that does not fit, but a serial number", WORKS,
        answers(INQUIRY, bytes([0, 0x83, 0, 8, 1, 3, 0, 0xFF, 0x60, 1, 2, 3]), 0x83)),
     up("another page than asked for", NO_NAME,
        answers(INQUIRY, bytes([0, 0x80, 0, 4]) + b"abcd", 0x83)),
-    # sd needs none of it; multipath then names the disk by vendor, model and serial number.
-    up("no page 83h, but a serial number", NO_NAME, disk={"without": (0x83,)}),
+    # Multipath, too, then names the disk by vendor, model and serial number.
+    up("no page 83h, but a serial number", WORKS, disk={"without": (0x83,)}),
+    up("page 83h is listed and refused", NO_NAME, refuses_page(0x83)),
     up("neither page 83h nor a serial number", NO_NAME, disk={"without": (0x80, 0x83)}),
     up("no VPD pages", NO_NAME, disk={"without": ALL_PAGES}),
     up("no list of pages", WORKS, disk={"without": (0x00,)}),
