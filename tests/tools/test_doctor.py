@@ -663,7 +663,7 @@ def test_file_and_volume_differ(host):
 
 @pytest.mark.parametrize("text, measured", [
     ("nonsense", '"nonsense" is neither'), ("[leg 0]\nportal = 192.0.2.10", "has 2 legs, its file 1"),
-    ("[leg 0]\nwieght = 3\n[leg 1]", "has no such setting"),
+    ("[leg 0]\nwieght = 3\n[leg 1]", "has no setting"),
 ])
 def test_file_that_cannot_be_applied(host, text, measured):
     host.tool.put("etc/istripe/db.conf", text)
@@ -676,4 +676,4 @@ def test_file_that_follows_records_which_are_not_there(host, stock):
     file = host.tool.root / "etc/istripe/db.conf"
     file.write_text(file.read_text().replace("[volume]\n", "[volume]\nfrom_node = yes\n"))
     found = conf_finding(host, 0)
-    assert found["result"] == "skip" and "open-iscsi has no node records" in found["why"]
+    assert found["result"] == "skip" and "open-iscsi has no node record for TCP" in found["why"]

@@ -338,12 +338,12 @@ def test_records_that_are_gone(tool, stock):
     _, err = tool.run("apply", "db", code=1)
     assert "no path of volume db has a node record of open-iscsi" in err and "from_node = no" in err
     stock()
-    assert "open-iscsi has no node records" in tool.run("apply", "db", code=1)[1]
+    assert "open-iscsi has no node record for TCP" in tool.run("apply", "db", code=1)[1]
     # At boot the file is enough.
     tool.run("delete", "db")
     out, err = tool.run("up", "db")
     assert out == "db: a new volume\ndb: /dev/istripe0 (link: /dev/istripe/db)\n"
-    assert "open-iscsi has no node records" in err and "configured as its file says" in err
+    assert "open-iscsi has no node record for TCP" in err and "configured as its file says" in err
     assert tool.value(f"{P0}/ping_interval_ms") == "5000"
 
 
@@ -408,10 +408,10 @@ def test_iscsiadm_fails_or_is_missing(tool, stock):
     assert "install the package open-iscsi" in err
     stock()
     _, err = tool.run("import", "db", code=1)
-    assert "open-iscsi has no node records" in err and "next: iscsiadm -m discovery" in err
+    assert "open-iscsi has no node record for TCP" in err and "next: iscsiadm -m discovery" in err
     stock(record(**{"iface.transport_name": "iser"}))
     _, err = tool.run("import", "db", code=1)
-    assert "none of the node records of open-iscsi is for TCP" in err
+    assert "open-iscsi has no node record for TCP" in err
 
 
 def test_a_file_is_not_replaced(tool, stock):

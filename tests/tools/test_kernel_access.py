@@ -567,7 +567,7 @@ def test_secrets_from_standard_input(tool):
     assert tool.value("db/legs/0/paths/0/chap_secret") == "first-secret"
     assert tool.value("db/legs/1/paths/0/chap_secret") == "second-secret"
     _, err = create_with(tool, "@-", code=1)
-    assert "no secret was given" in err
+    assert "a secret is a line of 1 to 255 bytes, and this one has none" in err
 
 
 def test_refused_secret_is_not_shown(tool, secret_file):
@@ -750,7 +750,7 @@ def test_status_says_how_long_writes_wait(tool, timeout_ms, said):
 def test_path_confirm_of_what_is_down(tool):
     tool.run("create", "db", "--leg", LEG, "--no-up")
     confirm = ("path", "confirm", "--yes", "db", "0", "0")
-    assert "is down: nothing waits" in tool.run(*confirm, code=1)[1]
+    assert "volume db is down" in tool.run(*confirm, code=1)[1]
     (tool.tree / "db/legs/0/unfenced").write_text("0\n")
     said = tool.run(*confirm, code=1)[1]
     assert "leg 0, path 0: writes were left that the target may still carry out" in said

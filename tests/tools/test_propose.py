@@ -261,7 +261,7 @@ LEG = ["--leg", "target=iqn.t,portal=192.0.2.10"]
     (["create", "db", "--discover", "192.0.2.10"], "--nics eth1,eth2"),
     ([*ARGS, *LEG], "either --discover or --leg"), ([*ARGS[:4], "--nics"], "needs a value"),
     ([*ARGS[:4], "--nics", "eth1,,eth2"], "names with commas"),
-    ([*ARGS[:4], "--nics", "eth1,eth2,eth1"], "eth1 is there twice"),
+    ([*ARGS[:4], "--nics", "eth1,eth2,eth1"], "eth1 is given twice"),
     ([*ARGS, "--luns", "1-3"], "numbers of LUNs"), ([*ARGS, "--luns", ","], "with commas"),
     (["assemble", *ARGS[1:]], "--discover is for create"),
     (["create", "db", *LEG, "--yes"], "are for create --discover"),
@@ -292,12 +292,14 @@ def test_failures(tool, found):
     tool.put("disks", "* - - - 0")
     _, err = tool.run(*ARGS, "--yes", code=1)
     assert "leads to no LUN that could be a leg" in err and "the target says no" in err
+    _, err = tool.run(*ARGS, "--yes", code=1, FAKE_INQUIRY="ALRM")
+    assert "over eth1: no answer to the login within 15 s" in err
     programs = tool.root.parent / "bin"
     (programs / "iscsi-inq").unlink()
     for name in ("cat", "cp", "sh"):
         (programs / name).symlink_to(shutil.which(name))
     _, err = tool.run(*ARGS, "--yes", code=1, PATH=str(programs))
-    assert "iscsi-inq is not there" in err and "package libiscsi-bin" in err
+    assert "iscsi-inq is not installed" in err and "package libiscsi-bin" in err
     assert tool.volumes() == []
 
 

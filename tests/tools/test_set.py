@@ -47,8 +47,8 @@ def contents(tool):
 @pytest.mark.parametrize("words, code, said", [
     (["weight=5"], 1, "weight is a setting of a path"),
     (["--leg", "0", "--path", "1", "dscp=8,wieght=5"], 1, "did you mean weight=?"),
-    (["--leg", "3", "fence=path"], 1, "volume db has no such leg or path"),
-    (["--leg", "0", "--path", "7", "weight=2"], 1, "has no such leg or path"),
+    (["--leg", "3", "fence=path"], 1, "volume db has no leg 3"),
+    (["--leg", "0", "--path", "7", "weight=2"], 1, "leg 0 has no path 7"),
     (["--leg", "0", "--path", "1", "dscp=8,nic=eth5"], 1, "next: take the volume down"),
     (["--leg", "x", "fence=path"], 2, "--leg x: a number"), (["--leg"], 2, "--leg : a number"),
     (["--path", "1", "weight=2"], 2, "--path needs the --leg"), ([], 2, "settings are needed"),
@@ -107,7 +107,7 @@ def test_a_secret(tool):
 
 def test_of_no_volume(tool):
     assert "there is no volume db" in tool.run("set", "db", "queue_depth=3", code=1)[1]
-    assert "cannot be the name" in tool.run("set", "a/b", "queue_depth=3", code=2)[1]
+    assert "cannot be the name of a volume: 1 to 63 letters" in tool.run("set", "a/b", "queue_depth=3", code=2)[1]
 
 
 def mentions(err):

@@ -44,7 +44,7 @@ int archive_put(struct archive *archive, const char *name, char *text, struct fa
 	if (!out || fputs(text, out) < 0)
 		ret = fault_set(fault, -errno, "%s: %s", path, strerror(errno));
 	if (out && fclose(out) && !ret)
-		ret = fault_set(fault, -EIO, "%s cannot be written", path);
+		ret = fault_set(fault, -errno, "%s: %s", path, strerror(errno));
 	free(text);
 	free(path);
 	if (!ret && interrupt_seen())

@@ -9,6 +9,7 @@
 #include "alloc.h"
 #include "command.h"
 #include "model.h"
+#include "parse.h"
 #include "tree.h"
 #include "value.h"
 
@@ -161,6 +162,15 @@ static int value_take(const struct option_value *option, char **argv, struct com
 	return ret ? ret : !equals;
 }
 
+static int name_take(char *word, struct command_line *line, struct fault *fault)
+{
+	int ret = parse_volume_name(word, fault);
+
+	if (!ret)
+		line->names[line->count++] = word;
+	return ret;
+}
+
 int command_parse(int argc, char **argv, unsigned int allowed, struct command_line *line,
 		  struct fault *fault)
 {
@@ -178,11 +188,8 @@ int command_parse(int argc, char **argv, unsigned int allowed, struct command_li
 			ret = value_take(option, argv + i, line, fault);
 		else if (argv[i][0] == '-')
 			ret = option_take(argv[i], allowed, line, fault);
-		else if (!volume_name_valid(argv[i]))
-			ret = fault_set(fault, -EINVAL, "\"%s\" cannot be the name of a volume",
-					argv[i]);
 		else
-			line->names[line->count++] = argv[i];
+			ret = name_take(argv[i], line, fault);
 	}
 	return ret;
 }
@@ -217,7 +224,7 @@ bool command_begin(const struct command *command, int argc, char **argv, unsigne
 	if (!ret && names_needed && !line->count && !(line->flags & COMMAND_ALL))
 		ret = fault_set(&fault, -EINVAL, "which volume? a name is needed");
 	if (!ret && line->count && (line->flags & COMMAND_ALL))
-		ret = fault_set(&fault, -EINVAL, "either --all or names");
+		ret = fault_either(&fault, "--all", "names");
 	if (ret)
 		*code = command_usage(command, &fault);
 	return !ret;

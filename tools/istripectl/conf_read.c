@@ -54,7 +54,7 @@ static char *number_take(char *text, const char *word, unsigned int *number)
 
 static int section_again(struct reader *reader, const char *name)
 {
-	return fault_set(reader->fault, -EINVAL, "[%s] is there twice", name);
+	return fault_set(reader->fault, -EINVAL, "[%s] is given twice", name);
 }
 
 static int leg_section(struct reader *reader, const char *name, unsigned int leg)
@@ -122,7 +122,7 @@ static char *trim(char *text)
 }
 
 /* "text" with \" and \\ within it; other values are taken as they are. */
-static int value_unquote(struct reader *reader, char *value)
+static int value_unquote(struct reader *reader, const char *name, char *value)
 {
 	char *from = value + 1, *to = value;
 
@@ -135,7 +135,8 @@ static int value_unquote(struct reader *reader, char *value)
 	}
 	if (*from != '"' || from[1])
 		return fault_set(reader->fault, -EINVAL,
-				 "a value that begins with \" ends with it, and has \\\" for one within");
+				 "%s: a value that begins with \" ends with it, and has \\\" for one within",
+				 name);
 	*to = '\0';
 	return 0;
 }
@@ -157,7 +158,7 @@ static int setting_take(struct reader *reader, char *line)
 	if (!strcmp(name, "metadata_create"))
 		return fault_set(reader->fault, -EINVAL,
 				 "metadata_create is for the command create alone: a file never makes a volume anew");
-	ret = value_unquote(reader, value);
+	ret = value_unquote(reader, name, value);
 	if (!ret && setting_is_secret(name) && !strcmp(value, "@-"))
 		ret = fault_set(reader->fault, -EINVAL,
 				"%s = @-: nobody is there to type it at boot: name a file, as @%s.secret",
@@ -293,7 +294,8 @@ static int volume_finish(struct reader *reader)
 	for (i = 0; i < reader->all_paths.count; i++)
 		if (setting_is_of_one_path(reader->all_paths.items[i].name) ||
 		    setting_is_of_leg(reader->all_paths.items[i].name))
-			return fault_set(reader->fault, -EINVAL, "[paths] cannot have %s",
+			return fault_set(reader->fault, -EINVAL,
+					 "[paths] cannot have %s: put it into sections of legs or of paths",
 					 reader->all_paths.items[i].name);
 	qsort(volume->legs, volume->leg_count, sizeof(*volume->legs), leg_compare);
 	for (i = 0; !ret && i < volume->leg_count; i++)

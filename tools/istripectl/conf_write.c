@@ -403,7 +403,7 @@ static int text_write(const char *path, const struct volume *volume, struct faul
 	if (!ret && (fflush(out) || fsync(fileno(out))))
 		ret = fault_set(fault, -errno, "%s: %s", path, strerror(errno));
 	if (fclose(out) && !ret)
-		ret = fault_set(fault, -EIO, "%s cannot be written", path);
+		ret = fault_set(fault, -errno, "%s: %s", path, strerror(errno));
 	return ret;
 }
 

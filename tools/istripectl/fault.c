@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What went wrong, in words. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,11 @@ int fault_set(struct fault *fault, int error, const char *fmt, ...)
 	vsnprintf(fault->text, sizeof(fault->text), fmt, args);
 	va_end(args);
 	return error;
+}
+
+int fault_either(struct fault *fault, const char *one, const char *other)
+{
+	return fault_set(fault, -EINVAL, "either %s or %s", one, other);
 }
 
 void fault_add(struct fault *fault, const char *fmt, ...)

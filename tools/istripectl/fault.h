@@ -23,6 +23,16 @@ int fault_set(struct fault *fault, int error, const char *fmt, ...)
 	__printf(3, 4);
 
 /**
+ * fault_either() - say that words of a command exclude each other
+ * @fault: where to
+ * @one: a word that was given
+ * @other: another one
+ *
+ * Return: -EINVAL.
+ */
+int fault_either(struct fault *fault, const char *one, const char *other);
+
+/**
  * fault_add() - one more line: a reason, or what to do next
  * @fault: where to
  * @fmt: as for printf()

@@ -100,7 +100,7 @@ static int options_check(const struct import *import)
 	if (import->options.no_up || import->options.wait_ms)
 		return fault_set(fault, -EINVAL, "import does not connect: no --no-up, no --wait");
 	if (import->options.save && import->options.dry_run)
-		return fault_set(fault, -EINVAL, "either --save or --dry-run");
+		return fault_either(fault, "--save", "--dry-run");
 	if (import->take_over && !import->options.save)
 		return fault_set(fault, -EINVAL, "--take-over goes with --save");
 	for (i = 0; !ret && i < given->leg_count; i++) {
@@ -266,8 +266,7 @@ static int leg_missing(struct import *import, const char *target, const char *po
 		fault_add(import->fault, "  there is %s", words);
 		free(words);
 	}
-	fault_add(import->fault,
-		  "next: iscsiadm -m discovery -t st -p PORTAL makes records, without logging in");
+	fault_add(import->fault, RECORDS_NEXT);
 	return -ENOENT;
 }
 
@@ -331,7 +330,7 @@ static int volume_fill(struct import *import)
 	}
 	if (!ret && !import->volume.leg_count)
 		ret = fault_set(import->fault, -ENOENT,
-				"none of the node records of open-iscsi is for TCP");
+				"open-iscsi has no node record for TCP\n" RECORDS_NEXT);
 	if (!ret)
 		ret = initiator_take(&import->volume, import->fault);
 	if (!ret && !import->once)

@@ -58,9 +58,7 @@ static int program_run(const struct inquiry_way *way, char *const words[], struc
 	if (ret == -EIO)
 		return fault_set(fault, ret, "no answer to the login within %d s", PATIENCE_S);
 	if (!ret && run->code == RUN_MISSING)
-		ret = fault_set(fault, -ENOPKG,
-				"%s is not there to look at LUNs\nnext: install the package libiscsi-bin",
-				words[0]);
+		ret = run_missing(words[0], "libiscsi-bin", fault);
 	if (ret)
 		run_free(run);
 	return ret;

@@ -645,8 +645,7 @@ int command_metrics(const struct command *command, int argc, char **argv)
 	if (!command_begin(command, argc, argv, COMMAND_OUTPUT, &line, false, &code))
 		return code;
 	if (line.count) {
-		fault_set(&fault, -EINVAL, "\"%s\" is one word too many: all volumes are told",
-			  line.names[0]);
+		fault_set(&fault, -EINVAL, "\"%s\" is one word too many", line.names[0]);
 		return command_usage(command, &fault);
 	}
 	ret = subjects_read(&all, &fault);

@@ -230,8 +230,7 @@ int command_monitor(const struct command *command, int argc, char **argv)
 			   &line, false, &code))
 		return code;
 	if (line.count) {
-		fault_set(&fault, -EINVAL, "\"%s\" is one word too many: all volumes are watched",
-			  line.names[0]);
+		fault_set(&fault, -EINVAL, "\"%s\" is one word too many", line.names[0]);
 		return command_usage(command, &fault);
 	}
 	interrupt_catch();

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,11 +64,13 @@ static int name_check(const char *name, struct fault *fault)
 	size_t i;
 
 	if (!*name || strspn(name, NAME_CHARS) != strlen(name))
-		return fault_set(fault, -EINVAL, "\"%s\" is no name of a setting", name);
+		return fault_set(fault, -EINVAL,
+				 "\"%s\" is no name of a setting: letters a to z, digits and _",
+				 name);
 	for (i = 0; states[i]; i++)
 		if (!strcmp(name, states[i]))
-			return fault_set(fault, -EINVAL, "%s is not a setting%s", name,
-					 i ? "" : "\nnext: istripectl up, or down");
+			return fault_set(fault, -EINVAL, "%s is not a setting\nnext: istripectl %s",
+					 name, i ? "status" : "up, or down");
 	return 0;
 }
 
@@ -119,7 +122,8 @@ int parse_setting(struct settings *settings, const char *word, const char *text,
 	}
 	value = value_read(name, text);
 	if (!value)
-		return fault_set(fault, -EINVAL, "%s: %s is too big", name, text);
+		return fault_set(fault, -EINVAL, "%s: %s is too big, at most %lld", name, text,
+				 LLONG_MAX);
 	settings_put(settings, name, value);
 	free(value);
 	return 0;
@@ -315,8 +319,8 @@ static int names_take(const char *text, const char *option, const char **list,
 					 option, text);
 		for (other = text; other < name; other += strcspn(other, ",") + 1)
 			if (strcspn(other, ",") == bytes && !strncmp(other, name, bytes))
-				return fault_set(fault, -EINVAL, "%s %s: %.*s is there twice",
-						 option, text, (int)bytes, name);
+				return fault_set(fault, -EINVAL, "%.*s is given twice",
+						 (int)bytes, name);
 		if (!name[bytes])
 			break;
 	}
@@ -436,19 +440,28 @@ int parse_path(const char *text, const struct leg *leg, struct path *path, struc
 	return ret;
 }
 
+int parse_volume_name(const char *word, struct fault *fault)
+{
+	if (volume_name_valid(word))
+		return 0;
+	return fault_set(fault, -EINVAL,
+			 "\"%s\" cannot be the name of a volume: 1 to 63 letters, digits, '.', '_' and '-', of which the first is not '.' or '-'",
+			 word);
+}
+
 static int name_take(struct parser *parser, int argc, char **argv)
 {
+	int ret;
+
 	if (optind >= argc)
 		return fault_set(parser->fault, -EINVAL, "which volume? a name is needed");
 	if (optind + 1 < argc)
 		return fault_set(parser->fault, -EINVAL, "\"%s\" is one word too many",
 				 argv[optind + 1]);
-	if (!volume_name_valid(argv[optind]))
-		return fault_set(parser->fault, -EINVAL,
-				 "\"%s\": a volume's name has 1 to 63 letters, digits, '.', '_' and '-', and does not begin with '.' or '-'",
-				 argv[optind]);
-	parser->volume->name = alloc_text(argv[optind]);
-	return 0;
+	ret = parse_volume_name(argv[optind], parser->fault);
+	if (!ret)
+		parser->volume->name = alloc_text(argv[optind]);
+	return ret;
 }
 
 /* Only the word create makes the module write on the legs. */
@@ -492,7 +505,7 @@ static int discovery_check(const struct parser *parser, const struct create_opti
 		return fault_set(parser->fault, -EINVAL,
 				 "--discover is for create: the order of the legs of a volume that exists is not known to a portal");
 	if (parser->volume->leg_count)
-		return fault_set(parser->fault, -EINVAL, "either --discover or --leg and --path");
+		return fault_either(parser->fault, "--discover", "--leg and --path");
 	if (!discovery->nics)
 		return fault_set(parser->fault, -EINVAL,
 				 "--discover needs the interfaces that may be used: --nics eth1,eth2");
@@ -505,10 +518,9 @@ static int saving_take(struct create_options *options, struct fault *fault)
 	const struct create_discovery *discovery = &options->discovery;
 
 	if (options->save && discovery->no_save)
-		return fault_set(fault, -EINVAL, "either %s or --no-save",
-				 options->boot ? "--boot" : "--save");
+		return fault_either(fault, options->boot ? "--boot" : "--save", "--no-save");
 	if (options->boot && discovery->no_boot)
-		return fault_set(fault, -EINVAL, "either --boot or --no-boot");
+		return fault_either(fault, "--boot", "--no-boot");
 	options->save_unasked = !options->save && !discovery->no_save;
 	options->save |= options->save_unasked;
 	options->boot_unasked = options->save && !options->boot && !discovery->no_boot;

@@ -113,6 +113,15 @@ int parse_format(const struct volume *volume, struct words *words, struct fault 
 void words_free(struct words *words);
 
 /**
+ * parse_volume_name() - whether a word may be the name of a volume
+ * @word: as it was given
+ * @fault: set when it may not
+ *
+ * Return: 0; -EINVAL.
+ */
+int parse_volume_name(const char *word, struct fault *fault);
+
+/**
  * parse_path() - read what describes one more path of a leg
  * @text: NAME=VALUE,NAME=VALUE
  * @leg: the leg; what is not given is as its first path has it, but where it leads from

@@ -66,8 +66,9 @@ static int path_read(const char *text, const struct volume *volume, const struct
 				 "chap_secret of %s cannot be read back: give chap_secret=@FILE",
 				 volume->name);
 	if (path->index >= PATHS_MAX)
-		return fault_set(fault, -EINVAL, "leg %u has %u paths already", leg->index,
-				 PATHS_MAX);
+		return fault_set(fault, -EINVAL,
+				 "leg %u has %u paths, and no more are possible\nnext: istripectl path remove %s %u PATH",
+				 leg->index, PATHS_MAX, volume->name, leg->index);
 	return 0;
 }
 
@@ -130,14 +131,15 @@ static int path_add(const struct volume *volume, struct leg *leg, const char *te
 	return ret;
 }
 
-static int path_find(const struct leg *leg, const char *text, unsigned long *index,
-		     struct fault *fault)
+static int path_find(const struct volume *volume, const struct leg *leg, const char *text,
+		     unsigned long *index, struct fault *fault)
 {
 	char *end;
 
 	*index = strtoul(text, &end, 10);
 	if (!*text || *end || *index >= PATHS_MAX || !leg_find_path(leg, *index))
-		return fault_set(fault, -EINVAL, "leg %u has no path %s", leg->index, text);
+		return fault_set(fault, -EINVAL, "leg %u has no path %s\nnext: istripectl show %s",
+				 leg->index, text, volume->name);
 	return 0;
 }
 
@@ -146,8 +148,9 @@ static int path_remove_plan(const struct volume *volume, const struct leg *leg,
 			    unsigned long index, struct fault *fault)
 {
 	if (volume->up && leg->path_count == 1)
-		return fault_set(fault, -EBUSY, "leg %u path %lu of %s is its only path",
-				 leg->index, index, volume->name);
+		return fault_set(fault, -EBUSY,
+				 "leg %u path %lu of %s is its only path\nnext: istripectl path add %s %u",
+				 leg->index, index, volume->name, volume->name, leg->index);
 	printf("%s: would remove leg %u path %lu\n", volume->name, leg->index, index);
 	return 0;
 }
@@ -156,7 +159,7 @@ static int path_remove(const struct volume *volume, struct leg *leg, const char 
 		       bool dry_run, struct fault *fault)
 {
 	unsigned long index;
-	int ret = path_find(leg, text, &index, fault);
+	int ret = path_find(volume, leg, text, &index, fault);
 
 	if (!ret && dry_run)
 		return path_remove_plan(volume, leg, index, fault);
@@ -224,7 +227,9 @@ static int confirm_plan(const char *files, const char *name, unsigned int leg,
 	int ret = 0;
 
 	if (!strcmp(state, "live"))
-		ret = fault_set(fault, -EBUSY, "leg %u path %lu of %s is live", leg, path, name);
+		ret = fault_set(fault, -EBUSY,
+				"leg %u path %lu of %s is live: its writes do not wait", leg, path,
+				name);
 	else
 		printf("%s: would send writes of leg %u path %lu that wait again: %s\n", name, leg,
 		       path, writes);
@@ -239,13 +244,14 @@ static int path_confirm(const struct volume *volume, struct leg *leg, const char
 	char *device = power_device(volume->name), *files;
 	bool ask = !options->yes && !options->dry_run;
 	unsigned long index;
-	int ret = path_find(leg, text, &index, fault);
+	int ret = path_find(volume, leg, text, &index, fault);
 
 	/* Its directory knows of writes that were left, and nobody can confirm their end. */
 	if (!ret && !device)
 		ret = tree_check_fenced(volume->name, fault);
 	if (!ret && !device)
-		ret = fault_set(fault, -ENODEV, "volume %s is down: nothing waits", volume->name);
+		ret = fault_set(fault, -ENODEV, "volume %s is down\nnext: istripectl up %s",
+				volume->name, volume->name);
 	else if (!ret && ask && !isatty(STDIN_FILENO))
 		ret = fault_set(fault, -ENOTTY,
 				"there is no terminal to ask at\nnext: see istripectl status %s, then give --yes",
@@ -277,8 +283,9 @@ static int path_act(char **words, const struct path_options *options, struct fau
 	if (!ret) {
 		leg = *words[1] && !*end ? volume_find_leg(&volume, index) : NULL;
 		if (!leg)
-			ret = fault_set(fault, -EINVAL, "volume %s has no leg %s", words[0],
-					words[1]);
+			ret = fault_set(fault, -EINVAL,
+					"volume %s has no leg %s\nnext: istripectl show %s",
+					words[0], words[1], words[0]);
 		else if (options->verb == PATH_ADD)
 			ret = path_add(&volume, leg, words[2], options->dry_run, fault);
 		else if (options->verb == PATH_REMOVE)
@@ -297,10 +304,7 @@ static int words_check(int argc, char **argv, enum verb verb, struct fault *faul
 		return fault_set(fault, -EINVAL,
 				 "a volume, the number of a leg, and %s are needed",
 				 verb == PATH_ADD ? "settings" : "the number of a path");
-	if (!volume_name_valid(argv[2]))
-		return fault_set(fault, -EINVAL, "\"%s\" cannot be the name of a volume",
-				 argv[2]);
-	return 0;
+	return parse_volume_name(argv[2], fault);
 }
 
 static int verb_take(const char *word, enum verb *verb, struct fault *fault)
@@ -314,7 +318,8 @@ static int verb_take(const char *word, enum verb *verb, struct fault *fault)
 		*verb = i;
 		return 0;
 	}
-	return fault_set(fault, -EINVAL, "add a path, remove one, or confirm that one is dead?");
+	return fault_set(fault, -EINVAL, "\"%s\" is none of add, remove, confirm",
+			 word ? word : "");
 }
 
 static int option_take(const char *word, struct path_options *options, struct fault *fault)

@@ -78,8 +78,8 @@ static void setting_unknown(struct maker *maker, int leg, int path, const char *
 
 	if (!maker->ret)
 		maker->ret = fault_set(maker->fault, -ENOENT,
-				       "%s: %s%s: this version of the module has no such setting",
-				       file, place, name);
+				       "this version of the module has no setting %s%s in %s",
+				       place, name, file);
 	free(place);
 	free(file);
 }

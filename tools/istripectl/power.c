@@ -105,6 +105,11 @@ static void reason_add(const char *name, const char *why, struct fault *fault)
 	advice_login(name, why, fault);
 }
 
+static void busy_add(const char *name, struct fault *fault)
+{
+	fault_add(fault, "it is just coming up or going down\nnext: istripectl status %s", name);
+}
+
 static void up_fault(const char *name, int error, int log, struct fault *fault)
 {
 	char *why = file_text(name, "last_error");
@@ -115,9 +120,7 @@ static void up_fault(const char *name, int error, int log, struct fault *fault)
 		if (why && *why)
 			reason_add(name, why, fault);
 		else if (error == -EBUSY)
-			fault_add(fault,
-				  "it is just coming up or going down; next: istripectl status %s",
-				  name);
+			busy_add(name, fault);
 		else
 			klog_explain(log, name, fault);
 	}
@@ -170,8 +173,7 @@ static int down_fault(const char *name, int error, struct fault *fault)
 	if (!advice_root(error, fault) && reason)
 		fault_add(fault, "reason: %s", why);
 	else if (error == -EBUSY)
-		fault_add(fault, "it is just coming up or going down; next: istripectl status %s",
-			  name);
+		busy_add(name, fault);
 	if (lost)
 		fault_add(fault,
 			  "next: bring it up, and check what is on it, or restore a copy");

@@ -55,18 +55,14 @@ int records_read(struct records *records, struct fault *fault)
 	if (ret)
 		return ret;
 	if (run.code == RUN_MISSING)
-		ret = fault_set(fault, -ENOPKG,
-				"iscsiadm is not there to read the records of open-iscsi\n"
-				"next: install the package open-iscsi");
+		ret = run_missing("iscsiadm", "open-iscsi", fault);
 	else if (run.code == NO_RECORDS)
-		ret = fault_set(fault, -ENOENT, "open-iscsi has no node records");
+		ret = fault_set(fault, -ENOENT,
+				"open-iscsi has no node record for TCP\n" RECORDS_NEXT);
 	else if (run.code)
 		ret = run_fault(&run, "iscsiadm -m node -o show", fault);
 	else
 		records_parse(run.out, records);
-	if (ret == -ENOENT)
-		fault_add(fault,
-			  "next: iscsiadm -m discovery -t st -p PORTAL makes some, without logging in");
 	run_free(&run);
 	return ret;
 }

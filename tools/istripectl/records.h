@@ -9,6 +9,8 @@
 #include "model.h"
 
 /* A record is one way to a target: a portal, over an interface of open-iscsi (iface). */
+#define RECORDS_NEXT	"next: iscsiadm -m discovery -t st -p PORTAL makes records, without logging in"
+
 struct records {
 	struct settings *items;		/* names and values as open-iscsi has them */
 	size_t count;

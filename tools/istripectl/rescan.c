@@ -162,7 +162,7 @@ int command_rescan(const struct command *command, int argc, char **argv)
 		return code;
 	dry_run = line.flags & COMMAND_DRY_RUN;
 	if (dry_run && (line.flags & COMMAND_JSON)) {
-		fault_set(&fault, -EINVAL, "either --json or --dry-run");
+		fault_either(&fault, "--json", "--dry-run");
 		return command_usage(command, &fault);
 	}
 	all = line.flags & COMMAND_JSON ? json_object_new_array() : NULL;

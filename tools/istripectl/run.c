@@ -110,6 +110,12 @@ int run_program(char *const argv[], int (*prepare)(void *context), void *context
 	return ret;
 }
 
+int run_missing(const char *program, const char *package, struct fault *fault)
+{
+	return fault_set(fault, -ENOPKG, "%s is not installed\nnext: install the package %s",
+			 program, package);
+}
+
 int run_fault(const struct run *run, const char *what, struct fault *fault)
 {
 	char *copy = alloc_text(run->err), *rest = copy, *line;

@@ -41,6 +41,16 @@ int run_program(char *const argv[], int (*prepare)(void *context), void *context
 		struct run *run, struct fault *fault);
 
 /**
+ * run_missing() - say that there is no such program
+ * @program: its name
+ * @package: the package that has it
+ * @fault: set
+ *
+ * Return: -ENOPKG.
+ */
+int run_missing(const char *program, const char *package, struct fault *fault);
+
+/**
  * run_fault() - say that a program has failed, with what it has said itself
  * @run: what it has printed
  * @what: what it was to do

@@ -46,7 +46,9 @@ static int file_permit(int fd, const char *path, struct fault *fault)
 	struct stat st;
 
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return fault_set(fault, -EINVAL, "%s is not a regular file", path);
+		return fault_set(fault, -EINVAL,
+				 "%s is not a regular file\nnext: put the secret into one, of mode 0600",
+				 path);
 	if (st.st_uid != 0 && st.st_uid != geteuid())
 		return fault_set(fault, -EPERM,
 				 "%s holds a secret and must be root's\nnext: chown root %s", path,
@@ -56,6 +58,14 @@ static int file_permit(int fd, const char *path, struct fault *fault)
 				 "%s holds a secret, and its mode is %04o: others may read it\nnext: chmod 600 %s, and think of who may have read it",
 				 path, (unsigned int)(st.st_mode & 07777), path);
 	return 0;
+}
+
+/* @from: a file, or what was asked for; @bytes: how many its first line has, in words. */
+static int size_fault(const char *from, const char *bytes, struct fault *fault)
+{
+	return fault_set(fault, -EINVAL,
+			 "%s: a secret is a line of 1 to %d bytes, and this one has %s", from,
+			 SECRET_BYTES - 1, bytes);
 }
 
 static int file_secret(const char *path, char *secret, struct fault *fault)
@@ -68,11 +78,11 @@ static int file_secret(const char *path, char *secret, struct fault *fault)
 	if (!ret) {
 		ret = line_read(fd, secret, SECRET_BYTES);
 		if (ret == -EMSGSIZE)
-			fault_set(fault, ret, "%s: a secret has at most 255 bytes", path);
+			size_fault(path, "more", fault);
 		else if (ret < 0)
 			fault_set(fault, ret, "%s: %s", path, strerror(-ret));
 		else if (!ret)
-			ret = fault_set(fault, -EINVAL, "%s: its first line is empty", path);
+			ret = size_fault(path, "none", fault);
 	}
 	close(fd);
 	return ret < 0 ? ret : 0;
@@ -104,9 +114,9 @@ static int typed_secret(const char *prompt, char *secret, struct fault *fault)
 	int ret = terminal_secret(prompt, secret);
 
 	if (!ret)
-		return fault_set(fault, -EINVAL, "%s: no secret was given", prompt);
+		return size_fault(prompt, "none", fault);
 	if (ret == -EMSGSIZE)
-		return fault_set(fault, ret, "%s: a secret has at most 255 bytes", prompt);
+		return size_fault(prompt, "more", fault);
 	if (ret < 0)
 		return fault_set(fault, ret, "%s: %s", prompt,
 				 ret == -EINTR ? "interrupted" : strerror(-ret));

@@ -14,7 +14,8 @@
 #include "secret.h"
 #include "tree.h"
 
-#define NONE	(-1)
+#define NONE		(-1)
+#define NUMBER_MAX	63	/* of a leg or a path */
 
 struct set_options {
 	const char *name, *list;
@@ -27,9 +28,9 @@ static int number_take(const char *option, const char *text, int *number, struct
 	char *end;
 	long value = text ? strtol(text, &end, 10) : -1;
 
-	if (!text || !*text || *end || value < 0 || value > 63)
-		return fault_set(fault, -EINVAL, "%s %s: a number from 0 on is needed", option,
-				 text ? text : "");
+	if (!text || !*text || *end || value < 0 || value > NUMBER_MAX)
+		return fault_set(fault, -EINVAL, "%s %s: a number from 0 to %d is needed", option,
+				 text ? text : "", NUMBER_MAX);
 	*number = value;
 	return 0;
 }
@@ -44,10 +45,8 @@ static int word_take(const char *word, struct set_options *options, struct fault
 		options->list = word;
 		return 0;
 	}
-	if (!volume_name_valid(word))
-		return fault_set(fault, -EINVAL, "\"%s\" cannot be the name of a volume", word);
 	options->name = word;
-	return 0;
+	return parse_volume_name(word, fault);
 }
 
 static int options_take(int argc, char **argv, struct set_options *options, struct fault *fault)
@@ -79,18 +78,26 @@ static int options_take(int argc, char **argv, struct set_options *options, stru
 
 /* The settings that the place has now; NULL when there is no such place. */
 static const struct settings *place_find(const struct volume *volume,
-					 const struct set_options *options)
+					 const struct set_options *options, struct fault *fault)
 {
 	const struct leg *leg;
-	const struct path *path;
+	const struct path *path = NULL;
 
 	if (options->leg == NONE)
 		return &volume->settings;
 	leg = volume_find_leg(volume, options->leg);
-	if (!leg || options->path == NONE)
-		return leg ? &leg->settings : NULL;
-	path = leg_find_path(leg, options->path);
-	return path ? &path->settings : NULL;
+	if (leg && options->path == NONE)
+		return &leg->settings;
+	if (leg)
+		path = leg_find_path(leg, options->path);
+	if (path)
+		return &path->settings;
+	if (leg)
+		fault_set(fault, -EINVAL, "leg %d has no path %d", options->leg, options->path);
+	else
+		fault_set(fault, -EINVAL, "volume %s has no leg %d", volume->name, options->leg);
+	fault_add(fault, "next: istripectl show %s", volume->name);
+	return NULL;
 }
 
 /* Undoes what was written before a refusal; a secret cannot be read back. */
@@ -201,13 +208,9 @@ static int volume_set(const struct set_options *options, struct volume *one, str
 	if (!ret && !options->dry_run)
 		ret = secret_load(one, fault);
 	if (!ret) {
-		now = place_find(&volume, options);
-		if (now)
-			ret = settings_write(options, now, &one->legs[0].paths[0].settings, fault);
-		else
-			ret = fault_set(fault, -EINVAL,
-					"volume %s has no such leg or path\nnext: istripectl show %s",
-					options->name, options->name);
+		now = place_find(&volume, options, fault);
+		ret = now ? settings_write(options, now, &one->legs[0].paths[0].settings, fault) :
+			    -EINVAL;
 	}
 	volume_free(&volume);
 	return ret;

@@ -118,7 +118,7 @@ int command_show(const struct command *command, int argc, char **argv)
 	if (line.flags & (line.flags - 1)) {
 		struct fault fault = { 0 };
 
-		fault_set(&fault, 0, "either --json, --command or --conf");
+		fault_either(&fault, "--json, --command", "--conf");
 		return command_usage(command, &fault);
 	}
 	if (line.flags & COMMAND_JSON)

@@ -190,9 +190,7 @@ static int discovery_take(struct run *run, const char *portal, struct targets *t
 			  struct fault *fault)
 {
 	if (run->code == RUN_MISSING)
-		return fault_set(fault, -ENOPKG,
-				 "iscsiadm is not there to ask %s\nnext: install the package open-iscsi",
-				 portal);
+		return run_missing("iscsiadm", "open-iscsi", fault);
 	if (run->code && run->code != NOTHING_FOUND) {
 		run_fault(run, "iscsiadm -m discovery", fault);
 		fault_add(fault,
@@ -298,8 +296,7 @@ int targets_find_luns(const char *portal, const struct settings *chap, struct ta
 	if (ret)
 		return ret;
 	if (run.code == RUN_MISSING)
-		ret = fault_set(fault, -ENOPKG,
-				"iscsi-ls is not there to ask for LUNs\nnext: install the package libiscsi-bin, or leave --luns out");
+		ret = run_missing("iscsi-ls", "libiscsi-bin", fault);
 	else if (run.code)
 		ret = run_fault(&run, "iscsi-ls -s", fault);
 	else

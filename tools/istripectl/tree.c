@@ -48,6 +48,15 @@ int tree_check(struct fault *fault)
 	return there ? 0 : tree_missing(fault);
 }
 
+int tree_volume_missing(const char *name, struct fault *fault)
+{
+	fault_set(fault, -ENOENT, "there is no volume %s", name);
+	tree_names_add(name, fault);
+	fault_add(fault, "next: istripectl list; istripectl create, or a file %s/%s.conf",
+		  CONF_DIR, name);
+	return -ENOENT;
+}
+
 int tree_has_volume(const char *name, struct fault *fault)
 {
 	int ret = tree_check(fault);
@@ -56,12 +65,8 @@ int tree_has_volume(const char *name, struct fault *fault)
 	if (ret)
 		return ret;
 	dir = tree_path(name, NULL);
-	if (!file_is_dir(dir)) {
-		ret = fault_set(fault, -ENOENT, "there is no volume %s", name);
-		tree_names_add(name, fault);
-		fault_add(fault, "next: istripectl list; istripectl create, or a file %s/%s.conf",
-			  CONF_DIR, name);
-	}
+	if (!file_is_dir(dir))
+		ret = tree_volume_missing(name, fault);
 	free(dir);
 	return ret;
 }

@@ -39,6 +39,15 @@ int tree_check(struct fault *fault);
 int tree_has_volume(const char *name, struct fault *fault);
 
 /**
+ * tree_volume_missing() - say that there is no volume, and what it may be that was meant
+ * @name: a valid name
+ * @fault: set
+ *
+ * Return: -ENOENT.
+ */
+int tree_volume_missing(const char *name, struct fault *fault);
+
+/**
  * tree_names_add() - add the names that exist: the one that was meant, volumes, files of volumes
  * @name: as typed, which does not exist
  * @fault: what is said already
