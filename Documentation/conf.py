@@ -36,7 +36,7 @@ html_last_updated_fmt = None
 
 #: usage.rst; Documentation/usage.rst; usage.rst, Start at boot; istripe.conf(5).
 PAGE = re.compile(r"(?<![\w/.-])(?:Documentation/)?([\w/-]+)\.rst\b(?:, (?=[A-Z]))?")
-MANUAL = re.compile(r"\b(istripectl|istripe\.conf|istripe)\((\d)\)")
+MANUAL = re.compile(r"\b(istripectl-messages|istripectl|istripe\.conf|istripe)\((\d)\)")
 
 
 class Links(SphinxPostTransform):

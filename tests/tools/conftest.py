@@ -13,6 +13,20 @@ OUT = TOP / "build" / "tools"
 SYSTEMCTL = 'echo "$*" >>"$ISTRIPECTL_ROOT/systemctl.log"; exit ${FAKE_SYSTEMCTL:-0}'
 
 
+#: The lines of errors of all processes until now.
+PRINTED = set()
+
+
+def pytest_collection_modifyitems(config, items):
+    """The test that goes over all that was printed comes last, when all others are run."""
+    last = [item for item in items if item.name == "test_every_error_is_printed"]
+    items[:] = [item for item in items if item not in last]
+    files = {item.path for item in items}
+    option = config.option
+    if files >= set(HERE.glob("test_*.py")) and not (option.keyword or option.markexpr):
+        items += last
+
+
 @pytest.fixture(scope="session")
 def built():
     """Builds the program as it is shipped, the one with sanitizers, and the fuzz target."""
@@ -24,6 +38,15 @@ def built():
     assert done.returncode == 0, done.stdout + done.stderr
     assert "warning" not in done.stderr
     return OUT
+
+
+class Process(subprocess.Popen):
+    """Its errors are remembered."""
+
+    def communicate(self, *words, **more):
+        out, err = super().communicate(*words, **more)
+        PRINTED.update(line.removeprefix("istripectl:").strip() for line in (err or "").split("\n"))
+        return out, err
 
 
 class Tool:
@@ -52,10 +75,10 @@ class Tool:
         file.write_text(f"{text}\n")
         return file
 
-    def start(self, *words, stdin=subprocess.PIPE, **env):
-        return subprocess.Popen(
+    def start(self, *words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **env):
+        return Process(
             [self.program, *map(str, words)], env={**self.env, **env}, stdin=stdin,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="surrogateescape",
+            stdout=stdout, stderr=subprocess.PIPE, text=True, errors="surrogateescape",
         )
 
     def run(self, *words, text_in="", code=0, **env):

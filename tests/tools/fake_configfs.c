@@ -5,7 +5,10 @@
  * directory comes with its files, a directory goes with them, and values are
  * looked at as the module does; everything else is as ever.
  *
- *	FAKE_REFUSE=file=value		this value is refused with EINVAL and a line in the log
+ *	FAKE_REFUSE=file=value		this value is refused with EINVAL and a line in the log;
+ *					"file=": each value
+ *	FAKE_REFUSE_AFTER=n		and all after n others
+ *	FAKE_MKDIR=errno, FAKE_RMDIR=errno	directories cannot be made, or removed
  *	FAKE_ENABLE=errno		enabling fails; "hang": it waits for a fatal signal
  *	FAKE_REASON=text		for this reason
  *	FAKE_ENABLE_TIMES=n		but only so often
@@ -14,6 +17,7 @@
  *	FAKE_LOST=1			the last dirty data cannot be written
  *	FAKE_RECONNECT=state		of a path in sysfs that is to log in again; a number: it
  *					fails with this errno; "hang": it waits for a fatal signal
+ *	FAKE_DISABLE=errno		0 is refused for no reason
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -179,12 +183,24 @@ static int refuse(int error)
 	return -1;
 }
 
+/* Whether the environment has an error for calls below the tree. */
+static bool is_refused(const char *name, const char *rest)
+{
+	const char *failure = rest ? getenv(name) : NULL;
+
+	if (failure)
+		errno = atoi(failure);
+	return failure;
+}
+
 int __wrap_mkdir(const char *path, mode_t mode)
 {
 	const char *rest = below(path), *group;
 	const struct attribute *file;
 	char child[PATH_MAX];
 
+	if (is_refused("FAKE_MKDIR", rest))
+		return -1;
 	if (rest && depth(rest) && depth(rest) < 4 && volume_is_up(path, rest))
 		return refuse(EBUSY);
 	if (__real_mkdir(path, mode))
@@ -206,6 +222,8 @@ int __wrap_rmdir(const char *path)
 
 	if (!rest)
 		return __real_rmdir(path);
+	if (is_refused("FAKE_RMDIR", rest))
+		return -1;
 	if (is_in_use(path, rest, path))
 		return refuse(EBUSY);
 	group = group_of(rest);
@@ -326,6 +344,10 @@ static int enable_write(const char *path, const char *value)
 			 "leg 0 path 0: nobody\033[2J answers", 0444);
 		return refuse(atoi(failure));
 	}
+	if (!up && getenv("FAKE_DISABLE")) {
+		file_put(dir, "enable", "1", 0644);
+		return refuse(atoi(getenv("FAKE_DISABLE")));
+	}
 	if (!up && !forced && getenv("FAKE_OPEN")) {
 		times_count("refusals");
 		file_put(dir, "enable", "1", 0644);
@@ -346,10 +368,20 @@ static int enable_write(const char *path, const char *value)
 	return refuse(EIO);
 }
 
+static bool value_is_bad(const char *name, const char *value)
+{
+	const char *bad = getenv("FAKE_REFUSE"), *after = getenv("FAKE_REFUSE_AFTER");
+	size_t bytes = strlen(name);
+
+	if (after && times_count("writes") >= atoi(after))
+		return true;
+	return bad && !strncmp(bad, name, bytes) && bad[bytes] == '=' &&
+	       (!bad[bytes + 1] || !strcmp(bad + bytes + 1, value));
+}
+
 static int value_check(const char *path, const char *rest, const char *value)
 {
-	const char *name = strrchr(path, '/') + 1, *bad = getenv("FAKE_REFUSE");
-	size_t bytes = strlen(name);
+	const char *name = strrchr(path, '/') + 1;
 	char dir[PATH_MAX];
 
 	if (!strcmp(name, "enable"))
@@ -358,8 +390,7 @@ static int value_check(const char *path, const char *rest, const char *value)
 	snprintf(dir, sizeof(dir), "%.*s", (int)(name - path - 1), path);
 	if (!is_live(name) && is_in_use(path, rest, dir))
 		return refuse(EBUSY);
-	if (bad && !strncmp(bad, name, bytes) && bad[bytes] == '=' &&
-	    !strcmp(bad + bytes + 1, value)) {
+	if (value_is_bad(name, value)) {
 		log_refusal(name);
 		return refuse(EINVAL);
 	}

@@ -4,6 +4,7 @@
 #define TESTS_TOOLS_FAKE_HOST_H
 
 #include <sys/timex.h>
+#include <sys/types.h>
 
 #include "host_net.h"
 #include "host_ping.h"
@@ -11,6 +12,7 @@
 
 int __real_ioctl(int fd, unsigned long request, void *data);
 int __real_adjtimex(struct timex *clock);
+uid_t __real_geteuid(void);
 int __real_host_route(const char *to, const char *nic, const char *from,
 		      struct host_route *route);
 int __real_host_ping(const char *to, const char *nic, const char *from, size_t bytes);
@@ -20,6 +22,7 @@ void __real_reach_try(struct reach *tries, size_t count);
 void __wrap_reach_try(struct reach *tries, size_t count);
 int __wrap_ioctl(int fd, unsigned long request, void *data);
 int __wrap_adjtimex(struct timex *clock);
+uid_t __wrap_geteuid(void);
 int __wrap_host_route(const char *to, const char *nic, const char *from,
 		      struct host_route *route);
 int __wrap_host_ping(const char *to, const char *nic, const char *from, size_t bytes);

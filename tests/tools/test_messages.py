@@ -4,19 +4,10 @@
 import re
 
 from conftest import TOP
+from texts import STRING, covers, entries, general
 
 PAGE = TOP / "tools/istripectl/istripe.7"
-STRING = r'"((?:[^"\\]|\\.)*)"'
-#: A conversion; those of the kernel may have letters and digits behind %p.
-CONVERSION = re.compile(r"%(?:%|pISpc|pISc|\*pE|4phN|pe|[-0-9*.]*[hlz]*[a-zA-Z])")
 LOG = re.compile(rf"\bpr_(?:err|warn|notice|info)(?:_ratelimited)?\(\s*((?:{STRING}\s*)+)")
-
-
-def general(literals):
-    """The text of adjacent literals, with ... for what differs."""
-    text = "".join(re.findall(STRING, literals)).replace('\\"', '"').removesuffix("\\n")
-    text = re.sub(r"\.\.\.(\s*\.\.\.)+", "...", CONVERSION.sub("...", text))
-    return " ".join(text.split())
 
 
 def sources():
@@ -37,21 +28,10 @@ def logged():
     return {text for text in texts if re.search(r"\w{3}", text)}
 
 
-def pieces(message):
-    return [piece for piece in message.split("...") if re.search(r"\w{2}", piece)]
-
-
 def documented():
     """The messages of the page."""
-    page = PAGE.read_text(encoding="utf-8").split(".SH TROUBLESHOOTING")[1].split(".SH FILES")[0]
-    found = re.findall(r"^\.T[PQ]\n\.B (.*)", page, re.MULTILINE)
-    return [re.sub(r'^"(.*)"$', r"\1", text).replace('""', '"').replace("\\-", "-")
-            for text in found]
-
-
-def covers(message, text):
-    """The pieces of the text are in the message, in order."""
-    return re.search(".*".join(re.escape(piece) for piece in pieces(text)), message)
+    page = PAGE.read_text(encoding="utf-8")
+    return entries(page.split(".SH TROUBLESHOOTING")[1].split(".SH FILES")[0])
 
 
 def is_documented(text, messages):

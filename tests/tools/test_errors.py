@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Errors that no other test is about: those of a kernel that refuses, and of odd volumes."""
+
+import errno
+import os
+import pty
+import shutil
+
+import pytest
+
+LEG = "target=iqn.2026-01.a:t1,portal=192.0.2.10,nic=eth1"
+ONE, TWO = ["--leg", LEG], ["--leg", LEG, "--path", "portal=192.0.3.10,nic=eth2"]
+IO, BUSY = str(errno.EIO), str(errno.EBUSY)
+OFF = ["--no-up", *TWO]
+#: A secret, and a setting that is refused.
+SECRET = "chap_secret=@{root}/secret,ping_interval=7s"
+
+
+@pytest.mark.parametrize("made, words, env, said", [
+    (None, ["create", "db", *ONE], {"FAKE_MKDIR": IO}, ["db cannot be made: Input/output error"]),
+    (None, ["create", "db", *ONE], {"FAKE_MKDIR": BUSY},
+     ["next: take the volume down, or wait while it is coming or going"]),
+    (None, ["create", "db", *ONE], {"FAKE_ENABLE": IO, "FAKE_RMDIR": IO},
+     ["volume db does not come up: Input/output error", "and it could not be removed again: "]),
+    (None, ["create", "db", *ONE], {"FAKE_REFUSE": "portal=", "FAKE_RMDIR": IO},
+     ['/portal refuses "192.0.2.10": Invalid argument', "and not all of it could be removed: "]),
+    (OFF, ["delete", "db"], {"FAKE_RMDIR": IO}, ["cannot be removed: Input/output error"]),
+    (TWO, ["path", "add", "db", "0", "nic=eth3"], {"FAKE_ENABLE_PATH": IO, "FAKE_RMDIR": IO},
+     ["leg 0 path 2 of db is not added: Input/output error", "and its settings are left: "]),
+    (TWO, ["path", "remove", "db", "0", "7"], {}, ["leg 0 has no path 7\n", "next: istripectl show db"]),
+    (TWO, ["down", "db"], {"FAKE_DISABLE": IO}, ["volume db does not go down: Input/output error"]),
+    (TWO, ["down", "db"], {"FAKE_DISABLE": BUSY},
+     ["it is just coming up or going down\n", "next: istripectl status db"]),
+    (OFF, ["up", "db"], {"FAKE_ENABLE": BUSY, "FAKE_REASON": ""},
+     ["volume db does not come up: ", "it is just coming up or going down\n"]),
+    (OFF, ["set", "--leg", "0", "--path", "0", "db", SECRET], {"FAKE_REFUSE": "ping_interval_ms="},
+     ["chap_secret is changed: its old value cannot be read", "nothing else is changed"]),
+    (OFF, ["set", "--leg", "0", "--path", "0", "db", "ping_interval=7s,lun=3"],
+     {"FAKE_REFUSE": "lun="}, ['lun refuses "3"', "nothing else is changed"]),
+    (OFF, ["set", "--leg", "0", "--path", "0", "db", "ping_interval=7s,lun=3"],
+     {"FAKE_REFUSE_AFTER": "1"}, ["and ping_interval_ms could not be put back: "]),
+])
+def test_the_kernel_refuses(tool, made, words, env, said):
+    tool.put("secret", "correct horse battery").chmod(0o600)
+    if made:
+        tool.run("create", "db", *made)
+    _, err = tool.run(*(word.format(root=tool.root) for word in words), code=1, **env)
+    assert [text for text in said if text not in err] == [], err
+
+
+def test_root_is_needed(tool):
+    tool.put("fake/user", "1000")
+    tool.run("create", "db", *OFF)
+    _, err = tool.run("up", "db", code=78, FAKE_ENABLE=str(errno.EACCES))
+    assert "volume db does not come up: Permission denied\n" in err and "next: try again as root" in err
+
+
+@pytest.mark.parametrize("words", [["show", "--command", "db"], ["save", "db"]])
+def test_a_leg_without_a_path(tool, words):
+    tool.run("create", "db", "--no-up", *ONE)
+    shutil.rmtree(tool.tree / "db/legs/0/paths/0")
+    assert "db: leg 0 has no path\n" in tool.run(*words, code=1)[1]
+
+
+def test_a_path_is_missing(tool):
+    tool.run("create", "db", *OFF)
+    (tool.tree / "db/legs/0/paths/1").rename(tool.tree / "db/legs/0/paths/5")
+    assert "db: leg 0: path 1 is missing\n" in tool.run("show", "--command", "db", code=1)[1]
+
+
+def test_a_leg_has_all_paths_that_it_can_have(tool):
+    more = [word for number in range(15) for word in ("--path", f"portal=192.0.4.{number}")]
+    tool.run("create", "db", "--no-up", *ONE, *more)
+    _, err = tool.run("path", "add", "db", "0", "nic=eth9", code=1)
+    assert "leg 0 has 16 paths, and no more are possible\n" in err
+    assert "next: istripectl path remove db 0 PATH\n" in err
+
+
+CONF = """\
+[leg 0]
+target = iqn.2026-01.a:t1
+[leg 0 path 0]
+portal = 192.0.2.10
+lun = {lun}
+[leg 0 path 1]
+portal = 192.0.3.10"""
+
+
+@pytest.mark.parametrize("on, env, said", [
+    ("1", {"FAKE_ENABLE_PATH": IO}, ["leg 0 path 0 of db is not added: Input/output error",
+                                     "and the path is off now: ", "next: istripectl apply db"]),
+    ("0", {}, ["so it does not log in anew\n", "next: bring another path of the leg back; or",
+               "istripectl down db; istripectl up --saved db"]),
+])
+def test_a_path_does_not_log_in_anew(tool, on, env, said):
+    tool.put("etc/istripe/db.conf", CONF.format(lun=0))
+    tool.run("up", "db")
+    (tool.tree / "db/legs/0/paths/1/enable").write_text(on)
+    tool.put("etc/istripe/db.conf", CONF.format(lun=3))
+    _, err = tool.run("apply", "db", code=1, **env)
+    assert [text for text in said if text not in err] == [], err
+
+
+def test_a_path_is_lost_while_it_is_confirmed(tool):
+    tool.run("create", "db", *ONE)
+    tool.put("sys/block/istripe0/size", "131072")
+    lost = "sys/block/istripe0/istripe/legs/0/paths/0/faults"
+    confirmed = tool.put(f"{lost[:-len('faults')]}fence_confirm", "")
+    tool.put(lost, "1")
+    here, there = pty.openpty()
+    process = tool.start("path", "confirm", "db", "0", "0", stdin=there)
+    asked = ""
+    while "yes or no: " not in asked:
+        asked += os.read(process.stderr.fileno(), 4096).decode()
+    tool.put(lost, "2")
+    os.write(here, b"yes\n")
+    _, err = process.communicate(timeout=60)
+    os.close(here)
+    os.close(there)
+    assert process.returncode == 1 and confirmed.read_text() == "\n"
+    assert "the path was lost again meanwhile: nothing was done\n" in err
+    assert "next: istripectl status db\n" in err
