@@ -65,6 +65,14 @@ class Host:
                           f"portal={portal(leg, path)},nic={NICS[path]},{target}"]
         self.tool.run("create", "db", "--initiator", "iqn.2026-01.a:host", *words)
 
+    def switches(self, **names):
+        """What LLDP tells: the switch of each NIC."""
+        program = self.tool.root / "bin/lldpctl"
+        program.write_text('#!/bin/sh\ncat "$ISTRIPECTL_ROOT/lldp"\n')
+        program.chmod(0o755)
+        self.put("lldp", "\n".join(f"lldp.{nic}.chassis.mac={mac}\nlldp.{nic}.chassis.name=sw-{mac[-1]}"
+                                   for nic, mac in names.items()))
+
     def path(self, leg, path, file):
         return f"{self.disk}/istripe/legs/{leg}/paths/{path}/{file}"
 
@@ -106,7 +114,11 @@ class Host:
         self.put("fake/addresses", "\n".join(f"{nic} 192.0.{i + 2}.1 24"
                                              for i, nic in enumerate(NICS)))
         self.put("fake/clock", "0")
+        self.put("fake/reach", "\n".join(f"{portal(leg, path)} {NICS[path]} 0"
+                                         for leg in range(self.legs)
+                                         for path in range(self.paths)))
         self.ping(9000)
+        self.switches(eth1="00:53:00:00:00:01", eth2="00:53:00:00:00:02")
 
     def ping(self, largest):
         """What portals answer."""

@@ -4,8 +4,10 @@
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
+import time
 
 import pytest
 from conftest import TOP
@@ -49,7 +51,7 @@ def test_good_host(host):
     assert {finding["check"]: finding["why"] for finding in found
             if finding["result"] == "skip"} == {
         "arp": "no two NICs of the volumes are in one subnet",
-        "rp-filter": "no two NICs of the volumes are in one subnet",
+        "rp-filter": "answers come in by the NICs that routes lead to",
     }
 
 
@@ -145,6 +147,7 @@ def test_nothing_can_be_read(tool):
     for file in ("clock", "tcp", "addresses"):
         tool.put(f"fake/{file}", "0" if file == "clock" else "")
     tool.put("fake/routes", "192.0.2.10 eth1 eth1 192.0.2.1\n192.0.3.10 eth2 eth2 192.0.3.1")
+    tool.put("fake/reach", "192.0.2.10 eth1 0\n192.0.3.10 eth2 0")
     for nic in ("eth1", "eth2"):
         (tool.root / "sys/class/net" / nic).mkdir(parents=True)
     assert checks_of(warnings(tool)) == {"conf"}
@@ -219,6 +222,35 @@ def one_subnet(**conf):
         for name, value in values.items():
             for nic in ("all", "eth1", "eth2"):
                 host.put(f"proc/sys/net/ipv4/conf/{nic}/{name}", 0 if nic == "all" else value)
+    return plant
+
+
+def routed(filter_):
+    """The routes to both portals lead by the first NIC; the second path is bound to the other."""
+    def plant(host):
+        routes = (host.tool.root / "fake/routes").read_text()
+        host.put("fake/routes", routes + "192.0.3.10 - eth1 - 9000\n192.0.3.11 - eth1 - 9000")
+        for nic, value in (("all", 0), ("eth1", filter_), ("eth2", filter_)):
+            host.put(f"proc/sys/net/ipv4/conf/{nic}/rp_filter", value)
+    return plant
+
+
+def not_logged_in(host):
+    """The first path of the first leg, which the volume does not have yet."""
+    shutil.rmtree(host.tool.root / host.path(0, 0, "."))
+
+
+def reach(error):
+    return lambda host: host.put("fake/reach", f"192.0.2.10 eth1 {error}")
+
+
+def connected_again(times, seconds_ago=60):
+    """In the kernel's log, of the first path and of others."""
+    def plant(host):
+        now = int((time.monotonic() - seconds_ago) * 1000000)
+        lines = [f"6,{i},{now},-;istripe: db/0/{path}: connected again" for i in range(times)
+                 for path in (0, 10)]
+        host.put("dev/kmsg", "\n".join(lines))
     return plant
 
 
@@ -336,28 +368,48 @@ FAULTS = [
     # Routes
     ("route", file("fake/routes", "192.0.2.10 eth1 error 101"),
      "no route: Network is unreachable", "a route to 192.0.2.10 by eth1",
-     "ip route get 192.0.2.10 oif eth1"),
+     "ip route add 192.0.2.10 via GATEWAY dev eth1"),
     ("route", setting("source_address", "192.0.3.1"),
      "leaves by eth1, source address 192.0.3.1 is of eth2", "one interface for both",
-     "ip route get 192.0.2.10 from 192.0.3.1"),
+     "istripectl path remove db 0 0 && istripectl path add db 0 portal=192.0.2.10,nic=eth1"),
+    ("route", both(setting("source_address", "192.0.2.7"),
+                   file("fake/routes", "192.0.2.10 eth1 error 22\n192.0.3.10 eth2 eth2 - 9000\n"
+                        "192.0.2.11 eth1 eth1 - 9000\n192.0.3.11 eth2 eth2 - 9000")),
+     "no NIC has the source address 192.0.2.7", "a source address of this host",
+     "ip addr add 192.0.2.7/24 dev eth1"),
+    ("portal", both(not_logged_in, reach(111)), "192.0.2.10: Connection refused", "a connection",
+     "ss -ltn src 192.0.2.10"),
+    ("portal", both(not_logged_in, reach(110)), "192.0.2.10: Connection timed out", "a connection",
+     "nft list ruleset"),
+    ("portal", both(not_logged_in, reach(113), lambda host: host.put("fake/ping", "")),
+     "192.0.2.10: No route to host", "a connection", "ip neigh show 192.0.2.10 dev eth1"),
     ("path-mtu", network("{local} {remote} 150 9000 200000 1 cubic", 1500), 1500, 9000,
      "ping -M do -c 3 -s 8972 -I eth1 192.0.2.10"),
     ("path-mtu", network("{local} {remote} 150 1400 200000 1 cubic"), 1400, 9000, "-s 8972"),
     ("path-mtu", both(IDLE, lambda host: host.ping(1500)), 1500, 9000, "-s 8972"),
-    ("path-mtu", both(IDLE, lambda host: host.ping(1480)), 64, 9000, "-s 8972"),
+    ("path-mtu", both(IDLE, lambda host: host.ping(1480)), 1450, 9000,
+     "ip link set dev eth1 mtu 1450 # "),
+    ("path-mtu", both(IDLE, lambda host: host.ping(500)), 64, 9000, "ping -M do -c 3 -s 8972"),
     ("mtu-equal", file("sys/class/net/eth2/mtu", "1500"), "MTU eth1 9000, eth2 1500", "one MTU",
-     "ip link set dev eth1 mtu"),
+     ("ip link set dev eth1 mtu 1500 # or, where switches and target take it: "
+      "ip link set dev eth2 mtu 9000")),
     ("speed-equal", file("sys/class/net/eth2/speed", "1000"),
      "eth1 10000, eth2 1000 Mbit/s, policy interleave, equal weights",
-     "equal speeds, or policy interleave with weights", "legs/0/paths/0/weight"),
+     "equal speeds, or policy interleave with weights",
+     f"echo 10 > ROOT{CONFIG}/legs/0/paths/0/weight"),
     ("speed-equal", both(file("sys/class/net/eth2/speed", "1000"), setting("weight", "10"),
                          file("sys/kernel/config/istripe/db/legs/0/policy", "round-robin")),
-     "eth1 10000, eth2 1000 Mbit/s, policy round-robin, equal weights",
-     "equal speeds, or policy interleave with weights", "echo interleave > "),
+     "eth1 10000, eth2 1000 Mbit/s, policy round-robin",
+     "equal speeds, or policy interleave with weights",
+     f"echo interleave > ROOT{CONFIG}/legs/0/policy"),
     ("shared-nic", bond, "paths 0 and 1 use p1 (eth1 and eth2)", "a port for each path",
      "istripectl path remove db 0 1 && istripectl path add db 0 portal=192.0.3.10,nic=OTHER"),
     ("shared-nic", both(setting("nic", "", 0, 1), nic_routes("-", "eth1")),
-     "paths 0 and 1 use eth1 (eth1 and eth1)", "a port for each path", "nic=OTHER"),
+     "paths 0 and 1 use eth1 (eth1 and eth1)", "a port for each path", "nic=eth2"),
+    ("shared-switch", lambda host: host.switches(eth1="00:53:00:00:00:01",
+                                                 eth2="00:53:00:00:00:01"),
+     "eth1 eth2 lead to one switch, sw-1 00:53:00:00:00:01", "two switches",
+     "connect eth2 to another switch, and see: lldpctl"),
     ("slow-path", slow_commands("0/paths/1", "read", {5: 1000}), "reads take 5.00 ms",
      "1.33 ms or less, since path 0 takes 0.33 ms", "istripectl top db; then look at its NIC"),
     ("slow-path", slow_commands("1/paths/0", "write", {1.34: 1000}), "writes take 1.34 ms",
@@ -378,9 +430,14 @@ FAULTS = [
      "sysctl -w net/ipv4/conf/eth1/arp_announce=2"),
     ("rp-filter", one_subnet(rp_filter=1), "rp_filter 1", "rp_filter 2",
      "sysctl -w net/ipv4/conf/eth1/rp_filter=2"),
+    ("rp-filter", routed(1), "rp_filter 1", "rp_filter 2",
+     "sysctl -w net/ipv4/conf/eth2/rp_filter=2"),
     # NICs
-    ("link", file(f"{NIC}/operstate", "down"), "state down", "state up",
+    ("link", both(file(f"{NIC}/operstate", "down"),
+                  lambda host: (host.tool.root / NIC / "carrier").unlink()), "state down", "state up",
      "ip link set dev eth1 up"),
+    ("link", both(file(f"{NIC}/operstate", "down"), file(f"{NIC}/carrier", "0")),
+     "state down, no carrier", "state up", "ethtool eth1"),
     ("link", both(setting("nic", "eth9", 0, 1), nic_routes("eth9")), "there is no such interface", "an interface of this host",
      "ip link"),
     ("duplex", file(f"{NIC}/duplex", "half"), "half", "full", "ethtool -s eth1 autoneg on"),
@@ -444,6 +501,9 @@ FAULTS = [
     ("session-twice", other_volume,
      "ISID 800000000100, which volume log has, too", "an ISID of its own",
      f"echo > ROOT{CONFIG}/legs/1/paths/0/isid"),
+    ("second-host", both(path_file("last_error", "login: the other side has closed the connection"),
+                         connected_again(5)), "5 sessions ended in 10 minutes",
+     "sessions that last", "grep -r iqn.2026-01.a:host /etc/iscsi"),
     ("open-iscsi-session", iscsi_session, "logged in to iqn.2026-01.a:t1 as iqn.2026-01.a:host",
      "no such session", "iscsiadm -m node -T iqn.2026-01.a:t1 -u"),
     ("open-iscsi-record", record("etc/iscsi/nodes"), "node.startup = automatic",
@@ -487,6 +547,30 @@ def test_fault_is_found(host, check, plant, measured, wanted, step):
     assert first["measured"] == measured and first["wanted"] == wanted
     assert step.replace("ROOT", str(host.tool.root)) in first["next"]
     assert first["why"]
+
+
+CLOSED = path_file("last_error", "the other side has closed the connection")
+
+
+@pytest.mark.parametrize("plant", [
+    # A target that has restarted now and then; another reason; nothing that is new.
+    both(CLOSED, connected_again(4)), both(path_file("last_error", "no answer"), connected_again(9)),
+    both(CLOSED, connected_again(9, 700)),
+    # Loose, and rules that lead answers back.
+    routed(2),
+    both(one_subnet(rp_filter=1), lambda host: host.put(
+        "fake/routes", (host.tool.root / "fake/routes").read_text() + "\n".join(
+            f"192.0.{net}.{to} - eth{net - 1} - 9000" for net in (2, 3) for to in (10, 11)))),
+    # An interface that has just come up.
+    file(f"{NIC}/operstate", "down"),
+    # LLDP that tells nothing, or of one NIC only.
+    lambda host: host.switches(), lambda host: host.switches(eth2="00:53:00:00:00:01"),
+    # A path that is not logged in, to a portal that answers.
+    both(not_logged_in, reach(0)),
+])
+def test_what_is_no_fault(host, plant):
+    plant(host)
+    assert not findings(host.tool, 0, "warn")
 
 
 # How long commands take

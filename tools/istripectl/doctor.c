@@ -39,18 +39,21 @@ static const struct doctor_check checks[] = {
 	  .path = doctor_digests },
 	{ "route", "there is a route to the portal, from the source address's interface",
 	  .path = doctor_route },
+	{ "portal", "the portal accepts connections", .path = doctor_portal },
 	{ "path-mtu", "packets of the NIC's MTU reach the portal", "bytes",
 	  .path = doctor_path_mtu },
 	{ "mtu-equal", "the paths of a leg have NICs of one MTU", .volume = doctor_mtus },
 	{ "speed-equal", "the paths of a leg are equally fast, or weighted",
 	  .volume = doctor_speeds },
 	{ "shared-nic", "the paths of a leg share no network port", .volume = doctor_shared_nic },
+	{ "shared-switch", "the paths of a leg lead to different switches",
+	  .volume = doctor_shared_switch },
 	{ "slow-path", "commands take about as long over all paths of a leg",
 	  .volume = doctor_slow_path },
 	{ "slow-leg", "commands take about as long over all legs", .volume = doctor_slow_leg },
 	{ "arp", "NICs in one subnet answer ARP for their own addresses only",
 	  .host = doctor_subnet_arp },
-	{ "rp-filter", "answers to NICs in one subnet are not dropped", .host =
+	{ "rp-filter", "answers are not dropped since a route leads by another NIC", .host =
 	  doctor_subnet_rp_filter },
 	{ "link", "the NIC is there and has a link", .nic = doctor_link },
 	{ "duplex", "the link is full duplex", .nic = doctor_duplex },
@@ -85,6 +88,8 @@ static const struct doctor_check checks[] = {
 	  doctor_initiator_file },
 	{ "session-twice", "no two volumes end each other's sessions", .volume =
 	  doctor_session_twice },
+	{ "second-host", "the target does not end sessions again and again",
+	  .path = doctor_second_host },
 	{ "open-iscsi-session", "open-iscsi has not logged in to the targets", .volume =
 	  doctor_open_iscsi_session },
 	{ "open-iscsi-record", "open-iscsi does not log in to the targets at boot", .volume =

@@ -29,7 +29,10 @@ struct doctor_path {
 	char *address;			/* of the portal */
 	struct host_route route;
 	int route_error;		/* 0: route is set */
+	char back[IF_NAMESIZE];		/* NIC of the route to the portal by itself, or empty */
 	long long reaches_bytes;	/* the largest packet that was answered, 0: not known */
+	bool tried;			/* to connect, since it is not logged in */
+	int connect_error;		/* 0: it was answered */
 	bool measured;			/* tcp is set: the sum of all of its connections */
 	struct host_tcp tcp;
 	unsigned int rtt_us;		/* of TCP, else of pings; 0: not known */
@@ -55,6 +58,7 @@ struct doctor {
 	struct host_address *addresses;
 	int address_count;		/* or -errno */
 	/* Of the check that runs: */
+	const char *lldp;		/* of lldpctl */
 	const struct doctor_check *check;
 	const char *volume;		/* NULL: the host's */
 	char *subject;
@@ -149,6 +153,24 @@ char *doctor_path_file(const struct doctor *doctor, const struct doctor_path *pa
 		       const char *name);
 
 /**
+ * doctor_legs() - call a check for the paths of each leg that has several
+ * @doctor: gets the name of the leg as subject; a skip, when each has one path
+ * @volume: its legs
+ * @check: what is called
+ */
+void doctor_legs(struct doctor *doctor, const struct doctor_volume *volume,
+		 void (*check)(struct doctor *doctor, const struct doctor_volume *volume,
+			       const struct doctor_path *paths, size_t count));
+
+/**
+ * doctor_volume_of() - the volume that is checked
+ * @doctor: a check of a volume or of a path runs
+ *
+ * Return: the volume.
+ */
+const struct doctor_volume *doctor_volume_of(const struct doctor *doctor);
+
+/**
  * doctor_value() - a value of a volume that is up, else as it is configured
  * @volume: which volume
  * @name: the file
@@ -156,6 +178,27 @@ char *doctor_path_file(const struct doctor *doctor, const struct doctor_path *pa
  * Return: the value, empty when there is none.
  */
 const char *doctor_value(const struct doctor_volume *volume, const char *name);
+
+/**
+ * doctor_nic_number() - a number that the kernel has about an interface
+ * @nic: its name, or empty
+ * @file: below /sys/class/net/NIC
+ * @value: set when it is there
+ *
+ * Return: whether it is there, and greater than 0.
+ */
+bool doctor_nic_number(const char *nic, const char *file, long long *value);
+
+/**
+ * doctor_nic_beside() - an interface with an address in the subnet of a portal
+ * @doctor: has the addresses
+ * @portal: an IP address
+ * @without: names that are not wanted
+ *
+ * Return: its name; NULL when there is none.
+ */
+const char *doctor_nic_beside(const struct doctor *doctor, const char *portal,
+			      const struct file_names *without);
 
 /**
  * doctor_lower_nics() - the interfaces at the bottom of one, as the ports of a bond
@@ -210,6 +253,7 @@ void doctor_slow_path(struct doctor *doctor, const struct doctor_volume *volume)
 void doctor_slow_leg(struct doctor *doctor, const struct doctor_volume *volume);
 void doctor_slow_start(struct doctor *doctor, const struct doctor_volume *volume);
 void doctor_recovery(struct doctor *doctor, const struct doctor_volume *volume);
+void doctor_shared_switch(struct doctor *doctor, const struct doctor_volume *volume);
 void doctor_session_twice(struct doctor *doctor, const struct doctor_volume *volume);
 void doctor_open_iscsi_session(struct doctor *doctor, const struct doctor_volume *volume);
 void doctor_open_iscsi_record(struct doctor *doctor, const struct doctor_volume *volume);
@@ -225,7 +269,9 @@ void doctor_multipath(struct doctor *doctor, const struct doctor_volume *volume)
 
 /* Checks of a path */
 void doctor_path_state(struct doctor *doctor, const struct doctor_path *path);
+void doctor_second_host(struct doctor *doctor, const struct doctor_path *path);
 void doctor_route(struct doctor *doctor, const struct doctor_path *path);
+void doctor_portal(struct doctor *doctor, const struct doctor_path *path);
 void doctor_path_mtu(struct doctor *doctor, const struct doctor_path *path);
 void doctor_tcp_buffers(struct doctor *doctor, const struct doctor_path *path);
 void doctor_congestion(struct doctor *doctor, const struct doctor_path *path);

@@ -2,12 +2,18 @@
 /* doctor: names of the initiator, and other initiators on this host. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "alloc.h"
 #include "doctor.h"
 #include "fact.h"
 #include "initiator.h"
+#include "klog.h"
 #include "place.h"
+
+#define ENDED_OFTEN		5	/* times in ENDED_MINUTES */
+#define ENDED_MINUTES		10
+#define CLOSED			"the other side has closed the connection"
 
 /* The name of this host */
 
@@ -126,6 +132,49 @@ void doctor_session_twice(struct doctor *doctor, const struct doctor_volume *vol
 						       &doctor->volumes[j]);
 	if (!found)
 		doctor_pass(doctor);
+}
+
+/* The same session of another host */
+
+/*
+ * Two hosts with one initiator name and volumes of one name have one ISID: the login of each ends
+ * the session of the other, which logs in again.
+ */
+void doctor_second_host(struct doctor *doctor, const struct doctor_path *path)
+{
+	const char *error = path->live ? settings_value(&path->live->values, "last_error") : "";
+	const char *name = doctor_value(doctor_volume_of(doctor), "initiator_name");
+	struct timespec now;
+	char *label;
+	int times;
+
+	if (!path->live) {
+		doctor_skip(doctor, "it is not up");
+		return;
+	}
+	if (!strstr(error, CLOSED)) {
+		doctor_pass(doctor);
+		return;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	label = alloc_printf("%s/%u/%u: connected again", doctor->volume, path->leg->index,
+			     path->path->index);
+	times = klog_count(label, now.tv_sec - ENDED_MINUTES * 60);
+	if (times < 0)
+		doctor_unread(doctor, "the kernel's log", times);
+	else if (times < ENDED_OFTEN)
+		doctor_pass(doctor);
+	else
+		doctor_warn(doctor, &(struct doctor_warning){
+			.measured = alloc_printf("%d sessions ended in %d minutes", times,
+						 ENDED_MINUTES),
+			.wanted = alloc_text("sessions that last"),
+			.next = alloc_printf("on other hosts: grep -r %s /etc/iscsi && %s %s", name,
+					     "istripectl down", doctor->volume),
+		},
+		"the target closes them: another host has the initiator name %s and a volume %s, or the target restarts",
+		name, doctor->volume);
+	free(label);
 }
 
 /* open-iscsi */

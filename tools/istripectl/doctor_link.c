@@ -19,9 +19,33 @@ static bool statistic(const char *nic, const char *name, long long *value)
 	return fact_number(place_path(NET "statistics/%s", nic, name), value);
 }
 
+/*
+ * An interface that is not up has no carrier to read. One that has just come up has a carrier
+ * first, and its operstate up to a second later.
+ */
+static void state_check(struct doctor *doctor, const char *nic, const char *state)
+{
+	long long carrier = 0;
+	bool read = fact_number(place_path(NET "carrier", nic), &carrier);
+
+	if ((carrier || !read) && (!strcmp(state, "up") || !strcmp(state, "unknown")))
+		doctor_pass(doctor);
+	else if (carrier && !strcmp(state, "down"))
+		doctor_pass(doctor);
+	else
+		doctor_warn(doctor, &(struct doctor_warning){
+			.measured = alloc_printf("state %s%s", state,
+						 read && !carrier ? ", no carrier" : ""),
+			.wanted = alloc_text("state up"),
+			.next = read ? alloc_printf("ethtool %s", nic) :
+				alloc_printf("ip link set dev %s up", nic),
+		},
+		"paths over it are lost%s",
+		read && !carrier ? ": look at cable, transceiver and switch port" : "");
+}
+
 void doctor_link(struct doctor *doctor, const char *nic)
 {
-	long long carrier = 1;
 	char *state;
 
 	if (!fact_is_dir(place_path("/sys/class/net/%s", nic))) {
@@ -34,22 +58,10 @@ void doctor_link(struct doctor *doctor, const char *nic)
 		return;
 	}
 	state = fact_text(place_path(NET "operstate", nic));
-	if (!state) {
+	if (!state)
 		doctor_unread(doctor, "operstate", 0);
-		return;
-	}
-	/* An interface that is not up has no carrier to read. */
-	fact_number(place_path(NET "carrier", nic), &carrier);
-	if (carrier && (!strcmp(state, "up") || !strcmp(state, "unknown")))
-		doctor_pass(doctor);
 	else
-		doctor_warn(doctor, &(struct doctor_warning){
-			.measured = alloc_printf("state %s%s", state,
-						 carrier ? "" : ", no carrier"),
-			.wanted = alloc_text("state up"),
-			.next = alloc_printf("ip link set dev %s up && ethtool %s", nic, nic),
-		},
-		"paths over it are lost");
+		state_check(doctor, nic, state);
 	free(state);
 }
 

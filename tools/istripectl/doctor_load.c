@@ -8,11 +8,11 @@
 #include "fact.h"
 #include "host_ping.h"
 #include "place.h"
+#include "reach.h"
 #include "tree.h"
 
 #define LOWER_DEPTH_MAX		8
 #define PING_TRIES		3
-#define ETHERNET_MTU		1500
 #define IP_PACKET_BYTES_MAX	65535
 
 const char *doctor_setting(const struct doctor_path *path, const char *name)
@@ -43,6 +43,16 @@ const char *doctor_value(const struct doctor_volume *volume, const char *name)
 	return *text ? text : settings_value(&volume->volume.settings, name);
 }
 
+const struct doctor_volume *doctor_volume_of(const struct doctor *doctor)
+{
+	size_t i;
+
+	for (i = 0; i + 1 < doctor->volume_count; i++)
+		if (!strcmp(doctor->volumes[i].name, doctor->volume))
+			break;
+	return &doctor->volumes[i];
+}
+
 bool doctor_names_have(const struct file_names *names, const char *name)
 {
 	size_t i;
@@ -59,6 +69,24 @@ void doctor_names_add(struct file_names *names, const char *name)
 		return;
 	names->items = alloc_array(names->items, names->count + 1, sizeof(*names->items));
 	names->items[names->count++] = alloc_text(name);
+}
+
+bool doctor_nic_number(const char *nic, const char *file, long long *value)
+{
+	return *nic && fact_number(place_path("/sys/class/net/%s/%s", nic, file), value) &&
+	       *value > 0;
+}
+
+const char *doctor_nic_beside(const struct doctor *doctor, const char *portal,
+			      const struct file_names *without)
+{
+	int i;
+
+	for (i = 0; i < doctor->address_count; i++)
+		if (host_address_is_beside(&doctor->addresses[i], portal) &&
+		    !doctor_names_have(without, doctor->addresses[i].nic))
+			return doctor->addresses[i].nic;
+	return NULL;
 }
 
 static void lower_find(const char *nic, struct file_names *names, int depth)
@@ -133,6 +161,17 @@ static void path_measure(struct doctor_path *path)
 		path->rtt_us = path->tcp.rtt_us;
 }
 
+/* Where the kernel expects the answers of the portal. */
+static void back_load(struct doctor_path *path)
+{
+	const char *source = doctor_setting(path, "source_address");
+	struct host_route back;
+
+	if (!path->route_error &&
+	    !host_route(path->address, "", *source ? source : path->route.source, &back))
+		memcpy(path->back, back.nic, sizeof(back.nic));
+}
+
 static void path_load(const struct doctor_volume *volume, const struct leg *leg,
 		      const struct path *path, struct doctor_path *loaded)
 {
@@ -153,6 +192,7 @@ static void path_load(const struct doctor_volume *volume, const struct leg *leg,
 	loaded->route_error = host_route(loaded->address, nic,
 					 doctor_setting(loaded, "source_address"), &loaded->route);
 	loaded->nic = alloc_text(*nic ? nic : loaded->route.nic);
+	back_load(loaded);
 	path_measure(loaded);
 }
 
@@ -212,22 +252,25 @@ static bool answers(const struct doctor_path *path, long long bytes)
 }
 
 /*
- * The largest packet that is answered; of those between the smallest and the NIC's only the most
- * common size is tried. 0 when there are no answers to small ones, either, before or afterwards.
+ * The largest packet that is answered: that of the NIC, or what links and tunnels usually take. 0
+ * when there are no answers to small ones, either, before or afterwards.
  */
 static long long path_probe(const struct doctor_path *path)
 {
+	static const long long usual[] = { 9000, 1500, 1492, 1450, 1400, 1280, 576 };
 	const char *from = doctor_setting(path, "source_address");
 	long long mtu;
+	size_t i;
 
-	if (!*path->nic || !fact_number(place_path("/sys/class/net/%s/mtu", path->nic), &mtu) ||
+	if (!doctor_nic_number(path->nic, "mtu", &mtu) ||
 	    mtu <= HOST_PING_BYTES_MIN || mtu > IP_PACKET_BYTES_MAX ||
 	    host_ping(path->address, path->nic, from, HOST_PING_BYTES_MIN) <= 0)
 		return 0;
 	if (answers(path, mtu))
 		return mtu;
-	if (mtu > ETHERNET_MTU && answers(path, ETHERNET_MTU))
-		return ETHERNET_MTU;
+	for (i = 0; i < sizeof(usual) / sizeof(*usual); i++)
+		if (mtu > usual[i] && answers(path, usual[i]))
+			return usual[i];
 	return answers(path, HOST_PING_BYTES_MIN) ? HOST_PING_BYTES_MIN : 0;
 }
 
@@ -258,6 +301,44 @@ static void volume_probe(struct doctor_volume *volume)
 	}
 }
 
+/* Paths that are logged in have shown that their portals answer. */
+static bool connect_wanted(const struct doctor_volume *volume, const struct doctor_path *path)
+{
+	return volume->checked && !path->session && !path->route_error &&
+	       (!path->route.assumed || path->reaches_bytes);
+}
+
+/* All at the same time: those that are silent cost one wait. */
+static void portals_try(struct doctor *doctor)
+{
+	struct doctor_path **paths = NULL;
+	struct reach *tries = NULL;
+	size_t i, j, count = 0;
+
+	for (i = 0; i < doctor->volume_count; i++)
+		for (j = 0; j < doctor->volumes[i].path_count; j++) {
+			struct doctor_path *path = &doctor->volumes[i].paths[j];
+
+			if (!connect_wanted(&doctor->volumes[i], path))
+				continue;
+			tries = alloc_array(tries, count + 1, sizeof(*tries));
+			paths = alloc_array(paths, count + 1, sizeof(*paths));
+			tries[count] = (struct reach) {
+				.portal = doctor_setting(path, "portal"), .nic = path->nic,
+				.from = doctor_setting(path, "source_address"),
+			};
+			paths[count++] = path;
+		}
+	if (count)
+		reach_try(tries, count);
+	for (i = 0; i < count; i++) {
+		paths[i]->tried = true;
+		paths[i]->connect_error = tries[i].error;
+	}
+	free(tries);
+	free(paths);
+}
+
 int doctor_load(struct doctor *doctor, const struct file_names *names, struct fault *fault)
 {
 	struct file_names all = { 0 };
@@ -277,6 +358,7 @@ int doctor_load(struct doctor *doctor, const struct file_names *names, struct fa
 			volume_probe(volume);
 	}
 	if (!ret) {
+		portals_try(doctor);
 		nics_load(doctor);
 		doctor->address_count = host_addresses(&doctor->addresses);
 	}

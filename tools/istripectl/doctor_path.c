@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* doctor: routes, and what the paths of a leg have in common. */
-#include <arpa/inet.h>
-#include <errno.h>
+/* doctor: what the paths of a leg, and the NICs of a subnet, have in common. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,125 +9,11 @@
 #include "place.h"
 #include "tree.h"
 
-#define IP_AND_ICMP_BYTES	28	/* of an IPv4 packet of ping */
-#define IP6_AND_ICMP_BYTES	48
-#define HEADERS_BYTES_MAX	100	/* of IP and TCP, with options */
-#define SENT_ENOUGH		10000	/* segments, to judge by */
-#define PER_SENT_AGAIN		1000
-
-/* Routes */
-
-/* The interface that has an address; empty when there is none. */
-static const char *address_nic(const struct doctor *doctor, const char *text)
-{
-	unsigned char bytes[sizeof(struct in6_addr)] = { 0 };
-	int i, family = strchr(text, ':') ? AF_INET6 : AF_INET;
-
-	if (inet_pton(family, text, bytes) != 1)
-		return "";
-	for (i = 0; i < doctor->address_count; i++)
-		if (doctor->addresses[i].family == family &&
-		    !memcmp(doctor->addresses[i].bytes, bytes, sizeof(bytes)))
-			return doctor->addresses[i].nic;
-	return "";
-}
-
-static void source_check(struct doctor *doctor, const struct doctor_path *path, const char *source)
-{
-	const char *owner = address_nic(doctor, source);
-
-	if (doctor->address_count < 0)
-		doctor_unread(doctor, "the addresses of this host", doctor->address_count);
-	else if (!strcmp(owner, path->nic))
-		doctor_pass(doctor);
-	else
-		doctor_warn(doctor, &(struct doctor_warning){
-			.measured = alloc_printf("leaves by %s, source address %s is of %s",
-						 path->nic, source, *owner ? owner : "no NIC"),
-			.wanted = alloc_text("one interface for both"),
-			.next = alloc_printf("ip route get %s from %s", path->address, source),
-		},
-		"the path does not use the link that it seems to use");
-}
-
-void doctor_route(struct doctor *doctor, const struct doctor_path *path)
-{
-	const char *source = doctor_setting(path, "source_address");
-
-	if (path->route_error == -ENETUNREACH || path->route_error == -EHOSTUNREACH ||
-	    path->route_error == -ENODEV || path->route_error == -EACCES ||
-	    (path->route_error == -EINVAL && *source))
-		doctor_warn(doctor, &(struct doctor_warning){
-			.measured = alloc_printf("no route: %s", strerror(-path->route_error)),
-			.wanted = alloc_printf("a route to %s%s%s%s%s", path->address,
-					       *path->nic ? " by " : "", path->nic,
-					       *source ? " from " : "", source),
-			.next = alloc_printf("ip route get %s%s%s%s%s", path->address,
-					     *path->nic ? " oif " : "", path->nic,
-					     *source ? " from " : "", source),
-		},
-		"the path cannot connect");
-	else if (path->route_error)
-		doctor_unread(doctor, "the route", path->route_error);
-	else if (*source)
-		source_check(doctor, path, source);
-	else
-		doctor_pass(doctor);
-}
-
-static bool nic_number(const char *nic, const char *file, long long *value)
-{
-	return *nic && fact_number(place_path("/sys/class/net/%s/%s", nic, file), value) &&
-	       *value > 0;
-}
-
-/* Whether TCP sends packets of nearly @mtu bytes, and loses none: then only pings are filtered. */
-static bool tcp_reaches(const struct doctor_path *path, long long mtu)
-{
-	const struct host_tcp *tcp = &path->tcp;
-
-	return path->measured && tcp->segment_bytes + HEADERS_BYTES_MAX >= mtu &&
-	       tcp->sent >= SENT_ENOUGH && tcp->sent_again * PER_SENT_AGAIN <= tcp->sent;
-}
-
-void doctor_path_mtu(struct doctor *doctor, const struct doctor_path *path)
-{
-	int headers = strchr(path->address, ':') ? IP6_AND_ICMP_BYTES : IP_AND_ICMP_BYTES;
-	long long mtu, least = path->route_error ? 0 : path->route.mtu;
-	bool silent;
-
-	if (path->tcp.path_mtu && (!least || path->tcp.path_mtu < least))
-		least = path->tcp.path_mtu;
-	if (!nic_number(path->nic, "mtu", &mtu)) {
-		doctor_unread(doctor, "the MTU of the NIC", 0);
-		return;
-	}
-	silent = path->reaches_bytes && (!least || path->reaches_bytes < least) &&
-		 !tcp_reaches(path, mtu);
-	if (silent)
-		least = path->reaches_bytes;
-	if (!least)
-		doctor_skip(doctor, "the MTU of the path is not known");
-	else if (least >= mtu)
-		doctor_pass(doctor);
-	else
-		doctor_warn(doctor, &(struct doctor_warning){
-			.measured = alloc_printf("%lld", least),
-			.wanted = alloc_printf("%lld", mtu),
-			.next = alloc_printf("ping -M do -c 3 -s %lld -I %s %s", mtu - headers,
-					     path->nic, path->address),
-		},
-		"%s",
-		silent ? "larger packets are lost on the way without a message: I/O may hang" :
-		"a route or a hop on the way takes less than the NIC sends");
-}
-
 /* Paths of a leg beside each other */
 
-/* Calls @check for the paths of each leg that has several. */
-static void legs_check(struct doctor *doctor, const struct doctor_volume *volume,
-		       void (*check)(struct doctor *doctor, const struct doctor_volume *volume,
-				     const struct doctor_path *paths, size_t count))
+void doctor_legs(struct doctor *doctor, const struct doctor_volume *volume,
+		 void (*check)(struct doctor *doctor, const struct doctor_volume *volume,
+			       const struct doctor_path *paths, size_t count))
 {
 	size_t first, next;
 
@@ -161,7 +45,7 @@ static char *nics_values(const struct doctor_path *paths, size_t count, const ch
 	for (i = 0; i < count; i++) {
 		char *longer;
 
-		if (!nic_number(paths[i].nic, file, &value)) {
+		if (!doctor_nic_number(paths[i].nic, file, &value)) {
 			free(all);
 			return NULL;
 		}
@@ -173,6 +57,43 @@ static char *nics_values(const struct doctor_path *paths, size_t count, const ch
 		all = longer;
 	}
 	return all;
+}
+
+/* Adds "<command> <value>" for a NIC unless it is there, as NICs of several paths are. */
+static char *mtu_add(char *all, const char *nic, long long mtu)
+{
+	char *one = alloc_printf("ip link set dev %s mtu %lld", nic, mtu);
+	char *longer = strstr(all, one) ? alloc_text(all) :
+		       alloc_printf("%s%s%s", all, *all ? " && " : "", one);
+
+	free(one);
+	free(all);
+	return longer;
+}
+
+/* Less is what all of them can carry; more may be lost on the way. */
+static char *mtus_step(const struct doctor_path *paths, size_t count)
+{
+	long long mtu, least = 0, most = 0;
+	char *lower = alloc_text(""), *raise = alloc_text(""), *both;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		doctor_nic_number(paths[i].nic, "mtu", &mtu);
+		least = !i || mtu < least ? mtu : least;
+		most = mtu > most ? mtu : most;
+	}
+	for (i = 0; i < count; i++) {
+		doctor_nic_number(paths[i].nic, "mtu", &mtu);
+		if (mtu > least)
+			lower = mtu_add(lower, paths[i].nic, least);
+		if (mtu < most)
+			raise = mtu_add(raise, paths[i].nic, most);
+	}
+	both = alloc_printf("%s # or, where switches and target take it: %s", lower, raise);
+	free(lower);
+	free(raise);
+	return both;
 }
 
 static void leg_mtus(struct doctor *doctor, const struct doctor_volume *volume,
@@ -189,8 +110,7 @@ static void leg_mtus(struct doctor *doctor, const struct doctor_volume *volume,
 	else
 		doctor_warn(doctor, &(struct doctor_warning){
 			.measured = alloc_printf("MTU %s", values),
-			.wanted = alloc_text("one MTU"),
-			.next = alloc_printf("ip link set dev %s mtu MTU", paths[0].nic),
+			.wanted = alloc_text("one MTU"), .next = mtus_step(paths, count),
 		},
 		"one path costs more per byte; it may be the only one that the network carries");
 	free(values);
@@ -198,7 +118,7 @@ static void leg_mtus(struct doctor *doctor, const struct doctor_volume *volume,
 
 void doctor_mtus(struct doctor *doctor, const struct doctor_volume *volume)
 {
-	legs_check(doctor, volume, leg_mtus);
+	doctor_legs(doctor, volume, leg_mtus);
 }
 
 /* Whether the leg's policy gives its paths what they can carry, when they are not equally fast. */
@@ -218,37 +138,71 @@ static bool policy_weighs(const struct doctor_path *paths, size_t count)
 	return false;
 }
 
+static long long divisor_of(long long a, long long b)
+{
+	while (b) {
+		long long rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/* Weights as the speeds are, in the smallest numbers. */
+static char *weights_step(const struct doctor_volume *volume, const struct doctor_path *paths,
+			  size_t count, bool in_turns)
+{
+	char *dir = tree_path(volume->name, "legs"), *all;
+	unsigned int leg = paths[0].leg->index;
+	long long speed, unit = 0;
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (doctor_nic_number(paths[i].nic, "speed", &speed))
+			unit = divisor_of(speed, unit);
+	all = in_turns ? alloc_printf("echo interleave > %s/%u/policy", dir, leg) : alloc_text("");
+	for (i = 0; i < count; i++) {
+		long long weight = unit && doctor_nic_number(paths[i].nic, "speed", &speed) ?
+				   speed / unit : 1;
+		char *longer;
+
+		if (weight == doctor_setting_number(&paths[i], "weight"))
+			continue;
+		longer = alloc_printf("%s%secho %lld > %s/%u/paths/%u/weight", all,
+				      *all ? " && " : "", weight, dir, leg, paths[i].path->index);
+		free(all);
+		all = longer;
+	}
+	free(dir);
+	return all;
+}
+
 static void leg_speeds(struct doctor *doctor, const struct doctor_volume *volume,
 		       const struct doctor_path *paths, size_t count)
 {
 	const char *policy = settings_value(&paths[0].leg->settings, "policy");
-	unsigned int leg = paths[0].leg->index;
-	char *values, *dir = tree_path(volume->name, "legs");
 	bool equal, in_turns = !strcmp(policy, "round-robin");
+	char *values = nics_values(paths, count, "speed", &equal);
 
-	values = nics_values(paths, count, "speed", &equal);
 	if (!values)
 		doctor_unread(doctor, "the speed of a NIC", 0);
 	else if (equal || policy_weighs(paths, count))
 		doctor_pass(doctor);
 	else
 		doctor_warn(doctor, &(struct doctor_warning){
-			.measured = alloc_printf("%s Mbit/s, policy %s, equal weights", values,
-						 policy),
+			.measured = alloc_printf("%s Mbit/s, policy %s%s", values, policy,
+						 in_turns ? "" : ", equal weights"),
 			.wanted = alloc_text("equal speeds, or policy interleave with weights"),
-			.next = in_turns ?
-				alloc_printf("echo interleave > %s/%u/policy", dir, leg) :
-				alloc_printf("echo WEIGHT > %s/%u/paths/%u/weight", dir, leg,
-					     paths[0].path->index),
+			.next = weights_step(volume, paths, count, in_turns),
 		},
 		"the slowest path determines the speed of all");
 	free(values);
-	free(dir);
 }
 
 void doctor_speeds(struct doctor *doctor, const struct doctor_volume *volume)
 {
-	legs_check(doctor, volume, leg_speeds);
+	doctor_legs(doctor, volume, leg_speeds);
 }
 
 /* The port that two interfaces end at, for free(); NULL when they share none. */
@@ -268,13 +222,32 @@ static char *port_shared(const char *a, const char *b)
 	return shared;
 }
 
+/* The second one anew, over a NIC of this host that no path of the leg uses. */
+static char *other_nic_step(const struct doctor *doctor, const struct doctor_volume *volume,
+			    const struct doctor_path *b)
+{
+	struct file_names used = { 0 };
+	const char *portal = doctor_setting(b, "portal"), *nic;
+	unsigned int leg = b->leg->index, index = b->path->index;
+	char *step;
+	size_t i;
+
+	for (i = 0; i < volume->path_count; i++)
+		if (volume->paths[i].leg == b->leg)
+			doctor_names_add(&used, volume->paths[i].nic);
+	nic = doctor_nic_beside(doctor, portal, &used);
+	step = alloc_printf("istripectl path remove %s %u %u && %s %s %u portal=%s,nic=%s",
+			    volume->name, leg, index, "istripectl path add", volume->name, leg,
+			    portal, nic ? nic : "OTHER");
+	file_names_free(&used);
+	return step;
+}
+
 static void pair_check(struct doctor *doctor, const struct doctor_volume *volume,
 		       const struct doctor_path *a, const struct doctor_path *b)
 {
 	char *port = *a->nic && *b->nic ? port_shared(a->nic, b->nic) : NULL;
 	bool bound = *doctor_setting(a, "nic") && *doctor_setting(b, "nic");
-	char *add = alloc_printf("istripectl path add %s %u portal=%s,nic=OTHER", volume->name,
-				 b->leg->index, doctor_setting(b, "portal"));
 
 	if (!*a->nic || !*b->nic)
 		doctor_skip(doctor, "path %u: its NIC is not known",
@@ -287,13 +260,11 @@ static void pair_check(struct doctor *doctor, const struct doctor_volume *volume
 						 a->path->index, b->path->index, port, a->nic,
 						 b->nic),
 			.wanted = alloc_text("a port for each path"),
-			.next = alloc_printf("istripectl path remove %s %u %u && %s",
-					     volume->name, b->leg->index, b->path->index, add),
+			.next = other_nic_step(doctor, volume, b),
 		},
 		"when it fails both are lost, and together they are no faster than one%s",
 		bound ? "" : "; without nic the route decides");
 	free(port);
-	free(add);
 }
 
 static void leg_nics(struct doctor *doctor, const struct doctor_volume *volume,
@@ -308,7 +279,7 @@ static void leg_nics(struct doctor *doctor, const struct doctor_volume *volume,
 
 void doctor_shared_nic(struct doctor *doctor, const struct doctor_volume *volume)
 {
-	legs_check(doctor, volume, leg_nics);
+	doctor_legs(doctor, volume, leg_nics);
 }
 
 /* NICs in one subnet */
@@ -416,20 +387,70 @@ void doctor_subnet_arp(struct doctor *doctor)
 	subnets_check(doctor, nic_arp);
 }
 
+/* Reverse paths */
+
+/* Another interface that the route to a portal of the NIC's paths leads to, or NULL. */
+static const struct doctor_path *back_elsewhere(const struct doctor *doctor, const char *nic,
+						bool *known)
+{
+	size_t i, j;
+
+	*known = false;
+	for (i = 0; i < doctor->volume_count; i++)
+		for (j = 0; j < doctor->volumes[i].path_count; j++) {
+			const struct doctor_path *path = &doctor->volumes[i].paths[j];
+
+			if (strcmp(path->nic, nic) || strchr(path->address, ':'))
+				continue;
+			*known |= *path->back;
+			if (*path->back && strcmp(path->back, nic))
+				return path;
+		}
+	return NULL;
+}
+
 static void nic_rp_filter(struct doctor *doctor, const char *nic, const char *other)
 {
+	bool known;
+	const struct doctor_path *path = back_elsewhere(doctor, nic, &known);
 	long long filter;
 
+	/* Rules lead the answers back by the NIC that they came for. */
+	if (known && !path) {
+		doctor_pass(doctor);
+		return;
+	}
 	if (!conf_value(nic, "rp_filter", &filter))
 		doctor_unread(doctor, "rp_filter", 0);
 	else if (filter != 1)
 		doctor_pass(doctor);
 	else
-		conf_warn(doctor, nic, other, "rp_filter", filter, 2,
-			  "what comes in by this one is dropped, since the route leads back by the other");
+		doctor_warn(doctor, &(struct doctor_warning){
+			.subject = alloc_text(nic), .measured = alloc_text("rp_filter 1"),
+			.wanted = alloc_text("rp_filter 2"),
+			.next = alloc_printf("sysctl -w net/ipv4/conf/%s/rp_filter=2", nic),
+		},
+		"what comes in by this one is dropped, since the route to %s leads by %s",
+		path ? path->address : "its subnet", path ? path->back : other);
 }
 
 void doctor_subnet_rp_filter(struct doctor *doctor)
 {
-	subnets_check(doctor, nic_rp_filter);
+	bool checked = false, known;
+	size_t i;
+
+	if (doctor->address_count < 0) {
+		doctor_unread(doctor, "the addresses of this host", doctor->address_count);
+		return;
+	}
+	for (i = 0; i < doctor->nics.count; i++) {
+		const char *nic = doctor->nics.items[i], *other = subnet_other(doctor, nic);
+
+		if (!other && !back_elsewhere(doctor, nic, &known))
+			continue;
+		nic_rp_filter(doctor, nic, other ? other : "another one");
+		checked = true;
+	}
+	if (!checked)
+		doctor_skip(doctor, "answers come in by the NICs that routes lead to");
 }

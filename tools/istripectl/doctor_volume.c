@@ -180,19 +180,9 @@ static void user_timeout_check(struct doctor *doctor, const struct doctor_path *
 			   notice_ms);
 }
 
-static const struct doctor_volume *volume_of(const struct doctor *doctor)
-{
-	size_t i;
-
-	for (i = 0; i + 1 < doctor->volume_count; i++)
-		if (!strcmp(doctor->volumes[i].name, doctor->volume))
-			break;
-	return &doctor->volumes[i];
-}
-
 void doctor_timers(struct doctor *doctor, const struct doctor_path *path)
 {
-	const struct doctor_volume *volume = volume_of(doctor);
+	const struct doctor_volume *volume = doctor_volume_of(doctor);
 	long long recovery_ms = volume_number(volume, "recovery_timeout_ms");
 	long long login_ms = doctor_setting_number(path, "login_timeout_ms");
 

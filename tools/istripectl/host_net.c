@@ -157,15 +157,43 @@ static int route_add_from(struct route_request *request, const char *from)
 	return 0;
 }
 
-int host_route(const char *to, const char *nic, const char *from, struct host_route *route)
+static int route_ask(const struct sockaddr_storage *to, unsigned int index, const char *from,
+		     unsigned int flags, union answer *answer)
 {
 	struct route_request request = {
 		.header = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct rtmsg)),
 			    .nlmsg_type = RTM_GETROUTE, .nlmsg_flags = NLM_F_REQUEST },
+		.route = { .rtm_family = to->ss_family, .rtm_flags = flags,
+			   .rtm_dst_len = 8 * address_size(to->ss_family) },
 	};
+	int ret = 0;
+
+	attribute_add(&request, RTA_DST, address_bytes(to), address_size(to->ss_family));
+	if (index)
+		attribute_add(&request, RTA_OIF, &index, sizeof(index));
+	if (*from)
+		ret = route_add_from(&request, from);
+	return ret ?: netlink_ask(NETLINK_ROUTE, &request.header, answer);
+}
+
+/* A socket has a source address before its second look-up, which rules may go by. */
+static bool route_is_assumed(const struct sockaddr_storage *to, unsigned int index,
+			     const char *from)
+{
 	union answer answer;
+	int ret;
+
+	if (to->ss_family != AF_INET || !index)
+		return false;
+	ret = route_ask(to, index, from, RTM_F_FIB_MATCH, &answer);
+	return ret == -EHOSTUNREACH || ret == -ENETUNREACH;
+}
+
+int host_route(const char *to, const char *nic, const char *from, struct host_route *route)
+{
 	unsigned int index = *nic ? if_nametoindex(nic) : 0;
 	struct sockaddr_storage address;
+	union answer answer;
 	socklen_t bytes;
 	int ret = host_address_read(to, &address, &bytes);
 
@@ -176,19 +204,12 @@ int host_route(const char *to, const char *nic, const char *from, struct host_ro
 		return -ENODEV;
 	if (address.ss_family == AF_INET6 && !index)
 		index = ((struct sockaddr_in6 *)&address)->sin6_scope_id;
-	request.route.rtm_family = address.ss_family;
-	request.route.rtm_dst_len = 8 * address_size(address.ss_family);
-	attribute_add(&request, RTA_DST, address_bytes(&address), address_size(address.ss_family));
-	if (index)
-		attribute_add(&request, RTA_OIF, &index, sizeof(index));
-	if (*from)
-		ret = route_add_from(&request, from);
-	if (!ret)
-		ret = netlink_ask(NETLINK_ROUTE, &request.header, &answer);
+	ret = route_ask(&address, index, from, 0, &answer);
 	if (ret)
 		return ret;
 	route_take(&answer.header, route);
 	route->mtu = route_mtu(&address, bytes, nic);
+	route->assumed = route_is_assumed(&address, index, *from ? from : route->source);
 	return 0;
 }
 

@@ -15,6 +15,8 @@ struct host_route {
 	char nic[IF_NAMESIZE];
 	char source[INET6_ADDRSTRLEN];	/* empty when the route has none */
 	long long mtu;			/* 0: not known */
+	/* No route leads there by the interface: IPv4 takes the address for one of its link. */
+	bool assumed;
 };
 
 /**

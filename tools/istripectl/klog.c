@@ -66,7 +66,7 @@ int klog_explain(int log, const char *volume, struct fault *fault)
 }
 
 /* "priority,number,microseconds,flags;text" */
-static void record_print(FILE *out, const char *record)
+static void record_print(void *out, const char *record)
 {
 	const char *text = strchr(record, ';'), *time = strchr(record, ',');
 	unsigned long long us = 0;
@@ -79,7 +79,8 @@ static void record_print(FILE *out, const char *record)
 	fprintf(out, "[%5llu.%06llu] %s\n", us / 1000000, us % 1000000, text + 1);
 }
 
-int klog_print(FILE *out)
+/* Calls @take for each line of the log. */
+static int records_read(void (*take)(void *context, const char *record), void *context)
 {
 	char *path = place_path("/dev/kmsg"), record[RECORD_BYTES];
 	int log = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -92,11 +93,41 @@ int klog_print(FILE *out)
 
 		record[bytes < 0 ? 0 : bytes] = '\0';
 		while ((line = strsep(&rest, "\n")))
-			record_print(out, line);
+			take(context, line);
 	}
 	klog_close(log);
 	free(path);
 	return ret;
+}
+
+int klog_print(FILE *out)
+{
+	return records_read(record_print, out);
+}
+
+struct count {
+	const char *text;
+	unsigned long long since_us;
+	int lines;
+};
+
+static void record_count(void *context, const char *record)
+{
+	const char *text = strchr(record, ';'), *time = strchr(record, ',');
+	struct count *count = context;
+
+	time = time ? strchr(time + 1, ',') : NULL;
+	if (text && time && *record != ' ' && strtoull(time + 1, NULL, 10) >= count->since_us &&
+	    !strncmp(text + 1, PREFIX, strlen(PREFIX)) &&
+	    !strncmp(text + 1 + strlen(PREFIX), count->text, strlen(count->text)))
+		count->lines++;
+}
+
+int klog_count(const char *text, long long since_s)
+{
+	struct count count = { .text = text, .since_us = since_s > 0 ? since_s * 1000000ULL : 0 };
+
+	return records_read(record_count, &count) ?: count.lines;
 }
 
 void klog_close(int log)

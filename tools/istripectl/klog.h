@@ -34,6 +34,15 @@ int klog_explain(int log, const char *volume, struct fault *fault);
 int klog_print(FILE *out);
 
 /**
+ * klog_count() - count lines of the module
+ * @text: how they begin, behind the name of the module
+ * @since_s: older ones do not count, in seconds since the machine has started
+ *
+ * Return: how many there are, as far as the log still has them; -errno: it cannot be read.
+ */
+int klog_count(const char *text, long long since_s);
+
+/**
  * klog_close() - let go of the log
  * @log: from klog_open()
  */

@@ -35,6 +35,24 @@ static int address_of(const struct reach *try, struct sockaddr_storage *to, sock
 	return ret;
 }
 
+static int source_bind(int fd, const char *from)
+{
+	struct sockaddr_storage source = { 0 };
+	socklen_t bytes;
+
+	if (!from || !*from)
+		return 0;
+	if (host_address_read(from, &source, &bytes)) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (source.ss_family == AF_INET6)
+		((struct sockaddr_in6 *)&source)->sin6_port = 0;
+	else
+		((struct sockaddr_in *)&source)->sin_port = 0;
+	return bind(fd, (struct sockaddr *)&source, bytes);
+}
+
 /* A socket that is connecting or connected, or -1. */
 static int connect_begin(struct reach *try)
 {
@@ -47,6 +65,7 @@ static int connect_begin(struct reach *try)
 		return -1;
 	fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, try->nic, strlen(try->nic)) &&
+	    !source_bind(fd, try->from) &&
 	    (!connect(fd, (struct sockaddr *)&to, bytes) || errno == EINPROGRESS)) {
 		try->error = -ETIMEDOUT;
 		return fd;

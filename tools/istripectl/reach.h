@@ -9,7 +9,8 @@
 
 struct reach {
 	const char *portal;	/* address and port */
-	const char *nic;
+	const char *nic;	/* empty: the route decides */
+	const char *from;	/* source address, NULL or empty: the kernel chooses */
 	int error;		/* set: 0, or -errno; -ETIMEDOUT: no answer within REACH_MS */
 };
 

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0
+/* doctor: the way of a path to its portal. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "doctor.h"
+#include "fact.h"
+#include "host_ping.h"
+#include "place.h"
+#include "reach.h"
+
+#define IP_AND_ICMP_BYTES	28	/* of an IPv4 packet of ping */
+#define IP6_AND_ICMP_BYTES	48
+#define HEADERS_BYTES_MAX	100	/* of IP and TCP, with options */
+#define SENT_ENOUGH		10000	/* segments, to judge by */
+#define PER_SENT_AGAIN		1000
+
+/* Addresses of this host */
+
+static int family_of(const char *address)
+{
+	return strchr(address, ':') ? AF_INET6 : AF_INET;
+}
+
+/* The entry of an address; NULL when this host does not have it. */
+static const struct host_address *address_find(const struct doctor *doctor, const char *text)
+{
+	unsigned char bytes[sizeof(struct in6_addr)] = { 0 };
+	int i;
+
+	if (inet_pton(family_of(text), text, bytes) != 1)
+		return NULL;
+	for (i = 0; i < doctor->address_count; i++)
+		if (doctor->addresses[i].family == family_of(text) &&
+		    !memcmp(doctor->addresses[i].bytes, bytes, sizeof(bytes)))
+			return &doctor->addresses[i];
+	return NULL;
+}
+
+/* An entry of the interface, of the family of an address; NULL when it has none. */
+static const struct host_address *address_of_nic(const struct doctor *doctor, const char *nic,
+						 const char *like)
+{
+	int i;
+
+	for (i = 0; i < doctor->address_count; i++)
+		if (doctor->addresses[i].family == family_of(like) &&
+		    !strcmp(doctor->addresses[i].nic, nic))
+			return &doctor->addresses[i];
+	return NULL;
+}
+
+static char *address_add_step(const struct doctor *doctor, const struct doctor_path *path,
+			      const char *source)
+{
+	const struct host_address *beside = address_of_nic(doctor, path->nic, source);
+	const char *nic = *path->nic ? path->nic : "NIC";
+
+	if (beside)
+		return alloc_printf("ip addr add %s/%u dev %s", source, beside->prefix, nic);
+	return alloc_printf("ip addr add %s/PREFIX dev %s", source, nic);
+}
+
+/* Routes */
+
+/* The path anew, over one interface: over that of its source address unless it names another. */
+static char *one_nic_step(const struct doctor *doctor, const struct doctor_path *path,
+			  const char *owner)
+{
+	const char *nic = doctor_setting(path, "nic"), *source = *nic ? "" :
+			  doctor_setting(path, "source_address");
+	unsigned int leg = path->leg->index, index = path->path->index;
+	char *list = alloc_printf("nic=%s,source=%s", *nic ? nic : owner, source), *step;
+
+	if (!*source)
+		list[strcspn(list, ",")] = '\0';
+	if (path->leg->path_count > 1)
+		step = alloc_printf("istripectl path remove %s %u %u && %s %s %u portal=%s,%s",
+				    doctor->volume, leg, index, "istripectl path add",
+				    doctor->volume, leg, doctor_setting(path, "portal"), list);
+	else
+		step = alloc_printf("istripectl down %s && %s %s --leg %u --path %u %s%s && %s %s",
+				    doctor->volume, "istripectl set", doctor->volume, leg, index,
+				    list, *source ? "" : ",source=", "istripectl up",
+				    doctor->volume);
+	free(list);
+	return step;
+}
+
+static void source_check(struct doctor *doctor, const struct doctor_path *path, const char *source)
+{
+	const struct host_address *found = address_find(doctor, source);
+
+	if (doctor->address_count < 0)
+		doctor_unread(doctor, "the addresses of this host", doctor->address_count);
+	else if (!found)
+		doctor_warn(doctor, &(struct doctor_warning){
+			.measured = alloc_printf("no NIC has the source address %s", source),
+			.wanted = alloc_text("a source address of this host"),
+			.next = address_add_step(doctor, path, source),
+		},
+		"the path cannot connect");
+	else if (!strcmp(found->nic, path->nic))
+		doctor_pass(doctor);
+	else
+		doctor_warn(doctor, &(struct doctor_warning){
+			.measured = alloc_printf("leaves by %s, source address %s is of %s",
+						 path->nic, source, found->nic),
+			.wanted = alloc_text("one interface for both"),
+			.next = one_nic_step(doctor, path, found->nic),
+		},
+		"the path does not use the link that it seems to use: ip route get %s from %s",
+		path->address, source);
+}
+
+static bool nic_is_down(const char *nic)
+{
+	long long carrier;
+
+	return *nic && fact_is_dir(place_path("/sys/class/net/%s", nic)) &&
+	       !fact_number(place_path("/sys/class/net/%s/carrier", nic), &carrier);
+}
+
+/* Most often the first of these that applies. */
+static char *route_step(const struct doctor *doctor, const struct doctor_path *path)
+{
+	const char *nic = path->nic, *source = doctor_setting(path, "source_address");
+
+	if (path->route_error == -ENODEV)
+		return alloc_text("ip link");
+	if (path->route_error == -EACCES || path->route_error == -EINVAL)
+		return alloc_printf("ip route get %s%s%s%s%s", path->address, *nic ? " oif " : "",
+				    nic, *source ? " from " : "", source);
+	if (nic_is_down(nic))
+		return alloc_printf("ip link set dev %s up", nic);
+	if (*nic && doctor->address_count >= 0 && !address_of_nic(doctor, nic, path->address))
+		return alloc_printf("ip addr add %s/PREFIX dev %s", *source ? source : "ADDRESS",
+				    nic);
+	return alloc_printf("ip route add %s via GATEWAY%s%s", path->address, *nic ? " dev " : "",
+			    nic);
+}
+
+static void route_warn(struct doctor *doctor, const struct doctor_path *path, const char *measured,
+		       const char *why)
+{
+	const char *source = doctor_setting(path, "source_address");
+
+	doctor_warn(doctor, &(struct doctor_warning){
+		.measured = alloc_printf("no route: %s", measured),
+		.wanted = alloc_printf("a route to %s%s%s%s%s", path->address,
+				       *path->nic ? " by " : "", path->nic,
+				       *source ? " from " : "", source),
+		.next = route_step(doctor, path),
+	},
+	"%s", why);
+}
+
+/* An address of its own link needs no route. */
+static bool is_answered(const struct doctor_path *path)
+{
+	return path->session || path->reaches_bytes || (path->tried && !path->connect_error);
+}
+
+void doctor_route(struct doctor *doctor, const struct doctor_path *path)
+{
+	const char *source = doctor_setting(path, "source_address");
+	int error = path->route_error;
+
+	if (error && *source && doctor->address_count >= 0 && !address_find(doctor, source))
+		source_check(doctor, path, source);
+	else if (error == -ENETUNREACH || error == -EHOSTUNREACH || error == -ENODEV ||
+		 error == -EACCES || (error == -EINVAL && *source))
+		route_warn(doctor, path, strerror(-error), "the path cannot connect");
+	else if (error)
+		doctor_unread(doctor, "the route", error);
+	else if (path->route.assumed && !is_answered(path))
+		route_warn(doctor, path, "the NIC has none that leads there",
+			   "the kernel looks for the portal on the link itself, and finds nobody");
+	else if (*source)
+		source_check(doctor, path, source);
+	else
+		doctor_pass(doctor);
+}
+
+/* Portals */
+
+static const char *silence_why(const struct doctor_path *path)
+{
+	if (path->connect_error == -ECONNREFUSED)
+		return "the host is there, but the target does not run, or has another port";
+	if (path->connect_error == -EHOSTUNREACH)
+		return "nobody in that network has the address, or the target is off";
+	return path->reaches_bytes ? "the host answers pings: a firewall drops the connection" :
+	       "the target is off, or packets are dropped on the way";
+}
+
+static char *silence_step(const struct doctor_path *path)
+{
+	const char *dev = *path->nic ? " dev " : "", *by = *path->nic ? " -I " : "";
+
+	if (path->connect_error == -ECONNREFUSED)
+		return alloc_printf("at the target: start it; Linux: ss -ltn src %s",
+				    path->address);
+	if (path->connect_error == -EHOSTUNREACH)
+		return alloc_printf("ip neigh show %s%s%s", path->address, dev, path->nic);
+	if (path->reaches_bytes)
+		return alloc_text("nft list ruleset; then the firewall of the target");
+	return alloc_printf("ping -c 3%s%s %s", by, path->nic, path->address);
+}
+
+void doctor_portal(struct doctor *doctor, const struct doctor_path *path)
+{
+	if (path->session || (path->tried && !path->connect_error))
+		doctor_pass(doctor);
+	else if (!path->tried)
+		doctor_skip(doctor, "there is no route to it");
+	else
+		doctor_warn(doctor, &(struct doctor_warning){
+			.measured = alloc_printf("%s: %s", doctor_setting(path, "portal"),
+						 strerror(-path->connect_error)),
+			.wanted = alloc_text("a connection"), .next = silence_step(path),
+		},
+		"%s", silence_why(path));
+}
+
+/* MTU */
+
+/* Whether TCP sends packets of nearly @mtu bytes, and loses none: then only pings are filtered. */
+static bool tcp_reaches(const struct doctor_path *path, long long mtu)
+{
+	const struct host_tcp *tcp = &path->tcp;
+
+	return path->measured && tcp->segment_bytes + HEADERS_BYTES_MAX >= mtu &&
+	       tcp->sent >= SENT_ENOUGH && tcp->sent_again * PER_SENT_AGAIN <= tcp->sent;
+}
+
+/* The smallest packets tell that the limit is below all usual MTUs, but not where. */
+static char *mtu_step(const struct doctor_path *path, long long mtu, long long least)
+{
+	int headers = family_of(path->address) == AF_INET6 ? IP6_AND_ICMP_BYTES :
+		      IP_AND_ICMP_BYTES;
+	char *ping = alloc_printf("ping -M do -c 3 -s %lld -I %s %s", mtu - headers, path->nic,
+				  path->address), *step;
+
+	if (least <= HOST_PING_BYTES_MIN)
+		return ping;
+	step = alloc_printf("ip link set dev %s mtu %lld # or raise it on the way, and see: %s",
+			    path->nic, least, ping);
+	free(ping);
+	return step;
+}
+
+void doctor_path_mtu(struct doctor *doctor, const struct doctor_path *path)
+{
+	long long mtu, least = path->route_error ? 0 : path->route.mtu;
+	bool silent;
+
+	if (path->tcp.path_mtu && (!least || path->tcp.path_mtu < least))
+		least = path->tcp.path_mtu;
+	if (!doctor_nic_number(path->nic, "mtu", &mtu)) {
+		doctor_unread(doctor, "the MTU of the NIC", 0);
+		return;
+	}
+	silent = path->reaches_bytes && (!least || path->reaches_bytes < least) &&
+		 !tcp_reaches(path, mtu);
+	if (silent)
+		least = path->reaches_bytes;
+	if (!least)
+		doctor_skip(doctor, "the MTU of the path is not known");
+	else if (least >= mtu)
+		doctor_pass(doctor);
+	else
+		doctor_warn(doctor, &(struct doctor_warning){
+			.measured = alloc_printf("%lld", least),
+			.wanted = alloc_printf("%lld", mtu),
+			.next = mtu_step(path, mtu, least),
+		},
+		"%s",
+		silent ? "larger packets are lost on the way without a message: I/O may hang" :
+		"a route or a hop on the way takes less than the NIC sends");
+}
