@@ -269,7 +269,7 @@ static long long path_probe(const struct doctor_path *path)
 	if (answers(path, mtu))
 		return mtu;
 	for (i = 0; i < sizeof(usual) / sizeof(*usual); i++)
-		if (mtu > usual[i] && answers(path, usual[i]))
+		if (mtu > usual[i] && host_ping(path->address, path->nic, from, usual[i]) > 0)
 			return usual[i];
 	return answers(path, HOST_PING_BYTES_MIN) ? HOST_PING_BYTES_MIN : 0;
 }

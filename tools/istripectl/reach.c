@@ -13,6 +13,8 @@
 #include "host_net.h"
 #include "reach.h"
 
+#define ISCSI_PORT	3260
+
 static long long now_ms(void)
 {
 	struct timespec now;
@@ -24,7 +26,8 @@ static long long now_ms(void)
 static int address_of(const struct reach *try, struct sockaddr_storage *to, socklen_t *bytes)
 {
 	char *address = host_address_of(try->portal);
-	in_port_t port = htons(host_port_of(try->portal));
+	unsigned short number = host_port_of(try->portal);
+	in_port_t port = htons(number ? number : ISCSI_PORT);
 	int ret = host_address_read(address, to, bytes);
 
 	if (to->ss_family == AF_INET6)

@@ -8,7 +8,7 @@
 #define REACH_MS	5000	/* ARP gives up after three seconds, and says so */
 
 struct reach {
-	const char *portal;	/* address and port */
+	const char *portal;	/* address and port, 3260 without one */
 	const char *nic;	/* empty: the route decides */
 	const char *from;	/* source address, NULL or empty: the kernel chooses */
 	int error;		/* set: 0, or -errno; -ETIMEDOUT: no answer within REACH_MS */
