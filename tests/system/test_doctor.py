@@ -14,8 +14,8 @@ from lab.shell import read, run, wait_for
 SLOW = {"InitialR2T": "Yes", "MaxOutstandingR2T": 1}
 #: What does not depend on the machine that the tests run on.
 GOOD = {"state", "path-state", "single-path", "fence", "timers", "recovery-timeout", "digests",
-        "route", "path-mtu", "mtu-equal", "speed-equal", "shared-nic", "link", "duplex",
-        "session-twice", "open-iscsi-session", "open-iscsi-record", "max-sectors"}
+        "route", "portal", "path-mtu", "mtu-equal", "speed-equal", "shared-nic", "link", "duplex",
+        "session-twice", "second-host", "open-iscsi-session", "open-iscsi-record", "max-sectors"}
 
 
 @pytest.fixture
