@@ -231,6 +231,12 @@ def make_lio(targets, links):
 
 
 @pytest.fixture
+def keep_on_disk():
+    """Where LIO writes down the reservations that shall outlive a loss of power."""
+    Path("/var/target/pr").mkdir(parents=True, exist_ok=True)
+
+
+@pytest.fixture
 def make_tgt(targets, links):
     """make_tgt(size_bytes or Lun, ..., params={}, ...): a tgt target on the first link."""
 

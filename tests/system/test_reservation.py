@@ -3,7 +3,6 @@
 
 import errno
 import re
-from pathlib import Path
 
 import pytest
 
@@ -26,12 +25,6 @@ ALLOWED = pytest.mark.allow_log(r"reservation conflict|I/O error|critical nexus 
 #: NOT READY: a target port in transition, also of a target that reports no access states.
 TRANSITION = (2, 4, 0x0A)
 REGISTER, RESERVE = 0, 1
-
-
-@pytest.fixture
-def keep_on_disk():
-    """Where LIO writes down what shall outlive a loss of power."""
-    Path("/var/target/pr").mkdir(parents=True, exist_ok=True)
 
 
 @pytest.fixture
