@@ -40,6 +40,12 @@ void istripe_conn_kick(struct istripe_conn *conn)
 		queue_work(istripe_io_wq, &conn->io_work);
 }
 
+void istripe_conn_await_release(struct istripe_conn *conn)
+{
+	if (!test_bit(ISTRIPE_CONN_STOPPED, &conn->flags))
+		queue_work(istripe_io_wq, &conn->release_work);
+}
+
 /* Socket locked. Returns 1 when io_work has to receive more, or to send data that R2Ts ask for. */
 static int conn_receive(struct istripe_conn *conn)
 {
@@ -75,6 +81,9 @@ static void conn_sk_event(struct sock *sk,
 
 static bool conn_space_wanted(struct sock *sk, struct istripe_conn *conn)
 {
+	/* While tasks are left there, release_work sets the flag again that is cleared below. */
+	if (!llist_empty(&conn->unreleased))
+		istripe_conn_await_release(conn);
 	if (!sk_stream_is_writeable(sk) || !istripe_pace_may_wake(conn))
 		return false;
 	clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
@@ -558,6 +567,7 @@ void istripe_conn_halt(struct istripe_conn *conn)
 	cancel_delayed_work_sync(&conn->keepalive_work);
 	kthread_cancel_work_sync(&conn->sender_work);
 	cancel_work_sync(&conn->io_work);
+	cancel_work_sync(&conn->release_work);
 }
 
 bool istripe_conn_stop(struct istripe_conn *conn)
@@ -590,6 +600,7 @@ struct istripe_conn *istripe_conn_alloc(struct istripe_session *session, u16 cid
 	INIT_LIST_HEAD(&conn->controls);
 	tasklet_setup(&conn->receive_tasklet, conn_receive_gathered);
 	INIT_WORK(&conn->io_work, conn_io_work);
+	INIT_WORK(&conn->release_work, istripe_task_release_work);
 	kthread_init_work(&conn->sender_work, conn_sender_work);
 	conn->sender = istripe_sender_pick();
 	INIT_DELAYED_WORK(&conn->keepalive_work, istripe_keepalive_work);

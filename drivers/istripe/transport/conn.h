@@ -10,7 +10,8 @@
  *			must neither sleep nor send.
  * Between them: @submitted (submitters push, transmit pops), @solicited (receive pushes,
  * transmit pops), @controls (any context pushes under @control_lock, transmit pops),
- * @exp_stat_sn (receive writes, transmit reads).
+ * @exp_stat_sn (receive writes, transmit reads), @unreleased (both push, @release_work pops with
+ * the socket locked).
  *
  * Lock order:
  *   session->socket_lock
@@ -77,6 +78,8 @@ struct istripe_conn {
 
 	struct tasklet_struct receive_tasklet;	/* when the softirq is through */
 	struct work_struct io_work;		/* at once */
+	struct work_struct release_work;	/* @unreleased: at once, and when TCP calls */
+	struct llist_head unreleased;		/* answered tasks, data of which TCP holds */
 	struct kthread_worker *sender;
 	struct kthread_work sender_work;	/* when the submitter pauses */
 	struct delayed_work keepalive_work;
@@ -155,6 +158,9 @@ void istripe_conn_set_state(struct istripe_conn *conn, enum istripe_conn_state s
 
 /* Lets io_work run both sides. Any context. */
 void istripe_conn_kick(struct istripe_conn *conn);
+
+/* Lets release_work look at @unreleased, now and with each acknowledgment. Any context. */
+void istripe_conn_await_release(struct istripe_conn *conn);
 
 /* @task has its ITT, references and transfer. Otherwise as istripe_session_submit(). */
 void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, bool may_send,

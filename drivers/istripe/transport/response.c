@@ -14,7 +14,7 @@
 
 /*
  * GOOD for a write is not believed before all its data were sent and acknowledged. Any other answer
- * counts; if TCP still holds data, the session ends when the task does (istripe_task_put()).
+ * counts; the task ends when TCP does not hold data of it any more (istripe_task_put()).
  */
 static int response_check_write(struct istripe_conn *conn, const struct istripe_task *task)
 {

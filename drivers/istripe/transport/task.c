@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/sched/mm.h>
 #include <linux/tcp.h>
+#include <net/sock.h>
 
 #include "transport/conn.h"
 #include "transport/session.h"
@@ -25,22 +27,65 @@ bool istripe_task_released(const struct istripe_task *task)
 	       READ_ONCE(task->referenced_seq) - una - 1 >= READ_ONCE(tcp->write_seq) - una;
 }
 
+static void task_end(struct istripe_task *task)
+{
+	/* done() may reuse the slot. */
+	WRITE_ONCE(task->conn->session->slots[task->slot].task, NULL);
+	task->done(task);
+}
+
+/*
+ * It stays in the session's table until release_work, or the session, ends it. This is rare, and
+ * inlined it would cost istripe_task_put() a register.
+ */
+static noinline void task_await_release(struct istripe_task *task)
+{
+	struct istripe_conn *conn = task->conn;
+
+	/* From here on it may be done at any time. */
+	llist_add(&task->unreleased_node, &conn->unreleased);
+	istripe_conn_await_release(conn);
+}
+
 void istripe_task_put(struct istripe_task *task)
 {
-	struct istripe_session *session = task->conn->session;
-
 	if (!atomic_dec_and_test(&task->refs))
 		return;
-	if (!istripe_task_released(task)) {
-		/* It stays in the table and is collected after the reset of the connection. */
-		istripe_session_fault(session, -EPROTO,
-				      "task 0x%08x was answered with status 0x%02x, but TCP still holds its data",
-				      task->itt, task->status);
-		return;
+	if (istripe_task_released(task))
+		task_end(task);
+	else
+		task_await_release(task);
+}
+
+/* Socket locked: no acknowledgment comes between the check of the tasks and the flag. */
+static void task_end_released(struct istripe_conn *conn)
+{
+	struct llist_node *node = llist_del_all(&conn->unreleased);
+	struct istripe_task *task, *next;
+
+	llist_for_each_entry_safe(task, next, node, unreleased_node) {
+		if (istripe_task_released(task))
+			task_end(task);
+		else
+			llist_add(&task->unreleased_node, &conn->unreleased);
 	}
-	/* done() may reuse the slot. */
-	WRITE_ONCE(session->slots[task->slot].task, NULL);
-	task->done(task);
+	/* Then TCP calls conn_write_space() with each acknowledgment. */
+	if (!llist_empty(&conn->unreleased))
+		set_bit(SOCK_NOSPACE, &conn->sock->flags);
+}
+
+void istripe_task_release_work(struct work_struct *work)
+{
+	struct istripe_conn *conn = container_of(work, struct istripe_conn, release_work);
+	unsigned int noreclaim = memalloc_noreclaim_save();
+
+	/* After the end its tasks are the session's. */
+	if (!test_bit(ISTRIPE_CONN_STOPPED, &conn->flags)) {
+		lock_sock(conn->sock->sk);
+		task_end_released(conn);
+		release_sock(conn->sock->sk);
+	}
+	memalloc_noreclaim_restore(noreclaim);
 }
 
 void istripe_task_answer(struct istripe_task *task, int error)

@@ -8,8 +8,9 @@
  *   receive side	(holder of the socket lock) transfer, rx_cursor, solicited.head, the result
  * @refs has one for the answer, one for the command on the transmit side, one for the stay on the
  * list of tasks with Data-Out to send, and one for every PDU with data of the task that is in the
- * tx batch and not yet TCP's. The task is done with the last of them. A connection that has been
- * halted has no sides any more: then the session collects the task.
+ * tx batch and not yet TCP's. The task is done with the last of them. If TCP holds data of it then,
+ * since the target has answered early, it is done when TCP has let go of these. A connection that
+ * has been halted has no sides any more: then the session collects the task.
  */
 #ifndef ISTRIPE_TRANSPORT_TASK_H
 #define ISTRIPE_TRANSPORT_TASK_H
@@ -18,6 +19,7 @@
 #include <linux/list.h>
 #include <linux/llist.h>
 #include <linux/types.h>
+#include <linux/workqueue.h>
 #include <scsi/scsi_common.h>
 
 #include "iscsi/transfer.h"
@@ -62,7 +64,8 @@ struct istripe_task {
 	bool polled;			/* the submitter polls: a sender thread would not run */
 	/*
 	 * Called once when the task is finished, from the receive side (softirq, socket locked:
-	 * must not send), the transmit side, or istripe_session_close().
+	 * must not send), the transmit side, release_work (socket locked), or
+	 * istripe_session_close().
 	 */
 	void (*done)(struct istripe_task *task);
 
@@ -99,6 +102,7 @@ struct istripe_task {
 		u32 accounted;		/* receive side: the tail it has told transfer about */
 		struct istripe_solicitation ring[ISTRIPE_TASK_R2T_MAX];
 	} solicited;
+	struct llist_node unreleased_node;	/* when there are no references */
 };
 
 /*
@@ -127,13 +131,17 @@ void istripe_task_session_fault(struct istripe_task *task, const char *why);
 void istripe_task_invalidate(struct istripe_task *task);
 
 /*
- * True when TCP has acknowledged all of the task that it was given by reference. An honest target
- * has acknowledged what it answers. With one that answers without taking the data, the next
- * owner's data could go out from the pages (P22). For either side of the task's connection.
+ * True when the target's TCP has acknowledged all of the task that ours was given by reference. A
+ * target has to take the data before it answers (RFC 7143 11.4.2). Before one that does not has
+ * taken them, another owner's data could go out from the pages (P22). For either side of the task's
+ * connection.
  */
 bool istripe_task_released(const struct istripe_task *task);
 
 /* Drops a reference; @task may be gone afterwards. For either side of its connection. */
 void istripe_task_put(struct istripe_task *task);
+
+/* Ends the connection's answered tasks that TCP has let go of. Of conn->release_work. */
+void istripe_task_release_work(struct work_struct *work);
 
 #endif

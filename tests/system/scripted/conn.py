@@ -45,6 +45,7 @@ class Connection:
         pdu.ahs = await self.reader.readexactly(pdu.ahs_bytes)
         if self.header_digest:
             pdu.digests_right &= await self._digest(raw + pdu.ahs)
+        await self.run_state.hook("on_header", self, pdu)
         if pdu.data_bytes:
             pad = -pdu.data_bytes % 4
             segment = await self.reader.readexactly(pdu.data_bytes + pad)

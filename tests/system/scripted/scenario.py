@@ -14,7 +14,6 @@ class Expect:
           "survives"     either of these, I/O is correct
           "refused"      enabling fails, last_error matches `reason`, with errno `number` if given
           "io error"     enabled, I/O fails with errno `number`, no session was lost
-          "answered"     the same, but a session may be lost; the command is not sent again
           "not served"   enabled, I/O waits for another login again and again, then fails
                         with errno `number`
          "path refused" the path goes down for `reason` and stays down
@@ -41,10 +40,6 @@ def io_error(number):
     return Expect("io error", number=number)
 
 
-def answered(number):
-    return Expect("answered", number=number)
-
-
 def not_served(number):
     return Expect("not served", number=number)
 
@@ -63,6 +58,7 @@ class Scenario:
 
     hooks: {name: async function(run, conn, what)}: on_connect, on_login (Login Request),
         on_command (Task), on_data_out, on_nop, on_tmf, on_logout (PDU); true: the step is done.
+        on_header (PDU, its data are still to be read): the rest is read in any case.
         before_send (PDU, numbered) returns None or what to send instead, a list.
         login_pairs(conn, request, pairs, ready) returns the pairs to answer, and whether the stage
         may be left.

@@ -8,10 +8,8 @@ import socket
 from scripted import pdu as p
 from scripted.pdu import RESERVED_TAG
 from scripted.scenario import (
-    SURVIVES,
     WORKS,
     Scenario,
-    answered,
     io_error,
     not_served,
     reconnects,
@@ -19,6 +17,7 @@ from scripted.scenario import (
 from scripted.scsi import (
     BUSY,
     CHECK_CONDITION,
+    CONDITION_MET,
     RESERVATION_CONFLICT,
     TASK_SET_FULL,
     WRITE_16,
@@ -194,18 +193,22 @@ async def half_then_busy(run, conn, task):
     await early(8)(run, conn, task)
 
 
-async def condition_met_then_reset(run, conn, task):
-    """CONDITION MET means no error, either. It comes with the R2T, in one segment: nothing has
-    been sent by then, and most of it never is.
+def not_taken(status):
+    """The answer comes with the R2T, in one segment: nothing has been sent by then, and most of it
+    never is.
     """
-    sock = conn.writer.get_extra_info("socket")
-    conn.writer.transport.pause_reading()
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
-    await run.target.r2t(conn, task, 0, task.edtl)
-    await early(4)(run, conn, task)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
-    await asyncio.sleep(0.3)
-    conn.reset()
+
+    async def step(run, conn, task):
+        sock = conn.writer.get_extra_info("socket")
+        conn.writer.transport.pause_reading()
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+        await run.target.r2t(conn, task, 0, task.edtl)
+        await early(status)(run, conn, task)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
+        await asyncio.sleep(0.3)
+        conn.reset()
+
+    return step
 
 
 async def nothing(run, conn, task):
@@ -236,8 +239,8 @@ def owed(conn):
 def answered_early(name, moment, expect, status, sense=b"", **more):
     """Writes are answered while their data are to be sent or on the way; these come to their end.
 
-    By the time of the next command the initiator has sent them. open-iscsi sends them, too, and
-    keeps its session: iscsi_xmit_task() has a reference to the task until all is sent.
+    By the time of the next command the initiator has sent them. open-iscsi sends them, too:
+    iscsi_xmit_task() has a reference to the task until all is sent.
     """
     begin, path = MOMENTS[moment]
 
@@ -257,8 +260,7 @@ def answered_early(name, moment, expect, status, sense=b"", **more):
 
 
 #: A write that is refused for good.
-REFUSED = {"times": 1000, "io": "either", "allow": ("error, dev istripe",)}
-LONG_REFUSED = {**REFUSED, "io": "long"}
+REFUSED = {"times": 1000, "io": "long", "allow": ("error, dev istripe",)}
 
 R2TS = [
     write("beyond the end", reconnects("beyond the end"), r2t(0, 262144)),
@@ -280,7 +282,7 @@ R2TS = [
     Scenario("early: GOOD before any data", reconnects("not asked for in full|before all its data"),
              instead(early(), opcode=WRITE_16), path=SOLICITED),
     Scenario("early: CONDITION MET, and the data are not taken", reconnects(),
-             on_write(condition_met_then_reset), path={**SOLICITED, "send_buffer_bytes": 16384}),
+             on_write(not_taken(CONDITION_MET)), path={**SOLICITED, "send_buffer_bytes": 16384}),
     Scenario("early: GOOD after a part", reconnects("not asked for in full|before all its data"),
              on_write(half_then_good), path=SOLICITED),
     Scenario("early: R2T after GOOD", reconnects(), instead(
@@ -289,23 +291,17 @@ R2TS = [
              on_write(early(2, bytes([0x70, 0, 11, 0, 0, 0, 0, 10]) + bytes(10))),
              path=SOLICITED),
     Scenario("early: BUSY between R2Ts", WORKS, on_write(half_then_busy), path=SOLICITED),
-    answered_early("BUSY", BEFORE, WORKS, BUSY),
-    answered_early("TASK SET FULL", BEFORE, WORKS, TASK_SET_FULL),
-    answered_early("RESERVATION CONFLICT", BEFORE, io_error(errno.EBADE), RESERVATION_CONFLICT,
-                   **REFUSED),
-    answered_early("no space", BEFORE, io_error(errno.ENOSPC), CHECK_CONDITION,
-                   fixed_sense(7, 0x27, 7), **REFUSED),
-    # The session ends when TCP still holds some of the data; the answer counts nevertheless.
-    *(row for moment in (WITHIN_R2T, WITHIN_UNSOLICITED) for row in (
-        answered_early("BUSY", moment, SURVIVES, BUSY),
-        answered_early("TASK SET FULL", moment, SURVIVES, TASK_SET_FULL),
-        answered_early("RESERVATION CONFLICT", moment, answered(errno.EBADE),
-                       RESERVATION_CONFLICT, **LONG_REFUSED),
-        answered_early("no space", moment, answered(errno.ENOSPC), CHECK_CONDITION,
-                       fixed_sense(7, 0x27, 7), **LONG_REFUSED))),
-    # BUSY ends the session then, as a loss does, and the write fails as a lost one does.
-    answered_early("BUSY, always,", WITHIN_R2T, not_served(errno.ENOLINK), BUSY,
-                   volume={"recovery_timeout_ms": 3000}, **LONG_REFUSED),
+    *(row for moment in MOMENTS for row in (
+        answered_early("BUSY", moment, WORKS, BUSY),
+        answered_early("TASK SET FULL", moment, WORKS, TASK_SET_FULL),
+        answered_early("RESERVATION CONFLICT", moment, io_error(errno.EBADE),
+                       RESERVATION_CONFLICT, **REFUSED),
+        answered_early("no space", moment, io_error(errno.ENOSPC), CHECK_CONDITION,
+                       fixed_sense(7, 0x27, 7), **REFUSED))),
+    # A loss, and the write fails as a lost one does.
+    Scenario("early: BUSY, always, and the data are not taken", not_served(errno.ENOLINK),
+             on_write(not_taken(BUSY)), path={**SOLICITED, "send_buffer_bytes": 16384},
+             volume={"recovery_timeout_ms": 3000}, **REFUSED),
 ]
 
 

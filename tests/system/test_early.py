@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A write is answered while its data are still on their way: the session and the data stay right.
+
+RFC 7143 11.4.2 has the target wait for the data. Some do not.
+"""
+
+import asyncio
+import collections
+import concurrent.futures
+import contextlib
+import errno
+import mmap
+import os
+import socket
+
+import pytest
+
+from lab.disk import Direct, noise, same
+from lab.reservation import CONFLICT, OTHER_KEY, WRITE_EXCLUSIVE, Reservations
+from lab.shell import read, run, wait_for
+from scripted import pdu as p
+from scripted.scenario import Scenario
+from scripted.scsi import RESERVATION_CONFLICT, WRITE_16, Result
+from scripted.steps import take_data
+from scripted.target import Task
+
+KIB, MIB = 1 << 10, 1 << 20
+AT, ELSEWHERE = MIB, 8 * MIB
+DATA, OTHER = noise(MIB, 1), noise(MIB, 4)
+#: The initiator makes no longer data segments.
+IMMEDIATE_BYTES = 256 * KIB
+#: Less than a write: most of it stays with the initiator's TCP while the target does not read.
+RECEIVE_BYTES = 32 * KIB
+PAUSE_S, STEP_BYTES, STEP_S = 1, 256 * KIB, 0.1
+
+Answer = collections.namedtuple("Answer", "result errno")
+ANSWERS = {
+    "protected": Answer(Result.check(7, 0x27, 0), errno.EREMOTEIO),
+    "reserved": Answer(Result(RESERVATION_CONFLICT), errno.EBADE),
+    "no_space": Answer(Result.check(7, 0x27, 7), errno.ENOSPC),
+}
+WAYS = {
+    "immediate": {"immediate_data": "Yes", "initial_r2t": "Yes"},
+    "unsolicited": {"immediate_data": "No", "initial_r2t": "No"},
+    "solicited": {"immediate_data": "No", "initial_r2t": "Yes"},
+}
+LENGTHS = {"max_burst_length": MIB, "first_burst_length": MIB}
+DIGESTS = {"header_digest": "CRC32C", "data_digest": "CRC32C"}
+REFUSED = pytest.mark.allow_log("error, dev istripe|reservation conflict", "writes that are refused")
+
+
+@contextlib.contextmanager
+def copied(link):
+    """The packets have copies of the pages, as on a wire. A veth hands over the pages themselves,
+    and what is in TCP's queue at the receiver would change with them. TCP refers to pages all the
+    same: it has looked at the NIC when it connected."""
+    run("ethtool", "-K", link.nic, "sg", "off")
+    try:
+        yield
+    finally:
+        run("ethtool", "-K", link.nic, "sg", "on", "tso", "on", "gso", "on")
+
+
+def is_struck(run, cdb):
+    lba = int.from_bytes(cdb[2:10], "big")
+    return run.armed and cdb[0] == WRITE_16 and AT <= lba * 512 < AT + len(DATA)
+
+
+async def respond(run, conn, task, answer):
+    """From here on the target reads nothing more for a while."""
+    run.hits += 1
+    conn.writer.transport.pause_reading()
+    await run.target.scsi_response(conn, task, answer.result, (2, task.edtl - task.received))
+
+
+async def pause(conn, seconds):
+    conn.writer.transport.pause_reading()
+    await asyncio.sleep(seconds)
+    conn.writer.transport.resume_reading()
+
+
+def note(run, task):
+    at = int.from_bytes(task.cdb[2:10], "big") * 512 - AT
+    run.memory[at] = bytes(task.buffer[:task.received])
+
+
+async def take_slowly(run, conn, task):
+    await pause(conn, PAUSE_S)
+    while task.received < task.edtl:
+        await take_data(run, conn, task)
+        if not task.received % STEP_BYTES:
+            await pause(conn, STEP_S)
+    note(run, task)
+
+
+def hooks(way, answer):
+    answered = set()
+
+    async def header(run, conn, pdu):
+        """Immediate data: answered in the middle of the PDU."""
+        if pdu.opcode == p.SCSI_COMMAND and pdu.data_bytes and not run.armed:
+            run.memory["immediate"] = max(pdu.data_bytes, run.memory.get("immediate", 0))
+        if pdu.opcode == p.SCSI_COMMAND and pdu.data_bytes and is_struck(run, pdu.cdb):
+            answered.add(pdu.itt)
+            await respond(run, conn, Task(conn, pdu), answer)
+            await pause(conn, PAUSE_S)
+
+    async def command(run, conn, task):
+        if task.itt in answered:
+            conn.checks.session.tasks.pop(task.itt)
+            note(run, task)
+            return True
+        if not is_struck(run, task.cdb):
+            return False
+        if way == "solicited":
+            await run.target.r2t(conn, task, 0, task.edtl)
+        await respond(run, conn, task, answer)
+        await take_slowly(run, conn, task)
+        return True
+
+    return {"on_header": header, "on_command": command}
+
+
+def refused_write(disk, target):
+    """Whoever wrote has other use for the memory when the write has failed. Returns the errno."""
+    with mmap.mmap(-1, len(DATA)) as memory:
+        memory[:] = DATA
+        with pytest.raises(OSError) as failed:
+            os.pwrite(disk.fd, memory, AT)
+        memory[:] = OTHER
+        wait_for("the target to take the data", lambda: len(target.run.memory) == target.run.hits,
+                 60)
+    return failed.value.errno
+
+
+def warm_up(disk, target, writes):
+    """A new connection begins slowly, with little immediate data."""
+    for _ in range(writes):
+        disk.write(ELSEWHERE, OTHER)
+        if target.run.memory.pop("immediate", 0) == IMMEDIATE_BYTES:
+            break
+
+
+def write_and_look(disk, at, data):
+    disk.write(at, data)
+    same(disk.read(at, len(data)), data, "what was read")
+
+
+@REFUSED
+@pytest.mark.timeout_s(120)
+@pytest.mark.parametrize("digests", ["plain", "digests"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", ANSWERS)
+def test_answered_early(name, way, digests, server, make_scripted, link, reader):
+    answer = ANSWERS[name]
+    scenario = Scenario("answers early", hooks=hooks(way, answer), settings={
+        "MaxRecvDataSegmentLength": MIB if way == "immediate" else 64 * KIB,
+        "MaxBurstLength": MIB, "FirstBurstLength": MIB})
+    server.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
+    volume, target = make_scripted(
+        scenario, path={**WAYS[way], **LENGTHS, **(DIGESTS if digests == "digests" else {})})
+    device = volume.enable()
+    reads = reader(device)
+    reads.goes_on()
+    with Direct(device) as disk, copied(link), concurrent.futures.ThreadPoolExecutor() as pool:
+        if way == "immediate":
+            # Digests are slow in Python, and so is the connection: less will do there.
+            warm_up(disk, target, 40 if digests == "plain" else 8)
+        server.arm()
+        other = pool.submit(write_and_look, disk, ELSEWHERE, noise(64 * KIB, 2))
+        assert refused_write(disk, target) == answer.errno
+        other.result(60)
+        taken = dict(target.run.memory)
+        assert digests == "digests" or sum(map(len, taken.values())) >= IMMEDIATE_BYTES
+        for offset, data in taken.items():
+            same(data, DATA[offset:offset + len(data)], "what the target has taken")
+        target.run.armed = False
+        volume.rescan()
+        wait_for("a disk to write to", lambda: read(f"/sys/block/{device.name}/ro") == "0")
+        write_and_look(disk, AT, noise(MIB, 3))
+    reads.goes_on()
+    assert reads.errors == [] and target.run.hits > 0
+    assert volume.reconnects() == 0 and read(volume.path_sysfs() / "last_error") == ""
+    assert server.violations() == []
+
+
+@REFUSED
+def test_the_data_are_never_taken(server, make_scripted):
+    """The target goes on talking: only the time of the command bounds it. Its answer counts."""
+
+    async def command(run, conn, task):
+        if not is_struck(run, task.cdb):
+            return False
+        await run.target.r2t(conn, task, 0, task.edtl)
+        await respond(run, conn, task, ANSWERS["reserved"])
+        while True:
+            await conn.tell_window()
+            await asyncio.sleep(STEP_S)
+
+    scenario = Scenario("takes nothing", hooks={"on_command": command},
+                        settings={"MaxBurstLength": MIB})
+    server.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
+    volume, target = make_scripted(scenario, path={**WAYS["solicited"], **LENGTHS},
+                                   command_timeout_ms=3000)
+    with Direct(volume.enable()) as disk:
+        server.arm()
+        with pytest.raises(OSError) as failed:
+            disk.write(AT, DATA)
+        assert failed.value.errno == errno.EBADE
+        target.run.armed = False
+        write_and_look(disk, AT, DATA)
+    assert target.run.hits == 1 and volume.reconnects() == 1
+    assert read(volume.path_sysfs() / "last_error").startswith(
+        "the target has answered a command, but does not take its data")
+    assert server.violations() == []
+
+
+@REFUSED
+def test_lio_answers_early(make_lio, make_volume, stock, link, reader, keep_on_disk):
+    """LIO answers when it has the immediate data, and dumps the unsolicited data that follow."""
+    target = make_lio(64 * MIB, params={"InitialR2T": "No", "ImmediateData": "Yes",
+                                        "FirstBurstLength": 262144, "MaxBurstLength": 262144})
+    volume = make_volume(target, path={"initial_r2t": "No", "immediate_data": "Yes",
+                                       "first_burst_length": 262144})
+    device = volume.enable()
+    reads = reader(device)
+    with Reservations(stock.login(link.portal(), target.iqn, target.lun_number(0))) as theirs, \
+            Direct(device) as disk:
+        assert theirs.register(0, OTHER_KEY) == 0
+        assert theirs.reserve(OTHER_KEY, WRITE_EXCLUSIVE) == 0
+        for _ in range(20):
+            with pytest.raises(OSError) as failed:
+                disk.write(AT, DATA)
+            assert failed.value.errno == errno.EBADE
+        assert theirs.clear(OTHER_KEY) in (0, CONFLICT)
+        write_and_look(disk, AT, DATA)
+    reads.goes_on()
+    assert reads.errors == []
+    assert volume.reconnects() == 0 and read(volume.path_sysfs() / "last_error") == ""
