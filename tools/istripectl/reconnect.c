@@ -62,7 +62,7 @@ static int words_read(const struct command_line *line, struct reconnect *it, str
 					 line->names[i], i == 1 ? "leg" : "path");
 	}
 	if (it->json && it->dry_run)
-		return fault_set(fault, -EINVAL, "either --json or --dry-run");
+		return fault_either(fault, "--json", "--dry-run");
 	return 0;
 }
 
@@ -246,7 +246,7 @@ static int await_fault(const struct reconnect *it, const struct step *step, int 
 		advice_login(it->name, full, fault);
 	}
 	if (*state)
-		fault_add(fault, "it goes on trying; next: istripectl status %s", it->name);
+		fault_add(fault, "next: istripectl status %s; it goes on trying", it->name);
 	free(full);
 	free(reason);
 	return error;

@@ -342,7 +342,7 @@ static void proof_say(const struct istripe_proof *proof, const char *why)
 
 	if (!proof_note(nexus, why))
 		return;
-	pr_warn("%s: not known to lead to the same portal group as %s, so writes lost with one wait for its own way: %s\n",
+	pr_warn("%s: not known to lead to the same portal group as %s, so the blocks of writes lost with one wait for its own way: %s\n",
 		nexus->label, proof->sibling->label, why);
 }
 
@@ -380,7 +380,7 @@ static void proof_say_differs(const struct istripe_proof *proof)
 	struct istripe_reason why;
 
 	if (proof_differs(proof, &why) && proof_note(nexus, why.text))
-		pr_warn("%s: no path leads to the same portal group, so writes lost with it wait for its own way: %s\n",
+		pr_warn("%s: no path leads to the same portal group, so the blocks of writes lost with it wait for its own way: %s\n",
 			nexus->label, why.text);
 }
 
