@@ -185,8 +185,11 @@ def test_answered_early(name, way, digests, server, make_scripted, link, reader)
 
 
 @REFUSED
-def test_the_data_are_never_taken(server, make_scripted):
-    """The target goes on talking: only the time of the command bounds it. Its answer counts."""
+@pytest.mark.parametrize("size", [MIB, 64 * KIB], ids=["more", "all-with-tcp"])
+def test_the_data_are_never_taken(server, make_scripted, size):
+    """The target goes on talking: only the time of the command bounds it. Its answer counts. TCP has
+    taken all of the data, or the driver has more of them.
+    """
 
     async def command(run, conn, task):
         if not is_struck(run, task.cdb):
@@ -205,7 +208,7 @@ def test_the_data_are_never_taken(server, make_scripted):
     with Direct(volume.enable()) as disk:
         server.arm()
         with pytest.raises(OSError) as failed:
-            disk.write(AT, DATA)
+            disk.write(AT, DATA[:size])
         assert failed.value.errno == errno.EBADE
         target.run.armed = False
         write_and_look(disk, AT, DATA)

@@ -89,14 +89,20 @@ static bool ghost_meets(const struct istripe_ghost *ghost, const struct istripe_
 	return range->lba < ghost->lba + ghost->blocks && ghost->lba < range->lba + range->blocks;
 }
 
+/* By the range that has all of them. */
+static bool ghosts_may_meet(const struct istripe_ghosts *ghosts, const struct istripe_ghost *range)
+{
+	return ghosts->count && range->lba < ghosts->end &&
+	       range->lba + range->blocks > ghosts->begin;
+}
+
 static bool ghosts_meet(const struct istripe_ghosts *ghosts, const struct istripe_ghost *range,
 			bool write)
 {
 	const struct istripe_ghost *ghost;
 	u32 i;
 
-	if (!ghosts->count || range->lba >= ghosts->end ||
-	    range->lba + range->blocks <= ghosts->begin)
+	if (!ghosts_may_meet(ghosts, range))
 		return false;
 	for (i = 0; i < ghosts->count; i++) {
 		ghost = &ghosts->ghosts[i];
@@ -106,19 +112,27 @@ static bool ghosts_meet(const struct istripe_ghosts *ghosts, const struct istrip
 	return false;
 }
 
+static void ghosts_fail(struct istripe_ghosts *ghosts, const struct istripe_ghost *range)
+{
+	u32 i;
+
+	if (!ghosts_may_meet(ghosts, range))
+		return;
+	for (i = 0; i < ghosts->count; i++)
+		ghosts->ghosts[i].failed |= ghost_meets(&ghosts->ghosts[i], range);
+}
+
 void istripe_ghosts_fail(const struct istripe_leg_task *leg_task)
 {
 	struct istripe_leg *leg = leg_task->leg;
 	struct istripe_nexus *nexus;
 	struct istripe_ghost range;
-	u32 at, i;
+	u32 at;
 
 	ghost_range(leg_task, &range);
 	spin_lock_bh(&leg->lock);
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		for (i = 0; i < nexus->ghosts.count; i++)
-			nexus->ghosts.ghosts[i].failed |= ghost_meets(&nexus->ghosts.ghosts[i],
-								      &range);
+		ghosts_fail(&nexus->ghosts, &range);
 	WRITE_ONCE(leg->ghosts_failed, leg->ghost_nexuses);
 	spin_unlock_bh(&leg->lock);
 }

@@ -225,7 +225,8 @@ static void path_take_back(struct istripe_path *path, const struct retired *reti
 
 /*
  * Waits in slices: when all nexuses that were to carry on are lost, those that still work must
- * stay. With @killable a fatal signal ends the wait. Returns the rest of @left.
+ * stay; a volume that is about to stop waits for us. With @killable a fatal signal ends the wait.
+ * Returns the rest of @left.
  */
 static long nexus_wait_idle(struct istripe_nexus *nexus, const struct retired *retired, long left,
 			    bool killable)
@@ -237,6 +238,8 @@ static long nexus_wait_idle(struct istripe_nexus *nexus, const struct retired *r
 		long ret = killable ? wait_for_completion_killable_timeout(&nexus->idled, slice) :
 				      wait_for_completion_timeout(&nexus->idled, slice);
 
+		if (istripe_resize_is_ending(leg->volume))
+			return -EBUSY;
 		if (retired->live && !READ_ONCE(leg->live_paths))
 			return -EBUSY;
 		if (retired->usable && !READ_ONCE(leg->usable_nexuses))

@@ -11,16 +11,22 @@
 #include "block/resize.h"
 #include "block/write_protect.h"
 
-static int identify_designator(const struct istripe_leg *leg, const struct istripe_lun *lun,
-			       struct istripe_reason *why)
+static int identify_designator(const struct istripe_nexus *nexus, struct istripe_reason *why)
 {
+	const struct istripe_leg *leg = nexus->leg;
+	const struct istripe_lun *lun = &nexus->found;
+
 	if (leg->lun.designator[0] && strcmp(leg->lun.designator, lun->designator)) {
 		istripe_reason_set(why, "leg %u is LUN %s, but %s answers here: path not used",
 				   leg->index, leg->lun.designator, lun->designator);
 		return -ENODEV;
 	}
-	/* Targets may give one serial number to several LUNs: somebody has to vouch for it. */
-	if (lun->by_serial && READ_ONCE(leg->path_count) > 1 && !leg->designator_given) {
+	/*
+	 * Targets may give one serial number to several LUNs: somebody has to vouch for it. The
+	 * path that has been live is none of several, it is the one that others are to join.
+	 */
+	if (lun->by_serial && READ_ONCE(leg->path_count) > 1 && !leg->designator_given &&
+	    !nexus->started) {
 		istripe_reason_set(why,
 				   "the LUN has a serial number, but no VPD 83h: for several paths write %s to designator of leg %u",
 				   lun->designator, leg->index);
@@ -29,10 +35,11 @@ static int identify_designator(const struct istripe_leg *leg, const struct istri
 	return 0;
 }
 
-static int identify_compare(const struct istripe_leg *leg, const struct istripe_lun *lun,
-			    struct istripe_reason *why)
+static int identify_compare(const struct istripe_nexus *nexus, struct istripe_reason *why)
 {
-	int ret = identify_designator(leg, lun, why);
+	const struct istripe_leg *leg = nexus->leg;
+	const struct istripe_lun *lun = &nexus->found;
+	int ret = identify_designator(nexus, why);
 
 	if (ret || !leg->identified)
 		return ret;
@@ -71,7 +78,7 @@ static int identify_partly(struct istripe_nexus *nexus, struct istripe_reason *w
 	int ret;
 
 	mutex_lock(&leg->identify_lock);
-	ret = identify_designator(leg, &nexus->found, why);
+	ret = identify_designator(nexus, why);
 	mutex_unlock(&leg->identify_lock);
 	istripe_identify_forget(nexus);
 	return ret;
@@ -87,7 +94,7 @@ int istripe_identify(struct istripe_nexus *nexus, struct istripe_reason *why)
 	if (!istripe_alua_usable(lun->access.state))
 		return identify_partly(nexus, why);
 	mutex_lock(&leg->identify_lock);
-	ret = identify_compare(leg, lun, why);
+	ret = identify_compare(nexus, why);
 	if (!ret && !leg->identified) {
 		leg->lun = *lun;
 		leg->first_blocks = lun->capacity.blocks;

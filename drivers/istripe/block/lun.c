@@ -262,6 +262,9 @@ static int probe_designator(struct probe *probe, struct istripe_lun *lun)
 	int ret = probe_page(probe, ISTRIPE_VPD_IDENTIFICATION);
 	bool refused = ret == -EIO;
 
+	lun->by_serial = false;
+	if (!ret && probe->tpgs)
+		istripe_vpd_port_decode(probe->data, probe->bytes, &probe->port);
 	if (!ret)
 		ret = istripe_vpd_designator_decode(probe->data, probe->bytes, lun->designator,
 						    sizeof(lun->designator));
@@ -375,17 +378,12 @@ static int probe_caching(struct probe *probe, struct istripe_lun *lun)
 /* The identity comes before the access state: it is all that some ports tell. */
 static int probe_port(struct probe *probe, struct istripe_lun *lun)
 {
-	int ret;
-
 	probe->tpgs = lun->inquiry.tpgs && probe->alua == ISTRIPE_ALUA_ON;
 	lun->access.tpgs = probe->tpgs ? lun->inquiry.tpgs : 0;
 	lun->access.asked_at = jiffies;
 	if (!probe->tpgs)
 		return 0;
-	ret = probe_designator(probe, lun);
-	if (!ret)
-		istripe_vpd_port_decode(probe->data, probe->bytes, &probe->port);
-	return ret;
+	return probe_designator(probe, lun);
 }
 
 static int probe_port_groups(struct probe *probe, bool extended)

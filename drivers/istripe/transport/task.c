@@ -42,6 +42,8 @@ static noinline void task_await_release(struct istripe_task *task)
 {
 	struct istripe_conn *conn = task->conn;
 
+	/* It is not over: the list's reference, by which the timeout of its request goes. */
+	atomic_set(&task->refs, 1);
 	/* From here on it may be done at any time. */
 	llist_add(&task->unreleased_node, &conn->unreleased);
 	istripe_conn_await_release(conn);
@@ -64,10 +66,12 @@ static void task_end_released(struct istripe_conn *conn)
 	struct istripe_task *task, *next;
 
 	llist_for_each_entry_safe(task, next, node, unreleased_node) {
-		if (istripe_task_released(task))
-			task_end(task);
-		else
+		if (!istripe_task_released(task)) {
 			llist_add(&task->unreleased_node, &conn->unreleased);
+			continue;
+		}
+		atomic_set(&task->refs, 0);
+		task_end(task);
 	}
 	/* Then TCP calls conn_write_space() with each acknowledgment. */
 	if (!llist_empty(&conn->unreleased))
