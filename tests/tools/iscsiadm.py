@@ -7,6 +7,7 @@ node_record.txt is what iscsiadm 2.1.8 prints for a new record.
 import os
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,21 @@ def record(target=T1, address="192.0.2.10", port=3260, nic=None, **more):
 
 
 TWO = (record(nic="eth1"), record(address="198.51.100.10", nic="eth2"))
+
+
+def update(tool, name, value, *words):
+    """iscsiadm -m node -o update of the records that the words choose."""
+    change(tool, name, value, "node", "-T", T1, *words)
+
+
+def rebind(tool, name, value, nic):
+    """iscsiadm -m iface -o update of the iface that records are bound to, and so of these."""
+    change(tool, name, value, "iface", "-I", f"i-{nic}")
+
+
+def change(tool, name, value, *words):
+    subprocess.run(["iscsiadm", "-m", *words, "-o", "update", "-n", name, "-v", str(value)],
+                   env=tool.env, check=True)
 
 
 def asked(tool):

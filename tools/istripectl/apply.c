@@ -65,7 +65,7 @@ static int records_follow(struct volume *wanted, bool is_new, struct fault *faul
 			volume_free(&copy);
 		}
 	}
-	settings_drop(&wanted->settings, NODE_SETTING);
+	node_drop(wanted);
 	if (!*why.text)
 		return ret;
 	if (is_new) {

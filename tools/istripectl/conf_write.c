@@ -13,6 +13,7 @@
 #include "alloc.h"
 #include "conf.h"
 #include "known.h"
+#include "node.h"
 #include "place.h"
 #include "value.h"
 
@@ -350,9 +351,24 @@ static void secrets_keep(struct settings *settings, const struct path *before, c
 	}
 }
 
-/* Nor does it say whether the volume follows node records of open-iscsi. */
+/* Nor does it say whether the volume or a path follows node records of open-iscsi. */
+static void node_keep(struct settings *settings, const struct settings *before)
+{
+	const char *value = settings_value(before, NODE_SETTING);
+
+	if (*value && !settings_find(settings, NODE_SETTING))
+		settings_put(settings, NODE_SETTING, value);
+}
+
+static void path_keep(struct path *path, const struct path *before, const char *volume)
+{
+	secrets_keep(&path->settings, before, volume);
+	if (before)
+		node_keep(&path->settings, &before->settings);
+}
+
 /* A file that cannot be read says more than is known here: it is not replaced. */
-static int volume_secrets_keep(struct volume *volume, const char *path, struct fault *fault)
+static int file_keep(struct volume *volume, const char *path, struct fault *fault)
 {
 	struct volume before = { 0 };
 	struct fault why = { 0 };
@@ -365,17 +381,13 @@ static int volume_secrets_keep(struct volume *volume, const char *path, struct f
 		volume_free(&before);
 		return ret;
 	}
-
-	if (*settings_value(&before.settings, "from_node") &&
-	    !settings_find(&volume->settings, "from_node"))
-		settings_put(&volume->settings, "from_node",
-			     settings_value(&before.settings, "from_node"));
+	node_keep(&volume->settings, &before.settings);
 	for (i = 0; i < volume->leg_count; i++)
 		for (j = 0; j < volume->legs[i].path_count; j++)
-			secrets_keep(&volume->legs[i].paths[j].settings,
-				     path_before(&before, volume->legs[i].index,
-						 volume->legs[i].paths[j].index),
-				     volume->name);
+			path_keep(&volume->legs[i].paths[j],
+				  path_before(&before, volume->legs[i].index,
+					      volume->legs[i].paths[j].index),
+				  volume->name);
 	volume_free(&before);
 	return 0;
 }
@@ -410,7 +422,7 @@ static int text_write(const char *path, const struct volume *volume, struct faul
 int conf_check(struct volume *volume, struct fault *fault)
 {
 	char *path = conf_path(volume->name);
-	int ret = volume_secrets_keep(volume, path, fault);
+	int ret = file_keep(volume, path, fault);
 
 	free(path);
 	return ret ? ret : legs_check(volume, fault);
@@ -420,7 +432,7 @@ int conf_write(struct volume *volume, struct fault *fault)
 {
 	char *dir = place_path(CONF_DIR), *path = conf_path(volume->name);
 	char *new = alloc_printf("%s.new", path);
-	int ret = volume_secrets_keep(volume, path, fault);
+	int ret = file_keep(volume, path, fault);
 
 	if (!ret && mkdir(dir, 0755) && errno != EEXIST)
 		ret = fault_set(fault, -errno, "%s: %s", dir, strerror(errno));

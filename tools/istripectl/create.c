@@ -11,6 +11,7 @@
 #include "initiator.h"
 #include "interrupt.h"
 #include "module.h"
+#include "node.h"
 #include "parse.h"
 #include "portal.h"
 #include "power.h"
@@ -118,13 +119,30 @@ static int volume_keep(struct volume *saved, const struct create_options *option
 	return 0;
 }
 
+/* A volume follows records of open-iscsi as its file says. */
+static int nodes_refuse(const struct volume *volume, const struct create_options *options,
+			struct fault *fault)
+{
+	int ret = node_refuse(&volume->settings, volume->name, fault);
+	size_t i, j;
+
+	if (!ret)
+		ret = node_refuse(&options->discovery.paths, volume->name, fault);
+	for (i = 0; !ret && i < volume->leg_count; i++)
+		for (j = 0; !ret && j < volume->legs[i].path_count; j++)
+			ret = node_refuse(&volume->legs[i].paths[j].settings, volume->name, fault);
+	return ret;
+}
+
 static int volume_create(struct volume *volume, const struct create_options *options,
 			 struct fault *fault)
 {
 	struct volume saved = { 0 };
 	struct retry retry;
-	int ret = initiator_take(volume, fault);
+	int ret = nodes_refuse(volume, options, fault);
 
+	if (!ret)
+		ret = initiator_take(volume, fault);
 	if (!ret)
 		ret = file_check(volume->name, options, fault);
 	if (!ret && options->discovery.portal)

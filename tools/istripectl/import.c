@@ -90,6 +90,18 @@ static int given_check(const struct settings *given, struct fault *fault)
 	return 0;
 }
 
+/* Whether a leg, as it was given, follows the records; NULL: whether the volume does. */
+static bool follows(const struct import *import, const struct settings *leg)
+{
+	const struct settings *volume = &import->given.settings;
+
+	if (leg && settings_find(leg, NODE_SETTING))
+		return !strcmp(settings_value(leg, NODE_SETTING), "yes");
+	if (settings_find(volume, NODE_SETTING))
+		return !strcmp(settings_value(volume, NODE_SETTING), "yes");
+	return !import->once;
+}
+
 static int options_check(const struct import *import)
 {
 	const struct volume *given = &import->given;
@@ -111,10 +123,12 @@ static int options_check(const struct import *import)
 					"no --path: the records say the paths of a leg");
 		else if (!*settings_value(leg, "target_name"))
 			ret = fault_set(fault, -EINVAL, "--leg target=NAME: a target is needed");
-		else if (!import->once)
+		else if (follows(import, leg))
 			ret = given_check(leg, fault);
 	}
-	return ret || import->once ? ret : given_check(&given->settings, fault);
+	if (!ret && node_follows(given, fault) < 0)
+		ret = -EINVAL;
+	return ret || !follows(import, NULL) ? ret : given_check(&given->settings, fault);
 }
 
 static int words_read(struct import *import, int argc, char **argv)
@@ -191,7 +205,7 @@ static int said_check(const struct import *import, const struct settings *way,
 	const char *given = settings_value(&import->given.settings, "initiator_name");
 	size_t i;
 
-	if (*name && *given && strcmp(name, given) && !import->once)
+	if (*name && *given && strcmp(name, given) && follows(import, NULL))
 		return fault_set(import->fault, -EINVAL,
 				 "--initiator %s, but iface.initiatorname of the records is %s\n"
 				 "next: leave --initiator out, or --once to read the records only now",
@@ -333,7 +347,7 @@ static int volume_fill(struct import *import)
 				"open-iscsi has no node record for TCP\n" RECORDS_NEXT);
 	if (!ret)
 		ret = initiator_take(&import->volume, import->fault);
-	if (!ret && !import->once)
+	if (!ret && follows(import, NULL))
 		settings_put(&import->volume.settings, NODE_SETTING, "yes");
 	return ret;
 }

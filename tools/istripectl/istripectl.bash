@@ -44,8 +44,9 @@ _istripectl_settings() {
 	printf '%s=\n' $2
 }
 
+# A caller may have more of them.
 _istripectl_path_settings() {
-	echo target=
+	echo "target= ${more:-}"
 	_istripectl_settings '*/legs/0/paths/0' \
 		'portal lun nic source_address isid weight connections multi chap_user chap_secret
 		header_digest data_digest login_timeout ping_interval ping_timeout dscp priority congestion_control send_buffer_bytes receive_buffer_bytes user_timeout'
@@ -62,6 +63,7 @@ _istripectl_choices() {
 	alua) echo on off ;;
 	multi) echo auto sessions mcs ;;
 	initial_r2t | immediate_data) echo Yes No ;;
+	from_node) echo yes no ;;
 	header_digest | data_digest) echo None CRC32C ;;
 	congestion_control) cat /proc/sys/net/ipv4/tcp_available_congestion_control ;;
 	nic) ls /sys/class/net ;;
@@ -142,6 +144,8 @@ _istripectl_discover() {
 }
 
 _istripectl_import() {
+	local more=from_node=
+
 	case $2 in
 	--leg | -l | --all-paths | -a | --set | -s | --metadata | -m | --chunk | -c | --initiator | -i)
 		_istripectl_create "$1" "$2" ''

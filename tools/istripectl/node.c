@@ -96,15 +96,65 @@ bool node_usable(const struct settings *record)
 
 /* A volume that follows its records */
 
+static bool says(const struct settings *settings, const char *word)
+{
+	return !strcmp(settings_value(settings, NODE_SETTING), word);
+}
+
+/* A path that says nothing is as the volume. */
+static bool path_is_following(const struct volume *volume, const struct settings *path)
+{
+	return says(path, "yes") || (says(&volume->settings, "yes") && !says(path, "no"));
+}
+
+static int word_check(const struct settings *settings, const char *place, struct fault *fault)
+{
+	const char *value = settings_value(settings, NODE_SETTING);
+
+	if (!*value || !strcmp(value, "yes") || !strcmp(value, "no"))
+		return 0;
+	return fault_set(fault, -EINVAL, "%s" NODE_SETTING " = %s: it is yes or no", place, value);
+}
+
 int node_follows(const struct volume *volume, struct fault *fault)
 {
-	const char *value = settings_value(&volume->settings, NODE_SETTING);
+	int ret = word_check(&volume->settings, "", fault);
+	bool any = says(&volume->settings, "yes");
+	size_t i, j;
 
-	if (!strcmp(value, "yes"))
-		return 1;
-	if (!*value || !strcmp(value, "no"))
+	for (i = 0; !ret && i < volume->leg_count; i++) {
+		const struct leg *leg = &volume->legs[i];
+
+		for (j = 0; !ret && j < leg->path_count; j++) {
+			const struct path *path = &leg->paths[j];
+			char *place = alloc_printf("leg %u path %u: ", leg->index, path->index);
+
+			ret = word_check(&path->settings, place, fault);
+			any |= says(&path->settings, "yes");
+			free(place);
+		}
+	}
+	return ret ? ret : any;
+}
+
+void node_drop(struct volume *volume)
+{
+	size_t i, j;
+
+	settings_drop(&volume->settings, NODE_SETTING);
+	for (i = 0; i < volume->leg_count; i++)
+		for (j = 0; j < volume->legs[i].path_count; j++)
+			settings_drop(&volume->legs[i].paths[j].settings, NODE_SETTING);
+}
+
+int node_refuse(const struct settings *settings, const char *volume, struct fault *fault)
+{
+	if (!settings_find(settings, NODE_SETTING))
 		return 0;
-	return fault_set(fault, -EINVAL, NODE_SETTING " = %s: it is yes or no", value);
+	return fault_set(fault, -EINVAL,
+			 "from_node is for the file of a volume, and for import\n"
+			 "next: istripectl save %s, write it there, then istripectl apply %s",
+			 volume, volume);
 }
 
 static bool same_or_open(const struct settings *path, const struct settings *way, const char *name)
@@ -167,21 +217,41 @@ static void settings_follow(struct settings *settings, const struct settings *sa
 	}
 }
 
-/* @first: the record of another path, set by the first one that there is. */
-static int path_follow(struct volume *volume, struct settings *path, const struct records *records,
-		       const struct settings **first, struct fault *fault)
+static int record_missing(const struct volume *volume, const struct leg *leg,
+			  const struct path *path, struct fault *fault)
+{
+	const char *target = settings_value(&path->settings, "target_name");
+
+	fault_set(fault, -ENOENT,
+		  "leg %u path %u of volume %s has no node record of open-iscsi: target %s, portal %s",
+		  leg->index, path->index, volume->name, target,
+		  settings_value(&path->settings, "portal"));
+	fault_add(fault, "next: iscsiadm -m node -T %s shows them; or " NODE_SETTING
+		  " = no for this path in the file of the volume", target);
+	return -ENOENT;
+}
+
+/*
+ * @first: the record of another path, set by the first one that there is. The settings of a volume
+ * are as its file says when only paths of it follow.
+ */
+static int path_follow(struct volume *volume, const struct leg *leg, struct path *path,
+		       const struct records *records, const struct settings **first,
+		       struct fault *fault)
 {
 	struct settings of_path = { 0 }, of_volume = { 0 };
 	const struct settings *record;
-	int ret = record_find(records, path, &record, fault);
+	int ret = record_find(records, &path->settings, &record, fault);
 
+	if (!ret && !record && says(&path->settings, "yes"))
+		ret = record_missing(volume, leg, path, fault);
 	if (ret || !record)
 		return ret;
 	ret = openiscsi_path(record, &of_path, fault);
-	if (!ret)
+	if (!ret && says(&volume->settings, "yes"))
 		ret = openiscsi_volume(record, *first, &of_volume, fault);
 	if (!ret) {
-		settings_follow(path, &of_path);
+		settings_follow(&path->settings, &of_path);
 		settings_follow(&volume->settings, &of_volume);
 		*first = record;
 	}
@@ -190,24 +260,39 @@ static int path_follow(struct volume *volume, struct settings *path, const struc
 	return ret;
 }
 
+static int none_follows(const struct volume *volume, bool any, struct fault *fault)
+{
+	if (!any)
+		return fault_set(fault, -EINVAL,
+				 "volume %s has from_node = yes, but no path of it has\n"
+				 "next: from_node = no in [volume], too", volume->name);
+	fault_set(fault, -ENOENT, "no path of volume %s has a node record of open-iscsi",
+		  volume->name);
+	fault_add(fault, "next: iscsiadm -m node shows them; or " NODE_SETTING
+		  " = no in the file of the volume");
+	return -ENOENT;
+}
+
 int openiscsi_refresh(struct volume *volume, struct fault *fault)
 {
 	const struct settings *first = NULL;
 	struct records records = { 0 };
 	int ret = records_read(&records, fault);
+	bool any = false;
 	size_t i, j;
 
-	for (i = 0; !ret && i < volume->leg_count; i++)
-		for (j = 0; !ret && j < volume->legs[i].path_count; j++)
-			ret = path_follow(volume, &volume->legs[i].paths[j].settings, &records,
-					  &first, fault);
-	if (!ret && !first) {
-		ret = fault_set(fault, -ENOENT,
-				"no path of volume %s has a node record of open-iscsi",
-				volume->name);
-		fault_add(fault, "next: iscsiadm -m node shows them; or " NODE_SETTING
-			  " = no in the file of the volume");
+	for (i = 0; !ret && i < volume->leg_count; i++) {
+		const struct leg *leg = &volume->legs[i];
+
+		for (j = 0; !ret && j < leg->path_count; j++) {
+			if (!path_is_following(volume, &leg->paths[j].settings))
+				continue;
+			ret = path_follow(volume, leg, &leg->paths[j], &records, &first, fault);
+			any = true;
+		}
 	}
+	if (!ret && !first)
+		ret = none_follows(volume, any, fault);
 	records_free(&records);
 	return ret;
 }

@@ -9,7 +9,7 @@
 #include "model.h"
 #include "records.h"
 
-#define NODE_SETTING	"from_node"	/* of [volume], for the tool alone */
+#define NODE_SETTING	"from_node"	/* of the volume or a path, for the tool alone */
 
 /**
  * node_way() - from where to where a record leads
@@ -31,7 +31,7 @@ int node_way(const struct settings *record, struct settings *settings, struct fa
 bool node_usable(const struct settings *record);
 
 /**
- * node_follows() - whether a volume follows the records
+ * node_follows() - whether a volume or a path of it follows the records
  * @volume: as its file says
  * @fault: set on failure
  *
@@ -40,12 +40,29 @@ bool node_usable(const struct settings *record);
 int node_follows(const struct volume *volume, struct fault *fault);
 
 /**
- * openiscsi_refresh() - read the settings of a volume from the records anew
- * @volume: each path that has a record, by target, portal and interface, has then what the record
- *	says; secrets must have been loaded before
+ * node_drop() - forget whether a volume and its paths follow the records
+ * @volume: as its file says; then without settings that the module does not have
+ */
+void node_drop(struct volume *volume);
+
+/**
+ * node_refuse() - an error for from_node where nothing would remember it
+ * @settings: of a volume, or of a path, as they were given
+ * @volume: its name
  * @fault: set on failure
  *
- * Return: 0; -ENOENT: no path has a record; -ENOPKG iscsiadm is not installed; another -errno.
+ * Return: 0; -EINVAL.
+ */
+int node_refuse(const struct settings *settings, const char *volume, struct fault *fault);
+
+/**
+ * openiscsi_refresh() - read the settings of a volume from the records anew
+ * @volume: each path that follows and has a record, by target, portal and interface, has then what
+ *	the record says, and so has a volume that follows; secrets must have been loaded before
+ * @fault: set on failure
+ *
+ * Return: 0; -ENOENT: no path that follows has a record, or one does not that says itself that it
+ * follows; -EINVAL: only the volume follows; -ENOPKG iscsiadm is not installed; another -errno.
  */
 int openiscsi_refresh(struct volume *volume, struct fault *fault);
 

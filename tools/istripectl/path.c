@@ -17,6 +17,7 @@
 #include "interrupt.h"
 #include "klog.h"
 #include "known.h"
+#include "node.h"
 #include "parse.h"
 #include "place.h"
 #include "portal.h"
@@ -56,6 +57,8 @@ static int path_read(const char *text, const struct volume *volume, const struct
 	struct path *path = leg_add_path(volume_add_leg(one, leg->index), path_free_index(leg));
 	int ret = parse_path(text, leg, path, fault);
 
+	if (!ret)
+		ret = node_refuse(&path->settings, volume->name, fault);
 	if (!ret)
 		ret = portal_resolve(&path->settings, fault);
 	if (ret)

@@ -10,6 +10,7 @@
 #include "command.h"
 #include "interrupt.h"
 #include "known.h"
+#include "node.h"
 #include "parse.h"
 #include "secret.h"
 #include "tree.h"
@@ -205,6 +206,8 @@ static int volume_set(const struct set_options *options, struct volume *one, str
 	const struct settings *now;
 	int ret = tree_read(options->name, &volume, fault);
 
+	if (!ret)
+		ret = node_refuse(&one->legs[0].paths[0].settings, options->name, fault);
 	if (!ret && !options->dry_run)
 		ret = secret_load(one, fault);
 	if (!ret) {
