@@ -109,6 +109,135 @@ def test_a_volume_of_records_is_tuned_with_iscsiadm(tool, make_lio, links, recor
     assert read(live(volume, 0) / "ping_interval_ms") == "6000"
 
 
+#: What the table of import --table takes: name and value as open-iscsi has them; files in configfs.
+#: Those that change while the volume is in use, without a login.
+LIVE = {
+    "node.session.timeo.replacement_timeout": (33, {"recovery_timeout_ms": "33000"}),
+    "node.session.nr_sessions": (2, {"connections": "2"}),
+    "node.conn[0].timeo.login_timeout": (21, {"login_timeout_ms": "21000"}),
+    "node.conn[0].timeo.noop_out_interval": (7, {"ping_interval_ms": "7000"}),
+    "node.conn[0].timeo.noop_out_timeout": (9, {"ping_timeout_ms": "9000"}),
+    "node.conn[0].tcp.window_size": (
+        MIB, {"receive_buffer_bytes": str(MIB), "send_buffer_bytes": str(MIB)}),
+    "node.conn[0].tcp.type_of_service": (184, {"dscp": "46"}),
+}
+#: Those that each path logs in anew for, one after the other.
+LOGIN = {
+    "node.session.iscsi.InitialR2T": ("Yes", {"initial_r2t": "Yes"}),
+    "node.session.iscsi.ImmediateData": ("No", {"immediate_data": "No"}),
+    "node.session.iscsi.FirstBurstLength": (64 * KIB, {"first_burst_length": str(64 * KIB)}),
+    "node.session.iscsi.MaxBurstLength": (128 * KIB, {"max_burst_length": str(128 * KIB)}),
+    "node.session.iscsi.MaxOutstandingR2T": (4, {"max_outstanding_r2t": "4"}),
+    "node.session.iscsi.DefaultTime2Wait": (3, {"default_time2wait": "3"}),
+    "node.session.iscsi.DefaultTime2Retain": (10, {"default_time2retain": "10"}),
+    "node.conn[0].iscsi.MaxRecvDataSegmentLength": (
+        128 * KIB, {"max_recv_data_segment_length": str(128 * KIB)}),
+    "node.conn[0].iscsi.HeaderDigest": ("CRC32C", {"header_digest": "CRC32C"}),
+    "node.conn[0].iscsi.DataDigest": ("CRC32C", {"data_digest": "CRC32C"}),
+    "node.session.auth.authmethod": ("CHAP", {}),
+    "node.session.auth.chap_algs": ("MD5,SHA256", {"chap_algorithms": "SHA256,MD5"}),
+    "node.session.auth.username": (USER, {"chap_user": USER}),
+    "node.session.auth.password": (SECRET, {}),
+    "node.session.auth.username_in": (MUTUAL_USER, {"chap_mutual_user": MUTUAL_USER}),
+    "node.session.auth.password_in": (MUTUAL_SECRET, {}),
+}
+#: Those that need the volume down.
+DOWN = {
+    "node.session.queue_depth": (64, {"queue_depth": "64"}),
+    "iface.initiatorname": (f"{istripe.INITIATOR}-anew",
+                            {"initiator_name": f"{istripe.INITIATOR}-anew"}),
+}
+#: Where a path leads from and to, which the record is found by.
+WAYS = {"node.name", "node.conn[0].address", "node.conn[0].port", "iface.net_ifacename",
+        "iface.hwaddress", "iface.ipaddress"}
+
+
+def tune(target, links, values):
+    for name, (value, _) in values.items():
+        if name.startswith("iface."):
+            for link in links[:2]:
+                iscsiadm("iface", "-I", f"on-{link.nic}", "-o", "update", "-n", name, "-v", value)
+        else:
+            node(target, "-o", "update", "-n", name, "-v", value)
+
+
+def as_recorded(volume, values):
+    """The files of the volume and of both paths have what the records say."""
+    for name, (_, ours) in values.items():
+        for file, wanted in ours.items():
+            if (volume.config / file).exists():
+                places = [volume.config]
+            else:
+                places = [volume.config / "legs/0/paths" / str(number) for number in (0, 1)]
+            assert {read(place / file) for place in places} == {wanted}, name
+
+
+def log_in_as_recorded(volume):
+    """Each path has offered what the records say at its last login."""
+    for number in (0, 1):
+        session = live(volume, number) / "session"
+        for name, (value, _) in LOGIN.items():
+            if ".iscsi." in name:
+                key = name.split(".")[-1]
+                assert read(session / "offered" / key) == str(value), (number, key)
+        negotiated = {key: read(session / "negotiated" / key)
+                      for key in ("HeaderDigest", "InitialR2T", "ImmediateData", "MaxBurstLength")}
+        assert negotiated == {"HeaderDigest": "CRC32C", "InitialR2T": "Yes", "ImmediateData": "No",
+                              "MaxBurstLength": str(128 * KIB)}
+
+
+def test_every_setting_of_records_under_io(tool, make_lio, links, records, conf):
+    """Live ones one by one, those of logins together, the others with the volume down for a moment."""
+    taken = {line.split()[0] for line in tool("import", "--table").splitlines() if " -: " not in line}
+    assert taken == {*LIVE, *LOGIN, *DOWN} | WAYS
+    target = make_lio(64 * MIB, all_links=True)
+    records(target)
+    volume = bring_up(tool)
+    assert (conf / "db.conf").exists() and {read(live(volume, n) / "nic") for n in (0, 1)} == {
+        link.nic for link in links[:2]}
+    options = fio.verify_options(4 * MIB, jobs=2, largest_bytes=64 * KIB, depth=4)
+    with fio.meanwhile(Path("/dev", volume.device()), **options):
+        for name, row in LIVE.items():
+            before = [read(volume.path_sysfs(0, number) / "faults") for number in (0, 1)]
+            tune(target, links, {name: row})
+            tool("apply", "db")
+            as_recorded(volume, {name: row})
+            assert [read(live(volume, number) / "faults") for number in (0, 1)] == before
+        target.demand_chap((USER, SECRET), (MUTUAL_USER, MUTUAL_SECRET))
+        tune(target, links, LOGIN)
+        tool("apply", "--secrets", "db")
+        as_recorded(volume, {**LIVE, **LOGIN})
+        log_in_as_recorded(volume)
+        tune(target, links, DOWN)
+        assert "needs it down: initiator_name, queue_depth" in tool("apply", "db", code=1)
+    tool("down", "db")
+    tool("up", "--saved", "db")
+    as_recorded(volume, {**LIVE, **LOGIN, **DOWN})
+    log_in_as_recorded(volume)
+    assert read(volume.sysfs() / "queue_depth") == "64" and tool("apply", "db") == ""
+
+
+def test_one_path_of_records(tool, make_lio, links, records, conf):
+    """Only path 1 follows its record; path 0 and what a volume has once are as the file says."""
+    target = make_lio(16 * MIB, all_links=True)
+    records(target)
+    volume = bring_up(tool, "--once")
+    file = conf / "db.conf"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("[leg 0 path 1]\n", "[leg 0 path 1]\nfrom_node = yes\n"),
+                    encoding="utf-8")
+    assert tool("apply", "db") == ""
+    update(target, node__conn__timeo__noop_out_interval=7,
+           node__session__timeo__replacement_timeout=77, node__conn__iscsi__HeaderDigest="CRC32C")
+    tool("apply", "db")
+    paths = [live(volume, number) for number in (0, 1)]
+    assert [read(path / "ping_interval_ms") for path in paths] == ["5000", "7000"]
+    assert [read(path / "session/negotiated/HeaderDigest") for path in paths] == ["None", "CRC32C"]
+    assert read(volume.sysfs() / "recovery_timeout_ms") == "120000"
+    tool("save", "db")
+    assert file.read_text(encoding="utf-8").count("from_node = yes") == 1 and tool("apply", "db") == ""
+
+
 def test_chap_of_records(tool, make_lio, records, conf):
     target = make_lio(16 * MIB, all_links=True, chap=(USER, SECRET),
                       chap_mutual=(MUTUAL_USER, MUTUAL_SECRET))

@@ -262,6 +262,11 @@ class Target:
             # Here, LIO takes a newline for a part of the value.
             write(self.tpg / "auth" / name, value, end="")
 
+    def demand_chap(self, chap, chap_mutual=None):
+        """The next login has to authenticate; sessions that there are stay."""
+        self.chap, self.chap_mutual = chap, chap_mutual
+        self._set_chap()
+
     def add_lun(self, number, lun):
         directory = self.tpg / "lun" / f"lun_{number}"
         directory.mkdir()
