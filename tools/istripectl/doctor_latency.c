@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* doctor: how long commands take over the paths of a leg, and over the legs of a volume. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "alloc.h"
 #include "doctor.h"
-#include "latency.h"
-
-#define COMMANDS_ENOUGH	1000	/* of a kind, to judge by */
-#define TIMES_LONGER	3
-#define MS_LONGER	1
+#include "slow.h"
 
 /* The words of a check. */
 struct comparison {
@@ -28,36 +23,6 @@ static const struct comparison of_legs = {
 	"requests that are spread over the legs wait for the slowest one",
 };
 
-/* -1: it cannot be judged, as a path that is not optimized: the array says that it is slow. */
-static double place_ms(const struct live *place, enum latency_kind kind)
-{
-	struct latency latency;
-
-	if (!strcmp(settings_value(&place->values, "access_state"), "active/non-optimized") ||
-	    !latency_of(place, kind, &latency) || latency_count(&latency) < COMMANDS_ENOUGH)
-		return -1;
-	return latency_short_mean_ms(&latency);
-}
-
-/* The number of those that can be judged; the fastest of them. */
-static size_t fastest_find(const struct live *group, enum latency_kind kind,
-			   const struct live **fastest, double *fastest_ms)
-{
-	size_t i, count = 0;
-
-	for (i = 0; i < group->child_count; i++) {
-		double ms = place_ms(&group->children[i], kind);
-
-		if (ms < 0)
-			continue;
-		if (!count++ || ms < *fastest_ms) {
-			*fastest = &group->children[i];
-			*fastest_ms = ms;
-		}
-	}
-	return count;
-}
-
 /* Takes @measured and @wanted. */
 static void slow_warn(struct doctor *doctor, const struct comparison *comparison,
 		      const char *place, char *measured, char *wanted)
@@ -73,57 +38,57 @@ static void slow_warn(struct doctor *doctor, const struct comparison *comparison
 }
 
 /* Whether there are two to compare. The fastest one passes. */
-static bool kind_check(struct doctor *doctor, const struct live *group, enum latency_kind kind,
+static bool kind_check(struct doctor *doctor, const struct live *all,
+		       const struct slow_group *group, enum latency_kind kind,
 		       const struct comparison *comparison)
 {
-	const struct live *fastest = NULL;
-	double fastest_ms = 0, most_ms;
+	const struct slow_limit *limit = &group->limits[kind];
 	size_t i;
 
-	if (fastest_find(group, kind, &fastest, &fastest_ms) < 2)
+	if (!limit->fastest)
 		return false;
-	most_ms = TIMES_LONGER * fastest_ms;
-	if (most_ms < fastest_ms + MS_LONGER)
-		most_ms = fastest_ms + MS_LONGER;
 	doctor_pass(doctor);
-	for (i = 0; i < group->child_count; i++) {
-		double ms = place_ms(&group->children[i], kind);
+	for (i = 0; i < all->child_count; i++) {
+		double ms;
 
-		if (ms > most_ms)
-			slow_warn(doctor, comparison, group->children[i].name,
+		if (slow_of_kind(group, kind, &all->children[i], &ms) == SLOW_YES)
+			slow_warn(doctor, comparison, all->children[i].name,
 				  alloc_printf("%ss take %.2f ms", latency_kinds[kind], ms),
 				  alloc_printf("%.2f ms or less, since %s %s takes %.2f ms",
-					       most_ms, comparison->what, fastest->name,
-					       fastest_ms));
+					       limit->most_ms, comparison->what,
+					       limit->fastest->name, limit->fastest_ms));
 	}
 	return true;
 }
 
-static bool is_counted(const struct live *group)
+static bool is_counted(const struct live *all)
 {
 	struct latency latency;
 	size_t i;
 
-	for (i = 0; i < group->child_count; i++)
-		if (latency_of(&group->children[i], LATENCY_READ, &latency))
+	for (i = 0; i < all->child_count; i++)
+		if (latency_of(&all->children[i], LATENCY_READ, &latency))
 			return true;
 	return false;
 }
 
-static void group_check(struct doctor *doctor, const struct live *group,
+static void group_check(struct doctor *doctor, const struct live *all,
 			const struct comparison *comparison)
 {
-	bool reads, writes;
+	struct slow_group group;
+	bool found = false;
+	int kind;
 
-	if (!is_counted(group)) {
+	if (!is_counted(all)) {
 		doctor_unread(doctor, "the time of commands", 0);
 		return;
 	}
-	reads = kind_check(doctor, group, LATENCY_READ, comparison);
-	writes = kind_check(doctor, group, LATENCY_WRITE, comparison);
-	if (!reads && !writes)
+	slow_compare(all, &group);
+	for (kind = 0; kind < SLOW_KINDS; kind++)
+		found |= kind_check(doctor, all, &group, kind, comparison);
+	if (!found)
 		doctor_skip(doctor, "no two %ss have %d reads or writes each", comparison->what,
-			    COMMANDS_ENOUGH);
+			    SLOW_COMMANDS);
 }
 
 /* The legs of a volume that is up; NULL, and said so, when it is not. */
