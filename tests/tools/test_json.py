@@ -151,4 +151,4 @@ def test_nothing_is_null(tool):
     (tool.root / base / "legs/0/paths/0/sessions").mkdir()
     path = loads(tool, "status", "--json")["volumes"][0]["legs"][0]["paths"][0]
     assert path == {"index": 0, "port_group": None, "preferred": None, "last_error": None,
-                    "fenced_through": [], "sessions": []}
+                    "fenced_through": [], "sessions": [], "slow": None}

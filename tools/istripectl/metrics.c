@@ -15,6 +15,7 @@
 #include "output.h"
 #include "place.h"
 #include "power.h"
+#include "slow.h"
 #include "value.h"
 #include "volumes.h"
 
@@ -56,6 +57,7 @@ struct sample {
 	const struct volume_now *volume;
 	const struct live *leg, *path, *connection;
 	const struct live *live;	/* the deepest of them; NULL: the volume is down */
+	struct slow_group slow;		/* of those beside @live, for slow_put() */
 	bool begun;			/* the lines before the first sample are printed */
 	unsigned int labels;		/* printed of the sample that is being printed */
 };
@@ -381,6 +383,15 @@ static void latency_put(struct sample *sample)
 			kind_put(sample, latency_kinds[kind], &latency);
 }
 
+/* A path or leg that cannot be judged has no sample. */
+static void slow_put(struct sample *sample)
+{
+	enum slow slow = slow_of(&sample->slow, sample->live);
+
+	if (slow != SLOW_UNKNOWN)
+		sample_number(sample, slow == SLOW_YES);
+}
+
 static void loaded_put(struct sample *sample)
 {
 	sample_number(sample, sample->all->loaded);
@@ -474,6 +485,9 @@ static const struct metric metrics[] = {
 	{ "istripe_leg_write_protected", "gauge",
 	  "Whether the LUN takes no writes.",
 	  OF_LEG, write_protected_put, NULL, 0 },
+	{ "istripe_leg_slow", "gauge",
+	  "Whether commands take much longer than on the volume's fastest leg.",
+	  OF_LEG, slow_put, NULL, 0 },
 
 	{ "istripe_path_info", "gauge",
 	  "Target, portal and interface of a path.",
@@ -493,6 +507,9 @@ static const struct metric metrics[] = {
 	{ "istripe_path_latency_seconds", "histogram",
 	  "Time of SCSI commands, from the request to the answer.",
 	  OF_PATH, latency_put, NULL, 0 },
+	{ "istripe_path_slow", "gauge",
+	  "Whether commands take much longer than over the leg's fastest path.",
+	  OF_PATH, slow_put, NULL, 0 },
 	{ "istripe_path_waiting_writes", "gauge",
 	  "Writes that wait until the target has ended the lost session.",
 	  OF_PATH, number_put, "waiting_writes", 0 },
@@ -541,6 +558,8 @@ static void children_put(struct sample *sample, const struct live *owner, const 
 	const struct live *all = live_child(owner, group);
 	size_t i;
 
+	if (sample->metric->put == slow_put)
+		slow_compare(all, &sample->slow);
 	for (i = 0; all && i < all->child_count; i++) {
 		*place = &all->children[i];
 		sample->live = *place;

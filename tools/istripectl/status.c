@@ -10,6 +10,7 @@
 #include "interrupt.h"
 #include "json_out.h"
 #include "live.h"
+#include "slow.h"
 #include "table.h"
 #include "tree.h"
 #include "value.h"
@@ -170,22 +171,40 @@ static char *access_text(const struct live *live)
 			    value(live, "port_group"));
 }
 
-static void path_rows(struct table *table, const struct live *leg, const struct live *live,
-		      int indent)
+/* How slow it is, behind a comma; empty when it is not, or cannot be judged. */
+static char *slow_text(const struct slow_group *group, const struct live *live, const char *what)
 {
-	const struct live *session = live_child(live, "session");
-	const struct live *all = live_child(live, "sessions");
+	char *why = slow_why(group, live, what);
+	char *text = *why ? alloc_printf(", slow: %s", why) : alloc_text("");
+
+	free(why);
+	return text;
+}
+
+static void path_row(struct table *table, const struct live *live, const struct slow_group *group,
+		     int indent)
+{
 	const char *nic = settings_value(&live->values, "nic");
-	bool there = session && session_is_there(session);
-	char *access = access_text(live);
-	size_t i;
+	char *access = access_text(live), *slow = slow_text(group, live, "path");
 
 	row(table, alloc_printf("%*spath %s", indent, "", live->name), value(live, "state"),
 	    alloc_printf("%s%s%s", value(live, "portal"), *nic ? " via " : "", nic),
-	    alloc_printf("%s lun %s, %s%s faults, %s reconnects", value(live, "target_name"),
+	    alloc_printf("%s lun %s, %s%s faults, %s reconnects%s", value(live, "target_name"),
 			 value(live, "lun"), access, value(live, "faults"),
-			 value(live, "reconnects")));
+			 value(live, "reconnects"), slow));
 	free(access);
+	free(slow);
+}
+
+static void path_rows(struct table *table, const struct live *leg, const struct live *live,
+		      const struct slow_group *group, int indent)
+{
+	const struct live *session = live_child(live, "session");
+	const struct live *all = live_child(live, "sessions");
+	bool there = session && session_is_there(session);
+	size_t i;
+
+	path_row(table, live, group, indent);
 	if (session)
 		session_row(table, session, "", indent + 2);
 	for (i = 0; all && i < all->child_count; i++) {
@@ -229,25 +248,31 @@ static void write_protected_row(struct table *table, const struct live *live, in
 		    alloc_text("it has refused a write: the disk is read-only; rescan asks it"));
 }
 
-static void leg_rows(struct table *table, const struct live *live, int indent)
+static void leg_rows(struct table *table, const struct live *live, const struct slow_group *legs,
+		     int indent)
 {
 	const struct live *paths = live_child(live, "paths");
+	char *slow = slow_text(legs, live, "leg");
+	struct slow_group group;
 	size_t i;
 
 	row(table, alloc_printf("%*sleg %s", indent, "", live->name), value(live, "state"),
 	    alloc_text(value(live, "designator")),
-	    alloc_printf("%s commands, %s redriven, %s retried", value(live, "commands"),
-			 value(live, "redriven"), value(live, "retried")));
+	    alloc_printf("%s commands, %s redriven, %s retried%s", value(live, "commands"),
+			 value(live, "redriven"), value(live, "retried"), slow));
+	free(slow);
 	lun_reset_row(table, live, indent + 2);
 	write_protected_row(table, live, indent + 2);
+	slow_compare(paths, &group);
 	for (i = 0; paths && i < paths->child_count; i++)
-		path_rows(table, live, &paths->children[i], indent + 2);
+		path_rows(table, live, &paths->children[i], &group, indent + 2);
 }
 
 static void live_rows(struct table *table, const struct view *view)
 {
 	const struct live *live = &view->live, *legs = live_child(live, "legs");
 	char *size = view_size(view);
+	struct slow_group group;
 	size_t i;
 
 	row(table, alloc_text(view->volume.name), view_state(view),
@@ -256,8 +281,9 @@ static void live_rows(struct table *table, const struct view *view)
 			 legs ? legs->child_count : 0, value(live, "chunk_bytes"),
 			 value(live, "recovery_timeout_ms")));
 	free(size);
+	slow_compare(legs, &group);
 	for (i = 0; legs && i < legs->child_count; i++)
-		leg_rows(table, &legs->children[i], 2);
+		leg_rows(table, &legs->children[i], &group, 2);
 }
 
 static void down_rows(struct table *table, const struct view *view)
@@ -279,6 +305,31 @@ static void status_rows(struct table *table, const struct view *view)
 
 static const char *const status_columns[] = { "NAME", "STATE", "WHERE", "DETAILS", NULL };
 
+static struct json_object *slow_object(enum slow slow)
+{
+	return slow == SLOW_UNKNOWN ? NULL : json_object_new_boolean(slow == SLOW_YES);
+}
+
+/* In the objects of @owner's directory @group, which json_live() has made in the same order. */
+static void slow_add(struct json_object *object, const struct live *owner, const char *group)
+{
+	const struct live *all = live_child(owner, group);
+	struct json_object *array;
+	struct slow_group compared;
+	size_t i;
+
+	if (!all || !json_object_object_get_ex(object, group, &array))
+		return;
+	slow_compare(all, &compared);
+	for (i = 0; i < all->child_count; i++) {
+		const struct live *place = &all->children[i];
+		struct json_object *member = json_object_array_get_idx(array, i);
+
+		json_object_object_add(member, "slow", slow_object(slow_of(&compared, place)));
+		slow_add(member, place, "paths");
+	}
+}
+
 static struct json_object *status_object(const struct view *view)
 {
 	struct json_object *object = json_object_new_object();
@@ -290,8 +341,10 @@ static struct json_object *status_object(const struct view *view)
 			       json_object_new_int64(live_size(view->live.name)) : NULL);
 	/* The volume's own words come last, and count. */
 	json_text(object, "state", view_state(view));
-	if (view->is_live)
+	if (view->is_live) {
 		json_live(object, &view->live);
+		slow_add(object, &view->live, "legs");
+	}
 	return object;
 }
 
