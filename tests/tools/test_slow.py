@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A slow path or leg: doctor, status and metrics judge in the same way."""
+"""A slow path or leg: doctor, status, metrics and monitor judge in the same way."""
 
 import json
 import re
@@ -10,6 +10,8 @@ from host import Host, latency
 
 BASE = "sys/block/istripe0/istripe"
 ALL = {"0", "1", "0/0", "0/1", "1/0", "1/1"}
+#: Enough for monitor to see a leg, in a volume of its own.
+LEG = "target=iqn.2026-01.a:t1,portal=192.0.2.10,nic=eth1"
 FAST, SLOW, FEW = {0.3: 5000}, {5: 5000}, {5: 999}
 
 
@@ -160,3 +162,96 @@ def test_a_volume_that_is_down(host):
     volume, = json.loads(host.tool.run("status", "--json")[0])["volumes"]
     assert "legs" not in volume and "slow" not in host.tool.run("status")[0]
     assert "_slow" not in host.tool.run("metrics")[0]
+
+
+# monitor
+
+@pytest.fixture
+def watched(tool):
+    """A leg with two paths."""
+    tool.run("create", "db", "--leg", LEG, "--path", "portal=192.0.3.10,nic=eth2")
+    tool.put(f"{BASE}/state", "live")
+    for place in ("0", "0/0", "0/1"):
+        tool.put(f"{directory(place)}/state", "live")
+        put(tool, place, FAST)
+    return tool
+
+
+def told(tool, *steps, words=()):
+    """The lines of monitor; a step is {place: counts}, or a line of shell."""
+    lines = ["#!/bin/sh", f"cd {tool.root}", "case $1 in"]
+    for number, step in enumerate(steps, 1):
+        if isinstance(step, dict):
+            step = "; ".join(f"echo '{latency(counts)}' >{directory(place)}/latency_{kind}"
+                             for place, counts in step.items() for kind in ("read", "write"))
+        lines.append(f"{number}) {step} ;;")
+    script = tool.root / "clock"
+    script.write_text("\n".join([*lines, "*) exit 1 ;;", "esac", ""]))
+    script.chmod(0o755)
+    return tool.run("monitor", *words, FAKE_CLOCK=str(script))[0].splitlines()
+
+
+def plain(lines):
+    return [line.split(" ", 1)[1] for line in lines]
+
+
+WORDS = "db leg 0 path 1: PATH_SLOW: reads take 5.00 ms, path 0 takes 0.30 ms"
+BETTER = "db leg 0 path 1: PATH_NOT_SLOW"
+
+
+def test_monitor(watched):
+    assert plain(told(watched, {"0/1": SLOW}, "true", {"0/1": {5: 6000}}, {"0/1": FAST})) \
+        == [WORDS, BETTER]
+
+
+def test_monitor_tells_changes_only(watched):
+    put(watched, "0/1", SLOW)
+    assert plain(told(watched, "true", {"0/1": FAST}, {"0/1": FEW}, {"0/1": FAST})) == [BETTER]
+
+
+def test_monitor_does_not_tell_the_limit_again_and_again(watched):
+    """The limit is 1.3 ms; less than 1.17 ms is clearly below it."""
+    assert plain(told(watched, {"0/1": {1.31: 5000}}, {"0/1": {1.29: 5000}}, {"0/1": {1.31: 5000}},
+                      {"0/1": {1.18: 5000}}, {"0/1": {1.16: 5000}}, {"0/1": {1.29: 5000}},
+                      {"0/1": {1.31: 5000}})) \
+        == [WORDS.replace("5.00", "1.31"), BETTER, WORDS.replace("5.00", "1.31")]
+
+
+def test_monitor_keeps_it_while_too_few_are_counted(watched):
+    """The counters began anew."""
+    assert plain(told(watched, {"0/1": SLOW}, {"0/1": {}}, {"0/1": FEW}, {"0/1": SLOW},
+                      {"0/1": {}}, {"0/1": FAST})) == [WORDS, BETTER]
+
+
+def test_monitor_of_a_path_that_goes(watched):
+    at = directory("0/1")
+    lines = plain(told(watched, {"0/1": SLOW}, f"mv {at} gone", f"mv gone {at}"))
+    assert lines == [WORDS, "db leg 0 path 1: live -> none", "db leg 0 path 1: none -> live", WORDS]
+
+
+def test_monitor_of_legs(watched):
+    watched.put(f"{directory('1')}/state", "live")
+    put(watched, "1", FAST)
+    lines = plain(told(watched, {"1": SLOW}, {"1": FAST}))
+    assert lines == ["db leg 1: LEG_SLOW: reads take 5.00 ms, leg 0 takes 0.30 ms",
+                     "db leg 1: LEG_NOT_SLOW"]
+
+
+def test_monitor_as_json(watched):
+    events = [json.loads(line)
+              for line in told(watched, {"0/1": SLOW}, {"0/1": FAST}, words=["--json"])]
+    same = {"volume": "db", "leg": 0, "path": 1, "old": "live", "new": "live",
+            "waiting_writes": None, "access_state": None}
+    assert all(event.pop("schema") == 1 and event.pop("time") for event in events)
+    assert events == [{"event": "PATH_SLOW", "reason": WORDS.split(": ", 2)[2], **same},
+                      {"event": "PATH_NOT_SLOW", "reason": None, **same}]
+
+
+def test_monitor_runs_a_program(watched, tmp_path):
+    program = tmp_path / "program"
+    program.write_text(f'#!/bin/sh\necho "$*|$ISTRIPE_NEW|$ISTRIPE_REASON" >>{tmp_path}/noted\n')
+    program.chmod(0o755)
+    # It is no change of a state.
+    told(watched, {"0/1": SLOW}, {"0/1": FAST}, words=["--program", program, "--exec", "/bin/false"])
+    assert (tmp_path / "noted").read_text().splitlines() == [
+        f"PATH_SLOW db 0 1|live|{WORDS.split(': ', 2)[2]}", "PATH_NOT_SLOW db 0 1|live|"]

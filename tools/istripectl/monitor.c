@@ -40,7 +40,7 @@ struct change {
 	const char *event;		/* NULL: it has no name */
 	const char *writes;		/* of WRITES_WAITING: how many; else empty */
 	const char *access;		/* of PATH_ACCESS: the new access state; else empty */
-	bool of_uevent;
+	bool keeps_state;
 	char *time;
 };
 
@@ -53,7 +53,7 @@ static void text_print(const struct change *change)
 		printf(" leg %d", state->leg);
 	if (state->path != STATES_NONE)
 		printf(" path %d", state->path);
-	if (change->of_uevent)
+	if (change->keeps_state)
 		printf(": %s%s%s%s", change->event, *change->writes || *change->access ? " " : "",
 		       change->writes, change->access);
 	else
@@ -136,7 +136,7 @@ static void change_tell(const struct command_line *line, struct change *change)
 		json_event(change);
 	else
 		text_print(change);
-	if (line->program && !change->of_uevent)
+	if (line->program && !change->keeps_state)
 		program_run(line->program, NULL, change);
 	if (line->alert && change->event)
 		program_run(line->alert, change->event, change);
@@ -150,6 +150,21 @@ static void changed(void *data, const struct state *state, const char *old)
 
 	change.event = event_name(state, old, event) ? event : NULL;
 	change_tell(data, &change);
+}
+
+/* Neither is a state of the driver: only this program judges so. */
+static void slow_changed(void *data, const struct state *state, bool slow)
+{
+	struct state because = *state;
+	bool of_leg = state->path == STATES_NONE;
+
+	because.reason = slow ? state->slow_why : (char *)"";
+	change_tell(data, &(struct change) {
+		.state = &because, .old = state->state, .keeps_state = true,
+		.event = slow ? (of_leg ? "LEG_SLOW" : "PATH_SLOW") :
+				(of_leg ? "LEG_NOT_SLOW" : "PATH_NOT_SLOW"),
+		.writes = "", .access = "",
+	});
 }
 
 /* Those that change no state: of all others the states tell. */
@@ -169,7 +184,7 @@ static void uevent_tell(const struct command_line *line, const struct uevent *ue
 
 	if (of_access || !strncmp(action, "WRITES_", strlen("WRITES_")))
 		change_tell(line, &(struct change) {
-			.state = &state, .old = state.state, .event = action, .of_uevent = true,
+			.state = &state, .old = state.state, .event = action, .keeps_state = true,
 			.writes = writes, .access = of_access ? access : "",
 		});
 	free(state.volume);
@@ -206,6 +221,7 @@ static int monitor_run(struct command_line *line, struct fault *fault)
 			break;
 		states_settle(&before, &after);
 		states_compare(&before, &after, changed, line);
+		states_compare_slow(&before, &after, slow_changed, line);
 		uevents_tell(line, &changes.uevents);
 		states_free(&before);
 		before = after;

@@ -7,6 +7,7 @@
 
 #define TIMES_LONGER	3
 #define MS_LONGER	1
+#define NEARLY		0.9	/* of the limit */
 
 /* -1: it cannot be judged, as a path that is not optimized: the array says that it is slow. */
 static double place_ms(const struct live *place, enum latency_kind kind)
@@ -57,7 +58,9 @@ enum slow slow_of_kind(const struct slow_group *group, enum latency_kind kind,
 	*ms = limit->fastest ? place_ms(place, kind) : -1;
 	if (*ms < 0)
 		return SLOW_UNKNOWN;
-	return *ms > limit->most_ms ? SLOW_YES : SLOW_NO;
+	if (*ms > limit->most_ms)
+		return SLOW_YES;
+	return *ms > NEARLY * limit->most_ms ? SLOW_NEARLY : SLOW_NO;
 }
 
 enum slow slow_of(const struct slow_group *group, const struct live *place)

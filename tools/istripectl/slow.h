@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Whether commands take much longer over one path than over the others of its leg, or on one leg
- * than on the others. This is the only place that judges so: doctor, status and metrics say
- * the same.
+ * than on the others. This is the only place that judges so: doctor, status, metrics and monitor
+ * say the same.
  */
 #ifndef ISTRIPECTL_SLOW_H
 #define ISTRIPECTL_SLOW_H
@@ -18,6 +18,7 @@
 enum slow {
 	SLOW_UNKNOWN,		/* too few commands of it, or nothing to compare it with */
 	SLOW_NO,
+	SLOW_NEARLY,		/* no, but for monitor one that was slow still is */
 	SLOW_YES,
 };
 

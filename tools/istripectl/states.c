@@ -52,12 +52,20 @@ static long long reconnects_read(const char *state)
 	return count;
 }
 
+static void slow_set(struct state *state, const struct slow_group *group, const struct live *live)
+{
+	state->slow = slow_of(group, live);
+	state->slow_why = slow_why(group, live, state->path == STATES_NONE ? "leg" : "path");
+}
+
 static void paths_add(struct states *states, const char *volume, const char *device,
 		      const struct live *leg, size_t of_leg)
 {
 	const struct live *paths = live_child(leg, "paths");
+	struct slow_group group;
 	size_t i, at;
 
+	slow_compare(paths, &group);
 	for (i = 0; paths && i < paths->child_count; i++) {
 		const struct live *path = &paths->children[i];
 		const char *state = settings_value(&path->values, "state");
@@ -70,6 +78,7 @@ static void paths_add(struct states *states, const char *volume, const char *dev
 		states->items[at].last_error =
 			alloc_text(settings_value(&path->values, "last_error"));
 		states->items[at].reconnects = reconnects_read(states->items[at].file);
+		slow_set(&states->items[at], &group, path);
 		reason_pass(states, of_leg, at);
 	}
 }
@@ -78,8 +87,10 @@ static void live_add(struct states *states, const char *volume, const char *devi
 		     const struct live *live)
 {
 	const struct live *legs = live_child(live, "legs");
+	struct slow_group group;
 	size_t i, of_leg, of_volume;
 
+	slow_compare(legs, &group);
 	of_volume = state_add(states, volume, STATES_NONE, STATES_NONE,
 			      settings_value(&live->values, "state"), "",
 			      place_path("/sys/block/%s/istripe/state", device));
@@ -90,6 +101,7 @@ static void live_add(struct states *states, const char *volume, const char *devi
 				   settings_value(&leg->values, "state"), "",
 				   place_path("/sys/block/%s/istripe/legs/%s/state", device,
 					      leg->name));
+		slow_set(&states->items[of_leg], &group, leg);
 		paths_add(states, volume, device, leg, of_leg);
 		reason_pass(states, of_volume, of_leg);
 	}
@@ -144,6 +156,11 @@ static bool serves(const struct state *state)
 	return !strcmp(state->state, "live") || !strcmp(state->state, "degraded");
 }
 
+static bool only_tries(const struct state *old, const struct state *now)
+{
+	return now->path != STATES_NONE && !serves(old) && !strcmp(now->state, "connecting");
+}
+
 void states_settle(const struct states *before, struct states *after)
 {
 	size_t i;
@@ -152,11 +169,15 @@ void states_settle(const struct states *before, struct states *after)
 		struct state *now = &after->items[i];
 		const struct state *old = find(before, now->volume, now->leg, now->path);
 
-		if (now->path == STATES_NONE || !old || serves(old) ||
-		    strcmp(now->state, "connecting"))
+		if (!old)
 			continue;
-		free(now->state);
-		now->state = alloc_text(old->state);
+		if (only_tries(old, now)) {
+			free(now->state);
+			now->state = alloc_text(old->state);
+		}
+		/* A mean about as long as the limit is not told again and again. */
+		if (old->slow == SLOW_YES && now->slow != SLOW_NO)
+			now->slow = SLOW_YES;
 	}
 }
 
@@ -213,6 +234,22 @@ void states_compare(const struct states *before, const struct states *after,
 	}
 }
 
+void states_compare_slow(const struct states *before, const struct states *after,
+			 void (*changed)(void *data, const struct state *state, bool slow),
+			 void *data)
+{
+	size_t i;
+
+	for (i = 0; i < after->count; i++) {
+		const struct state *now = &after->items[i];
+		const struct state *old = find(before, now->volume, now->leg, now->path);
+		bool slow = now->slow == SLOW_YES;
+
+		if (slow != (old && old->slow == SLOW_YES))
+			changed(data, now, slow);
+	}
+}
+
 void states_free(struct states *states)
 {
 	size_t i;
@@ -223,6 +260,7 @@ void states_free(struct states *states)
 		free(states->items[i].reason);
 		free(states->items[i].file);
 		free(states->items[i].last_error);
+		free(states->items[i].slow_why);
 	}
 	free(states->items);
 	memset(states, 0, sizeof(*states));

@@ -3,9 +3,11 @@
 #ifndef ISTRIPECTL_STATES_H
 #define ISTRIPECTL_STATES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "fault.h"
+#include "slow.h"
 
 #define STATES_NONE	(-1)
 
@@ -17,6 +19,8 @@ struct state {
 	char *file;		/* of the state in sysfs; NULL: there is none */
 	char *last_error;	/* of a path, live or not; NULL: it is none */
 	long long reconnects;	/* of a path */
+	enum slow slow;		/* of a path or a leg */
+	char *slow_why;		/* NULL: it is none */
 };
 
 struct states {
@@ -34,9 +38,10 @@ struct states {
 int states_read(struct states *states, struct fault *fault);
 
 /**
- * states_settle() - leave out attempts to log in
+ * states_settle() - leave out attempts to log in, and what hardly differs
  * @before: the states at one moment
- * @after: and at a later one: a path that was not live, and is connecting, keeps what it was
+ * @after: and at a later one: a path that was not live, and is connecting, keeps what it was; a
+ *	path or leg that was slow still is, unless it is clearly not
  */
 void states_settle(const struct states *before, struct states *after);
 
@@ -54,6 +59,17 @@ void states_settle(const struct states *before, struct states *after);
 void states_compare(const struct states *before, const struct states *after,
 		    void (*changed)(void *data, const struct state *state, const char *old),
 		    void *data);
+
+/**
+ * states_compare_slow() - call a function for each path or leg that is slow now, or not any more
+ * @before: the states at one moment; a new path or leg was not slow
+ * @after: and at a later one, after states_settle()
+ * @changed: gets @data, the later state, and whether it is slow now
+ * @data: for @changed
+ */
+void states_compare_slow(const struct states *before, const struct states *after,
+			 void (*changed)(void *data, const struct state *state, bool slow),
+			 void *data);
 
 /**
  * states_free() - free all of it
