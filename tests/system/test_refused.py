@@ -147,7 +147,7 @@ def test_writes_that_wait_say_so(make_volume, links, servers):
         writer = held_write(disk, targets[0], noise(4 * KIB, 1))
         servers[0].load(scenario(FORBIDDEN, armed=True)).disk = targets[0].disk
         wait_for("the reason", lambda: path_error(volume).endswith(
-            "refused, and writes of the lost session wait for it"), 20)
+            "refused, and writes wait for it"), 20)
         assert writer.is_alive()
         forgive(servers[0])
         writer.finish(WITHIN_S)
