@@ -413,6 +413,30 @@ def test_legs_with_gaps(tool, conf):
     assert "db has no leg 1, but its file has one" in err
 
 
+def test_a_secret_of_a_path_that_does_not_come_back_goes(tool, conf):
+    """Without a name the module would refuse it, and the path with it."""
+    path = conf()
+    tool.run("up", "db")
+    secret_file(tool, "new.secret")
+    path.write_text(CONF.replace("ping_interval = 1s",
+                                 "ping_interval = 1s\nchap_user = me\nchap_secret = @new.secret"))
+    _, err = tool.run("apply", "--secrets", "db", code=1, FAKE_ENABLE_PATH=str(errno.ENODEV),
+                      FAKE_ENABLE_TIMES="1")
+    assert "the path is as it was before" in err
+    assert tool.value(f"{P0}/chap_user") == "" and tool.value(f"{P0}/enable") == "1"
+    assert tool.value(f"{P0}/chap_secret") == ""
+
+
+def test_the_first_data_digest_needs_the_volume_down(tool, conf):
+    """The pages of a volume that came up without any are not stable."""
+    path = conf()
+    tool.run("up", "db")
+    path.write_text(CONF.replace("ping_interval = 1s", "ping_interval = 1s\ndata_digest = CRC32C"))
+    out, err = tool.run("apply", "db", code=1)
+    assert 'data_digest "None" -> "CRC32C", needs down and up' in out
+    assert "since it needs it down: leg 0 path 0: data_digest" in err
+
+
 def test_a_file_that_cannot_be_read_is_not_replaced(tool, conf):
     path = conf(CONF.replace("[paths]", "[pathes]"))
     tool.run("create", "db", "--leg", LEG)

@@ -112,7 +112,10 @@ static bool same_path(const struct step *one, const struct step *other)
 	return one->kind == other->kind && one->leg == other->leg && one->path == other->path;
 }
 
-/* Puts back what was written to the first @count settings of a path; secrets cannot be. */
+/*
+ * Puts back what was written to the first @count settings of a path. Secrets cannot be, but one
+ * that was not there before goes: without a name the module refuses it.
+ */
 static void path_put_back(const struct volume *now, const struct step *steps, size_t count,
 			  struct fault *fault)
 {
@@ -122,8 +125,9 @@ static void path_put_back(const struct volume *now, const struct step *steps, si
 
 	interrupt_hold(true);
 	for (i = 0; !ret && i < count; i++)
-		if (steps[i].from)
-			ret = step_write(now, &steps[i], steps[i].from, &after);
+		if (steps[i].from || steps[i].first)
+			ret = step_write(now, &steps[i], steps[i].from ? steps[i].from : "",
+					 &after);
 	if (!ret)
 		ret = power_path(now->name, steps->leg, steps->path, true, &after);
 	interrupt_hold(false);

@@ -53,8 +53,25 @@ static void secret_compare(struct maker *maker, enum known_place place, int leg,
 	/* Without a name the module refuses the secret that it still has. */
 	bool goes = !*secret && *settings_value(now, user) && !*settings_value(wanted, user);
 
-	if (goes || (*secret && (maker->secrets || !maker->now->up)))
-		step_add(maker, step_kind(maker, place, name), leg, path, name, NULL, secret);
+	if (!goes && (!*secret || (!maker->secrets && maker->now->up)))
+		return;
+	step_add(maker, step_kind(maker, place, name), leg, path, name, NULL, secret);
+	maker->plan->items[maker->plan->count - 1].first = !*settings_value(now, user);
+}
+
+/* Pages are stable, as digests of them need, when a path had a digest as the volume came up. */
+static bool digests_begin(const struct volume *now, const char *name, const char *to)
+{
+	size_t i, j;
+
+	if (strcmp(name, "data_digest") || !strcmp(to, "None"))
+		return false;
+	for (i = 0; i < now->leg_count; i++)
+		for (j = 0; j < now->legs[i].path_count; j++)
+			if (strcmp(known_worth(KNOWN_PATH, &now->legs[i].paths[j].settings, name),
+				   "None"))
+				return false;
+	return true;
 }
 
 static void setting_compare(struct maker *maker, enum known_place place, int leg, int path,
@@ -68,7 +85,8 @@ static void setting_compare(struct maker *maker, enum known_place place, int leg
 	if (setting_is_secret(name))
 		secret_compare(maker, place, leg, path, now, wanted, name);
 	else if (strcmp(from, to) && (strcmp(name, "portal") || !portal_equal(from, to)))
-		step_add(maker, step_kind(maker, place, name), leg, path, name, from, to);
+		step_add(maker, maker->now->up && digests_begin(maker->now, name, to) ?
+			 STEP_DOWN : step_kind(maker, place, name), leg, path, name, from, to);
 }
 
 static void setting_unknown(struct maker *maker, int leg, int path, const char *name)

@@ -23,7 +23,8 @@ struct step {
 	enum step_kind kind;
 	int leg, path;		/* STEP_NONE: a setting of the volume, of the leg */
 	char *name;		/* of the setting; NULL for a path */
-	char *from, *to;	/* NULL: a secret */
+	char *from, *to;	/* @from NULL: a secret */
+	bool first;		/* a secret where there was none */
 };
 
 struct plan {
