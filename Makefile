@@ -43,7 +43,7 @@ tools:
 
 tools-test: tools
 	@tests/host/deps lint
-	/usr/bin/python3 -B -m pytest -q -p no:cacheprovider -c tests/tools/pytest.ini --rootdir tests/tools tests/tools
+	/usr/bin/python3 -B -m pytest -q -p no:cacheprovider -c tests/tools/pytest.ini --rootdir tests/tools $(TOOLS_TEST) tests/tools
 
 tools-install:
 	+@$(MAKE) --no-print-directory -C tools/istripectl O='$(BUILD)/tools' install
