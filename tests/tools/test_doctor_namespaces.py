@@ -19,6 +19,8 @@ import pytest
 from namespaces import why_not
 from real_network import Network, make_template
 
+pytestmark = pytest.mark.slow
+
 TARGET = "iqn.2026-01.a:t0"
 QUEUE = "sys/block/istripe0/queue"
 #: What stands for programs that may not be there: they do to files what is asked of them.

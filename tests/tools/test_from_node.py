@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from iscsiadm import ONLY_ROOT, RECORD, SECRET, T1, rebind, record, update
 
+pytestmark = pytest.mark.slow
+
 MUTUAL = "another-secret-of-28-characters"
 CHAP = {"node.session.auth.authmethod": "CHAP", "node.session.auth.username": "me",
         "node.session.auth.password": SECRET, "node.session.auth.username_in": "it",
