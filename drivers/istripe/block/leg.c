@@ -161,7 +161,8 @@ bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task
 	return !live;
 }
 
-static void leg_say_failed(struct istripe_leg *leg)
+/* @alone: also of a leg with one nexus, which serves nothing before that has logged in anyway. */
+static void leg_say_failed(struct istripe_leg *leg, bool alone)
 {
 	struct istripe_failed_writes failed;
 
@@ -170,8 +171,7 @@ static void leg_say_failed(struct istripe_leg *leg)
 	WRITE_ONCE(leg->failed_writes.ghosts, 0);
 	leg->failed_writes.unfenced = 0;
 	spin_unlock_bh(&leg->lock);
-	/* A leg with one nexus serves nothing before that nexus has logged in again anyway. */
-	if ((failed.ghosts || failed.unfenced) && leg->nexus_count > 1)
+	if ((failed.ghosts || failed.unfenced) && (alone || leg->nexus_count > 1))
 		pr_err("%s/%u: %u writes fail that the target may still carry out: no %s until their session is known to be dead\n",
 		       leg->volume->name, leg->index, failed.ghosts + failed.unfenced,
 		       failed.unfenced ? "I/O" : "I/O to the same blocks");
@@ -187,7 +187,7 @@ static u32 leg_redrive(struct istripe_leg *leg, struct list_head *list)
 	u32 count = 0;
 
 	if (READ_ONCE(leg->failed_writes.ghosts))
-		leg_say_failed(leg);
+		leg_say_failed(leg, false);
 	list_for_each_entry_safe(leg_task, next, list, entry) {
 		list_del(&leg_task->entry);
 		leg_task->behind = false;
@@ -340,7 +340,7 @@ static void leg_recovery_work(struct work_struct *work)
 	}
 	leg_arm_recovery(leg);
 	spin_unlock_bh(&leg->lock);
-	leg_say_failed(leg);
+	leg_say_failed(leg, false);
 	if (over)
 		pr_err("%s/%u: no path for %d ms: I/O fails until one is back\n",
 		       leg->volume->name, leg->index, READ_ONCE(leg->volume->recovery_timeout_ms));
@@ -457,7 +457,7 @@ static void leg_fail_if_over(struct istripe_leg *leg)
 	if (leg->stopping || leg->failed)
 		leg_take_awaiting_fence(leg, &list);
 	spin_unlock_bh(&leg->lock);
-	leg_say_failed(leg);
+	leg_say_failed(leg, false);
 	leg_fail_all(&list);
 }
 
@@ -856,7 +856,7 @@ void istripe_leg_expire(struct istripe_leg *leg)
 	istripe_allowance_expire(leg, &list);
 	leg_take_awaiting_fence(leg, &list);
 	spin_unlock_bh(&leg->lock);
-	leg_say_failed(leg);
+	leg_say_failed(leg, true);
 	leg_fail_all(&list);
 }
 
