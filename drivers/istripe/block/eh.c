@@ -8,22 +8,23 @@
 #define TASK_MANAGEMENT_TIMEOUT_MS	10000
 
 /* Returns false when the tag is on the list. A full list means give up. */
-static bool eh_add(struct istripe_nexus *nexus, u32 itt)
+static bool eh_add(struct istripe_nexus *nexus, const struct istripe_eh_tag *tag)
 {
 	u32 i;
 
 	lockdep_assert_held(&nexus->event_lock);
 	for (i = 0; i < nexus->eh_count; i++)
-		if (nexus->eh_tags[i] == itt)
+		if (nexus->eh_tags[i].itt == tag->itt)
 			return false;
 	if (nexus->eh_count == ISTRIPE_EH_MAX)
 		set_bit(ISTRIPE_NEXUS_GIVE_UP, &nexus->events);
 	else
-		nexus->eh_tags[nexus->eh_count++] = itt;
+		nexus->eh_tags[nexus->eh_count++] = *tag;
 	return true;
 }
 
-bool istripe_eh_report(struct istripe_nexus *nexus, u32 itt, bool give_up)
+bool istripe_eh_report(struct istripe_nexus *nexus, const struct istripe_eh_tag *tag,
+		       bool give_up)
 {
 	unsigned long flags;
 	bool added;
@@ -31,7 +32,7 @@ bool istripe_eh_report(struct istripe_nexus *nexus, u32 itt, bool give_up)
 	if (READ_ONCE(nexus->state) != ISTRIPE_NEXUS_LIVE)
 		return false;
 	spin_lock_irqsave(&nexus->event_lock, flags);
-	added = eh_add(nexus, itt);
+	added = eh_add(nexus, tag);
 	spin_unlock_irqrestore(&nexus->event_lock, flags);
 	if (!added)
 		return false;
@@ -42,14 +43,14 @@ bool istripe_eh_report(struct istripe_nexus *nexus, u32 itt, bool give_up)
 }
 
 /* The first tag; it stays on the list until eh_end(). */
-static bool eh_next(struct istripe_nexus *nexus, u32 *itt)
+static bool eh_next(struct istripe_nexus *nexus, struct istripe_eh_tag *tag)
 {
 	unsigned long flags;
 	bool any;
 
 	spin_lock_irqsave(&nexus->event_lock, flags);
 	any = nexus->eh_count;
-	*itt = nexus->eh_tags[0];
+	*tag = nexus->eh_tags[0];
 	spin_unlock_irqrestore(&nexus->event_lock, flags);
 	return any;
 }
@@ -82,31 +83,41 @@ static bool eh_is_hopeless(struct istripe_session *session,
 	return progress != ISTRIPE_TASK_IN_FLIGHT;
 }
 
-static int eh_abort_task(struct istripe_nexus *nexus, u32 itt)
+/* Sets @blamed if the command says that nothing comes over this path. */
+static int eh_abort_task(struct istripe_nexus *nexus, const struct istripe_eh_tag *tag,
+			 bool *blamed)
 {
 	struct istripe_session *session = nexus->owned;
+	u32 itt = tag->itt;
 
 	if (eh_is_hopeless(session, istripe_session_task_progress(session, itt)))
 		return 0;
+	*blamed |= !tag->again && nexus->ops->carries_nothing(nexus, tag->since);
 	pr_warn_ratelimited("%s: command 0x%08x has timed out: aborting it\n", nexus->label, itt);
 	return istripe_session_task_management(session, ISCSI_TM_FUNC_ABORT_TASK, itt,
 					       TASK_MANAGEMENT_TIMEOUT_MS);
 }
 
-/* First the task, then the LUN, then the session. Keepalive has checked the connection before. */
+/* Task, path if there are others, LUN, session. Keepalive has checked the connection before. */
 void istripe_eh_recover(struct istripe_nexus *nexus)
 {
 	struct istripe_session *session = nexus->owned;
-	u32 itt;
+	struct istripe_eh_tag tag;
+	bool blamed = false;
 	int ret = 0;
 
 	/* STOP ends all tasks of the session anyway. */
-	while (!ret && !test_bit(ISTRIPE_NEXUS_STOP, &nexus->events) && eh_next(nexus, &itt)) {
+	while (!ret && !test_bit(ISTRIPE_NEXUS_STOP, &nexus->events) && eh_next(nexus, &tag)) {
 		if (test_and_clear_bit(ISTRIPE_NEXUS_GIVE_UP, &nexus->events))
 			ret = -ETIMEDOUT;
 		else
-			ret = eh_abort_task(nexus, itt);
+			ret = eh_abort_task(nexus, &tag, &blamed);
 		eh_end(nexus, 1);
+	}
+	if (blamed) {
+		istripe_session_fault(session, -ETIMEDOUT,
+				      "commands time out over this path, while another one has answers");
+		return;
 	}
 	if (ret && ret != -ENOTCONN && !session->quirks.no_lun_reset) {
 		pr_warn_ratelimited("%s: commands stay unanswered, abort: %s (%pe): resetting the LUN\n",
@@ -138,7 +149,7 @@ static bool eh_keep_sent(struct istripe_nexus *nexus)
 
 	spin_lock_irqsave(&nexus->event_lock, flags);
 	for (i = 0; i < nexus->eh_count; i++)
-		if (eh_stays(nexus->owned, nexus->eh_tags[i]))
+		if (eh_stays(nexus->owned, nexus->eh_tags[i].itt))
 			nexus->eh_tags[kept++] = nexus->eh_tags[i];
 	nexus->eh_count = kept;
 	/* A reporter with @give_up adds its tag first, then sets the bit. */

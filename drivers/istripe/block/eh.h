@@ -9,14 +9,16 @@
 
 #include <linux/types.h>
 
+struct istripe_eh_tag;
 struct istripe_nexus;
 
 /*
- * Reports a command, sent over @nexus with the tag @itt, whose timeout has expired. @give_up:
+ * Reports a command, sent over @nexus with the tag @tag->itt, whose timeout has expired. @give_up:
  * aborting has not helped before. Any context. Returns false when nothing new came of it: the nexus
  * is not live, or already handles this command.
  */
-bool istripe_eh_report(struct istripe_nexus *nexus, u32 itt, bool give_up);
+bool istripe_eh_report(struct istripe_nexus *nexus, const struct istripe_eh_tag *tag,
+		       bool give_up);
 
 /* Returns when all reported commands have ended or the session has a fault. The worker, sleeps. */
 void istripe_eh_recover(struct istripe_nexus *nexus);

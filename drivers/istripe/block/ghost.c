@@ -6,6 +6,7 @@
 #include "block/ghost.h"
 #include "block/leg.h"
 #include "block/nexus.h"
+#include "block/overlay.h"
 #include "block/volume.h"
 #include "scsi/cdb.h"
 
@@ -47,12 +48,15 @@ bool istripe_ghosts_add(struct istripe_nexus *nexus, struct istripe_leg_task *le
 		return false;
 	ghost_range(leg_task, ghost);
 	ghost->failed = failed;
+	ghost->overlay = NULL;
 	if (failed)
 		WRITE_ONCE(leg->ghosts_failed, true);
 	ghosts->begin = ghosts->count ? min(ghosts->begin, ghost->lba) : ghost->lba;
 	ghosts->end = max(ghosts->count ? ghosts->end : 0, ghost->lba + ghost->blocks);
-	if (!ghosts->count)
+	if (!ghosts->count) {
+		ghosts->overlays_due = jiffies;
 		WRITE_ONCE(leg->ghost_nexuses, leg->ghost_nexuses + 1);
+	}
 	WRITE_ONCE(ghosts->count, ghosts->count + 1);
 	WRITE_ONCE(leg->failed_writes.ghosts, leg->failed_writes.ghosts + failed);
 	leg_task->resent = true;
@@ -68,6 +72,7 @@ void istripe_ghosts_end(struct istripe_nexus *nexus)
 		WRITE_ONCE(leg->ghost_nexuses, leg->ghost_nexuses - 1);
 	if (!leg->ghost_nexuses)
 		WRITE_ONCE(leg->ghosts_failed, false);
+	istripe_overlays_fenced(nexus);
 	WRITE_ONCE(nexus->ghosts.count, 0);
 	nexus->behind_failed = false;
 }
@@ -96,19 +101,28 @@ static bool ghosts_may_meet(const struct istripe_ghosts *ghosts, const struct is
 	       range->lba + range->blocks > ghosts->begin;
 }
 
+static bool ghost_is_in_the_way(const struct istripe_ghost *ghost,
+				const struct istripe_ghost *range, bool write)
+{
+	if (!ghost_meets(ghost, range))
+		return false;
+	if (write)
+		return !ghost->overlay;
+	return ghost->failed &&
+	       !(ghost->overlay &&
+		 istripe_overlay_covers(ghost->overlay, range->lba, range->blocks));
+}
+
 static bool ghosts_meet(const struct istripe_ghosts *ghosts, const struct istripe_ghost *range,
 			bool write)
 {
-	const struct istripe_ghost *ghost;
 	u32 i;
 
 	if (!ghosts_may_meet(ghosts, range))
 		return false;
-	for (i = 0; i < ghosts->count; i++) {
-		ghost = &ghosts->ghosts[i];
-		if (ghost_meets(ghost, range) && (write || ghost->failed))
+	for (i = 0; i < ghosts->count; i++)
+		if (ghost_is_in_the_way(&ghosts->ghosts[i], range, write))
 			return true;
-	}
 	return false;
 }
 
@@ -159,4 +173,56 @@ long istripe_ghosts_left(const struct istripe_leg_task *leg_task)
 	if (!leg_task->behind || recovery_ms < 0)
 		return LONG_MAX;
 	return leg_task->since + msecs_to_jiffies(max(recovery_ms, BEHIND_MIN_MS)) - jiffies;
+}
+
+long istripe_ghosts_overlay_left(const struct istripe_nexus *nexus,
+				 const struct istripe_leg_task *leg_task)
+{
+	s32 timeout_ms = READ_ONCE(nexus->leg->ghost_timeout_ms);
+	unsigned long due = leg_task->since + msecs_to_jiffies(timeout_ms);
+
+	lockdep_assert_held(&nexus->leg->lock);
+	/* A read only waits for a write that has failed: it needs the data of a later one. */
+	if (!leg_task->behind || !leg_task->task.write || timeout_ms < 0 ||
+	    !leg_may_have_ghosts(nexus->leg))
+		return LONG_MAX;
+	if (time_before(due, nexus->ghosts.overlays_due))
+		due = nexus->ghosts.overlays_due;
+	return due - jiffies;
+}
+
+bool istripe_ghosts_want_overlays(const struct istripe_nexus *nexus)
+{
+	const struct istripe_leg_task *leg_task;
+	struct istripe_leg *leg = nexus->leg;
+	bool want = false;
+
+	spin_lock_bh(&leg->lock);
+	list_for_each_entry(leg_task, &nexus->awaiting_fence, entry)
+		want |= istripe_ghosts_overlay_left(nexus, leg_task) <= 0;
+	spin_unlock_bh(&leg->lock);
+	return want;
+}
+
+void istripe_ghosts_take_overlaid(struct istripe_nexus *nexus, struct list_head *list)
+{
+	struct istripe_leg_task *leg_task, *next;
+
+	lockdep_assert_held(&nexus->leg->lock);
+	list_for_each_entry_safe(leg_task, next, &nexus->awaiting_fence, entry)
+		if (leg_task->behind && istripe_ghosts_in_the_way(nexus->leg, leg_task) != nexus)
+			list_move_tail(&leg_task->entry, list);
+}
+
+void istripe_ghosts_take_overdue(struct istripe_nexus *nexus, struct list_head *list)
+{
+	struct istripe_leg_task *leg_task, *next;
+
+	lockdep_assert_held(&nexus->leg->lock);
+	list_for_each_entry_safe(leg_task, next, &nexus->awaiting_fence, entry) {
+		if (istripe_ghosts_left(leg_task) > 0)
+			continue;
+		list_move_tail(&leg_task->entry, list);
+		nexus->behind_failed = true;
+	}
 }

@@ -22,12 +22,14 @@
 struct istripe_leg;
 struct istripe_leg_task;
 struct istripe_nexus;
+struct istripe_overlay;
 struct list_head;
 
 struct istripe_ghost {
 	u64 lba;
 	u32 blocks;
 	bool failed;			/* it is not sent again */
+	struct istripe_overlay *overlay;	/* or NULL */
 };
 
 /* Of one nexus, under leg->lock. */
@@ -37,6 +39,7 @@ struct istripe_ghosts {
 	u64 end;
 	u32 count;			/* read without the lock, too */
 	u32 max;			/* as many as its session has tasks */
+	unsigned long overlays_due;	/* jiffies: not before that are overlays made again */
 };
 
 /* 0 or -ENOMEM. */
@@ -72,5 +75,21 @@ struct istripe_nexus *istripe_ghosts_in_the_way(struct istripe_leg *leg,
  * but not less than thirty seconds, for another path is live. LONG_MAX: for ever, or it does not.
  */
 long istripe_ghosts_left(const struct istripe_leg_task *leg_task);
+
+/*
+ * The same until its blocks get an overlay (overlay.h), by ghost_timeout_ms. @nexus: of the ghost.
+ * Under leg->lock.
+ */
+long istripe_ghosts_overlay_left(const struct istripe_nexus *nexus,
+				 const struct istripe_leg_task *leg_task);
+
+/* Has a task waited for so long? Takes leg->lock. */
+bool istripe_ghosts_want_overlays(const struct istripe_nexus *nexus);
+
+/* Moves the tasks that no ghost of the nexus keeps any more to @list. Under leg->lock. */
+void istripe_ghosts_take_overlaid(struct istripe_nexus *nexus, struct list_head *list);
+
+/* The same with the tasks that have waited for too long. */
+void istripe_ghosts_take_overdue(struct istripe_nexus *nexus, struct list_head *list);
 
 #endif

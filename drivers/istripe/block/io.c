@@ -14,6 +14,7 @@
 #include "block/leg.h"
 #include "block/limits.h"
 #include "block/nexus.h"
+#include "block/overlay.h"
 #include "block/path.h"
 #include "block/policy.h"
 #include "block/volume.h"
@@ -136,14 +137,17 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 /* The target has dropped the task and carries out nothing of it any more. */
 static void io_task_aborted(struct istripe_leg_task *leg_task)
 {
-	if (READ_ONCE(leg_task->leg->stopping))
+	if (READ_ONCE(leg_task->leg->stopping)) {
 		io_task_failed(leg_task, BLK_STS_TIMEOUT);
-	else if (leg_task->task.error == -EAGAIN)
+	} else if (leg_task->task.error == -EAGAIN) {
 		/* A reset over another nexus has ended it, because of another command. */
 		io_task_again(leg_task);
-	else
+	} else {
+		/* Over this path it has taken too long. */
+		leg_task->avoid = leg_task->nexus->path->index + 1;
 		io_task_back_off(leg_task, leg_task->overdue ? RETRIES_MAX : FAILURES_MAX,
 				 BLK_STS_TIMEOUT);
+	}
 }
 
 static void io_count_retry(struct istripe_leg_task *leg_task)
@@ -208,9 +212,13 @@ static void io_task_good(struct istripe_leg_task *leg_task)
 
 	if (task->transferred_bytes == task->data.length_bytes) {
 		istripe_leg_note_good(leg_task->leg);
+		istripe_latency_stamp(&leg_task->nexus->path->latencies->good, leg_task->since);
 		istripe_latency_count(leg_task->nexus->path->latencies,
 				      blk_mq_rq_from_pdu(leg_task->io));
-		io_put(leg_task->io);
+		if (likely(!leg_task->overlay_epoch) || istripe_overlays_patch(leg_task))
+			io_put(leg_task->io);
+		else
+			io_task_again(leg_task);
 		return;
 	}
 	/* GOOD for fewer or more data than were asked for is a failure (P1). */
@@ -303,6 +311,7 @@ static void io_task_done(struct istripe_task *task)
 			io_task_lost(leg_task);
 		return;
 	}
+	istripe_latency_stamp(&leg_task->nexus->path->latencies->answered, leg_task->since);
 	verdict = istripe_sense_verdict(task->status, &task->sense);
 	if (verdict == ISTRIPE_SCSI_CHANGED)
 		io_note_change(leg_task);
@@ -387,6 +396,8 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	leg_task->refusals = 0;
 	leg_task->overdue = 0;
 	leg_task->nth = 0;
+	leg_task->avoid = 0;
+	leg_task->overlay_epoch = 0;
 	task->data = (struct istripe_data) {};
 	memset(task->cdb, 0, sizeof(task->cdb));
 	task->read = false;
@@ -647,6 +658,8 @@ static bool io_task_moves(const struct istripe_leg_task *leg_task, unsigned long
  */
 static void io_task_timeout(struct istripe_leg_task *leg_task, unsigned long timeout)
 {
+	struct istripe_nexus *nexus;
+	struct istripe_eh_tag tag;
 	struct istripe_leg *leg;
 	int section;
 
@@ -655,12 +668,17 @@ static void io_task_timeout(struct istripe_leg_task *leg_task, unsigned long tim
 		return;
 	leg = leg_task->leg;
 	section = srcu_read_lock(&leg->srcu);
-	if (atomic_read_acquire(&leg_task->task.refs) &&
-	    time_after_eq(jiffies, READ_ONCE(leg_task->since) + 3 * timeout / 4) &&
+	if (!atomic_read_acquire(&leg_task->task.refs))
+		goto out;
+	nexus = READ_ONCE(leg_task->nexus);
+	tag.itt = READ_ONCE(leg_task->task.itt);
+	tag.since = READ_ONCE(leg_task->since);
+	tag.again = leg_task->avoid && leg_task->avoid != nexus->path->index + 1;
+	if (time_after_eq(jiffies, tag.since + 3 * timeout / 4) &&
 	    !io_task_moves(leg_task, timeout) &&
-	    istripe_eh_report(READ_ONCE(leg_task->nexus), READ_ONCE(leg_task->task.itt),
-			      leg_task->overdue >= OVERDUE_MAX))
+	    istripe_eh_report(nexus, &tag, leg_task->overdue >= OVERDUE_MAX))
 		leg_task->overdue++;
+out:
 	srcu_read_unlock(&leg->srcu, section);
 }
 

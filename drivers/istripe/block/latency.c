@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/bitops.h>
 #include <linux/blk-mq.h>
+#include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
 
@@ -30,6 +31,22 @@ void istripe_latency_count(struct istripe_latencies __percpu *latencies, const s
 	ns = ktime_get_ns() - rq->start_time_ns;
 	this_cpu_inc(latency->counts[min(fls64(ns >> UNIT_SHIFT), ISTRIPE_LATENCY_BUCKETS - 1)]);
 	this_cpu_add(latency->sum_ns, ns);
+}
+
+bool istripe_latency_answered(const struct istripe_latencies __percpu *latencies,
+			      unsigned long since, bool good)
+{
+	const struct istripe_latencies *one;
+	unsigned long stamp;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		one = per_cpu_ptr(latencies, cpu);
+		stamp = good ? READ_ONCE(one->good) : READ_ONCE(one->answered);
+		if (stamp && time_after_eq(stamp, since))
+			return true;
+	}
+	return false;
 }
 
 void istripe_latency_add(const struct istripe_latencies __percpu *latencies,

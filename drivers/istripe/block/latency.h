@@ -7,6 +7,7 @@
 #ifndef ISTRIPE_BLOCK_LATENCY_H
 #define ISTRIPE_BLOCK_LATENCY_H
 
+#include <linux/jiffies.h>
 #include <linux/percpu.h>
 #include <linux/types.h>
 
@@ -29,7 +30,20 @@ struct istripe_latency {
 
 struct istripe_latencies {
 	struct istripe_latency kinds[ISTRIPE_LATENCY_KINDS];
+	/* When the last command that was answered, and with GOOD, was sent; jiffies, 0: none. */
+	unsigned long answered;
+	unsigned long good;
 };
+
+static inline void istripe_latency_stamp(unsigned long __percpu *stamp, unsigned long since)
+{
+	if (time_after(since, this_cpu_read(*stamp)))
+		this_cpu_write(*stamp, since);
+}
+
+/* Is a command answered, if @good with GOOD, that was sent at @since (jiffies) or later? */
+bool istripe_latency_answered(const struct istripe_latencies __percpu *latencies,
+			      unsigned long since, bool good);
 
 /* A command of @rq is done. Counts nothing that the block layer has not stamped. Any context. */
 void istripe_latency_count(struct istripe_latencies __percpu *latencies, const struct request *rq);

@@ -80,7 +80,9 @@ static struct istripe_nexus *leg_pick(struct istripe_leg *leg,
 	struct istripe_path *path = istripe_policy_pick(leg, leg_task->task.data.length_bytes,
 							leg_task->nth);
 
-	return path ? istripe_path_pick(path, leg_task->task.lane) : NULL;
+	if (path && unlikely(leg_task->avoid == path->index + 1))
+		path = istripe_policy_other(leg, path);
+	return path ? istripe_path_pick(path, istripe_path_lane(path, &leg_task->task)) : NULL;
 }
 
 void istripe_leg_tell(struct istripe_leg *leg, const struct istripe_nexus *except,
@@ -177,11 +179,7 @@ static void leg_say_failed(struct istripe_leg *leg, bool alone)
 		       failed.unfenced ? "I/O" : "I/O to the same blocks");
 }
 
-/*
- * Submits waiting tasks, on the caller's list. Given-up tasks fail: their fence is complete, or
- * they are ghosts.
- */
-static u32 leg_redrive(struct istripe_leg *leg, struct list_head *list)
+u32 istripe_leg_redrive(struct istripe_leg *leg, struct list_head *list)
 {
 	struct istripe_leg_task *leg_task, *next;
 	u32 count = 0;
@@ -415,7 +413,7 @@ static void leg_arm_fence(struct istripe_leg *leg)
 {
 	const struct istripe_leg_task *leg_task;
 	struct istripe_nexus *nexus;
-	long first = LONG_MAX;
+	long first = leg->overlays.noted ? 0 : LONG_MAX;
 	unsigned long end;
 	u32 at;
 
@@ -424,7 +422,8 @@ static void leg_arm_fence(struct istripe_leg *leg)
 		if (leg_fence_deadline(leg, nexus, &end))
 			first = min(first, (long)(end - jiffies));
 		list_for_each_entry(leg_task, &nexus->awaiting_fence, entry)
-			first = min(first, istripe_ghosts_left(leg_task));
+			first = min3(first, istripe_ghosts_left(leg_task),
+				     istripe_ghosts_overlay_left(nexus, leg_task));
 	}
 	if (first < LONG_MAX)
 		mod_delayed_work(istripe_recovery_wq, &leg->fence_work, max(first, 0L));
@@ -469,16 +468,26 @@ static void leg_fail_if_over(struct istripe_leg *leg)
 static bool leg_may_wait_behind(const struct istripe_leg *leg,
 				const struct istripe_leg_task *leg_task)
 {
-	return READ_ONCE(leg->ghost_nexuses) && !leg_task->resent &&
-	       (leg_task->task.write || READ_ONCE(leg->ghosts_failed));
+	if (leg_task->resent)
+		return false;
+	if (!leg_task->task.write)
+		return READ_ONCE(leg->ghosts_failed) || istripe_overlays_may_meet(leg, leg_task);
+	return READ_ONCE(leg->ghost_nexuses) || READ_ONCE(leg->overlays.count);
 }
 
 static bool leg_waits_behind(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
 {
+	enum istripe_overlay_admits admits = ISTRIPE_OVERLAY_WAITS;
 	struct istripe_nexus *nexus;
 
 	spin_lock_bh(&leg->lock);
 	nexus = istripe_ghosts_in_the_way(leg, leg_task);
+	if (!nexus)
+		admits = istripe_overlays_admit(leg, leg_task);
+	if (admits == ISTRIPE_OVERLAY_NOTED && leg->ghosts_failed) {
+		leg->overlays.noted = true;
+		leg_arm_fence(leg);
+	}
 	if (nexus) {
 		WRITE_ONCE(leg_task->since, jiffies);
 		leg_task->behind = true;
@@ -491,7 +500,7 @@ static bool leg_waits_behind(struct istripe_leg *leg, struct istripe_leg_task *l
 		leg_announce(leg);
 	}
 	spin_unlock_bh(&leg->lock);
-	return nexus;
+	return admits == ISTRIPE_OVERLAY_WAITS;
 }
 
 void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_task, bool may_send,
@@ -520,13 +529,13 @@ void istripe_leg_nexus_drained(struct istripe_leg *leg, struct istripe_nexus *ne
 	leg_resend(nexus, &list);
 	leg_arm_fence(leg);
 	spin_unlock_bh(&leg->lock);
-	atomic64_add(leg_redrive(leg, &list), &leg->redriven);
+	atomic64_add(istripe_leg_redrive(leg, &list), &leg->redriven);
 	leg_fail_if_over(leg);
 }
 
 static void leg_warn_of_ghosts(const struct istripe_leg *leg, const char *what)
 {
-	if (READ_ONCE(leg->ghost_nexuses))
+	if (READ_ONCE(leg->ghost_nexuses) || READ_ONCE(leg->overlays.count))
 		pr_warn("%s/%u: %s with ghost_writes: until the lost paths have logged in again no other host may write to this LUN\n",
 			leg->volume->name, leg->index, what);
 }
@@ -550,7 +559,7 @@ void istripe_leg_resend(struct istripe_leg *leg)
 	leg_arm_fence(leg);
 	leg_announce(leg);
 	spin_unlock_bh(&leg->lock);
-	atomic64_add(leg_redrive(leg, &list), &leg->redriven);
+	atomic64_add(istripe_leg_redrive(leg, &list), &leg->redriven);
 }
 
 void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
@@ -638,7 +647,7 @@ void istripe_leg_nexus_fenced(struct istripe_leg *leg, struct istripe_nexus *nex
 	leg_end_fence(leg, nexus, &list);
 	leg_fence_ended(leg, served, &list);
 	spin_unlock_bh(&leg->lock);
-	atomic64_add(leg_redrive(leg, &list), &leg->redriven);
+	atomic64_add(istripe_leg_redrive(leg, &list), &leg->redriven);
 }
 
 /* Those of @path, or, if NULL, those whose time is over. */
@@ -679,7 +688,7 @@ static u32 leg_take_as_ended(struct istripe_leg *leg, const struct istripe_path 
 	}
 	leg_fence_ended(leg, served, &list);
 	spin_unlock_bh(&leg->lock);
-	atomic64_add(leg_redrive(leg, &list), &leg->redriven);
+	atomic64_add(istripe_leg_redrive(leg, &list), &leg->redriven);
 	return writes;
 }
 
@@ -690,16 +699,23 @@ u32 istripe_leg_path_fenced(struct istripe_leg *leg, const struct istripe_path *
 	return leg_take_as_ended(leg, path, &any);
 }
 
-static void leg_take_behind(struct istripe_nexus *nexus, struct list_head *list)
+static void leg_overlay(struct istripe_leg *leg)
 {
-	struct istripe_leg_task *leg_task, *next;
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_nexus *nexus;
+	LIST_HEAD(list);
+	u32 at;
 
-	list_for_each_entry_safe(leg_task, next, &nexus->awaiting_fence, entry) {
-		if (istripe_ghosts_left(leg_task) > 0)
-			continue;
-		list_move_tail(&leg_task->entry, list);
-		nexus->behind_failed = true;
-	}
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (istripe_ghosts_want_overlays(nexus))
+			istripe_overlays_create(nexus);
+	spin_lock_bh(&leg->lock);
+	leg->overlays.noted = false;
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		istripe_ghosts_take_overlaid(nexus, &list);
+	spin_unlock_bh(&leg->lock);
+	srcu_read_unlock(&leg->srcu, section);
+	istripe_leg_redrive(leg, &list);
 }
 
 /* Their time is over. They were never sent. */
@@ -711,7 +727,7 @@ static void leg_fail_behind(struct istripe_leg *leg)
 
 	spin_lock_bh(&leg->lock);
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		leg_take_behind(nexus, &list);
+		istripe_ghosts_take_overdue(nexus, &list);
 	leg_arm_fence(leg);
 	leg_announce(leg);
 	spin_unlock_bh(&leg->lock);
@@ -728,6 +744,7 @@ static void leg_fence_work(struct work_struct *work)
 	bool any = false;
 	u32 writes = leg_take_as_ended(leg, NULL, &any);
 
+	leg_overlay(leg);
 	leg_fail_behind(leg);
 	if (any)
 		pr_warn("%s/%u: fence_timeout_ms is over: %u write(s) are sent, and I/O goes on; the target may still carry out old writes\n",
@@ -773,7 +790,7 @@ void istripe_leg_nexus_live(struct istripe_leg *leg, struct istripe_nexus *nexus
 	leg_arm_fence(leg);
 	spin_unlock_bh(&leg->lock);
 	wake_up_all(&leg->usable);
-	atomic64_add(leg_redrive(leg, &list), &leg->redriven);
+	atomic64_add(istripe_leg_redrive(leg, &list), &leg->redriven);
 }
 
 static void nexus_set_access_state(struct istripe_nexus *nexus, u8 state)
@@ -816,7 +833,7 @@ void istripe_leg_nexus_access(struct istripe_leg *leg, struct istripe_nexus *nex
 	}
 	spin_unlock_bh(&leg->lock);
 	wake_up_all(&leg->usable);
-	atomic64_add(leg_redrive(leg, &list), &leg->redriven);
+	atomic64_add(istripe_leg_redrive(leg, &list), &leg->redriven);
 }
 
 void istripe_leg_nexus_refused(struct istripe_leg *leg, struct istripe_nexus *nexus, u8 state)
@@ -885,6 +902,10 @@ void istripe_leg_stop(struct istripe_leg *leg)
 	leg_warn_of_ghosts(leg, "it stops");
 	/* In this order: the first one may queue the second one. */
 	cancel_delayed_work_sync(&leg->fence_work);
+	cancel_delayed_work_sync(&leg->overlays.work);
+	if (READ_ONCE(leg->overlays.count) && !READ_ONCE(leg->ghost_nexuses))
+		pr_err("%s/%u: a lost path has logged in after %u bytes of overlays were written for the last time: the LUN may have older data of these blocks\n",
+		       leg->volume->name, leg->index, READ_ONCE(leg->overlays.bytes));
 	cancel_delayed_work_sync(&leg->recovery_work);
 	istripe_delay_stop(leg);
 	istripe_allowance_stop(leg);
@@ -937,6 +958,7 @@ struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
 	leg->policy = params->policy;
 	leg->fence = params->fence;
 	leg->fence_timeout_ms = params->fence_timeout_ms;
+	leg->ghost_timeout_ms = params->ghost_timeout_ms;
 	leg->alua = params->alua;
 	mutex_init(&leg->identify_lock);
 	mutex_init(&leg->paths_lock);
@@ -946,6 +968,7 @@ struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
 	INIT_DELAYED_WORK(&leg->recovery_work, leg_recovery_work);
 	INIT_DELAYED_WORK(&leg->fence_work, leg_fence_work);
 	istripe_delay_init(leg);
+	istripe_overlays_init(leg);
 	ret = istripe_allowance_init(leg) ?: init_srcu_struct(&leg->srcu);
 	if (ret) {
 		istripe_allowance_free(leg);
@@ -970,6 +993,7 @@ void istripe_leg_destroy(struct istripe_leg *leg)
 	for (i = 0; i < leg->path_end; i++)
 		istripe_path_destroy(leg->paths[i]);
 	cleanup_srcu_struct(&leg->srcu);
+	istripe_overlays_free(leg);
 	istripe_allowance_free(leg);
 	kfree(leg);
 }

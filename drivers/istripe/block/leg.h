@@ -19,9 +19,9 @@
  * until the fence is complete: otherwise the failed write could be carried out over newer data.
  *
  * @lock covers @losses, @generations, @usable_nexuses, @live_paths, @chosen_paths, @refused,
- * @unfenced_nexuses, @ghost_nexuses, @ghosts_failed, @failed_writes, @failed, @stopping, @parked,
- * @delay, @allowance, @handover, @down_since, @serving_since, lanes, preferred and kept of the
- * paths, and wanted, live, connections, access, access_since, transition_end, lanes, unfenced,
+ * @unfenced_nexuses, @ghost_nexuses, @ghosts_failed, @overlays, @failed_writes, @failed, @stopping,
+ * @parked, @delay, @allowance, @handover, @down_since, @serving_since, lanes, preferred and kept of
+ * the paths, and wanted, live, connections, access, access_since, transition_end, lanes, unfenced,
  * super_unfenced, undrained, pages_held, pages_astray, awaiting_fence, ghosts, behind_failed, way,
  * portal_group, portal_group_tpgt, generation and unproven of the nexuses. It is a leaf, taken with
  * bh disabled, interrupts on, and never held over a submission.
@@ -65,6 +65,7 @@
 #include "block/lun.h"
 #include "block/lun_reset.h"
 #include "block/nexus.h"
+#include "block/overlay.h"
 #include "block/proof.h"
 
 struct istripe_path;
@@ -100,6 +101,7 @@ struct istripe_leg {
 	atomic_t policy_counter;	/* round robin */
 	enum istripe_fence fence;	/* live */
 	s32 fence_timeout_ms;		/* live; -1: none */
+	s32 ghost_timeout_ms;		/* live; -1: none */
 	enum istripe_alua alua;		/* live */
 	struct srcu_struct srcu;	/* this and the next five: see above */
 	struct mutex paths_lock;
@@ -122,6 +124,7 @@ struct istripe_leg {
 	u32 unfenced_nexuses;		/* whose writes failed without a fence */
 	u32 ghost_nexuses;		/* that have ghosts: ghost.h */
 	bool ghosts_failed;		/* some of these writes have, so reads may have to wait */
+	struct istripe_overlays overlays;	/* newer data of blocks of ghosts */
 	struct istripe_failed_writes failed_writes;
 	bool failed;			/* recovery_timeout_ms has passed */
 	bool stopping;
@@ -281,6 +284,12 @@ u32 istripe_leg_path_fenced(struct istripe_leg *leg, const struct istripe_path *
  * Context: any.
  */
 void istripe_leg_set_fence_timeout(struct istripe_leg *leg);
+
+/*
+ * Submits tasks that waited, on the caller's list, and returns their number. Given-up tasks fail:
+ * their fence is complete, or they are ghosts.
+ */
+u32 istripe_leg_redrive(struct istripe_leg *leg, struct list_head *list);
 
 /**
  * istripe_leg_nexus_waiting_writes() - how many writes wait for istripe_leg_nexus_fenced()?

@@ -18,7 +18,10 @@ struct istripe_leg_task {
 	void (*failed)(struct istripe_leg_task *leg_task, blk_status_t status);
 	struct istripe_leg *leg;
 	struct istripe_nexus *nexus;	/* that it was last sent over */
-	/* On leg->parked, leg->delay, leg->allowance or nexus->awaiting_fence, under leg->lock. */
+	/*
+	 * On leg->parked, leg->delay, leg->allowance, leg->overlays.waiting or
+	 * nexus->awaiting_fence, under leg->lock.
+	 */
 	struct list_head entry;
 	unsigned long since;		/* jiffies: last handed to a nexus, or it waits @behind */
 	unsigned long due;		/* jiffies: leaves leg->delay */
@@ -26,13 +29,16 @@ struct istripe_leg_task {
 	unsigned long busy_for;		/* ... and was for so long before that */
 	u32 number;			/* of the allowance, when it let the task in */
 	u32 ticket;			/* of the allowance, at the first refusal */
+	u32 overlay_epoch;		/* of a read that is patched (overlay.h); 0: it is not */
 	u8 refusals;			/* by the LUN */
 	bool busy;			/* @busy_at counts; not after the task was parked */
 	bool counted;			/* in @in_flight of the nexus's path */
+	bool large;			/* in @large_tasks of the nexus */
 	bool given_up;			/* fails when its fence is complete, or as a ghost */
 	bool resent;			/* before its fence: see ghost.h */
 	bool behind;			/* not sent: it waits for the fence of another task */
 	u8 nth;				/* see istripe_policy_pick() */
+	u8 avoid;			/* 1 + index of a path, if there is another one; 0: none */
 	u8 losses;			/* with a session */
 	u8 moves;			/* refusals by ports that take no I/O */
 	u8 retries;			/* that the target's answers caused */

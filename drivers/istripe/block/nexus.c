@@ -29,12 +29,14 @@
 /* WQ_MEM_RECLAIM: recovery must not wait for memory, which may wait for recovery. */
 struct workqueue_struct *istripe_recovery_wq;
 struct workqueue_struct *istripe_reset_wq;
+struct workqueue_struct *istripe_overlay_wq;
 
 int istripe_nexus_init(void)
 {
 	istripe_recovery_wq = alloc_workqueue("istripe_recovery", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	istripe_reset_wq = alloc_workqueue("istripe_reset", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	if (istripe_recovery_wq && istripe_reset_wq)
+	istripe_overlay_wq = alloc_workqueue("istripe_overlay", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (istripe_recovery_wq && istripe_reset_wq && istripe_overlay_wq)
 		return 0;
 	istripe_nexus_exit();
 	return -ENOMEM;
@@ -42,10 +44,20 @@ int istripe_nexus_init(void)
 
 void istripe_nexus_exit(void)
 {
+	if (istripe_overlay_wq)
+		destroy_workqueue(istripe_overlay_wq);
 	if (istripe_reset_wq)
 		destroy_workqueue(istripe_reset_wq);
 	if (istripe_recovery_wq)
 		destroy_workqueue(istripe_recovery_wq);
+}
+
+/* By the worker, after the change. */
+static void nexus_changed(struct istripe_nexus *nexus)
+{
+	/* A reader of the new count finds the change. */
+	smp_store_release(&nexus->changes, nexus->changes + 1);
+	istripe_announce(&nexus->leg->volume->announce);
 }
 
 static void nexus_set_state(struct istripe_nexus *nexus, enum istripe_nexus_state state)
@@ -55,7 +67,7 @@ static void nexus_set_state(struct istripe_nexus *nexus, enum istripe_nexus_stat
 	WARN_ON_ONCE(!istripe_nexus_state_may(nexus->state, state));
 	/* After the counters: a reader who finds it live finds them, too. */
 	smp_store_release(&nexus->state, state);
-	istripe_announce(&nexus->leg->volume->announce);
+	nexus_changed(nexus);
 }
 
 void istripe_nexus_event(struct istripe_nexus *nexus, enum istripe_nexus_event event)
@@ -114,10 +126,16 @@ static void nexus_session_attention(struct istripe_session *session, const char 
 	istripe_nexus_attention(session->owner, what);
 }
 
+static void nexus_session_changed(struct istripe_session *session)
+{
+	nexus_changed(session->owner);
+}
+
 static const struct istripe_session_ops nexus_session_ops = {
 	.fault = nexus_session_fault,
 	.logout_requested = nexus_session_logout_requested,
 	.attention = nexus_session_attention,
+	.changed = nexus_session_changed,
 };
 
 static void path_count(struct istripe_path *path, const struct istripe_leg_task *leg_task,
@@ -139,7 +157,11 @@ bool istripe_nexus_submit(struct istripe_nexus *nexus, struct istripe_leg_task *
 		WRITE_ONCE(leg_task->nexus, nexus);
 		leg_task->counted = nexus->leg->path_end > 1;
 		leg_task->task.lun = session->lun;
+		leg_task->large = leg_task->task.data.length_bytes >= ISTRIPE_PATH_LARGE_BYTES &&
+				  READ_ONCE(nexus->path->nexus_count) > 1;
 		path_count(nexus->path, leg_task, 1);
+		if (leg_task->large)
+			atomic_inc(&nexus->large_tasks);
 		istripe_session_submit(session, &leg_task->task, may_send, more);
 	}
 	srcu_read_unlock(&nexus->srcu, section);
@@ -151,6 +173,8 @@ void istripe_nexus_done(struct istripe_leg_task *leg_task)
 	struct istripe_nexus *nexus = leg_task->nexus;
 
 	path_count(nexus->path, leg_task, -1);
+	if (leg_task->large)
+		atomic_dec(&nexus->large_tasks);
 	/* The task is off the session's table; see istripe_nexus_retire(). */
 	if (!READ_ONCE(nexus->wanted))
 		istripe_nexus_event(nexus, ISTRIPE_NEXUS_RETIRE);
@@ -196,6 +220,7 @@ static struct istripe_session *nexus_disown(struct istripe_nexus *nexus)
 	mutex_lock(&nexus->session_lock);
 	nexus->owned = NULL;
 	mutex_unlock(&nexus->session_lock);
+	nexus_changed(nexus);
 	nexus->ops->closed(nexus);
 	return session;
 }
@@ -285,7 +310,6 @@ void istripe_nexus_log_in(struct istripe_nexus *nexus, struct istripe_session_pa
 		.tpgt_known = nexus->tpgt_known,
 		.task_slots = volume->queue_depth * volume->parts,
 		.buffers = nexus->buffers,
-		.may_resend = READ_ONCE(nexus->leg->path_count) > 1,
 	};
 	memcpy(params->isid, nexus->isid, sizeof(params->isid));
 	nexus_way(nexus, &params->way);
@@ -321,7 +345,10 @@ static int nexus_attempt(struct istripe_nexus *nexus, struct istripe_reason *why
 	if (ret)
 		return ret;
 	nexus->owned->lun = nexus->found.address;
-	return nexus->ops->drain(nexus, why) ?: nexus->ops->check(nexus, why);
+	ret = nexus->ops->drain(nexus, why) ?: nexus->ops->check(nexus, why);
+	if (!ret && nexus->on_trial)
+		ret = nexus->ops->trial(nexus, why);
+	return ret;
 }
 
 /* Makes the session visible; it gets tasks when the leg knows that the nexus is live. */
@@ -368,6 +395,8 @@ static void nexus_go_live(struct istripe_nexus *nexus)
 	if (!nexus->started && nexus->owned->negotiation.note[0])
 		pr_notice("%s: login: %s\n", nexus->label, nexus->owned->negotiation.note);
 	nexus->started = true;
+	nexus->on_trial = false;
+	WRITE_ONCE(nexus->overdue, false);
 	nexus_set_state(nexus, ISTRIPE_NEXUS_LIVE);
 	nexus->ops->live(nexus);
 	nexus_watch_access(nexus);
@@ -565,10 +594,12 @@ static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
 	if (logout && nexus_may_log_out(nexus))
 		istripe_session_logout(nexus->owned, ISTRIPE_LOGOUT_TIMEOUT_MS);
 	nexus->asked_ms = istripe_backoff_asked_ms(nexus->owned);
-	if (time_after(jiffies, nexus->live_since + msecs_to_jiffies(SHORT_LIFE_MS)))
+	if (time_after(jiffies, nexus->live_since + msecs_to_jiffies(SHORT_LIFE_MS))) {
 		nexus->failures = 0;
-	else
+		nexus->large_pings_lost = 0;
+	} else {
 		nexus->failures++;
+	}
 	/* One that failed to join counts, too: the target may have it. */
 	nexus->several = nexus->owned->conns[1];
 	WRITE_ONCE(nexus->lost_at, jiffies);
@@ -729,6 +760,7 @@ static void nexus_serve(struct istripe_nexus *nexus)
 		nexus_keep(nexus);
 	if (test_and_clear_bit(ISTRIPE_NEXUS_FAULT, &nexus->events)) {
 		nexus->faults++;
+		nexus->on_trial = true;
 		nexus_end_session(nexus, false);
 		nexus_recover(nexus);
 		return;

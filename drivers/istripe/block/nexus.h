@@ -83,8 +83,18 @@ struct istripe_nexus_ops {
 	void (*fence)(struct istripe_nexus *nexus);	/* end it another way, if @waits */
 	bool (*fence_wanted)(const struct istripe_nexus *nexus);	/* would it try? */
 	int (*reset_lun)(struct istripe_nexus *nexus);	/* after failed aborts */
+	/* A command that was sent at @since has timed out: is it the path alone? */
+	bool (*carries_nothing)(struct istripe_nexus *nexus, unsigned long since);
+	/* Before it serves: does @owned carry I/O, if another path could? 0, or not. */
+	int (*trial)(struct istripe_nexus *nexus, struct istripe_reason *why);
 	u32 (*access_poll_ms)(const struct istripe_nexus *nexus);	/* 0: not */
 	void (*stop)(struct istripe_nexus *nexus);	/* STOP is set: do not use it any more */
+};
+
+struct istripe_eh_tag {
+	u32 itt;
+	bool again;			/* it has timed out over another path, too */
+	unsigned long since;		/* jiffies: sent */
 };
 
 struct istripe_nexus {
@@ -128,6 +138,10 @@ struct istripe_nexus {
 	unsigned long attempt_at;	/* worker: jiffies, begin of the last attempt */
 	u32 asked_ms;			/* worker: no login for so long from @lost_at on */
 	unsigned long lost_at;		/* worker: jiffies */
+	bool on_trial;			/* worker: the last session has had a fault */
+	bool overdue;			/* worker: a command of this session has timed out */
+	unsigned long overdue_since;	/* worker: no answer to any since then, see trial.c */
+	u8 large_pings_lost;		/* worker: sessions that ended with one, in a row */
 	bool several;			/* worker: the last session had several connections */
 	bool fence_first;		/* worker: end the old session before the back-off */
 	bool tpgt_known;		/* worker: @tpgt is that of the last session */
@@ -143,12 +157,14 @@ struct istripe_nexus {
 	struct completion stopped;
 	struct completion idled;	/* not wanted, and idle now */
 
+	atomic_t large_tasks;		/* not done yet; see istripe_path_lane() */
+
 	spinlock_t event_lock;		/* the five below */
 	int last_errno;
 	ktime_t error_time;
 	char last_error[ISTRIPE_REASON_BYTES];
 	u32 eh_count;
-	u32 eh_tags[ISTRIPE_EH_MAX];		/* reported commands */
+	struct istripe_eh_tag eh_tags[ISTRIPE_EH_MAX];	/* reported commands */
 
 	bool wanted;			/* these twenty: under leg->lock */
 	bool live;
@@ -173,6 +189,7 @@ struct istripe_nexus {
 
 	u64 reconnects;			/* worker */
 	u64 faults;			/* worker */
+	u32 changes;			/* worker: of the states of nexus, session, connections */
 };
 
 /* The path has its settings. Returns ERR_PTR(-ENOMEM) on failure. */
@@ -278,6 +295,8 @@ extern struct workqueue_struct *istripe_recovery_wq;
 
 /* Works of a LUN reset, one per nexus at the same time, which wait for the target. */
 extern struct workqueue_struct *istripe_reset_wq;
+/* Waits for I/O of the volume: on istripe_recovery_wq that could keep it from going on. */
+extern struct workqueue_struct *istripe_overlay_wq;
 
 /* Makes the workqueues. Returns 0 or -ENOMEM. */
 int istripe_nexus_init(void);

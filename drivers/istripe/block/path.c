@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/err.h>
+#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -9,6 +10,9 @@
 #include "block/nexus.h"
 #include "block/path.h"
 #include "block/volume.h"
+
+/* For so long after a small request large ones leave the last connection alone. */
+#define BESIDE_MS	1000
 
 /*
  * N sessions have N command windows and fail one by one; one session of N connections has one
@@ -59,6 +63,7 @@ struct istripe_path *istripe_path_create(struct istripe_leg *leg,
 	path->params = *params;
 	path->params.multi = path_multi(params);
 	path->kept = ISTRIPE_CONNECTIONS_MAX;
+	path->small_at = jiffies - msecs_to_jiffies(BESIDE_MS);
 	INIT_LIST_HEAD(&path->sysfs_dirs);
 	INIT_LIST_HEAD(&path->sysfs_session_dirs);
 	path->latencies = alloc_percpu(struct istripe_latencies);
@@ -89,6 +94,48 @@ u32 istripe_path_unfenced(const struct istripe_path *path)
 	for (i = 0; i < path->nexus_count; i++)
 		count += path->nexuses[i]->unfenced;
 	return count;
+}
+
+static void path_note_small(struct istripe_path *path)
+{
+	unsigned long now = jiffies;
+
+	if (READ_ONCE(path->small_at) != now)
+		WRITE_ONCE(path->small_at, now);
+}
+
+static bool path_has_small(const struct istripe_path *path)
+{
+	return time_before(jiffies, READ_ONCE(path->small_at) + msecs_to_jiffies(BESIDE_MS));
+}
+
+static bool path_lane_is_free(const struct istripe_path *path, u32 lane)
+{
+	const struct istripe_nexus *nexus = istripe_path_pick(path, lane);
+
+	return !nexus || !atomic_read(&nexus->large_tasks);
+}
+
+/*
+ * A target sends the data of reads one after the other, and no order of ours helps a small request
+ * that is asked for last. So it goes over a TCP connection on which there are no large ones.
+ */
+u32 istripe_path_lane(struct istripe_path *path, const struct istripe_task *task)
+{
+	u32 bytes = task->data.length_bytes;
+	u32 lanes = READ_ONCE(path->lanes);
+
+	/* The connections of one session are its own to choose from. */
+	if (lanes < 2 || READ_ONCE(path->nexus_count) < 2 || task->polled)
+		return task->lane;
+	if (bytes >= ISTRIPE_PATH_LARGE_BYTES && path_has_small(path))
+		return task->lane % (lanes - 1);
+	if (bytes > ISTRIPE_TASK_SMALL_BYTES)
+		return task->lane;
+	/* A flush alone keeps no lane free: file systems flush while they write. */
+	if (bytes)
+		path_note_small(path);
+	return path_lane_is_free(path, task->lane) ? task->lane : lanes - 1;
 }
 
 struct istripe_nexus *istripe_path_pick(const struct istripe_path *path, u32 lane)

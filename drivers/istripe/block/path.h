@@ -24,9 +24,13 @@
 
 #include <linux/atomic.h>
 #include <linux/list.h>
+#include <linux/sizes.h>
 
 #include <istripe/params.h>
 #include "iscsi/state.h"
+
+/* From here on a task is large: it has many times as much to move as a small one. */
+#define ISTRIPE_PATH_LARGE_BYTES	SZ_128K
 
 struct istripe_path;
 struct istripe_latencies;
@@ -34,6 +38,7 @@ struct istripe_leg;
 struct istripe_leg_task;
 struct istripe_nexus;
 struct istripe_reason;
+struct istripe_task;
 
 /* For a connection's directory in sysfs. */
 struct istripe_conn_place {
@@ -55,6 +60,7 @@ struct istripe_path {
 	/* Tasks submitted to a session and not done yet; counted when the leg has several paths. */
 	atomic_t in_flight;
 	atomic_long_t in_flight_bytes;
+	unsigned long small_at;		/* jiffies of the last small task over several lanes */
 	struct istripe_latencies __percpu *latencies;
 	atomic64_t retries;		/* answers that ask for another attempt, and lost tasks */
 
@@ -78,6 +84,13 @@ void istripe_path_destroy(struct istripe_path *path);
 
 /* How many nexuses of a new path have saved unfenced writes. */
 u32 istripe_path_unfenced(const struct istripe_path *path);
+
+/*
+ * The lane of a task on this path: its own, but while there are small tasks large ones leave the
+ * last lane alone, and a small one takes that when there are large ones on its own. A task that is
+ * polled for stays. In a section of leg->srcu.
+ */
+u32 istripe_path_lane(struct istripe_path *path, const struct istripe_task *task);
 
 /* In a section of leg->srcu. NULL: none is live, or one comes or goes. It may be lost since. */
 struct istripe_nexus *istripe_path_pick(const struct istripe_path *path, u32 lane);

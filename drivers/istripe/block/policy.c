@@ -157,6 +157,20 @@ struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes, u32
 	return picks[READ_ONCE(leg->policy)](leg, bytes);
 }
 
+struct istripe_path *istripe_policy_other(const struct istripe_leg *leg,
+					  struct istripe_path *path)
+{
+	struct istripe_path *other;
+	u32 i;
+
+	for (i = 1; i < leg->path_end; i++) {
+		other = leg_live_path(leg, (path->index + i) % leg->path_end);
+		if (other)
+			return other;
+	}
+	return path;
+}
+
 /* The lowest of those that there are gets all tasks. */
 static u32 access_rank(const struct istripe_nexus *nexus)
 {

@@ -19,6 +19,10 @@ struct istripe_leg;
  */
 struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes, u32 nth);
 
+/* The live path after @path, or @path when there is no other. As istripe_policy_pick(). */
+struct istripe_path *istripe_policy_other(const struct istripe_leg *leg,
+					  struct istripe_path *path);
+
 /*
  * Into how many parts (1..ISTRIPE_PARTS_MAX) to cut a request on a leg. More than one only with the
  * interleave policy, one for each live path: one for each session would be more commands over a

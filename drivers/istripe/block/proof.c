@@ -58,10 +58,16 @@ static void test_attention(struct istripe_session *session, const char *what)
 {
 }
 
+/* It is not in sysfs. */
+static void test_changed(struct istripe_session *session)
+{
+}
+
 static const struct istripe_session_ops test_ops = {
 	.fault = test_fault,
 	.logout_requested = test_logout_requested,
 	.attention = test_attention,
+	.changed = test_changed,
 };
 
 static void test_close(struct istripe_proof *proof, struct istripe_test_session *test, bool logout)

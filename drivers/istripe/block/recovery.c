@@ -9,8 +9,10 @@
 #include "block/lun_reset.h"
 #include "block/metadata.h"
 #include "block/nexus.h"
+#include "block/overlay_write.h"
 #include "block/proof.h"
 #include "block/recovery.h"
+#include "block/trial.h"
 
 static int recovery_check(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
@@ -75,6 +77,8 @@ const struct istripe_nexus_ops istripe_recovery_nexus_ops = {
 	.fence = istripe_fence,
 	.fence_wanted = istripe_fence_wanted,
 	.reset_lun = istripe_lun_reset,
+	.carries_nothing = istripe_trial_carries_nothing,
+	.trial = istripe_trial,
 	.access_poll_ms = istripe_alua_poll_ms,
 	.stop = istripe_proof_stop_nexus,
 };
@@ -83,6 +87,7 @@ void istripe_recovery_init(struct istripe_leg *leg)
 {
 	istripe_proof_init(leg);
 	istripe_lun_reset_init(leg);
+	istripe_overlay_write_init(leg);
 }
 
 void istripe_recovery_save(struct istripe_nexus *nexus, struct istripe_unfenced *saved)

@@ -8,7 +8,7 @@
  *   live	proof.c finds out which nexuses lead to the same portal group; the leg sends the
  *		parked tasks; hotplug.c starts or retires nexuses of an MC/S path
  *   lost	the leg parks tasks, or keeps them until the fence
- *   time-out	eh.c aborts commands, lun_reset.c resets the LUN
+ *   time-out	eh.c aborts commands, trial.c knows if it is the path, lun_reset.c resets the LUN
  */
 #ifndef ISTRIPE_BLOCK_RECOVERY_H
 #define ISTRIPE_BLOCK_RECOVERY_H

@@ -235,7 +235,7 @@ static bool volume_has_ghosts(const struct istripe_volume *volume)
 		leg = volume->legs[i];
 		/* Under the lock: ghosts that come later see has_keys. */
 		spin_lock_bh(&leg->lock);
-		has = leg->ghost_nexuses;
+		has = leg->ghost_nexuses || leg->overlays.count;
 		spin_unlock_bh(&leg->lock);
 	}
 	return has;
@@ -262,7 +262,7 @@ static int volume_reserve_keys(struct istripe_volume *volume, const struct reser
 	 */
 	smp_mb();
 	if (what->keys && volume_has_ghosts(volume)) {
-		pr_warn_ratelimited("%s: PERSISTENT RESERVE OUT is refused while a lost path has ghost_writes\n",
+		pr_warn_ratelimited("%s: PERSISTENT RESERVE OUT is refused while a lost path has ghost_writes, or a leg overlay_bytes\n",
 				    volume->name);
 		ret = -EBUSY;
 	} else {

@@ -16,6 +16,7 @@
 #include "block/io.h"
 #include "block/limits.h"
 #include "block/nexus.h"
+#include "block/overlay_write.h"
 #include "block/proof.h"
 #include "block/queue.h"
 #include "block/recovery.h"
@@ -350,6 +351,7 @@ int istripe_volume_stop(struct istripe_volume *volume)
 	/* Not under open_mutex, see above: a process that opens now finds the disk gone. */
 	WRITE_ONCE(volume->closing, true);
 	istripe_writeback_begin(volume);
+	istripe_overlay_write_stop(volume);
 	istripe_resize_stop(volume);
 	istripe_write_protect_stop(volume);
 	del_gendisk(volume->disk);

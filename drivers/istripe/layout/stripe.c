@@ -169,6 +169,15 @@ void istripe_extent_cut(const struct istripe_extent *e, u32 skip_sectors, u32 se
 	part->first_piece_sectors = min(head, sectors);
 }
 
+u64 istripe_stripe_sector(const struct istripe_stripe *s, u32 leg, u64 leg_sector)
+{
+	u64 sector = leg_sector - s->leg_offset_sectors;
+	u64 row = sector >> s->chunk_shift;
+
+	return s->legs == 1 ? sector :
+	       ((row * s->legs + leg) << s->chunk_shift) + (sector & (s->chunk_sectors - 1));
+}
+
 u32 istripe_stripe_request_sectors(const struct istripe_stripe *s, u32 leg_limit_sectors)
 {
 	u32 rest = leg_limit_sectors & (s->chunk_sectors - 1);

@@ -98,6 +98,15 @@ u32 istripe_stripe_map(const struct istripe_stripe *s, u64 sector, u32 sectors,
 		       struct istripe_extent *extents);
 
 /**
+ * istripe_stripe_sector() - where in the volume a sector of a leg is
+ * @s: geometry
+ * @leg: index of the leg
+ * @leg_sector: data offset included, as in an extent
+ * Return: the sector of the volume.
+ */
+u64 istripe_stripe_sector(const struct istripe_stripe *s, u32 leg, u64 leg_sector);
+
+/**
  * istripe_extent_cut() - a part of an extent
  * @e: from istripe_stripe_map()
  * @skip_sectors: where the part starts, from the start of the extent

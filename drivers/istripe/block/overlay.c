@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/bio.h>
+#include <linux/bitmap.h>
+#include <linux/blk-mq.h>
+#include <linux/lockdep.h>
+#include <linux/minmax.h>
+#include <linux/slab.h>
+#include <scsi/scsi_proto.h>
+
+#include "block/leg.h"
+#include "block/nexus.h"
+#include "block/overlay.h"
+#include "block/volume.h"
+#include "scsi/cdb.h"
+
+/* Of all overlays of a leg, and of one. */
+#define OVERLAYS_BYTES_MAX	(16 * OVERLAY_BYTES_MAX)
+#define OVERLAY_BYTES_MAX	(1024u * 1024)
+/* Until overlays are made again that could not be made. */
+#define OVERLAY_AGAIN_MS	5000
+
+#define OVERLAY_GFP		(GFP_NOIO | __GFP_NORETRY | __GFP_NOWARN)
+
+struct overlay_range {
+	u64 lba;
+	u64 end;
+};
+
+u32 istripe_overlay_block_bytes(const struct istripe_leg *leg)
+{
+	return leg->lun.capacity.block_bytes;
+}
+
+static bool overlay_meets(const struct istripe_overlay *overlay, u64 lba, u64 end,
+			  struct overlay_range *shared)
+{
+	shared->lba = max(lba, overlay->lba);
+	shared->end = min(end, overlay->lba + overlay->blocks);
+	return shared->lba < shared->end;
+}
+
+bool istripe_overlay_covers(const struct istripe_overlay *overlay, u64 lba, u32 blocks)
+{
+	struct overlay_range shared;
+
+	if (!overlay_meets(overlay, lba, lba + blocks, &shared))
+		return true;
+	return find_next_zero_bit(overlay->valid, shared.end - overlay->lba,
+				  shared.lba - overlay->lba) >= shared.end - overlay->lba;
+}
+
+/* Creation */
+
+void istripe_overlay_free(struct istripe_overlay *overlay)
+{
+	if (!overlay)
+		return;
+	bitmap_free(overlay->valid);
+	kvfree(overlay->data);
+	kfree(overlay);
+}
+
+static struct istripe_overlay *overlay_alloc(const struct istripe_leg *leg,
+					     const struct istripe_ghost *ghost)
+{
+	struct istripe_overlay *overlay = kzalloc(sizeof(*overlay), OVERLAY_GFP);
+
+	if (!overlay)
+		return NULL;
+	overlay->lba = ghost->lba;
+	overlay->blocks = ghost->blocks;
+	overlay->valid = bitmap_zalloc(ghost->blocks, OVERLAY_GFP);
+	overlay->data = kvmalloc_array(ghost->blocks, istripe_overlay_block_bytes(leg),
+				       OVERLAY_GFP);
+	if (overlay->valid && overlay->data)
+		return overlay;
+	istripe_overlay_free(overlay);
+	return NULL;
+}
+
+/* The first one without an overlay that may have one. */
+static struct istripe_ghost *overlay_next_ghost(struct istripe_nexus *nexus)
+{
+	const struct istripe_leg *leg = nexus->leg;
+	u32 left = min(OVERLAYS_BYTES_MAX - leg->overlays.bytes, OVERLAY_BYTES_MAX);
+	struct istripe_ghost *ghost;
+	u32 i;
+
+	lockdep_assert_held(&leg->lock);
+	/* With fence = path other hosts may write to the LUN: no copy must come over their data. */
+	if (READ_ONCE(leg->fence) != ISTRIPE_FENCE_AUTO)
+		return NULL;
+	for (i = 0; i < nexus->ghosts.count; i++) {
+		ghost = &nexus->ghosts.ghosts[i];
+		if (!ghost->overlay && ghost->blocks <= left / istripe_overlay_block_bytes(leg))
+			return ghost;
+	}
+	return NULL;
+}
+
+/* Earlier than those of other overlays; what is fenced is being written. */
+static void overlay_queue(struct istripe_overlays *overlays)
+{
+	const struct istripe_overlay *overlay;
+
+	list_for_each_entry(overlay, &overlays->list, entry)
+		if (overlay->fenced)
+			return;
+	if (!overlays->stopped)
+		mod_delayed_work(istripe_overlay_wq, &overlays->work,
+				 msecs_to_jiffies(ISTRIPE_OVERLAY_DELAY_MIN_MS));
+}
+
+static void overlay_add(struct istripe_leg *leg, struct istripe_overlay *overlay)
+{
+	struct istripe_overlays *overlays = &leg->overlays;
+	u64 end = overlay->lba + overlay->blocks;
+
+	list_add_tail(&overlay->entry, &overlays->list);
+	WRITE_ONCE(overlays->begin,
+		   overlays->count ? min(overlays->begin, overlay->lba) : overlay->lba);
+	WRITE_ONCE(overlays->end, overlays->count ? max(overlays->end, end) : end);
+	WRITE_ONCE(overlays->bytes,
+		   overlays->bytes + overlay->blocks * istripe_overlay_block_bytes(leg));
+	WRITE_ONCE(overlays->count, overlays->count + 1);
+}
+
+/* False: the ghost is over. */
+static bool overlay_attach(struct istripe_nexus *nexus, struct istripe_overlay *overlay)
+{
+	struct istripe_leg *leg = nexus->leg;
+	struct istripe_ghost *ghost;
+	bool attached;
+
+	spin_lock_bh(&leg->lock);
+	ghost = overlay_next_ghost(nexus);
+	attached = ghost && ghost->lba == overlay->lba && ghost->blocks == overlay->blocks;
+	if (attached) {
+		ghost->overlay = overlay;
+		overlay_add(leg, overlay);
+		overlay_queue(&leg->overlays);
+	}
+	spin_unlock_bh(&leg->lock);
+	return attached;
+}
+
+/* Returns how many ghosts have none. */
+static u32 overlays_missing(struct istripe_nexus *nexus)
+{
+	struct istripe_leg *leg = nexus->leg;
+	u32 i, missing = 0;
+
+	spin_lock_bh(&leg->lock);
+	for (i = 0; i < nexus->ghosts.count; i++)
+		missing += !nexus->ghosts.ghosts[i].overlay;
+	nexus->ghosts.overlays_due = jiffies + msecs_to_jiffies(OVERLAY_AGAIN_MS);
+	spin_unlock_bh(&leg->lock);
+	return missing;
+}
+
+void istripe_overlays_create(struct istripe_nexus *nexus)
+{
+	struct istripe_leg *leg = nexus->leg;
+	struct istripe_overlay *overlay;
+	struct istripe_ghost *ghost, copy;
+	u32 count = 0, missing;
+	bool made;
+
+	do {
+		spin_lock_bh(&leg->lock);
+		ghost = overlay_next_ghost(nexus);
+		if (ghost)
+			copy = *ghost;
+		spin_unlock_bh(&leg->lock);
+		overlay = ghost ? overlay_alloc(leg, &copy) : NULL;
+		made = overlay && overlay_attach(nexus, overlay);
+		count += made;
+		if (!made)
+			istripe_overlay_free(overlay);
+	} while (made);
+	missing = overlays_missing(nexus);
+	if (count)
+		pr_warn("%s: ghost_timeout_ms is over: writes of other data to the blocks of %u lost write(s) go on, and istripe keeps their data in memory, too, until the lost session is known to be dead: do not reset this host\n",
+			nexus->label, count);
+	if (missing)
+		pr_warn_ratelimited("%s: ghost_timeout_ms is over: data for the blocks of %u lost write(s) cannot be kept in memory: writes of other data to them go on waiting\n",
+				    nexus->label, missing);
+}
+
+void istripe_overlays_fenced(struct istripe_nexus *nexus)
+{
+	struct istripe_leg *leg = nexus->leg;
+	struct istripe_overlay *overlay;
+	bool any = false;
+	u32 i;
+
+	lockdep_assert_held(&leg->lock);
+	for (i = 0; i < nexus->ghosts.count; i++) {
+		overlay = nexus->ghosts.ghosts[i].overlay;
+		if (overlay)
+			overlay->fenced = true;
+		any = any || overlay;
+	}
+	if (any && !leg->overlays.stopped)
+		mod_delayed_work(istripe_overlay_wq, &leg->overlays.work, 0);
+}
+
+/* Tasks */
+
+static void overlay_note(const struct istripe_leg *leg, struct istripe_overlay *overlay,
+			 const struct istripe_leg_task *leg_task, u64 lba,
+			 const struct overlay_range *shared)
+{
+	const struct istripe_task *task = &leg_task->task;
+	u32 block_bytes = istripe_overlay_block_bytes(leg);
+	u32 at = shared->lba - overlay->lba, blocks = shared->end - shared->lba;
+	u8 *to = overlay->data + (size_t)at * block_bytes;
+	struct istripe_cursor cursor = {};
+
+	switch (task->cdb[0]) {
+	case UNMAP:
+	case WRITE_SAME_16:
+		memset(to, 0, (size_t)blocks * block_bytes);
+		break;
+	default:
+		istripe_cursor_seek(&cursor, &task->data, (shared->lba - lba) * block_bytes);
+		istripe_cursor_copy_out(&cursor, &task->data, to, blocks * block_bytes);
+	}
+	/* Of a ghost that is over, what is to be written gets less, not more. */
+	if (!overlay->fenced)
+		bitmap_set(overlay->valid, at, blocks);
+}
+
+/* To a task that reads, or writes a copy. */
+static void overlay_fill(const struct istripe_leg *leg, const struct istripe_overlay *overlay,
+			 const struct istripe_task *task, u64 lba,
+			 const struct overlay_range *shared)
+{
+	u32 from = shared->lba - overlay->lba, to = shared->end - overlay->lba, end;
+	u32 bytes = istripe_overlay_block_bytes(leg);
+	struct istripe_cursor cursor = {};
+
+	for (from = find_next_bit(overlay->valid, to, from); from < to;
+	     from = find_next_bit(overlay->valid, to, end)) {
+		end = find_next_zero_bit(overlay->valid, to, from);
+		istripe_cursor_seek(&cursor, &task->data, (overlay->lba + from - lba) * bytes);
+		istripe_cursor_copy_in(&cursor, &task->data, overlay->data + (size_t)from * bytes,
+				       (end - from) * bytes);
+	}
+}
+
+/* The newest data of a task's blocks, as far as there are any. */
+static void overlays_fill(const struct istripe_leg *leg, const struct istripe_task *task, u64 lba,
+			  u32 blocks)
+{
+	const struct istripe_overlay *overlay;
+	struct overlay_range shared;
+
+	list_for_each_entry(overlay, &leg->overlays.list, entry)
+		if (overlay_meets(overlay, lba, lba + blocks, &shared))
+			overlay_fill(leg, overlay, task, lba, &shared);
+}
+
+/* By its segments, which are those of a part of it, too. */
+static bool task_writes_copy(const struct istripe_overlays *overlays,
+			     const struct istripe_leg_task *leg_task)
+{
+	const struct request *rq = blk_mq_rq_from_pdu(leg_task->io);
+
+	return overlays->copy && rq->bio && rq->bio->bi_io_vec == overlays->copy;
+}
+
+/* It may be several tasks, over several paths. */
+static void copy_begins(struct istripe_overlays *overlays, u64 lba, u32 blocks)
+{
+	u64 end = lba + blocks;
+
+	if (overlays->copy_blocks) {
+		end = max(end, overlays->copy_lba + overlays->copy_blocks);
+		lba = min(lba, overlays->copy_lba);
+	}
+	overlays->copy_lba = lba;
+	overlays->copy_blocks = end - lba;
+}
+
+static bool copy_meets(const struct istripe_overlays *overlays, u64 lba, u32 blocks)
+{
+	return overlays->copy_blocks && lba < overlays->copy_lba + overlays->copy_blocks &&
+	       overlays->copy_lba < lba + blocks;
+}
+
+/* Returns whether the data of a write are noted. */
+static bool overlays_note(struct istripe_leg *leg, struct istripe_leg_task *leg_task, u64 lba,
+			  u32 blocks)
+{
+	struct istripe_overlays *overlays = &leg->overlays;
+	struct istripe_overlay *overlay;
+	struct overlay_range shared;
+	bool noted = false;
+
+	list_for_each_entry(overlay, &overlays->list, entry) {
+		if (!overlay_meets(overlay, lba, lba + blocks, &shared))
+			continue;
+		if (leg_task->task.write) {
+			overlay_note(leg, overlay, leg_task, lba, &shared);
+			noted = true;
+		} else if (find_next_bit(overlay->valid, shared.end - overlay->lba,
+					 shared.lba - overlay->lba) < shared.end - overlay->lba) {
+			leg_task->overlay_epoch = overlays->epoch;
+		}
+	}
+	return noted;
+}
+
+enum istripe_overlay_admits istripe_overlays_admit(struct istripe_leg *leg,
+						   struct istripe_leg_task *leg_task)
+{
+	struct istripe_overlays *overlays = &leg->overlays;
+	u32 blocks;
+	u64 lba;
+
+	lockdep_assert_held(&leg->lock);
+	istripe_cdb_range(leg_task->task.cdb, leg_task->parameter, &lba, &blocks);
+	leg_task->overlay_epoch = 0;
+	if (task_writes_copy(overlays, leg_task)) {
+		copy_begins(overlays, lba, blocks);
+		overlays_fill(leg, &leg_task->task, lba, blocks);
+	} else if (leg_task->task.write && copy_meets(overlays, lba, blocks)) {
+		leg_task->busy = false;
+		list_add_tail(&leg_task->entry, &overlays->waiting);
+		return ISTRIPE_OVERLAY_WAITS;
+	}
+	/* A copy, too: it may be newer than all that an overlay of another nexus has seen. */
+	return overlays_note(leg, leg_task, lba, blocks) ? ISTRIPE_OVERLAY_NOTED :
+							    ISTRIPE_OVERLAY_GO;
+}
+
+bool istripe_overlays_may_meet(const struct istripe_leg *leg,
+			       const struct istripe_leg_task *leg_task)
+{
+	const struct istripe_overlays *overlays = &leg->overlays;
+	u32 blocks;
+	u64 lba;
+
+	if (!READ_ONCE(overlays->count))
+		return false;
+	istripe_cdb_range(leg_task->task.cdb, leg_task->parameter, &lba, &blocks);
+	return lba < READ_ONCE(overlays->end) && lba + blocks > READ_ONCE(overlays->begin);
+}
+
+bool istripe_overlays_patch(struct istripe_leg_task *leg_task)
+{
+	struct istripe_leg *leg = leg_task->leg;
+	bool same;
+	u32 blocks;
+	u64 lba;
+
+	istripe_cdb_range(leg_task->task.cdb, leg_task->parameter, &lba, &blocks);
+	spin_lock_bh(&leg->lock);
+	same = leg_task->overlay_epoch == leg->overlays.epoch;
+	if (same)
+		overlays_fill(leg, &leg_task->task, lba, blocks);
+	leg_task->overlay_epoch = 0;
+	spin_unlock_bh(&leg->lock);
+	return same;
+}
+
+void istripe_overlays_init(struct istripe_leg *leg)
+{
+	struct istripe_overlays *overlays = &leg->overlays;
+
+	INIT_LIST_HEAD(&overlays->list);
+	INIT_LIST_HEAD(&overlays->waiting);
+	overlays->epoch = 1;
+}
+
+void istripe_overlays_free(struct istripe_leg *leg)
+{
+	struct istripe_overlay *overlay, *next;
+
+	list_for_each_entry_safe(overlay, next, &leg->overlays.list, entry)
+		istripe_overlay_free(overlay);
+}

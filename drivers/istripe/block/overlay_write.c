@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/bio.h>
+#include <linux/bitmap.h>
+#include <linux/blkdev.h>
+#include <linux/completion.h>
+#include <linux/log2.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/printk.h>
+#include <linux/sched/mm.h>
+
+#include "block/leg.h"
+#include "block/nexus.h"
+#include "block/overlay.h"
+#include "block/overlay_write.h"
+#include "block/volume.h"
+
+/* Copies are written again, later each time. */
+#define OVERLAY_DELAY_MAX_MS	60000
+/* A write of a copy has failed. */
+#define OVERLAY_RETRY_MS	1000
+
+struct overlay_run {
+	u64 lba;
+	u64 sector;			/* of the volume's disk */
+	u32 blocks;
+};
+
+/* The next blocks of an overlay that are to be written, within a page and a chunk of the volume. */
+static bool overlay_next_run(struct istripe_leg *leg, const struct istripe_overlay *overlay,
+			     u32 at, struct overlay_run *run)
+{
+	const struct istripe_stripe *stripe = &leg->volume->stripe;
+	u32 shift = ilog2(istripe_overlay_block_bytes(leg)) - SECTOR_SHIFT;
+	u32 first, chunk_left, most = PAGE_SECTORS >> shift;
+	bool found;
+
+	spin_lock_bh(&leg->lock);
+	first = find_next_bit(overlay->valid, overlay->blocks, at);
+	found = first < overlay->blocks;
+	run->lba = overlay->lba + first;
+	run->sector = istripe_stripe_sector(stripe, leg->index, run->lba << shift);
+	chunk_left = stripe->chunk_sectors - (run->sector & (stripe->chunk_sectors - 1));
+	most = min(most, chunk_left >> shift);
+	run->blocks = find_next_zero_bit(overlay->valid, min(first + most, overlay->blocks),
+					 first) - first;
+	spin_unlock_bh(&leg->lock);
+	return found;
+}
+
+/* Returns the writes that waited for the copy before, if any. */
+static void overlay_set_copy(struct istripe_leg *leg, const struct bio_vec *copy,
+			     struct list_head *list)
+{
+	spin_lock_bh(&leg->lock);
+	leg->overlays.copy = copy;
+	leg->overlays.copy_blocks = 0;
+	list_splice_init(&leg->overlays.waiting, list);
+	spin_unlock_bh(&leg->lock);
+}
+
+/*
+ * A page of its own: when the write fails, the target may still get it. Not FUA: the block layer
+ * may keep the flush behind it until other writes are done, which wait for it.
+ */
+static int overlay_write_run(struct istripe_leg *leg, const struct overlay_run *run)
+{
+	struct page *page = alloc_page(GFP_NOIO | __GFP_ZERO);
+	struct bio_vec bvec;
+	LIST_HEAD(list);
+	struct bio bio;
+	int ret;
+
+	if (!page)
+		return -ENOMEM;
+	bio_init(&bio, leg->volume->disk->part0, &bvec, 1, REQ_OP_WRITE | REQ_SYNC | REQ_NOMERGE);
+	/* Its content comes when it is sent: see istripe_overlays_admit(). */
+	__bio_add_page(&bio, page, run->blocks * istripe_overlay_block_bytes(leg), 0);
+	bio.bi_iter.bi_sector = run->sector;
+	overlay_set_copy(leg, &bvec, &list);
+	ret = submit_bio_wait(&bio);
+	overlay_set_copy(leg, NULL, &list);
+	istripe_leg_redrive(leg, &list);
+	bio_uninit(&bio);
+	put_page(page);
+	return ret;
+}
+
+/* 0, or the first error: one block that cannot be written keeps no other from it. */
+static int overlay_write(struct istripe_leg *leg, struct istripe_overlay *overlay)
+{
+	struct overlay_run run;
+	int error, ret = 0;
+	u32 at = 0;
+
+	while (overlay_next_run(leg, overlay, at, &run)) {
+		error = overlay_write_run(leg, &run);
+		ret = ret ?: error;
+		at = run.lba - overlay->lba + run.blocks;
+	}
+	return ret;
+}
+
+static bool overlay_is_fenced(struct istripe_leg *leg, const struct istripe_overlay *overlay)
+{
+	bool fenced;
+
+	spin_lock_bh(&leg->lock);
+	fenced = overlay->fenced;
+	spin_unlock_bh(&leg->lock);
+	return fenced;
+}
+
+/* Its ghost was over before it was written, and it is on the medium. */
+static void overlay_forget(struct istripe_leg *leg, struct istripe_overlay *overlay)
+{
+	struct istripe_overlays *overlays = &leg->overlays;
+
+	spin_lock_bh(&leg->lock);
+	overlays->epoch = overlays->epoch + 1 ?: 1;
+	list_del(&overlay->entry);
+	WRITE_ONCE(overlays->bytes,
+		   overlays->bytes - overlay->blocks * istripe_overlay_block_bytes(leg));
+	WRITE_ONCE(overlays->count, overlays->count - 1);
+	spin_unlock_bh(&leg->lock);
+	istripe_overlay_free(overlay);
+}
+
+/* The one behind @overlay, or the first one. */
+static struct istripe_overlay *overlay_next(struct istripe_leg *leg,
+					    const struct istripe_overlay *overlay)
+{
+	struct list_head *list = &leg->overlays.list, *next;
+
+	spin_lock_bh(&leg->lock);
+	next = overlay ? overlay->entry.next : list->next;
+	spin_unlock_bh(&leg->lock);
+	return next == list ? NULL : list_entry(next, struct istripe_overlay, entry);
+}
+
+/* Returns 0, or the first error. One caller at a time: nobody else takes overlays from the list. */
+static int overlays_write(struct istripe_leg *leg)
+{
+	struct istripe_overlay *overlay, *next;
+	int error, ret = 0;
+
+	for (overlay = overlay_next(leg, NULL); overlay; overlay = overlay_next(leg, overlay)) {
+		overlay->over = overlay_is_fenced(leg, overlay);
+		error = overlay_write(leg, overlay);
+		overlay->over &= !error;
+		ret = ret ?: error;
+	}
+	error = blkdev_issue_flush(leg->volume->disk->part0);
+	for (overlay = overlay_next(leg, NULL); !error && overlay; overlay = next) {
+		next = overlay_next(leg, overlay);
+		if (overlay->over)
+			overlay_forget(leg, overlay);
+	}
+	return ret ?: error;
+}
+
+static void overlays_work(struct work_struct *work)
+{
+	struct istripe_overlays *overlays = container_of(to_delayed_work(work),
+							 struct istripe_overlays, work);
+	struct istripe_leg *leg = container_of(overlays, struct istripe_leg, overlays);
+	u32 before = READ_ONCE(overlays->count), delay_ms = overlays->delay_ms;
+	unsigned int noio = memalloc_noio_save();
+	int ret = overlays_write(leg);
+
+	memalloc_noio_restore(noio);
+	delay_ms = clamp_t(u32, 2 * delay_ms,
+			   ret ? OVERLAY_RETRY_MS : ISTRIPE_OVERLAY_DELAY_MIN_MS,
+			   OVERLAY_DELAY_MAX_MS);
+	spin_lock_bh(&leg->lock);
+	overlays->delay_ms = overlays->count ? delay_ms : 0;
+	/* It does not put off what has been queued meanwhile. */
+	if (overlays->count && !overlays->stopped)
+		queue_delayed_work(istripe_overlay_wq, &overlays->work,
+				   msecs_to_jiffies(delay_ms));
+	spin_unlock_bh(&leg->lock);
+	if (before && !READ_ONCE(overlays->count))
+		pr_info("%s/%u: the data that were kept in memory have been written\n",
+			leg->volume->name, leg->index);
+}
+
+/* Nobody queues the work any more. Returns whether copies may be written. */
+static bool overlays_stop(struct istripe_leg *leg)
+{
+	bool may;
+
+	spin_lock_bh(&leg->lock);
+	leg->overlays.stopped = true;
+	may = !leg->stopping;
+	spin_unlock_bh(&leg->lock);
+	cancel_delayed_work_sync(&leg->overlays.work);
+	return may;
+}
+
+static bool overlays_any_fenced(struct istripe_leg *leg)
+{
+	const struct istripe_overlay *overlay;
+	bool any = false;
+
+	spin_lock_bh(&leg->lock);
+	list_for_each_entry(overlay, &leg->overlays.list, entry)
+		any |= overlay->fenced;
+	spin_unlock_bh(&leg->lock);
+	return any;
+}
+
+/* Again, when a ghost was over only after its copy was written. */
+static int overlays_write_last(struct istripe_leg *leg)
+{
+	int ret;
+
+	do {
+		ret = overlays_write(leg);
+	} while (!ret && overlays_any_fenced(leg));
+	return ret;
+}
+
+static void leg_stop_overlays(struct istripe_leg *leg)
+{
+	bool may = overlays_stop(leg);
+	u32 bytes = READ_ONCE(leg->overlays.bytes);
+
+	if (!bytes || (may && !overlays_write_last(leg)))
+		return;
+	pr_err("%s/%u: %u bytes of overlays cannot be written: the LUN may have older data of these blocks\n",
+	       leg->volume->name, leg->index, bytes);
+	atomic_inc(&leg->volume->writeback.failed);
+}
+
+void istripe_overlay_write_stop(struct istripe_volume *volume)
+{
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		leg_stop_overlays(volume->legs[i]);
+}
+
+void istripe_overlay_write_init(struct istripe_leg *leg)
+{
+	INIT_DELAYED_WORK(&leg->overlays.work, overlays_work);
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/jiffies.h>
+#include <linux/random.h>
+#include <scsi/scsi_proto.h>
+
+#include <istripe/reason.h>
+#include "block/latency.h"
+#include "block/leg.h"
+#include "block/nexus.h"
+#include "block/path.h"
+#include "block/trial.h"
+#include "block/volume.h"
+#include "scsi/cdb.h"
+#include "scsi/sense.h"
+#include "transport/control_req.h"
+
+#define SLICE_MS		200
+#define LARGE_PING_MS		5000
+/* A target that ends so many sessions with a large ping does not bear it. */
+#define LARGE_PINGS_LOST_MAX	2
+
+/* No answer since a command was sent that has timed out: it must not count as one that serves. */
+static bool trial_is_overdue(const struct istripe_nexus *nexus)
+{
+	return READ_ONCE(nexus->overdue) &&
+	       !istripe_latency_answered(nexus->path->latencies,
+					 READ_ONCE(nexus->overdue_since), false);
+}
+
+typedef bool (*trial_test_t)(const struct istripe_nexus *nexus, const struct istripe_nexus *other,
+			     unsigned long since);
+
+/* Is @test true of a usable nexus of the leg? */
+static bool trial_any(const struct istripe_nexus *nexus, trial_test_t test, unsigned long since)
+{
+	struct istripe_leg *leg = nexus->leg;
+	const struct istripe_nexus *other;
+	bool found = false;
+	u32 at;
+
+	spin_lock_bh(&leg->lock);
+	istripe_leg_for_each_nexus(leg, other, at)
+		found = found || (istripe_nexus_usable(other) && test(nexus, other, since));
+	spin_unlock_bh(&leg->lock);
+	return found;
+}
+
+static bool trial_serves(const struct istripe_nexus *nexus, const struct istripe_nexus *other,
+			 unsigned long since)
+{
+	return other->path != nexus->path && !trial_is_overdue(other);
+}
+
+/* Has the other path answered a command that was sent at @since or later? */
+static bool trial_answers(const struct istripe_nexus *nexus, const struct istripe_nexus *other,
+			  unsigned long since)
+{
+	return other->path != nexus->path &&
+	       istripe_latency_answered(other->path->latencies, since, true);
+}
+
+static bool trial_comes_first(const struct istripe_nexus *nexus, const struct istripe_nexus *other,
+			      unsigned long since)
+{
+	return other->path->index < nexus->path->index;
+}
+
+static bool trial_other_serves(const struct istripe_nexus *nexus)
+{
+	return trial_any(nexus, trial_serves, 0);
+}
+
+bool istripe_trial_carries_nothing(struct istripe_nexus *nexus, unsigned long since)
+{
+	/* When a LUN stops to answer, commands of that moment may still be answered. */
+	u32 moment_ms = READ_ONCE(nexus->leg->volume->command_timeout_ms) / 4;
+
+	/* Kept: one command at a time is answered over the other path only after its time-out. */
+	if (!trial_is_overdue(nexus))
+		WRITE_ONCE(nexus->overdue_since, since);
+	WRITE_ONCE(nexus->overdue, true);
+	return trial_is_overdue(nexus) &&
+	       trial_any(nexus, trial_answers, nexus->overdue_since + msecs_to_jiffies(moment_ms));
+}
+
+/* It would get nothing: an array without ALUA may move the LUN for a read over the other port. */
+static bool trial_stands_by(const struct istripe_nexus *nexus)
+{
+	return READ_ONCE(nexus->leg->policy) == ISTRIPE_POLICY_FAILOVER &&
+	       trial_any(nexus, trial_comes_first, 0);
+}
+
+/* Somewhere: a block that is read often may come from a cache. */
+static void trial_read_cdb(const struct istripe_nexus *nexus, u8 *cdb)
+{
+	const struct istripe_vpd_capacity *capacity = &nexus->found.capacity;
+	u32 blocks = ISTRIPE_INTERNAL_BYTES / capacity->block_bytes;
+	u64 places = max_t(u64, div_u64(capacity->blocks, blocks), 1);
+	u64 place;
+
+	div64_u64_rem(get_random_u64(), places, &place);
+	istripe_cdb_read16(cdb, place * blocks, blocks, false);
+}
+
+/* The session's fault says why, or nothing came in time. */
+static int trial_failed(struct istripe_nexus *nexus, int error, struct istripe_reason *fault)
+{
+	if (error == -ENOTCONN)
+		istripe_nexus_last_error(nexus, fault);
+	else
+		istripe_reason_set(fault, "no answer");
+	return -ETIMEDOUT;
+}
+
+static int trial_verdict(struct istripe_nexus *nexus, struct istripe_reason *fault)
+{
+	const struct istripe_task *task = &nexus->owned->internal.task;
+	enum istripe_scsi_verdict verdict = istripe_sense_verdict(task->status, &task->sense);
+
+	if (verdict == ISTRIPE_SCSI_CHANGED)
+		istripe_session_invalidate(nexus->owned);
+	/* It may have been a unit attention that says so only once. */
+	if (task->status == SAM_STAT_CHECK_CONDITION)
+		istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
+	if (verdict != ISTRIPE_SCSI_TRANSPORT)
+		return 0;
+	istripe_reason_set(fault, "%s", istripe_scsi_verdict_name(verdict));
+	return -ENOLINK;
+}
+
+/* Any other answer will do. The LUN may take its time; the network has keepalive. */
+static int trial_read(struct istripe_nexus *nexus, struct istripe_reason *why)
+{
+	u32 timeout_ms = READ_ONCE(nexus->leg->volume->command_timeout_ms);
+	unsigned long end = jiffies + msecs_to_jiffies(timeout_ms);
+	struct istripe_session *session = nexus->owned;
+	struct istripe_reason fault;
+	u8 cdb[ISTRIPE_CDB_BYTES];
+	int ret;
+
+	trial_read_cdb(nexus, cdb);
+	ret = istripe_session_execute(session, cdb, &nexus->found.address, ISTRIPE_INTERNAL_BYTES,
+				      false, SLICE_MS);
+	while (ret == -ETIMEDOUT && time_before(jiffies, end) && trial_other_serves(nexus))
+		ret = istripe_session_await(session, SLICE_MS);
+	if (!ret)
+		ret = trial_verdict(nexus, &fault);
+	else if (ret == -ETIMEDOUT || ret == -ENOTCONN)
+		ret = trial_failed(nexus, ret, &fault);
+	else
+		ret = 0;
+	if (ret)
+		istripe_reason_set(why,
+				   "it has carried no I/O, and another path serves the LUN: a read on trial: %s",
+				   fault.text);
+	return ret;
+}
+
+/* The other direction: the read has sent small packets only. */
+static int trial_ping(struct istripe_nexus *nexus, struct istripe_reason *why)
+{
+	u32 timeout_ms = max_t(u32, READ_ONCE(nexus->path->params.timers.ping_timeout_ms),
+			       LARGE_PING_MS);
+	int ret = istripe_session_ping_large(nexus->owned, timeout_ms);
+	struct istripe_reason fault;
+
+	/* Not because of the network: the target does not like it, or does not know it. */
+	if (ret == -EBADE || (ret == -ENOTCONN && READ_ONCE(nexus->last_errno) != -ETIMEDOUT))
+		nexus->large_pings_lost++;
+	else
+		nexus->large_pings_lost = 0;
+	if (ret != -ENOTCONN && (ret != -ETIMEDOUT || !trial_other_serves(nexus)))
+		return 0;
+	ret = trial_failed(nexus, ret, &fault);
+	istripe_reason_set(why,
+			   "it carries no large packets to the target, compare the MTU of NIC, switches and target: a ping with data on trial: %s",
+			   fault.text);
+	return ret;
+}
+
+int istripe_trial(struct istripe_nexus *nexus, struct istripe_reason *why)
+{
+	int ret;
+
+	/* Another attempt with several connections is not without risk, see backoff.c. */
+	if (!trial_other_serves(nexus) || trial_stands_by(nexus) || nexus->owned->conns[1] ||
+	    !istripe_alua_usable(nexus->found.access.state))
+		return 0;
+	ret = trial_read(nexus, why);
+	if (!ret && nexus->large_pings_lost < LARGE_PINGS_LOST_MAX)
+		ret = trial_ping(nexus, why);
+	return ret;
+}
