@@ -2,8 +2,9 @@
 /*
  * The listener of a volume's announcements. It compares all states with those that it has told
  * last, paths first, then their leg, then the volume: the order of events is that of cause and
- * effect. A change that is taken back before it is seen is not told, with one exception: a path
- * that was lost and is live again has both events.
+ * effect. A change that is taken back before it is seen is not told, with two exceptions: a path
+ * that was lost and is live again has both events, and files of sessions and connections go by a
+ * count of changes.
  */
 #define pr_fmt(fmt) "istripe: " fmt
 
@@ -26,6 +27,7 @@
 #include "block/path.h"
 #include "block/volume.h"
 #include "control/events.h"
+#include "control/sysfs_dir.h"
 #include "iscsi/error.h"
 
 #define EVENT_VARS	16
@@ -84,6 +86,7 @@ struct path_told {
 	u32 writes;			/* of the file */
 	bool waiting;			/* writes were told to wait */
 	struct istripe_access access;
+	u32 changes[ISTRIPE_CONNECTIONS_MAX];	/* of its nexuses */
 };
 
 struct leg_told {
@@ -349,6 +352,21 @@ static void path_tell_writes(struct istripe_events *events, const struct istripe
 		told->waiting = now->writes;
 }
 
+/* Their files only: they have no uevents. */
+static void path_tell_sessions(const struct istripe_path *path, struct path_told *told)
+{
+	const struct istripe_nexus *nexus;
+	u32 at, changes;
+
+	istripe_path_for_each_nexus(path, nexus, at) {
+		/* Pairs with nexus_changed(). */
+		changes = smp_load_acquire(&nexus->changes);
+		if (told->kobj && (told->fresh || changes != told->changes[nexus->index]))
+			istripe_sysfs_session_notify(told->kobj, nexus);
+		told->changes[nexus->index] = changes;
+	}
+}
+
 static void path_tell(struct istripe_events *events, const struct istripe_path *path)
 {
 	struct path_told *told = path_told(events, path);
@@ -357,8 +375,9 @@ static void path_tell(struct istripe_events *events, const struct istripe_path *
 	if (!told->known)
 		return;
 	path_ask(path, told, &now);
-	if (now.state != told->state || told->fresh)
+	if (now.state != told->state || now.reconnects != told->reconnects || told->fresh)
 		notify(told->kobj, "state");
+	path_tell_sessions(path, told);
 	told->state = now.state;
 	told->fresh = false;
 	if (path_tell_class(events, path, told, &now)) {

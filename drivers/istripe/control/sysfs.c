@@ -61,6 +61,7 @@ LEG_FILE(designator, "%s", leg->lun.designator);
 LEG_FILE(serial, "%s", leg->lun.serial);
 LEG_FILE(commands, "%lld", atomic64_read(&leg->commands));
 LEG_FILE(redriven, "%lld", atomic64_read(&leg->redriven));
+LEG_FILE(overlay_bytes, "%u", READ_ONCE(leg->overlays.bytes));
 LEG_FILE(retried, "%lld", atomic64_read(&leg->retried));
 LEG_FILE(write_protected, "%s", istripe_protected_name(READ_ONCE(leg->protected)));
 LEG_FILE(lun_reset, "%s", istripe_lun_reset_result_name(READ_ONCE(leg->lun_reset)));
@@ -119,6 +120,7 @@ static struct attribute *leg_attrs[] = {
 	&leg_file_events.attr,
 	&leg_file_commands.attr,
 	&leg_file_redriven.attr,
+	&leg_file_overlay_bytes.attr,
 	&leg_file_retried.attr,
 	ISTRIPE_SYSFS_LATENCY_ATTRS(leg)
 	&leg_file_lun_reset.attr,

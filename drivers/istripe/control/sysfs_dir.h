@@ -127,4 +127,10 @@ void istripe_sysfs_session_dirs_init(void);
 
 int istripe_sysfs_session_dirs_add(struct istripe_path *path);
 
+/*
+ * Wakes poll(2) on the states of a session and of its connections. @path_kobj is the directory of
+ * the path, which stays; those below may come and go. In a section of leg->srcu. Sleeps.
+ */
+void istripe_sysfs_session_notify(struct kobject *path_kobj, const struct istripe_nexus *nexus);
+
 #endif

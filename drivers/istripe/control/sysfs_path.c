@@ -150,39 +150,25 @@ static ssize_t path_unproven_show(const struct istripe_sysfs_file *file, void *o
 
 ISTRIPE_SYSFS_FILE(path, unproven, 0444, .show = path_unproven_show);
 
-static ssize_t path_waiting_writes_show(const struct istripe_sysfs_file *file, void *object,
-					char *page)
-{
-	const struct istripe_path *path = object;
-	const struct istripe_nexus *nexus;
-	u32 writes = 0;
-	u32 at;
+/* All sessions together. */
+#define PATH_SUM(_name, _count)								\
+static ssize_t path_##_name##_show(const struct istripe_sysfs_file *file, void *object,	\
+				   char *page)						\
+{											\
+	const struct istripe_path *path = object;					\
+	const struct istripe_nexus *nexus;						\
+	u32 sum = 0, at;								\
+											\
+	spin_lock_bh(&path->leg->lock);							\
+	istripe_path_for_each_nexus(path, nexus, at)					\
+		sum += (_count);							\
+	spin_unlock_bh(&path->leg->lock);						\
+	return sysfs_emit(page, "%u\n", sum);						\
+}											\
+ISTRIPE_SYSFS_FILE(path, _name, 0444, .show = path_##_name##_show)
 
-	spin_lock_bh(&path->leg->lock);
-	istripe_path_for_each_nexus(path, nexus, at)
-		writes += istripe_leg_nexus_waiting_writes(nexus);
-	spin_unlock_bh(&path->leg->lock);
-	return sysfs_emit(page, "%u\n", writes);
-}
-
-ISTRIPE_SYSFS_FILE(path, waiting_writes, 0444, .show = path_waiting_writes_show);
-
-static ssize_t path_ghost_writes_show(const struct istripe_sysfs_file *file, void *object,
-				      char *page)
-{
-	const struct istripe_path *path = object;
-	const struct istripe_nexus *nexus;
-	u32 ghosts = 0;
-	u32 at;
-
-	spin_lock_bh(&path->leg->lock);
-	istripe_path_for_each_nexus(path, nexus, at)
-		ghosts += nexus->ghosts.count;
-	spin_unlock_bh(&path->leg->lock);
-	return sysfs_emit(page, "%u\n", ghosts);
-}
-
-ISTRIPE_SYSFS_FILE(path, ghost_writes, 0444, .show = path_ghost_writes_show);
+PATH_SUM(waiting_writes, istripe_leg_nexus_waiting_writes(nexus));
+PATH_SUM(ghost_writes, nexus->ghosts.count);
 
 /* Of the session that was lost first. */
 static ssize_t path_waiting_ms_show(const struct istripe_sysfs_file *file, void *object, char *page)

@@ -11,6 +11,7 @@
 #include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/kernfs.h>
 #include <linux/mutex.h>
 #include <linux/sysfs.h>
 
@@ -400,4 +401,57 @@ int istripe_sysfs_session_dirs_add(struct istripe_path *path)
 	dir = istripe_sysfs_dir_add(&path->sysfs_session_dirs, &istripe_sysfs_dir_plain_type,
 				    &path_dir->kobj, path, "connections");
 	return IS_ERR(dir) ? PTR_ERR(dir) : conn_dirs_add(&dir->kobj, path);
+}
+
+/* poll(2). Node by node, with a reference: the directories below the path's may go meanwhile. */
+
+/* Drops the reference to @dir, which may be NULL. NULL: there is none of that name. */
+static struct kernfs_node *node_below(struct kernfs_node *dir, const char *name)
+{
+	struct kernfs_node *node = dir ? kernfs_find_and_get(dir, name) : NULL;
+
+	kernfs_put(dir);
+	return node;
+}
+
+static struct kernfs_node *node_of_index(struct kernfs_node *dir, u32 index)
+{
+	char name[12];
+
+	snprintf(name, sizeof(name), "%u", index);
+	return node_below(dir, name);
+}
+
+static void file_notify(struct kernfs_node *dir, const char *name)
+{
+	struct kernfs_node *file = dir ? kernfs_find_and_get(dir, name) : NULL;
+
+	if (file)
+		kernfs_notify(file);
+	kernfs_put(file);
+}
+
+static void conn_notify(struct kobject *path_kobj, u32 index)
+{
+	struct kernfs_node *dir = node_of_index(kernfs_find_and_get(path_kobj->sd, "connections"),
+						index);
+
+	file_notify(dir, "state");
+	kernfs_put(dir);
+}
+
+void istripe_sysfs_session_notify(struct kobject *path_kobj, const struct istripe_nexus *nexus)
+{
+	u32 i, index = nexus->index, end = index ? index + 1 : READ_ONCE(nexus->path->nexus_count);
+	struct kernfs_node *dir;
+
+	dir = kernfs_find_and_get(path_kobj->sd, index ? "sessions" : "session");
+	if (index)
+		dir = node_of_index(dir, index);
+	file_notify(dir, "path_state");
+	file_notify(dir, "state");
+	kernfs_put(dir);
+	/* The first session may have the connections of all places. */
+	for (i = index; i < end; i++)
+		conn_notify(path_kobj, i);
 }
