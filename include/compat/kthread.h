@@ -6,9 +6,10 @@
 #include <linux/kthread.h>
 
 #ifdef ISTRIPE_HAVE_KTHREAD_RUN_WORKER
-#define istripe_compat_kthread_run_worker(fmt, ...) kthread_run_worker(0, fmt, ##__VA_ARGS__)
+#define istripe_compat_kthread_run_worker_on_cpu(cpu, fmt) kthread_run_worker_on_cpu(cpu, 0, fmt)
 #else
-#define istripe_compat_kthread_run_worker(fmt, ...) kthread_create_worker(0, fmt, ##__VA_ARGS__)
+#define istripe_compat_kthread_run_worker_on_cpu(cpu, fmt) \
+	kthread_create_worker_on_cpu(cpu, 0, fmt, cpu)
 #endif
 
 #endif

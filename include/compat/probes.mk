@@ -20,11 +20,13 @@ istripe-probes := \
 
 istripe-probes += \
 	$(call istripe-has-text,SK_USE_TASK_FRAG,net/sock.h,sk_use_task_frag) \
-	$(call istripe-has-text,MSG_SPLICE_PAGES,linux/skbuff.h,skb_splice_from_iter) \
+	$(call istripe-has-text,UBUF_INFO_OPS,linux/skbuff.h,struct ubuf_info_ops) \
+	$(call istripe-has-text,SG_FROM_ITER_SK,linux/socket.h,sg_from_iter.*struct sock ) \
 	$(call istripe-has-text,SOCKADDR_UNSIZED,linux/socket.h,struct sockaddr_unsized) \
 	$(call istripe-has-text,ASSIGN_STR_ONE,trace/stages/stage6_event_callback.h,define __assign_str\(dst\)) \
 	$(call istripe-has-text,KTHREAD_RUN_WORKER,linux/kthread.h,define kthread_run_worker) \
-	$(call istripe-has-text,SYSTEM_DFL_WQ,linux/workqueue.h,extern.*system_dfl_wq)
+	$(call istripe-has-text,SYSTEM_DFL_WQ,linux/workqueue.h,extern.*system_dfl_wq) \
+	$(call istripe-has-text,HRTIMER_SETUP,linux/hrtimer.h,extern void hrtimer_setup)
 
 istripe-probes += \
 	$(call istripe-has-text,SHOULD_MERGE,linux/blk-mq.h,BLK_MQ_F_SHOULD_MERGE) \

@@ -6,6 +6,7 @@
 #include <linux/bvec.h>
 #include <linux/in6.h>
 #include <linux/net.h>
+#include <linux/skbuff.h>
 #include <net/sock.h>
 
 /* kernel_bind() and kernel_connect() take a sockaddr or a sockaddr_unsized. */
@@ -63,45 +64,49 @@ static inline int istripe_compat_send_copy(struct socket *sock, struct bio_vec *
 	return sock_sendmsg(sock, &msg);
 }
 
+/* struct ubuf_info counts the segments that refer to a sender's pages; @complete ends one. */
+#ifdef ISTRIPE_HAVE_UBUF_INFO_OPS
+#define istripe_compat_ubuf_set_complete(ubuf, function)				\
+	do {										\
+		static const struct ubuf_info_ops ops = { .complete = (function) };	\
+		(ubuf)->ops = &ops;							\
+	} while (0)
+#else
+#define istripe_compat_ubuf_set_complete(ubuf, function) ((ubuf)->callback = (function))
+#endif
+
+/* The sender has a reference. Segments on their way to a device keep the pages themselves. */
+#define istripe_compat_ubuf_init(ubuf, function)					\
+	do {										\
+		istripe_compat_ubuf_set_complete(ubuf, function);			\
+		(ubuf)->flags = SKBFL_ZEROCOPY_FRAG | SKBFL_DONT_ORPHAN;		\
+		refcount_set(&(ubuf)->refcnt, 1);					\
+	} while (0)
+
 /*
- * Sends segments by reference to their pages; all must be istripe_compat_segment_ok(). Returns the
- * number of bytes taken, which may be smaller, or -errno.
+ * The driver's: adds pages of @from to @skb, @bytes at most. Returns 0, or -EMSGSIZE when @skb is
+ * full.
  */
-#ifdef ISTRIPE_HAVE_MSG_SPLICE_PAGES
-static inline int istripe_compat_send_pages(struct socket *sock, struct bio_vec *segments,
-					    u32 count, u32 bytes, int flags)
+int istripe_zerocopy_fill(struct sk_buff *skb, struct iov_iter *from, size_t bytes);
+
+/* For msghdr::sg_from_iter. In older kernels it also charges the socket. */
+#ifdef ISTRIPE_HAVE_SG_FROM_ITER_SK
+static inline int istripe_compat_sg_from_iter(struct sock *sk, struct sk_buff *skb,
+					      struct iov_iter *from, size_t bytes)
 {
-	return istripe_compat_send_copy(sock, segments, count, bytes, flags | MSG_SPLICE_PAGES);
+	unsigned int before = skb->truesize;
+	int ret = istripe_zerocopy_fill(skb, from, bytes);
+
+	sk_wmem_queued_add(sk, skb->truesize - before);
+	if (!skb_zcopy_pure(skb))
+		sk_mem_charge(sk, skb->truesize - before);
+	return ret;
 }
 #else
-static inline int istripe_compat_send_pages(struct socket *sock, struct bio_vec *segments,
-					    u32 count, u32 bytes, int flags)
+static inline int istripe_compat_sg_from_iter(struct sk_buff *skb, struct iov_iter *from,
+					      size_t bytes)
 {
-	u32 sent = 0;
-	u32 i;
-
-	for (i = 0; i < count; i++) {
-		u32 offset = segments[i].bv_offset;
-		u32 left = segments[i].bv_len;
-
-		while (left) {
-			u32 step = min_t(u32, left, PAGE_SIZE - offset_in_page(offset));
-			bool last = sent + step == bytes;
-			int ret = kernel_sendpage(sock, segments[i].bv_page + offset / PAGE_SIZE,
-						  offset_in_page(offset), step,
-						  last ? flags : flags | MSG_MORE |
-							 MSG_SENDPAGE_NOTLAST);
-
-			if (ret <= 0)
-				return sent ? sent : ret;
-			sent += ret;
-			if (ret < step)
-				return sent;
-			offset += step;
-			left -= step;
-		}
-	}
-	return sent;
+	return istripe_zerocopy_fill(skb, from, bytes);
 }
 #endif
 

@@ -139,6 +139,7 @@ struct istripe_leg_params {
 	enum istripe_policy policy;
 	enum istripe_fence fence;
 	s32 fence_timeout_ms;		/* -1: none */
+	s32 ghost_timeout_ms;		/* -1: none */
 	enum istripe_alua alua;
 	char designator[ISTRIPE_DESIGNATOR_BYTES];	/* empty: accept and remember */
 	u32 path_count;

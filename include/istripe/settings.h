@@ -78,6 +78,8 @@
 	_row(fence, live, fence, "auto", choice, (fence, ISTRIPE_FENCE_CHOICES))	\
 	_row(fence_timeout_ms, live, fence_timeout, "-1", number,			\
 	     (fence_timeout_ms, -1, 2147483647))					\
+	_row(ghost_timeout_ms, live, fence_timeout, "5000", number,			\
+	     (ghost_timeout_ms, -1, 2147483647))					\
 	_row(alua, live, alua, "on", choice, (alua, ISTRIPE_ALUA_CHOICES))
 
 #define ISTRIPE_PATH_SETTINGS(_row)							\

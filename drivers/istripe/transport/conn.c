@@ -2,13 +2,14 @@
 #define pr_fmt(fmt) "istripe: " fmt
 
 #include <linux/interrupt.h>
-#include <linux/iopoll.h>
 #include <linux/netdevice.h>
+#include <linux/sched/clock.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/tcp.h>
 #include <net/busy_poll.h>
 #include <net/tcp.h>
+#include <compat/hrtimer.h>
 #include <compat/sock.h>
 #include <trace/events/istripe.h>
 
@@ -19,12 +20,18 @@
 #include "transport/sender.h"
 #include "transport/socket.h"
 #include "transport/transport.h"
+#include "transport/zerocopy.h"
 
 #define IO_WORK_BUDGET_MS	2
 /* How long a stop waits for the network stack to let go of pages. */
 #define DRAIN_TIMEOUT_MS	10000
 /* Commands left to the sender thread before a submitter sends again. */
 #define DEFERRED_MAX	16
+/* A submitter that takes so many times the least from one command to the next computes. */
+#define PAUSE_FACTOR	16
+#define LEAST_NS	(2 * NSEC_PER_USEC)
+/* Deferred commands wait so long while the submitter computes; twice that at worst. */
+#define DEFERRED_TIME	ns_to_ktime(NSEC_PER_MSEC)
 
 void istripe_conn_set_state(struct istripe_conn *conn, enum istripe_conn_state state)
 {
@@ -32,6 +39,7 @@ void istripe_conn_set_state(struct istripe_conn *conn, enum istripe_conn_state s
 			    istripe_conn_state_name(conn->state), istripe_conn_state_name(state));
 	WARN_ON_ONCE(!istripe_conn_state_may(conn->state, state));
 	WRITE_ONCE(conn->state, state);
+	conn->session->ops->changed(conn->session);
 }
 
 void istripe_conn_kick(struct istripe_conn *conn)
@@ -98,7 +106,17 @@ static bool conn_state_wanted(struct sock *sk, struct istripe_conn *conn)
 	return true;
 }
 
-/* Behind the softirq: takes together what its packets have brought. TCP acknowledges once. */
+/*
+ * Is more to come at once? Answers of several commands, or the rest of a long data segment, are
+ * taken together, and TCP acknowledges them once.
+ */
+static bool conn_expects_more(const struct istripe_conn *conn)
+{
+	return istripe_conn_receives_much(conn) ||
+	       READ_ONCE(conn->commands_sent) - READ_ONCE(conn->commands_answered) > 1;
+}
+
+/* Behind the softirq: takes together what its packets have brought. */
 static void conn_receive_gathered(struct tasklet_struct *tasklet)
 {
 	struct istripe_conn *conn = container_of(tasklet, struct istripe_conn, receive_tasklet);
@@ -132,7 +150,7 @@ static void conn_data_ready(struct sock *sk)
 
 	read_lock_bh(&sk->sk_callback_lock);
 	conn = sk->sk_user_data;
-	if (conn && istripe_conn_receives_much(conn) && !sock_owned_by_user_nocheck(sk))
+	if (conn && conn_expects_more(conn) && !sock_owned_by_user_nocheck(sk))
 		tasklet_schedule(&conn->receive_tasklet);
 	else if (conn && conn_receive(conn) > 0)
 		istripe_conn_kick(conn);
@@ -268,7 +286,7 @@ out:
 /* Only sends: receiving is left to one worker. */
 static void conn_sender_work(struct kthread_work *work)
 {
-	istripe_conn_flush(container_of(work, struct istripe_conn, sender_work));
+	istripe_conn_flush(container_of(work, struct istripe_submitter, work)->conn);
 }
 
 static bool conn_idle(const struct istripe_conn *conn)
@@ -276,43 +294,100 @@ static bool conn_idle(const struct istripe_conn *conn)
 	return READ_ONCE(conn->commands_sent) == READ_ONCE(conn->commands_answered);
 }
 
-/* Has the caller submitted here last, and not slept since? */
-static bool conn_submitter_goes_on(struct istripe_conn *conn)
+/*
+ * How long a command takes to submit depends on the machine: hence the least that was seen on this
+ * processor. A first one that is too long is corrected by the next burst.
+ */
+static bool submitter_computed(struct istripe_submitter *submitter, u64 now)
 {
-	unsigned long sleeps = current->nvcsw;
-	bool same = READ_ONCE(conn->submitter) == current &&
-		    READ_ONCE(conn->submitter_sleeps) == sleeps;
+	u64 gap_ns = now - READ_ONCE(submitter->at);
+	u64 least_ns = READ_ONCE(submitter->least_ns);
 
-	if (!same) {
-		WRITE_ONCE(conn->submitter, current);
-		WRITE_ONCE(conn->submitter_sleeps, sleeps);
-	}
-	return same;
+	if (!least_ns || gap_ns < least_ns)
+		WRITE_ONCE(submitter->least_ns, max_t(u64, gap_ns, LEAST_NS));
+	return least_ns && gap_ns > PAUSE_FACTOR * least_ns;
 }
 
 /*
- * Is it worth while to wait for more? Not for a submitter that waits for the answer or polls, nor
- * on an idle connection. A submitter of one command after the other is about to submit the next:
- * together they cost one packet, and the sender thread sends when the submitter pauses. Several
- * submitters guess here at a time; either answer is right.
+ * Will the caller submit more at once? It has submitted here last, and not slept or computed since,
+ * or it submitted several commands the last time.
  */
-static bool conn_defers(struct istripe_conn *conn, bool polled)
+static bool submitter_goes_on(struct istripe_submitter *submitter, bool idle)
+{
+	unsigned long sleeps = current->nvcsw;
+	u32 burst = READ_ONCE(submitter->burst);
+	bool same = READ_ONCE(submitter->last) == current;
+	bool slept = READ_ONCE(submitter->sleeps) != sleeps;
+	u64 now = local_clock();
+	bool goes_on = same && !slept && !submitter_computed(submitter, now);
+
+	WRITE_ONCE(submitter->at, now);
+	if (goes_on) {
+		WRITE_ONCE(submitter->burst, burst + 1);
+		return !idle || READ_ONCE(submitter->deferred);
+	}
+	WRITE_ONCE(submitter->last, current);
+	WRITE_ONCE(submitter->sleeps, sleeps);
+	WRITE_ONCE(submitter->burst, 1);
+	WRITE_ONCE(submitter->deferred, 0);
+	return same && slept && burst > 1;
+}
+
+/*
+ * Is it worth while to wait for more? Not for a submitter that waits for each answer or polls. A
+ * submitter of one command after the other is about to submit the next: together they cost one
+ * packet, and the sender thread of its processor sends when it pauses, a worker after DEFERRED_TIME
+ * when it computes. A caller that is moved to another processor meanwhile guesses wrong; either
+ * answer is right.
+ */
+static bool conn_defers(struct istripe_conn *conn, struct istripe_submitter *submitter,
+			bool polled)
 {
 	bool batch_ends = READ_ONCE(conn->held);
-	u32 deferred = READ_ONCE(conn->deferred);
-	bool defers;
+	bool goes_on = !polled && submitter_goes_on(submitter, conn_idle(conn));
+	u32 deferred = READ_ONCE(submitter->deferred);
+	bool defers = goes_on && !batch_ends && deferred < DEFERRED_MAX;
 
 	if (batch_ends)
 		WRITE_ONCE(conn->held, false);
-	defers = !polled && conn_submitter_goes_on(conn) && !batch_ends && !conn_idle(conn) &&
-		 deferred < DEFERRED_MAX;
-	WRITE_ONCE(conn->deferred, defers ? deferred + 1 : 0);
+	WRITE_ONCE(submitter->deferred, defers ? deferred + 1 : 0);
 	return defers;
+}
+
+/* If anything has been sent since the timer was started, so was all that waited then. */
+static enum hrtimer_restart submitter_timer_fires(struct hrtimer *timer)
+{
+	struct istripe_submitter *submitter = container_of(timer, struct istripe_submitter, timer);
+	struct istripe_conn *conn = submitter->conn;
+	u64 sent = READ_ONCE(conn->commands_sent);
+
+	if (!llist_empty(&conn->submitted) && sent != submitter->timed_sent) {
+		submitter->timed_sent = sent;
+		hrtimer_forward_now(timer, DEFERRED_TIME);
+		return HRTIMER_RESTART;
+	}
+	WRITE_ONCE(submitter->timed, false);
+	/* Flag before list: pairs with submitter_defer(). */
+	smp_mb();
+	if (!llist_empty(&conn->submitted))
+		istripe_conn_kick(conn);
+	return HRTIMER_NORESTART;
+}
+
+static void submitter_defer(struct istripe_submitter *submitter)
+{
+	istripe_sender_queue(submitter->cpu, &submitter->work);
+	/* A full barrier, list before flag: pairs with submitter_timer_fires(). */
+	if (xchg(&submitter->timed, true))
+		return;
+	submitter->timed_sent = READ_ONCE(submitter->conn->commands_sent);
+	hrtimer_start(&submitter->timer, DEFERRED_TIME, HRTIMER_MODE_REL_PINNED);
 }
 
 void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, bool may_send,
 			 bool more)
 {
+	struct istripe_submitter *submitter = &conn->submitters[raw_smp_processor_id()];
 	/* Once on the list it may be done at any time. */
 	bool polled = task->polled;
 
@@ -321,10 +396,10 @@ void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, b
 		istripe_conn_kick(conn);
 	else if (more)
 		WRITE_ONCE(conn->held, true);
-	else if (!conn_defers(conn, polled))
+	else if (!conn_defers(conn, submitter, polled))
 		istripe_conn_flush(conn);
 	else if (!test_bit(ISTRIPE_CONN_STOPPED, &conn->flags))
-		kthread_queue_work(conn->sender, &conn->sender_work);
+		submitter_defer(submitter);
 }
 
 void istripe_conn_flush(struct istripe_conn *conn)
@@ -346,6 +421,13 @@ void istripe_conn_poll(struct istripe_conn *conn)
 		sk_busy_loop(conn->sock->sk, true);
 }
 
+u32 istripe_conn_large_bytes(const struct istripe_conn *conn)
+{
+	u32 mss = READ_ONCE(tcp_sk(conn->sock->sk)->mss_cache);
+
+	return min3(conn->keys.value[ISTRIPE_KEY_MAX_XMIT_DATA_SEGMENT_LENGTH], 2 * mss, 32768u);
+}
+
 int istripe_conn_send_control(struct istripe_conn *conn, const struct iscsi_hdr *header,
 			      const void *payload, u32 payload_bytes)
 {
@@ -363,7 +445,10 @@ int istripe_conn_send_control(struct istripe_conn *conn, const struct iscsi_hdr 
 	control->header = *header;
 	control->payload_bytes = payload_bytes;
 	control->payload = (u8 *)(control + 1);
-	memcpy(control->payload, payload, payload_bytes);
+	if (payload)
+		memcpy(control->payload, payload, payload_bytes);
+	else
+		memset(control->payload, 0, payload_bytes);
 	spin_lock_bh(&conn->control_lock);
 	list_add_tail(&control->entry, &conn->controls);
 	if (++conn->control_count >= ISTRIPE_CONTROLS_MAX)
@@ -435,16 +520,23 @@ static void conn_prepare_socket(struct istripe_conn *conn, u32 timeout_ms)
 
 static int conn_make_socket(struct istripe_conn *conn, int family, struct net *net, u32 timeout_ms)
 {
+	struct istripe_zerocopy *zerocopy = istripe_zerocopy_alloc();
 	int ret;
 
+	if (!zerocopy)
+		return -ENOMEM;
 	mutex_lock(&conn->session->socket_lock);
 	if (test_bit(ISTRIPE_SESSION_INTERRUPTED, &conn->session->flags))
 		ret = -EINTR;
 	else
 		ret = istripe_socket_create(net, family, &conn->sock);
-	if (!ret)
+	if (!ret) {
+		conn->zerocopy = zerocopy;
 		conn_prepare_socket(conn, timeout_ms);
+	}
 	mutex_unlock(&conn->session->socket_lock);
+	if (ret)
+		istripe_zerocopy_end(zerocopy, 0);
 	return ret;
 }
 
@@ -501,8 +593,6 @@ int istripe_conn_connect(struct istripe_conn *conn, const struct sockaddr_storag
 	/* Connected without a link: this NIC does not know its link. */
 	if (!istripe_conn_has_link(conn))
 		conn->nic = 0;
-	conn->accounted = istripe_socket_is_accounted(conn->sock, false);
-	conn->tx.batch.copies = conn->session->may_resend && !conn->accounted;
 	kernel_getsockname(conn->sock, (struct sockaddr *)&conn->local_address);
 	return 0;
 }
@@ -521,22 +611,29 @@ void istripe_conn_start(struct istripe_conn *conn)
 }
 
 /*
- * After the reset, segments that refer to the tasks' pages may still wait in a queueing discipline
- * or a NIC. If the pages were reused before, bytes of a newer write could go out under an older
- * command (P22). TCP has no callback for the last one, hence a bounded poll. It takes seconds when
- * a link has gone down: the reset waits until the neighbour is found not to answer.
+ * A probe of the path's MTU takes the pages of segments that wait, and nobody counts that. When it
+ * could not be sent it lies among the other segments. Acknowledged ones do no harm: the target
+ * takes these bytes no more.
+ */
+static bool conn_may_have_probed(const struct sock *sk)
+{
+	return inet_csk(sk)->icsk_mtup.enabled && tcp_sk(sk)->snd_una != tcp_sk(sk)->write_seq;
+}
+
+/*
+ * After the reset, segments that refer to the tasks' pages may still wait in a queueing discipline,
+ * for a neighbour, in a NIC or at a receiver on this host. If the pages were reused before, bytes
+ * of a newer write could go out under an older command (P22).
  */
 static bool conn_drain(struct istripe_conn *conn)
 {
-	struct sock *sk = conn->sock->sk;
-	u32 left;
+	u32 left = istripe_zerocopy_end(conn->zerocopy, DRAIN_TIMEOUT_MS);
 
-	if (!read_poll_timeout(refcount_read, left, left <= 1, 1000, DRAIN_TIMEOUT_MS * 1000UL,
-			       false, &sk->sk_wmem_alloc))
-		return conn->accounted || conn->tx.batch.copies;
-	pr_warn("%s: the network stack still holds %u bytes after %u ms\n",
-		conn->session->label, left - 1, DRAIN_TIMEOUT_MS);
-	return false;
+	conn->zerocopy = NULL;
+	if (left)
+		pr_warn("%s: the network stack still holds %u segments after %u ms\n",
+			conn->session->label, left, DRAIN_TIMEOUT_MS);
+	return !left && !conn_may_have_probed(conn->sock->sk);
 }
 
 static void conn_release_socket(struct istripe_conn *conn)
@@ -555,17 +652,23 @@ void istripe_conn_cut(struct istripe_conn *conn)
 	if (!conn->sock || test_and_set_bit(ISTRIPE_CONN_STOPPED, &conn->flags))
 		return;
 	conn_restore_callbacks(conn);
-	conn->accounted = conn->accounted && istripe_socket_is_accounted(conn->sock, true);
 	/* A reset also wakes senders and receivers in the socket. */
 	tcp_abort(conn->sock->sk, ECONNABORTED);
 }
 
 void istripe_conn_halt(struct istripe_conn *conn)
 {
+	struct istripe_submitter *submitter;
+	int cpu;
+
 	istripe_conn_cut(conn);
 	tasklet_kill(&conn->receive_tasklet);
 	cancel_delayed_work_sync(&conn->keepalive_work);
-	kthread_cancel_work_sync(&conn->sender_work);
+	for_each_possible_cpu(cpu) {
+		submitter = &conn->submitters[cpu];
+		hrtimer_cancel(&submitter->timer);
+		kthread_cancel_work_sync(&submitter->work);
+	}
 	cancel_work_sync(&conn->io_work);
 	cancel_work_sync(&conn->release_work);
 }
@@ -583,6 +686,26 @@ bool istripe_conn_stop(struct istripe_conn *conn)
 	return drained;
 }
 
+static int conn_make_submitters(struct istripe_conn *conn)
+{
+	struct istripe_submitter *submitter;
+	int cpu;
+
+	/* Not percpu memory: its mutex may be held by a caller that waits for this volume. */
+	conn->submitters = kvcalloc(nr_cpu_ids, sizeof(*conn->submitters), GFP_KERNEL);
+	if (!conn->submitters)
+		return -ENOMEM;
+	for_each_possible_cpu(cpu) {
+		submitter = &conn->submitters[cpu];
+		submitter->conn = conn;
+		submitter->cpu = cpu;
+		kthread_init_work(&submitter->work, conn_sender_work);
+		istripe_compat_hrtimer_setup(&submitter->timer, submitter_timer_fires,
+					     HRTIMER_MODE_REL_PINNED);
+	}
+	return 0;
+}
+
 struct istripe_conn *istripe_conn_alloc(struct istripe_session *session, u16 cid)
 {
 	struct istripe_conn *conn = kvzalloc(sizeof(*conn), GFP_KERNEL);
@@ -593,6 +716,7 @@ struct istripe_conn *istripe_conn_alloc(struct istripe_session *session, u16 cid
 	conn->cid = cid;
 	conn->state = ISTRIPE_CONN_FREE;
 	mutex_init(&conn->tx_mutex);
+	INIT_LIST_HEAD(&conn->tx.small);
 	INIT_LIST_HEAD(&conn->tx.commands);
 	INIT_LIST_HEAD(&conn->tx.sequences);
 	istripe_pace_init(&conn->tx.pace);
@@ -601,13 +725,12 @@ struct istripe_conn *istripe_conn_alloc(struct istripe_session *session, u16 cid
 	tasklet_setup(&conn->receive_tasklet, conn_receive_gathered);
 	INIT_WORK(&conn->io_work, conn_io_work);
 	INIT_WORK(&conn->release_work, istripe_task_release_work);
-	kthread_init_work(&conn->sender_work, conn_sender_work);
-	conn->sender = istripe_sender_pick();
 	INIT_DELAYED_WORK(&conn->keepalive_work, istripe_keepalive_work);
 	INIT_LIST_HEAD(&conn->ping.entry);
 	conn->rx.control_bytes = ISTRIPE_CONTROL_BYTES;
 	conn->rx.control = kmalloc(ISTRIPE_CONTROL_BYTES, GFP_KERNEL);
-	if (istripe_tx_batch_init(&conn->tx.batch) || !conn->rx.control) {
+	if (conn_make_submitters(conn) || istripe_tx_batch_init(&conn->tx.batch) ||
+	    !conn->rx.control) {
 		istripe_conn_free(conn);
 		return NULL;
 	}
@@ -630,6 +753,7 @@ void istripe_conn_free(struct istripe_conn *conn)
 	list_for_each_entry_safe(control, next, &conn->controls, entry)
 		kfree(control);
 	istripe_tx_batch_exit(&conn->tx.batch);
+	kvfree(conn->submitters);
 	kfree(conn->rx.control);
 	kvfree(conn);
 }

@@ -3,8 +3,8 @@
  * A connection: one TCP connection of a session.
  *
  * Two sides work on it, and no field is written by both:
- *   transmit side	the holder of @tx_mutex: a submitter, @io_work, or @sender_work for
- *			what submitters have deferred. It owns @tx.
+ *   transmit side	the holder of @tx_mutex: a submitter, @io_work, or the work of one of
+ *			@submitters for what was deferred. It owns @tx.
  *   receive side	the holder of the socket's lock: TCP's softirq, @receive_tasklet behind it
  *			where much comes, or @io_work for what these left over. It owns @rx. It
  *			must neither sleep nor send.
@@ -24,6 +24,7 @@
 #define ISTRIPE_TRANSPORT_CONN_H
 
 #include <linux/interrupt.h>
+#include <linux/hrtimer.h>
 #include <linux/kthread.h>
 #include <linux/llist.h>
 #include <linux/mutex.h>
@@ -52,12 +53,29 @@ enum istripe_conn_flag {
 	ISTRIPE_CONN_RX_PAUSED,		/* nothing is received: see istripe_conn_send_control() */
 };
 
+/* Hints of the submitters of one processor: see conn_defers(). */
+struct istripe_submitter {
+	struct istripe_conn *conn;
+	unsigned int cpu;
+	const void *last;		/* task_struct of the last one, not to be followed */
+	unsigned long sleeps;		/* of the last one, when it submitted */
+	u64 at;				/* ns, when it submitted last */
+	u64 least_ns;			/* from one command of any to its next */
+	u32 burst;			/* commands of the last one since it has paused */
+	u32 deferred;			/* commands since one was sent from here */
+	struct kthread_work work;	/* sends when the submitter pauses */
+	struct hrtimer timer;		/* or does not pause */
+	bool timed;
+	u64 timed_sent;			/* commands that had been sent when it was started */
+} ____cacheline_aligned_in_smp;
+
 struct istripe_conn {
 	struct istripe_session *session;
 	u16 cid;
 	enum istripe_conn_state state;
 	unsigned long flags;
 	struct socket *sock;
+	struct istripe_zerocopy *zerocopy;	/* segments of @sock with pages of tasks */
 	struct istripe_socket_params tuned;	/* the settings of @sock, under socket_lock */
 	struct istripe_keys keys;	/* as negotiated by its login */
 
@@ -65,9 +83,7 @@ struct istripe_conn {
 	struct istripe_transmit tx;
 	struct llist_head submitted;
 	bool held;			/* submitters' hint: a batch goes on */
-	u32 deferred;			/* submitters' hints: see conn_defers() */
-	const void *submitter;
-	unsigned long submitter_sleeps;
+	struct istripe_submitter *submitters;	/* for each processor */
 	struct llist_head solicited;
 	spinlock_t control_lock;	/* @controls, @control_count */
 	struct list_head controls;
@@ -80,8 +96,6 @@ struct istripe_conn {
 	struct work_struct io_work;		/* at once */
 	struct work_struct release_work;	/* @unreleased: at once, and when TCP calls */
 	struct llist_head unreleased;		/* answered tasks, data of which TCP holds */
-	struct kthread_worker *sender;
-	struct kthread_work sender_work;	/* when the submitter pauses */
 	struct delayed_work keepalive_work;
 	struct istripe_control ping;	/* must not fail for want of memory */
 	unsigned long last_receive;	/* jiffies */
@@ -96,7 +110,6 @@ struct istripe_conn {
 	void (*saved_state_change)(struct sock *sk);
 
 	int nic;			/* index of the one it was connected through; 0: unknown */
-	bool accounted;			/* after a drain nobody refers to a task's pages */
 	struct sockaddr_storage local_address;
 	struct sockaddr_storage remote_address;
 	u64 bytes_sent;
@@ -186,10 +199,14 @@ void istripe_conn_poll(struct istripe_conn *conn);
  * Queues a PDU that goes ahead of data. ExpStatSN and CmdSN are filled in when it is sent;
  * @payload is copied. Each ping of the target must be answered (RFC 7143 11.18), however many
  * come: when ISTRIPE_CONTROLS_MAX PDUs wait, what the target sends is left in TCP, whose window
- * closes, until half of them have gone. Any context; GFP_NOWAIT. Returns 0 or -ENOMEM.
+ * closes, until half of them have gone. Without @payload it is zeros. Any context; GFP_NOWAIT.
+ * Returns 0 or -ENOMEM.
  */
 int istripe_conn_send_control(struct istripe_conn *conn, const struct iscsi_hdr *header,
 			      const void *payload, u32 payload_bytes);
+
+/* A data segment that fills the largest packets of TCP, if the target takes so many bytes. */
+u32 istripe_conn_large_bytes(const struct istripe_conn *conn);
 
 /* Queues conn->ping; @header replaces that of a ping not sent yet. For the keepalive work. */
 void istripe_conn_send_ping(struct istripe_conn *conn, const struct iscsi_hdr *header);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #define pr_fmt(fmt) "istripe: " fmt
 
+#include <net/tcp.h>
+
 #include "iscsi/serial.h"
 #include "transport/conn.h"
 #include "transport/control_req.h"
@@ -11,7 +13,7 @@ static u32 control_req_tag(struct istripe_session *session, u16 slot)
 }
 
 static int control_req_run(struct istripe_conn *conn, u32 itt, const struct iscsi_hdr *header,
-			   unsigned long deadline)
+			   u32 payload_bytes, unsigned long deadline)
 {
 	struct istripe_session *session = conn->session;
 	struct istripe_control_req *control_req = &session->control_req;
@@ -29,7 +31,7 @@ static int control_req_run(struct istripe_conn *conn, u32 itt, const struct iscs
 	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
 		ret = -ENOTCONN;
 	else
-		ret = istripe_conn_send_control(conn, header, NULL, 0);
+		ret = istripe_conn_send_control(conn, header, NULL, payload_bytes);
 	if (!ret && !wait_for_completion_timeout(&control_req->done, left))
 		ret = -ETIMEDOUT;
 	/* From here on an answer is ignored: see control_req_answered(). */
@@ -83,17 +85,23 @@ static int task_management_result(u8 response)
 	}
 }
 
-/* With the answer the target has all that was sent over @conn before, and we all that it sent. */
-static int control_req_barrier(struct istripe_conn *conn, unsigned long deadline)
+static int control_req_ping(struct istripe_conn *conn, u32 bytes, unsigned long deadline)
 {
 	struct istripe_pdu_nop_out ping = {
 		.itt = control_req_tag(conn->session, ISTRIPE_SLOT_BARRIER),
 		.ttt = ISTRIPE_TAG_RESERVED,
+		.data_segment_bytes = bytes,
 	};
 	struct iscsi_hdr header;
 
 	istripe_pdu_encode_nop_out((struct iscsi_nopout *)&header, &ping);
-	return control_req_run(conn, ping.itt, &header, deadline);
+	return control_req_run(conn, ping.itt, &header, bytes, deadline);
+}
+
+/* With the answer the target has all that was sent over @conn before, and we all that it sent. */
+static int control_req_barrier(struct istripe_conn *conn, unsigned long deadline)
+{
+	return control_req_ping(conn, 0, deadline);
 }
 
 static int control_req_barriers(struct istripe_session *session, u32 first, unsigned long deadline)
@@ -132,6 +140,21 @@ int istripe_session_ping(struct istripe_session *session, u32 timeout_ms)
 	return ret;
 }
 
+int istripe_session_ping_large(struct istripe_session *session, u32 timeout_ms)
+{
+	struct istripe_conn *conn = session->conns[0];
+	const struct tcp_sock *tcp = tcp_sk(conn->sock->sk);
+	u32 bytes = istripe_conn_large_bytes(conn);
+	u32 end = READ_ONCE(tcp->write_seq) + ISCSI_HDR_LEN + bytes;
+	int ret;
+
+	mutex_lock(&session->control_req.lock);
+	ret = control_req_ping(conn, bytes, jiffies + msecs_to_jiffies(timeout_ms));
+	mutex_unlock(&session->control_req.lock);
+	/* A target that takes the data and gives no answer is not the network's fault. */
+	return ret == -ETIMEDOUT && !before(READ_ONCE(tcp->snd_una), end) ? -EBADE : ret;
+}
+
 static int task_management_run(struct istripe_conn *conn, u8 function, u32 itt, u32 ref_cmd_sn,
 			       unsigned long deadline)
 {
@@ -150,7 +173,7 @@ static int task_management_run(struct istripe_conn *conn, u8 function, u32 itt, 
 	istripe_pdu_encode_task_management((struct iscsi_tm *)&header, &request);
 	control_req->function = function;
 	control_req->referenced_itt = itt;
-	return control_req_run(conn, request.itt, &header, deadline);
+	return control_req_run(conn, request.itt, &header, 0, deadline);
 }
 
 /*
@@ -421,7 +444,7 @@ int istripe_session_logout(struct istripe_session *session, u32 timeout_ms)
 	istripe_session_set_state(session, ISTRIPE_SESSION_LOGOUT);
 	logout_quiet_others(session);
 	istripe_pdu_encode_logout((struct iscsi_logout *)&header, &request);
-	ret = control_req_run(session->conns[0], request.itt, &header,
+	ret = control_req_run(session->conns[0], request.itt, &header, 0,
 			      jiffies + msecs_to_jiffies(timeout_ms));
 	if (ret)
 		return ret;

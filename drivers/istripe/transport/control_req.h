@@ -52,6 +52,18 @@ struct istripe_control_req {
 int istripe_session_ping(struct istripe_session *session, u32 timeout_ms);
 
 /**
+ * istripe_session_ping_large() - do large packets reach the target?
+ * @session: logged in, kept open by the caller; its first connection is asked
+ * @timeout_ms: how long to wait for the answer
+ *
+ * A ping with data that fill TCP's largest packets, as far as the target takes so many.
+ *
+ * Context: process, sleeps.
+ * Return: 0; -EBADE only TCP has answered; -ETIMEDOUT; -ENOTCONN after a fault; -ENOMEM not sent.
+ */
+int istripe_session_ping_large(struct istripe_session *session, u32 timeout_ms);
+
+/**
  * istripe_session_task_management() - ABORT TASK or LOGICAL UNIT RESET, and wait
  * @session: published or not; the caller is the nexus's worker
  * @function: ISCSI_TM_FUNC_ABORT_TASK or ISCSI_TM_FUNC_LOGICAL_UNIT_RESET

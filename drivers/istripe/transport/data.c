@@ -154,8 +154,19 @@ u32 istripe_data_digest(u32 running, const struct bio_vec *segment)
 	return running;
 }
 
-void istripe_cursor_copy_in(struct istripe_cursor *cursor, const struct istripe_data *data,
-			    const void *from, u32 bytes)
+static void segment_copy_out(const struct bio_vec *segment, u8 *to)
+{
+	struct bio_vec part;
+	u32 done;
+
+	for (done = 0; done < segment->bv_len; done += part.bv_len) {
+		part = segment_in_page(segment, done);
+		memcpy_from_page(to + done, part.bv_page, part.bv_offset, part.bv_len);
+	}
+}
+
+static void cursor_copy(struct istripe_cursor *cursor, const struct istripe_data *data, u8 *buffer,
+			u32 bytes, bool out)
 {
 	struct bio_vec segment;
 	u32 step;
@@ -164,9 +175,24 @@ void istripe_cursor_copy_in(struct istripe_cursor *cursor, const struct istripe_
 		step = istripe_cursor_segment(cursor, data, bytes, &segment);
 		if (WARN_ON_ONCE(!step))
 			return;
-		segment_copy_in(&segment, from);
+		if (out)
+			segment_copy_out(&segment, buffer);
+		else
+			segment_copy_in(&segment, buffer);
 		istripe_cursor_advance(cursor, data, step);
-		from += step;
+		buffer += step;
 		bytes -= step;
 	}
+}
+
+void istripe_cursor_copy_in(struct istripe_cursor *cursor, const struct istripe_data *data,
+			    const void *from, u32 bytes)
+{
+	cursor_copy(cursor, data, (u8 *)from, bytes, false);
+}
+
+void istripe_cursor_copy_out(struct istripe_cursor *cursor, const struct istripe_data *data,
+			     void *to, u32 bytes)
+{
+	cursor_copy(cursor, data, to, bytes, true);
 }

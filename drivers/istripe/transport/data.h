@@ -55,9 +55,13 @@ void istripe_data_set_bio(struct istripe_data *data, struct bio *bio, u32 offset
  */
 void istripe_data_set_bvec(struct istripe_data *data, const struct bio_vec *bvec, bool copy);
 
-/*
- * A zeroed cursor is good to start with, and has one user at a time. Moving forward costs the
- * segments in between; moving backward starts again.
+/**
+ * istripe_cursor_seek() - move a cursor
+ * @cursor: a zeroed one is good to start with; it has one user at a time
+ * @data: of the task
+ * @position_bytes: where to; forward costs the segments in between, backward starts again
+ *
+ * Context: any.
  */
 void istripe_cursor_seek(struct istripe_cursor *cursor, const struct istripe_data *data,
 			 u32 position_bytes);
@@ -81,9 +85,29 @@ u32 istripe_cursor_iter(const struct istripe_cursor *cursor, const struct istrip
 void istripe_cursor_advance(struct istripe_cursor *cursor, const struct istripe_data *data,
 			    u32 bytes);
 
-/* Copies to the cursor and moves it; not beyond the end of the data. Uses kmap_local. */
+/**
+ * istripe_cursor_copy_in() - copy to the cursor, and move it
+ * @cursor: position
+ * @data: of the task
+ * @from: bytes
+ * @bytes: how many; not beyond the end of the data
+ *
+ * Context: any; uses kmap_local.
+ */
 void istripe_cursor_copy_in(struct istripe_cursor *cursor, const struct istripe_data *data,
 			    const void *from, u32 bytes);
+
+/**
+ * istripe_cursor_copy_out() - copy from the cursor, and move it
+ * @cursor: position
+ * @data: of the task
+ * @to: room for @bytes
+ * @bytes: how many; not beyond the end of the data
+ *
+ * Context: any; uses kmap_local.
+ */
+void istripe_cursor_copy_out(struct istripe_cursor *cursor, const struct istripe_data *data,
+			     void *to, u32 bytes);
 
 /* Covers a segment, perhaps of several pages, with a running digest. Uses kmap_local. */
 u32 istripe_data_digest(u32 running, const struct bio_vec *segment);

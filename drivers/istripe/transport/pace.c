@@ -19,6 +19,11 @@
 /* No limit from here on: 9 MB/s. */
 #define LIMIT_MAX_BYTES		SZ_4M
 #define SEGMENT_MIN_BYTES	512
+#define SEGMENT_ROUND_BYTES	SZ_4K
+/* Of a second: bytes that TCP has not sent yet shall be sent within this time. */
+#define UNSENT_RATE		1000
+#define UNSENT_MIN_BYTES	SZ_16K
+#define UNSENT_MAX_BYTES	SZ_16M
 /* Of the limit, for each write: about 5 KiB a second. */
 #define WRITE_BYTES		SZ_2K
 #define WRITES_MIN		4u
@@ -106,22 +111,48 @@ void istripe_pace_await(struct istripe_conn *conn)
 	conn->tx.pace.awaited = true;
 }
 
+static u32 pace_unsent_bytes(const struct istripe_conn *conn)
+{
+	const struct tcp_sock *tcp = pace_tcp(conn);
+
+	/* In this order: the difference is never less than 0. */
+	u32 next = READ_ONCE(tcp->snd_nxt);
+
+	return READ_ONCE(tcp->write_seq) - next;
+}
+
+/* Bytes that wait in TCP to be sent: a command that is submitted now goes out behind them. */
+static u32 pace_unsent_limit_bytes(const struct istripe_conn *conn)
+{
+	/* A little more than the link carries, in bytes a second. */
+	unsigned long rate = READ_ONCE(conn->sock->sk->sk_pacing_rate);
+
+	return clamp_t(unsigned long, rate / UNSENT_RATE, UNSENT_MIN_BYTES, UNSENT_MAX_BYTES);
+}
+
 u32 istripe_pace_room_bytes(const struct istripe_conn *conn)
 {
 	u32 limit_bytes = conn->tx.pace.limit_bytes;
-	u32 bytes;
+	u32 unsent_limit_bytes = pace_unsent_limit_bytes(conn);
+	u32 room = unsent_limit_bytes - min(unsent_limit_bytes, pace_unsent_bytes(conn));
 
 	if (!limit_bytes)
-		return U32_MAX;
-	bytes = pace_unacknowledged_bytes(conn);
-	return limit_bytes - min(limit_bytes, bytes);
+		return room;
+	return min(room, limit_bytes - min(limit_bytes, pace_unacknowledged_bytes(conn)));
+}
+
+bool istripe_pace_is_slow(const struct istripe_conn *conn)
+{
+	return conn->tx.pace.limit_bytes;
 }
 
 bool istripe_pace_may_wake(const struct istripe_conn *conn)
 {
 	u32 limit_bytes = READ_ONCE(conn->tx.pace.limit_bytes);
 
-	return !limit_bytes || pace_unacknowledged_bytes(conn) <= limit_bytes - limit_bytes / 4;
+	return pace_unsent_bytes(conn) <= pace_unsent_limit_bytes(conn) / 2 &&
+	       (!limit_bytes ||
+		pace_unacknowledged_bytes(conn) <= limit_bytes - limit_bytes / 4);
 }
 
 u32 istripe_pace_segment_bytes(const struct istripe_conn *conn, u32 waiting)
@@ -130,7 +161,7 @@ u32 istripe_pace_segment_bytes(const struct istripe_conn *conn, u32 waiting)
 	u32 bytes;
 
 	if (!limit_bytes)
-		return U32_MAX;
+		return round_down(pace_unsent_limit_bytes(conn), SEGMENT_ROUND_BYTES);
 	/* All have had their turn when the limit has been sent. */
 	bytes = limit_bytes / max(waiting, WRITES_MIN);
 	return max(round_down(bytes, SEGMENT_MIN_BYTES), SEGMENT_MIN_BYTES);

@@ -8,6 +8,9 @@
  *
  * The time until the bytes on their way are acknowledged is measured. A new connection begins with
  * a small limit. A link that carries some megabytes a second loses it after a few round trips.
+ *
+ * TCP also keeps bytes that it may not send yet. A command that is submitted later goes out behind
+ * these, so TCP is given no more than it can send within a millisecond, and 16 KiB on any link.
  */
 #ifndef ISTRIPE_TRANSPORT_PACE_H
 #define ISTRIPE_TRANSPORT_PACE_H
@@ -37,15 +40,18 @@ void istripe_pace_update(struct istripe_conn *conn);
 /* Data wait for room until the next update; TCP's callback has been asked for. */
 void istripe_pace_await(struct istripe_conn *conn);
 
-/* Bytes that may be given to TCP now; U32_MAX without a limit. */
+/* Bytes that may be given to TCP now. */
 u32 istripe_pace_room_bytes(const struct istripe_conn *conn);
 
-/* True when a part of the limit is free. For anybody that keeps the socket. */
+/* True while there is a limit of unacknowledged bytes. */
+bool istripe_pace_is_slow(const struct istripe_conn *conn);
+
+/* True when a part of both limits is free. For anybody that keeps the socket. */
 bool istripe_pace_may_wake(const struct istripe_conn *conn);
 
 /*
- * The longest data segment with which @waiting commands have their turns in time: at least 512
- * bytes, U32_MAX without a limit.
+ * The longest data segment with which @waiting commands have their turns in time, and a command
+ * that is submitted now goes out soon: at least 512 bytes.
  */
 u32 istripe_pace_segment_bytes(const struct istripe_conn *conn, u32 waiting);
 

@@ -274,7 +274,6 @@ static struct istripe_session *session_alloc(const struct istripe_session_params
 	session->label = params->label;
 	session->path = params->path;
 	session->way = params->way;
-	session->may_resend = params->may_resend;
 	session->state = ISTRIPE_SESSION_FREE;
 	int_to_scsilun(params->path->lun, &session->lun);
 	memcpy(session->isid, params->isid, sizeof(session->isid));
@@ -299,6 +298,7 @@ void istripe_session_set_state(struct istripe_session *session, enum istripe_ses
 			    istripe_session_state_name(state));
 	WARN_ON_ONCE(!istripe_session_state_may(session->state, state));
 	WRITE_ONCE(session->state, state);
+	session->ops->changed(session);
 }
 
 /* The numbers of a fresh session (P10): the login's own commands were immediate. */
@@ -627,10 +627,17 @@ int istripe_session_execute(struct istripe_session *session, const u8 *cdb,
 	internal->bvec = (struct bio_vec) { .bv_page = internal->page, .bv_len = bytes };
 	istripe_data_set_bvec(&task->data, &internal->bvec, true);
 	istripe_session_submit(session, task, true, false);
+	return istripe_session_await(session, timeout_ms);
+}
+
+int istripe_session_await(struct istripe_session *session, u32 timeout_ms)
+{
+	struct istripe_internal *internal = &session->internal;
+
 	if (!wait_for_completion_timeout(&internal->done, msecs_to_jiffies(timeout_ms)))
 		return -ETIMEDOUT;
 	/* After a fault the task is still the session's. */
 	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
 		return -ENOTCONN;
-	return task->error;
+	return internal->task.error;
 }

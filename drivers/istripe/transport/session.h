@@ -53,11 +53,14 @@ struct net;
  * @logout_requested: the target wants the session to end soon (async event 1 or 4)
  * @attention:	the target reports a change of the LUN by itself (async event 0). Called by the
  *		receive side, after istripe_session_invalidate() when the LUN may be another
+ * @changed:	the session's state, or that of one of its connections, is another one. Called
+ *		within a call of the owner, on its thread
  */
 struct istripe_session_ops {
 	void (*fault)(struct istripe_session *session, int error, const char *why);
 	void (*logout_requested)(struct istripe_session *session, const char *why);
 	void (*attention)(struct istripe_session *session, const char *what);
+	void (*changed)(struct istripe_session *session);
 };
 
 /* The two ends of a connection. */
@@ -80,7 +83,6 @@ struct istripe_session_params {
 	u16 task_slots;			/* of the owner, without the internal one */
 	struct istripe_login_buffers *buffers;	/* used while opening */
 	bool fence;			/* no redirects: the old session is behind this portal */
-	bool may_resend;		/* the owner, when this session is lost, before its fence */
 };
 
 /* One entry of the task table. The generation makes an old ITT miss (P13). */
@@ -113,7 +115,6 @@ struct istripe_session {
 
 	enum istripe_session_state state;
 	unsigned long flags;
-	bool may_resend;		/* as in its parameters */
 	u64 id;				/* no other session has or had it */
 	atomic_t quiesced;		/* count; no command gets a CmdSN while it is not 0 */
 
@@ -293,11 +294,21 @@ bool istripe_session_has_link(const struct istripe_session *session);
  * came in are in session->internal.page.
  *
  * Context: process, sleeps.
- * Return: 0 when the target answered; -ETIMEDOUT, then the session can only be closed; -ENOTCONN
+ * Return: 0 when the target answered; -ETIMEDOUT: close the session or await the answer; -ENOTCONN
  * and other errors of the connection.
  */
 int istripe_session_execute(struct istripe_session *session, const u8 *cdb,
 			    const struct scsi_lun *lun, u32 bytes, bool write, u32 timeout_ms);
+
+/**
+ * istripe_session_await() - wait on for a command
+ * @session: istripe_session_execute() has returned -ETIMEDOUT
+ * @timeout_ms: how long
+ *
+ * Context: process, sleeps.
+ * Return: as istripe_session_execute().
+ */
+int istripe_session_await(struct istripe_session *session, u32 timeout_ms);
 
 /**
  * istripe_session_fault() - report that the session cannot go on

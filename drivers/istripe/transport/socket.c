@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 #define pr_fmt(fmt) "istripe: " fmt
 
-#include <linux/device.h>
-#include <linux/if_arp.h>
-#include <linux/if_vlan.h>
 #include <linux/kernel.h>
 #include <linux/net.h>
-#include <linux/netdevice.h>
 #include <linux/sockptr.h>
 #include <linux/spinlock.h>
 #include <linux/stddef.h>
 #include <linux/string.h>
 #include <linux/tcp.h>
-#include <net/bonding.h>
 #include <net/dst.h>
 #include <net/inet_connection_sock.h>
 #include <net/ip.h>
@@ -44,63 +39,6 @@ static void socket_set_memalloc(struct sock *sk)
 {
 	sock_set_flag(sk, SOCK_MEMALLOC);
 	sk->sk_allocation = GFP_NOIO | __GFP_MEMALLOC;
-}
-
-/* Drivers of Ethernet adapters that free a segment from its socket before it has been sent. */
-static const char *const orphaning_drivers[] = {
-	"brcmfmac", "cxgb3", "cxgb4", "cxgb4vf", "netdevsim", "niu", "qeth", "virtio_net",
-	"wil6210",
-};
-
-/*
- * Devices that hand segments to this host have no parent. The caller is within an RCU section in
- * which the device was found: its driver is not unbound before the end of that.
- */
-static bool adapter_is_accounted(const struct net_device *dev)
-{
-	const struct device *parent = dev->dev.parent;
-	const struct device_driver *driver = parent ? READ_ONCE(parent->driver) : NULL;
-
-	return driver && dev->type == ARPHRD_ETHER &&
-	       match_string(orphaning_drivers, ARRAY_SIZE(orphaning_drivers), driver->name) < 0;
-}
-
-/* A clone, as for each port of a bond in broadcast mode, is not accounted. */
-static bool device_passes_on(const struct net_device *dev)
-{
-	return is_vlan_dev(dev) ||
-	       (netif_is_bond_master(dev) &&
-		BOND_MODE((struct bonding *)netdev_priv(dev)) != BOND_MODE_BROADCAST);
-}
-
-static int device_check_accounted(struct net_device *dev, struct netdev_nested_priv *priv)
-{
-	bool *accounted = priv->data;
-
-	*accounted &= device_passes_on(dev) || adapter_is_accounted(dev);
-	return !*accounted;
-}
-
-bool istripe_socket_is_accounted(const struct socket *sock, bool known)
-{
-	struct dst_entry *dst = sk_dst_get(sock->sk);
-	struct netdev_nested_priv priv = { .data = &known };
-	struct net_device *dev;
-
-	if (!dst)
-		return known;
-	/* A reference to the route is none to its device. */
-	rcu_read_lock();
-	dev = READ_ONCE(dst->dev);
-	/* That is where the route leads when the device is gone. */
-	if (dev != blackhole_netdev) {
-		known = true;
-		if (!device_check_accounted(dev, &priv))
-			netdev_walk_all_lower_dev_rcu(dev, device_check_accounted, &priv);
-	}
-	rcu_read_unlock();
-	dst_release(dst);
-	return known;
 }
 
 /* With lockdep the socket holds the module until it is freed: the class keys are here. */

@@ -31,20 +31,6 @@ void istripe_socket_tune(struct socket *sock, const char *label,
 			 struct istripe_socket_params *tuned);
 
 /**
- * istripe_socket_is_accounted() - does sk_wmem_alloc count the pages of a segment until it is sent?
- * @sock: connected
- * @known: returned when there is no route to tell it by
- *
- * Devices that hand segments to this host, or to a hypervisor, free them from their socket before.
- * Then a receiver may refer to the pages although the socket has nothing left (P22). The device of
- * the present route is looked at, with those below it; not its queueing discipline (netem).
- *
- * Context: any but hard interrupts.
- * Return: true when it does.
- */
-bool istripe_socket_is_accounted(const struct socket *sock, bool known);
-
-/**
  * istripe_socket_check_congestion_control() - does the kernel have this algorithm
  * @net: network namespace of the caller
  * @name: as in net.ipv4.tcp_available_congestion_control; empty for the namespace's default

@@ -32,6 +32,9 @@ struct istripe_conn;
 /* R2Ts of one task that may be outstanding; MaxOutstandingR2T is offered up to this. */
 #define ISTRIPE_TASK_R2T_MAX	16
 
+/* A task with no more data is small: see tx.c and istripe_path_lane(). */
+#define ISTRIPE_TASK_SMALL_BYTES	(16 * 1024)
+
 /* One Data-Out sequence that the target asked for (RFC 7143 11.8). */
 struct istripe_solicitation {
 	u32 ttt;

@@ -5,6 +5,7 @@
 #include "transport/sender.h"
 #include "transport/socket.h"
 #include "transport/transport.h"
+#include "transport/zerocopy.h"
 
 struct workqueue_struct *istripe_io_wq;
 
@@ -34,6 +35,7 @@ destroy_wq:
 void istripe_transport_exit(void)
 {
 	istripe_inject_exit();
+	istripe_zerocopy_exit();
 	istripe_socket_exit();
 	istripe_sender_exit();
 	destroy_workqueue(istripe_io_wq);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The transmit side sends one tx batch after the other, each as far as the socket has space, until
- * there is nothing to send. Order: control PDUs, then Data-Out that the target waits for, then new
- * commands (P6, P15). Data-Out of a task goes out in one go; once a task has waited for long,
- * the one that has waited longest is next, PDU by PDU (P64).
+ * there is nothing to send. Order: control PDUs, then small commands, then Data-Out that the target
+ * waits for, then other commands (P6, P15). Small commands get half of the bytes at most while
+ * there are others. Data-Out of a task goes out in one go; once a task has waited for long, the one
+ * that has waited longest is next, PDU by PDU (P64).
  */
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -21,19 +22,35 @@
 /* A task that has waited for so long is not alone: it gets no more than this at a time. */
 #define LATE_MS		500
 #define LATE_BYTES	SZ_8K
+/* Small commands go ahead of the others for so many bytes, at most, without one of the others. */
+#define AHEAD_MAX	SZ_64K
+/* As many bytes, at least, a command counts. */
+#define AHEAD_EACH	SZ_4K
+
+/* All of its data go with the command. */
+static bool task_is_small(const struct istripe_task *task)
+{
+	const struct istripe_transfer *transfer = &task->transfer;
+
+	return transfer->length_bytes <= ISTRIPE_TASK_SMALL_BYTES &&
+	       (!task->write ||
+		istripe_transfer_immediate_bytes(transfer) == transfer->length_bytes);
+}
 
 /* llist is LIFO; restore submission order. */
 static void transmit_collect_commands(struct istripe_conn *conn)
 {
 	struct llist_node *node = llist_reverse_order(llist_del_all(&conn->submitted));
+	struct istripe_transmit *tx = &conn->tx;
 	struct istripe_task *task, *next;
 
 	llist_for_each_entry_safe(task, next, node, submit_node) {
 		/* The others may wait for its answer: see istripe_session_validate(). */
 		if (istripe_session_is_own(conn->session, task))
-			list_add(&task->tx_entry, &conn->tx.commands);
+			list_add(&task->tx_entry, &tx->small);
 		else
-			list_add_tail(&task->tx_entry, &conn->tx.commands);
+			list_add_tail(&task->tx_entry,
+				      task_is_small(task) ? &tx->small : &tx->commands);
 	}
 }
 
@@ -204,6 +221,12 @@ static u32 transmit_segment_bytes(const struct istripe_conn *conn, const struct 
 	return min(bytes, istripe_pace_segment_bytes(conn, conn->tx.sequence_count));
 }
 
+/* As many bytes of small commands may go ahead of the next PDU. */
+static void transmit_allow_ahead(struct istripe_transmit *tx, u32 bytes)
+{
+	tx->ahead_bytes = min_t(s64, (s64)tx->ahead_bytes + bytes, AHEAD_MAX);
+}
+
 static bool transmit_next_data_out(struct istripe_conn *conn)
 {
 	struct istripe_transmit *tx = &conn->tx;
@@ -240,6 +263,7 @@ static bool transmit_next_data_out(struct istripe_conn *conn)
 	/* The list's reference may be put before this PDU is out. */
 	atomic_inc(&task->refs);
 	istripe_tx_batch_add_task(&tx->batch, task, data_out.data_segment_bytes);
+	transmit_allow_ahead(tx, data_out.data_segment_bytes);
 	transmit_choose_next(conn, task);
 	return true;
 }
@@ -280,9 +304,9 @@ static bool transmit_may_write(struct istripe_conn *conn)
 }
 
 /* Commands without data to send do not wait behind writes. */
-static struct istripe_task *transmit_pick_command(struct istripe_conn *conn)
+static struct istripe_task *transmit_pick_command(struct istripe_conn *conn,
+						  struct list_head *commands)
 {
-	struct list_head *commands = &conn->tx.commands;
 	struct istripe_task *task = list_first_entry_or_null(commands, struct istripe_task,
 							     tx_entry);
 
@@ -295,9 +319,10 @@ static struct istripe_task *transmit_pick_command(struct istripe_conn *conn)
 }
 
 /* A CmdSN once taken is sent, or the connection dies: no holes (P7, P8). */
-static struct istripe_task *transmit_take_command(struct istripe_conn *conn)
+static struct istripe_task *transmit_take_command(struct istripe_conn *conn,
+						  struct list_head *commands)
 {
-	struct istripe_task *task = transmit_pick_command(conn);
+	struct istripe_task *task = transmit_pick_command(conn, commands);
 
 	if (!task || !transmit_take_cmd_sn(conn, task))
 		return NULL;
@@ -305,12 +330,17 @@ static struct istripe_task *transmit_take_command(struct istripe_conn *conn)
 	return task;
 }
 
-/* On a slow link immediate data are as short as other data segments. */
+/*
+ * Immediate data are as short as other data segments, but on a link that is not slow the target is
+ * not made to ask for what would have gone unasked.
+ */
 static void transmit_shorten_command(struct istripe_conn *conn, struct istripe_task *task)
 {
 	u32 most_bytes = istripe_pace_segment_bytes(conn, conn->tx.sequence_count);
+	u32 immediate_bytes = istripe_transfer_immediate_bytes(&task->transfer);
 
-	if (istripe_transfer_immediate_bytes(&task->transfer) > most_bytes)
+	if (immediate_bytes > most_bytes &&
+	    (istripe_pace_is_slow(conn) || task->transfer.covered_bytes < task->data.length_bytes))
 		istripe_transfer_shorten(&task->transfer, most_bytes);
 }
 
@@ -362,9 +392,10 @@ static void transmit_add_sequence(struct istripe_conn *conn, struct istripe_task
  * The command's own reference becomes that of the batch or of the list of tasks with Data-Out;
  * both need a second one. Without either it is put.
  */
-static bool transmit_next_command(struct istripe_conn *conn)
+static bool transmit_next_command(struct istripe_conn *conn, struct list_head *commands,
+				  u32 *sent_bytes)
 {
-	struct istripe_task *task = transmit_take_command(conn);
+	struct istripe_task *task = transmit_take_command(conn, commands);
 	u32 payload_bytes;
 	bool more;
 
@@ -372,6 +403,7 @@ static bool transmit_next_command(struct istripe_conn *conn)
 		return false;
 	transmit_shorten_command(conn, task);
 	payload_bytes = transmit_encode_command(conn, task);
+	*sent_bytes = max_t(u32, payload_bytes, AHEAD_EACH);
 	more = task->tx_sequence.left_bytes;
 	if (payload_bytes && more)
 		atomic_inc(&task->refs);
@@ -384,14 +416,48 @@ static bool transmit_next_command(struct istripe_conn *conn)
 	return true;
 }
 
+/* Data-Out, then a command with more data. */
+static bool transmit_next_large(struct istripe_conn *conn)
+{
+	u32 bytes;
+
+	if (transmit_next_data_out(conn))
+		return true;
+	if (!transmit_next_command(conn, &conn->tx.commands, &bytes))
+		return false;
+	transmit_allow_ahead(&conn->tx, bytes);
+	return true;
+}
+
+/*
+ * Small commands go first, as long as the others get as many bytes: neither waits for all of
+ * the other.
+ */
+static bool transmit_next_task(struct istripe_conn *conn)
+{
+	struct istripe_transmit *tx = &conn->tx;
+	u32 bytes;
+
+	if (tx->ahead_bytes > 0 && transmit_next_command(conn, &tx->small, &bytes)) {
+		if (!list_empty(&tx->sequences) || !list_empty(&tx->commands))
+			tx->ahead_bytes -= bytes;
+		return true;
+	}
+	return transmit_next_large(conn) || transmit_next_command(conn, &tx->small, &bytes);
+}
+
 static bool transmit_next(struct istripe_conn *conn)
 {
 	if (test_bit(ISTRIPE_CONN_LOGGING_OUT, &conn->flags))
 		return false;
 	if (transmit_next_control(conn))
 		return true;
-	return conn->tx.batch.bytes < conn->tx.room_bytes &&
-	       (transmit_next_data_out(conn) || transmit_next_command(conn));
+	return conn->tx.batch.bytes < conn->tx.room_bytes && transmit_next_task(conn);
+}
+
+static bool transmit_has_commands(const struct istripe_transmit *tx)
+{
+	return !list_empty(&tx->small) || !list_empty(&tx->commands);
 }
 
 /* Returns whether there is anything to send. */
@@ -421,7 +487,7 @@ static bool transmit_more_follows(const struct istripe_conn *conn)
 	if (tx->batch.bytes >= tx->room_bytes)
 		return false;
 	return !list_empty(&tx->sequences) || !llist_empty(&conn->solicited) ||
-	       ((!list_empty(&tx->commands) || !llist_empty(&conn->submitted)) &&
+	       ((transmit_has_commands(tx) || !llist_empty(&conn->submitted)) &&
 		!test_bit(ISTRIPE_CONN_WINDOW_CLOSED, &conn->flags) &&
 		!test_bit(ISTRIPE_CONN_WRITES_PACED, &conn->flags));
 }
@@ -434,7 +500,7 @@ static bool transmit_awaits_room(struct istripe_conn *conn)
 {
 	const struct istripe_transmit *tx = &conn->tx;
 
-	if (tx->room_bytes || (list_empty(&tx->sequences) && list_empty(&tx->commands)))
+	if (tx->room_bytes || (list_empty(&tx->sequences) && !transmit_has_commands(tx)))
 		return true;
 	istripe_pace_await(conn);
 	set_bit(SOCK_NOSPACE, &conn->sock->flags);
@@ -457,7 +523,8 @@ static int transmit_send(struct istripe_conn *conn)
 
 	if (istripe_inject(ISTRIPE_INJECT_SEND))
 		return -EPIPE;
-	ret = istripe_tx_batch_send(&conn->tx.batch, conn->sock, transmit_more_follows(conn));
+	ret = istripe_tx_batch_send(&conn->tx.batch, conn->sock, conn->zerocopy,
+				    transmit_more_follows(conn));
 	if (ret > 0) {
 		conn->bytes_sent += ret;
 		istripe_pace_mark(conn);

@@ -11,7 +11,9 @@
 struct istripe_conn;
 
 struct istripe_transmit {
-	struct list_head commands;	/* waiting for their first PDU */
+	struct list_head small;		/* waiting for their first PDU; see transmit_next_task() */
+	struct list_head commands;	/* the others that do */
+	s32 ahead_bytes;		/* that @small may send now ahead of the others */
 	struct list_head sequences;	/* with Data-Out to send */
 	u32 sequence_count;
 	struct istripe_pace pace;

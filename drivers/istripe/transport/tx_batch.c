@@ -13,6 +13,7 @@
 #include "iscsi/digest.h"
 #include "transport/task.h"
 #include "transport/tx_batch.h"
+#include "transport/zerocopy.h"
 
 /* No PDU begins behind so many bytes: a ping would have to wait for them. */
 #define TX_BATCH_BYTES	SZ_128K
@@ -182,11 +183,9 @@ static u32 pdu_segment(const struct istripe_tx_batch_pdu *pdu, struct bio_vec *s
 				      pdu->payload_bytes - pdu->gathered_bytes, segment);
 }
 
-static bool pdu_may_refer(const struct istripe_tx_batch *batch,
-			  const struct istripe_tx_batch_pdu *pdu, const struct bio_vec *segment)
+static bool pdu_may_refer(const struct istripe_tx_batch_pdu *pdu, const struct bio_vec *segment)
 {
-	return pdu->task && !batch->copies && !pdu->task->data.copy &&
-	       istripe_compat_segment_ok(segment);
+	return pdu->task && !pdu->task->data.copy && istripe_compat_segment_ok(segment);
 }
 
 /* A batch goes one way: a segment that must go the other way ends it. */
@@ -234,7 +233,7 @@ static void tx_batch_gather(struct istripe_tx_batch *batch, struct istripe_tx_ba
 			batch->error = -EIO;
 			return;
 		}
-		if (!tx_batch_goes(batch, pdu_may_refer(batch, pdu, &segment)))
+		if (!tx_batch_goes(batch, pdu_may_refer(pdu, &segment)))
 			return;
 		tx_batch_add_payload(batch, pdu, &segment);
 	}
@@ -370,7 +369,8 @@ static void tx_batch_account(struct istripe_tx_batch *batch, u32 bytes, u32 writ
 	}
 }
 
-int istripe_tx_batch_send(struct istripe_tx_batch *batch, struct socket *sock, bool more)
+int istripe_tx_batch_send(struct istripe_tx_batch *batch, struct socket *sock,
+			  struct istripe_zerocopy *zerocopy, bool more)
 {
 	struct bio_vec *segments = &batch->segments[batch->segment_first];
 	u32 count = batch->segment_count - batch->segment_first;
@@ -382,7 +382,7 @@ int istripe_tx_batch_send(struct istripe_tx_batch *batch, struct socket *sock, b
 	more |= tx_batch_goes_on(batch);
 	flags = SEND_FLAGS | (more ? MSG_MORE : MSG_EOR);
 	if (batch->way == ISTRIPE_TX_BATCH_BY_REFERENCE)
-		ret = istripe_compat_send_pages(sock, segments, count, bytes, flags);
+		ret = istripe_zerocopy_send(zerocopy, sock, segments, count, bytes, flags);
 	else
 		ret = istripe_compat_send_copy(sock, segments, count, bytes, flags);
 	batch->corked = more;

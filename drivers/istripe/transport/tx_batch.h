@@ -21,6 +21,7 @@
 #include <scsi/iscsi_proto.h>
 
 struct istripe_task;
+struct istripe_zerocopy;
 struct socket;
 
 #define ISTRIPE_TX_BATCH_HEADERS	16
@@ -64,7 +65,6 @@ struct istripe_tx_batch {
 	enum istripe_tx_batch_way way;
 	bool header_digest;
 	bool data_digest;
-	bool copies;			/* always, see istripe_socket_is_accounted() */
 	bool corked;			/* the last send said MSG_MORE */
 	u32 header_count;
 	u32 bytes;
@@ -118,12 +118,13 @@ void istripe_tx_batch_add_control(struct istripe_tx_batch *batch,
 				  struct istripe_control *control);
 
 /*
- * Lets TCP take what it can of a batch that is not sent; nobody else writes to @sock. With @more
- * another batch follows at once. Tasks and control PDUs whose last byte TCP has taken are let go
- * of. Returns the bytes taken (> 0), -EAGAIN when the socket is full, -EIO when a task has less
- * data than its PDUs, or another error of TCP.
+ * Lets TCP take what it can of a batch that is not sent; nobody else writes to @sock. @zerocopy
+ * counts the segments with pages. With @more another batch follows at once. Tasks and control PDUs
+ * whose last byte TCP has taken are let go of. Returns the bytes taken (> 0), -EAGAIN when the
+ * socket is full, -EIO when a task has less data than its PDUs, or another error of TCP.
  */
-int istripe_tx_batch_send(struct istripe_tx_batch *batch, struct socket *sock, bool more);
+int istripe_tx_batch_send(struct istripe_tx_batch *batch, struct socket *sock,
+			  struct istripe_zerocopy *zerocopy, bool more);
 
 /* Nothing follows after all: TCP must not wait with what was sent with MSG_MORE. */
 void istripe_tx_batch_push(struct istripe_tx_batch *batch, struct socket *sock);
