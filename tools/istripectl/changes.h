@@ -8,7 +8,7 @@
 
 #define CHANGES_MS	2000	/* when the kernel need not say so: wait for so long at most */
 
-#define CHANGES_TOGETHER_MS	20
+#define CHANGES_TOGETHER_MS	10
 
 struct changes {
 	int events;		/* socket of uevents; -1: there is none */

@@ -8,6 +8,7 @@
 
 #include "alloc.h"
 #include "conf.h"
+#include "known.h"
 #include "parse.h"
 
 #define INDEX_MAX	63
@@ -141,6 +142,21 @@ static int value_unquote(struct reader *reader, const char *name, char *value)
 	return 0;
 }
 
+/* Of the setting just read. One that is not known anywhere may be of a later module's. */
+static int place_check(const struct reader *reader)
+{
+	const char *name = reader->section->items[reader->section->count - 1].name;
+	bool in_volume = reader->section == &reader->volume->settings;
+	bool of_volume = known_find(KNOWN_VOLUME, name);
+	bool of_others = known_find(KNOWN_LEG, name) || known_find(KNOWN_PATH, name);
+
+	if (of_volume == of_others || of_volume == in_volume)
+		return 0;
+	return fault_set(reader->fault, -EINVAL, "%s belongs in %s", name,
+			 of_volume ? "[volume]" : setting_is_of_leg(name) ? "[leg N]" :
+			 "[paths], [leg N] or [leg N path N]");
+}
+
 static int setting_take(struct reader *reader, char *line)
 {
 	char *equals = strchr(line, '='), *name, *value;
@@ -163,7 +179,9 @@ static int setting_take(struct reader *reader, char *line)
 		ret = fault_set(reader->fault, -EINVAL,
 				"%s = @-: nobody is there to type it at boot: name a file, as @%s.secret",
 				name, reader->volume->name);
-	return ret ? ret : parse_setting(reader->section, name, value, reader->fault);
+	if (!ret)
+		ret = parse_setting(reader->section, name, value, reader->fault);
+	return ret ? ret : place_check(reader);
 }
 
 static int line_take(struct reader *reader, char *line)

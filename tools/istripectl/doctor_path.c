@@ -341,11 +341,13 @@ static void conf_warn(struct doctor *doctor, const char *nic, const char *other,
 	"%s is in the same subnet: %s", other, why);
 }
 
-/* Calls @check for each NIC that shares a subnet with another one. */
-static void subnets_check(struct doctor *doctor,
-			  void (*check)(struct doctor *doctor, const char *nic, const char *other))
+/* Calls @check for each NIC that has another one in its way; @none says that no one has. */
+static void nics_check(struct doctor *doctor,
+		       const char *(*other)(const struct doctor *doctor, const char *nic),
+		       void (*check)(struct doctor *doctor, const char *nic, const char *other),
+		       const char *none)
 {
-	bool shared = false;
+	bool checked = false;
 	size_t i;
 
 	if (doctor->address_count < 0) {
@@ -353,14 +355,14 @@ static void subnets_check(struct doctor *doctor,
 		return;
 	}
 	for (i = 0; i < doctor->nics.count; i++) {
-		const char *nic = doctor->nics.items[i], *other = subnet_other(doctor, nic);
+		const char *nic = doctor->nics.items[i], *of = other(doctor, nic);
 
-		shared |= !!other;
-		if (other)
-			check(doctor, nic, other);
+		checked |= !!of;
+		if (of)
+			check(doctor, nic, of);
 	}
-	if (!shared)
-		doctor_skip(doctor, "no two NICs of the volumes are in one subnet");
+	if (!checked)
+		doctor_skip(doctor, "%s", none);
 }
 
 static void nic_arp(struct doctor *doctor, const char *nic, const char *other)
@@ -384,7 +386,8 @@ static void nic_arp(struct doctor *doctor, const char *nic, const char *other)
 
 void doctor_subnet_arp(struct doctor *doctor)
 {
-	subnets_check(doctor, nic_arp);
+	nics_check(doctor, subnet_other, nic_arp,
+		   "no two NICs of the volumes are in one subnet");
 }
 
 /* Reverse paths */
@@ -434,23 +437,16 @@ static void nic_rp_filter(struct doctor *doctor, const char *nic, const char *ot
 		path ? path->address : "its subnet", path ? path->back : other);
 }
 
+static const char *rp_other(const struct doctor *doctor, const char *nic)
+{
+	const char *other = subnet_other(doctor, nic);
+	bool known;
+
+	return !other && back_elsewhere(doctor, nic, &known) ? "another one" : other;
+}
+
 void doctor_subnet_rp_filter(struct doctor *doctor)
 {
-	bool checked = false, known;
-	size_t i;
-
-	if (doctor->address_count < 0) {
-		doctor_unread(doctor, "the addresses of this host", doctor->address_count);
-		return;
-	}
-	for (i = 0; i < doctor->nics.count; i++) {
-		const char *nic = doctor->nics.items[i], *other = subnet_other(doctor, nic);
-
-		if (!other && !back_elsewhere(doctor, nic, &known))
-			continue;
-		nic_rp_filter(doctor, nic, other ? other : "another one");
-		checked = true;
-	}
-	if (!checked)
-		doctor_skip(doctor, "answers come in by the NICs that routes lead to");
+	nics_check(doctor, rp_other, nic_rp_filter,
+		   "answers come in by the NICs that routes lead to");
 }

@@ -113,9 +113,9 @@ void doctor_fence(struct doctor *doctor, const struct doctor_path *path)
 			.measured = alloc_printf("unproven: %s", unproven),
 			.wanted = alloc_text("a path proven to lead to the same portal group"),
 			.next = alloc_text("at the array: put all portals into one portal group;"
-					   " or see fence_timeout_ms"),
+					   " or see ghost_timeout_ms"),
 		},
-		"writes that are lost with it wait until it is back: Documentation/usage.rst, When a path is lost");
+		"writes that are lost with it are not known to be over until it is back, and newer data of their blocks are in this host's memory until then: Documentation/usage.rst, When a path is lost");
 }
 
 /* Timers */

@@ -96,16 +96,18 @@ static int answer_wait(int fd, bool v6, const struct echo *asked)
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
 	char packet[IP_MAXPACKET];
 
-	while ((left_ms = end_ms - now_ms()) > 0) {
+	do {
 		ssize_t bytes;
 
-		if (poll(&poll_fd, 1, left_ms) <= 0)
+		/* When the time is over, too: on a busy host the answer may have come meanwhile. */
+		left_ms = end_ms - now_ms();
+		if (poll(&poll_fd, 1, left_ms > 0 ? left_ms : 0) <= 0)
 			continue;
 		bytes = recv(fd, packet, sizeof(packet), MSG_DONTWAIT);
 		/* An error that ICMP has told is none of the socket: the time goes on. */
 		if (bytes > 0 && is_answer(packet, bytes, v6, asked))
 			return 1;
-	}
+	} while (left_ms > 0);
 	return 0;
 }
 

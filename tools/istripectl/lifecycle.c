@@ -11,6 +11,7 @@
 #include "conf.h"
 #include "holder.h"
 #include "interrupt.h"
+#include "live.h"
 #include "module.h"
 #include "notify.h"
 #include "power.h"
@@ -18,6 +19,9 @@
 #include "tree.h"
 
 #define OPEN_MOMENTS	50	/* of 100 ms */
+#define GHOST_MOMENTS	50
+
+static const struct timespec moment = { .tv_nsec = 100000000 };
 
 /* A volume that the kernel does not know may have a file. */
 static int volume_find(const char *name, const struct command_line *line, struct fault *fault)
@@ -79,7 +83,6 @@ static int volume_up(const char *name, const struct command_line *line, struct f
 /* udev, for one, opens a disk for a moment when somebody has closed it. */
 static int down_again(const char *name, const char *device, struct fault *fault)
 {
-	static const struct timespec pause = { .tv_nsec = 100000000 };
 	int i, ret = -ETXTBSY;
 
 	for (i = 0; i < OPEN_MOMENTS && ret == -ETXTBSY && !interrupt_seen(); i++) {
@@ -87,7 +90,7 @@ static int down_again(const char *name, const char *device, struct fault *fault)
 
 		if (holder_find(device, &users))
 			return ret;
-		nanosleep(&pause, NULL);
+		nanosleep(&moment, NULL);
 		ret = power_down(name, false, fault);
 	}
 	return ret;
@@ -128,6 +131,43 @@ static int down_plan(const char *name, bool force, struct fault *fault)
 	return ret;
 }
 
+static unsigned long ghosts_sum(const struct live *live)
+{
+	unsigned long sum = strtoul(settings_value(&live->values, "ghost_writes"), NULL, 10);
+	size_t i;
+
+	for (i = 0; i < live->child_count; i++)
+		sum += ghosts_sum(&live->children[i]);
+	return sum;
+}
+
+static unsigned long ghosts_count(const char *device)
+{
+	struct live live = { 0 };
+	unsigned long ghosts = live_read(device, &live) ? 0 : ghosts_sum(&live);
+
+	live_free(&live);
+	return ghosts;
+}
+
+/* A login through another path, or the lost one's, ends them: mostly within a second or two. */
+static void ghosts_wait(const char *name, const char *device)
+{
+	unsigned long ghosts;
+	int i;
+
+	for (i = 0; i < GHOST_MOMENTS && !interrupt_seen(); i++) {
+		ghosts = ghosts_count(device);
+		if (!ghosts)
+			return;
+		if (i == 10)
+			fprintf(stderr,
+				"%s: waits up to 5 s: the target may still carry out %lu lost write(s)\n",
+				name, ghosts);
+		nanosleep(&moment, NULL);
+	}
+}
+
 static int volume_down(const char *name, const struct command_line *line, struct fault *fault)
 {
 	bool force = line->flags & COMMAND_FORCE;
@@ -139,6 +179,8 @@ static int volume_down(const char *name, const struct command_line *line, struct
 	if (line->flags & COMMAND_DRY_RUN)
 		return down_plan(name, force, fault);
 	device = power_device(name);
+	if (device && !force)
+		ghosts_wait(name, device);
 	/* Also one that is down is told to be: it may be just coming up. */
 	ret = power_down(name, force, fault);
 	if (ret == -ETXTBSY && device)
@@ -147,6 +189,17 @@ static int volume_down(const char *name, const struct command_line *line, struct
 		ret = in_use_fault(device, fault);
 	free(device);
 	return ret;
+}
+
+/* Another host may take the LUN now: with an exit code of 0 it is safe to. */
+static int volume_hand_over(const char *name, const struct command_line *line,
+			    struct fault *fault)
+{
+	int ret = volume_down(name, line, fault);
+
+	if (ret || line->flags & (COMMAND_FORCE | COMMAND_DRY_RUN))
+		return ret;
+	return tree_check_fenced(name, fault);
 }
 
 static int volume_delete(const char *name, const struct command_line *line, struct fault *fault)
@@ -232,7 +285,7 @@ int command_up(const struct command *command, int argc, char **argv)
 
 int command_down(const struct command *command, int argc, char **argv)
 {
-	return each_run(command, argc, argv, COMMAND_FORCE, volume_down);
+	return each_run(command, argc, argv, COMMAND_FORCE, volume_hand_over);
 }
 
 int command_delete(const struct command *command, int argc, char **argv)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What a volume that is up shows in sysfs. */
+#include <ctype.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +13,29 @@
 #define DEPTH_MAX	12
 #define SECTOR_BYTES	512
 
-static int dir_read(const char *dir, const char *name, struct live *live, int depth);
+/* Whether an entry of a directory is of interest. */
+typedef bool (*wanted_fn)(const char *name);
+
+static int dir_read(const char *dir, const char *name, struct live *live, wanted_fn wanted,
+		    int depth);
+
+static bool all_wanted(const char *name)
+{
+	(void)name;
+	return true;
+}
+
+/* Of the volume, legs and paths, not of sessions and connections. */
+static bool state_wanted(const char *name)
+{
+	static const char *const names[] = { "state", "last_error", "legs", "paths" };
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return isdigit((unsigned char)*name);
+}
 
 /* A file without a value at the moment, as of a session that is not there, is kept as such. */
 static void value_take(const char *path, const char *name, struct settings *values)
@@ -26,7 +50,8 @@ static void value_take(const char *path, const char *name, struct settings *valu
 	free(value);
 }
 
-static void entry_read(const char *dir, const char *name, struct live *live, int depth)
+static void entry_read(const char *dir, const char *name, struct live *live, wanted_fn wanted,
+		       int depth)
 {
 	char *path = alloc_printf("%s/%s", dir, name);
 
@@ -36,12 +61,13 @@ static void entry_read(const char *dir, const char *name, struct live *live, int
 		live->children = alloc_array(live->children, live->child_count + 1,
 					     sizeof(*live->children));
 		memset(&live->children[live->child_count], 0, sizeof(*live->children));
-		dir_read(path, name, &live->children[live->child_count++], depth + 1);
+		dir_read(path, name, &live->children[live->child_count++], wanted, depth + 1);
 	}
 	free(path);
 }
 
-static int dir_read(const char *dir, const char *name, struct live *live, int depth)
+static int dir_read(const char *dir, const char *name, struct live *live, wanted_fn wanted,
+		    int depth)
 {
 	struct file_names names = { 0 };
 	int ret = file_list(dir, &names);
@@ -49,18 +75,29 @@ static int dir_read(const char *dir, const char *name, struct live *live, int de
 
 	live->name = alloc_text(name);
 	for (i = 0; i < names.count; i++)
-		entry_read(dir, names.items[i], live, depth);
+		if (wanted(names.items[i]))
+			entry_read(dir, names.items[i], live, wanted, depth);
 	file_names_free(&names);
+	return ret;
+}
+
+static int tree_read(const char *device, struct live *live, wanted_fn wanted)
+{
+	char *dir = place_path("/sys/block/%s/istripe", device);
+	int ret = dir_read(dir, device, live, wanted, 0);
+
+	free(dir);
 	return ret;
 }
 
 int live_read(const char *device, struct live *live)
 {
-	char *dir = place_path("/sys/block/%s/istripe", device);
-	int ret = dir_read(dir, device, live, 0);
+	return tree_read(device, live, all_wanted);
+}
 
-	free(dir);
-	return ret;
+int live_read_states(const char *device, struct live *live)
+{
+	return tree_read(device, live, state_wanted);
 }
 
 const struct live *live_child(const struct live *live, const char *name)

@@ -27,6 +27,15 @@ struct live {
 int live_read(const char *device, struct live *live);
 
 /**
+ * live_read_states() - read the files state and last_error of the volume, its legs and paths
+ * @device: as istripe0
+ * @live: zeroed by the caller, filled
+ *
+ * Return: as live_read().
+ */
+int live_read_states(const char *device, struct live *live);
+
+/**
  * live_child() - the directory of a name
  * @live: where to look
  * @name: its name

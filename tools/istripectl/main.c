@@ -250,7 +250,8 @@ TABLE_DETAILS;
 static const char doctor_details[] =
 "Looks at volumes, and at this host as far as they use it, and says what is not as it\n"
 "should be, why, and which command mends it. It changes nothing, and sends nothing but\n"
-"pings to portals. Without a name: all volumes. istripectl(8) has all checks.\n"
+"pings to portals, and TCP connections without data to those of paths that are not logged\n"
+"in. Without a name: all volumes. istripectl(8) has all checks.\n"
 "\n"
 "  -J, --json           as JSON\n"
 "  --list               print the names of the checks, and do nothing\n"
@@ -341,6 +342,7 @@ static int unknown(const char *name)
 
 	for (command = commands; command->name; command++)
 		suggest_name(name, command->name, &best);
+	suggest_of_others(name, &best);
 	fprintf(stderr, "istripectl: there is no command %s\n", name);
 	if (best.name)
 		fprintf(stderr, "            did you mean %s?\n", best.name);

@@ -28,7 +28,8 @@ bool setting_is_secret(const char *name)
 bool setting_is_of_leg(const char *name)
 {
 	static const char *const names[] = { "designator", "policy", "fence",
-					     "fence_timeout_ms", "alua", NULL };
+					     "fence_timeout_ms", "ghost_timeout_ms", "alua",
+					     NULL };
 
 	return listed(names, name);
 }

@@ -16,6 +16,7 @@
 #include "json_out.h"
 #include "run.h"
 #include "states.h"
+#include "watch.h"
 
 static char *time_text(void)
 {
@@ -205,33 +206,51 @@ static void uevents_tell(const struct command_line *line, const struct uevents *
 		uevent_tell(line, &uevents->items[i]);
 }
 
-/* A change after the files were armed is noticed; one before is seen when they are read. */
+/* Tells each change since @before, which is replaced. */
+static int look(struct command_line *line, struct states *before, bool judge, struct fault *fault)
+{
+	struct states after = { 0 };
+	int ret = states_read(&after, judge, fault);
+
+	if (ret) {
+		states_free(&after);
+		return ret;
+	}
+	states_settle(before, &after);
+	states_compare(before, &after, changed, line);
+	states_compare_slow(before, &after, slow_changed, line);
+	states_free(before);
+	*before = after;
+	return 0;
+}
+
+/*
+ * A change after the files were armed is noticed; one before is seen when they are read. A state is
+ * told before the many files are read that say which paths are slow.
+ */
 static int monitor_run(struct command_line *line, struct fault *fault)
 {
-	struct states before = { 0 }, after = { 0 };
+	long long judged_ms = watch_now_ms();
+	struct states states = { 0 };
 	struct changes changes;
 	int ret;
 
 	changes_begin(&changes);
-	ret = states_read(&before, fault);
+	ret = states_read(&states, true, fault);
 	while (!ret && !fflush(stdout) && !interrupt_seen()) {
-		changes_arm(&changes, &before);
-		ret = states_read(&after, fault);
-		if (ret)
-			break;
-		states_settle(&before, &after);
-		states_compare(&before, &after, changed, line);
-		states_compare_slow(&before, &after, slow_changed, line);
+		changes_arm(&changes, &states);
+		ret = look(line, &states, false, fault);
 		uevents_tell(line, &changes.uevents);
-		states_free(&before);
-		before = after;
-		after = (struct states) { 0 };
 		fflush(stdout);
-		if (!interrupt_seen())
+		if (!ret && watch_now_ms() - judged_ms >= CHANGES_MS) {
+			ret = look(line, &states, true, fault);
+			fflush(stdout);
+			judged_ms = watch_now_ms();
+		}
+		if (!ret && !interrupt_seen())
 			changes_wait(&changes, CHANGES_MS);
 	}
-	states_free(&before);
-	states_free(&after);
+	states_free(&states);
 	changes_end(&changes);
 	return ret;
 }

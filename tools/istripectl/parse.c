@@ -35,6 +35,7 @@ static const struct {
 	{ "command_timeout", "command_timeout_ms" },
 	{ "recovery_timeout", "recovery_timeout_ms" },
 	{ "fence_timeout", "fence_timeout_ms" },
+	{ "ghost_timeout", "ghost_timeout_ms" },
 	{ "login_timeout", "login_timeout_ms" },
 	{ "login_retry_max", "login_retry_max_ms" },
 	{ "ping_interval", "ping_interval_ms" },

@@ -321,8 +321,9 @@ static int verb_take(const char *word, enum verb *verb, struct fault *fault)
 		*verb = i;
 		return 0;
 	}
-	return fault_set(fault, -EINVAL, "\"%s\" is none of add, remove, confirm",
-			 word ? word : "");
+	if (!word)
+		return fault_set(fault, -EINVAL, "which of add, remove, confirm? a word is needed");
+	return fault_set(fault, -EINVAL, "\"%s\" is none of add, remove, confirm", word);
 }
 
 static int option_take(const char *word, struct path_options *options, struct fault *fault)

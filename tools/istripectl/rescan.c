@@ -30,7 +30,7 @@ static int paths_explain(const char *name, struct fault *fault)
 	int lines = 0;
 	size_t i;
 
-	states_read(&states, &unread);
+	states_read(&states, false, &unread);
 	for (i = 0; i < states.count; i++) {
 		const struct state *path = &states.items[i];
 

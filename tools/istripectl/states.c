@@ -112,7 +112,7 @@ static void volume_add(struct states *states, const char *name)
 	char *device = power_device(name), *file, *reason = NULL;
 	struct live live = { 0 };
 
-	if (device && !live_read(device, &live)) {
+	if (device && !(states->judged ? live_read : live_read_states)(device, &live)) {
 		live_add(states, name, device, &live);
 	} else {
 		file = tree_path(name, "last_error");
@@ -126,12 +126,13 @@ static void volume_add(struct states *states, const char *name)
 	free(device);
 }
 
-int states_read(struct states *states, struct fault *fault)
+int states_read(struct states *states, bool judge, struct fault *fault)
 {
 	struct file_names names = { 0 };
 	int ret = tree_list(&names, fault);
 	size_t i;
 
+	states->judged = judge;
 	for (i = 0; !ret && i < names.count; i++)
 		volume_add(states, names.items[i]);
 	file_names_free(&names);
@@ -174,6 +175,10 @@ void states_settle(const struct states *before, struct states *after)
 		if (only_tries(old, now)) {
 			free(now->state);
 			now->state = alloc_text(old->state);
+		}
+		if (!after->judged) {
+			now->slow = old->slow;
+			continue;
 		}
 		/* A mean about as long as the limit is not told again and again. */
 		if (old->slow == SLOW_YES && now->slow != SLOW_NO)

@@ -26,22 +26,25 @@ struct state {
 struct states {
 	struct state *items;
 	size_t count;
+	bool judged;		/* which are slow; otherwise it is unknown of all */
 };
 
 /**
  * states_read() - the states of all volumes
  * @states: zeroed by the caller, filled
+ * @judge: find out, too, which are slow: all files are read for that, else a few
  * @fault: set on failure
  *
  * Return: 0; -errno.
  */
-int states_read(struct states *states, struct fault *fault);
+int states_read(struct states *states, bool judge, struct fault *fault);
 
 /**
  * states_settle() - leave out attempts to log in, and what hardly differs
  * @before: the states at one moment
  * @after: and at a later one: a path that was not live, and is connecting, keeps what it was; a
- *	path or leg that was slow still is, unless it is clearly not
+ *	path or leg that was slow still is, unless it is clearly not; none changes that is not
+ *	judged
  */
 void states_settle(const struct states *before, struct states *after);
 

@@ -248,6 +248,16 @@ static void write_protected_row(struct table *table, const struct live *live, in
 		    alloc_text("it has refused a write: the disk is read-only; rescan asks it"));
 }
 
+/* Newer data of the blocks of lost writes: only this host has them for sure. */
+static void overlay_row(struct table *table, const struct live *live, int indent)
+{
+	const char *bytes = settings_value(&live->values, "overlay_bytes");
+
+	if (*bytes && strcmp(bytes, "0"))
+		row(table, alloc_printf("%*soverlays", indent, ""), bytes, alloc_text("bytes"),
+		    alloc_text("data of blocks of lost writes in memory: do not reset this host"));
+}
+
 static void leg_rows(struct table *table, const struct live *live, const struct slow_group *legs,
 		     int indent)
 {
@@ -263,6 +273,7 @@ static void leg_rows(struct table *table, const struct live *live, const struct 
 	free(slow);
 	lun_reset_row(table, live, indent + 2);
 	write_protected_row(table, live, indent + 2);
+	overlay_row(table, live, indent + 2);
 	slow_compare(paths, &group);
 	for (i = 0; paths && i < paths->child_count; i++)
 		path_rows(table, live, &paths->children[i], &group, indent + 2);

@@ -25,6 +25,17 @@ static const struct {
 
 #define PLACES	(sizeof(places) / sizeof(*places))
 
+/* Words of systemctl, mdadm, iscsiadm, nvme and zpool, and the command that does the same. */
+static const struct {
+	const char *word, *name;
+} of_others[] = {
+	{ "start", "up" }, { "login", "up" }, { "connect", "up" },
+	{ "stop", "down" }, { "logout", "down" }, { "disconnect", "down" },
+	{ "remove", "delete" }, { "destroy", "delete" },
+	{ "grow", "rescan" }, { "resize", "rescan" },
+	{ "detail", "status" }, { "info", "status" }, { "get", "show" },
+};
+
 static size_t smaller(size_t a, size_t b)
 {
 	return a < b ? a : b;
@@ -66,6 +77,15 @@ void suggest_name(const char *word, const char *name, struct suggestion *best)
 		return;
 	best->name = name;
 	best->distance = distance;
+}
+
+void suggest_of_others(const char *word, struct suggestion *best)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(of_others) / sizeof(*of_others); i++)
+		if (!strcmp(of_others[i].word, word))
+			*best = (struct suggestion) { .name = of_others[i].name };
 }
 
 const char *suggest_setting(const char *word)

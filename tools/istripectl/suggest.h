@@ -20,6 +20,13 @@ struct suggestion {
 void suggest_name(const char *word, const char *name, struct suggestion *best);
 
 /**
+ * suggest_of_others() - take a word for a command of another tool
+ * @word: as typed
+ * @best: replaced if another tool has a command of this name
+ */
+void suggest_of_others(const char *word, struct suggestion *best);
+
+/**
  * suggest_setting() - the setting that is most like a word
  * @word: as typed
  *

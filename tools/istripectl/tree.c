@@ -33,7 +33,8 @@ static int tree_missing(struct fault *fault)
 	else
 		fault_set(fault, -ENODEV,
 			  "the module is not loaded, or configfs is not mounted\n"
-			  "next: modprobe istripe; mount -t configfs none " CONFIG);
+			  "next: modprobe istripe; mount -t configfs none " CONFIG
+			  "; when modprobe fails: dkms status -m istripe");
 	file_names_free(&names);
 	free(config);
 	return -ENODEV;
@@ -218,7 +219,7 @@ static int leg_check_fenced(const char *dir, unsigned int index, void *object,
 
 	if (!file_read(file, &paths) && *paths)
 		ret = fault_set(fault, -EBUSY,
-				"%s: leg %u, path %s: writes were left that the target may still carry out, and only this volume knows\n"
+				"%s: leg %u, path %s: writes were left that the target may still carry out, and only this volume knows: no other host may write to this LUN\n"
 				"next: istripectl up %s, until it works; or restart the target, then istripectl delete --force %s",
 				name, index, paths, name, name);
 	free(paths);
