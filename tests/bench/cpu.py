@@ -10,9 +10,9 @@ not count, and neither do merges and splits of requests.
 import argparse
 import sys
 import time
-from pathlib import Path
 from typing import NamedTuple
 
+import counter
 import measure
 from jobs import KIB, MIB, Completed, Job, chosen, full_name, mixed, print_list
 from lab import network
@@ -123,40 +123,17 @@ def window(job, disk, runtime_s):
     return first, last, ios
 
 
-class Profile:
-    """Tells the emulator, which counts what runs where, when a window begins and ends."""
-
-    def __init__(self, folder):
-        self.folder = Path(folder)
-
-    def say(self, command):
-        part = self.folder / "part"
-        part.write_text(command, encoding="ascii")
-        part.rename(self.folder / "command")
-        # The emulator looks fifty times a second.
-        time.sleep(0.2)
-
-    def begin(self):
-        self.say("begin")
-
-    def end(self, workload, ios):
-        name = workload.what.replace(" ", "-")
-        self.say(f"end {name}")
-        # By now the module is there.
-        (self.folder / "kallsyms").write_text(read("/proc/kallsyms"), encoding="ascii")
-        (self.folder / f"{name}.ios").write_text(str(ios), encoding="ascii")
-
-
-def profile_round(workload, runtime_s, profile):
-    """What was run from before the first to behind the last I/O that is counted."""
+def profile_round(workload, runtime_s, folder):
+    """What is run in a window of its own: see counter.py."""
+    count = counter.Counter(folder)
     first = Completed.of(workload.disk)
-    profile.begin()
+    count.open()
     time.sleep(runtime_s)
-    ios = workload.job.ios(Completed.of(workload.disk).since(first))
-    profile.end(workload, ios)
+    count.close()
+    count.keep(workload.what, workload.job.ios(Completed.of(workload.disk).since(first)))
 
 
-def measure_round(workload, runtime_s, profile=None):
+def measure_round(workload, runtime_s, profile):
     """One round: thousand instructions per I/O, I/Os per second and what explains them."""
     workload.resume()
     time.sleep(RAMP_S)
@@ -188,11 +165,8 @@ def say_cell(cell):
 
 def measure_setup(setup, jobs, places, options):
     """The cells of one setup; the baseline needs one round only."""
-
-    profile = Profile(options.profile) if options.profile else None
-
     def take(workload, _number):
-        return measure_round(workload, options.runtime_ms / 1000, profile)
+        return measure_round(workload, options.runtime_ms / 1000, options.profile)
 
     null_blk = NullBlk()
     layout = Layout(places[:setup.legs])

@@ -26,7 +26,15 @@ import measure
 import stacks
 from jobs import MIB, chosen, print_list
 from lab import lio, storage
-from lab.network import ISCSI_PORT, NETNS, Network, established, kill_connections
+from lab.network import (
+    ISCSI_PORT,
+    NETNS,
+    Network,
+    established,
+    kill_connections,
+    lose_large_packets,
+    pass_large_packets,
+)
 from lab.shell import LabError, read, run, wait_for, write
 from stacks import KEYS, SESSIONS, Layout, Place, say
 from streams import Stream
@@ -98,7 +106,23 @@ class Silence:
             run("tc", "qdisc", "del", "dev", nic, "root", netns=netns)
 
 
-LOSSES = (Reset(), LinkDown(), Silence())
+class LargePackets:
+    """A switch drops large packets, in both directions: logins and pings pass, I/O does not."""
+
+    name = "mtu"
+    goal_s = 6.0
+    own_way_back = False
+
+    def lose(self, link):
+        for nic, netns in Silence.ends(link):
+            lose_large_packets(nic, netns)
+
+    def heal(self, link):
+        for nic, netns in Silence.ends(link):
+            pass_large_packets(nic, netns)
+
+
+LOSSES = (Reset(), LinkDown(), Silence(), LargePackets())
 
 
 class Setup(NamedTuple):
@@ -266,7 +290,7 @@ class Lab:
     def running(self):
         storage.prepare()
         lio.prepare()
-        run("modprobe", "sch_netem")
+        run("modprobe", "-a", "sch_netem", "sch_ingress", "cls_matchall", "act_police")
         with contextlib.ExitStack() as cleanup:
             cleanup.callback(self.network.destroy)
             self.network.create()

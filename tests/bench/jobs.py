@@ -39,7 +39,9 @@ class Job(NamedTuple):
     rw: as in fio. write_bytes: size of the writes of a mixed pattern, half of whose requests are
     reads of block_bytes. sizes: what requests of several sizes have, each as often as the others;
     block_bytes is their mean. batch: how many are submitted, and waited for, at a time. polled:
-    through io_uring, and where the disk can do that its submitter polls for the answers.
+    through io_uring, and where the disk can do that its submitter polls for the answers. workers: as
+    many threads do this, each on a processor of its own. sync: each write is to last, as with
+    O_DSYNC.
     """
 
     rw: str
@@ -49,13 +51,16 @@ class Job(NamedTuple):
     sizes: tuple = ()
     batch: int = 0
     polled: bool = False
+    workers: int = 1
+    sync: bool = False
 
     @property
     def name(self):
         size = "mix" if self.sizes else size_text(self.block_bytes)
         if self.write_bytes:
             size += f"/{size_text(self.write_bytes)}"
-        more = (f" batch{self.batch}" if self.batch else "") + (" poll" if self.polled else "")
+        more = (f" batch{self.batch}" if self.batch else "") + (" poll" if self.polled else "") \
+            + (" sync" if self.sync else "")
         return f"{self.rw} {size} qd{self.depth}{more}"
 
     @property
@@ -80,8 +85,13 @@ class Job(NamedTuple):
             options = {"bssplit": ":".join(f"{size}/{percent}" for size in self.sizes)}
         if self.batch:
             options |= {"iodepth_batch": self.batch, "iodepth_batch_complete_min": self.batch}
+        if self.sync:
+            options |= {"sync": "dsync"}
         if self.polled:
             options |= {"ioengine": "io_uring", **({"hipri": True} if can_poll else {})}
+        if self.workers > 1:
+            options |= {"numjobs": self.workers, "thread": True, "group_reporting": True,
+                        "cpus_allowed": f"0-{self.workers - 1}", "cpus_allowed_policy": "split"}
         return {"name": "bench", "rw": self.rw, **options, "iodepth": self.depth,
                 "time_based": True, "norandommap": True, "runtime": 36000}
 

@@ -9,7 +9,7 @@
     |                 and dm-stripe   |-- veth    ---| leg 0..3: one LUN and one |
     |             or  dm-multipath    |-- links,  ---| portal on a link of its   |
     |                                 |-- 1 to 4  ---| own; paths: one LUN, all  |
-    | latency:        and nvme-tcp    |              | latency: and nvmet        |
+    | latency, among: and nvme-tcp    |              | latency, among: and nvmet |
     +---------------------------------+              +---------------------------+
 
 The guest's clock counts instructions, so its processor is the same whatever else the host has to
@@ -26,6 +26,8 @@ import sys
 import time
 from pathlib import Path
 
+import among
+import counter
 import measure
 import nvme
 import stacks
@@ -50,8 +52,10 @@ SAMPLE_S = 0.04
 #: What is run while links are shaped and stacks are started.
 PROGRAMS = ("tc", "ip", "nsenter", "mkdir", "modprobe", "udevadm", "dmsetup", "iscsid", "iscsiadm",
             "fio")
-#: Which processor is whose when there are two.
-OUR_CPU, TARGET_CPU = 0, 1
+#: Sets with nvme-tcp beside both stacks.
+PEERS = ("latency", "peers", "processors", "among")
+#: The emulator changes processors after so many microseconds when several are busy.
+SLICE_US = 10
 
 
 def read_programs():
@@ -114,27 +118,34 @@ class Lab:
         keys["MaxXmitDataSegmentLength"] = keys["MaxRecvDataSegmentLength"]
         for target in self.targets:
             target.update(**keys)
-        if setup.method == "request":
-            separate(links)
+        if setup.processors:
+            separate(links, setup.processors)
+            # Whether fio's buffers are huge pages would be chance, and differ between stacks.
+            write("/sys/kernel/mm/transparent_hugepage/enabled", "never")
+            # A receiver would leave segments to the processor that has made them, to free them.
+            write("/proc/sys/net/core/skb_defer_max", 0)
         pairs = [self.all] * len(links) if setup.paths else self.legs
         places = [Place(link.portal(), ours.iqn, 0, stock.iqn)
                   for link, (ours, stock) in zip(links, pairs)]
         polls = any(job.polled for job in setup.jobs)
         # nvme-tcp polls without a pause: the emulator runs the target only when a time slice ends.
         return Layout(tuple(places), setup.chunk_bytes, setup.paths, setup.keys, poll_queues=polls,
-                      nvme=self.nvmet.address if self.nvmet and not polls else "")
+                      connections=setup.connections,
+                      nvme=self.nvmet.address if self.nvmet and setup.links == 1 and not polls else "")
 
 
-def separate(links):
-    """A processor for each side: what it sends, receives and computes is done there."""
-    os.sched_setaffinity(0, {OUR_CPU})
-    write("/sys/devices/virtual/workqueue/cpumask", f"{1 << OUR_CPU:x}")
-    write(lio.CONFIG / "iscsi" / "cpus_allowed_list", TARGET_CPU)
+def separate(links, ours):
+    """The first processors are ours, the next one is the target's: what a side sends, receives and
+    computes is done on its own."""
+    our_mask, target_mask = f"{(1 << ours) - 1:x}", f"{1 << ours:x}"
+    os.sched_setaffinity(0, set(range(ours)))
+    write("/sys/devices/virtual/workqueue/cpumask", our_mask)
+    write(lio.CONFIG / "iscsi" / "cpus_allowed_list", ours)
     for link in links:
-        write(f"/sys/class/net/{link.nic}/queues/rx-0/rps_cpus", f"{1 << OUR_CPU:x}")
+        write(f"/sys/class/net/{link.nic}/queues/rx-0/rps_cpus", our_mask)
         # There, /sys is that of the namespace.
         run("ip", "netns", "exec", NETNS, "sh", "-c",
-            f"echo {1 << TARGET_CPU:x} >/sys/class/net/{link.peer}/queues/rx-0/rps_cpus")
+            f"echo {target_mask} >/sys/class/net/{link.peer}/queues/rx-0/rps_cpus")
 
 
 def edge(disk):
@@ -201,28 +212,52 @@ def request(workload, setup, options):
     start_ns = time.monotonic_ns()
     elapsed_s, done = window(workload, options.runtime_ms / 1000)
     whole_ns = time.monotonic_ns() - start_ns
-    idle_ns = measure.idle_ns()[TARGET_CPU] - before[TARGET_CPU]
+    target = setup.processors
+    idle_ns = measure.idle_ns()[target] - before[target]
     latency_us = elapsed_s * 1e6 / workload.job.ios(done) * workload.job.depth
     return {"latency_us": latency_us, "target_us": latency_us * (1 - idle_ns / whole_ns)}
 
 
-METHODS = {"rate": rate, "samples": samples, "latency": latency, "commands": commands,
+def cost(workload, setup, options):
+    """Instructions of our processors for an I/O, and what explains them."""
+    count = counter.Counter(options.profile, tuple(range(setup.processors)))
+    before = Completed.of(workload.disk)
+    count.open()
+    time.sleep(options.runtime_ms / 1000)
+    count.close()
+    done = Completed.of(workload.disk).since(before)
+    sums = count.sums()
+    ios = workload.job.ios(done)
+    if options.keep:
+        count.keep(workload.what, ios)
+    return {"kinstr": sums.instructions / ios / 1e3, "executed": sums.executed / ios / 1e3,
+            "ios": ios, "acks_mib": sums.calls["acks"] / done.bytes * MIB,
+            **{what: calls / ios for what, calls in sums.calls.items()}}
+
+
+METHODS = {"cost": cost, "rate": rate, "samples": samples, "latency": latency, "commands": commands,
            "request": request}
 
 
 def say_cell(cell):
     words = [f"{cell[key]:.2f} {unit}" for key, unit in (
         ("mb_s", "MB/s"), ("iops", "IOPS"), ("latency_us", "us"), ("target_us", "us of the target"), ("p50_ms", "ms median"), ("p99_ms", "ms 99th"),
-        ("commands", "commands each"))
+        ("commands", "commands each"),
+        ("kinstr", "thousand instructions"), ("executed", "with copies as they are"), ("ios", "I/Os"), ("acks", "acknowledgments"),
+        ("switches", "switches"), ("sends", "sends"), ("cross_calls", "cross-calls"))
         if key in cell]
     say(f"{cell['job']:28} {cell['stack']:8} {', '.join(words)}")
 
 
 def measure_setup(lab, setup, jobs, options):
     def take(workload, _number):
+        if setup.beside:
+            return among.measure_round(workload, setup, options)
+        slices = counter.Slices(SLICE_US) if setup.method == "cost" else contextlib.nullcontext()
         workload.resume()
-        time.sleep(RAMP_S + RAMP_RTTS * setup.rtt_ms / 1000)
-        cell = METHODS[setup.method](workload, setup, options)
+        with slices:
+            time.sleep(RAMP_S + RAMP_RTTS * setup.rtt_ms / 1000)
+            cell = METHODS[setup.method](workload, setup, options)
         if workload.process:
             workload.hold()
         return cell
@@ -245,7 +280,7 @@ def skip_reason(setup, options):
 
 def bench(options):
     rows, cells = [], []
-    with Lab(options.set == "latency") as lab:
+    with Lab(options.set in PEERS) as lab:
         for setup, jobs in selection(options):
             reason = skip_reason(setup, options)
             if reason:
@@ -260,6 +295,8 @@ def bench(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--set", default="links", choices=SETS)
+    parser.add_argument("--profile", default="", metavar="FOLDER")
+    parser.add_argument("--keep", action="store_true")
     measure.add_arguments(parser)
     options = parser.parse_args()
     if options.list:

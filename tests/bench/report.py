@@ -11,6 +11,7 @@ from statistics import median
 
 import possible
 import statistic
+from histogram import percentile_ns
 
 STACKS = ("null_blk", "stock", "istripe", "nvme")
 WAYS = {"read": "read", "write": "written"}
@@ -189,6 +190,54 @@ class Latency(Report):
         self.verdict()
 
 
+class Peers(Report):
+    """bench-peers: instructions beside both peers, and what they are made of."""
+
+    compared = (*Report.compared, "nvme")
+    EVENTS = (("acks", "acknowledgments"), ("acks_mib", "for each MiB"), ("sends", "sends"),
+              ("switches", "context switches"), ("cross_calls", "cross-calls"))
+
+    def cost(self, described):
+        row = self.row(described["job"], "kinstr", "thousand instructions/IO")
+        row["goal"], row["goal_nvme"] = described["goal"], described["goal_nvme"]
+        row["ratio_nvme"] = quotient(row["istripe"], row["nvme"])
+        judged = [(row["ratio"], row["goal"]), (row["ratio_nvme"], row["goal_nvme"])]
+        row["reached"] = None if None in dict(judged) else all(
+            ratio <= goal for ratio, goal in judged)
+        return row
+
+    def print_cost(self, described):
+        table = Table(("", 24), ("stock", 9), ("+-", 6), ("nvme", 9), ("+-", 6), ("istripe", 9),
+                      ("+-", 6), ("to stock", 10), ("goal", 6), ("to nvme", 9), ("goal", 6), ("", 8))
+        for entry in described:
+            row = self.cost(entry)
+            self.rows.append(row)
+            cells = [text for stack in ("stock", "nvme", "istripe")
+                     for text in (number(row[stack], ".1f"), self.spread(row, stack))]
+            table.line(row["job"], *cells, number(row["ratio"], ".2f"), number(row["goal"], ".2f"),
+                       number(row["ratio_nvme"], ".2f"), number(row["goal_nvme"], ".2f"),
+                       VERDICTS[row["reached"]])
+
+    def print_events(self, described):
+        for figure, words in self.EVENTS:
+            table = Table((f"{words} per I/O" if figure != "acks_mib" else f"acknowledgments {words}", 32),
+                          ("stock", 9), ("nvme", 9), ("istripe", 9))
+            for entry in described:
+                row = self.row(entry["job"], figure, figure)
+                self.rows.append(row)
+                table.line(f"  {row['job']}",
+                           *(number(row[stack], ".2f") for stack in ("stock", "nvme", "istripe")))
+
+    def print(self):
+        self.head("LIO and nvmet on a processor of their own")
+        for title, described in self.titles():
+            print(f"\n{title}\nthousand instructions of the initiator's processors per I/O, fio and "
+                  "block layer included; less is better")
+            self.print_cost(described)
+            self.print_events(described)
+        self.verdict()
+
+
 class Links(Report):
     """bench-links: throughput against what one link carries."""
 
@@ -315,6 +364,71 @@ class Links(Report):
         self.verdict()
 
 
+class Among(Report):
+    """bench-among: how long small requests take while large ones fill the links."""
+
+    compared = (*Report.compared, "nvme")
+    FIGURES = (("p50", 50, "ms, median"), ("p99", 99, "ms, 99th percentile"),
+               ("max", 100, "ms, maximum"))
+
+    def bins(self, job, stack, kind):
+        """Of all rounds."""
+        return [one for cell in self.cells if (cell["job"], cell["stack"]) == (job, stack)
+                for one in cell[kind]]
+
+    def figures(self, job, stack):
+        """None where the stack has not run."""
+        alone, among = (self.bins(job, stack, kind) for kind in ("alone", "among"))
+        if not among:
+            return None
+        found = {name: percentile_ns(among, percent) / 1e6 for name, percent, _ in self.FIGURES}
+        found["alone"] = percentile_ns(alone, 50) / 1e6
+        found["requests"] = sum(count for _, count in among)
+        found["mb_s"] = median(self.samples(job, "mb_s")[stack])
+        return {name: round(value, 3) for name, value in found.items()}
+
+    def judged(self, described, found):
+        """A row in JSON for each figure. The 99th percentile and the maximum have a goal."""
+        ours = found["istripe"]
+        for name, _, unit in (*self.FIGURES, ("alone", 50, "ms, median without the large ones")):
+            row = {"job": described["job"], "unit": unit, "limit": None, "reached": None,
+                   "samples": {}}
+            row |= {stack: found[stack] and found[stack][name] for stack in self.compared}
+            row["ratio"] = quotient(row["istripe"], row["stock"])
+            if name == "p99" and row["stock"]:
+                row["limit"] = round(described["goal"] * row["stock"], 3)
+            elif name == "max" and ours:
+                row["limit"] = round(described["most"] * ours["alone"], 3)
+            if ours and row["limit"]:
+                row["reached"] = row["istripe"] < row["limit"]
+            yield row
+
+    def print(self):
+        self.head("shaped links, LIO in the same virtual machine")
+        print("milliseconds that small requests of all rounds took; alone is the median without the "
+              "large ones,\nMB/s are of all requests; limits are for the 99th percentile and the "
+              "maximum of istripe")
+        for title, described in self.titles():
+            print(f"\n{title}")
+            table = Table(("", 28), ("stack", 8), ("requests", 10), ("MB/s", 8), ("alone", 8),
+                          ("median", 9), ("99th", 9), ("maximum", 9), ("ratio", 7), ("limit", 8),
+                          ("", 8), ("limit", 8), ("", 8))
+            for entry in described:
+                found = {stack: self.figures(entry["job"], stack) for stack in self.compared}
+                rows = list(self.judged(entry, found))
+                self.rows += rows
+                for stack in filter(found.get, self.compared):
+                    values = found[stack]
+                    goals = [cell for row in rows[1:3]
+                             for cell in (number(row["limit"], ".2f"), VERDICTS[row["reached"]])]
+                    table.line(entry["job"], stack, str(values["requests"]),
+                               *(f"{values[name]:.2f}" for name in
+                                 ("mb_s", "alone", "p50", "p99", "max")),
+                               *((number(rows[1]["ratio"], ".2f"), *goals)
+                                 if stack == "istripe" else ()))
+        self.verdict()
+
+
 class Demo(Links):
     """make demo: what was done, what both stacks did, and how many times as much that is."""
 
@@ -405,7 +519,7 @@ def main():
     source, target = map(Path, sys.argv[1:])
     result = json.loads(source.read_text(encoding="ascii"))
     kinds = {"links": Links, "chunk": Links, "latency": Latency, "demo": Demo, "memory": Memory,
-             "failover": Failover}
+             "failover": Failover, "peers": Peers, "processors": Peers, "among": Among}
     report = kinds.get(result["set"], Cost)(result)
     report.print()
     part = target.with_suffix(".part")

@@ -12,6 +12,11 @@ LINKS = 4
 STUDY_KEYS = {**KEYS, "InitialR2T": "Yes", "ImmediateData": "No", "MaxBurstLength": "262144",
               "MaxRecvDataSegmentLength": "131072"}
 RTT_MBIT = 200
+#: Large requests for each link.
+AMONG_DEPTH = 4
+#: Of the stock stack's 99th percentile, and times the median of requests that are alone.
+AMONG_GOAL = 0.5
+AMONG_MOST = 20
 #: A database vendor's matrix: sequential at depth 8, random 8 KiB.
 DATABASE = (*matrix(("read", "write"), (64 * KIB,), (8,)), Job("randread", 8 * KIB, 32))
 DATABASE_MORE = (*matrix(("read", "write"), (128 * KIB, 256 * KIB), (8,)),
@@ -22,7 +27,8 @@ DATABASE_MORE = (*matrix(("read", "write"), (128 * KIB, 256 * KIB), (8,)),
 class Setup(NamedTuple):
     """Links, a disk over them, and jobs. method: what of a round is measured. mbit: 0 is no limit.
 
-    base: the setup whose rows of the same name these are compared with, base_factor times.
+    base: the setup whose rows of the same name these are compared with, base_factor times. beside:
+    the job that goes on while those of the setup are measured. connections: of each of istripe's paths.
     """
 
     name: str
@@ -39,6 +45,9 @@ class Setup(NamedTuple):
     method: str = "rate"
     base: str = ""
     base_factor: int = 1
+    processors: int = 0     # ours; the target has the next one, for itself. 0: all for all
+    beside: Job | None = None
+    connections: int = 1
 
 
 def one_link(mbit, mtu=1500):
@@ -84,7 +93,30 @@ def requests(name, text, polled):
     """How long one request takes. Both sides have a processor each, and nothing else to wait for."""
     jobs, more_jobs = [tuple(job._replace(polled=polled) for job in some) for some in (
         (Job("randread", 4 * KIB, 1),), (Job("randwrite", 4 * KIB, 1), Job("randread", 4 * KIB, 4)))]
-    return Setup(name, text, jobs, more_jobs, links=1, mbit=0, method="request")
+    return Setup(name, text, jobs, more_jobs, links=1, mbit=0, method="request", processors=1)
+
+
+PEERS = (*(Job("randread", 4 * KIB, depth) for depth in (1, 4, 32)), Job("randwrite", 4 * KIB, 32),
+         *matrix(("read", "write"), (64 * KIB,), (8,)), Job("randread", 128 * KIB, 4),
+         *matrix(("read", "write"), (MIB,), (4,)))
+
+
+def processors(count):
+    """The same load from each of several processors."""
+    return Setup(f"cpus{count}", f"{count} of our processors, each with its own load; one LUN over one "
+                 "link, one connection", (Job("randread", 4 * KIB, 16, workers=count),), links=1,
+                 mbit=0, method="cost", processors=count)
+
+
+def among(links, rw, connections=1):
+    """Small requests while large ones fill the links: a database's pages and its log."""
+    more = f"; istripe: {connections} connections each" if connections > 1 else ""
+    return Setup(f"among{links}{rw[0]}" + (f"x{connections}" if more else ""),
+                 f"small requests beside {rw}s of 1 MiB, {AMONG_DEPTH} for each of {links} LUNs "
+                 f"and links of {RTT_MBIT} Mbit/s{more}",
+                 (Job("randread", 4 * KIB, 1), Job("write", 16 * KIB, 1, sync=True)), links=links,
+                 mbit=RTT_MBIT, method="among", beside=Job(rw, MIB, AMONG_DEPTH * links),
+                 connections=connections)
 
 
 #: What one link carries, by its rate: measured before the first setup of this rate.
@@ -112,6 +144,13 @@ SETS = {
         requests("polled", "the same; whoever waits polls, where the disk can do that: not iscsi_tcp",
                  True),
     ),
+    "peers": (
+        Setup("one", "one LUN over one link, one connection; stock: iscsi_tcp", PEERS,
+              links=1, mbit=0, method="cost", processors=1),
+    ),
+    "processors": tuple(processors(count) for count in (1, 2, 4, 8)),
+    "among": tuple(among(links, rw, connections) for links in (1, LINKS)
+                   for rw, connections in (("write", 1), ("read", 1), ("read", 2))),
     # Two that any stack can fill, and what istripe is for.
     "demo": (
         Setup("links4", "4 LUNs over 4 links; stock: dm-stripe",
@@ -130,13 +169,14 @@ def row_of(setup, job):
         "name": job.name, "chunk_bytes": setup.chunk_bytes,
         "links": setup.links, "one": f"one{setup.mbit}", "parts": job.parts,
         "base": f"{setup.base} {job.name}" if setup.base else "", "base_factor": setup.base_factor,
-        "goal": share, "goal_of": of, "model": model(setup, job),
+        "goal": share, "goal_of": of, "model": model(setup, job), "most": AMONG_MOST,
+        "goal_nvme": 0.95 if setup.method == "cost" else None,
     }
 
 
 def model(setup, job):
     """The values of possible.Model; None for what goes both ways at a time."""
-    if job.write_bytes or not setup.mbit:
+    if job.write_bytes or setup.beside or not setup.mbit:
         return None
     bytes_per_ms = setup.mbit * 1000 / 8
     return ("rand" in job.rw, job.sizes or (job.block_bytes,), job.depth, setup.links,
@@ -145,8 +185,12 @@ def model(setup, job):
 
 def goal(setup, job):
     """The share of the limit, or of the base, that istripe is to reach; None where none is set."""
+    if setup.method == "cost":
+        return 0.7, "stock"
     if setup.method == "request":
         return 0.7 if job.polled else 0.85, "stock"
+    if setup.beside:
+        return AMONG_GOAL, "stock"
     large = job.block_bytes >= 256 * KIB
     if setup.name == "links4" and "rand" not in job.rw and (large or job.depth == 8):
         return 0.95, "limit"
@@ -167,7 +211,7 @@ def selection(options):
     found = []
     for setup, jobs in chosen(SETS[options.set], options.jobs):
         one = LIMITS.get(setup.mbit)
-        if one and all(other.mbit != setup.mbit for other, _ in found):
+        if one and not setup.beside and all(other.mbit != setup.mbit for other, _ in found):
             found.append((one, one.jobs))
         found.append((setup, jobs))
     return found

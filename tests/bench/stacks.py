@@ -54,6 +54,7 @@ class Layout(NamedTuple):
     paths: bool = False
     keys: dict = KEYS
     poll_queues: bool = False
+    connections: int = 1        # of each path of istripe
     nvme: str = ""      # address of nvmet, which shows the same data; see nvme.py
 
 
@@ -253,6 +254,7 @@ class Istripe:
             "first_burst_length": keys["FirstBurstLength"],
             "max_burst_length": keys["MaxBurstLength"],
             "max_outstanding_r2t": keys["MaxOutstandingR2T"],
+            **({"connections": self.layout.connections} if self.layout.connections > 1 else {}),
         }
 
     def start(self):

@@ -118,12 +118,11 @@ class Machine:
         self.qmp_do("qmp_capabilities")
 
     def command(self, lab):
-        image = TOP / "build" / "boot" / lab.kernel
         port = "virtserialport,chardev={0},name=istripe.{0}"
         words = ["qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi",
                  "-cpu", "max", "-smp", str(lab.cpus), "-m", "1280M", "-nodefaults", "-no-user-config",
                  "-display", "none", "-no-reboot", "-rtc", "clock=host",
-                 "-kernel", image / "vmlinuz", "-initrd", image / "initrd",
+                 "-kernel", lab.image / "vmlinuz", "-initrd", lab.image / "initrd",
                  "-append", kernel_words(),
                  "-drive", f"file={lab.overlay},if=virtio,cache=unsafe",
                  "-chardev", f"file,id=console,path={lab.console},append=on",

@@ -2,10 +2,12 @@
 """What outlives a boot: the machine's disk, the target and the links to it."""
 
 import contextlib
+import os
 import re
 import subprocess
 import time
 
+from lab import outside
 from machine import BOOT_TIMEOUT_S, TOP, Failed, Machine
 
 PATHS = 2
@@ -15,11 +17,19 @@ EMULATOR_FAULT = re.compile(rb"int3: 0000 \[#1\]")
 BOOT_ATTEMPTS = 3
 #: A table of nftables in the namespace of the target.
 FILTER = "boot"
+#: Without a write cache, as LUNs 3 and 4 of tests/vm/outside.
+NO_CACHE = "mode_page=8:0:18:0x10:0:0xff:0xff:0:0:0xff:0xff:0xff:0xff:0x80:0x14:0:0:0:0:0:0"
+SECOND = "iqn.2024-01.org.example.istripe:second"
+SECOND_PORTAL = f"{outside.SECOND_ADDRESS}:3261"
+#: Its LUNs and their files. To tgt a LUN is the same when it has the same number and file: the first
+#: Its LUNs. tgt makes the identity of a LUN from numbers: LUN 4 is that of the first target, too.
+SHARED_LUN, OWN_LUN = 4, 6
+SECOND_START_S = 60
 
 
 class Lab:
     def __init__(self, options):
-        self.kernel = options.kernel
+        self.image = TOP / "build" / "boot" / options.kernel
         self.boots = options.boots
         self.cpus = options.cpus
         self.folder = TOP / "build" / "vm" / options.name
@@ -31,11 +41,17 @@ class Lab:
         for log in (self.log, self.console):
             log.write_bytes(b"")
         self.machine = None
+        self.second = None
 
     def fresh(self):
         """A disk as tests/boot/image has made it."""
         self.host("qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw", "-b",
-                  TOP / "build" / "boot" / self.kernel / "root.ext4", self.overlay)
+                  self.image / "root.ext4", self.overlay)
+
+    def installed_s(self):
+        """Seconds that tests/boot/image took to install packages; none when it has copied files."""
+        file = self.image / "installed_s"
+        return float(file.read_text(encoding="ascii")) if file.exists() else None
 
     def host(self, *words):
         done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False)
@@ -73,6 +89,7 @@ class Lab:
         """The end of a machine that nobody needs any more."""
         if self.machine:
             self.machine.kill()
+        self.second_kill()
 
     # Links
 
@@ -89,9 +106,45 @@ class Lab:
                   f"add rule inet {FILTER} in iifname {{ {names} }} tcp dport 3260 "
                   "reject with tcp reset")
 
-    def admin(self, op, mode, *words):
+    def admin(self, op, mode, *words, daemon=0):
         """tgtadm, of the target outside."""
-        self.host("tgtadm", "--lld", "iscsi", "--op", op, "--mode", mode, *words)
+        self.host("tgtadm", "-C", daemon, "--lld", "iscsi", "--op", op, "--mode", mode, *words)
+
+    # A second target, which may die alone
+
+    def lun(self, number, daemon):
+        """A LUN of the one or the other target."""
+        file = f"/run/lun{number}"
+        with open(file, "ab") as disk:
+            disk.truncate(int(os.environ["OUTSIDE_LUN_MB"]) << 20)
+        self.admin("new", "logicalunit", "--tid", 1, "--lun", number, "--backing-store", file,
+                   daemon=daemon)
+        self.admin("update", "logicalunit", "--tid", 1, "--lun", number, "--params", NO_CACHE,
+                   daemon=daemon)
+
+    def second_start(self):
+        with open(self.log, "ab") as log:
+            self.second = subprocess.Popen(["tgtd", "-f", "-C", "1", "--iscsi",
+                                            f"portal={SECOND_PORTAL}"], stdout=log, stderr=log)
+        end = time.monotonic() + SECOND_START_S
+        while True:
+            try:
+                self.admin("show", "sys", daemon=1)
+                break
+            except Failed:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.1)
+        self.admin("new", "target", "--tid", 1, "-T", SECOND, daemon=1)
+        for number in (SHARED_LUN, OWN_LUN):
+            self.lun(number, daemon=1)
+        self.admin("bind", "target", "--tid", 1, "--initiator-address", "ALL", daemon=1)
+
+    def second_kill(self):
+        if self.second:
+            self.second.kill()
+            self.second.wait()
+            self.second = None
 
     def heal(self):
         for path in range(PATHS):

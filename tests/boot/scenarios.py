@@ -10,7 +10,7 @@ import time
 
 from lab import outside
 from machine import COMMAND_TIMEOUT_S
-from place import Failed
+from place import OWN_LUN, SECOND, SECOND_PORTAL, SHARED_LUN, Failed
 
 #: Mount points: the first on LVM on a volume of two legs, the second on a volume itself.
 MOUNTS = ("/srv/db", "/srv/log")
@@ -19,12 +19,16 @@ OPTIONS = "_netdev,nofail,x-systemd.device-timeout=infinity"
 WRITER = "/usr/bin/python3 -B /usr/local/lib/istripe-boot/writer.py"
 INITIATOR = "iqn.2026-01.com.example:boot"
 RECORDS_MIN = 20
+#: Neither target has a LUN of this number until it is made.
+FREE_LUN = 5
 #: From systemctl poweroff to the end, however the network is.
 STOP_S = 30
 #: Until a machine that stops counts as hung: an emulated one on a busy host is slow.
 END_S = 600
 #: After the target is back.
 RETURN_S = 60
+#: To install the packages, and from the first command until all is mounted: the first hour of a stranger.
+FIRST_MOUNT_S = 300
 #: After multi-user.target, which waits for no file system with nofail.
 MOUNT_S = 120
 
@@ -105,6 +109,7 @@ def fresh(lab):
     first_s = lab.boot_done()
     machine = lab.machine
     machine.run("/lib/systemd/systemd-networkd-wait-online && modprobe istripe")
+    begin = time.monotonic()
     machine.run(create("db", *outside.WITH_CACHE))
     machine.run(create("log", outside.WITHOUT_CACHE[0]))
     machine.run("systemctl start istripe@db istripe@log")      # they are up already
@@ -116,11 +121,25 @@ def fresh(lab):
                 f"/dev/istripe/log /srv/log xfs {OPTIONS}\n"
                 "END\n"
                 "systemctl daemon-reload && mount /srv/db && mount /srv/log")
+    made_s = time.monotonic() - begin
     for place in MOUNTS:
         machine.run(f"echo first record of {place} >{place}/first && sync -f {place}/first")
     module = machine.run("modinfo -n istripe").strip()
     stop_s = machine.end("reboot", END_S)
-    return {"module": module, "first boot": first_s, "stop": stop_s, **boot_whole(lab)}
+    figures = {"module": module, "first boot": first_s, "created and mounted": made_s, "stop": stop_s,
+               **boot_whole(lab)}
+    return {**figures, **first_mount(lab.installed_s(), made_s)}
+
+
+def first_mount(installed_s, made_s):
+    """From a bare Debian to mounted volumes. Without packages there is no such figure."""
+    if installed_s is None:
+        return {}
+    all_s = installed_s + made_s
+    if all_s > FIRST_MOUNT_S:
+        raise Failed(f"{all_s:.0f} s from a bare Debian to mounted volumes, not {FIRST_MOUNT_S}: "
+                     f"{installed_s:.0f} s to install, {made_s:.0f} s to create and mount")
+    return {"installed": installed_s, "bare Debian to mounted": all_s}
 
 
 def one_dead(lab):
@@ -154,6 +173,61 @@ def all_dead(lab):
     figures["mounted after"] = mounted(machine, RETURN_S)
     first_record_check(machine)
     figures["then"] = machine.run("systemctl is-system-running || true").strip()
+    return figures
+
+
+#: A LUN behind two targets, and a stripe over both.
+WITH_SECOND = {
+    "twin": f"--leg target={outside.IQN},lun={SHARED_LUN},portal={outside.ADDRESS},nic=san0 "
+            f"--path target={SECOND},lun={SHARED_LUN},portal={SECOND_PORTAL},nic=san1",
+    "pair": f"--leg target={outside.IQN},lun={FREE_LUN},portal={outside.ADDRESS},nic=san0 "
+            f"--leg target={SECOND},lun={OWN_LUN},portal={SECOND_PORTAL},nic=san1",
+}
+
+
+def state_file(volume):
+    return f"/sys/block/$(cat /sys/kernel/config/istripe/{volume}/device)/istripe/state"
+
+
+def with_second(machine):
+    """The volumes, their file systems, and both in fstab."""
+    for name, legs in WITH_SECOND.items():
+        machine.run(f"istripectl create {name} --boot --initiator {INITIATOR} --chunk 64K {legs}")
+        machine.run(f"mkfs.ext4 -q /dev/istripe/{name} && mkdir -p /srv/{name} && "
+                    f"echo /dev/istripe/{name} /srv/{name} ext4 {OPTIONS} >>/etc/fstab && "
+                    f"systemctl daemon-reload && mount /srv/{name} && echo {name} >/srv/{name}/file")
+
+
+def without_second(machine):
+    for name in WITH_SECOND:
+        machine.run(f"umount /srv/{name} && udevadm settle && sed -i '/{name}/d' /etc/fstab && "
+                    f"systemctl daemon-reload && systemctl disable --now istripe@{name} && "
+                    f"istripectl delete {name} && rm /etc/istripe/{name}.conf")
+
+
+def target_dead(lab):
+    """One of two targets is dead during a boot: what the other one has comes up, the rest later."""
+    machine = ready(lab)
+    lab.lun(FREE_LUN, daemon=0)
+    lab.second_start()
+    with_second(machine)
+    machine.end("reboot", END_S)
+    lab.second_kill()
+    figures = {"boot": lab.boot_done()}
+    machine = lab.machine
+    figures["mounted after"] = mounted(machine, MOUNT_S)
+    machine.until("grep -x twin /srv/twin/file", MOUNT_S)
+    machine.run(f"grep -x degraded {state_file('twin')}")
+    machine.until("systemctl status --no-pager istripe@pair | grep 'Status: .*Connection refused'",
+                  RETURN_S)
+    machine.run("! mountpoint -q /srv/pair")
+    machine.run("systemctl is-active systemd-user-sessions.service getty@tty1.service")
+    lab.second_start()
+    figures["stripe mounted after"] = machine.until("grep -x pair /srv/pair/file", RETURN_S)
+    for name in WITH_SECOND:
+        machine.until(f"grep -x live {state_file(name)}", RETURN_S)
+    without_second(machine)
+    lab.second_kill()
     return figures
 
 
@@ -210,7 +284,7 @@ CASES = (
      "others may read it"),
     ("wrong secret", f"{WITH_CHAP} && echo not-the-right-one >{SECRET} && chmod 600 {SECRET}",
      "authentication failed"),
-    ("bad value", f"cp {CONF} /root/ && echo 'chunk = 3' >>{CONF}", f"{CONF}:"),
+    ("bad value", f"cp {CONF} /root/ && echo 'chunk = 3' >>{CONF}", "belongs in [volume]"),
 )
 
 
@@ -276,7 +350,7 @@ def cable(lab):
 
 
 SCENARIOS = {function.__name__: function for function in (
-    fresh, one_dead, reasons, all_dead, network_gone, reboots)}
+    fresh, one_dead, target_dead, reasons, all_dead, network_gone, reboots)}
 #: Not among all: the time that it takes is not ours.
 MORE = {function.__name__: function for function in (cable,)}
 SHORT = ("fresh", "one_dead")

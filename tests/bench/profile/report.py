@@ -34,11 +34,12 @@ class Symbols:
 
 
 def by_function(path, symbols):
+    """Of the first processor, which is the initiator's."""
     counts = Counter()
     for line in path.read_text(encoding="ascii").splitlines():
-        address, instructions = line.split()
-        counts[symbols.name(int(address, 16))] += int(instructions)
-    return counts
+        address, instructions, runs = line.split()[:3]
+        counts[symbols.name(int(address, 16))] += int(instructions) * int(runs)
+    return +counts
 
 
 def by_module(counts):
