@@ -51,6 +51,8 @@ static void check_piece(struct kunit *test, const struct istripe_stripe *s, u64 
 
 		KUNIT_ASSERT_EQ(test, place.leg, leg);
 		KUNIT_ASSERT_EQ(test, place.leg_sector, leg_sector + i);
+		KUNIT_ASSERT_EQ(test, istripe_stripe_sector(s, leg, leg_sector + i),
+				volume_sector + i);
 	}
 }
 

@@ -62,6 +62,8 @@ class LioArray:
         self.lun = lio.GroupedLun(size_bytes, GROUPS)
         self.stock = None
         self.explicit = access == EXPLICIT
+        #: How long no group may have the LUN while it moves.
+        self.transition_s = GROUPS * delay_s
         self.targets = [
             targets(lio.Target([(way.address, way.port) for way in self.ways if way.group == group],
                                [] if group else [self.lun], iqn=iqn, tpgt=group + 1,
@@ -69,7 +71,7 @@ class LioArray:
             for group in range(GROUPS)]
         self.targets[1].add_lun(0, self.lun)
         for target, group in zip(self.targets, self.lun.groups):
-            write(target.tpg / "lun" / "lun_0" / "alua_tg_pt_gp", group.name)
+            target.join_group(0, group)
             # A group that is not optimized is slow by default.
             write(group / "nonop_delay_msecs", 0)
             write(group / "trans_delay_msecs", int(delay_s * 1000))
@@ -98,6 +100,9 @@ class LioArray:
         for group, state in zip(self.lun.groups, states):
             if read(group / "alua_access_state") != str(state):
                 write(group / "alua_access_state", state)
+
+    def states(self):
+        return [int(read(group / "alua_access_state")) for group in self.lun.groups]
 
     def commands(self, group):
         """How many came, for whatever; those that were refused, too."""

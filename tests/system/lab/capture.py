@@ -4,14 +4,17 @@
 import collections
 import os
 import signal
+import socket
 import subprocess
-import time
+from pathlib import Path
 
 from lab.network import NETNS
 from lab.shell import run, wait_for
 
 #: Expert severities of Wireshark, as `_ws.expert.severity` prints them.
 SEVERITY_ERROR = 0x00800000
+#: The last packet of a capture: to the port of discard, where nobody listens.
+END, END_PORT = b"the end of the capture", 9
 
 
 class Capture:
@@ -25,8 +28,8 @@ class Capture:
 
     def __enter__(self):
         command = ["nsenter", f"--net=/run/netns/{NETNS}", "--", "tcpdump", "-i", self.link.peer,
-                   "-w", self.path, "-s", "0", "-U", "-B", "65536", "-Z", "root", "tcp", "port",
-                   str(self.port)]
+                   "-w", self.path, "-s", "0", "-U", "-B", "65536", "-Z", "root",
+                   f"tcp port {self.port} or udp port {END_PORT}"]
         if os.path.exists(self.path):
             os.unlink(self.path)
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -35,7 +38,10 @@ class Capture:
         return self
 
     def __exit__(self, *_):
-        time.sleep(1)
+        # tcpdump writes packets in their order.
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            sock.sendto(END, (self.link.address, END_PORT))
+        wait_for("the end of the capture", lambda: END in Path(self.path).read_bytes())
         self.process.send_signal(signal.SIGINT)
         _, errors = self.process.communicate(timeout=30)
         self.report = errors.decode(errors="replace")

@@ -21,7 +21,13 @@ class Direct:
         return self
 
     def __exit__(self, *_):
-        os.close(self.fd)
+        self.close()
+
+    def close(self):
+        """May be called again."""
+        if self.fd is not None:
+            os.close(self.fd)
+        self.fd = None
 
     def write(self, at, data):
         with mmap.mmap(-1, len(data)) as memory:

@@ -6,6 +6,7 @@ The backend is a `holder`: hold(at) the next write to that place, held(), releas
 A nbd.HoldingDisk is one, scripted.ghost.Holder another.
 """
 
+import asyncio
 import contextlib
 import threading
 import time
@@ -19,8 +20,8 @@ KIB = 1 << 10
 AT = 64 * KIB
 SIZE = 4 * KIB
 #: Silence is noticed soon, but not because an emulated processor stands still for a moment.
-FAST = {"default_time2wait": 0, "login_timeout_ms": 3000, "ping_interval_ms": 300,
-        "ping_timeout_ms": 700}
+FAST = {"default_time2wait": 0, "login_timeout_ms": 5000, "ping_interval_ms": 300,
+        "ping_timeout_ms": 3000}
 #: How long a write that must not go on is given to do so, and one that must.
 SETTLE_S = 4
 PATIENCE_S = 60
@@ -33,8 +34,12 @@ def state(volume):
 
 
 def volume_over(make_volume, links, ports, target, **options):
-    """A volume of one leg with a path over each link, each to a port of a scripted target."""
-    options = {"policy": "failover", "recovery_timeout_ms": -1, "path": FAST, **options}
+    """A volume of one leg with a path over each link, each to a port of a scripted target.
+
+    Writes to the blocks of a ghost wait for as long as it takes: by default they go on (overlays).
+    """
+    options = {"policy": "failover", "recovery_timeout_ms": -1, "ghost_timeout_ms": -1, "path": FAST,
+               **options}
     volume = make_volume(Named(target.settings.name), paths=links, **options)
     for index, (link, port) in enumerate(zip(links, ports)):
         write(volume.leg / "paths" / str(index) / "portal", f"{link.address}:{port}")
@@ -75,6 +80,12 @@ class Write(threading.Thread):
         assert self.good, "the write has failed"
 
 
+def wait_waiting(volume, writer, path=0):
+    """Until the write waits for the end of a lost session, or is over without having done so."""
+    waiting = volume.path_sysfs(0, path) / "waiting_writes"
+    wait_for("the write to wait", lambda: not writer.is_alive() or read(waiting) != "0")
+
+
 def held_write(disk, target, data):
     """A write that a scripted target holds, and the thread that waits for it."""
     writer = Write(disk, AT, data)
@@ -105,7 +116,8 @@ def held_by_dead_link(disk, holder, data, volume, link, becomes):
 def release(server, target):
     """What held_write() has left is carried out, if it is still there."""
     server.loop.call_soon_threadsafe(target.run.memory["event"].set)
-    time.sleep(1)
+    # In the target's thread: it comes after all that the event has woken.
+    server.call(asyncio.sleep(1))
 
 
 # Ways to lose a path: lose(link, port) returns what heals it.
@@ -122,8 +134,8 @@ def killed(link, port):
 
 
 def killed_by_target(link, port):
-    assert network.kill_connections(port=port, by_target=True,
-                                    source_ports=network.ports(link, port))
+    wait_for("a connection to break", lambda: network.kill_connections(
+        port=port, by_target=True, source_ports=network.ports(link, port)))
     return _nothing
 
 

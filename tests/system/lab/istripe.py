@@ -10,7 +10,7 @@ from lab.shell import read, run, udev_settle, wait_for, write
 
 CONFIG = Path("/sys/kernel/config/istripe")
 #: How long udev may have a disk open that it has been told of.
-OPEN_S = 10
+OPEN_S = 30
 INITIATOR = "iqn.2024-01.org.example.istripe:initiator"
 
 
@@ -30,6 +30,8 @@ def load():
 
 
 def unload():
+    # It may still look at a disk.
+    udev_settle()
     run("rmmod", "istripe")
 
 
@@ -54,7 +56,7 @@ class Volume:
     """
 
     def __init__(self, name="vol", path=None, more_legs=(), more_paths=(), policy=None,
-                 fence=None, fence_timeout_ms=None, alua=None, **settings):
+                 fence=None, fence_timeout_ms=None, ghost_timeout_ms=None, alua=None, **settings):
         self.name = name
         self.config = CONFIG / name
         self.leg = self.config / "legs" / "0"
@@ -66,6 +68,7 @@ class Volume:
         self.policy = policy
         self.fence = fence
         self.fence_timeout_ms = fence_timeout_ms
+        self.ghost_timeout_ms = ghost_timeout_ms
         self.alua = alua
 
     @classmethod
@@ -101,7 +104,7 @@ class Volume:
             write(self.config / name, value)
         for name, value in self.path_settings.items():
             write(self.path / name, value)
-        for name in ("policy", "fence", "fence_timeout_ms", "alua"):
+        for name in ("policy", "fence", "fence_timeout_ms", "ghost_timeout_ms", "alua"):
             if getattr(self, name) is not None:
                 write(self.leg / name, getattr(self, name))
         for number, settings in enumerate(self.more_paths, 1):
@@ -110,9 +113,9 @@ class Volume:
             self.add_leg(number, settings)
         return self
 
-    def add_path(self, number, settings):
-        """A further path of leg 0; if the volume is up, it is not in use yet. Returns its folder."""
-        path = self.leg / "paths" / str(number)
+    def add_path(self, number, settings, leg=0):
+        """A further path of a leg; if the volume is up, it is not in use yet. Returns its folder."""
+        path = self.config / "legs" / str(leg) / "paths" / str(number)
         path.mkdir()
         for name, value in settings.items():
             write(path / name, value)
@@ -132,7 +135,7 @@ class Volume:
         except OSError as err:
             raise EnableError(err.errno, self.last_error()) from err
         device = Path("/dev") / self.device()
-        wait_for(f"{device}", device.is_block_device, 10)
+        wait_for(f"{device}", device.is_block_device)
         udev_settle()
         return device
 

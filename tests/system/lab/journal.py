@@ -15,7 +15,7 @@ class Journal:
     def __init__(self):
         name = os.environ.get("ISTRIPE_JOURNAL")
         self.path = Path(name) if name else None
-        self.failed = set()
+        self.failed = {}
 
     def passed_before(self):
         """Names of tests. UsageError: one had failed."""
@@ -25,17 +25,18 @@ class Journal:
         failed = [name for word, name in lines if word == "failed"]
         if failed:
             raise pytest.UsageError("the machine before this one has died, and tests had failed on "
-                                    f"it: {', '.join(failed)}")
+                                    "it:\n" + "\n".join(failed))
         return {name for word, name in lines if word == "passed"}
 
     def pytest_runtest_logreport(self, report):
         """Called by pytest for the set-up, the test and its clean-up, in this order."""
         if report.failed:
-            self.failed.add(report.nodeid)
+            self.failed.setdefault(report.nodeid, (report.longreprtext.splitlines() or ["?"])[-1])
         if report.when != "teardown" or not self.path:
             return
-        word = "failed" if report.nodeid in self.failed else "passed"
+        why = self.failed.get(report.nodeid)
+        line = f"failed {report.nodeid}: {why}" if why else f"passed {report.nodeid}"
         with self.path.open("a", encoding="utf-8") as journal:
-            journal.write(f"{word} {report.nodeid}\n")
+            journal.write(f"{line}\n")
             journal.flush()
             os.fsync(journal.fileno())

@@ -212,12 +212,13 @@ class Target:
 
     portals: ("address", port) pairs; params: negotiation keys by their RFC 7143 names, as
     the portal group's param/ directory has them; chap and chap_mutual: (user, secret).
+    patient_with: the initiator whose data are waited for for a minute, and not three seconds.
     """
 
     kind = "lio"
 
     def __init__(self, portals, luns, iqn=IQN, params=None, attributes=None, chap=None,
-                 chap_mutual=None, tpgt=1):
+                 chap_mutual=None, tpgt=1, patient_with=None):
         self.iqn = iqn
         self.portals = portals
         self.luns = luns
@@ -225,7 +226,9 @@ class Target:
         self.attributes = {**DEMO_MODE, **(attributes or {})}
         self.chap = chap
         self.chap_mutual = chap_mutual
+        self.patient_with = patient_with
         self.path = CONFIG / "iscsi" / iqn
+        self.tpgt = tpgt
         self.tpg = self.path / f"tpgt_{tpgt}"
 
     #: LUN number that the initiator sees for self.luns[i].
@@ -241,9 +244,11 @@ class Target:
             write(self.tpg / "attrib" / name, value)
         for name, value in self.params.items():
             write(self.tpg / "param" / name, value)
-        self._set_chap()
         for index, lun in enumerate(self.luns):
             self.add_lun(index, lun)
+        if self.patient_with:
+            self._add_initiator(self.patient_with)
+        self._set_chap()
         for address, port in self.portals:
             self.add_portal(address, port)
         self.enable(True)
@@ -258,9 +263,10 @@ class Target:
         auth = {"userid": self.chap[0], "password": self.chap[1]}
         if self.chap_mutual:
             auth["userid_mutual"], auth["password_mutual"] = self.chap_mutual
-        for name, value in auth.items():
-            # Here, LIO takes a newline for a part of the value.
-            write(self.tpg / "auth" / name, value, end="")
+        for place in (self.tpg, *(self.tpg / "acls").iterdir()):
+            for name, value in auth.items():
+                # Here, LIO takes a newline for a part of the value.
+                write(place / "auth" / name, value, end="")
 
     def demand_chap(self, chap, chap_mutual=None):
         """The next login has to authenticate; sessions that there are stay."""
@@ -271,6 +277,25 @@ class Target:
         directory = self.tpg / "lun" / f"lun_{number}"
         directory.mkdir()
         os.symlink(lun.path, directory / lun.name)
+
+    def join_group(self, number, group):
+        """The LUN is behind this target port group of its own here; see GroupedLun."""
+        write(self.tpg / "lun" / f"lun_{number}" / "alua_tg_pt_gp", group.name)
+
+    def _add_initiator(self, name):
+        acl = self.tpg / "acls" / name
+        acl.mkdir()
+        write(acl / "attrib" / "dataout_timeout", 60)
+        for lun in (self.tpg / "lun").iterdir():
+            (acl / lun.name).mkdir()
+            os.symlink(lun, acl / lun.name / "lun")
+
+    def _remove_initiators(self):
+        for acl in (self.tpg / "acls").iterdir():
+            for lun in acl.glob("lun_*"):
+                (lun / "lun").unlink()
+                lun.rmdir()
+            acl.rmdir()
 
     def remove_lun(self, number):
         directory = self.tpg / "lun" / f"lun_{number}"
@@ -317,11 +342,12 @@ class Target:
         """Takes everything down in the order that configfs asks for."""
         if self.tpg.exists():
             self.enable(False)
-            wait_for("LIO to close its sessions", lambda: not self.sessions(), 30)
+            wait_for("LIO to close its sessions", lambda: not self.sessions(), 60)
             for portal in list((self.tpg / "np").iterdir()):
                 if not _give_up_portal(portal):
                     self._leave()
                     return
+            self._remove_initiators()
             for lun in list((self.tpg / "lun").iterdir()):
                 self.remove_lun(int(lun.name.split("_")[1]))
             self.tpg.rmdir()

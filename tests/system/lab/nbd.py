@@ -140,7 +140,7 @@ class HoldingDisk:
         udev_settle()
         fcntl.ioctl(self._fd, DISCONNECT)
         for thread in self._threads:
-            thread.join(10)
+            thread.join(60)
         fcntl.ioctl(self._fd, CLEAR_SOCK)
         os.close(self._fd)
         if any(thread.is_alive() for thread in self._threads):

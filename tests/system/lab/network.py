@@ -3,12 +3,15 @@
 
 import contextlib
 import ipaddress
+import json
 from pathlib import Path
 
 from lab.shell import LabError, read, run, wait_for
 
 NETNS = "tgt"
 ISCSI_PORT = 3260
+#: See lose_large_packets(): pings of iSCSI, logins and INQUIRY pass, a block of 4 KiB does not.
+SMALL_MTU = 1000
 
 
 class Link:
@@ -90,6 +93,43 @@ def mute(link):
         yield
     finally:
         run("tc", "qdisc", "del", "dev", link.peer, "root", netns=NETNS)
+
+
+@contextlib.contextmanager
+def _delayed(nic, seconds, netns=None):
+    run("tc", "qdisc", "add", "dev", nic, "root", "netem", "delay", f"{seconds}s", netns=netns)
+    try:
+        yield
+    finally:
+        run("tc", "qdisc", "del", "dev", nic, "root", netns=netns)
+
+
+def delayed(link, seconds):
+    """What is sent to the target over this link waits for so long in the queue of the NIC."""
+    return _delayed(link.nic, seconds)
+
+
+def delayed_from_target(link, seconds):
+    """The same with what the target sends."""
+    return _delayed(link.peer, seconds, NETNS)
+
+
+def lose_large_packets(nic, netns=None):
+    """What is larger than SMALL_MTU does not leave this NIC. Nobody is told."""
+    run("ethtool", "-K", nic, "tso", "off", "gso", "off", netns=netns)
+    run("tc", "qdisc", "add", "dev", nic, "clsact", netns=netns)
+    run("tc", "filter", "add", "dev", nic, "egress", "matchall", "action", "police", "mtu",
+        SMALL_MTU, "rate", "10gbit", "burst", "100m", "conform-exceed", "drop/ok", netns=netns)
+
+
+def pass_large_packets(nic, netns=None):
+    run("tc", "qdisc", "del", "dev", nic, "clsact", netns=netns)
+    run("ethtool", "-K", nic, "tso", "on", "gso", "on", netns=netns)
+
+
+def queued_bytes(link):
+    """What waits in the queue of the NIC."""
+    return json.loads(run("tc", "-s", "-j", "qdisc", "show", "dev", link.nic))[0]["backlog"]
 
 
 def established(port=ISCSI_PORT, netns=None):

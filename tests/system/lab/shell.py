@@ -99,9 +99,11 @@ def wait_for(what, condition, timeout_s=30, step_s=0.05):
     """Waits until condition() is true; returns its value. Raises LabError naming `what`."""
     end = clock() + timeout_s
     while True:
+        # Before the condition: a thread that stood still looks once more.
+        late = clock() > end
         value = condition()
         if value:
             return value
-        if clock() > end:
+        if late:
             raise LabError(f"{what}: not within {timeout_s} s")
         time.sleep(step_s)

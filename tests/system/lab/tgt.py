@@ -50,17 +50,23 @@ class HoldingLun(Lun):
 
 
 class Target:
-    """tgtd with one target. LUN 0 of tgt is its controller: the first disk is LUN 1."""
+    """tgtd with one target. LUN 0 of tgt is its controller: the first disk is LUN 1.
+
+    number: of this tgtd, when there are several at a time. LUNs of one number have the same
+    designator in each.
+    """
 
     kind = "tgt"
 
-    def __init__(self, portals, luns, iqn=IQN, params=None, chap=None, chap_mutual=None):
+    def __init__(self, portals, luns, iqn=IQN, params=None, chap=None, chap_mutual=None,
+                 number=0):
         self.iqn = iqn
         self.portals = portals
         self.luns = luns
         self.params = params or {}
         self.chap = chap
         self.chap_mutual = chap_mutual
+        self.control = ("-C", str(number))
         self.daemon = None
 
     @staticmethod
@@ -68,7 +74,7 @@ class Target:
         return index + 1
 
     def _adm(self, op, mode, *more):
-        return run("tgtadm", "--lld", "iscsi", "--op", op, "--mode", mode, *more)
+        return run("tgtadm", *self.control, "--lld", "iscsi", "--op", op, "--mode", mode, *more)
 
     def create(self):
         for lun in self.luns:
@@ -77,11 +83,13 @@ class Target:
         hosts = [f"[{a}]:{p}" if ":" in a else f"{a}:{p}" for a, p in self.portals]
         # Of several options --iscsi the last one counts.
         portals = ",".join(f"portal={host}" for host in hosts)
-        command = ["nsenter", f"--net=/run/netns/{NETNS}", "--", "tgtd", "-f", "--iscsi", portals]
+        command = ["nsenter", f"--net=/run/netns/{NETNS}", "--", "tgtd", "-f", *self.control,
+                   "--iscsi", portals]
         with open("/run/lab/tgtd.log", "ab") as log:
             self.daemon = subprocess.Popen(command, stdout=log, stderr=log,
                                            start_new_session=True)
-        wait_for("tgtd to answer", lambda: status("tgtadm", "--op", "show", "--mode", "sys")[0] == 0)
+        show = ("tgtadm", *self.control, "--op", "show", "--mode", "sys")
+        wait_for("tgtd to answer", lambda: status(*show)[0] == 0)
         self._adm("new", "target", "--tid", "1", "-T", self.iqn)
         self.update(**self.params)
         self._set_accounts()

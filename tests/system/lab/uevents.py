@@ -4,31 +4,17 @@
 import contextlib
 import errno
 import socket
-import subprocess
 import threading
 import time
+import uuid
 
-from lab.shell import wait_for
+from lab.shell import wait_for, write
 
 NETLINK_KOBJECT_UEVENT = 15
 KERNEL_GROUP = 1
 SO_RCVBUFFORCE = 33
 BUFFER_BYTES = 4 << 20
 EVENT_BYTES = 1 << 16
-
-
-@contextlib.contextmanager
-def collected(subsystem="block"):
-    """Collects lines of udevadm monitor, in the end."""
-    monitor = subprocess.Popen(["udevadm", "monitor", "--kernel", "--property", "-s", subsystem],
-                               stdout=subprocess.PIPE, text=True)
-    lines = [monitor.stdout.readline()]
-    try:
-        yield lines
-    finally:
-        time.sleep(1)
-        monitor.terminate()
-        lines += monitor.communicate(timeout=10)[0].splitlines()
 
 
 class Event(dict):
@@ -69,6 +55,13 @@ class Uevents:
         self._thread.join()
         self._socket.close()
 
+    def settle(self):
+        """Until all that were sent so far are here: each comes after those before it."""
+        mark = str(uuid.uuid4())
+        write("/sys/class/net/lo/uevent", f"change {mark}")
+        wait_for("an event of our own", lambda: any(
+            event.get("SYNTH_UUID") == mark for event in list(self.events)), step_s=0.01)
+
     def _receive(self):
         while not self._over:
             try:
@@ -89,3 +82,18 @@ class Uevents:
         """The first event of that action."""
         wait_for(f"{action} {of}", lambda: self.seen(action, since=since, **of), timeout_s, 0.01)
         return self.seen(action, since=since, **of)[0]
+
+
+@contextlib.contextmanager
+def collected(subsystem="block"):
+    """Collects events of a subsystem as lines, in the end: its action and device, its variables."""
+    lines = []
+    with Uevents() as seen:
+        try:
+            yield lines
+        finally:
+            seen.settle()
+    for event in seen.events:
+        if event.get("SUBSYSTEM") == subsystem:
+            lines.append(f"{event['ACTION']} {event['DEVPATH']}")
+            lines += [f"{name}={value}" for name, value in event.items()]

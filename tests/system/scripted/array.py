@@ -34,7 +34,7 @@ class Array:
         self.groups = Groups(0, STANDBY)
         self.groups.tpgs = access
         self.explicit = access == EXPLICIT
-        self.delay_s = delay_s
+        self.delay_s = self.transition_s = delay_s
         self.ways = ways
         self.arrived = {way.address: 0 for way in ways}
         self.late = 0

@@ -183,38 +183,6 @@ class Gate:
         self.closed.discard(isid)
 
 
-class Deaf:
-    """A target that does not read on behind the first write to `at`, until the test says so.
-
-    Whatever follows waits in the receive queue of its socket, and is carried out then.
-    """
-
-    def __init__(self, at):
-        self.at = at
-        self.transport = None
-        self.carried_out = []       # (place, data) of the writes that followed
-        self.hooks = {"on_command": self.on_command}
-
-    async def on_command(self, run, conn, task):
-        if task.opcode != WRITE_16:
-            return False
-        at = number(task.cdb, 2, 8) * run.target.disk.block_bytes
-        if self.transport:
-            await run.target.collect(conn, task)
-            self.carried_out.append((at, bytes(task.buffer)))
-        elif at == self.at:
-            await run.target.collect(conn, task)
-            self.transport = conn.writer.transport
-            self.transport.pause_reading()
-        return False
-
-    def read_on(self, server):
-        async def resume():
-            self.transport.resume_reading()
-
-        server.call(resume())
-
-
 class Resets:
     """A target that keeps a write, and answers resets of the LUN when the test says so.
 

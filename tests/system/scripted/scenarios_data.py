@@ -301,7 +301,7 @@ R2TS = [
     # A loss, and the write fails as a lost one does.
     Scenario("early: BUSY, always, and the data are not taken", not_served(errno.ENOLINK),
              on_write(not_taken(BUSY)), path={**SOLICITED, "send_buffer_bytes": 16384},
-             volume={"recovery_timeout_ms": 3000}, **REFUSED),
+             volume={"recovery_timeout_ms": 8000}, **REFUSED),
 ]
 
 

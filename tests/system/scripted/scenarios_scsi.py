@@ -84,7 +84,7 @@ def not_served_sense(key, asc, ascq):
     return Scenario(f"sense {key:x}/{asc:02x}/{ascq:02x} to each {NAMES[READ_16]}, for long",
                     not_served(errno.ENOLINK), check(key, asc, ascq, READ_16),
                     allow=(*LOG, "not served on any path: given up", "no path for"),
-                    volume={"recovery_timeout_ms": 5000}, **FAILS)
+                    volume={"recovery_timeout_ms": 8000}, **FAILS)
 
 
 #: A descriptor with the LBA of the error, and the length of all descriptors before it.
@@ -264,7 +264,7 @@ def silent_at(opcode, name):
         await silence()
 
     return up(f"silence at {name}", refused("", errno.ETIMEDOUT), on_task(opcode, action),
-              times=1000, path={"login_timeout_ms": 1500})
+              times=1000, path={"login_timeout_ms": 4000})
 
 
 def asks(key, asc, ascq, expect, opcode=TEST_UNIT_READY, **more):

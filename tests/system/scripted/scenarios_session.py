@@ -26,8 +26,9 @@ from scripted.steps import (
     wait,
 )
 
-KEEPALIVE = {"ping_interval_ms": 300, "ping_timeout_ms": 500}
-OVERDUE = {"command_timeout_ms": 1000}
+#: Silence is noticed, but not that the target, or a thread of ours, stands still for a moment.
+KEEPALIVE = {"ping_interval_ms": 300, "ping_timeout_ms": 3000}
+OVERDUE = {"command_timeout_ms": 3000}
 SOLICITED = {"immediate_data": "No", "initial_r2t": "Yes"}
 ITT = {"itt": lambda task: task.itt}
 
@@ -154,7 +155,9 @@ def stray(name, expect, opcode, **fields):
 
 
 STRAYS = [
-    stray("SCSI Response", reconnects("not in flight"), p.SCSI_RESPONSE, itt=0x00010000),
+    # Of the place in the table that the command has, but of another generation.
+    stray("SCSI Response", reconnects("not in flight"), p.SCSI_RESPONSE,
+          itt=lambda task: task.itt ^ 0x00010000),
     stray("Text Response", reconnects("nobody asked for"), p.TEXT_RESPONSE, itt=1,
           ttt=RESERVED_TAG),
     stray("Login Response", reconnects("nobody asked for"), p.LOGIN_RESPONSE, itt=0),
@@ -257,7 +260,9 @@ def tmf(name, expect, answers, **more):
             await conn.send(Pdu(p.TASK_MANAGEMENT_RESPONSE, itt=pdu.itt, response=step))
             return True
         task = conn.session.tasks.get(pdu.referenced_itt)
-        await run.target.execute(conn, task)
+        # None: it was the target that stood still, and the answer is on its way.
+        if task:
+            await run.target.execute(conn, task)
         await conn.send(Pdu(p.TASK_MANAGEMENT_RESPONSE, itt=pdu.itt, response=1))
         return True
 
@@ -298,7 +303,10 @@ def logout(name, action):
     return Scenario(f"logout: {name}", WORKS, {"on_logout": hook})
 
 
+# The initiator may be gone before the answer to the logout is.
+
 async def refuse_logout(run, conn, pdu):
+    run.touched = True
     await conn.send(Pdu(p.LOGOUT_RESPONSE, itt=pdu.itt, response=3))
     return True
 
@@ -313,6 +321,7 @@ async def reset_at_logout(run, conn, pdu):
 
 
 async def keep_open(run, conn, pdu):
+    run.touched = True
     await conn.send(Pdu(p.LOGOUT_RESPONSE, itt=pdu.itt, response=0))
     return True
 

@@ -18,17 +18,22 @@ from scripted.target import Settings, Target
 CLONE_NEWNET = 0x40000000
 
 
+def enter(netns):
+    """The thread that calls is in the named namespace from now on, and so are its new sockets."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = os.open(f"/run/netns/{netns}", os.O_RDONLY)
+    if libc.setns(fd, CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), "setns")
+    os.close(fd)
+
+
 def listen(address, port, netns=None):
     """A listening socket, made in the named namespace."""
     made = []
 
     def make():
         if netns:
-            libc = ctypes.CDLL(None, use_errno=True)
-            fd = os.open(f"/run/netns/{netns}", os.O_RDONLY)
-            if libc.setns(fd, CLONE_NEWNET):
-                raise OSError(ctypes.get_errno(), "setns")
-            os.close(fd)
+            enter(netns)
         sock = socket.create_server((address, port), backlog=64)
         made.append(sock)
 

@@ -6,8 +6,9 @@
      initial network namespace                         namespace "tgt"
     +----------------------------------+              +------------------------------+
     | fio, fio, ... each in a region   |              |  LIO: 4 targets, each with   |
-    |    of its own, all of it verified|              |  one LUN and 2 portals       |
-    |    |                             |              |                              |
+    |    of its own, all of it verified|              |  one LUN and 2 portals; two  |
+    |    |                             |              |  with a portal group and an  |
+    |    |                             |              |  ALUA group for each portal  |
     | istripe: leg 0..3                |              |                              |
     |    path 0 of each leg  -- ini0 --|---- veth ----|-- tgt0 -- portals .0.2       |
     |    path 1 of each leg  -- ini1 --|---- veth ----|-- tgt1 -- portals .1.2       |

@@ -8,9 +8,19 @@ import errno
 
 from lab import memory, network
 from lab.shell import read, run, write
+from scripted.alua import (
+    EXPLICIT,
+    IMPLICIT,
+    NON_OPTIMIZED,
+    OPTIMIZED,
+    STANDBY,
+    TRANSITIONING,
+    UNAVAILABLE,
+)
 from soak.bed import FENCES, POLICIES
 
 MIB = 1 << 20
+ACCESS_STATES = (OPTIMIZED, NON_OPTIMIZED, STANDBY, STANDBY, UNAVAILABLE, TRANSITIONING)
 
 
 class Event:
@@ -167,7 +177,7 @@ class Disorder(Netem):
 class OnTarget(Event):
     def choose(self):
         self.target = self.rng.choice(self.bed.targets)
-        self.place = self.target.iqn
+        self.place = f"{self.target.iqn} {self.target.tpg.name}"
 
 
 class TargetOff(OnTarget):
@@ -199,6 +209,60 @@ class TargetRestart(TargetOff):
         for address, port in self.target.portals:
             self.target.add_portal(address, port)
         super().undo()
+
+
+class AccessStates(OnTarget):
+    """Each ALUA group of a LUN takes I/O as before, less willingly, or not at all.
+
+    If none does, the initiator may ask for the LUN, and get it.
+    """
+
+    name = "ALUA states changed"
+    weight = 5
+    hold_s = (0.2, 5)
+
+    def choose(self):
+        super().choose()
+        self.place = f"{self.target.iqn} ALUA"
+        self.groups = self.target.luns[0].groups
+        self.states = [self.rng.choice(ACCESS_STATES) for _ in self.groups]
+        self.delay_ms = self.rng.choice((0, 0, 100, 300))
+
+    def apply(self):
+        for group, state in zip(self.groups, self.states):
+            write(group / "trans_delay_msecs", self.delay_ms)
+            write(group / "alua_access_state", state)
+        return int(any(state != OPTIMIZED for state in self.states))
+
+    def undo(self):
+        for group, state in zip(self.groups, self.states):
+            self.bed.asked_for += read(group / "alua_access_state") != str(state)
+            write(group / "alua_access_state", OPTIMIZED)
+
+    def __str__(self):
+        return f"{super().__str__()}: {self.states}"
+
+
+class PortOffline(OnTarget):
+    """All commands are refused, also those that ask for the access state."""
+
+    name = "LUN offline at a portal group"
+    weight = 3
+    hold_s = (0.2, 4)
+
+    def choose(self):
+        super().choose()
+        self.place += " offline"
+
+    def _set(self, offline):
+        write(self.target.tpg / "lun" / "lun_0" / "alua_tg_pt_offline", offline)
+
+    def apply(self):
+        self._set(1)
+        return 1
+
+    def undo(self):
+        self._set(0)
 
 
 class Setting(Event):
@@ -252,6 +316,28 @@ class PathTimers(Setting):
         for name, least, most in (("ping_interval_ms", 300, 3000), ("ping_timeout_ms", 1500, 5000),
                                   ("login_timeout_ms", 3000, 15000)):
             yield path / name, self.rng.randint(least, most)
+
+
+class Preferred(Setting):
+    """Of the ALUA groups of a LUN, one."""
+
+    name = "preferred bit moved"
+
+    def files(self):
+        groups = self.rng.choice(self.bed.targets).luns[0].groups
+        preferred = self.rng.choice(groups)
+        for group in groups:
+            yield group / "preferred", int(group == preferred)
+
+
+class AccessType(Setting):
+    """Whether the initiator may ask for the LUN. That of the target may always change states."""
+
+    name = "ALUA type changed"
+
+    def files(self):
+        group = self.rng.choice(self.rng.choice(self.bed.targets).luns[0].groups)
+        yield group / "alua_access_type", self.rng.choice((IMPLICIT, IMPLICIT | EXPLICIT))
 
 
 class CommandTimer(Setting):
@@ -317,6 +403,6 @@ class MemoryShort(Event):
 
 #: All that can happen.
 EVENTS = (KillHere, KillThere, LinkDown, LinkDownThere, Loss, Silence, Disorder, TargetOff,
-          TargetRestart, Policy, Fence, Weight, PathTimers, CommandTimer, RequestSize, PathAway,
-          DropCaches, MemoryShort)
+          TargetRestart, AccessStates, PortOffline, Preferred, AccessType, Policy, Fence, Weight,
+          PathTimers, CommandTimer, RequestSize, PathAway, DropCaches, MemoryShort)
 KILLS = (KillHere, KillThere)

@@ -15,6 +15,7 @@ def rows(result):
     yield "connections killed", result["kills"]
     for name in ("reconnects", "faults", "redriven", "retried"):
         yield f"{name} of the volume", result[name]
+    yield "LUNs that the initiator has asked for", result["asked_for"]
     yield "fio runs", result["runs"]
     yield "MiB written", result["bytes_written"] // MIB
     yield "MiB read back and compared", result["bytes_verified"] // MIB

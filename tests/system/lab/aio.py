@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Linux's own asynchronous I/O, of which Python knows nothing: linux/aio_abi.h."""
+
+import contextlib
+import ctypes
+import os
+
+#: asm/unistd_64.h of x86
+NR_IO_SETUP, NR_IO_DESTROY, NR_IO_GETEVENTS, NR_IO_SUBMIT = 206, 207, 208, 209
+
+
+class Iocb(ctypes.Structure):
+    """struct iocb of linux/aio_abi.h."""
+
+    _fields_ = [("data", ctypes.c_uint64), ("key", ctypes.c_uint32), ("rw_flags", ctypes.c_uint32),
+                ("opcode", ctypes.c_uint16), ("reqprio", ctypes.c_int16),
+                ("fd", ctypes.c_uint32), ("buf", ctypes.c_uint64), ("nbytes", ctypes.c_uint64),
+                ("offset", ctypes.c_int64), ("reserved", ctypes.c_uint64),
+                ("flags", ctypes.c_uint32), ("resfd", ctypes.c_uint32)]
+
+
+def system_call(call, *arguments):
+    libc = ctypes.CDLL(None, use_errno=True)
+    result = libc.syscall(ctypes.c_long(call), *arguments)
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+
+
+@contextlib.contextmanager
+def aio(depth):
+    context = ctypes.c_uint64(0)
+    system_call(NR_IO_SETUP, ctypes.c_long(depth), ctypes.byref(context))
+    try:
+        yield context
+    finally:
+        system_call(NR_IO_DESTROY, context)
