@@ -17,9 +17,15 @@ SYSTEMCTL = 'echo "$*" >>"$ISTRIPECTL_ROOT/systemctl.log"; exit ${FAKE_SYSTEMCTL
 PRINTED = set()
 
 
+#: All that doctor has found until now.
+FOUND = []
+#: Tests that go over all that the others have had printed.
+LAST = ("test_every_error_is_printed", "test_every_text_of_doctor_is_told")
+
+
 def pytest_collection_modifyitems(config, items):
-    """The test that goes over all that was printed comes last, when all others are run."""
-    last = [item for item in items if item.name == "test_every_error_is_printed"]
+    """Those come last, when all others are run."""
+    last = [item for item in items if item.name in LAST]
     items[:] = [item for item in items if item not in last]
     files = {item.path for item in items}
     option = config.option

@@ -57,7 +57,7 @@ int __wrap_adjtimex(struct timex *clock)
 	if (fscanf(file, "%d", &clock->status) != 1)
 		abort();
 	fclose(file);
-	return TIME_OK;
+	return clock->status < 0 ? refuse(-clock->status) : TIME_OK;
 }
 
 uid_t __wrap_geteuid(void)
@@ -84,6 +84,7 @@ static int route_take(const char *nic, const char *source, const char *mtu,
 	snprintf(route->nic, sizeof(route->nic), "%.15s", nic);
 	snprintf(route->source, sizeof(route->source), "%.45s", source);
 	route->mtu = atoi(mtu);
+	route->assumed = !strcmp(mtu, "assumed");
 	return 0;
 }
 
@@ -139,7 +140,12 @@ int __wrap_host_addresses(struct host_address **addresses)
 	*addresses = NULL;
 	while (line_next(line, sizeof(line), file)) {
 		struct host_address *to;
+		int error;
 
+		if (sscanf(line, "error %d", &error) == 1) {
+			count = -error;
+			break;
+		}
 		if (sscanf(line, "%15s %63s %u", nic, text, &prefix) != 3)
 			abort();
 		*addresses = alloc_array(*addresses, count + 1, sizeof(**addresses));

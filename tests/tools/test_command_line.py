@@ -316,6 +316,7 @@ def test_a_time_has_a_unit(tool, typed, said):
 
 @pytest.mark.parametrize("typed, said", [
     ("staus", "did you mean status?"), ("lsit", "did you mean list?"), ("creat", "create?"),
+    ("stop", "did you mean down?"), ("resize", "did you mean rescan?"),
 ])
 def test_did_you_mean_a_command(tool, typed, said):
     _, err = tool.run(typed, code=2)

@@ -165,6 +165,18 @@ def test_values_are_those_of_the_table(shell):
     assert {name: offered.get(name) for name in choices} == choices
 
 
+@pytest.mark.parametrize("command", ["list", "status", "top"])
+def test_columns_are_those_of_the_program(tool, command):
+    """In both shells."""
+    tool.run("create", "db", "--no-up", "--leg", "target=iqn.2026-01.a:t1,portal=192.0.2.10")
+    _, err = tool.run(command, "-o", "NONSENSE", code=2)
+    columns = err.split("there are:")[1].split("\n")[0].split()
+    bash, zsh = (re.sub(r"\s+", " ", (SCRIPT.parent / shell).read_text(encoding="utf-8"))
+                 for shell in ("istripectl.bash", "_istripectl"))
+    assert f"--output:{command}) options='{' '.join(columns)}'" in bash
+    assert f" {command}) columns=({' '.join(columns)})" in zsh
+
+
 # zsh
 
 ZSH = TOP / "tools" / "istripectl" / "_istripectl"

@@ -2,16 +2,44 @@
 """istripectl doctor: each fault of a host is found, named and mended; a good host has none."""
 
 import json
-import os
 import re
-import shutil
 import socket
 import subprocess
-import time
 
 import pytest
 from conftest import TOP
-from host import Host, latency
+from faults import (
+    CLOSED,
+    IDLE,
+    NIC,
+    QUEUE,
+    bond,
+    both,
+    connected_again,
+    driver,
+    file,
+    findings,
+    iscsi_session,
+    link,
+    negotiated,
+    network,
+    nic_routes,
+    not_logged_in,
+    one_path,
+    one_subnet,
+    other_volume,
+    path_file,
+    reach,
+    record,
+    routed,
+    rtt,
+    setting,
+    slow,
+    slow_commands,
+    volume_setting,
+    without,
+)
+from host import Host
 
 TEXT = {"volume": (str, type(None)), "check": str, "result": str, "subject": (str, type(None)),
         "unit": (str, type(None)), "why": str, "next": (str, type(None))}
@@ -20,13 +48,6 @@ TEXT = {"volume": (str, type(None)), "check": str, "result": str, "subject": (st
 @pytest.fixture
 def host(tool):
     return Host(tool)
-
-
-def findings(tool, code=0, result=None, *names):
-    out, err = tool.run("doctor", "--json", *names, code=code)
-    assert not err
-    return [finding for finding in json.loads(out)["findings"]
-            if result in (None, finding["result"])]
 
 
 def warnings(tool):
@@ -144,8 +165,8 @@ def test_nothing_can_be_read(tool):
     """A volume that is up on a host that tells nothing: what is not known is no fault."""
     tool.run("create", "db", "--leg", "target=iqn.2026-01.a:t0,portal=192.0.2.10,nic=eth1",
              "--path", "portal=192.0.3.10,nic=eth2")
-    for file in ("clock", "tcp", "addresses"):
-        tool.put(f"fake/{file}", "0" if file == "clock" else "")
+    for name in ("clock", "tcp", "addresses"):
+        tool.put(f"fake/{name}", "0" if name == "clock" else "")
     tool.put("fake/routes", "192.0.2.10 eth1 eth1 192.0.2.1\n192.0.3.10 eth2 eth2 192.0.3.1")
     tool.put("fake/reach", "192.0.2.10 eth1 0\n192.0.3.10 eth2 0")
     for nic in ("eth1", "eth2"):
@@ -168,156 +189,7 @@ def test_every_check_has_a_fault(tool):
 
 # Faults: check, what is planted, what is measured, what is wanted, what mends it
 
-def file(path, text):
-    return lambda host: host.put(path, text)
-
-
-def path_file(name, text, leg=0, path=0):
-    return lambda host: host.put(host.path(leg, path, name), text)
-
-
-def setting(name, text, leg=0, path=0):
-    return lambda host: host.put(host.config(leg, path, name), text)
-
-
-def volume_setting(name, text):
-    def plant(host):
-        host.put(f"sys/kernel/config/istripe/db/{name}", text)
-        host.put(f"{host.disk}/istripe/{name}", text)
-    return plant
-
-
-def driver(**values):
-    return lambda host: host.driver("eth1", **values)
-
-
-def both(*plants):
-    def plant(host):
-        for one in plants:
-            one(host)
-    return plant
-
-
-def negotiated(key, value, offered=None):
-    def plant(host):
-        host.put(host.path(0, 0, f"session/negotiated/{key}"), value)
-        if offered:
-            host.put(host.path(0, 0, f"session/offered/{key}"), offered)
-    return plant
-
-
-def network(tcp, mtu=9000):
-    return lambda host: host.network(mtu, tcp)
-
-
-def rtt(microseconds, congestion="cubic"):
-    return network(f"{{local}} {{remote}} {microseconds} 9000 200000 1 {congestion}")
-
-
-def one_subnet(**conf):
-    """Both NICs in a subnet; settings of all interfaces, then of each."""
-    def plant(host):
-        host.put("fake/addresses", "eth1 192.0.2.1 24\neth2 192.0.2.2 24\nlo 127.0.0.1 8")
-        values = {"arp_ignore": 1, "arp_announce": 2, "rp_filter": 2, **conf}
-        for name, value in values.items():
-            for nic in ("all", "eth1", "eth2"):
-                host.put(f"proc/sys/net/ipv4/conf/{nic}/{name}", 0 if nic == "all" else value)
-    return plant
-
-
-def routed(filter_):
-    """The routes to both portals lead by the first NIC; the second path is bound to the other."""
-    def plant(host):
-        routes = (host.tool.root / "fake/routes").read_text()
-        host.put("fake/routes", routes + "192.0.3.10 - eth1 - 9000\n192.0.3.11 - eth1 - 9000")
-        for nic, value in (("all", 0), ("eth1", filter_), ("eth2", filter_)):
-            host.put(f"proc/sys/net/ipv4/conf/{nic}/rp_filter", value)
-    return plant
-
-
-def not_logged_in(host):
-    """The first path of the first leg, which the volume does not have yet."""
-    shutil.rmtree(host.tool.root / host.path(0, 0, "."))
-
-
-def reach(error):
-    return lambda host: host.put("fake/reach", f"192.0.2.10 eth1 {error}")
-
-
-def connected_again(times, seconds_ago=60):
-    """In the kernel's log, of the first path and of others."""
-    def plant(host):
-        now = int((time.monotonic() - seconds_ago) * 1000000)
-        lines = [f"6,{i},{now},-;istripe: db/0/{path}: connected again" for i in range(times)
-                 for path in (0, 10)]
-        host.put("dev/kmsg", "\n".join(lines))
-    return plant
-
-
-def nic_routes(bound, by=None):
-    """The second path of the first leg is bound to an interface, or to none."""
-    return file("fake/routes", f"192.0.2.10 eth1 eth1 - 9000\n192.0.2.11 eth1 eth1 - 9000\n"
-                f"192.0.3.10 {bound} {by or bound} - 9000\n192.0.3.11 eth2 eth2 - 9000")
-
-
-def bond(host):
-    """Two VLANs of a bond of two ports."""
-    for nic, lower in (("eth1", "bond0"), ("eth2", "bond0"), ("bond0", "p1"), ("bond0", "p2")):
-        (host.tool.root / f"sys/class/net/{nic}/lower_{lower}").mkdir(parents=True)
-
-
-def other_volume(host):
-    host.tool.run("create", "log", "--no-up", "--initiator", "iqn.2026-01.a:host", "--leg",
-                  "target=iqn.2026-01.a:t1,portal=192.0.2.11,nic=eth1,isid=800000000100",
-                  "--path", "portal=192.0.3.11,nic=eth2")
-    host.tool.run("save", "log")
-    host.put("etc/systemd/system/multi-user.target.wants/istripe@log.service", "")
-
-
-def slow(host):
-    for nic in ("eth1", "eth2"):
-        host.put(f"sys/class/net/{nic}/speed", "1000")
-
-
-def without(path):
-    return lambda host: (host.tool.root / path).unlink()
-
-
-def one_path(host):
-    for leg in range(2):
-        for name in os.listdir(host.tool.root / host.config(leg, 1, ".")):
-            (host.tool.root / host.config(leg, 1, name)).unlink()
-        (host.tool.root / host.config(leg, 1, ".")).rmdir()
-    host.save()
-
-
-def link(name, to):
-    def plant(host):
-        path = host.tool.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.symlink_to(to)
-        host.put("dev/istripe0", "")
-    return plant
-
-
-def record(nodes):
-    return file(f"{nodes}/iqn.2026-01.a:t0/192.0.2.10,3260,1/default",
-                "# BEGIN RECORD\nnode.name = iqn.2026-01.a:t0\nnode.startup = automatic")
-
-
-def slow_commands(place, kind, counts):
-    return file(f"sys/block/istripe0/istripe/legs/{place}/latency_{kind}", latency(counts))
-
-
-def iscsi_session(host):
-    host.put("sys/class/iscsi_session/session3/targetname", "iqn.2026-01.a:t1")
-    host.put("sys/class/iscsi_session/session3/initiatorname", "iqn.2026-01.a:host")
-
-
-IDLE = network("{local} {remote} 150 9000 500 0 cubic")
 CONFIG = "/sys/kernel/config/istripe/db"
-NIC = "sys/class/net/eth1"
-QUEUE = "sys/block/istripe0/queue"
 FSTAB_OPTIONS = "_netdev,nofail,x-systemd.device-timeout=infinity"
 FSTAB = f"/srv xfs {FSTAB_OPTIONS} 0 0"
 FAULTS = [
@@ -547,9 +419,6 @@ def test_fault_is_found(host, check, plant, measured, wanted, step):
     assert first["measured"] == measured and first["wanted"] == wanted
     assert step.replace("ROOT", str(host.tool.root)) in first["next"]
     assert first["why"]
-
-
-CLOSED = path_file("last_error", "the other side has closed the connection")
 
 
 @pytest.mark.parametrize("plant", [

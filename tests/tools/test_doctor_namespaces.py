@@ -377,7 +377,7 @@ FAULTS = [
         lambda network: network.host.put(network.host.path(0, 0, "fenced_through"), ""),
         lambda network: network.host.put(network.host.path(0, 0, "unproven"), "1: other tag")),
           "leg 0 path 0: unproven: 1: other tag, wanted: a path proven .*", "at the array",
-          "writes that are lost with it wait", mends=False),
+          "newer data of their blocks are in this host.s memory", mends=False),
     Fault("scheduler", "scheduler", file(f"{QUEUE}/scheduler", "none [mq-deadline]"),
           "mq-deadline, wanted: none", "echo none > /sys/block/istripe0/queue/scheduler"),
     Fault("read-ahead", "read-ahead", file(f"{QUEUE}/read_ahead_kb", "64"),

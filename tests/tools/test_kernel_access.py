@@ -694,6 +694,11 @@ def test_path_wrong_usage(tool, words):
     assert "usage: istripectl path add NAME LEG LIST | path remove NAME LEG PATH" in err
 
 
+def test_path_says_which_word(tool):
+    assert "which of add, remove, confirm? a word is needed" in tool.run("path", code=2)[1]
+    assert '"take" is none of add, remove, confirm' in tool.run("path", "take", code=2)[1]
+
+
 def test_path_confirm(tool):
     """Somebody knows that a target is dead: writes that wait for it go on."""
     tool.run("create", "db", "--leg", LEG)
@@ -755,6 +760,21 @@ def test_path_confirm_of_what_is_down(tool):
     said = tool.run(*confirm, code=1)[1]
     assert "leg 0, path 0: writes were left that the target may still carry out" in said
     assert "next: istripectl up db, until it works" in said
+
+
+@pytest.mark.parametrize("left", ["", "0\n"])
+def test_down_looks_for_writes_that_were_left(tool, left):
+    """Another host takes over if it ends without an error; --force asks for nothing."""
+    tool.run("create", "db", "--leg", LEG)
+    make_live(tool)
+    tool.put("sys/block/istripe0/istripe/legs/0/paths/0/ghost_writes", "2")
+    (tool.tree / "db/legs/0/unfenced").write_text(left)
+    out, err = tool.run("down", "db", code=int(bool(left)))
+    assert "db: waits up to 5 s: the target may still carry out 2 lost write(s)" in err and not out
+    said = "leg 0, path 0: writes were left that the target may still carry out, and only this"
+    assert (said in err and "no other host may write to this LUN" in err) == bool(left)
+    tool.run("up", "db")
+    assert tool.run("down", "--force", "db") == ("", "")
 
 
 # Tables

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """monitor: changes of states; the waiting is one of the tests' own, see fake_clock.c."""
 
+import fcntl
 import json
+import os
 import re
 import select
 import signal
@@ -58,6 +60,23 @@ def test_lost_and_back_between_two_looks(volume):
     lines = [line.split(" ", 1)[1] for line in volume.run("monitor")[0].splitlines()]
     assert lines == ["db leg 0 path 0: live -> backoff: an old error",
                      "db leg 0 path 0: backoff -> live"]
+
+
+def test_a_state_is_told_before_latencies_are_read(volume):
+    """There may be many of these. Here a lease makes the tool wait when it opens one."""
+    signal.signal(signal.SIGIO, signal.SIG_IGN)
+    latencies, go = volume.put(f"{PATH}/latency_read", "0"), volume.root / "go"
+    os.mkfifo(go)
+    steps(volume, f"read word <{go}; {LOST}")
+    process = volume.start("monitor")
+    with open(go, "w", encoding="ascii") as begin, open(latencies, "r+", encoding="ascii") as held:
+        fcntl.fcntl(held, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        begin.write("now\n")
+        begin.flush()
+        told = select.select([process.stdout], [], [], 30)[0]
+        lines = [process.stdout.readline() for _ in range(3 if told else 0)]
+    process.communicate(timeout=60)
+    assert len(lines) == 3 and "path 0: live -> backoff" in lines[2]
 
 
 def test_json(volume):

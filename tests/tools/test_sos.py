@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The plugin for sos report, in a sos of the tests' own that only notes what it is asked for."""
+"""The plugin for sos report: in a sos of the tests' own that only notes what it is asked for, and in
+that of Debian.
+"""
 
 import importlib.util
+import json
+import os
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 from conftest import TOP
 from host import Host
+from iscsiadm import HERE
+from secret_host import SECRETS, forms, secretive_host
 
 FILE = TOP / "packaging/sos/istripe.py"
 
@@ -37,11 +46,13 @@ class Plugin:
         assert not make
         return str(self.folder / name)
 
-    def do_path_regex_sub(self, path, pattern, by):
-        self.substitutions.append(("file", path, pattern, by))
-
     def do_cmd_output_sub(self, command, pattern, by):
-        self.substitutions.append(("command", command, pattern, by))
+        self.substitutions.append((command, pattern, by))
+
+
+@pytest.fixture
+def host(tool, stock):
+    return secretive_host(tool, stock)
 
 
 @pytest.fixture
@@ -88,16 +99,68 @@ def test_commands_are_there(plugin, tool, stock, tmp_path):
 
 
 def test_secrets_are_left_out(plugin):
-    lines = ("chap_secret = plain word", "  # chap_secret = old", "chap_mutual_secret=x",
-             "chap_secret = @db.secret", "chap_user = me")
-    kept = ("chap_secret = ******", "  # chap_secret = ******", "chap_mutual_secret=******",
-            "chap_secret = @db.secret", "chap_user = me")
-    kind, path, pattern, by = plugin.substitutions[0]
-    assert kind == "file" and re.fullmatch(path, "/etc/istripe/db.conf")
-    assert re.sub(pattern, by, "\n".join(lines)) == "\n".join(kept)
-    kind, command, pattern, by = plugin.substitutions[1]
-    assert (kind, command) == ("command", "istripectl")
+    command, pattern, by = plugin.substitutions[0]
+    assert command == "istripectl"
     assert re.sub(pattern, by, "--leg lun=1,chap_secret=abc,nic=eth1") == \
         "--leg lun=1,chap_secret=******,nic=eth1"
-    assert "/etc/istripe/*secret*" in plugin.forbidden
-    assert not [path for path in plugin.copied if path.rstrip("*").endswith("/etc/istripe/")]
+    assert re.sub(pattern, by, "chap_secret = @db.secret") == "chap_secret = @db.secret"
+    assert not [path for path in plugin.copied if "/etc/" in path]
+    assert plugin.forbidden == ["/sys/kernel/config/istripe/*/legs/*/paths/*/*secret"]
+
+
+# That of Debian
+
+ONLY_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="sos report is for root")
+#: Where sos looks for programs, whatever PATH says.
+INSIDE = 'mount --bind "$1" /usr/sbin && shift && exec "$@"'
+
+
+@pytest.fixture
+def sos(host, tmp_path):
+    """Runs sos report, which finds plugins beside its own only, on a host full of secrets."""
+    package, programs = tmp_path / "package", host.tool.root / "bin"
+    shutil.copytree(Path(importlib.util.find_spec("sos").origin).parent, package / "sos")
+    shutil.copy(FILE, package / "sos/report/plugins")
+    shutil.copy(host.tool.program, programs / "istripectl")
+    shutil.copy(HERE / "fake_iscsiadm", programs / "iscsiadm")
+    # Neither the driver nor a unit puts a secret there.
+    host.put(host.path(0, 0, "last_error"), "")
+    (programs / "journalctl").unlink()
+    env = {**host.tool.env, "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def run(*words):
+        done = subprocess.run(["unshare", "--mount", "sh", "-c", INSIDE, "sh", programs,
+                               "/usr/bin/python3", shutil.which("sos"), "report", "--batch", *words],
+                              capture_output=True, text=True, env=env, cwd=tmp_path, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+    return run
+
+
+@ONLY_ROOT
+def test_sos_finds_the_plugin(sos):
+    """By istripectl: sos takes it without being told to."""
+    enabled = sos("--list-plugins").split("currently enabled")[1].split("currently disabled")[0]
+    assert re.search("^ istripe +istripe, striping iSCSI initiator$", enabled, re.MULTILINE)
+
+
+@ONLY_ROOT
+def test_what_sos_collects(sos, host, tmp_path):
+    """All that the plugin names, and no secret."""
+    out = sos("--only-plugins", "istripe", "--sysroot", host.tool.root, "--chroot", "never",
+              "--tmp-dir", tmp_path, "--build")
+    tree, = tmp_path.glob("sosreport-*")
+    assert str(tree) in out
+    files = {str(file.relative_to(tree)): file.read_text(encoding="utf-8", errors="replace")
+             for file in tree.rglob("*") if file.is_file() and not file.is_symlink()}
+    commands = {Path(name).name: text for name, text in files.items()
+                if name.startswith("sos_commands/istripe/istripectl")}
+    assert len(commands) == 8 and all(commands.values())
+    assert json.loads(commands["istripectl_status_--json"])["volumes"][0]["name"] == "db"
+    report = "sos_commands/istripe/report"
+    assert {f"{report}/conf-db.conf", f"{report}/kernel-log.txt", f"{report}/doctor.json",
+            f"{report}/open-iscsi-records.txt", "sys/block/istripe0/istripe/state",
+            "sys/kernel/config/istripe/db/legs/1/paths/1/portal"} <= set(files)
+    assert not [name for name in files if name.endswith("secret") or name.startswith("etc/")]
+    assert [(name, where) for name, text in files.items() for where, secret in SECRETS.items()
+            if any(form in text for form in forms(secret))] == []

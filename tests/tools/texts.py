@@ -93,3 +93,26 @@ def errors():
                 if pieces(line):
                     found[line] = found.get(line, True) and advice
     return found
+
+
+def doctor_texts():
+    """{text: its parts between what differs}, of all that checks of doctor say in two words or more."""
+    found = {}
+    for file in sorted((TOP / "tools/istripectl").glob("doctor*.c")):
+        source = re.sub(r"/\*.*?\*/", "", file.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for match in GROUP.finditer(source):
+            text = "".join(re.findall(STRING, match.group())).replace('\\"', '"').replace("\\\\", "\\")
+            if len(CONVERSION.sub(" ", text).split()) > 1 and not text.startswith("/"):
+                found[general(match.group())] = CONVERSION.split(text)
+    return found
+
+
+def has_parts(text, parts):
+    """The parts are in the text, in order."""
+    at = 0
+    for part in parts:
+        found = text.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
