@@ -119,6 +119,9 @@ def laboratory():
     )
     net = network.Network(links=2)
     net.create()
+    # The kernel's code for each packet is patched with the first of them and after the last one, which
+    # the emulator does not always survive: there is one all the time.
+    run("tc", "qdisc", "add", "dev", "lo", "clsact")
     storage.prepare()
     lio.prepare()
     yield net
@@ -315,10 +318,10 @@ def make_scripted(server, make_volume, links):
 
     def make(scenario, paths=1, path=(), **options):
         target = server.load(scenario)
-        path = {"portal": f"{links[0].address}:{server.port}", "login_timeout_ms": 3000,
+        path = {"portal": f"{links[0].address}:{server.port}", "login_timeout_ms": 10000,
                 "default_time2wait": 0, **dict(path)}
         volume = make_volume(Named(target.settings.name), paths=links[:paths] if paths > 1 else (),
-                             path=path, **{"recovery_timeout_ms": 5000, **options})
+                             path=path, **{"recovery_timeout_ms": 20000, **options})
         if paths > 1:
             write(volume.leg / "paths" / "1" / "portal", f"{links[1].address}:{server.port}")
         return volume, target

@@ -80,6 +80,16 @@ def test_access_is_as_described(files):
                 assert error.errno == errno.EBUSY and access == "RW", file
 
 
+def test_what_can_be_polled(files):
+    """All that is called a state, and one more; test_events.py polls them."""
+    text = (ABI / "testing" / "sysfs-block-istripe").read_text(encoding="utf-8")
+    named = [expression(what) for entry in text.split("\n\nWhat:")
+             if entry.rstrip().endswith("\tCan be polled.")
+             for what in re.findall(r"^(?:What:)?\s+(/sys/\S+)$", entry, re.MULTILINE)]
+    assert [file for file in files if any(what.match(file) for what in named)] == [
+        file for file in files if re.search(r"/istripe/.*(state|waiting_writes)$", file)]
+
+
 def test_reading_everything_is_harmless(files):
     """Each readable file gives one value that ends with a newline."""
     for name in files:

@@ -39,11 +39,11 @@ from scripted.alua import (
 from scripted.ghost import NOT_SUPPORTED, Holder, completes
 from scripted.scenario import HONEST, Scenario
 
-PATH = {"login_timeout_ms": 3000, "default_time2wait": 0}
+PATH = {"login_timeout_ms": 10000, "default_time2wait": 0}
 #: A state that nobody tells of is found within half a minute while I/O goes on.
 FOUND_S = 60
 #: While I/O waits, ports are asked every 1.5 s.
-SOON_S = 10
+SOON_S = 20
 
 
 @pytest.fixture
@@ -116,7 +116,8 @@ def test_optimized_first(alua, links):
         assert state(volume) == "live"
         killed(links[0], servers[0].port)
         works(disk, 2)
-        wait_for("path 0", lambda: read(volume.path_sysfs(0, 0) / "state") == "live", SOON_S)
+        # Its own state is told before the leg uses it.
+        wait_for("path 0", lambda: state(volume) == "live", SOON_S)
         before = served(groups)
         works(disk, 3)
         assert groups.ports[1].served == before[1]
@@ -295,21 +296,29 @@ def test_a_port_that_lies_beside_one_that_serves(alua, reader):
     undisturbed(volume)
 
 
+def asked_within(groups, seconds):
+    """How often each port is asked in this time."""
+    before = [port.asked for port in groups.ports]
+    time.sleep(seconds)
+    return [port.asked - then for port, then in zip(groups.ports, before)]
+
+
 @pytest.mark.parametrize("between", [TRANSITIONING, STANDBY, UNAVAILABLE, OFFLINE])
 def test_io_waits(alua, between):
     """No port takes I/O for a while. The target is asked, but not all the time."""
-    volume, groups, _ = alua(OPTIMIZED, OPTIMIZED)
+    volume, groups, _ = alua(OPTIMIZED, OPTIMIZED, recovery_timeout_ms=-1)
     with Direct(volume.enable()) as disk:
         works(disk, 1)
         groups.set(between, between)
-        asked = [port.asked for port in groups.ports]
+        begin, asked = time.monotonic(), [port.asked for port in groups.ports]
         writer = Write(disk, 0, noise(64 * KIB, 2))
-        time.sleep(6)
+        wait_for("I/O to wait", lambda: state(volume) == "waiting", SOON_S)
+        # Every 250 ms, once or twice each time, unless the machine stands still.
+        wait_for("questions to both", lambda: min(asked_within(groups, 6)) >= 6, 6 * SOON_S)
         assert writer.is_alive()
         assert state(volume) == "waiting"
-        for port, before in zip(groups.ports, asked):
-            # Every 250 ms, once or twice each time.
-            assert 6 <= port.asked - before <= 60
+        most = [port.asked - before for port, before in zip(groups.ports, asked)]
+        assert max(most) <= 10 * (time.monotonic() - begin)
         # This target does not do what it is asked to.
         assert groups.wanted == []
         groups.set(STANDBY, OPTIMIZED)
@@ -406,7 +415,7 @@ def test_superblocks_are_not_polled(alua):
         # It says that it has changed, to the question for its access state.
         groups.ports[1].attentions.append((6, 0x3F, 0x05))
         change()
-        assert served(groups)[1] > before
+        wait_for("its superblock to be read", lambda: served(groups)[1] > before, SOON_S)
     undisturbed(volume)
 
 
@@ -438,8 +447,9 @@ def test_the_target_lies(alua):
         start = time.monotonic()
         with pytest.raises(OSError):
             disk.read(0, 4 * KIB)
-        assert 2 < time.monotonic() - start < 30
-        assert groups.ports[0].refused < 100
+        spent = time.monotonic() - start
+        assert 2 < spent < 30
+        assert groups.ports[0].refused < 30 * spent
         groups.lies = {}
         wait_for("I/O", lambda: state(volume) == "live", SOON_S)
         works(disk, 1)
@@ -449,8 +459,8 @@ def test_standby_when_enabled(alua):
     """The volume is up when a port takes I/O; with none it is not, and says why."""
     volume, groups, _ = alua(STANDBY, STANDBY, path={**PATH, "login_timeout_ms": 15000})
     timer = threading.Timer(4, lambda: groups.set(STANDBY, OPTIMIZED))
-    timer.start()
     start = time.monotonic()
+    timer.start()
     with Direct(volume.enable()) as disk:
         assert time.monotonic() - start > 3
         works(disk, 1)
@@ -463,7 +473,7 @@ def test_standby_when_enabled(alua):
     volume.disable()
     groups.set(STANDBY, UNAVAILABLE)
     for path in ("0", "1"):
-        write(volume.leg / "paths" / path / "login_timeout_ms", 3000)
+        write(volume.leg / "paths" / path / "login_timeout_ms", PATH["login_timeout_ms"])
     with pytest.raises(EnableError, match="no target port takes I/O: that of path 0 is standby"):
         volume.enable()
 
@@ -627,7 +637,7 @@ def test_handed_over_when_the_other_is_lost(alua, links, reader):
         assert access(volume, 1) == "active/optimized"
     finally:
         links[0].set_silent(False)
-    wait_access(volume, 0, "standby")
+    wait_access(volume, 0, "standby", FOUND_S)
     each.goes_on()
     assert groups.wanted == [1]
     assert each.errors == []
@@ -775,7 +785,7 @@ def test_not_handed_back_when_somebody_else_has_moved_it(alua, reader):
 
 def test_handing_over_fails(alua):
     """It is asked for again, less and less often."""
-    volume, groups, _ = alua(OPTIMIZED, STANDBY)
+    volume, groups, _ = alua(OPTIMIZED, STANDBY, recovery_timeout_ms=-1)
     groups.tpgs, groups.fails = EXPLICIT, True
     with Direct(volume.enable()) as disk:
         groups.set(STANDBY, STANDBY)
@@ -785,7 +795,7 @@ def test_handing_over_fails(alua):
         assert writer.is_alive()
         assert len(groups.wanted) <= 5
         groups.fails = False
-        writer.finish(40)
+        writer.finish(90)
         same(disk.read(0, 64 * KIB), noise(64 * KIB, 1), "what was read")
     undisturbed(volume)
 

@@ -4,7 +4,6 @@
 No target that there is has them, so it is the scripted one that does: see scripted/scsi.py.
 """
 
-import contextlib
 import ctypes
 import errno
 import mmap
@@ -13,6 +12,7 @@ import os
 import pytest
 
 from lab import md, network, storage
+from lab.aio import NR_IO_GETEVENTS, NR_IO_SUBMIT, Iocb, aio, system_call
 from lab.disk import Direct, noise, same
 from lab.istripe import Named
 from lab.kernel import ATOMIC_WRITES
@@ -25,12 +25,10 @@ KIB, MIB = 1 << 10, 1 << 20
 BLOCK = 512
 #: linux/fs.h and linux/aio_abi.h; Python's os and ctypes do not know them.
 RWF_DSYNC, RWF_ATOMIC = 0x02, 0x40
-#: asm/unistd_64.h of x86
-NR_IO_SETUP, NR_IO_DESTROY, NR_IO_GETEVENTS, NR_IO_SUBMIT = 206, 207, 208, 209
 IOCB_CMD_PWRITE = 1
 #: Blocks: writes of 4 KiB to 64 KiB.
 USUAL = Atomic(128, 8, 8)
-QUICK = {"default_time2wait": 0, "login_timeout_ms": 5000}
+QUICK = {"default_time2wait": 0, "login_timeout_ms": 10000}
 FIGURES = ("unit_min", "unit_max", "max", "boundary")
 
 atomic = pytest.mark.atomic
@@ -265,34 +263,6 @@ def test_is_sent_again_as_it_was(make_legs):
         assert leg.written == [(WRITE_ATOMIC_16, 128, 64, False)] * 2
         same(disk.read(64 * KIB, 32 * KIB), noise(32 * KIB, 1), "what was read")
     assert volume.reconnects() == 1
-
-
-class Iocb(ctypes.Structure):
-    """struct iocb of linux/aio_abi.h."""
-
-    _fields_ = [("data", ctypes.c_uint64), ("key", ctypes.c_uint32), ("rw_flags", ctypes.c_uint32),
-                ("opcode", ctypes.c_uint16), ("reqprio", ctypes.c_int16),
-                ("fd", ctypes.c_uint32), ("buf", ctypes.c_uint64), ("nbytes", ctypes.c_uint64),
-                ("offset", ctypes.c_int64), ("reserved", ctypes.c_uint64),
-                ("flags", ctypes.c_uint32), ("resfd", ctypes.c_uint32)]
-
-
-def system_call(call, *arguments):
-    libc = ctypes.CDLL(None, use_errno=True)
-    result = libc.syscall(ctypes.c_long(call), *arguments)
-    if result < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return result
-
-
-@contextlib.contextmanager
-def aio(depth):
-    context = ctypes.c_uint64(0)
-    system_call(NR_IO_SETUP, ctypes.c_long(depth), ctypes.byref(context))
-    try:
-        yield context
-    finally:
-        system_call(NR_IO_DESTROY, context)
 
 
 def put_together(disk, at, data, size):

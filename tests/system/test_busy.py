@@ -297,7 +297,7 @@ def test_busy_is_a_limit_as_well(server, make_volume, link):
     assert server.violations() == []
 
 
-FLUSH_TIMEOUT_S = 4
+FLUSH_TIMEOUT_S = 8
 
 
 async def slow_flush(run, _conn, task):

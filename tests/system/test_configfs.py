@@ -37,6 +37,7 @@ LEG = {
     "policy": ("interleave", ["interleave", "round-robin", "queue-depth", "service-time",
                               "failover", "weighted"], ["", "random", "INTERLEAVE"]),
     "fence_timeout_ms": ("-1", ["-1", "0", "20000", "2147483647"], ["-2", "2147483648", "", "20s"]),
+    "ghost_timeout_ms": ("5000", ["-1", "0", "20000", "2147483647"], ["-2", "2147483648", "", "20s"]),
     "fence": ("auto", ["path", "auto"], ["", "none", "timed"]),
     "alua": ("on", ["off", "on"], ["", "0", "On"]),
     "designator": ("", ["naa.6001405b2f2b3e1c6bc4a0f9fd2ba4c1", ""], ["x" * 132]),
@@ -99,7 +100,8 @@ PATH = {
 }
 
 LIVE = {("volume", "command_timeout_ms"), ("volume", "recovery_timeout_ms"), ("leg", "policy"),
-        ("leg", "fence"), ("leg", "fence_timeout_ms"), ("leg", "alua"), *(("path", name) for name in (
+        ("leg", "fence"), ("leg", "fence_timeout_ms"), ("leg", "ghost_timeout_ms"),
+        ("leg", "alua"), *(("path", name) for name in (
             "weight", "login_timeout_ms", "ping_interval_ms", "ping_timeout_ms",
             "login_retry_max_ms", "dscp", "priority", "congestion_control", "user_timeout_ms",
             "send_buffer_bytes", "receive_buffer_bytes"))}

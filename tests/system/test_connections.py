@@ -14,8 +14,9 @@ from scripted.server import Server
 
 KIB, MIB = 1 << 10, 1 << 20
 SCRIPTED_PORT = 3262
-QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 5000,
-         "login_timeout_ms": 3000}
+#: On a busy machine the target may be slow to answer a ping, and nothing here is silent.
+QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 20000,
+         "login_timeout_ms": 10000}
 MCS = {**QUICK, "multi": "mcs"}
 NO_WAIT = {"DefaultTime2Wait": 0, **lio.UNKNOWN}
 DIGESTS = {"header_digest": "CRC32C", "data_digest": "CRC32C"}
@@ -123,8 +124,9 @@ def test_grants_that_change(make_lio, make_volume, verify):
     target.update(MaxConnections=3)
     kill_one(volume, 0)
     wait_for("one session", lambda: read(spare / "path_state") == "idle" and in_use(volume) == 3, 60)
-    assert len(network.established()) == 3
-    assert read(volume.sysfs() / "state") == volume.state() == "live"
+    # The other spare may end later.
+    wait_for("its connections only", lambda: len(network.established()) == 3)
+    wait_for("all", lambda: read(volume.sysfs() / "state") == volume.state() == "live")
     verify(device, total_bytes=4 * MIB, jobs=4, largest_bytes=64 * KIB)
 
 
@@ -203,9 +205,7 @@ def test_one_is_killed_under_verify(scripted, make_volume, size, count):
     Documentation/design.rst.
     """
     volume = make_volume(Named(scripted.target.settings.name), path={
-        **QUICK, "portal": scripted.portal, "multi": "mcs", "connections": count,
-        # Only the kills count: on a busy machine the target may be slow to answer a ping.
-        "ping_timeout_ms": 20000})
+        **QUICK, "portal": scripted.portal, "multi": "mcs", "connections": count})
     device = volume.enable()
     rounds = size.rounds(4, 50)
     done = 0

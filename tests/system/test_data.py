@@ -4,6 +4,7 @@
 import pytest
 
 from lab import lio, storage, tgt
+from lab.istripe import INITIATOR
 
 MIB = 1 << 20
 
@@ -99,7 +100,7 @@ def test_lio_matrix(make_lio, make_volume, verify, size, name):
     params, path, shape = MATRIX[name]
     total = cell_bytes(size, shape)
     target = make_lio(lio.Lun(max(total, 32 * MIB)), params=params,
-                      attributes=shape.get("attributes"))
+                      attributes=shape.get("attributes"), patient_with=INITIATOR)
     volume = make_volume(target, path=path)
     device = volume.enable()
     verify(device, total_bytes=total, jobs=4,

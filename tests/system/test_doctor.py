@@ -77,7 +77,8 @@ def test_link_that_is_down(two_paths, links):
     state = istripe.Volume("db").path_sysfs(path=1) / "state"
     links[1].set_up(False)
     try:
-        wait_for("a lost path", lambda: read(state) != "live")
+        wait_for("a lost path", lambda: read(state) != "live" and
+                 read(istripe.Volume("db").sysfs() / "state") == "degraded")
         found = doctor()
         assert [finding["subject"] for finding in found["link"]
                 if finding["result"] == "warn"] == [links[1].nic]

@@ -38,8 +38,9 @@ from lab.istripectl import TOOL
 from lab.reservation import KEY, Reservations
 from lab.shell import read, run, status, wait_for, write
 from scripted.conn import Drop
-from scripted.ghost import Deaf, hold
+from scripted.ghost import hold
 from scripted.scenario import HONEST, Scenario
+from scripted.scsi import WRITE_16
 from scripted.server import Server
 from scripted.steps import drop, on_write
 
@@ -71,6 +72,13 @@ def load(servers, scenarios):
     for target in targets[1:]:
         target.disk = targets[0].disk
     return targets
+
+
+@pytest.fixture
+def holding(servers, make_volume, links):
+    """A volume over both targets, of which the first one holds a write: (volume, that target)."""
+    target = load(servers, [Scenario("ghost", hooks={"on_command": hold}), HONEST])[0]
+    return volume_over(make_volume, links, PORTS, target), target
 
 
 def wait_unproven(volume, kernel_log, times=1):
@@ -178,48 +186,57 @@ def test_two_names(servers, make_volume, links, kernel_log):
     assert [server.violations() for server in servers] == [[], []]
 
 
-def test_two_targets_of_one_name(servers, make_volume, links, kernel_log):
+def test_two_targets_of_one_name(holding, servers, links, kernel_log):
     """The write waits until its own path is back, and then nothing of it comes twice."""
-    targets = load(servers, [Scenario("ghost", hooks={"on_command": hold}), HONEST])
-    volume = volume_over(make_volume, links, PORTS, targets[0])
+    volume, target = holding
     with Direct(volume.enable()) as disk:
         wait_unproven(volume, kernel_log)
         undisturbed(volume)
-        waits_for_its_own_path(disk, volume, servers[0], targets[0], links[0])
-    said = kernel_log.matching("same blocks wait until a login through this path ends")
+        waits_for_its_own_path(disk, volume, servers[0], target, links[0])
+    # Said after the write was sent again, perhaps as late as when another one waits.
+    said = kernel_log.matching("wait until a login through this path ends")
     assert len(said) == 1 and ": 1 write(s)" in said[0]
     volume.disable()
     assert [server.violations() for server in servers] == [[], []]
 
 
+def lose_with_data_in_the_queue(links, port):
+    """The first path, with data of a write. What its link delays does not let a login through."""
+    wait_for("the data", lambda: network.queued_bytes(links[0]) > 2 * KIB, 20)
+    killed(links[0], port)
+
+
 def test_pages_of_a_ghost_are_its_own(servers, make_volume, links, kernel_log):
-    """The target has read nothing of the lost write when that is answered over the other path, and
-    when its pages have other data: it reads what was written. All of it is immediate data.
+    """The lost write reaches the target after it was answered over the other path, when its pages
+    have other data: the target gets what was written. All of it is immediate data.
     """
-    deaf = Deaf(0)
-    targets = load(servers, [Scenario("deaf", hooks=deaf.hooks), HONEST])
-    volume = volume_over(make_volume, links, PORTS, targets[0], path=PATIENT)
+    came = []
+
+    async def note(run, conn, task):
+        if run.armed and task.opcode == WRITE_16:
+            await run.target.collect(conn, task)
+            came.append(bytes(task.buffer))
+        return False
+
+    targets = load(servers, [Scenario("late", hooks={"on_command": note}), HONEST])
+    volume = volume_over(make_volume, links, PORTS, targets[0],
+                         path={**PATIENT, "login_timeout_ms": 3000})
     older, newer = noise(2 * KIB, 1), noise(2 * KIB, 2)
     with Direct(volume.enable()) as disk, mmap.mmap(-1, 2 * KIB) as memory:
         wait_unproven(volume, kernel_log)
-        disk.write(0, newer)
+        servers[0].arm()
         memory[:] = older
-        writer = threading.Thread(target=os.pwrite, args=(disk.fd, memory, 64 * KIB), daemon=True)
-        writer.start()
-        time.sleep(1)
-        links[0].set_up(False)
-        try:
+        with network.delayed(links[0], 5):
+            writer = threading.Thread(target=os.pwrite, args=(disk.fd, memory, 64 * KIB),
+                                      daemon=True)
+            writer.start()
+            lose_with_data_in_the_queue(links, PORTS[0])
             writer.join(60)
             assert not writer.is_alive(), "the write does not go on"
-            assert read(volume.path_sysfs(0, 0) / "ghost_writes") == "1"
             memory[:] = newer
-            deaf.read_on(servers[0])
-            wait_for("the lost write", lambda: deaf.carried_out, 20)
-        finally:
-            links[0].set_up(True)
-        [(at, data)] = deaf.carried_out
-        assert at == 64 * KIB
-        same(data, older, "what the target has read")
+            assert read(volume.path_sysfs(0, 0) / "ghost_writes") == "1"
+            wait_for("the lost write", lambda: came, 20)
+        same(came[0], older, "what the target has read")
         same(disk.read(64 * KIB, 2 * KIB), older, "the data on the disk")
     volume.disable()
 
@@ -247,16 +264,16 @@ def test_no_ghost_while_the_stack_has_pages(servers, make_volume, links, kernel_
     volume.disable()
 
 
-def test_a_ghost_outlives_the_volume(servers, make_volume, links, kernel_log):
-    """The next start writes what it likes: not before the lost session is dead."""
-    targets = load(servers, [Scenario("ghost", hooks={"on_command": hold}), HONEST])
-    volume = volume_over(make_volume, links, PORTS, targets[0])
+def test_a_ghost_outlives_the_volume(holding, servers, links, kernel_log):
+    """A host that takes the LUN over writes what it likes: not before the lost session is dead."""
+    volume, target = holding
     with Direct(volume.enable()) as disk:
         wait_unproven(volume, kernel_log)
         servers[0].arm()
-        sent_again(disk, volume, targets[0], links[0], noise(4 * KIB, 1))
+        sent_again(disk, volume, target, links[0], noise(4 * KIB, 1))
     try:
-        volume.disable()
+        code, said = status(TOOL, "down", volume.name)
+        assert code == 1 and "no other host may write to this LUN" in said
         assert read(volume.leg / "unfenced") == "0"
         with pytest.raises(EnableError, match="has left writes that its target may still carry out"):
             volume.enable()
@@ -264,23 +281,22 @@ def test_a_ghost_outlives_the_volume(servers, make_volume, links, kernel_log):
         links[0].set_up(True)
     with Direct(volume.enable()) as disk:
         disk.write(64 * KIB, noise(4 * KIB, 2))
-        release(servers[0], targets[0])
+        release(servers[0], target)
         same(disk.read(64 * KIB, 4 * KIB), noise(4 * KIB, 2), "the data on the disk")
     volume.disable()
 
 
 @pytest.mark.allow_log(r"recoverable transport error|I/O error|has waited for recovery_timeout_ms",
                        "a write waits for too long")
-def test_a_write_to_a_ghost_does_not_wait_for_ever(servers, make_volume, links, kernel_log):
+def test_a_write_to_a_ghost_does_not_wait_for_ever(holding, servers, links, kernel_log):
     """It was never sent, so it fails after recovery_timeout_ms; all else goes on."""
-    targets = load(servers, [Scenario("ghost", hooks={"on_command": hold}), HONEST])
-    volume = volume_over(make_volume, links, PORTS, targets[0])
+    volume, target = holding
     newer = noise(4 * KIB, 2)
     with Direct(volume.enable()) as disk:
         wait_unproven(volume, kernel_log)
         servers[0].arm()
         try:
-            sent_again(disk, volume, targets[0], links[0], noise(4 * KIB, 1))
+            sent_again(disk, volume, target, links[0], noise(4 * KIB, 1))
             writer = Write(disk, 64 * KIB, newer)
             writer.join(SETTLE_S)
             assert writer.is_alive(), "the write did not wait"
@@ -293,7 +309,7 @@ def test_a_write_to_a_ghost_does_not_wait_for_ever(servers, make_volume, links, 
             links[0].set_up(True)
         wait_for("both paths", lambda: state(volume) == "live", 60)
         disk.write(64 * KIB, newer)
-        release(servers[0], targets[0])
+        release(servers[0], target)
         same(disk.read(64 * KIB, 4 * KIB), newer, "the data on the disk")
     assert len(kernel_log.matching("I/O fails that has waited for recovery_timeout_ms")) == 1
     volume.disable()
@@ -336,16 +352,15 @@ def test_a_write_that_fails_after_it_was_sent_again(servers, make_volume, links,
     volume.disable()
 
 
-def test_no_keys_while_there_are_ghosts(servers, make_volume, links, kernel_log):
+def test_no_keys_while_there_are_ghosts(holding, servers, links, kernel_log):
     """Nor may other hosts write when the fence is set to path: the log says so."""
-    targets = load(servers, [Scenario("ghost", hooks={"on_command": hold}), HONEST])
-    volume = volume_over(make_volume, links, PORTS, targets[0])
+    volume, target = holding
     device = volume.enable()
     with Direct(device) as disk, Reservations(device) as keys:
         wait_unproven(volume, kernel_log)
         servers[0].arm()
         try:
-            sent_again(disk, volume, targets[0], links[0], noise(4 * KIB, 1))
+            sent_again(disk, volume, target, links[0], noise(4 * KIB, 1))
             with pytest.raises(OSError) as failed:
                 keys.register(0, KEY)
             assert failed.value.errno == errno.EBUSY
@@ -355,20 +370,19 @@ def test_no_keys_while_there_are_ghosts(servers, make_volume, links, kernel_log)
             links[0].set_up(True)
         wait_for("both paths", lambda: state(volume) == "live", 60)
         assert keys.register(0, KEY) == 0 and keys.register(KEY, 0) == 0
-        release(servers[0], targets[0])
+        release(servers[0], target)
     volume.disable()
 
 
-def test_no_ghosts_in_a_cluster(servers, make_volume, links, kernel_log):
+def test_no_ghosts_in_a_cluster(holding, servers, links, kernel_log):
     """Other hosts may write when a write is answered: it waits itself while keys are registered."""
-    targets = load(servers, [Scenario("ghost", hooks={"on_command": hold}), HONEST])
-    volume = volume_over(make_volume, links, PORTS, targets[0])
+    volume, target = holding
     device = volume.enable()
     with Direct(device) as disk, Reservations(device) as keys:
         wait_unproven(volume, kernel_log)
         assert keys.register(0, KEY) == 0
         servers[0].arm()
-        writer = held_write(disk, targets[0], noise(4 * KIB, 1))
+        writer = held_write(disk, target, noise(4 * KIB, 1))
         links[0].set_up(False)
         try:
             wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
@@ -379,7 +393,7 @@ def test_no_ghosts_in_a_cluster(servers, make_volume, links, kernel_log):
         finally:
             links[0].set_up(True)
         writer.finish()
-        release(servers[0], targets[0])
+        release(servers[0], target)
     volume.disable()
 
 
@@ -436,7 +450,8 @@ def test_somebody_knows(servers, make_volume, links, kernel_log):
 @pytest.mark.parametrize("when", ["before", "meanwhile"])
 def test_fence_timeout(servers, make_volume, links, kernel_log, when):
     """As dm-multipath, if the administrator wants it so."""
-    options = {"fence_timeout_ms": 8000} if when == "before" else {}
+    # From the loss on, and it is the write behind the lost one that is to be seen waiting.
+    options = {"fence_timeout_ms": 15000} if when == "before" else {}
     with waiting_write(servers, make_volume, links[0], links, kernel_log, **options) as left:
         left.writer.join(SETTLE_S)
         assert left.writer.is_alive(), "the write did not wait"
@@ -550,7 +565,7 @@ def test_undecided_is_tried_again(servers, make_volume, links, kernel_log):
     with Direct(volume.enable()):
         wait_unproven(volume, kernel_log)
         target.run.memory["room"] = True
-        volume.wait_proven(timeout_s=30)
+        volume.wait_proven()
         undisturbed(volume)
         assert len(kernel_log.matching(UNPROVEN)) == 1
     volume.disable()
@@ -565,16 +580,22 @@ async def drop_the_oldest(run, _conn, pdu):
     return False
 
 
+def path_sessions(target):
+    return sum(not is_test(session) for session in list(target.sessions.values()))
+
+
 def test_target_that_makes_room(servers, make_volume, links, kernel_log):
     """A test session costs one that is used: there are no more of them until that is wished."""
     target = servers[0].load(Scenario("makes room", hooks={"on_login": drop_the_oldest}))
     volume = volume_over(make_volume, links, (PORTS[0],) * 2, target)
+    set_isids(volume)
     with Direct(volume.enable()) as disk:
         for times in (1, 2):
             wait_for("the end of the proofs",
                      lambda times=times: len(kernel_log.matching(HARMFUL)) >= times, 60)
-            time.sleep(2)
-            wait_for("both paths", lambda: state(volume) == "live", 60)
+            # Without those of the proof, so the loss has been noticed.
+            wait_for("both paths", lambda: state(volume) == "live" and
+                     path_sessions(target) == 2 == len(target.sessions), 60)
             logins = target.logins
             time.sleep(4)
             assert target.logins == logins
@@ -917,16 +938,14 @@ def test_what_was_left_by_the_second_session(servers, make_volume, links):
 
 
 @contextlib.contextmanager
-def slow_neighbour(link):
-    """When this link is down, TCP's segments wait for seconds for the neighbour behind it.
+def slow_queue(link):
+    """What is sent over this link waits for nine seconds, less than the driver waits for it.
 
     Yields what has become of the connections of the volume's first path, in order: "login", "free".
-    With "free" all segments are gone.
+    With "free" all segments with data are gone.
     """
-    retrans = Path(f"/proc/sys/net/ipv4/neigh/{link.nic}/retrans_time_ms")
     events = [TRACING / "events/istripe" / name / "enable"
               for name in ("istripe_state", "istripe_login")]
-    before = read(retrans)
 
     def seen(volume):
         return ["free" if free else "login" for free in re.findall(
@@ -936,42 +955,37 @@ def slow_neighbour(link):
     write(TRACING / "trace", "")
     for event in events:
         write(event, 1)
-    write(retrans, 2500)
     try:
-        yield seen
+        with network.delayed(link, 9):
+            yield seen
     finally:
-        write(retrans, before)
         for event in events:
             write(event, 0)
-        link.set_peer_up(True)
 
 
 def test_goes_on_while_the_stack_has_its_pages(servers, make_volume, links):
     """The target takes nothing more from that connection: nobody waits for the dead link."""
-    target = servers[0].load(Scenario("ghost", hooks={"on_command": hold}))
-    volume = volume_over(make_volume, links, (PORTS[0],) * 2, target)
+    # The login ends before the queue lets go.
+    volume = volume_over(make_volume, links, (PORTS[0],) * 2, servers[0].load(HONEST),
+                         path={**PATIENT, "login_timeout_ms": 3000})
     with Direct(volume.enable()) as disk:
         volume.wait_proven()
-        servers[0].arm()
-        writer = held_write(disk, target, noise(4 * KIB, 1))
-        with slow_neighbour(links[0]) as seen:
-            links[0].set_peer_up(False)
+        with slow_queue(links[0]) as seen:
+            writer = Write(disk, 64 * KIB, noise(4 * KIB, 1))
+            lose_with_data_in_the_queue(links, PORTS[0])
             writer.finish()
             wait_for("the end of both", lambda: seen(volume).count("free") >= 2, 60)
             assert seen(volume)[0] == "login"
-    release(servers[0], target)
     wait_for("both paths", lambda: state(volume) == "live", 60)
 
 
 @pytest.mark.allow_log("I/O error|may still carry", "the volume goes down while a write waits")
 def test_fails_when_the_stack_has_no_pages(server, make_volume, links):
     """Its owner may change them then. No other path is live: nothing waits for the last writes."""
-    target = server.load(Scenario("ghost", hooks={"on_command": hold}))
-    volume = volume_over(make_volume, links[:1], [server.port], target)
-    with Direct(volume.enable()) as disk, slow_neighbour(links[0]) as seen:
-        server.arm()
-        writer = held_write(disk, target, noise(4 * KIB, 1))
-        links[0].set_peer_up(False)
+    volume = volume_over(make_volume, links[:1], [server.port], server.load(HONEST), path=PATIENT)
+    with Direct(volume.enable()) as disk, slow_queue(links[0]) as seen:
+        writer = Write(disk, 64 * KIB, noise(4 * KIB, 1))
+        lose_with_data_in_the_queue(links, server.port)
         wait_for("the loss", lambda: state(volume) == "waiting", 30)
         down = threading.Thread(target=volume.force_down)
         down.start()
@@ -979,4 +993,3 @@ def test_fails_when_the_stack_has_no_pages(server, make_volume, links):
         assert "free" in seen(volume)
         assert not writer.is_alive() and not writer.good
         down.join(60)
-    release(server, target)

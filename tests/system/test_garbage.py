@@ -16,6 +16,7 @@ import random
 import struct
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -99,11 +100,11 @@ def portal(server, **path):
     return {"portal": server.portal, **PATH, **path}
 
 
-def shares(share, garbage):
+def shares(share, garbage, enough=lambda: True):
     """Counts rounds until this share of the time is over, and something has been damaged."""
     end = time.monotonic() + TOTAL_S * share
     count = 0
-    while time.monotonic() < end or not garbage.counts:
+    while time.monotonic() < end or not garbage.counts or not enough():
         yield count
         count += 1
 
@@ -117,6 +118,14 @@ def enable(volume):
         assert not volume.enabled() and volume.device() == ""
         return False
     return True
+
+
+def enable_at_last(volume):
+    """The target is honest: it comes up, unless somebody has stood still for that long."""
+    deadline = time.monotonic() + MEND_S
+    while not enable(volume):
+        assert time.monotonic() < deadline, volume.last_error()
+    return Path("/dev", volume.device())
 
 
 def within(seconds, what, function, *arguments):
@@ -146,10 +155,7 @@ def innocent(server):
 def honest_again(server, volume):
     """The target is honest: the volume comes up, and keeps what it is given."""
     server.target.run.armed = False
-    deadline = time.monotonic() + MEND_S
-    while not enable(volume):
-        assert time.monotonic() < deadline, volume.last_error()
-    with Direct(f"/dev/{volume.device()}") as disk:
+    with Direct(enable_at_last(volume)) as disk:
         data = noise("honest", time.monotonic())
         disk.write(64 * KIB, data)
         disk.flush()
@@ -246,8 +252,7 @@ def test_logout(server, play, make_volume):
     garbage = play(logout_due, (damage.WIRE, damage.INTENT), hang_up=0.5)
     volume = make_volume(Named(server.target.settings.name), **VOLUME, path=portal(server))
     for turn in shares(LOGOUT, garbage):
-        assert enable(volume), volume.last_error()
-        with Direct(f"/dev/{volume.device()}") as disk:
+        with Direct(enable_at_last(volume)) as disk:
             disk.write(0, noise("logout", turn))
         with armed(server):
             within(MEND_S, "the logout", volume.disable)
@@ -354,7 +359,7 @@ class Unit:
         self.reviving = False
         self.revived = []       # why
         self.reconnects = 0
-        self._device = str(volume.enable())
+        self._device = str(enable_at_last(volume))
         self.workers = [Worker(self, 2 * number + one, mode) for one in range(2)]
 
     def device(self):
@@ -379,7 +384,7 @@ class Unit:
         write(self.volume.config / "recovery_timeout_ms", 0)
         within(MEND_S, "disabling", self.volume.disable)
         write(self.volume.config / "recovery_timeout_ms", VOLUME["recovery_timeout_ms"])
-        self._device = str(self.volume.enable())
+        self._device = str(enable_at_last(self.volume))
         server.target.run.armed = was_armed
         self.reviving = False
 
@@ -461,7 +466,7 @@ def test_live(mode, server, play, make_volume):
     for worker in workers(units):
         worker.start()
     with armed(server):
-        for _ in shares(LIVE, garbage):
+        for _ in shares(LIVE, garbage, lambda: all(worker.done for worker in workers(units))):
             for unit in units:
                 unit.attend(server)
             time.sleep(0.1)

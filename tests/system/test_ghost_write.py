@@ -214,6 +214,7 @@ def test_lio_is_not_logged_out_with_a_write_in_flight(server, make_volume, links
         assert not logouts and holder.resets == 0
         assert read(volume.leg_sysfs(0) / "lun_reset") == "unneeded"
     volume.disable()
+    wait_for("the logout", lambda: logouts)
     assert logouts == [None]
     assert server.violations() == []
 
@@ -370,7 +371,8 @@ def test_target_that_refuses_resets(server, make_volume, links, kernel_log, refu
         writer = held_write(disk, target, noise(4 * KIB, 1))
         killed(links[0], server.port)
         writer.finish()
-        assert len(asked) >= 3 and asked[-1] - asked[0] > 4.5
+        # Not the last of them, which the target may have noted long before its answer.
+        assert len(asked) >= 3 and time.monotonic() - asked[0] > 4.5
         disk.write(ghost.AT, noise(4 * KIB, 2))
         release(server, target)
         same(disk.read(ghost.AT, 4 * KIB), noise(4 * KIB, 2), "the data on the disk")
@@ -402,7 +404,7 @@ def test_target_that_refuses_resets_and_was_down(server, make_volume, links):
         assert not writer.is_alive() and not writer.good
     asked.clear()
     volume.enable()
-    assert len(asked) >= 3 and asked[-1] - asked[0] > 4.5
+    assert len(asked) >= 3 and time.monotonic() - asked[0] > 4.5
     assert "carried out" not in target.run.memory
     volume.disable()
     assert server.violations() == []

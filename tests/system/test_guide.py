@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the pages of the guide tell to type is typed, word for word.
+"""What the pages of the guide and usage.rst tell to type is typed, word for word.
 
 Where a page has a name that this machine cannot have, it is put in by replace(), in plain sight.
 """
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.timeout_s(600)
 MIB, GIB = 1 << 20, 1 << 30
 TARGETS, RECIPES = GUIDE / "targets.rst", GUIDE / "recipes.rst"
 MIGRATION, TUNING = GUIDE / "migration.rst", GUIDE / "tuning.rst"
-METADATA = TOP / "Documentation" / "metadata.rst"
+METADATA, USAGE = TOP / "Documentation" / "metadata.rst", TOP / "Documentation" / "usage.rst"
 SECRET = "a-secret-of-20-bytes"
 #: The second target has these.
 SECOND = (("eth1", "192.0.2.11"), ("eth2", "198.51.100.11"))
@@ -84,17 +84,35 @@ def with_secret(text):
 EXCEPTIONS = {
     "dbcrypt /dev/istripe/db /etc/keys/db.key": "a line of crypttab, which only systemd reads",
     "/opt/mssql/bin/mssql-conf": "SQL Server is not in Debian",
+    "apt install ./build/deb/istripe": "no network in the machine; make packages-test does it",
+    "apt install build-essential": "no network in the machine; tests/host/dkms builds and installs so",
+    "mokutil --import": "no Secure Boot in the machine",
+    "node.conn[0].timeo.noop_out_interval -v 3": "test_import.py types it, with other names",
+    "istripectl import db --leg": "test_import.py types it, with other names",
+    "from_node = yes": "lines of a configuration file; test_import.py has them",
+    "istripectl create db --boot --initiator ...": "not whole; make boot-test has both commands",
+    "/srv/data  xfs  _netdev": "lines of fstab; make boot-test has such lines",
+    "Requires=istripe@db.service": "a unit, which only systemd reads",
+    "Where=/srv/db": "a unit, which only systemd reads",
+    "WantedBy=remote-fs.target": "a unit, which only systemd reads",
+    "systemd-networkd-wait-online": "a unit, which only systemd reads",
+    "mkdir log log/legs/0": "test_readme.py types it",
+    "rmdir log/legs/0/paths/0": "test_readme.py types it",
+    "- {alert: IstripeVolumeDown": "rules of Prometheus; test_metrics.py of the tools reads them",
+    "WRITES_FAILED | VOLUME_*)": "a program of the reader's; nobody has mail here",
+    'ENV{ISTRIPE_ACTION}=="PATH_FAILED': "a rule of udev for a program of the reader's",
 }
+ALL_PAGES = (*sorted(GUIDE.glob("*.rst")), USAGE)
 
 
 def test_all_blocks_are_typed():
     """By a call of block() in this file, or they are among the exceptions."""
     typed = re.findall(r'block\("([^"]+)", [A-Z]', Path(__file__).read_text(encoding="ascii"))
-    missing = [text for page in sorted(GUIDE.glob("*.rst")) for text in pages.blocks(page)
+    missing = [text for page in ALL_PAGES for text in pages.blocks(page)
                if not any(words in text for words in (*typed, *EXCEPTIONS))]
     assert not missing
     for words in EXCEPTIONS:
-        assert block(words, *GUIDE.glob("*.rst"))
+        assert block(words, *ALL_PAGES)
 
 
 def first_hour(desk, more=""):
@@ -211,6 +229,8 @@ def test_tuning(desk, four_paths):
     desk.type(block("connections=4", TUNING))
     connections = four_paths.path_sysfs() / "connections"
     wait_for("four connections", lambda: len(list(connections.iterdir())) == 4)
+    desk.type(block("connections=2", TUNING))
+    wait_for("two connections", lambda: len(list(connections.iterdir())) == 2)
     desk.type(block("ping_interval=1s,ping_timeout=2s", TUNING))
     assert read(paths / "0" / "ping_timeout_ms") == "2000"
     desk.type(block("recovery_timeout=5min", RECIPES))
@@ -223,6 +243,42 @@ def test_tuning(desk, four_paths):
         blockdev --setra 4096 /dev/istripe/db""")
     assert four_paths.queue("read_ahead_kb") == "2048"
     compare("/dev/istripe/db")
+
+
+def test_usage(desk, four_paths):
+    """In the order of the page."""
+    leg, sysfs = four_paths.leg, f"cd {four_paths.sysfs()}\n"
+    desk.type(block("--path 0 connections=4", USAGE))
+    wait_for("four connections",
+             lambda: len(list((four_paths.path_sysfs() / "connections").iterdir())) == 4)
+    desk.type("cd /sys/kernel/config/istripe; mkdir log log/legs/0 log/legs/0/paths/0\n" +
+              block("read -rs secret", USAGE), answers=f"{SECRET}\nanother-{SECRET}\n")
+    chap = istripe.CONFIG / "log/legs/0/paths/0"
+    assert [read(chap / name) for name in ("chap_user", "chap_mutual_user")] == ["dbhost", "array1"]
+    assert '"volume"' in desk.type(block("> /run/doctor ||", USAGE))
+    said = desk.type(block("cd /sys/block/istripe0", USAGE)).splitlines()
+    assert said[:2] == ["live", "live"] and "120000" in said and "istripe: db" in said[-1]
+    four_paths.wait_proven()
+    assert desk.type(sysfs + block("cat legs/0/paths/0/fenced_through", USAGE)).split() == ["1"]
+    desk.type(block("fence=path", USAGE))
+    desk.type(block("alua=off", USAGE))
+    assert [read(leg / name) for name in ("fence", "alua")] == ["path", "off"]
+    desk.type(block("legs/0/paths/1/enable", USAGE))
+    wait_for("the path", lambda: read(four_paths.path_sysfs(0, 1) / "state") == "live", 60)
+    desk.type(block("dscp=26,congestion_control=bbr", USAGE))
+    assert read(leg / "paths/0/dscp") == "26"
+
+
+def test_usage_finds_it_all(desk, targets, stock, conf):
+    """Nobody is there to be asked: --yes."""
+    for target in at("array1", "array2"):
+        targets(target)
+    assert "iqn.2026-01.com.example:array1" in desk.type(block("istripectl discover 192", USAGE))
+    begin = time.monotonic()
+    desk.type(block("--nics eth1,eth2", USAGE).replace("--discover", "--yes --discover"))
+    print(f"a volume after {time.monotonic() - begin:.0f} s")
+    assert "enable --now istripe@db.service" in desk.systemctl()
+    assert read(istripe.Volume("db").sysfs() / "state") == "live"
 
 
 @pytest.fixture

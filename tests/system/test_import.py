@@ -94,7 +94,8 @@ def test_a_volume_of_records_is_tuned_with_iscsiadm(tool, make_lio, links, recor
         assert read(negotiated / "HeaderDigest") == "CRC32C"
         assert read(negotiated / "MaxBurstLength") == str(128 * KIB)
         assert read(negotiated / "FirstBurstLength") == str(64 * KIB)
-        assert len(list((path / "connections").iterdir())) == 2
+        wait_for("both connections",
+                 lambda path=path: len(list((path / "connections").iterdir())) == 2)
     assert read(volume.sysfs() / "recovery_timeout_ms") == "77000"
     assert tool("apply", "db") == ""
     # What is out of range changes nothing, and is said with the record's name.
@@ -191,7 +192,7 @@ def test_every_setting_of_records_under_io(tool, make_lio, links, records, conf)
     """Live ones one by one, those of logins together, the others with the volume down for a moment."""
     taken = {line.split()[0] for line in tool("import", "--table").splitlines() if " -: " not in line}
     assert taken == {*LIVE, *LOGIN, *DOWN} | WAYS
-    target = make_lio(64 * MIB, all_links=True)
+    target = make_lio(64 * MIB, all_links=True, patient_with=istripe.INITIATOR)
     records(target)
     volume = bring_up(tool)
     assert (conf / "db.conf").exists() and {read(live(volume, n) / "nic") for n in (0, 1)} == {

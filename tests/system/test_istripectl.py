@@ -357,9 +357,8 @@ def test_links_of_partitions(tool, make_lio, link, udev_rules):
         wait_for(part, part.is_block_device)
         settled(device)
     # Once more when the disk has its name: udev may have looked at the partition before.
-    announced = [line for line in seen if line.startswith("KERNEL[")]
-    disk, partition = (next(at for at, line in enumerate(announced)
-                            if re.search(rf" change   \S*/{device.name}/{name} ", line))
+    disk, partition = (next(at for at, line in enumerate(seen)
+                            if re.fullmatch(rf"change \S*/{device.name}/{name}", line))
                        for name in (device.name, part.resolve().name))
     assert disk < partition
     tool("delete", "db")

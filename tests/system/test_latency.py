@@ -44,7 +44,7 @@ def test_each_command_is_counted_once(make_lio, make_volume, links):
         disk.flush()
         for index in range(30):
             disk.read(index * 4 * KIB, 4 * KIB)
-    after = counted(leg_dir(volume))
+        after = counted(leg_dir(volume))
     assert {kind: after[kind] - before[kind] for kind in KINDS} == {
         "read": 30, "write": 20, "other": 1}
     paths = [counted(volume.path_sysfs(0, path)) for path in range(len(links))]
@@ -85,7 +85,7 @@ def test_a_slow_path_and_what_fails(make_server, make_volume, links):
         return False
 
     target = server.load(Scenario("slow", hooks={"on_command": hook}, times=10000))
-    volume = volume_over(make_volume, links[:1], [server.port], target)
+    volume = volume_over(make_volume, links[:1], [server.port], target, path={})
     with Direct(volume.enable()) as disk:
         place = volume.path_sysfs()
         before = latency(place, "read")

@@ -19,10 +19,12 @@ from scripted.server import Server
 KIB, MIB = 1 << 10, 1 << 20
 LUN_BYTES = 64 * MIB
 SCRIPTED_PORT = 3264
-QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 5000,
-         "login_timeout_ms": 3000}
+#: On a busy machine the target may be slow to answer a ping.
+QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 20000,
+         "login_timeout_ms": 10000}
 NO_WAIT = {"DefaultTime2Wait": 0}
-FAST = {"command_timeout_ms": 2000}
+#: Silence is noticed.
+FAST = {"command_timeout_ms": 2000, "path": {"ping_timeout_ms": 5000}}
 
 
 @pytest.fixture

@@ -266,9 +266,10 @@ def test_logout_is_clean(make_lio, make_volume):
 
 
 def test_pings_keep_an_idle_session(make_lio, make_volume):
-    volume = make_volume(make_lio(), path={"ping_interval_ms": 200, "ping_timeout_ms": 2000})
+    volume = make_volume(make_lio(), path={"ping_interval_ms": 200, "ping_timeout_ms": 6000})
     volume.enable()
-    time.sleep(3)
+    # Longer than both: a ping without an answer would have ended the session.
+    time.sleep(9)
     assert volume.state() == "live"
     assert volume.reconnects() == 0
 
@@ -282,12 +283,12 @@ def test_pings_are_switched_off_and_on(make_scripted):
         return len(pings) == 1
 
     volume, _ = make_scripted(Scenario("loses a ping", hooks={"on_nop": first_is_lost}),
-                              path={"ping_interval_ms": 1000, "ping_timeout_ms": 3000})
+                              path={"ping_interval_ms": 1000, "ping_timeout_ms": 6000})
     volume.enable()
     wait_for("a ping", lambda: pings)
     write(volume.path / "ping_interval_ms", 0)
     # Longer than ping_timeout_ms: it would have ended the session.
-    time.sleep(6)
+    time.sleep(9)
     assert len(pings) == 1
     write(volume.path / "ping_interval_ms", 1000)
     wait_for("further pings", lambda: len(pings) >= 3, 20)

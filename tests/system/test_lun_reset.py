@@ -55,8 +55,8 @@ class Paths:
         assert len(self.resets.asked) == count
         assert self.resets.isid(count - 1) == ISIDS[path]
 
-    def still_waits(self, writer, at):
-        writer.join(SETTLE_S)
+    def still_waits(self, writer, at, settle_s=SETTLE_S):
+        writer.join(settle_s)
         assert writer.is_alive(), "the write does not wait for the reset of its own path"
         assert [place for place, _ in self.resets.writes].count(at) == 1
 
@@ -77,8 +77,9 @@ def test_wanted_while_another_has_no_answer(server, make_volume, links):
         paths.wait_reset(0, 1, first)
         paths.lose(1)
         paths.back(1)
+        # Soon: after 10 s without an answer the reset is asked for again.
         paths.still_waits(first, AT)
-        paths.still_waits(second, MIB)
+        paths.still_waits(second, MIB, settle_s=0)
         assert len(paths.resets.asked) == 1, "two resets at a time"
         paths.resets.answer(server, 0)
         first.finish()

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from conftest import PATIENCE
 from lab import istripe, lio, md, network, storage
 from lab.shell import LabError, read, run, wait_for, write
 
@@ -491,7 +492,7 @@ def test_a_copy_of_a_volume(make_legs, make_md):
 # Several paths to a leg
 
 
-QUICK_PATHS = {**QUICK, "ping_interval_ms": 500, "ping_timeout_ms": 1500, "login_timeout_ms": 3000}
+QUICK_PATHS = {**QUICK, "login_timeout_ms": 5000}
 
 
 @pytest.fixture
@@ -515,14 +516,15 @@ def test_every_path_is_checked_at_its_login(make_md_paths):
     target, volume = make_md_paths()
     device = create(volume)
     written = storage.fill_pattern(device, volume.size_bytes(), seed=1)
-    assert network.kill_connections() == 2
+    # Those of a proof may be there, too.
+    assert network.kill_connections() >= 2
     wait_for("both paths", lambda: all(int(read(volume.path_sysfs(0, path) / "reconnects"))
                                        for path in range(2)), 60)
     wait_paths(volume, "live")
     storage.drop_caches()
     assert storage.sha256(device, volume.size_bytes()) == written
     md.edit(target.luns[0].file, events=3)
-    assert network.kill_connections() == 2
+    assert network.kill_connections() >= 2
     wait_paths(volume, "dead")
     for path in range(2):
         assert (read(volume.path_sysfs(0, path) / "last_error") ==
@@ -560,7 +562,7 @@ def test_a_path_that_comes_late_is_checked(make_md_paths, links):
 
 
 def over(target, lun, link):
-    return {"portal": link.portal(), "target_name": target.iqn, "lun": lun, **QUICK}
+    return {"portal": link.portal(), "target_name": target.iqn, "lun": lun, **QUICK, **PATIENCE}
 
 
 def test_a_lun_that_has_another_number_elsewhere(make_lio, make_volume, link):
@@ -572,8 +574,8 @@ def test_a_lun_that_has_another_number_elsewhere(make_lio, make_volume, link):
     device = create(volume)
     written = storage.fill_pattern(device, volume.size_bytes(), seed=2)
     wait_paths(volume, "live")
-    assert network.kill_connections() == 2
-    wait_for("path 1", lambda: read(volume.path_sysfs(0, 1) / "reconnects") == "1", 60)
+    assert network.kill_connections() >= 2
+    wait_for("path 1", lambda: read(volume.path_sysfs(0, 1) / "reconnects") != "0", 60)
     wait_paths(volume, "live")
     storage.drop_caches()
     assert storage.sha256(device, volume.size_bytes()) == written

@@ -9,6 +9,7 @@ import pytest
 
 from lab import fio, lio, storage
 from lab.disk import Direct, noise, same
+from lab.ghost import Write
 from lab.istripe import Named
 from lab.shell import read, run, wait_for
 from scripted import pdu as p
@@ -22,6 +23,8 @@ MIB = 1 << 20
 ABORTS = "has timed out: aborting it|commands stay unanswered"
 #: What an emulated processor makes of a command must not count as overdue.
 TIMEOUT_S = 5
+#: Of commands that take long, and must not be overdue when that processor stands still as well.
+SLOW_TIMEOUT_S = 10
 
 
 class FreezingLun(lio.Lun):
@@ -54,8 +57,11 @@ class FreezingLun(lio.Lun):
 
 
 def run_with_stall(make_lio, make_volume, stall_s):
-    """fio verifies while the LUN hangs once; returns the volume."""
-    lun = FreezingLun(64 * MIB)
+    """fio verifies while the LUN hangs once; returns the volume.
+
+    fio may have written all that it writes before the LUN hangs: one more write is sure to hang.
+    """
+    lun = FreezingLun(65 * MIB)
     volume = make_volume(make_lio(lun), command_timeout_ms=TIMEOUT_S * 1000,
                          recovery_timeout_ms=300000, path={"default_time2wait": 0})
     device = volume.enable()
@@ -64,29 +70,37 @@ def run_with_stall(make_lio, make_volume, stall_s):
     commands = volume.sysfs() / "legs" / "0" / "commands"
     begin = int(read(commands))
     wait_for("fio's writes", lambda: int(read(commands)) > begin + 20, 120, 0.01)
-    lun.freeze()
-    try:
-        time.sleep(stall_s)
-    finally:
-        lun.thaw()
+    with Direct(device) as disk:
+        lun.freeze()
+        try:
+            writer = Write(disk, 64 * MIB, noise(4096, 1))
+            time.sleep(stall_s)
+        finally:
+            lun.thaw()
+        writer.finish()
+        same(disk.read(64 * MIB, 4096), noise(4096, 1), "what was read")
     assert fio.finish(job).errors() == 0
     volume.wait_state("live")
     return volume
 
 
 async def dropped_then_slow(run, conn, task):
-    """The connection ends before the command is overdue; sent again, it needs as long once more."""
-    await asyncio.sleep(0.7 * TIMEOUT_S)
+    """The connection ends before the command is overdue; sent again, it needs as long once more.
+
+    With both the request is overdue; neither is near to that, for a busy machine.
+    """
     if run.hits == 1:
+        await asyncio.sleep(0.5 * SLOW_TIMEOUT_S)
         conn.close()
     else:
+        await asyncio.sleep(0.7 * SLOW_TIMEOUT_S)
         await run.target.execute(conn, task)
 
 
 def test_sent_again_has_its_time_again(server, link, make_volume, kernel_log):
     """The request is older than command_timeout_ms by then, the command is not."""
     target = server.load(Scenario("slow", times=2, hooks=on_write(dropped_then_slow)))
-    volume = make_volume(Named(target.settings.name), command_timeout_ms=TIMEOUT_S * 1000,
+    volume = make_volume(Named(target.settings.name), command_timeout_ms=SLOW_TIMEOUT_S * 1000,
                          path={"portal": f"{link.address}:{server.port}", "default_time2wait": 0})
     device = volume.enable()
     server.arm()
@@ -171,8 +185,8 @@ def test_a_byte_now_and_then_is_no_progress(server, link, make_volume, kernel_lo
 
 @PIECES
 def test_small_pieces_are_progress(server, link, make_volume, kernel_log, pieces):
-    """All data need twice command_timeout_ms."""
-    in_pieces(server, link, make_volume, pieces(1 << 10, 0.1), 6000)
+    """All data need longer than command_timeout_ms."""
+    in_pieces(server, link, make_volume, pieces(1 << 10, 0.1), SLOW_TIMEOUT_S * 1000)
     assert not kernel_log.matching(ABORTS)
 
 

@@ -15,8 +15,9 @@ from lab.shell import read, run, status, wait_for, write
 MIB = 1 << 20
 LUN_BYTES = 64 * MIB
 POLICIES = ("interleave", "round-robin", "queue-depth", "service-time", "failover", "weighted")
-QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 1500,
-         "login_timeout_ms": 3000}
+#: Silence is noticed, but not that an emulated processor stands still.
+QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 5000,
+         "login_timeout_ms": 5000}
 NO_WAIT = {"DefaultTime2Wait": 0}
 
 
@@ -199,19 +200,22 @@ def completed_reads(device):
 
 def test_reads_do_not_wait_until_tcp_lets_go(two_paths, links):
     """What cannot be sent lies in TCP, and what TCP holds is not touched. But reads send nothing."""
-    volume = two_paths(policy="failover", path=UNPINGED)
+    volume = two_paths(policy="failover", fence="path", path=UNPINGED)
     device = volume.enable()
     link = links[0]
     path = volume.path_sysfs(0, 0) / "state"
-    # A command waits for the neighbour, some 30 s; the kernel forgets neither with the link.
+    # A write waits for the neighbour, some 30 s; the kernel forgets neither with the link.
     run("sysctl", "-q", "-w", f"net.ipv4.neigh.{link.nic}.mcast_solicit=30",
         f"net.ipv4.conf.{link.nic}.arp_evict_nocarrier=0")
     run("sysctl", "-q", "-w", f"net.ipv4.conf.{link.peer}.arp_ignore=8", netns=network.NETNS)
+    run("ip", "neigh", "del", link.address, "dev", link.nic)
+    writer = start_write(device)
+    wait_for("a write that cannot be sent",
+             lambda: run("ip", "neigh", "show", link.address, "nud", "incomplete"), 20)
     reader = subprocess.Popen(("dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=4k"),
                               stderr=subprocess.DEVNULL)
-    run("ip", "neigh", "del", link.address, "dev", link.nic)
-    wait_for("a command that cannot be sent",
-             lambda: run("ip", "neigh", "show", link.address, "nud", "incomplete"), 20)
+    wait_for("a read behind it",
+             lambda: read(f"/sys/block/{device.name}/inflight").split() == ["1", "1"], 20)
     restore = lose_link(link, "other")
     try:
         wait_for("the loss to be noticed", lambda: read(path) == "draining", 20)
@@ -226,6 +230,7 @@ def test_reads_do_not_wait_until_tcp_lets_go(two_paths, links):
         restore()
         reader.kill()
         reader.wait()
+    assert writer.wait(timeout=60) == 0
     wait_for("both paths", lambda: state(volume) == "live", 60)
 
 
@@ -304,7 +309,7 @@ def no_connections(link):
         run("nft", "delete", "table", "inet", "lab", netns=network.NETNS)
 
 
-FAST = {"ping_interval_ms": 300, "ping_timeout_ms": 700}
+FAST = {"ping_interval_ms": 300, "ping_timeout_ms": 3000}
 #: The loss is noticed after the write was sent, on the slowest kernel, too.
 AFTER_THE_WRITE = {"ping_interval_ms": 1000, "ping_timeout_ms": 5000}
 
@@ -319,7 +324,7 @@ def test_write_in_flight_goes_on_over_the_sibling(two_paths, links, kernel_log, 
     device = volume.enable()
     volume.wait_proven()
     with mute(links[0]):
-        assert start_write(device).wait(timeout=30) == 0
+        assert start_write(device).wait(timeout=60) == 0
         assert kernel_log.matching("/0/0: the old session is ended through .*/0/1")
         assert state(volume) == "degraded"
         run("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=64k", "count=16",
@@ -345,9 +350,11 @@ def test_write_in_flight_waits_for_the_fence(two_paths, links, fence):
             assert writer.wait(timeout=60) == 0
             assert read(volume.path_sysfs(0, 0) / "ghost_writes") == "1"
             writer = start_write(device)
+        waiting = volume.path_sysfs(0, 0) / "waiting_writes"
+        wait_for("a write that waits", lambda: read(waiting) == "1")
         time.sleep(5)
         assert writer.poll() is None
-        assert read(volume.path_sysfs(0, 0) / "waiting_writes") == "1"
+        assert read(waiting) == "1"
         run(*read_16_mib(device, MIB), timeout_s=60)
     assert writer.wait(timeout=60) == 0
     wait_for("both paths", lambda: state(volume) == "live", 60)
@@ -460,13 +467,13 @@ def test_path_to_another_lun(make_lio, make_volume, links):
 
 
 def test_remove_while_a_path_is_down(two_paths, links):
-    volume = two_paths()
+    volume = two_paths(path={"login_timeout_ms": 120000})
     volume.enable()
     links[0].set_up(False)
     try:
         wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
         start = time.monotonic()
         volume.disable()
-        assert time.monotonic() - start < 10
+        assert time.monotonic() - start < 30
     finally:
         links[0].set_up(True)

@@ -13,11 +13,12 @@ import pytest
 
 from lab import fio, lio, network
 from lab.connections import sent
+from lab.istripe import INITIATOR
 from lab.shell import LabError, read, run, wait_for, write
 
 KIB, MIB = 1 << 10, 1 << 20
 QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 5000,
-         "login_timeout_ms": 3000}
+         "login_timeout_ms": 10000}
 NO_WAIT = {"DefaultTime2Wait": 0}
 DIGESTS = {"header_digest": "CRC32C", "data_digest": "CRC32C"}
 POLLED = {"ioengine": "io_uring", "hipri": True}
@@ -31,7 +32,8 @@ def polled(make_lio, make_volume):
     """polled(...): a volume with polled queues over a LIO target."""
 
     def make(luns=(64 * MIB,), params=None, path=None, all_links=False, poll_queues=2, **options):
-        target = make_lio(*luns, params={**NO_WAIT, **(params or {})}, all_links=all_links)
+        target = make_lio(*luns, params={**NO_WAIT, **(params or {})}, all_links=all_links,
+                          patient_with=INITIATOR)
         return make_volume(target, path={**QUICK, **(path or {})}, poll_queues=poll_queues,
                            **options)
 
@@ -113,6 +115,7 @@ def test_lane(polled, multi):
     volume = polled(params={"MaxConnections": 2, **lio.UNKNOWN}, poll_queues=1,
                     path={"connections": 2, "multi": multi})
     device = volume.enable()
+    volume.wait_state("live")
     for cpu in range(os.cpu_count()):
         before = sent(volume)
         fio.run(device, rw="randread", bs="4k", io_size=256 * KIB, size="100%", iodepth=4,
@@ -129,7 +132,7 @@ def test_batches(make_lio, make_volume, how):
     """
     volume = make_volume(make_lio(*[lio.Lun(8 * MIB) for _ in range(4)], params=NO_WAIT), legs=4,
                          chunk_bytes=4096, path={**QUICK, "ping_interval_ms": 0},
-                         command_timeout_ms=5000, poll_queues=1)
+                         command_timeout_ms=10000, poll_queues=1)
     device = volume.enable()
     for size in (15, 16):
         fio.run(device, rw="randread", bs="4k", size="100%", io_size=40 * size * 4 * KIB,
@@ -178,7 +181,7 @@ def test_who_polls_receives(polled, napi):
 def test_legs_and_paths(make_lio, make_volume, links, size, verify, napi):
     """Several of everything."""
     target = make_lio(*[lio.Lun(24 * MIB) for _ in range(2)], all_links=True,
-                      params={**NO_WAIT, "MaxConnections": 2})
+                      params={**NO_WAIT, "MaxConnections": 2}, patient_with=INITIATOR)
     second = [{"portal": links[1].portal(), "target_name": target.iqn, "lun": 1,
                "connections": 2, **QUICK}]
     volume = make_volume(target, paths=links, more_legs=second, chunk_bytes=16384, poll_queues=2,
@@ -203,10 +206,11 @@ def test_killed_under_verify(polled, size, request, nic):
                                                      depth=4), randseed=runs, **POLLED)
         while job.poll() is None and killed < wanted:
             time.sleep(0.3 + 0.1 * (killed % 4))
+            before = volume.reconnects()
             broken = network.kill_connections(by_target=killed % 2 == 1)
             killed += broken
             if broken:
-                volume.wait_state("live")
+                wait_for("another session", lambda then=before: volume.reconnects() > then, 60)
         assert fio.finish(job).errors() == 0
     assert volume.reconnects() >= wanted
 
@@ -248,7 +252,8 @@ def test_no_path(polled, link, napi):
         assert 2 < time.monotonic() - start < 40
     finally:
         link.set_up(True)
-    volume.wait_state("live")
+    # The path's own state is told before the leg uses it.
+    wait_for("the volume", lambda: read(volume.sysfs() / "state") == "live", 60)
     fio.run(device, rw="randread", bs="4k", io_size=MIB, size="100%", iodepth=4, **POLLED)
 
 

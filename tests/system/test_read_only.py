@@ -11,7 +11,7 @@ import pytest
 from lab import lio
 from lab.disk import Direct, Reader, noise
 from lab.istripe import EnableError
-from lab.shell import read, wait_for, write
+from lab.shell import read, udev_settle, wait_for, write
 from scripted.scenario import Scenario
 from scripted.scsi import WRITE_16, Result
 
@@ -66,7 +66,10 @@ def test_one_leg_is(make_lio, make_volume, stock, link, kernel_log):
         file.seek(chunk)
         assert file.read(chunk) == data[:chunk]
     disk = stock.login(link.portal(), target.iqn, lun=1)
-    assert is_read_only(disk) and refuses_writers(disk)
+    # Each time sd asks, and udev's open() may make it ask, its disk is writable until the answer.
+    udev_settle()
+    wait_for("sd to know", lambda: is_read_only(disk))
+    assert refuses_writers(disk)
     assert kernel_log.matching(f"{volume.name}/1: the LUN says that it is write protected")
     assert kernel_log.matching(f"{volume.name}: {device.name} is read-only")
 

@@ -2,6 +2,7 @@
 """What the README and usage.rst tell to type is typed, word for word."""
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,9 @@ def volumes(module, arrays):
 
 
 def test_in_one_line(volumes, udev_rules, tmp_path):
+    begin = time.monotonic()
     out = shell(block("istripectl create db --save"), tmp_path)
+    print(f"a volume with XFS after {time.monotonic() - begin:.0f} s")
     assert re.search(DISK, out, re.MULTILINE)
     assert re.search(r"^db +live +/dev/istripe\d+ +382 MiB", out, re.MULTILINE), out
     conf = Path("/etc/istripe/db.conf")

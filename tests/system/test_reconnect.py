@@ -41,10 +41,15 @@ def test_connection_killed_under_verify(make_lio, make_volume, size, digests):
     device = volume.enable()
     wanted = size.rounds(12, 50)
     killed = runs = 0
-    while killed < wanted:
+
+    def too_few():
+        """What is killed before its login is over has been no session yet."""
+        return min(killed, volume.reconnects()) < wanted
+
+    while too_few():
         job = fio.start(device, **fio.verify_options(32 * MIB, jobs=8, largest_bytes=4 * MIB,
                                                      depth=4), randseed=runs + 1)
-        while job.poll() is None and killed < wanted:
+        while job.poll() is None and too_few():
             time.sleep(0.2 + 0.1 * (killed % 4))
             broken = network.kill_connections(by_target=killed % 2 == 1)
             killed += broken
@@ -151,7 +156,7 @@ def test_processor_off_line_during_an_outage(make_lio, make_volume, link):
     time.sleep(1)
     assert leaving.poll() is None
     link.set_up(True)
-    wait_for("another session", lambda: volume.reconnects() > 0, 20)
+    wait_for("another session", lambda: volume.reconnects() > 0, 60)
     assert leaving.wait(60) == 0
     assert read(online) == "0"
     write(online, 1)
@@ -250,13 +255,14 @@ def test_recovery_timeout(make_lio, make_volume, link):
     """I/O waits as long as it was told to and then fails; when the target is back, all is well."""
     volume = make_volume(make_lio(params=NO_WAIT), path=QUICK, recovery_timeout_ms=4000)
     device = volume.enable()
+    # The loss is noticed, and the time begins, after this.
+    start = time.monotonic()
     link.set_up(False)
     try:
-        start = time.monotonic()
         with pytest.raises(LabError):
             fio.run(device, rw="randread", bs="4k", io_size=4096, size="100%", timeout_s=60)
         took = time.monotonic() - start
-        assert 3 < took < 30
+        assert 3.9 < took < 40
     finally:
         link.set_up(True)
     volume.wait_state("live")

@@ -16,8 +16,9 @@ from scripted.steps import drop, on_write
 
 KIB, MIB = 1 << 10, 1 << 20
 SCRIPTED_PORT = 3263
-QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 5000,
-         "login_timeout_ms": 3000}
+#: On a busy machine the target may be slow to answer a ping.
+QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 20000,
+         "login_timeout_ms": 10000}
 NO_WAIT = {"DefaultTime2Wait": 0}
 
 
@@ -150,7 +151,7 @@ def test_one_is_killed_under_verify(volume_of, size):
 def test_one_goes_silent(make_lio, make_volume, link):
     """Its tasks go on over those that are left; what it was is known."""
     target = make_lio(64 * MIB, params=NO_WAIT)
-    volume = make_volume(target, path={**QUICK, "connections": 3})
+    volume = make_volume(target, path={**QUICK, "connections": 3, "ping_timeout_ms": 5000})
     device = volume.enable()
     run("tc", "qdisc", "add", "dev", link.nic, "clsact")
     run("tc", "filter", "add", "dev", link.nic, "egress", "protocol", "ip", "u32", "match", "ip",
@@ -270,10 +271,8 @@ HOLD_S = 3
 
 
 async def the_last_stays_away(run, conn, _task):
-    """The session that a write ends whose time is over is not let in again."""
-    first = run.memory.setdefault("first", time.monotonic())
-    if time.monotonic() > first + HOLD_S:
-        run.memory["banned"] = conn.session.isid
+    """The session that the write has ended last is not let in again."""
+    run.memory["banned"] = conn.session.isid
     conn.close()
 
 

@@ -15,7 +15,7 @@ from lab import lio, network
 from lab.shell import read, wait_for, write
 
 MIB = 1 << 20
-PATH = {"default_time2wait": 0, "login_timeout_ms": 20000}
+PATH = {"default_time2wait": 0, "login_timeout_ms": 60000}
 NO_WAIT = {"DefaultTime2Wait": 0}
 #: Every live setting: (level, name, a value that is not the default, a bad one).
 LIVE = [

@@ -10,13 +10,13 @@ import pytest
 from lab import fio, kcore, lio, network
 from lab.capture import Capture
 from lab.disk import start_write
-from lab.istripe import load, unload
+from lab.istripe import INITIATOR, load, unload
 from lab.network import mute
 from lab.shell import read, run, wait_for, write
 
 KIB, MIB = 1 << 10, 1 << 20
 QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 5000,
-         "login_timeout_ms": 3000}
+         "login_timeout_ms": 10000}
 NO_WAIT = {"DefaultTime2Wait": 0}
 DEFAULTS = {"dscp": 0, "priority": 0, "congestion_control": "", "user_timeout_ms": 0,
             "send_buffer_bytes": 0, "receive_buffer_bytes": 0}
@@ -68,7 +68,7 @@ def volume_of(make_lio, make_volume):
 
     def make(path=None, connections=2, params=None, **options):
         target = make_lio(64 * MIB, params={**NO_WAIT, "MaxConnections": connections,
-                                            **(params or {})})
+                                            **(params or {})}, patient_with=INITIATOR)
         return make_volume(target, path={**QUICK, "connections": connections, **(path or {})},
                            **options)
 
@@ -144,7 +144,7 @@ def test_live_outlasts_the_session(volume_of, link):
     # While there is no session, a change is kept for the next one.
     link.set_up(False)
     try:
-        wait_for("the loss to be noticed", lambda: volume.state() != "live", 20)
+        wait_for("the loss to be noticed", lambda: volume.state() != "live", 60)
         write(volume.path / "dscp", 8)
     finally:
         link.set_up(True)
@@ -235,15 +235,11 @@ def test_live_under_verify(volume_of):
     """Everything at once, again and again, under I/O; nothing is lost, no session either."""
     volume = volume_of()
     device = volume.enable()
-    job = fio.start(device, **fio.verify_options(16 * MIB, jobs=4, largest_bytes=256 * KIB,
-                                                 depth=4))
-    rounds = 0
-    while job.poll() is None:
-        tune(volume, TUNED if rounds % 2 else {**DEFAULTS, "congestion_control": "cubic"})
-        rounds += 1
-        time.sleep(0.1)
-    assert fio.finish(job).errors() == 0
-    assert rounds > 4
+    with fio.meanwhile(device, **fio.verify_options(16 * MIB, jobs=4, largest_bytes=256 * KIB,
+                                                    depth=4)):
+        for turn in range(20):
+            tune(volume, TUNED if turn % 2 else {**DEFAULTS, "congestion_control": "cubic"})
+            time.sleep(0.1)
     assert volume.reconnects() == 0
 
 

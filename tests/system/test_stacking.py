@@ -88,8 +88,10 @@ def test_md(make_disks, verify):
     try:
         for volume in volumes:
             volume.enable()
+        # The file is there when the first disk has been put in and the array runs.
+        degraded = Path(f"/sys/block/{md.ARRAY.name}/md/degraded")
         wait_for(f"{md.ARRAY} by udev", lambda: md.ARRAY.is_block_device() and
-                 read(f"/sys/block/{md.ARRAY.name}/md/degraded") == "0")
+                 degraded.exists() and read(degraded) == "0")
         assert marked(md.ARRAY)
     finally:
         md.stop()
@@ -166,13 +168,18 @@ def links_to(device, folder):
         if directory.is_dir() else set()
 
 
+def wait_links(device, folder, names):
+    """The kernel may tell udev of the disk only after its node is there."""
+    wait_for(f"the links {', '.join(names)}", lambda: links_to(device, folder) == names)
+
+
 def test_links(make_disks):
     """By name and by identity; none by path, as there are many, and they come and go."""
     volumes, disks = make_disks(1, metadata="md", metadata_create=1)
     name = volumes[0].name
     wwid = read(f"/sys/block/{disks[0].name}/wwid")
-    assert links_to(disks[0], "by-id") == {f"istripe-{name}", f"istripe-{wwid}"}
-    assert links_to(disks[0], "by-diskseq") == {read(f"/sys/block/{disks[0].name}/diskseq")}
+    wait_links(disks[0], "by-id", {f"istripe-{name}", f"istripe-{wwid}"})
+    wait_links(disks[0], "by-diskseq", {read(f"/sys/block/{disks[0].name}/diskseq")})
     assert links_to(disks[0], "by-path") == set()
 
 
@@ -193,9 +200,8 @@ def test_parted(make_disks):
     wait_for("the partitions", lambda: all(part.is_block_device() for part in parts))
     udev_settle()
     assert all(marked(part, part.name) for part in parts)
-    assert links_to(parts[1], "by-partlabel") == {"second"}
-    assert links_to(parts[1], "by-id") == {f"istripe-{volumes[0].name}-part2",
-                                           f"istripe-{wwid}-part2"}
+    wait_links(parts[1], "by-partlabel", {"second"})
+    wait_links(parts[1], "by-id", {f"istripe-{volumes[0].name}-part2", f"istripe-{wwid}-part2"})
 
 
 def test_smartctl_is_refused(make_disks):

@@ -7,7 +7,7 @@ import pytest
 
 from lab import fio, network, storage
 from lab.capture import Capture, Verdict
-from lab.shell import run
+from lab.shell import run, wait_for
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -65,6 +65,8 @@ def test_reinstatement(make_lio, make_volume, link):
     with Capture(link) as capture:
         device = volume.enable()
         network.kill_connections(by_target=True)
+        # Its state is the old one until the loss is noticed.
+        wait_for("another session", lambda: volume.reconnects() == 1, 60)
         volume.wait_state("live")
         storage.sha256(device, MIB)
         volume.disable()

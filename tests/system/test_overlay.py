@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A path that is lost for good with writes that its target may still carry out (ghosts): other data
+for their blocks are written all the same after ghost_timeout_ms, and are never lost to a reader.
+"""
+
+import concurrent.futures
+import contextlib
+import re
+import threading
+import time
+
+import pytest
+
+from lab import fio, ghost, lio, network, topology
+from lab.disk import Direct, noise, same
+from lab.ghost import KIB, state
+from lab.istripectl import TOOL
+from lab.shell import read, run, wait_for, write
+from scripted.ghost import Holder
+from scripted.scenario import Scenario
+
+MIB = 1 << 20
+AT, SIZE = ghost.AT, ghost.SIZE
+PATH = {"default_time2wait": 0, "login_timeout_ms": 5000, "ping_interval_ms": 1000,
+        "ping_timeout_ms": 3000}
+KEPT = r"go on, and istripe keeps their data"
+
+
+@pytest.fixture
+def two_ports(targets, links, make_volume):
+    """A volume over two portal groups with one LUN, whose disk can hold a write; the disk."""
+    lun = lio.HoldingLun(16 * MIB)
+    ports = [targets(target) for target in topology.lio_targets(links, lun, topology.GROUPS)]
+    volume = make_volume(ports[0], paths=links, policy="failover", fence="auto",
+                         recovery_timeout_ms=20000, ghost_timeout_ms=1000, path=PATH)
+    return volume, ports[0].luns[0].disk
+
+
+@pytest.fixture
+def lost(two_ports, links):
+    """The first link is silent, and its target has a write that it has not carried out."""
+    volume, holder = two_ports
+    device = volume.enable()
+    with Direct(device) as disk:
+        older = noise(SIZE, "older")
+        writer = ghost.write_to_holder(disk, holder, older)
+        with contextlib.ExitStack() as stack:
+            stack.callback(ghost.silent(links[0], network.ISCSI_PORT))
+            try:
+                writer.finish()
+                assert holder.held() and read(volume.path_sysfs(0, 0) / "ghost_writes") == "1"
+                yield volume, holder, disk, older, stack.close
+            finally:
+                holder.release()
+
+
+def carried_out(holder, older):
+    """The ghost comes over what was written after it."""
+    holder.release()
+    wait_for("the old write to be carried out", lambda: holder.data[AT:AT + SIZE] == older)
+
+
+def back(volume):
+    wait_for("all paths", lambda: state(volume) == "live", 60)
+    wait_for("the data to be written", lambda: read(volume.leg_sysfs(0) / "overlay_bytes") == "0")
+
+
+def test_a_ghost_comes_over_newer_data(lost, kernel_log):
+    volume, holder, disk, older, heal = lost
+    newer, newest = noise(SIZE, "newer"), noise(SIZE, "newest")
+    disk.write(AT, newer)
+    assert len(kernel_log.matching(KEPT)) == 1
+    assert read(volume.leg_sysfs(0) / "overlay_bytes") == str(SIZE)
+    assert re.search(r"overlays +4096 +bytes", run(TOOL, "status", volume.name))
+    carried_out(holder, older)
+    same(disk.read(AT, SIZE), newer, "what is read")
+    around = disk.read(AT - SIZE, 3 * SIZE)
+    same(around, bytes(SIZE) + newer + bytes(SIZE), "what is read with the blocks around")
+    disk.write(AT, newest)
+    same(disk.read(AT, SIZE), newest, "what is read")
+    heal()
+    back(volume)
+    same(holder.data[AT:AT + SIZE], newest, "what the target has")
+    same(disk.read(AT, SIZE), newest, "what is read in the end")
+
+
+def test_the_ghost_comes_last(lost):
+    """The lost path's login waits for it: it comes over all that was written before."""
+    volume, holder, disk, _, heal = lost
+    newer = noise(SIZE, "newer")
+    disk.write(AT, newer)
+    heal()
+    time.sleep(ghost.SETTLE_S)
+    assert holder.held() and read(volume.path_sysfs(0, 0) / "state") != "live"
+    holder.release()
+    back(volume)
+    same(holder.data[AT:AT + SIZE], newer, "what the target has")
+    same(disk.read(AT, SIZE), newer, "what is read")
+
+
+def test_written_again_from_time_to_time(lost):
+    """Nobody writes to the blocks any more: what the target has is right again before the path is."""
+    volume, holder, disk, older, heal = lost
+    newer = noise(SIZE, "newer")
+    disk.write(AT, newer)
+    carried_out(holder, older)
+    wait_for("the data to be written", lambda: holder.data[AT:AT + SIZE] == newer, 90)
+    # Nothing waits for a copy that has been written.
+    wider = noise(3 * SIZE, "wider")
+    disk.write(AT - SIZE, wider)
+    same(disk.read(AT - SIZE, 3 * SIZE), wider, "what is read")
+    heal()
+    back(volume)
+    same(holder.data[AT - SIZE:AT + 2 * SIZE], wider, "what the target has")
+
+
+def test_down_writes_them(lost, kernel_log):
+    volume, holder, disk, older, _ = lost
+    newer = noise(SIZE, "newer")
+    disk.write(AT, newer)
+    carried_out(holder, older)
+    disk.close()
+    volume.disable()
+    same(holder.data[AT:AT + SIZE], newer, "what the target has")
+    assert kernel_log.matching("it stops with ghost_writes")
+
+
+def test_a_write_while_they_are_written(lost):
+    """The disk holds the write of the copy: other writes to its blocks wait, and are the last ones."""
+    _, holder, disk, older, _ = lost
+    newer, newest = noise(SIZE, "newer"), noise(SIZE, "newest")
+    disk.write(AT, newer)
+    carried_out(holder, older)
+    holder.hold(AT)
+    wait_for("the copy to be written", holder.held, 90)
+    writer = ghost.Write(disk, AT, newest)
+    writer.join(ghost.SETTLE_S)
+    overtakes = not writer.is_alive()
+    holder.release()
+    writer.finish()
+    wait_for("the disk", lambda: holder.data[AT:AT + SIZE] in (newer, newest))
+    assert not overtakes
+    same(disk.read(AT, SIZE), newest, "what is read")
+
+
+def test_under_load(lost):
+    """Blocks that are written and read all the time, while the path comes back."""
+    volume, holder, disk, _, heal = lost
+    stop, wrong = threading.Event(), []
+
+    def rewrite():
+        for number in range(1 << 30):
+            data = noise(SIZE, number)
+            disk.write(AT, data)
+            if disk.read(AT, SIZE) != data:
+                wrong.append(number)
+            if stop.is_set():
+                return
+
+    writer = threading.Thread(target=rewrite, daemon=True)
+    writer.start()
+    try:
+        wait_for("newer data", lambda: read(volume.leg_sysfs(0) / "overlay_bytes") != "0")
+        holder.release()
+        heal()
+        back(volume)
+    finally:
+        stop.set()
+        writer.join(60)
+    assert wrong == []
+    same(disk.read(AT, SIZE), holder.data[AT:AT + SIZE], "what the target has")
+
+
+@pytest.mark.timeout_s(600)
+@pytest.mark.parametrize("policy", ["failover", "interleave"])
+def test_verified_meanwhile(two_ports, links, policy):
+    """fio writes and verifies a few blocks, with a path that is lost and comes back, late writes too."""
+    volume, holder = two_ports
+    write(volume.leg / "policy", policy)
+    device = volume.enable()
+    lost = volume.path_sysfs(0, 0)
+    with fio.meanwhile(device, **fio.verify_options(MIB, jobs=2, block_bytes=4 * KIB,
+                                                    largest_bytes=4 * KIB)):
+        for number in range(3):
+            holder.hold(number * 64 * KIB)
+            wait_for("a write that is held", holder.held, 60)
+            heal = ghost.silent(links[0], network.ISCSI_PORT)
+            try:
+                wait_for("the loss", lambda: read(lost / "state") != "live", 60)
+                wait_for("overlays", lambda: read(volume.leg_sysfs(0) / "overlay_bytes") != "0" or
+                         read(lost / "ghost_writes") == "0", 60)
+                holder.release()
+                time.sleep(3)
+            finally:
+                holder.release()
+                heal()
+            back(volume)
+
+
+def test_zeroes(lost):
+    volume, holder, disk, older, heal = lost
+    disk.write(AT, noise(SIZE, "newer"))
+    run("blkdiscard", "--zeroout", "--offset", AT, "--length", SIZE,
+        f"/dev/{volume.device()}")
+    carried_out(holder, older)
+    same(disk.read(AT, SIZE), bytes(SIZE), "what is read")
+    heal()
+    back(volume)
+    same(holder.data[AT:AT + SIZE], bytes(SIZE), "what the target has")
+
+
+def test_a_write_has_failed(two_ports, links):
+    """Reads of its blocks wait, as it may still be carried out, until newer data are known."""
+    volume, holder = two_ports
+    older, newer = noise(SIZE, "older"), noise(SIZE, "newer")
+    write(volume.config / "recovery_timeout_ms", 3000)
+    with Direct(volume.enable()) as disk, contextlib.ExitStack() as stack:
+        stack.callback(holder.release)
+        writer = ghost.write_to_holder(disk, holder, older)
+        heal = [ghost.silent(link, network.ISCSI_PORT) for link in links]
+        stack.callback(heal[0])
+        try:
+            writer.join(ghost.PATIENCE_S)
+            assert not writer.is_alive() and not writer.good
+        finally:
+            heal[1]()
+        wait_for("the other path", lambda: read(volume.path_sysfs(0, 1) / "state") == "live", 60)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            reader = pool.submit(disk.read, AT, SIZE)
+            time.sleep(ghost.SETTLE_S)
+            assert not reader.done()
+            disk.write(AT, newer)
+            same(reader.result(ghost.SETTLE_S), newer, "what is read")
+        carried_out(holder, older)
+        same(disk.read(AT, SIZE), newer, "what is read")
+        stack.close()
+        back(volume)
+        same(holder.data[AT:AT + SIZE], newer, "what the target has")
+
+
+def test_never(two_ports, links):
+    """ghost_timeout_ms -1: such a write waits as before."""
+    volume, holder = two_ports
+    write(volume.leg / "ghost_timeout_ms", -1)
+    with Direct(volume.enable()) as disk:
+        writer = ghost.write_to_holder(disk, holder, noise(SIZE, "older"))
+        heal = ghost.silent(links[0], network.ISCSI_PORT)
+        try:
+            writer.finish()
+            waits = ghost.Write(disk, AT, noise(SIZE, "newer"))
+            waits.join(ghost.SETTLE_S)
+            assert waits.is_alive(), "it was sent"
+            # Live: its time is over.
+            write(volume.leg / "ghost_timeout_ms", 1000)
+            waits.finish()
+        finally:
+            heal()
+            holder.release()
+        back(volume)
+
+
+def test_two_targets_of_one_name(make_server, make_volume, links):
+    """The same with targets that look at what they get."""
+    servers, holder = [make_server(), make_server()], Holder()
+    holder.server = servers[0]
+    target = servers[0].load(Scenario("keeps a write", hooks=holder.hooks()))
+    servers[1].load(Scenario("honest")).disk = target.disk
+    volume = ghost.volume_over(make_volume, links, [server.port for server in servers], target,
+                               fence="auto", ghost_timeout_ms=1000)
+    older, newer, newest = (noise(SIZE, name) for name in ("older", "newer", "newest"))
+    with Direct(volume.enable()) as disk:
+        writer = ghost.write_to_holder(disk, holder, older)
+        heal = ghost.silent(links[0], servers[0].port)
+        try:
+            writer.finish()
+            disk.write(AT, newer)
+            holder.release()
+            wait_for("the old write", lambda: target.disk.data[AT:AT + SIZE] == older)
+            same(disk.read(AT - SIZE, 3 * SIZE), bytes(SIZE) + newer + bytes(SIZE), "what is read")
+            disk.write(AT, newest)
+        finally:
+            heal()
+        back(volume)
+        same(target.disk.data[AT:AT + SIZE], newest, "what the target has")
+        same(disk.read(AT, SIZE), newest, "what is read")

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Paths that log in and answer pings, and carry no I/O: the others serve, until these do."""
+
+import contextlib
+import types
+
+import pytest
+
+from lab import lio, network
+from lab.disk import Direct, Reader, noise
+from lab.ghost import volume_over
+from lab.shell import read, wait_for
+from scripted.scenario import Scenario
+from scripted.scsi import READ_16, WRITE_16
+
+KIB, MIB = 1 << 10, 1 << 20
+#: An emulated processor that stands still for a moment must make no command overdue.
+TIMEOUT_MS = 5000
+#: More than any test's I/O may be held up, of which there are some in a row before it is noticed.
+NOTICED_S = 60
+ABORTS = "has timed out: aborting it|the target has been silent for|time out over this path"
+
+
+@pytest.fixture
+def servers(make_server):
+    return make_server(), make_server()
+
+
+def ports(servers):
+    return [server.port for server in servers]
+
+
+@pytest.fixture
+def policy():
+    return "round-robin"
+
+
+@pytest.fixture
+def two_ports(servers, make_volume, links, policy):
+    """A volume over two ports with one disk; they keep what `keeps` says, the second if `both`."""
+
+    async def keep(run, conn, task):
+        kept = keeps.test(task)
+        run.hits += kept
+        return kept
+
+    async def keep_too(run, conn, task):
+        return keeps.both and keeps.test(task)
+
+    keeps = types.SimpleNamespace(test=lambda task: False, both=False)
+    first = servers[0].load(Scenario("keeps I/O", hooks={"on_command": keep}))
+    servers[1].load(Scenario("keeps I/O", hooks={"on_command": keep_too})).disk = first.disk
+    volume = volume_over(make_volume, links, ports(servers), first, policy=policy, fence="auto",
+                         path={"default_time2wait": 0}, command_timeout_ms=TIMEOUT_MS)
+    return volume, keeps, first.run
+
+
+def is_io(task):
+    return task.opcode in (READ_16, WRITE_16)
+
+
+def path_state(volume, path=0):
+    return read(volume.path_sysfs(0, path) / "state")
+
+
+def last_error(volume, path=0):
+    return read(volume.path_sysfs(0, path) / "last_error")
+
+
+def out_with(volume, reason):
+    wait_for("the path to be taken out", lambda: path_state(volume) != "live" and
+             reason in last_error(volume), NOTICED_S)
+
+
+def goes_on_without(volume, device):
+    """Path 0 gets nothing and comes back for no moment, while the other one serves."""
+    reconnects = read(volume.path_sysfs() / "reconnects")
+    with Direct(device) as disk:
+        for at in range(100):
+            disk.write(at * 4 * KIB, noise(4 * KIB, at))
+            assert disk.read(at * 4 * KIB, 4 * KIB) == noise(4 * KIB, at)
+    assert path_state(volume) != "live"
+    assert read(volume.path_sysfs() / "reconnects") == reconnects == "0"
+
+
+@pytest.mark.allow_log(ABORTS, "the test makes commands time out")
+@pytest.mark.parametrize("policy", ["round-robin", "failover"])
+def test_a_port_without_io(two_ports):
+    """It answers logins, pings, INQUIRY and aborts, and no read or write."""
+    volume, keeps, run_of_target = two_ports
+    device = volume.enable()
+    reader = Reader(device)
+    try:
+        reader.goes_on()
+        keeps.test = is_io
+        out_with(volume, "commands time out over this path, while another one has answers")
+        goes_on_without(volume, device)
+        hits = run_of_target.hits
+        wait_for("a trial", lambda: run_of_target.hits > hits, NOTICED_S)
+        out_with(volume, "it has carried no I/O, and another path serves the LUN")
+        keeps.test = lambda task: False
+        wait_for("the path to come back", lambda: path_state(volume) == "live", NOTICED_S)
+        reader.goes_on()
+    finally:
+        keeps.test = lambda task: False
+        reader.end()
+    assert reader.errors == []
+
+
+@pytest.mark.allow_log(ABORTS, "the test makes a command time out")
+def test_one_command_is_slow(two_ports):
+    """The path is not to blame: its session stays."""
+    volume, keeps, run_of_target = two_ports
+    device = volume.enable()
+    keeps.test = lambda task: task.opcode == WRITE_16
+    with Direct(device) as disk:
+        for at in range(4):
+            disk.write(at * 4 * KIB, noise(4 * KIB, at))
+            if run_of_target.hits:
+                break
+    assert run_of_target.hits
+    assert path_state(volume) == "live" and read(volume.path_sysfs() / "faults") == "0"
+
+
+@pytest.mark.allow_log(ABORTS, "the test makes commands time out")
+def test_the_lun_stands_still(two_ports):
+    """No path is to blame: all sessions stay."""
+    volume, keeps, _ = two_ports
+    device = volume.enable()
+    readers = [Reader(device) for _ in range(4)]
+    try:
+        for reader in readers:
+            reader.goes_on()
+        keeps.both, keeps.test = True, is_io
+        for path in range(2):
+            wait_for("aborts", lambda path=path: int(read(volume.path_sysfs(0, path) / "retries")) > 1,
+                     NOTICED_S)
+        keeps.test = lambda task: False
+        for reader in readers:
+            reader.goes_on()
+    finally:
+        keeps.test = lambda task: False
+        for reader in readers:
+            reader.end()
+    assert [reader.errors for reader in readers] == [[]] * 4
+    for path in range(2):
+        assert read(volume.path_sysfs(0, path) / "faults") == "0"
+
+
+async def keep_large(run, conn, task):
+    return task.opcode == READ_16 and task.edtl > 512 and run.target.keeps
+
+
+@pytest.mark.allow_log(ABORTS, "the test makes commands time out")
+def test_the_only_path_has_no_trial(servers, make_volume, links):
+    """It may carry little: it serves, also after a loss, and each command is tried again."""
+    target = servers[0].load(Scenario("keeps reads", hooks={"on_command": keep_large}))
+    target.keeps = False
+    volume = volume_over(make_volume, links[:1], ports(servers[:1]), target,
+                         path={"default_time2wait": 0}, command_timeout_ms=TIMEOUT_MS)
+    device = volume.enable()
+    target.keeps = True
+    reader = Reader(device)
+    try:
+        wait_for("two aborts", lambda: int(read(volume.path_sysfs() / "retries")) > 1, NOTICED_S)
+        with Direct(device) as disk:
+            assert disk.read(0, 512) == bytes(512)
+        assert path_state(volume) == "live" and read(volume.path_sysfs() / "faults") == "0"
+        network.kill_connections(port=servers[0].port)
+        wait_for("the path to come back", lambda: path_state(volume) == "live" and
+                 read(volume.path_sysfs() / "reconnects") == "1", NOTICED_S)
+    finally:
+        target.keeps = False
+        reader.end()
+    assert reader.errors == []
+
+
+@contextlib.contextmanager
+def large_packets_lost(nic, netns):
+    """As by a switch with another MTU."""
+    network.lose_large_packets(nic, netns)
+    try:
+        yield
+    finally:
+        network.pass_large_packets(nic, netns)
+
+
+@pytest.mark.allow_log(ABORTS, "the test makes a path silent")
+@pytest.mark.parametrize("lost", ["to_target", "from_target"])
+def test_large_packets_are_lost(make_lio, make_volume, links, lost):
+    """Logins, pings and INQUIRY are small. LIO ends sessions whose data do not come."""
+    target = make_lio(lio.Lun(64 * MIB), all_links=True)
+    volume = make_volume(target, paths=links, policy="round-robin",
+                         path={"immediate_data": "No"} if lost == "to_target" else
+                         {"ping_interval_ms": 1000})
+    device = volume.enable()
+    reader = Reader(device)
+    nic, netns, reason = {
+        "to_target": (links[0].nic, None, "it carries no large packets to the target"),
+        "from_target": (links[0].peer, network.NETNS, "it has carried no I/O"),
+    }[lost]
+    try:
+        reader.goes_on()
+        with large_packets_lost(nic, netns):
+            with Direct(device) as disk:
+                # Not so many writes: beside the reader all of them may go over the other path.
+                wait_for("a write over this path",
+                         lambda: disk.write(0, noise(64 * KIB, 1)) or path_state(volume) != "live",
+                         NOTICED_S)
+            out_with(volume, reason)
+            goes_on_without(volume, device)
+        wait_for("the path to come back", lambda: path_state(volume) == "live", NOTICED_S)
+        reader.goes_on()
+    finally:
+        reader.end()
+    assert reader.errors == []
