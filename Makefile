@@ -20,7 +20,8 @@ DKMS_FILES := Kbuild Makefile dkms.conf LICENSES drivers include
 
 .PHONY: all modules mirror tools tools-test tools-install install dkms dkms-tree uninstall deb dist docs \
 	packages-test host-test fuzz-smoke fuzz kunit lint check-fast check \
-	check-long check-debug mutants demo bench-first bench-cpu bench-latency bench-links bench-memory bench-failover soak soak-kills power-cuts \
+	check-long check-debug mutants demo bench-first bench-cpu bench-peers bench-processors bench-latency bench-among bench-links bench-memory \
+	bench-failover soak soak-kills power-cuts \
 	boot-test memory clean distclean help
 
 all: modules
@@ -119,7 +120,7 @@ check-debug:
 	@tests/host/check debug
 
 # Some of them are for the suites in user space: hence the source.
-mutants:
+mutants: tools
 	@tests/host/deps vm $(KERNEL) source
 	@tests/vm/mutants --kernel $(KERNEL) $(T)
 
@@ -128,14 +129,18 @@ demo:
 	@$(MAKE) --no-print-directory KDIR='$(BUILD)/kernels/$(KERNEL)/headers' modules
 	@tests/vm/demo
 
-bench-first bench-cpu bench-latency bench-links bench-memory bench-failover soak soak-kills power-cuts memory:
+bench-first bench-cpu bench-peers bench-processors bench-latency bench-among bench-links bench-memory bench-failover \
+soak soak-kills power-cuts memory:
 	@tests/host/deps vm $(KERNEL)
 	@$(MAKE) --no-print-directory KDIR='$(BUILD)/kernels/$(KERNEL)/headers' modules
 	@$(RUN_$@)
 
 RUN_bench-first := tests/vm/bench
 RUN_bench-cpu := tests/vm/bench --set cpu
+RUN_bench-peers := tests/vm/bench-links --set peers
+RUN_bench-processors := tests/vm/bench-links --set processors
 RUN_bench-latency := tests/vm/bench-links --set latency
+RUN_bench-among := tests/vm/bench-links --set among
 RUN_bench-links := tests/vm/bench-links
 RUN_bench-memory := tests/vm/bench-memory
 RUN_bench-failover := tests/vm/bench-failover
