@@ -105,6 +105,13 @@ def pytest_collection_modifyitems(config, items):
         unsteady.describe(item)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item, call):
+    # Skipped is no failure.
+    if call.excinfo and not call.excinfo.errisinstance(pytest.skip.Exception):
+        unsteady.describe_failure(item, call.excinfo)
+
+
 @pytest.fixture(scope="session")
 def size():
     return Size

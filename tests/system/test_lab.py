@@ -4,6 +4,7 @@
 import pytest
 
 from lab import kernlog, network, storage, unsteady
+from lab.shell import LabError
 
 MIB = 1 << 20
 
@@ -92,11 +93,13 @@ def test_own_scheduling_is_no_race(values, judged):
 
 
 def report(*cases):
-    """A JUnit report: (test, looks at data, outcome) each."""
+    """A JUnit report: (test, looks at data, outcome, where each of its phases has failed) each."""
     return "<testsuites><testsuite>" + "".join(
         f'<testcase name="x"><properties><property name="nodeid" value="{nodeid}"/>'
-        f'<property name="data" value="{data}"/></properties>{outcome}</testcase>'
-        for nodeid, data, outcome in cases) + "</testsuite></testsuites>"
+        f'<property name="data" value="{data}"/>'
+        + "".join(f'<property name="failed_at" value="{place}"/>' for place in places)
+        + f'</properties>{outcome}</testcase>'
+        for nodeid, data, outcome, *places in cases) + "</testsuite></testsuites>"
 
 
 FAILED, ERROR = "<failure>why</failure>", "<error>why</error>"
@@ -106,6 +109,9 @@ FAILED, ERROR = "<failure>why</failure>", "<error>why</error>"
     ([("a", "no", ""), ("b", "no", FAILED)], ""),
     ([("a", "no", ERROR), ("a", "no", FAILED), ("b", "no", FAILED)], ""),
     ([("a", "no", FAILED), ("b", "yes", FAILED)], "b looks at data"),
+    ([("a", "yes", FAILED, "state")], ""),
+    ([("a", "yes", FAILED, "state", "other")], "a looks at data"),
+    ([("a", "yes", FAILED, "other")], "a looks at data"),
     ([("a", "who knows", FAILED)], "a looks at data"),
     ([("", "no", FAILED)], "a test without a name looks at data"),
     ([("a", "no", FAILED), ("b", "no", ERROR), ("c", "no", FAILED)],
@@ -119,6 +125,21 @@ def test_what_is_run_again(cases, reason):
 def test_a_report_without_notes():
     assert unsteady.failures('<testcase name="x"><failure/></testcase>') == [
         unsteady.Failure("", True)]
+
+
+@pytest.mark.parametrize(("error", "statements", "state"), [
+    (LabError("slow"), ["wait_for('it', lambda: live)", "raise LabError(what)"], True),
+    (LabError("slow"), ["wait_for('the ghost', lambda: live)", "raise LabError(what)"], False),
+    (LabError("fio"), ["run('fio')", "raise LabError(what)"], False),
+    (AssertionError(), ["assert path_state(volume) == 'live'"], True),
+    (AssertionError(), ["assert took_s < 2"], True),
+    (AssertionError(), ["assert disk.read(0, 4) == data"], False),
+    (AssertionError(), ["same(found, wanted, what)", "assert took_s < 2"], False),
+    (AssertionError(), ["assert path_state(volume) == 'live'", "raise AssertionError(what)"], False),
+    (OSError(), ["assert path_state(volume) == 'live'"], False),
+])
+def test_failed_at_a_state(error, statements, state):
+    assert unsteady.looks_at_state(error, statements) == state
 
 
 def compares(device):

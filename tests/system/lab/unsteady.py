@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 """Which tests may fail once: on a busy machine, and never where data may be wrong.
 
-In the machine each test notes in its report what it is (describe()). Outside, tests/vm/again reads
-the report of a run that has failed and asks which tests to run once more (Failures).
+In the machine each test notes in its report what it is (describe()), and how it has failed
+(describe_failure()). Outside, tests/vm/again reads the report of a run that has failed and asks which
+tests to run once more (Failures).
 """
 
 import functools
 import inspect
 import re
+from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
+
+from lab.shell import LabError
 
 #: So many of one run of make check may be unsteady.
 ALLOWED = 2
@@ -21,6 +25,9 @@ DATA = re.compile(r"verif|other_lun|ghost|fenc|power|metadata|superblock|\bmd\b|
 DATA_MODULES = re.compile(r"test_(atomic|data|durable|fence|fs|garbage|ghost_ports|ghost_write"
                           r"|growth|lun_reset|matrix|md_growth|memory|metadata|overdue|reservation"
                           r"|scripted|stacking|stripe)\b")
+#: An assertion about a state or a time: it was looked at too early, or the machine stood still.
+STATE = re.compile(r"assert\b.*(state|_error\(|reconnects|attempts|is_alive|_s\b)", re.DOTALL)
+OWN = Path(__file__).resolve().parents[1]
 
 
 def sources(function):
@@ -55,11 +62,38 @@ def describe(item):
     item.user_properties += [("nodeid", item.nodeid), ("data", "yes" if data else "no")]
 
 
+def looks_at_state(error, statements):
+    """Whether a test that looks at data has failed at something else.
+
+    `statements` are those of the tests' own code that lead to the error. A wait that was too short
+    is no wrong data, and neither is a state that was not yet there.
+    """
+    if any(DATA.search(statement) for statement in statements):
+        return False
+    if isinstance(error, LabError):
+        return any("wait_for(" in statement for statement in statements)
+    return isinstance(error, AssertionError) and bool(STATE.match(statements[-1]))
+
+
+def describe_failure(item, excinfo):
+    """Notes in the report at what a test has failed; each of its phases may."""
+    statements = [str(entry.statement).strip() for entry in excinfo.traceback
+                  if OWN in Path(entry.path).parents]
+    state = bool(statements) and looks_at_state(excinfo.value, statements)
+    item.user_properties.append(("failed_at", "state" if state else "other"))
+
+
 class Failure(NamedTuple):
     """A test that has failed; what does not say that it looks at no data, does."""
 
     nodeid: str
     data: bool
+
+
+def may_be_data(case):
+    notes = [(note.get("name"), note.get("value")) for note in case.iter("property")]
+    failed_at = {value for name, value in notes if name == "failed_at"}
+    return ("data", "no") not in notes and failed_at != {"state"}
 
 
 def failures(report):
@@ -69,7 +103,7 @@ def failures(report):
         if case.find("failure") is None and case.find("error") is None:
             continue
         notes = {note.get("name"): note.get("value") for note in case.iter("property")}
-        found.append(Failure(notes.get("nodeid", ""), notes.get("data") != "no"))
+        found.append(Failure(notes.get("nodeid", ""), may_be_data(case)))
     return list(dict.fromkeys(found))
 
 
