@@ -97,7 +97,7 @@ def reach(error):
 
 
 def connected_again(times, seconds_ago=60):
-    """In the kernel's log, of the first path and of others."""
+    """In the kernel's log, of the first path and of others; before zero on a host that is up for less."""
     def plant(host):
         now = int((time.monotonic() - seconds_ago) * 1000000)
         lines = [f"6,{i},{now},-;istripe: db/0/{path}: connected again" for i in range(times)

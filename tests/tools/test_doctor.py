@@ -424,7 +424,7 @@ def test_fault_is_found(host, check, plant, measured, wanted, step):
 @pytest.mark.parametrize("plant", [
     # A target that has restarted now and then; another reason; nothing that is new.
     both(CLOSED, connected_again(4)), both(path_file("last_error", "no answer"), connected_again(9)),
-    both(CLOSED, connected_again(9, 700)),
+    both(CLOSED, connected_again(9, 70000)),
     # Loose, and rules that lead answers back.
     routed(2),
     both(one_subnet(rp_filter=1), lambda host: host.put(

@@ -107,7 +107,7 @@ int klog_print(FILE *out)
 
 struct count {
 	const char *text;
-	unsigned long long since_us;
+	long long since_us;
 	int lines;
 };
 
@@ -117,7 +117,7 @@ static void record_count(void *context, const char *record)
 	struct count *count = context;
 
 	time = time ? strchr(time + 1, ',') : NULL;
-	if (text && time && *record != ' ' && strtoull(time + 1, NULL, 10) >= count->since_us &&
+	if (text && time && *record != ' ' && strtoll(time + 1, NULL, 10) >= count->since_us &&
 	    !strncmp(text + 1, PREFIX, strlen(PREFIX)) &&
 	    !strncmp(text + 1 + strlen(PREFIX), count->text, strlen(count->text)))
 		count->lines++;
@@ -125,7 +125,7 @@ static void record_count(void *context, const char *record)
 
 int klog_count(const char *text, long long since_s)
 {
-	struct count count = { .text = text, .since_us = since_s > 0 ? since_s * 1000000ULL : 0 };
+	struct count count = { .text = text, .since_us = since_s * 1000000 };
 
 	return records_read(record_count, &count) ?: count.lines;
 }
