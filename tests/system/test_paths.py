@@ -67,10 +67,12 @@ def test_both_paths_are_live(two_paths):
 def test_verify(two_paths, verify, size, policy):
     volume = two_paths(policy=policy)
     device = volume.enable()
+    before = sent(volume)
     verify(device, total_bytes=size.cell_bytes * 2, jobs=4, largest_bytes=MIB)
-    first, second = sent(volume)
-    assert first > 20
-    assert second > 20 or policy == "failover"
+    first, second = [now - then for now, then in zip(sent(volume), before)]
+    # Not half of them: policies that look at the load leave a path alone that stands still.
+    assert first > 5
+    assert second > 5 or policy == "failover"
 
 
 def test_interleave_cuts_at_the_chunk(two_paths):
@@ -204,8 +206,8 @@ def test_reads_do_not_wait_until_tcp_lets_go(two_paths, links):
     device = volume.enable()
     link = links[0]
     path = volume.path_sysfs(0, 0) / "state"
-    # A write waits for the neighbour, some 30 s; the kernel forgets neither with the link.
-    run("sysctl", "-q", "-w", f"net.ipv4.neigh.{link.nic}.mcast_solicit=30",
+    # A write waits for the neighbour, some 90 s; the kernel forgets neither with the link.
+    run("sysctl", "-q", "-w", f"net.ipv4.neigh.{link.nic}.mcast_solicit=90",
         f"net.ipv4.conf.{link.nic}.arp_evict_nocarrier=0")
     run("sysctl", "-q", "-w", f"net.ipv4.conf.{link.peer}.arp_ignore=8", netns=network.NETNS)
     run("ip", "neigh", "del", link.address, "dev", link.nic)
@@ -309,7 +311,7 @@ def no_connections(link):
         run("nft", "delete", "table", "inet", "lab", netns=network.NETNS)
 
 
-FAST = {"ping_interval_ms": 300, "ping_timeout_ms": 3000}
+FAST = {"ping_interval_ms": 300, "ping_timeout_ms": 5000}
 #: The loss is noticed after the write was sent, on the slowest kernel, too.
 AFTER_THE_WRITE = {"ping_interval_ms": 1000, "ping_timeout_ms": 5000}
 
@@ -325,7 +327,9 @@ def test_write_in_flight_goes_on_over_the_sibling(two_paths, links, kernel_log, 
     volume.wait_proven()
     with mute(links[0]):
         assert start_write(device).wait(timeout=60) == 0
-        assert kernel_log.matching("/0/0: the old session is ended through .*/0/1")
+        # It goes on before the session that has ended the old one is logged out.
+        wait_for("the fence", lambda: kernel_log.matching(
+            "/0/0: the old session is ended through .*/0/1"))
         assert state(volume) == "degraded"
         run("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=64k", "count=16",
             timeout_s=60)
@@ -337,7 +341,8 @@ def test_write_in_flight_waits_for_the_fence(two_paths, links, fence):
     """It may still be carried out: before it cannot it is not sent anew, or, with auto, nothing else is
     written over it. It does not fail meanwhile.
     """
-    volume = two_paths(policy="failover", fence=fence, recovery_timeout_ms=-1, path=AFTER_THE_WRITE)
+    volume = two_paths(policy="failover", fence=fence, recovery_timeout_ms=-1, ghost_timeout_ms=-1,
+                       path=AFTER_THE_WRITE)
     device = volume.enable()
     if fence == "auto":
         volume.wait_proven()
@@ -345,7 +350,7 @@ def test_write_in_flight_waits_for_the_fence(two_paths, links, fence):
     closed = no_connections(links[1]) if fence == "auto" else contextlib.nullcontext()
     with closed, mute(links[0]):
         writer = start_write(device)
-        wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
+        wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 60)
         if fence == "auto":
             assert writer.wait(timeout=60) == 0
             assert read(volume.path_sysfs(0, 0) / "ghost_writes") == "1"
@@ -360,10 +365,16 @@ def test_write_in_flight_waits_for_the_fence(two_paths, links, fence):
     wait_for("both paths", lambda: state(volume) == "live", 60)
 
 
+#: Of 4 KiB, among which is that of a write that fails.
+BLOCKS = 4096
+
+
 def fail_a_write(volume, device, links):
     """All paths are lost in the middle of writes, and one of these fails. Returns what heals them."""
-    # It writes over the first path when that is lost: that is the one with a write in flight.
-    writer = subprocess.Popen(["dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k"],
+    # It writes over the first path when that is lost: that is the one with a write in flight. It
+    # goes over the same blocks, but the first one, again and again until then.
+    once = f"dd if=/dev/zero of={device} oflag=direct bs=4k seek=1 count={BLOCKS - 1}"
+    writer = subprocess.Popen(["sh", "-c", f"while {once}; do :; done; exit 1"],
                               stderr=subprocess.DEVNULL)
     begin = sent(volume)[0]
     wait_for("writes", lambda: sent(volume)[0] > begin + 10, 30)
@@ -387,8 +398,8 @@ FAILS = pytest.mark.allow_log(r"recoverable transport error|I/O error|may still 
                               "the write fails in the end")
 
 
-def write_over(device, blocks):
-    return ("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k", f"count={blocks}")
+def write_over(device, blocks, block=4096):
+    return ("dd", "if=/dev/zero", f"of={device}", "oflag=direct", f"bs={block}", f"count={blocks}")
 
 
 @FAILS
@@ -412,17 +423,20 @@ def test_one_path_serves_after_an_outage(two_paths, links, heal):
     """All but the blocks of the write that has failed. The sibling cannot end the lost session: its own
     new session is not proven to be where the old one was.
     """
-    volume = two_paths(policy="failover", recovery_timeout_ms=2000, path=FAST, fence="auto")
+    volume = two_paths(policy="failover", recovery_timeout_ms=2000, path=FAST, fence="auto",
+                       ghost_timeout_ms=-1)
     device = volume.enable()
     volume.wait_proven()
     heal += fail_a_write(volume, device, links)
+    # What waits from now on has no end.
+    write(volume.config / "recovery_timeout_ms", -1)
     run(*heal.pop(), netns=network.NETNS)
     wait_for("the second path", lambda: state(volume) == "degraded", 60)
     run(*write_over(device, 1))
     lost = volume.path_sysfs(0, 0)
     assert read(lost / "ghost_writes") == "1"
     wait = [subprocess.Popen(command, stderr=subprocess.DEVNULL)
-            for command in (write_over(device, 4096), read_16_mib(device, MIB))]
+            for command in (write_over(device, BLOCKS // 16, 65536), read_16_mib(device, MIB))]
     wait_for("I/O to these blocks", lambda: read(lost / "waiting_writes") == "2", 60)
     time.sleep(5)
     assert [one.poll() for one in wait] == [None, None]
@@ -446,7 +460,8 @@ def test_degraded_from_the_start(two_paths, links):
 
 
 def test_no_path_at_all(two_paths, links):
-    volume = two_paths()
+    # Some of it is gone when the links are up, and packets pass.
+    volume = two_paths(path={"login_timeout_ms": 15000})
     for link in links:
         link.set_up(False)
     try:
