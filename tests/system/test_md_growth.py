@@ -55,16 +55,21 @@ def rescan_at_last(volume, size_bytes):
             volume.rescan()
             return volume.size_bytes() == size_bytes
 
-    wait_for("the disk to grow", attempt, 60)
+    wait_for("the disk to grow", attempt, 120)
 
 
-def log_in_again(volume, legs, count):
-    """Sessions are lost, for the count-th time; the next ones are let in."""
+def lose_all():
     network.kill_connections(by_target=True)
-    for leg in range(legs):
-        path = volume.path_sysfs(leg)
-        wait_for("another session", lambda path=path: read(path / "reconnects") == str(count) and
-                 read(path / "state") == "live", 30)
+
+
+def log_in_again(volume, legs, lose=lose_all):
+    """Sessions are lost; the next ones are let in."""
+    paths = [volume.path_sysfs(leg) for leg in range(legs)]
+    before = [int(read(path / "reconnects")) for path in paths]
+    lose()
+    for path, then in zip(paths, before):
+        wait_for("another session", lambda path=path, then=then:
+                 int(read(path / "reconnects")) > then and read(path / "state") == "live", 60)
 
 
 @pytest.mark.parametrize("maker", ["istripe", "mdadm"])
@@ -85,7 +90,7 @@ def test_grows_on_a_rescan(make_lio, make_volume, mdadm, kernel_log, maker):
     before = supers(target)
     resize(target, LUN_BYTES + MORE + 4 * KIB)
     # Found by a login: nobody has said that superblocks may be written.
-    log_in_again(volume, legs, 1)
+    log_in_again(volume, legs)
     wait_for("the reason", lambda: lines_with(kernel_log, "keeps its size until a rescan"))
     assert volume.size_bytes() == size and supers(target) == before
     writer = fio.start(device, rw="randwrite", bsrange="4k-64k", blockalign=4096, iodepth=8,
@@ -100,7 +105,7 @@ def test_grows_on_a_rescan(make_lio, make_volume, mdadm, kernel_log, maker):
     assert storage.sha256(device, size // 2) == kept
     written = storage.fill_pattern(device, grown, seed=2)
     # A login finds what it has become; another rescan nothing new.
-    log_in_again(volume, legs, 2)
+    log_in_again(volume, legs)
     volume.rescan()
     assert volume.size_bytes() == grown
     volume.disable()
@@ -196,7 +201,7 @@ def test_cut_short(make_lio, make_volume, mdadm):
     assert storage.sha256(device, size) == written
 
 
-@pytest.mark.timeout_s(400)
+@pytest.mark.timeout_s(900)
 def test_sessions_are_lost_meanwhile(make_lio, make_volume, mdadm):
     """Paths log in while superblocks are written; none is refused, and no byte is lost."""
     target = make_lio(*[LUN_BYTES] * 4, params=NO_WAIT)
@@ -274,8 +279,8 @@ def test_a_superblock_that_is_not_written(make_scripted, server, kernel_log, sto
         assert lines_with(kernel_log, "rescan again before it goes down")
         assert volume.size_bytes() == size
         server.call(reset_all(target))
-        wait_for("another session", lambda: volume.reconnects() == 1, 20)
-        wait_for("the leg", lambda: state(volume) == "live", 20)
+        wait_for("another session", lambda: volume.reconnects() >= 1, 60)
+        wait_for("the leg", lambda: state(volume) == "live", 60)
         # It goes on to where it has begun, and from there to what there is by now.
         target.disk.data.extend(bytes(2 * MIB))
         volume.rescan()
@@ -285,7 +290,7 @@ def test_a_superblock_that_is_not_written(make_scripted, server, kernel_log, sto
         same(disk.read(MIB, 64 * KIB), noise(64 * KIB, 1), "what was read")
         disk.write(size + 5 * MIB, noise(64 * KIB, 2))
         server.call(reset_all(target))
-        wait_for("another session", lambda: volume.reconnects() == 2, 20)
+        wait_for("another session", lambda: volume.reconnects() >= 2, 60)
         same(disk.read(size + 5 * MIB, 64 * KIB), noise(64 * KIB, 2), "what was read")
     assert server.violations() == []
 
@@ -310,8 +315,7 @@ def test_half_way(make_lio, make_volume, server, links):
     storage.drop_caches()
     assert md.Super(first.luns[0].file)["data_size"] == before + 4 * MIB // 512
     assert volume.size_bytes() == size
-    server.call(reset_all(second))
-    log_in_again(volume, 2, 1)
+    log_in_again(volume, 2, lambda: (server.call(reset_all(second)), lose_all()))
     volume.rescan()
     assert volume.size_bytes() == size + 8 * MIB
     assert storage.sha256(device, size) == written
@@ -323,7 +327,10 @@ def test_half_way(make_lio, make_volume, server, links):
 
 
 def test_a_superblock_that_is_lost(make_scripted, server, links):
-    """With a session, perhaps still to be written: its path must not go before that is over."""
+    """With a session, perhaps still to be written: its path must not go before that is over.
+
+    The other path would end that session, once it is proven that it can: here it may not.
+    """
     away = [False]
 
     def over_first(conn):
@@ -344,9 +351,9 @@ def test_a_superblock_that_is_lost(make_scripted, server, links):
 
     volume, target = make_scripted(
         Scenario("lost", hooks={"on_command": on_command, "on_login": on_login}), paths=2,
-        metadata="md")
+        metadata="md", fence="path")
     create(volume)
-    wait_for("both paths", lambda: state(volume) == "live", 20)
+    wait_for("both paths", lambda: state(volume) == "live", 60)
     size = volume.size_bytes()
     server.arm()
     target.disk.data.extend(bytes(4 * MIB))
@@ -378,9 +385,9 @@ def test_goes_down_meanwhile(make_scripted, server):
 
     asked = []
 
-    volume, target = make_scripted(Scenario("silent", hooks={"on_command": hook}), metadata="md",
-                                   command_timeout_ms=2000)
+    volume, target = make_scripted(Scenario("silent", hooks={"on_command": hook}), metadata="md")
     create(volume)
+    write(volume.config / "command_timeout_ms", 2000)
     server.arm()
     target.disk.data.extend(bytes(4 * MIB))
 
@@ -394,7 +401,7 @@ def test_goes_down_meanwhile(make_scripted, server):
     begin = time.monotonic()
     volume.disable()
     assert time.monotonic() - begin < 30
-    rescan.join(10)
+    rescan.join(30)
     assert not rescan.is_alive()
 
 
@@ -428,7 +435,7 @@ def test_read_before_and_compared_after(make_scripted, server):
     volume, target = make_scripted(Scenario("late", hooks={"on_command": hook}), paths=2,
                                    path={"login_timeout_ms": 60000}, metadata="md", fence="path")
     create(volume)
-    wait_for("both paths", lambda: state(volume) == "live", 20)
+    wait_for("both paths", lambda: state(volume) == "live", 60)
     size = volume.size_bytes()
     # The first path writes; the second one is lost, and comes back meanwhile.
     second = read(volume.path_sysfs(0, 1) / "connections/0/local_address").rpartition(":")
@@ -455,6 +462,6 @@ def test_read_before_and_compared_after(make_scripted, server):
 
     server.call(answer())
     path = volume.path_sysfs(0, 1)
-    wait_for("the second path", lambda: read(path / "state") == "live", 20)
+    wait_for("the second path", lambda: read(path / "state") == "live", 60)
     assert read(path / "reconnects") == "1" and server.sessions() == logins + 1
     assert server.violations() == []

@@ -492,7 +492,7 @@ def test_a_copy_of_a_volume(make_legs, make_md):
 # Several paths to a leg
 
 
-QUICK_PATHS = {**QUICK, "login_timeout_ms": 5000}
+QUICK_PATHS = {**QUICK, "login_timeout_ms": 15000}
 
 
 @pytest.fixture
