@@ -115,7 +115,9 @@ def test_lost_soon_after_a_login(scripted, server, kernel_log):
     wait_for("the loss", lambda: lost)
     wait_for("a failed login", lambda: kernel_log.matching(
         rf"{volume.name}/0/0: login: connection lost: "), 60)
-    assert read(volume.path_sysfs() / "last_error").startswith("login: connection lost")
+    # The log has it first.
+    wait_for("the reason", lambda: read(volume.path_sysfs() / "last_error").startswith(
+        "login: connection lost"))
 
 
 def short(pdus):

@@ -13,14 +13,16 @@ from pathlib import Path
 import pytest
 
 from lab import fio, lio, network
+from lab.connections import sent
 from lab.shell import LabError, read, wait_for, write
 from scripted.pdu import LOGOUT_RESPONSE, Pdu
 from scripted.scenario import HONEST, Scenario
 from scripted.scsi import READ_16
 
 MIB = 1 << 20
-QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 1500,
-         "login_timeout_ms": 3000}
+#: Silence is noticed, but not that an emulated processor stands still.
+QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 5000,
+         "login_timeout_ms": 10000}
 NO_WAIT = {"DefaultTime2Wait": 0}
 THREADS_MAX = "/proc/sys/kernel/threads-max"
 UNBOUND_CPUS = "/sys/devices/virtual/workqueue/cpumask"
@@ -29,6 +31,11 @@ UNBOUND_CPUS = "/sys/devices/virtual/workqueue/cpumask"
 def background(device, seconds, **options):
     return fio.start(device, **{"rw": "randrw", "bs": "16k", "iodepth": 8, "time_based": True,
                                 "runtime": seconds, "size": "100%", **options})
+
+
+def wait_serving(volume):
+    """The path's own state is told before the leg uses it."""
+    wait_for("the volume", lambda: read(volume.sysfs() / "state") == "live", 60)
 
 
 @pytest.mark.timeout_s(1800)
@@ -90,7 +97,7 @@ def test_reconnect_honours_time2wait(make_lio, make_volume):
     assert volume.negotiated("DefaultTime2Wait") == "3"
     start = time.monotonic()
     network.kill_connections()
-    wait_for("another session", lambda: volume.reconnects() == 1, 30)
+    wait_for("another session", lambda: volume.reconnects() >= 1, 30)
     volume.wait_state("live")
     assert time.monotonic() - start >= 2.9
 
@@ -101,7 +108,7 @@ def test_idle_connection_is_missed(make_lio, make_volume, link):
     volume.enable()
     link.set_peer_up(False)
     try:
-        wait_for("the loss to be noticed", lambda: volume.state() != "live", 20)
+        wait_for("the loss to be noticed", lambda: volume.state() != "live", 60)
         assert read(volume.path_sysfs() / "last_error")
     finally:
         link.set_peer_up(True)
@@ -116,8 +123,11 @@ def test_link_down_and_up_under_verify(make_lio, make_volume, link):
     for _ in range(2):
         time.sleep(1)
         link.set_up(False)
-        time.sleep(4)
-        link.set_up(True)
+        try:
+            wait_for("the loss to be noticed", lambda: volume.state() != "live", 60)
+            time.sleep(2)
+        finally:
+            link.set_up(True)
         volume.wait_state("live")
     fio.finish(job)
 
@@ -127,17 +137,6 @@ def in_background(file, value):
     return subprocess.Popen(["sh", "-c", f"echo {value} > {file}"])
 
 
-def pinned():
-    """The processors that processes and threads of fio are bound to, one each."""
-    found = set()
-    for status in Path("/proc").glob("[0-9]*/task/*/status"):
-        with contextlib.suppress(OSError):      # it has ended meanwhile
-            words = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
-            if words["Name"].strip() == "fio":
-                found.add(words["Cpus_allowed_list"].strip())
-    return found
-
-
 @pytest.mark.timeout_s(600)
 def test_processor_off_line_during_an_outage(make_lio, make_volume, link):
     """It goes off-line when the requests of its queue are done, and these wait for the login."""
@@ -145,13 +144,14 @@ def test_processor_off_line_during_an_outage(make_lio, make_volume, link):
     volume = make_volume(make_lio(64 * MIB, params=NO_WAIT), recovery_timeout_ms=60000,
                          path={**QUICK, "connections": 2})
     device = volume.enable()
-    # Requests of each processor's queue, all the time.
+    # Requests of each processor's queue, which has a connection of its own, all the time.
+    before = sent(volume)
     jobs = [background(device, 300, cpus_allowed=cpu) for cpu in (0, 1)]
     # One that is bound to a processor that has gone would end at once.
-    wait_for("both jobs", lambda: pinned() >= {"0", "1"}, 60)
-    time.sleep(1)
+    wait_for("both jobs", lambda: all(
+        now > then + 20 for now, then in zip(sent(volume), before)), 60)
     link.set_up(False)
-    wait_for("the loss to be noticed", lambda: volume.state() != "live", 20)
+    wait_for("the loss to be noticed", lambda: volume.state() != "live", 60)
     leaving = in_background(online, 0)
     time.sleep(1)
     assert leaving.poll() is None
@@ -241,7 +241,7 @@ def test_target_off_and_on_under_verify(make_lio, make_volume):
     job = fio.start(device, **fio.verify_options(32 * MIB, jobs=4, depth=4))
     time.sleep(1)
     target.enable(False)
-    wait_for("the loss to be noticed", lambda: volume.state() != "live", 20)
+    wait_for("the loss to be noticed", lambda: volume.state() != "live", 60)
     time.sleep(2)
     target.enable(True)
     volume.wait_state("live")
@@ -260,12 +260,12 @@ def test_recovery_timeout(make_lio, make_volume, link):
     link.set_up(False)
     try:
         with pytest.raises(LabError):
-            fio.run(device, rw="randread", bs="4k", io_size=4096, size="100%", timeout_s=60)
+            fio.run(device, rw="randread", bs="4k", io_size=4096, size="100%", timeout_s=120)
         took = time.monotonic() - start
-        assert 3.9 < took < 40
+        assert 3.9 < took < 60
     finally:
         link.set_up(True)
-    volume.wait_state("live")
+    wait_serving(volume)
     fio.run(device, rw="randread", bs="4k", io_size=MIB, size="100%")
 
 
@@ -278,11 +278,12 @@ def test_recovery_timeout_is_live(make_lio, make_volume, link):
     link.set_up(False)
     try:
         job = fio.start(device, rw="randread", bs="4k", io_size=4096, size="100%")
-        time.sleep(8)
+        wait_for("the loss to be noticed", lambda: volume.state() != "live", 60)
+        time.sleep(4)
         assert job.poll() is None
         write(volume.config / "recovery_timeout_ms", 0)
         with pytest.raises(LabError):
-            fio.finish(job, 20)
+            fio.finish(job, 60)
     finally:
         link.set_up(True)
     volume.wait_state("live")
@@ -298,7 +299,7 @@ def test_disable_without_a_target(make_lio, make_volume, link):
     time.sleep(1)
     link.set_up(False)
     try:
-        time.sleep(3)
+        wait_for("the loss to be noticed", lambda: volume.state() != "live", 60)
         start = time.monotonic()
         volume.force_down()
         assert time.monotonic() - start < 45
@@ -391,7 +392,7 @@ def test_the_target_says_when_to_come_back(make_scripted, server, reader, event)
     volume, target = make_scripted(announces(event), recovery_timeout_ms=20000)
     one = reader(volume.enable())
     server.arm()
-    wait_for("another session", lambda: volume.reconnects() == 1, 30)
+    wait_for("another session", lambda: volume.reconnects() >= 1, 30)
     one.goes_on()
     memory = target.run.memory
     assert memory.get("logouts", []) == ([0] if event == 1 else [])
