@@ -30,7 +30,7 @@ from scripted.server import Server
 
 PORT = 3261
 KIB, MIB = 1 << 10, 1 << 20
-IO_TIMEOUT_S = 40
+IO_TIMEOUT_S = 60
 PATH = {"default_time2wait": 0, "login_timeout_ms": 10000}
 VOLUME = {"recovery_timeout_ms": 30000}
 SCENARIOS = [*scenarios_session.SCENARIOS, *scenarios_data.SCENARIOS, *scenarios_scsi.SCENARIOS,
@@ -154,7 +154,7 @@ def expect_io(scenario, volume, server):
     do_io(device, server.target, scenario.io)
     kind = scenario.expect.kind
     if kind == "reconnects":
-        wait_for("another session", lambda: volume.reconnects() > 0)
+        wait_for("another session", lambda: volume.reconnects() > 0, 60)
         volume.wait_state("live")
         assert re.search(scenario.expect.reason, last_error(volume)), last_error(volume)
         do_io(device, server.target, "small", seed=50)
@@ -172,8 +172,9 @@ def fails(scenario, volume, server):
     assert failed.value.errno == scenario.expect.number, str(failed.value)
     reconnects = volume.reconnects()
     server.target.run.armed = False
-    # Not within what recovery_timeout_ms leaves of a back-off.
-    volume.wait_state("live")
+    # Not within what recovery_timeout_ms leaves of a back-off. The path's own state is told before
+    # the leg uses it.
+    wait_for("the volume", lambda: read(volume.sysfs() / "state") == "live", 60)
     do_io(device, server.target, "default")
     return reconnects
 
@@ -201,7 +202,7 @@ def expect_path_refused(scenario, volume, server):
         assert not server.target.sessions, "another login"
     finally:
         volume.force_down()
-        reader.join(10)
+        reader.join(30)
         os.close(fd)
     assert not reader.is_alive()
 
@@ -216,11 +217,11 @@ def expect_elsewhere(scenario, volume, server):
         wait_for("the other LUN", lambda: disk.naa != naa, 20)
         data = bytes(disk.data)
         wait_for("the refusal", lambda: re.search(scenario.expect.reason, last_error(volume)), 20)
-        wait_for("the path to be refused", lambda: volume.state() == "refused", 10)
+        wait_for("the path to be refused", lambda: volume.state() == "refused", 30)
         assert worker.running() and disk.data == data and disk.naa != naa
         disk.naa = naa
         worker.result(IO_TIMEOUT_S)
-    volume.wait_state("live", 20)
+    volume.wait_state("live")
 
 
 def read_quietly(fd):
@@ -242,7 +243,7 @@ def parameters():
         yield pytest.param(scenario, id=scenario.name.replace(" ", "_"), marks=marks)
 
 
-@pytest.mark.timeout_s(90)
+@pytest.mark.timeout_s(180)
 @pytest.mark.parametrize("scenario", parameters())
 def test_scenario(scenario, server, volume_of):
     volume = volume_of(scenario)

@@ -12,8 +12,8 @@ from scripted.steps import drop, instead, mute, on_read, on_write, reset, tell
 DIGESTS = {"header_digest": "CRC32C", "data_digest": "CRC32C"}
 SOLICITED = {"immediate_data": "No", "initial_r2t": "Yes"}
 #: Silence is noticed, but not that the target, or a thread of ours, stands still for a moment.
-KEEPALIVE = {"ping_interval_ms": 300, "ping_timeout_ms": 3000}
-OVERDUE = {"command_timeout_ms": 3000}
+KEEPALIVE = {"ping_interval_ms": 300, "ping_timeout_ms": 5000}
+OVERDUE = {"command_timeout_ms": 5000}
 
 
 def several(name, expect=WORKS, hooks=None, count=4, path=None, io="many", **more):
@@ -83,7 +83,7 @@ JOINS = [
       for status in (0x0206, 0x0208, 0x020A, 0x0300, 0x0302)),
     join("redirected", refused(0x0101, ("TargetAddress", "10.55.0.99:3260"))),
     join("reset", reset),
-    join("no answer", mute, path={"login_timeout_ms": 4000}),
+    join("no answer", mute, path={"login_timeout_ms": 8000}),
     several("wrong TSIH", hooks={"before_send": wrong_tsih}, armed=True, connections=1),
     several("another portal group", hooks=joining_says(0, "TargetPortalGroupTag", 7), armed=True,
             connections=1),

@@ -27,8 +27,8 @@ from scripted.steps import (
 )
 
 #: Silence is noticed, but not that the target, or a thread of ours, stands still for a moment.
-KEEPALIVE = {"ping_interval_ms": 300, "ping_timeout_ms": 3000}
-OVERDUE = {"command_timeout_ms": 3000}
+KEEPALIVE = {"ping_interval_ms": 300, "ping_timeout_ms": 5000}
+OVERDUE = {"command_timeout_ms": 5000}
 SOLICITED = {"immediate_data": "No", "initial_r2t": "Yes"}
 ITT = {"itt": lambda task: task.itt}
 
