@@ -25,13 +25,15 @@ KIB, MIB = 1 << 10, 1 << 20
 #: TCP takes little more than this on each side while the target takes nothing.
 BUFFER_BYTES = 64 * KIB
 #: Until all that is sent without the target has been sent.
-SETTLED_S = 0.5
+SETTLED_S = 1.5
 #: The target's pause is no silence.
 PATIENT = {"ping_timeout_ms": 60000}
 #: So many go ahead of one PDU of the write, and some are on their way already.
 AHEAD = 64 // 4
 SLACK = 4
 LARGE, SMALL = 4, 8
+#: Large ones leave a connection alone for so long after a small one.
+BESIDE_S = 1
 
 
 async def take_little(run, conn, _):
@@ -124,6 +126,30 @@ def test_large_write_does_not_wait_for_small_commands(paused):
     assert found[:last].count("read") > AHEAD, found
 
 
+def read_both(disk, server, conns):
+    """Large reads are held while small ones are answered. Returns whether the large ones were there
+    soon after a small one.
+    """
+    for carried in conns.values():
+        carried.clear()
+    server.target.run.armed = False
+    begin = time.monotonic()
+    disk.read(0, 4 * KIB)
+    server.arm()
+    threads = [threading.Thread(target=disk.read, args=(at * MIB // 4, MIB // 4), daemon=True)
+               for at in range(LARGE)]
+    for thread in threads:
+        thread.start()
+    wait_for("the large reads", lambda: len(conns[MIB // 4]) == LARGE)
+    took = time.monotonic() - begin
+    for at in range(SMALL):
+        disk.read(at * 4 * KIB, 4 * KIB)
+    for thread in threads:
+        thread.join(40)
+        assert not thread.is_alive()
+    return took < BESIDE_S
+
+
 def test_small_commands_have_a_connection(server, link, make_volume):
     """Of several connections large reads leave one to the small ones, which come through."""
     conns = {4 * KIB: [], MIB // 4: []}
@@ -140,18 +166,8 @@ def test_small_commands_have_a_connection(server, link, make_volume):
         "portal": f"{link.address}:{server.port}", "connections": 2})
     with Direct(volume.enable()) as disk:
         wait_for("both connections", lambda: len(server.connections()) == 2)
-        disk.read(0, 4 * KIB)
-        server.arm()
-        threads = [threading.Thread(target=disk.read, args=(at * MIB // 4, MIB // 4), daemon=True)
-                   for at in range(LARGE)]
-        for thread in threads:
-            thread.start()
-        wait_for("the large reads", lambda: len(conns[MIB // 4]) == LARGE)
-        for at in range(SMALL):
-            disk.read(at * 4 * KIB, 4 * KIB)
-        for thread in threads:
-            thread.join(40)
-            assert not thread.is_alive()
+        # On a machine that stood still meanwhile it says nothing: then once more.
+        assert any(read_both(disk, server, conns) for _ in range(10))
     small, large = map(set, conns.values())
     assert len(conns[4 * KIB]) == SMALL and len(small) == 1 and not small & large
     assert server.violations() == []
