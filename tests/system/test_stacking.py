@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a disk has to be for what administrators put on disks, and for tools that look at them."""
 
+import contextlib
 import json
 import os
 import re
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lab import lio, md, stacking
-from lab.shell import read, run, status, udev_settle, wait_for
+from lab.shell import LabError, read, run, status, udev_settle, wait_for
 
 MIB = 1 << 20
 LUN_BYTES = 64 * MIB
@@ -91,7 +92,7 @@ def test_md(make_disks, verify):
         # The file is there when the first disk has been put in and the array runs.
         degraded = Path(f"/sys/block/{md.ARRAY.name}/md/degraded")
         wait_for(f"{md.ARRAY} by udev", lambda: md.ARRAY.is_block_device() and
-                 degraded.exists() and read(degraded) == "0")
+                 degraded.exists() and read(degraded) == "0", 60)
         assert marked(md.ARRAY)
     finally:
         md.stop()
@@ -102,8 +103,9 @@ def test_luks(make_disks, verify):
     _, disks = make_disks(1)
     with stacking.luks(disks[0]) as plain:
         verify(plain, **SHAPE)
-    udev_settle()
-    assert "crypto_LUKS" in run("udevadm", "info", "--query=property", disks[0])
+    # udev hears of what has been written when the disk is closed, and looks at it then.
+    wait_for("udev to know it", lambda: "crypto_LUKS" in run(
+        "udevadm", "info", "--query=property", disks[0]), 60)
 
 
 def test_dm_cache(make_disks, verify):
@@ -135,6 +137,13 @@ def listed(disk):
     return tuple(json.loads(out)["blockdevices"][0][column] for column in COLUMNS)
 
 
+def assert_listed(disk, *wanted):
+    """The kernel may tell udev of the disk only after its node is there."""
+    with contextlib.suppress(LabError):
+        wait_for("udev to know the disk", lambda: listed(disk) == wanted)
+    assert listed(disk) == wanted
+
+
 @pytest.mark.parametrize("rules", (True, False), ids=("udev", "sysfs"))
 def test_lsblk(make_lio, make_volume, request, rules):
     """With superblocks a volume has an identity of its own; of one LUN without, that LUN's."""
@@ -148,18 +157,17 @@ def test_lsblk(make_lio, make_volume, request, rules):
         r"(.{8})(.{4})(.{4})(.{4})(.{12})", uuid).groups())
     assert read(f"/sys/block/{disk.name}/wwid") == wwid
     # Of the WWN it hears from udev only; a transport it knows of by the names of drivers only.
-    assert listed(disk) == ("volume", uuid, wwid if rules else None, "istripe", None)
+    assert_listed(disk, "volume", uuid, wwid if rules else None, "istripe", None)
     striped.disable()
     bare = make_volume(target)
     disk = bare.enable()
     leg = bare.leg_sysfs(0)
     wwid = read(leg / "designator")
     assert read(f"/sys/block/{disk.name}/wwid") == wwid
-    assert listed(disk) == ("volume", read(leg / "serial"), wwid if rules else None, "istripe",
-                            None)
+    assert_listed(disk, "volume", read(leg / "serial"), wwid if rules else None, "istripe", None)
     bare.disable()
     both = make_volume(target, legs=2)
-    assert listed(both.enable()) == ("volume", None, None, "istripe", None)
+    assert_listed(both.enable(), "volume", None, None, "istripe", None)
 
 
 def links_to(device, folder):
