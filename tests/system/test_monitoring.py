@@ -194,5 +194,5 @@ def test_examples_of_tracing(volume, tmp_path, question, said):
         run("dd", "if=/dev/zero", f"of=/dev/{volume.device()}", "bs=1M", "count=8", "oflag=direct")
         if "lost" in question:
             network.kill_connections()
-            wait_for("another session", lambda: volume.reconnects() >= 1)
+            wait_for("another session", lambda: volume.reconnects() >= 1, 60)
     assert said in out.read_text(), out.read_text()

@@ -77,7 +77,7 @@ def run_with_stall(make_lio, make_volume, stall_s):
             time.sleep(stall_s)
         finally:
             lun.thaw()
-        writer.finish()
+        writer.finish(180)
         same(disk.read(64 * MIB, 4096), noise(4096, 1), "what was read")
     assert fio.finish(job).errors() == 0
     volume.wait_state("live")
@@ -163,7 +163,7 @@ def in_pieces(server, link, make_volume, hooks, command_timeout_ms):
         thread = threading.Thread(target=write_and_read, args=(disk,), daemon=True)
         thread.start()
         try:
-            thread.join(60)
+            thread.join(150)
             assert done, "it does not end"
         finally:
             # What is left of it fails, else nobody can close the disk.

@@ -149,6 +149,7 @@ def busy_polls():
     return len(found), sum(work > 0 for work in found)
 
 
+@pytest.mark.timeout_s(600)
 def test_who_polls_receives(polled, napi):
     """fio takes packets from the NIC itself; without polled queues it takes none.
 
@@ -165,7 +166,7 @@ def test_who_polls_receives(polled, napi):
     try:
         fio.run(device, **job)
         assert busy_polls() == (0, 0)
-        for _ in range(15):
+        for _ in range(50):
             write(TRACING / "trace", "")
             fio.run(device, **job, **POLLED)
             more = busy_polls()
@@ -207,9 +208,9 @@ def test_killed_under_verify(polled, size, request, nic):
         while job.poll() is None and killed < wanted:
             time.sleep(0.3 + 0.1 * (killed % 4))
             before = volume.reconnects()
-            broken = network.kill_connections(by_target=killed % 2 == 1)
-            killed += broken
-            if broken:
+            # Several, if the target has not yet heard of the end of one.
+            if network.kill_connections(by_target=killed % 2 == 1):
+                killed += 1
                 wait_for("another session", lambda then=before: volume.reconnects() > then, 60)
         assert fio.finish(job).errors() == 0
     assert volume.reconnects() >= wanted
@@ -247,9 +248,9 @@ def test_no_path(polled, link, napi):
     try:
         start = time.monotonic()
         with pytest.raises(LabError, match="error"):
-            fio.run(device, timeout_s=60, rw="randread", bs="4k", io_size=4096, size="100%",
+            fio.run(device, timeout_s=120, rw="randread", bs="4k", io_size=4096, size="100%",
                     **POLLED)
-        assert 2 < time.monotonic() - start < 40
+        assert 2 < time.monotonic() - start < 60
     finally:
         link.set_up(True)
     # The path's own state is told before the leg uses it.

@@ -20,7 +20,7 @@ PATH = {"default_time2wait": 0, "login_timeout_ms": 10000, "login_retry_max_ms":
 FORBIDDEN, TOO_MANY = 0x0202, 0x0206
 #: The wait doubles, from 200 ms on: so many attempts take that long, the next comes 22 s later.
 LONG_ATTEMPTS, LONG_S = 8, 21
-AT_ONCE_S = 12
+AT_ONCE_S = 16
 #: So many only the normal rate makes within this time.
 MANY_S, MANY_ATTEMPTS = 45, 11
 WITHIN_S = 60

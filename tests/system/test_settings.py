@@ -74,7 +74,7 @@ def enabling(directory, path, link):
         process = subprocess.Popen(["sh", "-c", f"echo 1 > {directory}/enable"],
                                    stderr=subprocess.DEVNULL)
         try:
-            wait_for("the login", lambda: is_busy(path / "weight"), 15)
+            wait_for("the login", lambda: is_busy(path / "weight"), 30)
             yield process
         finally:
             process.terminate()

@@ -138,7 +138,7 @@ def test_live_outlasts_the_session(volume_of, link):
     volume.enable()
     tune(volume, TUNED)
     network.kill_connections()
-    wait_for("another session", lambda: volume.reconnects() == 1, 60)
+    wait_for("another session", lambda: volume.reconnects() >= 1, 60)
     volume.wait_state("live")
     assert_tuned(sockets(), 1, TUNED)
     # While there is no session, a change is kept for the next one.
@@ -248,10 +248,11 @@ def test_live_while_logging_in(volume_of):
     volume = volume_of(connections=1)
     volume.enable()
     file = volume.path / "dscp"
-    for turn in range(1, 11):
+    for _ in range(10):
+        before = volume.reconnects()
         network.kill_connections()
         value = 0
-        while volume.reconnects() < turn:
+        while volume.reconnects() == before:
             value = (value + 1) % 64
             write(file, value)
         volume.wait_state("live")
@@ -294,14 +295,15 @@ def test_unknown_congestion_control(volume_of, kernel_log):
 def test_user_timeout(volume_of, link, live):
     """Nothing is acknowledged any more: TCP itself gives the connection up, nobody else would."""
     patient = {"ping_interval_ms": 0, "login_timeout_ms": 5000}
-    timeout = {"user_timeout_ms": 2000}
+    # An emulated processor may stand still for a moment: that is no reason.
+    timeout = {"user_timeout_ms": 5000}
     volume = volume_of(path={**patient, **({} if live else timeout)}, connections=1)
     device = volume.enable()
     if live:
         tune(volume, timeout)
     with mute(link):
         writer = start_write(device)
-        wait_for("TCP to give up", lambda: volume.state() != "live", 30)
+        wait_for("TCP to give up", lambda: volume.state() != "live", 60)
         assert read(volume.path_sysfs() / "faults") == "1"
     assert writer.wait(timeout=60) == 0
     volume.wait_state("live")
@@ -350,15 +352,16 @@ def test_sockets_are_of_the_namespace_that_enables(make_lio, make_volume, own_na
     device = f"/dev/{volume.device()}"
     assert len(sockets(own_namespace)) == 1 and not sockets()
     run("ss", "-HKtn", "state", "established", "dport = 3260", netns=own_namespace)
-    wait_for("another session", lambda: volume.reconnects() == 1, 60)
+    wait_for("another session", lambda: volume.reconnects() >= 1, 60)
     volume.wait_state("live")
     assert len(sockets(own_namespace)) == 1 and not sockets()
     # Settings are written from here, and go to the sockets there.
     write(volume.path / "dscp", 46)
     assert sockets(own_namespace)[0].dscp == 46
     run("ip", "netns", "del", own_namespace)
+    before = volume.reconnects()
     network.kill_connections(by_target=True)
-    wait_for("another session", lambda: volume.reconnects() == 2, 60)
+    wait_for("another session", lambda: volume.reconnects() > before, 60)
     run("dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=64k", "count=16")
     assert has_peer()
     volume.disable()
@@ -382,7 +385,7 @@ def test_reconnects_do_not_patch_the_kernel(module, volume_of):
     volume.enable()
     assert memalloc_sockets() == without + 1
     network.kill_connections()
-    wait_for("another session", lambda: volume.reconnects() == 1, 60)
+    wait_for("another session", lambda: volume.reconnects() >= 1, 60)
     volume.wait_state("live")
     write(volume.path / "congestion_control", "reno")
     assert memalloc_sockets() == without + 1

@@ -83,7 +83,7 @@ def test_at_once_when_it_is_back(make_lio, make_volume, links, without, paths):
             wait_for("the loss", lambda volume=volume: state(volume) == "backoff", 20)
         time.sleep(ASLEEP_S)
         # An attempt may be under way just now.
-        wait_for("the back-off", lambda: {state(volume) for volume in volumes} == {"backoff"}, 5)
+        wait_for("the back-off", lambda: {state(volume) for volume in volumes} == {"backoff"}, 10)
     for volume in volumes:
         wait_live(volume)
         assert state(volume, 1) == "live"
@@ -184,5 +184,6 @@ def test_a_link_that_flaps(make_volume, links, servers):
             flaps += 10
         tried = attempts(servers[0]) - before
         seconds = time.monotonic() - begun
-    # A second has one that is woken, and at most two of the back-off that begins anew.
-    assert seconds / 2 <= tried <= 3 * seconds + 2, (flaps, seconds)
+    # A second has one that is woken, and at most two of the back-off that begins anew. On a busy
+    # machine they take longer; not woken there would be one in all.
+    assert max(3, seconds / 4) <= tried <= 3 * seconds + 2, (flaps, seconds)
