@@ -147,7 +147,8 @@ def test_a_program_is_told_events(volume, tmp_path):
                     network.kill_connections()
                 # That it came up may be told, too.
                 return "PATH_FAILED db " in events and "PATH_REINSTATED db " in events
-            wait_for("an event", reinstated, 120)
+            # Not so often that LIO loses one login after the other.
+            wait_for("an event", reinstated, 120, 1)
         finally:
             process.send_signal(signal.SIGTERM)
             process.communicate(timeout=60)

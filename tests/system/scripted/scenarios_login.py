@@ -25,7 +25,7 @@ MUTUAL = {**CHAP, "chap_mutual_user": "target", "chap_mutual_secret": OTHER.deco
 SECRETS = {"secrets": {"initiator": SECRET}}
 BOTH = {**SECRETS, "own": ("target", OTHER)}
 #: The target has to come as far as its silence by then.
-SHORT = {"login_timeout_ms": 4000}
+SHORT = {"login_timeout_ms": 6000}
 
 
 def row(name, expect, hooks=None, **more):

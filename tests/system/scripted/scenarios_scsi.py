@@ -264,7 +264,7 @@ def silent_at(opcode, name):
         await silence()
 
     return up(f"silence at {name}", refused("", errno.ETIMEDOUT), on_task(opcode, action),
-              times=1000, path={"login_timeout_ms": 4000})
+              times=1000, path={"login_timeout_ms": 6000})
 
 
 def asks(key, asc, ascq, expect, opcode=TEST_UNIT_READY, **more):
