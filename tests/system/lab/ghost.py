@@ -21,7 +21,7 @@ AT = 64 * KIB
 SIZE = 4 * KIB
 #: Silence is noticed soon, but not because an emulated processor stands still for a moment.
 FAST = {"default_time2wait": 0, "login_timeout_ms": 5000, "ping_interval_ms": 300,
-        "ping_timeout_ms": 3000}
+        "ping_timeout_ms": 6000}
 #: How long a write that must not go on is given to do so, and one that must.
 SETTLE_S = 4
 PATIENCE_S = 60
@@ -55,9 +55,11 @@ def set_isids(volume, paths=2):
         write(volume.leg / "paths" / str(index) / "isid", ISIDS[index])
 
 
-def path_is(volume, index, wanted):
-    """Whether the path is live, or is not, as wanted."""
-    return (read(volume.path_sysfs(0, index) / "state") == "live") == wanted
+def path_is(volume, index, live):
+    """Whether the path is live; or, if that is asked, whether it is lost and gets no command any more.
+    """
+    now = read(volume.path_sysfs(0, index) / "state")
+    return now == "live" if live else now not in ("live", "draining")
 
 
 class Write(threading.Thread):
@@ -89,7 +91,7 @@ def wait_waiting(volume, writer, path=0):
 def held_write(disk, target, data):
     """A write that a scripted target holds, and the thread that waits for it."""
     writer = Write(disk, AT, data)
-    wait_for("the write that is held", lambda: "event" in target.run.memory, 20)
+    wait_for("the write that is held", lambda: "event" in target.run.memory)
     return writer
 
 
@@ -187,6 +189,7 @@ def appear(disk, holder, lose, link, port=network.ISCSI_PORT, wait_healed=False,
     heal = lose(link, port)
     try:
         if wait_healed:
+            wait_for("the loss", lambda: before - network.ports(port=port), NOTICED_S)
             time.sleep(SETTLE_S)
             heal, healed = _nothing, heal
             healed()
