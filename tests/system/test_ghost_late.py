@@ -153,7 +153,8 @@ def test_data_of_a_failed_write_come_late(targets, make_volume, make_relay, link
             writer.join(60)
             assert not writer.is_alive() and not writer.good
             relay.open(True)
-            volume.wait_state("live")
+            # The path's own state is told before the leg uses it.
+            wait_for("the leg", lambda: state(volume) == "live", 60)
             disk.write(AT, newer)
             relay.release()
             same(content(AT, size), newer, "the data on the disk")
@@ -228,17 +229,20 @@ def test_packets_on_their_way(targets, make_volume, links):
     with Direct(volume.enable()) as disk:
         volume.wait_proven()
         with network.delayed_from_target(links[0], 2):
+            sent = volume.path_sysfs() / "session" / "commands_sent"
+            before = read(sent)
             writer = Write(disk, AT, older)
-            time.sleep(1)           # The command is there, and the R2T is not here.
+            wait_for("the command", lambda: read(sent) != before, step_s=0.01)
+            time.sleep(0.2)         # It is there, and the R2T is not here.
             with network.delayed(links[0], 12):
-                wait_for("the data", lambda: network.queued_bytes(links[0]) > size, 20)
+                wait_for("the data", lambda: network.queued_bytes(links[0]) > size)
                 killed(links[0], network.ISCSI_PORT)
                 writer.finish()
                 disk.write(AT, newer)
                 same(content(AT, size), newer, "the data on the disk")
                 # Not what follows them: the path logs in again and again.
                 assert network.queued_bytes(links[0]) > size, "they came too early"
-                wait_for("the data to come", lambda: network.queued_bytes(links[0]) < size, 20)
+                wait_for("the data to come", lambda: network.queued_bytes(links[0]) < size, 60)
                 time.sleep(1)
                 same(content(AT, size), newer, "the data on the disk")
         wait_for("both paths", lambda: state(volume) == "live", 60)

@@ -18,7 +18,7 @@ from lab.shell import read, run, wait_for, write
 MIB = 1 << 20
 ROUNDS = Size.rounds(1, 20)
 PATH = {"default_time2wait": 0, "login_timeout_ms": 5000, "ping_interval_ms": 1000,
-        "ping_timeout_ms": 3000}
+        "ping_timeout_ms": 5000}
 
 
 @pytest.fixture

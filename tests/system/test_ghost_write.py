@@ -32,7 +32,7 @@ from lab.ghost import (
     volume_over,
 )
 from lab.istripe import EnableError
-from lab.shell import read, wait_for
+from lab.shell import read, wait_for, write
 from scripted.checks import ABORT_TASK
 from scripted.conn import Drop
 from scripted.ghost import (
@@ -53,7 +53,7 @@ MIB = 1 << 20
 ROUNDS = Size.rounds(1, 20)
 #: Silence is to be noticed, but not that an emulated processor stands still.
 PATH = {"default_time2wait": 0, "login_timeout_ms": 5000, "ping_interval_ms": 1000,
-        "ping_timeout_ms": 3000}
+        "ping_timeout_ms": 5000}
 OVERDUE = pytest.mark.allow_log("has timed out: aborting it|commands stay unanswered",
                                 "the disk is too slow for command_timeout_ms")
 
@@ -83,7 +83,7 @@ def wait_ready(volume, paths, fence, port=network.ISCSI_PORT):
     wait_for("all paths", lambda: state(volume) == "live", 60)
     if fence == "auto":
         volume.wait_proven()
-    wait_for("the end of other sessions", lambda: len(network.ports(port=port)) == paths)
+    wait_for("the end of other sessions", lambda: len(network.ports(port=port)) == paths, 60)
 
 
 def rounds_of(volume, disk, holder, link, paths, fence, lose):
@@ -131,7 +131,7 @@ def test_tgt_while_the_volume_is_down(make_tgt, make_volume, links):
     with Direct(volume.enable()) as disk:
         with held_by_dead_link(disk, holder, older, volume, links[0], "waiting") as writer:
             volume.force_down()
-        writer.join(20)
+        writer.join(60)
         assert not writer.is_alive() and not writer.good
     with pytest.raises(EnableError, match="LOGICAL UNIT RESET"):
         volume.enable()
@@ -188,7 +188,7 @@ def test_login_as_that_of_lio(server, make_volume, links, unanswered):
     with Direct(volume.enable()) as disk:
         writer = ghost.write_to_holder(disk, holder, noise(4 * KIB, 1))
         killed(links[0], server.port)
-        wait_for("what follows", lambda: holder.resets or not writer.is_alive())
+        wait_for("what follows", lambda: holder.resets or not writer.is_alive(), 60)
         holder.release()
         writer.finish()
         assert holder.resets == 0 and not unanswered
@@ -233,7 +233,7 @@ def test_lio_does_not_know_a_task_that_it_carries_out(server, make_volume, links
     target = server.load(Scenario("LIO forgets", hooks={
         **holder.hooks(), **named_as_lio(holder), "on_tmf": not_known}))
     volume = volume_over(make_volume, links[:1], [server.port], target, path=PATH,
-                         command_timeout_ms=2000)
+                         command_timeout_ms=5000)
     with Direct(volume.enable()) as disk:
         writer = ghost.write_to_holder(disk, holder, noise(4 * KIB, 1))
         wait_for("what follows", lambda: volume.reconnects() or not writer.is_alive(), 60)
@@ -250,9 +250,9 @@ def test_lio_holds_a_write_for_longer_than_a_login_may_take(make_lio, make_volum
     target = make_lio(lio.HoldingLun(16 * MIB))
     holder = target.luns[0].disk
     older, newer = noise(4 * KIB, 1), noise(4 * KIB, 2)
-    volume = make_volume(target, paths=links[:1], path={**PATH, "login_timeout_ms": 2000},
-                         recovery_timeout_ms=-1)
+    volume = make_volume(target, paths=links[:1], path=PATH, recovery_timeout_ms=-1)
     with Direct(volume.enable()) as disk:
+        write(volume.path / "login_timeout_ms", 2000)
         writer = ghost.write_to_holder(disk, holder, older)
         killed(links[0], network.ISCSI_PORT)
         writer.join(9)
@@ -400,7 +400,7 @@ def test_target_that_refuses_resets_and_was_down(server, make_volume, links):
         killed(links[0], server.port)
         wait_for("a refusal", lambda: asked)
         volume.force_down()
-        writer.join(20)
+        writer.join(60)
         assert not writer.is_alive() and not writer.good
     asked.clear()
     volume.enable()
@@ -434,8 +434,8 @@ def test_reset_ends_what_others_do(server, make_volume, links, tas, after_s):
         writer.join(after_s)
         assert writer.is_alive() or not after_s, "acknowledged before the reset"
         holder.release()
-        writer.finish(30)
-        sibling.finish(30)
+        writer.finish()
+        sibling.finish()
         disk.write(ghost.AT, newer)
         same(disk.read(ghost.AT, 4 * KIB), newer, "the data on the disk")
         same(disk.read(MIB, 4 * KIB), other, "what the other path has written")
@@ -474,7 +474,7 @@ def test_reset_beside_a_silent_path(server, make_volume, links):
         gate.silent.add(ISIDS[0])
         gate.closed.discard(ISIDS[1])
         writer.finish()
-        sibling.finish(30)
+        sibling.finish()
         gate.silent.clear()
         same(disk.read(MIB, 4 * KIB), other, "what the third path has written")
         assert holder.resets == 1
@@ -493,7 +493,7 @@ def test_ghost_write(server, make_volume, links):
         writer = held_write(disk, target, older)
         links[0].set_up(False)
         try:
-            writer.join(30)
+            writer.join(60)
             assert not writer.is_alive(), "the write does not go on over the other path"
             assert state(volume) == "degraded"
             disk.write(64 * KIB, newer)
