@@ -146,7 +146,7 @@ def test_shrinking_is_refused(make_lio, make_volume, kernel_log, grown):
     with pytest.raises(OSError):
         volume.rescan()
     why = f"leg 1 has {blocks} blocks, the LUN has shrunk to {LUN_BYTES // 2 // 512}: path not used"
-    wait_for("the refusal", lambda: read(volume.path_sysfs(1) / "state") == "dead", 20)
+    wait_for("the refusal", lambda: read(volume.path_sysfs(1) / "state") == "dead", 60)
     assert read(volume.path_sysfs(1) / "last_error") == why
     assert any(why in text for text in kernel_log.read())
     assert volume.size_bytes() == size
@@ -168,7 +168,7 @@ def test_found_at_a_login(make_lio, make_volume):
     written = storage.fill_pattern(device, 2 * LUN_BYTES, seed=5)
     resize(target, LUN_BYTES + MIB)
     network.kill_connections(by_target=True)
-    wait_for("the disk to grow", lambda: volume.size_bytes() == 2 * (LUN_BYTES + MIB), 30)
+    wait_for("the disk to grow", lambda: volume.size_bytes() == 2 * (LUN_BYTES + MIB), 60)
     assert storage.sha256(device, 2 * LUN_BYTES) == written
     storage.fill_pattern(device, volume.size_bytes(), seed=6)
 
@@ -241,12 +241,12 @@ def test_rescan_while_things_happen(make_lio, make_volume):
                 network.kill_connections(by_target=True)
             storage.fill_pattern(device, 8 * MIB, seed=step)
             wait_for("the disk to grow",
-                     lambda step=step: volume.size_bytes() == 2 * (LUN_BYTES + step * MIB), 30)
+                     lambda step=step: volume.size_bytes() == 2 * (LUN_BYTES + step * MIB), 60)
         volume.disable()
     finally:
         over.set()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
         assert not thread.is_alive()
     # Each of them by itself: who notes what it has read first is chance. A disk that goes away has
     # size 0.
@@ -363,7 +363,7 @@ def test_nothing_is_written_before_the_look(watched, server):
 
     writer = threading.Thread(target=attempt, daemon=True)
     writer.start()
-    wait_for("the refusal", lambda: volume.state() == "dead", 20)
+    wait_for("the refusal", lambda: volume.state() == "dead", 60)
     assert "the LUN now says 4096" in read(volume.path_sysfs() / "last_error")
     writer.join(60)
     assert not writer.is_alive()
@@ -387,7 +387,7 @@ def test_a_path_that_lags(make_scripted, links):
 
     volume, target = make_scripted(Scenario("lags", hooks={"on_command": hook}), paths=2)
     volume.enable()
-    wait_for("both paths", lambda: read(volume.sysfs() / "state") == "live", 20)
+    wait_for("both paths", lambda: read(volume.sysfs() / "state") == "live")
     grow(target.disk)
     volume.rescan()
     assert volume.size_bytes() == 16 * MIB
@@ -401,7 +401,7 @@ def test_a_path_that_lags(make_scripted, links):
     behind(volume, "has shrunk to 32768")
     assert volume.size_bytes() == 20 * MIB
     lagging[0] = False
-    wait_for("both paths", lambda: read(volume.sysfs() / "state") == "live", 30)
+    wait_for("both paths", lambda: read(volume.sysfs() / "state") == "live", 60)
     volume.rescan()
     assert volume.size_bytes() == 20 * MIB
 
@@ -451,7 +451,7 @@ def test_all_paths_are_asked(make_scripted, server):
     """One path hears of it; the other one, which carries no I/O, is asked because of that."""
     volume, target = make_scripted(Scenario("idle"), paths=2, policy="failover")
     device = volume.enable()
-    wait_for("both paths", lambda: read(volume.sysfs() / "state") == "live", 20)
+    wait_for("both paths", lambda: read(volume.sysfs() / "state") == "live")
     grow(target.disk)
     target.disk.attentions.append((6, 0x2A, 9))
     with Direct(device) as disk:
@@ -531,6 +531,12 @@ class Messages(threading.Thread):
         self.join()
 
 
+def seconds_with(events, last_s):
+    """In how many of the last seconds there was one of these."""
+    now = time.monotonic()
+    return len({int(now - at) for at in list(events) if now - at < last_s})
+
+
 @pytest.mark.parametrize("interval_s", [0.001, 0.2])
 def test_storm_of_messages(server, make_scripted, interval_s):
     """The target is looked at, but not all the time, and I/O goes on; nothing that it says is lost."""
@@ -560,13 +566,13 @@ def test_storm_of_messages(server, make_scripted, interval_s):
     with Messages(server, interval_s) as messages:
         reader.start()
         time.sleep(20)
+        # For most of the time: in ten seconds there are two or three without a read at most. Not in
+        # any ten, as the machine may stand still.
+        wait_for("reads most of the time", lambda: seconds_with(reads, 10) >= 7, 60, 1)
         count, spent = len(looks), time.monotonic() - begin
-        # For most of the time: in no second of the last ten nothing was read, but for one or two.
-        served = {int(at - begin) for at in reads if at - begin > 10}
-        assert len(served) >= 7, f"reads in {sorted(served)}"
         assert 5 <= count <= 2 * spent + 2
     over.set()
-    reader.join(20)
+    reader.join(60)
     assert not reader.is_alive()
     target.disk.data.extend(bytes(MIB))
     messages.tell()
