@@ -307,7 +307,7 @@ def test_joined(make_legs, leg_count):
 
 
 def comes_back(volume, times):
-    wait_for("the next session", lambda: volume.reconnects() == times, 20)
+    wait_for("the next session", lambda: volume.reconnects() == times, 60)
 
 
 def test_less_than_promised(make_legs):
@@ -321,7 +321,7 @@ def test_less_than_promised(make_legs):
     leg.disk.atomic = Atomic(64, 8, 8)
     network.kill_connections(port=leg.server.port)
     if ATOMIC_WRITES:
-        wait_for("the refusal", lambda: volume.state() == "dead", 20)
+        wait_for("the refusal", lambda: volume.state() == "dead", 60)
         assert "atomic writes" in read(volume.path_sysfs() / "last_error")
     else:
         comes_back(volume, 2)

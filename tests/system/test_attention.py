@@ -50,7 +50,7 @@ def test_a_lun_is_mapped(make_lio, make_volume, targets, stock, links, link, rea
     one = make_volume(target)
     two = make_volume(target, paths=links, path={"lun": 1})
     disks = [one.enable(), two.enable(), stock.login(link.portal(), target.iqn)]
-    wait_for("both paths", lambda: read(two.sysfs() / "state") == "live", 20)
+    wait_for("both paths", lambda: read(two.sysfs() / "state") == "live")
     readers = [reader(disk) for disk in disks]
     spare = lio.Lun(4 * MIB)
     spare.create()

@@ -116,7 +116,7 @@ def test_patience_is_for_busy_targets_only(make_server, make_volume, stock, link
     assert [write.result(60) for write in writes] == [0, 0]
     assert min(write.took_s for write in writes) > PATIENCE_S
     assert (ours.run.hits, theirs.run.hits) == (2, 2)
-    assert failing.result(20) == errno.EIO
+    assert failing.result(60) == errno.EIO
     assert failing.took_s > PATIENCE_S
 
 
@@ -156,7 +156,7 @@ def test_what_may_pass_is_given_time(server, make_volume, link):
         target.run.memory.clear()
         target.run.memory["answer"] = answer
         target.run.hits = 0
-        assert (name, Write(device).result(20)) == (name, 0)
+        assert (name, Write(device).result(60)) == (name, 0)
         assert 1 <= target.run.hits <= 8, name
     assert volume.reconnects() == 0
     assert server.violations() == []
@@ -189,7 +189,7 @@ def test_deferred_errors_are_told(server, make_volume, link, kernel_log, sense):
     volume = make_volume(target, path={"portal": f"{link.address}:{server.port}"})
     device = volume.enable()
     server.arm()
-    assert Write(device).result(20) == 0
+    assert Write(device).result(60) == 0
     assert target.run.hits == 1
     assert len(kernel_log.matching("deferred error, sense 3/0c/00: data")) == lines
     assert len(kernel_log.matching("deferred error")) == lines

@@ -30,9 +30,11 @@ def edit(conf, *changes):
 
 
 def create(tool, target, links, *more):
-    """A leg of two paths, saved."""
-    second = f"portal={links[1].portal()},nic={links[1].nic}"
-    tool("create", "db", "--save", *INITIATOR, *leg(target, links[0]), "--path", second, *more)
+    """A leg of two paths, saved. A path is not lost because an emulated processor stands still."""
+    patient = ",ping_timeout=10s"
+    second = f"portal={links[1].portal()},nic={links[1].nic}{patient}"
+    tool("create", "db", "--save", *INITIATOR, *leg(target, links[0], more=patient),
+         "--path", second, *more)
     run("udevadm", "settle", check=False)
 
 

@@ -36,6 +36,9 @@ HUGE_PATH = {
     "first_burst_length": 16777215, "max_outstanding_r2t": 16,
 }
 
+#: On a busy machine the target may be slow to answer a ping, and nothing here is silent.
+PATIENT = {"ping_timeout_ms": 20000}
+
 DIGEST = {"HeaderDigest": "CRC32C", "DataDigest": "CRC32C"}
 DIGEST_PATH = {"header_digest": "CRC32C", "data_digest": "CRC32C"}
 
@@ -101,7 +104,7 @@ def test_lio_matrix(make_lio, make_volume, verify, size, name):
     total = cell_bytes(size, shape)
     target = make_lio(lio.Lun(max(total, 32 * MIB)), params=params,
                       attributes=shape.get("attributes"), patient_with=INITIATOR)
-    volume = make_volume(target, path=path)
+    volume = make_volume(target, path={**PATIENT, **path})
     device = volume.enable()
     verify(device, total_bytes=total, jobs=4,
            largest_bytes=min(shape.get("largest_bytes", 4 * MIB), total // 4))
@@ -127,7 +130,7 @@ TGT_STUDY = {key: value for key, value in STUDY.items()
 @pytest.mark.timeout_s(1800)
 def test_tgt_matrix(make_tgt, make_volume, verify, size, params, path):
     target = make_tgt(tgt.Lun(max(size.cell_bytes, 32 * MIB)), params=params)
-    volume = make_volume(target, path=path)
+    volume = make_volume(target, path={**PATIENT, **path})
     device = volume.enable()
     verify(device, total_bytes=size.cell_bytes, jobs=4, largest_bytes=size.cell_bytes // 4)
     assert storage.same(device, target.luns[0].file)

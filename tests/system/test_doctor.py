@@ -22,8 +22,8 @@ GOOD = {"state", "path-state", "single-path", "fence", "timers", "recovery-timeo
 def two_paths(tool, make_lio, links):
     """A volume of one leg over two links, proven to lead to one target; its disk's name."""
     target = make_lio(all_links=True, params=SLOW)
-    tool("create", "db", *INITIATOR, *leg(target, links[0], more=",ping_interval=500ms"),
-         "--path", f"portal={links[1].portal()},nic={links[1].nic}")
+    tool("create", "db", *INITIATOR, *leg(target, links[0], more=",ping_interval=500ms,ping_timeout=10s"),
+         "--path", f"portal={links[1].portal()},nic={links[1].nic},ping_timeout=10s")
     volume = istripe.Volume("db")
     wait_for("the proof", lambda: all(volume.fenced_through(path) for path in range(2)), 60)
     return volume.device()

@@ -174,7 +174,7 @@ def answered_early(server, target, disk, size, answer):
 
 
 @REFUSED
-@pytest.mark.timeout_s(240)
+@pytest.mark.timeout_s(600)
 @pytest.mark.parametrize("digests", ["plain", "digests"])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ANSWERS)

@@ -254,7 +254,8 @@ def test_refused(server, make_volume, events, links):
     assert "0202" in events.seen("PATH_FAILED")[-1]["ISTRIPE_REASON"]
     assert len(events.seen("PATH_FAILED")) <= 2
     target.run.armed = False
-    wait_for("the end", lambda: actions(events)[-1:] == ["VOLUME_LIVE"])
+    # A login that is refused is tried again after about as long as it has been refused.
+    wait_for("the end", lambda: actions(events)[-1:] == ["VOLUME_LIVE"], 120)
 
 
 def test_what_is_not_live_from_the_start(volume, events, links):

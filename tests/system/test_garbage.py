@@ -38,7 +38,7 @@ SEED = int(os.environ.get("ISTRIPE_GARBAGE_SEED") or random.SystemRandom().randr
 #: Shares of TOTAL_S; there are four tests of I/O, and three of logins.
 LOGIN, ANSWERS, LOGOUT, LIVE = 0.07, 0.15, 0.08, 0.14
 #: What it may take until all is well again, and I/O has come to an end.
-MEND_S = 60
+MEND_S = 120
 
 DIGESTS = {"header_digest": "CRC32C", "data_digest": "CRC32C"}
 PATH = {"default_time2wait": 0, "login_timeout_ms": 2000, "ping_interval_ms": 500,
@@ -56,7 +56,7 @@ LIES = pytest.mark.allow_log(r"(I/O|offline|critical \w+) error.*\bistripe\d",
                              "the target's lies come to the caller as errors")
 BLKDISCARD, BLKZEROOUT = 0x1277, 0x127F
 
-pytestmark = pytest.mark.timeout_s(120 + TOTAL_S)
+pytestmark = pytest.mark.timeout_s(300 + TOTAL_S)
 
 
 @pytest.fixture(scope="module")

@@ -115,6 +115,11 @@ def test_all_blocks_are_typed():
         assert block(words, *ALL_PAGES)
 
 
+def wait_live(volume):
+    """All paths; by default one is lost soon when the machine stands still."""
+    wait_for("all of it to be live", lambda: read(volume.sysfs() / "state") == "live", 60)
+
+
 def first_hour(desk, more=""):
     """From the targets to the mounted disk. more: what is in the lists of --leg, too."""
     desk.text.write_text(f"{SECRET}\n", encoding="ascii")
@@ -124,7 +129,7 @@ def first_hour(desk, more=""):
                     .replace(",portal=192", f"{more},portal=192"))
     assert "enable --now istripe@db.service" in desk.systemctl()
     volume = istripe.Volume("db")
-    assert read(volume.sysfs() / "state") == "live"
+    wait_live(volume)
     desk.type(block("mkfs.xfs -d su=64k", TARGETS))
     return volume
 
@@ -147,7 +152,7 @@ def test_targetcli(desk, nics, targets, by_targetcli, stock, conf):
     storage.drop_caches()
     assert storage.sha256(file) == written
     nics["eth1"].set_up(True)
-    wait_for("the way back", lambda: read(volume.sysfs() / "state") == "live", 60)
+    wait_live(volume)
 
 
 @pytest.fixture
@@ -256,6 +261,7 @@ def test_usage(desk, four_paths):
     chap = istripe.CONFIG / "log/legs/0/paths/0"
     assert [read(chap / name) for name in ("chap_user", "chap_mutual_user")] == ["dbhost", "array1"]
     assert '"volume"' in desk.type(block("> /run/doctor ||", USAGE))
+    wait_live(four_paths)
     said = desk.type(block("cd /sys/block/istripe0", USAGE)).splitlines()
     assert said[:2] == ["live", "live"] and "120000" in said and "istripe: db" in said[-1]
     four_paths.wait_proven()
@@ -278,7 +284,7 @@ def test_usage_finds_it_all(desk, targets, stock, conf):
     desk.type(block("--nics eth1,eth2", USAGE).replace("--discover", "--yes --discover"))
     print(f"a volume after {time.monotonic() - begin:.0f} s")
     assert "enable --now istripe@db.service" in desk.systemctl()
-    assert read(istripe.Volume("db").sysfs() / "state") == "live"
+    wait_live(istripe.Volume("db"))
 
 
 @pytest.fixture

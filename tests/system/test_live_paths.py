@@ -412,7 +412,7 @@ def test_disable_with_added_paths(one_path, links):
         configure(volume, 2, links[1])
         write(path_dir(volume, 2) / "enable", 1)
         volume.disable()
-        wait_for("the connections' end", lambda: not network.established(), 10)
+        wait_for("the connections' end", lambda: not network.established())
         path_dir(volume, 2).rmdir()
         write(volume.path / "connections", 1)
 
