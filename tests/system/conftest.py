@@ -305,6 +305,8 @@ def make_volume(module, targets, link):
     def make(target, legs=1, paths=(), **options):
         options.setdefault("name", f"vol{next(_numbers)}")
         options["path"] = {**PATIENCE, **(options.get("path") or {})}
+        for name in {"more_legs", "more_paths"} & set(options):
+            options[name] = [{**PATIENCE, **settings} for settings in options[name]]
         if paths:
             volume = istripe.Volume.of_many_paths(target, paths, **options)
         elif legs > 1:

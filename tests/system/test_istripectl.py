@@ -20,6 +20,8 @@ from lab.shell import read, run, status, wait_for
 MIB = 1 << 20
 USER, SECRET = "initiator", "a-secret-of-20-bytes"
 MUTUAL_USER, MUTUAL_SECRET = "target", "another-one-20-bytes"
+#: For a path that is to be live: an emulated processor may stand still for longer than by default.
+PATIENT = ",ping_timeout=10s"
 
 
 def settled(device):
@@ -64,7 +66,7 @@ def test_life_of_a_volume(tool, make_lio, link):
 
 def test_list_and_status(tool, make_lio, link):
     target = make_lio()
-    tool("create", "db", *INITIATOR, *leg(target, link))
+    tool("create", "db", *INITIATOR, *leg(target, link, more=PATIENT))
     tool("create", "other", *INITIATOR, "--no-up", *leg(target, link))
     device = istripe.Volume("db").device()
     rows = [line.split() for line in tool("list").splitlines()]
@@ -371,7 +373,7 @@ def test_secrets_are_nowhere(tool, make_lio, link, tmp_path, kernel_log):
     file = tmp_path / "secret"
     file.write_text(f"{SECRET}\n")
     file.chmod(0o644)
-    chap = (f",chap_user={USER},chap_secret=@{file}"
+    chap = (f"{PATIENT},chap_user={USER},chap_secret=@{file}"
             f",chap_mutual_user={MUTUAL_USER},chap_mutual_secret=@-")
     words = ["create", "db", *INITIATOR, *leg(target, link, more=chap)]
     assert "chmod 600" in tool(*words, text_in=MUTUAL_SECRET, code=1)
@@ -425,7 +427,7 @@ def test_four_legs_are_described(tool, make_lio, links):
 
 def test_four_legs_come_up(tool, make_lio, links):
     target = make_lio(*[64 * MIB] * 4, all_links=True)
-    words = [word for lun in range(4) for word in leg(target, links[lun % 2], lun)]
+    words = [word for lun in range(4) for word in leg(target, links[lun % 2], lun, PATIENT)]
     out = tool("create", "db", *INITIATOR, "--chunk", "64K", *words)
     disk = settled(out.split()[1])
     volume, = json.loads(tool("status", "--json"))["volumes"]
