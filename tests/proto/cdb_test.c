@@ -209,12 +209,11 @@ static void cdb_set_target_port_groups(struct kunit *test)
 static void cdb_expect_range(struct kunit *test, const u8 *cdb, const u8 *list, u64 lba,
 			     u32 blocks)
 {
-	u64 found_lba;
-	u32 found_blocks;
+	struct istripe_range found;
 
-	istripe_cdb_range(cdb, list, &found_lba, &found_blocks);
-	KUNIT_ASSERT_EQ(test, found_lba, lba);
-	KUNIT_ASSERT_EQ(test, found_blocks, blocks);
+	istripe_cdb_range(cdb, list, &found);
+	KUNIT_ASSERT_EQ(test, found.lba, lba);
+	KUNIT_ASSERT_EQ(test, istripe_range_blocks(&found), (u64)blocks);
 }
 
 /* Any address and length come back when read as a target reads them, and as a ghost does. */

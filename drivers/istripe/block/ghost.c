@@ -8,7 +8,6 @@
 #include "block/nexus.h"
 #include "block/overlay.h"
 #include "block/volume.h"
-#include "scsi/cdb.h"
 
 #define BEHIND_MIN_MS	30000
 
@@ -23,11 +22,6 @@ int istripe_ghosts_init(struct istripe_ghosts *ghosts, u32 max)
 void istripe_ghosts_free(struct istripe_ghosts *ghosts)
 {
 	kvfree(ghosts->ghosts);
-}
-
-static void ghost_range(const struct istripe_leg_task *leg_task, struct istripe_ghost *range)
-{
-	istripe_cdb_range(leg_task->task.cdb, leg_task->parameter, &range->lba, &range->blocks);
 }
 
 /* Nobody else may write to the LUN meanwhile. */
@@ -46,13 +40,12 @@ bool istripe_ghosts_add(struct istripe_nexus *nexus, struct istripe_leg_task *le
 	lockdep_assert_held(&leg->lock);
 	if (!leg_may_have_ghosts(leg) || ghosts->count == ghosts->max)
 		return false;
-	ghost_range(leg_task, ghost);
+	istripe_leg_task_range(leg_task, &ghost->range);
 	ghost->failed = failed;
 	ghost->overlay = NULL;
 	if (failed)
 		WRITE_ONCE(leg->ghosts_failed, true);
-	ghosts->begin = ghosts->count ? min(ghosts->begin, ghost->lba) : ghost->lba;
-	ghosts->end = max(ghosts->count ? ghosts->end : 0, ghost->lba + ghost->blocks);
+	istripe_range_add(&ghosts->all, &ghost->range);
 	if (!ghosts->count) {
 		ghosts->overlays_due = jiffies;
 		WRITE_ONCE(leg->ghost_nexuses, leg->ghost_nexuses + 1);
@@ -74,6 +67,7 @@ void istripe_ghosts_end(struct istripe_nexus *nexus)
 		WRITE_ONCE(leg->ghosts_failed, false);
 	istripe_overlays_fenced(nexus);
 	WRITE_ONCE(nexus->ghosts.count, 0);
+	nexus->ghosts.all = (struct istripe_range) {};
 	nexus->behind_failed = false;
 }
 
@@ -89,36 +83,23 @@ void istripe_ghosts_resend(struct istripe_nexus *nexus, struct list_head *list)
 			list_move_tail(&leg_task->entry, list);
 }
 
-static bool ghost_meets(const struct istripe_ghost *ghost, const struct istripe_ghost *range)
-{
-	return range->lba < ghost->lba + ghost->blocks && ghost->lba < range->lba + range->blocks;
-}
-
-/* By the range that has all of them. */
-static bool ghosts_may_meet(const struct istripe_ghosts *ghosts, const struct istripe_ghost *range)
-{
-	return ghosts->count && range->lba < ghosts->end &&
-	       range->lba + range->blocks > ghosts->begin;
-}
-
 static bool ghost_is_in_the_way(const struct istripe_ghost *ghost,
-				const struct istripe_ghost *range, bool write)
+				const struct istripe_range *range, bool write)
 {
-	if (!ghost_meets(ghost, range))
+	if (!istripe_range_meets(&ghost->range, range))
 		return false;
 	if (write)
 		return !ghost->overlay;
 	return ghost->failed &&
-	       !(ghost->overlay &&
-		 istripe_overlay_covers(ghost->overlay, range->lba, range->blocks));
+	       !(ghost->overlay && istripe_overlay_covers(ghost->overlay, range));
 }
 
-static bool ghosts_meet(const struct istripe_ghosts *ghosts, const struct istripe_ghost *range,
-			bool write)
+static bool ghosts_are_in_the_way(const struct istripe_ghosts *ghosts,
+				  const struct istripe_range *range, bool write)
 {
 	u32 i;
 
-	if (!ghosts_may_meet(ghosts, range))
+	if (!istripe_range_meets(&ghosts->all, range))
 		return false;
 	for (i = 0; i < ghosts->count; i++)
 		if (ghost_is_in_the_way(&ghosts->ghosts[i], range, write))
@@ -126,24 +107,22 @@ static bool ghosts_meet(const struct istripe_ghosts *ghosts, const struct istrip
 	return false;
 }
 
-static void ghosts_fail(struct istripe_ghosts *ghosts, const struct istripe_ghost *range)
+static void ghosts_fail(struct istripe_ghosts *ghosts, const struct istripe_range *range)
 {
 	u32 i;
 
-	if (!ghosts_may_meet(ghosts, range))
-		return;
 	for (i = 0; i < ghosts->count; i++)
-		ghosts->ghosts[i].failed |= ghost_meets(&ghosts->ghosts[i], range);
+		ghosts->ghosts[i].failed |= istripe_range_meets(&ghosts->ghosts[i].range, range);
 }
 
 void istripe_ghosts_fail(const struct istripe_leg_task *leg_task)
 {
 	struct istripe_leg *leg = leg_task->leg;
 	struct istripe_nexus *nexus;
-	struct istripe_ghost range;
+	struct istripe_range range;
 	u32 at;
 
-	ghost_range(leg_task, &range);
+	istripe_leg_task_range(leg_task, &range);
 	spin_lock_bh(&leg->lock);
 	istripe_leg_for_each_nexus(leg, nexus, at)
 		ghosts_fail(&nexus->ghosts, &range);
@@ -155,13 +134,13 @@ struct istripe_nexus *istripe_ghosts_in_the_way(struct istripe_leg *leg,
 						const struct istripe_leg_task *leg_task)
 {
 	struct istripe_nexus *nexus;
-	struct istripe_ghost range;
+	struct istripe_range range;
 	u32 at;
 
 	lockdep_assert_held(&leg->lock);
-	ghost_range(leg_task, &range);
+	istripe_leg_task_range(leg_task, &range);
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (ghosts_meet(&nexus->ghosts, &range, leg_task->task.write))
+		if (ghosts_are_in_the_way(&nexus->ghosts, &range, leg_task->task.write))
 			return nexus;
 	return NULL;
 }

@@ -19,6 +19,8 @@
 
 #include <linux/types.h>
 
+#include "scsi/range.h"
+
 struct istripe_leg;
 struct istripe_leg_task;
 struct istripe_nexus;
@@ -26,8 +28,7 @@ struct istripe_overlay;
 struct list_head;
 
 struct istripe_ghost {
-	u64 lba;
-	u32 blocks;
+	struct istripe_range range;
 	bool failed;			/* it is not sent again */
 	struct istripe_overlay *overlay;	/* or NULL */
 };
@@ -35,8 +36,7 @@ struct istripe_ghost {
 /* Of one nexus, under leg->lock. */
 struct istripe_ghosts {
 	struct istripe_ghost *ghosts;
-	u64 begin;			/* all of them are in these blocks */
-	u64 end;
+	struct istripe_range all;	/* they are in these blocks; empty when there are none */
 	u32 count;			/* read without the lock, too */
 	u32 max;			/* as many as its session has tasks */
 	unsigned long overlays_due;	/* jiffies: not before that are overlays made again */

@@ -47,6 +47,13 @@ struct istripe_leg_task {
 	struct bio_vec bvec;		/* @parameter, or a block of zeroes */
 };
 
+/* The blocks that it reads or changes; empty for a flush. */
+static inline void istripe_leg_task_range(const struct istripe_leg_task *leg_task,
+					  struct istripe_range *range)
+{
+	istripe_cdb_range(leg_task->task.cdb, leg_task->parameter, range);
+}
+
 /* Ends a task that its leg cannot serve; it is not in flight and on no list. Any context. */
 static inline void istripe_leg_task_fail(struct istripe_leg_task *leg_task, blk_status_t status)
 {

@@ -13,7 +13,6 @@
 #include "block/nexus.h"
 #include "block/overlay.h"
 #include "block/volume.h"
-#include "scsi/cdb.h"
 
 /* Of all overlays of a leg, and of one. */
 #define OVERLAYS_BYTES_MAX	(16 * OVERLAY_BYTES_MAX)
@@ -23,32 +22,26 @@
 
 #define OVERLAY_GFP		(GFP_NOIO | __GFP_NORETRY | __GFP_NOWARN)
 
-struct overlay_range {
-	u64 lba;
-	u64 end;
-};
-
 u32 istripe_overlay_block_bytes(const struct istripe_leg *leg)
 {
 	return leg->lun.capacity.block_bytes;
 }
 
-static bool overlay_meets(const struct istripe_overlay *overlay, u64 lba, u64 end,
-			  struct overlay_range *shared)
+u32 istripe_overlay_bytes(const struct istripe_leg *leg, const struct istripe_overlay *overlay)
 {
-	shared->lba = max(lba, overlay->lba);
-	shared->end = min(end, overlay->lba + overlay->blocks);
-	return shared->lba < shared->end;
+	return istripe_range_blocks(&overlay->range) * istripe_overlay_block_bytes(leg);
 }
 
-bool istripe_overlay_covers(const struct istripe_overlay *overlay, u64 lba, u32 blocks)
+bool istripe_overlay_covers(const struct istripe_overlay *overlay,
+			    const struct istripe_range *range)
 {
-	struct overlay_range shared;
+	struct istripe_range shared;
+	u32 to;
 
-	if (!overlay_meets(overlay, lba, lba + blocks, &shared))
+	if (!istripe_range_share(&overlay->range, range, &shared))
 		return true;
-	return find_next_zero_bit(overlay->valid, shared.end - overlay->lba,
-				  shared.lba - overlay->lba) >= shared.end - overlay->lba;
+	to = shared.end - overlay->range.lba;
+	return find_next_zero_bit(overlay->valid, to, shared.lba - overlay->range.lba) >= to;
 }
 
 /* Creation */
@@ -63,17 +56,16 @@ void istripe_overlay_free(struct istripe_overlay *overlay)
 }
 
 static struct istripe_overlay *overlay_alloc(const struct istripe_leg *leg,
-					     const struct istripe_ghost *ghost)
+					     const struct istripe_range *range)
 {
 	struct istripe_overlay *overlay = kzalloc(sizeof(*overlay), OVERLAY_GFP);
+	u32 blocks = istripe_range_blocks(range);
 
 	if (!overlay)
 		return NULL;
-	overlay->lba = ghost->lba;
-	overlay->blocks = ghost->blocks;
-	overlay->valid = bitmap_zalloc(ghost->blocks, OVERLAY_GFP);
-	overlay->data = kvmalloc_array(ghost->blocks, istripe_overlay_block_bytes(leg),
-				       OVERLAY_GFP);
+	overlay->range = *range;
+	overlay->valid = bitmap_zalloc(blocks, OVERLAY_GFP);
+	overlay->data = kvmalloc_array(blocks, istripe_overlay_block_bytes(leg), OVERLAY_GFP);
 	if (overlay->valid && overlay->data)
 		return overlay;
 	istripe_overlay_free(overlay);
@@ -94,7 +86,8 @@ static struct istripe_ghost *overlay_next_ghost(struct istripe_nexus *nexus)
 		return NULL;
 	for (i = 0; i < nexus->ghosts.count; i++) {
 		ghost = &nexus->ghosts.ghosts[i];
-		if (!ghost->overlay && ghost->blocks <= left / istripe_overlay_block_bytes(leg))
+		if (!ghost->overlay && istripe_range_blocks(&ghost->range) <=
+				       left / istripe_overlay_block_bytes(leg))
 			return ghost;
 	}
 	return NULL;
@@ -116,14 +109,13 @@ static void overlay_queue(struct istripe_overlays *overlays)
 static void overlay_add(struct istripe_leg *leg, struct istripe_overlay *overlay)
 {
 	struct istripe_overlays *overlays = &leg->overlays;
-	u64 end = overlay->lba + overlay->blocks;
+	struct istripe_range all = overlays->count ? overlays->all : overlay->range;
 
+	istripe_range_add(&all, &overlay->range);
 	list_add_tail(&overlay->entry, &overlays->list);
-	WRITE_ONCE(overlays->begin,
-		   overlays->count ? min(overlays->begin, overlay->lba) : overlay->lba);
-	WRITE_ONCE(overlays->end, overlays->count ? max(overlays->end, end) : end);
-	WRITE_ONCE(overlays->bytes,
-		   overlays->bytes + overlay->blocks * istripe_overlay_block_bytes(leg));
+	WRITE_ONCE(overlays->all.lba, all.lba);
+	WRITE_ONCE(overlays->all.end, all.end);
+	WRITE_ONCE(overlays->bytes, overlays->bytes + istripe_overlay_bytes(leg, overlay));
 	WRITE_ONCE(overlays->count, overlays->count + 1);
 }
 
@@ -136,7 +128,8 @@ static bool overlay_attach(struct istripe_nexus *nexus, struct istripe_overlay *
 
 	spin_lock_bh(&leg->lock);
 	ghost = overlay_next_ghost(nexus);
-	attached = ghost && ghost->lba == overlay->lba && ghost->blocks == overlay->blocks;
+	attached = ghost && ghost->range.lba == overlay->range.lba &&
+		   ghost->range.end == overlay->range.end;
 	if (attached) {
 		ghost->overlay = overlay;
 		overlay_add(leg, overlay);
@@ -164,7 +157,8 @@ void istripe_overlays_create(struct istripe_nexus *nexus)
 {
 	struct istripe_leg *leg = nexus->leg;
 	struct istripe_overlay *overlay;
-	struct istripe_ghost *ghost, copy;
+	struct istripe_ghost *ghost;
+	struct istripe_range range;
 	u32 count = 0, missing;
 	bool made;
 
@@ -172,9 +166,9 @@ void istripe_overlays_create(struct istripe_nexus *nexus)
 		spin_lock_bh(&leg->lock);
 		ghost = overlay_next_ghost(nexus);
 		if (ghost)
-			copy = *ghost;
+			range = ghost->range;
 		spin_unlock_bh(&leg->lock);
-		overlay = ghost ? overlay_alloc(leg, &copy) : NULL;
+		overlay = ghost ? overlay_alloc(leg, &range) : NULL;
 		made = overlay && overlay_attach(nexus, overlay);
 		count += made;
 		if (!made)
@@ -211,11 +205,11 @@ void istripe_overlays_fenced(struct istripe_nexus *nexus)
 
 static void overlay_note(const struct istripe_leg *leg, struct istripe_overlay *overlay,
 			 const struct istripe_leg_task *leg_task, u64 lba,
-			 const struct overlay_range *shared)
+			 const struct istripe_range *shared)
 {
 	const struct istripe_task *task = &leg_task->task;
 	u32 block_bytes = istripe_overlay_block_bytes(leg);
-	u32 at = shared->lba - overlay->lba, blocks = shared->end - shared->lba;
+	u32 at = shared->lba - overlay->range.lba, blocks = istripe_range_blocks(shared);
 	u8 *to = overlay->data + (size_t)at * block_bytes;
 	struct istripe_cursor cursor = {};
 
@@ -236,31 +230,32 @@ static void overlay_note(const struct istripe_leg *leg, struct istripe_overlay *
 /* To a task that reads, or writes a copy. */
 static void overlay_fill(const struct istripe_leg *leg, const struct istripe_overlay *overlay,
 			 const struct istripe_task *task, u64 lba,
-			 const struct overlay_range *shared)
+			 const struct istripe_range *shared)
 {
-	u32 from = shared->lba - overlay->lba, to = shared->end - overlay->lba, end;
+	u64 first = overlay->range.lba;
+	u32 from = shared->lba - first, to = shared->end - first, end;
 	u32 bytes = istripe_overlay_block_bytes(leg);
 	struct istripe_cursor cursor = {};
 
 	for (from = find_next_bit(overlay->valid, to, from); from < to;
 	     from = find_next_bit(overlay->valid, to, end)) {
 		end = find_next_zero_bit(overlay->valid, to, from);
-		istripe_cursor_seek(&cursor, &task->data, (overlay->lba + from - lba) * bytes);
+		istripe_cursor_seek(&cursor, &task->data, (first + from - lba) * bytes);
 		istripe_cursor_copy_in(&cursor, &task->data, overlay->data + (size_t)from * bytes,
 				       (end - from) * bytes);
 	}
 }
 
 /* The newest data of a task's blocks, as far as there are any. */
-static void overlays_fill(const struct istripe_leg *leg, const struct istripe_task *task, u64 lba,
-			  u32 blocks)
+static void overlays_fill(const struct istripe_leg *leg, const struct istripe_task *task,
+			  const struct istripe_range *range)
 {
 	const struct istripe_overlay *overlay;
-	struct overlay_range shared;
+	struct istripe_range shared;
 
 	list_for_each_entry(overlay, &leg->overlays.list, entry)
-		if (overlay_meets(overlay, lba, lba + blocks, &shared))
-			overlay_fill(leg, overlay, task, lba, &shared);
+		if (istripe_range_share(&overlay->range, range, &shared))
+			overlay_fill(leg, overlay, task, range->lba, &shared);
 }
 
 /* By its segments, which are those of a part of it, too. */
@@ -272,42 +267,25 @@ static bool task_writes_copy(const struct istripe_overlays *overlays,
 	return overlays->copy && rq->bio && rq->bio->bi_io_vec == overlays->copy;
 }
 
-/* It may be several tasks, over several paths. */
-static void copy_begins(struct istripe_overlays *overlays, u64 lba, u32 blocks)
-{
-	u64 end = lba + blocks;
-
-	if (overlays->copy_blocks) {
-		end = max(end, overlays->copy_lba + overlays->copy_blocks);
-		lba = min(lba, overlays->copy_lba);
-	}
-	overlays->copy_lba = lba;
-	overlays->copy_blocks = end - lba;
-}
-
-static bool copy_meets(const struct istripe_overlays *overlays, u64 lba, u32 blocks)
-{
-	return overlays->copy_blocks && lba < overlays->copy_lba + overlays->copy_blocks &&
-	       overlays->copy_lba < lba + blocks;
-}
-
 /* Returns whether the data of a write are noted. */
-static bool overlays_note(struct istripe_leg *leg, struct istripe_leg_task *leg_task, u64 lba,
-			  u32 blocks)
+static bool overlays_note(struct istripe_leg *leg, struct istripe_leg_task *leg_task,
+			  const struct istripe_range *range)
 {
 	struct istripe_overlays *overlays = &leg->overlays;
 	struct istripe_overlay *overlay;
-	struct overlay_range shared;
+	struct istripe_range shared;
 	bool noted = false;
+	u32 from, to;
 
 	list_for_each_entry(overlay, &overlays->list, entry) {
-		if (!overlay_meets(overlay, lba, lba + blocks, &shared))
+		if (!istripe_range_share(&overlay->range, range, &shared))
 			continue;
+		from = shared.lba - overlay->range.lba;
+		to = shared.end - overlay->range.lba;
 		if (leg_task->task.write) {
-			overlay_note(leg, overlay, leg_task, lba, &shared);
+			overlay_note(leg, overlay, leg_task, range->lba, &shared);
 			noted = true;
-		} else if (find_next_bit(overlay->valid, shared.end - overlay->lba,
-					 shared.lba - overlay->lba) < shared.end - overlay->lba) {
+		} else if (find_next_bit(overlay->valid, to, from) < to) {
 			leg_task->overlay_epoch = overlays->epoch;
 		}
 	}
@@ -318,50 +296,49 @@ enum istripe_overlay_admits istripe_overlays_admit(struct istripe_leg *leg,
 						   struct istripe_leg_task *leg_task)
 {
 	struct istripe_overlays *overlays = &leg->overlays;
-	u32 blocks;
-	u64 lba;
+	struct istripe_range range;
 
 	lockdep_assert_held(&leg->lock);
-	istripe_cdb_range(leg_task->task.cdb, leg_task->parameter, &lba, &blocks);
+	istripe_leg_task_range(leg_task, &range);
 	leg_task->overlay_epoch = 0;
 	if (task_writes_copy(overlays, leg_task)) {
-		copy_begins(overlays, lba, blocks);
-		overlays_fill(leg, &leg_task->task, lba, blocks);
-	} else if (leg_task->task.write && copy_meets(overlays, lba, blocks)) {
+		/* It may be several tasks, over several paths. */
+		istripe_range_add(&overlays->copy_range, &range);
+		overlays_fill(leg, &leg_task->task, &range);
+	} else if (leg_task->task.write && istripe_range_meets(&overlays->copy_range, &range)) {
 		leg_task->busy = false;
 		list_add_tail(&leg_task->entry, &overlays->waiting);
 		return ISTRIPE_OVERLAY_WAITS;
 	}
 	/* A copy, too: it may be newer than all that an overlay of another nexus has seen. */
-	return overlays_note(leg, leg_task, lba, blocks) ? ISTRIPE_OVERLAY_NOTED :
-							    ISTRIPE_OVERLAY_GO;
+	return overlays_note(leg, leg_task, &range) ? ISTRIPE_OVERLAY_NOTED : ISTRIPE_OVERLAY_GO;
 }
 
 bool istripe_overlays_may_meet(const struct istripe_leg *leg,
 			       const struct istripe_leg_task *leg_task)
 {
 	const struct istripe_overlays *overlays = &leg->overlays;
-	u32 blocks;
-	u64 lba;
+	struct istripe_range range, all;
 
 	if (!READ_ONCE(overlays->count))
 		return false;
-	istripe_cdb_range(leg_task->task.cdb, leg_task->parameter, &lba, &blocks);
-	return lba < READ_ONCE(overlays->end) && lba + blocks > READ_ONCE(overlays->begin);
+	all.lba = READ_ONCE(overlays->all.lba);
+	all.end = READ_ONCE(overlays->all.end);
+	istripe_leg_task_range(leg_task, &range);
+	return istripe_range_meets(&all, &range);
 }
 
 bool istripe_overlays_patch(struct istripe_leg_task *leg_task)
 {
 	struct istripe_leg *leg = leg_task->leg;
+	struct istripe_range range;
 	bool same;
-	u32 blocks;
-	u64 lba;
 
-	istripe_cdb_range(leg_task->task.cdb, leg_task->parameter, &lba, &blocks);
+	istripe_leg_task_range(leg_task, &range);
 	spin_lock_bh(&leg->lock);
 	same = leg_task->overlay_epoch == leg->overlays.epoch;
 	if (same)
-		overlays_fill(leg, &leg_task->task, lba, blocks);
+		overlays_fill(leg, &leg_task->task, &range);
 	leg_task->overlay_epoch = 0;
 	spin_unlock_bh(&leg->lock);
 	return same;

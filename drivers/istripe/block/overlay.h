@@ -23,6 +23,8 @@
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
+#include "scsi/range.h"
+
 struct bio_vec;
 struct istripe_leg;
 struct istripe_leg_task;
@@ -33,8 +35,7 @@ struct istripe_nexus;
 /* The blocks of a ghost, under leg->lock. Freed by the work, or with the leg. */
 struct istripe_overlay {
 	struct list_head entry;
-	u64 lba;
-	u32 blocks;
+	struct istripe_range range;
 	bool fenced;			/* the ghost is over: written once more, and forgotten */
 	bool over;			/* work: it was @fenced, and has been written since */
 	unsigned long *valid;		/* blocks that have been written since */
@@ -44,16 +45,14 @@ struct istripe_overlay {
 /* Of a leg, under leg->lock but for @work and @delay_ms. */
 struct istripe_overlays {
 	struct list_head list;		/* of struct istripe_overlay */
-	u32 count;			/* of them; it and the next three: read without lock, too */
+	u32 count;			/* of them; it and the next two: read without lock, too */
 	u32 bytes;			/* of their data */
-	u64 begin;			/* all of them are in these blocks */
-	u64 end;
+	struct istripe_range all;	/* they are in these blocks */
 	u32 epoch;			/* changes when blocks are forgotten; never 0 */
 	bool stopped;			/* @work is not queued any more */
 	bool noted;			/* a write, and reads wait that it may be the data of */
 	const struct bio_vec *copy;	/* segments of the copy being written, or NULL */
-	u64 copy_lba;			/* its blocks */
-	u32 copy_blocks;		/* 0: it has not been sent yet */
+	struct istripe_range copy_range;	/* its blocks; empty: it has not been sent yet */
 	struct list_head waiting;	/* other writes to these blocks */
 	struct delayed_work work;
 	u32 delay_ms;			/* work: until the copies are written again */
@@ -80,7 +79,8 @@ void istripe_overlays_create(struct istripe_nexus *nexus);
 void istripe_overlays_fenced(struct istripe_nexus *nexus);
 
 /* Has the overlay newer data for all blocks that it shares with these? Under leg->lock. */
-bool istripe_overlay_covers(const struct istripe_overlay *overlay, u64 lba, u32 blocks);
+bool istripe_overlay_covers(const struct istripe_overlay *overlay,
+			    const struct istripe_range *range);
 
 /* May a read get data of an overlay? Without a lock: what is acknowledged is seen. */
 bool istripe_overlays_may_meet(const struct istripe_leg *leg,
@@ -100,6 +100,9 @@ enum istripe_overlay_admits istripe_overlays_admit(struct istripe_leg *leg,
 bool istripe_overlays_patch(struct istripe_leg_task *leg_task);
 
 u32 istripe_overlay_block_bytes(const struct istripe_leg *leg);
+
+/* Of its data. */
+u32 istripe_overlay_bytes(const struct istripe_leg *leg, const struct istripe_overlay *overlay);
 
 /* It is on no list any more. */
 void istripe_overlay_free(struct istripe_overlay *overlay);

@@ -23,9 +23,8 @@
 #define OVERLAY_RETRY_MS	1000
 
 struct overlay_run {
-	u64 lba;
+	struct istripe_range range;
 	u64 sector;			/* of the volume's disk */
-	u32 blocks;
 };
 
 /* The next blocks of an overlay that are to be written, within a page and a chunk of the volume. */
@@ -34,20 +33,19 @@ static bool overlay_next_run(struct istripe_leg *leg, const struct istripe_overl
 {
 	const struct istripe_stripe *stripe = &leg->volume->stripe;
 	u32 shift = ilog2(istripe_overlay_block_bytes(leg)) - SECTOR_SHIFT;
+	u32 blocks = istripe_range_blocks(&overlay->range);
 	u32 first, chunk_left, most = PAGE_SECTORS >> shift;
-	bool found;
 
 	spin_lock_bh(&leg->lock);
-	first = find_next_bit(overlay->valid, overlay->blocks, at);
-	found = first < overlay->blocks;
-	run->lba = overlay->lba + first;
-	run->sector = istripe_stripe_sector(stripe, leg->index, run->lba << shift);
+	first = find_next_bit(overlay->valid, blocks, at);
+	run->range.lba = overlay->range.lba + first;
+	run->sector = istripe_stripe_sector(stripe, leg->index, run->range.lba << shift);
 	chunk_left = stripe->chunk_sectors - (run->sector & (stripe->chunk_sectors - 1));
 	most = min(most, chunk_left >> shift);
-	run->blocks = find_next_zero_bit(overlay->valid, min(first + most, overlay->blocks),
-					 first) - first;
+	run->range.end = overlay->range.lba +
+			 find_next_zero_bit(overlay->valid, min(first + most, blocks), first);
 	spin_unlock_bh(&leg->lock);
-	return found;
+	return first < blocks;
 }
 
 /* Returns the writes that waited for the copy before, if any. */
@@ -56,7 +54,7 @@ static void overlay_set_copy(struct istripe_leg *leg, const struct bio_vec *copy
 {
 	spin_lock_bh(&leg->lock);
 	leg->overlays.copy = copy;
-	leg->overlays.copy_blocks = 0;
+	leg->overlays.copy_range = (struct istripe_range) {};
 	list_splice_init(&leg->overlays.waiting, list);
 	spin_unlock_bh(&leg->lock);
 }
@@ -77,7 +75,8 @@ static int overlay_write_run(struct istripe_leg *leg, const struct overlay_run *
 		return -ENOMEM;
 	bio_init(&bio, leg->volume->disk->part0, &bvec, 1, REQ_OP_WRITE | REQ_SYNC | REQ_NOMERGE);
 	/* Its content comes when it is sent: see istripe_overlays_admit(). */
-	__bio_add_page(&bio, page, run->blocks * istripe_overlay_block_bytes(leg), 0);
+	__bio_add_page(&bio, page, istripe_range_blocks(&run->range) *
+		       istripe_overlay_block_bytes(leg), 0);
 	bio.bi_iter.bi_sector = run->sector;
 	overlay_set_copy(leg, &bvec, &list);
 	ret = submit_bio_wait(&bio);
@@ -98,7 +97,7 @@ static int overlay_write(struct istripe_leg *leg, struct istripe_overlay *overla
 	while (overlay_next_run(leg, overlay, at, &run)) {
 		error = overlay_write_run(leg, &run);
 		ret = ret ?: error;
-		at = run.lba - overlay->lba + run.blocks;
+		at = run.range.end - overlay->range.lba;
 	}
 	return ret;
 }
@@ -121,8 +120,7 @@ static void overlay_forget(struct istripe_leg *leg, struct istripe_overlay *over
 	spin_lock_bh(&leg->lock);
 	overlays->epoch = overlays->epoch + 1 ?: 1;
 	list_del(&overlay->entry);
-	WRITE_ONCE(overlays->bytes,
-		   overlays->bytes - overlay->blocks * istripe_overlay_block_bytes(leg));
+	WRITE_ONCE(overlays->bytes, overlays->bytes - istripe_overlay_bytes(leg, overlay));
 	WRITE_ONCE(overlays->count, overlays->count - 1);
 	spin_unlock_bh(&leg->lock);
 	istripe_overlay_free(overlay);

@@ -83,20 +83,18 @@ void istripe_cdb_write_same16(u8 *cdb, u64 lba, u32 blocks, bool unmap)
 		cdb[1] = CDB_WRITE_SAME_UNMAP;
 }
 
-void istripe_cdb_range(const u8 *cdb, const u8 *list, u64 *lba, u32 *blocks)
+void istripe_cdb_range(const u8 *cdb, const u8 *list, struct istripe_range *range)
 {
+	range->lba = get_unaligned_be64(cdb[0] == UNMAP ? list + 8 : cdb + 2);
 	switch (cdb[0]) {
 	case UNMAP:
-		*lba = get_unaligned_be64(list + 8);
-		*blocks = get_unaligned_be32(list + 16);
+		range->end = range->lba + get_unaligned_be32(list + 16);
 		break;
 	case CDB_WRITE_ATOMIC_16:
-		*lba = get_unaligned_be64(cdb + 2);
-		*blocks = get_unaligned_be16(cdb + 12);
+		range->end = range->lba + get_unaligned_be16(cdb + 12);
 		break;
 	default:
-		*lba = get_unaligned_be64(cdb + 2);
-		*blocks = get_unaligned_be32(cdb + 10);
+		range->end = range->lba + get_unaligned_be32(cdb + 10);
 	}
 }
 

@@ -6,6 +6,8 @@
 #include <linux/types.h>
 #include <scsi/scsi_proto.h>
 
+#include "scsi/range.h"
+
 #define ISTRIPE_CDB_BYTES		16
 #define ISTRIPE_UNMAP_PARAMETER_BYTES	24	/* header and one descriptor */
 
@@ -76,10 +78,9 @@ void istripe_cdb_write_same16(u8 *cdb, u64 lba, u32 blocks, bool unmap);
  * istripe_cdb_range() - the blocks that a command of the functions above changes
  * @cdb: WRITE(16), WRITE ATOMIC(16), WRITE SAME(16) or UNMAP
  * @list: the parameter list of UNMAP, of one range
- * @lba: set to the first block
- * @blocks: set to the number of blocks
+ * @range: filled
  */
-void istripe_cdb_range(const u8 *cdb, const u8 *list, u64 *lba, u32 *blocks);
+void istripe_cdb_range(const u8 *cdb, const u8 *list, struct istripe_range *range);
 
 /**
  * istripe_cdb_inquiry() - standard INQUIRY, SPC-5 6.6
