@@ -27,21 +27,25 @@ struct overlay_run {
 	u64 sector;			/* of the volume's disk */
 };
 
-/* The next blocks of an overlay that are to be written, within a page and a chunk of the volume. */
+/*
+ * The next blocks of an overlay that are to be written, within an aligned page of the volume's disk
+ * and a chunk. The block layer never splits these: the second one of two requests would need
+ * another tag, and those that wait for the first one may have them all.
+ */
 static bool overlay_next_run(struct istripe_leg *leg, const struct istripe_overlay *overlay,
 			     u32 at, struct overlay_run *run)
 {
 	const struct istripe_stripe *stripe = &leg->volume->stripe;
 	u32 shift = ilog2(istripe_overlay_block_bytes(leg)) - SECTOR_SHIFT;
+	u32 piece_sectors = min_t(u32, PAGE_SECTORS, stripe->chunk_sectors);
 	u32 blocks = istripe_range_blocks(&overlay->range);
-	u32 first, chunk_left, most = PAGE_SECTORS >> shift;
+	u32 first, most;
 
 	spin_lock_bh(&leg->lock);
 	first = find_next_bit(overlay->valid, blocks, at);
 	run->range.lba = overlay->range.lba + first;
 	run->sector = istripe_stripe_sector(stripe, leg->index, run->range.lba << shift);
-	chunk_left = stripe->chunk_sectors - (run->sector & (stripe->chunk_sectors - 1));
-	most = min(most, chunk_left >> shift);
+	most = (piece_sectors - (run->sector & (piece_sectors - 1))) >> shift;
 	run->range.end = overlay->range.lba +
 			 find_next_zero_bit(overlay->valid, min(first + most, blocks), first);
 	spin_unlock_bh(&leg->lock);
