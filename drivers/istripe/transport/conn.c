@@ -196,37 +196,6 @@ static void conn_restore_callbacks(struct istripe_conn *conn)
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
-/*
- * A caller that finds tx_mutex taken sets TX_MISSED; the holder checks it after unlocking (P41).
- * Returns more than 0 when there may be more to send.
- */
-static int conn_send(struct istripe_conn *conn)
-{
-	int ret;
-
-	if (!mutex_trylock(&conn->tx_mutex)) {
-		set_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags);
-		/* Flag before the second try; the holder unlocks before it checks the flag. */
-		smp_mb__after_atomic();
-		if (!mutex_trylock(&conn->tx_mutex))
-			return 0;
-	}
-	clear_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags);
-	/* Flag before the read of @submitted. */
-	smp_mb__after_atomic();
-	ret = istripe_conn_transmit(conn);
-	mutex_unlock(&conn->tx_mutex);
-	/* The loss of a connection may show here first, or in conn_io_receive(). */
-	if (ret < 0)
-		istripe_session_fault(conn->session, ret, "%s: %s (%pe)",
-				      ret == -EIO || ret == -ENOMEM ? "cannot send" :
-				      "the connection was lost", istripe_error_words(ret),
-				      ERR_PTR(ret));
-	/* Unlock before the flag: see above. */
-	smp_mb();
-	return ret ?: test_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags);
-}
-
 /* Receives what softirq left over, and notices the end of the connection. */
 static int conn_io_receive(struct istripe_conn *conn)
 {
@@ -272,7 +241,7 @@ static void conn_io_work(struct work_struct *work)
 		    test_bit(ISTRIPE_SESSION_FAULTED, &conn->session->flags))
 			goto out;
 		received = conn_io_receive(conn);
-		sent = conn_send(conn);
+		sent = istripe_conn_send(conn);
 		if (received < 0 || sent < 0)
 			goto out;
 		if (!received && !sent)
@@ -410,7 +379,7 @@ void istripe_conn_flush(struct istripe_conn *conn)
 	if (test_bit(ISTRIPE_CONN_STOPPED, &conn->flags))
 		return;
 	noreclaim = memalloc_noreclaim_save();
-	if (conn_send(conn) > 0 && test_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags))
+	if (istripe_conn_send(conn) > 0 && test_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags))
 		istripe_conn_kick(conn);
 	memalloc_noreclaim_restore(noreclaim);
 }

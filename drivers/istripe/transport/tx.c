@@ -12,6 +12,7 @@
 #include <compat/unaligned.h>
 #include <trace/events/istripe.h>
 
+#include "iscsi/error.h"
 #include "transport/conn.h"
 #include "transport/inject.h"
 #include "transport/tx.h"
@@ -532,7 +533,11 @@ static int transmit_send(struct istripe_conn *conn)
 	return ret;
 }
 
-int istripe_conn_transmit(struct istripe_conn *conn)
+/*
+ * Under tx_mutex. Returns 1 when something was sent, 0 when there is nothing to send or the socket
+ * is full, or -errno.
+ */
+static int transmit_batches(struct istripe_conn *conn)
 {
 	u32 budget = SENDS_MAX;
 	int sent = 0;
@@ -563,4 +568,32 @@ int istripe_conn_transmit(struct istripe_conn *conn)
 			return ret;
 		sent = 1;
 	}
+}
+
+/* A caller that finds tx_mutex taken sets TX_MISSED; the holder checks it after unlocking (P41). */
+int istripe_conn_send(struct istripe_conn *conn)
+{
+	int ret;
+
+	if (!mutex_trylock(&conn->tx_mutex)) {
+		set_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags);
+		/* Flag before the second try; the holder unlocks before it checks the flag. */
+		smp_mb__after_atomic();
+		if (!mutex_trylock(&conn->tx_mutex))
+			return 0;
+	}
+	clear_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags);
+	/* Flag before the read of @submitted. */
+	smp_mb__after_atomic();
+	ret = transmit_batches(conn);
+	mutex_unlock(&conn->tx_mutex);
+	/* The loss of a connection may show here first, or in conn_io_receive(). */
+	if (ret < 0)
+		istripe_session_fault(conn->session, ret, "%s: %s (%pe)",
+				      ret == -EIO || ret == -ENOMEM ? "cannot send" :
+				      "the connection was lost", istripe_error_words(ret),
+				      ERR_PTR(ret));
+	/* Unlock before the flag: see above. */
+	smp_mb();
+	return ret ?: test_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags);
 }

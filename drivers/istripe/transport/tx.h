@@ -26,9 +26,9 @@ struct istripe_transmit {
 void istripe_conn_transmit_init(struct istripe_conn *conn);
 
 /*
- * Sends what there is to send, under tx_mutex. Returns 1 when something was sent, 0 when there is
- * nothing to send or the socket is full, or -errno.
+ * Sends what there is to send; when another thread is sending, that one goes on with it. An error
+ * is a fault of the session. Returns more than 0 when there may be more to send, or -errno. Sleeps.
  */
-int istripe_conn_transmit(struct istripe_conn *conn);
+int istripe_conn_send(struct istripe_conn *conn);
 
 #endif
