@@ -3,13 +3,11 @@
 
 #include <linux/interrupt.h>
 #include <linux/netdevice.h>
-#include <linux/sched/clock.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/tcp.h>
 #include <net/busy_poll.h>
 #include <net/tcp.h>
-#include <compat/hrtimer.h>
 #include <compat/sock.h>
 #include <trace/events/istripe.h>
 
@@ -17,21 +15,13 @@
 #include "transport/conn.h"
 #include "transport/inject.h"
 #include "transport/keepalive.h"
-#include "transport/sender.h"
 #include "transport/socket.h"
-#include "transport/transport.h"
+#include "transport/submitter.h"
 #include "transport/zerocopy.h"
 
 #define IO_WORK_BUDGET_MS	2
 /* How long a stop waits for the network stack to let go of pages. */
 #define DRAIN_TIMEOUT_MS	10000
-/* Commands left to the sender thread before a submitter sends again. */
-#define DEFERRED_MAX	16
-/* A submitter that takes so many times the least from one command to the next computes. */
-#define PAUSE_FACTOR	16
-#define LEAST_NS	(2 * NSEC_PER_USEC)
-/* Deferred commands wait so long while the submitter computes; twice that at worst. */
-#define DEFERRED_TIME	ns_to_ktime(NSEC_PER_MSEC)
 
 void istripe_conn_set_state(struct istripe_conn *conn, enum istripe_conn_state state)
 {
@@ -40,12 +30,6 @@ void istripe_conn_set_state(struct istripe_conn *conn, enum istripe_conn_state s
 	WARN_ON_ONCE(!istripe_conn_state_may(conn->state, state));
 	WRITE_ONCE(conn->state, state);
 	conn->session->ops->changed(conn->session);
-}
-
-void istripe_conn_kick(struct istripe_conn *conn)
-{
-	if (!test_bit(ISTRIPE_CONN_STOPPED, &conn->flags))
-		queue_work(istripe_io_wq, &conn->io_work);
 }
 
 void istripe_conn_await_release(struct istripe_conn *conn)
@@ -252,141 +236,9 @@ out:
 	memalloc_noreclaim_restore(noreclaim);
 }
 
-/* Only sends: receiving is left to one worker. */
-static void conn_sender_work(struct kthread_work *work)
-{
-	istripe_conn_flush(container_of(work, struct istripe_submitter, work)->conn);
-}
-
-static bool conn_idle(const struct istripe_conn *conn)
-{
-	return READ_ONCE(conn->commands_sent) == READ_ONCE(conn->commands_answered);
-}
-
-/*
- * How long a command takes to submit depends on the machine: hence the least that was seen on this
- * processor. A first one that is too long is corrected by the next burst.
- */
-static bool submitter_computed(struct istripe_submitter *submitter, u64 now)
-{
-	u64 gap_ns = now - READ_ONCE(submitter->at);
-	u64 least_ns = READ_ONCE(submitter->least_ns);
-
-	if (!least_ns || gap_ns < least_ns)
-		WRITE_ONCE(submitter->least_ns, max_t(u64, gap_ns, LEAST_NS));
-	return least_ns && gap_ns > PAUSE_FACTOR * least_ns;
-}
-
-/*
- * Will the caller submit more at once? It has submitted here last, and not slept or computed since,
- * or it submitted several commands the last time.
- */
-static bool submitter_goes_on(struct istripe_submitter *submitter, bool idle)
-{
-	unsigned long sleeps = current->nvcsw;
-	u32 burst = READ_ONCE(submitter->burst);
-	bool same = READ_ONCE(submitter->last) == current;
-	bool slept = READ_ONCE(submitter->sleeps) != sleeps;
-	u64 now = local_clock();
-	bool goes_on = same && !slept && !submitter_computed(submitter, now);
-
-	WRITE_ONCE(submitter->at, now);
-	if (goes_on) {
-		WRITE_ONCE(submitter->burst, burst + 1);
-		return !idle || READ_ONCE(submitter->deferred);
-	}
-	WRITE_ONCE(submitter->last, current);
-	WRITE_ONCE(submitter->sleeps, sleeps);
-	WRITE_ONCE(submitter->burst, 1);
-	WRITE_ONCE(submitter->deferred, 0);
-	return same && slept && burst > 1;
-}
-
-/*
- * Is it worth while to wait for more? Not for a submitter that waits for each answer or polls. A
- * submitter of one command after the other is about to submit the next: together they cost one
- * packet, and the sender thread of its processor sends when it pauses, a worker after DEFERRED_TIME
- * when it computes. A caller that is moved to another processor meanwhile guesses wrong; either
- * answer is right.
- */
-static bool conn_defers(struct istripe_conn *conn, struct istripe_submitter *submitter,
-			bool polled)
-{
-	bool batch_ends = READ_ONCE(conn->held);
-	bool goes_on = !polled && submitter_goes_on(submitter, conn_idle(conn));
-	u32 deferred = READ_ONCE(submitter->deferred);
-	bool defers = goes_on && !batch_ends && deferred < DEFERRED_MAX;
-
-	if (batch_ends)
-		WRITE_ONCE(conn->held, false);
-	WRITE_ONCE(submitter->deferred, defers ? deferred + 1 : 0);
-	return defers;
-}
-
-/* If anything has been sent since the timer was started, so was all that waited then. */
-static enum hrtimer_restart submitter_timer_fires(struct hrtimer *timer)
-{
-	struct istripe_submitter *submitter = container_of(timer, struct istripe_submitter, timer);
-	struct istripe_conn *conn = submitter->conn;
-	u64 sent = READ_ONCE(conn->commands_sent);
-
-	if (!llist_empty(&conn->submitted) && sent != submitter->timed_sent) {
-		submitter->timed_sent = sent;
-		hrtimer_forward_now(timer, DEFERRED_TIME);
-		return HRTIMER_RESTART;
-	}
-	WRITE_ONCE(submitter->timed, false);
-	/* Flag before list: pairs with submitter_defer(). */
-	smp_mb();
-	if (!llist_empty(&conn->submitted))
-		istripe_conn_kick(conn);
-	return HRTIMER_NORESTART;
-}
-
-static void submitter_defer(struct istripe_submitter *submitter)
-{
-	istripe_sender_queue(submitter->cpu, &submitter->work);
-	/* A full barrier, list before flag: pairs with submitter_timer_fires(). */
-	if (xchg(&submitter->timed, true))
-		return;
-	submitter->timed_sent = READ_ONCE(submitter->conn->commands_sent);
-	hrtimer_start(&submitter->timer, DEFERRED_TIME, HRTIMER_MODE_REL_PINNED);
-}
-
-void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, bool may_send,
-			 bool more)
-{
-	struct istripe_submitter *submitter = &conn->submitters[raw_smp_processor_id()];
-	/* Once on the list it may be done at any time. */
-	bool polled = task->polled;
-
-	llist_add(&task->submit_node, &conn->submitted);
-	if (!may_send)
-		istripe_conn_kick(conn);
-	else if (more)
-		WRITE_ONCE(conn->held, true);
-	else if (!conn_defers(conn, submitter, polled))
-		istripe_conn_flush(conn);
-	else if (!test_bit(ISTRIPE_CONN_STOPPED, &conn->flags))
-		submitter_defer(submitter);
-}
-
-void istripe_conn_flush(struct istripe_conn *conn)
-{
-	unsigned int noreclaim;
-
-	/* After the end nothing is sent any more. */
-	if (test_bit(ISTRIPE_CONN_STOPPED, &conn->flags))
-		return;
-	noreclaim = memalloc_noreclaim_save();
-	if (istripe_conn_send(conn) > 0 && test_bit(ISTRIPE_CONN_TX_MISSED, &conn->flags))
-		istripe_conn_kick(conn);
-	memalloc_noreclaim_restore(noreclaim);
-}
-
 void istripe_conn_poll(struct istripe_conn *conn)
 {
-	if (!conn_idle(conn))
+	if (!istripe_conn_is_idle(conn))
 		sk_busy_loop(conn->sock->sk, true);
 }
 
@@ -627,17 +479,10 @@ void istripe_conn_cut(struct istripe_conn *conn)
 
 void istripe_conn_halt(struct istripe_conn *conn)
 {
-	struct istripe_submitter *submitter;
-	int cpu;
-
 	istripe_conn_cut(conn);
 	tasklet_kill(&conn->receive_tasklet);
 	cancel_delayed_work_sync(&conn->keepalive_work);
-	for_each_possible_cpu(cpu) {
-		submitter = &conn->submitters[cpu];
-		hrtimer_cancel(&submitter->timer);
-		kthread_cancel_work_sync(&submitter->work);
-	}
+	istripe_submitters_stop(conn);
 	cancel_work_sync(&conn->io_work);
 	cancel_work_sync(&conn->release_work);
 }
@@ -653,26 +498,6 @@ bool istripe_conn_stop(struct istripe_conn *conn)
 	conn_release_socket(conn);
 	istripe_conn_set_state(conn, ISTRIPE_CONN_FREE);
 	return drained;
-}
-
-static int conn_make_submitters(struct istripe_conn *conn)
-{
-	struct istripe_submitter *submitter;
-	int cpu;
-
-	/* Not percpu memory: its mutex may be held by a caller that waits for this volume. */
-	conn->submitters = kvcalloc(nr_cpu_ids, sizeof(*conn->submitters), GFP_KERNEL);
-	if (!conn->submitters)
-		return -ENOMEM;
-	for_each_possible_cpu(cpu) {
-		submitter = &conn->submitters[cpu];
-		submitter->conn = conn;
-		submitter->cpu = cpu;
-		kthread_init_work(&submitter->work, conn_sender_work);
-		istripe_compat_hrtimer_setup(&submitter->timer, submitter_timer_fires,
-					     HRTIMER_MODE_REL_PINNED);
-	}
-	return 0;
 }
 
 struct istripe_conn *istripe_conn_alloc(struct istripe_session *session, u16 cid)
@@ -698,7 +523,7 @@ struct istripe_conn *istripe_conn_alloc(struct istripe_session *session, u16 cid
 	INIT_LIST_HEAD(&conn->ping.entry);
 	conn->rx.control_bytes = ISTRIPE_CONTROL_BYTES;
 	conn->rx.control = kmalloc(ISTRIPE_CONTROL_BYTES, GFP_KERNEL);
-	if (conn_make_submitters(conn) || istripe_tx_batch_init(&conn->tx.batch) ||
+	if (istripe_submitters_alloc(conn) || istripe_tx_batch_init(&conn->tx.batch) ||
 	    !conn->rx.control) {
 		istripe_conn_free(conn);
 		return NULL;
@@ -722,7 +547,7 @@ void istripe_conn_free(struct istripe_conn *conn)
 	list_for_each_entry_safe(control, next, &conn->controls, entry)
 		kfree(control);
 	istripe_tx_batch_exit(&conn->tx.batch);
-	kvfree(conn->submitters);
+	istripe_submitters_free(conn);
 	kfree(conn->rx.control);
 	kvfree(conn);
 }

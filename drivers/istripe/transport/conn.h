@@ -24,8 +24,6 @@
 #define ISTRIPE_TRANSPORT_CONN_H
 
 #include <linux/interrupt.h>
-#include <linux/hrtimer.h>
-#include <linux/kthread.h>
 #include <linux/llist.h>
 #include <linux/mutex.h>
 #include <linux/net.h>
@@ -37,7 +35,10 @@
 #include "iscsi/state.h"
 #include "transport/rx.h"
 #include "transport/session.h"
+#include "transport/transport.h"
 #include "transport/tx.h"
+
+struct istripe_submitter;
 
 #define ISTRIPE_CONTROLS_MAX	16	/* with so many waiting to be sent nothing is received */
 
@@ -52,22 +53,6 @@ enum istripe_conn_flag {
 	ISTRIPE_CONN_RX_PENDING,	/* the worker, or the tasklet, shall receive */
 	ISTRIPE_CONN_RX_PAUSED,		/* nothing is received: see istripe_conn_send_control() */
 };
-
-/* Hints of the submitters of one processor: see conn_defers(). */
-struct istripe_submitter {
-	struct istripe_conn *conn;
-	unsigned int cpu;
-	const void *last;		/* task_struct of the last one, not to be followed */
-	unsigned long sleeps;		/* of the last one, when it submitted */
-	u64 at;				/* ns, when it submitted last */
-	u64 least_ns;			/* from one command of any to its next */
-	u32 burst;			/* commands of the last one since it has paused */
-	u32 deferred;			/* commands since one was sent from here */
-	struct kthread_work work;	/* sends when the submitter pauses */
-	struct hrtimer timer;		/* or does not pause */
-	bool timed;
-	u64 timed_sent;			/* commands that had been sent when it was started */
-} ____cacheline_aligned_in_smp;
 
 struct istripe_conn {
 	struct istripe_session *session;
@@ -170,20 +155,20 @@ bool istripe_conn_stop(struct istripe_conn *conn);
 void istripe_conn_set_state(struct istripe_conn *conn, enum istripe_conn_state state);
 
 /* Lets io_work run both sides. Any context. */
-void istripe_conn_kick(struct istripe_conn *conn);
+static inline void istripe_conn_kick(struct istripe_conn *conn)
+{
+	if (!test_bit(ISTRIPE_CONN_STOPPED, &conn->flags))
+		queue_work(istripe_io_wq, &conn->io_work);
+}
+
+/* Are all commands answered? Any context. */
+static inline bool istripe_conn_is_idle(const struct istripe_conn *conn)
+{
+	return READ_ONCE(conn->commands_sent) == READ_ONCE(conn->commands_answered);
+}
 
 /* Lets release_work look at @unreleased, now and with each acknowledgment. Any context. */
 void istripe_conn_await_release(struct istripe_conn *conn);
-
-/* @task has its ITT, references and transfer. Otherwise as istripe_session_submit(). */
-void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, bool may_send,
-			 bool more);
-
-/*
- * Sends what submitters have queued. When another thread is sending, that thread or io_work
- * sends it. Sleeps; the caller holds no socket lock.
- */
-void istripe_conn_flush(struct istripe_conn *conn);
 
 /*
  * Does what the NIC's interrupt would make softirq do later: it takes packets from the NIC and

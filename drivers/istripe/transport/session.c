@@ -14,6 +14,7 @@
 #include "scsi/sense.h"
 #include "transport/conn.h"
 #include "transport/session.h"
+#include "transport/submitter.h"
 
 #define REDIRECT_HOPS_MAX	4
 

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Submitters: the threads that submit commands to a connection. One sends its command itself, or
+ * defers it: the command is left to the sender thread of its processor (sender.h), for it is about
+ * to be followed by others.
+ *
+ * A connection has one struct istripe_submitter for each processor. It has hints about the thread
+ * that submitted there last, and needs no lock: a wrong guess costs time only.
+ */
+#ifndef ISTRIPE_TRANSPORT_SUBMITTER_H
+#define ISTRIPE_TRANSPORT_SUBMITTER_H
+
+#include <linux/cache.h>
+#include <linux/hrtimer.h>
+#include <linux/kthread.h>
+#include <linux/types.h>
+
+struct istripe_conn;
+struct istripe_task;
+
+/* Of one processor. */
+struct istripe_submitter {
+	struct istripe_conn *conn;
+	unsigned int cpu;
+	const void *last;		/* task_struct of the last one, not to be followed */
+	unsigned long sleeps;		/* of the last one, when it submitted */
+	u64 at;				/* ns, when it submitted last */
+	u64 least_ns;			/* from one command of any to its next */
+	u32 burst;			/* commands of the last one since it has paused */
+	u32 deferred;			/* commands since one was sent from here */
+	struct kthread_work work;	/* sends when the submitter pauses */
+	struct hrtimer timer;		/* or does not pause */
+	bool timed;
+	u64 timed_sent;			/* commands that had been sent when it was started */
+} ____cacheline_aligned_in_smp;
+
+/* For a new connection; 0 or -ENOMEM. */
+int istripe_submitters_alloc(struct istripe_conn *conn);
+
+/* @conn is halted, or has no submitters yet. */
+void istripe_submitters_free(struct istripe_conn *conn);
+
+/* @conn is cut: ends the sending of what was deferred. Sleeps. */
+void istripe_submitters_stop(struct istripe_conn *conn);
+
+/* @task has its ITT, references and transfer. Otherwise as istripe_session_submit(). */
+void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, bool may_send,
+			 bool more);
+
+/*
+ * Sends what submitters have queued. When another thread is sending, that thread or io_work
+ * sends it. Sleeps; the caller holds no socket lock.
+ */
+void istripe_conn_flush(struct istripe_conn *conn);
+
+#endif
