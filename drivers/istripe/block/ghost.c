@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
 #include <linux/errno.h>
 #include <linux/minmax.h>
+#include <linux/printk.h>
 #include <linux/slab.h>
+#include <linux/srcu.h>
 
 #include "block/ghost.h"
 #include "block/leg.h"
@@ -170,7 +174,8 @@ long istripe_ghosts_overlay_left(const struct istripe_nexus *nexus,
 	return due - jiffies;
 }
 
-bool istripe_ghosts_want_overlays(const struct istripe_nexus *nexus)
+/* Has a task waited for ghost_timeout_ms? Takes leg->lock. */
+static bool ghosts_want_overlays(const struct istripe_nexus *nexus)
 {
 	const struct istripe_leg_task *leg_task;
 	struct istripe_leg *leg = nexus->leg;
@@ -183,7 +188,8 @@ bool istripe_ghosts_want_overlays(const struct istripe_nexus *nexus)
 	return want;
 }
 
-void istripe_ghosts_take_overlaid(struct istripe_nexus *nexus, struct list_head *list)
+/* Moves the tasks that no ghost of the nexus keeps any more to @list. */
+static void ghosts_take_overlaid(struct istripe_nexus *nexus, struct list_head *list)
 {
 	struct istripe_leg_task *leg_task, *next;
 
@@ -191,6 +197,23 @@ void istripe_ghosts_take_overlaid(struct istripe_nexus *nexus, struct list_head 
 	list_for_each_entry_safe(leg_task, next, &nexus->awaiting_fence, entry)
 		if (leg_task->behind && istripe_ghosts_in_the_way(nexus->leg, leg_task) != nexus)
 			list_move_tail(&leg_task->entry, list);
+}
+
+void istripe_ghosts_overlay(struct istripe_leg *leg, struct list_head *list)
+{
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (ghosts_want_overlays(nexus))
+			istripe_overlays_create(nexus);
+	spin_lock_bh(&leg->lock);
+	leg->overlays.noted = false;
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		ghosts_take_overlaid(nexus, list);
+	spin_unlock_bh(&leg->lock);
+	srcu_read_unlock(&leg->srcu, section);
 }
 
 void istripe_ghosts_take_overdue(struct istripe_nexus *nexus, struct list_head *list)
@@ -204,4 +227,11 @@ void istripe_ghosts_take_overdue(struct istripe_nexus *nexus, struct list_head *
 		list_move_tail(&leg_task->entry, list);
 		nexus->behind_failed = true;
 	}
+}
+
+void istripe_ghosts_warn(const struct istripe_leg *leg, const char *what)
+{
+	if (READ_ONCE(leg->ghost_nexuses) || READ_ONCE(leg->overlays.count))
+		pr_warn("%s/%u: %s with ghost_writes: until the lost paths have logged in again no other host may write to this LUN\n",
+			leg->volume->name, leg->index, what);
 }

@@ -83,13 +83,16 @@ long istripe_ghosts_left(const struct istripe_leg_task *leg_task);
 long istripe_ghosts_overlay_left(const struct istripe_nexus *nexus,
 				 const struct istripe_leg_task *leg_task);
 
-/* Has a task waited for so long? Takes leg->lock. */
-bool istripe_ghosts_want_overlays(const struct istripe_nexus *nexus);
+/*
+ * Makes overlays for the ghosts that a task has waited for so long for, and moves the tasks that no
+ * ghost keeps any more to @list. Sleeps.
+ */
+void istripe_ghosts_overlay(struct istripe_leg *leg, struct list_head *list);
 
-/* Moves the tasks that no ghost of the nexus keeps any more to @list. Under leg->lock. */
-void istripe_ghosts_take_overlaid(struct istripe_nexus *nexus, struct list_head *list);
-
-/* The same with the tasks that have waited for too long. */
+/* Moves the tasks that have waited for too long to @list. Under leg->lock. */
 void istripe_ghosts_take_overdue(struct istripe_nexus *nexus, struct list_head *list);
+
+/* If there are ghosts: says that no other host may write to the LUN. @what: begins the message. */
+void istripe_ghosts_warn(const struct istripe_leg *leg, const char *what);
 
 #endif

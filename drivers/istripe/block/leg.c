@@ -533,17 +533,10 @@ void istripe_leg_nexus_drained(struct istripe_leg *leg, struct istripe_nexus *ne
 	leg_fail_if_over(leg);
 }
 
-static void leg_warn_of_ghosts(const struct istripe_leg *leg, const char *what)
-{
-	if (READ_ONCE(leg->ghost_nexuses) || READ_ONCE(leg->overlays.count))
-		pr_warn("%s/%u: %s with ghost_writes: until the lost paths have logged in again no other host may write to this LUN\n",
-			leg->volume->name, leg->index, what);
-}
-
 void istripe_leg_fence_set(struct istripe_leg *leg)
 {
 	if (READ_ONCE(leg->fence) == ISTRIPE_FENCE_PATH)
-		leg_warn_of_ghosts(leg, "fence is set to path");
+		istripe_ghosts_warn(leg, "fence is set to path");
 	istripe_leg_resend(leg);
 }
 
@@ -578,23 +571,6 @@ void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_tas
 	}
 	spin_unlock_bh(&leg->lock);
 	leg_fail_if_over(leg);
-}
-
-void istripe_leg_super_unfenced(struct istripe_leg *leg, struct istripe_nexus *nexus)
-{
-	spin_lock_bh(&leg->lock);
-	nexus->super_unfenced = true;
-	spin_unlock_bh(&leg->lock);
-}
-
-bool istripe_leg_super_is_unfenced(struct istripe_leg *leg, const struct istripe_nexus *nexus)
-{
-	bool super_unfenced;
-
-	spin_lock_bh(&leg->lock);
-	super_unfenced = nexus->super_unfenced;
-	spin_unlock_bh(&leg->lock);
-	return super_unfenced;
 }
 
 /* @served: istripe_leg_serving() before the change that has just been made. */
@@ -699,25 +675,6 @@ u32 istripe_leg_path_fenced(struct istripe_leg *leg, const struct istripe_path *
 	return leg_take_as_ended(leg, path, &any);
 }
 
-static void leg_overlay(struct istripe_leg *leg)
-{
-	int section = srcu_read_lock(&leg->srcu);
-	struct istripe_nexus *nexus;
-	LIST_HEAD(list);
-	u32 at;
-
-	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (istripe_ghosts_want_overlays(nexus))
-			istripe_overlays_create(nexus);
-	spin_lock_bh(&leg->lock);
-	leg->overlays.noted = false;
-	istripe_leg_for_each_nexus(leg, nexus, at)
-		istripe_ghosts_take_overlaid(nexus, &list);
-	spin_unlock_bh(&leg->lock);
-	srcu_read_unlock(&leg->srcu, section);
-	istripe_leg_redrive(leg, &list);
-}
-
 /* Their time is over. They were never sent. */
 static void leg_fail_behind(struct istripe_leg *leg)
 {
@@ -743,8 +700,10 @@ static void leg_fence_work(struct work_struct *work)
 					       fence_work);
 	bool any = false;
 	u32 writes = leg_take_as_ended(leg, NULL, &any);
+	LIST_HEAD(list);
 
-	leg_overlay(leg);
+	istripe_ghosts_overlay(leg, &list);
+	istripe_leg_redrive(leg, &list);
 	leg_fail_behind(leg);
 	if (any)
 		pr_warn("%s/%u: fence_timeout_ms is over: %u write(s) are sent, and I/O goes on; the target may still carry out old writes\n",
@@ -899,13 +858,10 @@ void istripe_leg_stop(struct istripe_leg *leg)
 	istripe_leg_for_each_nexus(leg, nexus, at)
 		istripe_nexus_stop(nexus);
 	mutex_unlock(&leg->paths_lock);
-	leg_warn_of_ghosts(leg, "it stops");
+	istripe_ghosts_warn(leg, "it stops");
 	/* In this order: the first one may queue the second one. */
 	cancel_delayed_work_sync(&leg->fence_work);
-	cancel_delayed_work_sync(&leg->overlays.work);
-	if (READ_ONCE(leg->overlays.count) && !READ_ONCE(leg->ghost_nexuses))
-		pr_err("%s/%u: a lost path has logged in after %u bytes of overlays were written for the last time: the LUN may have older data of these blocks\n",
-		       leg->volume->name, leg->index, READ_ONCE(leg->overlays.bytes));
+	istripe_overlays_stop(leg);
 	cancel_delayed_work_sync(&leg->recovery_work);
 	istripe_delay_stop(leg);
 	istripe_allowance_stop(leg);

@@ -259,15 +259,6 @@ void istripe_leg_resend(struct istripe_leg *leg);
  */
 void istripe_leg_fence_set(struct istripe_leg *leg);
 
-/*
- * A superblock may still be written over the nexus's session, which is lost or about to be; the leg
- * is served. Any context, within a section of nexus->srcu.
- */
-void istripe_leg_super_unfenced(struct istripe_leg *leg, struct istripe_nexus *nexus);
-
-/* Has istripe_leg_super_unfenced() been called, without a fence since? Any context. */
-bool istripe_leg_super_is_unfenced(struct istripe_leg *leg, const struct istripe_nexus *nexus);
-
 /* Nothing of the nexus's old session is carried out any more. Its worker. */
 void istripe_leg_nexus_fenced(struct istripe_leg *leg, struct istripe_nexus *nexus);
 

@@ -353,6 +353,14 @@ void istripe_overlays_init(struct istripe_leg *leg)
 	overlays->epoch = 1;
 }
 
+void istripe_overlays_stop(struct istripe_leg *leg)
+{
+	cancel_delayed_work_sync(&leg->overlays.work);
+	if (READ_ONCE(leg->overlays.count) && !READ_ONCE(leg->ghost_nexuses))
+		pr_err("%s/%u: a lost path has logged in after %u bytes of overlays were written for the last time: the LUN may have older data of these blocks\n",
+		       leg->volume->name, leg->index, READ_ONCE(leg->overlays.bytes));
+}
+
 void istripe_overlays_free(struct istripe_leg *leg)
 {
 	struct istripe_overlay *overlay, *next;

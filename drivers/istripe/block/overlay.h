@@ -66,6 +66,9 @@ enum istripe_overlay_admits {
 
 void istripe_overlays_init(struct istripe_leg *leg);
 
+/* The leg stops, nothing queues the work any more. Says if the LUN may have older data. Sleeps. */
+void istripe_overlays_stop(struct istripe_leg *leg);
+
 /* The leg is stopped. */
 void istripe_overlays_free(struct istripe_leg *leg);
 

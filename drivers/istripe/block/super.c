@@ -47,11 +47,33 @@ static int super_ask(const struct istripe_super_io *io, const u8 *cdb, u32 bytes
 	return ret;
 }
 
+/* The nexus's session is lost or about to be; the leg is served. */
+static void super_set_unfenced(struct istripe_nexus *nexus)
+{
+	struct istripe_leg *leg = nexus->leg;
+
+	spin_lock_bh(&leg->lock);
+	nexus->super_unfenced = true;
+	spin_unlock_bh(&leg->lock);
+}
+
+/* Without a fence since? */
+static bool super_is_unfenced(const struct istripe_nexus *nexus)
+{
+	struct istripe_leg *leg = nexus->leg;
+	bool super_unfenced;
+
+	spin_lock_bh(&leg->lock);
+	super_unfenced = nexus->super_unfenced;
+	spin_unlock_bh(&leg->lock);
+	return super_unfenced;
+}
+
 /* A write that was sent may be carried out as long as its session lives in the target. */
 static int super_note(const struct istripe_super_io *io, int ret)
 {
 	if (istripe_super_is_lost(ret))
-		istripe_leg_super_unfenced(io->nexus->leg, io->nexus);
+		super_set_unfenced(io->nexus);
 	return ret;
 }
 
@@ -230,7 +252,7 @@ static int leg_all_live(struct istripe_leg *leg, struct istripe_super_walk *walk
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, nexus, at) {
-		super_unfenced = istripe_leg_super_is_unfenced(leg, nexus);
+		super_unfenced = super_is_unfenced(nexus);
 		if (!super_unfenced && (READ_ONCE(nexus->live) || !READ_ONCE(nexus->wanted)))
 			continue;
 		istripe_reason_set(walk->why,

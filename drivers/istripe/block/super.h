@@ -51,7 +51,7 @@ void *istripe_super_page(const struct istripe_super_io *io);
  * others see istripe_lun_ask().
  *
  * A write that is lost with the session may still be carried out. The nexus then waits for the end
- * of that session (istripe_leg_super_unfenced()), as long as the volume is up.
+ * of that session (nexus->super_unfenced), as long as the volume is up.
  */
 int istripe_super_transfer(const struct istripe_super_io *io, u64 at_bytes, bool write,
 			   const char *what);
