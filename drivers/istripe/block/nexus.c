@@ -408,7 +408,7 @@ static void nexus_go_idle(struct istripe_nexus *nexus)
 {
 	nexus_close_ending(nexus);
 	if (nexus->owned)
-		istripe_session_logout(nexus->owned, ISTRIPE_LOGOUT_TIMEOUT_MS);
+		istripe_session_logout(nexus->owned);
 	istripe_nexus_close_session(nexus, -ECONNRESET);
 	if (nexus->state != ISTRIPE_NEXUS_IDLE)
 		nexus_set_state(nexus, ISTRIPE_NEXUS_IDLE);
@@ -592,7 +592,7 @@ static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
 	nexus->ops->lost(nexus);
 	nexus_withdraw(nexus);
 	if (logout && nexus_may_log_out(nexus))
-		istripe_session_logout(nexus->owned, ISTRIPE_LOGOUT_TIMEOUT_MS);
+		istripe_session_logout(nexus->owned);
 	nexus->asked_ms = istripe_backoff_asked_ms(nexus->owned);
 	if (time_after(jiffies, nexus->live_since + msecs_to_jiffies(SHORT_LIFE_MS))) {
 		nexus->failures = 0;

@@ -41,7 +41,6 @@ struct istripe_leg_task;
 struct istripe_nexus;
 
 #define ISTRIPE_EH_MAX	128		/* more at once: the LUN is reset */
-#define ISTRIPE_LOGOUT_TIMEOUT_MS	2000
 #define ISTRIPE_REVALIDATIONS_MAX	3	/* of one command of our own */
 #define ISTRIPE_PING_TIMEOUT_MS		5000	/* of a ping that a caller waits for */
 #define ISTRIPE_LABEL_BYTES	(ISTRIPE_NAME_BYTES + 16)

@@ -77,7 +77,7 @@ static void test_close(struct istripe_proof *proof, struct istripe_test_session 
 	if (!session)
 		return;
 	if (logout)
-		istripe_session_logout(session, ISTRIPE_LOGOUT_TIMEOUT_MS);
+		istripe_session_logout(session);
 	mutex_lock(&proof->lock);
 	test->session = NULL;
 	mutex_unlock(&proof->lock);

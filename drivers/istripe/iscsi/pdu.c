@@ -58,8 +58,6 @@ void istripe_pdu_encode_nop_out(struct iscsi_nopout *bhs, const struct istripe_p
 		.lun = n->lun,
 		.itt = tag_encode(n->itt),
 		.ttt = cpu_to_be32(n->ttt),
-		.cmdsn = cpu_to_be32(n->cmd_sn),
-		.exp_statsn = cpu_to_be32(n->exp_stat_sn),
 	};
 	put_unaligned_be24(n->data_segment_bytes, bhs->dlength);
 }
@@ -70,28 +68,21 @@ void istripe_pdu_encode_task_management(struct iscsi_tm *bhs,
 	bool abort = t->function == ISCSI_TM_FUNC_ABORT_TASK;
 
 	*bhs = (struct iscsi_tm) {
-		.opcode = ISCSI_OP_SCSI_TMFUNC | (t->immediate ? ISCSI_OP_IMMEDIATE : 0),
+		.opcode = ISCSI_OP_SCSI_TMFUNC | ISCSI_OP_IMMEDIATE,
 		.flags = ISCSI_FLAG_CMD_FINAL | (t->function & ISCSI_FLAG_TM_FUNC_MASK),
 		.lun = t->lun,
 		.itt = tag_encode(t->itt),
 		.rtt = tag_encode(abort ? t->referenced_itt : ISTRIPE_TAG_RESERVED),
-		.cmdsn = cpu_to_be32(t->cmd_sn),
-		.exp_statsn = cpu_to_be32(t->exp_stat_sn),
 		.refcmdsn = cpu_to_be32(abort ? t->ref_cmd_sn : 0),
 	};
 }
 
-void istripe_pdu_encode_logout(struct iscsi_logout *bhs, const struct istripe_pdu_logout *l)
+void istripe_pdu_encode_logout(struct iscsi_logout *bhs, u32 itt)
 {
-	bool whole_session = l->reason == ISCSI_LOGOUT_REASON_CLOSE_SESSION;
-
 	*bhs = (struct iscsi_logout) {
-		.opcode = ISCSI_OP_LOGOUT | (l->immediate ? ISCSI_OP_IMMEDIATE : 0),
-		.flags = ISCSI_FLAG_CMD_FINAL | (l->reason & ISCSI_FLAG_LOGOUT_REASON_MASK),
-		.itt = tag_encode(l->itt),
-		.cid = cpu_to_be16(whole_session ? 0 : l->cid),
-		.cmdsn = cpu_to_be32(l->cmd_sn),
-		.exp_statsn = cpu_to_be32(l->exp_stat_sn),
+		.opcode = ISCSI_OP_LOGOUT | ISCSI_OP_IMMEDIATE,
+		.flags = ISCSI_FLAG_CMD_FINAL | ISCSI_LOGOUT_REASON_CLOSE_SESSION,
+		.itt = tag_encode(itt),
 	};
 }
 

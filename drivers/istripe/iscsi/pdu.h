@@ -46,13 +46,14 @@ struct istripe_pdu_data_out {
 	bool final;		/* last PDU of its sequence */
 };
 
-/* RFC 7143 11.18; always immediate. */
+/*
+ * RFC 7143 11.18. This one, the next and logout are immediate, and have no CmdSN and ExpStatSN: the
+ * transmit side fills them in.
+ */
 struct istripe_pdu_nop_out {
 	struct scsi_lun lun;	/* copied from the NOP-In that is answered, else zero */
 	u32 itt;		/* our ping's tag; ISTRIPE_TAG_RESERVED: no answer wanted */
 	u32 ttt;		/* of the NOP-In that is answered, else ISTRIPE_TAG_RESERVED */
-	u32 cmd_sn;		/* next CmdSN, not consumed */
-	u32 exp_stat_sn;	/* next StatSN that we expect on the connection */
 	u32 data_segment_bytes;	/* ping data behind the header */
 };
 
@@ -61,21 +62,8 @@ struct istripe_pdu_task_management {
 	struct scsi_lun lun;	/* logical unit, zero for functions that concern the target */
 	u32 itt;		/* tag of this request */
 	u32 referenced_itt;	/* ABORT TASK: the task; sent as reserved for the others */
-	u32 cmd_sn;		/* CmdSN; not consumed when @immediate */
-	u32 exp_stat_sn;	/* next StatSN that we expect on the connection */
 	u32 ref_cmd_sn;		/* ABORT TASK: CmdSN of the task; sent as zero for the others */
 	u8 function;		/* ISCSI_TM_FUNC_* */
-	bool immediate;		/* deliver ahead of the command order */
-};
-
-/* RFC 7143 11.14. */
-struct istripe_pdu_logout {
-	u32 itt;		/* tag of this request */
-	u32 cmd_sn;		/* CmdSN; not consumed when @immediate */
-	u32 exp_stat_sn;	/* next StatSN that we expect on the connection */
-	u16 cid;		/* connection to close; sent as zero when the session is closed */
-	u8 reason;		/* ISCSI_LOGOUT_REASON_* */
-	bool immediate;		/* deliver ahead of the command order */
 };
 
 /* RFC 7143 11.12; always immediate. */
@@ -124,11 +112,11 @@ void istripe_pdu_encode_task_management(struct iscsi_tm *bhs,
 					const struct istripe_pdu_task_management *t);
 
 /**
- * istripe_pdu_encode_logout() - Logout Request, RFC 7143 11.14
+ * istripe_pdu_encode_logout() - Logout Request that closes the session, RFC 7143 11.14
  * @bhs: 48 bytes, all written
- * @l: what to say
+ * @itt: tag of this request
  */
-void istripe_pdu_encode_logout(struct iscsi_logout *bhs, const struct istripe_pdu_logout *l);
+void istripe_pdu_encode_logout(struct iscsi_logout *bhs, u32 itt);
 
 /* Login Request, RFC 7143 11.12. */
 void istripe_pdu_encode_login(struct iscsi_login_req *bhs, const struct istripe_pdu_login *l);

@@ -7,6 +7,8 @@
 #include "transport/conn.h"
 #include "transport/control_req.h"
 
+#define LOGOUT_TIMEOUT_MS	2000
+
 static u32 control_req_tag(struct istripe_session *session, u16 slot)
 {
 	return (u32)(++session->control_req.generation & 0x7fff) << 16 | slot;
@@ -115,14 +117,14 @@ static int control_req_barriers(struct istripe_session *session, u32 first, unsi
 }
 
 /* Ends the tasks of the connections from @first on as each of these answers a barrier. */
-static int control_req_collect(struct istripe_session *session, u32 first, unsigned long deadline)
+static int control_req_collect(struct istripe_session *session, unsigned long deadline)
 {
 	struct istripe_control_req *control_req = &session->control_req;
 	int ret;
 
 	control_req->collect_error = -ECANCELED;
 	control_req->collect = ISTRIPE_COLLECT_ALL;
-	ret = control_req_barriers(session, first, deadline);
+	ret = control_req_barriers(session, 1, deadline);
 	control_req->collect = ISTRIPE_COLLECT_NONE;
 	return ret;
 }
@@ -166,7 +168,6 @@ static int task_management_run(struct istripe_conn *conn, u8 function, u32 itt, 
 		.referenced_itt = itt,
 		.ref_cmd_sn = ref_cmd_sn,
 		.function = function,
-		.immediate = true,
 	};
 	struct iscsi_hdr header;
 
@@ -242,7 +243,7 @@ static int session_reset_lun(struct istripe_session *session, unsigned long dead
 		ret = task_management_result(session->control_req.response);
 	if (!ret) {
 		/* The LUN has been reset: 0, even if the session ends. */
-		if (control_req_collect(session, 1, deadline))
+		if (control_req_collect(session, deadline))
 			istripe_session_fault(session, -ETIMEDOUT,
 					      "the LUN has been reset, but not every connection says so");
 	}
@@ -428,27 +429,18 @@ static void logout_quiet_others(struct istripe_session *session)
 	}
 }
 
-int istripe_session_logout(struct istripe_session *session, u32 timeout_ms)
+void istripe_session_logout(struct istripe_session *session)
 {
-	struct istripe_control_req *control_req = &session->control_req;
-	struct istripe_pdu_logout request = {
-		.itt = control_req_tag(session, ISTRIPE_SLOT_LOGOUT),
-		.reason = ISCSI_LOGOUT_REASON_CLOSE_SESSION,
-		.immediate = true,
-	};
+	u32 itt = control_req_tag(session, ISTRIPE_SLOT_LOGOUT);
 	struct iscsi_hdr header;
-	int ret;
 
 	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
-		return -ENOTCONN;
+		return;
 	istripe_session_set_state(session, ISTRIPE_SESSION_LOGOUT);
 	logout_quiet_others(session);
-	istripe_pdu_encode_logout((struct iscsi_logout *)&header, &request);
-	ret = control_req_run(session->conns[0], request.itt, &header, 0,
-			      jiffies + msecs_to_jiffies(timeout_ms));
-	if (ret)
-		return ret;
-	return control_req->response == ISCSI_LOGOUT_SUCCESS ? 0 : -EIO;
+	istripe_pdu_encode_logout((struct iscsi_logout *)&header, itt);
+	control_req_run(session->conns[0], itt, &header, 0,
+			jiffies + msecs_to_jiffies(LOGOUT_TIMEOUT_MS));
 }
 
 int istripe_control_req_logout(struct istripe_conn *conn)

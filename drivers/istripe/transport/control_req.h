@@ -111,12 +111,12 @@ void istripe_session_reset_end(struct istripe_session *session, bool reset,
 /**
  * istripe_session_logout() - end a session politely (RFC 7143 11.14)
  * @session: logged in, no submitters, no pings; the caller closes it afterwards in any case
- * @timeout_ms: how long to wait for the answer
+ *
+ * Waits for the answer, two seconds at most.
  *
  * Context: process, sleeps.
- * Return: 0; -ETIMEDOUT; -ENOTCONN after a fault; -EIO the target refused.
  */
-int istripe_session_logout(struct istripe_session *session, u32 timeout_ms);
+void istripe_session_logout(struct istripe_session *session);
 
 /*
  * The receive side calls these with the PDU in conn->rx.
