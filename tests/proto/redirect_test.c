@@ -12,30 +12,28 @@ static void redirect_good(struct kunit *test)
 	static const struct {
 		const char *value, *host;
 		u32 port;
-		int tpgt;	/* -1: none */
 	} rows[] = {
-		{ "10.0.0.2", "10.0.0.2", 3260, -1 },
-		{ "10.0.0.2:3261", "10.0.0.2", 3261, -1 },
-		{ "10.0.0.2:3261,1", "10.0.0.2", 3261, 1 },
-		{ "10.0.0.2,65535", "10.0.0.2", 3260, 65535 },
-		{ "10.0.0.2,0", "10.0.0.2", 3260, 0 },
-		{ "[fe80::1]", "fe80::1", 3260, -1 },
-		{ "[2001:DB8::1:2]:860,7", "2001:DB8::1:2", 860, 7 },
-		{ "[::ffff:10.0.0.2]:1", "::ffff:10.0.0.2", 1, -1 },
-		{ "storage-1.example.com:65535", "storage-1.example.com", 65535, -1 },
-		{ "s_1", "s_1", 3260, -1 },
-		{ "a:00860,0001", "a", 860, 1 },
+		{ "10.0.0.2", "10.0.0.2", 3260 },
+		{ "10.0.0.2:3261", "10.0.0.2", 3261 },
+		{ "10.0.0.2:3261,1", "10.0.0.2", 3261 },
+		{ "10.0.0.2,65535", "10.0.0.2", 3260 },
+		{ "10.0.0.2,0", "10.0.0.2", 3260 },
+		{ "[fe80::1]", "fe80::1", 3260 },
+		{ "[2001:DB8::1:2]:860,7", "2001:DB8::1:2", 860 },
+		{ "[::ffff:10.0.0.2]:1", "::ffff:10.0.0.2", 1 },
+		{ "storage-1.example.com:65535", "storage-1.example.com", 65535 },
+		{ "s_1", "s_1", 3260 },
+		{ "a:00860,0001", "a", 860 },
 	};
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct istripe_redirect redirect = { .tpgt = 99 };
+		struct istripe_redirect redirect = {};
 
 		KUNIT_ASSERT_EQ_MSG(test, istripe_redirect_parse(&redirect, rows[i].value), 0, "%s",
 				    rows[i].value);
 		KUNIT_EXPECT_STREQ(test, redirect.host, rows[i].host);
 		KUNIT_EXPECT_EQ(test, redirect.port, rows[i].port);
-		KUNIT_EXPECT_EQ(test, redirect.tpgt_known ? redirect.tpgt : -1, rows[i].tpgt);
 	}
 }
 

@@ -85,13 +85,14 @@ static int redirect_port(struct istripe_redirect *redirect, const char **cursor)
 	return redirect->port ? 0 : -EPROTO;
 }
 
-static int redirect_tpgt(struct istripe_redirect *redirect, const char **cursor)
+static int redirect_tpgt(const char **cursor)
 {
+	u16 tpgt;
+
 	if (**cursor != ',')
 		return 0;
 	(*cursor)++;
-	redirect->tpgt_known = true;
-	return redirect_number(cursor, &redirect->tpgt);
+	return redirect_number(cursor, &tpgt);
 }
 
 int istripe_redirect_parse(struct istripe_redirect *redirect, const char *value)
@@ -107,7 +108,7 @@ int istripe_redirect_parse(struct istripe_redirect *redirect, const char *value)
 	if (!err)
 		err = redirect_port(&found, &cursor);
 	if (!err)
-		err = redirect_tpgt(&found, &cursor);
+		err = redirect_tpgt(&cursor);
 	if (err)
 		return err;
 	if (*cursor)

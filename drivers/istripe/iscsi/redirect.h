@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Where a target sends an initiator: the value of TargetAddress, RFC 7143 section 13.8,
- * "domainname[:port][,portal-group-tag]".
+ * "domainname[:port][,portal-group-tag]". The tag is checked, and not needed: the login tells it.
  */
 #ifndef ISTRIPE_ISCSI_REDIRECT_H
 #define ISTRIPE_ISCSI_REDIRECT_H
@@ -14,8 +14,6 @@
 struct istripe_redirect {
 	char host[ISTRIPE_REDIRECT_HOST_MAX + 1];	/* an IPv6 address without brackets */
 	u16 port;		/* TCP port, 3260 when the target named none */
-	u16 tpgt;		/* portal group tag, when @tpgt_known */
-	bool tpgt_known;	/* the target named a portal group */
 };
 
 /*
