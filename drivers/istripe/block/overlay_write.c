@@ -4,7 +4,6 @@
 #include <linux/bio.h>
 #include <linux/bitmap.h>
 #include <linux/blkdev.h>
-#include <linux/completion.h>
 #include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>

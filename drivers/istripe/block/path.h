@@ -35,7 +35,6 @@
 struct istripe_path;
 struct istripe_latencies;
 struct istripe_leg;
-struct istripe_leg_task;
 struct istripe_nexus;
 struct istripe_reason;
 struct istripe_task;

@@ -17,7 +17,6 @@
 
 #include "block/lun.h"
 
-struct istripe_leg;
 struct istripe_nexus;
 struct istripe_reason;
 struct istripe_volume;

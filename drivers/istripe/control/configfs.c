@@ -21,7 +21,6 @@
 #include "block/volume.h"
 #include "control/configfs.h"
 #include "control/dir.h"
-#include "control/params.h"
 #include "control/sysfs_dir.h"
 
 ssize_t istripe_dir_show(struct istripe_volume_dir *volume, const struct istripe_setting *setting,

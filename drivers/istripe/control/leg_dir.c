@@ -11,7 +11,6 @@
 #include <linux/sysfs.h>
 
 #include "control/dir.h"
-#include "control/params.h"
 
 static struct istripe_leg_dir *to_leg(struct config_item *item)
 {

@@ -10,7 +10,6 @@
 #include <linux/sysfs.h>
 
 #include "control/dir.h"
-#include "control/params.h"
 
 static struct istripe_path_dir *to_path(struct config_item *item)
 {
