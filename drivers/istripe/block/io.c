@@ -470,7 +470,7 @@ static void io_prepare_unmap(struct istripe_leg_task *leg_task,
 		.bv_offset = offset_in_page(leg_task->parameter),
 		.bv_len = ISTRIPE_UNMAP_PARAMETER_BYTES,
 	};
-	istripe_data_set_bvec(&task->data, &leg_task->bvec, true);
+	istripe_data_set_bvec(&task->data, &leg_task->bvec);
 	task->write = true;
 	istripe_cdb_unmap(task->cdb, ISTRIPE_UNMAP_PARAMETER_BYTES);
 }
@@ -485,7 +485,7 @@ static void io_prepare_write_same(struct istripe_leg_task *leg_task,
 		.bv_page = ZERO_PAGE(0),
 		.bv_len = leg->lun.capacity.block_bytes,
 	};
-	istripe_data_set_bvec(&task->data, &leg_task->bvec, true);
+	istripe_data_set_bvec(&task->data, &leg_task->bvec);
 	task->write = true;
 	istripe_cdb_write_same16(task->cdb, leg_lba(leg, extent->leg_sector),
 				 leg_blocks(leg, extent->sectors), unmap);

@@ -87,13 +87,13 @@ static int volume_pin(struct istripe_volume_dir *volume)
 
 /* From directories to params */
 
-static int dirs_count(void *const *dirs, u32 max, u32 *count)
+static int legs_count(const struct istripe_volume_dir *volume, u32 *count)
 {
 	u32 i;
 
 	*count = 0;
-	for (i = 0; i < max; i++) {
-		if (!dirs[i])
+	for (i = 0; i < ISTRIPE_LEGS_MAX; i++) {
+		if (!volume->legs[i])
 			continue;
 		if (i != *count)
 			return -EINVAL;
@@ -169,7 +169,7 @@ struct istripe_volume_params *istripe_volume_dir_copy(const struct istripe_volum
 	u32 count;
 	int ret;
 
-	if (dirs_count((void *const *)volume->legs, ISTRIPE_LEGS_MAX, &count)) {
+	if (legs_count(volume, &count)) {
 		istripe_reason_set(why, "leg %u is missing", count);
 		return ERR_PTR(-EINVAL);
 	}

@@ -42,14 +42,14 @@ void istripe_data_set_bio(struct istripe_data *data, struct bio *bio, u32 offset
 	};
 }
 
-void istripe_data_set_bvec(struct istripe_data *data, const struct bio_vec *bvec, bool copy)
+void istripe_data_set_bvec(struct istripe_data *data, const struct bio_vec *bvec)
 {
 	*data = (struct istripe_data) {
 		.bvec = bvec,
 		.start = { .bi_size = bvec->bv_len },
 		.length_bytes = bvec->bv_len,
 		.first_piece_bytes = bvec->bv_len,
-		.copy = copy,
+		.copy = true,
 	};
 }
 

@@ -49,11 +49,12 @@ void istripe_data_set_bio(struct istripe_data *data, struct bio *bio, u32 offset
  * istripe_data_set_bvec() - describe one plain buffer
  * @data: filled
  * @bvec: one segment, kept by the caller until the task is done
- * @copy: the memory may be slab memory, or is reused before TCP has let go of it
+ *
+ * TCP gets a copy: this may be slab memory, or is reused before TCP has let go of it.
  *
  * Context: any.
  */
-void istripe_data_set_bvec(struct istripe_data *data, const struct bio_vec *bvec, bool copy);
+void istripe_data_set_bvec(struct istripe_data *data, const struct bio_vec *bvec);
 
 /**
  * istripe_cursor_seek() - move a cursor

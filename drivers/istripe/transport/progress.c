@@ -14,15 +14,14 @@
 /* Small enough for the slowest link, and more than a target that sends a byte at a time. */
 #define PROGRESS_BYTES	SZ_4K
 
-bool istripe_moved_note(struct istripe_moved *moved, u32 bytes, u32 all_bytes)
+void istripe_moved_note(struct istripe_moved *moved, u32 bytes, u32 all_bytes)
 {
 	moved->bytes += bytes;
 	if (moved->bytes - moved->noted_bytes <
 	    min_t(u32, PROGRESS_BYTES, all_bytes - moved->noted_bytes))
-		return false;
+		return;
 	moved->noted_bytes = moved->bytes;
 	WRITE_ONCE(moved->at, jiffies);
-	return true;
 }
 
 static struct istripe_task *session_find_task(struct istripe_session *session, u32 itt)

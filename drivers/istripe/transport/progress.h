@@ -19,7 +19,7 @@ struct istripe_moved {
  * what has moved since the last progress. Otherwise a target that moves a byte now and then would
  * keep a command for ever. For the owner of @moved.
  */
-bool istripe_moved_note(struct istripe_moved *moved, u32 bytes, u32 all_bytes);
+void istripe_moved_note(struct istripe_moved *moved, u32 bytes, u32 all_bytes);
 
 enum istripe_task_progress {
 	ISTRIPE_TASK_GONE,		/* no task of that tag any more */

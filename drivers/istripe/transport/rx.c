@@ -257,13 +257,13 @@ static int receive_end(struct istripe_conn *conn)
 	}
 }
 
-static int receive_framing_error(struct istripe_conn *conn, int error)
+static void receive_framing_error(struct istripe_conn *conn, int error)
 {
 	struct istripe_framing *framing = &conn->rx.framing;
 
 	if (error == -EBADMSG)
 		conn->digest_errors++;
-	return istripe_conn_reject(conn, error, "%s", framing->problem);
+	istripe_conn_reject(conn, error, "%s", framing->problem);
 }
 
 /* Returns the bytes taken: less than @len when a PDU has made the receive side pause. */

@@ -626,7 +626,7 @@ int istripe_session_execute(struct istripe_session *session, const u8 *cdb,
 	if (!write)
 		clear_page(page_address(internal->page));
 	internal->bvec = (struct bio_vec) { .bv_page = internal->page, .bv_len = bytes };
-	istripe_data_set_bvec(&task->data, &internal->bvec, true);
+	istripe_data_set_bvec(&task->data, &internal->bvec);
 	istripe_session_submit(session, task, true, false);
 	return istripe_session_await(session, timeout_ms);
 }
