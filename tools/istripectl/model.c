@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "known.h"
 #include "model.h"
 
 #define NAME_MAX_CHARS	63
@@ -27,11 +28,7 @@ bool setting_is_secret(const char *name)
 
 bool setting_is_of_leg(const char *name)
 {
-	static const char *const names[] = { "designator", "policy", "fence",
-					     "fence_timeout_ms", "ghost_timeout_ms", "alua",
-					     NULL };
-
-	return listed(names, name);
+	return known_find(KNOWN_LEG, name);
 }
 
 bool setting_is_of_one_path(const char *name)

@@ -2,9 +2,8 @@
 /*
  * A volume as plain values: what a command line describes, what configfs holds.
  *
- * The model knows no list of settings: a name is whatever the module has a file
- * for. It does know which of them are secrets, and which belong to one
- * path alone.
+ * A name of a setting is whatever the module has a file for. Known are those that are secrets,
+ * those of a leg (known.h), and those that belong to one path alone.
  */
 #ifndef ISTRIPECTL_MODEL_H
 #define ISTRIPECTL_MODEL_H
