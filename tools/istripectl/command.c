@@ -251,9 +251,7 @@ int command_volumes(const struct command_line *line, struct file_names *names,
 
 	if (!line->count)
 		return tree_list(names, fault);
-	for (i = 0; i < line->count; i++) {
-		names->items = alloc_array(names->items, names->count + 1, sizeof(*names->items));
-		names->items[names->count++] = alloc_text(line->names[i]);
-	}
+	for (i = 0; i < line->count; i++)
+		file_names_add(names, line->names[i]);
 	return 0;
 }

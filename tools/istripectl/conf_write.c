@@ -43,10 +43,8 @@ int conf_list(struct file_names *names, struct fault *fault)
 		if (!end || strcmp(end, SUFFIX))
 			continue;
 		*end = '\0';
-		if (!volume_name_valid(files.items[i]))
-			continue;
-		names->items = alloc_array(names->items, names->count + 1, sizeof(*names->items));
-		names->items[names->count++] = alloc_text(files.items[i]);
+		if (volume_name_valid(files.items[i]))
+			file_names_add(names, files.items[i]);
 	}
 	file_names_free(&files);
 	free(dir);

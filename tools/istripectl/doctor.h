@@ -207,22 +207,6 @@ const char *doctor_nic_beside(const struct doctor *doctor, const char *portal,
  */
 void doctor_lower_nics(const char *nic, struct file_names *names);
 
-/**
- * doctor_names_add() - add a name that is not there yet
- * @names: where to
- * @name: copied
- */
-void doctor_names_add(struct file_names *names, const char *name);
-
-/**
- * doctor_names_have() - whether a name is there
- * @names: where to look
- * @name: which one
- *
- * Return: whether it is.
- */
-bool doctor_names_have(const struct file_names *names, const char *name);
-
 /* Checks of the host */
 void doctor_subnet_arp(struct doctor *doctor);
 void doctor_subnet_rp_filter(struct doctor *doctor);

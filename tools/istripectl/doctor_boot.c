@@ -83,7 +83,7 @@ static bool names_file(const char *dir, const char *name)
 	bool found;
 
 	file_list(path, &names);
-	found = doctor_names_have(&names, name);
+	found = file_names_have(&names, name);
 	file_names_free(&names);
 	free(path);
 	return found;
@@ -157,7 +157,7 @@ static void secrets_of_conf(const char *conf, struct file_names *secrets)
 		line += strspn(line, " \t");
 		word = value && *line != '#' ? fact_word(value + 1, 0) : NULL;
 		if (word && word[0] == '@' && word[1] && strcmp(word, "@-"))
-			doctor_names_add(secrets, word + 1);
+			file_names_add_new(secrets, word + 1);
 		free(word);
 	}
 	free(text);
@@ -174,7 +174,7 @@ void doctor_secret_modes(struct doctor *doctor)
 		if (ends(files.items[i], ".conf"))
 			secrets_of_conf(files.items[i], &secrets);
 		if (ends(files.items[i], ".secret"))
-			doctor_names_add(&secrets, files.items[i]);
+			file_names_add_new(&secrets, files.items[i]);
 	}
 	for (i = 0; i < secrets.count; i++)
 		secret_check(doctor, secrets.items[i]);

@@ -298,7 +298,7 @@ void doctor_open_iscsi_record(struct doctor *doctor, const struct doctor_volume 
 	struct file_names targets = { 0 };
 
 	for (i = 0; i < volume->path_count; i++)
-		doctor_names_add(&targets, doctor_setting(&volume->paths[i], "target_name"));
+		file_names_add_new(&targets, doctor_setting(&volume->paths[i], "target_name"));
 	for (i = 0; i < targets.count; i++) {
 		/* A target's name is a name: nothing else is looked up. */
 		if (!*targets.items[i] || strchr(targets.items[i], '/'))

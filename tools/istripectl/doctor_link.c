@@ -270,7 +270,7 @@ void doctor_interrupts(struct doctor *doctor, const char *nic)
 		char *text = interrupt_processors(numbers.items[i]);
 
 		if (text && *text)
-			doctor_names_add(&processors, text);
+			file_names_add_new(&processors, text);
 		free(text);
 	}
 	if (!online)

@@ -53,24 +53,6 @@ const struct doctor_volume *doctor_volume_of(const struct doctor *doctor)
 	return &doctor->volumes[i];
 }
 
-bool doctor_names_have(const struct file_names *names, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < names->count; i++)
-		if (!strcmp(names->items[i], name))
-			return true;
-	return false;
-}
-
-void doctor_names_add(struct file_names *names, const char *name)
-{
-	if (doctor_names_have(names, name))
-		return;
-	names->items = alloc_array(names->items, names->count + 1, sizeof(*names->items));
-	names->items[names->count++] = alloc_text(name);
-}
-
 bool doctor_nic_number(const char *nic, const char *file, long long *value)
 {
 	return *nic && fact_number(place_path("/sys/class/net/%s/%s", nic, file), value) &&
@@ -84,7 +66,7 @@ const char *doctor_nic_beside(const struct doctor *doctor, const char *portal,
 
 	for (i = 0; i < doctor->address_count; i++)
 		if (host_address_is_beside(&doctor->addresses[i], portal) &&
-		    !doctor_names_have(without, doctor->addresses[i].nic))
+		    !file_names_have(without, doctor->addresses[i].nic))
 			return doctor->addresses[i].nic;
 	return NULL;
 }
@@ -104,7 +86,7 @@ static void lower_find(const char *nic, struct file_names *names, int depth)
 		bottom = false;
 	}
 	if (bottom)
-		doctor_names_add(names, nic);
+		file_names_add_new(names, nic);
 	file_names_free(&files);
 	free(dir);
 }
@@ -235,7 +217,7 @@ static void nics_load(struct doctor *doctor)
 
 		for (j = 0; volume->checked && j < volume->path_count; j++)
 			if (*volume->paths[j].nic)
-				doctor_names_add(&doctor->nics, volume->paths[j].nic);
+				file_names_add_new(&doctor->nics, volume->paths[j].nic);
 	}
 }
 
@@ -352,7 +334,7 @@ int doctor_load(struct doctor *doctor, const struct file_names *names, struct fa
 		struct doctor_volume *volume = &doctor->volumes[doctor->volume_count++];
 
 		memset(volume, 0, sizeof(*volume));
-		volume->checked = doctor_names_have(names, all.items[i]);
+		volume->checked = file_names_have(names, all.items[i]);
 		ret = volume_load(volume, all.items[i], fault);
 		if (!ret && volume->checked)
 			volume_probe(volume);

@@ -215,7 +215,7 @@ static char *port_shared(const char *a, const char *b)
 	doctor_lower_nics(a, &ports_a);
 	doctor_lower_nics(b, &ports_b);
 	for (i = 0; !shared && i < ports_a.count; i++)
-		if (doctor_names_have(&ports_b, ports_a.items[i]))
+		if (file_names_have(&ports_b, ports_a.items[i]))
 			shared = alloc_text(ports_a.items[i]);
 	file_names_free(&ports_a);
 	file_names_free(&ports_b);
@@ -234,7 +234,7 @@ static char *other_nic_step(const struct doctor *doctor, const struct doctor_vol
 
 	for (i = 0; i < volume->path_count; i++)
 		if (volume->paths[i].leg == b->leg)
-			doctor_names_add(&used, volume->paths[i].nic);
+			file_names_add_new(&used, volume->paths[i].nic);
 	nic = doctor_nic_beside(doctor, portal, &used);
 	step = alloc_printf("istripectl path remove %s %u %u && %s %s %u portal=%s,nic=%s",
 			    volume->name, leg, index, "istripectl path add", volume->name, leg,
@@ -308,7 +308,7 @@ static const char *subnet_other(const struct doctor *doctor, const char *nic)
 			const struct host_address *other = &doctor->addresses[j];
 
 			if (other->family == AF_INET && strcmp(other->nic, nic) &&
-			    doctor_names_have(&doctor->nics, other->nic) &&
+			    file_names_have(&doctor->nics, other->nic) &&
 			    prefix_equal(mine, other))
 				return other->nic;
 		}

@@ -51,7 +51,7 @@ static void switch_warn(struct doctor *doctor, const struct doctor_path *paths, 
 	size_t i;
 
 	for (i = 0; i < count; i++)
-		doctor_names_add(&nics, paths[i].nic);
+		file_names_add_new(&nics, paths[i].nic);
 	for (i = 0; i < nics.count; i++) {
 		char *longer = alloc_printf("%s%s%s", all, i ? " " : "", nics.items[i]);
 

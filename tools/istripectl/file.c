@@ -101,6 +101,28 @@ bool file_is_dir(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
+bool file_names_have(const struct file_names *names, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < names->count; i++)
+		if (!strcmp(names->items[i], name))
+			return true;
+	return false;
+}
+
+void file_names_add(struct file_names *names, const char *name)
+{
+	names->items = alloc_array(names->items, names->count + 1, sizeof(*names->items));
+	names->items[names->count++] = alloc_text(name);
+}
+
+void file_names_add_new(struct file_names *names, const char *name)
+{
+	if (!file_names_have(names, name))
+		file_names_add(names, name);
+}
+
 static int names_compare(const void *a, const void *b)
 {
 	return strverscmp(*(char *const *)a, *(char *const *)b);
@@ -113,12 +135,9 @@ int file_list(const char *path, struct file_names *names)
 
 	if (!dir)
 		return -errno;
-	while ((entry = readdir(dir))) {
-		if (entry->d_name[0] == '.')
-			continue;
-		names->items = alloc_array(names->items, names->count + 1, sizeof(*names->items));
-		names->items[names->count++] = alloc_text(entry->d_name);
-	}
+	while ((entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			file_names_add(names, entry->d_name);
 	closedir(dir);
 	if (names->count)
 		qsort(names->items, names->count, sizeof(*names->items), names_compare);

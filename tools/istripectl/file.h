@@ -47,6 +47,29 @@ struct file_names {
 };
 
 /**
+ * file_names_have() - whether a name is among others
+ * @names: the others
+ * @name: the name
+ *
+ * Return: whether it is.
+ */
+bool file_names_have(const struct file_names *names, const char *name);
+
+/**
+ * file_names_add() - add a name, whether it is there already or not
+ * @names: where to; file_names_free() frees what is added
+ * @name: copied
+ */
+void file_names_add(struct file_names *names, const char *name);
+
+/**
+ * file_names_add_new() - add a name that is not there yet
+ * @names: where to
+ * @name: copied
+ */
+void file_names_add_new(struct file_names *names, const char *name);
+
+/**
  * file_list() - the names in a directory, sorted, numbers by their value
  * @path: which one
  * @names: zeroed by the caller, filled; "." and what begins with it left out
@@ -56,7 +79,7 @@ struct file_names {
 int file_list(const char *path, struct file_names *names);
 
 /**
- * file_names_free() - free what file_list() has made
+ * file_names_free() - free all names
  * @names: empty afterwards
  */
 void file_names_free(struct file_names *names);

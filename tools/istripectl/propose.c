@@ -53,28 +53,17 @@ static void names_split(const char *text, struct file_names *names)
 {
 	char *copy = alloc_text(text), *rest = copy, *name;
 
-	while ((name = strsep(&rest, ","))) {
-		names->items = alloc_array(names->items, names->count + 1, sizeof(*names->items));
-		names->items[names->count++] = alloc_text(name);
-	}
+	while ((name = strsep(&rest, ",")))
+		file_names_add(names, name);
 	free(copy);
 }
 
 /* Takes @text. Each reason once. */
 static void left_add(struct proposal *proposal, char *text)
 {
-	struct file_names *left = &proposal->left;
-	size_t i;
-
 	text_clean(text);
-	for (i = 0; i < left->count; i++) {
-		if (strcmp(left->items[i], text))
-			continue;
-		free(text);
-		return;
-	}
-	left->items = alloc_array(left->items, left->count + 1, sizeof(*left->items));
-	left->items[left->count++] = text;
+	file_names_add_new(&proposal->left, text);
+	free(text);
 }
 
 /* Secrets */

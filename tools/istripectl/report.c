@@ -492,7 +492,7 @@ static int volumes_choose(struct report *report, const struct command_line *line
 
 	report->named = line->count;
 	for (i = 0; !ret && i < line->count; i++)
-		if (!volumes_have(&known, line->names[i]))
+		if (!file_names_have(&known, line->names[i]))
 			ret = tree_volume_missing(line->names[i], fault);
 	if (!ret && line->count)
 		ret = command_volumes(line, &report->volumes, fault);

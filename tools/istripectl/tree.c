@@ -128,11 +128,8 @@ int tree_list(struct file_names *names, struct fault *fault)
 	for (i = 0; i < all.count; i++) {
 		char *dir = tree_path(all.items[i], NULL);
 
-		if (file_is_dir(dir)) {
-			names->items = alloc_array(names->items, names->count + 1,
-						   sizeof(*names->items));
-			names->items[names->count++] = alloc_text(all.items[i]);
-		}
+		if (file_is_dir(dir))
+			file_names_add(names, all.items[i]);
 		free(dir);
 	}
 	file_names_free(&all);

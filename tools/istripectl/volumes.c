@@ -11,16 +11,6 @@
 #include "tree.h"
 #include "volumes.h"
 
-bool volumes_have(const struct file_names *names, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < names->count; i++)
-		if (!strcmp(names->items[i], name))
-			return true;
-	return false;
-}
-
 int volumes_list(struct file_names *names, bool *loaded, struct fault *fault)
 {
 	struct file_names files = { 0 };
@@ -34,12 +24,8 @@ int volumes_list(struct file_names *names, bool *loaded, struct fault *fault)
 		return ret;
 	}
 	ret = conf_list(&files, fault);
-	for (i = 0; i < files.count; i++) {
-		if (volumes_have(names, files.items[i]))
-			continue;
-		names->items = alloc_array(names->items, names->count + 1, sizeof(*names->items));
-		names->items[names->count++] = alloc_text(files.items[i]);
-	}
+	for (i = 0; i < files.count; i++)
+		file_names_add_new(names, files.items[i]);
 	file_names_free(&files);
 	return ret;
 }

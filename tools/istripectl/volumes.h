@@ -28,15 +28,6 @@ struct volume_now {
 int volumes_list(struct file_names *names, bool *loaded, struct fault *fault);
 
 /**
- * volumes_have() - whether a name is among others
- * @names: the others
- * @name: the name
- *
- * Return: whether it is.
- */
-bool volumes_have(const struct file_names *names, const char *name);
-
-/**
  * volume_now_read() - read what the kernel tells of a volume
  * @name: of the volume, which need not be there
  * @now: set; for volume_now_free()
