@@ -145,16 +145,18 @@ static int value_unquote(struct reader *reader, const char *name, char *value)
 /* Of the setting just read. One that is not known anywhere may be of a later module's. */
 static int place_check(const struct reader *reader)
 {
+	static const char *const sections[] = {
+		[KNOWN_VOLUME] = "[volume]", [KNOWN_LEG] = "[leg N]",
+		[KNOWN_PATH] = "[paths], [leg N] or [leg N path N]",
+	};
 	const char *name = reader->section->items[reader->section->count - 1].name;
 	bool in_volume = reader->section == &reader->volume->settings;
 	bool of_volume = known_find(KNOWN_VOLUME, name);
-	bool of_others = known_find(KNOWN_LEG, name) || known_find(KNOWN_PATH, name);
+	enum known_place place;
 
-	if (of_volume == of_others || of_volume == in_volume)
+	if (!known_anywhere(name, &place) || of_volume == in_volume)
 		return 0;
-	return fault_set(reader->fault, -EINVAL, "%s belongs in %s", name,
-			 of_volume ? "[volume]" : setting_is_of_leg(name) ? "[leg N]" :
-			 "[paths], [leg N] or [leg N path N]");
+	return fault_set(reader->fault, -EINVAL, "%s belongs in %s", name, sections[place]);
 }
 
 static int setting_take(struct reader *reader, char *line)

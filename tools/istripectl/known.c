@@ -19,6 +19,7 @@
 #define RANGE_number(_field, _min, _max)	KNOWN_NUMBER, _min, _max, NULL
 #define RANGE_buffer(_field, _min, _max)	KNOWN_BUFFER, _min, _max, NULL
 #define RANGE_chunk(_field, _min, _max)		KNOWN_CHUNK, _min, _max, NULL
+#define RANGE_chap_secret(_field, _min, _max)	KNOWN_SECRET, _min, _max, NULL
 #define RANGE_choice(_field, _choices)		KNOWN_CHOICE, 0, 0, _choices(CHOICE_OF)
 #define RANGE_OTHER				KNOWN_OTHER, 0, 0, NULL
 #define RANGE_key(...)				RANGE_OTHER
@@ -30,7 +31,6 @@
 #define RANGE_address(...)			RANGE_OTHER
 #define RANGE_isid(...)				RANGE_OTHER
 #define RANGE_algorithms(...)			RANGE_OTHER
-#define RANGE_chap_secret(...)			RANGE_OTHER
 #define RANGE_congestion_control(...)		RANGE_OTHER
 
 #define KNOWN_OF_ROW(_name, _file, _apply, _default, _kind, _args)	\
@@ -70,6 +70,19 @@ const struct known *known_find(enum known_place place, const char *name)
 		if (!strcmp(known->name, name))
 			return known;
 	return NULL;
+}
+
+const struct known *known_anywhere(const char *name, enum known_place *place)
+{
+	const struct known *known = NULL;
+	enum known_place at;
+
+	for (at = 0; !known && at < KNOWN_PLACES; at++) {
+		known = known_find(at, name);
+		if (known && place)
+			*place = at;
+	}
+	return known;
 }
 
 const char *known_default(enum known_place place, const char *name)
@@ -128,7 +141,8 @@ static char *choice_refused(const char *choices, const char *value)
 	return list;
 }
 
-char *known_refused(const struct known *known, const char *value)
+/* For free(), what is allowed instead; NULL: @value is, or only the module can tell. */
+static char *known_refused(const struct known *known, const char *value)
 {
 	static const char *const words[] = {
 		[KNOWN_NUMBER] = "a number", [KNOWN_BUFFER] = "0 or a number",
@@ -137,7 +151,7 @@ char *known_refused(const struct known *known, const char *value)
 
 	if (known->kind == KNOWN_CHOICE)
 		return choice_refused(known->choices, value);
-	if (known->kind == KNOWN_OTHER || number_allowed(known, value))
+	if (known->kind < KNOWN_NUMBER || number_allowed(known, value))
 		return NULL;
 	return alloc_printf("%s from %lld to %lld", words[known->kind], known->min, known->max);
 }

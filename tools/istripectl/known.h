@@ -12,11 +12,13 @@ enum known_place {
 	KNOWN_VOLUME,
 	KNOWN_LEG,
 	KNOWN_PATH,
+	KNOWN_PLACES
 };
 
 /* The kind of its values. */
 enum known_kind {
 	KNOWN_OTHER,		/* only the module can tell which are allowed */
+	KNOWN_SECRET,		/* the range is that of its length */
 	KNOWN_NUMBER,
 	KNOWN_BUFFER,		/* a number, or 0 */
 	KNOWN_CHUNK,		/* a power of two */
@@ -28,7 +30,7 @@ struct known {
 	const char *value;	/* the default */
 	bool live;		/* takes effect at once when the volume is up */
 	enum known_kind kind;
-	long long min, max;	/* of a number */
+	long long min, max;	/* of a number or a secret */
 	const char *choices;	/* one after another, each with its NUL; an empty one ends them */
 };
 
@@ -48,6 +50,15 @@ const struct known *known_settings(enum known_place place);
  * Return: the setting; NULL for one of a later version of the module.
  */
 const struct known *known_find(enum known_place place, const char *name);
+
+/**
+ * known_anywhere() - one setting, of a volume, a leg or a path
+ * @name: the name of its file
+ * @place: set to where it is, unless NULL
+ *
+ * Return: the setting; NULL for one of a later version of the module.
+ */
+const struct known *known_anywhere(const char *name, enum known_place *place);
 
 /**
  * known_default() - the value of a setting that nobody has changed
@@ -70,16 +81,7 @@ const char *known_worth(enum known_place place, const struct settings *settings,
 			const char *name);
 
 /**
- * known_refused() - whether the module, of the version of this tool, would refuse a value
- * @known: the setting
- * @value: the value as it would be written
- *
- * Return: what is allowed instead, for free(); NULL: @value is, or it cannot be told.
- */
-char *known_refused(const struct known *known, const char *value);
-
-/**
- * known_check() - known_refused() as an error, for what is not written
+ * known_check() - refuse what the module, of the version of this tool, would refuse
  * @place: where the setting is
  * @name: the name of its file
  * @value: the value as it would be written

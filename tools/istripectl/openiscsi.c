@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <istripe/settings.h>
 #include "alloc.h"
+#include "known.h"
 #include "openiscsi.h"
 #include "records.h"
 #include "value.h"
@@ -163,56 +163,33 @@ const char *openiscsi_name(const char *name)
 	return NULL;
 }
 
-/* Ranges: those of numbers are the driver's. */
+/* Ranges: those that are not in the driver's table are rules of its login keys. */
 
-struct range {
-	const char *name;
-	long long min, max;
+static const struct known keys[] = {
+	{ .name = "connections", .min = 1, .max = 8 },
+	{ .name = "max_outstanding_r2t", .min = 1, .max = 16 },
+	{ .name = "first_burst_length", .min = 512, .max = 16777215 },
+	{ .name = "max_burst_length", .min = 512, .max = 16777215 },
+	{ .name = "max_recv_data_segment_length", .min = 512, .max = 16777215 },
 };
 
-#define BOUNDS(_field, _min, _max)	_min, _max
-#define RANGE_number(_name, _arguments)	{ #_name, BOUNDS _arguments },
-#define RANGE_buffer(_name, _arguments)	{ #_name, BOUNDS _arguments },
-#define RANGE_chap_secret(_name, _arguments)	{ #_name, BOUNDS _arguments },
-#define RANGE_chunk(_name, _arguments)
-#define RANGE_key_max(_name, _arguments)
-#define RANGE_key(_name, _arguments)
-#define RANGE_choice(_name, _arguments)
-#define RANGE_text(_name, _arguments)
-#define RANGE_iscsi_name(_name, _arguments)
-#define RANGE_nic(_name, _arguments)
-#define RANGE_portal(_name, _arguments)
-#define RANGE_address(_name, _arguments)
-#define RANGE_isid(_name, _arguments)
-#define RANGE_algorithms(_name, _arguments)
-#define RANGE_congestion_control(_name, _arguments)
-#define RANGE_OF_ROW(_name, _file, _apply, _default, _kind, _arguments) \
-	RANGE_##_kind(_name, _arguments)
-
-static const struct range ranges[] = {
-	ISTRIPE_VOLUME_SETTINGS(RANGE_OF_ROW)
-	ISTRIPE_PATH_SETTINGS(RANGE_OF_ROW)
-	{ "connections", 1, 8 },
-	{ "max_outstanding_r2t", 1, 16 },
-	{ "first_burst_length", 512, 16777215 },
-	{ "max_burst_length", 512, 16777215 },
-	{ "max_recv_data_segment_length", 512, 16777215 },
-};
-
-static const struct range *range_find(const char *name)
+static const struct known *range_find(const char *name)
 {
+	const struct known *known = known_anywhere(name, NULL);
 	size_t i;
 
-	for (i = 0; i < sizeof(ranges) / sizeof(*ranges); i++)
-		if (!strcmp(ranges[i].name, name))
-			return &ranges[i];
+	if (known && known->max)
+		return known;
+	for (i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		if (!strcmp(keys[i].name, name))
+			return &keys[i];
 	return NULL;
 }
 
 static int range_check(const struct row *row, const struct settings *record, const char *name,
 		       const char *value, struct fault *fault)
 {
-	const struct range *range = range_find(name);
+	const struct known *range = range_find(name);
 	bool secret = setting_is_secret(name);
 	long long number = strlen(value);
 	char *words;
@@ -220,7 +197,7 @@ static int range_check(const struct row *row, const struct settings *record, con
 	if (!range || (!secret && value_number(value, &number) &&
 		       number >= range->min && number <= range->max) ||
 	    (secret && number >= range->min && number <= range->max) ||
-	    (strstr(name, "_buffer_bytes") && !number))
+	    (range->kind == KNOWN_BUFFER && !number))
 		return 0;
 	words = record_words(record);
 	fault_set(fault, -ERANGE, "%s = %s of record %s: %s is %lld to %lld%s", row->theirs,

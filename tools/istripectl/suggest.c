@@ -3,27 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <istripe/settings.h>
 #include "alloc.h"
+#include "known.h"
 #include "parse.h"
 #include "suggest.h"
-
-#define NAME_OF_ROW(_name, ...)	#_name,
-
-static const char *const volume_names[] = { ISTRIPE_VOLUME_SETTINGS(NAME_OF_ROW) NULL };
-static const char *const leg_names[] = { ISTRIPE_LEG_SETTINGS(NAME_OF_ROW) NULL };
-static const char *const path_names[] = { ISTRIPE_PATH_SETTINGS(NAME_OF_ROW) NULL };
-
-static const struct {
-	const char *const *names;
-	const char *words;
-} places[] = {
-	{ volume_names, "the volume: give it in --set" },
-	{ leg_names, "a leg: give it in --leg" },
-	{ path_names, "a path: give it in --leg or --path" },
-};
-
-#define PLACES	(sizeof(places) / sizeof(*places))
 
 /* Words of systemctl, mdadm, iscsiadm, nvme and zpool, and the command that does the same. */
 static const struct {
@@ -91,24 +74,27 @@ void suggest_of_others(const char *word, struct suggestion *best)
 const char *suggest_setting(const char *word)
 {
 	struct suggestion best = { 0 };
+	const struct known *known;
+	enum known_place place;
 	const char *name;
-	size_t i, j;
+	size_t i;
 
 	for (i = 0; (name = parse_short_name(i)); i++)
 		suggest_name(word, name, &best);
-	for (i = 0; i < PLACES; i++)
-		for (j = 0; places[i].names[j]; j++)
-			suggest_name(word, places[i].names[j], &best);
+	for (place = 0; place < KNOWN_PLACES; place++)
+		for (known = known_settings(place); known->name; known++)
+			suggest_name(word, known->name, &best);
 	return best.name;
 }
 
 const char *suggest_place(const char *name)
 {
-	size_t i, j;
+	static const char *const words[] = {
+		[KNOWN_VOLUME] = "the volume: give it in --set",
+		[KNOWN_LEG] = "a leg: give it in --leg",
+		[KNOWN_PATH] = "a path: give it in --leg or --path",
+	};
+	enum known_place place;
 
-	for (i = 0; i < PLACES; i++)
-		for (j = 0; places[i].names[j]; j++)
-			if (!strcmp(places[i].names[j], name))
-				return places[i].words;
-	return NULL;
+	return known_anywhere(name, &place) ? words[place] : NULL;
 }

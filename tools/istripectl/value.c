@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <istripe/settings.h>
 #include "alloc.h"
+#include "known.h"
 #include "value.h"
 
 struct unit {
@@ -138,46 +138,27 @@ static bool listed(const char *const *names, const char *name)
 	return false;
 }
 
-/* The settings that are numbers; keys of RFC 7143 (kind key) go by the ending of their names. */
-#define NUMBER_number(_name)		#_name,
-#define NUMBER_buffer(_name)		#_name,
-#define NUMBER_chunk(_name)		#_name,
-#define NUMBER_key_max(_name)		#_name,
-#define NUMBER_key(_name)
-#define NUMBER_choice(_name)
-#define NUMBER_text(_name)
-#define NUMBER_iscsi_name(_name)
-#define NUMBER_nic(_name)
-#define NUMBER_portal(_name)
-#define NUMBER_address(_name)
-#define NUMBER_isid(_name)
-#define NUMBER_algorithms(_name)
-#define NUMBER_chap_secret(_name)
-#define NUMBER_congestion_control(_name)
-#define NUMBER_OF_ROW(_name, _file, _apply, _default, _kind, ...)	NUMBER_##_kind(_name)
-
+/* Keys of RFC 7143 and what is in sysfs only go by their names. */
 static bool is_number(const char *name)
 {
 	static const char *const names[] = {
-		ISTRIPE_VOLUME_SETTINGS(NUMBER_OF_ROW)
-		ISTRIPE_LEG_SETTINGS(NUMBER_OF_ROW)
-		ISTRIPE_PATH_SETTINGS(NUMBER_OF_ROW)
-		"cid", "commands", "commands_in_flight", "events", "faults", "ghost_writes",
-		"index", "reconnects", "redriven", "retried", "retries", "session", "tsih",
-		"port_group", "waiting_writes", "MaxConnections",
-		NULL
+		"cid", "commands", "commands_in_flight", "connections", "events", "faults",
+		"ghost_writes", "index", "reconnects", "redriven", "retried", "retries", "session",
+		"tsih", "port_group", "waiting_writes", "MaxConnections", NULL
 	};
 	static const char *const endings[] = {
 		"_bytes", "_length", "_ms", "_us", "_depth", "_sn", "_tag", "_errors", "_sent",
 		"_received", "_r2t", "_level", "_time2wait", "_time2retain", "Length",
 		"OutstandingR2T", "Time2Wait", "Time2Retain", "Level", NULL
 	};
+	const struct known *known = known_anywhere(name, NULL);
 	size_t i;
 
 	for (i = 0; endings[i]; i++)
 		if (ends(name, endings[i]))
 			return true;
-	return listed(names, name);
+	return listed(names, name) ||
+	       (known && known->kind >= KNOWN_NUMBER && known->kind < KNOWN_CHOICE);
 }
 
 enum value_type value_type(const char *name)
