@@ -14,6 +14,7 @@
 #include <linux/socket.h>
 #include <linux/types.h>
 
+#include <istripe/settings.h>
 #include "iscsi/keys.h"
 
 #define ISTRIPE_NAME_BYTES		64	/* volume name, with NUL */
@@ -21,9 +22,6 @@
 #define ISTRIPE_DESIGNATOR_BYTES	132
 #define ISTRIPE_CHAP_NAME_BYTES		256
 #define ISTRIPE_CHAP_SECRET_BYTES	256
-#define ISTRIPE_LEGS_MAX		64
-#define ISTRIPE_PATHS_MAX		16	/* per leg */
-#define ISTRIPE_CONNECTIONS_MAX		8	/* per path */
 #define ISTRIPE_PARTS_MAX		8	/* of one request on one leg, over as many paths */
 #define ISTRIPE_WEIGHT_MAX		1000
 #define ISTRIPE_CONGESTION_CONTROL_BYTES	16	/* TCP_CA_NAME_MAX, with NUL */

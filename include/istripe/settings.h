@@ -22,6 +22,10 @@
 #ifndef ISTRIPE_SETTINGS_H
 #define ISTRIPE_SETTINGS_H
 
+#define ISTRIPE_LEGS_MAX		64
+#define ISTRIPE_PATHS_MAX		16	/* per leg */
+#define ISTRIPE_CONNECTIONS_MAX		8	/* per path */
+
 /* The values of enums, and their names. */
 #define ISTRIPE_POLICY_CHOICES(_choice)							\
 	_choice(ISTRIPE_POLICY_INTERLEAVE, "interleave")				\

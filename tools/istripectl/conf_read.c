@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <istripe/settings.h>
 #include "alloc.h"
 #include "conf.h"
 #include "known.h"
 #include "parse.h"
 
-#define INDEX_MAX	63
+#define INDEX_MAX	(ISTRIPE_LEGS_MAX - 1)
 
 /*
  * While it is read, the settings of a leg in the model are all those of its section, its paths'

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <istripe/settings.h>
 #include "advice.h"
 #include "alloc.h"
 #include "command.h"
@@ -33,7 +34,7 @@ struct devices {
 
 /* Devices that have superblocks of one array, in the order of their roles. */
 struct array {
-	const struct device *legs[SUPERBLOCK_LEGS_MAX];
+	const struct device *legs[ISTRIPE_LEGS_MAX];
 	unsigned int count;
 	char reason[SUPERBLOCK_REASON_BYTES];	/* empty: it is complete */
 };
@@ -101,7 +102,7 @@ static void leg_put(struct array *array, const struct device *device)
 {
 	unsigned int at = array->count;
 
-	if (at == SUPERBLOCK_LEGS_MAX)
+	if (at == ISTRIPE_LEGS_MAX)
 		return;
 	while (at && array->legs[at - 1]->super.role > device->super.role) {
 		array->legs[at] = array->legs[at - 1];
@@ -115,8 +116,8 @@ static void leg_put(struct array *array, const struct device *device)
 static bool array_next(struct devices *devices, struct array *array)
 {
 	const struct device *first = NULL;
-	int fds[SUPERBLOCK_LEGS_MAX];
-	unsigned long long bytes[SUPERBLOCK_LEGS_MAX];
+	int fds[ISTRIPE_LEGS_MAX];
+	unsigned long long bytes[ISTRIPE_LEGS_MAX];
 	size_t i;
 
 	memset(array, 0, sizeof(*array));

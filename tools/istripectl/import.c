@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <istripe/settings.h>
 #include "alloc.h"
 #include "command.h"
 #include "conf.h"
@@ -18,7 +19,6 @@
 #include "records.h"
 #include "save.h"
 
-#define PATHS_MAX	16
 #define ALL_TARGETS	"*"
 
 struct import {
@@ -233,11 +233,11 @@ static int path_make(struct import *import, struct leg *leg, const struct settin
 		ret = openiscsi_volume(record, first, &of_volume, import->fault);
 	if (!ret)
 		ret = said_check(import, way, &said, &of_volume);
-	if (!ret && leg->path_count == PATHS_MAX)
+	if (!ret && leg->path_count == ISTRIPE_PATHS_MAX)
 		ret = fault_set(import->fault, -EINVAL,
 				"leg %u: the records of target %s make more than %u paths\n"
 				"next: give --leg target=%s,portal=ADDRESS or nic=NIC", leg->index,
-				settings_value(way, "target_name"), PATHS_MAX,
+				settings_value(way, "target_name"), ISTRIPE_PATHS_MAX,
 				settings_value(way, "target_name"));
 	if (!ret) {
 		path = &leg_add_path(leg, leg->path_count)->settings;
@@ -275,7 +275,7 @@ static int leg_missing(struct import *import, const char *target, const char *po
 
 	fault_set(import->fault, -ENOENT, "open-iscsi has no node record of target %s%s%s for TCP",
 		  target, *portal ? " at portal " : "", portal);
-	for (i = 0; i < import->records.count && i < PATHS_MAX; i++) {
+	for (i = 0; i < import->records.count && i < ISTRIPE_PATHS_MAX; i++) {
 		words = record_words(&import->records.items[i]);
 		fault_add(import->fault, "  there is %s", words);
 		free(words);

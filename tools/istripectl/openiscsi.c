@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <istripe/settings.h>
 #include "alloc.h"
 #include "known.h"
 #include "openiscsi.h"
@@ -166,7 +167,7 @@ const char *openiscsi_name(const char *name)
 /* Ranges: those that are not in the driver's table are rules of its login keys. */
 
 static const struct known keys[] = {
-	{ .name = "connections", .min = 1, .max = 8 },
+	{ .name = "connections", .min = 1, .max = ISTRIPE_CONNECTIONS_MAX },
 	{ .name = "max_outstanding_r2t", .min = 1, .max = 16 },
 	{ .name = "first_burst_length", .min = 512, .max = 16777215 },
 	{ .name = "max_burst_length", .min = 512, .max = 16777215 },

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <istripe/settings.h>
 #include "advice.h"
 #include "alloc.h"
 #include "apply.h"
@@ -25,8 +26,6 @@
 #include "secret.h"
 #include "tree.h"
 #include "twin.h"
-
-#define PATHS_MAX	16
 
 enum verb {
 	PATH_ADD,
@@ -68,10 +67,10 @@ static int path_read(const char *text, const struct volume *volume, const struct
 		return fault_set(fault, -EINVAL,
 				 "chap_secret of %s cannot be read back: give chap_secret=@FILE",
 				 volume->name);
-	if (path->index >= PATHS_MAX)
+	if (path->index >= ISTRIPE_PATHS_MAX)
 		return fault_set(fault, -EINVAL,
 				 "leg %u has %u paths, and no more are possible\nnext: istripectl path remove %s %u PATH",
-				 leg->index, PATHS_MAX, volume->name, leg->index);
+				 leg->index, ISTRIPE_PATHS_MAX, volume->name, leg->index);
 	return 0;
 }
 
@@ -140,7 +139,7 @@ static int path_find(const struct volume *volume, const struct leg *leg, const c
 	char *end;
 
 	*index = strtoul(text, &end, 10);
-	if (!*text || *end || *index >= PATHS_MAX || !leg_find_path(leg, *index))
+	if (!*text || *end || *index >= ISTRIPE_PATHS_MAX || !leg_find_path(leg, *index))
 		return fault_set(fault, -EINVAL, "leg %u has no path %s\nnext: istripectl show %s",
 				 leg->index, text, volume->name);
 	return 0;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <istripe/settings.h>
 #include "alloc.h"
 #include "conf.h"
 #include "discover.h"
@@ -21,9 +22,6 @@
 #include "text.h"
 #include "users.h"
 #include "value.h"
-
-#define LEGS_MAX	64
-#define PATHS_MAX	16
 
 /* One path of the proposal; the first one of a leg has its size. */
 struct candidate {
@@ -289,10 +287,10 @@ static char *refusal(const struct proposal *proposal, const struct inquiry_way *
 		return alloc_text("the LUN has no designator (VPD page 83h) to compare");
 	if (before && (!first || first->leg != before->leg))
 		return alloc_printf("another LUN than over %s", before->portal);
-	if (first && leg_paths(proposal, first->leg) == PATHS_MAX)
-		return alloc_printf("leg %zu has %d paths already", first->leg, PATHS_MAX);
-	if (!first && proposal->leg_count == LEGS_MAX)
-		return alloc_printf("there are %d legs already", LEGS_MAX);
+	if (first && leg_paths(proposal, first->leg) == ISTRIPE_PATHS_MAX)
+		return alloc_printf("leg %zu has %d paths already", first->leg, ISTRIPE_PATHS_MAX);
+	if (!first && proposal->leg_count == ISTRIPE_LEGS_MAX)
+		return alloc_printf("there are %d legs already", ISTRIPE_LEGS_MAX);
 	return NULL;
 }
 

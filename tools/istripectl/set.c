@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <istripe/settings.h>
 #include "alloc.h"
 #include "apply.h"
 #include "command.h"
@@ -16,7 +17,7 @@
 #include "tree.h"
 
 #define NONE		(-1)
-#define NUMBER_MAX	63	/* of a leg or a path */
+#define NUMBER_MAX	(ISTRIPE_LEGS_MAX - 1)	/* of a leg or a path */
 
 struct set_options {
 	const char *name, *list;

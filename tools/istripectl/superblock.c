@@ -7,6 +7,7 @@
 #include <linux/string.h>
 
 #include <istripe/reason.h>
+#include <istripe/settings.h>
 #include <layout/md.h>
 #include <layout/signature.h>
 
@@ -122,7 +123,7 @@ int superblock_read(int fd, unsigned long long bytes, struct superblock *super)
 int superblock_check(const int *fds, const unsigned long long *bytes, unsigned int count,
 		     char *reason)
 {
-	struct istripe_md legs[SUPERBLOCK_LEGS_MAX] = {};
+	struct istripe_md legs[ISTRIPE_LEGS_MAX] = {};
 	struct istripe_reason why;
 	u32 bad_leg;
 	unsigned int i;

@@ -10,7 +10,6 @@
 #include <stddef.h>
 
 #define SUPERBLOCK_REASON_BYTES	160
-#define SUPERBLOCK_LEGS_MAX	64
 
 enum superblock_result {
 	SUPERBLOCK_LEG,	/* a leg of an array that the driver takes */
@@ -51,7 +50,7 @@ int superblock_read(int fd, unsigned long long bytes, struct superblock *super);
  * superblock_check() - whether legs make their array, as the driver decides when it comes up
  * @fds: open for reading, in the order of the legs
  * @bytes: their sizes
- * @count: their number, at most SUPERBLOCK_LEGS_MAX
+ * @count: their number, at most ISTRIPE_LEGS_MAX
  * @reason: SUPERBLOCK_REASON_BYTES, set to one line; empty on success
  *
  * Return: 0; -errno.
