@@ -15,6 +15,7 @@
 #include "known.h"
 #include "node.h"
 #include "place.h"
+#include "text.h"
 #include "value.h"
 
 #define SUFFIX	".conf"
@@ -131,12 +132,8 @@ static bool is_identity(const char *name)
 		"initiator_name", "chunk_bytes", "metadata", "target_name", "lun", "portal", "nic",
 		NULL
 	};
-	size_t i;
 
-	for (i = 0; names[i]; i++)
-		if (!strcmp(names[i], name))
-			return true;
-	return false;
+	return text_listed(names, name);
 }
 
 static bool is_printed(enum known_place place, const struct settings *settings, const char *name)

@@ -14,16 +14,10 @@
 #include "fact.h"
 #include "place.h"
 #include "plan.h"
+#include "text.h"
 
 #define SYSTEMD_DIR	"/etc/systemd/system"
 #define OTHERS_MODE	077
-
-static bool ends(const char *name, const char *ending)
-{
-	size_t bytes = strlen(name), tail = strlen(ending);
-
-	return bytes >= tail && !strcmp(name + bytes - tail, ending);
-}
 
 static void conf_warn(struct doctor *doctor, const char *name, char *measured)
 {
@@ -99,7 +93,7 @@ static bool unit_is_enabled(const char *unit)
 
 	file_list(dir, &names);
 	for (i = 0; !found && i < names.count; i++)
-		if (ends(names.items[i], ".wants") || ends(names.items[i], ".requires"))
+		if (text_ends(names.items[i], ".wants") || text_ends(names.items[i], ".requires"))
 			found = names_file(names.items[i], unit);
 	file_names_free(&names);
 	free(dir);
@@ -171,9 +165,9 @@ void doctor_secret_modes(struct doctor *doctor)
 
 	file_list(dir, &files);
 	for (i = 0; i < files.count; i++) {
-		if (ends(files.items[i], ".conf"))
+		if (text_ends(files.items[i], ".conf"))
 			secrets_of_conf(files.items[i], &secrets);
-		if (ends(files.items[i], ".secret"))
+		if (text_ends(files.items[i], ".secret"))
 			file_names_add_new(&secrets, files.items[i]);
 	}
 	for (i = 0; i < secrets.count; i++)
@@ -371,7 +365,7 @@ static bool multipath_excepts(const char *device)
 
 	file_list(dir, &names);
 	for (i = 0; i < names.count; i++)
-		if (ends(names.items[i], ".conf"))
+		if (text_ends(names.items[i], ".conf"))
 			excepts |= conf_excepts(place_path("/etc/multipath/conf.d/%s",
 							   names.items[i]), device);
 	file_names_free(&names);

@@ -9,6 +9,7 @@
 
 #include "alloc.h"
 #include "parse.h"
+#include "text.h"
 #include "value.h"
 
 static void word_add(struct words *words, char *word)
@@ -197,7 +198,7 @@ static void path_put(struct list *list, const struct settings *settings,
 {
 	static const char *const first[] = { "target_name", "lun", "portal", "nic", NULL };
 	const struct setting *setting;
-	size_t i, j;
+	size_t i;
 
 	for (i = 0; first[i]; i++) {
 		setting = settings_find(settings, first[i]);
@@ -206,9 +207,7 @@ static void path_put(struct list *list, const struct settings *settings,
 	}
 	for (i = 0; i < settings->count; i++) {
 		setting = &settings->items[i];
-		for (j = 0; first[j] && strcmp(first[j], setting->name); j++)
-			;
-		if (!first[j])
+		if (!text_listed(first, setting->name))
 			setting_put(list, settings, setting,
 				    inherited(leg, common, setting->name));
 	}
@@ -252,12 +251,8 @@ static bool volume_has_option(const char *name)
 	static const char *const names[] = {
 		"initiator_name", "chunk_bytes", "metadata", "metadata_create", NULL
 	};
-	size_t i;
 
-	for (i = 0; names[i]; i++)
-		if (!strcmp(names[i], name))
-			return true;
-	return false;
+	return text_listed(names, name);
 }
 
 static void volume_put(struct words *words, const struct volume *volume)

@@ -8,6 +8,7 @@
 
 #include "alloc.h"
 #include "json_out.h"
+#include "text.h"
 #include "value.h"
 
 static struct json_object *numbers_object(const char *text)
@@ -107,13 +108,10 @@ struct json_object *json_volume(const struct volume *volume)
 static int is_array(const struct live *live)
 {
 	static const char *const names[] = { "legs", "paths", "sessions", "connections", NULL };
-	size_t i;
 
-	for (i = 0; names[i]; i++)
-		if (!strcmp(live->name, names[i]))
-			return 1;
-	return live->child_count && !live->values.count &&
-	       isdigit((unsigned char)live->children[0].name[0]);
+	return text_listed(names, live->name) ||
+	       (live->child_count && !live->values.count &&
+		isdigit((unsigned char)live->children[0].name[0]));
 }
 
 static struct json_object *array_object(const struct live *live)

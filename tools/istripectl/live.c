@@ -9,6 +9,7 @@
 #include "file.h"
 #include "live.h"
 #include "place.h"
+#include "text.h"
 
 #define DEPTH_MAX	12
 #define SECTOR_BYTES	512
@@ -28,13 +29,9 @@ static bool all_wanted(const char *name)
 /* Of the volume, legs and paths, not of sessions and connections. */
 static bool state_wanted(const char *name)
 {
-	static const char *const names[] = { "state", "last_error", "legs", "paths" };
-	size_t i;
+	static const char *const names[] = { "state", "last_error", "legs", "paths", NULL };
 
-	for (i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strcmp(name, names[i]))
-			return true;
-	return isdigit((unsigned char)*name);
+	return text_listed(names, name) || isdigit((unsigned char)*name);
 }
 
 /* A file without a value at the moment, as of a session that is not there, is kept as such. */

@@ -7,23 +7,14 @@
 #include "alloc.h"
 #include "known.h"
 #include "model.h"
+#include "text.h"
 
 #define NAME_MAX_CHARS	63
 #define NAME_CHARS	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
-static bool listed(const char *const *list, const char *name)
-{
-	for (; *list; list++)
-		if (!strcmp(*list, name))
-			return true;
-	return false;
-}
-
 bool setting_is_secret(const char *name)
 {
-	size_t bytes = strlen(name);
-
-	return bytes >= strlen("secret") && !strcmp(name + bytes - strlen("secret"), "secret");
+	return text_ends(name, "secret");
 }
 
 bool setting_is_of_leg(const char *name)
@@ -35,7 +26,7 @@ bool setting_is_of_one_path(const char *name)
 {
 	static const char *const names[] = { "portal", "nic", "source_address", "isid", NULL };
 
-	return listed(names, name);
+	return text_listed(names, name);
 }
 
 /* Settings */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Text that was written by somebody else. */
-#include <stdbool.h>
+/* Text: comparisons, and what was written by somebody else. */
 #include <string.h>
 
 #include "text.h"
@@ -58,6 +57,21 @@ void text_clean(char *text)
 		}
 		text += bytes;
 	}
+}
+
+bool text_listed(const char *const *list, const char *word)
+{
+	for (; *list; list++)
+		if (!strcmp(*list, word))
+			return true;
+	return false;
+}
+
+bool text_ends(const char *text, const char *ending)
+{
+	size_t bytes = strlen(text), tail = strlen(ending);
+
+	return bytes >= tail && !strcmp(text + bytes - tail, ending);
 }
 
 void text_quote(FILE *out, const char *word)

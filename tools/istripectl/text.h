@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Text that was written by somebody else: for terminals, JSON and shells. */
+/* Text: comparisons, and what was written by somebody else for terminals, JSON and shells. */
 #ifndef ISTRIPECTL_TEXT_H
 #define ISTRIPECTL_TEXT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /**
@@ -10,6 +11,24 @@
  * @text: changed in place: control characters and what is not UTF-8 become '?'
  */
 void text_clean(char *text);
+
+/**
+ * text_listed() - whether a word is one of a list
+ * @list: the words, NULL behind the last one
+ * @word: which one
+ *
+ * Return: whether it is.
+ */
+bool text_listed(const char *const *list, const char *word);
+
+/**
+ * text_ends() - whether a text has a certain ending
+ * @text: the text
+ * @ending: the ending
+ *
+ * Return: whether it has, also when it is nothing else.
+ */
+bool text_ends(const char *text, const char *ending);
 
 /**
  * text_quote() - print a word as a POSIX shell reads it

@@ -8,6 +8,7 @@
 
 #include "alloc.h"
 #include "known.h"
+#include "text.h"
 #include "value.h"
 
 struct unit {
@@ -31,18 +32,11 @@ static const struct unit times_s[] = {
 	{ "s", 1 }, { "min", 60 }, { "h", 3600 }, { "d", 86400 }, { NULL, 0 },
 };
 
-static bool ends(const char *name, const char *ending)
-{
-	size_t bytes = strlen(name), tail = strlen(ending);
-
-	return bytes >= tail && !strcmp(name + bytes - tail, ending);
-}
-
 static const struct unit *units_of(const char *name)
 {
-	if (ends(name, "_bytes") || ends(name, "_length"))
+	if (text_ends(name, "_bytes") || text_ends(name, "_length"))
 		return sizes;
-	if (ends(name, "_ms"))
+	if (text_ends(name, "_ms"))
 		return times_ms;
 	if (!strncmp(name, "default_time2", strlen("default_time2")))
 		return times_s;
@@ -130,14 +124,6 @@ char *value_write(const char *name, const char *value)
 	return alloc_text(value);
 }
 
-static bool listed(const char *const *names, const char *name)
-{
-	for (; *names; names++)
-		if (!strcmp(*names, name))
-			return true;
-	return false;
-}
-
 /* Keys of RFC 7143 and what is in sysfs only go by their names. */
 static bool is_number(const char *name)
 {
@@ -155,9 +141,9 @@ static bool is_number(const char *name)
 	size_t i;
 
 	for (i = 0; endings[i]; i++)
-		if (ends(name, endings[i]))
+		if (text_ends(name, endings[i]))
 			return true;
-	return listed(names, name) ||
+	return text_listed(names, name) ||
 	       (known && known->kind >= KNOWN_NUMBER && known->kind < KNOWN_CHOICE);
 }
 
@@ -171,9 +157,9 @@ enum value_type value_type(const char *name)
 		"DataPDUInOrder", "DataSequenceInOrder", "IFMarker", "OFMarker", NULL
 	};
 
-	if (listed(booleans, name))
+	if (text_listed(booleans, name))
 		return VALUE_BOOLEAN;
-	if (listed(lists, name))
+	if (text_listed(lists, name))
 		return VALUE_NUMBERS;
 	return is_number(name) ? VALUE_NUMBER : VALUE_TEXT;
 }
