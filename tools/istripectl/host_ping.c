@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "alloc.h"
 #include "host_net.h"
 #include "host_ping.h"
+#include "watch.h"
 
 #define WAIT_MS		300
 #define IP_BYTES	20
@@ -82,17 +82,9 @@ static bool is_answer(const char *packet, ssize_t bytes, bool v6, const struct e
 	       answer.id == asked->id && answer.sequence == asked->sequence;
 }
 
-static long long now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
-}
-
 static int answer_wait(int fd, bool v6, const struct echo *asked)
 {
-	long long end_ms = now_ms() + WAIT_MS, left_ms;
+	long long end_ms = watch_now_ms() + WAIT_MS, left_ms;
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
 	char packet[IP_MAXPACKET];
 
@@ -100,7 +92,7 @@ static int answer_wait(int fd, bool v6, const struct echo *asked)
 		ssize_t bytes;
 
 		/* When the time is over, too: on a busy host the answer may have come meanwhile. */
-		left_ms = end_ms - now_ms();
+		left_ms = end_ms - watch_now_ms();
 		if (poll(&poll_fd, 1, left_ms > 0 ? left_ms : 0) <= 0)
 			continue;
 		bytes = recv(fd, packet, sizeof(packet), MSG_DONTWAIT);

@@ -6,22 +6,14 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "alloc.h"
 #include "host_net.h"
 #include "reach.h"
+#include "watch.h"
 
 #define ISCSI_PORT	3260
-
-static long long now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
-}
 
 static int address_of(const struct reach *try, struct sockaddr_storage *to, socklen_t *bytes)
 {
@@ -92,14 +84,15 @@ static void connect_end(struct reach *try, struct pollfd *poll)
 void reach_try(struct reach *tries, size_t count)
 {
 	struct pollfd *polls = alloc_array(NULL, count + 1, sizeof(*polls));
-	long long end_ms = now_ms() + REACH_MS, left_ms;
+	long long end_ms = watch_now_ms() + REACH_MS, left_ms;
 	size_t i, waiting = 0;
 
 	for (i = 0; i < count; i++) {
 		polls[i] = (struct pollfd) { .fd = connect_begin(&tries[i]), .events = POLLOUT };
 		waiting += polls[i].fd >= 0;
 	}
-	while (waiting && (left_ms = end_ms - now_ms()) > 0 && poll(polls, count, left_ms) > 0) {
+	while (waiting && (left_ms = end_ms - watch_now_ms()) > 0 &&
+	       poll(polls, count, left_ms) > 0) {
 		for (i = 0; i < count; i++) {
 			if (polls[i].fd < 0 || !polls[i].revents)
 				continue;

@@ -3,27 +3,20 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "interrupt.h"
 #include "notify.h"
 #include "retry.h"
 #include "value.h"
+#include "watch.h"
 
 #define PAUSE_MS	1000
-
-static long long now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
-}
 
 void retry_begin(struct retry *retry, long long wait_ms)
 {
 	memset(retry, 0, sizeof(*retry));
-	if (wait_ms == VALUE_FOREVER || __builtin_add_overflow(now_ms(), wait_ms, &retry->end_ms))
+	if (wait_ms == VALUE_FOREVER ||
+	    __builtin_add_overflow(watch_now_ms(), wait_ms, &retry->end_ms))
 		retry->end_ms = VALUE_FOREVER;
 }
 
@@ -43,12 +36,10 @@ bool retry_may_help(int error)
 
 bool retry_again(struct retry *retry, const struct fault *fault)
 {
-	const struct timespec pause = { .tv_sec = PAUSE_MS / 1000 };
-
 	if (interrupt_seen() ||
-	    (retry->end_ms != VALUE_FOREVER && now_ms() + PAUSE_MS > retry->end_ms))
+	    (retry->end_ms != VALUE_FOREVER && watch_now_ms() + PAUSE_MS > retry->end_ms))
 		return false;
-	nanosleep(&pause, NULL);
+	watch_sleep_ms(PAUSE_MS);
 	if (interrupt_seen())
 		return false;
 	/* Without patience nothing is said that the caller would say again. */
