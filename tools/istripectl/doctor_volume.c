@@ -7,16 +7,19 @@
 
 #include "alloc.h"
 #include "doctor.h"
+#include "known.h"
 #include "tree.h"
 
-#define RECOVERY_DEFAULT_MS	120000
-#define PING_INTERVAL_MS	2000
-#define NOTICE_MS		5000	/* ping_interval_ms + ping_timeout_ms by default */
-#define WHY_BYTES		512
+#define WHY_BYTES	512
 
 static long long volume_number(const struct doctor_volume *volume, const char *name)
 {
 	return strtoll(doctor_value(volume, name), NULL, 10);
+}
+
+static long long default_ms(const char *name)
+{
+	return strtoll(known_anywhere(name, NULL)->value, NULL, 10);
 }
 
 /* States */
@@ -147,7 +150,7 @@ static void ping_check(struct doctor *doctor, const struct doctor_path *path, lo
 	long long notice_ms = interval_ms + timeout_ms;
 
 	if (!interval_ms)
-		timer_warn(doctor, "ping_interval_ms", 0, PING_INTERVAL_MS,
+		timer_warn(doctor, "ping_interval_ms", 0, default_ms("ping_interval_ms"),
 			   doctor_path_file(doctor, path, "ping_interval_ms"),
 			   "a silent target is noticed only when commands time out, after %lld ms",
 			   command_ms);
@@ -210,14 +213,15 @@ static long long notice_ms_of(const struct doctor_volume *volume)
 		if (ms > longest_ms)
 			longest_ms = ms;
 	}
-	return longest_ms ? longest_ms : NOTICE_MS;
+	return longest_ms ? longest_ms : default_ms("ping_interval_ms") +
+					 default_ms("ping_timeout_ms");
 }
 
 void doctor_recovery(struct doctor *doctor, const struct doctor_volume *volume)
 {
 	long long recovery_ms = volume_number(volume, "recovery_timeout_ms");
 	long long command_ms = volume_number(volume, "command_timeout_ms");
-	long long notice_ms = notice_ms_of(volume), wanted = RECOVERY_DEFAULT_MS;
+	long long notice_ms = notice_ms_of(volume), wanted = default_ms("recovery_timeout_ms");
 
 	if (2 * command_ms > wanted)
 		wanted = 2 * command_ms;
