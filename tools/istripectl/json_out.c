@@ -93,7 +93,7 @@ struct json_object *json_volume(const struct volume *volume)
 	struct json_object *object = json_object_new_object(), *legs = json_object_new_array();
 	size_t i;
 
-	json_object_object_add(object, "name", json_object_new_string(volume->name));
+	json_text(object, "name", volume->name);
 	json_object_object_add(object, "up", json_object_new_boolean(volume->up));
 	json_text(object, "device", volume->device);
 	json_text(object, "last_error", volume->last_error);

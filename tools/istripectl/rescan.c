@@ -112,7 +112,7 @@ static struct json_object *rescan_object(const char *name, const struct rescan *
 {
 	struct json_object *object = json_object_new_object();
 
-	json_object_object_add(object, "name", json_object_new_string(name));
+	json_text(object, "name", name);
 	json_text(object, "device", rescan->device);
 	json_object_object_add(object, "size_bytes_before",
 			       json_object_new_int64(rescan->before_bytes));

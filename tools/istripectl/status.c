@@ -345,7 +345,7 @@ static struct json_object *status_object(const struct view *view)
 {
 	struct json_object *object = json_object_new_object();
 
-	json_object_object_add(object, "name", json_object_new_string(view->volume.name));
+	json_text(object, "name", view->volume.name);
 	json_text(object, "device", view->is_live ? view->live.name : NULL);
 	json_text(object, "last_error", view->volume.last_error);
 	json_object_object_add(object, "size_bytes", view->is_live ?
@@ -380,7 +380,7 @@ static struct json_object *list_object(const struct view *view)
 {
 	struct json_object *object = json_object_new_object();
 
-	json_object_object_add(object, "name", json_object_new_string(view->volume.name));
+	json_text(object, "name", view->volume.name);
 	json_text(object, "device", view->is_live ? view->live.name : NULL);
 	json_text(object, "state", view_state(view));
 	json_object_object_add(object, "size_bytes", view->is_live ?
