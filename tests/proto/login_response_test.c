@@ -326,7 +326,6 @@ static void login_redirect(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_REDIRECT);
 		KUNIT_EXPECT_STREQ(test, b->login.redirect.host, "2001:db8::7");
 		KUNIT_EXPECT_EQ(test, b->login.redirect.port, 3261);
-		KUNIT_EXPECT_EQ(test, b->login.redirect.tpgt, 9);
 		KUNIT_EXPECT_EQ(test, login_ask(b), -EINVAL);
 	}
 	login_defaults(b);
