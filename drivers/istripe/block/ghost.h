@@ -83,10 +83,7 @@ long istripe_ghosts_left(const struct istripe_leg_task *leg_task);
 long istripe_ghosts_overlay_left(const struct istripe_nexus *nexus,
 				 const struct istripe_leg_task *leg_task);
 
-/*
- * Makes overlays for the ghosts that a task has waited for so long for, and moves the tasks that no
- * ghost keeps any more to @list. Sleeps.
- */
+/* Makes overlays where a task has waited so long, and moves those that may go to @list. Sleeps. */
 void istripe_ghosts_overlay(struct istripe_leg *leg, struct list_head *list);
 
 /* Moves the tasks that have waited for too long to @list. Under leg->lock. */

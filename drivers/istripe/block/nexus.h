@@ -245,7 +245,6 @@ void istripe_nexus_tune(struct istripe_nexus *nexus);
 /**
  * istripe_nexus_usable() - is it live, and does its port take I/O
  * @nexus: any
- *
  * Context: any; the answer may be old at once without leg->lock.
  * Return: true or false.
  */
@@ -267,7 +266,6 @@ void istripe_nexus_revalidate(struct istripe_nexus *nexus);
  * istripe_nexus_last_error() - copy the last reason, in words
  * @nexus: the nexus
  * @why: filled, empty when there was none
- *
  * Context: process.
  */
 void istripe_nexus_last_error(struct istripe_nexus *nexus, struct istripe_reason *why);

@@ -27,9 +27,8 @@ struct overlay_run {
 };
 
 /*
- * The next blocks of an overlay that are to be written, within an aligned page of the volume's disk
- * and a chunk. The block layer never splits these: the second one of two requests would need
- * another tag, and those that wait for the first one may have them all.
+ * The next blocks to be written, within an aligned page of the volume's disk and a chunk: never split
+ * by the block layer, as a second request would need a tag, and tasks that wait may have them all.
  */
 static bool overlay_next_run(struct istripe_leg *leg, const struct istripe_overlay *overlay,
 			     u32 at, struct overlay_run *run)

@@ -171,7 +171,6 @@ int istripe_session_open(const struct istripe_session_params *params,
 /**
  * istripe_session_connections_may() - how many connections may the session have?
  * @session: logged in
- *
  * Context: any.
  * Return: as many as the target grants (MaxConnections), but one
  * with a target that has this quirk (P101).
@@ -196,7 +195,6 @@ void istripe_session_join(struct istripe_session *session,
 /**
  * istripe_session_tune() - let the sockets follow the path's socket settings
  * @session: kept alive by the caller's lock; in any state
- *
  * Context: process, sleeps; nothing may be allocated with I/O.
  */
 void istripe_session_tune(struct istripe_session *session);
@@ -204,7 +202,6 @@ void istripe_session_tune(struct istripe_session *session);
 /**
  * istripe_session_interrupt() - make a session fail soon that somebody else opens
  * @session: a session that is being opened, kept alive by the caller's lock
- *
  * Context: process, sleeps.
  */
 void istripe_session_interrupt(struct istripe_session *session);
@@ -226,7 +223,6 @@ void istripe_session_halt(struct istripe_session *session, int error);
  * istripe_session_close() - stop, collect, free
  * @session: not findable by submitters any more
  * @error: for unfinished tasks
- *
  * Context: process, sleeps. Only the opener.
  * Return: false when something may still refer to pages of its writes: a receiver on this host, or
  * a device that has not sent a segment for ten seconds.
@@ -240,7 +236,6 @@ bool istripe_session_close(struct istripe_session *session, int error);
  * @may_send: the caller may sleep and holds no socket lock: send from here, unless
  *	waiting for others is cheaper
  * @more: further tasks follow at once, or istripe_session_push()
- *
  * Context: process when @may_send, else any that may not sleep.
  */
 void istripe_session_submit(struct istripe_session *session, struct istripe_task *task,
@@ -249,7 +244,6 @@ void istripe_session_submit(struct istripe_session *session, struct istripe_task
 /**
  * istripe_session_push() - no more tasks follow those submitted with @more
  * @session: logged in, kept open by the caller
- *
  * Context: process, sleeps; holds no socket lock.
  */
 void istripe_session_push(struct istripe_session *session);
@@ -258,7 +252,6 @@ void istripe_session_push(struct istripe_session *session);
  * istripe_session_poll() - poll for answers, see istripe_conn_poll()
  * @session: logged in, kept open by the caller
  * @lane: of the tasks that are waited for
- *
  * Context: process, holds no socket lock; does not sleep.
  */
 void istripe_session_poll(struct istripe_session *session, u32 lane);
@@ -266,7 +259,6 @@ void istripe_session_poll(struct istripe_session *session, u32 lane);
 /**
  * istripe_session_is_idle() - has the session no task of its owner's
  * @session: logged in
- *
  * Context: the session's owner; the answer may be old at once when there are submitters.
  * Return: true or false.
  */
@@ -275,7 +267,6 @@ bool istripe_session_is_idle(const struct istripe_session *session);
 /**
  * istripe_session_has_link() - have the NICs of its connections a link?
  * @session: logged in
- *
  * Context: process; the opener, or a caller that has the session by nexus->srcu.
  * Return: false when the NIC of any of them is gone, down, or without a carrier.
  */
@@ -304,7 +295,6 @@ int istripe_session_execute(struct istripe_session *session, const u8 *cdb,
  * istripe_session_await() - wait on for a command
  * @session: istripe_session_execute() has returned -ETIMEDOUT
  * @timeout_ms: how long
- *
  * Context: process, sleeps.
  * Return: as istripe_session_execute().
  */
@@ -379,7 +369,6 @@ static inline bool istripe_session_is_tolerant(const struct istripe_session *ses
 /**
  * istripe_session_invalidations() - how often the session has been invalidated
  * @session: the session
- *
  * Context: the session's owner, before it revalidates.
  * Return: for istripe_session_validate().
  */
@@ -391,7 +380,6 @@ static inline int istripe_session_invalidations(const struct istripe_session *se
 /**
  * istripe_session_is_invalid() - do commands wait for istripe_session_validate()
  * @session: the session
- *
  * Context: any.
  * Return: true or false.
  */
@@ -404,7 +392,6 @@ static inline bool istripe_session_is_invalid(const struct istripe_session *sess
  * istripe_session_validate() - the LUN has been revalidated: commands go on
  * @session: the session
  * @invalidations: istripe_session_invalidations() from before; later ones still count
- *
  * Context: the session's owner.
  */
 void istripe_session_validate(struct istripe_session *session, int invalidations);
@@ -421,7 +408,6 @@ void istripe_session_unquiesce(struct istripe_session *session);
 /**
  * istripe_session_is_quiesced() - is the session quiesced
  * @session: logged in
- *
  * Context: any; the answer may be old at once.
  * Return: true or false.
  */

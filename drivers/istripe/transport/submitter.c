@@ -56,11 +56,9 @@ static bool submitter_goes_on(struct istripe_submitter *submitter, bool idle)
 }
 
 /*
- * Is it worth while to wait for more? Not for a submitter that waits for each answer or polls. A
- * submitter of one command after the other is about to submit the next: together they cost one
- * packet, and the sender thread of its processor sends when it pauses, a worker after DEFERRED_TIME
- * when it computes. A caller that is moved to another processor meanwhile guesses wrong; either
- * answer is right.
+ * Is it worth while to wait for more? Not for a submitter that waits for each answer or polls. One
+ * that submits one after the other is about to submit the next: together they cost one packet. The
+ * sender thread sends when it pauses, a worker after DEFERRED_TIME when it computes.
  */
 static bool submitter_defers(struct istripe_conn *conn, struct istripe_submitter *submitter,
 			     bool polled)

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Submitters: the threads that submit commands to a connection. One sends its command itself, or
- * defers it: the command is left to the sender thread of its processor (sender.h), for it is about
- * to be followed by others.
- *
- * A connection has one struct istripe_submitter for each processor. It has hints about the thread
- * that submitted there last, and needs no lock: a wrong guess costs time only.
+ * defers it, for others are about to follow: the sender thread of its processor (sender.h) sends it.
+ * The hints about the thread that submitted last need no lock: a wrong guess costs time only.
  */
 #ifndef ISTRIPE_TRANSPORT_SUBMITTER_H
 #define ISTRIPE_TRANSPORT_SUBMITTER_H
@@ -47,10 +44,7 @@ void istripe_submitters_stop(struct istripe_conn *conn);
 void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, bool may_send,
 			 bool more);
 
-/*
- * Sends what submitters have queued. When another thread is sending, that thread or io_work
- * sends it. Sleeps; the caller holds no socket lock.
- */
+/* Sends what is queued, or leaves it to the thread that is sending. Sleeps; no socket lock is held. */
 void istripe_conn_flush(struct istripe_conn *conn);
 
 #endif
