@@ -27,8 +27,8 @@ struct overlay_run {
 };
 
 /*
- * The next blocks to be written, within an aligned page of the volume's disk and a chunk: never split
- * by the block layer, as a second request would need a tag, and tasks that wait may have them all.
+ * The next blocks to be written, within an aligned page of the volume's disk and a chunk: the block
+ * layer never splits them. A second request would need a tag, and waiting tasks may have them all.
  */
 static bool overlay_next_run(struct istripe_leg *leg, const struct istripe_overlay *overlay,
 			     u32 at, struct overlay_run *run)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Submitters: the threads that submit commands to a connection. One sends its command itself, or
- * defers it, for others are about to follow: the sender thread of its processor (sender.h) sends it.
+ * defers it, for others are about to follow: its processor's sender thread (sender.h) sends it.
  * The hints about the thread that submitted last need no lock: a wrong guess costs time only.
  */
 #ifndef ISTRIPE_TRANSPORT_SUBMITTER_H
@@ -44,7 +44,7 @@ void istripe_submitters_stop(struct istripe_conn *conn);
 void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, bool may_send,
 			 bool more);
 
-/* Sends what is queued, or leaves it to the thread that is sending. Sleeps; no socket lock is held. */
+/* Sends what is queued, or leaves it to the thread that is sending. Sleeps; without socket lock. */
 void istripe_conn_flush(struct istripe_conn *conn);
 
 #endif
