@@ -35,7 +35,7 @@ from lab.ghost import (
 from lab.ghost import volume_over as volume_of
 from lab.istripe import EnableError
 from lab.istripectl import TOOL
-from lab.reservation import KEY, Reservations
+from lab.reservation import KEY, WRITE_EXCLUSIVE_REG_ONLY, Reservations
 from lab.shell import read, run, status, wait_for, write
 from scripted.conn import Drop
 from scripted.ghost import hold
@@ -398,6 +398,59 @@ def test_no_ghosts_in_a_cluster(holding, servers, links, kernel_log):
             links[0].set_up(True)
         writer.finish()
         release(servers[0], target)
+    volume.disable()
+
+
+@pytest.mark.allow_log(r"recoverable transport error|I/O error|may still carry out|known to be dead",
+                       "the lost write fails in the end")
+@pytest.mark.parametrize("why", ["keys", pytest.param("path", marks=pytest.mark.long)])
+def test_a_lost_write_does_not_wait_for_ever(holding, servers, links, kernel_log, why):
+    """Where it is not sent again, recovery_timeout_ms ends its wait: its blocks wait for the fence then,
+    and all other I/O goes on, also the operations of a cluster's keys.
+    """
+    volume, target = holding
+    older, newer = noise(4 * KIB, 1), noise(4 * KIB, 2)
+    device = volume.enable()
+    with Direct(device) as disk, Reservations(device) as keys:
+        wait_unproven(volume, kernel_log)
+        if why == "keys":
+            assert keys.register(0, KEY) == 0
+        else:
+            write(volume.leg / "fence", "path")
+        servers[0].arm()
+        writer = held_write(disk, target, older)
+        links[0].set_up(False)
+        lost = volume.path_sysfs(0, 0)
+        try:
+            wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 60)
+            writer.join(SETTLE_S)
+            assert writer.is_alive(), "the write was sent again before the fence"
+            assert "fail after recovery_timeout_ms" in run(TOOL, "status", volume.name)
+            write(volume.config / "recovery_timeout_ms", 6000)
+            writer.join(90)
+            assert not writer.is_alive() and not writer.good
+            assert [read(lost / name) for name in ("ghost_writes", "waiting_writes")] == ["1", "0"]
+            write(volume.config / "recovery_timeout_ms", -1)
+            found = []
+            reader = threading.Thread(target=lambda: found.append(disk.read(64 * KIB, 4 * KIB)),
+                                      daemon=True)
+            reader.start()
+            wait_for("the read of its blocks", lambda: read(lost / "waiting_writes") == "1")
+            for at in (60 * KIB, 68 * KIB):
+                disk.write(at, newer)
+            if why == "keys":
+                assert keys.reserve(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+                assert keys.release(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+        finally:
+            links[0].set_up(True)
+        reader.join(60)
+        assert found, "the read does not go on"
+        wait_for("both paths", lambda: state(volume) == "live", 60)
+        assert read(lost / "ghost_writes") == "0"
+        release(servers[0], target)
+        same(disk.read(64 * KIB, 4 * KIB), found[0], "the data on the disk")
+        same(disk.read(60 * KIB, 4 * KIB), newer, "the data on the disk")
+    assert len(kernel_log.matching("I/O fails that has waited for recovery_timeout_ms")) == 1
     volume.disable()
 
 

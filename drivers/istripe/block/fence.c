@@ -9,11 +9,13 @@
 
 #include <istripe/reason.h>
 #include "block/fence.h"
+#include "block/ghost.h"
 #include "block/leg.h"
 #include "block/lun_reset.h"
 #include "block/nexus.h"
 #include "block/path.h"
 #include "block/proof.h"
+#include "block/volume.h"
 #include "iscsi/error.h"
 
 /* A copy: the sibling may be freed while its way is used. */
@@ -211,6 +213,8 @@ u32 istripe_fence_why_waiting(const struct istripe_nexus *nexus, struct istripe_
 	istripe_reason_add(why, ", or %sfence_confirm is written",
 			   READ_ONCE(leg->fence_timeout_ms) >= 0 ? "fence_timeout_ms is over, or " :
 								   "");
+	if (!istripe_ghosts_allowed(leg) && READ_ONCE(leg->volume->recovery_timeout_ms) >= 0)
+		istripe_reason_add(why, ", or they fail after recovery_timeout_ms");
 	spin_unlock_bh(&leg->lock);
 	return writes;
 }

@@ -13,7 +13,8 @@
 #include "block/overlay.h"
 #include "block/volume.h"
 
-#define BEHIND_MIN_MS	30000
+/* Another path is live meanwhile, and the fence may be a login through it. */
+#define WAIT_MIN_MS	30000
 
 int istripe_ghosts_init(struct istripe_ghosts *ghosts, u32 max)
 {
@@ -28,8 +29,7 @@ void istripe_ghosts_free(struct istripe_ghosts *ghosts)
 	kvfree(ghosts->ghosts);
 }
 
-/* Nobody else may write to the LUN meanwhile. */
-static bool leg_may_have_ghosts(const struct istripe_leg *leg)
+bool istripe_ghosts_allowed(const struct istripe_leg *leg)
 {
 	return READ_ONCE(leg->fence) == ISTRIPE_FENCE_AUTO && !READ_ONCE(leg->volume->has_keys);
 }
@@ -42,7 +42,7 @@ bool istripe_ghosts_add(struct istripe_nexus *nexus, struct istripe_leg_task *le
 	struct istripe_leg *leg = nexus->leg;
 
 	lockdep_assert_held(&leg->lock);
-	if (!leg_may_have_ghosts(leg) || ghosts->count == ghosts->max)
+	if (ghosts->count == ghosts->max)
 		return false;
 	istripe_leg_task_range(leg_task, &ghost->range);
 	ghost->failed = failed;
@@ -72,7 +72,7 @@ void istripe_ghosts_end(struct istripe_nexus *nexus)
 	istripe_overlays_fenced(nexus);
 	WRITE_ONCE(nexus->ghosts.count, 0);
 	nexus->ghosts.all = (struct istripe_range) {};
-	nexus->behind_failed = false;
+	nexus->wait_failed = false;
 }
 
 void istripe_ghosts_resend(struct istripe_nexus *nexus, struct list_head *list)
@@ -80,7 +80,7 @@ void istripe_ghosts_resend(struct istripe_nexus *nexus, struct list_head *list)
 	struct istripe_leg_task *leg_task, *next;
 
 	lockdep_assert_held(&nexus->leg->lock);
-	if (nexus->pages_held || nexus->pages_astray)
+	if (nexus->pages_held || nexus->pages_astray || !istripe_ghosts_allowed(nexus->leg))
 		return;
 	list_for_each_entry_safe(leg_task, next, &nexus->awaiting_fence, entry)
 		if (!leg_task->behind && istripe_ghosts_add(nexus, leg_task, leg_task->given_up))
@@ -149,13 +149,25 @@ struct istripe_nexus *istripe_ghosts_in_the_way(struct istripe_leg *leg,
 	return NULL;
 }
 
-long istripe_ghosts_left(const struct istripe_leg_task *leg_task)
+/* Its pages are its owner's as soon as it has failed. The leg's own time counts with no path. */
+static bool ghosts_may_fail(const struct istripe_nexus *nexus,
+			    const struct istripe_leg_task *leg_task)
 {
-	s32 recovery_ms = READ_ONCE(leg_task->leg->volume->recovery_timeout_ms);
+	if (leg_task->behind)
+		return true;
+	return istripe_leg_serving(nexus->leg) && !nexus->pages_held && !nexus->pages_astray &&
+	       nexus->ghosts.count < nexus->ghosts.max;
+}
 
-	if (!leg_task->behind || recovery_ms < 0)
+long istripe_ghosts_left(const struct istripe_nexus *nexus,
+			 const struct istripe_leg_task *leg_task)
+{
+	s32 recovery_ms = READ_ONCE(nexus->leg->volume->recovery_timeout_ms);
+
+	lockdep_assert_held(&nexus->leg->lock);
+	if (recovery_ms < 0 || !ghosts_may_fail(nexus, leg_task))
 		return LONG_MAX;
-	return leg_task->since + msecs_to_jiffies(max(recovery_ms, BEHIND_MIN_MS)) - jiffies;
+	return leg_task->since + msecs_to_jiffies(max(recovery_ms, WAIT_MIN_MS)) - jiffies;
 }
 
 long istripe_ghosts_overlay_left(const struct istripe_nexus *nexus,
@@ -167,7 +179,7 @@ long istripe_ghosts_overlay_left(const struct istripe_nexus *nexus,
 	lockdep_assert_held(&nexus->leg->lock);
 	/* A read only waits for a write that has failed: it needs the data of a later one. */
 	if (!leg_task->behind || !leg_task->task.write || timeout_ms < 0 ||
-	    !leg_may_have_ghosts(nexus->leg))
+	    !istripe_ghosts_allowed(nexus->leg))
 		return LONG_MAX;
 	if (time_before(due, nexus->ghosts.overlays_due))
 		due = nexus->ghosts.overlays_due;
@@ -222,10 +234,12 @@ void istripe_ghosts_take_overdue(struct istripe_nexus *nexus, struct list_head *
 
 	lockdep_assert_held(&nexus->leg->lock);
 	list_for_each_entry_safe(leg_task, next, &nexus->awaiting_fence, entry) {
-		if (istripe_ghosts_left(leg_task) > 0)
+		if (istripe_ghosts_left(nexus, leg_task) > 0)
 			continue;
+		if (!leg_task->behind)
+			istripe_ghosts_add(nexus, leg_task, true);
 		list_move_tail(&leg_task->entry, list);
-		nexus->behind_failed = true;
+		nexus->wait_failed = true;
 	}
 }
 

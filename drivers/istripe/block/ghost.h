@@ -11,8 +11,9 @@
  * After a write that has failed they may find either, or what has become of its pages: reads of its
  * blocks wait, too.
  *
- * Nobody else may write to the LUN, for the data of others would be overtaken. Hence not with the
- * setting fence = path, and not with reservations through the disk, which cluster software uses.
+ * Nobody else may write to the LUN, for the data of others would be overtaken. Hence with the setting
+ * fence = path, and with reservations through the disk, which cluster software uses, a lost write waits
+ * for its fence itself, and becomes a ghost only when it fails while another path serves.
  */
 #ifndef ISTRIPE_BLOCK_GHOST_H
 #define ISTRIPE_BLOCK_GHOST_H
@@ -47,10 +48,10 @@ int istripe_ghosts_init(struct istripe_ghosts *ghosts, u32 max);
 
 void istripe_ghosts_free(struct istripe_ghosts *ghosts);
 
-/*
- * Adds a lost write that is about to be sent again, or to fail. False: it must wait for the fence
- * itself. Under leg->lock.
- */
+/* Lost writes may be sent again before their fence: nobody else may write to the LUN meanwhile. */
+bool istripe_ghosts_allowed(const struct istripe_leg *leg);
+
+/* Adds a lost write that is about to be sent again, or to fail. False: no room. Under leg->lock. */
 bool istripe_ghosts_add(struct istripe_nexus *nexus, struct istripe_leg_task *leg_task,
 			bool failed);
 
@@ -71,10 +72,11 @@ struct istripe_nexus *istripe_ghosts_in_the_way(struct istripe_leg *leg,
 						const struct istripe_leg_task *leg_task);
 
 /*
- * How long a task may still wait for the fence of a ghost, in jiffies: recovery_timeout_ms in all,
- * but not less than thirty seconds, for another path is live. LONG_MAX: for ever, or it does not.
+ * How long a task may still wait for the fence of the nexus, in jiffies: recovery_timeout_ms in all,
+ * but not less than thirty seconds, for another path is live. LONG_MAX: for ever. Under leg->lock.
  */
-long istripe_ghosts_left(const struct istripe_leg_task *leg_task);
+long istripe_ghosts_left(const struct istripe_nexus *nexus,
+			 const struct istripe_leg_task *leg_task);
 
 /*
  * The same until its blocks get an overlay (overlay.h), by ghost_timeout_ms. @nexus: of the ghost.
@@ -86,7 +88,10 @@ long istripe_ghosts_overlay_left(const struct istripe_nexus *nexus,
 /* Makes overlays where a task has waited so long, and moves those that may go to @list. Sleeps. */
 void istripe_ghosts_overlay(struct istripe_leg *leg, struct list_head *list);
 
-/* Moves the tasks that have waited for too long to @list. Under leg->lock. */
+/*
+ * Moves the tasks that have waited for too long to @list, to fail; lost writes are ghosts from then
+ * on. Under leg->lock.
+ */
 void istripe_ghosts_take_overdue(struct istripe_nexus *nexus, struct list_head *list);
 
 /* If there are ghosts: says that no other host may write to the LUN. @what: begins the message. */

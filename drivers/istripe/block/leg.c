@@ -263,16 +263,19 @@ static void leg_take_awaiting_fence(struct istripe_leg *leg, struct list_head *l
 {
 	struct istripe_leg_task *leg_task;
 	struct istripe_nexus *nexus;
+	bool ghosts;
 	u32 at;
 
 	lockdep_assert_held(&leg->lock);
+	/* The next start has no ghosts. */
+	ghosts = !leg->stopping && istripe_ghosts_allowed(leg);
 	istripe_leg_for_each_nexus(leg, nexus, at) {
 		if (nexus->pages_held)
 			continue;
 		list_for_each_entry(leg_task, &nexus->awaiting_fence, entry) {
-			/* One that was not sent does no harm. The next start has no ghosts. */
+			/* One that was not sent does no harm. */
 			if (leg_task->behind ||
-			    (!leg->stopping && istripe_ghosts_add(nexus, leg_task, true)))
+			    (ghosts && istripe_ghosts_add(nexus, leg_task, true)))
 				continue;
 			leg->failed_writes.unfenced++;
 			leg_set_unfenced(leg, nexus);
@@ -422,7 +425,7 @@ static void leg_arm_fence(struct istripe_leg *leg)
 		if (leg_fence_deadline(leg, nexus, &end))
 			first = min(first, (long)(end - jiffies));
 		list_for_each_entry(leg_task, &nexus->awaiting_fence, entry)
-			first = min3(first, istripe_ghosts_left(leg_task),
+			first = min3(first, istripe_ghosts_left(nexus, leg_task),
 				     istripe_ghosts_overlay_left(nexus, leg_task));
 	}
 	if (first < LONG_MAX)
@@ -675,8 +678,8 @@ u32 istripe_leg_path_fenced(struct istripe_leg *leg, const struct istripe_path *
 	return leg_take_as_ended(leg, path, &any);
 }
 
-/* Their time is over. They were never sent. */
-static void leg_fail_behind(struct istripe_leg *leg)
+/* Those whose time is over. */
+static void leg_fail_overdue(struct istripe_leg *leg)
 {
 	struct istripe_nexus *nexus;
 	LIST_HEAD(list);
@@ -688,6 +691,7 @@ static void leg_fail_behind(struct istripe_leg *leg)
 	leg_arm_fence(leg);
 	leg_announce(leg);
 	spin_unlock_bh(&leg->lock);
+	leg_say_failed(leg, false);
 	if (!list_empty(&list))
 		pr_err_ratelimited("%s/%u: I/O fails that has waited for recovery_timeout_ms until a lost session is known to be dead\n",
 				   leg->volume->name, leg->index);
@@ -704,7 +708,7 @@ static void leg_fence_work(struct work_struct *work)
 
 	istripe_ghosts_overlay(leg, &list);
 	istripe_leg_redrive(leg, &list);
-	leg_fail_behind(leg);
+	leg_fail_overdue(leg);
 	if (any)
 		pr_warn("%s/%u: fence_timeout_ms is over: %u write(s) are sent, and I/O goes on; the target may still carry out old writes\n",
 			leg->volume->name, leg->index, writes);

@@ -22,7 +22,7 @@
  * @unfenced_nexuses, @ghost_nexuses, @ghosts_failed, @overlays, @failed_writes, @failed, @stopping,
  * @parked, @delay, @allowance, @handover, @down_since, @serving_since, lanes, preferred and kept of
  * the paths, and wanted, live, connections, access, access_since, transition_end, lanes, unfenced,
- * super_unfenced, undrained, pages_held, pages_astray, awaiting_fence, ghosts, behind_failed, way,
+ * super_unfenced, undrained, pages_held, pages_astray, awaiting_fence, ghosts, wait_failed, way,
  * portal_group, portal_group_tpgt, generation and unproven of the nexuses. It is a leaf, taken with
  * bh disabled, interrupts on, and never held over a submission.
  * @identify_lock serializes the workers of nexuses that find the LUN at the same time; it covers

@@ -179,7 +179,7 @@ struct istripe_nexus {
 	bool pages_astray;		/* others may, when TCP has none: no ghosts */
 	struct list_head awaiting_fence;
 	struct istripe_ghosts ghosts;	/* writes of its lost session that were sent again */
-	bool behind_failed;		/* one that waited for them has failed */
+	bool wait_failed;		/* I/O that waited for its fence */
 	struct istripe_way way;		/* of its session, or of the last one */
 	u64 portal_group;		/* proven number, see proof.h; 0: not known */
 	u16 portal_group_tpgt;

@@ -224,7 +224,10 @@ static int volume_reserve(struct istripe_volume *volume, const struct reservatio
 	return ret;
 }
 
-/* Old writes may still be carried out: no other host may rely on the keys. */
+/*
+ * Old writes may still be carried out: no other host may rely on the keys. While keys are registered
+ * only writes that have failed become ghosts.
+ */
 static bool volume_has_ghosts(const struct istripe_volume *volume)
 {
 	struct istripe_leg *leg;
@@ -261,7 +264,7 @@ static int volume_reserve_keys(struct istripe_volume *volume, const struct reser
 	 * has_keys.
 	 */
 	smp_mb();
-	if (what->keys && volume_has_ghosts(volume)) {
+	if (what->keys && !had && volume_has_ghosts(volume)) {
 		pr_warn_ratelimited("%s: PERSISTENT RESERVE OUT is refused while a lost path has ghost_writes, or a leg overlay_bytes\n",
 				    volume->name);
 		ret = -EBUSY;

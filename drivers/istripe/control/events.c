@@ -229,7 +229,7 @@ static void path_ask(const struct istripe_path *path, const struct path_told *to
 	istripe_path_for_each_nexus(path, nexus, at) {
 		writes = istripe_leg_nexus_waiting_writes(nexus);
 		now->writes += writes;
-		now->unfenced |= nexus->unfenced || nexus->behind_failed ||
+		now->unfenced |= nexus->unfenced || nexus->wait_failed ||
 				 (leg->failed && nexus->ghosts.count);
 		if (writes)
 			now->waiting_ms = max(now->waiting_ms,
