@@ -38,8 +38,7 @@ static void check_accepted(const struct istripe_pdu *pdu)
 	case ISCSI_OP_SCSI_DATA_IN:
 		require(has_itt);
 		require(pdu->final || !pdu->data_in.status_present);
-		require(pdu->data_in.status_present ==
-			(pdu->stat_sn_use == ISTRIPE_STAT_SN_CONSUMED));
+		require(pdu->data_in.status_present == pdu->consumes_stat_sn);
 		check_residual(pdu->data_in.overflow, pdu->data_in.underflow,
 			       pdu->data_in.residual);
 		break;
@@ -63,7 +62,7 @@ static void check_stat_sn(struct istripe_pdu *pdu, u32 exp_stat_sn)
 	u32 after = exp_stat_sn;
 	int ret = istripe_pdu_check_stat_sn(pdu, &after);
 
-	if (pdu->stat_sn_use != ISTRIPE_STAT_SN_CONSUMED)
+	if (!pdu->consumes_stat_sn)
 		require(!ret && after == exp_stat_sn);
 	else if (pdu->stat_sn == exp_stat_sn)
 		require(!ret && after == exp_stat_sn + 1);

@@ -38,18 +38,18 @@ static void header_make(union bytes *h, u8 opcode, u8 flags)
 
 static const struct opcode_row {
 	u8 opcode;
-	enum istripe_pdu_stat_sn stat_sn_use;
+	bool consumes_stat_sn;
 } opcode_rows[] = {
-	{ ISCSI_OP_NOOP_IN, ISTRIPE_STAT_SN_CONSUMED },
-	{ ISCSI_OP_SCSI_CMD_RSP, ISTRIPE_STAT_SN_CONSUMED },
-	{ ISCSI_OP_SCSI_TMFUNC_RSP, ISTRIPE_STAT_SN_CONSUMED },
-	{ ISCSI_OP_LOGIN_RSP, ISTRIPE_STAT_SN_CONSUMED },
-	{ ISCSI_OP_TEXT_RSP, ISTRIPE_STAT_SN_CONSUMED },
-	{ ISCSI_OP_SCSI_DATA_IN, ISTRIPE_STAT_SN_NONE },
-	{ ISCSI_OP_LOGOUT_RSP, ISTRIPE_STAT_SN_CONSUMED },
-	{ ISCSI_OP_R2T, ISTRIPE_STAT_SN_NEXT },
-	{ ISCSI_OP_ASYNC_EVENT, ISTRIPE_STAT_SN_CONSUMED },
-	{ ISCSI_OP_REJECT, ISTRIPE_STAT_SN_CONSUMED },
+	{ ISCSI_OP_NOOP_IN, true },
+	{ ISCSI_OP_SCSI_CMD_RSP, true },
+	{ ISCSI_OP_SCSI_TMFUNC_RSP, true },
+	{ ISCSI_OP_LOGIN_RSP, true },
+	{ ISCSI_OP_TEXT_RSP, true },
+	{ ISCSI_OP_SCSI_DATA_IN, false },
+	{ ISCSI_OP_LOGOUT_RSP, true },
+	{ ISCSI_OP_R2T, false },
+	{ ISCSI_OP_ASYNC_EVENT, true },
+	{ ISCSI_OP_REJECT, true },
 };
 
 static const struct opcode_row *opcode_find(u8 opcode)
@@ -81,7 +81,7 @@ static void decode_opcodes(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, pdu.opcode, i & 0x3f);
 		KUNIT_EXPECT_EQ(test, !pdu.problem, !ret);
 		if (row)
-			KUNIT_EXPECT_EQ_MSG(test, pdu.stat_sn_use, row->stat_sn_use,
+			KUNIT_EXPECT_EQ_MSG(test, pdu.consumes_stat_sn, row->consumes_stat_sn,
 					    "opcode %x", i);
 	}
 }
@@ -212,7 +212,7 @@ static void decode_data_in(struct kunit *test)
 	put_unaligned_be32(0xf1f2f3f4, h.b + 40);
 	put_unaligned_be32(0x77777777, h.b + 44);
 	KUNIT_ASSERT_EQ(test, istripe_pdu_decode(&h.hdr, &pdu), 0);
-	KUNIT_EXPECT_EQ(test, pdu.stat_sn_use, ISTRIPE_STAT_SN_CONSUMED);
+	KUNIT_EXPECT_TRUE(test, pdu.consumes_stat_sn);
 	KUNIT_EXPECT_EQ(test, pdu.data_segment_bytes, 0x123456);
 	KUNIT_EXPECT_EQ(test, pdu.data_in.data_sn, 0xe1e2e3e4);
 	KUNIT_EXPECT_EQ(test, pdu.data_in.offset, 0xf1f2f3f4);
@@ -225,7 +225,7 @@ static void decode_data_in(struct kunit *test)
 	/* Without S status and residual mean nothing, nor does A at ErrorRecoveryLevel 0. */
 	h.b[1] = 0x46;
 	KUNIT_ASSERT_EQ(test, istripe_pdu_decode(&h.hdr, &pdu), 0);
-	KUNIT_EXPECT_EQ(test, pdu.stat_sn_use, ISTRIPE_STAT_SN_NONE);
+	KUNIT_EXPECT_FALSE(test, pdu.consumes_stat_sn);
 	KUNIT_EXPECT_FALSE(test, pdu.final);
 	KUNIT_EXPECT_FALSE(test, pdu.data_in.status_present);
 	KUNIT_EXPECT_FALSE(test, pdu.data_in.underflow);
@@ -253,7 +253,7 @@ static void decode_r2t_and_nop_in(struct kunit *test)
 	put_unaligned_be32(U32_MAX, h.b + 16);
 	put_unaligned_be32(0x05060708, h.b + 20);
 	KUNIT_ASSERT_EQ(test, istripe_pdu_decode(&h.hdr, &pdu), 0);
-	KUNIT_EXPECT_EQ(test, pdu.stat_sn_use, ISTRIPE_STAT_SN_NEXT);
+	KUNIT_EXPECT_FALSE(test, pdu.consumes_stat_sn);
 	KUNIT_EXPECT_EQ(test, pdu.ttt, 0x05060708);
 	KUNIT_EXPECT_EQ(test, pdu.lun.scsi_lun[1], 7);
 }
@@ -269,7 +269,7 @@ static void decode_login_response(struct kunit *test)
 	memcpy(h.b + 8, isid, sizeof(isid));
 	put_unaligned_be16(0x6789, h.b + 14);
 	KUNIT_ASSERT_EQ(test, istripe_pdu_decode(&h.hdr, &pdu), 0);
-	KUNIT_EXPECT_EQ(test, pdu.stat_sn_use, ISTRIPE_STAT_SN_CONSUMED);
+	KUNIT_EXPECT_TRUE(test, pdu.consumes_stat_sn);
 	KUNIT_EXPECT_EQ(test, pdu.login_response.version_active, 2);
 	KUNIT_EXPECT_MEMEQ(test, pdu.login_response.isid, isid, sizeof(isid));
 	KUNIT_EXPECT_EQ(test, pdu.login_response.tsih, 0x6789);
@@ -282,7 +282,7 @@ static void decode_login_response(struct kunit *test)
 	h.b[37] = 1;
 	h.b[1] = 0x48;
 	KUNIT_ASSERT_EQ(test, istripe_pdu_decode(&h.hdr, &pdu), 0);
-	KUNIT_EXPECT_EQ(test, pdu.stat_sn_use, ISTRIPE_STAT_SN_NONE);
+	KUNIT_EXPECT_FALSE(test, pdu.consumes_stat_sn);
 	KUNIT_EXPECT_EQ(test, pdu.login_response.status_class, 2);
 	KUNIT_EXPECT_EQ(test, pdu.login_response.status_detail, 1);
 	KUNIT_EXPECT_EQ(test, pdu.login_response.csg, 2);

@@ -139,7 +139,7 @@ static int decode_data_in_status(const struct iscsi_data_rsp *rsp, struct istrip
 
 	if (!pdu->final)
 		return pdu_refuse(pdu, "Data-In with status that is not final");
-	pdu->stat_sn_use = ISTRIPE_STAT_SN_CONSUMED;
+	pdu->consumes_stat_sn = true;
 	d->status_present = true;
 	d->status = rsp->cmd_status;
 	d->overflow = rsp->flags & ISCSI_FLAG_DATA_OVERFLOW;
@@ -181,7 +181,7 @@ static int decode_nop_in(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
 	pdu->lun = bhs->lun;
 	pdu->ttt = be32_to_cpu(bhs->ttt);
 	if (pdu->itt == ISTRIPE_TAG_RESERVED)
-		pdu->stat_sn_use = ISTRIPE_STAT_SN_NEXT;
+		pdu->consumes_stat_sn = false;
 	else if (pdu->ttt != ISTRIPE_TAG_RESERVED)
 		return pdu_refuse(pdu, "NOP-In that both asks and answers");
 	return 0;
@@ -222,7 +222,7 @@ static int decode_login_response(const struct iscsi_hdr *bhs, struct istripe_pdu
 		return pdu_refuse(pdu, "Login Response with T and C bit");
 	/* StatSN holds for success only: RFC 7143 11.13.4. */
 	if (l->status_class != ISCSI_STATUS_CLS_SUCCESS)
-		pdu->stat_sn_use = ISTRIPE_STAT_SN_NONE;
+		pdu->consumes_stat_sn = false;
 	return 0;
 }
 
@@ -253,12 +253,11 @@ static int decode_reject(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
 	return 0;
 }
 
-/* @decode is NULL for opcodes of the initiator, and may correct the use of StatSN. */
+/* @decode is NULL for opcodes of the initiator, and may correct @consumes_stat_sn. */
 struct pdu_kind {
 	const char *name;
 	int (*decode)(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu);
-	bool status_numbered;		/* consumes a StatSN */
-	bool next_status;		/* shows the next StatSN */
+	bool consumes_stat_sn;
 	bool needs_itt;
 	bool no_data;
 };
@@ -273,50 +272,42 @@ static const struct pdu_kind pdu_kinds[ISCSI_OPCODE_MASK + 1] = {
 	[ISCSI_OP_LOGOUT] = { .name = "Logout Request" },
 	[ISCSI_OP_SNACK] = { .name = "SNACK Request" },
 	[ISCSI_OP_NOOP_IN] = {
-		.name = "NOP-In", .decode = decode_nop_in, .status_numbered = true,
+		.name = "NOP-In", .decode = decode_nop_in, .consumes_stat_sn = true,
 	},
 	[ISCSI_OP_SCSI_CMD_RSP] = {
 		.name = "SCSI Response", .decode = decode_scsi_response,
-		.status_numbered = true, .needs_itt = true,
+		.consumes_stat_sn = true, .needs_itt = true,
 	},
 	[ISCSI_OP_SCSI_TMFUNC_RSP] = {
 		.name = "Task Management Function Response",
 		.decode = decode_task_management_response,
-		.status_numbered = true, .needs_itt = true, .no_data = true,
+		.consumes_stat_sn = true, .needs_itt = true, .no_data = true,
 	},
 	[ISCSI_OP_LOGIN_RSP] = {
 		.name = "Login Response", .decode = decode_login_response,
-		.status_numbered = true, .needs_itt = true,
+		.consumes_stat_sn = true, .needs_itt = true,
 	},
 	[ISCSI_OP_TEXT_RSP] = {
 		.name = "Text Response", .decode = decode_text_response,
-		.status_numbered = true, .needs_itt = true,
+		.consumes_stat_sn = true, .needs_itt = true,
 	},
 	[ISCSI_OP_SCSI_DATA_IN] = {
 		.name = "SCSI Data-In", .decode = decode_data_in, .needs_itt = true,
 	},
 	[ISCSI_OP_LOGOUT_RSP] = {
 		.name = "Logout Response", .decode = decode_logout_response,
-		.status_numbered = true, .needs_itt = true, .no_data = true,
+		.consumes_stat_sn = true, .needs_itt = true, .no_data = true,
 	},
 	[ISCSI_OP_R2T] = {
-		.name = "R2T", .decode = decode_r2t,
-		.next_status = true, .needs_itt = true, .no_data = true,
+		.name = "R2T", .decode = decode_r2t, .needs_itt = true, .no_data = true,
 	},
 	[ISCSI_OP_ASYNC_EVENT] = {
-		.name = "Asynchronous Message", .decode = decode_async, .status_numbered = true,
+		.name = "Asynchronous Message", .decode = decode_async, .consumes_stat_sn = true,
 	},
 	[ISCSI_OP_REJECT] = {
-		.name = "Reject", .decode = decode_reject, .status_numbered = true,
+		.name = "Reject", .decode = decode_reject, .consumes_stat_sn = true,
 	},
 };
-
-static enum istripe_pdu_stat_sn kind_stat_sn(const struct pdu_kind *kind)
-{
-	if (kind->status_numbered)
-		return ISTRIPE_STAT_SN_CONSUMED;
-	return kind->next_status ? ISTRIPE_STAT_SN_NEXT : ISTRIPE_STAT_SN_NONE;
-}
 
 int istripe_pdu_decode(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
 {
@@ -326,7 +317,7 @@ int istripe_pdu_decode(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
 	*pdu = (struct istripe_pdu) {
 		.opcode = opcode,
 		.final = bhs->flags & ISCSI_FLAG_CMD_FINAL,
-		.stat_sn_use = kind_stat_sn(kind),
+		.consumes_stat_sn = kind->consumes_stat_sn,
 		.itt = be32_to_cpu((__force __be32)bhs->itt),
 		.ttt = ISTRIPE_TAG_RESERVED,
 		.stat_sn = be32_to_cpu(bhs->statsn),
@@ -346,7 +337,7 @@ int istripe_pdu_decode(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
 
 int istripe_pdu_check_stat_sn(struct istripe_pdu *pdu, u32 *exp_stat_sn)
 {
-	if (pdu->stat_sn_use != ISTRIPE_STAT_SN_CONSUMED)
+	if (!pdu->consumes_stat_sn)
 		return 0;
 	if (pdu->stat_sn != *exp_stat_sn)
 		return pdu_refuse(pdu, "PDU with a StatSN that is not the next");

@@ -121,13 +121,6 @@ void istripe_pdu_encode_logout(struct iscsi_logout *bhs, u32 itt);
 /* Login Request, RFC 7143 11.12. */
 void istripe_pdu_encode_login(struct iscsi_login_req *bhs, const struct istripe_pdu_login *l);
 
-/* Meaning of the StatSN field of a PDU from the target, RFC 7143 11.4.4. */
-enum istripe_pdu_stat_sn {
-	ISTRIPE_STAT_SN_NONE,		/* nothing: Data-In without status, refused login */
-	ISTRIPE_STAT_SN_NEXT,		/* the next one, not consumed: R2T, NOP-In ping */
-	ISTRIPE_STAT_SN_CONSUMED,	/* its own: every response, Async, Reject */
-};
-
 /* SCSI Response, RFC 7143 11.4. @status holds when @response is 0. */
 struct istripe_pdu_scsi_response {
 	u8 response;			/* ISCSI_STATUS_CMD_COMPLETED or why not */
@@ -198,7 +191,7 @@ struct istripe_pdu_reject {
 struct istripe_pdu {
 	u8 opcode;		/* ISCSI_OP_* of the target's, no flag bits; selects in the union */
 	bool final;		/* F bit */
-	enum istripe_pdu_stat_sn stat_sn_use;	/* what @stat_sn means */
+	bool consumes_stat_sn;	/* @stat_sn is its own: every response, Async, Reject */
 	u32 itt;		/* ISTRIPE_TAG_RESERVED: not about a task of ours */
 	u32 ttt;	/* Target Transfer Tag of R2T and NOP-In, else ISTRIPE_TAG_RESERVED */
 	u32 stat_sn;		/* StatSN */
