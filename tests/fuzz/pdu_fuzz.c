@@ -18,10 +18,10 @@ static void require(bool holds)
 		__builtin_trap();
 }
 
-static void check_residual(bool overflow, bool underflow, u32 residual)
+static void check_residual(const struct istripe_pdu *pdu)
 {
-	require(!(overflow && underflow));
-	require(overflow || underflow || !residual);
+	require(!(pdu->overflow && pdu->underflow));
+	require(pdu->overflow || pdu->underflow || !pdu->residual);
 }
 
 static void check_accepted(const struct istripe_pdu *pdu)
@@ -32,15 +32,13 @@ static void check_accepted(const struct istripe_pdu *pdu)
 	switch (pdu->opcode) {
 	case ISCSI_OP_SCSI_CMD_RSP:
 		require(has_itt);
-		check_residual(pdu->scsi_response.overflow, pdu->scsi_response.underflow,
-			       pdu->scsi_response.residual);
+		check_residual(pdu);
 		break;
 	case ISCSI_OP_SCSI_DATA_IN:
 		require(has_itt);
 		require(pdu->final || !pdu->data_in.status_present);
 		require(pdu->data_in.status_present == pdu->consumes_stat_sn);
-		check_residual(pdu->data_in.overflow, pdu->data_in.underflow,
-			       pdu->data_in.residual);
+		check_residual(pdu);
 		break;
 	case ISCSI_OP_R2T:
 		require(has_itt && has_ttt && pdu->r2t.desired_bytes && !pdu->data_segment_bytes);

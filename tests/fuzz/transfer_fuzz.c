@@ -70,7 +70,7 @@ static void model_r2t(struct model *m, const struct istripe_pdu *pdu)
 	model_mark(m->map, m, pdu->r2t.offset, pdu->r2t.desired_bytes, false);
 }
 
-static void model_status(struct model *m, const struct istripe_pdu *pdu, u8 status, bool completed)
+static void model_status(struct model *m, const struct istripe_pdu *pdu, bool completed)
 {
 	u32 transferred_bytes = U32_MAX;
 	int ret = istripe_transfer_status(&m->t, pdu, &transferred_bytes);
@@ -81,7 +81,7 @@ static void model_status(struct model *m, const struct istripe_pdu *pdu, u8 stat
 	require(!ret || !transferred_bytes);
 	if (!ret) {
 		require(!m->finished);
-		if (m->t.read && completed && status == SAM_STAT_GOOD)
+		if (m->t.read && completed && pdu->status == SAM_STAT_GOOD)
 			require(transferred_bytes == model_count(m));
 	}
 	m->finished = true;
@@ -97,7 +97,12 @@ static u32 number(const u8 *bytes)
 
 static void model_step(struct model *m, const u8 *bytes)
 {
-	struct istripe_pdu pdu = {};
+	struct istripe_pdu pdu = {
+		.status = bytes[1] & 0x0e,
+		.underflow = bytes[1] & 0x10,
+		.overflow = !(bytes[1] & 0x10) && bytes[1] & 0x20,
+		.residual = number(bytes + 2),
+	};
 
 	switch (bytes[0] % 5) {
 	case 0:
@@ -121,21 +126,13 @@ static void model_step(struct model *m, const u8 *bytes)
 	case 3:
 		pdu.opcode = ISCSI_OP_SCSI_CMD_RSP;
 		pdu.scsi_response.response = bytes[1] & 1;
-		pdu.scsi_response.status = bytes[1] & 0x0e;
-		pdu.scsi_response.underflow = bytes[1] & 0x10;
-		pdu.scsi_response.overflow = !pdu.scsi_response.underflow && bytes[1] & 0x20;
-		pdu.scsi_response.residual = number(bytes + 2);
 		pdu.scsi_response.exp_data_sn = bytes[5];
-		model_status(m, &pdu, pdu.scsi_response.status, !pdu.scsi_response.response);
+		model_status(m, &pdu, !pdu.scsi_response.response);
 		break;
 	default:
 		pdu.opcode = ISCSI_OP_SCSI_DATA_IN;
 		pdu.data_in.status_present = true;
-		pdu.data_in.status = bytes[1] & 0x0e;
-		pdu.data_in.underflow = bytes[1] & 0x10;
-		pdu.data_in.overflow = !pdu.data_in.underflow && bytes[1] & 0x20;
-		pdu.data_in.residual = number(bytes + 2);
-		model_status(m, &pdu, pdu.data_in.status, true);
+		model_status(m, &pdu, true);
 	}
 }
 

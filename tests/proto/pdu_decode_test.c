@@ -182,21 +182,21 @@ static void decode_scsi_response(struct kunit *test)
 	put_unaligned_be32(0xf1f2f3f4, h.b + 44);
 	KUNIT_ASSERT_EQ(test, istripe_pdu_decode(&h.hdr, &pdu), 0);
 	KUNIT_EXPECT_EQ(test, pdu.scsi_response.response, 1);
-	KUNIT_EXPECT_EQ(test, pdu.scsi_response.status, 0x28);
+	KUNIT_EXPECT_EQ(test, pdu.status, 0x28);
 	KUNIT_EXPECT_EQ(test, pdu.scsi_response.exp_data_sn, 0xe1e2e3e4);
-	KUNIT_EXPECT_EQ(test, pdu.scsi_response.residual, 0xf1f2f3f4);
-	KUNIT_EXPECT_TRUE(test, pdu.scsi_response.overflow);
-	KUNIT_EXPECT_FALSE(test, pdu.scsi_response.underflow);
+	KUNIT_EXPECT_EQ(test, pdu.residual, 0xf1f2f3f4);
+	KUNIT_EXPECT_TRUE(test, pdu.overflow);
+	KUNIT_EXPECT_FALSE(test, pdu.underflow);
 
 	h.b[1] = 0x82;
 	KUNIT_ASSERT_EQ(test, istripe_pdu_decode(&h.hdr, &pdu), 0);
-	KUNIT_EXPECT_FALSE(test, pdu.scsi_response.overflow);
-	KUNIT_EXPECT_TRUE(test, pdu.scsi_response.underflow);
+	KUNIT_EXPECT_FALSE(test, pdu.overflow);
+	KUNIT_EXPECT_TRUE(test, pdu.underflow);
 
 	/* Without O and U the count means nothing (11.4.5.1). */
 	h.b[1] = 0x80;
 	KUNIT_ASSERT_EQ(test, istripe_pdu_decode(&h.hdr, &pdu), 0);
-	KUNIT_EXPECT_EQ(test, pdu.scsi_response.residual, 0);
+	KUNIT_EXPECT_EQ(test, pdu.residual, 0);
 }
 
 static void decode_data_in(struct kunit *test)
@@ -217,9 +217,9 @@ static void decode_data_in(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pdu.data_in.data_sn, 0xe1e2e3e4);
 	KUNIT_EXPECT_EQ(test, pdu.data_in.offset, 0xf1f2f3f4);
 	KUNIT_EXPECT_TRUE(test, pdu.data_in.status_present);
-	KUNIT_EXPECT_EQ(test, pdu.data_in.status, 0x04);
-	KUNIT_EXPECT_TRUE(test, pdu.data_in.underflow);
-	KUNIT_EXPECT_EQ(test, pdu.data_in.residual, 0x77777777);
+	KUNIT_EXPECT_EQ(test, pdu.status, 0x04);
+	KUNIT_EXPECT_TRUE(test, pdu.underflow);
+	KUNIT_EXPECT_EQ(test, pdu.residual, 0x77777777);
 	KUNIT_EXPECT_EQ(test, pdu.ttt, ISTRIPE_TAG_RESERVED);
 
 	/* Without S status and residual mean nothing, nor does A at ErrorRecoveryLevel 0. */
@@ -228,8 +228,8 @@ static void decode_data_in(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, pdu.consumes_stat_sn);
 	KUNIT_EXPECT_FALSE(test, pdu.final);
 	KUNIT_EXPECT_FALSE(test, pdu.data_in.status_present);
-	KUNIT_EXPECT_FALSE(test, pdu.data_in.underflow);
-	KUNIT_EXPECT_EQ(test, pdu.data_in.residual, 0);
+	KUNIT_EXPECT_FALSE(test, pdu.underflow);
+	KUNIT_EXPECT_EQ(test, pdu.residual, 0);
 	KUNIT_EXPECT_EQ(test, pdu.ttt, ISTRIPE_TAG_RESERVED);
 }
 

@@ -46,23 +46,15 @@ static struct istripe_pdu r2t_make(u32 r2t_sn, u32 offset, u32 bytes)
 /* Either PDU that can carry status, saying the same. */
 static struct istripe_pdu status_make(bool in_data_in, u8 status, char residual_flag, u32 residual)
 {
-	struct istripe_pdu pdu = { .final = true };
-
-	if (in_data_in) {
-		pdu.opcode = ISCSI_OP_SCSI_DATA_IN;
-		pdu.data_in.status_present = true;
-		pdu.data_in.status = status;
-		pdu.data_in.overflow = residual_flag == 'O';
-		pdu.data_in.underflow = residual_flag == 'U';
-		pdu.data_in.residual = residual;
-	} else {
-		pdu.opcode = ISCSI_OP_SCSI_CMD_RSP;
-		pdu.scsi_response.status = status;
-		pdu.scsi_response.overflow = residual_flag == 'O';
-		pdu.scsi_response.underflow = residual_flag == 'U';
-		pdu.scsi_response.residual = residual;
-	}
-	return pdu;
+	return (struct istripe_pdu) {
+		.opcode = in_data_in ? ISCSI_OP_SCSI_DATA_IN : ISCSI_OP_SCSI_CMD_RSP,
+		.final = true,
+		.status = status,
+		.overflow = residual_flag == 'O',
+		.underflow = residual_flag == 'U',
+		.residual = residual,
+		.data_in = { .status_present = in_data_in },
+	};
 }
 
 static const struct unasked_row {

@@ -115,39 +115,26 @@ static int pdu_refuse(struct istripe_pdu *pdu, const char *problem)
 	return -EPROTO;
 }
 
+/* Data-In with status has the same fields in the same places. */
+static void decode_status(const struct iscsi_scsi_rsp *rsp, struct istripe_pdu *pdu)
+{
+	pdu->status = rsp->cmd_status;
+	pdu->overflow = rsp->flags & ISCSI_FLAG_CMD_OVERFLOW;
+	pdu->underflow = rsp->flags & ISCSI_FLAG_CMD_UNDERFLOW;
+	if (pdu->overflow || pdu->underflow)
+		pdu->residual = be32_to_cpu(rsp->residual_count);
+}
+
 static int decode_scsi_response(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
 {
 	const struct iscsi_scsi_rsp *rsp = (const struct iscsi_scsi_rsp *)bhs;
-	struct istripe_pdu_scsi_response *r = &pdu->scsi_response;
 	u8 bidi = ISCSI_FLAG_CMD_BIDI_OVERFLOW | ISCSI_FLAG_CMD_BIDI_UNDERFLOW;
 
-	r->response = rsp->response;
-	r->status = rsp->cmd_status;
-	r->exp_data_sn = be32_to_cpu(rsp->exp_datasn);
-	r->overflow = rsp->flags & ISCSI_FLAG_CMD_OVERFLOW;
-	r->underflow = rsp->flags & ISCSI_FLAG_CMD_UNDERFLOW;
-	if ((r->overflow && r->underflow) || (rsp->flags & bidi) == bidi)
+	pdu->scsi_response.response = rsp->response;
+	pdu->scsi_response.exp_data_sn = be32_to_cpu(rsp->exp_datasn);
+	decode_status(rsp, pdu);
+	if ((pdu->overflow && pdu->underflow) || (rsp->flags & bidi) == bidi)
 		return pdu_refuse(pdu, "SCSI Response with overflow and underflow");
-	if (r->overflow || r->underflow)
-		r->residual = be32_to_cpu(rsp->residual_count);
-	return 0;
-}
-
-static int decode_data_in_status(const struct iscsi_data_rsp *rsp, struct istripe_pdu *pdu)
-{
-	struct istripe_pdu_data_in *d = &pdu->data_in;
-
-	if (!pdu->final)
-		return pdu_refuse(pdu, "Data-In with status that is not final");
-	pdu->consumes_stat_sn = true;
-	d->status_present = true;
-	d->status = rsp->cmd_status;
-	d->overflow = rsp->flags & ISCSI_FLAG_DATA_OVERFLOW;
-	d->underflow = rsp->flags & ISCSI_FLAG_DATA_UNDERFLOW;
-	if (d->overflow && d->underflow)
-		return pdu_refuse(pdu, "Data-In with overflow and underflow");
-	if (d->overflow || d->underflow)
-		d->residual = be32_to_cpu(rsp->residual_count);
 	return 0;
 }
 
@@ -157,7 +144,16 @@ static int decode_data_in(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
 
 	pdu->data_in.data_sn = be32_to_cpu(rsp->datasn);
 	pdu->data_in.offset = be32_to_cpu(rsp->offset);
-	return rsp->flags & ISCSI_FLAG_DATA_STATUS ? decode_data_in_status(rsp, pdu) : 0;
+	if (!(rsp->flags & ISCSI_FLAG_DATA_STATUS))
+		return 0;
+	if (!pdu->final)
+		return pdu_refuse(pdu, "Data-In with status that is not final");
+	pdu->consumes_stat_sn = true;
+	pdu->data_in.status_present = true;
+	decode_status((const struct iscsi_scsi_rsp *)bhs, pdu);
+	if (pdu->overflow && pdu->underflow)
+		return pdu_refuse(pdu, "Data-In with overflow and underflow");
+	return 0;
 }
 
 static int decode_r2t(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)

@@ -121,25 +121,17 @@ void istripe_pdu_encode_logout(struct iscsi_logout *bhs, u32 itt);
 /* Login Request, RFC 7143 11.12. */
 void istripe_pdu_encode_login(struct iscsi_login_req *bhs, const struct istripe_pdu_login *l);
 
-/* SCSI Response, RFC 7143 11.4. @status holds when @response is 0. */
+/* SCSI Response, RFC 7143 11.4. Its status holds when @response is 0. */
 struct istripe_pdu_scsi_response {
 	u8 response;			/* ISCSI_STATUS_CMD_COMPLETED or why not */
-	u8 status;			/* SAM status byte */
 	u32 exp_data_sn;
-	u32 residual;			/* bytes; 0 unless @overflow or @underflow */
-	bool overflow;
-	bool underflow;
 };
 
-/* SCSI Data-In, RFC 7143 11.7. The four from @status on hold when @status_present. */
+/* SCSI Data-In, RFC 7143 11.7. */
 struct istripe_pdu_data_in {
 	u32 data_sn;
 	u32 offset;
 	bool status_present;		/* S bit */
-	u8 status;
-	u32 residual;			/* bytes; 0 unless @overflow or @underflow */
-	bool overflow;
-	bool underflow;
 };
 
 /* Ready To Transfer, RFC 7143 11.8. */
@@ -199,6 +191,10 @@ struct istripe_pdu {
 	u32 max_cmd_sn;		/* MaxCmdSN */
 	u32 data_segment_bytes;	/* 0..ISTRIPE_DATA_SEGMENT_BYTES_MAX, without padding */
 	struct scsi_lun lun;	/* for NOP-In */
+	u8 status;		/* SAM status byte: of SCSI Response, Data-In with status */
+	bool overflow;		/* of the same */
+	bool underflow;
+	u32 residual;		/* bytes; 0 unless @overflow or @underflow */
 	const char *problem;	/* after -EPROTO, why, in words */
 	union {
 		struct istripe_pdu_scsi_response scsi_response;	/* ISCSI_OP_SCSI_CMD_RSP */

@@ -123,24 +123,6 @@ void istripe_transfer_r2t_done(struct istripe_transfer *t)
 		t->r2t_outstanding--;
 }
 
-/* Common to Data-In with status and SCSI Response (P19). */
-struct transfer_verdict {
-	u8 status;
-	u32 residual;
-	bool underflow;
-};
-
-static int transfer_check_residual(struct istripe_transfer *t, const struct transfer_verdict *v,
-				   u32 *told_bytes)
-{
-	u32 missing_bytes = v->underflow ? v->residual : 0;
-
-	if (missing_bytes > t->length_bytes)
-		return transfer_fail(t, "residual larger than the transfer");
-	*told_bytes = t->length_bytes - missing_bytes;
-	return 0;
-}
-
 /* GOOD means every byte: RFC 7143 11.4.5.1, P1. */
 static int transfer_check_coverage(struct istripe_transfer *t, u32 told_bytes)
 {
@@ -157,48 +139,35 @@ static bool status_is_success(u8 status)
 	return status == SAM_STAT_GOOD || status == SAM_STAT_CONDITION_MET;
 }
 
-static int transfer_check(struct istripe_transfer *t, const struct transfer_verdict *v,
+/* The same for Data-In with status and SCSI Response (P19). */
+static int transfer_check(struct istripe_transfer *t, const struct istripe_pdu *pdu,
 			  u32 *transferred_bytes)
 {
+	u32 missing_bytes = pdu->underflow ? pdu->residual : 0;
 	u32 told_bytes;
-	int ret = transfer_check_residual(t, v, &told_bytes);
+	int ret = 0;
 
-	if (!ret && status_is_success(v->status))
+	if (missing_bytes > t->length_bytes)
+		return transfer_fail(t, "residual larger than the transfer");
+	told_bytes = t->length_bytes - missing_bytes;
+	if (status_is_success(pdu->status))
 		ret = transfer_check_coverage(t, told_bytes);
 	if (!ret)
 		*transferred_bytes = min(told_bytes, t->covered_bytes);
 	return ret;
 }
 
-static int transfer_check_response(struct istripe_transfer *t,
-				   const struct istripe_pdu_scsi_response *response,
+static int transfer_check_response(struct istripe_transfer *t, const struct istripe_pdu *pdu,
 				   u32 *transferred_bytes)
 {
-	struct transfer_verdict v = {
-		.status = response->status,
-		.residual = response->residual,
-		.underflow = response->underflow,
-	};
+	const struct istripe_pdu_scsi_response *response = &pdu->scsi_response;
 
 	if (response->response != ISCSI_STATUS_CMD_COMPLETED)
 		return 0;
 	/* It counts Data-In, or R2Ts; next_sn has counted the same. */
 	if (response->exp_data_sn && response->exp_data_sn != t->next_sn)
 		return transfer_fail(t, "ExpDataSN differs from what was received");
-	return transfer_check(t, &v, transferred_bytes);
-}
-
-static int transfer_check_data_in(struct istripe_transfer *t,
-				  const struct istripe_pdu_data_in *data_in,
-				  u32 *transferred_bytes)
-{
-	struct transfer_verdict v = {
-		.status = data_in->status,
-		.residual = data_in->residual,
-		.underflow = data_in->underflow,
-	};
-
-	return transfer_check(t, &v, transferred_bytes);
+	return transfer_check(t, pdu, transferred_bytes);
 }
 
 int istripe_transfer_status(struct istripe_transfer *t, const struct istripe_pdu *pdu,
@@ -209,8 +178,8 @@ int istripe_transfer_status(struct istripe_transfer *t, const struct istripe_pdu
 		return transfer_fail(t, "second status");
 	t->finished = true;
 	if (pdu->opcode == ISCSI_OP_SCSI_CMD_RSP)
-		return transfer_check_response(t, &pdu->scsi_response, transferred_bytes);
+		return transfer_check_response(t, pdu, transferred_bytes);
 	if (pdu->opcode == ISCSI_OP_SCSI_DATA_IN && pdu->data_in.status_present)
-		return transfer_check_data_in(t, &pdu->data_in, transferred_bytes);
+		return transfer_check(t, pdu, transferred_bytes);
 	return transfer_fail(t, "no status in this PDU");
 }

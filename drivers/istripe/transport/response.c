@@ -34,7 +34,6 @@ static int response_check_write(struct istripe_conn *conn, const struct istripe_
 static int response_scsi(struct istripe_conn *conn)
 {
 	struct istripe_receive *rx = &conn->rx;
-	const struct istripe_pdu_scsi_response *response = &rx->pdu.scsi_response;
 	struct istripe_task *task = istripe_session_find_task(conn->session, conn, rx->pdu.itt);
 	const u8 *sense;
 	u32 sense_bytes;
@@ -44,10 +43,10 @@ static int response_scsi(struct istripe_conn *conn)
 		return istripe_conn_reject(conn, -EPROTO,
 					   "SCSI Response for task 0x%08x, which is not in flight",
 					   rx->pdu.itt);
-	ret = istripe_conn_receive_status(conn, task, response->status);
+	ret = istripe_conn_receive_status(conn, task);
 	if (ret)
 		return ret;
-	if (response->response != ISCSI_STATUS_CMD_COMPLETED) {
+	if (rx->pdu.scsi_response.response != ISCSI_STATUS_CMD_COMPLETED) {
 		/* The target has dropped the command (RFC 7143 11.4.3). */
 		istripe_task_answer(task, -ECANCELED);
 		return 0;

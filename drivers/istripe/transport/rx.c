@@ -199,13 +199,7 @@ static void receive_data(struct istripe_conn *conn, const u8 *data, u32 bytes)
 	rx->control_used_bytes += bytes;
 }
 
-static bool receive_overflow(const struct istripe_pdu *pdu)
-{
-	return pdu->opcode == ISCSI_OP_SCSI_DATA_IN ? pdu->data_in.overflow :
-						      pdu->scsi_response.overflow;
-}
-
-int istripe_conn_receive_status(struct istripe_conn *conn, struct istripe_task *task, u8 status)
+int istripe_conn_receive_status(struct istripe_conn *conn, struct istripe_task *task)
 {
 	struct istripe_receive *rx = &conn->rx;
 	int ret;
@@ -217,9 +211,9 @@ int istripe_conn_receive_status(struct istripe_conn *conn, struct istripe_task *
 		return istripe_conn_reject(conn, ret, "status of task 0x%08x: %s", rx->pdu.itt,
 					   task->transfer.problem);
 	/* GOOD for a transfer of another length than ours. */
-	if (receive_overflow(&rx->pdu))
+	if (rx->pdu.overflow)
 		task->transferred_bytes = 0;
-	task->status = status;
+	task->status = rx->pdu.status;
 	return 0;
 }
 
@@ -231,7 +225,7 @@ static int receive_data_in_end(struct istripe_conn *conn)
 
 	if (!rx->pdu.data_in.status_present)
 		return 0;
-	ret = istripe_conn_receive_status(conn, task, rx->pdu.data_in.status);
+	ret = istripe_conn_receive_status(conn, task);
 	if (ret)
 		return ret;
 	rx->task = NULL;

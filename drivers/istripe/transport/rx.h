@@ -47,7 +47,7 @@ void istripe_conn_receive_init(struct istripe_conn *conn, const struct istripe_k
  * Takes the SAM status of a task from rx.pdu, if it can be believed. For the receive side. Returns
  * 0, or -EPROTO with the reason in conn->rx.why.
  */
-int istripe_conn_receive_status(struct istripe_conn *conn, struct istripe_task *task, u8 status);
+int istripe_conn_receive_status(struct istripe_conn *conn, struct istripe_task *task);
 
 /* Notes why what the target sent is not acceptable. For the receive side. Returns @error. */
 __printf(3, 4) int istripe_conn_reject(struct istripe_conn *conn, int error, const char *fmt, ...);
