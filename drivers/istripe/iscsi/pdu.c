@@ -31,7 +31,7 @@ void istripe_pdu_encode_scsi_command(struct iscsi_scsi_req *bhs,
 		.exp_statsn = cpu_to_be32(c->exp_stat_sn),
 	};
 	put_unaligned_be24(c->data_segment_bytes, bhs->dlength);
-	memcpy(bhs->cdb, c->cdb, min_t(size_t, c->cdb_bytes, sizeof(bhs->cdb)));
+	memcpy(bhs->cdb, c->cdb, sizeof(bhs->cdb));
 }
 
 void istripe_pdu_encode_data_out(struct iscsi_data *bhs, const struct istripe_pdu_data_out *d)

@@ -26,8 +26,7 @@ struct istripe_pdu_scsi_command {
 	u32 exp_stat_sn;		/* next StatSN that we expect on the connection */
 	u32 expected_data_bytes;	/* ExpectedDataTransferLength */
 	u32 data_segment_bytes;		/* immediate data behind the header */
-	u8 cdb[ISCSI_CDB_SIZE];		/* command descriptor block */
-	u8 cdb_bytes;	/* how much of @cdb counts, 1..16; the rest is sent as zero */
+	const u8 *cdb;			/* command descriptor block, ISCSI_CDB_SIZE bytes */
 	bool read;			/* data are expected from the target */
 	bool write;			/* data go to the target */
 	bool final;			/* no unsolicited Data-Out follow, as for a read */

@@ -356,14 +356,13 @@ static u32 transmit_encode_command(struct istripe_conn *conn, struct istripe_tas
 		.exp_stat_sn = READ_ONCE(conn->exp_stat_sn),
 		.expected_data_bytes = task->data.length_bytes,
 		.data_segment_bytes = istripe_transfer_immediate_bytes(&task->transfer),
-		.cdb_bytes = sizeof(task->cdb),
+		.cdb = task->cdb,
 		.read = task->read,
 		.write = task->write,
 		.final = !unsolicited,
 		.attribute = ISCSI_ATTR_SIMPLE,
 	};
 
-	memcpy(command.cdb, task->cdb, sizeof(command.cdb));
 	task->tx_sequence = (struct istripe_sequence) {
 		.ttt = ISTRIPE_TAG_RESERVED,
 		.offset_bytes = command.data_segment_bytes,
