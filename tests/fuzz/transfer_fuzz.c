@@ -152,8 +152,7 @@ static void model_init(struct model *m, const u8 *bytes)
 	m->keys.value[ISTRIPE_KEY_MAX_OUTSTANDING_R2T] = 1 + bytes[0] / 64;
 	m->keys.value[ISTRIPE_KEY_MAX_XMIT_DATA_SEGMENT_LENGTH] = 512;
 	istripe_transfer_init(&m->t, &m->keys, read, write, m->length_bytes);
-	unasked_bytes = istripe_transfer_immediate_bytes(&m->t) +
-			istripe_transfer_unsolicited_bytes(&m->t);
+	unasked_bytes = m->t.immediate_bytes + m->t.unsolicited_bytes;
 	require(unasked_bytes <= m->length_bytes);
 	require(unasked_bytes <= m->keys.value[ISTRIPE_KEY_FIRST_BURST_LENGTH]);
 	require(write || !unasked_bytes);

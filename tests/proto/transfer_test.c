@@ -90,14 +90,12 @@ static void transfer_unasked(struct kunit *test)
 		keys = keys_make(row->initial_r2t, row->immediate, row->first_burst_bytes,
 				 row->xmit_bytes);
 		istripe_transfer_init(&t, &keys, false, row->length_bytes, row->length_bytes);
-		KUNIT_EXPECT_EQ_MSG(test, istripe_transfer_immediate_bytes(&t),
-				    row->immediate_bytes, "row %u", i);
-		KUNIT_EXPECT_EQ_MSG(test, istripe_transfer_unsolicited_bytes(&t),
-				    row->unsolicited_bytes, "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, t.immediate_bytes, row->immediate_bytes, "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, t.unsolicited_bytes, row->unsolicited_bytes, "row %u", i);
 		/* A read sends nothing. */
 		istripe_transfer_init(&t, &keys, true, false, row->length_bytes);
-		KUNIT_EXPECT_EQ(test, istripe_transfer_immediate_bytes(&t), 0);
-		KUNIT_EXPECT_EQ(test, istripe_transfer_unsolicited_bytes(&t), 0);
+		KUNIT_EXPECT_EQ(test, t.immediate_bytes, 0);
+		KUNIT_EXPECT_EQ(test, t.unsolicited_bytes, 0);
 	}
 }
 
@@ -110,15 +108,15 @@ static void transfer_shorten(struct kunit *test)
 
 	istripe_transfer_init(&t, &keys, false, true, 131072);
 	istripe_transfer_shorten(&t, 2048);
-	KUNIT_EXPECT_EQ(test, istripe_transfer_immediate_bytes(&t), 2048);
-	KUNIT_EXPECT_EQ(test, istripe_transfer_unsolicited_bytes(&t), 0);
+	KUNIT_EXPECT_EQ(test, t.immediate_bytes, 2048);
+	KUNIT_EXPECT_EQ(test, t.unsolicited_bytes, 0);
 	pdu = r2t_make(0, 8192, 4096);
 	KUNIT_EXPECT_EQ(test, istripe_transfer_r2t(&t, &pdu), -EPROTO);
 	pdu = r2t_make(0, 2048, 4096);
 	KUNIT_EXPECT_EQ(test, istripe_transfer_r2t(&t, &pdu), 0);
 	istripe_transfer_init(&t, &keys, false, true, 512);
 	istripe_transfer_shorten(&t, 2048);
-	KUNIT_EXPECT_EQ(test, istripe_transfer_immediate_bytes(&t), 512);
+	KUNIT_EXPECT_EQ(test, t.immediate_bytes, 512);
 }
 
 /* Segments of a sequence get somewhere, even with keys that nobody may negotiate. */
@@ -551,7 +549,7 @@ static void transfer_honest_write(struct kunit *test)
 				 512 + test_random_below(&r, 8192));
 		length_bytes = 1 + test_random_below(&r, 60000);
 		istripe_transfer_init(&t, &keys, false, true, length_bytes);
-		end = istripe_transfer_immediate_bytes(&t) + istripe_transfer_unsolicited_bytes(&t);
+		end = t.immediate_bytes + t.unsolicited_bytes;
 		KUNIT_ASSERT_LE(test, end, length_bytes);
 		KUNIT_ASSERT_LE(test, end, keys.value[ISTRIPE_KEY_FIRST_BURST_LENGTH]);
 		for (sn = 0; end < length_bytes; sn++) {

@@ -21,8 +21,8 @@
 /* State of one command's data. */
 struct istripe_transfer {
 	u32 length_bytes;	/* ExpectedDataTransferLength */
-	u32 immediate_bytes;	/* sent with the command */
-	u32 unsolicited_bytes;	/* sent unasked after it */
+	u32 immediate_bytes;	/* sent with the command: RFC 7143 13.11 to 13.14 */
+	u32 unsolicited_bytes;	/* sent unasked after it: 13.10; the F bit says that it is 0 */
 	u32 segment_bytes;	/* longest data segment that the target takes */
 	u32 burst_bytes;	/* longest sequence that the target may ask for */
 	u32 r2t_max;		/* R2Ts that may be outstanding */
@@ -57,29 +57,6 @@ void istripe_transfer_init(struct istripe_transfer *t, const struct istripe_keys
  * Context: the transmit side, before it sends the command.
  */
 void istripe_transfer_shorten(struct istripe_transfer *t, u32 immediate_bytes);
-
-/**
- * istripe_transfer_immediate_bytes() - data to send with the command, RFC 7143 13.11 to 13.14
- * @t: transfer
- * Return: bytes from the start of the data, 0..length.
- */
-static inline u32 istripe_transfer_immediate_bytes(const struct istripe_transfer *t)
-{
-	return t->immediate_bytes;
-}
-
-/**
- * istripe_transfer_unsolicited_bytes() - data to send unasked in Data-Out PDUs, RFC 7143 13.10
- * @t: transfer
- *
- * The command PDU has the F bit exactly when this is 0 (RFC 7143 11.3.1).
- *
- * Return: bytes that follow the immediate ones, 0..length.
- */
-static inline u32 istripe_transfer_unsolicited_bytes(const struct istripe_transfer *t)
-{
-	return t->unsolicited_bytes;
-}
 
 /**
  * istripe_transfer_segment_bytes() - data segment of the next Data-Out of a sequence

@@ -34,8 +34,7 @@ static bool task_is_small(const struct istripe_task *task)
 	const struct istripe_transfer *transfer = &task->transfer;
 
 	return transfer->length_bytes <= ISTRIPE_TASK_SMALL_BYTES &&
-	       (!task->write ||
-		istripe_transfer_immediate_bytes(transfer) == transfer->length_bytes);
+	       (!task->write || transfer->immediate_bytes == transfer->length_bytes);
 }
 
 /* llist is LIFO; restore submission order. */
@@ -338,9 +337,8 @@ static struct istripe_task *transmit_take_command(struct istripe_conn *conn,
 static void transmit_shorten_command(struct istripe_conn *conn, struct istripe_task *task)
 {
 	u32 most_bytes = istripe_pace_segment_bytes(conn, conn->tx.sequence_count);
-	u32 immediate_bytes = istripe_transfer_immediate_bytes(&task->transfer);
 
-	if (immediate_bytes > most_bytes &&
+	if (task->transfer.immediate_bytes > most_bytes &&
 	    (istripe_pace_is_slow(conn) || task->transfer.covered_bytes < task->data.length_bytes))
 		istripe_transfer_shorten(&task->transfer, most_bytes);
 }
@@ -348,25 +346,25 @@ static void transmit_shorten_command(struct istripe_conn *conn, struct istripe_t
 /* Returns the bytes of the data segment that follows the header. */
 static u32 transmit_encode_command(struct istripe_conn *conn, struct istripe_task *task)
 {
-	u32 unsolicited = istripe_transfer_unsolicited_bytes(&task->transfer);
+	u32 unsolicited_bytes = task->transfer.unsolicited_bytes;
 	struct istripe_pdu_scsi_command command = {
 		.lun = task->lun,
 		.itt = task->itt,
 		.cmd_sn = task->cmd_sn,
 		.exp_stat_sn = READ_ONCE(conn->exp_stat_sn),
 		.expected_data_bytes = task->data.length_bytes,
-		.data_segment_bytes = istripe_transfer_immediate_bytes(&task->transfer),
+		.data_segment_bytes = task->transfer.immediate_bytes,
 		.cdb = task->cdb,
 		.read = task->read,
 		.write = task->write,
-		.final = !unsolicited,
+		.final = !unsolicited_bytes,
 		.attribute = ISCSI_ATTR_SIMPLE,
 	};
 
 	task->tx_sequence = (struct istripe_sequence) {
 		.ttt = ISTRIPE_TAG_RESERVED,
 		.offset_bytes = command.data_segment_bytes,
-		.left_bytes = unsolicited,
+		.left_bytes = unsolicited_bytes,
 	};
 	istripe_pdu_encode_scsi_command(istripe_tx_batch_header_room(&conn->tx.batch), &command);
 	istripe_cursor_seek(&task->tx_cursor, &task->data, 0);
