@@ -45,11 +45,6 @@ static void write_atomic16_fua(u8 *cdb)
 	istripe_cdb_write_atomic16(cdb, LBA, 0x0b0c, true);
 }
 
-static void unmap(u8 *cdb)
-{
-	istripe_cdb_unmap(cdb, 0x0a0b);
-}
-
 static void write_same16_plain(u8 *cdb)
 {
 	istripe_cdb_write_same16(cdb, LBA, BLOCKS, false);
@@ -114,7 +109,7 @@ static const struct {
 	  { 0x9c, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0xb, 0xc, 0, 0 } },
 	{ "SYNCHRONIZE CACHE(10)", istripe_cdb_synchronize_cache10, { 0x35 } },
 	{ "SYNCHRONIZE CACHE(16)", istripe_cdb_synchronize_cache16, { 0x91 } },
-	{ "UNMAP", unmap, { 0x42, 0, 0, 0, 0, 0, 0, 0xa, 0xb } },
+	{ "UNMAP", istripe_cdb_unmap, { 0x42, [8] = 24 } },
 	{ "WRITE SAME(16)", write_same16_plain,
 	  { 0x93, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xa, 0xb, 0xc, 0, 0 } },
 	{ "WRITE SAME(16) UNMAP", write_same16_unmap,
@@ -244,7 +239,7 @@ static void cdb_range_random(struct kunit *test)
 		istripe_cdb_unmap_parameter(list, lba, blocks);
 		KUNIT_ASSERT_EQ(test, read_be(list + 8, 8), lba);
 		KUNIT_ASSERT_EQ(test, read_be(list + 16, 4), (u64)blocks);
-		istripe_cdb_unmap(cdb, ISTRIPE_UNMAP_PARAMETER_BYTES);
+		istripe_cdb_unmap(cdb);
 		cdb_expect_range(test, cdb, list, lba, blocks);
 	}
 }

@@ -472,7 +472,7 @@ static void io_prepare_unmap(struct istripe_leg_task *leg_task,
 	};
 	istripe_data_set_bvec(&task->data, &leg_task->bvec);
 	task->write = true;
-	istripe_cdb_unmap(task->cdb, ISTRIPE_UNMAP_PARAMETER_BYTES);
+	istripe_cdb_unmap(task->cdb);
 }
 
 static void io_prepare_write_same(struct istripe_leg_task *leg_task,

@@ -60,10 +60,10 @@ void istripe_cdb_synchronize_cache10(u8 *cdb)
 	cdb_start(cdb, SYNCHRONIZE_CACHE);
 }
 
-void istripe_cdb_unmap(u8 *cdb, u16 parameter_bytes)
+void istripe_cdb_unmap(u8 *cdb)
 {
 	cdb_start(cdb, UNMAP);
-	put_unaligned_be16(parameter_bytes, cdb + 7);
+	put_unaligned_be16(ISTRIPE_UNMAP_PARAMETER_BYTES, cdb + 7);
 }
 
 void istripe_cdb_unmap_parameter(u8 *list, u64 lba, u32 blocks)

@@ -51,14 +51,13 @@ void istripe_cdb_synchronize_cache16(u8 *cdb);
 void istripe_cdb_synchronize_cache10(u8 *cdb);
 
 /**
- * istripe_cdb_unmap() - UNMAP, SBC-4 5.39
+ * istripe_cdb_unmap() - UNMAP with one descriptor, SBC-4 5.39
  * @cdb: 16 bytes
- * @parameter_bytes: length of the parameter list
  */
-void istripe_cdb_unmap(u8 *cdb, u16 parameter_bytes);
+void istripe_cdb_unmap(u8 *cdb);
 
 /**
- * istripe_cdb_unmap_parameter() - parameter list of UNMAP with one descriptor
+ * istripe_cdb_unmap_parameter() - its parameter list
  * @list: ISTRIPE_UNMAP_PARAMETER_BYTES
  * @lba: first logical block
  * @blocks: how many
