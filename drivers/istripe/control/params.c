@@ -67,7 +67,6 @@ static const char *chap_check(const struct istripe_path_params *path)
 		.target_secret_bytes = target->secret_bytes,
 		.algorithms = path->chap_algorithms ?: ISTRIPE_CHAP_MASK_ALL,
 	};
-	const char *problem = NULL;
 
 	if (!own->name[0] && !own->secret_bytes)
 		return target->name[0] || target->secret_bytes ?
@@ -78,8 +77,7 @@ static const char *chap_check(const struct istripe_path_params *path)
 		return "chap_user is set, chap_secret is not";
 	if (target->name[0] && !target->secret_bytes)
 		return "chap_mutual_user is set, chap_mutual_secret is not";
-	istripe_chap_config_check(&config, &problem);
-	return problem;
+	return istripe_chap_config_problem(&config);
 }
 
 static const char *path_check(const struct istripe_path_params *path)

@@ -95,7 +95,7 @@ static bool chap_secret_usable(const u8 *secret, u32 bytes)
 	return secret && bytes && bytes <= ISTRIPE_CHAP_SECRET_MAX;
 }
 
-static const char *chap_config_problem(const struct istripe_chap_config *config)
+const char *istripe_chap_config_problem(const struct istripe_chap_config *config)
 {
 	if (!chap_name_usable(config->name))
 		return "CHAP name is missing or too long";
@@ -113,16 +113,6 @@ static const char *chap_config_problem(const struct istripe_chap_config *config)
 	    chap_bytes_equal(config->secret, config->target_secret, config->secret_bytes))
 		return "initiator and target have the same CHAP secret";
 	return NULL;
-}
-
-int istripe_chap_config_check(const struct istripe_chap_config *config, const char **problem)
-{
-	const char *found = chap_config_problem(config);
-
-	if (!found)
-		return 0;
-	*problem = found;
-	return -EINVAL;
 }
 
 static int chap_fail(struct istripe_chap *chap, int err, const char *problem)
@@ -149,15 +139,13 @@ static u32 chap_algorithms_supported(const struct istripe_chap *chap)
 int istripe_chap_init(struct istripe_chap *chap, const struct istripe_chap_config *config,
 		      const struct istripe_chap_ops *ops, void *ctx)
 {
-	int err;
-
 	memset(chap, 0, sizeof(*chap));
 	chap->config = config;
 	chap->ops = ops;
 	chap->ctx = ctx;
-	err = istripe_chap_config_check(config, &chap->problem);
-	if (err)
-		return err;
+	chap->problem = istripe_chap_config_problem(config);
+	if (chap->problem)
+		return -EINVAL;
 	chap->offered = chap_algorithms_supported(chap);
 	if (!chap->offered)
 		return chap_fail(chap, -EOPNOTSUPP, "no configured CHAP algorithm is available");

@@ -104,19 +104,18 @@ const char *istripe_chap_algorithm_name(u8 algorithm);
 u32 istripe_chap_digest_bytes(u8 algorithm);
 
 /**
- * istripe_chap_config_check() - whether credentials can be used
+ * istripe_chap_config_problem() - why credentials cannot be used
  * @config: credentials
- * @problem: why not, in words; untouched when they can
  *
  * Refuses a missing or too long name or secret, an empty or unknown set of algorithms, and one
  * secret for both directions, which RFC 7143 section 9.2.1 forbids.
  *
- * Return: 0, or -EINVAL.
+ * Return: words, a constant string; NULL when they can be used.
  */
-int istripe_chap_config_check(const struct istripe_chap_config *config, const char **problem);
+const char *istripe_chap_config_problem(const struct istripe_chap_config *config);
 
 /*
- * Returns 0; -EINVAL when istripe_chap_config_check() refuses; -EOPNOTSUPP when none of the
+ * Returns 0; -EINVAL when istripe_chap_config_problem() finds one; -EOPNOTSUPP when none of the
  * configured hashes is supported. @config and @ops must outlive @chap.
  */
 int istripe_chap_init(struct istripe_chap *chap, const struct istripe_chap_config *config,
