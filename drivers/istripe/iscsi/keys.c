@@ -185,7 +185,6 @@ static bool rule_has_words(const struct istripe_key_rule *rule)
 int istripe_key_format(enum istripe_key key, u32 value, char *buf, u32 size)
 {
 	const struct istripe_key_rule *rule = istripe_key_rule(key);
-	char text[ISTRIPE_KEY_TEXT_BYTES];
 	const char *word;
 	u32 bytes;
 
@@ -195,13 +194,10 @@ int istripe_key_format(enum istripe_key key, u32 value, char *buf, u32 size)
 	if (!word && (rule_has_words(rule) || value < rule->min || value > rule->max))
 		return -EINVAL;
 	if (word)
-		bytes = scnprintf(text, sizeof(text), "%s", word);
+		bytes = snprintf(buf, size, "%s", word);
 	else
-		bytes = scnprintf(text, sizeof(text), "%u", value);
-	if (bytes >= size)
-		return -EMSGSIZE;
-	memcpy(buf, text, bytes + 1);
-	return bytes;
+		bytes = snprintf(buf, size, "%u", value);
+	return bytes < size ? bytes : -EMSGSIZE;
 }
 
 static int copy_trimmed(const char *text, char *buf, u32 size)
