@@ -122,7 +122,11 @@ void istripe_framing_pass(struct istripe_framing *f, u32 bytes, u32 *events);
  */
 const struct iscsi_hdr *istripe_framing_header(const struct istripe_framing *f);
 
-/* RFC 7143 11.1: segments are padded with zero bytes to whole words. */
+/**
+ * istripe_framing_pad_bytes() - zero bytes behind a segment, to whole words (RFC 7143 11.1)
+ * @data_bytes: length of the segment
+ * Return: 0..3.
+ */
 static inline u32 istripe_framing_pad_bytes(u32 data_bytes)
 {
 	return -data_bytes & (ISCSI_PAD_LEN - 1);

@@ -11,7 +11,7 @@
 
 static u32 control_req_tag(struct istripe_session *session, u16 slot)
 {
-	return (u32)(++session->control_req.generation & 0x7fff) << 16 | slot;
+	return istripe_itt_make(++session->control_req.generation, slot);
 }
 
 static int control_req_run(struct istripe_conn *conn, u32 itt, const struct iscsi_hdr *header,
@@ -53,7 +53,7 @@ static bool control_req_answered(struct istripe_conn *conn, u32 itt, u16 slot, u
 	struct istripe_control_req *control_req = &conn->session->control_req;
 
 	/* Pairs with the release in control_req_run(): the connection is the tag's. */
-	if ((itt & 0xffff) != slot || smp_load_acquire(&control_req->itt) != itt ||
+	if (istripe_itt_slot(itt) != slot || smp_load_acquire(&control_req->itt) != itt ||
 	    READ_ONCE(control_req->conn) != conn)
 		return false;
 	/* An answer before the request was sent is a guess. Pairs with the release there. */

@@ -25,8 +25,8 @@ void istripe_keepalive_start(struct istripe_conn *conn)
 static void keepalive_ping(struct istripe_conn *conn)
 {
 	struct istripe_pdu_nop_out ping = {
-		.itt = (u32)(++conn->control_generation & 0x7fff) << 16 |
-		       (ISTRIPE_SLOT_PING + conn->cid),
+		.itt = istripe_itt_make(++conn->control_generation,
+					ISTRIPE_SLOT_PING + conn->cid),
 		.ttt = ISTRIPE_TAG_RESERVED,
 	};
 	struct iscsi_hdr header;

@@ -125,7 +125,7 @@ static int login_send(struct istripe_conn *conn, const struct iscsi_login_req *b
 	struct kvec parts[] = {
 		{ .iov_base = (void *)bhs, .iov_len = sizeof(*bhs) },
 		{ .iov_base = (void *)text, .iov_len = text_bytes },
-		{ .iov_base = (void *)pad, .iov_len = -text_bytes & (ISCSI_PAD_LEN - 1) },
+		{ .iov_base = (void *)pad, .iov_len = istripe_framing_pad_bytes(text_bytes) },
 	};
 	size_t bytes = parts[0].iov_len + parts[1].iov_len + parts[2].iov_len;
 	struct msghdr msg = { .msg_flags = MSG_NOSIGNAL };

@@ -20,12 +20,6 @@
 
 static atomic64_t session_last_id;
 
-static u32 itt_make(u16 generation, u16 slot)
-{
-	/* 15 bits of generation: never the reserved tag 0xffffffff. */
-	return (u32)(generation & 0x7fff) << 16 | slot;
-}
-
 struct istripe_task *istripe_session_find_task(struct istripe_session *session,
 					       const struct istripe_conn *conn, u32 itt)
 {
@@ -73,7 +67,7 @@ void istripe_session_submit(struct istripe_session *session, struct istripe_task
 	smp_wmb();
 	WRITE_ONCE(task->conn, conn);
 	task->cmd_sn = 0;
-	WRITE_ONCE(task->itt, itt_make(++slot->generation, task->slot));
+	WRITE_ONCE(task->itt, istripe_itt_make(++slot->generation, task->slot));
 	WRITE_ONCE(task->submitted_at, jiffies);
 	task->received = (struct istripe_moved) { .at = jiffies };
 	task->sent = (struct istripe_moved) { .at = jiffies };

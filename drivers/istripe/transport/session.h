@@ -313,6 +313,12 @@ int istripe_session_await(struct istripe_session *session, u32 timeout_ms);
 __printf(3, 4) void istripe_session_fault(struct istripe_session *session, int error,
 					  const char *fmt, ...);
 
+/* 15 bits of generation: never the reserved tag 0xffffffff. */
+static inline u32 istripe_itt_make(u16 generation, u16 slot)
+{
+	return (u32)(generation & 0x7fff) << 16 | slot;
+}
+
 static inline u16 istripe_itt_slot(u32 itt)
 {
 	return itt & 0xffff;

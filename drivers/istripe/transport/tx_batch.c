@@ -11,6 +11,7 @@
 #include <compat/unaligned.h>
 
 #include "iscsi/digest.h"
+#include "iscsi/framing.h"
 #include "transport/task.h"
 #include "transport/tx_batch.h"
 #include "transport/zerocopy.h"
@@ -142,17 +143,12 @@ void istripe_tx_batch_add_header(struct istripe_tx_batch *batch)
 	batch->header_count++;
 }
 
-static u32 pdu_pad_bytes(const struct istripe_tx_batch_pdu *pdu)
-{
-	return -pdu->payload_bytes & (ISCSI_PAD_LEN - 1);
-}
-
 /* The digest covers the padding too (RFC 7143 11.2.3); P23. */
 static void tx_batch_add_trailer(struct istripe_tx_batch *batch,
 				 const struct istripe_tx_batch_pdu *pdu, u32 bytes)
 {
 	u8 *trailer = tx_batch_room(batch);
-	u32 pad = pdu_pad_bytes(pdu);
+	u32 pad = istripe_framing_pad_bytes(pdu->payload_bytes);
 	u32 crc;
 
 	memset(trailer, 0, pad);
@@ -222,7 +218,8 @@ static void tx_batch_add_payload(struct istripe_tx_batch *batch, struct istripe_
 
 static void tx_batch_gather(struct istripe_tx_batch *batch, struct istripe_tx_batch_pdu *pdu)
 {
-	u32 trailer_bytes = pdu_pad_bytes(pdu) + (batch->data_digest ? ISTRIPE_DIGEST_BYTES : 0);
+	u32 trailer_bytes = istripe_framing_pad_bytes(pdu->payload_bytes) +
+			    (batch->data_digest ? ISTRIPE_DIGEST_BYTES : 0);
 	struct bio_vec segment;
 
 	pdu->begin_bytes = batch->bytes;
