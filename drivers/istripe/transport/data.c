@@ -115,26 +115,13 @@ void istripe_cursor_advance(struct istripe_cursor *cursor, const struct istripe_
 	}
 }
 
-/* The part of a segment behind @done bytes that lies in one page. */
-static struct bio_vec segment_in_page(const struct bio_vec *segment, u32 done)
-{
-	u32 offset = segment->bv_offset + done;
-	u32 in_page = offset_in_page(offset);
-
-	return (struct bio_vec) {
-		.bv_page = segment->bv_page + offset / PAGE_SIZE,
-		.bv_offset = in_page,
-		.bv_len = min_t(u32, segment->bv_len - done, PAGE_SIZE - in_page),
-	};
-}
-
 static void segment_copy_in(const struct bio_vec *segment, const u8 *from)
 {
 	struct bio_vec part;
 	u32 done;
 
 	for (done = 0; done < segment->bv_len; done += part.bv_len) {
-		part = segment_in_page(segment, done);
+		part = istripe_segment_in_page(segment, done);
 		memcpy_to_page(part.bv_page, part.bv_offset, from + done, part.bv_len);
 	}
 }
@@ -146,7 +133,7 @@ u32 istripe_data_digest(u32 running, const struct bio_vec *segment)
 	u32 done;
 
 	for (done = 0; done < segment->bv_len; done += part.bv_len) {
-		part = segment_in_page(segment, done);
+		part = istripe_segment_in_page(segment, done);
 		mapped = kmap_local_page(part.bv_page);
 		running = istripe_digest_update(running, mapped + part.bv_offset, part.bv_len);
 		kunmap_local(mapped);
@@ -160,7 +147,7 @@ static void segment_copy_out(const struct bio_vec *segment, u8 *to)
 	u32 done;
 
 	for (done = 0; done < segment->bv_len; done += part.bv_len) {
-		part = segment_in_page(segment, done);
+		part = istripe_segment_in_page(segment, done);
 		memcpy_from_page(to + done, part.bv_page, part.bv_offset, part.bv_len);
 	}
 }

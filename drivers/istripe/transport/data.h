@@ -12,6 +12,8 @@
 
 #include <linux/bio.h>
 #include <linux/bvec.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
 
 struct iov_iter;
 
@@ -109,6 +111,19 @@ void istripe_cursor_copy_in(struct istripe_cursor *cursor, const struct istripe_
  */
 void istripe_cursor_copy_out(struct istripe_cursor *cursor, const struct istripe_data *data,
 			     void *to, u32 bytes);
+
+/* The part of a segment behind @done bytes that lies in one page. */
+static inline struct bio_vec istripe_segment_in_page(const struct bio_vec *segment, u32 done)
+{
+	u32 offset = segment->bv_offset + done;
+	u32 in_page = offset_in_page(offset);
+
+	return (struct bio_vec) {
+		.bv_page = segment->bv_page + offset / PAGE_SIZE,
+		.bv_offset = in_page,
+		.bv_len = min_t(u32, segment->bv_len - done, PAGE_SIZE - in_page),
+	};
+}
 
 /* Covers a segment, perhaps of several pages, with a running digest. Uses kmap_local. */
 u32 istripe_data_digest(u32 running, const struct bio_vec *segment);

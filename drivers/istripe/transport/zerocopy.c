@@ -13,6 +13,7 @@
 #include <linux/uio.h>
 #include <compat/sock.h>
 
+#include "transport/data.h"
 #include "transport/zerocopy.h"
 
 struct istripe_zerocopy {
@@ -92,19 +93,6 @@ static bool zerocopy_add_page(struct sk_buff *skb, const struct bio_vec *part)
 	return true;
 }
 
-/* The part of @segment from @done on that is in one page, @most bytes of it. */
-static struct bio_vec zerocopy_part(const struct bio_vec *segment, u32 done, size_t most)
-{
-	u32 offset = segment->bv_offset + done;
-	u32 in_page = offset_in_page(offset);
-
-	return (struct bio_vec) {
-		.bv_page = segment->bv_page + offset / PAGE_SIZE,
-		.bv_offset = in_page,
-		.bv_len = min3(most, (size_t)segment->bv_len - done, (size_t)PAGE_SIZE - in_page),
-	};
-}
-
 /*
  * The kernel's own way, without this function, counts each piece of a page as a page of the send
  * buffer: a header would count as much as the data behind it. After -EMSGSIZE TCP begins another
@@ -118,8 +106,9 @@ int istripe_zerocopy_fill(struct sk_buff *skb, struct iov_iter *from, size_t byt
 	u32 added = 0;
 
 	while (left) {
-		struct bio_vec part = zerocopy_part(segment, done, left);
+		struct bio_vec part = istripe_segment_in_page(segment, done);
 
+		part.bv_len = min_t(size_t, part.bv_len, left);
 		if (!zerocopy_add_page(skb, &part))
 			break;
 		left -= part.bv_len;
