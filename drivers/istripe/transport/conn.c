@@ -58,38 +58,6 @@ static int conn_receive(struct istripe_conn *conn)
 	return ret;
 }
 
-/* TCP's callbacks: softirq or process context, sk_callback_lock keeps conn (P38). */
-static void conn_sk_event(struct sock *sk,
-			  bool (*wanted)(struct sock *sk, struct istripe_conn *conn))
-{
-	struct istripe_conn *conn;
-
-	read_lock_bh(&sk->sk_callback_lock);
-	conn = sk->sk_user_data;
-	if (conn && wanted(sk, conn))
-		istripe_conn_kick(conn);
-	read_unlock_bh(&sk->sk_callback_lock);
-}
-
-static bool conn_space_wanted(struct sock *sk, struct istripe_conn *conn)
-{
-	/* While tasks are left there, release_work sets the flag again that is cleared below. */
-	if (!llist_empty(&conn->unreleased))
-		istripe_conn_await_release(conn);
-	if (!sk_stream_is_writeable(sk) || !istripe_pace_may_wake(conn))
-		return false;
-	clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-	return true;
-}
-
-static bool conn_state_wanted(struct sock *sk, struct istripe_conn *conn)
-{
-	if (sk->sk_state == TCP_ESTABLISHED)
-		return false;
-	set_bit(ISTRIPE_CONN_PEER_CLOSED, &conn->flags);
-	return true;
-}
-
 /*
  * Is more to come at once? Answers of several commands, or the rest of a long data segment, are
  * taken together, and TCP acknowledges them once.
@@ -126,7 +94,8 @@ static void conn_receive_gathered(struct tasklet_struct *tasklet)
 
 /*
  * TCP calls this with the socket locked: from softirq, or from an owner of the socket that works
- * off its backlog. So this is the receive side, without a change of context.
+ * off its backlog. So this is the receive side, without a change of context. As in the other
+ * callbacks sk_callback_lock keeps conn (P38).
  */
 static void conn_data_ready(struct sock *sk)
 {
@@ -143,12 +112,31 @@ static void conn_data_ready(struct sock *sk)
 
 static void conn_write_space(struct sock *sk)
 {
-	conn_sk_event(sk, conn_space_wanted);
+	struct istripe_conn *conn;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	conn = sk->sk_user_data;
+	/* While tasks are left there, release_work sets the flag again that is cleared below. */
+	if (conn && !llist_empty(&conn->unreleased))
+		istripe_conn_await_release(conn);
+	if (conn && sk_stream_is_writeable(sk) && istripe_pace_may_wake(conn)) {
+		clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+		istripe_conn_kick(conn);
+	}
+	read_unlock_bh(&sk->sk_callback_lock);
 }
 
 static void conn_state_change(struct sock *sk)
 {
-	conn_sk_event(sk, conn_state_wanted);
+	struct istripe_conn *conn;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	conn = sk->sk_user_data;
+	if (conn && sk->sk_state != TCP_ESTABLISHED) {
+		set_bit(ISTRIPE_CONN_PEER_CLOSED, &conn->flags);
+		istripe_conn_kick(conn);
+	}
+	read_unlock_bh(&sk->sk_callback_lock);
 }
 
 static void conn_install_callbacks(struct istripe_conn *conn)
