@@ -116,13 +116,12 @@ static int control_req_barriers(struct istripe_session *session, u32 first, unsi
 	return ret;
 }
 
-/* Ends the tasks of the connections from @first on as each of these answers a barrier. */
+/* Ends the tasks of the connections behind the first as each of these answers a barrier. */
 static int control_req_collect(struct istripe_session *session, unsigned long deadline)
 {
 	struct istripe_control_req *control_req = &session->control_req;
 	int ret;
 
-	control_req->collect_error = -ECANCELED;
 	control_req->collect = ISTRIPE_COLLECT_ALL;
 	ret = control_req_barriers(session, 1, deadline);
 	control_req->collect = ISTRIPE_COLLECT_NONE;
@@ -344,7 +343,7 @@ static void task_management_collect_one(struct istripe_conn *conn, u32 itt, int 
 }
 
 /* Ends the tasks that were sent over @conn before the reset. */
-static void task_management_collect_all(struct istripe_conn *conn, int error)
+static void task_management_collect_all(struct istripe_conn *conn)
 {
 	struct istripe_session *session = conn->session;
 	struct istripe_task *task;
@@ -367,7 +366,7 @@ static void task_management_collect_all(struct istripe_conn *conn, int error)
 		if (!(flags & BIT(ISTRIPE_TASK_SENT)) || flags & BIT(ISTRIPE_TASK_ANSWERED) ||
 		    !istripe_serial_lt(cmd_sn, READ_ONCE(session->control_req.cmd_sn)))
 			continue;
-		istripe_task_answer(task, error);
+		istripe_task_answer(task, -ECANCELED);
 	}
 }
 
@@ -387,7 +386,7 @@ int istripe_control_req_task_management(struct istripe_conn *conn)
 	if (!task_management_result(response) && function == ISCSI_TM_FUNC_ABORT_TASK)
 		task_management_collect_one(conn, referenced_itt, -ECANCELED);
 	else if (!task_management_result(response))
-		task_management_collect_all(conn, -ECANCELED);
+		task_management_collect_all(conn);
 	control_req_finish(control_req);
 	return 0;
 }
@@ -407,7 +406,7 @@ bool istripe_control_req_barrier(struct istripe_conn *conn)
 	if (!control_req_answered(conn, conn->rx.pdu.itt, ISTRIPE_SLOT_BARRIER, 0))
 		return false;
 	if (control_req->collect == ISTRIPE_COLLECT_ALL)
-		task_management_collect_all(conn, control_req->collect_error);
+		task_management_collect_all(conn);
 	else if (control_req->collect == ISTRIPE_COLLECT_TASK)
 		task_management_collect_one(conn, control_req->referenced_itt,
 					    control_req->collect_error);

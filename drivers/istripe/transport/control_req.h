@@ -37,8 +37,8 @@ struct istripe_control_req {
 	u8 response;
 	u32 referenced_itt;		/* ABORT TASK: the task that ends on success */
 	u32 cmd_sn;			/* of the request: a LUN reset covers lower ones */
-	enum istripe_collect collect;	/* tasks that end when a barrier is answered ... */
-	int collect_error;		/* ... and with which error */
+	enum istripe_collect collect;	/* tasks that end when a barrier is answered */
+	int collect_error;		/* for ISTRIPE_COLLECT_TASK; all end with -ECANCELED */
 };
 
 /**
