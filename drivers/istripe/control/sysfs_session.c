@@ -162,7 +162,7 @@ static ssize_t negotiated_format(const struct istripe_sysfs_file *file,
 {
 	if (!session_is_logged_in(session))
 		return -ENOTCONN;
-	return key_emit(file->key, &session->keys, page);
+	return key_emit(file->key, &session->negotiation.result, page);
 }
 
 static ssize_t negotiated_show(const struct istripe_sysfs_file *file, void *object, char *page)

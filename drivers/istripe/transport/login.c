@@ -260,7 +260,7 @@ int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_p
 		login_params.tsih = conn->session->tsih;
 		login_params.itt = ISTRIPE_SLOT_LOGIN;
 		login_params.cmd_sn = conn->session->cmd_sn;
-		login_params.session = &conn->session->keys;
+		login_params.session = &conn->session->negotiation.result;
 	}
 	ret = istripe_login_init(login, &login_params, buffers->text, sizeof(buffers->text));
 	if (ret) {

@@ -304,8 +304,7 @@ static void session_adopt_login(struct istripe_session *session, const struct is
 	strscpy(session->target_alias, login->target_alias, sizeof(session->target_alias));
 	session->quirks = istripe_quirks_of(session->target_alias);
 	session->negotiation = login->negotiation;
-	session->keys = login->negotiation.result;
-	session->time2wait_s = session->keys.value[ISTRIPE_KEY_DEFAULT_TIME2WAIT];
+	session->time2wait_s = login->negotiation.result.value[ISTRIPE_KEY_DEFAULT_TIME2WAIT];
 	session->cmd_sn = login->cmd_sn;
 	session->exp_cmd_sn = login->exp_cmd_sn;
 	session->max_cmd_sn = login->max_cmd_sn;
@@ -434,7 +433,7 @@ static int session_join_next(struct istripe_session *session,
 u32 istripe_session_connections_may(const struct istripe_session *session)
 {
 	return session->quirks.one_connection ?
-		1 : session->keys.value[ISTRIPE_KEY_MAX_CONNECTIONS];
+		1 : session->negotiation.result.value[ISTRIPE_KEY_MAX_CONNECTIONS];
 }
 
 void istripe_session_join(struct istripe_session *session,

@@ -125,8 +125,7 @@ struct istripe_session {
 	u16 time2wait_s;		/* before the next login, as the target asked */
 	char target_alias[ISTRIPE_LOGIN_ALIAS_BYTES];
 	struct istripe_quirks quirks;	/* of the target; none before the login */
-	struct istripe_negotiation negotiation;
-	struct istripe_keys keys;	/* negotiation.result of the first login */
+	struct istripe_negotiation negotiation;	/* of the first login */
 
 	u32 cmd_sn;
 	u32 exp_cmd_sn;
