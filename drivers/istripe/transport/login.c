@@ -279,7 +279,8 @@ int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_p
 	if (ret != ISTRIPE_LOGIN_DONE)
 		return ret;
 	conn->exp_stat_sn = login->exp_stat_sn;
-	istripe_conn_receive_init(conn, &login->negotiation.result);
+	conn->keys = login->negotiation.result;
+	istripe_conn_receive_init(conn);
 	istripe_conn_transmit_init(conn);
 	istripe_conn_set_state(conn, ISTRIPE_CONN_LOGGED_IN);
 	return ISTRIPE_LOGIN_DONE;

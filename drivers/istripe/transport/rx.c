@@ -34,13 +34,14 @@ int istripe_conn_reject(struct istripe_conn *conn, int error, const char *fmt, .
 	return error;
 }
 
-void istripe_conn_receive_init(struct istripe_conn *conn, const struct istripe_keys *keys)
+void istripe_conn_receive_init(struct istripe_conn *conn)
 {
-	conn->keys = *keys;
+	const u32 *value = conn->keys.value;
+
 	istripe_framing_init(&conn->rx.framing,
-			     keys->value[ISTRIPE_KEY_HEADER_DIGEST] == ISTRIPE_DIGEST_CRC32C,
-			     keys->value[ISTRIPE_KEY_DATA_DIGEST] == ISTRIPE_DIGEST_CRC32C,
-			     keys->value[ISTRIPE_KEY_MAX_RECV_DATA_SEGMENT_LENGTH]);
+			     value[ISTRIPE_KEY_HEADER_DIGEST] == ISTRIPE_DIGEST_CRC32C,
+			     value[ISTRIPE_KEY_DATA_DIGEST] == ISTRIPE_DIGEST_CRC32C,
+			     value[ISTRIPE_KEY_MAX_RECV_DATA_SEGMENT_LENGTH]);
 	conn->rx.task = NULL;
 	conn->rx.error = 0;
 }

@@ -40,8 +40,8 @@ int istripe_conn_receive(struct istripe_conn *conn);
 /* Are Data-In so long that it pays to gather what several packets bring? For the receive side. */
 bool istripe_conn_receives_much(const struct istripe_conn *conn);
 
-/* @conn is logged in and not started; @keys are the negotiated values. */
-void istripe_conn_receive_init(struct istripe_conn *conn, const struct istripe_keys *keys);
+/* @conn is logged in, with its keys, and not started. */
+void istripe_conn_receive_init(struct istripe_conn *conn);
 
 /*
  * Takes the SAM status of a task from rx.pdu, if it can be believed. For the receive side. Returns
