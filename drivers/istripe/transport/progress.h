@@ -15,9 +15,9 @@ struct istripe_moved {
 };
 
 /*
- * Returns true when the data count as progress: 4 KiB, or the rest of @all_bytes, together with
- * what has moved since the last progress. Otherwise a target that moves a byte now and then would
- * keep a command for ever. For the owner of @moved.
+ * Notes data that have moved. They are progress when they are 4 KiB, or the rest of @all_bytes,
+ * together with what has moved since the last progress. Otherwise a target that moves a byte now
+ * and then would keep a command for ever. For the owner of @moved.
  */
 void istripe_moved_note(struct istripe_moved *moved, u32 bytes, u32 all_bytes);
 
