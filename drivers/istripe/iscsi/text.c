@@ -133,37 +133,25 @@ static u32 digit_value(unsigned char c)
 }
 
 /* A decimal-constant has no leading zero, a hex-constant may have any number. */
-static int parse_number(const char *text, u32 bytes, u32 *number)
+int istripe_text_parse_number(const struct istripe_text_pair *p, u32 min, u32 max, u32 *number)
 {
-	bool hex = is_prefixed(text, bytes, 'x');
+	bool hex = is_prefixed(p->value, p->value_bytes, 'x');
 	u32 base = hex ? 16 : 10;
 	u32 i = hex ? 2 : 0;
 	u64 value = 0;
 
-	if (i == bytes || (!hex && text[0] == '0' && bytes > 1))
+	if (i == p->value_bytes || (!hex && p->value[0] == '0' && p->value_bytes > 1))
 		return -EPROTO;
-	for (; i < bytes; i++) {
-		u32 digit = digit_value(text[i]);
+	for (; i < p->value_bytes; i++) {
+		u32 digit = digit_value(p->value[i]);
 
 		if (digit >= base)
 			return -EPROTO;
 		value = value * base + digit;
-		if (value > U32_MAX)
+		if (value > max)
 			return -EPROTO;
 	}
-	*number = value;
-	return 0;
-}
-
-int istripe_text_parse_number(const struct istripe_text_pair *p, u32 min, u32 max, u32 *number)
-{
-	u32 value;
-	int err;
-
-	err = parse_number(p->value, p->value_bytes, &value);
-	if (err)
-		return err;
-	if (value < min || value > max)
+	if (value < min)
 		return -EPROTO;
 	*number = value;
 	return 0;
