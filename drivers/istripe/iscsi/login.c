@@ -376,10 +376,10 @@ static int login_check_session(struct istripe_login *login, const struct istripe
 
 static int login_take_numbers(struct istripe_login *login, const struct istripe_pdu *pdu)
 {
-	if (login->stat_sn_known && pdu->stat_sn != login->exp_stat_sn)
+	/* The first response says where the StatSN begins. */
+	if (login->requests > 1 && pdu->stat_sn != login->exp_stat_sn)
 		return istripe_login_fail(login, -EPROTO, "target sent StatSN %u, expected was %u",
 					  pdu->stat_sn, login->exp_stat_sn);
-	login->stat_sn_known = true;
 	login->exp_stat_sn = pdu->stat_sn + 1;
 	login->exp_cmd_sn = pdu->exp_cmd_sn;
 	login->max_cmd_sn = pdu->max_cmd_sn;

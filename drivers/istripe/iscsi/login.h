@@ -90,7 +90,6 @@ struct istripe_login {
 	bool auth_chap;			/* the target chose CHAP */
 
 	u32 seen;	/* keys that came, enum istripe_login_seen; private, as all below */
-	bool stat_sn_known;		/* a response came, @exp_stat_sn holds */
 	bool awaiting;			/* a request was handed out, its response is due */
 	bool asked_transit;		/* that request had the T bit */
 	bool asked_continue;		/* that request had the C bit */
