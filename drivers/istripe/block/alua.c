@@ -49,7 +49,7 @@ void istripe_alua_found(struct istripe_nexus *nexus)
 	struct istripe_leg *leg = nexus->leg;
 	struct istripe_access before;
 
-	istripe_leg_nexus_access(leg, nexus, now, &before);
+	istripe_leg_nexus_access(nexus, now, &before);
 	alua_say(nexus, &before);
 	/*
 	 * Other ports have changed, too, and not all targets tell: one that is optimized is not
@@ -70,7 +70,7 @@ bool istripe_alua_refused(struct istripe_nexus *nexus, const struct scsi_sense_h
 		pr_info_ratelimited("%s: a command is refused: its target port is %s\n",
 				    nexus->label, istripe_alua_state_name(state));
 	if (state >= 0)
-		istripe_leg_nexus_refused(nexus->leg, nexus, state);
+		istripe_leg_nexus_refused(nexus, state);
 	/* The event after the state: a revalidation that begins from now on decides. */
 	if (state >= 0 || istripe_alua_changed(sense))
 		alua_ask(nexus->leg, NULL);

@@ -13,9 +13,9 @@
 #include "block/path.h"
 
 /* A reserve nexus with saved unfenced writes logs in, too, even if it is not wanted by then. */
-static bool leg_awaits(struct istripe_leg *leg, const struct istripe_nexus *nexus)
+static bool nexus_is_awaited(const struct istripe_nexus *nexus)
 {
-	return READ_ONCE(nexus->wanted) || istripe_leg_nexus_waits(leg, nexus);
+	return READ_ONCE(nexus->wanted) || istripe_leg_nexus_waits(nexus);
 }
 
 void istripe_leg_start(struct istripe_leg *leg)
@@ -28,7 +28,7 @@ void istripe_leg_start(struct istripe_leg *leg)
 	WRITE_ONCE(leg->down_since, jiffies);
 	spin_unlock_bh(&leg->lock);
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (leg_awaits(leg, nexus))
+		if (nexus_is_awaited(nexus))
 			istripe_nexus_start(nexus);
 	mutex_unlock(&leg->paths_lock);
 }
@@ -49,7 +49,7 @@ static int leg_check_unfenced(struct istripe_nexus *nexus, struct istripe_reason
 	struct istripe_reason last;
 
 	/* A sibling cannot end them: nothing is proven of sessions of an earlier start. */
-	if (!istripe_leg_nexus_waits(nexus->leg, nexus))
+	if (!istripe_leg_nexus_waits(nexus))
 		return 0;
 	istripe_nexus_last_error(nexus, &last);
 	istripe_reason_set(why,
@@ -127,7 +127,7 @@ int istripe_leg_wait(struct istripe_leg *leg, struct istripe_reason *why)
 
 	mutex_lock(&leg->paths_lock);
 	istripe_leg_for_each_nexus(leg, nexus, at) {
-		if (!leg_awaits(leg, nexus) ||
+		if (!nexus_is_awaited(nexus) ||
 		    !wait_for_completion_killable(&nexus->first_result))
 			continue;
 		istripe_reason_set(why, "interrupted while %s was connecting", nexus->label);

@@ -76,7 +76,7 @@ int istripe_fence_drain(struct istripe_nexus *nexus, struct istripe_reason *why)
 	int ret;
 
 	/* Another LUN does not have these commands; its nexus is about to be refused. */
-	if ((!istripe_leg_nexus_waits(leg, nexus) && !READ_ONCE(nexus->undrained)) ||
+	if ((!istripe_leg_nexus_waits(nexus) && !READ_ONCE(nexus->undrained)) ||
 	    !istripe_leg_is(leg, &nexus->found))
 		return 0;
 	ret = fence_end_old_commands(nexus);
@@ -86,7 +86,7 @@ int istripe_fence_drain(struct istripe_nexus *nexus, struct istripe_reason *why)
 				   istripe_lun_reset_result_name(READ_ONCE(leg->lun_reset)));
 		return ret;
 	}
-	istripe_leg_nexus_fenced(leg, nexus);
+	istripe_leg_nexus_fenced(nexus);
 	return 0;
 }
 
@@ -179,7 +179,7 @@ void istripe_fence(struct istripe_nexus *nexus)
 	u32 next = 0;
 	int ret;
 
-	while (istripe_leg_nexus_waits(nexus->leg, nexus) &&
+	while (istripe_leg_nexus_waits(nexus) &&
 	       !test_bit(ISTRIPE_NEXUS_STOP, &nexus->events)) {
 		next = fence_next(nexus, next, &sibling);
 		if (!next)
@@ -195,7 +195,7 @@ bool istripe_fence_wanted(const struct istripe_nexus *nexus)
 {
 	struct fence_sibling sibling;
 
-	return istripe_leg_nexus_waits(nexus->leg, nexus) && fence_next(nexus, 0, &sibling);
+	return istripe_leg_nexus_waits(nexus) && fence_next(nexus, 0, &sibling);
 }
 
 u32 istripe_fence_why_waiting(const struct istripe_nexus *nexus, struct istripe_reason *why)
@@ -252,7 +252,7 @@ int istripe_fence_confirm(struct istripe_path *path)
 			live ? "the path is live" : "its session is still being closed: try again");
 		return -EBUSY;
 	}
-	writes = istripe_leg_path_fenced(leg, path);
+	writes = istripe_leg_path_fenced(path);
 	pr_warn("%s: the administrator says that its target carries out nothing that was sent before: %u write(s) are sent\n",
 		path->nexuses[0]->label, writes);
 	return 0;

@@ -181,7 +181,7 @@ static void path_retire_nexuses(struct istripe_path *path, u32 from, struct reti
 		WRITE_ONCE(path->nexuses[i]->wanted, false);
 		/* Not earlier: an idle reserve nexus could have been wanted again. */
 		reinit_completion(&path->nexuses[i]->idled);
-		istripe_leg_nexus_off(leg, path->nexuses[i]);
+		istripe_leg_nexus_off(path->nexuses[i]);
 	}
 }
 
@@ -271,7 +271,7 @@ static int path_wait_idle(struct istripe_path *path, u32 from, const struct reti
 					   leg->index);
 		else if (left < 0)
 			istripe_reason_set(why, "interrupted");
-		else if (istripe_leg_nexus_waits(leg, nexus))
+		else if (istripe_leg_nexus_waits(nexus))
 			istripe_reason_set(why,
 					   "its session was lost, and its writes wait for the end of it, or keep their blocks from others: see fence_confirm");
 		else
@@ -491,11 +491,11 @@ void istripe_path_granted(struct istripe_path *path, u32 granted)
 		wanted = i >= granted;
 		if (!nexus || wanted == nexus->wanted || (wanted && path_has_keys(path)))
 			continue;
-		istripe_leg_nexus_want(path->leg, nexus, wanted);
+		istripe_leg_nexus_want(nexus, wanted);
 		/* Pairs with reservation.c: a registration sees the nexus, or we see its keys. */
 		smp_mb();
 		if (wanted && path_has_keys(path)) {
-			istripe_leg_nexus_want(path->leg, nexus, false);
+			istripe_leg_nexus_want(nexus, false);
 			wanted = false;
 		}
 		if (wanted)

@@ -363,8 +363,9 @@ static void leg_set_live(struct istripe_leg *leg, struct istripe_nexus *nexus, u
 	leg_choose(leg);
 }
 
-void istripe_leg_nexus_off(struct istripe_leg *leg, struct istripe_nexus *nexus)
+void istripe_leg_nexus_off(struct istripe_nexus *nexus)
 {
+	struct istripe_leg *leg = nexus->leg;
 	bool served = istripe_leg_serving(leg);
 
 	if (!nexus->live)
@@ -378,21 +379,25 @@ void istripe_leg_nexus_off(struct istripe_leg *leg, struct istripe_nexus *nexus)
 	leg_check_recovery(leg, nexus, served);
 }
 
-void istripe_leg_nexus_lost(struct istripe_leg *leg, struct istripe_nexus *nexus)
+void istripe_leg_nexus_lost(struct istripe_nexus *nexus)
 {
+	struct istripe_leg *leg = nexus->leg;
+
 	spin_lock_bh(&leg->lock);
-	istripe_leg_nexus_off(leg, nexus);
+	istripe_leg_nexus_off(nexus);
 	nexus->pages_held = true;
 	spin_unlock_bh(&leg->lock);
 }
 
-void istripe_leg_nexus_want(struct istripe_leg *leg, struct istripe_nexus *nexus, bool wanted)
+void istripe_leg_nexus_want(struct istripe_nexus *nexus, bool wanted)
 {
+	struct istripe_leg *leg = nexus->leg;
+
 	spin_lock_bh(&leg->lock);
 	WRITE_ONCE(nexus->wanted, wanted && nexus->index < nexus->path->kept);
 	leg_announce(leg);
 	if (!nexus->wanted)
-		istripe_leg_nexus_off(leg, nexus);
+		istripe_leg_nexus_off(nexus);
 	spin_unlock_bh(&leg->lock);
 }
 
@@ -521,9 +526,9 @@ static void leg_resend(struct istripe_nexus *nexus, struct list_head *list)
 		istripe_ghosts_resend(nexus, list);
 }
 
-void istripe_leg_nexus_drained(struct istripe_leg *leg, struct istripe_nexus *nexus,
-			       bool drained)
+void istripe_leg_nexus_drained(struct istripe_nexus *nexus, bool drained)
 {
+	struct istripe_leg *leg = nexus->leg;
 	LIST_HEAD(list);
 
 	spin_lock_bh(&leg->lock);
@@ -614,8 +619,9 @@ static void leg_fence_ended(struct istripe_leg *leg, bool served, struct list_he
 	leg_announce(leg);
 }
 
-void istripe_leg_nexus_fenced(struct istripe_leg *leg, struct istripe_nexus *nexus)
+void istripe_leg_nexus_fenced(struct istripe_nexus *nexus)
 {
+	struct istripe_leg *leg = nexus->leg;
 	LIST_HEAD(list);
 	bool served;
 
@@ -671,11 +677,11 @@ static u32 leg_take_as_ended(struct istripe_leg *leg, const struct istripe_path 
 	return writes;
 }
 
-u32 istripe_leg_path_fenced(struct istripe_leg *leg, const struct istripe_path *path)
+u32 istripe_leg_path_fenced(const struct istripe_path *path)
 {
 	bool any = false;
 
-	return leg_take_as_ended(leg, path, &any);
+	return leg_take_as_ended(path->leg, path, &any);
 }
 
 /* Those whose time is over. */
@@ -714,8 +720,9 @@ static void leg_fence_work(struct work_struct *work)
 			leg->volume->name, leg->index, writes);
 }
 
-bool istripe_leg_nexus_waits(struct istripe_leg *leg, const struct istripe_nexus *nexus)
+bool istripe_leg_nexus_waits(const struct istripe_nexus *nexus)
 {
+	struct istripe_leg *leg = nexus->leg;
 	bool waits;
 
 	spin_lock_bh(&leg->lock);
@@ -725,8 +732,9 @@ bool istripe_leg_nexus_waits(struct istripe_leg *leg, const struct istripe_nexus
 	return waits;
 }
 
-bool istripe_leg_nexus_is_urgent(struct istripe_leg *leg, const struct istripe_nexus *nexus)
+bool istripe_leg_nexus_is_urgent(const struct istripe_nexus *nexus)
 {
+	struct istripe_leg *leg = nexus->leg;
 	bool urgent;
 
 	spin_lock_bh(&leg->lock);
@@ -736,8 +744,9 @@ bool istripe_leg_nexus_is_urgent(struct istripe_leg *leg, const struct istripe_n
 	return urgent;
 }
 
-void istripe_leg_nexus_live(struct istripe_leg *leg, struct istripe_nexus *nexus)
+void istripe_leg_nexus_live(struct istripe_nexus *nexus)
 {
+	struct istripe_leg *leg = nexus->leg;
 	LIST_HEAD(list);
 	bool served;
 
@@ -768,9 +777,10 @@ static void nexus_set_access_state(struct istripe_nexus *nexus, u8 state)
 	WRITE_ONCE(nexus->access.state, state);
 }
 
-void istripe_leg_nexus_access(struct istripe_leg *leg, struct istripe_nexus *nexus,
-			      const struct istripe_access *access, struct istripe_access *before)
+void istripe_leg_nexus_access(struct istripe_nexus *nexus, const struct istripe_access *access,
+			      struct istripe_access *before)
 {
+	struct istripe_leg *leg = nexus->leg;
 	LIST_HEAD(list);
 	bool served;
 
@@ -799,8 +809,9 @@ void istripe_leg_nexus_access(struct istripe_leg *leg, struct istripe_nexus *nex
 	atomic64_add(istripe_leg_redrive(leg, &list), &leg->redriven);
 }
 
-void istripe_leg_nexus_refused(struct istripe_leg *leg, struct istripe_nexus *nexus, u8 state)
+void istripe_leg_nexus_refused(struct istripe_nexus *nexus, u8 state)
 {
+	struct istripe_leg *leg = nexus->leg;
 	bool served;
 
 	spin_lock_bh(&leg->lock);

@@ -178,7 +178,7 @@ void istripe_leg_tell(struct istripe_leg *leg, const struct istripe_nexus *excep
 void istripe_leg_wake(struct istripe_leg *leg);
 
 /* Does I/O wait or fail until the nexus, or any one of the leg, comes back? Any context. */
-bool istripe_leg_nexus_is_urgent(struct istripe_leg *leg, const struct istripe_nexus *nexus);
+bool istripe_leg_nexus_is_urgent(const struct istripe_nexus *nexus);
 
 /**
  * istripe_leg_state() - state of a leg
@@ -260,13 +260,13 @@ void istripe_leg_resend(struct istripe_leg *leg);
 void istripe_leg_fence_set(struct istripe_leg *leg);
 
 /* Nothing of the nexus's old session is carried out any more. Its worker. */
-void istripe_leg_nexus_fenced(struct istripe_leg *leg, struct istripe_nexus *nexus);
+void istripe_leg_nexus_fenced(struct istripe_nexus *nexus);
 
 /*
  * The same for all sessions of @path, without a fence: somebody knows it. Not for those that are
  * live, or of which TCP may have pages. Returns how many writes waited. Any context.
  */
-u32 istripe_leg_path_fenced(struct istripe_leg *leg, const struct istripe_path *path);
+u32 istripe_leg_path_fenced(const struct istripe_path *path);
 
 /**
  * istripe_leg_set_fence_timeout() - make a change of leg->fence_timeout_ms take effect
@@ -292,37 +292,35 @@ u32 istripe_leg_redrive(struct istripe_leg *leg, struct list_head *list);
 u32 istripe_leg_nexus_waiting_writes(const struct istripe_nexus *nexus);
 
 /* Does anything wait for istripe_leg_nexus_fenced()? */
-bool istripe_leg_nexus_waits(struct istripe_leg *leg, const struct istripe_nexus *nexus);
+bool istripe_leg_nexus_waits(const struct istripe_nexus *nexus);
 
 /* The nexus's session is published: parked tasks are sent. Its worker. */
-void istripe_leg_nexus_live(struct istripe_leg *leg, struct istripe_nexus *nexus);
+void istripe_leg_nexus_live(struct istripe_nexus *nexus);
 
 /* The LUN tells the state of the nexus's port. Parked tasks are sent. Its worker. */
-void istripe_leg_nexus_access(struct istripe_leg *leg, struct istripe_nexus *nexus,
-			      const struct istripe_access *access,
+void istripe_leg_nexus_access(struct istripe_nexus *nexus, const struct istripe_access *access,
 			      struct istripe_access *before);
 
 /* The port has refused a command: it takes no I/O in this @state. Any context. */
-void istripe_leg_nexus_refused(struct istripe_leg *leg, struct istripe_nexus *nexus, u8 state);
+void istripe_leg_nexus_refused(struct istripe_nexus *nexus, u8 state);
 
 /* The nexus's session is about to be withdrawn. Its worker, as below. */
-void istripe_leg_nexus_lost(struct istripe_leg *leg, struct istripe_nexus *nexus);
+void istripe_leg_nexus_lost(struct istripe_nexus *nexus);
 
 /*
  * The lost session is closed: TCP has no pages any more of its tasks. @drained: nor has anybody
  * else on this host.
  */
-void istripe_leg_nexus_drained(struct istripe_leg *leg, struct istripe_nexus *nexus,
-			       bool drained);
+void istripe_leg_nexus_drained(struct istripe_nexus *nexus, bool drained);
 
 /*
  * @wanted: the nexus is to have a session (ignored when it is about to be taken out); else it gets
  * no tasks from now on. Any context.
  */
-void istripe_leg_nexus_want(struct istripe_leg *leg, struct istripe_nexus *nexus, bool wanted);
+void istripe_leg_nexus_want(struct istripe_nexus *nexus, bool wanted);
 
 /* No more tasks for a nexus, live or not. Under leg->lock. */
-void istripe_leg_nexus_off(struct istripe_leg *leg, struct istripe_nexus *nexus);
+void istripe_leg_nexus_off(struct istripe_nexus *nexus);
 
 /* recovery_timeout_ms has changed. Process context. */
 void istripe_leg_set_recovery_timeout(struct istripe_leg *leg);

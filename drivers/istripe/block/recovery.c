@@ -33,7 +33,7 @@ static void recovery_live(struct istripe_nexus *nexus)
 {
 	istripe_lun_reset_live(nexus);
 	istripe_proof_live(nexus, nexus->owned);
-	istripe_leg_nexus_live(nexus->leg, nexus);
+	istripe_leg_nexus_live(nexus);
 	/* A nexus without a link that was kept, being the only one, may be given up now. */
 	istripe_carrier_check(nexus->leg);
 	istripe_proof_schedule(nexus->leg);
@@ -43,24 +43,14 @@ static void recovery_live(struct istripe_nexus *nexus)
 
 static void recovery_lost(struct istripe_nexus *nexus)
 {
-	istripe_leg_nexus_lost(nexus->leg, nexus);
+	istripe_leg_nexus_lost(nexus);
 	istripe_alua_lost(nexus);
 }
 
 static void recovery_drained(struct istripe_nexus *nexus, bool drained)
 {
-	istripe_leg_nexus_drained(nexus->leg, nexus, drained);
+	istripe_leg_nexus_drained(nexus, drained);
 	istripe_fence_say(nexus);
-}
-
-static bool recovery_waits(const struct istripe_nexus *nexus)
-{
-	return istripe_leg_nexus_waits(nexus->leg, nexus);
-}
-
-static bool recovery_urgent(const struct istripe_nexus *nexus)
-{
-	return istripe_leg_nexus_is_urgent(nexus->leg, nexus);
 }
 
 const struct istripe_nexus_ops istripe_recovery_nexus_ops = {
@@ -72,8 +62,8 @@ const struct istripe_nexus_ops istripe_recovery_nexus_ops = {
 	.lost = recovery_lost,
 	.closed = istripe_identify_forget,
 	.drained = recovery_drained,
-	.waits = recovery_waits,
-	.urgent = recovery_urgent,
+	.waits = istripe_leg_nexus_waits,
+	.urgent = istripe_leg_nexus_is_urgent,
 	.fence = istripe_fence,
 	.fence_wanted = istripe_fence_wanted,
 	.reset_lun = istripe_lun_reset,
