@@ -69,14 +69,6 @@ static bool super_is_unfenced(const struct istripe_nexus *nexus)
 	return super_unfenced;
 }
 
-/* A write that was sent may be carried out as long as its session lives in the target. */
-static int super_note(const struct istripe_super_io *io, int ret)
-{
-	if (istripe_super_is_lost(ret))
-		super_set_unfenced(io->nexus);
-	return ret;
-}
-
 /* Blocks are powers of two up to 4 KiB, so @at_bytes is a multiple of them. */
 int istripe_super_transfer(const struct istripe_super_io *io, u64 at_bytes, bool write,
 			   const char *what)
@@ -92,7 +84,10 @@ int istripe_super_transfer(const struct istripe_super_io *io, u64 at_bytes, bool
 	else
 		istripe_cdb_read16(cdb, lba, blocks, false);
 	ret = super_ask(io, cdb, ISTRIPE_INTERNAL_BYTES, write, what);
-	return write ? super_note(io, ret) : ret;
+	/* It may be carried out as long as its session lives in the target. */
+	if (write && istripe_super_is_lost(ret))
+		super_set_unfenced(io->nexus);
+	return ret;
 }
 
 static bool super_unsupported(const struct istripe_super_io *io, int ret)
@@ -207,7 +202,8 @@ bool istripe_super_is_lost(int error)
 	return error == -ENOTCONN || error == -ETIMEDOUT;
 }
 
-bool istripe_super_goes_elsewhere(int error)
+/* May another nexus do what failed? It was lost, or its port takes no I/O. */
+static bool super_goes_elsewhere(int error)
 {
 	return istripe_super_is_lost(error) || error == -ENOLINK;
 }
@@ -226,7 +222,7 @@ static int leg_super(struct istripe_leg *leg, struct istripe_super_walk *walk, i
 		    !istripe_alua_usable(READ_ONCE(nexus->access.state)))
 			continue;
 		ret = istripe_super_over_nexus(nexus, walk, fn);
-		if (!istripe_super_goes_elsewhere(ret))
+		if (!super_goes_elsewhere(ret))
 			break;
 	}
 	srcu_read_unlock(&leg->srcu, section);

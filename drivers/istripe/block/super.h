@@ -65,9 +65,6 @@ int istripe_super_read(const struct istripe_super_io *io, struct istripe_md *md)
 /* Did superblock I/O fail with the connection? Then a write may still be carried out. */
 bool istripe_super_is_lost(int error);
 
-/* May another nexus do what failed? It was lost, or its port takes no I/O (-ENOLINK). */
-bool istripe_super_goes_elsewhere(int error);
-
 /*
  * Calls @fn over a nexus that was found within a section of leg->srcu. The session ends when the
  * command may still be under way (-ETIMEDOUT). When the LUN says that it has changed, the worker of
