@@ -391,9 +391,9 @@ static void nexus_go_live(struct istripe_nexus *nexus)
 	if (nexus->started) {
 		nexus->reconnects++;
 		pr_info_ratelimited("%s: connected again\n", nexus->label);
-	}
-	if (!nexus->started && nexus->owned->negotiation.note[0])
+	} else if (nexus->owned->negotiation.note[0]) {
 		pr_notice("%s: login: %s\n", nexus->label, nexus->owned->negotiation.note);
+	}
 	nexus->started = true;
 	nexus->on_trial = false;
 	WRITE_ONCE(nexus->overdue, false);
@@ -510,12 +510,10 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct 
 		nexus_set_state(nexus, ISTRIPE_NEXUS_IDLE);
 	} else if (nexus_found_the_end(nexus) && !nexus->ops->waits(nexus)) {
 		nexus_set_state(nexus, ISTRIPE_NEXUS_DEAD);
-	} else if (refused) {
-		nexus->ops->fence(nexus);
-		nexus_back_off(nexus, ISTRIPE_NEXUS_REFUSED, istripe_backoff_ms(nexus));
 	} else {
 		nexus->ops->fence(nexus);
-		nexus_back_off(nexus, ISTRIPE_NEXUS_BACKOFF, istripe_backoff_ms(nexus));
+		nexus_back_off(nexus, refused ? ISTRIPE_NEXUS_REFUSED : ISTRIPE_NEXUS_BACKOFF,
+			       istripe_backoff_ms(nexus));
 	}
 	if (!goes_on)
 		complete_all(&nexus->first_result);
@@ -539,7 +537,6 @@ static void nexus_connect(struct istripe_nexus *nexus)
 	clear_bit(ISTRIPE_NEXUS_FAULT, &nexus->events);
 	clear_bit(ISTRIPE_NEXUS_LOGOUT, &nexus->events);
 	clear_bit(ISTRIPE_NEXUS_EH, &nexus->events);
-	clear_bit(ISTRIPE_NEXUS_GIVE_UP, &nexus->events);
 	clear_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events);
 	clear_bit(ISTRIPE_NEXUS_ACCESS, &nexus->events);
 	clear_bit(ISTRIPE_NEXUS_REVALIDATE_NOW, &nexus->events);
@@ -747,17 +744,11 @@ static void nexus_revalidate_if_asked(struct istripe_nexus *nexus)
 	nexus_revalidate(nexus, !attention);
 }
 
-/* It was retiring and is wanted again. A proof has skipped it meanwhile. */
-static void nexus_keep(struct istripe_nexus *nexus)
-{
-	if (!READ_ONCE(nexus->live))
-		nexus->ops->live(nexus);
-}
-
 static void nexus_serve(struct istripe_nexus *nexus)
 {
-	if (test_and_clear_bit(ISTRIPE_NEXUS_START, &nexus->events))
-		nexus_keep(nexus);
+	/* It was retiring and is wanted again. A proof has skipped it meanwhile. */
+	if (test_and_clear_bit(ISTRIPE_NEXUS_START, &nexus->events) && !READ_ONCE(nexus->live))
+		nexus->ops->live(nexus);
 	if (test_and_clear_bit(ISTRIPE_NEXUS_FAULT, &nexus->events)) {
 		nexus->faults++;
 		nexus->on_trial = true;
