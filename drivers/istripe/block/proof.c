@@ -526,8 +526,9 @@ void istripe_proof_stop_nexus(struct istripe_nexus *nexus)
 	}
 }
 
-void istripe_proof_live(struct istripe_nexus *nexus, const struct istripe_session *session)
+void istripe_proof_live(struct istripe_nexus *nexus)
 {
+	const struct istripe_session *session = nexus->owned;
 	struct istripe_leg *leg = nexus->leg;
 
 	spin_lock_bh(&leg->lock);

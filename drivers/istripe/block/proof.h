@@ -83,7 +83,7 @@ void istripe_proof_start(struct istripe_leg *leg);
 void istripe_proof_stop(struct istripe_leg *leg);
 
 /* A nexus is about to be live with a new session, whose portal group is not proven. Its worker. */
-void istripe_proof_live(struct istripe_nexus *nexus, const struct istripe_session *session);
+void istripe_proof_live(struct istripe_nexus *nexus);
 
 /* Schedules proofs: a nexus of the leg is live. Any context. */
 void istripe_proof_schedule(struct istripe_leg *leg);

@@ -32,7 +32,7 @@ static int recovery_check(struct istripe_nexus *nexus, struct istripe_reason *wh
 static void recovery_live(struct istripe_nexus *nexus)
 {
 	istripe_lun_reset_live(nexus);
-	istripe_proof_live(nexus, nexus->owned);
+	istripe_proof_live(nexus);
 	istripe_leg_nexus_live(nexus);
 	/* A nexus without a link that was kept, being the only one, may be given up now. */
 	istripe_carrier_check(nexus->leg);
