@@ -151,14 +151,6 @@ static void derive_discard(const struct istripe_volume *volume, struct istripe_d
 	}
 }
 
-static u32 lun_alignment_offset_bytes(const struct istripe_volume *volume,
-				      const struct istripe_lun *lun)
-{
-	return leg_grain_offset_bytes(volume, lun->capacity.lowest_aligned_lba *
-				      lun->capacity.block_bytes,
-				      lun->capacity.physical_block_bytes);
-}
-
 /* The volume is as demanding as the most demanding of its legs. */
 static void derive_leg(struct istripe_leg *leg, struct istripe_disk_limits *limits)
 {
@@ -193,7 +185,9 @@ static void derive_hints(const struct istripe_volume *volume, struct istripe_dis
 	limits->io_opt_bytes = istripe_stripe_io_opt_bytes(&volume->stripe);
 	if (volume->leg_count > 1)
 		return;
-	limits->alignment_offset_bytes = lun_alignment_offset_bytes(volume, lun);
+	limits->alignment_offset_bytes =
+		leg_grain_offset_bytes(volume, lun->capacity.lowest_aligned_lba * volume->block_bytes,
+				       lun->capacity.physical_block_bytes);
 	limits->io_min_bytes = max_t(u32, limits->physical_block_bytes,
 				     lun->limits.optimal_granularity * volume->block_bytes);
 	/* Read-ahead follows it: it must be a page at least, in whole blocks. */

@@ -88,16 +88,6 @@ static int leg_verify(struct istripe_leg *leg, struct istripe_super_walk *walk)
 	return ret;
 }
 
-static int legs_verify(struct istripe_super_walk *walk)
-{
-	int ret = 0;
-	u32 i;
-
-	for (i = 0; !ret && i < walk->volume->leg_count; i++)
-		ret = leg_verify(walk->volume->legs[i], walk);
-	return ret;
-}
-
 /* Making an array */
 
 static u64 super_lun_bytes(const struct istripe_super_io *io)
@@ -335,6 +325,9 @@ static int metadata_check(struct istripe_volume *volume, bool chunk_given,
 /* From here on each login compares, see istripe_metadata_admits(). */
 static int metadata_know(struct istripe_super_walk *walk)
 {
+	int ret = 0;
+	u32 i;
+
 	/* The superblocks before @known; pairs with the acquire in istripe_metadata_check(). */
 	smp_store_release(&walk->volume->metadata.known, true);
 	/*
@@ -342,7 +335,9 @@ static int metadata_know(struct istripe_super_walk *walk)
 	 * istripe_metadata_admits().
 	 */
 	smp_mb();
-	return legs_verify(walk);
+	for (i = 0; !ret && i < walk->volume->leg_count; i++)
+		ret = leg_verify(walk->volume->legs[i], walk);
+	return ret;
 }
 
 int istripe_metadata_start(struct istripe_volume *volume, enum istripe_metadata_create create,
