@@ -429,10 +429,9 @@ int istripe_path_grow(struct istripe_path *path, u32 count, struct istripe_reaso
 
 	mutex_lock(&leg->paths_lock);
 	ret = path_make_nexuses(path, count, more);
-	if (!ret)
-		path_add_nexuses(path, count, more);
 	if (ret)
 		goto unlock;
+	path_add_nexuses(path, count, more);
 	ret = leg_check_keys(leg, why);
 	for (i = before; !ret && i < count; i++)
 		if (READ_ONCE(more[i]->wanted))

@@ -196,8 +196,6 @@ static blk_status_t io_verdict_status(enum istripe_scsi_verdict verdict)
 		return BLK_STS_NOTSUPP;
 	case ISTRIPE_SCSI_RESERVATION:
 		return BLK_STS_RESV_CONFLICT;
-	case ISTRIPE_SCSI_TRANSPORT:
-		return BLK_STS_TRANSPORT;
 	case ISTRIPE_SCSI_TARGET:
 	case ISTRIPE_SCSI_PROTECT:
 		return BLK_STS_TARGET;
