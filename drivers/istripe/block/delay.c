@@ -60,14 +60,10 @@ static void delay_work(struct work_struct *work)
 {
 	struct istripe_leg *leg = container_of(to_delayed_work(work), struct istripe_leg,
 					       delay.work);
-	struct istripe_leg_task *leg_task, *next;
 	LIST_HEAD(due);
 
 	delay_take_due(leg, &due);
-	list_for_each_entry_safe(leg_task, next, &due, entry) {
-		list_del(&leg_task->entry);
-		istripe_leg_submit(leg, leg_task, false, false);
-	}
+	istripe_leg_redrive(leg, &due);
 }
 
 void istripe_delay_init(struct istripe_leg *leg)
