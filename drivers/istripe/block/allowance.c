@@ -46,7 +46,7 @@ static unsigned long allowance_patience(const struct istripe_leg *leg)
 	return msecs_to_jiffies(max_t(u32, PATIENCE_TIMEOUTS * timeout_ms, PATIENCE_MIN_MS));
 }
 
-/* Starts the clock of the LUN being too busy for the task; istripe_leg_park() stops it. */
+/* Starts the clock of the LUN being too busy for the task; leg_park() stops it. */
 static void allowance_charge(struct istripe_leg_task *leg_task)
 {
 	if (leg_task->busy)
@@ -271,15 +271,10 @@ static void allowance_take_expired(struct istripe_leg *leg, struct list_head *fr
 
 static void allowance_fail(const struct istripe_leg *leg, struct list_head *list)
 {
-	struct istripe_leg_task *leg_task, *next;
-
 	if (!list_empty(list))
 		pr_warn_ratelimited("%s/%u: the LUN refuses all commands for too long: what waits is given up\n",
 				    leg->volume->name, leg->index);
-	list_for_each_entry_safe(leg_task, next, list, entry) {
-		list_del(&leg_task->entry);
-		istripe_leg_task_fail(leg_task, BLK_STS_IOERR);
-	}
+	istripe_leg_task_fail_all(list, BLK_STS_IOERR);
 }
 
 /* How many to let in although nothing has ended. */

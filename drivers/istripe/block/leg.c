@@ -116,34 +116,11 @@ void istripe_leg_wake(struct istripe_leg *leg)
 	srcu_read_unlock(&leg->srcu, section);
 }
 
-void istripe_leg_send(struct istripe_leg *leg, struct istripe_leg_task *leg_task, bool may_send,
-		      bool more)
-{
-	int section = srcu_read_lock(&leg->srcu);
-	struct istripe_nexus *nexus;
-
-	leg_task->overdue = 0;
-	WRITE_ONCE(leg_task->since, jiffies);
-	do {
-		nexus = leg_pick(leg, leg_task);
-		if (nexus && istripe_nexus_submit(nexus, leg_task, may_send, more))
-			break;
-	} while (!istripe_leg_park(leg, leg_task));
-	srcu_read_unlock(&leg->srcu, section);
-}
-
-void istripe_leg_push(struct istripe_leg *leg)
-{
-	int section = srcu_read_lock(&leg->srcu);
-	struct istripe_nexus *nexus;
-	u32 at;
-
-	istripe_leg_for_each_nexus(leg, nexus, at)
-		istripe_nexus_push(nexus);
-	srcu_read_unlock(&leg->srcu, section);
-}
-
-bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
+/*
+ * Keeps a task, not in flight, until a nexus is live. False: one is live, submit the task. True: it
+ * is parked, or has failed because nothing waits any more.
+ */
+static bool leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
 {
 	bool live, failed;
 
@@ -161,6 +138,33 @@ bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task
 	if (failed)
 		istripe_leg_task_fail(leg_task, BLK_STS_TRANSPORT);
 	return !live;
+}
+
+void istripe_leg_send(struct istripe_leg *leg, struct istripe_leg_task *leg_task, bool may_send,
+		      bool more)
+{
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_nexus *nexus;
+
+	leg_task->overdue = 0;
+	WRITE_ONCE(leg_task->since, jiffies);
+	do {
+		nexus = leg_pick(leg, leg_task);
+		if (nexus && istripe_nexus_submit(nexus, leg_task, may_send, more))
+			break;
+	} while (!leg_park(leg, leg_task));
+	srcu_read_unlock(&leg->srcu, section);
+}
+
+void istripe_leg_push(struct istripe_leg *leg)
+{
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		istripe_nexus_push(nexus);
+	srcu_read_unlock(&leg->srcu, section);
 }
 
 /* @alone: also of a leg with one nexus, which serves nothing before that has logged in anyway. */
@@ -199,14 +203,10 @@ u32 istripe_leg_redrive(struct istripe_leg *leg, struct list_head *list)
 	return count;
 }
 
-static void leg_fail_all(struct list_head *list)
+/* Tasks that have waited because a session was lost count as redriven. */
+static void leg_redrive_lost(struct istripe_leg *leg, struct list_head *list)
 {
-	struct istripe_leg_task *leg_task, *next;
-
-	list_for_each_entry_safe(leg_task, next, list, entry) {
-		list_del(&leg_task->entry);
-		istripe_leg_task_fail(leg_task, BLK_STS_TRANSPORT);
-	}
+	atomic64_add(istripe_leg_redrive(leg, list), &leg->redriven);
 }
 
 /*
@@ -345,7 +345,7 @@ static void leg_recovery_work(struct work_struct *work)
 	if (over)
 		pr_err("%s/%u: no path for %d ms: I/O fails until one is back\n",
 		       leg->volume->name, leg->index, READ_ONCE(leg->volume->recovery_timeout_ms));
-	leg_fail_all(&list);
+	istripe_leg_task_fail_all(&list, BLK_STS_TRANSPORT);
 }
 
 static void leg_choose(struct istripe_leg *leg)
@@ -465,7 +465,7 @@ static void leg_fail_if_over(struct istripe_leg *leg)
 		leg_take_awaiting_fence(leg, &list);
 	spin_unlock_bh(&leg->lock);
 	leg_say_failed(leg, false);
-	leg_fail_all(&list);
+	istripe_leg_task_fail_all(&list, BLK_STS_TRANSPORT);
 }
 
 /*
@@ -537,7 +537,7 @@ void istripe_leg_nexus_drained(struct istripe_nexus *nexus, bool drained)
 	leg_resend(nexus, &list);
 	leg_arm_fence(leg);
 	spin_unlock_bh(&leg->lock);
-	atomic64_add(istripe_leg_redrive(leg, &list), &leg->redriven);
+	leg_redrive_lost(leg, &list);
 	leg_fail_if_over(leg);
 }
 
@@ -560,7 +560,7 @@ void istripe_leg_resend(struct istripe_leg *leg)
 	leg_arm_fence(leg);
 	leg_announce(leg);
 	spin_unlock_bh(&leg->lock);
-	atomic64_add(istripe_leg_redrive(leg, &list), &leg->redriven);
+	leg_redrive_lost(leg, &list);
 }
 
 void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
@@ -632,7 +632,7 @@ void istripe_leg_nexus_fenced(struct istripe_nexus *nexus)
 	leg_end_fence(leg, nexus, &list);
 	leg_fence_ended(leg, served, &list);
 	spin_unlock_bh(&leg->lock);
-	atomic64_add(istripe_leg_redrive(leg, &list), &leg->redriven);
+	leg_redrive_lost(leg, &list);
 }
 
 /* Those of @path, or, if NULL, those whose time is over. */
@@ -673,7 +673,7 @@ static u32 leg_take_as_ended(struct istripe_leg *leg, const struct istripe_path 
 	}
 	leg_fence_ended(leg, served, &list);
 	spin_unlock_bh(&leg->lock);
-	atomic64_add(istripe_leg_redrive(leg, &list), &leg->redriven);
+	leg_redrive_lost(leg, &list);
 	return writes;
 }
 
@@ -701,7 +701,7 @@ static void leg_fail_overdue(struct istripe_leg *leg)
 	if (!list_empty(&list))
 		pr_err_ratelimited("%s/%u: I/O fails that has waited for recovery_timeout_ms until a lost session is known to be dead\n",
 				   leg->volume->name, leg->index);
-	leg_fail_all(&list);
+	istripe_leg_task_fail_all(&list, BLK_STS_TRANSPORT);
 }
 
 static void leg_fence_work(struct work_struct *work)
@@ -762,7 +762,7 @@ void istripe_leg_nexus_live(struct istripe_nexus *nexus)
 	leg_arm_fence(leg);
 	spin_unlock_bh(&leg->lock);
 	wake_up_all(&leg->usable);
-	atomic64_add(istripe_leg_redrive(leg, &list), &leg->redriven);
+	leg_redrive_lost(leg, &list);
 }
 
 static void nexus_set_access_state(struct istripe_nexus *nexus, u8 state)
@@ -806,7 +806,7 @@ void istripe_leg_nexus_access(struct istripe_nexus *nexus, const struct istripe_
 	}
 	spin_unlock_bh(&leg->lock);
 	wake_up_all(&leg->usable);
-	atomic64_add(istripe_leg_redrive(leg, &list), &leg->redriven);
+	leg_redrive_lost(leg, &list);
 }
 
 void istripe_leg_nexus_refused(struct istripe_nexus *nexus, u8 state)
@@ -848,7 +848,7 @@ void istripe_leg_expire(struct istripe_leg *leg)
 	leg_take_awaiting_fence(leg, &list);
 	spin_unlock_bh(&leg->lock);
 	leg_say_failed(leg, true);
-	leg_fail_all(&list);
+	istripe_leg_task_fail_all(&list, BLK_STS_TRANSPORT);
 }
 
 void istripe_leg_stop_begin(struct istripe_leg *leg)

@@ -231,12 +231,6 @@ static inline void istripe_leg_note_good(struct istripe_leg *leg)
 /* Tasks submitted with @more are sent now: no more follow. Sleeps. */
 void istripe_leg_push(struct istripe_leg *leg);
 
-/*
- * Keeps a task, not in flight, until a nexus is live. False: one is live, submit the task. True: it
- * is parked, or has failed because nothing waits any more. Any context.
- */
-bool istripe_leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
-
 /* Has @lun the designator of this leg? True while the leg has none, too. Sleeps. */
 bool istripe_leg_is(struct istripe_leg *leg, const struct istripe_lun *lun);
 

@@ -33,7 +33,7 @@ u32 istripe_policy_parts(const struct istripe_leg *leg, u32 sectors, u32 *part_s
 /*
  * Chooses the lanes that get tasks: those of optimized ports, else of others that take I/O. Under
  * leg->lock, after each change of them. Submitters, without the lock, may find no lanes meanwhile;
- * then istripe_leg_park() makes them try again.
+ * then leg_park() makes them try again.
  */
 void istripe_policy_choose(struct istripe_leg *leg);
 
