@@ -32,13 +32,6 @@ static ssize_t uuid_emit(const u8 *uuid, char *page)
 
 /* Leg */
 
-static ssize_t leg_state_show(const struct istripe_sysfs_file *file, void *object, char *page)
-{
-	return sysfs_emit(page, "%s\n", istripe_leg_state_name(istripe_leg_state(object)));
-}
-
-ISTRIPE_SYSFS_FILE(leg, state, 0444, .show = leg_state_show);
-
 #define LEG_FILE(_name, _format, _value)						\
 static ssize_t leg_##_name##_show(const struct istripe_sysfs_file *file, void *object,	\
 				  char *page)						\
@@ -55,6 +48,8 @@ ISTRIPE_SYSFS_FILE(leg, _name, 0444, .show = leg_##_name##_show)
 #define LEG_ATTR(_name, _file, ...)	ISTRIPE_SYSFS_ATTR_##_file(leg, _name)
 
 ISTRIPE_LEG_SETTINGS(LEG_SETTING)
+
+LEG_FILE(state, "%s", istripe_leg_state_name(istripe_leg_state(leg)));
 
 /* The identity was found before the volume was up and has been the same ever since. */
 LEG_FILE(designator, "%s", leg->lun.designator);
@@ -128,21 +123,9 @@ static struct attribute *leg_attrs[] = {
 	NULL,
 };
 ATTRIBUTE_GROUPS(leg);
-
-static const struct kobj_type leg_dir_type = {
-	.release = istripe_sysfs_dir_release,
-	.sysfs_ops = &istripe_sysfs_dir_ops,
-	.default_groups = leg_groups,
-};
+ISTRIPE_SYSFS_DIR_TYPE(leg);
 
 /* Volume */
-
-static ssize_t volume_state_show(const struct istripe_sysfs_file *file, void *object, char *page)
-{
-	return sysfs_emit(page, "%s\n", istripe_leg_state_name(istripe_volume_state(object)));
-}
-
-ISTRIPE_SYSFS_FILE(volume, state, 0444, .show = volume_state_show);
 
 #define VOLUME_FILE(_name, _format, _value)						\
 static ssize_t volume_##_name##_show(const struct istripe_sysfs_file *file,		\
@@ -154,6 +137,7 @@ static ssize_t volume_##_name##_show(const struct istripe_sysfs_file *file,		\
 }											\
 ISTRIPE_SYSFS_FILE(volume, _name, 0444, .show = volume_##_name##_show)
 
+VOLUME_FILE(state, "%s", istripe_leg_state_name(istripe_volume_state(volume)));
 VOLUME_FILE(name, "%s", volume->name);
 VOLUME_FILE(chunk_bytes, "%u", volume->chunk_bytes);
 VOLUME_FILE(poll_queues, "%u", volume->poll_queue_count);
@@ -217,12 +201,7 @@ static struct attribute *volume_attrs[] = {
 	NULL,
 };
 ATTRIBUTE_GROUPS(volume);
-
-static const struct kobj_type volume_dir_type = {
-	.release = istripe_sysfs_dir_release,
-	.sysfs_ops = &istripe_sysfs_dir_ops,
-	.default_groups = volume_groups,
-};
+ISTRIPE_SYSFS_DIR_TYPE(volume);
 
 /* The tree */
 

@@ -99,8 +99,15 @@ ssize_t istripe_sysfs_latency_emit(char *page, const struct istripe_latency *lat
 extern const struct kobj_type istripe_sysfs_dir_plain_type;
 extern const struct sysfs_ops istripe_sysfs_dir_ops;
 
-/* The release function of every kobj_type of a sysfs directory. */
 void istripe_sysfs_dir_release(struct kobject *kobj);
+
+/* @_prefix_dir_type: of a directory with the files of @_prefix_groups. */
+#define ISTRIPE_SYSFS_DIR_TYPE(_prefix)						\
+static const struct kobj_type _prefix##_dir_type = {				\
+	.release = istripe_sysfs_dir_release,					\
+	.sysfs_ops = &istripe_sysfs_dir_ops,					\
+	.default_groups = _prefix##_groups,					\
+}
 
 /* Makes a directory in @parent with the files of @type, and puts it on the list @tree. */
 struct istripe_sysfs_dir *istripe_sysfs_dir_add(struct list_head *tree,

@@ -302,12 +302,7 @@ static struct attribute *path_attrs[] = {
 	NULL,
 };
 ATTRIBUTE_GROUPS(path);
-
-static const struct kobj_type path_dir_type = {
-	.release = istripe_sysfs_dir_release,
-	.sysfs_ops = &istripe_sysfs_dir_ops,
-	.default_groups = path_groups,
-};
+ISTRIPE_SYSFS_DIR_TYPE(path);
 
 int istripe_sysfs_path_dirs_add(struct kobject *parent, struct istripe_path *path)
 {

@@ -212,11 +212,7 @@ static const struct attribute_group *session_groups[] = {
 	NULL,
 };
 
-static const struct kobj_type session_dir_type = {
-	.release = istripe_sysfs_dir_release,
-	.sysfs_ops = &istripe_sysfs_dir_ops,
-	.default_groups = session_groups,
-};
+ISTRIPE_SYSFS_DIR_TYPE(session);
 
 /* Connections: a directory for each one that is asked for. */
 
@@ -337,12 +333,7 @@ static struct attribute *conn_attrs[] = {
 	NULL,
 };
 ATTRIBUTE_GROUPS(conn);
-
-static const struct kobj_type conn_dir_type = {
-	.release = istripe_sysfs_dir_release,
-	.sysfs_ops = &istripe_sysfs_dir_ops,
-	.default_groups = conn_groups,
-};
+ISTRIPE_SYSFS_DIR_TYPE(conn);
 
 static int conn_dirs_add(struct kobject *parent, struct istripe_path *path)
 {
