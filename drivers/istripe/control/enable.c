@@ -149,38 +149,23 @@ static int leg_copy(const struct istripe_leg_dir *leg, const struct istripe_path
 	return ret;
 }
 
-static int legs_copy(const struct istripe_volume_dir *volume, const struct istripe_path_dir *coming,
-		     struct istripe_volume_params *params, struct istripe_reason *why)
-{
-	int ret = 0;
-	u32 i;
-
-	for (i = 0; !ret && i < params->leg_count; i++)
-		ret = leg_copy(volume->legs[i], coming, &params->legs[i], why);
-	return ret;
-}
-
 struct istripe_volume_params *istripe_volume_dir_copy(const struct istripe_volume_dir *volume,
 						      const struct istripe_path_dir *coming,
 						      struct istripe_reason *why)
 {
 	struct istripe_volume_params *params;
-	struct istripe_leg_params *legs;
-	u32 count;
-	int ret;
+	u32 i, count;
+	int ret = 0;
 
 	if (legs_count(volume, &count)) {
 		istripe_reason_set(why, "leg %u is missing", count);
 		return ERR_PTR(-EINVAL);
 	}
-	params = istripe_volume_params_alloc(count);
+	params = istripe_volume_params_alloc(&volume->params, count);
 	if (!params)
 		return ERR_PTR(-ENOMEM);
-	legs = params->legs;
-	*params = volume->params;
-	params->leg_count = count;
-	params->legs = legs;
-	ret = legs_copy(volume, coming, params, why);
+	for (i = 0; !ret && i < count; i++)
+		ret = leg_copy(volume->legs[i], coming, &params->legs[i], why);
 	if (!ret)
 		ret = istripe_volume_params_check(params, why);
 	if (!ret)

@@ -13,11 +13,12 @@
 #include "control/params.h"
 #include "iscsi/chap.h"
 
-struct istripe_volume_params *istripe_volume_params_alloc(u32 leg_count)
+struct istripe_volume_params *istripe_volume_params_alloc(const struct istripe_volume_params *own,
+							  u32 leg_count)
 {
 	struct istripe_volume_params *params;
 
-	params = kzalloc(sizeof(*params), GFP_KERNEL);
+	params = kmemdup(own, sizeof(*own), GFP_KERNEL);
 	if (!params)
 		return NULL;
 	params->legs = kvcalloc(leg_count, sizeof(*params->legs), GFP_KERNEL);

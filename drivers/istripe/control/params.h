@@ -9,8 +9,12 @@
 
 struct istripe_reason;
 
-/* Zeroed params with @leg_count legs that have room for no path yet; NULL: no memory. */
-struct istripe_volume_params *istripe_volume_params_alloc(u32 leg_count);
+/*
+ * A copy of the params of a volume, which have no legs, with @leg_count zeroed legs that have room
+ * for no path yet; NULL: no memory.
+ */
+struct istripe_volume_params *istripe_volume_params_alloc(const struct istripe_volume_params *own,
+							  u32 leg_count);
 
 /* Room for a leg's paths: 0 or -ENOMEM. */
 int istripe_leg_params_alloc_paths(struct istripe_leg_params *leg, u32 path_count);
