@@ -371,11 +371,6 @@ int istripe_volume_stop(struct istripe_volume *volume)
 	return ret;
 }
 
-const char *istripe_volume_device_name(const struct istripe_volume *volume)
-{
-	return volume->disk->disk_name;
-}
-
 enum istripe_leg_state istripe_volume_state(const struct istripe_volume *volume)
 {
 	enum istripe_leg_state state = ISTRIPE_LEG_LIVE;

@@ -104,15 +104,6 @@ int istripe_volume_stop(struct istripe_volume *volume);
 void istripe_volume_free(struct istripe_volume *volume);
 
 /**
- * istripe_volume_device_name() - name of the disk
- * @volume: running
- *
- * Context: any.
- * Return: "istripeN".
- */
-const char *istripe_volume_device_name(const struct istripe_volume *volume);
-
-/**
  * istripe_volume_state() - state of the volume
  * @volume: running
  *

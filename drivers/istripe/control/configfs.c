@@ -229,7 +229,7 @@ static ssize_t volume_device_show(struct config_item *item, char *page)
 
 	mutex_lock(&volume->lock);
 	if (istripe_volume_dir_is_up(volume))
-		name = istripe_volume_device_name(volume->running);
+		name = volume->running->disk->disk_name;
 	ret = sysfs_emit(page, "%s\n", name);
 	mutex_unlock(&volume->lock);
 	return ret;

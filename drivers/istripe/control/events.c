@@ -140,7 +140,7 @@ static struct event *event_begin(struct istripe_events *events, const char *acti
 	event->used = 0;
 	event_add(event, "ISTRIPE_ACTION=%s", action);
 	event_add(event, "ISTRIPE_VOLUME=%s", events->volume->name);
-	event_add(event, "ISTRIPE_DEVICE=%s", istripe_volume_device_name(events->volume));
+	event_add(event, "ISTRIPE_DEVICE=%s", events->volume->disk->disk_name);
 	return event;
 }
 
