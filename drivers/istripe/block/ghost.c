@@ -18,7 +18,6 @@
 
 int istripe_ghosts_init(struct istripe_ghosts *ghosts, u32 max)
 {
-	ghosts->count = 0;
 	ghosts->max = max;
 	ghosts->ghosts = kvcalloc(max, sizeof(*ghosts->ghosts), GFP_KERNEL);
 	return ghosts->ghosts ? 0 : -ENOMEM;

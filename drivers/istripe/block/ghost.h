@@ -43,7 +43,7 @@ struct istripe_ghosts {
 	unsigned long overlays_due;	/* jiffies: not before that are overlays made again */
 };
 
-/* 0 or -ENOMEM. */
+/* @ghosts are zeroed. 0 or -ENOMEM. */
 int istripe_ghosts_init(struct istripe_ghosts *ghosts, u32 max);
 
 void istripe_ghosts_free(struct istripe_ghosts *ghosts);
