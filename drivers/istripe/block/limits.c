@@ -186,7 +186,8 @@ static void derive_hints(const struct istripe_volume *volume, struct istripe_dis
 	if (volume->leg_count > 1)
 		return;
 	limits->alignment_offset_bytes =
-		leg_grain_offset_bytes(volume, lun->capacity.lowest_aligned_lba * volume->block_bytes,
+		leg_grain_offset_bytes(volume,
+				       lun->capacity.lowest_aligned_lba * volume->block_bytes,
 				       lun->capacity.physical_block_bytes);
 	limits->io_min_bytes = max_t(u32, limits->physical_block_bytes,
 				     lun->limits.optimal_granularity * volume->block_bytes);
