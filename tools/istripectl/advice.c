@@ -33,15 +33,13 @@ static char *path_value(const char *name, const char *reason, const char *settin
 {
 	unsigned int leg = 0, path = 0;
 	const char *at = strstr(reason, "leg ");
-	char *file, *full, *value = NULL;
+	char *file, *value;
 
 	if (at && sscanf(at, "leg %u path %u", &leg, &path) < 1)
 		leg = 0;
 	file = alloc_printf("legs/%u/paths/%u/%s", leg, path, setting);
-	full = tree_path(name, file);
-	file_read(full, &value);
+	value = tree_value(name, file);
 	free(file);
-	free(full);
 	return value ? value : alloc_text("");
 }
 

@@ -20,18 +20,9 @@
 #include "run.h"
 #include "tree.h"
 
-static char *file_text(const char *name, const char *file)
-{
-	char *path = tree_path(name, file), *text = NULL;
-
-	file_read(path, &text);
-	free(path);
-	return text;
-}
-
 bool power_is_up(const char *name)
 {
-	char *text = file_text(name, "enable");
+	char *text = tree_value(name, "enable");
 	bool up = text && !strcmp(text, "1");
 
 	free(text);
@@ -40,7 +31,7 @@ bool power_is_up(const char *name)
 
 char *power_device(const char *name)
 {
-	char *text = file_text(name, "device");
+	char *text = tree_value(name, "device");
 
 	if (text && *text && !strchr(text, '/'))
 		return text;
@@ -112,7 +103,7 @@ static void busy_add(const char *name, struct fault *fault)
 
 static void up_fault(const char *name, int error, int log, struct fault *fault)
 {
-	char *why = file_text(name, "last_error");
+	char *why = tree_value(name, "last_error");
 
 	fault_set(fault, error, "volume %s does not come up: %s", name,
 		  advice_error(error, why));
@@ -147,7 +138,7 @@ static int up_again(const char *name, const char *create)
 
 int power_up(const char *name, struct retry *retry, struct fault *fault)
 {
-	char *create = file_text(name, "metadata_create");
+	char *create = tree_value(name, "metadata_create");
 	int ret;
 
 	while ((ret = up_once(name, fault)) && retry_may_help(ret))
@@ -160,7 +151,7 @@ int power_up(const char *name, struct retry *retry, struct fault *fault)
 /* The module has a reason when it has looked at the volume at all. */
 static int down_fault(const char *name, int error, struct fault *fault)
 {
-	char *why = file_text(name, "last_error");
+	char *why = tree_value(name, "last_error");
 	bool lost = error == -EIO && !power_is_up(name);
 	bool reason = why && *why;
 
@@ -197,7 +188,7 @@ int power_path(const char *name, unsigned int leg, unsigned int path, bool on,
 	free(file);
 	if (!ret)
 		return 0;
-	why = file_text(name, "last_error");
+	why = tree_value(name, "last_error");
 	fault_set(fault, ret, "leg %u path %u of %s is not %s: %s", leg, path, name,
 		  on ? "added" : "removed", advice_error(ret, why));
 	if (!advice_root(ret, fault) && ret != -EINTR && why && *why)

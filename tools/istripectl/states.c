@@ -109,18 +109,16 @@ static void live_add(struct states *states, const char *volume, const char *devi
 
 static void volume_add(struct states *states, const char *name)
 {
-	char *device = power_device(name), *file, *reason = NULL;
+	char *device = power_device(name), *reason;
 	struct live live = { 0 };
 
 	if (device && !(states->judged ? live_read : live_read_states)(device, &live)) {
 		live_add(states, name, device, &live);
 	} else {
-		file = tree_path(name, "last_error");
-		file_read(file, &reason);
+		reason = tree_value(name, "last_error");
 		state_add(states, name, STATES_NONE, STATES_NONE, "down", reason ? reason : "",
 			  NULL);
 		free(reason);
-		free(file);
 	}
 	live_free(&live);
 	free(device);

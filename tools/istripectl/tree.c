@@ -256,7 +256,7 @@ static int leg_read(const char *dir, unsigned int index, void *object, struct fa
 	return ret;
 }
 
-static char *state_read(const char *name, const char *file)
+char *tree_value(const char *name, const char *file)
 {
 	char *path = tree_path(name, file), *text = NULL;
 
@@ -267,12 +267,12 @@ static char *state_read(const char *name, const char *file)
 
 static void states_read(struct volume *volume)
 {
-	char *enable = state_read(volume->name, "enable");
+	char *enable = tree_value(volume->name, "enable");
 
 	volume->up = enable && !strcmp(enable, "1");
 	free(enable);
-	volume->device = state_read(volume->name, "device");
-	volume->last_error = state_read(volume->name, "last_error");
+	volume->device = tree_value(volume->name, "device");
+	volume->last_error = tree_value(volume->name, "last_error");
 }
 
 int tree_read(const char *name, struct volume *volume, struct fault *fault)

@@ -170,4 +170,13 @@ int tree_remove_path(const char *name, unsigned int leg, unsigned int path,
  */
 char *tree_path(const char *name, const char *file);
 
+/**
+ * tree_value() - what a file of a volume's directory says
+ * @name: a valid name
+ * @file: in its directory
+ *
+ * Return: the value, for free(); NULL: there is none to read.
+ */
+char *tree_value(const char *name, const char *file);
+
 #endif
