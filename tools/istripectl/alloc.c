@@ -37,3 +37,10 @@ char *alloc_printf(const char *fmt, ...)
 	va_end(args);
 	return checked(text);
 }
+
+void alloc_wipe(char *text)
+{
+	if (text)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}

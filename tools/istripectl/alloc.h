@@ -33,4 +33,10 @@ char *alloc_text(const char *text);
  */
 char *alloc_printf(const char *fmt, ...) __printf(1, 2);
 
+/**
+ * alloc_wipe() - free a text that may hold a secret, and leave nothing of it in memory
+ * @text: which one, or NULL
+ */
+void alloc_wipe(char *text);
+
 #endif

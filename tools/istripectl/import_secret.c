@@ -33,8 +33,7 @@ static void secrets_free(struct secrets *secrets)
 	size_t i;
 
 	for (i = 0; i < secrets->count; i++) {
-		explicit_bzero(secrets->items[i].text, strlen(secrets->items[i].text));
-		free(secrets->items[i].text);
+		alloc_wipe(secrets->items[i].text);
 		free(secrets->items[i].file);
 	}
 	free(secrets->items);
@@ -107,9 +106,7 @@ static bool secret_is_there(const char *path, const char *secret)
 	char *text = NULL;
 	bool same = file_mode(path) == 0600 && !file_read(path, &text) && !strcmp(text, secret);
 
-	if (text)
-		explicit_bzero(text, strlen(text));
-	free(text);
+	alloc_wipe(text);
 	return same;
 }
 
@@ -125,8 +122,7 @@ static int secret_store(int fd, const char *text)
 		ret = -errno;
 	else if ((size_t)written < bytes)
 		ret = -ENOSPC;
-	explicit_bzero(line, bytes);
-	free(line);
+	alloc_wipe(line);
 	return ret;
 }
 

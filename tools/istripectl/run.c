@@ -128,16 +128,9 @@ int run_fault(const struct run *run, const char *what, struct fault *fault)
 	return -EIO;
 }
 
-static void output_free(char *text)
-{
-	if (text)
-		explicit_bzero(text, strlen(text));
-	free(text);
-}
-
 void run_free(struct run *run)
 {
-	output_free(run->out);
-	output_free(run->err);
+	alloc_wipe(run->out);
+	alloc_wipe(run->err);
 	memset(run, 0, sizeof(*run));
 }

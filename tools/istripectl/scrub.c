@@ -20,13 +20,6 @@
 #define SECRET_MIN	4	/* bytes; a shorter one is part of anything */
 #define FILE_MAX	65536	/* bytes of a file that has secrets */
 
-static void text_free(char *text)
-{
-	if (text)
-		explicit_bzero(text, strlen(text));
-	free(text);
-}
-
 /* Lines that say a secret by its name */
 
 /* The value behind a name that has the word @name in it; NULL: it has none, or names a file. */
@@ -78,7 +71,7 @@ static void form_put(struct scrub *scrub, const char *secret, char *form)
 {
 	if (strcmp(form, secret))
 		secret_put(scrub, form);
-	text_free(form);
+	alloc_wipe(form);
 }
 
 /* As it is, as file_read() gives it, as terminals get it, and as JSON has it. */
@@ -278,7 +271,7 @@ static char *secret_scrub(char *text, const char *secret)
 	}
 	fputs(at, stream);
 	fclose(stream);
-	text_free(text);
+	alloc_wipe(text);
 	return out;
 }
 
@@ -297,7 +290,7 @@ void scrub_free(struct scrub *scrub)
 	size_t i;
 
 	for (i = 0; i < scrub->count; i++)
-		text_free(scrub->secrets[i]);
+		alloc_wipe(scrub->secrets[i]);
 	free(scrub->secrets);
 	memset(scrub, 0, sizeof(*scrub));
 }
