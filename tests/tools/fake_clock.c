@@ -3,9 +3,9 @@
  * A clock of the tests' own: linked into istripectl-test in the place of what waits.
  *
  *	FAKE_CLOCK=PROGRAM	whenever the tool waits, this program runs instead, with the number
- *				of the waiting, from 1 on: it changes files. Then the clock is as
- *				much later as was waited for. When the program fails, the tool
- *				gets SIGTERM
+ *				of the waiting, from 1 on, and its milliseconds: it changes files.
+ *				Then the clock is as much later as was waited for. When the program
+ *				fails, the tool gets SIGTERM
  *
  * The program may write uevents, which have come meanwhile then, to $ISTRIPECTL_ROOT/uevents.
  */
@@ -22,7 +22,7 @@
 
 static long long now_ms;
 
-static bool program_runs(void)
+static bool program_runs(long long ms)
 {
 	static int number;
 	const char *program = getenv("FAKE_CLOCK");
@@ -30,7 +30,7 @@ static bool program_runs(void)
 
 	if (!program)
 		return false;
-	snprintf(line, sizeof(line), "%s %d", program, ++number);
+	snprintf(line, sizeof(line), "%s %d %lld", program, ++number, ms);
 	if (system(line))
 		raise(SIGTERM);
 	return true;
@@ -66,7 +66,7 @@ static void uevents_read(struct uevents *uevents)
 
 void __wrap_changes_wait(struct changes *changes, long long ms)
 {
-	if (program_runs()) {
+	if (program_runs(ms)) {
 		now_ms += ms;
 		uevents_read(&changes->uevents);
 	} else {
@@ -76,7 +76,7 @@ void __wrap_changes_wait(struct changes *changes, long long ms)
 
 void __wrap_watch_sleep_ms(long long ms)
 {
-	if (program_runs())
+	if (program_runs(ms))
 		now_ms += ms;
 	else
 		__real_watch_sleep_ms(ms);

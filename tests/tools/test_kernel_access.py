@@ -161,6 +161,36 @@ def test_up_waits(tool, words):
     assert tool.value("db/enable") == "1"
 
 
+@pytest.fixture
+def pauses(tool):
+    """pauses() has the milliseconds of each wait; none of them takes any time."""
+    log = tool.root / "pauses"
+    clock = tool.put("clock", f'#!/bin/sh\necho "$2" >>{log}')
+    clock.chmod(0o755)
+    tool.env["FAKE_CLOCK"] = str(clock)
+    return lambda: [int(line) for line in log.read_text().split()] if log.exists() else []
+
+
+@pytest.mark.parametrize("wait, expected", [
+    ("60", [1000, 2000, 4000, *[8000] * 6, 5000]),
+    # The last attempt is at the end, but not right behind the one before it.
+    ("8", [1000, 2000, 4000, 1000]), ("7900ms", [1000, 2000, 4000]), ("999ms", []), ("0", []),
+])
+def test_pauses_grow(tool, pauses, wait, expected):
+    tool.run("create", "db", "--no-up", "--leg", LEG)
+    tool.run("up", "--wait", wait, "db", code=1, FAKE_ENABLE=str(errno.ETIMEDOUT))
+    assert pauses() == expected
+
+
+def test_another_reason_is_tried_soon(tool, pauses):
+    """The name server is there, then the array comes, too."""
+    tool.put("etc/hosts", "192.0.2.10 array")
+    tool.put("etc/istripe/db.conf", "[leg 0]\ntarget = iqn.2026-01.a:t1\nportal = array")
+    tool.run("up", "--wait", "forever", "db", FAKE_NAMES_TIMES="4",
+             FAKE_ENABLE=str(errno.ETIMEDOUT), FAKE_ENABLE_TIMES="2")
+    assert pauses() == [1000, 2000, 4000, 8000, 1000, 2000]
+
+
 def test_assemble_waits(tool):
     tool.run("assemble", "db", "--leg", LEG, "--wait", "1min", FAKE_ENABLE=str(errno.EIO),
              FAKE_ENABLE_TIMES="1")

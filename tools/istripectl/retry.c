@@ -10,7 +10,9 @@
 #include "value.h"
 #include "watch.h"
 
-#define PAUSE_MS	1000
+/* The longest pause is what a boot loses at most when the array is back. */
+#define PAUSE_MIN_MS	1000
+#define PAUSE_MAX_MS	8000
 
 void retry_begin(struct retry *retry, long long wait_ms)
 {
@@ -34,16 +36,31 @@ bool retry_may_help(int error)
 	return false;
 }
 
+/* Another reason means that something has changed: the next attempt comes soon. */
+static long long next_pause_ms(long long pause_ms, bool same_reason)
+{
+	if (!same_reason || !pause_ms)
+		return PAUSE_MIN_MS;
+	return pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS;
+}
+
 bool retry_again(struct retry *retry, const struct fault *fault)
 {
-	if (interrupt_seen() ||
-	    (retry->end_ms != VALUE_FOREVER && watch_now_ms() + PAUSE_MS > retry->end_ms))
+	bool same_reason = !strcmp(retry->said.text, fault->text);
+	long long left_ms = PAUSE_MAX_MS;
+
+	if (retry->end_ms != VALUE_FOREVER)
+		left_ms = retry->end_ms - watch_now_ms();
+	if (interrupt_seen() || left_ms < PAUSE_MIN_MS)
 		return false;
-	watch_sleep_ms(PAUSE_MS);
+	retry->pause_ms = next_pause_ms(retry->pause_ms, same_reason);
+	if (retry->pause_ms > left_ms)
+		retry->pause_ms = left_ms;
+	watch_sleep_ms(retry->pause_ms);
 	if (interrupt_seen())
 		return false;
 	/* Without patience nothing is said that the caller would say again. */
-	if (strcmp(retry->said.text, fault->text)) {
+	if (!same_reason) {
 		retry->said = *fault;
 		fault_print(fault);
 		notify_status(fault);

@@ -9,6 +9,7 @@
 
 struct retry {
 	long long end_ms;	/* of the monotonic clock, or VALUE_FOREVER */
+	long long pause_ms;	/* the last one, or 0 */
 	struct fault said;	/* the last reason that was printed */
 };
 
@@ -34,7 +35,8 @@ bool retry_may_help(int error);
  * @fault: why it failed; printed when it is another reason than before, and the caller shall try
  *	again
  *
- * An interrupt ends it.
+ * The pauses double from 1 s to 8 s, and begin anew with another reason. The last one ends when the
+ * time does. An interrupt ends it.
  *
  * Return: whether to try again.
  */
