@@ -58,6 +58,16 @@ const char *parse_short_name(size_t index)
 	return index < sizeof(aliases) / sizeof(*aliases) ? aliases[index].word : NULL;
 }
 
+const char *parse_short_for(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(aliases) / sizeof(*aliases); i++)
+		if (!strcmp(aliases[i].name, name))
+			return aliases[i].word;
+	return NULL;
+}
+
 /* Names become names of files: nothing but those of settings gets through. */
 static int name_check(const char *name, struct fault *fault)
 {

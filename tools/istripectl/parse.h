@@ -60,6 +60,14 @@ int parse_setting(struct settings *settings, const char *word, const char *text,
 const char *parse_short_name(size_t index);
 
 /**
+ * parse_short_for() - the short name of a setting
+ * @name: the name of its file
+ *
+ * Return: the name; NULL when there is none.
+ */
+const char *parse_short_for(const char *name);
+
+/**
  * parse_chap() - read the value of --chap
  * @text: user=NAME,secret=@FILE and, as needed, mutual_user=NAME,mutual_secret=@FILE
  * @chap: gets chap_user and so on; secrets are left as what was typed

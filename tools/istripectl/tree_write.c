@@ -11,6 +11,7 @@
 #include "alloc.h"
 #include "interrupt.h"
 #include "klog.h"
+#include "parse.h"
 #include "suggest.h"
 #include "tree.h"
 
@@ -127,6 +128,25 @@ static bool kernel_has(const char *dir, const char *name)
 	return has;
 }
 
+static bool is_setting(const char *dir, const char *name)
+{
+	char *path = alloc_printf("%s/%s", dir, name);
+	int mode = file_mode(path);
+
+	free(path);
+	return mode >= 0 && mode & 0222 && strcmp(name, "enable");
+}
+
+/* As it may be typed, and as its file is called. Allocated. */
+static char *name_append(const char *line, const char *name)
+{
+	const char *short_name = parse_short_for(name);
+
+	if (short_name)
+		return alloc_printf("%s %s (%s)", line, short_name, name);
+	return alloc_printf("%s %s", line, name);
+}
+
 static void names_add(const char *dir, struct fault *fault)
 {
 	struct file_names names = { 0 };
@@ -135,13 +155,9 @@ static void names_add(const char *dir, struct fault *fault)
 
 	file_list(dir, &names);
 	for (i = 0; i < names.count; i++) {
-		char *path = alloc_printf("%s/%s", dir, names.items[i]);
-		int mode = file_mode(path);
-
-		free(path);
-		if (mode < 0 || !(mode & 0222) || !strcmp(names.items[i], "enable"))
+		if (!is_setting(dir, names.items[i]))
 			continue;
-		longer = alloc_printf("%s %s", line, names.items[i]);
+		longer = name_append(line, names.items[i]);
 		free(line);
 		line = longer;
 	}
