@@ -6,6 +6,7 @@ import re
 
 import pytest
 from conftest import TOP
+from superblock import image, superblock
 
 LEG = "target=iqn.2026-01.a:t1,portal=192.0.2.10,nic=eth1"
 ABI = TOP / "Documentation/ABI/testing/sysfs-block-istripe"
@@ -17,11 +18,28 @@ TEXTS = {
     "source_address", "nic", "target_name", "congestion_control", "path_state", "isid",
     "local_address", "remote_address",
 }
+#: And of other outputs. What doctor has measured is a number if it has a unit: test_doctor.py.
+OTHER_TEXTS = {"metadata_create", "reason", "measured", "wanted"}
 BOOLEANS = {"preferred", "up"}
 LISTS = {"fenced_through", "latency_read", "latency_write", "latency_other"}
 #: Of keys of RFC 7143.
 KEYS = {"MaxBurstLength": "65536", "InitialR2T": "No", "HeaderDigest": "None", "OFMarker": "No",
         "DefaultTime2Wait": "2", "TaskReporting": "RFC3720", "iSCSIProtocolLevel": "1"}
+BASE = "sys/block/istripe0/istripe"
+STATE = f"{BASE}/legs/0/paths/0/state"
+#: {command: what follows it}: all that have --json.
+COMMANDS = {
+    "show": [], "status": [], "list": [], "rescan": ["db"], "top": ["--once", "db"],
+    "monitor": [], "examine": ["LEG"], "doctor": [], "discover": ["192.0.2.10"],
+    "reconnect": ["--force", "db"],
+}
+#: doctor finds what this host lacks.
+CODES = {"doctor": 1}
+#: While monitor waits a path is lost; then it ends.
+CLOCK = """#!/bin/sh
+cd "$ISTRIPECTL_ROOT" || exit 1
+[ "$(cat command)" != monitor ] || [ "$1" = 1 ] && echo {state} >{file}
+"""
 
 
 def described():
@@ -61,6 +79,29 @@ def whole(tool):
     return tool
 
 
+@pytest.fixture
+def ready(whole, stock, tmp_path):
+    """And what the other commands look at."""
+    whole.put("discovered", "192.0.2.10:3260,1 iqn.2026-01.a:t1")
+    whole.put(f"{BASE}/legs/0/paths/0/reconnect", "")
+    image(tmp_path / "leg", superblock(0, legs=1))
+    return whole
+
+
+def answer(tool, command, option):
+    """What it says, by the clock of these tests."""
+    monitor = command == "monitor"
+    tool.put("command", command)
+    tool.put(STATE, "live")
+    clock = tool.put("clock", CLOCK.format(state="backoff" if monitor else "live", file=STATE))
+    clock.chmod(0o755)
+    words = [tool.root.parent / "leg" if word == "LEG" else word for word in COMMANDS[command]]
+    found = loads(tool, command, option, *words, code=CODES.get(command, 0),
+                  FAKE_CLOCK=str(clock))
+    assert (found.pop("time", None) is not None) == monitor
+    return found
+
+
 def walk(value, name="", found=None):
     """[(name, plain value)] of all that is in an object."""
     found = [] if found is None else found
@@ -75,29 +116,37 @@ def walk(value, name="", found=None):
     return found
 
 
-def loads(tool, *words):
-    out, _ = tool.run(*words)
+def loads(tool, *words, **more):
+    out, _ = tool.run(*words, **more)
     whole = json.loads(out)
     assert next(iter(whole)) == "schema" and whole["schema"] == 1
     return whole
 
 
-@pytest.mark.parametrize("words", [["show"], ["status"], ["list"], ["rescan", "db"]])
-def test_every_output_has_types(whole, words):
-    plain = walk(loads(whole, *words, "--json"))
+def test_all_commands_are_walked():
+    """Those of the manual page."""
+    page = (TOP / "tools/istripectl/istripectl.8").read_text(encoding="utf-8")
+    synopsis = page.split(".SH SYNOPSIS")[1].split(".SH DESCRIPTION")[0]
+    assert {re.search(r"istripectl (\w+)", text).group(1) for text in synopsis.split(".br")
+            if "\\-\\-json" in text} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_output_has_types(ready, command):
+    plain = walk(answer(ready, command, "--json"))
     assert len(plain) > 4
     for name, value in plain:
         assert value != "", name
         # A text that is a number is one of those that only look like it.
         if isinstance(value, str) and re.fullmatch(r"-?\d+", value):
-            assert name in TEXTS | {"metadata_create"}, name
+            assert name in TEXTS | OTHER_TEXTS, name
         if isinstance(value, str):
             assert value not in ("Yes", "No", "yes", "no"), name
 
 
-@pytest.mark.parametrize("words", [["show"], ["status"], ["list"], ["rescan", "db"]])
-def test_short_form(whole, words):
-    assert loads(whole, *words, "-J") == loads(whole, *words, "--json")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_short_form(ready, command):
+    assert answer(ready, command, "-J") == answer(ready, command, "--json")
 
 
 def test_every_file_of_the_abi(whole):
