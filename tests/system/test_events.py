@@ -226,6 +226,7 @@ def test_writes_that_wait_and_fail(make_lio, make_volume, events, links):
 
 
 def test_access_states(make_server, make_volume, events, links):
+    """Each change is told by an event, and by the file."""
     servers = [make_server(), make_server()]
     groups = Groups(OPTIMIZED, OPTIMIZED)
     for server, port in zip(servers, groups.ports):
@@ -233,9 +234,20 @@ def test_access_states(make_server, make_volume, events, links):
     volume = volume_over(make_volume, links, [server.port for server in servers],
                          servers[0].target, path=PATH, fence="path")
     device = volume.enable()
-    groups.set(OPTIMIZED, STANDBY, tell=True)
-    run("dd", f"if={device}", "of=/dev/null", "bs=4k", "count=16", "iflag=direct")
-    standby = events.wait("PATH_ACCESS", path=1)
+
+    def change(*now):
+        groups.set(*now, tell=True)
+        run("dd", f"if={device}", "of=/dev/null", "bs=4k", "count=16", "iflag=direct")
+
+    with contextlib.ExitStack() as stack:
+        file = Polled(volume.path_sysfs(0, 1) / "access_state", stack)
+        assert file.value == "active/optimized"
+        change(OPTIMIZED, STANDBY)
+        standby = events.wait("PATH_ACCESS", path=1)
+        # The file is told of first, also that the path has come: no old news are left.
+        file.wait("standby")
+        change(OPTIMIZED, OPTIMIZED)
+        file.wait("active/optimized")
     assert (standby["ISTRIPE_ACCESS_STATE"], standby["ISTRIPE_STATE"]) == ("standby", "live")
     assert actions(events, path=0) == []
 

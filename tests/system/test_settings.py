@@ -23,6 +23,8 @@ LIVE = [
     ("volume", "recovery_timeout_ms", "-1", "-2"),
     ("leg", "policy", "failover", "random"),
     ("leg", "fence", "auto", "none"),
+    ("leg", "fence_timeout_ms", "9000", "-2"),
+    ("leg", "ghost_timeout_ms", "9000", "-2"),
     ("leg", "alua", "off", "explicit"),
     ("path", "weight", "7", "1001"),
     ("path", "login_timeout_ms", "9000", "99"),
