@@ -174,25 +174,31 @@ def as_recorded(volume, values):
             assert {read(place / file) for place in places} == {wanted}, name
 
 
-def log_in_as_recorded(volume):
-    """Each path has offered what the records say at its last login."""
+#: What the target has, and what comes of that and of LOGIN. FirstBurstLength is irrelevant then.
+TARGET = {"MaxBurstLength": 256 * KIB, "MaxOutstandingR2T": 2, "DefaultTime2Wait": 1,
+          "DefaultTime2Retain": 5}
+AGREED = {"InitialR2T": "Yes", "ImmediateData": "No", "MaxBurstLength": str(128 * KIB),
+          "MaxOutstandingR2T": "2", "DefaultTime2Wait": "3", "DefaultTime2Retain": "5",
+          "MaxRecvDataSegmentLength": str(128 * KIB), "HeaderDigest": "CRC32C"}
+
+
+def log_in_as_recorded(volume, data_digest):
+    """Each path has offered what the records say at its last login, and keeps to the answers."""
     for number in (0, 1):
         session = live(volume, number) / "session"
         for name, (value, _) in LOGIN.items():
             if ".iscsi." in name:
                 key = name.split(".")[-1]
                 assert read(session / "offered" / key) == str(value), (number, key)
-        negotiated = {key: read(session / "negotiated" / key)
-                      for key in ("HeaderDigest", "InitialR2T", "ImmediateData", "MaxBurstLength")}
-        assert negotiated == {"HeaderDigest": "CRC32C", "InitialR2T": "Yes", "ImmediateData": "No",
-                              "MaxBurstLength": str(128 * KIB)}
+        agreed = {**AGREED, "DataDigest": data_digest}
+        assert {key: read(session / "negotiated" / key) for key in agreed} == agreed
 
 
 def test_every_setting_of_records_under_io(tool, make_lio, links, records, conf):
     """Live ones one by one, those of logins together, the others with the volume down for a moment."""
     taken = {line.split()[0] for line in tool("import", "--table").splitlines() if " -: " not in line}
     assert taken == {*LIVE, *LOGIN, *DOWN} | WAYS
-    target = make_lio(64 * MIB, all_links=True, patient_with=istripe.INITIATOR)
+    target = make_lio(64 * MIB, all_links=True, patient_with=istripe.INITIATOR, params=TARGET)
     records(target)
     volume = bring_up(tool)
     assert (conf / "db.conf").exists() and {read(live(volume, n) / "nic") for n in (0, 1)} == {
@@ -209,14 +215,14 @@ def test_every_setting_of_records_under_io(tool, make_lio, links, records, conf)
         tune(target, links, LOGIN)
         tool("apply", "--secrets", "db")
         as_recorded(volume, {**LIVE, **LOGIN})
-        log_in_as_recorded(volume)
+        log_in_as_recorded(volume, "None")
         tune(target, links, DOWN)
         said = tool("apply", "db", code=1)
         assert "needs it down: initiator_name, queue_depth, leg 0 path 0: data_digest" in said
     tool("down", "db")
     tool("up", "--saved", "db")
     as_recorded(volume, {**LIVE, **LOGIN, **DOWN})
-    log_in_as_recorded(volume)
+    log_in_as_recorded(volume, "CRC32C")
     assert read(volume.sysfs() / "queue_depth") == "64" and tool("apply", "db") == ""
 
 
