@@ -10,11 +10,9 @@ import contextlib
 import errno
 import mmap
 import os
-import re
 import threading
 import time
 import types
-from pathlib import Path
 
 import pytest
 
@@ -28,6 +26,7 @@ from lab.ghost import (
     Write,
     held_write,
     killed,
+    lose_with_data_in_the_queue,
     release,
     set_isids,
     state,
@@ -46,7 +45,6 @@ from scripted.steps import drop, on_write
 
 PORTS = (3264, 3265)
 OTHER_NAME = "iqn.2024-01.org.example.istripe:other"
-TRACING = Path("/sys/kernel/tracing")
 UNPROVEN = "not known to lead to the same portal group"
 HARMFUL = "a path was lost each time while test sessions were open"
 #: Silence is not noticed.
@@ -201,12 +199,6 @@ def test_two_targets_of_one_name(holding, servers, links, kernel_log):
     assert len(said) == 1 and ": 1 write(s)" in said[0]
     volume.disable()
     assert [server.violations() for server in servers] == [[], []]
-
-
-def lose_with_data_in_the_queue(links, port):
-    """The first path, with data of a write. What its link delays does not let a login through."""
-    wait_for("the data", lambda: network.queued_bytes(links[0]) > 2 * KIB, step_s=0.01)
-    killed(links[0], port)
 
 
 def test_pages_of_a_ghost_are_its_own(servers, make_volume, links, kernel_log):
@@ -992,61 +984,3 @@ def test_what_was_left_by_the_second_session(servers, make_volume, links):
         release(servers[0], target)
         same(disk.read(64 * KIB, 4 * KIB), noise(4 * KIB, 2), "the data on the disk")
         assert "carried out" not in target.run.memory
-
-
-@contextlib.contextmanager
-def slow_queue(link):
-    """What is sent over this link waits for nine seconds, less than the driver waits for it.
-
-    Yields what has become of the connections of the volume's first path, in order: "login", "free".
-    With "free" all segments with data are gone.
-    """
-    events = [TRACING / "events/istripe" / name / "enable"
-              for name in ("istripe_state", "istripe_login")]
-
-    def seen(volume):
-        return ["free" if free else "login" for free in re.findall(
-            rf" (?:istripe_login: {volume.name}/0/0 |{volume.name}/0/0 connection \S+ -> (free))",
-            read(TRACING / "trace"))]
-
-    write(TRACING / "trace", "")
-    for event in events:
-        write(event, 1)
-    try:
-        with network.delayed(link, 9):
-            yield seen
-    finally:
-        for event in events:
-            write(event, 0)
-
-
-def test_goes_on_while_the_stack_has_its_pages(servers, make_volume, links):
-    """The target takes nothing more from that connection: nobody waits for the dead link."""
-    # The login ends before the queue lets go.
-    volume = volume_over(make_volume, links, (PORTS[0],) * 2, servers[0].load(HONEST),
-                         path={**PATIENT, "login_timeout_ms": 3000})
-    with Direct(volume.enable()) as disk:
-        volume.wait_proven()
-        with slow_queue(links[0]) as seen:
-            writer = Write(disk, 64 * KIB, noise(4 * KIB, 1))
-            lose_with_data_in_the_queue(links, PORTS[0])
-            writer.finish()
-            wait_for("the end of both", lambda: seen(volume).count("free") >= 2, 60)
-            assert seen(volume)[0] == "login"
-    wait_for("both paths", lambda: state(volume) == "live", 60)
-
-
-@pytest.mark.allow_log("I/O error|may still carry", "the volume goes down while a write waits")
-def test_fails_when_the_stack_has_no_pages(server, make_volume, links):
-    """Its owner may change them then. No other path is live: nothing waits for the last writes."""
-    volume = volume_over(make_volume, links[:1], [server.port], server.load(HONEST), path=PATIENT)
-    with Direct(volume.enable()) as disk, slow_queue(links[0]) as seen:
-        writer = Write(disk, 64 * KIB, noise(4 * KIB, 1))
-        lose_with_data_in_the_queue(links, server.port)
-        wait_for("the loss", lambda: state(volume) == "waiting", 30)
-        down = threading.Thread(target=volume.force_down)
-        down.start()
-        writer.join(60)
-        assert "free" in seen(volume)
-        assert not writer.is_alive() and not writer.good
-        down.join(60)

@@ -51,10 +51,7 @@ void istripe_allowance_free(struct istripe_leg *leg);
  */
 bool istripe_allowance_take(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
 
-/*
- * A task let in has found no nexus. Waiting tasks are let in within 100 ms, to be parked.
- * leg->lock.
- */
+/* A task let in found no nexus: in 100 ms waiting ones are let in, to be parked. leg->lock. */
 void istripe_allowance_drop(struct istripe_leg *leg);
 
 /* A task has ended (@answered: by the LUN) or will never be answered. Called from its done(). */

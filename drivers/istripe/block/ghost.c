@@ -148,14 +148,12 @@ struct istripe_nexus *istripe_ghosts_in_the_way(struct istripe_leg *leg,
 	return NULL;
 }
 
-/* Its pages are its owner's as soon as it has failed. The leg's own time counts with no path. */
+/* The pages of a lost write are its owner's as soon as it has failed. */
 static bool ghosts_may_fail(const struct istripe_nexus *nexus,
 			    const struct istripe_leg_task *leg_task)
 {
-	if (leg_task->behind)
-		return true;
-	return istripe_leg_serving(nexus->leg) && !nexus->pages_held && !nexus->pages_astray &&
-	       nexus->ghosts.count < nexus->ghosts.max;
+	return leg_task->behind || (!nexus->pages_held && !nexus->pages_astray &&
+				    nexus->ghosts.count < nexus->ghosts.max);
 }
 
 long istripe_ghosts_left(const struct istripe_nexus *nexus,
@@ -227,13 +225,13 @@ void istripe_ghosts_overlay(struct istripe_leg *leg, struct list_head *list)
 	srcu_read_unlock(&leg->srcu, section);
 }
 
-void istripe_ghosts_take_overdue(struct istripe_nexus *nexus, struct list_head *list)
+void istripe_ghosts_take_overdue(struct istripe_nexus *nexus, bool serving, struct list_head *list)
 {
 	struct istripe_leg_task *leg_task, *next;
 
 	lockdep_assert_held(&nexus->leg->lock);
 	list_for_each_entry_safe(leg_task, next, &nexus->awaiting_fence, entry) {
-		if (istripe_ghosts_left(nexus, leg_task) > 0)
+		if (!(leg_task->behind || serving) || istripe_ghosts_left(nexus, leg_task) > 0)
 			continue;
 		if (!leg_task->behind)
 			istripe_ghosts_add(nexus, leg_task, true);

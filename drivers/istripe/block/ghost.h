@@ -55,10 +55,7 @@ bool istripe_ghosts_allowed(const struct istripe_leg *leg);
 bool istripe_ghosts_add(struct istripe_nexus *nexus, struct istripe_leg_task *leg_task,
 			bool failed);
 
-/*
- * A write that was sent again fails after all: reads of the blocks of its ghosts wait from now on.
- * Takes leg->lock.
- */
+/* A write that was sent again fails: reads of its blocks wait from now on. Takes leg->lock. */
 void istripe_ghosts_fail(const struct istripe_leg_task *leg_task);
 
 /* The fence of the nexus is complete. Under leg->lock. */
@@ -89,10 +86,10 @@ long istripe_ghosts_overlay_left(const struct istripe_nexus *nexus,
 void istripe_ghosts_overlay(struct istripe_leg *leg, struct list_head *list);
 
 /*
- * Moves the tasks that have waited for too long to @list, to fail; lost writes are ghosts from then
- * on. Under leg->lock.
+ * Moves the tasks that have waited for too long to @list, to fail; lost writes, only if the leg is
+ * @serving, are ghosts from then on. Under leg->lock.
  */
-void istripe_ghosts_take_overdue(struct istripe_nexus *nexus, struct list_head *list);
+void istripe_ghosts_take_overdue(struct istripe_nexus *nexus, bool serving, struct list_head *list);
 
 /* If there are ghosts: says that no other host may write to the LUN. @what: begins the message. */
 void istripe_ghosts_warn(const struct istripe_leg *leg, const char *what);

@@ -430,8 +430,9 @@ static void leg_arm_fence(struct istripe_leg *leg)
 		if (leg_fence_deadline(leg, nexus, &end))
 			first = min(first, (long)(end - jiffies));
 		list_for_each_entry(leg_task, &nexus->awaiting_fence, entry)
-			first = min3(first, istripe_ghosts_left(nexus, leg_task),
-				     istripe_ghosts_overlay_left(nexus, leg_task));
+			if (leg_task->behind || istripe_leg_serving(leg))
+				first = min3(first, istripe_ghosts_left(nexus, leg_task),
+					     istripe_ghosts_overlay_left(nexus, leg_task));
 	}
 	if (first < LONG_MAX)
 		mod_delayed_work(istripe_recovery_wq, &leg->fence_work, max(first, 0L));
@@ -693,7 +694,7 @@ static void leg_fail_overdue(struct istripe_leg *leg)
 
 	spin_lock_bh(&leg->lock);
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		istripe_ghosts_take_overdue(nexus, &list);
+		istripe_ghosts_take_overdue(nexus, istripe_leg_serving(leg), &list);
 	leg_arm_fence(leg);
 	leg_announce(leg);
 	spin_unlock_bh(&leg->lock);

@@ -301,10 +301,7 @@ void istripe_leg_nexus_refused(struct istripe_nexus *nexus, u8 state);
 /* The nexus's session is about to be withdrawn. Its worker, as below. */
 void istripe_leg_nexus_lost(struct istripe_nexus *nexus);
 
-/*
- * The lost session is closed: TCP has no pages any more of its tasks. @drained: nor has anybody
- * else on this host.
- */
+/* TCP has no pages any more of the lost session's tasks. @drained: nor has anybody else here. */
 void istripe_leg_nexus_drained(struct istripe_nexus *nexus, bool drained);
 
 /*

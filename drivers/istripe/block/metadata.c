@@ -330,10 +330,7 @@ static int metadata_know(struct istripe_super_walk *walk)
 
 	/* The superblocks before @known; pairs with the acquire in istripe_metadata_check(). */
 	smp_store_release(&walk->volume->metadata.known, true);
-	/*
-	 * @known is set before the published sessions are read; pairs with the barrier in
-	 * istripe_metadata_admits().
-	 */
+	/* @known, then the sessions; pairs with the barrier in istripe_metadata_admits(). */
 	smp_mb();
 	for (i = 0; !ret && i < walk->volume->leg_count; i++)
 		ret = leg_verify(walk->volume->legs[i], walk);

@@ -144,10 +144,7 @@ static int volume_alloc_tags(struct istripe_volume *volume)
 	set->queue_depth = volume->queue_depth;
 	set->numa_node = NUMA_NO_NODE;
 	set->cmd_size = istripe_io_bytes(volume->leg_count, volume->parts);
-	/*
-	 * Targets sort requests. A scheduler would have twice as many requests of its own, each
-	 * with all of its leg tasks.
-	 */
+	/* Targets sort requests. A scheduler would have twice as many. */
 	set->flags = ISTRIPE_COMPAT_TAG_SET_FLAGS | BLK_MQ_F_NO_SCHED_BY_DEFAULT;
 	/* One set of tags: queue_depth is the volume's, and a tag makes a slot. */
 	if (set->nr_hw_queues > 1)

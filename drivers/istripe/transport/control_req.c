@@ -44,10 +44,7 @@ static int control_req_run(struct istripe_conn *conn, u32 itt, const struct iscs
 	return 0;
 }
 
-/*
- * Takes an answer to request @itt if that is waited for: of this kind, and on the connection that
- * carried it.
- */
+/* Takes an answer that request @itt waits for: of its kind, on the connection that carried it. */
 static bool control_req_answered(struct istripe_conn *conn, u32 itt, u16 slot, u8 response)
 {
 	struct istripe_control_req *control_req = &conn->session->control_req;

@@ -85,10 +85,7 @@ int istripe_tx_batch_init(struct istripe_tx_batch *batch);
 /* For a connection that is stopped: its tasks belong to the session again. */
 void istripe_tx_batch_exit(struct istripe_tx_batch *batch);
 
-/*
- * Begins a batch with the rest of a PDU of the last one, which is empty or sent. Memory reserves
- * may be used.
- */
+/* Begins a batch with the rest of the last one's PDU. Memory reserves may be used. */
 void istripe_tx_batch_begin(struct istripe_tx_batch *batch);
 
 /* True when there is no place for another PDU: send it. */

@@ -95,6 +95,12 @@ def held_write(disk, target, data):
     return writer
 
 
+def lose_with_data_in_the_queue(links, port):
+    """The first path, with data of a write. What its link delays does not let a login through."""
+    wait_for("the data", lambda: network.queued_bytes(links[0]) > 2 * KIB, step_s=0.01)
+    killed(links[0], port)
+
+
 def write_to_holder(disk, holder, data):
     """A write that the holder holds, and the thread that waits for it."""
     holder.hold(AT)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Lost writes whose pages the network stack still has: who waits for it, and who does not."""
+
+import contextlib
+import re
+import threading
+from pathlib import Path
+
+import pytest
+
+from lab import network
+from lab.disk import Direct, noise
+from lab.ghost import FAST, KIB, Write, lose_with_data_in_the_queue, state, volume_over
+from lab.shell import read, wait_for, write
+from scripted.scenario import HONEST
+
+TRACING = Path("/sys/kernel/tracing")
+#: Silence is not noticed.
+PATIENT = {**FAST, "ping_interval_ms": 60000}
+
+
+@contextlib.contextmanager
+def slow_queue(link):
+    """What is sent over this link waits for nine seconds, less than the driver waits for it.
+
+    Yields what has become of the connections of the volume's first path, in order: "login", "free".
+    With "free" all segments with data are gone.
+    """
+    events = [TRACING / "events/istripe" / name / "enable"
+              for name in ("istripe_state", "istripe_login")]
+
+    def seen(volume):
+        return ["free" if free else "login" for free in re.findall(
+            rf" (?:istripe_login: {volume.name}/0/0 |{volume.name}/0/0 connection \S+ -> (free))",
+            read(TRACING / "trace"))]
+
+    write(TRACING / "trace", "")
+    for event in events:
+        write(event, 1)
+    try:
+        with network.delayed(link, 9):
+            yield seen
+    finally:
+        for event in events:
+            write(event, 0)
+
+
+def test_goes_on_while_the_stack_has_its_pages(server, make_volume, links):
+    """The target takes nothing more from that connection: nobody waits for the dead link."""
+    # The login ends before the queue lets go.
+    volume = volume_over(make_volume, links, (server.port,) * 2, server.load(HONEST), fence="auto",
+                         path={**PATIENT, "login_timeout_ms": 3000})
+    with Direct(volume.enable()) as disk:
+        volume.wait_proven()
+        with slow_queue(links[0]) as seen:
+            writer = Write(disk, 64 * KIB, noise(4 * KIB, 1))
+            lose_with_data_in_the_queue(links, server.port)
+            writer.finish()
+            wait_for("the end of both", lambda: seen(volume).count("free") >= 2, 60)
+            assert seen(volume)[0] == "login"
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+
+
+@pytest.mark.allow_log("I/O error|may still carry", "the volume goes down while a write waits")
+def test_fails_when_the_stack_has_no_pages(server, make_volume, links):
+    """Its owner may change them then. No other path is live: nothing waits for the last writes."""
+    volume = volume_over(make_volume, links[:1], [server.port], server.load(HONEST), path=PATIENT,
+                         fence="auto")
+    with Direct(volume.enable()) as disk, slow_queue(links[0]) as seen:
+        writer = Write(disk, 64 * KIB, noise(4 * KIB, 1))
+        lose_with_data_in_the_queue(links, server.port)
+        wait_for("the loss", lambda: state(volume) == "waiting", 30)
+        down = threading.Thread(target=volume.force_down)
+        down.start()
+        writer.join(60)
+        assert "free" in seen(volume)
+        assert not writer.is_alive() and not writer.good
+        down.join(60)
