@@ -12,7 +12,8 @@
  * pages. Then it is sent again over another nexus and becomes a ghost (ghost.h): writes of other
  * data to its blocks wait on the same list until the old session, and all that the target had of
  * it, is over (fence.h). With fence = path, or without another nexus, it waits for that itself.
- * While another nexus is live such waits last as long as the fence takes, or fence_timeout_ms.
+ * While another nexus is live such waits last as long as the fence takes, or fence_timeout_ms or
+ * recovery_timeout_ms.
  *
  * When a lost write has to fail, because no nexus came back in time, it is a ghost, too, and reads
  * of its blocks wait as well. Without ghosts, and when the volume goes down, the leg serves nothing

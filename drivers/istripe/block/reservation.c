@@ -225,8 +225,8 @@ static int volume_reserve(struct istripe_volume *volume, const struct reservatio
 }
 
 /*
- * Old writes may still be carried out: no other host may rely on the keys. While keys are registered
- * only writes that have failed become ghosts.
+ * Old writes may still be carried out: no other host may rely on the keys. While keys are
+ * registered only writes that have failed become ghosts.
  */
 static bool volume_has_ghosts(const struct istripe_volume *volume)
 {
