@@ -13,7 +13,7 @@
  *
  * Nobody else may write to the LUN, for the data of others would be overtaken. Hence with the
  * setting fence = path, and with reservations through the disk, which cluster software uses, a lost
- * write waits for its fence itself, and becomes a ghost only when it fails while another path serves.
+ * write waits for its fence itself, and becomes a ghost when it fails while another path serves.
  */
 #ifndef ISTRIPE_BLOCK_GHOST_H
 #define ISTRIPE_BLOCK_GHOST_H
@@ -69,7 +69,7 @@ struct istripe_nexus *istripe_ghosts_in_the_way(struct istripe_leg *leg,
 						const struct istripe_leg_task *leg_task);
 
 /*
- * How long a task may still wait for the fence, in jiffies: recovery_timeout_ms in all, but not less
+ * How long a task may still wait for the fence, in jiffies: recovery_timeout_ms, but not less
  * than thirty seconds, for another path is live. LONG_MAX: for ever. Under leg->lock.
  */
 long istripe_ghosts_left(const struct istripe_nexus *nexus,
