@@ -22,6 +22,7 @@ from lab.ghost import (
     FAST,
     ISIDS,
     KIB,
+    PATIENT,
     SETTLE_S,
     Write,
     held_write,
@@ -47,8 +48,6 @@ PORTS = (3264, 3265)
 OTHER_NAME = "iqn.2024-01.org.example.istripe:other"
 UNPROVEN = "not known to lead to the same portal group"
 HARMFUL = "a path was lost each time while test sessions were open"
-#: Silence is not noticed.
-PATIENT = {**FAST, "ping_interval_ms": 60000}
 
 
 def volume_over(*args, **options):
@@ -395,7 +394,7 @@ def test_no_ghosts_in_a_cluster(holding, servers, links, kernel_log):
 
 @pytest.mark.allow_log(r"recoverable transport error|I/O error|may still carry out|known to be dead",
                        "the lost write fails in the end")
-@pytest.mark.parametrize("why", ["keys", pytest.param("path", marks=pytest.mark.long)])
+@pytest.mark.parametrize("why", ["keys", "path"])
 def test_a_lost_write_does_not_wait_for_ever(holding, servers, links, kernel_log, why):
     """Where it is not sent again, recovery_timeout_ms ends its wait: its blocks wait for the fence then,
     and all other I/O goes on.

@@ -10,13 +10,18 @@ import pytest
 
 from lab import network
 from lab.disk import Direct, noise
-from lab.ghost import FAST, KIB, Write, lose_with_data_in_the_queue, state, volume_over
+from lab.ghost import (
+    KIB,
+    PATIENT,
+    Write,
+    lose_with_data_in_the_queue,
+    state,
+    volume_over,
+)
 from lab.shell import read, wait_for, write
 from scripted.scenario import HONEST
 
 TRACING = Path("/sys/kernel/tracing")
-#: Silence is not noticed.
-PATIENT = {**FAST, "ping_interval_ms": 60000}
 
 
 @contextlib.contextmanager
