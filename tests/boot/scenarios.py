@@ -6,9 +6,11 @@ that is up, with both file systems mounted and all links as they should be; it l
 that way, and the machine up or off.
 """
 
+import re
+import textwrap
 import time
 
-from lab import outside
+from lab import outside, pages
 from machine import COMMAND_TIMEOUT_S
 from place import OWN_LUN, SECOND, SECOND_PORTAL, SHARED_LUN, Failed
 
@@ -21,7 +23,8 @@ INITIATOR = "iqn.2026-01.com.example:boot"
 RECORDS_MIN = 20
 #: Neither target has a LUN of this number until it is made.
 FREE_LUN = 5
-#: From systemctl poweroff to the end, however the network is.
+#: From systemctl reboot or poweroff to the kernel's last word, by the machine's clock, however the
+#: network is.
 STOP_S = 30
 #: Until a machine that stops counts as hung: an emulated one on a busy host is slow.
 END_S = 600
@@ -31,6 +34,11 @@ RETURN_S = 60
 FIRST_MOUNT_S = 300
 #: After multi-user.target, which waits for no file system with nofail.
 MOUNT_S = 120
+#: After network.target, by the machine's clock, whatever the NICs of others do.
+SOON_S = 30
+#: systemd-networkd-wait-online has given up.
+ONLINE_S = 180
+USAGE = pages.TOP / "Documentation" / "usage.rst"
 
 
 def create(name, *luns):
@@ -62,6 +70,30 @@ def boot_whole(lab):
     figures["mounted after"] = mounted(lab.machine, MOUNT_S)
     first_record_check(lab.machine)
     return figures
+
+
+def stop(machine, how="reboot"):
+    """Seconds until the machine was off."""
+    stop_s = machine.end(how, END_S)
+    stop_check(stop_s)
+    return stop_s
+
+
+def stop_check(stop_s):
+    if stop_s > STOP_S:
+        raise Failed(f"stopped after {stop_s:.1f} s, not {STOP_S}")
+
+
+def live_again(lab):
+    """All links are there; seconds until all paths are."""
+    lab.heal()
+    return lab.machine.until("! grep -v live /sys/block/istripe*/istripe/state", RETURN_S)
+
+
+def degraded_check(machine):
+    state = machine.run("cat /sys/block/istripe*/istripe/state").split()
+    if state != ["degraded", "degraded"]:
+        raise Failed(f"the volumes are {state}")
 
 
 def stopped(machine):
@@ -124,11 +156,20 @@ def fresh(lab):
     made_s = time.monotonic() - begin
     for place in MOUNTS:
         machine.run(f"echo first record of {place} >{place}/first && sync -f {place}/first")
-    module = machine.run("modinfo -n istripe").strip()
-    stop_s = machine.end("reboot", END_S)
-    figures = {"module": module, "first boot": first_s, "created and mounted": made_s, "stop": stop_s,
-               **boot_whole(lab)}
+    module = module_check(machine, lab.installed_s() is not None)
+    figures = {"module": module, "first boot": first_s, "created and mounted": made_s,
+               "stop": stop(machine), **boot_whole(lab)}
     return {**figures, **first_mount(lab.installed_s(), made_s)}
+
+
+def module_check(machine, by_dkms):
+    """The file of the module that is loaded, which is for this kernel."""
+    file = machine.run("modinfo -n istripe").strip()
+    machine.run(f"[ $(modinfo -F vermagic {file} | cut -d' ' -f1) = $(uname -r) ] && "
+                f"[ $(modinfo -F srcversion {file}) = $(cat /sys/module/istripe/srcversion) ]")
+    if by_dkms != ("/dkms/" in file):
+        raise Failed(f"the module is {file}, and dkms has {'' if by_dkms else 'not '}built one")
+    return file
 
 
 def first_mount(installed_s, made_s):
@@ -146,33 +187,48 @@ def one_dead(lab):
     """One path is silent during a reboot."""
     machine = ready(lab)
     lab.silence(1)
-    stop_s = machine.end("reboot", END_S)
-    figures = {"stop": stop_s, **boot_whole(lab)}
-    state = lab.machine.run("cat /sys/block/istripe*/istripe/state").split()
-    if state != ["degraded", "degraded"]:
-        raise Failed(f"the volumes are {state}")
-    lab.heal()
-    figures["live again"] = lab.machine.until(
-        "! grep -v live /sys/block/istripe*/istripe/state", RETURN_S)
+    figures = {"stop": stop(machine), **boot_whole(lab)}
+    degraded_check(lab.machine)
+    figures["live again"] = live_again(lab)
     return figures
 
 
 def all_dead(lab):
     """No portal is there during a boot; it goes on, and when they return, so does the volume."""
-    machine = ready(lab)
-    machine.end("reboot", END_S)
+    stop(ready(lab))
     lab.refuse()
-    figures = {"boot": lab.boot_done()}
+    figures = boot_without(lab, "Connection refused")
     machine = lab.machine
-    machine.run("systemctl is-active systemd-user-sessions.service getty@tty1.service")
-    # An attempt that has just begun has no reason yet.
-    machine.until("systemctl status --no-pager istripe@db | grep 'Status: .*Connection refused'",
-                  RETURN_S)
     figures["is-system-running"] = machine.run("systemctl is-system-running || true").strip()
     lab.heal()
     figures["mounted after"] = mounted(machine, RETURN_S)
     first_record_check(machine)
     figures["then"] = machine.run("systemctl is-system-running || true").strip()
+    return figures
+
+
+def boot_without(lab, why):
+    """Boots although no volume comes up; systemctl status says why."""
+    figures = {"boot": lab.boot_done()}
+    lab.machine.run("systemctl is-active systemd-user-sessions.service && "
+                    "systemctl is-active getty@tty1.service")
+    # An attempt that has just begun has no reason yet.
+    lab.machine.until(f"systemctl status --no-pager istripe@db | grep 'Status: .*{why}'", RETURN_S)
+    figures["lines in the journal"] = int(lab.machine.run(
+        "journalctl -b --no-pager -o cat | grep -ci istripe"))
+    return figures
+
+
+def all_silent(lab):
+    """The same without any answer; the machine also stops while the volume is tried again."""
+    stop(ready(lab))
+    lab.silence()
+    figures = boot_without(lab, r"\(No route to host\|timed out\)")
+    figures["stop"] = stop(lab.machine)
+    figures["next boot"] = lab.boot_done()
+    lab.heal()
+    figures["mounted after"] = mounted(lab.machine, RETURN_S)
+    first_record_check(lab.machine)
     return figures
 
 
@@ -211,7 +267,7 @@ def target_dead(lab):
     lab.lun(FREE_LUN, daemon=0)
     lab.second_start()
     with_second(machine)
-    machine.end("reboot", END_S)
+    stop(machine)
     lab.second_kill()
     figures = {"boot": lab.boot_done()}
     machine = lab.machine
@@ -245,8 +301,7 @@ def network_gone(lab):
     if lost(lab.machine, path, acknowledged):
         raise Failed(f"of {acknowledged} acknowledged records "
                      f"{lost(lab.machine, path, acknowledged)} are not there")
-    if stop_s > STOP_S:
-        raise Failed(f"stopped after {stop_s:.1f} s, not {STOP_S}")
+    stop_check(stop_s)
     return figures
 
 
@@ -265,12 +320,14 @@ def reboots(lab):
         if missing:
             raise Failed(f"boot {boot}: of {acknowledged} acknowledged records {missing} lost")
         total += acknowledged
+    stop_check(max(stops_s))
     return {"boots": lab.boots, "records": total, "lost": 0, "longest stop": max(stops_s),
             "longest boot": max(boots_s)}
 
 
 CONF = "/etc/istripe/log.conf"
 SECRET = "/etc/istripe/log.secret"
+RIGHT_SECRET = "the-right-secret"
 # Of the algorithms tgt takes 7, SHA-256, for SHA-1.
 WITH_CHAP = (f"cp {CONF} /root/ && sed -i 's/^\\[paths\\]/&\\nchap_user = boot\\n"
              f"chap_secret = @log.secret\\nchap_algorithms = MD5/' {CONF}")
@@ -292,7 +349,7 @@ def chap(lab, op):
     """The target wants CHAP, or not; sessions that are there stay."""
     account = ("--user", "boot")
     if op == "bind":
-        lab.admin("new", "account", *account, "--password", "the-right-secret")
+        lab.admin("new", "account", *account, "--password", RIGHT_SECRET)
         lab.admin("bind", "account", "--tid", 1, *account)
     else:
         lab.admin("delete", "account", *account)
@@ -310,6 +367,18 @@ def reason(machine, what, words):
         raise Failed(f"{what}: the unit is {state}, as if another start would help\n{status}")
 
 
+def credential(machine):
+    """The secret is a credential of the unit, and goes before a file in /etc/istripe."""
+    folder = "/etc/systemd/system/istripe@log.service.d"
+    machine.run(f"{WITH_CHAP} && echo {RIGHT_SECRET} >/root/secret && mkdir {folder} && "
+                "printf '[Service]\nLoadCredential=log.secret:/root/secret\n' "
+                f">{folder}/credential.conf && grep -vx {RIGHT_SECRET} {SECRET} && "
+                "systemctl daemon-reload && systemctl start istripe@log && "
+                f"grep -x live {state_file('log')}")
+    machine.run(f"systemctl stop istripe@log && cp /root/log.conf {CONF} && "
+                f"rm -r {folder} /root/secret && systemctl daemon-reload")
+
+
 def reasons(lab):
     """A volume that cannot start says why, and starts when that is mended."""
     machine = ready(lab)
@@ -325,6 +394,7 @@ def reasons(lab):
             machine.run(cause)
             reason(machine, what, words)
             machine.run(f"systemctl stop istripe@log; cp /root/log.conf {CONF}")
+        credential(machine)
     finally:
         chap(lab, "delete")
     machine.run("systemctl start istripe@log")
@@ -335,22 +405,72 @@ def reasons(lab):
     machine.run(f"mv /root/istripe@.service {unit} && systemctl daemon-reload")
     if code != 1 or "next: is the unit istripe@.service installed?" not in out:
         raise Failed(f"no unit: code {code}\n{out}")
-    return {"cases": len(CASES) + 1}
+    return {"cases": len(CASES) + 2}
+
+
+def soon(machine, *units):
+    """Seconds from network.target until all these units were active."""
+    seconds = max(map(machine.active_s, units)) - machine.active_s("network.target")
+    if seconds > SOON_S:
+        raise Failed(f"{', '.join(units)}: {seconds:.1f} s after network.target, not {SOON_S}")
+    return seconds
 
 
 def cable(lab):
-    """The machine boots while one NIC has no link: systemd-networkd waits for it."""
-    machine = ready(lab)
-    machine.end("reboot", END_S)
+    """One NIC has no link: it holds up no volume, nor, with what usage.rst says, a file system."""
+    stop(ready(lab))
     figures = {"boot": lab.boot_done(cables=(True, False))}
-    figures["mounted after"] = mounted(lab.machine, 180)
-    first_record_check(lab.machine)
+    machine = lab.machine
+    figures["volumes"] = soon(machine, "istripe@db", "istripe@log")
+    figures["mounted after"] = mounted(machine, ONLINE_S)
+    degraded_check(machine)
+    # Its address comes now.
+    figures["live again"] = live_again(lab)
+    folder = "/etc/systemd/system/systemd-networkd-wait-online.service.d"
+    wait_for_one = textwrap.dedent(pages.block("systemd-networkd-wait-online --any", USAGE))
+    machine.run(f"mkdir {folder} && cat >{folder}/override.conf <<'END'\n{wait_for_one}END")
+    stop(machine)
+    lab.boot_done(cables=(True, False))
+    machine = lab.machine
+    mounted(machine, MOUNT_S)
+    figures["file systems"] = soon(machine, "srv-db.mount", "srv-log.mount")
+    first_record_check(machine)
+    machine.run(f"rm -r {folder} && systemctl daemon-reload")
+    live_again(lab)
+    return figures
+
+
+def required(lab):
+    """File systems that require their volume, one in fstab, one with a unit, as usage.rst has them."""
+    machine = ready(lab)
+    option = re.search(r"``(x-systemd\.requires=\S+)``", USAGE.read_text(encoding="ascii"))[1]
+    unit = "\n".join(textwrap.dedent(pages.block(words, USAGE)) for words in (
+        "Requires=istripe@db.service", "Where=/srv/db", "WantedBy=remote-fs.target"))
+    # The page's volume has the file system; here it is the other one that has no LVM.
+    unit = unit.replace("db", "log")
+    machine.run(f"cp /etc/fstab /root/ && sed -i 's/{OPTIONS}/&,{option}/; /srv.log/d' /etc/fstab && "
+                f"cat >/etc/systemd/system/srv-log.mount <<'END'\n{unit}END\n"
+                "systemctl daemon-reload && systemctl enable srv-log.mount")
+    stop(machine)
+    lab.refuse()
+    boot_without(lab, "Connection refused")
+    machine = lab.machine
+    for place in MOUNTS:
+        machine.until(f"journalctl -b --no-pager | grep 'Dependency failed for .*{place}'", RETURN_S)
     lab.heal()
+    figures = {"mounted after": mounted(machine, RETURN_S)}
+    for name in ("db", "log"):
+        machine.run(f"systemctl stop istripe@{name} && udevadm settle && "
+                    f"! mountpoint -q /srv/{name} && [ ! -e /dev/istripe/{name} ]")
+        machine.run(f"systemctl start srv-{name}.mount && mountpoint -q /srv/{name}")
+    figures["stop"] = stop(machine)
+    figures |= boot_whole(lab)
+    lab.machine.run("systemctl disable srv-log.mount && rm /etc/systemd/system/srv-log.mount && "
+                    "mv /root/fstab /etc/fstab && systemctl daemon-reload")
     return figures
 
 
 SCENARIOS = {function.__name__: function for function in (
-    fresh, one_dead, target_dead, reasons, all_dead, network_gone, reboots)}
-#: Not among all: the time that it takes is not ours.
-MORE = {function.__name__: function for function in (cable,)}
+    fresh, one_dead, target_dead, reasons, required, cable, all_dead, all_silent, network_gone,
+    reboots)}
 SHORT = ("fresh", "one_dead")

@@ -77,6 +77,13 @@ def test_unit_does_not_start_again_in_vain():
     assert settings("istripe@.service", "RestartPreventExitStatus") == ["78"]
 
 
+def test_other_nics_hold_up_no_volume():
+    """network-online.target waits for them. The network stops after the volume."""
+    for order in ("Wants", "After"):
+        assert "network-online" not in settings("istripe@.service", order)[0]
+    assert "network.target" in settings("istripe@.service", "After")[0].split()
+
+
 @pytest.fixture
 def systemd():
     """The socket of NOTIFY_SOCKET; what the tool has said to it."""

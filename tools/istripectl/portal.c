@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Portals: the module takes addresses only, names are for people. */
+/* Portals: the module takes addresses only, names are for people. So are names of interfaces. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,14 +120,39 @@ static int name_look_up(const char *name, char address[ADDRESS_BYTES], struct fa
 	return -EINVAL;
 }
 
+/*
+ * The module refuses a link-local address while its interface is not there. At boot that may be a
+ * matter of seconds.
+ */
+static int scope_check(const char *name, const char *address, struct fault *fault)
+{
+	const char *nic = strchr(address, '%');
+
+	if (!nic || !nic[1 + strspn(nic + 1, "0123456789")] || if_nametoindex(nic + 1))
+		return 0;
+	return fault_set(fault, -EAGAIN, "%s: there is no interface %s\nnext: ip -br link", name,
+			 nic + 1);
+}
+
+static int addresses_check(const char *portal, const struct settings *settings,
+			   struct fault *fault)
+{
+	int ret = scope_check("portal", portal, fault);
+
+	if (ret)
+		return ret;
+	return scope_check("source_address", settings_value(settings, "source_address"), fault);
+}
+
 int portal_resolve(struct settings *settings, struct fault *fault)
 {
 	char address[ADDRESS_BYTES], *portal;
 	struct split split;
-	int ret = 0;
+	int ret;
 
 	split_open(&split, settings_value(settings, "portal"));
-	if (is_name(split.host)) {
+	ret = addresses_check(split.host, settings, fault);
+	if (!ret && is_name(split.host)) {
 		ret = name_look_up(split.host, address, fault);
 		if (!ret) {
 			bool six = strchr(address, ':');

@@ -24,8 +24,8 @@ bool portal_equal(const char *a, const char *b);
  * @settings: a path's; a portal that is an address already is left as it is
  * @fault: set on failure
  *
- * Return: 0; -EAGAIN: the name is not known, and nothing tells whether the network or a name server
- * is starting; -EINVAL: it has several addresses.
+ * Return: 0; -EAGAIN: the name, or the interface of a link-local address, is not known, and nothing
+ * tells whether the network or a name server is starting; -EINVAL: it has several addresses.
  */
 int portal_resolve(struct settings *settings, struct fault *fault);
 
