@@ -34,8 +34,9 @@ RETURN_S = 60
 FIRST_MOUNT_S = 300
 #: After multi-user.target, which waits for no file system with nofail.
 MOUNT_S = 120
-#: After network.target, by the machine's clock, whatever the NICs of others do.
-SOON_S = 30
+#: After network.target, by the machine's clock, whatever the NICs of others do: less than the two
+#: minutes for which systemd-networkd-wait-online waits for them.
+SOON_S = 90
 #: systemd-networkd-wait-online has given up.
 ONLINE_S = 180
 USAGE = pages.TOP / "Documentation" / "usage.rst"
