@@ -242,6 +242,28 @@ static void sense_write_protected(struct kunit *test)
 	}
 }
 
+static void sense_preempted(struct kunit *test)
+{
+	static const struct {
+		u8 key, asc, ascq;
+		bool expect;
+	} rows[] = {
+		{ 0x6, 0x2a, 0x03, true }, { 0x6, 0x2a, 0x05, true }, { 0x6, 0x2a, 0x04, false },
+		{ 0x6, 0x2a, 0x06, false }, { 0x6, 0x29, 0x03, false }, { 0x5, 0x2a, 0x05, false },
+		{ 0x0, 0x00, 0x00, false },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct scsi_sense_hdr sense = {
+			.response_code = 0x70, .sense_key = rows[i].key,
+			.asc = rows[i].asc, .ascq = rows[i].ascq,
+		};
+
+		KUNIT_EXPECT_EQ(test, istripe_sense_preempted(&sense), rows[i].expect);
+	}
+}
+
 static void sense_names(struct kunit *test)
 {
 	u32 a, b;
@@ -266,6 +288,7 @@ static struct kunit_case sense_cases[] = {
 	KUNIT_CASE(sense_invalid),
 	KUNIT_CASE(sense_random_bytes),
 	KUNIT_CASE(sense_write_protected),
+	KUNIT_CASE(sense_preempted),
 	KUNIT_CASE(sense_names),
 	{}
 };

@@ -17,6 +17,7 @@
 #include "block/overlay.h"
 #include "block/path.h"
 #include "block/policy.h"
+#include "block/pr_key.h"
 #include "block/volume.h"
 #include "block/write_protect.h"
 #include "block/writeback.h"
@@ -292,6 +293,16 @@ static void io_note_change(struct istripe_leg_task *leg_task)
 				istripe_sense_change_name(&leg_task->task.sense));
 }
 
+/* True: because of the access state of the port. */
+static bool io_note_check_condition(const struct istripe_leg_task *leg_task)
+{
+	const struct scsi_sense_hdr *sense = &leg_task->task.sense;
+
+	if (istripe_sense_preempted(sense))
+		istripe_pr_key_preempted(leg_task->nexus);
+	return istripe_alua_refused(leg_task->nexus, sense);
+}
+
 /* Context: see struct istripe_task, done. */
 static void io_task_done(struct istripe_task *task)
 {
@@ -314,7 +325,7 @@ static void io_task_done(struct istripe_task *task)
 	if (verdict == ISTRIPE_SCSI_CHANGED)
 		io_note_change(leg_task);
 	else if (task->status == SAM_STAT_CHECK_CONDITION)
-		elsewhere = istripe_alua_refused(leg_task->nexus, &task->sense);
+		elsewhere = io_note_check_condition(leg_task);
 	/* After these: a task that is let in now must find the session invalidated, or no lane. */
 	if (verdict != ISTRIPE_SCSI_RETRY_DELAY || elsewhere)
 		istripe_allowance_give(leg_task->leg, true);

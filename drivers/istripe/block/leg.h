@@ -21,11 +21,12 @@
  *
  * @lock covers @losses, @generations, @usable_nexuses, @live_paths, @chosen_paths, @refused,
  * @unfenced_nexuses, @ghost_nexuses, @ghosts_failed, @overlays, @failed_writes, @failed, @stopping,
- * @parked, @delay, @allowance, @handover, @down_since, @serving_since, lanes, preferred and kept of
- * the paths, and wanted, live, connections, access, access_since, transition_end, lanes, unfenced,
- * super_unfenced, undrained, pages_held, pages_astray, awaiting_fence, ghosts, wait_failed, way,
- * portal_group, portal_group_tpgt, generation and unproven of the nexuses. It is a leaf, taken with
- * bh disabled, interrupts on, and never held over a submission.
+ * @parked, @delay, @allowance, @handover, @down_since, @serving_since, key and changes of @pr_key,
+ * lanes, preferred and kept of the paths, and wanted, live, connections, access, access_since,
+ * transition_end, lanes, unfenced, super_unfenced, undrained, pages_held, pages_astray,
+ * awaiting_fence, ghosts, wait_failed, way, portal_group, portal_group_tpgt, generation, unproven
+ * and key_left of the nexuses. It is a leaf, taken with bh disabled, interrupts on, and never held
+ * over a submission.
  * @identify_lock serializes the workers of nexuses that find the LUN at the same time; it covers
  * nexus->blocks, too.
  *
@@ -45,6 +46,7 @@
  *           session->control_req.lock (to ping a sibling, or by the worker)
  *           nexus->ask_lock
  *             metadata.growth.lock (a leaf)
+ *             pr_key.lock (a leaf)
  *             identify_lock
  *               srcu again: of this leg and, to ask their nexuses, of other legs (resize.h)
  *                 lock
@@ -85,6 +87,14 @@ struct istripe_failed_writes {
 	u32 unfenced;			/* nothing is served */
 };
 
+/* The key of persistent reservations that is registered, see pr_key.h. */
+struct istripe_pr_key {
+	u64 key;			/* 0: none */
+	u32 changes;			/* odd: registrations are being changed through the disk */
+	struct mutex lock;		/* one nexus at a time is registered by its worker */
+	const struct istripe_nexus *holder;	/* the last to reserve; of reservation.c */
+};
+
 struct istripe_leg {
 	struct istripe_volume *volume;
 	u32 index;
@@ -111,6 +121,7 @@ struct istripe_leg {
 	u32 nexus_count;		/* of all paths */
 	struct istripe_path *paths[ISTRIPE_PATHS_MAX];		/* by path->index */
 	struct istripe_proof proof;	/* of nexuses that lead to the same portal group */
+	struct istripe_pr_key pr_key;
 	struct mutex reset_lock;	/* one reset of the LUN at a time */
 	struct delayed_work quiesce_work;	/* ends the quiesce of the other nexuses */
 	enum istripe_lun_reset_result lun_reset;	/* of the last one */

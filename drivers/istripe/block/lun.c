@@ -69,9 +69,13 @@ static bool lun_refuses_access(const struct istripe_task *task)
 }
 
 /* A unit attention is reported once: nobody else hears of this one. */
-static void lun_note_access(struct istripe_session *session, enum istripe_lun_known known)
+static void lun_note_attention(struct istripe_session *session, enum istripe_lun_known known)
 {
-	if (known == ISTRIPE_LUN_KNOWN && istripe_alua_changed(&session->internal.task.sense))
+	const struct scsi_sense_hdr *sense = &session->internal.task.sense;
+
+	if (known == ISTRIPE_LUN_KNOWN && istripe_sense_preempted(sense))
+		session->ops->preempted(session);
+	if (known == ISTRIPE_LUN_KNOWN && istripe_alua_changed(sense))
 		session->ops->attention(session, "the access state of its port has changed");
 }
 
@@ -102,7 +106,7 @@ int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *numb
 			return 0;
 		if (tpgs && lun_refuses_access(task))
 			return -ENOLINK;
-		lun_note_access(session, known);
+		lun_note_attention(session, known);
 		session->internal.changed |= verdict == ISTRIPE_SCSI_CHANGED;
 		ret = lun_check(verdict, known, deadline, &attempt);
 		if (ret)

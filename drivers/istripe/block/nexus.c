@@ -131,10 +131,18 @@ static void nexus_session_changed(struct istripe_session *session)
 	nexus_changed(session->owner);
 }
 
+static void nexus_session_preempted(struct istripe_session *session)
+{
+	struct istripe_nexus *nexus = session->owner;
+
+	nexus->ops->preempted(nexus);
+}
+
 static const struct istripe_session_ops nexus_session_ops = {
 	.fault = nexus_session_fault,
 	.logout_requested = nexus_session_logout_requested,
 	.attention = nexus_session_attention,
+	.preempted = nexus_session_preempted,
 	.changed = nexus_session_changed,
 };
 
@@ -328,6 +336,21 @@ int istripe_nexus_probe(struct istripe_nexus *nexus, u32 timeout_ms, struct istr
 				 timeout_ms, &nexus->found, why);
 }
 
+/* A reserved LUN tells some things to registered nexuses only. */
+static int nexus_ask_lun(struct istripe_nexus *nexus, u32 timeout_ms, struct istripe_reason *why)
+{
+	const struct istripe_task *task = &nexus->owned->internal.task;
+	int ret = istripe_nexus_probe(nexus, timeout_ms, why);
+	int joined;
+
+	if (ret && (ret != -EIO || task->status != SAM_STAT_RESERVATION_CONFLICT))
+		return ret;
+	joined = nexus->ops->join(nexus, why);
+	if (joined > 0)
+		return istripe_nexus_probe(nexus, timeout_ms, why);
+	return joined ?: ret;
+}
+
 static int nexus_attempt(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	struct istripe_session_params params;
@@ -340,7 +363,7 @@ static int nexus_attempt(struct istripe_nexus *nexus, struct istripe_reason *why
 		/* The first connection has reinstated the old session, if there was one. */
 		istripe_session_join(nexus->owned, &params);
 		/* The timeout of the login is also that of the LUN bring-up. */
-		ret = istripe_nexus_probe(nexus, timeout_ms, why);
+		ret = nexus_ask_lun(nexus, timeout_ms, why);
 	}
 	if (ret)
 		return ret;
@@ -358,7 +381,7 @@ static int nexus_publish(struct istripe_nexus *nexus, struct istripe_reason *why
 	if (nexus->ops->admit(nexus))
 		return 0;
 	nexus_withdraw(nexus);
-	istripe_reason_set(why, "logged in while the superblocks were read: once more");
+	istripe_reason_set(why, "logged in while superblocks were read, or keys of reservations changed: once more");
 	return -EAGAIN;
 }
 
@@ -618,7 +641,7 @@ static void nexus_recover(struct istripe_nexus *nexus)
 /* Submitters read session->lun: another address of the LUN takes another session. */
 static int nexus_ask(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
-	int ret = istripe_nexus_probe(nexus, REVALIDATE_TIMEOUT_MS, why);
+	int ret = nexus_ask_lun(nexus, REVALIDATE_TIMEOUT_MS, why);
 
 	if (ret)
 		return ret;

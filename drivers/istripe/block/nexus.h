@@ -68,10 +68,13 @@ struct istripe_nexus_ops {
 	void (*init)(struct istripe_nexus *nexus);
 	/* End what the old session has left, if @waits. 0, or the login has failed. */
 	int (*drain)(struct istripe_nexus *nexus, struct istripe_reason *why);
+	/* The LUN has been asked: 1, ask it again; 0; or an error. */
+	int (*join)(struct istripe_nexus *nexus, struct istripe_reason *why);
 	/* Is it the leg's LUN and superblock? Sets @mismatch. 0, or why not. */
 	int (*check)(struct istripe_nexus *nexus, struct istripe_reason *why);
 	/* Session published: may the nexus go live? */
 	bool (*admit)(const struct istripe_nexus *nexus);
+	void (*preempted)(struct istripe_nexus *nexus);	/* its registration, the LUN says */
 	void (*live)(struct istripe_nexus *nexus);	/* live, or not retiring any more */
 	void (*lost)(struct istripe_nexus *nexus);	/* its session is about to be withdrawn */
 	void (*closed)(struct istripe_nexus *nexus);	/* no session any more, or never one */
@@ -165,7 +168,7 @@ struct istripe_nexus {
 	u32 eh_count;
 	struct istripe_eh_tag eh_tags[ISTRIPE_EH_MAX];	/* reported commands */
 
-	bool wanted;			/* these twenty: under leg->lock */
+	bool wanted;			/* these twenty-one: under leg->lock */
 	bool live;
 	u32 connections;		/* of its session, while it is live */
 	struct istripe_access access;	/* of its port */
@@ -185,6 +188,10 @@ struct istripe_nexus {
 	u16 portal_group_tpgt;
 	u32 generation;			/* from leg->generations; changes with the session */
 	char unproven[ISTRIPE_REASON_BYTES];	/* why no sibling is proven, if known */
+	bool key_left;			/* it was lost when registrations ended; see pr_key.h */
+
+	u32 key_changes;		/* worker: of leg->pr_key, when it last looked there */
+	bool key_due;			/* worker: its port took no I/O then */
 
 	u64 reconnects;			/* worker */
 	u64 faults;			/* worker */

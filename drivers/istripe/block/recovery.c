@@ -10,6 +10,7 @@
 #include "block/metadata.h"
 #include "block/nexus.h"
 #include "block/overlay_write.h"
+#include "block/pr_key.h"
 #include "block/proof.h"
 #include "block/recovery.h"
 #include "block/trial.h"
@@ -27,6 +28,11 @@ static int recovery_check(struct istripe_nexus *nexus, struct istripe_reason *wh
 		return 0;
 	/* The superblocks became known while this port began to take I/O: once more. */
 	return istripe_metadata_admits(nexus) ? istripe_handover_ask(nexus) : -ESTALE;
+}
+
+static bool recovery_admit(const struct istripe_nexus *nexus)
+{
+	return istripe_metadata_admits(nexus) && istripe_pr_key_admits(nexus);
 }
 
 static void recovery_live(struct istripe_nexus *nexus)
@@ -56,8 +62,10 @@ static void recovery_drained(struct istripe_nexus *nexus, bool drained)
 const struct istripe_nexus_ops istripe_recovery_nexus_ops = {
 	.init = istripe_lun_reset_init_nexus,
 	.drain = istripe_fence_drain,
+	.join = istripe_pr_key_join,
 	.check = recovery_check,
-	.admit = istripe_metadata_admits,
+	.admit = recovery_admit,
+	.preempted = istripe_pr_key_preempted,
 	.live = recovery_live,
 	.lost = recovery_lost,
 	.closed = istripe_identify_forget,
@@ -77,6 +85,7 @@ void istripe_recovery_init(struct istripe_leg *leg)
 {
 	istripe_proof_init(leg);
 	istripe_lun_reset_init(leg);
+	istripe_pr_key_init(leg);
 	istripe_overlay_write_init(leg);
 }
 

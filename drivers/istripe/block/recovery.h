@@ -3,7 +3,8 @@
  * Recovery: connects the states of a nexus with the parts of its leg and volume that depend on
  * them. This file knows all of these parts, so that they need not know each other:
  *
- *   login	fence.c ends the commands of the old session; identify.c and metadata.c compare
+ *   login	pr_key.c registers the key of reservations; fence.c ends the commands of the old
+ *		session; identify.c and metadata.c compare
  *		the LUN with that of the leg
  *   live	proof.c finds out which nexuses lead to the same portal group; the leg sends the
  *		parked tasks; hotplug.c starts or retires nexuses of an MC/S path

@@ -12,6 +12,7 @@
 #include "block/lun.h"
 #include "block/nexus.h"
 #include "block/path.h"
+#include "block/pr_key.h"
 #include "block/reservation.h"
 #include "block/volume.h"
 #include "iscsi/error.h"
@@ -28,6 +29,9 @@ struct reservation {
 	bool keep;
 	bool sets_keys;			/* when it has succeeded: */
 	bool keys;			/* are there keys? */
+	bool registers;			/* it changes our registrations: */
+	bool preempts;			/* to none, if @action_key is ours; */
+	u64 new_key;			/* else to this */
 	bool each_nexus;		/* else over the first live nexus */
 	bool undo;
 	enum istripe_reserve_action undo_action;
@@ -53,6 +57,12 @@ static u8 reservation_type(enum pr_type type)
 	default:
 		return 0;
 	}
+}
+
+/* Each registered nexus is a holder. */
+static bool reservation_is_of_all(u8 type)
+{
+	return type >= 0x07;
 }
 
 /*
@@ -133,8 +143,9 @@ static int nexus_reserve(struct istripe_nexus *nexus, const struct reservation *
 	while ((ret = nexus_reserve_once(nexus, what)) == -EINPROGRESS &&
 	       revalidations++ < ISTRIPE_REVALIDATIONS_MAX)
 		istripe_nexus_revalidate(nexus);
+	/* A nexus that stays live must not be passed over. */
 	if (ret == -EINPROGRESS)
-		ret = -ENOTCONN;
+		ret = what->each_nexus ? -EAGAIN : -ENOTCONN;
 	if (ret)
 		pr_warn_ratelimited("%s: PERSISTENT RESERVE OUT, service action %u: %s\n",
 				    nexus->label, what->action,
@@ -163,6 +174,8 @@ static void leg_take_back(struct istripe_leg *leg, const struct reservation *wha
 	struct istripe_nexus *nexus;
 	u32 at;
 
+	if (what->undo && what->registers && done)
+		istripe_pr_key_set(leg, what->undo_action_key);
 	istripe_leg_for_each_nexus(leg, nexus, at)
 		if (READ_ONCE(nexus->wanted) && done && done--)
 			nexus_take_back(nexus, what);
@@ -182,30 +195,100 @@ static int nexus_is_meant(struct istripe_nexus *nexus, const struct reservation 
 	return retires && what->each_nexus && leg->volume->has_keys ? -EBUSY : wanted;
 }
 
-/* @done: the number of nexuses, from the first one on, over which it has been done. */
+/* Its session was lost, or does not answer and ends: its next login sees to its registration. */
+static bool nexus_was_lost(int ret)
+{
+	return ret == -ENOTCONN || ret == -ETIMEDOUT;
+}
+
+/* Later logins register the key of the leg, but end a registration only when they know of it. */
+static void nexus_pass_over(struct istripe_nexus *nexus, const struct reservation *what)
+{
+	struct istripe_leg *leg = nexus->leg;
+
+	spin_lock_bh(&leg->lock);
+	nexus->key_left |= what->registers && !what->new_key;
+	spin_unlock_bh(&leg->lock);
+}
+
+/* A reservation with one holder can only be released over that nexus. */
+static bool nexus_may_hold(const struct istripe_nexus *nexus, const struct reservation *what)
+{
+	const struct istripe_nexus *holder = nexus->leg->pr_key.holder;
+
+	return what->action == ISTRIPE_RESERVE_RELEASE && !reservation_is_of_all(what->type) &&
+	       (!holder || holder == nexus);
+}
+
+/* @done: the number of nexuses, from the first one on, over which it has been done or tried. */
+static int leg_reserve_each(struct istripe_leg *leg, const struct reservation *what, u32 *done)
+{
+	struct istripe_nexus *nexus;
+	int ret = -ENOTCONN;
+	int meant, one;
+	int lost = 0;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		meant = nexus_is_meant(nexus, what);
+		if (!meant)
+			continue;
+		one = meant < 0 ? meant : nexus_reserve(nexus, what);
+		if (one && !nexus_was_lost(one))
+			return one;
+		if (one)
+			nexus_pass_over(nexus, what);
+		else
+			ret = 0;
+		if (one && nexus_may_hold(nexus, what))
+			lost = one;
+		++*done;
+	}
+	return lost ?: ret;
+}
+
+/* Over one nexus: another one may be registered, or hold the reservation. */
+static int leg_reserve_one(struct istripe_leg *leg, const struct reservation *what)
+{
+	struct istripe_nexus *nexus;
+	int ret = -ENOTCONN;
+	int one;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		if (!nexus_is_meant(nexus, what) || (nexus_may_be_passed_over(nexus, what) &&
+						     !istripe_nexus_usable(nexus)))
+			continue;
+		one = nexus_reserve(nexus, what);
+		if (!one && what->action == ISTRIPE_RESERVE_RESERVE)
+			leg->pr_key.holder = nexus;
+		if (one != -ENOTCONN && one != -ENOLINK && one != SAM_STAT_RESERVATION_CONFLICT)
+			return one;
+		if (ret != SAM_STAT_RESERVATION_CONFLICT)
+			ret = one;
+	}
+	return ret;
+}
+
 static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, u32 *done)
 {
 	int section = srcu_read_lock(&leg->srcu);
-	struct istripe_nexus *nexus;
-	int ret = -ENOTCONN;
-	u32 at;
+	int ret;
 
 	*done = 0;
-	istripe_leg_for_each_nexus(leg, nexus, at) {
-		int meant = nexus_is_meant(nexus, what);
-
-		if (!meant || (nexus_may_be_passed_over(nexus, what) &&
-			       !istripe_nexus_usable(nexus)))
-			continue;
-		ret = meant < 0 ? meant : nexus_reserve(nexus, what);
-		if (what->each_nexus ? ret : ret != -ENOTCONN && ret != -ENOLINK)
-			break;
-		++*done;
-	}
+	if (what->each_nexus)
+		ret = leg_reserve_each(leg, what, done);
+	else
+		ret = leg_reserve_one(leg, what);
 	srcu_read_unlock(&leg->srcu, section);
-	if (!what->each_nexus && !ret)
-		++*done;
-	return ret;
+	if (ret)
+		return ret;
+	if (what->registers && (!what->preempts || what->action_key == leg->pr_key.key))
+		istripe_pr_key_set(leg, what->new_key);
+	/* Over which nexus a reservation is held after other commands is not known. */
+	if (what->action != ISTRIPE_RESERVE_RESERVE && !what->new_key)
+		leg->pr_key.holder = NULL;
+	return 0;
 }
 
 static int volume_reserve(struct istripe_volume *volume, const struct reservation *what)
@@ -218,7 +301,7 @@ static int volume_reserve(struct istripe_volume *volume, const struct reservatio
 		ret = leg_reserve(volume->legs[i], what, &done);
 	if (!ret)
 		return 0;
-	leg_take_back(volume->legs[--i], what, what->each_nexus ? done : 0);
+	leg_take_back(volume->legs[--i], what, done);
 	while (i--)
 		leg_take_back(volume->legs[i], what, volume->legs[i]->nexus_count);
 	return ret;
@@ -244,6 +327,22 @@ static bool volume_has_ghosts(const struct istripe_volume *volume)
 	return has;
 }
 
+static void volume_change_begin(struct istripe_volume *volume)
+{
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		istripe_pr_key_change_begin(volume->legs[i]);
+}
+
+static void volume_change_end(struct istripe_volume *volume)
+{
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		istripe_pr_key_change_end(volume->legs[i]);
+}
+
 static void volume_resend(struct istripe_volume *volume)
 {
 	u32 i;
@@ -259,9 +358,11 @@ static int volume_reserve_keys(struct istripe_volume *volume, const struct reser
 	int ret;
 
 	WRITE_ONCE(volume->has_keys, had || what->keys);
+	if (what->registers)
+		volume_change_begin(volume);
 	/*
 	 * Either we see the nexus as one that comes or leaves, or the code that changes it sees
-	 * has_keys.
+	 * has_keys and the change.
 	 */
 	smp_mb();
 	if (what->keys && !had && volume_has_ghosts(volume)) {
@@ -271,6 +372,8 @@ static int volume_reserve_keys(struct istripe_volume *volume, const struct reser
 	} else {
 		ret = volume_reserve(volume, what);
 	}
+	if (what->registers)
+		volume_change_end(volume);
 	WRITE_ONCE(volume->has_keys, ret ? had : what->keys);
 	if (!volume->has_keys)
 		volume_resend(volume);
@@ -337,9 +440,12 @@ static int reservation_register(struct block_device *bdev, u64 old_key, u64 new_
 		.keep = true,
 		.sets_keys = true,
 		.keys = new_key,
+		.registers = true,
+		.new_key = new_key,
 		.each_nexus = true,
-		.undo = true,
-		.undo_action = ISTRIPE_RESERVE_REGISTER_ANYWAY,
+		.undo = new_key,
+		.undo_action = ISTRIPE_RESERVE_REGISTER,
+		.undo_key = new_key,
 		/* The old key is unknown when it was to be ignored. */
 		.undo_action_key = anyway ? 0 : old_key,
 	};
@@ -390,6 +496,8 @@ static int reservation_preempt(struct block_device *bdev, u64 old_key, u64 new_k
 		.action_key = new_key,
 		.sets_keys = true,
 		.keys = true,
+		.registers = true,
+		.preempts = true,
 	};
 
 	return bdev_reserve(bdev, &what);
@@ -401,6 +509,7 @@ static int reservation_clear(struct block_device *bdev, u64 key)
 		.action = ISTRIPE_RESERVE_CLEAR,
 		.key = key,
 		.sets_keys = true,
+		.registers = true,
 	};
 
 	return bdev_reserve(bdev, &what);

@@ -4,8 +4,9 @@
  * refuses, the change is taken back at the others.
  *
  * An initiator port, that is, a nexus, registers keys for itself only. So keys are registered over
- * every nexus, for all of them to go on. One nexus holds the reservation; with several nexuses only
- * the types for registrants let all of them write.
+ * every nexus, for all of them to go on, and over those that are lost when they log in (pr_key.h).
+ * One nexus holds the reservation; with several nexuses only the types for registrants let all of
+ * them write.
  */
 #ifndef ISTRIPE_BLOCK_RESERVATION_H
 #define ISTRIPE_BLOCK_RESERVATION_H

@@ -140,6 +140,12 @@ void istripe_cdb_reserve_out(u8 *cdb, enum istripe_reserve_action action, u8 typ
 	put_unaligned_be32(ISTRIPE_RESERVE_PARAMETER_BYTES, cdb + 5);
 }
 
+void istripe_cdb_reserve_in_keys(u8 *cdb, u16 bytes)
+{
+	cdb_start(cdb, PERSISTENT_RESERVE_IN);
+	put_unaligned_be16(bytes, cdb + 7);
+}
+
 void istripe_cdb_reserve_parameter(u8 *list, u64 key, u64 action_key, bool keep)
 {
 	memset(list, 0, ISTRIPE_RESERVE_PARAMETER_BYTES);

@@ -141,6 +141,13 @@ enum istripe_reserve_action {
 void istripe_cdb_reserve_out(u8 *cdb, enum istripe_reserve_action action, u8 type);
 
 /**
+ * istripe_cdb_reserve_in_keys() - PERSISTENT RESERVE IN with READ KEYS, SPC-5 6.15.2
+ * @cdb: 16 bytes
+ * @bytes: allocation length
+ */
+void istripe_cdb_reserve_in_keys(u8 *cdb, u16 bytes);
+
+/**
  * istripe_cdb_reserve_parameter() - the parameter list, SPC-5 6.16.3
  * @list: ISTRIPE_RESERVE_PARAMETER_BYTES bytes
  * @key: reservation key, 0 for none

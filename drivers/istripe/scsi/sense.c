@@ -134,6 +134,12 @@ bool istripe_sense_write_protected(const struct scsi_sense_hdr *sense)
 	return sense->sense_key == DATA_PROTECT && sense->asc == 0x27 && sense->ascq <= 0x02;
 }
 
+bool istripe_sense_preempted(const struct scsi_sense_hdr *sense)
+{
+	return sense->sense_key == UNIT_ATTENTION && sense->asc == 0x2a &&
+	       (sense->ascq == 0x03 || sense->ascq == 0x05);
+}
+
 const char *istripe_sense_change_name(const struct scsi_sense_hdr *sense)
 {
 	const struct sense_row *row = sense_find(sense);

@@ -54,6 +54,15 @@ enum istripe_scsi_verdict istripe_sense_verdict(u8 status, const struct scsi_sen
 bool istripe_sense_write_protected(const struct scsi_sense_hdr *sense);
 
 /**
+ * istripe_sense_preempted() - has another host ended the registration of this nexus
+ * @sense: of a command that was not carried out
+ *
+ * Return: true for REGISTRATIONS PREEMPTED and RESERVATIONS PREEMPTED (SPC-5 5.14.11), the second
+ * after CLEAR; false, also for RESERVATIONS RELEASED, after which the nexus is still registered.
+ */
+bool istripe_sense_preempted(const struct scsi_sense_hdr *sense);
+
+/**
  * istripe_sense_change_name() - the change in SPC's words
  * @sense: with ISTRIPE_SCSI_CHANGED as its verdict
  * Return: a constant string, never NULL.

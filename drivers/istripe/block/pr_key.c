@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/jiffies.h>
+#include <linux/mm.h>
+#include <linux/printk.h>
+
+#include <istripe/reason.h>
+#include "block/leg.h"
+#include "block/nexus.h"
+#include "block/pr_key.h"
+#include "block/volume.h"
+#include "iscsi/error.h"
+#include "scsi/cdb.h"
+#include "scsi/reserve.h"
+
+#define ANSWERS_MS	10000		/* for all commands of one login */
+
+/* Registers one nexus. */
+struct joining {
+	struct istripe_nexus *nexus;
+	struct istripe_session *session;
+	u64 key;
+	unsigned long deadline;		/* jiffies */
+};
+
+void istripe_pr_key_init(struct istripe_leg *leg)
+{
+	mutex_init(&leg->pr_key.lock);
+}
+
+void istripe_pr_key_change_begin(struct istripe_leg *leg)
+{
+	spin_lock_bh(&leg->lock);
+	leg->pr_key.changes++;
+	spin_unlock_bh(&leg->lock);
+}
+
+void istripe_pr_key_set(struct istripe_leg *leg, u64 key)
+{
+	spin_lock_bh(&leg->lock);
+	leg->pr_key.key = key;
+	spin_unlock_bh(&leg->lock);
+}
+
+void istripe_pr_key_change_end(struct istripe_leg *leg)
+{
+	istripe_pr_key_change_begin(leg);
+	istripe_leg_wake(leg);
+}
+
+/* Unless it has been registered anew meanwhile. */
+static void key_forget(struct istripe_nexus *nexus, u32 changes, const char *why)
+{
+	struct istripe_leg *leg = nexus->leg;
+	u64 key = 0;
+
+	spin_lock_bh(&leg->lock);
+	if (leg->pr_key.changes == changes)
+		swap(key, leg->pr_key.key);
+	spin_unlock_bh(&leg->lock);
+	if (key)
+		pr_warn("%s: reservation key 0x%llx: %s: paths that log in are not registered with it any more\n",
+			nexus->label, key, why);
+}
+
+void istripe_pr_key_preempted(struct istripe_nexus *nexus)
+{
+	u32 changes = READ_ONCE(nexus->leg->pr_key.changes);
+
+	/* A change of our own has the same effect over other nexuses. */
+	if (!(changes & 1))
+		key_forget(nexus, changes, "another host has preempted or cleared it");
+}
+
+static int joining_ask(const struct joining *joining, const u8 *cdb, u32 bytes, bool write)
+{
+	const struct istripe_task *task = &joining->session->internal.task;
+	int ret = istripe_lun_ask(joining->session, &joining->nexus->found.address, cdb, bytes, write,
+				  ISTRIPE_LUN_ASKED, false, joining->deadline);
+
+	if (ret == -EIO && task->status == SAM_STAT_RESERVATION_CONFLICT)
+		return SAM_STAT_RESERVATION_CONFLICT;
+	return ret == -EIO && task->sense.sense_key == ILLEGAL_REQUEST ? -EOPNOTSUPP : ret;
+}
+
+static int joining_register(const struct joining *joining, enum istripe_reserve_action action,
+			    u64 old, u64 new)
+{
+	u8 cdb[ISTRIPE_CDB_BYTES];
+
+	istripe_cdb_reserve_out(cdb, action, 0);
+	istripe_cdb_reserve_parameter(page_address(joining->session->internal.page), old, new,
+				      true);
+	return joining_ask(joining, cdb, ISTRIPE_RESERVE_PARAMETER_BYTES, true);
+}
+
+static int joining_read(const struct joining *joining, struct istripe_reserve_keys *keys)
+{
+	const struct istripe_internal *internal = &joining->session->internal;
+	u8 cdb[ISTRIPE_CDB_BYTES];
+	int ret;
+
+	istripe_cdb_reserve_in_keys(cdb, ISTRIPE_INTERNAL_BYTES);
+	ret = joining_ask(joining, cdb, ISTRIPE_INTERNAL_BYTES, false);
+	return ret ?: istripe_reserve_keys_decode(page_address(internal->page),
+						  internal->task.transferred_bytes, joining->key,
+						  keys);
+}
+
+/* The key is seen, and this nexus is not registered with it: see the top of pr_key.h. */
+static int joining_add(const struct joining *joining, u32 generation)
+{
+	struct istripe_reserve_keys keys = {};
+	int ret = joining_register(joining, ISTRIPE_RESERVE_REGISTER_ANYWAY, 0, joining->key);
+
+	if (ret)
+		return ret;
+	ret = joining_read(joining, &keys);
+	if (!ret && (keys.generation == generation + 1 || keys.count > 1))
+		return 1;
+	joining_register(joining, ISTRIPE_RESERVE_REGISTER, joining->key, 0);
+	return ret ?: -EAGAIN;
+}
+
+/* As istripe_pr_key_join(); -ENOKEY: the LUN does not list the key. -E2BIG: it lists too many. */
+static int joining_run(const struct joining *joining)
+{
+	struct istripe_reserve_keys keys;
+	int ret;
+
+	if (!joining->key)
+		return joining_register(joining, ISTRIPE_RESERVE_REGISTER_ANYWAY, 0, 0);
+	ret = joining_read(joining, &keys);
+	if (ret)
+		return ret;
+	if (!keys.count && !keys.cut)
+		return -ENOKEY;
+	/* The target may have kept the registration: this one changes nothing. */
+	ret = joining_register(joining, ISTRIPE_RESERVE_REGISTER, joining->key, joining->key);
+	if (ret != SAM_STAT_RESERVATION_CONFLICT)
+		return ret;
+	return keys.count ? joining_add(joining, keys.generation) : -E2BIG;
+}
+
+static int joining_end(const struct joining *joining, u32 changes, int ret,
+		       struct istripe_reason *why)
+{
+	struct istripe_nexus *nexus = joining->nexus;
+
+	switch (ret) {
+	case 1:
+		pr_info("%s: registered with reservation key 0x%llx\n", nexus->label, joining->key);
+		fallthrough;
+	case 0:
+		return ret;
+	case -ENOKEY:
+		key_forget(nexus, changes, "the LUN does not list it any more");
+		return 0;
+	case -E2BIG:
+	case -EOPNOTSUPP:
+		pr_warn("%s: reservation key 0x%llx: cannot tell whether another host has preempted it: %s: not registered\n",
+			nexus->label, joining->key, ret == -E2BIG ?
+			"the LUN has more keys than can be read" : istripe_error_words(ret));
+		return 0;
+	case -EAGAIN:
+		istripe_reason_set(why, "keys of reservations were changed during the login: once more");
+		return ret;
+	default:
+		istripe_reason_set(why, "cannot register reservation key 0x%llx: %s", joining->key,
+				   ret > 0 ? "reservation conflict" : istripe_error_words(ret));
+		return ret > 0 ? -EIO : ret;
+	}
+}
+
+int istripe_pr_key_join(struct istripe_nexus *nexus, struct istripe_reason *why)
+{
+	struct istripe_leg *leg = nexus->leg;
+	struct joining joining = { .nexus = nexus, .session = nexus->owned };
+	bool left;
+	int ret;
+
+	/* The disk's own changes reach a live nexus. */
+	if (READ_ONCE(nexus->live) && !nexus->key_due)
+		return 0;
+	spin_lock_bh(&leg->lock);
+	nexus->key_changes = leg->pr_key.changes;
+	joining.key = leg->pr_key.key;
+	left = nexus->key_left;
+	spin_unlock_bh(&leg->lock);
+	if (nexus->key_changes & 1)
+		return 0;
+	/* Through a port that takes no I/O: when it does. */
+	nexus->key_due = (joining.key || left) && !istripe_alua_usable(nexus->found.access.state);
+	if (!(joining.key || left) || nexus->key_due || !istripe_leg_is(leg, &nexus->found))
+		return 0;
+	mutex_lock(&leg->pr_key.lock);
+	joining.deadline = jiffies + msecs_to_jiffies(ANSWERS_MS);
+	ret = joining_run(&joining);
+	mutex_unlock(&leg->pr_key.lock);
+	ret = joining_end(&joining, nexus->key_changes, ret, why);
+	if (ret >= 0) {
+		spin_lock_bh(&leg->lock);
+		nexus->key_left = false;
+		spin_unlock_bh(&leg->lock);
+	}
+	return ret;
+}
+
+bool istripe_pr_key_admits(const struct istripe_nexus *nexus)
+{
+	struct istripe_leg *leg = nexus->leg;
+	bool admits;
+
+	/* The session, then @changes; pairs with the barrier in volume_reserve_keys(). */
+	smp_mb();
+	spin_lock_bh(&leg->lock);
+	admits = !(nexus->key_changes & 1) && leg->pr_key.changes == nexus->key_changes;
+	spin_unlock_bh(&leg->lock);
+	return admits;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The key of persistent reservations that a leg has registered, as long as the volume is up. A
+ * nexus that logs in is registered with it before it gets I/O: targets may end a registration with
+ * the session, and a nexus that was lost when the key was registered has none.
+ *
+ * A host whose key was preempted or cleared must stay without it: others rely on that. So a nexus
+ * is registered only while the LUN lists the key, for another nexus. If it does not, or says that
+ * this host was preempted, the key is forgotten until it is registered through the disk again.
+ *
+ * READ KEYS and the registration are two commands, and a PREEMPT may come between. Each change adds
+ * one to the generation that READ KEYS returns. The registration counts if it was the only change
+ * since the key was seen, or if a second nexus still has the key afterwards; else it is taken back.
+ * leg->pr_key.lock keeps two nexuses of the leg from taking each other for that second one.
+ */
+#ifndef ISTRIPE_BLOCK_PR_KEY_H
+#define ISTRIPE_BLOCK_PR_KEY_H
+
+#include <linux/types.h>
+
+struct istripe_leg;
+struct istripe_nexus;
+struct istripe_reason;
+
+void istripe_pr_key_init(struct istripe_leg *leg);
+
+/* Registrations are about to be changed through the disk: no nexus goes live meanwhile. */
+void istripe_pr_key_change_begin(struct istripe_leg *leg);
+
+/* The leg has another key, or none; between begin and end. */
+void istripe_pr_key_set(struct istripe_leg *leg, u64 key);
+
+/* Nexuses that had to wait for it log in. */
+void istripe_pr_key_change_end(struct istripe_leg *leg);
+
+/* The LUN has told the nexus that its registration was preempted. Any context. */
+void istripe_pr_key_preempted(struct istripe_nexus *nexus);
+
+/*
+ * The LUN of nexus->owned has been asked: registers the key, if the nexus is to have it, or ends a
+ * registration that it is not to have any more. Its worker.
+ *
+ * 0; 1: it is registered now and was not before, so the LUN may tell more; or an error.
+ */
+int istripe_pr_key_join(struct istripe_nexus *nexus, struct istripe_reason *why);
+
+/* The session is published. False: registrations have been changed since istripe_pr_key_join(). */
+bool istripe_pr_key_admits(const struct istripe_nexus *nexus);
+
+#endif

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/errno.h>
+#include <linux/minmax.h>
+#include <compat/unaligned.h>
+
+#include "scsi/reserve.h"
+
+#define HEADER_BYTES	8
+#define KEY_BYTES	8
+
+int istripe_reserve_keys_decode(const u8 *data, u32 bytes, u64 key,
+				struct istripe_reserve_keys *keys)
+{
+	u32 listed, at;
+
+	if (bytes < HEADER_BYTES)
+		return -EPROTO;
+	bytes -= HEADER_BYTES;
+	listed = get_unaligned_be32(data + 4);
+	*keys = (struct istripe_reserve_keys) {
+		.generation = get_unaligned_be32(data),
+		.cut = listed > bytes,
+	};
+	bytes = min(bytes, listed);
+	for (at = HEADER_BYTES; bytes >= KEY_BYTES; at += KEY_BYTES, bytes -= KEY_BYTES)
+		keys->count += get_unaligned_be64(data + at) == key;
+	return 0;
+}
