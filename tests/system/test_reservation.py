@@ -3,11 +3,14 @@
 
 import errno
 import re
+from contextlib import contextmanager
 
 import pytest
 
+from lab.ghost import ISIDS, path_is, set_isids
 from lab.reservation import (
     CONFLICT,
+    EXCLUSIVE_REG_ONLY,
     IGNORE_KEY,
     KEY,
     OTHER_KEY,
@@ -15,7 +18,8 @@ from lab.reservation import (
     WRITE_EXCLUSIVE_REG_ONLY,
     Reservations,
 )
-from lab.shell import run, status
+from lab.shell import run, status, wait_for
+from scripted.registrations import Conflict, RegisteredDisk
 from scripted.scenario import HONEST
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -25,6 +29,10 @@ ALLOWED = pytest.mark.allow_log(r"reservation conflict|I/O error|critical nexus 
 #: NOT READY: a target port in transition, also of a target that reports no access states.
 TRANSITION = (2, 4, 0x0A)
 REGISTER, RESERVE = 0, 1
+#: Until a path is lost, or back.
+LOST_S = 60
+#: What the log says when a key is not registered again.
+GIVEN_UP = "paths that log in are not registered with it any more"
 
 
 @pytest.fixture
@@ -74,8 +82,10 @@ def test_what_one_leg_refuses_is_taken_back(two_legs):
         # The wrong key is refused by the first leg, and nothing changes.
         assert ours.register(OTHER_KEY, KEY) == CONFLICT
         assert keys(first) == [KEY]
-        assert ours.preempt(KEY, OTHER_KEY, WRITE_EXCLUSIVE) in (0, CONFLICT)
-        assert theirs.clear(OTHER_KEY) in (0, CONFLICT)
+        # Nobody has that key at the first leg.
+        assert ours.preempt(KEY, OTHER_KEY, WRITE_EXCLUSIVE) == CONFLICT
+        assert writes(second)
+        assert theirs.clear(OTHER_KEY) == 0
 
 
 def test_keys_are_registered_over_every_path(make_lio, make_volume, links, stock, keep_on_disk):
@@ -113,3 +123,232 @@ def test_a_refusal_may_be_over_soon(make_scripted, paths):
         assert ours.reserve(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
         assert target.disk.attentions == []
     assert target.disk.reserved == [REGISTER] * paths + [RESERVE]
+
+
+@ALLOWED
+def test_preempted_on_every_leg(two_legs):
+    """The host whose keys were preempted cannot write any more, and this one can."""
+    device, others = two_legs
+    theirs = [Reservations(disk) for disk in others]
+    try:
+        with Reservations(device) as ours:
+            assert ours.register(0, KEY) == 0
+            for leg in theirs:
+                assert leg.register(0, OTHER_KEY) == 0
+                assert leg.reserve(OTHER_KEY, WRITE_EXCLUSIVE) == 0
+            assert not writes(device) and all(writes(disk) for disk in others)
+            assert ours.preempt(KEY, OTHER_KEY, WRITE_EXCLUSIVE) == 0
+            assert writes(device) and not any(writes(disk) for disk in others)
+            assert [keys(disk) for disk in others] == [[KEY], [KEY]]
+            assert ours.clear(KEY) == 0
+    finally:
+        for leg in theirs:
+            leg.__exit__()
+
+
+def wait_path(volume, index, live):
+    wait_for(f"path {index} to be {'live' if live else 'lost'}",
+             lambda: path_is(volume, index, live), LOST_S)
+
+
+@contextmanager
+def lost(volume, link, index):
+    """One of the paths is lost meanwhile."""
+    link.set_up(False)
+    try:
+        wait_path(volume, index, False)
+        yield
+    finally:
+        link.set_up(True)
+    wait_path(volume, index, True)
+
+
+@ALLOWED
+def test_keys_while_a_path_is_lost(make_lio, make_volume, links, stock, keep_on_disk):
+    """mpathpersist registers the paths that there are, and multipathd those that come later."""
+    target = make_lio(64 * MIB, all_links=True)
+    volume = make_volume(target, paths=links)
+    device = volume.enable()
+    other = stock.login(links[0].portal(), target.iqn, target.lun_number(0))
+    with Reservations(device) as ours:
+        with lost(volume, links[1], 1):
+            assert ours.register(0, KEY) == 0
+            assert keys(other) == [KEY] * (len(links) - 1)
+            assert ours.reserve(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+            assert writes(device) and not writes(other)
+        assert keys(other) == [KEY] * len(links)
+        with lost(volume, links[1], 1):
+            assert writes(device)
+            assert ours.release(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+            assert ours.register(KEY, 0) == 0
+            # Linux's own target keeps the registration of a nexus without a session.
+            assert keys(other) == [KEY]
+        assert keys(other) == []
+
+
+@ALLOWED
+def test_preempted_host_stays_out(make_lio, make_volume, links, stock, keep_on_disk, kernel_log):
+    """By a cluster manager: a key that the target does not list is not registered again."""
+    target = make_lio(64 * MIB, all_links=True)
+    volume = make_volume(target, paths=links)
+    device = volume.enable()
+    other = stock.login(links[0].portal(), target.iqn, target.lun_number(0))
+    with Reservations(device) as ours, Reservations(other) as theirs:
+        assert ours.register(0, KEY) == 0
+        assert ours.reserve(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+        assert theirs.register(0, OTHER_KEY) == 0
+        with lost(volume, links[1], 1):
+            assert writes(device)
+            assert theirs.preempt(OTHER_KEY, KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+            assert keys(other) == [OTHER_KEY]
+        assert keys(other) == [OTHER_KEY]
+        assert not writes(device)
+        with lost(volume, links[1], 1):
+            pass
+        assert keys(other) == [OTHER_KEY] and not writes(device)
+        assert len(kernel_log.matching(GIVEN_UP)) == 1
+        assert writes(other)
+        # Somebody has to say so: this host takes part again.
+        assert ours.register(0, KEY) == 0
+        assert keys(other) == [KEY] * len(links) + [OTHER_KEY] and writes(device)
+        assert theirs.clear(OTHER_KEY) == 0
+
+
+@pytest.fixture
+def registered(make_scripted):
+    """registered(paths): a volume, its disk in the target, and the nexuses of its paths."""
+
+    def make(paths=2):
+        volume, target = make_scripted(HONEST, paths=paths)
+        set_isids(volume, paths)
+        target.disk = RegisteredDisk()
+        name = volume.settings["initiator_name"]
+        return volume, target.disk, [(name, bytes.fromhex(isid)) for isid in ISIDS[:paths]]
+
+    return make
+
+
+@pytest.mark.parametrize("kind", [WRITE_EXCLUSIVE_REG_ONLY, EXCLUSIVE_REG_ONLY])
+def test_target_that_ends_registrations_with_the_session(registered, links, kind):
+    """As SCST may: each path is registered again before it gets I/O."""
+    volume, disk, nexuses = registered()
+    disk.forgets = True
+    device = volume.enable()
+    with Reservations(device) as ours:
+        assert ours.register(0, KEY) == 0
+        assert ours.reserve(KEY, kind) == 0
+        for index, link in enumerate(links[:2]):
+            with lost(volume, link, index):
+                assert writes(device)
+            assert disk.keys == dict.fromkeys(nexuses, KEY)
+            # Only the path that has come back is there.
+            with lost(volume, links[1 - index], 1 - index):
+                assert writes(device)
+
+
+@ALLOWED
+def test_preempted_between_two_commands(registered, links, kernel_log):
+    """Between READ KEYS and the registration another host preempts the key: it is taken back."""
+    volume, disk, _ = registered()
+    disk.forgets = True
+    device = volume.enable()
+    with Reservations(device) as ours:
+        assert ours.register(0, KEY) == 0
+        assert ours.reserve(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+        disk.register("another host", OTHER_KEY)
+        with lost(volume, links[1], 1):
+            disk.when_read = lambda _: disk.preempt("another host", KEY)
+        assert disk.keys == {"another host": OTHER_KEY}
+        assert not writes(device)
+        assert len(kernel_log.matching(GIVEN_UP)) == 1
+
+
+def test_another_change_between_two_commands(registered, links):
+    """Nothing is taken back: another path has the key all the time."""
+    volume, disk, nexuses = registered()
+    disk.forgets = True
+    with Reservations(volume.enable()) as ours:
+        assert ours.register(0, KEY) == 0
+        with lost(volume, links[1], 1):
+            disk.when_read = lambda _: disk.register("another host", OTHER_KEY)
+        assert disk.keys == {**dict.fromkeys(nexuses, KEY), "another host": OTHER_KEY}
+
+
+@ALLOWED
+def test_another_host_with_the_same_key(registered, links, kernel_log):
+    """It has preempted us, and the key is listed: what we were told counts."""
+    volume, disk, _ = registered()
+    device = volume.enable()
+    with Reservations(device) as ours:
+        assert ours.register(0, KEY) == 0
+        disk.register("another host", KEY)
+        disk.preempt("another host", KEY)
+        assert not writes(device)
+        for index, link in enumerate(links[:2]):
+            with lost(volume, link, index):
+                pass
+        assert disk.keys == {"another host": KEY}
+        assert not writes(device)
+        assert len(kernel_log.matching(GIVEN_UP)) == 1
+
+
+@ALLOWED
+def test_registered_over_some_paths_only(registered):
+    """One refuses: the others are as they were."""
+    volume, disk, nexuses = registered()
+    with Reservations(volume.enable()) as ours:
+        disk.keys[nexuses[1]] = OTHER_KEY
+        assert ours.register(0, KEY) == CONFLICT
+        assert disk.keys == {nexuses[1]: OTHER_KEY}
+        assert ours.register(0, KEY, IGNORE_KEY) == 0
+        assert disk.keys == dict.fromkeys(nexuses, KEY)
+
+
+def test_registration_loses_a_path(registered, server):
+    """The connection breaks when the key is registered: the next session is registered."""
+    volume, disk, nexuses = registered()
+
+    def breaks(nexus):
+        if nexus != nexuses[1]:
+            return breaks
+        for conn in server.connections():
+            if conn.session.isid == nexus[1]:
+                conn.reset()
+        raise Conflict
+
+    with Reservations(volume.enable()) as ours:
+        disk.when_registered = breaks
+        assert ours.register(0, KEY) == 0
+        wait_for("both paths", lambda: disk.keys == dict.fromkeys(nexuses, KEY), LOST_S)
+
+
+def test_released_without_the_holder(registered, links):
+    """Over another path the target would say GOOD, and keep the reservation."""
+    volume, disk, _ = registered()
+    with Reservations(volume.enable()) as ours:
+        assert ours.register(0, KEY) == 0
+        assert ours.reserve(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+        with lost(volume, links[0], 0):
+            with pytest.raises(OSError) as failed:
+                ours.release(KEY, WRITE_EXCLUSIVE_REG_ONLY)
+            assert failed.value.errno == errno.ENOTCONN
+        with lost(volume, links[1], 1):
+            assert ours.release(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+    assert disk.kind == 0
+
+
+def test_more_keys_than_can_be_read(registered, links, kernel_log):
+    """Ours may be behind them: a path is as the target has kept it."""
+    volume, disk, nexuses = registered()
+    for number in range(600):
+        disk.register(number, OTHER_KEY)
+    with Reservations(volume.enable()) as ours:
+        assert ours.register(0, KEY) == 0
+        with lost(volume, links[1], 1):
+            pass
+        assert not kernel_log.matching("cannot tell")
+        disk.forgets = True
+        with lost(volume, links[1], 1):
+            pass
+        assert len(kernel_log.matching("more keys than can be read: not registered")) == 1
+        assert nexuses[0] in disk.keys and nexuses[1] not in disk.keys

@@ -7,7 +7,7 @@ import struct
 
 KEY, OTHER_KEY = 0x1571, 0x2ead
 #: enum pr_type, enum pr_flags of linux/pr.h
-WRITE_EXCLUSIVE, WRITE_EXCLUSIVE_REG_ONLY = 1, 3
+WRITE_EXCLUSIVE, WRITE_EXCLUSIVE_REG_ONLY, EXCLUSIVE_REG_ONLY = 1, 3, 4
 IGNORE_KEY = 1
 #: enum pr_status: the status of SCSI
 CONFLICT = 0x18

@@ -8,6 +8,7 @@ pdu        header fields of all PDUs, one table for encoding, decoding and reser
 checks     what an initiator may send: violations, each with its section
 login      the target's half of the login phase, CHAP included
 scsi       the disk
+registrations   a disk with persistent reservations
 conn       one TCP connection: reading, writing, StatSN
 target     sessions, command order and window, the tasks' data, answers
 server     the target in a thread of its own, with calls for tests

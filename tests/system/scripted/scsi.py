@@ -14,7 +14,7 @@ READ_10, WRITE_10, READ_16, WRITE_16, WRITE_ATOMIC_16 = 0x28, 0x2A, 0x88, 0x8A, 
 SYNCHRONIZE_CACHE_10, SYNCHRONIZE_CACHE_16 = 0x35, 0x91
 INQUIRY, REPORT_LUNS, TEST_UNIT_READY, MODE_SENSE_6, READ_CAPACITY_10 = 0x12, 0xA0, 0, 0x1A, 0x25
 SERVICE_ACTION_IN_16, UNMAP, WRITE_SAME_16, REQUEST_SENSE, MODE_SENSE_10 = 0x9E, 0x42, 0x93, 3, 0x5A
-START_STOP, PREVENT, PERSISTENT_RESERVE_OUT = 0x1B, 0x1E, 0x5F
+START_STOP, PREVENT, PERSISTENT_RESERVE_IN, PERSISTENT_RESERVE_OUT = 0x1B, 0x1E, 0x5E, 0x5F
 
 
 def number(cdb, offset, size):
@@ -103,6 +103,7 @@ class Disk:
         self.cut_pages = dict(cut_pages)    # VPD pages of an older standard: their bytes
         self.physical_exponent = physical_exponent  # 2^n logical blocks are a physical one
         self.lowest_aligned = lowest_aligned        # LBA at which the first of these begins
+        self.nexus = None       # who sends the command: (name of the initiator, ISID)
         self.attentions = []    # (key, asc, ascq) to tell, the first one first
         self.flushes = 0
         self.reserved = []      # service actions of PERSISTENT RESERVE OUT; nothing comes of them
@@ -117,6 +118,9 @@ class Disk:
 
     def is_door(self, lun):
         return lun in self.luns()
+
+    def logged_in(self, nexus):
+        """A new session of this nexus."""
 
     def store(self, at, data, fua=False):
         """Puts data at an offset; fua: no cache may hold them alone."""

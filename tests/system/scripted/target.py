@@ -118,6 +118,7 @@ class Target:
             session = Session(self, name, pdu.isid, next(self._tsih), pdu.cmd_sn)
             self.sessions[session.tsih] = session
             self.logins += 1
+            self.disk.logged_in((name, pdu.isid))
         conn.session = session
         session.connections[pdu.cid] = conn
         conn.checks.join(session.checks)
@@ -205,6 +206,7 @@ class Target:
     async def execute(self, conn, task):
         if task.write:
             await self.collect(conn, task)
+        self.disk.nexus = conn.session.initiator, conn.session.isid
         result = self.disk.execute(task.cdb, task.buffer, int.from_bytes(task.lun, "big"))
         await self.respond(conn, task, result)
 
