@@ -8,6 +8,7 @@
 #include "apply.h"
 #include "command.h"
 #include "conf.h"
+#include "fence.h"
 #include "initiator.h"
 #include "interrupt.h"
 #include "module.h"
@@ -170,6 +171,8 @@ static int volume_create(struct volume *volume, const struct create_options *opt
 		power_print(volume->name);
 	if (!ret && options->save)
 		ret = volume_keep(&saved, options, fault);
+	if (!ret)
+		fence_warn(volume->name, -1);
 	volume_free(&saved);
 	return ret;
 }

@@ -7,6 +7,7 @@
 
 #include "alloc.h"
 #include "doctor.h"
+#include "fence.h"
 #include "known.h"
 #include "tree.h"
 
@@ -88,12 +89,19 @@ void doctor_single_path(struct doctor *doctor, const struct doctor_volume *volum
 	}
 }
 
+static char *fence_measured(const struct settings *leg, const char *unproven)
+{
+	if (!fence_is_given_up(leg))
+		return alloc_printf("unproven: %s", unproven);
+	return alloc_printf("fence_timeout_ms %s, unproven: %s",
+			    settings_value(leg, "fence_timeout_ms"), unproven);
+}
+
 void doctor_fence(struct doctor *doctor, const struct doctor_path *path)
 {
 	const char *unproven = path->live ? settings_value(&path->live->values, "unproven") : "";
 	const char *through = path->live ? settings_value(&path->live->values, "fenced_through") :
 			      "";
-	const char *timeout_ms = settings_value(&path->leg->settings, "fence_timeout_ms");
 
 	if (path->leg->path_count < 2)
 		doctor_skip(doctor, "the leg has one path");
@@ -103,22 +111,13 @@ void doctor_fence(struct doctor *doctor, const struct doctor_path *path)
 		doctor_pass(doctor);
 	else if (!*unproven)
 		doctor_skip(doctor, "no proof has been made yet");
-	else if (*timeout_ms && *timeout_ms != '-')
-		doctor_warn(doctor, &(struct doctor_warning){
-			.measured = alloc_printf("fence_timeout_ms %s, unproven: %s", timeout_ms,
-						 unproven),
-			.wanted = alloc_text("a path proven to lead to the same portal group"),
-			.next = alloc_text("at the array: put all portals into one portal group"),
-		},
-		"writes that are lost with it are sent again without a fence: an old one may overwrite newer data");
 	else
 		doctor_warn(doctor, &(struct doctor_warning){
-			.measured = alloc_printf("unproven: %s", unproven),
+			.measured = fence_measured(&path->leg->settings, unproven),
 			.wanted = alloc_text("a path proven to lead to the same portal group"),
-			.next = alloc_text("at the array: put all portals into one portal group;"
-					   " or see ghost_timeout_ms"),
+			.next = alloc_text(fence_next(&path->leg->settings)),
 		},
-		"writes that are lost with it are not known to be over until it is back, and newer data of their blocks are in this host's memory until then: Documentation/usage.rst, When a path is lost");
+		"%s", fence_why(&path->leg->settings));
 }
 
 /* Timers */

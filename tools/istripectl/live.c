@@ -34,6 +34,16 @@ static bool state_wanted(const char *name)
 	return text_listed(names, name) || isdigit((unsigned char)*name);
 }
 
+/* Files about fences of legs and paths. */
+static bool fence_wanted(const char *name)
+{
+	static const char *const names[] = {
+		"state", "fence", "fence_timeout_ms", "fenced_through", "unproven", "legs", "paths", NULL
+	};
+
+	return text_listed(names, name) || isdigit((unsigned char)*name);
+}
+
 /* A file without a value at the moment, as of a session that is not there, is kept as such. */
 static void value_take(const char *path, const char *name, struct settings *values)
 {
@@ -95,6 +105,11 @@ int live_read(const char *device, struct live *live)
 int live_read_states(const char *device, struct live *live)
 {
 	return tree_read(device, live, state_wanted);
+}
+
+int live_read_fences(const char *device, struct live *live)
+{
+	return tree_read(device, live, fence_wanted);
 }
 
 const struct live *live_child(const struct live *live, const char *name)

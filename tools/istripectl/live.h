@@ -36,6 +36,15 @@ int live_read(const char *device, struct live *live);
 int live_read_states(const char *device, struct live *live);
 
 /**
+ * live_read_fences() - read what legs and paths say about fences, and their state
+ * @device: as istripe0
+ * @live: zeroed by the caller, filled
+ *
+ * Return: as live_read().
+ */
+int live_read_fences(const char *device, struct live *live);
+
+/**
  * live_child() - the directory of a name
  * @live: where to look
  * @name: its name

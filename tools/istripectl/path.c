@@ -14,6 +14,7 @@
 #include "alloc.h"
 #include "apply.h"
 #include "command.h"
+#include "fence.h"
 #include "file.h"
 #include "interrupt.h"
 #include "klog.h"
@@ -87,6 +88,8 @@ static int path_make(const struct volume *volume, const struct leg *leg, const s
 	}
 	if (!ret)
 		printf("%s: leg %u path %u\n", volume->name, leg->index, path->index);
+	if (!ret && volume->up)
+		fence_warn(volume->name, leg->index);
 	return ret;
 }
 

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Paths whose lost writes no other path can end: what comes of it, and a warning about them. */
+#ifndef ISTRIPECTL_FENCE_H
+#define ISTRIPECTL_FENCE_H
+
+#include <stdbool.h>
+
+#include "model.h"
+
+/**
+ * fence_is_given_up() - whether lost writes are sent again without a fence after a while
+ * @leg: settings of a leg
+ *
+ * Return: whether fence_timeout_ms is set.
+ */
+bool fence_is_given_up(const struct settings *leg);
+
+/**
+ * fence_why() - what comes of a path that no other one is proven to lead to the same place as
+ * @leg: settings of its leg
+ *
+ * Return: a constant text.
+ */
+const char *fence_why(const struct settings *leg);
+
+/**
+ * fence_next() - what to do about such a path
+ * @leg: settings of its leg
+ *
+ * Return: a constant text.
+ */
+const char *fence_next(const struct settings *leg);
+
+/**
+ * fence_warn() - print a warning about each leg that has such paths
+ * @name: a volume that has just come up; of one that is down nothing is said
+ * @leg: the number of a leg, -1: all legs
+ *
+ * The module compares paths a second after the last one has come: waits for that, for 5 s at most
+ * or until an interrupt.
+ */
+void fence_warn(const char *name, int leg);
+
+#endif
