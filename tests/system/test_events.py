@@ -2,10 +2,7 @@
 """Changes of states are told: by uevents, by files that wake poll(2), by istripectl monitor."""
 
 import contextlib
-import errno
-import os
 import re
-import select
 import statistics
 import time
 from pathlib import Path
@@ -18,6 +15,7 @@ from lab.disk import Direct, noise, same
 from lab.ghost import AT, KIB, killed, killed_by_target, volume_over, write_to_holder
 from lab.istripectl import TOOL
 from lab.lines import Lines
+from lab.polled import Polled
 from lab.shell import read, run, udev_settle, wait_for, write
 from lab.uevents import Uevents
 from scripted.alua import OPTIMIZED, STANDBY, Groups
@@ -365,39 +363,6 @@ def test_seen_soon(volume, events, links, size):
     for name, figure in delays.items():
         print(f"{name}: {figure}")
         figure.check()
-
-
-class Polled:
-    """A file of sysfs that poll(2) tells of."""
-
-    def __init__(self, path, stack):
-        self.path = path
-        self.fd = os.open(path, os.O_RDONLY)
-        stack.callback(os.close, self.fd)
-        self.poll = select.poll()
-        self.poll.register(self.fd, select.POLLPRI)
-        self.value = self.read()
-
-    def read(self):
-        """The name of the error, when it has no content for now."""
-        try:
-            return os.pread(self.fd, 4096, 0).decode().strip()
-        except OSError as error:
-            return errno.errorcode[error.errno]
-
-    def next(self):
-        """What it is when poll(2) says that it has changed."""
-        assert self.poll.poll(SOON_S * 1000), f"{self.path}: still {self.value}"
-        self.value = self.read()
-        return self.value
-
-    def wait(self, wanted):
-        while self.next() != wanted:
-            pass
-
-    def wait_other(self, than):
-        while self.next() == than:
-            pass
 
 
 def test_files_wake_poll(make_lio, make_volume, links):

@@ -15,7 +15,9 @@ from lab import fio, ghost, lio, network, topology
 from lab.disk import Direct, noise, same
 from lab.ghost import KIB, state
 from lab.istripectl import TOOL
-from lab.shell import read, run, wait_for, write
+from lab.polled import Polled
+from lab.shell import read, run, status, wait_for, write
+from lab.uevents import Uevents
 from scripted.ghost import Holder
 from scripted.scenario import Scenario
 
@@ -83,6 +85,67 @@ def test_a_ghost_comes_over_newer_data(lost, kernel_log):
     back(volume)
     same(holder.data[AT:AT + SIZE], newest, "what the target has")
     same(disk.read(AT, SIZE), newest, "what is read in the end")
+
+
+def test_events_tell_of_it(lost):
+    """With the default fence: a write waits, it goes on and its data are kept, they are written."""
+    volume, holder, disk, older, heal = lost
+    with Uevents() as events, contextlib.ExitStack() as stack:
+        file = Polled(volume.leg_sysfs(0) / "overlay_bytes", stack)
+        disk.write(AT, noise(SIZE, "newer"))
+        waiting = events.wait("WRITES_WAITING")
+        since = events.events.index(waiting)
+        kept, resumed = (events.wait(action, since=since) for action in
+                         ("OVERLAYS_KEPT", "WRITES_RESUMED"))
+        assert waiting.of(volume=volume.name, leg=0, path=0) and resumed.of(leg=0, path=0)
+        assert waiting["ISTRIPE_WAITING_WRITES"] == "1"
+        assert re.match("until a login through this path ends .* no other path can: .*portal group",
+                        waiting["ISTRIPE_REASON"])
+        assert kept.of(volume=volume.name, leg=0) and "ISTRIPE_PATH" not in kept
+        assert (kept["ISTRIPE_STATE"], kept["ISTRIPE_LIVE_PATHS"]) == ("degraded", "1")
+        assert "do not reset it" in kept["ISTRIPE_REASON"]
+        file.wait(str(SIZE))
+        carried_out(holder, older)
+        heal()
+        written = events.wait("OVERLAYS_WRITTEN", timeout_s=90)
+        assert written.of(leg=0) and "ISTRIPE_REASON" not in written
+        file.wait("0")
+        back(volume)
+        seen = [event.action for event in events.seen()]
+        assert [seen.count(action) for action in ("OVERLAYS_KEPT", "OVERLAYS_WRITTEN")] == [1, 1]
+
+
+def test_the_lost_path_is_taken_out(lost, links):
+    """Not while its target may carry out the write, and at once when somebody knows that it cannot.
+
+    Nothing of the path is left then, and it may come back.
+    """
+    volume, holder, disk, older, heal = lost
+    newer, leg, path = noise(SIZE, "newer"), volume.leg_sysfs(0), volume.path_sysfs(0, 0)
+    disk.write(AT, newer)
+    carried_out(holder, older)
+    command_timeout_ms = read(volume.config / "command_timeout_ms")
+    # It is waited for as long as a command and a login may take.
+    write(volume.config / "command_timeout_ms", 2000)
+    remove = (TOOL, "path", "remove", volume.name, "0", "0")
+    code, said = status(*remove)
+    assert code == 1 and "or keep their blocks from others" in said
+    write(volume.config / "command_timeout_ms", command_timeout_ms)
+    assert read(path / "ghost_writes") == "1" and read(leg / "overlay_bytes") == str(SIZE)
+    confirm = (TOOL, "path", "confirm", "--yes", volume.name, "0", "0")
+    wait_for("the session to be closed", lambda: not status(*confirm)[0], 30)
+    # The data that are still kept are the leg's.
+    run(*remove)
+    assert not path.exists()
+    same(disk.read(AT, SIZE), newer, "what is read")
+    wait_for("the data to be written", lambda: read(leg / "overlay_bytes") == "0", 60)
+    same(holder.data[AT:AT + SIZE], newer, "what the target has")
+    assert read(leg / "state") == "live"
+    heal()
+    run(TOOL, "path", "add", volume.name, "0", f"portal={links[0].portal()},nic={links[0].nic}")
+    wait_for("the path", lambda: read(path / "state") == "live", 60)
+    assert read(path / "ghost_writes") == "0"
+    same(disk.read(AT, SIZE), newer, "what is read")
 
 
 def test_the_ghost_comes_last(lost):

@@ -126,6 +126,24 @@ def test_events_without_a_change_of_a_state(volume, tmp_path):
         "PATH_ACCESS db 0 0|PATH_ACCESS|backoff|||standby"]
 
 
+def test_overlays_of_a_leg(volume, tmp_path):
+    """Whose uevents name no path."""
+    noted, program = tmp_path / "noted", tmp_path / "program"
+    program.write_text(f'#!/bin/sh\necho "$*|$ISTRIPE_PATH|$ISTRIPE_REASON" >>{noted}\n')
+    program.chmod(0o755)
+    begun, over = (uevents(volume, event).replace("|ISTRIPE_PATH=0", "") for event in (
+        ("OVERLAYS_KEPT", "|ISTRIPE_REASON=do not reset it"), ("OVERLAYS_WRITTEN", "")))
+    steps(volume, begun, over)
+    out, _ = volume.run("monitor", "--program", program, "--exec", "/bin/false")
+    assert [line.split(" ", 1)[1] for line in out.splitlines()] == [
+        "db leg 0: OVERLAYS_KEPT: do not reset it", "db leg 0: OVERLAYS_WRITTEN"]
+    assert noted.read_text().splitlines() == ["OVERLAYS_KEPT db 0||do not reset it",
+                                              "OVERLAYS_WRITTEN db 0||"]
+    steps(volume, begun)
+    event, = (json.loads(line) for line in volume.run("monitor", "--json")[0].splitlines())
+    assert (event["event"], event["leg"], event["path"]) == ("OVERLAYS_KEPT", 0, None)
+
+
 def test_events_without_a_change_of_a_state_as_json(volume):
     steps(volume, uevents(volume, *WRITES))
     events = [json.loads(line) for line in volume.run("monitor", "--json")[0].splitlines()]

@@ -177,13 +177,14 @@ static void uevent_tell(const struct command_line *line, const struct uevent *ue
 	char *writes = uevent_value(uevent, "ISTRIPE_WAITING_WRITES");
 	char *access = uevent_value(uevent, "ISTRIPE_ACCESS_STATE");
 	bool of_access = !strcmp(action, "PATH_ACCESS");
+	bool of_leg = !strncmp(action, "OVERLAYS_", strlen("OVERLAYS_"));
 	struct state state = {
 		.volume = uevent_value(uevent, "ISTRIPE_VOLUME"), .leg = atoi(leg),
-		.path = atoi(path), .state = uevent_value(uevent, "ISTRIPE_STATE"),
+		.path = of_leg ? STATES_NONE : atoi(path), .state = uevent_value(uevent, "ISTRIPE_STATE"),
 		.reason = uevent_value(uevent, "ISTRIPE_REASON"),
 	};
 
-	if (of_access || !strncmp(action, "WRITES_", strlen("WRITES_")))
+	if (of_access || of_leg || !strncmp(action, "WRITES_", strlen("WRITES_")))
 		change_tell(line, &(struct change) {
 			.state = &state, .old = state.state, .event = action, .keeps_state = true,
 			.writes = writes, .access = of_access ? access : "",

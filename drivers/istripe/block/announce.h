@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Announcements of changes: of the state of a path, a leg or the volume, of a target port's access
- * state, and of the number of writes that wait for a fence.
+ * state, of the number of writes that wait for a fence, and of whether a leg has overlays.
  *
  * An announcement does not say what has changed. The listener, in the control layer, compares all
  * states with those that it knows: so a change of state may be announced from any context, and none

@@ -176,6 +176,8 @@ void istripe_overlays_create(struct istripe_nexus *nexus)
 	} while (made);
 	missing = overlays_missing(nexus);
 	if (count)
+		istripe_announce(&leg->volume->announce);
+	if (count)
 		pr_warn("%s: ghost_timeout_ms is over: writes of other data to the blocks of %u lost write(s) go on, and istripe keeps their data in memory, too, until the lost session is known to be dead: do not reset this host\n",
 			nexus->label, count);
 	if (missing)

@@ -181,9 +181,11 @@ static void overlays_work(struct work_struct *work)
 		queue_delayed_work(istripe_overlay_wq, &overlays->work,
 				   msecs_to_jiffies(delay_ms));
 	spin_unlock_bh(&leg->lock);
-	if (before && !READ_ONCE(overlays->count))
-		pr_info("%s/%u: the data that were kept in memory have been written\n",
-			leg->volume->name, leg->index);
+	if (!before || READ_ONCE(overlays->count))
+		return;
+	pr_info("%s/%u: the data that were kept in memory have been written\n",
+		leg->volume->name, leg->index);
+	istripe_announce(&leg->volume->announce);
 }
 
 /* Nobody queues the work any more. Returns whether copies may be written. */

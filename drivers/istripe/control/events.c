@@ -92,6 +92,7 @@ struct path_told {
 struct leg_told {
 	struct kobject *kobj;
 	enum istripe_leg_state state;
+	bool overlays;
 	struct path_told paths[ISTRIPE_PATHS_MAX];
 };
 
@@ -408,6 +409,36 @@ static void leg_add_reason(struct event *event, const struct istripe_leg *leg)
 	}
 }
 
+static struct event *leg_event_begin(struct istripe_events *events, const struct istripe_leg *leg,
+				     const char *action, enum istripe_leg_state state)
+{
+	struct event *event = event_begin(events, action);
+
+	event_add(event, "ISTRIPE_LEG=%u", leg->index);
+	event_add(event, "ISTRIPE_STATE=%s", istripe_leg_state_name(state));
+	event_add(event, "ISTRIPE_LIVE_PATHS=%u", leg_live_paths(leg));
+	return event;
+}
+
+static void leg_tell_overlays(struct istripe_events *events, const struct istripe_leg *leg,
+			      enum istripe_leg_state state)
+{
+	struct leg_told *told = &events->legs[leg->index];
+	bool overlays = READ_ONCE(leg->overlays.count);
+	struct event *event;
+
+	if (overlays == told->overlays)
+		return;
+	notify(told->kobj, "overlay_bytes");
+	event = leg_event_begin(events, leg, overlays ? "OVERLAYS_KEPT" : "OVERLAYS_WRITTEN",
+				state);
+	if (overlays)
+		event_add(event,
+			  "ISTRIPE_REASON=newer data of blocks of lost writes are in this host's memory: do not reset it, and let no other host write to this LUN, until OVERLAYS_WRITTEN");
+	if (event_end(events))
+		told->overlays = overlays;
+}
+
 static void leg_tell_state(struct istripe_events *events, struct istripe_leg *leg,
 			   enum istripe_leg_state state)
 {
@@ -418,10 +449,7 @@ static void leg_tell_state(struct istripe_events *events, struct istripe_leg *le
 		notify(told->kobj, "state");
 	if (state == told->state)
 		return;
-	event = event_begin(events, leg_actions[state]);
-	event_add(event, "ISTRIPE_LEG=%u", leg->index);
-	event_add(event, "ISTRIPE_STATE=%s", istripe_leg_state_name(state));
-	event_add(event, "ISTRIPE_LIVE_PATHS=%u", leg_live_paths(leg));
+	event = leg_event_begin(events, leg, leg_actions[state], state);
 	if (state != ISTRIPE_LEG_LIVE)
 		leg_add_reason(event, leg);
 	if (event_end(events))
@@ -441,6 +469,7 @@ static enum istripe_leg_state leg_tell(struct istripe_events *events, struct ist
 		if (path)
 			path_tell(events, path);
 	}
+	leg_tell_overlays(events, leg, state);
 	leg_tell_state(events, leg, state);
 	srcu_read_unlock(&leg->srcu, section);
 	return state;

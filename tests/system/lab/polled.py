@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Files of sysfs that poll(2) tells of."""
+
+import errno
+import os
+import select
+
+SOON_S = 20
+
+
+class Polled:
+    """One of them; value: what it was when it was last read."""
+
+    def __init__(self, path, stack):
+        self.path = path
+        self.fd = os.open(path, os.O_RDONLY)
+        stack.callback(os.close, self.fd)
+        self.poll = select.poll()
+        self.poll.register(self.fd, select.POLLPRI)
+        self.value = self.read()
+
+    def read(self):
+        """The name of the error, when it has no content for now."""
+        try:
+            return os.pread(self.fd, 4096, 0).decode().strip()
+        except OSError as error:
+            return errno.errorcode[error.errno]
+
+    def next(self):
+        """What it is when poll(2) says that it has changed."""
+        assert self.poll.poll(SOON_S * 1000), f"{self.path}: still {self.value}"
+        self.value = self.read()
+        return self.value
+
+    def wait(self, wanted):
+        while self.next() != wanted:
+            pass
+
+    def wait_other(self, than):
+        while self.next() == than:
+            pass
