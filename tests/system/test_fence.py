@@ -154,12 +154,19 @@ def test_other_portal_groups(servers, make_volume, links, kernel_log):
     assert [volume.fenced_through(path) for path in range(2)] == [[], []]
     assert group.format(2, 0, 1) in run(TOOL, "status", volume.name)
     undisturbed(volume)
+    # Of the leg as it is then: two of three paths lead to the second group.
+    code, told = status(TOOL, "path", "add", volume.name, "0",
+                        f"portal={links[0].address}:{PORTS[1]},nic={links[0].nic}")
+    assert code == 0 and f"{volume.name}: leg 0 path 2\n" in told
+    assert f"{volume.name} leg 0: no other path can end lost writes of path 0 (" in told
+    assert (volume.fenced_through(0), volume.fenced_through(1)) == ([], [2])
     write(volume.leg / "fence", "path")
     assert [read(path / "unproven") for path in paths] == ["", ""]
     # In sysfs it is said first.
     said = "no path leads to the same portal group"
     wait_for("both lines", lambda: len(kernel_log.matching(said)) >= 2)
     assert len(kernel_log.matching(said)) == 2
+    assert "warning" not in status(TOOL, "path", "remove", volume.name, "0", "2")[1]
 
 
 def test_two_names(servers, make_volume, links, kernel_log):
@@ -941,6 +948,10 @@ def test_what_was_left_is_not_forgotten_with_its_path(unfenced, links):
     volume.path.mkdir()
     for name in filter(before.get, names):
         write(volume.path / name, before[name])
+    code, out = status(TOOL, "path", "confirm", "--yes", volume.name, "0", "0")
+    assert code == 1 and "leg 0, path 0: writes were left" in out
+    assert f"istripectl delete --force {volume.name}" in out
+    assert read(volume.leg / "unfenced") == "0"
     write(volume.leg / "fence", "path")
     with pytest.raises(EnableError, match="leg 0 path 0 has left writes"):
         volume.enable()
