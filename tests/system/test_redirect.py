@@ -7,10 +7,11 @@ import pytest
 
 from lab import lio, network, tgt
 from lab.disk import Direct, noise, same
-from lab.ghost import Write
+from lab.ghost import AT, Write, held_write, release, state, volume_over
 from lab.istripe import EnableError, Named
 from lab.shell import read, wait_for
-from scripted.scenario import Scenario
+from scripted.ghost import hold
+from scripted.scenario import HONEST, Scenario
 from scripted.scsi import READ_16, WRITE_16
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -95,6 +96,54 @@ def test_each_login_is_redirected(make_server, make_volume, links):
     assert balancer.target.run.hits == rounds + 1
     assert len(target.sessions) == 1
     assert balancer.violations() == [] and server.violations() == []
+
+
+def test_two_paths_are_redirected(make_server, make_volume, links, kernel_log):
+    """To another portal at each login, all in one portal group: one path ends the session of another.
+
+    The logins that prove and do so go to the portals where the sessions are, not to the balancer.
+    """
+    balancer, here, there = make_server(), make_server(), make_server()
+    turns = {link.address: itertools.cycle(ports) for link, ports in
+             zip(links, ([here.port, there.port], [there.port, here.port]))}
+    sent = []
+
+    async def send_on(_run, conn, pdu):
+        address = conn.writer.get_extra_info("sockname")[0]
+        sent.append(f"{address}:{next(turns[address])}")
+        await conn.refuse(pdu, 0x0101, [("TargetAddress", f"{sent[-1]},1")])
+        return True
+
+    def portal(path):
+        return read(volume.path_sysfs(0, path) / "connections" / "0" / "remote_address")
+
+    target = here.load(Scenario("ghost", hooks={"on_command": hold}))
+    # One target with two ports, by two servers.
+    there.load(HONEST).connected = target.connected
+    balancer.load(Scenario("balances", hooks={"on_login": send_on}))
+    volume = volume_over(make_volume, links, [balancer.port] * 2, target, fence="auto")
+    with Direct(volume.enable()) as disk:
+        volume.wait_proven()
+        assert len(sent) == 2 and {portal(0), portal(1)} == set(sent)
+        here.arm()
+        writer = held_write(disk, target, noise(4 * KIB, 1))
+        links[0].set_up(False)
+        try:
+            writer.finish()
+            wait_for("the end of the lost session",
+                     lambda: read(volume.path_sysfs(0, 0) / "ghost_writes") == "0", 60)
+            assert kernel_log.matching("the old session is ended through")
+            assert len(sent) == 2 and read(volume.path_sysfs(0, 0) / "state") != "live"
+            disk.write(AT, noise(4 * KIB, 2))
+        finally:
+            links[0].set_up(True)
+        release(here, target)
+        assert "carried out" not in target.run.memory
+        same(disk.read(AT, 4 * KIB), noise(4 * KIB, 2), "the data on the disk")
+        wait_for("both paths", lambda: state(volume) == "live", 60)
+        assert len(sent) > 2 and portal(0) == sent[-1]
+        volume.wait_proven()
+    assert [server.violations() for server in (balancer, here, there)] == [[], [], []]
 
 
 OTHER_GROUP = "portal is in portal group 2, expected was 1"
