@@ -42,6 +42,8 @@ from scripted.scenario import HONEST, Scenario
 PATH = {"login_timeout_ms": 10000, "default_time2wait": 0}
 #: A state that nobody tells of is found within half a minute while I/O goes on.
 FOUND_S = 60
+#: So long after it was taken the LUN is handed back at the earliest.
+BACK_S = 30
 #: While I/O waits, ports are asked every 1.5 s.
 SOON_S = 20
 
@@ -506,7 +508,7 @@ def test_superblocks(alua):
 
 
 def test_preferred(alua):
-    """With failover, of two that are as good."""
+    """With failover, of two that are as good; the other policies use both."""
     volume, groups, _ = alua(OPTIMIZED, OPTIMIZED, preferred=1, policy="failover")
     # Not all targets know the extended header.
     groups.transition_s = None
@@ -515,6 +517,11 @@ def test_preferred(alua):
         works(disk, 1)
         assert groups.ports[0].served == before[0]
         assert read(volume.path_sysfs(0, 1) / "preferred") == "1"
+        for seed, policy in enumerate(("round-robin", "interleave", "weighted"), 2):
+            write(volume.leg / "policy", policy)
+            before = served(groups)
+            works(disk, seed)
+            assert all(now > then for now, then in zip(served(groups), before)), policy
 
 
 def test_the_last_that_serves_is_lost(alua, links):
@@ -766,7 +773,7 @@ def test_not_handed_over_by_the_first_path_that_is_back(alua, reader):
 
 
 def test_handed_back_to_the_preferred_port(alua, reader):
-    """When it has been back for half a minute."""
+    """Half a minute after the request before, and not sooner: by the target's clock."""
     volume, groups, _ = alua(OPTIMIZED, STANDBY, preferred=0)
     groups.tpgs = EXPLICIT
     each = reader(volume.enable())
@@ -779,6 +786,8 @@ def test_handed_back_to_the_preferred_port(alua, reader):
     wait_access(volume, 0, "active/optimized")
     each.goes_on()
     assert groups.wanted == [1, 0]
+    # Counted from the answer to the first one. A tick earlier for the sake of rounding.
+    assert groups.wanted_at[1] - groups.wanted_at[0] > BACK_S - 0.1
     assert each.errors == []
 
 

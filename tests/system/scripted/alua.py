@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """A LUN behind several target port groups (ALUA): ports of one disk, with access states."""
 
+import time
+
 from scripted.scsi import (
     INQUIRY,
     INVALID_FIELD,
@@ -49,8 +51,8 @@ class Groups:
         self.tpgs = IMPLICIT
         #: {port: the same}, where it is something else.
         self.tpgs_of = {}
-        #: Requests to make a group optimized: its index; and whether they fail.
-        self.wanted = []
+        #: Requests to make a group optimized: its index, and when; and whether they fail.
+        self.wanted, self.wanted_at = [], []
         self.fails = False
         data = bytearray(size_bytes)
         self.ports = [Port(self, index, data) for index in range(len(states))]
@@ -65,6 +67,7 @@ class Groups:
     def hand_over(self, index):
         """As an array does whose LUNs are with one controller at a time."""
         self.wanted.append(index)
+        self.wanted_at.append(time.monotonic())
         if self.fails:
             return Result.check(*SET_FAILED)
         self.set(*(OPTIMIZED if each == index else STANDBY for each in range(len(self.states))))
