@@ -7,7 +7,7 @@ import stat
 
 import pytest
 
-from lab import istripe
+from lab import istripe, settings
 from lab.kernel import ATOMIC_WRITES
 from lab.shell import read, run, write
 
@@ -99,12 +99,7 @@ PATH = {
     "receive_buffer_bytes": ("0", _BUFFERS, _NO_BUFFERS),
 }
 
-LIVE = {("volume", "command_timeout_ms"), ("volume", "recovery_timeout_ms"), ("leg", "policy"),
-        ("leg", "fence"), ("leg", "fence_timeout_ms"), ("leg", "ghost_timeout_ms"),
-        ("leg", "alua"), *(("path", name) for name in (
-            "weight", "login_timeout_ms", "ping_interval_ms", "ping_timeout_ms",
-            "login_retry_max_ms", "dscp", "priority", "congestion_control", "user_timeout_ms",
-            "send_buffer_bytes", "receive_buffer_bytes"))}
+LIVE = {(level, name) for level, name, *_ in settings.LIVE}
 SECRETS = ("chap_secret", "chap_mutual_secret")
 #: Of a volume that has not been up all of them say nothing.
 READ_ONLY = {"volume": {"device", "last_error"}, "leg": {"unfenced"}}

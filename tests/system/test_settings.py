@@ -12,32 +12,12 @@ from contextlib import contextmanager
 import pytest
 
 from lab import lio, network
+from lab.settings import LIVE
 from lab.shell import read, wait_for, write
 
 MIB = 1 << 20
 PATH = {"default_time2wait": 0, "login_timeout_ms": 60000}
 NO_WAIT = {"DefaultTime2Wait": 0}
-#: Every live setting: (level, name, a value that is not the default, a bad one).
-LIVE = [
-    ("volume", "command_timeout_ms", "20000", "999"),
-    ("volume", "recovery_timeout_ms", "-1", "-2"),
-    ("leg", "policy", "failover", "random"),
-    ("leg", "fence", "auto", "none"),
-    ("leg", "fence_timeout_ms", "9000", "-2"),
-    ("leg", "ghost_timeout_ms", "9000", "-2"),
-    ("leg", "alua", "off", "explicit"),
-    ("path", "weight", "7", "1001"),
-    ("path", "login_timeout_ms", "9000", "99"),
-    ("path", "ping_interval_ms", "1500", "3600001"),
-    ("path", "ping_timeout_ms", "4000", "99"),
-    ("path", "login_retry_max_ms", "5000", "999"),
-    ("path", "dscp", "46", "64"),
-    ("path", "priority", "5", "8"),
-    ("path", "congestion_control", "reno", "nonesuch"),
-    ("path", "user_timeout_ms", "60000", "-1"),
-    ("path", "send_buffer_bytes", "262144", "4095"),
-    ("path", "receive_buffer_bytes", "131072", "1"),
-]
 
 
 @pytest.fixture
