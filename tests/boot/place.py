@@ -112,14 +112,14 @@ class Lab:
 
     # A second target, which may die alone
 
-    def lun(self, number, daemon):
-        """A LUN of the one or the other target."""
-        file = f"/run/lun{number}"
+    def lun(self, number, daemon, tid=1):
+        """A LUN of the one or the other target, or of another one."""
+        file = f"/run/lun{number}" if tid == 1 else f"/run/target{tid}-lun{number}"
         with open(file, "ab") as disk:
             disk.truncate(int(os.environ["OUTSIDE_LUN_MB"]) << 20)
-        self.admin("new", "logicalunit", "--tid", 1, "--lun", number, "--backing-store", file,
+        self.admin("new", "logicalunit", "--tid", tid, "--lun", number, "--backing-store", file,
                    daemon=daemon)
-        self.admin("update", "logicalunit", "--tid", 1, "--lun", number, "--params", NO_CACHE,
+        self.admin("update", "logicalunit", "--tid", tid, "--lun", number, "--params", NO_CACHE,
                    daemon=daemon)
 
     def second_start(self):

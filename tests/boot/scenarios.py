@@ -471,7 +471,7 @@ def required(lab):
     return figures
 
 
-SCENARIOS = {function.__name__: function for function in (
+OF_VOLUMES = {function.__name__: function for function in (
     fresh, one_dead, target_dead, reasons, required, cable, all_dead, all_silent, network_gone,
     reboots)}
 SHORT = ("fresh", "one_dead")

@@ -116,14 +116,11 @@ headers_install() {
 	debs_install "${files[@]}"
 }
 
-# $1: kernel release: what an administrator has who boots it and builds modules for it.
+# $1: kernel release: the kernel alone, as a bare Debian has it.
 kernel_install() {
 	local files
 
-	mapfile -t files < <({
-		kernel_debs "linux-image-$1"
-		kernel_debs "linux-headers-$1"
-	} | sort -u)
+	mapfile -t files < <(kernel_debs "linux-image-$1" | sort -u)
 	debs_install "${files[@]}"
 }
 
