@@ -376,6 +376,8 @@ def credential(machine):
                 f">{folder}/credential.conf && grep -vx {RIGHT_SECRET} {SECRET} && "
                 "systemctl daemon-reload && systemctl start istripe@log && "
                 f"grep -x live {state_file('log')}")
+    # The unit starts the mount at its end, and that would take back a stop.
+    machine.until("mountpoint -q /srv/log", MOUNT_S)
     machine.run(f"systemctl stop istripe@log && cp /root/log.conf {CONF} && "
                 f"rm -r {folder} /root/secret && systemctl daemon-reload")
 

@@ -38,7 +38,8 @@ static bool state_wanted(const char *name)
 static bool fence_wanted(const char *name)
 {
 	static const char *const names[] = {
-		"state", "fence", "fence_timeout_ms", "fenced_through", "unproven", "legs", "paths", NULL
+		"state", "fence", "fence_timeout_ms", "fenced_through", "unproven", "legs", "paths",
+		NULL
 	};
 
 	return text_listed(names, name) || isdigit((unsigned char)*name);

@@ -180,7 +180,8 @@ static void uevent_tell(const struct command_line *line, const struct uevent *ue
 	bool of_leg = !strncmp(action, "OVERLAYS_", strlen("OVERLAYS_"));
 	struct state state = {
 		.volume = uevent_value(uevent, "ISTRIPE_VOLUME"), .leg = atoi(leg),
-		.path = of_leg ? STATES_NONE : atoi(path), .state = uevent_value(uevent, "ISTRIPE_STATE"),
+		.path = of_leg ? STATES_NONE : atoi(path),
+		.state = uevent_value(uevent, "ISTRIPE_STATE"),
 		.reason = uevent_value(uevent, "ISTRIPE_REASON"),
 	};
 

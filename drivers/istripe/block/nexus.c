@@ -381,7 +381,8 @@ static int nexus_publish(struct istripe_nexus *nexus, struct istripe_reason *why
 	if (nexus->ops->admit(nexus))
 		return 0;
 	nexus_withdraw(nexus);
-	istripe_reason_set(why, "logged in while superblocks were read, or keys of reservations changed: once more");
+	istripe_reason_set(why,
+			   "logged in while superblocks were read, or keys of reservations changed: once more");
 	return -EAGAIN;
 }
 

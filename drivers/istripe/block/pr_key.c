@@ -76,8 +76,8 @@ void istripe_pr_key_preempted(struct istripe_nexus *nexus)
 static int joining_ask(const struct joining *joining, const u8 *cdb, u32 bytes, bool write)
 {
 	const struct istripe_task *task = &joining->session->internal.task;
-	int ret = istripe_lun_ask(joining->session, &joining->nexus->found.address, cdb, bytes, write,
-				  ISTRIPE_LUN_ASKED, false, joining->deadline);
+	int ret = istripe_lun_ask(joining->session, &joining->nexus->found.address, cdb, bytes,
+				  write, ISTRIPE_LUN_ASKED, false, joining->deadline);
 
 	if (ret == -EIO && task->status == SAM_STAT_RESERVATION_CONFLICT)
 		return SAM_STAT_RESERVATION_CONFLICT;
@@ -164,7 +164,8 @@ static int joining_end(const struct joining *joining, u32 changes, int ret,
 			"the LUN has more keys than can be read" : istripe_error_words(ret));
 		return 0;
 	case -EAGAIN:
-		istripe_reason_set(why, "keys of reservations were changed during the login: once more");
+		istripe_reason_set(why,
+				   "keys of reservations were changed during the login: once more");
 		return ret;
 	default:
 		istripe_reason_set(why, "cannot register reservation key 0x%llx: %s", joining->key,
