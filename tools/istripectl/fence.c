@@ -23,12 +23,12 @@ bool fence_is_given_up(const struct settings *leg)
 
 const char *fence_why(const struct settings *leg)
 {
-	if (fence_is_given_up(leg))
-		return "writes that are lost with it are sent again without a fence: "
-		       "an old one may overwrite newer data";
-	return "writes that are lost with it are not known to be over until it is back, and newer "
-	       "data of their blocks are in this host's memory until then: "
-	       "Documentation/usage.rst, When a path is lost";
+	static const char *const words[] = {
+		"writes that are lost with it are not known to be over until it is back, and newer data of their blocks are in this host's memory until then: Documentation/usage.rst, When a path is lost",
+		"writes that are lost with it are sent again without a fence: an old one may overwrite newer data",
+	};
+
+	return words[fence_is_given_up(leg)];
 }
 
 const char *fence_next(const struct settings *leg)
