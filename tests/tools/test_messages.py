@@ -61,7 +61,8 @@ PARTS = re.compile(
     r"|^no other port takes|^the access state of its port|^refuses LOGICAL|^does not know LOGICAL"
     r"|once more$|^data offset in sectors|is ..., on leg|^commands time out, and so do aborts"
     r"|^superblock was not read|^fence is set to path$|^I/O to the same blocks$"
-    r"|^fence_timeout_ms is over, or$|^no answer to PERSISTENT")
+    r"|^fence_timeout_ms is over, or$|^no answer to PERSISTENT|^another host has preempted"
+    r"|^the LUN does not list it|^the LUN has more keys")
 
 
 def test_every_reason_is_in_the_page():

@@ -433,8 +433,8 @@ static void leg_tell_overlays(struct istripe_events *events, const struct istrip
 	event = leg_event_begin(events, leg, overlays ? "OVERLAYS_KEPT" : "OVERLAYS_WRITTEN",
 				state);
 	if (overlays)
-		event_add(event,
-			  "ISTRIPE_REASON=newer data of blocks of lost writes are in this host's memory: do not reset it, and let no other host write to this LUN, until OVERLAYS_WRITTEN");
+		event_add(event, "ISTRIPE_REASON=%s",
+			  "newer data of blocks of lost writes are in this host's memory: do not reset it, and let no other host write to this LUN, until OVERLAYS_WRITTEN");
 	if (event_end(events))
 		told->overlays = overlays;
 }
