@@ -175,11 +175,11 @@ void istripe_overlays_create(struct istripe_nexus *nexus)
 			istripe_overlay_free(overlay);
 	} while (made);
 	missing = overlays_missing(nexus);
-	if (count)
+	if (count) {
 		istripe_announce(&leg->volume->announce);
-	if (count)
 		pr_warn("%s: ghost_timeout_ms is over: writes of other data to the blocks of %u lost write(s) go on, and istripe keeps their data in memory, too, until the lost session is known to be dead: do not reset this host\n",
 			nexus->label, count);
+	}
 	if (missing)
 		pr_warn_ratelimited("%s: ghost_timeout_ms is over: data for the blocks of %u lost write(s) cannot be kept in memory: writes of other data to them go on waiting\n",
 				    nexus->label, missing);

@@ -29,11 +29,16 @@ void istripe_pr_key_init(struct istripe_leg *leg)
 	mutex_init(&leg->pr_key.lock);
 }
 
-void istripe_pr_key_change_begin(struct istripe_leg *leg)
+static void changes_count(struct istripe_leg *leg)
 {
 	spin_lock_bh(&leg->lock);
 	leg->pr_key.changes++;
 	spin_unlock_bh(&leg->lock);
+}
+
+void istripe_pr_key_change_begin(struct istripe_leg *leg)
+{
+	changes_count(leg);
 }
 
 void istripe_pr_key_set(struct istripe_leg *leg, u64 key)
@@ -45,7 +50,7 @@ void istripe_pr_key_set(struct istripe_leg *leg, u64 key)
 
 void istripe_pr_key_change_end(struct istripe_leg *leg)
 {
-	istripe_pr_key_change_begin(leg);
+	changes_count(leg);
 	istripe_leg_wake(leg);
 }
 

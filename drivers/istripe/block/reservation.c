@@ -327,28 +327,12 @@ static bool volume_has_ghosts(const struct istripe_volume *volume)
 	return has;
 }
 
-static void volume_change_begin(struct istripe_volume *volume)
+static void volume_each_leg(struct istripe_volume *volume, void (*call)(struct istripe_leg *leg))
 {
 	u32 i;
 
 	for (i = 0; i < volume->leg_count; i++)
-		istripe_pr_key_change_begin(volume->legs[i]);
-}
-
-static void volume_change_end(struct istripe_volume *volume)
-{
-	u32 i;
-
-	for (i = 0; i < volume->leg_count; i++)
-		istripe_pr_key_change_end(volume->legs[i]);
-}
-
-static void volume_resend(struct istripe_volume *volume)
-{
-	u32 i;
-
-	for (i = 0; i < volume->leg_count; i++)
-		istripe_leg_resend(volume->legs[i]);
+		call(volume->legs[i]);
 }
 
 /* has_keys is set first: a nexus that comes or stays meanwhile would lack the keys. */
@@ -359,7 +343,7 @@ static int volume_reserve_keys(struct istripe_volume *volume, const struct reser
 
 	WRITE_ONCE(volume->has_keys, had || what->keys);
 	if (what->registers)
-		volume_change_begin(volume);
+		volume_each_leg(volume, istripe_pr_key_change_begin);
 	/*
 	 * Either we see the nexus as one that comes or leaves, or the code that changes it sees
 	 * has_keys and the change.
@@ -373,10 +357,10 @@ static int volume_reserve_keys(struct istripe_volume *volume, const struct reser
 		ret = volume_reserve(volume, what);
 	}
 	if (what->registers)
-		volume_change_end(volume);
+		volume_each_leg(volume, istripe_pr_key_change_end);
 	WRITE_ONCE(volume->has_keys, ret ? had : what->keys);
 	if (!volume->has_keys)
-		volume_resend(volume);
+		volume_each_leg(volume, istripe_leg_resend);
 	return ret;
 }
 
