@@ -810,6 +810,18 @@ def test_down_looks_for_writes_that_were_left(tool, left):
     assert tool.run("down", "--force", "db") == ("", "")
 
 
+def test_down_does_not_wait_for_a_leg_without_paths(tool):
+    """They have been away for longer than I/O waits for them: a system that stops goes on."""
+    tool.run("create", "db", "--leg", LEG)
+    make_live(tool)
+    leg = "sys/block/istripe0/istripe/legs/0"
+    tool.put(f"{leg}/state", "failed")
+    tool.put(f"{leg}/paths/0/ghost_writes", "2")
+    (tool.tree / "db/legs/0/unfenced").write_text("0\n")
+    err = tool.run("down", "db", code=1)[1]
+    assert "waits" not in err and "no other host may write to this LUN" in err
+
+
 # Tables
 
 def test_columns(tool):

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "alloc.h"
@@ -141,11 +142,18 @@ static unsigned long ghosts_sum(const struct live *live)
 	return sum;
 }
 
+/* Of legs that have a path, or had one so short a time ago that I/O still waits for one. */
 static unsigned long ghosts_count(const char *device)
 {
+	const struct live *legs;
 	struct live live = { 0 };
-	unsigned long ghosts = live_read(device, &live) ? 0 : ghosts_sum(&live);
+	unsigned long ghosts = 0;
+	size_t i;
 
+	legs = live_read(device, &live) ? NULL : live_child(&live, "legs");
+	for (i = 0; legs && i < legs->child_count; i++)
+		if (strcmp(settings_value(&legs->children[i].values, "state"), "failed"))
+			ghosts += ghosts_sum(&legs->children[i]);
 	live_free(&live);
 	return ghosts;
 }
