@@ -14,14 +14,13 @@ PATHS = 2
 #: QEMU may run a breakpoint that the kernel has taken away again: tests/vm/boot. This one signature,
 #: and no other, is worth another attempt.
 EMULATOR_FAULT = re.compile(rb"int3: 0000 \[#1\]")
-BOOT_ATTEMPTS = 3
+ATTEMPTS = 3
 #: A table of nftables in the namespace of the target.
 FILTER = "boot"
 #: Without a write cache, as LUNs 3 and 4 of tests/vm/outside.
 NO_CACHE = "mode_page=8:0:18:0x10:0:0xff:0xff:0:0:0xff:0xff:0xff:0xff:0x80:0x14:0:0:0:0:0:0"
 SECOND = "iqn.2024-01.org.example.istripe:second"
 SECOND_PORTAL = f"{outside.SECOND_ADDRESS}:3261"
-#: Its LUNs and their files. To tgt a LUN is the same when it has the same number and file: the first
 #: Its LUNs. tgt makes the identity of a LUN from numbers: LUN 4 is that of the first target, too.
 SHARED_LUN, OWN_LUN = 4, 6
 SECOND_START_S = 60
@@ -59,14 +58,21 @@ class Lab:
             raise Failed(f"{' '.join(map(str, words))}: {done.stderr.strip()}")
         return done.stdout
 
+    def console_size(self):
+        return self.console.stat().st_size
+
+    def emulator_failed(self, since):
+        """Since the console had this size."""
+        return EMULATOR_FAULT.search(self.console.read_bytes()[since:])
+
     def boot(self, cables=(True, True)):
         """Boots; returns the machine as soon as its agent is there."""
-        for _ in range(BOOT_ATTEMPTS - 1):
-            begin = self.console.stat().st_size
+        for _ in range(ATTEMPTS - 1):
+            begin = self.console_size()
             try:
                 return self.boot_once(cables)
             except Failed:
-                if not EMULATOR_FAULT.search(self.console.read_bytes()[begin:]):
+                if not self.emulator_failed(begin):
                     raise
         return self.boot_once(cables)
 

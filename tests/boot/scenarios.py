@@ -376,9 +376,9 @@ def credential(machine):
                 f">{folder}/credential.conf && grep -vx {RIGHT_SECRET} {SECRET} && "
                 "systemctl daemon-reload && systemctl start istripe@log && "
                 f"grep -x live {state_file('log')}")
-    # The unit starts the mount at its end, and that would take back a stop.
+    # The unit starts the mount at its end, and a volume in use does not stop.
     machine.until("mountpoint -q /srv/log", MOUNT_S)
-    machine.run(f"systemctl stop istripe@log && cp /root/log.conf {CONF} && "
+    machine.run(f"umount /srv/log && systemctl stop istripe@log && cp /root/log.conf {CONF} && "
                 f"rm -r {folder} /root/secret && systemctl daemon-reload")
 
 
