@@ -103,7 +103,7 @@ def works(disk, seed, rounds=16):
         same(disk.read(at * 64 * KIB, 64 * KIB), data, "what was read")
 
 
-def test_optimized_first(alua, links):
+def test_optimized_first(alua, links, kernel_log):
     """A port that is not optimized gets I/O when there is no other."""
     volume, groups, servers = alua(OPTIMIZED, NON_OPTIMIZED)
     with Direct(volume.enable()) as disk:
@@ -113,7 +113,9 @@ def test_optimized_first(alua, links):
         assert groups.ports[1].served == before[1]
         assert [access(volume, path) for path in range(2)] == [
             "active/optimized", "active/non-optimized"]
-        assert read(volume.path_sysfs(0, 1) / "port_group") == str(Groups.FIRST + 1)
+        group = read(volume.path_sysfs(0, 1) / "port_group")
+        assert group == str(Groups.FIRST + 1)
+        assert kernel_log.matching(rf"/0/1: its target port is active/non-optimized \(group {group}\)")
         assert read(volume.path_sysfs(0, 1) / "preferred") == "0"
         assert state(volume) == "live"
         killed(links[0], servers[0].port)
@@ -253,7 +255,7 @@ def test_nobody_tells(alua):
     undisturbed(volume)
 
 
-def test_not_listed_for_a_while(alua):
+def test_not_listed_for_a_while(alua, kernel_log):
     """Whose state is not told counts as optimized, but is asked again, by a message and by time."""
     volume, groups, _ = alua(OPTIMIZED, NON_OPTIMIZED)
 
@@ -279,6 +281,7 @@ def test_not_listed_for_a_while(alua):
         unlisted(disk)
         wait_access(volume, 1, "active/non-optimized", FOUND_S)
         left_alone(disk)
+    assert len(kernel_log.matching("/0/1: its access state is not known any more")) == 2
     undisturbed(volume)
 
 

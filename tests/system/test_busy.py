@@ -88,7 +88,7 @@ OUTAGE = Scenario("outage", times=2, hooks={"on_command": lost_then_full})
 
 @pytest.mark.timeout_s(400)
 @pytest.mark.allow_log("I/O error, dev istripe", "the target that is always busy")
-def test_patience_is_for_busy_targets_only(make_server, make_volume, stock, links):
+def test_patience_is_for_busy_targets_only(make_server, make_volume, stock, links, kernel_log):
     """An outage takes none of it; a target that is never anything but busy uses it up."""
     lost, kept = links
     servers = [make_server() for _ in range(3)]
@@ -118,6 +118,7 @@ def test_patience_is_for_busy_targets_only(make_server, make_volume, stock, link
     assert (ours.run.hits, theirs.run.hits) == (2, 2)
     assert failing.result(60) == errno.EIO
     assert failing.took_s > PATIENCE_S
+    assert kernel_log.matching("/0: the LUN refuses all commands for too long")
 
 
 #: Statuses, sense data and iSCSI responses that say that something went wrong which may pass.

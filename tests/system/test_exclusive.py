@@ -66,8 +66,8 @@ def test_lun_of_another_volume(make_lio, make_volume, links, way):
     before = head(target.luns[1])
     path = {"portal": links[options.pop("link", 0)].portal(options.pop("ipv6", False))}
     second = make_volume(target, 1, name="second", lun=1, path=path, **options)
-    refused(second, "leg 0 is LUN naa.", "leg 0 of volume first",
-            enable=enable and (lambda: enable(second)))
+    refused(second, "leg 0 is LUN naa.",
+            "which is leg 0 of volume first already: that volume must be down first", enable=enable and (lambda: enable(second)))
     assert head(target.luns[1]) == before
     storage.drop_caches()
     assert storage.sha256(device, 4 * MIB) == written

@@ -424,7 +424,8 @@ def test_a_lost_write_does_not_wait_for_ever(holding, servers, links, kernel_log
             wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 60)
             writer.join(SETTLE_S)
             assert writer.is_alive(), "the write was sent again before the fence"
-            assert kernel_log.matching("or they fail after recovery_timeout_ms")
+            assert kernel_log.matching(
+                r": 1 write\(s\) wait until .*, or they fail after recovery_timeout_ms")
             writer.join(90)
             assert not writer.is_alive() and not writer.good
             assert [read(lost / name) for name in ("ghost_writes", "waiting_writes")] == ["1", "0"]

@@ -326,7 +326,7 @@ def test_half_way(make_lio, make_volume, server, links):
     assert server.violations() == []
 
 
-def test_a_superblock_that_is_lost(make_scripted, server, links):
+def test_a_superblock_that_is_lost(make_scripted, server, links, kernel_log):
     """With a session, perhaps still to be written: its path must not go before that is over.
 
     The other path would end that session, once it is proven that it can: here it may not.
@@ -365,6 +365,7 @@ def test_a_superblock_that_is_lost(make_scripted, server, links):
     target.disk.data.extend(bytes(4 * MIB))
     with pytest.raises(OSError):
         volume.rescan()
+    assert lines_with(kernel_log, "leg 0 path 0 was lost with a superblock that may still be written")
     assert volume.size_bytes() == size + 4 * MIB
     away[0] = False
     wait_for("both paths", lambda: state(volume) == "live", 60)
@@ -374,22 +375,41 @@ def test_a_superblock_that_is_lost(make_scripted, server, links):
     assert server.violations() == []
 
 
-def test_goes_down_meanwhile(make_scripted, server):
-    """A superblock that is not answered holds up neither the rescan nor the end for long."""
-    async def hook(run, conn, task):
-        if not at_super(task, WRITE_16) or not run.armed:
+@pytest.fixture
+def silent(make_scripted, server):
+    """A volume, its target, which does not answer writes of superblocks, and such writes so far."""
+    async def hook(run, _conn, task):
+        if not at_super(task, WRITE_16) or not run.strike():
             return False
         asked.append(task)
         await asyncio.sleep(3600)
         return True
 
     asked = []
-
     volume, target = make_scripted(Scenario("silent", hooks={"on_command": hook}), metadata="md")
     create(volume)
     write(volume.config / "command_timeout_ms", 2000)
     server.arm()
     target.disk.data.extend(bytes(4 * MIB))
+    return volume, asked
+
+
+def test_a_superblock_without_an_answer(silent, kernel_log):
+    """Its session is given up, and the next rescan does it."""
+    volume, asked = silent
+    size = volume.size_bytes()
+    with pytest.raises(OSError):
+        volume.rescan()
+    assert len(asked) == 1
+    assert lines_with(kernel_log, "no answer about the superblock")
+    wait_for("another session", lambda: volume.reconnects() >= 1 and state(volume) == "live", 60)
+    volume.rescan()
+    assert volume.size_bytes() == size + 4 * MIB
+
+
+def test_goes_down_meanwhile(silent):
+    """A superblock that is not answered holds up neither the rescan nor the end for long."""
+    volume, asked = silent
 
     def ask():
         with contextlib.suppress(OSError):

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """MD superblocks on the legs: made here or by mdadm, checked, and refused with a reason."""
 
+import asyncio
 import hashlib
+import re
 import shutil
 
 import pytest
@@ -9,6 +11,8 @@ import pytest
 from conftest import PATIENCE
 from lab import istripe, lio, md, network, storage
 from lab.shell import LabError, read, run, wait_for, write
+from scripted.scenario import Scenario
+from scripted.scsi import READ_16, WRITE_16, Result
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -159,7 +163,7 @@ OCCUPIED = {
 
 
 @pytest.mark.parametrize("what", OCCUPIED)
-def test_an_occupied_leg_is_not_overwritten(make_legs, make_md, what):
+def test_an_occupied_leg_is_not_overwritten(make_legs, make_md, kernel_log, what):
     occupy, name = OCCUPIED[what]
     target = make_legs(2)
     occupy(target.luns[1].file)
@@ -170,6 +174,7 @@ def test_an_occupied_leg_is_not_overwritten(make_legs, make_md, what):
     assert digests(target) == before
 
     create(volume, "force")
+    assert kernel_log.matching(rf"{volume.name}/1: it held {re.escape(name)}, overwritten")
     volume.disable()
     with md.loops(target.luns) as disks:
         for disk in disks:
@@ -318,6 +323,10 @@ def flip(file, offset):
     put(0, data)(file)
 
 
+def same_device(target, source, sink):
+    md.edit(target.luns[sink].file, device_uuid=md.Super(target.luns[source].file)["device_uuid"])
+
+
 def edit(leg, **fields):
     return lambda target: md.edit(target.luns[leg].file, **fields)
 
@@ -343,6 +352,15 @@ DAMAGE = {
                     "leg 1: data offset in sectors is 4096"),
     "members": (edit(0, raid_disks=5), "leg 0: number of members is 5, on leg 1 it is 4"),
     "spare": (edit(0, dev_number=100), "leg 0: not an active member of its array"),
+    "version": (edit(2, major_version=2), "leg 2: superblock is not of version 1.2"),
+    "newer format": (edit(1, pad0=1), "leg 1: superblock uses reserved bytes, a newer format"),
+    "feature": (edit(1, feature_map=1 << 14), "leg 1: superblock has an unsupported feature"),
+    "bad blocks": (edit(3, feature_map=8), "leg 3: bad-block log is not empty"),
+    "too many members": (edit(0, raid_disks=65), "leg 0: array has no or too many members"),
+    "odd data offset": (edit(1, data_offset=2049),
+                        "leg 1: data offset is in the superblock or not on 4 KiB"),
+    "device UUID": (lambda target: same_device(target, 1, 2),
+                    "leg 2: repeated, same device UUID as leg 1"),
 }
 
 
@@ -487,6 +505,50 @@ def test_a_copy_of_a_volume(make_legs, make_md):
     storage.drop_caches()
     device = make_md(copies, 2).enable()
     assert storage.sha256(device, size) == written
+
+
+# What the target does not do
+
+
+def at(opcode, where):
+    """Whether a task has this opcode and first block."""
+    return lambda task: task.opcode == opcode and int.from_bytes(task.cdb[2:10], "big") * 512 == where
+
+
+def test_a_superblock_that_cannot_be_read(make_scripted, server, kernel_log):
+    """The path logs in again until it can, and goes on."""
+    async def hook(run, conn, task):
+        if not at(READ_16, md.SUPER_AT)(task) or not run.strike():
+            return False
+        conn.session.tasks.pop(task.itt, None)
+        await run.target.respond(conn, task, Result.check(3, 0x11, 0))
+        return True
+
+    volume, target = make_scripted(Scenario("unreadable", hooks={"on_command": hook}), metadata="md")
+    create(volume)
+    server.arm()
+    network.kill_connections()
+    wait_for("the second login", lambda: volume.reconnects() >= 1 and volume.state() == "live", 60)
+    assert target.run.hits == 1
+    assert kernel_log.matching("cannot read the superblock")
+
+
+def test_a_wipe_without_an_answer(make_scripted, server, kernel_log):
+    """Its session is given up, and so is the array; later it can be made."""
+    async def hook(run, _conn, task):
+        if not at(WRITE_16, 0)(task) or not run.strike():
+            return False
+        await asyncio.sleep(3600)
+        return True
+
+    volume, target = make_scripted(Scenario("silent", hooks={"on_command": hook}), metadata="md")
+    target.disk.data[:4] = b"XFSB"
+    server.arm()
+    with pytest.raises(istripe.EnableError):
+        create(volume, "force")
+    assert target.run.hits == 1
+    assert kernel_log.matching("lost while old signatures were overwritten")
+    create(volume, "force")
 
 
 # Several paths to a leg

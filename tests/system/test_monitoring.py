@@ -4,15 +4,15 @@
 import contextlib
 import importlib.util
 import json
+import os
 import re
-import shutil
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from lab import fio, istripe, network
+from lab import fio, istripe, network, pages
 from lab.istripectl import INITIATOR, TOOL, leg
 from lab.shell import read, run, wait_for
 
@@ -182,18 +182,94 @@ def tracing(program, out):
     assert process.returncode == 0, out.read_text()
 
 
-@pytest.mark.skipif(not shutil.which("bpftrace"), reason="bpftrace is not installed")
-@pytest.mark.parametrize("question, said", [
-    ("Which path is slow? 0", "@us[db/0/0]"),
-    ("How long do writes wait for R2Ts? 0", "@r2ts[db/1/0]"),
-    ("Where does the latency come from? 0", "@us["),
-    ("Why was a path lost, and how long did it take? 0", "db/0/0 session "),
-])
-def test_examples_of_tracing(volume, tmp_path, question, said):
+def write_some(volume):
+    run("dd", "if=/dev/zero", f"of=/dev/{volume.device()}", "bs=1M", "count=8", "oflag=direct")
+
+
+def lose_a_session(volume, _link):
+    write_some(volume)
+    before = volume.reconnects()
+    network.kill_connections()
+    wait_for("another session", lambda: volume.reconnects() > before, 60)
+
+
+def await_a_ping(volume, _link):
+    file = volume.path_sysfs() / "connections/0/ping_rtt_us"
+    before = read(file)
+    wait_for("the answer to a ping", lambda: read(file) != before, 60)
+
+
+def segments_again():
+    """How often TCP has sent a segment once more."""
+    names, values = (line.split() for line in read("/proc/net/snmp").splitlines()
+                     if line.startswith("Tcp:"))
+    return int(values[names.index("RetransSegs")])
+
+
+def lose_packets(volume, link):
+    before = segments_again()
+    words = ["dd", "if=/dev/zero", f"of=/dev/{volume.device()}", "bs=4k", "count=1", "oflag=direct"]
+    with network.mute(link):
+        process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+        wait_for("TCP to send again", lambda: segments_again() > before, 60)
+    assert process.wait(60) == 0
+
+
+#: {question: what happens meanwhile, words that the program must print}.
+SAID = {
+    "Which path is slow? 0": (None, "@us[db/0/0]"),
+    "Where does the latency come from? 0": (None, "@us["),
+    "Is it the network? 0": (await_a_ping, "@ping_us[db/0/0]"),
+    "Is it the network? 1": (lose_packets, f"@again[{network.Link(0).address}]"),
+    "How long do writes wait for R2Ts? 0": (None, "@r2ts[db/1/0]"),
+    "How much goes over which path? 0": (None, "@sent_bytes[db/0/0]"),
+    "Which sizes do requests have? 0": (None, "@bytes["),
+    "Why was a path lost, and how long did it take? 0": (lose_a_session, "db/0/0 session "),
+    "What is retried? 0": (lose_a_session, "@faults[db/0/0, "),
+}
+
+
+@pytest.mark.parametrize("question", examples())
+def test_examples_of_tracing(volume, link, tmp_path, question):
+    meanwhile, said = SAID[question]
     out = tmp_path / "traced"
     with tracing(examples()[question], out):
-        run("dd", "if=/dev/zero", f"of=/dev/{volume.device()}", "bs=1M", "count=8", "oflag=direct")
-        if "lost" in question:
-            network.kill_connections()
-            wait_for("another session", lambda: volume.reconnects() >= 1, 60)
+        (meanwhile or (lambda volume, _link: write_some(volume)))(volume, link)
     assert said in out.read_text(), out.read_text()
+
+
+def awaited(text):
+    """The commands of a block; perf records until the file done is there, and says begun."""
+    return re.sub(r"-- sleep \d+", "-- sh -c 'touch begun; until [ -e done ]; do sleep 0.1; done'", text)
+
+
+@pytest.mark.parametrize("words, said", [
+    ("perf record -a -e istripe:", ["istripe:istripe_state: ", "istripe:istripe_fault: ", " db/0/0 "]),
+    ("perf record -a -g", ["# Overhead", "istripe_"]),
+])
+def test_examples_of_perf(volume, link, tmp_path, words, said):
+    typed = awaited(pages.block(words, pages.TOP / "Documentation/tracing.rst"))
+    with open(tmp_path / "out", "w", encoding="utf-8") as file:
+        process = subprocess.Popen(["bash", "-e", "-c", typed], cwd=tmp_path, stdout=file,
+                                   stderr=subprocess.STDOUT)
+        try:
+            wait_for("perf", lambda: (tmp_path / "begun").exists() or process.poll(), 180)
+            lose_a_session(volume, link)
+        finally:
+            (tmp_path / "done").touch()
+            process.wait(300)
+    out = (tmp_path / "out").read_text(encoding="utf-8", errors="replace")
+    assert process.returncode == 0, out
+    assert not [what for what in said if what not in out], out
+
+
+def test_example_of_the_window(volume):
+    """An endless loop, which a signal ends."""
+    typed = pages.block("while sleep 1", pages.TOP / "Documentation/tracing.rst").replace(
+        "istripe0", volume.device())
+    with subprocess.Popen(["bash", "-e", "-c", typed], stdout=subprocess.PIPE, text=True,
+                          start_new_session=True) as process:
+        lines = [process.stdout.readline() for _ in range(8)]
+        os.killpg(process.pid, signal.SIGINT)
+    assert all(re.fullmatch(r"/sys/block/istripe\d+/istripe/legs/[01]/paths/0/session/(max_)?cmd_sn:\d+",
+                            line.strip()) for line in lines), lines

@@ -5,6 +5,7 @@ for their blocks are written all the same after ghost_timeout_ms, and are never 
 
 import concurrent.futures
 import contextlib
+import errno
 import re
 import threading
 import time
@@ -187,6 +188,20 @@ def test_down_writes_them(lost, kernel_log):
     volume.disable()
     same(holder.data[AT:AT + SIZE], newer, "what the target has")
     assert kernel_log.matching("it stops with ghost_writes")
+
+
+def test_down_without_a_path(lost, links, kernel_log):
+    volume, _, disk, *_ = lost
+    disk.write(AT, noise(SIZE, "newer"))
+    disk.close()
+    heal = ghost.silent(links[1], network.ISCSI_PORT)
+    try:
+        with pytest.raises(OSError) as failed:
+            volume.disable()
+    finally:
+        heal()
+    assert failed.value.errno == errno.EIO
+    assert kernel_log.matching(f"{volume.name}/0: {SIZE} bytes of overlays cannot be written: the LUN may")
 
 
 def test_a_write_while_they_are_written(lost):

@@ -102,6 +102,7 @@ def test_it_becomes_so_and_ceases(scripted, server, kernel_log):
             target.disk.attentions.append(MODE_CHANGED)
             wait_for("a disk to write to", lambda: not is_read_only(device))
             assert protected(volume) == "no"
+            assert kernel_log.matching("/0: the LUN is not write protected any more")
             disk.write(0, noise(4 * KIB, 3))
             # Asked because somebody says so.
             target.disk.write_protected = True

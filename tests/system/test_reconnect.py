@@ -91,7 +91,7 @@ def test_both_paths_lost_again_and_again(make_lio, make_volume, links, size):
     assert read(volume.leg_sysfs(0) / "lun_reset") == "unneeded"
 
 
-def test_reconnect_honours_time2wait(make_lio, make_volume):
+def test_reconnect_honours_time2wait(make_lio, make_volume, kernel_log):
     volume = make_volume(make_lio(params={"DefaultTime2Wait": 3}), path={"default_time2wait": 1})
     volume.enable()
     assert volume.negotiated("DefaultTime2Wait") == "3"
@@ -100,6 +100,7 @@ def test_reconnect_honours_time2wait(make_lio, make_volume):
     wait_for("another session", lambda: volume.reconnects() >= 1, 30)
     volume.wait_state("live")
     assert time.monotonic() - start >= 2.9
+    assert len(kernel_log.matching(f"{volume.name}/0/0: connected again")) == volume.reconnects()
 
 
 def test_idle_connection_is_missed(make_lio, make_volume, link):

@@ -21,6 +21,7 @@ from lab.reservation import (
 from lab.shell import run, status, wait_for
 from scripted.registrations import Conflict, RegisteredDisk
 from scripted.scenario import HONEST
+from scripted.scsi import Refuse
 
 KIB, MIB = 1 << 10, 1 << 20
 ALLOWED = pytest.mark.allow_log(r"reservation conflict|I/O error|critical nexus error",
@@ -28,6 +29,7 @@ ALLOWED = pytest.mark.allow_log(r"reservation conflict|I/O error|critical nexus 
 
 #: NOT READY: a target port in transition, also of a target that reports no access states.
 TRANSITION = (2, 4, 0x0A)
+INTERNAL_TARGET_FAILURE = (4, 0x44, 0)
 REGISTER, RESERVE = 0, 1
 #: Until a path is lost, or back.
 LOST_S = 60
@@ -70,7 +72,7 @@ def test_every_leg_is_reserved(two_legs):
 
 
 @ALLOWED
-def test_what_one_leg_refuses_is_taken_back(two_legs):
+def test_what_one_leg_refuses_is_taken_back(two_legs, kernel_log):
     """Another initiator holds the second leg: the first one is not ours either."""
     device, (first, second) = two_legs
     with Reservations(device) as ours, Reservations(second) as theirs:
@@ -78,6 +80,7 @@ def test_what_one_leg_refuses_is_taken_back(two_legs):
         assert theirs.register(0, OTHER_KEY) == 0
         assert theirs.reserve(OTHER_KEY, WRITE_EXCLUSIVE) == 0
         assert ours.reserve(KEY, WRITE_EXCLUSIVE) == CONFLICT
+        assert kernel_log.matching("PERSISTENT RESERVE OUT, service action 1: reservation conflict")
         assert writes(first) and writes(second)
         # The wrong key is refused by the first leg, and nothing changes.
         assert ours.register(OTHER_KEY, KEY) == CONFLICT
@@ -229,7 +232,7 @@ def registered(make_scripted):
 
 
 @pytest.mark.parametrize("kind", [WRITE_EXCLUSIVE_REG_ONLY, EXCLUSIVE_REG_ONLY])
-def test_target_that_ends_registrations_with_the_session(registered, links, kind):
+def test_target_that_ends_registrations_with_the_session(registered, links, kernel_log, kind):
     """As SCST may: each path is registered again before it gets I/O."""
     volume, disk, nexuses = registered()
     disk.forgets = True
@@ -241,6 +244,7 @@ def test_target_that_ends_registrations_with_the_session(registered, links, kind
             with lost(volume, link, index):
                 assert writes(device)
             assert disk.keys == dict.fromkeys(nexuses, KEY)
+            assert kernel_log.matching(f"/0/{index}: registered with reservation key {KEY:#x}")
             # Only the path that has come back is there.
             with lost(volume, links[1 - index], 1 - index):
                 assert writes(device)
@@ -320,6 +324,25 @@ def test_registration_loses_a_path(registered, server):
         disk.when_registered = breaks
         assert ours.register(0, KEY) == 0
         wait_for("both paths", lambda: disk.keys == dict.fromkeys(nexuses, KEY), LOST_S)
+
+
+def test_key_that_is_not_taken_again(registered, links, kernel_log):
+    """The path is not used before it is."""
+    volume, disk, nexuses = registered()
+    disk.forgets = True
+
+    def fails(nexus):
+        refused.append(nexus)
+        raise Refuse(*INTERNAL_TARGET_FAILURE)
+
+    refused = []
+    with Reservations(volume.enable()) as ours:
+        assert ours.register(0, KEY) == 0
+        with lost(volume, links[1], 1):
+            disk.when_registered = fails
+        assert refused == [nexuses[1]]
+        assert kernel_log.matching(f"cannot register reservation key {KEY:#x}: ")
+        assert disk.keys == dict.fromkeys(nexuses, KEY)
 
 
 def test_released_without_the_holder(registered, links):

@@ -245,7 +245,7 @@ def parameters():
 
 @pytest.mark.timeout_s(180)
 @pytest.mark.parametrize("scenario", parameters())
-def test_scenario(scenario, server, volume_of):
+def test_scenario(scenario, server, volume_of, kernel_log):
     volume = volume_of(scenario)
     KINDS.get(scenario.expect.kind, expect_io)(scenario, volume, server)
     run = server.target.run
@@ -254,6 +254,8 @@ def test_scenario(scenario, server, volume_of):
     found = [line for line in server.violations()
              if not scenario.violations or not re.search(scenario.violations, line)]
     assert found == []
+    if scenario.says:
+        assert kernel_log.matching(scenario.says)
     # The target's thread knows it when the hook has ended, and that may be after the answer.
     if scenario.hooks:
         wait_for("the scenario to strike", lambda: run.hits or run.touched)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""istripe.7 has the messages of the driver, and none that nobody prints."""
+"""istripe.7 has the messages of the driver, and none that nobody prints; tests provoke them."""
 
+import ast
 import re
 
 from conftest import TOP
-from texts import STRING, covers, entries, general
+from texts import STRING, covers, entries, general, pieces
 
 PAGE = TOP / "tools/istripectl/istripe.7"
 LOG = re.compile(rf"\bpr_(?:err|warn|notice|info)(?:_ratelimited)?\(\s*((?:{STRING}\s*)+)")
@@ -65,14 +66,70 @@ PARTS = re.compile(
     r"|^the LUN does not list it|^the LUN has more keys")
 
 
-def test_every_reason_is_in_the_page():
+def reasons():
     """Texts of four words and more, where reasons come from that an administrator can act on."""
     places = [*(TOP / "drivers/istripe/block").glob("*.c"), TOP / "drivers/istripe/layout/md.c",
               *(TOP / "drivers/istripe/control").glob("[ceh]*.c")]
     texts = {general(match.group()) for place in places for match in
              re.finditer(rf"(?:{STRING}\s*)+", place.read_text(encoding="utf-8"))}
-    texts = {re.sub(r"^[./]+:? ", "", text) for text in texts
-             if len(text.split()) >= 4 and '"' not in text and not PARTS.search(text)}
-    messages = documented()
+    return {re.sub(r"^[./]+:? ", "", text) for text in texts
+            if len(text.split()) >= 4 and '"' not in text and not PARTS.search(text)}
+
+
+def test_every_reason_is_in_the_page():
+    texts, messages = reasons(), documented()
     assert len(texts) > 150
     assert sorted(text for text in texts if not is_documented(text, messages)) == []
+
+
+#: Messages and reasons that no test provokes, and why.
+UNPROVOKED = {
+    "a uevent (...) is not sent: ... (...)": "the kernel has no memory for it",
+    "leg ... path ... has not all its files in sysfs: ... (...)": "the kernel has no memory for them",
+    "ghost_timeout_ms is over: data for the blocks of ... lost write(s) cannot be kept in memory: "
+    "writes of other data to them go on waiting": "more than 16 MiB of lost writes at a time",
+    "... are not watched: ... (...)": "the kernel has no memory for the list of notifiers",
+    "... cannot be set to ...: ... (...)": "the range of a setting has no value that TCP refuses",
+    'congestion_control cannot be set to "...": ... (...)': "a name is tried before it is taken",
+    "cannot add the disk: ... (...)": "the kernel has no memory for it",
+    "cannot create the volume: ... (...)": "the kernel has no memory for it",
+    "cannot make its files in sysfs: ... (...)": "the kernel has no memory for them",
+    "interrupted at leg ...": "a signal between two superblocks",
+    "interrupted while ... was connecting": "of a path: as with a volume, which a test interrupts",
+    "it shows another LUN, ...": "another LUN between two logins through a sibling",
+    "its directory is being removed": "a command and rmdir within microseconds",
+    "its session is still being closed: try again": "a command within the end of a session",
+    "its tasks take too long": "the target holds commands, and answers none of 30 s",
+    "leg ...: no superblock fits: ... (...)": "the plan of the same legs has fitted",
+    "leg ...: somebody else has just made an array of it": "within milliseconds of our own",
+    "missing, no leg is given": "a volume has legs",
+    "one of its directories is being made or removed": "a command and mkdir within microseconds",
+    "sectors and chunks of ... bytes make no volume": "the legs are checked before",
+    "the path, or a connection of it, is being removed": "two commands within microseconds",
+    "the session before neither ends nor answers": "the target is lost within a trial login",
+    "the session before was lost by itself": "the target is lost within a trial login",
+}
+
+
+def literals(file):
+    """The strings of a test but for its docstrings, without the backslashes of expressions."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    docs = {id(node.body[0].value) for node in ast.walk(tree)
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            and isinstance(node.body[0], ast.Expr)}
+    return [re.sub(r"\\(\W)", r"\1", node.value) for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs]
+
+
+def asked_for(text, strings):
+    """Whether a test has three words of it, or its longest part if no part has so many."""
+    parts = [" ".join(words[at:at + 3]).rstrip(",:") for words in map(str.split, pieces(text))
+             for at in range(len(words) - 2)] or [max(pieces(text), key=len)]
+    return any(part in string for part in parts for string in strings)
+
+
+def test_messages_are_provoked():
+    """By system tests, which look for them."""
+    strings = [string for file in (TOP / "tests/system").rglob("*.py") for string in literals(file)]
+    missing = {text for text in logged() | reasons() if not asked_for(text, strings)}
+    assert sorted(missing) == sorted(UNPROVOKED)

@@ -66,7 +66,8 @@ class Scenario:
     armed: whether from the start, else only when the volume is up;
     segment_bytes: everything is written in pieces of this size.
     connections: that the session must have once the volume is up, if not 0.
-    io: what the test does, see test_scripted.py. allow: lines of the kernel's log.
+    io: what the test does, see test_scripted.py. allow, says: lines of the kernel's log, which may, and
+    must be there.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Scenario:
     connections: int = 0
     io: str = "default"
     allow: tuple = ()
+    says: str = ""
     violations: str = ""        # lines that match are the scenario's own doing
 
 

@@ -52,7 +52,8 @@ def join(name, action, connections=1, **more):
         await action(run, conn, pdu)
         return True
 
-    return several(name, hooks={"on_login": hook}, armed=True, connections=connections, **more)
+    return several(name, hooks={"on_login": hook}, armed=True, connections=connections,
+                   says=rf": goes on with {connections} of \d connections: ", **more)
 
 
 def refused(status, *pairs):
