@@ -127,8 +127,9 @@ def laboratory():
     net = network.Network(links=2)
     net.create()
     # The kernel's code for each packet is patched with the first of them and after the last one, which
-    # the emulator does not always survive: there is one all the time.
-    run("tc", "qdisc", "add", "dev", "lo", "clsact")
+    # the emulator does not always survive: there is one all the time, also of a run before this one.
+    if "clsact" not in run("tc", "qdisc", "show", "dev", "lo"):
+        run("tc", "qdisc", "add", "dev", "lo", "clsact")
     storage.prepare()
     lio.prepare()
     yield net
