@@ -17,8 +17,8 @@ CONFIG = Path("/etc/mdadm/mdadm.conf")
 #: name: (offset, struct format); linux/raid/md_p.h, struct mdp_superblock_1.
 FIELDS = {
     "magic": (0, "<I"), "major_version": (4, "<I"), "feature_map": (8, "<I"),
-    "pad0": (12, "<I"), "set_uuid": (16, "16s"), "level": (72, "<I"), "layout": (76, "<I"), "chunksize": (88, "<I"),
-    "raid_disks": (92, "<I"), "data_offset": (128, "<Q"), "data_size": (136, "<Q"),
+    "pad0": (12, "<I"), "set_uuid": (16, "16s"), "level": (72, "<I"), "layout": (76, "<I"),
+    "chunksize": (88, "<I"), "raid_disks": (92, "<I"), "data_offset": (128, "<Q"), "data_size": (136, "<Q"),
     "dev_number": (160, "<I"), "device_uuid": (168, "16s"), "utime": (192, "<Q"),
     "events": (200, "<Q"), "sb_csum": (216, "<I"), "max_dev": (220, "<I"),
 }
