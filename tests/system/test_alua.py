@@ -23,6 +23,7 @@ from lab.istripe import EnableError
 from lab.reservation import KEY, WRITE_EXCLUSIVE_REG_ONLY, Reservations
 from lab.shell import read, run, wait_for, write
 from scripted.alua import (
+    CHANGED,
     EXPLICIT,
     GONE,
     IMPLICIT,
@@ -46,6 +47,9 @@ FOUND_S = 60
 BACK_S = 30
 #: While I/O waits, ports are asked every 1.5 s.
 SOON_S = 20
+
+#: A unit attention of another kind.
+IDENTIFIER_CHANGED = 6, 0x3F, 0x05
 
 
 @pytest.fixture
@@ -255,6 +259,19 @@ def test_nobody_tells(alua):
     undisturbed(volume)
 
 
+def test_told_to_a_question(alua):
+    """The driver's own question gets the unit attention, over a path that stays as it is."""
+    volume, groups, _ = alua(OPTIMIZED, NON_OPTIMIZED)
+    with Direct(volume.enable()) as disk:
+        groups.set(OPTIMIZED, OPTIMIZED)
+        # The read gets the first one, and the questions that follow from it the second.
+        groups.ports[0].attentions += [IDENTIFIER_CHANGED, CHANGED]
+        works(disk, 1)
+        wait_access(volume, 1, "active/optimized", SOON_S)
+        assert groups.ports[0].attentions == []
+    undisturbed(volume)
+
+
 def test_not_listed_for_a_while(alua, kernel_log):
     """Whose state is not told counts as optimized, but is asked again, by a message and by time."""
     volume, groups, _ = alua(OPTIMIZED, NON_OPTIMIZED)
@@ -433,7 +450,7 @@ def test_superblocks_are_not_polled(alua):
         change()
         assert served(groups)[1] == before
         # It says that it has changed, to the question for its access state.
-        groups.ports[1].attentions.append((6, 0x3F, 0x05))
+        groups.ports[1].attentions.append(IDENTIFIER_CHANGED)
         change()
         wait_for("its superblock to be read", lambda: served(groups)[1] > before, SOON_S)
     undisturbed(volume)

@@ -73,8 +73,13 @@ bool istripe_alua_refused(struct istripe_nexus *nexus, const struct scsi_sense_h
 		istripe_leg_nexus_refused(nexus, state);
 	/* The event after the state: a revalidation that begins from now on decides. */
 	if (state >= 0 || istripe_alua_changed(sense))
-		alua_ask(nexus->leg, NULL);
+		istripe_alua_changes(nexus);
 	return state >= 0;
+}
+
+void istripe_alua_changes(struct istripe_nexus *nexus)
+{
+	alua_ask(nexus->leg, NULL);
 }
 
 void istripe_alua_lost(struct istripe_nexus *nexus)

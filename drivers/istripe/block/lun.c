@@ -75,8 +75,9 @@ static void lun_note_attention(struct istripe_session *session, enum istripe_lun
 
 	if (known == ISTRIPE_LUN_KNOWN && istripe_sense_preempted(sense))
 		session->ops->preempted(session);
-	if (known == ISTRIPE_LUN_KNOWN && istripe_alua_changed(sense))
-		session->ops->attention(session, "the access state of its port has changed");
+	/* This nexus may be about to ask; other ports have changed, too. */
+	if (istripe_alua_changed(sense))
+		session->ops->access_changed(session);
 }
 
 int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *number,

@@ -138,11 +138,19 @@ static void nexus_session_preempted(struct istripe_session *session)
 	nexus->ops->preempted(nexus);
 }
 
+static void nexus_session_access_changed(struct istripe_session *session)
+{
+	struct istripe_nexus *nexus = session->owner;
+
+	nexus->ops->access_changed(nexus);
+}
+
 static const struct istripe_session_ops nexus_session_ops = {
 	.fault = nexus_session_fault,
 	.logout_requested = nexus_session_logout_requested,
 	.attention = nexus_session_attention,
 	.preempted = nexus_session_preempted,
+	.access_changed = nexus_session_access_changed,
 	.changed = nexus_session_changed,
 };
 
@@ -721,9 +729,7 @@ static void nexus_revalidate(struct istripe_nexus *nexus, bool access_only)
 	nexus->revalidated_at = get_jiffies_64();
 	/* A lost connection says nothing about the LUN. */
 	WRITE_ONCE(nexus->revalidate_error, ret == -ENOTCONN ? 0 : ret);
-	if (ret)
-		return;
-	if (!istripe_session_is_invalid(session))
+	if (ret || !istripe_session_is_invalid(session))
 		return;
 	/* Only the designator has been compared: its commands go another way. */
 	if (!istripe_alua_usable(nexus->found.access.state)) {

@@ -75,6 +75,7 @@ struct istripe_nexus_ops {
 	/* Session published: may the nexus go live? */
 	bool (*admit)(const struct istripe_nexus *nexus);
 	void (*preempted)(struct istripe_nexus *nexus);	/* its registration, the LUN says */
+	void (*access_changed)(struct istripe_nexus *nexus);	/* the LUN says, see alua.h */
 	void (*live)(struct istripe_nexus *nexus);	/* live, or not retiring any more */
 	void (*lost)(struct istripe_nexus *nexus);	/* its session is about to be withdrawn */
 	void (*closed)(struct istripe_nexus *nexus);	/* no session any more, or never one */

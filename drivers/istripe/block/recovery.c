@@ -66,6 +66,7 @@ const struct istripe_nexus_ops istripe_recovery_nexus_ops = {
 	.check = recovery_check,
 	.admit = recovery_admit,
 	.preempted = istripe_pr_key_preempted,
+	.access_changed = istripe_alua_changes,
 	.live = recovery_live,
 	.lost = recovery_lost,
 	.closed = istripe_identify_forget,

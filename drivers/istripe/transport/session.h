@@ -54,6 +54,7 @@ struct net;
  * @attention:	the target reports a change of the LUN by itself (async event 0). Called by the
  *		receive side, after istripe_session_invalidate() when the LUN may be another
  * @preempted:	the LUN says so to a command of the owner. Called on the owner's thread
+ * @access_changed: as @preempted, of the access state of its port
  * @changed:	the session's state, or that of one of its connections, is another one. Called
  *		within a call of the owner, on its thread
  */
@@ -62,6 +63,7 @@ struct istripe_session_ops {
 	void (*logout_requested)(struct istripe_session *session, const char *why);
 	void (*attention)(struct istripe_session *session, const char *what);
 	void (*preempted)(struct istripe_session *session);
+	void (*access_changed)(struct istripe_session *session);
 	void (*changed)(struct istripe_session *session);
 };
 
