@@ -23,6 +23,7 @@ from scripted.scsi import (
     SYNCHRONIZE_CACHE_16,
     TASK_ABORTED,
     TASK_SET_FULL,
+    TEST_UNIT_READY,
     WRITE_10,
     WRITE_16,
     Result,
@@ -194,6 +195,27 @@ def test_deferred_errors_are_told(server, make_volume, link, kernel_log, sense):
     assert target.run.hits == 1
     assert len(kernel_log.matching("deferred error, sense 3/0c/00: data")) == lines
     assert len(kernel_log.matching("deferred error")) == lines
+    assert volume.reconnects() == 0
+    assert server.violations() == []
+
+
+async def deferred_to_a_question(run, conn, task):
+    if task.opcode != TEST_UNIT_READY or not run.strike():
+        return False
+    await run.target.respond(conn, task, Result(CHECK_CONDITION, sense=run.memory["sense"]))
+    return True
+
+
+def test_a_deferred_error_that_answers_a_question_is_told(server, make_volume, link, kernel_log):
+    """The LUN reports it once, to whichever command comes next."""
+    target = server.load(Scenario("deferred", hooks={"on_command": deferred_to_a_question}))
+    target.run.memory["sense"], lines = DEFERRED["fixed"]
+    volume = make_volume(target, path={"portal": f"{link.address}:{server.port}"})
+    volume.enable()
+    server.arm()
+    volume.rescan()
+    assert target.run.hits == 1
+    assert len(kernel_log.matching("deferred error, sense 3/0c/00: data")) == lines
     assert volume.reconnects() == 0
     assert server.violations() == []
 

@@ -6,6 +6,7 @@ have grown at a login. The scripted target has unit attentions.
 """
 
 import asyncio
+import concurrent.futures
 import contextlib
 import os
 import re
@@ -21,7 +22,14 @@ from lab.istripectl import INITIATOR, leg
 from lab.lio import resize
 from lab.shell import read, run, udev_settle, wait_for, write
 from scripted.scenario import Scenario
-from scripted.scsi import READ_16, SERVICE_ACTION_IN_16, WRITE_16, Result, fixed_sense
+from scripted.scsi import (
+    READ_16,
+    SERVICE_ACTION_IN_16,
+    TEST_UNIT_READY,
+    WRITE_16,
+    Result,
+    fixed_sense,
+)
 
 KIB, MIB = 1 << 10, 1 << 20
 LUN_BYTES = 32 * MIB
@@ -369,6 +377,51 @@ def test_nothing_is_written_before_the_look(watched, server):
     assert not writer.is_alive()
     assert watch.early == []
     assert watch.target.disk.data == bytes(16 * MIB)
+
+
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe", "its own")
+def test_nothing_is_written_after_a_question_was_told(make_scripted, server):
+    """The same, told to a question of the driver's own and to no I/O, which waits all the same."""
+    early = []
+
+    async def hook(run, conn, task):
+        memory = run.memory
+        if task.opcode == TEST_UNIT_READY and run.strike():
+            run.target.disk.block_bytes = 4096
+            conn.session.tasks.pop(task.itt, None)
+            await run.target.respond(conn, task, Result.check(6, 0x3F, 3))
+            return True
+        if run.hits and task.opcode in (READ_16, WRITE_16):
+            early.append(task.opcode)
+        while run.hits and task.opcode == SERVICE_ACTION_IN_16 and not memory.get("go on"):
+            memory["asked"] = True
+            await asyncio.sleep(0.05)
+        return False
+
+    volume, target = make_scripted(Scenario("changes", hooks={"on_command": hook}))
+    device = volume.enable()
+
+    def attempt():
+        with contextlib.suppress(OSError), Direct(device) as disk:
+            disk.write(64 * KIB, noise(64 * KIB, 1))
+
+    def attempt_rescan():
+        with contextlib.suppress(OSError):
+            volume.rescan()
+
+    server.arm()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        rescan = pool.submit(attempt_rescan)
+        wait_for("the question for the capacity", lambda: target.run.memory.get("asked"))
+        writer = pool.submit(attempt)
+        # Long enough for a write that does not wait.
+        time.sleep(2)
+        target.run.memory["go on"] = True
+        wait_for("the refusal", lambda: volume.state() == "dead", 60)
+        assert "the LUN now says 4096" in read(volume.path_sysfs() / "last_error")
+        rescan.result(60)
+        writer.result(60)
+    assert early == [] and target.disk.data == bytes(16 * MIB)
 
 
 def test_a_path_that_lags(make_scripted, links):

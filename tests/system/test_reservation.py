@@ -279,7 +279,8 @@ def test_another_change_between_two_commands(registered, links):
 
 
 @ALLOWED
-def test_another_host_with_the_same_key(registered, links, kernel_log):
+@pytest.mark.parametrize("told", ["to-io", "to-a-question"])
+def test_another_host_with_the_same_key(registered, links, kernel_log, told):
     """It has preempted us, and the key is listed: what we were told counts."""
     volume, disk, _ = registered()
     device = volume.enable()
@@ -287,6 +288,9 @@ def test_another_host_with_the_same_key(registered, links, kernel_log):
         assert ours.register(0, KEY) == 0
         disk.register("another host", KEY)
         disk.preempt("another host", KEY)
+        if told == "to-a-question":
+            volume.rescan()
+            assert len(kernel_log.matching(GIVEN_UP)) == 1
         assert not writes(device)
         for index, link in enumerate(links[:2]):
             with lost(volume, link, index):

@@ -18,6 +18,15 @@
 /* While it is not optimized. */
 #define POLL_MS		30000
 
+static bool alua_may_ask(const struct istripe_nexus *nexus)
+{
+	enum istripe_nexus_state state = READ_ONCE(nexus->state);
+
+	/* One that logs in may have asked already: it asks again when it is live. */
+	return state == ISTRIPE_NEXUS_CONNECTING ||
+	       (state == ISTRIPE_NEXUS_LIVE && READ_ONCE(nexus->access.tpgs));
+}
+
 static void alua_ask(struct istripe_leg *leg, const struct istripe_nexus *except)
 {
 	int section = srcu_read_lock(&leg->srcu);
@@ -25,8 +34,7 @@ static void alua_ask(struct istripe_leg *leg, const struct istripe_nexus *except
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (nexus != except && READ_ONCE(nexus->access.tpgs) &&
-		    READ_ONCE(nexus->state) == ISTRIPE_NEXUS_LIVE)
+		if (nexus != except && alua_may_ask(nexus))
 			istripe_nexus_event(nexus, ISTRIPE_NEXUS_ACCESS);
 	srcu_read_unlock(&leg->srcu, section);
 }

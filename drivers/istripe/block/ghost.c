@@ -148,12 +148,15 @@ struct istripe_nexus *istripe_ghosts_in_the_way(struct istripe_leg *leg,
 	return NULL;
 }
 
-/* The pages of a lost write are its owner's as soon as it has failed. */
+/*
+ * The pages of a lost write are its owner's as soon as it has failed. Those that a queue below TCP
+ * still had when the session was closed are free by then.
+ */
 static bool ghosts_may_fail(const struct istripe_nexus *nexus,
 			    const struct istripe_leg_task *leg_task)
 {
-	return leg_task->behind || (!nexus->pages_held && !nexus->pages_astray &&
-				    nexus->ghosts.count < nexus->ghosts.max);
+	return leg_task->behind ||
+	       (!nexus->pages_held && nexus->ghosts.count < nexus->ghosts.max);
 }
 
 long istripe_ghosts_left(const struct istripe_nexus *nexus,

@@ -7,6 +7,7 @@
 
 #include "block/allowance.h"
 #include "block/alua.h"
+#include "block/attention.h"
 #include "block/delay.h"
 #include "block/eh.h"
 #include "block/io.h"
@@ -17,7 +18,6 @@
 #include "block/overlay.h"
 #include "block/path.h"
 #include "block/policy.h"
-#include "block/pr_key.h"
 #include "block/volume.h"
 #include "block/write_protect.h"
 #include "block/writeback.h"
@@ -29,6 +29,8 @@
 /* The same for transient failures: first at once, then after these pauses, 2.5 s in all. */
 #define FAILURES_MAX		8
 #define FAILURE_PAUSE_MS	20	/* doubled each time */
+/* With the failover policy a command stays with a busy path for so many refusals. */
+#define FAILOVER_REFUSALS	4
 /* Time-outs of a command after which the session is given up instead of another abort. */
 #define OVERDUE_MAX	2
 
@@ -86,6 +88,12 @@ static bool io_task_may_move(const struct istripe_leg_task *leg_task)
 	return !test_bit(ISTRIPE_TASK_SENT, &task->flags) || !task->write;
 }
 
+/* The next path that gets I/O, if there is another one. */
+static void io_task_avoid(struct istripe_leg_task *leg_task)
+{
+	leg_task->avoid = leg_task->nexus->path->index + 1;
+}
+
 /* @what follows the target's words. */
 static void io_say_failed(const struct istripe_leg_task *leg_task, const char *what)
 {
@@ -97,20 +105,53 @@ static void io_say_failed(const struct istripe_leg_task *leg_task, const char *w
 			    task->sense.ascq, what);
 }
 
+/* A path that takes I/O, but gets none: its port is not optimized, and others are. */
+static bool leg_has_reserve(struct istripe_leg *leg)
+{
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_nexus *nexus;
+	bool has = false;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		has |= istripe_nexus_usable(nexus) && !READ_ONCE(nexus->lanes);
+	srcu_read_unlock(&leg->srcu, section);
+	return has;
+}
+
+/*
+ * The paths that get I/O have all failed to serve the task: the one that was last gives way to one
+ * that gets none yet, and comes back when it serves a read (trial.c).
+ */
+static void io_task_given_up(struct istripe_leg_task *leg_task, const char *why,
+			     blk_status_t status)
+{
+	if (leg_task->moves >= READ_ONCE(leg_task->leg->path_count) ||
+	    !leg_has_reserve(leg_task->leg)) {
+		io_say_failed(leg_task, why);
+		io_task_failed(leg_task, status);
+		return;
+	}
+	leg_task->moves++;
+	leg_task->retries = 0;
+	leg_task->path_errors = 0;
+	istripe_task_session_fault(&leg_task->task, why);
+	io_task_again(leg_task);
+}
+
 /* The target was short of something, or has dropped the command: the failure may be transient. */
 static void io_task_back_off(struct istripe_leg_task *leg_task, u32 retries_max,
 			     blk_status_t status)
 {
 	u32 retries = ++leg_task->retries;
 
-	if (retries > retries_max) {
-		io_say_failed(leg_task, "again and again: given up");
-		io_task_failed(leg_task, status);
-	} else if (retries == 1) {
+	io_task_avoid(leg_task);
+	if (retries > retries_max)
+		io_task_given_up(leg_task, "again and again: given up", status);
+	else if (retries == 1)
 		io_task_again(leg_task);
-	} else {
+	else
 		istripe_delay_task(leg_task->leg, leg_task, FAILURE_PAUSE_MS << (retries - 2));
-	}
 }
 
 /*
@@ -138,17 +179,14 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 /* The target has dropped the task and carries out nothing of it any more. */
 static void io_task_aborted(struct istripe_leg_task *leg_task)
 {
-	if (READ_ONCE(leg_task->leg->stopping)) {
+	if (READ_ONCE(leg_task->leg->stopping))
 		io_task_failed(leg_task, BLK_STS_TIMEOUT);
-	} else if (leg_task->task.error == -EAGAIN) {
+	else if (leg_task->task.error == -EAGAIN)
 		/* A reset over another nexus has ended it, because of another command. */
 		io_task_again(leg_task);
-	} else {
-		/* Over this path it has taken too long. */
-		leg_task->avoid = leg_task->nexus->path->index + 1;
+	else
 		io_task_back_off(leg_task, leg_task->overdue ? RETRIES_MAX : FAILURES_MAX,
 				 BLK_STS_TIMEOUT);
-	}
 }
 
 static void io_count_retry(struct istripe_leg_task *leg_task)
@@ -161,7 +199,8 @@ static void io_count_retry(struct istripe_leg_task *leg_task)
 static void io_task_retry(struct istripe_leg_task *leg_task)
 {
 	io_count_retry(leg_task);
-	if (++leg_task->retries <= RETRIES_MAX + leg_task->leg->nexus_count) {
+	leg_task->attentions = min(leg_task->attentions + 1, U8_MAX);
+	if (leg_task->attentions <= RETRIES_MAX + leg_task->leg->nexus_count) {
 		io_task_again(leg_task);
 		return;
 	}
@@ -184,6 +223,31 @@ static void io_task_elsewhere(struct istripe_leg_task *leg_task)
 	}
 	io_say_failed(leg_task, "not served on any path: given up");
 	io_task_failed(leg_task, BLK_STS_TRANSPORT);
+}
+
+/* Failed, but perhaps because of this path: each other one that gets I/O is tried once. */
+static void io_task_path_error(struct istripe_leg_task *leg_task)
+{
+	io_count_retry(leg_task);
+	io_task_avoid(leg_task);
+	if (++leg_task->path_errors < READ_ONCE(leg_task->leg->chosen_paths))
+		io_task_again(leg_task);
+	else
+		io_task_given_up(leg_task, istripe_scsi_verdict_name(ISTRIPE_SCSI_PATH_ERROR),
+				 BLK_STS_IOERR);
+}
+
+/* Busy: perhaps on this path only. With failover the others are not to be used needlessly. */
+static void io_task_busy(struct istripe_leg_task *leg_task)
+{
+	struct istripe_leg *leg = leg_task->leg;
+
+	io_count_retry(leg_task);
+	if (READ_ONCE(leg->policy) != ISTRIPE_POLICY_FAILOVER ||
+	    leg_task->refusals >= FAILOVER_REFUSALS)
+		io_task_avoid(leg_task);
+	if (!istripe_allowance_refused(leg, leg_task))
+		io_task_given_up(leg_task, "busy for too long: given up", BLK_STS_IOERR);
 }
 
 static blk_status_t io_verdict_status(enum istripe_scsi_verdict verdict)
@@ -272,16 +336,6 @@ static void io_task_unsupported(struct istripe_leg_task *leg_task)
 	}
 }
 
-/* An earlier command that was answered with GOOD has failed; its request has ended. */
-static void io_say_deferred(const struct istripe_leg_task *leg_task)
-{
-	const struct scsi_sense_hdr *sense = &leg_task->task.sense;
-
-	pr_err_ratelimited("%s/%u: the target reports a deferred error, sense %x/%02x/%02x: data that were written earlier may be lost\n",
-			   leg_task->leg->volume->name, leg_task->leg->index, sense->sense_key,
-			   sense->asc, sense->ascq);
-}
-
 /*
  * It may be another LUN now, or have other blocks: this nexus gets no command before the LUN is
  * revalidated. Over another nexus the target says so itself, to the first command (SPC-4 5.13).
@@ -298,8 +352,7 @@ static bool io_note_check_condition(const struct istripe_leg_task *leg_task)
 {
 	const struct scsi_sense_hdr *sense = &leg_task->task.sense;
 
-	if (istripe_sense_preempted(sense))
-		istripe_pr_key_preempted(leg_task->nexus);
+	istripe_attention_note(leg_task->nexus, sense);
 	return istripe_alua_refused(leg_task->nexus, sense);
 }
 
@@ -349,19 +402,16 @@ static void io_task_done(struct istripe_task *task)
 	case ISTRIPE_SCSI_UNSUPPORTED:
 		io_task_unsupported(leg_task);
 		break;
+	case ISTRIPE_SCSI_PATH_ERROR:
+		io_task_path_error(leg_task);
+		break;
 	case ISTRIPE_SCSI_DEFERRED:
-		io_say_deferred(leg_task);
-		fallthrough;
 	case ISTRIPE_SCSI_RETRY_BACKOFF:
 		io_count_retry(leg_task);
 		io_task_back_off(leg_task, FAILURES_MAX, BLK_STS_IOERR);
 		break;
 	case ISTRIPE_SCSI_RETRY_DELAY:
-		io_count_retry(leg_task);
-		if (istripe_allowance_refused(leg_task->leg, leg_task))
-			break;
-		io_say_failed(leg_task, "busy for too long: given up");
-		io_task_failed(leg_task, BLK_STS_IOERR);
+		io_task_busy(leg_task);
 		break;
 	default:
 		io_task_refused(leg_task, verdict);
@@ -395,6 +445,8 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	leg_task->failed = io_task_failed;
 	leg_task->leg = leg;
 	leg_task->retries = 0;
+	leg_task->attentions = 0;
+	leg_task->path_errors = 0;
 	leg_task->losses = 0;
 	leg_task->moves = 0;
 	leg_task->given_up = false;

@@ -68,18 +68,6 @@ static bool lun_refuses_access(const struct istripe_task *task)
 	return task->status == SAM_STAT_CHECK_CONDITION && istripe_alua_refusal(&task->sense) >= 0;
 }
 
-/* A unit attention is reported once: nobody else hears of this one. */
-static void lun_note_attention(struct istripe_session *session, enum istripe_lun_known known)
-{
-	const struct scsi_sense_hdr *sense = &session->internal.task.sense;
-
-	if (known == ISTRIPE_LUN_KNOWN && istripe_sense_preempted(sense))
-		session->ops->preempted(session);
-	/* This nexus may be about to ask; other ports have changed, too. */
-	if (istripe_alua_changed(sense))
-		session->ops->access_changed(session);
-}
-
 int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *number,
 		    const u8 *cdb, u32 bytes, bool write, enum istripe_lun_known known,
 		    bool tpgs, unsigned long deadline)
@@ -107,7 +95,9 @@ int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *numb
 			return 0;
 		if (tpgs && lun_refuses_access(task))
 			return -ENOLINK;
-		lun_note_attention(session, known);
+		/* A unit attention is reported once. */
+		if (task->status == SAM_STAT_CHECK_CONDITION)
+			session->ops->told(session, known == ISTRIPE_LUN_KNOWN);
 		session->internal.changed |= verdict == ISTRIPE_SCSI_CHANGED;
 		ret = lun_check(verdict, known, deadline, &attempt);
 		if (ret)

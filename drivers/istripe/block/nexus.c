@@ -131,26 +131,18 @@ static void nexus_session_changed(struct istripe_session *session)
 	nexus_changed(session->owner);
 }
 
-static void nexus_session_preempted(struct istripe_session *session)
+static void nexus_session_told(struct istripe_session *session, bool known)
 {
 	struct istripe_nexus *nexus = session->owner;
 
-	nexus->ops->preempted(nexus);
-}
-
-static void nexus_session_access_changed(struct istripe_session *session)
-{
-	struct istripe_nexus *nexus = session->owner;
-
-	nexus->ops->access_changed(nexus);
+	nexus->ops->told(nexus, session, known);
 }
 
 static const struct istripe_session_ops nexus_session_ops = {
 	.fault = nexus_session_fault,
 	.logout_requested = nexus_session_logout_requested,
 	.attention = nexus_session_attention,
-	.preempted = nexus_session_preempted,
-	.access_changed = nexus_session_access_changed,
+	.told = nexus_session_told,
 	.changed = nexus_session_changed,
 };
 
@@ -721,7 +713,12 @@ static void nexus_revalidate(struct istripe_nexus *nexus, bool access_only)
 	invalidations = istripe_session_invalidations(session);
 	nexus->access_only = access_only && !istripe_session_is_invalid(session);
 	mutex_lock(&nexus->ask_lock);
+	nexus->told_changes = 0;
+	nexus->asking = true;
 	ret = nexus_ask_until_quiet(nexus, &why);
+	nexus->asking = false;
+	/* The questions have taken their own news into account. */
+	invalidations += nexus->told_changes;
 	/* Fault it under the lock: a command that timed out still uses the session's page. */
 	if (ret)
 		istripe_session_fault(session, ret, "%s", why.text);

@@ -74,8 +74,8 @@ struct istripe_nexus_ops {
 	int (*check)(struct istripe_nexus *nexus, struct istripe_reason *why);
 	/* Session published: may the nexus go live? */
 	bool (*admit)(const struct istripe_nexus *nexus);
-	void (*preempted)(struct istripe_nexus *nexus);	/* its registration, the LUN says */
-	void (*access_changed)(struct istripe_nexus *nexus);	/* the LUN says, see alua.h */
+	/* The LUN tells it to a command of its own, see istripe_session_ops. */
+	void (*told)(struct istripe_nexus *nexus, struct istripe_session *session, bool known);
 	void (*live)(struct istripe_nexus *nexus);	/* live, or not retiring any more */
 	void (*lost)(struct istripe_nexus *nexus);	/* its session is about to be withdrawn */
 	void (*closed)(struct istripe_nexus *nexus);	/* no session any more, or never one */
@@ -127,6 +127,8 @@ struct istripe_nexus {
 	u32 revalidations;		/* worker: see nexus_count_revalidation() */
 	int revalidate_error;		/* written by the worker: its result */
 	struct mutex ask_lock;		/* see above */
+	bool asking;			/* @ask_lock: the worker revalidates */
+	u32 told_changes;		/* @ask_lock: CHANGED in answer to its questions */
 	u64 quiesced_session;		/* its id; leg->reset_lock, see lun_reset.c */
 	struct work_struct reset_work;	/* quiesces or releases; leg->reset_lock */
 	unsigned long reset_until;	/* jiffies, deadline of this work; leg->reset_lock */

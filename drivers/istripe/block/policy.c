@@ -157,18 +157,17 @@ struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes, u32
 	return picks[READ_ONCE(leg->policy)](leg, bytes);
 }
 
-struct istripe_path *istripe_policy_other(const struct istripe_leg *leg,
-					  struct istripe_path *path)
+struct istripe_path *istripe_policy_next(const struct istripe_leg *leg, u32 index)
 {
-	struct istripe_path *other;
+	struct istripe_path *path;
 	u32 i;
 
-	for (i = 1; i < leg->path_end; i++) {
-		other = leg_live_path(leg, (path->index + i) % leg->path_end);
-		if (other)
-			return other;
+	for (i = 1; i <= leg->path_end; i++) {
+		path = leg_live_path(leg, (index + i) % leg->path_end);
+		if (path)
+			return path;
 	}
-	return path;
+	return NULL;
 }
 
 /* The lowest of those that there are gets all tasks. */

@@ -19,9 +19,8 @@ struct istripe_leg;
  */
 struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes, u32 nth);
 
-/* The live path after @path, or @path when there is no other. As istripe_policy_pick(). */
-struct istripe_path *istripe_policy_other(const struct istripe_leg *leg,
-					  struct istripe_path *path);
+/* The path behind that of @index, around the leg, that gets I/O. As istripe_policy_pick(). */
+struct istripe_path *istripe_policy_next(const struct istripe_leg *leg, u32 index);
 
 /*
  * Into how many parts (1..ISTRIPE_PARTS_MAX) to cut a request on a leg. More than one only with the

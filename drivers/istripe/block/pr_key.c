@@ -194,8 +194,12 @@ int istripe_pr_key_join(struct istripe_nexus *nexus, struct istripe_reason *why)
 	joining.key = leg->pr_key.key;
 	left = nexus->key_left;
 	spin_unlock_bh(&leg->lock);
-	if (nexus->key_changes & 1)
+	if (nexus->key_changes & 1) {
+		/* A login is admitted after the change only; a live nexus asks again until then. */
+		if (READ_ONCE(nexus->live))
+			istripe_nexus_event(nexus, ISTRIPE_NEXUS_ACCESS);
 		return 0;
+	}
 	/* Through a port that takes no I/O: when it does. */
 	nexus->key_due = (joining.key || left) && !istripe_alua_usable(nexus->found.access.state);
 	if (!(joining.key || left) || nexus->key_due || !istripe_leg_is(leg, &nexus->found))

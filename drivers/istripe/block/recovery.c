@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "block/alua.h"
+#include "block/attention.h"
 #include "block/carrier.h"
 #include "block/fence.h"
 #include "block/handover.h"
@@ -65,8 +66,7 @@ const struct istripe_nexus_ops istripe_recovery_nexus_ops = {
 	.join = istripe_pr_key_join,
 	.check = recovery_check,
 	.admit = recovery_admit,
-	.preempted = istripe_pr_key_preempted,
-	.access_changed = istripe_alua_changes,
+	.told = istripe_attention_told,
 	.live = recovery_live,
 	.lost = recovery_lost,
 	.closed = istripe_identify_forget,

@@ -90,10 +90,8 @@ static int session_reserve(struct istripe_session *session, const struct reserva
 	if (ret == -ETIMEDOUT)
 		istripe_session_fault(session, ret, "no answer to PERSISTENT RESERVE OUT");
 	/* The LUN has not done it, and may be another one. */
-	if (ret == -ESTALE) {
-		istripe_session_invalidate(session);
+	if (ret == -ESTALE)
 		return -EINPROGRESS;
-	}
 	if (ret == -EIO && task->status == SAM_STAT_RESERVATION_CONFLICT)
 		return SAM_STAT_RESERVATION_CONFLICT;
 	if (ret == -EIO && task->sense.sense_key == ILLEGAL_REQUEST)

@@ -146,11 +146,9 @@ static int session_super(struct istripe_nexus *nexus, struct istripe_session *se
 	/* The command, and its page, may still be under way. */
 	if (ret == -ETIMEDOUT)
 		istripe_session_fault(session, ret, "no answer about the superblock");
-	/* It may be another LUN: nothing is sent over this nexus before it is revalidated. */
-	if (ret == -ESTALE && !walk->mismatch) {
-		istripe_session_invalidate(session);
+	/* It may be another LUN. */
+	if (ret == -ESTALE && !walk->mismatch)
 		ret = -EINPROGRESS;
-	}
 	return ret;
 }
 

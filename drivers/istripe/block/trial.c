@@ -4,6 +4,7 @@
 #include <scsi/scsi_proto.h>
 
 #include <istripe/reason.h>
+#include "block/attention.h"
 #include "block/latency.h"
 #include "block/leg.h"
 #include "block/nexus.h"
@@ -119,13 +120,19 @@ static int trial_verdict(struct istripe_nexus *nexus, struct istripe_reason *fau
 
 	if (verdict == ISTRIPE_SCSI_CHANGED)
 		istripe_session_invalidate(nexus->owned);
-	/* It may have been a unit attention that says so only once. */
-	if (task->status == SAM_STAT_CHECK_CONDITION)
+	if (task->status == SAM_STAT_CHECK_CONDITION) {
+		istripe_attention_told(nexus, nexus->owned, true);
 		istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
-	if (verdict != ISTRIPE_SCSI_TRANSPORT)
+	}
+	switch (verdict) {
+	case ISTRIPE_SCSI_TRANSPORT:
+	case ISTRIPE_SCSI_PATH_ERROR:
+	case ISTRIPE_SCSI_RETRY_BACKOFF:
+		istripe_reason_set(fault, "%s", istripe_scsi_verdict_name(verdict));
+		return -ENOLINK;
+	default:
 		return 0;
-	istripe_reason_set(fault, "%s", istripe_scsi_verdict_name(verdict));
-	return -ENOLINK;
+	}
 }
 
 /* Any other answer will do. The LUN may take its time; the network has keepalive. */

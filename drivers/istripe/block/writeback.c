@@ -67,12 +67,10 @@ void istripe_writeback_begin(struct istripe_volume *volume)
 void istripe_writeback_count(struct istripe_volume *volume, const struct request *rq,
 			     blk_status_t status)
 {
-	if (!READ_ONCE(volume->writeback.under_way))
+	if (!READ_ONCE(volume->writeback.under_way) ||
+	    (req_op(rq) != REQ_OP_WRITE && req_op(rq) != REQ_OP_FLUSH))
 		return;
-	if (!status)
-		atomic_inc(&volume->writeback.good);
-	else if (req_op(rq) == REQ_OP_WRITE || req_op(rq) == REQ_OP_FLUSH)
-		atomic_inc(&volume->writeback.failed);
+	atomic_inc(status ? &volume->writeback.failed : &volume->writeback.good);
 }
 
 int istripe_writeback_end(struct istripe_volume *volume)

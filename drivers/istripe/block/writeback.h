@@ -21,7 +21,7 @@ struct request;
 struct istripe_writeback {
 	struct delayed_work work;	/* every ISTRIPE_WRITEBACK_MS: has anything moved? */
 	bool under_way;			/* from istripe_writeback_begin() on */
-	atomic_t good;			/* requests that have succeeded */
+	atomic_t good;			/* writes and flushes that have succeeded */
 	u32 seen;			/* @work: @good the last time */
 	atomic_t failed;		/* writes and flushes that have failed */
 };

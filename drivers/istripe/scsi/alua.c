@@ -68,6 +68,8 @@ static bool sense_is(const struct scsi_sense_hdr *sense, u8 key, u8 asc)
 
 int istripe_alua_refusal(const struct scsi_sense_hdr *sense)
 {
+	if (sense_is(sense, UNIT_ATTENTION, 0x04) && sense->ascq == 0x0a)
+		return SCSI_ACCESS_STATE_TRANSITIONING;
 	if (!sense_is(sense, NOT_READY, 0x04))
 		return -1;
 	switch (sense->ascq) {

@@ -16,6 +16,7 @@ static const char *const verdict_names[ISTRIPE_SCSI_VERDICT_COUNT] = {
 	[ISTRIPE_SCSI_UNSUPPORTED] = "not supported by the target",
 	[ISTRIPE_SCSI_RESERVATION] = "reserved for another initiator",
 	[ISTRIPE_SCSI_TRANSPORT] = "not served on this path",
+	[ISTRIPE_SCSI_PATH_ERROR] = "failed on this path",
 	[ISTRIPE_SCSI_TARGET] = "target error",
 };
 
@@ -33,16 +34,18 @@ static const struct sense_row {
 	/* No error, but not GOOD either: nothing says that the data are right. */
 	{ NO_SENSE,		ANY,	ANY,	ISTRIPE_SCSI_RETRY_BACKOFF },
 
-	{ NOT_READY,		0x04,	0x02,	ISTRIPE_SCSI_TARGET },	/* START UNIT wanted */
-	{ NOT_READY,		0x04,	0x03,	ISTRIPE_SCSI_TARGET },	/* intervention wanted */
+	/* START UNIT, or intervention, is wanted. */
+	{ NOT_READY,		0x04,	0x02,	ISTRIPE_SCSI_PATH_ERROR },
+	{ NOT_READY,		0x04,	0x03,	ISTRIPE_SCSI_PATH_ERROR },
 	{ NOT_READY,		0x04,	0x0b,	ISTRIPE_SCSI_TRANSPORT },	/* standby */
 	{ NOT_READY,		0x04,	0x0c,	ISTRIPE_SCSI_TRANSPORT },	/* unavailable */
-	{ NOT_READY,		0x04,	0x12,	ISTRIPE_SCSI_TARGET },	/* offline */
+	{ NOT_READY,		0x04,	0x12,	ISTRIPE_SCSI_PATH_ERROR },	/* offline */
 	/* Becoming ready, formatting, ALUA transition, space allocation and their like. */
 	{ NOT_READY,		0x04,	ANY,	ISTRIPE_SCSI_RETRY_DELAY },
 
 	/* LIO's word for an error behind it, which may pass. */
 	{ NOT_READY,		0x08,	ANY,	ISTRIPE_SCSI_RETRY_BACKOFF },
+	{ NOT_READY,		ANY,	ANY,	ISTRIPE_SCSI_PATH_ERROR },
 
 	{ MEDIUM_ERROR,		ANY,	ANY,	ISTRIPE_SCSI_MEDIUM },
 	{ BLANK_CHECK,		ANY,	ANY,	ISTRIPE_SCSI_MEDIUM },
@@ -54,6 +57,8 @@ static const struct sense_row {
 	{ ILLEGAL_REQUEST,	0x25,	0x00,	ISTRIPE_SCSI_TRANSPORT },	/* no such LUN */
 	{ ILLEGAL_REQUEST,	0x26,	ANY,	ISTRIPE_SCSI_UNSUPPORTED },	/* parameter list */
 
+	/* ALUA transition: some targets say it so. */
+	{ UNIT_ATTENTION,	0x04,	0x0a,	ISTRIPE_SCSI_RETRY_DELAY },
 	{ UNIT_ATTENTION,	0x28,	0x00,	ISTRIPE_SCSI_CHANGED,
 	  "the medium may have changed" },
 	{ UNIT_ATTENTION,	0x2a,	0x01,	ISTRIPE_SCSI_CHANGED, "mode parameters changed" },

@@ -20,6 +20,7 @@ enum istripe_scsi_verdict {
 	ISTRIPE_SCSI_UNSUPPORTED,	/* the target does not know the command or a field of it */
 	ISTRIPE_SCSI_RESERVATION,	/* reserved for another initiator */
 	ISTRIPE_SCSI_TRANSPORT,	/* not this way: standby, unavailable, or no such LUN here */
+	ISTRIPE_SCSI_PATH_ERROR, /* an error, that another path may not have */
 	ISTRIPE_SCSI_TARGET,	/* hardware error, or anything that is not worth another try */
 };
 

@@ -233,8 +233,11 @@ void istripe_conn_poll(struct istripe_conn *conn)
 u32 istripe_conn_large_bytes(const struct istripe_conn *conn)
 {
 	u32 mss = READ_ONCE(tcp_sk(conn->sock->sk)->mss_cache);
+	const u32 *value = conn->keys.value;
 
-	return min3(conn->keys.value[ISTRIPE_KEY_MAX_XMIT_DATA_SEGMENT_LENGTH], 2 * mss, 32768u);
+	/* The target sends the data back. */
+	return min3(min(value[ISTRIPE_KEY_MAX_XMIT_DATA_SEGMENT_LENGTH],
+			value[ISTRIPE_KEY_MAX_RECV_DATA_SEGMENT_LENGTH]), 2 * mss, 32768u);
 }
 
 int istripe_conn_send_control(struct istripe_conn *conn, const struct iscsi_hdr *header,

@@ -53,8 +53,8 @@ struct net;
  * @logout_requested: the target wants the session to end soon (async event 1 or 4)
  * @attention:	the target reports a change of the LUN by itself (async event 0). Called by the
  *		receive side, after istripe_session_invalidate() when the LUN may be another
- * @preempted:	the LUN says so to a command of the owner. Called on the owner's thread
- * @access_changed: as @preempted, of the access state of its port
+ * @told:	a command of the owner was answered with sense data, internal.task.sense; @known:
+ *		nothing that is known may change unnoticed. Called on the owner's thread
  * @changed:	the session's state, or that of one of its connections, is another one. Called
  *		within a call of the owner, on its thread
  */
@@ -62,8 +62,7 @@ struct istripe_session_ops {
 	void (*fault)(struct istripe_session *session, int error, const char *why);
 	void (*logout_requested)(struct istripe_session *session, const char *why);
 	void (*attention)(struct istripe_session *session, const char *what);
-	void (*preempted)(struct istripe_session *session);
-	void (*access_changed)(struct istripe_session *session);
+	void (*told)(struct istripe_session *session, bool known);
 	void (*changed)(struct istripe_session *session);
 };
 

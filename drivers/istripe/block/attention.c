@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
+#include <linux/printk.h>
+
+#include "block/alua.h"
+#include "block/attention.h"
+#include "block/leg.h"
+#include "block/nexus.h"
+#include "block/pr_key.h"
+#include "block/volume.h"
+#include "scsi/alua.h"
+#include "scsi/sense.h"
+#include "transport/session.h"
+
+static enum istripe_scsi_verdict attention_verdict(const struct scsi_sense_hdr *sense)
+{
+	return istripe_sense_verdict(SAM_STAT_CHECK_CONDITION, sense);
+}
+
+/* An earlier command that was answered with GOOD has failed; its request has ended. */
+static void attention_say_deferred(const struct istripe_leg *leg,
+				   const struct scsi_sense_hdr *sense)
+{
+	pr_err_ratelimited("%s/%u: the target reports a deferred error, sense %x/%02x/%02x: data that were written earlier may be lost\n",
+			   leg->volume->name, leg->index, sense->sense_key, sense->asc,
+			   sense->ascq);
+}
+
+void istripe_attention_note(struct istripe_nexus *nexus, const struct scsi_sense_hdr *sense)
+{
+	if (istripe_sense_preempted(sense))
+		istripe_pr_key_preempted(nexus);
+	if (attention_verdict(sense) == ISTRIPE_SCSI_DEFERRED)
+		attention_say_deferred(nexus->leg, sense);
+}
+
+/* Before the session is published, and while the port takes no I/O, none goes over it. */
+static bool nexus_may_carry(const struct istripe_nexus *nexus)
+{
+	return rcu_access_pointer(nexus->session) &&
+	       istripe_alua_usable(READ_ONCE(nexus->access.state));
+}
+
+void istripe_attention_told(struct istripe_nexus *nexus, struct istripe_session *session,
+			    bool known)
+{
+	const struct scsi_sense_hdr *sense = &session->internal.task.sense;
+
+	/* A login may be told first of something that is older than the key. */
+	if (known || rcu_access_pointer(nexus->session) || !istripe_sense_preempted(sense))
+		istripe_attention_note(nexus, sense);
+	/* This nexus may be about to ask; other ports have changed, too. */
+	if (istripe_alua_changed(sense))
+		istripe_alua_changes(nexus);
+	if (attention_verdict(sense) != ISTRIPE_SCSI_CHANGED || !nexus_may_carry(nexus))
+		return;
+	istripe_session_invalidate(session);
+	if (nexus->asking)
+		nexus->told_changes++;
+	else
+		istripe_nexus_attention(nexus, istripe_sense_change_name(sense));
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Unit attentions and deferred errors. The LUN reports each of them once for each nexus, in answer
+ * to whichever command comes next (SAM-5 5.14), I/O or a question of the driver's own. They are
+ * news for more than that command.
+ */
+#ifndef ISTRIPE_BLOCK_ATTENTION_H
+#define ISTRIPE_BLOCK_ATTENTION_H
+
+#include <linux/types.h>
+#include <scsi/scsi_common.h>
+
+struct istripe_nexus;
+struct istripe_session;
+
+/* Sense data of any command over the nexus. Any context. */
+void istripe_attention_note(struct istripe_nexus *nexus, const struct scsi_sense_hdr *sense);
+
+/*
+ * Sense data of a command of the driver's own, see struct istripe_session_ops. When the LUN has
+ * changed, I/O over the nexus waits for a revalidation, unless everything is being asked already.
+ * @session is that of the nexus. Thread; ask_lock, or the worker before the session is published.
+ */
+void istripe_attention_told(struct istripe_nexus *nexus, struct istripe_session *session,
+			    bool known);
+
+#endif
