@@ -14,6 +14,7 @@ import socket
 
 import pytest
 
+from lab import network
 from lab.disk import Direct, noise, same
 from lab.istripe import INITIATOR
 from lab.reservation import CONFLICT, OTHER_KEY, WRITE_EXCLUSIVE, Reservations
@@ -205,6 +206,20 @@ def test_answered_early(name, way, digests, server, make_scripted, link, reader)
     reads.goes_on()
     assert reads.errors == []
     assert volume.reconnects() == 0 and read(volume.path_sysfs() / "last_error") == ""
+    assert server.violations() == []
+
+
+@REFUSED
+def test_pages_in_a_queue_are_not_given_back(server, make_scripted, link):
+    """The data have left TCP and wait for the link when the answer comes."""
+    scenario = Scenario("answers early", hooks=hooks("solicited", ANSWERS["reserved"]))
+    volume, target = make_scripted(scenario, path={**WAYS["solicited"], **LENGTHS})
+    with Direct(volume.enable()) as disk:
+        server.arm()
+        with network.delayed(link, PAUSE_S):
+            assert refused_write(disk, target, 64 * KIB) == errno.EBADE
+        same(target.run.memory[0], DATA[:64 * KIB], "what the target has taken")
+    assert volume.reconnects() == 0
     assert server.violations() == []
 
 
