@@ -290,7 +290,17 @@ def test_boot(tool, words, code):
     out, err = tool.run(*words, code=code, FAKE_SYSTEMCTL=str(code))
     assert tool.enabled() == ["enable --now istripe@db.service"]
     assert (tool.root / "etc/istripe/db.conf").exists()
-    assert "db: starts at boot" in out if not code else "does not start at boot" in err
+    assert "db: starts at boot\n" in out if not code else "does not start at boot" in err
+
+
+def test_boot_of_a_volume_that_is_down(tool):
+    """Another host may have its LUNs: it stays down."""
+    tool.run("create", "db", "--no-up", "--leg", LEG)
+    _, err = tool.run("save", "--boot", "db", code=1, FAKE_SYSTEMCTL="1")
+    assert "start at boot: systemctl enable istripe@db.service failed\n" in err
+    out, _ = tool.run("save", "--boot", "db")
+    assert "db: starts at boot, not now\n" in out
+    assert tool.enabled() == 2 * ["enable istripe@db.service"] and tool.value("db/enable") == "0"
 
 
 # Following the file

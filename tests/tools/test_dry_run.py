@@ -64,6 +64,9 @@ def test_save(up):
     assert dry(up, "save", "db") == (f"db: would write {conf(up)}\n", "")
     out, err = dry(up, "save", "--boot", "db")
     assert out == f"db: would write {conf(up)}\ndb: would start at boot\n" and not err
+    up.run("down", "db")
+    assert dry(up, "save", "--boot", "db")[0].endswith(
+        "\ndb: would start at boot, not now\n")
     up.run("save", "db")
     assert dry(up, "save", "db")[0] == f"db: would write {conf(up)}\n"
     up.put("etc/istripe/db.conf", "nonsense")

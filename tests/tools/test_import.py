@@ -349,8 +349,9 @@ def test_records_that_are_gone(tool, stock):
 
 def test_import_for_the_next_boot(tool, stock):
     out, _ = tool.run("import", "db", "--boot")
-    assert "db: starts at boot\n" in out and (tool.root / "etc/istripe/db.conf").exists()
-    assert tool.enabled() == ["enable --now istripe@db.service"]
+    assert "db: starts at boot, not now\nnext: istripectl up db\n" in out
+    assert tool.enabled() == ["enable istripe@db.service"]
+    assert (tool.root / "etc/istripe/db.conf").exists()
 
 
 def test_save_keeps_that_a_volume_follows(tool, stock):

@@ -76,7 +76,8 @@ def test_from_nothing(tool, found):
 def test_saved_and_started_at_boot(tool, found, words, saved, enabled):
     out, _ = tool.run(*ARGS, "--yes", *words)
     assert conf(tool).exists() == saved == (f"db: {conf(tool)}\n" in out)
-    assert tool.enabled() == enabled and bool(enabled) == ("db: starts at boot\n" in out)
+    assert tool.enabled() == enabled and bool(enabled) == ("db: starts at boot" in out)
+    assert ("at boot, not now" in out) == ("--no-up" in words)
     assert paths(tool) == BOTH
 
 

@@ -96,7 +96,8 @@ static void saving_mention(const char *name, const struct create_options *option
 	if (options->save)
 		fprintf(stderr, "%s: would write %s\n", name, path);
 	if (options->boot)
-		fprintf(stderr, "%s: would start at boot\n", name);
+		fprintf(stderr, "%s: would start at boot%s\n", name,
+			options->no_up ? ", not now" : "");
 	free(path);
 }
 

@@ -440,7 +440,7 @@ static int volume_write(struct import *import)
 	if (!ret)
 		ret = save_volume(volume, import->fault);
 	if (!ret && import->options.boot)
-		ret = save_boot(volume->name, true, import->fault);
+		ret = save_boot(volume->name, false, import->fault);
 	if (!ret)
 		printf("next: istripectl up %s\n", volume->name);
 	return ret;

@@ -124,7 +124,7 @@ static const char import_details[] =
 "  --initiator NAME, --chunk SIZE, --metadata md|none, --set LIST, --all-paths LIST\n"
 "                       as in create\n"
 "  --save               write /etc/istripe/NAME.conf, and a file for each secret\n"
-"  --boot               the same, and start the volume at boot\n"
+"  --boot               the same, and start the volume at boot, not now\n"
 "  --dry-run            only print, as without --save\n"
 "  --take-over          open-iscsi does not log in by these records at boot any more\n"
 "  --once               the records are read now only: apply does not read them again\n"
@@ -139,7 +139,8 @@ static const char save_details[] =
 "The file is /etc/istripe/NAME.conf: istripe.conf(5). Secrets are not in the kernel's\n"
 "files: the configuration names files for them, as the one before has.\n"
 "\n"
-"  --boot               also start the volume at boot: systemctl enable istripe@NAME\n"
+"  --boot               also start the volume at boot: systemctl enable istripe@NAME; one\n"
+"                       that is down stays down until then\n"
 "  -n, --dry-run        only print what would be done\n";
 
 static const char apply_details[] =

@@ -49,7 +49,7 @@ int save_boot(const char *name, bool now, struct fault *fault)
 			  "next: is the unit istripe@.service installed?", name,
 			  now ? "--now " : "", unit);
 	else
-		printf("%s: starts at boot\n", name);
+		printf("%s: starts at boot%s\n", name, now ? "" : ", not now");
 	free(unit);
 	return ret;
 }
@@ -105,7 +105,8 @@ static int save_plan(struct volume *volume, bool boot, struct fault *fault)
 		secrets_mention(volume);
 	}
 	if (!ret && boot)
-		printf("%s: would start at boot\n", volume->name);
+		printf("%s: would start at boot%s\n", volume->name,
+		       volume->up ? "" : ", not now");
 	free(path);
 	return ret;
 }
@@ -120,7 +121,7 @@ static int volume_save(const char *name, unsigned int flags, struct fault *fault
 	else if (!ret)
 		ret = save_volume(&volume, fault);
 	if (!ret && (flags & COMMAND_BOOT) && !(flags & COMMAND_DRY_RUN))
-		ret = save_boot(name, true, fault);
+		ret = save_boot(name, volume.up, fault);
 	volume_free(&volume);
 	return ret;
 }

@@ -21,7 +21,7 @@ int save_volume(struct volume *volume, struct fault *fault);
 /**
  * save_boot() - have systemd start a volume at boot, and say so
  * @name: a volume that is saved
- * @now: and now
+ * @now: and its unit now: never of a volume that is down, whose LUNs another host may have
  * @fault: set on failure
  *
  * Return: 0; -ENOPKG there is no systemctl; another -errno.
