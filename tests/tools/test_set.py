@@ -105,6 +105,24 @@ def test_a_secret(tool):
     assert tool.value("db/legs/0/paths/0/chap_secret") == "correct-horse-1"
 
 
+def test_save_does_not_see_a_secret(tool):
+    """The file names another one, unless it is the one that was given."""
+    own = tool.put("etc/istripe/own.secret", "correct-horse-1")
+    other = tool.put("etc/istripe/other.secret", "correct-horse-2")
+    words = ["set", "db", "--leg", "0", "--path", "0"]
+    for file in (own, other):
+        file.chmod(0o600)
+    tool.run("create", "db", "--no-up", "--save", "--leg",
+             f"{LEG},chap_user=me,chap_secret=@{own}")
+    assert not tool.run(*words, f"chap_secret=@{own}")[1]
+    for given in (other, "-"):
+        _, err = tool.run(*words, f"chap_secret=@{given}", text_in="correct-horse-3\n")
+        assert f"the configuration file of db goes on to name {own} for chap_secret\n" in err
+        assert f"next: put the new secret there, or change {tool.root}/etc/istripe/db.conf\n" in err
+    (tool.root / "etc/istripe/db.conf").unlink()
+    assert not tool.run(*words, f"chap_secret=@{other}")[1]
+
+
 def test_of_no_volume(tool):
     assert "there is no volume db" in tool.run("set", "db", "queue_depth=3", code=1)[1]
     assert "cannot be the name of a volume: 1 to 63 letters" in tool.run("set", "a/b", "queue_depth=3", code=2)[1]

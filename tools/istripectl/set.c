@@ -9,6 +9,7 @@
 #include "alloc.h"
 #include "apply.h"
 #include "command.h"
+#include "conf.h"
 #include "interrupt.h"
 #include "known.h"
 #include "node.h"
@@ -201,6 +202,41 @@ static int wanted_read(const char *list, struct volume *one, struct fault *fault
 	return parse_path(list, &nothing, path, fault);
 }
 
+/* The kernel does not say secrets: save cannot see that one has changed. */
+static void secrets_mention(const struct set_options *options)
+{
+	struct volume saved = { 0 }, one = { 0 };
+	char *conf = conf_path(options->name);
+	const struct path *path = NULL;
+	const struct leg *leg = NULL;
+	struct settings *given;
+	struct fault ignored;
+	size_t i;
+
+	wanted_read(options->list, &one, &ignored);
+	given = &one.legs[0].paths[0].settings;
+	if (options->path != NONE && !conf_read(conf, options->name, &saved, &ignored))
+		leg = volume_find_leg(&saved, options->leg);
+	if (leg)
+		path = leg_find_path(leg, options->path);
+	conf_secrets(&saved);
+	secret_locate(given, &ignored);
+	for (i = 0; path && i < given->count; i++) {
+		const struct setting *item = &given->items[i];
+		const char *file = settings_value(&path->settings, item->name);
+
+		if (setting_is_secret(item->name) && *item->value && *file &&
+		    strcmp(item->value, file))
+			fprintf(stderr,
+				"istripectl: the configuration file of %s goes on to name %s for %s\n"
+				"            next: put the new secret there, or change %s\n",
+				options->name, file + 1, item->name, conf);
+	}
+	volume_free(&one);
+	volume_free(&saved);
+	free(conf);
+}
+
 static int volume_set(const struct set_options *options, struct volume *one, struct fault *fault)
 {
 	struct volume volume = { 0 };
@@ -239,6 +275,7 @@ int command_set(const struct command *command, int argc, char **argv)
 		code = EXIT_FAILED;
 	} else if (!options.dry_run) {
 		apply_mention(options.name);
+		secrets_mention(&options);
 	}
 	volume_free(&one);
 	return code;
