@@ -255,6 +255,40 @@ def test_secrets_are_not_saved(tool):
     assert "chap_secret = @x.secret" in path.read_text()
 
 
+@pytest.mark.parametrize("name, value", [("chap_user", "you"), ("target_name", "iqn.2026-01.a:t9")])
+@pytest.mark.parametrize("file", ["x.secret", "db.chap_secret"])
+def test_a_secret_is_that_of_a_user(tool, file, name, value):
+    """The file of another user's secret is not that of this one, whatever its name."""
+    secret = secret_file(tool, file)
+    chap = f",chap_user=me,chap_secret=@{secret},chap_mutual_user=it,chap_mutual_secret=@{secret}"
+    tool.run("create", "db", "--no-up", "--save", "--leg", LEG + chap)
+    assert tool.run("save", "db")[1] == ""
+    tool.run("set", "db", "--leg", "0", "--path", "0", f"{name}={value}")
+    dry, said = tool.run("save", "-n", "db")[1], tool.run("save", "db")[1]
+    assert dry == said and "leg 0 path 0: chap_secret is not in the kernel's files" in said
+    assert ("chap_mutual_secret" in said) == (name == "target_name")
+    text = (tool.root / "etc/istripe/db.conf").read_text()
+    assert "chap_secret = @db.chap_secret\n" in text
+    secret_file(tool, "db.chap_secret")
+    secret_file(tool, "db.chap_mutual_secret")
+    assert tool.run("save", "db")[1] == ""
+
+
+@pytest.mark.parametrize("words", [["create", "db", "--save"], ["assemble", "db", "--boot"]])
+@pytest.mark.parametrize("old", [CONF, "nonsense"], ids=["right", "wrong"])
+def test_create_keeps_nothing_of_another_file(tool, conf, words, old):
+    """It says that it replaces it, before, too."""
+    path = conf(old.replace("[volume]", "[volume]\nfrom_node = yes").replace(
+        "nic = eth1", "nic = eth1\nchap_user = me\nchap_secret = @x.secret\nfrom_node = no"))
+    words = [*words, "--no-up", "--leg", LEG]
+    assert f"db: would replace {path}\n" in tool.run(*words, "-n")[1]
+    out, err = tool.run(*words)
+    assert out.startswith(f"db: {path}, which was another one before\n") and not err
+    assert "from_node" not in path.read_text() and "secret" not in path.read_text()
+    # Of a volume that is saved the file is a new one of its own.
+    assert tool.run("save", "db")[0] == f"db: {path}\n"
+
+
 def test_create_saves(tool):
     secret = secret_file(tool, "x.secret")
     out, err = tool.run("create", "db", "--save", "--leg", f"{LEG},chap_user=me,chap_secret=@{secret}")

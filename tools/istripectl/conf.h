@@ -85,11 +85,12 @@ int conf_check(struct volume *volume, struct fault *fault);
 
 /**
  * conf_write() - replace the file of a volume by one that describes it
- * @volume: secrets that cannot be read are those that the file has had
+ * @volume: secrets that cannot be read are those that the file has had for the same users
+ * @anew: nothing of the file that there is is kept: it may be that of another volume
  * @fault: set on failure; the file is then as it was
  *
  * Return: 0; -errno.
  */
-int conf_write(struct volume *volume, struct fault *fault);
+int conf_write(struct volume *volume, bool anew, struct fault *fault);
 
 #endif

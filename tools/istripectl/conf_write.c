@@ -325,7 +325,12 @@ static const struct path *path_before(const struct volume *before, unsigned int 
 	return there ? leg_find_path(there, path) : NULL;
 }
 
-/* The kernel does not say secrets: a file that has said where they are goes on to. */
+static bool same_value(const struct settings *a, const struct settings *b, const char *name)
+{
+	return !strcmp(settings_value(a, name), settings_value(b, name));
+}
+
+/* The kernel does not say secrets: a file that has said where this user's are goes on to. */
 static void secrets_keep(struct settings *settings, const struct path *before, const char *volume)
 {
 	static const char *const names[][2] = {
@@ -335,13 +340,15 @@ static void secrets_keep(struct settings *settings, const struct path *before, c
 
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		const struct setting *secret = settings_find(settings, names[i][0]);
-		const char *file = before ? settings_value(&before->settings, names[i][0]) : "";
+		bool same = before && same_value(settings, &before->settings, names[i][1]) &&
+			    same_value(settings, &before->settings, "target_name");
+		const char *file = same ? settings_value(&before->settings, names[i][0]) : "";
 		char *expected;
 
 		if ((secret && secret->value) || !*settings_value(settings, names[i][1]))
 			continue;
 		expected = alloc_printf("@%s.%s", volume, names[i][0]);
-		settings_put(settings, names[i][0], *file ? file : expected);
+		settings_put(settings, names[i][0], *file ? file : expected)->invented = !*file;
 		free(expected);
 	}
 }
@@ -363,11 +370,11 @@ static void path_keep(struct path *path, const struct path *before, const char *
 }
 
 /* A file that cannot be read says more than is known here: it is not replaced. */
-static int file_keep(struct volume *volume, const char *path, struct fault *fault)
+static int file_keep(struct volume *volume, const char *path, bool anew, struct fault *fault)
 {
 	struct volume before = { 0 };
 	struct fault why = { 0 };
-	int ret = conf_read(path, volume->name, &before, &why);
+	int ret = anew ? 0 : conf_read(path, volume->name, &before, &why);
 	size_t i, j;
 
 	if (ret && ret != -ENOENT) {
@@ -417,17 +424,17 @@ static int text_write(const char *path, const struct volume *volume, struct faul
 int conf_check(struct volume *volume, struct fault *fault)
 {
 	char *path = conf_path(volume->name);
-	int ret = file_keep(volume, path, fault);
+	int ret = file_keep(volume, path, false, fault);
 
 	free(path);
 	return ret ? ret : legs_check(volume, fault);
 }
 
-int conf_write(struct volume *volume, struct fault *fault)
+int conf_write(struct volume *volume, bool anew, struct fault *fault)
 {
 	char *dir = place_path(CONF_DIR), *path = conf_path(volume->name);
 	char *new = alloc_printf("%s.new", path);
-	int ret = file_keep(volume, path, fault);
+	int ret = file_keep(volume, path, anew, fault);
 
 	if (!ret && mkdir(dir, 0755) && errno != EEXIST)
 		ret = fault_set(fault, -errno, "%s: %s", dir, strerror(errno));

@@ -94,7 +94,8 @@ static void saving_mention(const char *name, const struct create_options *option
 	char *path = conf_path(name);
 
 	if (options->save)
-		fprintf(stderr, "%s: would write %s\n", name, path);
+		fprintf(stderr, "%s: would %s %s\n", name,
+			apply_has_file(name) ? "replace" : "write", path);
 	if (options->boot)
 		fprintf(stderr, "%s: would start at boot%s\n", name,
 			options->no_up ? ", not now" : "");
@@ -105,7 +106,7 @@ static void saving_mention(const char *name, const struct create_options *option
 static int volume_keep(struct volume *saved, const struct create_options *options,
 		       struct fault *fault)
 {
-	int ret = save_volume(saved, fault);
+	int ret = save_volume(saved, true, fault);
 
 	if (ret) {
 		fault_add(fault, "%s is made, but not saved", saved->name);

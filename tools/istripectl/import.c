@@ -438,7 +438,7 @@ static int volume_write(struct import *import)
 	if (!ret && import->take_over)
 		ret = take_over(import);
 	if (!ret)
-		ret = save_volume(volume, import->fault);
+		ret = save_volume(volume, false, import->fault);
 	if (!ret && import->options.boot)
 		ret = save_boot(volume->name, false, import->fault);
 	if (!ret)

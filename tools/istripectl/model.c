@@ -61,7 +61,7 @@ static void value_free(struct setting *setting)
 	setting->value = NULL;
 }
 
-void settings_put(struct settings *settings, const char *name, const char *value)
+struct setting *settings_put(struct settings *settings, const char *name, const char *value)
 {
 	struct setting *setting = find(settings, name);
 	char *copy = value ? alloc_text(value) : NULL;
@@ -72,9 +72,10 @@ void settings_put(struct settings *settings, const char *name, const char *value
 		settings->items = alloc_array(settings->items, settings->count + 1,
 					      sizeof(*settings->items));
 		setting = &settings->items[settings->count++];
-		setting->name = alloc_text(name);
+		*setting = (struct setting) { .name = alloc_text(name) };
 	}
 	setting->value = copy;
+	return setting;
 }
 
 void settings_drop(struct settings *settings, const char *name)

@@ -14,6 +14,7 @@
 struct setting {
 	char *name;
 	char *value;		/* NULL: there is one that cannot be read */
+	bool invented;		/* the name of a file that nobody has given */
 };
 
 struct settings {
@@ -68,8 +69,10 @@ const char *settings_value(const struct settings *settings, const char *name);
  * @settings: where to
  * @name: the name of its file
  * @value: copied; NULL for one that cannot be read
+ *
+ * Return: the setting; it stays where it is until the next one is added.
  */
-void settings_put(struct settings *settings, const char *name, const char *value);
+struct setting *settings_put(struct settings *settings, const char *name, const char *value);
 
 /**
  * settings_drop() - forget one setting, if it is there

@@ -54,7 +54,7 @@ int save_boot(const char *name, bool now, struct fault *fault)
 	return ret;
 }
 
-/* A secret that the file names but that is not there would be missed at the next boot. */
+/* One that is not there, or that of somebody else, would be missed at the next boot. */
 static void secrets_mention(const struct volume *volume)
 {
 	size_t i, j, k;
@@ -67,7 +67,8 @@ static void secrets_mention(const struct volume *volume)
 				const char *value = its->items[k].value;
 
 				if (!setting_is_secret(its->items[k].name) || !value ||
-				    value[0] != '@' || file_mode(value + 1) >= 0)
+				    value[0] != '@' ||
+				    (file_mode(value + 1) >= 0 && !its->items[k].invented))
 					continue;
 				fprintf(stderr,
 					"istripectl: %s: leg %u path %u: %s is not in the kernel's files and cannot be saved\n"
@@ -80,13 +81,15 @@ static void secrets_mention(const struct volume *volume)
 	}
 }
 
-int save_volume(struct volume *volume, struct fault *fault)
+int save_volume(struct volume *volume, bool anew, struct fault *fault)
 {
 	char *path = conf_path(volume->name);
-	int ret = conf_write(volume, fault);
+	bool other = anew && file_mode(path) >= 0;
+	int ret = conf_write(volume, anew, fault);
 
 	if (!ret) {
-		printf("%s: %s\n", volume->name, path);
+		printf("%s: %s%s\n", volume->name, path,
+		       other ? ", which was another one before" : "");
 		conf_secrets(volume);
 		secrets_mention(volume);
 	}
@@ -119,7 +122,7 @@ static int volume_save(const char *name, unsigned int flags, struct fault *fault
 	if (!ret && (flags & COMMAND_DRY_RUN))
 		ret = save_plan(&volume, flags & COMMAND_BOOT, fault);
 	else if (!ret)
-		ret = save_volume(&volume, fault);
+		ret = save_volume(&volume, false, fault);
 	if (!ret && (flags & COMMAND_BOOT) && !(flags & COMMAND_DRY_RUN))
 		ret = save_boot(name, volume.up, fault);
 	volume_free(&volume);

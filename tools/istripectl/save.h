@@ -12,11 +12,12 @@
  * save_volume() - write the configuration file of a volume, and say which one that is
  * @volume: secrets are the names of their files; those that cannot be read get a name, and
  *	standard error says so
+ * @anew: as of conf_write()
  * @fault: set on failure
  *
  * Return: 0; -errno.
  */
-int save_volume(struct volume *volume, struct fault *fault);
+int save_volume(struct volume *volume, bool anew, struct fault *fault);
 
 /**
  * save_boot() - have systemd start a volume at boot, and say so
