@@ -103,6 +103,12 @@ def test_luns(tool, found):
     assert other["luns"] == []
 
 
+def test_a_size_is_that_of_somebody_else(tool, found):
+    tool.put("luns", f"Target:{T1} Portal:192.0.2.10:3260,1\nLun:1    Type:DIRECT_ACCESS (Size:\x1b[2J)")
+    out, _ = tool.run("discover", "192.0.2.10", "--luns")
+    assert "LUN 1     ?[2J\n" in out
+
+
 def test_nic(tool, found):
     tool.put("ifaces", "default tcp,<empty>,<empty>,<empty>,<empty>\n"
              "hard bnx2i,00:11:22:33:44:55,<empty>,eth1,<empty>\n"

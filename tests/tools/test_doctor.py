@@ -282,6 +282,10 @@ FAULTS = [
                                                  eth2="00:53:00:00:00:01"),
      "eth1 eth2 lead to one switch, sw-1 00:53:00:00:00:01", "two switches",
      "connect eth2 to another switch, and see: lldpctl"),
+    # The network says what it likes.
+    ("shared-switch", lambda host: host.switches(eth1="a\x1b[2J1", eth2="a\x1b[2J1"),
+     "eth1 eth2 lead to one switch, sw-1 a?[2J1", "two switches",
+     "connect eth2 to another switch, and see: lldpctl"),
     ("slow-path", slow_commands("0/paths/1", "read", {5: 1000}), "reads take 5.00 ms",
      "1.33 ms or less, since path 0 takes 0.33 ms", "istripectl top db; then look at its NIC"),
     ("slow-path", slow_commands("1/paths/0", "write", {1.34: 1000}), "writes take 1.34 ms",

@@ -46,6 +46,14 @@ def test_text(tool, two):
         assert said in text, said
 
 
+def test_the_name_is_that_of_somebody_else(tool, tmp_path):
+    """Nothing of it reaches the terminal as a command, or JSON as no text."""
+    path = image(tmp_path / "leg", superblock(0, legs=1, name=b"a\x1b[2J\xff\n\tb\xc3\xa4"))
+    device, = examine(tool, path)["devices"]
+    assert device["name"] == "a?[2J???b\u00e4"
+    assert "name          a?[2J???b\u00e4\n" in tool.run("examine", path)[0]
+
+
 def test_the_order_is_that_of_the_roles(tool, two):
     array, = examine(tool, *reversed(two))["arrays"]
     assert array["complete"] and array["devices"] == [str(path) for path in two]

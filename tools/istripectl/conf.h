@@ -86,7 +86,7 @@ int conf_check(struct volume *volume, struct fault *fault);
 /**
  * conf_write() - replace the file of a volume by one that describes it
  * @volume: secrets that cannot be read are those that the file has had for the same users
- * @anew: nothing of the file that there is is kept: it may be that of another volume
+ * @anew: nothing of the file of before is kept: it may be that of another volume
  * @fault: set on failure; the file is then as it was
  *
  * Return: 0; -errno.

@@ -7,6 +7,7 @@
 #include "alloc.h"
 #include "doctor.h"
 #include "run.h"
+#include "text.h"
 
 /* The value of a line as lldp.eth1.chassis.mac=00:53:00:00:00:01, for free(); NULL: none. */
 static char *switch_value(const char *text, const char *nic, const char *name)
@@ -22,6 +23,7 @@ static char *switch_value(const char *text, const char *nic, const char *name)
 	if (at) {
 		at += strlen(key);
 		value = alloc_printf("%.*s", (int)strcspn(at, "\n"), at);
+		text_clean(value);
 	}
 	free(key);
 	return value;

@@ -16,6 +16,7 @@
 #include "command.h"
 #include "json_out.h"
 #include "superblock.h"
+#include "text.h"
 #include "value.h"
 
 struct device {
@@ -88,6 +89,7 @@ static int device_read(struct device *device, struct fault *fault)
 	ret = superblock_read(device->fd, device->bytes, &device->super);
 	if (ret)
 		fault_set(fault, ret, "%s: %s", device->path, strerror(-ret));
+	text_clean(device->super.name);
 	return ret;
 }
 

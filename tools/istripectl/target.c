@@ -258,6 +258,7 @@ static void luns_parse(char *text, struct targets *targets)
 			target = target_find(targets, name);
 		} else if (target && sscanf(line, "Lun:%7[0-9] Type:DIRECT_ACCESS (Size:%15[^)])",
 					    number, size) == 2) {
+			text_clean(size);
 			lun_add(target, number, size);
 		}
 	}
