@@ -150,6 +150,16 @@ def test_path_add_of_what_is_refused(down, text, said):
 def test_path_remove(up):
     assert dry(up, "path", "remove", "db", "0", "1") == ("db: would remove leg 0 path 1\n", "")
     assert "leg 0 has no path 2" in dry(up, "path", "remove", "db", "0", "2", code=1)[1]
+
+
+@pytest.mark.parametrize("number", [1 << 32, (1 << 64) - 1, 1 << 64, " 0", "+0", "00"])
+def test_a_number_is_all_of_it(up, number):
+    for verb, word in (("add", PORTAL), ("remove", "0"), ("confirm", "0")):
+        said = dry(up, "path", verb, "db", number, word, code=1)[1]
+        assert f"volume db has no leg {number}\nnext" in said.replace("            ", "")
+        if verb != "add":
+            assert f"leg 0 has no path {number}\n" in dry(up, "path", verb, "db", "0", number,
+                                                         code=1)[1]
     up.run("path", "remove", "db", "0", "1")
     _, err = dry(up, "path", "remove", "db", "0", "0", code=1)
     assert "leg 0 path 0 of db is its only path" in err

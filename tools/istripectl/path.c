@@ -27,6 +27,7 @@
 #include "secret.h"
 #include "tree.h"
 #include "twin.h"
+#include "value.h"
 
 enum verb {
 	PATH_ADD,
@@ -136,13 +137,24 @@ static int path_add(const struct volume *volume, struct leg *leg, const char *te
 	return ret;
 }
 
-static int path_find(const struct volume *volume, const struct leg *leg, const char *text,
-		     unsigned long *index, struct fault *fault)
+static bool number_take(const char *text, unsigned int end, unsigned int *number)
 {
-	char *end;
+	long long value;
 
-	*index = strtoul(text, &end, 10);
-	if (!*text || *end || *index >= ISTRIPE_PATHS_MAX || !leg_find_path(leg, *index))
+	if (!value_number(text, &value) || value < 0 || value >= end)
+		return false;
+	*number = value;
+	return true;
+}
+
+static int path_find(const struct volume *volume, const struct leg *leg, const char *text,
+		     unsigned int *index, struct fault *fault)
+{
+	const struct path *path = NULL;
+
+	if (number_take(text, ISTRIPE_PATHS_MAX, index))
+		path = leg_find_path(leg, *index);
+	if (!path)
 		return fault_set(fault, -EINVAL, "leg %u has no path %s\nnext: istripectl show %s",
 				 leg->index, text, volume->name);
 	return 0;
@@ -150,20 +162,20 @@ static int path_find(const struct volume *volume, const struct leg *leg, const c
 
 /* All else that the module refuses is seen only when it is done. */
 static int path_remove_plan(const struct volume *volume, const struct leg *leg,
-			    unsigned long index, struct fault *fault)
+			    unsigned int index, struct fault *fault)
 {
 	if (volume->up && leg->path_count == 1)
 		return fault_set(fault, -EBUSY,
-				 "leg %u path %lu of %s is its only path\nnext: istripectl path add %s %u",
+				 "leg %u path %u of %s is its only path\nnext: istripectl path add %s %u",
 				 leg->index, index, volume->name, volume->name, leg->index);
-	printf("%s: would remove leg %u path %lu\n", volume->name, leg->index, index);
+	printf("%s: would remove leg %u path %u\n", volume->name, leg->index, index);
 	return 0;
 }
 
 static int path_remove(const struct volume *volume, struct leg *leg, const char *text,
 		       bool dry_run, struct fault *fault)
 {
-	unsigned long index;
+	unsigned int index;
 	int ret = path_find(volume, leg, text, &index, fault);
 
 	if (!ret && dry_run)
@@ -182,7 +194,7 @@ static char *path_value(const char *files, const char *name)
 	return text ? text : alloc_text("unknown");
 }
 
-static int confirm_ask(const char *files, const char *name, unsigned int leg, unsigned long path,
+static int confirm_ask(const char *files, const char *name, unsigned int leg, unsigned int path,
 		       struct fault *fault)
 {
 	char *writes = path_value(files, "waiting_writes"), *lost = path_value(files, "faults");
@@ -191,7 +203,7 @@ static int confirm_ask(const char *files, const char *name, unsigned int leg, un
 	int ret = 0;
 
 	fprintf(stderr,
-		"%s: leg %u path %lu: writes that wait: %s, ghost writes: %s.\n"
+		"%s: leg %u path %u: writes that wait: %s, ghost writes: %s.\n"
 		"The waiting ones are sent, also over other paths.\n"
 		"If the target still carries out old ones, these overwrite newer data.\n"
 		"Has it been switched off or restarted since the path was lost? yes or no: ",
@@ -226,17 +238,17 @@ static int confirm_write(const char *files, const char *name, struct fault *faul
 }
 
 static int confirm_plan(const char *files, const char *name, unsigned int leg,
-			unsigned long path, struct fault *fault)
+			unsigned int path, struct fault *fault)
 {
 	char *state = path_value(files, "state"), *writes = path_value(files, "waiting_writes");
 	int ret = 0;
 
 	if (!strcmp(state, "live"))
 		ret = fault_set(fault, -EBUSY,
-				"leg %u path %lu of %s is live: its writes do not wait", leg, path,
+				"leg %u path %u of %s is live: its writes do not wait", leg, path,
 				name);
 	else
-		printf("%s: would send writes of leg %u path %lu that wait again: %s\n", name, leg,
+		printf("%s: would send writes of leg %u path %u that wait again: %s\n", name, leg,
 		       path, writes);
 	free(state);
 	free(writes);
@@ -248,7 +260,7 @@ static int path_confirm(const struct volume *volume, struct leg *leg, const char
 {
 	char *device = power_device(volume->name), *files;
 	bool ask = !options->yes && !options->dry_run;
-	unsigned long index;
+	unsigned int index;
 	int ret = path_find(volume, leg, text, &index, fault);
 
 	/* Its directory knows of writes that were left, and nobody can confirm their end. */
@@ -265,7 +277,7 @@ static int path_confirm(const struct volume *volume, struct leg *leg, const char
 		free(device);
 		return ret;
 	}
-	files = place_path("/sys/block/%s/istripe/legs/%u/paths/%lu", device, leg->index, index);
+	files = place_path("/sys/block/%s/istripe/legs/%u/paths/%u", device, leg->index, index);
 	if (options->dry_run)
 		ret = confirm_plan(files, volume->name, leg->index, index, fault);
 	if (ask)
@@ -280,13 +292,13 @@ static int path_confirm(const struct volume *volume, struct leg *leg, const char
 static int path_act(char **words, const struct path_options *options, struct fault *fault)
 {
 	struct volume volume = { 0 };
-	struct leg *leg;
-	char *end;
-	unsigned long index = strtoul(words[1], &end, 10);
+	struct leg *leg = NULL;
+	unsigned int index;
 	int ret = tree_read(words[0], &volume, fault);
 
 	if (!ret) {
-		leg = *words[1] && !*end ? volume_find_leg(&volume, index) : NULL;
+		if (number_take(words[1], ISTRIPE_LEGS_MAX, &index))
+			leg = volume_find_leg(&volume, index);
 		if (!leg)
 			ret = fault_set(fault, -EINVAL,
 					"volume %s has no leg %s\nnext: istripectl show %s",
