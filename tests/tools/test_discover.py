@@ -103,6 +103,19 @@ def test_luns(tool, found):
     assert other["luns"] == []
 
 
+def test_a_target_that_does_not_answer(tool, found):
+    _, err = tool.run("discover", "192.0.2.10", "--luns", code=1, FAKE_LUNS="ALRM")
+    assert "istripectl: iscsi-ls has not got all LUNs within 60 s\n" in err
+    assert "next: which portal of the list does not answer? without --luns they are printed\n" in err
+    program = tool.root.parent / "bin/iscsi-ls"
+    program.unlink()
+    program.write_text("#!/usr/bin/python3\nimport signal\n"
+                       "exit(f'alarm after {signal.getitimer(signal.ITIMER_REAL)[0]} s')\n")
+    program.chmod(0o755)
+    _, err = tool.run("discover", "192.0.2.10", "--luns", code=1)
+    assert 50 < float(err.split("alarm after ")[1].split()[0]) <= 60
+
+
 def test_a_size_is_that_of_somebody_else(tool, found):
     tool.put("luns", f"Target:{T1} Portal:192.0.2.10:3260,1\nLun:1    Type:DIRECT_ACCESS (Size:\x1b[2J)")
     out, _ = tool.run("discover", "192.0.2.10", "--luns")

@@ -172,6 +172,8 @@ def test_a_volume_that_is_down(up):
     (("db", "x"), 2, '"x" is no number of a leg'), (("db", "0", "1x"), 2, "no number of a path"),
     (("db", "99999"), 2, "no number of a leg"), (("db", "7"), 1, "volume db has no leg 7"),
     (("db", "1", "7"), 1, "leg 1 has no path 7"), (("db", "--timeout", "soon"), 2, "--timeout soon:"),
+    (("db", "--timeout", "0"), 2, "from 1s to 30d"), (("db", "--timeout", "999ms"), 2, "from 1s"),
+    (("db", "--timeout", "2592001"), 2, "from 1s to 30d"),
     (("db", "--timeout"), 2, "needs a value"), (("db", "-J", "-n"), 2, "either --json or --dry-run"),
     (("db", "--wait", "5"), 2, "unknown option --wait"),
 ])

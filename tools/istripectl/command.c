@@ -14,6 +14,9 @@
 #include "value.h"
 
 #define INTERVAL_MIN_MS	100
+/* alarm(2) takes whole seconds, and 0 for no limit at all. */
+#define TIMEOUT_MIN_MS	1000LL
+#define TIMEOUT_MAX_MS	(30 * 86400 * 1000LL)
 
 static const struct {
 	const char *word;
@@ -66,9 +69,13 @@ static int wait_set(const char *text, struct command_line *line, struct fault *f
 
 static int timeout_set(const char *text, struct command_line *line, struct fault *fault)
 {
-	if (value_wait(text, &line->timeout_ms))
+	if (value_wait(text, &line->timeout_ms) &&
+	    (line->timeout_ms == VALUE_FOREVER ||
+	     (line->timeout_ms >= TIMEOUT_MIN_MS && line->timeout_ms <= TIMEOUT_MAX_MS)))
 		return 0;
-	return fault_set(fault, -EINVAL, "--timeout %s: seconds, a time as 5min, or forever", text);
+	return fault_set(fault, -EINVAL,
+			 "--timeout %s: seconds or a time as 5min, from 1s to 30d, or forever",
+			 text);
 }
 
 static int columns_set(const char *text, struct command_line *line, struct fault *fault)

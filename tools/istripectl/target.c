@@ -20,6 +20,7 @@
 #define ISCSID_CONF	"/etc/iscsi/iscsid.conf"
 #define SCRATCH		"/mnt"		/* a folder that exists, in a mount namespace */
 #define NOTHING_FOUND	21		/* exit code of iscsiadm */
+#define PATIENCE_S	60		/* for iscsi-ls, with all targets */
 
 static struct target *target_find(const struct targets *targets, const char *name)
 {
@@ -269,6 +270,8 @@ static int luns_prepare(void *context)
 {
 	const struct settings *chap = context;
 
+	/* libiscsi has no limit of its own; the alarm outlives exec(). */
+	alarm(PATIENCE_S);
 	if (!chap->count)
 		return 0;
 	if (setenv("LIBISCSI_CHAP_USERNAME", settings_value(chap, "chap_user"), 1) ||
@@ -294,6 +297,11 @@ int targets_find_luns(const char *portal, const struct settings *chap, struct ta
 	}
 	free(url);
 	free(name);
+	if (ret == -EIO)
+		fault_set(fault, ret,
+			  "iscsi-ls has not got all LUNs within %d s\n"
+			  "next: which portal of the list does not answer? without --luns they are printed",
+			  PATIENCE_S);
 	if (ret)
 		return ret;
 	if (run.code == RUN_MISSING)
