@@ -3,7 +3,7 @@
  * A configfs of the tests' own: linked into istripectl-test in the place of
  * mkdir, rmdir and write. Below $ISTRIPECTL_ROOT/sys/kernel/config/istripe a new
  * directory comes with its files, a directory goes with them, and values are
- * looked at as the module does; everything else is as ever.
+ * looked at, and read back, as the module does; everything else is as ever.
  *
  *	FAKE_REFUSE=file=value		this value is refused with EINVAL and a line in the log;
  *					"file=": each value
@@ -33,6 +33,7 @@
 
 #include <istripe/settings.h>
 #include "fake_configfs.h"
+#include "fake_values.h"
 
 struct attribute {
 	const char *name;
@@ -413,6 +414,24 @@ static int reconnect_write(const char *path)
 	return 0;
 }
 
+/* A write that leaves another text than its own. */
+static ssize_t write_instead(int fd, const char *text, size_t bytes)
+{
+	char line[4096];
+	ssize_t length = snprintf(line, sizeof(line), "%s\n", text);
+
+	return __real_write(fd, line, length) == length ? (ssize_t)bytes : -1;
+}
+
+static ssize_t write_read_back(int fd, const char *name, const char *value, size_t bytes)
+{
+	char *text = value_read_back(name, value);
+	ssize_t ret = write_instead(fd, text ? text : value, bytes);
+
+	free(text);
+	return ret;
+}
+
 ssize_t __wrap_write(int fd, const void *data, size_t bytes)
 {
 	char link[64], path[PATH_MAX], value[4096];
@@ -434,6 +453,8 @@ ssize_t __wrap_write(int fd, const void *data, size_t bytes)
 	    reconnect_write(path))
 		return -1;
 	if (rest && !strcmp(value, "force") && !strcmp(strrchr(path, '/'), "/enable"))
-		return __real_write(fd, "0\n", 2) == 2 ? (ssize_t)bytes : -1;
+		return write_instead(fd, "0", bytes);
+	if (rest)
+		return write_read_back(fd, strrchr(path, '/') + 1, value, bytes);
 	return __real_write(fd, data, bytes);
 }

@@ -27,6 +27,7 @@
 
 #include "alloc.h"
 #include "fake_host.h"
+#include "portal.h"
 
 static FILE *fake_open(const char *dir, const char *name)
 {
@@ -199,7 +200,7 @@ void __wrap_reach_try(struct reach *tries, size_t count)
 		if (sscanf(line, "%63s %15s %d", portal, nic, &error) != 3)
 			abort();
 		for (i = 0; i < count; i++)
-			if (!strcmp(tries[i].portal, portal) && !strcmp(tries[i].nic, nic))
+			if (portal_equal(tries[i].portal, portal) && !strcmp(tries[i].nic, nic))
 				tries[i].error = -error;
 	}
 	fclose(file);

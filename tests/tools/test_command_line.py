@@ -141,10 +141,10 @@ def test_four_legs_of_two_paths(tool):
     assert tool.value("db/chunk_bytes") == str(1 << 20)
     assert tool.value("db/recovery_timeout_ms") == "5000"
     for i in range(4):
-        first = {"target_name": f"iqn.2026-01.a:t{i}", "portal": f"192.0.2.1{i}",
+        first = {"target_name": f"iqn.2026-01.a:t{i}", "portal": f"192.0.2.1{i}:3260",
                  "nic": f"eth{i}", "lun": str(i)}
         assert path(tool, i) == first
-        assert path(tool, i, 1) == {**first, "portal": f"192.0.3.1{i}", "nic": f"eth{i + 4}"}
+        assert path(tool, i, 1) == {**first, "portal": f"192.0.3.1{i}:3260", "nic": f"eth{i + 4}"}
         assert not (tool.tree / f"db/legs/{i}/paths/2").exists()
     assert not (tool.tree / "db/legs/4").exists()
 
@@ -171,10 +171,10 @@ def test_inheritance(tool):
              "--path", "portal=192.0.3.10,lun=8", "--path", "chap_user=",
              "--leg", "target=iqn.u,designator=naa.6001")
     common = {"target_name": "iqn.2026-01.a:t1", "ping_interval_ms": "3000"}
-    assert path(tool) == {**common, "portal": "192.0.2.10", "nic": "eth1", "lun": "7",
+    assert path(tool) == {**common, "portal": "192.0.2.10:3260", "nic": "eth1", "lun": "7",
                           "source_address": "192.0.2.1", "isid": "00023d000001",
                           "chap_user": "leg"}
-    assert path(tool, 0, 1) == {**common, "portal": "192.0.3.10", "chap_user": "leg", "lun": "8"}
+    assert path(tool, 0, 1) == {**common, "portal": "192.0.3.10:3260", "chap_user": "leg", "lun": "8"}
     assert path(tool, 0, 2) == {**common, "lun": "7"}
     assert path(tool, 1) == {"target_name": "iqn.u", "lun": "0", "ping_interval_ms": "3000",
                              "chap_user": "all"}
@@ -292,6 +292,9 @@ def test_dry_run_does_the_same(tool, tmp_path):
     subprocess.run(["sh", "-e"], input="\n".join(lines), text=True, check=True)
     tool.run(*words)
     made, dry = tree_values(tool.tree / "db"), tree_values(tmp_path / "copy/db")
+    # The module has portals with their ports.
+    dry = {name: f"{text.strip()}:3260\n" if name.endswith("/portal") else text
+           for name, text in dry.items()}
     assert dry and {name: made[name] for name in dry} == dry
 
 

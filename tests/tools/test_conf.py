@@ -71,7 +71,8 @@ def test_up_configures_from_the_file(tool, conf):
         "db/legs/0/fence": "path", "db/legs/1/fence": "auto",
         f"{P0}/target_name": "iqn.2026-01.a:t1", f"{P2}/target_name": "iqn.2026-01.a:t1",
         f"{P1}/target_name": "iqn.2026-01.a:t2",
-        f"{P0}/portal": "192.0.2.10", f"{P2}/portal": "198.51.100.10", f"{P1}/portal": "192.0.2.20",
+        f"{P0}/portal": "192.0.2.10:3260", f"{P2}/portal": "198.51.100.10:3260",
+        f"{P1}/portal": "192.0.2.20:3260",
         f"{P0}/nic": "eth1", f"{P2}/nic": "", f"{P1}/lun": "7",
         f"{P0}/ping_interval_ms": "1000", f"{P2}/ping_interval_ms": "4000",
         f"{P1}/ping_interval_ms": "4000", "db/enable": "1"}
@@ -373,6 +374,83 @@ def test_up_saved(tool, conf):
     assert tool.value(f"{P1}/lun") == "8" and tool.value("db/chunk_bytes") == "262144"
 
 
+#: A setting of its leg as somebody may write it, and as the module shows it.
+READ_BACK = [
+    ("portal", "[fe80::1%lo]:3260", "[fe80::1%1]:3260"), ("portal", "fe80::1%1", "[fe80::1%1]:3260"),
+    ("portal", "[fe80:0:0:0:0:0:0:01%lo]", "[fe80::1%1]:3260"),
+    ("portal", "[2001:DB8:0::1]:3260", "[2001:db8::1]:3260"),
+    ("portal", "192.0.02.10:03260", "192.0.2.10:3260"), ("portal", "192.0.2.10", "192.0.2.10:3260"),
+    ("source", "fe80::2%lo", "fe80::2%1"), ("source", "FE80:0::2%1", "fe80::2%1"),
+    ("source", "2001:db8:0:0::2", "2001:db8::2"), ("source", "192.0.02.1", "192.0.2.1"),
+    ("isid", "80000000ABCD", "80000000abcd"), ("isid", "80000000abcd", "80000000abcd"),
+    ("chap_algorithms", "MD5,SHA256", "SHA256,MD5"), ("chap_algorithms", "MD5", "MD5"),
+    ("lun", "007", "7"), ("lun", "+7", "7"), ("dscp", "+046", "46"), ("weight", "010", "10"),
+    ("send_buffer_bytes", "8K", "8192"), ("send_buffer_bytes", "008192", "8192"), ("ping_interval", "1s", "1000"),
+    ("fence_timeout", "+60000", "60000"), ("ghost_timeout", "-01", "-1"),
+    ("designator", "naa.6001405ABC", "naa.6001405ABC"), ("header_digest", "CRC32C", "CRC32C"),
+    ("initial_r2t", "Yes", "Yes"), ("max_burst_length", "1M", "1048576"), ("policy", "weighted", "weighted"),
+    ("target", "iqn.2026-01.A:t2", "iqn.2026-01.A:t2"), ("congestion_control", "bbr", "bbr"),
+]
+
+
+def with_setting(name, text):
+    """The leg of one path has it, in the place of what it had."""
+    before, leg = CONF.split("[leg 1]")
+    leg = re.sub(rf"^{name} = .*\n", "", leg, flags=re.MULTILINE)
+    return f"{before}[leg 1]\n{name} = {text}{leg}"
+
+
+@pytest.mark.parametrize("name, text, shown", READ_BACK)
+def test_what_the_module_shows_otherwise_is_no_change(tool, conf, name, text, shown):
+    """Of one path, which could not log in anew; the next save leaves names of interfaces."""
+    conf(with_setting(name, text))
+    tool.run("up", "db")
+    file, = [file for file in (tool.tree / "db/legs/1").rglob(f"{name}*")
+             if file.name in (name, f"{name}_address", f"{name}_name", f"{name}_ms")]
+    assert file.read_text() == f"{shown}\n"
+    assert tool.run("apply", "db") == ("", "")
+    tool.run("down", "db")
+    out, err = tool.run("up", "--saved", "db")
+    assert "->" not in out and not err
+    tool.run("save", "db")
+    assert tool.run("apply", "db") == ("", "")
+    assert "%1" not in (tool.root / "etc/istripe/db.conf").read_text()
+
+
+@pytest.mark.parametrize("name, text, other", [
+    ("portal", "[fe80::1%lo]:3260", "[fe80::1%2]:3260"), ("portal", "[fe80::1%lo]", "[fe80::1%lo]:3261"),
+    ("portal", "[fe80::1%lo]", "[fe80::2%lo]"), ("portal", "192.0.2.1", "192.0.2.10"),
+    ("source", "192.0.2.1", "192.0.2.2"), ("source", "fe80::2%lo", ""), ("isid", "80000000ABCD", ""),
+    ("isid", "80000000abcd", "80000000abce"), ("chap_algorithms", "MD5,SHA256", "MD5"),
+    ("chap_algorithms", "SHA256", "SHA256,MD5"), ("lun", "007", "8"),
+])
+def test_another_value_is_a_change(tool, conf, name, text, other):
+    conf(with_setting(name, text))
+    tool.run("up", "db")
+    conf(with_setting(name, other))
+    assert re.fullmatch(rf'db: leg 1 path 0: {name}\w* ".*" -> ".*", needs down and up\n',
+                        tool.run("apply", "--dry-run", "db")[0])
+
+
+def test_an_interface_that_is_gone(tool, conf):
+    """Its number is all that is known of it."""
+    conf(with_setting("portal", "[fe80::1%4000000000]"))
+    tool.run("up", "db")
+    assert tool.run("apply", "db") == ("", "")
+    tool.run("save", "db")
+    assert "portal = [fe80::1%4000000000]:3260" in (tool.root / "etc/istripe/db.conf").read_text()
+
+
+def test_superblocks_say_the_chunk(tool, conf):
+    """That of an array is another one than the default, and its file need not say it."""
+    conf(CONF.replace("chunk = 256K\n", ""))
+    tool.run("up", "db")
+    (tool.tree / "db/chunk_bytes").write_text("131072\n")
+    assert tool.run("apply", "db") == ("", "")
+    conf(CONF.replace("chunk = 256K", "metadata = none"))
+    assert 'db: chunk_bytes "131072" -> "65536"' in tool.run("apply", "--dry-run", "db")[0]
+
+
 def test_apply_while_up(tool, conf):
     """What can change at once does, a path logs in anew for others, paths come and go."""
     path = conf()
@@ -392,7 +470,7 @@ def test_apply_while_up(tool, conf):
     assert [tool.value(name) for name in (
         f"{P0}/lun", f"{P0}/ping_interval_ms", f"{P0}/enable", "db/legs/0/paths/1/portal",
         "db/legs/0/paths/1/enable", "db/legs/0/fence", "db/recovery_timeout_ms")] == [
-            "1", "4000", "1", "198.51.100.10", "1", "auto", "60000"]
+            "1", "4000", "1", "198.51.100.10:3260", "1", "auto", "60000"]
     assert not (tool.tree / P2).exists()
     assert tool.run("apply", "db") == ("", "")
 

@@ -105,8 +105,8 @@ TARGET_MISSING = "leg 1 path 0: target not found (login status 0203)"
     (errno.EACCES, "leg 0 path 0: target wants no authentication, CHAP is required",
      "next: set CHAP up at the target"),
     (errno.ECONNREFUSED, TARGET_MISSING,
-     ("there is no target iqn.2026-01.a:t2 at portal 192.0.2.11\n            next: istripectl "
-      "discover 192.0.2.11 lists the names there are\n")),
+     ("there is no target iqn.2026-01.a:t2 at portal 192.0.2.11:3260\n            next: istripectl "
+      "discover 192.0.2.11:3260 lists the names there are\n")),
     (errno.ECONNREFUSED, "leg 0 path 0: initiator is not allowed to use this target (login 0202)",
      "next: admit the initiator iqn.2026-01.a:host at the target iqn.2026-01.a:t1"),
 ])
@@ -130,8 +130,8 @@ def test_missing_target_with_chap(tool):
     other = f"target=iqn.2026-01.a:t2,portal=192.0.2.11,chap_user=me,chap_secret=@{secret}"
     _, err = tool.run("create", "db", "--leg", LEG, "--leg", other, code=1,
                       FAKE_ENABLE=str(errno.ECONNREFUSED), FAKE_REASON=TARGET_MISSING)
-    assert ("next: istripectl discover 192.0.2.11 --chap user=me,secret=@FILE lists the names there "
-            "are\n") in err
+    assert ("next: istripectl discover 192.0.2.11:3260 --chap user=me,secret=@FILE lists the names "
+            "there are\n") in err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -532,7 +532,7 @@ def test_show(tool):
     tool.run("create", "db", "--leg", LEG + ",chap_user=u,chap_secret=@-", text_in=SECRET)
     out, _ = tool.run("show", "db")
     assert out.startswith("db: /dev/istripe0\n")
-    assert "      portal = 192.0.2.10\n" in out
+    assert "      portal = 192.0.2.10:3260\n" in out
     assert "      chap_secret = (cannot be read)\n" in out
     volume, = json.loads(tool.run("show", "--json")[0])["volumes"]
     assert volume["up"] is True and volume["chunk_bytes"] == 65536
@@ -679,7 +679,7 @@ def test_path_comes_and_goes_while_down(tool):
     here = "db/legs/0/paths/1"
     assert [tool.value(f"{here}/{name}") for name in ("portal", "nic", "lun", "target_name",
                                                       "ping_interval_ms", "source_address")] == [
-        "192.0.2.20", "eth3", "5", "iqn.2026-01.a:t1", "2000", ""]
+        "192.0.2.20:3260", "eth3", "5", "iqn.2026-01.a:t1", "2000", ""]
     assert tool.run("path", "add", "db", "0", PORTAL)[0] == "db: leg 0 path 2\n"
     tool.run("path", "remove", "db", "0", "1")
     assert tool.run("path", "add", "db", "0", PORTAL + ",lun=7")[0] == "db: leg 0 path 1\n"

@@ -14,13 +14,13 @@ def hosts(tool):
 
 
 @pytest.mark.parametrize("typed, stored", [
-    ("array", "192.0.2.10"), ("array:3261", "192.0.2.10:3261"),
-    ("array.example.com", "198.51.100.7"),
-    ("array6", "[2001:db8::10]"), ("array6:3261", "[2001:db8::10]:3261"),
-    # Addresses are as they were typed, and what is none is for the module to judge.
-    ("192.0.2.10", "192.0.2.10"), ("192.0.2.10:3260", "192.0.2.10:3260"),
-    ("2001:db8::1", "2001:db8::1"), ("[2001:DB8::1]:3260", "[2001:DB8::1]:3260"),
-    ("[fe80::1%lo]:3260", "[fe80::1%lo]:3260"), ("fe80::1%7", "fe80::1%7"),
+    ("array", "192.0.2.10:3260"), ("array:3261", "192.0.2.10:3261"),
+    ("array.example.com", "198.51.100.7:3260"),
+    ("array6", "[2001:db8::10]:3260"), ("array6:3261", "[2001:db8::10]:3261"),
+    # What is no address is for the module to judge.
+    ("192.0.2.10", "192.0.2.10:3260"), ("192.0.2.10:3261", "192.0.2.10:3261"),
+    ("2001:db8::1", "[2001:db8::1]:3260"), ("[2001:DB8::1]:3260", "[2001:db8::1]:3260"),
+    ("[fe80::1%lo]:3260", "[fe80::1%1]:3260"), ("fe80::1%7", "[fe80::1%7]:3260"),
     ("192.0.2.999", "192.0.2.999"), ("", ""),
 ])
 def test_stored(tool, typed, stored):
@@ -51,7 +51,7 @@ def test_refused(tool, typed, message):
 def test_path_add(tool):
     tool.run("create", "db", "--no-up", "--leg", f"{TARGET},portal=192.0.2.99")
     tool.run("path", "add", "db", "0", "portal=array,nic=eth2")
-    assert tool.value("db/legs/0/paths/1/portal") == "192.0.2.10"
+    assert tool.value("db/legs/0/paths/1/portal") == "192.0.2.10:3260"
     _, err = tool.run("path", "add", "db", "0", "portal=both,nic=eth2", code=1)
     assert "has 2 addresses" in err
     assert not (tool.tree / "db/legs/0/paths/2").exists()
@@ -75,7 +75,7 @@ def test_look_up_waits(tool, words):
     _, err = tool.run(*words, FAKE_NAMES_TIMES="2")
     assert err.count("name array is not known: Temporary failure") == 1
     assert err.count("trying again") == 1
-    assert tool.value(PORTAL) == "192.0.2.10" and tool.value("db/enable") == "1"
+    assert tool.value(PORTAL) == "192.0.2.10:3260" and tool.value("db/enable") == "1"
 
 
 def test_look_up_does_not_wait(tool):

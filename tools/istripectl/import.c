@@ -17,6 +17,7 @@
 #include "parse.h"
 #include "portal.h"
 #include "records.h"
+#include "same.h"
 #include "save.h"
 
 #define ALL_TARGETS	"*"
@@ -160,7 +161,7 @@ static bool allows(const struct settings *given, const struct settings *way, con
 {
 	const char *wanted = settings_value(given, name), *has = settings_value(way, name);
 
-	return !*wanted || !*has || !strcmp(wanted, has);
+	return !*wanted || !*has || same_value(KNOWN_PATH, name, wanted, has);
 }
 
 static bool way_is_given(const struct settings *given, const struct settings *way)
@@ -181,8 +182,8 @@ static bool leg_has_way(const struct leg *leg, const struct settings *way)
 
 		if (portal_equal(settings_value(its, "portal"), settings_value(way, "portal")) &&
 		    !strcmp(settings_value(its, "nic"), settings_value(way, "nic")) &&
-		    !strcmp(settings_value(its, "source_address"),
-			    settings_value(way, "source_address")))
+		    address_equal(settings_value(its, "source_address"),
+				  settings_value(way, "source_address")))
 			return true;
 	}
 	return false;

@@ -156,6 +156,14 @@ static char *known_refused(const struct known *known, const char *value)
 	return alloc_printf("%s from %lld to %lld", words[known->kind], known->min, known->max);
 }
 
+bool known_same_number(const struct known *known, const char *a, const char *b)
+{
+	long long one, other;
+
+	return known && known->kind >= KNOWN_NUMBER && known->kind < KNOWN_CHOICE &&
+	       number_read(a, &one) && number_read(b, &other) && one == other;
+}
+
 int known_check(enum known_place place, const char *name, const char *value, struct fault *fault)
 {
 	const struct known *known = known_find(place, name);

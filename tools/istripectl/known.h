@@ -81,6 +81,16 @@ const char *known_worth(enum known_place place, const struct settings *settings,
 			const char *name);
 
 /**
+ * known_same_number() - whether two values are the same number
+ * @known: the setting, or NULL
+ * @a: the one
+ * @b: the other
+ *
+ * Return: whether they are; false when values of the setting are no numbers.
+ */
+bool known_same_number(const struct known *known, const char *a, const char *b);
+
+/**
  * known_check() - refuse what the module, of the version of this tool, would refuse
  * @place: where the setting is
  * @name: the name of its file

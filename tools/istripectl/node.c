@@ -11,6 +11,7 @@
 #include "openiscsi.h"
 #include "place.h"
 #include "portal.h"
+#include "same.h"
 
 /* The interface of a hardware address */
 
@@ -161,7 +162,7 @@ static bool same_or_open(const struct settings *path, const struct settings *way
 {
 	const char *value = settings_value(way, name);
 
-	return !*value || !strcmp(value, settings_value(path, name));
+	return !*value || same_value(KNOWN_PATH, name, value, settings_value(path, name));
 }
 
 /* 2: the record is bound to the interface of the path; 1: to none; 0: it is another path's. */

@@ -9,7 +9,7 @@
 #include "conf.h"
 #include "known.h"
 #include "plan.h"
-#include "portal.h"
+#include "same.h"
 
 struct maker {
 	const struct volume *now, *wanted;
@@ -74,17 +74,26 @@ static bool digests_begin(const struct volume *now, const char *name, const char
 	return true;
 }
 
+/* The superblocks say the chunk of an array when its file does not. */
+static bool is_left(const struct settings *wanted, const char *name)
+{
+	if (!strcmp(name, "metadata_create"))
+		return true;
+	return !strcmp(name, "chunk_bytes") && !settings_find(wanted, name) &&
+	       !strcmp(known_worth(KNOWN_VOLUME, wanted, "metadata"), "md");
+}
+
 static void setting_compare(struct maker *maker, enum known_place place, int leg, int path,
 			    const struct settings *now, const struct settings *wanted,
 			    const char *name)
 {
 	const char *from = known_worth(place, now, name), *to = known_worth(place, wanted, name);
 
-	if (!strcmp(name, "metadata_create"))
+	if (is_left(wanted, name))
 		return;
 	if (setting_is_secret(name))
 		secret_compare(maker, place, leg, path, now, wanted, name);
-	else if (strcmp(from, to) && (strcmp(name, "portal") || !portal_equal(from, to)))
+	else if (!same_value(place, name, from, to))
 		step_add(maker, maker->now->up && digests_begin(maker->now, name, to) ?
 			 STEP_DOWN : step_kind(maker, place, name), leg, path, name, from, to);
 }

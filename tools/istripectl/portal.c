@@ -2,9 +2,11 @@
 /* Portals: the module takes addresses only, names are for people. So are names of interfaces. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <net/if.h>
 #include <netdb.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -37,13 +39,64 @@ static void split_open(struct split *split, const char *portal)
 	}
 }
 
-static bool host_equal(const char *a, const char *b)
+/* As the module reads it: four numbers, which may begin with 0. */
+static bool address4_take(const char *text, struct in6_addr *address)
 {
-	struct in6_addr one, other;
+	unsigned int part[4], i;
+	char rest;
 
-	if (inet_pton(AF_INET6, a, &one) == 1 && inet_pton(AF_INET6, b, &other) == 1)
-		return !memcmp(&one, &other, sizeof(one));
+	if (strspn(text, ".0123456789") != strlen(text) ||
+	    sscanf(text, "%u.%u.%u.%u%c", &part[0], &part[1], &part[2], &part[3], &rest) != 4)
+		return false;
+	memset(address, 0, sizeof(*address));
+	for (i = 0; i < 4; i++) {
+		if (part[i] > 255)
+			return false;
+		address->s6_addr[i] = part[i];
+	}
+	return true;
+}
+
+/* The name of an interface, or else its number; 0 when it is neither. */
+static unsigned int scope_take(const char *text)
+{
+	unsigned int nic = if_nametoindex(text);
+	char *end;
+
+	if (nic || !isdigit((unsigned char)*text))
+		return nic;
+	nic = strtoul(text, &end, 0);
+	return *end ? 0 : nic;
+}
+
+static bool address6_take(const char *text, struct sockaddr_in6 *address)
+{
+	size_t bytes = strcspn(text, "%");
+	char *copy = alloc_printf("%.*s", (int)bytes, text);
+	bool usable = inet_pton(AF_INET6, copy, &address->sin6_addr) == 1;
+
+	address->sin6_scope_id = text[bytes] ? scope_take(text + bytes + 1) : 0;
+	free(copy);
+	return usable && (!text[bytes] || address->sin6_scope_id);
+}
+
+bool address_equal(const char *a, const char *b)
+{
+	struct sockaddr_in6 one = { 0 }, other = { 0 };
+
+	if ((address4_take(a, &one.sin6_addr) && address4_take(b, &other.sin6_addr)) ||
+	    (address6_take(a, &one) && address6_take(b, &other)))
+		return one.sin6_scope_id == other.sin6_scope_id &&
+		       !memcmp(&one.sin6_addr, &other.sin6_addr, sizeof(one.sin6_addr));
 	return !strcasecmp(a, b);
+}
+
+/* As the module reads it. */
+static bool port_equal(const char *a, const char *b)
+{
+	char *rest, *other_rest;
+
+	return strtoul(a, &rest, 10) == strtoul(b, &other_rest, 10) && !*rest && !*other_rest;
 }
 
 bool portal_equal(const char *a, const char *b)
@@ -53,11 +106,26 @@ bool portal_equal(const char *a, const char *b)
 
 	split_open(&one, a);
 	split_open(&other, b);
-	equal = host_equal(one.host, other.host) &&
-		!strcmp(one.port ? one.port : PORTAL_PORT, other.port ? other.port : PORTAL_PORT);
+	equal = address_equal(one.host, other.host) &&
+		port_equal(one.port ? one.port : PORTAL_PORT,
+			   other.port ? other.port : PORTAL_PORT);
 	free(one.host);
 	free(other.host);
 	return equal;
+}
+
+char *portal_name_nic(const char *address)
+{
+	const char *scope = strchr(address, '%');
+	char nic[IF_NAMESIZE], *end;
+	unsigned int number;
+
+	if (!scope || !isdigit((unsigned char)scope[1]))
+		return alloc_text(address);
+	number = strtoul(scope + 1, &end, 10);
+	if ((*end && *end != ']') || !if_indextoname(number, nic))
+		return alloc_text(address);
+	return alloc_printf("%.*s%s%s", (int)(scope + 1 - address), address, nic, end);
 }
 
 /* Names */

@@ -20,6 +20,23 @@
 bool portal_equal(const char *a, const char *b);
 
 /**
+ * address_equal() - whether two addresses are the same
+ * @a: the one, as 192.0.2.10 or fe80::1%eth1; a host name is only the same as itself
+ * @b: the other, whose interface may be a number, as the module shows it
+ *
+ * Return: whether they are.
+ */
+bool address_equal(const char *a, const char *b);
+
+/**
+ * portal_name_nic() - name an interface that may have another number after the next boot
+ * @address: a portal or an address as the module shows it
+ *
+ * Return: it, for free(), with the name in the place of the number, if there is such an interface.
+ */
+char *portal_name_nic(const char *address);
+
+/**
  * portal_resolve() - put the address in the place of a host name
  * @settings: a path's; a portal that is an address already is left as it is
  * @fault: set on failure

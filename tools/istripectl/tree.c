@@ -10,6 +10,7 @@
 #include "conf.h"
 #include "module.h"
 #include "place.h"
+#include "portal.h"
 #include "suggest.h"
 #include "tree.h"
 
@@ -145,6 +146,16 @@ static bool file_is_setting(const char *path, const char *name)
 	return mode >= 0 && (mode & 0222) && strcmp(name, "enable");
 }
 
+/* The module has numbers of interfaces, where people, and files, have names. */
+static void setting_take(struct settings *settings, const char *name, const char *value)
+{
+	bool address = !strcmp(name, "portal") || !strcmp(name, "source_address");
+	char *named = value && address ? portal_name_nic(value) : NULL;
+
+	settings_put(settings, name, named ? named : value);
+	free(named);
+}
+
 static int setting_read(const char *dir, const char *name, struct settings *settings)
 {
 	char *path = alloc_printf("%s/%s", dir, name), *value = NULL;
@@ -154,7 +165,7 @@ static int setting_read(const char *dir, const char *name, struct settings *sett
 		if (file_mode(path) & 0444)
 			ret = file_read(path, &value);
 		if (!ret)
-			settings_put(settings, name, value);
+			setting_take(settings, name, value);
 	}
 	free(value);
 	free(path);

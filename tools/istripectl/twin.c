@@ -2,21 +2,19 @@
 /* Paths of a leg that are one and the same way. */
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "portal.h"
+#include "same.h"
 #include "twin.h"
 
 static bool values_equal(const struct path *a, const struct path *b, const char *name)
 {
-	return !strcmp(settings_value(&a->settings, name), settings_value(&b->settings, name));
+	return same_value(KNOWN_PATH, name, settings_value(&a->settings, name),
+			  settings_value(&b->settings, name));
 }
 
 static bool paths_equal(const struct path *a, const struct path *b)
 {
-	const char *portal = settings_value(&a->settings, "portal");
-
-	return *portal && portal_equal(portal, settings_value(&b->settings, "portal")) &&
+	return *settings_value(&a->settings, "portal") && values_equal(a, b, "portal") &&
 	       values_equal(a, b, "nic") && values_equal(a, b, "source_address");
 }
 
