@@ -12,6 +12,7 @@
  *	FAKE_ENABLE=errno		enabling fails; "hang": it waits for a fatal signal
  *	FAKE_REASON=text		for this reason
  *	FAKE_ENABLE_TIMES=n		but only so often
+ *	FAKE_MARKS=1			what fails leaves superblocks, which the next create refuses
  *	FAKE_ENABLE_PATH=errno		the same for a path of a volume that is up
  *	FAKE_OPEN=1			the disk is open: 0 is refused, force is not
  *	FAKE_LOST=1			the last dirty data cannot be written
@@ -275,14 +276,12 @@ static bool enable_fails(void)
 	return !times || times_count("failures") < atoi(times);
 }
 
-/* Blank legs get superblocks when that was said, once, whatever comes of it. */
-static bool legs_have_superblocks(const char *dir)
+/* Whether superblocks are to be made; that is said for one attempt, whatever comes of it. */
+static bool create_take(const char *dir)
 {
 	char path[PATH_MAX + sizeof("/metadata_create")], create = '0';
 	FILE *file;
 
-	if (!getenv("FAKE_BLANK"))
-		return true;
 	snprintf(path, sizeof(path), "%s/metadata_create", dir);
 	file = fopen(path, "r");
 	if (file) {
@@ -291,6 +290,22 @@ static bool legs_have_superblocks(const char *dir)
 		file_put(dir, "metadata_create", "0", 0644);
 	}
 	return create != '0';
+}
+
+/* Blank legs get superblocks when that was said. */
+static bool legs_have_superblocks(const char *dir)
+{
+	return !getenv("FAKE_BLANK") || create_take(dir);
+}
+
+static bool legs_are_marked(const char *dir)
+{
+	if (!getenv("FAKE_MARKS") || !create_take(dir) || !times_count("marks"))
+		return false;
+	file_put(dir, "enable", "0", 0644);
+	file_put(dir, "last_error", "leg 0: it holds an MD superblock: nothing was written; "
+		 "metadata_create=force would overwrite it", 0444);
+	return true;
 }
 
 static unsigned int paths_on(const char *pattern, const char *value)
@@ -336,6 +351,8 @@ static int enable_write(const char *path, const char *value)
 	bool up = value[0] == '1', forced = !strcmp(value, "force"), superblocks;
 
 	snprintf(dir, sizeof(dir), "%.*s", (int)(strrchr(path, '/') - path), path);
+	if (up && legs_are_marked(dir))
+		return refuse(EEXIST);
 	superblocks = !up || legs_have_superblocks(dir);
 	if (up && failure && enable_fails()) {
 		file_put(dir, "enable", "0", 0644);

@@ -90,6 +90,55 @@ def test_what_to_do_about_superblocks(tool, command, number, step):
     assert step in err and tool.volumes() == []
 
 
+MARKED = "legs may have superblocks now: this command may have written them\n"
+
+
+@pytest.mark.parametrize("number, reason", [
+    (errno.EIO, "leg 1: cannot write its superblock: status 0x02, sense 3/0c/00"),
+    (errno.ETIMEDOUT, "leg 1: cannot flush its superblock: no answer in time (-ETIMEDOUT)"),
+    (errno.ENOTCONN, "leg 1: its path was lost"), (errno.EINTR, "interrupted at leg 1"),
+    (errno.EEXIST, "leg 1: somebody else has just made an array of it"),
+    (errno.EINVAL, "over path 1: leg 0: its superblock has changed"),
+    (errno.ENOMEM, "cannot add the disk: out of memory (-ENOMEM)"), (errno.EIO, "something new"),
+])
+def test_superblocks_may_be_left(tool, number, reason):
+    """By what was cut short; that the legs are as they were is not said then."""
+    _, err = tool.run("create", "db", "--leg", LEG, code=1, FAKE_ENABLE=str(number), FAKE_REASON=reason)
+    assert MARKED in err and "create --force" in err and "istripectl examine DEVICE..." in err
+    assert "nothing of it is left" not in err and tool.volumes() == []
+    for more in ((), ("--metadata", "none")):
+        _, err = tool.run("assemble", "db", "--leg", LEG, *more, code=1, FAKE_ENABLE=str(number),
+                          FAKE_REASON=reason)
+        assert "may have superblocks" not in err
+    tool.run("create", "db", "--no-up", "--leg", LEG)
+    code = 78 if number == errno.EINVAL else 1
+    _, err = tool.run("up", "--create", "db", code=code, FAKE_ENABLE=str(number), FAKE_REASON=reason)
+    assert MARKED in err
+
+
+@pytest.mark.parametrize("number, reason", [
+    (errno.ECONNREFUSED, "leg 1 path 0: cannot connect: refused (-ECONNREFUSED)"),
+    (errno.EEXIST, "leg 0: it holds ext4: nothing was written; metadata_create=force would overwrite it"),
+    (errno.EINTR, "interrupted while leg 0 path 1 was connecting"),
+    (errno.ENOTCONN, "leg 0 path 1 is down: superblocks are written when all paths are up"),
+    (errno.EROFS, "leg 0 is write protected: superblocks cannot be written: end that at the array"),
+    (errno.EINVAL, "initiator_name is not set"), (errno.EBUSY, ""),
+])
+def test_no_superblocks_are_left(tool, number, reason):
+    _, err = tool.run("create", "db", "--leg", LEG, code=1, FAKE_ENABLE=str(number), FAKE_REASON=reason)
+    assert "may have superblocks" not in err and "nothing of it is left" in err
+
+
+def test_an_attempt_finds_superblocks_of_the_one_before(tool):
+    """Nobody can tell that they are its own: it is not tried with force."""
+    _, err = tool.run("create", "db", "--wait", "1min", "--leg", LEG, code=1, FAKE_CLOCK="true",
+                      FAKE_MARKS="1", FAKE_ENABLE=str(errno.EIO),
+                      FAKE_REASON="leg 1: cannot write its superblock: status 0x02, sense 3/0c/00")
+    first, second = err.split("trying again")
+    assert "cannot write its superblock" in first and "leg 0: it holds an MD superblock" in second
+    assert MARKED in second and "nothing of it is left" not in second
+
+
 TARGET_MISSING = "leg 1 path 0: target not found (login status 0203)"
 
 
@@ -142,7 +191,7 @@ def test_interrupted_enable_removes_everything(tool, number):
     process.send_signal(number)
     _, err = process.communicate(timeout=20)
     assert process.returncode == 1
-    assert "interrupted" in err
+    assert "interrupted" in err and MARKED in err
     assert tool.volumes() == []
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* create: all of a volume in one line, or nothing of it. */
+/* create: all of a volume in one line, or nothing of it but superblocks. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,14 +24,17 @@
 #include "tree.h"
 #include "twin.h"
 
-/* New directories are removed again; a volume that came up all the same goes down first. */
-static void volume_undo(const char *name, struct fault *fault)
+/*
+ * New directories are removed again; a volume that came up all the same goes down first.
+ * Superblocks stay: nobody could tell them from those of another host that was faster.
+ */
+static void volume_undo(const char *name, bool marked, struct fault *fault)
 {
 	struct fault after = { 0 };
 
 	if ((power_is_up(name) && power_down(name, true, &after)) || tree_remove(name, &after))
 		fault_add(fault, "and it could not be removed again: %s", after.text);
-	else
+	else if (!marked)
 		fault_add(fault, "nothing of it is left; --no-up would make it without connecting");
 }
 
@@ -45,7 +48,7 @@ static int volume_make(struct volume *volume, bool up, struct retry *retry, stru
 		return ret;
 	ret = power_up(volume->name, retry, fault);
 	if (ret)
-		volume_undo(volume->name, fault);
+		volume_undo(volume->name, retry->marked, fault);
 	return ret;
 }
 

@@ -130,6 +130,48 @@ static int up_once(const char *name, struct fault *fault)
 	return ret;
 }
 
+/*
+ * Whether an attempt to make superblocks may have begun to write them. Only reasons that the module
+ * has before that are sure; it writes none before all legs are logged in, and looked at.
+ */
+static bool may_have_written(const char *why, int error)
+{
+	static const char *const before[] = {
+		"nothing was written", "was connecting", "write protected", "has blocks of",
+		"was lost again", "no target port takes I/O", "has no path", "is missing",
+		"is not set", "has no leg", "metadata is none", "being made or removed",
+		"cannot create the volume", "are the same LUN", "which this host uses",
+		"of this host, through another", "that volume must be down", "the smallest leg has",
+	};
+	unsigned int leg, path;
+	size_t i;
+
+	if (!why || !*why)
+		return error == -EINTR;
+	for (i = 0; i < sizeof(before) / sizeof(*before); i++)
+		if (strstr(why, before[i]))
+			return false;
+	/* Of a login. */
+	return sscanf(why, "leg %u path %u", &leg, &path) != 2;
+}
+
+static bool has_marked(const char *name, const char *create, int error)
+{
+	char *why = create && strcmp(create, "0") ? tree_value(name, "last_error") : NULL;
+	bool marked = why && may_have_written(why, error);
+
+	free(why);
+	return marked;
+}
+
+static void marked_add(struct fault *fault)
+{
+	fault_add(fault,
+		  "legs may have superblocks now: this command may have written them\n"
+		  "next: istripectl assemble, if all have theirs (up without --create, of a volume that is configured); create --force, if not, and they may be overwritten;\n"
+		  "istripectl examine DEVICE... tells, where their LUNs are devices");
+}
+
 /* The setting that makes superblocks is for one attempt: the module takes it back. */
 static int up_again(const char *name, const char *create)
 {
@@ -141,9 +183,13 @@ int power_up(const char *name, struct retry *retry, struct fault *fault)
 	char *create = tree_value(name, "metadata_create");
 	int ret;
 
-	while ((ret = up_once(name, fault)) && retry_may_help(ret))
-		if (!retry_again(retry, fault) || up_again(name, create))
+	while ((ret = up_once(name, fault))) {
+		retry->marked |= has_marked(name, create, ret);
+		if (!retry_may_help(ret) || !retry_again(retry, fault) || up_again(name, create))
 			break;
+	}
+	if (ret && retry->marked)
+		marked_add(fault);
 	free(create);
 	return ret;
 }

@@ -11,6 +11,7 @@ struct retry {
 	long long end_ms;	/* of the monotonic clock, or VALUE_FOREVER */
 	long long pause_ms;	/* the last one, or 0 */
 	struct fault said;	/* the last reason that was printed */
+	bool marked;		/* an attempt may have written superblocks, which stay */
 };
 
 /**
