@@ -8,6 +8,9 @@
  *				fails, the tool gets SIGTERM
  *
  * The program may write uevents, which have come meanwhile then, to $ISTRIPECTL_ROOT/uevents.
+ *
+ *	FAKE_ALARM=SECONDS	what is to end after some time ends after this one
+ *	FAKE_BUFFER=BYTES	a socket has this room for what it receives
  */
 #include <limits.h>
 #include <signal.h>
@@ -41,9 +44,10 @@ long long __wrap_watch_now_ms(void)
 	return getenv("FAKE_CLOCK") ? now_ms : __real_watch_now_ms();
 }
 
-/* A line is an event; | is between its variables. */
-static void uevents_read(struct uevents *uevents)
+/* A line is an event; | is between its variables. LOST: others did not fit. */
+static void uevents_read(struct changes *changes)
 {
+	struct uevents *uevents = &changes->uevents;
 	char path[PATH_MAX], line[4096];
 	FILE *file;
 	size_t i, bytes;
@@ -54,6 +58,7 @@ static void uevents_read(struct uevents *uevents)
 	if (!file)
 		return;
 	while (fgets(line, sizeof(line), file)) {
+		changes->lost |= !strcmp(line, "LOST\n");
 		bytes = strlen(line);
 		for (i = 0; i < bytes; i++)
 			if (line[i] == '|' || line[i] == '\n')
@@ -68,10 +73,27 @@ void __wrap_changes_wait(struct changes *changes, long long ms)
 {
 	if (program_runs(ms)) {
 		now_ms += ms;
-		uevents_read(&changes->uevents);
+		uevents_read(changes);
 	} else {
 		__real_changes_wait(changes, ms);
 	}
+}
+
+unsigned int __wrap_alarm(unsigned int seconds)
+{
+	const char *other = getenv("FAKE_ALARM");
+
+	return __real_alarm(other ? (unsigned int)atoi(other) : seconds);
+}
+
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t length)
+{
+	const char *other = getenv("FAKE_BUFFER");
+	int bytes = other ? atoi(other) : 0;
+
+	if (other && level == SOL_SOCKET && name == SO_RCVBUFFORCE)
+		value = &bytes;
+	return __real_setsockopt(fd, level, name, value, length);
 }
 
 void __wrap_watch_sleep_ms(long long ms)

@@ -7,6 +7,8 @@ import os
 import re
 import select
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -91,6 +93,99 @@ def test_json(volume):
     assert events == [dict(zip(names, event, strict=True)) for event in EVENTS]
 
 
+PLACE = "db leg 0 path 0: "
+
+
+def plain(out):
+    """The lines without their times."""
+    return [line.split(" ", 1)[1] for line in out.splitlines()]
+
+
+WAITING = "echo 5 >legs/0/paths/0/waiting_writes; echo 4096 >legs/0/overlay_bytes"
+
+
+def test_what_is_not_live_at_the_start(volume, tmp_path):
+    """A monitor that starts late, as after a boot, tells it once, and nothing of what is live."""
+    for name in ("legs/0/paths/1", "legs/1", "legs/1/paths/0"):
+        volume.put(f"{BASE}/{name}/state", "live")
+    subprocess.run(["sh", "-c", f"{LOST}; {WAITING}"], cwd=volume.root / BASE, check=True)
+    volume.run("create", "log", "--no-up", "--leg", LEG)
+    noted, program = tmp_path / "noted", tmp_path / "program"
+    program.write_text(f'#!/bin/sh\necho "$*|$ISTRIPE_OLD|$ISTRIPE_REASON|$ISTRIPE_WAITING_WRITES" '
+                       f">>{noted}\n")
+    program.chmod(0o755)
+    steps(volume, "true", BACK)
+    assert plain(volume.run("monitor", "--program", program)[0]) == [
+        "db: unknown -> waiting: no answer", "db leg 0: unknown -> waiting: no answer",
+        f"{PLACE}unknown -> backoff: no answer", "log: unknown -> down",
+        "db leg 0: OVERLAYS_KEPT: no answer", f"{PLACE}WRITES_WAITING 5: no answer",
+        "db: waiting -> live", "db leg 0: waiting -> live", f"{PLACE}backoff -> live"]
+    assert noted.read_text().splitlines()[:7] == [
+        "VOLUME_WAITING db|unknown|no answer|", "LEG_WAITING db 0|unknown|no answer|",
+        "PATH_FAILED db 0 0|unknown|no answer|", "VOLUME_DOWN log|unknown||",
+        "OVERLAYS_KEPT db 0|waiting|no answer|", "WRITES_WAITING db 0 0|backoff|no answer|5",
+        "VOLUME_LIVE db|waiting||"]
+
+
+def test_what_is_not_live_at_the_start_as_json(volume):
+    subprocess.run(["sh", "-c", LOST], cwd=volume.root / BASE, check=True)
+    steps(volume)
+    events = [json.loads(line) for line in volume.run("monitor", "--json")[0].splitlines()]
+    assert [(event["event"], event["old"], event["new"]) for event in events] == [
+        ("VOLUME_WAITING", "unknown", "waiting"), ("LEG_WAITING", "unknown", "waiting"),
+        ("PATH_FAILED", "unknown", "backoff")]
+
+
+@pytest.mark.parametrize("bodies, told", [
+    ([WAITING], ["db leg 0: OVERLAYS_KEPT", f"{PLACE}WRITES_WAITING 5"]),
+    (["echo standby >legs/0/paths/0/access_state"], [f"{PLACE}PATH_ACCESS standby"]),
+    ([f"{WAITING}; {LOST}"], ["db: live -> waiting: no answer", "db leg 0: live -> waiting: no answer",
+                              f"{PLACE}live -> backoff: no answer",
+                              "db leg 0: OVERLAYS_KEPT: no answer", f"{PLACE}WRITES_WAITING 5: no answer"]),
+    ([WAITING, "echo 0 >legs/0/paths/0/waiting_writes; echo 0 >legs/0/overlay_bytes"],
+     ["db leg 0: OVERLAYS_KEPT", f"{PLACE}WRITES_WAITING 5", "db leg 0: OVERLAYS_WRITTEN",
+      f"{PLACE}WRITES_RESUMED"]),
+    ([WAITING, "echo 0 >legs/0/paths/0/waiting_writes; echo 5 >legs/0/paths/0/ghost_writes"],
+     ["db leg 0: OVERLAYS_KEPT", f"{PLACE}WRITES_WAITING 5", f"{PLACE}WRITES_FAILED"]),
+    (["true"], []),
+])
+def test_uevents_that_were_lost(volume, bodies, told):
+    """What they would have said is in the files."""
+    volume.put(f"{PATH}/access_state", "active/optimized")
+    volume.put(f"{BASE}/legs/0/overlay_bytes", "0")
+    steps(volume, *[f"{body}; echo LOST >{volume.root}/uevents" for body in bodies])
+    out, err = volume.run("monitor")
+    assert plain(out) == told
+    assert err.count("uevents of the kernel were lost") == len(bodies)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may send uevents")
+def test_a_socket_that_is_full(volume):
+    """Of a network namespace of its own: the kernel sends the same error whoever has sent too many."""
+    script = ("import os, select, signal, socket, subprocess, sys\n"
+              "monitor = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE)\n"
+              "monitor.stdout.readline()\n"
+              "os.kill(monitor.pid, signal.SIGSTOP)\n"
+              "sender = socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, 15)\n"
+              "for _ in range(200):\n"
+              "    try:\n"
+              "        sender.sendto(b'x' * 1000, (0, 1))\n"
+              "    except OSError:\n"
+              "        pass\n"
+              "os.kill(monitor.pid, signal.SIGCONT)\n"
+              "sys.stdin.readline()\n"
+              "monitor.terminate()\n"
+              "sys.exit(monitor.wait())\n")
+    subprocess.run(["sh", "-c", LOST], cwd=volume.root / BASE, check=True)
+    process = subprocess.Popen(
+        ["unshare", "-n", sys.executable, "-c", script, volume.program, "monitor"],
+        env={**volume.env, "FAKE_BUFFER": "4096"}, stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True)
+    assert "uevents of the kernel were lost" in process.stderr.readline()
+    process.communicate("\n", timeout=60)
+    assert process.returncode == 0
+
+
 OF_PATH = "ISTRIPE_LEG=0|ISTRIPE_PATH=0|ISTRIPE_STATE=backoff|ISTRIPE_LIVE_PATHS=1"
 OF_DISK = "change@/devices/virtual/istripe/istripe0|SUBSYSTEM=istripe"
 
@@ -104,8 +199,6 @@ def uevents(tool, *events):
 WRITES = [("PATH_FAILED", "|ISTRIPE_REASON=no answer"),
           ("WRITES_WAITING", "|ISTRIPE_WAITING_WRITES=5|ISTRIPE_REASON=until a \033[2Jlogin"),
           ("WRITES_RESUMED", ""), ("WRITES_FAILED", ""), ("PATH_ACCESS", ""), ("NEWER", "")]
-PLACE = "db leg 0 path 0: "
-
 
 def test_events_without_a_change_of_a_state(volume, tmp_path):
     """Uevents tell of writes and access states, once; changes of states have a line already."""
@@ -230,6 +323,16 @@ def test_a_program_that_fails_ends_nothing(volume, tmp_path):
     assert len(noted) == 6 and err.count("has ended with code 4") == 6
 
 
+def test_a_program_that_hangs_ends(volume, tmp_path):
+    program = tmp_path / "hook"
+    program.write_text(f'#!/bin/sh\necho "$1" >>{tmp_path}/noted\n[ "$1" != LEG_WAITING ] || exec sleep 60\n')
+    program.chmod(0o755)
+    steps(volume, LOST)
+    err = volume.run("monitor", "--program", program, FAKE_ALARM="1")[1]
+    assert (tmp_path / "noted").read_text().split() == ["VOLUME_WAITING", "LEG_WAITING", "PATH_FAILED"]
+    assert err.count("hook was ended by a signal: an event may take it 60 s") == 1
+
+
 @pytest.mark.parametrize("words, said", [
     (["--program"], "--program needs a value"), (["--program", "true"], "give the path"),
     (["--program", "/no/thing"], "--program /no/thing: No"),
@@ -248,7 +351,7 @@ def test_without_a_kernel_that_says_so(volume):
         volume.tree.joinpath(f"new{number}").mkdir()
         if select.select([process.stdout], [], [], 0.1)[0]:
             break
-    assert re.search(r"new\d+: none -> down", process.stdout.readline())
+    assert re.search(r"new\d+: (none|unknown) -> down", process.stdout.readline())
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=20)
     assert process.returncode == 0

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Waiting for the kernel to say that something has changed. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <poll.h>
@@ -16,6 +17,17 @@
 
 #define EVENT_BYTES	8192
 #define KERNEL_GROUP	1
+/* As udevd has it: all uevents of the host wait in it while a program of monitor runs. */
+#define BUFFER_BYTES	(128 << 20)
+
+/* Without CAP_NET_ADMIN net.core.rmem_max is the limit. */
+static void buffer_enlarge(int fd)
+{
+	const int bytes = BUFFER_BYTES;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)))
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+}
 
 void changes_begin(struct changes *changes)
 {
@@ -24,6 +36,8 @@ void changes_begin(struct changes *changes)
 	memset(changes, 0, sizeof(*changes));
 	changes->events = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
 				 NETLINK_KOBJECT_UEVENT);
+	if (changes->events >= 0)
+		buffer_enlarge(changes->events);
 	if (changes->events >= 0 &&
 	    bind(changes->events, (struct sockaddr *)&address, sizeof(address))) {
 		close(changes->events);
@@ -72,18 +86,21 @@ static bool events_concern(struct changes *changes)
 	bool ours = false;
 	ssize_t bytes;
 
+	/* ENOBUFS comes once, and what has fitted behind it. */
 	while ((bytes = recvfrom(changes->events, event, sizeof(event), 0,
-				 (struct sockaddr *)&from, &length)) > 0)
-		if (!from.nl_pid)
+				 (struct sockaddr *)&from, &length)) > 0 || errno == ENOBUFS)
+		if (bytes < 0)
+			changes->lost = true;
+		else if (!from.nl_pid)
 			ours |= uevents_take(&changes->uevents, event, bytes);
-	return ours;
+	return ours || changes->lost;
 }
 
 static bool polled_changed(struct changes *changes, struct pollfd *polled, size_t count)
 {
 	size_t i;
 
-	if ((polled[0].revents & POLLIN) && events_concern(changes))
+	if (polled[0].revents && events_concern(changes))
 		return true;
 	for (i = 1; i < count; i++)
 		if (polled[i].revents)

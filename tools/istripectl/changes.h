@@ -3,6 +3,8 @@
 #ifndef ISTRIPECTL_CHANGES_H
 #define ISTRIPECTL_CHANGES_H
 
+#include <stdbool.h>
+
 #include "states.h"
 #include "uevent.h"
 
@@ -15,6 +17,7 @@ struct changes {
 	int *files;		/* of states, which poll() knows to have changed */
 	size_t count;
 	struct uevents uevents;	/* that came during changes_wait() */
+	bool lost;		/* others did not fit: cleared by who has looked for them */
 };
 
 /**

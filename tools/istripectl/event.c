@@ -23,7 +23,8 @@ static const char *path_event(const char *old, const char *now)
 		return "PATH_REINSTATED";
 	if (is(now, "degraded"))
 		return "PATH_DEGRADED";
-	if (is(old, "live") || is(old, "degraded") || is(now, "refused") || is(now, "dead"))
+	if (is(old, "live") || is(old, "degraded") || is(old, STATES_UNKNOWN) ||
+	    is(now, "refused") || is(now, "dead"))
 		return "PATH_FAILED";
 	return NULL;
 }

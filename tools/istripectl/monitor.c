@@ -2,6 +2,7 @@
 /* monitor: a line for each change of a state. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,9 @@ struct call {
 	const struct change *change;
 };
 
+/* The longest that a program may keep the next events waiting. */
+#define PROGRAM_S	60
+
 static int program_exec(void *context)
 {
 	const struct call *call = context;
@@ -99,6 +103,8 @@ static int program_exec(void *context)
 	const struct state *state = change->state;
 	char *leg = number_text(state->leg), *path = number_text(state->path);
 
+	signal(SIGALRM, SIG_DFL);
+	alarm(PROGRAM_S);
 	setenv("ISTRIPE_TIME", change->time, 1);
 	setenv("ISTRIPE_VOLUME", state->volume, 1);
 	setenv("ISTRIPE_LEG", leg, 1);
@@ -124,10 +130,14 @@ static int program_exec(void *context)
 static void program_run(const char *program, const char *event, const struct change *change)
 {
 	struct call call = { .program = program, .event = event, .change = change };
-	int code;
+	int code, ret = run_child(program_exec, &call, &code);
 
-	if (!run_child(program_exec, &call, &code) && code && code != RUN_MISSING)
+	if (!ret && code && code != RUN_MISSING)
 		fprintf(stderr, "istripectl: %s has ended with code %d\n", program, code);
+	if (ret == -EINTR && !interrupt_seen())
+		fprintf(stderr,
+			"istripectl: %s was ended by a signal: an event may take it %d s\n",
+			program, PROGRAM_S);
 }
 
 static void change_tell(const struct command_line *line, struct change *change)
@@ -166,6 +176,19 @@ static void slow_changed(void *data, const struct state *state, bool slow)
 				(of_leg ? "LEG_NOT_SLOW" : "PATH_NOT_SLOW"),
 		.writes = "", .access = "",
 	});
+}
+
+/* Found in the files: nobody has seen the uevent. */
+static void happened(void *data, const struct state *state, const char *event)
+{
+	char *writes = state->writes ? alloc_printf("%lld", state->writes) : alloc_text("");
+
+	change_tell(data, &(struct change) {
+		.state = state, .old = state->state, .event = event, .keeps_state = true,
+		.writes = strcmp(event, "WRITES_WAITING") ? "" : writes,
+		.access = strcmp(event, "PATH_ACCESS") ? "" : state->access,
+	});
+	free(writes);
 }
 
 /* Those that change no state: of all others the states tell. */
@@ -208,8 +231,22 @@ static void uevents_tell(const struct command_line *line, const struct uevents *
 		uevent_tell(line, &uevents->items[i]);
 }
 
+/* A monitor that starts late, or again, tells what it has not seen happen. */
+static int first_look(struct command_line *line, struct states *states, struct fault *fault)
+{
+	const struct states nothing = { 0 };
+	int ret = states_read(states, true, fault);
+
+	if (ret)
+		return ret;
+	states_tell(states, changed, line);
+	states_compare_events(&nothing, states, happened, line);
+	return 0;
+}
+
 /* Tells each change since @before, which is replaced. */
-static int look(struct command_line *line, struct states *before, bool judge, struct fault *fault)
+static int look(struct command_line *line, struct states *before, bool judge, bool lost,
+		struct fault *fault)
 {
 	struct states after = { 0 };
 	int ret = states_read(&after, judge, fault);
@@ -221,15 +258,36 @@ static int look(struct command_line *line, struct states *before, bool judge, st
 	states_settle(before, &after);
 	states_compare(before, &after, changed, line);
 	states_compare_slow(before, &after, slow_changed, line);
+	if (lost)
+		states_compare_events(before, &after, happened, line);
 	states_free(before);
 	*before = after;
 	return 0;
 }
 
 /*
- * A change after the files were armed is noticed; one before is seen when they are read. A state is
- * told before the many files are read that say which paths are slow.
+ * States are told before the many files are read that say which paths are slow, and what uevents
+ * that were lost would have said: all of the latter since those files were read last, so that some
+ * may be told twice.
  */
+static int look_closer(struct command_line *line, struct states *states, struct changes *changes,
+		       long long *judged_ms, struct fault *fault)
+{
+	bool lost = changes->lost;
+	int ret;
+
+	if (!lost && watch_now_ms() - *judged_ms < CHANGES_MS)
+		return 0;
+	if (lost)
+		fprintf(stderr,
+			"istripectl: uevents of the kernel were lost: what they said is looked for in its files\n");
+	changes->lost = false;
+	ret = look(line, states, true, lost, fault);
+	*judged_ms = watch_now_ms();
+	return ret;
+}
+
+/* A change after the files were armed is noticed; one before is seen when they are read. */
 static int monitor_run(struct command_line *line, struct fault *fault)
 {
 	long long judged_ms = watch_now_ms();
@@ -238,17 +296,15 @@ static int monitor_run(struct command_line *line, struct fault *fault)
 	int ret;
 
 	changes_begin(&changes);
-	ret = states_read(&states, true, fault);
+	ret = first_look(line, &states, fault);
 	while (!ret && !fflush(stdout) && !interrupt_seen()) {
 		changes_arm(&changes, &states);
-		ret = look(line, &states, false, fault);
+		ret = look(line, &states, false, false, fault);
 		uevents_tell(line, &changes.uevents);
 		fflush(stdout);
-		if (!ret && watch_now_ms() - judged_ms >= CHANGES_MS) {
-			ret = look(line, &states, true, fault);
-			fflush(stdout);
-			judged_ms = watch_now_ms();
-		}
+		if (!ret)
+			ret = look_closer(line, &states, &changes, &judged_ms, fault);
+		fflush(stdout);
 		if (!ret && !interrupt_seen())
 			changes_wait(&changes, CHANGES_MS);
 	}

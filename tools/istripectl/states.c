@@ -58,6 +58,11 @@ static void slow_set(struct state *state, const struct slow_group *group, const 
 	state->slow_why = slow_why(group, live, state->path == STATES_NONE ? "leg" : "path");
 }
 
+static long long count_of(const struct live *live, const char *name)
+{
+	return atoll(settings_value(&live->values, name));
+}
+
 static void paths_add(struct states *states, const char *volume, const char *device,
 		      const struct live *leg, size_t of_leg)
 {
@@ -78,6 +83,10 @@ static void paths_add(struct states *states, const char *volume, const char *dev
 		states->items[at].last_error =
 			alloc_text(settings_value(&path->values, "last_error"));
 		states->items[at].reconnects = reconnects_read(states->items[at].file);
+		states->items[at].writes = count_of(path, "waiting_writes");
+		states->items[at].ghosts = count_of(path, "ghost_writes");
+		states->items[at].access =
+			alloc_text(settings_value(&path->values, "access_state"));
 		slow_set(&states->items[at], &group, path);
 		reason_pass(states, of_leg, at);
 	}
@@ -101,6 +110,7 @@ static void live_add(struct states *states, const char *volume, const char *devi
 				   settings_value(&leg->values, "state"), "",
 				   place_path("/sys/block/%s/istripe/legs/%s/state", device,
 					      leg->name));
+		states->items[of_leg].overlays = count_of(leg, "overlay_bytes");
 		slow_set(&states->items[of_leg], &group, leg);
 		paths_add(states, volume, device, leg, of_leg);
 		reason_pass(states, of_volume, of_leg);
@@ -160,6 +170,17 @@ static bool only_tries(const struct state *old, const struct state *now)
 	return now->path != STATES_NONE && !serves(old) && !strcmp(now->state, "connecting");
 }
 
+/* Of a judged state: the few files that are read else do not have it. */
+static void unjudged_keep(const struct state *old, struct state *now)
+{
+	now->slow = old->slow;
+	now->writes = old->writes;
+	now->ghosts = old->ghosts;
+	now->overlays = old->overlays;
+	free(now->access);
+	now->access = old->access ? alloc_text(old->access) : NULL;
+}
+
 void states_settle(const struct states *before, struct states *after)
 {
 	size_t i;
@@ -175,13 +196,25 @@ void states_settle(const struct states *before, struct states *after)
 			now->state = alloc_text(old->state);
 		}
 		if (!after->judged) {
-			now->slow = old->slow;
+			unjudged_keep(old, now);
 			continue;
 		}
 		/* A mean about as long as the limit is not told again and again. */
 		if (old->slow == SLOW_YES && now->slow != SLOW_NO)
 			now->slow = SLOW_YES;
 	}
+}
+
+void states_tell(const struct states *states,
+		 void (*changed)(void *data, const struct state *state, const char *old),
+		 void *data)
+{
+	size_t i;
+
+	for (i = 0; i < states->count; i++)
+		/* Without a state it is just coming or going. */
+		if (*states->items[i].state && strcmp(states->items[i].state, "live"))
+			changed(data, &states->items[i], STATES_UNKNOWN);
 }
 
 /* Whether its volume is up; a volume itself always counts. */
@@ -253,6 +286,36 @@ void states_compare_slow(const struct states *before, const struct states *after
 	}
 }
 
+/* An access state that was not known before is no change. */
+static bool access_differs(const struct state *old, const struct state *now)
+{
+	return old->access && *old->access && now->access && strcmp(old->access, now->access);
+}
+
+void states_compare_events(const struct states *before, const struct states *after,
+			   void (*happened)(void *data, const struct state *state,
+					    const char *event),
+			   void *data)
+{
+	static const struct state nothing = { 0 };
+	size_t i;
+
+	for (i = 0; i < after->count; i++) {
+		const struct state *now = &after->items[i];
+		const struct state *old = find(before, now->volume, now->leg, now->path);
+
+		old = old ? old : &nothing;
+		if (!old->writes && now->writes)
+			happened(data, now, "WRITES_WAITING");
+		if (old->writes && !now->writes)
+			happened(data, now, now->ghosts ? "WRITES_FAILED" : "WRITES_RESUMED");
+		if (access_differs(old, now))
+			happened(data, now, "PATH_ACCESS");
+		if (!old->overlays != !now->overlays)
+			happened(data, now, now->overlays ? "OVERLAYS_KEPT" : "OVERLAYS_WRITTEN");
+	}
+}
+
 void states_free(struct states *states)
 {
 	size_t i;
@@ -264,6 +327,7 @@ void states_free(struct states *states)
 		free(states->items[i].file);
 		free(states->items[i].last_error);
 		free(states->items[i].slow_why);
+		free(states->items[i].access);
 	}
 	free(states->items);
 	memset(states, 0, sizeof(*states));

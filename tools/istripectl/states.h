@@ -10,6 +10,7 @@
 #include "slow.h"
 
 #define STATES_NONE	(-1)
+#define STATES_UNKNOWN	"unknown"	/* for the state before, which nobody has seen */
 
 struct state {
 	char *volume;
@@ -21,12 +22,15 @@ struct state {
 	long long reconnects;	/* of a path */
 	enum slow slow;		/* of a path or a leg */
 	char *slow_why;		/* NULL: it is none */
+	long long writes, ghosts;	/* of a path, if judged: waiting_writes, ghost_writes */
+	long long overlays;	/* of a leg, if judged: overlay_bytes */
+	char *access;		/* of a path, if judged; NULL or empty: it is not known */
 };
 
 struct states {
 	struct state *items;
 	size_t count;
-	bool judged;		/* which are slow; otherwise it is unknown of all */
+	bool judged;		/* all files are read, also of what is slow or waits */
 };
 
 /**
@@ -43,10 +47,20 @@ int states_read(struct states *states, bool judge, struct fault *fault);
  * states_settle() - leave out attempts to log in, and what hardly differs
  * @before: the states at one moment
  * @after: and at a later one: a path that was not live, and is connecting, keeps what it was; a
- *	path or leg that was slow still is, unless it is clearly not; none changes that is not
- *	judged
+ *	path or leg that was slow still is, unless it is clearly not; what is not judged is as
+ *	before
  */
 void states_settle(const struct states *before, struct states *after);
+
+/**
+ * states_tell() - call a function for all that is not live
+ * @states: the states at the first moment
+ * @changed: gets @data, the state, and STATES_UNKNOWN
+ * @data: for @changed
+ */
+void states_tell(const struct states *states,
+		 void (*changed)(void *data, const struct state *state, const char *old),
+		 void *data);
 
 /**
  * states_compare() - call a function for each change
@@ -73,6 +87,18 @@ void states_compare(const struct states *before, const struct states *after,
 void states_compare_slow(const struct states *before, const struct states *after,
 			 void (*changed)(void *data, const struct state *state, bool slow),
 			 void *data);
+
+/**
+ * states_compare_events() - call a function for what only uevents tell as it happens
+ * @before: the states at one moment, judged; of one that is empty, all that waits is told
+ * @after: and at a later one, judged
+ * @happened: gets @data, the later state, and the name of the event, as the kernel's
+ * @data: for @happened
+ */
+void states_compare_events(const struct states *before, const struct states *after,
+			   void (*happened)(void *data, const struct state *state,
+					    const char *event),
+			   void *data);
 
 /**
  * states_free() - free all of it
