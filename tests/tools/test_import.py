@@ -349,7 +349,7 @@ def test_records_that_are_gone(tool, stock):
 
 def test_import_for_the_next_boot(tool, stock):
     out, _ = tool.run("import", "db", "--boot")
-    assert "db: starts at boot, not now\nnext: istripectl up db\n" in out
+    assert "db: starts at boot, not now\nnext: systemctl start istripe@db\n" in out
     assert tool.enabled() == ["enable istripe@db.service"]
     assert (tool.root / "etc/istripe/db.conf").exists()
 

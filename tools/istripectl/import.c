@@ -442,7 +442,10 @@ static int volume_write(struct import *import)
 		ret = save_volume(volume, false, import->fault);
 	if (!ret && import->options.boot)
 		ret = save_boot(volume->name, false, import->fault);
-	if (!ret)
+	/* Started by its unit, it is also stopped by it. */
+	if (!ret && import->options.boot)
+		printf("next: systemctl start istripe@%s\n", volume->name);
+	else if (!ret)
 		printf("next: istripectl up %s\n", volume->name);
 	return ret;
 }
