@@ -443,10 +443,10 @@ static int volume_write(struct import *import)
 	if (!ret && import->options.boot)
 		ret = save_boot(volume->name, false, import->fault);
 	/* Started by its unit, it is also stopped by it. */
-	if (!ret && import->options.boot)
-		printf("next: systemctl start istripe@%s\n", volume->name);
-	else if (!ret)
-		printf("next: istripectl up %s\n", volume->name);
+	if (!ret)
+		printf("next: %s%s\n",
+		       import->options.boot ? "systemctl start istripe@" : "istripectl up ",
+		       volume->name);
 	return ret;
 }
 

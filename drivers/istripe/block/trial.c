@@ -121,7 +121,7 @@ static int trial_verdict(struct istripe_nexus *nexus, struct istripe_reason *fau
 	if (verdict == ISTRIPE_SCSI_CHANGED)
 		istripe_session_invalidate(nexus->owned);
 	if (task->status == SAM_STAT_CHECK_CONDITION) {
-		istripe_attention_told(nexus, nexus->owned, true);
+		istripe_attention_told(nexus, nexus->owned, false);
 		istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
 	}
 	switch (verdict) {
