@@ -68,6 +68,7 @@ static void sense_table(struct kunit *test)
 		{ 0x5, 0x25, 0x00, ISTRIPE_SCSI_TRANSPORT, "logical unit not supported" },
 		{ 0x5, 0x26, 0x00, ISTRIPE_SCSI_UNSUPPORTED, "invalid field in list" },
 		{ 0x5, 0x26, 0x02, ISTRIPE_SCSI_UNSUPPORTED, "parameter value invalid" },
+		{ 0x5, 0x94, 0x01, ISTRIPE_SCSI_PATH_ERROR, "owned by another controller" },
 		{ 0x6, 0x04, 0x0a, ISTRIPE_SCSI_RETRY_DELAY, "ALUA transition, by attention" },
 		{ 0x6, 0x28, 0x00, ISTRIPE_SCSI_CHANGED, "medium may have changed" },
 		{ 0x6, 0x29, 0x00, ISTRIPE_SCSI_RETRY, "power on or reset" },

@@ -7,11 +7,12 @@ dm-multipath sends them over another path (blk_path_error()). So does istripe.
 
 import asyncio
 import concurrent.futures
+import itertools
 
 import pytest
 
 from lab.disk import Direct, noise, same
-from lab.ghost import KIB, volume_over
+from lab.ghost import KIB, killed, volume_over
 from lab.shell import read, wait_for
 from scripted.alua import NON_OPTIMIZED, OPTIMIZED, TRANSITIONING, Groups
 from scripted.scenario import Scenario
@@ -108,6 +109,58 @@ def test_the_only_optimized_path_fails(two_paths, name, kernel_log):
         wait_for("the trial", lambda: kernel_log.matching("a read on trial"))
         bad.target.run.armed = False
         wait_for("path 0", lambda: path_state(volume, 0) == "live", 60)
+        works(disk, 3)
+
+
+@SAYS
+@pytest.mark.parametrize("policy", ["failover", "round-robin"])
+def test_the_only_optimized_path_stays_away(two_paths, policy):
+    """Also when it comes behind the other one in the order of failover."""
+    volume, (good, bad), groups = two_paths(answers(ANSWERS["intervention"]),
+                                            (NON_OPTIMIZED, OPTIMIZED), policy=policy)
+    with Direct(volume.enable()) as disk:
+        works(disk, 1)
+        assert groups.ports[0].served == 0
+        bad.arm()
+        works(disk, 2)
+        faults = read(volume.path_sysfs(0, 1) / "faults")
+        works(disk, 3)
+        assert path_state(volume, 1) != "live"
+        assert read(volume.path_sysfs(0, 1) / "faults") == faults
+        bad.target.run.armed = False
+        wait_for("path 1", lambda: path_state(volume, 1) == "live", 60)
+        works(disk, 4)
+    assert good.target.run.hits == 0
+
+
+@SAYS
+def test_the_good_one_is_busy_now_and_then(two_paths):
+    """A path that has failed a command does not get it again because another one is busy."""
+    bad_answers, turn = answers(ANSWERS["intervention"]), itertools.count()
+
+    async def hook(run, conn, task):
+        if run is servers[0].target.run:
+            return await bad_answers(run, conn, task)
+        return next(turn) % 2 and await answers(ANSWERS["busy"])(run, conn, task)
+
+    volume, servers, _ = two_paths(hook, policy="round-robin")
+    with Direct(volume.enable()) as disk:
+        for server in servers:
+            server.arm()
+        works(disk, 1)
+    assert all(server.target.run.hits > 0 for server in servers)
+
+
+@SAYS
+def test_the_good_one_is_away_for_a_while(two_paths, links):
+    """dm-multipath has failed the bad path, and queues until the good one is back."""
+    volume, (bad, good), _ = two_paths(answers(ANSWERS["intervention"]))
+    with Direct(volume.enable()) as disk:
+        bad.arm()
+        works(disk, 1)
+        killed(links[1], good.port)
+        works(disk, 2)
+        wait_for("path 1", lambda: path_state(volume, 1) == "live", 60)
         works(disk, 3)
 
 

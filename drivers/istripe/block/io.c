@@ -29,6 +29,8 @@
 /* The same for transient failures: first at once, then after these pauses, 2.5 s in all. */
 #define FAILURES_MAX		8
 #define FAILURE_PAUSE_MS	20	/* doubled each time */
+/* Between two tries over paths that fail, while another one is away. */
+#define AWAY_PAUSE_MS	500
 /* With the failover policy a command stays with a busy path for so many refusals. */
 #define FAILOVER_REFUSALS	4
 /* Time-outs of a command after which the session is given up instead of another abort. */
@@ -88,10 +90,30 @@ static bool io_task_may_move(const struct istripe_leg_task *leg_task)
 	return !test_bit(ISTRIPE_TASK_SENT, &task->flags) || !task->write;
 }
 
-/* The next path that gets I/O, if there is another one. */
+/* The path that the task was last sent over. */
+static u16 io_task_path_bit(const struct istripe_leg_task *leg_task)
+{
+	return BIT(leg_task->nexus->path->index);
+}
+
+/* Is there a path that gets I/O, but for those of @bits? */
+static bool leg_goes_beyond(struct istripe_leg *leg, u16 bits)
+{
+	int section = srcu_read_lock(&leg->srcu);
+	bool goes = istripe_policy_beyond(leg, 0, bits);
+
+	srcu_read_unlock(&leg->srcu, section);
+	return goes;
+}
+
+/* When all paths are to be avoided, the turn of those comes again that have not failed. */
 static void io_task_avoid(struct istripe_leg_task *leg_task)
 {
-	leg_task->avoid = leg_task->nexus->path->index + 1;
+	u16 bit = io_task_path_bit(leg_task);
+
+	leg_task->avoid |= bit;
+	if (!leg_goes_beyond(leg_task->leg, leg_task->avoid))
+		leg_task->avoid = leg_task->failed_over | bit;
 }
 
 /* @what follows the target's words. */
@@ -106,7 +128,17 @@ static void io_say_failed(const struct istripe_leg_task *leg_task, const char *w
 }
 
 /* A path that takes I/O, but gets none: its port is not optimized, and others are. */
-static bool leg_has_reserve(struct istripe_leg *leg)
+static bool nexus_is_reserve(const struct istripe_nexus *nexus)
+{
+	return istripe_nexus_usable(nexus) && !READ_ONCE(nexus->lanes);
+}
+
+static bool nexus_is_away(const struct istripe_nexus *nexus)
+{
+	return READ_ONCE(nexus->wanted) && !READ_ONCE(nexus->live);
+}
+
+static bool leg_has(struct istripe_leg *leg, bool (*test)(const struct istripe_nexus *nexus))
 {
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *nexus;
@@ -114,29 +146,46 @@ static bool leg_has_reserve(struct istripe_leg *leg)
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		has |= istripe_nexus_usable(nexus) && !READ_ONCE(nexus->lanes);
+		has |= test(nexus);
 	srcu_read_unlock(&leg->srcu, section);
 	return has;
 }
 
+/* Everything is tried anew. */
+static void io_task_forget(struct istripe_leg_task *leg_task)
+{
+	leg_task->avoid = 0;
+	leg_task->failed_over = 0;
+	leg_task->retries = 0;
+	leg_task->refusals = 0;
+	leg_task->busy = false;
+	leg_task->busy_for = 0;
+}
+
 /*
- * The paths that get I/O have all failed to serve the task: the one that was last gives way to one
- * that gets none yet, and comes back when it serves a read (trial.c).
+ * The paths that get I/O have all failed to serve the task. The last one gives way to one that gets
+ * none yet, and comes back when it serves a read (trial.c). A path that is away is waited for.
  */
 static void io_task_given_up(struct istripe_leg_task *leg_task, const char *why,
 			     blk_status_t status)
 {
-	if (leg_task->moves >= READ_ONCE(leg_task->leg->path_count) ||
-	    !leg_has_reserve(leg_task->leg)) {
+	struct istripe_leg *leg = leg_task->leg;
+	bool chosen = READ_ONCE(leg_task->nexus->lanes);
+
+	if (leg_task->handovers < leg->nexus_count &&
+	    (!chosen || leg_has(leg, nexus_is_reserve))) {
+		leg_task->handovers++;
+		io_task_forget(leg_task);
+		if (chosen)
+			istripe_task_session_fault(&leg_task->task, why);
+		io_task_again(leg_task);
+	} else if (leg_has(leg, nexus_is_away) && !io_too_old(leg_task->io)) {
+		io_task_forget(leg_task);
+		istripe_delay_task(leg, leg_task, AWAY_PAUSE_MS);
+	} else {
 		io_say_failed(leg_task, why);
 		io_task_failed(leg_task, status);
-		return;
 	}
-	leg_task->moves++;
-	leg_task->retries = 0;
-	leg_task->path_errors = 0;
-	istripe_task_session_fault(&leg_task->task, why);
-	io_task_again(leg_task);
 }
 
 /* The target was short of something, or has dropped the command: the failure may be transient. */
@@ -176,6 +225,14 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 	}
 }
 
+/* Over this path it has taken too long. */
+static void io_task_late(struct istripe_leg_task *leg_task)
+{
+	leg_task->late_over |= io_task_path_bit(leg_task);
+	io_task_back_off(leg_task, leg_task->overdue ? RETRIES_MAX : FAILURES_MAX,
+			 BLK_STS_TIMEOUT);
+}
+
 /* The target has dropped the task and carries out nothing of it any more. */
 static void io_task_aborted(struct istripe_leg_task *leg_task)
 {
@@ -185,8 +242,7 @@ static void io_task_aborted(struct istripe_leg_task *leg_task)
 		/* A reset over another nexus has ended it, because of another command. */
 		io_task_again(leg_task);
 	else
-		io_task_back_off(leg_task, leg_task->overdue ? RETRIES_MAX : FAILURES_MAX,
-				 BLK_STS_TIMEOUT);
+		io_task_late(leg_task);
 }
 
 static void io_count_retry(struct istripe_leg_task *leg_task)
@@ -229,8 +285,9 @@ static void io_task_elsewhere(struct istripe_leg_task *leg_task)
 static void io_task_path_error(struct istripe_leg_task *leg_task)
 {
 	io_count_retry(leg_task);
+	leg_task->failed_over |= io_task_path_bit(leg_task);
 	io_task_avoid(leg_task);
-	if (++leg_task->path_errors < READ_ONCE(leg_task->leg->chosen_paths))
+	if (leg_goes_beyond(leg_task->leg, leg_task->failed_over))
 		io_task_again(leg_task);
 	else
 		io_task_given_up(leg_task, istripe_scsi_verdict_name(ISTRIPE_SCSI_PATH_ERROR),
@@ -446,9 +503,9 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	leg_task->leg = leg;
 	leg_task->retries = 0;
 	leg_task->attentions = 0;
-	leg_task->path_errors = 0;
 	leg_task->losses = 0;
 	leg_task->moves = 0;
+	leg_task->handovers = 0;
 	leg_task->given_up = false;
 	leg_task->resent = false;
 	leg_task->behind = false;
@@ -458,6 +515,8 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	leg_task->overdue = 0;
 	leg_task->nth = 0;
 	leg_task->avoid = 0;
+	leg_task->failed_over = 0;
+	leg_task->late_over = 0;
 	leg_task->overlay_epoch = 0;
 	task->data = (struct istripe_data) {};
 	memset(task->cdb, 0, sizeof(task->cdb));
@@ -734,7 +793,7 @@ static void io_task_timeout(struct istripe_leg_task *leg_task, unsigned long tim
 	nexus = READ_ONCE(leg_task->nexus);
 	tag.itt = READ_ONCE(leg_task->task.itt);
 	tag.since = READ_ONCE(leg_task->since);
-	tag.again = leg_task->avoid && leg_task->avoid != nexus->path->index + 1;
+	tag.again = READ_ONCE(leg_task->late_over) & ~BIT(nexus->path->index);
 	if (time_after_eq(jiffies, tag.since + 3 * timeout / 4) &&
 	    !io_task_moves(leg_task, timeout) &&
 	    istripe_eh_report(nexus, &tag, leg_task->overdue >= OVERDUE_MAX))

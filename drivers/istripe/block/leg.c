@@ -80,8 +80,8 @@ static struct istripe_nexus *leg_pick(struct istripe_leg *leg,
 	struct istripe_path *path = istripe_policy_pick(leg, leg_task->task.data.length_bytes,
 							leg_task->nth);
 
-	if (path && unlikely(leg_task->avoid))
-		path = istripe_policy_next(leg, leg_task->avoid - 1);
+	if (path && unlikely(leg_task->avoid & BIT(path->index)))
+		path = istripe_policy_beyond(leg, path->index, leg_task->avoid) ?: path;
 	return path ? istripe_path_pick(path, istripe_path_lane(path, &leg_task->task)) : NULL;
 }
 

@@ -38,12 +38,14 @@ struct istripe_leg_task {
 	bool resent;			/* before its fence: see ghost.h */
 	bool behind;			/* not sent: it waits for the fence of another task */
 	u8 nth;				/* see istripe_policy_pick() */
-	u8 avoid;			/* 1 + index of a path: to the next one; 0: none */
+	u16 avoid;			/* bits of paths: over another one, if there is one */
+	u16 failed_over;		/* those of them that gave ISTRIPE_SCSI_PATH_ERROR */
+	u16 late_over;			/* bits of paths over which it was aborted */
 	u8 losses;			/* with a session */
-	u8 moves;			/* away from ports that take no I/O, and paths that fail */
+	u8 moves;			/* refusals by ports that take no I/O */
+	u8 handovers;			/* sessions that were given up because of it */
 	u8 retries;			/* that failures caused which may pass */
 	u8 attentions;			/* retries that unit attentions caused */
-	u8 path_errors;			/* in a row, see io_task_path_error() */
 	u8 overdue;			/* timeouts since it was last sent */
 	u8 parameter[ISTRIPE_UNMAP_PARAMETER_BYTES];	/* data out of UNMAP */
 	struct bio_vec bvec;		/* @parameter, or a block of zeroes */

@@ -157,13 +157,14 @@ struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes, u32
 	return picks[READ_ONCE(leg->policy)](leg, bytes);
 }
 
-struct istripe_path *istripe_policy_next(const struct istripe_leg *leg, u32 index)
+struct istripe_path *istripe_policy_beyond(const struct istripe_leg *leg, u32 index, u16 avoid)
 {
 	struct istripe_path *path;
-	u32 i;
+	u32 i, at;
 
-	for (i = 1; i <= leg->path_end; i++) {
-		path = leg_live_path(leg, (index + i) % leg->path_end);
+	for (i = 0; i < leg->path_end; i++) {
+		at = (index + i) % leg->path_end;
+		path = avoid & BIT(at) ? NULL : leg_live_path(leg, at);
 		if (path)
 			return path;
 	}

@@ -19,8 +19,11 @@ struct istripe_leg;
  */
 struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes, u32 nth);
 
-/* The path behind that of @index, around the leg, that gets I/O. As istripe_policy_pick(). */
-struct istripe_path *istripe_policy_next(const struct istripe_leg *leg, u32 index);
+/*
+ * The path of @index, or the next one behind it, around the leg, that gets I/O and is not in
+ * @avoid, a bit for each index. NULL: there is none. As istripe_policy_pick().
+ */
+struct istripe_path *istripe_policy_beyond(const struct istripe_leg *leg, u32 index, u16 avoid);
 
 /*
  * Into how many parts (1..ISTRIPE_PARTS_MAX) to cut a request on a leg. More than one only with the

@@ -63,7 +63,10 @@ static bool trial_answers(const struct istripe_nexus *nexus, const struct istrip
 static bool trial_comes_first(const struct istripe_nexus *nexus, const struct istripe_nexus *other,
 			      unsigned long since)
 {
-	return other->path->index < nexus->path->index;
+	bool worse = READ_ONCE(other->access.state) == SCSI_ACCESS_STATE_ACTIVE &&
+		     nexus->found.access.state == SCSI_ACCESS_STATE_OPTIMAL;
+
+	return other->path->index < nexus->path->index && !worse;
 }
 
 static bool trial_other_serves(const struct istripe_nexus *nexus)
@@ -121,7 +124,7 @@ static int trial_verdict(struct istripe_nexus *nexus, struct istripe_reason *fau
 	if (verdict == ISTRIPE_SCSI_CHANGED)
 		istripe_session_invalidate(nexus->owned);
 	if (task->status == SAM_STAT_CHECK_CONDITION) {
-		istripe_attention_told(nexus, nexus->owned, false);
+		istripe_attention_told(nexus, nexus->owned, true);
 		istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
 	}
 	switch (verdict) {

@@ -52,10 +52,13 @@ static const struct sense_row {
 
 	{ ILLEGAL_REQUEST,	0x1a,	0x00,	ISTRIPE_SCSI_UNSUPPORTED },	/* list length */
 	{ ILLEGAL_REQUEST,	0x20,	0x00,	ISTRIPE_SCSI_UNSUPPORTED },	/* operation code */
+	{ ILLEGAL_REQUEST,	0x21,	ANY,	ISTRIPE_SCSI_TARGET },	/* block out of range */
 	{ ILLEGAL_REQUEST,	0x22,	0x00,	ISTRIPE_SCSI_UNSUPPORTED },	/* obsolete code */
 	{ ILLEGAL_REQUEST,	0x24,	0x00,	ISTRIPE_SCSI_UNSUPPORTED },	/* field in CDB */
 	{ ILLEGAL_REQUEST,	0x25,	0x00,	ISTRIPE_SCSI_TRANSPORT },	/* no such LUN */
 	{ ILLEGAL_REQUEST,	0x26,	ANY,	ISTRIPE_SCSI_UNSUPPORTED },	/* parameter list */
+	/* Of another controller, among others. */
+	{ ILLEGAL_REQUEST,	ANY,	ANY,	ISTRIPE_SCSI_PATH_ERROR },
 
 	/* ALUA transition: some targets say it so. */
 	{ UNIT_ATTENTION,	0x04,	0x0a,	ISTRIPE_SCSI_RETRY_DELAY },
