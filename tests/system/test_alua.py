@@ -8,7 +8,7 @@ import time
 import pytest
 
 from lab import network
-from lab.disk import Direct, noise, same
+from lab.disk import Direct, noise, same, works
 from lab.ghost import (
     AT,
     KIB,
@@ -97,14 +97,6 @@ def undisturbed(volume, paths=2):
     for path in range(paths):
         assert read(volume.path_sysfs(0, path) / "state") == "live"
         assert read(volume.path_sysfs(0, path) / "faults") == "0"
-
-
-def works(disk, seed, rounds=16):
-    """Writes and reads, over all paths that get I/O."""
-    data = noise(64 * KIB, seed)
-    for at in range(rounds):
-        disk.write(at * 64 * KIB, data)
-        same(disk.read(at * 64 * KIB, 64 * KIB), data, "what was read")
 
 
 def test_optimized_first(alua, links, kernel_log):

@@ -11,7 +11,7 @@ import itertools
 
 import pytest
 
-from lab.disk import Direct, noise, same
+from lab.disk import Direct, noise, works
 from lab.ghost import KIB, killed, volume_over
 from lab.shell import read, wait_for
 from scripted.alua import NON_OPTIMIZED, OPTIMIZED, TRANSITIONING, Groups
@@ -35,9 +35,9 @@ ANSWERS = {
 SAYS = pytest.mark.allow_log("is sent again|failed on this path|given up", "what the target says")
 
 
-def answers(result):
+def answers(result, opcodes=(READ_16, WRITE_16)):
     async def hook(run, conn, task):
-        if task.opcode not in (READ_16, WRITE_16) or not run.strike():
+        if task.opcode not in opcodes or not run.strike():
             return False
         if task.write:
             await run.target.collect(conn, task)
@@ -64,13 +64,6 @@ def two_paths(make_server, make_volume, links):
         return volume, servers, groups
 
     return make
-
-
-def works(disk, seed, rounds=ROUNDS):
-    data = noise(64 * KIB, seed)
-    for at in range(rounds):
-        disk.write(at * 64 * KIB, data)
-        same(disk.read(at * 64 * KIB, 64 * KIB), data, "what was read")
 
 
 def path_state(volume, path):
@@ -184,16 +177,7 @@ def test_no_path_serves(two_paths):
 @pytest.mark.parametrize("alua", ["on", "off"])
 def test_a_transition_told_by_unit_attentions(two_paths, alua):
     """For as long as it takes, to each command: by 06h/04h/0Ah instead of 02h/04h/0Ah."""
-
-    async def in_transition(run, conn, task):
-        if task.opcode not in (READ_16, WRITE_16, TEST_UNIT_READY) or not run.strike():
-            return False
-        if task.write:
-            await run.target.collect(conn, task)
-        conn.session.tasks.pop(task.itt, None)
-        await run.target.respond(conn, task, Result.check(6, 4, 0x0A))
-        return True
-
+    in_transition = answers(Result.check(6, 4, 0x0A), (READ_16, WRITE_16, TEST_UNIT_READY))
     volume, servers, groups = two_paths(in_transition, alua=alua)
     with Direct(volume.enable()) as disk:
         works(disk, 1)

@@ -80,14 +80,14 @@ bool istripe_alua_refused(struct istripe_nexus *nexus, const struct scsi_sense_h
 	if (state >= 0)
 		istripe_leg_nexus_refused(nexus, state);
 	/* The event after the state: a revalidation that begins from now on decides. */
-	if (state >= 0 || istripe_alua_changed(sense))
-		istripe_alua_changes(nexus);
+	if (state >= 0)
+		istripe_alua_changes(nexus->leg);
 	return state >= 0;
 }
 
-void istripe_alua_changes(struct istripe_nexus *nexus)
+void istripe_alua_changes(struct istripe_leg *leg)
 {
-	alua_ask(nexus->leg, NULL);
+	alua_ask(leg, NULL);
 }
 
 void istripe_alua_lost(struct istripe_nexus *nexus)

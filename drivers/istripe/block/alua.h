@@ -13,6 +13,7 @@
 #include <linux/types.h>
 #include <scsi/scsi_common.h>
 
+struct istripe_leg;
 struct istripe_nexus;
 
 /* nexus->found has been asked and compared: its access state counts. The nexus's worker. */
@@ -25,7 +26,7 @@ void istripe_alua_found(struct istripe_nexus *nexus);
 bool istripe_alua_refused(struct istripe_nexus *nexus, const struct scsi_sense_hdr *sense);
 
 /* Access states of the LUN's ports have changed: all nexuses ask for theirs. Any context. */
-void istripe_alua_changes(struct istripe_nexus *nexus);
+void istripe_alua_changes(struct istripe_leg *leg);
 
 /* The nexus is lost: when no other port takes I/O by now, theirs are asked. Its worker. */
 void istripe_alua_lost(struct istripe_nexus *nexus);

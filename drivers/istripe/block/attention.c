@@ -33,6 +33,9 @@ void istripe_attention_note(struct istripe_nexus *nexus, const struct scsi_sense
 		istripe_pr_key_preempted(nexus);
 	if (attention_verdict(sense) == ISTRIPE_SCSI_DEFERRED)
 		attention_say_deferred(nexus->leg, sense);
+	/* This nexus may be about to ask; other ports have changed, too. */
+	if (istripe_alua_changed(sense))
+		istripe_alua_changes(nexus->leg);
 }
 
 /* Before the session is published, and while the port takes no I/O, none goes over it. */
@@ -50,9 +53,6 @@ void istripe_attention_told(struct istripe_nexus *nexus, struct istripe_session 
 	/* A login may be told first of something that is older than the key. */
 	if (known || rcu_access_pointer(nexus->session) || !istripe_sense_preempted(sense))
 		istripe_attention_note(nexus, sense);
-	/* This nexus may be about to ask; other ports have changed, too. */
-	if (istripe_alua_changed(sense))
-		istripe_alua_changes(nexus);
 	if (attention_verdict(sense) != ISTRIPE_SCSI_CHANGED || !nexus_may_carry(nexus))
 		return;
 	istripe_session_invalidate(session);

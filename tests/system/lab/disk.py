@@ -10,6 +10,9 @@ import time
 
 from lab.shell import wait_for
 
+#: Of each write and read of works().
+ROUND_BYTES = 64 << 10
+
 
 class Direct:
     """A disk without the page cache."""
@@ -91,3 +94,11 @@ def same(found, wanted, what):
     if found != wanted:
         first = next(i for i, pair in enumerate(zip(found, wanted)) if pair[0] != pair[1])
         raise AssertionError(f"{what} differs from byte {first} on")
+
+
+def works(disk, seed, rounds=16):
+    """Writes and reads, over all paths that get I/O."""
+    data = noise(ROUND_BYTES, seed)
+    for at in range(rounds):
+        disk.write(at * ROUND_BYTES, data)
+        same(disk.read(at * ROUND_BYTES, ROUND_BYTES), data, "what was read")
