@@ -32,6 +32,7 @@ struct istripe_transfer {
 	u32 r2t_outstanding;	/* R2Ts that are not answered yet */
 	bool read;		/* data come from the target */
 	bool write;		/* data go to the target */
+	bool self_describing;	/* its data say how many they are: residuals do not count */
 	bool finished;		/* the status has come */
 	const char *problem;	/* after -EPROTO, why, in words */
 };

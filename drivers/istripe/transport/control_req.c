@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #define pr_fmt(fmt) "istripe: " fmt
 
+#include <linux/delay.h>
 #include <net/tcp.h>
 
 #include "iscsi/serial.h"
@@ -8,6 +9,8 @@
 #include "transport/control_req.h"
 
 #define LOGOUT_TIMEOUT_MS	2000
+/* Before a request is sent again of which the target has too many. */
+#define CROWDED_MS	20
 
 static u32 control_req_tag(struct istripe_session *session, u16 slot)
 {
@@ -93,14 +96,21 @@ static int control_req_ping(struct istripe_conn *conn, u32 bytes, unsigned long 
 	};
 	struct iscsi_hdr header;
 
+	int ret;
+
 	istripe_pdu_encode_nop_out((struct iscsi_nopout *)&header, &ping);
-	return control_req_run(conn, ping.itt, &header, bytes, deadline);
+	ret = control_req_run(conn, ping.itt, &header, bytes, deadline);
+	return !ret && conn->session->control_req.response ? -EAGAIN : ret;
 }
 
 /* With the answer the target has all that was sent over @conn before, and we all that it sent. */
 static int control_req_barrier(struct istripe_conn *conn, unsigned long deadline)
 {
-	return control_req_ping(conn, 0, deadline);
+	int ret;
+
+	while ((ret = control_req_ping(conn, 0, deadline)) == -EAGAIN)
+		msleep(CROWDED_MS);
+	return ret;
 }
 
 static int control_req_barriers(struct istripe_session *session, u32 first, unsigned long deadline)
@@ -149,6 +159,9 @@ int istripe_session_ping_large(struct istripe_session *session, u32 timeout_ms)
 	mutex_lock(&session->control_req.lock);
 	ret = control_req_ping(conn, bytes, jiffies + msecs_to_jiffies(timeout_ms));
 	mutex_unlock(&session->control_req.lock);
+	/* It has come in full, and there are too many. */
+	if (ret == -EAGAIN)
+		return 0;
 	/* A target that takes the data and gives no answer is not the network's fault. */
 	return ret == -ETIMEDOUT && !before(READ_ONCE(tcp->snd_una), end) ? -EBADE : ret;
 }
@@ -390,7 +403,11 @@ int istripe_control_req_task_management(struct istripe_conn *conn)
 
 bool istripe_control_req_rejected(struct istripe_conn *conn, u32 itt)
 {
-	if (!control_req_answered(conn, itt, ISTRIPE_SLOT_TASK_MANAGEMENT, ISCSI_TMF_RSP_REJECTED))
+	u16 slot = istripe_itt_slot(itt);
+
+	if (slot != ISTRIPE_SLOT_TASK_MANAGEMENT && slot != ISTRIPE_SLOT_BARRIER)
+		return false;
+	if (!control_req_answered(conn, itt, slot, ISCSI_TMF_RSP_REJECTED))
 		return false;
 	control_req_finish(&conn->session->control_req);
 	return true;

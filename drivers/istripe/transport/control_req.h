@@ -127,7 +127,8 @@ int istripe_control_req_task_management(struct istripe_conn *conn);
 
 /*
  * A Reject of the task management request @itt says as much as the response "function rejected":
- * the session can go on. Returns true when that request is waited for.
+ * the session can go on. One of a ping shows that the target lives. Returns true when that request
+ * is waited for.
  */
 bool istripe_control_req_rejected(struct istripe_conn *conn, u32 itt);
 

@@ -5,6 +5,8 @@
  */
 #define pr_fmt(fmt) "istripe: " fmt
 
+#include <compat/unaligned.h>
+
 #include "iscsi/error.h"
 #include "scsi/sense.h"
 #include "transport/conn.h"
@@ -64,15 +66,16 @@ static int response_scsi(struct istripe_conn *conn)
 }
 
 /* RFC 7143 11.19: a ping of the target is echoed with its data (P56). */
-static int response_answer_ping(struct istripe_conn *conn)
+static int response_answer_ping(struct istripe_conn *conn, const struct scsi_lun *lun, u32 ttt,
+				u32 data_bytes)
 {
 	struct istripe_receive *rx = &conn->rx;
-	u32 echo_bytes = min(rx->control_used_bytes,
+	u32 echo_bytes = min(data_bytes,
 			     conn->keys.value[ISTRIPE_KEY_MAX_XMIT_DATA_SEGMENT_LENGTH]);
 	struct istripe_pdu_nop_out pong = {
-		.lun = rx->pdu.lun,
+		.lun = *lun,
 		.itt = ISTRIPE_TAG_RESERVED,
-		.ttt = rx->pdu.ttt,
+		.ttt = ttt,
 		.data_segment_bytes = echo_bytes,
 	};
 	struct iscsi_hdr header;
@@ -99,7 +102,8 @@ static int response_nop_in(struct istripe_conn *conn)
 		if (!istripe_control_req_barrier(conn))
 			istripe_keepalive_pong(conn, pdu->itt);
 	} else if (pdu->ttt != ISTRIPE_TAG_RESERVED) {
-		return response_answer_ping(conn);
+		return response_answer_ping(conn, &pdu->lun, pdu->ttt,
+					    conn->rx.control_used_bytes);
 	}
 	return 0;
 }
@@ -153,6 +157,23 @@ static int response_async(struct istripe_conn *conn)
 	}
 }
 
+/*
+ * Too many immediate commands: it may be sent again (RFC 7143 11.17.1). An echo is, without its
+ * data, which are gone; who waits for an answer learns of it.
+ */
+static int response_crowded(struct istripe_conn *conn, u8 opcode, u32 itt)
+{
+	const struct iscsi_nopout *rejected = (const struct iscsi_nopout *)conn->rx.control;
+
+	if (opcode == ISCSI_OP_NOOP_OUT && itt == ISTRIPE_TAG_RESERVED)
+		return response_answer_ping(conn, &rejected->lun,
+					    get_unaligned_be32(&rejected->ttt), 0);
+	if (!istripe_control_req_rejected(conn, itt) && opcode == ISCSI_OP_NOOP_OUT)
+		/* It has come, which is what it was to show. */
+		istripe_keepalive_pong(conn, itt);
+	return 0;
+}
+
 static int response_reject(struct istripe_conn *conn)
 {
 	struct istripe_receive *rx = &conn->rx;
@@ -160,9 +181,8 @@ static int response_reject(struct istripe_conn *conn)
 	u32 itt = ISTRIPE_TAG_RESERVED;
 	int ret = istripe_pdu_rejected(rx->control, rx->control_used_bytes, &opcode, &itt);
 
-	/* Too many immediate commands: transient, the requester asks again if necessary. */
 	if (rx->pdu.reject.reason == ISCSI_REASON_IMM_CMD_REJECT)
-		return 0;
+		return ret ? 0 : response_crowded(conn, opcode, itt);
 	if (!ret && opcode == ISCSI_OP_SCSI_TMFUNC && istripe_control_req_rejected(conn, itt))
 		return 0;
 	if (ret)

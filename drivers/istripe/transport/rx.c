@@ -110,9 +110,13 @@ static int receive_r2t(struct istripe_conn *conn)
 {
 	struct istripe_receive *rx = &conn->rx;
 	struct istripe_task *task;
-	int ret = receive_find_task(conn);
 	u32 head;
+	int ret;
 
+	/* Another thread of the target has refused the write meanwhile. */
+	if (istripe_session_task_answered(conn->session, conn, rx->pdu.itt))
+		return 0;
+	ret = receive_find_task(conn);
 	if (ret)
 		return ret;
 	task = rx->task;
@@ -207,12 +211,14 @@ int istripe_conn_receive_status(struct istripe_conn *conn, struct istripe_task *
 
 	receive_note_status(conn, task);
 	receive_account_solicited(task);
+	/* A target need not say that it has less than INQUIRY and its like allow. */
+	task->transfer.self_describing = istripe_session_is_own(conn->session, task);
 	ret = istripe_transfer_status(&task->transfer, &rx->pdu, &task->transferred_bytes);
 	if (ret)
 		return istripe_conn_reject(conn, ret, "status of task 0x%08x: %s", rx->pdu.itt,
 					   task->transfer.problem);
 	/* GOOD for a transfer of another length than ours. */
-	if (rx->pdu.overflow)
+	if (rx->pdu.overflow && !task->transfer.self_describing)
 		task->transferred_bytes = 0;
 	task->status = rx->pdu.status;
 	return 0;

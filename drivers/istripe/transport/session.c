@@ -45,6 +45,19 @@ struct istripe_task *istripe_session_find_task(struct istripe_session *session,
 	return task->itt == itt ? task : NULL;
 }
 
+bool istripe_session_task_answered(struct istripe_session *session,
+				   const struct istripe_conn *conn, u32 itt)
+{
+	const struct istripe_task *task;
+
+	if (istripe_itt_slot(itt) >= session->slot_count)
+		return false;
+	/* As in istripe_session_find_task(). */
+	task = smp_load_acquire(&session->slots[istripe_itt_slot(itt)].task);
+	return task && READ_ONCE(task->conn) == conn && READ_ONCE(task->itt) == itt &&
+	       test_bit(ISTRIPE_TASK_ANSWERED, &task->flags);
+}
+
 static struct istripe_conn *session_pick_conn(struct istripe_session *session, u32 lane)
 {
 	if (session->conn_count == 1)

@@ -326,6 +326,10 @@ static inline u16 istripe_itt_slot(u32 itt)
 	return itt & 0xffff;
 }
 
+/* Has the task that @itt names been answered on @conn, and is not over yet? Its receive side. */
+bool istripe_session_task_answered(struct istripe_session *session,
+				   const struct istripe_conn *conn, u32 itt);
+
 /* The task that @itt names if it is in flight on @conn, else NULL. For its receive side. */
 struct istripe_task *istripe_session_find_task(struct istripe_session *session,
 					       const struct istripe_conn *conn, u32 itt);

@@ -2,6 +2,7 @@
 """The data phases: Data-In, R2T, early answers, digests, TCP segments, negotiated sizes."""
 
 import asyncio
+import contextlib
 import errno
 import socket
 
@@ -120,7 +121,25 @@ def short(pdus):
     pdus[-1].flags |= 0x80
 
 
+async def no_residual(run, conn, pdu):
+    """GOOD for fewer data than allowed, and not a word about it."""
+    if pdu.opcode in (p.DATA_IN, p.SCSI_RESPONSE) and pdu.flags & 6:
+        run.touched = True
+        pdu.flags, pdu.residual = pdu.flags & ~6, 0
+
+
+async def wrong_residual(run, conn, pdu):
+    """The answer was cut, as if more had been allowed for."""
+    if pdu.opcode in (p.DATA_IN, p.SCSI_RESPONSE) and pdu.flags & 2:
+        run.touched = True
+        pdu.flags, pdu.residual = pdu.flags & ~6 | 4, 100
+
+
 DATA_IN = [
+    Scenario("data-in: short answers to INQUIRY and its like, no residual", WORKS,
+             {"before_send": no_residual}, armed=True),
+    Scenario("data-in: short answers to INQUIRY and its like, a wrong residual", WORKS,
+             {"before_send": wrong_residual}, armed=True),
     read("a hole", reconnects("leaves a hole"), lambda pdus: renumbered([pdus[0], *pdus[2:]])),
     read("a hole at the start", reconnects("leaves a hole"), lambda pdus: renumbered(pdus[1:])),
     read("an overlap", reconnects("overlaps"), nth_moved(1, offset=-512)),
@@ -193,18 +212,32 @@ async def half_then_busy(run, conn, task):
     await early(8)(run, conn, task)
 
 
+@contextlib.contextmanager
+def one_segment(conn):
+    sock = conn.writer.get_extra_info("socket")
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+    yield
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
+
+
+async def busy_then_r2t(run, conn, task):
+    """One thread of the target refuses the write, another one has an R2T on its way."""
+    with one_segment(conn):
+        await run.target.r2t(conn, task, 0, 8192)
+        await early(8)(run, conn, task)
+        await r2t(8192, 4096, r2t_sn=1)(run, conn, task)
+
+
 def not_taken(status):
     """The answer comes with the R2T, in one segment: nothing has been sent by then, and most of it
     never is.
     """
 
     async def step(run, conn, task):
-        sock = conn.writer.get_extra_info("socket")
         conn.writer.transport.pause_reading()
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
-        await run.target.r2t(conn, task, 0, task.edtl)
-        await early(status)(run, conn, task)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
+        with one_segment(conn):
+            await run.target.r2t(conn, task, 0, task.edtl)
+            await early(status)(run, conn, task)
         await asyncio.sleep(0.3)
         conn.reset()
 
@@ -287,6 +320,7 @@ R2TS = [
              on_write(half_then_good), path=SOLICITED),
     Scenario("early: R2T after GOOD", reconnects(), instead(
         r2t(0, 4096), early(), r2t(4096, 4096), opcode=WRITE_16), path=SOLICITED),
+    Scenario("early: R2T after BUSY", WORKS, on_write(busy_then_r2t), path=SOLICITED),
     Scenario("early: ABORTED COMMAND before any data", WORKS,
              on_write(early(2, bytes([0x70, 0, 11, 0, 0, 0, 0, 10]) + bytes(10))),
              path=SOLICITED),

@@ -113,10 +113,32 @@ NOPS = [
         send(p.NOP_IN, ttt=RESERVED_TAG, **ITT)), path=KEEPALIVE, volume=OVERDUE),
 ]
 
+async def crowded(run, conn, pdu):
+    """Too many immediate commands, twice; the target wants the answers to its pings all the same."""
+    run.memory["crowded"] = run.memory.get("crowded", 0) + 1
+    if run.memory["crowded"] > 2:
+        return False
+    if pdu.itt == RESERVED_TAG:
+        conn.checks.pings[pdu.ttt] = pdu.lun
+    await conn.reject(pdu, 6)
+    return True
+
+
+async def always_crowded(run, conn, pdu):
+    run.touched = True
+    await conn.reject(pdu, 6)
+    return True
+
+
 REJECTS = [
     *(Scenario(f"reject: reason {reason}", reconnects("rejects our SCSI Command"),
                instead(reject(reason))) for reason in (2, 4, 5, 7, 9, 10, 12, 255)),
     Scenario("reject: too many immediate", WORKS, then_normal(reject(6))),
+    # open-iscsi answers anew as well, and takes the Reject of its own ping for an answer.
+    Scenario("reject: the answer to a ping, too many immediate", WORKS,
+             {**then_normal(ping(), answered), "on_nop": crowded}),
+    Scenario("reject: pings, too many immediate", WORKS,
+             {**then_normal(wait(7)), "on_nop": always_crowded}, path=KEEPALIVE),
     Scenario("reject: without the header", reconnects("rejects a PDU"),
              instead(reject(4, header=False))),
 ]
@@ -246,7 +268,7 @@ DROPS = [
 
 # Commands that are not answered, on a connection that is alive
 
-def tmf(name, expect, answers, **more):
+def tmf(name, expect, answers, hooks=(), **more):
     """The first read is held back; task management gets these answers, one after another."""
 
     async def manage(run, conn, pdu):
@@ -266,8 +288,8 @@ def tmf(name, expect, answers, **more):
         await conn.send(Pdu(p.TASK_MANAGEMENT_RESPONSE, itt=pdu.itt, response=1))
         return True
 
-    return Scenario(f"overdue: {name}", expect, {**instead(), "on_tmf": manage}, volume=OVERDUE,
-                    **more)
+    return Scenario(f"overdue: {name}", expect, {**instead(), "on_tmf": manage, **dict(hooks)},
+                    volume=OVERDUE, **more)
 
 
 async def no_reset(run, conn, pdu):
@@ -283,6 +305,7 @@ OVERDUES = [
     tmf("answered, then no such task", WORKS, ["late"]),
     # Another host has aborted it, and nobody answers it: it is sent again at once.
     tmf("no such task, and no answer", WORKS, [1, 255, 255]),
+    tmf("no such task, and too many immediate", WORKS, [1, 255, 255], {"on_nop": crowded}),
     Scenario("overdue: twelve at a time", WORKS, {**instead(), "on_tmf": no_reset}, times=12,
              volume=OVERDUE, io="crowd"),
     tmf("abort not supported, LUN reset", WORKS, [5, "do"]),
