@@ -200,6 +200,14 @@ static inline void istripe_compat_bdev_release(struct istripe_compat_claimed *cl
 {
 	bdev_fput(claimed);
 }
+
+static inline void istripe_compat_open_once(struct gendisk *disk)
+{
+	struct file *file = bdev_file_open_by_dev(disk_devt(disk), BLK_OPEN_READ, NULL, NULL);
+
+	if (!IS_ERR(file))
+		bdev_fput(file);
+}
 #else
 #define istripe_compat_claimed	block_device
 
@@ -211,6 +219,14 @@ static inline struct istripe_compat_claimed *istripe_compat_bdev_claim(dev_t dev
 static inline void istripe_compat_bdev_release(struct istripe_compat_claimed *claimed)
 {
 	blkdev_put(claimed, FMODE_READ | FMODE_EXCL);
+}
+
+static inline void istripe_compat_open_once(struct gendisk *disk)
+{
+	struct block_device *bdev = blkdev_get_by_dev(disk_devt(disk), FMODE_READ, NULL);
+
+	if (!IS_ERR(bdev))
+		blkdev_put(bdev, FMODE_READ);
 }
 #endif
 

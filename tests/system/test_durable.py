@@ -86,7 +86,7 @@ FLUSHES = [
     ((5, 0x24, 0x00), 1, 0),            # the shorter command is tried
     ((5, 0x20, 0x00), 2, errno.EREMOTEIO),      # and refused, too
     ((2, 0x04, 0x01), 5, 0),            # becoming ready
-    ((2, 0x04, 0x03), 1, errno.EIO),
+    ((2, 0x04, 0x03), 3, 0),            # as with dm-multipath; sd alone: EIO
 ]
 
 

@@ -7,16 +7,40 @@ dm-multipath sends them over another path (blk_path_error()). So does istripe.
 
 import asyncio
 import concurrent.futures
+import contextlib
 import itertools
+import re
+import struct
+import time
+from pathlib import Path
 
 import pytest
 
+from conftest import MIB
+from lab import dm
 from lab.disk import Direct, noise, works
-from lab.ghost import KIB, killed, volume_over
-from lab.shell import read, wait_for
+from lab.ghost import (
+    AT,
+    PATIENCE_S,
+    SIZE,
+    Write,
+    killed,
+    path_state,
+    state,
+    volume_over,
+)
+from lab.shell import read, udev_settle, wait_for, write
 from scripted.alua import NON_OPTIMIZED, OPTIMIZED, TRANSITIONING, Groups
 from scripted.scenario import Scenario
-from scripted.scsi import BUSY, READ_16, TEST_UNIT_READY, WRITE_16, Result
+from scripted.scsi import (
+    BUSY,
+    READ_10,
+    READ_16,
+    TEST_UNIT_READY,
+    WRITE_10,
+    WRITE_16,
+    Result,
+)
 
 PATH = {"login_timeout_ms": 10000, "default_time2wait": 0}
 #: With failover a busy path is given some time.
@@ -32,6 +56,14 @@ ANSWERS = {
     "aborted": Result.check(0xB, 0, 0),
     "busy": Result(BUSY),
 }
+#: An MBR with one partition of 8 MiB from 1 MiB on.
+ONE_PARTITION = (bytes(446) + struct.pack("<4xB3xII", 0x83, MIB // 512, 8 * MIB // 512) + bytes(48) +
+                 b"\x55\xaa")
+#: What the leg says of some of them.
+WORDS = {"intervention": "sense 2/04/03", "backend": "sense 2/08/00", "aborted": "sense b/00/00"}
+#: A target is given that long while it is busy.
+BUSY_S = 120
+WAITS = pytest.mark.allow_log("no path serves it", "a wait that the test looks for")
 SAYS = pytest.mark.allow_log("is sent again|failed on this path|given up", "what the target says")
 
 
@@ -64,10 +96,6 @@ def two_paths(make_server, make_volume, links):
         return volume, servers, groups
 
     return make
-
-
-def path_state(volume, path):
-    return read(volume.path_sysfs(0, path) / "state")
 
 
 @SAYS
@@ -157,21 +185,168 @@ def test_the_good_one_is_away_for_a_while(two_paths, links):
         works(disk, 3)
 
 
+def waits_for_a_path(volume, words):
+    """The leg says that it waits, and why."""
+    wait_for("the leg to wait", lambda: state(volume) == "waiting")
+    leg = volume.sysfs() / "legs" / "0"
+    assert read(leg / "state") == "waiting"
+    assert int(read(leg / "waiting_ms")) > 0
+    assert re.fullmatch(rf"command 0x8a: status 0x02, {words}: .*", read(leg / "last_error"))
+
+
+def waits_no_more(volume):
+    leg = volume.sysfs() / "legs" / "0"
+    wait_for("the leg", lambda: state(volume) == "live")
+    assert (read(leg / "waiting_ms"), read(leg / "last_error")) == ("0", "")
+
+
 @SAYS
-@pytest.mark.allow_log("error, dev istripe", "the write that fails")
-def test_no_path_serves(two_paths):
-    """Each path is tried once, then the request fails at once: nothing is lost, and no session."""
-    volume, servers, _ = two_paths(answers(ANSWERS["intervention"]))
+@WAITS
+@pytest.mark.parametrize("recovery_ms", [60000, -1])
+@pytest.mark.parametrize("name", WORDS)
+def test_no_path_serves_for_a_while(two_paths, name, recovery_ms):
+    """What dm-multipath with queue_if_no_path waits for as well; no session is lost for it."""
+    volume, servers, _ = two_paths(answers(ANSWERS[name]), recovery_timeout_ms=recovery_ms)
     with Direct(volume.enable()) as disk:
         for server in servers:
             server.arm()
-        with pytest.raises(OSError):
-            disk.write(0, noise(4 * KIB, 1))
-        assert [server.target.run.hits for server in servers] == [1, 1]
+        write_through = Write(disk, AT, noise(SIZE, 1))
+        waits_for_a_path(volume, WORDS[name])
+        for server in servers:
+            server.target.run.armed = False
+        write_through.join(PATIENCE_S)
+        assert write_through.good
+        waits_no_more(volume)
+        works(disk, 2)
+    for path, server in enumerate(servers):
+        assert server.target.run.hits > 0
+        assert path_state(volume, path) == "live"
+        assert read(volume.path_sysfs(0, path) / "faults") == "0"
+
+
+@SAYS
+@WAITS
+@pytest.mark.allow_log("error, dev sd", "what the stock path says")
+def test_dm_multipath_waits_as_well(make_server, make_volume, stock, links):
+    """The stock stack beside: one path each, which is reinstated as multipathd would do it."""
+    scenario = Scenario("serves nothing", times=1 << 20, hooks={"on_command": answers(
+        ANSWERS["intervention"], (READ_10, READ_16, WRITE_10, WRITE_16))})
+    ours, theirs = servers = [make_server(), make_server()]
+    for index, server in enumerate(servers):
+        server.load(scenario, identity=f"6001405{index:025x}")
+    volume = volume_over(make_volume, links[:1], [ours.port], ours.target, path=PATH,
+                         recovery_timeout_ms=-1)
+    with (Direct(volume.enable()) as disk,
+          dm.queueing(stock.login(f"{links[1].address}:{theirs.port}", theirs.target.iqn)) as mpath,
+          Direct(mpath.device) as stock_disk):
+        for server in servers:
+            server.arm()
+        writes = [Write(each, AT, noise(SIZE, 1)) for each in (disk, stock_disk)]
+        waits_for_a_path(volume, "sense 2/04/03")
+        wait_for("the failed path", mpath.failed)
+        assert not any(each.good for each in writes)
+        for server in servers:
+            server.target.run.armed = False
+        mpath.reinstate()
+        for each in writes:
+            each.join(PATIENCE_S)
+            assert each.good
+
+
+@SAYS
+@WAITS
+@pytest.mark.allow_log("error, dev istripe", "the write that fails")
+def test_no_path_serves_for_long(two_paths, kernel_log):
+    """recovery_timeout_ms bounds the wait; no session is lost, and nothing else waits."""
+    volume, servers, _ = two_paths(answers(ANSWERS["intervention"], (WRITE_16,)),
+                                   recovery_timeout_ms=3000)
+    with Direct(volume.enable()) as disk:
+        for server in servers:
+            server.arm()
+        began = time.monotonic()
+        write_through = Write(disk, AT, noise(SIZE, 1))
+        waits_for_a_path(volume, "sense 2/04/03")
+        disk.read(0, SIZE)
+        write_through.join(PATIENCE_S)
+        assert not write_through.good and not write_through.is_alive()
+        assert time.monotonic() - began >= 3
+        assert kernel_log.matching("/0: command 0x8a: .* failed on this path: given up")
+        waits_no_more(volume)
         for server in servers:
             server.target.run.armed = False
         works(disk, 2)
     assert [path_state(volume, path) for path in range(2)] == ["live", "live"]
+
+
+@SAYS
+@WAITS
+@pytest.mark.allow_log("error, dev istripe", "what waits when the volume goes down")
+def test_down_while_no_path_serves(two_paths):
+    """Nothing ends the wait but force, and that does."""
+    volume, servers, _ = two_paths(answers(ANSWERS["intervention"]), recovery_timeout_ms=-1)
+    with Direct(volume.enable()) as disk:
+        for server in servers:
+            server.arm()
+        write_through = Write(disk, AT, noise(SIZE, 1))
+        waits_for_a_path(volume, "sense 2/04/03")
+        with contextlib.suppress(OSError):      # not all has been written
+            write(volume.config / "enable", "force")
+        write_through.join(PATIENCE_S)
+        assert not write_through.good and not write_through.is_alive()
+    assert read(volume.config / "enable") == "0"
+
+
+@SAYS
+@WAITS
+@pytest.mark.allow_log("istripe[0-9]+: unable to read|partition table of istripe|rror.*, dev istripe|on dev istripe|"
+                       "unable to read RDB|Disk read failed", "it cannot be read yet")
+@pytest.mark.parametrize("ends", ["served", "forced"])
+def test_enable_while_no_path_serves(two_paths, kernel_log, ends):
+    """The partition table is read when a path serves it: the volume is up, and can be taken down."""
+    volume, servers, _ = two_paths(answers(ANSWERS["intervention"]), recovery_timeout_ms=-1,
+                                   command_timeout_ms=2000)
+    with Direct(volume.enable()) as disk:
+        disk.write(0, ONE_PARTITION.ljust(SIZE, b"\0"))
+    volume.disable()
+    for server in servers:
+        server.arm()
+    device = volume.enable()
+    assert kernel_log.matching("the partition table of istripe[0-9]+ is not read yet")
+    wait_for("the leg to wait", lambda: state(volume) == "waiting")
+    part = Path("/sys/class/block") / device.name / f"{device.name}p1"
+    assert not part.exists()
+    if ends == "served":
+        for server in servers:
+            server.target.run.armed = False
+        wait_for("the partition", part.exists)
+        assert read(part / "size") == str(8 * MIB // 512)
+        waits_no_more(volume)
+        udev_settle()
+    else:
+        with contextlib.suppress(OSError):
+            write(volume.config / "enable", "force")
+        assert read(volume.config / "enable") == "0"
+
+
+@SAYS
+@pytest.mark.timeout_s(400)
+def test_the_only_optimized_path_is_busy(two_paths, kernel_log):
+    """For longer than a target is given; then it makes room for one that is not optimized."""
+    volume, (bad, _), groups = two_paths(answers(ANSWERS["busy"]), (OPTIMIZED, NON_OPTIMIZED),
+                                         command_timeout_ms=10000, recovery_timeout_ms=1000)
+    with Direct(volume.enable()) as disk:
+        bad.arm()
+        writes = [Write(disk, AT + at * SIZE, noise(SIZE, 1)) for at in range(8)]
+        for each in writes:
+            each.join(2 * BUSY_S)
+            assert each.good
+        assert groups.ports[1].served > 0
+        works(disk, 2)
+        wait_for("the trial", lambda: kernel_log.matching("a read on trial: busy"))
+        assert path_state(volume, 0) != "live"
+        bad.target.run.armed = False
+        wait_for("path 0", lambda: path_state(volume, 0) == "live", 60)
+        works(disk, 3)
 
 
 @pytest.mark.parametrize("alua", ["on", "off"])

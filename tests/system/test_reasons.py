@@ -143,6 +143,8 @@ def test_retries_used_up(scripted, server, kernel_log):
     volume = scripted(Scenario("again", hooks=check(6, 0x29, 0, READ_16), times=1000))
     device = volume.enable()
     server.arm()
+    # It is tried again until this is over.
+    write(volume.config / "recovery_timeout_ms", 1000)
     assert read_block(device) == errno.EIO
     assert kernel_log.matching(f"{volume.name}/0: command 0x88: status 0x02, sense 6/29/00: again "
                                "and again: given up")

@@ -7,7 +7,7 @@ import pytest
 
 from lab import network
 from lab.disk import Direct, noise, same
-from lab.ghost import KIB, held_write, killed, state, volume_over
+from lab.ghost import KIB, held_write, killed, path_state, state, volume_over
 from lab.shell import read, wait_for, write
 from scripted.ghost import hold
 from scripted.scenario import Scenario
@@ -44,10 +44,6 @@ def two_paths(make_volume, links, servers, *scenarios):
     ports = [server.port for server in servers]
     volume = volume_over(make_volume, links, ports, targets[0], path=PATH, fence="path")
     return volume, targets
-
-
-def path_state(volume, path=0):
-    return read(volume.path_sysfs(0, path) / "state")
 
 
 def path_error(volume, path=0):

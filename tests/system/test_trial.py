@@ -8,7 +8,7 @@ import pytest
 
 from lab import lio, network
 from lab.disk import Direct, Reader, noise
-from lab.ghost import volume_over
+from lab.ghost import path_state, volume_over
 from lab.shell import read, wait_for
 from scripted.scenario import Scenario
 from scripted.scsi import READ_16, WRITE_16
@@ -57,10 +57,6 @@ def two_ports(servers, make_volume, links, policy):
 
 def is_io(task):
     return task.opcode in (READ_16, WRITE_16)
-
-
-def path_state(volume, path=0):
-    return read(volume.path_sysfs(0, path) / "state")
 
 
 def out_with(volume, reason, kernel_log):

@@ -821,6 +821,19 @@ def test_path_confirm_asks(tool, answer, done):
     assert ("the answer was not yes: nothing was done" in err) != done
 
 
+def test_status_says_what_no_path_serves(tool):
+    tool.run("create", "db", "--leg", LEG)
+    make_live(tool)
+    leg = "sys/block/istripe0/istripe/legs/0"
+    said = "command 0x8a: status 0x02, sense 2/04/03: failed on this path"
+    for ms, error in (("0", ""), ("2500", said)):
+        tool.put(f"{leg}/waiting_ms", ms)
+        tool.put(f"{leg}/last_error", error)
+        lines = [line for line in tool.run("status", "db")[0].splitlines() if "waiting I/O" in line]
+        assert len(lines) == bool(error)
+    assert re.search(rf"waiting I/O +since 2500 ms +no path serves it: {said}$", lines[0])
+
+
 @pytest.mark.parametrize("timeout_ms, said", [
     ("-1", ", or until 'istripectl path confirm'; fence_timeout is not set"),
     ("8000", ", or for 8000 ms")])

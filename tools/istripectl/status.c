@@ -258,6 +258,17 @@ static void overlay_row(struct table *table, const struct live *live, int indent
 		    alloc_text("data of blocks of lost writes in memory: do not reset this host"));
 }
 
+/* I/O waits although paths are live: none serves it. */
+static void unserved_row(struct table *table, const struct live *live, int indent)
+{
+	const char *ms = settings_value(&live->values, "waiting_ms");
+
+	if (*ms && strcmp(ms, "0"))
+		row(table, alloc_printf("%*swaiting I/O", indent, ""), "",
+		    alloc_printf("since %s ms", ms),
+		    alloc_printf("no path serves it: %s", value(live, "last_error")));
+}
+
 static void leg_rows(struct table *table, const struct live *live, const struct slow_group *legs,
 		     int indent)
 {
@@ -274,6 +285,7 @@ static void leg_rows(struct table *table, const struct live *live, const struct 
 	lun_reset_row(table, live, indent + 2);
 	write_protected_row(table, live, indent + 2);
 	overlay_row(table, live, indent + 2);
+	unserved_row(table, live, indent + 2);
 	slow_compare(paths, &group);
 	for (i = 0; paths && i < paths->child_count; i++)
 		path_rows(table, live, &paths->children[i], &group, indent + 2);

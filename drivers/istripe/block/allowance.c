@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-#define pr_fmt(fmt) "istripe: " fmt
-
 #include "block/allowance.h"
 #include "block/leg.h"
 #include "block/nexus.h"
@@ -259,22 +257,18 @@ bool istripe_allowance_refused(struct istripe_leg *leg, struct istripe_leg_task 
 	return !failed;
 }
 
+/* Each is sent once more, all at once: the refusal ends its wait (allowance_gives_up()). */
 static void allowance_take_expired(struct istripe_leg *leg, struct list_head *from,
 				   struct list_head *list)
 {
 	struct istripe_leg_task *leg_task, *next;
 
-	list_for_each_entry_safe(leg_task, next, from, entry)
-		if (leg_task->busy_for + (jiffies - leg_task->busy_at) > allowance_patience(leg))
-			list_move_tail(&leg_task->entry, list);
-}
-
-static void allowance_fail(const struct istripe_leg *leg, struct list_head *list)
-{
-	if (!list_empty(list))
-		pr_warn_ratelimited("%s/%u: the LUN refuses all commands for too long: what waits is given up\n",
-				    leg->volume->name, leg->index);
-	istripe_leg_task_fail_all(list, BLK_STS_IOERR);
+	list_for_each_entry_safe(leg_task, next, from, entry) {
+		if (leg_task->busy_for + (jiffies - leg_task->busy_at) <= allowance_patience(leg))
+			continue;
+		list_move_tail(&leg_task->entry, list);
+		allowance_count(&leg->allowance, leg_task);
+	}
 }
 
 /* How many to let in although nothing has ended. */
@@ -295,20 +289,18 @@ static void allowance_work(struct work_struct *work)
 	struct istripe_leg *leg = container_of(to_delayed_work(work), struct istripe_leg,
 					       allowance.work);
 	struct istripe_allowance *allowance = &leg->allowance;
-	LIST_HEAD(failed);
 	LIST_HEAD(list);
 	u32 in_flight;
 
 	spin_lock_bh(&leg->lock);
 	in_flight = allowance_in_flight(allowance);
 	if (!in_flight && allowance_is_dead(leg)) {
-		allowance_take_expired(leg, &allowance->refused, &failed);
-		allowance_take_expired(leg, &allowance->waiting, &failed);
+		allowance_take_expired(leg, &allowance->refused, &list);
+		allowance_take_expired(leg, &allowance->waiting, &list);
 	}
 	allowance_release(leg, allowance_send_one(leg, in_flight), &list);
 	allowance_arm(leg);
 	spin_unlock_bh(&leg->lock);
-	allowance_fail(leg, &failed);
 	allowance_send(leg, &list);
 }
 

@@ -18,6 +18,7 @@
 #include "block/overlay.h"
 #include "block/path.h"
 #include "block/policy.h"
+#include "block/unserved.h"
 #include "block/volume.h"
 #include "block/write_protect.h"
 #include "block/writeback.h"
@@ -29,8 +30,8 @@
 /* The same for transient failures: first at once, then after these pauses, 2.5 s in all. */
 #define FAILURES_MAX		8
 #define FAILURE_PAUSE_MS	20	/* doubled each time */
-/* Between two tries over paths that fail, while another one is away. */
-#define AWAY_PAUSE_MS	500
+/* Between two tries while no path serves it. */
+#define UNSERVED_PAUSE_MS	500
 /* With the failover policy a command stays with a busy path for so many refusals. */
 #define FAILOVER_REFUSALS	4
 /* Time-outs of a command after which the session is given up instead of another abort. */
@@ -58,13 +59,20 @@ static void io_put(struct istripe_io *io)
 		blk_mq_complete_request(rq);
 }
 
+static void io_task_end(struct istripe_leg_task *leg_task)
+{
+	if (unlikely(leg_task->unserved))
+		istripe_unserved_end(leg_task);
+	io_put(leg_task->io);
+}
+
 static void io_task_failed(struct istripe_leg_task *leg_task, blk_status_t status)
 {
 	if (leg_task->resent)
 		istripe_ghosts_fail(leg_task);
 	/* Any of several errors will do; BLK_STS_OK never overwrites one. */
 	WRITE_ONCE(leg_task->io->status, status);
-	io_put(leg_task->io);
+	io_task_end(leg_task);
 }
 
 static void io_task_again(struct istripe_leg_task *leg_task)
@@ -117,14 +125,23 @@ static void io_task_avoid(struct istripe_leg_task *leg_task)
 }
 
 /* @what follows the target's words. */
-static void io_say_failed(const struct istripe_leg_task *leg_task, const char *what)
+static void io_describe(const struct istripe_leg_task *leg_task, const char *what,
+			struct istripe_reason *why)
 {
 	const struct istripe_task *task = &leg_task->task;
 
-	pr_warn_ratelimited("%s/%u: command 0x%02x: status 0x%02x, sense %x/%02x/%02x: %s\n",
-			    leg_task->leg->volume->name, leg_task->leg->index, task->cdb[0],
-			    task->status, task->sense.sense_key, task->sense.asc,
-			    task->sense.ascq, what);
+	istripe_reason_set(why, "command 0x%02x: status 0x%02x, sense %x/%02x/%02x: %s",
+			   task->cdb[0], task->status, task->sense.sense_key, task->sense.asc,
+			   task->sense.ascq, what);
+}
+
+static void io_say_failed(const struct istripe_leg_task *leg_task, const char *what)
+{
+	struct istripe_reason why;
+
+	io_describe(leg_task, what, &why);
+	pr_warn_ratelimited("%s/%u: %s\n", leg_task->leg->volume->name, leg_task->leg->index,
+			    why.text);
 }
 
 /* A path that takes I/O, but gets none: its port is not optimized, and others are. */
@@ -133,12 +150,7 @@ static bool nexus_is_reserve(const struct istripe_nexus *nexus)
 	return istripe_nexus_usable(nexus) && !READ_ONCE(nexus->lanes);
 }
 
-static bool nexus_is_away(const struct istripe_nexus *nexus)
-{
-	return READ_ONCE(nexus->wanted) && !READ_ONCE(nexus->live);
-}
-
-static bool leg_has(struct istripe_leg *leg, bool (*test)(const struct istripe_nexus *nexus))
+static bool leg_has_reserve(struct istripe_leg *leg)
 {
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *nexus;
@@ -146,7 +158,7 @@ static bool leg_has(struct istripe_leg *leg, bool (*test)(const struct istripe_n
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		has |= test(nexus);
+		has |= nexus_is_reserve(nexus);
 	srcu_read_unlock(&leg->srcu, section);
 	return has;
 }
@@ -157,6 +169,7 @@ static void io_task_forget(struct istripe_leg_task *leg_task)
 	leg_task->avoid = 0;
 	leg_task->failed_over = 0;
 	leg_task->retries = 0;
+	leg_task->attentions = 0;
 	leg_task->refusals = 0;
 	leg_task->busy = false;
 	leg_task->busy_for = 0;
@@ -164,26 +177,31 @@ static void io_task_forget(struct istripe_leg_task *leg_task)
 
 /*
  * The paths that get I/O have all failed to serve the task. The last one gives way to one that gets
- * none yet, and comes back when it serves a read (trial.c). A path that is away is waited for.
+ * none yet, and comes back when it serves a read (trial.c). If there is none the task waits.
  */
 static void io_task_given_up(struct istripe_leg_task *leg_task, const char *why,
 			     blk_status_t status)
 {
 	struct istripe_leg *leg = leg_task->leg;
 	bool chosen = READ_ONCE(leg_task->nexus->lanes);
+	struct istripe_reason words;
 
 	if (leg_task->handovers < leg->nexus_count &&
-	    (!chosen || leg_has(leg, nexus_is_reserve))) {
+	    (!chosen || leg_has_reserve(leg))) {
 		leg_task->handovers++;
 		io_task_forget(leg_task);
 		if (chosen)
 			istripe_task_session_fault(&leg_task->task, why);
 		io_task_again(leg_task);
-	} else if (leg_has(leg, nexus_is_away) && !io_too_old(leg_task->io)) {
+	} else if (!READ_ONCE(leg->stopping) && !io_too_old(leg_task->io)) {
 		io_task_forget(leg_task);
-		istripe_delay_task(leg, leg_task, AWAY_PAUSE_MS);
+		io_describe(leg_task, why, &words);
+		istripe_unserved_begin(leg_task, &words);
+		istripe_delay_task(leg, leg_task, UNSERVED_PAUSE_MS);
 	} else {
-		io_say_failed(leg_task, why);
+		io_describe(leg_task, why, &words);
+		pr_warn_ratelimited("%s/%u: %s: given up\n", leg->volume->name, leg->index,
+				    words.text);
 		io_task_failed(leg_task, status);
 	}
 }
@@ -196,7 +214,7 @@ static void io_task_back_off(struct istripe_leg_task *leg_task, u32 retries_max,
 
 	io_task_avoid(leg_task);
 	if (retries > retries_max)
-		io_task_given_up(leg_task, "again and again: given up", status);
+		io_task_given_up(leg_task, "again and again", status);
 	else if (retries == 1)
 		io_task_again(leg_task);
 	else
@@ -256,12 +274,10 @@ static void io_task_retry(struct istripe_leg_task *leg_task)
 {
 	io_count_retry(leg_task);
 	leg_task->attentions = min(leg_task->attentions + 1, U8_MAX);
-	if (leg_task->attentions <= RETRIES_MAX + leg_task->leg->nexus_count) {
+	if (leg_task->attentions <= RETRIES_MAX + leg_task->leg->nexus_count)
 		io_task_again(leg_task);
-		return;
-	}
-	io_say_failed(leg_task, "again and again: given up");
-	io_task_failed(leg_task, BLK_STS_IOERR);
+	else
+		io_task_given_up(leg_task, "again and again", BLK_STS_IOERR);
 }
 
 /*
@@ -304,7 +320,7 @@ static void io_task_busy(struct istripe_leg_task *leg_task)
 	    leg_task->refusals >= FAILOVER_REFUSALS)
 		io_task_avoid(leg_task);
 	if (!istripe_allowance_refused(leg, leg_task))
-		io_task_given_up(leg_task, "busy for too long: given up", BLK_STS_IOERR);
+		io_task_given_up(leg_task, "busy for too long", BLK_STS_IOERR);
 }
 
 static blk_status_t io_verdict_status(enum istripe_scsi_verdict verdict)
@@ -336,7 +352,7 @@ static void io_task_good(struct istripe_leg_task *leg_task)
 		istripe_latency_count(leg_task->nexus->path->latencies,
 				      blk_mq_rq_from_pdu(leg_task->io));
 		if (likely(!leg_task->overlay_epoch) || istripe_overlays_patch(leg_task))
-			io_put(leg_task->io);
+			io_task_end(leg_task);
 		else
 			io_task_again(leg_task);
 		return;
@@ -365,7 +381,7 @@ static void io_task_no_cache(struct istripe_leg_task *leg_task)
 		pr_warn("%s/%u: the LUN does not say whether it has a write cache, and cannot flush one: it is not flushed\n",
 			leg->volume->name, leg->index);
 	WRITE_ONCE(leg->no_flush, true);
-	io_put(leg_task->io);
+	io_task_end(leg_task);
 }
 
 /*
@@ -509,6 +525,7 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	leg_task->given_up = false;
 	leg_task->resent = false;
 	leg_task->behind = false;
+	leg_task->unserved = false;
 	leg_task->busy = false;
 	leg_task->busy_for = 0;
 	leg_task->refusals = 0;

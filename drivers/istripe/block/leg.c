@@ -52,7 +52,7 @@ enum istripe_leg_state istripe_leg_state(struct istripe_leg *leg)
 {
 	struct istripe_nexus *nexus;
 	u32 at, live, idle = 0;
-	bool failed;
+	bool failed, unserved;
 
 	spin_lock_bh(&leg->lock);
 	istripe_leg_for_each_nexus(leg, nexus, at)
@@ -62,8 +62,9 @@ enum istripe_leg_state istripe_leg_state(struct istripe_leg *leg)
 				       !completion_done(&nexus->first_result));
 	live = leg->unfenced_nexuses ? 0 : leg->usable_nexuses;
 	failed = leg->failed;
+	unserved = leg->unserved.tasks;
 	spin_unlock_bh(&leg->lock);
-	if (live)
+	if (live && !unserved)
 		return live + idle >= leg->nexus_count ? ISTRIPE_LEG_LIVE : ISTRIPE_LEG_DEGRADED;
 	return failed ? ISTRIPE_LEG_FAILED : ISTRIPE_LEG_WAITING;
 }
@@ -268,7 +269,7 @@ static void leg_take_awaiting_fence(struct istripe_leg *leg, struct list_head *l
 
 	lockdep_assert_held(&leg->lock);
 	/* The next start has no ghosts. */
-	ghosts = !leg->stopping && istripe_ghosts_allowed(leg);
+	ghosts = !leg->stopping && READ_ONCE(leg->fence) == ISTRIPE_FENCE_AUTO;
 	istripe_leg_for_each_nexus(leg, nexus, at) {
 		if (nexus->pages_held)
 			continue;

@@ -21,12 +21,12 @@
  *
  * @lock covers @losses, @generations, @usable_nexuses, @live_paths, @chosen_paths, @refused,
  * @unfenced_nexuses, @ghost_nexuses, @ghosts_failed, @overlays, @failed_writes, @failed, @stopping,
- * @parked, @delay, @allowance, @handover, @down_since, @serving_since, key and changes of @pr_key,
- * lanes, preferred and kept of the paths, and wanted, live, connections, access, access_since,
- * transition_end, lanes, unfenced, super_unfenced, undrained, pages_held, pages_astray,
- * awaiting_fence, ghosts, wait_failed, way, portal_group, portal_group_tpgt, generation, unproven
- * and key_left of the nexuses. It is a leaf, taken with bh disabled, interrupts on, and never held
- * over a submission.
+ * @parked, @delay, @allowance, @unserved, @handover, @down_since, @serving_since, key and changes
+ * of @pr_key, lanes, preferred and kept of the paths, and wanted, live, connections, access,
+ * access_since, transition_end, lanes, unfenced, super_unfenced, undrained, pages_held,
+ * pages_astray, awaiting_fence, ghosts, wait_failed, way, portal_group, portal_group_tpgt,
+ * generation, unproven and key_left of the nexuses. It is a leaf, taken with bh disabled,
+ * interrupts on, and never held over a submission.
  * @identify_lock serializes the workers of nexuses that find the LUN at the same time; it covers
  * nexus->blocks, too.
  *
@@ -70,6 +70,7 @@
 #include "block/nexus.h"
 #include "block/overlay.h"
 #include "block/proof.h"
+#include "block/unserved.h"
 
 struct istripe_path;
 struct istripe_volume;
@@ -77,7 +78,7 @@ struct istripe_volume;
 enum istripe_leg_state {		/* from good to bad */
 	ISTRIPE_LEG_LIVE,
 	ISTRIPE_LEG_DEGRADED,		/* some of its paths are not live */
-	ISTRIPE_LEG_WAITING,		/* no path is live, I/O waits */
+	ISTRIPE_LEG_WAITING,		/* no path is live, or none serves: I/O waits */
 	ISTRIPE_LEG_FAILED,		/* ... and has waited long enough: I/O fails */
 };
 
@@ -146,6 +147,7 @@ struct istripe_leg {
 	struct list_head parked;
 	struct istripe_delay delay;
 	struct istripe_allowance allowance;
+	struct istripe_unserved unserved;
 	struct istripe_handover handover;
 	struct delayed_work recovery_work;	/* recovery_timeout_ms is over */
 	struct delayed_work fence_work;		/* fence_timeout_ms is over */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <linux/random.h>
 #include <scsi/scsi_proto.h>
@@ -16,6 +17,7 @@
 #include "transport/control_req.h"
 
 #define SLICE_MS		200
+#define BUSY_TRIES		5
 #define LARGE_PING_MS		5000
 /* A target that ends so many sessions with a large ping does not bear it. */
 #define LARGE_PINGS_LOST_MAX	2
@@ -116,6 +118,13 @@ static int trial_failed(struct istripe_nexus *nexus, int error, struct istripe_r
 	return -ETIMEDOUT;
 }
 
+/* A transition is told by sense data, and ends. */
+static bool trial_is_busy(const struct istripe_task *task)
+{
+	return task->status != SAM_STAT_CHECK_CONDITION &&
+	       istripe_sense_verdict(task->status, &task->sense) == ISTRIPE_SCSI_RETRY_DELAY;
+}
+
 static int trial_verdict(struct istripe_nexus *nexus, struct istripe_reason *fault)
 {
 	const struct istripe_task *task = &nexus->owned->internal.task;
@@ -127,24 +136,19 @@ static int trial_verdict(struct istripe_nexus *nexus, struct istripe_reason *fau
 		istripe_attention_told(nexus, nexus->owned, true);
 		istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
 	}
-	switch (verdict) {
-	case ISTRIPE_SCSI_TRANSPORT:
-	case ISTRIPE_SCSI_PATH_ERROR:
-	case ISTRIPE_SCSI_RETRY_BACKOFF:
-		istripe_reason_set(fault, "%s", istripe_scsi_verdict_name(verdict));
-		return -ENOLINK;
-	default:
+	if (verdict != ISTRIPE_SCSI_TRANSPORT && verdict != ISTRIPE_SCSI_PATH_ERROR &&
+	    verdict != ISTRIPE_SCSI_RETRY_BACKOFF && !trial_is_busy(task))
 		return 0;
-	}
+	istripe_reason_set(fault, "%s", istripe_scsi_verdict_name(verdict));
+	return -ENOLINK;
 }
 
-/* Any other answer will do. The LUN may take its time; the network has keepalive. */
-static int trial_read(struct istripe_nexus *nexus, struct istripe_reason *why)
+/* The LUN may take its time; the network has keepalive. */
+static int trial_ask(struct istripe_nexus *nexus)
 {
 	u32 timeout_ms = READ_ONCE(nexus->leg->volume->command_timeout_ms);
 	unsigned long end = jiffies + msecs_to_jiffies(timeout_ms);
 	struct istripe_session *session = nexus->owned;
-	struct istripe_reason fault;
 	u8 cdb[ISTRIPE_CDB_BYTES];
 	int ret;
 
@@ -153,6 +157,18 @@ static int trial_read(struct istripe_nexus *nexus, struct istripe_reason *why)
 				      false, SLICE_MS);
 	while (ret == -ETIMEDOUT && time_before(jiffies, end) && trial_other_serves(nexus))
 		ret = istripe_session_await(session, SLICE_MS);
+	return ret;
+}
+
+/* Any other answer will do. */
+static int trial_read(struct istripe_nexus *nexus, struct istripe_reason *why)
+{
+	struct istripe_reason fault;
+	u32 tries = BUSY_TRIES;
+	int ret;
+
+	while (!(ret = trial_ask(nexus)) && trial_is_busy(&nexus->owned->internal.task) && --tries)
+		msleep(SLICE_MS);
 	if (!ret)
 		ret = trial_verdict(nexus, &fault);
 	else if (ret == -ETIMEDOUT || ret == -ENOTCONN)

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 #define pr_fmt(fmt) "istripe: " fmt
 
+#include <linux/completion.h>
 #include <linux/idr.h>
 #include <linux/module.h>
 #include <linux/nsproxy.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
+#include <compat/workqueue.h>
 
 #include <istripe/reason.h>
 #include "block/bring_up.h"
@@ -185,6 +187,8 @@ static int volume_add_disk(struct istripe_volume *volume)
 	ret = istripe_identity_create(volume);
 	if (ret)
 		goto put_disk;
+	/* By istripe_volume_scan(). */
+	set_bit(GD_SUPPRESS_PART_SCAN, &disk->state);
 	ret = device_add_disk(volume->device, disk, istripe_identity_disk_groups);
 	if (ret)
 		goto destroy_identity;
@@ -214,6 +218,16 @@ void istripe_volume_free(struct istripe_volume *volume)
 		ida_free(&istripe_ids, volume->id);
 	put_net(volume->net);
 	kfree(volume);
+}
+
+static void volume_scan_work(struct work_struct *work)
+{
+	struct istripe_volume *volume = container_of(work, struct istripe_volume, scan_work);
+
+	clear_bit(GD_SUPPRESS_PART_SCAN, &volume->disk->state);
+	set_bit(GD_NEED_PART_SCAN, &volume->disk->state);
+	istripe_compat_open_once(volume->disk);
+	complete_all(&volume->scanned);
 }
 
 static void volume_count_queues(struct istripe_volume *volume,
@@ -258,6 +272,8 @@ static struct istripe_volume *volume_create(const struct istripe_volume_params *
 	volume_count_queues(volume, params);
 	volume->command_timeout_ms = params->command_timeout_ms;
 	volume->recovery_timeout_ms = params->recovery_timeout_ms;
+	INIT_WORK(&volume->scan_work, volume_scan_work);
+	init_completion(&volume->scanned);
 	istripe_announce_init(&volume->announce);
 	istripe_resize_init(&volume->capacity);
 	INIT_LIST_HEAD(&volume->exclusive.entry);
@@ -326,6 +342,16 @@ struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *
 	return volume;
 }
 
+void istripe_volume_scan(struct istripe_volume *volume)
+{
+	u32 timeout_ms = READ_ONCE(volume->command_timeout_ms);
+
+	queue_work(istripe_compat_unbound_wq(), &volume->scan_work);
+	if (!wait_for_completion_killable_timeout(&volume->scanned, msecs_to_jiffies(timeout_ms)))
+		pr_warn("%s: the partition table of %s is not read yet: its partitions, if any, come later\n",
+			volume->name, volume->disk->disk_name);
+}
+
 int istripe_volume_close(struct istripe_volume *volume)
 {
 	struct gendisk *disk = volume->disk;
@@ -353,6 +379,7 @@ int istripe_volume_stop(struct istripe_volume *volume)
 	istripe_write_protect_stop(volume);
 	del_gendisk(volume->disk);
 	ret = istripe_writeback_end(volume);
+	flush_work(&volume->scan_work);
 	istripe_identity_destroy(volume);
 	/* Only after the last I/O: the holder of the RTNL may wait for I/O of ours. */
 	istripe_carrier_ignore(volume);

@@ -7,7 +7,9 @@
 #define ISTRIPE_BLOCK_VOLUME_H
 
 #include <linux/blk-mq.h>
+#include <linux/completion.h>
 #include <linux/kobject.h>
+#include <linux/workqueue.h>
 
 #include <istripe/params.h>
 #include "block/announce.h"
@@ -53,6 +55,8 @@ struct istripe_volume {
 	struct blk_mq_tag_set tag_set;
 	struct device *device;		/* parent of the disk, see identity.h */
 	struct gendisk *disk;
+	struct work_struct scan_work;	/* reads the partition table */
+	struct completion scanned;
 	bool closing;			/* the disk cannot be opened any more */
 	bool has_keys;			/* keys are registered, see reservation.h */
 	void *control;			/* the control layer's: its sysfs tree */
@@ -69,6 +73,16 @@ struct istripe_volume {
  */
 struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *params,
 					    struct istripe_reason *why);
+
+/**
+ * istripe_volume_scan() - find the partitions of a volume's disk
+ * @volume: running, nobody else knows of it yet
+ *
+ * Its I/O may wait for a path. After command_timeout_ms this goes on while the volume is up.
+ *
+ * Context: process, sleeps; killable.
+ */
+void istripe_volume_scan(struct istripe_volume *volume);
 
 /**
  * istripe_volume_close() - keep the disk from being opened, unless it is open

@@ -239,8 +239,10 @@ static struct istripe_volume *volume_start(struct istripe_volume_dir *volume,
 	if (IS_ERR(running))
 		return running;
 	ret = istripe_sysfs_create(running);
-	if (!ret)
+	if (!ret) {
+		istripe_volume_scan(running);
 		return running;
+	}
 	istripe_reason_set(why, "cannot make its files in sysfs: %s (%pe)",
 			   istripe_error_words(ret), ERR_PTR(ret));
 	istripe_volume_stop(running);

@@ -391,14 +391,18 @@ static void path_tell(struct istripe_events *events, const struct istripe_path *
 
 /* Legs and the volume */
 
-/* The error of the first path that is not live. */
-static void leg_add_reason(struct event *event, const struct istripe_leg *leg)
+/* The command that no path serves, else the error of the first path that is not live. */
+static void leg_add_reason(struct event *event, struct istripe_leg *leg)
 {
 	const struct istripe_path *path;
 	struct istripe_reason why;
 	u32 i;
 
 	lockdep_assert(srcu_read_lock_held(&leg->srcu));
+	if (istripe_unserved_ms(leg, &why)) {
+		event_add(event, "ISTRIPE_REASON=%s", why.text);
+		return;
+	}
 	for (i = 0; i < READ_ONCE(leg->path_end); i++) {
 		path = READ_ONCE(leg->paths[i]);
 		if (!path || istripe_path_state(path) == ISTRIPE_NEXUS_LIVE)

@@ -58,6 +58,25 @@ LEG_FILE(commands, "%lld", atomic64_read(&leg->commands));
 LEG_FILE(redriven, "%lld", atomic64_read(&leg->redriven));
 LEG_FILE(overlay_bytes, "%u", READ_ONCE(leg->overlays.bytes));
 LEG_FILE(retried, "%lld", atomic64_read(&leg->retried));
+
+static ssize_t leg_waiting_ms_show(const struct istripe_sysfs_file *file, void *object, char *page)
+{
+	struct istripe_reason why;
+
+	return sysfs_emit(page, "%u\n", istripe_unserved_ms(object, &why));
+}
+
+ISTRIPE_SYSFS_FILE(leg, waiting_ms, 0444, .show = leg_waiting_ms_show);
+
+static ssize_t leg_last_error_show(const struct istripe_sysfs_file *file, void *object, char *page)
+{
+	struct istripe_reason why;
+
+	istripe_unserved_ms(object, &why);
+	return sysfs_emit(page, "%s\n", why.text);
+}
+
+ISTRIPE_SYSFS_FILE(leg, last_error, 0444, .show = leg_last_error_show);
 LEG_FILE(write_protected, "%s", istripe_protected_name(READ_ONCE(leg->protected)));
 LEG_FILE(lun_reset, "%s", istripe_lun_reset_result_name(READ_ONCE(leg->lun_reset)));
 
@@ -117,6 +136,8 @@ static struct attribute *leg_attrs[] = {
 	&leg_file_redriven.attr,
 	&leg_file_overlay_bytes.attr,
 	&leg_file_retried.attr,
+	&leg_file_waiting_ms.attr,
+	&leg_file_last_error.attr,
 	ISTRIPE_SYSFS_LATENCY_ATTRS(leg)
 	&leg_file_lun_reset.attr,
 	&leg_file_write_protected.attr,
@@ -277,7 +298,7 @@ int istripe_sysfs_create(struct istripe_volume *volume)
 		istripe_sysfs_remove(volume);
 		return ret;
 	}
-	/* Its partitions, too: they have been announced, and are known by the disk's name. */
+	/* It has been announced, and is known by its name. */
 	disk_uevent(volume->disk, KOBJ_CHANGE);
 	istripe_events_start(tree->events);
 	return 0;

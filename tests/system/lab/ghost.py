@@ -35,6 +35,10 @@ def state(volume):
     return read(volume.sysfs() / "state")
 
 
+def path_state(volume, path=0):
+    return read(volume.path_sysfs(0, path) / "state")
+
+
 def volume_over(make_volume, links, ports, target, **options):
     """A volume of one leg with a path over each link, each to a port of a scripted target.
 
@@ -60,7 +64,7 @@ def set_isids(volume, paths=2):
 def path_is(volume, index, live):
     """Whether the path is live; or, if that is asked, whether it is lost and gets no command any more.
     """
-    now = read(volume.path_sysfs(0, index) / "state")
+    now = path_state(volume, index)
     return now == "live" if live else now not in ("live", "draining")
 
 

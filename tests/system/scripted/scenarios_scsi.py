@@ -54,6 +54,12 @@ def fails(name, number, hooks):
     return Scenario(name, io_error(number), hooks, allow=LOG, **FAILS)
 
 
+def given_up(name, number, hooks):
+    """No path serves it: it is tried again until recovery_timeout_ms is over."""
+    return Scenario(name, io_error(number), hooks, volume={"recovery_timeout_ms": 1000},
+                    allow=(*LOG, "no path serves it", "given up"), **FAILS)
+
+
 STATUSES = [
     *(status(code, WORKS, opcode) for code in (0x08, 0x28, 0x30, 0x40)
       for opcode in (READ_16, WRITE_16)),
@@ -62,10 +68,10 @@ STATUSES = [
     fails("status 18, reserved", errno.EBADE, result(0x18)),
     fails("status ff, unknown", errno.EREMOTEIO, result(0xFF)),
     Scenario("status 02 without sense", WORKS, result(2)),
-    fails("status 02 without sense, always", errno.EIO, result(2)),
+    given_up("status 02 without sense, always", errno.EIO, result(2)),
     Scenario("response 01, target failure", WORKS, result(response=1)),
     Scenario("response 80, vendor's", WORKS, result(response=0x80)),
-    fails("response 01, always", errno.ETIMEDOUT, result(response=1)),
+    given_up("response 01, always", errno.ETIMEDOUT, result(response=1)),
 ]
 
 
@@ -78,6 +84,11 @@ def sense(key, asc, ascq, expect=WORKS, opcode=READ_16, times=1):
 def bad_sense(key, asc, ascq, number, opcode=READ_16):
     return fails(f"sense {key:x}/{asc:02x}/{ascq:02x} to each {NAMES[opcode]}", number,
                  check(key, asc, ascq, opcode))
+
+
+def given_up_sense(key, asc, ascq, number):
+    return given_up(f"sense {key:x}/{asc:02x}/{ascq:02x} to each {NAMES[READ_16]}", number,
+                    check(key, asc, ascq, READ_16))
 
 
 def not_served_sense(key, asc, ascq):
@@ -115,9 +126,9 @@ SENSES = [
     # for the other.
     bad_sense(0x9, 0x80, 0x00, errno.EREMOTEIO), bad_sense(0xF, 0x00, 0x00, errno.EREMOTEIO),
     bad_sense(0x5, 0x20, 0x00, errno.EOPNOTSUPP), not_served_sense(0x5, 0x25, 0x00),
-    bad_sense(0x5, 0x21, 0x00, errno.EREMOTEIO), bad_sense(0x2, 0x04, 0x03, errno.EIO),
+    bad_sense(0x5, 0x21, 0x00, errno.EREMOTEIO), given_up_sense(0x2, 0x04, 0x03, errno.EIO),
     not_served_sense(0x2, 0x04, 0x0B), bad_sense(0xE, 0x1D, 0x00, errno.EREMOTEIO),
-    bad_sense(0x6, 0x29, 0x00, errno.EIO), bad_sense(0x6, 0x2A, 0x09, errno.EIO),
+    given_up_sense(0x6, 0x29, 0x00, errno.EIO), given_up_sense(0x6, 0x2A, 0x09, errno.EIO),
     sense(0x5, 0x20, 0x00, opcode=SYNCHRONIZE_CACHE_16, times=1000),
     Scenario("sense as descriptors", WORKS, result(2, descriptor_sense(6, 0x29, 0))),
     fails("sense as descriptors, medium error", errno.ENODATA,
@@ -127,7 +138,7 @@ SENSES = [
     Scenario("sense deferred, as descriptors", WORKS,
              result(2, descriptor_sense(3, 0x11, 0, deferred=True))),
     Scenario("sense of a vendor's format", WORKS, result(2, VENDORS)),
-    fails("sense of a vendor's format, always", errno.EIO, result(2, VENDORS)),
+    given_up("sense of a vendor's format, always", errno.EIO, result(2, VENDORS)),
     # An even code, which sd reads as descriptors: as RECOVERED ERROR it would be success.
     Scenario("sense of a reserved format", WORKS, result(2, b"\x7e\x01" + bytes(16))),
     Scenario("sense: several unit attentions queued", WORKS,

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Tasks that no path of a leg serves: paths are live, and each answers with an error which the next
+ * try may not meet, or the time of a target that is busy is over. dm-multipath queues them until a
+ * path works; here they are tried again until recovery_timeout_ms is over, and the leg is waiting.
+ */
+#ifndef ISTRIPE_BLOCK_UNSERVED_H
+#define ISTRIPE_BLOCK_UNSERVED_H
+
+#include <istripe/reason.h>
+
+struct istripe_leg;
+struct istripe_leg_task;
+
+struct istripe_unserved {		/* under leg->lock */
+	u32 tasks;			/* have waited, and have not ended */
+	unsigned long since;		/* jiffies: there have been some */
+	struct istripe_reason why;	/* of the last one that was to wait */
+};
+
+/* A task is to be tried again later. @why: what the last path said. Any context. */
+void istripe_unserved_begin(struct istripe_leg_task *leg_task, const struct istripe_reason *why);
+
+/* A task with leg_task->unserved, which is in no hand but the caller's, ends. Any context. */
+void istripe_unserved_end(struct istripe_leg_task *leg_task);
+
+/**
+ * istripe_unserved_ms() - for how long has a leg had tasks that no path serves?
+ * @leg: that runs
+ * @why: filled with what the target said to the last of them; empty when there are none
+ *
+ * Context: any.
+ * Return: milliseconds; 0 when there are none.
+ */
+u32 istripe_unserved_ms(struct istripe_leg *leg, struct istripe_reason *why);
+
+#endif
