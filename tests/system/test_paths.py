@@ -10,6 +10,7 @@ import pytest
 from lab import fio, istripe, lio, network, storage
 from lab.disk import start_write
 from lab.network import mute
+from lab.reservation import KEY, Reservations
 from lab.shell import read, run, status, wait_for, write
 
 MIB = 1 << 20
@@ -419,14 +420,18 @@ def test_nothing_is_written_after_an_unfenced_write(two_paths, links, heal):
 
 
 @FAILS
-def test_one_path_serves_after_an_outage(two_paths, links, heal):
+@pytest.mark.parametrize("key", [0, KEY], ids=["no-key", "a-key"])
+def test_one_path_serves_after_an_outage(two_paths, links, heal, key):
     """All but the blocks of the write that has failed. The sibling cannot end the lost session: its own
-    new session is not proven to be where the old one was.
+    new session is not proven to be where the old one was. A key of reservations changes nothing.
     """
     volume = two_paths(policy="failover", recovery_timeout_ms=2000, path=FAST, fence="auto",
                        ghost_timeout_ms=-1)
     device = volume.enable()
     volume.wait_proven()
+    if key:
+        with Reservations(device) as disk:
+            assert disk.register(0, key) == 0
     heal += fail_a_write(volume, device, links)
     # What waits from now on has no end.
     write(volume.config / "recovery_timeout_ms", -1)
