@@ -358,10 +358,10 @@ def test_links_of_partitions(tool, make_lio, link, udev_rules):
         tool("up", "db")
         wait_for(part, part.is_block_device)
         settled(device)
-    # Once more when the disk has its name: udev may have looked at the partition before.
+    # When the disk has its name, which the rules take for the partition.
     disk, partition = (next(at for at, line in enumerate(seen)
-                            if re.fullmatch(rf"change \S*/{device.name}/{name}", line))
-                       for name in (device.name, part.resolve().name))
+                            if re.fullmatch(rf"{action} \S*/{device.name}/{name}", line))
+                       for action, name in (("change", device.name), ("add", part.resolve().name)))
     assert disk < partition
     tool("delete", "db")
 

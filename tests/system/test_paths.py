@@ -10,7 +10,7 @@ import pytest
 from lab import fio, istripe, lio, network, storage
 from lab.disk import start_write
 from lab.network import mute
-from lab.reservation import KEY, Reservations
+from lab.reservation import IGNORE_KEY, KEY, Reservations
 from lab.shell import read, run, status, wait_for, write
 
 MIB = 1 << 20
@@ -431,7 +431,7 @@ def test_one_path_serves_after_an_outage(two_paths, links, heal, key):
     volume.wait_proven()
     if key:
         with Reservations(device) as disk:
-            assert disk.register(0, key) == 0
+            assert disk.register(0, key, IGNORE_KEY) == 0
     heal += fail_a_write(volume, device, links)
     # What waits from now on has no end.
     write(volume.config / "recovery_timeout_ms", -1)
