@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """What bash offers behind a command line that is not finished."""
 
+import os
+import pty
 import re
+import select
 import subprocess
+import time
 
 import pytest
 from conftest import TOP
@@ -81,7 +85,6 @@ def offered(tmp_path):
     ("istripectl me", {"metrics"}),
     ("istripectl metrics ", {"--output"}),
     ("istripectl exa", {"examine"}),
-    ("istripectl examine /dev/nul", {"/dev/null"}),
     ("istripectl report ", {"--output", "db", "log", "old"}),
     ("istripectl set ", {"--dry-run", "db", "log"}),
     ("istripectl set db --leg ", {"0", "1"}),
@@ -132,6 +135,76 @@ def offered(tmp_path):
 ])
 def test_offered(offered, line, replies):
     assert offered(line) == replies
+
+
+#: A shell for a terminal, in which the tool only tells what it was called with.
+INTERACTIVE = r"""
+. "$SCRIPT"; _istripectl_tree=$PWD/tree; _istripectl_conf=$PWD/conf; PS1=READY
+istripectl() { printf '%s\n' "$@" >called.new; mv called.new called; }
+"""
+NAMES = ["v$(touch${IFS}pwned)", "v`touch pwned`", "v two words", "v;&*'\"\\"]
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    """Types a line, a tab and a return; returns the words that the tool is called with."""
+    (tmp_path / "rc").write_text(INTERACTIVE)
+    master, slave = pty.openpty()
+    shell = subprocess.Popen(
+        ["bash", "--noprofile", "--rcfile", "rc", "-i"], stdin=slave, stdout=slave, stderr=slave,
+        cwd=tmp_path, env={**os.environ, "SCRIPT": str(SCRIPT), "INPUTRC": "/dev/null",
+                           "TERM": "dumb", "HISTFILE": "/dev/null"}, start_new_session=True)
+    os.close(slave)
+
+    def until(done):
+        seen, end = "", time.monotonic() + 4
+        while not done(seen):
+            assert time.monotonic() < end, seen
+            if select.select([master], [], [], 0.1)[0]:
+                seen += os.read(master, 4096).decode(errors="replace")
+
+    def typed(line):
+        until(lambda seen: "READY" in seen)
+        os.write(master, f"{line}\t\r".encode())
+        until(lambda _: (tmp_path / "called").exists())
+        return (tmp_path / "called").read_text().splitlines()
+
+    yield typed
+    shell.kill()
+    shell.wait()
+    os.close(master)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("before", [
+    "examine files/", "monitor --program files/", "monitor --exec files/", "metrics --output files/",
+    "report -o files/", "create new --leg chap_secret=@files/", "create new --chap secret=@files/",
+    "create new --leg chap_secret=@files/v", "create new --chap user=me,secret=@files/v"])
+def test_file_names_are_only_names(terminal, tmp_path, before, name):
+    """What anybody may call a file is offered whole, and the shell does not execute it."""
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / name).touch()
+    words = f"{before.removesuffix('v')}{name}".split(" ", before.count(" "))
+    assert terminal(f"istripectl {before}") == words
+    assert not (tmp_path / "pwned").exists()
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if " " not in name])
+@pytest.mark.parametrize("before, place", [
+    ("down ", "tree/{}/"), ("up ", "conf/{}.conf"), ("apply ", "conf/{}.conf"),
+    ("status ", "tree/{}/"), ("set ", "tree/{}/"), ("path add ", "tree/{}/"),
+    ("reconnect db ", "tree/db/legs/{}/"),
+    ("create new --leg target=", "tree/db/legs/0/paths/0/target_name"),
+    ("create new --leg lun=1,target=", "tree/db/legs/0/paths/0/target_name")])
+def test_names_of_the_tree_are_only_names(terminal, tmp_path, before, place, name):
+    file = tmp_path / place.format(name)
+    if place.endswith("/"):
+        file.mkdir(parents=True)
+    else:
+        file.parent.mkdir(parents=True)
+        file.write_text(name + "\n")
+    assert terminal(f"istripectl {before}v") == f"{before}{name}".split()
+    assert not (tmp_path / "pwned").exists()
 
 
 def table():

@@ -7,6 +7,31 @@
 _istripectl_tree=/sys/kernel/config/istripe
 _istripectl_conf=/etc/istripe
 
+# Leaves of COMPREPLY what begins with $1, and puts $2 before it. Anybody may have chosen a name:
+# compgen -W, and the shell afterwards, would execute $(...) in one.
+_istripectl_take() {
+	local word=$1 before=$2 one
+	local -a all=("${COMPREPLY[@]}")
+
+	COMPREPLY=()
+	for one in "${all[@]}"; do
+		[[ $one != *[!A-Za-z0-9_.:/=@,+~%-]* ]] || printf -v one %q "$one"
+		[[ $one != "$word"* ]] || COMPREPLY+=("$before$one")
+	done
+}
+
+# $1: the word, $2: what is before it in its list, $3: the words that it may be
+_istripectl_offer() {
+	read -r -d '' -a COMPREPLY <<<"$3"
+	_istripectl_take "$1" "$2"
+}
+
+# The file of a secret: $1: the word, behind its @, $2: what is before that
+_istripectl_secret() {
+	mapfile -t COMPREPLY < <(compgen -f -- "$1")
+	_istripectl_take "$1" "$2"
+}
+
 # The folders in one of the tree: volumes, the numbers of a volume's legs or of a leg's paths.
 _istripectl_folders() {
 	local dir
@@ -79,12 +104,11 @@ _istripectl_list() {
 
 	[ "$1" = "$last" ] || before=${1%,*},
 	case $last in
-	*secret=@*) mapfile -t COMPREPLY < <(compgen -P "$before${last%%@*}@" -f -- "${last#*@}") ;;
+	*secret=@*) _istripectl_secret "${last#*@}" "$before${last%%@*}@" ;;
 	*=*)
-		mapfile -t COMPREPLY < <(compgen -P "$before${last%%=*}=" \
-			-W "$(_istripectl_choices "${last%%=*}")" -- "${last#*=}")
+		_istripectl_offer "${last#*=}" "$before${last%%=*}=" "$(_istripectl_choices "${last%%=*}")"
 		;;
-	*) mapfile -t COMPREPLY < <(compgen -P "$before" -W "$2" -- "$last") ;;
+	*) _istripectl_offer "$last" "$before" "$2" ;;
 	esac
 	compopt -o nospace
 }
@@ -103,6 +127,8 @@ _istripectl_trim() {
 	case $kept in
 	'=' | ':') kept= ;;
 	esac
+	# An @ begins another of COMP_WORDS, but is of the word that a reply replaces.
+	[[ $typed != *"@$kept" ]] || kept=@$kept
 	[ "$typed" != "$kept" ] || return
 	for i in "${!COMPREPLY[@]}"; do
 		COMPREPLY[i]=${COMPREPLY[i]#"${typed%"$kept"}"}
@@ -114,7 +140,7 @@ _istripectl_names() {
 	local last=${1##*,} before=
 
 	[ "$1" = "$last" ] || before=${1%,*},
-	mapfile -t COMPREPLY < <(compgen -P "$before" -W "$2" -- "$last")
+	_istripectl_offer "$last" "$before" "$2"
 }
 
 _istripectl_chap() {
@@ -122,7 +148,7 @@ _istripectl_chap() {
 
 	[ "$1" = "$last" ] || before=${1%,*},
 	case $last in
-	*secret=@*) mapfile -t COMPREPLY < <(compgen -P "$before${last%%@*}@" -f -- "${last#*@}") ;;
+	*secret=@*) _istripectl_secret "${last#*@}" "$before${last%%@*}@" ;;
 	*) _istripectl_names "$1" 'user= secret=@ mutual_user= mutual_secret=@' ;;
 	esac
 	compopt -o nospace
@@ -140,7 +166,7 @@ _istripectl_discover() {
 		;;
 	--nic) options=$(ls /sys/class/net) ;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
+	_istripectl_offer "$word" '' "$options"
 }
 
 _istripectl_import() {
@@ -152,8 +178,8 @@ _istripectl_import() {
 		_istripectl_trim "$1"
 		;;
 	*)
-		mapfile -t COMPREPLY < <(compgen -W "--leg --initiator --chunk --metadata --set --all-paths
-			--save --boot --dry-run --take-over --once --table --help" -- "$1")
+		_istripectl_offer "$1" '' "--leg --initiator --chunk --metadata --set --all-paths
+			--save --boot --dry-run --take-over --once --table --help"
 		;;
 	esac
 }
@@ -173,15 +199,15 @@ _istripectl_create() {
 			'chunk_bytes metadata host_disks queue_depth poll_queues command_timeout_ms
 			recovery_timeout_ms')"
 		;;
-	--metadata | -m) mapfile -t COMPREPLY < <(compgen -W "$(_istripectl_choices metadata)" -- "$word") ;;
-	--chunk | -c) mapfile -t COMPREPLY < <(compgen -W "$(_istripectl_choices chunk)" -- "$word") ;;
+	--metadata | -m) _istripectl_offer "$word" '' "$(_istripectl_choices metadata)" ;;
+	--chunk | -c) _istripectl_offer "$word" '' "$(_istripectl_choices chunk)" ;;
 	--initiator | -i | --discover | --targets | --luns) ;;
 	--nics) _istripectl_names "$word" "$(ls /sys/class/net)" ;;
 	--chap) _istripectl_chap "$word" ;;
-	--wait) mapfile -t COMPREPLY < <(compgen -W '30 5min forever' -- "$word") ;;
+	--wait) _istripectl_offer "$word" '' '30 5min forever' ;;
 	*)
-		mapfile -t COMPREPLY < <(compgen -W "--initiator --chunk --metadata --set --all-paths
-			--leg --path --no-up --save --boot --wait --dry-run --help $3" -- "$word")
+		_istripectl_offer "$word" '' "--initiator --chunk --metadata --set --all-paths
+			--leg --path --no-up --save --boot --wait --dry-run --help $3"
 		;;
 	esac
 }
@@ -192,7 +218,7 @@ _istripectl_path() {
 	local -a plain=()
 
 	if [[ $word = -* ]]; then
-		mapfile -t COMPREPLY < <(compgen -W '--yes --dry-run --help' -- "$word")
+		_istripectl_offer "$word" '' '--yes --dry-run --help'
 		return
 	fi
 	shift
@@ -201,13 +227,12 @@ _istripectl_path() {
 	done
 	set -- "${plain[@]}"
 	case $#:${3:-} in
-	2:*) mapfile -t COMPREPLY < <(compgen -W 'add remove confirm' -- "$word") ;;
-	3:*) mapfile -t COMPREPLY < <(compgen -W "$(_istripectl_folders)" -- "$word") ;;
-	4:*) mapfile -t COMPREPLY < <(compgen -W "$(_istripectl_folders "$4/legs")" -- "$word") ;;
+	2:*) _istripectl_offer "$word" '' 'add remove confirm' ;;
+	3:*) _istripectl_offer "$word" '' "$(_istripectl_folders)" ;;
+	4:*) _istripectl_offer "$word" '' "$(_istripectl_folders "$4/legs")" ;;
 	5:add) _istripectl_list "$word" "$(_istripectl_path_settings)" ;;
 	5:remove | 5:confirm)
-		mapfile -t COMPREPLY < <(compgen -W "$(_istripectl_folders "$4/legs/$5/paths")" \
-			-- "$word")
+		_istripectl_offer "$word" '' "$(_istripectl_folders "$4/legs/$5/paths")"
 		;;
 	esac
 }
@@ -230,7 +255,7 @@ _istripectl_reconnect() {
 	*:1) options=$(_istripectl_folders "$1/legs") ;;
 	*:2) options=$(_istripectl_folders "$1/legs/$2/paths") ;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
+	_istripectl_offer "$word" '' "$options"
 }
 
 # $1: the word, behind it the words before it: istripectl set [options] NAME [options] LIST
@@ -251,15 +276,14 @@ _istripectl_set() {
 		before=
 	done
 	case $before:$name in
-	--leg:*) mapfile -t COMPREPLY < <(compgen -W "$(_istripectl_folders "$name/legs")" -- "$word") ;;
+	--leg:*) _istripectl_offer "$word" '' "$(_istripectl_folders "$name/legs")" ;;
 	--path:*)
-		mapfile -t COMPREPLY < <(compgen -W "$(_istripectl_folders "$name/legs/$leg/paths")" \
-			-- "$word")
+		_istripectl_offer "$word" '' "$(_istripectl_folders "$name/legs/$leg/paths")"
 		;;
-	:) mapfile -t COMPREPLY < <(compgen -W "--dry-run $(_istripectl_folders)" -- "$word") ;;
+	:) _istripectl_offer "$word" '' "--dry-run $(_istripectl_folders)" ;;
 	*)
 		case $word:$leg:$path in
-		-*) mapfile -t COMPREPLY < <(compgen -W '--leg --path --dry-run' -- "$word") ;;
+		-*) _istripectl_offer "$word" '' '--leg --path --dry-run' ;;
 		*::) _istripectl_list "$word" "$(_istripectl_settings '*' 'queue_depth')" ;;
 		*:) _istripectl_list "$word" "$(_istripectl_settings '*/legs/0' 'policy fence alua')" ;;
 		*) _istripectl_list "$word" "$(_istripectl_path_settings)" ;;
@@ -300,7 +324,7 @@ _istripectl() {
 	_istripectl_word
 	COMPREPLY=()
 	if [ "$COMP_CWORD" -le 1 ]; then
-		mapfile -t COMPREPLY < <(compgen -W "$commands --version --help" -- "$word")
+		_istripectl_offer "$word" '' "$commands --version --help"
 		return
 	fi
 	case $command in
@@ -349,16 +373,25 @@ _istripectl() {
 		_istripectl_before
 		options='--json --program --exec'
 		case ${words[-1]} in
-		--program | --exec) options=$(compgen -f -- "$word") ;;
+		--program | --exec)
+			compopt -o default
+			return
+			;;
 		esac
 		;;
-	examine) options="--json $(compgen -f -- "$word")" ;;
+	examine)
+		[[ $word != -* ]] || options=--json
+		compopt -o default
+		;;
 	metrics | report)
 		_istripectl_before
 		options=--output
 		[ "$command" = metrics ] || options="--output $(_istripectl_folders; _istripectl_files)"
 		case ${words[-1]} in
-		-o | --output) options=$(compgen -f -- "$word") ;;
+		-o | --output)
+			compopt -o default
+			return
+			;;
 		esac
 		;;
 	up)
@@ -368,7 +401,7 @@ _istripectl() {
 		;;
 	*) return ;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
+	_istripectl_offer "$word" '' "$options"
 }
 
 complete -F _istripectl istripectl
