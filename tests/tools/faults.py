@@ -113,9 +113,30 @@ def nic_routes(bound, by=None):
 
 
 def bond(host):
-    """Two VLANs of a bond of two ports."""
-    for nic, lower in (("eth1", "bond0"), ("eth2", "bond0"), ("bond0", "p1"), ("bond0", "p2")):
-        (host.tool.root / f"sys/class/net/{nic}/lower_{lower}").mkdir(parents=True)
+    """Two VLANs of a bond of two ports: either carries both paths when the other one fails."""
+    vlans("eth1", "eth2", port="bond0")(host)
+    vlans("bond0", port="p1")(host)
+    vlans("bond0", port="p2")(host)
+
+
+def vlans(*nics, port="p1"):
+    def plant(host):
+        for nic in nics:
+            (host.tool.root / f"sys/class/net/{nic}/lower_{port}").mkdir(parents=True)
+    return plant
+
+
+def chap(host):
+    """Of all paths; secrets cannot be read back."""
+    for name in ("chap_user", "chap_mutual_user"):
+        for path in (0, 1):
+            setting(name, "me", 0, path)(host)
+
+
+def vlan_in_reach(host):
+    """A third interface that could reach the portals, but through p1, too."""
+    vlans("eth3")(host)
+    host.put("fake/addresses", "eth1 192.0.2.1 24\neth2 192.0.3.1 24\neth3 192.0.3.2 24")
 
 
 def other_volume(host):

@@ -15,6 +15,7 @@ from faults import (
     QUEUE,
     bond,
     both,
+    chap,
     connected_again,
     driver,
     file,
@@ -36,6 +37,8 @@ from faults import (
     setting,
     slow,
     slow_commands,
+    vlan_in_reach,
+    vlans,
     volume_setting,
     without,
 )
@@ -243,7 +246,12 @@ FAULTS = [
      "ip route add 192.0.2.10 via GATEWAY dev eth1"),
     ("route", setting("source_address", "192.0.3.1"),
      "leaves by eth1, source address 192.0.3.1 is of eth2", "one interface for both",
-     "istripectl path remove db 0 0 && istripectl path add db 0 portal=192.0.2.10:3260,nic=eth1"),
+     "istripectl path add db 0 portal=192.0.2.10:3260,nic=eth1 && istripectl path remove db 0 0"),
+    # A secret cannot be read back: what comes first needs it, and nothing else follows.
+    ("route", both(chap, setting("source_address", "192.0.3.1")),
+     "leaves by eth1, source address 192.0.3.1 is of eth2", "one interface for both",
+     ("istripectl path add db 0 portal=192.0.2.10:3260,nic=eth1,chap_secret=@FILE,"
+      "chap_mutual_secret=@FILE # then: istripectl path remove db 0 0")),
     ("route", both(setting("source_address", "192.0.2.7"),
                    file("fake/routes", "192.0.2.10 eth1 error 22\n192.0.3.10 eth2 eth2 - 9000\n"
                         "192.0.2.11 eth1 eth1 - 9000\n192.0.3.11 eth2 eth2 - 9000")),
@@ -274,10 +282,14 @@ FAULTS = [
      "eth1 10000, eth2 1000 Mbit/s, policy round-robin",
      "equal speeds, or policy interleave with weights",
      f"echo interleave > ROOT{CONFIG}/legs/0/policy"),
-    ("shared-nic", bond, "paths 0 and 1 use p1 (eth1 and eth2)", "a port for each path",
-     "istripectl path remove db 0 1 && istripectl path add db 0 portal=192.0.3.10:3260,nic=OTHER"),
+    ("shared-nic", vlans("eth1", "eth2"), "paths 0 and 1 use p1 (eth1 and eth2)", "a port for each path",
+     "ip -br link # connect a port to the network of 192.0.3.10:3260"),
+    # A VLAN of the same port is none beside it.
+    ("shared-nic", both(vlans("eth1", "eth2"), vlan_in_reach), "paths 0 and 1 use p1 (eth1 and eth2)",
+     "a port for each path", "ip -br link # connect a port"),
     ("shared-nic", both(setting("nic", "", 0, 1), nic_routes("-", "eth1")),
-     "paths 0 and 1 use eth1 (eth1 and eth1)", "a port for each path", "nic=eth2"),
+     "paths 0 and 1 use eth1 (eth1 and eth1)", "a port for each path",
+     "istripectl path add db 0 portal=192.0.3.10:3260,nic=eth2 && istripectl path remove db 0 1"),
     ("shared-switch", lambda host: host.switches(eth1="00:53:00:00:00:01",
                                                  eth2="00:53:00:00:00:01"),
      "eth1 eth2 lead to one switch, sw-1 00:53:00:00:00:01", "two switches",
@@ -438,6 +450,8 @@ def test_fault_is_found(host, check, plant, measured, wanted, step):
     file(f"{NIC}/operstate", "down"),
     # LLDP that tells nothing, or of one NIC only.
     lambda host: host.switches(), lambda host: host.switches(eth2="00:53:00:00:00:01"),
+    # Paths over a bond of several ports.
+    bond,
     # A path that is not logged in, to a portal that answers.
     both(not_logged_in, reach(0)),
 ])

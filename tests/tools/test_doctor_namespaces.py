@@ -275,7 +275,7 @@ FAULTS = [
     Fault("source-of-another-nic", "route", setting("source_address", "192.0.3.1"),
           "leg 0 path 0: leaves by eth1, source address 192.0.3.1 is of eth2, "
           "wanted: one interface for both",
-          "istripectl path remove db 0 0 && istripectl path add db 0 portal=192.0.2.10.*,nic=eth1"),
+          "istripectl path add db 0 portal=192.0.2.10.*,nic=eth1 && istripectl path remove db 0 0"),
     Fault("portal-refuses", "portal", both(gone(0, 0), lambda network: network.refuse(0, 0)),
           r"leg 0 path 0: 192.0.2.10\S*: Connection refused, wanted: a connection",
           "at the target: start it", "the target does not run", mends=False),
@@ -309,7 +309,7 @@ FAULTS = [
           "echo interleave > .*/policy && echo 10 > .*/paths/0/weight"),
     Fault("one-nic", "shared-nic", setting("nic", "eth1", 0, 1),
           r"leg 0: paths 0 and 1 use eth1 \(eth1 and eth1\), wanted: a port for each path",
-          "istripectl path remove db 0 1 && .* path add db 0 portal=192.0.3.10.*,nic=eth2"),
+          "istripectl path add db 0 portal=192.0.3.10.*,nic=eth2 && .* path remove db 0 1"),
     Fault("one-switch", "shared-switch",
           lambda network: network.put("lldp", "\n".join(
               f"lldp.eth{n}.chassis.mac=00:53:00:00:00:01\nlldp.eth{n}.chassis.name=sw-1"

@@ -190,15 +190,15 @@ const char *doctor_value(const struct doctor_volume *volume, const char *name);
 bool doctor_nic_number(const char *nic, const char *file, long long *value);
 
 /**
- * doctor_nic_beside() - an interface with an address in the subnet of a portal
- * @doctor: has the addresses
- * @portal: an IP address
- * @without: names that are not wanted
+ * doctor_anew_step() - replace a path by another one to the same portal, which is added first
+ * @doctor: the volume that is checked
+ * @path: a path of it
+ * @list: settings of the other one
  *
- * Return: its name; NULL when there is none.
+ * Return: the commands, for free(). When they need a secret, nothing is removed.
  */
-const char *doctor_nic_beside(const struct doctor *doctor, const char *portal,
-			      const struct file_names *without);
+char *doctor_anew_step(const struct doctor *doctor, const struct doctor_path *path,
+		       const char *list);
 
 /**
  * doctor_lower_nics() - the interfaces at the bottom of one, as the ports of a bond

@@ -59,18 +59,6 @@ bool doctor_nic_number(const char *nic, const char *file, long long *value)
 	       *value > 0;
 }
 
-const char *doctor_nic_beside(const struct doctor *doctor, const char *portal,
-			      const struct file_names *without)
-{
-	int i;
-
-	for (i = 0; i < doctor->address_count; i++)
-		if (host_address_is_beside(&doctor->addresses[i], portal) &&
-		    !file_names_have(without, doctor->addresses[i].nic))
-			return doctor->addresses[i].nic;
-	return NULL;
-}
-
 static void lower_find(const char *nic, struct file_names *names, int depth)
 {
 	char *dir = place_path("/sys/class/net/%s", nic);

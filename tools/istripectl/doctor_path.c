@@ -205,41 +205,78 @@ void doctor_speeds(struct doctor *doctor, const struct doctor_volume *volume)
 	doctor_legs(doctor, volume, leg_speeds);
 }
 
-/* The port that two interfaces end at, for free(); NULL when they share none. */
+/* The port that two interfaces end at, for free(); NULL when they share none, or several. */
 static char *port_shared(const char *a, const char *b)
 {
 	struct file_names ports_a = { 0 }, ports_b = { 0 };
-	char *shared = NULL;
-	size_t i;
+	const char *port = NULL;
+	char *shared;
+	size_t i, count = 0;
 
 	doctor_lower_nics(a, &ports_a);
 	doctor_lower_nics(b, &ports_b);
-	for (i = 0; !shared && i < ports_a.count; i++)
-		if (file_names_have(&ports_b, ports_a.items[i]))
-			shared = alloc_text(ports_a.items[i]);
+	for (i = 0; i < ports_a.count; i++)
+		if (file_names_have(&ports_b, ports_a.items[i])) {
+			port = ports_a.items[i];
+			count++;
+		}
+	shared = count == 1 ? alloc_text(port) : NULL;
 	file_names_free(&ports_a);
 	file_names_free(&ports_b);
 	return shared;
+}
+
+char *doctor_anew_step(const struct doctor *doctor, const struct doctor_path *path,
+		       const char *list)
+{
+	/* path add takes the names of users from here, and cannot take their secrets. */
+	const struct settings *first = &path->leg->paths[0].settings;
+	bool secret = *settings_value(first, "chap_user");
+	bool mutual = *settings_value(first, "chap_mutual_user");
+
+	return alloc_printf("%s %s %u portal=%s,%s%s%s %s istripectl path remove %s %u %u",
+			    "istripectl path add", doctor->volume, path->leg->index,
+			    doctor_setting(path, "portal"), list,
+			    secret ? ",chap_secret=@FILE" : "",
+			    mutual ? ",chap_mutual_secret=@FILE" : "",
+			    secret || mutual ? "# then:" : "&&", doctor->volume, path->leg->index,
+			    path->path->index);
+}
+
+/* Whether an interface shares no port with those that the paths of a leg use. */
+static bool nic_is_apart(const struct doctor_volume *volume, const struct leg *leg,
+			 const char *nic)
+{
+	bool apart = true;
+	size_t i;
+
+	for (i = 0; apart && i < volume->path_count; i++) {
+		const struct doctor_path *path = &volume->paths[i];
+		char *port = path->leg == leg ? port_shared(path->nic, nic) : NULL;
+
+		apart = !port && (path->leg != leg || strcmp(path->nic, nic));
+		free(port);
+	}
+	return apart;
 }
 
 /* The second one anew, over a NIC of this host that no path of the leg uses. */
 static char *other_nic_step(const struct doctor *doctor, const struct doctor_volume *volume,
 			    const struct doctor_path *b)
 {
-	struct file_names used = { 0 };
-	const char *portal = doctor_setting(b, "portal"), *nic;
-	unsigned int leg = b->leg->index, index = b->path->index;
-	char *step;
-	size_t i;
+	const char *portal = doctor_setting(b, "portal");
+	char *list, *step;
+	int i;
 
-	for (i = 0; i < volume->path_count; i++)
-		if (volume->paths[i].leg == b->leg)
-			file_names_add_new(&used, volume->paths[i].nic);
-	nic = doctor_nic_beside(doctor, portal, &used);
-	step = alloc_printf("istripectl path remove %s %u %u && %s %s %u portal=%s,nic=%s",
-			    volume->name, leg, index, "istripectl path add", volume->name, leg,
-			    portal, nic ? nic : "OTHER");
-	file_names_free(&used);
+	for (i = 0; i < doctor->address_count; i++)
+		if (host_address_is_beside(&doctor->addresses[i], portal) &&
+		    nic_is_apart(volume, b->leg, doctor->addresses[i].nic))
+			break;
+	if (i >= doctor->address_count)
+		return alloc_printf("ip -br link # connect a port to the network of %s", portal);
+	list = alloc_printf("nic=%s", doctor->addresses[i].nic);
+	step = doctor_anew_step(doctor, b, list);
+	free(list);
 	return step;
 }
 

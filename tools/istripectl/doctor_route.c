@@ -72,20 +72,17 @@ static char *one_nic_step(const struct doctor *doctor, const struct doctor_path 
 {
 	const char *nic = doctor_setting(path, "nic"), *source = *nic ? "" :
 			  doctor_setting(path, "source_address");
-	unsigned int leg = path->leg->index, index = path->path->index;
 	char *list = alloc_printf("nic=%s,source=%s", *nic ? nic : owner, source), *step;
 
 	if (!*source)
 		list[strcspn(list, ",")] = '\0';
 	if (path->leg->path_count > 1)
-		step = alloc_printf("istripectl path remove %s %u %u && %s %s %u portal=%s,%s",
-				    doctor->volume, leg, index, "istripectl path add",
-				    doctor->volume, leg, doctor_setting(path, "portal"), list);
+		step = doctor_anew_step(doctor, path, list);
 	else
 		step = alloc_printf("istripectl down %s && %s %s --leg %u --path %u %s%s && %s %s",
-				    doctor->volume, "istripectl set", doctor->volume, leg, index,
-				    list, *source ? "" : ",source=", "istripectl up",
-				    doctor->volume);
+				    doctor->volume, "istripectl set", doctor->volume,
+				    path->leg->index, path->path->index, list,
+				    *source ? "" : ",source=", "istripectl up", doctor->volume);
 	free(list);
 	return step;
 }
