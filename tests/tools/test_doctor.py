@@ -382,7 +382,13 @@ FAULTS = [
     # Names and other initiators
     ("initiator-name", file("etc/iscsi/initiatorname.iscsi",
                             "InitiatorName=iqn.2004-01.com.example:host"),
-     "iqn.2004-01.com.example:host", "a name that no other host has", "iscsi-iname"),
+     "iqn.2004-01.com.example:host", "a name that no other host has",
+     ("N=$(iscsi-iname) && echo $N # have the targets admit it; then: echo InitiatorName=$N > "
+      "/etc/iscsi/initiatorname.iscsi")),
+    ("initiator-name", volume_setting("initiator_name", "iqn.2004-01.com.example:host"),
+     "iqn.2004-01.com.example:host", "a name that no other host has",
+     ("N=$(iscsi-iname) && echo $N # have the targets admit it; then: istripectl down db && "
+      "istripectl set db initiator_name=$N && istripectl up db")),
     ("initiator-name", file("etc/iscsi/initiatorname.iscsi",
                             "InitiatorName=iqn.1993-08.org.debian:01:"),
      "iqn.1993-08.org.debian:01:", "a name that no other host has", "iscsi-iname"),

@@ -39,7 +39,8 @@ static bool name_is_example(const char *name)
 	return false;
 }
 
-static void name_check(struct doctor *doctor, const char *where, const char *name)
+/* Takes the command that gives the new name, which targets refuse until they have been told. */
+static void name_check(struct doctor *doctor, const char *where, const char *name, char *give)
 {
 	if (!name_is_example(name))
 		doctor_pass(doctor);
@@ -47,9 +48,11 @@ static void name_check(struct doctor *doctor, const char *where, const char *nam
 		doctor_warn(doctor, &(struct doctor_warning){
 			.subject = alloc_text(where), .measured = alloc_text(name),
 			.wanted = alloc_text("a name that no other host has"),
-			.next = alloc_text("echo InitiatorName=$(iscsi-iname) > " INITIATOR_FILE),
+			.next = alloc_printf("%s # have the targets admit it; then: %s",
+					     "N=$(iscsi-iname) && echo $N", give),
 		},
 		"two hosts of one name end each other's sessions, and their writes mix");
+	free(give);
 }
 
 void doctor_initiator_file(struct doctor *doctor)
@@ -58,13 +61,17 @@ void doctor_initiator_file(struct doctor *doctor)
 	size_t i;
 
 	if (name)
-		name_check(doctor, INITIATOR_FILE, name);
+		name_check(doctor, INITIATOR_FILE, name,
+			   alloc_text("echo InitiatorName=$N > " INITIATOR_FILE));
 	for (i = 0; i < doctor->volume_count; i++) {
 		const struct doctor_volume *volume = &doctor->volumes[i];
 		const char *own = doctor_value(volume, "initiator_name");
 
 		if (volume->checked && *own && (!name || strcmp(own, name)))
-			name_check(doctor, volume->name, own);
+			name_check(doctor, volume->name, own,
+				   alloc_printf("%s %s && %s %s initiator_name=$N && %s %s",
+						"istripectl down", volume->name, "istripectl set",
+						volume->name, "istripectl up", volume->name));
 	}
 	free(name);
 }
