@@ -187,6 +187,11 @@ def iscsi_session(host):
     host.put("sys/class/iscsi_session/session3/initiatorname", "iqn.2026-01.a:host")
 
 
+def session_disk(path="sdb", lun=1, session="session3"):
+    """A disk of a session, or a partition of one."""
+    return file(f"sys/class/iscsi_session/{session}/device/target3:0:0/3:0:0:{lun}/block/{path}/size", "8")
+
+
 IDLE = network("{local} {remote} 150 9000 500 0 cubic")
 NIC = "sys/class/net/eth1"
 QUEUE = "sys/block/istripe0/queue"

@@ -34,6 +34,7 @@ from faults import (
     record,
     routed,
     rtt,
+    session_disk,
     setting,
     slow,
     slow_commands,
@@ -399,7 +400,18 @@ FAULTS = [
                          connected_again(5)), "5 sessions ended in 10 minutes",
      "sessions that last", "grep -r iqn.2026-01.a:host /etc/iscsi"),
     ("open-iscsi-session", iscsi_session, "logged in to iqn.2026-01.a:t1 as iqn.2026-01.a:host",
-     "no such session", "iscsiadm -m node -T iqn.2026-01.a:t1 -u"),
+     "no such session", ("iscsiadm -m session -P 3 # what it carries; then, if nothing needs that: "
+                         "iscsiadm -m node -T iqn.2026-01.a:t1 -u")),
+    # Another LUN of the target is mounted, or a process has a partition open.
+    ("open-iscsi-session", both(iscsi_session, session_disk("sda"), session_disk("sdb", 2),
+                                file("sys/block/sdb/dev", "8:16"),
+                                file("proc/self/mountinfo", "36 35 8:16 / /home rw - xfs /dev/sdb rw")),
+     "logged in to iqn.2026-01.a:t1 as iqn.2026-01.a:host; /dev/sdb is mounted at /home",
+     "no such session", "iscsiadm -m session -P 3 # and end that use, as umount does, before"),
+    ("open-iscsi-session", both(iscsi_session, session_disk(), file("proc/4711/comm", "mysqld"),
+                                link("proc/4711/fd/3", "/dev/sdb1")),
+     ("logged in to iqn.2026-01.a:t1 as iqn.2026-01.a:host; "
+      "/dev/sdb is open in process 4711 (mysqld)"), "no such session", "iscsiadm -m session -P 3"),
     ("open-iscsi-record", record("etc/iscsi/nodes"), "node.startup = automatic",
      "node.startup = manual",
      "iscsiadm -m node -T iqn.2026-01.a:t0 -p 192.0.2.10 -o update -n node.startup -v manual"),

@@ -446,6 +446,28 @@ def test_automatic_logins_of_other_ways(tool, stock, words):
         (len(words) == 2)
 
 
+def test_take_over_leaves_what_is_in_use(tool, stock):
+    """At the next boot a disk that is no leg would not be there."""
+    stock(record(**{"node.startup": "automatic"}))
+
+    def put(path, text):
+        (tool.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (tool.root / path).write_text(text)
+
+    session = "sys/class/iscsi_session/session3"
+    put(f"{session}/targetname", f"{T1}\n")
+    put(f"{session}/device/target3:0:0/3:0:0:2/block/sdb/size", "8")
+    put("sys/block/sdb/dev", "8:16\n")
+    put("proc/self/mountinfo", "36 35 8:16 / /home rw - xfs /dev/sdb rw\n")
+    words = ["import", "db", "--save", "--take-over", "--leg"]
+    _, err = tool.run(*words, f"target={T1},lun=1", code=1)
+    assert f"target {T1}: a disk of this host, which is no leg, is in use:\n" in err
+    assert "/dev/sdb is mounted at /home" in err and "next: " in err
+    assert asked(tool) == ["-m node -o show -S"]
+    assert not list((tool.root / "etc/istripe").iterdir())
+    tool.run(*words, f"target={T1},lun=2")
+
+
 # The table
 
 def table(tool):

@@ -7,6 +7,7 @@
 #include "alloc.h"
 #include "doctor.h"
 #include "fact.h"
+#include "holder.h"
 #include "initiator.h"
 #include "klog.h"
 #include "place.h"
@@ -196,6 +197,33 @@ static bool has_target(const struct doctor_volume *volume, const char *target)
 	return false;
 }
 
+/* The disks of the session come first: a logout ends their use. */
+static char *logout_step(const char *target, bool used)
+{
+	if (used)
+		return alloc_printf("%s # and end that use, as umount does, before any logout",
+				    "iscsiadm -m session -P 3");
+	return alloc_printf("%s # what it carries; then, if nothing needs that: %s -T %s -u",
+			    "iscsiadm -m session -P 3", "iscsiadm -m node", target);
+}
+
+static void foreign_session_warn(struct doctor *doctor, const char *session, const char *target,
+				 const char *name)
+{
+	struct fault users = { 0 };
+	bool used = holder_find_session(session, NULL, &users);
+
+	users.text[strcspn(users.text, "\n")] = '\0';
+	doctor_warn(doctor, &(struct doctor_warning){
+		.subject = alloc_text(session),
+		.measured = alloc_printf("logged in to %s as %s%s%s", target, name,
+					 used ? "; " : "", users.text),
+		.wanted = alloc_text("no such session"),
+		.next = logout_step(target, used),
+	},
+	"the host sees the LUNs twice, and may mount what the volume writes");
+}
+
 static void foreign_session_check(struct doctor *doctor, const struct doctor_volume *volume,
 				  const char *session)
 {
@@ -208,13 +236,7 @@ static void foreign_session_check(struct doctor *doctor, const struct doctor_vol
 		 strcmp(name, doctor_value(volume, "initiator_name")))
 		doctor_pass(doctor);
 	else
-		doctor_warn(doctor, &(struct doctor_warning){
-			.subject = alloc_text(session),
-			.measured = alloc_printf("logged in to %s as %s", target, name),
-			.wanted = alloc_text("no such session"),
-			.next = alloc_printf("iscsiadm -m node -T %s -u", target),
-		},
-		"the host sees the LUNs twice, and may mount what the volume writes");
+		foreign_session_warn(doctor, session, target, name);
 	free(target);
 	free(name);
 }

@@ -2,6 +2,7 @@
 /* Who uses a disk. */
 #define _GNU_SOURCE
 #include <ctype.h>
+#include <glob.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,7 +144,7 @@ int holder_find(const char *device, struct fault *fault)
 	return count;
 }
 
-/* Is it "/dev/istripe0", or "/dev/istripe0p1", but not "/dev/istripe01"? */
+/* Is it "/dev/istripe0", or "/dev/istripe0p1", but not "/dev/istripe01"? And "/dev/sda1" of sda. */
 static bool is_of_disk(const char *node, const char *device)
 {
 	size_t bytes = strlen(device);
@@ -151,7 +152,9 @@ static bool is_of_disk(const char *node, const char *device)
 	if (strncmp(node, "/dev/", 5) || strncmp(node + 5, device, bytes))
 		return false;
 	node += 5 + bytes;
-	if (*node == 'p')
+	if (!isdigit((unsigned char)device[bytes - 1]))
+		node += strspn(node, "0123456789");
+	else if (*node == 'p')
 		node += 1 + strspn(node + 1, "0123456789");
 	return !*node;
 }
@@ -207,5 +210,37 @@ int holder_find_processes(const char *device, struct fault *fault)
 	}
 	file_names_free(&names);
 	free(proc);
+	return count;
+}
+
+/* @path: of a disk, as ".../3:0:0:1/block/sdb" */
+static bool has_lun(const char *path, const struct file_names *luns)
+{
+	const char *lun = strrchr(path, ':') + 1;
+	char *text = alloc_printf("%.*s", (int)strcspn(lun, "/"), lun);
+	bool has = file_names_have(luns, text);
+
+	free(text);
+	return has;
+}
+
+int holder_find_session(const char *session, const struct file_names *except,
+			struct fault *fault)
+{
+	char *pattern = place_path("/sys/class/iscsi_session/%s/device/target*/*:*/block/*",
+				   session);
+	glob_t disks = { 0 };
+	int count = 0;
+	size_t i;
+
+	glob(pattern, 0, NULL, &disks);
+	for (i = 0; i < disks.gl_pathc; i++) {
+		const char *disk = strrchr(disks.gl_pathv[i], '/') + 1;
+
+		if (!except || !has_lun(disks.gl_pathv[i], except))
+			count += holder_find(disk, fault) + holder_find_processes(disk, fault);
+	}
+	globfree(&disks);
+	free(pattern);
 	return count;
 }

@@ -4,6 +4,7 @@
 #define ISTRIPECTL_HOLDER_H
 
 #include "fault.h"
+#include "file.h"
 
 /**
  * holder_find() - file systems, swap and devices on a disk or a partition, and on these
@@ -22,5 +23,16 @@ int holder_find(const char *device, struct fault *fault);
  * Return: how many are seen from here.
  */
 int holder_find_processes(const char *device, struct fault *fault);
+
+/**
+ * holder_find_session() - all of these of the disks of a session of open-iscsi
+ * @session: as session3
+ * @except: disks of these LUNs, as "1", do not count; NULL: all do
+ * @fault: gets a line for each
+ *
+ * Return: how many are seen from here.
+ */
+int holder_find_session(const char *session, const struct file_names *except,
+			struct fault *fault);
 
 #endif

@@ -9,12 +9,15 @@
 #include "alloc.h"
 #include "command.h"
 #include "conf.h"
+#include "fact.h"
 #include "file.h"
+#include "holder.h"
 #include "import_secret.h"
 #include "initiator.h"
 #include "node.h"
 #include "openiscsi.h"
 #include "parse.h"
+#include "place.h"
 #include "portal.h"
 #include "records.h"
 #include "same.h"
@@ -361,16 +364,20 @@ static bool is_automatic(const struct settings *record)
 	       !strcmp(settings_value(record, "node.startup"), "onboot");
 }
 
-/* Any record of a target of the volume, whichever way it goes, shows its LUNs to this host. */
-static bool logs_in(const struct import *import, const struct settings *record)
+static bool is_target_used(const struct import *import, const char *target)
 {
-	const char *target = settings_value(record, "node.name");
 	size_t i;
 
 	for (i = 0; i < import->used_count; i++)
 		if (!strcmp(settings_value(import->used[i], "node.name"), target))
-			return is_automatic(record);
+			return true;
 	return false;
+}
+
+/* Any record of a target of the volume, whichever way it goes, shows its LUNs to this host. */
+static bool logs_in(const struct import *import, const struct settings *record)
+{
+	return is_target_used(import, settings_value(record, "node.name")) && is_automatic(record);
 }
 
 static int automatic_check(struct import *import)
@@ -396,6 +403,48 @@ static int automatic_check(struct import *import)
 	if (ret)
 		fault_add(import->fault,
 			  "next: import --save --take-over does that; log out of each with iscsiadm -m node -T TARGET --logout");
+	return ret;
+}
+
+/* Disks of the volume's targets that are no legs would not be there after the next boot. */
+static int session_check(const struct import *import, const char *session)
+{
+	char *target = fact_text(place_path("/sys/class/iscsi_session/%s/targetname", session));
+	struct file_names luns = { 0 };
+	struct fault users = { 0 };
+	int ret = 0;
+	size_t i;
+
+	for (i = 0; i < import->volume.leg_count; i++) {
+		const struct settings *path = &import->volume.legs[i].paths[0].settings;
+		const char *lun = settings_value(path, "lun");
+
+		if (target && !strcmp(settings_value(path, "target_name"), target))
+			file_names_add_new(&luns, *lun ? lun : "0");
+	}
+	if (target && is_target_used(import, target) &&
+	    holder_find_session(session, &luns, &users))
+		ret = fault_set(import->fault, -EBUSY,
+				"target %s: a disk of this host, which is no leg, is in use:\n%s\n"
+				"next: end that use, or import its LUN, too; or set node.startup of the records yourself",
+				target, users.text);
+	file_names_free(&luns);
+	free(target);
+	return ret;
+}
+
+static int sessions_check(const struct import *import)
+{
+	char *dir = place_path("/sys/class/iscsi_session");
+	struct file_names names = { 0 };
+	int ret = 0;
+	size_t i;
+
+	file_list(dir, &names);
+	for (i = 0; !ret && i < names.count; i++)
+		ret = session_check(import, names.items[i]);
+	file_names_free(&names);
+	free(dir);
 	return ret;
 }
 
@@ -432,8 +481,8 @@ static int volume_write(struct import *import)
 				"%s is there already\nnext: istripectl apply %s reads the records again, if it has "
 				NODE_SETTING " = yes; or remove it first", path, volume->name);
 	free(path);
-	if (!ret && !import->take_over)
-		ret = automatic_check(import);
+	if (!ret)
+		ret = import->take_over ? sessions_check(import) : automatic_check(import);
 	if (!ret)
 		ret = import_secrets_write(volume, import->fault);
 	if (!ret && import->take_over)
