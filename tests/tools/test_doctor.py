@@ -435,11 +435,20 @@ FAULTS = [
      "/dev/istripe0", "/dev/istripe/db, or the UUID", "editor /etc/fstab"),
     ("multipath", file("etc/multipath/conf.d/all.conf",
                        "blacklist_exceptions {\n  devnode \".*\"\n}"),
-     "blacklist_exceptions have the disk", 'devnode "^istripe" in its blacklist',
-     "multipathd reconfigure"),
+     "blacklist_exceptions of /etc/multipath/conf.d/all.conf have the disk",
+     "no such devnode in blacklist_exceptions",
+     "editor /etc/multipath/conf.d/all.conf && multipathd reconfigure"),
+    ("multipath", both(file("sys/block/dm-3/dm/uuid", "mpath-naa.6001"),
+                       file("sys/block/dm-3/dm/name", "mpatha"),
+                       file("sys/block/istripe0/holders/dm-3", ""),
+                       file("etc/multipath.conf", "blacklist_exceptions {\n\tdevnode \".*\"\n}")),
+     "it has made mpatha of the disk", "no such devnode in blacklist_exceptions",
+     "editor /etc/multipath.conf && multipath -f mpatha && multipathd reconfigure"),
     ("multipath", both(file("sys/block/dm-3/dm/uuid", "mpath-naa.6001"),
                        file("sys/block/istripe0/holders/dm-3", "")),
-     "it has made dm-3 of the disk", 'devnode "^istripe" in its blacklist', "multipathd"),
+     "it has made dm-3 of the disk", 'devnode "^istripe" in its blacklist',
+     (r"""mkdir -p /etc/multipath/conf.d && printf 'blacklist {\n\tdevnode "^istripe"\n}\n' """
+      "> /etc/multipath/conf.d/istripe.conf && multipath -f dm-3 && multipathd reconfigure")),
 ]
 
 

@@ -300,7 +300,9 @@ void doctor_fstab(struct doctor *doctor, const struct doctor_volume *volume)
 
 /* multipathd */
 
-/* A device of device-mapper on the disk that multipath has made, for free(). */
+#define MULTIPATH_DIR	"/etc/multipath/conf.d"
+
+/* The map that multipath has made of the disk, for free(); NULL: none. */
 static char *multipath_holder(const char *device)
 {
 	char *dir = place_path("/sys/block/%s/holders", device), *found = NULL;
@@ -311,8 +313,10 @@ static char *multipath_holder(const char *device)
 	for (i = 0; !found && i < names.count; i++) {
 		char *uuid = fact_text(place_path("/sys/block/%s/dm/uuid", names.items[i]));
 
-		if (uuid && !strncmp(uuid, "mpath-", strlen("mpath-")))
-			found = alloc_text(names.items[i]);
+		if (uuid && !strncmp(uuid, "mpath-", strlen("mpath-"))) {
+			found = fact_text(place_path("/sys/block/%s/dm/name", names.items[i]));
+			found = found ? found : alloc_text(names.items[i]);
+		}
 		free(uuid);
 	}
 	file_names_free(&names);
@@ -356,45 +360,63 @@ static bool conf_excepts(char *path, const char *device)
 	return excepts;
 }
 
-static bool multipath_excepts(const char *device)
+/* The first file that does, for free(); NULL: none. */
+static char *multipath_excepts(const char *device)
 {
-	bool excepts = conf_excepts(place_path("/etc/multipath.conf"), device);
-	char *dir = place_path("/etc/multipath/conf.d");
+	char *dir = place_path(MULTIPATH_DIR), *found = NULL;
 	struct file_names names = { 0 };
 	size_t i;
 
+	if (conf_excepts(place_path("/etc/multipath.conf"), device))
+		found = alloc_text("/etc/multipath.conf");
 	file_list(dir, &names);
-	for (i = 0; i < names.count; i++)
-		if (text_ends(names.items[i], ".conf"))
-			excepts |= conf_excepts(place_path("/etc/multipath/conf.d/%s",
-							   names.items[i]), device);
+	for (i = 0; !found && i < names.count; i++) {
+		char *file = alloc_printf(MULTIPATH_DIR "/%s", names.items[i]);
+
+		if (text_ends(file, ".conf") && conf_excepts(place_path("%s", file), device))
+			found = alloc_text(file);
+		free(file);
+	}
 	file_names_free(&names);
 	free(dir);
-	return excepts;
+	return found;
+}
+
+/* Exceptions are asked first: a blacklist is in vain as long as they have the disk. */
+static void multipath_warn(struct doctor *doctor, const char *map, const char *file)
+{
+	static const char blacklist[] = "mkdir -p " MULTIPATH_DIR
+		" && printf 'blacklist {\\n\\tdevnode \"^istripe\"\\n}\\n' > "
+		MULTIPATH_DIR "/istripe.conf";
+
+	doctor_warn(doctor, &(struct doctor_warning){
+		.measured = map ? alloc_printf("it has made %s of the disk", map) :
+			    alloc_printf("blacklist_exceptions of %s have the disk", file),
+		.wanted = alloc_text(file ? "no such devnode in blacklist_exceptions" :
+				     "devnode \"^istripe\" in its blacklist"),
+		.next = alloc_printf("%s%s && %s%s%smultipathd reconfigure",
+				     file ? "editor " : "", file ? file : blacklist,
+				     map ? "multipath -f " : "", map ? map : "", map ? " && " : ""),
+	},
+	"it takes the disk, which cannot be mounted then; istripe has paths of its own");
 }
 
 void doctor_multipath(struct doctor *doctor, const struct doctor_volume *volume)
 {
-	static const char blacklist[] =
-		"echo 'blacklist { devnode \"^istripe\" }' > /etc/multipath/conf.d/istripe.conf";
-	char *holder;
+	char *map, *file;
 
 	if (!volume->up) {
 		doctor_skip(doctor, "the volume is down");
 		return;
 	}
-	holder = multipath_holder(volume->live.name);
-	if (!holder && !fact_process("multipathd"))
+	map = multipath_holder(volume->live.name);
+	file = multipath_excepts(volume->live.name);
+	if (!map && !fact_process("multipathd"))
 		doctor_skip(doctor, "multipathd does not run");
-	else if (holder || multipath_excepts(volume->live.name))
-		doctor_warn(doctor, &(struct doctor_warning){
-			.measured = holder ? alloc_printf("it has made %s of the disk", holder) :
-				    alloc_text("blacklist_exceptions have the disk"),
-			.wanted = alloc_text("devnode \"^istripe\" in its blacklist"),
-			.next = alloc_printf("%s && multipathd reconfigure", blacklist),
-		},
-		"it takes the disk, which cannot be mounted then; istripe has paths of its own");
+	else if (map || file)
+		multipath_warn(doctor, map, file);
 	else
 		doctor_pass(doctor);
-	free(holder);
+	free(map);
+	free(file);
 }
