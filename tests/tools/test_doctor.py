@@ -477,6 +477,8 @@ def test_fault_is_found(host, check, plant, measured, wanted, step):
     file(f"{NIC}/operstate", "down"),
     # LLDP that tells nothing, or of one NIC only.
     lambda host: host.switches(), lambda host: host.switches(eth2="00:53:00:00:00:01"),
+    # Without an end, too (systemd.mount(5)).
+    file("etc/fstab", "/dev/istripe/db /srv xfs _netdev,nofail,x-systemd.device-timeout=0 0 0"),
     # Paths over a bond of several ports.
     bond,
     # A path that is not logged in, to a portal that answers.

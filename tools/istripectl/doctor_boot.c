@@ -255,7 +255,8 @@ static void fstab_check(struct doctor *doctor, const struct doctor_volume *volum
 	if (!has_option(options, "_netdev"))
 		why = "without _netdev the boot or the shutdown hangs for want of the network";
 	else if (has_option(options, "nofail") && !has_option(options, "noauto") &&
-		 !has_option(options, "x-systemd.device-timeout=infinity"))
+		 !has_option(options, "x-systemd.device-timeout=infinity") &&
+		 !has_option(options, "x-systemd.device-timeout=0"))
 		why = "systemd gives up waiting: a disk that comes up later is not mounted";
 	if (why)
 		doctor_warn(doctor, &(struct doctor_warning){
