@@ -102,8 +102,15 @@ def over_ipv6(network):
     network.host.put(network.host.config(0, 0, "portal"), "[2001:db8::10]:3260")
 
 
+def by_other_name(network):
+    """The kernel takes any name of an interface; /sys/class/net has one of them."""
+    network.here.shell("ip link property add dev eth1 altname enp3s0f0")
+    for leg in range(2):
+        network.host.put(network.host.config(leg, 0, "nic"), "enp3s0f0")
+
+
 @pytest.mark.parametrize("plant", [None, in_one_subnet, silent_to_pings, neighbour_without_subnet,
-                                   over_ipv6])
+                                   over_ipv6, by_other_name])
 def test_good_network(make_network, plant):
     if plant is over_ipv6 and not Path("/proc/sys/net/ipv6").exists():
         pytest.skip("no IPv6 here")

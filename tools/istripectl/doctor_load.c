@@ -142,6 +142,14 @@ static void back_load(struct doctor_path *path)
 		memcpy(path->back, back.nic, sizeof(back.nic));
 }
 
+/* The name that /sys/class/net has: a setting may be another one of the interface. */
+static char *nic_name(const char *nic)
+{
+	char name[IF_NAMESIZE];
+
+	return alloc_text(if_indextoname(if_nametoindex(nic), name) ? name : nic);
+}
+
 static void path_load(const struct doctor_volume *volume, const struct leg *leg,
 		      const struct path *path, struct doctor_path *loaded)
 {
@@ -161,7 +169,7 @@ static void path_load(const struct doctor_volume *volume, const struct leg *leg,
 	loaded->address = host_address_of(doctor_setting(loaded, "portal"));
 	loaded->route_error = host_route(loaded->address, nic,
 					 doctor_setting(loaded, "source_address"), &loaded->route);
-	loaded->nic = alloc_text(*nic ? nic : loaded->route.nic);
+	loaded->nic = nic_name(*nic ? nic : loaded->route.nic);
 	back_load(loaded);
 	path_measure(loaded);
 }
