@@ -149,21 +149,54 @@ def test_preempted_on_every_leg(two_legs):
             leg.__exit__()
 
 
-def wait_path(volume, index, live):
-    wait_for(f"path {index} to be {'live' if live else 'lost'}",
-             lambda: path_is(volume, index, live), LOST_S)
+def wait_path(volume, index, live, leg=0):
+    wait_for(f"leg {leg} path {index} to be {'live' if live else 'lost'}",
+             lambda: path_is(volume, index, live, leg), LOST_S)
 
 
 @contextmanager
-def lost(volume, link, index):
+def lost(volume, link, index, leg=0):
     """One of the paths is lost meanwhile."""
     link.set_up(False)
     try:
-        wait_path(volume, index, False)
+        wait_path(volume, index, False, leg)
         yield
     finally:
         link.set_up(True)
-    wait_path(volume, index, True)
+    wait_path(volume, index, True, leg)
+
+
+def has_no_path(call, *args):
+    with pytest.raises(OSError) as failed:
+        call(*args)
+    return failed.value.errno == errno.ENOTCONN
+
+
+@ALLOWED
+def test_what_was_there_before_stays(make_lio, make_volume, links, stock, keep_on_disk):
+    """What a leg already has is not taken from it when the same call fails for another one."""
+    target = make_lio(64 * MIB, 64 * MIB, all_links=True)
+    volume = make_volume(target, chunk_bytes=64 * KIB, more_legs=[
+        {"portal": links[1].portal(), "target_name": target.iqn, "lun": target.lun_number(1)}])
+    device = volume.enable()
+    others = stock.login_all(links[0].portal(), target.iqn, 2)
+    reservation = KEY, WRITE_EXCLUSIVE_REG_ONLY
+    with Reservations(device) as ours:
+        assert ours.register(0, KEY) == 0
+        with lost(volume, links[1], 0, leg=1):
+            for _ in range(2):
+                assert has_no_path(ours.reserve, *reservation)
+                assert writes(others[0])
+        assert ours.reserve(*reservation) == 0
+        with lost(volume, links[1], 0, leg=1):
+            assert has_no_path(ours.register, 0, KEY, IGNORE_KEY)
+            assert keys(others[0]) == [KEY]
+            assert has_no_path(ours.reserve, *reservation)
+            assert writes(device) and not writes(others[0])
+        assert [keys(disk) for disk in others] == [[KEY], [KEY]]
+        assert not any(writes(disk) for disk in others)
+        assert ours.release(*reservation) == 0
+        assert ours.clear(KEY) == 0
 
 
 @ALLOWED
@@ -328,6 +361,28 @@ def test_registration_loses_a_path(registered, server):
         disk.when_registered = breaks
         assert ours.register(0, KEY) == 0
         wait_for("both paths", lambda: disk.keys == dict.fromkeys(nexuses, KEY), LOST_S)
+
+
+def test_taken_back_where_the_path_is_lost(registered, server):
+    """One path refuses the key, and the other one is lost: its next login ends the registration."""
+    volume, disk, nexuses = registered()
+
+    def breaks(nexus):
+        if nexus == nexuses[0]:
+            return breaks
+        for conn in server.connections():
+            if conn.session.isid == nexuses[0][1]:
+                conn.reset()
+        refused.append(nexus)
+        raise Conflict
+
+    refused = []
+    with Reservations(volume.enable()) as ours:
+        disk.when_registered = breaks
+        assert ours.register(0, KEY, IGNORE_KEY) == CONFLICT
+        assert refused == [nexuses[1]]
+        wait_for("the end of the registration", lambda: not disk.keys, LOST_S)
+        wait_path(volume, 0, True)
 
 
 def test_key_that_is_not_taken_again(registered, links, kernel_log):

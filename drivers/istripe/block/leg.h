@@ -93,7 +93,9 @@ struct istripe_pr_key {
 	u64 key;			/* 0: none */
 	u32 changes;			/* odd: registrations are being changed through the disk */
 	struct mutex lock;		/* one nexus at a time is registered by its worker */
-	const struct istripe_nexus *holder;	/* the last to reserve; of reservation.c */
+	const struct istripe_nexus *holder;	/* the last to reserve; of reservation.c, also: */
+	const struct istripe_nexus *former_holder;	/* before the call that is under way */
+	u64 former_key;					/* the same */
 };
 
 struct istripe_leg {

@@ -151,35 +151,6 @@ static int nexus_reserve(struct istripe_nexus *nexus, const struct reservation *
 	return ret;
 }
 
-/* Best effort: the caller gets the error of the command that failed before. */
-static void nexus_take_back(struct istripe_nexus *nexus, const struct reservation *what)
-{
-	struct reservation undo = {
-		.action = what->undo_action,
-		.type = what->type,
-		.key = what->undo_key,
-		.action_key = what->undo_action_key,
-		.keep = what->keep,
-	};
-
-	if (what->undo)
-		nexus_reserve(nexus, &undo);
-}
-
-static void leg_take_back(struct istripe_leg *leg, const struct reservation *what, u32 done)
-{
-	int section = srcu_read_lock(&leg->srcu);
-	struct istripe_nexus *nexus;
-	u32 at;
-
-	if (what->undo && what->registers && done)
-		istripe_pr_key_set(leg, what->undo_action_key);
-	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (READ_ONCE(nexus->wanted) && done && done--)
-			nexus_take_back(nexus, what);
-	srcu_read_unlock(&leg->srcu, section);
-}
-
 /* Is the command for this nexus? -EBUSY: it retires, but may stay, with or without its keys. */
 static int nexus_is_meant(struct istripe_nexus *nexus, const struct reservation *what)
 {
@@ -207,6 +178,44 @@ static void nexus_pass_over(struct istripe_nexus *nexus, const struct reservatio
 	spin_lock_bh(&leg->lock);
 	nexus->key_left |= what->registers && !what->new_key;
 	spin_unlock_bh(&leg->lock);
+}
+
+/* Best effort: the caller gets the error of the command that failed before. */
+static void nexus_take_back(struct istripe_nexus *nexus, const struct reservation *undo)
+{
+	if (nexus_was_lost(nexus_reserve(nexus, undo)))
+		nexus_pass_over(nexus, undo);
+}
+
+/* A key, or a reservation, that the leg had before the call stays. */
+static void leg_take_back(struct istripe_leg *leg, const struct reservation *what, u32 done)
+{
+	bool anyway = what->action == ISTRIPE_RESERVE_REGISTER_ANYWAY;
+	u64 action_key = anyway ? leg->pr_key.former_key : what->undo_action_key;
+	const struct reservation undo = {
+		.action = what->undo_action,
+		.type = what->type,
+		.key = what->undo_key,
+		.action_key = action_key,
+		.keep = what->keep,
+		.registers = what->registers,
+		.new_key = action_key,
+	};
+	struct istripe_nexus *nexus;
+	int section;
+	u32 at;
+
+	if (!what->undo || !done ||
+	    (what->action == ISTRIPE_RESERVE_RESERVE && leg->pr_key.former_holder))
+		return;
+	leg->pr_key.holder = leg->pr_key.former_holder;
+	if (what->registers)
+		istripe_pr_key_set(leg, leg->pr_key.former_key);
+	section = srcu_read_lock(&leg->srcu);
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (READ_ONCE(nexus->wanted) && done && done--)
+			nexus_take_back(nexus, &undo);
+	srcu_read_unlock(&leg->srcu, section);
 }
 
 /* A reservation with one holder can only be released over that nexus. */
@@ -274,6 +283,8 @@ static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, 
 	int ret;
 
 	*done = 0;
+	leg->pr_key.former_key = READ_ONCE(leg->pr_key.key);
+	leg->pr_key.former_holder = leg->pr_key.holder;
 	if (what->each_nexus)
 		ret = leg_reserve_each(leg, what, done);
 	else
@@ -283,8 +294,12 @@ static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, 
 		return ret;
 	if (what->registers && (!what->preempts || what->action_key == leg->pr_key.key))
 		istripe_pr_key_set(leg, what->new_key);
-	/* Over which nexus a reservation is held after other commands is not known. */
-	if (what->action != ISTRIPE_RESERVE_RESERVE && !what->new_key)
+	/*
+	 * Over which nexus a reservation is held after other commands is not known. Without a key
+	 * there was none: another host has preempted it.
+	 */
+	if (what->action != ISTRIPE_RESERVE_RESERVE &&
+	    (!what->new_key || !leg->pr_key.former_key))
 		leg->pr_key.holder = NULL;
 	return 0;
 }
@@ -428,7 +443,7 @@ static int reservation_register(struct block_device *bdev, u64 old_key, u64 new_
 		.undo = new_key,
 		.undo_action = ISTRIPE_RESERVE_REGISTER,
 		.undo_key = new_key,
-		/* The old key is unknown when it was to be ignored. */
+		/* When it was to be ignored: the key that the leg had. */
 		.undo_action_key = anyway ? 0 : old_key,
 	};
 

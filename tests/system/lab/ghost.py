@@ -35,8 +35,8 @@ def state(volume):
     return read(volume.sysfs() / "state")
 
 
-def path_state(volume, path=0):
-    return read(volume.path_sysfs(0, path) / "state")
+def path_state(volume, path=0, leg=0):
+    return read(volume.path_sysfs(leg, path) / "state")
 
 
 def volume_over(make_volume, links, ports, target, **options):
@@ -61,10 +61,10 @@ def set_isids(volume, paths=2):
         write(volume.leg / "paths" / str(index) / "isid", ISIDS[index])
 
 
-def path_is(volume, index, live):
+def path_is(volume, index, live, leg=0):
     """Whether the path is live; or, if that is asked, whether it is lost and gets no command any more.
     """
-    now = path_state(volume, index)
+    now = path_state(volume, index, leg)
     return now == "live" if live else now not in ("live", "draining")
 
 
