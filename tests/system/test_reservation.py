@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Persistent reservations: they reach every leg, and another initiator feels them."""
 
+import asyncio
 import errno
 import re
 from contextlib import contextmanager
@@ -20,8 +21,8 @@ from lab.reservation import (
 )
 from lab.shell import run, status, wait_for
 from scripted.registrations import Conflict, RegisteredDisk
-from scripted.scenario import HONEST
-from scripted.scsi import Refuse
+from scripted.scenario import HONEST, Scenario
+from scripted.scsi import PERSISTENT_RESERVE_IN, Refuse
 
 KIB, MIB = 1 << 10, 1 << 20
 ALLOWED = pytest.mark.allow_log(r"reservation conflict|I/O error|critical nexus error",
@@ -252,10 +253,10 @@ def test_preempted_host_stays_out(make_lio, make_volume, links, stock, keep_on_d
 
 @pytest.fixture
 def registered(make_scripted):
-    """registered(paths): a volume, its disk in the target, and the nexuses of its paths."""
+    """registered(paths, ...): a volume, its disk in the target, and the nexuses of its paths."""
 
-    def make(paths=2):
-        volume, target = make_scripted(HONEST, paths=paths)
+    def make(paths=2, scenario=HONEST):
+        volume, target = make_scripted(scenario, paths=paths)
         set_isids(volume, paths)
         target.disk = RegisteredDisk()
         name = volume.settings["initiator_name"]
@@ -383,6 +384,25 @@ def test_taken_back_where_the_path_is_lost(registered, server):
         assert refused == [nexuses[1]]
         wait_for("the end of the registration", lambda: not disk.keys, LOST_S)
         wait_path(volume, 0, True)
+
+
+def test_unregistered_while_a_path_logs_in(registered, links):
+    """The login has just found the key, and the path is passed over: it logs in once more."""
+
+    async def on_command(_run, _conn, task):
+        if task.opcode == PERSISTENT_RESERVE_IN and not ended:
+            ended.append(True)
+            ended[0] = await asyncio.to_thread(ours.register, KEY, 0)
+        return False
+
+    ended = []
+    volume, disk, nexuses = registered(scenario=Scenario("asked", hooks={"on_command": on_command}))
+    with Reservations(volume.enable()) as ours:
+        assert ours.register(0, KEY) == 0
+        with lost(volume, links[1], 1):
+            assert disk.keys == dict.fromkeys(nexuses, KEY)
+        assert ended == [0]
+        assert disk.keys == {}
 
 
 def test_key_that_is_not_taken_again(registered, links, kernel_log):

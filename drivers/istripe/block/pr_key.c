@@ -211,7 +211,9 @@ int istripe_pr_key_join(struct istripe_nexus *nexus, struct istripe_reason *why)
 	ret = joining_end(&joining, nexus->key_changes, ret, why);
 	if (ret >= 0) {
 		spin_lock_bh(&leg->lock);
-		nexus->key_left = false;
+		/* Else it may have been set meanwhile. */
+		if (leg->pr_key.changes == nexus->key_changes)
+			nexus->key_left = false;
 		spin_unlock_bh(&leg->lock);
 	}
 	return ret;
