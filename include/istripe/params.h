@@ -52,10 +52,11 @@ struct istripe_chap_identity {
 	u32 secret_bytes;
 };
 
-/* The writes that a session has left when its volume went down; none, unless @unfenced. */
+/* The writes that a session has left when its volume went down, or its path. */
 struct istripe_unfenced {
 	bool unfenced;			/* writes failed that the target may still carry out */
-	u16 tpgt;			/* where its session was */
+	bool undrained;			/* or were sent again without a fence: up all the same */
+	u16 tpgt;			/* of @unfenced: where its session was */
 	u32 fingerprint;		/* whose session it was, see control/params.h */
 };
 
@@ -82,7 +83,7 @@ struct istripe_path_params {
 	struct istripe_timers timers;
 	struct istripe_socket_params socket;	/* see transport/socket.h */
 	u32 weight;				/* 1..ISTRIPE_WEIGHT_MAX, live */
-	/* No setting; of each nexus, filled in at enable. */
+	/* No setting; of each nexus, filled in at enable of the volume or the path. */
 	struct istripe_unfenced saved[ISTRIPE_CONNECTIONS_MAX];
 };
 

@@ -4,9 +4,11 @@
 The target keeps a write of each path. test_ghost_write.py has what one reset does.
 """
 
+import pytest
+
 from lab.disk import Direct, noise, same
 from lab.ghost import AT, ISIDS, KIB, Write, path_is, set_isids, state, volume_over
-from lab.shell import read, wait_for
+from lab.shell import read, wait_for, write
 from scripted.checks import LUN_RESET
 from scripted.ghost import COMPLETE, NO_TASK, REJECTED, Gate, Resets
 from scripted.scenario import Scenario
@@ -170,4 +172,41 @@ def test_answered_when_asked_after_a_reset(server, make_volume, links):
         paths.end(disk)
         assert paths.resets.writes.count((MIB, ISIDS[1])) == 1
     paths.volume.disable()
+    assert server.violations() == []
+
+
+@pytest.mark.parametrize("goes", ["volume", "path"])
+def test_after_a_write_was_sent_without_it(server, make_volume, links, goes):
+    """On the administrator's word. The path's next login resets the LUN, in whatever life it is."""
+    resets = []
+
+    async def on_tmf(_run, conn, pdu):
+        if pdu.flags & 0x7F == LUN_RESET:
+            resets.append(conn.session.isid.hex())
+        return False
+
+    paths = Paths(server, make_volume, links, on_tmf=on_tmf)
+    volume = paths.volume
+    switch = (volume.config if goes == "volume" else volume.path) / "enable"
+    with Direct(volume.enable()) as disk:
+        first = paths.kept_write(disk, 0, AT)
+        paths.lose(0)
+        assert first.is_alive()
+        write(volume.path_sysfs(0, 0) / "fence_confirm", 1)
+        first.finish()
+        if goes == "path":
+            write(switch, 0)
+    if goes == "volume":
+        volume.disable()
+    paths.gate.open(ISIDS[0])
+    assert resets == []
+    write(switch, 1)
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+    assert resets == [ISIDS[0]]
+    # That was all: nothing is known of this life's sessions.
+    write(volume.config / "enable", "force")
+    write(volume.config / "enable", 1)
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+    assert resets == [ISIDS[0]]
+    volume.disable()
     assert server.violations() == []

@@ -27,6 +27,7 @@ static enum istripe_multi path_multi(const struct istripe_path_params *params)
 static void path_restore_unfenced(struct istripe_nexus *nexus, const struct istripe_unfenced *saved)
 {
 	nexus->unfenced = saved->unfenced;
+	nexus->undrained = saved->undrained;
 	nexus->tpgt_known = saved->unfenced;
 	nexus->tpgt = saved->tpgt;
 }

@@ -101,5 +101,6 @@ void istripe_recovery_save(struct istripe_nexus *nexus, struct istripe_unfenced 
 			  (nexus->super_unfenced && istripe_super_growth_begun(leg->volume));
 	if (saved->unfenced)
 		saved->tpgt = nexus->tpgt;
+	saved->undrained = nexus->undrained;
 	spin_unlock_bh(&leg->lock);
 }

@@ -28,7 +28,7 @@ void istripe_recovery_init(struct istripe_leg *leg);
  * istripe_recovery_save() - save whether writes of a nexus may still be carried out
  * @nexus: stopped
  * @saved: filled; empty when its fence is complete. The control layer keeps it while the
- *	volume is down.
+ *	volume, or the path, is down.
  *
  * Context: process.
  */

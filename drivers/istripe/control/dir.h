@@ -36,6 +36,7 @@
 #include <istripe/reason.h>
 #include "control/settings.h"
 
+struct istripe_path;
 struct istripe_volume;
 
 #define ISTRIPE_DIR_LABEL_BYTES		(ISTRIPE_NAME_BYTES + 16)	/* "volume/leg/path" */
@@ -64,7 +65,7 @@ struct istripe_leg_dir {
 	bool pinned;
 	struct istripe_leg_params params;	/* without paths */
 	struct istripe_path_dir *paths[ISTRIPE_PATHS_MAX];
-	/* While the volume is down: of paths by number, also when their directories are gone. */
+	/* While they, or the volume, are down: of paths by number, also without directories. */
 	struct istripe_unfenced saved[ISTRIPE_PATHS_MAX][ISTRIPE_CONNECTIONS_MAX];
 };
 
@@ -135,6 +136,9 @@ static inline bool istripe_volume_dir_is_up(const struct istripe_volume_dir *vol
 struct istripe_volume_params *istripe_volume_dir_copy(const struct istripe_volume_dir *volume,
 						      const struct istripe_path_dir *coming,
 						      struct istripe_reason *why);
+
+/* For the next time: what the target may still do to it, session by session. Under volume->lock. */
+void istripe_path_dir_remember(struct istripe_path_dir *dir, const struct istripe_path *running);
 
 /* Keeps and logs why @what has failed, under volume->lock; empty @why: @error must do. */
 void istripe_volume_dir_note(struct istripe_volume_dir *volume, const char *what, int error,

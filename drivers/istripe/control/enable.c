@@ -195,13 +195,13 @@ static int volume_prepare(struct istripe_volume_dir *volume, struct istripe_volu
 	return 0;
 }
 
-/* For the next enable: what the target may still do to it, session by session. */
-static void path_remember(struct istripe_path_dir *dir, const struct istripe_path *running)
+void istripe_path_dir_remember(struct istripe_path_dir *dir, const struct istripe_path *running)
 {
 	const char *initiator_name = dir->leg->volume->params.initiator_name;
 	struct istripe_unfenced *saved = dir->leg->saved[dir->index];
 	u32 i;
 
+	lockdep_assert_held(&dir->leg->volume->lock);
 	for (i = 0; i < running->nexus_count; i++) {
 		istripe_recovery_save(running->nexuses[i], &saved[i]);
 		saved[i].fingerprint =
@@ -215,7 +215,7 @@ static void leg_remember(struct istripe_leg_dir *leg, const struct istripe_leg *
 
 	for (i = 0; i < running->path_end; i++)
 		if (running->paths[i])
-			path_remember(leg->paths[i], running->paths[i]);
+			istripe_path_dir_remember(leg->paths[i], running->paths[i]);
 }
 
 static void volume_remember(struct istripe_volume_dir *volume, const struct istripe_volume *running)

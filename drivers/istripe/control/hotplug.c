@@ -10,6 +10,7 @@
 #include <linux/lockdep.h>
 #include <linux/printk.h>
 #include <linux/sched/mm.h>
+#include <linux/string.h>
 
 #include <istripe/reason.h>
 #include "block/hotplug.h"
@@ -85,6 +86,7 @@ static int path_prepare(struct istripe_path_dir *dir, struct istripe_reason *why
 	ret = istripe_dir_pin(&dir->group, &dir->pinned);
 	if (ret)
 		istripe_reason_set(why, "its directory is being removed");
+	memcpy(dir->params.saved, dir->leg->saved[dir->index], sizeof(dir->params.saved));
 	return ret;
 }
 
@@ -137,6 +139,8 @@ int istripe_path_dir_enable(struct istripe_path_dir *dir)
 	change_end(dir, "added", ret, why.text);
 	if (ret)
 		istripe_dir_unpin(&dir->group, &dir->pinned);
+	else	/* From now on the path knows. */
+		memset(dir->leg->saved[dir->index], 0, sizeof(dir->params.saved));
 unlock:
 	mutex_unlock(&volume->lock);
 	return ret;
@@ -144,13 +148,17 @@ unlock:
 
 /* Going */
 
-static int path_remove(struct istripe_path *path, struct istripe_reason *why)
+static int path_remove(struct istripe_path_dir *dir, struct istripe_reason *why)
 {
+	struct istripe_path *path = running_path(dir);
 	int ret = istripe_path_retire(path, 0, why);
 
 	if (ret)
 		return ret;
 	istripe_sysfs_remove_path(path);
+	mutex_lock(&dir->leg->volume->lock);
+	istripe_path_dir_remember(dir, path);
+	mutex_unlock(&dir->leg->volume->lock);
 	istripe_path_drop(path, 0);
 	return 0;
 }
@@ -167,7 +175,7 @@ int istripe_path_dir_disable(struct istripe_path_dir *dir)
 	if (!dir->pinned || ret)
 		goto unlock;
 	mutex_unlock(&volume->lock);
-	ret = path_remove(running_path(dir), &why);
+	ret = path_remove(dir, &why);
 	change_end(dir, "removed", ret, why.text);
 	if (!ret)
 		istripe_dir_unpin(&dir->group, &dir->pinned);
