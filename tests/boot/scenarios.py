@@ -306,6 +306,32 @@ def network_gone(lab):
     return figures
 
 
+#: As ifupdown does it: the addresses go when the network is stopped.
+ADDRESSES_GO = """[Unit]
+Before=network.target
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/bin/true
+ExecStop=/bin/sh -c 'for nic in san0 san1; do ip link set $nic down; done'
+"""
+
+
+def by_hand(lab):
+    """A file system that was mounted by hand, without _netdev: its data get there before the network
+    goes, as open-iscsi.service sees to it.
+    """
+    machine = ready(lab)
+    machine.run(f"cat >/run/systemd/system/addresses-go.service <<'END'\n{ADDRESSES_GO}END\n"
+                "systemctl daemon-reload && systemctl start addresses-go && "
+                "umount /srv/log && mkdir -p /mnt/hand && mount /dev/istripe/log /mnt/hand && "
+                "echo 1000000 >/proc/sys/vm/dirty_writeback_centisecs && "
+                "dd if=/dev/urandom of=/root/hand bs=1M count=16 conv=fsync && cp /root/hand /mnt/hand/")
+    figures = {"stop": stop(machine), **boot_whole(lab)}
+    lab.machine.run("cmp /root/hand /srv/log/hand && rm /srv/log/hand /root/hand && rmdir /mnt/hand")
+    return figures
+
+
 def reboots(lab):
     """Reboots under load."""
     machine = ready(lab)
@@ -475,5 +501,5 @@ def required(lab):
 
 OF_VOLUMES = {function.__name__: function for function in (
     fresh, one_dead, target_dead, reasons, required, cable, all_dead, all_silent, network_gone,
-    reboots)}
+    by_hand, reboots)}
 SHORT = ("fresh", "one_dead")
