@@ -421,7 +421,7 @@ def test_nothing_is_written_after_an_unfenced_write(two_paths, links, heal):
 
 @FAILS
 @pytest.mark.parametrize("key", [0, KEY], ids=["no-key", "a-key"])
-def test_one_path_serves_after_an_outage(two_paths, links, heal, key):
+def test_one_path_serves_after_an_outage(two_paths, links, heal, keep_on_disk, key):
     """All but the blocks of the write that has failed. The sibling cannot end the lost session: its own
     new session is not proven to be where the old one was. A key of reservations changes nothing.
     """
