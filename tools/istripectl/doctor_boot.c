@@ -386,9 +386,8 @@ static char *multipath_excepts(const char *device)
 /* Exceptions are asked first: a blacklist is in vain as long as they have the disk. */
 static void multipath_warn(struct doctor *doctor, const char *map, const char *file)
 {
-	static const char blacklist[] = "mkdir -p " MULTIPATH_DIR
-		" && printf 'blacklist {\\n\\tdevnode \"^istripe\"\\n}\\n' > "
-		MULTIPATH_DIR "/istripe.conf";
+	static const char blacklist[] =
+		"mkdir -p /etc/multipath/conf.d && printf 'blacklist {\\n\\tdevnode \"^istripe\"\\n}\\n' > /etc/multipath/conf.d/istripe.conf";
 
 	doctor_warn(doctor, &(struct doctor_warning){
 		.measured = map ? alloc_printf("it has made %s of the disk", map) :

@@ -25,10 +25,23 @@ static long long default_ms(const char *name)
 
 /* States */
 
+/* The last answer to I/O that waits although paths are live, or "". */
+static const char *unserved_of(const struct doctor_volume *volume)
+{
+	const struct live *legs = live_child(&volume->live, "legs");
+	const char *error = "";
+	size_t i;
+
+	for (i = 0; legs && !*error && i < legs->child_count; i++)
+		error = settings_value(&legs->children[i].values, "last_error");
+	return error;
+}
+
 void doctor_volume_state(struct doctor *doctor, const struct doctor_volume *volume)
 {
 	const char *state = settings_value(&volume->live.values, "state");
 	const char *error = volume->volume.last_error ? volume->volume.last_error : "";
+	const char *unserved = unserved_of(volume);
 
 	if (!volume->up && !*error)
 		doctor_skip(doctor, "the volume is down");
@@ -47,7 +60,9 @@ void doctor_volume_state(struct doctor *doctor, const struct doctor_volume *volu
 			.measured = alloc_text(state), .wanted = alloc_text("live"),
 			.next = alloc_printf("istripectl status %s", volume->name),
 		},
-		"%s", strcmp(state, "degraded") ? "no path of a leg takes I/O" : "a path is lost");
+		"%s%s", !strcmp(state, "degraded") ? "a path is lost" :
+			*unserved ? "no path serves a command: " : "no path of a leg takes I/O",
+			unserved);
 }
 
 void doctor_path_state(struct doctor *doctor, const struct doctor_path *path)

@@ -107,7 +107,8 @@ static void live_add(struct states *states, const char *volume, const char *devi
 		const struct live *leg = &legs->children[i];
 
 		of_leg = state_add(states, volume, atoi(leg->name), STATES_NONE,
-				   settings_value(&leg->values, "state"), "",
+				   settings_value(&leg->values, "state"),
+				   settings_value(&leg->values, "last_error"),
 				   place_path("/sys/block/%s/istripe/legs/%s/state", device,
 					      leg->name));
 		states->items[of_leg].overlays = count_of(leg, "overlay_bytes");

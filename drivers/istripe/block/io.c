@@ -87,6 +87,16 @@ static bool io_too_old(const struct istripe_io *io)
 	return recovery_ms >= 0 && time_after(jiffies, io->started + msecs_to_jiffies(recovery_ms));
 }
 
+/* May a task that no path serves be tried again? */
+static bool io_task_may_wait(const struct istripe_leg_task *leg_task)
+{
+	s32 recovery_ms = READ_ONCE(leg_task->leg->volume->recovery_timeout_ms);
+	unsigned long since = leg_task->unserved ? leg_task->unserved_at : jiffies;
+
+	return !READ_ONCE(leg_task->leg->stopping) &&
+	       (recovery_ms < 0 || time_before(jiffies, since + msecs_to_jiffies(recovery_ms)));
+}
+
 /*
  * May the task be sent over another nexus, although the target may still be carrying it out? A
  * read, a flush, or a task that was never sent; no task that changes data (P25).
@@ -193,7 +203,7 @@ static void io_task_given_up(struct istripe_leg_task *leg_task, const char *why,
 		if (chosen)
 			istripe_task_session_fault(&leg_task->task, why);
 		io_task_again(leg_task);
-	} else if (!READ_ONCE(leg->stopping) && !io_too_old(leg_task->io)) {
+	} else if (io_task_may_wait(leg_task)) {
 		io_task_forget(leg_task);
 		io_describe(leg_task, why, &words);
 		istripe_unserved_begin(leg_task, &words);

@@ -118,13 +118,6 @@ static int trial_failed(struct istripe_nexus *nexus, int error, struct istripe_r
 	return -ETIMEDOUT;
 }
 
-/* A transition is told by sense data, and ends. */
-static bool trial_is_busy(const struct istripe_task *task)
-{
-	return task->status != SAM_STAT_CHECK_CONDITION &&
-	       istripe_sense_verdict(task->status, &task->sense) == ISTRIPE_SCSI_RETRY_DELAY;
-}
-
 static int trial_verdict(struct istripe_nexus *nexus, struct istripe_reason *fault)
 {
 	const struct istripe_task *task = &nexus->owned->internal.task;
@@ -137,7 +130,7 @@ static int trial_verdict(struct istripe_nexus *nexus, struct istripe_reason *fau
 		istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
 	}
 	if (verdict != ISTRIPE_SCSI_TRANSPORT && verdict != ISTRIPE_SCSI_PATH_ERROR &&
-	    verdict != ISTRIPE_SCSI_RETRY_BACKOFF && !trial_is_busy(task))
+	    verdict != ISTRIPE_SCSI_RETRY_BACKOFF && task->status != SAM_STAT_BUSY)
 		return 0;
 	istripe_reason_set(fault, "%s", istripe_scsi_verdict_name(verdict));
 	return -ENOLINK;
@@ -167,7 +160,9 @@ static int trial_read(struct istripe_nexus *nexus, struct istripe_reason *why)
 	u32 tries = BUSY_TRIES;
 	int ret;
 
-	while (!(ret = trial_ask(nexus)) && trial_is_busy(&nexus->owned->internal.task) && --tries)
+	/* TASK SET FULL may be because of other hosts, and over each path. */
+	while (!(ret = trial_ask(nexus)) &&
+	       nexus->owned->internal.task.status == SAM_STAT_BUSY && --tries)
 		msleep(SLICE_MS);
 	if (!ret)
 		ret = trial_verdict(nexus, &fault);

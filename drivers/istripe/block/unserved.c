@@ -18,6 +18,7 @@ void istripe_unserved_begin(struct istripe_leg_task *leg_task, const struct istr
 	unserved->why = *why;
 	if (!leg_task->unserved) {
 		leg_task->unserved = true;
+		leg_task->unserved_at = jiffies;
 		first = !unserved->tasks++;
 		if (first)
 			unserved->since = jiffies;

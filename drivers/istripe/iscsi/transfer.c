@@ -147,7 +147,7 @@ static int transfer_check(struct istripe_transfer *t, const struct istripe_pdu *
 	u32 told_bytes;
 	int ret = 0;
 
-	if (t->self_describing && t->read) {
+	if (t->self_describing) {
 		*transferred_bytes = t->covered_bytes;
 		return 0;
 	}

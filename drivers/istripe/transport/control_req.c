@@ -108,8 +108,11 @@ static int control_req_barrier(struct istripe_conn *conn, unsigned long deadline
 {
 	int ret;
 
-	while ((ret = control_req_ping(conn, 0, deadline)) == -EAGAIN)
+	while ((ret = control_req_ping(conn, 0, deadline)) == -EAGAIN) {
+		if (time_after_eq(jiffies, deadline))
+			return -ETIMEDOUT;
 		msleep(CROWDED_MS);
+	}
 	return ret;
 }
 

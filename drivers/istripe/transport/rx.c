@@ -212,7 +212,8 @@ int istripe_conn_receive_status(struct istripe_conn *conn, struct istripe_task *
 	receive_note_status(conn, task);
 	receive_account_solicited(task);
 	/* A target need not say that it has less than INQUIRY and its like allow. */
-	task->transfer.self_describing = istripe_session_is_own(conn->session, task);
+	task->transfer.self_describing = istripe_session_is_own(conn->session, task) &&
+					 task->read && task->cdb[0] != READ_16;
 	ret = istripe_transfer_status(&task->transfer, &rx->pdu, &task->transferred_bytes);
 	if (ret)
 		return istripe_conn_reject(conn, ret, "status of task 0x%08x: %s", rx->pdu.itt,

@@ -306,6 +306,8 @@ OVERDUES = [
     # Another host has aborted it, and nobody answers it: it is sent again at once.
     tmf("no such task, and no answer", WORKS, [1, 255, 255]),
     tmf("no such task, and too many immediate", WORKS, [1, 255, 255], {"on_nop": crowded}),
+    tmf("no such task, and always too many immediate", SURVIVES, [1, "do"],
+        {"on_nop": always_crowded}),
     Scenario("overdue: twelve at a time", WORKS, {**instead(), "on_tmf": no_reset}, times=12,
              volume=OVERDUE, io="crowd"),
     tmf("abort not supported, LUN reset", WORKS, [5, "do"]),
