@@ -386,8 +386,10 @@ static char *multipath_excepts(const char *device)
 /* Exceptions are asked first: a blacklist is in vain as long as they have the disk. */
 static void multipath_warn(struct doctor *doctor, const char *map, const char *file)
 {
-	static const char blacklist[] =
-		"mkdir -p /etc/multipath/conf.d && printf 'blacklist {\\n\\tdevnode \"^istripe\"\\n}\\n' > /etc/multipath/conf.d/istripe.conf";
+	char *blacklist = alloc_printf("mkdir -p %s && printf '%s' > %s/istripe.conf",
+				       MULTIPATH_DIR,
+				       "blacklist {\\n\\tdevnode \"^istripe\"\\n}\\n",
+				       MULTIPATH_DIR);
 
 	doctor_warn(doctor, &(struct doctor_warning){
 		.measured = map ? alloc_printf("it has made %s of the disk", map) :
@@ -399,6 +401,7 @@ static void multipath_warn(struct doctor *doctor, const char *map, const char *f
 				     map ? "multipath -f " : "", map ? map : "", map ? " && " : ""),
 	},
 	"it takes the disk, which cannot be mounted then; istripe has paths of its own");
+	free(blacklist);
 }
 
 void doctor_multipath(struct doctor *doctor, const struct doctor_volume *volume)
