@@ -226,6 +226,27 @@ static char *port_shared(const char *a, const char *b)
 	return shared;
 }
 
+/* Settings of a path that path add would not take from the leg's first one: ",NAME=VALUE...". */
+static char *own_settings(const struct doctor_path *path)
+{
+	const struct settings *own = &path->path->settings;
+	const struct settings *first = &path->leg->paths[0].settings;
+	char *list = alloc_text(""), *more;
+	size_t i;
+
+	for (i = 0; i < own->count; i++) {
+		const struct setting *item = &own->items[i];
+
+		if (!item->value || setting_is_of_one_path(item->name) ||
+		    !strcmp(item->value, settings_value(first, item->name)))
+			continue;
+		more = alloc_printf("%s,%s=%s", list, item->name, item->value);
+		free(list);
+		list = more;
+	}
+	return list;
+}
+
 char *doctor_anew_step(const struct doctor *doctor, const struct doctor_path *path,
 		       const char *list)
 {
@@ -233,14 +254,17 @@ char *doctor_anew_step(const struct doctor *doctor, const struct doctor_path *pa
 	const struct settings *first = &path->leg->paths[0].settings;
 	bool secret = *settings_value(first, "chap_user");
 	bool mutual = *settings_value(first, "chap_mutual_user");
+	char *own = own_settings(path), *step;
 
-	return alloc_printf("%s %s %u portal=%s,%s%s%s %s istripectl path remove %s %u %u",
+	step = alloc_printf("%s %s %u portal=%s,%s%s%s%s %s istripectl path remove %s %u %u",
 			    "istripectl path add", doctor->volume, path->leg->index,
-			    doctor_setting(path, "portal"), list,
+			    doctor_setting(path, "portal"), list, own,
 			    secret ? ",chap_secret=@FILE" : "",
 			    mutual ? ",chap_mutual_secret=@FILE" : "",
 			    secret || mutual ? "# then:" : "&&", doctor->volume, path->leg->index,
 			    path->path->index);
+	free(own);
+	return step;
 }
 
 /* Whether an interface shares no port with those that the paths of a leg use. */
