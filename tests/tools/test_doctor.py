@@ -200,6 +200,9 @@ FAULTS = [
     # Volume and paths
     ("state", file("sys/block/istripe0/istripe/state", "waiting"), "waiting", "live",
      "istripectl status db"),
+    ("state", both(file("sys/block/istripe0/istripe/state", "waiting"),
+                   file("sys/block/istripe0/istripe/legs/0/last_error", "sense 2/04/03")), "waiting",
+     "live", "istripectl status db"),
     ("path-state", both(path_file("state", "refused"), path_file("last_error", "wrong secret")),
      "refused", "live", "istripectl rescan db; istripectl status db"),
     ("single-path", one_path, 1, 2, "istripectl path add db 0 portal=IP,nic=NIC"),

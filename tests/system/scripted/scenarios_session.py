@@ -29,6 +29,8 @@ from scripted.steps import (
 #: Silence is noticed, but not that the target, or a thread of ours, stands still for a moment.
 KEEPALIVE = {"ping_interval_ms": 300, "ping_timeout_ms": 5000}
 OVERDUE = {"command_timeout_ms": 5000}
+#: Less than the command is given that waits for it.
+PONG_S = 20
 SOLICITED = {"immediate_data": "No", "initial_r2t": "Yes"}
 ITT = {"itt": lambda task: task.itt}
 
@@ -86,8 +88,12 @@ WINDOWS = [
 
 async def answered(run, conn, task):
     """Goes on when each ping of the target's has its answer (RFC 7143 11.18)."""
-    while conn.checks.pings:
+    clock = asyncio.get_running_loop().time
+    end = clock() + PONG_S
+    while conn.checks.pings and clock() < end:
         await asyncio.sleep(0.01)
+    if conn.checks.pings:
+        conn.checks.wrong("11.18", "a ping has no answer", task.pdu)
 
 
 NOPS = [
