@@ -298,8 +298,8 @@ FAULTS = [
     ("shared-nic", both(setting("nic", "", 0, 1), setting("target_name", "iqn.2026-01.com.example:b", 0, 1),
                         nic_routes("-", "eth1")),
      "paths 0 and 1 use eth1 (eth1 and eth1)", "a port for each path",
-     "istripectl path add db 0 portal=192.0.3.10:3260,nic=eth2,target_name=iqn.2026-01.com.example:b && "
-     "istripectl path remove db 0 1"),
+     ("istripectl path add db 0 portal=192.0.3.10:3260,nic=eth2,"
+      "target_name=iqn.2026-01.com.example:b && istripectl path remove db 0 1")),
     ("shared-switch", lambda host: host.switches(eth1="00:53:00:00:00:01",
                                                  eth2="00:53:00:00:00:01"),
      "eth1 eth2 lead to one switch, sw-1 00:53:00:00:00:01", "two switches",
