@@ -95,7 +95,6 @@ static int control_req_ping(struct istripe_conn *conn, u32 bytes, unsigned long 
 		.data_segment_bytes = bytes,
 	};
 	struct iscsi_hdr header;
-
 	int ret;
 
 	istripe_pdu_encode_nop_out((struct iscsi_nopout *)&header, &ping);
