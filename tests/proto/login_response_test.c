@@ -85,6 +85,11 @@ static void damage_owed(struct login_bench *b)
 	login_say(b, "X-key", "1");
 }
 
+static void damage_marker(struct login_bench *b)
+{
+	login_say(b, "IFMarker", "Yes");
+}
+
 static void damage_method(struct login_bench *b)
 {
 	login_say(b, "AuthMethod", "None");
@@ -132,6 +137,7 @@ static void login_damaged(struct kunit *test)
 		damage_opcode, damage_initiator, damage_version, damage_isid, damage_itt,
 		damage_no_tsih, damage_csg, damage_nsg, damage_nsg_2, damage_continue,
 		damage_stat_sn, damage_stat_sn_old, damage_exp_cmd_sn, damage_window, damage_owed,
+		damage_marker,
 		damage_method, damage_chap, damage_group, damage_twice, damage_range, damage_name,
 		damage_text, damage_alias_twice,
 	};

@@ -45,6 +45,8 @@ static void login_plain(struct kunit *test)
 	login_say(b, "MaxRecvDataSegmentLength", "65536");
 	login_say(b, "MaxBurstLength", "131072");
 	login_say(b, "HeaderDigest", "None");
+	/* Section 6.2.2: no answer is needed, and none is possible. */
+	login_say(b, "IFMarker", "No");
 	login_agree(b);
 	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_DONE);
 	KUNIT_EXPECT_EQ(test, b->login.stage, ISTRIPE_LOGIN_FULL_FEATURE);

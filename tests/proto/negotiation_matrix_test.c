@@ -210,6 +210,9 @@ static struct expected expect_first(const struct reference *ref, u32 offer, cons
 		return e;
 	}
 	e.value = result_of(ref, offer, said);
+	/* Section 6.2.2: no answer is needed. */
+	if ((ref->kind == '&' && !said) || (ref->kind == '|' && said))
+		return e;
 	scnprintf(text, sizeof(text), "%u", e.value);
 	e.reply = ref->kind == '<' || ref->kind == '>' ? text : e.value ? "Yes" : "No";
 	return e;

@@ -253,6 +253,13 @@ static int list_choose(struct istripe_negotiation *n, u32 key, const struct istr
 	return istripe_text_put(reply, p->key, ISTRIPE_TEXT_REJECT);
 }
 
+/* Section 6.2.2: an offer that decides alone needs no answer. */
+static bool offer_decides(const struct istripe_key_rule *rule, u32 offer)
+{
+	return (rule->type == ISTRIPE_KEY_TYPE_AND && !offer) ||
+	       (rule->type == ISTRIPE_KEY_TYPE_OR && offer);
+}
+
 static int offer_take(struct istripe_negotiation *n, u32 key, const struct istripe_text_pair *p,
 		      struct istripe_text_writer *reply)
 {
@@ -267,6 +274,9 @@ static int offer_take(struct istripe_negotiation *n, u32 key, const struct istri
 	err = value_parse(n, key, p, &value);
 	if (err)
 		return err;
+	/* It may stand in the target's last message, after which nothing can be answered. */
+	if (offer_decides(rule, value))
+		return settle(n, key, value);
 	value = value_combine(rule->type, value, n->offer.value[key]);
 	settle(n, key, value);
 	return put_value(reply, key, value);
@@ -338,13 +348,6 @@ int istripe_negotiation_receive(struct istripe_negotiation *n, const struct istr
 	if (n->offered & BIT(key))
 		return answer_take(n, key, p);
 	return offer_take(n, key, p, reply);
-}
-
-/* Section 6.2.2: an offer that decides alone needs no answer. */
-static bool offer_decides(const struct istripe_key_rule *rule, u32 offer)
-{
-	return (rule->type == ISTRIPE_KEY_TYPE_AND && !offer) ||
-	       (rule->type == ISTRIPE_KEY_TYPE_OR && offer);
 }
 
 /* Safe whether the target goes by the offer or by the default. */
