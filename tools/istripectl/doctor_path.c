@@ -205,25 +205,24 @@ void doctor_speeds(struct doctor *doctor, const struct doctor_volume *volume)
 	doctor_legs(doctor, volume, leg_speeds);
 }
 
-/* The port that two interfaces end at, for free(); NULL when they share none, or several. */
-static char *port_shared(const char *a, const char *b)
+/* How many ports two interfaces share; @port, if any is, the last of them, for free(). */
+static size_t ports_shared(const char *a, const char *b, char **port)
 {
 	struct file_names ports_a = { 0 }, ports_b = { 0 };
-	const char *port = NULL;
-	char *shared;
 	size_t i, count = 0;
 
+	*port = NULL;
 	doctor_lower_nics(a, &ports_a);
 	doctor_lower_nics(b, &ports_b);
 	for (i = 0; i < ports_a.count; i++)
 		if (file_names_have(&ports_b, ports_a.items[i])) {
-			port = ports_a.items[i];
+			free(*port);
+			*port = alloc_text(ports_a.items[i]);
 			count++;
 		}
-	shared = count == 1 ? alloc_text(port) : NULL;
 	file_names_free(&ports_a);
 	file_names_free(&ports_b);
-	return shared;
+	return count;
 }
 
 /* Settings of a path that path add would not take from the leg's first one: ",NAME=VALUE...". */
@@ -276,9 +275,10 @@ static bool nic_is_apart(const struct doctor_volume *volume, const struct leg *l
 
 	for (i = 0; apart && i < volume->path_count; i++) {
 		const struct doctor_path *path = &volume->paths[i];
-		char *port = path->leg == leg ? port_shared(path->nic, nic) : NULL;
+		char *port = NULL;
 
-		apart = !port && (path->leg != leg || strcmp(path->nic, nic));
+		if (path->leg == leg)
+			apart = strcmp(path->nic, nic) && !ports_shared(path->nic, nic, &port);
 		free(port);
 	}
 	return apart;
@@ -307,13 +307,15 @@ static char *other_nic_step(const struct doctor *doctor, const struct doctor_vol
 static void pair_check(struct doctor *doctor, const struct doctor_volume *volume,
 		       const struct doctor_path *a, const struct doctor_path *b)
 {
-	char *port = *a->nic && *b->nic ? port_shared(a->nic, b->nic) : NULL;
 	bool bound = *doctor_setting(a, "nic") && *doctor_setting(b, "nic");
+	/* A bond of several ports has one left when a port is lost. */
+	char *port;
+	bool alone = ports_shared(a->nic, b->nic, &port) == 1;
 
 	if (!*a->nic || !*b->nic)
 		doctor_skip(doctor, "path %u: its NIC is not known",
 			    *a->nic ? b->path->index : a->path->index);
-	else if (!port)
+	else if (!alone)
 		doctor_pass(doctor);
 	else
 		doctor_warn(doctor, &(struct doctor_warning){
