@@ -98,6 +98,7 @@ static int path_make_nexuses(struct istripe_path *path, u32 count, struct istrip
 			return -ENOMEM;
 		}
 		more[i]->wanted = path->params.multi != ISTRIPE_MULTI_MCS;
+		more[i]->undrained = path->params.saved[i].undrained;
 	}
 	return 0;
 }
@@ -414,8 +415,10 @@ void istripe_path_drop(struct istripe_path *path, u32 from)
 	mutex_unlock(&leg->paths_lock);
 	if (!from)
 		istripe_path_destroy(path);
-	for (i = from; from && i < end; i++)
+	for (i = from; from && i < end; i++) {
+		path->params.saved[i].undrained = gone[i]->undrained;
 		istripe_nexus_destroy(gone[i]);
+	}
 	/* The path may have found fewer blocks than the others. */
 	istripe_resize_check(leg->volume);
 }

@@ -202,8 +202,12 @@ void istripe_path_dir_remember(struct istripe_path_dir *dir, const struct istrip
 	u32 i;
 
 	lockdep_assert_held(&dir->leg->volume->lock);
-	for (i = 0; i < running->nexus_count; i++) {
-		istripe_recovery_save(running->nexuses[i], &saved[i]);
+	/* Those that connections= has taken away may be back in the next life. */
+	for (i = 0; i < ISTRIPE_CONNECTIONS_MAX; i++) {
+		if (i < running->nexus_count)
+			istripe_recovery_save(running->nexuses[i], &saved[i]);
+		else
+			saved[i].undrained = running->params.saved[i].undrained;
 		saved[i].fingerprint =
 			istripe_path_params_fingerprint(&dir->params, initiator_name);
 	}
