@@ -224,8 +224,10 @@ static void volume_scan_work(struct work_struct *work)
 {
 	struct istripe_volume *volume = container_of(work, struct istripe_volume, scan_work);
 
-	clear_bit(GD_SUPPRESS_PART_SCAN, &volume->disk->state);
 	set_bit(GD_NEED_PART_SCAN, &volume->disk->state);
+	/* An open that is not kept from the scan any more does it. */
+	smp_mb__before_atomic();
+	clear_bit(GD_SUPPRESS_PART_SCAN, &volume->disk->state);
 	istripe_compat_open_once(volume->disk);
 	complete_all(&volume->scanned);
 }
