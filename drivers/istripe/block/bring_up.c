@@ -138,6 +138,9 @@ int istripe_leg_wait(struct istripe_leg *leg, struct istripe_reason *why)
 		ret = leg_check(leg, why);
 	if (!ret)
 		ret = leg_wait_usable(leg, why);
+	mutex_lock(&leg->identify_lock);
+	leg->settled = true;
+	mutex_unlock(&leg->identify_lock);
 	mutex_unlock(&leg->paths_lock);
 	return ret;
 }

@@ -35,21 +35,10 @@ static int identify_designator(const struct istripe_nexus *nexus, struct istripe
 	return 0;
 }
 
-static int identify_compare(const struct istripe_nexus *nexus, struct istripe_reason *why)
+/* The volume relies on them: by its queue limits, and by the flushes that it sends. */
+static int identify_capabilities(const struct istripe_leg *leg, const struct istripe_lun *lun,
+				 struct istripe_reason *why)
 {
-	const struct istripe_leg *leg = nexus->leg;
-	const struct istripe_lun *lun = &nexus->found;
-	int ret = identify_designator(nexus, why);
-
-	if (ret || !leg->identified)
-		return ret;
-	if (leg->lun.capacity.block_bytes != lun->capacity.block_bytes) {
-		istripe_reason_set(why,
-				   "leg %u has blocks of %u bytes, the LUN now says %u: path not used",
-				   leg->index, leg->lun.capacity.block_bytes,
-				   lun->capacity.block_bytes);
-		return -EINVAL;
-	}
 	if (lun->caching.write_cache && !leg->lun.caching.write_cache) {
 		istripe_reason_set(why,
 				   "leg %u had no write cache, the LUN now has one, and nobody flushes it: path not used",
@@ -62,6 +51,35 @@ static int identify_compare(const struct istripe_nexus *nexus, struct istripe_re
 				   leg->index);
 		return -EINVAL;
 	}
+	return 0;
+}
+
+static int identify_compare(const struct istripe_nexus *nexus, struct istripe_reason *why)
+{
+	const struct istripe_lun *lun = &nexus->found;
+	struct istripe_leg *leg = nexus->leg;
+	int ret = identify_designator(nexus, why);
+
+	if (ret || !leg->identified)
+		return ret;
+	if (leg->lun.capacity.block_bytes != lun->capacity.block_bytes) {
+		istripe_reason_set(why,
+				   "leg %u has blocks of %u bytes, the LUN now says %u: path not used",
+				   leg->index, leg->lun.capacity.block_bytes,
+				   lun->capacity.block_bytes);
+		return -EINVAL;
+	}
+	/* Nothing depends on them yet: it must not matter which path was the first. */
+	if (!leg->settled)
+		istripe_limits_narrow(&leg->lun, lun);
+	ret = identify_capabilities(leg, lun, why);
+	if (ret && lun->untold) {
+		istripe_reason_set(why,
+				   "the LUN has not answered all questions about itself: it is asked again");
+		return -EAGAIN;
+	}
+	if (ret)
+		return ret;
 	if (lun->capacity.blocks < leg->lun.capacity.blocks) {
 		istripe_reason_set(why,
 				   "leg %u has %llu blocks, the LUN has shrunk to %llu: path not used",

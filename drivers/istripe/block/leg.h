@@ -104,8 +104,10 @@ struct istripe_leg {
 	const struct istripe_nexus_ops *nexus_ops;
 	struct istripe_lun lun;		/* as first found; the designator never changes */
 	bool designator_given;		/* by the user, when the leg was made */
-	struct mutex identify_lock;	/* @identified, @lun until the volume is up, its size */
+	/* @identified, @settled, @lun until the volume is up, its size */
+	struct mutex identify_lock;
 	bool identified;
+	bool settled;			/* @lun is what all paths have that came up at first */
 	enum istripe_protected protected;	/* written by the work of write_protect.c */
 	bool flush10;			/* SYNCHRONIZE CACHE(16) is not known to the LUN */
 	bool no_flush;			/* nor is (10), and it does not say that it has a cache */

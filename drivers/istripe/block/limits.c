@@ -89,13 +89,26 @@ static bool limit_at_least(u64 limit, u64 needed)
 
 static bool writes_at_least(const struct istripe_lun *lun, const struct istripe_lun *needed)
 {
-	return lun_discard_sectors(lun) >= lun_discard_sectors(needed) &&
-	       istripe_limits_unmap(lun) == istripe_limits_unmap(needed) &&
-	       lun_write_zeroes_sectors(lun) >= lun_write_zeroes_sectors(needed) &&
-	       atomic_at_least(lun, needed) &&
-	       (lun->caching.dpofua || !needed->caching.dpofua);
+	return atomic_at_least(lun, needed) && (lun->caching.dpofua || !needed->caching.dpofua);
 }
 
+void istripe_limits_narrow(struct istripe_lun *common, const struct istripe_lun *lun)
+{
+	common->capacity.blocks = min(common->capacity.blocks, lun->capacity.blocks);
+	common->limits.max_transfer = min_not_zero(common->limits.max_transfer,
+						   lun->limits.max_transfer);
+	common->caching.write_cache |= lun->caching.write_cache;
+	if (lun->caching.write_protected)
+		return;
+	common->caching.dpofua &= lun->caching.dpofua;
+	if (!atomic_at_least(lun, common))
+		common->limits.max_atomic = 0;
+}
+
+/*
+ * A LUN may take less UNMAP and WRITE SAME than it did, or none: then it refuses these, their
+ * requests end as not supported, and the block layer and file systems do without.
+ */
 bool istripe_limits_at_least(const struct istripe_lun *lun, const struct istripe_lun *needed)
 {
 	if (!limit_at_least(lun->limits.max_transfer, needed->limits.max_transfer))

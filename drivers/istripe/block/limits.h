@@ -15,10 +15,13 @@ bool istripe_limits_unmap(const struct istripe_lun *lun);
 bool istripe_limits_zeroes_by_unmap(const struct istripe_lun *lun);
 
 /*
- * Does @lun take all commands that it took when the queue limits were made (@needed)? Of a LUN that
- * is write protected only reads count.
+ * Does @lun take all reads and writes that it took when the queue limits were made (@needed)? Of a
+ * LUN that is write protected only reads count.
  */
 bool istripe_limits_at_least(const struct istripe_lun *lun, const struct istripe_lun *needed);
+
+/* @lun is @common over another path, before any limit is made: what holds over both. */
+void istripe_limits_narrow(struct istripe_lun *common, const struct istripe_lun *lun);
 
 /* For a volume whose legs are identified and whose geometry is set. */
 void istripe_limits_derive(const struct istripe_volume *volume,

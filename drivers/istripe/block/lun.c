@@ -25,6 +25,7 @@ struct probe {
 	enum istripe_lun_known known;
 	enum istripe_alua alua;
 	bool tpgs;		/* a refusal may tell the access state of the port */
+	bool untold;		/* an answer that is not known here may be given the next time */
 	struct istripe_vpd_port port;
 	const u8 *data;
 	u32 bytes;		/* of the last answer */
@@ -99,11 +100,20 @@ int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *numb
 		if (task->status == SAM_STAT_CHECK_CONDITION)
 			session->ops->told(session, known == ISTRIPE_LUN_KNOWN);
 		session->internal.changed |= verdict == ISTRIPE_SCSI_CHANGED;
+		if (istripe_sense_flush_is_lost(cdb[0], &task->sense))
+			return -EIO;
 		ret = lun_check(verdict, known, deadline, &attempt);
 		if (ret)
 			return ret;
 	}
 	return -EIO;
+}
+
+/* A question that it does not know: it will not know it the next time either. */
+static bool lun_knows_not(const struct istripe_task *task)
+{
+	return task->status == SAM_STAT_CHECK_CONDITION &&
+	       task->sense.sense_key == ILLEGAL_REQUEST;
 }
 
 static const char *probe_verdict(const struct probe *probe)
@@ -123,6 +133,7 @@ static int probe_ask(struct probe *probe, const u8 *cdb, u32 bytes)
 		istripe_reason_set(probe->why, "the LUN says again and again: %s",
 				   istripe_sense_change_name(&probe->session->internal.task.sense));
 	probe->bytes = probe->session->internal.task.transferred_bytes;
+	probe->untold |= ret == -EIO && !lun_knows_not(&probe->session->internal.task);
 	return ret;
 }
 
@@ -159,16 +170,24 @@ static int probe_nonsense(struct probe *probe, const char *name)
 	return -EPROTO;
 }
 
+/* When the list does not say: flat addressing is made for numbers that need it. */
+static void probe_guess_address(struct probe *probe, u16 number)
+{
+	int_to_scsilun(number < LUN_PLAIN_END ? number : LUN_FLAT | number, &probe->number);
+}
+
 static int probe_find_address(struct probe *probe, u16 number)
 {
-	int ret = istripe_vpd_lun_listed(probe->data, probe->bytes, &probe->number);
+	int ret;
 
+	int_to_scsilun(number, &probe->number);
+	ret = istripe_vpd_lun_listed(probe->data, probe->bytes, &probe->number);
 	if (ret == 1)
 		return ret;
 	int_to_scsilun(LUN_FLAT | number, &probe->number);
 	ret = istripe_vpd_lun_listed(probe->data, probe->bytes, &probe->number);
-	if (ret < 0)
-		int_to_scsilun(number, &probe->number);
+	if (ret == -ENODATA)
+		probe_guess_address(probe, number);
 	return ret;
 }
 
@@ -183,13 +202,14 @@ static int probe_listed(struct probe *probe, u16 number)
 	ret = probe_ask(probe, cdb, ISTRIPE_INTERNAL_BYTES);
 	if (ret && ret != -EIO)
 		return ret;
-	int_to_scsilun(number, &probe->number);
-	if (!ret)
+	if (ret)
+		probe_guess_address(probe, number);
+	else
 		ret = probe_find_address(probe, number);
 	if (ret == -EPROTO)
 		return probe_nonsense(probe, "REPORT LUNS");
-	/* Refused, or the list is too long: INQUIRY will tell, if the number has one form. */
-	if (ret == 1 || (ret < 0 && number < LUN_PLAIN_END))
+	/* Refused, or the list is too long: INQUIRY will tell. */
+	if (ret)
 		return 0;
 	istripe_reason_set(probe->why, "the target has no LUN %u for us", number);
 	return -ENXIO;
@@ -428,6 +448,7 @@ static int probe_all(struct probe *probe, u16 number, struct istripe_lun *lun)
 
 	probe->known = ISTRIPE_LUN_UNKNOWN;
 	probe->tpgs = false;
+	probe->untold = false;
 	probe->why->text[0] = '\0';
 	/* Until the LUN says otherwise: it spins and has a cache that must be flushed. */
 	*lun = (struct istripe_lun) { .rotational = true, .caching.write_cache = true };
@@ -464,5 +485,6 @@ int istripe_lun_probe(struct istripe_session *session, u16 number, enum istripe_
 		ret = probe_all(&probe, number, lun);
 	} while (ret == -ESTALE && ++attempt < ATTEMPTS_MAX);
 	lun->changed = session->internal.changed;
+	lun->untold = probe.untold;
 	return probe_end(&probe, ret);
 }

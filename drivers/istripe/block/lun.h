@@ -39,6 +39,7 @@ struct istripe_lun {
 	char serial[ISTRIPE_SERIAL_BYTES];	/* VPD 80h, printable, may be empty */
 	struct istripe_vpd_inquiry inquiry;	/* standard INQUIRY data */
 	bool changed;			/* it reported a change while it was asked */
+	bool untold;			/* a question failed that it may answer the next time */
 	/* Not usable: nothing else is known but @address, @designator and @inquiry. */
 	struct istripe_access access;
 	struct istripe_vpd_capacity capacity;	/* READ CAPACITY(16) */

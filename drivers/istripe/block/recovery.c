@@ -20,7 +20,8 @@ static int recovery_check(struct istripe_nexus *nexus, struct istripe_reason *wh
 {
 	int ret = istripe_identify(nexus, why);
 
-	nexus->mismatch = ret;
+	/* -EAGAIN: it has not said all. */
+	nexus->mismatch = ret == -EAGAIN ? 0 : ret;
 	ret = ret ?: istripe_metadata_check(nexus, why);
 	if (ret)
 		return ret;

@@ -47,7 +47,12 @@ static const struct sense_row {
 	{ NOT_READY,		0x08,	ANY,	ISTRIPE_SCSI_RETRY_BACKOFF },
 	{ NOT_READY,		ANY,	ANY,	ISTRIPE_SCSI_PATH_ERROR },
 
-	{ MEDIUM_ERROR,		ANY,	ANY,	ISTRIPE_SCSI_MEDIUM },
+	/* Unrecovered, no address mark, no record: the data are gone. sd, too, ends these only. */
+	{ MEDIUM_ERROR,		0x11,	ANY,	ISTRIPE_SCSI_MEDIUM },
+	{ MEDIUM_ERROR,		0x13,	ANY,	ISTRIPE_SCSI_MEDIUM },
+	{ MEDIUM_ERROR,		0x14,	ANY,	ISTRIPE_SCSI_MEDIUM },
+	/* A write that failed, among others: the same blocks may be written the next time. */
+	{ MEDIUM_ERROR,		ANY,	ANY,	ISTRIPE_SCSI_RETRY_BACKOFF },
 	{ BLANK_CHECK,		ANY,	ANY,	ISTRIPE_SCSI_MEDIUM },
 
 	{ ILLEGAL_REQUEST,	0x1a,	0x00,	ISTRIPE_SCSI_UNSUPPORTED },	/* list length */
@@ -57,6 +62,7 @@ static const struct sense_row {
 	{ ILLEGAL_REQUEST,	0x24,	0x00,	ISTRIPE_SCSI_UNSUPPORTED },	/* field in CDB */
 	{ ILLEGAL_REQUEST,	0x25,	0x00,	ISTRIPE_SCSI_TRANSPORT },	/* no such LUN */
 	{ ILLEGAL_REQUEST,	0x26,	ANY,	ISTRIPE_SCSI_UNSUPPORTED },	/* parameter list */
+	{ ILLEGAL_REQUEST,	0x27,	ANY,	ISTRIPE_SCSI_PROTECT },
 	/* Of another controller, among others. */
 	{ ILLEGAL_REQUEST,	ANY,	ANY,	ISTRIPE_SCSI_PATH_ERROR },
 
@@ -140,6 +146,12 @@ enum istripe_scsi_verdict istripe_sense_verdict(u8 status, const struct scsi_sen
 bool istripe_sense_write_protected(const struct scsi_sense_hdr *sense)
 {
 	return sense->sense_key == DATA_PROTECT && sense->asc == 0x27 && sense->ascq <= 0x02;
+}
+
+bool istripe_sense_flush_is_lost(u8 opcode, const struct scsi_sense_hdr *sense)
+{
+	return (opcode == SYNCHRONIZE_CACHE || opcode == SYNCHRONIZE_CACHE_16) &&
+	       sense->sense_key == MEDIUM_ERROR;
 }
 
 bool istripe_sense_preempted(const struct scsi_sense_hdr *sense)

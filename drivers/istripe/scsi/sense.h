@@ -55,6 +55,18 @@ enum istripe_scsi_verdict istripe_sense_verdict(u8 status, const struct scsi_sen
 bool istripe_sense_write_protected(const struct scsi_sense_hdr *sense);
 
 /**
+ * istripe_sense_flush_is_lost() - is a flush not to be sent again
+ * @opcode: of the command that got CHECK CONDITION
+ * @sense: of its answer
+ *
+ * A cache that could not be written to the medium may have been dropped: the next flush would be
+ * GOOD, and the data gone.
+ *
+ * Return: true for a medium error that answers SYNCHRONIZE CACHE; false.
+ */
+bool istripe_sense_flush_is_lost(u8 opcode, const struct scsi_sense_hdr *sense);
+
+/**
  * istripe_sense_preempted() - has another host ended the registration of this nexus
  * @sense: of a command that was not carried out
  *

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A LUN that answers otherwise than it did, or than it does over another path: it is used all the same
+where no data depend on it.
+
+The SCSI disk driver asks each path's LUN for itself, and dm-multipath takes what all of them have.
+"""
+
+import asyncio
+import errno
+
+import pytest
+
+from conftest import MIB
+from lab import network
+from lab.disk import Direct, works
+from lab.ghost import path_state, volume_over
+from lab.istripe import Named
+from lab.shell import read, run, wait_for
+from scripted.scenario import HONEST, Scenario
+from scripted.scsi import (
+    INQUIRY,
+    MODE_SENSE_6,
+    RESERVATION_CONFLICT,
+    UNMAP,
+    WRITE_16,
+    WRITE_SAME_16,
+    Result,
+)
+
+PATH = {"default_time2wait": 0, "login_timeout_ms": 10000, "login_retry_max_ms": 1000}
+PROVISIONING = 0xB2
+ONCE_MORE_S = 60
+
+
+def anew(volume, server):
+    """Its session is lost, and its path comes back."""
+    reconnects = volume.path_sysfs(0, 0) / "reconnects"
+    before = int(read(reconnects))
+    wait_for("a connection to break", lambda: network.kill_connections(port=server.port))
+    wait_for("the path", lambda: int(read(reconnects)) > before and
+             path_state(volume) == "live", ONCE_MORE_S)
+
+
+@pytest.fixture
+def one_path(server, link, make_volume):
+    """one_path(scenario, **disk): a volume over the scripted target, and its disk."""
+    def make(scenario=HONEST, **disk):
+        target = server.load(scenario, **disk)
+        volume = make_volume(Named(target.settings.name), metadata="none",
+                             path={**PATH, "portal": f"{link.address}:{server.port}"})
+        return volume, target.disk
+
+    return make
+
+
+def test_unmap_comes(one_path, server):
+    """The path is used; the disk goes on to offer what it has offered."""
+    volume, lun = one_path(without=(PROVISIONING,))
+    with Direct(volume.enable()) as disk:
+        assert volume.queue("discard_max_bytes") == "0"
+        lun.without = ()
+        anew(volume, server)
+        works(disk, 1)
+    assert server.violations() == []
+
+
+@pytest.mark.allow_log("not supported by the target", "what the LUN does not know any more")
+@pytest.mark.allow_log("error, dev istripe", "the discard")
+def test_unmap_goes(one_path, server):
+    """A discard is a hint, and zeroes can be written: the LUN says that it knows neither."""
+    scenario = Scenario("no UNMAP", times=1 << 20, hooks={"on_command": refuses_hints})
+    volume, lun = one_path(scenario)
+    device = volume.enable()
+    with Direct(device) as disk:
+        assert volume.queue("discard_max_bytes") != "0"
+        lun.without = (PROVISIONING,)
+        server.arm()
+        anew(volume, server)
+        works(disk, 1)
+        run("blkdiscard", "-l", MIB, device)
+        assert server.target.run.hits == 1
+        run("blkdiscard", "--zeroout", "-l", MIB, device)
+        assert not any(disk.read(0, MIB))
+    assert server.violations() == []
+
+
+async def refuses_hints(run, conn, task):
+    if task.opcode not in (UNMAP, WRITE_SAME_16) or not run.strike():
+        return False
+    await run.target.collect(conn, task)
+    await run.target.respond(conn, task, Result.check(5, 0x20, 0))
+    return True
+
+
+@pytest.mark.parametrize("bits", [2, 4], ids=["underflow", "overflow"])
+def test_parameters_that_are_not_counted(one_path, server, bits):
+    """Of UNMAP and WRITE SAME a target may say that no byte went to the medium, or more: sd knows."""
+    async def hook(run, conn, task):
+        if task.opcode not in (UNMAP, WRITE_SAME_16):
+            return False
+        await run.target.collect(conn, task)
+        result = run.target.disk.execute(task.cdb, task.buffer)
+        conn.session.tasks.pop(task.itt)
+        await run.target.scsi_response(conn, task, result, (bits, task.edtl))
+        return True
+
+    volume, lun = one_path(Scenario("counts none", hooks={"on_command": hook}))
+    device = volume.enable()
+    with Direct(device) as disk:
+        works(disk, 1)
+        assert any(lun.data[:MIB])
+        run("blkdiscard", "-l", MIB // 2, device)
+        run("blkdiscard", "--zeroout", "-o", MIB // 2, "-l", MIB // 2, device)
+        assert not any(lun.data[:MIB])
+    assert server.violations() == []
+
+
+@pytest.mark.parametrize("late", [0, 1])
+@pytest.mark.parametrize("less", [{"max_transfer": 64}, {"size_bytes": 8 * MIB},
+                                  {"write_cache": True}], ids=["transfer", "size", "cache"])
+def test_two_paths_differ(make_server, make_volume, links, late, less):
+    """The volume has what holds over both, whichever was the first to log in."""
+    async def slowly(_run, _conn, task):
+        await asyncio.sleep(0.5 * (task.opcode == INQUIRY))
+        return False
+
+    servers = [make_server(), make_server()]
+    more = {"max_transfer": 128, "size_bytes": 16 * MIB, "write_cache": False}
+    for index, server in enumerate(servers):
+        hooks = {"on_command": slowly} if index == late else {}
+        server.load(Scenario("differs", hooks=hooks), **{**more, **(less if index else {})})
+    if "size_bytes" not in less:
+        servers[1].target.disk.data = servers[0].target.disk.data
+    volume = volume_over(make_volume, links, [server.port for server in servers],
+                         servers[0].target, path=PATH, metadata="none", policy="round-robin")
+    with Direct(volume.enable()) as disk:
+        assert int(volume.queue("max_hw_sectors_kb")) == less.get("max_transfer", 128) // 2
+        assert volume.size_bytes() == less.get("size_bytes", 16 * MIB)
+        assert volume.queue("write_cache") == ("write back" if "write_cache" in less else
+                                               "write through")
+        assert [path_state(volume, path) for path in range(2)] == ["live", "live"]
+        if "size_bytes" not in less:
+            works(disk, 1)
+    assert [server.violations() for server in servers] == [[], []]
+
+
+@pytest.mark.parametrize("answer", [Result(RESERVATION_CONFLICT), Result.check(4, 0x44, 0)],
+                         ids=["conflict", "hardware"])
+def test_a_question_fails_once(one_path, server, answer):
+    """What the LUN did not say is not what it has: a cache that nobody would flush."""
+    async def hook(run, conn, task):
+        if task.opcode != MODE_SENSE_6 or not run.strike():
+            return False
+        await run.target.respond(conn, task, answer)
+        return True
+
+    volume, _ = one_path(Scenario("fails once", hooks={"on_command": hook}), write_cache=False)
+    with Direct(volume.enable()) as disk:
+        server.arm()
+        anew(volume, server)
+        assert server.target.run.hits == 1
+        works(disk, 1)
+    assert server.violations() == []
+
+
+@pytest.mark.parametrize("times", [2, 5])
+def test_a_write_error_that_passes(one_path, server, times):
+    """sd sends it again, and dm-multipath over another path."""
+    async def hook(run, conn, task):
+        if task.opcode != WRITE_16 or not run.strike():
+            return False
+        await run.target.collect(conn, task)
+        await run.target.respond(conn, task, Result.check(3, 0x0C, 2))
+        return True
+
+    volume, _ = one_path(Scenario("write error", times=times, hooks={"on_command": hook}))
+    with Direct(volume.enable()) as disk:
+        server.arm()
+        works(disk, 1, 2)
+        assert server.target.run.hits == times
+    assert server.violations() == []
+
+
+@pytest.mark.allow_log("error, dev istripe", "the read")
+@pytest.mark.allow_log("medium error", "what the target says")
+def test_data_that_are_lost(one_path, server):
+    """An unrecovered read error is one at once, as for sd."""
+    async def hook(run, conn, task):
+        if task.opcode == INQUIRY or not run.strike():
+            return False
+        await run.target.respond(conn, task, Result.check(3, 0x11, 0))
+        return True
+
+    volume, _ = one_path(Scenario("lost", hooks={"on_command": hook}))
+    with Direct(volume.enable()) as disk:
+        server.arm()
+        with pytest.raises(OSError) as failed:
+            disk.read(0, 4096)
+        assert failed.value.errno == errno.ENODATA
+        assert server.target.run.hits == 1
+
+
+def flat(number):
+    return number if number < 256 else 0x4000 | number
+
+
+@pytest.mark.parametrize("number", [200, 590])
+def test_a_list_of_600_luns(server, link, make_volume, number):
+    """It is longer than what is read of it: INQUIRY tells."""
+    target = server.load(HONEST, addresses=[flat(each) for each in range(600)])
+    path = {"portal": f"{link.address}:{server.port}", "lun": number}
+    volume = make_volume(Named(target.settings.name), metadata="none", path=path)
+    with Direct(volume.enable()) as disk:
+        works(disk, 1)
+    volume.disable()
+    assert server.violations() == []
