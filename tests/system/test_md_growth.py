@@ -246,7 +246,7 @@ def at_super(task, opcode):
     return task.opcode == opcode and int.from_bytes(task.cdb[2:10], "big") == SUPER_LBA
 
 
-def medium_error(stored=False):
+def target_failure(stored=False):
     """The scenario in which a superblock is said not to be written, whether it is or not."""
     async def hook(run, conn, task):
         if not at_super(task, WRITE_16) or not run.strike():
@@ -255,16 +255,16 @@ def medium_error(stored=False):
         if stored:
             run.target.disk.store(md.SUPER_AT, task.buffer)
         conn.session.tasks.pop(task.itt, None)
-        await run.target.respond(conn, task, Result.check(3, 0x0C, 0))
+        await run.target.respond(conn, task, Result.check(4, 0x44, 0))
         return True
 
-    return Scenario("medium error", hooks={"on_command": hook})
+    return Scenario("target failure", hooks={"on_command": hook})
 
 
 @pytest.mark.parametrize("stored", [False, True])
 def test_a_superblock_that_is_not_written(make_scripted, server, kernel_log, stored):
     """Or is written, and said not to be: a login accepts either, until a rescan goes through."""
-    volume, target = make_scripted(medium_error(stored), metadata="md")
+    volume, target = make_scripted(target_failure(stored), metadata="md")
     device = create(volume)
     size = volume.size_bytes()
     with Direct(device) as disk:
@@ -274,7 +274,7 @@ def test_a_superblock_that_is_not_written(make_scripted, server, kernel_log, sto
         flushes = target.disk.flushes
         with pytest.raises(OSError):
             volume.rescan()
-        why = "keeps its size: leg 0: cannot write its superblock: status 0x02, sense 3/0c/00"
+        why = "keeps its size: leg 0: cannot write its superblock: status 0x02, sense 4/44/00"
         assert lines_with(kernel_log, why)
         assert lines_with(kernel_log, "rescan again before it goes down")
         assert volume.size_bytes() == size
@@ -299,7 +299,7 @@ def test_a_superblock_that_is_not_written(make_scripted, server, kernel_log, sto
 def test_half_way(make_lio, make_volume, server, links):
     """One leg's superblock says more, the other one refuses: no login minds; the next rescan does it."""
     first = make_lio(16 * MIB, params=NO_WAIT)
-    second = server.load(medium_error())
+    second = server.load(target_failure())
     other = {"portal": f"{links[0].address}:{server.port}", "target_name": second.settings.name,
              "lun": 0, **QUICK}
     volume = make_volume(first, more_legs=[other], metadata="md", path=QUICK)

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from conftest import MIB
-from lab import dm
+from lab import dm, network
 from lab.disk import Direct, noise, works
 from lab.ghost import (
     AT,
@@ -30,7 +30,14 @@ from lab.ghost import (
     volume_over,
 )
 from lab.shell import read, udev_settle, wait_for, write
-from scripted.alua import NON_OPTIMIZED, OPTIMIZED, TRANSITIONING, Groups
+from scripted.alua import (
+    EXPLICIT,
+    NON_OPTIMIZED,
+    OPTIMIZED,
+    STANDBY,
+    TRANSITIONING,
+    Groups,
+)
 from scripted.scenario import Scenario
 from scripted.scsi import (
     BUSY,
@@ -326,6 +333,91 @@ def test_enable_while_no_path_serves(two_paths, kernel_log, ends):
         with contextlib.suppress(OSError):
             write(volume.config / "enable", "force")
         assert read(volume.config / "enable") == "0"
+
+
+@SAYS
+@WAITS
+def test_a_standby_port_is_asked_for_the_lun(two_paths):
+    """dm-multipath fails the path, and its hardware handler activates the other group."""
+    volume, (bad, _), groups = two_paths(answers(ANSWERS["intervention"]), (OPTIMIZED, STANDBY))
+    groups.tpgs = EXPLICIT
+    with Direct(volume.enable()) as disk:
+        works(disk, 1)
+        bad.arm()
+        works(disk, 2)
+        assert groups.wanted == [1]
+        assert read(volume.path_sysfs(0, 1) / "access_state") == "active/optimized"
+        waits_no_more(volume)
+    assert path_state(volume, 0) == "live"
+
+
+@SAYS
+@WAITS
+def test_a_standby_port_is_asked_for_its_state(two_paths):
+    """Often, while no path serves: the target may hand the LUN over by itself."""
+    volume, (bad, _), groups = two_paths(answers(ANSWERS["intervention"]), (OPTIMIZED, STANDBY))
+    with Direct(volume.enable()) as disk:
+        works(disk, 1)
+        bad.arm()
+        write_through = Write(disk, AT, noise(SIZE, 1))
+        waits_for_a_path(volume, "sense 2/04/03")
+        asked = groups.ports[1].asked
+        wait_for("three questions", lambda: groups.ports[1].asked >= asked + 3, 15)
+        groups.set(STANDBY, OPTIMIZED)
+        write_through.join(PATIENCE_S)
+        assert write_through.good
+        works(disk, 2)
+
+
+@SAYS
+@WAITS
+def test_a_reserve_path_serves_again(two_paths):
+    """Both fail writes, and serve the reads of a trial; then the one that gets no I/O is mended."""
+    volume, (bad, good), groups = two_paths(answers(ANSWERS["intervention"], (WRITE_16,)),
+                                            (OPTIMIZED, NON_OPTIMIZED), recovery_timeout_ms=-1)
+    with Direct(volume.enable()) as disk:
+        faults = volume.path_sysfs(0, 0) / "faults"
+        for server in (bad, good):
+            server.arm()
+        write_through = Write(disk, AT, noise(SIZE, 1))
+        # As often as there are paths: what the write could do has been done.
+        wait_for("path 0 to be lost twice", lambda: read(faults) == "2", 60)
+        wait_for("path 0", lambda: path_state(volume, 0) == "live", 60)
+        good.target.run.armed = False
+        write_through.join(PATIENCE_S)
+        assert write_through.good
+        assert groups.ports[1].served > 0
+        waits_no_more(volume)
+
+
+@SAYS
+@WAITS
+@pytest.mark.timeout_s(400)
+def test_an_outage_while_no_path_serves(two_paths, links):
+    """It has a time of its own: the wait for a path that serves goes on behind it."""
+    volume, servers, _ = two_paths(answers(ANSWERS["intervention"]), recovery_timeout_ms=30000)
+    with Direct(volume.enable()) as disk:
+        for server in servers:
+            server.arm()
+        began = time.monotonic()
+        write_through = Write(disk, AT, noise(SIZE, 1))
+        waits_for_a_path(volume, "sense 2/04/03")
+        for link in links[:2]:
+            link.set_silent(True)
+        for server in servers:
+            network.kill_connections(port=server.port, by_target=True)
+        wait_for("the outage", lambda: path_state(volume, 0) != "live" != path_state(volume, 1))
+        time.sleep(15)
+        for link in links[:2]:
+            link.set_silent(False)
+        wait_for("a path", lambda: path_state(volume, 0) == "live", 60)
+        # Older than recovery_timeout_ms, but not without the outage.
+        time.sleep(max(0, began + 33 - time.monotonic()))
+        assert write_through.is_alive()
+        for server in servers:
+            server.target.run.armed = False
+        write_through.join(PATIENCE_S)
+        assert write_through.good
 
 
 @SAYS

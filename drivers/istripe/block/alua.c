@@ -13,7 +13,7 @@
 /* While I/O waits, for a while; many transitions are short. */
 #define POLL_AT_ONCE_MS	250
 #define AT_ONCE_MS	60000
-/* Then, or while the port is in transition; long enough not to count as a series. */
+/* Then, or in transition, or while no path serves I/O; long enough not to count as a series. */
 #define POLL_SOON_MS	1500
 /* While it is not optimized. */
 #define POLL_MS		30000
@@ -110,7 +110,7 @@ u32 istripe_alua_poll_ms(const struct istripe_nexus *nexus)
 	    time_before(jiffies, READ_ONCE(leg->down_since) + msecs_to_jiffies(AT_ONCE_MS)))
 		return POLL_AT_ONCE_MS;
 	if (READ_ONCE(nexus->access.state) == SCSI_ACCESS_STATE_TRANSITIONING ||
-	    !READ_ONCE(leg->usable_nexuses))
+	    !READ_ONCE(leg->usable_nexuses) || READ_ONCE(leg->unserved.tasks))
 		return POLL_SOON_MS;
 	return POLL_MS;
 }

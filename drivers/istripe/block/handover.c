@@ -20,6 +20,8 @@
 #define IMPLICIT_MS		1000
 /* A port that does not say whether it has the LUN now is waited for so long. */
 #define SIBLINGS_MS		5000
+/* Ports that take I/O get so long to serve what none of them does. */
+#define UNSERVED_MS		2000
 /* A preferred port is back for so long before the LUN is handed back; between two of these. */
 #define BACK_MS			30000
 #define ANSWER_MS		30000
@@ -102,13 +104,20 @@ static bool handover_has_settled(const struct istripe_handover *handover)
 	return !handover->back.requests || passed(handover->back.asked_at, TAKE_MS);
 }
 
-/* No port of the leg takes I/O, and this one could. */
+/* No port takes I/O, or for a while those that do have served none of some task. */
+static bool leg_wants_a_port(const struct istripe_leg *leg)
+{
+	return !leg->usable_nexuses ||
+	       (leg->unserved.tasks && passed(leg->unserved.since, UNSERVED_MS));
+}
+
+/* The leg needs a port that takes I/O, and this one could. */
 static bool handover_is_due(const struct istripe_nexus *nexus, const struct siblings *siblings)
 {
 	const struct istripe_leg *leg = nexus->leg;
 	bool implicit = nexus->access.tpgs & ISTRIPE_TPGS_IMPLICIT;
 
-	return !leg->usable_nexuses && nexus->access.state == SCSI_ACCESS_STATE_STANDBY &&
+	return leg_wants_a_port(leg) && nexus->access.state == SCSI_ACCESS_STATE_STANDBY &&
 	       !siblings->transition && !siblings->unasked &&
 	       handover_has_settled(&leg->handover) &&
 	       /* If it does not get the LUN, the next request may be for another one. */
@@ -196,7 +205,7 @@ int istripe_handover_ask(struct istripe_nexus *nexus)
 		return 0;
 	pr_info("%s: asking the target to serve the LUN through port group %u: %s\n", nexus->label,
 		access->group,
-		series == &leg->handover.back ? "it prefers that" : "no other port takes I/O");
+		series == &leg->handover.back ? "it prefers that" : "no other port serves I/O");
 	ret = handover_send(nexus);
 	handover_end(nexus, series, !ret);
 	if (!ret)

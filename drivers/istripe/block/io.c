@@ -87,16 +87,6 @@ static bool io_too_old(const struct istripe_io *io)
 	return recovery_ms >= 0 && time_after(jiffies, io->started + msecs_to_jiffies(recovery_ms));
 }
 
-/* May a task that no path serves be tried again? */
-static bool io_task_may_wait(const struct istripe_leg_task *leg_task)
-{
-	s32 recovery_ms = READ_ONCE(leg_task->leg->volume->recovery_timeout_ms);
-	unsigned long since = leg_task->unserved ? leg_task->unserved_at : jiffies;
-
-	return !READ_ONCE(leg_task->leg->stopping) &&
-	       (recovery_ms < 0 || time_before(jiffies, since + msecs_to_jiffies(recovery_ms)));
-}
-
 /*
  * May the task be sent over another nexus, although the target may still be carrying it out? A
  * read, a flush, or a task that was never sent; no task that changes data (P25).
@@ -134,12 +124,17 @@ static void io_task_avoid(struct istripe_leg_task *leg_task)
 		leg_task->avoid = leg_task->failed_over | bit;
 }
 
-/* @what follows the target's words. */
+/* @what follows the target's words, if it has answered. */
 static void io_describe(const struct istripe_leg_task *leg_task, const char *what,
 			struct istripe_reason *why)
 {
 	const struct istripe_task *task = &leg_task->task;
 
+	if (task->error) {
+		istripe_reason_set(why, "command 0x%02x: not answered in time, aborted: %s",
+				   task->cdb[0], what);
+		return;
+	}
 	istripe_reason_set(why, "command 0x%02x: status 0x%02x, sense %x/%02x/%02x: %s",
 			   task->cdb[0], task->status, task->sense.sense_key, task->sense.asc,
 			   task->sense.ascq, what);
@@ -196,20 +191,24 @@ static void io_task_given_up(struct istripe_leg_task *leg_task, const char *why,
 	bool chosen = READ_ONCE(leg_task->nexus->lanes);
 	struct istripe_reason words;
 
-	if (leg_task->handovers < leg->nexus_count &&
+	if ((leg_task->handovers < leg->nexus_count || istripe_unserved_may_hand_over(leg_task)) &&
 	    (!chosen || leg_has_reserve(leg))) {
-		leg_task->handovers++;
+		leg_task->handovers = min(leg_task->handovers + 1, U8_MAX);
 		io_task_forget(leg_task);
 		if (chosen)
 			istripe_task_session_fault(&leg_task->task, why);
 		io_task_again(leg_task);
-	} else if (io_task_may_wait(leg_task)) {
+		return;
+	}
+	io_describe(leg_task, why, &words);
+	if (istripe_unserved_may_wait(leg_task)) {
 		io_task_forget(leg_task);
-		io_describe(leg_task, why, &words);
-		istripe_unserved_begin(leg_task, &words);
+		if (istripe_unserved_begin(leg_task, &words)) {
+			istripe_leg_wake(leg);
+			istripe_alua_changes(leg);
+		}
 		istripe_delay_task(leg, leg_task, UNSERVED_PAUSE_MS);
 	} else {
-		io_describe(leg_task, why, &words);
 		pr_warn_ratelimited("%s/%u: %s: given up\n", leg->volume->name, leg->index,
 				    words.text);
 		io_task_failed(leg_task, status);
@@ -352,11 +351,18 @@ static blk_status_t io_verdict_status(enum istripe_scsi_verdict verdict)
 	}
 }
 
+/* The data of UNMAP and WRITE SAME are a parameter, which some targets do not count. */
+static bool io_task_is_whole(const struct istripe_task *task)
+{
+	return task->transferred_bytes == task->data.length_bytes || task->cdb[0] == UNMAP ||
+	       task->cdb[0] == WRITE_SAME_16;
+}
+
 static void io_task_good(struct istripe_leg_task *leg_task)
 {
 	const struct istripe_task *task = &leg_task->task;
 
-	if (task->transferred_bytes == task->data.length_bytes) {
+	if (io_task_is_whole(task)) {
 		istripe_leg_note_good(leg_task->leg);
 		istripe_latency_stamp(&leg_task->nexus->path->latencies->good, leg_task->since);
 		istripe_latency_count(leg_task->nexus->path->latencies,
@@ -380,6 +386,18 @@ static void io_task_refused(struct istripe_leg_task *leg_task, enum istripe_scsi
 	if (leg_task->task.write && istripe_sense_write_protected(&leg_task->task.sense))
 		istripe_write_protect_refused(leg_task->nexus);
 	io_task_failed(leg_task, io_verdict_status(verdict));
+}
+
+static void io_task_transient(struct istripe_leg_task *leg_task)
+{
+	const struct istripe_task *task = &leg_task->task;
+
+	if (istripe_sense_flush_is_lost(task->cdb[0], &task->sense)) {
+		io_task_refused(leg_task, ISTRIPE_SCSI_MEDIUM);
+		return;
+	}
+	io_count_retry(leg_task);
+	io_task_back_off(leg_task, FAILURES_MAX, BLK_STS_IOERR);
 }
 
 /* A LUN that has no caching page, and cannot flush: sd, without a page, assumes no cache, too. */
@@ -490,8 +508,7 @@ static void io_task_done(struct istripe_task *task)
 		break;
 	case ISTRIPE_SCSI_DEFERRED:
 	case ISTRIPE_SCSI_RETRY_BACKOFF:
-		io_count_retry(leg_task);
-		io_task_back_off(leg_task, FAILURES_MAX, BLK_STS_IOERR);
+		io_task_transient(leg_task);
 		break;
 	case ISTRIPE_SCSI_RETRY_DELAY:
 		io_task_busy(leg_task);
@@ -536,6 +553,7 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	leg_task->resent = false;
 	leg_task->behind = false;
 	leg_task->unserved = false;
+	leg_task->unserved_stopped = false;
 	leg_task->busy = false;
 	leg_task->busy_for = 0;
 	leg_task->refusals = 0;

@@ -130,6 +130,7 @@ static bool leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
 	failed = !live && (leg->failed || leg->stopping);
 	if (!live && !failed) {
 		leg_task->busy = false;
+		istripe_unserved_stop(leg_task);
 		list_add_tail(&leg_task->entry, &leg->parked);
 	}
 	/* Before leg->lock is released: then the task may be redriven, and let in again. */
@@ -569,6 +570,7 @@ void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_tas
 {
 	leg_task->behind = false;
 	spin_lock_bh(&leg->lock);
+	istripe_unserved_stop(leg_task);
 	list_add_tail(&leg_task->entry, &leg_task->nexus->awaiting_fence);
 	leg_arm_fence(leg);
 	leg_announce(leg);
@@ -740,8 +742,8 @@ bool istripe_leg_nexus_is_urgent(const struct istripe_nexus *nexus)
 	bool urgent;
 
 	spin_lock_bh(&leg->lock);
-	urgent = !istripe_leg_serving(leg) || nexus->unfenced || nexus->super_unfenced ||
-		 !list_empty(&nexus->awaiting_fence);
+	urgent = !istripe_leg_serving(leg) || leg->unserved.tasks || nexus->unfenced ||
+		 nexus->super_unfenced || !list_empty(&nexus->awaiting_fence);
 	spin_unlock_bh(&leg->lock);
 	return urgent;
 }

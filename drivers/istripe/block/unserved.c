@@ -8,7 +8,55 @@
 #include "block/unserved.h"
 #include "block/volume.h"
 
-void istripe_unserved_begin(struct istripe_leg_task *leg_task, const struct istripe_reason *why)
+/* Between two sessions that are given up because the paths with I/O serve none. */
+#define HANDOVER_MS	10000
+
+/* Since when no path serves it. Called when a path has just failed to. */
+static unsigned long unserved_since(struct istripe_leg_task *leg_task)
+{
+	if (!leg_task->unserved)
+		return jiffies;
+	if (leg_task->unserved_stopped)
+		leg_task->unserved_at = jiffies - leg_task->unserved_at;
+	leg_task->unserved_stopped = false;
+	return leg_task->unserved_at;
+}
+
+bool istripe_unserved_may_wait(struct istripe_leg_task *leg_task)
+{
+	s32 recovery_ms = READ_ONCE(leg_task->leg->volume->recovery_timeout_ms);
+	unsigned long since = unserved_since(leg_task);
+
+	return !READ_ONCE(leg_task->leg->stopping) &&
+	       (recovery_ms < 0 || time_before(jiffies, since + msecs_to_jiffies(recovery_ms)));
+}
+
+bool istripe_unserved_may_hand_over(struct istripe_leg_task *leg_task)
+{
+	struct istripe_leg *leg = leg_task->leg;
+	struct istripe_unserved *unserved = &leg->unserved;
+	bool may;
+
+	if (!leg_task->unserved)
+		return false;
+	spin_lock_bh(&leg->lock);
+	may = time_after_eq(jiffies, unserved->handed_over_at + msecs_to_jiffies(HANDOVER_MS));
+	if (may)
+		unserved->handed_over_at = jiffies;
+	spin_unlock_bh(&leg->lock);
+	return may;
+}
+
+void istripe_unserved_stop(struct istripe_leg_task *leg_task)
+{
+	lockdep_assert_held(&leg_task->leg->lock);
+	if (!leg_task->unserved || leg_task->unserved_stopped)
+		return;
+	leg_task->unserved_at = jiffies - leg_task->unserved_at;
+	leg_task->unserved_stopped = true;
+}
+
+bool istripe_unserved_begin(struct istripe_leg_task *leg_task, const struct istripe_reason *why)
 {
 	struct istripe_leg *leg = leg_task->leg;
 	struct istripe_unserved *unserved = &leg->unserved;
@@ -19,16 +67,20 @@ void istripe_unserved_begin(struct istripe_leg_task *leg_task, const struct istr
 	if (!leg_task->unserved) {
 		leg_task->unserved = true;
 		leg_task->unserved_at = jiffies;
-		first = !unserved->tasks++;
-		if (first)
+		first = !unserved->tasks;
+		WRITE_ONCE(unserved->tasks, unserved->tasks + 1);
+		if (first) {
 			unserved->since = jiffies;
+			unserved->handed_over_at = jiffies;
+		}
 	}
 	spin_unlock_bh(&leg->lock);
 	if (!first)
-		return;
+		return false;
 	pr_warn_ratelimited("%s/%u: %s: no path serves it: it is tried again until recovery_timeout_ms is over\n",
 			    leg->volume->name, leg->index, why->text);
 	istripe_announce(&leg->volume->announce);
+	return true;
 }
 
 void istripe_unserved_end(struct istripe_leg_task *leg_task)
@@ -38,7 +90,8 @@ void istripe_unserved_end(struct istripe_leg_task *leg_task)
 
 	leg_task->unserved = false;
 	spin_lock_bh(&leg->lock);
-	last = !--leg->unserved.tasks;
+	WRITE_ONCE(leg->unserved.tasks, leg->unserved.tasks - 1);
+	last = !leg->unserved.tasks;
 	if (last)
 		leg->unserved.why.text[0] = '\0';
 	spin_unlock_bh(&leg->lock);

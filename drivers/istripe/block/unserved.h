@@ -15,11 +15,27 @@ struct istripe_leg_task;
 struct istripe_unserved {		/* under leg->lock */
 	u32 tasks;			/* have waited, and have not ended */
 	unsigned long since;		/* jiffies: there have been some */
+	unsigned long handed_over_at;	/* jiffies: a session was given up for one of them */
 	struct istripe_reason why;	/* of the last one that was to wait */
 };
 
-/* A task is to be tried again later. @why: what the last path said. Any context. */
-void istripe_unserved_begin(struct istripe_leg_task *leg_task, const struct istripe_reason *why);
+/* Is recovery_timeout_ms not over for a task that no path serves, or not begun? Any context. */
+bool istripe_unserved_may_wait(struct istripe_leg_task *leg_task);
+
+/*
+ * May one more session be given up for this task, so that a path which gets no I/O gets some? Once
+ * in a while, as that path may have failed the last time, and serve now. Any context.
+ */
+bool istripe_unserved_may_hand_over(struct istripe_leg_task *leg_task);
+
+/* The task is parked or awaits its fence: an outage has its own time (P63). Under leg->lock. */
+void istripe_unserved_stop(struct istripe_leg_task *leg_task);
+
+/*
+ * A task is to be tried again later. @why: what the last path said. True: it is the only one, so
+ * the other paths are urgent from now on. Any context.
+ */
+bool istripe_unserved_begin(struct istripe_leg_task *leg_task, const struct istripe_reason *why);
 
 /* A task with leg_task->unserved, which is in no hand but the caller's, ends. Any context. */
 void istripe_unserved_end(struct istripe_leg_task *leg_task);
