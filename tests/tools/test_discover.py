@@ -146,12 +146,15 @@ def test_chap(tool, found):
     assert (tool.root / "iscsid.conf.seen").read_text() == (
         "node.startup = manual\ndiscovery.sendtargets.auth.authmethod = CHAP\n"
         f"discovery.sendtargets.auth.username = me\ndiscovery.sendtargets.auth.password = {SECRET}\n")
-    assert (tool.root / "luns.chap").read_text() == f"me {SECRET}\n"
-    tool.run("discover", "192.0.2.10", "--chap",
+    assert (tool.root / "luns.chap").read_text() == f"PASSWORD={SECRET}\nUSERNAME=me\n"
+    tool.run("discover", "192.0.2.10", "--luns", "--chap",
              f"{chap},mutual_user=it,mutual_secret=@{mutual}")
     assert (tool.root / "iscsid.conf.seen").read_text().endswith(
         "discovery.sendtargets.auth.username_in = it\n"
         "discovery.sendtargets.auth.password_in = another-secret\n")
+    # Each target that is logged in to proves itself, too.
+    assert (tool.root / "luns.chap").read_text() == (
+        f"PASSWORD={SECRET}\nTARGET_PASSWORD=another-secret\nTARGET_USERNAME=it\nUSERNAME=me\n")
     # In a mount namespace of its own: the file of the host is as it was, and no command has it.
     assert conf.read_text() == "node.startup = manual\n"
     assert SECRET not in (tool.root / "iscsiadm.log").read_text()

@@ -16,8 +16,7 @@
 
 #define DESIGNATOR	"DEVICE DESIGNATOR #"
 
-/* In the child: the environment of a process is seen by root alone, a command line by all. */
-static int session_prepare(void *context)
+int inquiry_chap(const struct settings *settings)
 {
 	static const char *const names[][2] = {
 		{ "chap_user", "LIBISCSI_CHAP_USERNAME" },
@@ -25,20 +24,26 @@ static int session_prepare(void *context)
 		{ "chap_mutual_user", "LIBISCSI_CHAP_TARGET_USERNAME" },
 		{ "chap_mutual_secret", "LIBISCSI_CHAP_TARGET_PASSWORD" },
 	};
-	const struct inquiry_way *way = context;
 	size_t i;
 
-	/* libiscsi has no limit of its own; the alarm outlives exec(). */
-	alarm(PATIENCE_S);
-	if (setenv("LIBISCSI_BIND_INTERFACES", way->nic, 1))
-		return -1;
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		const char *value = settings_value(way->settings, names[i][0]);
+		const char *value = settings_value(settings, names[i][0]);
 
 		if (*value && setenv(names[i][1], value, 1))
 			return -1;
 	}
 	return 0;
+}
+
+static int session_prepare(void *context)
+{
+	const struct inquiry_way *way = context;
+
+	/* libiscsi has no limit of its own; the alarm outlives exec(). */
+	alarm(PATIENCE_S);
+	if (setenv("LIBISCSI_BIND_INTERFACES", way->nic, 1))
+		return -1;
+	return inquiry_chap(way->settings);
 }
 
 /* Runs a program of libiscsi whose last word is the URL of the LUN. */

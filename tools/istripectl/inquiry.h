@@ -22,6 +22,17 @@ struct inquiry {
 };
 
 /**
+ * inquiry_chap() - tell a program of libiscsi the names and secrets of CHAP
+ * @settings: chap_user and so on, empty for none
+ *
+ * To be called in the child: the environment of a process is seen by root alone, a command line by
+ * all.
+ *
+ * Return: 0; -1, and errno.
+ */
+int inquiry_chap(const struct settings *settings);
+
+/**
  * inquiry_ask() - log in, ask a LUN for its identity, and log out
  * @way: which LUN, and over which path
  * @inquiry: set on success, for inquiry_free()

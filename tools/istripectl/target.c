@@ -13,6 +13,7 @@
 #include "discover.h"
 #include "file.h"
 #include "initiator.h"
+#include "inquiry.h"
 #include "place.h"
 #include "run.h"
 #include "text.h"
@@ -265,19 +266,11 @@ static void luns_parse(char *text, struct targets *targets)
 	}
 }
 
-/* In the child: the environment of a process is seen by root alone, a command line by all. */
 static int luns_prepare(void *context)
 {
-	const struct settings *chap = context;
-
 	/* libiscsi has no limit of its own; the alarm outlives exec(). */
 	alarm(PATIENCE_S);
-	if (!chap->count)
-		return 0;
-	if (setenv("LIBISCSI_CHAP_USERNAME", settings_value(chap, "chap_user"), 1) ||
-	    setenv("LIBISCSI_CHAP_PASSWORD", settings_value(chap, "chap_secret"), 1))
-		return step_failed("the environment");
-	return 0;
+	return inquiry_chap(context) ? step_failed("the environment") : 0;
 }
 
 int targets_find_luns(const char *portal, const struct settings *chap, struct targets *targets,
