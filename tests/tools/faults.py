@@ -173,9 +173,9 @@ def link(name, to):
     return plant
 
 
-def record(nodes):
+def record(nodes, startup="automatic"):
     return file(f"{nodes}/iqn.2026-01.a:t0/192.0.2.10,3260,1/default",
-                "# BEGIN RECORD\nnode.name = iqn.2026-01.a:t0\nnode.startup = automatic")
+                f"# BEGIN RECORD\nnode.name = iqn.2026-01.a:t0\nnode.startup = {startup}")
 
 
 def slow_commands(place, kind, counts):

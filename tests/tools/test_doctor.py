@@ -424,7 +424,7 @@ FAULTS = [
     ("open-iscsi-record", record("etc/iscsi/nodes"), "node.startup = automatic",
      "node.startup = manual",
      "iscsiadm -m node -T iqn.2026-01.a:t0 -p 192.0.2.10 -o update -n node.startup -v manual"),
-    ("open-iscsi-record", record("var/lib/iscsi/nodes"), "node.startup = automatic",
+    ("open-iscsi-record", record("var/lib/iscsi/nodes", "onboot"), "node.startup = onboot",
      "node.startup = manual", "iscsiadm"),
     # The next boot
     ("conf", without("etc/istripe/db.conf"), "no /etc/istripe/db.conf", "a configuration file",

@@ -11,6 +11,7 @@
 #include "initiator.h"
 #include "klog.h"
 #include "place.h"
+#include "records.h"
 
 #define ENDED_OFTEN		5	/* times in ENDED_MINUTES */
 #define ENDED_MINUTES		10
@@ -256,36 +257,38 @@ void doctor_open_iscsi_session(struct doctor *doctor, const struct doctor_volume
 	free(dir);
 }
 
-static bool record_is_automatic(char *path)
+/* The node.startup of a record, for free(), when it makes open-iscsi log in at boot, or NULL. */
+static char *record_startup(char *path)
 {
-	char *text = fact_text(path), *rest = text, *line;
-	bool automatic = false;
+	char *text = fact_text(path), *rest = text, *line, *startup = NULL;
 
 	while (rest && (line = strsep(&rest, "\n"))) {
 		char *name = fact_word(line, 0), *value = fact_word(line, 2);
 
-		if (name && value && !strcmp(name, "node.startup"))
-			automatic = !strcmp(value, "automatic");
+		if (name && value && !strcmp(name, "node.startup")) {
+			free(startup);
+			startup = record_is_automatic(value) ? alloc_text(value) : NULL;
+		}
 		free(name);
 		free(value);
 	}
 	free(text);
-	return automatic;
+	return startup;
 }
 
 /* A portal is a file, or a folder with a file for each of open-iscsi's interfaces. */
-static bool portal_is_automatic(const char *portal)
+static char *portal_startup(const char *portal)
 {
 	struct file_names names = { 0 };
-	bool automatic = false;
+	char *startup = NULL;
 	size_t i;
 
 	if (file_list(portal, &names))
-		return record_is_automatic(alloc_text(portal));
-	for (i = 0; i < names.count; i++)
-		automatic |= record_is_automatic(alloc_printf("%s/%s", portal, names.items[i]));
+		return record_startup(alloc_text(portal));
+	for (i = 0; i < names.count && !startup; i++)
+		startup = record_startup(alloc_printf("%s/%s", portal, names.items[i]));
 	file_names_free(&names);
-	return automatic;
+	return startup;
 }
 
 static char *record_change(const char *target, const char *portal)
@@ -303,11 +306,12 @@ static void records_check(struct doctor *doctor, const char *nodes, const char *
 	file_list(dir, &names);
 	for (i = 0; i < names.count; i++) {
 		char *portal = alloc_printf("%s/%s", dir, names.items[i]);
+		char *startup = portal_startup(portal);
 
-		if (portal_is_automatic(portal))
+		if (startup)
 			doctor_warn(doctor, &(struct doctor_warning){
 				.subject = alloc_text(names.items[i]),
-				.measured = alloc_text("node.startup = automatic"),
+				.measured = alloc_printf("node.startup = %s", startup),
 				.wanted = alloc_text("node.startup = manual"),
 				.next = record_change(target, names.items[i]),
 			},
@@ -315,6 +319,7 @@ static void records_check(struct doctor *doctor, const char *nodes, const char *
 			target);
 		else
 			doctor_pass(doctor);
+		free(startup);
 		free(portal);
 	}
 	file_names_free(&names);

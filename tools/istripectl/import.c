@@ -358,12 +358,6 @@ static int volume_fill(struct import *import)
 
 /* Logins of open-iscsi */
 
-static bool is_automatic(const struct settings *record)
-{
-	return !strcmp(settings_value(record, "node.startup"), "automatic") ||
-	       !strcmp(settings_value(record, "node.startup"), "onboot");
-}
-
 static bool is_target_used(const struct import *import, const char *target)
 {
 	size_t i;
@@ -377,7 +371,8 @@ static bool is_target_used(const struct import *import, const char *target)
 /* Any record of a target of the volume, whichever way it goes, shows its LUNs to this host. */
 static bool logs_in(const struct import *import, const struct settings *record)
 {
-	return is_target_used(import, settings_value(record, "node.name")) && is_automatic(record);
+	return is_target_used(import, settings_value(record, "node.name")) &&
+	       record_is_automatic(settings_value(record, "node.startup"));
 }
 
 static int automatic_check(struct import *import)
@@ -394,7 +389,7 @@ static int automatic_check(struct import *import)
 		words = record_words(record);
 		if (!ret)
 			fault_set(import->fault, -EBUSY,
-				  "open-iscsi logs in at boot by these records (node.startup = automatic), and two users of a LUN destroy its data:");
+				  "open-iscsi logs in at boot by these records (node.startup = automatic or onboot), and two users of a LUN destroy its data:");
 		fault_add(import->fault,
 			  "  iscsiadm -m node %s -o update -n node.startup -v manual", words);
 		free(words);

@@ -92,6 +92,11 @@ char *record_portal(const struct settings *record)
 			    settings_value(record, "node.conn[0].port"));
 }
 
+bool record_is_automatic(const char *startup)
+{
+	return !strcmp(startup, "automatic") || !strcmp(startup, "onboot");
+}
+
 char *record_words(const struct settings *record)
 {
 	char *portal = record_portal(record), *words;

@@ -3,6 +3,7 @@
 #ifndef ISTRIPECTL_RECORDS_H
 #define ISTRIPECTL_RECORDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "fault.h"
@@ -45,6 +46,14 @@ void records_free(struct records *records);
  * Return: as 192.0.2.10:3260 or [2001:db8::10]:3260, for free().
  */
 char *record_portal(const struct settings *record);
+
+/**
+ * record_is_automatic() - whether open-iscsi logs in by a record at boot
+ * @startup: its node.startup
+ *
+ * Return: whether it does: an initramfs by onboot, all else by automatic.
+ */
+bool record_is_automatic(const char *startup);
 
 /**
  * record_words() - the words that name a record to iscsiadm
