@@ -256,6 +256,41 @@ def test_secrets_are_not_saved(tool):
     assert "chap_secret = @x.secret" in path.read_text()
 
 
+def test_a_new_path_has_the_secret_of_another(tool):
+    """As path add and save leave it, the next boot finds all secrets."""
+    chap = f"chap_secret=@{secret_file(tool, 'db.secret')}"
+    tool.run("create", "db", "--save", "--leg", f"{LEG},chap_user=me,{chap}")
+    tool.run("path", "add", "db", "0", f"{PATH},{chap}")
+    assert tool.run("save", "db")[1] == ""
+    text = (tool.root / "etc/istripe/db.conf").read_text()
+    assert re.findall(r"(?m)^ *chap_secret = (.*)$", text) == [chap.removeprefix("chap_secret=")]
+    tool.run("delete", "--force", "db")
+    tool.run("up", "--saved", "db")
+    assert tool.value("db/legs/0/paths/1/chap_secret") == SECRET
+    # Not of another user.
+    tool.run("path", "add", "db", "0", f"portal=192.0.2.30,nic=eth3,chap_user=you,{chap}")
+    assert "leg 0 path 2: chap_secret is not in the kernel's files" in tool.run("save", "db")[1]
+
+
+def test_different_secrets_have_different_files(tool):
+    secret = secret_file(tool, "x.secret")
+    words = [f"portal=192.0.2.{i},nic=eth1,target=iqn.2026-01.a:t{target},chap_user={user},"
+             f"chap_secret=@{secret}" for i, (target, user) in enumerate(
+                 [(1, "me"), (1, "me"), (1, "you"), (2, "you"), (2, "you")])]
+    tool.run("create", "db", "--no-up", "--leg", words[0], "--path", words[1], "--path", words[2],
+             "--leg", words[3], "--path", words[4])
+    _, err = tool.run("save", "db")
+    names = ["db-leg0", "db-leg0", "db-leg0-path2", "db-leg1", "db-leg1"]
+    assert re.findall(r"put it into .*/(.*)\.chap_secret, mode 0600", err) == names
+    for name in names:
+        secret_file(tool, f"{name}.chap_secret", f"secret-of-{name}")
+    assert tool.run("save", "db")[1] == ""
+    tool.run("delete", "db")
+    tool.run("up", "--saved", "db")
+    assert [tool.value(f"db/legs/{place}/chap_secret").removeprefix("secret-of-") for place in
+            ("0/paths/0", "0/paths/1", "0/paths/2", "1/paths/0", "1/paths/1")] == names
+
+
 @pytest.mark.parametrize("name, value", [("chap_user", "you"), ("target_name", "iqn.2026-01.a:t9")])
 @pytest.mark.parametrize("file", ["x.secret", "db.chap_secret"])
 def test_a_secret_is_that_of_a_user(tool, file, name, value):

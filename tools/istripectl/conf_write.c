@@ -330,26 +330,84 @@ static bool same_value(const struct settings *a, const struct settings *b, const
 	return !strcmp(settings_value(a, name), settings_value(b, name));
 }
 
-/* The kernel does not say secrets: a file that has said where this user's are goes on to. */
-static void secrets_keep(struct settings *settings, const struct path *before, const char *volume)
+struct secret {
+	const char *name, *user;	/* of the settings */
+};
+
+static bool same_secret(const struct secret *secret, const struct settings *a,
+			const struct settings *b)
 {
-	static const char *const names[][2] = {
+	return same_value(a, b, secret->user) && same_value(a, b, "target_name");
+}
+
+/* Where the file has said that the secret of this user and target is; empty: nowhere. */
+static const char *secret_before(const struct secret *secret, const struct settings *settings,
+				 const struct path *own, const struct volume *before)
+{
+	size_t i, j;
+
+	if (own && same_secret(secret, settings, &own->settings) &&
+	    *settings_value(&own->settings, secret->name))
+		return settings_value(&own->settings, secret->name);
+	for (i = 0; i < before->leg_count; i++) {
+		for (j = 0; j < before->legs[i].path_count; j++) {
+			const struct settings *other = &before->legs[i].paths[j].settings;
+
+			if (same_secret(secret, settings, other) &&
+			    *settings_value(other, secret->name))
+				return settings_value(other, secret->name);
+		}
+	}
+	return "";
+}
+
+/* One name for all paths; of several users or targets, the first path of each names its file. */
+static char *secret_invent(const struct secret *secret, const struct settings *settings,
+			   const struct volume *volume)
+{
+	const struct leg *leg, *first_leg = NULL;
+	const struct path *path, *first = NULL;
+	bool others = false;
+
+	for (leg = volume->legs; leg < volume->legs + volume->leg_count; leg++) {
+		for (path = leg->paths; path < leg->paths + leg->path_count; path++) {
+			if (!*settings_value(&path->settings, secret->user))
+				continue;
+			if (!same_secret(secret, settings, &path->settings)) {
+				others = true;
+			} else if (!first) {
+				first_leg = leg;
+				first = path;
+			}
+		}
+	}
+	if (!others || !first)
+		return alloc_printf("@%s.%s", volume->name, secret->name);
+	if (first == first_leg->paths)
+		return alloc_printf("@%s-leg%u.%s", volume->name, first_leg->index, secret->name);
+	return alloc_printf("@%s-leg%u-path%u.%s", volume->name, first_leg->index, first->index,
+			    secret->name);
+}
+
+/* The kernel does not say secrets: a file that has said where this user's are goes on to. */
+static void secrets_keep(const struct volume *volume, struct settings *settings,
+			 const struct path *own, const struct volume *before)
+{
+	static const struct secret secrets[] = {
 		{ "chap_secret", "chap_user" }, { "chap_mutual_secret", "chap_mutual_user" },
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		const struct setting *secret = settings_find(settings, names[i][0]);
-		bool same = before && same_value(settings, &before->settings, names[i][1]) &&
-			    same_value(settings, &before->settings, "target_name");
-		const char *file = same ? settings_value(&before->settings, names[i][0]) : "";
-		char *expected;
+	for (i = 0; i < sizeof(secrets) / sizeof(*secrets); i++) {
+		const struct setting *secret = settings_find(settings, secrets[i].name);
+		const char *file = secret_before(&secrets[i], settings, own, before);
+		char *invented;
 
-		if ((secret && secret->value) || !*settings_value(settings, names[i][1]))
+		if ((secret && secret->value) || !*settings_value(settings, secrets[i].user))
 			continue;
-		expected = alloc_printf("@%s.%s", volume, names[i][0]);
-		settings_put(settings, names[i][0], *file ? file : expected)->invented = !*file;
-		free(expected);
+		invented = *file ? NULL : secret_invent(&secrets[i], settings, volume);
+		settings_put(settings, secrets[i].name, *file ? file : invented)->invented = !*file;
+		free(invented);
 	}
 }
 
@@ -362,11 +420,14 @@ static void node_keep(struct settings *settings, const struct settings *before)
 		settings_put(settings, NODE_SETTING, value);
 }
 
-static void path_keep(struct path *path, const struct path *before, const char *volume)
+static void path_keep(const struct volume *volume, const struct leg *leg, struct path *path,
+		      const struct volume *before)
 {
-	secrets_keep(&path->settings, before, volume);
-	if (before)
-		node_keep(&path->settings, &before->settings);
+	const struct path *own = path_before(before, leg->index, path->index);
+
+	secrets_keep(volume, &path->settings, own, before);
+	if (own)
+		node_keep(&path->settings, &own->settings);
 }
 
 /* A file that cannot be read says more than is known here: it is not replaced. */
@@ -386,10 +447,7 @@ static int file_keep(struct volume *volume, const char *path, bool anew, struct 
 	node_keep(&volume->settings, &before.settings);
 	for (i = 0; i < volume->leg_count; i++)
 		for (j = 0; j < volume->legs[i].path_count; j++)
-			path_keep(&volume->legs[i].paths[j],
-				  path_before(&before, volume->legs[i].index,
-					      volume->legs[i].paths[j].index),
-				  volume->name);
+			path_keep(volume, &volume->legs[i], &volume->legs[i].paths[j], &before);
 	volume_free(&before);
 	return 0;
 }
