@@ -77,7 +77,6 @@ def told(tool, code):
 
 
 @pytest.mark.parametrize("plant, text", [
-    (without("etc/istripe/db.secret"), "db.secret is not there"),
     (without("proc/77/comm"), "multipathd does not run"),
     (without("sys/block/istripe0/istripe/state"), "the state cannot be read"),
     (without(f"{QUEUE}/scheduler"), "the scheduler cannot be read"),

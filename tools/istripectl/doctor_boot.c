@@ -120,13 +120,24 @@ void doctor_unit(struct doctor *doctor, const struct doctor_volume *volume)
 
 /* Secrets */
 
-static void secret_check(struct doctor *doctor, const char *name)
+static void secret_missing(struct doctor *doctor, const char *path)
 {
-	char *path = place_path("%s%s", strchr(name, '/') ? "" : CONF_DIR "/", name);
+	doctor_warn(doctor, &(struct doctor_warning){
+		.subject = alloc_text(path),
+		.measured = alloc_text("it is not there"),
+		.wanted = alloc_text("the secret, which a configuration file takes from there"),
+		.next = alloc_printf("install -m 600 /dev/stdin %s # and type it", path),
+	},
+	"at the next boot its paths are left out, or the volume does not come up");
+}
+
+static void secret_check(struct doctor *doctor, const char *file)
+{
+	char *path = place_path("%s", file);
 	int mode = file_mode(path);
 
 	if (mode < 0)
-		doctor_skip(doctor, "%s is not there", path);
+		secret_missing(doctor, path);
 	else if (!(mode & OTHERS_MODE))
 		doctor_pass(doctor);
 	else
@@ -140,6 +151,22 @@ static void secret_check(struct doctor *doctor, const char *name)
 	free(path);
 }
 
+/* As conf_secrets() finds it: a name without a folder may be a credential of the volume's unit. */
+static void secret_add(struct file_names *secrets, const char *conf, const char *name)
+{
+	int bytes = strlen(conf) - strlen(".conf");
+	char *file = alloc_printf("/run/credentials/istripe@%.*s.service/%s", bytes, conf, name);
+	char *path = place_path("%s", file);
+
+	if (strchr(name, '/') || file_mode(path) < 0) {
+		free(file);
+		file = alloc_printf("%s%s", strchr(name, '/') ? "" : CONF_DIR "/", name);
+	}
+	file_names_add_new(secrets, file);
+	free(path);
+	free(file);
+}
+
 /* Of lines as chap_secret = @FILE. */
 static void secrets_of_conf(const char *conf, struct file_names *secrets)
 {
@@ -151,7 +178,7 @@ static void secrets_of_conf(const char *conf, struct file_names *secrets)
 		line += strspn(line, " \t");
 		word = value && *line != '#' ? fact_word(value + 1, 0) : NULL;
 		if (word && word[0] == '@' && word[1] && strcmp(word, "@-"))
-			file_names_add_new(secrets, word + 1);
+			secret_add(secrets, conf, word + 1);
 		free(word);
 	}
 	free(text);
@@ -167,8 +194,12 @@ void doctor_secret_modes(struct doctor *doctor)
 	for (i = 0; i < files.count; i++) {
 		if (text_ends(files.items[i], ".conf"))
 			secrets_of_conf(files.items[i], &secrets);
-		if (text_ends(files.items[i], ".secret"))
-			file_names_add_new(&secrets, files.items[i]);
+		if (text_ends(files.items[i], ".secret")) {
+			char *file = alloc_printf(CONF_DIR "/%s", files.items[i]);
+
+			file_names_add_new(&secrets, file);
+			free(file);
+		}
 	}
 	for (i = 0; i < secrets.count; i++)
 		secret_check(doctor, secrets.items[i]);
