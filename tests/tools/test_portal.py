@@ -95,6 +95,65 @@ def test_interface_that_is_not_there_yet(tool):
     assert tool.volumes() == []
 
 
+TWO = "[leg 0]\ntarget = iqn.2026-01.a:t1\n[leg 0 path 0]\nportal = 192.0.2.10\n[leg 0 path 1]\n"
+
+
+def paths(tool):
+    return sorted(path.name for path in (tool.tree / "db/legs/0/paths").iterdir())
+
+
+@pytest.mark.parametrize("late, message", [
+    ("portal = nobody", "portal: the host name nobody is not known: "),
+    ("portal = both", "portal: the host name both has 2 addresses, and a path has one:"),
+    ("portal = [fe80::1%none0]", "portal: there is no interface none0"),
+    ("portal = 192.0.2.11\nsource_address = fe80::1%none0", "source_address: there is no interface"),
+    ("portal = 192.0.2.11\nchap_user = me\nchap_secret = @none.secret",
+     "none.secret: No such file or directory"),
+])
+@pytest.mark.parametrize("words", [["up", "--saved", "--wait", "1s"], ["up"], ["apply"]])
+def test_a_path_does_not_keep_the_others_down(tool, words, late, message):
+    """As at boot; once it can be made, apply adds it."""
+    tool.put("etc/istripe/db.conf", TWO + late)
+    _, err = tool.run(*words, "db", FAKE_CLOCK="true")
+    assert f"warning: leg 0 path 1 of db is left out: {message}" in err.replace(f"{tool.root}/etc/istripe/", "")
+    assert "then istripectl apply db, or up --saved, adds it" in err
+    waits = len(words) > 2 and ("not known" in message or "no interface" in message)
+    assert ("trying again" in err) == waits and err.count("is left out") == 1 + waits
+    assert paths(tool) == ["0"] and tool.value("db/enable") == str(int(words[0] == "up"))
+    tool.put("etc/istripe/db.conf", TWO + "portal = array6")
+    out, err = tool.run("apply", "db")
+    assert out == "db: leg 0 path 1: a new path\n" and not err
+    assert paths(tool) == ["0", "1"]
+    # One that is there stays as it is.
+    tool.put("etc/istripe/db.conf", TWO + late)
+    out, err = tool.run("apply", "db")
+    assert not out and "leg 0 path 1 of db is left out" in err
+    assert paths(tool) == ["0", "1"]
+    assert tool.value("db/legs/0/paths/1/portal") == "[2001:db8::10]:3260"
+
+
+def test_the_first_path_of_a_leg_is_left_out(tool):
+    tool.put("etc/istripe/db.conf", TWO.replace("192.0.2.10", "nobody") + "portal = array")
+    assert "leg 0 path 0 of db is left out" in tool.run("up", "db")[1]
+    assert paths(tool) == ["1"] and tool.value("db/enable") == "1"
+
+
+def test_a_late_name_is_waited_for(tool):
+    tool.put("etc/istripe/db.conf", TWO + "portal = array6")
+    _, err = tool.run("up", "--saved", "--wait", "1min", "db", FAKE_NAMES_TIMES="2")
+    assert err.count("is left out") == err.count("trying again") == 1
+    assert paths(tool) == ["0", "1"]
+
+
+@pytest.mark.parametrize("first, code", [("nobody", 1), ("both", 1), ("array", 0)])
+def test_a_leg_without_any_path(tool, first, code):
+    """What may pass by itself is no error of the file."""
+    tool.put("etc/istripe/db.conf", TWO.replace("192.0.2.10", first) + "portal = nobody")
+    _, err = tool.run("up", "--saved", "db", code=code)
+    assert ("host name nobody is not known" in err) and ("is left out" in err) == (not code)
+    tool.run("up", "--saved", "other", code=78)
+
+
 def test_saved_is_the_address(tool):
     tool.run("create", "db", "--save", "--leg", f"{TARGET},portal=array")
     assert "portal = 192.0.2.10\n" in (tool.root / "etc/istripe/db.conf").read_text()

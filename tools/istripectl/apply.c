@@ -11,12 +11,12 @@
 #include "conf.h"
 #include "initiator.h"
 #include "interrupt.h"
+#include "leave_out.h"
 #include "module.h"
 #include "node.h"
 #include "plan.h"
 #include "portal.h"
 #include "power.h"
-#include "secret.h"
 #include "tree.h"
 #include "twin.h"
 
@@ -37,8 +37,6 @@ static int file_take(const char *name, struct volume *wanted, struct fault *faul
 
 	if (ret == -ENOENT)
 		tree_names_add(name, fault);
-	if (!ret)
-		ret = portal_resolve_all(wanted, fault);
 	if (!ret)
 		ret = initiator_take(wanted, fault);
 	free(path);
@@ -281,6 +279,8 @@ int apply_compare(const struct volume *now, struct plan *plan, struct fault *fau
 	struct volume wanted = { 0 };
 	int ret = file_take(now->name, &wanted, fault);
 
+	if (!ret)
+		ret = portal_resolve_all(&wanted, fault);
 	if (!ret) {
 		secrets_drop(&wanted);
 		ret = records_follow(&wanted, false, fault);
@@ -312,18 +312,30 @@ void apply_mention(const char *name)
 	volume_free(&now);
 }
 
-int apply_file(const char *name, bool secrets, bool dry_run, struct fault *fault)
+static int ways_take(struct volume *wanted, struct retry *late, struct fault *fault)
+{
+	struct fault left = { 0 };
+	int ret;
+
+	conf_secrets(wanted);
+	ret = leave_out_paths(wanted, late, &left, fault);
+	if (ret)
+		return ret;
+	fault_print(&left);
+	twins_warn(wanted);
+	return 0;
+}
+
+int apply_file(const char *name, bool secrets, bool dry_run, struct retry *late,
+	       struct fault *fault)
 {
 	struct volume wanted = { 0 };
 	struct fault missing;
 	int ret = file_take(name, &wanted, fault);
 	bool is_new = false;
 
-	if (!ret) {
-		twins_warn(&wanted);
-		conf_secrets(&wanted);
-		ret = secret_load(&wanted, fault);
-	}
+	if (!ret)
+		ret = ways_take(&wanted, late, fault);
 	/* A module that is not loaded has no volume. */
 	if (!ret && !dry_run)
 		ret = tree_check(fault);
@@ -334,6 +346,7 @@ int apply_file(const char *name, bool secrets, bool dry_run, struct fault *fault
 	}
 	if (!ret && is_new) {
 		printf("%s: a new volume\n", name);
+		leave_out_forget(&wanted);
 		if (!dry_run)
 			ret = tree_create(&wanted, fault);
 	} else if (!ret) {
@@ -359,7 +372,7 @@ int command_apply(const struct command *command, int argc, char **argv)
 		struct fault fault = { 0 };
 
 		if (apply_file(line.names[i], line.flags & COMMAND_SECRETS,
-			       line.flags & COMMAND_DRY_RUN, &fault)) {
+			       line.flags & COMMAND_DRY_RUN, NULL, &fault)) {
 			fault_print(&fault);
 			code = EXIT_FAILED;
 		}

@@ -8,20 +8,24 @@
 #include "fault.h"
 #include "model.h"
 #include "plan.h"
+#include "retry.h"
 
 /**
  * apply_file() - make a volume as its configuration file says
  * @name: a valid name; a volume that is not there is made, and stays down
  * @secrets: those of a volume that is up have changed, too: its paths log in anew for them
  * @dry_run: only say what would be done, also when the module is not loaded
+ * @late: as leave_out_paths()
  * @fault: set on failure, and when not all can be done while the volume is up
  *
  * Each step is said. While the volume is up, paths log in anew one after another, so that its
- * I/O goes on over the others; the only live path of a leg is left alone.
+ * I/O goes on over the others; the only live path of a leg is left alone. A path that cannot be
+ * made now is left out, and as it is if the kernel has it: leave_out_paths().
  *
  * Return: 0; -EBUSY when something is left that needs the volume down; another -errno.
  */
-int apply_file(const char *name, bool secrets, bool dry_run, struct fault *fault);
+int apply_file(const char *name, bool secrets, bool dry_run, struct retry *late,
+	       struct fault *fault);
 
 /**
  * apply_compare() - what apply would do with a volume; secrets cannot be compared

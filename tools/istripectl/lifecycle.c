@@ -18,14 +18,17 @@
 #include "power.h"
 #include "retry.h"
 #include "tree.h"
+#include "value.h"
 
+#define LATE_MS		10000	/* for a path that the volume comes up without */
 #define OPEN_MOMENTS	50	/* of 100 ms */
 #define GHOST_MOMENTS	50
 
 static const struct timespec moment = { .tv_nsec = 100000000 };
 
 /* A volume that the kernel does not know may have a file. */
-static int volume_find(const char *name, const struct command_line *line, struct fault *fault)
+static int volume_find(const char *name, const struct command_line *line, struct retry *late,
+		       struct fault *fault)
 {
 	bool dry_run = line->flags & COMMAND_DRY_RUN;
 	int ret = dry_run ? 0 : tree_check(fault);
@@ -34,13 +37,13 @@ static int volume_find(const char *name, const struct command_line *line, struct
 		return ret;
 	if ((line->flags & (COMMAND_SAVED | COMMAND_ALL)) ||
 	    (tree_has_volume(name, fault) && apply_has_file(name)))
-		return apply_file(name, false, dry_run, fault);
+		return apply_file(name, false, dry_run, late, fault);
 	return tree_has_volume(name, fault);
 }
 
 static int up_plan(const char *name, const struct command_line *line, struct fault *fault)
 {
-	int ret = volume_find(name, line, fault);
+	int ret = volume_find(name, line, NULL, fault);
 
 	if (ret)
 		return ret;
@@ -56,14 +59,16 @@ static int up_plan(const char *name, const struct command_line *line, struct fau
 
 static int volume_up(const char *name, const struct command_line *line, struct fault *fault)
 {
-	struct retry retry;
+	bool patient = line->wait_ms == VALUE_FOREVER || line->wait_ms > LATE_MS;
+	struct retry retry, late;
 	int ret;
 
 	if (line->flags & COMMAND_DRY_RUN)
 		return up_plan(name, line, fault);
 	retry_begin(&retry, line->wait_ms);
+	retry_begin(&late, patient ? LATE_MS : line->wait_ms);
 	/* Host names of its portals. */
-	while ((ret = volume_find(name, line, fault)) == -EAGAIN)
+	while ((ret = volume_find(name, line, &late, fault)) == -EAGAIN)
 		if (!retry_again(&retry, fault))
 			break;
 	/* The kernel forgets it after one attempt. */

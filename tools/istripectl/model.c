@@ -229,9 +229,12 @@ void volume_copy(const struct volume *volume, struct volume *copy)
 		struct leg *leg = volume_add_leg(copy, from->index);
 
 		settings_copy(&from->settings, &leg->settings);
-		for (j = 0; j < from->path_count; j++)
-			settings_copy(&from->paths[j].settings,
-				      &leg_add_path(leg, from->paths[j].index)->settings);
+		for (j = 0; j < from->path_count; j++) {
+			struct path *path = leg_add_path(leg, from->paths[j].index);
+
+			path->left_out = from->paths[j].left_out;
+			settings_copy(&from->paths[j].settings, &path->settings);
+		}
 	}
 }
 

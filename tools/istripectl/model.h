@@ -25,6 +25,7 @@ struct settings {
 struct path {
 	unsigned int index;
 	bool off;		/* the kernel has its directory, but does not use it */
+	int left_out;		/* -errno why it cannot be made now, or 0: leave_out.h */
 	struct settings settings;
 };
 

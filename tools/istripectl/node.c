@@ -286,7 +286,8 @@ int openiscsi_refresh(struct volume *volume, struct fault *fault)
 		const struct leg *leg = &volume->legs[i];
 
 		for (j = 0; !ret && j < leg->path_count; j++) {
-			if (!path_is_following(volume, &leg->paths[j].settings))
+			if (leg->paths[j].left_out ||
+			    !path_is_following(volume, &leg->paths[j].settings))
 				continue;
 			ret = path_follow(volume, leg, &leg->paths[j], &records, &first, fault);
 			any = true;

@@ -137,6 +137,8 @@ static void leg_compare(struct maker *maker, const struct leg *now, const struct
 	for (i = 0; i < wanted->path_count; i++) {
 		const struct path *path = leg_find_path(now, wanted->paths[i].index);
 
+		if (wanted->paths[i].left_out)
+			continue;
 		if (path && path->off && maker->now->up)
 			step_add(maker, STEP_RESTART, now->index, path->index, NULL, NULL, NULL);
 		if (path)

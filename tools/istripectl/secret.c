@@ -157,6 +157,14 @@ static int settings_load(struct settings *settings, const char *where, struct fa
 	return ret;
 }
 
+int secret_load_path(const struct leg *leg, struct path *path, struct fault *fault)
+{
+	char where[64];
+
+	snprintf(where, sizeof(where), "leg %u path %u: ", leg->index, path->index);
+	return settings_load(&path->settings, where, fault);
+}
+
 static int leg_load(struct leg *leg, struct fault *fault)
 {
 	char where[64];
@@ -165,11 +173,8 @@ static int leg_load(struct leg *leg, struct fault *fault)
 
 	snprintf(where, sizeof(where), "leg %u: ", leg->index);
 	ret = settings_load(&leg->settings, where, fault);
-	for (i = 0; !ret && i < leg->path_count; i++) {
-		snprintf(where, sizeof(where), "leg %u path %u: ", leg->index,
-			 leg->paths[i].index);
-		ret = settings_load(&leg->paths[i].settings, where, fault);
-	}
+	for (i = 0; !ret && i < leg->path_count; i++)
+		ret = secret_load_path(leg, &leg->paths[i], fault);
 	return ret;
 }
 

@@ -19,6 +19,16 @@
 int secret_load(struct volume *volume, struct fault *fault);
 
 /**
+ * secret_load_path() - the same for one path
+ * @leg: its leg
+ * @path: the path
+ * @fault: set on failure
+ *
+ * Return: 0; -ENOENT: a file is not there; another -errno.
+ */
+int secret_load_path(const struct leg *leg, struct path *path, struct fault *fault);
+
+/**
  * secret_locate() - make the names of secrets' files mean the same in every folder
  * @settings: of a path; @FILE becomes @/FOLDER/FILE
  * @fault: set on failure

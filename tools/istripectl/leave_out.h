@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Paths of a file that cannot be made now, and do not keep the others down. */
+#ifndef ISTRIPECTL_LEAVE_OUT_H
+#define ISTRIPECTL_LEAVE_OUT_H
+
+#include "fault.h"
+#include "model.h"
+#include "retry.h"
+
+/**
+ * leave_out_paths() - put addresses in the place of host names, and secrets in that of their files
+ * @volume: as conf_secrets() leaves it; left_out of its paths is set
+ * @late: how long host names and interfaces are waited for, or NULL
+ * @left: names the paths that are left out, and why; empty: none
+ * @fault: set on failure
+ *
+ * A path is left out when its host name is not known or has several addresses, when the interface
+ * of a link-local address or the file of a secret is not there, and its leg has another path. Its
+ * settings are as far as they could be read: nothing but its number is to be used.
+ *
+ * Return: 0; a leg has no other path: as portal_resolve(), or -ENOENT; another -errno: of a secret.
+ */
+int leave_out_paths(struct volume *volume, struct retry *late, struct fault *left,
+		    struct fault *fault);
+
+/**
+ * leave_out_forget() - forget the paths that are left out
+ * @volume: one that the kernel does not know yet
+ */
+void leave_out_forget(struct volume *volume);
+
+#endif
