@@ -149,8 +149,10 @@ def test_no_such_volume(host):
 def test_no_module(tool):
     (tool.tree / "features").unlink()
     tool.tree.rmdir()
-    _, err = tool.run("doctor", code=1)
-    assert "next: modprobe istripe" in err
+    for words, printed in ((), ""), (("--json",), {"schema": 1, "findings": []}):
+        out, err = tool.run("doctor", *words, code=1)
+        assert "next: modprobe istripe" in err
+        assert (json.loads(out) if words else out) == printed
 
 
 @pytest.mark.parametrize("words", [["--nonsense"], ["a/b"], ["--force"]])

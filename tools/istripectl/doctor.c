@@ -400,6 +400,8 @@ int command_doctor(const struct command *command, int argc, char **argv)
 		return checks_list();
 	if (command_volumes(&line, &names, &fault) || doctor_load(&doctor, &names, &fault)) {
 		fault_print(&fault);
+		if (line.flags & COMMAND_JSON)
+			findings_json(&doctor);
 		code = EXIT_FAILED;
 	} else {
 		code = doctor_run(&doctor, line.flags & COMMAND_JSON);
