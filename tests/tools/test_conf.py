@@ -634,6 +634,27 @@ def test_a_path_that_does_not_come_back_is_as_before(tool, conf):
     assert tool.value(f"{P0}/lun") == "0" and tool.value(f"{P0}/enable") == "1"
 
 
+@pytest.mark.parametrize("secrets", [False, True])
+def test_apply_stops_at_a_path_that_stays_off(tool, conf, secrets):
+    """The others go on; what was not done is said."""
+    secret = secret_file(tool, "one.secret")
+    text = CONF.replace("fence = path", "chap_user = me\nchap_secret = @one.secret")
+    path = conf(text)
+    tool.run("up", "db")
+    if secrets:
+        secret.write_text("new-horse-battery\n")
+    path.write_text(text if secrets else text.replace("chap_user = me", "chap_user = me\nlun = 3"))
+    _, err = tool.run("apply", "db", *["--secrets"] * secrets, code=1,
+                      FAKE_ENABLE_PATH=str(errno.ECONNREFUSED))
+    assert "and the path is off now: " in err and "leg 0 path 2 of db" not in err
+    assert tool.value(f"{P0}/enable") != "1" and tool.value(f"{P2}/enable") == "1"
+    assert tool.value(f"{P2}/lun") == "0" and "horse-battery" not in err
+    assert "not done, so that the other paths stay:\n" in err
+    assert ("leg 0 path 2: chap_secret, the path logs in anew\n" if secrets else
+            'leg 0 path 2: lun "0" -> "3", the path logs in anew\n') in err
+    assert err.endswith("next: istripectl apply db\n")
+
+
 def test_secrets_that_have_changed(tool, conf):
     secret = secret_file(tool, "one.secret")
     conf(CONF.replace("fence = path", "chap_user = me\nchap_secret = @one.secret"))

@@ -130,8 +130,7 @@ static void path_put_back(const struct volume *now, const struct step *steps, si
 		ret = power_path(now->name, steps->leg, steps->path, true, &after);
 	interrupt_hold(false);
 	if (ret)
-		fault_add(fault, "and the path is off now: %s\nnext: istripectl apply %s",
-			  after.text, now->name);
+		fault_add(fault, "and the path is off now: %s", after.text);
 	else
 		fault_add(fault, "the path is as it was before");
 }
@@ -213,6 +212,37 @@ static int left_check(const struct volume *now, const struct plan *plan, struct 
 	return ret;
 }
 
+static void steps_add(const struct plan *plan, size_t first, struct fault *fault)
+{
+	for (; first < plan->count; first++) {
+		char *text = step_text(&plan->items[first]);
+
+		fault_add(fault, "%s", text);
+		free(text);
+	}
+}
+
+/* Whether a step has left its path off: what it fails for, another path may, too. */
+static bool path_is_off(const struct volume *now, const struct step *step)
+{
+	char *file = alloc_printf("legs/%d/paths/%d/enable", step->leg, step->path);
+	char *on = tree_value(now->name, file);
+	bool off = !on || strcmp(on, "1");
+
+	free(on);
+	free(file);
+	return off;
+}
+
+static void off_add(const struct volume *now, const struct plan *plan, size_t first,
+		    struct fault *fault)
+{
+	if (first < plan->count)
+		fault_add(fault, "not done, so that the other paths stay:");
+	steps_add(plan, first, fault);
+	fault_add(fault, "next: istripectl apply %s", now->name);
+}
+
 static int plan_do(const struct volume *now, const struct volume *wanted, const struct plan *plan,
 		   struct fault *fault)
 {
@@ -223,7 +253,7 @@ static int plan_do(const struct volume *now, const struct volume *wanted, const 
 	for (i = 0; i < plan->count; i++) {
 		bool restart = plan->items[i].kind == STEP_RESTART;
 
-		/* Paths log in each for itself; all else stops at the first failure. */
+		/* Paths that are as before do no harm; all else stops at the first failure. */
 		if (ret && !restart)
 			break;
 		after = (struct fault) { 0 };
@@ -237,6 +267,10 @@ static int plan_do(const struct volume *now, const struct volume *wanted, const 
 		ret = error;
 		if (!restart)
 			break;
+		if (path_is_off(now, &plan->items[i])) {
+			off_add(now, plan, i + 1, fault);
+			break;
+		}
 	}
 	return ret ? ret : left_check(now, plan, fault);
 }
