@@ -409,6 +409,50 @@ def test_up_saved(tool, conf):
     assert tool.value(f"{P1}/lun") == "8" and tool.value("db/chunk_bytes") == "262144"
 
 
+@pytest.mark.parametrize("words", [["up", "--saved", "db"], ["up", "--all"]])
+def test_a_volume_that_is_up_stays_as_it_is(tool, conf, words):
+    """As when its unit starts again: nobody takes a path away that somebody has added."""
+    path = conf()
+    tool.run("up", "db")
+    tool.run("path", "add", "db", "0", "portal=203.0.113.10")
+    path.write_text(CONF.replace("256K", "64K"))
+    before = files(tool)
+    out, err = tool.run(*words)
+    assert out == "db: /dev/istripe0 (link: /dev/istripe/db)\n" and files(tool) == before
+    for line in ("db is up and stays as it is, which is not as its configuration file says:\n",
+                 "leg 0 path 1: the path goes\n",
+                 'chunk_bytes "262144" -> "65536", needs down and up\n',
+                 "next: istripectl apply db; or, to keep it as it is: istripectl save db\n"):
+        assert line in err
+    assert "the path goes" in tool.run(*words, "--dry-run")[1] and files(tool) == before
+
+
+@pytest.mark.parametrize("text, said", [("nonsense", "db.conf:1: "), (None, "No such file"),
+                                        (CONF[:CONF.index("[leg 1]")], "db has 2 legs, its file 1")])
+def test_a_volume_that_is_up_needs_no_file(tool, conf, text, said):
+    path = conf()
+    tool.run("up", "db")
+    path.unlink()
+    if text:
+        conf(text)
+    out, err = tool.run("up", "--saved", "db")
+    assert out == "db: /dev/istripe0 (link: /dev/istripe/db)\n" and said in err
+    assert "db is up and stays as it is: its configuration file cannot be followed\n" in err
+
+
+def test_a_volume_that_is_going_down_is_not_waited_for(tool, conf):
+    """It shall come up as its file says, so this attempt is none."""
+    conf()
+    tool.run("up", "db")
+    tool.run("up", "--saved", "--wait", "forever", "db", code=1, FAKE_ENABLE=str(errno.EBUSY))
+
+
+def test_a_volume_that_is_up_as_its_file_says(tool, conf):
+    conf()
+    tool.run("up", "db")
+    assert tool.run("up", "--saved", "db") == ("db: /dev/istripe0 (link: /dev/istripe/db)\n", "")
+
+
 #: A setting of its leg as somebody may write it, and as the module shows it.
 READ_BACK = [
     ("portal", "[fe80::1%lo]:3260", "[fe80::1%1]:3260"), ("portal", "fe80::1%1", "[fe80::1%1]:3260"),

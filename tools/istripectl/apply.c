@@ -346,6 +346,35 @@ void apply_mention(const char *name)
 	volume_free(&now);
 }
 
+void apply_differs(const char *name)
+{
+	struct fault said = { 0 }, why = { 0 };
+	struct volume now = { 0 };
+	const struct step *first;
+	struct plan plan = { 0 };
+	int ret = tree_read(name, &now, &why);
+
+	if (!ret)
+		ret = apply_compare(&now, &plan, &why);
+	if (ret) {
+		fault_set(&said, 0,
+			  "%s is up and stays as it is: its configuration file cannot be followed",
+			  name);
+		fault_add(&said, "%s", why.text);
+	} else if (plan_differences(&plan, &first)) {
+		fault_set(&said, 0,
+			  "%s is up and stays as it is, which is not as its configuration file says:",
+			  name);
+		steps_add(&plan, 0, &said);
+		fault_add(&said,
+			  "next: istripectl apply %s; or, to keep it as it is: istripectl save %s",
+			  name, name);
+	}
+	fault_print(&said);
+	plan_free(&plan);
+	volume_free(&now);
+}
+
 static int ways_take(struct volume *wanted, struct retry *late, struct fault *fault)
 {
 	struct fault left = { 0 };

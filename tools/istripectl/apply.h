@@ -46,6 +46,12 @@ int apply_compare(const struct volume *now, struct plan *plan, struct fault *fau
 void apply_mention(const char *name);
 
 /**
+ * apply_differs() - say on standard error in what a volume is not as its file says, if in anything
+ * @name: a volume that is up, and is left as it is
+ */
+void apply_differs(const char *name);
+
+/**
  * apply_has_file() - whether a volume has a configuration file
  * @name: a valid name
  *

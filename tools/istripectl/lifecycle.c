@@ -26,6 +26,12 @@
 
 static const struct timespec moment = { .tv_nsec = 100000000 };
 
+/* Its unit starts again when the volume is in use and cannot stop: up changes nothing then. */
+static bool stays(const char *name, const struct command_line *line)
+{
+	return line->flags & (COMMAND_SAVED | COMMAND_ALL) && power_is_up(name);
+}
+
 /* A volume that the kernel does not know may have a file. */
 static int volume_find(const char *name, const struct command_line *line, struct retry *late,
 		       struct fault *fault)
@@ -35,6 +41,10 @@ static int volume_find(const char *name, const struct command_line *line, struct
 
 	if (ret)
 		return ret;
+	if (stays(name, line)) {
+		apply_differs(name);
+		return 0;
+	}
 	if ((line->flags & (COMMAND_SAVED | COMMAND_ALL)) ||
 	    (tree_has_volume(name, fault) && apply_has_file(name)))
 		return apply_file(name, false, dry_run, late, fault);
@@ -65,7 +75,8 @@ static int volume_up(const char *name, const struct command_line *line, struct f
 
 	if (line->flags & COMMAND_DRY_RUN)
 		return up_plan(name, line, fault);
-	retry_begin(&retry, line->wait_ms);
+	/* One that is just going down is to come up as its file says: another command does that. */
+	retry_begin(&retry, stays(name, line) ? 0 : line->wait_ms);
 	retry_begin(&late, patient ? LATE_MS : line->wait_ms);
 	/* Host names of its portals. */
 	while ((ret = volume_find(name, line, &late, fault)) == -EAGAIN)

@@ -154,7 +154,8 @@ static const char apply_details[] =
 static const char up_details[] =
 "A volume that the kernel does not know is configured from /etc/istripe/NAME.conf.\n"
 "\n"
-"  --saved              change its configuration to that of the file, if it is another\n"
+"  --saved              change its configuration to that of the file, if it is another;\n"
+"                       one that is up is not changed: apply does that\n"
 "  --all                all volumes that have such a file, as it says\n"
 "  --create             its legs are empty: make superblocks on them\n"
 "  --wait TIME          try again for so long while arrays or the network are not ready:\n"
