@@ -97,17 +97,39 @@ def degraded_check(machine):
         raise Failed(f"the volumes are {state}")
 
 
-def stopped(machine):
-    """The disk of a volume goes when its unit stops, also from below LVM; it comes back.
+DB_CONF = "/etc/istripe/db.conf"
+#: A change that needs the volume down, and a file that cannot be read.
+EDITS = (f"sed -i 's/^\\[volume\\]/&\\nqueue_depth = 7/' {DB_CONF}", f"echo nonsense >>{DB_CONF}")
 
-    While its file system is mounted all stays as it is, and systemctl and the journal say so.
-    """
+
+def stop_refused(machine):
+    """Of a volume in use: its unit is active again."""
     for act in ("stop", "restart"):
         code, out = machine.agent.run(f"systemctl {act} istripe@db", COMMAND_TIMEOUT_S)
         if code == 0:
             raise Failed(f"systemctl {act} of a volume in use succeeds: {out}")
         machine.until("systemctl -q is-active istripe@db", RETURN_S)
         machine.run("mountpoint -q /srv/db && [ -e /dev/istripe/db ]")
+
+
+def stopped(machine):
+    """The disk of a volume goes when its unit stops, also from below LVM; it comes back.
+
+    While its file system is mounted all stays as it is, and systemctl and the journal say so.
+    """
+    stop_refused(machine)
+    for edit in EDITS:
+        machine.run(f"cp {DB_CONF} /root/ && {edit} && ! cmp -s {DB_CONF} /root/db.conf")
+        stop_refused(machine)
+        # As long as a unit that has failed takes until it starts again.
+        machine.run("sleep 6 && systemctl -q is-active istripe@db && "
+                    "systemctl show -p NRestarts --value istripe@db | grep -x 0 && "
+                    f"mv /root/db.conf {DB_CONF}")
+    machine.run("istripectl path remove db 0 1")
+    stop_refused(machine)
+    machine.run("[ ! -e /sys/kernel/config/istripe/db/legs/0/paths/1 ] && istripectl apply db && "
+                "[ -e /sys/kernel/config/istripe/db/legs/0/paths/1 ]")
+    machine.until(f"grep -x live {state_file('db')}", RETURN_S)
     machine.run("journalctl -b --no-pager -u istripe@db | grep 'is mounted at /srv/db'")
     machine.run("umount /srv/db && systemctl stop istripe@db && udevadm settle && "
                 "[ ! -e /dev/istripe/db ]")
@@ -194,6 +216,18 @@ def one_dead(lab):
     return figures
 
 
+def handed_over(machine):
+    """The unit tries again: another host may have the volume only when that has ended."""
+    machine.until("systemctl status --no-pager istripe@log | grep 'Status: .*Connection refused'",
+                  RETURN_S)
+    for command in ("down", "delete"):
+        code, out = machine.agent.run(f"istripectl {command} log", COMMAND_TIMEOUT_S)
+        if code != 1 or "istripe@log.service is just bringing it up" not in out:
+            raise Failed(f"istripectl {command} between two attempts: exit code {code}: {out}")
+    machine.run("systemctl stop istripe@log && istripectl down log && "
+                "systemctl --no-block start istripe@log")
+
+
 def all_dead(lab):
     """No portal is there during a boot; it goes on, and when they return, so does the volume."""
     stop(ready(lab))
@@ -201,6 +235,7 @@ def all_dead(lab):
     figures = boot_without(lab, "Connection refused")
     machine = lab.machine
     figures["is-system-running"] = machine.run("systemctl is-system-running || true").strip()
+    handed_over(machine)
     lab.heal()
     figures["mounted after"] = mounted(machine, RETURN_S)
     first_record_check(machine)
