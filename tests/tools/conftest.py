@@ -10,7 +10,12 @@ from iscsiadm import HERE, TWO
 
 TOP = Path(__file__).resolve().parents[2]
 OUT = TOP / "build" / "tools"
-SYSTEMCTL = 'echo "$*" >>"$ISTRIPECTL_ROOT/systemctl.log"; exit ${FAKE_SYSTEMCTL:-0}'
+#: FAKE_ACTIVE: the ActiveState of units, which only this question asks for.
+SYSTEMCTL = """case "$*" in
+"show -p ActiveState --value istripe@"*.service) echo "${FAKE_ACTIVE:-inactive}" ;;
+*) echo "$*" >>"$ISTRIPECTL_ROOT/systemctl.log" ;;
+esac
+exit ${FAKE_SYSTEMCTL:-0}"""
 
 
 #: The lines of errors of all processes until now.

@@ -473,6 +473,64 @@ def test_down_of_a_disk_that_others_use(tool):
     tool.run("down", "db")
 
 
+@pytest.mark.parametrize("words", [["down"], ["down", "--force"], ["down", "-n"], ["delete"],
+                                   ["delete", "--force"]])
+def test_down_while_its_unit_brings_it_up(tool, words):
+    """Also between two attempts: the unit would bring it up when another host has it."""
+    tool.run("create", "db", "--no-up", "--leg", LEG)
+    out, err = tool.run(*words, "db", code=1, FAKE_ACTIVE="activating")
+    assert not out and "istripe@db.service is just bringing it up" in err
+    assert "next: systemctl stop istripe@db, then this command again\n" in err
+    assert tool.volumes() == ["db"]
+
+
+@pytest.mark.parametrize("env", [{"FAKE_ACTIVE": "deactivating"}, {"FAKE_ACTIVE": "active"},
+                                 {"FAKE_ACTIVE": "activating", "FAKE_SYSTEMCTL": "1"}])
+def test_down_while_its_unit_does_not(tool, env):
+    """Its own ExecStop, say; or nobody knows, without systemd."""
+    tool.run("create", "db", "--leg", LEG)
+    tool.run("down", "db", **env)
+    assert tool.value("db/enable") == "0"
+
+
+def test_down_without_systemctl(tool):
+    tool.run("create", "db", "--leg", LEG)
+    (tool.root / "bin/systemctl").unlink()
+    tool.run("down", "db", PATH=f"{tool.root}/bin")
+    assert tool.value("db/enable") == "0"
+
+
+@pytest.mark.parametrize("words", [["up", "--wait", "forever", "db", "other"],
+                                   ["create", "db", "--leg", LEG, "--wait", "forever"]])
+def test_down_between_two_attempts(tool, words):
+    """Of another process, which would bring it up when another host has it."""
+    (tool.root / "run").mkdir()
+    if words[0] == "up":
+        tool.run("create", "db", "--no-up", "--leg", LEG)
+    process = tool.start(*words, FAKE_ENABLE=str(errno.ETIMEDOUT), FAKE_ENABLE_TIMES="1000")
+    wait_for(lambda: (tool.root / "failures").exists())
+    for command in (["down"], ["down", "--force"], ["delete"]):
+        _, err = tool.run(*command, "db", code=1)
+        assert f"it is just coming up or going down: process {process.pid} brings it up\n" in err
+        assert f"next: end process {process.pid}, then this command again\n" in err
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=20)
+    tool.run("down", "db", code=int(words[0] == "create"))     # create has removed it
+    assert (tool.root / "run/istripe-db.lock").stat().st_mode & 0o777 == 0o600
+
+
+def test_down_of_a_volume_that_was_brought_up(tool):
+    """The process goes on with the next volume."""
+    (tool.root / "run").mkdir()
+    tool.run("create", "db", "--no-up", "--leg", LEG)
+    tool.put("etc/istripe/log.conf", "[leg 0]\ntarget = iqn.2026-01.a:t1\nportal = array")
+    process = tool.start("up", "--wait", "forever", "db", "log", FAKE_NAMES_TIMES="1000")
+    wait_for(lambda: (tool.root / "run/istripe-log.lock").exists())
+    tool.run("down", "db")
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=20)
+
+
 # Growing
 
 def test_rescan(tool):

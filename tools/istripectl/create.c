@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "apply.h"
 #include "command.h"
@@ -40,15 +41,18 @@ static void volume_undo(const char *name, bool marked, struct fault *fault)
 
 static int volume_make(struct volume *volume, bool up, struct retry *retry, struct fault *fault)
 {
-	int ret = secret_load(volume, fault);
+	int ret = secret_load(volume, fault), begun;
 
 	if (!ret)
 		ret = tree_create(volume, fault);
 	if (ret || !up)
 		return ret;
+	begun = power_begin(volume->name);
 	ret = power_up(volume->name, retry, fault);
 	if (ret)
 		volume_undo(volume->name, retry->marked, fault);
+	if (begun >= 0)
+		close(begun);
 	return ret;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "alloc.h"
 #include "apply.h"
@@ -17,6 +18,7 @@
 #include "notify.h"
 #include "power.h"
 #include "retry.h"
+#include "run.h"
 #include "tree.h"
 #include "value.h"
 
@@ -67,14 +69,12 @@ static int up_plan(const char *name, const struct command_line *line, struct fau
 	return 0;
 }
 
-static int volume_up(const char *name, const struct command_line *line, struct fault *fault)
+static int attempts_make(const char *name, const struct command_line *line, struct fault *fault)
 {
 	bool patient = line->wait_ms == VALUE_FOREVER || line->wait_ms > LATE_MS;
 	struct retry retry, late;
 	int ret;
 
-	if (line->flags & COMMAND_DRY_RUN)
-		return up_plan(name, line, fault);
 	/* One that is just going down is to come up as its file says: another command does that. */
 	retry_begin(&retry, stays(name, line) ? 0 : line->wait_ms);
 	retry_begin(&late, patient ? LATE_MS : line->wait_ms);
@@ -85,8 +85,19 @@ static int volume_up(const char *name, const struct command_line *line, struct f
 	/* The kernel forgets it after one attempt. */
 	if (!ret && (line->flags & COMMAND_CREATE))
 		ret = tree_set(name, -1, -1, "metadata_create", "1", fault);
-	if (!ret)
-		ret = power_up(name, &retry, fault);
+	return ret ? ret : power_up(name, &retry, fault);
+}
+
+static int volume_up(const char *name, const struct command_line *line, struct fault *fault)
+{
+	int begun, ret;
+
+	if (line->flags & COMMAND_DRY_RUN)
+		return up_plan(name, line, fault);
+	begun = power_begin(name);
+	ret = attempts_make(name, line, fault);
+	if (begun >= 0)
+		close(begun);
 	/* Of attempts before the last one. */
 	if (!ret)
 		*fault = (struct fault) { 0 };
@@ -192,12 +203,42 @@ static void ghosts_wait(const char *name, const char *device)
 	}
 }
 
+/*
+ * Whether the unit of a volume is to bring it up: between two of its attempts the volume is down,
+ * and comes up when another host has it. Where nobody can tell there is no unit.
+ */
+static int unit_check(const char *name, struct fault *fault)
+{
+	char *unit = alloc_printf("istripe@%s.service", name);
+	char *const argv[] = { "systemctl", "show", "-p", "ActiveState", "--value", unit, NULL };
+	struct fault why = { 0 };
+	struct run run;
+	int ret = run_program(argv, NULL, NULL, &run, &why);
+
+	if (ret == -EINTR)
+		*fault = why;
+	else if (ret || run.code || strcmp(run.out, "activating\n"))
+		ret = 0;
+	else
+		ret = fault_set(fault, -EBUSY,
+				"volume %s does not go down: %s is just bringing it up, and tries until it is\n"
+				"next: systemctl stop istripe@%s, then this command again",
+				name, unit, name);
+	run_free(&run);
+	free(unit);
+	return ret;
+}
+
 static int volume_down(const char *name, const struct command_line *line, struct fault *fault)
 {
 	bool force = line->flags & COMMAND_FORCE;
 	int ret = tree_has_volume(name, fault);
 	char *device;
 
+	if (!ret)
+		ret = unit_check(name, fault);
+	if (!ret)
+		ret = power_check_others(name, fault);
 	if (ret)
 		return ret;
 	if (line->flags & COMMAND_DRY_RUN)

@@ -168,14 +168,15 @@ static const char up_details[] =
 "  istripectl up --wait forever db\n";
 
 static const char down_details[] =
-"A disk that is mounted, swap space, part of another device or open is left alone.\n"
+"A disk that is mounted, swap space, part of another device or open is left alone. So is a\n"
+"volume that its unit, or another istripectl, is just bringing up.\n"
 "\n"
 "  --force              take it away all the same: its I/O fails\n"
 "  -n, --dry-run        only print what would be done\n";
 
 static const char delete_details[] =
 "The configuration file and the unit of the volume stay, and the data on its legs. For\n"
-"good: systemctl disable istripe@NAME; rm /etc/istripe/NAME.conf.\n"
+"good: systemctl disable --now istripe@NAME; rm /etc/istripe/NAME.conf.\n"
 "\n"
 "  --force              also while the disk is in use, whose I/O fails; and although\n"
 "                       writes were left that a target may still carry out\n"

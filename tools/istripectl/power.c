@@ -6,6 +6,7 @@
  * has to clean up then: a child of it waits, and is killed.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "file.h"
 #include "interrupt.h"
 #include "klog.h"
+#include "place.h"
 #include "power.h"
 #include "run.h"
 #include "tree.h"
@@ -88,6 +90,46 @@ static void metadata_fault(int error, struct fault *fault)
 	else if (error == -ENODATA)
 		fault_add(fault,
 			  "next: istripectl create makes superblocks, if there have never been any (up --create, of a volume that is configured); up and assemble only read them; metadata=none, if its legs have none");
+}
+
+/* Directories of configfs are not used: all users can read, and so lock, them. */
+static int lock_open(const char *name, int flags)
+{
+	char *path = place_path("/run/istripe-%s.lock", name);
+	int fd = open(path, flags | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	free(path);
+	return fd;
+}
+
+/* Shared, since several may try; children, which one that is killed leaves behind, have no part. */
+int power_begin(const char *name)
+{
+	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+	int fd = lock_open(name, O_CREAT);
+
+	if (fd < 0 || !fcntl(fd, F_SETLK, &lock))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+int power_check_others(const char *name, struct fault *fault)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int fd = lock_open(name, 0), ret;
+
+	if (fd < 0)
+		return 0;
+	ret = fcntl(fd, F_GETLK, &lock);
+	close(fd);
+	if (ret || lock.l_type == F_UNLCK)
+		return 0;
+	fault_set(fault, -EBUSY, "volume %s does not go down: %s", name, strerror(EBUSY));
+	fault_add(fault, "it is just coming up or going down: process %d brings it up\n"
+		  "next: end process %d, then this command again", (int)lock.l_pid,
+		  (int)lock.l_pid);
+	return -EBUSY;
 }
 
 static void reason_add(const char *name, const char *why, struct fault *fault)

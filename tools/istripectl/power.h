@@ -9,6 +9,25 @@
 #include "retry.h"
 
 /**
+ * power_begin() - have others see that this process brings a volume up, until it closes the file
+ * @name: the volume, whether it exists or not
+ *
+ * The volume is down between two attempts, and the kernel knows of nobody who will try again.
+ *
+ * Return: a file descriptor; -1 when nobody can see it.
+ */
+int power_begin(const char *name);
+
+/**
+ * power_check_others() - whether another process brings a volume up
+ * @name: the volume
+ * @fault: set when one does
+ *
+ * Return: 0; -EBUSY.
+ */
+int power_check_others(const char *name, struct fault *fault);
+
+/**
  * power_up() - bring a volume up, which takes as long as its logins
  * @name: a volume that exists
  * @retry: begun; for how long to try again when it fails for a reason that may pass, as that an
