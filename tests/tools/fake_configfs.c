@@ -13,6 +13,8 @@
  *	FAKE_REASON=text		for this reason
  *	FAKE_ENABLE_TIMES=n		but only so often
  *	FAKE_MARKS=1			what fails leaves superblocks, which the next create refuses
+ *	FAKE_CHUNK=bytes		the chunk that superblocks say: another one is refused when
+ *					it was written, else it is that of the volume
  *	FAKE_ENABLE_PATH=errno		the same for a path of a volume that is up
  *	FAKE_OPEN=1			the disk is open: 0 is refused, force is not
  *	FAKE_LOST=1			the last dirty data cannot be written
@@ -195,6 +197,29 @@ static bool is_refused(const char *name, const char *rest)
 	return failure;
 }
 
+/* A file that is there when the chunk of a volume was written. */
+static void chunk_given_path(const char *dir, char *path, size_t size)
+{
+	snprintf(path, size, "%s/chunk_given.%s", getenv("ISTRIPECTL_ROOT"),
+		 strrchr(dir, '/') + 1);
+}
+
+static void chunk_given_set(const char *dir, bool given)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	chunk_given_path(dir, path, sizeof(path));
+	if (!given) {
+		unlink(path);
+		return;
+	}
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	if (fd < 0)
+		abort();
+	close(fd);
+}
+
 int __wrap_mkdir(const char *path, mode_t mode)
 {
 	const char *rest = below(path), *group;
@@ -209,6 +234,8 @@ int __wrap_mkdir(const char *path, mode_t mode)
 		return -1;
 	for (file = rest ? files_of(rest) : NULL; file && file->name; file++)
 		file_put(path, file->name, file->value, file->mode);
+	if (rest && !depth(rest))
+		chunk_given_set(path, false);
 	group = rest ? group_of(rest) : NULL;
 	if (!group)
 		return 0;
@@ -308,6 +335,30 @@ static bool legs_are_marked(const char *dir)
 	return true;
 }
 
+static bool chunk_is_refused(const char *dir)
+{
+	const char *chunk = getenv("FAKE_CHUNK");
+	char path[PATH_MAX + sizeof("/chunk_bytes")], text[128], now[32] = "";
+	FILE *file;
+
+	if (!chunk)
+		return false;
+	snprintf(path, sizeof(path), "%s/chunk_bytes", dir);
+	file = fopen(path, "r");
+	if (!file || fscanf(file, "%31s", now) != 1)
+		abort();
+	fclose(file);
+	chunk_given_path(dir, path, sizeof(path));
+	if (access(path, F_OK) || !strcmp(now, chunk)) {
+		file_put(dir, "chunk_bytes", chunk, 0644);
+		return false;
+	}
+	snprintf(text, sizeof(text), "chunk_bytes is %s, but the superblocks say %s", now, chunk);
+	file_put(dir, "enable", "0", 0644);
+	file_put(dir, "last_error", text, 0444);
+	return true;
+}
+
 static unsigned int paths_on(const char *pattern, const char *value)
 {
 	unsigned int on = 0;
@@ -353,6 +404,8 @@ static int enable_write(const char *path, const char *value)
 	snprintf(dir, sizeof(dir), "%.*s", (int)(strrchr(path, '/') - path), path);
 	if (up && legs_are_marked(dir))
 		return refuse(EEXIST);
+	if (up && chunk_is_refused(dir))
+		return refuse(EINVAL);
 	superblocks = !up || legs_have_superblocks(dir);
 	if (up && failure && enable_fails()) {
 		file_put(dir, "enable", "0", 0644);
@@ -412,6 +465,8 @@ static int value_check(const char *path, const char *rest, const char *value)
 		log_refusal(name);
 		return refuse(EINVAL);
 	}
+	if (!strcmp(name, "chunk_bytes"))
+		chunk_given_set(dir, true);
 	return 0;
 }
 

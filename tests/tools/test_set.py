@@ -39,6 +39,16 @@ def test_what_was_written_is_put_back(volume):
     assert [volume.value(f"{PATH}/{name}") for name in ("weight", "dscp")] == ["1", "0"]
 
 
+@pytest.mark.parametrize("settings", ["chunk=128K,queue_depth=9", "queue_depth=9,chunk=128K"])
+def test_a_refusal_leaves_the_chunk_to_the_superblocks(tool, settings):
+    """It cannot be put back: once it is written, those of another chunk are refused."""
+    tool.run("assemble", "db", "--no-up", "--leg", LEG)
+    tool.run("set", "db", settings, code=1, FAKE_REFUSE="queue_depth=9")
+    (tool.tree / "db/queue_depth").write_text("128\n")
+    tool.run("up", "db", FAKE_CHUNK="524288")
+    assert tool.value("db/chunk_bytes") == "524288"
+
+
 def contents(tool):
     """A refused write leaves an empty file empty."""
     return {file: file.read_text().strip() for file in tool.tree.rglob("*") if file.is_file()}

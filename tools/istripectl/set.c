@@ -237,6 +237,25 @@ static void secrets_mention(const struct set_options *options)
 	free(conf);
 }
 
+/*
+ * The chunk comes last, so that it never has to be put back: the module refuses superblocks that
+ * say another chunk than one that was written, and shows one also when none was.
+ */
+static void chunk_put_last(struct settings *wanted)
+{
+	size_t i;
+
+	for (i = 0; i + 1 < wanted->count; i++) {
+		struct setting chunk = wanted->items[i];
+
+		if (strcmp(chunk.name, "chunk_bytes"))
+			continue;
+		wanted->items[i] = wanted->items[wanted->count - 1];
+		wanted->items[wanted->count - 1] = chunk;
+		break;
+	}
+}
+
 static int volume_set(const struct set_options *options, struct volume *one, struct fault *fault)
 {
 	struct volume volume = { 0 };
@@ -267,6 +286,8 @@ int command_set(const struct command *command, int argc, char **argv)
 		return command_help(command);
 	if (!ret)
 		ret = wanted_read(options.list, &one, &fault);
+	if (!ret)
+		chunk_put_last(&one.legs[0].paths[0].settings);
 	interrupt_catch();
 	if (ret) {
 		code = command_usage(command, &fault);
