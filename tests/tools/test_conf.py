@@ -530,6 +530,61 @@ def test_superblocks_say_the_chunk(tool, conf):
     assert 'db: chunk_bytes "131072" -> "65536"' in tool.run("apply", "--dry-run", "db")[0]
 
 
+def chunk_of_the_file(tool):
+    """What the file says, None: nothing."""
+    text = (tool.root / "etc/istripe/db.conf").read_text()
+    found = re.search("^chunk_bytes = (.*)$", text, re.MULTILINE)
+    return found and found[1]
+
+
+@pytest.mark.parametrize("commands, said", [
+    ([["assemble", "db", "--save", "--leg", LEG]], "512K"),
+    ([["assemble", "db", "--boot", "--chunk", "512K", "--leg", LEG]], "512K"),
+    ([["assemble", "db", "--save", "--no-up", "--leg", LEG]], None),
+    ([["assemble", "db", "--leg", LEG], ["save", "db"]], "512K"),
+    ([["assemble", "db", "--leg", LEG], ["down", "db"], ["save", "db"]], "512K"),
+    # Never up: the chunk that the module shows may be another one than that of the superblocks.
+    ([["assemble", "db", "--no-up", "--leg", LEG], ["save", "db"]], None),
+    ([["assemble", "db", "--no-up", "--chunk", "512K", "--leg", LEG], ["save", "db"]], "512K"),
+])
+def test_an_array_of_another_chunk_is_there_at_the_next_boot(tool, commands, said):
+    tool.env["FAKE_CHUNK"] = "524288"
+    for words in commands:
+        tool.run(*words)
+    assert chunk_of_the_file(tool) == said
+    tool.run("delete", "--force", "db")
+    tool.run("up", "db")
+    assert tool.value("db/chunk_bytes") == "524288"
+    tool.run("save", "db")
+    assert chunk_of_the_file(tool) == "512K"
+    assert tool.run("apply", "db") == ("", "")
+
+
+@pytest.mark.parametrize("words, said", [
+    (["create", "db", "--save"], "64K"), (["create", "db", "--save", "--chunk", "128K"], "128K"),
+    (["create", "db", "--save", "--no-up", "--chunk", "64K"], "64K"),
+    (["create", "db", "--save", "--no-up", "--metadata", "none"], "64K"),
+])
+def test_the_chunk_is_in_the_file_when_it_is_known(tool, words, said):
+    tool.run(*words, "--leg", LEG)
+    assert chunk_of_the_file(tool) == said
+
+
+def test_a_written_chunk_of_another_array_is_refused(tool):
+    _, err = tool.run("assemble", "db", "--chunk", "64K", "--leg", LEG, code=1, FAKE_CHUNK="524288")
+    assert "chunk_bytes is 65536, but the superblocks say 524288" in err
+
+
+def test_the_line_of_an_array_that_was_never_up(tool):
+    """What show prints makes the same volume of an array of any chunk."""
+    tool.run("assemble", "db", "--no-up", "--leg", LEG)
+    assert "--chunk" not in tool.run("show", "--command", "db")[0]
+    assert "#chunk_bytes = 64K\n" in tool.run("show", "--conf", "db")[0]
+    tool.run("up", "db", FAKE_CHUNK="524288")
+    assert "--chunk 512K" in tool.run("show", "--command", "db")[0]
+    assert "\nchunk_bytes = 512K\n" in tool.run("show", "--conf", "db")[0]
+
+
 def test_apply_while_up(tool, conf):
     """What can change at once does, a path logs in anew for others, paths come and go."""
     path = conf()

@@ -41,7 +41,7 @@ def imported(tool, *words, **env):
 def test_each_record_is_a_path(tool, stock):
     found = imported(tool)
     assert found["volume"] == {"initiator_name": "iqn.2026-01.a:host", "from_node": "yes",
-                               "chunk_bytes": "64K", "metadata": "md"}
+                               "metadata": "md"}
     assert found["leg 0"] == {"target_name": T1, "lun": "0"}
     assert found["leg 0 path 0"] == {"portal": "192.0.2.10:3260", "nic": "eth1"}
     assert found["leg 0 path 1"] == {"portal": "198.51.100.10:3260", "nic": "eth2"}
@@ -352,6 +352,13 @@ def test_import_for_the_next_boot(tool, stock):
     assert "db: starts at boot, not now\nnext: systemctl start istripe@db\n" in out
     assert tool.enabled() == ["enable istripe@db.service"]
     assert (tool.root / "etc/istripe/db.conf").exists()
+
+
+def test_import_of_an_array_of_another_chunk(tool, stock):
+    tool.env["FAKE_CHUNK"] = "524288"
+    saved(tool, stock)
+    tool.run("up", "db")
+    assert tool.value("db/chunk_bytes") == "524288"
 
 
 def test_save_keeps_that_a_volume_follows(tool, stock):

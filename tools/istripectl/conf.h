@@ -62,6 +62,13 @@ int conf_parse(char *text, const char *path, const char *name, struct volume *vo
 void conf_secrets(struct volume *volume);
 
 /**
+ * conf_leave_chunk() - leave out a chunk that may not be that of the superblocks
+ * @volume: as of tree_read(): until it has been up, the module shows the default, which it would
+ *	refuse for an array of another chunk once it is written
+ */
+void conf_leave_chunk(struct volume *volume);
+
+/**
  * conf_print() - write the text of a file
  * @out: where to
  * @volume: settings that have their default are comments; secrets that cannot be read, too

@@ -260,12 +260,27 @@ static void identity_put(enum known_place place, struct settings *settings, cons
 		settings_put(settings, name, known_default(place, name));
 }
 
+static bool superblocks_say_chunk(const struct volume *volume)
+{
+	return !strcmp(known_worth(KNOWN_VOLUME, &volume->settings, "metadata"), "md");
+}
+
+void conf_leave_chunk(struct volume *volume)
+{
+	const char *name = "chunk_bytes";
+
+	if (!volume->up && superblocks_say_chunk(volume) &&
+	    !strcmp(settings_value(&volume->settings, name), known_default(KNOWN_VOLUME, name)))
+		settings_drop(&volume->settings, name);
+}
+
 /* Nobody should have to know what the default of these was. */
 static void identities_put(struct volume *volume)
 {
 	size_t i, j;
 
-	identity_put(KNOWN_VOLUME, &volume->settings, "chunk_bytes");
+	if (!superblocks_say_chunk(volume))
+		identity_put(KNOWN_VOLUME, &volume->settings, "chunk_bytes");
 	identity_put(KNOWN_VOLUME, &volume->settings, "metadata");
 	for (i = 0; i < volume->leg_count; i++)
 		for (j = 0; j < volume->legs[i].path_count; j++)

@@ -109,12 +109,25 @@ static void saving_mention(const char *name, const struct create_options *option
 	free(path);
 }
 
+/* Once the volume is up, the module shows what the superblocks say. */
+static void chunk_take(struct volume *saved)
+{
+	char *chunk = tree_value(saved->name, "chunk_bytes");
+
+	if (chunk)
+		settings_put(&saved->settings, "chunk_bytes", chunk);
+	free(chunk);
+}
+
 /* The volume is made: it stays, whatever becomes of this. */
 static int volume_keep(struct volume *saved, const struct create_options *options,
 		       struct fault *fault)
 {
-	int ret = save_volume(saved, true, fault);
+	int ret;
 
+	if (!options->no_up)
+		chunk_take(saved);
+	ret = save_volume(saved, true, fault);
 	if (ret) {
 		fault_add(fault, "%s is made, but not saved", saved->name);
 		fault_add(fault, "next: istripectl save %s%s", options->boot ? "--boot " : "",

@@ -119,6 +119,8 @@ static int volume_save(const char *name, unsigned int flags, struct fault *fault
 	struct volume volume = { 0 };
 	int ret = tree_read(name, &volume, fault);
 
+	if (!ret)
+		conf_leave_chunk(&volume);
 	if (!ret && (flags & COMMAND_DRY_RUN))
 		ret = save_plan(&volume, flags & COMMAND_BOOT, fault);
 	else if (!ret)

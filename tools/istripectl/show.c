@@ -73,6 +73,8 @@ static int volume_show(const char *name, const struct command_line *line,
 	struct volume volume = { 0 };
 	int ret = tree_read(name, &volume, fault);
 
+	if (!ret && (line->flags & (COMMAND_LINE | COMMAND_CONF)))
+		conf_leave_chunk(&volume);
 	if (!ret && (line->flags & COMMAND_LINE))
 		ret = line_print(&volume, fault);
 	else if (!ret && (line->flags & COMMAND_CONF))
