@@ -84,9 +84,9 @@ def test_up(down):
     assert dry(down, "up", "--create", "db")[0] == (
         "db: would make superblocks on its legs\ndb: would come up\n")
     down.run("save", "db")
-    down.run("set", "db", "chunk=128K")
+    down.run("set", "db", "queue_depth=9")
     assert dry(down, "up", "--saved", "db")[0] == (
-        'db: chunk_bytes "131072" -> "65536"\ndb: would come up\n')
+        'db: queue_depth "9" -> "128"\ndb: would come up\n')
     down.run("up", "db")
     assert dry(down, "up", "db")[0] == "db: is up already\n"
     down.run("delete", "db")
