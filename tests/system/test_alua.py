@@ -39,6 +39,7 @@ from scripted.alua import (
 )
 from scripted.ghost import NOT_SUPPORTED, Holder, completes
 from scripted.scenario import HONEST, Scenario
+from scripted.scsi import READ_16
 
 PATH = {"login_timeout_ms": 10000, "default_time2wait": 0}
 #: A state that nobody tells of is found within half a minute while I/O goes on.
@@ -577,6 +578,31 @@ def test_off(alua):
         works(disk, 4)
         assert groups.ports[0].served == before[0]
         undisturbed(volume)
+
+
+def test_on_while_a_path_logs_in(alua, links):
+    """It has asked the LUN before, and carries a read on trial: it asks again when it is live."""
+    volume, groups, servers = alua(OPTIMIZED, NON_OPTIMIZED, alua="off")
+    held, released = threading.Event(), threading.Event()
+    released.set()
+
+    async def hold(run, conn, task):
+        while task.opcode == READ_16 and not released.is_set():
+            held.set()
+            await asyncio.sleep(0.05)
+        return False
+
+    servers[1].load(Scenario("holds reads", hooks={"on_command": hold})).disk = groups.ports[1]
+    volume.enable()
+    released.clear()
+    killed(links[1], servers[1].port)
+    try:
+        assert held.wait(SOON_S)
+        assert access(volume, 1) == ""
+        write(volume.leg / "alua", "on")
+    finally:
+        released.set()
+    wait_access(volume, 1, "active/non-optimized")
 
 
 def test_reserved_after_a_transition(alua):

@@ -18,6 +18,7 @@ import pytest
 from lab import dm, fio, network, storage, uevents
 from lab.disk import Direct, noise, same
 from lab.filesystems import FILE_SYSTEMS
+from lab.ghost import killed
 from lab.istripectl import INITIATOR, leg
 from lab.lio import resize
 from lab.shell import read, run, udev_settle, wait_for, write
@@ -457,6 +458,38 @@ def test_a_path_that_lags(make_scripted, links):
     wait_for("both paths", lambda: read(volume.sysfs() / "state") == "live", 60)
     volume.rescan()
     assert volume.size_bytes() == 20 * MIB
+
+
+def test_while_a_path_is_on_trial(make_scripted, server, links):
+    """It has found the old size, and its login goes on: the rescan waits for it, and the disk grows."""
+    held, released = threading.Event(), threading.Event()
+    released.set()
+
+    async def hook(run, conn, task):
+        mine = conn.writer.get_extra_info("sockname")[0] == links[1].address
+        while mine and task.opcode == READ_16 and not released.is_set():
+            held.set()
+            await asyncio.sleep(0.05)
+        return False
+
+    volume, target = make_scripted(Scenario("holds reads", hooks={"on_command": hook}), paths=2,
+                                   policy="round-robin")
+    volume.enable()
+    wait_for("both paths", lambda: read(volume.sysfs() / "state") == "live")
+    released.clear()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        try:
+            killed(links[1], server.port)
+            assert held.wait(60)
+            grow(target.disk)
+            rescan = pool.submit(volume.rescan)
+            time.sleep(2)
+            assert not rescan.done()
+        finally:
+            released.set()
+        rescan.result(60)
+    assert volume.size_bytes() == 20 * MIB
+    assert read(volume.sysfs() / "state") == "live"
 
 
 @pytest.mark.parametrize("write_cache", [False, True])

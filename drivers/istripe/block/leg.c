@@ -86,6 +86,14 @@ static struct istripe_nexus *leg_pick(struct istripe_leg *leg,
 	return path ? istripe_path_pick(path, istripe_path_lane(path, &leg_task->task)) : NULL;
 }
 
+/* One that logs in may have asked the LUN already: it gets the event when it is live. */
+static bool leg_may_tell(const struct istripe_nexus *nexus)
+{
+	enum istripe_nexus_state state = READ_ONCE(nexus->state);
+
+	return state == ISTRIPE_NEXUS_LIVE || state == ISTRIPE_NEXUS_CONNECTING;
+}
+
 void istripe_leg_tell(struct istripe_leg *leg, const struct istripe_nexus *except,
 		      enum istripe_nexus_event event)
 {
@@ -94,7 +102,7 @@ void istripe_leg_tell(struct istripe_leg *leg, const struct istripe_nexus *excep
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (nexus != except && READ_ONCE(nexus->state) == ISTRIPE_NEXUS_LIVE)
+		if (nexus != except && leg_may_tell(nexus))
 			istripe_nexus_event(nexus, event);
 	srcu_read_unlock(&leg->srcu, section);
 }

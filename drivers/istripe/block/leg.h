@@ -182,7 +182,7 @@ struct istripe_nexus *istripe_leg_next_nexus(const struct istripe_leg *leg, u32 
 	for ((_at) = 0; ((_nexus) = istripe_leg_next_nexus(_leg, &(_at))); )
 
 /**
- * istripe_leg_tell() - report an event to the live nexuses of a leg
+ * istripe_leg_tell() - report an event to the nexuses of a leg that are live or log in
  * @leg: that runs
  * @except: a nexus that is not told, or NULL
  * @event: what has happened

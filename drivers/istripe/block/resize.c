@@ -357,7 +357,7 @@ void istripe_resize_init(struct istripe_resize *capacity)
 	mutex_init(&capacity->rescan_lock);
 }
 
-/* A nexus that is not live asks its LUN before it is. */
+/* Others ask their LUN before they are live. */
 static void volume_ask(const struct istripe_volume *volume, const struct istripe_nexus *except,
 		       enum istripe_nexus_event event)
 {
@@ -389,6 +389,15 @@ void istripe_resize_found(struct istripe_nexus *nexus)
 	volume_ask(volume, nexus, ISTRIPE_NEXUS_REVALIDATE);
 }
 
+/* One that has identified its LUN at a login, as on trial, counts, and is asked when it is live. */
+static bool nexus_is_asked(const struct istripe_nexus *nexus)
+{
+	enum istripe_nexus_state state = READ_ONCE(nexus->state);
+
+	return state == ISTRIPE_NEXUS_LIVE ||
+	       (state == ISTRIPE_NEXUS_CONNECTING && READ_ONCE(nexus->blocks));
+}
+
 /* A nexus that is not wanted is not asked. The section keeps the others. */
 static int leg_wait(struct istripe_leg *leg)
 {
@@ -400,7 +409,7 @@ static int leg_wait(struct istripe_leg *leg)
 	istripe_leg_for_each_nexus(leg, nexus, at) {
 		if (!READ_ONCE(nexus->wanted))
 			continue;
-		if (READ_ONCE(nexus->state) == ISTRIPE_NEXUS_LIVE)
+		if (nexus_is_asked(nexus))
 			flush_work(&nexus->work.work);
 		/* Also of a nexus that went down because of what it found. */
 		ret = ret ?: READ_ONCE(nexus->revalidate_error);
