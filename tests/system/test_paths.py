@@ -451,6 +451,39 @@ def test_one_path_serves_after_an_outage(two_paths, links, heal, keep_on_disk, k
     assert read(lost / "ghost_writes") == "0"
 
 
+@FAILS
+def test_io_waits_again(two_paths, links):
+    """recovery_timeout_ms is written when it is over: what counts is the time since the loss."""
+    volume = two_paths(recovery_timeout_ms=1000)
+    device = volume.enable()
+    file = volume.config / "recovery_timeout_ms"
+    for link in links:
+        link.set_up(False)
+    try:
+        wait_for("the leg to fail", lambda: state(volume) == "failed", 60)
+        assert status(*read_16_mib(device, MIB))[0] != 0
+        # Over, too.
+        write(file, 500)
+        assert state(volume) == "failed"
+        write(file, -1)
+        assert state(volume) == "waiting"
+        reader = subprocess.Popen(read_16_mib(device, MIB), stderr=subprocess.DEVNULL)
+        time.sleep(2)
+        assert reader.poll() is None
+        write(file, 500)
+        assert reader.wait(60) != 0 and state(volume) == "failed"
+        write(file, 600000)
+        assert state(volume) == "waiting"
+        reader = subprocess.Popen(read_16_mib(device, MIB), stderr=subprocess.DEVNULL)
+        time.sleep(2)
+        assert reader.poll() is None
+    finally:
+        for link in links:
+            link.set_up(True)
+    assert reader.wait(60) == 0
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+
+
 def test_degraded_from_the_start(two_paths, links):
     """One path is enough; the other one comes when it can."""
     volume = two_paths()

@@ -453,6 +453,11 @@ static void leg_arm_fence(struct istripe_leg *leg)
 void istripe_leg_set_recovery_timeout(struct istripe_leg *leg)
 {
 	spin_lock_bh(&leg->lock);
+	/* I/O waits again, as after dm-multipath's queue_if_no_path. */
+	if (leg->failed && !leg_recovery_is_over(leg)) {
+		leg->failed = false;
+		leg_announce(leg);
+	}
 	leg_wake(leg, NULL);
 	leg_arm_recovery(leg);
 	leg_arm_fence(leg);
