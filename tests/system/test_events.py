@@ -20,6 +20,7 @@ from lab.shell import read, run, udev_settle, wait_for, write
 from lab.uevents import Uevents
 from scripted.alua import OPTIMIZED, STANDBY, Groups
 from scripted.scenario import HONEST, Scenario
+from scripted.server import Server
 from scripted.steps import refuse
 
 MIB = 1 << 20
@@ -290,6 +291,40 @@ def test_what_is_not_live_from_the_start(volume, events, links):
     volume.disable()
     events.settle()
     assert len(events.seen()) == before
+
+
+def test_more_connections(volume, events, links):
+    """Sessions that are added are not lost, and no longer there is not failed."""
+    volume.enable()
+    for count in (4, 2, 4):
+        # Not all log in within one look at the states.
+        with network.delayed(links[0], 0.05):
+            write(volume.path / "connections", count)
+            wait_for("all of them", lambda count=count: len(network.ports(links[0])) == count and
+                     volume.state() == "live")
+            time.sleep(1)
+    events.settle()
+    assert actions(events) == []
+
+
+def test_a_link_local_portal(make_volume, events, links):
+    """As sysfs shows it, with its interface."""
+    nic, peer = links[0].nic, links[0].peer
+    wait_for("the address", lambda: "tentative" not in run("ip", "addr", "show", "dev", nic))
+    shown = run("ip", "-6", "addr", "show", "dev", peer, "scope", "link", netns=network.NETNS)
+    address = re.search(r"inet6 (fe80:\S+)/", shown).group(1)
+    server = Server("::", netns=network.NETNS).start()
+    try:
+        volume = make_volume(istripe.Named(server.target.settings.name), path={
+            **PATH, "portal": f"[{address}%{nic}]:{server.port}"})
+        volume.enable()
+        network.kill_connections(port=server.port)
+        failed = events.wait("PATH_FAILED")
+        assert re.fullmatch(rf"\[{address}%\d+\]:{server.port}", failed["ISTRIPE_PORTAL"])
+        assert failed["ISTRIPE_PORTAL"] == read(volume.path_sysfs() / "portal")
+        volume.disable()
+    finally:
+        server.stop()
 
 
 # How soon

@@ -177,13 +177,14 @@ u32 istripe_path_state(const struct istripe_path *path)
 	struct istripe_nexus *nexus;
 
 	istripe_path_for_each_nexus(path, nexus, at) {
-		if (!READ_ONCE(nexus->wanted))
+		/* One that is being added has not failed. */
+		if (!READ_ONCE(nexus->wanted) || !completion_done(&nexus->first_result))
 			continue;
 		wanted++;
 		live += READ_ONCE(nexus->state) == ISTRIPE_NEXUS_LIVE;
 	}
-	if (live && live < wanted)
-		return ISTRIPE_PATH_DEGRADED;
+	if (live)
+		return live < wanted ? ISTRIPE_PATH_DEGRADED : ISTRIPE_NEXUS_LIVE;
 	return READ_ONCE(path->nexuses[0]->state);
 }
 

@@ -103,7 +103,8 @@ struct istripe_nexus *istripe_path_pick(const struct istripe_path *path, u32 lan
  *
  * Context: any that keeps its nexuses.
  * Return: the state of the only wanted nexus; of several ISTRIPE_NEXUS_LIVE when all are,
- * ISTRIPE_PATH_DEGRADED when some are, else the first one's state.
+ * ISTRIPE_PATH_DEGRADED when some are, else the first one's state. Those whose first attempt to log
+ * in has not ended do not count.
  */
 u32 istripe_path_state(const struct istripe_path *path);
 

@@ -9,6 +9,7 @@
 #define pr_fmt(fmt) "istripe: " fmt
 
 #include <linux/device.h>
+#include <linux/inet.h>
 #include <linux/kernel.h>
 #include <linux/kobject.h>
 #include <linux/mm.h>
@@ -27,11 +28,13 @@
 #include "block/path.h"
 #include "block/volume.h"
 #include "control/events.h"
+#include "control/setting.h"
 #include "control/sysfs_dir.h"
 #include "iscsi/error.h"
 
 #define EVENT_VARS	16
 #define EVENT_BYTES	1536	/* the kernel has 2048, with its own variables */
+#define PORTAL_BYTES	(INET6_ADDRSTRLEN + 32)	/* with scope and port */
 
 /* Paths are told of when this changes, not at each attempt to log in. */
 enum path_class {
@@ -245,12 +248,14 @@ static struct event *path_event_begin(struct istripe_events *events,
 				      const char *state, const struct path_now *now)
 {
 	struct event *event = event_begin(events, action);
+	char portal[PORTAL_BYTES];
 
+	istripe_setting_portal.format(NULL, &path->params.portal, portal, sizeof(portal));
 	event_add(event, "ISTRIPE_LEG=%u", path->leg->index);
 	event_add(event, "ISTRIPE_PATH=%u", path->index);
 	event_add(event, "ISTRIPE_STATE=%s", state);
 	event_add(event, "ISTRIPE_LIVE_PATHS=%u", now->live_paths);
-	event_add(event, "ISTRIPE_PORTAL=%pISpc", &path->params.portal);
+	event_add(event, "ISTRIPE_PORTAL=%s", portal);
 	event_add(event, "ISTRIPE_NIC=%s", path->params.nic);
 	if (now->access.known)
 		event_add(event, "ISTRIPE_ACCESS_STATE=%s",

@@ -34,7 +34,8 @@ def listen(address, port, netns=None):
     def make():
         if netns:
             enter(netns)
-        sock = socket.create_server((address, port), backlog=64)
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        sock = socket.create_server((address, port), family=family, backlog=64)
         made.append(sock)
 
     thread = threading.Thread(target=make)
