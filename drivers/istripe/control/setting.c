@@ -174,14 +174,16 @@ const struct istripe_setting_kind istripe_setting_buffer = {
 	.allow = buffer_allow,
 };
 
-/* A power of two; that somebody has written it counts. */
+/* A power of two; that somebody has written it counts, and an empty text takes that back. */
 static int chunk_parse(const struct istripe_setting *setting, const char *text, void *value)
 {
+	bool given = *text;
 	s64 number;
 
-	if (number_read(setting, text, &number) || !is_power_of_2(number))
+	if (number_read(setting, given ? text : setting->initial, &number) ||
+	    !is_power_of_2(number))
 		return -EINVAL;
-	*(struct istripe_chunk *)value = (struct istripe_chunk) { number, true };
+	*(struct istripe_chunk *)value = (struct istripe_chunk) { number, given };
 	return 0;
 }
 
@@ -193,7 +195,8 @@ static int chunk_format(const struct istripe_setting *setting, const void *value
 
 static void chunk_allow(const struct istripe_setting *setting, char *buf, size_t size)
 {
-	scnprintf(buf, size, "a power of two from %lld to %lld", setting->min, setting->max);
+	scnprintf(buf, size, "a power of two from %lld to %lld, or nothing for the default",
+		  setting->min, setting->max);
 }
 
 const struct istripe_setting_kind istripe_setting_chunk = {
