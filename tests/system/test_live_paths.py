@@ -325,6 +325,18 @@ def test_connections_change_under_verify(one_path, size, multi, granted):
     assert int(read(volume.path_sysfs() / "faults")) == 0
 
 
+def test_connections_as_they_are(one_path):
+    """Nothing happens, and who has a file of a session open can go on reading."""
+    volume = one_path(path={"connections": 2})
+    volume.enable()
+    wait_connections(2)
+    with open(volume.path_sysfs() / "sessions" / "1" / "path_state") as file:
+        write(volume.path / "connections", 2)
+        file.seek(0)
+        assert file.read() == "live\n"
+    assert len(network.established()) == 2 and volume.reconnects() == 0
+
+
 def test_one_session_of_more_connections(link, make_volume):
     """mcs: the session ends, at a moment of its choosing, and the next one has them."""
     server = Server(link.address, SCRIPTED_PORT, network.NETNS).start()

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 import pytest
 
 from lab import lio, network
+from lab.istripectl import TOOL
 from lab.settings import LIVE
-from lab.shell import read, wait_for, write
+from lab.shell import read, status, wait_for, write
 
 MIB = 1 << 20
 PATH = {"default_time2wait": 0, "login_timeout_ms": 60000}
@@ -174,6 +175,32 @@ def test_while_a_path_comes(volume, links, kernel_log):
         assert kernel_log.matching(r"0/1: weight: is refused while the volume or a path comes")
         assert login.poll() is None
     assert differing(volume) == []
+
+
+def test_changes_while_a_path_comes(volume, links, kernel_log):
+    """They are refused, and say why: nothing else shows that the path is coming."""
+    volume.enable()
+    coming = volume.add_path(1, {**volume.path_settings, "portal": links[1].portal(),
+                                 "nic": links[1].nic})
+    more = volume.add_path(2, {**volume.path_settings, "portal": links[1].portal(),
+                               "nic": links[1].nic})
+    why = "a change of leg 0 path 1 is under way"
+    with enabling(coming, coming, links[1]) as login:
+        for file, value, what in (
+                (volume.config / "enable", 0, "not disabled"),
+                (volume.path / "connections", 2, "leg 0 path 0 is not changed"),
+                (volume.path / "enable", 0, "leg 0 path 0 is not removed"),
+                (more / "enable", 1, "leg 0 path 2 is not added")):
+            assert refused(file, value) == errno.EBUSY
+            assert volume.last_error() == why
+            assert kernel_log.matching(rf"{volume.name}: {what}: {why}")
+        with pytest.raises(OSError):
+            (volume.leg / "paths" / "3").mkdir()
+        assert kernel_log.matching(rf"path not made: {why}")
+        code, out = status(TOOL, "down", volume.name)
+        assert code == 1 and f"reason: {why}" in out and "coming up" not in out
+        assert login.poll() is None
+    assert volume.last_error() != why
 
 
 def test_while_it_does_not_come_up(volume, links):

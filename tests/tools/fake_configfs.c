@@ -417,6 +417,8 @@ static int enable_write(const char *path, const char *value)
 	}
 	if (!up && getenv("FAKE_DISABLE")) {
 		file_put(dir, "enable", "1", 0644);
+		if (reason)
+			file_put(dir, "last_error", reason, 0444);
 		return refuse(atoi(getenv("FAKE_DISABLE")));
 	}
 	if (!up && !forced && getenv("FAKE_OPEN")) {

@@ -12,6 +12,7 @@ LEG = "target=iqn.2026-01.a:t1,portal=192.0.2.10,nic=eth1"
 ONE, TWO = ["--leg", LEG], ["--leg", LEG, "--path", "portal=192.0.3.10,nic=eth2"]
 IO, BUSY = str(errno.EIO), str(errno.EBUSY)
 OFF = ["--no-up", *TWO]
+CHANGE = "a change of leg 0 path 1 is under way"
 #: A secret, and a setting that is refused.
 SECRET = "chap_secret=@{root}/secret,ping_interval=7s"
 
@@ -29,8 +30,12 @@ SECRET = "chap_secret=@{root}/secret,ping_interval=7s"
      ["leg 0 path 2 of db is not added: Input/output error", "and its settings are left: "]),
     (TWO, ["path", "remove", "db", "0", "7"], {}, ["leg 0 has no path 7\n", "next: istripectl show db"]),
     (TWO, ["down", "db"], {"FAKE_DISABLE": IO}, ["volume db does not go down: Input/output error"]),
-    (TWO, ["down", "db"], {"FAKE_DISABLE": BUSY},
+    (OFF, ["down", "db"], {"FAKE_DISABLE": BUSY},
      ["it is just coming up or going down\n", "next: istripectl status db"]),
+    (TWO, ["down", "db"], {"FAKE_DISABLE": BUSY},
+     ["one of its paths is just being added, removed or changed\n", "next: istripectl status db"]),
+    (TWO, ["down", "db"], {"FAKE_DISABLE": BUSY, "FAKE_REASON": CHANGE},
+     [f"reason: {CHANGE}\n", "next: istripectl status db"]),
     (OFF, ["up", "db"], {"FAKE_ENABLE": BUSY, "FAKE_REASON": ""},
      ["volume db does not come up: ", "it is just coming up or going down\n"]),
     (OFF, ["set", "--leg", "0", "--path", "0", "db", SECRET], {"FAKE_REFUSE": "ping_interval_ms="},

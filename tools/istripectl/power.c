@@ -138,9 +138,27 @@ static void reason_add(const char *name, const char *why, struct fault *fault)
 	advice_login(name, why, fault);
 }
 
-static void busy_add(const char *name, struct fault *fault)
+/* Without a disk it is the volume that comes or goes. The module's reason may be gone by now. */
+static void busy_add(const char *name, const char *why, struct fault *fault)
 {
-	fault_add(fault, "it is just coming up or going down\nnext: istripectl status %s", name);
+	char *device = power_device(name);
+
+	if (why && *why)
+		fault_add(fault, "reason: %s", why);
+	else if (device)
+		fault_add(fault, "one of its paths is just being added, removed or changed");
+	else
+		fault_add(fault, "it is just coming up or going down");
+	fault_add(fault, "next: istripectl status %s", name);
+	free(device);
+}
+
+/* A reason of the module that is no fault of the volume, and passes by itself. */
+static bool is_change(const char *why)
+{
+	static const char change[] = "a change of leg ";
+
+	return !strncmp(why, change, sizeof(change) - 1);
 }
 
 static void up_fault(const char *name, int error, int log, struct fault *fault)
@@ -153,7 +171,7 @@ static void up_fault(const char *name, int error, int log, struct fault *fault)
 		if (why && *why)
 			reason_add(name, why, fault);
 		else if (error == -EBUSY)
-			busy_add(name, fault);
+			busy_add(name, NULL, fault);
 		else
 			klog_explain(log, name, fault);
 	}
@@ -241,7 +259,7 @@ static int down_fault(const char *name, int error, struct fault *fault)
 {
 	char *why = tree_value(name, "last_error");
 	bool lost = error == -EIO && !power_is_up(name);
-	bool reason = why && *why;
+	bool reason = why && *why && !is_change(why);
 
 	if (lost)
 		fault_set(fault, error,
@@ -252,7 +270,7 @@ static int down_fault(const char *name, int error, struct fault *fault)
 	if (!advice_root(error, fault) && reason)
 		fault_add(fault, "reason: %s", why);
 	else if (error == -EBUSY)
-		busy_add(name, fault);
+		busy_add(name, why, fault);
 	if (lost)
 		fault_add(fault,
 			  "next: bring it up, and check what is on it, or restore a copy");

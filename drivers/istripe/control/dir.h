@@ -144,6 +144,12 @@ void istripe_path_dir_remember(struct istripe_path_dir *dir, const struct istrip
 void istripe_volume_dir_note(struct istripe_volume_dir *volume, const char *what, int error,
 			     const char *why);
 
+/*
+ * -EBUSY, under volume->lock: the volume is not up, or a path of it comes, goes or changes. The
+ * latter, which no file shows, is kept and logged, with @what has failed.
+ */
+int istripe_volume_dir_busy(struct istripe_volume_dir *volume, const char *what);
+
 /* Pinned directories cannot be removed. Under volume->lock; -ENOENT: it is being removed. */
 int istripe_dir_pin(struct config_group *group, bool *pinned);
 

@@ -302,6 +302,19 @@ void istripe_volume_dir_note(struct istripe_volume_dir *volume, const char *what
 	pr_err("%s: %s: %s\n", volume->params.name, what, volume->last_error);
 }
 
+int istripe_volume_dir_busy(struct istripe_volume_dir *volume, const char *what)
+{
+	const struct istripe_path_dir *changing = volume->changing;
+	struct istripe_reason why = {};
+
+	if (!changing)
+		return -EBUSY;
+	istripe_reason_set(&why, "a change of leg %u path %u is under way", changing->leg->index,
+			   changing->index);
+	istripe_volume_dir_note(volume, what, -EBUSY, why.text);
+	return -EBUSY;
+}
+
 int istripe_volume_dir_enable(struct istripe_volume_dir *volume)
 {
 	struct istripe_volume_params *params;
@@ -337,7 +350,8 @@ static struct istripe_volume *volume_take(struct istripe_volume_dir *volume, boo
 
 	lockdep_assert_held(&volume->lock);
 	if (volume->phase != ISTRIPE_VOLUME_UP)
-		return volume->phase == ISTRIPE_VOLUME_DOWN ? NULL : ERR_PTR(-EBUSY);
+		return volume->phase == ISTRIPE_VOLUME_DOWN ? NULL :
+		       ERR_PTR(istripe_volume_dir_busy(volume, "not disabled"));
 	if (!force && istripe_volume_close(running)) {
 		istripe_volume_dir_note(volume, "not disabled", -EBUSY,
 					"its disk is open, mounted or part of another device: close it, or write force, which takes it away all the same");

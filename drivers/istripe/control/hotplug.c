@@ -31,14 +31,29 @@ static struct istripe_path *running_path(const struct istripe_path_dir *dir)
 	return running_leg(dir)->paths[dir->index];
 }
 
+static void path_label(const struct istripe_path_dir *dir, const char *what, char *label)
+{
+	scnprintf(label, ISTRIPE_REASON_BYTES, "leg %u path %u is not %s", dir->leg->index,
+		  dir->index, what);
+}
+
+/* Another path, or the volume, comes, goes or changes; @what this one is not. */
+static int change_refuse(struct istripe_path_dir *dir, const char *what)
+{
+	char label[ISTRIPE_REASON_BYTES];
+
+	path_label(dir, what, label);
+	return istripe_volume_dir_busy(dir->leg->volume, label);
+}
+
 /* From up to changing. */
-static int change_begin(struct istripe_path_dir *dir)
+static int change_begin(struct istripe_path_dir *dir, const char *what)
 {
 	struct istripe_volume_dir *volume = dir->leg->volume;
 
 	lockdep_assert_held(&volume->lock);
 	if (volume->phase != ISTRIPE_VOLUME_UP)
-		return -EBUSY;
+		return change_refuse(dir, what);
 	volume->phase = ISTRIPE_VOLUME_CHANGING;
 	volume->changing = dir;
 	volume->last_error[0] = '\0';
@@ -55,8 +70,7 @@ static void change_end(struct istripe_path_dir *dir, const char *what, int error
 	mutex_lock(&volume->lock);
 	volume->phase = ISTRIPE_VOLUME_UP;
 	volume->changing = NULL;
-	scnprintf(label, sizeof(label), "leg %u path %u is not %s", dir->leg->index, dir->index,
-		  what);
+	path_label(dir, what, label);
 	istripe_volume_dir_note(volume, label, error, why);
 }
 
@@ -120,7 +134,7 @@ int istripe_path_dir_enable(struct istripe_path_dir *dir)
 	mutex_lock(&volume->lock);
 	if (dir->pinned) {
 		/* Else it may be on its way out, or not in yet. */
-		ret = volume->phase == ISTRIPE_VOLUME_UP ? 0 : -EBUSY;
+		ret = volume->phase == ISTRIPE_VOLUME_UP ? 0 : change_refuse(dir, "added");
 		goto unlock;
 	}
 	if (volume->phase == ISTRIPE_VOLUME_DOWN) {
@@ -129,7 +143,7 @@ int istripe_path_dir_enable(struct istripe_path_dir *dir)
 		istripe_volume_dir_note(volume, "path not enabled", ret, why.text);
 		goto unlock;
 	}
-	ret = change_begin(dir);
+	ret = change_begin(dir, "added");
 	if (ret)
 		goto unlock;
 	ret = path_prepare(dir, &why);
@@ -171,7 +185,7 @@ int istripe_path_dir_disable(struct istripe_path_dir *dir)
 
 	mutex_lock(&volume->lock);
 	if (dir->pinned)
-		ret = change_begin(dir);
+		ret = change_begin(dir, "removed");
 	if (!dir->pinned || ret)
 		goto unlock;
 	mutex_unlock(&volume->lock);
@@ -186,14 +200,12 @@ unlock:
 
 /* More and fewer connections */
 
-/* Nexuses that are not to be there any more go before their directories do. */
+/* To another number. Nexuses that are not to be there any more go before their directories do. */
 static int connections_change(struct istripe_path *path, u32 count, struct istripe_reason *why)
 {
 	u32 before = path->nexus_count;
-	int ret = 0;
+	int ret = istripe_path_check_renew(path, why);
 
-	if (count != before)
-		ret = istripe_path_check_renew(path, why);
 	if (!ret && count < before)
 		ret = istripe_path_retire(path, count, why);
 	if (ret)
@@ -201,9 +213,9 @@ static int connections_change(struct istripe_path *path, u32 count, struct istri
 	istripe_sysfs_remove_sessions(path);
 	if (count < before)
 		istripe_path_drop(path, count);
-	else if (count > before)
+	else
 		ret = istripe_path_grow(path, count, why);
-	if (!ret && count != before && path->params.multi == ISTRIPE_MULTI_MCS)
+	if (!ret && path->params.multi == ISTRIPE_MULTI_MCS)
 		istripe_path_renew(path);
 	path_warn_incomplete(path, istripe_sysfs_add_sessions(path));
 	return ret;
@@ -231,7 +243,14 @@ int istripe_path_dir_connections(struct istripe_path_dir *dir, u32 connections)
 	int ret;
 
 	mutex_lock(&volume->lock);
-	ret = dir->pinned ? change_begin(dir) : -EBUSY;
+	if (!dir->pinned || volume->phase != ISTRIPE_VOLUME_UP) {
+		ret = change_refuse(dir, "changed");
+		goto unlock;
+	}
+	ret = 0;
+	if (connections == running_path(dir)->nexus_count)
+		goto unlock;
+	ret = change_begin(dir, "changed");
 	if (ret)
 		goto unlock;
 	ret = connections_check(dir, connections, &why);

@@ -114,8 +114,8 @@ static struct config_group *paths_make_group(struct config_group *group, const c
 	struct istripe_volume_dir *volume = leg->volume;
 	struct istripe_path_dir *path;
 	char label[ISTRIPE_DIR_LABEL_BYTES];
-	int ret = -EBUSY;
 	u32 index;
+	int ret;
 
 	if (istripe_dir_index(name, ISTRIPE_PATHS_MAX, &index)) {
 		istripe_dir_label(volume, leg, NULL, label);
@@ -136,6 +136,8 @@ static struct config_group *paths_make_group(struct config_group *group, const c
 	if (volume->phase == ISTRIPE_VOLUME_DOWN || volume->phase == ISTRIPE_VOLUME_UP) {
 		leg->paths[index] = path;
 		ret = 0;
+	} else {
+		ret = istripe_volume_dir_busy(volume, "path not made");
 	}
 	mutex_unlock(&volume->lock);
 	if (!ret)
