@@ -62,6 +62,30 @@ static const struct {
 	{ 9 * 512 + 4, "!Stra0tis\x86\xff\x02^Arh", 16, "a Stratis block device" },
 	{ 3, "-FVE-FS-", 8, "a BitLocker header" },
 	{ 16384 + 20, "\0\0\0\7version", 11, "a ZFS label" },
+	{ 1024, "\xf5\xfc\x01\xa5", 4, "a VxFS" },
+	{ 8192, "\xa5\x01\xfc\xf5", 4, "a VxFS" },
+	{ 32769, "BEA01", 5, "a UDF" },
+	{ 32769, "NSR02", 5, "a UDF" },
+	{ 32769, "NSR03", 5, "a UDF" },
+	{ 8192 - 10, "SWAPSPACE2", 10, "swap space" },
+	{ 16384 - 10, "SWAPSPACE2", 10, "swap space" },
+	{ 32768 - 10, "SWAPSPACE2", 10, "swap space" },
+	{ 65536 - 10, "SWAPSPACE2", 10, "swap space" },
+	{ 65536 - 10, "SWAP-SPACE", 10, "swap space" },
+	{ 1024, "\2\0\0\0\0\0\x34\x34", 8, "a NILFS2" },
+	{ 1024, "H+\0\4", 4, "an HFS+" },
+	{ 1024, "HX\0\5", 4, "an HFS+" },
+	{ 1024, "BD", 2, "an HFS" },
+	/* A byte of zero at the end of a magic is there anyway: all of it is zero around them. */
+	{ 8192 + 1372, "\x54\x19\x01", 3, "a UFS" },
+	{ 8192 + 1372, "\0\x01\x19\x54", 4, "a UFS" },
+	{ 65536 + 1372, "\x19\x01\x54\x19", 4, "a UFS2" },
+	{ 65536 + 1372, "\x19\x54\x01\x19", 4, "a UFS2" },
+	{ 32, "NXSB", 4, "an APFS" },
+	{ 3, "ReFS", 4, "a ReFS" },
+	{ 0, "HM\1", 3, "an LVM1 physical volume" },
+	{ 0, "HM\2", 3, "an LVM1 physical volume" },
+	{ 508, "\xda\xbe", 2, "a Sun disk label" },
 };
 
 static void signature_table(struct kunit *test)
@@ -177,22 +201,32 @@ static void signature_at_the_end(struct kunit *test)
 	}
 }
 
-/* DRBD's metadata, whose size is of 4096 bytes, ends with the LUN; VMFS leaves the first MiB. */
+#define LAST_BLOCK	(LUN_SECTORS / 8 * 4096 - 4096)
+
+/*
+ * DRBD's metadata, and the second superblock of NILFS2, are in the last 4096 bytes that are aligned
+ * so; libblkid looks 4096 bytes before the end. VMFS leaves the first MiB.
+ */
 static void signature_of_clusters(struct kunit *test)
 {
 	static const struct {
 		u32 at;
 		const char *magic;
+		u32 bytes;
 		const char *what;
 	} places[] = {
-		{ sizeof(whole) - 4096 + 60, "\x83\x74\x02\x6b", "DRBD metadata" },
-		{ sizeof(whole) - 4096 + 60, "\x83\x74\x02\x6c", "DRBD metadata" },
-		{ sizeof(whole) - 4096 + 60, "\x83\x74\x02\x6d", "DRBD metadata" },
-		{ sizeof(whole) - 4096 + 60, "\x83\x74\x02\x67", NULL },
-		{ sizeof(whole) - 4096, "\x83\x74\x02\x6d", NULL },
-		{ 1 << 20, "\x0d\xd0\x01\xc0", "a VMFS volume" },
-		{ 2 << 20, "\x5e\xf1\xab\x2f", "a VMFS" },
-		{ 2 << 20, "\x0d\xd0\x01\xc0", NULL },
+		{ LAST_BLOCK + 60, "\x83\x74\x02\x6b", 4, "DRBD metadata" },
+		{ LAST_BLOCK + 60, "\x83\x74\x02\x6c", 4, "DRBD metadata" },
+		{ LAST_BLOCK + 60, "\x83\x74\x02\x6d", 4, "DRBD metadata" },
+		{ LAST_BLOCK + 60, "\x83\x74\x02\x67", 4, NULL },
+		{ LAST_BLOCK, "\x83\x74\x02\x6d", 4, NULL },
+		{ LAST_BLOCK, "\2\0\0\0\0\0\x34\x34", 8, "a NILFS2" },
+		{ LAST_BLOCK + 512, "\2\0\0\0\0\0\x34\x34", 8, NULL },
+		{ sizeof(whole) - 4096 + 60, "\x83\x74\x02\x6d", 4, "DRBD metadata" },
+		{ sizeof(whole) - 4096, "\2\0\0\0\0\0\x34\x34", 8, "a NILFS2" },
+		{ 1 << 20, "\x0d\xd0\x01\xc0", 4, "a VMFS volume" },
+		{ 2 << 20, "\x5e\xf1\xab\x2f", 4, "a VMFS" },
+		{ 2 << 20, "\x0d\xd0\x01\xc0", 4, NULL },
 	};
 	u32 i;
 
@@ -200,13 +234,68 @@ static void signature_of_clusters(struct kunit *test)
 		const char *found;
 
 		memset(whole, 0, sizeof(whole));
-		memcpy(whole + places[i].at, places[i].magic, 4);
+		memcpy(whole + places[i].at, places[i].magic, places[i].bytes);
 		found = find_in(whole, sizeof(whole));
 		if (places[i].what)
 			KUNIT_EXPECT_STREQ(test, found, places[i].what);
 		else
 			KUNIT_EXPECT_NULL(test, found);
 	}
+}
+
+#define LABEL_BYTES	(256u << 10)
+
+/* Of a LUN that is no multiple of their size, labels 2 and 3 end where the last multiple does. */
+static const u32 zfs_labels[] = {
+	0, LABEL_BYTES, sizeof(whole) / LABEL_BYTES * LABEL_BYTES - 2 * LABEL_BYTES,
+	sizeof(whole) / LABEL_BYTES * LABEL_BYTES - LABEL_BYTES,
+};
+
+static void put_zfs(u32 label)
+{
+	memset(whole + zfs_labels[label], 0x5a, LABEL_BYTES);
+	memcpy(whole + zfs_labels[label] + 16384 + 20, "\0\0\0\7version", 11);
+}
+
+static void signature_of_each_zfs_label(struct kunit *test)
+{
+	const char *found;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(zfs_labels); i++) {
+		memset(whole, 0, sizeof(whole));
+		memcpy(whole + zfs_labels[i] + 16384 + 20, "\0\0\0\7version", 11);
+		found = find_in(whole, sizeof(whole));
+		KUNIT_EXPECT_STREQ(test, found, "a ZFS label");
+		KUNIT_EXPECT_TRUE(test, istripe_signature_is_zfs(found));
+	}
+	KUNIT_EXPECT_FALSE(test, istripe_signature_is_zfs("an XFS"));
+}
+
+/* All four labels go and nothing else does; until the last one has gone, one of them is found. */
+static void signature_zfs_blocks(struct kunit *test)
+{
+	u64 at, last = 0;
+	u32 i, n;
+
+	memset(whole, 0xa5, sizeof(whole));
+	for (i = 0; i < ARRAY_SIZE(zfs_labels); i++)
+		put_zfs(i);
+	for (n = 0; istripe_signature_zfs_block(sizeof(whole), n, &at); n++) {
+		KUNIT_ASSERT_EQ(test, at % ISTRIPE_SIGNATURE_BLOCK_BYTES, 0ULL);
+		KUNIT_ASSERT_LE(test, at + ISTRIPE_SIGNATURE_BLOCK_BYTES, (u64)sizeof(whole));
+		KUNIT_EXPECT_TRUE(test, istripe_signature_is_zfs(find_in(whole, sizeof(whole))));
+		memset(whole + at, 0, ISTRIPE_SIGNATURE_BLOCK_BYTES);
+		last = at;
+	}
+	KUNIT_EXPECT_EQ(test, n, 4 * LABEL_BYTES / ISTRIPE_SIGNATURE_BLOCK_BYTES);
+	KUNIT_EXPECT_EQ(test, last, 16384ULL);
+	for (i = 0; i < ARRAY_SIZE(zfs_labels); i++) {
+		KUNIT_EXPECT_NULL(test, memchr_inv(whole + zfs_labels[i], 0, LABEL_BYTES));
+		memset(whole + zfs_labels[i], 0xa5, LABEL_BYTES);
+	}
+	KUNIT_EXPECT_NULL(test, memchr_inv(whole, 0xa5, sizeof(whole)));
+	KUNIT_EXPECT_FALSE(test, istripe_signature_zfs_block((1 << 20) - 512, 0, &at));
 }
 
 static struct kunit_case signature_cases[] = {
@@ -219,6 +308,8 @@ static struct kunit_case signature_cases[] = {
 	KUNIT_CASE(signature_places_are_within),
 	KUNIT_CASE(signature_at_the_end),
 	KUNIT_CASE(signature_of_clusters),
+	KUNIT_CASE(signature_of_each_zfs_label),
+	KUNIT_CASE(signature_zfs_blocks),
 	{}
 };
 

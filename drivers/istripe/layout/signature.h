@@ -33,4 +33,20 @@ bool istripe_signature_place(u64 lun_bytes, u32 n, u64 *at_bytes);
  */
 const char *istripe_signature_find(const void *block, u64 lun_bytes, u64 at_bytes);
 
+/* Is this what istripe_signature_find() has told of a label of ZFS? */
+bool istripe_signature_is_zfs(const char *what);
+
+/**
+ * istripe_signature_zfs_block() - enumerate the blocks of the labels of ZFS, in the order to wipe
+ * @lun_bytes: size of the LUN
+ * @n: 0, 1, ... until there are no more
+ * @at_bytes: set to where the block starts
+ *
+ * A pool has four labels, and is known by each one. The block that istripe_signature_find() knows
+ * is the last one of a label, so that what is left of a wipe that was cut short is found again.
+ *
+ * Return: true; false: all blocks have been told, or the LUN is smaller than the labels.
+ */
+bool istripe_signature_zfs_block(u64 lun_bytes, u32 n, u64 *at_bytes);
+
 #endif
