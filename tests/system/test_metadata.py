@@ -5,6 +5,7 @@ import asyncio
 import hashlib
 import re
 import shutil
+import struct
 
 import pytest
 
@@ -180,6 +181,47 @@ def test_an_occupied_leg_is_not_overwritten(make_legs, make_md, kernel_log, what
         for disk in disks:
             assert "linux_raid_member" in run("wipefs", "--noheadings", disk)
             assert len(run("wipefs", "--noheadings", disk).splitlines()) == 1
+
+
+def pair(name, kind, value):
+    name = name.encode()
+    body = struct.pack(">I", len(name)) + name.ljust((len(name) + 3) // 4 * 4, b"\0")
+    body += struct.pack(">II", kind, 1) + value
+    return struct.pack(">II", len(body) + 8, len(body) + 8) + body
+
+
+def zfs_label():
+    """What zpool writes of a label: the list of the pool, and a ring of uberblocks."""
+    numbers = {"version": 5000, "state": 0, "txg": 4, "pool_guid": 77, "guid": 78}
+    pairs = [pair(name, 8, struct.pack(">Q", value)) for name, value in numbers.items()]
+    pairs.append(pair("name", 9, struct.pack(">I", 4) + b"tank"))
+    head = bytes((1, 1, 0, 0)) + struct.pack(">II", 0, 1)
+    uber = struct.pack("<QQQQQ", 0x00bab10c, 5000, 4, 0, 0).ljust(KIB, b"\0")
+    return (bytes(16 * KIB) + head + b"".join(pairs)).ljust(128 * KIB, b"\0") + uber * 128
+
+
+@pytest.mark.parametrize("labels", [(0, 1, 2, 3), (3,)])
+def test_zfs_is_overwritten_as_a_whole(make_legs, make_md, labels):
+    """A pool is known by each of its four labels, two of them at the end of the LUN."""
+    size = 65 * MIB + 100 * KIB
+    places = [0, 256 * KIB, 65 * MIB - 512 * KIB, 65 * MIB - 256 * KIB]
+    target = make_legs(2, lun_bytes=size)
+    file = target.luns[1].file
+    for label in labels:
+        put(places[label], zfs_label())(file)
+    assert "zfs_member" in run("wipefs", "--noheadings", file)
+    volume = make_md(target, 2)
+    write(volume.config / "metadata_create", "1")
+    refuse(volume, "leg 1: it holds a ZFS label", "metadata_create=force")
+    create(volume, "force")
+    volume.disable()
+    storage.drop_caches()
+    assert len(run("wipefs", "--noheadings", file).splitlines()) == 1
+    left = file.read_bytes()
+    # Of label 0 the superblock has the place of a part.
+    assert not left[:md.SUPER_AT].strip(b"\0")
+    for place in [2 * md.SUPER_AT, *places[1:]]:
+        assert not left[place:(place | 0x3ffff) + 1].strip(b"\0")
 
 
 def test_an_array_is_not_made_over_another(make_legs, make_md):

@@ -135,6 +135,20 @@ static int super_wipe(const struct istripe_super_io *io, u64 at_bytes)
 	return -EIO;
 }
 
+/* All labels of a pool, since each one tells of it. */
+static int super_wipe_zfs(const struct istripe_super_io *io)
+{
+	u64 lun_bytes = super_lun_bytes(io);
+	int ret = 0;
+	u64 at;
+	u32 n;
+
+	for (n = 0; !ret && istripe_signature_zfs_block(lun_bytes, n, &at); n++)
+		if (at != ISTRIPE_SUPER_AT_BYTES)
+			ret = super_wipe(io, at);
+	return ret;
+}
+
 /*
  * Programs would find two owners of one LUN if old signatures stayed. The place of the superblock
  * is not wiped: zeroes that a lost session writes late would destroy the superblock.
@@ -157,7 +171,7 @@ static int super_wipe_signatures(const struct istripe_super_io *io, const char *
 		pr_warn("%s/%u: it held %s, overwritten\n", name, io->leg, what);
 		if (at == ISTRIPE_SUPER_AT_BYTES)
 			continue;
-		ret = super_wipe(io, at);
+		ret = istripe_signature_is_zfs(what) ? super_wipe_zfs(io) : super_wipe(io, at);
 	}
 	return ret;
 }
