@@ -57,6 +57,7 @@ static void check_same(const struct istripe_md *a, const struct istripe_md *b)
 	require(!strcmp(a->name, b->name));
 	require(a->legs == b->legs && a->role == b->role);
 	require(a->chunk_sectors == b->chunk_sectors);
+	require(a->logical_block_bytes == b->logical_block_bytes);
 	require(a->layout == b->layout || (!a->layout && b->layout == 1));
 	require(a->data_offset_sectors == b->data_offset_sectors);
 	require(a->data_sectors == b->data_sectors && a->size_sectors == b->size_sectors);

@@ -67,6 +67,7 @@ REST(name, md->name[0] = 'g')
 REST(legs, md->legs++)
 REST(dev_number, md->dev_number++)
 REST(chunk, md->chunk_sectors *= 2)
+REST(logical_block, md->logical_block_bytes = 512)
 REST(layout, md->layout = 2)
 REST(data_offset, md->data_offset_sectors += 8)
 REST(data_sectors, md->data_sectors--)
@@ -93,6 +94,7 @@ static const struct {
 	{ rest_legs, -ESTALE, changed },
 	{ rest_dev_number, -ESTALE, changed },
 	{ rest_chunk, -ESTALE, changed },
+	{ rest_logical_block, -ESTALE, changed },
 	{ rest_layout, -ESTALE, changed },
 	{ rest_data_offset, -ESTALE, changed },
 	{ rest_data_sectors, -ESTALE, changed },

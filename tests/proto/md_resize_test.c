@@ -29,6 +29,7 @@ static void build(struct kunit *test)
 		.legs = 4,
 		.role = 2,
 		.chunk_sectors = 128,
+		.logical_block_bytes = 512,
 		.layout = 2,
 		.data_offset_sectors = OFFSET_SECTORS,
 		.data_sectors = LEG_SECTORS / 2,

@@ -20,6 +20,7 @@
 
 #define LEG_SECTORS	(2u << 20)	/* 1 GiB */
 #define FIELD(f)	((u32)offsetof(struct mdp_superblock_1, f))
+#define LOGICAL_BLOCK	224u	/* a field since Linux 6.19 */
 #define ROLES		((u32)sizeof(struct mdp_superblock_1))
 
 static u8 super[ISTRIPE_MD_SUPER_BYTES];
@@ -108,6 +109,7 @@ static void expect_same(struct kunit *test, const struct istripe_md *a, const st
 	KUNIT_EXPECT_EQ(test, a->role, b->role);
 	KUNIT_EXPECT_EQ(test, a->dev_number, b->dev_number);
 	KUNIT_EXPECT_EQ(test, a->chunk_sectors, b->chunk_sectors);
+	KUNIT_EXPECT_EQ(test, a->logical_block_bytes, b->logical_block_bytes);
 	KUNIT_EXPECT_EQ(test, a->layout, b->layout);
 	KUNIT_EXPECT_EQ(test, a->data_offset_sectors, b->data_offset_sectors);
 	KUNIT_EXPECT_EQ(test, a->data_sectors, b->data_sectors);
@@ -126,6 +128,7 @@ static void random_leg(struct test_random *r, struct istripe_md *md, u64 leg_sec
 	test_random_fill(r, md->device_uuid, 16);
 	memset(md->name, 'x', test_random_below(r, 33));
 	md->chunk_sectors = 8u << test_random_below(r, 11);
+	md->logical_block_bytes = test_random_below(r, 2) ? 512u << test_random_below(r, 4) : 0;
 	md->layout = 1 + test_random_below(r, 2);
 	md->data_offset_sectors = istripe_md_data_offset_sectors(leg_sectors, md->chunk_sectors);
 	md->data_sectors = leg_sectors - md->data_offset_sectors - test_random_below(r, 1000);
@@ -193,7 +196,15 @@ static const struct damage {
 	{ "most roles", FIELD(max_dev), 4, 1920, ISTRIPE_MD_OK, 0 },
 	{ "odd number of roles", FIELD(max_dev), 4, 5, ISTRIPE_MD_OK, 0 },
 	{ "padding", FIELD(pad0), 4, 1, ISTRIPE_MD_PADDING, -EOPNOTSUPP },
-	{ "last padding", FIELD(pad3) + 31, 1, 1, ISTRIPE_MD_PADDING, -EOPNOTSUPP },
+	{ "padding of Linux 6.19", LOGICAL_BLOCK + 4, 1, 1, ISTRIPE_MD_PADDING, -EOPNOTSUPP },
+	{ "last padding", ROLES - 1, 1, 1, ISTRIPE_MD_PADDING, -EOPNOTSUPP },
+	{ "logical block of 512", LOGICAL_BLOCK, 4, 512, ISTRIPE_MD_OK, 0 },
+	{ "logical block of 2048", LOGICAL_BLOCK, 4, 2048, ISTRIPE_MD_OK, 0 },
+	{ "logical block of 4096", LOGICAL_BLOCK, 4, 4096, ISTRIPE_MD_OK, 0 },
+	{ "logical block of 256", LOGICAL_BLOCK, 4, 256, ISTRIPE_MD_BLOCK, -EOPNOTSUPP },
+	{ "logical block of 520", LOGICAL_BLOCK, 4, 520, ISTRIPE_MD_BLOCK, -EOPNOTSUPP },
+	{ "logical block of 8192", LOGICAL_BLOCK, 4, 8192, ISTRIPE_MD_BLOCK, -EOPNOTSUPP },
+	{ "logical block of 2^31", LOGICAL_BLOCK, 4, 1u << 31, ISTRIPE_MD_BLOCK, -EOPNOTSUPP },
 	{ "raid1", FIELD(level), 4, 1, ISTRIPE_MD_LEVEL, -EOPNOTSUPP },
 	{ "linear", FIELD(level), 4, U32_MAX, ISTRIPE_MD_LEVEL, -EOPNOTSUPP },
 	{ "reshape", FIELD(feature_map), 4, 0x1004, ISTRIPE_MD_RESHAPE, -EOPNOTSUPP },
@@ -349,6 +360,9 @@ static void md_encode_refuses(struct kunit *test)
 	md.chunk_sectors = 100;
 	expect_not_encoded(test, &md, sizeof(super), -EINVAL);
 	build_leg(&md, 4, 1);
+	md.logical_block_bytes = 8192;
+	expect_not_encoded(test, &md, sizeof(super), -EINVAL);
+	build_leg(&md, 4, 1);
 	md.data_sectors++;
 	expect_not_encoded(test, &md, sizeof(super), -EINVAL);
 	build_leg(&md, 4, 1);
@@ -443,6 +457,11 @@ static void other_chunk(struct istripe_md *legs)
 	legs[0].chunk_sectors = 256;
 }
 
+static void other_block(struct istripe_md *legs)
+{
+	legs[2].logical_block_bytes = 512;
+}
+
 static void other_legs(struct istripe_md *legs)
 {
 	legs[1].legs = 5;
@@ -520,6 +539,8 @@ static const struct array_row {
 	{ repeat, -EINVAL, 2, "leg 2: repeated, leg 0 is role 0 already" },
 	{ copy_device, -EINVAL, 3, "leg 3: repeated, same device UUID as leg 1" },
 	{ other_chunk, -EINVAL, 0, "leg 0: chunk in sectors is 256, on leg 1 it is 128" },
+	{ other_block, -EINVAL, 2,
+	  "leg 2: logical block in bytes is 512, on leg 0 it is 0" },
 	{ other_legs, -EINVAL, 1, "leg 1: number of members is 5, on leg 0 it is 4" },
 	{ other_layout, -EINVAL, 1, "leg 1: layout is 2, on leg 0 it is 1" },
 	{ stale, -EINVAL, 1, "leg 1: event count is 6, on leg 0 it is 7, the leg is stale" },

@@ -348,6 +348,23 @@ def test_a_grown_leg_keeps_its_share(make_legs, make_md):
 # Refusing: a good array of four legs, then one thing is wrong with it
 
 
+def edit_all(target, **fields):
+    for lun in target.luns:
+        md.edit(lun.file, **fields)
+
+
+@pytest.mark.parametrize("block_bytes", [512, 4096])
+def test_a_logical_block_as_of_linux_6_19(make_legs, make_md, block_bytes):
+    target = make_legs(2, block_bytes=block_bytes)
+    md.create_on_files(target.luns)
+    edit_all(target, logical_block_size=block_bytes)
+    before = digests(target)
+    volume = make_md(target, 2)
+    volume.enable()
+    volume.disable()
+    assert digests(target) == before
+
+
 def copy_super(target, source, sink):
     md.Super(target.luns[source].file).save(target.luns[sink].file)
 
@@ -405,6 +422,10 @@ DAMAGE = {
     "too many members": (edit(0, raid_disks=65), "leg 0: array has no or too many members"),
     "odd data offset": (edit(1, data_offset=2049),
                         "leg 1: data offset is in the superblock or not on 4 KiB"),
+    "logical block": (edit(1, logical_block_size=1024),
+                      "leg 1: logical block in bytes is 1024, on leg 0 it is "),
+    "larger logical block": (lambda target: edit_all(target, logical_block_size=4096),
+                             "the superblocks say logical blocks of 4096 bytes, but the legs have 512"),
     "device UUID": (lambda target: same_device(target, 1, 2),
                     "leg 2: repeated, same device UUID as leg 1"),
 }

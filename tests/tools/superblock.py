@@ -16,7 +16,7 @@ PLACES = {
     "data_offset": (128, "<Q"), "data_size": (136, "<Q"), "super_offset": (144, "<Q"),
     "dev_number": (160, "<I"), "device_uuid": (168, "16s"), "utime": (192, "<Q"),
     "events": (200, "<Q"), "resync_offset": (208, "<Q"), "sum": (216, "<I"),
-    "max_dev": (220, "<I"),
+    "max_dev": (220, "<I"), "logical_block": (224, "<I"),
 }
 DEFAULTS = {
     "magic": MAGIC, "major": 1, "features": FEATURE_RAID0_LAYOUT, "array_uuid": bytes(range(16)),

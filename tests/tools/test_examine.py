@@ -73,10 +73,17 @@ def test_the_order_is_that_of_the_roles(tool, two):
     ({"features": 4 | 4096}, "foreign", "a reshape is in progress"),
     ({"dev_number": 5}, "foreign", "not an active member of its array"),
     ({"pad0": 1}, "foreign", "reserved bytes"),
+    ({"logical_block": 520}, "foreign", "logical block is not a power of two"),
 ])
 def test_what_cannot_be_used(tool, tmp_path, fields, result, said):
     device, = examine(tool, image(tmp_path / "leg", superblock(0, **fields)), code=1)["devices"]
     assert device["result"] == result and said in device["reason"]
+
+
+def test_a_logical_block_as_of_linux_6_19(tool, tmp_path):
+    path = image(tmp_path / "leg", superblock(0, legs=1, logical_block=512))
+    device, = examine(tool, path)["devices"]
+    assert device["result"] == "leg"
 
 
 def test_a_leg_that_has_shrunk_says_what_it_was(tool, tmp_path):
@@ -90,6 +97,8 @@ def test_a_leg_that_has_shrunk_says_what_it_was(tool, tmp_path):
 @pytest.mark.parametrize("block, at, what", [
     (b"LABELONE", 512, "an LVM label"), (b"LUKS\xba\xbe", 0, "a LUKS header"),
     (b"\xfc\x4e\x2b\xa9", 0, "an MD superblock (version 1.1)"),
+    (b"SWAPSPACE2", 65526, "swap space"),
+    (b"\0\0\0\x07version", (4 << 20) - (256 << 10) + 16404, "a ZFS label"),
 ])
 def test_something_else_is_there(tool, tmp_path, block, at, what):
     path = image(tmp_path / "disk", block, at=at)

@@ -321,6 +321,19 @@ static int metadata_check_chunk(const struct istripe_md *md, bool given,
 	return -EINVAL;
 }
 
+/* Addresses within the data, as those of a partition table, may count blocks of that size. */
+static int metadata_check_block(const struct istripe_volume *volume, struct istripe_reason *why)
+{
+	u32 bytes = volume->metadata.legs[0].logical_block_bytes;
+
+	if (bytes <= volume->block_bytes)
+		return 0;
+	istripe_reason_set(why,
+			   "the superblocks say logical blocks of %u bytes, but the legs have %u",
+			   bytes, volume->block_bytes);
+	return -EINVAL;
+}
+
 static int metadata_check(struct istripe_volume *volume, bool chunk_given,
 			  const struct istripe_share *share, struct istripe_reason *why)
 {
@@ -333,7 +346,8 @@ static int metadata_check(struct istripe_volume *volume, bool chunk_given,
 		metadata_advise(volume, bad_leg, why);
 		return ret;
 	}
-	return metadata_check_chunk(&legs[0], chunk_given, share, why);
+	return metadata_check_chunk(&legs[0], chunk_given, share, why) ?:
+	       metadata_check_block(volume, why);
 }
 
 /* From here on each login compares, see istripe_metadata_admits(). */

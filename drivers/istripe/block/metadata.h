@@ -70,7 +70,7 @@ void istripe_metadata_free(struct istripe_metadata *metadata);
  *
  * Context: process, sleeps; see istripe_super_over_nexus(), for each nexus.
  * Return: 0; -ENODATA, -EBADMSG, -EOPNOTSUPP, -EINVAL see istripe_md_check_array();
- * -EINVAL another chunk, or no room; -EEXIST a leg holds something; -ESTALE nexuses of one leg
+ * -EINVAL another chunk, a larger logical block than that of the legs, or no room; -EEXIST a leg holds something; -ESTALE nexuses of one leg
  * lead to different superblocks; -EROFS a leg is write protected; -EINTR killed; -EIO, -EPROTO,
  * -ETIMEDOUT, -ENOTCONN a superblock cannot be read or written.
  */

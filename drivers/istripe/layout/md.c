@@ -17,11 +17,18 @@
 
 #define SUPER_HEAD_BYTES	((u32)sizeof(struct mdp_superblock_1))
 #define SUPER_CSUM_BYTE		((u32)offsetof(struct mdp_superblock_1, sb_csum))
+/*
+ * Linux 6.19 has taken 4 of the bytes that were pad3 before. Its name for them is not in older
+ * headers, and pad3 is shorter in its own.
+ */
+#define SUPER_BLOCK_BYTE	224u
+#define SUPER_PAD_BYTE		228u
 #define ROLES_MAX		((ISTRIPE_MD_SUPER_BYTES - SUPER_HEAD_BYTES) / 2)
 #define ROLES_CREATED		384u	/* as mdadm: fills 1 KiB with the table of roles */
 #define SUPER_END_SECTOR	(ISTRIPE_MD_SUPER_SECTOR + (ISTRIPE_MD_SUPER_BYTES >> 9))
 #define MEBIBYTE_SECTORS	2048u
 #define BLOCK_SECTORS		8u	/* the largest block size a LUN may have, 4 KiB */
+#define BLOCK_BYTES_MIN		512u
 #define TIME_MASK		GENMASK_ULL(39, 0)
 
 /* Values of mdp_superblock_1.layout with MD_FEATURE_RAID0_LAYOUT. */
@@ -49,6 +56,8 @@ static const struct {
 	[ISTRIPE_MD_LAYOUT] = { -EOPNOTSUPP, "unknown raid0 layout" },
 	[ISTRIPE_MD_LEGS] = { -EOPNOTSUPP, "array has no or too many members" },
 	[ISTRIPE_MD_CHUNK] = { -EOPNOTSUPP, "chunk is not a power of two of 4 KiB to 4 MiB" },
+	[ISTRIPE_MD_BLOCK] = { -EOPNOTSUPP,
+			       "logical block is not a power of two of 512 bytes to 4 KiB" },
 	[ISTRIPE_MD_ROLE] = { -EINVAL, "not an active member of its array" },
 	[ISTRIPE_MD_DATA_OFFSET] = { -EINVAL, "data offset is in the superblock or not on 4 KiB" },
 	[ISTRIPE_MD_SIZE] = { -EINVAL, "data size does not fit the leg" },
@@ -105,7 +114,7 @@ static enum istripe_md_problem super_check(const struct mdp_superblock_1 *sb, co
 		return ISTRIPE_MD_TRUNCATED;
 	if (super_checksum(super, super_bytes(sb)) != le32_to_cpu(sb->sb_csum))
 		return ISTRIPE_MD_CHECKSUM;
-	if (sb->pad0 || memchr_inv(sb->pad3, 0, sizeof(sb->pad3)))
+	if (sb->pad0 || memchr_inv(super + SUPER_PAD_BYTE, 0, SUPER_HEAD_BYTES - SUPER_PAD_BYTE))
 		return ISTRIPE_MD_PADDING;
 	return ISTRIPE_MD_OK;
 }
@@ -133,6 +142,12 @@ static bool chunk_valid(u32 chunk_sectors)
 	       chunk_sectors <= ISTRIPE_STRIPE_CHUNK_BYTES_MAX >> 9;
 }
 
+static bool block_valid(u32 bytes)
+{
+	return !bytes || (is_power_of_2(bytes) && bytes >= BLOCK_BYTES_MIN &&
+			  bytes <= BLOCK_SECTORS << 9);
+}
+
 /* The rules for the numbers, the same ones for what is read and what is written. */
 static enum istripe_md_problem numbers_check(const struct istripe_md *md, u64 leg_sectors)
 {
@@ -142,6 +157,8 @@ static enum istripe_md_problem numbers_check(const struct istripe_md *md, u64 le
 		return ISTRIPE_MD_ROLE;
 	if (!chunk_valid(md->chunk_sectors))
 		return ISTRIPE_MD_CHUNK;
+	if (!block_valid(md->logical_block_bytes))
+		return ISTRIPE_MD_BLOCK;
 	if (md->layout > RAID0_LAYOUT_ALTERNATE)
 		return ISTRIPE_MD_LAYOUT;
 	if (md->data_offset_sectors < SUPER_END_SECTOR || md->data_offset_sectors % BLOCK_SECTORS)
@@ -175,6 +192,7 @@ static void fields_decode(struct istripe_md *md, const struct mdp_superblock_1 *
 	md->role = role_decode(sb, super);
 	md->dev_number = le32_to_cpu(sb->dev_number);
 	md->chunk_sectors = le32_to_cpu(sb->chunksize);
+	md->logical_block_bytes = get_unaligned_le32(super + SUPER_BLOCK_BYTE);
 	md->layout = layout_told ? le32_to_cpu(sb->layout) : RAID0_LAYOUT_UNTOLD;
 	md->data_offset_sectors = le64_to_cpu(sb->data_offset);
 	md->data_sectors = le64_to_cpu(sb->data_size);
@@ -250,6 +268,7 @@ int istripe_md_encode(const struct istripe_md *md, u64 leg_sectors, void *buf, u
 	fields_encode(&sb, md);
 	memset(super, 0, buf_bytes);
 	memcpy(super, &sb, SUPER_HEAD_BYTES);
+	put_unaligned_le32(md->logical_block_bytes, super + SUPER_BLOCK_BYTE);
 	roles_encode(super + SUPER_HEAD_BYTES, md->legs);
 	put_unaligned_le32(super_checksum(super, bytes), super + SUPER_CSUM_BYTE);
 	return 0;
@@ -343,6 +362,11 @@ static u64 get_chunk(const struct istripe_md *md)
 	return md->chunk_sectors;
 }
 
+static u64 get_logical_block(const struct istripe_md *md)
+{
+	return md->logical_block_bytes;
+}
+
 static u64 get_layout(const struct istripe_md *md)
 {
 	return md->layout;
@@ -370,6 +394,7 @@ struct common {
 static const struct common commons[] = {
 	{ get_legs, -EINVAL, false, "number of members", "" },
 	{ get_chunk, -EINVAL, false, "chunk in sectors", "" },
+	{ get_logical_block, -EINVAL, false, "logical block in bytes", "" },
 	{ get_layout, -EINVAL, false, "layout", "" },
 	{ get_events, -EINVAL, true, "event count", ", the leg is stale" },
 	{ get_data_offset, -EOPNOTSUPP, false, "data offset in sectors", "" },
@@ -517,6 +542,7 @@ static bool same_rest(const struct istripe_md *a, const struct istripe_md *b)
 {
 	return same_device(a, b) && a->legs == b->legs && a->dev_number == b->dev_number &&
 	       a->chunk_sectors == b->chunk_sectors && a->layout == b->layout &&
+	       a->logical_block_bytes == b->logical_block_bytes &&
 	       a->data_offset_sectors == b->data_offset_sectors &&
 	       a->data_sectors == b->data_sectors && a->size_sectors == b->size_sectors &&
 	       a->ctime_s == b->ctime_s && a->utime_s == b->utime_s && !strcmp(a->name, b->name);

@@ -36,6 +36,7 @@ enum istripe_md_problem {
 	ISTRIPE_MD_LAYOUT,	/* unknown raid0 layout */
 	ISTRIPE_MD_LEGS,	/* number of members not 1..64 */
 	ISTRIPE_MD_CHUNK,	/* chunk not a power of two, or too small or too large */
+	ISTRIPE_MD_BLOCK,	/* logical block not a power of two, or too small or too large */
 	ISTRIPE_MD_ROLE,	/* not an active member: spare, faulty, out of range */
 	ISTRIPE_MD_DATA_OFFSET,	/* data would overlap the superblock, or are not on 4 KiB */
 	ISTRIPE_MD_SIZE,	/* data reach beyond the end of the leg, or not one chunk */
@@ -53,6 +54,7 @@ struct istripe_md {
 	u32 role;			/* this leg's place, 0..@legs - 1 */
 	u32 dev_number;	/* MD's index into its table of roles; equals @role when we create */
 	u32 chunk_sectors;		/* a power of two, 8..8192 */
+	u32 logical_block_bytes;	/* of the array, since Linux 6.19; 0 not told */
 	u32 layout;	/* of raid0: 0 not told, 1 original, 2 alternate; same for equal legs */
 	u64 data_offset_sectors;	/* start of the data, a multiple of 8 */
 	u64 data_sectors;		/* room for data from there; not rounded to the chunk */
@@ -110,7 +112,7 @@ void istripe_md_resize(void *buf, u64 data_sectors);
  * @md: filled; @md->problem says what is wrong, also for istripe_md_check_array()
  * Return: 0; -ENODATA no MD superblock; -EBADMSG its checksum is wrong; -EOPNOTSUPP it is one, but
  * of an array that this driver does not run (version, level, reshape, bad blocks, features, layout,
- * chunk, number of members); -EINVAL its numbers contradict each other or the leg.
+ * chunk, logical block, number of members); -EINVAL its numbers contradict each other or the leg.
  */
 int istripe_md_decode(const void *buf, u32 buf_bytes, u64 leg_sectors, struct istripe_md *md);
 
@@ -125,7 +127,7 @@ const char *istripe_md_problem_text(enum istripe_md_problem problem);
  * @reason: set to one readable line "leg N: ...", empty on success
  *
  * Refuses faulty, missing, foreign, repeated and swapped legs, and legs that differ in chunk,
- * layout, events, data offset or share. Where legs contradict each other the minority is blamed,
+ * logical block, layout, events, data offset or share. Where legs contradict each other the minority is blamed,
  * between two legs the second one.
  *
  * Return: 0; -ENODATA a leg without superblock or too few legs; -EINVAL any other contradiction;

@@ -21,6 +21,7 @@ FIELDS = {
     "chunksize": (88, "<I"), "raid_disks": (92, "<I"), "data_offset": (128, "<Q"), "data_size": (136, "<Q"),
     "dev_number": (160, "<I"), "device_uuid": (168, "16s"), "utime": (192, "<Q"),
     "events": (200, "<Q"), "sb_csum": (216, "<I"), "max_dev": (220, "<I"),
+    "logical_block_size": (224, "<I"),
 }
 
 
