@@ -33,7 +33,11 @@ bool istripe_signature_place(u64 lun_bytes, u32 n, u64 *at_bytes);
  */
 const char *istripe_signature_find(const void *block, u64 lun_bytes, u64 at_bytes);
 
-/* Is this what istripe_signature_find() has told of a label of ZFS? */
+/**
+ * istripe_signature_is_zfs() - is it a label of ZFS
+ * @what: from istripe_signature_find()
+ * Return: true: istripe_signature_zfs_block() tells what else is to be wiped.
+ */
 bool istripe_signature_is_zfs(const char *what);
 
 /**
