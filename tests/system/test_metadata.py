@@ -425,7 +425,7 @@ DAMAGE = {
     "logical block": (edit(1, logical_block_size=1024),
                       "leg 1: logical block in bytes is 1024, on leg 0 it is "),
     "larger logical block": (lambda target: edit_all(target, logical_block_size=4096),
-                             "the superblocks say logical blocks of 4096 bytes, but the legs have 512"),
+                             "the superblocks say logical blocks of 4096 bytes, but the legs"),
     "device UUID": (lambda target: same_device(target, 1, 2),
                     "leg 2: repeated, same device UUID as leg 1"),
 }

@@ -127,8 +127,8 @@ const char *istripe_md_problem_text(enum istripe_md_problem problem);
  * @reason: set to one readable line "leg N: ...", empty on success
  *
  * Refuses faulty, missing, foreign, repeated and swapped legs, and legs that differ in chunk,
- * logical block, layout, events, data offset or share. Where legs contradict each other the minority is blamed,
- * between two legs the second one.
+ * logical block, layout, events, data offset or share. Where legs contradict each other the
+ * minority is blamed, between two legs the second one.
  *
  * Return: 0; -ENODATA a leg without superblock or too few legs; -EINVAL any other contradiction;
  * -EOPNOTSUPP legs that md would run but this driver does not: unequal shares or data offsets. For
