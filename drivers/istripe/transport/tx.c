@@ -85,8 +85,12 @@ static struct istripe_control *transmit_take_control(struct istripe_conn *conn,
 		list_del_init(&control->entry);
 		conn->control_count--;
 		memcpy(header, &control->header, ISCSI_HDR_LEN);
+		/* Nothing may follow it (RFC 7143 11.14). */
+		if ((header->opcode & ISCSI_OPCODE_MASK) == ISCSI_OP_LOGOUT)
+			set_bit(ISTRIPE_CONN_LOGGING_OUT, &conn->flags);
 	}
-	resume = conn->control_count <= ISTRIPE_CONTROLS_MAX / 2 &&
+	resume = (conn->control_count <= ISTRIPE_CONTROLS_MAX / 2 ||
+		  test_bit(ISTRIPE_CONN_LOGGING_OUT, &conn->flags)) &&
 		 test_and_clear_bit(ISTRIPE_CONN_RX_PAUSED, &conn->flags);
 	spin_unlock_bh(&conn->control_lock);
 	if (resume) {
@@ -107,16 +111,9 @@ static void transmit_number_control(struct istripe_conn *conn, struct iscsi_nopo
 
 	header->cmdsn = cpu_to_be32(cmd_sn);
 	header->exp_statsn = cpu_to_be32(READ_ONCE(conn->exp_stat_sn));
-	switch (header->opcode & ISCSI_OPCODE_MASK) {
-	case ISCSI_OP_SCSI_TMFUNC:
-		/* A LUN reset covers commands with lower numbers. */
+	/* A LUN reset covers commands with lower numbers. */
+	if ((header->opcode & ISCSI_OPCODE_MASK) == ISCSI_OP_SCSI_TMFUNC)
 		WRITE_ONCE(conn->session->control_req.cmd_sn, cmd_sn);
-		break;
-	case ISCSI_OP_LOGOUT:
-		/* Nothing may follow it (RFC 7143 11.14). */
-		set_bit(ISTRIPE_CONN_LOGGING_OUT, &conn->flags);
-		break;
-	}
 	if (get_unaligned_be32(&header->itt) == READ_ONCE(conn->session->control_req.itt))
 		/* After cmd_sn: pairs with the acquire when an answer comes. */
 		smp_store_release(&conn->session->control_req.sent, true);

@@ -346,6 +346,24 @@ async def ignore_logout(run, conn, pdu):
     return True
 
 
+async def pings_at_logout(run, conn, pdu):
+    """Pings that have crossed the request are not answered; the initiator goes on to read."""
+    run.touched = True
+    for _ in range(40):
+        await conn.ping(b"ping")
+    await asyncio.sleep(0.3)
+    await conn.send(Pdu(p.LOGOUT_RESPONSE, itt=pdu.itt, response=0))
+    try:
+        async with asyncio.timeout(1):
+            while await conn.reader.read(4096):
+                conn.checks.wrong("11.14", "a PDU follows the logout request", pdu)
+    except TimeoutError:
+        conn.checks.wrong("11.15", "the answer to the logout request is not read", pdu)
+    except ConnectionError:
+        pass
+    return True
+
+
 async def reset_at_logout(run, conn, pdu):
     conn.reset()
     return True
@@ -362,6 +380,7 @@ LOGOUTS = [
     logout("no answer", ignore_logout),
     logout("reset", reset_at_logout),
     logout("answered, not closed", keep_open),
+    logout("40 pings before the answer", pings_at_logout),
 ]
 
 
