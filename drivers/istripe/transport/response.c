@@ -33,12 +33,21 @@ static int response_check_write(struct istripe_conn *conn, const struct istripe_
 	return 0;
 }
 
+/* Sense data that do not fit their length are none. Other statuses have none. */
+static void response_take_sense(const struct istripe_receive *rx, struct istripe_task *task)
+{
+	const u8 *sense;
+	u32 bytes;
+
+	if (task->status == SAM_STAT_CHECK_CONDITION &&
+	    !istripe_pdu_sense(rx->control, rx->control_used_bytes, &sense, &bytes) && bytes)
+		scsi_normalize_sense(sense, bytes, &task->sense);
+}
+
 static int response_scsi(struct istripe_conn *conn)
 {
 	struct istripe_receive *rx = &conn->rx;
 	struct istripe_task *task = istripe_session_find_task(conn->session, conn, rx->pdu.itt);
-	const u8 *sense;
-	u32 sense_bytes;
 	int ret;
 
 	if (!task)
@@ -53,12 +62,7 @@ static int response_scsi(struct istripe_conn *conn)
 		istripe_task_answer(task, -ECANCELED);
 		return 0;
 	}
-	ret = istripe_pdu_sense(rx->control, rx->control_used_bytes, &sense, &sense_bytes);
-	if (ret)
-		return istripe_conn_reject(conn, ret, "sense data of task 0x%08x do not fit",
-					   rx->pdu.itt);
-	if (sense_bytes)
-		scsi_normalize_sense(sense, sense_bytes, &task->sense);
+	response_take_sense(rx, task);
 	ret = task->write ? response_check_write(conn, task) : 0;
 	if (!ret)
 		istripe_task_answer(task, 0);
@@ -81,6 +85,9 @@ static int response_answer_ping(struct istripe_conn *conn, const struct scsi_lun
 	struct iscsi_hdr header;
 	int ret;
 
+	/* The answer would never be sent. */
+	if (test_bit(ISTRIPE_CONN_LOGGING_OUT, &conn->flags))
+		return 0;
 	istripe_pdu_encode_nop_out((struct iscsi_nopout *)&header, &pong);
 	ret = istripe_conn_send_control(conn, &header, rx->control, echo_bytes);
 	if (ret == -ENOMEM && echo_bytes) {

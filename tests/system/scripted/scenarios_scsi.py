@@ -148,9 +148,11 @@ SENSES = [
     Scenario("sense of 1 byte", WORKS, result(2, b"\x70")),
     Scenario("sense of 252 bytes", WORKS, result(2, fixed_sense(6, 0x29, 0).ljust(252, b"\0"))),
     Scenario("sense of noise", WORKS, result(2, b"\xff" * 18)),
-    Scenario("sense longer than the segment", reconnects("sense data"),
-             result(2, data=b"\xff\xff\x70\x00\x06")),
-    Scenario("sense length of 1 byte", reconnects("sense data"), result(2, data=b"\x00")),
+    Scenario("sense longer than the segment", WORKS, result(2, data=b"\xff\xff\x70\x00\x06")),
+    Scenario("sense length of 1 byte", WORKS, result(2, data=b"\x00")),
+    Scenario("sense longer than the segment, of BUSY", WORKS, result(8, data=b"\xff\xff\x70")),
+    Scenario("status 02 with a residual of 4 GiB", WORKS, result(2, fixed_sense(6, 0x29, 0),
+             residual=0xFFFFFFFF)),
 ]
 
 
