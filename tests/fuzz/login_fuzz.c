@@ -218,7 +218,7 @@ static void done_check(const struct fuzz_login *f)
 	REQUIRE(login->tpgt_known);
 	REQUIRE(!(f->flags & FLAG_GROUP && login->tpgt_known) || login->tpgt == 1);
 	REQUIRE(!login->auth_chap || login->chap.state == ISTRIPE_CHAP_DONE);
-	REQUIRE(login->auth_chap || !chap);
+	REQUIRE(login->auth_chap || !mutual);
 	REQUIRE(!mutual || f->proved);
 	REQUIRE(value[ISTRIPE_KEY_FIRST_BURST_LENGTH] <= value[ISTRIPE_KEY_MAX_BURST_LENGTH]);
 	REQUIRE(value[ISTRIPE_KEY_MAX_XMIT_DATA_SEGMENT_LENGTH] >= 512);

@@ -147,7 +147,8 @@ static void login_chap_up_to_response(struct kunit *test, struct login_bench *b)
 	KUNIT_ASSERT_EQ(test, login_begin(b), 0);
 	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
 	KUNIT_EXPECT_EQ(test, b->request.flags, 0x00);
-	KUNIT_EXPECT_STREQ(test, login_asked(b, "AuthMethod"), "CHAP");
+	KUNIT_EXPECT_STREQ(test, login_asked(b, "AuthMethod"),
+			   b->chap.target_secret ? "CHAP" : "CHAP,None");
 	login_say(b, "AuthMethod", "CHAP");
 	login_say(b, "TargetPortalGroupTag", "7");
 	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
@@ -184,6 +185,27 @@ static void login_chap_one_way(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
 	login_finish(test, b);
 	KUNIT_EXPECT_TRUE(test, b->login.auth_chap);
+}
+
+/* A target that authenticates nobody takes a login that could be authenticated. */
+static void login_chap_declined(struct kunit *test)
+{
+	struct login_bench *b = &bench;
+
+	login_defaults_chap(b, false);
+	KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	KUNIT_EXPECT_EQ(test, b->request.flags, 0x00);
+	login_say(b, "AuthMethod", "None");
+	login_say(b, "TargetPortalGroupTag", "7");
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	KUNIT_EXPECT_EQ(test, b->request.flags, 0x81);
+	KUNIT_EXPECT_EQ(test, b->text_bytes, 0);
+	login_agree(b);
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
+	login_finish(test, b);
+	KUNIT_EXPECT_FALSE(test, b->login.auth_chap);
 }
 
 /* Says CHAP_N and CHAP_R as a target that knows the secret, XOR @damage. */
@@ -260,6 +282,7 @@ static void login_methods(struct kunit *test)
 		const char *answer;	/* NULL: no AuthMethod */
 		bool transit;
 		int result;
+		bool mutual;
 	} rows[] = {
 		{ false, "None", true, 0 },
 		{ false, NULL, true, 0 },
@@ -269,7 +292,9 @@ static void login_methods(struct kunit *test)
 		{ false, "Reject", false, -EACCES },
 		{ false, "none", true, -EPROTO },
 		{ true, "CHAP", false, 0 },
-		{ true, "None", false, -EACCES },
+		{ true, "CHAP", false, 0, .mutual = true },
+		{ true, "None", false, 0 },
+		{ true, "None", false, -EACCES, .mutual = true },
 		{ true, NULL, false, -EPROTO },
 		{ true, "KRB5", false, -EPROTO },
 		{ true, "Reject", false, -EACCES },
@@ -279,7 +304,7 @@ static void login_methods(struct kunit *test)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		login_defaults_chap(b, false);
+		login_defaults_chap(b, rows[i].mutual);
 		if (!rows[i].chap)
 			b->params.chap = NULL;
 		KUNIT_ASSERT_EQ(test, login_begin(b), 0);
@@ -415,6 +440,7 @@ static struct kunit_case login_cases[] = {
 	KUNIT_CASE(login_slow_target),
 	KUNIT_CASE(login_endless_target),
 	KUNIT_CASE(login_chap_one_way),
+	KUNIT_CASE(login_chap_declined),
 	KUNIT_CASE(login_chap_mutual),
 	KUNIT_CASE(login_chap_mutual_refused),
 	KUNIT_CASE(login_methods),

@@ -91,7 +91,8 @@ void advice_login(const char *name, const char *reason, struct fault *fault)
 		{ "another CHAP name",
 		  "next: compare chap_mutual_user with the name that the target has", NULL },
 		{ "wants no authentication",
-		  "next: set CHAP up at the target, or leave chap_user and chap_secret out", NULL },
+		  "next: set CHAP up at the target, or leave chap_mutual_user and\n"
+		  "chap_mutual_secret out", NULL },
 	};
 	size_t i;
 

@@ -30,9 +30,17 @@ int istripe_login_too_long(struct istripe_login *login)
 	return istripe_login_fail(login, -EMSGSIZE, "login text does not fit its buffer");
 }
 
+/* One way, CHAP serves the target, which may do without. */
+static bool login_needs_chap(const struct istripe_login *login)
+{
+	return login->params.chap && login->params.chap->target_secret_bytes;
+}
+
 const char *istripe_login_methods(const struct istripe_login *login)
 {
-	return login->params.chap ? "CHAP" : "None";
+	if (login_needs_chap(login))
+		return "CHAP";
+	return login->params.chap ? "CHAP,None" : "None";
 }
 
 static int login_take_method(struct istripe_login *login, const struct istripe_text_pair *pair)
@@ -42,7 +50,7 @@ static int login_take_method(struct istripe_login *login, const struct istripe_t
 		return 0;
 	}
 	if (istripe_text_value_is(pair, ISTRIPE_TEXT_NONE)) {
-		if (!login->params.chap)
+		if (!login_needs_chap(login))
 			return 0;
 		return istripe_login_fail(login, -EACCES,
 					  "target wants no authentication, CHAP is required");
