@@ -122,7 +122,7 @@ static void damage_name(struct login_bench *b)
 
 static void damage_text(struct login_bench *b)
 {
-	b->writer.used--;
+	b->writer.used -= sizeof("=262144");
 }
 
 static void damage_alias_twice(struct login_bench *b)
@@ -327,6 +327,9 @@ static void login_redirect(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, login_begin(b), 0);
 		KUNIT_ASSERT_EQ(test, login_ask(b), 0);
 		login_say(b, "TargetAddress", "[2001:db8::7]:3261,9");
+		/* With and without the last NUL. */
+		b->writer.used -= detail - 1;
+		b->answer[b->writer.used] = 'x';
 		b->response.status_class = ISCSI_STATUS_CLS_REDIRECT;
 		b->response.status_detail = detail;
 		KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_REDIRECT);

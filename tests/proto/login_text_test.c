@@ -60,6 +60,30 @@ static void login_fragments(struct kunit *test)
 	}
 }
 
+/* The last pair may be without its NUL, in one PDU or in several. */
+static void login_last_nul(struct kunit *test)
+{
+	struct login_bench *b = &bench;
+	struct test_random r = { .s = 20260102 };
+	const u32 *value = b->login.negotiation.result.value;
+
+	login_defaults(b);
+	KUNIT_ASSERT_EQ(test, login_to_last(b), 0);
+	b->writer.used--;
+	memset(b->answer + b->writer.used, '9', 8);
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_DONE);
+	KUNIT_EXPECT_EQ(test, value[ISTRIPE_KEY_MAX_BURST_LENGTH], 262144);
+
+	login_defaults(b);
+	KUNIT_ASSERT_EQ(test, login_to_last(b), 0);
+	b->writer.used--;
+	KUNIT_ASSERT_EQ(test, login_answer_in_parts(test, b, &r, 3), ISTRIPE_LOGIN_SEND_NEXT);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	login_agree(b);
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_DONE);
+	KUNIT_EXPECT_EQ(test, value[ISTRIPE_KEY_MAX_BURST_LENGTH], 262144);
+}
+
 /* A target without an end: refused at the limit, and never beyond the buffer. */
 static void login_gather_limit(struct kunit *test)
 {
@@ -170,6 +194,7 @@ static void login_reply_too_long(struct kunit *test)
 
 static struct kunit_case login_text_cases[] = {
 	KUNIT_CASE(login_fragments),
+	KUNIT_CASE(login_last_nul),
 	KUNIT_CASE(login_gather_limit),
 	KUNIT_CASE(login_long_request),
 	KUNIT_CASE(login_interrupted),

@@ -280,6 +280,22 @@ static int login_gather(struct istripe_login *login, const char *text, u32 bytes
 	return 0;
 }
 
+static bool login_lacks_nul(const char *text, u32 bytes)
+{
+	return bytes && text[bytes - 1];
+}
+
+/* Some targets leave out the last NUL. */
+static int login_gather_end(struct istripe_login *login, u32 *bytes)
+{
+	int err = login_lacks_nul(login->gather, login->gather_bytes) ?
+		  login_gather(login, "", 1) : 0;
+
+	*bytes = login->gather_bytes;
+	login->gather_bytes = 0;
+	return err;
+}
+
 /* Gathers the text of PDUs with the C bit, section 6.2. */
 static int login_text(struct istripe_login *login, const struct istripe_pdu *pdu, const char *text,
 		      u32 bytes)
@@ -288,7 +304,7 @@ static int login_text(struct istripe_login *login, const struct istripe_pdu *pdu
 	int err;
 
 	login->gathering = pdu->login_response.continue_;
-	if (!gathering && !login->gathering)
+	if (!gathering && !login->gathering && !login_lacks_nul(text, bytes))
 		return login_message(login, text, bytes, pdu->login_response.transit);
 	err = login_gather(login, text, bytes);
 	if (err || login->gathering) {
@@ -296,8 +312,9 @@ static int login_text(struct istripe_login *login, const struct istripe_pdu *pdu
 		login->sent_bytes = 0;
 		return err;
 	}
-	bytes = login->gather_bytes;
-	login->gather_bytes = 0;
+	err = login_gather_end(login, &bytes);
+	if (err)
+		return err;
 	return login_message(login, login->gather, bytes, pdu->login_response.transit);
 }
 
@@ -314,8 +331,16 @@ static int login_redirected(struct istripe_login *login, const char *text, u32 b
 			    const struct istripe_login_status *status)
 {
 	struct istripe_redirect *redirect = &login->redirect;
+	int err;
 
-	if (istripe_redirect_read(redirect, text, bytes))
+	/* A text that was begun before it is void. */
+	login->gather_bytes = 0;
+	err = login_gather(login, text, bytes);
+	if (!err)
+		err = login_gather_end(login, &bytes);
+	if (err)
+		return err;
+	if (istripe_redirect_read(redirect, login->gather, bytes))
 		return istripe_login_fail(login, -EPROTO, "%s, without a usable TargetAddress",
 					  status->text);
 	return istripe_login_fail(login, ISTRIPE_LOGIN_REDIRECT, "%s to port %u of %.60s",
