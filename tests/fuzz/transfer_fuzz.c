@@ -55,6 +55,9 @@ static void model_data_in(struct model *m, const struct istripe_pdu *pdu)
 	if (istripe_transfer_data_in(&m->t, pdu))
 		return;
 	require(m->t.read && !m->finished);
+	/* Its offset means nothing. */
+	if (!pdu->data_segment_bytes)
+		return;
 	model_mark(m->map, m, pdu->data_in.offset, pdu->data_segment_bytes, true);
 }
 
@@ -64,7 +67,6 @@ static void model_r2t(struct model *m, const struct istripe_pdu *pdu)
 		return;
 	require(m->t.write && !m->finished);
 	require(pdu->r2t.desired_bytes);
-	require(pdu->r2t.desired_bytes <= m->keys.value[ISTRIPE_KEY_MAX_BURST_LENGTH]);
 	require(++m->outstanding <= m->keys.value[ISTRIPE_KEY_MAX_OUTSTANDING_R2T]);
 	model_mark(m->solicited, m, pdu->r2t.offset, pdu->r2t.desired_bytes, true);
 	model_mark(m->map, m, pdu->r2t.offset, pdu->r2t.desired_bytes, false);
@@ -81,7 +83,9 @@ static void model_status(struct model *m, const struct istripe_pdu *pdu, bool co
 	require(!ret || !transferred_bytes);
 	if (!ret) {
 		require(!m->finished);
-		if (m->t.read && completed && pdu->status == SAM_STAT_GOOD)
+		if (pdu->underflow && pdu->residual > m->length_bytes)
+			require(!transferred_bytes);
+		else if (m->t.read && completed && pdu->status == SAM_STAT_GOOD)
 			require(transferred_bytes == model_count(m));
 	}
 	m->finished = true;

@@ -27,7 +27,8 @@ static const struct reference {
 	{ ISTRIPE_KEY_MAX_CONNECTIONS, "MaxConnections", '<', 1, 65535, 1, .mild = true },
 	{ ISTRIPE_KEY_INITIAL_R2T, "InitialR2T", '|', 0, 1, 1, .mild = true },
 	{ ISTRIPE_KEY_IMMEDIATE_DATA, "ImmediateData", '&', 0, 1, 1, .mild = true },
-	{ ISTRIPE_KEY_MAX_BURST_LENGTH, "MaxBurstLength", '<', 512, 16777215, 262144 },
+	{ ISTRIPE_KEY_MAX_BURST_LENGTH, "MaxBurstLength", '<', 512, 16777215, 262144,
+	  .mild = true },
 	{ ISTRIPE_KEY_FIRST_BURST_LENGTH, "FirstBurstLength", '<', 512, 16777215, 65536,
 	  .mild = true },
 	{ ISTRIPE_KEY_DEFAULT_TIME2WAIT, "DefaultTime2Wait", '>', 0, 3600, 2, .mild = true },
@@ -146,6 +147,9 @@ static struct expected expect_no_value(const struct reference *ref, u32 offer)
 		e.finish = ref->shy || offer != 1 ? 0 : -EPROTO;
 	else if (ref->kind == '|')
 		e.value = 1;
+	else if (ref->key == ISTRIPE_KEY_MAX_OUTSTANDING_R2T)
+		/* The target may go by the offer. */
+		e.value = offer > ref->rfc ? offer : ref->rfc;
 	else if (ref->kind != '&')
 		e.value = result_of(ref, offer, ref->rfc);
 	return e;

@@ -152,6 +152,11 @@ static const struct data_in_row {
 	{ "next", 2, 4000, 1000, 0 },
 	{ "the rest", 2, 4000, 6000, 0 },
 	{ "empty", 2, 4000, 0, 0 },
+	{ "empty, at the start", 2, 0, 0, 0 },
+	{ "empty, beyond", 2, 10001, 0, 0 },
+	{ "empty, DataSN repeated", 1, 4000, 0, 0 },
+	{ "empty, DataSN skipped", 3, 4000, 0, 0 },
+	{ "empty, of zeroes", 0, 0, 0, 0 },
 	{ "one too many", 2, 4000, 6001, -EPROTO },
 	{ "hole", 2, 4001, 1000, -EPROTO },
 	{ "overlap", 2, 3999, 1000, -EPROTO },
@@ -159,7 +164,7 @@ static const struct data_in_row {
 	{ "DataSN repeated", 1, 4000, 1000, -EPROTO },
 	{ "DataSN skipped", 3, 4000, 1000, -EPROTO },
 	{ "at the end", 2, 10000, 1, -EPROTO },
-	{ "beyond", 2, 10001, 0, -EPROTO },
+	{ "beyond", 2, 10001, 1, -EPROTO },
 	{ "offset + length wraps to 10000", 2, U32_MAX - 6999, 17000, -EPROTO },
 	{ "offset + length wraps to 0", 2, U32_MAX, 1, -EPROTO },
 	{ "longest", 2, 4000, 0xffffff, -EPROTO },
@@ -187,6 +192,56 @@ static void transfer_data_in(struct kunit *test)
 	}
 }
 
+/* Data-In of 500 bytes, so many empty ones, another with this DataSN, and the status. */
+static const struct empty_row {
+	u32 empties, data_sn, exp_data_sn;
+	int data_ret, status_ret;
+} empty_rows[] = {
+	{ 0, 1, 2, 0, 0 },
+	{ 0, 2, 0, -EPROTO },
+	{ 1, 0, 0, -EPROTO },
+	{ 1, 1, 0, 0, 0 },
+	{ 1, 1, 1, 0, -EPROTO },
+	{ 1, 1, 2, 0, 0 },
+	{ 1, 1, 3, 0, 0 },
+	{ 1, 1, 4, 0, -EPROTO },
+	{ 1, 2, 2, 0, -EPROTO },
+	{ 1, 2, 3, 0, 0 },
+	{ 1, 2, 4, 0, -EPROTO },
+	{ 1, 3, 0, -EPROTO },
+	{ 3, 4, 5, 0, 0 },
+	{ 3, 5, 0, -EPROTO },
+};
+
+/* Empty Data-In have a DataSN of their own, or none. */
+static void transfer_empty_data_in(struct kunit *test)
+{
+	struct istripe_keys keys = keys_make(true, false, 65536, 8192);
+	struct istripe_transfer t;
+	u32 i, k, transferred_bytes;
+	struct istripe_pdu pdu;
+
+	for (i = 0; i < ARRAY_SIZE(empty_rows); i++) {
+		const struct empty_row *row = &empty_rows[i];
+
+		istripe_transfer_init(&t, &keys, true, false, 1000);
+		pdu = data_in_make(0, 0, 500);
+		KUNIT_ASSERT_EQ(test, istripe_transfer_data_in(&t, &pdu), 0);
+		pdu = data_in_make(1, 0, 0);
+		for (k = 0; k < row->empties; k++)
+			KUNIT_ASSERT_EQ(test, istripe_transfer_data_in(&t, &pdu), 0);
+		pdu = data_in_make(row->data_sn, 500, 500);
+		KUNIT_EXPECT_EQ_MSG(test, istripe_transfer_data_in(&t, &pdu), row->data_ret,
+				    "row %u", i);
+		if (row->data_ret)
+			continue;
+		pdu = status_make(false, SAM_STAT_GOOD, 0, 0);
+		pdu.scsi_response.exp_data_sn = row->exp_data_sn;
+		KUNIT_EXPECT_EQ_MSG(test, istripe_transfer_status(&t, &pdu, &transferred_bytes),
+				    row->status_ret, "row %u", i);
+	}
+}
+
 /* Close to 4 GiB, where offset + length would wrap (P2, P3). */
 static void transfer_wrap(struct kunit *test)
 {
@@ -211,6 +266,8 @@ static void transfer_wrap(struct kunit *test)
 	pdu = r2t_make(0, 0xfffff800, 0x7f1);
 	KUNIT_EXPECT_EQ(test, istripe_transfer_r2t(&t, &pdu), -EPROTO);
 	pdu = r2t_make(0, 0xfffff800, 4096);
+	KUNIT_EXPECT_EQ(test, istripe_transfer_r2t(&t, &pdu), -EPROTO);
+	pdu = r2t_make(0, 0xfffff800, U32_MAX);
 	KUNIT_EXPECT_EQ(test, istripe_transfer_r2t(&t, &pdu), -EPROTO);
 	pdu = r2t_make(0, 0xfffff800, 0x7f0);
 	KUNIT_EXPECT_EQ(test, istripe_transfer_r2t(&t, &pdu), 0);
@@ -240,7 +297,8 @@ static const struct r2t_row {
 } r2t_rows[] = {
 	{ "next", 1, 5000, 1000, 0 },
 	{ "a whole burst", 1, 5000, 4096, 0 },
-	{ "more than a burst", 1, 5000, 4097, -EPROTO },
+	{ "more than a burst", 1, 5000, 4097, 0 },
+	{ "the rest", 1, 5000, 5000, 0 },
 	{ "nothing", 1, 5000, 0, -EPROTO },
 	{ "hole", 1, 5001, 1000, -EPROTO },
 	{ "overlap", 1, 4999, 1000, -EPROTO },
@@ -276,7 +334,7 @@ static void transfer_r2t(struct kunit *test)
 	}
 }
 
-/* A burst past the end of the transfer, where MaxBurstLength alone would allow it. */
+/* A burst past the end of the transfer, within MaxBurstLength. */
 static void transfer_r2t_end(struct kunit *test)
 {
 	struct istripe_keys keys = keys_make(true, false, 2000, 8192);
@@ -356,8 +414,12 @@ static const struct status_row {
 	{ "read, had more", 'R', 1000, SAM_STAT_GOOD, 'O', 500, 0, 1000 },
 	{ "read, had more, short", 'R', 900, SAM_STAT_GOOD, 'O', 500, -EPROTO, 0 },
 	{ "read, underflow 0", 'R', 1000, SAM_STAT_GOOD, 'U', 0, 0, 1000 },
-	{ "residual too large", 'R', 0, SAM_STAT_GOOD, 'U', 1001, -EPROTO, 0 },
-	{ "residual huge", 'R', 0, CHECK_CONDITION, 'U', U32_MAX, -EPROTO, 0 },
+	{ "residual too large", 'R', 0, SAM_STAT_GOOD, 'U', 1001, 0, 0 },
+	{ "residual too large, all came", 'R', 1000, SAM_STAT_GOOD, 'U', 1001, 0, 0 },
+	{ "residual huge", 'R', 0, CHECK_CONDITION, 'U', U32_MAX, 0, 0 },
+	{ "residual huge, part came", 'R', 300, CHECK_CONDITION, 'U', U32_MAX, 0, 0 },
+	{ "residual huge, busy", 'W', 0, BUSY, 'U', U32_MAX, 0, 0 },
+	{ "write, residual too large", 'W', 1000, SAM_STAT_GOOD, 'U', 1001, 0, 0 },
 	{ "overflow huge", 'R', 1000, SAM_STAT_GOOD, 'O', U32_MAX, 0, 1000 },
 	{ "condition met", 'R', 999, SAM_STAT_CONDITION_MET, 0, 0, -EPROTO, 0 },
 	{ "failed read, part came", 'R', 300, CHECK_CONDITION, 0, 0, 0, 300 },
@@ -375,7 +437,7 @@ static const struct status_row {
 	{ "write, wanted more", 'W', 1000, SAM_STAT_GOOD, 'O', 24, 0, 1000 },
 	{ "no data", 'N', 0, SAM_STAT_GOOD, 0, 0, 0, 0 },
 	{ "no data, had some", 'N', 0, SAM_STAT_GOOD, 'O', 512, 0, 0 },
-	{ "no data, less", 'N', 0, SAM_STAT_GOOD, 'U', 1, -EPROTO, 0 },
+	{ "no data, less", 'N', 0, SAM_STAT_GOOD, 'U', 1, 0, 0 },
 };
 
 static void status_row_prepare(struct kunit *test, const struct status_row *row,
@@ -515,6 +577,8 @@ static void transfer_against_map(struct kunit *test)
 			i = test_random_below(&r, 4) ? next : test_random_below(&r, MAP_BYTES + 2);
 			pdu = data_in_make(test_random_below(&r, 16) ? sn : sn + 1, i,
 					   test_random_below(&r, MAP_BYTES + 2));
+			if (!pdu.data_segment_bytes)
+				continue;
 			fits = pdu.data_in.data_sn == sn && i == next &&
 			       i + pdu.data_segment_bytes <= MAP_BYTES;
 			KUNIT_ASSERT_EQ(test, istripe_transfer_data_in(&t, &pdu),
@@ -572,6 +636,7 @@ static struct kunit_case istripe_transfer_cases[] = {
 	KUNIT_CASE(transfer_shorten),
 	KUNIT_CASE(transfer_segments),
 	KUNIT_CASE(transfer_data_in),
+	KUNIT_CASE(transfer_empty_data_in),
 	KUNIT_CASE(transfer_wrap),
 	KUNIT_CASE(transfer_wrong_direction),
 	KUNIT_CASE(transfer_r2t),

@@ -63,7 +63,6 @@ static const struct istripe_key_choice task_reporting_choices[] = {
  * @tolerance: where only the initiator acts by a key, it goes on as if the target had kept to
  * the rules. Wrong answers to keys that the target acts by are refused:
  *	HeaderDigest, DataDigest	PDUs would not be understood
- *	MaxBurstLength			it would ask for, and send, more than it may
  *	MaxOutstandingR2T		there is no room to note its R2Ts
  *	DataPDUInOrder, DataSequenceInOrder	data would come out of order
  *	ErrorRecoveryLevel		it would wait to be asked for what is lost
@@ -93,7 +92,8 @@ static const struct istripe_key_rule key_rules[ISTRIPE_KEY_COUNT] = {
 	},
 	[ISTRIPE_KEY_MAX_BURST_LENGTH] =
 		NUMBER_ROW("MaxBurstLength", ISTRIPE_KEY_TYPE_MIN, ISTRIPE_KEY_LEADING,
-			   512, 16777215, 262144, 1048576),
+			   512, 16777215, 262144, 1048576,
+			   .tolerance = "it may ask for more, and send more, at a time"),
 	[ISTRIPE_KEY_FIRST_BURST_LENGTH] =
 		NUMBER_ROW("FirstBurstLength", ISTRIPE_KEY_TYPE_MIN, ISTRIPE_KEY_LEADING,
 			   512, 16777215, 65536, 262144,

@@ -6,6 +6,7 @@
 #include <linux/bits.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/limits.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
 
@@ -227,10 +228,14 @@ static int answer_take(struct istripe_negotiation *n, u32 key, const struct istr
 static int declaration_take(struct istripe_negotiation *n, u32 key,
 			    const struct istripe_text_pair *p)
 {
+	const struct istripe_key_rule *rule = istripe_key_rule(key);
 	u32 value;
-	int err = value_parse(n, key, p, &value);
 
-	return err ? err : settle(n, key, min(value, n->offer.value[key]));
+	/* More than the RFC allows bounds us as little as its maximum. */
+	if (istripe_text_parse_number(p, rule->min, U32_MAX, &value))
+		return negotiation_broken(n, "target sent %s=%.32s, not a number from %u to %u",
+					  p->key, p->value, rule->min, rule->max);
+	return settle(n, key, min(value, n->offer.value[key]));
 }
 
 /* The acceptor takes the first of the offered values that it supports: section 6.2.1. */
@@ -372,6 +377,9 @@ static int result_assume(struct istripe_negotiation *n, u32 key)
 		break;
 	default:
 		*result = value_combine(rule->type, n->offer.value[key], rule->rfc_default);
+		/* It bounds what the target may do, not us. */
+		if (key == ISTRIPE_KEY_MAX_OUTSTANDING_R2T)
+			*result = max(n->offer.value[key], rule->rfc_default);
 	}
 	return 0;
 }

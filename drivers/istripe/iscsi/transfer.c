@@ -43,7 +43,6 @@ void istripe_transfer_init(struct istripe_transfer *t, const struct istripe_keys
 	*t = (struct istripe_transfer) {
 		.length_bytes = length_bytes,
 		.segment_bytes = transfer_clamp_segment(xmit_bytes),
-		.burst_bytes = negotiated->value[ISTRIPE_KEY_MAX_BURST_LENGTH],
 		.r2t_max = negotiated->value[ISTRIPE_KEY_MAX_OUTSTANDING_R2T],
 		.read = read,
 		.write = write,
@@ -58,6 +57,11 @@ void istripe_transfer_shorten(struct istripe_transfer *t, u32 immediate_bytes)
 	t->covered_bytes = t->immediate_bytes;
 }
 
+static bool transfer_sn_is_next(const struct istripe_transfer *t, u32 sn)
+{
+	return sn - t->next_sn <= t->empty_pdus;
+}
+
 int istripe_transfer_data_in(struct istripe_transfer *t, const struct istripe_pdu *pdu)
 {
 	const struct istripe_pdu_data_in *data_in = &pdu->data_in;
@@ -66,7 +70,11 @@ int istripe_transfer_data_in(struct istripe_transfer *t, const struct istripe_pd
 		return transfer_fail(t, "Data-In after the status");
 	if (!t->read)
 		return transfer_fail(t, "Data-In for a command that reads nothing");
-	if (data_in->data_sn != t->next_sn)
+	if (!pdu->data_segment_bytes) {
+		t->empty_pdus++;
+		return 0;
+	}
+	if (!transfer_sn_is_next(t, data_in->data_sn))
 		return transfer_fail(t, "Data-In with a DataSN that is not the next");
 	if (data_in->offset > t->covered_bytes)
 		return transfer_fail(t, "Data-In leaves a hole before it");
@@ -74,7 +82,8 @@ int istripe_transfer_data_in(struct istripe_transfer *t, const struct istripe_pd
 		return transfer_fail(t, "Data-In overlaps data received before");
 	if (pdu->data_segment_bytes > t->length_bytes - t->covered_bytes)
 		return transfer_fail(t, "Data-In beyond the end of the transfer");
-	t->next_sn++;
+	t->empty_pdus -= data_in->data_sn - t->next_sn;
+	t->next_sn = data_in->data_sn + 1;
 	t->covered_bytes += pdu->data_segment_bytes;
 	return 0;
 }
@@ -83,8 +92,6 @@ static int transfer_check_r2t_range(struct istripe_transfer *t, const struct ist
 {
 	if (!r2t->desired_bytes)
 		return transfer_fail(t, "R2T for no data");
-	if (r2t->desired_bytes > t->burst_bytes)
-		return transfer_fail(t, "R2T for more than MaxBurstLength");
 	if (r2t->offset > t->length_bytes || r2t->desired_bytes > t->length_bytes - r2t->offset)
 		return transfer_fail(t, "R2T beyond the end of the transfer");
 	if (r2t->offset < t->solicited_bytes)
@@ -151,8 +158,9 @@ static int transfer_check(struct istripe_transfer *t, const struct istripe_pdu *
 		*transferred_bytes = t->covered_bytes;
 		return 0;
 	}
+	/* Nonsense: nothing is known to have been transferred. */
 	if (missing_bytes > t->length_bytes)
-		return transfer_fail(t, "residual larger than the transfer");
+		return 0;
 	told_bytes = t->length_bytes - missing_bytes;
 	if (status_is_success(pdu->status))
 		ret = transfer_check_coverage(t, told_bytes);
@@ -169,7 +177,7 @@ static int transfer_check_response(struct istripe_transfer *t, const struct istr
 	if (response->response != ISCSI_STATUS_CMD_COMPLETED)
 		return 0;
 	/* It counts Data-In, or R2Ts; next_sn has counted the same. */
-	if (response->exp_data_sn && response->exp_data_sn != t->next_sn)
+	if (response->exp_data_sn && !transfer_sn_is_next(t, response->exp_data_sn))
 		return transfer_fail(t, "ExpDataSN differs from what was received");
 	return transfer_check(t, pdu, transferred_bytes);
 }

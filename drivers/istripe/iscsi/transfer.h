@@ -24,11 +24,11 @@ struct istripe_transfer {
 	u32 immediate_bytes;	/* sent with the command: RFC 7143 13.11 to 13.14 */
 	u32 unsolicited_bytes;	/* sent unasked after it: 13.10; the F bit says that it is 0 */
 	u32 segment_bytes;	/* longest data segment that the target takes */
-	u32 burst_bytes;	/* longest sequence that the target may ask for */
 	u32 r2t_max;		/* R2Ts that may be outstanding */
 	u32 covered_bytes;	/* prefix that was received, or was sent unasked or asked for */
 	u32 solicited_bytes;	/* write: end of what R2Ts have asked for */
 	u32 next_sn;		/* next DataSN or R2TSN */
+	u32 empty_pdus;		/* Data-In without data since, which may have a DataSN each */
 	u32 r2t_outstanding;	/* R2Ts that are not answered yet */
 	bool read;		/* data come from the target */
 	bool write;		/* data go to the target */
@@ -77,7 +77,8 @@ static inline u32 istripe_transfer_segment_bytes(const struct istripe_transfer *
  *
  * Call when the header has come, before any byte is placed: after it offset and length lie within
  * the command's data (P1, P2). MaxBurstLength is not checked: some targets end no sequence before
- * the data end, and the command's length bounds the data.
+ * the data end, and the command's length bounds the data. Offset and DataSN of a Data-In without
+ * data are not looked at, as open-iscsi does not; it may count for the DataSN behind it, or not.
  *
  * Context: receive side.
  * Return: 0; -EPROTO not a read, DataSN out of order, a hole, an overlap, beyond the end, or after
@@ -91,12 +92,11 @@ int istripe_transfer_data_in(struct istripe_transfer *t, const struct istripe_pd
  * @pdu: decoded R2T
  *
  * The first R2Ts may ask again for data that were sent unsolicited (RFC 7143 4.2.5.2), but none for
- * data that an R2T has asked for.
+ * data that an R2T has asked for. MaxBurstLength is not checked here either.
  *
  * Context: receive side.
- * Return: 0; -EPROTO not a write, R2TSN out of order, nothing or more than MaxBurstLength asked
- * for, a hole, an overlap with an earlier R2T, beyond the end, more than MaxOutstandingR2T
- * outstanding, or after the status (P3).
+ * Return: 0; -EPROTO not a write, R2TSN out of order, nothing asked for, a hole, an overlap with an
+ * earlier R2T, beyond the end, more than MaxOutstandingR2T outstanding, or after the status (P3).
  */
 int istripe_transfer_r2t(struct istripe_transfer *t, const struct istripe_pdu *pdu);
 
@@ -119,12 +119,12 @@ void istripe_transfer_r2t_done(struct istripe_transfer *t);
  *
  * GOOD and CONDITION MET are believed only when the data received, or sent and asked for, are all
  * that the residual says were transferred (P1). With another status @transferred_bytes is the least
- * that both agree on, with a response other than "command completed" 0. ExpDataSN is checked when
- * it is not 0: not every target fills it in.
+ * that both agree on, with a response other than "command completed" 0, and so with a residual
+ * larger than the transfer. ExpDataSN is checked when it is not 0: not every target fills it in.
  *
  * Context: receive side.
- * Return: 0; -EPROTO Data-In got lost, the residual is larger than the transfer or contradicts it,
- * data are missing, or a second status.
+ * Return: 0; -EPROTO Data-In got lost, the residual contradicts the transfer, data are missing, or a
+ * second status.
  */
 int istripe_transfer_status(struct istripe_transfer *t, const struct istripe_pdu *pdu,
 			    u32 *transferred_bytes);

@@ -90,7 +90,9 @@ static int receive_data_in_header(struct istripe_conn *conn)
 	if (ret)
 		return istripe_conn_reject(conn, ret, "Data-In for task 0x%08x: %s", rx->pdu.itt,
 					   rx->task->transfer.problem);
-	istripe_cursor_seek(&rx->task->rx_cursor, &rx->task->data, rx->pdu.data_in.offset);
+	if (rx->pdu.data_segment_bytes)
+		istripe_cursor_seek(&rx->task->rx_cursor, &rx->task->data,
+				    rx->pdu.data_in.offset);
 	return 0;
 }
 

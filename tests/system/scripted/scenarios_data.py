@@ -91,6 +91,24 @@ def with_empty(pdus):
     return renumbered([pdus[0], empty, *pdus[1:]])
 
 
+def empty_status(counted):
+    """The status in an empty Data-In without an offset, and with or without a DataSN of its own."""
+
+    def change(pdus):
+        sn = len(pdus) - (not counted)
+        pdus[-1].flags = 0x80
+        pdus[-1].status = 0
+        return [*pdus, p.Pdu(p.DATA_IN, 0x81, itt=pdus[0].itt, ttt=RESERVED_TAG, data_sn=sn)]
+
+    return change
+
+
+def uncounted_empty(pdus):
+    """An empty Data-In at no offset that does not count."""
+    empty = p.Pdu(p.DATA_IN, 0, itt=pdus[0].itt, ttt=RESERVED_TAG)
+    return [*pdus[:2], empty, *pdus[2:]]
+
+
 def apart(pdus):
     """The status in a response of its own: legal."""
     pdus[-1].flags = 0x80
@@ -157,12 +175,17 @@ DATA_IN = [
     read("the end missing, underflow, GOOD", io_error(errno.EIO), short, answered_read,
          times=1000, io="read", allow=("I/O error, dev",)),
     read("all data, underflow", reconnects("residual contradicts"), residual(2, 512)),
-    read("a residual of 4 GiB", reconnects("residual larger"), residual(2, 0xFFFFFFFF)),
+    read("a residual of 4 GiB", io_error(errno.EIO), residual(2, 0xFFFFFFFF), answered_read,
+         times=1000, io="read", allow=("I/O error, dev",)),
     read("all data, overflow", io_error(errno.EIO), residual(4, 512), answered_read, times=1000,
          io="read", allow=("I/O error, dev",)),
     read("overflow and underflow", reconnects(), residual(6, 512)),
     read("a status without F", reconnects("Data-In: "), nth(-1, flags=0x01)),
     read("an empty one", WORKS, with_empty, answered_read),
+    read("an empty one that does not count", WORKS, uncounted_empty, answered_read),
+    read("the status in an empty one", WORKS, empty_status(True), answered_read),
+    read("the status in an empty one that does not count", WORKS, empty_status(False),
+         answered_read),
     read("the status apart", WORKS, apart, answered_read),
     read("one after the status", reconnects("not in flight"), after_status, answered_read),
     read("a second answer", reconnects("not in flight"), twice, answered_read),
@@ -192,6 +215,14 @@ async def in_pieces(run, conn, task):
     rest = task.edtl - 8192
     await run.target.r2t(conn, task, 8192, min(rest, 262144))
     while task.received < min(task.edtl, 8192 + 262144):
+        await take_data(run, conn, task)
+    await finish(run, conn, task)
+
+
+async def all_at_once(run, conn, task):
+    """One R2T for the whole write: more than MaxBurstLength, which open-iscsi only logs."""
+    await run.target.r2t(conn, task, 0, task.edtl)
+    while task.received < task.edtl:
         await take_data(run, conn, task)
     await finish(run, conn, task)
 
@@ -299,9 +330,9 @@ R2TS = [
     write("beyond the end", reconnects("beyond the end"), r2t(0, 262144)),
     write("of an offset that wraps", reconnects("beyond the end"), r2t(0xFFFFFFFC, 8)),
     write("of no bytes", reconnects("R2T for no data"), r2t(0, 0)),
-    write("of 4 GiB", reconnects("more than MaxBurstLength"), r2t(0, 0xFFFFFFFF)),
-    write("of more than MaxBurstLength", reconnects("more than MaxBurstLength"), r2t(0, 69632),
-          settings={"MaxBurstLength": 65536}),
+    write("of 4 GiB", reconnects("beyond the end"), r2t(0, 0xFFFFFFFF)),
+    Scenario("r2t: of more than MaxBurstLength", WORKS, on_write(all_at_once),
+             settings={"MaxBurstLength": 65536}, path=SOLICITED, io="long"),
     write("R2TSN 1 first", reconnects("R2TSN"), r2t(r2t_sn=1)),
     write("without a tag", reconnects("Target Transfer Tag"), r2t(ttt=RESERVED_TAG)),
     write("a hole", reconnects("hole"), r2t(4096, 4096)),

@@ -101,7 +101,7 @@ NOT_ALLOWED = "which the offer does not allow"
 KEYS = [
     answer("MaxBurstLength", 0, "not a number from 512"),
     answer("MaxBurstLength", 16777216, "not a number from 512"),
-    answer("MaxBurstLength", 1048577, NOT_ALLOWED),
+    row("MaxBurstLength=1048577", SURVIVES, login_keys(1, MaxBurstLength=1048577)),
     answer("MaxBurstLength", "99999999999999999999", "not a number"),
     answer("MaxBurstLength", "-1", "not a number"),
     answer("MaxBurstLength", "", "not a number"),
@@ -130,6 +130,10 @@ KEYS = [
     answer("MaxBurstLength", "NotUnderstood", "may not be answered with"),
     row("MaxBurstLength=Reject", SURVIVES, login_keys(1, MaxBurstLength="Reject"),
         settings={"MaxBurstLength": 262144}),
+    row("no MaxOutstandingR2T, and many", SURVIVES, login_keys(1, drop=("MaxOutstandingR2T",)),
+        settings={"MaxOutstandingR2T": 16, "MaxBurstLength": 4096, "FirstBurstLength": 512}),
+    row("MaxRecvDataSegmentLength=16777216", SURVIVES,
+        login_keys(1, MaxRecvDataSegmentLength=16777216)),
     row("MaxBurstLength=0x40000", SURVIVES, login_keys(1, MaxBurstLength="0x40000")),
     row("keys without answers", SURVIVES, login_keys(1, drop=("InitialR2T", "ImmediateData"))),
     row("no MaxRecvDataSegmentLength", SURVIVES,
@@ -165,6 +169,10 @@ def text(name, data, reason="malformed"):
     return row(f"text {name}", refused(reason, errno.EPROTO), login_pdu(field(data=data), 2))
 
 
+def no_nul(pdu):
+    pdu.data = pdu.data[:-1]
+
+
 async def more_text(run, conn, pdu):
     """C bit for ever."""
     while True:
@@ -174,7 +182,7 @@ async def more_text(run, conn, pdu):
 
 TEXTS = [
     text("without =", b"MaxBurstLength\0"),
-    text("without a NUL", b"MaxBurstLength=512"),
+    row("text without a NUL", SURVIVES, login_pdu(no_nul, 2)),
     text("without a key", b"=512\0"),
     text("of a very long key", b"X-" + b"a" * 4000 + b"=1\0"),
     row("text of NULs", SURVIVES, login_pdu(field(data=bytes(64)), 2)),
@@ -327,8 +335,9 @@ CHAPS = [
          login_keys(0, ("CHAP_R", "0x00"), when="CHAP_C")),
     chap("left before the challenge", refused("unasked", errno.EPROTO),
          login_pdu(field(flags=0x81), 2)),
-    chap("None although CHAP is wanted", refused("CHAP is required", errno.EACCES),
-         login_keys(0, AuthMethod="None")),
+    chap("None, which will do", SURVIVES, settings={}),
+    chap("None although mutual CHAP is wanted", refused("CHAP is required", errno.EACCES),
+         login_keys(0, AuthMethod="None"), BOTH, MUTUAL),
     chap("no proof", refused("did not prove", errno.EACCES),
          login_keys(0, drop=("CHAP_N", "CHAP_R"), when="CHAP_R"), BOTH, MUTUAL),
     chap("the proof is reflected", refused(PROVE, errno.EACCES), {"login_pairs": reflect}, BOTH,
