@@ -123,8 +123,8 @@ void istripe_transfer_r2t_done(struct istripe_transfer *t);
  * larger than the transfer. ExpDataSN is checked when it is not 0: not every target fills it in.
  *
  * Context: receive side.
- * Return: 0; -EPROTO Data-In got lost, the residual contradicts the transfer, data are missing, or a
- * second status.
+ * Return: 0; -EPROTO Data-In got lost, the residual contradicts the transfer, data are missing, or
+ * a second status.
  */
 int istripe_transfer_status(struct istripe_transfer *t, const struct istripe_pdu *pdu,
 			    u32 *transferred_bytes);
