@@ -81,11 +81,13 @@ def others_of(items, named, chosen):
     if not ATOMIC_WRITES:
         others += [item for item in items if item.get_closest_marker("atomic")]
     if not Size.full and not DEBUG and not named:
-        if not chosen:
-            others += [item for item in items if item.get_closest_marker("long")]
+        # With those that are long: the others stay on their kernel when one more is.
         shared = [item for item in items
                   if not item.get_closest_marker("both") and item not in others]
         others += shared[not os.uname().release.startswith("6.1.")::2]
+        if not chosen:
+            others += [item for item in items
+                       if item.get_closest_marker("long") and item not in others]
     return others
 
 
