@@ -19,7 +19,6 @@ from lab.shell import read, wait_for, write
 from scripted.scenario import Scenario
 from scripted.scsi import READ_16, Result, fixed_sense
 
-pytestmark = pytest.mark.both
 KIB, MIB = 1 << 10, 1 << 20
 REPORTED = "the LUN says: reported LUNs data has changed: asking what it is"
 CAPACITY = "the LUN says: capacity data has changed: asking what it is"
@@ -70,6 +69,7 @@ def test_a_lun_is_mapped(make_lio, make_volume, targets, stock, links, link, rea
                  lambda label=label: kernel_log.matching(f"{label}: {REPORTED}"), 60)
 
 
+@pytest.mark.both
 def test_it_grows_and_says_so_asynchronously(scripted, server, kernel_log):
     """No unit attention follows (SCST): the message is the only word of it."""
     volume, target = scripted(Scenario("grows"))

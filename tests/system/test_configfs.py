@@ -11,7 +11,6 @@ from lab import istripe, settings
 from lab.kernel import ATOMIC_WRITES
 from lab.shell import read, run, write
 
-pytestmark = pytest.mark.both
 IQN_LONG = "iqn.2024-01.org.example:" + "x" * (223 - 24)
 
 #: file: (default, good values, bad values). A good value that reads back otherwise is a pair.
@@ -157,6 +156,7 @@ def test_control_characters_are_refused(plain, kernel_log, level, name):
     assert not [line for line in kernel_log.read() if "\x1b" in line]
 
 
+@pytest.mark.both
 def test_every_file_is_in_a_table(plain):
     tables = {"volume": {*VOLUME, *READ_ONLY["volume"], "enable"},
               "leg": {*LEG, *READ_ONLY["leg"]},
@@ -166,6 +166,7 @@ def test_every_file_is_in_a_table(plain):
         assert {file.name for file in here.iterdir() if file.is_file()} == names
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("name", SECRETS)
 def test_secrets_are_write_only(plain, kernel_log, name):
     file = plain.path / name
@@ -191,6 +192,7 @@ def test_read_only(plain, level, name):
     assert not stat.S_IMODE(os.stat(file).st_mode) & 0o222
 
 
+@pytest.mark.both
 def test_features(module):
     words = read(istripe.CONFIG / "features").splitlines()
     assert {"chap", "mutual-chap", "header-digest", "data-digest", "ipv6", "redirect", "flush",
@@ -209,6 +211,7 @@ def test_bad_volume_names(module, name):
     assert refused.value.errno in (errno.EINVAL, errno.ENAMETOOLONG)
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("name", ["x" * 63, "A.b_c-9"])
 def test_good_volume_names(module, name):
     (istripe.CONFIG / name).mkdir()
@@ -268,6 +271,7 @@ def test_the_same_secret_both_ways_is_refused(plain):
     assert SECRET not in failed.value.reason
 
 
+@pytest.mark.both
 def test_busy_while_up(make_lio, make_volume, kernel_log):
     """But for what may change while it is up: see test_settings.py, test_live_paths.py."""
     volume = make_volume(make_lio())
@@ -301,6 +305,7 @@ def test_busy_while_up(make_lio, make_volume, kernel_log):
     assert volume.device() == ""
 
 
+@pytest.mark.both
 def test_enable_says_the_same_twice(make_lio, make_volume):
     volume = make_volume(make_lio())
     device = volume.enable()
@@ -318,6 +323,7 @@ def test_enable_takes_only_its_words(plain, value, level):
     assert refused.value.errno == errno.EINVAL
 
 
+@pytest.mark.both
 def test_only_root_may(plain):
     code = f"import os; os.setuid(65534); open('{plain.config}/queue_depth', 'w')"
     out = run("python3", "-c", code + " if os.getuid() else None", check=False)

@@ -20,7 +20,6 @@ from scripted.scsi import (
 )
 from scripted.volatile import VolatileDisk
 
-pytestmark = pytest.mark.both
 KIB = 1 << 10
 AT = 64 * KIB
 
@@ -42,6 +41,7 @@ def cut(disk):
     return disk.cut(random.Random(1))
 
 
+@pytest.mark.both
 def test_fua(volatile):
     """A write that is to be durable says so itself, whatever is flushed after it."""
     disk, device = volatile
@@ -58,6 +58,7 @@ def test_fua(volatile):
     same(bytes(disk.data[AT:AT + len(data)]), data, "what the target has")
 
 
+@pytest.mark.both
 def test_flush(volatile):
     """Without FUA a write is in the cache; the flush gets it out of there."""
     disk, device = volatile
@@ -153,6 +154,7 @@ def volume_refusing(server, make_volume, link):
     return make
 
 
+@pytest.mark.both
 def test_a_lun_that_does_not_know_caches(volume_refusing, server, kernel_log):
     """Neither the mode page nor a command to flush one. sd assumes that there is none.
 

@@ -12,7 +12,6 @@ from lab.shell import read, write
 from scripted.scenario import Scenario
 from scripted.scsi import READ_16, Result
 
-pytestmark = pytest.mark.both
 KIB = 1 << 10
 KINDS = ("read", "write", "other")
 BUCKETS = 26
@@ -59,6 +58,7 @@ def test_each_command_is_counted_once(make_lio, make_volume, links):
         assert least <= total < most and not counts[-1]
 
 
+@pytest.mark.both
 def test_nothing_without_iostats(make_lio, make_volume):
     volume = make_volume(make_lio())
     device = volume.enable()
