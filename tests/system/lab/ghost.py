@@ -129,9 +129,18 @@ def held_by_dead_link(disk, holder, data, volume, link, becomes):
 
 def release(server, target):
     """What held_write() has left is carried out, if it is still there."""
+    worker = target.run.memory["worker"]
+
+    async def carried_out():
+        # In the target's thread: it looks after all that the event has woken. Data of a write whose
+        # connection is silent never come.
+        for _ in range(50):
+            await asyncio.sleep(0.02)
+            if worker.done():
+                break
+
     server.loop.call_soon_threadsafe(target.run.memory["event"].set)
-    # In the target's thread: it comes after all that the event has woken.
-    server.call(asyncio.sleep(1))
+    server.call(carried_out())
 
 
 # Ways to lose a path: lose(link, port) returns what heals it.

@@ -17,6 +17,7 @@ async def hold(run, _conn, task):
     A login that reinstates its session ends it.
     """
     if task.opcode == WRITE_16 and run.strike():
+        run.memory["worker"] = task.worker
         run.memory["event"] = asyncio.Event()
         await run.memory["event"].wait()
         run.memory["carried out"] = True
