@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The kernel's iSCSI target (LIO), driven through its configfs tree without targetcli."""
 
+import concurrent.futures
 import os
 import subprocess
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 from lab import nbd, network, storage
 from lab.network import NETNS
 from lab.shell import LabError, read, run, wait_for, write
+from scripted.server import enter
 
 CONFIG = Path("/sys/kernel/config/target")
 IQN = "iqn.2024-01.org.example.istripe:lio"
@@ -23,28 +25,28 @@ DEMO_MODE = {
 }
 
 
-#: Removing a portal waits for all logins there; LIO ends them itself after 15 s.
+#: Removing portals waits for all logins there; LIO ends them itself after 15 s.
 PORTAL_S = 90
 #: Targets of which LIO has not let go.
 left = []
 
 
-def _give_up_portal(portal):
-    """Removes a portal. False: LIO waits for a login whose connection is long gone, for ever.
+def _give_up_portals(portals):
+    """Removes portals. False: LIO waits for a login whose connection is long gone, for ever.
 
     That is a defect of LIO, seen on Linux 6.1 after an afternoon of tests: the process hangs where
     iscsit_reset_np_thread() waits for tpg_np_comp. Other targets are not harmed.
     """
     # No with: that would wait for a process that cannot be killed.
-    process = subprocess.Popen(["rmdir", str(portal)])
+    process = subprocess.Popen(["rmdir", *map(str, portals)])
     try:
         code = process.wait(PORTAL_S)
     except subprocess.TimeoutExpired as error:
         if network.established():
-            raise LabError(f"{portal} stays, and so do connections") from error
+            raise LabError(f"{portals[0].parent} stays, and so do connections") from error
         return False
     if code:
-        raise LabError(f"rmdir {portal}: exit code {code}")
+        raise LabError(f"rmdir {' '.join(map(str, portals))}: exit code {code}")
     return True
 
 
@@ -309,8 +311,14 @@ class Target:
         return self.tpg / "np" / f"{host}:{port}"
 
     def add_portal(self, address, port=3260):
-        """The listening socket belongs to the network namespace of the process that creates it."""
-        run("mkdir", self._portal(address, port), netns=NETNS)
+        """The listening socket belongs to the network namespace of the thread that creates it."""
+
+        def make():
+            enter(NETNS)
+            self._portal(address, port).mkdir()
+
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            pool.submit(make).result()
 
     def remove_portal(self, address, port=3260):
         self._portal(address, port).rmdir()
@@ -343,10 +351,10 @@ class Target:
         if self.tpg.exists():
             self.enable(False)
             wait_for("LIO to close its sessions", lambda: not self.sessions(), 60)
-            for portal in list((self.tpg / "np").iterdir()):
-                if not _give_up_portal(portal):
-                    self._leave()
-                    return
+            portals = list((self.tpg / "np").iterdir())
+            if portals and not _give_up_portals(portals):
+                self._leave()
+                return
             self._remove_initiators()
             for lun in list((self.tpg / "lun").iterdir()):
                 self.remove_lun(int(lun.name.split("_")[1]))
