@@ -103,8 +103,6 @@ def pytest_collection_modifyitems(config, items):
     others += [item for item in items if item.nodeid in passed and item not in others]
     config.hook.pytest_deselected(items=others)
     items[:] = [item for item in items if item not in others]
-    for item in items:
-        unsteady.describe(item)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """Which tests may fail once: on a busy machine, and never where data may be wrong.
 
-In the machine each test notes in its report what it is (describe()), and how it has failed
+In the machine each test that fails notes in its report what it is, and how it has failed
 (describe_failure()). Outside, tests/vm/again reads the report of a run that has failed and asks which
-tests to run once more (Failures).
+tests to run once more (failures()).
 """
 
-import functools
 import inspect
 import re
 from pathlib import Path
@@ -45,21 +44,9 @@ def sources(function):
                  and names[name].__module__ == function.__module__]
 
 
-@functools.cache
-def source_looks_at_data(function):
-    """Looked at once for all parameters of a test: an emulated processor takes long to read it."""
-    return any(DATA.search(source) for source in sources(function))
-
-
 def looks_at_data(nodeid, fixtures, function):
     return bool(DATA_MODULES.search(nodeid) or DATA.search(" ".join([nodeid, *fixtures]))
-                or source_looks_at_data(function))
-
-
-def describe(item):
-    """Notes in the report what tests/vm/again wants to know of a test."""
-    data = looks_at_data(item.nodeid, item.fixturenames, item.function)
-    item.user_properties += [("nodeid", item.nodeid), ("data", "yes" if data else "no")]
+                or any(DATA.search(source) for source in sources(function)))
 
 
 def looks_at_state(error, statements):
@@ -76,7 +63,12 @@ def looks_at_state(error, statements):
 
 
 def describe_failure(item, excinfo):
-    """Notes in the report at what a test has failed; each of its phases may."""
+    """Notes in the report what tests/vm/again wants to know of a test that fails; each phase may.
+
+    Of those only: an emulated processor takes long to read the sources of all.
+    """
+    data = looks_at_data(item.nodeid, item.fixturenames, item.function)
+    item.user_properties += [("nodeid", item.nodeid), ("data", "yes" if data else "no")]
     statements = [str(entry.statement).strip() for entry in excinfo.traceback
                   if OWN in Path(entry.path).parents]
     state = bool(statements) and looks_at_state(excinfo.value, statements)
