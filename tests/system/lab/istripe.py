@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from lab.shell import read, run, udev_settle, wait_for, write
+from lab.shell import read, run, udev_settle, udev_settle_told, wait_for, write
 
 CONFIG = Path("/sys/kernel/config/istripe")
 #: How long udev may have a disk open that it has been told of.
@@ -136,7 +136,7 @@ class Volume:
             raise EnableError(err.errno, self.last_error()) from err
         device = Path("/dev") / self.device()
         wait_for(f"{device}", device.is_block_device)
-        udev_settle()
+        udev_settle_told()
         return device
 
     def up(self):
@@ -145,7 +145,7 @@ class Volume:
 
     def disable(self):
         """Takes the disk away, when udev has closed it; EBUSY when somebody else has it open."""
-        udev_settle()
+        udev_settle_told()
         end = time.monotonic() + OPEN_S
         while True:
             try:

@@ -95,14 +95,19 @@ def udev_ping():
 
 
 def udev_settle(timeout_s=30):
-    """Waits until udev has looked at what has come; not for ever, as udev itself may.
+    """Waits until udev has looked at what has come; not for ever, as udev itself may."""
+    status("udevadm", "settle", f"--timeout={timeout_s}", timeout_s=2 * timeout_s)
 
-    What udevadm settle does: it takes much longer to start in an emulated machine.
+
+def udev_settle_told(timeout_s=30):
+    """Does the same, where the kernel has told udev by now; a disk of sd may be there before that.
+
+    An emulated processor takes long to start udevadm.
     """
     try:
         udev_ping()
     except OSError:
-        status("udevadm", "settle", f"--timeout={timeout_s}", timeout_s=2 * timeout_s)
+        udev_settle(timeout_s)
         return
     end = clock() + timeout_s
     while UDEV_QUEUE.exists() and clock() <= end:
