@@ -105,10 +105,7 @@ void istripe_limits_narrow(struct istripe_lun *common, const struct istripe_lun 
 		common->limits.max_atomic = 0;
 }
 
-/*
- * A LUN may take less UNMAP and WRITE SAME than it did, or none: then it refuses these, their
- * requests end as not supported, and the block layer and file systems do without.
- */
+/* UNMAP and WRITE SAME that a LUN does not take any more end as not supported. */
 bool istripe_limits_at_least(const struct istripe_lun *lun, const struct istripe_lun *needed)
 {
 	if (!limit_at_least(lun->limits.max_transfer, needed->limits.max_transfer))

@@ -59,10 +59,8 @@ bool istripe_sense_write_protected(const struct scsi_sense_hdr *sense);
  * @opcode: of the command that got CHECK CONDITION
  * @sense: of its answer
  *
- * A cache that could not be written to the medium may have been dropped: the next flush would be
- * GOOD, and the data gone.
- *
- * Return: true for a medium error that answers SYNCHRONIZE CACHE; false.
+ * Return: true for a medium error of SYNCHRONIZE CACHE: the cache may have been dropped, and the
+ * next flush would be GOOD; false.
  */
 bool istripe_sense_flush_is_lost(u8 opcode, const struct scsi_sense_hdr *sense);
 

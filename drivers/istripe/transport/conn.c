@@ -263,7 +263,7 @@ int istripe_conn_send_control(struct istripe_conn *conn, const struct iscsi_hdr 
 		memset(control->payload, 0, payload_bytes);
 	spin_lock_bh(&conn->control_lock);
 	list_add_tail(&control->entry, &conn->controls);
-	/* What comes behind a logout request is never sent, and must not keep its answer unread. */
+	/* Nothing is sent behind a logout request: that must not keep its answer unread. */
 	if (++conn->control_count >= ISTRIPE_CONTROLS_MAX &&
 	    !test_bit(ISTRIPE_CONN_LOGGING_OUT, &conn->flags))
 		set_bit(ISTRIPE_CONN_RX_PAUSED, &conn->flags);
