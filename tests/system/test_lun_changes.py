@@ -146,7 +146,7 @@ def test_two_paths_differ(make_server, make_volume, links, late, less):
 
 @pytest.mark.parametrize("answer", [Result(RESERVATION_CONFLICT), Result.check(4, 0x44, 0)],
                          ids=["conflict", "hardware"])
-def test_a_question_fails_once(one_path, server, answer):
+def test_a_question_fails_once(one_path, server, kernel_log, answer):
     """What the LUN did not say is not what it has: a cache that nobody would flush."""
     async def hook(run, conn, task):
         if task.opcode != MODE_SENSE_6 or not run.strike():
@@ -159,6 +159,7 @@ def test_a_question_fails_once(one_path, server, answer):
         server.arm()
         anew(volume, server)
         assert server.target.run.hits == 1
+        assert kernel_log.matching("the LUN has not answered all questions about itself")
         works(disk, 1)
     assert server.violations() == []
 

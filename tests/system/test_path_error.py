@@ -262,6 +262,30 @@ def test_dm_multipath_waits_as_well(make_server, make_volume, stock, links):
 
 @SAYS
 @WAITS
+@pytest.mark.allow_log("has timed out: aborting it|commands stay unanswered", "what no path answers")
+@pytest.mark.timeout_s(400)
+def test_no_path_answers_for_a_while(two_paths):
+    """The targets abort the write when they are told to, each time."""
+    async def hook(run, _conn, task):
+        return task.opcode == WRITE_16 and run.strike()
+
+    volume, servers, _ = two_paths(hook, recovery_timeout_ms=-1, command_timeout_ms=1000)
+    with Direct(volume.enable()) as disk:
+        for server in servers:
+            server.arm()
+        write_through = Write(disk, AT, noise(SIZE, 1))
+        wait_for("the leg to wait", lambda: state(volume) == "waiting", 120)
+        leg = volume.sysfs() / "legs" / "0"
+        assert "command 0x8a: not answered in time, aborted" in read(leg / "last_error")
+        for server in servers:
+            server.target.run.armed = False
+        write_through.join(PATIENCE_S)
+        assert write_through.good
+        waits_no_more(volume)
+
+
+@SAYS
+@WAITS
 @pytest.mark.allow_log("error, dev istripe", "the write that fails")
 def test_no_path_serves_for_long(two_paths, kernel_log):
     """recovery_timeout_ms bounds the wait; no session is lost, and nothing else waits."""

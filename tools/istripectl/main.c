@@ -176,7 +176,7 @@ static const char down_details[] =
 
 static const char delete_details[] =
 "The configuration file and the unit of the volume stay, and the data on its legs. For\n"
-"good: systemctl disable --now istripe@NAME; rm /etc/istripe/NAME.conf.\n"
+"good: systemctl stop istripe@NAME, systemctl disable istripe@NAME; rm /etc/istripe/NAME.conf.\n"
 "\n"
 "  --force              also while the disk is in use, whose I/O fails; and although\n"
 "                       writes were left that a target may still carry out\n"
