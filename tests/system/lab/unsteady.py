@@ -6,6 +6,7 @@ In the machine each test that fails notes in its report what it is, and how it h
 tests to run once more (failures()).
 """
 
+import contextlib
 import inspect
 import re
 from pathlib import Path
@@ -62,6 +63,14 @@ def looks_at_state(error, statements):
     return isinstance(error, AssertionError) and bool(STATE.match(statements[-1]))
 
 
+def own_statements(excinfo):
+    """Those of the tests that lead to a failure; none where Python 3.11 cannot parse them."""
+    with contextlib.suppress(SystemError):
+        return [str(entry.statement).strip() for entry in excinfo.traceback
+                if OWN in Path(entry.path).parents]
+    return []
+
+
 def describe_failure(item, excinfo):
     """Notes in the report what tests/vm/again wants to know of a test that fails; each phase may.
 
@@ -69,8 +78,7 @@ def describe_failure(item, excinfo):
     """
     data = looks_at_data(item.nodeid, item.fixturenames, item.function)
     item.user_properties += [("nodeid", item.nodeid), ("data", "yes" if data else "no")]
-    statements = [str(entry.statement).strip() for entry in excinfo.traceback
-                  if OWN in Path(entry.path).parents]
+    statements = own_statements(excinfo)
     state = bool(statements) and looks_at_state(excinfo.value, statements)
     item.user_properties.append(("failed_at", "state" if state else "other"))
 

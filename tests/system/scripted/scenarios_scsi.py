@@ -152,7 +152,7 @@ SENSES = [
     Scenario("sense length of 1 byte", WORKS, result(2, data=b"\x00")),
     Scenario("sense longer than the segment, of BUSY", WORKS, result(8, data=b"\xff\xff\x70")),
     Scenario("status 02 with a residual of 4 GiB", WORKS, result(2, fixed_sense(6, 0x29, 0),
-             residual=0xFFFFFFFF)),
+             missing=0xFFFFFFFF)),
 ]
 
 

@@ -98,8 +98,8 @@ async def take_data(run, conn, task):
 
 # Answers
 
-def result(status=0, sense=b"", opcode=READ_16, **changes):
-    """This status instead of what the command would come to; a write is done."""
+def result(status=0, sense=b"", opcode=READ_16, missing=None, **changes):
+    """This status instead of what the command would come to; a write is done. missing: underflow."""
 
     async def action(run, conn, task):
         if task.write:
@@ -107,6 +107,8 @@ def result(status=0, sense=b"", opcode=READ_16, **changes):
             run.target.disk.execute(task.cdb, task.buffer)
         conn.session.tasks.pop(task.itt, None)
         residual = (2, task.edtl) if task.read and task.edtl else (0, 0)
+        if missing is not None:
+            residual = 2, missing
         await run.target.scsi_response(conn, task, Result(status, sense=sense), residual,
                                        **changes)
 
