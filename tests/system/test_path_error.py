@@ -201,6 +201,15 @@ def waits_for_a_path(volume, words):
     assert re.fullmatch(rf"command 0x8a: status 0x02, {words}: .*", read(leg / "last_error"))
 
 
+def waiting_write(volume, servers, disk):
+    """The write that waits since all paths have begun to answer "intervention required"."""
+    for server in servers:
+        server.arm()
+    write_through = Write(disk, AT, noise(SIZE, 1))
+    waits_for_a_path(volume, "sense 2/04/03")
+    return write_through
+
+
 def waits_no_more(volume):
     leg = volume.sysfs() / "legs" / "0"
     wait_for("the leg", lambda: state(volume) == "live")
@@ -316,10 +325,7 @@ def test_down_while_no_path_serves(two_paths):
     """Nothing ends the wait but force, and that does."""
     volume, servers, _ = two_paths(answers(ANSWERS["intervention"]), recovery_timeout_ms=-1)
     with Direct(volume.enable()) as disk:
-        for server in servers:
-            server.arm()
-        write_through = Write(disk, AT, noise(SIZE, 1))
-        waits_for_a_path(volume, "sense 2/04/03")
+        write_through = waiting_write(volume, servers, disk)
         with contextlib.suppress(OSError):      # not all has been written
             write(volume.config / "enable", "force")
         write_through.join(PATIENCE_S)
@@ -421,11 +427,8 @@ def test_an_outage_while_no_path_serves(two_paths, links):
     """It has a time of its own: the wait for a path that serves goes on behind it."""
     volume, servers, _ = two_paths(answers(ANSWERS["intervention"]), recovery_timeout_ms=30000)
     with Direct(volume.enable()) as disk:
-        for server in servers:
-            server.arm()
+        write_through = waiting_write(volume, servers, disk)
         began = time.monotonic()
-        write_through = Write(disk, AT, noise(SIZE, 1))
-        waits_for_a_path(volume, "sense 2/04/03")
         for link in links[:2]:
             link.set_silent(True)
         for server in servers:
