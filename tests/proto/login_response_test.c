@@ -125,12 +125,6 @@ static void damage_text(struct login_bench *b)
 	b->writer.used -= sizeof("=262144");
 }
 
-static void damage_alias_twice(struct login_bench *b)
-{
-	login_say(b, "TargetAlias", "a");
-	login_say(b, "TargetAlias", "a");
-}
-
 static void login_damaged(struct kunit *test)
 {
 	static void (* const damages[])(struct login_bench *) = {
@@ -139,7 +133,7 @@ static void login_damaged(struct kunit *test)
 		damage_stat_sn, damage_stat_sn_old, damage_exp_cmd_sn, damage_window, damage_owed,
 		damage_marker,
 		damage_method, damage_chap, damage_group, damage_twice, damage_range, damage_name,
-		damage_text, damage_alias_twice,
+		damage_text,
 	};
 	struct login_bench *b = &bench;
 	u32 i;
@@ -204,7 +198,7 @@ static void login_portal_group(struct kunit *test)
 		{ "7", true, 7, 0 }, { "7", true, 8, -EPROTO }, { "0", true, 0, 0 },
 		{ "1", true, 0, -EPROTO }, { "65535", false, 0, 0 }, { "65536", false, 0, -EPROTO },
 		{ "", false, 0, -EPROTO }, { "one", false, 0, -EPROTO },
-		{ NULL, false, 0, -EPROTO },
+		{ NULL, false, 0, 0 }, { NULL, true, 1, 0 },
 	};
 	struct login_bench *b = &bench;
 	u32 i;
@@ -220,6 +214,48 @@ static void login_portal_group(struct kunit *test)
 			login_say(b, "TargetPortalGroupTag", rows[i].tag);
 		login_agree(b);
 		KUNIT_EXPECT_EQ_MSG(test, login_answer(b), rows[i].result, "row %u", i);
+	}
+}
+
+/* A target that names no portal group, or says a thing twice, and what a fence needs to know. */
+static void login_portal_group_later(struct kunit *test)
+{
+	static const struct {
+		const char *first, *later;
+		bool expected;
+		int result;
+	} rows[] = {
+		{ NULL, NULL, false, ISTRIPE_LOGIN_DONE }, { NULL, NULL, true, -EPROTO },
+		{ NULL, "7", true, ISTRIPE_LOGIN_DONE }, { NULL, "8", true, -EPROTO },
+		{ "7", "7", true, ISTRIPE_LOGIN_DONE }, { "7", "7", false, ISTRIPE_LOGIN_DONE },
+		{ "7", "8", false, -EPROTO },
+	};
+	struct login_bench *b = &bench;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		login_defaults(b);
+		b->params.tpgt_known = rows[i].expected;
+		b->params.tpgt = 7;
+		KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+		KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+		login_say(b, "AuthMethod", "None");
+		login_say(b, "TargetAlias", "a");
+		if (rows[i].first)
+			login_say(b, "TargetPortalGroupTag", rows[i].first);
+		login_agree(b);
+		KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
+		KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+		login_say(b, "TargetAlias", "b");
+		if (rows[i].later)
+			login_say(b, "TargetPortalGroupTag", rows[i].later);
+		login_agree(b);
+		KUNIT_EXPECT_EQ_MSG(test, login_answer(b), rows[i].result, "row %u: %s", i,
+				    b->login.reason);
+		if (rows[i].result != ISTRIPE_LOGIN_DONE)
+			continue;
+		KUNIT_EXPECT_EQ(test, b->login.tpgt_known, rows[i].first || rows[i].later);
+		KUNIT_EXPECT_STREQ(test, b->login.target_alias, "b");
 	}
 }
 
@@ -382,6 +418,7 @@ static struct kunit_case login_response_cases[] = {
 	KUNIT_CASE(login_length_lies),
 	KUNIT_CASE(login_out_of_turn),
 	KUNIT_CASE(login_portal_group),
+	KUNIT_CASE(login_portal_group_later),
 	KUNIT_CASE(login_stage_of_keys),
 	KUNIT_CASE(login_too_early_offer),
 	KUNIT_CASE(login_too_late_method),

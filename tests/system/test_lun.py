@@ -12,7 +12,7 @@ from lab.istripe import Named
 from lab.shell import read, run, status
 from scripted.scenario import HONEST
 
-KIB, MIB = 1 << 10, 1 << 20
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 
 def stock_queue(disk, name):
@@ -60,6 +60,16 @@ def test_limits_follow_vpd_b0(make_lio, make_volume, stock, link):
     assert 0 < int(volume.queue("write_zeroes_max_bytes"))
     if same_blocks:
         assert int(volume.queue("write_zeroes_max_bytes")) <= same_blocks * 512
+
+
+@pytest.mark.both
+@pytest.mark.parametrize("legs", [1, 2])
+def test_zeroes_of_4_gib_at_a_time(make_lio, make_volume, legs):
+    """Linux 6.1 counts the bytes of one request in 32 bits, and leaves out what does not fit."""
+    luns = [lio.Lun(64 * MIB, attributes={"max_write_same_len": 0xFFFFFFFF}) for _ in range(legs)]
+    volume = make_volume(make_lio(*luns), legs=legs)
+    volume.enable()
+    assert GIB <= int(volume.queue("write_zeroes_max_bytes")) < 4 * GIB
 
 
 @pytest.mark.parametrize("optimal_sectors", [8, 16, 1024])

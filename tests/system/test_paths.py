@@ -8,7 +8,7 @@ import time
 import pytest
 
 from lab import fio, istripe, lio, network, storage
-from lab.disk import start_write
+from lab.disk import Direct, noise, start_write
 from lab.network import mute
 from lab.reservation import IGNORE_KEY, KEY, Reservations
 from lab.shell import read, run, status, wait_for, write
@@ -517,6 +517,21 @@ def test_path_to_another_lun(make_lio, make_volume, links):
     write(volume.leg / "paths" / "1" / "lun", 1)
     with pytest.raises(istripe.EnableError, match="answers here: path not used"):
         volume.enable()
+
+
+def test_path_to_another_lun_than_the_named_one(make_lio, make_volume, links):
+    """The designator says which of two LUNs is the leg's: the path to the other one only fails."""
+    target = make_lio(LUN_BYTES, LUN_BYTES, all_links=True)
+    volume = make_volume(target, paths=links)
+    volume.enable()
+    designator = read(volume.leg_sysfs(0) / "designator")
+    volume.disable()
+    write(volume.leg / "designator", designator)
+    write(volume.leg / "paths" / "0" / "lun", 1)
+    with Direct(volume.enable()) as disk:
+        assert state(volume) == "degraded"
+        assert "answers here: path not used" in read(volume.path_sysfs(0, 0) / "last_error")
+        disk.write(0, noise(LUN_BYTES // 64, "data"))
 
 
 def test_remove_while_a_path_is_down(two_paths, links):

@@ -186,3 +186,17 @@ def test_another_portal_group(make_server, make_volume, links, redirected):
         same(disk.read(0, len(data)), data, "what was read")
     assert (target.logins, other.logins) == (2, 0)
     assert here.violations() == [] and there.violations() == []
+
+
+def test_a_portal_group_that_was_renumbered(server, make_scripted):
+    """Nothing was lost with the old session: the path goes on in the new group, as open-iscsi does."""
+    volume, target = make_scripted(Scenario("renumbered"))
+    data = noise(64 * KIB, 1)
+    with Direct(volume.enable()) as disk:
+        disk.write(0, data)
+        target.settings.tpgt = 2
+        network.kill_connections(port=server.port)
+        wait_for("the next session", lambda: volume.reconnects() == 1, 60)
+        same(disk.read(0, len(data)), data, "what was read")
+        assert read(volume.path_sysfs() / "session" / "target_portal_group_tag") == "2"
+    assert server.violations() == []

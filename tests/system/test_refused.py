@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """A login that is refused: tried again slowly, at once when something changes, in time for I/O."""
 
+import errno
 import time
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from lab import network
 from lab.disk import Direct, noise, same
 from lab.ghost import KIB, held_write, killed, path_state, state, volume_over
+from lab.istripe import EnableError
 from lab.shell import read, wait_for, write
 from scripted.ghost import hold
 from scripted.scenario import Scenario
@@ -17,7 +19,9 @@ from scripted.steps import refuse
 #: Other failures are repeated each second.
 PATH = {"default_time2wait": 0, "login_timeout_ms": 10000, "login_retry_max_ms": 1000,
         "ping_interval_ms": 2000, "ping_timeout_ms": 5000}
-FORBIDDEN, TOO_MANY = 0x0202, 0x0206
+WRONG_SECRET, FORBIDDEN, TOO_MANY = 0x0201, 0x0202, 0x0206
+#: A port at which nobody listens.
+CLOSED = 1
 #: The wait doubles, from 200 ms on: so many attempts take that long, the next comes 22 s later.
 LONG_ATTEMPTS, LONG_S = 8, 21
 AT_ONCE_S = 16
@@ -75,6 +79,17 @@ def refused_for_long(volume, server):
     wait_for("some attempts", lambda: attempts(server) == LONG_ATTEMPTS, 60)
     assert time.monotonic() - start > LONG_S
     wait_for("the refusal", lambda: path_state(volume) == "refused", AT_ONCE_S)
+
+
+def test_what_may_pass_is_the_error_of_enable(make_volume, links, servers):
+    """One path has a wrong secret, the other one's port is not open yet: it is worth another try."""
+    target = servers[0].load(scenario(WRONG_SECRET, armed=True))
+    for ports in ((servers[0].port, CLOSED), (CLOSED, servers[0].port)):
+        volume = volume_over(make_volume, links, ports, target, path=PATH)
+        with pytest.raises(EnableError) as failed:
+            volume.enable()
+        assert failed.value.number == errno.ECONNREFUSED
+        volume.delete()
 
 
 def test_slowly_and_the_other_path_goes_on(make_volume, links, servers, kernel_log):

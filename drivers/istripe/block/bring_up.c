@@ -58,6 +58,20 @@ static int leg_check_unfenced(struct istripe_nexus *nexus, struct istripe_reason
 	return nexus->first_error ?: -ENOTCONN;
 }
 
+/* A path that leads to another LUN than the user has named is only a path that has failed. */
+static bool nexus_fails_leg(const struct istripe_nexus *nexus)
+{
+	return nexus->mismatch &&
+	       !(nexus->mismatch == -ENODEV && nexus->leg->designator_given);
+}
+
+/* Says more than the other one: the leg fails for it, or may come up when it is tried again. */
+static bool nexus_says_more(const struct istripe_nexus *nexus, const struct istripe_nexus *other)
+{
+	return !other || nexus_fails_leg(nexus) ||
+	       (other->first_error == -EACCES && !nexus_fails_leg(other));
+}
+
 /* Nexuses whose target was only unreachable go on trying. */
 static int leg_check(struct istripe_leg *leg, struct istripe_reason *why)
 {
@@ -71,10 +85,10 @@ static int leg_check(struct istripe_leg *leg, struct istripe_reason *why)
 			continue;
 		if (!nexus->first_error)
 			live++;
-		else if (!failed || nexus->mismatch)
+		else if (nexus_says_more(nexus, failed))
 			failed = nexus;
 	}
-	if (failed && (!live || failed->mismatch))
+	if (failed && (!live || nexus_fails_leg(failed)))
 		return istripe_leg_nexus_error(failed, why);
 	istripe_leg_for_each_nexus(leg, nexus, at) {
 		ret = leg_check_unfenced(nexus, why);

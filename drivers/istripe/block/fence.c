@@ -223,8 +223,11 @@ void istripe_fence_say(const struct istripe_nexus *nexus)
 {
 	struct istripe_reason why;
 	u32 writes = istripe_fence_why_waiting(nexus, &why);
-	u32 ghosts = READ_ONCE(nexus->ghosts.count);
+	u32 ghosts;
 
+	spin_lock_bh(&nexus->leg->lock);
+	ghosts = istripe_ghosts_writes(nexus);
+	spin_unlock_bh(&nexus->leg->lock);
 	if (writes)
 		pr_warn_ratelimited("%s: %u write(s) wait until %s\n", nexus->label, writes,
 				    why.text);

@@ -19,7 +19,7 @@
 int istripe_ghosts_init(struct istripe_ghosts *ghosts, u32 max)
 {
 	ghosts->max = max;
-	ghosts->ghosts = kvcalloc(max, sizeof(*ghosts->ghosts), GFP_KERNEL);
+	ghosts->ghosts = kvcalloc(max, 2 * sizeof(*ghosts->ghosts), GFP_KERNEL);
 	return ghosts->ghosts ? 0 : -ENOMEM;
 }
 
@@ -41,7 +41,7 @@ bool istripe_ghosts_add(struct istripe_nexus *nexus, struct istripe_leg_task *le
 	struct istripe_leg *leg = nexus->leg;
 
 	lockdep_assert_held(&leg->lock);
-	if (ghosts->count == ghosts->max)
+	if (ghosts->count - ghosts->cuts == ghosts->max)
 		return false;
 	istripe_leg_task_range(leg_task, &ghost->range);
 	ghost->failed = failed;
@@ -70,6 +70,8 @@ void istripe_ghosts_end(struct istripe_nexus *nexus)
 		WRITE_ONCE(leg->ghosts_failed, false);
 	istripe_overlays_fenced(nexus);
 	WRITE_ONCE(nexus->ghosts.count, 0);
+	nexus->ghosts.cuts = 0;
+	nexus->ghosts.overlaid = false;
 	nexus->ghosts.all = (struct istripe_range) {};
 	nexus->wait_failed = false;
 }
@@ -108,6 +110,75 @@ static bool ghosts_are_in_the_way(const struct istripe_ghosts *ghosts,
 		if (ghost_is_in_the_way(&ghosts->ghosts[i], range, write))
 			return true;
 	return false;
+}
+
+/* The writes that were lost. */
+u32 istripe_ghosts_writes(const struct istripe_nexus *nexus)
+{
+	lockdep_assert_held(&nexus->leg->lock);
+	return nexus->ghosts.count - nexus->ghosts.cuts;
+}
+
+static void ghost_cut_off(struct istripe_ghosts *ghosts, const struct istripe_ghost *ghost,
+			  u64 lba, u64 end)
+{
+	if (lba == end)
+		return;
+	ghosts->ghosts[ghosts->count] = *ghost;
+	ghosts->ghosts[ghosts->count].range = (struct istripe_range) { .lba = lba, .end = end };
+	ghosts->cuts++;
+	WRITE_ONCE(ghosts->count, ghosts->count + 1);
+}
+
+/* What is before and behind the blocks that are @wanted becomes other ghosts. False: no room. */
+static bool ghost_cut(struct istripe_ghosts *ghosts, struct istripe_ghost *ghost,
+		      const struct istripe_range *wanted, u32 blocks_max)
+{
+	struct istripe_range part = { .lba = max(wanted->lba, ghost->range.lba) };
+
+	if (istripe_range_blocks(&ghost->range) <= blocks_max)
+		return true;
+	if (ghosts->cuts + 2 > ghosts->max)
+		return false;
+	part.lba -= (u32)(part.lba - ghost->range.lba) % blocks_max;
+	part.end = min(part.lba + blocks_max, ghost->range.end);
+	ghost_cut_off(ghosts, ghost, ghost->range.lba, part.lba);
+	ghost_cut_off(ghosts, ghost, part.end, ghost->range.end);
+	ghost->range = part;
+	return true;
+}
+
+/* @range: set to that of a write that waits for the ghost. */
+static bool ghost_is_waited_for(const struct istripe_nexus *nexus,
+				const struct istripe_ghost *ghost, struct istripe_range *range)
+{
+	const struct istripe_leg_task *leg_task;
+
+	list_for_each_entry(leg_task, &nexus->awaiting_fence, entry) {
+		if (!leg_task->behind || !leg_task->task.write)
+			continue;
+		istripe_leg_task_range(leg_task, range);
+		if (ghost_is_in_the_way(ghost, range, true))
+			return true;
+	}
+	return false;
+}
+
+struct istripe_ghost *istripe_ghosts_waited_for(struct istripe_nexus *nexus, u32 *at,
+						u32 blocks_max)
+{
+	struct istripe_ghosts *ghosts = &nexus->ghosts;
+	struct istripe_ghost *ghost;
+	struct istripe_range range;
+
+	lockdep_assert_held(&nexus->leg->lock);
+	for (; *at < ghosts->count; ++*at) {
+		ghost = &ghosts->ghosts[*at];
+		if (ghost_is_waited_for(nexus, ghost, &range) &&
+		    ghost_cut(ghosts, ghost, &range, blocks_max))
+			return ghost;
+	}
+	return NULL;
 }
 
 static void ghosts_fail(struct istripe_ghosts *ghosts, const struct istripe_range *range)
@@ -156,33 +227,39 @@ static bool ghosts_may_fail(const struct istripe_nexus *nexus,
 			    const struct istripe_leg_task *leg_task)
 {
 	return leg_task->behind ||
-	       (!nexus->pages_held && nexus->ghosts.count < nexus->ghosts.max);
+	       (!nexus->pages_held && istripe_ghosts_writes(nexus) < nexus->ghosts.max);
 }
 
 long istripe_ghosts_left(const struct istripe_nexus *nexus,
 			 const struct istripe_leg_task *leg_task)
 {
-	s32 recovery_ms = READ_ONCE(nexus->leg->volume->recovery_timeout_ms);
+	const struct istripe_leg *leg = nexus->leg;
+	s32 recovery_ms = READ_ONCE(leg->volume->recovery_timeout_ms);
+	unsigned long since = leg_task->since;
 
-	lockdep_assert_held(&nexus->leg->lock);
+	lockdep_assert_held(&leg->lock);
 	if (recovery_ms < 0 || !ghosts_may_fail(nexus, leg_task))
 		return LONG_MAX;
-	return leg_task->since + msecs_to_jiffies(max(recovery_ms, WAIT_MIN_MS)) - jiffies;
+	/* An outage of all paths has a time of its own (P63). */
+	if (istripe_leg_serving(leg) && time_after(leg->serving_since, since))
+		since = leg->serving_since;
+	return since + msecs_to_jiffies(max(recovery_ms, WAIT_MIN_MS)) - jiffies;
 }
 
 long istripe_ghosts_overlay_left(const struct istripe_nexus *nexus,
 				 const struct istripe_leg_task *leg_task)
 {
 	s32 timeout_ms = READ_ONCE(nexus->leg->ghost_timeout_ms);
-	unsigned long due = leg_task->since + msecs_to_jiffies(timeout_ms);
+	unsigned long due = nexus->ghosts.overlays_due;
 
 	lockdep_assert_held(&nexus->leg->lock);
 	/* A read only waits for a write that has failed: it needs the data of a later one. */
 	if (!leg_task->behind || !leg_task->task.write || timeout_ms < 0 ||
 	    !istripe_ghosts_allowed(nexus->leg))
 		return LONG_MAX;
-	if (time_before(due, nexus->ghosts.overlays_due))
-		due = nexus->ghosts.overlays_due;
+	/* What was lost with the session is as old for all that wait for it. */
+	if (!nexus->ghosts.overlaid)
+		due = leg_task->since + msecs_to_jiffies(timeout_ms);
 	return due - jiffies;
 }
 

@@ -39,7 +39,9 @@ struct istripe_ghosts {
 	struct istripe_ghost *ghosts;
 	struct istripe_range all;	/* they are in these blocks; empty when there are none */
 	u32 count;			/* read without the lock, too */
-	u32 max;			/* as many as its session has tasks */
+	u32 cuts;			/* of @count: parts that were cut off others */
+	u32 max;			/* as many as its session has tasks, and as many cuts */
+	bool overlaid;			/* ghost_timeout_ms was over for a write */
 	unsigned long overlays_due;	/* jiffies: not before that are overlays made again */
 };
 
@@ -54,6 +56,16 @@ bool istripe_ghosts_allowed(const struct istripe_leg *leg);
 /* Adds a lost write that is about to be sent again, or to fail. False: no room. Under leg->lock. */
 bool istripe_ghosts_add(struct istripe_nexus *nexus, struct istripe_leg_task *leg_task,
 			bool failed);
+
+/* How many lost writes they are of. Under leg->lock. */
+u32 istripe_ghosts_writes(const struct istripe_nexus *nexus);
+
+/*
+ * The next ghost from @at on that a write waits for; @at becomes its place. A larger one is cut: it
+ * gets at most @blocks_max blocks, of which the write wants some. NULL: none. Under leg->lock.
+ */
+struct istripe_ghost *istripe_ghosts_waited_for(struct istripe_nexus *nexus, u32 *at,
+						u32 blocks_max);
 
 /* A write that was sent again fails: reads of its blocks wait from now on. Takes leg->lock. */
 void istripe_ghosts_fail(const struct istripe_leg_task *leg_task);

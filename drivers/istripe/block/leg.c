@@ -584,6 +584,8 @@ void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_tas
 	leg_task->behind = false;
 	spin_lock_bh(&leg->lock);
 	istripe_unserved_stop(leg_task);
+	/* It waits from now on, however long it was in flight. */
+	WRITE_ONCE(leg_task->since, jiffies);
 	list_add_tail(&leg_task->entry, &leg_task->nexus->awaiting_fence);
 	leg_arm_fence(leg);
 	leg_announce(leg);

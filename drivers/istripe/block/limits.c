@@ -9,6 +9,9 @@
 #include "block/volume.h"
 #include "scsi/atomic.h"
 
+/* Linux 6.1 counts the bytes of a request that zeroes in 32 bits. */
+#define MAX_ZEROES_BYTES	(1u << 31)
+
 /* A request larger than this gains nothing and would occupy the session's window. */
 #define MAX_TRANSFER_BYTES	(16u << 20)
 
@@ -233,7 +236,8 @@ void istripe_limits_derive(const struct istripe_volume *volume,
 	*limits = (struct istripe_disk_limits) {
 		.logical_block_bytes = volume->block_bytes,
 		.max_sectors = volume_sectors(volume, lun_max_sectors),
-		.write_zeroes_sectors = volume_sectors(volume, lun_write_zeroes_sectors),
+		.write_zeroes_sectors = min(volume_sectors(volume, lun_write_zeroes_sectors),
+					    MAX_ZEROES_BYTES >> SECTOR_SHIFT),
 		.fua = true,
 	};
 	for (i = 0; i < volume->leg_count; i++)

@@ -358,6 +358,8 @@ static int nexus_attempt(struct istripe_nexus *nexus, struct istripe_reason *why
 	int ret;
 
 	istripe_nexus_log_in(nexus, &params);
+	/* In another portal group the login ends no old session. */
+	params.tpgt_known &= nexus->ops->waits(nexus);
 	ret = istripe_nexus_open_session(nexus, &params, why);
 	if (!ret) {
 		/* The first connection has reinstated the old session, if there was one. */
@@ -403,8 +405,8 @@ static void nexus_watch_access(struct istripe_nexus *nexus)
 
 static void nexus_go_live(struct istripe_nexus *nexus)
 {
-	nexus->tpgt = nexus->owned->target_portal_group_tag;
-	nexus->tpgt_known = true;
+	nexus->tpgt = nexus->owned->tpgt;
+	nexus->tpgt_known = nexus->owned->tpgt_known;
 	nexus->live_since = jiffies;
 	clear_bit(ISTRIPE_NEXUS_WAKE, &nexus->events);
 	nexus->tried = 0;

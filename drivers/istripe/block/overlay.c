@@ -72,25 +72,24 @@ static struct istripe_overlay *overlay_alloc(const struct istripe_leg *leg,
 	return NULL;
 }
 
-/* The first one without an overlay that may have one. */
-static struct istripe_ghost *overlay_next_ghost(struct istripe_nexus *nexus)
+/* The next one from @at on that a write waits for, and that there is room for. */
+static struct istripe_ghost *overlay_next_ghost(struct istripe_nexus *nexus, u32 *at)
 {
 	const struct istripe_leg *leg = nexus->leg;
-	u32 left = min(OVERLAYS_BYTES_MAX - leg->overlays.bytes, OVERLAY_BYTES_MAX);
+	u32 block_bytes = istripe_overlay_block_bytes(leg);
+	u32 left = OVERLAYS_BYTES_MAX - leg->overlays.bytes;
 	struct istripe_ghost *ghost;
-	u32 i;
 
 	lockdep_assert_held(&leg->lock);
 	/* With fence = path other hosts may write to the LUN: no copy must come over their data. */
 	if (READ_ONCE(leg->fence) != ISTRIPE_FENCE_AUTO)
 		return NULL;
-	for (i = 0; i < nexus->ghosts.count; i++) {
-		ghost = &nexus->ghosts.ghosts[i];
-		if (!ghost->overlay && istripe_range_blocks(&ghost->range) <=
-				       left / istripe_overlay_block_bytes(leg))
-			return ghost;
+	while ((ghost = istripe_ghosts_waited_for(nexus, at, OVERLAY_BYTES_MAX / block_bytes))) {
+		if (istripe_range_blocks(&ghost->range) <= left / block_bytes)
+			break;
+		++*at;
 	}
-	return NULL;
+	return ghost;
 }
 
 /* Earlier than those of other overlays; what is fenced is being written. */
@@ -119,16 +118,17 @@ static void overlay_add(struct istripe_leg *leg, struct istripe_overlay *overlay
 	WRITE_ONCE(overlays->count, overlays->count + 1);
 }
 
-/* False: the ghost is over. */
-static bool overlay_attach(struct istripe_nexus *nexus, struct istripe_overlay *overlay)
+/* False: the ghost @at is over, or waited for no more. */
+static bool overlay_attach(struct istripe_nexus *nexus, u32 at, struct istripe_overlay *overlay)
 {
 	struct istripe_leg *leg = nexus->leg;
 	struct istripe_ghost *ghost;
+	u32 next = at;
 	bool attached;
 
 	spin_lock_bh(&leg->lock);
-	ghost = overlay_next_ghost(nexus);
-	attached = ghost && ghost->range.lba == overlay->range.lba &&
+	ghost = overlay_next_ghost(nexus, &next);
+	attached = ghost && next == at && ghost->range.lba == overlay->range.lba &&
 		   ghost->range.end == overlay->range.end;
 	if (attached) {
 		ghost->overlay = overlay;
@@ -139,47 +139,55 @@ static bool overlay_attach(struct istripe_nexus *nexus, struct istripe_overlay *
 	return attached;
 }
 
-/* Returns how many ghosts have none. */
+/* Returns how many ghosts are waited for all the same. */
 static u32 overlays_missing(struct istripe_nexus *nexus)
 {
+	struct istripe_ghosts *ghosts = &nexus->ghosts;
 	struct istripe_leg *leg = nexus->leg;
-	u32 i, missing = 0;
+	u32 at, missing = 0;
 
 	spin_lock_bh(&leg->lock);
-	for (i = 0; i < nexus->ghosts.count; i++)
-		missing += !nexus->ghosts.ghosts[i].overlay;
-	nexus->ghosts.overlays_due = jiffies + msecs_to_jiffies(OVERLAY_AGAIN_MS);
+	for (at = 0; istripe_ghosts_waited_for(nexus, &at, U32_MAX); at++)
+		missing++;
+	ghosts->overlaid = ghosts->count;
+	ghosts->overlays_due = jiffies + (missing ? msecs_to_jiffies(OVERLAY_AGAIN_MS) : 0);
 	spin_unlock_bh(&leg->lock);
 	return missing;
+}
+
+static struct istripe_overlay *overlay_make(struct istripe_nexus *nexus, u32 *at)
+{
+	struct istripe_range range = {};
+	struct istripe_ghost *ghost;
+
+	spin_lock_bh(&nexus->leg->lock);
+	ghost = overlay_next_ghost(nexus, at);
+	if (ghost)
+		range = ghost->range;
+	spin_unlock_bh(&nexus->leg->lock);
+	return ghost ? overlay_alloc(nexus->leg, &range) : NULL;
 }
 
 void istripe_overlays_create(struct istripe_nexus *nexus)
 {
 	struct istripe_leg *leg = nexus->leg;
 	struct istripe_overlay *overlay;
-	struct istripe_ghost *ghost;
-	struct istripe_range range;
-	u32 count = 0, missing;
-	bool made;
+	bool first = !nexus->ghosts.overlaid;
+	u32 at, count = 0, missing;
 
-	do {
-		spin_lock_bh(&leg->lock);
-		ghost = overlay_next_ghost(nexus);
-		if (ghost)
-			range = ghost->range;
-		spin_unlock_bh(&leg->lock);
-		overlay = ghost ? overlay_alloc(leg, &range) : NULL;
-		made = overlay && overlay_attach(nexus, overlay);
-		count += made;
-		if (!made)
+	for (at = 0; at < READ_ONCE(nexus->ghosts.count); at++) {
+		overlay = overlay_make(nexus, &at);
+		if (overlay && overlay_attach(nexus, at, overlay))
+			count++;
+		else
 			istripe_overlay_free(overlay);
-	} while (made);
+	}
 	missing = overlays_missing(nexus);
-	if (count) {
+	if (count)
 		istripe_announce(&leg->volume->announce);
+	if (count && first)
 		pr_warn("%s: ghost_timeout_ms is over: writes of other data to the blocks of %u lost write(s) go on, and istripe keeps their data in memory, too, until the lost session is known to be dead: do not reset this host\n",
 			nexus->label, count);
-	}
 	if (missing)
 		pr_warn_ratelimited("%s: ghost_timeout_ms is over: data for the blocks of %u lost write(s) cannot be kept in memory: writes of other data to them go on waiting\n",
 				    nexus->label, missing);

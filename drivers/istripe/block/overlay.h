@@ -73,8 +73,8 @@ void istripe_overlays_stop(struct istripe_leg *leg);
 void istripe_overlays_free(struct istripe_leg *leg);
 
 /*
- * Allocates the overlays of a nexus's ghosts. When there is no memory, or they are too large, some
- * ghosts have none: writes to their blocks go on waiting, and it is tried again later. Sleeps.
+ * Allocates overlays for those of a nexus's ghosts that writes wait for. When there is no memory, or
+ * the leg has enough of them, some have none: writes to their blocks go on waiting, and it is tried again later. Sleeps.
  */
 void istripe_overlays_create(struct istripe_nexus *nexus);
 

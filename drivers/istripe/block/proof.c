@@ -533,7 +533,7 @@ void istripe_proof_live(struct istripe_nexus *nexus)
 
 	spin_lock_bh(&leg->lock);
 	nexus->way.portal = session->way.portal;
-	nexus->portal_group_tpgt = session->target_portal_group_tag;
+	nexus->portal_group_tpgt = session->tpgt;
 	/* Even at the same address: another node may have it now. */
 	nexus->portal_group = 0;
 	nexus->generation = ++leg->generations;

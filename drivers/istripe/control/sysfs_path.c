@@ -168,7 +168,7 @@ static ssize_t path_##_name##_show(const struct istripe_sysfs_file *file, void *
 ISTRIPE_SYSFS_FILE(path, _name, 0444, .show = path_##_name##_show)
 
 PATH_SUM(waiting_writes, istripe_leg_nexus_waiting_writes(nexus));
-PATH_SUM(ghost_writes, nexus->ghosts.count);
+PATH_SUM(ghost_writes, istripe_ghosts_writes(nexus));
 
 /* Of the session that was lost first. */
 static ssize_t path_waiting_ms_show(const struct istripe_sysfs_file *file, void *object, char *page)

@@ -78,7 +78,7 @@ ISTRIPE_SYSFS_FILE(session, _name, 0444, .show = session_##_name##_show)
 SESSION_FILE(state, "%s", istripe_session_state_name(READ_ONCE(session->state)));
 SESSION_FILE(isid, "%*phN", (int)sizeof(session->isid), session->isid);
 SESSION_FILE(tsih, "%u", READ_ONCE(session->tsih));
-SESSION_FILE(target_portal_group_tag, "%u", READ_ONCE(session->target_portal_group_tag));
+SESSION_FILE(target_portal_group_tag, "%u", READ_ONCE(session->tpgt));
 SESSION_FILE(cmd_sn, "%u", READ_ONCE(session->cmd_sn));
 SESSION_FILE(exp_cmd_sn, "%u", READ_ONCE(session->exp_cmd_sn));
 SESSION_FILE(max_cmd_sn, "%u", READ_ONCE(session->max_cmd_sn));

@@ -189,7 +189,7 @@ static int login_enter_operational(struct istripe_login *login)
 /* A target that goes on in silence has accepted None if nothing else was offered. */
 static bool login_method_known(const struct istripe_login *login, bool transit)
 {
-	return login->seen & ISTRIPE_LOGIN_SEEN_METHOD || (transit && !login->params.chap);
+	return login->method_known || (transit && !login->params.chap);
 }
 
 static int login_security_end(struct istripe_login *login, bool transit)
@@ -221,6 +221,16 @@ static int login_check_window(struct istripe_login *login)
 	return 0;
 }
 
+/* Section 13.9 wants the tag in the first response; without it only an expected one is missed. */
+static int login_check_group(struct istripe_login *login)
+{
+	if (login->tpgt_known || !login->params.tpgt_known)
+		return 0;
+	return istripe_login_fail(login, -EPROTO,
+				  "target did not send TargetPortalGroupTag, expected was %u",
+				  login->params.tpgt);
+}
+
 static int login_operational_end(struct istripe_login *login, bool transit)
 {
 	int err;
@@ -230,6 +240,8 @@ static int login_operational_end(struct istripe_login *login, bool transit)
 	err = login_nothing_owed(login);
 	if (!err)
 		err = login_check_window(login);
+	if (!err)
+		err = login_check_group(login);
 	if (err)
 		return err;
 	if (!login->tsih)
@@ -241,27 +253,13 @@ static int login_operational_end(struct istripe_login *login, bool transit)
 	return ISTRIPE_LOGIN_DONE;
 }
 
-/* With its first answer a target says which portal group this is: section 13.9. */
-static int login_check_group(struct istripe_login *login)
-{
-	bool first = !(login->seen & ISTRIPE_LOGIN_SEEN_MESSAGE);
-
-	login->seen |= ISTRIPE_LOGIN_SEEN_MESSAGE;
-	if (!first || login->tpgt_known)
-		return 0;
-	return istripe_login_fail(login, -EPROTO, "target did not send TargetPortalGroupTag");
-}
-
 static int login_message(struct istripe_login *login, const char *text, u32 bytes, bool transit)
 {
 	int err;
 
 	istripe_text_writer_init(&login->writer, login->writer.buf, login->writer.size);
 	login->sent_bytes = 0;
-	login->seen &= ~ISTRIPE_LOGIN_SEEN_EACH_MESSAGE;
 	err = istripe_login_take_keys(login, text, bytes);
-	if (!err)
-		err = login_check_group(login);
 	if (err)
 		return err;
 	if (login->stage == ISTRIPE_LOGIN_SECURITY)

@@ -89,7 +89,7 @@ struct istripe_login {
 	struct istripe_chap chap;	/* authentication; valid when @auth_chap */
 	bool auth_chap;			/* the target chose CHAP */
 
-	u32 seen;	/* keys that came, enum istripe_login_seen; private, as all below */
+	bool method_known;		/* AuthMethod came; private, as all below */
 	bool awaiting;			/* a request was handed out, its response is due */
 	bool asked_transit;		/* that request had the T bit */
 	bool asked_continue;		/* that request had the C bit */

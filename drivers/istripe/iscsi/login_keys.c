@@ -43,8 +43,15 @@ const char *istripe_login_methods(const struct istripe_login *login)
 	return login->params.chap ? "CHAP,None" : "None";
 }
 
+/* Once in a login, and in its first stage. */
 static int login_take_method(struct istripe_login *login, const struct istripe_text_pair *pair)
 {
+	if (login->stage != ISTRIPE_LOGIN_SECURITY)
+		return istripe_login_fail(login, -EPROTO,
+					  "target sent AuthMethod after the security stage");
+	if (login->method_known)
+		return istripe_login_fail(login, -EPROTO, "target sent AuthMethod twice");
+	login->method_known = true;
 	if (istripe_text_value_is(pair, "CHAP") && login->params.chap) {
 		login->auth_chap = true;
 		return 0;
@@ -62,7 +69,7 @@ static int login_take_method(struct istripe_login *login, const struct istripe_t
 				  pair->value, istripe_login_methods(login));
 }
 
-/* Section 13.9. */
+/* Section 13.9 wants it once; a target may repeat itself. */
 static int login_take_tpgt(struct istripe_login *login, const struct istripe_text_pair *pair)
 {
 	const struct istripe_login_params *params = &login->params;
@@ -97,29 +104,15 @@ static int login_pass_over(struct istripe_login *login, const struct istripe_tex
 
 struct login_key {
 	const char *name;
-	u32 seen;		/* may come once: bit of it */
-	bool security_only;
 	int (*take)(struct istripe_login *login, const struct istripe_text_pair *pair);
 };
 
 static const struct login_key login_keys[] = {
-	{ "AuthMethod", ISTRIPE_LOGIN_SEEN_METHOD, true, login_take_method },
-	{ "TargetPortalGroupTag", ISTRIPE_LOGIN_SEEN_TPGT, false, login_take_tpgt },
-	{ "TargetAlias", ISTRIPE_LOGIN_SEEN_ALIAS, false, login_take_alias },
-	{ "TargetAddress", 0, false, login_pass_over },
+	{ "AuthMethod", login_take_method },
+	{ "TargetPortalGroupTag", login_take_tpgt },
+	{ "TargetAlias", login_take_alias },
+	{ "TargetAddress", login_pass_over },
 };
-
-static int login_take_own(struct istripe_login *login, const struct login_key *key,
-			  const struct istripe_text_pair *pair)
-{
-	if (login->seen & key->seen)
-		return istripe_login_fail(login, -EPROTO, "target sent %s twice", key->name);
-	if (key->security_only && login->stage != ISTRIPE_LOGIN_SECURITY)
-		return istripe_login_fail(login, -EPROTO, "target sent %s after the security stage",
-					  key->name);
-	login->seen |= key->seen;
-	return key->take(login, pair);
-}
 
 static int login_take_chap(struct istripe_login *login, const struct istripe_text_pair *pair)
 {
@@ -167,7 +160,7 @@ static int login_take(struct istripe_login *login, const struct istripe_text_pai
 
 	for (i = 0; i < ARRAY_SIZE(login_keys); i++) {
 		if (istripe_text_pair_is(pair, login_keys[i].name))
-			return login_take_own(login, &login_keys[i], pair);
+			return login_keys[i].take(login, pair);
 	}
 	if (str_has_prefix(pair->key, "CHAP_"))
 		return login_take_chap(login, pair);

@@ -3,21 +3,10 @@
 #ifndef ISTRIPE_ISCSI_LOGIN_KEYS_H
 #define ISTRIPE_ISCSI_LOGIN_KEYS_H
 
-#include <linux/bits.h>
 #include <linux/compiler.h>
 #include <linux/types.h>
 
 struct istripe_login;
-
-/* Bits of istripe_login.seen. */
-enum istripe_login_seen {
-	ISTRIPE_LOGIN_SEEN_METHOD	= BIT(0),	/* once in a login */
-	ISTRIPE_LOGIN_SEEN_TPGT		= BIT(1),	/* once in a message, as the next */
-	ISTRIPE_LOGIN_SEEN_ALIAS	= BIT(2),
-	ISTRIPE_LOGIN_SEEN_MESSAGE	= BIT(3),	/* a whole response came */
-};
-
-#define ISTRIPE_LOGIN_SEEN_EACH_MESSAGE	(ISTRIPE_LOGIN_SEEN_TPGT | ISTRIPE_LOGIN_SEEN_ALIAS)
 
 /* Ends the login with a reason; returns @err. */
 int istripe_login_fail(struct istripe_login *login, int err, const char *fmt, ...) __printf(3, 4);

@@ -255,8 +255,8 @@ int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_p
 	offer.value[ISTRIPE_KEY_MAX_CONNECTIONS] = params->connections;
 	memcpy(login_params.isid, params->isid, sizeof(login_params.isid));
 	if (conn->cid) {
-		login_params.tpgt = conn->session->target_portal_group_tag;
-		login_params.tpgt_known = true;
+		login_params.tpgt = conn->session->tpgt;
+		login_params.tpgt_known = conn->session->tpgt_known;
 		login_params.tsih = conn->session->tsih;
 		login_params.itt = ISTRIPE_SLOT_LOGIN;
 		login_params.cmd_sn = conn->session->cmd_sn;

@@ -313,7 +313,8 @@ void istripe_session_set_state(struct istripe_session *session, enum istripe_ses
 static void session_adopt_login(struct istripe_session *session, const struct istripe_login *login)
 {
 	session->tsih = login->tsih;
-	session->target_portal_group_tag = login->tpgt;
+	session->tpgt = login->tpgt;
+	session->tpgt_known = login->tpgt_known;
 	strscpy(session->target_alias, login->target_alias, sizeof(session->target_alias));
 	session->quirks = istripe_quirks_of(session->target_alias);
 	session->negotiation = login->negotiation;

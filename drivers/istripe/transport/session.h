@@ -124,7 +124,8 @@ struct istripe_session {
 	struct scsi_lun lun;
 	u8 isid[6];
 	u16 tsih;
-	u16 target_portal_group_tag;
+	u16 tpgt;			/* 0 while not @tpgt_known */
+	bool tpgt_known;		/* the target told its portal group */
 	u16 time2wait_s;		/* before the next login, as the target asked */
 	char target_alias[ISTRIPE_LOGIN_ALIAS_BYTES];
 	struct istripe_quirks quirks;	/* of the target; none before the login */
