@@ -52,6 +52,7 @@ static void reserve_keys(struct kunit *test)
 								     KEY, &keys));
 		KUNIT_EXPECT_EQ(test, keys.generation, 0xfffffffe + i);
 		KUNIT_EXPECT_EQ(test, keys.count, rows[i].count);
+		KUNIT_EXPECT_EQ(test, keys.listed, rows[i].listed);
 		KUNIT_EXPECT_EQ(test, keys.cut, rows[i].cut);
 	}
 }

@@ -9,10 +9,11 @@ import pytest
 
 from lab import fio, lio, storage
 from lab.disk import Direct, noise, same
-from lab.ghost import Write
+from lab.ghost import Write, held_write, release, state, volume_over
 from lab.istripe import Named
 from lab.shell import read, run, wait_for
 from scripted import pdu as p
+from scripted.ghost import hold
 from scripted.pdu import RESERVED_TAG, Pdu
 from scripted.scenario import Scenario
 from scripted.scsi import Result
@@ -197,3 +198,24 @@ def test_lun_hangs(make_lio, make_volume, kernel_log, stall_s):
     """LIO stands still with its LUN, pings and all: abort, then a new session, nothing lost."""
     run_with_stall(make_lio, make_volume, stall_s)
     assert kernel_log.matching(ABORTS)
+
+
+def test_a_lost_write_waits_from_its_loss(server, make_volume, links):
+    """It was in flight for longer than recovery_timeout_ms, and than thirty seconds, by then."""
+    target = server.load(Scenario("ghost", hooks={"on_command": hold}))
+    volume = volume_over(make_volume, links, (server.port,) * 2, target, fence="path",
+                         command_timeout_ms=120000, recovery_timeout_ms=6000)
+    with Direct(volume.enable()) as disk:
+        server.arm()
+        writer = held_write(disk, target, noise(4 << 10, 1))
+        time.sleep(31)
+        links[0].set_up(False)
+        try:
+            wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 60)
+            writer.join(2)
+            assert writer.is_alive(), "the write does not wait for its path"
+        finally:
+            links[0].set_up(True)
+        writer.finish()
+        wait_for("both paths", lambda: state(volume) == "live", 60)
+        release(server, target)

@@ -4,7 +4,7 @@
 import asyncio
 import errno
 import re
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -32,6 +32,8 @@ ALLOWED = pytest.mark.allow_log(r"reservation conflict|I/O error|critical nexus 
 TRANSITION = (2, 4, 0x0A)
 INTERNAL_TARGET_FAILURE = (4, 0x44, 0)
 REGISTER, RESERVE = 0, 1
+#: Nobody has it.
+ANY_KEY = 0xA11
 #: Until a path is lost, or back.
 LOST_S = 60
 #: What the log says when a key is not registered again.
@@ -86,10 +88,12 @@ def test_what_one_leg_refuses_is_taken_back(two_legs, kernel_log):
         # The wrong key is refused by the first leg, and nothing changes.
         assert ours.register(OTHER_KEY, KEY) == CONFLICT
         assert keys(first) == [KEY]
-        # Nobody has that key at the first leg.
-        assert ours.preempt(KEY, OTHER_KEY, WRITE_EXCLUSIVE) == CONFLICT
+        # Nobody has that key at the first leg, and nobody has another one at any.
+        assert ours.preempt(KEY, ANY_KEY, WRITE_EXCLUSIVE) == CONFLICT
         assert writes(second)
-        assert theirs.clear(OTHER_KEY) == 0
+        assert ours.preempt(KEY, OTHER_KEY, WRITE_EXCLUSIVE) == 0
+        assert not writes(second)
+        assert ours.clear(KEY) == 0
 
 
 def test_keys_are_registered_over_every_path(make_lio, make_volume, links, stock, keep_on_disk):
@@ -198,6 +202,40 @@ def test_what_was_there_before_stays(make_lio, make_volume, links, stock, keep_o
         assert not any(writes(disk) for disk in others)
         assert ours.release(*reservation) == 0
         assert ours.clear(KEY) == 0
+
+
+@ALLOWED
+def test_the_rest_is_done_when_it_is_repeated(make_lio, make_volume, links, stock, keep_on_disk):
+    """What one leg has done, and cannot take back, is no conflict when the other one can be asked."""
+    target = make_lio(64 * MIB, 64 * MIB, all_links=True)
+    volume = make_volume(target, chunk_bytes=64 * KIB, more_legs=[
+        {"portal": links[1].portal(), "target_name": target.iqn, "lun": target.lun_number(1)}])
+    device = volume.enable()
+    others = stock.login_all(links[0].portal(), target.iqn, 2)
+    theirs = [Reservations(disk) for disk in others]
+    preempt = KEY, OTHER_KEY, WRITE_EXCLUSIVE_REG_ONLY
+    with ExitStack() as stack:
+        ours = stack.enter_context(Reservations(device))
+        for leg in theirs:
+            stack.push(leg)
+            assert leg.register(0, OTHER_KEY) == 0
+            assert leg.reserve(OTHER_KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+        assert ours.register(0, KEY) == 0
+        with lost(volume, links[1], 0, leg=1):
+            for _ in range(2):
+                assert has_no_path(ours.preempt, *preempt)
+            assert not writes(others[0])
+            assert keys(others[0]) == [KEY] and OTHER_KEY in keys(others[1])
+        assert ours.preempt(*preempt) == 0
+        assert not any(writes(disk) for disk in others)
+        assert [keys(disk) for disk in others] == [[KEY], [KEY]]
+        # Nobody has that key any more.
+        assert ours.preempt(*preempt) == CONFLICT
+        with lost(volume, links[1], 0, leg=1):
+            assert has_no_path(ours.clear, KEY)
+        assert ours.clear(KEY) == 0
+        assert [keys(disk) for disk in others] == [[], []]
+        assert ours.clear(KEY) == CONFLICT
 
 
 @ALLOWED

@@ -17,6 +17,7 @@
 #include "block/volume.h"
 #include "iscsi/error.h"
 #include "scsi/cdb.h"
+#include "scsi/reserve.h"
 
 #define TIMEOUT_MS	30000		/* for one command */
 
@@ -277,7 +278,68 @@ static int leg_reserve_one(struct istripe_leg *leg, const struct reservation *wh
 	return ret;
 }
 
-static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, u32 *done)
+/* Cannot be taken back: the caller repeats it until every leg has done it. */
+static bool reservation_is_repeated(const struct reservation *what)
+{
+	return what->sets_keys && !what->undo;
+}
+
+/* The keys of the LUN say that it was done before. */
+static int session_has_done(struct istripe_session *session, const struct reservation *what)
+{
+	const struct istripe_internal *internal = &session->internal;
+	u64 gone = what->preempts ? what->action_key : what->key;
+	struct istripe_reserve_keys keys, our;
+	u8 cdb[ISTRIPE_CDB_BYTES];
+	int ret;
+
+	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
+		return -ENOTCONN;
+	istripe_cdb_reserve_in_keys(cdb, ISTRIPE_INTERNAL_BYTES);
+	ret = istripe_lun_ask(session, &session->lun, cdb, ISTRIPE_INTERNAL_BYTES, false,
+			      ISTRIPE_LUN_KNOWN, false, jiffies + msecs_to_jiffies(TIMEOUT_MS));
+	if (ret == -ETIMEDOUT)
+		istripe_session_fault(session, ret, "no answer to PERSISTENT RESERVE IN");
+	ret = ret ?: istripe_reserve_keys_decode(page_address(internal->page),
+						 internal->task.transferred_bytes, gone, &keys) ?:
+	      istripe_reserve_keys_decode(page_address(internal->page),
+					  internal->task.transferred_bytes, what->key, &our);
+	if (ret)
+		return ret;
+	if (what->action == ISTRIPE_RESERVE_CLEAR)
+		return !keys.listed;
+	return !keys.count && !keys.cut && (!what->preempts || our.count);
+}
+
+static bool nexus_has_done(struct istripe_nexus *nexus, const struct reservation *what)
+{
+	int section = srcu_read_lock(&nexus->srcu);
+	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
+	int done = 0;
+
+	if (session && istripe_nexus_usable(nexus)) {
+		mutex_lock(&nexus->ask_lock);
+		done = session_has_done(session, what);
+		mutex_unlock(&nexus->ask_lock);
+	}
+	srcu_read_unlock(&nexus->srcu, section);
+	return done > 0;
+}
+
+static bool leg_has_done(struct istripe_leg *leg, const struct reservation *what)
+{
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (nexus_has_done(nexus, what))
+			return true;
+	return false;
+}
+
+/* @done: the number of nexuses. @before: increased when it was done by an earlier call. */
+static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, u32 *done,
+		       u32 *before)
 {
 	int section = srcu_read_lock(&leg->srcu);
 	int ret;
@@ -289,6 +351,12 @@ static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, 
 		ret = leg_reserve_each(leg, what, done);
 	else
 		ret = leg_reserve_one(leg, what);
+	/* Linux's own target does not answer CLEAR with a conflict. */
+	if ((ret == SAM_STAT_RESERVATION_CONFLICT || ret == -EIO) &&
+	    reservation_is_repeated(what) && leg_has_done(leg, what)) {
+		++*before;
+		ret = 0;
+	}
 	srcu_read_unlock(&leg->srcu, section);
 	if (ret)
 		return ret;
@@ -306,14 +374,14 @@ static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, 
 
 static int volume_reserve(struct istripe_volume *volume, const struct reservation *what)
 {
-	u32 done = 0;
+	u32 done = 0, before = 0;
 	int ret = 0;
 	u32 i;
 
 	for (i = 0; !ret && i < volume->leg_count; i++)
-		ret = leg_reserve(volume->legs[i], what, &done);
+		ret = leg_reserve(volume->legs[i], what, &done, &before);
 	if (!ret)
-		return 0;
+		return before < volume->leg_count ? 0 : SAM_STAT_RESERVATION_CONFLICT;
 	leg_take_back(volume->legs[--i], what, done);
 	while (i--)
 		leg_take_back(volume->legs[i], what, volume->legs[i]->nexus_count);

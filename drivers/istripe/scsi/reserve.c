@@ -19,6 +19,7 @@ int istripe_reserve_keys_decode(const u8 *data, u32 bytes, u64 key,
 	listed = get_unaligned_be32(data + 4);
 	*keys = (struct istripe_reserve_keys) {
 		.generation = get_unaligned_be32(data),
+		.listed = listed,
 		.cut = listed > bytes,
 	};
 	bytes = min(bytes, listed);

@@ -8,6 +8,7 @@
 struct istripe_reserve_keys {
 	u32 generation;		/* PRGENERATION: changes of registrations so far, modulo 2^32 */
 	u32 count;		/* nexuses, of all hosts, that are registered with the key */
+	u32 listed;		/* bytes of all keys */
 	bool cut;		/* the list is longer than what has come */
 };
 
