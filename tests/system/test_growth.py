@@ -169,6 +169,31 @@ def test_shrinking_is_refused(make_lio, make_volume, kernel_log, grown):
     assert volume.size_bytes() == 2 * LUN_BYTES
 
 
+def test_a_leg_gives_up_what_was_not_used(make_lio, make_volume, kernel_log):
+    """The larger of two legs is cut to the other one's size: nothing of the volume is lost."""
+    target = make_lio(LUN_BYTES, LUN_BYTES + 8 * MIB, params=NO_WAIT)
+    volume = make_volume(target, legs=2, chunk_bytes=64 * KIB, path=QUICK)
+    device = volume.enable()
+    kept = storage.fill_pattern(device, 2 * LUN_BYTES, seed=1)
+    resize(target, LUN_BYTES, [1])
+    volume.rescan()
+    assert kernel_log.matching(f"{volume.name}/1/0: the LUN has {LUN_BYTES // 512} blocks instead of")
+    assert read(volume.sysfs() / "state") == "live"
+    network.kill_connections(by_target=True)
+    wait_for("the next sessions", lambda: all(
+        read(volume.path_sysfs(leg) / "reconnects") != "0" for leg in range(2)), 60)
+    wait_for("both legs", lambda: read(volume.sysfs() / "state") == "live", 60)
+    storage.drop_caches()
+    assert storage.sha256(device, 2 * LUN_BYTES) == kept
+    # What is used is not given up.
+    resize(target, LUN_BYTES - MIB, [1])
+    with pytest.raises(OSError):
+        volume.rescan()
+    wait_for("the refusal",
+             lambda: "has shrunk to" in read(volume.path_sysfs(1) / "last_error"), 60)
+    resize(target, LUN_BYTES, [1])
+
+
 def test_found_at_a_login(make_lio, make_volume):
     """Nobody asks: the sessions are lost, and the next ones find more."""
     target = make_lio(*[LUN_BYTES] * 2, params=NO_WAIT)

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) "istripe: " fmt
+
 #include <linux/kernel.h>
+#include <linux/minmax.h>
 #include <linux/mutex.h>
+#include <linux/printk.h>
 #include <linux/string.h>
 
 #include <istripe/reason.h>
@@ -54,6 +58,27 @@ static int identify_capabilities(const struct istripe_leg *leg, const struct ist
 	return 0;
 }
 
+/* A LUN may give up blocks that are not the volume's. */
+static int identify_size(const struct istripe_nexus *nexus, struct istripe_reason *why)
+{
+	struct istripe_leg *leg = nexus->leg;
+	u64 blocks = nexus->found.capacity.blocks;
+
+	if (blocks >= leg->lun.capacity.blocks)
+		return 0;
+	if (!leg->needed_blocks || blocks < leg->needed_blocks) {
+		istripe_reason_set(why,
+				   "leg %u has %llu blocks, the LUN has shrunk to %llu: path not used",
+				   leg->index, leg->lun.capacity.blocks, blocks);
+		return -ENOSPC;
+	}
+	pr_notice("%s: the LUN has %llu blocks instead of %llu, the volume needs %llu\n",
+		  nexus->label, blocks, leg->lun.capacity.blocks, leg->needed_blocks);
+	leg->lun.capacity.blocks = blocks;
+	leg->first_blocks = min(leg->first_blocks, blocks);
+	return 0;
+}
+
 static int identify_compare(const struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	const struct istripe_lun *lun = &nexus->found;
@@ -80,13 +105,7 @@ static int identify_compare(const struct istripe_nexus *nexus, struct istripe_re
 	}
 	if (ret)
 		return ret;
-	if (lun->capacity.blocks < leg->lun.capacity.blocks) {
-		istripe_reason_set(why,
-				   "leg %u has %llu blocks, the LUN has shrunk to %llu: path not used",
-				   leg->index, leg->lun.capacity.blocks, lun->capacity.blocks);
-		return -ENOSPC;
-	}
-	return 0;
+	return identify_size(nexus, why);
 }
 
 /* Through a port that takes no I/O: all else is compared when it does. */

@@ -111,8 +111,10 @@ struct istripe_leg {
 	enum istripe_protected protected;	/* written by the work of write_protect.c */
 	bool flush10;			/* SYNCHRONIZE CACHE(16) is not known to the LUN */
 	bool no_flush;			/* nor is (10), and it does not say that it has a cache */
-	u64 first_blocks;		/* when it was identified; set once */
+	u64 first_blocks;		/* the least with which the volume can have come up */
+	u64 needed_blocks;		/* of the volume, from the first one on; 0: not known yet */
 	u64 former_blocks;		/* work of resize.c: before it grew */
+	u64 former_needed_blocks;
 	enum istripe_policy policy;	/* live */
 	atomic_t policy_counter;	/* round robin */
 	enum istripe_fence fence;	/* live */

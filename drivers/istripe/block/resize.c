@@ -46,6 +46,11 @@ static u64 leg_sectors(const struct istripe_leg *leg, u64 blocks)
 	return blocks << (ilog2(leg->lun.capacity.block_bytes) - SECTOR_SHIFT);
 }
 
+static u64 leg_blocks(const struct istripe_leg *leg, u64 sectors)
+{
+	return sectors >> (ilog2(leg->lun.capacity.block_bytes) - SECTOR_SHIFT);
+}
+
 static void volume_survey(const struct istripe_volume *volume, struct survey *survey)
 {
 	struct istripe_leg *leg;
@@ -101,7 +106,9 @@ static bool leg_commit(struct istripe_leg *leg, u64 sectors)
 	ok = leg_sectors(leg, found) >= sectors;
 	if (ok) {
 		leg->former_blocks = leg->lun.capacity.blocks;
+		leg->former_needed_blocks = leg->needed_blocks;
 		leg->lun.capacity.blocks = found;
+		leg->needed_blocks = leg_blocks(leg, sectors);
 	}
 	mutex_unlock(&leg->identify_lock);
 	return ok;
@@ -111,6 +118,7 @@ static void leg_take_back(struct istripe_leg *leg)
 {
 	mutex_lock(&leg->identify_lock);
 	leg->lun.capacity.blocks = leg->former_blocks;
+	leg->needed_blocks = leg->former_needed_blocks;
 	mutex_unlock(&leg->identify_lock);
 }
 

@@ -3,6 +3,7 @@
 
 #include <linux/completion.h>
 #include <linux/idr.h>
+#include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/nsproxy.h>
 #include <linux/slab.h>
@@ -102,6 +103,22 @@ static void volume_drop_luns(struct istripe_volume *volume)
 	istripe_exclusive_drop(volume);
 }
 
+/* From now on a LUN is as large as it must be, or its path is not used. */
+static void volume_need(const struct istripe_volume *volume)
+{
+	const struct istripe_stripe *stripe = &volume->stripe;
+	struct istripe_leg *leg;
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++) {
+		leg = volume->legs[i];
+		mutex_lock(&leg->identify_lock);
+		leg->needed_blocks = (stripe->leg_offset_sectors + stripe->leg_sectors) >>
+				     (ilog2(volume->block_bytes) - SECTOR_SHIFT);
+		mutex_unlock(&leg->identify_lock);
+	}
+}
+
 /* All legs have equal shares: the smallest leg counts (P27). */
 static int volume_set_geometry(struct istripe_volume *volume,
 			       const struct istripe_volume_params *params,
@@ -133,6 +150,8 @@ static int volume_set_geometry(struct istripe_volume *volume,
 	if (ret)
 		istripe_reason_set(why, "%llu sectors and chunks of %u bytes make no volume",
 				   share.sectors, share.chunk_bytes);
+	else
+		volume_need(volume);
 	return ret;
 }
 
