@@ -6,6 +6,7 @@ import re
 import socket
 import subprocess
 
+import iscsiadm
 import pytest
 from conftest import TOP
 from faults import (
@@ -43,7 +44,7 @@ from faults import (
     volume_setting,
     without,
 )
-from host import Host
+from host import NICS, Host, portal
 
 TEXT = {"volume": (str, type(None)), "check": str, "result": str, "subject": (str, type(None)),
         "unit": (str, type(None)), "why": str, "next": (str, type(None))}
@@ -691,3 +692,25 @@ def test_file_that_follows_records_which_are_not_there(host, stock):
     file.write_text(file.read_text().replace("[volume]\n", "[volume]\nfrom_node = yes\n"))
     found = conf_finding(host, 0)
     assert found["result"] == "skip" and "open-iscsi has no node record for TCP" in found["why"]
+
+
+def test_settings_that_records_say_otherwise(host, stock):
+    """To save them is in vain."""
+    stock(*(iscsiadm.record(f"iqn.2026-01.a:t{leg}", portal(leg, path), nic=NICS[path])
+              for leg in range(2) for path in range(2)))
+    file = host.tool.root / "etc/istripe/db.conf"
+    text = file.read_text().replace("[volume]\n", "[volume]\nfrom_node = yes\n")
+    file.write_text(text)
+    host.tool.run("apply", "db")
+    assert conf_finding(host, 0)["result"] == "pass"
+    host.tool.run("set", "db", "recovery_timeout=1min")
+    found = conf_finding(host)
+    assert found["measured"] == ('records of open-iscsi say otherwise: recovery_timeout_ms "60000" '
+                                 '-> "120000"')
+    assert "from_node = no in /etc/istripe/db.conf" in found["wanted"]
+    command = "iscsiadm -m node -T iqn.2026-01.a:t{} -o update -n {} -v 60"
+    name = "node.session.timeo.replacement_timeout"
+    assert found["next"] == (f"{command.format(0, name)} && {command.format(1, name)} "
+                             "# or, to follow them: istripectl apply db")
+    subprocess.run(found["next"], shell=True, env=host.tool.env, check=True)
+    assert conf_finding(host, 0)["result"] == "pass"

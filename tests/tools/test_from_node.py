@@ -356,6 +356,104 @@ def test_which_paths_follow(tool, volume, sections, wanted):
     assert set(changed(after, volume())) == {name for name in wanted if "ping" in name}
 
 
+# What is set while a record says otherwise
+
+def commands(err):
+    """The lines of advice that are iscsiadm's."""
+    return re.findall(r"^ +(iscsiadm .*)$", err, re.MULTILINE)
+
+
+def obey(tool, err):
+    for line in commands(err):
+        subprocess.run(line, shell=True, env=tool.env, check=True)
+
+
+def again(tool):
+    """As after a reboot: the files of the volume."""
+    tool.run("delete", "db")
+    tool.run("up", "--saved", "db")
+    return files(tool)
+
+
+def test_save_names_what_records_say_otherwise(tool, volume):
+    before, conf = files(tool), tool.root / "etc/istripe/db.conf"
+    _, err = tool.run("set", "db", "recovery_timeout=-1")
+    assert "has from_node = yes: what records of open-iscsi say counts" in err
+    assert "next: istripectl save" not in err
+    for words in (["--dry-run"], [], ["--boot"]):
+        out, err = tool.run("save", *words, "db", code=1)
+        assert "db.conf" in out
+        assert '  recovery_timeout_ms "-1" -> "120000"' in err
+        assert f"from_node = no in {conf}" in err
+        assert [line.split(" -o ")[0] for line in commands(err)] == [f"iscsiadm -m node -T {T1}"]
+    assert "enable --now istripe@db.service" in tool.enabled()
+    assert "\nfrom_node = yes\n" in conf.read_text()
+    assert "\nrecovery_timeout_ms = -1\n" in conf.read_text()
+    # It is true, and what it says helps.
+    assert changed(before, again(tool)) == {}
+    tool.run("set", "db", "recovery_timeout=-1")
+    obey(tool, err)
+    assert tool.run("save", "db")[1] == ""
+    assert changed(before, again(tool)) == {"db/recovery_timeout_ms": "-1"}
+
+
+def test_settings_of_a_path_and_of_an_iface(tool, volume):
+    before = files(tool)
+    tool.run("down", "db")
+    tool.run("set", "db", "initiator_name=iqn.2026-01.a:new")
+    _, err = tool.run("set", "db", "--leg", "0", "--path", "1",
+                      "dscp=46,ping_interval=9s,weight=3")
+    # The weight is in no record.
+    assert 'leg 0 path 1: dscp "46" -> "0"' in err and "next: istripectl save db" in err
+    _, err = tool.run("save", "db", code=1)
+    assert "weight" not in err and "next: istripectl save" not in err
+    assert [line.split(" -o ")[0] for line in commands(err)] == [
+        f"iscsiadm -m node -T {T1} -p 198.51.100.10:3260 -I i-eth2"] * 2
+    wanted = {f"{PATHS[1]}/{name}": value for name, value in (
+        ("dscp", "46"), ("ping_interval_ms", "9000"), ("weight", "3"))}
+    obey(tool, err)
+    assert tool.run("save", "db")[1] == ""
+    rebind(tool, "iface.initiatorname", "iqn.2026-01.a:both", "eth1")
+    rebind(tool, "iface.initiatorname", "iqn.2026-01.a:both", "eth2")
+    _, err = tool.run("save", "db", code=1)
+    assert [line.split(" -o ")[0] for line in commands(err)] == [
+        "iscsiadm -m iface -I i-eth1", "iscsiadm -m iface -I i-eth2"]
+    obey(tool, err)
+    assert tool.run("save", "db")[1] == ""
+    assert changed(before, again(tool)) == {**wanted, "db/initiator_name": "iqn.2026-01.a:new"}
+
+
+@pytest.mark.parametrize("name, value", [
+    ("recovery_timeout_ms", "1500"), ("ping_timeout_ms", "500"), ("max_outstanding_r2t", "1"),
+])
+def test_a_value_that_no_record_can_have(tool, volume, name, value):
+    """Parts of a second, and open-iscsi's defaults, which are left out."""
+    place = [] if name == "recovery_timeout_ms" else ["--leg", "0", "--path", "1"]
+    tool.run("down", "db")
+    tool.run("set", "db", *place, f"{name}={value}")
+    _, err = tool.run("save", "db", code=1)
+    assert f'{name} "{value}" -> ' in err and commands(err) == [] and err.endswith("counts\n")
+    # The file counts when it does not follow.
+    edit(tool, volume="from_node = no")
+    assert tool.run("save", "db")[1] == ""
+    assert again(tool)[f"{PATHS[1]}/{name}" if place else f"db/{name}"] == value
+
+
+def test_many_settings_that_records_say_otherwise(tool, volume):
+    tool.run("down", "db")
+    for path in ("0", "1"):
+        tool.run("set", "db", "--leg", "0", "--path", path,
+                 "dscp=1,ping_interval=9s,ping_timeout=7s,login_timeout=8s,connections=2")
+    _, err = tool.run("save", "db", code=1)
+    assert err.count("  and 2 more\n") == 2 and len(commands(err)) == 8
+
+
+def test_records_that_cannot_be_read_override_nothing(tool, volume):
+    """The next up takes the file then."""
+    tool.run("set", "db", "recovery_timeout=-1")
+    assert tool.run("save", "db", FAKE_ISCSIADM="6")[1] == ""
+
+
 def test_own_values_of_the_other_path(tool, volume):
     """A path that does not follow is as the file says, also where its record differs."""
     edit(tool, leg__0__path__0="ping_interval = 1s", leg__0__path__1="from_node = yes")

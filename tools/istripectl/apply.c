@@ -14,6 +14,7 @@
 #include "leave_out.h"
 #include "module.h"
 #include "node.h"
+#include "overridden.h"
 #include "plan.h"
 #include "portal.h"
 #include "power.h"
@@ -335,10 +336,16 @@ void apply_mention(const char *name)
 	struct volume now = { 0 };
 	const struct step *first;
 	struct plan plan = { 0 };
-	struct fault ignored;
+	struct fault ignored, said = { 0 };
+	size_t count = 0, overridden = 0;
 
 	if (apply_has_file(name) && !tree_read(name, &now, &ignored) &&
-	    !apply_compare(&now, &plan, &ignored) && plan_differences(&plan, &first))
+	    !apply_compare(&now, &plan, &ignored))
+		count = plan_differences(&plan, &first);
+	if (count)
+		overridden = overridden_check(&now, &said);
+	fault_print(&said);
+	if (count > overridden)
 		fprintf(stderr,
 			"istripectl: %s is not as its configuration file says: the next boot or apply takes that back\n"
 			"            next: istripectl save %s\n", name, name);

@@ -12,6 +12,7 @@
 #include "conf.h"
 #include "doctor.h"
 #include "fact.h"
+#include "overridden.h"
 #include "place.h"
 #include "plan.h"
 #include "text.h"
@@ -30,6 +31,37 @@ static void conf_warn(struct doctor *doctor, const char *name, char *measured)
 	"the next boot, or apply, brings back what the file says");
 }
 
+/* For free(). */
+static char *names_join(const struct file_names *names, const char *between)
+{
+	char *text = alloc_text(""), *longer;
+	size_t i;
+
+	for (i = 0; i < names->count; i++) {
+		longer = alloc_printf("%s%s%s", text, i ? between : "", names->items[i]);
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
+static void records_warn(struct doctor *doctor, const char *name, const struct overridden *it)
+{
+	char *settings = names_join(&it->settings, ", ");
+	char *commands = names_join(&it->commands, " && ");
+
+	doctor_warn(doctor, &(struct doctor_warning){
+		.measured = alloc_printf("records of open-iscsi say otherwise: %s", settings),
+		.wanted = alloc_printf("a volume that is as its records say, or from_node = no in "
+				       CONF_DIR "/%s.conf", name),
+		.next = alloc_printf("%s%sistripectl apply %s", commands,
+				     *commands ? " # or, to follow them: " : "", name),
+	},
+	"the next boot, or apply, brings back what the records say, saved or not");
+	free(settings);
+	free(commands);
+}
+
 static void conf_compare(struct doctor *doctor, const struct doctor_volume *volume)
 {
 	const struct step *first;
@@ -37,6 +69,7 @@ static void conf_compare(struct doctor *doctor, const struct doctor_volume *volu
 	struct fault fault = { 0 };
 	int ret = apply_compare(&volume->volume, &plan, &fault);
 	size_t count = ret ? 0 : plan_differences(&plan, &first);
+	struct overridden overridden = { 0 };
 	char *text;
 
 	fault.text[strcspn(fault.text, "\n")] = '\0';
@@ -47,11 +80,16 @@ static void conf_compare(struct doctor *doctor, const struct doctor_volume *volu
 	} else if (!count) {
 		doctor_pass(doctor);
 	} else {
+		overridden_find(&volume->volume, &overridden);
+		if (overridden.settings.count)
+			records_warn(doctor, volume->name, &overridden);
 		text = step_text(first);
-		conf_warn(doctor, volume->name,
-			  alloc_printf("%zu differences from it, as %s", count, text));
+		if (count > overridden.settings.count)
+			conf_warn(doctor, volume->name,
+				  alloc_printf("%zu differences from it, as %s", count, text));
 		free(text);
 	}
+	overridden_free(&overridden);
 	plan_free(&plan);
 }
 

@@ -102,8 +102,7 @@ static bool says(const struct settings *settings, const char *word)
 	return !strcmp(settings_value(settings, NODE_SETTING), word);
 }
 
-/* A path that says nothing is as the volume. */
-static bool path_is_following(const struct volume *volume, const struct settings *path)
+bool node_follows_path(const struct volume *volume, const struct settings *path)
 {
 	return says(path, "yes") || (says(&volume->settings, "yes") && !says(path, "no"));
 }
@@ -175,8 +174,8 @@ static unsigned int path_matches(const struct settings *path, const struct setti
 	return *settings_value(way, "nic") || *settings_value(way, "source_address") ? 2 : 1;
 }
 
-static int record_find(const struct records *records, const struct settings *path,
-		       const struct settings **record, struct fault *fault)
+int node_record(const struct records *records, const struct settings *path,
+		const struct settings **record, struct fault *fault)
 {
 	unsigned int best = 0;
 	int ret = 0;
@@ -242,7 +241,7 @@ static int path_follow(struct volume *volume, const struct leg *leg, struct path
 {
 	struct settings of_path = { 0 }, of_volume = { 0 };
 	const struct settings *record;
-	int ret = record_find(records, &path->settings, &record, fault);
+	int ret = node_record(records, &path->settings, &record, fault);
 
 	if (!ret && !record && says(&path->settings, "yes"))
 		ret = record_missing(volume, leg, path, fault);
@@ -287,7 +286,7 @@ int openiscsi_refresh(struct volume *volume, struct fault *fault)
 
 		for (j = 0; !ret && j < leg->path_count; j++) {
 			if (leg->paths[j].left_out ||
-			    !path_is_following(volume, &leg->paths[j].settings))
+			    !node_follows_path(volume, &leg->paths[j].settings))
 				continue;
 			ret = path_follow(volume, leg, &leg->paths[j], &records, &first, fault);
 			any = true;

@@ -40,6 +40,27 @@ bool node_usable(const struct settings *record);
 int node_follows(const struct volume *volume, struct fault *fault);
 
 /**
+ * node_follows_path() - whether a path follows its record
+ * @volume: as its file says
+ * @path: of it; one that says nothing is as the volume
+ *
+ * Return: whether it does.
+ */
+bool node_follows_path(const struct volume *volume, const struct settings *path);
+
+/**
+ * node_record() - the record of a path, by target, portal and interface
+ * @records: all there are
+ * @path: its settings
+ * @record: set; NULL: there is none
+ * @fault: set on failure
+ *
+ * Return: 0; -EINVAL: as node_way().
+ */
+int node_record(const struct records *records, const struct settings *path,
+		const struct settings **record, struct fault *fault);
+
+/**
  * node_drop() - forget whether a volume and its paths follow the records
  * @volume: as its file says; then without settings that the module does not have
  */

@@ -154,14 +154,21 @@ static bool has_word(const char *names, const char *name)
 	return false;
 }
 
-const char *openiscsi_name(const char *name)
+static const struct row *row_find(const char *name)
 {
 	size_t i;
 
 	for (i = 0; i < ROWS; i++)
 		if (rows[i].take > TAKE_METHOD && has_word(rows[i].ours, name))
-			return rows[i].theirs;
+			return &rows[i];
 	return NULL;
+}
+
+const char *openiscsi_name(const char *name)
+{
+	const struct row *row = row_find(name);
+
+	return row ? row->theirs : NULL;
 }
 
 /* Ranges: those that are not in the driver's table are rules of its login keys. */
@@ -268,6 +275,27 @@ static char *value_take(const struct row *row, const struct settings *record)
 	default:
 		return alloc_text(text);
 	}
+}
+
+char *openiscsi_value(const char *name, const char *value)
+{
+	const struct row *row = row_find(name);
+	long long number;
+	char *theirs;
+
+	if (row->take == TAKE_SECONDS && value_number(value, &number) && number < 0)
+		theirs = alloc_text("-1");
+	else if (row->take == TAKE_SECONDS || row->take == TAKE_TIMEOUT)
+		theirs = number_scale(value, 1, 1000);
+	else
+		theirs = number_scale(value, row->take == TAKE_TOS ? 4 : 1, 1);
+	/* A part of a second; a default that is left out; 0 of a timeout that says nothing. */
+	if (strchr(theirs, '/') || (row->left && !strcmp(row->left, theirs)) ||
+	    (row->take == TAKE_TIMEOUT && !strcmp(theirs, "0"))) {
+		free(theirs);
+		return NULL;
+	}
+	return theirs;
 }
 
 static int row_take(const struct row *row, const struct settings *record,

@@ -22,6 +22,15 @@ void openiscsi_table(void);
 const char *openiscsi_name(const char *name);
 
 /**
+ * openiscsi_value() - what a record says for a value
+ * @name: of a setting that has an openiscsi_name(), and is no secret
+ * @value: as the module has it
+ *
+ * Return: the value of open-iscsi's setting, for free(); NULL: it has none for this one.
+ */
+char *openiscsi_value(const char *name, const char *value);
+
+/**
  * openiscsi_path() - the settings of a path that a record says
  * @record: the record; what names target, portal and interface is not looked at
  * @settings: filled; an empty value means the default

@@ -10,6 +10,7 @@
 #include "alloc.h"
 #include "command.h"
 #include "conf.h"
+#include "overridden.h"
 #include "run.h"
 #include "save.h"
 #include "tree.h"
@@ -127,6 +128,9 @@ static int volume_save(const char *name, unsigned int flags, struct fault *fault
 		ret = save_volume(&volume, false, fault);
 	if (!ret && (flags & COMMAND_BOOT) && !(flags & COMMAND_DRY_RUN))
 		ret = save_boot(name, volume.up, fault);
+	/* The file is written: it counts when the records cannot be read, or are made to agree. */
+	if (!ret && overridden_check(&volume, fault))
+		ret = -EBUSY;
 	volume_free(&volume);
 	return ret;
 }
