@@ -137,6 +137,15 @@ def test_stop_deactivates_what_is_on_the_disk(tmp_path, lines):
     assert (tmp_path / "called").read_text().split() == ["settled", *lines]
 
 
+def unit_line(tmp_path, setting, number):
+    """The words of a command of the volume's unit, with folders of the test's own."""
+    line = settings("istripe@.service", setting)[number].removeprefix("-").replace("$$", "$")
+    for old, new in (("%i", "db"), ("%n", "istripe@db.service"), ("/bin/systemctl", "systemctl"),
+                     ("/sys/kernel/config/istripe", str(tmp_path)), ("/run/", f"{tmp_path}/")):
+        line = line.replace(old, new)
+    return shlex.split(line)
+
+
 @pytest.mark.parametrize("down, up, system, calls", [
     (0, "0", "running", []),
     # It is in use: the unit stays active, and whoever stops it hears of it.
@@ -144,6 +153,8 @@ def test_stop_deactivates_what_is_on_the_disk(tmp_path, lines):
     # A shutdown goes on; nor is there anything left to stop when it is down, with data lost.
     (1, "1", "stopping", []),
     (1, "0", "running", []),
+    # It was deleted before its unit was stopped.
+    (1, None, "running", []),
 ])
 def test_stop_of_a_disk(tmp_path, down, up, system, calls):
     for name, text in (("istripectl", f'[ "$*" = "down db" ] && exit {down}'),
@@ -155,14 +166,29 @@ def test_stop_of_a_disk(tmp_path, down, up, system, calls):
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)
     (tmp_path / "called").touch()
-    (tmp_path / "db").mkdir()
-    (tmp_path / "db/enable").write_text(f"{up}\n")
-    line = settings("istripe@.service", "ExecStop")[1].replace("$$", "$").replace("%i", "db")
-    words = shlex.split(line.replace("%n", "istripe@db.service")
-                        .replace("/sys/kernel/config/istripe", str(tmp_path)))
-    done = subprocess.run(words, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}, check=False)
-    assert done.returncode == down
+    if up:
+        (tmp_path / "db").mkdir()
+        (tmp_path / "db/enable").write_text(f"{up}\n")
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(unit_line(tmp_path, "ExecStop", 1), env=env, check=False)
+    assert done.returncode == (down if up else 0)
     assert (tmp_path / "called").read_text().splitlines() == calls
+    # What has been unmounted before a stop that was refused stays so; the next start mounts.
+    mount = ["--no-block start remote-fs.target"]
+    for expected in ([] if calls else mount), mount:
+        (tmp_path / "called").write_text("")
+        done = subprocess.run(unit_line(tmp_path, "ExecStartPost", 0), env=env, check=True)
+        assert (tmp_path / "called").read_text().splitlines() == expected
+
+
+def test_a_stop_that_succeeds_forgets_one_that_was_refused(tmp_path):
+    """Also when the start after that one never came to its end."""
+    (tmp_path / "istripectl").symlink_to("/bin/true")
+    (tmp_path / "istripe-db.stays").touch()
+    (tmp_path / "db").mkdir()
+    subprocess.run(unit_line(tmp_path, "ExecStop", 1), check=True,
+                   env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert not (tmp_path / "istripe-db.stays").exists()
 
 
 @pytest.mark.parametrize("before, after", [
