@@ -930,6 +930,20 @@ def test_down_looks_for_writes_that_were_left(tool, left):
     assert tool.run("down", "--force", "db") == ("", "")
 
 
+@pytest.mark.parametrize("command", ["down", "delete"])
+def test_down_that_is_interrupted_while_it_waits(tool, command):
+    """Ctrl-C means the command, not only its patience."""
+    tool.run("create", "db", "--leg", LEG)
+    make_live(tool)
+    tool.put("sys/block/istripe0/istripe/legs/0/paths/0/ghost_writes", "1")
+    process = tool.start(command, "db")
+    assert "waits up to 5 s" in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 1 and tool.value("db/enable") == "1"
+    assert err == "istripectl: interrupted: db stays up\n"
+
+
 def test_down_does_not_wait_for_a_leg_without_paths(tool):
     """They have been away for longer than I/O waits for them: a system that stops goes on."""
     tool.run("create", "db", "--leg", LEG)

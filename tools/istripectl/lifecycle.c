@@ -247,7 +247,10 @@ static int volume_down(const char *name, const struct command_line *line, struct
 	if (device && !force)
 		ghosts_wait(name, device);
 	/* Also one that is down is told to be: it may be just coming up. */
-	ret = power_down(name, force, fault);
+	if (interrupt_seen())
+		ret = fault_set(fault, -EINTR, "interrupted: %s stays up", name);
+	else
+		ret = power_down(name, force, fault);
 	if (ret == -ETXTBSY && device)
 		ret = down_again(name, device, fault);
 	if (ret == -ETXTBSY && device)
