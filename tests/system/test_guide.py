@@ -127,7 +127,7 @@ def first_hour(desk, more=""):
     assert "iqn.2026-01.com.example:array1" in out
     out = desk.type(block("istripectl create db --boot", TARGETS)
                     .replace(",portal=192", f"{more},portal=192"))
-    assert "enable --now istripe@db.service" in desk.systemctl()
+    assert "enable istripe@db.service" in desk.systemctl()
     volume = istripe.Volume("db")
     wait_live(volume)
     desk.type(block("mkfs.xfs -d su=64k", TARGETS))
@@ -283,7 +283,7 @@ def test_usage_finds_it_all(desk, targets, stock, conf):
     begin = time.monotonic()
     desk.type(block("--nics eth1,eth2", USAGE).replace("--discover", "--yes --discover"))
     print(f"a volume after {time.monotonic() - begin:.0f} s")
-    assert "enable --now istripe@db.service" in desk.systemctl()
+    assert "enable istripe@db.service" in desk.systemctl()
     wait_live(istripe.Volume("db"))
 
 
@@ -405,7 +405,7 @@ def test_from_multipath_and_back(desk, targets, multipath, iscsi, conf):
     desk.type(block("istripectl import db --metadata none", MIGRATION))
     assert storage.sha256("/srv/db/data") == written
     assert len(list((istripe.CONFIG / "db/legs/0/paths").iterdir())) == 2
-    assert "enable --now istripe@db.service" in desk.systemctl()
+    assert "enable istripe@db.service" in desk.systemctl()
     Path("/srv/db/more").write_text("more", encoding="ascii")
     desk.type(block("/etc/istripe/db-leg*.secret", MIGRATION))
     assert desk.systemctl()[-1] == "disable istripe@db"

@@ -10,11 +10,13 @@ from iscsiadm import HERE, TWO
 
 TOP = Path(__file__).resolve().parents[2]
 OUT = TOP / "build" / "tools"
-#: FAKE_ACTIVE: the ActiveState of units, which only this question asks for.
+#: FAKE_ACTIVE: the ActiveState of units, which only this question asks for. FAKE_START: the exit code
+#: of systemctl start, FAKE_SYSTEMCTL: of all else.
 SYSTEMCTL = """case "$*" in
 "show -p ActiveState --value istripe@"*.service) echo "${FAKE_ACTIVE:-inactive}" ;;
 *) echo "$*" >>"$ISTRIPECTL_ROOT/systemctl.log" ;;
 esac
+[ "$1" != start ] || exit ${FAKE_START:-0}
 exit ${FAKE_SYSTEMCTL:-0}"""
 
 

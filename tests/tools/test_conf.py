@@ -358,9 +358,20 @@ def test_boot(tool, words, code):
     if words[0] == "save":
         tool.run("create", "db", "--leg", LEG)
     out, err = tool.run(*words, code=code, FAKE_SYSTEMCTL=str(code))
-    assert tool.enabled() == ["enable --now istripe@db.service"]
+    starts = [] if code else ["start istripe@db.service"]
+    assert tool.enabled() == ["enable istripe@db.service", *starts]
     assert (tool.root / "etc/istripe/db.conf").exists()
     assert "db: starts at boot\n" in out if not code else "does not start at boot" in err
+
+
+def test_unit_that_is_enabled_but_does_not_start(tool):
+    """The next boot brings the volume up; until then only its unit is missing."""
+    out, err = tool.run("create", "db", "--boot", "--leg", LEG, code=1, FAKE_START="1")
+    assert tool.enabled() == ["enable istripe@db.service", "start istripe@db.service"]
+    assert "does not start at boot" not in err and "db: starts at boot\n" not in out
+    assert ("db is saved, up, and starts at boot, but systemctl start istripe@db.service failed: "
+            "nothing stops it at a shutdown\n") in err
+    assert "next: systemctl status istripe@db.service\n" in err
 
 
 def test_boot_of_a_volume_that_is_down(tool):

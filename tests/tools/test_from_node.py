@@ -386,7 +386,7 @@ def test_save_names_what_records_say_otherwise(tool, volume):
         assert '  recovery_timeout_ms "-1" -> "120000"' in err
         assert f"from_node = no in {conf}" in err
         assert [line.split(" -o ")[0] for line in commands(err)] == [f"iscsiadm -m node -T {T1}"]
-    assert "enable --now istripe@db.service" in tool.enabled()
+    assert "start istripe@db.service" in tool.enabled()
     assert "\nfrom_node = yes\n" in conf.read_text()
     assert "\nrecovery_timeout_ms = -1\n" in conf.read_text()
     # It is true, and what it says helps.

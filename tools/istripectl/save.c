@@ -15,40 +15,48 @@
 #include "save.h"
 #include "tree.h"
 
-struct enabling {
-	const char *unit;
-	bool now;		/* and start it */
+struct unit_call {
+	const char *verb, *unit;
 };
 
 /* systemctl says itself what is wrong. */
 static int systemctl_exec(void *context)
 {
-	const struct enabling *it = context;
+	const struct unit_call *call = context;
 
-	if (it->now)
-		execlp("systemctl", "systemctl", "enable", "--now", it->unit, (char *)NULL);
-	else
-		execlp("systemctl", "systemctl", "enable", it->unit, (char *)NULL);
+	execlp("systemctl", "systemctl", call->verb, call->unit, (char *)NULL);
 	return RUN_MISSING;
+}
+
+static int systemctl(const char *verb, const char *unit)
+{
+	struct unit_call call = { .verb = verb, .unit = unit };
+	int code, ret = run_child(systemctl_exec, &call, &code);
+
+	if (!ret && code)
+		ret = code == RUN_MISSING ? -ENOPKG : -EIO;
+	return ret;
 }
 
 int save_boot(const char *name, bool now, struct fault *fault)
 {
 	char *unit = alloc_printf("istripe@%s.service", name);
-	struct enabling it = { .unit = unit, .now = now };
-	int code, ret = run_child(systemctl_exec, &it, &code);
+	int ret = systemctl("enable", unit), started = 0;
 
-	if (!ret && code)
-		ret = code == RUN_MISSING ? -ENOPKG : -EIO;
+	if (!ret && now)
+		started = systemctl("start", unit);
 	if (ret == -ENOPKG)
 		fault_set(fault, ret,
 			  "%s is saved, but does not start at boot: there is no systemctl\n"
 			  "next: have istripectl up --all run at boot", name);
 	else if (ret)
 		fault_set(fault, ret,
-			  "%s is saved, but does not start at boot: systemctl enable %s%s failed\n"
-			  "next: is the unit istripe@.service installed?", name,
-			  now ? "--now " : "", unit);
+			  "%s is saved, but does not start at boot: systemctl enable %s failed\n"
+			  "next: is the unit istripe@.service installed?", name, unit);
+	else if (started)
+		ret = fault_set(fault, started,
+				"%s is saved, up, and starts at boot, but systemctl start %s failed: nothing stops it at a shutdown\n"
+				"next: systemctl status %s", name, unit, unit);
 	else
 		printf("%s: starts at boot%s\n", name, now ? "" : ", not now");
 	free(unit);
