@@ -453,6 +453,36 @@ def test_automatic_logins_of_other_ways(tool, stock, words):
         (len(words) == 2)
 
 
+def test_take_over_when_nothing_can_be_saved(tool, stock):
+    """Neither stack would have the disk at the next boot."""
+    stock(record(**{"node.startup": "automatic"}))
+    (tool.root / "etc/istripe/db.conf.new").mkdir()
+    before = (tool.root / "records").read_text()
+    out, err = tool.run("import", "db", "--save", "--take-over", code=1)
+    assert "db.conf.new: Is a directory" in err and "manual" not in out + err
+    assert (tool.root / "records").read_text() == before
+
+
+def test_take_over_that_fails(tool, stock):
+    """The file is there, and the records that open-iscsi still logs in by are named."""
+    automatic = {"node.startup": "automatic"}
+    stock(record(**automatic), record(T2, **automatic), record("iqn.2026-01.a:t3", **automatic))
+    # iscsiadm fails for the second one.
+    program = tool.root.parent / "bin/iscsiadm"
+    real = program.resolve()
+    program.unlink()
+    program.write_text(f'#!/bin/sh\ncase "$*" in *{T2}*update*) exit 8 ;; esac\nexec {real} "$@"\n')
+    program.chmod(0o755)
+    out, err = tool.run("import", "db", "--save", "--boot", "--take-over", code=1)
+    assert (tool.root / "etc/istripe/db.conf").exists() and tool.enabled() == []
+    assert f"db: node.startup is manual now: -T {T1} " in out
+    assert "db is saved, but open-iscsi still logs in at boot by these records" in err
+    for target in (T2, "iqn.2026-01.a:t3"):
+        assert (f"  iscsiadm -m node -T {target} -p 192.0.2.10:3260 -I default -o update "
+                "-n node.startup -v manual\n") in err
+    assert f"-T {T1} " not in err
+
+
 def test_take_over_leaves_what_is_in_use(tool, stock):
     """At the next boot a disk that is no leg would not be there."""
     stock(record(**{"node.startup": "automatic"}))

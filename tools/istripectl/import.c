@@ -375,6 +375,15 @@ static bool logs_in(const struct import *import, const struct settings *record)
 	       record_is_automatic(settings_value(record, "node.startup"));
 }
 
+/* The command that keeps open-iscsi from logging in by a record. */
+static void manual_add(const struct settings *record, struct fault *fault)
+{
+	char *words = record_words(record);
+
+	fault_add(fault, "  iscsiadm -m node %s -o update -n node.startup -v manual", words);
+	free(words);
+}
+
 static int automatic_check(struct import *import)
 {
 	int ret = 0;
@@ -382,17 +391,13 @@ static int automatic_check(struct import *import)
 
 	for (i = 0; i < import->records.count; i++) {
 		const struct settings *record = &import->records.items[i];
-		char *words;
 
 		if (!logs_in(import, record))
 			continue;
-		words = record_words(record);
 		if (!ret)
 			fault_set(import->fault, -EBUSY,
 				  "open-iscsi logs in at boot by these records (node.startup = automatic or onboot), and two users of a LUN destroy its data:");
-		fault_add(import->fault,
-			  "  iscsiadm -m node %s -o update -n node.startup -v manual", words);
-		free(words);
+		manual_add(record, import->fault);
 		ret = -EBUSY;
 	}
 	if (ret)
@@ -443,6 +448,20 @@ static int sessions_check(const struct import *import)
 	return ret;
 }
 
+/* @first: number of the first record that is left automatic. */
+static void automatic_left(const struct import *import, size_t first)
+{
+	size_t i;
+
+	fault_add(import->fault,
+		  "%s is saved, but open-iscsi still logs in at boot by these records, and two users of a LUN destroy its data:",
+		  import->volume.name);
+	for (i = first; i < import->records.count; i++)
+		if (logs_in(import, &import->records.items[i]))
+			manual_add(&import->records.items[i], import->fault);
+	fault_add(import->fault, "next: these commands, before the host boots");
+}
+
 static int take_over(struct import *import)
 {
 	int ret = 0;
@@ -456,7 +475,9 @@ static int take_over(struct import *import)
 			continue;
 		ret = record_set_manual(record, import->fault);
 		words = record_words(record);
-		if (!ret)
+		if (ret)
+			automatic_left(import, i);
+		else
 			printf("%s: node.startup is manual now: %s\n", import->volume.name, words);
 		free(words);
 	}
@@ -480,10 +501,11 @@ static int volume_write(struct import *import)
 		ret = import->take_over ? sessions_check(import) : automatic_check(import);
 	if (!ret)
 		ret = import_secrets_write(volume, import->fault);
-	if (!ret && import->take_over)
-		ret = take_over(import);
+	/* Otherwise neither stack would have the disk at the next boot. */
 	if (!ret)
 		ret = save_volume(volume, false, import->fault);
+	if (!ret && import->take_over)
+		ret = take_over(import);
 	if (!ret && import->options.boot)
 		ret = save_boot(volume->name, false, import->fault);
 	/* Started by its unit, it is also stopped by it. */
