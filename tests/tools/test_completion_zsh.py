@@ -126,7 +126,7 @@ def zsh(tmp_path_factory):
     ("istripectl assemble new --nic", set()),
     ("istripectl import db --leg from_node=", {"yes", "no"}),
     ("istripectl import db --leg lun=1,fro", {"from_node"}),
-    ("istripectl up ", {"old", "log"}),
+    ("istripectl up ", {"old", "log", "db"}),
     ("istripectl up --", {"--wait", "--saved", "--all", "--create", "--dry-run"}),
     ("istripectl apply ", {"old", "log"}),
     ("istripectl down ", {"db", "log"}),
