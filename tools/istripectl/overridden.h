@@ -9,7 +9,7 @@
 
 struct overridden {
 	struct file_names settings;	/* as: leg 0 path 1: dscp "46" -> "0" */
-	struct file_names commands;	/* of iscsiadm, which make the records say what counts now */
+	struct file_names commands;	/* of iscsiadm, which change the records */
 };
 
 /**
