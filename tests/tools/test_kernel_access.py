@@ -519,13 +519,29 @@ def test_down_between_two_attempts(tool, words):
     assert (tool.root / "run/istripe-db.lock").stat().st_mode & 0o777 == 0o600
 
 
+def test_down_of_a_volume_whose_turn_comes_later(tool):
+    """The process will bring it up, too."""
+    (tool.root / "run").mkdir()
+    for name in ("db", "log"):
+        tool.run("create", name, "--no-up", "--leg", LEG)
+    process = tool.start("up", "--wait", "forever", "db", "log", FAKE_ENABLE=str(errno.ETIMEDOUT),
+                         FAKE_ENABLE_TIMES="1000")
+    wait_for(lambda: (tool.root / "failures").exists())
+    _, err = tool.run("down", "log", code=1)
+    assert f"process {process.pid} brings it up\n" in err
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=20)
+    tool.run("down", "log")
+
+
 def test_down_of_a_volume_that_was_brought_up(tool):
     """The process goes on with the next volume."""
     (tool.root / "run").mkdir()
     tool.run("create", "db", "--no-up", "--leg", LEG)
     tool.put("etc/istripe/log.conf", "[leg 0]\ntarget = iqn.2026-01.a:t1\nportal = array")
     process = tool.start("up", "--wait", "forever", "db", "log", FAKE_NAMES_TIMES="1000")
-    wait_for(lambda: (tool.root / "run/istripe-log.lock").exists())
+    # Why the next one does not come up yet.
+    assert process.stderr.readline()
     tool.run("down", "db")
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=20)

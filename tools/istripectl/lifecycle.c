@@ -308,6 +308,18 @@ static int code_after(int code, int error)
 	return code != EXIT_FAILED && is_permanent(error) ? EXIT_CONFIGURATION : EXIT_FAILED;
 }
 
+/*
+ * Also of a volume whose turn comes later down is refused. Each lock goes with the next close of
+ * its file, by volume_up() after the volume's turn, or at the end of the process.
+ */
+static void all_begin(const struct command_line *line)
+{
+	size_t i;
+
+	for (i = 0; i < line->count; i++)
+		power_begin(line->names[i]);
+}
+
 /* Each volume gets its turn, whatever became of those before it. */
 static int each_run(const struct command *command, int argc, char **argv, unsigned int allowed,
 		    int (*act)(const char *name, const struct command_line *line,
@@ -332,6 +344,8 @@ static int each_run(const struct command *command, int argc, char **argv, unsign
 		line.names = files.items;
 		line.count = files.count;
 	}
+	if (act == volume_up && !(line.flags & COMMAND_DRY_RUN))
+		all_begin(&line);
 	for (i = 0; i < line.count && !interrupt_seen(); i++) {
 		fault = (struct fault) { 0 };
 		ret = act(line.names[i], &line, &fault);
