@@ -32,15 +32,8 @@ static ssize_t uuid_emit(const u8 *uuid, char *page)
 
 /* Leg */
 
-#define LEG_FILE(_name, _format, _value)						\
-static ssize_t leg_##_name##_show(const struct istripe_sysfs_file *file, void *object,	\
-				  char *page)						\
-{											\
-	struct istripe_leg *leg = object;						\
-											\
-	return sysfs_emit(page, _format "\n", _value);					\
-}											\
-ISTRIPE_SYSFS_FILE(leg, _name, 0444, .show = leg_##_name##_show)
+#define LEG_FILE(_name, ...)								\
+	ISTRIPE_SYSFS_VALUE(leg, _name, struct istripe_leg, leg, __VA_ARGS__)
 
 #define LEG_SETTING(_name, _file, ...)							\
 	ISTRIPE_SYSFS_SETTING_##_file(leg, _name,					\
@@ -148,15 +141,8 @@ ISTRIPE_SYSFS_DIR_TYPE(leg);
 
 /* Volume */
 
-#define VOLUME_FILE(_name, _format, _value)						\
-static ssize_t volume_##_name##_show(const struct istripe_sysfs_file *file,		\
-				     void *object, char *page)				\
-{											\
-	const struct istripe_volume *volume = object;					\
-											\
-	return sysfs_emit(page, _format "\n", _value);					\
-}											\
-ISTRIPE_SYSFS_FILE(volume, _name, 0444, .show = volume_##_name##_show)
+#define VOLUME_FILE(_name, ...)								\
+	ISTRIPE_SYSFS_VALUE(volume, _name, const struct istripe_volume, volume, __VA_ARGS__)
 
 VOLUME_FILE(state, "%s", istripe_leg_state_name(istripe_volume_state(volume)));
 VOLUME_FILE(name, "%s", volume->name);

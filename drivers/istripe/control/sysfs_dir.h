@@ -59,6 +59,17 @@ static struct istripe_sysfs_file _prefix##_file_##_name = {			\
 	.attr = { .name = __stringify(_name), .mode = (_mode) }, __VA_ARGS__	\
 }
 
+/* A file that shows @_value, of the object that @_var is. */
+#define ISTRIPE_SYSFS_VALUE(_prefix, _name, _type, _var, _fmt, _value)		\
+static ssize_t _prefix##_##_name##_show(const struct istripe_sysfs_file *file,	\
+					void *object, char *page)		\
+{										\
+	_type *_var = object;							\
+										\
+	return sysfs_emit(page, _fmt "\n", _value);				\
+}										\
+ISTRIPE_SYSFS_FILE(_prefix, _name, 0444, .show = _prefix##_##_name##_show)
+
 /*
  * The files of a row of the table of settings, and their place in a list of attributes, by the
  * row's column "file".

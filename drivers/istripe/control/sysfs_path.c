@@ -254,14 +254,8 @@ static ssize_t path_faults_show(const struct istripe_sysfs_file *file, void *obj
 
 ISTRIPE_SYSFS_FILE(path, faults, 0444, .show = path_faults_show);
 
-static ssize_t path_retries_show(const struct istripe_sysfs_file *file, void *object, char *page)
-{
-	const struct istripe_path *path = object;
-
-	return sysfs_emit(page, "%lld\n", atomic64_read(&path->retries));
-}
-
-ISTRIPE_SYSFS_FILE(path, retries, 0444, .show = path_retries_show);
+ISTRIPE_SYSFS_VALUE(path, retries, const struct istripe_path, path, "%lld",
+		    atomic64_read(&path->retries));
 
 static ssize_t path_latency_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {

@@ -86,15 +86,8 @@ SESSION_FILE(commands_sent, "%llu", session_commands_sent(session));
 SESSION_FILE(connections, "%u", READ_ONCE(session->conn_count));
 
 /* Of what brings the session up again and again: there whether or not there is a session. */
-#define NEXUS_FILE(_file, _fmt, _value)							\
-static ssize_t session_##_file##_show(const struct istripe_sysfs_file *file,		\
-				      void *object, char *page)				\
-{											\
-	const struct istripe_nexus *nexus = object;					\
-											\
-	return sysfs_emit(page, _fmt "\n", _value);					\
-}											\
-ISTRIPE_SYSFS_FILE(session, _file, 0444, .show = session_##_file##_show)
+#define NEXUS_FILE(_name, ...)								\
+	ISTRIPE_SYSFS_VALUE(session, _name, const struct istripe_nexus, nexus, __VA_ARGS__)
 
 NEXUS_FILE(path_state, "%s", istripe_nexus_state_name(READ_ONCE(nexus->state)));
 NEXUS_FILE(reconnects, "%llu", READ_ONCE(nexus->reconnects));
@@ -281,20 +274,9 @@ ISTRIPE_SYSFS_FILE(conn, _name, 0444, .show = conn_##_name##_show)
 
 CONN_FILE(state, "%s", istripe_conn_state_name(READ_ONCE(conn->state)));
 
-static ssize_t conn_cid_show(const struct istripe_sysfs_file *file, void *object, char *page)
-{
-	return sysfs_emit(page, "%u\n", place_cid(object));
-}
-
-ISTRIPE_SYSFS_FILE(conn, cid, 0444, .show = conn_cid_show);
-
-static ssize_t conn_session_show(const struct istripe_sysfs_file *file, void *object, char *page)
-{
-	return sysfs_emit(page, "%u\n", place_nexus(object));
-}
-
-ISTRIPE_SYSFS_FILE(conn, session, 0444, .show = conn_session_show);
-
+ISTRIPE_SYSFS_VALUE(conn, cid, const struct istripe_conn_place, place, "%u", place_cid(place));
+ISTRIPE_SYSFS_VALUE(conn, session, const struct istripe_conn_place, place, "%u",
+		    place_nexus(place));
 CONN_SHOW(local_address, address_emit(conn, &conn->local_address, page));
 CONN_SHOW(remote_address, address_emit(conn, &conn->remote_address, page));
 CONN_FILE(bytes_sent, "%llu", READ_ONCE(conn->bytes_sent));
