@@ -426,21 +426,6 @@ enum istripe_leg_state istripe_volume_state(const struct istripe_volume *volume)
 	return state;
 }
 
-void istripe_volume_apply_command_timeout(struct istripe_volume *volume)
-{
-	u32 timeout_ms = READ_ONCE(volume->command_timeout_ms);
-
-	blk_queue_rq_timeout(volume->disk->queue, msecs_to_jiffies(timeout_ms));
-}
-
-void istripe_volume_apply_recovery_timeout(struct istripe_volume *volume)
-{
-	u32 i;
-
-	for (i = 0; i < volume->leg_count; i++)
-		istripe_leg_set_recovery_timeout(volume->legs[i]);
-}
-
 int istripe_block_init(void)
 {
 	int ret = istripe_nexus_init();

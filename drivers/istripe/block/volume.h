@@ -127,22 +127,6 @@ void istripe_volume_free(struct istripe_volume *volume);
 enum istripe_leg_state istripe_volume_state(const struct istripe_volume *volume);
 
 /**
- * istripe_volume_apply_command_timeout() - command_timeout_ms has been changed
- * @volume: running
- *
- * Context: process; one caller at a time, the last one after the last change.
- */
-void istripe_volume_apply_command_timeout(struct istripe_volume *volume);
-
-/**
- * istripe_volume_apply_recovery_timeout() - recovery_timeout_ms has been changed
- * @volume: running
- *
- * Context: process.
- */
-void istripe_volume_apply_recovery_timeout(struct istripe_volume *volume);
-
-/**
  * istripe_block_init() - make the things that all volumes share
  *
  * Context: module init.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/blkdev.h>
 #include <linux/bug.h>
+#include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/srcu.h>
 #include <linux/stddef.h>
@@ -19,12 +21,19 @@
 
 static void apply_command_timeout(void *object)
 {
-	istripe_volume_apply_command_timeout(object);
+	const struct istripe_volume *volume = object;
+
+	blk_queue_rq_timeout(volume->disk->queue,
+			     msecs_to_jiffies(READ_ONCE(volume->command_timeout_ms)));
 }
 
 static void apply_recovery_timeout(void *object)
 {
-	istripe_volume_apply_recovery_timeout(object);
+	const struct istripe_volume *volume = object;
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		istripe_leg_set_recovery_timeout(volume->legs[i]);
 }
 
 static void apply_fence(void *object)
