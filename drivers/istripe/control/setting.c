@@ -55,7 +55,7 @@ static void setting_refuse(const struct istripe_setting *setting, const char *la
 	if (kind->allow)
 		kind->allow(setting, allowed, sizeof(allowed));
 	else
-		strscpy(allowed, kind->range, sizeof(allowed));
+		scnprintf(allowed, sizeof(allowed), kind->range, setting->min, setting->max);
 	if (kind->secret)
 		pr_err("%s: %s: the given %zu bytes are refused, allowed is %s\n", label,
 		       setting->name, count, allowed);
@@ -143,15 +143,10 @@ static int number_format(const struct istripe_setting *setting, const void *valu
 	return scnprintf(buf, size, "%lld", number_load(setting, value));
 }
 
-static void number_allow(const struct istripe_setting *setting, char *buf, size_t size)
-{
-	scnprintf(buf, size, "a number from %lld to %lld", setting->min, setting->max);
-}
-
 const struct istripe_setting_kind istripe_setting_number = {
 	.parse = number_parse,
 	.format = number_format,
-	.allow = number_allow,
+	.range = "a number from %lld to %lld",
 };
 
 /* Buffers: 0 when TCP tunes them. */
@@ -163,15 +158,10 @@ static int buffer_parse(const struct istripe_setting *setting, const char *text,
 	return 0;
 }
 
-static void buffer_allow(const struct istripe_setting *setting, char *buf, size_t size)
-{
-	scnprintf(buf, size, "0 or a number from %lld to %lld", setting->min, setting->max);
-}
-
 const struct istripe_setting_kind istripe_setting_buffer = {
 	.parse = buffer_parse,
 	.format = number_format,
-	.allow = buffer_allow,
+	.range = "0 or a number from %lld to %lld",
 };
 
 /* A power of two; that somebody has written it counts, and an empty text takes that back. */
@@ -193,16 +183,10 @@ static int chunk_format(const struct istripe_setting *setting, const void *value
 	return scnprintf(buf, size, "%u", ((const struct istripe_chunk *)value)->bytes);
 }
 
-static void chunk_allow(const struct istripe_setting *setting, char *buf, size_t size)
-{
-	scnprintf(buf, size, "a power of two from %lld to %lld, or nothing for the default",
-		  setting->min, setting->max);
-}
-
 const struct istripe_setting_kind istripe_setting_chunk = {
 	.parse = chunk_parse,
 	.format = chunk_format,
-	.allow = chunk_allow,
+	.range = "a power of two from %lld to %lld, or nothing for the default",
 };
 
 /* Keys of RFC 7143 section 13 */
@@ -461,14 +445,8 @@ static int chap_secret_parse(const struct istripe_setting *setting, const char *
 	return 0;
 }
 
-static void chap_secret_allow(const struct istripe_setting *setting, char *buf, size_t size)
-{
-	scnprintf(buf, size, "%lld to %lld bytes of text, or nothing to clear it", setting->min,
-		  setting->max);
-}
-
 const struct istripe_setting_kind istripe_setting_chap_secret = {
 	.parse = chap_secret_parse,
-	.allow = chap_secret_allow,
+	.range = "%lld to %lld bytes of text, or nothing to clear it",
 	.secret = true,
 };

@@ -36,7 +36,7 @@ enum istripe_setting_file {
  *		the value as it was. A value is at most one store, or is nobody else's
  * @format:	value to text; bytes without the final NUL. NULL: write-only
  * @allow:	what is allowed, in words; NULL: @range
- * @range:	what is allowed, in words
+ * @range:	what is allowed, in words: a format, of the least and the greatest value
  * @secret:	the text is never repeated in a message
  */
 struct istripe_setting_kind {
