@@ -159,7 +159,7 @@ enum istripe_metadata_create {
 
 /* The interleave; superblocks need not agree with what nobody has written. */
 struct istripe_chunk {
-	u32 bytes;
+	u32 bytes;	/* first: it is shown as a number */
 	bool given;
 };
 

@@ -177,15 +177,9 @@ static int chunk_parse(const struct istripe_setting *setting, const char *text, 
 	return 0;
 }
 
-static int chunk_format(const struct istripe_setting *setting, const void *value,
-			char *buf, size_t size)
-{
-	return scnprintf(buf, size, "%u", ((const struct istripe_chunk *)value)->bytes);
-}
-
 const struct istripe_setting_kind istripe_setting_chunk = {
 	.parse = chunk_parse,
-	.format = chunk_format,
+	.format = number_format,
 	.range = "a power of two from %lld to %lld, or nothing for the default",
 };
 
