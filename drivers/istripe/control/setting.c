@@ -225,7 +225,9 @@ const struct istripe_setting_kind istripe_setting_key = {
 
 static int text_parse(const struct istripe_setting *setting, const char *text, void *value)
 {
-	if (strlen(text) >= setting->size)
+	bool (*valid)(const char *text) = setting->kind->valid;
+
+	if (strlen(text) >= setting->size || (*text && valid && !valid(text)))
 		return -EINVAL;
 	strscpy(value, text, setting->size);
 	return 0;
@@ -257,45 +259,29 @@ static bool iscsi_name_valid(const char *name)
 	return name[4] && !strpbrk(name, " ,;=");
 }
 
-static int iscsi_name_parse(const struct istripe_setting *setting, const char *text,
-			    void *value)
-{
-	if (*text && !iscsi_name_valid(text))
-		return -EINVAL;
-	return text_parse(setting, text, value);
-}
-
 const struct istripe_setting_kind istripe_setting_iscsi_name = {
-	.parse = iscsi_name_parse,
+	.parse = text_parse,
+	.valid = iscsi_name_valid,
 	.format = text_format,
 	.range = "an iSCSI name of at most 223 bytes that begins with iqn., eui. or naa.",
 };
 
-static int nic_parse(const struct istripe_setting *setting, const char *text, void *value)
-{
-	if (*text && !dev_valid_name(text))
-		return -EINVAL;
-	return text_parse(setting, text, value);
-}
-
 const struct istripe_setting_kind istripe_setting_nic = {
-	.parse = nic_parse,
+	.parse = text_parse,
+	.valid = dev_valid_name,
 	.format = text_format,
 	.range = "the name of a network interface, or nothing for any",
 };
 
 /* Of those that the writer's network namespace may use. */
-static int congestion_control_parse(const struct istripe_setting *setting, const char *text,
-				    void *value)
+static bool congestion_control_valid(const char *name)
 {
-	if (strlen(text) >= setting->size ||
-	    istripe_socket_check_congestion_control(current->nsproxy->net_ns, text))
-		return -EINVAL;
-	return text_parse(setting, text, value);
+	return !istripe_socket_check_congestion_control(current->nsproxy->net_ns, name);
 }
 
 const struct istripe_setting_kind istripe_setting_congestion_control = {
-	.parse = congestion_control_parse,
+	.parse = text_parse,
+	.valid = congestion_control_valid,
 	.format = text_format,
 	.range = "a congestion control of this kernel's TCP, or nothing for the default",
 };

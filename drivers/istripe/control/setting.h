@@ -35,12 +35,14 @@ enum istripe_setting_file {
  * @parse:	text without newline and control characters to value; 0 or -EINVAL with
  *		the value as it was. A value is at most one store, or is nobody else's
  * @format:	value to text; bytes without the final NUL. NULL: write-only
+ * @valid:	texts: may it be this one, which is not empty; NULL: any
  * @allow:	what is allowed, in words; NULL: @range
  * @range:	what is allowed, in words: a format, of the least and the greatest value
  * @secret:	the text is never repeated in a message
  */
 struct istripe_setting_kind {
 	int (*parse)(const struct istripe_setting *setting, const char *text, void *value);
+	bool (*valid)(const char *text);
 	int (*format)(const struct istripe_setting *setting, const void *value,
 		      char *buf, size_t size);
 	void (*allow)(const struct istripe_setting *setting, char *buf, size_t size);
