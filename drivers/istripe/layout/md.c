@@ -352,35 +352,18 @@ static int check_foreign(const struct istripe_md *legs, u32 n, const struct comp
 	return 0;
 }
 
-static u64 get_legs(const struct istripe_md *md)
-{
-	return md->legs;
+#define GETTER(_name, _field)				\
+static u64 get_##_name(const struct istripe_md *md)	\
+{							\
+	return md->_field;				\
 }
 
-static u64 get_chunk(const struct istripe_md *md)
-{
-	return md->chunk_sectors;
-}
-
-static u64 get_logical_block(const struct istripe_md *md)
-{
-	return md->logical_block_bytes;
-}
-
-static u64 get_layout(const struct istripe_md *md)
-{
-	return md->layout;
-}
-
-static u64 get_events(const struct istripe_md *md)
-{
-	return md->events;
-}
-
-static u64 get_data_offset(const struct istripe_md *md)
-{
-	return md->data_offset_sectors;
-}
+GETTER(legs, legs)
+GETTER(chunk, chunk_sectors)
+GETTER(logical_block, logical_block_bytes)
+GETTER(layout, layout)
+GETTER(events, events)
+GETTER(data_offset, data_offset_sectors)
 
 struct common {
 	u64 (*get)(const struct istripe_md *md);
