@@ -157,16 +157,19 @@ static ssize_t path_##_name##_show(const struct istripe_sysfs_file *file, void *
 {											\
 	const struct istripe_path *path = object;					\
 	const struct istripe_nexus *nexus;						\
-	u32 sum = 0, at;								\
+	u64 sum = 0;									\
+	u32 at;										\
 											\
 	spin_lock_bh(&path->leg->lock);							\
 	istripe_path_for_each_nexus(path, nexus, at)					\
 		sum += (_count);							\
 	spin_unlock_bh(&path->leg->lock);						\
-	return sysfs_emit(page, "%u\n", sum);						\
+	return sysfs_emit(page, "%llu\n", sum);						\
 }											\
 ISTRIPE_SYSFS_FILE(path, _name, 0444, .show = path_##_name##_show)
 
+PATH_SUM(reconnects, READ_ONCE(nexus->reconnects));
+PATH_SUM(faults, READ_ONCE(nexus->faults));
 PATH_SUM(waiting_writes, istripe_leg_nexus_waiting_writes(nexus));
 PATH_SUM(ghost_writes, istripe_ghosts_writes(nexus));
 
@@ -224,35 +227,6 @@ static ssize_t path_reconnect_store(const struct istripe_sysfs_file *file, void 
 }
 
 ISTRIPE_SYSFS_FILE(path, reconnect, 0200, .store = path_reconnect_store);
-
-static ssize_t path_reconnects_show(const struct istripe_sysfs_file *file, void *object,
-				    char *page)
-{
-	int section = nexuses_lock(object);
-	u64 sum = istripe_path_reconnects(object);
-
-	nexuses_unlock(object, section);
-	return sysfs_emit(page, "%llu\n", sum);
-}
-
-ISTRIPE_SYSFS_FILE(path, reconnects, 0444, .show = path_reconnects_show);
-
-/* All sessions together. */
-static ssize_t path_faults_show(const struct istripe_sysfs_file *file, void *object, char *page)
-{
-	int section = nexuses_lock(object);
-	const struct istripe_path *path = object;
-	const struct istripe_nexus *nexus;
-	u64 sum = 0;
-	u32 at;
-
-	istripe_path_for_each_nexus(path, nexus, at)
-		sum += READ_ONCE(nexus->faults);
-	nexuses_unlock(path, section);
-	return sysfs_emit(page, "%llu\n", sum);
-}
-
-ISTRIPE_SYSFS_FILE(path, faults, 0444, .show = path_faults_show);
 
 ISTRIPE_SYSFS_VALUE(path, retries, const struct istripe_path, path, "%lld",
 		    atomic64_read(&path->retries));
