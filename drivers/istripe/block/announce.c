@@ -39,25 +39,14 @@ void istripe_announce(struct istripe_announce *announce)
 				   since < pause ? pause - since : 0);
 }
 
-static void announce_set(struct istripe_announce *announce, void (*listener)(void *data),
-			 void *data)
+void istripe_announce_listen(struct istripe_announce *announce, void (*listener)(void *data),
+			     void *data)
 {
 	mutex_lock(&announce->lock);
 	WRITE_ONCE(announce->listener, listener);
 	announce->data = data;
 	mutex_unlock(&announce->lock);
-}
-
-void istripe_announce_listen(struct istripe_announce *announce, void (*listener)(void *data),
-			     void *data)
-{
-	announce_set(announce, listener, data);
 	istripe_announce(announce);
-}
-
-void istripe_announce_ignore(struct istripe_announce *announce)
-{
-	announce_set(announce, NULL, NULL);
 }
 
 void istripe_announce_stop(struct istripe_announce *announce)

@@ -36,24 +36,17 @@ void istripe_announce(struct istripe_announce *announce);
 
 /**
  * istripe_announce_listen() - call a function after each change
- * @announce: of a volume that runs, without a listener
- * @listener: is called with @data, in process context; it may allocate memory, but without I/O
+ * @announce: of a volume that runs
+ * @listener: is called with @data, in process context; it may allocate memory, but without I/O.
+ *	NULL: nobody is called from now on
  * @data: for @listener
  *
  * The first call comes at once.
  *
- * Context: process.
+ * Context: process; waits until the listener of before has returned.
  */
 void istripe_announce_listen(struct istripe_announce *announce, void (*listener)(void *data),
 			     void *data);
-
-/**
- * istripe_announce_ignore() - call nobody from now on
- * @announce: of a volume that runs, with or without a listener
- *
- * Context: process; waits until the listener has returned.
- */
-void istripe_announce_ignore(struct istripe_announce *announce);
 
 /* Nobody announces anything any more, and nobody listens. Sleeps. */
 void istripe_announce_stop(struct istripe_announce *announce);

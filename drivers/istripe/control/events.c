@@ -532,7 +532,7 @@ void istripe_events_stop(struct istripe_events *events)
 {
 	if (!events)
 		return;
-	istripe_announce_ignore(&events->volume->announce);
+	istripe_announce_listen(&events->volume->announce, NULL, NULL);
 	mutex_lock(&events->lock);
 	events->started = false;
 	mutex_unlock(&events->lock);
