@@ -334,21 +334,16 @@ static void io_task_busy(struct istripe_leg_task *leg_task)
 
 static blk_status_t io_verdict_status(enum istripe_scsi_verdict verdict)
 {
-	switch (verdict) {
-	case ISTRIPE_SCSI_MEDIUM:
-		return BLK_STS_MEDIUM;
-	case ISTRIPE_SCSI_NOSPC:
-		return BLK_STS_NOSPC;
-	case ISTRIPE_SCSI_UNSUPPORTED:
-		return BLK_STS_NOTSUPP;
-	case ISTRIPE_SCSI_RESERVATION:
-		return BLK_STS_RESV_CONFLICT;
-	case ISTRIPE_SCSI_TARGET:
-	case ISTRIPE_SCSI_PROTECT:
-		return BLK_STS_TARGET;
-	default:
-		return BLK_STS_IOERR;
-	}
+	static const blk_status_t statuses[ISTRIPE_SCSI_VERDICT_COUNT] = {
+		[ISTRIPE_SCSI_MEDIUM] = BLK_STS_MEDIUM,
+		[ISTRIPE_SCSI_NOSPC] = BLK_STS_NOSPC,
+		[ISTRIPE_SCSI_UNSUPPORTED] = BLK_STS_NOTSUPP,
+		[ISTRIPE_SCSI_RESERVATION] = BLK_STS_RESV_CONFLICT,
+		[ISTRIPE_SCSI_TARGET] = BLK_STS_TARGET,
+		[ISTRIPE_SCSI_PROTECT] = BLK_STS_TARGET,
+	};
+
+	return statuses[verdict] ?: BLK_STS_IOERR;
 }
 
 /* The data of UNMAP and WRITE SAME are a parameter, which some targets do not count. */

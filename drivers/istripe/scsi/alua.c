@@ -106,24 +106,17 @@ bool istripe_alua_usable(u8 state)
 	}
 }
 
+static const char *const state_names[] = {
+	[SCSI_ACCESS_STATE_OPTIMAL] = "active/optimized",
+	[SCSI_ACCESS_STATE_ACTIVE] = "active/non-optimized",
+	[SCSI_ACCESS_STATE_STANDBY] = "standby",
+	[SCSI_ACCESS_STATE_UNAVAILABLE] = "unavailable",
+	[SCSI_ACCESS_STATE_LBA] = "lba-dependent",
+	[SCSI_ACCESS_STATE_OFFLINE] = "offline",
+	[SCSI_ACCESS_STATE_TRANSITIONING] = "transitioning",
+};
+
 const char *istripe_alua_state_name(u8 state)
 {
-	switch (state) {
-	case SCSI_ACCESS_STATE_OPTIMAL:
-		return "active/optimized";
-	case SCSI_ACCESS_STATE_ACTIVE:
-		return "active/non-optimized";
-	case SCSI_ACCESS_STATE_STANDBY:
-		return "standby";
-	case SCSI_ACCESS_STATE_UNAVAILABLE:
-		return "unavailable";
-	case SCSI_ACCESS_STATE_LBA:
-		return "lba-dependent";
-	case SCSI_ACCESS_STATE_OFFLINE:
-		return "offline";
-	case SCSI_ACCESS_STATE_TRANSITIONING:
-		return "transitioning";
-	default:
-		return "unknown";
-	}
+	return (state < ARRAY_SIZE(state_names) ? state_names[state] : NULL) ?: "unknown";
 }
