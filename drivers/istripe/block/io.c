@@ -570,51 +570,35 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	return leg_task;
 }
 
-static void io_prepare_data(struct istripe_task *task, struct request *rq,
-			    const struct istripe_extent *extent)
-{
-	struct istripe_data *data = &task->data;
-
-	istripe_data_set_bio(data, rq->bio, extent->first_sector << SECTOR_SHIFT,
-			     extent->sectors << SECTOR_SHIFT);
-	data->first_piece_bytes = extent->first_piece_sectors << SECTOR_SHIFT;
-	data->piece_bytes = extent->piece_sectors << SECTOR_SHIFT;
-	data->gap_bytes = (extent->stride_sectors - extent->piece_sectors) << SECTOR_SHIFT;
-}
-
 /* A leg without a write cache may not know FUA, and needs none. */
 static bool leg_fua(const struct istripe_leg *leg, const struct request *rq)
 {
 	return (rq->cmd_flags & REQ_FUA) && leg->lun.caching.dpofua;
 }
 
-static void io_prepare_read(struct istripe_leg_task *leg_task, struct request *rq,
-			    const struct istripe_extent *extent)
+static void io_prepare_transfer(struct istripe_leg_task *leg_task, struct request *rq,
+				const struct istripe_extent *extent)
 {
 	struct istripe_task *task = &leg_task->task;
 	const struct istripe_leg *leg = leg_task->leg;
+	u64 lba = leg_lba(leg, extent->leg_sector);
+	u32 blocks = leg_blocks(leg, extent->sectors);
+	bool fua = leg_fua(leg, rq);
 
-	io_prepare_data(task, rq, extent);
-	task->read = true;
-	istripe_cdb_read16(task->cdb, leg_lba(leg, extent->leg_sector),
-			   leg_blocks(leg, extent->sectors), leg_fua(leg, rq));
-}
-
-static void io_prepare_write(struct istripe_leg_task *leg_task, struct request *rq,
-			     const struct istripe_extent *extent)
-{
-	struct istripe_task *task = &leg_task->task;
-	const struct istripe_leg *leg = leg_task->leg;
-
-	io_prepare_data(task, rq, extent);
-	task->write = true;
+	istripe_data_set_bio(&task->data, rq->bio, extent->first_sector << SECTOR_SHIFT,
+			     extent->sectors << SECTOR_SHIFT);
+	task->data.first_piece_bytes = extent->first_piece_sectors << SECTOR_SHIFT;
+	task->data.piece_bytes = extent->piece_sectors << SECTOR_SHIFT;
+	task->data.gap_bytes = (extent->stride_sectors - extent->piece_sectors) << SECTOR_SHIFT;
+	task->read = req_op(rq) == REQ_OP_READ;
+	task->write = !task->read;
 	/* The limits of atomic writes make the shorter field for the length suffice. */
-	if (istripe_compat_atomic(rq))
-		istripe_cdb_write_atomic16(task->cdb, leg_lba(leg, extent->leg_sector),
-					   leg_blocks(leg, extent->sectors), leg_fua(leg, rq));
+	if (task->read)
+		istripe_cdb_read16(task->cdb, lba, blocks, fua);
+	else if (istripe_compat_atomic(rq))
+		istripe_cdb_write_atomic16(task->cdb, lba, blocks, fua);
 	else
-		istripe_cdb_write16(task->cdb, leg_lba(leg, extent->leg_sector),
-				    leg_blocks(leg, extent->sectors), leg_fua(leg, rq));
+		istripe_cdb_write16(task->cdb, lba, blocks, fua);
 }
 
 static void io_prepare_unmap(struct istripe_leg_task *leg_task,
@@ -658,10 +642,8 @@ static void io_prepare_extent(struct istripe_leg_task *leg_task, struct request 
 
 	switch (req_op(rq)) {
 	case REQ_OP_READ:
-		io_prepare_read(leg_task, rq, extent);
-		break;
 	case REQ_OP_WRITE:
-		io_prepare_write(leg_task, rq, extent);
+		io_prepare_transfer(leg_task, rq, extent);
 		break;
 	case REQ_OP_DISCARD:
 		if (istripe_limits_unmap(lun))
