@@ -41,6 +41,7 @@ struct istripe_sysfs_dir {
  * @store:	page to value, or NULL
  * @setting:	for files that are a setting: which
  * @key:	for files that are a key of RFC 7143: which
+ * @offered:	the key as it was offered, not as it was negotiated
  * @latency:	for files that are a histogram of times: of which requests
  */
 struct istripe_sysfs_file {
@@ -50,6 +51,7 @@ struct istripe_sysfs_file {
 			 size_t count);
 	const struct istripe_setting *setting;
 	enum istripe_key key;
+	bool offered;
 	enum istripe_latency_kind latency;
 };
 

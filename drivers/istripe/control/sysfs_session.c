@@ -127,74 +127,58 @@ static const struct attribute_group session_group = {
 
 /* Keys: one file for each in two directories, named by the table of keys. */
 
-static ssize_t key_emit(enum istripe_key key, const struct istripe_keys *keys, char *page)
+static ssize_t key_format(const struct istripe_sysfs_file *file,
+			  const struct istripe_session *session, char *page)
 {
+	const struct istripe_negotiation *negotiation = &session->negotiation;
+	const struct istripe_keys *keys = &negotiation->result;
 	char text[ISTRIPE_KEY_TEXT_BYTES];
-	int ret = istripe_key_format(key, keys->value[key], text, sizeof(text));
+	int ret;
 
+	if (!session_is_logged_in(session))
+		return -ENOTCONN;
+	if (file->offered) {
+		if (!(negotiation->offered & BIT(file->key)))
+			return sysfs_emit(page, "\n");
+		keys = &negotiation->offer;
+	}
+	ret = istripe_key_format(file->key, keys->value[file->key], text, sizeof(text));
 	return ret < 0 ? ret : sysfs_emit(page, "%s\n", text);
 }
 
-static ssize_t offered_format(const struct istripe_sysfs_file *file,
-			      const struct istripe_session *session, char *page)
+static ssize_t key_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
-	if (!session_is_logged_in(session))
-		return -ENOTCONN;
-	if (!(session->negotiation.offered & BIT(file->key)))
-		return sysfs_emit(page, "\n");
-	return key_emit(file->key, &session->negotiation.offer, page);
+	return session_show(file, object, page, key_format);
 }
 
-static ssize_t offered_show(const struct istripe_sysfs_file *file, void *object, char *page)
-{
-	return session_show(file, object, page, offered_format);
-}
+static struct istripe_sysfs_file key_files[2][ISTRIPE_KEY_COUNT];
+static struct attribute *key_attrs[2][ISTRIPE_KEY_COUNT + 1];
 
-static ssize_t negotiated_format(const struct istripe_sysfs_file *file,
-				 const struct istripe_session *session, char *page)
-{
-	if (!session_is_logged_in(session))
-		return -ENOTCONN;
-	return key_emit(file->key, &session->negotiation.result, page);
-}
-
-static ssize_t negotiated_show(const struct istripe_sysfs_file *file, void *object, char *page)
-{
-	return session_show(file, object, page, negotiated_format);
-}
-
-static struct istripe_sysfs_file offered_files[ISTRIPE_KEY_COUNT];
-static struct attribute *offered_attrs[ISTRIPE_KEY_COUNT + 1];
-static const struct attribute_group offered_group = {
-	.name = "offered",
-	.attrs = offered_attrs,
-};
-
-static struct istripe_sysfs_file negotiated_files[ISTRIPE_KEY_COUNT];
-static struct attribute *negotiated_attrs[ISTRIPE_KEY_COUNT + 1];
 static const struct attribute_group negotiated_group = {
 	.name = "negotiated",
-	.attrs = negotiated_attrs,
+	.attrs = key_attrs[false],
 };
 
-static struct attribute *key_file_init(struct istripe_sysfs_file *file, enum istripe_key key)
-{
-	file->attr.name = istripe_key_name(key);
-	file->attr.mode = 0444;
-	file->key = key;
-	return &file->attr;
-}
+static const struct attribute_group offered_group = {
+	.name = "offered",
+	.attrs = key_attrs[true],
+};
 
 void istripe_sysfs_session_dirs_init(void)
 {
-	u32 key;
+	u32 offered, key;
 
 	BUILD_BUG_ON(ISTRIPE_KEY_COUNT > 32);
-	for (key = 0; key < ISTRIPE_KEY_COUNT; key++) {
-		offered_attrs[key] = key_file_init(&offered_files[key], key);
-		offered_files[key].show = offered_show;
-		negotiated_attrs[key] = key_file_init(&negotiated_files[key], key);
-		negotiated_files[key].show = negotiated_show;
+	for (offered = 0; offered < ARRAY_SIZE(key_files); offered++) {
+		for (key = 0; key < ISTRIPE_KEY_COUNT; key++) {
+			key_files[offered][key] = (struct istripe_sysfs_file) {
+				.attr = { .name = istripe_key_name(key), .mode = 0444 },
+				.show = key_show,
+				.key = key,
+				.offered = offered,
+			};
+			key_attrs[offered][key] = &key_files[offered][key].attr;
+		}
 	}
 }
 
