@@ -11,10 +11,9 @@
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <net/ipv6.h>
+#include <scsi/iscsi_proto.h>
 
 #include "control/setting.h"
-
-#define PORT_DEFAULT	3260	/* RFC 7143 section 4.1 */
 
 static bool address4_usable(const struct sockaddr_in *sin)
 {
@@ -89,7 +88,7 @@ static int portal_parse(const struct istripe_setting *setting, const char *text,
 {
 	char copy[ISTRIPE_SETTING_TEXT_BYTES], *host, *port_text;
 	struct sockaddr_storage *portal = value;
-	u16 port = PORT_DEFAULT;
+	u16 port = ISCSI_LISTEN_PORT;
 
 	if (!*text) {
 		memset(portal, 0, sizeof(*portal));
@@ -103,20 +102,23 @@ static int portal_parse(const struct istripe_setting *setting, const char *text,
 	return address_read(host, port, portal);
 }
 
+/* %pIS would put the scope behind the port. */
+static bool address_scoped(const struct sockaddr_in6 *sin6)
+{
+	return sin6->sin6_family == AF_INET6 && sin6->sin6_scope_id;
+}
+
 static int portal_format(const struct istripe_setting *setting, const void *value,
 			 char *buf, size_t size)
 {
 	const struct sockaddr_in6 *sin6 = value;
-	const struct sockaddr_in *sin = value;
 
-	if (sin->sin_family == AF_INET)
-		return scnprintf(buf, size, "%pI4:%u", &sin->sin_addr, ntohs(sin->sin_port));
-	if (sin6->sin6_family != AF_INET6)
-		return scnprintf(buf, size, "%s", "");
-	if (sin6->sin6_scope_id)
+	if (address_scoped(sin6))
 		return scnprintf(buf, size, "[%pI6c%%%u]:%u", &sin6->sin6_addr,
 				 sin6->sin6_scope_id, ntohs(sin6->sin6_port));
-	return scnprintf(buf, size, "[%pI6c]:%u", &sin6->sin6_addr, ntohs(sin6->sin6_port));
+	if (sin6->sin6_family == AF_UNSPEC)
+		return scnprintf(buf, size, "%s", "");
+	return scnprintf(buf, size, "%pISpc", sin6);
 }
 
 const struct istripe_setting_kind istripe_setting_portal = {
@@ -137,15 +139,12 @@ static int address_format(const struct istripe_setting *setting, const void *val
 			  char *buf, size_t size)
 {
 	const struct sockaddr_in6 *sin6 = value;
-	const struct sockaddr_in *sin = value;
 
-	if (sin->sin_family == AF_INET)
-		return scnprintf(buf, size, "%pI4", &sin->sin_addr);
-	if (sin6->sin6_family != AF_INET6)
-		return scnprintf(buf, size, "%s", "");
-	if (sin6->sin6_scope_id)
+	if (address_scoped(sin6))
 		return scnprintf(buf, size, "%pI6c%%%u", &sin6->sin6_addr, sin6->sin6_scope_id);
-	return scnprintf(buf, size, "%pI6c", &sin6->sin6_addr);
+	if (sin6->sin6_family == AF_UNSPEC)
+		return scnprintf(buf, size, "%s", "");
+	return scnprintf(buf, size, "%pISc", sin6);
 }
 
 const struct istripe_setting_kind istripe_setting_address = {
