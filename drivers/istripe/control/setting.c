@@ -15,6 +15,7 @@
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
+#include <compat/hex.h>
 
 #include <istripe/params.h>
 #include "control/setting.h"
@@ -290,17 +291,11 @@ const struct istripe_setting_kind istripe_setting_congestion_control = {
 
 static int isid_parse(const struct istripe_setting *setting, const char *text, void *value)
 {
-	u8 isid[6];
-	u64 number = 0;
-	int i;
+	u8 isid[6] = {};
 
-	for (i = 0; text[i]; i++)
-		if (!isxdigit(text[i]))
-			return -EINVAL;
-	if (i && (i != 2 * sizeof(isid) || kstrtou64(text, 16, &number) || !number))
+	if (*text && (strlen(text) != 2 * sizeof(isid) || hex2bin(isid, text, sizeof(isid)) ||
+		      !memchr_inv(isid, 0, sizeof(isid))))
 		return -EINVAL;
-	for (i = 0; i < sizeof(isid); i++)
-		isid[i] = number >> (8 * (sizeof(isid) - 1 - i));
 	if ((isid[0] & ISID_TYPE_MASK) == ISID_TYPE_NONE)
 		return -EINVAL;
 	memcpy(value, isid, sizeof(isid));

@@ -9,6 +9,7 @@
 #include <linux/kernel.h>
 #include <linux/limits.h>
 #include <linux/string.h>
+#include <compat/hex.h>
 
 #include "iscsi/text.h"
 
@@ -121,31 +122,20 @@ bool istripe_text_value_is(const struct istripe_text_pair *p, const char *value)
 	return !strcmp(p->value, value);
 }
 
-/* Value of a digit in any base up to 16, or 16. */
-static u32 digit_value(unsigned char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return 16;
-}
-
 /* A decimal-constant has no leading zero, a hex-constant may have any number. */
 int istripe_text_parse_number(const struct istripe_text_pair *p, u32 min, u32 max, u32 *number)
 {
 	bool hex = is_prefixed(p->value, p->value_bytes, 'x');
-	u32 base = hex ? 16 : 10;
+	int base = hex ? 16 : 10;
 	u32 i = hex ? 2 : 0;
 	u64 value = 0;
 
 	if (i == p->value_bytes || (!hex && p->value[0] == '0' && p->value_bytes > 1))
 		return -EPROTO;
 	for (; i < p->value_bytes; i++) {
-		u32 digit = digit_value(p->value[i]);
+		int digit = hex_to_bin(p->value[i]);
 
-		if (digit >= base)
+		if (digit < 0 || digit >= base)
 			return -EPROTO;
 		value = value * base + digit;
 		if (value > max)
@@ -173,7 +163,7 @@ static bool is_hex(const char *digits, u32 count)
 	u32 i;
 
 	for (i = 0; i < count; i++) {
-		if (digit_value(digits[i]) > 15)
+		if (hex_to_bin(digits[i]) < 0)
 			return false;
 	}
 	return count > 0;
@@ -190,7 +180,7 @@ static int parse_hex(const char *digits, u32 count, u8 *buf, u32 size, u32 *byte
 		return -EMSGSIZE;
 	memset(buf, 0, length);
 	for (i = 0; i < count; i++, nibble++)
-		buf[nibble / 2] |= digit_value(digits[i]) << (nibble % 2 ? 0 : 4);
+		buf[nibble / 2] |= hex_to_bin(digits[i]) << (nibble % 2 ? 0 : 4);
 	*bytes = length;
 	return 0;
 }
@@ -317,9 +307,7 @@ int istripe_text_put_number(struct istripe_text_writer *w, const char *key, u32 
 int istripe_text_put_binary(struct istripe_text_writer *w, const char *key, const u8 *data,
 			    u32 bytes)
 {
-	static const char digits[] = "0123456789abcdef";
 	char *at;
-	u32 i;
 
 	if (bytes > U32_MAX / 4)
 		return -EMSGSIZE;
@@ -328,9 +316,6 @@ int istripe_text_put_binary(struct istripe_text_writer *w, const char *key, cons
 		return -EMSGSIZE;
 	*at++ = '0';
 	*at++ = 'x';
-	for (i = 0; i < bytes; i++) {
-		*at++ = digits[data[i] >> 4];
-		*at++ = digits[data[i] & 15];
-	}
+	bin2hex(at, data, bytes);
 	return 0;
 }
