@@ -315,8 +315,7 @@ static void session_adopt_login(struct istripe_session *session, const struct is
 	session->tsih = login->tsih;
 	session->tpgt = login->tpgt;
 	session->tpgt_known = login->tpgt_known;
-	strscpy(session->target_alias, login->target_alias, sizeof(session->target_alias));
-	session->quirks = istripe_quirks_of(session->target_alias);
+	session->quirks = istripe_quirks_of(login->target_alias);
 	session->negotiation = login->negotiation;
 	session->time2wait_s = login->negotiation.result.value[ISTRIPE_KEY_DEFAULT_TIME2WAIT];
 	session->cmd_sn = login->cmd_sn;

@@ -127,7 +127,6 @@ struct istripe_session {
 	u16 tpgt;			/* 0 while not @tpgt_known */
 	bool tpgt_known;		/* the target told its portal group */
 	u16 time2wait_s;		/* before the next login, as the target asked */
-	char target_alias[ISTRIPE_LOGIN_ALIAS_BYTES];
 	struct istripe_quirks quirks;	/* of the target; none before the login */
 	struct istripe_negotiation negotiation;	/* of the first login */
 
