@@ -12,6 +12,7 @@
 #include <istripe/reason.h>
 #include "control/params.h"
 #include "iscsi/chap.h"
+#include "transport/login.h"
 
 struct istripe_volume_params *istripe_volume_params_alloc(const struct istripe_volume_params *own,
 							  u32 leg_count)
@@ -59,15 +60,7 @@ static const char *chap_check(const struct istripe_path_params *path)
 {
 	const struct istripe_chap_identity *own = &path->chap;
 	const struct istripe_chap_identity *target = &path->chap_mutual;
-	struct istripe_chap_config config = {
-		.name = own->name,
-		.secret = own->secret,
-		.secret_bytes = own->secret_bytes,
-		.target_name = target->name,
-		.target_secret = target->secret,
-		.target_secret_bytes = target->secret_bytes,
-		.algorithms = path->chap_algorithms ?: ISTRIPE_CHAP_MASK_ALL,
-	};
+	struct istripe_chap_config config = istripe_login_chap_config(path);
 
 	if (!own->name[0] && !own->secret_bytes)
 		return target->name[0] || target->secret_bytes ?

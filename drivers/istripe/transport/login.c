@@ -60,14 +60,9 @@ static u32 chap_algorithms(const struct istripe_path_params *path)
 	return path->chap_algorithms ?: ISTRIPE_CHAP_MASK_ALL;
 }
 
-/* -ENOMEM: a lack of memory must not lead to a weaker hash. */
-static int buffers_set_chap(struct istripe_login_buffers *buffers,
-			    const struct istripe_path_params *path)
+struct istripe_chap_config istripe_login_chap_config(const struct istripe_path_params *path)
 {
-	struct crypto_shash *hash;
-	u32 i;
-
-	buffers->chap = (struct istripe_chap_config) {
+	return (struct istripe_chap_config) {
 		.name = path->chap.name,
 		.secret = path->chap.secret,
 		.secret_bytes = path->chap.secret_bytes,
@@ -76,6 +71,16 @@ static int buffers_set_chap(struct istripe_login_buffers *buffers,
 		.target_secret_bytes = path->chap_mutual.secret_bytes,
 		.algorithms = chap_algorithms(path),
 	};
+}
+
+/* -ENOMEM: a lack of memory must not lead to a weaker hash. */
+static int buffers_set_chap(struct istripe_login_buffers *buffers,
+			    const struct istripe_path_params *path)
+{
+	struct crypto_shash *hash;
+	u32 i;
+
+	buffers->chap = istripe_login_chap_config(path);
 	for (i = 0; i < ISTRIPE_CHAP_ALGORITHMS; i++) {
 		if (!hash_names[i] || !(buffers->chap.algorithms & ISTRIPE_CHAP_MASK(i)))
 			continue;

@@ -26,6 +26,9 @@ struct istripe_login_buffers {
 	char segment[ISTRIPE_LOGIN_SEGMENT_BYTES + ISCSI_PAD_LEN];	/* of a response */
 };
 
+/* Points into @path. Any context. */
+struct istripe_chap_config istripe_login_chap_config(const struct istripe_path_params *path);
+
 /**
  * istripe_login_buffers_alloc() - memory and hashes for the logins of a path
  * @path: the path's parameters; must outlive the buffers
