@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/debugfs.h>
+#include <linux/fault-inject.h>
+
 #include "transport/inject.h"
 
-static struct istripe_compat_fault istripe_injections[ISTRIPE_INJECTIONS] = {
-	[0 ... ISTRIPE_INJECTIONS - 1] = ISTRIPE_COMPAT_FAULT,
+static struct fault_attr inject_attrs[ISTRIPE_INJECTIONS] = {
+	[0 ... ISTRIPE_INJECTIONS - 1] = FAULT_ATTR_INITIALIZER,
 };
 
 static const char *const inject_names[ISTRIPE_INJECTIONS] = {
@@ -13,26 +16,23 @@ static const char *const inject_names[ISTRIPE_INJECTIONS] = {
 	[ISTRIPE_INJECT_DIGEST] = "fail_digest",
 };
 
-static struct dentry *istripe_inject_dir;
+static struct dentry *inject_dir;
 
 void istripe_inject_init(void)
 {
 	u32 i;
 
-	if (!ISTRIPE_COMPAT_FAULTS)
-		return;
-	istripe_inject_dir = debugfs_create_dir("istripe", NULL);
+	inject_dir = debugfs_create_dir("istripe", NULL);
 	for (i = 0; i < ISTRIPE_INJECTIONS; i++)
-		istripe_compat_fault_show(&istripe_injections[i], inject_names[i],
-					  istripe_inject_dir);
+		fault_create_debugfs_attr(inject_names[i], inject_dir, &inject_attrs[i]);
 }
 
 void istripe_inject_exit(void)
 {
-	debugfs_remove(istripe_inject_dir);
+	debugfs_remove(inject_dir);
 }
 
-bool istripe_inject_asked(enum istripe_inject inject)
+bool istripe_inject(enum istripe_inject inject)
 {
-	return istripe_compat_fault_strikes(&istripe_injections[inject]);
+	return should_fail(&inject_attrs[inject], 1);
 }

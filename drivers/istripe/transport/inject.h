@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Fault injection: a directory of debugfs/istripe for each enum istripe_inject, as the kernel's
- * Documentation/fault-injection describes. Kernels without CONFIG_FAULT_INJECTION_DEBUG_FS
- * compile to nothing.
+ * Documentation/fault-injection describes. For kernels without CONFIG_FAULT_INJECTION_DEBUG_FS
+ * inject.c is not built.
  */
 #ifndef ISTRIPE_TRANSPORT_INJECT_H
 #define ISTRIPE_TRANSPORT_INJECT_H
 
-#include <compat/fault.h>
+#include <linux/types.h>
 
 enum istripe_inject {
 	ISTRIPE_INJECT_CONNECT,		/* the portal does not answer */
@@ -18,17 +18,25 @@ enum istripe_inject {
 	ISTRIPE_INJECTIONS
 };
 
+#ifdef CONFIG_FAULT_INJECTION_DEBUG_FS
+
 /* Without debugfs there are no such files, which is no error. */
 void istripe_inject_init(void);
 
 void istripe_inject_exit(void);
 
-bool istripe_inject_asked(enum istripe_inject inject);
-
 /* True when the administrator wants @inject to fail now. Any context. */
+bool istripe_inject(enum istripe_inject inject);
+
+#else
+
+static inline void istripe_inject_init(void) {}
+static inline void istripe_inject_exit(void) {}
+
 static inline bool istripe_inject(enum istripe_inject inject)
 {
-	return ISTRIPE_COMPAT_FAULTS && istripe_inject_asked(inject);
+	return false;
 }
 
+#endif
 #endif
