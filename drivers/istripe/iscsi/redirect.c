@@ -1,119 +1,53 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * TargetAddress, read from left to right; every reader moves a cursor past what
- * it took and writes nothing until it knows that it fits.
- */
 #include <linux/ctype.h>
 #include <linux/errno.h>
-#include <linux/limits.h>
+#include <linux/kernel.h>
 #include <linux/string.h>
 #include <scsi/iscsi_proto.h>
 
 #include "iscsi/redirect.h"
 #include "iscsi/text.h"
 
-static bool redirect_name_char(char c)
-{
-	return isascii(c) && (isalnum(c) || c == '.' || c == '-' || c == '_');
-}
+#define ADDRESS_BYTES	(ISTRIPE_REDIRECT_HOST_MAX + sizeof("[]:65535,65535"))
 
+#define NAME_CHARS	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
 /* An IPv4 tail has dots. Zones ("%eth0") mean nothing to another host. */
-static bool redirect_ipv6_char(char c)
+#define IPV6_CHARS	"0123456789abcdefABCDEF:."
+
+/* kstrtou16() would take a sign. */
+static bool redirect_number(const char *text, u16 *number)
 {
-	return isascii(c) && (isxdigit(c) || c == ':' || c == '.');
+	return isdigit(*text) && !kstrtou16(text, 10, number);
 }
 
-/* Takes what @allowed allows. */
-static int redirect_host(struct istripe_redirect *redirect, const char **cursor,
-			 bool (*allowed)(char c))
-{
-	const char *start = *cursor;
-	size_t bytes = 0;
-
-	while (start[bytes] && allowed(start[bytes]))
-		bytes++;
-	if (!bytes || bytes > ISTRIPE_REDIRECT_HOST_MAX)
-		return -EPROTO;
-	memcpy(redirect->host, start, bytes);
-	redirect->host[bytes] = '\0';
-	*cursor += bytes;
-	return 0;
-}
-
-static int redirect_bracketed(struct istripe_redirect *redirect, const char **cursor)
-{
-	int err;
-
-	(*cursor)++;
-	err = redirect_host(redirect, cursor, redirect_ipv6_char);
-	if (err)
-		return err;
-	if (**cursor != ']' || !strchr(redirect->host, ':'))
-		return -EPROTO;
-	(*cursor)++;
-	return 0;
-}
-
-/* Takes a decimal number of at most 65535. */
-static int redirect_number(const char **cursor, u16 *number)
-{
-	const char *start = *cursor;
-	u32 value = 0;
-
-	for (; isascii(**cursor) && isdigit(**cursor); (*cursor)++) {
-		value = value * 10 + (**cursor - '0');
-		if (value > U16_MAX)
-			return -EPROTO;
-	}
-	if (*cursor == start)
-		return -EPROTO;
-	*number = value;
-	return 0;
-}
-
-static int redirect_port(struct istripe_redirect *redirect, const char **cursor)
-{
-	int err;
-
-	redirect->port = ISCSI_LISTEN_PORT;
-	if (**cursor != ':')
-		return 0;
-	(*cursor)++;
-	err = redirect_number(cursor, &redirect->port);
-	if (err)
-		return err;
-	return redirect->port ? 0 : -EPROTO;
-}
-
-static int redirect_tpgt(const char **cursor)
-{
-	u16 tpgt;
-
-	if (**cursor != ',')
-		return 0;
-	(*cursor)++;
-	return redirect_number(cursor, &tpgt);
-}
-
+/* Writes nothing before all of @value is known to be good. */
 int istripe_redirect_parse(struct istripe_redirect *redirect, const char *value)
 {
-	struct istripe_redirect found = {};
-	const char *cursor = value;
-	int err;
+	char address[ADDRESS_BYTES], *host, *port_text, *tag_text = address;
+	const char *allowed = NAME_CHARS;
+	u16 tag, port = ISCSI_LISTEN_PORT;
 
-	if (*cursor == '[')
-		err = redirect_bracketed(&found, &cursor);
-	else
-		err = redirect_host(&found, &cursor, redirect_name_char);
-	if (!err)
-		err = redirect_port(&found, &cursor);
-	if (!err)
-		err = redirect_tpgt(&cursor);
-	if (err)
-		return err;
-	if (*cursor)
+	if (strscpy(address, value, sizeof(address)) < 0)
 		return -EPROTO;
-	*redirect = found;
+	port_text = strsep(&tag_text, ",");
+	if (*port_text == '[') {
+		allowed = IPV6_CHARS;
+		port_text++;
+		host = strsep(&port_text, "]");
+		/* Nothing is between the bracket and the colon. */
+		if (!port_text || *strsep(&port_text, ":") || !strchr(host, ':'))
+			return -EPROTO;
+	} else {
+		host = strsep(&port_text, ":");
+	}
+	if (!*host || strlen(host) > ISTRIPE_REDIRECT_HOST_MAX || host[strspn(host, allowed)])
+		return -EPROTO;
+	if (port_text && (!redirect_number(port_text, &port) || !port))
+		return -EPROTO;
+	if (tag_text && !redirect_number(tag_text, &tag))
+		return -EPROTO;
+	strscpy(redirect->host, host, sizeof(redirect->host));
+	redirect->port = port;
 	return 0;
 }
 
