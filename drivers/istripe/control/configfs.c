@@ -23,59 +23,52 @@
 #include "control/dir.h"
 #include "control/sysfs_dir.h"
 
-ssize_t istripe_dir_show(struct istripe_volume_dir *volume, const struct istripe_setting *setting,
-			 const void *params, char *page)
+ssize_t istripe_dir_show(struct config_item *item, const struct istripe_setting *setting,
+			 char *page)
 {
+	const struct istripe_dir *dir = istripe_dir_of(item);
 	ssize_t ret;
 
-	mutex_lock(&volume->lock);
-	ret = istripe_setting_show(setting, params + setting->offset, page);
-	mutex_unlock(&volume->lock);
+	mutex_lock(&dir->volume->lock);
+	ret = istripe_setting_show(setting, dir->params + setting->offset, page);
+	mutex_unlock(&dir->volume->lock);
 	return ret;
 }
 
-void istripe_dir_label(const struct istripe_volume_dir *volume, const struct istripe_leg_dir *leg,
-		       const struct istripe_path_dir *path, char *label)
+void istripe_dir_label(const struct istripe_dir *dir, char *label)
 {
-	int used = scnprintf(label, ISTRIPE_DIR_LABEL_BYTES, "%s", volume->params.name);
+	int used = scnprintf(label, ISTRIPE_DIR_LABEL_BYTES, "%s", dir->volume->params.name);
 
-	if (leg)
-		used += scnprintf(label + used, ISTRIPE_DIR_LABEL_BYTES - used, "/%u", leg->index);
-	if (path)
-		scnprintf(label + used, ISTRIPE_DIR_LABEL_BYTES - used, "/%u", path->index);
-}
-
-static void *dir_params(struct istripe_volume_dir *volume, struct istripe_leg_dir *leg,
-			struct istripe_path_dir *path)
-{
-	if (path)
-		return &path->params;
-	return leg ? (void *)&leg->params : &volume->params;
+	if (dir->leg)
+		used += scnprintf(label + used, ISTRIPE_DIR_LABEL_BYTES - used, "/%u",
+				  dir->leg->index);
+	if (dir->path)
+		scnprintf(label + used, ISTRIPE_DIR_LABEL_BYTES - used, "/%u", dir->path->index);
 }
 
 /* No running volume has the directory, and none is being made of it. */
-static bool dir_is_free(const struct istripe_volume_dir *volume,
-			const struct istripe_path_dir *path)
+static bool dir_is_free(const struct istripe_dir *dir)
 {
-	lockdep_assert_held(&volume->lock);
-	return volume->phase == ISTRIPE_VOLUME_DOWN ||
-	       (volume->phase == ISTRIPE_VOLUME_UP && path && !path->pinned);
+	lockdep_assert_held(&dir->volume->lock);
+	return dir->volume->phase == ISTRIPE_VOLUME_DOWN ||
+	       (dir->volume->phase == ISTRIPE_VOLUME_UP && dir->path && !dir->pinned);
 }
 
 /* The running volume, leg or path of the directory; NULL: none, or it is being changed. */
-static void *dir_running(const struct istripe_volume_dir *volume,
-			 const struct istripe_leg_dir *leg, const struct istripe_path_dir *path)
+static void *dir_running(const struct istripe_dir *dir)
 {
+	const struct istripe_volume_dir *volume = dir->volume;
+
 	lockdep_assert_held(&volume->lock);
 	if (!istripe_volume_dir_is_up(volume))
 		return NULL;
-	if (!leg)
+	if (!dir->leg)
 		return volume->running;
-	if (!path)
-		return volume->running->legs[leg->index];
-	if (!path->pinned || path == volume->changing)
+	if (!dir->path)
+		return volume->running->legs[dir->leg->index];
+	if (!dir->pinned || dir->path == volume->changing)
 		return NULL;
-	return volume->running->legs[leg->index]->paths[path->index];
+	return volume->running->legs[dir->leg->index]->paths[dir->path->index];
 }
 
 static ssize_t dir_refuse_busy(const struct istripe_volume_dir *volume,
@@ -91,10 +84,8 @@ static ssize_t dir_refuse_busy(const struct istripe_volume_dir *volume,
 }
 
 /* Both trees change without a release of the lock: they are never seen to differ. */
-static ssize_t dir_store_live(struct istripe_volume_dir *volume, struct istripe_leg_dir *leg,
-			      struct istripe_path_dir *path,
-			      const struct istripe_setting *setting, const char *label,
-			      const char *page, size_t count)
+static ssize_t dir_store_live(struct istripe_dir *dir, const struct istripe_setting *setting,
+			      const char *label, const char *page, size_t count)
 {
 	union istripe_setting_live value = {};
 	void *running;
@@ -104,36 +95,51 @@ static ssize_t dir_store_live(struct istripe_volume_dir *volume, struct istripe_
 	ret = istripe_setting_store(setting, label, &value, page, count);
 	if (ret < 0)
 		return ret;
-	mutex_lock(&volume->lock);
-	running = dir_running(volume, leg, path);
-	if (running || dir_is_free(volume, path))
-		memcpy(dir_params(volume, leg, path) + setting->offset, &value, setting->size);
+	mutex_lock(&dir->volume->lock);
+	running = dir_running(dir);
+	if (running || dir_is_free(dir))
+		memcpy(dir->params + setting->offset, &value, setting->size);
 	else
-		ret = dir_refuse_busy(volume, setting, label);
+		ret = dir_refuse_busy(dir->volume, setting, label);
 	if (running)
 		istripe_setting_change(setting, running, &value);
-	mutex_unlock(&volume->lock);
+	mutex_unlock(&dir->volume->lock);
 	return ret;
 }
 
-ssize_t istripe_dir_store(struct istripe_volume_dir *volume, struct istripe_leg_dir *leg,
-			  struct istripe_path_dir *path, const struct istripe_setting *setting,
+/* Of a path that is in use. */
+static ssize_t dir_store_connections(struct istripe_dir *dir,
+				     const struct istripe_setting *setting, const char *label,
+				     const char *page, size_t count)
+{
+	ssize_t ret;
+	u32 value;
+
+	ret = istripe_setting_store(setting, label, &value, page, count);
+	if (ret > 0)
+		ret = istripe_path_dir_connections(dir->path, value);
+	return ret ?: count;
+}
+
+ssize_t istripe_dir_store(struct config_item *item, const struct istripe_setting *setting,
 			  const char *page, size_t count)
 {
+	struct istripe_dir *dir = istripe_dir_of(item);
 	char label[ISTRIPE_DIR_LABEL_BYTES];
 	ssize_t ret;
 
-	istripe_dir_label(volume, leg, path, label);
+	istripe_dir_label(dir, label);
 	if (setting->file == ISTRIPE_SETTING_LIVE)
-		return dir_store_live(volume, leg, path, setting, label, page, count);
-	mutex_lock(&volume->lock);
-	if (dir_is_free(volume, path))
-		ret = istripe_setting_store(setting, label,
-					    dir_params(volume, leg, path) + setting->offset,
-					    page, count);
+		return dir_store_live(dir, setting, label, page, count);
+	mutex_lock(&dir->volume->lock);
+	if (dir_is_free(dir))
+		ret = istripe_setting_store(setting, label, dir->params + setting->offset, page,
+					    count);
 	else
-		ret = dir_refuse_busy(volume, setting, label);
-	mutex_unlock(&volume->lock);
+		ret = dir_refuse_busy(dir->volume, setting, label);
+	mutex_unlock(&dir->volume->lock);
+	if (ret == -EBUSY && setting->file == ISTRIPE_SETTING_HOTPLUG)
+		ret = dir_store_connections(dir, setting, label, page, count);
 	return ret;
 }
 
@@ -154,25 +160,6 @@ void istripe_dir_refuse(const char *label, const char *what, const char *name, c
 	       (int)strnlen(name, ISTRIPE_NAME_BYTES), name, range);
 }
 
-static struct istripe_volume_dir *to_volume(struct config_item *item)
-{
-	return container_of(to_config_group(item), struct istripe_volume_dir, group);
-}
-
-static ssize_t volume_show(struct config_item *item, const struct istripe_setting *setting,
-			   char *page)
-{
-	struct istripe_volume_dir *volume = to_volume(item);
-
-	return istripe_dir_show(volume, setting, &volume->params, page);
-}
-
-static ssize_t volume_store(struct config_item *item, const struct istripe_setting *setting,
-			    const char *page, size_t count)
-{
-	return istripe_dir_store(to_volume(item), NULL, NULL, setting, page, count);
-}
-
 #define VOLUME_FILE(_name, _file, ...)							\
 	ISTRIPE_DIR_FILE_##_file(volume, _name,						\
 				 &istripe_volume_settings[ISTRIPE_VOLUME_SETTING_##_name])
@@ -189,7 +176,7 @@ enum {
 
 static ssize_t volume_enable_show(struct config_item *item, char *page)
 {
-	const struct istripe_volume_dir *volume = to_volume(item);
+	const struct istripe_volume_dir *volume = istripe_dir_of(item)->volume;
 
 	return sysfs_emit(page, "%d\n", istripe_volume_dir_is_up(volume) ||
 			  READ_ONCE(volume->phase) == ISTRIPE_VOLUME_STOPPING);
@@ -206,7 +193,7 @@ static ssize_t volume_enable_store(struct config_item *item, const char *page, s
 		.name = "enable", .kind = &istripe_setting_choice,
 		.names = names, .name_count = ARRAY_SIZE(names),
 	};
-	struct istripe_volume_dir *volume = to_volume(item);
+	struct istripe_volume_dir *volume = istripe_dir_of(item)->volume;
 	u32 power;
 	ssize_t ret;
 
@@ -223,7 +210,7 @@ CONFIGFS_ATTR(volume_, enable);
 
 static ssize_t volume_device_show(struct config_item *item, char *page)
 {
-	struct istripe_volume_dir *volume = to_volume(item);
+	struct istripe_volume_dir *volume = istripe_dir_of(item)->volume;
 	const char *name = "";
 	ssize_t ret;
 
@@ -238,7 +225,7 @@ CONFIGFS_ATTR_RO(volume_, device);
 
 static ssize_t volume_last_error_show(struct config_item *item, char *page)
 {
-	struct istripe_volume_dir *volume = to_volume(item);
+	struct istripe_volume_dir *volume = istripe_dir_of(item)->volume;
 	ssize_t ret;
 
 	mutex_lock(&volume->lock);
@@ -251,7 +238,7 @@ CONFIGFS_ATTR_RO(volume_, last_error);
 /* A volume that is up pins its directory, so what is released here is down. */
 static void volume_release(struct config_item *item)
 {
-	struct istripe_volume_dir *volume = to_volume(item);
+	struct istripe_volume_dir *volume = istripe_dir_of(item)->volume;
 
 	mutex_destroy(&volume->lock);
 	kfree(volume);
@@ -300,15 +287,16 @@ static struct config_group *volumes_make_group(struct config_group *group, const
 	volume = kzalloc(sizeof(*volume), GFP_KERNEL);
 	if (!volume)
 		return ERR_PTR(-ENOMEM);
+	volume->base = (struct istripe_dir) { .volume = volume, .params = &volume->params };
 	mutex_init(&volume->lock);
 	istripe_settings_default(istripe_volume_settings, ISTRIPE_VOLUME_SETTING_COUNT,
 				 &volume->params);
 	volume->params.chunk.given = false;
 	strscpy(volume->params.name, name, sizeof(volume->params.name));
-	config_group_init_type_name(&volume->group, name, &volume_type);
+	config_group_init_type_name(&volume->base.group, name, &volume_type);
 	config_group_init_type_name(&volume->legs_group, "legs", &istripe_legs_type);
-	configfs_add_default_group(&volume->legs_group, &volume->group);
-	return &volume->group;
+	configfs_add_default_group(&volume->legs_group, &volume->base.group);
+	return &volume->base.group;
 }
 
 static struct configfs_group_operations volumes_group_ops = {

@@ -49,20 +49,26 @@ enum istripe_volume_phase {
 	ISTRIPE_VOLUME_STOPPING,
 };
 
-struct istripe_path_dir {
+/* A directory of a volume, of a leg or of a path. */
+struct istripe_dir {
 	struct config_group group;
-	struct istripe_leg_dir *leg;
+	struct istripe_volume_dir *volume;
+	struct istripe_leg_dir *leg;		/* NULL: of a volume */
+	struct istripe_path_dir *path;		/* NULL: of a volume or of a leg */
+	void *params;				/* that its files are of */
+	bool pinned;				/* the running volume has it */
+};
+
+struct istripe_path_dir {
+	struct istripe_dir base;
 	u32 index;
-	bool pinned;				/* the running volume has the path */
 	struct istripe_path_params params;
 };
 
 struct istripe_leg_dir {
-	struct config_group group;
+	struct istripe_dir base;
 	struct config_group paths_group;
-	struct istripe_volume_dir *volume;
 	u32 index;
-	bool pinned;
 	struct istripe_leg_params params;	/* without paths */
 	struct istripe_path_dir *paths[ISTRIPE_PATHS_MAX];
 	/* While they, or the volume, are down: of paths by number, also without directories. */
@@ -70,11 +76,10 @@ struct istripe_leg_dir {
 };
 
 struct istripe_volume_dir {
-	struct config_group group;
+	struct istripe_dir base;
 	struct config_group legs_group;
 	struct mutex lock;			/* see above */
 	enum istripe_volume_phase phase;
-	bool pinned;
 	struct istripe_volume *running;		/* while ISTRIPE_VOLUME_UP or _CHANGING */
 	const struct istripe_path_dir *changing;	/* while ISTRIPE_VOLUME_CHANGING */
 	struct istripe_volume_params params;	/* without legs */
@@ -85,21 +90,24 @@ struct istripe_volume_dir {
 extern const struct config_item_type istripe_legs_type;
 extern const struct config_item_type istripe_paths_type;
 
-ssize_t istripe_dir_show(struct istripe_volume_dir *volume, const struct istripe_setting *setting,
-			 const void *params, char *page);
+static inline struct istripe_dir *istripe_dir_of(struct config_item *item)
+{
+	return container_of(to_config_group(item), struct istripe_dir, group);
+}
 
-/* "volume", "volume/leg" or "volume/leg/path"; @leg and @path may be NULL. */
-void istripe_dir_label(const struct istripe_volume_dir *volume, const struct istripe_leg_dir *leg,
-		       const struct istripe_path_dir *path, char *label);
+ssize_t istripe_dir_show(struct config_item *item, const struct istripe_setting *setting,
+			 char *page);
+
+/* "volume", "volume/leg" or "volume/leg/path". */
+void istripe_dir_label(const struct istripe_dir *dir, char *label);
 
 /*
- * Takes a value of a volume, of a leg or of a path; @path, or @leg and @path, are NULL. A live
- * setting may be written while the volume is up, too, and takes effect; the others while it is
- * down, or does not have the path. -EBUSY else, and while what is written to comes, goes or
- * changes; -EINVAL for a bad value. Both are logged and change nothing.
+ * Takes a value of a volume, of a leg or of a path. A live setting may be written while the volume
+ * is up, too, and takes effect; the others while it is down, or does not have the path; one of the
+ * column "hotplug" changes the path that the volume has. -EBUSY else, and while what is written to
+ * comes, goes or changes; -EINVAL for a bad value. Both are logged and change nothing.
  */
-ssize_t istripe_dir_store(struct istripe_volume_dir *volume, struct istripe_leg_dir *leg,
-			  struct istripe_path_dir *path, const struct istripe_setting *setting,
+ssize_t istripe_dir_store(struct config_item *item, const struct istripe_setting *setting,
 			  const char *page, size_t count);
 
 /* Has the path, whose directory may be gone, left writes? False while the volume is up. */
@@ -151,9 +159,9 @@ void istripe_volume_dir_note(struct istripe_volume_dir *volume, const char *what
 int istripe_volume_dir_busy(struct istripe_volume_dir *volume, const char *what);
 
 /* Pinned directories cannot be removed. Under volume->lock; -ENOENT: it is being removed. */
-int istripe_dir_pin(struct config_group *group, bool *pinned);
+int istripe_dir_pin(struct istripe_dir *dir);
 
-void istripe_dir_unpin(struct config_group *group, bool *pinned);
+void istripe_dir_unpin(struct istripe_dir *dir);
 
 /*
  * Of a volume that is up; else -EINVAL. Nothing happens when the volume has the path, or does not
@@ -172,14 +180,14 @@ int istripe_path_dir_connections(struct istripe_path_dir *path, u32 connections)
 #define ISTRIPE_DIR_FILE_READ(_dir, _name, _setting)					\
 static ssize_t _dir##_##_name##_show(struct config_item *item, char *page)		\
 {											\
-	return _dir##_show(item, _setting, page);					\
+	return istripe_dir_show(item, _setting, page);					\
 }
 
 #define ISTRIPE_DIR_FILE_WRITE(_dir, _name, _setting)					\
 static ssize_t _dir##_##_name##_store(struct config_item *item, const char *page,	\
 				      size_t count)					\
 {											\
-	return _dir##_store(item, _setting, page, count);				\
+	return istripe_dir_store(item, _setting, page, count);				\
 }
 
 #define ISTRIPE_DIR_FILE_fixed(_dir, _name, _setting)					\

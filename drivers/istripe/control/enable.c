@@ -22,19 +22,19 @@
 
 /* Pins: what cannot be removed while the volume is not down. */
 
-int istripe_dir_pin(struct config_group *group, bool *pinned)
+int istripe_dir_pin(struct istripe_dir *dir)
 {
-	int ret = configfs_depend_item_unlocked(group->cg_subsys, &group->cg_item);
+	int ret = configfs_depend_item_unlocked(dir->group.cg_subsys, &dir->group.cg_item);
 
-	*pinned = !ret;
+	dir->pinned = !ret;
 	return ret;
 }
 
-void istripe_dir_unpin(struct config_group *group, bool *pinned)
+void istripe_dir_unpin(struct istripe_dir *dir)
 {
-	if (*pinned)
-		configfs_undepend_item_unlocked(&group->cg_item);
-	*pinned = false;
+	if (dir->pinned)
+		configfs_undepend_item_unlocked(&dir->group.cg_item);
+	dir->pinned = false;
 }
 
 static void leg_unpin(struct istripe_leg_dir *leg)
@@ -43,8 +43,8 @@ static void leg_unpin(struct istripe_leg_dir *leg)
 
 	for (i = 0; i < ISTRIPE_PATHS_MAX; i++)
 		if (leg->paths[i])
-			istripe_dir_unpin(&leg->paths[i]->group, &leg->paths[i]->pinned);
-	istripe_dir_unpin(&leg->group, &leg->pinned);
+			istripe_dir_unpin(&leg->paths[i]->base);
+	istripe_dir_unpin(&leg->base);
 }
 
 static void volume_unpin(struct istripe_volume_dir *volume)
@@ -55,17 +55,17 @@ static void volume_unpin(struct istripe_volume_dir *volume)
 	for (i = 0; i < ISTRIPE_LEGS_MAX; i++)
 		if (volume->legs[i])
 			leg_unpin(volume->legs[i]);
-	istripe_dir_unpin(&volume->group, &volume->pinned);
+	istripe_dir_unpin(&volume->base);
 }
 
 static int leg_pin(struct istripe_leg_dir *leg)
 {
-	int ret = istripe_dir_pin(&leg->group, &leg->pinned);
+	int ret = istripe_dir_pin(&leg->base);
 	u32 i;
 
 	for (i = 0; !ret && i < ISTRIPE_PATHS_MAX; i++)
 		if (leg->paths[i])
-			ret = istripe_dir_pin(&leg->paths[i]->group, &leg->paths[i]->pinned);
+			ret = istripe_dir_pin(&leg->paths[i]->base);
 	return ret;
 }
 
@@ -76,7 +76,7 @@ static int volume_pin(struct istripe_volume_dir *volume)
 	u32 i;
 
 	lockdep_assert_held(&volume->lock);
-	ret = istripe_dir_pin(&volume->group, &volume->pinned);
+	ret = istripe_dir_pin(&volume->base);
 	for (i = 0; !ret && i < ISTRIPE_LEGS_MAX; i++)
 		if (volume->legs[i])
 			ret = leg_pin(volume->legs[i]);
@@ -104,7 +104,7 @@ static int legs_count(const struct istripe_volume_dir *volume, u32 *count)
 
 static bool path_counts(const struct istripe_path_dir *dir, const struct istripe_path_dir *coming)
 {
-	return dir && (!coming || dir == coming || dir->pinned);
+	return dir && (!coming || dir == coming || dir->base.pinned);
 }
 
 /* Nothing would end the writes that a path without a directory has left. */
@@ -197,11 +197,11 @@ static int volume_prepare(struct istripe_volume_dir *volume, struct istripe_volu
 
 void istripe_path_dir_remember(struct istripe_path_dir *dir, const struct istripe_path *running)
 {
-	const char *initiator_name = dir->leg->volume->params.initiator_name;
-	struct istripe_unfenced *saved = dir->leg->saved[dir->index];
+	const char *initiator_name = dir->base.volume->params.initiator_name;
+	struct istripe_unfenced *saved = dir->base.leg->saved[dir->index];
 	u32 i;
 
-	lockdep_assert_held(&dir->leg->volume->lock);
+	lockdep_assert_held(&dir->base.volume->lock);
 	/* Those that connections= has taken away may be back in the next life. */
 	for (i = 0; i < ISTRIPE_CONNECTIONS_MAX; i++) {
 		if (i < running->nexus_count)
@@ -309,7 +309,7 @@ int istripe_volume_dir_busy(struct istripe_volume_dir *volume, const char *what)
 
 	if (!changing)
 		return -EBUSY;
-	istripe_reason_set(&why, "a change of leg %u path %u is under way", changing->leg->index,
+	istripe_reason_set(&why, "a change of leg %u path %u is under way", changing->base.leg->index,
 			   changing->index);
 	istripe_volume_dir_note(volume, what, -EBUSY, why.text);
 	return -EBUSY;

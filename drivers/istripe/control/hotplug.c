@@ -23,7 +23,7 @@
 
 static struct istripe_leg *running_leg(const struct istripe_path_dir *dir)
 {
-	return dir->leg->volume->running->legs[dir->leg->index];
+	return dir->base.volume->running->legs[dir->base.leg->index];
 }
 
 static struct istripe_path *running_path(const struct istripe_path_dir *dir)
@@ -33,7 +33,7 @@ static struct istripe_path *running_path(const struct istripe_path_dir *dir)
 
 static void path_label(const struct istripe_path_dir *dir, const char *what, char *label)
 {
-	scnprintf(label, ISTRIPE_REASON_BYTES, "leg %u path %u is not %s", dir->leg->index,
+	scnprintf(label, ISTRIPE_REASON_BYTES, "leg %u path %u is not %s", dir->base.leg->index,
 		  dir->index, what);
 }
 
@@ -43,13 +43,13 @@ static int change_refuse(struct istripe_path_dir *dir, const char *what)
 	char label[ISTRIPE_REASON_BYTES];
 
 	path_label(dir, what, label);
-	return istripe_volume_dir_busy(dir->leg->volume, label);
+	return istripe_volume_dir_busy(dir->base.volume, label);
 }
 
 /* From up to changing. */
 static int change_begin(struct istripe_path_dir *dir, const char *what)
 {
-	struct istripe_volume_dir *volume = dir->leg->volume;
+	struct istripe_volume_dir *volume = dir->base.volume;
 
 	lockdep_assert_held(&volume->lock);
 	if (volume->phase != ISTRIPE_VOLUME_UP)
@@ -64,7 +64,7 @@ static int change_begin(struct istripe_path_dir *dir, const char *what)
 static void change_end(struct istripe_path_dir *dir, const char *what, int error,
 		       const char *why)
 {
-	struct istripe_volume_dir *volume = dir->leg->volume;
+	struct istripe_volume_dir *volume = dir->base.volume;
 	char label[ISTRIPE_REASON_BYTES];
 
 	mutex_lock(&volume->lock);
@@ -83,7 +83,7 @@ static int path_check(struct istripe_path_dir *dir, struct istripe_reason *why)
 	unsigned int noio = memalloc_noio_save();
 	struct istripe_volume_params *params;
 
-	params = istripe_volume_dir_copy(dir->leg->volume, dir, why);
+	params = istripe_volume_dir_copy(dir->base.volume, dir, why);
 	memalloc_noio_restore(noio);
 	if (IS_ERR(params))
 		return PTR_ERR(params);
@@ -97,10 +97,10 @@ static int path_prepare(struct istripe_path_dir *dir, struct istripe_reason *why
 
 	if (ret)
 		return ret;
-	ret = istripe_dir_pin(&dir->group, &dir->pinned);
+	ret = istripe_dir_pin(&dir->base);
 	if (ret)
 		istripe_reason_set(why, "its directory is being removed");
-	memcpy(dir->params.saved, dir->leg->saved[dir->index], sizeof(dir->params.saved));
+	memcpy(dir->params.saved, dir->base.leg->saved[dir->index], sizeof(dir->params.saved));
 	return ret;
 }
 
@@ -127,12 +127,12 @@ static int path_add(struct istripe_path_dir *dir, struct istripe_reason *why)
 
 int istripe_path_dir_enable(struct istripe_path_dir *dir)
 {
-	struct istripe_volume_dir *volume = dir->leg->volume;
+	struct istripe_volume_dir *volume = dir->base.volume;
 	struct istripe_reason why = {};
 	int ret;
 
 	mutex_lock(&volume->lock);
-	if (dir->pinned) {
+	if (dir->base.pinned) {
 		/* Else it may be on its way out, or not in yet. */
 		ret = volume->phase == ISTRIPE_VOLUME_UP ? 0 : change_refuse(dir, "added");
 		goto unlock;
@@ -152,9 +152,9 @@ int istripe_path_dir_enable(struct istripe_path_dir *dir)
 		ret = path_add(dir, &why);
 	change_end(dir, "added", ret, why.text);
 	if (ret)
-		istripe_dir_unpin(&dir->group, &dir->pinned);
+		istripe_dir_unpin(&dir->base);
 	else	/* From now on the path knows. */
-		memset(dir->leg->saved[dir->index], 0, sizeof(dir->params.saved));
+		memset(dir->base.leg->saved[dir->index], 0, sizeof(dir->params.saved));
 unlock:
 	mutex_unlock(&volume->lock);
 	return ret;
@@ -170,29 +170,29 @@ static int path_remove(struct istripe_path_dir *dir, struct istripe_reason *why)
 	if (ret)
 		return ret;
 	istripe_sysfs_remove_path(path);
-	mutex_lock(&dir->leg->volume->lock);
+	mutex_lock(&dir->base.volume->lock);
 	istripe_path_dir_remember(dir, path);
-	mutex_unlock(&dir->leg->volume->lock);
+	mutex_unlock(&dir->base.volume->lock);
 	istripe_path_drop(path, 0);
 	return 0;
 }
 
 int istripe_path_dir_disable(struct istripe_path_dir *dir)
 {
-	struct istripe_volume_dir *volume = dir->leg->volume;
+	struct istripe_volume_dir *volume = dir->base.volume;
 	struct istripe_reason why = {};
 	int ret = 0;
 
 	mutex_lock(&volume->lock);
-	if (dir->pinned)
+	if (dir->base.pinned)
 		ret = change_begin(dir, "removed");
-	if (!dir->pinned || ret)
+	if (!dir->base.pinned || ret)
 		goto unlock;
 	mutex_unlock(&volume->lock);
 	ret = path_remove(dir, &why);
 	change_end(dir, "removed", ret, why.text);
 	if (!ret)
-		istripe_dir_unpin(&dir->group, &dir->pinned);
+		istripe_dir_unpin(&dir->base);
 unlock:
 	mutex_unlock(&volume->lock);
 	return ret;
@@ -229,7 +229,7 @@ static int connections_check(struct istripe_path_dir *dir, u32 connections,
 	u32 before = *value;
 	int ret;
 
-	lockdep_assert_held(&dir->leg->volume->lock);
+	lockdep_assert_held(&dir->base.volume->lock);
 	*value = connections;
 	ret = path_check(dir, why);
 	*value = before;
@@ -238,12 +238,12 @@ static int connections_check(struct istripe_path_dir *dir, u32 connections,
 
 int istripe_path_dir_connections(struct istripe_path_dir *dir, u32 connections)
 {
-	struct istripe_volume_dir *volume = dir->leg->volume;
+	struct istripe_volume_dir *volume = dir->base.volume;
 	struct istripe_reason why = {};
 	int ret;
 
 	mutex_lock(&volume->lock);
-	if (!dir->pinned || volume->phase != ISTRIPE_VOLUME_UP) {
+	if (!dir->base.pinned || volume->phase != ISTRIPE_VOLUME_UP) {
 		ret = change_refuse(dir, "changed");
 		goto unlock;
 	}

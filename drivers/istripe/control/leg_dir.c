@@ -12,27 +12,6 @@
 
 #include "control/dir.h"
 
-static struct istripe_leg_dir *to_leg(struct config_item *item)
-{
-	return container_of(to_config_group(item), struct istripe_leg_dir, group);
-}
-
-static ssize_t leg_show(struct config_item *item, const struct istripe_setting *setting,
-			char *page)
-{
-	struct istripe_leg_dir *leg = to_leg(item);
-
-	return istripe_dir_show(leg->volume, setting, &leg->params, page);
-}
-
-static ssize_t leg_store(struct config_item *item, const struct istripe_setting *setting,
-			 const char *page, size_t count)
-{
-	struct istripe_leg_dir *leg = to_leg(item);
-
-	return istripe_dir_store(leg->volume, leg, NULL, setting, page, count);
-}
-
 #define LEG_FILE(_name, _file, ...)							\
 	ISTRIPE_DIR_FILE_##_file(leg, _name, &istripe_leg_settings[ISTRIPE_LEG_SETTING_##_name])
 #define LEG_ATTR(_name, ...)		&leg_attr_##_name,
@@ -51,15 +30,15 @@ bool istripe_leg_dir_unfenced(const struct istripe_leg_dir *leg, u32 path)
 
 static ssize_t leg_unfenced_show(struct config_item *item, char *page)
 {
-	struct istripe_leg_dir *leg = to_leg(item);
+	struct istripe_leg_dir *leg = istripe_dir_of(item)->leg;
 	ssize_t used = 0;
 	u32 i;
 
-	mutex_lock(&leg->volume->lock);
+	mutex_lock(&leg->base.volume->lock);
 	for (i = 0; i < ISTRIPE_PATHS_MAX; i++)
 		if (istripe_leg_dir_unfenced(leg, i))
 			used += sysfs_emit_at(page, used, used ? " %u" : "%u", i);
-	mutex_unlock(&leg->volume->lock);
+	mutex_unlock(&leg->base.volume->lock);
 	used += sysfs_emit_at(page, used, "\n");
 	return used;
 }
@@ -67,7 +46,7 @@ CONFIGFS_ATTR_RO(leg_, unfenced);
 
 static void leg_release(struct config_item *item)
 {
-	kvfree(to_leg(item));
+	kvfree(istripe_dir_of(item)->leg);
 }
 
 static struct configfs_item_operations leg_item_ops = {
@@ -105,12 +84,14 @@ static struct config_group *legs_make_group(struct config_group *group, const ch
 	leg = kvzalloc(sizeof(*leg), GFP_KERNEL);
 	if (!leg)
 		return ERR_PTR(-ENOMEM);
-	leg->volume = volume;
+	leg->base = (struct istripe_dir) {
+		.volume = volume, .leg = leg, .params = &leg->params,
+	};
 	leg->index = index;
 	istripe_settings_default(istripe_leg_settings, ISTRIPE_LEG_SETTING_COUNT, &leg->params);
-	config_group_init_type_name(&leg->group, name, &leg_type);
+	config_group_init_type_name(&leg->base.group, name, &leg_type);
 	config_group_init_type_name(&leg->paths_group, "paths", &istripe_paths_type);
-	configfs_add_default_group(&leg->paths_group, &leg->group);
+	configfs_add_default_group(&leg->paths_group, &leg->base.group);
 
 	mutex_lock(&volume->lock);
 	if (volume->phase == ISTRIPE_VOLUME_DOWN) {
@@ -119,8 +100,8 @@ static struct config_group *legs_make_group(struct config_group *group, const ch
 	}
 	mutex_unlock(&volume->lock);
 	if (!ret)
-		return &leg->group;
-	config_group_put(&leg->group);
+		return &leg->base.group;
+	config_group_put(&leg->base.group);
 	return ERR_PTR(ret);
 }
 
@@ -129,7 +110,7 @@ static void legs_drop_item(struct config_group *group, struct config_item *item)
 	struct istripe_volume_dir *volume = legs_group_volume(group);
 
 	mutex_lock(&volume->lock);
-	volume->legs[to_leg(item)->index] = NULL;
+	volume->legs[istripe_dir_of(item)->leg->index] = NULL;
 	mutex_unlock(&volume->lock);
 	config_item_put(item);
 }

@@ -11,48 +11,6 @@
 
 #include "control/dir.h"
 
-static struct istripe_path_dir *to_path(struct config_item *item)
-{
-	return container_of(to_config_group(item), struct istripe_path_dir, group);
-}
-
-static ssize_t path_show(struct config_item *item, const struct istripe_setting *setting,
-			 char *page)
-{
-	struct istripe_path_dir *path = to_path(item);
-
-	return istripe_dir_show(path->leg->volume, setting, &path->params, page);
-}
-
-/* Of a path that is in use. */
-static ssize_t path_store_connections(struct istripe_path_dir *path,
-				      const struct istripe_setting *setting, const char *page,
-				      size_t count)
-{
-	char label[ISTRIPE_DIR_LABEL_BYTES];
-	ssize_t ret;
-	u32 value;
-
-	istripe_dir_label(path->leg->volume, path->leg, path, label);
-	ret = istripe_setting_store(setting, label, &value, page, count);
-	if (ret > 0)
-		ret = istripe_path_dir_connections(path, value);
-	return ret ?: count;
-}
-
-static ssize_t path_store(struct config_item *item, const struct istripe_setting *setting,
-			  const char *page, size_t count)
-{
-	struct istripe_path_dir *path = to_path(item);
-	struct istripe_leg_dir *leg = path->leg;
-	ssize_t ret;
-
-	ret = istripe_dir_store(leg->volume, leg, path, setting, page, count);
-	if (ret == -EBUSY && setting->file == ISTRIPE_SETTING_HOTPLUG)
-		ret = path_store_connections(path, setting, page, count);
-	return ret;
-}
-
 #define PATH_FILE(_name, _file, ...)							\
 	ISTRIPE_DIR_FILE_##_file(path, _name, &istripe_path_settings[ISTRIPE_PATH_SETTING_##_name])
 #define PATH_ATTR(_name, ...)		&path_attr_##_name,
@@ -61,7 +19,7 @@ ISTRIPE_PATH_SETTINGS(PATH_FILE)
 
 static ssize_t path_enable_show(struct config_item *item, char *page)
 {
-	return sysfs_emit(page, "%d\n", READ_ONCE(to_path(item)->pinned));
+	return sysfs_emit(page, "%d\n", READ_ONCE(istripe_dir_of(item)->pinned));
 }
 
 static ssize_t path_enable_store(struct config_item *item, const char *page, size_t count)
@@ -70,11 +28,11 @@ static ssize_t path_enable_store(struct config_item *item, const char *page, siz
 		.name = "enable", .kind = &istripe_setting_number, .size = sizeof(u32),
 		.min = 0, .max = 1,
 	};
-	struct istripe_path_dir *path = to_path(item);
+	struct istripe_path_dir *path = istripe_dir_of(item)->path;
 	ssize_t ret;
 	u32 value;
 
-	ret = istripe_setting_store(&enable, path->leg->volume->params.name, &value, page, count);
+	ret = istripe_setting_store(&enable, path->base.volume->params.name, &value, page, count);
 	if (ret < 0)
 		return ret;
 	ret = value ? istripe_path_dir_enable(path) : istripe_path_dir_disable(path);
@@ -84,7 +42,7 @@ CONFIGFS_ATTR(path_, enable);
 
 static void path_release(struct config_item *item)
 {
-	kfree_sensitive(to_path(item));
+	kfree_sensitive(istripe_dir_of(item)->path);
 }
 
 static struct configfs_item_operations path_item_ops = {
@@ -111,26 +69,28 @@ static struct istripe_leg_dir *paths_group_leg(struct config_group *group)
 static struct config_group *paths_make_group(struct config_group *group, const char *name)
 {
 	struct istripe_leg_dir *leg = paths_group_leg(group);
-	struct istripe_volume_dir *volume = leg->volume;
+	struct istripe_volume_dir *volume = leg->base.volume;
 	struct istripe_path_dir *path;
 	char label[ISTRIPE_DIR_LABEL_BYTES];
 	u32 index;
 	int ret;
 
 	if (istripe_dir_index(name, ISTRIPE_PATHS_MAX, &index)) {
-		istripe_dir_label(volume, leg, NULL, label);
+		istripe_dir_label(&leg->base, label);
 		istripe_dir_refuse(label, "path", name, "a number from 0 to 15");
 		return ERR_PTR(-EINVAL);
 	}
 	path = kzalloc(sizeof(*path), GFP_KERNEL);
 	if (!path)
 		return ERR_PTR(-ENOMEM);
-	path->leg = leg;
+	path->base = (struct istripe_dir) {
+		.volume = volume, .leg = leg, .path = path, .params = &path->params,
+	};
 	path->index = index;
 	istripe_keys_default_offer(&path->params.offer);
 	istripe_settings_default(istripe_path_settings, ISTRIPE_PATH_SETTING_COUNT, &path->params);
 	path->params.index = index;
-	config_group_init_type_name(&path->group, name, &path_type);
+	config_group_init_type_name(&path->base.group, name, &path_type);
 
 	mutex_lock(&volume->lock);
 	if (volume->phase == ISTRIPE_VOLUME_DOWN || volume->phase == ISTRIPE_VOLUME_UP) {
@@ -141,8 +101,8 @@ static struct config_group *paths_make_group(struct config_group *group, const c
 	}
 	mutex_unlock(&volume->lock);
 	if (!ret)
-		return &path->group;
-	config_group_put(&path->group);
+		return &path->base.group;
+	config_group_put(&path->base.group);
 	return ERR_PTR(ret);
 }
 
@@ -150,9 +110,9 @@ static void paths_drop_item(struct config_group *group, struct config_item *item
 {
 	struct istripe_leg_dir *leg = paths_group_leg(group);
 
-	mutex_lock(&leg->volume->lock);
-	leg->paths[to_path(item)->index] = NULL;
-	mutex_unlock(&leg->volume->lock);
+	mutex_lock(&leg->base.volume->lock);
+	leg->paths[istripe_dir_of(item)->path->index] = NULL;
+	mutex_unlock(&leg->base.volume->lock);
 	config_item_put(item);
 }
 
