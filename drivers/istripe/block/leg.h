@@ -333,7 +333,11 @@ void istripe_leg_nexus_want(struct istripe_nexus *nexus, bool wanted);
 /* No more tasks for a nexus, live or not. Under leg->lock. */
 void istripe_leg_nexus_off(struct istripe_nexus *nexus);
 
-/* recovery_timeout_ms has changed. Process context. */
+/**
+ * istripe_leg_set_recovery_timeout() - recovery_timeout_ms has been changed
+ * @leg: of a running volume
+ * Context: process.
+ */
 void istripe_leg_set_recovery_timeout(struct istripe_leg *leg);
 
 #endif

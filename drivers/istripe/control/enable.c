@@ -309,8 +309,8 @@ int istripe_volume_dir_busy(struct istripe_volume_dir *volume, const char *what)
 
 	if (!changing)
 		return -EBUSY;
-	istripe_reason_set(&why, "a change of leg %u path %u is under way", changing->base.leg->index,
-			   changing->index);
+	istripe_reason_set(&why, "a change of leg %u path %u is under way",
+			   changing->base.leg->index, changing->index);
 	istripe_volume_dir_note(volume, what, -EBUSY, why.text);
 	return -EBUSY;
 }

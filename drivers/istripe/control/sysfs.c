@@ -33,7 +33,7 @@ static ssize_t uuid_emit(const u8 *uuid, char *page)
 /* Leg */
 
 #define LEG_FILE(_name, ...)								\
-	ISTRIPE_SYSFS_VALUE(leg, _name, struct istripe_leg, leg, __VA_ARGS__)
+	ISTRIPE_SYSFS_VALUE(leg, _name, struct istripe_leg *leg, __VA_ARGS__)
 
 #define LEG_SETTING(_name, _file, ...)							\
 	ISTRIPE_SYSFS_SETTING_##_file(leg, _name,					\
@@ -142,7 +142,7 @@ ISTRIPE_SYSFS_DIR_TYPE(leg);
 /* Volume */
 
 #define VOLUME_FILE(_name, ...)								\
-	ISTRIPE_SYSFS_VALUE(volume, _name, const struct istripe_volume, volume, __VA_ARGS__)
+	ISTRIPE_SYSFS_VALUE(volume, _name, const struct istripe_volume *volume, __VA_ARGS__)
 
 VOLUME_FILE(state, "%s", istripe_leg_state_name(istripe_volume_state(volume)));
 VOLUME_FILE(name, "%s", volume->name);

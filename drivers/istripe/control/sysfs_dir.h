@@ -61,12 +61,12 @@ static struct istripe_sysfs_file _prefix##_file_##_name = {			\
 	.attr = { .name = __stringify(_name), .mode = (_mode) }, __VA_ARGS__	\
 }
 
-/* A file that shows @_value, of the object that @_var is. */
-#define ISTRIPE_SYSFS_VALUE(_prefix, _name, _type, _var, _fmt, _value)		\
+/* A file that shows @_value, of the object that the pointer @_object is declared for. */
+#define ISTRIPE_SYSFS_VALUE(_prefix, _name, _object, _fmt, _value)		\
 static ssize_t _prefix##_##_name##_show(const struct istripe_sysfs_file *file,	\
 					void *object, char *page)		\
 {										\
-	_type *_var = object;							\
+	_object = object;							\
 										\
 	return sysfs_emit(page, _fmt "\n", _value);				\
 }										\

@@ -228,7 +228,7 @@ static ssize_t path_reconnect_store(const struct istripe_sysfs_file *file, void 
 
 ISTRIPE_SYSFS_FILE(path, reconnect, 0200, .store = path_reconnect_store);
 
-ISTRIPE_SYSFS_VALUE(path, retries, const struct istripe_path, path, "%lld",
+ISTRIPE_SYSFS_VALUE(path, retries, const struct istripe_path *path, "%lld",
 		    atomic64_read(&path->retries));
 
 static ssize_t path_latency_show(const struct istripe_sysfs_file *file, void *object, char *page)

@@ -87,7 +87,7 @@ SESSION_FILE(connections, "%u", READ_ONCE(session->conn_count));
 
 /* Of what brings the session up again and again: there whether or not there is a session. */
 #define NEXUS_FILE(_name, ...)								\
-	ISTRIPE_SYSFS_VALUE(session, _name, const struct istripe_nexus, nexus, __VA_ARGS__)
+	ISTRIPE_SYSFS_VALUE(session, _name, const struct istripe_nexus *nexus, __VA_ARGS__)
 
 NEXUS_FILE(path_state, "%s", istripe_nexus_state_name(READ_ONCE(nexus->state)));
 NEXUS_FILE(reconnects, "%llu", READ_ONCE(nexus->reconnects));
@@ -258,8 +258,8 @@ ISTRIPE_SYSFS_FILE(conn, _name, 0444, .show = conn_##_name##_show)
 
 CONN_FILE(state, "%s", istripe_conn_state_name(READ_ONCE(conn->state)));
 
-ISTRIPE_SYSFS_VALUE(conn, cid, const struct istripe_conn_place, place, "%u", place_cid(place));
-ISTRIPE_SYSFS_VALUE(conn, session, const struct istripe_conn_place, place, "%u",
+ISTRIPE_SYSFS_VALUE(conn, cid, const struct istripe_conn_place *place, "%u", place_cid(place));
+ISTRIPE_SYSFS_VALUE(conn, session, const struct istripe_conn_place *place, "%u",
 		    place_nexus(place));
 CONN_SHOW(local_address, address_emit(conn, &conn->local_address, page));
 CONN_SHOW(remote_address, address_emit(conn, &conn->remote_address, page));

@@ -352,18 +352,18 @@ static int check_foreign(const struct istripe_md *legs, u32 n, const struct comp
 	return 0;
 }
 
-#define GETTER(_name, _field)				\
+#define GETTER(_name, _value)				\
 static u64 get_##_name(const struct istripe_md *md)	\
 {							\
-	return md->_field;				\
+	return _value;					\
 }
 
-GETTER(legs, legs)
-GETTER(chunk, chunk_sectors)
-GETTER(logical_block, logical_block_bytes)
-GETTER(layout, layout)
-GETTER(events, events)
-GETTER(data_offset, data_offset_sectors)
+GETTER(legs, md->legs)
+GETTER(chunk, md->chunk_sectors)
+GETTER(logical_block, md->logical_block_bytes)
+GETTER(layout, md->layout)
+GETTER(events, md->events)
+GETTER(data_offset, md->data_offset_sectors)
 
 struct common {
 	u64 (*get)(const struct istripe_md *md);

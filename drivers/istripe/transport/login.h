@@ -26,13 +26,17 @@ struct istripe_login_buffers {
 	char segment[ISTRIPE_LOGIN_SEGMENT_BYTES + ISCSI_PAD_LEN];	/* of a response */
 };
 
-/* Points into @path. Any context. */
+/**
+ * istripe_login_chap_config() - the credentials of a path
+ * @path: the path's parameters
+ * Context: any.
+ * Return: the credentials; they point into @path.
+ */
 struct istripe_chap_config istripe_login_chap_config(const struct istripe_path_params *path);
 
 /**
  * istripe_login_buffers_alloc() - memory and hashes for the logins of a path
  * @path: the path's parameters; must outlive the buffers
- *
  * Context: process, may load crypto modules.
  * Return: the buffers or NULL.
  */
@@ -41,7 +45,6 @@ struct istripe_login_buffers *istripe_login_buffers_alloc(const struct istripe_p
 /**
  * istripe_login_buffers_free() - wipe and free them
  * @buffers: from istripe_login_buffers_alloc(), or NULL
- *
  * Context: process.
  */
 void istripe_login_buffers_free(struct istripe_login_buffers *buffers);
