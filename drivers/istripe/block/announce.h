@@ -29,20 +29,16 @@ void istripe_announce_init(struct istripe_announce *announce);
 /**
  * istripe_announce() - have the listener called
  * @announce: of a volume; something has changed
- *
  * Context: any.
  */
 void istripe_announce(struct istripe_announce *announce);
 
 /**
- * istripe_announce_listen() - call a function after each change
+ * istripe_announce_listen() - call a function at once, and after each change
  * @announce: of a volume that runs
  * @listener: is called with @data, in process context; it may allocate memory, but without I/O.
  *	NULL: nobody is called from now on
  * @data: for @listener
- *
- * The first call comes at once.
- *
  * Context: process; waits until the listener of before has returned.
  */
 void istripe_announce_listen(struct istripe_announce *announce, void (*listener)(void *data),

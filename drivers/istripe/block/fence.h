@@ -25,7 +25,6 @@ struct istripe_reason;
 /**
  * istripe_fence() - end the nexus's old session through a sibling, if anything waits for that
  * @nexus: the nexus, without a session
- *
  * Context: the nexus's worker, sleeps; at most the time that logins of the nexus, and two
  * pings and a reset of the LUN after each, may take.
  */
@@ -46,7 +45,6 @@ bool istripe_fence_wanted(const struct istripe_nexus *nexus);
  * istripe_fence_why_waiting() - what ends the waiting of a nexus's lost writes
  * @nexus: any
  * @why: filled with what they wait for, in words: "until ..."
- *
  * Context: any.
  * Return: how many writes wait.
  */
@@ -71,7 +69,6 @@ int istripe_fence_confirm(struct istripe_path *path);
  * istripe_fence_may() - may a nexus's old session be ended through a sibling?
  * @nexus: the nexus
  * @sibling: of another path, while it is live
- *
  * Context: leg->lock held.
  * Return: true or false.
  */

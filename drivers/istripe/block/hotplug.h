@@ -22,7 +22,6 @@ struct istripe_reason;
  * @leg: the leg
  * @params: of the path, whose number is free; copied
  * @why: reason on failure
- *
  * Context: process, sleeps until the path is live or has failed; killable.
  * Return: the path; ERR_PTR: -EBUSY keys of persistent reservations are registered, of which the
  * path has none; -EINVAL it may use a data digest, and the disk does not keep pages stable;
@@ -37,7 +36,6 @@ struct istripe_path *istripe_path_add(struct istripe_leg *leg,
  * @path: of a leg that is up
  * @from: this nexus and those behind it; 0: the whole path
  * @why: reason on failure
- *
  * Context: process, sleeps; for command_timeout_ms and login_timeout_ms at most; killable.
  * Return: 0, then istripe_path_drop() must follow; else the nexuses stay: -EBUSY without them no
  * path would be live, or left, they have not finished in time, or keys of persistent reservations
@@ -64,7 +62,6 @@ int istripe_path_reconnect(struct istripe_path *path, bool alone, struct istripe
  * istripe_path_drop() - free nexuses of a path, or all of it
  * @path: istripe_path_retire() has succeeded; its sysfs directories are gone
  * @from: as for istripe_path_retire(); 0 frees @path, too
- *
  * Context: process, sleeps.
  */
 void istripe_path_drop(struct istripe_path *path, u32 from);
@@ -74,7 +71,6 @@ void istripe_path_drop(struct istripe_path *path, u32 from);
  * @path: of a leg that is up
  * @count: of nexuses afterwards, more than now
  * @why: reason on failure
- *
  * Context: process.
  * Return: 0; -EBUSY keys of persistent reservations are registered, of which the new ones have
  * none; -ENOMEM; on an error the path is as before.
@@ -85,7 +81,6 @@ int istripe_path_grow(struct istripe_path *path, u32 count, struct istripe_reaso
  * istripe_path_check_renew() - may the session of a path be replaced by a new login
  * @path: of any kind, of a leg that is up
  * @why: reason on failure
- *
  * Context: process.
  * Return: 0; -EBUSY no other path is live, and I/O would fail before the new session is.
  */
@@ -94,7 +89,6 @@ int istripe_path_check_renew(const struct istripe_path *path, struct istripe_rea
 /**
  * istripe_path_renew() - log the session out; the next asks for @nexus_count connections
  * @path: of kind mcs, of a leg that is up
- *
  * Context: process.
  */
 void istripe_path_renew(struct istripe_path *path);

@@ -53,7 +53,6 @@ void istripe_latency_count(struct istripe_latencies __percpu *latencies, const s
  * @latencies: of a path
  * @kind: of request
  * @sum: added to
- *
  * Context: any. Commands that end meanwhile may be in the counts and not yet in the sum.
  */
 void istripe_latency_add(const struct istripe_latencies __percpu *latencies,

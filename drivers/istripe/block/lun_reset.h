@@ -29,7 +29,6 @@ enum istripe_lun_reset_result {
 /**
  * istripe_lun_reset_result_name() - a result as sysfs shows it
  * @result: the result
- *
  * Context: any.
  * Return: a word.
  */

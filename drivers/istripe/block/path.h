@@ -100,7 +100,6 @@ struct istripe_nexus *istripe_path_pick(const struct istripe_path *path, u32 lan
 /**
  * istripe_path_state() - state of the path as a whole
  * @path: the path
- *
  * Context: any that keeps its nexuses.
  * Return: the state of the only wanted nexus; of several ISTRIPE_NEXUS_LIVE when all are,
  * ISTRIPE_PATH_DEGRADED when some are, else the first one's state. Those whose first attempt to log
@@ -111,7 +110,6 @@ u32 istripe_path_state(const struct istripe_path *path);
 /**
  * istripe_path_state_name() - the state of a path in a word
  * @state: from istripe_path_state()
- *
  * Context: any.
  * Return: a constant string.
  */
@@ -120,7 +118,6 @@ const char *istripe_path_state_name(u32 state);
 /**
  * istripe_path_reconnects() - how often sessions of a path have been made anew
  * @path: the path
- *
  * Context: any that keeps its nexuses.
  * Return: the sum over its nexuses.
  */
@@ -130,7 +127,6 @@ u64 istripe_path_reconnects(const struct istripe_path *path);
  * istripe_path_last_error() - copy the last reason of any nexus, in words
  * @path: the path
  * @why: filled, empty when there was none
- *
  * Context: process, keeps its nexuses.
  */
 void istripe_path_last_error(const struct istripe_path *path, struct istripe_reason *why);

@@ -29,7 +29,6 @@ void istripe_recovery_init(struct istripe_leg *leg);
  * @nexus: stopped
  * @saved: filled; empty when its fence is complete. The control layer keeps it while the
  *	volume, or the path, is down.
- *
  * Context: process.
  */
 void istripe_recovery_save(struct istripe_nexus *nexus, struct istripe_unfenced *saved);

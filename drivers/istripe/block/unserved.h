@@ -44,7 +44,6 @@ void istripe_unserved_end(struct istripe_leg_task *leg_task);
  * istripe_unserved_ms() - for how long has a leg had tasks that no path serves?
  * @leg: that runs
  * @why: filled with what the target said to the last of them; empty when there are none
- *
  * Context: any.
  * Return: milliseconds; 0 when there are none.
  */

@@ -66,7 +66,6 @@ struct istripe_volume {
  * istripe_volume_start() - bring a volume up
  * @params: as configured; copied, the caller keeps and frees them
  * @why: filled with a readable reason on failure
- *
  * Context: process, sleeps until all legs are up or one of them has failed; killable.
  * Return: the volume; ERR_PTR: -EINVAL, -EOPNOTSUPP configuration; -EBUSY a LUN of it is in use;
  * -ENOMEM; -EINTR; or an error of connecting, login or LUN bring-up.
@@ -112,7 +111,6 @@ int istripe_volume_stop(struct istripe_volume *volume);
 /**
  * istripe_volume_free() - free a volume
  * @volume: stopped
- *
  * Context: process.
  */
 void istripe_volume_free(struct istripe_volume *volume);
@@ -120,7 +118,6 @@ void istripe_volume_free(struct istripe_volume *volume);
 /**
  * istripe_volume_state() - state of the volume
  * @volume: running
- *
  * Context: any.
  * Return: that of its worst leg.
  */
@@ -128,7 +125,6 @@ enum istripe_leg_state istripe_volume_state(const struct istripe_volume *volume)
 
 /**
  * istripe_block_init() - make the things that all volumes share
- *
  * Context: module init.
  * Return: 0 or -errno of what failed.
  */
@@ -136,7 +132,6 @@ int istripe_block_init(void);
 
 /**
  * istripe_block_exit() - undo istripe_block_init()
- *
  * Context: module exit, no volumes left.
  */
 void istripe_block_exit(void);

@@ -56,7 +56,6 @@ int istripe_write_protect_check(struct istripe_volume *volume, struct istripe_re
 /**
  * istripe_protected_name() - in a word, for sysfs
  * @protected: state of a leg
- *
  * Context: any.
  * Return: a constant string.
  */

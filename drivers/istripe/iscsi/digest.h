@@ -13,7 +13,6 @@
 
 /**
  * istripe_digest_init() - start a digest
- *
  * Return: the running value for istripe_digest_update().
  */
 static inline u32 istripe_digest_init(void)

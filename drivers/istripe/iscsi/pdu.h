@@ -254,7 +254,6 @@ int istripe_pdu_sense(const u8 *data, u32 data_bytes, const u8 **sense, u32 *sen
  * @data_bytes: its length
  * @opcode: set to the rejected PDU's opcode, without flag bits
  * @itt: set to its Initiator Task Tag
- *
  * Return: 0; -EPROTO there is no whole header in @data.
  */
 int istripe_pdu_rejected(const u8 *data, u32 data_bytes, u8 *opcode, u32 *itt);

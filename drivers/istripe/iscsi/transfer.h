@@ -80,7 +80,6 @@ static inline u32 istripe_transfer_segment_bytes(const struct istripe_transfer *
  * the data end, and the command's length bounds the data. Offset and DataSN of a Data-In without
  * data are not looked at, as open-iscsi does not; it may count for the DataSN behind it, or not.
  *
- * Context: receive side.
  * Return: 0; -EPROTO not a read, DataSN out of order, a hole, an overlap, beyond the end, or after
  * the status.
  */
@@ -94,7 +93,6 @@ int istripe_transfer_data_in(struct istripe_transfer *t, const struct istripe_pd
  * The first R2Ts may ask again for data that were sent unsolicited (RFC 7143 4.2.5.2), but none for
  * data that an R2T has asked for. MaxBurstLength is not checked here either.
  *
- * Context: receive side.
  * Return: 0; -EPROTO not a write, R2TSN out of order, nothing asked for, a hole, an overlap with an
  * earlier R2T, beyond the end, more than MaxOutstandingR2T outstanding, or after the status (P3).
  */
@@ -106,8 +104,6 @@ int istripe_transfer_r2t(struct istripe_transfer *t, const struct istripe_pdu *p
  *
  * Call when the answer's last Data-Out goes to TCP or before, never after: the target's next R2T
  * may come before the sender has even returned. One call for each R2T; calls too many are ignored.
- *
- * Context: receive side.
  */
 void istripe_transfer_r2t_done(struct istripe_transfer *t);
 
@@ -122,7 +118,6 @@ void istripe_transfer_r2t_done(struct istripe_transfer *t);
  * that both agree on, with a response other than "command completed" 0, and so with a residual
  * larger than the transfer. ExpDataSN is checked when it is not 0: not every target fills it in.
  *
- * Context: receive side.
  * Return: 0; -EPROTO Data-In got lost, the residual contradicts the transfer, data are missing, or
  * a second status.
  */

@@ -89,7 +89,6 @@ u64 istripe_md_share_sectors(const struct istripe_md *md);
  * @leg_sectors: capacity of the leg
  * @buf: filled, bytes after the superblock are zeroed
  * @buf_bytes: its size, at least ISTRIPE_MD_SUPER_BYTES
- *
  * Return: 0; -ENOSPC when @buf is too small; -EINVAL when @md would be refused by
  * istripe_md_decode() (then @buf is untouched).
  */

@@ -58,7 +58,6 @@ bool istripe_sense_write_protected(const struct scsi_sense_hdr *sense);
  * istripe_sense_flush_is_lost() - is a flush not to be sent again
  * @opcode: of the command that got CHECK CONDITION
  * @sense: of its answer
- *
  * Return: true for a medium error of SYNCHRONIZE CACHE: the cache may have been dropped, and the
  * next flush would be GOOD; false.
  */
@@ -67,7 +66,6 @@ bool istripe_sense_flush_is_lost(u8 opcode, const struct scsi_sense_hdr *sense);
 /**
  * istripe_sense_preempted() - has another host ended the registration of this nexus
  * @sense: of a command that was not carried out
- *
  * Return: true for REGISTRATIONS PREEMPTED and RESERVATIONS PREEMPTED (SPC-5 5.14.11), the second
  * after CLEAR; false, also for RESERVATIONS RELEASED, after which the nexus is still registered.
  */

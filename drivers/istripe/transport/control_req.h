@@ -45,7 +45,6 @@ struct istripe_control_req {
  * istripe_session_ping() - is the session alive at the target?
  * @session: logged in, kept open by the caller
  * @timeout_ms: how long to wait for the answer
- *
  * Context: process, sleeps, also until another control request of the session is over.
  * Return: 0; -ETIMEDOUT; -ENOTCONN after a fault; -ENOMEM or -ENOBUFS not sent.
  */

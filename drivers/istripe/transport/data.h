@@ -41,7 +41,6 @@ struct istripe_cursor {
  * @bio: first bio of the request
  * @offset_bytes: where in the request the first piece starts
  * @length_bytes: bytes of all pieces, > 0
- *
  * Context: any; the bios must not change before the task is done.
  */
 void istripe_data_set_bio(struct istripe_data *data, struct bio *bio, u32 offset_bytes,
@@ -63,7 +62,6 @@ void istripe_data_set_bvec(struct istripe_data *data, const struct bio_vec *bvec
  * @cursor: a zeroed one is good to start with; it has one user at a time
  * @data: of the task
  * @position_bytes: where to; forward costs the segments in between, backward starts again
- *
  * Context: any.
  */
 void istripe_cursor_seek(struct istripe_cursor *cursor, const struct istripe_data *data,
@@ -94,7 +92,6 @@ void istripe_cursor_advance(struct istripe_cursor *cursor, const struct istripe_
  * @data: of the task
  * @from: bytes
  * @bytes: how many; not beyond the end of the data
- *
  * Context: any; uses kmap_local.
  */
 void istripe_cursor_copy_in(struct istripe_cursor *cursor, const struct istripe_data *data,
@@ -106,7 +103,6 @@ void istripe_cursor_copy_in(struct istripe_cursor *cursor, const struct istripe_
  * @data: of the task
  * @to: room for @bytes
  * @bytes: how many; not beyond the end of the data
- *
  * Context: any; uses kmap_local.
  */
 void istripe_cursor_copy_out(struct istripe_cursor *cursor, const struct istripe_data *data,

@@ -32,7 +32,6 @@ enum istripe_task_progress {
  * istripe_session_task_progress() - how far a task has come
  * @session: the session
  * @itt: the task's tag
- *
  * Context: the session's owner; the answer may be old at once.
  * Return: see enum istripe_task_progress.
  */

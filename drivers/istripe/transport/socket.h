@@ -48,7 +48,6 @@ int istripe_socket_check_congestion_control(struct net *net, const char *name);
  * @to: filled
  * @from: one setting, or several
  * @bytes: their size
- *
  * Context: any but hard interrupts.
  */
 void istripe_params_read(void *to, const void *from, size_t bytes);
@@ -58,7 +57,6 @@ void istripe_params_read(void *to, const void *from, size_t bytes);
  * @to: the setting
  * @from: its new value
  * @bytes: its size; a word is written by one store, for those who read it without the lock
- *
  * Context: any but hard interrupts.
  */
 void istripe_params_write(void *to, const void *from, size_t bytes);

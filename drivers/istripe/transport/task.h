@@ -128,7 +128,6 @@ void istripe_task_session_fault(struct istripe_task *task, const char *why);
 /**
  * istripe_task_invalidate() - istripe_session_invalidate() because of a task's answer
  * @task: being answered
- *
  * Context: done() of @task.
  */
 void istripe_task_invalidate(struct istripe_task *task);

@@ -9,7 +9,6 @@ extern struct workqueue_struct *istripe_io_wq;
 
 /**
  * istripe_transport_init() - make what all connections share
- *
  * Context: module init.
  * Return: 0 or -errno.
  */
@@ -17,7 +16,6 @@ int istripe_transport_init(void);
 
 /**
  * istripe_transport_exit() - undo istripe_transport_init()
- *
  * Context: module exit, no sessions left.
  */
 void istripe_transport_exit(void);
