@@ -15,6 +15,8 @@
 
 /* Another path is live meanwhile, and the fence may be a login through it. */
 #define WAIT_MIN_MS	30000
+/* Until overlays are made again that could not be made. */
+#define OVERLAY_AGAIN_MS	5000
 
 int istripe_ghosts_init(struct istripe_ghosts *ghosts, u32 max)
 {
@@ -130,7 +132,7 @@ static void ghost_cut_off(struct istripe_ghosts *ghosts, const struct istripe_gh
 	WRITE_ONCE(ghosts->count, ghosts->count + 1);
 }
 
-/* What is before and behind the blocks that are @wanted becomes other ghosts. False: no room. */
+/* The blocks before and behind those that are @wanted become other ghosts. False: no room. */
 static bool ghost_cut(struct istripe_ghosts *ghosts, struct istripe_ghost *ghost,
 		      const struct istripe_range *wanted, u32 blocks_max)
 {
@@ -164,8 +166,12 @@ static bool ghost_is_waited_for(const struct istripe_nexus *nexus,
 	return false;
 }
 
-struct istripe_ghost *istripe_ghosts_waited_for(struct istripe_nexus *nexus, u32 *at,
-						u32 blocks_max)
+/*
+ * The next ghost from @at on that a write waits for; @at becomes its place. A larger one is cut: it
+ * gets at most @blocks_max blocks, of which the write wants some.
+ */
+static struct istripe_ghost *ghosts_waited_for(struct istripe_nexus *nexus, u32 *at,
+					       u32 blocks_max)
 {
 	struct istripe_ghosts *ghosts = &nexus->ghosts;
 	struct istripe_ghost *ghost;
@@ -241,7 +247,7 @@ long istripe_ghosts_left(const struct istripe_nexus *nexus,
 	if (recovery_ms < 0 || !ghosts_may_fail(nexus, leg_task))
 		return LONG_MAX;
 	/* An outage of all paths has a time of its own (P63). */
-	if (istripe_leg_serving(leg) && time_after(leg->serving_since, since))
+	if (time_after(leg->serving_since, since))
 		since = leg->serving_since;
 	return since + msecs_to_jiffies(max(recovery_ms, WAIT_MIN_MS)) - jiffies;
 }
@@ -257,10 +263,102 @@ long istripe_ghosts_overlay_left(const struct istripe_nexus *nexus,
 	if (!leg_task->behind || !leg_task->task.write || timeout_ms < 0 ||
 	    !istripe_ghosts_allowed(nexus->leg))
 		return LONG_MAX;
-	/* What was lost with the session is as old for all that wait for it. */
+	/* All writes that were lost with the session are of the same age. */
 	if (!nexus->ghosts.overlaid)
 		due = leg_task->since + msecs_to_jiffies(timeout_ms);
 	return due - jiffies;
+}
+
+/* The next one from @at on that a write waits for, and that there is room for. */
+static struct istripe_ghost *ghosts_next(struct istripe_nexus *nexus, u32 *at)
+{
+	const struct istripe_leg *leg = nexus->leg;
+	struct istripe_ghost *ghost;
+
+	lockdep_assert_held(&leg->lock);
+	/* With fence = path other hosts may write to the LUN: no copy must come over their data. */
+	if (READ_ONCE(leg->fence) != ISTRIPE_FENCE_AUTO)
+		return NULL;
+	while ((ghost = ghosts_waited_for(nexus, at, istripe_overlay_blocks_max(leg)))) {
+		if (istripe_overlay_has_room(leg, &ghost->range))
+			break;
+		++*at;
+	}
+	return ghost;
+}
+
+/* False: the ghost @at is over, or waited for no more. */
+static bool ghost_attach(struct istripe_nexus *nexus, u32 at, struct istripe_overlay *overlay)
+{
+	struct istripe_leg *leg = nexus->leg;
+	struct istripe_ghost *ghost;
+	u32 next = at;
+	bool attached;
+
+	spin_lock_bh(&leg->lock);
+	ghost = ghosts_next(nexus, &next);
+	attached = ghost && next == at && ghost->range.lba == overlay->range.lba &&
+		   ghost->range.end == overlay->range.end;
+	if (attached) {
+		ghost->overlay = overlay;
+		istripe_overlay_add(leg, overlay);
+	}
+	spin_unlock_bh(&leg->lock);
+	return attached;
+}
+
+/* Returns how many ghosts are waited for all the same. */
+static u32 ghosts_missing(struct istripe_nexus *nexus)
+{
+	struct istripe_ghosts *ghosts = &nexus->ghosts;
+	struct istripe_leg *leg = nexus->leg;
+	u32 at, missing = 0;
+
+	spin_lock_bh(&leg->lock);
+	for (at = 0; ghosts_waited_for(nexus, &at, U32_MAX); at++)
+		missing++;
+	ghosts->overlaid = ghosts->count;
+	ghosts->overlays_due = jiffies + (missing ? msecs_to_jiffies(OVERLAY_AGAIN_MS) : 0);
+	spin_unlock_bh(&leg->lock);
+	return missing;
+}
+
+static struct istripe_overlay *ghost_overlay_alloc(struct istripe_nexus *nexus, u32 *at)
+{
+	struct istripe_range range = {};
+	struct istripe_ghost *ghost;
+
+	spin_lock_bh(&nexus->leg->lock);
+	ghost = ghosts_next(nexus, at);
+	if (ghost)
+		range = ghost->range;
+	spin_unlock_bh(&nexus->leg->lock);
+	return ghost ? istripe_overlay_alloc(nexus->leg, &range) : NULL;
+}
+
+static void ghosts_create_overlays(struct istripe_nexus *nexus)
+{
+	struct istripe_leg *leg = nexus->leg;
+	struct istripe_overlay *overlay;
+	bool first = !nexus->ghosts.overlaid;
+	u32 at, count = 0, missing;
+
+	for (at = 0; at < READ_ONCE(nexus->ghosts.count); at++) {
+		overlay = ghost_overlay_alloc(nexus, &at);
+		if (overlay && ghost_attach(nexus, at, overlay))
+			count++;
+		else
+			istripe_overlay_free(overlay);
+	}
+	missing = ghosts_missing(nexus);
+	if (count)
+		istripe_announce(&leg->volume->announce);
+	if (count && first)
+		pr_warn("%s: ghost_timeout_ms is over: writes of other data to the blocks of %u lost write(s) go on, and istripe keeps their data in memory, too, until the lost session is known to be dead: do not reset this host\n",
+			nexus->label, count);
+	if (missing)
+		pr_warn_ratelimited("%s: ghost_timeout_ms is over: data for the blocks of %u lost write(s) cannot be kept in memory: writes of other data to them go on waiting\n",
+				    nexus->label, missing);
 }
 
 /* Has a task waited for ghost_timeout_ms? Takes leg->lock. */
@@ -296,7 +394,7 @@ void istripe_ghosts_overlay(struct istripe_leg *leg, struct list_head *list)
 
 	istripe_leg_for_each_nexus(leg, nexus, at)
 		if (ghosts_want_overlays(nexus))
-			istripe_overlays_create(nexus);
+			ghosts_create_overlays(nexus);
 	spin_lock_bh(&leg->lock);
 	leg->overlays.noted = false;
 	istripe_leg_for_each_nexus(leg, nexus, at)

@@ -57,15 +57,13 @@ bool istripe_ghosts_allowed(const struct istripe_leg *leg);
 bool istripe_ghosts_add(struct istripe_nexus *nexus, struct istripe_leg_task *leg_task,
 			bool failed);
 
-/* How many lost writes they are of. Under leg->lock. */
-u32 istripe_ghosts_writes(const struct istripe_nexus *nexus);
-
-/*
- * The next ghost from @at on that a write waits for; @at becomes its place. A larger one is cut: it
- * gets at most @blocks_max blocks, of which the write wants some. NULL: none. Under leg->lock.
+/**
+ * istripe_ghosts_writes() - count the lost writes
+ * @nexus: any
+ * Context: under leg->lock.
+ * Return: as many as there are ghosts, but for the parts of a large one.
  */
-struct istripe_ghost *istripe_ghosts_waited_for(struct istripe_nexus *nexus, u32 *at,
-						u32 blocks_max);
+u32 istripe_ghosts_writes(const struct istripe_nexus *nexus);
 
 /* A write that was sent again fails: reads of its blocks wait from now on. Takes leg->lock. */
 void istripe_ghosts_fail(const struct istripe_leg_task *leg_task);

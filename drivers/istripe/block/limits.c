@@ -10,7 +10,7 @@
 #include "scsi/atomic.h"
 
 /* Linux 6.1 counts the bytes of a request that zeroes in 32 bits. */
-#define MAX_ZEROES_BYTES	(1u << 31)
+#define MAX_ZEROES_BYTES	(2u << 30)
 
 /* A request larger than this gains nothing and would occupy the session's window. */
 #define MAX_TRANSFER_BYTES	(16u << 20)

@@ -17,9 +17,6 @@
 /* Of all overlays of a leg, and of one. */
 #define OVERLAYS_BYTES_MAX	(16 * OVERLAY_BYTES_MAX)
 #define OVERLAY_BYTES_MAX	(1024u * 1024)
-/* Until overlays are made again that could not be made. */
-#define OVERLAY_AGAIN_MS	5000
-
 #define OVERLAY_GFP		(GFP_NOIO | __GFP_NORETRY | __GFP_NOWARN)
 
 u32 istripe_overlay_block_bytes(const struct istripe_leg *leg)
@@ -55,8 +52,8 @@ void istripe_overlay_free(struct istripe_overlay *overlay)
 	kfree(overlay);
 }
 
-static struct istripe_overlay *overlay_alloc(const struct istripe_leg *leg,
-					     const struct istripe_range *range)
+struct istripe_overlay *istripe_overlay_alloc(const struct istripe_leg *leg,
+					      const struct istripe_range *range)
 {
 	struct istripe_overlay *overlay = kzalloc(sizeof(*overlay), OVERLAY_GFP);
 	u32 blocks = istripe_range_blocks(range);
@@ -72,24 +69,17 @@ static struct istripe_overlay *overlay_alloc(const struct istripe_leg *leg,
 	return NULL;
 }
 
-/* The next one from @at on that a write waits for, and that there is room for. */
-static struct istripe_ghost *overlay_next_ghost(struct istripe_nexus *nexus, u32 *at)
+u32 istripe_overlay_blocks_max(const struct istripe_leg *leg)
 {
-	const struct istripe_leg *leg = nexus->leg;
-	u32 block_bytes = istripe_overlay_block_bytes(leg);
+	return OVERLAY_BYTES_MAX / istripe_overlay_block_bytes(leg);
+}
+
+bool istripe_overlay_has_room(const struct istripe_leg *leg, const struct istripe_range *range)
+{
 	u32 left = OVERLAYS_BYTES_MAX - leg->overlays.bytes;
-	struct istripe_ghost *ghost;
 
 	lockdep_assert_held(&leg->lock);
-	/* With fence = path other hosts may write to the LUN: no copy must come over their data. */
-	if (READ_ONCE(leg->fence) != ISTRIPE_FENCE_AUTO)
-		return NULL;
-	while ((ghost = istripe_ghosts_waited_for(nexus, at, OVERLAY_BYTES_MAX / block_bytes))) {
-		if (istripe_range_blocks(&ghost->range) <= left / block_bytes)
-			break;
-		++*at;
-	}
-	return ghost;
+	return istripe_range_blocks(range) <= left / istripe_overlay_block_bytes(leg);
 }
 
 /* Earlier than those of other overlays; what is fenced is being written. */
@@ -105,7 +95,7 @@ static void overlay_queue(struct istripe_overlays *overlays)
 				 msecs_to_jiffies(ISTRIPE_OVERLAY_DELAY_MIN_MS));
 }
 
-static void overlay_add(struct istripe_leg *leg, struct istripe_overlay *overlay)
+void istripe_overlay_add(struct istripe_leg *leg, struct istripe_overlay *overlay)
 {
 	struct istripe_overlays *overlays = &leg->overlays;
 	struct istripe_range all = overlays->count ? overlays->all : overlay->range;
@@ -116,81 +106,7 @@ static void overlay_add(struct istripe_leg *leg, struct istripe_overlay *overlay
 	WRITE_ONCE(overlays->all.end, all.end);
 	WRITE_ONCE(overlays->bytes, overlays->bytes + istripe_overlay_bytes(leg, overlay));
 	WRITE_ONCE(overlays->count, overlays->count + 1);
-}
-
-/* False: the ghost @at is over, or waited for no more. */
-static bool overlay_attach(struct istripe_nexus *nexus, u32 at, struct istripe_overlay *overlay)
-{
-	struct istripe_leg *leg = nexus->leg;
-	struct istripe_ghost *ghost;
-	u32 next = at;
-	bool attached;
-
-	spin_lock_bh(&leg->lock);
-	ghost = overlay_next_ghost(nexus, &next);
-	attached = ghost && next == at && ghost->range.lba == overlay->range.lba &&
-		   ghost->range.end == overlay->range.end;
-	if (attached) {
-		ghost->overlay = overlay;
-		overlay_add(leg, overlay);
-		overlay_queue(&leg->overlays);
-	}
-	spin_unlock_bh(&leg->lock);
-	return attached;
-}
-
-/* Returns how many ghosts are waited for all the same. */
-static u32 overlays_missing(struct istripe_nexus *nexus)
-{
-	struct istripe_ghosts *ghosts = &nexus->ghosts;
-	struct istripe_leg *leg = nexus->leg;
-	u32 at, missing = 0;
-
-	spin_lock_bh(&leg->lock);
-	for (at = 0; istripe_ghosts_waited_for(nexus, &at, U32_MAX); at++)
-		missing++;
-	ghosts->overlaid = ghosts->count;
-	ghosts->overlays_due = jiffies + (missing ? msecs_to_jiffies(OVERLAY_AGAIN_MS) : 0);
-	spin_unlock_bh(&leg->lock);
-	return missing;
-}
-
-static struct istripe_overlay *overlay_make(struct istripe_nexus *nexus, u32 *at)
-{
-	struct istripe_range range = {};
-	struct istripe_ghost *ghost;
-
-	spin_lock_bh(&nexus->leg->lock);
-	ghost = overlay_next_ghost(nexus, at);
-	if (ghost)
-		range = ghost->range;
-	spin_unlock_bh(&nexus->leg->lock);
-	return ghost ? overlay_alloc(nexus->leg, &range) : NULL;
-}
-
-void istripe_overlays_create(struct istripe_nexus *nexus)
-{
-	struct istripe_leg *leg = nexus->leg;
-	struct istripe_overlay *overlay;
-	bool first = !nexus->ghosts.overlaid;
-	u32 at, count = 0, missing;
-
-	for (at = 0; at < READ_ONCE(nexus->ghosts.count); at++) {
-		overlay = overlay_make(nexus, &at);
-		if (overlay && overlay_attach(nexus, at, overlay))
-			count++;
-		else
-			istripe_overlay_free(overlay);
-	}
-	missing = overlays_missing(nexus);
-	if (count)
-		istripe_announce(&leg->volume->announce);
-	if (count && first)
-		pr_warn("%s: ghost_timeout_ms is over: writes of other data to the blocks of %u lost write(s) go on, and istripe keeps their data in memory, too, until the lost session is known to be dead: do not reset this host\n",
-			nexus->label, count);
-	if (missing)
-		pr_warn_ratelimited("%s: ghost_timeout_ms is over: data for the blocks of %u lost write(s) cannot be kept in memory: writes of other data to them go on waiting\n",
-				    nexus->label, missing);
+	overlay_queue(overlays);
 }
 
 void istripe_overlays_fenced(struct istripe_nexus *nexus)

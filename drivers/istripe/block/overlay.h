@@ -72,11 +72,18 @@ void istripe_overlays_stop(struct istripe_leg *leg);
 /* The leg is stopped. */
 void istripe_overlays_free(struct istripe_leg *leg);
 
-/*
- * Allocates overlays for those of a nexus's ghosts that writes wait for. When there is no memory, or
- * the leg has enough of them, some have none: writes to their blocks go on waiting, and it is tried again later. Sleeps.
- */
-void istripe_overlays_create(struct istripe_nexus *nexus);
+/* The most blocks of one. */
+u32 istripe_overlay_blocks_max(const struct istripe_leg *leg);
+
+/* Together with those of the leg it is not too large. Under leg->lock. */
+bool istripe_overlay_has_room(const struct istripe_leg *leg, const struct istripe_range *range);
+
+/* Of no blocks yet; NULL when there is no memory. Sleeps. */
+struct istripe_overlay *istripe_overlay_alloc(const struct istripe_leg *leg,
+					      const struct istripe_range *range);
+
+/* It is a ghost's from now on, and is written after a while. Under leg->lock. */
+void istripe_overlay_add(struct istripe_leg *leg, struct istripe_overlay *overlay);
 
 /* The fence of the nexus is complete. Under leg->lock. */
 void istripe_overlays_fenced(struct istripe_nexus *nexus);
