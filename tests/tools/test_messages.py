@@ -86,7 +86,7 @@ def test_every_reason_is_in_the_page():
 UNPROVOKED = {
     "a uevent (...) is not sent: ... (...)": "the kernel has no memory for it",
     "leg ... path ... has not all its files in sysfs: ... (...)": "the kernel has no memory for them",
-    "ghost_timeout_ms is over: data for the blocks of ... lost write(s) cannot be kept in memory: "
+    "ghost_timeout_ms is over: data for the blocks of lost writes cannot be kept in memory: "
     "writes of other data to them go on waiting": "more than 16 MiB of lost writes at a time",
     "... are not watched: ... (...)": "the kernel has no memory for the list of notifiers",
     "... cannot be set to ...: ... (...)": "the range of a setting has no value that TCP refuses",

@@ -56,10 +56,16 @@ static int fence_check_way(const struct istripe_nexus *nexus, const struct fence
 	return ret ?: istripe_session_ping(nexus->owned, ISTRIPE_PING_TIMEOUT_MS);
 }
 
-/* Linux's own target: then no reset is sent (P100). Not after a session of several connections. */
+/*
+ * Linux's own target: then no reset is sent (P100). Not after a session of several connections, nor
+ * in another portal group than that of the old session.
+ */
 static bool fence_login_drains(const struct istripe_nexus *nexus)
 {
-	return nexus->owned->quirks.login_drains && !nexus->several;
+	const struct istripe_session *session = nexus->owned;
+
+	return session->quirks.login_drains && !nexus->several && nexus->tpgt_known &&
+	       session->tpgt_known && session->tpgt == nexus->tpgt;
 }
 
 static int fence_end_old_commands(struct istripe_nexus *nexus)

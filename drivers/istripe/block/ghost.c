@@ -15,13 +15,15 @@
 
 /* Another path is live meanwhile, and the fence may be a login through it. */
 #define WAIT_MIN_MS	30000
+/* Two for each overlay that is cut out of a large ghost. */
+#define CUTS_MAX	64
 /* Until overlays are made again that could not be made. */
 #define OVERLAY_AGAIN_MS	5000
 
 int istripe_ghosts_init(struct istripe_ghosts *ghosts, u32 max)
 {
 	ghosts->max = max;
-	ghosts->ghosts = kvcalloc(max, 2 * sizeof(*ghosts->ghosts), GFP_KERNEL);
+	ghosts->ghosts = kvcalloc(max + CUTS_MAX, sizeof(*ghosts->ghosts), GFP_KERNEL);
 	return ghosts->ghosts ? 0 : -ENOMEM;
 }
 
@@ -74,6 +76,7 @@ void istripe_ghosts_end(struct istripe_nexus *nexus)
 	WRITE_ONCE(nexus->ghosts.count, 0);
 	nexus->ghosts.cuts = 0;
 	nexus->ghosts.overlaid = false;
+	nexus->ghosts.told = false;
 	nexus->ghosts.all = (struct istripe_range) {};
 	nexus->wait_failed = false;
 }
@@ -140,7 +143,7 @@ static bool ghost_cut(struct istripe_ghosts *ghosts, struct istripe_ghost *ghost
 
 	if (istripe_range_blocks(&ghost->range) <= blocks_max)
 		return true;
-	if (ghosts->cuts + 2 > ghosts->max)
+	if (ghosts->cuts + 2 > CUTS_MAX)
 		return false;
 	part.lba -= (u32)(part.lba - ghost->range.lba) % blocks_max;
 	part.end = min(part.lba + blocks_max, ghost->range.end);
@@ -167,11 +170,11 @@ static bool ghost_is_waited_for(const struct istripe_nexus *nexus,
 }
 
 /*
- * The next ghost from @at on that a write waits for; @at becomes its place. A larger one is cut: it
- * gets at most @blocks_max blocks, of which the write wants some.
+ * The next ghost from @at on that a write waits for, and for which there is @room; @at becomes its
+ * place. A larger one is cut: it gets at most @blocks_max blocks, of which the write wants some.
  */
 static struct istripe_ghost *ghosts_waited_for(struct istripe_nexus *nexus, u32 *at,
-					       u32 blocks_max)
+					       u32 blocks_max, u32 room)
 {
 	struct istripe_ghosts *ghosts = &nexus->ghosts;
 	struct istripe_ghost *ghost;
@@ -181,6 +184,7 @@ static struct istripe_ghost *ghosts_waited_for(struct istripe_nexus *nexus, u32 
 	for (; *at < ghosts->count; ++*at) {
 		ghost = &ghosts->ghosts[*at];
 		if (ghost_is_waited_for(nexus, ghost, &range) &&
+		    min_t(u64, istripe_range_blocks(&ghost->range), blocks_max) <= room &&
 		    ghost_cut(ghosts, ghost, &range, blocks_max))
 			return ghost;
 	}
@@ -269,26 +273,21 @@ long istripe_ghosts_overlay_left(const struct istripe_nexus *nexus,
 	return due - jiffies;
 }
 
-/* The next one from @at on that a write waits for, and that there is room for. */
+/* The next one from @at on that gets an overlay. */
 static struct istripe_ghost *ghosts_next(struct istripe_nexus *nexus, u32 *at)
 {
 	const struct istripe_leg *leg = nexus->leg;
-	struct istripe_ghost *ghost;
 
-	lockdep_assert_held(&leg->lock);
 	/* With fence = path other hosts may write to the LUN: no copy must come over their data. */
 	if (READ_ONCE(leg->fence) != ISTRIPE_FENCE_AUTO)
 		return NULL;
-	while ((ghost = ghosts_waited_for(nexus, at, istripe_overlay_blocks_max(leg)))) {
-		if (istripe_overlay_has_room(leg, &ghost->range))
-			break;
-		++*at;
-	}
-	return ghost;
+	return ghosts_waited_for(nexus, at, istripe_overlay_blocks_max(leg),
+				 istripe_overlay_blocks_left(leg));
 }
 
-/* False: the ghost @at is over, or waited for no more. */
-static bool ghost_attach(struct istripe_nexus *nexus, u32 at, struct istripe_overlay *overlay)
+/* False: the ghost @at is over, or not waited for. Sets @news for the first one of the nexus. */
+static bool ghost_attach(struct istripe_nexus *nexus, u32 at, struct istripe_overlay *overlay,
+			 bool *news)
 {
 	struct istripe_leg *leg = nexus->leg;
 	struct istripe_ghost *ghost;
@@ -302,6 +301,8 @@ static bool ghost_attach(struct istripe_nexus *nexus, u32 at, struct istripe_ove
 	if (attached) {
 		ghost->overlay = overlay;
 		istripe_overlay_add(leg, overlay);
+		*news |= !nexus->ghosts.told;
+		nexus->ghosts.told = true;
 	}
 	spin_unlock_bh(&leg->lock);
 	return attached;
@@ -315,7 +316,7 @@ static u32 ghosts_missing(struct istripe_nexus *nexus)
 	u32 at, missing = 0;
 
 	spin_lock_bh(&leg->lock);
-	for (at = 0; ghosts_waited_for(nexus, &at, U32_MAX); at++)
+	for (at = 0; ghosts_waited_for(nexus, &at, U32_MAX, U32_MAX); at++)
 		missing++;
 	ghosts->overlaid = ghosts->count;
 	ghosts->overlays_due = jiffies + (missing ? msecs_to_jiffies(OVERLAY_AGAIN_MS) : 0);
@@ -340,25 +341,24 @@ static void ghosts_create_overlays(struct istripe_nexus *nexus)
 {
 	struct istripe_leg *leg = nexus->leg;
 	struct istripe_overlay *overlay;
-	bool first = !nexus->ghosts.overlaid;
-	u32 at, count = 0, missing;
+	bool any = false, news = false;
+	u32 at;
 
 	for (at = 0; at < READ_ONCE(nexus->ghosts.count); at++) {
 		overlay = ghost_overlay_alloc(nexus, &at);
-		if (overlay && ghost_attach(nexus, at, overlay))
-			count++;
+		if (overlay && ghost_attach(nexus, at, overlay, &news))
+			any = true;
 		else
 			istripe_overlay_free(overlay);
 	}
-	missing = ghosts_missing(nexus);
-	if (count)
+	if (any)
 		istripe_announce(&leg->volume->announce);
-	if (count && first)
-		pr_warn("%s: ghost_timeout_ms is over: writes of other data to the blocks of %u lost write(s) go on, and istripe keeps their data in memory, too, until the lost session is known to be dead: do not reset this host\n",
-			nexus->label, count);
-	if (missing)
-		pr_warn_ratelimited("%s: ghost_timeout_ms is over: data for the blocks of %u lost write(s) cannot be kept in memory: writes of other data to them go on waiting\n",
-				    nexus->label, missing);
+	if (news)
+		pr_warn("%s: ghost_timeout_ms is over: writes of other data to the blocks of lost writes go on, and istripe keeps their data in memory, too, until the lost session is known to be dead: do not reset this host\n",
+			nexus->label);
+	if (ghosts_missing(nexus))
+		pr_warn_ratelimited("%s: ghost_timeout_ms is over: data for the blocks of lost writes cannot be kept in memory: writes of other data to them go on waiting\n",
+				    nexus->label);
 }
 
 /* Has a task waited for ghost_timeout_ms? Takes leg->lock. */
@@ -409,7 +409,8 @@ void istripe_ghosts_take_overdue(struct istripe_nexus *nexus, bool serving, stru
 
 	lockdep_assert_held(&nexus->leg->lock);
 	list_for_each_entry_safe(leg_task, next, &nexus->awaiting_fence, entry) {
-		if (!(leg_task->behind || serving) || istripe_ghosts_left(nexus, leg_task) > 0)
+		/* The time of an outage ends what waits then, see istripe_leg_nexus_lost(). */
+		if (!serving || istripe_ghosts_left(nexus, leg_task) > 0)
 			continue;
 		if (!leg_task->behind)
 			istripe_ghosts_add(nexus, leg_task, true);

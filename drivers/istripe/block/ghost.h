@@ -40,8 +40,9 @@ struct istripe_ghosts {
 	struct istripe_range all;	/* they are in these blocks; empty when there are none */
 	u32 count;			/* read without the lock, too */
 	u32 cuts;			/* of @count: parts that were cut off others */
-	u32 max;			/* as many as its session has tasks, and as many cuts */
+	u32 max;			/* without @cuts: as many as its session has tasks */
 	bool overlaid;			/* ghost_timeout_ms was over for a write */
+	bool told;			/* the log says that there are overlays */
 	unsigned long overlays_due;	/* jiffies: not before that are overlays made again */
 };
 

@@ -440,7 +440,7 @@ static void leg_arm_fence(struct istripe_leg *leg)
 		if (leg_fence_deadline(leg, nexus, &end))
 			first = min(first, (long)(end - jiffies));
 		list_for_each_entry(leg_task, &nexus->awaiting_fence, entry)
-			if (leg_task->behind || istripe_leg_serving(leg))
+			if (istripe_leg_serving(leg))
 				first = min3(first, istripe_ghosts_left(nexus, leg_task),
 					     istripe_ghosts_overlay_left(nexus, leg_task));
 	}

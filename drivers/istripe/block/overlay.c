@@ -74,12 +74,10 @@ u32 istripe_overlay_blocks_max(const struct istripe_leg *leg)
 	return OVERLAY_BYTES_MAX / istripe_overlay_block_bytes(leg);
 }
 
-bool istripe_overlay_has_room(const struct istripe_leg *leg, const struct istripe_range *range)
+u32 istripe_overlay_blocks_left(const struct istripe_leg *leg)
 {
-	u32 left = OVERLAYS_BYTES_MAX - leg->overlays.bytes;
-
 	lockdep_assert_held(&leg->lock);
-	return istripe_range_blocks(range) <= left / istripe_overlay_block_bytes(leg);
+	return (OVERLAYS_BYTES_MAX - leg->overlays.bytes) / istripe_overlay_block_bytes(leg);
 }
 
 /* Earlier than those of other overlays; what is fenced is being written. */

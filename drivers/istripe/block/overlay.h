@@ -75,8 +75,8 @@ void istripe_overlays_free(struct istripe_leg *leg);
 /* The most blocks of one. */
 u32 istripe_overlay_blocks_max(const struct istripe_leg *leg);
 
-/* Together with those of the leg it is not too large. Under leg->lock. */
-bool istripe_overlay_has_room(const struct istripe_leg *leg, const struct istripe_range *range);
+/* For which the leg has room. Under leg->lock. */
+u32 istripe_overlay_blocks_left(const struct istripe_leg *leg);
 
 /* Of no blocks yet; NULL when there is no memory. Sleeps. */
 struct istripe_overlay *istripe_overlay_alloc(const struct istripe_leg *leg,

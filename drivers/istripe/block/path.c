@@ -28,7 +28,7 @@ static void path_restore_unfenced(struct istripe_nexus *nexus, const struct istr
 {
 	nexus->unfenced = saved->unfenced;
 	nexus->undrained = saved->undrained;
-	nexus->tpgt_known = saved->unfenced;
+	nexus->tpgt_known = saved->tpgt_known;
 	nexus->tpgt = saved->tpgt;
 }
 

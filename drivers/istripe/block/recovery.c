@@ -100,8 +100,10 @@ void istripe_recovery_save(struct istripe_nexus *nexus, struct istripe_unfenced 
 	/* A late write of a superblock matters during a growth only: else it changes nothing. */
 	saved->unfenced = nexus->unfenced || nexus->ghosts.count ||
 			  (nexus->super_unfenced && istripe_super_growth_begun(leg->volume));
-	if (saved->unfenced)
+	if (saved->unfenced) {
 		saved->tpgt = nexus->tpgt;
+		saved->tpgt_known = nexus->tpgt_known;
+	}
 	saved->undrained = nexus->undrained;
 	spin_unlock_bh(&leg->lock);
 }

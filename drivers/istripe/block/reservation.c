@@ -295,6 +295,9 @@ static int session_has_done(struct istripe_session *session, const struct reserv
 
 	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
 		return -ENOTCONN;
+	/* No list has key 0. */
+	if (!gone)
+		return 0;
 	istripe_cdb_reserve_in_keys(cdb, ISTRIPE_INTERNAL_BYTES);
 	ret = istripe_lun_ask(session, &session->lun, cdb, ISTRIPE_INTERNAL_BYTES, false,
 			      ISTRIPE_LUN_KNOWN, false, jiffies + msecs_to_jiffies(TIMEOUT_MS));

@@ -107,14 +107,20 @@ static void volume_drop_luns(struct istripe_volume *volume)
 static void volume_need(const struct istripe_volume *volume)
 {
 	const struct istripe_stripe *stripe = &volume->stripe;
+	u64 sectors = stripe->leg_offset_sectors + stripe->leg_sectors;
+	const struct istripe_md *md;
 	struct istripe_leg *leg;
 	u32 i;
 
 	for (i = 0; i < volume->leg_count; i++) {
 		leg = volume->legs[i];
+		/* A superblock may say more than the stripe takes. */
+		if (volume->metadata.legs) {
+			md = &volume->metadata.legs[i];
+			sectors = md->data_offset_sectors + md->data_sectors;
+		}
 		mutex_lock(&leg->identify_lock);
-		leg->needed_blocks = (stripe->leg_offset_sectors + stripe->leg_sectors) >>
-				     (ilog2(volume->block_bytes) - SECTOR_SHIFT);
+		leg->needed_blocks = sectors >> (ilog2(volume->block_bytes) - SECTOR_SHIFT);
 		mutex_unlock(&leg->identify_lock);
 	}
 }
