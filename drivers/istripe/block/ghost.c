@@ -409,7 +409,7 @@ void istripe_ghosts_take_overdue(struct istripe_nexus *nexus, bool serving, stru
 
 	lockdep_assert_held(&nexus->leg->lock);
 	list_for_each_entry_safe(leg_task, next, &nexus->awaiting_fence, entry) {
-		/* The time of an outage ends what waits then, see istripe_leg_nexus_lost(). */
+		/* The time of an outage ends what waits then, see leg_recovery_work(). */
 		if (!serving || istripe_ghosts_left(nexus, leg_task) > 0)
 			continue;
 		if (!leg_task->behind)
