@@ -200,3 +200,33 @@ def test_a_portal_group_that_was_renumbered(server, make_scripted):
         same(disk.read(0, len(data)), data, "what was read")
         assert read(volume.path_sysfs() / "session" / "target_portal_group_tag") == "2"
     assert server.violations() == []
+
+
+async def tells_no_group(conn, request, pairs, ready):
+    return [pair for pair in pairs if pair[0] != "TargetPortalGroupTag"], ready
+
+
+@pytest.mark.both
+@pytest.mark.allow_log(r"recoverable transport error|I/O error", "the write that is lost fails")
+def test_a_target_that_tells_no_portal_group(server, make_scripted, links):
+    """None is expected of it when the volume comes up again, and its login ends what was left."""
+    volume, target = make_scripted(
+        Scenario("tells none", hooks={"login_pairs": tells_no_group, "on_command": hold}),
+        recovery_timeout_ms=1000)
+    data = noise(4 * KIB, 1)
+    with Direct(volume.enable()) as disk:
+        server.arm()
+        writer = held_write(disk, target, data)
+        links[0].set_up(False)
+        try:
+            writer.join(90)
+            assert not writer.is_alive() and not writer.good
+            assert not volume.force_down()
+        finally:
+            links[0].set_up(True)
+    assert read(volume.leg / "unfenced") == "1"
+    with Direct(volume.enable()) as disk:
+        assert read(volume.leg / "unfenced") == "0"
+        disk.write(AT, data)
+        same(disk.read(AT, len(data)), data, "what was read")
+    release(server, target)
