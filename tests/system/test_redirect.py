@@ -221,12 +221,12 @@ def test_a_target_that_tells_no_portal_group(server, make_scripted, links):
         try:
             writer.join(90)
             assert not writer.is_alive() and not writer.good
-            assert not volume.force_down()
+            volume.force_down()
         finally:
             links[0].set_up(True)
-    assert read(volume.leg / "unfenced") == "1"
+    assert read(volume.leg / "unfenced") == "0"
     with Direct(volume.enable()) as disk:
-        assert read(volume.leg / "unfenced") == "0"
+        assert read(volume.leg / "unfenced") == ""
         disk.write(AT, data)
         same(disk.read(AT, len(data)), data, "what was read")
     release(server, target)
