@@ -48,6 +48,17 @@ def two_legs(make_lio, make_volume, stock, link, keep_on_disk):
     return device, stock.login_all(link.portal(), target.iqn, 2)
 
 
+@pytest.fixture
+def legs_apart(make_lio, make_volume, links, stock, keep_on_disk):
+    """The same with a link for each leg: the volume, its disk, and those of the stock initiator."""
+    target = make_lio(64 * MIB, 64 * MIB, all_links=True)
+    volume = make_volume(target, chunk_bytes=64 * KIB, more_legs=[
+        {"portal": links[1].portal(), "target_name": target.iqn, "lun": target.lun_number(1)}])
+    device = volume.enable()
+    others = stock.login_all(links[0].portal(), target.iqn, 2)
+    return volume, device, others
+
+
 def keys(disk):
     """The keys that are registered at a LUN, one for each port of an initiator."""
     out = run("sg_persist", "--in", "--read-keys", disk)
@@ -178,13 +189,9 @@ def has_no_path(call, *args):
 
 
 @ALLOWED
-def test_what_was_there_before_stays(make_lio, make_volume, links, stock, keep_on_disk):
+def test_what_was_there_before_stays(legs_apart, links):
     """What a leg already has is not taken from it when the same call fails for another one."""
-    target = make_lio(64 * MIB, 64 * MIB, all_links=True)
-    volume = make_volume(target, chunk_bytes=64 * KIB, more_legs=[
-        {"portal": links[1].portal(), "target_name": target.iqn, "lun": target.lun_number(1)}])
-    device = volume.enable()
-    others = stock.login_all(links[0].portal(), target.iqn, 2)
+    volume, device, others = legs_apart
     reservation = KEY, WRITE_EXCLUSIVE_REG_ONLY
     with Reservations(device) as ours:
         assert ours.register(0, KEY) == 0
@@ -205,13 +212,9 @@ def test_what_was_there_before_stays(make_lio, make_volume, links, stock, keep_o
 
 
 @ALLOWED
-def test_the_rest_is_done_when_it_is_repeated(make_lio, make_volume, links, stock, keep_on_disk):
+def test_the_rest_is_done_when_it_is_repeated(legs_apart, links):
     """What one leg has done, and cannot take back, is no conflict when the other one can be asked."""
-    target = make_lio(64 * MIB, 64 * MIB, all_links=True)
-    volume = make_volume(target, chunk_bytes=64 * KIB, more_legs=[
-        {"portal": links[1].portal(), "target_name": target.iqn, "lun": target.lun_number(1)}])
-    device = volume.enable()
-    others = stock.login_all(links[0].portal(), target.iqn, 2)
+    volume, device, others = legs_apart
     theirs = [Reservations(disk) for disk in others]
     preempt = KEY, OTHER_KEY, WRITE_EXCLUSIVE_REG_ONLY
     with ExitStack() as stack:
