@@ -13,10 +13,12 @@ from lab.istripe import EnableError, Named
 from lab.shell import read, write
 from scripted.scenario import HONEST, Scenario
 from scripted.scsi import (
+    CHECK_CONDITION,
     MODE_SENSE_6,
     SYNCHRONIZE_CACHE_10,
     SYNCHRONIZE_CACHE_16,
     Result,
+    fixed_sense,
 )
 from scripted.volatile import VolatileDisk
 
@@ -76,7 +78,8 @@ def test_flush(volatile):
 async def fails_flushes(run, conn, task):
     if task.opcode not in (SYNCHRONIZE_CACHE_10, SYNCHRONIZE_CACHE_16) or not run.strike():
         return False
-    await run.target.respond(conn, task, Result.check(*run.memory["sense"]))
+    await run.target.respond(conn, task, Result(CHECK_CONDITION,
+                                                sense=fixed_sense(*run.memory["sense"])))
     return True
 
 
@@ -88,6 +91,10 @@ FLUSHES = [
     ((5, 0x20, 0x00), 2, errno.EREMOTEIO),      # and refused, too
     ((2, 0x04, 0x01), 5, 0),            # becoming ready
     ((2, 0x04, 0x03), 3, 0),            # as with dm-multipath; sd alone: EIO
+    # LIO's flush has failed, and the next one would not: EIO with sd alone.
+    ((2, 0x08, 0x00), 1, errno.ENODATA),
+    # Of an earlier command: data that were acknowledged.
+    ((4, 0x44, 0x00, None, True), 1, errno.ENODATA),
 ]
 
 

@@ -150,8 +150,12 @@ bool istripe_sense_write_protected(const struct scsi_sense_hdr *sense)
 
 bool istripe_sense_flush_is_lost(u8 opcode, const struct scsi_sense_hdr *sense)
 {
-	return (opcode == SYNCHRONIZE_CACHE || opcode == SYNCHRONIZE_CACHE_16) &&
-	       sense->sense_key == MEDIUM_ERROR;
+	if (opcode != SYNCHRONIZE_CACHE && opcode != SYNCHRONIZE_CACHE_16)
+		return false;
+	/* LIO says 08h when its own flush has failed, which its kernel tells once. */
+	return sense->sense_key == MEDIUM_ERROR ||
+	       (sense_format_known(sense) && !istripe_sense_current(sense)) ||
+	       (sense->sense_key == NOT_READY && sense->asc == 0x08);
 }
 
 bool istripe_sense_preempted(const struct scsi_sense_hdr *sense)

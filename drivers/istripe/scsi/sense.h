@@ -58,8 +58,8 @@ bool istripe_sense_write_protected(const struct scsi_sense_hdr *sense);
  * istripe_sense_flush_is_lost() - is a flush not to be sent again
  * @opcode: of the command that got CHECK CONDITION
  * @sense: of its answer
- * Return: true for a medium error of SYNCHRONIZE CACHE: the cache may have been dropped, and the
- * next flush would be GOOD; false.
+ * Return: true for a medium error of SYNCHRONIZE CACHE, a deferred error, and LOGICAL UNIT
+ * COMMUNICATION FAILURE: the cache may have been dropped, and the next flush would be GOOD; false.
  */
 bool istripe_sense_flush_is_lost(u8 opcode, const struct scsi_sense_hdr *sense);
 
