@@ -682,9 +682,10 @@ def test_the_only_path_refuses_for_good(alua, setting, lie):
         works(disk, 1)
 
 
-def test_handed_over_when_the_other_is_lost(alua, links, reader):
-    """The target does nothing by itself: it is asked, once."""
-    volume, groups, servers = alua(OPTIMIZED, STANDBY)
+@pytest.mark.parametrize("other", [STANDBY, UNAVAILABLE], ids=["standby", "unavailable"])
+def test_handed_over_when_the_other_is_lost(alua, links, reader, other):
+    """The target does nothing by itself: it is asked, once. Linux's hardware handler asks both."""
+    volume, groups, servers = alua(OPTIMIZED, other)
     groups.tpgs = EXPLICIT
     each = reader(volume.enable())
     each.goes_on()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Size
-from lab import fio
+from lab import fio, network
 from lab.shell import read, run, udev_settle, wait_for, write
 from scripted.scenario import Scenario, silence
 from scripted.scsi import (
@@ -120,6 +120,30 @@ def test_patience_is_for_busy_targets_only(make_server, make_volume, stock, link
     assert failing.result(60) == errno.EIO
     assert failing.took_s > PATIENCE_S
     assert kernel_log.matching("/0: .* busy for too long: given up")
+
+
+def test_becoming_ready_for_long(server, make_volume, link):
+    """An array that has restarted: the session is there soon, the LUN later than all the patience."""
+    left = [50]
+
+    async def hook(run, conn, task):
+        if task.opcode != TEST_UNIT_READY or not run.armed or not left[0]:
+            return False
+        left[0] -= 1
+        await run.target.respond(conn, task, Result.check(2, 4, 1))
+        return True
+
+    target = server.load(Scenario("becoming ready", hooks={"on_command": hook}))
+    volume = make_volume(target, recovery_timeout_ms=3000, path={
+        "portal": f"{link.address}:{server.port}", "default_time2wait": 0,
+        "login_timeout_ms": 3000})
+    device = volume.enable()
+    server.arm()
+    network.kill_connections(port=server.port)
+    assert Write(device).result(120) == 0
+    assert left == [0]
+    assert volume.reconnects() == 1
+    assert server.violations() == []
 
 
 #: Statuses, sense data and iSCSI responses that say that something went wrong which may pass.

@@ -7,6 +7,8 @@ The SCSI disk driver asks each path's LUN for itself, and dm-multipath takes wha
 
 import asyncio
 import errno
+import mmap
+import os
 
 import pytest
 
@@ -82,6 +84,62 @@ def test_unmap_goes(one_path, server):
         run("blkdiscard", "--zeroout", "-l", MIB, device)
         assert not any(disk.read(0, MIB))
     assert server.violations() == []
+
+
+@pytest.mark.parametrize("before,after", [(0, 65535), (131072, 65535)])
+def test_a_limit_that_no_request_reaches(one_path, server, before, after):
+    """LIO tells that of its backend, which may be another one behind another node."""
+    volume, lun = one_path(max_transfer=before)
+    with Direct(volume.enable()) as disk:
+        lun.max_transfer = after
+        volume.rescan()
+        anew(volume, server)
+        works(disk, 1)
+    assert server.violations() == []
+
+
+def test_a_cache_is_switched_off(make_server, make_volume, links):
+    """LIO does not know FUA then, and refuses it; the other path has both for a while."""
+    fua = [[], []]
+
+    def counts(index):
+        async def hook(run, conn, task):
+            if task.opcode != WRITE_16:
+                return False
+            known = run.target.disk.write_cache
+            fua[index].append(bool(task.cdb[1] & 8))
+            if task.cdb[1] & 8 and not known:
+                await run.target.collect(conn, task)
+                await run.target.respond(conn, task, Result.check(5, 0x24, 0))
+                return True
+            return False
+        return hook
+
+    servers = [make_server(), make_server()]
+    for index, server in enumerate(servers):
+        server.load(Scenario("cache", hooks={"on_command": counts(index)}))
+    servers[1].target.disk.data = servers[0].target.disk.data
+    volume = volume_over(make_volume, links, [server.port for server in servers],
+                         servers[0].target, path=PATH, metadata="none", policy="round-robin")
+    device = volume.enable()
+    disks = [server.target.disk for server in servers]
+    wait_for("both paths", lambda: read(volume.sysfs() / "state") == "live")
+    fd = os.open(device, os.O_RDWR | os.O_DIRECT | os.O_DSYNC)
+    try:
+        with mmap.mmap(-1, 4096) as memory:
+            for off in (0, 1, 2):
+                for disk in disks[:off]:
+                    disk.write_cache = disk.dpofua = False
+                if off:
+                    volume.rescan()
+                for each in fua:
+                    each.clear()
+                for at in range(8):
+                    assert os.pwrite(fd, memory, at * 4096) == 4096
+                assert [set(each) for each in fua] == [{off < 1}, {off < 2}]
+    finally:
+        os.close(fd)
+    assert [path_state(volume, path) for path in range(2)] == ["live", "live"]
 
 
 async def refuses_hints(run, conn, task):

@@ -50,8 +50,6 @@ from scripted.scsi import (
 )
 
 PATH = {"login_timeout_ms": 10000, "default_time2wait": 0}
-#: With failover a busy path is given some time.
-PATIENT_ROUNDS, ROUNDS = 2, 16
 TRANSITION_S = 3
 
 ANSWERS = {
@@ -62,14 +60,15 @@ ANSWERS = {
     "backend": Result.check(2, 8, 0),
     "aborted": Result.check(0xB, 0, 0),
     "busy": Result(BUSY),
+    "becoming-ready": Result.check(2, 4, 1),
 }
 #: An MBR with one partition of 8 MiB from 1 MiB on.
 ONE_PARTITION = (bytes(446) + struct.pack("<4xB3xII", 0x83, MIB // 512, 8 * MIB // 512) + bytes(48) +
                  b"\x55\xaa")
 #: What the leg says of some of them.
 WORDS = {"intervention": "sense 2/04/03", "backend": "sense 2/08/00", "aborted": "sense b/00/00"}
-#: A target is given that long while it is busy.
-BUSY_S = 120
+#: Small writes, one after the other, and how many answers of a busy path they cost at most.
+SMALL, SMALL_REFUSALS = 400, 100
 WAITS = pytest.mark.allow_log("no path serves it", "a wait that the test looks for")
 SAYS = pytest.mark.allow_log("is sent again|failed on this path|given up", "what the target says")
 
@@ -113,13 +112,32 @@ def test_the_other_path_serves(two_paths, name, policy):
     with Direct(volume.enable()) as disk:
         works(disk, 1)
         bad.arm()
-        works(disk, 2, PATIENT_ROUNDS if name == "busy" else ROUNDS)
+        works(disk, 2)
         assert bad.target.run.hits > 0
         bad.target.run.armed = False
         works(disk, 3)
     for path in range(2):
         assert path_state(volume, path) == "live"
         assert read(volume.path_sysfs(0, path) / "faults") == "0"
+
+
+@SAYS
+@pytest.mark.parametrize("policy", ["failover", "round-robin"])
+@pytest.mark.parametrize("name", ["busy", "becoming-ready"])
+def test_a_busy_path_slows_nothing(two_paths, name, policy):
+    """A controller that has just started: multipathd takes the path for one that does not serve."""
+    volume, (bad, _), groups = two_paths(answers(ANSWERS[name]), policy=policy)
+    with Direct(volume.enable()) as disk:
+        bad.arm()
+        before = int(read(volume.path_sysfs(0, 0) / "retries"))
+        for at in range(SMALL):
+            disk.write(at * 4096, noise(4096, at))
+        refused = int(read(volume.path_sysfs(0, 0) / "retries")) - before
+        assert 0 < refused == bad.target.run.hits < SMALL_REFUSALS
+        bad.target.run.armed = False
+        served = groups.ports[0].served
+        wait_for("it to serve again", lambda: works(disk, 1, 1) or groups.ports[0].served > served)
+    assert [path_state(volume, path) for path in range(2)] == ["live", "live"]
 
 
 @SAYS
@@ -450,14 +468,14 @@ def test_an_outage_while_no_path_serves(two_paths, links):
 @SAYS
 @pytest.mark.timeout_s(400)
 def test_the_only_optimized_path_is_busy(two_paths, kernel_log):
-    """For longer than a target is given; then it makes room for one that is not optimized."""
+    """For some seconds; then it makes room for one that is not optimized."""
     volume, (bad, _), groups = two_paths(answers(ANSWERS["busy"]), (OPTIMIZED, NON_OPTIMIZED),
                                          command_timeout_ms=10000, recovery_timeout_ms=1000)
     with Direct(volume.enable()) as disk:
         bad.arm()
         writes = [Write(disk, AT + at * SIZE, noise(SIZE, 1)) for at in range(8)]
         for each in writes:
-            each.join(2 * BUSY_S)
+            each.join(PATIENCE_S)
             assert each.good
         assert groups.ports[1].served > 0
         works(disk, 2)

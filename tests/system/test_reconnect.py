@@ -14,10 +14,11 @@ import pytest
 
 from lab import fio, lio, network
 from lab.connections import sent
+from lab.disk import Direct, noise, works
 from lab.shell import LabError, read, wait_for, write
 from scripted.pdu import LOGOUT_RESPONSE, Pdu
 from scripted.scenario import HONEST, Scenario
-from scripted.scsi import READ_16
+from scripted.scsi import READ_16, WRITE_16
 
 MIB = 1 << 20
 #: Silence is noticed, but not that an emulated processor stands still.
@@ -381,6 +382,35 @@ def announces(event):
 
     return Scenario("announces", hooks={"on_connect": note_connection, "on_command": on_command,
                                         "on_logout": on_logout})
+
+
+def test_answers_are_awaited_before_a_logout(make_scripted, server):
+    """An array that moves sessions between its ports: nothing is lost, so nothing is reset, or sent twice."""
+    writes, resets = [], []
+
+    async def on_command(run, conn, task):
+        if task.opcode != WRITE_16:
+            return False
+        writes.append(task.itt)
+        if run.strike():
+            await conn.tell(1, parameter3=20)
+            await asyncio.sleep(1)
+        return False
+
+    async def on_tmf(_run, _conn, pdu):
+        resets.append(pdu.flags)
+        return False
+
+    volume, _ = make_scripted(Scenario("wants a logout", hooks={"on_command": on_command,
+                                                                "on_tmf": on_tmf}))
+    with Direct(volume.enable()) as disk:
+        server.arm()
+        disk.write(0, noise(4096, 1))
+        wait_for("another session", lambda: volume.reconnects() == 1, 30)
+        works(disk, 2, 1)
+    assert (len(set(writes)), resets) == (2, [])
+    assert int(read(volume.sysfs() / "legs" / "0" / "redriven")) == 0
+    assert server.violations() == []
 
 
 @pytest.mark.parametrize("event", [1, 2, 3])

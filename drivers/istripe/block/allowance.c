@@ -3,6 +3,7 @@
 #include "block/leg.h"
 #include "block/nexus.h"
 #include "block/volume.h"
+#include "block/workqueue.h"
 
 /* While tasks wait: one is sent when nothing is in flight, or nothing has completed for long. */
 #define SEND_ONE_MS	100

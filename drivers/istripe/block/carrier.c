@@ -10,6 +10,7 @@
 #include "block/nexus.h"
 #include "block/path.h"
 #include "block/volume.h"
+#include "block/workqueue.h"
 #include "iscsi/error.h"
 
 /* An address is announced before its route is in use. */

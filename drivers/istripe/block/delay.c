@@ -2,6 +2,7 @@
 #include "block/delay.h"
 #include "block/leg.h"
 #include "block/nexus.h"
+#include "block/workqueue.h"
 
 /* Sorted by @due. The search starts at the end, where most tasks belong. */
 static void delay_add(struct istripe_leg *leg, struct istripe_leg_task *leg_task)

@@ -53,6 +53,7 @@ static bool access_may_be_asked_for(const struct istripe_access *access)
 /* The other ports of the leg, taken together. */
 struct siblings {
 	bool transition;	/* one is in transition: the target is at it */
+	bool standby;		/* one is standby */
 	bool unasked;		/* one may have the LUN by now: see leg_siblings() */
 	bool preferred;		/* one is standby, preferred, and may be asked for the LUN */
 	bool ours;		/* handover->group has the LUN */
@@ -92,6 +93,7 @@ static struct siblings leg_siblings(const struct istripe_nexus *self)
 				 !passed(since, SIBLINGS_MS);
 		found.preferred |= access->state == SCSI_ACCESS_STATE_STANDBY &&
 				   access->preferred && access_may_be_asked_for(access);
+		found.standby |= access->state == SCSI_ACCESS_STATE_STANDBY;
 		found.ours |= access->state == SCSI_ACCESS_STATE_OPTIMAL &&
 			      access->group == leg->handover.group;
 	}
@@ -117,7 +119,9 @@ static bool handover_is_due(const struct istripe_nexus *nexus, const struct sibl
 	const struct istripe_leg *leg = nexus->leg;
 	bool implicit = nexus->access.tpgs & ISTRIPE_TPGS_IMPLICIT;
 
-	return leg_wants_a_port(leg) && nexus->access.state == SCSI_ACCESS_STATE_STANDBY &&
+	return leg_wants_a_port(leg) &&
+	       (nexus->access.state == SCSI_ACCESS_STATE_STANDBY ||
+		(nexus->access.state == SCSI_ACCESS_STATE_UNAVAILABLE && !siblings->standby)) &&
 	       !siblings->transition && !siblings->unasked &&
 	       handover_has_settled(&leg->handover) &&
 	       /* If it does not get the LUN, the next request may be for another one. */

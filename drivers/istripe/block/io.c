@@ -8,6 +8,7 @@
 #include "block/allowance.h"
 #include "block/alua.h"
 #include "block/attention.h"
+#include "block/busy.h"
 #include "block/delay.h"
 #include "block/eh.h"
 #include "block/io.h"
@@ -319,12 +320,55 @@ static void io_task_path_error(struct istripe_leg_task *leg_task)
 				 BLK_STS_IOERR);
 }
 
-/* Busy: perhaps on this path only. With failover the others are not to be used needlessly. */
+/*
+ * Perhaps on this path only: each other one that gets I/O is tried once before the task waits. With
+ * failover the others are not to be used needlessly.
+ */
+static bool io_task_leaves_busy_path(struct istripe_leg_task *leg_task)
+{
+	u16 bit = io_task_path_bit(leg_task), tried = leg_task->avoid | bit;
+	struct istripe_leg *leg = leg_task->leg;
+	int section = srcu_read_lock(&leg->srcu);
+	u16 busy = istripe_busy_paths(leg);
+	bool leaves;
+
+	leaves = (READ_ONCE(leg->policy) != ISTRIPE_POLICY_FAILOVER || (busy & bit)) &&
+		 istripe_policy_beyond(leg, 0, tried | busy);
+	srcu_read_unlock(&leg->srcu, section);
+	if (leaves)
+		leg_task->avoid = tried;
+	return leaves;
+}
+
+/* True: the task does not wait for the path. */
+static bool io_task_busy_path(struct istripe_leg_task *leg_task)
+{
+	struct istripe_path *path = leg_task->nexus->path;
+	struct istripe_leg *leg = leg_task->leg;
+
+	/* That is the LUN's flow control. */
+	if (leg_task->task.status == SAM_STAT_TASK_SET_FULL)
+		return false;
+	istripe_busy_refused(path);
+	if (io_task_leaves_busy_path(leg_task)) {
+		istripe_allowance_give(leg, false);
+		io_task_again(leg_task);
+		return true;
+	}
+	if (!istripe_busy_for_long(path) || !leg_has_reserve(leg))
+		return false;
+	istripe_allowance_give(leg, false);
+	io_task_given_up(leg_task, "busy for too long", BLK_STS_IOERR);
+	return true;
+}
+
 static void io_task_busy(struct istripe_leg_task *leg_task)
 {
 	struct istripe_leg *leg = leg_task->leg;
 
 	io_count_retry(leg_task);
+	if (io_task_busy_path(leg_task))
+		return;
 	if (READ_ONCE(leg->policy) != ISTRIPE_POLICY_FAILOVER ||
 	    leg_task->refusals >= FAILOVER_REFUSALS)
 		io_task_avoid(leg_task);
@@ -353,26 +397,40 @@ static bool io_task_is_whole(const struct istripe_task *task)
 	       task->cdb[0] == WRITE_SAME_16;
 }
 
+/*
+ * GOOD for fewer or more data than were asked for is a failure (P1). sd, too, asks again for what
+ * is missing.
+ */
+static void io_task_not_whole(struct istripe_leg_task *leg_task)
+{
+	const struct istripe_task *task = &leg_task->task;
+
+	pr_warn_ratelimited("%s/%u: command 0x%02x: GOOD, but the target says that it has not transferred just the %llu bytes asked for\n",
+			    leg_task->leg->volume->name, leg_task->leg->index, task->cdb[0],
+			    (u64)task->data.length_bytes);
+	io_count_retry(leg_task);
+	io_task_avoid(leg_task);
+	if (++leg_task->retries <= RETRIES_MAX)
+		io_task_again(leg_task);
+	else
+		io_task_failed(leg_task, BLK_STS_IOERR);
+}
+
 static void io_task_good(struct istripe_leg_task *leg_task)
 {
 	const struct istripe_task *task = &leg_task->task;
 
-	if (io_task_is_whole(task)) {
-		istripe_leg_note_good(leg_task->leg);
-		istripe_latency_stamp(&leg_task->nexus->path->latencies->good, leg_task->since);
-		istripe_latency_count(leg_task->nexus->path->latencies,
-				      blk_mq_rq_from_pdu(leg_task->io));
-		if (likely(!leg_task->overlay_epoch) || istripe_overlays_patch(leg_task))
-			io_task_end(leg_task);
-		else
-			io_task_again(leg_task);
+	if (unlikely(!io_task_is_whole(task))) {
+		io_task_not_whole(leg_task);
 		return;
 	}
-	/* GOOD for fewer or more data than were asked for is a failure (P1). */
-	pr_warn_ratelimited("%s/%u: command 0x%02x: GOOD, but the target says that it has not transferred just the %llu bytes asked for\n",
-			    leg_task->leg->volume->name, leg_task->leg->index, task->cdb[0],
-			    (u64)task->data.length_bytes);
-	io_task_failed(leg_task, BLK_STS_IOERR);
+	istripe_leg_note_good(leg_task->leg);
+	istripe_latency_stamp(&leg_task->nexus->path->latencies->good, leg_task->since);
+	istripe_latency_count(leg_task->nexus->path->latencies, blk_mq_rq_from_pdu(leg_task->io));
+	if (likely(!leg_task->overlay_epoch) || istripe_overlays_patch(leg_task))
+		io_task_end(leg_task);
+	else
+		io_task_again(leg_task);
 }
 
 static void io_task_refused(struct istripe_leg_task *leg_task, enum istripe_scsi_verdict verdict)
@@ -476,8 +534,10 @@ static void io_task_done(struct istripe_task *task)
 	else if (task->status == SAM_STAT_CHECK_CONDITION)
 		elsewhere = io_note_check_condition(leg_task);
 	/* After these: a task that is let in now must find the session invalidated, or no lane. */
-	if (verdict != ISTRIPE_SCSI_RETRY_DELAY || elsewhere)
+	if (verdict != ISTRIPE_SCSI_RETRY_DELAY || elsewhere) {
+		istripe_busy_answered(leg_task->nexus->path);
 		istripe_allowance_give(leg_task->leg, true);
+	}
 	if (elsewhere) {
 		io_task_elsewhere(leg_task);
 		return;
@@ -546,6 +606,7 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	leg_task->handovers = 0;
 	leg_task->given_up = false;
 	leg_task->resent = false;
+	leg_task->fua = false;
 	leg_task->behind = false;
 	leg_task->unserved = false;
 	leg_task->unserved_stopped = false;
@@ -570,7 +631,6 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	return leg_task;
 }
 
-/* A leg without a write cache may not know FUA, and needs none. */
 static bool leg_fua(const struct istripe_leg *leg, const struct request *rq)
 {
 	return (rq->cmd_flags & REQ_FUA) && leg->lun.caching.dpofua;
@@ -585,6 +645,7 @@ static void io_prepare_transfer(struct istripe_leg_task *leg_task, struct reques
 	u32 blocks = leg_blocks(leg, extent->sectors);
 	bool fua = leg_fua(leg, rq);
 
+	leg_task->fua = fua;
 	istripe_data_set_bio(&task->data, rq->bio, extent->first_sector << SECTOR_SHIFT,
 			     extent->sectors << SECTOR_SHIFT);
 	task->data.first_piece_bytes = extent->first_piece_sectors << SECTOR_SHIFT;

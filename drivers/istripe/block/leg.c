@@ -3,6 +3,7 @@
 
 #include <linux/slab.h>
 
+#include "block/busy.h"
 #include "block/delay.h"
 #include "block/ghost.h"
 #include "block/leg.h"
@@ -10,6 +11,7 @@
 #include "block/path.h"
 #include "block/policy.h"
 #include "block/volume.h"
+#include "block/workqueue.h"
 
 /* How long a transition of access states may take, if the target does not say. */
 #define TRANSITION_S	60
@@ -80,9 +82,12 @@ static struct istripe_nexus *leg_pick(struct istripe_leg *leg,
 {
 	struct istripe_path *path = istripe_policy_pick(leg, leg_task->task.data.length_bytes,
 							leg_task->nth);
+	u16 avoid = leg_task->avoid;
+	u16 busy = istripe_busy_paths(leg);
 
-	if (path && unlikely(leg_task->avoid & BIT(path->index)))
-		path = istripe_policy_beyond(leg, path->index, leg_task->avoid) ?: path;
+	if (path && unlikely((avoid | busy) & BIT(path->index)))
+		path = istripe_policy_beyond(leg, path->index, avoid | busy) ?:
+		       istripe_policy_beyond(leg, path->index, avoid) ?: path;
 	return path ? istripe_path_pick(path, istripe_path_lane(path, &leg_task->task)) : NULL;
 }
 
@@ -231,10 +236,13 @@ static unsigned long leg_recovery_end(const struct istripe_leg *leg, s32 recover
 	u32 at;
 
 	lockdep_assert_held(&leg->lock);
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus, at) {
 		if (nexus->live && nexus->access.state == SCSI_ACCESS_STATE_TRANSITIONING &&
 		    time_after(nexus->transition_end, end))
 			end = nexus->transition_end;
+		if (!nexus->live && nexus->busy && time_after(nexus->busy_end, end))
+			end = nexus->busy_end;
+	}
 	return time_before(end, last) ? end : last;
 }
 
@@ -780,6 +788,7 @@ void istripe_leg_nexus_live(struct istripe_nexus *nexus)
 	leg_arm_recovery(leg);
 	leg_arm_fence(leg);
 	spin_unlock_bh(&leg->lock);
+	istripe_busy_answered(nexus->path);
 	wake_up_all(&leg->usable);
 	leg_redrive_lost(leg, &list);
 }

@@ -115,6 +115,7 @@ struct istripe_leg {
 	u64 needed_blocks;		/* of the volume, from the first one on; 0: not known yet */
 	u64 former_blocks;		/* work of resize.c: before it grew */
 	u64 former_needed_blocks;
+	bool busy;			/* a path may be, see busy.h */
 	enum istripe_policy policy;	/* live */
 	atomic_t policy_counter;	/* round robin */
 	enum istripe_fence fence;	/* live */

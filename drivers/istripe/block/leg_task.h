@@ -37,6 +37,7 @@ struct istripe_leg_task {
 	bool large;			/* in @large_tasks of the nexus */
 	bool given_up;			/* fails when its fence is complete, or as a ghost */
 	bool resent;			/* before its fence: see ghost.h */
+	bool fua;			/* with the FUA bit, where the LUN knows it */
 	bool behind;			/* not sent: it waits for the fence of another task */
 	bool unserved;			/* counted in leg->unserved */
 	bool unserved_stopped;		/* it waits for a path: @unserved_at is for how long */

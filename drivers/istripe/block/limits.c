@@ -84,15 +84,11 @@ static bool atomic_at_least(const struct istripe_lun *lun, const struct istripe_
 	return istripe_atomic_at_least(&offer, &wanted);
 }
 
-/* 0 says that there is no limit. */
-static bool limit_at_least(u64 limit, u64 needed)
-{
-	return !limit || (needed && limit >= needed);
-}
-
+/* A LUN without a cache may not know FUA, and needs none. */
 static bool writes_at_least(const struct istripe_lun *lun, const struct istripe_lun *needed)
 {
-	return atomic_at_least(lun, needed) && (lun->caching.dpofua || !needed->caching.dpofua);
+	return atomic_at_least(lun, needed) &&
+	       (lun->caching.dpofua || !lun->caching.write_cache || !needed->caching.dpofua);
 }
 
 void istripe_limits_narrow(struct istripe_lun *common, const struct istripe_lun *lun)
@@ -111,7 +107,7 @@ void istripe_limits_narrow(struct istripe_lun *common, const struct istripe_lun 
 /* UNMAP and WRITE SAME that a LUN does not take any more end as not supported. */
 bool istripe_limits_at_least(const struct istripe_lun *lun, const struct istripe_lun *needed)
 {
-	if (!limit_at_least(lun->limits.max_transfer, needed->limits.max_transfer))
+	if (lun_max_sectors(lun) < lun_max_sectors(needed))
 		return false;
 	/* It may offer less while it is write protected; when that ends it is asked again. */
 	return lun->caching.write_protected || writes_at_least(lun, needed);
@@ -162,6 +158,9 @@ static void derive_discard(const struct istripe_volume *volume, struct istripe_d
 						       leg->unmap_alignment % granularity * block,
 						       granularity * block);
 	}
+	/* The block layer does not cut a request for that at all. */
+	if (limits->discard_granularity_bytes >> SECTOR_SHIFT > limits->discard_sectors)
+		limits->discard_granularity_bytes = limits->physical_block_bytes;
 }
 
 /* The volume is as demanding as the most demanding of its legs. */

@@ -11,7 +11,6 @@
 #include "scsi/sense.h"
 #include "transport/session.h"
 
-#define COMMAND_TIMEOUT_MS	10000
 #define ATTEMPTS_MAX		10
 #define BUSY_DELAY_MS		200
 #define BUSY_ANSWER_MS		500	/* least time for the answer after that */
@@ -76,7 +75,6 @@ int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *numb
 	const struct istripe_task *task = &session->internal.task;
 	enum istripe_scsi_verdict verdict;
 	u32 attempt = 0;
-	u32 timeout_ms;
 	long left;
 	int ret;
 
@@ -84,11 +82,8 @@ int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *numb
 		left = (long)(deadline - jiffies);
 		if (left <= 0)
 			return -ETIMEDOUT;
-		timeout_ms = jiffies_to_msecs(left);
-		/* A question may be asked again; a write or flush may take all the time. */
-		if (known < ISTRIPE_LUN_KNOWN)
-			timeout_ms = min_t(u32, timeout_ms, COMMAND_TIMEOUT_MS);
-		ret = istripe_session_execute(session, cdb, number, bytes, write, timeout_ms);
+		ret = istripe_session_execute(session, cdb, number, bytes, write,
+					      jiffies_to_msecs(left));
 		if (ret)
 			return ret;
 		verdict = istripe_sense_verdict(task->status, &task->sense);

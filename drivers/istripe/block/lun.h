@@ -73,9 +73,9 @@ static inline u64 istripe_lun_sectors(const struct istripe_lun *lun)
 /*
  * Sends one command of our own, as istripe_session_execute() does, until the LUN gives a final
  * answer; that is in session->internal. The command is sent again, within limits, while the target
- * reports unit attentions, and until @deadline (jiffies) while it is busy or not ready yet. One
- * command may take all that time only when the LUN is ISTRIPE_LUN_KNOWN. With @tpgs, for a target
- * that reports access states, a refusal for that of the port is final, even if it may soon be over.
+ * reports unit attentions, and until @deadline (jiffies) while it is busy or not ready yet. With
+ * @tpgs, for a target that reports access states, a refusal for that of the port is final, even if
+ * it may soon be over.
  *
  * 0 GOOD; -EIO the LUN refused; -ENOLINK because of the port's access state; -ESTALE it may have
  * changed, and @known is not ISTRIPE_LUN_UNKNOWN; -EBUSY it was busy until the end, and nothing is

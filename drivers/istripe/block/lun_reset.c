@@ -11,6 +11,7 @@
 #include "block/leg.h"
 #include "block/lun_reset.h"
 #include "block/nexus.h"
+#include "block/workqueue.h"
 
 /* For the pings of all other nexuses, which run at the same time. */
 #define PING_MS		1000

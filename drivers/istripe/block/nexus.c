@@ -15,6 +15,7 @@
 #include "block/path.h"
 #include "block/volume.h"
 #include "scsi/alua.h"
+#include "scsi/cdb.h"
 #include "transport/socket.h"
 
 #define SHORT_LIFE_MS		1000
@@ -23,34 +24,10 @@
 /* A target that reports changes all the time is not asked all the time. */
 #define REVALIDATE_INTERVAL_MS	500
 #define REVALIDATE_TIMEOUT_MS		30000
-/* Longer than one command of our own takes. */
+/* A live LUN may be busy for so long before its session ends; see allowance.c, PATIENCE_MIN_MS. */
+#define BUSY_MAX_S		120
+/* Longer than one command of our own takes, or another login. */
 #define TOLERATE_MS		60000
-
-/* WQ_MEM_RECLAIM: recovery must not wait for memory, which may wait for recovery. */
-struct workqueue_struct *istripe_recovery_wq;
-struct workqueue_struct *istripe_reset_wq;
-struct workqueue_struct *istripe_overlay_wq;
-
-int istripe_nexus_init(void)
-{
-	istripe_recovery_wq = alloc_workqueue("istripe_recovery", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	istripe_reset_wq = alloc_workqueue("istripe_reset", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	istripe_overlay_wq = alloc_workqueue("istripe_overlay", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	if (istripe_recovery_wq && istripe_reset_wq && istripe_overlay_wq)
-		return 0;
-	istripe_nexus_exit();
-	return -ENOMEM;
-}
-
-void istripe_nexus_exit(void)
-{
-	if (istripe_overlay_wq)
-		destroy_workqueue(istripe_overlay_wq);
-	if (istripe_reset_wq)
-		destroy_workqueue(istripe_reset_wq);
-	if (istripe_recovery_wq)
-		destroy_workqueue(istripe_recovery_wq);
-}
 
 /* By the worker, after the change. */
 static void nexus_changed(struct istripe_nexus *nexus)
@@ -165,6 +142,9 @@ bool istripe_nexus_submit(struct istripe_nexus *nexus, struct istripe_leg_task *
 		WRITE_ONCE(leg_task->nexus, nexus);
 		leg_task->counted = nexus->leg->path_end > 1;
 		leg_task->task.lun = session->lun;
+		/* A LUN that has no cache may not know FUA, and needs none. */
+		if (unlikely(leg_task->fua))
+			istripe_cdb_set_fua(leg_task->task.cdb, READ_ONCE(nexus->fua));
 		leg_task->large = leg_task->task.data.length_bytes >= ISTRIPE_PATH_LARGE_BYTES &&
 				  READ_ONCE(nexus->path->nexus_count) > 1;
 		path_count(nexus->path, leg_task, 1);
@@ -413,6 +393,7 @@ static void nexus_go_live(struct istripe_nexus *nexus)
 	WRITE_ONCE(nexus->refusals, 0);
 	nexus->revalidated_at = get_jiffies_64();
 	nexus->revalidations = 0;
+	nexus->busy_since = 0;
 	WRITE_ONCE(nexus->revalidate_error, 0);
 	if (nexus->started) {
 		nexus->reconnects++;
@@ -510,6 +491,15 @@ static bool nexus_is_refused(const struct istripe_nexus *nexus)
 	       (nexus->owned && test_bit(ISTRIPE_SESSION_REFUSED, &nexus->owned->flags));
 }
 
+/* An array that has just started asks for time: the leg gives it some (leg_recovery_end()). */
+static void nexus_note_busy(struct istripe_nexus *nexus, bool busy)
+{
+	spin_lock_bh(&nexus->leg->lock);
+	nexus->busy = busy;
+	nexus->busy_end = jiffies + msecs_to_jiffies(TOLERATE_MS);
+	spin_unlock_bh(&nexus->leg->lock);
+}
+
 static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct istripe_reason *why)
 {
 	bool goes_on = nexus_first_goes_on(nexus, error);
@@ -517,6 +507,7 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct 
 
 	if (refused)
 		nexus_refused_why(nexus, why);
+	nexus_note_busy(nexus, error == -EBUSY);
 	istripe_nexus_close_session(nexus, -ECONNRESET);
 	if (error == -ENOTCONN)
 		nexus_fault_why(nexus, why);
@@ -604,17 +595,14 @@ static bool nexus_fences_first(struct istripe_nexus *nexus)
 	return !nexus->several && nexus->ops->fence_wanted(nexus);
 }
 
-static bool nexus_may_log_out(const struct istripe_nexus *nexus)
-{
-	return !nexus->owned->quirks.no_busy_logout || istripe_session_is_idle(nexus->owned);
-}
-
 static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
 {
 	nexus_set_state(nexus, ISTRIPE_NEXUS_CLOSING);
 	nexus->ops->lost(nexus);
 	nexus_withdraw(nexus);
-	if (logout && nexus_may_log_out(nexus))
+	istripe_session_settle(nexus->owned);
+	if (logout &&
+	    (!nexus->owned->quirks.no_busy_logout || istripe_session_is_idle(nexus->owned)))
 		istripe_session_logout(nexus->owned);
 	nexus->asked_ms = istripe_backoff_asked_ms(nexus->owned);
 	if (time_after(jiffies, nexus->live_since + msecs_to_jiffies(SHORT_LIFE_MS))) {
@@ -644,7 +632,10 @@ static void nexus_recover(struct istripe_nexus *nexus)
 /* Submitters read session->lun: another address of the LUN takes another session. */
 static int nexus_ask(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
-	int ret = nexus_ask_lun(nexus, REVALIDATE_TIMEOUT_MS, why);
+	/* As long as the host's own commands may take. */
+	u32 timeout_ms = max_t(u32, REVALIDATE_TIMEOUT_MS,
+			       READ_ONCE(nexus->leg->volume->command_timeout_ms));
+	int ret = nexus_ask_lun(nexus, timeout_ms, why);
 
 	if (ret)
 		return ret;
@@ -697,6 +688,15 @@ static int nexus_ask_until_quiet(struct istripe_nexus *nexus, struct istripe_rea
 	return ret == -EALREADY ? 0 : ret;
 }
 
+/* A busy LUN is asked again later, as commands are sent to it again: no reason to log in anew. */
+static bool nexus_is_patient(struct istripe_nexus *nexus, int error)
+{
+	u64 now = get_jiffies_64();
+
+	nexus->busy_since = error == -EBUSY ? nexus->busy_since ?: now : 0;
+	return error == -EBUSY && time_before64(now, nexus->busy_since + BUSY_MAX_S * HZ);
+}
+
 /*
  * Identifies the LUN again, over the same session. I/O goes on meanwhile, unless the LUN itself has
  * reported the change. Another LUN ends the session: the next login decides about the nexus.
@@ -706,6 +706,7 @@ static void nexus_revalidate(struct istripe_nexus *nexus, bool access_only)
 	struct istripe_session *session = nexus->owned;
 	struct istripe_reason why = {};
 	int invalidations, ret;
+	bool patient;
 
 	clear_bit(ISTRIPE_NEXUS_ACCESS, &nexus->events);
 	if (test_and_clear_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events))
@@ -722,10 +723,13 @@ static void nexus_revalidate(struct istripe_nexus *nexus, bool access_only)
 	/* The questions have taken their own news into account. */
 	invalidations += nexus->told_changes;
 	/* Fault it under the lock: a command that timed out still uses the session's page. */
-	if (ret)
+	patient = nexus_is_patient(nexus, ret);
+	if (ret && !patient)
 		istripe_session_fault(session, ret, "%s", why.text);
 	mutex_unlock(&nexus->ask_lock);
 	nexus->revalidated_at = get_jiffies_64();
+	if (patient)
+		istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
 	/* A lost connection says nothing about the LUN. */
 	WRITE_ONCE(nexus->revalidate_error, ret == -ENOTCONN ? 0 : ret);
 	if (ret || !istripe_session_is_invalid(session))
@@ -741,18 +745,12 @@ static void nexus_revalidate(struct istripe_nexus *nexus, bool access_only)
 	istripe_session_validate(session, invalidations);
 }
 
-/* A port is polled more often while I/O waits. */
-static u32 nexus_revalidate_interval_ms(const struct istripe_nexus *nexus, bool attention)
-{
-	u32 poll_ms = attention ? 0 : nexus->ops->access_poll_ms(nexus);
-
-	return min_not_zero(poll_ms, (u32)REVALIDATE_INTERVAL_MS);
-}
-
 static void nexus_revalidate_if_asked(struct istripe_nexus *nexus)
 {
 	bool attention = test_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events);
-	u32 interval_ms = nexus_revalidate_interval_ms(nexus, attention);
+	/* A port is polled more often while I/O waits. */
+	u32 poll_ms = attention ? 0 : nexus->ops->access_poll_ms(nexus);
+	u32 interval_ms = min_not_zero(poll_ms, (u32)REVALIDATE_INTERVAL_MS);
 	u64 next = nexus->revalidated_at + msecs_to_jiffies(interval_ms);
 	u64 now = get_jiffies_64();
 

@@ -122,8 +122,10 @@ struct istripe_nexus {
 	struct istripe_lun found;	/* worker: found by the last login */
 	u64 blocks;			/* of the LUN by @owned; 0: not known. leg->identify_lock */
 	enum istripe_protected protected;	/* of the LUN over this nexus */
+	bool fua;			/* written by the worker: the LUN knows it here */
 	u64 announced_blocks;		/* worker: the last growth that was reported */
 	u64 revalidated_at;		/* worker: jiffies of the last revalidation */
+	u64 busy_since;			/* worker: jiffies, of the LUN at revalidations; 0: not */
 	u32 revalidations;		/* worker: see nexus_count_revalidation() */
 	int revalidate_error;		/* written by the worker: its result */
 	struct mutex ask_lock;		/* see above */
@@ -177,6 +179,8 @@ struct istripe_nexus {
 	struct istripe_access access;	/* of its port */
 	unsigned long access_since;	/* jiffies: it has been in this state */
 	unsigned long transition_end;	/* jiffies: a transition of its port is over by then */
+	bool busy;			/* the last login was good, but the LUN too busy ... */
+	unsigned long busy_end;		/* ... jiffies: for the next one, too, by then */
 	u32 lanes;			/* connections that get tasks; 0: see policy.h */
 	bool unfenced;
 	bool super_unfenced;		/* a superblock of ours may still be written */
@@ -296,18 +300,5 @@ int istripe_nexus_probe(struct istripe_nexus *nexus, u32 timeout_ms, struct istr
 
 /* Closes nexus->owned, which is withdrawn from @session. The nexus's worker. */
 void istripe_nexus_close_session(struct istripe_nexus *nexus, int error);
-
-/* Short works of recovery, beside the nexuses' workers; none of them waits for a target. */
-extern struct workqueue_struct *istripe_recovery_wq;
-
-/* Works of a LUN reset, one per nexus at the same time, which wait for the target. */
-extern struct workqueue_struct *istripe_reset_wq;
-/* Waits for I/O of the volume: on istripe_recovery_wq that could keep it from going on. */
-extern struct workqueue_struct *istripe_overlay_wq;
-
-/* Makes the workqueues. Returns 0 or -ENOMEM. */
-int istripe_nexus_init(void);
-
-void istripe_nexus_exit(void);
 
 #endif

@@ -13,6 +13,7 @@
 #include "block/nexus.h"
 #include "block/overlay.h"
 #include "block/volume.h"
+#include "block/workqueue.h"
 
 /* Of all overlays of a leg, and of one. */
 #define OVERLAYS_BYTES_MAX	(16 * OVERLAY_BYTES_MAX)

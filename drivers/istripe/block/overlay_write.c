@@ -15,6 +15,7 @@
 #include "block/overlay.h"
 #include "block/overlay_write.h"
 #include "block/volume.h"
+#include "block/workqueue.h"
 
 /* Copies are written again, later each time. */
 #define OVERLAY_DELAY_MAX_MS	60000

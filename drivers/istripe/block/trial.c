@@ -118,6 +118,15 @@ static int trial_failed(struct istripe_nexus *nexus, int error, struct istripe_r
 	return -ETIMEDOUT;
 }
 
+/* TASK SET FULL may be because of other hosts, and over each path. */
+static bool trial_is_busy(const struct istripe_nexus *nexus)
+{
+	const struct istripe_task *task = &nexus->owned->internal.task;
+
+	return task->status != SAM_STAT_TASK_SET_FULL &&
+	       istripe_sense_verdict(task->status, &task->sense) == ISTRIPE_SCSI_RETRY_DELAY;
+}
+
 static int trial_verdict(struct istripe_nexus *nexus, struct istripe_reason *fault)
 {
 	const struct istripe_task *task = &nexus->owned->internal.task;
@@ -130,7 +139,7 @@ static int trial_verdict(struct istripe_nexus *nexus, struct istripe_reason *fau
 		istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
 	}
 	if (verdict != ISTRIPE_SCSI_TRANSPORT && verdict != ISTRIPE_SCSI_PATH_ERROR &&
-	    verdict != ISTRIPE_SCSI_RETRY_BACKOFF && task->status != SAM_STAT_BUSY)
+	    verdict != ISTRIPE_SCSI_RETRY_BACKOFF && !trial_is_busy(nexus))
 		return 0;
 	istripe_reason_set(fault, "%s", istripe_scsi_verdict_name(verdict));
 	return -ENOLINK;
@@ -160,9 +169,7 @@ static int trial_read(struct istripe_nexus *nexus, struct istripe_reason *why)
 	u32 tries = BUSY_TRIES;
 	int ret;
 
-	/* TASK SET FULL may be because of other hosts, and over each path. */
-	while (!(ret = trial_ask(nexus)) &&
-	       nexus->owned->internal.task.status == SAM_STAT_BUSY && --tries)
+	while (!(ret = trial_ask(nexus)) && trial_is_busy(nexus) && --tries)
 		msleep(SLICE_MS);
 	if (!ret)
 		ret = trial_verdict(nexus, &fault);

@@ -26,6 +26,7 @@
 #include "block/reservation.h"
 #include "block/resize.h"
 #include "block/volume.h"
+#include "block/workqueue.h"
 #include "block/write_protect.h"
 #include "iscsi/error.h"
 
@@ -434,7 +435,7 @@ enum istripe_leg_state istripe_volume_state(const struct istripe_volume *volume)
 
 int istripe_block_init(void)
 {
-	int ret = istripe_nexus_init();
+	int ret = istripe_workqueues_init();
 
 	if (ret)
 		return ret;
@@ -446,7 +447,7 @@ int istripe_block_init(void)
 		return 0;
 	istripe_identity_exit();
 exit_nexus:
-	istripe_nexus_exit();
+	istripe_workqueues_exit();
 	return ret;
 }
 
@@ -454,6 +455,6 @@ void istripe_block_exit(void)
 {
 	istripe_host_disks_unregister();
 	istripe_identity_exit();
-	istripe_nexus_exit();
+	istripe_workqueues_exit();
 	ida_destroy(&istripe_ids);
 }

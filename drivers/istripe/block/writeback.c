@@ -8,6 +8,7 @@
 #include "block/leg.h"
 #include "block/nexus.h"
 #include "block/volume.h"
+#include "block/workqueue.h"
 #include "block/writeback.h"
 
 static void writeback_arm(struct istripe_writeback *writeback)

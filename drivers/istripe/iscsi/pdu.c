@@ -237,6 +237,7 @@ static int decode_async(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
 	pdu->itt = ISTRIPE_TAG_RESERVED;
 	pdu->async.event = async->async_event;
 	pdu->async.parameter2 = be16_to_cpu(async->param2);
+	pdu->async.parameter3 = be16_to_cpu(async->param3);
 	return 0;
 }
 

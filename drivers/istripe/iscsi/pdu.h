@@ -168,6 +168,7 @@ struct istripe_pdu_login_response {
 struct istripe_pdu_async {
 	u8 event;			/* ISCSI_ASYNC_MSG_* */
 	u16 parameter2;
+	u16 parameter3;
 };
 
 /* Reject, RFC 7143 11.17. The rejected header is in the data segment. */

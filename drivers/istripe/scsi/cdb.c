@@ -25,6 +25,11 @@ static void cdb_range(u8 *cdb, u64 lba, u32 blocks)
 	put_unaligned_be32(blocks, cdb + 10);
 }
 
+void istripe_cdb_set_fua(u8 *cdb, bool fua)
+{
+	cdb[1] = fua ? CDB_FUA : 0;
+}
+
 void istripe_cdb_read16(u8 *cdb, u64 lba, u32 blocks, bool fua)
 {
 	cdb_start(cdb, READ_16);

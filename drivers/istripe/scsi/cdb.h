@@ -12,6 +12,13 @@
 #define ISTRIPE_UNMAP_PARAMETER_BYTES	24	/* header and one descriptor */
 
 /**
+ * istripe_cdb_set_fua() - set the FUA bit of READ or WRITE, or take it away
+ * @cdb: 16 bytes, from one of the next three functions
+ * @fua: the bit
+ */
+void istripe_cdb_set_fua(u8 *cdb, bool fua);
+
+/**
  * istripe_cdb_read16() - READ(16), SBC-4 5.20
  * @cdb: 16 bytes
  * @lba: first logical block

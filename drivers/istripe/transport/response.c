@@ -152,6 +152,7 @@ static int response_async(struct istripe_conn *conn)
 	case ISCSI_ASYNC_MSG_REQUEST_LOGOUT:
 	case ISCSI_ASYNC_MSG_PARAM_NEGOTIATION:
 		/* RFC 7143 11.9.1: a logout is a right answer to both. */
+		session->logout_s = async->parameter3;
 		session->ops->logout_requested(session, name);
 		return 0;
 	case ISCSI_ASYNC_MSG_DROPPING_CONNECTION:

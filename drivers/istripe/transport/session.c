@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #define pr_fmt(fmt) "istripe: " fmt
 
+#include <linux/delay.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -17,6 +18,8 @@
 #include "transport/submitter.h"
 
 #define REDIRECT_HOPS_MAX	4
+#define SETTLE_MAX_MS		3000u
+#define SETTLE_STEP_MS		10u
 
 static atomic64_t session_last_id;
 
@@ -130,6 +133,17 @@ bool istripe_session_is_idle(const struct istripe_session *session)
 		if (READ_ONCE(session->slots[i].task))
 			return false;
 	return true;
+}
+
+void istripe_session_settle(const struct istripe_session *session)
+{
+	u32 left_ms = min_t(u32, session->logout_s * MSEC_PER_SEC / 2, SETTLE_MAX_MS);
+
+	while (left_ms && !istripe_session_is_idle(session) &&
+	       !test_bit(ISTRIPE_SESSION_FAULTED, &session->flags)) {
+		msleep(SETTLE_STEP_MS);
+		left_ms -= min_t(u32, left_ms, SETTLE_STEP_MS);
+	}
 }
 
 bool istripe_session_has_link(const struct istripe_session *session)

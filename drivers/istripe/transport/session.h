@@ -127,6 +127,7 @@ struct istripe_session {
 	u16 tpgt;			/* 0 while not @tpgt_known */
 	bool tpgt_known;		/* the target told its portal group */
 	u16 time2wait_s;		/* before the next login, as the target asked */
+	u16 logout_s;			/* it waits for the logout that it has asked for */
 	struct istripe_quirks quirks;	/* of the target; none before the login */
 	struct istripe_negotiation negotiation;	/* of the first login */
 
@@ -265,6 +266,17 @@ void istripe_session_poll(struct istripe_session *session, u32 lane);
  * Return: true or false.
  */
 bool istripe_session_is_idle(const struct istripe_session *session);
+
+/**
+ * istripe_session_settle() - wait for the answers to its tasks before the logout
+ * @session: logged in, without submitters, asked for a logout by its target
+ *
+ * Commands that the logout would end may execute twice. The wait takes half of the time that the
+ * target allows, and three seconds at most; the session's fault ends it.
+ *
+ * Context: process, sleeps.
+ */
+void istripe_session_settle(const struct istripe_session *session);
 
 /**
  * istripe_session_has_link() - have the NICs of its connections a link?

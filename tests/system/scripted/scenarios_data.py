@@ -174,6 +174,8 @@ DATA_IN = [
          lambda pdus: [p.Pdu(p.SCSI_RESPONSE, itt=pdus[0].itt)]),
     read("the end missing, underflow, GOOD", io_error(errno.EIO), short, answered_read,
          times=1000, io="read", allow=("I/O error, dev",)),
+    read("the end missing, underflow, GOOD, once", WORKS, short, times=1,
+         allow=("GOOD, but the target says",)),
     read("all data, underflow", reconnects("residual contradicts"), residual(2, 512)),
     read("a residual of 4 GiB", io_error(errno.EIO), residual(2, 0xFFFFFFFF), answered_read,
          times=1000, io="read", allow=("I/O error, dev",)),

@@ -91,6 +91,7 @@ class Disk:
         self.data = bytearray(size_bytes)
         self.naa = bytes.fromhex(identity)
         self.write_cache = write_cache
+        self.dpofua = True
         self.write_protected = write_protected
         self.device_type = 0
         self.max_transfer = max_transfer
@@ -286,15 +287,18 @@ class Disk:
             raise Refuse(*INVALID_FIELD)
         return known[cdb[2] & 0x3F]
 
+    def _device_specific(self):
+        return 0x80 if self.write_protected else 0x10 * self.dpofua
+
     def _mode_sense6(self, cdb, out, lun):
         pages = self._mode_pages(cdb)
-        head = bytes([3 + len(pages), 0, 0x80 if self.write_protected else 0x10, 0])
+        head = bytes([3 + len(pages), 0, self._device_specific(), 0])
         return (head + pages)[:cdb[4]]
 
     def _mode_sense10(self, cdb, out, lun):
         pages = self._mode_pages(cdb)
         head = (6 + len(pages)).to_bytes(2, "big")
-        head += bytes([0, 0x80 if self.write_protected else 0x10, 0, 0, 0, 0])
+        head += bytes([0, self._device_specific(), 0, 0, 0, 0])
         return (head + pages)[:number(cdb, 7, 2)]
 
     def _request_sense(self, cdb, out, lun):
