@@ -688,13 +688,15 @@ static int nexus_ask_until_quiet(struct istripe_nexus *nexus, struct istripe_rea
 	return ret == -EALREADY ? 0 : ret;
 }
 
-/* A busy LUN is asked again later, as commands are sent to it again: no reason to log in anew. */
+/* A busy LUN is asked again later; but commands wait for that only where no other path serves. */
 static bool nexus_is_patient(struct istripe_nexus *nexus, int error)
 {
 	u64 now = get_jiffies_64();
 
 	nexus->busy_since = error == -EBUSY ? nexus->busy_since ?: now : 0;
-	return error == -EBUSY && time_before64(now, nexus->busy_since + BUSY_MAX_S * HZ);
+	return error == -EBUSY && time_before64(now, nexus->busy_since + BUSY_MAX_S * HZ) &&
+	       (READ_ONCE(nexus->leg->chosen_paths) < 2 ||
+		!istripe_session_is_invalid(nexus->owned));
 }
 
 /*
