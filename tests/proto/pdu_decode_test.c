@@ -132,7 +132,7 @@ static const struct damage_row {
 	{ "r2t, no ttt", ISCSI_OP_R2T, 0x80, TTT, U32_MAX, -EPROTO },
 	{ "r2t for nothing", ISCSI_OP_R2T, 0x80, DESIRED, 0, -EPROTO },
 	{ "r2t for all", ISCSI_OP_R2T, 0x80, DESIRED, U32_MAX, 0 },
-	{ "nop-in, asks and answers", ISCSI_OP_NOOP_IN, 0x80, TTT, 1, -EPROTO },
+	{ "nop-in, an answer with ttt", ISCSI_OP_NOOP_IN, 0x80, TTT, 1, 0 },
 	{ "r2t with data", ISCSI_OP_R2T, 0x80, DATA, 1, -EPROTO },
 	{ "tm with data", ISCSI_OP_SCSI_TMFUNC_RSP, 0x80, DATA, 4, -EPROTO },
 	{ "logout with data", ISCSI_OP_LOGOUT_RSP, 0x80, DATA, 0xffffff, -EPROTO },
@@ -167,6 +167,20 @@ static void decode_damaged(struct kunit *test)
 				    "%s", row->what);
 		KUNIT_EXPECT_EQ_MSG(test, !pdu.problem, !row->ret, "%s", row->what);
 	}
+}
+
+/* Some targets do not reserve the Target Transfer Tag of an answer. */
+static void decode_nop_in_answer(struct kunit *test)
+{
+	struct istripe_pdu pdu;
+	union bytes h;
+
+	header_make(&h, ISCSI_OP_NOOP_IN, 0x80);
+	put_unaligned_be32(0, h.b + 20);
+	KUNIT_EXPECT_EQ(test, istripe_pdu_decode(&h.hdr, &pdu), 0);
+	KUNIT_EXPECT_NE(test, pdu.itt, ISTRIPE_TAG_RESERVED);
+	KUNIT_EXPECT_EQ(test, pdu.ttt, ISTRIPE_TAG_RESERVED);
+	KUNIT_EXPECT_TRUE(test, pdu.consumes_stat_sn);
 }
 
 static void decode_scsi_response(struct kunit *test)
@@ -460,6 +474,7 @@ static struct kunit_case istripe_pdu_decode_cases[] = {
 	KUNIT_CASE(decode_opcodes),
 	KUNIT_CASE(decode_common_fields),
 	KUNIT_CASE(decode_damaged),
+	KUNIT_CASE(decode_nop_in_answer),
 	KUNIT_CASE(decode_scsi_response),
 	KUNIT_CASE(decode_data_in),
 	KUNIT_CASE(decode_r2t_and_nop_in),

@@ -178,8 +178,9 @@ static int decode_nop_in(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
 	pdu->ttt = be32_to_cpu(bhs->ttt);
 	if (pdu->itt == ISTRIPE_TAG_RESERVED)
 		pdu->consumes_stat_sn = false;
-	else if (pdu->ttt != ISTRIPE_TAG_RESERVED)
-		return pdu_refuse(pdu, "NOP-In that both asks and answers");
+	else
+		/* An answer asks for none, whatever the target has left in this field. */
+		pdu->ttt = ISTRIPE_TAG_RESERVED;
 	return 0;
 }
 

@@ -96,6 +96,12 @@ async def answered(run, conn, task):
         conn.checks.wrong("11.18", "a ping has no answer", task.pdu)
 
 
+async def answer_ttt_0(run, conn, pdu):
+    """The answer does not reserve its Target Transfer Tag."""
+    await conn.send(p.Pdu(p.NOP_IN, lun=pdu.lun, itt=pdu.itt, ttt=0))
+    return True
+
+
 NOPS = [
     Scenario("nop: ping", WORKS, then_normal(ping())),
     Scenario("nop: ping in a write", WORKS, then_normal(ping(), opcode=WRITE_16)),
@@ -113,8 +119,10 @@ NOPS = [
         send(p.NOP_IN, itt=RESERVED_TAG, ttt=RESERVED_TAG))),
     Scenario("nop: an answer nobody asked for", WORKS, then_normal(
         send(p.NOP_IN, itt=0x0001FFF0, ttt=RESERVED_TAG))),
-    Scenario("nop: asks and answers", reconnects("both asks and answers"), instead(
-        send(p.NOP_IN, itt=5, ttt=6))),
+    Scenario("nop: an answer nobody asked for, with a TTT", WORKS, then_normal(
+        send(p.NOP_IN, itt=0x0001FFF0, ttt=6))),
+    Scenario("nop: answers with TTT 0", WORKS, {**then_normal(wait(2)), "on_nop": answer_ttt_0},
+             path=KEEPALIVE),
     Scenario("nop: an answer to a command", WORKS, instead(
         send(p.NOP_IN, ttt=RESERVED_TAG, **ITT)), path=KEEPALIVE, volume=OVERDUE),
 ]
