@@ -130,7 +130,6 @@ static void model_step(struct model *m, const u8 *bytes)
 	case 3:
 		pdu.opcode = ISCSI_OP_SCSI_CMD_RSP;
 		pdu.scsi_response.response = bytes[1] & 1;
-		pdu.scsi_response.exp_data_sn = bytes[5];
 		model_status(m, &pdu, !pdu.scsi_response.response);
 		break;
 	default:

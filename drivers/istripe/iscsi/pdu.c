@@ -131,7 +131,6 @@ static int decode_scsi_response(const struct iscsi_hdr *bhs, struct istripe_pdu 
 	u8 bidi = ISCSI_FLAG_CMD_BIDI_OVERFLOW | ISCSI_FLAG_CMD_BIDI_UNDERFLOW;
 
 	pdu->scsi_response.response = rsp->response;
-	pdu->scsi_response.exp_data_sn = be32_to_cpu(rsp->exp_datasn);
 	decode_status(rsp, pdu);
 	if ((pdu->overflow && pdu->underflow) || (rsp->flags & bidi) == bidi)
 		return pdu_refuse(pdu, "SCSI Response with overflow and underflow");

@@ -123,7 +123,6 @@ void istripe_pdu_encode_login(struct iscsi_login_req *bhs, const struct istripe_
 /* SCSI Response, RFC 7143 11.4. Its status holds when @response is 0. */
 struct istripe_pdu_scsi_response {
 	u8 response;			/* ISCSI_STATUS_CMD_COMPLETED or why not */
-	u32 exp_data_sn;
 };
 
 /* SCSI Data-In, RFC 7143 11.7. */

@@ -172,13 +172,8 @@ static int transfer_check(struct istripe_transfer *t, const struct istripe_pdu *
 static int transfer_check_response(struct istripe_transfer *t, const struct istripe_pdu *pdu,
 				   u32 *transferred_bytes)
 {
-	const struct istripe_pdu_scsi_response *response = &pdu->scsi_response;
-
-	if (response->response != ISCSI_STATUS_CMD_COMPLETED)
+	if (pdu->scsi_response.response != ISCSI_STATUS_CMD_COMPLETED)
 		return 0;
-	/* It counts Data-In, or R2Ts; next_sn has counted the same. */
-	if (response->exp_data_sn && !transfer_sn_is_next(t, response->exp_data_sn))
-		return transfer_fail(t, "ExpDataSN differs from what was received");
 	return transfer_check(t, pdu, transferred_bytes);
 }
 

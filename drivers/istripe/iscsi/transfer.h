@@ -116,7 +116,7 @@ void istripe_transfer_r2t_done(struct istripe_transfer *t);
  * GOOD and CONDITION MET are believed only when the data received, or sent and asked for, are all
  * that the residual says were transferred (P1). With another status @transferred_bytes is the least
  * that both agree on, with a response other than "command completed" 0, and so with a residual
- * larger than the transfer. ExpDataSN is checked when it is not 0: not every target fills it in.
+ * larger than the transfer. ExpDataSN is not read: what it counts has been counted.
  *
  * Return: 0; -EPROTO Data-In got lost, the residual contradicts the transfer, data are missing, or
  * a second status.

@@ -34,6 +34,7 @@ from scripted.steps import (
     moved,
     on_write,
     r2t,
+    result,
     send,
     spoil,
     take_data,
@@ -198,8 +199,9 @@ DATA_IN = [
     Scenario("data-in: for a write", reconnects("reads nothing"), instead(
         send(p.DATA_IN, flags=0, itt=lambda task: task.itt, ttt=RESERVED_TAG, data=bytes(512)),
         opcode=WRITE_16)),
-    read("ExpDataSN wrong", reconnects("ExpDataSN differs"),
-         lambda pdus: apart(pdus)[:-1] + [p.Pdu(p.SCSI_RESPONSE, itt=pdus[0].itt, exp_data_sn=99)]),
+    read("ExpDataSN wrong", WORKS,
+         lambda pdus: apart(pdus)[:-1] + [p.Pdu(p.SCSI_RESPONSE, itt=pdus[0].itt, exp_data_sn=99)],
+         answered_read),
     read("more than MaxRecvDataSegmentLength", reconnects(), nth(0, data=bytes(8704))),
 ]
 
@@ -329,6 +331,7 @@ def answered_early(name, moment, expect, status, sense=b"", **more):
 REFUSED = {"times": 1000, "io": "long", "allow": ("error, dev istripe",)}
 
 R2TS = [
+    Scenario("r2t: ExpDataSN wrong", WORKS, result(opcode=WRITE_16, exp_data_sn=7), path=SOLICITED),
     write("beyond the end", reconnects("beyond the end"), r2t(0, 262144)),
     write("of an offset that wraps", reconnects("beyond the end"), r2t(0xFFFFFFFC, 8)),
     write("of no bytes", reconnects("R2T for no data"), r2t(0, 0)),
