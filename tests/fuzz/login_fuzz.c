@@ -214,7 +214,7 @@ static void done_check(const struct fuzz_login *f)
 	bool mutual = chap && f->flags & FLAG_MUTUAL;
 
 	REQUIRE(login->stage == ISTRIPE_LOGIN_FULL_FEATURE);
-	REQUIRE(login->tsih);
+	REQUIRE(login->tsih || value[ISTRIPE_KEY_MAX_CONNECTIONS] == 1);
 	REQUIRE(!(f->flags & FLAG_GROUP) || (login->tpgt_known && login->tpgt == 1));
 	REQUIRE(!login->auth_chap || login->chap.state == ISTRIPE_CHAP_DONE);
 	REQUIRE(login->auth_chap || !mutual);

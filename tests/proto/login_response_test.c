@@ -35,11 +35,6 @@ static void damage_itt(struct login_bench *b)
 	b->response.itt = (__force itt_t)0;
 }
 
-static void damage_no_tsih(struct login_bench *b)
-{
-	b->response.tsih = 0;
-}
-
 static void damage_csg(struct login_bench *b)
 {
 	b->response.flags = 0x83;
@@ -129,7 +124,7 @@ static void login_damaged(struct kunit *test)
 {
 	static void (* const damages[])(struct login_bench *) = {
 		damage_opcode, damage_initiator, damage_version, damage_isid, damage_itt,
-		damage_no_tsih, damage_csg, damage_nsg, damage_nsg_2, damage_continue,
+		damage_csg, damage_nsg, damage_nsg_2, damage_continue,
 		damage_stat_sn, damage_stat_sn_old, damage_exp_cmd_sn, damage_window, damage_owed,
 		damage_marker,
 		damage_method, damage_chap, damage_group, damage_twice, damage_range, damage_name,
@@ -150,6 +145,32 @@ static void login_damaged(struct kunit *test)
 		KUNIT_EXPECT_NE_MSG(test, b->login.reason[0], 0, "damage %u", i);
 		KUNIT_EXPECT_EQ(test, login_ask(b), -EINVAL);
 	}
+}
+
+/* Only a login that joins has a use for it. */
+static void login_no_tsih(struct kunit *test)
+{
+	struct login_bench *b = &bench;
+
+	login_defaults(b);
+	KUNIT_ASSERT_EQ(test, login_to_last(b), 0);
+	b->response.tsih = 0;
+	KUNIT_EXPECT_EQ(test, login_answer(b), ISTRIPE_LOGIN_DONE);
+
+	login_defaults(b);
+	b->offer.value[ISTRIPE_KEY_MAX_CONNECTIONS] = 4;
+	KUNIT_ASSERT_EQ(test, login_to_last(b), 0);
+	login_say(b, "MaxConnections", "1");
+	b->response.tsih = 0;
+	KUNIT_EXPECT_EQ(test, login_answer(b), ISTRIPE_LOGIN_DONE);
+
+	login_defaults(b);
+	b->offer.value[ISTRIPE_KEY_MAX_CONNECTIONS] = 4;
+	KUNIT_ASSERT_EQ(test, login_to_last(b), 0);
+	login_say(b, "MaxConnections", "2");
+	b->response.tsih = 0;
+	KUNIT_EXPECT_EQ(test, login_answer(b), -EPROTO);
+	KUNIT_EXPECT_NE(test, b->login.reason[0], 0);
 }
 
 static void login_length_lies(struct kunit *test)
@@ -415,6 +436,7 @@ static void login_reason_printable(struct kunit *test)
 
 static struct kunit_case login_response_cases[] = {
 	KUNIT_CASE(login_damaged),
+	KUNIT_CASE(login_no_tsih),
 	KUNIT_CASE(login_length_lies),
 	KUNIT_CASE(login_out_of_turn),
 	KUNIT_CASE(login_portal_group),

@@ -244,11 +244,12 @@ static int login_operational_end(struct istripe_login *login, bool transit)
 		err = login_check_group(login);
 	if (err)
 		return err;
-	if (!login->tsih)
-		return istripe_login_fail(login, -EPROTO, "target gave the new session no TSIH");
 	err = istripe_negotiation_finish(&login->negotiation);
 	if (err)
 		return istripe_login_fail(login, err, "%s", login->negotiation.problem);
+	/* Only a login that joins the session would say it. */
+	if (!login->tsih && login->negotiation.result.value[ISTRIPE_KEY_MAX_CONNECTIONS] > 1)
+		return istripe_login_fail(login, -EPROTO, "target gave the new session no TSIH");
 	login->stage = ISTRIPE_LOGIN_FULL_FEATURE;
 	return ISTRIPE_LOGIN_DONE;
 }

@@ -77,7 +77,7 @@ struct istripe_login {
 	u8 status_detail;		/* Status-Detail of the last response */
 	bool refused;	/* after an error: until a setting is changed, here or there */
 	struct istripe_redirect redirect;	/* after ISTRIPE_LOGIN_REDIRECT */
-	u16 tsih;			/* after ISTRIPE_LOGIN_DONE, the session's handle */
+	u16 tsih;			/* after ISTRIPE_LOGIN_DONE, the session's, or 0 */
 	u16 tpgt;			/* portal group tag of the target, when @tpgt_known */
 	bool tpgt_known;		/* the target named its portal group */
 	char target_alias[ISTRIPE_LOGIN_ALIAS_BYTES];	/* TargetAlias, or "" */

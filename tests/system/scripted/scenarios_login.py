@@ -6,7 +6,7 @@ import errno
 from scripted import login as lg
 from scripted import pdu as p
 from scripted.pdu import Pdu
-from scripted.scenario import SURVIVES, Scenario, refused
+from scripted.scenario import SURVIVES, WORKS, Scenario, refused
 from scripted.steps import (
     drop,
     field,
@@ -215,7 +215,9 @@ HEADERS = [
     header("a foreign ITT", "foreign task tag", moved(itt=1)),
     header("the reserved ITT", "without an Initiator Task Tag", field(itt=p.RESERVED_TAG)),
     header("a StatSN left out", "target sent StatSN", moved(stat_sn=1), 2),
-    header("no TSIH", "no TSIH", field(tsih=0), 2),
+    row("no TSIH", WORKS, login_pdu(field(tsih=0), 2)),
+    header("no TSIH for several connections", "no TSIH", field(tsih=0), 2,
+           path={"multi": "mcs", "connections": 2}),
     header("another CSG", "is in login stage 1 instead of 0", field(flags=0x84)),
     header("stage 2", "login stage 2 instead of 0", field(flags=0x08)),
     header("NSG 3 from security", "went to login stage 3 instead of 1", field(flags=0x83)),
