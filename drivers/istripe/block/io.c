@@ -131,6 +131,12 @@ static void io_describe(const struct istripe_leg_task *leg_task, const char *wha
 {
 	const struct istripe_task *task = &leg_task->task;
 
+	if (task->response) {
+		istripe_reason_set(why,
+				   "command 0x%02x: the target has dropped it, response 0x%02x: %s",
+				   task->cdb[0], task->response, what);
+		return;
+	}
 	if (task->error) {
 		istripe_reason_set(why, "command 0x%02x: not answered in time, aborted: %s",
 				   task->cdb[0], what);
@@ -269,6 +275,9 @@ static void io_task_aborted(struct istripe_leg_task *leg_task)
 	else if (leg_task->task.error == -EAGAIN)
 		/* A reset over another nexus has ended it, because of another command. */
 		io_task_again(leg_task);
+	else if (leg_task->task.response)
+		/* Not late: this was an answer. */
+		io_task_back_off(leg_task, FAILURES_MAX, BLK_STS_IOERR);
 	else
 		io_task_late(leg_task);
 }

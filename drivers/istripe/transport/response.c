@@ -59,6 +59,7 @@ static int response_scsi(struct istripe_conn *conn)
 		return ret;
 	if (rx->pdu.scsi_response.response != ISCSI_STATUS_CMD_COMPLETED) {
 		/* The target has dropped the command (RFC 7143 11.4.3). */
+		task->response = rx->pdu.scsi_response.response;
 		istripe_task_answer(task, -ECANCELED);
 		return 0;
 	}

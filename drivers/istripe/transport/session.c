@@ -76,6 +76,7 @@ void istripe_session_submit(struct istripe_session *session, struct istripe_task
 
 	task->error = 0;
 	task->status = SAM_STAT_GOOD;
+	task->response = 0;
 	task->sense = (struct scsi_sense_hdr) {};
 	task->transferred_bytes = 0;
 	task->flags = 0;

@@ -74,6 +74,7 @@ struct istripe_task {
 
 	int error;			/* 0: the target answered; else why it never will */
 	u8 status;			/* SAM, if @error is 0 */
+	u8 response;			/* not 0: of the SCSI Response that ended it, -ECANCELED */
 	struct scsi_sense_hdr sense;	/* response_code 0: none */
 	u32 transferred_bytes;		/* by the residual */
 

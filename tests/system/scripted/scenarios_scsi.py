@@ -54,10 +54,10 @@ def fails(name, number, hooks):
     return Scenario(name, io_error(number), hooks, allow=LOG, **FAILS)
 
 
-def given_up(name, number, hooks):
+def given_up(name, number, hooks, **more):
     """No path serves it: it is tried again until recovery_timeout_ms is over."""
     return Scenario(name, io_error(number), hooks, volume={"recovery_timeout_ms": 1000},
-                    allow=(*LOG, "no path serves it", "given up"), **FAILS)
+                    allow=(*LOG, "no path serves it", "given up"), **FAILS, **more)
 
 
 STATUSES = [
@@ -71,7 +71,8 @@ STATUSES = [
     given_up("status 02 without sense, always", errno.EIO, result(2)),
     Scenario("response 01, target failure", WORKS, result(response=1)),
     Scenario("response 80, vendor's", WORKS, result(response=0x80)),
-    given_up("response 01, always", errno.ETIMEDOUT, result(response=1)),
+    given_up("response 01, always", errno.EIO, result(response=1),
+             says="command 0x88: the target has dropped it, response 0x01: again and again"),
 ]
 
 
