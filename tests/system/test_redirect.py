@@ -7,7 +7,16 @@ import pytest
 
 from lab import lio, network, tgt
 from lab.disk import Direct, noise, same
-from lab.ghost import AT, Write, held_write, release, state, volume_over
+from lab.ghost import (
+    AT,
+    ISIDS,
+    Write,
+    held_write,
+    release,
+    set_isids,
+    state,
+    volume_over,
+)
 from lab.istripe import EnableError, Named
 from lab.shell import read, wait_for
 from scripted.ghost import hold
@@ -144,6 +153,28 @@ def test_two_paths_are_redirected(make_server, make_volume, links, kernel_log):
         assert len(sent) > 2 and portal(0) == sent[-1]
         volume.wait_proven()
     assert [server.violations() for server in (balancer, here, there)] == [[], [], []]
+
+
+def test_test_logins_are_redirected(server, make_volume, links, kernel_log):
+    """Those that would prove that the paths lead to one portal group are not sent on: it says so."""
+    async def send_on(_run, conn, pdu):
+        if pdu.isid.hex() in ISIDS:
+            return False
+        await conn.refuse(pdu, 0x0101, [("TargetAddress", f"{links[0].address}:{server.port},1")])
+        return True
+
+    def unproven():
+        return [read(volume.path_sysfs(0, path) / "unproven") for path in range(2)]
+
+    target = server.load(Scenario("sends test logins on", hooks={"on_login": send_on}))
+    volume = volume_over(make_volume, links, [server.port] * 2, target, fence="auto")
+    set_isids(volume)
+    with Direct(volume.enable()):
+        wait_for("the proof to fail", lambda: any(unproven()), 60)
+        assert any("login: target moved temporarily to port" in why for why in unproven())
+        assert kernel_log.matching("not known to lead to the same portal group as .*: .*moved")
+    volume.disable()
+    assert server.violations() == []
 
 
 OTHER_GROUP = "portal is in portal group 2, expected was 1"

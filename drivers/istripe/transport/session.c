@@ -389,6 +389,10 @@ static int session_login(struct istripe_session *session,
 	const struct istripe_login *login = &params->buffers->login;
 	int ret = session_connect(params, session->conns[0], portal, why);
 
+	if (ret == ISTRIPE_LOGIN_REDIRECT && params->fence) {
+		istripe_reason_set(why, "login: %s", login->reason);
+		return -EREMCHG;
+	}
 	if (ret == ISTRIPE_LOGIN_REDIRECT) {
 		ret = session_redirect(params, login, portal, why);
 		return ret ?: -EREMCHG;
