@@ -10,7 +10,7 @@ import types
 import pytest
 
 from lab.istripe import EnableError
-from lab.shell import read, wait_for, write
+from lab.shell import read, run, wait_for, write
 from scripted import pdu as p
 from scripted.scenario import HONEST, Scenario
 from scripted.scsi import READ_16
@@ -90,6 +90,19 @@ def test_nobody_listens(scripted, link):
     """In words."""
     volume = scripted(HONEST, portal=f"{link.address}:9")
     assert refusal(volume, errno.ECONNREFUSED).endswith("nobody listens there (-ECONNREFUSED)")
+
+
+@pytest.mark.parametrize("kind, error", [("prohibit", "-EACCES"), ("blackhole", "-EINVAL")])
+def test_a_route_forbids(scripted, link, kind, error):
+    """It may be put right any time, unlike a secret or a setting: the unit has to try again."""
+    volume = scripted(HONEST)
+    run("ip", "route", "add", kind, link.address)
+    try:
+        reason = refusal(volume, errno.ENETUNREACH)
+    finally:
+        run("ip", "route", "del", kind, link.address)
+    assert "cannot connect to" in reason and f"({error})" in reason
+    volume.enable()
 
 
 @OWN

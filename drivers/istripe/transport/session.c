@@ -368,6 +368,15 @@ static void session_connect_why(const struct istripe_way *way,
 	istripe_reason_add(why, ": %s (%pe)", istripe_error_words(error), ERR_PTR(error));
 }
 
+/*
+ * Of a route that prohibits or drops, or of a policy: these may be lifted, and nothing has been
+ * said about a secret or a setting.
+ */
+static int session_connect_error(int error)
+{
+	return error == -EACCES || error == -EPERM || error == -EINVAL ? -ENETUNREACH : error;
+}
+
 /* Returns as istripe_conn_login(). */
 static int session_connect(const struct istripe_session_params *params, struct istripe_conn *conn,
 			   const struct sockaddr_storage *portal, struct istripe_reason *why)
@@ -378,7 +387,7 @@ static int session_connect(const struct istripe_session_params *params, struct i
 	if (!ret)
 		return istripe_conn_login(conn, params, why);
 	session_connect_why(&params->way, portal, ret, why);
-	return ret;
+	return session_connect_error(ret);
 }
 
 /* One login at one portal: 0, -errno, or -EREMCHG with @portal changed. */
