@@ -581,8 +581,8 @@ int istripe_conn_send(struct istripe_conn *conn)
 	smp_mb__after_atomic();
 	ret = transmit_batches(conn);
 	mutex_unlock(&conn->tx_mutex);
-	/* The loss of a connection may show here first, or in conn_io_receive(). */
-	if (ret < 0)
+	/* The loss of a connection may show here first, or in conn_io_receive(). A cut is none. */
+	if (ret < 0 && !test_bit(ISTRIPE_CONN_STOPPED, &conn->flags))
 		istripe_session_fault(conn->session, ret, "%s: %s (%pe)",
 				      ret == -EIO || ret == -ENOMEM ? "cannot send" :
 				      "the connection was lost", istripe_error_words(ret),
