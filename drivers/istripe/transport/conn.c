@@ -20,8 +20,6 @@
 #include "transport/zerocopy.h"
 
 #define IO_WORK_BUDGET_MS	2
-/* How long a stop waits for the network stack to let go of pages. */
-#define DRAIN_TIMEOUT_MS	10000
 
 void istripe_conn_set_state(struct istripe_conn *conn, enum istripe_conn_state state)
 {
@@ -434,6 +432,17 @@ static bool conn_may_have_probed(const struct sock *sk)
 	return inet_csk(sk)->icsk_mtup.enabled && tcp_sk(sk)->snd_una != tcp_sk(sk)->write_seq;
 }
 
+/* With 0 it is still asked. */
+static u32 conn_drain_ms(const struct istripe_session *session)
+{
+	u64 now = get_jiffies_64();
+
+	if (!session->drain_until)
+		return ISTRIPE_DRAIN_TIMEOUT_MS;
+	return time_before64(now, session->drain_until) ?
+		jiffies64_to_msecs(session->drain_until - now) : 0;
+}
+
 /*
  * After the reset, segments that refer to the tasks' pages may still wait in a queueing discipline,
  * for a neighbour, in a NIC or at a receiver on this host. If the pages were reused before, bytes
@@ -441,12 +450,12 @@ static bool conn_may_have_probed(const struct sock *sk)
  */
 static bool conn_drain(struct istripe_conn *conn)
 {
-	u32 left = istripe_zerocopy_end(conn->zerocopy, DRAIN_TIMEOUT_MS);
+	u32 left = istripe_zerocopy_end(conn->zerocopy, conn_drain_ms(conn->session));
 
 	conn->zerocopy = NULL;
 	if (left)
 		pr_warn("%s: the network stack still holds %u segments after %u ms\n",
-			conn->session->label, left, DRAIN_TIMEOUT_MS);
+			conn->session->label, left, ISTRIPE_DRAIN_TIMEOUT_MS);
 	return !left && !conn_may_have_probed(conn->sock->sk);
 }
 

@@ -110,6 +110,9 @@ struct istripe_conn {
 /* Process context, GFP_NOIO. Returns NULL without memory. */
 struct istripe_conn *istripe_conn_alloc(struct istripe_session *session, u16 cid);
 
+/* How long a stop, or a session's close, waits for the network stack to let go of pages. */
+#define ISTRIPE_DRAIN_TIMEOUT_MS	10000
+
 /* @conn is stopped, was never started, or is NULL. */
 void istripe_conn_free(struct istripe_conn *conn);
 

@@ -627,6 +627,7 @@ bool istripe_session_close(struct istripe_session *session, int error)
 	u32 i;
 
 	istripe_session_halt(session, error);
+	session->drain_until = get_jiffies_64() + msecs_to_jiffies(ISTRIPE_DRAIN_TIMEOUT_MS);
 	for (i = 0; i < ARRAY_SIZE(session->conns) && session->conns[i]; i++)
 		drained &= istripe_conn_stop(session->conns[i]);
 	session_collect(session, error, false);

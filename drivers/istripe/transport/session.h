@@ -144,6 +144,7 @@ struct istripe_session {
 	struct istripe_control_req control_req;
 
 	struct mutex socket_lock;	/* @conns; interrupt, making and releasing of sockets */
+	u64 drain_until;		/* jiffies in 64 bits: the close's; 0 before that */
 	u32 conn_count;			/* logged in; constant once submitters find it */
 	struct istripe_conn *conns[ISTRIPE_CONNECTIONS_MAX];
 };
