@@ -327,6 +327,32 @@ def test_a_link_local_portal(make_volume, events, links):
         server.stop()
 
 
+def test_a_link_local_portal_of_a_nic_made_anew(make_volume, links):
+    """The NIC has another number then, and so has the scope of the portal's address."""
+    link, address = links[0], "fe80::55:2"
+    peer = [f"{address}/64", "dev", link.peer]
+    run("ip", "addr", "add", *peer, "nodad", netns=network.NETNS)
+    wait_for("the address", lambda: "tentative" not in run("ip", "addr", "show", "dev", link.nic))
+    server = Server("::", netns=network.NETNS).start()
+    try:
+        volume = make_volume(istripe.Named(server.target.settings.name), path={
+            **PATH, "portal": f"[{address}%{link.nic}]:{server.port}", "nic": link.nic,
+            "login_retry_max_ms": 1000})
+        volume.enable()
+        number = read(f"/sys/class/net/{link.nic}/ifindex")
+        run("ip", "link", "del", link.nic)
+        link.create()
+        run("ip", "addr", "add", *peer, "nodad", netns=network.NETNS)
+        assert read(f"/sys/class/net/{link.nic}/ifindex") != number
+        network.kill_connections(port=server.port)
+        wait_for("the next session", lambda: volume.reconnects() == 1, 60)
+        volume.wait_state("live")
+        volume.disable()
+    finally:
+        server.stop()
+        run("ip", "addr", "del", *peer, netns=network.NETNS, check=False)
+
+
 # How soon
 
 class Trace:

@@ -4,6 +4,7 @@
  */
 #include <linux/crc32c.h>
 #include <linux/errno.h>
+#include <linux/in6.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -93,12 +94,16 @@ static const char *path_check(const struct istripe_path_params *path)
 u32 istripe_path_params_fingerprint(const struct istripe_path_params *path,
 				    const char *initiator_name)
 {
+	struct sockaddr_storage portal = path->portal;
 	u32 hash;
 
+	/* An interface that was made anew has another number. */
+	if (portal.ss_family == AF_INET6)
+		((struct sockaddr_in6 *)&portal)->sin6_scope_id = 0;
 	hash = crc32c(~0u, initiator_name, strlen(initiator_name) + 1);
 	hash = crc32c(hash, path->target_name, strlen(path->target_name) + 1);
 	/* Zero but for the address and the port; elsewhere there may be a target of that name. */
-	hash = crc32c(hash, &path->portal, sizeof(path->portal));
+	hash = crc32c(hash, &portal, sizeof(portal));
 	return crc32c(hash, path->isid, sizeof(path->isid));
 }
 

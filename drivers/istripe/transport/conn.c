@@ -283,16 +283,27 @@ void istripe_conn_send_ping(struct istripe_conn *conn, const struct iscsi_hdr *h
 	istripe_conn_kick(conn);
 }
 
+/* A NIC that was made anew has another number; the scope may also be a port of a VRF's. */
+static void conn_set_scope(const struct istripe_conn *conn, struct sockaddr_storage *address)
+{
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)address;
+	struct sock *sk = conn->sock->sk;
+
+	if (address->ss_family == AF_INET6 && sin6->sin6_scope_id &&
+	    !sk_dev_equal_l3scope(sk, sin6->sin6_scope_id))
+		sin6->sin6_scope_id = sk->sk_bound_dev_if;
+}
+
 /*
  * Takes a port even without a source address. connect() can give a socket that is bound to a NIC
  * and one that is not the same addresses and ports when both connect at a time (see
  * __inet_check_established()); the target then resets one of them.
  */
-static int conn_bind(struct istripe_conn *conn, int family, struct net *net)
+static int conn_bind(struct istripe_conn *conn, struct sockaddr_storage *portal, struct net *net)
 {
 	const struct istripe_way *way = &conn->session->way;
-	const struct sockaddr_storage any = { .ss_family = family };
-	const struct sockaddr_storage *source = &any;
+	struct sockaddr_storage source = way->source_address;
+	bool any = source.ss_family == AF_UNSPEC;
 	struct net_device *dev;
 	int ret = 0;
 
@@ -305,11 +316,13 @@ static int conn_bind(struct istripe_conn *conn, int family, struct net *net)
 	}
 	if (ret)
 		return ret;
-	if (way->source_address.ss_family != AF_UNSPEC)
-		source = &way->source_address;
-	ret = istripe_compat_bind(conn->sock, source);
+	if (any)
+		source.ss_family = portal->ss_family;
+	conn_set_scope(conn, portal);
+	conn_set_scope(conn, &source);
+	ret = istripe_compat_bind(conn->sock, &source);
 	/* All ports are in use: connect() finds one that is free for this portal. */
-	return source == &any && ret == -EADDRINUSE ? 0 : ret;
+	return any && ret == -EADDRINUSE ? 0 : ret;
 }
 
 void istripe_conn_tune(struct istripe_conn *conn)
@@ -387,6 +400,7 @@ bool istripe_conn_has_link(struct istripe_conn *conn)
 int istripe_conn_connect(struct istripe_conn *conn, const struct sockaddr_storage *portal,
 			 struct net *net, u32 timeout_ms)
 {
+	struct sockaddr_storage to = *portal;
 	int ret = conn_make_socket(conn, portal->ss_family, net, timeout_ms);
 
 	if (ret)
@@ -395,12 +409,12 @@ int istripe_conn_connect(struct istripe_conn *conn, const struct sockaddr_storag
 	clear_bit(ISTRIPE_CONN_PEER_CLOSED, &conn->flags);
 	istripe_conn_set_state(conn, ISTRIPE_CONN_XPT_UP);
 	ret = istripe_inject(ISTRIPE_INJECT_CONNECT) ? -EHOSTUNREACH :
-						       conn_bind(conn, portal->ss_family, net);
+						       conn_bind(conn, &to, net);
 	if (!ret)
-		ret = istripe_compat_connect(conn->sock, portal);
+		ret = istripe_compat_connect(conn->sock, &to);
 	if (ret)
 		return ret == -EINPROGRESS || ret == -EAGAIN ? -ETIMEDOUT : ret;
-	conn->remote_address = *portal;
+	conn->remote_address = to;
 	conn->nic = conn_nic(conn);
 	/* Connected without a link: this NIC does not know its link. */
 	if (!istripe_conn_has_link(conn))
