@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How far tasks have come. The session's table is read without references to its tasks: their
- * memory outlives the session, and an answer that is old at once will do.
+ * How far tasks have come. The session's table is read without references to its tasks: an answer
+ * that is old at once will do, and their memory outlives the session. But for tags of an I/O
+ * scheduler, which are freed when it is switched: a task that ends just then may be read (it is
+ * never written) after that, and the answer be wrong this once.
  */
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
