@@ -179,6 +179,21 @@ def test_secrets_go_with_their_names(tool, conf, up):
     assert tool.run("apply", "db")[0] == ""
 
 
+@pytest.mark.parametrize("before", ["", "chap_user = me\nchap_secret = @one.secret"])
+def test_another_user_comes_with_the_secret(tool, conf, before):
+    """The path would log in as the new user with the old secret."""
+    secret_file(tool, "one.secret", "some-other-secret-1")
+    secret_file(tool, "two.secret")
+    conf(CONF.replace("nic = eth1", f"nic = eth1\n{before}"))
+    tool.run("up", "db")
+    conf(CONF.replace("nic = eth1", "nic = eth1\nchap_user = you\nchap_secret = @two.secret"))
+    out, _ = tool.run("apply", "db")
+    assert "leg 0 path 0: chap_secret, the path logs in anew" in out
+    assert tool.value("db/legs/0/paths/0/chap_user") == "you"
+    assert tool.value("db/legs/0/paths/0/chap_secret") == SECRET
+    assert tool.run("apply", "db")[0] == ""
+
+
 def test_secret_that_others_may_read(tool, conf):
     secret_file(tool, "one.secret").chmod(0o644)
     conf(CONF.replace("lun = 7", "chap_secret = @one.secret"))

@@ -127,6 +127,34 @@ static void settings_compare(struct maker *maker, enum known_place place, int le
 			setting_unknown(maker, leg, path, wanted->items[i].name);
 }
 
+static bool logs_in_anew(const struct plan *plan, size_t first)
+{
+	for (; first < plan->count; first++)
+		if (plan->items[first].kind == STEP_RESTART)
+			return true;
+	return false;
+}
+
+/* Nobody sees whether a secret has changed: a path that logs in anew takes the file's. */
+static void path_compare(struct maker *maker, int leg, const struct path *now,
+			 const struct path *wanted)
+{
+	static const char *const secrets[] = { "chap_secret", "chap_mutual_secret" };
+	size_t first = maker->plan->count, i;
+
+	if (now->off && maker->now->up)
+		step_add(maker, STEP_RESTART, leg, now->index, NULL, NULL, NULL);
+	settings_compare(maker, KNOWN_PATH, leg, now->index, &now->settings, &wanted->settings);
+	if (maker->secrets || !logs_in_anew(maker->plan, first))
+		return;
+	maker->secrets = true;
+	for (i = 0; i < 2; i++)
+		if (*settings_value(&wanted->settings, secrets[i]))
+			secret_compare(maker, KNOWN_PATH, leg, now->index, &now->settings,
+				       &wanted->settings, secrets[i]);
+	maker->secrets = false;
+}
+
 static void leg_compare(struct maker *maker, const struct leg *now, const struct leg *wanted)
 {
 	size_t i;
@@ -139,11 +167,8 @@ static void leg_compare(struct maker *maker, const struct leg *now, const struct
 
 		if (wanted->paths[i].left_out)
 			continue;
-		if (path && path->off && maker->now->up)
-			step_add(maker, STEP_RESTART, now->index, path->index, NULL, NULL, NULL);
 		if (path)
-			settings_compare(maker, KNOWN_PATH, now->index, path->index,
-					 &path->settings, &wanted->paths[i].settings);
+			path_compare(maker, now->index, path, &wanted->paths[i]);
 		else
 			step_add(maker, STEP_ADD, now->index, wanted->paths[i].index, NULL, NULL,
 				 NULL);
