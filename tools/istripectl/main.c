@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* istripectl: creates, shows and removes the volumes of the istripe module. */
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -379,6 +380,9 @@ int main(int argc, char **argv)
 {
 	const struct command *command;
 
+	/* One that was inherited as ignored: no child could be waited for, no limit would end it. */
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGALRM, SIG_DFL);
 	if (argc < 2) {
 		overview(stderr);
 		return EXIT_USAGE;
