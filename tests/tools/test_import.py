@@ -463,7 +463,17 @@ def test_take_over_when_nothing_can_be_saved(tool, stock):
     assert (tool.root / "records").read_text() == before
 
 
-def test_take_over_that_fails(tool, stock):
+def test_many_automatic_logins(tool, stock):
+    """What to do is said all the same."""
+    stock(*(record(f"iqn.2026-01.a:t{number}", **{"node.startup": "automatic"})
+            for number in range(40)))
+    _, err = tool.run("import", "db", "--save", code=1)
+    assert err.count("  iscsiadm -m node -T ") == 8 and "  and 32 more\n" in err
+    assert err.splitlines()[-1].strip().startswith("next: import --save --take-over does that")
+
+
+@pytest.mark.parametrize("does", ["exit 8", "kill -INT $PPID; sleep 60"])
+def test_take_over_that_fails(tool, stock, does):
     """The file is there, and the records that open-iscsi still logs in by are named."""
     automatic = {"node.startup": "automatic"}
     stock(record(**automatic), record(T2, **automatic), record("iqn.2026-01.a:t3", **automatic))
@@ -471,7 +481,7 @@ def test_take_over_that_fails(tool, stock):
     program = tool.root.parent / "bin/iscsiadm"
     real = program.resolve()
     program.unlink()
-    program.write_text(f'#!/bin/sh\ncase "$*" in *{T2}*update*) exit 8 ;; esac\nexec {real} "$@"\n')
+    program.write_text(f'#!/bin/sh\ncase "$*" in *{T2}*update*) {does} ;; esac\nexec {real} "$@"\n')
     program.chmod(0o755)
     out, err = tool.run("import", "db", "--save", "--boot", "--take-over", code=1)
     assert (tool.root / "etc/istripe/db.conf").exists() and tool.enabled() == []
@@ -481,6 +491,7 @@ def test_take_over_that_fails(tool, stock):
         assert (f"  iscsiadm -m node -T {target} -p 192.0.2.10:3260 -I default -o update "
                 "-n node.startup -v manual\n") in err
     assert f"-T {T1} " not in err
+    assert "next: systemctl enable istripe@db after that: it does not start at boot yet\n" in err
 
 
 def test_take_over_leaves_what_is_in_use(tool, stock):

@@ -14,6 +14,7 @@
 #include "holder.h"
 #include "import_secret.h"
 #include "initiator.h"
+#include "interrupt.h"
 #include "node.h"
 #include "openiscsi.h"
 #include "parse.h"
@@ -24,6 +25,7 @@
 #include "save.h"
 
 #define ALL_TARGETS	"*"
+#define SHOWN		8	/* commands in one message */
 
 struct import {
 	bool take_over;		/* open-iscsi does not log in by the records any more */
@@ -384,26 +386,32 @@ static void manual_add(const struct settings *record, struct fault *fault)
 	free(words);
 }
 
+static void manuals_add(const struct import *import, size_t first)
+{
+	size_t i, count = 0;
+
+	for (i = first; i < import->records.count; i++)
+		if (logs_in(import, &import->records.items[i]) && count++ < SHOWN)
+			manual_add(&import->records.items[i], import->fault);
+	if (count > SHOWN)
+		fault_add(import->fault, "  and %zu more", count - SHOWN);
+}
+
 static int automatic_check(struct import *import)
 {
-	int ret = 0;
 	size_t i;
 
-	for (i = 0; i < import->records.count; i++) {
-		const struct settings *record = &import->records.items[i];
-
-		if (!logs_in(import, record))
-			continue;
-		if (!ret)
-			fault_set(import->fault, -EBUSY,
-				  "open-iscsi logs in at boot by these records (node.startup = automatic or onboot), and two users of a LUN destroy its data:");
-		manual_add(record, import->fault);
-		ret = -EBUSY;
-	}
-	if (ret)
-		fault_add(import->fault,
-			  "next: import --save --take-over does that; log out of each with iscsiadm -m node -T TARGET --logout");
-	return ret;
+	for (i = 0; i < import->records.count; i++)
+		if (logs_in(import, &import->records.items[i]))
+			break;
+	if (i == import->records.count)
+		return 0;
+	fault_set(import->fault, -EBUSY,
+		  "open-iscsi logs in at boot by these records (node.startup = automatic or onboot), and two users of a LUN destroy its data:");
+	manuals_add(import, i);
+	fault_add(import->fault,
+		  "next: import --save --take-over does that; log out of each with iscsiadm -m node -T TARGET --logout");
+	return -EBUSY;
 }
 
 /* Disks of the volume's targets that are no legs would not be there after the next boot. */
@@ -448,18 +456,25 @@ static int sessions_check(const struct import *import)
 	return ret;
 }
 
-/* @first: number of the first record that is left automatic. */
+/*
+ * @first: number of the first record that is left automatic. The unit stays off as long: two users
+ * are worse than none.
+ */
 static void automatic_left(const struct import *import, size_t first)
 {
-	size_t i;
+	const char *name = import->volume.name;
 
 	fault_add(import->fault,
 		  "%s is saved, but open-iscsi still logs in at boot by these records, and two users of a LUN destroy its data:",
-		  import->volume.name);
-	for (i = first; i < import->records.count; i++)
-		if (logs_in(import, &import->records.items[i]))
-			manual_add(&import->records.items[i], import->fault);
-	fault_add(import->fault, "next: these commands, before the host boots");
+		  name);
+	manuals_add(import, first);
+	fault_add(import->fault,
+		  "next: these commands, before the host boots; istripectl import %s prints what is left",
+		  name);
+	if (import->options.boot)
+		fault_add(import->fault,
+			  "next: systemctl enable istripe@%s after that: it does not start at boot yet",
+			  name);
 }
 
 static int take_over(struct import *import)
@@ -499,6 +514,7 @@ static int volume_write(struct import *import)
 	free(path);
 	if (!ret)
 		ret = import->take_over ? sessions_check(import) : automatic_check(import);
+	interrupt_catch();
 	if (!ret)
 		ret = import_secrets_write(volume, import->fault);
 	/* Otherwise neither stack would have the disk at the next boot. */
