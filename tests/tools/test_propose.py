@@ -113,16 +113,16 @@ def test_a_file_that_cannot_be_written(tool, found):
 
 def test_a_file_that_is_there(tool, found):
     """It may be all that is known of another volume."""
-    file = tool.put("etc/istripe/db.conf", "[leg 0]\ntarget = iqn.x\nportal = 192.0.2.77")
+    file = tool.put("etc/istripe/db.conf", f"[leg 0]\ntarget = {T1}\nportal = 192.0.2.77")
     before = file.read_text()
     _, err = tool.run(*ARGS, "--yes", code=1)
     assert f"{file} is there already\n" in err and "--no-save" in err
     assert file.read_text() == before and tool.volumes() == [] and asked(tool) == []
     tool.run(*ARGS, "--yes", "--no-save")
-    assert file.read_text() == before
+    assert file.read_text() == before and paths(tool) == BOTH
     tool.run("delete", "db")
     tool.run(*ARGS, "--yes", "--save")
-    assert file.read_text() != before
+    assert file.read_text() != before and paths(tool) == BOTH
 
 
 @pytest.mark.parametrize("words, legs", [

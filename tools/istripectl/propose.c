@@ -20,6 +20,7 @@
 #include "secret.h"
 #include "table.h"
 #include "text.h"
+#include "tree.h"
 #include "users.h"
 #include "value.h"
 
@@ -336,6 +337,7 @@ static int path_look(struct proposal *proposal, const struct inquiry_way *way,
 
 struct used {
 	const char *lun;
+	const char *own;	/* the new volume, which only its file knows; NULL: the kernel does */
 	char *by;		/* NULL: nobody has it */
 };
 
@@ -344,6 +346,8 @@ static void used_take(void *context, const char *volume, const struct leg *leg)
 	struct used *used = context;
 	const char *lun = users_leg_value(leg, "lun");
 
+	if (used->own && !strcmp(volume, used->own))
+		return;
 	if (!used->by && !strcmp(*lun ? lun : "0", used->lun))
 		used->by = alloc_printf("leg %u of volume %s", leg->index, volume);
 }
@@ -351,7 +355,9 @@ static void used_take(void *context, const char *volume, const struct leg *leg)
 static int lun_look(struct proposal *proposal, const struct target *target, const char *lun,
 		    struct fault *fault)
 {
-	struct used used = { .lun = lun };
+	const char *name = proposal->volume->name;
+	struct fault ignored;
+	struct used used = { .lun = lun, .own = tree_has_volume(name, &ignored) ? name : NULL };
 	size_t i, j;
 	int ret = 0;
 
