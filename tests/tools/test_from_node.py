@@ -397,6 +397,16 @@ def test_save_names_what_records_say_otherwise(tool, volume):
     assert changed(before, again(tool)) == {"db/recovery_timeout_ms": "-1"}
 
 
+def test_save_invents_no_secret_that_a_record_says(tool, volume):
+    """The next boot would miss its file."""
+    update(tool, "node.session.auth.username", "you")
+    before = volume()
+    assert "you" in before.values()
+    _, err = tool.run("save", "db")
+    assert "chap_secret" not in err
+    assert changed(before, again(tool)) == {}
+
+
 def test_settings_of_a_path_and_of_an_iface(tool, volume):
     before = files(tool)
     tool.run("down", "db")

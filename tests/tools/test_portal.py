@@ -159,6 +159,32 @@ def test_saved_is_the_address(tool):
     assert "portal = 192.0.2.10\n" in (tool.root / "etc/istripe/db.conf").read_text()
 
 
+@pytest.mark.parametrize("saved, kernel, after", [
+    ("array", "192.0.2.10:3260", "array"), ("array:3261", "192.0.2.10:3261", "array:3261"),
+    ("array", "192.0.2.99:3260", "192.0.2.99:3260"), ("nobody", "192.0.2.10:3260", "192.0.2.10:3260"),
+    ("array", "192.0.2.10:3261", "192.0.2.10:3261"),
+    # There is no interface 7777 any more.
+    ("[fe80::1%none0]", "[fe80::1%7777]:3260", "[fe80::1%none0]"),
+    ("[fe80::2%none0]", "[fe80::1%7777]:3260", "[fe80::1%eth1]:3260"),
+])
+def test_names_stay_in_the_file(tool, saved, kernel, after):
+    file = tool.put("etc/istripe/db.conf", "[leg 0]\ntarget = iqn.2026-01.a:t1\nnic = eth1\n"
+                    f"portal = {saved}")
+    tool.run("create", "db", "--no-up", "--leg", f"{TARGET},portal=192.0.2.10")
+    (tool.tree / PORTAL).write_text(f"{kernel}\n")
+    tool.run("save", "db")
+    assert f"\nportal = {after}\n" in file.read_text()
+
+
+def test_an_interface_whose_name_nobody_knows(tool):
+    tool.run("create", "db", "--no-up", "--leg", "target=iqn.2026-01.a:t1,portal=192.0.2.10")
+    (tool.tree / PORTAL).write_text("[fe80::1%7777]:3260\n")
+    _, err = tool.run("save", "db", code=1)
+    assert "portal [fe80::1%7777]:3260: its interface is gone, and nothing tells its name" in err
+    assert "next: istripectl set db --leg 0 --path 0 portal=ADDRESS%NIC" in err
+    assert not (tool.root / "etc/istripe/db.conf").exists()
+
+
 @pytest.mark.parametrize("saved, kernel", [
     ("192.0.2.10", "192.0.2.10:3260"), ("2001:DB8::1", "[2001:db8::1]:3260"),
     ("[2001:db8:0::1]", "[2001:db8::1]:3260"), ("array", "192.0.2.10:3260")])

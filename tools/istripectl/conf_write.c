@@ -15,6 +15,7 @@
 #include "known.h"
 #include "node.h"
 #include "place.h"
+#include "portal.h"
 #include "text.h"
 #include "value.h"
 
@@ -404,7 +405,10 @@ static char *secret_invent(const struct secret *secret, const struct settings *s
 			    secret->name);
 }
 
-/* The kernel does not say secrets: a file that has said where this user's are goes on to. */
+/*
+ * The kernel does not say secrets: a file that has said where this user's are goes on to. A record
+ * that is followed says its own.
+ */
 static void secrets_keep(const struct volume *volume, struct settings *settings,
 			 const struct path *own, const struct volume *before)
 {
@@ -418,7 +422,8 @@ static void secrets_keep(const struct volume *volume, struct settings *settings,
 		const char *file = secret_before(&secrets[i], settings, own, before);
 		char *invented;
 
-		if ((secret && secret->value) || !*settings_value(settings, secrets[i].user))
+		if ((secret && secret->value) || !*settings_value(settings, secrets[i].user) ||
+		    (!*file && node_follows_path(volume, settings)))
 			continue;
 		invented = *file ? NULL : secret_invent(&secrets[i], settings, volume);
 		settings_put(settings, secrets[i].name, *file ? file : invented)->invented = !*file;
@@ -435,14 +440,40 @@ static void node_keep(struct settings *settings, const struct settings *before)
 		settings_put(settings, NODE_SETTING, value);
 }
 
-static void path_keep(const struct volume *volume, const struct leg *leg, struct path *path,
-		      const struct volume *before)
+/* Names of hosts, and of interfaces that are gone, are in the file only. */
+static int address_keep(const char *volume, const struct leg *leg, struct path *path,
+			const struct settings *before, const char *name, struct fault *fault)
+{
+	const char *address = settings_value(&path->settings, name);
+	char *kept;
+
+	if (!*address)
+		return 0;
+	kept = portal_keep(address, settings_value(before, name),
+			   settings_value(&path->settings, "nic"));
+	if (!kept)
+		return fault_set(fault, -ENODEV,
+				 "leg %u path %u: %s %s: its interface is gone, and nothing tells its name\n"
+				 "next: istripectl set %s --leg %u --path %u %s=ADDRESS%%NIC, or remove the path",
+				 leg->index, path->index, name, address, volume, leg->index,
+				 path->index, name);
+	settings_put(&path->settings, name, kept);
+	free(kept);
+	return 0;
+}
+
+static int path_keep(const struct volume *volume, const struct leg *leg, struct path *path,
+		     const struct volume *before, struct fault *fault)
 {
 	const struct path *own = path_before(before, leg->index, path->index);
+	const struct settings nothing = { 0 }, *its = own ? &own->settings : &nothing;
+	int ret = address_keep(volume->name, leg, path, its, "portal", fault);
 
+	node_keep(&path->settings, its);
 	secrets_keep(volume, &path->settings, own, before);
-	if (own)
-		node_keep(&path->settings, &own->settings);
+	if (!ret)
+		ret = address_keep(volume->name, leg, path, its, "source_address", fault);
+	return ret;
 }
 
 /* A file that cannot be read says more than is known here: it is not replaced. */
@@ -460,11 +491,12 @@ static int file_keep(struct volume *volume, const char *path, bool anew, struct 
 		return ret;
 	}
 	node_keep(&volume->settings, &before.settings);
-	for (i = 0; i < volume->leg_count; i++)
-		for (j = 0; j < volume->legs[i].path_count; j++)
-			path_keep(volume, &volume->legs[i], &volume->legs[i].paths[j], &before);
+	for (i = 0, ret = 0; !ret && i < volume->leg_count; i++)
+		for (j = 0; !ret && j < volume->legs[i].path_count; j++)
+			ret = path_keep(volume, &volume->legs[i], &volume->legs[i].paths[j],
+					&before, fault);
 	volume_free(&before);
-	return 0;
+	return ret;
 }
 
 /* A name is there after a power cut when its folder is. */

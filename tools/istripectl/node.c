@@ -97,16 +97,6 @@ bool node_usable(const struct settings *record)
 
 /* A volume that follows its records */
 
-static bool says(const struct settings *settings, const char *word)
-{
-	return !strcmp(settings_value(settings, NODE_SETTING), word);
-}
-
-bool node_follows_path(const struct volume *volume, const struct settings *path)
-{
-	return says(path, "yes") || (says(&volume->settings, "yes") && !says(path, "no"));
-}
-
 static int word_check(const struct settings *settings, const char *place, struct fault *fault)
 {
 	const char *value = settings_value(settings, NODE_SETTING);
@@ -119,7 +109,7 @@ static int word_check(const struct settings *settings, const char *place, struct
 int node_follows(const struct volume *volume, struct fault *fault)
 {
 	int ret = word_check(&volume->settings, "", fault);
-	bool any = says(&volume->settings, "yes");
+	bool any = node_says(&volume->settings, "yes");
 	size_t i, j;
 
 	for (i = 0; !ret && i < volume->leg_count; i++) {
@@ -130,7 +120,7 @@ int node_follows(const struct volume *volume, struct fault *fault)
 			char *place = alloc_printf("leg %u path %u: ", leg->index, path->index);
 
 			ret = word_check(&path->settings, place, fault);
-			any |= says(&path->settings, "yes");
+			any |= node_says(&path->settings, "yes");
 			free(place);
 		}
 	}
@@ -243,12 +233,12 @@ static int path_follow(struct volume *volume, const struct leg *leg, struct path
 	const struct settings *record;
 	int ret = node_record(records, &path->settings, &record, fault);
 
-	if (!ret && !record && says(&path->settings, "yes"))
+	if (!ret && !record && node_says(&path->settings, "yes"))
 		ret = record_missing(volume, leg, path, fault);
 	if (ret || !record)
 		return ret;
 	ret = openiscsi_path(record, &of_path, fault);
-	if (!ret && says(&volume->settings, "yes"))
+	if (!ret && node_says(&volume->settings, "yes"))
 		ret = openiscsi_volume(record, *first, &of_volume, fault);
 	if (!ret) {
 		settings_follow(&path->settings, &of_path);

@@ -4,6 +4,7 @@
 #define ISTRIPECTL_NODE_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "fault.h"
 #include "model.h"
@@ -39,6 +40,11 @@ bool node_usable(const struct settings *record);
  */
 int node_follows(const struct volume *volume, struct fault *fault);
 
+static inline bool node_says(const struct settings *settings, const char *word)
+{
+	return !strcmp(settings_value(settings, NODE_SETTING), word);
+}
+
 /**
  * node_follows_path() - whether a path follows its record
  * @volume: as its file says
@@ -46,7 +52,11 @@ int node_follows(const struct volume *volume, struct fault *fault);
  *
  * Return: whether it does.
  */
-bool node_follows_path(const struct volume *volume, const struct settings *path);
+static inline bool node_follows_path(const struct volume *volume, const struct settings *path)
+{
+	return node_says(path, "yes") ||
+	       (node_says(&volume->settings, "yes") && !node_says(path, "no"));
+}
 
 /**
  * node_record() - the record of a path, by target, portal and interface

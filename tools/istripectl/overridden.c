@@ -12,6 +12,7 @@
 #include "openiscsi.h"
 #include "overridden.h"
 #include "plan.h"
+#include "portal.h"
 #include "records.h"
 #include "same.h"
 #include "text.h"
@@ -128,7 +129,8 @@ void overridden_find(const struct volume *now, struct overridden *it)
 	struct fault ignored = { 0 };
 
 	volume_copy(now, &saved);
-	if (!conf_check(&saved, &ignored) && node_follows(&saved, &ignored) > 0) {
+	if (!conf_check(&saved, &ignored) && !portal_resolve_all(&saved, &ignored) &&
+	    node_follows(&saved, &ignored) > 0) {
 		volume_copy(&saved, &finder.followed);
 		if (!openiscsi_refresh(&finder.followed, &ignored) &&
 		    !records_read(&finder.records, &ignored))

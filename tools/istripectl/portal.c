@@ -212,6 +212,63 @@ static int addresses_check(const char *portal, const struct settings *settings,
 	return scope_check("source_address", settings_value(settings, "source_address"), fault);
 }
 
+/* Whether a host name, as a file has it, is that of a portal. */
+static bool name_is_of(const char *name, const char *portal)
+{
+	struct settings settings = { 0 };
+	struct fault ignored;
+	struct split split;
+	bool found = false;
+
+	split_open(&split, name);
+	if (is_name(split.host)) {
+		settings_put(&settings, "portal", name);
+		found = !portal_resolve(&settings, &ignored) &&
+			portal_equal(settings_value(&settings, "portal"), portal);
+	}
+	settings_free(&settings);
+	free(split.host);
+	return found;
+}
+
+/* For free(): without what is behind the % of a link-local address. */
+static char *scope_leave(const char *address)
+{
+	const char *scope = strchr(address, '%'), *end = scope ? strchr(scope, ']') : NULL;
+
+	return alloc_printf("%.*s%s", (int)strcspn(address, "%"), address, end ? end : "");
+}
+
+/* The interface has a number that none has any more; NULL: nor is its name known. */
+static char *scope_keep(const char *address, const char *before, const char *nic)
+{
+	char *one = scope_leave(address), *other = scope_leave(before), *text = NULL;
+	const char *scope = strchr(before, '%'), *end = strchr(address, ']');
+
+	if (scope && !isdigit((unsigned char)scope[1]) && portal_equal(one, other))
+		text = alloc_text(before);
+	else if (*nic)
+		text = alloc_printf("%.*s%%%s%s", (int)strcspn(address, "%"), address, nic,
+				    end ? end : "");
+	free(other);
+	free(one);
+	return text;
+}
+
+char *portal_keep(const char *address, const char *before, const char *nic)
+{
+	char *named = portal_name_nic(address), *kept;
+	const char *scope = strchr(named, '%');
+	size_t digits = scope ? strspn(scope + 1, "0123456789") : 0;
+
+	if (digits && (!scope[1 + digits] || scope[1 + digits] == ']'))
+		kept = scope_keep(named, before, nic);
+	else
+		kept = alloc_text(name_is_of(before, named) ? before : named);
+	free(named);
+	return kept;
+}
+
 int portal_resolve(struct settings *settings, struct fault *fault)
 {
 	char address[ADDRESS_BYTES], *portal;

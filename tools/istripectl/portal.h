@@ -37,6 +37,16 @@ bool address_equal(const char *a, const char *b);
 char *portal_name_nic(const char *address);
 
 /**
+ * portal_keep() - a portal or an address as a file is to have it
+ * @address: as the module shows it
+ * @before: as the file had it, or empty; a host name that leads there stays
+ * @nic: the interface of the path, or empty
+ *
+ * Return: it, for free(); NULL: it is link-local, and its interface is gone, name and all.
+ */
+char *portal_keep(const char *address, const char *before, const char *nic);
+
+/**
  * portal_resolve() - put the address in the place of a host name
  * @settings: a path's; a portal that is an address already is left as it is
  * @fault: set on failure
