@@ -96,8 +96,21 @@ def test_a_dry_run_knows_ranges(volume, words, said):
     ["--leg", "0", "policy=weighted"], ["--leg", "0", "--path", "1", "receive_buffer_bytes=0"],
 ])
 def test_a_dry_run_takes_the_ends_of_ranges(volume, words):
+    volume.run("down", "db")
     out, _ = volume.run("set", "--dry-run", "db", *words)
     assert out.startswith(words[-1].split("=")[0] + ": ") and "is written" not in out
+
+
+@pytest.mark.parametrize("words, step", [
+    (["queue_depth=9"], "next: istripectl down db"),
+    (["--leg", "0", "--path", "1", "weight=3,header_digest=CRC32C"],
+     "next: header_digest in the file of db, then istripectl apply"),
+])
+def test_a_dry_run_knows_what_needs_the_volume_down(volume, words, step):
+    out, err = volume.run("set", "--dry-run", "db", *words, code=1)
+    assert not out and "db is up, and " in err and step in err
+    volume.run("down", "db")
+    assert volume.run("set", "--dry-run", "db", *words)[0]
 
 
 def test_a_dry_run_says_what_it_does_not_check(volume):

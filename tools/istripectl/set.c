@@ -131,16 +131,35 @@ static enum known_place place_kind(const struct set_options *options)
 	return options->path == NONE ? KNOWN_LEG : KNOWN_PATH;
 }
 
+static int live_check(const struct set_options *options, const char *name, struct fault *fault)
+{
+	const struct known *known = known_find(place_kind(options), name);
+
+	if (!known || known->live)
+		return 0;
+	fault_set(fault, -EBUSY, "%s is up, and %s is refused until it is down", options->name, name);
+	if (options->path == NONE)
+		fault_add(fault, "next: istripectl down %s", options->name);
+	else
+		fault_add(fault,
+			  "next: %s in the file of %s, then istripectl apply: the path logs in anew for it",
+			  name, options->name);
+	return -EBUSY;
+}
+
 /* For --dry-run: otherwise the module, which may be of another version, says it itself. */
-static int values_check(const struct set_options *options, const struct settings *wanted,
+static int values_check(const struct set_options *options, bool up, const struct settings *wanted,
 			struct fault *fault)
 {
 	int ret = 0;
 	size_t i;
 
-	for (i = 0; !ret && i < wanted->count; i++)
+	for (i = 0; !ret && i < wanted->count; i++) {
 		ret = known_check(place_kind(options), wanted->items[i].name,
 				  wanted->items[i].value, fault);
+		if (!ret && up)
+			ret = live_check(options, wanted->items[i].name, fault);
+	}
 	return ret;
 }
 
@@ -172,14 +191,14 @@ static int names_check(const struct set_options *options, const struct settings 
 	return 0;
 }
 
-static int settings_write(const struct set_options *options, const struct settings *now,
+static int settings_write(const struct set_options *options, bool up, const struct settings *now,
 			  const struct settings *wanted, struct fault *fault)
 {
 	int ret = names_check(options, now, wanted, fault);
 	size_t i;
 
 	if (!ret && options->dry_run)
-		ret = values_check(options, wanted, fault);
+		ret = values_check(options, up, wanted, fault);
 	for (i = 0; !ret && i < wanted->count; i++) {
 		if (!options->dry_run)
 			ret = tree_set(options->name, options->leg, options->path,
@@ -268,8 +287,8 @@ static int volume_set(const struct set_options *options, struct volume *one, str
 		ret = secret_load(one, fault);
 	if (!ret) {
 		now = place_find(&volume, options, fault);
-		ret = now ? settings_write(options, now, &one->legs[0].paths[0].settings, fault) :
-			    -EINVAL;
+		ret = now ? settings_write(options, volume.up, now,
+					   &one->legs[0].paths[0].settings, fault) : -EINVAL;
 	}
 	volume_free(&volume);
 	return ret;
