@@ -27,6 +27,7 @@ NOT_TYPED = {
     "make demo": "virtual machines; make demo is run by itself",
     "make check": "virtual machines; it is the CI",
     "make deb": "compilers and their packages; make boot-test is given what it builds",
+    "apt install linux-headers-": "the machine has those of its kernel",
     INSTALL: "tests/boot/image types it, with the compiler at the speed of the host",
     "man istripe": "no program man there; tests/lint/manual reads the pages",
     "Documentation/": "a page, no command; tests/lint/references looks for it",
