@@ -434,6 +434,13 @@ FAULTS = [
      "istripectl save db"),
     ("unit", without("etc/systemd/system/multi-user.target.wants/istripe@db.service"),
      "istripe@db.service is not enabled", "enabled", "systemctl enable istripe@db.service"),
+    ("unit", both(file("boot/vmlinuz-6.1.0-9", ""), file("boot/vmlinuz-6.12.0-2", ""),
+                  file("lib/modules/6.1.0-9/modules.dep", "updates/dkms/istripe.ko.xz: kernel/a.ko"),
+                  file("lib/modules/6.12.0-2/modules.dep", "kernel/a.ko: kernel/b.ko"),
+                  # Its package is removed, its modules are left.
+                  file("lib/modules/6.11.0-1/modules.dep", "kernel/a.ko: kernel/b.ko")),
+     "Linux 6.12.0-2 has no module istripe", "the module for each kernel that is installed",
+     "dkms autoinstall -k 6.12.0-2"),
     ("secret-modes", lambda host: (host.tool.root / "etc/istripe/db.secret").chmod(0o644),
      "mode 0644", "mode 0600", "chmod 600 ROOT/etc/istripe/db.secret"),
     ("secret-modes", without("etc/istripe/db.secret"), "it is not there",

@@ -138,6 +138,44 @@ static bool unit_is_enabled(const char *unit)
 	return found;
 }
 
+/* Whether a kernel that can be booted has modules, and this one is not among them. */
+static bool kernel_lacks_module(const char *release)
+{
+	char *image = place_path("/boot/vmlinuz-%s", release);
+	char *modules = fact_text(place_path("/lib/modules/%s/modules.dep", release));
+	bool lacks = file_mode(image) >= 0 && modules && !strstr(modules, "istripe.ko");
+
+	free(modules);
+	free(image);
+	return lacks;
+}
+
+static void kernels_check(struct doctor *doctor)
+{
+	char *dir = place_path("/lib/modules");
+	struct file_names releases = { 0 };
+	bool found = false;
+	size_t i;
+
+	file_list(dir, &releases);
+	for (i = 0; i < releases.count; i++) {
+		if (!kernel_lacks_module(releases.items[i]))
+			continue;
+		found = true;
+		doctor_warn(doctor, &(struct doctor_warning){
+			.measured = alloc_printf("Linux %s has no module istripe",
+						 releases.items[i]),
+			.wanted = alloc_text("the module for each kernel that is installed"),
+			.next = alloc_printf("dkms autoinstall -k %s", releases.items[i]),
+		},
+		"the volume does not come up when this kernel is booted");
+	}
+	if (!found)
+		doctor_pass(doctor);
+	file_names_free(&releases);
+	free(dir);
+}
+
 void doctor_unit(struct doctor *doctor, const struct doctor_volume *volume)
 {
 	char *unit = alloc_printf("istripe@%s.service", volume->name);
@@ -145,7 +183,7 @@ void doctor_unit(struct doctor *doctor, const struct doctor_volume *volume)
 	if (!fact_is_dir(place_path("/run/systemd/system")))
 		doctor_skip(doctor, "systemd does not run");
 	else if (unit_is_enabled(unit))
-		doctor_pass(doctor);
+		kernels_check(doctor);
 	else
 		doctor_warn(doctor, &(struct doctor_warning){
 			.measured = alloc_printf("%s is not enabled", unit),
