@@ -591,7 +591,8 @@ def test_storm(server, make_scripted):
     def grow_by_a_block(disk):
         disk.data.extend(bytes(512))
 
-    volume, target = make_scripted(Scenario("storm", hooks={"on_command": hook}))
+    volume, target = make_scripted(Scenario("storm", hooks={"on_command": hook}),
+                                   recovery_timeout_ms=3000)
     device = volume.enable()
     server.arm()
     begin = time.monotonic()

@@ -3,6 +3,7 @@
 
 import json
 import re
+import signal
 import subprocess
 
 import pytest
@@ -382,3 +383,12 @@ def test_twins_in_a_file(tool):
              "[leg 0 path 0]\nportal = 192.0.2.10\n[leg 0 path 1]\nportal = 192.0.2.10:3260\n")
     assert TWIN.format(0, 1) in tool.run("apply", "--dry-run", "db")[1]
     assert TWIN.format(0, 1) in tool.run("up", "db")[1]
+
+
+def test_signals_that_the_caller_ignores(tool):
+    """An ignored SIGCHLD is inherited: the system call that waits for a child fails then."""
+    done = subprocess.run(
+        [tool.program, "create", "db", "--leg", LEG], env=tool.env, capture_output=True, text=True,
+        check=False, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    assert done.returncode == 0, done.stderr
+    assert tool.value("db/enable") == "1"

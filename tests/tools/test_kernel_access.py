@@ -195,15 +195,6 @@ def test_interrupted_enable_removes_everything(tool, number):
     assert tool.volumes() == []
 
 
-def test_signals_that_the_caller_ignores(tool):
-    """An ignored SIGCHLD is inherited: the system call that waits for a child fails then."""
-    done = subprocess.run(
-        [tool.program, "create", "db", "--leg", LEG], env=tool.env, capture_output=True, text=True,
-        check=False, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
-    assert done.returncode == 0, done.stderr
-    assert tool.value("db/enable") == "1"
-
-
 def test_failed_up_keeps_the_blueprint(tool):
     tool.run("create", "db", "--no-up", "--leg", LEG)
     _, err = tool.run("up", "db", code=1, FAKE_ENABLE=str(errno.ENODEV))

@@ -380,7 +380,7 @@ int main(int argc, char **argv)
 {
 	const struct command *command;
 
-	/* One that was inherited as ignored: no child could be waited for, no limit would end it. */
+	/* Inherited as ignored: no child could be waited for, no limit would end it. */
 	signal(SIGCHLD, SIG_DFL);
 	signal(SIGALRM, SIG_DFL);
 	if (argc < 2) {

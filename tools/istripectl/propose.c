@@ -337,7 +337,7 @@ static int path_look(struct proposal *proposal, const struct inquiry_way *way,
 
 struct used {
 	const char *lun;
-	const char *own;	/* the new volume, which only its file knows; NULL: the kernel does */
+	const char *own;	/* the new volume, if only its file knows it; or NULL */
 	char *by;		/* NULL: nobody has it */
 };
 

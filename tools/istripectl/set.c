@@ -137,7 +137,8 @@ static int live_check(const struct set_options *options, const char *name, struc
 
 	if (!known || known->live)
 		return 0;
-	fault_set(fault, -EBUSY, "%s is up, and %s is refused until it is down", options->name, name);
+	fault_set(fault, -EBUSY, "%s is up, and %s is refused until it is down", options->name,
+		  name);
 	if (options->path == NONE)
 		fault_add(fault, "next: istripectl down %s", options->name);
 	else

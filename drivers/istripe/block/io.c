@@ -406,10 +406,7 @@ static bool io_task_is_whole(const struct istripe_task *task)
 	       task->cdb[0] == WRITE_SAME_16;
 }
 
-/*
- * GOOD for fewer or more data than were asked for is a failure (P1). sd, too, asks again for what
- * is missing.
- */
+/* GOOD for fewer or more data than were asked for is a failure (P1). */
 static void io_task_not_whole(struct istripe_leg_task *leg_task)
 {
 	const struct istripe_task *task = &leg_task->task;

@@ -368,10 +368,7 @@ static void session_connect_why(const struct istripe_way *way,
 	istripe_reason_add(why, ": %s (%pe)", istripe_error_words(error), ERR_PTR(error));
 }
 
-/*
- * Of a route that prohibits or drops, or of a policy: these may be lifted, and nothing has been
- * said about a secret or a setting.
- */
+/* Of a route that prohibits or drops, or of a policy: no setting is wrong. */
 static int session_connect_error(int error)
 {
 	return error == -EACCES || error == -EPERM || error == -EINVAL ? -ENETUNREACH : error;
