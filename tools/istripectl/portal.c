@@ -239,7 +239,7 @@ static char *scope_leave(const char *address)
 	return alloc_printf("%.*s%s", (int)strcspn(address, "%"), address, end ? end : "");
 }
 
-/* The interface has a number that none has any more; NULL: nor is its name known. */
+/* No interface has the number any more. NULL: its name is not known, and the file has another. */
 static char *scope_keep(const char *address, const char *before, const char *nic)
 {
 	char *one = scope_leave(address), *other = scope_leave(before), *text = NULL;
@@ -250,6 +250,8 @@ static char *scope_keep(const char *address, const char *before, const char *nic
 	else if (*nic)
 		text = alloc_printf("%.*s%%%s%s", (int)strcspn(address, "%"), address, nic,
 				    end ? end : "");
+	else if (portal_equal(address, before))
+		text = alloc_text(address);
 	free(other);
 	free(one);
 	return text;
