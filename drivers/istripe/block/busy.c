@@ -10,26 +10,42 @@
 #define REFUSED_MIN	4
 /* It gets no command for so long. */
 #define PAUSE_MS	1000
+/* With failover, for so long first: an array may move the LUN for a command over another port. */
+#define FAILOVER_MS	1000
+/* An answer so long ago does not count. */
+#define FORGET_MS	5000
 /* multipathd, too, looks at a path after 5 to 20 seconds. */
 #define LONG_MS		10000
 
 void istripe_busy_refused(struct istripe_path *path)
 {
-	u32 refused = READ_ONCE(path->refused) + 1;
+	unsigned long forget = READ_ONCE(path->refused_at) + msecs_to_jiffies(FORGET_MS);
+	u32 refused = READ_ONCE(path->refused);
 
-	if (refused == 1)
+	if (!refused || time_after(jiffies, forget)) {
 		WRITE_ONCE(path->refused_since, jiffies);
-	WRITE_ONCE(path->refused, min(refused, REFUSED_MIN));
-	if (refused < REFUSED_MIN)
-		return;
-	WRITE_ONCE(path->busy_until, jiffies + msecs_to_jiffies(PAUSE_MS));
-	WRITE_ONCE(path->leg->busy, true);
+		refused = 0;
+	}
+	WRITE_ONCE(path->refused_at, jiffies);
+	WRITE_ONCE(path->refused, min_t(u32, refused + 1, REFUSED_MIN));
+	if (refused + 1 >= REFUSED_MIN)
+		WRITE_ONCE(path->leg->busy, true);
 }
 
 bool istripe_busy_for_long(const struct istripe_path *path)
 {
 	return READ_ONCE(path->refused) >= REFUSED_MIN &&
 	       time_after(jiffies, READ_ONCE(path->refused_since) + msecs_to_jiffies(LONG_MS));
+}
+
+static bool path_is_paused(const struct istripe_leg *leg, const struct istripe_path *path)
+{
+	unsigned long since = READ_ONCE(path->refused_since);
+	unsigned long at = READ_ONCE(path->refused_at);
+
+	return time_before(jiffies, at + msecs_to_jiffies(PAUSE_MS)) &&
+	       (READ_ONCE(leg->policy) != ISTRIPE_POLICY_FAILOVER ||
+		time_after_eq(at, since + msecs_to_jiffies(FAILOVER_MS)));
 }
 
 static u16 busy_survey(struct istripe_leg *leg)
@@ -44,7 +60,7 @@ static u16 busy_survey(struct istripe_leg *leg)
 		if (!path || READ_ONCE(path->refused) < REFUSED_MIN)
 			continue;
 		any = true;
-		if (time_before(jiffies, READ_ONCE(path->busy_until)))
+		if (path_is_paused(leg, path))
 			bits |= BIT(i);
 	}
 	if (!any)

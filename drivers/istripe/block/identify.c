@@ -142,7 +142,7 @@ int istripe_identify(struct istripe_nexus *nexus, struct istripe_reason *why)
 		WRITE_ONCE(leg->no_flush, false);
 	}
 	if (!ret) {
-		WRITE_ONCE(nexus->fua, lun->caching.dpofua);
+		WRITE_ONCE(nexus->fua, lun->caching.dpofua || lun->caching.write_cache);
 		nexus->blocks = lun->capacity.blocks;
 		grown = nexus->blocks > leg->lun.capacity.blocks;
 		news = istripe_write_protect_found(nexus);

@@ -782,6 +782,7 @@ void istripe_leg_nexus_live(struct istripe_nexus *nexus)
 		spin_unlock_bh(&leg->lock);
 		return;
 	}
+	nexus->busy = false;
 	served = istripe_leg_serving(leg);
 	leg_set_live(leg, nexus, nexus->owned->conn_count);
 	leg_take_parked(leg, served, &list);

@@ -24,8 +24,6 @@
 /* A target that reports changes all the time is not asked all the time. */
 #define REVALIDATE_INTERVAL_MS	500
 #define REVALIDATE_TIMEOUT_MS		30000
-/* A live LUN may be busy for so long before its session ends; see allowance.c, PATIENCE_MIN_MS. */
-#define BUSY_MAX_S		120
 /* Longer than one command of our own takes, or another login. */
 #define TOLERATE_MS		60000
 
@@ -393,7 +391,6 @@ static void nexus_go_live(struct istripe_nexus *nexus)
 	WRITE_ONCE(nexus->refusals, 0);
 	nexus->revalidated_at = get_jiffies_64();
 	nexus->revalidations = 0;
-	nexus->busy_since = 0;
 	WRITE_ONCE(nexus->revalidate_error, 0);
 	if (nexus->started) {
 		nexus->reconnects++;
@@ -632,10 +629,7 @@ static void nexus_recover(struct istripe_nexus *nexus)
 /* Submitters read session->lun: another address of the LUN takes another session. */
 static int nexus_ask(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
-	/* As long as the host's own commands may take. */
-	u32 timeout_ms = max_t(u32, REVALIDATE_TIMEOUT_MS,
-			       READ_ONCE(nexus->leg->volume->command_timeout_ms));
-	int ret = nexus_ask_lun(nexus, timeout_ms, why);
+	int ret = nexus_ask_lun(nexus, REVALIDATE_TIMEOUT_MS, why);
 
 	if (ret)
 		return ret;
@@ -688,17 +682,6 @@ static int nexus_ask_until_quiet(struct istripe_nexus *nexus, struct istripe_rea
 	return ret == -EALREADY ? 0 : ret;
 }
 
-/* A busy LUN is asked again later; but commands wait for that only where no other path serves. */
-static bool nexus_is_patient(struct istripe_nexus *nexus, int error)
-{
-	u64 now = get_jiffies_64();
-
-	nexus->busy_since = error == -EBUSY ? nexus->busy_since ?: now : 0;
-	return error == -EBUSY && time_before64(now, nexus->busy_since + BUSY_MAX_S * HZ) &&
-	       (READ_ONCE(nexus->leg->chosen_paths) < 2 ||
-		!istripe_session_is_invalid(nexus->owned));
-}
-
 /*
  * Identifies the LUN again, over the same session. I/O goes on meanwhile, unless the LUN itself has
  * reported the change. Another LUN ends the session: the next login decides about the nexus.
@@ -708,7 +691,6 @@ static void nexus_revalidate(struct istripe_nexus *nexus, bool access_only)
 	struct istripe_session *session = nexus->owned;
 	struct istripe_reason why = {};
 	int invalidations, ret;
-	bool patient;
 
 	clear_bit(ISTRIPE_NEXUS_ACCESS, &nexus->events);
 	if (test_and_clear_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events))
@@ -725,13 +707,10 @@ static void nexus_revalidate(struct istripe_nexus *nexus, bool access_only)
 	/* The questions have taken their own news into account. */
 	invalidations += nexus->told_changes;
 	/* Fault it under the lock: a command that timed out still uses the session's page. */
-	patient = nexus_is_patient(nexus, ret);
-	if (ret && !patient)
+	if (ret)
 		istripe_session_fault(session, ret, "%s", why.text);
 	mutex_unlock(&nexus->ask_lock);
 	nexus->revalidated_at = get_jiffies_64();
-	if (patient)
-		istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
 	/* A lost connection says nothing about the LUN. */
 	WRITE_ONCE(nexus->revalidate_error, ret == -ENOTCONN ? 0 : ret);
 	if (ret || !istripe_session_is_invalid(session))

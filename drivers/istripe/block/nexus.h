@@ -122,10 +122,9 @@ struct istripe_nexus {
 	struct istripe_lun found;	/* worker: found by the last login */
 	u64 blocks;			/* of the LUN by @owned; 0: not known. leg->identify_lock */
 	enum istripe_protected protected;	/* of the LUN over this nexus */
-	bool fua;			/* written by the worker: the LUN knows it here */
+	bool fua;			/* written by the worker: the LUN knows or needs it */
 	u64 announced_blocks;		/* worker: the last growth that was reported */
 	u64 revalidated_at;		/* worker: jiffies of the last revalidation */
-	u64 busy_since;			/* worker: jiffies, of the LUN at revalidations; 0: not */
 	u32 revalidations;		/* worker: see nexus_count_revalidation() */
 	int revalidate_error;		/* written by the worker: its result */
 	struct mutex ask_lock;		/* see above */

@@ -61,7 +61,7 @@ struct istripe_path {
 	atomic_long_t in_flight_bytes;
 	u32 refused;			/* commands in a row that it was too busy for: busy.h */
 	unsigned long refused_since;	/* jiffies: the first of them */
-	unsigned long busy_until;	/* jiffies, while there are @refused */
+	unsigned long refused_at;	/* jiffies: the last of them */
 	unsigned long small_at;		/* jiffies of the last small task over several lanes */
 	struct istripe_latencies __percpu *latencies;
 	atomic64_t retries;		/* answers that ask for another attempt, and lost tasks */
