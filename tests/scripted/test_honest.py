@@ -32,7 +32,7 @@ def run(server):
         if argv[0] == "iscsi-ls":
             url = f"iscsi://{query}{server.portal}"
         done = subprocess.run([*argv, url], capture_output=True, text=True, errors="replace",
-                              timeout=60, check=False)
+                              timeout=600, check=False)
         out = done.stdout + done.stderr
         assert done.returncode == 0, out
         assert [line for line in server.violations() if not LIBISCSI.search(line)] == []

@@ -124,7 +124,7 @@ def test_patience_is_for_busy_targets_only(make_server, make_volume, stock, link
 
 def test_becoming_ready_for_long(server, make_volume, link):
     """An array that has restarted: the session is there soon, the LUN later than all the patience."""
-    left = [50]
+    left = [120]
 
     async def hook(run, conn, task):
         if task.opcode != TEST_UNIT_READY or not run.armed or not left[0]:
@@ -134,7 +134,7 @@ def test_becoming_ready_for_long(server, make_volume, link):
         return True
 
     target = server.load(Scenario("becoming ready", hooks={"on_command": hook}))
-    volume = make_volume(target, recovery_timeout_ms=3000, path={
+    volume = make_volume(target, recovery_timeout_ms=15000, path={
         "portal": f"{link.address}:{server.port}", "default_time2wait": 0,
         "login_timeout_ms": 3000})
     device = volume.enable()
