@@ -88,14 +88,15 @@ static void sense_table(struct kunit *test)
 		{ 0x7, 0x27, 0x00, ISTRIPE_SCSI_PROTECT, "write protected" },
 		{ 0x7, 0x27, 0x07, ISTRIPE_SCSI_NOSPC, "space allocation failed" },
 		{ 0x8, 0x00, 0x00, ISTRIPE_SCSI_MEDIUM, "blank check" },
-		{ 0x9, 0x80, 0x00, ISTRIPE_SCSI_TARGET, "vendor specific" },
+		{ 0x9, 0x80, 0x00, ISTRIPE_SCSI_PATH_ERROR, "vendor specific" },
 		{ 0xa, 0x00, 0x00, ISTRIPE_SCSI_TARGET, "copy aborted" },
 		{ 0xb, 0x0c, 0x0c, ISTRIPE_SCSI_RETRY_BACKOFF, "unexpected unsolicited data" },
 		{ 0xb, 0x10, 0x01, ISTRIPE_SCSI_MEDIUM, "guard check failed" },
 		{ 0xb, 0x47, 0x05, ISTRIPE_SCSI_RETRY_BACKOFF, "protocol service CRC error" },
 		{ 0xd, 0x00, 0x00, ISTRIPE_SCSI_TARGET, "volume overflow" },
 		{ 0xe, 0x1d, 0x00, ISTRIPE_SCSI_TARGET, "miscompare" },
-		{ 0xf, 0x00, 0x00, ISTRIPE_SCSI_TARGET, "completed" },
+		{ 0xc, 0x00, 0x00, ISTRIPE_SCSI_PATH_ERROR, "reserved" },
+		{ 0xf, 0x00, 0x00, ISTRIPE_SCSI_PATH_ERROR, "completed" },
 	};
 	u32 i;
 
@@ -128,7 +129,7 @@ static void sense_status(struct kunit *test)
 	u32 status, i;
 
 	for (status = 0; status <= 0xff; status++) {
-		enum istripe_scsi_verdict want = ISTRIPE_SCSI_TARGET;
+		enum istripe_scsi_verdict want = ISTRIPE_SCSI_RETRY_BACKOFF;
 
 		if (status == SAM_STAT_CHECK_CONDITION)
 			continue;
@@ -161,15 +162,17 @@ static void sense_never_good(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wrong, 0u);
 }
 
-/* A deferred error is an earlier command's: this one was not carried out. */
+/* Deferred sense data are an earlier command's: this one was not carried out. */
 static void sense_deferred_retries(struct kunit *test)
 {
+	enum istripe_scsi_verdict want;
 	u32 key;
 
 	for (key = 0; key < 16; key++) {
-		KUNIT_EXPECT_EQ(test, judge(FIXED_DEFERRED, key, 0x0c, 0), ISTRIPE_SCSI_DEFERRED);
-		KUNIT_EXPECT_EQ(test, judge(DESCRIPTOR_DEFERRED, key, 0x0c, 0),
-				ISTRIPE_SCSI_DEFERRED);
+		want = key == NO_SENSE || key == RECOVERED_ERROR || key == UNIT_ATTENTION ?
+		       ISTRIPE_SCSI_RETRY_BACKOFF : ISTRIPE_SCSI_DEFERRED;
+		KUNIT_EXPECT_EQ(test, judge(FIXED_DEFERRED, key, 0x0c, 0), want);
+		KUNIT_EXPECT_EQ(test, judge(DESCRIPTOR_DEFERRED, key, 0x0c, 0), want);
 	}
 }
 
@@ -199,8 +202,8 @@ static void sense_invalid(struct kunit *test)
 	for (code = 0; code <= 0x7f; code++) {
 		sense.response_code = code;
 		KUNIT_EXPECT_EQ(test, istripe_sense_verdict(SAM_STAT_CHECK_CONDITION, &sense),
-				code < 0x70 || code > 0x73 ? ISTRIPE_SCSI_RETRY_BACKOFF :
-				code & 1 ? ISTRIPE_SCSI_DEFERRED : ISTRIPE_SCSI_GOOD);
+				code == 0x70 || code == 0x72 ? ISTRIPE_SCSI_GOOD :
+				ISTRIPE_SCSI_RETRY_BACKOFF);
 	}
 }
 

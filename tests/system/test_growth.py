@@ -517,17 +517,18 @@ def test_while_a_path_is_on_trial(make_scripted, server, links):
     assert read(volume.sysfs() / "state") == "live"
 
 
-@pytest.mark.parametrize("write_cache", [False, True])
-def test_more_than_the_size(make_scripted, server, write_cache):
+@pytest.mark.parametrize("write_cache,fua", [(False, False), (False, True), (True, True)])
+def test_more_than_the_size(make_scripted, server, write_cache, fua):
     """The answer to the question about the size: the mode pages are other ones. All is asked."""
     volume, target = make_scripted(Scenario("other pages"))
     target.disk.write_cache = write_cache
+    target.disk.dpofua = fua
     volume.enable()
     target.disk.write_cache = True
     target.disk.attentions.append((6, 0x2A, 1))
     with contextlib.suppress(OSError):
         volume.rescan()
-    if write_cache:
+    if fua:
         assert target.disk.attentions == []
         assert volume.reconnects() == 0 and read(volume.path_sysfs() / "last_error") == ""
         assert read(volume.sysfs() / "state") == "live"

@@ -144,6 +144,37 @@ def test_a_cache_is_switched_off(make_server, make_volume, links):
     assert [path_state(volume, path) for path in range(2)] == ["live", "live"]
 
 
+@pytest.mark.parametrize("told", [True, False])
+def test_a_cache_is_switched_on(one_path, server, told):
+    """The disk was made without one, as was all that is above it: each write is durable by itself."""
+    fua = []
+
+    async def hook(run, conn, task):
+        if task.opcode == WRITE_16:
+            fua.append(bool(task.cdb[1] & 8))
+        return False
+
+    volume, lun = one_path(Scenario("cache", hooks={"on_command": hook}), write_cache=False)
+    device = volume.enable()
+    with Direct(device) as disk:
+        works(disk, 1)
+        assert fua and not any(fua)
+        fua.clear()
+        lun.write_cache = True
+        if told:
+            lun.attentions.append((6, 0x2A, 1))
+            volume.rescan()
+        else:
+            anew(volume, server)
+        works(disk, 1)
+        assert fua and all(fua)
+        # WRITE SAME has no FUA bit.
+        run("blkdiscard", "--zeroout", "-l", MIB, device)
+        assert not any(disk.read(0, MIB)) and all(fua)
+    assert volume.queue("write_cache") == "write through"
+    assert server.violations() == []
+
+
 async def refuses_hints(run, conn, task):
     if task.opcode not in (UNMAP, WRITE_SAME_16) or not run.strike():
         return False

@@ -13,6 +13,7 @@
 #include "block/limits.h"
 #include "block/nexus.h"
 #include "block/resize.h"
+#include "block/volume.h"
 #include "block/write_protect.h"
 
 static int identify_designator(const struct istripe_nexus *nexus, struct istripe_reason *why)
@@ -40,12 +41,14 @@ static int identify_designator(const struct istripe_nexus *nexus, struct istripe
 }
 
 /* The volume relies on them: by its queue limits, and by the flushes that it sends. */
-static int identify_capabilities(const struct istripe_leg *leg, const struct istripe_lun *lun,
+static int identify_capabilities(struct istripe_leg *leg, const struct istripe_lun *lun,
 				 struct istripe_reason *why)
 {
-	if (lun->caching.write_cache && !leg->lun.caching.write_cache) {
+	bool cache_is_new = lun->caching.write_cache && !leg->lun.caching.write_cache;
+
+	if (cache_is_new && !lun->caching.dpofua) {
 		istripe_reason_set(why,
-				   "leg %u had no write cache, the LUN now has one, and nobody flushes it: path not used",
+				   "leg %u had no write cache, the LUN now has one, which nobody flushes, and does not know FUA: path not used",
 				   leg->index);
 		return -EINVAL;
 	}
@@ -54,6 +57,12 @@ static int identify_capabilities(const struct istripe_leg *leg, const struct ist
 				   "leg %u takes longer commands, atomic writes or FUA, than the LUN does over this path: path not used",
 				   leg->index);
 		return -EINVAL;
+	}
+	/* The disk, and what is made of it, said that there is nothing to flush. */
+	if (cache_is_new && !leg->write_through) {
+		WRITE_ONCE(leg->write_through, true);
+		pr_notice("%s/%u: the LUN has a write cache now: all writes are sent with FUA until the volume has been down\n",
+			  leg->volume->name, leg->index);
 	}
 	return 0;
 }

@@ -794,6 +794,17 @@ static void io_prepare_extents(struct istripe_io *io, struct istripe_volume *vol
 		io_prepare_leg(io, volume->legs[extents[i].leg], rq, &extents[i]);
 }
 
+/* WRITE SAME has no FUA bit. The block layer writes zeroes instead. */
+static bool io_needs_fua(const struct istripe_volume *volume)
+{
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		if (READ_ONCE(volume->legs[i]->write_through))
+			return true;
+	return false;
+}
+
 static void io_prepare(struct istripe_io *io, struct istripe_volume *volume, struct request *rq)
 {
 	io->status = BLK_STS_OK;
@@ -801,9 +812,11 @@ static void io_prepare(struct istripe_io *io, struct istripe_volume *volume, str
 	io->task_count = 0;
 	if (req_op(rq) == REQ_OP_FLUSH)
 		io_prepare_flush(io, volume, rq);
+	else if (req_op(rq) == REQ_OP_WRITE_ZEROES && io_needs_fua(volume))
+		io->status = BLK_STS_NOTSUPP;
 	else
 		io_prepare_extents(io, volume, rq);
-	if (WARN_ON_ONCE(!io->task_count && req_op(rq) != REQ_OP_FLUSH))
+	if (WARN_ON_ONCE(!io->task_count && !io->status && req_op(rq) != REQ_OP_FLUSH))
 		io->status = BLK_STS_IOERR;
 }
 

@@ -108,6 +108,7 @@ struct istripe_leg {
 	struct mutex identify_lock;
 	bool identified;
 	bool settled;			/* @lun is what all paths have that came up at first */
+	bool write_through;		/* the LUN got a cache when the volume was up: FUA */
 	enum istripe_protected protected;	/* written by the work of write_protect.c */
 	bool flush10;			/* SYNCHRONIZE CACHE(16) is not known to the LUN */
 	bool no_flush;			/* nor is (10), and it does not say that it has a cache */

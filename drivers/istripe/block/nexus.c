@@ -130,6 +130,15 @@ static void path_count(struct istripe_path *path, const struct istripe_leg_task 
 	atomic_long_add(sign * (long)leg_task->task.data.length_bytes, &path->in_flight_bytes);
 }
 
+static bool task_may_need_fua(const struct istripe_nexus *nexus,
+			      const struct istripe_leg_task *leg_task)
+{
+	const struct istripe_task *task = &leg_task->task;
+
+	return leg_task->fua || (READ_ONCE(nexus->leg->write_through) && task->write &&
+				 task->cdb[0] != UNMAP && task->cdb[0] != WRITE_SAME_16);
+}
+
 bool istripe_nexus_submit(struct istripe_nexus *nexus, struct istripe_leg_task *leg_task,
 			  bool may_send, bool more)
 {
@@ -141,7 +150,7 @@ bool istripe_nexus_submit(struct istripe_nexus *nexus, struct istripe_leg_task *
 		leg_task->counted = nexus->leg->path_end > 1;
 		leg_task->task.lun = session->lun;
 		/* A LUN that has no cache may not know FUA, and needs none. */
-		if (unlikely(leg_task->fua))
+		if (unlikely(task_may_need_fua(nexus, leg_task)))
 			istripe_cdb_set_fua(leg_task->task.cdb, READ_ONCE(nexus->fua));
 		leg_task->large = leg_task->task.data.length_bytes >= ISTRIPE_PATH_LARGE_BYTES &&
 				  READ_ONCE(nexus->path->nexus_count) > 1;

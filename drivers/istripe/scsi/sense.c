@@ -22,7 +22,7 @@ static const char *const verdict_names[ISTRIPE_SCSI_VERDICT_COUNT] = {
 
 #define ANY	(-1)
 
-/* The first row that fits counts; what fits none is the target's error. */
+/* The first row that fits counts. */
 static const struct sense_row {
 	s16 key;
 	s16 asc;
@@ -83,6 +83,13 @@ static const struct sense_row {
 
 	{ ABORTED_COMMAND,	0x10,	ANY,	ISTRIPE_SCSI_MEDIUM },	/* protection information */
 	{ ABORTED_COMMAND,	ANY,	ANY,	ISTRIPE_SCSI_RETRY_BACKOFF },
+
+	{ HARDWARE_ERROR,	ANY,	ANY,	ISTRIPE_SCSI_TARGET },
+	{ COPY_ABORTED,		ANY,	ANY,	ISTRIPE_SCSI_TARGET },
+	{ VOLUME_OVERFLOW,	ANY,	ANY,	ISTRIPE_SCSI_TARGET },
+	{ MISCOMPARE,		ANY,	ANY,	ISTRIPE_SCSI_TARGET },
+	/* A vendor's own, among others: another controller may not say it. */
+	{ ANY,			ANY,	ANY,	ISTRIPE_SCSI_PATH_ERROR },
 };
 
 static bool row_fits(s16 wanted, u8 value)
@@ -96,30 +103,33 @@ static bool sense_format_known(const struct scsi_sense_hdr *sense)
 	return scsi_sense_valid(sense) && sense->response_code <= 0x73;
 }
 
-/* NULL: no row fits. */
 static const struct sense_row *sense_find(const struct scsi_sense_hdr *sense)
 {
-	u32 i;
+	const struct sense_row *row = sense_rows;
 
-	for (i = 0; i < ARRAY_SIZE(sense_rows); i++)
-		if (row_fits(sense_rows[i].key, sense->sense_key) &&
-		    row_fits(sense_rows[i].asc, sense->asc) &&
-		    row_fits(sense_rows[i].ascq, sense->ascq))
-			return &sense_rows[i];
-	return NULL;
+	/* The last row fits all. */
+	while (!row_fits(row->key, sense->sense_key) || !row_fits(row->asc, sense->asc) ||
+	       !row_fits(row->ascq, sense->ascq))
+		row++;
+	return row;
+}
+
+/* Of an earlier command. What has been recovered, and news, are no errors. */
+static bool sense_deferred_error(const struct scsi_sense_hdr *sense)
+{
+	return sense_format_known(sense) && !istripe_sense_current(sense) &&
+	       sense->sense_key != NO_SENSE && sense->sense_key != RECOVERED_ERROR &&
+	       sense->sense_key != UNIT_ATTENTION;
 }
 
 static enum istripe_scsi_verdict sense_lookup(const struct scsi_sense_hdr *sense)
 {
-	const struct sense_row *row;
-
-	/* CHECK CONDITION without sense data to read says nothing: try again, within limits. */
-	if (!sense_format_known(sense))
-		return ISTRIPE_SCSI_RETRY_BACKOFF;
-	if (!istripe_sense_current(sense))
+	if (sense_deferred_error(sense))
 		return ISTRIPE_SCSI_DEFERRED;
-	row = sense_find(sense);
-	return row ? row->verdict : ISTRIPE_SCSI_TARGET;
+	/* Nothing is said of this command: try again, within limits. */
+	if (!sense_format_known(sense) || !istripe_sense_current(sense))
+		return ISTRIPE_SCSI_RETRY_BACKOFF;
+	return sense_find(sense)->verdict;
 }
 
 enum istripe_scsi_verdict istripe_sense_verdict(u8 status, const struct scsi_sense_hdr *sense)
@@ -139,7 +149,7 @@ enum istripe_scsi_verdict istripe_sense_verdict(u8 status, const struct scsi_sen
 	case SAM_STAT_RESERVATION_CONFLICT:
 		return ISTRIPE_SCSI_RESERVATION;
 	default:
-		return ISTRIPE_SCSI_TARGET;
+		return ISTRIPE_SCSI_RETRY_BACKOFF;
 	}
 }
 
@@ -153,8 +163,7 @@ bool istripe_sense_flush_is_lost(u8 opcode, const struct scsi_sense_hdr *sense)
 	if (opcode != SYNCHRONIZE_CACHE && opcode != SYNCHRONIZE_CACHE_16)
 		return false;
 	/* LIO says 08h when its own flush has failed, which its kernel tells once. */
-	return sense->sense_key == MEDIUM_ERROR ||
-	       (sense_format_known(sense) && !istripe_sense_current(sense)) ||
+	return sense->sense_key == MEDIUM_ERROR || sense_deferred_error(sense) ||
 	       (sense->sense_key == NOT_READY && sense->asc == 0x08);
 }
 
@@ -166,9 +175,7 @@ bool istripe_sense_preempted(const struct scsi_sense_hdr *sense)
 
 const char *istripe_sense_change_name(const struct scsi_sense_hdr *sense)
 {
-	const struct sense_row *row = sense_find(sense);
-
-	return row && row->change ? row->change : "it has changed";
+	return sense_find(sense)->change ?: "it has changed";
 }
 
 const char *istripe_scsi_verdict_name(enum istripe_scsi_verdict verdict)

@@ -66,7 +66,7 @@ STATUSES = [
     status(0x08, WORKS, SYNCHRONIZE_CACHE_16),
     Scenario("status 28, ten times", WORKS, result(0x28), times=10),
     fails("status 18, reserved", errno.EBADE, result(0x18)),
-    fails("status ff, unknown", errno.EREMOTEIO, result(0xFF)),
+    given_up("status ff, unknown", errno.EIO, result(0xFF)),
     Scenario("status 02 without sense", WORKS, result(2)),
     given_up("status 02 without sense, always", errno.EIO, result(2)),
     Scenario("response 01, target failure", WORKS, result(response=1)),
@@ -123,9 +123,8 @@ SENSES = [
     bad_sense(0x4, 0x44, 0x00, errno.EREMOTEIO), bad_sense(0x7, 0x20, 0x02, errno.EREMOTEIO,
                                                            WRITE_16),
     bad_sense(0x7, 0x27, 0x07, errno.ENOSPC, WRITE_16),
-    # sd fails these two with EIO: scsi_check_sense() has no case for the one, none that says why
-    # for the other.
-    bad_sense(0x9, 0x80, 0x00, errno.EREMOTEIO), bad_sense(0xF, 0x00, 0x00, errno.EREMOTEIO),
+    # For sd these two say nothing of the LUN: dm-multipath takes another path.
+    given_up_sense(0x9, 0x80, 0x00, errno.EIO), given_up_sense(0xF, 0x00, 0x00, errno.EIO),
     bad_sense(0x5, 0x20, 0x00, errno.EOPNOTSUPP), not_served_sense(0x5, 0x25, 0x00),
     bad_sense(0x5, 0x21, 0x00, errno.EREMOTEIO), given_up_sense(0x2, 0x04, 0x03, errno.EIO),
     not_served_sense(0x2, 0x04, 0x0B), bad_sense(0xE, 0x1D, 0x00, errno.EREMOTEIO),
@@ -138,6 +137,8 @@ SENSES = [
     # sd tries again, too: it takes each odd response code for a deferred error.
     Scenario("sense deferred, as descriptors", WORKS,
              result(2, descriptor_sense(3, 0x11, 0, deferred=True))),
+    Scenario("sense deferred, recovered, to a flush", WORKS,
+             result(2, fixed_sense(1, 0x0C, 1, deferred=True), opcode=SYNCHRONIZE_CACHE_16)),
     Scenario("sense of a vendor's format", WORKS, result(2, VENDORS)),
     given_up("sense of a vendor's format, always", errno.EIO, result(2, VENDORS)),
     # An even code, which sd reads as descriptors: as RECOVERED ERROR it would be success.
