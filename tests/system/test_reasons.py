@@ -146,6 +146,8 @@ def test_short_transfer(scripted, server, kernel_log):
     volume = scripted(Scenario("short", hooks=answered_read(short), times=1000))
     device = volume.enable()
     server.arm()
+    # It is tried again until this is over.
+    write(volume.config / "recovery_timeout_ms", 1000)
     assert read_block(device) == errno.EIO
     assert kernel_log.matching(f"{volume.name}/0: command 0x88: GOOD, but the target says that it "
                                "has not transferred just the 8192 bytes asked for")

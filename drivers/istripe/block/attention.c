@@ -27,12 +27,24 @@ static void attention_say_deferred(const struct istripe_leg *leg,
 			   sense->ascq);
 }
 
+/* THIN PROVISIONING SOFT THRESHOLD REACHED, and FAILURE PREDICTION THRESHOLD EXCEEDED */
+static void attention_say_warning(const struct istripe_leg *leg, const struct scsi_sense_hdr *sense)
+{
+	if (sense->asc == 0x38 && sense->ascq == 0x07)
+		pr_warn_ratelimited("%s/%u: the thin LUN has reached its soft threshold: give its pool space before writes fail\n",
+				    leg->volume->name, leg->index);
+	else if (sense->asc == 0x5d)
+		pr_warn_ratelimited("%s/%u: the target predicts a failure, sense %x/5d/%02x: see the log of the array\n",
+				    leg->volume->name, leg->index, sense->sense_key, sense->ascq);
+}
+
 void istripe_attention_note(struct istripe_nexus *nexus, const struct scsi_sense_hdr *sense)
 {
 	if (istripe_sense_preempted(sense))
 		istripe_pr_key_preempted(nexus);
 	if (attention_verdict(sense) == ISTRIPE_SCSI_DEFERRED)
 		attention_say_deferred(nexus->leg, sense);
+	attention_say_warning(nexus->leg, sense);
 	/* This nexus may be about to ask; other ports have changed, too. */
 	if (istripe_alua_changed(sense))
 		istripe_alua_changes(nexus->leg);

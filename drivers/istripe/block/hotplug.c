@@ -99,6 +99,8 @@ static int path_make_nexuses(struct istripe_path *path, u32 count, struct istrip
 		}
 		more[i]->wanted = path->params.multi != ISTRIPE_MULTI_MCS;
 		more[i]->undrained = path->params.saved[i].undrained;
+		more[i]->tpgt_known = path->params.saved[i].tpgt_known;
+		more[i]->tpgt = path->params.saved[i].tpgt;
 	}
 	return 0;
 }

@@ -52,7 +52,7 @@ static int identify_capabilities(struct istripe_leg *leg, const struct istripe_l
 				   leg->index);
 		return -EINVAL;
 	}
-	if (!istripe_limits_at_least(lun, &leg->lun)) {
+	if (!istripe_limits_at_least(leg, lun)) {
 		istripe_reason_set(why,
 				   "leg %u takes longer commands, atomic writes or FUA, than the LUN does over this path: path not used",
 				   leg->index);

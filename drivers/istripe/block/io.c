@@ -81,11 +81,12 @@ static void io_task_again(struct istripe_leg_task *leg_task)
 	istripe_leg_submit(leg_task->leg, leg_task, false, false);
 }
 
-static bool io_too_old(const struct istripe_io *io)
+/* Is recovery_timeout_ms over, if it began at @since? */
+static bool io_too_old(const struct istripe_io *io, unsigned long since)
 {
 	s32 recovery_ms = READ_ONCE(io_volume(io)->recovery_timeout_ms);
 
-	return recovery_ms >= 0 && time_after(jiffies, io->started + msecs_to_jiffies(recovery_ms));
+	return recovery_ms >= 0 && time_after(jiffies, since + msecs_to_jiffies(recovery_ms));
 }
 
 /*
@@ -245,7 +246,7 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 {
 	struct istripe_leg *leg = leg_task->leg;
 	u32 paths = READ_ONCE(leg->path_count);
-	bool old = io_too_old(leg_task->io) && leg_task->losses >= paths;
+	bool old = io_too_old(leg_task->io, leg_task->io->started) && leg_task->losses >= paths;
 
 	leg_task->busy = false;
 	leg_task->losses = min(leg_task->losses + 1, U8_MAX);
@@ -306,9 +307,11 @@ static void io_task_retry(struct istripe_leg_task *leg_task)
 static void io_task_elsewhere(struct istripe_leg_task *leg_task)
 {
 	io_count_retry(leg_task);
+	if (!leg_task->moves)
+		leg_task->moved_at = jiffies;
 	leg_task->moves = min(leg_task->moves + 1, U8_MAX);
 	if (leg_task->moves <= RETRIES_MAX + leg_task->leg->nexus_count ||
-	    !io_too_old(leg_task->io)) {
+	    !io_too_old(leg_task->io, leg_task->moved_at)) {
 		io_task_again(leg_task);
 		return;
 	}
@@ -415,11 +418,7 @@ static void io_task_not_whole(struct istripe_leg_task *leg_task)
 			    leg_task->leg->volume->name, leg_task->leg->index, task->cdb[0],
 			    (u64)task->data.length_bytes);
 	io_count_retry(leg_task);
-	io_task_avoid(leg_task);
-	if (++leg_task->retries <= RETRIES_MAX)
-		io_task_again(leg_task);
-	else
-		io_task_failed(leg_task, BLK_STS_IOERR);
+	io_task_back_off(leg_task, FAILURES_MAX, BLK_STS_IOERR);
 }
 
 static void io_task_good(struct istripe_leg_task *leg_task)

@@ -26,6 +26,7 @@ struct istripe_leg_task {
 	unsigned long since;		/* jiffies: last handed to a nexus, or it waits @behind */
 	unsigned long due;		/* jiffies: leaves leg->delay */
 	unsigned long unserved_at;	/* jiffies: since then no path serves it, if @unserved */
+	unsigned long moved_at;		/* jiffies: the first of @moves */
 	unsigned long busy_at;		/* jiffies: since then the LUN is too busy for it ... */
 	unsigned long busy_for;		/* ... and was for so long before that */
 	u32 number;			/* of the allowance, when it let the task in */

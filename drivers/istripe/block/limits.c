@@ -104,14 +104,6 @@ void istripe_limits_narrow(struct istripe_lun *common, const struct istripe_lun 
 		common->limits.max_atomic = 0;
 }
 
-/* UNMAP and WRITE SAME that a LUN does not take any more end as not supported. */
-bool istripe_limits_at_least(const struct istripe_lun *lun, const struct istripe_lun *needed)
-{
-	if (lun_max_sectors(lun) < lun_max_sectors(needed))
-		return false;
-	/* It may offer less while it is write protected; when that ends it is asked again. */
-	return lun->caching.write_protected || writes_at_least(lun, needed);
-}
 
 /* The longest request that asks no more of each leg than the leg takes. */
 static u32 volume_sectors(const struct istripe_volume *volume,
@@ -123,6 +115,27 @@ static u32 volume_sectors(const struct istripe_volume *volume,
 	for (i = 0; i < volume->leg_count; i++)
 		sectors = min(sectors, lun_sectors(&volume->legs[i]->lun));
 	return istripe_stripe_request_sectors(&volume->stripe, sectors);
+}
+
+/* Requests are not as long as the disk may allow, unless max_sectors_kb says so. */
+static bool transfer_at_least(const struct istripe_leg *leg, const struct istripe_lun *lun)
+{
+	const struct istripe_volume *volume = leg->volume;
+	const struct gendisk *disk = READ_ONCE(volume->disk);
+	u32 sectors = lun_max_sectors(lun);
+
+	return sectors >= lun_max_sectors(&leg->lun) ||
+	       (disk && istripe_stripe_request_sectors(&volume->stripe, sectors) >=
+			queue_max_sectors(disk->queue));
+}
+
+/* UNMAP and WRITE SAME that a LUN does not take any more end as not supported. */
+bool istripe_limits_at_least(const struct istripe_leg *leg, const struct istripe_lun *lun)
+{
+	if (!transfer_at_least(leg, lun))
+		return false;
+	/* It may offer less while it is write protected; when that ends it is asked again. */
+	return lun->caching.write_protected || writes_at_least(lun, &leg->lun);
 }
 
 /* Bytes from the start of the data on a leg to the next grain; one begins at @first_bytes. */

@@ -5,6 +5,7 @@
 
 #include <compat/disk.h>
 
+struct istripe_leg;
 struct istripe_lun;
 struct istripe_volume;
 
@@ -15,10 +16,10 @@ bool istripe_limits_unmap(const struct istripe_lun *lun);
 bool istripe_limits_zeroes_by_unmap(const struct istripe_lun *lun);
 
 /*
- * Does @lun take all reads and writes that it took when the queue limits were made (@needed)? Of a
- * LUN that is write protected only reads count.
+ * Does @lun take all reads and writes that the disk sends to @leg, by the queue limits that were made
+ * of leg->lun? Of a LUN that is write protected only reads count.
  */
-bool istripe_limits_at_least(const struct istripe_lun *lun, const struct istripe_lun *needed);
+bool istripe_limits_at_least(const struct istripe_leg *leg, const struct istripe_lun *lun);
 
 /* @lun is @common over another path, before any limit is made: what holds over both. */
 void istripe_limits_narrow(struct istripe_lun *common, const struct istripe_lun *lun);

@@ -100,7 +100,8 @@ void istripe_recovery_save(struct istripe_nexus *nexus, struct istripe_unfenced 
 	/* A late write of a superblock matters during a growth only: else it changes nothing. */
 	saved->unfenced = nexus->unfenced || nexus->ghosts.count ||
 			  (nexus->super_unfenced && istripe_super_growth_begun(leg->volume));
-	if (saved->unfenced) {
+	/* A login in the same portal group may drain, without a reset of the LUN. */
+	if (saved->unfenced || nexus->undrained) {
 		saved->tpgt = nexus->tpgt;
 		saved->tpgt_known = nexus->tpgt_known;
 	}

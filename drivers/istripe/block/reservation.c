@@ -134,14 +134,21 @@ static int nexus_reserve_once(struct istripe_nexus *nexus, const struct reservat
 	return ret;
 }
 
+/* -EAGAIN, -ECANCELED: a reset of the LUN, of ours, has ended the command. */
+static bool reserve_again(int ret)
+{
+	return ret == -EINPROGRESS || ret == -EAGAIN || ret == -ECANCELED;
+}
+
 static int nexus_reserve(struct istripe_nexus *nexus, const struct reservation *what)
 {
-	u32 revalidations = 0;
+	u32 tries = 0;
 	int ret;
 
-	while ((ret = nexus_reserve_once(nexus, what)) == -EINPROGRESS &&
-	       revalidations++ < ISTRIPE_REVALIDATIONS_MAX)
-		istripe_nexus_revalidate(nexus);
+	while (reserve_again(ret = nexus_reserve_once(nexus, what)) &&
+	       tries++ < ISTRIPE_REVALIDATIONS_MAX)
+		if (ret == -EINPROGRESS)
+			istripe_nexus_revalidate(nexus);
 	/* A nexus that stays live must not be passed over. */
 	if (ret == -EINPROGRESS)
 		ret = what->each_nexus ? -EAGAIN : -ENOTCONN;

@@ -12,6 +12,9 @@
 #include "block/volume.h"
 #include "block/write_protect.h"
 
+/* A LUN that has refused a write, as multipathd asks paths. */
+#define ASK_AGAIN_MS	20000
+
 static const struct {
 	const char *name;
 	const char *words;
@@ -78,27 +81,67 @@ void istripe_write_protect_apply(struct istripe_volume *volume)
 			      read_only ? "read-only" : "writable again");
 }
 
+/* True: of a leg that has refused a write, and has not said that it refuses all. */
+static bool volume_ask_again(struct istripe_volume *volume, bool ask)
+{
+	struct istripe_nexus *nexus;
+	bool refused = false;
+	struct istripe_leg *leg;
+	int section;
+	u32 i, at;
+
+	for (i = 0; i < volume->leg_count; i++) {
+		leg = volume->legs[i];
+		refused |= leg->protected == ISTRIPE_PROTECTED_REFUSED;
+		section = srcu_read_lock(&leg->srcu);
+		istripe_leg_for_each_nexus(leg, nexus, at)
+			if (ask && READ_ONCE(nexus->protected) == ISTRIPE_PROTECTED_REFUSED)
+				istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
+		srcu_read_unlock(&leg->srcu, section);
+	}
+	return refused;
+}
+
+/* Who writes to a disk that is read-only gets no command to the LUN, which may have changed. */
+static void volume_watch(struct istripe_volume *volume)
+{
+	struct istripe_write_protect *write_protect = &volume->write_protect;
+	bool due = write_protect->watched && time_after_eq(jiffies, write_protect->ask_at);
+
+	if (!volume_ask_again(volume, due)) {
+		write_protect->watched = false;
+		return;
+	}
+	if (due || !write_protect->watched)
+		write_protect->ask_at = jiffies + msecs_to_jiffies(ASK_AGAIN_MS);
+	write_protect->watched = true;
+	queue_delayed_work(istripe_compat_unbound_wq(), &write_protect->work,
+			   write_protect->ask_at - jiffies);
+}
+
 /* Not on the recovery queue: the uevent may wait for memory, and so for recovery. */
 static void write_protect_work(struct work_struct *work)
 {
 	struct istripe_volume *volume =
-		container_of(work, struct istripe_volume, write_protect.work);
+		container_of(to_delayed_work(work), struct istripe_volume, write_protect.work);
 	unsigned int noio = memalloc_noio_save();
 
-	if (READ_ONCE(volume->write_protect.running))
+	if (READ_ONCE(volume->write_protect.running)) {
 		istripe_write_protect_apply(volume);
+		volume_watch(volume);
+	}
 	memalloc_noio_restore(noio);
 }
 
 void istripe_write_protect_init(struct istripe_write_protect *write_protect)
 {
-	INIT_WORK(&write_protect->work, write_protect_work);
+	INIT_DELAYED_WORK(&write_protect->work, write_protect_work);
 }
 
 void istripe_write_protect_update(struct istripe_volume *volume)
 {
 	if (READ_ONCE(volume->write_protect.running))
-		queue_work(istripe_compat_unbound_wq(), &volume->write_protect.work);
+		mod_delayed_work(istripe_compat_unbound_wq(), &volume->write_protect.work, 0);
 }
 
 void istripe_write_protect_start(struct istripe_volume *volume)
@@ -110,7 +153,7 @@ void istripe_write_protect_start(struct istripe_volume *volume)
 void istripe_write_protect_stop(struct istripe_volume *volume)
 {
 	WRITE_ONCE(volume->write_protect.running, false);
-	cancel_work_sync(&volume->write_protect.work);
+	cancel_delayed_work_sync(&volume->write_protect.work);
 }
 
 bool istripe_write_protect_found(struct istripe_nexus *nexus)

@@ -3,8 +3,8 @@
  * Write protection: the disk is read-only while the LUN of any of its legs takes no writes.
  *
  * A LUN says so when it is asked (MODE SENSE, WP), or refuses a write (DATA PROTECT). Each nexus
- * remembers the last answer. Asking again, after a login, a unit attention or for a rescan, clears
- * a refusal: a LUN that does not say that it is write protected shows it with the next write. The
+ * remembers the last answer. Asking again, after a login, a unit attention, for a rescan, or after
+ * 20 seconds, clears a refusal: a LUN that does not say that it is write protected shows it with the next write. The
  * nexuses that are logged in decide for their leg; while there is none, their last decision holds.
  *
  * Once the volume is up, nothing but the work changes the disk.
@@ -22,7 +22,9 @@ struct istripe_reason;
 struct istripe_volume;
 
 struct istripe_write_protect {
-	struct work_struct work;	/* surveys all legs, changes the disk */
+	struct delayed_work work;	/* surveys all legs, changes the disk */
+	bool watched;			/* by the work only: a LUN is asked again at @ask_at */
+	unsigned long ask_at;		/* jiffies */
 	bool running;			/* there is a disk to change */
 	bool read_only;			/* because of a leg; an administrator may want it, too */
 };

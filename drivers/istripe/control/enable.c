@@ -207,7 +207,7 @@ void istripe_path_dir_remember(struct istripe_path_dir *dir, const struct istrip
 		if (i < running->nexus_count)
 			istripe_recovery_save(running->nexuses[i], &saved[i]);
 		else
-			saved[i].undrained = running->params.saved[i].undrained;
+			saved[i] = running->params.saved[i];
 		saved[i].fingerprint =
 			istripe_path_params_fingerprint(&dir->params, initiator_name);
 	}
