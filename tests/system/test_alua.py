@@ -410,6 +410,39 @@ def test_a_port_that_takes_no_io_ends_no_writes(alua, links):
         same(disk.read(AT, 4 * KIB), noise(4 * KIB, 1), "the data on the disk")
 
 
+@pytest.mark.allow_log("LOGICAL UNIT RESET is rejected", "this is what the target does")
+@pytest.mark.allow_log("refuses LOGICAL UNIT RESET again and again", "what is believed then")
+def test_a_port_that_takes_no_io_is_the_last(alua, links):
+    """It refuses the reset while the other serves. When that is lost the LUN has to be moved."""
+    volume, groups, servers = alua(OPTIMIZED, STANDBY, policy="failover",
+                                   path={**PATH, "login_retry_max_ms": 1000},
+                                   recovery_timeout_ms=120000)
+    groups.tpgs = EXPLICIT
+
+    async def by_state(holder, conn, pdu):
+        if groups.states[0] == STANDBY:
+            return NOT_SUPPORTED
+        return await completes(holder, conn, pdu)
+
+    holder = Holder(by_state)
+    holder.server = servers[0]
+    servers[0].load(Scenario("holds a write", hooks=holder.hooks())).disk = groups.ports[0]
+    with Direct(volume.enable()) as disk:
+        wait_for("both paths", lambda: path_is(volume, 1, True))
+        writer = write_to_holder(disk, holder, noise(4 * KIB, 1))
+        groups.set(STANDBY, OPTIMIZED)
+        killed(links[0], servers[0].port)
+        wait_for("resets that are refused", lambda: holder.resets >= 2, 60)
+        links[1].set_silent(True)
+        killed(links[1], servers[1].port)
+        wait_for("the LUN to be moved", lambda: groups.states[0] == OPTIMIZED, 60)
+        writer.finish()
+        same(disk.read(AT, 4 * KIB), noise(4 * KIB, 1), "the data on the disk")
+        holder.release()
+        links[1].set_silent(False)
+        wait_for("both paths", lambda: path_is(volume, 1, True), 60)
+
+
 def wait_quiet(groups, port):
     """Until nobody asks the port for anything."""
     def counts():

@@ -772,6 +772,17 @@ static void io_prepare_leg(struct istripe_io *io, struct istripe_leg *leg, struc
 	}
 }
 
+/* Is each bio read for itself, see io_read_singly()? No other use of the flag is ours. */
+static bool io_is_single(const struct request *rq)
+{
+	return rq->rq_flags & RQF_DONTPREP;
+}
+
+static u32 io_sectors(const struct request *rq)
+{
+	return unlikely(io_is_single(rq)) ? bio_sectors(rq->bio) : blk_rq_sectors(rq);
+}
+
 static void io_prepare_extents(struct istripe_io *io, struct istripe_volume *volume,
 			       struct request *rq)
 {
@@ -785,7 +796,7 @@ static void io_prepare_extents(struct istripe_io *io, struct istripe_volume *vol
 	 * with the barrier in volume_grow().
 	 */
 	smp_rmb();
-	count = istripe_stripe_map(&volume->stripe, blk_rq_pos(rq), blk_rq_sectors(rq), extents);
+	count = istripe_stripe_map(&volume->stripe, blk_rq_pos(rq), io_sectors(rq), extents);
 	/* The limits keep an atomic write on one leg; a torn one must fail. */
 	if (count > 1 && istripe_compat_atomic(rq))
 		count = 0;
@@ -841,11 +852,39 @@ u64 istripe_io_start(struct istripe_volume *volume, struct request *rq, u32 lane
 	return legs;
 }
 
+/*
+ * The block layer merges adjacent reads, of several processes perhaps. Blocks that cannot be read
+ * are an error of those who have asked for them: each bio is read again for itself, the first one
+ * first. False: this was the end of the last one.
+ */
+static bool io_read_singly(const struct istripe_io *io, struct request *rq)
+{
+	if (io_is_single(rq)) {
+		if (!blk_update_request(rq, io->status, bio_sectors(rq->bio) << SECTOR_SHIFT))
+			return false;
+	} else {
+		rq->rq_flags |= RQF_DONTPREP;
+	}
+	blk_mq_requeue_request(rq, true);
+	return true;
+}
+
+static bool io_is_merged_read(const struct istripe_io *io, const struct request *rq)
+{
+	return (io->status == BLK_STS_MEDIUM || io->status == BLK_STS_TARGET) &&
+	       req_op(rq) == REQ_OP_READ && rq->bio != rq->biotail;
+}
+
 void istripe_io_complete(struct request *rq)
 {
 	struct istripe_io *io = blk_mq_rq_to_pdu(rq);
 	struct bio *bio;
 
+	if (unlikely(io_is_single(rq) || io_is_merged_read(io, rq))) {
+		if (!io_read_singly(io, rq))
+			__blk_mq_end_request(rq, io->status);
+		return;
+	}
 	istripe_writeback_count(io_volume(io), rq, io->status);
 	/*
 	 * A polled request ends where its answer is received, mostly in softirq. Older kernels

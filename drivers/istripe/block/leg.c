@@ -597,11 +597,6 @@ void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_tas
 	list_add_tail(&leg_task->entry, &leg_task->nexus->awaiting_fence);
 	leg_arm_fence(leg);
 	leg_announce(leg);
-	if (leg_task->given_up && leg->path_count == 1 && !istripe_leg_serving(leg)) {
-		/* Nothing else ends its session: the wait must have an end. */
-		leg_set_unfenced(leg, leg_task->nexus);
-		leg_check_recovery(leg, leg_task->nexus, false);
-	}
 	spin_unlock_bh(&leg->lock);
 	leg_fail_if_over(leg);
 }

@@ -189,9 +189,14 @@ static bool reset_is_refused_for_good(struct istripe_nexus *nexus)
 /* Turns refusals that have become permanent into -EOPNOTSUPP. */
 static int reset_check(struct istripe_nexus *nexus, int error)
 {
-	/* A port that takes no I/O may refuse a reset that others do not refuse. */
-	if ((error == -EIO || error == -EOPNOTSUPP) &&
-	    !istripe_alua_usable(nexus->found.access.state))
+	if (error == -EOPNOTSUPP && !istripe_alua_usable(nexus->found.access.state))
+		error = -EIO;
+	/*
+	 * A port that takes no I/O may refuse a reset that others do not refuse. But when no other
+	 * is left, only a path that is live can be asked to take I/O.
+	 */
+	if (error == -EIO && !istripe_alua_usable(nexus->found.access.state) &&
+	    READ_ONCE(nexus->leg->usable_nexuses))
 		return -EIO;
 	if (error == -EIO)
 		return reset_is_refused_for_good(nexus) ? -EOPNOTSUPP : -EIO;
