@@ -18,7 +18,7 @@ from lab.ghost import (
     volume_over,
 )
 from lab.istripe import EnableError, Named
-from lab.shell import read, wait_for
+from lab.shell import read, wait_for, write
 from scripted.ghost import hold
 from scripted.scenario import HONEST, Scenario
 from scripted.scsi import READ_16, WRITE_16
@@ -52,6 +52,140 @@ def test_redirect_in_a_circle(targets, link, make_volume):
     with pytest.raises(EnableError, match="redirects more than") as failure:
         volume.enable()
     assert failure.value.number
+
+
+TEMPORARY, PERMANENT = 0x0101, 0x0102
+
+
+def moved_to(volume):
+    return read(volume.path_sysfs() / "moved_to")
+
+
+def portals_in_a_row(make_server, link, codes, scenario):
+    """Servers of which each but the last one, which plays the scenario, redirects to the next."""
+    servers = [make_server() for _ in range(len(codes) + 1)]
+    portals = [f"{link.address}:{server.port}" for server in servers]
+
+    def hook(code, portal):
+        async def send_on(run, conn, pdu):
+            run.hits += 1
+            await conn.refuse(pdu, code, [("TargetAddress", f"{portal},1")])
+            return True
+        return send_on
+
+    for server, code, portal in zip(servers, codes, portals[1:]):
+        server.load(Scenario("has moved", hooks={"on_login": hook(code, portal)}))
+    servers[-1].load(scenario)
+    return servers, portals
+
+
+def lose_session(volume, server):
+    before = volume.reconnects()
+    network.kill_connections(port=server.port)
+    wait_for("the next session", lambda: volume.reconnects() > before, 60)
+
+
+@pytest.mark.parametrize("codes, kept", [
+    ((PERMANENT,), 1), ((PERMANENT, PERMANENT), 2), ((PERMANENT, TEMPORARY), 1),
+    ((TEMPORARY, PERMANENT), 0)])
+def test_permanent_redirect_is_kept(make_server, make_volume, link, kernel_log, codes, kept):
+    """The next login begins where permanent ones have led, not where a temporary one has."""
+    servers, portals = portals_in_a_row(make_server, link, codes, HONEST)
+    volume = make_volume(Named(servers[-1].target.settings.name), path={
+        "portal": portals[0], "default_time2wait": 0})
+    data = noise(64 * KIB, 1)
+    with Direct(volume.enable()) as disk:
+        disk.write(0, data)
+        for count in range(1, 3):
+            lose_session(volume, servers[-1])
+            assert [server.target.run.hits for server in servers[:-1]] == [
+                1 if at < kept else 1 + count for at in range(len(codes))]
+            assert moved_to(volume) == (portals[kept] if kept else "")
+        same(disk.read(0, len(data)), data, "what was read")
+    assert len(kernel_log.matching("moved permanently: logins begin at ")) == bool(kept)
+    assert [server.violations() for server in servers] == [[]] * len(servers)
+
+
+def test_permanent_redirect_until_reconnect(make_server, make_volume, link):
+    """By hand, that is; and until the volume is disabled."""
+    (old, new), portals = portals_in_a_row(make_server, link, (PERMANENT,), HONEST)
+    volume = make_volume(Named(new.target.settings.name), path={
+        "portal": portals[0], "default_time2wait": 0})
+    volume.enable()
+    write(volume.path_sysfs() / "reconnect", "force")
+    wait_for("the next session", lambda: volume.reconnects() == 1, 60)
+    assert old.target.run.hits == 2
+    volume.disable()
+    volume.enable()
+    assert old.target.run.hits == 3
+    assert moved_to(volume) == portals[1]
+
+
+async def refuse_when_armed(run, conn, pdu):
+    """Until it has struck as often as the scenario says; with what the scenario's name is."""
+    struck = run.strike()
+    if struck:
+        await conn.refuse(pdu, int(run.scenario.name, 16))
+    return struck
+
+
+async def close_when_armed(run, conn, what):
+    struck = run.strike()
+    if struck:
+        conn.reset()
+        conn.close()
+    return struck
+
+
+@pytest.mark.parametrize("hooks", [{"on_login": refuse_when_armed}, {"on_connect": close_when_armed}],
+                         ids=["refused", "unanswered"])
+def test_permanent_redirect_was_wrong(make_server, make_volume, link, kernel_log, hooks):
+    """The new portal fails a few times: the path is live at the configured one, and stays there."""
+    (old, new), portals = portals_in_a_row(
+        make_server, link, (PERMANENT,), Scenario("0203", hooks=hooks, times=1000))
+    target = old.target
+    volume = make_volume(Named(target.settings.name), path={
+        "portal": portals[0], "default_time2wait": 0, "login_retry_max_ms": 1000})
+    data = noise(64 * KIB, 1)
+    with Direct(volume.enable()) as disk:
+        disk.write(0, data)
+        assert moved_to(volume) == portals[1]
+        # The configured portal serves the LUN itself now.
+        assert target.logins == 0
+        honest = old.load(HONEST)
+        honest.disk = new.target.disk
+        new.arm()
+        lose_session(volume, new)
+        assert new.target.run.hits == 3
+        assert moved_to(volume) == ""
+        same(disk.read(0, len(data)), data, "what was read")
+        lose_session(volume, old)
+        assert honest.logins == 2 and new.target.run.hits == 3
+    assert len(kernel_log.matching("logins begin at the configured portal again")) == 1
+    assert old.violations() == [] and new.violations() == []
+
+
+def test_both_portals_fail_for_a_while(make_server, make_volume, link, kernel_log):
+    """They are tried in turn, and the log does not say again and again what each one says."""
+    (old, new), portals = portals_in_a_row(
+        make_server, link, (PERMANENT,),
+        Scenario("0301", hooks={"on_login": refuse_when_armed}, times=5))
+    volume = make_volume(Named(new.target.settings.name), path={
+        "portal": portals[0], "default_time2wait": 0, "login_retry_max_ms": 1000})
+    data = noise(64 * KIB, 1)
+    with Direct(volume.enable()) as disk:
+        disk.write(0, data)
+        gone = old.load(Scenario("0302", hooks={"on_login": refuse_when_armed}, times=1000))
+        old.arm()
+        new.arm()
+        lose_session(volume, new)
+        # Three times at the new portal, then each second time.
+        assert (new.target.run.hits, gone.run.hits) == (5, 3)
+        assert moved_to(volume) == portals[1]
+        same(disk.read(0, len(data)), data, "what was read")
+    assert len(kernel_log.matching("service unavailable")) == 1
+    assert len(kernel_log.matching("out of resources")) == 1
+    assert old.violations() == [] and new.violations() == []
 
 
 async def note_portal(run, conn, what):

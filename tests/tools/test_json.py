@@ -14,7 +14,7 @@ ABI = TOP / "Documentation/ABI/testing/sysfs-block-istripe"
 TEXTS = {
     "wwid", "vendor", "model", "serial", "state", "name", "initiator_name", "metadata",
     "array_uuid", "policy", "fence", "alua", "designator", "device_uuid", "lun_reset",
-    "write_protected", "last_error", "access_state", "unproven", "multi", "portal",
+    "write_protected", "last_error", "access_state", "unproven", "moved_to", "multi", "portal",
     "source_address", "nic", "target_name", "congestion_control", "path_state", "isid",
     "local_address", "remote_address",
 }

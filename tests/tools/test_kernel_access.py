@@ -598,6 +598,7 @@ def make_live(tool):
         "legs/0/lun_reset": "unsupported", "legs/0/write_protected": "reported",
         "legs/0/paths/0/state": "backoff", "legs/0/paths/0/last_error": "no\033[2J answer",
         "legs/0/paths/0/portal": "192.0.2.10:3260", "legs/0/paths/0/nic": "eth1",
+        "legs/0/paths/0/moved_to": "192.0.2.11:3260",
         "legs/0/paths/0/session/state": "logged-in",
         "legs/0/paths/0/session/isid": "800000000001",
         "legs/0/paths/0/session/negotiated/MaxBurstLength": "65536",
@@ -619,7 +620,7 @@ def test_status(tool):
                   r"LUN reset +unsupported", r"write protected +reported +the LUN says so",
                   r"path 0 +backoff +192.0.2.10:3260 via eth1", r"session +logged-in +isid 8000",
                   r"connection 0 +logged-in +192.0.2.1:40000 > - +1.5 KiB sent",
-                  r"last error +no\?\[2J answer"):
+                  r"last error +no\?\[2J answer", r"moved to +192.0.2.11:3260"):
         assert re.search(words, out), words
     volume, = json.loads(tool.run("status", "--json", "db")[0])["volumes"]
     assert volume["size_bytes"] == 64 << 20 and volume["recovery_timeout_ms"] == -1

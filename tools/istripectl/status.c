@@ -217,6 +217,7 @@ static void path_rows(struct table *table, const struct live *leg, const struct 
 	if (there)
 		connections_rows(table, live, indent + 4);
 	text_row(table, indent + 2, "last error", settings_value(&live->values, "last_error"));
+	text_row(table, indent + 2, "moved to", settings_value(&live->values, "moved_to"));
 	text_row(table, indent + 2, "unproven", settings_value(&live->values, "unproven"));
 	ghosts_row(table, live, indent + 2);
 	waiting_row(table, leg, live, indent + 2);

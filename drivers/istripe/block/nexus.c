@@ -13,6 +13,7 @@
 #include "block/leg_task.h"
 #include "block/nexus.h"
 #include "block/path.h"
+#include "block/portal.h"
 #include "block/volume.h"
 #include "scsi/alua.h"
 #include "scsi/cdb.h"
@@ -272,12 +273,11 @@ static void nexus_back_off(struct istripe_nexus *nexus, enum istripe_nexus_state
 	nexus_requeue(nexus);
 }
 
-/* As configured: each login follows redirects anew. */
 static void nexus_way(const struct istripe_nexus *nexus, struct istripe_way *way)
 {
 	const struct istripe_path_params *params = &nexus->path->params;
 
-	way->portal = params->portal;
+	way->portal = *istripe_portal_next(nexus);
 	way->source_address = params->source_address;
 	strscpy(way->nic, params->nic, sizeof(way->nic));
 }
@@ -307,7 +307,6 @@ void istripe_nexus_log_in(struct istripe_nexus *nexus, struct istripe_session_pa
 		.buffers = nexus->buffers,
 	};
 	memcpy(params->isid, nexus->isid, sizeof(params->isid));
-	nexus_way(nexus, &params->way);
 }
 
 int istripe_nexus_open_session(struct istripe_nexus *nexus,
@@ -345,6 +344,7 @@ static int nexus_attempt(struct istripe_nexus *nexus, struct istripe_reason *why
 	int ret;
 
 	istripe_nexus_log_in(nexus, &params);
+	nexus_way(nexus, &params.way);
 	/* In another portal group the login ends no old session. */
 	params.tpgt_known &= nexus->ops->waits(nexus);
 	ret = istripe_nexus_open_session(nexus, &params, why);
@@ -394,6 +394,7 @@ static void nexus_go_live(struct istripe_nexus *nexus)
 {
 	nexus->tpgt = nexus->owned->tpgt;
 	nexus->tpgt_known = nexus->owned->tpgt_known;
+	istripe_portal_live(nexus);
 	nexus->live_since = jiffies;
 	clear_bit(ISTRIPE_NEXUS_WAKE, &nexus->events);
 	nexus->tried = 0;
@@ -423,6 +424,7 @@ static void nexus_go_idle(struct istripe_nexus *nexus)
 	if (nexus->owned)
 		istripe_session_logout(nexus->owned);
 	istripe_nexus_close_session(nexus, -ECONNRESET);
+	istripe_portal_forget(nexus);
 	if (nexus->state != ISTRIPE_NEXUS_IDLE)
 		nexus_set_state(nexus, ISTRIPE_NEXUS_IDLE);
 	complete_all(&nexus->first_result);
@@ -457,6 +459,8 @@ static bool nexus_failure_is_news(struct istripe_nexus *nexus, const char *why)
 	spin_lock_irqsave(&nexus->event_lock, flags);
 	same = !strcmp(nexus->last_error, why);
 	spin_unlock_irqrestore(&nexus->event_lock, flags);
+	/* Two portals may fail for two reasons, again and again. */
+	same |= istripe_portal_in_turn(nexus);
 	return !nexus->tried || !same || nexus_found_the_end(nexus);
 }
 

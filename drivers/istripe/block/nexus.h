@@ -172,7 +172,7 @@ struct istripe_nexus {
 	u32 eh_count;
 	struct istripe_eh_tag eh_tags[ISTRIPE_EH_MAX];	/* reported commands */
 
-	bool wanted;			/* these twenty-one: under leg->lock */
+	bool wanted;			/* these twenty-two: under leg->lock */
 	bool live;
 	u32 connections;		/* of its session, while it is live */
 	struct istripe_access access;	/* of its port */
@@ -190,6 +190,7 @@ struct istripe_nexus {
 	struct istripe_ghosts ghosts;	/* writes of its lost session that were sent again */
 	bool wait_failed;		/* I/O that waited for its fence */
 	struct istripe_way way;		/* of its session, or of the last one */
+	struct sockaddr_storage moved_to;	/* by the worker; AF_UNSPEC: nowhere. portal.h */
 	u64 portal_group;		/* proven number, see proof.h; 0: not known */
 	u16 portal_group_tpgt;
 	u32 generation;			/* from leg->generations; changes with the session */
@@ -283,7 +284,7 @@ void istripe_nexus_revalidate(struct istripe_nexus *nexus);
  */
 void istripe_nexus_last_error(struct istripe_nexus *nexus, struct istripe_reason *why);
 
-/* Fills in the parameters of a login of the nexus. */
+/* Fills in the parameters of a login of the nexus, but for its way. */
 void istripe_nexus_log_in(struct istripe_nexus *nexus, struct istripe_session_params *params);
 
 /*

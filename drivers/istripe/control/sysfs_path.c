@@ -150,6 +150,25 @@ static ssize_t path_unproven_show(const struct istripe_sysfs_file *file, void *o
 
 ISTRIPE_SYSFS_FILE(path, unproven, 0444, .show = path_unproven_show);
 
+/* Of the first of its sessions that the target has sent somewhere for good. */
+static ssize_t path_moved_to_show(const struct istripe_sysfs_file *file, void *object, char *page)
+{
+	struct sockaddr_storage portal = { .ss_family = AF_UNSPEC };
+	const struct istripe_path *path = object;
+	const struct istripe_nexus *nexus;
+	u32 at;
+
+	spin_lock_bh(&path->leg->lock);
+	istripe_path_for_each_nexus(path, nexus, at)
+		if (portal.ss_family == AF_UNSPEC)
+			portal = nexus->moved_to;
+	spin_unlock_bh(&path->leg->lock);
+	return portal.ss_family == AF_UNSPEC ? sysfs_emit(page, "\n") :
+					       sysfs_emit(page, "%pISpc\n", &portal);
+}
+
+ISTRIPE_SYSFS_FILE(path, moved_to, 0444, .show = path_moved_to_show);
+
 /* All sessions together. */
 #define PATH_SUM(_name, _count)								\
 static ssize_t path_##_name##_show(const struct istripe_sysfs_file *file, void *object,	\
@@ -261,6 +280,7 @@ static struct attribute *path_attrs[] = {
 	ISTRIPE_SYSFS_LATENCY_ATTRS(path)
 	&path_file_fenced_through.attr,
 	&path_file_unproven.attr,
+	&path_file_moved_to.attr,
 	&path_file_waiting_writes.attr,
 	&path_file_ghost_writes.attr,
 	&path_file_waiting_ms.attr,

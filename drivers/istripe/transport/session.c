@@ -297,6 +297,7 @@ static struct istripe_session *session_alloc(const struct istripe_session_params
 	session->label = params->label;
 	session->path = params->path;
 	session->way = params->way;
+	session->next_portal = params->way.portal;
 	session->state = ISTRIPE_SESSION_FREE;
 	int_to_scsilun(params->path->lun, &session->lun);
 	memcpy(session->isid, params->isid, sizeof(session->isid));
@@ -338,14 +339,19 @@ static void session_adopt_login(struct istripe_session *session, const struct is
 	session->max_cmd_sn = login->max_cmd_sn;
 }
 
-static int session_redirect(const struct istripe_session_params *params,
-			    const struct istripe_login *login, struct sockaddr_storage *portal,
-			    struct istripe_reason *why)
+static int session_redirect(struct istripe_session *session,
+			    const struct istripe_session_params *params,
+			    struct sockaddr_storage *portal, struct istripe_reason *why)
 {
+	const struct istripe_login *login = &params->buffers->login;
 	const struct istripe_redirect *redirect = &login->redirect;
+	/* Where a temporary redirect has led does not speak for the portal that it came from. */
+	bool permanent = login->status_detail == ISCSI_LOGIN_STATUS_TGT_MOVED_PERM &&
+			 !memcmp(portal, &session->next_portal, sizeof(*portal));
 	char port[6];
 
 	scnprintf(port, sizeof(port), "%u", redirect->port);
+	memset(portal, 0, sizeof(*portal));
 	if (inet_pton_with_scope(params->net, AF_UNSPEC, redirect->host, port, portal)) {
 		istripe_reason_set(why,
 				   "the target redirects to what is not a numeric address: %.60s",
@@ -353,6 +359,8 @@ static int session_redirect(const struct istripe_session_params *params,
 		return -EPROTO;
 	}
 	pr_info("%s: the target redirects to %s port %s\n", params->label, redirect->host, port);
+	if (permanent)
+		session->next_portal = *portal;
 	return 0;
 }
 
@@ -400,7 +408,7 @@ static int session_login(struct istripe_session *session,
 		return -EREMCHG;
 	}
 	if (ret == ISTRIPE_LOGIN_REDIRECT) {
-		ret = session_redirect(params, login, portal, why);
+		ret = session_redirect(session, params, portal, why);
 		return ret ?: -EREMCHG;
 	}
 	if (ret < 0)

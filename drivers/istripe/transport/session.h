@@ -115,6 +115,7 @@ struct istripe_session {
 	const char *label;
 	const struct istripe_path_params *path;
 	struct istripe_way way;		/* where it was opened, redirects included */
+	struct sockaddr_storage next_portal;	/* of the next login: permanent ones included */
 
 	enum istripe_session_state state;
 	unsigned long flags;
@@ -159,7 +160,8 @@ struct istripe_session {
  * @why: filled with a readable reason on failure
  *
  * That connection makes the session (RFC 7143 6.3.1); istripe_session_join() adds others.
- * Follows redirects (status 0101, 0102) up to a hop limit (RFC 7143 11.13.5).
+ * Follows redirects (status 0101, 0102) up to a hop limit (RFC 7143 11.13.5). The session's
+ * @next_portal is where only permanent ones (0102) have led: at first @params' own.
  *
  * Context: process, sleeps for at most login_timeout_ms per hop for TCP and as long for
  * the login.
