@@ -17,32 +17,42 @@
 
 static void read16_plain(u8 *cdb)
 {
-	istripe_cdb_read16(cdb, LBA, BLOCKS, false);
+	istripe_cdb_read16(cdb, LBA, BLOCKS);
 }
 
 static void read16_fua(u8 *cdb)
 {
-	istripe_cdb_read16(cdb, LBA, BLOCKS, true);
+	istripe_cdb_read16(cdb, LBA, BLOCKS);
+	istripe_cdb_set_fua(cdb, true);
+}
+
+/* It was sent over another path before. */
+static void read16_fua_no_more(u8 *cdb)
+{
+	read16_fua(cdb);
+	istripe_cdb_set_fua(cdb, false);
 }
 
 static void write16_plain(u8 *cdb)
 {
-	istripe_cdb_write16(cdb, LBA, BLOCKS, false);
+	istripe_cdb_write16(cdb, LBA, BLOCKS);
 }
 
 static void write16_fua(u8 *cdb)
 {
-	istripe_cdb_write16(cdb, LBA, BLOCKS, true);
+	istripe_cdb_write16(cdb, LBA, BLOCKS);
+	istripe_cdb_set_fua(cdb, true);
 }
 
 static void write_atomic16_plain(u8 *cdb)
 {
-	istripe_cdb_write_atomic16(cdb, LBA, 0x0b0c, false);
+	istripe_cdb_write_atomic16(cdb, LBA, 0x0b0c);
 }
 
 static void write_atomic16_fua(u8 *cdb)
 {
-	istripe_cdb_write_atomic16(cdb, LBA, 0x0b0c, true);
+	istripe_cdb_write_atomic16(cdb, LBA, 0x0b0c);
+	istripe_cdb_set_fua(cdb, true);
 }
 
 static void write_same16_plain(u8 *cdb)
@@ -99,6 +109,8 @@ static const struct {
 	  { 0x88, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xa, 0xb, 0xc, 0, 0 } },
 	{ "READ(16) FUA", read16_fua,
 	  { 0x88, 8, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xa, 0xb, 0xc, 0, 0 } },
+	{ "READ(16) FUA no more", read16_fua_no_more,
+	  { 0x88, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xa, 0xb, 0xc, 0, 0 } },
 	{ "WRITE(16)", write16_plain,
 	  { 0x8a, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xa, 0xb, 0xc, 0, 0 } },
 	{ "WRITE(16) FUA", write16_fua,
@@ -223,14 +235,17 @@ static void cdb_range_random(struct kunit *test)
 		u32 blocks = test_random_u32(&r) >> test_random_below(&r, 32);
 		bool flag = i & 1;
 
-		istripe_cdb_read16(cdb, lba, blocks, flag);
+		istripe_cdb_read16(cdb, lba, blocks);
+		istripe_cdb_set_fua(cdb, flag);
 		KUNIT_ASSERT_EQ(test, read_be(cdb + 2, 8), lba);
 		KUNIT_ASSERT_EQ(test, read_be(cdb + 10, 4), (u64)blocks);
-		istripe_cdb_write16(cdb, lba, blocks, flag);
+		istripe_cdb_write16(cdb, lba, blocks);
+		istripe_cdb_set_fua(cdb, flag);
 		KUNIT_ASSERT_EQ(test, read_be(cdb + 2, 8), lba);
 		KUNIT_ASSERT_EQ(test, read_be(cdb + 10, 4), (u64)blocks);
 		cdb_expect_range(test, cdb, list, lba, blocks);
-		istripe_cdb_write_atomic16(cdb, lba, blocks, flag);
+		istripe_cdb_write_atomic16(cdb, lba, blocks);
+		istripe_cdb_set_fua(cdb, flag);
 		cdb_expect_range(test, cdb, list, lba, (u16)blocks);
 		istripe_cdb_write_same16(cdb, lba, blocks, flag);
 		KUNIT_ASSERT_EQ(test, read_be(cdb + 2, 8), lba);

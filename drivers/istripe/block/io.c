@@ -648,9 +648,8 @@ static void io_prepare_transfer(struct istripe_leg_task *leg_task, struct reques
 	const struct istripe_leg *leg = leg_task->leg;
 	u64 lba = leg_lba(leg, extent->leg_sector);
 	u32 blocks = leg_blocks(leg, extent->sectors);
-	bool fua = leg_fua(leg, rq);
 
-	leg_task->fua = fua;
+	leg_task->fua = leg_fua(leg, rq);
 	istripe_data_set_bio(&task->data, rq->bio, extent->first_sector << SECTOR_SHIFT,
 			     extent->sectors << SECTOR_SHIFT);
 	task->data.first_piece_bytes = extent->first_piece_sectors << SECTOR_SHIFT;
@@ -660,11 +659,11 @@ static void io_prepare_transfer(struct istripe_leg_task *leg_task, struct reques
 	task->write = !task->read;
 	/* The limits of atomic writes make the shorter field for the length suffice. */
 	if (task->read)
-		istripe_cdb_read16(task->cdb, lba, blocks, fua);
+		istripe_cdb_read16(task->cdb, lba, blocks);
 	else if (istripe_compat_atomic(rq))
-		istripe_cdb_write_atomic16(task->cdb, lba, blocks, fua);
+		istripe_cdb_write_atomic16(task->cdb, lba, blocks);
 	else
-		istripe_cdb_write16(task->cdb, lba, blocks, fua);
+		istripe_cdb_write16(task->cdb, lba, blocks);
 }
 
 static void io_prepare_unmap(struct istripe_leg_task *leg_task,

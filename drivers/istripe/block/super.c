@@ -80,9 +80,9 @@ int istripe_super_transfer(const struct istripe_super_io *io, u64 at_bytes, bool
 	int ret;
 
 	if (write)
-		istripe_cdb_write16(cdb, lba, blocks, false);
+		istripe_cdb_write16(cdb, lba, blocks);
 	else
-		istripe_cdb_read16(cdb, lba, blocks, false);
+		istripe_cdb_read16(cdb, lba, blocks);
 	ret = super_ask(io, cdb, ISTRIPE_INTERNAL_BYTES, write, what);
 	/* It may be carried out as long as its session lives in the target. */
 	if (write && istripe_super_is_lost(ret))

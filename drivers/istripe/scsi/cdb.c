@@ -30,29 +30,23 @@ void istripe_cdb_set_fua(u8 *cdb, bool fua)
 	cdb[1] = fua ? CDB_FUA : 0;
 }
 
-void istripe_cdb_read16(u8 *cdb, u64 lba, u32 blocks, bool fua)
+void istripe_cdb_read16(u8 *cdb, u64 lba, u32 blocks)
 {
 	cdb_start(cdb, READ_16);
 	cdb_range(cdb, lba, blocks);
-	if (fua)
-		cdb[1] = CDB_FUA;
 }
 
-void istripe_cdb_write16(u8 *cdb, u64 lba, u32 blocks, bool fua)
+void istripe_cdb_write16(u8 *cdb, u64 lba, u32 blocks)
 {
 	cdb_start(cdb, WRITE_16);
 	cdb_range(cdb, lba, blocks);
-	if (fua)
-		cdb[1] = CDB_FUA;
 }
 
-void istripe_cdb_write_atomic16(u8 *cdb, u64 lba, u16 blocks, bool fua)
+void istripe_cdb_write_atomic16(u8 *cdb, u64 lba, u16 blocks)
 {
 	cdb_start(cdb, CDB_WRITE_ATOMIC_16);
 	put_unaligned_be64(lba, cdb + 2);
 	put_unaligned_be16(blocks, cdb + 12);
-	if (fua)
-		cdb[1] = CDB_FUA;
 }
 
 void istripe_cdb_synchronize_cache16(u8 *cdb)

@@ -14,7 +14,7 @@
 /**
  * istripe_cdb_set_fua() - set the FUA bit of READ or WRITE, or take it away
  * @cdb: 16 bytes, from one of the next three functions
- * @fua: the bit
+ * @fua: the bit: data come from the medium, or are on it when the answer is GOOD
  */
 void istripe_cdb_set_fua(u8 *cdb, bool fua);
 
@@ -23,27 +23,24 @@ void istripe_cdb_set_fua(u8 *cdb, bool fua);
  * @cdb: 16 bytes
  * @lba: first logical block
  * @blocks: how many
- * @fua: FUA bit, the medium's data are wanted
  */
-void istripe_cdb_read16(u8 *cdb, u64 lba, u32 blocks, bool fua);
+void istripe_cdb_read16(u8 *cdb, u64 lba, u32 blocks);
 
 /**
  * istripe_cdb_write16() - WRITE(16), SBC-4 5.48
  * @cdb: 16 bytes
  * @lba: first logical block
  * @blocks: how many
- * @fua: FUA bit, GOOD only when the data are on the medium
  */
-void istripe_cdb_write16(u8 *cdb, u64 lba, u32 blocks, bool fua);
+void istripe_cdb_write16(u8 *cdb, u64 lba, u32 blocks);
 
 /**
  * istripe_cdb_write_atomic16() - WRITE ATOMIC(16) without an atomic boundary, SBC-4
  * @cdb: 16 bytes
  * @lba: first logical block
  * @blocks: how many
- * @fua: FUA bit, GOOD only when the data are on the medium
  */
-void istripe_cdb_write_atomic16(u8 *cdb, u64 lba, u16 blocks, bool fua);
+void istripe_cdb_write_atomic16(u8 *cdb, u64 lba, u16 blocks);
 
 /**
  * istripe_cdb_synchronize_cache16() - SYNCHRONIZE CACHE(16) of the whole LUN, SBC-4 5.36
