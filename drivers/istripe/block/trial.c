@@ -119,18 +119,16 @@ static int trial_failed(struct istripe_nexus *nexus, int error, struct istripe_r
 }
 
 /* TASK SET FULL may be because of other hosts, and over each path. */
-static bool trial_is_busy(const struct istripe_nexus *nexus)
+static bool trial_is_busy(const struct istripe_nexus *nexus, enum istripe_scsi_verdict verdict)
 {
-	const struct istripe_task *task = &nexus->owned->internal.task;
-
-	return task->status != SAM_STAT_TASK_SET_FULL &&
-	       istripe_sense_verdict(task->status, &task->sense) == ISTRIPE_SCSI_RETRY_DELAY;
+	return verdict == ISTRIPE_SCSI_RETRY_DELAY &&
+	       nexus->owned->internal.task.status != SAM_STAT_TASK_SET_FULL;
 }
 
-static int trial_verdict(struct istripe_nexus *nexus, struct istripe_reason *fault)
+static int trial_verdict(struct istripe_nexus *nexus, enum istripe_scsi_verdict verdict,
+			 struct istripe_reason *fault)
 {
 	const struct istripe_task *task = &nexus->owned->internal.task;
-	enum istripe_scsi_verdict verdict = istripe_sense_verdict(task->status, &task->sense);
 
 	if (verdict == ISTRIPE_SCSI_CHANGED)
 		istripe_session_invalidate(nexus->owned);
@@ -139,18 +137,19 @@ static int trial_verdict(struct istripe_nexus *nexus, struct istripe_reason *fau
 		istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
 	}
 	if (verdict != ISTRIPE_SCSI_TRANSPORT && verdict != ISTRIPE_SCSI_PATH_ERROR &&
-	    verdict != ISTRIPE_SCSI_RETRY_BACKOFF && !trial_is_busy(nexus))
+	    verdict != ISTRIPE_SCSI_RETRY_BACKOFF && !trial_is_busy(nexus, verdict))
 		return 0;
 	istripe_reason_set(fault, "%s", istripe_scsi_verdict_name(verdict));
 	return -ENOLINK;
 }
 
 /* The LUN may take its time; the network has keepalive. */
-static int trial_ask(struct istripe_nexus *nexus)
+static int trial_ask(struct istripe_nexus *nexus, enum istripe_scsi_verdict *verdict)
 {
 	u32 timeout_ms = READ_ONCE(nexus->leg->volume->command_timeout_ms);
 	unsigned long end = jiffies + msecs_to_jiffies(timeout_ms);
 	struct istripe_session *session = nexus->owned;
+	const struct istripe_task *task = &session->internal.task;
 	u8 cdb[ISTRIPE_CDB_BYTES];
 	int ret;
 
@@ -159,20 +158,23 @@ static int trial_ask(struct istripe_nexus *nexus)
 				      false, SLICE_MS);
 	while (ret == -ETIMEDOUT && time_before(jiffies, end) && trial_other_serves(nexus))
 		ret = istripe_session_await(session, SLICE_MS);
+	if (!ret)
+		*verdict = istripe_sense_verdict(task->status, &task->sense);
 	return ret;
 }
 
 /* Any other answer will do. */
 static int trial_read(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
+	enum istripe_scsi_verdict verdict;
 	struct istripe_reason fault;
 	u32 tries = BUSY_TRIES;
 	int ret;
 
-	while (!(ret = trial_ask(nexus)) && trial_is_busy(nexus) && --tries)
+	while (!(ret = trial_ask(nexus, &verdict)) && trial_is_busy(nexus, verdict) && --tries)
 		msleep(SLICE_MS);
 	if (!ret)
-		ret = trial_verdict(nexus, &fault);
+		ret = trial_verdict(nexus, verdict, &fault);
 	else if (ret == -ETIMEDOUT || ret == -ENOTCONN)
 		ret = trial_failed(nexus, ret, &fault);
 	else
