@@ -464,12 +464,13 @@ static u32 conn_drain_ms(const struct istripe_session *session)
  */
 static bool conn_drain(struct istripe_conn *conn)
 {
-	u32 left = istripe_zerocopy_end(conn->zerocopy, conn_drain_ms(conn->session));
+	u32 timeout_ms = conn_drain_ms(conn->session);
+	u32 left = istripe_zerocopy_end(conn->zerocopy, timeout_ms);
 
 	conn->zerocopy = NULL;
 	if (left)
 		pr_warn("%s: the network stack still holds %u segments after %u ms\n",
-			conn->session->label, left, ISTRIPE_DRAIN_TIMEOUT_MS);
+			conn->session->label, left, timeout_ms);
 	return !left && !conn_may_have_probed(conn->sock->sk);
 }
 
