@@ -150,27 +150,27 @@ static void login_damaged(struct kunit *test)
 /* Only a login that joins has a use for it. */
 static void login_no_tsih(struct kunit *test)
 {
+	static const struct {
+		u32 offered;
+		const char *granted;	/* NULL: not asked for */
+		int result;
+	} rows[] = {
+		{ 1, NULL, ISTRIPE_LOGIN_DONE }, { 4, "1", ISTRIPE_LOGIN_DONE },
+		{ 4, "2", -EPROTO },
+	};
 	struct login_bench *b = &bench;
+	u32 i;
 
-	login_defaults(b);
-	KUNIT_ASSERT_EQ(test, login_to_last(b), 0);
-	b->response.tsih = 0;
-	KUNIT_EXPECT_EQ(test, login_answer(b), ISTRIPE_LOGIN_DONE);
-
-	login_defaults(b);
-	b->offer.value[ISTRIPE_KEY_MAX_CONNECTIONS] = 4;
-	KUNIT_ASSERT_EQ(test, login_to_last(b), 0);
-	login_say(b, "MaxConnections", "1");
-	b->response.tsih = 0;
-	KUNIT_EXPECT_EQ(test, login_answer(b), ISTRIPE_LOGIN_DONE);
-
-	login_defaults(b);
-	b->offer.value[ISTRIPE_KEY_MAX_CONNECTIONS] = 4;
-	KUNIT_ASSERT_EQ(test, login_to_last(b), 0);
-	login_say(b, "MaxConnections", "2");
-	b->response.tsih = 0;
-	KUNIT_EXPECT_EQ(test, login_answer(b), -EPROTO);
-	KUNIT_EXPECT_NE(test, b->login.reason[0], 0);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		login_defaults(b);
+		b->offer.value[ISTRIPE_KEY_MAX_CONNECTIONS] = rows[i].offered;
+		KUNIT_ASSERT_EQ(test, login_to_last(b), 0);
+		if (rows[i].granted)
+			login_say(b, "MaxConnections", rows[i].granted);
+		b->response.tsih = 0;
+		KUNIT_EXPECT_EQ_MSG(test, login_answer(b), rows[i].result, "row %u", i);
+		KUNIT_EXPECT_EQ(test, !!b->login.reason[0], rows[i].result < 0);
+	}
 }
 
 static void login_length_lies(struct kunit *test)

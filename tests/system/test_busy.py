@@ -31,6 +31,7 @@ from scripted.scsi import (
     fixed_sense,
     number,
 )
+from scripted.steps import becoming_ready
 
 #: The stock initiator's writes of small disks are the shorter ones.
 WRITES = (WRITE_10, WRITE_16)
@@ -124,16 +125,9 @@ def test_patience_is_for_busy_targets_only(make_server, make_volume, stock, link
 
 def test_becoming_ready_for_long(server, make_volume, link):
     """An array that has restarted: the session is there soon, the LUN later than all the patience."""
-    left = [120]
-
-    async def hook(run, conn, task):
-        if task.opcode != TEST_UNIT_READY or not run.armed or not left[0]:
-            return False
-        left[0] -= 1
-        await run.target.respond(conn, task, Result.check(2, 4, 1))
-        return True
-
-    target = server.load(Scenario("becoming ready", hooks={"on_command": hook}))
+    times = 120
+    target = server.load(Scenario("becoming ready", hooks=becoming_ready(TEST_UNIT_READY),
+                                  times=times))
     volume = make_volume(target, recovery_timeout_ms=15000, path={
         "portal": f"{link.address}:{server.port}", "default_time2wait": 0,
         "login_timeout_ms": 3000})
@@ -141,7 +135,7 @@ def test_becoming_ready_for_long(server, make_volume, link):
     server.arm()
     network.kill_connections(port=server.port)
     assert Write(device).result(120) == 0
-    assert left == [0]
+    assert target.run.hits == times
     assert volume.reconnects() == 1
     assert server.violations() == []
 

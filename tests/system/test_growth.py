@@ -31,6 +31,7 @@ from scripted.scsi import (
     Result,
     fixed_sense,
 )
+from scripted.steps import becoming_ready
 
 KIB, MIB = 1 << 10, 1 << 20
 LUN_BYTES = 32 * MIB
@@ -540,22 +541,15 @@ def test_more_than_the_size(make_scripted, server, write_cache, fua):
 
 def test_busy_for_long(make_scripted, server):
     """A LUN that is busy for some seconds when it is asked is waited for; the session stays."""
-    left = [20]
-
-    async def hook(run, conn, task):
-        if task.opcode != SERVICE_ACTION_IN_16 or not run.armed or not left[0]:
-            return False
-        left[0] -= 1
-        await run.target.respond(conn, task, Result.check(2, 4, 1))
-        return True
-
-    volume, target = make_scripted(Scenario("busy", hooks={"on_command": hook}))
+    times = 20
+    volume, target = make_scripted(Scenario("busy", hooks=becoming_ready(SERVICE_ACTION_IN_16),
+                                            times=times))
     volume.enable()
     server.arm()
     grow(target.disk)
     volume.rescan()
     assert volume.size_bytes() == 20 * MIB
-    assert left == [0]
+    assert target.run.hits == times
     assert volume.reconnects() == 0 and read(volume.path_sysfs() / "last_error") == ""
 
 

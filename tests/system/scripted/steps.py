@@ -119,6 +119,11 @@ def check(key, asc, ascq, opcode=READ_16):
     return result(2, fixed_sense(key, asc, ascq), opcode)
 
 
+def becoming_ready(opcode):
+    """NOT READY, in process of becoming ready."""
+    return check(2, 4, 1, opcode)
+
+
 def early(status=0, sense=b""):
     """A write is answered before its data are asked for."""
 
