@@ -40,6 +40,10 @@ struct reservation {
 	u64 undo_action_key;
 };
 
+/* Of a live nexus, under its ask_lock. */
+typedef int (*reserve_fn)(struct istripe_nexus *nexus, struct istripe_session *session,
+			  const struct reservation *what);
+
 static u8 reservation_type(enum pr_type type)
 {
 	switch (type) {
@@ -116,7 +120,7 @@ static bool nexus_refusal_is_final(const struct istripe_nexus *nexus,
 }
 
 /* The worker waits for the end of the section before it closes the session. */
-static int nexus_reserve_once(struct istripe_nexus *nexus, const struct reservation *what)
+static int nexus_ask(struct istripe_nexus *nexus, const struct reservation *what, reserve_fn ask)
 {
 	int section = srcu_read_lock(&nexus->srcu);
 	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
@@ -124,13 +128,21 @@ static int nexus_reserve_once(struct istripe_nexus *nexus, const struct reservat
 
 	if (session) {
 		mutex_lock(&nexus->ask_lock);
-		ret = session_reserve(session, what, nexus_refusal_is_final(nexus, what));
-		/* The leg learns of it: its last port must not be passed over. */
-		if (ret == -ENOLINK)
-			istripe_alua_refused(nexus, &session->internal.task.sense);
+		ret = ask(nexus, session, what);
 		mutex_unlock(&nexus->ask_lock);
 	}
 	srcu_read_unlock(&nexus->srcu, section);
+	return ret;
+}
+
+static int nexus_reserve_once(struct istripe_nexus *nexus, struct istripe_session *session,
+			      const struct reservation *what)
+{
+	int ret = session_reserve(session, what, nexus_refusal_is_final(nexus, what));
+
+	/* The leg learns of it: its last port must not be passed over. */
+	if (ret == -ENOLINK)
+		istripe_alua_refused(nexus, &session->internal.task.sense);
 	return ret;
 }
 
@@ -145,7 +157,7 @@ static int nexus_reserve(struct istripe_nexus *nexus, const struct reservation *
 	u32 tries = 0;
 	int ret;
 
-	while (reserve_again(ret = nexus_reserve_once(nexus, what)) &&
+	while (reserve_again(ret = nexus_ask(nexus, what, nexus_reserve_once)) &&
 	       tries++ < ISTRIPE_REVALIDATIONS_MAX)
 		if (ret == -EINPROGRESS)
 			istripe_nexus_revalidate(nexus);
@@ -292,7 +304,8 @@ static bool reservation_is_repeated(const struct reservation *what)
 }
 
 /* The keys of the LUN say that it was done before. */
-static int session_has_done(struct istripe_session *session, const struct reservation *what)
+static int nexus_has_done(struct istripe_nexus *nexus, struct istripe_session *session,
+			  const struct reservation *what)
 {
 	const struct istripe_internal *internal = &session->internal;
 	u64 gone = what->preempts ? what->action_key : what->key;
@@ -321,28 +334,13 @@ static int session_has_done(struct istripe_session *session, const struct reserv
 	return !keys.count && !keys.cut && (!what->preempts || our.count);
 }
 
-static bool nexus_has_done(struct istripe_nexus *nexus, const struct reservation *what)
-{
-	int section = srcu_read_lock(&nexus->srcu);
-	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
-	int done = 0;
-
-	if (session && istripe_nexus_usable(nexus)) {
-		mutex_lock(&nexus->ask_lock);
-		done = session_has_done(session, what);
-		mutex_unlock(&nexus->ask_lock);
-	}
-	srcu_read_unlock(&nexus->srcu, section);
-	return done > 0;
-}
-
 static bool leg_has_done(struct istripe_leg *leg, const struct reservation *what)
 {
 	struct istripe_nexus *nexus;
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (nexus_has_done(nexus, what))
+		if (istripe_nexus_usable(nexus) && nexus_ask(nexus, what, nexus_has_done) > 0)
 			return true;
 	return false;
 }
