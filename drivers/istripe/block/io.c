@@ -578,16 +578,6 @@ static void io_task_done(struct istripe_task *task)
 	}
 }
 
-static u64 leg_lba(const struct istripe_leg *leg, u64 sector)
-{
-	return sector >> (ilog2(leg->lun.capacity.block_bytes) - SECTOR_SHIFT);
-}
-
-static u32 leg_blocks(const struct istripe_leg *leg, u32 sectors)
-{
-	return leg_lba(leg, sectors);
-}
-
 /* Unique over requests and their parts, and so within each session that a part is sent over. */
 static u16 io_slot(const struct istripe_volume *volume, const struct request *rq, u32 part)
 {
@@ -646,8 +636,8 @@ static void io_prepare_transfer(struct istripe_leg_task *leg_task, struct reques
 {
 	struct istripe_task *task = &leg_task->task;
 	const struct istripe_leg *leg = leg_task->leg;
-	u64 lba = leg_lba(leg, extent->leg_sector);
-	u32 blocks = leg_blocks(leg, extent->sectors);
+	u64 lba = istripe_lun_blocks(&leg->lun, extent->leg_sector);
+	u32 blocks = istripe_lun_blocks(&leg->lun, extent->sectors);
 
 	leg_task->fua = leg_fua(leg, rq);
 	istripe_data_set_bio(&task->data, rq->bio, extent->first_sector << SECTOR_SHIFT,
@@ -672,8 +662,9 @@ static void io_prepare_unmap(struct istripe_leg_task *leg_task,
 	struct istripe_task *task = &leg_task->task;
 	const struct istripe_leg *leg = leg_task->leg;
 
-	istripe_cdb_unmap_parameter(leg_task->parameter, leg_lba(leg, extent->leg_sector),
-				    leg_blocks(leg, extent->sectors));
+	istripe_cdb_unmap_parameter(leg_task->parameter,
+				    istripe_lun_blocks(&leg->lun, extent->leg_sector),
+				    istripe_lun_blocks(&leg->lun, extent->sectors));
 	leg_task->bvec = (struct bio_vec) {
 		.bv_page = virt_to_page(leg_task->parameter),
 		.bv_offset = offset_in_page(leg_task->parameter),
@@ -696,8 +687,8 @@ static void io_prepare_write_same(struct istripe_leg_task *leg_task,
 	};
 	istripe_data_set_bvec(&task->data, &leg_task->bvec);
 	task->write = true;
-	istripe_cdb_write_same16(task->cdb, leg_lba(leg, extent->leg_sector),
-				 leg_blocks(leg, extent->sectors), unmap);
+	istripe_cdb_write_same16(task->cdb, istripe_lun_blocks(&leg->lun, extent->leg_sector),
+				 istripe_lun_blocks(&leg->lun, extent->sectors), unmap);
 }
 
 static void io_prepare_extent(struct istripe_leg_task *leg_task, struct request *rq,

@@ -7,6 +7,7 @@
 #define ISTRIPE_BLOCK_LUN_H
 
 #include <linux/blkdev.h>
+#include <linux/log2.h>
 
 #include <istripe/params.h>
 #include "scsi/alua.h"
@@ -68,6 +69,12 @@ int istripe_lun_probe(struct istripe_session *session, u16 number, enum istripe_
 static inline u64 istripe_lun_sectors(const struct istripe_lun *lun)
 {
 	return lun->capacity.blocks * (lun->capacity.block_bytes >> SECTOR_SHIFT);
+}
+
+/* Whole blocks of the LUN in so many sectors. */
+static inline u64 istripe_lun_blocks(const struct istripe_lun *lun, u64 sectors)
+{
+	return sectors >> (ilog2(lun->capacity.block_bytes) - SECTOR_SHIFT);
 }
 
 /*

@@ -46,11 +46,6 @@ static u64 leg_sectors(const struct istripe_leg *leg, u64 blocks)
 	return blocks << (ilog2(leg->lun.capacity.block_bytes) - SECTOR_SHIFT);
 }
 
-static u64 leg_blocks(const struct istripe_leg *leg, u64 sectors)
-{
-	return sectors >> (ilog2(leg->lun.capacity.block_bytes) - SECTOR_SHIFT);
-}
-
 static void volume_survey(const struct istripe_volume *volume, struct survey *survey)
 {
 	struct istripe_leg *leg;
@@ -108,7 +103,7 @@ static bool leg_commit(struct istripe_leg *leg, u64 sectors)
 		leg->former_blocks = leg->lun.capacity.blocks;
 		leg->former_needed_blocks = leg->needed_blocks;
 		leg->lun.capacity.blocks = found;
-		leg->needed_blocks = leg_blocks(leg, sectors);
+		leg->needed_blocks = istripe_lun_blocks(&leg->lun, sectors);
 	}
 	mutex_unlock(&leg->identify_lock);
 	return ok;

@@ -3,7 +3,6 @@
 
 #include <linux/completion.h>
 #include <linux/idr.h>
-#include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/nsproxy.h>
 #include <linux/slab.h>
@@ -121,7 +120,7 @@ static void volume_need(const struct istripe_volume *volume)
 			sectors = md->data_offset_sectors + md->data_sectors;
 		}
 		mutex_lock(&leg->identify_lock);
-		leg->needed_blocks = sectors >> (ilog2(volume->block_bytes) - SECTOR_SHIFT);
+		leg->needed_blocks = istripe_lun_blocks(&leg->lun, sectors);
 		mutex_unlock(&leg->identify_lock);
 	}
 }
