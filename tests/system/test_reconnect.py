@@ -4,10 +4,12 @@
 import asyncio
 import contextlib
 import random
+import socket
 import subprocess
 import threading
 import time
 import types
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,7 @@ from lab.disk import Direct, noise, works
 from lab.shell import LabError, read, wait_for, write
 from scripted.pdu import LOGOUT_RESPONSE, Pdu
 from scripted.scenario import HONEST, Scenario
-from scripted.scsi import READ_16, WRITE_16
+from scripted.scsi import READ_16, WRITE_16, Result
 
 MIB = 1 << 20
 #: Silence is noticed, but not that an emulated processor stands still.
@@ -410,6 +412,109 @@ def test_answers_are_awaited_before_a_logout(make_scripted, server):
         works(disk, 2, 1)
     assert (len(set(writes)), resets) == (2, [])
     assert int(read(volume.sysfs() / "legs" / "0" / "redriven")) == 0
+    assert server.violations() == []
+
+
+#: Commands that the target lets come at a time.
+WINDOW = 4
+
+
+def wait_queued(volume, held, reads, writes=0):
+    """Until so many requests are in flight, and as many commands as the window has room for."""
+    wanted = [str(reads), str(writes)]
+    inflight = volume.sysfs().parent / "inflight"
+    wait_for("the requests", lambda: len(held) == WINDOW and read(inflight).split() == wanted)
+
+
+async def in_one_segment(conn, *steps):
+    sock = conn.writer.get_extra_info("socket")
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+    for step in steps:
+        await step
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
+
+
+def test_unsent_commands_do_not_await_the_logout(make_scripted, server):
+    """The target wants a logout, and the LUN says that it has changed: nothing more is sent there.
+
+    A write keeps the session. What waits behind it is served over the other path meanwhile.
+    """
+    held, events = [], []
+    told, written = asyncio.Event(), asyncio.Event()
+
+    async def on_command(run, conn, task):
+        if task.opcode not in (READ_16, WRITE_16) or not run.armed:
+            return False
+        if told.is_set():
+            events.append("same path" if conn is held[0].conn else "other path")
+            return False
+        held.append(task)
+        await (written if task is held[0] else told).wait()
+        return task is held[1]
+
+    async def on_logout(_run, _conn, _pdu):
+        events.append("logout")
+
+    async def tell():
+        conn = held[0].conn
+        await in_one_segment(conn, conn.tell(1, parameter3=10), target.respond(
+            conn, held[1], Result.check(6, 0x3F, 0x0E)))
+        told.set()
+
+    async def go_on():
+        written.set()
+
+    volume, target = make_scripted(
+        Scenario("moves sessions", settings={"depth": WINDOW},
+                 hooks={"on_command": on_command, "on_logout": on_logout}),
+        paths=2, policy="failover")
+    pool = ThreadPoolExecutor(17)
+    with Direct(volume.enable()) as disk:
+        wait_serving(volume)
+        server.arm()
+        writing = pool.submit(disk.write, 0, noise(4096, 1))
+        wait_for("the write", lambda: held)
+        reads = [pool.submit(disk.read, MIB + at * 4096, 4096) for at in range(16)]
+        wait_queued(volume, held, 16, 1)
+        server.call(tell())
+        assert {each.result(60) for each in reads} == {bytes(4096)}
+        server.call(go_on())
+        writing.result(60)
+        wait_for("another session", lambda: volume.reconnects() == 1, 60)
+        works(disk, 2, 4)
+    assert events.index("other path") < events.index("logout")
+    assert server.violations() == []
+
+
+def test_no_command_follows_a_wanted_logout(make_scripted, server):
+    """Not even when answers open the window for those that wait for it."""
+    held, late = [], []
+    answers = asyncio.Event()
+
+    async def on_command(run, conn, task):
+        if task.opcode == READ_16 and run.armed and (not held or conn is held[0].conn):
+            (late if answers.is_set() else held).append(task)
+            await answers.wait()
+        return False
+
+    async def answer():
+        answers.set()
+
+    volume, _ = make_scripted(Scenario("wants a logout", settings={"depth": WINDOW},
+                                       hooks={"on_command": on_command}))
+    pool = ThreadPoolExecutor(32)
+    with Direct(volume.enable()) as disk:
+        server.arm()
+        reads = [pool.submit(disk.read, at * 4096, 4096) for at in range(32)]
+        wait_queued(volume, held, 32)
+        server.call(held[0].conn.tell(1, parameter3=20))
+        wait_for("the end of the session", lambda: volume.state() != "live")
+        # From then on it is only a moment until nothing is sent any more.
+        time.sleep(1)
+        server.call(answer())
+        assert {each.result(60) for each in reads} == {bytes(4096)}
+        wait_for("another session", lambda: volume.reconnects() == 1, 60)
+    assert (len(held), late) == (WINDOW, [])
     assert server.violations() == []
 
 

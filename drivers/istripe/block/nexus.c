@@ -610,8 +610,7 @@ static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
 	nexus_set_state(nexus, ISTRIPE_NEXUS_CLOSING);
 	nexus->ops->lost(nexus);
 	nexus_withdraw(nexus);
-	istripe_session_settle(nexus->owned);
-	if (logout &&
+	if (logout && istripe_session_settle(nexus->owned) &&
 	    (!nexus->owned->quirks.no_busy_logout || istripe_session_is_idle(nexus->owned)))
 		istripe_session_logout(nexus->owned);
 	nexus->asked_ms = istripe_backoff_asked_ms(nexus->owned);

@@ -73,6 +73,19 @@ static bool session_is_in_flight(const struct istripe_task *task, const struct i
 	return flags & BIT(ISTRIPE_TASK_SENT) && !(flags & BIT(ISTRIPE_TASK_ANSWERED));
 }
 
+bool istripe_session_awaits_answers(const struct istripe_session *session)
+{
+	const struct istripe_task *task;
+	u32 i;
+
+	for (i = 0; i < session->slot_count; i++) {
+		task = READ_ONCE(session->slots[i].task);
+		if (task && session_is_in_flight(task, READ_ONCE(task->conn)))
+			return true;
+	}
+	return false;
+}
+
 u32 istripe_session_open_writes(struct istripe_session *session, const struct istripe_conn *conn)
 {
 	const struct istripe_task *task;

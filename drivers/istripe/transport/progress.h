@@ -55,6 +55,9 @@ enum istripe_task_progress istripe_session_task_progress(struct istripe_session 
  */
 bool istripe_session_task_moves(struct istripe_session *session, u32 itt, unsigned long within);
 
+/* Is any command sent and unanswered? For the session's owner; the answer may be old at once. */
+bool istripe_session_awaits_answers(const struct istripe_session *session);
+
 /*
  * Writes in flight over @conn whose data have not all been given to TCP. For the transmit side of
  * @conn; reads the whole table.

@@ -136,15 +136,35 @@ bool istripe_session_is_idle(const struct istripe_session *session)
 	return true;
 }
 
-void istripe_session_settle(const struct istripe_session *session)
+static void session_return_unsent(struct istripe_session *session)
+{
+	struct istripe_task *task, *next;
+	LIST_HEAD(list);
+	u32 i;
+
+	for (i = 0; i < session->conn_count; i++)
+		istripe_conn_take_unsent(session->conns[i], &list);
+	list_for_each_entry_safe(task, next, &list, tx_entry) {
+		WRITE_ONCE(session->slots[task->slot].task, NULL);
+		task->error = -ECONNRESET;
+		atomic_set(&task->refs, 0);
+		task->done(task);
+	}
+}
+
+bool istripe_session_settle(struct istripe_session *session)
 {
 	u32 left_ms = min_t(u32, session->logout_s * MSEC_PER_SEC / 2, SETTLE_MAX_MS);
 
-	while (left_ms && !istripe_session_is_idle(session) &&
+	istripe_session_quiesce(session);
+	session_return_unsent(session);
+	while (left_ms && istripe_session_awaits_answers(session) &&
+	       istripe_session_has_link(session) &&
 	       !test_bit(ISTRIPE_SESSION_FAULTED, &session->flags)) {
 		msleep(SETTLE_STEP_MS);
 		left_ms -= min_t(u32, left_ms, SETTLE_STEP_MS);
 	}
+	return istripe_session_has_link(session);
 }
 
 bool istripe_session_has_link(const struct istripe_session *session)

@@ -271,15 +271,17 @@ void istripe_session_poll(struct istripe_session *session, u32 lane);
 bool istripe_session_is_idle(const struct istripe_session *session);
 
 /**
- * istripe_session_settle() - wait for the answers to its tasks before the logout
- * @session: logged in, without submitters, asked for a logout by its target
+ * istripe_session_settle() - let the session's tasks end before the logout
+ * @session: logged in, without submitters
  *
- * Commands that the logout would end may execute twice. The wait takes half of the time that the
- * target allows, and three seconds at most; the session's fault ends it.
+ * No command is sent any more; those that were not get -ECONNRESET at once. Others that the logout
+ * would end may execute twice. So a target that has asked for it is waited for, half of the time
+ * that it allows and three seconds at most; a fault or the loss of a link ends the wait.
  *
- * Context: process, sleeps.
+ * Context: process, sleeps. Only the opener, once.
+ * Return: false when a link is lost: nobody would answer the logout.
  */
-void istripe_session_settle(const struct istripe_session *session);
+bool istripe_session_settle(struct istripe_session *session);
 
 /**
  * istripe_session_has_link() - have the NICs of its connections a link?

@@ -564,6 +564,19 @@ static int transmit_batches(struct istripe_conn *conn)
 	}
 }
 
+void istripe_conn_take_unsent(struct istripe_conn *conn, struct list_head *list)
+{
+	struct istripe_transmit *tx = &conn->tx;
+
+	mutex_lock(&conn->tx_mutex);
+	transmit_collect_commands(conn);
+	list_splice_tail_init(&tx->small, list);
+	list_splice_tail_init(&tx->commands, list);
+	mutex_unlock(&conn->tx_mutex);
+	/* Others may have found tx_mutex taken. */
+	istripe_conn_kick(conn);
+}
+
 /* A caller that finds tx_mutex taken sets TX_MISSED; the holder checks it after unlocking (P41). */
 int istripe_conn_send(struct istripe_conn *conn)
 {

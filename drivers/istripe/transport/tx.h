@@ -31,4 +31,10 @@ void istripe_conn_transmit_init(struct istripe_conn *conn);
  */
 int istripe_conn_send(struct istripe_conn *conn);
 
+/*
+ * Moves the tasks whose commands have no CmdSN to @list, by tx_entry. All others are SENT when it
+ * returns. The session is quiesced and has no submitters. Sleeps.
+ */
+void istripe_conn_take_unsent(struct istripe_conn *conn, struct list_head *list);
+
 #endif
