@@ -16,8 +16,8 @@ import pytest
 from lab import lio, storage
 from lab.disk import Direct, noise, same
 from lab.shell import read, wait_for, write
-from scripted.scenario import Scenario
-from scripted.scsi import READ_16, Result, fixed_sense
+from scripted.scenario import Scenario, silence
+from scripted.scsi import READ_16, SERVICE_ACTION_IN_16, Result, fixed_sense
 
 KIB, MIB = 1 << 10, 1 << 20
 REPORTED = "the LUN says: reported LUNs data has changed: asking what it is"
@@ -117,6 +117,40 @@ def test_it_moves_to_another_address(scripted, server, kernel_log, at, to):
     volume.wait_state("live")
     assert (volume.reconnects(), target.logins) == (1, 2)
     assert read(volume.path_sysfs() / "faults") == "1"
+    assert server.violations() == []
+
+
+async def no_answer(run, conn, task):
+    """One read is told that the LUN has changed; then one question is not answered."""
+    memory = run.memory
+    if task.opcode == READ_16 and run.armed and memory.pop("change", False):
+        memory["conn"] = conn
+        memory["told"] = conn
+        await run.target.respond(conn, task, Result.check(6, 0x3F, 0x0E))
+        return True
+    told = memory.get("told", conn) is conn
+    if task.opcode == SERVICE_ACTION_IN_16 and told and run.strike():
+        await silence()
+    return False
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["I/O goes on", "I/O waits"])
+def test_a_question_is_not_answered(make_scripted, server, reader, held):
+    """It is not waited for as a busy LUN is: error handling waits, and perhaps I/O."""
+    volume, target = make_scripted(Scenario("no answer", hooks={"on_command": no_answer}),
+                                   paths=1 + held, policy="round-robin")
+    one = reader(volume.enable())
+    wait_for("all paths", lambda: read(volume.sysfs() / "state") == "live")
+    target.run.memory["change"] = held
+    server.arm()
+    if not held:
+        server.call(tell(target, 0))
+    wait_for("the question", lambda: target.run.hits)
+    # 10 s and 5 s, but never the half minute that a LUN may be busy.
+    wait_for("another session", lambda: sum(
+        int(read(volume.path_sysfs(0, path) / "reconnects")) for path in range(1 + held)) == 1, 25)
+    one.goes_on()
+    assert one.errors == []
     assert server.violations() == []
 
 

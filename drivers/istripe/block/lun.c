@@ -75,6 +75,7 @@ int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *numb
 	const struct istripe_task *task = &session->internal.task;
 	enum istripe_scsi_verdict verdict;
 	u32 attempt = 0;
+	u32 timeout_ms;
 	long left;
 	int ret;
 
@@ -82,8 +83,11 @@ int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *numb
 		left = (long)(deadline - jiffies);
 		if (left <= 0)
 			return -ETIMEDOUT;
-		ret = istripe_session_execute(session, cdb, number, bytes, write,
-					      jiffies_to_msecs(left));
+		timeout_ms = jiffies_to_msecs(left);
+		/* A question may be asked again; a write or flush may take all the time. */
+		if (known < ISTRIPE_LUN_KNOWN)
+			timeout_ms = min_not_zero(timeout_ms, session->internal.answer_ms);
+		ret = istripe_session_execute(session, cdb, number, bytes, write, timeout_ms);
 		if (ret)
 			return ret;
 		verdict = istripe_sense_verdict(task->status, &task->sense);

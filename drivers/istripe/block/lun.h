@@ -82,7 +82,8 @@ static inline u64 istripe_lun_blocks(const struct istripe_lun *lun, u64 sectors)
  * answer; that is in session->internal. The command is sent again, within limits, while the target
  * reports unit attentions, and until @deadline (jiffies) while it is busy or not ready yet. With
  * @tpgs, for a target that reports access states, a refusal for that of the port is final, even if
- * it may soon be over.
+ * it may soon be over. One question, of a LUN that is not ISTRIPE_LUN_KNOWN, waits for its answer
+ * no longer than internal.answer_ms, unless that is 0.
  *
  * 0 GOOD; -EIO the LUN refused; -ENOLINK because of the port's access state; -ESTALE it may have
  * changed, and @known is not ISTRIPE_LUN_UNKNOWN; -EBUSY it was busy until the end, and nothing is

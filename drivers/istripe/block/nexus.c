@@ -24,7 +24,9 @@
 #define FIRST_TRIES_MAX		12
 /* A target that reports changes all the time is not asked all the time. */
 #define REVALIDATE_INTERVAL_MS	500
-#define REVALIDATE_TIMEOUT_MS		30000
+#define REVALIDATE_TIMEOUT_MS	30000	/* a LUN that is busy is waited for */
+#define ANSWER_TIMEOUT_MS	10000	/* but not an answer: that also holds up error handling */
+#define MOVE_TIMEOUT_MS		5000	/* while commands wait that another path could have */
 /* Longer than one command of our own takes, or another login. */
 #define TOLERATE_MS		60000
 
@@ -641,8 +643,12 @@ static void nexus_recover(struct istripe_nexus *nexus)
 /* Submitters read session->lun: another address of the LUN takes another session. */
 static int nexus_ask(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
-	int ret = nexus_ask_lun(nexus, REVALIDATE_TIMEOUT_MS, why);
+	bool moves = istripe_session_is_invalid(nexus->owned) &&
+		     READ_ONCE(nexus->leg->chosen_paths) > 1;
+	int ret;
 
+	nexus->owned->internal.answer_ms = ANSWER_TIMEOUT_MS;
+	ret = nexus_ask_lun(nexus, moves ? MOVE_TIMEOUT_MS : REVALIDATE_TIMEOUT_MS, why);
 	if (ret)
 		return ret;
 	if (!memcmp(&nexus->found.address, &nexus->owned->lun, sizeof(nexus->owned->lun)))

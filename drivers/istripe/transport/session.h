@@ -107,6 +107,7 @@ struct istripe_internal {
 	struct page *page;
 	struct bio_vec bvec;
 	bool changed;			/* the owner's: the LUN has reported a change */
+	u32 answer_ms;			/* the owner's: for one question, see istripe_lun_ask() */
 };
 
 struct istripe_session {
