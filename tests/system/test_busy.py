@@ -140,6 +140,41 @@ def test_becoming_ready_for_long(server, make_volume, link):
     assert server.violations() == []
 
 
+@pytest.mark.allow_log("I/O error, dev istripe", "the array is dead")
+@pytest.mark.allow_log("no path for", "the array is dead")
+def test_busy_and_then_dead(server, make_volume, link):
+    """A busy array is given a minute, which ends when a login finds it anything but busy."""
+    connects = []
+
+    async def on_connect(run, conn, _what):
+        if run.armed:
+            connects.append(conn)
+        if len(connects) <= 2:
+            return False
+        conn.close()
+        return True
+
+    async def on_command(run, conn, task):
+        if task.opcode != TEST_UNIT_READY or not run.armed:
+            return False
+        await run.target.respond(conn, task, Result(BUSY))
+        return True
+
+    target = server.load(Scenario("busy, then dead", hooks={
+        "on_connect": on_connect, "on_command": on_command}))
+    # It is over while the second login finds the LUN busy.
+    volume = make_volume(target, recovery_timeout_ms=6000, path={
+        "portal": f"{link.address}:{server.port}", "default_time2wait": 0,
+        "login_timeout_ms": 4000})
+    device = volume.enable()
+    server.arm()
+    network.kill_connections(port=server.port)
+    failing = Write(device)
+    assert failing.result(120) == errno.EIO
+    assert len(connects) > 2 and failing.took_s < 45
+    assert server.violations() == []
+
+
 #: Statuses, sense data and iSCSI responses that say that something went wrong which may pass.
 PASSING = {
     "aborted command": (CHECK_CONDITION, fixed_sense(0xB, 0, 0), 0),

@@ -4,8 +4,10 @@
 #include <linux/random.h>
 
 #include "block/backoff.h"
+#include "block/leg.h"
 #include "block/nexus.h"
 #include "block/path.h"
+#include "block/workqueue.h"
 
 #define BACKOFF_FIRST_MS	100
 /* Of a login that is refused; with the jitter not more than a minute. */
@@ -15,6 +17,7 @@
 /* Between two attempts of which the second one is woken. */
 #define WAKE_INTERVAL_MS	1000
 #define TIME2WAIT_MAX_MS	60000
+#define BUSY_MS			60000	/* longer than another login takes */
 
 /* Exponential, with a quarter of jitter, so that many hosts do not come back at the same time. */
 static u32 backoff_ms(u32 failures, u32 max_ms)
@@ -56,6 +59,19 @@ u32 istripe_backoff_asked_ms(const struct istripe_session *session)
 u32 istripe_backoff_asked_left_ms(const struct istripe_nexus *nexus)
 {
 	return nexus->asked_ms - min(nexus->asked_ms, jiffies_to_msecs(jiffies - nexus->lost_at));
+}
+
+void istripe_backoff_note_busy(struct istripe_nexus *nexus, bool busy)
+{
+	struct istripe_leg *leg = nexus->leg;
+
+	spin_lock_bh(&leg->lock);
+	/* The work finds out anew how much time is left. */
+	if (nexus->busy && !busy && delayed_work_pending(&leg->recovery_work))
+		mod_delayed_work(istripe_recovery_wq, &leg->recovery_work, 0);
+	nexus->busy = busy;
+	nexus->busy_end = jiffies + msecs_to_jiffies(BUSY_MS);
+	spin_unlock_bh(&leg->lock);
 }
 
 void istripe_backoff_begin(struct istripe_nexus *nexus, u32 wait_ms)

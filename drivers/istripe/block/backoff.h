@@ -29,6 +29,9 @@ u32 istripe_backoff_asked_ms(const struct istripe_session *session);
 /* The rest of that time. */
 u32 istripe_backoff_asked_left_ms(const struct istripe_nexus *nexus);
 
+/* Was the LUN too busy for the attempt? The leg gives an array that starts leg_recovery_end(). */
+void istripe_backoff_note_busy(struct istripe_nexus *nexus, bool busy);
+
 /* The wait begins. */
 void istripe_backoff_begin(struct istripe_nexus *nexus, u32 wait_ms);
 

@@ -503,15 +503,6 @@ static bool nexus_is_refused(const struct istripe_nexus *nexus)
 	       (nexus->owned && test_bit(ISTRIPE_SESSION_REFUSED, &nexus->owned->flags));
 }
 
-/* An array that has just started asks for time: the leg gives it some (leg_recovery_end()). */
-static void nexus_note_busy(struct istripe_nexus *nexus, bool busy)
-{
-	spin_lock_bh(&nexus->leg->lock);
-	nexus->busy = busy;
-	nexus->busy_end = jiffies + msecs_to_jiffies(TOLERATE_MS);
-	spin_unlock_bh(&nexus->leg->lock);
-}
-
 static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct istripe_reason *why)
 {
 	bool goes_on = nexus_first_goes_on(nexus, error);
@@ -519,7 +510,7 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct 
 
 	if (refused)
 		nexus_refused_why(nexus, why);
-	nexus_note_busy(nexus, error == -EBUSY);
+	istripe_backoff_note_busy(nexus, error == -EBUSY);
 	istripe_nexus_close_session(nexus, -ECONNRESET);
 	if (error == -ENOTCONN)
 		nexus_fault_why(nexus, why);
