@@ -368,7 +368,7 @@ def test_a_transition_gets_its_time(alua):
     undisturbed(volume)
 
 
-@pytest.mark.allow_log("no path for 1000 ms", "the transition takes too long")
+@pytest.mark.allow_log("no path for", "the transition takes too long")
 @pytest.mark.allow_log("error, dev istripe", "the read that fails")
 def test_a_transition_that_does_not_end(alua):
     volume, groups, _ = alua(OPTIMIZED, OPTIMIZED, recovery_timeout_ms=1000)
@@ -482,7 +482,7 @@ def test_superblocks_are_not_polled(alua):
     undisturbed(volume)
 
 
-@pytest.mark.allow_log("no path for 3000 ms", "no port takes I/O for so long")
+@pytest.mark.allow_log("no path for", "no port takes I/O for so long")
 @pytest.mark.allow_log("error, dev istripe", "the read that fails")
 def test_io_does_not_wait_for_ever(alua):
     """A path that is logged in, but takes no I/O, does not count as one."""
@@ -698,7 +698,7 @@ def test_the_only_path_refuses_for_a_while(alua, reader, setting, lie):
     assert each.errors == []
 
 
-@pytest.mark.allow_log("no path for 3000 ms", "the LUN does not come back")
+@pytest.mark.allow_log("no path for", "the LUN does not come back")
 @pytest.mark.allow_log("error, dev istripe", "the read that fails")
 @pytest.mark.parametrize(("setting", "lie"), REFUSED[:2], ids=REFUSED_IDS[:2])
 def test_the_only_path_refuses_for_good(alua, setting, lie):

@@ -4,6 +4,7 @@
 import asyncio
 import contextlib
 import random
+import re
 import socket
 import subprocess
 import threading
@@ -347,6 +348,28 @@ def test_tgtd_killed_and_started_again(make_tgt, make_volume, link):
     target.create()
     volume.wait_state("live")
     fio.finish(job)
+
+
+async def gone(run, conn, _what):
+    if run.armed:
+        conn.close()
+    return run.armed
+
+
+@pytest.mark.allow_log("no path for", "that is what the test is about")
+def test_an_outage_is_said_to_be_as_long_as_it_was(make_scripted, server, kernel_log):
+    """Not as long as the setting says: a target may have been given more time, as here by hand."""
+    volume, _ = make_scripted(Scenario("gone", hooks={"on_connect": gone}), recovery_timeout_ms=-1)
+    volume.enable()
+    server.arm()
+    wait_for("a connection to break", lambda: network.kill_connections(port=server.port))
+    state = volume.leg_sysfs(0) / "state"
+    wait_for("the outage", lambda: read(state) == "waiting")
+    time.sleep(3)
+    write(volume.config / "recovery_timeout_ms", 1000)
+    wait_for("its end", lambda: read(state) == "failed")
+    said = wait_for("the message", lambda: kernel_log.matching("no path for [0-9]+ ms: I/O fails"))
+    assert int(re.search("no path for ([0-9]+) ms", said[0]).group(1)) > 2900
 
 
 #: What the target asks for, so that no setting has the same figure.

@@ -343,12 +343,13 @@ static void leg_check_recovery(struct istripe_leg *leg, const struct istripe_nex
 
 static void leg_recovery_work(struct work_struct *work)
 {
-	struct istripe_leg *leg = container_of(to_delayed_work(work), struct istripe_leg,
-					       recovery_work);
+	struct istripe_leg *leg = container_of(work, struct istripe_leg, recovery_work.work);
 	LIST_HEAD(list);
+	u32 down_ms;
 	bool over;
 
 	spin_lock_bh(&leg->lock);
+	down_ms = jiffies_to_msecs(jiffies - leg->down_since);
 	/* Since this work was queued a nexus may have come back, and even been lost again. */
 	over = !istripe_leg_serving(leg) && !leg->failed && leg_recovery_is_over(leg);
 	if (over) {
@@ -361,8 +362,8 @@ static void leg_recovery_work(struct work_struct *work)
 	spin_unlock_bh(&leg->lock);
 	leg_say_failed(leg, false);
 	if (over)
-		pr_err("%s/%u: no path for %d ms: I/O fails until one is back\n",
-		       leg->volume->name, leg->index, READ_ONCE(leg->volume->recovery_timeout_ms));
+		pr_err("%s/%u: no path for %u ms: I/O fails until one is back\n",
+		       leg->volume->name, leg->index, down_ms);
 	istripe_leg_task_fail_all(&list, BLK_STS_TRANSPORT);
 }
 
@@ -726,8 +727,7 @@ static void leg_fail_overdue(struct istripe_leg *leg)
 
 static void leg_fence_work(struct work_struct *work)
 {
-	struct istripe_leg *leg = container_of(to_delayed_work(work), struct istripe_leg,
-					       fence_work);
+	struct istripe_leg *leg = container_of(work, struct istripe_leg, fence_work.work);
 	bool any = false;
 	u32 writes = leg_take_as_ended(leg, NULL, &any);
 	LIST_HEAD(list);
