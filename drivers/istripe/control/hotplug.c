@@ -115,14 +115,16 @@ static void path_warn_incomplete(const struct istripe_path *path, int error)
 
 static int path_add(struct istripe_path_dir *dir, struct istripe_reason *why)
 {
+	/* Reclaim may wait for this leg, and that for this path. */
+	unsigned int noio = memalloc_noio_save();
 	struct istripe_path *path;
 
 	/* Pinned, and in use: nobody writes to its settings meanwhile. */
 	path = istripe_path_add(running_leg(dir), &dir->params, why);
-	if (IS_ERR(path))
-		return PTR_ERR(path);
-	path_warn_incomplete(path, istripe_sysfs_add_path(path));
-	return 0;
+	if (!IS_ERR(path))
+		path_warn_incomplete(path, istripe_sysfs_add_path(path));
+	memalloc_noio_restore(noio);
+	return PTR_ERR_OR_ZERO(path);
 }
 
 int istripe_path_dir_enable(struct istripe_path_dir *dir)
@@ -203,13 +205,14 @@ unlock:
 /* To another number. Nexuses that are not to be there any more go before their directories do. */
 static int connections_change(struct istripe_path *path, u32 count, struct istripe_reason *why)
 {
+	unsigned int noio = memalloc_noio_save();
 	u32 before = path->nexus_count;
 	int ret = istripe_path_check_renew(path, why);
 
 	if (!ret && count < before)
 		ret = istripe_path_retire(path, count, why);
 	if (ret)
-		return ret;
+		goto out;
 	istripe_sysfs_remove_sessions(path);
 	if (count < before)
 		istripe_path_drop(path, count);
@@ -218,6 +221,8 @@ static int connections_change(struct istripe_path *path, u32 count, struct istri
 	if (!ret && path->params.multi == ISTRIPE_MULTI_MCS)
 		istripe_path_renew(path);
 	path_warn_incomplete(path, istripe_sysfs_add_sessions(path));
+out:
+	memalloc_noio_restore(noio);
 	return ret;
 }
 
