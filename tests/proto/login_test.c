@@ -345,6 +345,93 @@ static void login_chap_cut_short(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, login_answer(b), -EPROTO);
 }
 
+/* Up to the request with CHAP_A. */
+static void login_chap_up_to_list(struct kunit *test, struct login_bench *b, u32 algorithms)
+{
+	login_defaults_chap(b, false);
+	b->chap.algorithms = algorithms;
+	KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	login_say(b, "AuthMethod", "CHAP");
+	login_say(b, "TargetPortalGroupTag", "7");
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+}
+
+static void login_refuse(struct login_bench *b, u32 status)
+{
+	b->response.status_class = status >> 8;
+	b->response.status_detail = status & 0xff;
+	login_answer(b);
+}
+
+/* Linux before 3.15 knows no list of hashes. */
+static void login_chap_list_refused(struct kunit *test)
+{
+	const u32 md5 = ISTRIPE_CHAP_MASK(ISTRIPE_CHAP_MD5);
+	const u32 sha1 = ISTRIPE_CHAP_MASK(ISTRIPE_CHAP_SHA1);
+	const struct {
+		u32 algorithms, status, left;
+	} rows[] = {
+		{ ISTRIPE_CHAP_MASK_ALL, 0x0201, md5 }, { ISTRIPE_CHAP_MASK_ALL, 0x020b, md5 },
+		{ md5 | sha1, 0x0200, md5 }, { md5, 0x0201, 0 },
+		{ ISTRIPE_CHAP_MASK_ALL & ~md5, 0x0201, 0 }, { ISTRIPE_CHAP_MASK_ALL, 0x0206, 0 },
+		{ ISTRIPE_CHAP_MASK_ALL, 0x0301, 0 },
+	};
+	struct login_bench *b = &bench;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		login_chap_up_to_list(test, b, rows[i].algorithms);
+		login_refuse(b, rows[i].status);
+		KUNIT_EXPECT_EQ_MSG(test, istripe_login_hashes_left(&b->login), rows[i].left,
+				    "row %u", i);
+	}
+	/* The list as configured, but this kernel lacks MD5. */
+	login_defaults_chap(b, false);
+	b->ctx.supported &= ~md5;
+	KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+	b->login.chap.state = ISTRIPE_CHAP_OFFERED;
+	b->login.refused = true;
+	KUNIT_EXPECT_EQ(test, istripe_login_hashes_left(&b->login), 0);
+}
+
+/* RFC 7143 section 12.1.3 lets a target that supports none of the list say Reject. */
+static void login_chap_list_rejected(struct kunit *test)
+{
+	struct login_bench *b = &bench;
+
+	login_chap_up_to_list(test, b, ISTRIPE_CHAP_MASK_ALL);
+	login_say(b, "CHAP_A", "Reject");
+	KUNIT_EXPECT_EQ(test, login_answer(b), -EACCES);
+	KUNIT_EXPECT_EQ(test, istripe_login_hashes_left(&b->login),
+			ISTRIPE_CHAP_MASK(ISTRIPE_CHAP_MD5));
+}
+
+/* A login that was refused before or after the list is refused with any hash. */
+static void login_chap_refused(struct kunit *test)
+{
+	struct login_bench *b = &bench;
+
+	login_defaults_chap(b, false);
+	KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	login_refuse(b, 0x0201);
+	KUNIT_EXPECT_EQ(test, istripe_login_hashes_left(&b->login), 0);
+
+	login_defaults_chap(b, false);
+	login_chap_up_to_response(test, b);
+	login_refuse(b, 0x0201);
+	KUNIT_EXPECT_TRUE(test, b->login.refused);
+	KUNIT_EXPECT_EQ(test, istripe_login_hashes_left(&b->login), 0);
+
+	login_defaults(b);
+	KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	login_refuse(b, 0x0201);
+	KUNIT_EXPECT_EQ(test, istripe_login_hashes_left(&b->login), 0);
+}
+
 /* A window that is closed but sound is no reason to refuse. */
 static void login_closed_window(struct kunit *test)
 {
@@ -445,6 +532,9 @@ static struct kunit_case login_cases[] = {
 	KUNIT_CASE(login_chap_mutual_refused),
 	KUNIT_CASE(login_methods),
 	KUNIT_CASE(login_chap_cut_short),
+	KUNIT_CASE(login_chap_list_refused),
+	KUNIT_CASE(login_chap_list_rejected),
+	KUNIT_CASE(login_chap_refused),
 	KUNIT_CASE(login_closed_window),
 	KUNIT_CASE(login_bad_params),
 	{}

@@ -466,3 +466,12 @@ int istripe_login_response(struct istripe_login *login, const struct iscsi_hdr *
 		return login_refused(login, text, bytes);
 	return login_accepted(login, &pdu, text, bytes);
 }
+
+u32 istripe_login_hashes_left(const struct istripe_login *login)
+{
+	u32 offered = login->chap.offered, md5 = ISTRIPE_CHAP_MASK(ISTRIPE_CHAP_MD5);
+
+	if (!login->refused || login->chap.state != ISTRIPE_CHAP_OFFERED || offered == md5)
+		return 0;
+	return offered & md5;
+}

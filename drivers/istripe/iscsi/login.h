@@ -148,4 +148,15 @@ int istripe_login_request(struct istripe_login *login, struct iscsi_login_req *b
 int istripe_login_response(struct istripe_login *login, const struct iscsi_hdr *bhs,
 			   const char *text, u32 bytes);
 
+/**
+ * istripe_login_hashes_left() - CHAP hashes with which a login may succeed that was refused
+ * @login: ended by an error
+ *
+ * LIO of Linux before 3.15 knows no list in CHAP_A and refuses it before any challenge; it wants
+ * MD5 alone.
+ *
+ * Return: mask of those to offer next, fewer than the ones that were; 0 when others will not help.
+ */
+u32 istripe_login_hashes_left(const struct istripe_login *login);
+
 #endif

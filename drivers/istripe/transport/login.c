@@ -278,7 +278,7 @@ int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_p
 	} while (ret == ISTRIPE_LOGIN_SEND_NEXT);
 	if (login->refused && !conn->cid)
 		set_bit(ISTRIPE_SESSION_REFUSED, &conn->session->flags);
-	/* Leaving out SHA-256 (istripe_login_with_other_hash()) has not helped. */
+	/* Leaving out hashes (istripe_login_with_other_hash()) has not helped. */
 	if (ret < 0)
 		buffers->chap.algorithms = chap_algorithms(params->path);
 	if (ret != ISTRIPE_LOGIN_DONE)
@@ -291,6 +291,19 @@ int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_p
 	return ISTRIPE_LOGIN_DONE;
 }
 
+static bool login_with_hashes_left(const struct istripe_session_params *params)
+{
+	struct istripe_login_buffers *buffers = params->buffers;
+	u32 left = istripe_login_hashes_left(&buffers->login);
+
+	if (!left)
+		return false;
+	buffers->chap.algorithms = left;
+	pr_info_ratelimited("%s: %s in answer to a list of CHAP hashes, which Linux before 3.15 cannot read: once more with MD5 alone\n",
+			    params->label, buffers->login.reason);
+	return true;
+}
+
 bool istripe_login_with_other_hash(const struct istripe_session_params *params)
 {
 	struct istripe_login_buffers *buffers = params->buffers;
@@ -299,6 +312,8 @@ bool istripe_login_with_other_hash(const struct istripe_session_params *params)
 	bool other = false;
 	u32 i;
 
+	if (login_with_hashes_left(params))
+		return true;
 	for (i = 0; i < ISTRIPE_CHAP_ALGORITHMS; i++)
 		other |= i != ISTRIPE_CHAP_SHA256 && buffers->hash[i];
 	if (params->path->chap_algorithms || !other || !login->auth_chap ||

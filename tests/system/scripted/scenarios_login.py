@@ -3,6 +3,7 @@
 
 import errno
 
+from scripted import keys
 from scripted import login as lg
 from scripted import pdu as p
 from scripted.pdu import Pdu
@@ -276,8 +277,8 @@ DOWN = [
 ]
 
 
-def chap(name, expect, hooks=None, settings=SECRETS, path=CHAP):
-    return row(f"CHAP {name}", expect, hooks, settings=settings, path=path)
+def chap(name, expect, hooks=None, settings=SECRETS, path=CHAP, **more):
+    return row(f"CHAP {name}", expect, hooks, settings=settings, path=path, **more)
 
 
 def challenge(name, expect, **replace):
@@ -309,12 +310,41 @@ async def reflect_challenge(conn, request, pairs, ready):
     return pairs, ready
 
 
+def one_hash(*statuses):
+    """LIO of Linux before 3.15: CHAP_A is "5" or the login is over. The last status holds on."""
+
+    async def hook(run, conn, pdu):
+        if dict(keys.parse(pdu.data)[0]).get("CHAP_A", "5") == "5":
+            return False
+        await conn.refuse(pdu, statuses[min(run.hits, len(statuses) - 1)])
+        run.hits += 1
+        return True
+
+    return {"on_login": hook}
+
+
+async def reject_list(conn, request, pairs, ready):
+    if "CHAP_C" in dict(pairs) and conn.login.pairs["CHAP_A"] != "5":
+        pairs = [("CHAP_A", "Reject")]
+    return pairs, ready
+
+
+ONE_HASH = one_hash(0x0201)
 PROVE = "does not know its CHAP secret"
 CHAPS = [
     *(chap(f"algorithm {number}", SURVIVES, settings={**BOTH, "algorithms": (number,)},
            path=MUTUAL) for number in (5, 6, 7, 8)),
     chap("a challenge of 1 byte", SURVIVES, settings={**SECRETS, "challenge": b"x"}),
     chap("a challenge of 1024 bytes", SURVIVES, settings={**SECRETS, "challenge": b"xy" * 512}),
+    chap("a list is refused", WORKS, ONE_HASH, says="once more with MD5 alone"),
+    chap("a list is refused, and the target proves itself", WORKS, ONE_HASH, BOTH, MUTUAL),
+    chap("a list is refused, and so is the secret", refused("authentication failed", errno.EACCES),
+         one_hash(0x0201, 0x0203), {"secrets": {"initiator": OTHER}},
+         says="once more with MD5 alone"),
+    chap("a list is refused that has no MD5", refused("authentication failed", errno.EACCES),
+         ONE_HASH, path={**CHAP, "chap_algorithms": "SHA1,SHA256"}),
+    chap("a list is rejected", WORKS, {"login_pairs": reject_list},
+         says="once more with MD5 alone"),
     chap("a wrong secret", refused("authentication failed", errno.EACCES),
          settings={"secrets": {"initiator": OTHER}}),
     chap("an unknown user", refused("authentication failed", errno.EACCES),
