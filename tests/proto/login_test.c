@@ -408,6 +408,39 @@ static void login_chap_list_rejected(struct kunit *test)
 			ISTRIPE_CHAP_MASK(ISTRIPE_CHAP_MD5));
 }
 
+/* Linux's tgt takes the first of 5 and 7, and takes 7 for SHA-1: RFC 7143 section 12.1.3. */
+static void login_chap_other_hash(struct kunit *test)
+{
+	const u32 md5 = ISTRIPE_CHAP_MASK(ISTRIPE_CHAP_MD5);
+	const u32 sha256 = ISTRIPE_CHAP_MASK(ISTRIPE_CHAP_SHA256);
+	struct login_bench *b = &bench;
+
+	login_defaults_chap(b, false);
+	login_chap_up_to_response(test, b);
+	login_refuse(b, 0x0200);
+	KUNIT_EXPECT_EQ(test, istripe_login_hashes_left(&b->login), md5);
+
+	/* The kernel has others, the list of the user has not. */
+	login_chap_up_to_list(test, b, sha256);
+	login_say(b, "CHAP_A", "7");
+	login_say(b, "CHAP_I", "17");
+	login_say(b, "CHAP_C", "0x00112233445566778899aabbccddeeff");
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	login_refuse(b, 0x0200);
+	KUNIT_EXPECT_EQ(test, istripe_login_hashes_left(&b->login), 0);
+
+	/* Another hash was chosen. */
+	login_chap_up_to_list(test, b, sha256 | md5);
+	login_say(b, "CHAP_A", "5");
+	login_say(b, "CHAP_I", "17");
+	login_say(b, "CHAP_C", "0x00112233445566778899aabbccddeeff");
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	login_refuse(b, 0x0200);
+	KUNIT_EXPECT_EQ(test, istripe_login_hashes_left(&b->login), 0);
+}
+
 /* A login that was refused before or after the list is refused with any hash. */
 static void login_chap_refused(struct kunit *test)
 {
@@ -534,6 +567,7 @@ static struct kunit_case login_cases[] = {
 	KUNIT_CASE(login_chap_cut_short),
 	KUNIT_CASE(login_chap_list_refused),
 	KUNIT_CASE(login_chap_list_rejected),
+	KUNIT_CASE(login_chap_other_hash),
 	KUNIT_CASE(login_chap_refused),
 	KUNIT_CASE(login_closed_window),
 	KUNIT_CASE(login_bad_params),

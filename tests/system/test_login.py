@@ -40,7 +40,7 @@ def test_chap(make_lio, make_volume, kernel_log, algorithm, mutual):
     assert not kernel_log.matching(f"{SECRET}|{MUTUAL_SECRET}")
 
 
-@pytest.mark.parametrize("algorithms", ["", "MD5"], ids=["default", "md5"])
+@pytest.mark.parametrize("algorithms", ["", "SHA256,MD5", "MD5"], ids=["default", "list", "md5"])
 @pytest.mark.parametrize("mutual", [False, True], ids=["one-way", "mutual"])
 def test_chap_with_tgt(make_tgt, make_volume, kernel_log, mutual, algorithms):
     """tgt 1.0.85 takes SHA-256's number for SHA-1, and refuses it: then without it, for good."""
@@ -52,7 +52,7 @@ def test_chap_with_tgt(make_tgt, make_volume, kernel_log, mutual, algorithms):
     network.kill_connections()
     fio.run(device, rw="randread", bs="4k", io_size=MIB, size="100%")
     assert volume.reconnects() == 1
-    assert len(kernel_log.matching("once more without it")) == (not algorithms)
+    assert len(kernel_log.matching("once more without it")) == (algorithms != "MD5")
 
 
 def test_chap_refused_by_tgt(make_tgt, make_volume, kernel_log):
@@ -64,6 +64,13 @@ def test_chap_refused_by_tgt(make_tgt, make_volume, kernel_log):
         assert error.number == errno.EACCES
         assert "authentication" in error.reason
         assert len(kernel_log.matching("once more without it")) == tried
+
+
+def test_chap_with_tgt_and_no_other_hash(make_tgt, make_volume, kernel_log):
+    target = make_tgt(chap=(USER, SECRET))
+    error = refused(make_volume(target, path={**CHAP, "chap_algorithms": "SHA256"}))
+    assert "initiator error" in error.reason
+    assert not kernel_log.matching("once more")
 
 
 @pytest.mark.parametrize("change", [

@@ -467,10 +467,21 @@ int istripe_login_response(struct istripe_login *login, const struct iscsi_hdr *
 	return login_accepted(login, &pdu, text, bytes);
 }
 
+/* The target chose SHA-256 and said initiator error (0200) to the response. */
+static bool login_sha256_refused(const struct istripe_login *login)
+{
+	return login->chap.state == ISTRIPE_CHAP_RESPONDED &&
+	       login->chap.algorithm == ISTRIPE_CHAP_SHA256 &&
+	       login->status_class == ISCSI_STATUS_CLS_INITIATOR_ERR &&
+	       login->status_detail == ISCSI_LOGIN_STATUS_INIT_ERR;
+}
+
 u32 istripe_login_hashes_left(const struct istripe_login *login)
 {
 	u32 offered = login->chap.offered, md5 = ISTRIPE_CHAP_MASK(ISTRIPE_CHAP_MD5);
 
+	if (login_sha256_refused(login))
+		return offered & ~ISTRIPE_CHAP_MASK(ISTRIPE_CHAP_SHA256);
 	if (!login->refused || login->chap.state != ISTRIPE_CHAP_OFFERED || offered == md5)
 		return 0;
 	return offered & md5;

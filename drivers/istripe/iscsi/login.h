@@ -153,7 +153,8 @@ int istripe_login_response(struct istripe_login *login, const struct iscsi_hdr *
  * @login: ended by an error
  *
  * LIO of Linux before 3.15 knows no list in CHAP_A and refuses it before any challenge; it wants
- * MD5 alone.
+ * MD5 alone. The number of SHA-256 (RFC 7143 section 12.1.3) is SHA-1's in Linux's tgt, which says
+ * initiator error (0200) to a response of that length; it takes MD5 when 7 is not on the list.
  *
  * Return: mask of those to offer next, fewer than the ones that were; 0 when others will not help.
  */

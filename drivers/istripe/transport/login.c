@@ -291,38 +291,20 @@ int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_p
 	return ISTRIPE_LOGIN_DONE;
 }
 
-static bool login_with_hashes_left(const struct istripe_session_params *params)
-{
-	struct istripe_login_buffers *buffers = params->buffers;
-	u32 left = istripe_login_hashes_left(&buffers->login);
-
-	if (!left)
-		return false;
-	buffers->chap.algorithms = left;
-	pr_info_ratelimited("%s: %s in answer to a list of CHAP hashes, which Linux before 3.15 cannot read: once more with MD5 alone\n",
-			    params->label, buffers->login.reason);
-	return true;
-}
-
 bool istripe_login_with_other_hash(const struct istripe_session_params *params)
 {
 	struct istripe_login_buffers *buffers = params->buffers;
 	const struct istripe_login *login = &buffers->login;
-	u32 sha256 = ISTRIPE_CHAP_MASK(ISTRIPE_CHAP_SHA256);
-	bool other = false;
-	u32 i;
+	u32 left = istripe_login_hashes_left(login);
 
-	if (login_with_hashes_left(params))
-		return true;
-	for (i = 0; i < ISTRIPE_CHAP_ALGORITHMS; i++)
-		other |= i != ISTRIPE_CHAP_SHA256 && buffers->hash[i];
-	if (params->path->chap_algorithms || !other || !login->auth_chap ||
-	    login->chap.algorithm != ISTRIPE_CHAP_SHA256 ||
-	    login->status_class != ISCSI_STATUS_CLS_INITIATOR_ERR ||
-	    login->status_detail != ISCSI_LOGIN_STATUS_INIT_ERR)
+	if (!left)
 		return false;
-	buffers->chap.algorithms &= ~sha256;
-	pr_info_ratelimited("%s: %s with SHA256, which Linux's tgt takes for SHA1: once more without it\n",
-			    params->label, login->reason);
+	buffers->chap.algorithms = left;
+	if (login->chap.state == ISTRIPE_CHAP_OFFERED)
+		pr_info_ratelimited("%s: %s in answer to a list of CHAP hashes, which Linux before 3.15 cannot read: once more with MD5 alone\n",
+				    params->label, login->reason);
+	else
+		pr_info_ratelimited("%s: %s with SHA256, which Linux's tgt takes for SHA1: once more without it\n",
+				    params->label, login->reason);
 	return true;
 }

@@ -57,10 +57,8 @@ int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_p
 		       struct istripe_reason *why);
 
 /*
- * After a login that was refused for good: whether to log in once more, with fewer hashes: MD5 alone
- * (istripe_login_hashes_left()), or without SHA-256. Its number in CHAP_A (RFC 7143 12.1.3) is
- * SHA-1's in Linux's tgt, which says initiator error (0200) to a response of that length; not when
- * the user has said which hashes may be used. It stays so until a login fails.
+ * After a login that was refused for good: whether to log in once more, with fewer hashes of CHAP
+ * (istripe_login_hashes_left()). It stays so until a login fails.
  */
 bool istripe_login_with_other_hash(const struct istripe_session_params *params);
 
