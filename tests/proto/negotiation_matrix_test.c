@@ -20,7 +20,7 @@ static const struct reference {
 	u32 low, high, rfc;
 	bool shy;	/* offered only when not the default; may be NotUnderstood */
 	bool never;	/* never offered */
-	bool mild;	/* an answer that breaks the offer is put up with */
+	bool mild;	/* an answer that breaks the offer or the range is put up with */
 } references[] = {
 	{ ISTRIPE_KEY_HEADER_DIGEST, "HeaderDigest", 'l', 0, 3, 0 },
 	{ ISTRIPE_KEY_DATA_DIGEST, "DataDigest", 'l', 0, 3, 0 },
@@ -51,10 +51,10 @@ static const char * const report_offers[] = { "RFC3720", "ResponseFence", "FastA
 /* NULL: the target says nothing. */
 static const char * const words[] = {
 	NULL, "", "0", "1", "2", "3", "20", "31", "32", "511", "512", "513", "8192", "65535",
-	"65536", "262144", "262145", "3600", "3601", "16777215", "16777216", "4294967296", "0x200",
-	"0x1", "-1", "+1", "01", "1,2", "1~2", "Yes", "No", "yes", "YES", "None", "CRC32C",
-	"CRC32C,None", "None,CRC32C", "crc32c", "Foo", "Foo,None", "Foo,CRC32C", "RFC3720",
-	"FastAbort", "ResponseFence,RFC3720", "Reject", "Irrelevant", "NotUnderstood",
+	"65536", "262144", "262145", "3600", "3601", "16777215", "16777216", "4294967295",
+	"4294967296", "0x200", "0x1", "-1", "+1", "01", "1,2", "1~2", "Yes", "No", "yes", "YES",
+	"None", "CRC32C", "CRC32C,None", "None,CRC32C", "crc32c", "Foo", "Foo,None", "Foo,CRC32C",
+	"RFC3720", "FastAbort", "ResponseFence,RFC3720", "Reject", "Irrelevant", "NotUnderstood",
 };
 
 struct expected {
@@ -115,7 +115,12 @@ static bool said_value(const struct reference *ref, const char *word, u32 *value
 		*value = !strcmp(word, "Yes");
 		return *value || !strcmp(word, "No");
 	}
-	return number_of(word, value) && *value >= ref->low && *value <= ref->high;
+	if (!number_of(word, value) || *value < ref->low)
+		return false;
+	/* What is beyond the range is taken for its end. */
+	if (*value > ref->high && ref->mild)
+		*value = ref->high;
+	return *value <= ref->high;
 }
 
 static u32 result_of(const struct reference *ref, u32 a, u32 b)

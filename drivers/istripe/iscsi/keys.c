@@ -59,9 +59,9 @@ static const struct istripe_key_choice task_reporting_choices[] = {
 }
 
 /*
- * An answer that breaks its offer (RFC 7143 section 6.2.2) is refused, unless the row has a
- * @tolerance: where only the initiator acts by a key, it goes on as if the target had kept to
- * the rules. Wrong answers to keys that the target acts by are refused:
+ * An answer that breaks its offer (RFC 7143 section 6.2.2), or is above the key's range, is refused,
+ * unless the row has a @tolerance: where only the initiator acts by a key, it goes on as if the
+ * target had kept to the rules. Wrong answers to keys that the target acts by are refused:
  *	HeaderDigest, DataDigest	PDUs would not be understood
  *	MaxOutstandingR2T		there is no room to note its R2Ts
  *	DataPDUInOrder, DataSequenceInOrder	data would come out of order

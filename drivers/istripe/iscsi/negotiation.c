@@ -126,11 +126,15 @@ static bool value_is_reserved(const struct istripe_text_pair *p)
 	       istripe_text_value_is(p, ISTRIPE_TEXT_NOT_UNDERSTOOD);
 }
 
-/* A boolean or a number in the range of the RFC; the same for offers and answers. */
+/*
+ * A boolean or a number in the range of the RFC; the same for offers and answers. With a tolerance,
+ * what is beyond the range is taken for its end.
+ */
 static int value_parse(struct istripe_negotiation *n, u32 key, const struct istripe_text_pair *p,
 		       u32 *value)
 {
 	const struct istripe_key_rule *rule = istripe_key_rule(key);
+	u32 max = rule->tolerance ? U32_MAX : rule->max;
 	bool yes;
 
 	if (rule->type == ISTRIPE_KEY_TYPE_AND || rule->type == ISTRIPE_KEY_TYPE_OR) {
@@ -139,9 +143,10 @@ static int value_parse(struct istripe_negotiation *n, u32 key, const struct istr
 		*value = yes;
 		return 0;
 	}
-	if (istripe_text_parse_number(p, rule->min, rule->max, value))
+	if (istripe_text_parse_number(p, rule->min, max, value))
 		return negotiation_broken(n, "target sent %s=%.32s, not a number from %u to %u",
 					  p->key, p->value, rule->min, rule->max);
+	*value = min(*value, rule->max);
 	return 0;
 }
 

@@ -101,7 +101,6 @@ def extra(name, pair, reason, stage=1):
 NOT_ALLOWED = "which the offer does not allow"
 KEYS = [
     answer("MaxBurstLength", 0, "not a number from 512"),
-    answer("MaxBurstLength", 16777216, "not a number from 512"),
     row("MaxBurstLength=1048577", SURVIVES, login_keys(1, MaxBurstLength=1048577)),
     answer("MaxBurstLength", "99999999999999999999", "not a number"),
     answer("MaxBurstLength", "-1", "not a number"),
@@ -111,13 +110,15 @@ KEYS = [
     answer("MaxOutstandingR2T", 0, "not a number"),
     answer("MaxOutstandingR2T", 65535, NOT_ALLOWED),
     answer("ErrorRecoveryLevel", 2, NOT_ALLOWED),
-    answer("DefaultTime2Wait", 3601, "not a number"),
     row("FirstBurstLength=16777215", SURVIVES, login_keys(1, FirstBurstLength=16777215),
         settings={"FirstBurstLength": 262144}),
     *(row(f"{key}={value}", SURVIVES, login_keys(1, **{key: value}), path=path)
       for key, value, path in (
           ("DefaultTime2Wait", 0, {"default_time2wait": 2}), ("DefaultTime2Retain", 3600, {}),
-          ("MaxConnections", 2, {}),
+          ("MaxConnections", 2, {}), ("MaxConnections", 65536, {}),
+          ("MaxBurstLength", 16777216, {}), ("MaxBurstLength", 4294967295, {}),
+          ("FirstBurstLength", 16777216, {}), ("DefaultTime2Wait", 3601, {}),
+          ("DefaultTime2Retain", 3601, {}),
           ("InitialR2T", "No", {"initial_r2t": "Yes"}),
           ("ImmediateData", "Yes", {"immediate_data": "No"}))),
     answer("InitialR2T", "Maybe", "neither Yes nor No"),
