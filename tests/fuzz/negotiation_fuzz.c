@@ -37,7 +37,8 @@ static void result_check(const struct istripe_negotiation *n, u32 key)
 	case ISTRIPE_KEY_TYPE_AND:
 	case ISTRIPE_KEY_TYPE_MIN:
 	case ISTRIPE_KEY_TYPE_PEER:
-		REQUIRE(result <= offer);
+		REQUIRE(result <= offer || (key == ISTRIPE_KEY_MAX_OUTSTANDING_R2T &&
+					    result <= ISTRIPE_KEY_R2T_MAX));
 		break;
 	case ISTRIPE_KEY_TYPE_OR:
 	case ISTRIPE_KEY_TYPE_MAX:

@@ -61,9 +61,10 @@ static const struct istripe_key_choice task_reporting_choices[] = {
 /*
  * An answer that breaks its offer (RFC 7143 section 6.2.2), or is above the key's range, is refused,
  * unless the row has a @tolerance: where only the initiator acts by a key, it goes on as if the
- * target had kept to the rules. Wrong answers to keys that the target acts by are refused:
+ * target had kept to the rules. MaxOutstandingR2T is taken up to the room that a task has for R2Ts;
+ * one R2T more than that ends the session. Wrong answers to other keys that the target acts by are
+ * refused:
  *	HeaderDigest, DataDigest	PDUs would not be understood
- *	MaxOutstandingR2T		there is no room to note its R2Ts
  *	DataPDUInOrder, DataSequenceInOrder	data would come out of order
  *	ErrorRecoveryLevel		it would wait to be asked for what is lost
  *	iSCSIProtocolLevel, TaskReporting	tasks would end by other rules
@@ -106,7 +107,8 @@ static const struct istripe_key_rule key_rules[ISTRIPE_KEY_COUNT] = {
 			   0, 3600, 20, 20, .tolerance = "no task is to be retained"),
 	[ISTRIPE_KEY_MAX_OUTSTANDING_R2T] =
 		NUMBER_ROW("MaxOutstandingR2T", ISTRIPE_KEY_TYPE_MIN, ISTRIPE_KEY_LEADING,
-			   1, 65535, 1, 16),
+			   1, 65535, 1, ISTRIPE_KEY_R2T_MAX,
+			   .tolerance = "no more than 16 of a task are taken"),
 	[ISTRIPE_KEY_DATA_PDU_IN_ORDER] =
 		FIXED_ROW("DataPDUInOrder", ISTRIPE_KEY_TYPE_OR, ISTRIPE_KEY_LEADING, "Yes", 1, 1),
 	[ISTRIPE_KEY_DATA_SEQUENCE_IN_ORDER] =

@@ -46,6 +46,9 @@ enum istripe_task_reporting {
 	ISTRIPE_TASK_REPORTING_FAST_ABORT = 2,
 };
 
+/* R2Ts of one task that there is room for: the most that MaxOutstandingR2T comes to. */
+#define ISTRIPE_KEY_R2T_MAX	16
+
 /* The longest text that istripe_key_format() makes, with its NUL. */
 #define ISTRIPE_KEY_TEXT_BYTES	16
 

@@ -227,6 +227,9 @@ static int answer_take(struct istripe_negotiation *n, u32 key, const struct istr
 	if (!rule->tolerance)
 		return value_broken(n, p, "which the offer does not allow");
 	answer_note(n, key, p);
+	/* The target acts by it: as many as there is room for. */
+	if (key == ISTRIPE_KEY_MAX_OUTSTANDING_R2T)
+		return settle(n, key, max(offer, min_t(u32, value, ISTRIPE_KEY_R2T_MAX)));
 	return settle(n, key, value_combine(rule->type, offer, value));
 }
 

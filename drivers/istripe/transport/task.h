@@ -22,6 +22,7 @@
 #include <linux/workqueue.h>
 #include <scsi/scsi_common.h>
 
+#include "iscsi/keys.h"
 #include "iscsi/transfer.h"
 #include "scsi/cdb.h"
 #include "transport/data.h"
@@ -29,8 +30,8 @@
 
 struct istripe_conn;
 
-/* R2Ts of one task that may be outstanding; MaxOutstandingR2T is offered up to this. */
-#define ISTRIPE_TASK_R2T_MAX	16
+/* R2Ts of one task that may be outstanding; MaxOutstandingR2T is offered and taken up to this. */
+#define ISTRIPE_TASK_R2T_MAX	ISTRIPE_KEY_R2T_MAX
 
 /* A task with no more data is small: see tx.c and istripe_path_lane(). */
 #define ISTRIPE_TASK_SMALL_BYTES	(16 * 1024)

@@ -98,6 +98,14 @@ def extra(name, pair, reason, stage=1):
     return row(name, refused(reason, errno.EPROTO), login_keys(stage, pair))
 
 
+async def more_r2ts(conn, request, pairs, ready):
+    """The target answers an offer of 2 with 16, and keeps so many outstanding."""
+    if "MaxOutstandingR2T" in dict(pairs):
+        conn.login.held["MaxOutstandingR2T"] = 16
+        pairs = [(name, 16 if name == "MaxOutstandingR2T" else value) for name, value in pairs]
+    return pairs, ready
+
+
 NOT_ALLOWED = "which the offer does not allow"
 KEYS = [
     answer("MaxBurstLength", 0, "not a number from 512"),
@@ -108,14 +116,13 @@ KEYS = [
     answer("MaxBurstLength", "512 ", "not a number"),
     answer("FirstBurstLength", 511, "not a number"),
     answer("MaxOutstandingR2T", 0, "not a number"),
-    answer("MaxOutstandingR2T", 65535, NOT_ALLOWED),
     answer("ErrorRecoveryLevel", 2, NOT_ALLOWED),
     row("FirstBurstLength=16777215", SURVIVES, login_keys(1, FirstBurstLength=16777215),
         settings={"FirstBurstLength": 262144}),
     *(row(f"{key}={value}", SURVIVES, login_keys(1, **{key: value}), path=path)
       for key, value, path in (
           ("DefaultTime2Wait", 0, {"default_time2wait": 2}), ("DefaultTime2Retain", 3600, {}),
-          ("MaxConnections", 2, {}), ("MaxConnections", 65536, {}),
+          ("MaxOutstandingR2T", 65535, {}), ("MaxConnections", 2, {}), ("MaxConnections", 65536, {}),
           ("MaxBurstLength", 16777216, {}), ("MaxBurstLength", 4294967295, {}),
           ("FirstBurstLength", 16777216, {}), ("DefaultTime2Wait", 3601, {}),
           ("DefaultTime2Retain", 3601, {}),
@@ -134,6 +141,9 @@ KEYS = [
         settings={"MaxBurstLength": 262144}),
     row("no MaxOutstandingR2T, and many", SURVIVES, login_keys(1, drop=("MaxOutstandingR2T",)),
         settings={"MaxOutstandingR2T": 16, "MaxBurstLength": 4096, "FirstBurstLength": 512}),
+    row("MaxOutstandingR2T=16 of 2, and many", WORKS, {"login_pairs": more_r2ts},
+        settings={"MaxBurstLength": 4096, "FirstBurstLength": 512},
+        path={"max_outstanding_r2t": 2}, says="no more than 16 of a task are taken"),
     row("MaxRecvDataSegmentLength=16777216", SURVIVES,
         login_keys(1, MaxRecvDataSegmentLength=16777216),
         settings={"MaxRecvDataSegmentLength": 16777215}),
