@@ -268,6 +268,7 @@ static void login_portal_group_later(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
 		KUNIT_ASSERT_EQ(test, login_ask(b), 0);
 		login_say(b, "TargetAlias", "b");
+		login_say(b, "TargetAlias", "c\x07");
 		if (rows[i].later)
 			login_say(b, "TargetPortalGroupTag", rows[i].later);
 		login_agree(b);

@@ -55,6 +55,13 @@ static const struct reader_row {
 	ROW("A=\x1b[31m\0", "", -EPROTO),
 	ROW("A=\x7f\0", "", -EPROTO),
 	ROW("A\x01=b\0", "", -EPROTO),
+	/* but for a name that is only to be shown */
+	ROW("TargetAlias=\x1b[31m\0A=b\0", "A:b|", 0),
+	ROW("A=b\0TargetAlias=\x7f\0", "A:b|", 0),
+	ROW("TargetAlias=\x01\0TargetAlias=c\0", "TargetAlias:c|", 0),
+	ROW("TargetAliasx=\x01\0", "", -EPROTO),
+	ROW("TargetAlia=\x01\0", "", -EPROTO),
+	ROW("TargetAlias=\x01", "", -EPROTO),
 #undef ROW
 };
 

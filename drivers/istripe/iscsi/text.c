@@ -85,30 +85,43 @@ static int text_broken(struct istripe_text_reader *r)
 	return -EPROTO;
 }
 
+/* Names for people (section 13.6) are no reason to refuse a text: one of odd bytes is left out. */
+static bool is_passed_over(const char *key, u32 bytes)
+{
+	static const char alias[] = "TargetAlias";
+
+	return bytes == sizeof(alias) - 1 && !memcmp(key, alias, bytes);
+}
+
 int istripe_text_next(struct istripe_text_reader *r, struct istripe_text_pair *p)
 {
 	const char *start, *end, *equals;
+	bool usable;
 
-	while (r->used < r->bytes && !r->buf[r->used])
-		r->used++;
-	if (r->used == r->bytes)
-		return 0;
+	do {
+		while (r->used < r->bytes && !r->buf[r->used])
+			r->used++;
+		if (r->used == r->bytes)
+			return 0;
 
-	start = r->buf + r->used;
-	end = memchr(start, 0, r->bytes - r->used);
-	if (!end)
-		return text_broken(r);
-	equals = memchr(start, '=', end - start);
-	if (!equals || !is_key_name(start, equals - start) ||
-	    !is_value(equals + 1, end - equals - 1))
-		return text_broken(r);
+		start = r->buf + r->used;
+		end = memchr(start, 0, r->bytes - r->used);
+		if (!end)
+			return text_broken(r);
+		equals = memchr(start, '=', end - start);
+		if (!equals || !is_key_name(start, equals - start))
+			return text_broken(r);
+		usable = is_value(equals + 1, end - equals - 1);
+		if (!usable && !is_passed_over(start, equals - start))
+			return text_broken(r);
+		r->used += end - start + 1;
+	} while (!usable);
 
 	p->key_bytes = equals - start;
 	memcpy(p->key, start, p->key_bytes);
 	p->key[p->key_bytes] = 0;
 	p->value = equals + 1;
 	p->value_bytes = end - p->value;
-	r->used += end - start + 1;
 	return 1;
 }
 

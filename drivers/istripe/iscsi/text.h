@@ -47,7 +47,8 @@ void istripe_text_reader_init(struct istripe_text_reader *r, const char *buf, u3
 
 /*
  * Returns 1 when there was a pair, 0 at the end, -EPROTO when the text breaks the grammar of
- * section 6.1; then the reader is at its end. Superfluous NULs between pairs are skipped.
+ * section 6.1; then the reader is at its end. Superfluous NULs between pairs are skipped, and so is
+ * a TargetAlias with control characters, or too long.
  */
 int istripe_text_next(struct istripe_text_reader *r, struct istripe_text_pair *p);
 
