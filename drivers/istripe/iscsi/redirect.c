@@ -11,13 +11,58 @@
 #define ADDRESS_BYTES	(ISTRIPE_REDIRECT_HOST_MAX + sizeof("[]:65535,65535"))
 
 #define NAME_CHARS	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
+#define HEX_CHARS	"0123456789abcdefABCDEF"
 /* An IPv4 tail has dots. Zones ("%eth0") mean nothing to another host. */
-#define IPV6_CHARS	"0123456789abcdefABCDEF:."
+#define IPV6_CHARS	HEX_CHARS ":."
 
 /* kstrtou16() would take a sign. */
 static bool redirect_number(const char *text, u16 *number)
 {
 	return isdigit(*text) && !kstrtou16(text, 10, number);
+}
+
+/* RFC 4291 section 2.2: eight groups, or fewer and "::"; an IPv4 tail, not looked at, is two. */
+static bool redirect_is_ipv6(const char *text)
+{
+	bool gap = !strncmp(text, "::", 2);
+	u32 groups = 0, bytes;
+
+	text += gap ? 2 : 0;
+	while (*text) {
+		bytes = strspn(text, HEX_CHARS);
+		if (text[bytes] == '.') {
+			groups += text[strspn(text, "0123456789.")] ? 9 : 2;
+			break;
+		}
+		if (!bytes || bytes > 4 || (text[bytes] && text[bytes] != ':'))
+			return false;
+		groups++;
+		text += bytes;
+		if (!*text)
+			break;
+		text++;
+		if (!*text || (*text == ':' && gap))
+			return false;
+		if (*text == ':') {
+			gap = true;
+			text++;
+		}
+	}
+	return gap ? groups < 8 : groups == 8;
+}
+
+/* IPv6 without brackets: a port stands behind the last colon, unless only the whole is an address. */
+static char *redirect_split(char **port)
+{
+	char *host = *port, *colon = strrchr(host, ':');
+
+	*colon = '\0';
+	*port = colon + 1;
+	if (!redirect_is_ipv6(host)) {
+		*colon = ':';
+		*port = NULL;
+	}
+	return host;
 }
 
 /* Writes nothing before all of @value is known to be good. */
@@ -36,6 +81,11 @@ int istripe_redirect_parse(struct istripe_redirect *redirect, const char *value)
 		host = strsep(&port_text, "]");
 		/* Nothing is between the bracket and the colon. */
 		if (!port_text || *strsep(&port_text, ":") || !strchr(host, ':'))
+			return -EPROTO;
+	} else if (strchr(port_text, ':') != strrchr(port_text, ':')) {
+		allowed = IPV6_CHARS;
+		host = redirect_split(&port_text);
+		if (!redirect_is_ipv6(host))
 			return -EPROTO;
 	} else {
 		host = strsep(&port_text, ":");

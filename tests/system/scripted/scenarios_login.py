@@ -83,6 +83,8 @@ REDIRECTS = [
     redirect("to port 99999", "10.55.0.2:99999", refused("usable TargetAddress", errno.EPROTO)),
     redirect("to port 0", "10.55.0.2:0", refused("usable TargetAddress", errno.EPROTO)),
     redirect("to an open bracket", "[fd55::2", refused("usable TargetAddress", errno.EPROTO)),
+    redirect("to IPv6 without brackets", "fd55::2:1,1", refused(r"cannot connect to \[fd55::2\]:1")),
+    redirect("to colons", "a:1:2", refused("usable TargetAddress", errno.EPROTO)),
     redirect("to a very long address", "1" * 4000, refused("usable TargetAddress", errno.EPROTO)),
     redirect("to where nobody listens", "10.55.0.2:1",
              refused("cannot connect to 10.55.0.2:1", errno.ECONNREFUSED), code=0x0102),
