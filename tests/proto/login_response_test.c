@@ -352,7 +352,7 @@ static void login_statuses(struct kunit *test)
 	struct login_bench *b = &bench;
 	u32 number;
 
-	for (number = 1; number < 0x500; number++) {
+	for (number = 0x100; number < 0x500; number++) {
 		u32 class = number >> 8;
 		int expected = number == 0x201 ? -EACCES : -ECONNREFUSED;
 
@@ -372,6 +372,21 @@ static void login_statuses(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, b->login.stage, ISTRIPE_LOGIN_ENDED);
 		KUNIT_ASSERT_EQ(test, b->login.status_class << 8 | b->login.status_detail, number);
 		KUNIT_ASSERT_NE(test, b->login.reason[0], 0);
+	}
+}
+
+/* The class says success, whatever the detail. */
+static void login_success_detail(struct kunit *test)
+{
+	struct login_bench *b = &bench;
+	u32 detail;
+
+	for (detail = 1; detail <= 0xff; detail++) {
+		login_defaults(b);
+		KUNIT_ASSERT_EQ(test, login_to_last(b), 0);
+		b->response.status_detail = detail;
+		KUNIT_ASSERT_EQ_MSG(test, login_answer(b), ISTRIPE_LOGIN_DONE, "detail %u: %s",
+				    detail, b->login.reason);
 	}
 }
 
@@ -446,6 +461,7 @@ static struct kunit_case login_response_cases[] = {
 	KUNIT_CASE(login_too_early_offer),
 	KUNIT_CASE(login_too_late_method),
 	KUNIT_CASE(login_statuses),
+	KUNIT_CASE(login_success_detail),
 	KUNIT_CASE(login_redirect),
 	KUNIT_CASE(login_rejected),
 	KUNIT_CASE(login_reason_printable),

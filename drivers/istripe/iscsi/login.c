@@ -462,7 +462,8 @@ int istripe_login_response(struct istripe_login *login, const struct iscsi_hdr *
 		return err;
 	login->status_class = pdu.login_response.status_class;
 	login->status_detail = pdu.login_response.status_detail;
-	if (login->status_class || login->status_detail)
+	/* The class alone says whether it is success. */
+	if (login->status_class != ISCSI_STATUS_CLS_SUCCESS)
 		return login_refused(login, text, bytes);
 	return login_accepted(login, &pdu, text, bytes);
 }

@@ -19,7 +19,6 @@
 	{ ISCSI_STATUS_CLS_TARGET_ERR, detail, false, -ECONNREFUSED, words }
 
 static const struct istripe_login_status login_statuses[] = {
-	SUCCESS(ISCSI_LOGIN_STATUS_ACCEPT, "success"),
 	REDIRECT(ISCSI_LOGIN_STATUS_TGT_MOVED_TEMP, "target moved temporarily"),
 	REDIRECT(ISCSI_LOGIN_STATUS_TGT_MOVED_PERM, "target moved permanently"),
 	REFUSED(ISCSI_LOGIN_STATUS_INIT_ERR, -ECONNREFUSED, "initiator error"),
@@ -43,7 +42,7 @@ static const struct istripe_login_status login_statuses[] = {
 
 /* By class; the last row is for classes that are reserved. */
 static const struct istripe_login_status login_statuses_other[] = {
-	{ ISCSI_STATUS_CLS_SUCCESS, 0, false, -ECONNREFUSED, "unknown success status" },
+	SUCCESS(0, "success"),
 	{ ISCSI_STATUS_CLS_REDIRECT, 0, false, -ECONNREFUSED, "unknown redirection" },
 	REFUSED(0, -ECONNREFUSED, "unknown initiator error"),
 	TROUBLED(0, "unknown target error"),
