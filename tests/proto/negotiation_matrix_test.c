@@ -117,7 +117,7 @@ static bool said_value(const struct reference *ref, const char *word, u32 *value
 	}
 	if (!number_of(word, value) || *value < ref->low)
 		return false;
-	/* What is beyond the range is taken for its end. */
+	/* A number above the range counts as its maximum. */
 	if (*value > ref->high && ref->mild)
 		*value = ref->high;
 	return *value <= ref->high;

@@ -128,7 +128,7 @@ static bool value_is_reserved(const struct istripe_text_pair *p)
 
 /*
  * A boolean or a number in the range of the RFC; the same for offers and answers. With a tolerance,
- * what is beyond the range is taken for its end.
+ * a number above the range counts as its maximum.
  */
 static int value_parse(struct istripe_negotiation *n, u32 key, const struct istripe_text_pair *p,
 		       u32 *value)
