@@ -27,8 +27,8 @@ LIVE, DOWN = "live", "down"
 #: Settings of a path: name and value as open-iscsi has them, and as the module's files do.
 OF_PATHS = {
     "node.session.nr_sessions": ("4", {"connections": "4"}),
-    "node.session.auth.authmethod": ("None", {
-        "chap_user": "", "chap_secret": "", "chap_mutual_user": "", "chap_mutual_secret": ""}),
+    # With passwords there is CHAP all the same, as in open-iscsi.
+    "node.session.auth.authmethod": ("None", {}),
     "node.session.auth.username": ("other", {"chap_user": "other"}),
     "node.session.auth.username_in": ("array", {"chap_mutual_user": "array"}),
     "node.session.auth.password": ("battery = staple", {"chap_secret": "battery = staple"}),
@@ -138,8 +138,18 @@ def test_setting_of_a_path(tool, volume, theirs):
     assert volume(*words) == after
     # The old one is taken back, also where it is a default that is left out.
     update(tool, theirs, {**RECORD, **CHAP}[theirs], *SECOND)
-    after = volume("--secrets") if theirs.endswith("authmethod") else volume(*words)
-    assert changed(before, after) == {}
+    assert changed(before, volume(*words)) == {}
+
+
+def test_chap_goes_with_the_passwords(tool, volume):
+    before = files(tool)
+    for name in ("authmethod", "password", "password_in"):
+        update(tool, f"node.session.auth.{name}", {"authmethod": "None"}.get(name, ""), *SECOND)
+    names = ("chap_user", "chap_secret", "chap_mutual_user", "chap_mutual_secret")
+    assert changed(before, volume()) == {f"{PATHS[1]}/{name}": "" for name in names}
+    for name in ("authmethod", "password", "password_in"):
+        update(tool, f"node.session.auth.{name}", CHAP[f"node.session.auth.{name}"], *SECOND)
+    assert changed(before, volume("--secrets")) == {}
 
 
 @pytest.mark.parametrize("theirs", OF_VOLUMES)

@@ -222,8 +222,29 @@ def test_chap_both_ways(tool, stock):
     assert tool.value("db/legs/1/paths/1/chap_secret") == MUTUAL[1:]
 
 
-def test_no_chap_without_the_method(tool, stock):
-    stock(record(**{**CHAP, "node.session.auth.authmethod": "None"}))
+@pytest.mark.parametrize("method", ["None", "CHAP"])
+def test_chap_with_a_password(tool, stock, method):
+    """open-iscsi looks at the passwords, not at the method: a target that need not prove itself
+    any more would be a surprise."""
+    stock(record(**{**CHAP, "node.session.auth.authmethod": method,
+                    "node.session.auth.username_in": "it",
+                    "node.session.auth.password_in": MUTUAL}))
+    tool.run("import", "db", "--save")
+    tool.run("up", "db")
+    assert {name: tool.value(f"{P0}/chap_{name}") for name in (
+        "user", "secret", "mutual_user", "mutual_secret")} == {
+            "user": "me", "secret": SECRET, "mutual_user": "it", "mutual_secret": MUTUAL}
+
+
+def test_the_password_of_the_target_is_enough(tool, stock):
+    """open-iscsi refuses to log in then, and so does the module."""
+    stock(record(**{"node.session.auth.password_in": MUTUAL}))
+    assert "chap_mutual_secret" in str(imported(tool))
+
+
+def test_no_chap_without_the_method_and_a_password(tool, stock):
+    stock(record(**{**CHAP, "node.session.auth.authmethod": "None",
+                    "node.session.auth.password": "", "node.session.auth.username_in": "it"}))
     assert "chap" not in str(imported(tool))
 
 

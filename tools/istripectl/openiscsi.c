@@ -62,7 +62,7 @@ static const struct row rows[] = {
 	PATH("node.session.nr_sessions", "connections", TAKE_TEXT, NULL,
 	     "sessions of the path"),
 	PATH("node.session.auth.authmethod", "chap_user", TAKE_METHOD, NULL,
-	     "None: no CHAP, whatever the other settings of it say"),
+	     "None counts only without password and password_in, as there"),
 	PATH("node.session.auth.username", "chap_user", TAKE_CHAP, NULL, "the same"),
 	PATH("node.session.auth.password", "chap_secret", TAKE_CHAP, NULL, "in a file"),
 	PATH("node.session.auth.username_in", "chap_mutual_user", TAKE_CHAP, NULL, "the same"),
@@ -251,6 +251,14 @@ static char *algorithms_order(const char *text)
 	return same ? ordered : alloc_text(text);
 }
 
+/* open-iscsi uses CHAP with a password also when the method is None. */
+static bool has_chap(const struct settings *record)
+{
+	return !strcmp(settings_value(record, "node.session.auth.authmethod"), "CHAP") ||
+	       *settings_value(record, "node.session.auth.password") ||
+	       *settings_value(record, "node.session.auth.password_in");
+}
+
 /* Empty: the default. */
 static char *value_take(const struct row *row, const struct settings *record)
 {
@@ -258,8 +266,7 @@ static char *value_take(const struct row *row, const struct settings *record)
 	long long number;
 
 	if ((row->left && !strcmp(row->left, text)) ||
-	    ((row->take == TAKE_CHAP || row->take == TAKE_ALGORITHMS) &&
-	     strcmp(settings_value(record, "node.session.auth.authmethod"), "CHAP")) ||
+	    ((row->take == TAKE_CHAP || row->take == TAKE_ALGORITHMS) && !has_chap(record)) ||
 	    (row->take == TAKE_TIMEOUT && !strcmp(text, "0")))
 		return alloc_text("");
 	switch (row->take) {
