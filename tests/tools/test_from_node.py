@@ -145,7 +145,8 @@ def test_chap_goes_with_the_passwords(tool, volume):
     before = files(tool)
     for name in ("authmethod", "password", "password_in"):
         update(tool, f"node.session.auth.{name}", {"authmethod": "None"}.get(name, ""), *SECOND)
-    names = ("chap_user", "chap_secret", "chap_mutual_user", "chap_mutual_secret")
+    names = ("chap_user", "chap_secret", "chap_mutual_user", "chap_mutual_secret",
+             "chap_algorithms")
     assert changed(before, volume()) == {f"{PATHS[1]}/{name}": "" for name in names}
     for name in ("authmethod", "password", "password_in"):
         update(tool, f"node.session.auth.{name}", CHAP[f"node.session.auth.{name}"], *SECOND)

@@ -215,6 +215,8 @@ def test_chap_both_ways(tool, stock):
     assert (path / "db.conf").read_text() == shown
     tool.run("up", "db")
     assert tool.value(f"{P0}/chap_user") == "me" and tool.value(f"{P0}/chap_secret") == SECRET
+    # Older targets refuse other algorithms than MD5, which open-iscsi's default is.
+    assert tool.value(f"{P0}/chap_algorithms") == "MD5"
     assert tool.value("db/legs/1/paths/0/chap_secret") == SECRET
     assert tool.value("db/legs/1/paths/0/chap_mutual_user") == "it"
     assert tool.value("db/legs/1/paths/0/chap_mutual_secret") == MUTUAL
