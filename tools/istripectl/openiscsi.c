@@ -68,7 +68,7 @@ static const struct row rows[] = {
 	PATH("node.session.auth.username_in", "chap_mutual_user", TAKE_CHAP, NULL, "the same"),
 	PATH("node.session.auth.password_in", "chap_mutual_secret", TAKE_CHAP, NULL, "in a file"),
 	PATH("node.session.auth.chap_algs", "chap_algorithms", TAKE_ALGORITHMS, NULL,
-	     "the same, for CHAP"),
+	     "the same, for CHAP; their order is not kept, the strongest one is first"),
 	PATH("node.session.iscsi.InitialR2T", "initial_r2t", TAKE_TEXT, NULL, "the same"),
 	PATH("node.session.iscsi.ImmediateData", "immediate_data", TAKE_TEXT, NULL, "the same"),
 	PATH("node.session.iscsi.FirstBurstLength", "first_burst_length", TAKE_TEXT, NULL, "bytes"),
