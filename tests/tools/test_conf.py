@@ -819,3 +819,44 @@ def test_fuzz_configurations(built, tmp_path):
         [built / "conf_fuzz", "-runs=20000", "-max_len=800", "-seed=1", "-verbosity=0",
          f"-artifact_prefix={tmp_path}/", corpus], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
+
+
+# A setting of a leg that a later module has
+
+LATER = "db/legs/0/later_leg_setting"
+
+
+@pytest.fixture
+def later(tool):
+    """The module is newer than the tool: of two paths, the file of db has it in [leg 0]."""
+    tool.run("create", "db", "--leg", f"{LEG},later_leg_setting=7", "--path", PATH)
+    tool.run("save", "db")
+    conf = tool.root / "etc/istripe/db.conf"
+    assert conf.read_text().count("later_leg_setting = 7\n") == 1
+    return conf
+
+
+def test_apply_with_a_setting_of_a_later_leg(tool, later):
+    assert tool.run("apply", "db") == ("", "")
+    tool.run("down", "db")
+    later.write_text(later.read_text().replace("later_leg_setting = 7", "later_leg_setting = 8"))
+    assert tool.run("apply", "db")[0].startswith('db: leg 0: later_leg_setting "7" -> "8"\n')
+    assert tool.value(LATER) == "8"
+    # A path may come, too.
+    later.write_text(f"{later.read_text()}\n[leg 0 path 2]\nportal = 192.0.2.77\n")
+    tool.run("apply", "db")
+    assert tool.value("db/legs/0/paths/2/portal").startswith("192.0.2.77")
+    # Paths that say different things do not.
+    before = later.read_text()
+    later.write_text(before.replace("[leg 0 path 1]\n", "[leg 0 path 1]\nlater_leg_setting = 9\n"))
+    _, err = tool.run("apply", "db", code=1)
+    assert "has no setting leg 0 path 1: later_leg_setting in" in err and tool.value(LATER) == "8"
+
+
+def test_up_with_a_setting_of_a_later_leg(tool, later):
+    tool.run("down", "db")
+    tool.run("up", "--saved", "db")
+    assert tool.value("db/enable") == "1" and tool.value(LATER) == "7"
+    tool.run("delete", "db")
+    tool.run("up", "db")
+    assert tool.value(LATER) == "7"

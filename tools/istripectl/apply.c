@@ -78,12 +78,29 @@ static int records_follow(struct volume *wanted, bool is_new, struct fault *faul
 
 /* Steps */
 
+/* Without what the file has in its section for the leg. */
+static int path_make(const struct volume *now, const struct leg *leg, const struct path *wanted,
+		     struct fault *fault)
+{
+	struct path path = { .index = wanted->index };
+	const struct settings *its = &wanted->settings;
+	size_t i;
+	int ret;
+
+	for (i = 0; i < its->count; i++)
+		if (!plan_setting_is_of_leg(leg, its->items[i].name))
+			settings_put(&path.settings, its->items[i].name, its->items[i].value);
+	ret = tree_add_path(now->name, leg->index, &path, fault);
+	settings_free(&path.settings);
+	return ret;
+}
+
 static int path_add(const struct volume *now, const struct volume *wanted,
 		    const struct step *step, struct fault *fault)
 {
 	struct fault after = { 0 };
-	int ret = tree_add_path(now->name, step->leg,
-				leg_find_path(&wanted->legs[step->leg], step->path), fault);
+	int ret = path_make(now, &now->legs[step->leg],
+			    leg_find_path(&wanted->legs[step->leg], step->path), fault);
 
 	if (ret || !now->up)
 		return ret;

@@ -15,6 +15,7 @@ struct maker {
 	const struct volume *now, *wanted;
 	bool secrets;
 	bool only_path;		/* the leg has no other one: it cannot log in anew */
+	const struct settings *of_leg;	/* while its paths are compared: what it is to have */
 	struct plan *plan;
 	struct fault *fault;
 	int ret;
@@ -111,6 +112,20 @@ static void setting_unknown(struct maker *maker, int leg, int path, const char *
 	free(file);
 }
 
+bool plan_setting_is_of_leg(const struct leg *leg, const char *name)
+{
+	return settings_find(&leg->settings, name) && !known_find(KNOWN_PATH, name) &&
+	       (!leg->path_count || !settings_find(&leg->paths[0].settings, name));
+}
+
+/* A leg has one value: that of another path, if it is not the same, has no place. */
+static bool is_taken_by_leg(const struct maker *maker, enum known_place place,
+			    const struct setting *setting)
+{
+	return place == KNOWN_PATH && settings_find(maker->of_leg, setting->name) &&
+	       !strcmp(settings_value(maker->of_leg, setting->name), setting->value);
+}
+
 /* Settings that the module has or the file says; a later version's stay where it says nothing. */
 static void settings_compare(struct maker *maker, enum known_place place, int leg, int path,
 			     const struct settings *now, const struct settings *wanted)
@@ -123,6 +138,7 @@ static void settings_compare(struct maker *maker, enum known_place place, int le
 			setting_compare(maker, place, leg, path, now, wanted, now->items[i].name);
 	for (i = 0; i < wanted->count; i++)
 		if (!settings_find(now, wanted->items[i].name) &&
+		    !is_taken_by_leg(maker, place, &wanted->items[i]) &&
 		    strcmp(wanted->items[i].name, "metadata_create"))
 			setting_unknown(maker, leg, path, wanted->items[i].name);
 }
@@ -155,12 +171,27 @@ static void path_compare(struct maker *maker, int leg, const struct path *now,
 	maker->secrets = false;
 }
 
-static void leg_compare(struct maker *maker, const struct leg *now, const struct leg *wanted)
+/* What the file says of the leg, also those settings that were taken for a path's. */
+static void leg_gather(const struct leg *now, const struct leg *wanted, struct settings *of_leg)
+{
+	const struct settings *its = &wanted->settings;
+	size_t i, j;
+
+	for (i = 0; i < its->count; i++)
+		settings_put(of_leg, its->items[i].name, its->items[i].value);
+	for (i = 0; i < wanted->path_count; i++) {
+		its = &wanted->paths[i].settings;
+		for (j = 0; j < its->count; j++)
+			if (plan_setting_is_of_leg(now, its->items[j].name) &&
+			    !settings_find(of_leg, its->items[j].name))
+				settings_put(of_leg, its->items[j].name, its->items[j].value);
+	}
+}
+
+static void paths_compare(struct maker *maker, const struct leg *now, const struct leg *wanted)
 {
 	size_t i;
 
-	settings_compare(maker, KNOWN_LEG, now->index, STEP_NONE, &now->settings,
-			 &wanted->settings);
 	maker->only_path = now->path_count == 1;
 	for (i = 0; i < wanted->path_count; i++) {
 		const struct path *path = leg_find_path(now, wanted->paths[i].index);
@@ -177,6 +208,18 @@ static void leg_compare(struct maker *maker, const struct leg *now, const struct
 		if (!leg_find_path(wanted, now->paths[i].index))
 			step_add(maker, STEP_REMOVE, now->index, now->paths[i].index, NULL, NULL,
 				 NULL);
+}
+
+static void leg_compare(struct maker *maker, const struct leg *now, const struct leg *wanted)
+{
+	struct settings of_leg = { 0 };
+
+	leg_gather(now, wanted, &of_leg);
+	settings_compare(maker, KNOWN_LEG, now->index, STEP_NONE, &now->settings, &of_leg);
+	maker->of_leg = &of_leg;
+	paths_compare(maker, now, wanted);
+	maker->of_leg = NULL;
+	settings_free(&of_leg);
 }
 
 /* Steps of one kind stay in their order: their numbers are that of the legs and paths. */

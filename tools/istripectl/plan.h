@@ -47,6 +47,15 @@ int plan_make(const struct volume *now, const struct volume *wanted, bool secret
 	      struct plan *plan, struct fault *fault);
 
 /**
+ * plan_setting_is_of_leg() - whether a setting that the file has for a path is the leg's
+ * @leg: as the kernel has it
+ * @name: of the setting; the tool takes one that it does not know for that of a path
+ *
+ * Return: whether the leg has it, and its paths have not.
+ */
+bool plan_setting_is_of_leg(const struct leg *leg, const char *name);
+
+/**
  * plan_print() - what would be done, a line for each step, to standard output
  * @name: the volume
  * @plan: the steps
