@@ -103,6 +103,17 @@ def test_luns(tool, found):
     assert other["luns"] == []
 
 
+@pytest.mark.parametrize("portal, host", [
+    ("fd00::2", "[fd00::2]"), ("[fd00::2]:3261", "[fd00::2]:3261"), ("[fd00::2]", "[fd00::2]"),
+    ("fe80::2%eth1", "[fe80::2%eth1]"), ("array1:3261", "array1:3261"), ("array1", "array1"),
+])
+def test_luns_by_url(tool, found, portal, host):
+    """libiscsi takes what is behind a colon for a port."""
+    tool.run("discover", portal, "--luns")
+    assert asked(tool)[0] == f"-m discovery -t st -p {portal} -o nonpersistent"
+    assert asked(tool)[1].split()[-1] == f"iscsi://{host}"
+
+
 def test_a_target_that_does_not_answer(tool, found):
     _, err = tool.run("discover", "192.0.2.10", "--luns", code=1, FAKE_LUNS="ALRM")
     assert "istripectl: iscsi-ls has not got all LUNs within 60 s\n" in err

@@ -273,11 +273,20 @@ static int luns_prepare(void *context)
 	return inquiry_chap(context) ? step_failed("the environment") : 0;
 }
 
+/* In a URL an IPv6 address is in brackets: what is behind its last colon would be the port. */
+static char *portal_url(const char *portal)
+{
+	const char *colon = strchr(portal, ':');
+	bool bare = *portal != '[' && colon && strchr(colon + 1, ':');
+
+	return alloc_printf("iscsi://%s%s%s", bare ? "[" : "", portal, bare ? "]" : "");
+}
+
 int targets_find_luns(const char *portal, const struct settings *chap, struct targets *targets,
 		      struct fault *fault)
 {
 	struct volume host = { 0 };
-	char *url = alloc_printf("iscsi://%s", portal), *name = NULL;
+	char *url = portal_url(portal), *name = NULL;
 	int ret = initiator_take(&host, fault);
 	struct run run;
 
