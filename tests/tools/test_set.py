@@ -169,3 +169,22 @@ def test_a_file_that_says_something_else(volume):
     assert mentions(volume.run("set", "db", "--leg", "0", "--path", "1", "weight=7")[1])
     volume.run("save", "db")
     assert volume.run("apply", "--dry-run", "db")[0] == ""
+
+
+def test_a_host_name_becomes_its_address(tool):
+    tool.put("etc/hosts", "192.0.2.12 array1\n192.0.2.13 two\n192.0.2.14 two")
+    tool.run("create", "db", "--no-up", "--leg", LEG, "--path", "portal=192.0.2.11")
+    words = ["db", "--leg", "0", "--path", "1"]
+    out, _ = tool.run("set", "--dry-run", *words, "portal=array1:3261")
+    assert "portal: 192.0.2.11:3260 -> 192.0.2.12:3261" in out
+    assert tool.value(f"{PATH}/portal").startswith("192.0.2.11")
+    tool.run("set", *words, "portal=array1,weight=5")
+    assert tool.value(f"{PATH}/portal") == "192.0.2.12:3260" and tool.value(f"{PATH}/weight") == "5"
+    _, err = tool.run("set", *words, "weight=6,portal=two", code=1)
+    assert "portal: the host name two has 2 addresses, and a path has one:" in err
+    _, err = tool.run("set", *words, "weight=6,portal=nobody", code=1)
+    assert "portal: the host name nobody is not known" in err
+    assert tool.value(f"{PATH}/portal") == "192.0.2.12:3260" and tool.value(f"{PATH}/weight") == "5"
+    # A leg has no portal.
+    _, err = tool.run("set", "db", "--leg", "0", "portal=two", code=1)
+    assert "portal is a setting of a path" in err

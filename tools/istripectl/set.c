@@ -14,6 +14,7 @@
 #include "known.h"
 #include "node.h"
 #include "parse.h"
+#include "portal.h"
 #include "secret.h"
 #include "tree.h"
 
@@ -278,18 +279,20 @@ static void chunk_put_last(struct settings *wanted)
 
 static int volume_set(const struct set_options *options, struct volume *one, struct fault *fault)
 {
+	struct settings *wanted = &one->legs[0].paths[0].settings;
 	struct volume volume = { 0 };
 	const struct settings *now;
 	int ret = tree_read(options->name, &volume, fault);
 
 	if (!ret)
-		ret = node_refuse(&one->legs[0].paths[0].settings, options->name, fault);
+		ret = node_refuse(wanted, options->name, fault);
+	if (!ret && options->path != NONE && settings_find(wanted, "portal"))
+		ret = portal_resolve(wanted, fault);
 	if (!ret && !options->dry_run)
 		ret = secret_load(one, fault);
 	if (!ret) {
 		now = place_find(&volume, options, fault);
-		ret = now ? settings_write(options, volume.up, now,
-					   &one->legs[0].paths[0].settings, fault) : -EINVAL;
+		ret = now ? settings_write(options, volume.up, now, wanted, fault) : -EINVAL;
 	}
 	volume_free(&volume);
 	return ret;
