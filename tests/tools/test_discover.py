@@ -174,12 +174,26 @@ def test_chap(tool, found):
     assert "etc/iscsi/iscsid.conf: No such file" in err
 
 
+@ONLY_ROOT
+@pytest.mark.parametrize("typed, user", [
+    ("a\\,b", "a,b"), ("a,b", "a,b"), ("a\\\\b", "a\\b"), ("a\\,b=c", "a,b=c")])
+def test_chap_is_a_list(tool, found, typed, user):
+    tool.put("etc/iscsi/iscsid.conf", "node.startup = manual")
+    file = tool.put("own.secret", SECRET)
+    file.chmod(0o600)
+    tool.run("discover", "192.0.2.10", "--luns", "--chap", f"user={typed},secret=@{file}")
+    assert (tool.root / "luns.chap").read_text() == f"PASSWORD={SECRET}\nUSERNAME={user}\n"
+
+
 @pytest.mark.parametrize("words, message", [
     ([], "which portal?"), (["a", "b"], '"b" is one word too many'), (["--nic"], "--nic needs"),
     (["a", "--wrong"], "--wrong"), (["a", "--chap"], "--chap needs a value"),
     (["a", "--chap", "user=me"], "--chap needs user=NAME,secret=@FILE"),
     (["a", "--chap", "user=me,secret=@f,lun=1"], '--chap: "lun" is none of user=NAME'),
-    (["a", "--chap", "user=me,secret"], '--chap: "secret" is none of user=NAME'),
+    (["a", "--chap", "user=me,secret"], "--chap needs user=NAME,secret=@FILE"),
+    (["a", "--chap", "me,secret=@f"], '"me" is not NAME=VALUE'),
+    (["a", "--chap", "user=me,user=you,secret=@f"], "user is given twice"),
+    (["a", "--chap", "user=,secret=@f"], "--chap needs user=NAME,secret=@FILE"),
     (["a", "--chap", "user=me,secret=plain-text-here"], "never given on the command line"),
 ])
 def test_usage(tool, found, words, message):

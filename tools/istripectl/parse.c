@@ -14,6 +14,7 @@
 
 #include "alloc.h"
 #include "parse.h"
+#include "text.h"
 #include "value.h"
 
 #define NAME_CHARS	"abcdefghijklmnopqrstuvwxyz0123456789_"
@@ -249,26 +250,26 @@ static const struct option options_long[] = {
 
 int parse_chap(const char *text, struct settings *chap, struct fault *fault)
 {
-	char *copy = alloc_text(text), *rest = copy, *entry;
-	int ret = 0;
+	static const char *const names[] = {
+		"user", "secret", "mutual_user", "mutual_secret", NULL,
+	};
+	struct parser parser = { .fault = fault };
+	struct settings list = { 0 };
+	int ret = list_parse(&parser, text, &list);
+	size_t i;
 
-	while (!ret && (entry = strsep(&rest, ","))) {
-		char *equals = strchr(entry, '='), *name;
+	for (i = 0; !ret && i < list.count; i++) {
+		char *name = alloc_printf("chap_%s", list.items[i].name);
 
-		if (equals)
-			*equals = '\0';
-		if (!equals || (strcmp(entry, "user") && strcmp(entry, "secret") &&
-				strcmp(entry, "mutual_user") && strcmp(entry, "mutual_secret"))) {
+		if (text_listed(names, list.items[i].name))
+			settings_put(chap, name, list.items[i].value);
+		else
 			ret = fault_set(fault, -EINVAL,
 					"--chap: \"%s\" is none of user=NAME, secret=@FILE, mutual_user=NAME, mutual_secret=@FILE",
-					entry);
-			break;
-		}
-		name = alloc_printf("chap_%s", entry);
-		ret = parse_setting(chap, name, equals + 1, fault);
+					list.items[i].name);
 		free(name);
 	}
-	free(copy);
+	settings_free(&list);
 	if (!ret && (!*settings_value(chap, "chap_user") || !*settings_value(chap, "chap_secret")))
 		ret = fault_set(fault, -EINVAL, "--chap needs user=NAME,secret=@FILE");
 	return ret;
