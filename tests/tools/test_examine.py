@@ -54,6 +54,15 @@ def test_the_name_is_that_of_somebody_else(tool, tmp_path):
     assert "name          a?[2J???b\u00e4\n" in tool.run("examine", path)[0]
 
 
+def test_a_path_that_is_not_utf_8(tool, tmp_path):
+    path = image(tmp_path / "leg\udcff\x1b", superblock(0, legs=1))
+    out, _ = tool.run("examine", "--json", path)
+    # All of it is text.
+    found = json.loads(out.encode())
+    assert found["devices"][0]["device"] == f"{tmp_path}/leg??"
+    assert found["arrays"][0]["devices"] == [f"{tmp_path}/leg??"]
+
+
 def test_the_order_is_that_of_the_roles(tool, two):
     array, = examine(tool, *reversed(two))["arrays"]
     assert array["complete"] and array["devices"] == [str(path) for path in two]

@@ -236,6 +236,15 @@ static void text_add(struct json_object *object, const char *name, char *text)
 	free(text);
 }
 
+/* A file may have any name, and JSON is UTF-8. For free(). */
+static char *path_text(const struct device *device)
+{
+	char *text = alloc_text(device->path);
+
+	text_clean(text);
+	return text;
+}
+
 static void number_add(struct json_object *object, const char *name, unsigned long long number)
 {
 	json_object_object_add(object, name, json_object_new_uint64(number));
@@ -247,7 +256,7 @@ static struct json_object *device_object(const struct device *device)
 	const struct superblock *super = &device->super;
 	bool leg = super->result == SUPERBLOCK_LEG;
 
-	json_text(object, "device", device->path);
+	text_add(object, "device", path_text(device));
 	number_add(object, "size_bytes", device->bytes);
 	json_text(object, "result", results[super->result]);
 	json_text(object, "reason", leg ? NULL : reason_of(super));
@@ -277,8 +286,12 @@ static struct json_object *array_object(const struct array *array)
 	text_add(object, "array_uuid", uuid_text(array->legs[0]->super.array_uuid));
 	json_object_object_add(object, "complete", json_object_new_boolean(!*array->reason));
 	json_text(object, "reason", array->reason);
-	for (i = 0; i < array->count; i++)
-		json_object_array_add(legs, json_object_new_string(array->legs[i]->path));
+	for (i = 0; i < array->count; i++) {
+		char *path = path_text(array->legs[i]);
+
+		json_object_array_add(legs, json_object_new_string(path));
+		free(path);
+	}
 	json_object_object_add(object, "devices", legs);
 	return object;
 }
