@@ -165,6 +165,9 @@ def test_a_volume_that_is_down(up):
     assert "volume db is down: its paths log in when it comes up" in up.run(
         "reconnect", "db", code=1)[1]
     assert "there is no volume nobody" in up.run("reconnect", "nobody", code=1)[1]
+    for name in ("db", "nobody"):
+        out, _ = up.run("reconnect", "--json", name, code=1)
+        assert json.loads(out) == {"schema": 1, "volumes": [{"name": name, "paths": []}]}
 
 
 @pytest.mark.parametrize("words, code, said", [

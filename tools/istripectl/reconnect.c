@@ -396,7 +396,7 @@ int command_reconnect(const struct command *command, int argc, char **argv)
 		return command_usage(command, &fault);
 	interrupt_catch();
 	ret = volume_reconnect(&it, &fault);
-	if (it.json && it.count)
+	if (it.json)
 		reconnect_json(&it);
 	if (ret)
 		fault_print(&fault);
