@@ -446,9 +446,10 @@ def test_settings_of_a_path_and_of_an_iface(tool, volume):
 
 @pytest.mark.parametrize("name, value", [
     ("recovery_timeout_ms", "1500"), ("ping_timeout_ms", "500"), ("max_outstanding_r2t", "1"),
+    ("chap_algorithms", ""),
 ])
 def test_a_value_that_no_record_can_have(tool, volume, name, value):
-    """Parts of a second, and open-iscsi's defaults, which are left out."""
+    """Parts of a second, open-iscsi's defaults, which are left out, and all algorithms."""
     place = [] if name == "recovery_timeout_ms" else ["--leg", "0", "--path", "1"]
     tool.run("down", "db")
     tool.run("set", "db", *place, f"{name}={value}")

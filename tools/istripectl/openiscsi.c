@@ -297,9 +297,13 @@ char *openiscsi_value(const char *name, const char *value)
 		theirs = number_scale(value, 1, 1000);
 	else
 		theirs = number_scale(value, row->take == TAKE_TOS ? 4 : 1, 1);
-	/* A part of a second; a default that is left out; 0 of a timeout that says nothing. */
+	/*
+	 * A part of a second; a default that is left out; 0 of a timeout that says nothing; all
+	 * algorithms that there are.
+	 */
 	if (strchr(theirs, '/') || (row->left && !strcmp(row->left, theirs)) ||
-	    (row->take == TAKE_TIMEOUT && !strcmp(theirs, "0"))) {
+	    (row->take == TAKE_TIMEOUT && !strcmp(theirs, "0")) ||
+	    (row->take == TAKE_ALGORITHMS && !*theirs)) {
 		free(theirs);
 		return NULL;
 	}
