@@ -356,6 +356,22 @@ def test_create_cannot_save(tool, secret, reason):
     assert tool.volumes() == []
 
 
+def test_a_target_of_any_name_still_proves_itself(tool, conf):
+    """chap_mutual_secret without chap_mutual_user."""
+    for name in ("one", "two"):
+        secret_file(tool, f"{name}.secret", f"{name}-horse-battery")
+    chap = "chap_user = me\nchap_secret = @one.secret\nchap_mutual_secret = @two.secret"
+    path = conf(CONF.replace("nic = eth1", f"nic = eth1\n{chap}"))
+    tool.run("up", "db")
+    assert tool.run("save", "db")[1] == ""
+    assert path.read_text().count("chap_mutual_secret = @two.secret\n") == 1
+    # The module refuses it without the secret of this initiator, and that without a user.
+    for name in ("user", "secret", "mutual_secret"):
+        (tool.tree / f"{P0}/chap_{name}").write_text("\n")
+    tool.run("save", "db")
+    assert "secret = @" not in path.read_text()
+
+
 def test_a_file_that_cannot_be_written(tool, conf):
     path = conf()
     tool.run("create", "db", "--leg", LEG)

@@ -406,6 +406,16 @@ static char *secret_invent(const struct secret *secret, const struct settings *s
 }
 
 /*
+ * Without a user's name there may be a secret all the same: that of a target of any name. The
+ * module refuses it for a path that has no CHAP.
+ */
+static bool may_have_secret(const struct secret *secret, const struct settings *settings)
+{
+	return *settings_value(settings, secret->user) ||
+	       (!strcmp(secret->user, "chap_mutual_user") && *settings_value(settings, "chap_user"));
+}
+
+/*
  * The kernel does not say secrets: a file that has said where this user's are goes on to. A record
  * that is followed says its own.
  */
@@ -422,8 +432,9 @@ static void secrets_keep(const struct volume *volume, struct settings *settings,
 		const char *file = secret_before(&secrets[i], settings, own, before);
 		char *invented;
 
-		if ((secret && secret->value) || !*settings_value(settings, secrets[i].user) ||
-		    (!*file && node_follows_path(volume, settings)))
+		if ((secret && secret->value) || !may_have_secret(&secrets[i], settings) ||
+		    (!*file && (!*settings_value(settings, secrets[i].user) ||
+				node_follows_path(volume, settings))))
 			continue;
 		invented = *file ? NULL : secret_invent(&secrets[i], settings, volume);
 		settings_put(settings, secrets[i].name, *file ? file : invented)->invented = !*file;
