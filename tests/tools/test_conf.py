@@ -4,6 +4,7 @@
 import errno
 import importlib.machinery
 import importlib.util
+import os
 import re
 import signal
 import subprocess
@@ -372,13 +373,72 @@ def test_a_target_of_any_name_still_proves_itself(tool, conf):
     assert "secret = @" not in path.read_text()
 
 
-def test_a_file_that_cannot_be_written(tool, conf):
+def names(folder):
+    return sorted(file.name for file in folder.iterdir())
+
+
+@pytest.mark.parametrize("file, lead, said", [
+    (None, "/nowhere/db.conf", "db.conf: No such file or directory"),
+    (None, "/dev/null", "/dev/null is not a regular file"),
+    ("db.conf/x", None, "db.conf is not a regular file"),
+])
+def test_a_file_that_cannot_be_written(tool, file, lead, said):
+    folder = tool.root / "etc/istripe"
+    folder.mkdir()
+    if file:
+        tool.put(f"etc/istripe/{file}", "")
+    else:
+        (folder / "db.conf").symlink_to(lead)
+    _, err = tool.run("create", "db", "--no-up", "--save", "--leg", LEG, code=1)
+    assert said in err and names(folder) == ["db.conf"]
+
+
+def test_a_file_that_is_not_complete_is_removed(tool, conf):
     path = conf()
-    tool.run("create", "db", "--leg", LEG)
+    tool.run("up", "db")
+    tool.run("down", "db")
+    (tool.tree / P1).rename(tool.root / "lost")
+    assert "db: leg 1 has no path" in tool.run("save", "db", code=1)[1]
+    assert path.read_text() == CONF and names(path.parent) == ["db.conf"]
+
+
+def test_each_save_writes_a_file_of_its_own(tool, conf):
+    """Of two at once neither fails, and the file is always complete."""
+    path = conf()
+    tool.run("up", "db")
     (path.parent / "db.conf.new").mkdir()
-    _, err = tool.run("save", "db", code=1)
-    assert "db.conf.new: Is a directory" in err
-    assert path.read_text() == CONF
+    tool.run("save", "db")
+    text = path.read_text()
+    assert names(path.parent) == ["db.conf", "db.conf.new"] and "[leg 1 path 0]" in text
+    saves = [tool.start("save", "db") for _ in range(4)]
+    assert [(save.communicate()[1], save.returncode) for save in saves] == [("", 0)] * 4
+    assert path.read_text() == text and names(path.parent) == ["db.conf", "db.conf.new"]
+
+
+def test_a_file_keeps_its_place_mode_and_owner(tool, conf):
+    path = conf()
+    real = path.rename(tool.root / "real.conf")
+    path.symlink_to("../../real.conf")
+    tool.run("up", "db")
+    real.chmod(0o600)
+    if not os.geteuid():
+        os.chown(real, 12, 34)
+    before = real.stat()
+    tool.run("save", "db")
+    after = real.stat()
+    assert path.is_symlink() and "[leg 1 path 0]" in real.read_text()
+    assert names(path.parent) == ["db.conf"] and not list(tool.root.glob("real.conf.*"))
+    assert (after.st_mode, after.st_uid, after.st_gid) == \
+        (before.st_mode, before.st_uid, before.st_gid)
+
+
+def test_others_read_a_new_file_as_the_umask_says(tool):
+    before = os.umask(0o027)
+    try:
+        tool.run("create", "db", "--no-up", "--save", "--leg", LEG)
+    finally:
+        os.umask(before)
+    assert (tool.root / "etc/istripe/db.conf").stat().st_mode & 0o777 == 0o640
 
 
 @pytest.mark.parametrize("words", [["save", "--boot", "db"],

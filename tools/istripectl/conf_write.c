@@ -14,6 +14,7 @@
 #include "conf.h"
 #include "known.h"
 #include "node.h"
+#include "output.h"
 #include "place.h"
 #include "portal.h"
 #include "text.h"
@@ -522,18 +523,73 @@ static int dir_sync(const char *dir, struct fault *fault)
 	return ret;
 }
 
-static int text_write(const char *path, const struct volume *volume, struct fault *fault)
+/* What a symbolic link leads to, or @path itself: for free(). */
+static int real_path(const char *path, char **real, struct fault *fault)
 {
-	FILE *out = fopen(path, "we");
+	struct stat st;
+
+	*real = realpath(path, NULL);
+	if (!*real && errno == ENOENT && lstat(path, &st))
+		*real = alloc_text(path);
+	return *real ? 0 : fault_set(fault, -errno, "%s: %s", path, strerror(errno));
+}
+
+static mode_t umask_now(void)
+{
+	mode_t mask = umask(0);
+
+	umask(mask);
+	return mask;
+}
+
+/* The new file is its owner's, and for the same others to read as the one before. */
+static int text_open(struct output *output, const char *path, struct fault *fault)
+{
+	struct stat before, now;
+	bool there = !stat(path, &before);
 	int ret;
 
-	if (!out)
-		return fault_set(fault, -errno, "%s: %s", path, strerror(errno));
-	ret = conf_print(out, volume, fault);
-	if (!ret && (fflush(out) || fsync(fileno(out))))
+	if (there && !S_ISREG(before.st_mode))
+		return fault_set(fault, -EINVAL, "%s is not a regular file\nnext: move it away",
+				 path);
+	ret = output_open(output, path, there ? before.st_mode & 07777 : 0644 & ~umask_now(),
+			  fault);
+	if (ret || !there || fstat(fileno(output->out), &now) ||
+	    (now.st_uid == before.st_uid && now.st_gid == before.st_gid) ||
+	    !fchown(fileno(output->out), before.st_uid, before.st_gid))
+		return ret;
+	return output_close(output, fault_set(fault, -errno, "%s: %s", path, strerror(errno)),
+			    fault);
+}
+
+static int text_write(const char *path, const struct volume *volume, struct fault *fault)
+{
+	struct output output;
+	int ret = text_open(&output, path, fault);
+
+	if (ret)
+		return ret;
+	ret = conf_print(output.out, volume, fault);
+	if (!ret && (fflush(output.out) || fsync(fileno(output.out))))
 		ret = fault_set(fault, -errno, "%s: %s", path, strerror(errno));
-	if (fclose(out) && !ret)
-		ret = fault_set(fault, -errno, "%s: %s", path, strerror(errno));
+	return output_close(&output, ret, fault);
+}
+
+/* Two at a time do no harm: each has a temporary file of its own. */
+static int file_write_whole(const char *path, const struct volume *volume, struct fault *fault)
+{
+	char *real, *end;
+	int ret = real_path(path, &real, fault);
+
+	if (ret)
+		return ret;
+	ret = text_write(real, volume, fault);
+	end = strrchr(real, '/');
+	if (!ret && end) {
+		*end = '\0';
+		ret = dir_sync(*real ? real : "/", fault);
+	}
+	free(real);
 	return ret;
 }
 
@@ -549,20 +605,12 @@ int conf_check(struct volume *volume, struct fault *fault)
 int conf_write(struct volume *volume, bool anew, struct fault *fault)
 {
 	char *dir = place_path(CONF_DIR), *path = conf_path(volume->name);
-	char *new = alloc_printf("%s.new", path);
 	int ret = file_keep(volume, path, anew, fault);
 
 	if (!ret && mkdir(dir, 0755) && errno != EEXIST)
 		ret = fault_set(fault, -errno, "%s: %s", dir, strerror(errno));
 	if (!ret)
-		ret = text_write(new, volume, fault);
-	if (!ret && rename(new, path))
-		ret = fault_set(fault, -errno, "%s: %s", path, strerror(errno));
-	if (!ret)
-		ret = dir_sync(dir, fault);
-	if (ret)
-		unlink(new);
-	free(new);
+		ret = file_write_whole(path, volume, fault);
 	free(path);
 	free(dir);
 	return ret;
