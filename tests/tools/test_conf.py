@@ -160,6 +160,18 @@ def test_secrets(tool, conf, tmp_path):
     assert tool.value(f"{P1}/chap_mutual_secret") == "another-horse-battery"
 
 
+def test_credentials_of_the_unit(tool, conf):
+    """A shell finds them while the unit is active: it has no CREDENTIALS_DIRECTORY."""
+    tool.put("run/credentials/istripe@db.service/two", SECRET).chmod(0o400)
+    tool.put("run/credentials/istripe@other.service/one", SECRET).chmod(0o400)
+    conf(CONF.replace("lun = 7", "chap_user = me\nchap_secret = @two"))
+    tool.run("up", "--saved", "db")
+    assert tool.value(f"{P1}/chap_secret") == SECRET
+    assert tool.run("save", "db")[1] == tool.run("apply", "db")[1] == ""
+    conf(CONF.replace("lun = 7", "chap_user = me\nchap_secret = @one"), "db")
+    assert "etc/istripe/one: No such file" in tool.run("apply", "db", code=1)[1]
+
+
 @pytest.mark.parametrize("up", [False, True])
 def test_secrets_go_with_their_names(tool, conf, up):
     """The module refuses a secret without a name, which it would still have."""

@@ -55,9 +55,18 @@ int conf_parse(char *text, const char *path, const char *name, struct volume *vo
 	       struct fault *fault);
 
 /**
+ * conf_secret_path() - where the file of a secret is
+ * @volume: the name of the volume
+ * @file: a name without a folder, as its configuration has it behind @: that of a credential of its
+ *	unit (systemd.exec(5)), if there is such a one, or of a file beside the configuration
+ *
+ * Return: the path, for free().
+ */
+char *conf_secret_path(const char *volume, const char *file);
+
+/**
  * conf_secrets() - from the names of secrets in a file to the names of their files
- * @volume: as conf_read() has filled it; a name without a folder is that of a credential of the
- *	service (systemd.exec(5)), if there is such a one, or of a file beside the configuration
+ * @volume: as conf_read() has filled it; those without a folder become conf_secret_path()
  */
 void conf_secrets(struct volume *volume);
 

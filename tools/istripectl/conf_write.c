@@ -54,22 +54,30 @@ int conf_list(struct file_names *names, struct fault *fault)
 	return ret;
 }
 
-/* @FILE without a folder. */
-static char *secret_path(const char *file)
+/* In the unit by its environment, and elsewhere while the unit is active. NULL: there is none. */
+static char *credential_path(const char *volume, const char *file)
 {
-	const char *credentials = secure_getenv("CREDENTIALS_DIRECTORY");
-	char *path;
+	const char *folder = secure_getenv("CREDENTIALS_DIRECTORY");
+	char *path = folder ? alloc_printf("%s/%s", folder, file) : NULL;
 
-	if (credentials) {
-		path = alloc_printf("%s/%s", credentials, file);
-		if (file_mode(path) >= 0)
-			return path;
+	if (!path || file_mode(path) < 0) {
 		free(path);
+		path = place_path("/run/credentials/istripe@%s.service/%s", volume, file);
 	}
-	return place_path(CONF_DIR "/%s", file);
+	if (file_mode(path) >= 0)
+		return path;
+	free(path);
+	return NULL;
 }
 
-static void settings_secrets(struct settings *settings)
+char *conf_secret_path(const char *volume, const char *file)
+{
+	char *path = credential_path(volume, file);
+
+	return path ? path : place_path(CONF_DIR "/%s", file);
+}
+
+static void settings_secrets(const char *volume, struct settings *settings)
 {
 	size_t i;
 
@@ -80,7 +88,7 @@ static void settings_secrets(struct settings *settings)
 		if (!setting_is_secret(item->name) || !item->value || item->value[0] != '@' ||
 		    strchr(item->value, '/') || !strcmp(item->value, "@-"))
 			continue;
-		path = secret_path(item->value + 1);
+		path = conf_secret_path(volume, item->value + 1);
 		value = alloc_printf("@%s", path);
 		settings_put(settings, item->name, value);
 		free(value);
@@ -94,7 +102,7 @@ void conf_secrets(struct volume *volume)
 
 	for (i = 0; i < volume->leg_count; i++)
 		for (j = 0; j < volume->legs[i].path_count; j++)
-			settings_secrets(&volume->legs[i].paths[j].settings);
+			settings_secrets(volume->name, &volume->legs[i].paths[j].settings);
 }
 
 /* Values */

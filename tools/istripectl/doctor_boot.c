@@ -207,9 +207,8 @@ static void secret_missing(struct doctor *doctor, const char *path)
 	"at the next boot its paths are left out, or the volume does not come up");
 }
 
-static void secret_check(struct doctor *doctor, const char *file)
+static void secret_check(struct doctor *doctor, const char *path)
 {
-	char *path = place_path("%s", file);
 	int mode = file_mode(path);
 
 	if (mode < 0)
@@ -224,23 +223,16 @@ static void secret_check(struct doctor *doctor, const char *file)
 			.next = alloc_printf("chmod 600 %s", path),
 		},
 		"others can read the secret, and istripectl refuses the file");
-	free(path);
 }
 
-/* As conf_secrets() finds it: a name without a folder may be a credential of the volume's unit. */
 static void secret_add(struct file_names *secrets, const char *conf, const char *name)
 {
-	int bytes = strlen(conf) - strlen(".conf");
-	char *file = alloc_printf("/run/credentials/istripe@%.*s.service/%s", bytes, conf, name);
-	char *path = place_path("%s", file);
+	char *volume = alloc_printf("%.*s", (int)(strlen(conf) - strlen(".conf")), conf);
+	char *path = strchr(name, '/') ? place_path("%s", name) : conf_secret_path(volume, name);
 
-	if (strchr(name, '/') || file_mode(path) < 0) {
-		free(file);
-		file = alloc_printf("%s%s", strchr(name, '/') ? "" : CONF_DIR "/", name);
-	}
-	file_names_add_new(secrets, file);
+	file_names_add_new(secrets, path);
 	free(path);
-	free(file);
+	free(volume);
 }
 
 /* Of lines as chap_secret = @FILE. */
@@ -271,7 +263,7 @@ void doctor_secret_modes(struct doctor *doctor)
 		if (text_ends(files.items[i], ".conf"))
 			secrets_of_conf(files.items[i], &secrets);
 		if (text_ends(files.items[i], ".secret")) {
-			char *file = alloc_printf(CONF_DIR "/%s", files.items[i]);
+			char *file = place_path(CONF_DIR "/%s", files.items[i]);
 
 			file_names_add_new(&secrets, file);
 			free(file);
