@@ -13,6 +13,7 @@ SECRETS = {
     "in a comment": "an-old-one-4",
     "of nobody any more": "left-by-an-old-volume",
     "of a target": "mutual:secret/with#signs",
+    "in a folder": "in-a-folder-of-its-own",
     "in a record": "record-pass-word-1",
     "the other way": 'record "quoted" \\ back',
     "in iscsid.conf": "from-iscsid-conf-99",
@@ -37,11 +38,13 @@ def secretive_host(tool, stock):
     host.put("etc/istripe/db.conf", "\n".join([
         "[leg 0]", "target = iqn.2026-01.a:t0", "chap_user = me", "chap_secret = @db.secret",
         "[leg 0 path 0]", "portal = 192.0.2.10", "chap_mutual_user = it",
-        "chap_mutual_secret = @mutual", "[leg 1]", "target = iqn.2026-01.a:t1",
+        "chap_mutual_secret = @mutual", "[leg 0 path 1]",
+        "portal = 192.0.3.10", "chap_secret = @secrets/a", "[leg 1]", "target = iqn.2026-01.a:t1",
         f"chap_secret = {SECRETS['in the configuration']}", "[leg 1 path 0]",
         "portal = 192.0.2.11", f"# chap_secret = {SECRETS['in a comment']}"]))
     for file, key in {"db.secret": "beside the configuration", "mutual": "of a target",
-                      "old.secret": "of nobody any more", "odd": "with odd bytes"}.items():
+                      "secrets/a": "in a folder", "old.secret": "of nobody any more",
+                      "odd": "with odd bytes"}.items():
         host.put(f"etc/istripe/{file}", SECRETS[key]).chmod(0o600)
     stock(record(nic="eth1", **{"node.session.auth.username": "me",
                                 "node.session.auth.password": SECRETS["in a record"],

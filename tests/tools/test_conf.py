@@ -172,6 +172,21 @@ def test_credentials_of_the_unit(tool, conf):
     assert "etc/istripe/one: No such file" in tool.run("apply", "db", code=1)[1]
 
 
+def test_a_secret_in_a_folder(tool, conf, tmp_path, monkeypatch):
+    """It is below the folder of configurations, not below that of the caller."""
+    tool.put("etc/istripe/secrets/a", SECRET).chmod(0o600)
+    tool.put("etc/other", "another-horse-battery").chmod(0o600)
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets/a").write_text("caught-horse-battery\n")
+    (tmp_path / "secrets/a").chmod(0o600)
+    conf(CONF.replace("lun = 7", "chap_user = me\nchap_secret = @secrets/a\nchap_mutual_user = it\n"
+                      "chap_mutual_secret = @../other"))
+    monkeypatch.chdir(tmp_path)
+    tool.run("up", "db", CREDENTIALS_DIRECTORY=str(tmp_path))
+    assert tool.value(f"{P1}/chap_secret") == SECRET
+    assert tool.value(f"{P1}/chap_mutual_secret") == "another-horse-battery"
+
+
 @pytest.mark.parametrize("up", [False, True])
 def test_secrets_go_with_their_names(tool, conf, up):
     """The module refuses a secret without a name, which it would still have."""

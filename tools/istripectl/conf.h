@@ -57,8 +57,9 @@ int conf_parse(char *text, const char *path, const char *name, struct volume *vo
 /**
  * conf_secret_path() - where the file of a secret is
  * @volume: the name of the volume
- * @file: a name without a folder, as its configuration has it behind @: that of a credential of its
- *	unit (systemd.exec(5)), if there is such a one, or of a file beside the configuration
+ * @file: as its configuration has it behind @. Without a slash: the name of a credential of its unit
+ *	(systemd.exec(5)), if there is such a one; or else below the folder of configurations, unless
+ *	it begins with a slash
  *
  * Return: the path, for free().
  */
@@ -66,7 +67,7 @@ char *conf_secret_path(const char *volume, const char *file);
 
 /**
  * conf_secrets() - from the names of secrets in a file to the names of their files
- * @volume: as conf_read() has filled it; those without a folder become conf_secret_path()
+ * @volume: as conf_read() has filled it; all but @- become conf_secret_path()
  */
 void conf_secrets(struct volume *volume);
 

@@ -72,8 +72,11 @@ static char *credential_path(const char *volume, const char *file)
 
 char *conf_secret_path(const char *volume, const char *file)
 {
-	char *path = credential_path(volume, file);
+	char *path;
 
+	if (file[0] == '/')
+		return alloc_text(file);
+	path = strchr(file, '/') ? NULL : credential_path(volume, file);
 	return path ? path : place_path(CONF_DIR "/%s", file);
 }
 
@@ -86,7 +89,7 @@ static void settings_secrets(const char *volume, struct settings *settings)
 		char *path, *value;
 
 		if (!setting_is_secret(item->name) || !item->value || item->value[0] != '@' ||
-		    strchr(item->value, '/') || !strcmp(item->value, "@-"))
+		    !strcmp(item->value, "@-"))
 			continue;
 		path = conf_secret_path(volume, item->value + 1);
 		value = alloc_printf("@%s", path);

@@ -228,7 +228,7 @@ static void secret_check(struct doctor *doctor, const char *path)
 static void secret_add(struct file_names *secrets, const char *conf, const char *name)
 {
 	char *volume = alloc_printf("%.*s", (int)(strlen(conf) - strlen(".conf")), conf);
-	char *path = strchr(name, '/') ? place_path("%s", name) : conf_secret_path(volume, name);
+	char *path = conf_secret_path(volume, name);
 
 	file_names_add_new(secrets, path);
 	free(path);
