@@ -32,6 +32,9 @@ def path(tool, leg=0, number=0, volume="db"):
     (["nonsense"], "nonsense"),
     (["create"], "name is needed"),
     (["create", "db"], "needs a leg"),
+    # The links of these would be those of partitions of db.
+    (["create", "db-part1", "--leg", LEG], "nor -part and digits at its end"),
+    (["up", "db-part23"], "nor -part and digits at its end"),
     (["create", "../x", "--leg", LEG], "../x"),
     (["create", ".x", "--leg", LEG], ".x"),
     (["create", "a" * 64, "--leg", LEG], "a" * 64),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A volume as plain values. */
 #define _GNU_SOURCE
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,12 +125,23 @@ bool settings_equal(const struct settings *a, const struct settings *b)
 
 /* Volumes */
 
+/* Partition 1 of volume db has the link /dev/istripe/db-part1. */
+static bool is_of_partition(const char *name)
+{
+	size_t bytes = strlen(name), end = bytes;
+
+	while (end && isdigit((unsigned char)name[end - 1]))
+		end--;
+	return end < bytes && end >= strlen("-part") &&
+	       !strncmp(name + end - strlen("-part"), "-part", strlen("-part"));
+}
+
 bool volume_name_valid(const char *name)
 {
 	size_t bytes = strlen(name);
 
 	return bytes && bytes <= NAME_MAX_CHARS && strspn(name, NAME_CHARS) == bytes &&
-	       name[0] != '.' && name[0] != '-';
+	       name[0] != '.' && name[0] != '-' && !is_of_partition(name);
 }
 
 struct leg *volume_add_leg(struct volume *volume, unsigned int index)

@@ -127,7 +127,8 @@ bool setting_is_of_one_path(const char *name);
  * volume_name_valid() - whether a volume may have this name
  * @name: as typed
  *
- * Return: true for 1 to 63 letters, digits, '.', '_', '-', not '.' or '-' first.
+ * Return: true for 1 to 63 letters, digits, '.', '_', '-', not '.' or '-' first nor
+ * -part and digits at the end, as links of partitions have it.
  */
 bool volume_name_valid(const char *name);
 

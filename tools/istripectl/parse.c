@@ -457,7 +457,7 @@ int parse_volume_name(const char *word, struct fault *fault)
 	if (volume_name_valid(word))
 		return 0;
 	return fault_set(fault, -EINVAL,
-			 "\"%s\" cannot be the name of a volume: 1 to 63 letters, digits, '.', '_' and '-', of which the first is not '.' or '-'",
+			 "\"%s\" cannot be the name of a volume: 1 to 63 letters, digits, '.', '_' and '-', of which the first is not '.' or '-', nor -part and digits at its end",
 			 word);
 }
 

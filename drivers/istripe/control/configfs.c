@@ -262,6 +262,19 @@ static const struct config_item_type volume_type = {
 	.ct_owner = THIS_MODULE,
 };
 
+/* Partition 1 of volume db has the link /dev/istripe/db-part1. */
+static bool is_of_partition(const char *name)
+{
+	size_t end = strlen(name);
+
+	if (!end || !isdigit(name[end - 1]))
+		return false;
+	while (end && isdigit(name[end - 1]))
+		end--;
+	return end >= strlen("-part") &&
+	       !strncmp(name + end - strlen("-part"), "-part", strlen("-part"));
+}
+
 /* The name becomes a file name below /dev and part of every log line. */
 static bool volume_name_valid(const char *name)
 {
@@ -272,7 +285,7 @@ static bool volume_name_valid(const char *name)
 	for (i = 0; i < bytes; i++)
 		if (!isascii(name[i]) || !(isalnum(name[i]) || strchr("._-", name[i])))
 			return false;
-	return true;
+	return !is_of_partition(name);
 }
 
 static struct config_group *volumes_make_group(struct config_group *group, const char *name)
@@ -281,7 +294,7 @@ static struct config_group *volumes_make_group(struct config_group *group, const
 
 	if (!volume_name_valid(name)) {
 		istripe_dir_refuse("configfs", "volume", name,
-				   "1 to 63 letters, digits, '.', '_' and '-', not '.' or '-' first");
+				   "1 to 63 letters, digits, '.', '_' and '-', not '.' or '-' first, not -part and digits last");
 		return ERR_PTR(-EINVAL);
 	}
 	volume = kzalloc(sizeof(*volume), GFP_KERNEL);
