@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fault.h"
@@ -47,15 +48,26 @@ void fault_append(struct fault *fault, const char *fmt, ...)
 	va_end(args);
 }
 
+/* In one piece: other processes may print theirs at the same time. */
 void fault_print(const struct fault *fault)
 {
-	char copy[FAULT_BYTES], *rest = copy, *line;
+	char copy[FAULT_BYTES], *rest = copy, *line, *text = NULL;
 	const char *label = "istripectl:";
+	size_t bytes;
+	FILE *out;
 
+	if (!*fault->text)
+		return;
+	out = open_memstream(&text, &bytes);
+	if (!out)
+		return;
 	snprintf(copy, sizeof(copy), "%s", fault->text);
-	while (*fault->text && (line = strsep(&rest, "\n"))) {
+	while ((line = strsep(&rest, "\n"))) {
 		text_clean(line);
-		fprintf(stderr, "%s %s\n", label, line);
+		fprintf(out, "%s %s\n", label, line);
 		label = "           ";
 	}
+	if (!fclose(out))
+		fputs(text, stderr);
+	free(text);
 }

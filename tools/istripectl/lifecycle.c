@@ -19,6 +19,7 @@
 #include "power.h"
 #include "retry.h"
 #include "run.h"
+#include "together.h"
 #include "tree.h"
 #include "value.h"
 
@@ -90,14 +91,11 @@ static int attempts_make(const char *name, const struct command_line *line, stru
 
 static int volume_up(const char *name, const struct command_line *line, struct fault *fault)
 {
-	int begun, ret;
+	int ret;
 
 	if (line->flags & COMMAND_DRY_RUN)
 		return up_plan(name, line, fault);
-	begun = power_begin(name);
 	ret = attempts_make(name, line, fault);
-	if (begun >= 0)
-		close(begun);
 	/* Of attempts before the last one. */
 	if (!ret)
 		*fault = (struct fault) { 0 };
@@ -308,55 +306,108 @@ static int code_after(int code, int error)
 	return code != EXIT_FAILED && is_permanent(error) ? EXIT_CONFIGURATION : EXIT_FAILED;
 }
 
-/*
- * Also of a volume whose turn comes later down is refused. Each lock goes with the next close of
- * its file, by volume_up() after the volume's turn, or at the end of the process.
- */
-static void all_begin(const struct command_line *line)
-{
-	size_t i;
+/* What a command does for each of its volumes. */
+struct turns {
+	int (*act)(const char *name, const struct command_line *line, struct fault *fault);
+	const struct command_line *line;
+	int *begun;		/* of power_begin(), or NULL */
+	int code;
+};
 
-	for (i = 0; i < line->count; i++)
-		power_begin(line->names[i]);
+static int turn_take(void *context, size_t number)
+{
+	const struct turns *turns = context;
+	struct fault fault = { 0 };
+	int ret = turns->act(turns->line->names[number], turns->line, &fault);
+
+	if (ret)
+		fault_print(&fault);
+	return -ret;
+}
+
+static void turn_end(void *context, size_t number, int error)
+{
+	struct turns *turns = context;
+
+	if (turns->begun && turns->begun[number] >= 0)
+		close(turns->begun[number]);
+	if (error)
+		turns->code = turns->act == volume_up ? code_after(turns->code, -error) :
+			      EXIT_FAILED;
 }
 
 /* Each volume gets its turn, whatever became of those before it. */
+static void each_in_turn(struct turns *turns)
+{
+	size_t i;
+
+	for (i = 0; i < turns->line->count; i++)
+		turn_end(turns, i, interrupt_seen() ? EINTR : turn_take(turns, i));
+}
+
+static void repeated_drop(struct command_line *line)
+{
+	size_t i, j, kept = 0;
+
+	for (i = 0; i < line->count; i++) {
+		for (j = 0; j < kept && strcmp(line->names[j], line->names[i]); j++)
+			;
+		if (j == kept)
+			line->names[kept++] = line->names[i];
+	}
+	line->count = kept;
+}
+
+/* At the same time: a volume whose array is off delays none of the others. */
+static void all_up(struct command_line *line, struct turns *turns)
+{
+	struct fault ignored;
+	size_t i;
+
+	/* The module is loaded once; each volume says that it is not there. */
+	module_wanted();
+	tree_check(&ignored);
+	repeated_drop(line);
+	turns->begun = alloc_array(NULL, line->count, sizeof(*turns->begun));
+	/* In this process, whose end is that of all attempts. */
+	for (i = 0; i < line->count; i++)
+		turns->begun[i] = power_begin(line->names[i]);
+	if (line->count > 1)
+		together_run(line->count, turn_take, turn_end, turns);
+	else
+		each_in_turn(turns);
+	free(turns->begun);
+}
+
 static int each_run(const struct command *command, int argc, char **argv, unsigned int allowed,
 		    int (*act)(const char *name, const struct command_line *line,
 			       struct fault *fault))
 {
+	struct command_line line;
+	struct turns turns = { .act = act, .line = &line, .code = EXIT_DONE };
 	struct file_names files = { 0 };
 	struct fault fault = { 0 };
-	struct command_line line;
-	int code = EXIT_DONE, ret;
-	size_t i;
+	bool ups;
 
-	if (!command_begin(command, argc, argv, allowed | COMMAND_DRY_RUN, &line, true, &code))
-		return code;
-	if (act == volume_up && !(line.flags & COMMAND_DRY_RUN))
-		module_wanted();
+	if (!command_begin(command, argc, argv, allowed | COMMAND_DRY_RUN, &line, true,
+			   &turns.code))
+		return turns.code;
+	ups = act == volume_up && !(line.flags & COMMAND_DRY_RUN);
 	interrupt_catch();
 	if ((line.flags & COMMAND_ALL) && conf_list(&files, &fault)) {
 		fault_print(&fault);
-		code = EXIT_FAILED;
+		turns.code = EXIT_FAILED;
 	}
 	if (line.flags & COMMAND_ALL) {
 		line.names = files.items;
 		line.count = files.count;
 	}
-	if (act == volume_up && !(line.flags & COMMAND_DRY_RUN))
-		all_begin(&line);
-	for (i = 0; i < line.count && !interrupt_seen(); i++) {
-		fault = (struct fault) { 0 };
-		ret = act(line.names[i], &line, &fault);
-		if (ret) {
-			fault_print(&fault);
-			code = act == volume_up ? code_after(code, ret) : EXIT_FAILED;
-		}
-	}
-	code = i < line.count ? EXIT_FAILED : code;
+	if (ups)
+		all_up(&line, &turns);
+	else
+		each_in_turn(&turns);
 	file_names_free(&files);
-	return code;
+	return turns.code;
 }
 
 int command_up(const struct command *command, int argc, char **argv)

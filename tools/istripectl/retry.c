@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Trying again, for as long as --wait says. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "interrupt.h"
@@ -61,10 +60,12 @@ bool retry_again(struct retry *retry, const struct fault *fault)
 		return false;
 	/* Without patience nothing is said that the caller would say again. */
 	if (!same_reason) {
+		struct fault said = *fault;
+
 		retry->said = *fault;
-		fault_print(fault);
 		notify_status(fault);
-		fprintf(stderr, "            trying again\n");
+		fault_add(&said, "trying again");
+		fault_print(&said);
 	}
 	return true;
 }
