@@ -154,6 +154,51 @@ def test_a_leg_without_any_path(tool, first, code):
     tool.run("up", "--saved", "other", code=78)
 
 
+@pytest.mark.parametrize("late", ["portal = nobody\nweight = 3", "portal = [fe80::1%none0]",
+                                  "portal = 192.0.2.11\nchap_user = me\nchap_secret = @none.secret"])
+def test_a_path_that_is_left_out_stays_in_the_file(tool, late):
+    """It is not in configfs for another reason than that somebody has removed it."""
+    (tool.root / "run").mkdir()
+    file = tool.put("etc/istripe/db.conf", TWO + late + "\n[leg 0 path 2]\nportal = 192.0.2.12")
+    tool.run("up", "--saved", "db")
+    tool.run("set", "db", "command_timeout=45s")
+    said = "db: leg 0 path 1 is left out of the volume and stays in its file\n"
+    before = file.read_text()
+    assert said in tool.run("save", "--dry-run", "db")[0] and file.read_text() == before
+    for _ in range(2):
+        assert said in tool.run("save", "db")[0]
+        text = file.read_text()
+        assert "command_timeout_ms = 45000" in text and all(line in text for line in late.split("\n"))
+        assert text.index("[leg 0 path 1]") < text.index("[leg 0 path 2]")
+        assert "leg 0 path 1 of db is left out" in tool.run("apply", "db")[1]
+    # Once it is there, its end is that of the file, too.
+    file.write_text(TWO + "portal = array6")
+    tool.run("apply", "db")
+    tool.run("path", "remove", "db", "0", "1")
+    assert "left out" not in tool.run("save", "db")[0] and "path 1" not in file.read_text()
+
+
+def test_a_path_that_was_removed_goes_from_the_file(tool):
+    """Though it could not be made any more."""
+    (tool.root / "run").mkdir()
+    file = tool.put("etc/istripe/db.conf", TWO + "portal = array6")
+    tool.run("up", "--saved", "db")
+    file.write_text(TWO + "portal = nobody")
+    assert "leg 0 path 1 of db is left out" in tool.run("apply", "db")[1]
+    tool.run("path", "remove", "db", "0", "1")
+    assert "left out" not in tool.run("save", "db")[0] and "nobody" not in file.read_text()
+
+
+def test_a_new_volume_has_nothing_left_out(tool):
+    """Of the same name, whoever has it in a file."""
+    (tool.root / "run").mkdir()
+    file = tool.put("etc/istripe/db.conf", TWO + "portal = nobody")
+    tool.run("apply", "db")
+    tool.run("delete", "db")
+    tool.run("create", "db", "--no-up", "--leg", f"{TARGET},portal=array")
+    assert "left out" not in tool.run("save", "db")[0] and "nobody" not in file.read_text()
+
+
 def test_saved_is_the_address(tool):
     tool.run("create", "db", "--save", "--leg", f"{TARGET},portal=array")
     assert "portal = 192.0.2.10\n" in (tool.root / "etc/istripe/db.conf").read_text()

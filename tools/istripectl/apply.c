@@ -431,6 +431,8 @@ int apply_file(const char *name, bool secrets, bool dry_run, struct retry *late,
 		/* So is one that is down, as after a first attempt at boot. */
 		ret = records_follow(&wanted, is_new || !power_is_up(name), fault);
 	}
+	if (!ret && !dry_run)
+		leave_out_record(&wanted);
 	if (!ret && is_new) {
 		printf("%s: a new volume\n", name);
 		leave_out_forget(&wanted);

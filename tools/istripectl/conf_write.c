@@ -490,8 +490,12 @@ static int path_keep(const struct volume *volume, const struct leg *leg, struct 
 {
 	const struct path *own = path_before(before, leg->index, path->index);
 	const struct settings nothing = { 0 }, *its = own ? &own->settings : &nothing;
-	int ret = address_keep(volume->name, leg, path, its, "portal", fault);
+	int ret;
 
+	/* It is as the file has it. */
+	if (path->left_out)
+		return 0;
+	ret = address_keep(volume->name, leg, path, its, "portal", fault);
 	node_keep(&path->settings, its);
 	secrets_keep(volume, &path->settings, own, before);
 	if (!ret)

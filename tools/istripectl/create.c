@@ -12,6 +12,7 @@
 #include "fence.h"
 #include "initiator.h"
 #include "interrupt.h"
+#include "leave_out.h"
 #include "module.h"
 #include "node.h"
 #include "parse.h"
@@ -45,6 +46,8 @@ static int volume_make(struct volume *volume, bool up, struct retry *retry, stru
 
 	if (!ret)
 		ret = tree_create(volume, fault);
+	if (!ret)
+		leave_out_record(volume);
 	if (ret || !up)
 		return ret;
 	begun = power_begin(volume->name);

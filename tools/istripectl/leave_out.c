@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Paths of a file that cannot be made now, and do not keep the others down. */
+#define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
+#include "alloc.h"
+#include "conf.h"
 #include "leave_out.h"
+#include "place.h"
 #include "portal.h"
 #include "secret.h"
+#include "tree.h"
 
 /* Errors that leave a path out are in the path. */
 static int path_take(const struct leg *leg, struct path *path, struct fault *fault)
@@ -112,4 +121,110 @@ void leave_out_forget(struct volume *volume)
 		}
 		leg->path_count = kept;
 	}
+}
+
+static FILE *record_open(const char *path, int flags, const char *mode)
+{
+	int fd = open(path, flags | O_NOFOLLOW | O_CLOEXEC, 0644);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, mode);
+
+	if (fd >= 0 && !file)
+		close(fd);
+	return file;
+}
+
+static char *record_path(const char *name)
+{
+	return place_path("/run/istripe-%s.left-out", name);
+}
+
+static bool path_is_there(const char *name, unsigned int leg, unsigned int path)
+{
+	char *file = alloc_printf("legs/%u/paths/%u/portal", leg, path);
+	char *value = tree_value(name, file);
+	bool there = value;
+
+	free(value);
+	free(file);
+	return there;
+}
+
+/* A line for each path. */
+static void record_print(FILE *out, const struct volume *volume)
+{
+	size_t i, j;
+
+	for (i = 0; i < volume->leg_count; i++) {
+		const struct leg *leg = &volume->legs[i];
+
+		for (j = 0; j < leg->path_count; j++) {
+			unsigned int path = leg->paths[j].index;
+
+			if (leg->paths[j].left_out &&
+			    !path_is_there(volume->name, leg->index, path))
+				fprintf(out, "%u %u\n", leg->index, path);
+		}
+	}
+}
+
+void leave_out_record(const struct volume *volume)
+{
+	char *path = record_path(volume->name);
+	FILE *out;
+
+	unlink(path);
+	out = record_open(path, O_CREAT | O_EXCL | O_WRONLY, "w");
+	if (out) {
+		record_print(out, volume);
+		if (!ftell(out))
+			unlink(path);
+		fclose(out);
+	}
+	free(path);
+}
+
+/* In the order of their numbers. */
+static void path_insert(struct leg *leg, struct path *path)
+{
+	size_t i = leg->path_count;
+	struct path added;
+
+	leg_add_path(leg, path->index);
+	added = leg->paths[i];
+	added.left_out = -ENOENT;
+	added.settings = path->settings;
+	path->settings = (struct settings) { 0 };
+	for (; i && leg->paths[i - 1].index > added.index; i--)
+		leg->paths[i] = leg->paths[i - 1];
+	leg->paths[i] = added;
+}
+
+static void paths_insert(FILE *record, struct volume *volume, const struct volume *before)
+{
+	unsigned int number, path;
+
+	while (fscanf(record, "%u %u", &number, &path) == 2) {
+		struct leg *leg = volume_find_leg(volume, number);
+		const struct leg *its = volume_find_leg(before, number);
+		struct path *own = its ? leg_find_path(its, path) : NULL;
+
+		if (leg && own && !leg_find_path(leg, path))
+			path_insert(leg, own);
+	}
+}
+
+void leave_out_keep(struct volume *volume)
+{
+	char *path = record_path(volume->name), *file = conf_path(volume->name);
+	FILE *record = record_open(path, O_RDONLY, "r");
+	struct volume before = { 0 };
+	struct fault ignored;
+
+	if (record && !conf_read(file, volume->name, &before, &ignored))
+		paths_insert(record, volume, &before);
+	if (record)
+		fclose(record);
+	volume_free(&before);
+	free(file);
+	free(path);
 }

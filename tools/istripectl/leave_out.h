@@ -29,4 +29,18 @@ int leave_out_paths(struct volume *volume, struct retry *late, struct fault *lef
  */
 void leave_out_forget(struct volume *volume);
 
+/**
+ * leave_out_record() - remember the paths that are left out and that the kernel does not have
+ * @volume: left_out of its paths is set; without such a path, none is remembered any more
+ *
+ * Until the next reboot, in /run. Nobody is told when that cannot be written.
+ */
+void leave_out_record(const struct volume *volume);
+
+/**
+ * leave_out_keep() - add the paths that leave_out_record() has remembered, as the file has them
+ * @volume: as tree_read() has filled it; left_out of those that are added is set
+ */
+void leave_out_keep(struct volume *volume);
+
 #endif

@@ -10,6 +10,7 @@
 #include "alloc.h"
 #include "command.h"
 #include "conf.h"
+#include "leave_out.h"
 #include "overridden.h"
 #include "run.h"
 #include "save.h"
@@ -123,19 +124,35 @@ static int save_plan(struct volume *volume, bool boot, struct fault *fault)
 	return ret;
 }
 
+static void left_out_mention(const struct volume *volume)
+{
+	size_t i, j;
+
+	for (i = 0; i < volume->leg_count; i++)
+		for (j = 0; j < volume->legs[i].path_count; j++)
+			if (volume->legs[i].paths[j].left_out)
+				printf("%s: leg %u path %u is left out of the volume and stays in its file\n",
+				       volume->name, volume->legs[i].index,
+				       volume->legs[i].paths[j].index);
+}
+
 static int volume_save(const char *name, unsigned int flags, struct fault *fault)
 {
 	struct volume volume = { 0 };
 	int ret = tree_read(name, &volume, fault);
 
-	if (!ret)
+	if (!ret) {
 		conf_leave_chunk(&volume);
+		leave_out_keep(&volume);
+		left_out_mention(&volume);
+	}
 	if (!ret && (flags & COMMAND_DRY_RUN))
 		ret = save_plan(&volume, flags & COMMAND_BOOT, fault);
 	else if (!ret)
 		ret = save_volume(&volume, false, fault);
 	if (!ret && (flags & COMMAND_BOOT) && !(flags & COMMAND_DRY_RUN))
 		ret = save_boot(name, volume.up, fault);
+	leave_out_forget(&volume);
 	/* The file is written: it counts when the records cannot be read, or are made to agree. */
 	if (!ret && overridden_check(&volume, fault))
 		ret = -EBUSY;
