@@ -13,7 +13,7 @@
 
 struct maker {
 	const struct volume *now, *wanted;
-	bool secrets;
+	bool secrets;		/* they have changed, as somebody says */
 	bool only_path;		/* the leg has no other one: it cannot log in anew */
 	const struct settings *of_leg;	/* while its paths are compared: what it is to have */
 	struct plan *plan;
@@ -45,16 +45,17 @@ static enum step_kind step_kind(const struct maker *maker, enum known_place plac
 	return place == KNOWN_PATH && !maker->only_path ? STEP_RESTART : STEP_DOWN;
 }
 
+/* @always: also when the volume is up, where nobody sees whether it has changed. */
 static void secret_compare(struct maker *maker, enum known_place place, int leg, int path,
 			   const struct settings *now, const struct settings *wanted,
-			   const char *name)
+			   const char *name, bool always)
 {
 	const char *secret = settings_value(wanted, name);
 	const char *user = strcmp(name, "chap_secret") ? "chap_mutual_user" : "chap_user";
 	/* Without a name the module refuses the secret that it still has. */
 	bool goes = !*secret && *settings_value(now, user) && !*settings_value(wanted, user);
 
-	if (!goes && (!*secret || (!maker->secrets && maker->now->up)))
+	if (!goes && (!*secret || (!always && maker->now->up)))
 		return;
 	step_add(maker, step_kind(maker, place, name), leg, path, name, NULL, secret);
 	maker->plan->items[maker->plan->count - 1].first = !*settings_value(now, user);
@@ -93,7 +94,7 @@ static void setting_compare(struct maker *maker, enum known_place place, int leg
 	if (is_left(wanted, name))
 		return;
 	if (setting_is_secret(name))
-		secret_compare(maker, place, leg, path, now, wanted, name);
+		secret_compare(maker, place, leg, path, now, wanted, name, maker->secrets);
 	else if (!same_value(place, name, from, to))
 		step_add(maker, maker->now->up && digests_begin(maker->now, name, to) ?
 			 STEP_DOWN : step_kind(maker, place, name), leg, path, name, from, to);
@@ -163,12 +164,10 @@ static void path_compare(struct maker *maker, int leg, const struct path *now,
 	settings_compare(maker, KNOWN_PATH, leg, now->index, &now->settings, &wanted->settings);
 	if (maker->secrets || !logs_in_anew(maker->plan, first))
 		return;
-	maker->secrets = true;
 	for (i = 0; i < 2; i++)
 		if (*settings_value(&wanted->settings, secrets[i]))
 			secret_compare(maker, KNOWN_PATH, leg, now->index, &now->settings,
-				       &wanted->settings, secrets[i]);
-	maker->secrets = false;
+				       &wanted->settings, secrets[i], true);
 }
 
 /* What the file says of the leg, also those settings that were taken for a path's. */
