@@ -84,6 +84,8 @@ def told(tool, code):
     (file(f"{QUEUE}/write_cache", "write through"),
      'write_cache is "write through": the LUNs have no volatile cache, or somebody has written that'),
     (file("sys/block/istripe0/stat", "10 0 320 0 5 0 160 0 0 1 8"), "there have been 15 requests only"),
+    (file("proc/uptime", "4294967.30 1.00"),
+     "the kernel's count of the busy time may have begun anew"),
     (file("fake/clock", "-1"), "the state of the clock cannot be read: Operation not permitted"),
     (both(CLOSED, without("dev/kmsg")), "the kernel's log cannot be read: No such file or directory"),
     (file("sys/devices/system/cpu/online", "0"), "the host has one processor"),

@@ -6,6 +6,7 @@
 #include "alloc.h"
 #include "doctor.h"
 #include "fact.h"
+#include "latency.h"
 #include "place.h"
 
 #define SECTOR_BYTES		512
@@ -13,6 +14,7 @@
 #define REQUESTS_ENOUGH		10000	/* to judge by */
 #define REQUEST_LARGE_BYTES	32768
 #define CHUNK_MIN_BYTES		4096
+#define BUSY_WRAPS_S		4294967	/* the kernel counts busy time in 32 bits of ms */
 
 static char *queue_file(const struct doctor_volume *volume, const char *name)
 {
@@ -108,6 +110,25 @@ struct request_sizes {
 	long long depth;		/* requests at a time */
 };
 
+/* Mean time of a command, in ms. The kernel's own sum for the disk is one of 32 bits. */
+static double command_mean_ms(const struct doctor_volume *volume)
+{
+	const struct live *legs = live_child(&volume->live, "legs");
+	double sum_ms = 0, commands = 0;
+	struct latency latency;
+	size_t i, kind;
+
+	for (i = 0; legs && i < legs->child_count; i++) {
+		for (kind = 0; kind < LATENCY_KINDS; kind++) {
+			if (!latency_of(&legs->children[i], kind, &latency))
+				continue;
+			sum_ms += latency.sum_ns / 1e6;
+			commands += latency_count(&latency);
+		}
+	}
+	return commands ? sum_ms / commands : 0;
+}
+
 static bool requests_read(const struct doctor_volume *volume, struct request_sizes *sizes)
 {
 	char *text = fact_text(place_path("/sys/block/%s/stat", volume->live.name)), *rest = text;
@@ -122,7 +143,8 @@ static bool requests_read(const struct doctor_volume *volume, struct request_siz
 	sizes->count = value[0] + value[4];
 	if (sizes->count)
 		sizes->average_bytes = (value[2] + value[6]) * SECTOR_BYTES / sizes->count;
-	sizes->depth = value[9] ? value[10] / value[9] : 0;
+	if (value[9])
+		sizes->depth = sizes->count * command_mean_ms(volume) / value[9];
 	return true;
 }
 
@@ -153,13 +175,21 @@ static void chunk_check(struct doctor *doctor, const struct doctor_volume *volum
 void doctor_chunk(struct doctor *doctor, const struct doctor_volume *volume)
 {
 	struct request_sizes sizes = { 0 };
+	long long seconds = 0;
+	char *uptime;
 
 	if (!is_up(doctor, volume))
 		return;
+	uptime = fact_text(place_path("/proc/uptime"));
+	if (uptime)
+		seconds = strtoll(uptime, NULL, 10);
+	free(uptime);
 	if (volume->volume.leg_count < 2)
 		doctor_skip(doctor, "there is one leg");
 	else if (!requests_read(volume, &sizes))
 		doctor_unread(doctor, "stat", 0);
+	else if (seconds >= BUSY_WRAPS_S)
+		doctor_skip(doctor, "the kernel's count of the busy time may have begun anew");
 	else if (sizes.count < REQUESTS_ENOUGH)
 		doctor_skip(doctor, "there have been %lld requests only", sizes.count);
 	else
