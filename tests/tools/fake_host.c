@@ -11,12 +11,14 @@
  *	ping		TO LARGEST-ANSWERED; nobody else answers, when there is a file routes
  *	clock		the status of adjtimex()
  *	user		geteuid()
+ *	block/NAME	the logical block of an image of this name, in bytes
  *	ethtool/NIC	pause RX TX; rings RX RX-MAX TX TX-MAX; feature NAME ON CHANGEABLE
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/ethtool.h>
+#include <linux/fs.h>
 #include <linux/sockios.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -283,12 +285,34 @@ static int driver_answer(FILE *file, void *data)
 	}
 }
 
+/* Of an image that is to be a device: -1 when it is not. */
+static int block_answer(int fd, int *bytes)
+{
+	char link[64], path[PATH_MAX];
+	ssize_t length;
+	FILE *file;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	length = readlink(link, path, sizeof(path) - 1);
+	path[length < 0 ? 0 : length] = '\0';
+	file = strrchr(path, '/') ? fake_open("block/", strrchr(path, '/') + 1) : NULL;
+	if (!file)
+		return -1;
+	if (fscanf(file, "%d", bytes) != 1)
+		abort();
+	fclose(file);
+	return 0;
+}
+
 int __wrap_ioctl(int fd, unsigned long request, void *data)
 {
 	struct ifreq *interface = data;
-	FILE *file = request == SIOCETHTOOL ? fake_open("ethtool/", interface->ifr_name) : NULL;
+	FILE *file;
 	int ret;
 
+	if (request == BLKSSZGET && !block_answer(fd, data))
+		return 0;
+	file = request == SIOCETHTOOL ? fake_open("ethtool/", interface->ifr_name) : NULL;
 	if (!file)
 		return __real_ioctl(fd, request, data);
 	ret = driver_answer(file, interface->ifr_data);

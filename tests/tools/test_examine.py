@@ -26,10 +26,11 @@ def test_fields(tool, two):
     found = examine(tool, *two)
     assert found["schema"] == 1
     assert found["devices"][1] == {
-        "device": str(two[1]), "size_bytes": 4 << 20, "result": "leg", "reason": None,
+        "device": str(two[1]), "size_bytes": 4 << 20, "block_bytes": 0,
+        "result": "leg", "reason": None,
         "array_uuid": UUID, "device_uuid": ":".join(["d1d1d1d1"] * 4), "name": "host:db",
         "legs": 2, "role": 1, "chunk_bytes": 65536, "layout": 1, "data_offset_bytes": 1 << 20,
-        "data_bytes": 6144 * 512, "share_bytes": 3 << 20, "events": 7,
+        "data_bytes": 6144 * 512, "share_bytes": 3 << 20, "logical_block_bytes": 0, "events": 7,
         "created": "2026-02-02T02:40:00Z", "updated": "2026-02-02T02:41:00Z"}
     assert found["arrays"] == [{"array_uuid": UUID, "complete": True, "reason": None,
                                 "devices": [str(path) for path in two]}]
@@ -93,6 +94,29 @@ def test_a_logical_block_as_of_linux_6_19(tool, tmp_path):
     path = image(tmp_path / "leg", superblock(0, legs=1, logical_block=512))
     device, = examine(tool, path)["devices"]
     assert device["result"] == "leg"
+
+
+@pytest.mark.parametrize("blocks, told, said", [
+    ((512, 512), 0, None), ((4096, 4096), 512, None), ((512, 512), 512, None), ((0, 0), 4096, None),
+    ((512, 4096), 0, "leg 1 has blocks of 4096 bytes, leg 0 of 512"),
+    ((512, 512), 4096, "the superblocks say logical blocks of 4096 bytes, but the legs have 512"),
+    # Of one of them there is no more than an image.
+    ((0, 512), 4096, "the superblocks say logical blocks of 4096 bytes, but the legs have 512"),
+])
+def test_blocks_of_devices(tool, tmp_path, blocks, told, said):
+    """The driver refuses them when the volume comes up."""
+    legs = []
+    for role, size in enumerate(blocks):
+        legs.append(image(tmp_path / f"leg{role}", superblock(role, logical_block=told)))
+        if size:
+            tool.put(f"fake/block/leg{role}", size)
+    found = examine(tool, *legs, code=int(bool(said)))
+    array, = found["arrays"]
+    assert array["reason"] == said and array["complete"] == (not said)
+    assert [device["block_bytes"] for device in found["devices"]] == list(blocks)
+    assert found["devices"][0]["logical_block_bytes"] == told
+    text = tool.run("examine", *legs, code=int(bool(said)))[0]
+    assert ("device block" in text) == any(blocks) and ("logical block " in text) == bool(told)
 
 
 def test_a_leg_that_has_shrunk_says_what_it_was(tool, tmp_path):

@@ -3,9 +3,11 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,6 +25,7 @@ struct device {
 	const char *path;
 	int fd;
 	unsigned long long bytes;
+	unsigned int block_bytes;	/* logical block; 0: an image has none */
 	struct superblock super;
 	bool told;		/* its array has been checked */
 };
@@ -71,9 +74,9 @@ static int device_open(const char *path, struct stat *st)
 
 static int device_read(struct device *device, struct fault *fault)
 {
+	int block_bytes, ret;
 	struct stat st;
 	off_t end;
-	int ret;
 
 	device->fd = device_open(device->path, &st);
 	if (device->fd < 0) {
@@ -86,6 +89,7 @@ static int device_read(struct device *device, struct fault *fault)
 				 device->path);
 	end = lseek(device->fd, 0, SEEK_END);
 	device->bytes = end > 0 ? end : 0;
+	device->block_bytes = ioctl(device->fd, BLKSSZGET, &block_bytes) ? 0 : block_bytes;
 	ret = superblock_read(device->fd, device->bytes, &device->super);
 	if (ret)
 		fault_set(fault, ret, "%s: %s", device->path, strerror(-ret));
@@ -114,6 +118,28 @@ static void leg_put(struct array *array, const struct device *device)
 	array->count++;
 }
 
+/* As the driver has it, of devices: blocks of one size, not smaller than the superblocks say. */
+static void blocks_check(struct array *array)
+{
+	unsigned int i, known = 0;
+
+	for (i = 0; i < array->count && !*array->reason; i++) {
+		unsigned int bytes = array->legs[i]->block_bytes;
+		unsigned int told = array->legs[i]->super.logical_block_bytes;
+
+		if (bytes && !array->legs[known]->block_bytes)
+			known = i;
+		if (bytes && bytes != array->legs[known]->block_bytes)
+			snprintf(array->reason, sizeof(array->reason),
+				 "leg %u has blocks of %u bytes, leg %u of %u", i, bytes, known,
+				 array->legs[known]->block_bytes);
+		else if (bytes && told > bytes)
+			snprintf(array->reason, sizeof(array->reason),
+				 "the superblocks say logical blocks of %u bytes, but the legs have %u",
+				 told, bytes);
+	}
+}
+
 /* The next array that has not been told; false: there is none. */
 static bool array_next(struct devices *devices, struct array *array)
 {
@@ -140,6 +166,8 @@ static bool array_next(struct devices *devices, struct array *array)
 	}
 	if (first && superblock_check(fds, bytes, array->count, array->reason) && !*array->reason)
 		snprintf(array->reason, sizeof(array->reason), "it cannot be read");
+	if (first)
+		blocks_check(array);
 	return first;
 }
 
@@ -190,6 +218,8 @@ static void fields_print(const struct superblock *super)
 	line_print("data offset", bytes_text(super->data_offset_bytes));
 	line_print("data size", bytes_text(super->data_bytes));
 	line_print("share", bytes_text(super->share_bytes));
+	if (super->logical_block_bytes)
+		line_print("logical block", bytes_text(super->logical_block_bytes));
 	line_print("events", alloc_printf("%llu", super->events));
 	line_print("created", time_text(super->created_s));
 	line_print("updated", time_text(super->updated_s));
@@ -209,6 +239,8 @@ static void device_print(const struct device *device)
 	       super->signature ? "it holds " : "",
 	       super->result == SUPERBLOCK_LEG ? "" : reason_of(super));
 	line_print("size", bytes_text(device->bytes));
+	if (device->block_bytes)
+		line_print("device block", bytes_text(device->block_bytes));
 	if (super->has_fields)
 		fields_print(super);
 }
@@ -258,6 +290,7 @@ static struct json_object *device_object(const struct device *device)
 
 	text_add(object, "device", path_text(device));
 	number_add(object, "size_bytes", device->bytes);
+	number_add(object, "block_bytes", device->block_bytes);
 	json_text(object, "result", results[super->result]);
 	json_text(object, "reason", leg ? NULL : reason_of(super));
 	if (!super->has_fields)
@@ -272,6 +305,7 @@ static struct json_object *device_object(const struct device *device)
 	number_add(object, "data_offset_bytes", super->data_offset_bytes);
 	number_add(object, "data_bytes", super->data_bytes);
 	number_add(object, "share_bytes", super->share_bytes);
+	number_add(object, "logical_block_bytes", super->logical_block_bytes);
 	number_add(object, "events", super->events);
 	text_add(object, "created", time_text(super->created_s));
 	text_add(object, "updated", time_text(super->updated_s));

@@ -76,6 +76,7 @@ static void fields_take(const struct istripe_md *md, struct superblock *super)
 	super->data_offset_bytes = md->data_offset_sectors << 9;
 	super->data_bytes = md->data_sectors << 9;
 	super->share_bytes = istripe_md_share_sectors(md) << 9;
+	super->logical_block_bytes = md->logical_block_bytes;
 	super->events = md->events;
 	super->created_s = md->ctime_s;
 	super->updated_s = md->utime_s;

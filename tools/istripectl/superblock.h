@@ -32,6 +32,7 @@ struct superblock {
 	unsigned long long data_offset_bytes;
 	unsigned long long data_bytes;	/* room for data */
 	unsigned long long share_bytes;	/* of it, in whole chunks */
+	unsigned int logical_block_bytes;	/* of the array; 0: not told */
 	unsigned long long events;
 	unsigned long long created_s, updated_s;	/* since 1970 */
 };
