@@ -11,7 +11,7 @@
 static u8 area[ISTRIPE_SIGNATURE_AREA_BYTES];
 
 /* A whole LUN, with an end that nothing is aligned to. */
-#define LUN_SECTORS	(4096u + 77)
+#define LUN_SECTORS	((5u << 11) + 77)
 
 static u8 whole[LUN_SECTORS * 512];
 
@@ -176,12 +176,12 @@ static const struct {
 	const char *magic;
 	const char *what;
 } at_end[] = {
-	{ 3968, "\xfc\x4e\x2b\xa9", "an MD superblock (version 0.90)" },
-	{ 3968, "\xa9\x2b\x4e\xfc", "an MD superblock (version 0.90)" },
-	{ 4152, "\xfc\x4e\x2b\xa9", "an MD superblock (version 1.0)" },
-	{ 4152, "\xa9\x2b\x4e\xfc", NULL },
-	{ 4096, "\xfc\x4e\x2b\xa9", NULL },
-	{ 4160, "\xfc\x4e\x2b\xa9", NULL },
+	{ 10112, "\xfc\x4e\x2b\xa9", "an MD superblock (version 0.90)" },
+	{ 10112, "\xa9\x2b\x4e\xfc", "an MD superblock (version 0.90)" },
+	{ 10296, "\xfc\x4e\x2b\xa9", "an MD superblock (version 1.0)" },
+	{ 10296, "\xa9\x2b\x4e\xfc", NULL },
+	{ 10240, "\xfc\x4e\x2b\xa9", NULL },
+	{ 10304, "\xfc\x4e\x2b\xa9", NULL },
 };
 
 static void signature_at_the_end(struct kunit *test)
@@ -227,6 +227,17 @@ static void signature_of_clusters(struct kunit *test)
 		{ 1 << 20, "\x0d\xd0\x01\xc0", 4, "a VMFS volume" },
 		{ 2 << 20, "\x5e\xf1\xab\x2f", 4, "a VMFS" },
 		{ 2 << 20, "\x0d\xd0\x01\xc0", 4, NULL },
+		{ 16 << 10, "SKUL\xba\xbe", 6, "a LUKS header" },
+		{ 32 << 10, "SKUL\xba\xbe", 6, "a LUKS header" },
+		{ 64 << 10, "SKUL\xba\xbe", 6, "a LUKS header" },
+		{ 128 << 10, "SKUL\xba\xbe", 6, "a LUKS header" },
+		{ 256 << 10, "SKUL\xba\xbe", 6, "a LUKS header" },
+		{ 512 << 10, "SKUL\xba\xbe", 6, "a LUKS header" },
+		{ 1 << 20, "SKUL\xba\xbe", 6, "a LUKS header" },
+		{ 2 << 20, "SKUL\xba\xbe", 6, "a LUKS header" },
+		{ 4 << 20, "SKUL\xba\xbe", 6, "a LUKS header" },
+		{ 24 << 10, "SKUL\xba\xbe", 6, NULL },
+		{ 128 << 10, "LUKS\xba\xbe", 6, NULL },
 	};
 	u32 i;
 

@@ -130,6 +130,7 @@ def test_a_leg_that_has_shrunk_says_what_it_was(tool, tmp_path):
 @pytest.mark.parametrize("block, at, what", [
     (b"LABELONE", 512, "an LVM label"), (b"LUKS\xba\xbe", 0, "a LUKS header"),
     (b"\xfc\x4e\x2b\xa9", 0, "an MD superblock (version 1.1)"),
+    (b"SKUL\xba\xbe", 16 << 10, "a LUKS header"), (b"SKUL\xba\xbe", 512 << 10, "a LUKS header"),
     (b"SWAPSPACE2", 65526, "swap space"),
     (b"\0\0\0\x07version", (4 << 20) - (256 << 10) + 16404, "a ZFS label"),
 ])

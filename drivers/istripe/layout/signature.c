@@ -8,6 +8,8 @@
 
 #define MD_MAGIC_LE	"\xfc\x4e\x2b\xa9"
 #define MD_MAGIC_BE	"\xa9\x2b\x4e\xfc"
+#define LUKS_MAGIC	"LUKS\xba\xbe"
+#define LUKS2_SECOND_MAGIC	"SKUL\xba\xbe"
 #define NILFS2_MAGIC	"\x02\0\0\0\0\0\x34\x34"	/* its revision, too */
 #define NILFS2_BYTES	8
 
@@ -24,6 +26,7 @@ struct signature {
 };
 
 static const char zfs_label[] = "a ZFS label";
+static const char luks[] = "a LUKS header";
 
 /* The surer ones first: two bytes alone may be there by chance. */
 static const struct signature signatures[] = {
@@ -33,8 +36,17 @@ static const struct signature signatures[] = {
 	{ 512, 8, "LABELONE", "an LVM label" },
 	{ 1024, 8, "LABELONE", "an LVM label" },
 	{ 1536, 8, "LABELONE", "an LVM label" },
-	{ 0, 6, "LUKS\xba\xbe", "a LUKS header" },
-	{ 16384, 6, "SKUL\xba\xbe", "a LUKS header" },
+	{ 0, 6, LUKS_MAGIC, luks },
+	/* LUKS2 has a second one, behind an area of 16 KiB to 4 MiB. */
+	{ 16 << 10, 6, LUKS2_SECOND_MAGIC, luks },
+	{ 32 << 10, 6, LUKS2_SECOND_MAGIC, luks },
+	{ 64 << 10, 6, LUKS2_SECOND_MAGIC, luks },
+	{ 128 << 10, 6, LUKS2_SECOND_MAGIC, luks },
+	{ 256 << 10, 6, LUKS2_SECOND_MAGIC, luks },
+	{ 512 << 10, 6, LUKS2_SECOND_MAGIC, luks },
+	{ 1 << 20, 6, LUKS2_SECOND_MAGIC, luks },
+	{ 2 << 20, 6, LUKS2_SECOND_MAGIC, luks },
+	{ 4 << 20, 6, LUKS2_SECOND_MAGIC, luks },
 	{ 0, 8, "integrt", "a dm-integrity superblock" },
 	{ 0, 8, "verity\0", "a dm-verity superblock" },
 	{ 0, 8, "dmvdo001", "a VDO" },
@@ -160,6 +172,13 @@ bool istripe_signature_is_zfs(const char *what)
 	return what == zfs_label;
 }
 
+/* From 128 KiB to 4 MiB: LUKS2 has its second header at one of them, VMFS is at 1 and 2 MiB. */
+static bool behind_area(u64 lun_bytes, u32 n, u64 *at_bytes)
+{
+	*at_bytes = (128ULL << 10) << min(n, 6u);
+	return n < 6 && lun_bytes >= *at_bytes + ISTRIPE_SIGNATURE_BLOCK_BYTES;
+}
+
 bool istripe_signature_place(u64 lun_bytes, u32 n, u64 *at_bytes)
 {
 	u64 lun_sectors = lun_bytes >> 9;
@@ -187,12 +206,8 @@ bool istripe_signature_place(u64 lun_bytes, u32 n, u64 *at_bytes)
 	case 5:
 		*at_bytes = zfs_block(lun_bytes, n - area - 2, ZFS_LIST_BLOCK);
 		return zfs_has_room(lun_bytes);
-	case 6:
-	case 7:
-		*at_bytes = (u64)(n - area - 5) << 20;	/* VMFS */
-		return lun_bytes >= *at_bytes + ISTRIPE_SIGNATURE_BLOCK_BYTES;
 	default:
-		return false;
+		return behind_area(lun_bytes, n - area - 6, at_bytes);
 	}
 }
 
