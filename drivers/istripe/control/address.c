@@ -124,7 +124,7 @@ static int portal_format(const struct istripe_setting *setting, const void *valu
 const struct istripe_setting_kind istripe_setting_portal = {
 	.parse = portal_parse,
 	.format = portal_format,
-	.range = "address, address:port or [IPv6 address]:port",
+	.range = "address, address:port or [IPv6 address]:port, a link-local one with %%interface",
 };
 
 static int address_parse(const struct istripe_setting *setting, const char *text, void *value)
@@ -150,5 +150,5 @@ static int address_format(const struct istripe_setting *setting, const void *val
 const struct istripe_setting_kind istripe_setting_address = {
 	.parse = address_parse,
 	.format = address_format,
-	.range = "an IPv4 or IPv6 address, or nothing for any",
+	.range = "an IPv4 or IPv6 address, a link-local one with %%interface, or nothing for any",
 };
