@@ -56,7 +56,7 @@ struct istripe_chap_identity {
 struct istripe_unfenced {
 	bool unfenced;			/* writes failed that the target may still carry out */
 	bool undrained;			/* or were sent again without a fence: up all the same */
-	u16 tpgt;			/* of such a session: where its session was, if @tpgt_known */
+	u16 tpgt;			/* where that session was, if @tpgt_known */
 	bool tpgt_known;
 	u32 fingerprint;		/* whose session it was, see control/params.h */
 };

@@ -170,7 +170,7 @@ def test_busy_and_then_dead(server, make_volume, link):
     server.arm()
     network.kill_connections(port=server.port)
     failing = Write(device)
-    assert failing.result(120) == errno.EIO
+    assert failing.result(120) == errno.ENOLINK
     assert len(connects) > 2 and failing.took_s < 45
     assert server.violations() == []
 

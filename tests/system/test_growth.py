@@ -531,8 +531,9 @@ def test_more_than_the_size(make_scripted, server, write_cache, fua):
         volume.rescan()
     if fua:
         assert target.disk.attentions == []
-        assert volume.reconnects() == 0 and read(volume.path_sysfs() / "last_error") == ""
-        assert read(volume.sysfs() / "state") == "live"
+        # To send again with FUA what was queued without it.
+        wait_for("the path", lambda: read(volume.sysfs() / "state") == "live" and
+                 volume.reconnects() == (not write_cache))
     else:
         wait_for("the refusal", lambda: volume.state() == "dead")
         assert "had no write cache" in read(volume.path_sysfs() / "last_error")

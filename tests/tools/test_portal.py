@@ -162,7 +162,7 @@ def test_a_path_that_is_left_out_stays_in_the_file(tool, late):
     file = tool.put("etc/istripe/db.conf", TWO + late + "\n[leg 0 path 2]\nportal = 192.0.2.12")
     tool.run("up", "--saved", "db")
     tool.run("set", "db", "command_timeout=45s")
-    said = "db: leg 0 path 1 is left out of the volume and stays in its file\n"
+    said = "db: leg 0 path 1 is left out and stays in its file\n"
     before = file.read_text()
     assert said in tool.run("save", "--dry-run", "db")[0] and file.read_text() == before
     for _ in range(2):

@@ -57,9 +57,9 @@ int conf_parse(char *text, const char *path, const char *name, struct volume *vo
 /**
  * conf_secret_path() - where the file of a secret is
  * @volume: the name of the volume
- * @file: as its configuration has it behind @. Without a slash: the name of a credential of its unit
- *	(systemd.exec(5)), if there is such a one; or else below the folder of configurations, unless
- *	it begins with a slash
+ * @file: as its configuration has it behind @. Without a slash: the name of a credential of its
+ *	unit (systemd.exec(5)), if there is such a one; or else below the folder of configurations,
+ *	unless it begins with a slash
  *
  * Return: the path, for free().
  */

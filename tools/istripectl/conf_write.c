@@ -424,7 +424,8 @@ static char *secret_invent(const struct secret *secret, const struct settings *s
 static bool may_have_secret(const struct secret *secret, const struct settings *settings)
 {
 	return *settings_value(settings, secret->user) ||
-	       (!strcmp(secret->user, "chap_mutual_user") && *settings_value(settings, "chap_user"));
+	       (!strcmp(secret->user, "chap_mutual_user") &&
+		*settings_value(settings, "chap_user"));
 }
 
 /*

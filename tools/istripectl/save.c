@@ -126,14 +126,14 @@ static int save_plan(struct volume *volume, bool boot, struct fault *fault)
 
 static void left_out_mention(const struct volume *volume)
 {
+	const struct leg *leg;
 	size_t i, j;
 
 	for (i = 0; i < volume->leg_count; i++)
-		for (j = 0; j < volume->legs[i].path_count; j++)
-			if (volume->legs[i].paths[j].left_out)
-				printf("%s: leg %u path %u is left out of the volume and stays in its file\n",
-				       volume->name, volume->legs[i].index,
-				       volume->legs[i].paths[j].index);
+		for (j = 0, leg = &volume->legs[i]; j < leg->path_count; j++)
+			if (leg->paths[j].left_out)
+				printf("%s: leg %u path %u is left out and stays in its file\n",
+				       volume->name, leg->index, leg->paths[j].index);
 }
 
 static int volume_save(const char *name, unsigned int flags, struct fault *fault)

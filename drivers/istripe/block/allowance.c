@@ -232,7 +232,8 @@ static void allowance_add_refused(struct istripe_allowance *allowance,
 static bool allowance_gives_up(const struct istripe_leg *leg,
 			       const struct istripe_leg_task *leg_task)
 {
-	if (leg->stopping)
+	/* For one that no path serves patience is over already. */
+	if (leg->stopping || leg_task->unserved)
 		return true;
 	return leg_task->busy_for > allowance_patience(leg) &&
 	       (leg_task->refusals >= REFUSALS_MIN || allowance_is_dead(leg));

@@ -418,7 +418,11 @@ void istripe_path_drop(struct istripe_path *path, u32 from)
 	if (!from)
 		istripe_path_destroy(path);
 	for (i = from; from && i < end; i++) {
-		path->params.saved[i].undrained = gone[i]->undrained;
+		path->params.saved[i] = (struct istripe_unfenced) {
+			.undrained = gone[i]->undrained,
+			.tpgt = gone[i]->tpgt,
+			.tpgt_known = gone[i]->tpgt_known,
+		};
 		istripe_nexus_destroy(gone[i]);
 	}
 	/* The path may have found fewer blocks than the others. */

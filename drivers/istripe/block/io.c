@@ -714,6 +714,11 @@ static void io_prepare_extent(struct istripe_leg_task *leg_task, struct request 
 	}
 }
 
+static bool leg_has_cache(const struct istripe_leg *leg)
+{
+	return leg->lun.caching.write_cache || READ_ONCE(leg->write_through);
+}
+
 static void io_prepare_flush(struct istripe_io *io, struct istripe_volume *volume,
 			     struct request *rq)
 {
@@ -722,7 +727,7 @@ static void io_prepare_flush(struct istripe_io *io, struct istripe_volume *volum
 
 	for (i = 0; i < volume->leg_count; i++) {
 		/* A LUN without a cache may not know the command. */
-		if (!volume->legs[i]->lun.caching.write_cache ||
+		if (!leg_has_cache(volume->legs[i]) ||
 		    READ_ONCE(volume->legs[i]->no_flush))
 			continue;
 		leg_task = io_add_task(io, rq, volume->legs[i], 0);
@@ -762,15 +767,10 @@ static void io_prepare_leg(struct istripe_io *io, struct istripe_leg *leg, struc
 	}
 }
 
-/* Is each bio read for itself, see io_read_singly()? No other use of the flag is ours. */
-static bool io_is_single(const struct request *rq)
+/* Each bio is read for itself, see io_read_singly(). */
+static u32 io_sectors(const struct istripe_io *io, const struct request *rq)
 {
-	return rq->rq_flags & RQF_DONTPREP;
-}
-
-static u32 io_sectors(const struct request *rq)
-{
-	return unlikely(io_is_single(rq)) ? bio_sectors(rq->bio) : blk_rq_sectors(rq);
+	return unlikely(io->second) ? bio_sectors(rq->bio) : blk_rq_sectors(rq);
 }
 
 static void io_prepare_extents(struct istripe_io *io, struct istripe_volume *volume,
@@ -786,7 +786,7 @@ static void io_prepare_extents(struct istripe_io *io, struct istripe_volume *vol
 	 * with the barrier in volume_grow().
 	 */
 	smp_rmb();
-	count = istripe_stripe_map(&volume->stripe, blk_rq_pos(rq), io_sectors(rq), extents);
+	count = istripe_stripe_map(&volume->stripe, blk_rq_pos(rq), io_sectors(io, rq), extents);
 	/* The limits keep an atomic write on one leg; a torn one must fail. */
 	if (count > 1 && istripe_compat_atomic(rq))
 		count = 0;
@@ -794,29 +794,17 @@ static void io_prepare_extents(struct istripe_io *io, struct istripe_volume *vol
 		io_prepare_leg(io, volume->legs[extents[i].leg], rq, &extents[i]);
 }
 
-/* WRITE SAME has no FUA bit. The block layer writes zeroes instead. */
-static bool io_needs_fua(const struct istripe_volume *volume)
-{
-	u32 i;
-
-	for (i = 0; i < volume->leg_count; i++)
-		if (READ_ONCE(volume->legs[i]->write_through))
-			return true;
-	return false;
-}
-
 static void io_prepare(struct istripe_io *io, struct istripe_volume *volume, struct request *rq)
 {
 	io->status = BLK_STS_OK;
 	io->started = jiffies;
 	io->task_count = 0;
-	if (req_op(rq) == REQ_OP_FLUSH)
+	io->second = rq->rq_flags & RQF_DONTPREP;
+	if (req_op(rq) == REQ_OP_FLUSH || (io->second && req_op(rq) == REQ_OP_WRITE_ZEROES))
 		io_prepare_flush(io, volume, rq);
-	else if (req_op(rq) == REQ_OP_WRITE_ZEROES && io_needs_fua(volume))
-		io->status = BLK_STS_NOTSUPP;
 	else
 		io_prepare_extents(io, volume, rq);
-	if (WARN_ON_ONCE(!io->task_count && !io->status && req_op(rq) != REQ_OP_FLUSH))
+	if (WARN_ON_ONCE(!io->task_count && !io->second && req_op(rq) != REQ_OP_FLUSH))
 		io->status = BLK_STS_IOERR;
 }
 
@@ -845,24 +833,41 @@ u64 istripe_io_start(struct istripe_volume *volume, struct request *rq, u32 lane
 /*
  * The block layer merges adjacent reads, of several processes perhaps. Blocks that cannot be read
  * are an error of those who have asked for them: each bio is read again for itself, the first one
- * first. False: this was the end of the last one.
+ * first.
  */
-static bool io_read_singly(const struct istripe_io *io, struct request *rq)
-{
-	if (io_is_single(rq)) {
-		if (!blk_update_request(rq, io->status, bio_sectors(rq->bio) << SECTOR_SHIFT))
-			return false;
-	} else {
-		rq->rq_flags |= RQF_DONTPREP;
-	}
-	blk_mq_requeue_request(rq, true);
-	return true;
-}
-
 static bool io_is_merged_read(const struct istripe_io *io, const struct request *rq)
 {
 	return (io->status == BLK_STS_MEDIUM || io->status == BLK_STS_TARGET) &&
 	       req_op(rq) == REQ_OP_READ && rq->bio != rq->biotail;
+}
+
+/* WRITE SAME has no FUA bit: a flush follows. */
+static bool io_is_in_cache(const struct istripe_io *io, const struct request *rq)
+{
+	u32 i;
+
+	for (i = 0; !io->status && req_op(rq) == REQ_OP_WRITE_ZEROES && i < io->task_count; i++)
+		if (READ_ONCE(io->tasks[i].leg->write_through))
+			return true;
+	return false;
+}
+
+/* True: the request, or a second part of it, is to be sent. False: it ends, or its last bio. */
+static bool io_goes_on(const struct istripe_io *io, struct request *rq)
+{
+	if (likely(!io->second))
+		return unlikely(io_is_merged_read(io, rq) || io_is_in_cache(io, rq));
+	return req_op(rq) == REQ_OP_READ &&
+	       blk_update_request(rq, io->status, bio_sectors(rq->bio) << SECTOR_SHIFT);
+}
+
+static void io_end(const struct istripe_io *io, struct request *rq)
+{
+	/* blk_update_request() has ended its last bio. */
+	if (unlikely(io->second && req_op(rq) == REQ_OP_READ))
+		__blk_mq_end_request(rq, io->status);
+	else
+		blk_mq_end_request(rq, io->status);
 }
 
 void istripe_io_complete(struct request *rq)
@@ -870,11 +875,6 @@ void istripe_io_complete(struct request *rq)
 	struct istripe_io *io = blk_mq_rq_to_pdu(rq);
 	struct bio *bio;
 
-	if (unlikely(io_is_single(rq) || io_is_merged_read(io, rq))) {
-		if (!io_read_singly(io, rq))
-			__blk_mq_end_request(rq, io->status);
-		return;
-	}
 	istripe_writeback_count(io_volume(io), rq, io->status);
 	/*
 	 * A polled request ends where its answer is received, mostly in softirq. Older kernels
@@ -883,7 +883,12 @@ void istripe_io_complete(struct request *rq)
 	if (rq->cmd_flags & REQ_POLLED)
 		__rq_for_each_bio(bio, rq)
 			bio_clear_polled(bio);
-	blk_mq_end_request(rq, io->status);
+	if (io_goes_on(io, rq)) {
+		rq->rq_flags |= RQF_DONTPREP;
+		blk_mq_requeue_request(rq, true);
+	} else {
+		io_end(io, rq);
+	}
 }
 
 /* A command on a slow link does not time out while it moves data. */

@@ -18,6 +18,7 @@ struct istripe_io {
 	blk_status_t status;		/* BLK_STS_OK, or an error of a leg task */
 	unsigned long started;		/* jiffies */
 	u32 lane;
+	bool second;			/* after WRITE SAME: a flush; of merged reads: one bio */
 	u32 task_count;
 	struct istripe_leg_task tasks[];	/* for each leg, or each part of its share */
 };

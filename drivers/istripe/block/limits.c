@@ -104,7 +104,6 @@ void istripe_limits_narrow(struct istripe_lun *common, const struct istripe_lun 
 		common->limits.max_atomic = 0;
 }
 
-
 /* The longest request that asks no more of each leg than the leg takes. */
 static u32 volume_sectors(const struct istripe_volume *volume,
 			  u32 (*lun_sectors)(const struct istripe_lun *lun))
@@ -121,12 +120,12 @@ static u32 volume_sectors(const struct istripe_volume *volume,
 static bool transfer_at_least(const struct istripe_leg *leg, const struct istripe_lun *lun)
 {
 	const struct istripe_volume *volume = leg->volume;
-	const struct gendisk *disk = READ_ONCE(volume->disk);
 	u32 sectors = lun_max_sectors(lun);
 
 	return sectors >= lun_max_sectors(&leg->lun) ||
-	       (disk && istripe_stripe_request_sectors(&volume->stripe, sectors) >=
-			queue_max_sectors(disk->queue));
+	       (READ_ONCE(volume->write_protect.running) &&
+		istripe_stripe_request_sectors(&volume->stripe, sectors) >=
+		queue_max_sectors(volume->disk->queue));
 }
 
 /* UNMAP and WRITE SAME that a LUN does not take any more end as not supported. */

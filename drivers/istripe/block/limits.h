@@ -16,8 +16,8 @@ bool istripe_limits_unmap(const struct istripe_lun *lun);
 bool istripe_limits_zeroes_by_unmap(const struct istripe_lun *lun);
 
 /*
- * Does @lun take all reads and writes that the disk sends to @leg, by the queue limits that were made
- * of leg->lun? Of a LUN that is write protected only reads count.
+ * Does @lun take all reads and writes that the disk sends to @leg, by the queue limits that were
+ * made of leg->lun? Of a LUN that is write protected only reads count.
  */
 bool istripe_limits_at_least(const struct istripe_leg *leg, const struct istripe_lun *lun);
 

@@ -722,6 +722,8 @@ static void nexus_revalidate(struct istripe_nexus *nexus, bool access_only)
 	nexus->revalidated_at = get_jiffies_64();
 	/* A lost connection says nothing about the LUN. */
 	WRITE_ONCE(nexus->revalidate_error, ret == -ENOTCONN ? 0 : ret);
+	if (!ret && READ_ONCE(nexus->leg->write_through) && !nexus->flushed)
+		istripe_session_fault(session, -EREMCHG, "the LUN has a write cache now");
 	if (ret || !istripe_session_is_invalid(session))
 		return;
 	/* Only the designator has been compared: its commands go another way. */

@@ -14,7 +14,34 @@
 #include "block/pr_key.h"
 #include "block/proof.h"
 #include "block/recovery.h"
+#include "block/super.h"
 #include "block/trial.h"
+
+/* For a cache that may be large. */
+#define FLUSH_MS	30000
+
+/*
+ * What the last session has sent without FUA to a LUN that has got a write cache: nobody else
+ * flushes it. With a session that is live more of that is queued.
+ */
+static int recovery_flush(struct istripe_nexus *nexus, struct istripe_reason *why)
+{
+	struct istripe_super_io io = {
+		.nexus = nexus,
+		.session = nexus->owned,
+		.lun = &nexus->found,
+		.leg = nexus->leg->index,
+		.deadline = jiffies + msecs_to_jiffies(FLUSH_MS),
+		.why = why,
+	};
+	int ret;
+
+	if (!READ_ONCE(nexus->leg->write_through) || rcu_access_pointer(nexus->session))
+		return 0;
+	ret = istripe_super_flush(&io);
+	nexus->flushed = !ret;
+	return ret;
+}
 
 static int recovery_check(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
@@ -23,6 +50,7 @@ static int recovery_check(struct istripe_nexus *nexus, struct istripe_reason *wh
 	/* -EAGAIN: it has not said all. */
 	nexus->mismatch = ret == -EAGAIN ? 0 : ret;
 	ret = ret ?: istripe_metadata_check(nexus, why);
+	ret = ret ?: recovery_flush(nexus, why);
 	if (ret)
 		return ret;
 	istripe_alua_found(nexus);

@@ -103,7 +103,7 @@ int istripe_super_flush(const struct istripe_super_io *io)
 	u8 cdb[ISTRIPE_CDB_BYTES];
 	int ret;
 
-	if (!io->lun->caching.write_cache)
+	if (!io->lun->caching.write_cache && !READ_ONCE(io->nexus->leg->write_through))
 		return 0;
 	istripe_cdb_synchronize_cache16(cdb);
 	ret = super_ask(io, cdb, 0, false, "flush its superblock");

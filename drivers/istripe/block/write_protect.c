@@ -102,7 +102,7 @@ static bool volume_ask_again(struct istripe_volume *volume, bool ask)
 	return refused;
 }
 
-/* Who writes to a disk that is read-only gets no command to the LUN, which may have changed. */
+/* A write to a disk that is read-only does not reach the LUN, which may take it by now. */
 static void volume_watch(struct istripe_volume *volume)
 {
 	struct istripe_write_protect *write_protect = &volume->write_protect;

@@ -4,8 +4,9 @@
  *
  * A LUN says so when it is asked (MODE SENSE, WP), or refuses a write (DATA PROTECT). Each nexus
  * remembers the last answer. Asking again, after a login, a unit attention, for a rescan, or after
- * 20 seconds, clears a refusal: a LUN that does not say that it is write protected shows it with the next write. The
- * nexuses that are logged in decide for their leg; while there is none, their last decision holds.
+ * 20 seconds, clears a refusal: a LUN that does not say that it is write protected shows it with
+ * the next write. The nexuses that are logged in decide for their leg; while there is none, their
+ * last decision holds.
  *
  * Once the volume is up, nothing but the work changes the disk.
  */

@@ -114,7 +114,7 @@ static const struct sense_row *sense_find(const struct scsi_sense_hdr *sense)
 	return row;
 }
 
-/* Of an earlier command. What has been recovered, and news, are no errors. */
+/* Of an earlier command. Recovered errors and unit attentions are none. */
 static bool sense_deferred_error(const struct scsi_sense_hdr *sense)
 {
 	return sense_format_known(sense) && !istripe_sense_current(sense) &&
