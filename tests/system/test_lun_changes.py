@@ -23,6 +23,7 @@ from scripted.scsi import (
     INQUIRY,
     MODE_SENSE_6,
     RESERVATION_CONFLICT,
+    SYNCHRONIZE_CACHE_16,
     UNMAP,
     WRITE_16,
     WRITE_SAME_16,
@@ -147,11 +148,13 @@ def test_a_cache_is_switched_off(make_server, make_volume, links):
 @pytest.mark.parametrize("told", [True, False])
 def test_a_cache_is_switched_on(one_path, server, told):
     """The disk was made without one, as was all that is above it: each write is durable by itself."""
-    fua = []
+    fua, flushes = [], []
 
     async def hook(run, conn, task):
         if task.opcode == WRITE_16:
             fua.append(bool(task.cdb[1] & 8))
+        elif task.opcode == SYNCHRONIZE_CACHE_16:
+            flushes.append(len(fua))
         return False
 
     volume, lun = one_path(Scenario("cache", hooks={"on_command": hook}), write_cache=False)
@@ -167,10 +170,13 @@ def test_a_cache_is_switched_on(one_path, server, told):
         else:
             anew(volume, server)
         works(disk, 1)
+        # What may have been written meanwhile.
+        assert flushes == [0]
         assert fua and all(fua)
         # WRITE SAME has no FUA bit.
         run("blkdiscard", "--zeroout", "-l", MIB, device)
         assert not any(disk.read(0, MIB)) and all(fua)
+        assert len(flushes) == 2
     assert volume.queue("write_cache") == "write through"
     assert server.violations() == []
 

@@ -539,7 +539,7 @@ static int dir_sync(const char *dir, struct fault *fault)
 	return ret;
 }
 
-/* What a symbolic link leads to, or @path itself: for free(). */
+/* The file that a symbolic link leads to, or @path itself: for free(). */
 static int real_path(const char *path, char **real, struct fault *fault)
 {
 	struct stat st;

@@ -306,7 +306,7 @@ static int code_after(int code, int error)
 	return code != EXIT_FAILED && is_permanent(error) ? EXIT_CONFIGURATION : EXIT_FAILED;
 }
 
-/* What a command does for each of its volumes. */
+/* A command does this for each of its volumes. */
 struct turns {
 	int (*act)(const char *name, const struct command_line *line, struct fault *fault);
 	const struct command_line *line;

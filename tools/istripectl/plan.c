@@ -170,7 +170,7 @@ static void path_compare(struct maker *maker, int leg, const struct path *now,
 				       &wanted->settings, secrets[i], true);
 }
 
-/* What the file says of the leg, also those settings that were taken for a path's. */
+/* The settings of the leg in the file, also those that were taken for a path's. */
 static void leg_gather(const struct leg *now, const struct leg *wanted, struct settings *of_leg)
 {
 	const struct settings *its = &wanted->settings;

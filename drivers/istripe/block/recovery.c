@@ -21,8 +21,8 @@
 #define FLUSH_MS	30000
 
 /*
- * What the last session has sent without FUA to a LUN that has got a write cache: nobody else
- * flushes it. With a session that is live more of that is queued.
+ * A LUN that has got a write cache may have writes of the last session in it, sent without FUA,
+ * which nobody else flushes. With a session that is live more of them are queued.
  */
 static int recovery_flush(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
