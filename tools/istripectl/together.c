@@ -46,7 +46,7 @@ static void signals_release(const struct together *together)
 	sigprocmask(SIG_SETMASK, &together->mask, NULL);
 }
 
-static _Noreturn void child_run(const struct together *together, size_t number, pid_t parent)
+static void child_run(const struct together *together, size_t number, pid_t parent)
 {
 	int error;
 

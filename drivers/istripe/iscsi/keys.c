@@ -59,7 +59,7 @@ static const struct istripe_key_choice task_reporting_choices[] = {
 }
 
 /*
- * An answer that breaks its offer (RFC 7143 section 6.2.2), or is above the key's range, is refused,
+ * An answer that breaks its offer (RFC 7143 6.2.2), or is above the key's range, is refused,
  * unless the row has a @tolerance: where only the initiator acts by a key, it goes on as if the
  * target had kept to the rules. MaxOutstandingR2T is taken up to the room that a task has for R2Ts;
  * one R2T more than that ends the session. Wrong answers to other keys that the target acts by are

@@ -51,7 +51,7 @@ static bool redirect_is_ipv6(const char *text)
 	return gap ? groups < 8 : groups == 8;
 }
 
-/* IPv6 without brackets: a port stands behind the last colon, unless only the whole is an address. */
+/* IPv6 without brackets: the port is behind the last colon, unless only the whole is an address. */
 static char *redirect_split(char **port)
 {
 	char *host = *port, *colon = strrchr(host, ':');
