@@ -184,6 +184,16 @@ def test_a_cache_is_switched_on(one_path, server, told):
     assert server.violations() == []
 
 
+def test_warnings_of_the_target(one_path, kernel_log):
+    """They end no command; the administrator is told once, before writes fail."""
+    volume, lun = one_path()
+    with Direct(volume.enable()) as disk:
+        lun.attentions += [(6, 0x38, 7), (6, 0x5D, 0x10)]
+        works(disk, 1)
+    assert kernel_log.matching("the thin LUN has reached its soft threshold: give its pool space")
+    assert kernel_log.matching("the target predicts a failure, sense 6/5d/10: see the log")
+
+
 async def refuses_hints(run, conn, task):
     if task.opcode not in (UNMAP, WRITE_SAME_16) or not run.strike():
         return False

@@ -31,6 +31,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -288,7 +289,8 @@ long times_count(const char *name)
 
 	snprintf(path, sizeof(path), "%s/%s", getenv("ISTRIPECTL_ROOT"), name);
 	file = fopen(path, "a");
-	if (!file || fseek(file, 0, SEEK_END))
+	/* Processes that count at the same time: each has a number of its own. */
+	if (!file || flock(fileno(file), LOCK_EX) || fseek(file, 0, SEEK_END))
 		abort();
 	before = ftell(file);
 	fputc('x', file);

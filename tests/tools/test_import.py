@@ -479,10 +479,10 @@ def test_automatic_logins_of_other_ways(tool, stock, words):
 def test_take_over_when_nothing_can_be_saved(tool, stock):
     """Neither stack would have the disk at the next boot."""
     stock(record(**{"node.startup": "automatic"}))
-    (tool.root / "etc/istripe/db.conf.new").mkdir()
+    (tool.root / "etc/istripe/db.conf").symlink_to("away/db.conf")
     before = (tool.root / "records").read_text()
     out, err = tool.run("import", "db", "--save", "--take-over", code=1)
-    assert "db.conf.new: Is a directory" in err and "manual" not in out + err
+    assert "db.conf: No such file or directory" in err and "manual" not in out + err
     assert (tool.root / "records").read_text() == before
 
 

@@ -104,9 +104,9 @@ def test_boot_that_fails(tool, found):
 
 
 def test_a_file_that_cannot_be_written(tool, found):
-    (tool.root / "etc/istripe/db.conf.new").mkdir()
+    (tool.root / "etc/istripe/db.conf").symlink_to("away/db.conf")
     _, err = tool.run(*ARGS, "--yes", code=1)
-    assert "db.conf.new: Is a directory\n" in err and "db is made, but not saved\n" in err
+    assert "db.conf: No such file or directory\n" in err and "db is made, but not saved\n" in err
     assert "next: istripectl save --boot db\n" in err
     assert tool.value("db/enable") == "1" and tool.enabled() == []
 
