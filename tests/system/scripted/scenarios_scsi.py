@@ -180,6 +180,10 @@ def cache(disk):
     disk.write_cache = True
 
 
+def cache_without_fua(disk):
+    disk.write_cache, disk.dpofua = True, False
+
+
 def coarse(disk):
     disk.block_bytes = 4096
 
@@ -221,8 +225,8 @@ def tells(name, expect, change, *told):
 LUNS = [
     tells("grows", WORKS, grow, 6, 0x2A, 9),
     tells("is another one", elsewhere("answers here"), another, 6, 0x3F, 0x0E),
-    becomes("has other mode pages", path_refused("now has one"), cache, 6, 0x2A, 1,
-            disk={"write_cache": False, "dpofua": False}),
+    becomes("has other mode pages", path_refused("now has one"), cache_without_fua, 6, 0x2A, 1,
+            disk={"write_cache": False}),
     becomes("has a write cache, and FUA", reconnects("has a write cache now"), cache, 6, 0x2A, 1,
             disk={"write_cache": False}),
     becomes("grows", WORKS, grow, 6, 0x2A, 9),
