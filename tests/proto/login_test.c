@@ -408,6 +408,17 @@ static void login_chap_list_rejected(struct kunit *test)
 			ISTRIPE_CHAP_MASK(ISTRIPE_CHAP_MD5));
 }
 
+/* The target chooses a hash, and says initiator error to the response. */
+static void login_chap_response_refused(struct kunit *test, struct login_bench *b, const char *hash)
+{
+	login_say(b, "CHAP_A", hash);
+	login_say(b, "CHAP_I", "17");
+	login_say(b, "CHAP_C", "0x00112233445566778899aabbccddeeff");
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	login_refuse(b, 0x0200);
+}
+
 /* Linux's tgt takes the first of 5 and 7, and takes 7 for SHA-1: RFC 7143 section 12.1.3. */
 static void login_chap_other_hash(struct kunit *test)
 {
@@ -422,22 +433,12 @@ static void login_chap_other_hash(struct kunit *test)
 
 	/* The kernel has others, the list of the user has not. */
 	login_chap_up_to_list(test, b, sha256);
-	login_say(b, "CHAP_A", "7");
-	login_say(b, "CHAP_I", "17");
-	login_say(b, "CHAP_C", "0x00112233445566778899aabbccddeeff");
-	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
-	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
-	login_refuse(b, 0x0200);
+	login_chap_response_refused(test, b, "7");
 	KUNIT_EXPECT_EQ(test, istripe_login_hashes_left(&b->login), 0);
 
 	/* Another hash was chosen. */
 	login_chap_up_to_list(test, b, sha256 | md5);
-	login_say(b, "CHAP_A", "5");
-	login_say(b, "CHAP_I", "17");
-	login_say(b, "CHAP_C", "0x00112233445566778899aabbccddeeff");
-	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
-	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
-	login_refuse(b, 0x0200);
+	login_chap_response_refused(test, b, "5");
 	KUNIT_EXPECT_EQ(test, istripe_login_hashes_left(&b->login), 0);
 }
 

@@ -767,7 +767,7 @@ static void io_prepare_leg(struct istripe_io *io, struct istripe_leg *leg, struc
 	}
 }
 
-/* Each bio is read for itself, see io_read_singly(). */
+/* Of merged reads that failed each bio is read for itself, see io_is_merged_read(). */
 static u32 io_sectors(const struct istripe_io *io, const struct request *rq)
 {
 	return unlikely(io->second) ? bio_sectors(rq->bio) : blk_rq_sectors(rq);
