@@ -73,7 +73,8 @@ def test_volumes_are_not_tried_without_the_command(tool):
     process.kill()
     # Its end is that of all that have the pipe.
     process.communicate(timeout=20)
-    assert states(tool, "db", "log") == ["0", "0"]
+    # A file of the double is empty when its writer is killed between open() and write().
+    assert "1" not in states(tool, "db", "log")
 
 
 def test_output_of_several_volumes_is_lost(tool):
