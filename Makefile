@@ -42,9 +42,12 @@ tools:
 	@tests/host/deps build
 	+@$(MAKE) --no-print-directory -C tools/istripectl O='$(BUILD)/tools'
 
+TOOLS_PYTEST := /usr/bin/python3 -B -m pytest -q -p no:cacheprovider -c tests/tools/pytest.ini --rootdir tests/tools
 tools-test: tools
 	@tests/host/deps lint
-	/usr/bin/python3 -B -m pytest -q -p no:cacheprovider -c tests/tools/pytest.ini --rootdir tests/tools $(TOOLS_TEST) tests/tools
+	@rm -rf '$(BUILD)/tools/seen'
+	$(TOOLS_PYTEST) -n "$$(nproc)" --dist loadfile $(TOOLS_TEST) tests/tools
+	$(if $(TOOLS_TEST),,$(TOOLS_PYTEST) -m last tests/tools)
 
 tools-install:
 	+@$(MAKE) --no-print-directory -C tools/istripectl O='$(BUILD)/tools' install

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """istripectl with sanitizers, on a configfs of the tests' own: see fake_configfs.c."""
 
+import fcntl
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -20,34 +22,45 @@ esac
 exit ${FAKE_SYSTEMCTL:-0}"""
 
 
-#: The lines of errors of all processes until now.
+#: The lines of errors of all processes until now, and all that doctor has found.
 PRINTED = set()
-
-
-#: All that doctor has found until now.
-FOUND = []
-#: Tests that go over all that the others have had printed.
-LAST = ("test_every_error_is_printed", "test_every_text_of_doctor_is_told")
+FOUND = set()
+#: Each process of pytest leaves both here.
+SEEN = OUT / "seen"
 
 
 def pytest_collection_modifyitems(config, items):
-    """Those come last, when all others are run."""
-    last = [item for item in items if item.name in LAST]
-    items[:] = [item for item in items if item not in last]
-    files = {item.path for item in items}
-    option = config.option
-    if files >= set(HERE.glob("test_*.py")) and not (option.keyword or option.markexpr):
-        items += last
+    """Those that go over what all others have seen run in a run of their own, after them."""
+    if config.option.markexpr != "last":
+        items[:] = [item for item in items if not item.get_closest_marker("last")]
+
+
+def pytest_sessionfinish():
+    """What this process has seen, for the tests that are last."""
+    SEEN.mkdir(parents=True, exist_ok=True)
+    name = os.environ.get("PYTEST_XDIST_WORKER", "main")
+    (SEEN / f"{name}.json").write_text(json.dumps([sorted(PRINTED), sorted(FOUND)]),
+                                       encoding="utf-8")
+
+
+@pytest.fixture
+def seen():
+    """(lines of errors, words of doctor) of the runs before."""
+    runs = [json.loads(file.read_text(encoding="utf-8")) for file in SEEN.glob("*.json")]
+    return tuple({text for run in runs for text in run[kind]} for kind in (0, 1))
 
 
 @pytest.fixture(scope="session")
 def built():
     """Builds the program as it is shipped, the one with sanitizers, and the fuzz target."""
     env = {k: v for k, v in os.environ.items() if k not in ("CFLAGS", "MAKEFLAGS")}
-    done = subprocess.run(
-        ["make", "-C", TOP / "tools" / "istripectl", f"O={OUT}", "all", "test-tools"],
-        capture_output=True, text=True, env=env, check=False,
-    )
+    OUT.mkdir(parents=True, exist_ok=True)
+    with open(OUT / ".lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run(
+            ["make", "-C", TOP / "tools" / "istripectl", f"O={OUT}", "all", "test-tools"],
+            capture_output=True, text=True, env=env, check=False,
+        )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "warning" not in done.stderr
     return OUT

@@ -14,7 +14,7 @@ def findings(tool, code=0, result=None, *names):
     out, err = tool.run("doctor", "--json", *names, code=code)
     assert not err
     found = json.loads(out)["findings"]
-    FOUND.extend(found)
+    FOUND.update(str(value) for finding in found for value in finding.values())
     return [finding for finding in found if result in (None, finding["result"])]
 
 

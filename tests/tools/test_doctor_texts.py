@@ -5,7 +5,6 @@ import os
 import shutil
 
 import pytest
-from conftest import FOUND
 from faults import (
     CLOSED,
     NIC,
@@ -145,10 +144,11 @@ def test_packets_lost_by_a_path_without_a_nic(host):
     assert "nstat -a TcpRetransSegs" in told(host.tool, 1)
 
 
+@pytest.mark.last
 @pytest.mark.skipif(os.geteuid() != 0, reason="tests that are for root are not run")
-def test_every_text_of_doctor_is_told():
-    """By the other tests of this folder: it is collected only with all of them."""
-    seen = {str(value) for finding in FOUND for value in finding.values()}
+def test_every_text_of_doctor_is_told(seen):
+    """By the other tests of this folder."""
+    _, found = seen
     assert len(TEXTS) > 300 and NOT_TOLD <= set(TEXTS)
     assert [text for text, parts in TEXTS.items() if text not in NOT_TOLD and
-            not any(has_parts(one, parts) for one in seen)] == []
+            not any(has_parts(one, parts) for one in found)] == []

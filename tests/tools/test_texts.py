@@ -5,7 +5,7 @@ import os
 import re
 
 import pytest
-from conftest import PRINTED, TOP
+from conftest import TOP
 from texts import entries, errors
 
 PAGE = TOP / "tools/istripectl/istripectl-messages.7"
@@ -36,10 +36,12 @@ def test_every_entry_says_what_to_do():
                       re.MULTILINE) == []
 
 
+@pytest.mark.last
 @pytest.mark.skipif(os.geteuid() != 0, reason="tests that are for root are not run")
-def test_every_error_is_printed():
-    """By the other tests of this folder: it is collected only with all of them."""
+def test_every_error_is_printed(seen):
+    """By the other tests of this folder."""
+    printed, _ = seen
     patterns = {text: re.compile(".*".join(map(re.escape, text.strip().split("..."))))
                 for text in ERRORS if text not in NOT_PRINTED}
     assert [text for text, pattern in patterns.items()
-            if not any(map(pattern.search, PRINTED))] == []
+            if not any(map(pattern.search, printed))] == []
