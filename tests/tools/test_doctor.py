@@ -451,6 +451,9 @@ FAULTS = [
      "install -m 600 /dev/stdin ROOT/etc/istripe/secrets/a # and type it"),
     ("fstab", file("etc/fstab", "/dev/istripe/db /srv xfs noatime 0 0"), "options noatime",
      f"options {FSTAB_OPTIONS}", "editor /etc/fstab"),
+    ("fstab", file("etc/fstab", "/dev/istripe/db none swap sw,_netdev,nofail 0 0"),
+     "options sw,_netdev,nofail", "option noauto, and swapon when the volume is up",
+     "editor /etc/fstab"),
     ("fstab", file("etc/fstab", "/dev/istripe/db /srv xfs _netdev,nofail 0 0"),
      "options _netdev,nofail", f"options {FSTAB_OPTIONS}", "editor /etc/fstab"),
     ("fstab", both(file("etc/fstab", "UUID=ab-cd /srv xfs defaults 0 0"),
@@ -504,6 +507,7 @@ def test_fault_is_found(host, check, plant, measured, wanted, step):
     lambda host: host.switches(), lambda host: host.switches(eth2="00:53:00:00:00:01"),
     # Without an end, too (systemd.mount(5)).
     file("etc/fstab", "/dev/istripe/db /srv xfs _netdev,nofail,x-systemd.device-timeout=0 0 0"),
+    file("etc/fstab", "/dev/istripe/db none swap sw,noauto 0 0"),
     # Paths over a bond of several ports.
     bond,
     # A path that is not logged in, to a portal that answers.

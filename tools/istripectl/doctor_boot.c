@@ -344,6 +344,21 @@ static bool has_option(const char *options, const char *name)
 /* Why these: Documentation/usage.rst, File systems. */
 #define FSTAB_OPTIONS "_netdev,nofail,x-systemd.device-timeout=infinity"
 
+/* Whatever its options: systemd wants swap before all that needs the network. */
+static void fstab_swap_check(struct doctor *doctor, const char *spec, const char *options)
+{
+	if (has_option(options, "noauto"))
+		doctor_pass(doctor);
+	else
+		doctor_warn(doctor, &(struct doctor_warning){
+			.subject = alloc_text(spec),
+			.measured = alloc_printf("options %s", options),
+			.wanted = alloc_text("option noauto, and swapon when the volume is up"),
+			.next = alloc_text("editor /etc/fstab && systemctl daemon-reload"),
+		},
+		"swap comes before the network: the boot waits for a disk that cannot come");
+}
+
 static void fstab_check(struct doctor *doctor, const struct doctor_volume *volume,
 			const char *spec, const char *options)
 {
@@ -383,12 +398,17 @@ void doctor_fstab(struct doctor *doctor, const struct doctor_volume *volume)
 
 	while (rest && (line = strsep(&rest, "\n"))) {
 		char *spec = fact_word(line, 0), *options = fact_word(line, 3);
+		char *type = fact_word(line, 2);
 
 		if (spec && *spec != '#' && fstab_means(volume, spec)) {
-			fstab_check(doctor, volume, spec, options ? options : "defaults");
+			if (type && !strcmp(type, "swap"))
+				fstab_swap_check(doctor, spec, options ? options : "defaults");
+			else
+				fstab_check(doctor, volume, spec, options ? options : "defaults");
 			found = true;
 		}
 		free(spec);
+		free(type);
 		free(options);
 	}
 	if (!text)
