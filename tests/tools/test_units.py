@@ -161,6 +161,15 @@ def test_stop_of_a_disk(tmp_path, down, up, system, calls):
                        ("systemctl", f'''case "$*" in
                         is-system-running) echo {system} ;;
                         "show -p Job --value istripe@db.service") echo 17 ;;
+                        "show -p Wants -p Requires --value remote-fs.target")
+                            echo 'istripe@log.service iscsi.service srv-db.mount'
+                            echo 'srv-x\\x2dlog.mount srv-log.automount srv-up.mount' ;;
+                        "show -p Requires --value srv-db.mount") echo istripe@db.service -.mount ;;
+                        "show -p Requires --value srv-log.automount") echo istripe@log.service ;;
+                        "show -p Requires --value srv-up.mount") echo istripe@up.service ;;
+                        "show -p Requires --value "*) ;;
+                        "-q is-active istripe@up.service") ;;
+                        "-q is-active "*) exit 3 ;;
                         *) echo "$*" >>{tmp_path}/called ;;
                         esac''')):
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
@@ -173,8 +182,9 @@ def test_stop_of_a_disk(tmp_path, down, up, system, calls):
     done = subprocess.run(unit_line(tmp_path, "ExecStop", 1), env=env, check=False)
     assert done.returncode == (down if up else 0)
     assert (tmp_path / "called").read_text().splitlines() == calls
-    # What has been unmounted before a stop that was refused stays so; the next start mounts.
-    mount = ["--no-block start remote-fs.target"]
+    # What has been unmounted before a stop that was refused stays so; the next start mounts, and
+    # brings up no volume that is stopped.
+    mount = ["--no-block start srv-db.mount srv-x\\x2dlog.mount srv-up.mount"]
     for expected in ([] if calls else mount), mount:
         (tmp_path / "called").write_text("")
         done = subprocess.run(unit_line(tmp_path, "ExecStartPost", 0), env=env, check=True)
