@@ -205,8 +205,11 @@ static inline void istripe_compat_open_once(struct gendisk *disk)
 {
 	struct file *file = bdev_file_open_by_dev(disk_devt(disk), BLK_OPEN_READ, NULL, NULL);
 
-	if (!IS_ERR(file))
-		bdev_fput(file);
+	if (IS_ERR(file))
+		return;
+	bdev_fput(file);
+	/* A kernel thread closes files later, and until then the disk counts as open. */
+	flush_delayed_fput();
 }
 #else
 #define istripe_compat_claimed	block_device

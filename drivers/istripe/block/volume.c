@@ -248,12 +248,14 @@ void istripe_volume_free(struct istripe_volume *volume)
 static void volume_scan_work(struct work_struct *work)
 {
 	struct istripe_volume *volume = container_of(work, struct istripe_volume, scan_work);
+	struct gendisk *disk = volume->disk;
 
-	set_bit(GD_NEED_PART_SCAN, &volume->disk->state);
-	/* An open that is not kept from the scan any more does it. */
-	smp_mb__before_atomic();
-	clear_bit(GD_SUPPRESS_PART_SCAN, &volume->disk->state);
-	istripe_compat_open_once(volume->disk);
+	/* The next open scans. One between the two would take the order, and be kept from it. */
+	mutex_lock(&disk->open_mutex);
+	set_bit(GD_NEED_PART_SCAN, &disk->state);
+	clear_bit(GD_SUPPRESS_PART_SCAN, &disk->state);
+	mutex_unlock(&disk->open_mutex);
+	istripe_compat_open_once(disk);
 	complete_all(&volume->scanned);
 }
 
