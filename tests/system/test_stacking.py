@@ -191,6 +191,27 @@ def test_links(make_disks):
     assert links_to(disks[0], "by-path") == set()
 
 
+@pytest.mark.parametrize("recovery_ms, state", [(1000, "failed"), (-1, "waiting")])
+@pytest.mark.allow_log("error, dev istripe", "udev and the page cache read it meanwhile")
+def test_links_without_a_path(make_disks, link, recovery_ms, state):
+    """Whatever makes udev look at it: nobody can read it, and what is on it is still there."""
+    volumes, (disk,) = make_disks(1, recovery_timeout_ms=recovery_ms)
+    uuid = "0a1b2c3d-1111-4222-8333-444455556666"
+    run("mkfs.ext4", "-q", "-U", uuid, disk)
+    wait_links(disk, "by-uuid", {uuid})
+    link.set_up(False)
+    wait_for(state, lambda: read(volumes[0].sysfs() / "state") == state, 60)
+    run("udevadm", "trigger", "--action=change", disk)
+    udev_settle()
+    assert links_to(disk, "by-uuid") == {uuid}
+    assert f"ID_FS_UUID={uuid}" in run("udevadm", "info", disk)
+    link.set_up(True)
+    wait_for("the path", lambda: read(volumes[0].sysfs() / "state") == "live", 60)
+    run("udevadm", "trigger", "--action=change", disk)
+    udev_settle()
+    assert links_to(disk, "by-uuid") == {uuid}
+
+
 def test_parted(make_disks):
     """Partitions by name, also after the volume was down."""
     volumes, disks = make_disks(1)
