@@ -381,20 +381,26 @@ def test_a_transition_that_does_not_end(alua):
         assert 5 < time.monotonic() - start < 30
 
 
+def holder_at_the_first(groups, server, refusing):
+    """The first port holds a write, and takes no reset while it is in that state."""
+
+    async def by_state(holder, conn, pdu):
+        if groups.states[0] == refusing:
+            return NOT_SUPPORTED
+        return await completes(holder, conn, pdu)
+
+    holder = Holder(by_state)
+    holder.server = server
+    server.load(Scenario("holds a write", hooks=holder.hooks())).disk = groups.ports[0]
+    return holder
+
+
 @pytest.mark.allow_log("LOGICAL UNIT RESET is rejected", "this is what the target does")
 def test_a_port_that_takes_no_io_ends_no_writes(alua, links):
     """It refuses the reset again and again: what the target still has is not over."""
     volume, groups, servers = alua(OPTIMIZED, OPTIMIZED, policy="failover",
                                    path={**PATH, "login_retry_max_ms": 1000})
-
-    async def by_state(holder, conn, pdu):
-        if groups.states[0] == UNAVAILABLE:
-            return NOT_SUPPORTED
-        return await completes(holder, conn, pdu)
-
-    holder = Holder(by_state)
-    holder.server = servers[0]
-    servers[0].load(Scenario("holds a write", hooks=holder.hooks())).disk = groups.ports[0]
+    holder = holder_at_the_first(groups, servers[0], UNAVAILABLE)
     with Direct(volume.enable()) as disk:
         writer = write_to_holder(disk, holder, noise(4 * KIB, 1))
         groups.set(UNAVAILABLE, OPTIMIZED)
@@ -419,14 +425,7 @@ def test_a_port_that_takes_no_io_is_the_last(alua, links):
                                    recovery_timeout_ms=120000)
     groups.tpgs = EXPLICIT
 
-    async def by_state(holder, conn, pdu):
-        if groups.states[0] == STANDBY:
-            return NOT_SUPPORTED
-        return await completes(holder, conn, pdu)
-
-    holder = Holder(by_state)
-    holder.server = servers[0]
-    servers[0].load(Scenario("holds a write", hooks=holder.hooks())).disk = groups.ports[0]
+    holder = holder_at_the_first(groups, servers[0], STANDBY)
     with Direct(volume.enable()) as disk:
         wait_for("both paths", lambda: path_is(volume, 1, True))
         writer = write_to_holder(disk, holder, noise(4 * KIB, 1))

@@ -107,6 +107,19 @@ def test_what_one_leg_refuses_is_taken_back(two_legs, kernel_log):
         assert ours.clear(KEY) == 0
 
 
+def test_preempted_by_another_host_at_one_leg(two_legs):
+    """It knows our key no more: the conflict there does not mean that it is done."""
+    device, (first, second) = two_legs
+    with Reservations(device) as ours, Reservations(first) as one, Reservations(second) as two:
+        assert ours.register(0, KEY, IGNORE_KEY) == 0
+        assert one.register(0, OTHER_KEY) == 0
+        assert two.register(0, OTHER_KEY) == 0
+        assert two.preempt(OTHER_KEY, KEY, WRITE_EXCLUSIVE) == 0
+        assert ours.preempt(KEY, OTHER_KEY, WRITE_EXCLUSIVE) == CONFLICT
+        assert keys(second) == [OTHER_KEY]
+        assert two.clear(OTHER_KEY) == 0
+
+
 def test_keys_are_registered_over_every_path(make_lio, make_volume, links, stock, keep_on_disk):
     target = make_lio(64 * MIB, all_links=True)
     volume = make_volume(target, paths=links)
