@@ -250,6 +250,48 @@ static void designator_distinct(struct kunit *test)
 	}
 }
 
+static bool offered(struct kunit *test, u32 bytes, const char *text)
+{
+	u8 *exact = kunit_kmalloc(test, bytes ?: 1, GFP_KERNEL);
+	bool is;
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, exact);
+	memcpy(exact, page, bytes);
+	is = istripe_vpd_designator_offered(exact, bytes, text);
+	kunit_kfree(test, exact);
+	return is;
+}
+
+/* A LUN that gets a better designator is still known by the one that it had. */
+static void designator_of_before(struct kunit *test)
+{
+	static const struct designator second = { 1, 0, 3, 8, "\x50\0\0\0\0\0\0\1", NULL };
+	u32 local = ARRAY_SIZE(good) - 1;
+	u32 used = page_start(), i;
+
+	for (i = 0; i < ARRAY_SIZE(good); i++)
+		used = page_add(used, &good[i]);
+	/* A locally assigned NAA may be that of another LUN, too. */
+	for (i = 0; i < ARRAY_SIZE(good); i++)
+		KUNIT_EXPECT_EQ_MSG(test, offered(test, used, good[i].want), i != local, "row %u",
+				    i);
+	/* Not only the first one of its kind. */
+	used = page_add(used, &second);
+	KUNIT_EXPECT_TRUE(test, offered(test, used, "naa.5000000000000001"));
+	KUNIT_EXPECT_FALSE(test, offered(test, used - 1, "naa.5000000000000001"));
+	KUNIT_EXPECT_FALSE(test, offered(test, used, "naa.5000000000000002"));
+	KUNIT_EXPECT_FALSE(test, offered(test, used, "t10.LIO-ORG volume0:0042-4"));
+	KUNIT_EXPECT_FALSE(test, offered(test, used, ""));
+	/* Those of ports and targets are not the LUN's. */
+	used = page_start();
+	for (i = 0; i < 4; i++)
+		used = page_add(used, &others[i]);
+	KUNIT_EXPECT_FALSE(test, offered(test, used, good[0].want));
+	KUNIT_EXPECT_FALSE(test, offered(test, 3, good[0].want));
+	page[1] = 0x80;
+	KUNIT_EXPECT_FALSE(test, offered(test, page_add(4, &good[0]), good[0].want));
+}
+
 struct serial_case {
 	u8 page;
 	u8 bytes;
@@ -303,6 +345,7 @@ static struct kunit_case designator_cases[] = {
 	KUNIT_CASE(designator_lies),
 	KUNIT_CASE(designator_long),
 	KUNIT_CASE(designator_distinct),
+	KUNIT_CASE(designator_of_before),
 	{}
 };
 

@@ -17,8 +17,8 @@ from conftest import MIB
 from lab import network
 from lab.disk import Direct, works
 from lab.ghost import path_state, volume_over
-from lab.istripe import Named
-from lab.shell import read, run, wait_for
+from lab.istripe import EnableError, Named
+from lab.shell import read, run, wait_for, write
 from scripted.scenario import HONEST, Scenario
 from scripted.scsi import (
     INQUIRY,
@@ -85,6 +85,36 @@ def test_unmap_goes(one_path, server):
         assert server.target.run.hits == 1
         run("blkdiscard", "--zeroout", "-l", MIB, device)
         assert not any(disk.read(0, MIB))
+    assert server.violations() == []
+
+
+def test_a_better_designator(one_path, server, make_volume, links):
+    """New firmware of an array: the leg goes on by the one that it is known by, on all paths."""
+    volume, lun = one_path(designators=("t10",))
+    portal = f"{links[1].address}:{server.port}"
+    with Direct(volume.enable()) as disk:
+        name = read(volume.leg_sysfs(0) / "designator")
+        assert name.startswith("t10.ISTRIPE ")
+        lun.designators = ("naa", "t10")
+        anew(volume, server)
+        works(disk, 1)
+        write(volume.add_path(1, {**PATH, "portal": portal}) / "enable", 1)
+        wait_for("the second path", lambda: path_state(volume, 1) == "live")
+        works(disk, 2)
+        assert read(volume.leg_sysfs(0) / "designator") == name
+        # Another volume finds the better one, and it is the same LUN.
+        other = make_volume(Named(server.target.settings.name), metadata="none",
+                            path={**PATH, "portal": portal})
+        with pytest.raises(EnableError, match=f"which is leg 0 of volume {volume.name} already"):
+            other.enable()
+    volume.disable()
+    other.enable()
+    assert read(other.leg_sysfs(0) / "designator") == f"naa.{lun.naa.hex()}"
+    other.disable()
+    write(volume.leg / "designator", name)
+    volume.enable()
+    assert read(volume.leg_sysfs(0) / "designator") == name
+    volume.disable()
     assert server.violations() == []
 
 

@@ -12,36 +12,41 @@
 static LIST_HEAD(owners);
 static DEFINE_MUTEX(owners_lock);
 
-const struct istripe_leg *istripe_exclusive_find(const struct istripe_volume *volume, u32 end,
-						 const char *designator)
+/* The first of legs 0..@end - 1 that is the LUN; either may be known by another designator. */
+static const struct istripe_leg *exclusive_find(const struct istripe_volume *volume, u32 end,
+						const struct istripe_lun *lun)
 {
+	const struct istripe_lun *other;
 	u32 i;
 
-	for (i = 0; i < end; i++)
-		if (!strcmp(volume->legs[i]->lun.designator, designator))
+	for (i = 0; i < end; i++) {
+		other = &volume->legs[i]->lun;
+		if (istripe_lun_is(other, lun->designator) ||
+		    istripe_lun_is(lun, other->designator))
 			return volume->legs[i];
+	}
 	return NULL;
 }
 
 static int exclusive_check_leg(const struct istripe_volume *volume, u32 index,
 			       struct istripe_reason *why)
 {
-	const char *designator = volume->legs[index]->lun.designator;
-	const struct istripe_leg *leg = istripe_exclusive_find(volume, index, designator);
+	const struct istripe_lun *lun = &volume->legs[index]->lun;
+	const struct istripe_leg *leg = exclusive_find(volume, index, lun);
 	const struct istripe_volume *other;
 
 	if (leg) {
 		istripe_reason_set(why, "legs %u and %u are the same LUN, %s", leg->index, index,
-				   designator);
+				   lun->designator);
 		return -EINVAL;
 	}
 	list_for_each_entry(other, &owners, exclusive.entry) {
-		leg = istripe_exclusive_find(other, other->leg_count, designator);
+		leg = exclusive_find(other, other->leg_count, lun);
 		if (!leg)
 			continue;
 		istripe_reason_set(why,
 				   "leg %u is LUN %s, which is leg %u of volume %s already: that volume must be down first",
-				   index, designator, leg->index, other->name);
+				   index, lun->designator, leg->index, other->name);
 		return -EBUSY;
 	}
 	return 0;

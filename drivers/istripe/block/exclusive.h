@@ -21,10 +21,6 @@ struct istripe_exclusive {
 	bool array;		/* the array of its superblocks is claimed, too */
 };
 
-/* The first of legs 0..@end - 1, all identified, that has the designator; or NULL. */
-const struct istripe_leg *istripe_exclusive_find(const struct istripe_volume *volume, u32 end,
-						 const char *designator);
-
 /*
  * Claims the LUNs of legs that are identified, before anything is written on them. -EINVAL a LUN is
  * in two places of the volume; -EBUSY another volume has it.

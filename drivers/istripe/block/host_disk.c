@@ -18,7 +18,6 @@
 #include <compat/disk.h>
 
 #include <istripe/reason.h>
-#include "block/exclusive.h"
 #include "block/host_disk.h"
 #include "block/leg.h"
 #include "block/volume.h"
@@ -49,20 +48,33 @@ struct search {
 
 /* The leg that a SCSI device is */
 
+/* Either may be known by another designator of the same LUN. */
+static bool lun_is_page(const struct istripe_lun *lun, const struct scsi_vpd *page,
+			const char *best)
+{
+	return istripe_lun_is(lun, best) ||
+	       istripe_vpd_designator_offered(page->data, page->len, lun->designator);
+}
+
 static const struct istripe_leg *leg_of_designator(const struct istripe_volume *volume,
 						   struct scsi_device *sdev, bool *named)
 {
 	char designator[ISTRIPE_DESIGNATOR_BYTES] = "";
+	const struct istripe_leg *leg = NULL;
 	const struct scsi_vpd *page;
+	u32 i;
 
 	rcu_read_lock();
 	page = rcu_dereference(sdev->vpd_pg83);
 	if (page)
 		istripe_vpd_designator_decode(page->data, page->len, designator,
 					      sizeof(designator));
+	for (i = 0; designator[0] && !leg && i < volume->leg_count; i++)
+		if (lun_is_page(&volume->legs[i]->lun, page, designator))
+			leg = volume->legs[i];
 	rcu_read_unlock();
 	*named = designator[0];
-	return *named ? istripe_exclusive_find(volume, volume->leg_count, designator) : NULL;
+	return leg;
 }
 
 /* A serial number is unique among the devices of one vendor and product. */

@@ -21,7 +21,8 @@ static int identify_designator(const struct istripe_nexus *nexus, struct istripe
 	const struct istripe_leg *leg = nexus->leg;
 	const struct istripe_lun *lun = &nexus->found;
 
-	if (leg->lun.designator[0] && strcmp(leg->lun.designator, lun->designator)) {
+	/* An array may have added a better one since: the leg stays with the one that it has. */
+	if (leg->lun.designator[0] && !istripe_lun_is(lun, leg->lun.designator)) {
 		istripe_reason_set(why, "leg %u is LUN %s, but %s answers here: path not used",
 				   leg->index, leg->lun.designator, lun->designator);
 		return -ENODEV;
@@ -142,6 +143,9 @@ int istripe_identify(struct istripe_nexus *nexus, struct istripe_reason *why)
 	mutex_lock(&leg->identify_lock);
 	ret = identify_compare(nexus, why);
 	if (!ret && !leg->identified) {
+		if (leg->lun.designator[0])
+			strscpy(nexus->found.designator, leg->lun.designator,
+				sizeof(nexus->found.designator));
 		leg->lun = *lun;
 		leg->first_blocks = lun->capacity.blocks;
 		leg->identified = true;

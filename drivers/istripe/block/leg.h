@@ -253,7 +253,7 @@ static inline void istripe_leg_note_good(struct istripe_leg *leg)
 /* Tasks submitted with @more are sent now: no more follow. Sleeps. */
 void istripe_leg_push(struct istripe_leg *leg);
 
-/* Has @lun the designator of this leg? True while the leg has none, too. Sleeps. */
+/* Does @lun offer the designator of this leg? True while the leg has none, too. Sleeps. */
 bool istripe_leg_is(struct istripe_leg *leg, const struct istripe_lun *lun);
 
 /*

@@ -3,6 +3,7 @@
 
 #include <linux/delay.h>
 #include <linux/mm.h>
+#include <linux/string.h>
 
 #include <istripe/reason.h>
 #include "block/lun.h"
@@ -277,6 +278,9 @@ static int probe_designator(struct probe *probe, struct istripe_lun *lun)
 	bool refused = ret == -EIO;
 
 	lun->by_serial = false;
+	lun->identification_bytes = ret ? 0 : min_t(u32, probe->bytes,
+							sizeof(lun->identification));
+	memcpy(lun->identification, probe->data, lun->identification_bytes);
 	if (!ret && probe->tpgs)
 		istripe_vpd_port_decode(probe->data, probe->bytes, &probe->port);
 	if (!ret)
@@ -486,4 +490,11 @@ int istripe_lun_probe(struct istripe_session *session, u16 number, enum istripe_
 	lun->changed = session->internal.changed;
 	lun->untold = probe.untold;
 	return probe_end(&probe, ret);
+}
+
+bool istripe_lun_is(const struct istripe_lun *lun, const char *designator)
+{
+	return !strcmp(lun->designator, designator) ||
+	       istripe_vpd_designator_offered(lun->identification, lun->identification_bytes,
+					      designator);
 }

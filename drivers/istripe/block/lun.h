@@ -17,6 +17,7 @@ struct istripe_reason;
 struct istripe_session;
 
 #define ISTRIPE_SERIAL_BYTES	64
+#define ISTRIPE_IDENTIFICATION_BYTES	512
 
 /* How much of a LUN is known; that must not change while it is asked. */
 enum istripe_lun_known {
@@ -37,11 +38,13 @@ struct istripe_lun {
 	struct scsi_lun address;	/* as the target lists it */
 	char designator[ISTRIPE_DESIGNATOR_BYTES];	/* "naa.6001405...", identity of the leg */
 	bool by_serial;			/* @designator is made of the serial number */
+	u8 identification[ISTRIPE_IDENTIFICATION_BYTES];	/* VPD 83h, as much as fits */
+	u32 identification_bytes;
 	char serial[ISTRIPE_SERIAL_BYTES];	/* VPD 80h, printable, may be empty */
 	struct istripe_vpd_inquiry inquiry;	/* standard INQUIRY data */
 	bool changed;			/* it reported a change while it was asked */
 	bool untold;			/* a question failed that it may answer the next time */
-	/* Not usable: nothing else is known but @address, @designator and @inquiry. */
+	/* Not usable: only @address, @designator, @identification and @inquiry are known. */
 	struct istripe_access access;
 	struct istripe_vpd_capacity capacity;	/* READ CAPACITY(16) */
 	struct istripe_vpd_block_limits limits;	/* VPD B0h */
@@ -64,6 +67,9 @@ struct istripe_lun {
  */
 int istripe_lun_probe(struct istripe_session *session, u16 number, enum istripe_alua alua,
 		      u32 timeout_ms, struct istripe_lun *lun, struct istripe_reason *why);
+
+/* Is @designator the LUN's, or one of several that it offers? */
+bool istripe_lun_is(const struct istripe_lun *lun, const char *designator);
 
 /* Capacity in sectors of 512 bytes, for any size of block. */
 static inline u64 istripe_lun_sectors(const struct istripe_lun *lun)

@@ -246,9 +246,9 @@ static bool designator_print(const u8 *d, enum designator_rank rank, char *text,
 	return used && prefix + used + 1 < text_bytes;
 }
 
-/* Print the first designator of a rank that came whole and can be printed. */
-static bool designator_choose(const u8 *body, u32 bytes, enum designator_rank rank, char *text,
-			      u32 text_bytes)
+/* Print the first designator of a rank that came whole, can be printed, and is @wanted, if any. */
+static bool designator_choose(const u8 *body, u32 bytes, enum designator_rank rank,
+			      const char *wanted, char *text, u32 text_bytes)
 {
 	while (bytes >= DESIGNATOR_HEADER_BYTES) {
 		u32 step = DESIGNATOR_HEADER_BYTES + DESIGNATOR_LENGTH(body);
@@ -256,7 +256,8 @@ static bool designator_choose(const u8 *body, u32 bytes, enum designator_rank ra
 		if (step > bytes)
 			break;
 		if (designator_rank(body) == rank &&
-		    designator_print(body, rank, text, text_bytes))
+		    designator_print(body, rank, text, text_bytes) &&
+		    (!wanted || !strcmp(text, wanted)))
 			return true;
 		body += step;
 		bytes -= step;
@@ -273,10 +274,23 @@ int istripe_vpd_designator_decode(const u8 *data, u32 bytes, char *text, u32 tex
 	if (len < 0)
 		return len;
 	for (rank = RANK_NAA_REGISTERED_EXTENDED; rank > RANK_NONE; rank--)
-		if (designator_choose(body, len, rank, text, text_bytes))
+		if (designator_choose(body, len, rank, NULL, text, text_bytes))
 			return 0;
 	text[0] = '\0';
 	return -ENOENT;
+}
+
+bool istripe_vpd_designator_offered(const u8 *data, u32 bytes, const char *wanted)
+{
+	char text[ISTRIPE_VPD_DESIGNATOR_BYTES];
+	enum designator_rank rank;
+	const u8 *body;
+	int len = vpd_body(data, bytes, ISTRIPE_VPD_IDENTIFICATION, &body);
+
+	for (rank = RANK_NAA_REGISTERED_EXTENDED; len > 0 && rank > RANK_NAA_LOCAL; rank--)
+		if (designator_choose(body, len, rank, wanted, text, sizeof(text)))
+			return true;
+	return false;
 }
 
 static void port_take(const u8 *d, struct istripe_vpd_port *port)

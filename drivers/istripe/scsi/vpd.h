@@ -147,6 +147,18 @@ int istripe_vpd_serial_designator(const u8 *data, u32 bytes,
 int istripe_vpd_designator_decode(const u8 *data, u32 bytes, char *text, u32 text_bytes);
 
 /**
+ * istripe_vpd_designator_offered() - is one of the LUN's designators in VPD 83h, SPC-5 7.7.6
+ * @data: what came
+ * @bytes: its length
+ * @wanted: as istripe_vpd_designator_decode() writes it
+ *
+ * It need not be the best. Locally assigned NAAs are passed over, for they may not be unique.
+ *
+ * Return: true or false; false for data that are no such page.
+ */
+bool istripe_vpd_designator_offered(const u8 *data, u32 bytes, const char *wanted);
+
+/**
  * istripe_vpd_port_decode() - find the target port and its group in VPD 83h, SPC-5 7.7.6
  * @data: what came
  * @bytes: its length

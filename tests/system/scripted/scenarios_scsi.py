@@ -176,6 +176,10 @@ def another(disk):
     disk.naa = bytes.fromhex("6001405" + "b" * 25)
 
 
+def both_designators(disk):
+    disk.designators = ("naa", "t10")
+
+
 def cache(disk):
     disk.write_cache = True
 
@@ -238,6 +242,8 @@ LUNS = [
     looked_at("and does not say how much", reconnects("READ CAPACITY"), says(5, 0x24, 0)),
     becomes("shrinks", path_refused("has shrunk"), shrink, 6, 0x2A, 9),
     becomes("is another one", elsewhere("answers here"), another, 6, 0x3F, 0x0E),
+    becomes("gets a better designator", WORKS, both_designators, 6, 0x3F, 5,
+            disk={"designators": ("t10",)}),
     becomes("has other blocks", path_refused("the LUN now says 4096"), coarse, 6, 0x2A, 9),
 ]
 

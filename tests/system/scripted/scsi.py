@@ -86,7 +86,7 @@ class Disk:
     def __init__(self, size_bytes=16 << 20, block_bytes=512, identity="6001405" + "a" * 25,
                  max_transfer=0, optimal_transfer=0, write_protected=False, write_cache=True,
                  atomic=None, doors=1, addresses=None, without=(), cut_pages=(),
-                 physical_exponent=0, lowest_aligned=0):
+                 physical_exponent=0, lowest_aligned=0, designators=("naa",)):
         self.block_bytes = block_bytes
         self.data = bytearray(size_bytes)
         self.naa = bytes.fromhex(identity)
@@ -104,6 +104,7 @@ class Disk:
         self.cut_pages = dict(cut_pages)    # VPD pages of an older standard: their bytes
         self.physical_exponent = physical_exponent  # 2^n logical blocks are a physical one
         self.lowest_aligned = lowest_aligned        # LBA at which the first of these begins
+        self.designators = designators  # in VPD 83h: "naa", "t10"
         self.nexus = None       # who sends the command: (name of the initiator, ISID)
         self.attentions = []    # (key, asc, ascq) to tell, the first one first
         self.flushes = 0
@@ -247,7 +248,9 @@ class Disk:
     def pages(self, door=0):
         naa = self.naa[:-1] + bytes([(self.naa[-1] + door) % 256])
         serial = naa.hex().encode()
-        designator = bytes([1, 3, 0, len(naa)]) + naa
+        t10 = b"ISTRIPE " + serial
+        known = {"naa": bytes([1, 3, 0, len(naa)]) + naa, "t10": bytes([2, 1, 0, len(t10)]) + t10}
+        identification = b"".join(known[kind] for kind in self.designators)
         limits = bytearray(60)
         limits[4:8] = self.max_transfer.to_bytes(4, "big")
         limits[8:12] = self.optimal_transfer.to_bytes(4, "big")
@@ -257,7 +260,7 @@ class Disk:
         if self.atomic:
             limits[40:60] = self.atomic.page()
         rotation = bytes([0, 1]) + bytes(58)
-        pages = {0x80: serial, 0x83: designator, 0xB0: bytes(limits), 0xB1: rotation,
+        pages = {0x80: serial, 0x83: identification, 0xB0: bytes(limits), 0xB1: rotation,
                  0xB2: bytes([0, 0xE0, 2, 0])}
         pages = {page: data[:self.cut_pages.get(page, len(data))]
                  for page, data in pages.items() if page not in self.without}
