@@ -288,6 +288,31 @@ static void sense_names(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, istripe_scsi_verdict_name(-1), "unknown");
 }
 
+static void sense_stopped(struct kunit *test)
+{
+	static const struct {
+		u8 code, key, asc, ascq;
+		bool expect;
+	} rows[] = {
+		{ FIXED, 0x2, 0x04, 0x02, true }, { DESCRIPTOR, 0x2, 0x04, 0x02, true },
+		{ FIXED, 0x2, 0x04, 0x01, false }, { FIXED, 0x2, 0x04, 0x03, false },
+		{ FIXED, 0x2, 0x3a, 0x02, false }, { FIXED, 0x6, 0x04, 0x02, false },
+		{ FIXED_DEFERRED, 0x2, 0x04, 0x02, false }, { 0x7f, 0x2, 0x04, 0x02, false },
+		{ 0x00, 0x2, 0x04, 0x02, false },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct scsi_sense_hdr sense = {
+			.response_code = rows[i].code, .sense_key = rows[i].key,
+			.asc = rows[i].asc, .ascq = rows[i].ascq,
+		};
+
+		KUNIT_EXPECT_EQ_MSG(test, istripe_sense_stopped(&sense), rows[i].expect, "row %u",
+				    i);
+	}
+}
+
 static struct kunit_case sense_cases[] = {
 	KUNIT_CASE(sense_table),
 	KUNIT_CASE(sense_status),
@@ -298,6 +323,7 @@ static struct kunit_case sense_cases[] = {
 	KUNIT_CASE(sense_random_bytes),
 	KUNIT_CASE(sense_write_protected),
 	KUNIT_CASE(sense_preempted),
+	KUNIT_CASE(sense_stopped),
 	KUNIT_CASE(sense_names),
 	{}
 };

@@ -339,13 +339,47 @@ static int probe_pages(struct probe *probe, struct istripe_lun *lun)
 	return ret;
 }
 
+static bool probe_is_stopped(const struct probe *probe)
+{
+	const struct istripe_task *task = &probe->session->internal.task;
+
+	return task->status == SAM_STAT_CHECK_CONDITION && istripe_sense_stopped(&task->sense);
+}
+
+/* As sd does: it is told to start once, and then waited for. Its refusal changes no reason. */
+static int probe_start(struct probe *probe, const u8 *ready)
+{
+	u8 start[ISTRIPE_CDB_BYTES];
+	int ret;
+
+	istripe_cdb_start_unit(start);
+	ret = istripe_lun_ask(probe->session, &probe->number, start, 0, false, probe->known,
+			      probe->tpgs, probe->deadline);
+	if (ret == -EIO)
+		return ret;
+	while (!ret) {
+		ret = probe_must(probe, ready, 0, "TEST UNIT READY");
+		if (ret != -EIO || !probe_is_stopped(probe))
+			break;
+		ret = lun_wait(probe->deadline);
+	}
+	if (ret != -EIO && ret != -EBUSY)
+		probe->why->text[0] = '\0';
+	return ret;
+}
+
 static int probe_ready(struct probe *probe)
 {
+	bool untold = probe->untold;
 	u8 cdb[ISTRIPE_CDB_BYTES];
 	int ret;
 
 	istripe_cdb_test_unit_ready(cdb);
 	ret = probe_must(probe, cdb, 0, "TEST UNIT READY");
+	if (ret == -EIO && probe_is_stopped(probe)) {
+		ret = probe_start(probe, cdb);
+		probe->untold = untold;
+	}
 	/* From here on a change may concern something that was asked before. */
 	if (!ret)
 		probe->known = ISTRIPE_LUN_ASKED;

@@ -9,6 +9,8 @@
 
 #define CDB_FUA			0x08	/* byte 1 of READ and WRITE */
 #define CDB_WRITE_SAME_UNMAP	0x08	/* byte 1 of WRITE SAME */
+#define CDB_IMMED		0x01	/* byte 1 of START STOP UNIT */
+#define CDB_START		0x01	/* byte 4 of START STOP UNIT */
 #define CDB_EVPD		0x01	/* byte 1 of INQUIRY */
 #define CDB_DBD			0x08	/* byte 1 of MODE SENSE: no block descriptors */
 
@@ -177,4 +179,11 @@ void istripe_cdb_target_port_group(u8 *list, u16 group, u8 state)
 void istripe_cdb_test_unit_ready(u8 *cdb)
 {
 	cdb_start(cdb, TEST_UNIT_READY);
+}
+
+void istripe_cdb_start_unit(u8 *cdb)
+{
+	cdb_start(cdb, START_STOP);
+	cdb[1] = CDB_IMMED;
+	cdb[4] = CDB_START;
 }

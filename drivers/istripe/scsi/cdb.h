@@ -191,4 +191,10 @@ void istripe_cdb_target_port_group(u8 *list, u16 group, u8 state);
  */
 void istripe_cdb_test_unit_ready(u8 *cdb);
 
+/**
+ * istripe_cdb_start_unit() - START STOP UNIT with START, answered at once, SBC-4 5.31
+ * @cdb: 16 bytes
+ */
+void istripe_cdb_start_unit(u8 *cdb);
+
 #endif

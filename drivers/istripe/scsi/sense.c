@@ -167,6 +167,12 @@ bool istripe_sense_flush_is_lost(u8 opcode, const struct scsi_sense_hdr *sense)
 	       (sense->sense_key == NOT_READY && sense->asc == 0x08);
 }
 
+bool istripe_sense_stopped(const struct scsi_sense_hdr *sense)
+{
+	return sense_format_known(sense) && istripe_sense_current(sense) &&
+	       sense->sense_key == NOT_READY && sense->asc == 0x04 && sense->ascq == 0x02;
+}
+
 bool istripe_sense_preempted(const struct scsi_sense_hdr *sense)
 {
 	return sense->sense_key == UNIT_ATTENTION && sense->asc == 0x2a &&

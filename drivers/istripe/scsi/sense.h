@@ -64,6 +64,13 @@ bool istripe_sense_write_protected(const struct scsi_sense_hdr *sense);
 bool istripe_sense_flush_is_lost(u8 opcode, const struct scsi_sense_hdr *sense);
 
 /**
+ * istripe_sense_stopped() - is the LUN to be started
+ * @sense: of a command that got CHECK CONDITION
+ * Return: true for INITIALIZING COMMAND REQUIRED (SPC-5 annex F): START STOP UNIT is wanted; false.
+ */
+bool istripe_sense_stopped(const struct scsi_sense_hdr *sense);
+
+/**
  * istripe_sense_preempted() - has another host ended the registration of this nexus
  * @sense: of a command that was not carried out
  * Return: true for REGISTRATIONS PREEMPTED and RESERVATIONS PREEMPTED (SPC-5 5.14.11), the second

@@ -21,6 +21,7 @@ from scripted.scsi import (
     READ_16,
     REPORT_LUNS,
     SERVICE_ACTION_IN_16,
+    START_STOP,
     SYNCHRONIZE_CACHE_16,
     TEST_UNIT_READY,
     WRITE_16,
@@ -278,6 +279,29 @@ def up(name, expect, hooks=None, **more):
     return Scenario(f"bring-up: {name}", expect, hooks or {}, armed=True, **more)
 
 
+def stopped(starts=True, times=3, still=0):
+    """Once it is started it says so many times that it is becoming ready, before that `still`."""
+
+    async def hook(run, conn, task):
+        left = run.memory.get("left")
+        if task.opcode == START_STOP:
+            run.memory["starts"] = run.memory.get("starts", 0) + 1
+            if starts and task.cdb[1] & 1 and task.cdb[4] == 1:
+                run.memory["left"] = times + still
+                return False
+            await run.target.respond(conn, task, Result.check(5, 0x20, 0))
+            return True
+        if task.opcode != TEST_UNIT_READY or left == 0:
+            return False
+        if left is not None:
+            run.memory["left"] -= 1
+        told = 2 if left is None or left > times else 1
+        await run.target.respond(conn, task, Result.check(2, 4, told))
+        return True
+
+    return {"on_command": hook}
+
+
 def lost_at(opcode, name):
     async def action(run, conn, task):
         conn.reset()
@@ -369,6 +393,13 @@ BRING_UP = [
        answers(SERVICE_ACTION_IN_16, CAPACITY[:11])),
     asks(2, 4, 1, SURVIVES, times=2),
     asks(2, 4, 3, refused("TEST UNIT READY", errno.EIO), times=99),
+    # sd starts it, too.
+    up("stopped", WORKS, stopped()), up("stopped, and does not start at once", WORKS,
+                                        stopped(still=3)),
+    up("stopped, and cannot be started", refused("TEST UNIT READY.*sense 2/04/02", errno.EIO),
+       stopped(starts=False)),
+    up("stopped, and is never ready", refused("TEST UNIT READY.*sense 2/04/01", errno.EBUSY),
+       stopped(times=1000), path={"login_timeout_ms": 3000}),
     asks(6, 0x29, 0, SURVIVES, times=3), asks(6, 0x29, 0, SURVIVES, INQUIRY, times=3),
     asks(6, 0x29, 0, SURVIVES, SERVICE_ACTION_IN_16, times=3),
     asks(3, 0x11, 0, refused("READ CAPACITY", errno.EIO), SERVICE_ACTION_IN_16, times=99),
