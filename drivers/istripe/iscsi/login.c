@@ -13,7 +13,6 @@
 #include "iscsi/login_keys.h"
 #include "iscsi/login_status.h"
 #include "iscsi/pdu.h"
-#include "iscsi/serial.h"
 
 #define LOGIN_ISCSI_NAME_MAX	223	/* RFC 7143 section 4.2.7.1 */
 #define LOGIN_VERSION		0
@@ -214,7 +213,7 @@ static int login_check_window(struct istripe_login *login)
 		return istripe_login_fail(login, -EPROTO,
 					  "target expects CmdSN %u after a login with %u",
 					  login->exp_cmd_sn, login->cmd_sn);
-	if (istripe_serial_lt(login->max_cmd_sn + 1, login->exp_cmd_sn))
+	if (iscsi_sna_lt(login->max_cmd_sn + 1, login->exp_cmd_sn))
 		return istripe_login_fail(login, -EPROTO,
 					  "target gave MaxCmdSN %u with ExpCmdSN %u",
 					  login->max_cmd_sn, login->exp_cmd_sn);

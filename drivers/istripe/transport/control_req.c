@@ -4,7 +4,6 @@
 #include <linux/delay.h>
 #include <net/tcp.h>
 
-#include "iscsi/serial.h"
 #include "transport/conn.h"
 #include "transport/control_req.h"
 
@@ -376,7 +375,7 @@ static void task_management_collect_all(struct istripe_conn *conn)
 		smp_rmb();
 		flags = READ_ONCE(task->flags);
 		if (!(flags & BIT(ISTRIPE_TASK_SENT)) || flags & BIT(ISTRIPE_TASK_ANSWERED) ||
-		    !istripe_serial_lt(cmd_sn, READ_ONCE(session->control_req.cmd_sn)))
+		    !iscsi_sna_lt(cmd_sn, READ_ONCE(session->control_req.cmd_sn)))
 			continue;
 		istripe_task_answer(task, -ECANCELED);
 	}

@@ -11,7 +11,6 @@
 
 #include <istripe/reason.h>
 #include "iscsi/error.h"
-#include "iscsi/serial.h"
 #include "scsi/sense.h"
 #include "transport/conn.h"
 #include "transport/session.h"
@@ -192,7 +191,7 @@ bool istripe_session_take_cmd_sn(struct istripe_session *session, bool own, u32 
 	    (!own && istripe_session_is_invalid(session)))
 		return false;
 	do {
-		if (!istripe_serial_le(next, READ_ONCE(session->max_cmd_sn)))
+		if (!iscsi_sna_lte(next, READ_ONCE(session->max_cmd_sn)))
 			return false;
 	} while (!try_cmpxchg(&session->cmd_sn, &next, next + 1));
 	*cmd_sn = next;
@@ -205,7 +204,7 @@ static bool serial_forward(u32 *number, u32 to)
 	u32 now = READ_ONCE(*number);
 
 	do {
-		if (!istripe_serial_lt(now, to))
+		if (!iscsi_sna_lt(now, to))
 			return false;
 	} while (!try_cmpxchg(number, &now, to));
 	return true;
@@ -252,7 +251,7 @@ void istripe_session_validate(struct istripe_session *session, int invalidations
 void istripe_session_window(struct istripe_session *session, u32 exp_cmd_sn, u32 max_cmd_sn)
 {
 	/* RFC 7143 11.4.9: both are to be ignored. */
-	if (istripe_serial_lt(max_cmd_sn, exp_cmd_sn - 1))
+	if (iscsi_sna_lt(max_cmd_sn, exp_cmd_sn - 1))
 		return;
 	serial_forward(&session->exp_cmd_sn, exp_cmd_sn);
 	if (!serial_forward(&session->max_cmd_sn, max_cmd_sn))
