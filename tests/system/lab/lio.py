@@ -370,15 +370,3 @@ def resize(target, size_bytes, numbers=None):
     for number, lun in enumerate(target.luns):
         if numbers is None or number in numbers:
             lun.resize(size_bytes)
-
-
-def destroy_all():
-    """Removes what an earlier, failed test may have left. Raises LabError if something stays."""
-    for path in CONFIG.glob("iscsi/iqn.*"):
-        target = Target([], [], iqn=path.name)
-        target.destroy()
-    for path in CONFIG.glob("core/*_0/*/enable"):
-        path.parent.rmdir()
-    left = list(CONFIG.glob("iscsi/iqn.*"))
-    if left:
-        raise LabError(f"LIO still has {left}")

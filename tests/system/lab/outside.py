@@ -8,8 +8,6 @@ OURS = "10.57.0.1"
 ADDRESS = "10.57.0.2"
 PORTAL = f"{ADDRESS}:3260"
 #: With OUTSIDE_PATHS=2 only.
-SECOND_MAC = "52:54:00:58:00:01"
-SECOND_OURS = "10.58.0.1"
 SECOND_ADDRESS = "10.58.0.2"
 IQN = "iqn.2024-01.org.example.istripe:outside"
 #: Its LUNs; those of one pair are alike.

@@ -8,7 +8,7 @@ import hmac
 import os
 
 from scripted import keys
-from scripted.pdu import LOGIN_RESPONSE, Pdu, plus
+from scripted.pdu import LOGIN_RESPONSE, Pdu
 
 SECURITY, OPERATIONAL, FULL_FEATURE = 0, 1, 3
 TRANSIT, CONTINUE = 0x80, 0x40
@@ -178,8 +178,3 @@ def response(request, flags, tsih=0, data=b"", status=0):
     pdu = Pdu(LOGIN_RESPONSE, flags, data=data, isid=request.isid, tsih=tsih, itt=request.itt)
     pdu.status_class, pdu.status_detail = status >> 8, status & 0xFF
     return pdu
-
-
-def first_numbers(pdu):
-    """CmdSN that the session begins with; StatSN follows from ExpStatSN."""
-    return pdu.cmd_sn, plus(pdu.exp_stat_sn, 0)
