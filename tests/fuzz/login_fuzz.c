@@ -22,7 +22,6 @@
 #define FLAG_MUTUAL	0x02
 #define FLAG_JOIN	0x10
 #define FLAG_GROUP	0x20
-#define FLAG_SMALL	0x40
 
 #define HEADER_RAW	0x01	/* 48 bytes of the input are the header */
 #define HEADER_AGREE	0x02	/* the stage that was asked for */
@@ -48,7 +47,6 @@ static struct fuzz_login {
 	struct test_chap ctx;
 	struct iscsi_login_req request;
 	char *buffer;
-	u32 buffer_bytes;
 	u32 stat_sn;
 	u8 flags;
 	bool proved;
@@ -103,10 +101,8 @@ static void fuzz_begin(struct fuzz_login *f, u8 flags)
 	f->params.session = &f->session;
 	if (flags & FLAG_CHAP)
 		fuzz_chap(f);
-	f->buffer_bytes = flags & FLAG_SMALL ? ISTRIPE_LOGIN_BUFFER_MIN_BYTES :
-					       ISTRIPE_LOGIN_BUFFER_BYTES;
-	f->buffer = malloc(f->buffer_bytes);
-	REQUIRE(!istripe_login_init(&f->login, &f->params, f->buffer, f->buffer_bytes));
+	f->buffer = malloc(ISTRIPE_LOGIN_BUFFER_BYTES);
+	REQUIRE(!istripe_login_init(&f->login, &f->params, f->buffer));
 }
 
 static void reason_check(const struct istripe_login *login)
@@ -125,7 +121,7 @@ static void request_check(const struct fuzz_login *f, const char *text, u32 byte
 
 	REQUIRE(!(transit && more));
 	REQUIRE(bytes <= ISTRIPE_LOGIN_SEGMENT_BYTES);
-	REQUIRE(text >= f->buffer && text + bytes <= f->buffer + f->buffer_bytes);
+	REQUIRE(text >= f->buffer && text + bytes <= f->buffer + ISTRIPE_LOGIN_BUFFER_BYTES);
 	REQUIRE(more || !bytes || !text[bytes - 1]);
 	REQUIRE(ntoh24(f->request.dlength) == bytes);
 	REQUIRE(be16_to_cpu(f->request.tsih) == f->params.tsih);

@@ -88,28 +88,20 @@ static void login_last_nul(struct kunit *test)
 static void login_gather_limit(struct kunit *test)
 {
 	struct login_bench *b = &bench;
-	u32 size, taken;
+	u32 taken;
 	int err;
 
-	for (size = ISTRIPE_LOGIN_BUFFER_MIN_BYTES; size <= ISTRIPE_LOGIN_BUFFER_BYTES;
-	     size += 4096 * 3) {
-		u32 room = size - ISTRIPE_LOGIN_REQUEST_BYTES;
-
-		login_defaults(b);
-		KUNIT_ASSERT_EQ(test, istripe_login_init(&b->login, &b->params, b->buffer, size),
-				0);
-		memset(b->buffer + size, 0xee, sizeof(b->buffer) - size);
-		memset(b->answer, 'k', sizeof(b->answer));
-		for (taken = 0, err = 0; !err; taken += 4000) {
-			KUNIT_ASSERT_EQ(test, login_ask(b), 0);
-			b->response.flags = ISCSI_FLAG_LOGIN_CONTINUE;
-			err = login_answer_part(b, 0, 4000);
-		}
-		KUNIT_EXPECT_EQ(test, err, -EPROTO);
-		KUNIT_EXPECT_EQ(test, (taken - 1) / 4000, room / 4000);
-		KUNIT_EXPECT_NULL(test, memchr_inv(b->buffer + size, 0xee,
-						   sizeof(b->buffer) - size));
+	login_defaults(b);
+	KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+	memset(b->answer, 'k', sizeof(b->answer));
+	for (taken = 0, err = 0; !err; taken += 4000) {
+		KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+		b->response.flags = ISCSI_FLAG_LOGIN_CONTINUE;
+		err = login_answer_part(b, 0, 4000);
 	}
+	KUNIT_EXPECT_EQ(test, err, -EPROTO);
+	KUNIT_EXPECT_EQ(test, (taken - 1) / 4000, ISTRIPE_LOGIN_GATHER_BYTES / 4000);
+	KUNIT_EXPECT_NULL(test, memchr_inv(b->guard, 0, sizeof(b->guard)));
 }
 
 /* The target asks so much that the answer needs more than one PDU. */

@@ -35,6 +35,7 @@ struct login_bench {
 	struct istripe_chap_config chap;
 	struct test_chap ctx;
 	char buffer[ISTRIPE_LOGIN_BUFFER_BYTES];
+	char guard[64];			/* stays 0 */
 
 	/* what the initiator sent */
 	struct iscsi_login_req request;
@@ -87,7 +88,7 @@ static inline void login_defaults_chap(struct login_bench *b, bool mutual)
 
 static inline int login_begin(struct login_bench *b)
 {
-	return istripe_login_init(&b->login, &b->params, b->buffer, sizeof(b->buffer));
+	return istripe_login_init(&b->login, &b->params, b->buffer);
 }
 
 /* Takes the next request and prepares the response that says "go on". */

@@ -14,8 +14,7 @@
 #include "iscsi/login_status.h"
 #include "iscsi/pdu.h"
 
-#define LOGIN_ISCSI_NAME_MAX	223	/* RFC 7143 section 4.2.7.1 */
-#define LOGIN_VERSION		0
+#define LOGIN_VERSION	0
 
 /* CSG of requests now, and NSG when they have the T bit. */
 static u8 login_csg(const struct istripe_login *login)
@@ -28,26 +27,6 @@ static u8 login_nsg(const struct istripe_login *login)
 {
 	return login->stage == ISTRIPE_LOGIN_SECURITY ? ISCSI_OP_PARMS_NEGOTIATION_STAGE :
 							ISCSI_FULL_FEATURE_PHASE;
-}
-
-static bool login_name_usable(const char *name)
-{
-	return name && name[0] && strlen(name) <= LOGIN_ISCSI_NAME_MAX;
-}
-
-static const char *login_params_problem(const struct istripe_login_params *params)
-{
-	if (!login_name_usable(params->initiator_name))
-		return "initiator name is missing or too long";
-	if (!login_name_usable(params->target_name))
-		return "target name is missing or too long";
-	if (params->itt == ISTRIPE_TAG_RESERVED)
-		return "task tag is the reserved one";
-	if (!params->offer || (params->tsih && !params->session))
-		return "operational keys are missing";
-	if (params->chap && !params->chap_ops)
-		return "CHAP functions are missing";
-	return NULL;
 }
 
 /* The keys of the first request, RFC 7143 section 6.3. */
@@ -79,28 +58,16 @@ static int login_init_chap(struct istripe_login *login)
 	return err ? istripe_login_fail(login, err, "%s", login->chap.problem) : 0;
 }
 
-static void login_init_buffers(struct istripe_login *login, char *buf, u32 bytes)
-{
-	istripe_text_writer_init(&login->writer, buf, ISTRIPE_LOGIN_REQUEST_BYTES);
-	login->gather = buf + ISTRIPE_LOGIN_REQUEST_BYTES;
-	login->gather_size = min_t(u32, bytes - ISTRIPE_LOGIN_REQUEST_BYTES,
-				   ISTRIPE_LOGIN_GATHER_BYTES);
-}
-
 int istripe_login_init(struct istripe_login *login, const struct istripe_login_params *params,
-		       char *text_buffer, u32 text_buffer_bytes)
+		       char *text_buffer)
 {
-	const char *problem = login_params_problem(params);
 	int err;
 
 	memset(login, 0, sizeof(*login));
 	login->params = *params;
 	login->cmd_sn = params->cmd_sn;
-	if (problem)
-		return istripe_login_fail(login, -EINVAL, "%s", problem);
-	if (!text_buffer || text_buffer_bytes < ISTRIPE_LOGIN_BUFFER_MIN_BYTES)
-		return istripe_login_fail(login, -EINVAL, "login buffer is too small");
-	login_init_buffers(login, text_buffer, text_buffer_bytes);
+	istripe_text_writer_init(&login->writer, text_buffer, ISTRIPE_LOGIN_REQUEST_BYTES);
+	login->gather = text_buffer + ISTRIPE_LOGIN_REQUEST_BYTES;
 	err = login_init_chap(login);
 	if (err)
 		return err;
@@ -269,9 +236,9 @@ static int login_message(struct istripe_login *login, const char *text, u32 byte
 
 static int login_gather(struct istripe_login *login, const char *text, u32 bytes)
 {
-	if (bytes > login->gather_size - login->gather_bytes)
+	if (bytes > ISTRIPE_LOGIN_GATHER_BYTES - login->gather_bytes)
 		return istripe_login_fail(login, -EPROTO, "login response is longer than %u bytes",
-					  login->gather_size);
+					  ISTRIPE_LOGIN_GATHER_BYTES);
 	if (bytes)
 		memcpy(login->gather + login->gather_bytes, text, bytes);
 	login->gather_bytes += bytes;

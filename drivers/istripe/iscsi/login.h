@@ -26,9 +26,8 @@
 #define ISTRIPE_LOGIN_REQUEST_BYTES	16384
 /* Text of one response, all its PDUs together; a longer one is refused. */
 #define ISTRIPE_LOGIN_GATHER_BYTES	65536
-/* Work buffer: the best size, and the least that istripe_login_init() takes. */
+/* Work buffer of istripe_login_init(). */
 #define ISTRIPE_LOGIN_BUFFER_BYTES	(ISTRIPE_LOGIN_REQUEST_BYTES + ISTRIPE_LOGIN_GATHER_BYTES)
-#define ISTRIPE_LOGIN_BUFFER_MIN_BYTES	(2 * ISTRIPE_LOGIN_REQUEST_BYTES)
 /* Requests that one login may take. */
 #define ISTRIPE_LOGIN_REQUESTS_MAX	32
 
@@ -100,21 +99,19 @@ struct istripe_login {
 	u32 sent_bytes;			/* of that text */
 	char *gather;			/* text of a response with C bit */
 	u32 gather_bytes;		/* of it, so far */
-	u32 gather_size;		/* room for it */
 };
 
 /**
  * istripe_login_init() - begin a login
  * @login: overwritten
  * @params: what it is to achieve
- * @text_buffer: work buffer, the login's until it has ended
- * @text_buffer_bytes: ISTRIPE_LOGIN_BUFFER_MIN_BYTES, or better ISTRIPE_LOGIN_BUFFER_BYTES
+ * @text_buffer: work buffer, ISTRIPE_LOGIN_BUFFER_BYTES, the login's until it has ended
  * Context: any, that the CHAP ops allow.
- * Return: 0; -EINVAL when a parameter is missing or out of range; -EOPNOTSUPP when no configured
- * CHAP hash is supported. @login->reason tells.
+ * Return: 0; -EINVAL when the CHAP credentials are not usable; -EOPNOTSUPP when no configured CHAP
+ * hash is supported. @login->reason tells.
  */
 int istripe_login_init(struct istripe_login *login, const struct istripe_login_params *params,
-		       char *text_buffer, u32 text_buffer_bytes);
+		       char *text_buffer);
 
 /**
  * istripe_login_request() - the next PDU to send

@@ -267,7 +267,7 @@ int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_p
 		login_params.cmd_sn = conn->session->cmd_sn;
 		login_params.session = &conn->session->negotiation.result;
 	}
-	ret = istripe_login_init(login, &login_params, buffers->text, sizeof(buffers->text));
+	ret = istripe_login_init(login, &login_params, buffers->text);
 	if (ret) {
 		istripe_reason_set(why, "login: %s", login->reason);
 		return ret;
