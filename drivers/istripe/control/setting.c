@@ -186,7 +186,7 @@ const struct istripe_setting_kind istripe_setting_chunk = {
 
 /* Keys of RFC 7143 section 13 */
 
-/* Only as it reads back: RFC 7143 section 6.1 knows "Yes", not "yes" or " Yes". */
+/* Only as it reads back: no hexadecimal numbers. */
 static int key_parse(const struct istripe_setting *setting, const char *text, void *value)
 {
 	char shown[ISTRIPE_KEY_TEXT_BYTES];

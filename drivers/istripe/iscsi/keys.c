@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The table of the operational keys, RFC 7143 section 13, and the names and texts of values. */
 #include <linux/bits.h>
-#include <linux/ctype.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
@@ -202,22 +201,6 @@ int istripe_key_format(enum istripe_key key, u32 value, char *buf, u32 size)
 	return bytes < size ? bytes : -EMSGSIZE;
 }
 
-static int copy_trimmed(const char *text, char *buf, u32 size)
-{
-	u32 bytes;
-
-	while (isspace((unsigned char)*text))
-		text++;
-	bytes = strlen(text);
-	while (bytes && isspace((unsigned char)text[bytes - 1]))
-		bytes--;
-	if (bytes >= size)
-		return -EINVAL;
-	memcpy(buf, text, bytes);
-	buf[bytes] = 0;
-	return bytes;
-}
-
 /* The values that can be offered, as a number from *low to *high. */
 static void offer_bounds(const struct istripe_key_rule *rule, u32 *low, u32 *high)
 {
@@ -236,7 +219,7 @@ static int parse_word(const struct istripe_key_rule *rule, const char *text, u32
 
 	offer_bounds(rule, &v, &high);
 	for (; v <= high; v++) {
-		if (!strcasecmp(text, value_word(rule, v))) {
+		if (!strcmp(text, value_word(rule, v))) {
 			*value = v;
 			return 0;
 		}
@@ -244,10 +227,9 @@ static int parse_word(const struct istripe_key_rule *rule, const char *text, u32
 	return -EINVAL;
 }
 
-static int parse_number(const struct istripe_key_rule *rule, const char *text, u32 bytes,
-			u32 *value)
+static int parse_number(const struct istripe_key_rule *rule, const char *text, u32 *value)
 {
-	struct istripe_text_pair pair = { .value = text, .value_bytes = bytes };
+	struct istripe_text_pair pair = { .value = text, .value_bytes = strlen(text) };
 	u32 low, high;
 
 	offer_bounds(rule, &low, &high);
@@ -257,17 +239,12 @@ static int parse_number(const struct istripe_key_rule *rule, const char *text, u
 int istripe_key_parse(enum istripe_key key, const char *text, u32 *value)
 {
 	const struct istripe_key_rule *rule = istripe_key_rule(key);
-	char buf[ISTRIPE_KEY_TEXT_BYTES];
-	int bytes;
 
 	if (!rule)
 		return -EINVAL;
-	bytes = copy_trimmed(text, buf, sizeof(buf));
-	if (bytes < 0)
-		return bytes;
 	if (rule_has_words(rule))
-		return parse_word(rule, buf, value);
-	return parse_number(rule, buf, bytes, value);
+		return parse_word(rule, text, value);
+	return parse_number(rule, text, value);
 }
 
 void istripe_keys_default_offer(struct istripe_keys *keys)

@@ -143,7 +143,7 @@ int istripe_key_format(enum istripe_key key, u32 value, char *buf, u32 size);
 /**
  * istripe_key_parse() - value of a key from configuration
  * @key: key
- * @text: as configured; white space around it and case do not matter
+ * @text: as configured
  * @value: result; left alone on error
  *
  * Takes the range of RFC 7143 section 13; the default only of keys with ISTRIPE_KEY_FIXED.
