@@ -2,7 +2,6 @@
 #define pr_fmt(fmt) "istripe: " fmt
 
 #include <linux/printk.h>
-#include <linux/srcu.h>
 
 #include "block/alua.h"
 #include "block/carrier.h"
@@ -17,27 +16,6 @@
 #define POLL_SOON_MS	1500
 /* While it is not optimized. */
 #define POLL_MS		30000
-
-static bool alua_may_ask(const struct istripe_nexus *nexus)
-{
-	enum istripe_nexus_state state = READ_ONCE(nexus->state);
-
-	/* One that logs in may have asked already: it asks again when it is live. */
-	return state == ISTRIPE_NEXUS_CONNECTING ||
-	       (state == ISTRIPE_NEXUS_LIVE && READ_ONCE(nexus->access.tpgs));
-}
-
-static void alua_ask(struct istripe_leg *leg, const struct istripe_nexus *except)
-{
-	int section = srcu_read_lock(&leg->srcu);
-	struct istripe_nexus *nexus;
-	u32 at;
-
-	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (nexus != except && alua_may_ask(nexus))
-			istripe_nexus_event(nexus, ISTRIPE_NEXUS_ACCESS);
-	srcu_read_unlock(&leg->srcu, section);
-}
 
 static void alua_say(const struct istripe_nexus *nexus, const struct istripe_access *before)
 {
@@ -64,7 +42,7 @@ void istripe_alua_found(struct istripe_nexus *nexus)
 	 * polled. Only after a change: otherwise ports would ask each other for ever.
 	 */
 	if (before.known && now->state != before.state)
-		alua_ask(leg, nexus);
+		istripe_leg_tell(leg, nexus, ISTRIPE_NEXUS_ACCESS);
 	/* A nexus without a link was kept as long as no other one was usable. */
 	if (istripe_alua_usable(now->state) && !istripe_alua_usable(before.state))
 		istripe_carrier_check(leg);
@@ -87,13 +65,13 @@ bool istripe_alua_refused(struct istripe_nexus *nexus, const struct scsi_sense_h
 
 void istripe_alua_changes(struct istripe_leg *leg)
 {
-	alua_ask(leg, NULL);
+	istripe_leg_tell(leg, NULL, ISTRIPE_NEXUS_ACCESS);
 }
 
 void istripe_alua_lost(struct istripe_nexus *nexus)
 {
 	if (!READ_ONCE(nexus->leg->usable_nexuses))
-		alua_ask(nexus->leg, nexus);
+		istripe_leg_tell(nexus->leg, nexus, ISTRIPE_NEXUS_ACCESS);
 }
 
 u32 istripe_alua_poll_ms(const struct istripe_nexus *nexus)

@@ -92,11 +92,13 @@ static struct istripe_nexus *leg_pick(struct istripe_leg *leg,
 }
 
 /* One that logs in may have asked the LUN already: it gets the event when it is live. */
-static bool leg_may_tell(const struct istripe_nexus *nexus)
+static bool leg_may_tell(const struct istripe_nexus *nexus, enum istripe_nexus_event event)
 {
 	enum istripe_nexus_state state = READ_ONCE(nexus->state);
 
-	return state == ISTRIPE_NEXUS_LIVE || state == ISTRIPE_NEXUS_CONNECTING;
+	if (state != ISTRIPE_NEXUS_LIVE)
+		return state == ISTRIPE_NEXUS_CONNECTING;
+	return event != ISTRIPE_NEXUS_ACCESS || READ_ONCE(nexus->access.tpgs);
 }
 
 void istripe_leg_tell(struct istripe_leg *leg, const struct istripe_nexus *except,
@@ -107,7 +109,7 @@ void istripe_leg_tell(struct istripe_leg *leg, const struct istripe_nexus *excep
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (nexus != except && leg_may_tell(nexus))
+		if (nexus != except && leg_may_tell(nexus, event))
 			istripe_nexus_event(nexus, event);
 	srcu_read_unlock(&leg->srcu, section);
 }

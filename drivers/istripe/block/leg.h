@@ -189,7 +189,7 @@ struct istripe_nexus *istripe_leg_next_nexus(const struct istripe_leg *leg, u32 
  * istripe_leg_tell() - report an event to the nexuses of a leg that are live or log in
  * @leg: that runs
  * @except: a nexus that is not told, or NULL
- * @event: what has happened
+ * @event: what has happened; of ISTRIPE_NEXUS_ACCESS a live one is told that has access states
  *
  * Context: any.
  */
