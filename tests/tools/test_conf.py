@@ -538,6 +538,35 @@ def test_up_saved(tool, conf):
     assert tool.value(f"{P1}/lun") == "8" and tool.value("db/chunk_bytes") == "262144"
 
 
+def test_up_keeps_what_is_configured(tool, conf):
+    """As after an attempt with a wrong portal: the file that is mended counts with --saved only."""
+    path = conf()
+    tool.run("up", "db", code=1, FAKE_ENABLE=str(errno.EHOSTUNREACH))
+    path.write_text(CONF.replace("192.0.2.20", "192.0.2.21"))
+    step = 'leg 1 path 0: portal "192.0.2.20:3260" -> "192.0.2.21'
+    _, err = tool.run("up", "db", code=1, FAKE_ENABLE=str(errno.EHOSTUNREACH))
+    assert "db is not as its configuration file says, and up has left that:\n" in err
+    assert step in err and err.endswith(" next: istripectl up --saved db\n")
+    for _ in range(2):
+        out, err = tool.run("up", "db")
+        assert out == "db: /dev/istripe0 (link: /dev/istripe/db)\n" and step in err
+        assert "next: istripectl apply db; or, to keep it as it is: istripectl save db\n" in err
+    assert tool.value(f"{P1}/portal") == "192.0.2.20:3260"
+    tool.run("down", "db")
+    tool.run("up", "--saved", "db")
+    assert tool.value(f"{P1}/portal") == "192.0.2.21:3260" and tool.run("up", "db")[1] == ""
+
+
+def test_many_differences(tool, conf):
+    """What to do about them is there, too."""
+    path = conf()
+    tool.run("up", "db", code=1, FAKE_ENABLE=str(errno.EHOSTUNREACH))
+    more = "".join(f"\n[leg 0 path {number}]\nportal = 192.0.3.{number}" for number in range(3, 16))
+    path.write_text(CONF.replace("4s", "3s\nlun = 3\nweight = 9\nlogin_timeout = 7s") + more)
+    _, err = tool.run("up", "db", code=1, FAKE_ENABLE=str(errno.EHOSTUNREACH))
+    assert "  and " in err and err.endswith(" next: istripectl up --saved db\n")
+
+
 @pytest.mark.parametrize("words", [["up", "--saved", "db"], ["up", "--all"]])
 def test_a_volume_that_is_up_stays_as_it_is(tool, conf, words):
     """As when its unit starts again: nobody takes a path away that somebody has added."""

@@ -21,6 +21,8 @@
 #include "tree.h"
 #include "twin.h"
 
+#define STEPS_SHOWN	20	/* in one message */
+
 bool apply_has_file(const char *name)
 {
 	char *path = conf_path(name);
@@ -230,14 +232,19 @@ static int left_check(const struct volume *now, const struct plan *plan, struct 
 	return ret;
 }
 
+/* All of a volume of many paths would leave no room for what comes after them. */
 static void steps_add(const struct plan *plan, size_t first, struct fault *fault)
 {
-	for (; first < plan->count; first++) {
+	size_t end = first + STEPS_SHOWN;
+
+	for (; first < plan->count && first < end; first++) {
 		char *text = step_text(&plan->items[first]);
 
 		fault_add(fault, "%s", text);
 		free(text);
 	}
+	if (first < plan->count)
+		fault_add(fault, "  and %zu more", plan->count - first);
 }
 
 /* Whether a step has left its path off: what it fails for, another path may, too. */
@@ -395,6 +402,24 @@ void apply_differs(const char *name)
 			  name, name);
 	}
 	fault_print(&said);
+	plan_free(&plan);
+	volume_free(&now);
+}
+
+void apply_add_differences(const char *name, struct fault *fault)
+{
+	struct volume now = { 0 };
+	const struct step *first;
+	struct fault ignored;
+	struct plan plan = { 0 };
+
+	if (!tree_read(name, &now, &ignored) && !apply_compare(&now, &plan, &ignored) &&
+	    plan_differences(&plan, &first)) {
+		fault_add(fault, "%s is not as its configuration file says, and up has left that:",
+			  name);
+		steps_add(&plan, 0, fault);
+		fault_add(fault, "next: istripectl up --saved %s", name);
+	}
 	plan_free(&plan);
 	volume_free(&now);
 }

@@ -47,9 +47,16 @@ void apply_mention(const char *name);
 
 /**
  * apply_differs() - say on standard error in what a volume is not as its file says, if in anything
- * @name: a volume that is up, and is left as it is
+ * @name: a volume that is up, as it was configured before
  */
 void apply_differs(const char *name);
+
+/**
+ * apply_add_differences() - add to a fault in what a volume is not as its file says, if in anything
+ * @name: a volume that is down
+ * @fault: why it does not come up
+ */
+void apply_add_differences(const char *name, struct fault *fault);
 
 /**
  * apply_has_file() - whether a volume has a configuration file

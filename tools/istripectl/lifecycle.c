@@ -89,20 +89,35 @@ static int attempts_make(const char *name, const struct command_line *line, stru
 	return ret ? ret : power_up(name, &retry, fault);
 }
 
+/* One that is configured already comes up as it is, and its file may say something else. */
+static bool keeps_settings(const char *name, const struct command_line *line)
+{
+	struct fault ignored;
+
+	return !(line->flags & (COMMAND_SAVED | COMMAND_ALL)) &&
+	       !tree_has_volume(name, &ignored) && apply_has_file(name);
+}
+
 static int volume_up(const char *name, const struct command_line *line, struct fault *fault)
 {
+	bool keeps;
 	int ret;
 
 	if (line->flags & COMMAND_DRY_RUN)
 		return up_plan(name, line, fault);
+	keeps = keeps_settings(name, line);
 	ret = attempts_make(name, line, fault);
 	/* Of attempts before the last one. */
 	if (!ret)
 		*fault = (struct fault) { 0 };
 	notify_status(fault);
+	if (ret && keeps)
+		apply_add_differences(name, fault);
 	if (ret)
 		return ret;
 	power_print(name);
+	if (keeps)
+		apply_differs(name);
 	return 0;
 }
 
