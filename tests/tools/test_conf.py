@@ -855,6 +855,26 @@ def test_the_first_data_digest_needs_the_volume_down(tool, conf):
     assert "since it needs it down: leg 0 path 0: data_digest" in err
 
 
+def test_save_says_what_of_the_file_it_replaces(tool, conf):
+    """Edits that were not applied yet; never the value of a secret."""
+    path = conf()
+    tool.run("up", "db")
+    secret_file(tool, "new.secret")
+    path.write_text(CONF.replace("fence = path", "designator = naa.6001").replace("5min", "6min")
+                    .replace("lun = 7", "lun = 8\nchap_user = me\nchap_secret = @new.secret")
+                    + "\n[leg 0 path 1]\nportal = 192.0.2.11\n")
+    said = [f"db: its file said otherwise: {text}" for text in (
+        "leg 0 path 1: a path", 'recovery_timeout_ms "360000"', 'leg 0: designator "naa.6001"',
+        'leg 1 path 0: chap_user "me"', 'leg 1 path 0: lun "8"')]
+    for words in (["-n", "db"], ["db"]):
+        out, _ = tool.run("save", *words)
+        assert sorted(line for line in out.splitlines() if "said" in line) == sorted(said)
+        assert SECRET not in out and "new.secret" not in out
+    assert "said" not in tool.run("save", "db")[0]
+    path.write_text(CONF[:CONF.index("[leg 1]")])
+    assert "db: its file said otherwise: 1 legs\n" in tool.run("save", "db")[0]
+
+
 def test_a_file_that_cannot_be_read_is_not_replaced(tool, conf):
     path = conf(CONF.replace("[paths]", "[pathes]"))
     tool.run("create", "db", "--leg", LEG)

@@ -166,8 +166,11 @@ def test_a_file_that_says_something_else(volume):
     assert mentions(volume.run(*add)[1])
     assert volume.run(*remove)[1] == ""
     assert volume.run("set", "--dry-run", "db", "--leg", "0", "--path", "1", "weight=7")[1] == ""
-    assert mentions(volume.run("set", "db", "--leg", "0", "--path", "1", "weight=7")[1])
-    volume.run("save", "db")
+    _, err = volume.run("set", "db", "--leg", "0", "--path", "1", "weight=7")
+    assert mentions(err) and 'leg 0 path 1: weight "7" -> "5"\n' in err
+    assert err.endswith("or, to have it as its file says: istripectl apply db\n")
+    out, _ = volume.run("save", "db")
+    assert 'db: its file said otherwise: leg 0 path 1: weight "5"\n' in out
     assert volume.run("apply", "--dry-run", "db")[0] == ""
 
 

@@ -369,10 +369,16 @@ void apply_mention(const char *name)
 	if (count)
 		overridden = overridden_check(&now, &said);
 	fault_print(&said);
-	if (count > overridden)
-		fprintf(stderr,
-			"istripectl: %s is not as its configuration file says: the next boot or apply takes that back\n"
-			"            next: istripectl save %s\n", name, name);
+	if (count > overridden) {
+		fault_set(&said, 0,
+			  "%s is not as its configuration file says: the next boot or apply changes:",
+			  name);
+		steps_add(&plan, 0, &said);
+		fault_add(&said,
+			  "next: istripectl save %s; or, to have it as its file says: istripectl apply %s",
+			  name, name);
+		fault_print(&said);
+	}
 	plan_free(&plan);
 	volume_free(&now);
 }

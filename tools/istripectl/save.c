@@ -11,7 +11,10 @@
 #include "command.h"
 #include "conf.h"
 #include "leave_out.h"
+#include "node.h"
 #include "overridden.h"
+#include "plan.h"
+#include "portal.h"
 #include "run.h"
 #include "save.h"
 #include "tree.h"
@@ -136,26 +139,88 @@ static void left_out_mention(const struct volume *volume)
 				       volume->name, leg->index, leg->paths[j].index);
 }
 
+/* Where the file has the setting of a step. */
+static const struct settings *settings_of(const struct volume *file, const struct step *step)
+{
+	const struct leg *leg;
+
+	if (step->leg == STEP_NONE)
+		return &file->settings;
+	leg = volume_find_leg(file, step->leg);
+	return step->path == STEP_NONE ? &leg->settings :
+	       &leg_find_path(leg, step->path)->settings;
+}
+
+static void line_add(struct file_names *lines, const struct volume *file, const struct step *step)
+{
+	char *place, *line;
+
+	if (step->kind == STEP_REMOVE || (step->kind != STEP_ADD && !step->name))
+		return;
+	if (step->name && (setting_is_secret(step->name) ||
+			   !settings_find(settings_of(file, step), step->name)))
+		return;
+	place = step_place(step);
+	if (step->name)
+		line = alloc_printf("%s%s \"%s\"", place, step->name, step->to);
+	else
+		line = alloc_printf("%sa path", place);
+	file_names_add(lines, line);
+	free(line);
+	free(place);
+}
+
+/* What the file says and the volume does not have, as when it was edited and not yet applied. */
+static void replaced_find(const struct volume *volume, struct file_names *lines)
+{
+	char *path = conf_path(volume->name), *legs;
+	struct volume file = { 0 };
+	struct fault ignored;
+	struct plan plan = { 0 };
+	size_t i;
+
+	if (!conf_read(path, volume->name, &file, &ignored)) {
+		portal_resolve_all(&file, &ignored);
+		node_drop(&file);
+		plan_make(volume, &file, false, &plan, &ignored);
+		legs = alloc_printf("%zu legs", file.leg_count);
+		if (file.leg_count != volume->leg_count)
+			file_names_add(lines, legs);
+		free(legs);
+	}
+	for (i = 0; i < plan.count; i++)
+		line_add(lines, &file, &plan.items[i]);
+	plan_free(&plan);
+	volume_free(&file);
+	free(path);
+}
+
 static int volume_save(const char *name, unsigned int flags, struct fault *fault)
 {
+	struct file_names replaced = { 0 };
 	struct volume volume = { 0 };
 	int ret = tree_read(name, &volume, fault);
+	size_t i;
 
 	if (!ret) {
 		conf_leave_chunk(&volume);
 		leave_out_keep(&volume);
 		left_out_mention(&volume);
+		replaced_find(&volume, &replaced);
 	}
 	if (!ret && (flags & COMMAND_DRY_RUN))
 		ret = save_plan(&volume, flags & COMMAND_BOOT, fault);
 	else if (!ret)
 		ret = save_volume(&volume, false, fault);
+	for (i = 0; !ret && i < replaced.count; i++)
+		printf("%s: its file said otherwise: %s\n", name, replaced.items[i]);
 	if (!ret && (flags & COMMAND_BOOT) && !(flags & COMMAND_DRY_RUN))
 		ret = save_boot(name, volume.up, fault);
 	leave_out_forget(&volume);
 	/* The file is written: it counts when the records cannot be read, or are made to agree. */
 	if (!ret && overridden_check(&volume, fault))
 		ret = -EBUSY;
+	file_names_free(&replaced);
 	volume_free(&volume);
 	return ret;
 }
