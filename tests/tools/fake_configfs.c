@@ -267,7 +267,7 @@ int __wrap_rmdir(const char *path)
 	return __real_rmdir(path);
 }
 
-static void log_refusal(const char *name)
+static void log_refusal(const char *name, const char *why)
 {
 	char path[PATH_MAX];
 	int fd;
@@ -276,7 +276,7 @@ static void log_refusal(const char *name)
 	fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	if (dprintf(fd, "3,1,1,-;istripe: db/0/0: %s: is refused, allowed is less\n", name) < 0)
+	if (dprintf(fd, "3,1,1,-;istripe: db/0/0: %s: is refused%s\n", name, why) < 0)
 		abort();
 	close(fd);
 }
@@ -463,10 +463,12 @@ static int value_check(const char *path, const char *rest, const char *value)
 		return depth(rest) == 1 ? enable_write(path, value) :
 		       path_enable_write(path, value);
 	snprintf(dir, sizeof(dir), "%.*s", (int)(name - path - 1), path);
-	if (!is_live(name) && is_in_use(path, rest, dir))
+	if (!is_live(name) && is_in_use(path, rest, dir)) {
+		log_refusal(name, " while the volume is up");
 		return refuse(EBUSY);
+	}
 	if (value_is_bad(name, value)) {
-		log_refusal(name);
+		log_refusal(name, ", allowed is less");
 		return refuse(EINVAL);
 	}
 	if (!strcmp(name, "chunk_bytes"))

@@ -137,7 +137,7 @@ def test_nic(tool, found):
     tool.put("ifaces", "default tcp,<empty>,<empty>,<empty>,<empty>\n"
              "hard bnx2i,00:11:22:33:44:55,<empty>,eth1,<empty>\n"
              "one tcp,<empty>,<empty>,eth1,<empty>")
-    out, _ = tool.run("discover", "192.0.2.10", "--nic", "eth1")
+    out, _ = tool.run("discover", "192.0.2.10", "--nic=eth1")
     assert "portal=192.0.2.10:3260,nic=eth1 --path portal=198.51.100.10:3260,nic=eth1" in out
     assert asked(tool)[-1] == "-m discovery -t st -p 192.0.2.10 -o nonpersistent -I one"
     _, err = tool.run("discover", "192.0.2.10", "--nic", "eth2", code=1)

@@ -19,7 +19,7 @@ def volume(tool):
     (["--leg", "0", "fence=path,policy=failover"],
      {"db/legs/0/fence": "path", "db/legs/0/policy": "failover"},
      "fence: auto -> path\npolicy: interleave -> failover\n"),
-    (["--leg", "0", "--path", "1", "ping_interval=1s"], {f"{PATH}/ping_interval_ms": "1000"},
+    (["--leg=0", "--path=1", "ping_interval=1s"], {f"{PATH}/ping_interval_ms": "1000"},
      "ping_interval_ms: 2000 -> 1000\n"),
 ])
 def test_set(volume, words, files, said):
@@ -55,12 +55,17 @@ def contents(tool):
 
 
 @pytest.mark.parametrize("words, code, said", [
-    (["weight=5"], 1, "weight is a setting of a path"),
+    (["weight=5"], 1, "weight is a setting of a path: istripectl set NAME --leg N --path N weight=...\n"),
+    (["--leg", "0", "queue_depth=5"], 1, "queue_depth is a setting of the volume: istripectl set NAME queue_depth=...\n"),
+    (["fence=path"], 1, "fence is a setting of a leg: istripectl set NAME --leg N fence=...\n"),
     (["--leg", "0", "--path", "1", "dscp=8,wieght=5"], 1, "did you mean weight=?"),
     (["--leg", "3", "fence=path"], 1, "volume db has no leg 3"),
     (["--leg", "0", "--path", "7", "weight=2"], 1, "leg 0 has no path 7"),
-    (["--leg", "0", "--path", "1", "dscp=8,nic=eth5"], 1, "next: take the volume down"),
-    (["--leg", "x", "fence=path"], 2, "--leg x: a number"), (["--leg"], 2, "--leg : a number"),
+    (["--leg", "0", "--path", "1", "dscp=8,nic=eth5"], 1,
+     "kernel: istripe: db/0/0: nic: is refused while the volume is up\n            next: change it in "
+     "/etc/istripe/db.conf, then istripectl apply db: the path logs in anew\n"),
+    (["--leg", "x", "fence=path"], 2, "--leg x: a number"), (["--leg"], 2, "--leg : a number"), (["--leg="], 2, "--leg : a number"),
+    (["--legs=0", "weight=2"], 2, "unknown option --legs=0"),
     (["--path", "1", "weight=2"], 2, "--path needs the --leg"), ([], 2, "settings are needed"),
     (["command_timeout=5"], 2, "ms, s, min, h or d: say 5s or 5ms"), (["a=1", "b=2"], 2, "one word too many"),
     (["--nonsense", "a=1"], 2, "unknown option --nonsense"), (["weight"], 2, "NAME=VALUE"),
@@ -104,7 +109,7 @@ def test_a_dry_run_takes_the_ends_of_ranges(volume, words):
 @pytest.mark.parametrize("words, step", [
     (["queue_depth=9"], "next: istripectl down db"),
     (["--leg", "0", "--path", "1", "weight=3,header_digest=CRC32C"],
-     "next: header_digest in the file of db, then istripectl apply"),
+     "next: change it in /etc/istripe/db.conf, then istripectl apply db: the path logs in anew\n"),
 ])
 def test_a_dry_run_knows_what_needs_the_volume_down(volume, words, step):
     out, err = volume.run("set", "--dry-run", "db", *words, code=1)
@@ -144,6 +149,17 @@ def test_save_does_not_see_a_secret(tool):
         assert f"next: put the new secret there, or change {tool.root}/etc/istripe/db.conf\n" in err
     (tool.root / "etc/istripe/db.conf").unlink()
     assert not tool.run(*words, f"chap_secret=@{other}")[1]
+
+
+def test_a_setting_of_the_volume_needs_it_down(volume):
+    _, err = volume.run("set", "db", "chunk=128K", code=1)
+    assert "kernel: istripe: db/0/0: chunk_bytes: is refused while the volume is up\n" in err
+    assert " next: take the volume down, or wait while it is coming or going\n" in err
+
+
+def test_a_path_has_no_setting_of_its_leg(volume):
+    _, err = volume.run("path", "add", "db", "0", "nic=eth3,policy=failover", code=1)
+    assert "policy is a setting of a leg: istripectl set NAME --leg N policy=...\n" in err
 
 
 def test_of_no_volume(tool):

@@ -201,6 +201,21 @@ int command_parse(int argc, char **argv, unsigned int allowed, struct command_li
 	return ret;
 }
 
+bool command_value(char **argv, int *i, const char *option, const char **value)
+{
+	size_t bytes = strlen(option);
+
+	if (strncmp(argv[*i], option, bytes))
+		return false;
+	if (argv[*i][bytes] == '=')
+		*value = argv[*i] + bytes + 1;
+	else if (!argv[*i][bytes])
+		*value = argv[++*i];
+	else
+		return false;
+	return true;
+}
+
 int command_help(const struct command *command)
 {
 	printf("usage: istripectl %s %s\n\n%s.\n", command->name, command->synopsis,

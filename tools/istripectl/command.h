@@ -84,6 +84,17 @@ int command_parse(int argc, char **argv, unsigned int allowed, struct command_li
 		  struct fault *fault);
 
 /**
+ * command_value() - the value of an option, as --WORD VALUE or --WORD=VALUE
+ * @argv: the words, with NULL at the end
+ * @i: the word that may be the option; set to the last one that was taken
+ * @option: --WORD
+ * @value: set; NULL: there is none
+ *
+ * Return: whether it is this option.
+ */
+bool command_value(char **argv, int *i, const char *option, const char **value);
+
+/**
  * command_help() - print what a command does
  * @command: which one
  *

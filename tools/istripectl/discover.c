@@ -42,10 +42,12 @@ static int options_read(int argc, char **argv, struct options *options, struct f
 	int i, ret = 0;
 
 	for (i = 1; !ret && i < argc; i++) {
-		const char *word = argv[i];
+		const char *word = argv[i], *value;
 
-		if (!strcmp(word, "--chap") || !strcmp(word, "--nic"))
-			ret = value_option(options, word, argv[++i], fault);
+		if (command_value(argv, &i, "--chap", &value))
+			ret = value_option(options, "--chap", value, fault);
+		else if (command_value(argv, &i, "--nic", &value))
+			ret = value_option(options, "--nic", value, fault);
 		else if (!strcmp(word, "--luns"))
 			options->luns = true;
 		else if (!strcmp(word, "--json") || !strcmp(word, "-J"))

@@ -55,6 +55,7 @@ static int word_take(const char *word, struct set_options *options, struct fault
 
 static int options_take(int argc, char **argv, struct set_options *options, struct fault *fault)
 {
+	const char *value;
 	int i, ret = 0;
 
 	*options = (struct set_options) { .leg = NONE, .path = NONE };
@@ -65,10 +66,10 @@ static int options_take(int argc, char **argv, struct set_options *options, stru
 		}
 		if (!strcmp(argv[i], "--dry-run") || !strcmp(argv[i], "-n"))
 			options->dry_run = true;
-		else if (!strcmp(argv[i], "--leg"))
-			ret = number_take("--leg", argv[++i], &options->leg, fault);
-		else if (!strcmp(argv[i], "--path"))
-			ret = number_take("--path", argv[++i], &options->path, fault);
+		else if (command_value(argv, &i, "--leg", &value))
+			ret = number_take("--leg", value, &options->leg, fault);
+		else if (command_value(argv, &i, "--path", &value))
+			ret = number_take("--path", value, &options->path, fault);
 		else
 			ret = word_take(argv[i], options, fault);
 	}
@@ -143,9 +144,7 @@ static int live_check(const struct set_options *options, const char *name, struc
 	if (options->path == NONE)
 		fault_add(fault, "next: istripectl down %s", options->name);
 	else
-		fault_add(fault,
-			  "next: %s in the file of %s, then istripectl apply: the path logs in anew for it",
-			  name, options->name);
+		tree_add_anew(options->name, fault);
 	return -EBUSY;
 }
 

@@ -87,14 +87,16 @@ const char *suggest_setting(const char *word)
 	return best.name;
 }
 
-const char *suggest_place(const char *name)
+const char *suggest_place(const char *name, bool make)
 {
-	static const char *const words[] = {
-		[KNOWN_VOLUME] = "the volume: give it in --set",
-		[KNOWN_LEG] = "a leg: give it in --leg",
-		[KNOWN_PATH] = "a path: give it in --leg or --path",
+	static const char *const words[][2] = {
+		[KNOWN_VOLUME] = { "the volume: istripectl set NAME ",
+				   "the volume: give it in --set" },
+		[KNOWN_LEG] = { "a leg: istripectl set NAME --leg N ", "a leg: give it in --leg" },
+		[KNOWN_PATH] = { "a path: istripectl set NAME --leg N --path N ",
+				 "a path: give it in --leg or --path" },
 	};
 	enum known_place place;
 
-	return known_anywhere(name, &place) ? words[place] : NULL;
+	return known_anywhere(name, &place) ? words[place][make] : NULL;
 }

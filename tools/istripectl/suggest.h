@@ -3,6 +3,7 @@
 #ifndef ISTRIPECTL_SUGGEST_H
 #define ISTRIPECTL_SUGGEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The name that is most like a word; zeroed before the first one. */
@@ -37,9 +38,11 @@ const char *suggest_setting(const char *word);
 /**
  * suggest_place() - what has a setting
  * @name: the name of its file
+ * @make: whether a volume is being made
  *
- * Return: as "a path: give it in --leg or --path"; NULL when the setting is not known.
+ * Return: as "a path: give it in --leg or --path", or the command up to the setting, of a volume
+ * that is there; NULL when the setting is not known.
  */
-const char *suggest_place(const char *name);
+const char *suggest_place(const char *name, bool make);
 
 #endif

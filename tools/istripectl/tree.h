@@ -150,6 +150,13 @@ int tree_set(const char *name, int leg, int path, const char *setting, const cha
 	     struct fault *fault);
 
 /**
+ * tree_add_anew() - say how a setting of a path changes that is refused while the volume is up
+ * @name: the volume
+ * @fault: what is said already
+ */
+void tree_add_anew(const char *name, struct fault *fault);
+
+/**
  * tree_remove_path() - remove a path's directory
  * @name: the volume
  * @leg: number of the leg

@@ -9,8 +9,10 @@
 
 #include "advice.h"
 #include "alloc.h"
+#include "conf.h"
 #include "interrupt.h"
 #include "klog.h"
+#include "known.h"
 #include "parse.h"
 #include "suggest.h"
 #include "tree.h"
@@ -166,23 +168,25 @@ static void names_add(const char *dir, struct fault *fault)
 	file_names_free(&names);
 }
 
-static void other_name_add(const char *name, struct fault *fault)
+static void other_name_add(const char *name, bool make, struct fault *fault)
 {
-	const char *place = suggest_place(name), *other = suggest_setting(name);
+	const char *place = suggest_place(name, make), *other = suggest_setting(name);
 
-	if (place)
+	if (place && make)
 		fault_add(fault, "%s is a setting of %s", name, place);
+	else if (place)
+		fault_add(fault, "%s is a setting of %s%s=...", name, place, name);
 	else if (other)
 		fault_add(fault, "did you mean %s=?", other);
 }
 
-static void set_fault(int error, const char *dir, const char *name, const char *value,
+static void set_fault(int error, const char *dir, const char *name, const char *value, bool make,
 		      struct fault *fault)
 {
 	if (error == -ENOENT) {
 		fault_set(fault, error, "this version of the module has no setting %s in %s", name,
 			  dir);
-		other_name_add(name, fault);
+		other_name_add(name, make, fault);
 		names_add(dir, fault);
 	} else if (setting_is_secret(name)) {
 		fault_set(fault, error, "%s/%s refuses the given secret of %zu bytes: %s", dir,
@@ -191,10 +195,10 @@ static void set_fault(int error, const char *dir, const char *name, const char *
 		fault_set(fault, error, "%s/%s refuses \"%s\": %s", dir, name, value,
 			  strerror(-error));
 	}
-	next_step(error, fault);
 }
 
-static int kernel_set(const char *dir, const char *name, const char *value, struct fault *fault)
+static int kernel_write(const char *dir, const char *name, const char *value, bool make,
+			struct fault *fault)
 {
 	char *path;
 	int ret;
@@ -205,13 +209,39 @@ static int kernel_set(const char *dir, const char *name, const char *value, stru
 	ret = file_write(path, value);
 	free(path);
 	if (ret)
-		set_fault(ret, dir, name, value, fault);
+		set_fault(ret, dir, name, value, make, fault);
+	return ret;
+}
+
+static int kernel_set(const char *dir, const char *name, const char *value, struct fault *fault)
+{
+	int ret = kernel_write(dir, name, value, true, fault);
+
+	if (ret)
+		next_step(ret, fault);
 	return ret;
 }
 
 static const struct tree_writer kernel_writer = {
 	.make = kernel_make,
 	.set = kernel_set,
+	.has = kernel_has,
+};
+
+static int kernel_change(const char *dir, const char *name, const char *value,
+			 struct fault *fault)
+{
+	int ret = kernel_write(dir, name, value, false, fault);
+
+	if (ret)
+		next_step(ret, fault);
+	return ret;
+}
+
+/* Of a volume that is there. */
+static const struct tree_writer change_writer = {
+	.make = kernel_make,
+	.set = kernel_change,
 	.has = kernel_has,
 };
 
@@ -310,7 +340,7 @@ int tree_add_path(const char *name, unsigned int leg, const struct path *path,
 	int log = klog_open(), ret = kernel_make(dir, fault);
 
 	if (!ret) {
-		ret = settings_walk(dir, &path->settings, &kernel_writer, fault);
+		ret = settings_walk(dir, &path->settings, &change_writer, fault);
 		if (ret)
 			rmdir(dir);
 	}
@@ -342,20 +372,41 @@ int tree_check_name(const char *name, int leg, int path, const char *setting,
 	int ret = kernel_has(dir, setting) ? 0 : -ENOENT;
 
 	if (ret)
-		set_fault(ret, dir, setting, "", fault);
+		set_fault(ret, dir, setting, "", false, fault);
 	free(dir);
 	return ret;
+}
+
+static bool is_up(const char *name)
+{
+	char *enable = tree_value(name, "enable");
+	bool up = enable && !strcmp(enable, "1");
+
+	free(enable);
+	return up;
+}
+
+void tree_add_anew(const char *name, struct fault *fault)
+{
+	fault_add(fault,
+		  "next: change it in " CONF_DIR "/%s.conf, then istripectl apply %s: the path logs in anew",
+		  name, name);
 }
 
 int tree_set(const char *name, int leg, int path, const char *setting, const char *value,
 	     struct fault *fault)
 {
+	const struct known *known = path < 0 ? NULL : known_find(KNOWN_PATH, setting);
 	char *dir = place_dir(name, leg, path);
-	int log = klog_open(), ret;
+	int log = klog_open(), lines = 0, ret;
 
-	ret = kernel_set(dir, setting, value, fault);
-	if (ret == -EINVAL)
-		klog_explain(log, name, fault);
+	ret = kernel_write(dir, setting, value, false, fault);
+	if (ret)
+		lines = klog_explain(log, name, fault);
+	if (ret == -EBUSY && known && !known->live && is_up(name))
+		tree_add_anew(name, fault);
+	else if (ret && !(lines && known && known->live))
+		next_step(ret, fault);
 	klog_close(log);
 	free(dir);
 	return ret;
