@@ -516,6 +516,18 @@ def test_up_all(tool, conf):
     assert "either --all or names" in tool.run("up", "--all", "db", code=2)[1]
 
 
+@pytest.mark.parametrize("words", [["status"], ["doctor"], ["show"], ["save"], ["list"], ["down"],
+                                   ["set", "db", "queue_depth=3"], ["path", "remove", "db", "0", "0"]])
+def test_a_volume_that_is_only_in_its_file(tool, conf, words):
+    conf()
+    words = [*words, *["db"] * (len(words) == 1)]
+    _, err = tool.run(*words, code=1)
+    assert err.endswith("istripectl: there is no volume db\n            next: istripectl up db: it is in "
+                        "its file, but not configured\n")
+    words = [word.replace("db", "other") for word in words]
+    assert "istripectl create, or a file" in tool.run(*words, code=1)[1]
+
+
 def test_up_makes_superblocks(tool, conf):
     """Only when it is told to, and once."""
     conf()

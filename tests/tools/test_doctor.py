@@ -119,6 +119,15 @@ def test_named_volumes_only(host):
     assert {finding["volume"] for finding in findings(host.tool, 1)} == {"db", "log", None}
 
 
+def test_volume_of_which_there_is_only_a_file(host):
+    host.tool.put("etc/istripe/log.conf", "[leg 0]\ntarget = iqn.2026-01.a:t9\nportal = 192.0.9.9")
+    found, = [finding for finding in findings(host.tool, 1, "warn")]
+    assert [found[name] for name in ("volume", "check", "measured", "wanted", "next")] == [
+        "log", "state", "not configured", "configured as in /etc/istripe/log.conf",
+        "istripectl up log"]
+    assert not findings(host.tool, 0, "warn", "db")
+
+
 def test_volume_that_is_down(tool):
     """What only a volume that is up can tell is skipped, and its settings are checked all the same."""
     host = Host(tool)

@@ -7,6 +7,7 @@
 
 #include "alloc.h"
 #include "command.h"
+#include "conf.h"
 #include "doctor.h"
 #include "json_out.h"
 #include "table.h"
@@ -197,6 +198,19 @@ static void nics_check(struct doctor *doctor)
 	doctor->subject = NULL;
 }
 
+/* The kernel does not know it, and there is nothing to check. */
+static void unconfigured_warn(struct doctor *doctor, const char *name)
+{
+	doctor->volume = name;
+	doctor_warn(doctor, &(struct doctor_warning){
+		.measured = alloc_text("not configured"),
+		.wanted = alloc_printf("configured as in " CONF_DIR "/%s.conf", name),
+		.next = alloc_printf("istripectl up %s", name),
+	},
+	"the volume is in its file only: it has no disk");
+	doctor->volume = NULL;
+}
+
 /* One check of one volume, or of the host. */
 static void check_run(struct doctor *doctor, const struct doctor_volume *volume)
 {
@@ -240,6 +254,8 @@ static void checks_run(struct doctor *doctor)
 			check_run(doctor, &doctor->volumes[j]);
 		}
 		doctor->volume = NULL;
+		for (j = 0; j < doctor->files.count && checks[i].volume == doctor_volume_state; j++)
+			unconfigured_warn(doctor, doctor->files.items[j]);
 	}
 }
 
@@ -386,6 +402,24 @@ static int checks_list(void)
 	return EXIT_DONE;
 }
 
+/* Those that were named; else all that the kernel has, and those that have a file only. */
+static int volumes_choose(const struct command_line *line, struct file_names *names,
+			  struct file_names *only_files, struct fault *fault)
+{
+	struct file_names files = { 0 };
+	struct fault ignored;
+	int ret = command_volumes(line, names, fault);
+	size_t i;
+
+	if (!ret && !line->count)
+		conf_list(&files, &ignored);
+	for (i = 0; i < files.count; i++)
+		if (!file_names_have(names, files.items[i]))
+			file_names_add(only_files, files.items[i]);
+	file_names_free(&files);
+	return ret;
+}
+
 int command_doctor(const struct command *command, int argc, char **argv)
 {
 	struct file_names names = { 0 };
@@ -398,7 +432,8 @@ int command_doctor(const struct command *command, int argc, char **argv)
 		return code;
 	if (line.flags & COMMAND_LIST)
 		return checks_list();
-	if (command_volumes(&line, &names, &fault) || doctor_load(&doctor, &names, &fault)) {
+	if (volumes_choose(&line, &names, &doctor.files, &fault) ||
+	    doctor_load(&doctor, &names, &fault)) {
 		fault_print(&fault);
 		if (line.flags & COMMAND_JSON)
 			findings_json(&doctor);
@@ -407,6 +442,7 @@ int command_doctor(const struct command *command, int argc, char **argv)
 		code = doctor_run(&doctor, line.flags & COMMAND_JSON);
 	}
 	doctor_unload(&doctor);
+	file_names_free(&doctor.files);
 	file_names_free(&names);
 	return code;
 }

@@ -54,6 +54,7 @@ struct doctor_finding;
 struct doctor {
 	struct doctor_volume *volumes;	/* all of this host */
 	size_t volume_count;
+	struct file_names files;	/* volumes that have a file only */
 	struct file_names nics;		/* of the volumes that are checked */
 	struct host_address *addresses;
 	int address_count;		/* or -errno */

@@ -52,10 +52,19 @@ int tree_check(struct fault *fault)
 
 int tree_volume_missing(const char *name, struct fault *fault)
 {
+	char *conf = conf_path(name);
+
 	fault_set(fault, -ENOENT, "there is no volume %s", name);
-	tree_names_add(name, fault);
-	fault_add(fault, "next: istripectl list; istripectl create, or a file %s/%s.conf",
-		  CONF_DIR, name);
+	if (file_mode(conf) >= 0) {
+		fault_add(fault,
+			  "next: istripectl up %s: it is in its file, but not configured", name);
+	} else {
+		tree_names_add(name, fault);
+		fault_add(fault,
+			  "next: istripectl list; istripectl create, or a file %s/%s.conf",
+			  CONF_DIR, name);
+	}
+	free(conf);
 	return -ENOENT;
 }
 
