@@ -400,6 +400,28 @@ def test_a_target_of_any_name_still_proves_itself(tool, conf):
     assert "secret = @" not in path.read_text()
 
 
+def test_a_path_more_where_the_target_proves_itself(tool, conf):
+    """What the file names for the first path is needed for another one, too."""
+    for name in ("one", "two"):
+        secret_file(tool, f"{name}.secret", f"{name}-horse-battery")
+    chap = "chap_user = me\nchap_secret = @one.secret\nchap_mutual_secret = @two.secret"
+    path = conf(CONF.replace("nic = eth1", f"nic = eth1\n{chap}"))
+    tool.run("up", "db")
+    folder, add = tool.root / "etc/istripe", ["path", "add", "db", "0"]
+    one, two = (f"chap_{name}=@{folder}/{file}.secret" for name, file in
+                (("secret", "one"), ("mutual_secret", "two")))
+    _, err = tool.run(*add, PATH, code=1)
+    assert f"chap_secret of db cannot be read back: give {one}\n" in err
+    _, err = tool.run(*add, f"{PATH},{one}", code=1)
+    assert f"chap_mutual_secret of db cannot be read back: give {two}\n" in err
+    tool.run(*add, f"{PATH},{one},{two}")
+    path.unlink()
+    _, err = tool.run(*add, PATH, code=1)
+    assert "chap_secret of db cannot be read back: give chap_secret=@FILE\n" in err
+    tool.run(*add, f"{PATH},{one}")
+    tool.run(*add, f"{PATH},chap_user=")
+
+
 def names(folder):
     return sorted(file.name for file in folder.iterdir())
 

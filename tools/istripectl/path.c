@@ -14,6 +14,7 @@
 #include "alloc.h"
 #include "apply.h"
 #include "command.h"
+#include "conf.h"
 #include "fence.h"
 #include "file.h"
 #include "interrupt.h"
@@ -51,6 +52,55 @@ static unsigned int path_free_index(const struct leg *leg)
 	return index;
 }
 
+/*
+ * The file that the configuration of a volume names for a secret of a leg's first path. For free();
+ * NULL: none.
+ */
+static char *secret_file(const struct volume *volume, const struct leg *leg, const char *name)
+{
+	char *conf = conf_path(volume->name), *file = NULL;
+	const struct leg *its = NULL;
+	const struct path *path = NULL;
+	struct volume saved = { 0 };
+	struct fault ignored;
+	const char *value;
+
+	if (leg->path_count && !conf_read(conf, volume->name, &saved, &ignored)) {
+		conf_secrets(&saved);
+		its = volume_find_leg(&saved, leg->index);
+	}
+	if (its)
+		path = leg_find_path(its, leg->paths[0].index);
+	value = path ? settings_value(&path->settings, name) : "";
+	if (value[0] == '@' && strcmp(value, "@-"))
+		file = alloc_text(value + 1);
+	volume_free(&saved);
+	free(conf);
+	return file;
+}
+
+/* A path of a leg with CHAP needs the secrets that the leg's first path has. */
+static int secrets_check(const struct volume *volume, const struct leg *leg,
+			 const struct settings *settings, struct fault *fault)
+{
+	static const char *const names[] = { "chap_secret", "chap_mutual_secret" };
+	int ret = 0;
+	size_t i;
+
+	for (i = 0; !ret && i < 2 && *settings_value(settings, "chap_user"); i++) {
+		char *file = secret_file(volume, leg, names[i]);
+
+		/* A mutual secret needs no name: that there is one only the file tells. */
+		if (!settings_find(settings, names[i]) &&
+		    (file || !i || *settings_value(settings, "chap_mutual_user")))
+			ret = fault_set(fault, -EINVAL,
+					"%s of %s cannot be read back: give %s=@%s", names[i],
+					volume->name, names[i], file ? file : "FILE");
+		free(file);
+	}
+	return ret;
+}
+
 /* The settings of one path, in a volume of its own; secrets are the names of their files. */
 static int path_read(const char *text, const struct volume *volume, const struct leg *leg,
 		     struct volume *one, struct fault *fault)
@@ -62,13 +112,10 @@ static int path_read(const char *text, const struct volume *volume, const struct
 		ret = node_refuse(&path->settings, volume->name, fault);
 	if (!ret)
 		ret = portal_resolve(&path->settings, fault);
+	if (!ret)
+		ret = secrets_check(volume, leg, &path->settings, fault);
 	if (ret)
 		return ret;
-	if (*settings_value(&path->settings, "chap_user") &&
-	    !settings_find(&path->settings, "chap_secret"))
-		return fault_set(fault, -EINVAL,
-				 "chap_secret of %s cannot be read back: give chap_secret=@FILE",
-				 volume->name);
 	if (path->index >= ISTRIPE_PATHS_MAX)
 		return fault_set(fault, -EINVAL,
 				 "leg %u has %u paths, and no more are possible\nnext: istripectl path remove %s %u PATH",
