@@ -550,6 +550,26 @@ def test_a_volume_that_is_only_in_its_file(tool, conf, words):
     assert "istripectl create, or a file" in tool.run(*words, code=1)[1]
 
 
+def test_down_all(tool, conf):
+    """What is configured, each tried, as by a script at shutdown."""
+    conf()
+    conf(CONF.replace("t2", "t3"), "log")
+    conf(CONF.replace("t2", "t4"), "old")
+    tool.run("up", "db", "log")
+    assert tool.run("down", "--all", "--dry-run")[0].count(": would take /dev/istripe") == 2
+    _, err = tool.run("down", "--all", code=1, FAKE_DISABLE=str(errno.EIO))
+    assert "volume db does not go down" in err and "volume log does not go down" in err
+    assert tool.run("down", "--all") == ("", "") and tool.volumes() == ["db", "log"]
+    assert tool.value("db/enable") == tool.value("log/enable") == "0"
+    assert "either --all or names" in tool.run("down", "--all", "db", code=2)[1]
+    assert "unknown option --all" in tool.run("delete", "--all", code=2)[1]
+
+
+def test_down_all_without_the_module(tool):
+    tool.tree.rename(tool.root / "gone")
+    assert tool.run("down", "--all") == ("", "")
+
+
 def test_up_makes_superblocks(tool, conf):
     """Only when it is told to, and once."""
     conf()

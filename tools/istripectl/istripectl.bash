@@ -353,7 +353,8 @@ _istripectl() {
 		_istripectl_trim "$word"
 		return
 		;;
-	down | delete) options="--force --dry-run $(_istripectl_folders)" ;;
+	down) options="--force --all --dry-run $(_istripectl_folders)" ;;
+	delete) options="--force --dry-run $(_istripectl_folders)" ;;
 	save) options="--boot --dry-run $(_istripectl_folders)" ;;
 	apply) options="--dry-run --secrets $(_istripectl_files)" ;;
 	show) options="--json --command --conf $(_istripectl_folders)" ;;

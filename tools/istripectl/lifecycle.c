@@ -394,6 +394,14 @@ static void all_up(struct command_line *line, struct turns *turns)
 	free(turns->begun);
 }
 
+/* Those that have a file; or those that the kernel has, which are none without the module. */
+static int all_list(bool of_files, struct file_names *names, struct fault *fault)
+{
+	int ret = of_files ? conf_list(names, fault) : tree_list(names, fault);
+
+	return ret == -ENODEV ? 0 : ret;
+}
+
 static int each_run(const struct command *command, int argc, char **argv, unsigned int allowed,
 		    int (*act)(const char *name, const struct command_line *line,
 			       struct fault *fault))
@@ -409,7 +417,7 @@ static int each_run(const struct command *command, int argc, char **argv, unsign
 		return turns.code;
 	ups = act == volume_up && !(line.flags & COMMAND_DRY_RUN);
 	interrupt_catch();
-	if ((line.flags & COMMAND_ALL) && conf_list(&files, &fault)) {
+	if ((line.flags & COMMAND_ALL) && all_list(act == volume_up, &files, &fault)) {
 		fault_print(&fault);
 		turns.code = EXIT_FAILED;
 	}
@@ -433,7 +441,7 @@ int command_up(const struct command *command, int argc, char **argv)
 
 int command_down(const struct command *command, int argc, char **argv)
 {
-	return each_run(command, argc, argv, COMMAND_FORCE, volume_hand_over);
+	return each_run(command, argc, argv, COMMAND_FORCE | COMMAND_ALL, volume_hand_over);
 }
 
 int command_delete(const struct command *command, int argc, char **argv)

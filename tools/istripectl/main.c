@@ -173,6 +173,7 @@ static const char down_details[] =
 "volume that its unit, or another istripectl, is just bringing up.\n"
 "\n"
 "  --force              take it away all the same: its I/O fails\n"
+"  --all                all volumes that are configured\n"
 "  -n, --dry-run        only print what would be done\n";
 
 static const char delete_details[] =
@@ -279,7 +280,7 @@ static const struct command commands[] = {
 	  "Make volumes as their configuration files say", apply_details, command_apply },
 	{ "up", "[--wait TIME] [--saved] [--create] [--dry-run] NAME... | --all",
 	  "Connect volumes: their disks appear", up_details, command_up },
-	{ "down", "[--force] [--dry-run] NAME...",
+	{ "down", "[--force] [--dry-run] NAME... | --all",
 	  "Take the disks of volumes away, keep their settings", down_details, command_down },
 	{ "delete", "[--force] [--dry-run] NAME...", "Take volumes down and forget them",
 	  delete_details, command_delete },

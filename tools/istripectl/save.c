@@ -52,7 +52,8 @@ int save_boot(const char *name, bool now, struct fault *fault)
 	if (ret == -ENOPKG)
 		fault_set(fault, ret,
 			  "%s is saved, but does not start at boot: there is no systemctl\n"
-			  "next: have istripectl up --all run at boot", name);
+			  "next: have istripectl up --all run at boot, and istripectl down --all at shutdown",
+			  name);
 	else if (ret)
 		fault_set(fault, ret,
 			  "%s is saved, but does not start at boot: systemctl enable %s failed\n"
