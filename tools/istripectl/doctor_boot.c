@@ -188,7 +188,8 @@ void doctor_unit(struct doctor *doctor, const struct doctor_volume *volume)
 		doctor_warn(doctor, &(struct doctor_warning){
 			.measured = alloc_printf("%s is not enabled", unit),
 			.wanted = alloc_text("enabled"),
-			.next = alloc_printf("systemctl enable %s", unit),
+			.next = alloc_printf("systemctl enable %s%s", volume->up ? "--now " : "",
+					     unit),
 		},
 		"nothing brings the volume up after a reboot");
 	free(unit);
