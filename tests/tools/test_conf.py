@@ -570,6 +570,17 @@ def test_down_all_without_the_module(tool):
     assert tool.run("down", "--all") == ("", "")
 
 
+def test_a_secret_in_the_folder_of_configurations(tool):
+    """Only files look for it there."""
+    secret_file(tool, "db.secret")
+    leg = f"{LEG},chap_user=me,chap_secret=@"
+    said = "next: chap_secret=@/etc/istripe/db.secret: on the command line a name is relative to the current folder\n"
+    for words in (["--no-up"], ["--no-up", "--save"]):
+        _, err = tool.run("create", "db", *words, "--leg", f"{leg}db.secret", code=1)
+        assert "db.secret: No such file or directory\n" in err and said in err
+        assert "next: chap" not in tool.run("create", "db", *words, "--leg", f"{leg}no.secret", code=1)[1]
+
+
 def test_up_makes_superblocks(tool, conf):
     """Only when it is told to, and once."""
     conf()

@@ -13,7 +13,10 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "conf.h"
+#include "file.h"
 #include "interrupt.h"
+#include "place.h"
 #include "secret.h"
 
 #define SECRET_BYTES	256	/* longest secret of all: 255 bytes and a NUL */
@@ -123,6 +126,18 @@ static int typed_secret(const char *prompt, char *secret, struct fault *fault)
 	return 0;
 }
 
+/* Where configuration files look for the name. */
+static void folder_add(const char *setting, const char *name, struct fault *fault)
+{
+	char *path = place_path(CONF_DIR "/%s", name);
+
+	if (name[0] != '/' && file_mode(path) >= 0)
+		fault_add(fault,
+			  "next: %s=@" CONF_DIR "/%s: on the command line a name is relative to the current folder",
+			  setting, name);
+	free(path);
+}
+
 static int setting_load(struct settings *settings, size_t i, const char *prompt,
 			struct fault *fault)
 {
@@ -134,6 +149,8 @@ static int setting_load(struct settings *settings, size_t i, const char *prompt,
 		ret = typed_secret(prompt, secret, fault);
 	else
 		ret = file_secret(value + 1, secret, fault);
+	if (ret == -ENOENT)
+		folder_add(settings->items[i].name, value + 1, fault);
 	if (!ret)
 		settings_put(settings, settings->items[i].name, secret);
 	explicit_bzero(secret, sizeof(secret));
@@ -191,6 +208,7 @@ int secret_load(struct volume *volume, struct fault *fault)
 int secret_locate(struct settings *settings, struct fault *fault)
 {
 	size_t i;
+	int ret;
 
 	for (i = 0; i < settings->count; i++) {
 		const struct setting *item = &settings->items[i];
@@ -203,8 +221,11 @@ int secret_locate(struct settings *settings, struct fault *fault)
 					 "%s=@- cannot be saved\nnext: put the secret into a file of mode 0600, and give %s=@FILE",
 					 item->name, item->name);
 		path = realpath(item->value + 1, NULL);
-		if (!path)
-			return fault_set(fault, -errno, "%s: %s", item->value + 1, strerror(errno));
+		if (!path) {
+			ret = fault_set(fault, -errno, "%s: %s", item->value + 1, strerror(errno));
+			folder_add(item->name, item->value + 1, fault);
+			return ret;
+		}
 		value = alloc_printf("@%s", path);
 		settings_put(settings, item->name, value);
 		free(value);
