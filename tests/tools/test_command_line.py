@@ -253,6 +253,16 @@ def test_round_trip(tool, name):
     assert tool.run("show", "--command", "db")[0] == line
 
 
+def test_a_watch_of_no_volume_ends(tool):
+    """1 is a name, and was meant for an interval."""
+    tool.run("create", "db", "--no-up", "--leg", LEG)
+    for words in (["1"], ["db", "1"]):
+        out, err = tool.run("status", "--watch", *words, code=1)
+        assert not out and err.count("there is no volume 1\n") == 1
+        assert err.endswith(" next: --watch=1 for an interval\n")
+    assert "--watch" not in tool.run("status", "--watch", "other", code=1)[1]
+
+
 def test_round_trip_asks_for_secrets(tool):
     tool.run("create", "db", "--no-up", "--leg", LEG + ",chap_user=a,chap_secret=@-",
              "--path", "portal=192.0.3.1", "--leg", LEG, text_in="secret-of-leg-0\n" * 2)

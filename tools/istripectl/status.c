@@ -452,6 +452,24 @@ static int volumes_report(const struct command_line *line, const struct report *
 	return code;
 }
 
+/* Of a watch: one that is not there is rather a word that was meant for something else. */
+static bool volumes_are_there(const struct command_line *line)
+{
+	struct fault fault = { 0 };
+	long long ms;
+	size_t i;
+
+	for (i = 0; i < line->count; i++) {
+		if (!tree_has_volume(line->names[i], &fault))
+			continue;
+		if (value_wait(line->names[i], &ms) && ms > 0)
+			fault_add(&fault, "next: --watch=%s for an interval", line->names[i]);
+		fault_print(&fault);
+		return false;
+	}
+	return true;
+}
+
 /* Both list and status. */
 static int report_run(const struct command *command, int argc, char **argv, unsigned int also,
 		      const struct report *report)
@@ -471,6 +489,8 @@ static int report_run(const struct command *command, int argc, char **argv, unsi
 		return command_usage(command, &fault);
 	if (!(line.flags & COMMAND_WATCH))
 		return volumes_report(&line, report, &table);
+	if (!volumes_are_there(&line))
+		return EXIT_FAILED;
 	if (!line.interval_ms)
 		line.interval_ms = WATCH_MS;
 	interrupt_catch();
