@@ -99,6 +99,8 @@ def offered(tmp_path):
     ("istripectl top -o R", {"READ_MB/s", "RETRIES", "RECONNECTS", "RETRANS"}),
     ("istripectl status --w", {"--watch"}),
     ("istripectl status -o W", {"WHERE"}),
+    ("istripectl status -o NAME,ST", {"NAME,STATE"}),
+    ("istripectl create new --leg chap_algorithms=SHA", {"SHA3-256", "SHA256", "SHA1"}),
     ("istripectl list --", {"--json", "--output", "--noheadings", "--pairs"}),
     ("istripectl discover 192.0.2.1 --l", {"--luns"}),
     ("istripectl discover 192.0.2.1 --chap u", {"user="}),

@@ -132,6 +132,8 @@ def zsh(tmp_path_factory):
     ("istripectl down ", {"db", "log"}),
     ("istripectl down --", {"--force", "--all", "--dry-run"}),
     ("istripectl delete --", {"--force", "--dry-run"}),
+    ("istripectl report ", {"db", "log", "old"}),
+    ("istripectl create new --leg chap_algorithms=M", {"MD5"}),
     ("istripectl set ", {"db", "log"}),
     ("istripectl set db ", {"queue_depth"}),
     ("istripectl set db --leg ", {"0", "1"}),

@@ -90,6 +90,7 @@ _istripectl_choices() {
 	initial_r2t | immediate_data) echo Yes No ;;
 	from_node) echo yes no ;;
 	header_digest | data_digest) echo None CRC32C ;;
+	chap_algorithms) echo SHA3-256 SHA256 SHA1 MD5 ;;
 	congestion_control) cat /proc/sys/net/ipv4/tcp_available_congestion_control ;;
 	nic) ls /sys/class/net ;;
 	source | source_address) hostname -I 2>/dev/null ;;
@@ -362,6 +363,12 @@ _istripectl() {
 	status | list | top)
 		_istripectl_before
 		_istripectl_columns "$command" "${words[-1]}"
+		case ${words[-1]} in
+		-o | --output)
+			_istripectl_names "$word" "$options"
+			return
+			;;
+		esac
 		;;
 	set)
 		_istripectl_before
