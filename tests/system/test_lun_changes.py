@@ -98,7 +98,7 @@ def test_a_better_designator(one_path, server, make_volume, links):
         lun.designators = ("naa", "t10")
         anew(volume, server)
         works(disk, 1)
-        write(volume.add_path(1, {**PATH, "portal": portal}) / "enable", 1)
+        write(volume.add_path(1, {**volume.path_settings, "portal": portal}) / "enable", 1)
         wait_for("the second path", lambda: path_state(volume, 1) == "live")
         works(disk, 2)
         assert read(volume.leg_sysfs(0) / "designator") == name

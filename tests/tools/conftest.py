@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from configuration import CONF
 from iscsiadm import HERE, TWO
 
 TOP = Path(__file__).resolve().parents[2]
@@ -148,3 +149,11 @@ def stock(tool, tmp_path):
             file.unlink()
     put(*TWO)
     return put
+
+
+@pytest.fixture
+def conf(tool):
+    """Writes the file of a volume."""
+    def write(text=CONF, name="db"):
+        return tool.put(f"etc/istripe/{name}.conf", text.rstrip("\n"))
+    return write

@@ -55,16 +55,19 @@ def contents(tool):
 
 
 @pytest.mark.parametrize("words, code, said", [
-    (["weight=5"], 1, "weight is a setting of a path: istripectl set NAME --leg N --path N weight=...\n"),
-    (["--leg", "0", "queue_depth=5"], 1, "queue_depth is a setting of the volume: istripectl set NAME queue_depth=...\n"),
+    (["weight=5"], 1,
+     "weight is a setting of a path: istripectl set NAME --leg N --path N weight=...\n"),
+    (["--leg", "0", "queue_depth=5"], 1,
+     "queue_depth is a setting of the volume: istripectl set NAME queue_depth=...\n"),
     (["fence=path"], 1, "fence is a setting of a leg: istripectl set NAME --leg N fence=...\n"),
     (["--leg", "0", "--path", "1", "dscp=8,wieght=5"], 1, "did you mean weight=?"),
     (["--leg", "3", "fence=path"], 1, "volume db has no leg 3"),
     (["--leg", "0", "--path", "7", "weight=2"], 1, "leg 0 has no path 7"),
     (["--leg", "0", "--path", "1", "dscp=8,nic=eth5"], 1,
-     "kernel: istripe: db/0/0: nic: is refused while the volume is up\n            next: change it in "
-     "/etc/istripe/db.conf, then istripectl apply db: the path logs in anew\n"),
-    (["--leg", "x", "fence=path"], 2, "--leg x: a number"), (["--leg"], 2, "--leg : a number"), (["--leg="], 2, "--leg : a number"),
+     ("kernel: istripe: db/0/0: nic: is refused while the volume is up\n            next: change it in "
+      "/etc/istripe/db.conf, then istripectl apply db: the path logs in anew\n")),
+    (["--leg", "x", "fence=path"], 2, "--leg x: a number"),
+    (["--leg"], 2, "--leg : a number"), (["--leg="], 2, "--leg : a number"),
     (["--legs=0", "weight=2"], 2, "unknown option --legs=0"),
     (["--path", "1", "weight=2"], 2, "--path needs the --leg"), ([], 2, "settings are needed"),
     (["command_timeout=5"], 2, "ms, s, min, h or d: say 5s or 5ms"), (["a=1", "b=2"], 2, "one word too many"),

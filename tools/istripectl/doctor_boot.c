@@ -345,7 +345,7 @@ static bool has_option(const char *options, const char *name)
 /* Why these: Documentation/usage.rst, File systems. */
 #define FSTAB_OPTIONS "_netdev,nofail,x-systemd.device-timeout=infinity"
 
-/* Whatever its options: systemd wants swap before all that needs the network. */
+/* systemd wants swap before all that needs the network, with any options. */
 static void fstab_swap_check(struct doctor *doctor, const char *spec, const char *options)
 {
 	if (has_option(options, "noauto"))

@@ -171,7 +171,7 @@ static void line_add(struct file_names *lines, const struct volume *file, const 
 	free(place);
 }
 
-/* What the file says and the volume does not have, as when it was edited and not yet applied. */
+/* Lines of the file that the volume does not have, as when it was edited and not yet applied. */
 static void replaced_find(const struct volume *volume, struct file_names *lines)
 {
 	char *path = conf_path(volume->name), *legs;
