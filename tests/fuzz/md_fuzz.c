@@ -78,7 +78,7 @@ static void check_accepted(const struct istripe_md *md)
 	require(md->data_sectors <= LEG_SECTORS - md->data_offset_sectors);
 	require(!istripe_stripe_init(&stripe, md->legs, md->chunk_sectors << 9,
 				     istripe_md_share_sectors(md), md->data_offset_sectors));
-	require(!istripe_md_encode(md, LEG_SECTORS, again, sizeof(again)));
+	require(!istripe_md_encode(md, LEG_SECTORS, again));
 	require(!istripe_md_decode(again, sizeof(again), LEG_SECTORS, &back));
 	check_same(md, &back);
 }
@@ -114,7 +114,7 @@ static void build_array(u32 n)
 
 	for (md.role = 0; md.role < n; md.role++) {
 		md.device_uuid[0] = md.role;
-		require(!istripe_md_encode(&md, LEG_SECTORS, supers[md.role], sizeof(supers[0])));
+		require(!istripe_md_encode(&md, LEG_SECTORS, supers[md.role]));
 	}
 }
 

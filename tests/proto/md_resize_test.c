@@ -38,7 +38,7 @@ static void build(struct kunit *test)
 		.utime_s = 1760000000,
 	};
 
-	KUNIT_ASSERT_EQ(test, istripe_md_encode(&md, LEG_SECTORS, super, sizeof(super)), 0);
+	KUNIT_ASSERT_EQ(test, istripe_md_encode(&md, LEG_SECTORS, super), 0);
 }
 
 /* Of so many roles, that of the leg at another place, with microseconds in its times. */

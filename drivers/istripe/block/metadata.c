@@ -181,7 +181,7 @@ static int super_encode(const struct istripe_super_io *io, struct istripe_md *md
 {
 	u64 sectors = istripe_lun_sectors(io->lun);
 	void *page = istripe_super_page(io);
-	int ret = istripe_md_encode(md, sectors, page, ISTRIPE_MD_SUPER_BYTES);
+	int ret = istripe_md_encode(md, sectors, page);
 
 	if (!ret)
 		ret = istripe_md_decode(page, ISTRIPE_MD_SUPER_BYTES, sectors, md);

@@ -255,18 +255,16 @@ static void fields_encode(struct mdp_superblock_1 *sb, const struct istripe_md *
 	sb->max_dev = cpu_to_le32(ROLES_CREATED);
 }
 
-int istripe_md_encode(const struct istripe_md *md, u64 leg_sectors, void *buf, u32 buf_bytes)
+int istripe_md_encode(const struct istripe_md *md, u64 leg_sectors, void *buf)
 {
 	struct mdp_superblock_1 sb = {};
 	u32 bytes = SUPER_HEAD_BYTES + 2 * ROLES_CREATED;
 	u8 *super = buf;
 
-	if (buf_bytes < ISTRIPE_MD_SUPER_BYTES)
-		return -ENOSPC;
 	if (numbers_check(md, leg_sectors) != ISTRIPE_MD_OK)
 		return -EINVAL;
 	fields_encode(&sb, md);
-	memset(super, 0, buf_bytes);
+	memset(super, 0, ISTRIPE_MD_SUPER_BYTES);
 	memcpy(super, &sb, SUPER_HEAD_BYTES);
 	put_unaligned_le32(md->logical_block_bytes, super + SUPER_BLOCK_BYTE);
 	roles_encode(super + SUPER_HEAD_BYTES, md->legs);

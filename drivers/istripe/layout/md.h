@@ -87,12 +87,10 @@ u64 istripe_md_share_sectors(const struct istripe_md *md);
  * istripe_md_encode() - write the superblock of a leg of a new array
  * @md: all fields but @problem and @dev_number are used; @layout 0 writes 1 (original)
  * @leg_sectors: capacity of the leg
- * @buf: filled, bytes after the superblock are zeroed
- * @buf_bytes: its size, at least ISTRIPE_MD_SUPER_BYTES
- * Return: 0; -ENOSPC when @buf is too small; -EINVAL when @md would be refused by
- * istripe_md_decode() (then @buf is untouched).
+ * @buf: ISTRIPE_MD_SUPER_BYTES, all written
+ * Return: 0; -EINVAL when @md would be refused by istripe_md_decode() (then @buf is untouched).
  */
-int istripe_md_encode(const struct istripe_md *md, u64 leg_sectors, void *buf, u32 buf_bytes);
+int istripe_md_encode(const struct istripe_md *md, u64 leg_sectors, void *buf);
 
 /**
  * istripe_md_resize() - let a superblock say that more of its leg is the array's
