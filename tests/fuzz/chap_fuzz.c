@@ -55,7 +55,7 @@ static int fuzz_prove(struct fuzz_chap *f)
 	u32 bytes = istripe_chap_digest_bytes(f->chap.algorithm);
 	u8 proof[ISTRIPE_CHAP_DIGEST_MAX];
 	char value[2 * ISTRIPE_CHAP_DIGEST_MAX + 3] = "0x";
-	struct istripe_text_pair pair = { .key = "CHAP_R", .value = value, .key_bytes = 6 };
+	struct istripe_text_pair pair = { .key = "CHAP_R", .value = value };
 	u32 i;
 
 	test_chap_digest(f->chap.algorithm, f->chap.our_id, (const u8 *)TARGET_SECRET,

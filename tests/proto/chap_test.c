@@ -61,7 +61,6 @@ static int chap_say(struct chap_bench *b, const char *key, const char *value)
 {
 	struct istripe_text_pair pair = {
 		.value = value,
-		.key_bytes = strlen(key),
 		.value_bytes = strlen(value),
 	};
 

@@ -19,7 +19,6 @@ static inline struct istripe_text_pair test_pair(const char *key, const char *va
 	struct istripe_text_pair p = { .value = value };
 
 	strscpy(p.key, key, sizeof(p.key));
-	p.key_bytes = strlen(key);
 	p.value_bytes = strlen(value);
 	return p;
 }

@@ -85,7 +85,6 @@ static void reader_show(struct kunit *test, const char *text, u32 bytes, char *o
 	out[0] = 0;
 	istripe_text_reader_init(&r, text_copy(test, text, bytes), bytes);
 	while ((*last = istripe_text_next(&r, &p)) == 1) {
-		KUNIT_EXPECT_EQ(test, strlen(p.key), p.key_bytes);
 		KUNIT_EXPECT_EQ(test, strlen(p.value), p.value_bytes);
 		KUNIT_EXPECT_TRUE(test, istripe_text_pair_is(&p, p.key));
 		KUNIT_EXPECT_FALSE(test, istripe_text_pair_is(&p, "A-"));
@@ -179,7 +178,7 @@ static void reader_truncation(struct kunit *test)
 
 static struct istripe_text_pair pair_of(const char *value)
 {
-	struct istripe_text_pair p = { .key = "Key", .value = value, .key_bytes = 3 };
+	struct istripe_text_pair p = { .key = "Key", .value = value };
 
 	p.value_bytes = strlen(value);
 	return p;

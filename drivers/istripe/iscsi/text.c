@@ -96,6 +96,7 @@ static bool is_passed_over(const char *key, u32 bytes)
 int istripe_text_next(struct istripe_text_reader *r, struct istripe_text_pair *p)
 {
 	const char *start, *end, *equals;
+	u32 key_bytes;
 	bool usable;
 
 	do {
@@ -117,9 +118,9 @@ int istripe_text_next(struct istripe_text_reader *r, struct istripe_text_pair *p
 		r->used += end - start + 1;
 	} while (!usable);
 
-	p->key_bytes = equals - start;
-	memcpy(p->key, start, p->key_bytes);
-	p->key[p->key_bytes] = 0;
+	key_bytes = equals - start;
+	memcpy(p->key, start, key_bytes);
+	p->key[key_bytes] = 0;
 	p->value = equals + 1;
 	p->value_bytes = end - p->value;
 	return 1;

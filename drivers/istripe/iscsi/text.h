@@ -25,7 +25,6 @@
 struct istripe_text_pair {
 	char key[ISTRIPE_TEXT_KEY_MAX + 1];	/* name of the key, ended by NUL */
 	const char *value;	/* its value, ended by NUL, inside the buffer that was read */
-	u32 key_bytes;		/* length of @key, 1 to ISTRIPE_TEXT_KEY_MAX */
 	u32 value_bytes;	/* length of @value, 0 to ISTRIPE_TEXT_VALUE_MAX */
 };
 
