@@ -233,7 +233,7 @@ void istripe_policy_choose(struct istripe_leg *leg)
 
 u32 istripe_policy_parts(const struct istripe_leg *leg, u32 sectors, u32 *part_sectors)
 {
-	u32 chunk = leg->volume->chunk_bytes >> SECTOR_SHIFT;
+	u32 chunk = leg->volume->stripe.chunk_sectors;
 	u32 live = READ_ONCE(leg->chosen_paths);
 
 	*part_sectors = sectors;

@@ -131,7 +131,7 @@ static int volume_set_geometry(struct istripe_volume *volume,
 			       struct istripe_reason *why)
 {
 	const struct istripe_lun *first = &volume->legs[0]->lun;
-	struct istripe_share share = { .chunk_bytes = volume->chunk_bytes, .sectors = U64_MAX };
+	struct istripe_share share = { .chunk_bytes = params->chunk.bytes, .sectors = U64_MAX };
 	u32 i;
 	int ret;
 
@@ -150,7 +150,6 @@ static int volume_set_geometry(struct istripe_volume *volume,
 				     why);
 	if (ret)
 		return ret;
-	volume->chunk_bytes = share.chunk_bytes;
 	ret = istripe_stripe_init(&volume->stripe, volume->leg_count, share.chunk_bytes,
 				  share.sectors, share.offset_sectors);
 	if (ret)
@@ -295,7 +294,6 @@ static struct istripe_volume *volume_create(const struct istripe_volume_params *
 	strscpy(volume->name, params->name, sizeof(volume->name));
 	strscpy(volume->initiator_name, params->initiator_name, sizeof(volume->initiator_name));
 	volume->net = get_net(current->nsproxy->net_ns);
-	volume->chunk_bytes = params->chunk.bytes;
 	volume->queue_depth = params->queue_depth;
 	volume->parts = volume_parts(params);
 	volume_count_queues(volume, params);

@@ -34,7 +34,6 @@ struct istripe_volume {
 	struct net *net;		/* of the process that started it */
 	struct istripe_carrier carrier;
 	struct istripe_announce announce;
-	u32 chunk_bytes;		/* once it is up: that of the superblocks, if any */
 	u32 queue_depth;
 	u32 command_timeout_ms;		/* live: istripe_setting_change() writes it */
 	s32 recovery_timeout_ms;	/* live; -1: for ever */

@@ -281,7 +281,7 @@ static int volume_started(struct istripe_volume_dir *volume, struct istripe_volu
 	volume->running = running;
 	volume_forget(volume);
 	/* The superblocks decide. */
-	volume->params.chunk.bytes = running->chunk_bytes;
+	volume->params.chunk.bytes = running->stripe.chunk_sectors << SECTOR_SHIFT;
 	volume->phase = ISTRIPE_VOLUME_UP;
 	return 0;
 }

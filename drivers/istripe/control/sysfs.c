@@ -146,7 +146,7 @@ ISTRIPE_SYSFS_DIR_TYPE(leg);
 
 VOLUME_FILE(state, "%s", istripe_leg_state_name(istripe_volume_state(volume)));
 VOLUME_FILE(name, "%s", volume->name);
-VOLUME_FILE(chunk_bytes, "%u", volume->chunk_bytes);
+VOLUME_FILE(chunk_bytes, "%u", volume->stripe.chunk_sectors << SECTOR_SHIFT);
 VOLUME_FILE(poll_queues, "%u", volume->poll_queue_count);
 VOLUME_FILE(data_offset_bytes, "%llu", volume->stripe.leg_offset_sectors << SECTOR_SHIFT);
 
