@@ -6,7 +6,6 @@
 #include <linux/wait.h>
 
 #include <istripe/reason.h>
-#include "block/alua.h"
 #include "block/bring_up.h"
 #include "block/leg.h"
 #include "block/nexus.h"
@@ -29,7 +28,7 @@ void istripe_leg_start(struct istripe_leg *leg)
 	spin_unlock_bh(&leg->lock);
 	istripe_leg_for_each_nexus(leg, nexus, at)
 		if (nexus_is_awaited(nexus))
-			istripe_nexus_start(nexus);
+			istripe_nexus_event(nexus, ISTRIPE_NEXUS_START);
 	mutex_unlock(&leg->paths_lock);
 }
 

@@ -77,7 +77,7 @@ static int path_start(struct istripe_path *path, struct istripe_reason *why)
 	ret = leg_check_keys(leg, why);
 	for (i = 0; !ret && i < path->nexus_count; i++)
 		if (path->nexuses[i]->wanted)
-			istripe_nexus_start(path->nexuses[i]);
+			istripe_nexus_event(path->nexuses[i], ISTRIPE_NEXUS_START);
 	if (!ret)
 		ret = path_wait(path, why);
 	mutex_unlock(&leg->paths_lock);

@@ -846,11 +846,6 @@ static void nexus_work(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
-void istripe_nexus_start(struct istripe_nexus *nexus)
-{
-	istripe_nexus_event(nexus, ISTRIPE_NEXUS_START);
-}
-
 /* If the nexus is not live any more, the next login identifies the LUN. */
 void istripe_nexus_revalidate(struct istripe_nexus *nexus)
 {

@@ -49,7 +49,7 @@ struct istripe_nexus;
 #define ISTRIPE_SEVERAL_WAIT_MS	2000
 
 enum istripe_nexus_event {
-	ISTRIPE_NEXUS_START,		/* first attempt */
+	ISTRIPE_NEXUS_START,		/* connect an idle one; first_result completes after it */
 	ISTRIPE_NEXUS_WAKE,		/* log in now, not at the end of the back-off */
 	ISTRIPE_NEXUS_STOP,		/* go to idle for good */
 	ISTRIPE_NEXUS_FAULT,		/* the session cannot go on */
@@ -212,10 +212,7 @@ struct istripe_nexus *istripe_nexus_create(struct istripe_path *path, u32 index)
 /* The nexus is stopped or was never started, or is NULL. */
 void istripe_nexus_destroy(struct istripe_nexus *nexus);
 
-/* Starts to connect an idle nexus; first_result completes with the result of the first attempt. */
-void istripe_nexus_start(struct istripe_nexus *nexus);
-
-/* The same, but the nexus goes on trying when the first attempt fails, or has failed before. */
+/* Starts the nexus; it goes on trying when the first attempt fails, or has failed before. */
 void istripe_nexus_persist(struct istripe_nexus *nexus);
 
 /*
