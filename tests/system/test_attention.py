@@ -17,13 +17,7 @@ from lab import lio, storage
 from lab.disk import Direct, noise, same
 from lab.shell import read, wait_for, write
 from scripted.scenario import Scenario, silence
-from scripted.scsi import (
-    READ_16,
-    SERVICE_ACTION_IN_16,
-    TEST_UNIT_READY,
-    Result,
-    fixed_sense,
-)
+from scripted.scsi import READ_16, SERVICE_ACTION_IN_16, Result, fixed_sense
 
 KIB, MIB = 1 << 10, 1 << 20
 REPORTED = "the LUN says: reported LUNs data has changed: asking what it is"
@@ -157,36 +151,6 @@ def test_a_question_is_not_answered(make_scripted, server, reader, held):
         int(read(volume.path_sysfs(0, path) / "reconnects")) for path in range(1 + held)) == 1, 25)
     one.goes_on()
     assert one.errors == []
-    assert server.violations() == []
-
-
-#: Longer than one revalidation waits for a LUN.
-NOT_READY_S = 40
-
-
-async def not_ready(run, conn, task):
-    """One read is told that the LUN has changed; then the LUN takes its time."""
-    now = asyncio.get_running_loop().time()
-    if task.opcode == READ_16 and run.strike():
-        run.memory["until"] = now + NOT_READY_S
-        await run.target.respond(conn, task, Result.check(6, 0x2A, 9))
-        return True
-    if task.opcode not in (TEST_UNIT_READY, READ_16) or now >= run.memory.get("until", 0):
-        return False
-    await run.target.respond(conn, task, Result.check(2, 4, 1))
-    return True
-
-
-def test_it_is_not_ready_for_long(scripted, server):
-    """It is waited for, as its commands would be, and its session stays."""
-    volume, target = scripted(Scenario("not ready", hooks={"on_command": not_ready}))
-    with Direct(volume.enable()) as disk:
-        server.arm()
-        begun = time.monotonic()
-        same(disk.read(0, 64 * KIB), bytes(target.disk.data[:64 * KIB]), "what was read")
-        assert time.monotonic() - begun > NOT_READY_S - 1
-        disk.write(0, noise(64 * KIB, 1))
-    assert undisturbed(volume)
     assert server.violations() == []
 
 

@@ -25,7 +25,6 @@
 /* A target that reports changes all the time is not asked all the time. */
 #define REVALIDATE_INTERVAL_MS	500
 #define REVALIDATE_TIMEOUT_MS	30000	/* a LUN that is busy is waited for */
-#define BUSY_TIMEOUT_MS		120000	/* longer, if commands wait that no other path could have */
 #define ANSWER_TIMEOUT_MS	10000	/* but not an answer: that also holds up error handling */
 #define MOVE_TIMEOUT_MS		5000	/* while commands wait that another path could have */
 /* Longer than one command of our own takes, or another login. */
@@ -678,18 +677,8 @@ static bool nexus_asks_again(const struct istripe_nexus *nexus, int error)
 	       error == -EAGAIN || error == -ENOLINK || error == -EALREADY;
 }
 
-/* As its commands would wait, see allowance.c. The end of its session would not help the LUN. */
-static bool nexus_busy_waits(const struct istripe_nexus *nexus, int error, unsigned long since)
-{
-	return error == -EBUSY && istripe_session_is_invalid(nexus->owned) &&
-	       READ_ONCE(nexus->leg->chosen_paths) <= 1 && READ_ONCE(nexus->wanted) &&
-	       !test_bit(ISTRIPE_NEXUS_STOP, &nexus->events) &&
-	       time_before(jiffies, since + msecs_to_jiffies(BUSY_TIMEOUT_MS));
-}
-
 static int nexus_ask_until_quiet(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
-	unsigned long since = jiffies;
 	u32 attempt = 0;
 	int ret;
 
@@ -698,8 +687,7 @@ static int nexus_ask_until_quiet(struct istripe_nexus *nexus, struct istripe_rea
 		nexus->mismatch = 0;
 		ret = nexus_ask(nexus, why);
 		nexus->access_only = false;
-	} while (nexus_busy_waits(nexus, ret, since) ||
-		 (nexus_asks_again(nexus, ret) && ++attempt < ISTRIPE_REVALIDATIONS_MAX));
+	} while (nexus_asks_again(nexus, ret) && ++attempt < ISTRIPE_REVALIDATIONS_MAX);
 	return ret == -EALREADY ? 0 : ret;
 }
 
