@@ -197,13 +197,13 @@ def test_links_without_a_path(make_disks, link, recovery_ms, state):
     """Whatever makes udev look at it: nobody can read it, and what is on it is still there."""
     volumes, (disk,) = make_disks(1, recovery_timeout_ms=recovery_ms)
     uuid = "0a1b2c3d-1111-4222-8333-444455556666"
-    run("mkfs.ext4", "-q", "-U", uuid, disk)
+    run("mkfs.ext4", "-q", "-L", "label", "-U", uuid, disk)
     wait_links(disk, "by-uuid", {uuid})
     link.set_up(False)
     wait_for(state, lambda: read(volumes[0].sysfs() / "state") == state, 60)
     run("udevadm", "trigger", "--action=change", disk)
     udev_settle()
-    assert links_to(disk, "by-uuid") == {uuid}
+    assert links_to(disk, "by-uuid") == {uuid} and links_to(disk, "by-label") == {"label"}
     assert f"ID_FS_UUID={uuid}" in run("udevadm", "info", disk)
     link.set_up(True)
     wait_for("the path", lambda: read(volumes[0].sysfs() / "state") == "live", 60)

@@ -161,15 +161,17 @@ def test_stop_of_a_disk(tmp_path, down, up, system, calls):
                        ("systemctl", f'''case "$*" in
                         is-system-running) echo {system} ;;
                         "show -p Job --value istripe@db.service") echo 17 ;;
-                        "show -p Wants -p Requires --value remote-fs.target")
+                        "show -p Wants --value remote-fs.target")
                             echo 'istripe@log.service iscsi.service srv-db.mount'
-                            echo 'srv-x\\x2dlog.mount srv-log.automount srv-up.mount' ;;
+                            ;;
+                        "show -p Requires --value remote-fs.target")
+                            echo '"srv-x\\\\x2dlog.mount" srv-log.automount srv-up.mount' ;;
                         "show -p Requires --value srv-db.mount") echo istripe@db.service -.mount ;;
                         "show -p Requires --value srv-log.automount") echo istripe@log.service ;;
                         "show -p Requires --value srv-up.mount") echo istripe@up.service ;;
                         "show -p Requires --value "*) ;;
-                        "-q is-active istripe@up.service") ;;
-                        "-q is-active "*) exit 3 ;;
+                        "show -p ActiveState --value istripe@up.service") echo activating ;;
+                        "show -p ActiveState --value "*) echo inactive ;;
                         *) echo "$*" >>{tmp_path}/called ;;
                         esac''')):
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
