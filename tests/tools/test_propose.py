@@ -90,7 +90,7 @@ def test_no_service_manager(tool, found):
     out, err = tool.run(*ARGS, "--yes", PATH=path)
     assert conf(tool).exists() and tool.value("db/enable") == "1" and "at boot" not in out
     said = "db is saved, but does not start at boot: there is no systemctl\n"
-    assert said in err and "next: have istripectl up --all run at boot\n" in err
+    assert said in err and "next: have istripectl up --all run at boot, and" in err
     tool.run("delete", "db")
     conf(tool).unlink()
     assert said in tool.run(*ARGS, "--yes", "--boot", code=1, PATH=path)[1]
