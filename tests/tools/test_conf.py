@@ -519,7 +519,7 @@ def test_a_secret_in_the_folder_of_configurations(tool):
     """Only files look for it there."""
     secret_file(tool, "db.secret")
     leg = f"{LEG},chap_user=me,chap_secret=@"
-    said = "next: chap_secret=@/etc/istripe/db.secret: on the command line a name is relative to the current folder\n"
+    said = "next: chap_secret=@/etc/istripe/db.secret: names are relative to the current folder\n"
     for words in (["--no-up"], ["--no-up", "--save"]):
         _, err = tool.run("create", "db", *words, "--leg", f"{leg}db.secret", code=1)
         assert "db.secret: No such file or directory\n" in err and said in err

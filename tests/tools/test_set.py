@@ -64,8 +64,8 @@ def contents(tool):
     (["--leg", "3", "fence=path"], 1, "volume db has no leg 3"),
     (["--leg", "0", "--path", "7", "weight=2"], 1, "leg 0 has no path 7"),
     (["--leg", "0", "--path", "1", "dscp=8,nic=eth5"], 1,
-     ("kernel: istripe: db/0/0: nic: is refused while the volume is up\n            next: change it in "
-      "/etc/istripe/db.conf, then istripectl apply db: the path logs in anew\n")),
+     ("kernel: istripe: db/0/0: nic: is refused while the volume is up\n            next: edit "
+      "/etc/istripe/db.conf, istripectl apply db: the path logs in anew\n")),
     (["--leg", "x", "fence=path"], 2, "--leg x: a number"),
     (["--leg"], 2, "--leg : a number"), (["--leg="], 2, "--leg : a number"),
     (["--legs=0", "weight=2"], 2, "unknown option --legs=0"),
@@ -112,7 +112,7 @@ def test_a_dry_run_takes_the_ends_of_ranges(volume, words):
 @pytest.mark.parametrize("words, step", [
     (["queue_depth=9"], "next: istripectl down db"),
     (["--leg", "0", "--path", "1", "weight=3,header_digest=CRC32C"],
-     "next: change it in /etc/istripe/db.conf, then istripectl apply db: the path logs in anew\n"),
+     "next: edit /etc/istripe/db.conf, istripectl apply db: the path logs in anew\n"),
 ])
 def test_a_dry_run_knows_what_needs_the_volume_down(volume, words, step):
     out, err = volume.run("set", "--dry-run", "db", *words, code=1)

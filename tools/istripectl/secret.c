@@ -133,7 +133,7 @@ static void folder_add(const char *setting, const char *name, struct fault *faul
 
 	if (name[0] != '/' && file_mode(path) >= 0)
 		fault_add(fault,
-			  "next: %s=@" CONF_DIR "/%s: on the command line a name is relative to the current folder",
+			  "next: %s=@" CONF_DIR "/%s: names are relative to the current folder",
 			  setting, name);
 	free(path);
 }

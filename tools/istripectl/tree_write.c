@@ -389,7 +389,7 @@ static bool is_up(const char *name)
 void tree_add_anew(const char *name, struct fault *fault)
 {
 	fault_add(fault,
-		  "next: change it in " CONF_DIR "/%s.conf, then istripectl apply %s: the path logs in anew",
+		  "next: edit " CONF_DIR "/%s.conf, istripectl apply %s: the path logs in anew",
 		  name, name);
 }
 
