@@ -329,13 +329,19 @@ def test_create_cannot_save(tool, secret, reason):
     assert tool.volumes() == []
 
 
-def test_a_target_of_any_name_still_proves_itself(tool, conf):
-    """chap_mutual_secret without chap_mutual_user."""
+def proves_itself(tool, conf):
+    """A volume that is up, whose target has a secret and no name. Returns its file."""
     for name in ("one", "two"):
         secret_file(tool, f"{name}.secret", f"{name}-horse-battery")
     chap = "chap_user = me\nchap_secret = @one.secret\nchap_mutual_secret = @two.secret"
     path = conf(CONF.replace("nic = eth1", f"nic = eth1\n{chap}"))
     tool.run("up", "db")
+    return path
+
+
+def test_a_target_of_any_name_still_proves_itself(tool, conf):
+    """chap_mutual_secret without chap_mutual_user."""
+    path = proves_itself(tool, conf)
     assert tool.run("save", "db")[1] == ""
     assert path.read_text().count("chap_mutual_secret = @two.secret\n") == 1
     # The module refuses it without the secret of this initiator, and that without a user.
@@ -347,11 +353,7 @@ def test_a_target_of_any_name_still_proves_itself(tool, conf):
 
 def test_a_path_more_where_the_target_proves_itself(tool, conf):
     """What the file names for the first path is needed for another one, too."""
-    for name in ("one", "two"):
-        secret_file(tool, f"{name}.secret", f"{name}-horse-battery")
-    chap = "chap_user = me\nchap_secret = @one.secret\nchap_mutual_secret = @two.secret"
-    path = conf(CONF.replace("nic = eth1", f"nic = eth1\n{chap}"))
-    tool.run("up", "db")
+    path = proves_itself(tool, conf)
     folder, add = tool.root / "etc/istripe", ["path", "add", "db", "0"]
     one, two = (f"chap_{name}=@{folder}/{file}.secret" for name, file in
                 (("secret", "one"), ("mutual_secret", "two")))
