@@ -157,6 +157,9 @@ def expect_io(scenario, volume, server):
         wait_for("another session", lambda: volume.reconnects() > 0, 60)
         volume.wait_state("live")
         assert re.search(scenario.expect.reason, last_error(volume)), last_error(volume)
+        # Of the session that is over.
+        errors = read(volume.path_sysfs() / "connections" / "0" / "digest_errors")
+        assert (int(errors) > 0) == (scenario.expect.reason == "digest")
         do_io(device, server.target, "small", seed=50)
     elif kind == "works":
         assert volume.reconnects() == 0, last_error(volume)

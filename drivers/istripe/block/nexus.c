@@ -214,9 +214,12 @@ static void nexus_withdraw(struct istripe_nexus *nexus)
 static struct istripe_session *nexus_disown(struct istripe_nexus *nexus)
 {
 	struct istripe_session *session = nexus->owned;
+	u32 i;
 
 	mutex_lock(&nexus->session_lock);
 	nexus->owned = NULL;
+	for (i = 0; session && i < ISTRIPE_CONNECTIONS_MAX; i++)
+		nexus->digest_errors[i] += istripe_session_digest_errors(session, i);
 	mutex_unlock(&nexus->session_lock);
 	nexus_changed(nexus);
 	nexus->ops->closed(nexus);

@@ -173,7 +173,7 @@ struct istripe_nexus {
 	u32 eh_count;
 	struct istripe_eh_tag eh_tags[ISTRIPE_EH_MAX];	/* reported commands */
 
-	bool wanted;			/* these twenty-two: under leg->lock */
+	bool wanted;			/* down to @key_left: under leg->lock */
 	bool live;
 	u32 connections;		/* of its session, while it is live */
 	struct istripe_access access;	/* of its port */
@@ -203,6 +203,7 @@ struct istripe_nexus {
 
 	u64 reconnects;			/* worker */
 	u64 faults;			/* worker */
+	u64 digest_errors[ISTRIPE_CONNECTIONS_MAX];	/* of former sessions; session_lock */
 	u32 changes;			/* worker: of the states of nexus, session, connections */
 };
 

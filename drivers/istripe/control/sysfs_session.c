@@ -267,7 +267,6 @@ CONN_FILE(bytes_sent, "%llu", READ_ONCE(conn->bytes_sent));
 CONN_FILE(bytes_received, "%llu", READ_ONCE(conn->bytes_received));
 CONN_FILE(pdus_sent, "%llu", READ_ONCE(conn->pdus_sent));
 CONN_FILE(pdus_received, "%llu", READ_ONCE(conn->pdus_received));
-CONN_FILE(digest_errors, "%llu", READ_ONCE(conn->digest_errors));
 CONN_FILE(commands_sent, "%llu", READ_ONCE(conn->commands_sent));
 
 static u64 conn_commands_in_flight(const struct istripe_conn *conn)
@@ -281,6 +280,25 @@ static u64 conn_commands_in_flight(const struct istripe_conn *conn)
 
 CONN_FILE(commands_in_flight, "%llu", conn_commands_in_flight(conn));
 CONN_FILE(ping_rtt_us, "%u", READ_ONCE(conn->ping_rtt_us));
+
+/* Each of them ends the session, so those of former sessions count as well. */
+static ssize_t conn_digest_errors_show(const struct istripe_sysfs_file *file, void *object,
+				       char *page)
+{
+	struct istripe_conn_place *place = object;
+	struct istripe_nexus *nexus = place->path->nexuses[place_nexus(place)];
+	u32 cid = place_cid(place);
+	u64 errors;
+
+	mutex_lock(&nexus->session_lock);
+	errors = nexus->digest_errors[cid];
+	if (nexus->owned)
+		errors += istripe_session_digest_errors(nexus->owned, cid);
+	mutex_unlock(&nexus->session_lock);
+	return sysfs_emit(page, "%llu\n", errors);
+}
+
+ISTRIPE_SYSFS_FILE(conn, digest_errors, 0444, .show = conn_digest_errors_show);
 
 static struct attribute *conn_attrs[] = {
 	&conn_file_state.attr,

@@ -124,6 +124,14 @@ void istripe_session_poll(struct istripe_session *session, u32 lane)
 	istripe_conn_poll(session_pick_conn(session, lane));
 }
 
+u64 istripe_session_digest_errors(const struct istripe_session *session, u32 cid)
+{
+	/* Pairs with the release where a connection joins. */
+	const struct istripe_conn *conn = smp_load_acquire(&session->conns[cid]);
+
+	return conn ? READ_ONCE(conn->digest_errors) : 0;
+}
+
 bool istripe_session_is_idle(const struct istripe_session *session)
 {
 	u32 i;

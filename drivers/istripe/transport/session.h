@@ -263,6 +263,9 @@ void istripe_session_push(struct istripe_session *session);
  */
 void istripe_session_poll(struct istripe_session *session, u32 lane);
 
+/* PDUs with a wrong digest that the connection @cid, if there is one, has received. Any context. */
+u64 istripe_session_digest_errors(const struct istripe_session *session, u32 cid);
+
 /**
  * istripe_session_is_idle() - has the session no task of its owner's
  * @session: logged in
