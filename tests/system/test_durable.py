@@ -27,12 +27,16 @@ AT = 64 * KIB
 
 
 @pytest.fixture
-def volatile(server, make_volume, link):
+def volume(server, make_volume, link):
+    server.load(HONEST, VolatileDisk)
+    return make_volume(Named(server.target.settings.name),
+                       path={"portal": f"{link.address}:{server.port}"})
+
+
+@pytest.fixture
+def volatile(server, volume):
     """The disk, and the volume's device."""
-    disk = server.load(HONEST, VolatileDisk).disk
-    volume = make_volume(Named(server.target.settings.name),
-                         path={"portal": f"{link.address}:{server.port}"})
-    device = volume.enable()
+    disk, device = server.target.disk, volume.enable()
     assert volume.queue("write_cache") == "write back"
     assert volume.queue("fua") == "1"
     return disk, device
@@ -73,6 +77,18 @@ def test_flush(volatile):
         volume.write(AT, newer)
         assert cut(disk) == len(newer) // disk.block_bytes
         same(volume.read(AT, len(older)), older, "what was read")
+
+
+@pytest.mark.both
+def test_down_flushes(volatile, volume):
+    """As with sd, data that nobody has flushed survive the target's power when the disk has gone."""
+    disk, device = volatile
+    with Direct(device) as writer:
+        writer.write(AT, noise(64 * KIB, 2))
+    assert disk.cached
+    volume.disable()
+    assert cut(disk) == 0
+    same(bytes(disk.data[AT:AT + 64 * KIB]), noise(64 * KIB, 2), "what the target has")
 
 
 async def fails_flushes(run, conn, task):

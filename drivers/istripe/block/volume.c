@@ -404,6 +404,7 @@ int istripe_volume_stop(struct istripe_volume *volume)
 	istripe_overlay_write_stop(volume);
 	istripe_resize_stop(volume);
 	istripe_write_protect_stop(volume);
+	istripe_writeback_flush(volume);
 	del_gendisk(volume->disk);
 	ret = istripe_writeback_end(volume);
 	flush_work(&volume->scan_work);

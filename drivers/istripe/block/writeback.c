@@ -2,6 +2,7 @@
 #define pr_fmt(fmt) "istripe: " fmt
 
 #include <linux/blk-mq.h>
+#include <linux/blkdev.h>
 #include <linux/jiffies.h>
 #include <linux/printk.h>
 
@@ -63,6 +64,21 @@ void istripe_writeback_begin(struct istripe_volume *volume)
 	for (i = 0; i < volume->leg_count; i++)
 		if (!writeback_is_served(volume->legs[i]))
 			istripe_leg_expire(volume->legs[i]);
+}
+
+void istripe_writeback_flush(struct istripe_volume *volume)
+{
+	u32 failed = atomic_read(&volume->writeback.failed);
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		if (!writeback_is_served(volume->legs[i]))
+			return;
+	if (!blkdev_issue_flush(volume->disk->part0))
+		return;
+	/* Nobody was promised anything. */
+	atomic_set(&volume->writeback.failed, failed);
+	pr_warn("%s: the write caches of its LUNs are not flushed\n", volume->name);
 }
 
 void istripe_writeback_count(struct istripe_volume *volume, const struct request *rq,

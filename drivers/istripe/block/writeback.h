@@ -31,6 +31,12 @@ void istripe_writeback_init(struct istripe_writeback *writeback);
 /* The disk is about to be taken away. */
 void istripe_writeback_begin(struct istripe_volume *volume);
 
+/*
+ * Flushes the write caches of LUNs that are served, as the SCSI disk driver does when a disk goes:
+ * what was written without a flush, and has left the page cache, survives the target's power, too.
+ */
+void istripe_writeback_flush(struct istripe_volume *volume);
+
 /* A request of the disk ends. Any context. */
 void istripe_writeback_count(struct istripe_volume *volume, const struct request *rq,
 			     blk_status_t status);
