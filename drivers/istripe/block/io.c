@@ -177,7 +177,7 @@ static bool leg_has_reserve(struct istripe_leg *leg)
 }
 
 /* Everything is tried anew. */
-static void io_task_forget(struct istripe_leg_task *leg_task)
+static void io_task_begin_anew(struct istripe_leg_task *leg_task)
 {
 	leg_task->avoid = 0;
 	leg_task->failed_over = 0;
@@ -202,7 +202,7 @@ static void io_task_given_up(struct istripe_leg_task *leg_task, const char *why,
 	if ((leg_task->handovers < leg->nexus_count || istripe_unserved_may_hand_over(leg_task)) &&
 	    (!chosen || leg_has_reserve(leg))) {
 		leg_task->handovers = min(leg_task->handovers + 1, U8_MAX);
-		io_task_forget(leg_task);
+		io_task_begin_anew(leg_task);
 		if (chosen)
 			istripe_task_session_fault(&leg_task->task, why);
 		io_task_again(leg_task);
@@ -210,7 +210,7 @@ static void io_task_given_up(struct istripe_leg_task *leg_task, const char *why,
 	}
 	io_describe(leg_task, why, &words);
 	if (istripe_unserved_may_wait(leg_task)) {
-		io_task_forget(leg_task);
+		io_task_begin_anew(leg_task);
 		if (istripe_unserved_begin(leg_task, &words)) {
 			istripe_leg_wake(leg);
 			istripe_alua_changes(leg);
@@ -594,8 +594,7 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	leg_task->io = io;
 	leg_task->failed = io_task_failed;
 	leg_task->leg = leg;
-	leg_task->retries = 0;
-	leg_task->attentions = 0;
+	io_task_begin_anew(leg_task);
 	leg_task->losses = 0;
 	leg_task->moves = 0;
 	leg_task->handovers = 0;
@@ -605,13 +604,8 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	leg_task->behind = false;
 	leg_task->unserved = false;
 	leg_task->unserved_stopped = false;
-	leg_task->busy = false;
-	leg_task->busy_for = 0;
-	leg_task->refusals = 0;
 	leg_task->overdue = 0;
 	leg_task->nth = 0;
-	leg_task->avoid = 0;
-	leg_task->failed_over = 0;
 	leg_task->late_over = 0;
 	leg_task->overlay_epoch = 0;
 	task->data = (struct istripe_data) {};

@@ -69,14 +69,14 @@ static inline void istripe_leg_task_fail(struct istripe_leg_task *leg_task, blk_
 	leg_task->failed(leg_task, status);
 }
 
-/* The same for all tasks on a list, which is the caller's. */
-static inline void istripe_leg_task_fail_all(struct list_head *list, blk_status_t status)
+/* No path serves the tasks on a list, which is the caller's. */
+static inline void istripe_leg_task_fail_all(struct list_head *list)
 {
 	struct istripe_leg_task *leg_task, *next;
 
 	list_for_each_entry_safe(leg_task, next, list, entry) {
 		list_del(&leg_task->entry);
-		istripe_leg_task_fail(leg_task, status);
+		istripe_leg_task_fail(leg_task, BLK_STS_TRANSPORT);
 	}
 }
 

@@ -95,28 +95,40 @@ static u64 super_lun_bytes(const struct istripe_super_io *io)
 	return istripe_lun_sectors(io->lun) << SECTOR_SHIFT;
 }
 
+/*
+ * Finds the next signature from place @n on, which becomes the one behind it; *@what is NULL when
+ * there is none.
+ */
+static int super_next_signature(const struct istripe_super_io *io, u32 *n, u64 *at,
+				const char **what)
+{
+	u64 lun_bytes = super_lun_bytes(io);
+	int ret;
+
+	*what = NULL;
+	while (!*what && istripe_signature_place(lun_bytes, (*n)++, at)) {
+		ret = istripe_super_transfer(io, *at, false, "look for signatures");
+		if (ret)
+			return ret;
+		*what = istripe_signature_find(istripe_super_page(io), lun_bytes, *at);
+	}
+	return 0;
+}
+
 static int super_refuse_signatures(const struct istripe_super_io *io,
 				   struct istripe_super_walk *walk)
 {
-	u64 lun_bytes = super_lun_bytes(io);
 	const char *what;
+	u32 n = 0;
 	u64 at;
-	u32 n;
-	int ret;
+	int ret = super_next_signature(io, &n, &at, &what);
 
-	for (n = 0; istripe_signature_place(lun_bytes, n, &at); n++) {
-		ret = istripe_super_transfer(io, at, false, "look for signatures");
-		if (ret)
-			return ret;
-		what = istripe_signature_find(istripe_super_page(io), lun_bytes, at);
-		if (!what)
-			continue;
-		istripe_reason_set(io->why,
-				   "leg %u: it holds %s: nothing was written; metadata_create=force would overwrite it",
-				   io->leg, what);
-		return -EEXIST;
-	}
-	return 0;
+	if (ret || !what)
+		return ret;
+	istripe_reason_set(io->why,
+			   "leg %u: it holds %s: nothing was written; metadata_create=force would overwrite it",
+			   io->leg, what);
+	return -EEXIST;
 }
 
 /*
@@ -155,23 +167,18 @@ static int super_wipe_zfs(const struct istripe_super_io *io)
  */
 static int super_wipe_signatures(const struct istripe_super_io *io, const char *name)
 {
-	u64 lun_bytes = super_lun_bytes(io);
 	const char *what;
-	int ret = 0;
+	u32 n = 0;
 	u64 at;
-	u32 n;
+	int ret;
 
-	for (n = 0; !ret && istripe_signature_place(lun_bytes, n, &at); n++) {
-		ret = istripe_super_transfer(io, at, false, "look for signatures");
-		if (ret)
-			return ret;
-		what = istripe_signature_find(istripe_super_page(io), lun_bytes, at);
-		if (!what)
-			continue;
+	while (!(ret = super_next_signature(io, &n, &at, &what)) && what) {
 		pr_warn("%s/%u: it held %s, overwritten\n", name, io->leg, what);
 		if (at == ISTRIPE_SUPER_AT_BYTES)
 			continue;
 		ret = istripe_signature_is_zfs(what) ? super_wipe_zfs(io) : super_wipe(io, at);
+		if (ret)
+			break;
 	}
 	return ret;
 }
@@ -513,14 +520,7 @@ int istripe_metadata_check(struct istripe_nexus *nexus, struct istripe_reason *w
 {
 	const struct istripe_metadata *metadata = &nexus->leg->volume->metadata;
 	u32 timeout_ms = READ_ONCE(nexus->path->params.timers.login_timeout_ms);
-	struct istripe_super_io io = {
-		.nexus = nexus,
-		.session = nexus->owned,
-		.lun = &nexus->found,
-		.leg = nexus->leg->index,
-		.deadline = jiffies + msecs_to_jiffies(timeout_ms),
-		.why = why,
-	};
+	struct istripe_super_io io;
 
 	/* A port that has taken I/O all the time is not read over each time that it is polled. */
 	if (nexus->access_only && nexus->checked && !nexus->found.changed &&
@@ -529,6 +529,7 @@ int istripe_metadata_check(struct istripe_nexus *nexus, struct istripe_reason *w
 	/* @known before the superblocks; pairs with the release in metadata_know(). */
 	nexus->checked = smp_load_acquire(&metadata->known) &&
 			 istripe_alua_usable(nexus->found.access.state);
+	istripe_super_io_begin(&io, nexus, timeout_ms, why);
 	return nexus->checked ? super_compare(&io, nexus) : 0;
 }
 

@@ -26,18 +26,12 @@
  */
 static int recovery_flush(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
-	struct istripe_super_io io = {
-		.nexus = nexus,
-		.session = nexus->owned,
-		.lun = &nexus->found,
-		.leg = nexus->leg->index,
-		.deadline = jiffies + msecs_to_jiffies(FLUSH_MS),
-		.why = why,
-	};
+	struct istripe_super_io io;
 	int ret;
 
 	if (!READ_ONCE(nexus->leg->write_through) || rcu_access_pointer(nexus->session))
 		return 0;
+	istripe_super_io_begin(&io, nexus, FLUSH_MS, why);
 	ret = istripe_super_flush(&io);
 	nexus->flushed = !ret;
 	return ret;

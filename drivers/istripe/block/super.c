@@ -21,6 +21,19 @@ void *istripe_super_page(const struct istripe_super_io *io)
 	return page_address(io->session->internal.page);
 }
 
+void istripe_super_io_begin(struct istripe_super_io *io, struct istripe_nexus *nexus, u32 ms,
+			    struct istripe_reason *why)
+{
+	*io = (struct istripe_super_io) {
+		.nexus = nexus,
+		.session = nexus->owned,
+		.lun = &nexus->found,
+		.leg = nexus->leg->index,
+		.deadline = jiffies + msecs_to_jiffies(ms),
+		.why = why,
+	};
+}
+
 static int super_ask(const struct istripe_super_io *io, const u8 *cdb, u32 bytes, bool write,
 		     const char *what)
 {

@@ -32,6 +32,10 @@ struct istripe_super_io {
 	struct istripe_reason *why;	/* reason on failure */
 };
 
+/* Over the session that the worker of @nexus has, for @ms. */
+void istripe_super_io_begin(struct istripe_super_io *io, struct istripe_nexus *nexus, u32 ms,
+			    struct istripe_reason *why);
+
 struct istripe_super_walk {
 	struct istripe_volume *volume;	/* its legs have been identified */
 	u32 timeout_ms;			/* of one call of an istripe_super_fn */

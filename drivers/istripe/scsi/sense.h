@@ -22,9 +22,8 @@ enum istripe_scsi_verdict {
 	ISTRIPE_SCSI_TRANSPORT,	/* not this way: standby, unavailable, or no such LUN here */
 	ISTRIPE_SCSI_PATH_ERROR, /* an error, that another path may not have */
 	ISTRIPE_SCSI_TARGET,	/* hardware error, or anything that is not worth another try */
+	ISTRIPE_SCSI_VERDICT_COUNT,
 };
-
-#define ISTRIPE_SCSI_VERDICT_COUNT	(ISTRIPE_SCSI_TARGET + 1)
 
 /* Of the command that it came with: fixed or descriptor format, not deferred (SPC-5 4.5.1). */
 static inline bool istripe_sense_current(const struct scsi_sense_hdr *sense)

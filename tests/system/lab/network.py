@@ -178,15 +178,6 @@ def wait_port(address, port=ISCSI_PORT, timeout_s=30):
     wait_for(f"a listener on {address}:{port}", listening, timeout_s)
 
 
-def received_bytes(nic):
-    """Bytes that a NIC of the initiator has received so far."""
-    path = f"/sys/class/net/{nic}/statistics/rx_bytes"
-    try:
-        return int(read(path))
-    except ValueError as err:
-        raise LabError(f"{path}: {err}") from err
-
-
 def nic_of(mac):
     """The name of the NIC of the machine that has this address, or None."""
     for nic in Path("/sys/class/net").iterdir():
