@@ -74,6 +74,13 @@ void istripe_alua_lost(struct istripe_nexus *nexus)
 		istripe_leg_tell(nexus->leg, nexus, ISTRIPE_NEXUS_ACCESS);
 }
 
+/* While I/O waits for a port, in jiffies @since. */
+static u32 waiting_poll_ms(unsigned long since)
+{
+	return time_before(jiffies, since + msecs_to_jiffies(AT_ONCE_MS)) ? POLL_AT_ONCE_MS :
+									  POLL_SOON_MS;
+}
+
 u32 istripe_alua_poll_ms(const struct istripe_nexus *nexus)
 {
 	const struct istripe_leg *leg = nexus->leg;
@@ -84,11 +91,11 @@ u32 istripe_alua_poll_ms(const struct istripe_nexus *nexus)
 	if (READ_ONCE(nexus->access.known) &&
 	    READ_ONCE(nexus->access.state) == SCSI_ACCESS_STATE_OPTIMAL)
 		return 0;
-	if (!READ_ONCE(leg->usable_nexuses) &&
-	    time_before(jiffies, READ_ONCE(leg->down_since) + msecs_to_jiffies(AT_ONCE_MS)))
-		return POLL_AT_ONCE_MS;
-	if (READ_ONCE(nexus->access.state) == SCSI_ACCESS_STATE_TRANSITIONING ||
-	    !READ_ONCE(leg->usable_nexuses) || READ_ONCE(leg->unserved.tasks))
+	if (!READ_ONCE(leg->usable_nexuses))
+		return waiting_poll_ms(READ_ONCE(leg->down_since));
+	if (READ_ONCE(leg->unserved.tasks))
+		return waiting_poll_ms(READ_ONCE(leg->unserved.since));
+	if (READ_ONCE(nexus->access.state) == SCSI_ACCESS_STATE_TRANSITIONING)
 		return POLL_SOON_MS;
 	return POLL_MS;
 }

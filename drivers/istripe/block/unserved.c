@@ -70,7 +70,7 @@ bool istripe_unserved_begin(struct istripe_leg_task *leg_task, const struct istr
 		first = !unserved->tasks;
 		WRITE_ONCE(unserved->tasks, unserved->tasks + 1);
 		if (first) {
-			unserved->since = jiffies;
+			WRITE_ONCE(unserved->since, jiffies);
 			unserved->handed_over_at = jiffies;
 		}
 	}
