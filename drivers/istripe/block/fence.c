@@ -219,7 +219,9 @@ u32 istripe_fence_why_waiting(const struct istripe_nexus *nexus, struct istripe_
 	istripe_reason_add(why, ", or %sfence_confirm is written",
 			   READ_ONCE(leg->fence_timeout_ms) >= 0 ? "fence_timeout_ms is over, or " :
 								   "");
-	if (!istripe_ghosts_allowed(leg) && READ_ONCE(leg->volume->recovery_timeout_ms) >= 0)
+	if (istripe_ghosts_time_out(nexus))
+		istripe_reason_add(why, ", or ghost_timeout_ms is over");
+	else if (READ_ONCE(leg->volume->recovery_timeout_ms) >= 0)
 		istripe_reason_add(why, ", or they fail after recovery_timeout_ms");
 	spin_unlock_bh(&leg->lock);
 	return writes;

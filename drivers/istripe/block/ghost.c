@@ -273,6 +273,19 @@ long istripe_ghosts_overlay_left(const struct istripe_nexus *nexus,
 	return due - jiffies;
 }
 
+bool istripe_ghosts_time_out(const struct istripe_nexus *nexus)
+{
+	const struct istripe_leg_task *leg_task;
+
+	/* Those for which there was no overlay wait on. */
+	if (nexus->ghosts.overlaid && !list_empty(&nexus->awaiting_fence))
+		return false;
+	list_for_each_entry(leg_task, &nexus->awaiting_fence, entry)
+		if (istripe_ghosts_overlay_left(nexus, leg_task) == LONG_MAX)
+			return false;
+	return istripe_ghosts_allowed(nexus->leg) && READ_ONCE(nexus->leg->ghost_timeout_ms) >= 0;
+}
+
 /* The next one from @at on that gets an overlay. */
 static struct istripe_ghost *ghosts_next(struct istripe_nexus *nexus, u32 *at)
 {

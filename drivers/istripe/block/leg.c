@@ -275,6 +275,17 @@ u32 istripe_leg_nexus_waiting_writes(const struct istripe_nexus *nexus)
 	return count;
 }
 
+u32 istripe_leg_nexus_waiting_ms(const struct istripe_nexus *nexus)
+{
+	const struct istripe_leg_task *leg_task;
+	unsigned long age = 0;
+
+	lockdep_assert_held(&nexus->leg->lock);
+	list_for_each_entry(leg_task, &nexus->awaiting_fence, entry)
+		age = max(age, jiffies - leg_task->since);
+	return jiffies_to_msecs(age);
+}
+
 /*
  * Takes the tasks that wait for a fence, to fail. Tasks that TCP may have pages of follow with
  * istripe_leg_nexus_drained().
@@ -366,7 +377,7 @@ static void leg_recovery_work(struct work_struct *work)
 	if (over)
 		pr_err("%s/%u: no path for %u ms: I/O fails until one is back\n",
 		       leg->volume->name, leg->index, down_ms);
-	istripe_leg_task_fail_all(&list, BLK_STS_TRANSPORT);
+	istripe_leg_task_fail_all(&list);
 }
 
 static void leg_choose(struct istripe_leg *leg)
@@ -492,7 +503,7 @@ static void leg_fail_if_over(struct istripe_leg *leg)
 		leg_take_awaiting_fence(leg, &list);
 	spin_unlock_bh(&leg->lock);
 	leg_say_failed(leg, false);
-	istripe_leg_task_fail_all(&list, BLK_STS_TRANSPORT);
+	istripe_leg_task_fail_all(&list);
 }
 
 /*
@@ -724,7 +735,7 @@ static void leg_fail_overdue(struct istripe_leg *leg)
 	if (!list_empty(&list))
 		pr_err_ratelimited("%s/%u: I/O fails that has waited for recovery_timeout_ms until a lost session is known to be dead\n",
 				   leg->volume->name, leg->index);
-	istripe_leg_task_fail_all(&list, BLK_STS_TRANSPORT);
+	istripe_leg_task_fail_all(&list);
 }
 
 static void leg_fence_work(struct work_struct *work)
@@ -872,7 +883,7 @@ void istripe_leg_expire(struct istripe_leg *leg)
 	leg_take_awaiting_fence(leg, &list);
 	spin_unlock_bh(&leg->lock);
 	leg_say_failed(leg, true);
-	istripe_leg_task_fail_all(&list, BLK_STS_TRANSPORT);
+	istripe_leg_task_fail_all(&list);
 }
 
 void istripe_leg_stop_begin(struct istripe_leg *leg)

@@ -220,7 +220,7 @@ static void path_ask(const struct istripe_path *path, const struct path_told *to
 {
 	const struct istripe_nexus *nexus;
 	struct istripe_leg *leg = path->leg;
-	u32 at, writes;
+	u32 at;
 
 	*now = (struct path_now) { .state = istripe_path_state(path) };
 	now->class = path_classify(path, now->state, told->class);
@@ -231,14 +231,10 @@ static void path_ask(const struct istripe_path *path, const struct path_told *to
 	spin_lock_bh(&leg->lock);
 	now->access = path->nexuses[0]->access;
 	istripe_path_for_each_nexus(path, nexus, at) {
-		writes = istripe_leg_nexus_waiting_writes(nexus);
-		now->writes += writes;
+		now->writes += istripe_leg_nexus_waiting_writes(nexus);
 		now->unfenced |= nexus->unfenced || nexus->wait_failed ||
 				 (leg->failed && nexus->ghosts.count);
-		if (writes)
-			now->waiting_ms = max(now->waiting_ms,
-					      jiffies_to_msecs(jiffies -
-							       READ_ONCE(nexus->lost_at)));
+		now->waiting_ms = max(now->waiting_ms, istripe_leg_nexus_waiting_ms(nexus));
 	}
 	spin_unlock_bh(&leg->lock);
 }

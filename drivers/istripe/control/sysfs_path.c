@@ -192,20 +192,17 @@ PATH_SUM(faults, READ_ONCE(nexus->faults));
 PATH_SUM(waiting_writes, istripe_leg_nexus_waiting_writes(nexus));
 PATH_SUM(ghost_writes, istripe_ghosts_writes(nexus));
 
-/* Of the session that was lost first. */
 static ssize_t path_waiting_ms_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
 	const struct istripe_path *path = object;
 	const struct istripe_nexus *nexus;
-	unsigned long age = 0;
-	u32 at;
+	u32 at, waiting_ms = 0;
 
 	spin_lock_bh(&path->leg->lock);
 	istripe_path_for_each_nexus(path, nexus, at)
-		if (istripe_leg_nexus_waiting_writes(nexus))
-			age = max(age, jiffies - READ_ONCE(nexus->lost_at));
+		waiting_ms = max(waiting_ms, istripe_leg_nexus_waiting_ms(nexus));
 	spin_unlock_bh(&path->leg->lock);
-	return sysfs_emit(page, "%u\n", jiffies_to_msecs(age));
+	return sysfs_emit(page, "%u\n", waiting_ms);
 }
 
 ISTRIPE_SYSFS_FILE(path, waiting_ms, 0444, .show = path_waiting_ms_show);
