@@ -24,8 +24,9 @@ RECORDS_MIN = 20
 #: Neither target has a LUN of this number until it is made.
 FREE_LUN = 5
 #: From systemctl reboot or poweroff to the kernel's last word, by the machine's clock, however the
-#: network is.
-STOP_S = 30
+#: network is: half of the time that systemd gives a unit (DefaultTimeoutStopSec), on an emulated
+#: machine that needs 12 to 32 s.
+STOP_S = 45
 #: Until a machine that stops counts as hung: an emulated one on a busy host is slow.
 END_S = 600
 #: After the target is back.
