@@ -273,6 +273,17 @@ long istripe_ghosts_overlay_left(const struct istripe_nexus *nexus,
 	return due - jiffies;
 }
 
+u32 istripe_ghosts_waiting_ms(const struct istripe_nexus *nexus)
+{
+	const struct istripe_leg_task *leg_task;
+	unsigned long age = 0;
+
+	lockdep_assert_held(&nexus->leg->lock);
+	list_for_each_entry(leg_task, &nexus->awaiting_fence, entry)
+		age = max(age, jiffies - leg_task->since);
+	return jiffies_to_msecs(age);
+}
+
 bool istripe_ghosts_time_out(const struct istripe_nexus *nexus)
 {
 	const struct istripe_leg_task *leg_task;

@@ -93,7 +93,10 @@ long istripe_ghosts_left(const struct istripe_nexus *nexus,
 long istripe_ghosts_overlay_left(const struct istripe_nexus *nexus,
 				 const struct istripe_leg_task *leg_task);
 
-/* Does all that waits for the nexus go on by itself when ghost_timeout_ms is over? Under leg->lock. */
+/* For how long the first task has waited for the nexus's fence; 0: none does. Under leg->lock. */
+u32 istripe_ghosts_waiting_ms(const struct istripe_nexus *nexus);
+
+/* Does all that waits for the fence go on when ghost_timeout_ms is over? Under leg->lock. */
 bool istripe_ghosts_time_out(const struct istripe_nexus *nexus);
 
 /* Makes overlays where a task has waited so long, and moves those that may go to @list. Sleeps. */

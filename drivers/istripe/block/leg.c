@@ -275,17 +275,6 @@ u32 istripe_leg_nexus_waiting_writes(const struct istripe_nexus *nexus)
 	return count;
 }
 
-u32 istripe_leg_nexus_waiting_ms(const struct istripe_nexus *nexus)
-{
-	const struct istripe_leg_task *leg_task;
-	unsigned long age = 0;
-
-	lockdep_assert_held(&nexus->leg->lock);
-	list_for_each_entry(leg_task, &nexus->awaiting_fence, entry)
-		age = max(age, jiffies - leg_task->since);
-	return jiffies_to_msecs(age);
-}
-
 /*
  * Takes the tasks that wait for a fence, to fail. Tasks that TCP may have pages of follow with
  * istripe_leg_nexus_drained().

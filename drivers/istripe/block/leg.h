@@ -22,8 +22,8 @@
  * @lock covers @losses, @generations, @usable_nexuses, @live_paths, @chosen_paths, @refused,
  * @unfenced_nexuses, @ghost_nexuses, @ghosts_failed, @overlays, @failed_writes, @failed, @stopping,
  * @parked, @delay, @allowance, @unserved, @handover, @down_since, @serving_since, key and changes
- * of @pr_key, lanes, preferred and kept of the paths, and what nexus.h names of the nexuses. It is a
- * leaf, taken with bh disabled, interrupts on, and never held over a submission.
+ * of @pr_key, lanes, preferred and kept of the paths, and what nexus.h names of the nexuses. It is
+ * a leaf, taken with bh disabled, interrupts on, and never held over a submission.
  * @identify_lock serializes the workers of nexuses that find the LUN at the same time; it covers
  * nexus->blocks, too.
  *
@@ -303,9 +303,6 @@ u32 istripe_leg_redrive(struct istripe_leg *leg, struct list_head *list);
  * Return: their number.
  */
 u32 istripe_leg_nexus_waiting_writes(const struct istripe_nexus *nexus);
-
-/* For how long the first of them has waited, in ms; 0 when there are none. Under leg->lock. */
-u32 istripe_leg_nexus_waiting_ms(const struct istripe_nexus *nexus);
 
 /* Does anything wait for istripe_leg_nexus_fenced()? */
 bool istripe_leg_nexus_waits(const struct istripe_nexus *nexus);

@@ -234,7 +234,7 @@ static void path_ask(const struct istripe_path *path, const struct path_told *to
 		now->writes += istripe_leg_nexus_waiting_writes(nexus);
 		now->unfenced |= nexus->unfenced || nexus->wait_failed ||
 				 (leg->failed && nexus->ghosts.count);
-		now->waiting_ms = max(now->waiting_ms, istripe_leg_nexus_waiting_ms(nexus));
+		now->waiting_ms = max(now->waiting_ms, istripe_ghosts_waiting_ms(nexus));
 	}
 	spin_unlock_bh(&leg->lock);
 }

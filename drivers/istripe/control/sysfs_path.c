@@ -200,7 +200,7 @@ static ssize_t path_waiting_ms_show(const struct istripe_sysfs_file *file, void 
 
 	spin_lock_bh(&path->leg->lock);
 	istripe_path_for_each_nexus(path, nexus, at)
-		waiting_ms = max(waiting_ms, istripe_leg_nexus_waiting_ms(nexus));
+		waiting_ms = max(waiting_ms, istripe_ghosts_waiting_ms(nexus));
 	spin_unlock_bh(&path->leg->lock);
 	return sysfs_emit(page, "%u\n", waiting_ms);
 }
