@@ -95,9 +95,9 @@
 	_row(weight, live, nothing, "1", number, (weight, 1, 1000))			\
 	_row(isid, fixed, nothing, "", isid, (isid))					\
 	_row(chap_user, fixed, nothing, "", text, (chap.name))				\
-	_row(chap_secret, secret, nothing, "", chap_secret, (chap, 12, 255))		\
+	_row(chap_secret, secret, nothing, "", chap_secret, (chap, 1, 255))		\
 	_row(chap_mutual_user, fixed, nothing, "", text, (chap_mutual.name))		\
-	_row(chap_mutual_secret, secret, nothing, "", chap_secret, (chap_mutual, 12, 255)) \
+	_row(chap_mutual_secret, secret, nothing, "", chap_secret, (chap_mutual, 1, 255)) \
 	_row(chap_algorithms, fixed, nothing, "", algorithms, (chap_algorithms))	\
 	_row(header_digest, fixed, nothing, "None", key, (HEADER_DIGEST))		\
 	_row(data_digest, fixed, nothing, "None", key, (DATA_DIGEST))			\

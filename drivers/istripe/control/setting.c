@@ -24,6 +24,7 @@
 
 #define GIVEN_BYTES	64	/* of a bad value, repeated in the log */
 #define ALLOWED_BYTES	128	/* what is allowed, in words */
+#define SECRET_GOOD_BYTES	12	/* 96 bits, RFC 7143 section 9.2.1 */
 #define ISID_TYPE_MASK	0xc0
 #define ISID_TYPE_NONE	0xc0	/* reserved, RFC 7143 section 11.12.5 */
 
@@ -77,10 +78,13 @@ ssize_t istripe_setting_store(const struct istripe_setting *setting, const char 
 		ret = setting->kind->parse(setting, text, value);
 	if (setting->kind->secret)
 		memzero_explicit(text, sizeof(text));
-	if (!ret)
-		return count;
-	setting_refuse(setting, label, page, count);
-	return -EINVAL;
+	if (ret) {
+		setting_refuse(setting, label, page, count);
+		return -EINVAL;
+	}
+	if (setting->kind->warn)
+		setting->kind->warn(setting, label, value);
+	return count;
 }
 
 ssize_t istripe_setting_show(const struct istripe_setting *setting, const void *value,
@@ -420,8 +424,20 @@ static int chap_secret_parse(const struct istripe_setting *setting, const char *
 	return 0;
 }
 
+/* A recorded login is enough to try secrets, without the target. */
+static void chap_secret_warn(const struct istripe_setting *setting, const char *label,
+			     const void *value)
+{
+	const struct istripe_chap_identity *identity = value;
+
+	if (identity->secret_bytes && identity->secret_bytes < SECRET_GOOD_BYTES)
+		pr_warn("%s: %s: a secret of %u bytes is easily found from a recorded login: RFC 7143 asks for %u or more\n",
+			label, setting->name, identity->secret_bytes, SECRET_GOOD_BYTES);
+}
+
 const struct istripe_setting_kind istripe_setting_chap_secret = {
 	.parse = chap_secret_parse,
 	.range = "%lld to %lld bytes of text, or nothing to clear it",
 	.secret = true,
+	.warn = chap_secret_warn,
 };

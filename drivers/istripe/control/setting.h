@@ -39,6 +39,7 @@ enum istripe_setting_file {
  * @allow:	what is allowed, in words; NULL: @range
  * @range:	what is allowed, in words: a format, of the least and the greatest value
  * @secret:	the text is never repeated in a message
+ * @warn:	one line in the log for a value that is taken but not good; NULL: none
  */
 struct istripe_setting_kind {
 	int (*parse)(const struct istripe_setting *setting, const char *text, void *value);
@@ -48,6 +49,7 @@ struct istripe_setting_kind {
 	void (*allow)(const struct istripe_setting *setting, char *buf, size_t size);
 	const char *range;
 	bool secret;
+	void (*warn)(const struct istripe_setting *setting, const char *label, const void *value);
 };
 
 /**
@@ -107,6 +109,7 @@ ssize_t istripe_setting_show(const struct istripe_setting *setting, const void *
  * Takes a value that is the caller's alone from a file's page; one trailing newline is ignored.
  * @label is "volume" or "volume/leg/path", for the log. A bad value changes nothing and leaves one
  * line in the log: the setting, the value unless it is secret, and what is allowed. -EINVAL then.
+ * A short secret is taken, with a warning.
  */
 ssize_t istripe_setting_store(const struct istripe_setting *setting, const char *label,
 			      void *value, const char *page, size_t count);
