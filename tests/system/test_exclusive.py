@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
 """One LUN, one user: a host does not get two disks over the same blocks."""
 
+import asyncio
 import contextlib
 import errno
 import os
 import shutil
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from lab import network, stacking, storage
+from lab import network, openiscsi, stacking, storage
 from lab.istripe import EnableError, Named
 from lab.shell import read, run, status, udev_settle, wait_for, write
 from scripted.scenario import Scenario
+from scripted.scsi import READ_CAPACITY_10, SERVICE_ACTION_IN_16, TEST_UNIT_READY
 
 MIB = 1 << 20
 LUN_BYTES = 32 * MIB
@@ -245,6 +248,70 @@ def test_logs_in_after(make_lio, make_volume, stock, link, tmp_path, kernel_log)
     volume.disable()
     assert not is_claimed(disk)
     refused(volume, f"which is {disk} of this host")
+
+
+#: Commands of the probe of a disk's driver, not of the scan for LUNs.
+PROBES = (TEST_UNIT_READY, READ_CAPACITY_10, SERVICE_ACTION_IN_16)
+
+
+async def mute(run, conn, task):
+    """The stock initiator's probe gets no answer until it is let go."""
+    if task.opcode in PROBES and conn.session.initiator == openiscsi.INITIATOR:
+        run.memory["held"] = True
+        while not run.memory.get("free"):
+            await asyncio.sleep(0.1)
+    return False
+
+
+@contextlib.contextmanager
+def probed_in_vain(stock, portal, target):
+    """A disk of the stock initiator whose driver is stuck in its probe."""
+    stock.connect(portal, target.settings.name)
+    wait_for("the driver's probe", lambda: target.run.memory.get("held"))
+    try:
+        yield
+    finally:
+        target.run.memory["free"] = True
+
+
+def test_another_disk_does_not_get_ready(make_lio, make_volume, server, stock, link):
+    """It is of no volume: nothing waits for it."""
+    target, other = make_lio(LUN_BYTES), server.load(Scenario("mute", hooks={"on_command": mute}))
+    with probed_in_vain(stock, f"{link.address}:{server.port}", other):
+        volume = make_volume(target)
+        volume.enable()
+        disk = stock.login(link.portal(), target.iqn)
+        wait_for("it to be claimed", lambda: is_claimed(disk))
+        begun = time.monotonic()
+        volume.disable()
+        assert time.monotonic() - begun < 8
+        write(volume.config / "host_disks", "claim")
+        volume.enable()
+        assert is_claimed(disk)
+        assert time.monotonic() - begun < 16
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_its_disk_takes_long(server, make_volume, stock, link, kernel_log, when):
+    """The LUN is the volume's: it is claimed when it is ready, and holds up nothing."""
+    target = server.load(Scenario("mute", hooks={"on_command": mute}))
+    portal = f"{link.address}:{server.port}"
+    volume = make_volume(Named(target.settings.name), name="vol", path={"portal": portal})
+    if when == "after":
+        volume.enable()
+    with probed_in_vain(stock, portal, target):
+        begun = time.monotonic()
+        if when == "after":
+            volume.disable()
+            assert time.monotonic() - begun < 8
+        volume.enable()
+        assert time.monotonic() - begun < 25
+    disk = wait_for("the disk", lambda: stock.disk(target.settings.name, 0), 60)
+    wait_for("it to be claimed", lambda: kernel_log.matching(
+        rf"istripe: vol: leg 0 is also {disk} of this host, .*claimed"))
+    assert is_claimed(disk)
+    volume.disable()
+    assert not is_claimed(disk)
 
 
 def test_known_by_its_serial_number(server, make_volume, stock, link):

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 #define pr_fmt(fmt) "istripe: " fmt
 
-#include <linux/async.h>
+#include <linux/atomic.h>
 #include <linux/delay.h>
 #include <linux/device.h>
 #include <linux/err.h>
+#include <linux/jiffies.h>
 #include <linux/kmod.h>
 #include <linux/lockdep.h>
 #include <linux/mutex.h>
@@ -27,6 +28,12 @@
 /* Attempts to claim a disk that comes while the volume is up. */
 #define LATE_TRIES	20
 #define LATE_PAUSE_MS	100
+/* How long an enable waits for a disk that is just getting ready. */
+#define READY_MS	10000
+#define READY_PAUSE_MS	100
+/* How often it is looked for later: a disk that spins up has 100 seconds and more. */
+#define LOOKS		600
+#define LOOK_PAUSE_MS	500
 
 static LIST_HEAD(started);
 static DEFINE_MUTEX(started_lock);
@@ -143,6 +150,15 @@ static bool device_is_going(const struct scsi_device *sdev)
 	enum scsi_device_state state = READ_ONCE(sdev->sdev_state);
 
 	return state == SDEV_CANCEL || state == SDEV_DEL;
+}
+
+/*
+ * The disk of a SCSI device is complete when its driver is bound. This state is read without the
+ * lock of the device, which the driver's probe holds until then.
+ */
+static bool device_is_ready(const struct scsi_device *sdev)
+{
+	return READ_ONCE(sdev->sdev_gendev.links.status) == DL_DEV_DRIVER_BOUND;
 }
 
 /*
@@ -278,11 +294,20 @@ static int device_check(struct device *dev, void *data)
 	search->leg = leg_of_device(search->volume, sdev);
 	if (!search->leg || (search->late && disk_is_known(search->volume, sdev)))
 		return 0;
+	/* It is looked for again. */
+	if (!device_is_ready(sdev))
+		return 0;
 	search->sdev = sdev;
 	return device_for_each_child(&sdev->sdev_gendev, search, disk_check);
 }
 
 /* SCSI devices that come and go */
+
+static void host_disks_look(struct istripe_volume *volume)
+{
+	atomic_set(&volume->host_disks.looks, 0);
+	mod_delayed_work(system_long_wq, &volume->host_disks.work, 0);
+}
 
 static int device_come(ISTRIPE_COMPAT_CLASS_DEVICE(dev))
 {
@@ -292,7 +317,7 @@ static int device_come(ISTRIPE_COMPAT_CLASS_DEVICE(dev))
 	mutex_lock(&started_lock);
 	list_for_each_entry(volume, &started, host_disks.entry)
 		if (leg_of_device(volume, sdev))
-			queue_work(system_long_wq, &volume->host_disks.work);
+			host_disks_look(volume);
 	mutex_unlock(&started_lock);
 	return 0;
 }
@@ -308,7 +333,7 @@ static void device_gone(ISTRIPE_COMPAT_CLASS_DEVICE(dev))
 		if (!disk)
 			continue;
 		disk->sdev = NULL;
-		queue_work(system_long_wq, &volume->host_disks.work);
+		host_disks_look(volume);
 	}
 	mutex_unlock(&started_lock);
 }
@@ -318,21 +343,45 @@ static struct class_interface host_devices = {
 	.remove_dev = device_gone,
 };
 
-/* A disk is made later than its SCSI device, by a driver that may not be loaded yet. */
-static void host_disks_update(void)
+/*
+ * A disk is made later than its SCSI device, by a driver that may not be loaded yet. Only disks of
+ * the legs are waited for: neither those of others nor a module that waits for them may hold up a
+ * volume.
+ */
+static int device_is_awaited(struct device *dev, void *volume)
 {
-	request_module("sd_mod");
-	async_synchronize_full();
+	struct scsi_device *sdev = class_to_sdev(dev);
+
+	return !device_is_ready(sdev) && !device_is_going(sdev) && leg_of_device(volume, sdev);
+}
+
+static bool host_disks_awaited(struct istripe_volume *volume)
+{
+	return class_for_each_device(host_devices.class, NULL, volume, device_is_awaited);
+}
+
+/* The driver of a disk that is awaited is loaded, unless it is there. */
+static void host_disks_load(void)
+{
+	request_module_nowait("sd_mod");
 }
 
 static void host_disks_work(struct work_struct *work)
 {
-	struct istripe_volume *volume = container_of(work, struct istripe_volume, host_disks.work);
+	struct istripe_volume *volume = container_of(to_delayed_work(work), struct istripe_volume,
+						     host_disks.work);
 	struct search search = { .volume = volume, .late = true };
-	int ret;
+	int looks, ret;
 
 	disks_free_gone(volume);
-	host_disks_update();
+	looks = atomic_inc_return(&volume->host_disks.looks);
+	/* Before the search: it finds a disk that gets ready after this. */
+	if (looks < LOOKS && host_disks_awaited(volume)) {
+		if (looks == 1)
+			host_disks_load();
+		queue_delayed_work(system_long_wq, &volume->host_disks.work,
+				   msecs_to_jiffies(LOOK_PAUSE_MS));
+	}
 	ret = class_for_each_device(host_devices.class, NULL, &search, device_check);
 	if (ret)
 		pr_err("%s: cannot claim a disk of this host that is a LUN of it: %s (%pe)\n",
@@ -345,12 +394,24 @@ void istripe_host_disks_init(struct istripe_volume *volume)
 {
 	INIT_LIST_HEAD(&volume->host_disks.entry);
 	INIT_LIST_HEAD(&volume->host_disks.known);
-	INIT_WORK(&volume->host_disks.work, host_disks_work);
+	INIT_DELAYED_WORK(&volume->host_disks.work, host_disks_work);
 }
 
-static int device_is_leg(struct device *dev, void *volume)
+/* Those that are not ready in time are handled like those that come later. */
+static void host_disks_wait(struct istripe_volume *volume)
 {
-	return !!leg_of_device(volume, class_to_sdev(dev));
+	unsigned long deadline = jiffies + msecs_to_jiffies(READY_MS);
+	bool awaited = host_disks_awaited(volume);
+
+	if (!awaited)
+		return;
+	host_disks_load();
+	while (awaited && time_before(jiffies, deadline)) {
+		msleep(READY_PAUSE_MS);
+		awaited = host_disks_awaited(volume);
+	}
+	if (awaited)
+		host_disks_look(volume);
 }
 
 int istripe_host_disks_start(struct istripe_volume *volume, enum istripe_host_disk policy,
@@ -364,8 +425,7 @@ int istripe_host_disks_start(struct istripe_volume *volume, enum istripe_host_di
 	mutex_lock(&started_lock);
 	list_add(&volume->host_disks.entry, &started);
 	mutex_unlock(&started_lock);
-	if (class_for_each_device(host_devices.class, NULL, volume, device_is_leg))
-		host_disks_update();
+	host_disks_wait(volume);
 	return class_for_each_device(host_devices.class, NULL, &search, device_check);
 }
 
@@ -375,7 +435,7 @@ void istripe_host_disks_stop(struct istripe_volume *volume)
 	list_del_init(&volume->host_disks.entry);
 	mutex_unlock(&started_lock);
 	/* Off the list nothing queues the work again or finds the disks. */
-	cancel_work_sync(&volume->host_disks.work);
+	cancel_delayed_work_sync(&volume->host_disks.work);
 	disks_free(&volume->host_disks.known);
 	INIT_LIST_HEAD(&volume->host_disks.known);
 }

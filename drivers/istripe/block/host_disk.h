@@ -11,6 +11,7 @@
 #ifndef ISTRIPE_BLOCK_HOST_DISK_H
 #define ISTRIPE_BLOCK_HOST_DISK_H
 
+#include <linux/atomic.h>
 #include <linux/list.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
@@ -23,7 +24,8 @@ struct istripe_volume;
 struct istripe_host_disks {
 	struct list_head entry;		/* on the list of started volumes, or empty */
 	struct list_head known;		/* the disks, each claimed if that was possible */
-	struct work_struct work;	/* handles disks that have come or gone */
+	struct delayed_work work;	/* handles disks that have come, get ready, or are gone */
+	atomic_t looks;			/* for disks that get ready, since the last event */
 };
 
 void istripe_host_disks_init(struct istripe_volume *volume);
@@ -33,12 +35,13 @@ void istripe_host_disks_init(struct istripe_volume *volume);
  * is such a disk; -ENOMEM. The legs are identified and claimed; nothing has been written on them.
  *
  * A disk is in use when it, or a partition of it, is claimed: mounted, swapped to, or part of
- * another device. Sleeps as long as the other initiator takes to open a disk.
+ * another device. Sleeps as long as the other initiator takes to open a disk. A disk that is not
+ * ready after ten seconds is handled like one that comes later.
  */
 int istripe_host_disks_start(struct istripe_volume *volume, enum istripe_host_disk policy,
 			     struct istripe_reason *why);
 
-/* Releases the disks; the legs are stopped. Waits for SCSI disks that are just getting ready. */
+/* Releases the disks; the legs are stopped. Sleeps as long as the other initiator, as above. */
 void istripe_host_disks_stop(struct istripe_volume *volume);
 
 /* Module init and exit: the class of SCSI devices reports those that come and go. */

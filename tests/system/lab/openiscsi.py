@@ -33,8 +33,8 @@ class Stock:
                  lambda: status("iscsiadm", "-m", "session")[0] in (0, 21))
         return self
 
-    def login(self, portal, iqn, lun=0, **settings):
-        """Logs in and returns the path of the LUN's disk, /dev/sdX.
+    def connect(self, portal, iqn, **settings):
+        """Logs in, and does not wait for disks.
 
         settings: names of the node database with "_" for ".", as node_session_iscsi_InitialR2T is
         not unambiguous: give them as a dictionary, login(..., **{"node.session...": value}).
@@ -46,6 +46,10 @@ class Stock:
             run("iscsiadm", *node, "-o", "update", "-n", name, "-v", value)
         run("iscsiadm", *node, "--login")
         self.logins.append(node)
+
+    def login(self, portal, iqn, lun=0, **settings):
+        """Logs in and returns the path of the LUN's disk, /dev/sdX."""
+        self.connect(portal, iqn, **settings)
         return wait_for(f"the disk of {iqn} LUN {lun}", lambda: self.disk(iqn, lun))
 
     def login_all(self, portal, iqn, luns):
