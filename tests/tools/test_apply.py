@@ -198,6 +198,15 @@ def test_apply_stops_at_a_path_that_stays_off(tool, conf, secrets):
     assert err.endswith("next: istripectl apply db\n")
 
 
+def test_a_short_secret_is_warned_of(tool, conf):
+    secret = secret_file(tool, "one.secret", "short-one")
+    conf(CONF.replace("fence = path", "chap_user = me\nchap_secret = @one.secret"))
+    said = (f"istripectl: warning: the secret of {secret} has 9 bytes; RFC 7143 asks for 12 or "
+            "more\n")
+    assert tool.run("up", "db")[1].count(said) == 1
+    assert tool.run("apply", "db")[1] == said
+
+
 def test_secrets_that_have_changed(tool, conf):
     secret = secret_file(tool, "one.secret")
     conf(CONF.replace("fence = path", "chap_user = me\nchap_secret = @one.secret"))

@@ -261,6 +261,22 @@ def test_secrets_that_cannot_be(tool, stock, secret, message):
     assert not list((tool.root / "etc/istripe").iterdir())
 
 
+@pytest.mark.parametrize("save", [[], ["--save"]])
+def test_a_short_secret_is_taken_with_a_warning(tool, stock, save):
+    """open-iscsi takes any, and old arrays have short ones."""
+    short = {**CHAP, "node.session.auth.password": "qzx",
+             "node.session.auth.password_in": "another-horse-battery"}
+    stock(record(**short), record(address="192.0.2.11", **short))
+    out, err = tool.run("import", "db", *save)
+    assert ("istripectl: warning: the secret of leg 0 path 0: chap_secret has 3 bytes; RFC 7143 "
+            "asks for 12 or more\n") == err
+    assert "qzx" not in out
+    if save:
+        _, err = tool.run("up", "db")
+        assert tool.value(f"{P0}/chap_secret") == "qzx"
+        assert err.count("db-leg0-chap.secret has 3 bytes") == 1 and "qzx" not in err
+
+
 def test_a_secret_in_a_file_of_ones_own(tool, stock):
     file = tool.put("own.secret", SECRET)
     file.chmod(0o600)

@@ -14,6 +14,7 @@
 #include "file.h"
 #include "import_secret.h"
 #include "place.h"
+#include "secret.h"
 
 struct secret {
 	char *file;		/* its name in the folder of configurations */
@@ -44,7 +45,7 @@ static const char *file_of(struct secrets *secrets, const char *text, const char
 			   const char *volume, const struct leg *leg, const struct path *path)
 {
 	const char *kind = strcmp(name, names[0]) ? "mutual" : "chap";
-	char *file;
+	char *file, *what;
 	size_t i;
 
 	for (i = 0; i < secrets->count; i++)
@@ -55,6 +56,9 @@ static const char *file_of(struct secrets *secrets, const char *text, const char
 	else
 		file = alloc_printf("%s-leg%u-path%u-%s.secret", volume, leg->index, path->index,
 				    kind);
+	what = alloc_printf("leg %u path %u: %s", leg->index, path->index, name);
+	secret_warn(what, strlen(text));
+	free(what);
 	secrets->items = alloc_array(secrets->items, secrets->count + 1, sizeof(*secrets->items));
 	secrets->items[secrets->count++] = (struct secret) {
 		.file = file, .text = alloc_text(text),

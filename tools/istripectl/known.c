@@ -19,7 +19,7 @@
 #define RANGE_number(_field, _min, _max)	KNOWN_NUMBER, _min, _max, NULL
 #define RANGE_buffer(_field, _min, _max)	KNOWN_BUFFER, _min, _max, NULL
 #define RANGE_chunk(_field, _min, _max)		KNOWN_CHUNK, _min, _max, NULL
-#define RANGE_chap_secret(_field, _min, _max)	KNOWN_SECRET, _min, _max, NULL
+#define RANGE_chap_secret(_field, _min, _max)	KNOWN_SECRET, 1, _max, NULL
 #define RANGE_choice(_field, _choices)		KNOWN_CHOICE, 0, 0, _choices(CHOICE_OF)
 #define RANGE_OTHER				KNOWN_OTHER, 0, 0, NULL
 #define RANGE_key(...)				RANGE_OTHER

@@ -20,6 +20,21 @@
 #include "secret.h"
 
 #define SECRET_BYTES	256	/* longest secret of all: 255 bytes and a NUL */
+#define STRONG_BYTES	12	/* 96 bits, RFC 7143 section 9.2.1 */
+
+void secret_warn(const char *what, size_t bytes)
+{
+	static struct file_names warned;	/* paths of a volume share a file */
+	struct fault said = { 0 };
+
+	if (bytes >= STRONG_BYTES || file_names_have(&warned, what))
+		return;
+	file_names_add(&warned, what);
+	fault_set(&said, 0,
+		  "warning: the secret of %s has %zu byte%s; RFC 7143 asks for %d or more", what,
+		  bytes, bytes == 1 ? "" : "s", STRONG_BYTES);
+	fault_print(&said);
+}
 
 /* One line without its end, byte by byte: what follows is somebody else's. */
 static int line_read(int fd, char *line, size_t size)
@@ -151,8 +166,10 @@ static int setting_load(struct settings *settings, size_t i, const char *prompt,
 		ret = file_secret(value + 1, secret, fault);
 	if (ret == -ENOENT)
 		folder_add(settings->items[i].name, value + 1, fault);
-	if (!ret)
+	if (!ret) {
+		secret_warn(strcmp(value, "@-") ? value + 1 : prompt, strlen(secret));
 		settings_put(settings, settings->items[i].name, secret);
+	}
 	explicit_bzero(secret, sizeof(secret));
 	return ret;
 }

@@ -3,6 +3,8 @@
 #ifndef ISTRIPECTL_SECRET_H
 #define ISTRIPECTL_SECRET_H
 
+#include <stddef.h>
+
 #include "fault.h"
 #include "model.h"
 
@@ -36,5 +38,12 @@ int secret_load_path(const struct leg *leg, struct path *path, struct fault *fau
  * Return: 0; -EINVAL for @-, which is no file; another -errno: there is no such file.
  */
 int secret_locate(struct settings *settings, struct fault *fault);
+
+/**
+ * secret_warn() - say that a secret is shorter than RFC 7143 asks for, once for each
+ * @what: its file, or the setting that it is for
+ * @bytes: its length
+ */
+void secret_warn(const char *what, size_t bytes);
 
 #endif
