@@ -4,6 +4,7 @@
 import errno
 import importlib.machinery
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -485,7 +486,7 @@ def test_up_all(tool, conf):
     assert "either --all or names" in tool.run("up", "--all", "db", code=2)[1]
 
 
-@pytest.mark.parametrize("words", [["status"], ["doctor"], ["show"], ["save"], ["list"], ["down"],
+@pytest.mark.parametrize("words", [["status"], ["doctor"], ["show"], ["save"], ["down"],
                                    ["set", "db", "queue_depth=3"], ["path", "remove", "db", "0", "0"]])
 def test_a_volume_that_is_only_in_its_file(tool, conf, words):
     conf()
@@ -495,6 +496,30 @@ def test_a_volume_that_is_only_in_its_file(tool, conf, words):
                         "its file, but not configured\n")
     words = [word.replace("db", "other") for word in words]
     assert "istripectl create, or a file" in tool.run(*words, code=1)[1]
+
+
+def test_list_has_volumes_that_are_only_in_their_files(tool, conf):
+    conf()
+    tool.run("create", "a", "--no-up", "--leg", LEG)
+    rows = [line.split() for line in tool.run("list")[0].splitlines()[1:]]
+    saved = ["db", "-", "saved", "-", "2", "3"]
+    assert rows == [["a", "-", "down", "-", "1", "1"], saved]
+    assert tool.run("list", "db")[0].splitlines()[1].split() == saved
+    assert json.loads(tool.run("list", "--json")[0])["volumes"][1] == {
+        "name": "db", "device": None, "state": "saved", "size_bytes": None, "legs": 2, "paths": 3}
+    conf("nonsense", "wrong")
+    out, err = tool.run("list", code=1)
+    assert "wrong.conf:1" in err and "saved" in out
+    (tool.root / "etc/istripe/wrong.conf").unlink()
+    tool.run("up", "db")
+    assert "saved" not in tool.run("list")[0]
+
+
+def test_list_of_files_without_the_module(tool, conf):
+    conf()
+    tool.tree.rename(tool.root / "gone")
+    out, err = tool.run("list", code=1)
+    assert out.splitlines()[1].split()[:3] == ["db", "-", "saved"] and "modprobe istripe" in err
 
 
 def test_down_all(tool, conf):

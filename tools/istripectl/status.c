@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /* status and list: how volumes are. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "alloc.h"
+#include "apply.h"
 #include "changes.h"
 #include "command.h"
+#include "conf.h"
 #include "interrupt.h"
 #include "json_out.h"
 #include "live.h"
@@ -14,6 +17,7 @@
 #include "table.h"
 #include "tree.h"
 #include "value.h"
+#include "volumes.h"
 #include "watch.h"
 
 #define WATCH_MS	2000
@@ -23,7 +27,18 @@ struct view {
 	struct volume volume;
 	struct live live;
 	bool is_live;
+	bool is_saved;		/* it is in its file only */
 };
+
+static int view_read_file(const char *name, struct view *view, struct fault *fault)
+{
+	char *path = conf_path(name);
+	int ret = conf_read(path, name, &view->volume, fault);
+
+	view->is_saved = !ret;
+	free(path);
+	return ret;
+}
 
 static int view_read(const char *name, struct view *view, struct fault *fault)
 {
@@ -44,6 +59,8 @@ static void view_free(struct view *view)
 
 static const char *view_state(const struct view *view)
 {
+	if (view->is_saved)
+		return "saved";
 	if (!view->is_live)
 		return view->volume.up ? "going" : "down";
 	return settings_value(&view->live.values, "state");
@@ -410,7 +427,20 @@ struct report {
 	const char *const *columns;
 	void (*rows)(struct table *table, const struct view *view);
 	struct json_object *(*object)(const struct view *view);
+	bool saved;		/* also volumes that have a file only */
 };
+
+static int names_find(const struct command_line *line, const struct report *report,
+		      struct file_names *names, struct fault *fault)
+{
+	bool loaded;
+	int ret;
+
+	if (line->count || !report->saved)
+		return command_volumes(line, names, fault);
+	ret = volumes_list(names, &loaded, fault);
+	return ret || loaded ? ret : tree_check(fault);
+}
 
 static int view_report(const char *name, const struct report *report, struct table *table,
 		       struct json_object *all)
@@ -419,6 +449,8 @@ static int view_report(const char *name, const struct report *report, struct tab
 	struct view view = { 0 };
 	int ret = view_read(name, &view, &fault);
 
+	if ((ret == -ENOENT || ret == -ENODEV) && report->saved && apply_has_file(name))
+		ret = view_read_file(name, &view, &fault);
 	if (ret)
 		fault_print(&fault);
 	else if (all)
@@ -438,7 +470,7 @@ static int volumes_report(const struct command_line *line, const struct report *
 	int code = EXIT_DONE;
 	size_t i;
 
-	if (command_volumes(line, &names, &fault)) {
+	if (names_find(line, report, &names, &fault)) {
 		fault_print(&fault);
 		code = EXIT_FAILED;
 	}
@@ -505,14 +537,14 @@ static int report_run(const struct command *command, int argc, char **argv, unsi
 
 int command_status(const struct command *command, int argc, char **argv)
 {
-	static const struct report report = { status_columns, status_rows, status_object };
+	static const struct report report = { status_columns, status_rows, status_object, false };
 
 	return report_run(command, argc, argv, COMMAND_WATCH, &report);
 }
 
 int command_list(const struct command *command, int argc, char **argv)
 {
-	static const struct report report = { list_columns, list_rows, list_object };
+	static const struct report report = { list_columns, list_rows, list_object, true };
 
 	return report_run(command, argc, argv, 0, &report);
 }
