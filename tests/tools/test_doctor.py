@@ -49,6 +49,8 @@ from host import NICS, Host, portal
 TEXT = {"volume": (str, type(None)), "check": str, "result": str, "subject": (str, type(None)),
         "unit": (str, type(None)), "why": str, "next": (str, type(None))}
 
+DKMS = "usr/src/istripe-0.1.0/dkms.conf"
+
 
 @pytest.fixture
 def host(tool):
@@ -449,6 +451,17 @@ FAULTS = [
                   file("lib/modules/6.12.0-2/modules.dep", "kernel/a.ko: kernel/b.ko"),
                   # Its package is removed, its modules are left.
                   file("lib/modules/6.11.0-1/modules.dep", "kernel/a.ko: kernel/b.ko")),
+     "Linux 6.12.0-2 has no module istripe", "the module for each kernel that is installed",
+     "dkms autoinstall -k 6.12.0-2"),
+    # dkms does not build for it.
+    ("unit", both(file("boot/vmlinuz-6.8.0-2", ""),
+                  file("lib/modules/6.8.0-2/modules.dep", "kernel/a.ko: kernel/b.ko"),
+                  lambda host: host.put(DKMS, (TOP / "dkms.conf").read_text())),
+     "Linux 6.8.0-2, which istripe does not support", "a kernel of those that dkms.conf names",
+     f"grep BUILD_EXCLUSIVE_KERNEL ROOT/{DKMS}"),
+    ("unit", both(file("boot/vmlinuz-6.12.0-2", ""),
+                  file("lib/modules/6.12.0-2/modules.dep", "kernel/a.ko: kernel/b.ko"),
+                  lambda host: host.put(DKMS, (TOP / "dkms.conf").read_text())),
      "Linux 6.12.0-2 has no module istripe", "the module for each kernel that is installed",
      "dkms autoinstall -k 6.12.0-2"),
     ("secret-modes", lambda host: (host.tool.root / "etc/istripe/db.secret").chmod(0o644),

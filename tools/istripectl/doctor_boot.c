@@ -19,6 +19,7 @@
 
 #define SYSTEMD_DIR	"/etc/systemd/system"
 #define OTHERS_MODE	077
+#define DKMS_CONF	"/usr/src/istripe-" ISTRIPECTL_VERSION "/dkms.conf"
 
 static void conf_warn(struct doctor *doctor, const char *name, char *measured)
 {
@@ -150,6 +151,63 @@ static bool kernel_lacks_module(const char *release)
 	return lacks;
 }
 
+/* Allocated; NULL: dkms builds for any. */
+static char *kernels_pattern(void)
+{
+	static const char name[] = "BUILD_EXCLUSIVE_KERNEL=\"";
+	char *conf = fact_text(place_path(DKMS_CONF)), *line = conf, *pattern = NULL;
+
+	while (line && strncmp(line, name, strlen(name))) {
+		line = strchr(line, '\n');
+		line = line ? line + 1 : NULL;
+	}
+	if (line) {
+		line += strlen(name);
+		pattern = alloc_printf("%.*s", (int)strcspn(line, "\"\n"), line);
+	}
+	free(conf);
+	return pattern;
+}
+
+/* As dkms compares: an extended regular expression. */
+static bool kernel_is_excluded(const char *release)
+{
+	char *pattern = kernels_pattern();
+	bool excluded = false;
+	regex_t regex;
+
+	if (pattern && !regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB)) {
+		excluded = regexec(&regex, release, 0, NULL, 0);
+		regfree(&regex);
+	}
+	free(pattern);
+	return excluded;
+}
+
+static void kernel_warn(struct doctor *doctor, const char *release)
+{
+	struct doctor_warning warning = {
+		.measured = alloc_printf("Linux %s has no module istripe", release),
+		.wanted = alloc_text("the module for each kernel that is installed"),
+		.next = alloc_printf("dkms autoinstall -k %s", release),
+	};
+
+	if (kernel_is_excluded(release)) {
+		char *conf = place_path(DKMS_CONF);
+
+		free(warning.measured);
+		free(warning.wanted);
+		free(warning.next);
+		warning.measured = alloc_printf("Linux %s, which istripe does not support",
+						release);
+		warning.wanted = alloc_text("a kernel of those that dkms.conf names");
+		warning.next = alloc_printf("grep BUILD_EXCLUSIVE_KERNEL %s", conf);
+		free(conf);
+	}
+	doctor_warn(doctor, &warning,
+		    "the volume does not come up when this kernel is booted");
+}
+
 static void kernels_check(struct doctor *doctor)
 {
 	char *dir = place_path("/lib/modules");
@@ -162,13 +220,7 @@ static void kernels_check(struct doctor *doctor)
 		if (!kernel_lacks_module(releases.items[i]))
 			continue;
 		found = true;
-		doctor_warn(doctor, &(struct doctor_warning){
-			.measured = alloc_printf("Linux %s has no module istripe",
-						 releases.items[i]),
-			.wanted = alloc_text("the module for each kernel that is installed"),
-			.next = alloc_printf("dkms autoinstall -k %s", releases.items[i]),
-		},
-		"the volume does not come up when this kernel is booted");
+		kernel_warn(doctor, releases.items[i]);
 	}
 	if (!found)
 		doctor_pass(doctor);
