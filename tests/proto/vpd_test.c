@@ -113,6 +113,16 @@ static void vpd_pages_listed_bad(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, istripe_vpd_page_listed(data, sizeof(data), 0x80));
 }
 
+static void vpd_page_bytes(struct kunit *test)
+{
+	static const u8 data[] = { 0, 0x83, 0x02, 0x54, 1, 3 };
+	u32 len;
+
+	for (len = 0; len <= sizeof(data); len++)
+		KUNIT_EXPECT_EQ(test, istripe_vpd_page_bytes(exact(test, data, len), len),
+				len < 4 ? 0u : 600u);
+}
+
 static void vpd_serial(struct kunit *test)
 {
 	static const u8 data[] = "\0\x80\0\x0c  SN-0042\x07 \0";
@@ -501,6 +511,7 @@ static struct kunit_case vpd_cases[] = {
 	KUNIT_CASE(vpd_inquiry_text),
 	KUNIT_CASE(vpd_pages_listed),
 	KUNIT_CASE(vpd_pages_listed_bad),
+	KUNIT_CASE(vpd_page_bytes),
 	KUNIT_CASE(vpd_serial),
 	KUNIT_CASE(vpd_block_limits),
 	KUNIT_CASE(vpd_block_limits_short),

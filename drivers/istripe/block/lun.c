@@ -15,6 +15,7 @@
 #define ATTEMPTS_MAX		10
 #define BUSY_DELAY_MS		200
 #define BUSY_ANSWER_MS		500	/* least time for the answer after that */
+#define PAGE_FIRST_BYTES	252	/* SPC-2 targets take the length from the last byte only */
 #define LUN_PLAIN_END		256	/* below, all forms of a number mean the same LUN */
 #define LUN_FLAT		0x4000	/* flat space addressing */
 
@@ -237,12 +238,25 @@ static int probe_inquiry(struct probe *probe, struct istripe_lun *lun)
 	return -EMEDIUMTYPE;
 }
 
-static int probe_page(struct probe *probe, u8 page)
+static int probe_page_of(struct probe *probe, u8 page, u32 bytes)
 {
 	u8 cdb[ISTRIPE_CDB_BYTES];
 
-	istripe_cdb_inquiry_vpd(cdb, page, ISTRIPE_INTERNAL_BYTES);
-	return probe_ask(probe, cdb, ISTRIPE_INTERNAL_BYTES);
+	istripe_cdb_inquiry_vpd(cdb, page, bytes);
+	return probe_ask(probe, cdb, bytes);
+}
+
+static int probe_page(struct probe *probe, u8 page)
+{
+	int ret = probe_page_of(probe, page, PAGE_FIRST_BYTES);
+	u32 whole;
+
+	if (ret)
+		return ret;
+	whole = istripe_vpd_page_bytes(probe->data, probe->bytes);
+	if (whole <= PAGE_FIRST_BYTES)
+		return 0;
+	return probe_page_of(probe, page, min_t(u32, whole, ISTRIPE_INTERNAL_BYTES));
 }
 
 /* Asking for a page that is not listed upsets some targets. */

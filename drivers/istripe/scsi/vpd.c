@@ -70,6 +70,11 @@ static int vpd_body(const u8 *data, u32 bytes, u8 page, const u8 **body)
 	return min(claimed, bytes - VPD_HEADER_BYTES);
 }
 
+u32 istripe_vpd_page_bytes(const u8 *data, u32 bytes)
+{
+	return bytes < VPD_HEADER_BYTES ? 0 : VPD_HEADER_BYTES + get_unaligned_be16(data + 2);
+}
+
 bool istripe_vpd_page_listed(const u8 *data, u32 bytes, u8 page)
 {
 	const u8 *body;

@@ -95,6 +95,14 @@ struct istripe_vpd_caching {
 int istripe_vpd_inquiry_decode(const u8 *data, u32 bytes, struct istripe_vpd_inquiry *inquiry);
 
 /**
+ * istripe_vpd_page_bytes() - how long a VPD page is as a whole
+ * @data: what came
+ * @bytes: its length
+ * Return: bytes with the header; 0 when not even that came.
+ */
+u32 istripe_vpd_page_bytes(const u8 *data, u32 bytes);
+
+/**
  * istripe_vpd_page_listed() - is a page in VPD 00h, SPC-5 7.7.16
  * @data: what came
  * @bytes: its length

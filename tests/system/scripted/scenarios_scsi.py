@@ -363,6 +363,9 @@ BRING_UP = [
        answers(INQUIRY, bytes([0, 0x83, 0x10, 0]) + DESIGNATOR, 0x83)),
     up("an identity and a half", WORKS, answers(
         INQUIRY, bytes([0, 0x83, 0, 40]) + DESIGNATOR + DESIGNATOR[:12], 0x83)),
+    up("an identity of 600 bytes, the name at its end", WORKS,
+       disk={"designators": ("vendors", "naa")}),
+    up("a length of one byte", WORKS, disk={"spc2": True}),
     up("pages of an older standard", WORKS, disk={"cut_pages": {0xB0: 12, 0xB1: 2}}),
     up("limits that claim to be longer", WORKS, answers(
         INQUIRY, bytes([0, 0xB0, 0, 60]) + bytes(12), 0xB0)),

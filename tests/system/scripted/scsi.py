@@ -86,7 +86,7 @@ class Disk:
     def __init__(self, size_bytes=16 << 20, block_bytes=512, identity="6001405" + "a" * 25,
                  max_transfer=0, optimal_transfer=0, write_protected=False, write_cache=True,
                  atomic=None, doors=1, addresses=None, without=(), cut_pages=(),
-                 physical_exponent=0, lowest_aligned=0, designators=("naa",)):
+                 physical_exponent=0, lowest_aligned=0, designators=("naa",), spc2=False):
         self.block_bytes = block_bytes
         self.data = bytearray(size_bytes)
         self.naa = bytes.fromhex(identity)
@@ -104,7 +104,8 @@ class Disk:
         self.cut_pages = dict(cut_pages)    # VPD pages of an older standard: their bytes
         self.physical_exponent = physical_exponent  # 2^n logical blocks are a physical one
         self.lowest_aligned = lowest_aligned        # LBA at which the first of these begins
-        self.designators = designators  # in VPD 83h: "naa", "t10"
+        self.designators = designators  # in VPD 83h: "naa", "t10", "vendors" (576 bytes)
+        self.spc2 = spc2        # the allocation length of INQUIRY is one byte, as of IET
         self.nexus = None       # who sends the command: (name of the initiator, ISID)
         self.attentions = []    # (key, asc, ascq) to tell, the first one first
         self.flushes = 0
@@ -231,7 +232,7 @@ class Disk:
         return b""
 
     def _inquiry(self, cdb, out, lun):
-        length = number(cdb, 3, 2)
+        length = cdb[4] if self.spc2 else number(cdb, 3, 2)
         if cdb[1] & 1:
             pages = self.pages(lun >> 48)
             if cdb[2] not in pages or not self.is_door(lun):
@@ -249,7 +250,9 @@ class Disk:
         naa = self.naa[:-1] + bytes([(self.naa[-1] + door) % 256])
         serial = naa.hex().encode()
         t10 = b"ISTRIPE " + serial
-        known = {"naa": bytes([1, 3, 0, len(naa)]) + naa, "t10": bytes([2, 1, 0, len(t10)]) + t10}
+        vendors = b"".join(bytes([1, 0, 0, size]) + bytes(size) for size in (252, 252, 60))
+        known = {"naa": bytes([1, 3, 0, len(naa)]) + naa, "t10": bytes([2, 1, 0, len(t10)]) + t10,
+                 "vendors": vendors}
         identification = b"".join(known[kind] for kind in self.designators)
         limits = bytearray(60)
         limits[4:8] = self.max_transfer.to_bytes(4, "big")
