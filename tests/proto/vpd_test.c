@@ -316,7 +316,30 @@ static void vpd_capacity(struct kunit *test)
 	for (len = 0; len < sizeof(data); len++)
 		KUNIT_EXPECT_EQ(test,
 				istripe_vpd_capacity_decode(exact(test, data, len), len, &c),
-				len < 16 ? -EPROTO : 0);
+				len < 12 ? -EPROTO : 0);
+}
+
+/* The answer of SBC-2: bytes that do not come are 0. */
+static void vpd_capacity_short(struct kunit *test)
+{
+	struct istripe_vpd_capacity c;
+	u8 data[32];
+
+	build_capacity(data, 0x1234567, 512);
+	data[13] = 0x13;
+	data[14] = 0xc0 | 0x12;
+	data[15] = 0x34;
+	KUNIT_ASSERT_EQ(test, istripe_vpd_capacity_decode(exact(test, data, 12), 12, &c), 0);
+	KUNIT_EXPECT_EQ(test, c.blocks, 0x1234568ull);
+	KUNIT_EXPECT_EQ(test, c.block_bytes, 512u);
+	KUNIT_EXPECT_EQ(test, c.physical_block_bytes, 512u);
+	KUNIT_EXPECT_EQ(test, c.lowest_aligned_lba, 0u);
+	KUNIT_EXPECT_FALSE(test, c.provisioning);
+	KUNIT_EXPECT_FALSE(test, c.reads_zeroes);
+	KUNIT_ASSERT_EQ(test, istripe_vpd_capacity_decode(exact(test, data, 15), 15, &c), 0);
+	KUNIT_EXPECT_EQ(test, c.physical_block_bytes, 4096u);
+	KUNIT_EXPECT_EQ(test, c.lowest_aligned_lba, 0x1200u);
+	KUNIT_EXPECT_TRUE(test, c.provisioning);
 }
 
 static void vpd_capacity_blocks(struct kunit *test)
@@ -519,6 +542,7 @@ static struct kunit_case vpd_cases[] = {
 	KUNIT_CASE(vpd_rotation),
 	KUNIT_CASE(vpd_provisioning),
 	KUNIT_CASE(vpd_capacity),
+	KUNIT_CASE(vpd_capacity_short),
 	KUNIT_CASE(vpd_capacity_blocks),
 	KUNIT_CASE(vpd_capacity_end),
 	KUNIT_CASE(vpd_caching),

@@ -14,6 +14,8 @@
 #define INQUIRY_TPGS_SHIFT	4
 #define UGAVALID		0x80000000u	/* VPD B0h: an alignment is told */
 #define BLOCK_LIMITS_SBC4_BYTES	60	/* VPD B0h with atomic writes */
+#define CAPACITY_BYTES		12	/* of SBC-2; what follows may be missing */
+#define CAPACITY_FLAGS_BYTES	4	/* bytes 12 to 15 */
 #define BLOCK_BYTES_MIN		512
 #define BLOCK_BYTES_MAX		4096
 
@@ -409,9 +411,10 @@ int istripe_vpd_provisioning_decode(const u8 *data, u32 bytes,
 
 int istripe_vpd_capacity_decode(const u8 *data, u32 bytes, struct istripe_vpd_capacity *capacity)
 {
+	u8 flags[CAPACITY_FLAGS_BYTES] = {};
 	u64 last;
 
-	if (bytes < 16)
+	if (bytes < CAPACITY_BYTES)
 		return -EPROTO;
 	last = get_unaligned_be64(data);
 	capacity->block_bytes = get_unaligned_be32(data + 8);
@@ -419,11 +422,12 @@ int istripe_vpd_capacity_decode(const u8 *data, u32 bytes, struct istripe_vpd_ca
 	    capacity->block_bytes > BLOCK_BYTES_MAX ||
 	    last >= (u64)S64_MAX >> ilog2(capacity->block_bytes))
 		return -EPROTO;
+	memcpy(flags, data + CAPACITY_BYTES, min_t(u32, bytes - CAPACITY_BYTES, sizeof(flags)));
 	capacity->blocks = last + 1;
-	capacity->physical_block_bytes = capacity->block_bytes << min(data[13] & 0xf, 8);
-	capacity->provisioning = data[14] & 0x80;
-	capacity->reads_zeroes = data[14] & 0x40;
-	capacity->lowest_aligned_lba = get_unaligned_be16(data + 14) & 0x3fff;
+	capacity->physical_block_bytes = capacity->block_bytes << min(flags[1] & 0xf, 8);
+	capacity->provisioning = flags[2] & 0x80;
+	capacity->reads_zeroes = flags[2] & 0x40;
+	capacity->lowest_aligned_lba = get_unaligned_be16(flags + 2) & 0x3fff;
 	return 0;
 }
 

@@ -394,6 +394,7 @@ BRING_UP = [
     up("2^64 blocks", refused(), answers(SERVICE_ACTION_IN_16, b"\xff" * 8 + CAPACITY[8:])),
     up("READ CAPACITY of 11 bytes", refused(NONSENSE, errno.EPROTO),
        answers(SERVICE_ACTION_IN_16, CAPACITY[:11])),
+    up("READ CAPACITY of 12 bytes", WORKS, answers(SERVICE_ACTION_IN_16, CAPACITY[:12])),
     asks(2, 4, 1, SURVIVES, times=2),
     asks(2, 4, 3, refused("TEST UNIT READY", errno.EIO), times=99),
     # sd starts it, too.
