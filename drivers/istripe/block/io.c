@@ -620,7 +620,7 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	return leg_task;
 }
 
-static bool leg_fua(const struct istripe_leg *leg, const struct request *rq)
+static bool leg_has_fua(const struct istripe_leg *leg, const struct request *rq)
 {
 	return (rq->cmd_flags & REQ_FUA) && leg->lun.caching.dpofua;
 }
@@ -633,7 +633,7 @@ static void io_prepare_transfer(struct istripe_leg_task *leg_task, struct reques
 	u64 lba = istripe_lun_blocks(&leg->lun, extent->leg_sector);
 	u32 blocks = istripe_lun_blocks(&leg->lun, extent->sectors);
 
-	leg_task->fua = leg_fua(leg, rq);
+	leg_task->fua = leg_has_fua(leg, rq);
 	istripe_data_set_bio(&task->data, rq->bio, extent->first_sector << SECTOR_SHIFT,
 			     extent->sectors << SECTOR_SHIFT);
 	task->data.first_piece_bytes = extent->first_piece_sectors << SECTOR_SHIFT;

@@ -210,7 +210,7 @@ enum istripe_leg_state istripe_leg_state(struct istripe_leg *leg);
 
 /**
  * istripe_leg_state_name() - the state of a leg or a volume in a word
- * @state: the state
+ * @state: of a leg or a volume
  *
  * Context: any.
  * Return: a constant string.

@@ -86,7 +86,7 @@ const char *istripe_sense_change_name(const struct scsi_sense_hdr *sense);
 
 /**
  * istripe_scsi_verdict_name() - a verdict in words
- * @verdict: the verdict
+ * @verdict: of istripe_sense_verdict()
  * Return: a constant string, never NULL.
  */
 const char *istripe_scsi_verdict_name(enum istripe_scsi_verdict verdict);

@@ -30,7 +30,7 @@ enum istripe_task_progress {
 
 /**
  * istripe_session_task_progress() - how far a task has come
- * @session: the session
+ * @session: any
  * @itt: the task's tag
  * Context: the session's owner; the answer may be old at once.
  * Return: see enum istripe_task_progress.
@@ -40,7 +40,7 @@ enum istripe_task_progress istripe_session_task_progress(struct istripe_session 
 
 /**
  * istripe_session_task_moves() - do data move, a task's or those it may have to wait for
- * @session: the session
+ * @session: any
  * @itt: the task's tag
  * @within: jiffies
  *

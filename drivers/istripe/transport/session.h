@@ -325,7 +325,7 @@ int istripe_session_await(struct istripe_session *session, u32 timeout_ms);
 
 /**
  * istripe_session_fault() - report that the session cannot go on
- * @session: the session
+ * @session: any
  * @error: negative errno
  * @fmt: the reason, in words
  *
@@ -401,7 +401,7 @@ static inline bool istripe_session_is_tolerant(const struct istripe_session *ses
 
 /**
  * istripe_session_invalidations() - how often the session has been invalidated
- * @session: the session
+ * @session: any
  * Context: the session's owner, before it revalidates.
  * Return: for istripe_session_validate().
  */
@@ -410,12 +410,7 @@ static inline int istripe_session_invalidations(const struct istripe_session *se
 	return atomic_read(&session->invalidations);
 }
 
-/**
- * istripe_session_is_invalid() - do commands wait for istripe_session_validate()
- * @session: the session
- * Context: any.
- * Return: true or false.
- */
+/* Do commands wait for istripe_session_validate()? Any context. */
 static inline bool istripe_session_is_invalid(const struct istripe_session *session)
 {
 	return atomic_read(&session->invalidations) != READ_ONCE(session->validated);
@@ -423,7 +418,7 @@ static inline bool istripe_session_is_invalid(const struct istripe_session *sess
 
 /**
  * istripe_session_validate() - the LUN has been revalidated: commands go on
- * @session: the session
+ * @session: any
  * @invalidations: istripe_session_invalidations() from before; later ones still count
  * Context: the session's owner.
  */
