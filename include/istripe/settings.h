@@ -93,7 +93,7 @@
 	_row(nic, shown, nothing, "", nic, (nic))					\
 	_row(target_name, shown, nothing, "", iscsi_name, (target_name))		\
 	_row(lun, shown, nothing, "0", number, (lun, 0, 16383))				\
-	_row(weight, live, nothing, "1", number, (weight, 1, ISTRIPE_WEIGHT_MAX))			\
+	_row(weight, live, nothing, "1", number, (weight, 1, ISTRIPE_WEIGHT_MAX))		\
 	_row(isid, fixed, nothing, "", isid, (isid))					\
 	_row(chap_user, fixed, nothing, "", text, (chap.name))				\
 	_row(chap_secret, secret, nothing, "", chap_secret, (chap, 1, 255))		\

@@ -93,7 +93,12 @@ long istripe_ghosts_left(const struct istripe_nexus *nexus,
 long istripe_ghosts_overlay_left(const struct istripe_nexus *nexus,
 				 const struct istripe_leg_task *leg_task);
 
-/* For how long the first task has waited for the nexus's fence; 0: none does. Under leg->lock. */
+/**
+ * istripe_ghosts_waiting_ms() - for how long has the first task waited for the nexus's fence
+ * @nexus: any
+ * Context: leg->lock held.
+ * Return: milliseconds; 0 none waits.
+ */
 u32 istripe_ghosts_waiting_ms(const struct istripe_nexus *nexus);
 
 /* Does all that waits for the fence go on when ghost_timeout_ms is over? Under leg->lock. */

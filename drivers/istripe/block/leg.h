@@ -187,7 +187,6 @@ struct istripe_nexus *istripe_leg_next_nexus(const struct istripe_leg *leg, u32 
  * @leg: that runs
  * @except: a nexus that is not told, or NULL
  * @event: what has happened; of ISTRIPE_NEXUS_ACCESS a live one is told that has access states
- *
  * Context: any.
  */
 void istripe_leg_tell(struct istripe_leg *leg, const struct istripe_nexus *except,
@@ -202,7 +201,6 @@ bool istripe_leg_nexus_is_urgent(const struct istripe_nexus *nexus);
 /**
  * istripe_leg_state() - state of a leg
  * @leg: that runs
- *
  * Context: any.
  * Return: its state, which may be old at once.
  */
@@ -211,7 +209,6 @@ enum istripe_leg_state istripe_leg_state(struct istripe_leg *leg);
 /**
  * istripe_leg_state_name() - the state of a leg or a volume in a word
  * @state: of a leg or a volume
- *
  * Context: any.
  * Return: a constant string.
  */
@@ -267,7 +264,6 @@ void istripe_leg_resend(struct istripe_leg *leg);
 /**
  * istripe_leg_fence_set() - the setting has changed
  * @leg: that runs
- *
  * Context: any.
  */
 void istripe_leg_fence_set(struct istripe_leg *leg);
@@ -284,7 +280,6 @@ u32 istripe_leg_path_fenced(const struct istripe_path *path);
 /**
  * istripe_leg_set_fence_timeout() - make a change of leg->fence_timeout_ms take effect
  * @leg: that runs
- *
  * Context: any.
  */
 void istripe_leg_set_fence_timeout(struct istripe_leg *leg);
@@ -298,7 +293,6 @@ u32 istripe_leg_redrive(struct istripe_leg *leg, struct list_head *list);
 /**
  * istripe_leg_nexus_waiting_writes() - how many writes wait for istripe_leg_nexus_fenced()?
  * @nexus: any
- *
  * Context: leg->lock held.
  * Return: their number.
  */

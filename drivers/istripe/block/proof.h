@@ -91,7 +91,6 @@ void istripe_proof_schedule(struct istripe_leg *leg);
 /**
  * istripe_proof_schedule_again() - schedule proofs, also if they have done harm before
  * @leg: its fence has been set
- *
  * Context: any, does not sleep.
  */
 void istripe_proof_schedule_again(struct istripe_leg *leg);

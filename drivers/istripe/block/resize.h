@@ -46,7 +46,6 @@ void istripe_resize_start(struct istripe_volume *volume);
 /**
  * istripe_resize_end() - the volume is about to go down: a rescan is to give up
  * @volume: running; a process may be waiting in istripe_resize_rescan()
- *
  * Context: any.
  */
 void istripe_resize_end(struct istripe_volume *volume);

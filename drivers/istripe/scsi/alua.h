@@ -45,7 +45,11 @@ int istripe_alua_decode(const u8 *data, u32 bytes, const struct istripe_vpd_port
  */
 int istripe_alua_refusal(const struct scsi_sense_hdr *sense);
 
-/* Does a unit attention say that access states have changed? */
+/**
+ * istripe_alua_changed() - does a unit attention say that access states have changed
+ * @sense: of a command, response_code 0: none
+ * Return: true or false.
+ */
 bool istripe_alua_changed(const struct scsi_sense_hdr *sense);
 
 /**

@@ -163,7 +163,6 @@ struct istripe_session {
  * That connection makes the session (RFC 7143 6.3.1); istripe_session_join() adds others.
  * Follows redirects (status 0101, 0102) up to a hop limit (RFC 7143 11.13.5). The session's
  * @next_portal is where only permanent ones (0102) have led: at first @params' own.
- *
  * Context: process, sleeps for at most login_timeout_ms per hop for TCP and as long for
  * the login.
  * Return: 0 and a logged-in session; an error of TCP such as -ECONNREFUSED or -ENETUNREACH;
@@ -263,7 +262,13 @@ void istripe_session_push(struct istripe_session *session);
  */
 void istripe_session_poll(struct istripe_session *session, u32 lane);
 
-/* PDUs with a wrong digest that the connection @cid, if there is one, has received. Any context. */
+/**
+ * istripe_session_digest_errors() - how many PDUs had a wrong digest
+ * @session: any
+ * @cid: of a connection, which need not be there
+ * Context: any.
+ * Return: their number.
+ */
 u64 istripe_session_digest_errors(const struct istripe_session *session, u32 cid);
 
 /**
@@ -410,7 +415,12 @@ static inline int istripe_session_invalidations(const struct istripe_session *se
 	return atomic_read(&session->invalidations);
 }
 
-/* Do commands wait for istripe_session_validate()? Any context. */
+/**
+ * istripe_session_is_invalid() - do commands wait for istripe_session_validate()
+ * @session: any
+ * Context: any.
+ * Return: true or false.
+ */
 static inline bool istripe_session_is_invalid(const struct istripe_session *session)
 {
 	return atomic_read(&session->invalidations) != READ_ONCE(session->validated);

@@ -6,7 +6,7 @@ import ipaddress
 import json
 from pathlib import Path
 
-from lab.shell import LabError, read, run, wait_for
+from lab.shell import read, run, wait_for
 
 NETNS = "tgt"
 ISCSI_PORT = 3260
