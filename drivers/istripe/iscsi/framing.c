@@ -30,7 +30,6 @@ static u32 framing_ahs_bytes(const struct istripe_framing *f)
 	return istripe_framing_header(f)->hlength * 4u;
 }
 
-/* The first 48 bytes say how many there will be. */
 static u32 framing_header_missing_bytes(const struct istripe_framing *f)
 {
 	u32 bytes = ISCSI_HDR_LEN;

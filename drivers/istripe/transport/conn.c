@@ -166,7 +166,6 @@ static void conn_restore_callbacks(struct istripe_conn *conn)
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
-/* Receives what softirq left over, and notices the end of the connection. */
 static int conn_io_receive(struct istripe_conn *conn)
 {
 	bool closed = test_bit(ISTRIPE_CONN_PEER_CLOSED, &conn->flags);
@@ -233,7 +232,6 @@ u32 istripe_conn_large_bytes(const struct istripe_conn *conn)
 	u32 mss = READ_ONCE(tcp_sk(conn->sock->sk)->mss_cache);
 	const u32 *value = conn->keys.value;
 
-	/* The target sends the data back. */
 	return min3(min(value[ISTRIPE_KEY_MAX_XMIT_DATA_SEGMENT_LENGTH],
 			value[ISTRIPE_KEY_MAX_RECV_DATA_SEGMENT_LENGTH]), 2 * mss, 32768u);
 }

@@ -79,7 +79,6 @@ static int task_management_result(u8 response)
 		return 0;
 	case ISCSI_TMF_RSP_NOT_SUPPORTED:
 	case ISCSI_TMF_RSP_AUTH_FAILED:
-		/* Repeating it is of no use. */
 		return -EOPNOTSUPP;
 	default:
 		return -EIO;
@@ -244,7 +243,6 @@ static int session_reset_lun(struct istripe_session *session, unsigned long dead
 	int ret;
 
 	istripe_session_quiesce(session);
-	/* The first connection carries the request. */
 	ret = control_req_barriers(session, 1, deadline);
 	if (!ret)
 		ret = task_management_run(session->conns[0], ISCSI_TM_FUNC_LOGICAL_UNIT_RESET, 0,

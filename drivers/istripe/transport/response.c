@@ -161,7 +161,6 @@ static int response_async(struct istripe_conn *conn)
 		session->time2wait_s = async->parameter2;
 		return istripe_conn_reject(conn, -ECONNRESET, "the target says: %s", name);
 	default:
-		/* Of a vendor: ignored. */
 		return 0;
 	}
 }

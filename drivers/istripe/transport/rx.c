@@ -17,7 +17,6 @@
 #include "transport/response.h"
 #include "transport/rx.h"
 
-/* Bytes taken at a time. */
 #define RECEIVE_BUDGET_BYTES	(1024 * 1024)
 /* A data segment for which the tasklet pays, and a stretch for which the short way does. */
 #define MUCH_BYTES		(16 * 1024)
@@ -352,7 +351,6 @@ static u32 receive_in_place(struct istripe_conn *conn, const struct sk_buff *skb
 	return bytes;
 }
 
-/* Called by TCP for each socket buffer. Returns the bytes taken. */
 static int receive_skb(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset,
 		       size_t len)
 {

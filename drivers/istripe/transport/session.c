@@ -54,7 +54,6 @@ bool istripe_session_task_answered(struct istripe_session *session,
 
 	if (istripe_itt_slot(itt) >= session->slot_count)
 		return false;
-	/* As in istripe_session_find_task(). */
 	task = smp_load_acquire(&session->slots[istripe_itt_slot(itt)].task);
 	return task && READ_ONCE(task->conn) == conn && READ_ONCE(task->itt) == itt &&
 	       test_bit(ISTRIPE_TASK_ANSWERED, &task->flags);
@@ -251,7 +250,6 @@ void istripe_session_unquiesce(struct istripe_session *session)
 void istripe_session_validate(struct istripe_session *session, int invalidations)
 {
 	WRITE_ONCE(session->validated, invalidations);
-	/* As in istripe_session_unquiesce(). */
 	smp_mb();
 	session_wake(session);
 }
@@ -280,7 +278,6 @@ void istripe_session_fault(struct istripe_session *session, int error, const cha
 	va_end(args);
 	trace_istripe_fault(session->label, error, why.text);
 	session->ops->fault(session, error, why.text);
-	/* No answer will come to those who wait. */
 	complete(&session->internal.done);
 	complete(&session->control_req.done);
 }
@@ -409,7 +406,6 @@ static int session_connect_error(int error)
 	return error == -EACCES || error == -EPERM || error == -EINVAL ? -ENETUNREACH : error;
 }
 
-/* Returns as istripe_conn_login(). */
 static int session_connect(const struct istripe_session_params *params, struct istripe_conn *conn,
 			   const struct sockaddr_storage *portal, struct istripe_reason *why)
 {

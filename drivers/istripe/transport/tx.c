@@ -28,7 +28,6 @@
 /* As many bytes, at least, a command counts. */
 #define AHEAD_EACH	SZ_4K
 
-/* All of its data go with the command. */
 static bool task_is_small(const struct istripe_task *task)
 {
 	const struct istripe_transfer *transfer = &task->transfer;
@@ -70,7 +69,6 @@ static void transmit_collect_sequences(struct istripe_conn *conn)
 		transmit_enter_sequences(conn, task);
 }
 
-/* The header is copied: that of conn->ping may change. */
 static struct istripe_control *transmit_take_control(struct istripe_conn *conn,
 						     struct iscsi_nopout *header)
 {
@@ -340,7 +338,6 @@ static void transmit_shorten_command(struct istripe_conn *conn, struct istripe_t
 		istripe_transfer_shorten(&task->transfer, most_bytes);
 }
 
-/* Returns the bytes of the data segment that follows the header. */
 static u32 transmit_encode_command(struct istripe_conn *conn, struct istripe_task *task)
 {
 	u32 unsolicited_bytes = task->transfer.unsolicited_bytes;
@@ -411,7 +408,6 @@ static bool transmit_next_command(struct istripe_conn *conn, struct list_head *c
 	return true;
 }
 
-/* Data-Out, then a command with more data. */
 static bool transmit_next_large(struct istripe_conn *conn)
 {
 	u32 bytes;
@@ -455,7 +451,6 @@ static bool transmit_has_commands(const struct istripe_transmit *tx)
 	return !list_empty(&tx->small) || !list_empty(&tx->commands);
 }
 
-/* Returns whether there is anything to send. */
 static bool transmit_fill(struct istripe_conn *conn)
 {
 	struct istripe_tx_batch *batch = &conn->tx.batch;
