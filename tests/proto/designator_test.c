@@ -292,6 +292,56 @@ static void designator_of_before(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, offered(test, page_add(4, &good[0]), good[0].want));
 }
 
+struct names_case {
+	const char *best;	/* of VPD 83h, which the page has, unless it is a serial number */
+	const char *serial;
+	const char *known;
+	const char *since;
+	bool same;
+};
+
+#define NUMBER	"serial.ACME.disk.42"
+#define OTHER	"serial.ACME.disk.43"
+
+static const struct names_case names[] = {
+	/* As always. */
+	{ NUMBER, NUMBER, NUMBER, "", true },
+	{ NUMBER, NUMBER, OTHER, "", false },
+	{ NULL, NUMBER, "naa.5000000000000001", "", true },
+	{ NULL, NUMBER, "naa.5000000000000002", "", false },
+	{ NUMBER, NUMBER, "naa.5000000000000001", "", false },
+	/* It has got VPD 83h. */
+	{ NULL, NUMBER, NUMBER, "", true },
+	{ NULL, OTHER, NUMBER, "", false },
+	{ NULL, "", NUMBER, "", false },
+	{ NULL, "serial.ACME.disk.4", NUMBER, "", false },
+	{ NULL, "serial.ACME.DISK.42", NUMBER, "", false },
+	/* It must keep that, or lose the page altogether. */
+	{ NULL, NUMBER, NUMBER, "naa.5000000000000001", true },
+	{ NULL, NUMBER, NUMBER, "naa.5000000000000002", false },
+	{ NULL, OTHER, NUMBER, "naa.5000000000000001", false },
+	{ NUMBER, NUMBER, NUMBER, "naa.5000000000000001", true },
+};
+
+static void designator_after_serial(struct kunit *test)
+{
+	static const struct designator naa = { 1, 0, 3, 8, "\x50\0\0\0\0\0\0\1", NULL };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		struct istripe_vpd_names lun = {
+			.best = names[i].best ?: "naa.5000000000000001",
+			.serial = names[i].serial, .page = page,
+		};
+
+		if (!names[i].best)
+			lun.page_bytes = page_add(page_start(), &naa);
+		KUNIT_EXPECT_EQ_MSG(test, istripe_vpd_names_are(&lun, names[i].known,
+								names[i].since),
+				    names[i].same, "row %u", i);
+	}
+}
+
 struct serial_case {
 	u8 page;
 	u8 bytes;
@@ -346,6 +396,7 @@ static struct kunit_case designator_cases[] = {
 	KUNIT_CASE(designator_long),
 	KUNIT_CASE(designator_distinct),
 	KUNIT_CASE(designator_of_before),
+	KUNIT_CASE(designator_after_serial),
 	{}
 };
 

@@ -118,6 +118,37 @@ def test_a_better_designator(one_path, server, make_volume, links):
     assert server.violations() == []
 
 
+def test_page_83h_comes(one_path, server, make_volume, links):
+    """New firmware of an array whose LUNs had serial numbers only: the leg goes on by that."""
+    volume, lun = one_path(without=(0x83,))
+    portal = f"{links[1].address}:{server.port}"
+    with Direct(volume.enable()) as disk:
+        name = read(volume.leg_sysfs(0) / "designator")
+        assert name.startswith("serial.ISTRIPE.")
+        lun.without = ()
+        anew(volume, server)
+        works(disk, 1)
+        # Which a second path could not do as long as there was only the number.
+        write(volume.add_path(1, {**PATH, "portal": portal}) / "enable", 1)
+        wait_for("the second path", lambda: path_state(volume, 1) == "live")
+        works(disk, 2)
+        assert read(volume.leg_sysfs(0) / "designator") == name
+        other = make_volume(Named(server.target.settings.name), metadata="none",
+                            path={**PATH, "portal": portal})
+        with pytest.raises(EnableError, match=f"which is leg 0 of volume {volume.name} already"):
+            other.enable()
+    volume.disable()
+    # A file of the volume may have the number.
+    write(volume.leg / "designator", name)
+    volume.enable()
+    assert read(volume.leg_sysfs(0) / "designator") == name
+    volume.disable()
+    write(volume.leg / "designator", f"{name}0")
+    with pytest.raises(EnableError, match="answers here: path not used"):
+        volume.enable()
+    assert server.violations() == []
+
+
 @pytest.mark.parametrize("before,after", [(0, 65535), (131072, 65535), (0, 4096)])
 def test_a_limit_that_no_request_reaches(one_path, server, before, after):
     """LIO tells that of its backend, which may be another one behind another node."""

@@ -21,8 +21,8 @@ static const struct istripe_leg *exclusive_find(const struct istripe_volume *vol
 
 	for (i = 0; i < end; i++) {
 		other = &volume->legs[i]->lun;
-		if (istripe_lun_is(other, lun->designator) ||
-		    istripe_lun_is(lun, other->designator))
+		if (istripe_lun_was(other, lun->designator, "") ||
+		    istripe_lun_was(lun, other->designator, ""))
 			return volume->legs[i];
 	}
 	return NULL;

@@ -92,8 +92,9 @@ static bool leg_has_serial(const struct istripe_lun *lun, const char *serial,
 	       !strcmp(lun->inquiry.product, inquiry->product);
 }
 
+/* A device that has a designator may be a leg that is known by its serial number from before. */
 static const struct istripe_leg *leg_of_serial(const struct istripe_volume *volume,
-					       struct scsi_device *sdev)
+					       struct scsi_device *sdev, bool named)
 {
 	char serial[ISTRIPE_SERIAL_BYTES] = "";
 	struct istripe_vpd_inquiry inquiry;
@@ -109,7 +110,8 @@ static const struct istripe_leg *leg_of_serial(const struct istripe_volume *volu
 	    istripe_vpd_inquiry_decode(sdev->inquiry, sdev->inquiry_len, &inquiry))
 		return NULL;
 	for (i = 0; i < volume->leg_count; i++)
-		if (leg_has_serial(&volume->legs[i]->lun, serial, &inquiry))
+		if (leg_has_serial(&volume->legs[i]->lun, serial, &inquiry) &&
+		    (!named || volume->legs[i]->lun.by_serial))
 			return volume->legs[i];
 	return NULL;
 }
@@ -121,7 +123,7 @@ static const struct istripe_leg *leg_of_device(const struct istripe_volume *volu
 	bool named;
 
 	leg = leg_of_designator(volume, sdev, &named);
-	return named ? leg : leg_of_serial(volume, sdev);
+	return leg ?: leg_of_serial(volume, sdev, named);
 }
 
 /* The disks that a volume knows */

@@ -2,6 +2,7 @@
 #define pr_fmt(fmt) "istripe: " fmt
 
 #include <linux/kernel.h>
+#include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/mutex.h>
 #include <linux/printk.h>
@@ -16,13 +17,38 @@
 #include "block/volume.h"
 #include "block/write_protect.h"
 
+/*
+ * An array may have added a better designator since: the leg stays with the one that it has. A LUN
+ * that is known by its serial number may have got VPD 83h: for a path that is new, that must have
+ * been seen over another one, or somebody has vouched for the number.
+ */
+static bool identify_is_leg(const struct istripe_nexus *nexus)
+{
+	const struct istripe_leg *leg = nexus->leg;
+	const char *known = leg->lun.designator;
+
+	lockdep_assert_held(&leg->identify_lock);
+	if (!known[0] || istripe_lun_is(&nexus->found, known))
+		return true;
+	return istripe_lun_was(&nexus->found, known, leg->designator_since) &&
+	       (leg->designator_since[0] || leg->designator_given || nexus->started);
+}
+
+/* From now on the LUN must also offer what it has got. */
+static void identify_remember(struct istripe_leg *leg, const struct istripe_lun *lun)
+{
+	lockdep_assert_held(&leg->identify_lock);
+	if (leg->lun.designator[0] && !leg->designator_since[0] && !lun->by_serial &&
+	    !istripe_lun_is(lun, leg->lun.designator))
+		strscpy(leg->designator_since, lun->designator, sizeof(leg->designator_since));
+}
+
 static int identify_designator(const struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	const struct istripe_leg *leg = nexus->leg;
 	const struct istripe_lun *lun = &nexus->found;
 
-	/* An array may have added a better one since: the leg stays with the one that it has. */
-	if (leg->lun.designator[0] && !istripe_lun_is(lun, leg->lun.designator)) {
+	if (!identify_is_leg(nexus)) {
 		istripe_reason_set(why, "leg %u is LUN %s, but %s answers here: path not used",
 				   leg->index, leg->lun.designator, lun->designator);
 		return -ENODEV;
@@ -142,6 +168,8 @@ int istripe_identify(struct istripe_nexus *nexus, struct istripe_reason *why)
 		return identify_partly(nexus, why);
 	mutex_lock(&leg->identify_lock);
 	ret = identify_compare(nexus, why);
+	if (!ret)
+		identify_remember(leg, lun);
 	if (!ret && !leg->identified) {
 		if (leg->lun.designator[0])
 			strscpy(nexus->found.designator, leg->lun.designator,

@@ -855,7 +855,8 @@ bool istripe_leg_is(struct istripe_leg *leg, const struct istripe_lun *lun)
 	bool same;
 
 	mutex_lock(&leg->identify_lock);
-	same = !leg->lun.designator[0] || istripe_lun_is(lun, leg->lun.designator);
+	same = !leg->lun.designator[0] ||
+	       istripe_lun_was(lun, leg->lun.designator, leg->designator_since);
 	mutex_unlock(&leg->identify_lock);
 	return same;
 }

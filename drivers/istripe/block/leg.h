@@ -101,8 +101,10 @@ struct istripe_leg {
 	const struct istripe_nexus_ops *nexus_ops;
 	struct istripe_lun lun;		/* as first found; the designator never changes */
 	bool designator_given;		/* by the user, when the leg was made */
-	/* @identified, @settled, @lun until the volume is up, its size */
+	/* @identified, @settled, @designator_since, @lun until the volume is up, its size */
 	struct mutex identify_lock;
+	/* Of VPD 83h, which the LUN has got since it is known by its serial number, or empty. */
+	char designator_since[ISTRIPE_DESIGNATOR_BYTES];
 	bool identified;
 	bool settled;			/* @lun is what all paths have that came up at first */
 	bool write_through;		/* the LUN got a cache when the volume was up: FUA */
@@ -247,7 +249,7 @@ static inline void istripe_leg_note_good(struct istripe_leg *leg)
 /* Tasks submitted with @more are sent now: no more follow. Sleeps. */
 void istripe_leg_push(struct istripe_leg *leg);
 
-/* Does @lun offer the designator of this leg? True while the leg has none, too. Sleeps. */
+/* Is @lun known as the LUN of this leg? True while the leg has none, too. Sleeps. */
 bool istripe_leg_is(struct istripe_leg *leg, const struct istripe_lun *lun);
 
 /*

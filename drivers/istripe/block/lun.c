@@ -321,6 +321,9 @@ static int probe_optional(struct probe *probe, struct istripe_lun *lun, u8 page)
 	case ISTRIPE_VPD_SERIAL:
 		istripe_vpd_serial_decode(probe->data, probe->bytes, lun->serial,
 					  sizeof(lun->serial));
+		istripe_vpd_serial_designator(probe->data, probe->bytes, &lun->inquiry,
+					      lun->serial_designator,
+					      sizeof(lun->serial_designator));
 		break;
 	case ISTRIPE_VPD_BLOCK_LIMITS:
 		istripe_vpd_block_limits_decode(probe->data, probe->bytes, &lun->limits);
@@ -545,4 +548,14 @@ bool istripe_lun_is(const struct istripe_lun *lun, const char *designator)
 	return !strcmp(lun->designator, designator) ||
 	       istripe_vpd_designator_offered(lun->identification, lun->identification_bytes,
 					      designator);
+}
+
+bool istripe_lun_was(const struct istripe_lun *lun, const char *known, const char *since)
+{
+	const struct istripe_vpd_names names = {
+		.best = lun->designator, .serial = lun->serial_designator,
+		.page = lun->identification, .page_bytes = lun->identification_bytes,
+	};
+
+	return istripe_vpd_names_are(&names, known, since);
 }

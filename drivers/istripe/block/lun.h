@@ -41,6 +41,7 @@ struct istripe_lun {
 	u8 identification[ISTRIPE_IDENTIFICATION_BYTES];	/* VPD 83h, as much as fits */
 	u32 identification_bytes;
 	char serial[ISTRIPE_SERIAL_BYTES];	/* VPD 80h, printable, may be empty */
+	char serial_designator[ISTRIPE_DESIGNATOR_BYTES];	/* made of VPD 80h, may be empty */
 	struct istripe_vpd_inquiry inquiry;	/* standard INQUIRY data */
 	bool changed;			/* it reported a change while it was asked */
 	bool untold;			/* a question failed that it may answer the next time */
@@ -70,6 +71,9 @@ int istripe_lun_probe(struct istripe_session *session, u16 number, enum istripe_
 
 /* Is @designator the LUN's, or one of several that it offers? */
 bool istripe_lun_is(const struct istripe_lun *lun, const char *designator);
+
+/* Also if it was known by its serial number before it had VPD 83h: see istripe_vpd_names_are(). */
+bool istripe_lun_was(const struct istripe_lun *lun, const char *known, const char *since);
 
 /* Capacity in sectors of 512 bytes, for any size of block. */
 static inline u64 istripe_lun_sectors(const struct istripe_lun *lun)

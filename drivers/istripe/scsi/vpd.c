@@ -300,6 +300,21 @@ bool istripe_vpd_designator_offered(const u8 *data, u32 bytes, const char *wante
 	return false;
 }
 
+static bool names_have(const struct istripe_vpd_names *names, const char *wanted)
+{
+	return !strcmp(names->best, wanted) ||
+	       istripe_vpd_designator_offered(names->page, names->page_bytes, wanted);
+}
+
+bool istripe_vpd_names_are(const struct istripe_vpd_names *names, const char *known,
+			   const char *since)
+{
+	if (names_have(names, known))
+		return true;
+	return names->serial[0] && !strcmp(names->serial, known) &&
+	       (!since[0] || names_have(names, since));
+}
+
 static void port_take(const u8 *d, struct istripe_vpd_port *port)
 {
 	u16 value = get_unaligned_be16(d + DESIGNATOR_HEADER_BYTES + 2);

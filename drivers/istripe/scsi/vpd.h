@@ -44,6 +44,14 @@ struct istripe_vpd_port {
 	u16 port;		/* relative target port identifier */
 };
 
+/* Names of a LUN. */
+struct istripe_vpd_names {
+	const char *best;	/* as it is known when nothing is known before: not empty */
+	const char *serial;	/* made of VPD 80h, also when @best is of VPD 83h; may be empty */
+	const u8 *page;		/* VPD 83h as it came */
+	u32 page_bytes;
+};
+
 /* READ CAPACITY(16). */
 struct istripe_vpd_capacity {
 	u64 blocks;			/* number of logical blocks */
@@ -165,6 +173,21 @@ int istripe_vpd_designator_decode(const u8 *data, u32 bytes, char *text, u32 tex
  * Return: true or false; false for data that are no such page.
  */
 bool istripe_vpd_designator_offered(const u8 *data, u32 bytes, const char *wanted);
+
+/**
+ * istripe_vpd_names_are() - is a LUN the one that is known by a name
+ * @names: of the LUN now
+ * @known: the name, not empty; as istripe_vpd_designator_decode() or istripe_vpd_serial_designator()
+ *	write it
+ * @since: the best designator that the LUN has got since it is known by its serial number, or empty
+ *
+ * A LUN of which only the serial number is known may get VPD 83h. It is the same as long as its
+ * serial number, vendor and product are; once @since is known, it must also offer that.
+ *
+ * Return: true or false.
+ */
+bool istripe_vpd_names_are(const struct istripe_vpd_names *names, const char *known,
+			   const char *since);
 
 /**
  * istripe_vpd_port_decode() - find the target port and its group in VPD 83h, SPC-5 7.7.6
