@@ -19,11 +19,13 @@ from lab.ghost import (
 )
 from lab.istripe import EnableError, Named
 from lab.shell import read, wait_for, write
+from scripted import keys
 from scripted.ghost import hold
 from scripted.scenario import HONEST, Scenario
 from scripted.scsi import READ_16, WRITE_16
 
 KIB, MIB = 1 << 10, 1 << 20
+SECRET = b"a-secret-of-20-bytes"
 
 
 @pytest.mark.parametrize("reason", ["Temporary", "Permanent"])
@@ -55,6 +57,7 @@ def test_redirect_in_a_circle(targets, link, make_volume):
 
 
 TEMPORARY, PERMANENT = 0x0101, 0x0102
+AUTH_FAILED = 0x0201
 
 
 def moved_to(volume):
@@ -103,6 +106,27 @@ def test_permanent_redirect_is_kept(make_server, make_volume, link, kernel_log, 
             assert moved_to(volume) == (portals[kept] if kept else "")
         same(disk.read(0, len(data)), data, "what was read")
     assert len(kernel_log.matching("moved permanently: logins begin at ")) == bool(kept)
+    assert [server.violations() for server in servers] == [[]] * len(servers)
+
+
+async def one_hash(run, conn, pdu):
+    """A list of CHAP hashes is refused."""
+    if dict(keys.parse(pdu.data)[0]).get("CHAP_A", "5") == "5":
+        return False
+    await conn.refuse(pdu, AUTH_FAILED)
+    return True
+
+
+def test_another_hash_is_no_redirect(make_server, make_volume, link, kernel_log):
+    """As many redirects as are followed, and then one login more because of the hashes."""
+    scenario = Scenario("one hash", hooks={"on_login": one_hash},
+                        settings={"secrets": {"initiator": SECRET}})
+    servers, portals = portals_in_a_row(make_server, link, (TEMPORARY,) * 4, scenario)
+    volume = make_volume(Named(servers[-1].target.settings.name), path={
+        "portal": portals[0], "chap_user": "initiator", "chap_secret": SECRET.decode()})
+    volume.enable()
+    assert kernel_log.matching("once more with MD5 alone")
+    assert [server.target.run.hits for server in servers[:-1]] == [1] * 4
     assert [server.violations() for server in servers] == [[]] * len(servers)
 
 

@@ -527,13 +527,15 @@ void istripe_session_join(struct istripe_session *session,
 	memalloc_noio_restore(noio);
 }
 
+/* Redirects are counted; logins with other hashes are few, each has fewer of them. */
 static int session_open_at(struct istripe_session *session,
 			   const struct istripe_session_params *params, struct istripe_reason *why)
 {
 	struct sockaddr_storage portal = params->way.portal;
-	int hops, ret;
+	u32 hops = 0;
+	int ret;
 
-	for (hops = 0; hops <= REDIRECT_HOPS_MAX; hops++) {
+	do {
 		ret = session_login(session, params, &portal, why);
 		trace_istripe_login(session->label, session->isid, session->tsih, ret);
 		if (!ret) {
@@ -544,10 +546,12 @@ static int session_open_at(struct istripe_session *session,
 		if (test_bit(ISTRIPE_SESSION_REFUSED, &session->flags) &&
 		    istripe_login_with_other_hash(params))
 			clear_bit(ISTRIPE_SESSION_REFUSED, &session->flags);
-		else if (ret != -EREMCHG || params->fence)
+		else if (ret == -EREMCHG && !params->fence)
+			hops++;
+		else
 			return ret;
 		istripe_conn_stop(session->conns[0]);
-	}
+	} while (hops <= REDIRECT_HOPS_MAX);
 	istripe_reason_set(why, "the target redirects more than %d times", REDIRECT_HOPS_MAX);
 	return -ELOOP;
 }
