@@ -28,11 +28,9 @@
 /* Attempts to claim a disk that comes while the volume is up. */
 #define LATE_TRIES	20
 #define LATE_PAUSE_MS	100
-/* How long an enable waits for a disk that is just getting ready. */
-#define READY_MS	10000
+#define READY_MS	10000	/* an enable waits so long for a disk to get ready */
 #define READY_PAUSE_MS	100
-/* How often it is looked for later: a disk that spins up has 100 seconds and more. */
-#define LOOKS		600
+#define LOOKS		600	/* later: a disk that spins up has 100 seconds and more */
 #define LOOK_PAUSE_MS	500
 
 static LIST_HEAD(started);
@@ -296,7 +294,6 @@ static int device_check(struct device *dev, void *data)
 	search->leg = leg_of_device(search->volume, sdev);
 	if (!search->leg || (search->late && disk_is_known(search->volume, sdev)))
 		return 0;
-	/* It is looked for again. */
 	if (!device_is_ready(sdev))
 		return 0;
 	search->sdev = sdev;
@@ -345,11 +342,7 @@ static struct class_interface host_devices = {
 	.remove_dev = device_gone,
 };
 
-/*
- * A disk is made later than its SCSI device, by a driver that may not be loaded yet. Only disks of
- * the legs are waited for: neither those of others nor a module that waits for them may hold up a
- * volume.
- */
+/* Disks of others, and a module that waits for them, must not hold up a volume. */
 static int device_is_awaited(struct device *dev, void *volume)
 {
 	struct scsi_device *sdev = class_to_sdev(dev);
@@ -362,7 +355,6 @@ static bool host_disks_awaited(struct istripe_volume *volume)
 	return class_for_each_device(host_devices.class, NULL, volume, device_is_awaited);
 }
 
-/* The driver of a disk that is awaited is loaded, unless it is there. */
 static void host_disks_load(void)
 {
 	request_module_nowait("sd_mod");
@@ -399,7 +391,6 @@ void istripe_host_disks_init(struct istripe_volume *volume)
 	INIT_DELAYED_WORK(&volume->host_disks.work, host_disks_work);
 }
 
-/* Those that are not ready in time are handled like those that come later. */
 static void host_disks_wait(struct istripe_volume *volume)
 {
 	unsigned long deadline = jiffies + msecs_to_jiffies(READY_MS);

@@ -17,11 +17,7 @@
 #include "block/volume.h"
 #include "block/write_protect.h"
 
-/*
- * An array may have added a better designator since: the leg stays with the one that it has. A LUN
- * that is known by its serial number may have got VPD 83h: for a path that is new, that must have
- * been seen over another one, or somebody has vouched for the number.
- */
+/* A new path needs more than the serial number: VPD 83h as over another path, or the user's word. */
 static bool identify_is_leg(const struct istripe_nexus *nexus)
 {
 	const struct istripe_leg *leg = nexus->leg;

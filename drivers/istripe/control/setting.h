@@ -109,7 +109,6 @@ ssize_t istripe_setting_show(const struct istripe_setting *setting, const void *
  * Takes a value that is the caller's alone from a file's page; one trailing newline is ignored.
  * @label is "volume" or "volume/leg/path", for the log. A bad value changes nothing and leaves one
  * line in the log: the setting, the value unless it is secret, and what is allowed. -EINVAL then.
- * A short secret is taken, with a warning.
  */
 ssize_t istripe_setting_store(const struct istripe_setting *setting, const char *label,
 			      void *value, const char *page, size_t count);

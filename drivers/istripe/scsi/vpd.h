@@ -177,12 +177,10 @@ bool istripe_vpd_designator_offered(const u8 *data, u32 bytes, const char *wante
 /**
  * istripe_vpd_names_are() - is a LUN the one that is known by a name
  * @names: of the LUN now
- * @known: the name, not empty; as istripe_vpd_designator_decode() or istripe_vpd_serial_designator()
- *	write it
- * @since: the best designator that the LUN has got since it is known by its serial number, or empty
+ * @known: its designator, or that of its serial number; not empty
+ * @since: what VPD 83h has said since it is known by its serial number, or empty
  *
- * A LUN of which only the serial number is known may get VPD 83h. It is the same as long as its
- * serial number, vendor and product are; once @since is known, it must also offer that.
+ * The serial number counts as long as @since, once there is one, is offered, too.
  *
  * Return: true or false.
  */
