@@ -182,6 +182,7 @@ class Host:
         self.put("etc/fstab", "# a comment\nUUID=1 / ext4 defaults 0 1\n"
                               "/dev/istripe/db /srv xfs _netdev,nofail,"
                               "x-systemd.device-timeout=infinity 0 0")
+        self.put("etc/crypttab", "safe /dev/istripe/db none luks,_netdev")
         self.put("etc/multipath.conf", "blacklist {\n\tdevnode \"^sda\"\n}")
         self.put("etc/iscsi/nodes/iqn.2026-01.b:other/192.0.2.99,3260,1/default",
                  "node.startup = automatic")

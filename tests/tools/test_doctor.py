@@ -484,6 +484,13 @@ FAULTS = [
      "options defaults", f"options {FSTAB_OPTIONS}", "editor /etc/fstab"),
     ("fstab", both(file("etc/fstab", f"/dev/istripe0 {FSTAB}"), file("dev/istripe0", "")),
      "/dev/istripe0", "/dev/istripe/db, or the UUID", "editor /etc/fstab"),
+    ("crypttab", file("etc/crypttab", "safe /dev/istripe/db none luks"), "options luks",
+     f"options {FSTAB_OPTIONS}", "editor /etc/crypttab"),
+    ("crypttab", file("etc/crypttab", "# /dev/istripe/db\nsafe\t/dev/disk/by-id/istripe-db"),
+     "options none", f"options {FSTAB_OPTIONS}", "editor /etc/crypttab"),
+    ("crypttab", both(file("etc/crypttab", "safe UUID=ab-cd - luks,_netdev,nofail"),
+                      link("dev/disk/by-uuid/ab-cd", "../../istripe0")),
+     "options luks,_netdev,nofail", f"options {FSTAB_OPTIONS}", "editor /etc/crypttab"),
     ("multipath", file("etc/multipath/conf.d/all.conf",
                        "blacklist_exceptions {\n  devnode \".*\"\n}"),
      "blacklist_exceptions of /etc/multipath/conf.d/all.conf have the disk",
@@ -532,6 +539,8 @@ def test_fault_is_found(host, check, plant, measured, wanted, step):
     # Without an end, too (systemd.mount(5)).
     file("etc/fstab", "/dev/istripe/db /srv xfs _netdev,nofail,x-systemd.device-timeout=0 0 0"),
     file("etc/fstab", "/dev/istripe/db none swap sw,noauto 0 0"),
+    file("etc/crypttab", "safe /dev/istripe/db none luks,_netdev"),
+    file("etc/crypttab", "safe /dev/istripe/db none _netdev,nofail,x-systemd.device-timeout=0"),
     # Paths over a bond of several ports.
     bond,
     # A path that is not logged in, to a portal that answers.

@@ -99,6 +99,8 @@ static const struct doctor_check checks[] = {
 	{ "unit", "the volume comes up at boot", .volume = doctor_unit },
 	{ "secret-modes", "only root can read secrets", .host = doctor_secret_modes },
 	{ "fstab", "/etc/fstab mounts the disk after the network", .volume = doctor_fstab },
+	{ "crypttab", "/etc/crypttab opens the disk after the network",
+	  .volume = doctor_crypttab },
 	{ "multipath", "multipathd leaves the disk alone", .volume = doctor_multipath },
 };
 

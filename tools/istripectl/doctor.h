@@ -250,6 +250,7 @@ void doctor_write_cache(struct doctor *doctor, const struct doctor_volume *volum
 void doctor_conf(struct doctor *doctor, const struct doctor_volume *volume);
 void doctor_unit(struct doctor *doctor, const struct doctor_volume *volume);
 void doctor_fstab(struct doctor *doctor, const struct doctor_volume *volume);
+void doctor_crypttab(struct doctor *doctor, const struct doctor_volume *volume);
 void doctor_multipath(struct doctor *doctor, const struct doctor_volume *volume);
 
 /* Checks of a path */
