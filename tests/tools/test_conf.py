@@ -582,7 +582,7 @@ def test_up_keeps_what_is_configured(tool, conf):
     path.write_text(CONF.replace("192.0.2.20", "192.0.2.21"))
     step = 'leg 1 path 0: portal "192.0.2.20:3260" -> "192.0.2.21'
     _, err = tool.run("up", "db", code=1, FAKE_ENABLE=str(errno.EHOSTUNREACH))
-    assert "db is not as its configuration file says, and up has left that:\n" in err
+    assert "db is not as its configuration file says, and up leaves that:\n" in err
     assert step in err and err.endswith(" next: istripectl up --saved db\n")
     for _ in range(2):
         out, err = tool.run("up", "db")

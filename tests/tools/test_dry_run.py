@@ -93,6 +93,23 @@ def test_up(down):
     assert dry(down, "up", "--all")[0] == "db: a new volume\ndb: would come up\n"
 
 
+def test_up_says_what_the_file_says_otherwise(down):
+    """As up does when it is done: it leaves the volume as it is configured."""
+    down.run("save", "db")
+    assert dry(down, "up", "db") == ("db: would come up\n", "")
+    down.run("set", "db", "--leg", "0", "--path", "1", "lun=9")
+    assert dry(down, "up", "db") == (
+        "db: would come up\n",
+        "istripectl: db is not as its configuration file says, and up leaves that:\n"
+        '            leg 0 path 1: lun "9" -> "0"\n'
+        "            next: istripectl up --saved db\n")
+    down.run("up", "db")
+    out, err = dry(down, "up", "db")
+    assert out == "db: is up already\n"
+    assert err.startswith("istripectl: db is up and stays as it is, which is not as its ")
+    assert 'leg 0 path 1: lun "9" -> "0"' in err
+
+
 def test_up_loads_no_module(down):
     down.run("save", "db")
     down.run("delete", "db")

@@ -421,7 +421,7 @@ void apply_add_differences(const char *name, struct fault *fault)
 
 	if (!tree_read(name, &now, &ignored) && !apply_compare(&now, &plan, &ignored) &&
 	    plan_differences(&plan, &first)) {
-		fault_add(fault, "%s is not as its configuration file says, and up has left that:",
+		fault_add(fault, "%s is not as its configuration file says, and up leaves that:",
 			  name);
 		steps_add(&plan, 0, fault);
 		fault_add(fault, "next: istripectl up --saved %s", name);

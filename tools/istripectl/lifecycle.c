@@ -54,19 +54,41 @@ static int volume_find(const char *name, const struct command_line *line, struct
 	return tree_has_volume(name, fault);
 }
 
+/* One that is configured already comes up as it is, and its file may say something else. */
+static bool keeps_settings(const char *name, const struct command_line *line)
+{
+	struct fault ignored;
+
+	return !(line->flags & (COMMAND_SAVED | COMMAND_ALL)) &&
+	       !tree_has_volume(name, &ignored) && apply_has_file(name);
+}
+
+/* In what a volume that keeps its settings is not as its file says. */
+static void differences_mention(const char *name, bool up)
+{
+	struct fault said = { 0 };
+
+	if (up) {
+		apply_differs(name);
+		return;
+	}
+	apply_add_differences(name, &said);
+	fault_print(&said);
+}
+
 static int up_plan(const char *name, const struct command_line *line, struct fault *fault)
 {
+	bool keeps = keeps_settings(name, line), up;
 	int ret = volume_find(name, line, NULL, fault);
 
 	if (ret)
 		return ret;
-	if (power_is_up(name)) {
-		printf("%s: is up already\n", name);
-		return 0;
-	}
-	if (line->flags & COMMAND_CREATE)
+	up = power_is_up(name);
+	if (!up && (line->flags & COMMAND_CREATE))
 		printf("%s: would make superblocks on its legs\n", name);
-	printf("%s: would come up\n", name);
+	printf("%s: %s\n", name, up ? "is up already" : "would come up");
+	if (keeps)
+		differences_mention(name, up);
 	return 0;
 }
 
@@ -87,15 +109,6 @@ static int attempts_make(const char *name, const struct command_line *line, stru
 	if (!ret && (line->flags & COMMAND_CREATE))
 		ret = tree_set(name, -1, -1, "metadata_create", "1", fault);
 	return ret ? ret : power_up(name, &retry, fault);
-}
-
-/* One that is configured already comes up as it is, and its file may say something else. */
-static bool keeps_settings(const char *name, const struct command_line *line)
-{
-	struct fault ignored;
-
-	return !(line->flags & (COMMAND_SAVED | COMMAND_ALL)) &&
-	       !tree_has_volume(name, &ignored) && apply_has_file(name);
 }
 
 static int volume_up(const char *name, const struct command_line *line, struct fault *fault)
