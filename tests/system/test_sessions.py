@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """A path of several sessions: how many there are, who carries what, the loss of one of them."""
 
+import asyncio
 import time
 
 import pytest
@@ -12,7 +13,7 @@ from lab.shell import read, run, status, wait_for
 from scripted.conn import Drop
 from scripted.scenario import Scenario
 from scripted.server import Server
-from scripted.steps import drop, on_write
+from scripted.steps import drop, on_read, on_write
 
 KIB, MIB = 1 << 10, 1 << 20
 SCRIPTED_PORT = 3263
@@ -269,6 +270,32 @@ def test_a_write_that_ends_every_session(link, make_volume, multi):
 
 
 HOLD_S = 3
+
+
+async def end_late(run, conn, _task):
+    """The first session ends when the read is older than HOLD_S, the next one at once."""
+    if run.hits == 1:
+        await asyncio.sleep(HOLD_S + 1)
+    conn.close()
+
+
+def test_an_old_read_that_loses_two_sessions(link, make_volume):
+    """The path has never been down: recovery_timeout_ms has not begun for what others can serve."""
+    server = Server(link.address, SCRIPTED_PORT, network.NETNS).start()
+    try:
+        target = server.load(Scenario("ends late", hooks=on_read(end_late), times=2),
+                             size_bytes=16 * MIB)
+        volume = make_volume(Named(target.settings.name), recovery_timeout_ms=HOLD_S * 1000,
+                             path={**QUICK, "portal": server.portal, "connections": 4})
+        device = volume.enable()
+        server.arm()
+        run("dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=4k", "count=1")
+        wait_for("all sessions", lambda: volume.state() == state(volume) == "live", 60)
+        assert target.run.hits == 2
+        assert sum(int(value) for value in values(volume, "faults")) == 2
+        assert server.violations() == []
+    finally:
+        server.stop()
 
 
 async def the_last_stays_away(run, conn, _task):
