@@ -135,6 +135,7 @@ static const struct {
 	  { 0xa3, 0x2a, 0, 0, 0, 0, 9, 0xa, 0xb, 0xc } },
 	{ "READ CAPACITY(16)", read_capacity16,
 	  { 0x9e, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0xa, 0xb, 0xc } },
+	{ "READ CAPACITY(10)", istripe_cdb_read_capacity10, { 0x25 } },
 	{ "MODE SENSE(6)", mode_sense6, { 0x1a, 0x08, 0x08, 0, 0xc0 } },
 	{ "TEST UNIT READY", istripe_cdb_test_unit_ready, { 0 } },
 	{ "START STOP UNIT", istripe_cdb_start_unit, { 0x1b, 1, 0, 0, 1 } },

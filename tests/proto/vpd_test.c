@@ -342,6 +342,26 @@ static void vpd_capacity_short(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, c.provisioning);
 }
 
+static void vpd_capacity10(struct kunit *test)
+{
+	struct istripe_vpd_capacity c;
+	u8 data[8];
+	u32 len;
+
+	put_unaligned_be32(0xfffffffe, data);
+	put_unaligned_be32(512, data + 4);
+	for (len = 0; len <= sizeof(data); len++)
+		KUNIT_EXPECT_EQ(test,
+				istripe_vpd_capacity10_decode(exact(test, data, len), len, &c),
+				len < 8 ? -EPROTO : 0);
+	KUNIT_EXPECT_EQ(test, c.blocks, 0xffffffffull);
+	KUNIT_EXPECT_EQ(test, c.block_bytes, 512u);
+	KUNIT_EXPECT_EQ(test, c.physical_block_bytes, 512u);
+	KUNIT_EXPECT_FALSE(test, c.provisioning);
+	data[3] = 0xff;		/* more than can be told */
+	KUNIT_EXPECT_EQ(test, istripe_vpd_capacity10_decode(data, sizeof(data), &c), -EPROTO);
+}
+
 static void vpd_capacity_blocks(struct kunit *test)
 {
 	static const u32 sizes[] = {
@@ -543,6 +563,7 @@ static struct kunit_case vpd_cases[] = {
 	KUNIT_CASE(vpd_provisioning),
 	KUNIT_CASE(vpd_capacity),
 	KUNIT_CASE(vpd_capacity_short),
+	KUNIT_CASE(vpd_capacity10),
 	KUNIT_CASE(vpd_capacity_blocks),
 	KUNIT_CASE(vpd_capacity_end),
 	KUNIT_CASE(vpd_caching),

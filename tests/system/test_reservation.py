@@ -4,10 +4,12 @@
 import asyncio
 import errno
 import re
+import time
 from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from lab.disk import Direct
 from lab.ghost import ISIDS, path_is, set_isids
 from lab.reservation import (
     CONFLICT,
@@ -300,6 +302,28 @@ def test_preempted_host_stays_out(make_lio, make_volume, links, stock, keep_on_d
         assert len(kernel_log.matching(GIVEN_UP)) == 1
         assert writes(other)
         # Somebody has to say so: this host takes part again.
+        assert ours.register(0, KEY) == 0
+        assert keys(other) == [KEY] * len(links) + [OTHER_KEY] and writes(device)
+        assert theirs.clear(OTHER_KEY) == 0
+
+
+@ALLOWED
+def test_reserved_for_others_alone(make_lio, make_volume, links, stock, keep_on_disk):
+    """The target then refuses what the bring-up asks, too: that is nothing against a path."""
+    target = make_lio(64 * MIB, all_links=True)
+    volume = make_volume(target, paths=links)
+    device = volume.enable()
+    other = stock.login(links[0].portal(), target.iqn, target.lun_number(0))
+    with Reservations(device) as ours, Reservations(other) as theirs:
+        assert theirs.register(0, OTHER_KEY) == 0
+        assert theirs.reserve(OTHER_KEY, EXCLUSIVE_REG_ONLY) == 0
+        volume.rescan()
+        with lost(volume, links[1], 1):
+            pass
+        start = time.monotonic()
+        with pytest.raises(OSError) as failed, Direct(device) as disk:
+            disk.read(0, 4 * KIB)
+        assert failed.value.errno == errno.EBADE and time.monotonic() - start < 5
         assert ours.register(0, KEY) == 0
         assert keys(other) == [KEY] * len(links) + [OTHER_KEY] and writes(device)
         assert theirs.clear(OTHER_KEY) == 0

@@ -28,6 +28,7 @@ struct probe {
 	bool tpgs;		/* a refusal may tell the access state of the port */
 	bool untold;		/* an answer that is not known here may be given the next time */
 	struct istripe_vpd_port port;
+	const struct istripe_lun_before *before;
 	const u8 *data;
 	u32 bytes;		/* of the last answer */
 	struct istripe_reason *why;
@@ -115,6 +116,12 @@ static bool lun_knows_not(const struct istripe_task *task)
 {
 	return task->status == SAM_STAT_CHECK_CONDITION &&
 	       task->sense.sense_key == ILLEGAL_REQUEST;
+}
+
+/* By another host: nothing is wrong with the path, and the target says it again to all I/O. */
+static bool probe_is_reserved(const struct probe *probe)
+{
+	return probe->session->internal.task.status == SAM_STAT_RESERVATION_CONFLICT;
 }
 
 static const char *probe_verdict(const struct probe *probe)
@@ -397,6 +404,11 @@ static int probe_ready(struct probe *probe)
 		ret = probe_start(probe, cdb);
 		probe->untold = untold;
 	}
+	if (ret == -EIO && probe_is_reserved(probe)) {
+		probe->why->text[0] = '\0';
+		probe->untold = untold;
+		ret = 0;
+	}
 	/* From here on a change may concern something that was asked before. */
 	if (!ret)
 		probe->known = ISTRIPE_LUN_ASKED;
@@ -416,6 +428,25 @@ static int probe_transfer(struct probe *probe, const struct istripe_lun *lun)
 	return -EPROTO;
 }
 
+/* LIO refuses the long command only; so sd, too, knows the capacity. */
+static int probe_capacity_reserved(struct probe *probe, struct istripe_lun *lun)
+{
+	u8 cdb[ISTRIPE_CDB_BYTES];
+	int ret;
+
+	probe->why->text[0] = '\0';
+	lun->capacity = probe->before->capacity;
+	if (probe->before->known)
+		return probe_transfer(probe, lun);
+	istripe_cdb_read_capacity10(cdb);
+	ret = probe_must(probe, cdb, 8, "READ CAPACITY(10)");
+	if (ret)
+		return ret;
+	if (istripe_vpd_capacity10_decode(probe->data, probe->bytes, &lun->capacity))
+		return probe_nonsense(probe, "READ CAPACITY(10)");
+	return probe_transfer(probe, lun);
+}
+
 static int probe_capacity(struct probe *probe, struct istripe_lun *lun)
 {
 	u8 cdb[ISTRIPE_CDB_BYTES];
@@ -423,6 +454,8 @@ static int probe_capacity(struct probe *probe, struct istripe_lun *lun)
 
 	istripe_cdb_read_capacity16(cdb, 32);
 	ret = probe_must(probe, cdb, 32, "READ CAPACITY(16)");
+	if (ret == -EIO && probe_is_reserved(probe))
+		return probe_capacity_reserved(probe, lun);
 	if (ret)
 		return ret;
 	if (istripe_vpd_capacity_decode(probe->data, probe->bytes, &lun->capacity))
@@ -441,6 +474,8 @@ static int probe_caching(struct probe *probe, struct istripe_lun *lun)
 		return ret;
 	if (!ret && istripe_vpd_caching_decode(probe->data, probe->bytes, &lun->caching))
 		return probe_nonsense(probe, "MODE SENSE");
+	if (ret && probe_is_reserved(probe) && probe->before->known)
+		lun->caching = probe->before->caching;
 	return 0;
 }
 
@@ -522,11 +557,13 @@ static int probe_all(struct probe *probe, u16 number, struct istripe_lun *lun)
 }
 
 int istripe_lun_probe(struct istripe_session *session, u16 number, enum istripe_alua alua,
-		      u32 timeout_ms, struct istripe_lun *lun, struct istripe_reason *why)
+		      u32 timeout_ms, const struct istripe_lun_before *before,
+		      struct istripe_lun *lun, struct istripe_reason *why)
 {
 	struct probe probe = {
 		.session = session,
 		.alua = alua,
+		.before = before,
 		.data = page_address(session->internal.page),
 		.why = why,
 		.deadline = jiffies + msecs_to_jiffies(timeout_ms),

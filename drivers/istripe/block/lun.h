@@ -54,6 +54,13 @@ struct istripe_lun {
 	struct istripe_vpd_caching caching;	/* MODE SENSE: caching page, device-specific byte */
 };
 
+/* What is known of a LUN; while another host has reserved it, it may not tell it again. */
+struct istripe_lun_before {
+	bool known;
+	struct istripe_vpd_capacity capacity;
+	struct istripe_vpd_caching caching;
+};
+
 /*
  * Asks a LUN what it is, within @timeout_ms in all; called by the worker of the nexus, sleeps. See
  * istripe_session_execute() for @session.
@@ -61,13 +68,15 @@ struct istripe_lun {
  * A LUN is addressed as the target lists it: plain, or flat (SAM-5 4.7.5). The unit attentions that
  * a login leaves behind are consumed (P20). When the LUN says that it has changed while it is
  * asked, everything is asked again. Through a target port that takes no I/O now only the identity
- * and @lun->access are found; that is no error.
+ * and @lun->access are found; that is no error. A reservation conflict is none either: @before is
+ * taken for the answer, as far as it is known.
  *
  * 0, @lun is filled; -ENXIO there is no such LUN; -EMEDIUMTYPE it is not a disk we can use; -EPROTO
  * nonsense; -ESTALE it changes all the time; -EIO; -EBUSY; -ETIMEDOUT; -ENOTCONN.
  */
 int istripe_lun_probe(struct istripe_session *session, u16 number, enum istripe_alua alua,
-		      u32 timeout_ms, struct istripe_lun *lun, struct istripe_reason *why);
+		      u32 timeout_ms, const struct istripe_lun_before *before,
+		      struct istripe_lun *lun, struct istripe_reason *why);
 
 /* Is @designator the LUN's, or one of several that it offers? */
 bool istripe_lun_is(const struct istripe_lun *lun, const char *designator);

@@ -323,8 +323,19 @@ int istripe_nexus_open_session(struct istripe_nexus *nexus,
 
 int istripe_nexus_probe(struct istripe_nexus *nexus, u32 timeout_ms, struct istripe_reason *why)
 {
-	return istripe_lun_probe(nexus->owned, nexus->path->params.lun, READ_ONCE(nexus->leg->alua),
-				 timeout_ms, &nexus->found, why);
+	struct istripe_leg *leg = nexus->leg;
+	struct istripe_lun_before before;
+
+	mutex_lock(&leg->identify_lock);
+	before = (struct istripe_lun_before) {
+		.known = leg->identified,
+		.capacity = leg->lun.capacity,
+		.caching = leg->lun.caching,
+	};
+	mutex_unlock(&leg->identify_lock);
+	before.caching.write_protected = READ_ONCE(leg->protected) == ISTRIPE_PROTECTED_REPORTED;
+	return istripe_lun_probe(nexus->owned, nexus->path->params.lun, READ_ONCE(leg->alua),
+				 timeout_ms, &before, &nexus->found, why);
 }
 
 /* A reserved LUN tells some things to registered nexuses only. */

@@ -125,6 +125,11 @@ void istripe_cdb_read_capacity16(u8 *cdb, u32 bytes)
 	put_unaligned_be32(bytes, cdb + 10);
 }
 
+void istripe_cdb_read_capacity10(u8 *cdb)
+{
+	cdb_start(cdb, READ_CAPACITY);
+}
+
 void istripe_cdb_mode_sense6(u8 *cdb, u8 page, u8 bytes)
 {
 	cdb_start(cdb, MODE_SENSE);

@@ -115,6 +115,12 @@ void istripe_cdb_report_luns(u8 *cdb, u32 bytes);
 void istripe_cdb_read_capacity16(u8 *cdb, u32 bytes);
 
 /**
+ * istripe_cdb_read_capacity10() - READ CAPACITY(10), SBC-4 5.18
+ * @cdb: 16 bytes
+ */
+void istripe_cdb_read_capacity10(u8 *cdb);
+
+/**
  * istripe_cdb_mode_sense6() - MODE SENSE(6) without block descriptors, SPC-5 6.13
  * @cdb: 16 bytes
  * @page: page code

@@ -14,6 +14,7 @@
 #define INQUIRY_TPGS_SHIFT	4
 #define UGAVALID		0x80000000u	/* VPD B0h: an alignment is told */
 #define BLOCK_LIMITS_SBC4_BYTES	60	/* VPD B0h with atomic writes */
+#define CAPACITY10_BYTES	8
 #define CAPACITY_BYTES		12	/* of SBC-2; what follows may be missing */
 #define CAPACITY_FLAGS_BYTES	4	/* bytes 12 to 15 */
 #define BLOCK_BYTES_MIN		512
@@ -444,6 +445,16 @@ int istripe_vpd_capacity_decode(const u8 *data, u32 bytes, struct istripe_vpd_ca
 	capacity->reads_zeroes = flags[2] & 0x40;
 	capacity->lowest_aligned_lba = get_unaligned_be16(flags + 2) & 0x3fff;
 	return 0;
+}
+
+int istripe_vpd_capacity10_decode(const u8 *data, u32 bytes, struct istripe_vpd_capacity *capacity)
+{
+	u8 longer[CAPACITY_BYTES] = {};
+
+	if (bytes < CAPACITY10_BYTES || get_unaligned_be32(data) == U32_MAX)
+		return -EPROTO;
+	memcpy(longer + CAPACITY_BYTES - CAPACITY10_BYTES, data, CAPACITY10_BYTES);
+	return istripe_vpd_capacity_decode(longer, sizeof(longer), capacity);
 }
 
 int istripe_vpd_caching_decode(const u8 *data, u32 bytes, struct istripe_vpd_caching *caching)

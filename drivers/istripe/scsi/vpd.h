@@ -235,6 +235,15 @@ int istripe_vpd_provisioning_decode(const u8 *data, u32 bytes,
 int istripe_vpd_capacity_decode(const u8 *data, u32 bytes, struct istripe_vpd_capacity *capacity);
 
 /**
+ * istripe_vpd_capacity10_decode() - READ CAPACITY(10), SBC-4 5.18.2
+ * @data: what came
+ * @bytes: its length
+ * @capacity: filled, without what READ CAPACITY(16) alone tells
+ * Return: as istripe_vpd_capacity_decode(); -EPROTO, too, for more blocks than can be told.
+ */
+int istripe_vpd_capacity10_decode(const u8 *data, u32 bytes, struct istripe_vpd_capacity *capacity);
+
+/**
  * istripe_vpd_caching_decode() - MODE SENSE(6) data with or without the caching page
  * @data: what came
  * @bytes: its length

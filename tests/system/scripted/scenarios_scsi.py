@@ -207,6 +207,16 @@ def looked_at(name, expect, action):
     return Scenario(f"lun: grows, {name}", expect, {"on_command": hook}, times=1)
 
 
+async def reserved_later(run, conn, task):
+    """It says that it has grown, and from then on that another host has reserved it."""
+    if task.opcode == READ_16 and run.strike():
+        await attention(6, 0x2A, 9)(run, conn, task)
+    elif run.hits and task.opcode in (TEST_UNIT_READY, SERVICE_ACTION_IN_16, MODE_SENSE_6):
+        await run.target.respond(conn, task, Result(0x18))
+        return True
+    return False
+
+
 async def cut(run, conn, task):
     conn.reset()
     return True
@@ -235,6 +245,7 @@ LUNS = [
     becomes("has a write cache, and FUA", reconnects("has a write cache now"), cache, 6, 0x2A, 1,
             disk={"write_cache": False}),
     becomes("grows", WORKS, grow, 6, 0x2A, 9),
+    Scenario("lun: says that it has grown, and is reserved", WORKS, {"on_command": reserved_later}),
     becomes("says that it has grown, and is another one", elsewhere("answers here"), another,
             6, 0x2A, 9),
     looked_at("and the connection is lost", reconnects("lost"), cut),
@@ -394,6 +405,11 @@ BRING_UP = [
     up("2^64 blocks", refused(), answers(SERVICE_ACTION_IN_16, b"\xff" * 8 + CAPACITY[8:])),
     up("READ CAPACITY of 11 bytes", refused(NONSENSE, errno.EPROTO),
        answers(SERVICE_ACTION_IN_16, CAPACITY[:11])),
+    up("TEST UNIT READY of a reserved LUN", WORKS, result(0x18, opcode=TEST_UNIT_READY),
+       times=1000),
+    up("MODE SENSE of a reserved LUN", WORKS, result(0x18, opcode=MODE_SENSE_6), times=1000),
+    up("READ CAPACITY(16) of a reserved LUN", WORKS, result(0x18, opcode=SERVICE_ACTION_IN_16),
+       times=1000),
     up("READ CAPACITY of 12 bytes", WORKS, answers(SERVICE_ACTION_IN_16, CAPACITY[:12])),
     asks(2, 4, 1, SURVIVES, times=2),
     asks(2, 4, 3, refused("TEST UNIT READY", errno.EIO), times=99),
