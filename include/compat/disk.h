@@ -184,6 +184,18 @@ static inline struct gendisk *istripe_compat_alloc_disk(struct blk_mq_tag_set *s
 }
 #endif
 
+/* As the block layer's own, where it has them; a change of other limits does not offer it again. */
+static inline void istripe_compat_disable_discard(struct request_queue *q)
+{
+	WRITE_ONCE(q->limits.max_hw_discard_sectors, 0);
+	WRITE_ONCE(q->limits.max_discard_sectors, 0);
+}
+
+static inline void istripe_compat_disable_write_zeroes(struct request_queue *q)
+{
+	WRITE_ONCE(q->limits.max_write_zeroes_sectors, 0);
+}
+
 /*
  * While a disk is claimed nobody else can claim it, or a partition of it: mount it, swap to it or
  * make it part of another device. -EBUSY when it has been claimed already.

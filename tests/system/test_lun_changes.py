@@ -18,7 +18,7 @@ from lab import network
 from lab.disk import Direct, works
 from lab.ghost import path_state, volume_over
 from lab.istripe import EnableError, Named
-from lab.shell import read, run, wait_for, write
+from lab.shell import read, run, status, wait_for, write
 from scripted.scenario import HONEST, Scenario
 from scripted.scsi import (
     INQUIRY,
@@ -81,10 +81,38 @@ def test_unmap_goes(one_path, server):
         server.arm()
         anew(volume, server)
         works(disk, 1)
-        run("blkdiscard", "-l", MIB, device)
+        # The second one does not reach the target.
+        for _ in range(2):
+            assert status("blkdiscard", "-l", MIB, device)[0]
+            assert volume.queue("discard_max_bytes") == "0"
         assert server.target.run.hits == 1
         run("blkdiscard", "--zeroout", "-l", MIB, device)
         assert not any(disk.read(0, MIB))
+    assert server.violations() == []
+
+
+@pytest.mark.allow_log("not supported by the target", "WRITE SAME")
+@pytest.mark.allow_log("error, dev istripe", "the first of them")
+def test_write_same_refused(one_path, server):
+    """Offered and refused: the disk does not offer it any more, until the volume has been down."""
+    scenario = Scenario("no WRITE SAME", times=1 << 20, hooks={"on_command": refuses_hints})
+    volume, _ = one_path(scenario)
+    device = volume.enable()
+    server.arm()
+    with Direct(device) as disk:
+        assert volume.queue("write_zeroes_max_bytes") != "0"
+        for _ in range(2):
+            works(disk, 1)
+            run("blkdiscard", "--zeroout", "-l", MIB, device)
+            assert not any(disk.read(0, MIB))
+            assert volume.queue("write_zeroes_max_bytes") == "0"
+            assert server.target.run.hits == 1
+            anew(volume, server)
+        assert volume.queue("discard_max_bytes") != "0"
+    volume.disable()
+    server.target.run.armed = False
+    volume.enable()
+    assert volume.queue("write_zeroes_max_bytes") != "0"
     assert server.violations() == []
 
 

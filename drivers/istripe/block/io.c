@@ -473,6 +473,29 @@ static void io_task_no_cache(struct istripe_leg_task *leg_task)
 }
 
 /*
+ * As sd does: what a LUN does not know after all is not offered any more until the volume has been
+ * down. True: withdrawn; dm, which offers it on, looks for "target error" then.
+ */
+static bool io_withdraw(struct istripe_leg_task *leg_task)
+{
+	struct request *rq = blk_mq_rq_from_pdu(leg_task->io);
+	u8 asc = leg_task->task.sense.asc;
+
+	if (asc != 0x20 && asc != 0x22 && asc != 0x24)
+		return false;
+	switch (req_op(rq)) {
+	case REQ_OP_DISCARD:
+		istripe_compat_disable_discard(rq->q);
+		return true;
+	case REQ_OP_WRITE_ZEROES:
+		istripe_compat_disable_write_zeroes(rq->q);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
  * Some LUNs with a cache know the shorter command only. For "not supported" the block layer would
  * let fsync() succeed.
  */
@@ -493,7 +516,8 @@ static void io_task_unsupported(struct istripe_leg_task *leg_task)
 			io_task_no_cache(leg_task);
 		break;
 	default:
-		io_task_refused(leg_task, ISTRIPE_SCSI_UNSUPPORTED);
+		io_task_refused(leg_task, io_withdraw(leg_task) ? ISTRIPE_SCSI_TARGET :
+					  ISTRIPE_SCSI_UNSUPPORTED);
 	}
 }
 

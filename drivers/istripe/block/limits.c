@@ -128,7 +128,7 @@ static bool transfer_at_least(const struct istripe_leg *leg, const struct istrip
 		queue_max_sectors(volume->disk->queue));
 }
 
-/* UNMAP and WRITE SAME that a LUN does not take any more end as not supported. */
+/* UNMAP and WRITE SAME that a LUN does not take any more are withdrawn when it refuses them. */
 bool istripe_limits_at_least(const struct istripe_leg *leg, const struct istripe_lun *lun)
 {
 	if (!transfer_at_least(leg, lun))
