@@ -295,6 +295,23 @@ def test_not_listed_for_a_while(alua, kernel_log):
     undisturbed(volume)
 
 
+def test_a_port_that_fails_to_tell(alua):
+    """It is no better than before: the others go on to serve."""
+    volume, groups, _ = alua(NON_OPTIMIZED, NON_OPTIMIZED)
+    with Direct(volume.enable()) as disk:
+        assert [access(volume, path) for path in range(2)] == ["active/non-optimized"] * 2
+        groups.broken = {1}
+        groups.set(NON_OPTIMIZED, NON_OPTIMIZED, tell=True)
+        works(disk, 1)
+        wait_access(volume, 1, "")
+        before = served(groups)
+        works(disk, 2, 4)
+        assert served(groups)[0] > before[0]
+        groups.broken = set()
+        wait_access(volume, 1, "active/non-optimized", FOUND_S)
+    undisturbed(volume)
+
+
 def test_a_port_that_lies_beside_one_that_serves(alua, reader):
     """It says that it is optimized, and refuses: it is not tried all the time."""
     volume, groups, _ = alua(OPTIMIZED, OPTIMIZED)

@@ -498,6 +498,20 @@ static int probe_port_groups(struct probe *probe, bool extended)
 	return probe_ask(probe, cdb, ISTRIPE_INTERNAL_BYTES);
 }
 
+/* A port that fails to tell its state is no better than before. One that refuses will say so. */
+static void probe_keep_access(const struct probe *probe, struct istripe_lun *lun)
+{
+	const struct istripe_access *before = &probe->before->access;
+
+	if (lun->access.known || before->tpgs != lun->access.tpgs ||
+	    !istripe_alua_usable(before->state))
+		return;
+	lun->access.state = before->state;
+	lun->access.group = before->group;
+	lun->access.preferred = before->preferred;
+	lun->access.may_optimize = before->may_optimize;
+}
+
 /* After a refusal or nonsense the port counts as one whose state is not told. */
 static int probe_access(struct probe *probe, struct istripe_lun *lun)
 {
@@ -509,6 +523,8 @@ static int probe_access(struct probe *probe, struct istripe_lun *lun)
 	/* Not all know the extended header. */
 	if (ret == -EIO)
 		ret = probe_port_groups(probe, false);
+	if (ret == -EIO && !lun_knows_not(&probe->session->internal.task))
+		probe_keep_access(probe, lun);
 	if (ret)
 		return ret == -EIO ? 0 : ret;
 	istripe_alua_decode(probe->data, probe->bytes, &probe->port, &lun->access);

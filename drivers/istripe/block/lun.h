@@ -59,6 +59,7 @@ struct istripe_lun_before {
 	bool known;
 	struct istripe_vpd_capacity capacity;
 	struct istripe_vpd_caching caching;
+	struct istripe_access access;	/* of this nexus; whether or not it was told */
 };
 
 /*

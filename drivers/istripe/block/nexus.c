@@ -333,6 +333,9 @@ int istripe_nexus_probe(struct istripe_nexus *nexus, u32 timeout_ms, struct istr
 		.caching = leg->lun.caching,
 	};
 	mutex_unlock(&leg->identify_lock);
+	spin_lock_bh(&leg->lock);
+	before.access = nexus->access;
+	spin_unlock_bh(&leg->lock);
 	before.caching.write_protected = READ_ONCE(leg->protected) == ISTRIPE_PROTECTED_REPORTED;
 	return istripe_lun_probe(nexus->owned, nexus->path->params.lun, READ_ONCE(leg->alua),
 				 timeout_ms, &before, &nexus->found, why);

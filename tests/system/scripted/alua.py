@@ -46,6 +46,8 @@ class Groups:
         self.turns = {}
         #: Those that are not in the list for a while.
         self.missing = set()
+        #: Those that fail to tell.
+        self.broken = set()
         #: Of the extended header; None: the target does not know that.
         self.transition_s = 0
         self.tpgs = IMPLICIT
@@ -121,6 +123,8 @@ class Port(Disk):
         extended = bool(cdb[1] & EXTENDED)
         if extended and self.groups.transition_s is None:
             return Result.check(*INVALID_FIELD)
+        if self.index in self.groups.broken:
+            return Result.check(4, 0x44, 0)
         self.asked += 1
         return Result(data=self.groups.report(extended)[:int.from_bytes(cdb[6:10], "big")])
 
