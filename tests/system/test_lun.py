@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from lab import lio, storage
+from lab.disk import Direct, noise, same
 from lab.istripe import Named
 from lab.shell import read, run, status
-from scripted.scenario import HONEST
+from scripted.scenario import HONEST, Scenario
+from scripted.scsi import WRITE_16
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
@@ -105,6 +107,29 @@ def test_limits_of_an_old_page(server, link, make_volume):
     volume.enable()
     assert volume.queue("max_hw_sectors_kb") == "32"
     assert volume.queue("rotational") == "1"
+
+
+@pytest.mark.parametrize("vendor, product", [("SYNOLOGY", "iSCSI Storage"),
+                                             ("QNAP", "iSCSI Storage")])
+def test_limit_that_a_target_does_not_tell(server, link, make_volume, vendor, product):
+    """The kernel's list of devices (scsi_devinfo.c) has 1024 sectors for these."""
+    lengths = []
+
+    async def hook(run, conn, task):
+        if task.opcode == WRITE_16:
+            lengths.append(int.from_bytes(task.cdb[10:14], "big"))
+        return False
+
+    target = server.load(Scenario("lengths", hooks={"on_command": hook}), vendor=vendor,
+                         product=product)
+    volume = make_volume(Named(target.settings.name), metadata="none",
+                         path={"portal": f"{link.address}:{server.port}"})
+    with Direct(volume.enable()) as disk:
+        assert volume.queue("max_hw_sectors_kb") == "512"
+        disk.write(0, noise(2 * MIB, 1))
+        same(disk.read(0, 2 * MIB), noise(2 * MIB, 1), "what was read")
+    assert max(lengths) == 1024
+    assert server.violations() == []
 
 
 @pytest.mark.parametrize("exponent,lowest", [(0, 0), (3, 0), (3, 7)])

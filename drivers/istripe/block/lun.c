@@ -415,11 +415,35 @@ static int probe_ready(struct probe *probe)
 	return ret;
 }
 
-/* The block layer cannot cut a request to less than a page. */
-static int probe_transfer(struct probe *probe, const struct istripe_lun *lun)
-{
-	u64 bytes = (u64)lun->limits.max_transfer * lun->capacity.block_bytes;
+/* They report no limit, or a wrong one; scsi_devinfo.c of the kernel has them, too. */
+static const struct {
+	const char *vendor;
+	const char *product;	/* its beginning */
+	u32 bytes;
+} transfer_rows[] = {
+	{ "QNAP", "iSCSI Storage", 512 << 10 },
+	{ "SYNOLOGY", "iSCSI Storage", 512 << 10 },
+};
 
+static void lun_cap_transfer(struct istripe_lun *lun)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(transfer_rows); i++)
+		if (!strcmp(lun->inquiry.vendor, transfer_rows[i].vendor) &&
+		    strstarts(lun->inquiry.product, transfer_rows[i].product))
+			lun->limits.max_transfer =
+				min_not_zero(lun->limits.max_transfer,
+					     transfer_rows[i].bytes / lun->capacity.block_bytes);
+}
+
+/* The block layer cannot cut a request to less than a page. */
+static int probe_transfer(struct probe *probe, struct istripe_lun *lun)
+{
+	u64 bytes;
+
+	lun_cap_transfer(lun);
+	bytes = (u64)lun->limits.max_transfer * lun->capacity.block_bytes;
 	if (!bytes || bytes >= PAGE_SIZE)
 		return 0;
 	istripe_reason_set(probe->why,

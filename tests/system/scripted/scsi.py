@@ -86,7 +86,8 @@ class Disk:
     def __init__(self, size_bytes=16 << 20, block_bytes=512, identity="6001405" + "a" * 25,
                  max_transfer=0, optimal_transfer=0, write_protected=False, write_cache=True,
                  atomic=None, doors=1, addresses=None, without=(), cut_pages=(),
-                 physical_exponent=0, lowest_aligned=0, designators=("naa",), spc2=False):
+                 physical_exponent=0, lowest_aligned=0, designators=("naa",), spc2=False,
+                 vendor="ISTRIPE", product="SCRIPTED TARGET"):
         self.block_bytes = block_bytes
         self.data = bytearray(size_bytes)
         self.naa = bytes.fromhex(identity)
@@ -105,6 +106,7 @@ class Disk:
         self.physical_exponent = physical_exponent  # 2^n logical blocks are a physical one
         self.lowest_aligned = lowest_aligned        # LBA at which the first of these begins
         self.designators = designators  # in VPD 83h: "naa", "t10", "vendors" (576 bytes)
+        self.vendor, self.product = vendor, product
         self.spc2 = spc2        # the allocation length of INQUIRY is one byte, as of IET
         self.nexus = None       # who sends the command: (name of the initiator, ISID)
         self.attentions = []    # (key, asc, ascq) to tell, the first one first
@@ -243,7 +245,7 @@ class Disk:
             raise Refuse(*INVALID_FIELD)
         first = self.device_type if self.is_door(lun) else 0x7F
         head = bytes([first, 0, 6, 0x12, 91, 0, 0, 2])
-        text = b"ISTRIPE " + b"SCRIPTED TARGET " + b"0001"
+        text = f"{self.vendor:8}{self.product:16}0001".encode()
         return (head + text).ljust(96, b"\0")[:length]
 
     def pages(self, door=0):
