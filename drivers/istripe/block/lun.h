@@ -54,7 +54,7 @@ struct istripe_lun {
 	struct istripe_vpd_caching caching;	/* MODE SENSE: caching page, device-specific byte */
 };
 
-/* What is known of a LUN; while another host has reserved it, it may not tell it again. */
+/* All that is known of a LUN; while another host has reserved it, it may not tell it again. */
 struct istripe_lun_before {
 	bool known;
 	struct istripe_vpd_capacity capacity;
