@@ -415,7 +415,7 @@ static int probe_ready(struct probe *probe)
 	return ret;
 }
 
-/* They report no limit, or a wrong one; scsi_devinfo.c of the kernel has them, too. */
+/* They report no limit, or a wrong one; the kernel has them, too (BLIST_MAX_1024). */
 static const struct {
 	const char *vendor;
 	const char *product;	/* its beginning */
