@@ -727,30 +727,6 @@ def test_secrets_from_standard_input(tool):
     assert "a secret is a line of 1 to 255 bytes, and this one has none" in err
 
 
-@pytest.mark.parametrize("text, said", [("x", "1 byte"), ("eleven-of-it", None),
-                                        ("eleven-byte", "11 bytes")])
-def test_a_short_secret_is_warned_of_once(tool, secret_file, text, said):
-    """Old arrays have them."""
-    secret_file.write_text(f"{text}\n")
-    chap = f",chap_user=u,chap_secret=@{secret_file}"
-    _, err = tool.run("create", "db", "--no-up", "--leg", LEG + chap, "--leg", LEG + chap)
-    lines = [line for line in err.splitlines() if "warning: the secret" in line]
-    assert lines == ([f"istripectl: warning: the secret of {secret_file} has {said}; RFC 7143 asks "
-                      "for 12 or more"] if said else [])
-    assert tool.value("db/legs/1/paths/0/chap_secret") == text
-    _, err = tool.run("path", "add", "db", "0", f"portal=192.0.2.99{chap}")
-    assert err.count("warning: the secret") == len(lines)
-    _, err = tool.run("set", "db", "--leg", "0", "--path", "1", f"chap_secret=@{secret_file}")
-    assert err.count("warning: the secret") == len(lines)
-    assert len(text) == 1 or text not in err
-
-
-def test_a_short_secret_that_is_typed_is_warned_of(tool):
-    _, err = create_with(tool, "@-", text_in="short-one\n")
-    assert ("istripectl: warning: the secret of leg 0 path 0: chap_secret has 9 bytes; RFC 7143 "
-            "asks for 12 or more\n") == err
-
-
 def test_refused_secret_is_not_shown(tool, secret_file):
     _, err = tool.run("create", "db", "--leg", f"{LEG},chap_secret=@{secret_file}", code=1,
                       FAKE_REFUSE=f"chap_secret={SECRET}")
