@@ -4,6 +4,8 @@
 The target keeps a write of each path. test_ghost_write.py has what one reset does.
 """
 
+import asyncio
+
 import pytest
 
 from lab.disk import Direct, noise, same
@@ -171,6 +173,42 @@ def test_answered_when_asked_after_a_reset(server, make_volume, links):
         other.finish()
         paths.end(disk)
         assert paths.resets.writes.count((MIB, ISIDS[1])) == 1
+    paths.volume.disable()
+    assert server.violations() == []
+
+
+def test_beside_a_login(server, make_volume, links):
+    """It ends the first command of a path that is logging in, silently: that is asked again at once."""
+    ended = []
+
+    async def on_command(run, conn, task):
+        if conn.session.isid.hex() == ISIDS[1] and run.strike():
+            ended.append(task)
+            await asyncio.Event().wait()
+        return await paths.resets.on_command(run, conn, task)
+
+    async def on_tmf(run, conn, pdu):
+        if pdu.flags & 0x7F != LUN_RESET:
+            return False
+        for session in list(run.target.sessions.values()):
+            for task in list(session.tasks.values()):
+                run.target.abort(session, task)
+        await run.target.answer_task_management(conn, pdu, COMPLETE)
+        return True
+
+    paths = Paths(server, make_volume, links, on_command=on_command, on_tmf=on_tmf)
+    with Direct(paths.volume.enable()) as disk:
+        first = paths.kept_write(disk, 0, AT)
+        paths.lose(0)
+        paths.lose(1)
+        server.arm()
+        paths.back(1)
+        wait_for("the first command", lambda: ended)
+        paths.back(0)
+        first.finish()
+        wait_for("both paths", lambda: state(paths.volume) == "live", 60)
+        assert paths.target.logins == 4, "the path has logged in once more"
+        same(disk.read(AT, 4 * KIB), noise(4 * KIB, AT), "the data on the disk")
     paths.volume.disable()
     assert server.violations() == []
 

@@ -131,7 +131,7 @@ static int fence_log_in(struct istripe_nexus *nexus, const struct fence_sibling 
 				   istripe_error_words(ret), ERR_PTR(ret));
 	else
 		ret = fence_end_commands(nexus, why);
-	istripe_session_logout(nexus->owned);
+	istripe_nexus_logout(nexus);
 	/* All siblings lead to one target; errors other than a time-out may be due to the way. */
 	return ret && ret != -ETIMEDOUT ? -EHOSTDOWN : ret;
 }

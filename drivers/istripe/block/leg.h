@@ -21,9 +21,9 @@
  *
  * @lock covers @losses, @generations, @usable_nexuses, @live_paths, @chosen_paths, @refused,
  * @unfenced_nexuses, @ghost_nexuses, @ghosts_failed, @overlays, @failed_writes, @failed, @stopping,
- * @parked, @delay, @allowance, @unserved, @handover, @down_since, @serving_since, key and changes
- * of @pr_key, lanes, preferred and kept of the paths, and what nexus.h names of the nexuses. It is
- * a leaf, taken with bh disabled, interrupts on, and never held over a submission.
+ * @parked, @delay, @allowance, @unserved, @handover, @down_since, @serving_since, @quiescing, key
+ * and changes of @pr_key, lanes, preferred and kept of the paths, and what nexus.h names of the
+ * nexuses. It is a leaf, taken with bh disabled, interrupts on, and never held over a submission.
  * @identify_lock serializes the workers of nexuses that find the LUN at the same time; it covers
  * nexus->blocks, too.
  *
@@ -132,6 +132,8 @@ struct istripe_leg {
 	struct istripe_pr_key pr_key;
 	struct mutex reset_lock;	/* one reset of the LUN at a time */
 	struct delayed_work quiesce_work;	/* ends the quiesce of the other nexuses */
+	bool quiescing;			/* a nexus that logs in sends no command yet */
+	wait_queue_head_t quiesce_end;	/* for the end of @quiescing */
 	enum istripe_lun_reset_result lun_reset;	/* of the last one */
 
 	spinlock_t lock;		/* see above */

@@ -6,6 +6,7 @@
 #include <linux/printk.h>
 #include <linux/sched/mm.h>
 #include <linux/srcu.h>
+#include <linux/wait.h>
 #include <scsi/iscsi_proto.h>
 
 #include "block/leg.h"
@@ -40,7 +41,7 @@ const char *istripe_lun_reset_result_name(enum istripe_lun_reset_result result)
 static void reset_quiesce(struct istripe_nexus *nexus, unsigned long deadline)
 {
 	int section = srcu_read_lock(&nexus->srcu);
-	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
+	struct istripe_session *session = srcu_dereference(nexus->resettable, &nexus->srcu);
 
 	nexus->quiesced_session = 0;
 	if (session && !istripe_session_reset_begin(session, deadline))
@@ -51,7 +52,7 @@ static void reset_quiesce(struct istripe_nexus *nexus, unsigned long deadline)
 static void reset_release(struct istripe_nexus *nexus, bool reset, unsigned long deadline)
 {
 	int section = srcu_read_lock(&nexus->srcu);
-	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
+	struct istripe_session *session = srcu_dereference(nexus->resettable, &nexus->srcu);
 
 	/* When the session has ended, its quiesce has ended with it. */
 	if (session && session->id == nexus->quiesced_session)
@@ -83,23 +84,19 @@ static void reset_queue(struct istripe_nexus *nexus)
 	queue_work(istripe_reset_wq, &nexus->reset_work);
 }
 
-/* All at the same time: a silent one must not use up the time of others. True: any is quiesced. */
-static bool reset_quiesce_all(struct istripe_leg *leg, const struct istripe_nexus *but)
+/* All at the same time: a silent one must not use up the time of others. */
+static void reset_quiesce_all(struct istripe_leg *leg, const struct istripe_nexus *but)
 {
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *nexus;
-	bool quiesced = false;
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, nexus, at)
 		if (nexus != but)
 			reset_queue(nexus);
-	istripe_leg_for_each_nexus(leg, nexus, at) {
+	istripe_leg_for_each_nexus(leg, nexus, at)
 		flush_work(&nexus->reset_work);
-		quiesced |= nexus->quiesced_session;
-	}
 	srcu_read_unlock(&leg->srcu, section);
-	return quiesced;
 }
 
 static void reset_collect_all(struct istripe_leg *leg)
@@ -128,10 +125,23 @@ static void reset_release_all(struct istripe_leg *leg)
 	srcu_read_unlock(&leg->srcu, section);
 }
 
+static void reset_set_quiescing(struct istripe_leg *leg, bool quiescing)
+{
+	spin_lock_bh(&leg->lock);
+	leg->quiescing = quiescing;
+	spin_unlock_bh(&leg->lock);
+	if (!quiescing)
+		wake_up_all(&leg->quiesce_end);
+}
+
 /* The target needs long: the other nexuses go on, while the answer is still waited for. */
 static void reset_quiesced_too_long(struct work_struct *work)
 {
-	reset_release_all(container_of(to_delayed_work(work), struct istripe_leg, quiesce_work));
+	struct istripe_leg *leg = container_of(to_delayed_work(work), struct istripe_leg,
+					       quiesce_work);
+
+	reset_release_all(leg);
+	reset_set_quiescing(leg, false);
 }
 
 /*
@@ -147,12 +157,13 @@ static int reset_ask(struct istripe_nexus *nexus)
 	int ret;
 
 	mutex_lock(&leg->reset_lock);
-	if (reset_quiesce_all(leg, nexus))
-		queue_delayed_work(istripe_recovery_wq, &leg->quiesce_work,
-				   msecs_to_jiffies(QUIESCE_MS));
+	reset_set_quiescing(leg, true);
+	reset_quiesce_all(leg, nexus);
+	queue_delayed_work(istripe_recovery_wq, &leg->quiesce_work, msecs_to_jiffies(QUIESCE_MS));
 	ret = istripe_session_task_management(nexus->owned, ISCSI_TM_FUNC_LOGICAL_UNIT_RESET, 0,
 					      ANSWER_MS);
 	cancel_delayed_work_sync(&leg->quiesce_work);
+	reset_set_quiescing(leg, false);
 	if (ret)
 		reset_release_all(leg);
 	else
@@ -223,6 +234,24 @@ static void reset_say(const struct istripe_nexus *nexus, enum istripe_lun_reset_
 			nexus->label, result_names[result]);
 }
 
+static bool reset_is_expected(struct istripe_nexus *nexus)
+{
+	struct istripe_leg *leg = nexus->leg;
+	bool quiescing;
+
+	spin_lock_bh(&leg->lock);
+	quiescing = leg->quiescing;
+	if (!quiescing)
+		rcu_assign_pointer(nexus->resettable, nexus->owned);
+	spin_unlock_bh(&leg->lock);
+	return !quiescing;
+}
+
+void istripe_lun_reset_expect(struct istripe_nexus *nexus)
+{
+	wait_event(nexus->leg->quiesce_end, reset_is_expected(nexus));
+}
+
 void istripe_lun_reset_init_nexus(struct istripe_nexus *nexus)
 {
 	INIT_WORK(&nexus->reset_work, reset_nexus_work);
@@ -231,6 +260,7 @@ void istripe_lun_reset_init_nexus(struct istripe_nexus *nexus)
 void istripe_lun_reset_init(struct istripe_leg *leg)
 {
 	mutex_init(&leg->reset_lock);
+	init_waitqueue_head(&leg->quiesce_end);
 	INIT_DELAYED_WORK(&leg->quiesce_work, reset_quiesced_too_long);
 }
 

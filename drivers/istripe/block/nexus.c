@@ -188,25 +188,13 @@ void istripe_nexus_push(struct istripe_nexus *nexus)
 	srcu_read_unlock(&nexus->srcu, section);
 }
 
-void istripe_nexus_tune(struct istripe_nexus *nexus)
-{
-	/* The worker waits for session_lock, and reclaim may wait for the worker. */
-	unsigned int noio = memalloc_noio_save();
-	struct istripe_session *session;
-
-	mutex_lock(&nexus->session_lock);
-	/* Pairs with the release in istripe_session_open(), which does not take the lock. */
-	session = smp_load_acquire(&nexus->owned);
-	if (session)
-		istripe_session_tune(session);
-	mutex_unlock(&nexus->session_lock);
-	memalloc_noio_restore(noio);
-}
-
-/* First step of closing a session: no submitter finds it or is in a section with it. */
+/* First step of closing a session: nobody finds it or is in a section with it. */
 static void nexus_withdraw(struct istripe_nexus *nexus)
 {
+	if (!rcu_access_pointer(nexus->resettable))
+		return;
 	rcu_assign_pointer(nexus->session, NULL);
+	rcu_assign_pointer(nexus->resettable, NULL);
 	synchronize_srcu(&nexus->srcu);
 }
 
@@ -216,6 +204,7 @@ static struct istripe_session *nexus_disown(struct istripe_nexus *nexus)
 	struct istripe_session *session = nexus->owned;
 	u32 i;
 
+	nexus_withdraw(nexus);
 	mutex_lock(&nexus->session_lock);
 	nexus->owned = NULL;
 	for (i = 0; session && i < ISTRIPE_CONNECTIONS_MAX; i++)
@@ -233,6 +222,13 @@ void istripe_nexus_close_session(struct istripe_nexus *nexus, int error)
 
 	if (session)
 		istripe_session_close(session, error);
+}
+
+void istripe_nexus_logout(struct istripe_nexus *nexus)
+{
+	/* A reset of the LUN would ask the target at the same time. */
+	nexus_withdraw(nexus);
+	istripe_session_logout(nexus->owned);
 }
 
 /* The tasks that were lost wait for a fence, which may come before TCP lets go of their pages. */
@@ -326,6 +322,8 @@ int istripe_nexus_probe(struct istripe_nexus *nexus, u32 timeout_ms, struct istr
 	struct istripe_leg *leg = nexus->leg;
 	struct istripe_lun_before before;
 
+	if (!rcu_access_pointer(nexus->resettable))
+		nexus->ops->expect_resets(nexus);
 	mutex_lock(&leg->identify_lock);
 	before = (struct istripe_lun_before) {
 		.known = leg->identified,
@@ -356,10 +354,22 @@ static int nexus_ask_lun(struct istripe_nexus *nexus, u32 timeout_ms, struct ist
 	return joined ?: ret;
 }
 
+static int nexus_bring_up(struct istripe_nexus *nexus, struct istripe_reason *why)
+{
+	/* The timeout of the login is also that of the LUN bring-up. */
+	u32 timeout_ms = READ_ONCE(nexus->path->params.timers.login_timeout_ms);
+	int ret = nexus_ask_lun(nexus, timeout_ms, why);
+
+	if (ret)
+		return ret;
+	nexus->owned->lun = nexus->found.address;
+	return nexus->ops->drain(nexus, why) ?: nexus->ops->check(nexus, why);
+}
+
 static int nexus_attempt(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	struct istripe_session_params params;
-	u32 timeout_ms = READ_ONCE(nexus->path->params.timers.login_timeout_ms);
+	u32 tries = ISTRIPE_REVALIDATIONS_MAX;
 	int ret;
 
 	istripe_nexus_log_in(nexus, &params);
@@ -367,16 +377,14 @@ static int nexus_attempt(struct istripe_nexus *nexus, struct istripe_reason *why
 	/* In another portal group the login ends no old session. */
 	params.tpgt_known &= nexus->ops->waits(nexus);
 	ret = istripe_nexus_open_session(nexus, &params, why);
-	if (!ret) {
-		/* The first connection has reinstated the old session, if there was one. */
-		istripe_session_join(nexus->owned, &params);
-		/* The timeout of the login is also that of the LUN bring-up. */
-		ret = nexus_ask_lun(nexus, timeout_ms, why);
-	}
 	if (ret)
 		return ret;
-	nexus->owned->lun = nexus->found.address;
-	ret = nexus->ops->drain(nexus, why) ?: nexus->ops->check(nexus, why);
+	/* The first connection has reinstated the old session, if there was one. */
+	istripe_session_join(nexus->owned, &params);
+	/* A reset of the LUN over another nexus may end a command. */
+	do {
+		ret = nexus_bring_up(nexus, why);
+	} while (ret == -EAGAIN && nexus->owned->internal.task.error == ret && --tries);
 	if (!ret && nexus->on_trial)
 		ret = nexus->ops->trial(nexus, why);
 	return ret;
@@ -441,7 +449,7 @@ static void nexus_go_idle(struct istripe_nexus *nexus)
 {
 	nexus_close_ending(nexus);
 	if (nexus->owned)
-		istripe_session_logout(nexus->owned);
+		istripe_nexus_logout(nexus);
 	istripe_nexus_close_session(nexus, -ECONNRESET);
 	istripe_portal_forget(nexus);
 	if (nexus->state != ISTRIPE_NEXUS_IDLE)

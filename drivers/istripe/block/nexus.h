@@ -6,10 +6,11 @@
  *
  * Access to the session:
  *   submitters		through @session, within an SRCU section of @srcu
+ *   resets of the LUN	through @resettable, within a section of @srcu
  *   sysfs			through @owned, under @session_lock
  *   the worker		through @owned
- * The worker withdraws @session, waits for @srcu, clears @owned under @session_lock, and only then
- * closes the session. When writes wait for the end of a lost session, the worker may log in with
+ * The worker withdraws @session and @resettable, waits for @srcu, clears @owned under @session_lock,
+ * and only then closes the session. When writes wait for the end of a lost session, the worker may log in with
  * the nexus's ISID through a sibling, and out again: then @owned is that session.
  *
  * @ask_lock serializes our own commands over a published session (istripe_session_execute()): of
@@ -66,6 +67,7 @@ enum istripe_nexus_event {
 struct istripe_nexus_ops {
 	/* The nexus has been made. */
 	void (*init)(struct istripe_nexus *nexus);
+	void (*expect_resets)(struct istripe_nexus *nexus);	/* sets @resettable, may wait */
 	/* End what the old session has left, if @waits. 0, or the login has failed. */
 	int (*drain)(struct istripe_nexus *nexus, struct istripe_reason *why);
 	/* The LUN has been asked: 1, ask it again; 0; or an error. */
@@ -115,6 +117,7 @@ struct istripe_nexus {
 	unsigned long events;
 	struct srcu_struct srcu;
 	struct istripe_session __rcu *session;
+	struct istripe_session __rcu *resettable;	/* @owned, from its first command on */
 	struct mutex session_lock;	/* @owned against readers that are not the worker */
 	struct istripe_session *owned;
 	struct istripe_session *ending;	/* worker: halted, its pages may still be with TCP */
@@ -246,16 +249,6 @@ void istripe_nexus_done(struct istripe_leg_task *leg_task);
 void istripe_nexus_push(struct istripe_nexus *nexus);
 
 /**
- * istripe_nexus_tune() - give the sockets of a nexus the settings that its path has now
- * @nexus: of a running volume; its path's settings have been changed before
- *
- * A session that is not found yet makes its sockets, and reads the settings, later.
- *
- * Context: process, sleeps.
- */
-void istripe_nexus_tune(struct istripe_nexus *nexus);
-
-/**
  * istripe_nexus_usable() - is it live, and does its port take I/O
  * @nexus: any
  * Context: any; the answer may be old at once without leg->lock.
@@ -294,8 +287,14 @@ int istripe_nexus_open_session(struct istripe_nexus *nexus,
 			       const struct istripe_session_params *params,
 			       struct istripe_reason *why);
 
-/* istripe_lun_probe() over nexus->owned; the answers are in nexus->found. The nexus's worker. */
+/*
+ * istripe_lun_probe() over nexus->owned; the answers are in nexus->found. From here on a command that
+ * is ended by a reset of the LUN over another nexus gets -EAGAIN. The nexus's worker.
+ */
 int istripe_nexus_probe(struct istripe_nexus *nexus, u32 timeout_ms, struct istripe_reason *why);
+
+/* Logs nexus->owned out, which gets no more commands. The nexus's worker. */
+void istripe_nexus_logout(struct istripe_nexus *nexus);
 
 /* Closes nexus->owned, which is withdrawn from @session. The nexus's worker. */
 void istripe_nexus_close_session(struct istripe_nexus *nexus, int error);

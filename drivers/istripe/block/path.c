@@ -2,7 +2,10 @@
 #include <linux/err.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/srcu.h>
 #include <linux/string.h>
 
 #include "block/latency.h"
@@ -95,6 +98,32 @@ u32 istripe_path_unfenced(const struct istripe_path *path)
 	for (i = 0; i < path->nexus_count; i++)
 		count += path->nexuses[i]->unfenced;
 	return count;
+}
+
+static void path_tune_nexus(struct istripe_nexus *nexus)
+{
+	/* The worker waits for session_lock, and reclaim may wait for the worker. */
+	unsigned int noio = memalloc_noio_save();
+	struct istripe_session *session;
+
+	mutex_lock(&nexus->session_lock);
+	/* Pairs with the release in istripe_session_open(), which does not take the lock. */
+	session = smp_load_acquire(&nexus->owned);
+	if (session)
+		istripe_session_tune(session);
+	mutex_unlock(&nexus->session_lock);
+	memalloc_noio_restore(noio);
+}
+
+void istripe_path_tune(struct istripe_path *path)
+{
+	int section = srcu_read_lock(&path->leg->srcu);
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	istripe_path_for_each_nexus(path, nexus, at)
+		path_tune_nexus(nexus);
+	srcu_read_unlock(&path->leg->srcu, section);
 }
 
 static void path_note_small(struct istripe_path *path)

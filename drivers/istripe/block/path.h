@@ -87,6 +87,13 @@ void istripe_path_destroy(struct istripe_path *path);
 /* How many nexuses of a new path have saved unfenced writes. */
 u32 istripe_path_unfenced(const struct istripe_path *path);
 
+/**
+ * istripe_path_tune() - give the sockets of a path the settings that it has now
+ * @path: of a running volume
+ * Context: process, sleeps.
+ */
+void istripe_path_tune(struct istripe_path *path);
+
 /*
  * The lane of a task on this path: its own, but while there are small tasks large ones leave the
  * last lane alone, and a small one takes that when there are large ones on its own. A task that is

@@ -85,6 +85,7 @@ static void recovery_drained(struct istripe_nexus *nexus, bool drained)
 
 const struct istripe_nexus_ops istripe_recovery_nexus_ops = {
 	.init = istripe_lun_reset_init_nexus,
+	.expect_resets = istripe_lun_reset_expect,
 	.drain = istripe_fence_drain,
 	.join = istripe_pr_key_join,
 	.check = recovery_check,

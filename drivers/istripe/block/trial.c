@@ -171,7 +171,9 @@ static int trial_read(struct istripe_nexus *nexus, struct istripe_reason *why)
 	u32 tries = BUSY_TRIES;
 	int ret;
 
-	while (!(ret = trial_ask(nexus, &verdict)) && trial_is_busy(nexus, verdict) && --tries)
+	/* -EAGAIN: a reset of the LUN over another nexus has ended the read. */
+	while (((ret = trial_ask(nexus, &verdict)) == -EAGAIN ||
+		(!ret && trial_is_busy(nexus, verdict))) && --tries)
 		msleep(SLICE_MS);
 	if (!ret)
 		ret = trial_verdict(nexus, verdict, &fault);

@@ -3,7 +3,6 @@
 #include <linux/bug.h>
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
-#include <linux/srcu.h>
 #include <linux/stddef.h>
 
 #include "block/leg.h"
@@ -54,14 +53,7 @@ static void apply_alua(void *object)
 
 static void apply_sockets(void *object)
 {
-	const struct istripe_path *path = object;
-	int section = srcu_read_lock(&path->leg->srcu);
-	struct istripe_nexus *nexus;
-	u32 at;
-
-	istripe_path_for_each_nexus(path, nexus, at)
-		istripe_nexus_tune(nexus);
-	srcu_read_unlock(&path->leg->srcu, section);
+	istripe_path_tune(object);
 }
 
 /* The kinds; PARAMS is the struct that has the field. */
