@@ -193,6 +193,13 @@ static int response_reject(struct istripe_conn *conn)
 		return ret ? 0 : response_crowded(conn, opcode, itt);
 	if (!ret && opcode == ISCSI_OP_SCSI_TMFUNC && istripe_control_req_rejected(conn, itt))
 		return 0;
+	/* No task, and no answer either, depends on it (EqualLogic does so). */
+	if (!ret && opcode == ISCSI_OP_NOOP_OUT && itt == ISTRIPE_TAG_RESERVED) {
+		pr_notice_ratelimited("%s: the target rejects our answer to its ping: %s\n",
+				      conn->session->label,
+				      istripe_pdu_reject_reason_name(rx->pdu.reject.reason));
+		return 0;
+	}
 	if (ret)
 		return istripe_conn_reject(conn, -EPROTO, "the target rejects a PDU: %s",
 					   istripe_pdu_reject_reason_name(rx->pdu.reject.reason));

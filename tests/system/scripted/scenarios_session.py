@@ -138,6 +138,14 @@ async def crowded(run, conn, pdu):
     return True
 
 
+async def answers_rejected(run, conn, pdu):
+    """EqualLogic: no answer to its own ping is right."""
+    if pdu.itt != RESERVED_TAG:
+        return False
+    await conn.reject(pdu, 4)
+    return True
+
+
 async def always_crowded(run, conn, pdu):
     run.touched = True
     await conn.reject(pdu, 6)
@@ -151,6 +159,9 @@ REJECTS = [
     # open-iscsi answers anew as well, and takes the Reject of its own ping for an answer.
     Scenario("reject: the answer to a ping, too many immediate", WORKS,
              {**then_normal(ping(), answered), "on_nop": crowded}),
+    Scenario("reject: the answer to a ping", WORKS,
+             {**then_normal(ping(), wait(1)), "on_nop": answers_rejected},
+             says="the target rejects our answer to its ping"),
     Scenario("reject: pings, too many immediate", WORKS,
              {**then_normal(wait(7)), "on_nop": always_crowded}, path=KEEPALIVE),
     Scenario("reject: without the header", reconnects("rejects a PDU"),
