@@ -193,6 +193,7 @@ static void alua_sense(struct kunit *test)
 		u8 ascq;
 		int state;
 		bool changed;
+		bool obscured;
 	} rows[] = {
 		{ 2, 0x04, 0x0a, SCSI_ACCESS_STATE_TRANSITIONING, false },
 		{ 2, 0x04, 0x0b, SCSI_ACCESS_STATE_STANDBY, false },
@@ -205,6 +206,8 @@ static void alua_sense(struct kunit *test)
 		{ 6, 0x2a, 0x07, -1, true },
 		{ 6, 0x2a, 0x01, -1, false },
 		{ 6, 0x29, 0x06, -1, false },
+		{ 6, 0x29, 0x00, -1, false, true },
+		{ 5, 0x29, 0x00, -1, false },
 	};
 	struct scsi_sense_hdr sense;
 	u32 i;
@@ -213,10 +216,12 @@ static void alua_sense(struct kunit *test)
 		sense = (struct scsi_sense_hdr) { 0x70, rows[i].key, rows[i].asc, rows[i].ascq };
 		KUNIT_EXPECT_EQ(test, istripe_alua_refusal(&sense), rows[i].state);
 		KUNIT_EXPECT_EQ(test, istripe_alua_changed(&sense), rows[i].changed);
+		KUNIT_EXPECT_EQ(test, istripe_alua_obscured(&sense), rows[i].obscured);
 		/* Of an earlier command, or none. */
 		sense.response_code = 0x73;
 		KUNIT_EXPECT_EQ(test, istripe_alua_refusal(&sense), -1);
 		KUNIT_EXPECT_FALSE(test, istripe_alua_changed(&sense));
+		KUNIT_EXPECT_FALSE(test, istripe_alua_obscured(&sense));
 		sense.response_code = 0;
 		KUNIT_EXPECT_EQ(test, istripe_alua_refusal(&sense), -1);
 		KUNIT_EXPECT_FALSE(test, istripe_alua_changed(&sense));

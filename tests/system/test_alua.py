@@ -49,8 +49,9 @@ BACK_S = 30
 #: While I/O waits, ports are asked every 1.5 s.
 SOON_S = 20
 
-#: A unit attention of another kind.
+#: Unit attentions of other kinds.
 IDENTIFIER_CHANGED = 6, 0x3F, 0x05
+RESET = 6, 0x29, 0x00
 
 
 @pytest.fixture
@@ -292,6 +293,18 @@ def test_not_listed_for_a_while(alua, kernel_log):
         wait_access(volume, 1, "active/non-optimized", FOUND_S)
         left_alone(disk)
     assert len(kernel_log.matching("/0/1: its access state is not known any more")) == 2
+    undisturbed(volume)
+
+
+def test_change_behind_a_reset(alua):
+    """The unit attention of a reset may be all that is told: an optimized port is not polled."""
+    volume, groups, _ = alua(OPTIMIZED, OPTIMIZED)
+    with Direct(volume.enable()) as disk:
+        works(disk, 1)
+        groups.set(NON_OPTIMIZED, OPTIMIZED)
+        groups.ports[0].attentions.append(RESET)
+        works(disk, 2, 4)
+        wait_access(volume, 0, "active/non-optimized")
     undisturbed(volume)
 
 

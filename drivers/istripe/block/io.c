@@ -536,9 +536,13 @@ static void io_note_change(struct istripe_leg_task *leg_task)
 static bool io_note_check_condition(const struct istripe_leg_task *leg_task)
 {
 	const struct scsi_sense_hdr *sense = &leg_task->task.sense;
+	struct istripe_nexus *nexus = leg_task->nexus;
 
-	istripe_attention_note(leg_task->nexus, sense);
-	return istripe_alua_refused(leg_task->nexus, sense);
+	istripe_attention_note(nexus, sense);
+	/* The other nexuses are told of it themselves. */
+	if (istripe_alua_obscured(sense) && READ_ONCE(nexus->access.tpgs))
+		istripe_nexus_event(nexus, ISTRIPE_NEXUS_ACCESS);
+	return istripe_alua_refused(nexus, sense);
 }
 
 /* Context: see struct istripe_task, done. */

@@ -93,6 +93,12 @@ bool istripe_alua_changed(const struct scsi_sense_hdr *sense)
 	       (sense->ascq == 0x06 || sense->ascq == 0x07);
 }
 
+bool istripe_alua_obscured(const struct scsi_sense_hdr *sense)
+{
+	/* POWER ON, RESET, OR BUS DEVICE RESET OCCURRED */
+	return sense_is(sense, UNIT_ATTENTION, 0x29) && sense->ascq == 0x00;
+}
+
 bool istripe_alua_usable(u8 state)
 {
 	switch (state) {

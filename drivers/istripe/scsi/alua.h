@@ -53,6 +53,16 @@ int istripe_alua_refusal(const struct scsi_sense_hdr *sense);
 bool istripe_alua_changed(const struct scsi_sense_hdr *sense);
 
 /**
+ * istripe_alua_obscured() - may a unit attention hide one of a change of access states
+ * @sense: of a command, response_code 0: none
+ *
+ * A reset establishes one unit attention, and clears those of before (SAM-5 5.14).
+ *
+ * Return: true or false.
+ */
+bool istripe_alua_obscured(const struct scsi_sense_hdr *sense);
+
+/**
  * istripe_alua_usable() - does a port in this state take I/O
  * @state: SCSI_ACCESS_STATE_..., also an unknown one
  * Return: false for standby, unavailable, offline and transitioning.
