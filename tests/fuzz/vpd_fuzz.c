@@ -127,7 +127,8 @@ static void fuzz_capacity(const u8 *data, u32 bytes, u8 parameter)
 {
 	struct istripe_vpd_capacity c;
 
-	if (istripe_vpd_capacity_decode(data, bytes, &c))
+	if (parameter & 1 ? istripe_vpd_capacity10_decode(data, bytes, &c) :
+			    istripe_vpd_capacity_decode(data, bytes, &c))
 		return;
 	require(c.block_bytes == 512 || c.block_bytes == 1024 || c.block_bytes == 2048 ||
 		c.block_bytes == 4096);

@@ -21,7 +21,8 @@ from lab.reservation import (
     WRITE_EXCLUSIVE_REG_ONLY,
     Reservations,
 )
-from lab.shell import run, status, wait_for
+from lab.shell import read, run, status, wait_for
+from scripted.registrations import EXCLUSIVE_REG_ONLY as EXCLUSIVE_SCSI
 from scripted.registrations import Conflict, RegisteredDisk
 from scripted.scenario import HONEST, Scenario
 from scripted.scsi import PERSISTENT_RESERVE_IN, Refuse
@@ -341,6 +342,22 @@ def registered(make_scripted):
         return volume, target.disk, [(name, bytes.fromhex(isid)) for isid in ISIDS[:paths]]
 
     return make
+
+
+@ALLOWED
+def test_asked_again_once_registered(registered):
+    """What the LUN kept back for another host's reservation it tells when this host takes part."""
+    volume, disk, _ = registered()
+    device = volume.enable()
+    disk.register("another host", OTHER_KEY)
+    disk.kind = EXCLUSIVE_SCSI
+    volume.rescan()
+    disk.write_protected = True
+    volume.rescan()
+    assert read(f"/sys/block/{device.name}/ro") == "0"
+    with Reservations(device) as ours:
+        assert ours.register(0, KEY) == 0
+        wait_for("the disk to be read-only", lambda: read(f"/sys/block/{device.name}/ro") == "1")
 
 
 @pytest.mark.parametrize("kind", [WRITE_EXCLUSIVE_REG_ONLY, EXCLUSIVE_REG_ONLY])

@@ -27,6 +27,7 @@ struct probe {
 	enum istripe_alua alua;
 	bool tpgs;		/* a refusal may tell the access state of the port */
 	bool untold;		/* an answer that is not known here may be given the next time */
+	bool reserved;		/* an answer was a reservation conflict */
 	struct istripe_vpd_port port;
 	const struct istripe_lun_before *before;
 	const u8 *data;
@@ -142,6 +143,7 @@ static int probe_ask(struct probe *probe, const u8 *cdb, u32 bytes)
 				   istripe_sense_change_name(&probe->session->internal.task.sense));
 	probe->bytes = probe->session->internal.task.transferred_bytes;
 	probe->untold |= ret == -EIO && !lun_knows_not(&probe->session->internal.task);
+	probe->reserved |= ret == -EIO && probe_is_reserved(probe);
 	return ret;
 }
 
@@ -578,6 +580,7 @@ static int probe_all(struct probe *probe, u16 number, struct istripe_lun *lun)
 	probe->known = ISTRIPE_LUN_UNKNOWN;
 	probe->tpgs = false;
 	probe->untold = false;
+	probe->reserved = false;
 	probe->why->text[0] = '\0';
 	/* Until the LUN says otherwise: it spins and has a cache that must be flushed. */
 	*lun = (struct istripe_lun) { .rotational = true, .caching.write_cache = true };
@@ -617,6 +620,7 @@ int istripe_lun_probe(struct istripe_session *session, u16 number, enum istripe_
 	} while (ret == -ESTALE && ++attempt < ATTEMPTS_MAX);
 	lun->changed = session->internal.changed;
 	lun->untold = probe.untold;
+	lun->reserved = probe.reserved;
 	return probe_end(&probe, ret);
 }
 

@@ -45,6 +45,7 @@ struct istripe_lun {
 	struct istripe_vpd_inquiry inquiry;	/* standard INQUIRY data */
 	bool changed;			/* it reported a change while it was asked */
 	bool untold;			/* a question failed that it may answer the next time */
+	bool reserved;			/* for another host: it did not answer all questions */
 	/* Not usable: only @address, @designator, @identification and @inquiry are known. */
 	struct istripe_access access;
 	struct istripe_vpd_capacity capacity;	/* READ CAPACITY(16) */

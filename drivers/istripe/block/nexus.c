@@ -321,6 +321,7 @@ int istripe_nexus_probe(struct istripe_nexus *nexus, u32 timeout_ms, struct istr
 {
 	struct istripe_leg *leg = nexus->leg;
 	struct istripe_lun_before before;
+	int ret;
 
 	if (!rcu_access_pointer(nexus->resettable))
 		nexus->ops->expect_resets(nexus);
@@ -335,8 +336,10 @@ int istripe_nexus_probe(struct istripe_nexus *nexus, u32 timeout_ms, struct istr
 	before.access = nexus->access;
 	spin_unlock_bh(&leg->lock);
 	before.caching.write_protected = READ_ONCE(leg->protected) == ISTRIPE_PROTECTED_REPORTED;
-	return istripe_lun_probe(nexus->owned, nexus->path->params.lun, READ_ONCE(leg->alua),
-				 timeout_ms, &before, &nexus->found, why);
+	ret = istripe_lun_probe(nexus->owned, nexus->path->params.lun, READ_ONCE(leg->alua),
+				timeout_ms, &before, &nexus->found, why);
+	WRITE_ONCE(nexus->kept_back, nexus->found.reserved);
+	return ret;
 }
 
 /* A reserved LUN tells some things to registered nexuses only. */

@@ -125,6 +125,7 @@ struct istripe_nexus {
 	struct istripe_lun found;	/* worker: found by the last login */
 	u64 blocks;			/* of the LUN by @owned; 0: not known. leg->identify_lock */
 	enum istripe_protected protected;	/* of the LUN over this nexus */
+	bool kept_back;			/* @found.reserved, for others than the worker */
 	bool flushed;			/* worker: a login has, since leg->write_through */
 	bool fua;			/* written by the worker: the LUN knows or needs it */
 	u64 announced_blocks;		/* worker: the last growth that was reported */

@@ -48,10 +48,24 @@ void istripe_pr_key_set(struct istripe_leg *leg, u64 key)
 	spin_unlock_bh(&leg->lock);
 }
 
+/* A LUN that did not answer everything before may do so now. */
+static void key_ask_again(struct istripe_leg *leg)
+{
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (READ_ONCE(nexus->kept_back))
+			istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
+	srcu_read_unlock(&leg->srcu, section);
+}
+
 void istripe_pr_key_change_end(struct istripe_leg *leg)
 {
 	changes_count(leg);
 	istripe_leg_wake(leg);
+	key_ask_again(leg);
 }
 
 /* Unless it has been registered anew meanwhile. */
