@@ -144,7 +144,8 @@ TARGET_MISSING = "leg 1 path 0: target not found (login status 0203)"
 
 @pytest.mark.parametrize("number, reason, said", [
     (errno.EACCES, "leg 0 path 0: authentication failed (login status 0201)",
-     "next: compare chap_user and chap_secret with the target's"),
+     ("next: compare chap_user and chap_secret with the target's, then repeat the command:\n"
+      "            up with --saved, which reads the file of a secret again\n")),
     (errno.EACCES, "leg 0 path 0: authentication failed (login status 0201): no chap_secret is set",
      "next: give chap_user=NAME,chap_secret=@FILE"),
     (errno.EACCES, "leg 0 path 0: target does not know its CHAP secret",

@@ -76,6 +76,17 @@ def test_one_does_not_come_back(up):
     assert int((up.root / LEGS / "waits").read_text()) == 1 + 20
 
 
+def test_a_wrong_secret(up):
+    """Only apply reads its file while the volume is up."""
+    up.put(f"{LEGS}/0/paths/0/last_error", "authentication failed (login status 0201)")
+    _, err = up.run("reconnect", "--timeout", "1", "db", "0", "0", code=1,
+                    FAKE_RECONNECT="backoff", **clock(up, ""))
+    assert "the CHAP user or secret is wrong\n" in err
+    assert ("next: compare chap_user and chap_secret with the target's, then\n"
+            "            istripectl apply --secrets db reads the file of a secret again\n") in err
+    assert "repeat the command" not in err
+
+
 def test_the_time_is_a_minute(up):
     env = clock(up, "echo $1 >waits")
     up.run("reconnect", "db", "0", "0", code=1, FAKE_RECONNECT="connecting", **env)

@@ -71,7 +71,21 @@ static void initiator_forbidden(const char *name, const char *reason, struct fau
 	free(file);
 }
 
-void advice_login(const char *name, const char *reason, struct fault *fault)
+/* A command that has just sent the secrets is over: the volume, or the path, is not up. */
+static void chap_wrong(const char *name, bool over, struct fault *fault)
+{
+	fault_add(fault, "the CHAP user or secret is wrong");
+	if (over)
+		fault_add(fault,
+			  "next: compare chap_user and chap_secret with the target's, then repeat the command:\n"
+			  "up with --saved, which reads the file of a secret again");
+	else
+		fault_add(fault,
+			  "next: compare chap_user and chap_secret with the target's, then\n"
+			  "istripectl apply --secrets %s reads the file of a secret again", name);
+}
+
+void advice_login(const char *name, const char *reason, bool over, struct fault *fault)
 {
 	static const struct {
 		const char *part;	/* of the module's reason; the first that fits counts */
@@ -82,10 +96,7 @@ void advice_login(const char *name, const char *reason, struct fault *fault)
 		{ "initiator is not allowed", NULL, initiator_forbidden },
 		{ "no chap_secret is set",
 		  "the target wants CHAP\nnext: give chap_user=NAME,chap_secret=@FILE", NULL },
-		{ "authentication failed",
-		  "the CHAP user or secret is wrong\n"
-		  "next: compare chap_user and chap_secret with the target's;\n"
-		  "istripectl up --saved reads the file of a secret again", NULL },
+		{ "authentication failed", NULL, NULL },
 		{ "does not know its CHAP secret",
 		  "next: compare chap_mutual_secret with the secret that the target has", NULL },
 		{ "another CHAP name",
@@ -101,8 +112,10 @@ void advice_login(const char *name, const char *reason, struct fault *fault)
 			continue;
 		if (rows[i].add)
 			rows[i].add(name, reason, fault);
-		else
+		else if (rows[i].next)
 			fault_add(fault, "%s", rows[i].next);
+		else
+			chap_wrong(name, over, fault);
 		return;
 	}
 }

@@ -31,8 +31,10 @@ const char *advice_error(int error, const char *reason);
  * advice_login() - what to do when a target has refused a login
  * @name: the volume
  * @reason: what the module says about it
+ * @over: whether nothing that the failed command has made is up, so that it can be repeated; else
+ *	the path goes on trying, with the secrets that it has
  * @fault: where to; nothing is added when the reason is another one
  */
-void advice_login(const char *name, const char *reason, struct fault *fault);
+void advice_login(const char *name, const char *reason, bool over, struct fault *fault);
 
 #endif

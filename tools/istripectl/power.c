@@ -135,7 +135,7 @@ int power_check_others(const char *name, struct fault *fault)
 static void reason_add(const char *name, const char *why, struct fault *fault)
 {
 	fault_add(fault, "reason: %s", why);
-	advice_login(name, why, fault);
+	advice_login(name, why, true, fault);
 }
 
 /* Without a disk it is the volume that comes or goes. The module's reason may be gone by now. */

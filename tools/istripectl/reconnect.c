@@ -243,7 +243,7 @@ static int await_fault(const struct reconnect *it, const struct step *step, int 
 		  *state ? state : "gone");
 	if (*reason) {
 		fault_add(fault, "reason: %s", reason);
-		advice_login(it->name, full, fault);
+		advice_login(it->name, full, false, fault);
 	}
 	if (*state)
 		fault_add(fault, "next: istripectl status %s; it goes on trying", it->name);
