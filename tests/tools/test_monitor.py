@@ -146,7 +146,10 @@ def test_what_is_not_live_at_the_start_as_json(volume):
      ["db leg 0: OVERLAYS_KEPT", f"{PLACE}WRITES_WAITING 5", "db leg 0: OVERLAYS_WRITTEN",
       f"{PLACE}WRITES_RESUMED"]),
     ([WAITING, "echo 0 >legs/0/paths/0/waiting_writes; echo 5 >legs/0/paths/0/ghost_writes"],
-     ["db leg 0: OVERLAYS_KEPT", f"{PLACE}WRITES_WAITING 5", f"{PLACE}WRITES_FAILED"]),
+     ["db leg 0: OVERLAYS_KEPT", f"{PLACE}WRITES_WAITING 5", f"{PLACE}WRITES_RESUMED"]),
+    ([WAITING, "echo 0 >legs/0/paths/0/waiting_writes; echo failed >legs/0/state"],
+     ["db leg 0: OVERLAYS_KEPT", f"{PLACE}WRITES_WAITING 5", "db leg 0: live -> failed",
+      f"{PLACE}WRITES_FAILED"]),
     (["true"], []),
 ])
 def test_uevents_that_were_lost(volume, bodies, told):

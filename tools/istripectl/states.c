@@ -84,7 +84,6 @@ static void paths_add(struct states *states, const char *volume, const char *dev
 			alloc_text(settings_value(&path->values, "last_error"));
 		states->items[at].reconnects = reconnects_read(states->items[at].file);
 		states->items[at].writes = count_of(path, "waiting_writes");
-		states->items[at].ghosts = count_of(path, "ghost_writes");
 		states->items[at].access =
 			alloc_text(settings_value(&path->values, "access_state"));
 		slow_set(&states->items[at], &group, path);
@@ -176,7 +175,6 @@ static void unjudged_keep(const struct state *old, struct state *now)
 {
 	now->slow = old->slow;
 	now->writes = old->writes;
-	now->ghosts = old->ghosts;
 	now->overlays = old->overlays;
 	free(now->access);
 	now->access = old->access ? alloc_text(old->access) : NULL;
@@ -293,6 +291,14 @@ static bool access_differs(const struct state *old, const struct state *now)
 	return old->access && *old->access && now->access && strcmp(old->access, now->access);
 }
 
+/* With a leg that serves, they went over another path, or after ghost_timeout_ms: mostly. */
+static const char *writes_event(const struct states *states, const struct state *path)
+{
+	const struct state *leg = find(states, path->volume, path->leg, STATES_NONE);
+
+	return leg && !strcmp(leg->state, "failed") ? "WRITES_FAILED" : "WRITES_RESUMED";
+}
+
 void states_compare_events(const struct states *before, const struct states *after,
 			   void (*happened)(void *data, const struct state *state,
 					    const char *event),
@@ -309,7 +315,7 @@ void states_compare_events(const struct states *before, const struct states *aft
 		if (!old->writes && now->writes)
 			happened(data, now, "WRITES_WAITING");
 		if (old->writes && !now->writes)
-			happened(data, now, now->ghosts ? "WRITES_FAILED" : "WRITES_RESUMED");
+			happened(data, now, writes_event(after, now));
 		if (access_differs(old, now))
 			happened(data, now, "PATH_ACCESS");
 		if (!old->overlays != !now->overlays)

@@ -22,7 +22,7 @@ struct state {
 	long long reconnects;	/* of a path */
 	enum slow slow;		/* of a path or a leg */
 	char *slow_why;		/* NULL: it is none */
-	long long writes, ghosts;	/* of a path, if judged: waiting_writes, ghost_writes */
+	long long writes;	/* of a path, if judged: waiting_writes */
 	long long overlays;	/* of a leg, if judged: overlay_bytes */
 	char *access;		/* of a path, if judged; NULL or empty: it is not known */
 };
