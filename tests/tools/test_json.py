@@ -190,9 +190,10 @@ def test_every_setting(whole):
 def test_nothing_is_null(tool):
     tool.run("create", "db", "--no-up", "--leg", LEG)
     volume, = loads(tool, "status", "--json")["volumes"]
-    assert volume == {"name": "db", "device": None, "last_error": None, "size_bytes": None,
-                      "state": "down"}
+    assert volume == {"name": "db", "up": False, "device": None, "last_error": None,
+                      "size_bytes": None, "state": "down"}
     tool.run("up", "db")
+    assert loads(tool, "status", "--json")["volumes"][0]["up"] is True
     base = "sys/block/istripe0/istripe"
     tool.put(f"{base}/legs/0/paths/0/port_group", "")
     tool.put(f"{base}/legs/0/paths/0/preferred", "")

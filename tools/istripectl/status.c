@@ -376,6 +376,7 @@ static struct json_object *status_object(const struct view *view)
 	struct json_object *object = json_object_new_object();
 
 	json_text(object, "name", view->volume.name);
+	json_object_object_add(object, "up", json_object_new_boolean(view->volume.up));
 	json_text(object, "device", view->is_live ? view->live.name : NULL);
 	json_text(object, "last_error", view->volume.last_error);
 	json_object_object_add(object, "size_bytes", view->is_live ?
