@@ -20,7 +20,8 @@
 #include "volumes.h"
 #include "watch.h"
 
-#define WATCH_MS	2000
+#define WATCH_MS		2000
+#define FENCE_WAIT_MIN_MS	30000	/* before I/O that waits for a fence fails */
 
 /* A volume as status and list see it. */
 struct view {
@@ -145,30 +146,66 @@ static void session_row(struct table *table, const struct live *live, const char
 	connections_rows(table, live, indent + 2);
 }
 
-/* Writes of its lost session that went over another path: their blocks are kept from others. */
+/* Writes of its lost session that the target may still carry out. */
 static void ghosts_row(struct table *table, const struct live *live, int indent)
 {
 	const char *ghosts = settings_value(&live->values, "ghost_writes");
 
 	if (*ghosts && strcmp(ghosts, "0"))
 		row(table, alloc_printf("%*sghost writes", indent, ""), ghosts, alloc_text(""),
-		    alloc_text("went over another path; other data for their blocks wait"));
+		    alloc_text("sent again over another path, or failed; other data for their blocks wait, and reads of failed ones"));
+}
+
+/* What a path belongs to. */
+struct owners {
+	const struct live *volume, *leg;
+};
+
+/* A limit in ms; -1: there is none, or the module does not tell. */
+static long long limit_ms(const struct live *live, const char *name)
+{
+	const char *text = settings_value(&live->values, name);
+
+	return *text ? atoll(text) : -1;
+}
+
+/*
+ * What else than the fence ends the wait for it. The write that a ghost keeps from its blocks goes
+ * on after ghost_timeout_ms; the lost write itself, with another fence, does not.
+ */
+static char *wait_end(const struct owners *owners, const struct live *path)
+{
+	long long fence_ms = limit_ms(owners->leg, "fence_timeout_ms");
+	long long ghost_ms = limit_ms(owners->leg, "ghost_timeout_ms");
+	long long fail_ms = limit_ms(owners->volume, "recovery_timeout_ms");
+	char *fence = fence_ms >= 0 ? alloc_printf(", or for %lld ms", fence_ms) :
+				      alloc_text(", or until 'istripectl path confirm'");
+	char *text;
+
+	if (fail_ms >= 0 && fail_ms < FENCE_WAIT_MIN_MS)
+		fail_ms = FENCE_WAIT_MIN_MS;
+	if (ghost_ms >= 0 && limit_ms(path, "ghost_writes") > 0 &&
+	    !strcmp(settings_value(&owners->leg->values, "fence"), "auto"))
+		text = alloc_printf(", or, behind ghost writes, for %lld ms", ghost_ms);
+	else if (fail_ms >= 0 && (fence_ms < 0 || fail_ms < fence_ms))
+		text = alloc_printf("%s; they fail after %lld ms", fence, fail_ms);
+	else
+		text = alloc_text(fence);
+	free(fence);
+	return text;
 }
 
 /* Writes that wait for the end of the path's lost session: how many, since when, until when. */
-static void waiting_row(struct table *table, const struct live *leg, const struct live *live,
+static void waiting_row(struct table *table, const struct owners *owners, const struct live *live,
 			int indent)
 {
 	const char *writes = settings_value(&live->values, "waiting_writes");
 	const char *through = settings_value(&live->values, "fenced_through");
-	const char *timeout_ms = settings_value(&leg->values, "fence_timeout_ms");
 	char *at_most;
 
 	if (!*writes || !strcmp(writes, "0"))
 		return;
-	at_most = *timeout_ms && *timeout_ms != '-' ?
-		alloc_printf(", or for %s ms", timeout_ms) :
-		alloc_text(", or until 'istripectl path confirm'; fence_timeout is not set");
+	at_most = wait_end(owners, live);
 	row(table, alloc_printf("%*swaiting writes", indent, ""), writes,
 	    alloc_printf("since %s ms", value(live, "waiting_ms")),
 	    alloc_printf("until a login through this path%s%s ends its lost session%s",
@@ -213,7 +250,7 @@ static void path_row(struct table *table, const struct live *live, const struct 
 	free(slow);
 }
 
-static void path_rows(struct table *table, const struct live *leg, const struct live *live,
+static void path_rows(struct table *table, const struct owners *owners, const struct live *live,
 		      const struct slow_group *group, int indent)
 {
 	const struct live *session = live_child(live, "session");
@@ -237,7 +274,7 @@ static void path_rows(struct table *table, const struct live *leg, const struct 
 	text_row(table, indent + 2, "moved to", settings_value(&live->values, "moved_to"));
 	text_row(table, indent + 2, "unproven", settings_value(&live->values, "unproven"));
 	ghosts_row(table, live, indent + 2);
-	waiting_row(table, leg, live, indent + 2);
+	waiting_row(table, owners, live, indent + 2);
 }
 
 /* Only when it says something about the safety of writes, or about why they wait. */
@@ -287,9 +324,10 @@ static void unserved_row(struct table *table, const struct live *live, int inden
 		    alloc_printf("no path serves it: %s", value(live, "last_error")));
 }
 
-static void leg_rows(struct table *table, const struct live *live, const struct slow_group *legs,
-		     int indent)
+static void leg_rows(struct table *table, const struct live *volume, const struct live *live,
+		     const struct slow_group *legs, int indent)
 {
+	const struct owners owners = { .volume = volume, .leg = live };
 	const struct live *paths = live_child(live, "paths");
 	char *slow = slow_text(legs, live, "leg");
 	struct slow_group group;
@@ -306,7 +344,7 @@ static void leg_rows(struct table *table, const struct live *live, const struct 
 	unserved_row(table, live, indent + 2);
 	slow_compare(paths, &group);
 	for (i = 0; paths && i < paths->child_count; i++)
-		path_rows(table, live, &paths->children[i], &group, indent + 2);
+		path_rows(table, &owners, &paths->children[i], &group, indent + 2);
 }
 
 static void live_rows(struct table *table, const struct view *view)
@@ -324,7 +362,7 @@ static void live_rows(struct table *table, const struct view *view)
 	free(size);
 	slow_compare(legs, &group);
 	for (i = 0; legs && i < legs->child_count; i++)
-		leg_rows(table, &legs->children[i], &group, 2);
+		leg_rows(table, live, &legs->children[i], &group, 2);
 }
 
 static void down_rows(struct table *table, const struct view *view)
