@@ -37,7 +37,7 @@ void secret_warn(const char *what, size_t bytes)
 }
 
 /* One line without its end, byte by byte: what follows is somebody else's. */
-static int line_read(int fd, char *line, size_t size)
+static int line_read(int fd, char line[static SECRET_BYTES])
 {
 	size_t used = 0;
 	ssize_t got;
@@ -52,7 +52,7 @@ static int line_read(int fd, char *line, size_t size)
 			return -errno;
 		if (!got || line[used] == '\n')
 			break;
-		if (++used == size)
+		if (++used == SECRET_BYTES)
 			return -EMSGSIZE;
 	}
 	line[used] = '\0';
@@ -94,7 +94,7 @@ static int file_secret(const char *path, char *secret, struct fault *fault)
 		return fault_set(fault, -errno, "%s: %s", path, strerror(errno));
 	ret = file_permit(fd, path, fault);
 	if (!ret) {
-		ret = line_read(fd, secret, SECRET_BYTES);
+		ret = line_read(fd, secret);
 		if (ret == -EMSGSIZE)
 			size_fault(path, "more", fault);
 		else if (ret < 0)
@@ -119,7 +119,7 @@ static int terminal_secret(const char *prompt, char *secret)
 		quiet.c_lflag &= ~(tcflag_t)ECHO;
 		tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
 	}
-	ret = line_read(STDIN_FILENO, secret, SECRET_BYTES);
+	ret = line_read(STDIN_FILENO, secret);
 	if (terminal) {
 		tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
 		fputc('\n', stderr);
