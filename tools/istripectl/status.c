@@ -156,7 +156,7 @@ static void ghosts_row(struct table *table, const struct live *live, int indent)
 		    alloc_text("sent again over another path, or failed; other data for their blocks wait, and reads of failed ones"));
 }
 
-/* What a path belongs to. */
+/* The volume and the leg of a path. */
 struct owners {
 	const struct live *volume, *leg;
 };
@@ -170,7 +170,7 @@ static long long limit_ms(const struct live *live, const char *name)
 }
 
 /*
- * What else than the fence ends the wait for it. The write that a ghost keeps from its blocks goes
+ * The other ends of a wait for the fence. The write that a ghost keeps from its blocks goes
  * on after ghost_timeout_ms; the lost write itself, with another fence, does not.
  */
 static char *wait_end(const struct owners *owners, const struct live *path)

@@ -17,7 +17,7 @@
 #include "block/volume.h"
 #include "block/write_protect.h"
 
-/* A new path needs more than the serial number: VPD 83h as over another path, or the user's word. */
+/* A new path needs more than the serial number: VPD 83h of another path, or the user's word. */
 static bool identify_is_leg(const struct istripe_nexus *nexus)
 {
 	const struct istripe_leg *leg = nexus->leg;
@@ -151,6 +151,23 @@ static int identify_partly(struct istripe_nexus *nexus, struct istripe_reason *w
 	mutex_unlock(&leg->identify_lock);
 	istripe_identify_forget(nexus);
 	return ret;
+}
+
+void istripe_identify_recall(struct istripe_nexus *nexus, struct istripe_lun_before *before)
+{
+	struct istripe_leg *leg = nexus->leg;
+
+	mutex_lock(&leg->identify_lock);
+	*before = (struct istripe_lun_before) {
+		.known = leg->identified,
+		.capacity = leg->lun.capacity,
+		.caching = leg->lun.caching,
+	};
+	mutex_unlock(&leg->identify_lock);
+	spin_lock_bh(&leg->lock);
+	before->access = nexus->access;
+	spin_unlock_bh(&leg->lock);
+	before->caching.write_protected = READ_ONCE(leg->protected) == ISTRIPE_PROTECTED_REPORTED;
 }
 
 int istripe_identify(struct istripe_nexus *nexus, struct istripe_reason *why)

@@ -5,6 +5,7 @@
 
 #include <linux/types.h>
 
+struct istripe_lun_before;
 struct istripe_nexus;
 struct istripe_reason;
 
@@ -16,6 +17,9 @@ struct istripe_reason;
  * limits differ.
  */
 int istripe_identify(struct istripe_nexus *nexus, struct istripe_reason *why);
+
+/* Fills @before: the leg's LUN, and the port of the nexus. Its worker. */
+void istripe_identify_recall(struct istripe_nexus *nexus, struct istripe_lun_before *before);
 
 /* The nexus has no session any more, or takes no I/O: nexus->blocks does not count. Its worker. */
 void istripe_identify_forget(struct istripe_nexus *nexus);

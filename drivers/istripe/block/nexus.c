@@ -319,24 +319,11 @@ int istripe_nexus_open_session(struct istripe_nexus *nexus,
 
 int istripe_nexus_probe(struct istripe_nexus *nexus, u32 timeout_ms, struct istripe_reason *why)
 {
-	struct istripe_leg *leg = nexus->leg;
 	struct istripe_lun_before before;
 	int ret;
 
-	if (!rcu_access_pointer(nexus->resettable))
-		nexus->ops->expect_resets(nexus);
-	mutex_lock(&leg->identify_lock);
-	before = (struct istripe_lun_before) {
-		.known = leg->identified,
-		.capacity = leg->lun.capacity,
-		.caching = leg->lun.caching,
-	};
-	mutex_unlock(&leg->identify_lock);
-	spin_lock_bh(&leg->lock);
-	before.access = nexus->access;
-	spin_unlock_bh(&leg->lock);
-	before.caching.write_protected = READ_ONCE(leg->protected) == ISTRIPE_PROTECTED_REPORTED;
-	ret = istripe_lun_probe(nexus->owned, nexus->path->params.lun, READ_ONCE(leg->alua),
+	nexus->ops->probe_begin(nexus, &before);
+	ret = istripe_lun_probe(nexus->owned, nexus->path->params.lun, READ_ONCE(nexus->leg->alua),
 				timeout_ms, &before, &nexus->found, why);
 	WRITE_ONCE(nexus->kept_back, nexus->found.reserved);
 	return ret;

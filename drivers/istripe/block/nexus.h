@@ -9,9 +9,10 @@
  *   resets of the LUN	through @resettable, within a section of @srcu
  *   sysfs			through @owned, under @session_lock
  *   the worker		through @owned
- * The worker withdraws @session and @resettable, waits for @srcu, clears @owned under @session_lock,
- * and only then closes the session. When writes wait for the end of a lost session, the worker may log in with
- * the nexus's ISID through a sibling, and out again: then @owned is that session.
+ * The worker withdraws @session and @resettable, waits for @srcu, clears @owned under
+ * @session_lock, and only then closes the session. When writes wait for the end of a lost session,
+ * the worker may log in with the nexus's ISID through a sibling, and out again: then @owned is that
+ * session.
  *
  * @ask_lock serializes our own commands over a published session (istripe_session_execute()): of
  * the worker, which revalidates the LUN, and, within a section of @srcu, of reservations and
@@ -67,7 +68,8 @@ enum istripe_nexus_event {
 struct istripe_nexus_ops {
 	/* The nexus has been made. */
 	void (*init)(struct istripe_nexus *nexus);
-	void (*expect_resets)(struct istripe_nexus *nexus);	/* sets @resettable, may wait */
+	/* Sets @resettable, for which it may wait, and what is known of the LUN. */
+	void (*probe_begin)(struct istripe_nexus *nexus, struct istripe_lun_before *before);
 	/* End what the old session has left, if @waits. 0, or the login has failed. */
 	int (*drain)(struct istripe_nexus *nexus, struct istripe_reason *why);
 	/* The LUN has been asked: 1, ask it again; 0; or an error. */
@@ -289,8 +291,8 @@ int istripe_nexus_open_session(struct istripe_nexus *nexus,
 			       struct istripe_reason *why);
 
 /*
- * istripe_lun_probe() over nexus->owned; the answers are in nexus->found. From here on a command that
- * is ended by a reset of the LUN over another nexus gets -EAGAIN. The nexus's worker.
+ * istripe_lun_probe() over nexus->owned; the answers are in nexus->found. From here on a command
+ * that is ended by a reset of the LUN over another nexus gets -EAGAIN. The nexus's worker.
  */
 int istripe_nexus_probe(struct istripe_nexus *nexus, u32 timeout_ms, struct istripe_reason *why);
 

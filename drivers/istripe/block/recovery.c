@@ -83,9 +83,16 @@ static void recovery_drained(struct istripe_nexus *nexus, bool drained)
 	istripe_fence_say(nexus);
 }
 
+static void recovery_probe_begin(struct istripe_nexus *nexus, struct istripe_lun_before *before)
+{
+	if (!rcu_access_pointer(nexus->resettable))
+		istripe_lun_reset_expect(nexus);
+	istripe_identify_recall(nexus, before);
+}
+
 const struct istripe_nexus_ops istripe_recovery_nexus_ops = {
 	.init = istripe_lun_reset_init_nexus,
-	.expect_resets = istripe_lun_reset_expect,
+	.probe_begin = recovery_probe_begin,
 	.drain = istripe_fence_drain,
 	.join = istripe_pr_key_join,
 	.check = recovery_check,

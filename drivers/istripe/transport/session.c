@@ -54,6 +54,7 @@ bool istripe_session_task_answered(struct istripe_session *session,
 
 	if (istripe_itt_slot(itt) >= session->slot_count)
 		return false;
+	/* As in istripe_session_find_task(). */
 	task = smp_load_acquire(&session->slots[istripe_itt_slot(itt)].task);
 	return task && READ_ONCE(task->conn) == conn && READ_ONCE(task->itt) == itt &&
 	       test_bit(ISTRIPE_TASK_ANSWERED, &task->flags);
@@ -250,6 +251,7 @@ void istripe_session_unquiesce(struct istripe_session *session)
 void istripe_session_validate(struct istripe_session *session, int invalidations)
 {
 	WRITE_ONCE(session->validated, invalidations);
+	/* As in istripe_session_unquiesce(). */
 	smp_mb();
 	session_wake(session);
 }
