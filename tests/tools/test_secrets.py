@@ -8,7 +8,8 @@ import subprocess
 import time
 
 import pytest
-from configuration import LEG, secret_file as short_file
+from configuration import LEG
+from configuration import secret_file as short_file
 
 SECRET = "correct-horse-battery"
 
