@@ -7,6 +7,7 @@ one out. On some targets a login with the path's ISID makes it drop the write, o
 others the login is answered at once, and only a reset of the LUN waits for what is with the disk.
 """
 
+import asyncio
 import itertools
 import time
 
@@ -48,6 +49,7 @@ from scripted.ghost import (
     silence,
 )
 from scripted.scenario import Scenario
+from scripted.scsi import WRITE_16
 
 MIB = 1 << 20
 ROUNDS = Size.rounds(1, 20)
@@ -505,5 +507,47 @@ def test_ghost_write(server, make_volume, links):
             links[0].set_up(True)
         wait_for("both paths", lambda: state(volume) == "live", 60)
         same(disk.read(64 * KIB, 4 * KIB), newer, "the data on the disk")
+    volume.disable()
+    assert server.violations() == []
+
+
+def test_a_slow_fence_holds_up_no_write(server, make_volume, links):
+    """The target answers the login that ends the lost session late: its writes go on before."""
+    places = [index * MIB for index in range(8)]
+    kept, logins, answer = [], [], asyncio.Event()
+
+    async def keep(run, conn, task):
+        if task.opcode != WRITE_16 or conn.session.isid.hex() != ISIDS[0] or not run.armed:
+            return False
+        kept.append(task)
+        await asyncio.Event().wait()
+        return True
+
+    async def late(run, _conn, pdu):
+        if run.armed and pdu.isid.hex() == ISIDS[0]:
+            logins.append(pdu)
+            await answer.wait()
+        return False
+
+    target = server.load(Scenario("a slow fence", hooks={"on_command": keep, "on_login": late}))
+    volume = volume_over(make_volume, links, [server.port] * 2, target, fence="auto",
+                         path={**ghost.FAST, "login_timeout_ms": 120000})
+    set_isids(volume)
+    with Direct(volume.enable()) as disk:
+        volume.wait_proven()
+        server.arm()
+        writers = [Write(disk, at, noise(4 * KIB, at)) for at in places]
+        wait_for("the writes that are kept", lambda: len(kept) == len(places))
+        killed(links[0], server.port)
+        try:
+            wait_for("the login", lambda: logins, 60)
+            for writer in writers:
+                writer.finish()
+            assert state(volume) == "degraded"
+        finally:
+            server.loop.call_soon_threadsafe(answer.set)
+        wait_for("both paths", lambda: state(volume) == "live", 60)
+        for at in places:
+            same(disk.read(at, 4 * KIB), noise(4 * KIB, at), "the data on the disk")
     volume.disable()
     assert server.violations() == []

@@ -15,6 +15,7 @@
 #include "transport/conn.h"
 #include "transport/session.h"
 #include "transport/submitter.h"
+#include "transport/zerocopy.h"
 
 #define REDIRECT_HOPS_MAX	4
 #define SETTLE_MAX_MS		3000u
@@ -652,6 +653,19 @@ void istripe_session_halt(struct istripe_session *session, int error)
 		istripe_conn_halt(session->conns[i]);
 	session_collect(session, error, true);
 	memalloc_noio_restore(noio);
+}
+
+bool istripe_session_holds_pages(const struct istripe_session *session)
+{
+	const struct istripe_conn *conn;
+	bool holds = false;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(session->conns) && session->conns[i]; i++) {
+		conn = session->conns[i];
+		holds |= conn->sock && !istripe_zerocopy_is_over(conn->zerocopy);
+	}
+	return holds;
 }
 
 bool istripe_session_close(struct istripe_session *session, int error)

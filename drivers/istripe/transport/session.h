@@ -226,6 +226,14 @@ void istripe_session_interrupt(struct istripe_session *session);
 void istripe_session_halt(struct istripe_session *session, int error);
 
 /**
+ * istripe_session_holds_pages() - are pages of its writes still on their way to the wire
+ * @session: halted
+ * Context: process. Only the opener.
+ * Return: false when istripe_session_close() need not wait for anything.
+ */
+bool istripe_session_holds_pages(const struct istripe_session *session);
+
+/**
  * istripe_session_close() - stop, collect, free
  * @session: not findable by submitters any more
  * @error: for unfinished tasks

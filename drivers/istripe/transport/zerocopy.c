@@ -59,6 +59,12 @@ struct istripe_zerocopy *istripe_zerocopy_alloc(void)
 	return zerocopy;
 }
 
+bool istripe_zerocopy_is_over(const struct istripe_zerocopy *zerocopy)
+{
+	/* Only the sender counts. */
+	return refcount_read(&zerocopy->ubuf.refcnt) == 1;
+}
+
 u32 istripe_zerocopy_end(struct istripe_zerocopy *zerocopy, u32 timeout_ms)
 {
 	u32 left = 0;

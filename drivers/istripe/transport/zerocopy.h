@@ -28,6 +28,9 @@ struct istripe_zerocopy *istripe_zerocopy_alloc(void);
  */
 u32 istripe_zerocopy_end(struct istripe_zerocopy *zerocopy, u32 timeout_ms);
 
+/* Does nobody refer to the pages of what was sent? Once the connection is reset the answer stays. */
+bool istripe_zerocopy_is_over(const struct istripe_zerocopy *zerocopy);
+
 /*
  * Sends segments by reference to their pages; all must be istripe_compat_segment_ok(). TCP copies
  * when the route's device cannot take pages. Returns the number of bytes taken, which may be
