@@ -242,7 +242,7 @@ void doctor_recovery(struct doctor *doctor, const struct doctor_volume *volume)
 	if (recovery_ms < 0)
 		timer_warn(doctor, "recovery_timeout_ms", recovery_ms, wanted,
 			   tree_path(volume->name, "recovery_timeout_ms"),
-			   "when a leg does not come back, its users hang until the host restarts");
+			   "when a leg does not come back, its users hang until this is set");
 	else if (recovery_ms <= notice_ms)
 		timer_warn(doctor, "recovery_timeout_ms", recovery_ms, wanted,
 			   tree_path(volume->name, "recovery_timeout_ms"),
