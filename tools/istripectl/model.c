@@ -104,25 +104,6 @@ void settings_free(struct settings *settings)
 	memset(settings, 0, sizeof(*settings));
 }
 
-/* Whether all that is set in @a is the same in @b. */
-static bool settings_within(const struct settings *a, const struct settings *b)
-{
-	size_t i;
-
-	for (i = 0; i < a->count; i++) {
-		const char *name = a->items[i].name;
-
-		if (strcmp(settings_value(a, name), settings_value(b, name)))
-			return false;
-	}
-	return true;
-}
-
-bool settings_equal(const struct settings *a, const struct settings *b)
-{
-	return settings_within(a, b) && settings_within(b, a);
-}
-
 /* Volumes */
 
 /* Partition 1 of volume db has the link /dev/istripe/db-part1. */
@@ -193,33 +174,6 @@ size_t volume_path_count(const struct volume *volume)
 	for (i = 0; i < volume->leg_count; i++)
 		count += volume->legs[i].path_count;
 	return count;
-}
-
-static bool leg_equal(const struct leg *a, const struct leg *b)
-{
-	size_t i;
-
-	if (a->index != b->index || a->path_count != b->path_count ||
-	    !settings_equal(&a->settings, &b->settings))
-		return false;
-	for (i = 0; i < a->path_count; i++)
-		if (a->paths[i].index != b->paths[i].index ||
-		    !settings_equal(&a->paths[i].settings, &b->paths[i].settings))
-			return false;
-	return true;
-}
-
-bool volume_equal(const struct volume *a, const struct volume *b)
-{
-	size_t i;
-
-	if (strcmp(a->name, b->name) || a->leg_count != b->leg_count ||
-	    !settings_equal(&a->settings, &b->settings))
-		return false;
-	for (i = 0; i < a->leg_count; i++)
-		if (!leg_equal(&a->legs[i], &b->legs[i]))
-			return false;
-	return true;
 }
 
 static void settings_copy(const struct settings *settings, struct settings *copy)

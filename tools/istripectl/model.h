@@ -89,15 +89,6 @@ void settings_drop(struct settings *settings, const char *name);
 void settings_free(struct settings *settings);
 
 /**
- * settings_equal() - whether two are the same; none and an empty value are
- * @a: the one
- * @b: the other
- *
- * Return: whether they are.
- */
-bool settings_equal(const struct settings *a, const struct settings *b);
-
-/**
  * setting_is_secret() - whether nobody may see it
  * @name: the name of its file
  *
@@ -175,15 +166,6 @@ struct path *leg_find_path(const struct leg *leg, unsigned int index);
  * Return: how many there are.
  */
 size_t volume_path_count(const struct volume *volume);
-
-/**
- * volume_equal() - whether two configurations are the same
- * @a: the one
- * @b: the other
- *
- * Return: whether they do; the state in the kernel does not count.
- */
-bool volume_equal(const struct volume *a, const struct volume *b);
 
 /**
  * volume_copy() - copy the configuration of a volume, without its state in the kernel

@@ -41,6 +41,53 @@ static int words_parse(const struct words *words, struct volume *volume, struct 
 	return ret;
 }
 
+/* Whether all that is set in @a is the same in @b. */
+static bool settings_within(const struct settings *a, const struct settings *b)
+{
+	size_t i;
+
+	for (i = 0; i < a->count; i++) {
+		const char *name = a->items[i].name;
+
+		if (strcmp(settings_value(a, name), settings_value(b, name)))
+			return false;
+	}
+	return true;
+}
+
+static bool settings_equal(const struct settings *a, const struct settings *b)
+{
+	return settings_within(a, b) && settings_within(b, a);
+}
+
+static bool leg_equal(const struct leg *a, const struct leg *b)
+{
+	size_t i;
+
+	if (a->index != b->index || a->path_count != b->path_count ||
+	    !settings_equal(&a->settings, &b->settings))
+		return false;
+	for (i = 0; i < a->path_count; i++)
+		if (a->paths[i].index != b->paths[i].index ||
+		    !settings_equal(&a->paths[i].settings, &b->paths[i].settings))
+			return false;
+	return true;
+}
+
+/* The state in the kernel does not count. */
+static bool volume_equal(const struct volume *a, const struct volume *b)
+{
+	size_t i;
+
+	if (strcmp(a->name, b->name) || a->leg_count != b->leg_count ||
+	    !settings_equal(&a->settings, &b->settings))
+		return false;
+	for (i = 0; i < a->leg_count; i++)
+		if (!leg_equal(&a->legs[i], &b->legs[i]))
+			return false;
+	return true;
+}
+
 static void round_trip(const struct volume *volume)
 {
 	struct words first = { 0 }, second = { 0 };
