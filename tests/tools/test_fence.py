@@ -117,3 +117,27 @@ def test_doctor_says_the_same(tool, volume):
     warning = create(tool)[0]
     said = tool.run("doctor", "db", code=1)[0]
     assert warning[warning.index(MEANS):] in said and NEXT.strip() in said
+
+
+CONFIRM = ", or until 'istripectl path confirm'"
+
+
+@pytest.mark.parametrize("fence, fence_ms, ghosts, ghost_ms, recovery_ms, said", [
+    ("auto", "-1", 0, "5000", "-1", CONFIRM),
+    ("auto", "-1", 0, "5000", "120000", f"{CONFIRM}; they fail after 120000 ms"),
+    ("auto", "-1", 2, "5000", "120000", ", or, behind ghost writes, for 5000 ms"),
+    ("auto", "-1", 2, "-1", "120000", f"{CONFIRM}; they fail after 120000 ms"),
+    ("path", "-1", 2, "5000", "0", f"{CONFIRM}; they fail after 30000 ms"),
+    ("auto", "8000", 0, "5000", "120000", ", or for 8000 ms"),
+    ("auto", "60000", 0, "5000", "20000", ", or for 60000 ms; they fail after 30000 ms")])
+def test_status_says_how_long_writes_wait(tool, fence, fence_ms, ghosts, ghost_ms, recovery_ms, said):
+    tool.run("create", "db", "--leg", "target=iqn.2026-01.a:t1,portal=192.0.2.10")
+    tool.put("sys/block/istripe0/istripe/state", "live")
+    tool.put("sys/block/istripe0/istripe/recovery_timeout_ms", recovery_ms)
+    leg = "sys/block/istripe0/istripe/legs/0"
+    for name, value in (("fence", fence), ("fence_timeout_ms", fence_ms),
+                        ("ghost_timeout_ms", ghost_ms), ("paths/0/ghost_writes", ghosts)):
+        tool.put(f"{leg}/{name}", value)
+    tool.put(f"{leg}/paths/0/waiting_writes", "3")
+    line, = [line for line in tool.run("status", "db")[0].splitlines() if "waiting writes" in line]
+    assert line.endswith(f"until a login through this path ends its lost session{said}")

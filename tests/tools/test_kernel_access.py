@@ -798,30 +798,6 @@ def test_status_says_what_no_path_serves(tool):
     assert re.search(rf"waiting I/O +since 2500 ms +no path serves it: {said}$", lines[0])
 
 
-CONFIRM = ", or until 'istripectl path confirm'"
-
-
-@pytest.mark.parametrize("fence, fence_ms, ghosts, ghost_ms, recovery_ms, said", [
-    ("auto", "-1", 0, "5000", "-1", CONFIRM),
-    ("auto", "-1", 0, "5000", "120000", f"{CONFIRM}; they fail after 120000 ms"),
-    ("auto", "-1", 2, "5000", "120000", ", or, behind ghost writes, for 5000 ms"),
-    ("auto", "-1", 2, "-1", "120000", f"{CONFIRM}; they fail after 120000 ms"),
-    ("path", "-1", 2, "5000", "0", f"{CONFIRM}; they fail after 30000 ms"),
-    ("auto", "8000", 0, "5000", "120000", ", or for 8000 ms"),
-    ("auto", "60000", 0, "5000", "20000", ", or for 60000 ms; they fail after 30000 ms")])
-def test_status_says_how_long_writes_wait(tool, fence, fence_ms, ghosts, ghost_ms, recovery_ms, said):
-    tool.run("create", "db", "--leg", LEG)
-    make_live(tool)
-    tool.put("sys/block/istripe0/istripe/recovery_timeout_ms", recovery_ms)
-    leg = "sys/block/istripe0/istripe/legs/0"
-    for name, value in (("fence", fence), ("fence_timeout_ms", fence_ms),
-                        ("ghost_timeout_ms", ghost_ms), ("paths/0/ghost_writes", ghosts)):
-        tool.put(f"{leg}/{name}", value)
-    tool.put(f"{leg}/paths/0/waiting_writes", "3")
-    line, = [line for line in tool.run("status", "db")[0].splitlines() if "waiting writes" in line]
-    assert line.endswith(f"until a login through this path ends its lost session{said}")
-
-
 def test_path_confirm_of_what_is_down(tool):
     tool.run("create", "db", "--leg", LEG, "--no-up")
     confirm = ("path", "confirm", "--yes", "db", "0", "0")
