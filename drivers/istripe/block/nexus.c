@@ -606,10 +606,9 @@ static void nexus_connect(struct istripe_nexus *nexus)
  */
 static bool nexus_fences_first(struct istripe_nexus *nexus)
 {
-	/* Its writes are sent again at once, but for those whose pages TCP may still have. */
-	if (!istripe_session_holds_pages(nexus->ending))
-		nexus_close_ending(nexus);
-	if (!nexus->several && nexus->ops->fence_wanted(nexus))
+	/* Its writes are sent again at once, unless TCP may still have pages of theirs. */
+	if (!nexus->several && istripe_session_holds_pages(nexus->ending) &&
+	    nexus->ops->fence_wanted(nexus))
 		return true;
 	nexus_close_ending(nexus);
 	/* Answered writes that TCP had data of have followed. */
