@@ -157,7 +157,7 @@ def test_page_83h_comes(one_path, server, make_volume, links):
         anew(volume, server)
         works(disk, 1)
         # Which a second path could not do as long as there was only the number.
-        write(volume.add_path(1, {**PATH, "portal": portal}) / "enable", 1)
+        write(volume.add_path(1, {**volume.path_settings, "portal": portal}) / "enable", 1)
         wait_for("the second path", lambda: path_state(volume, 1) == "live")
         works(disk, 2)
         assert read(volume.leg_sysfs(0) / "designator") == name

@@ -164,7 +164,8 @@ static void crypttab_check(struct doctor *doctor, const char *name, const char *
 	const char *why;
 
 	if (!has_option(options, "_netdev"))
-		why = "without _netdev it is to be opened before the network: the boot waits for a disk that cannot come";
+		why = "without _netdev it is to be opened before the network: the boot waits for "
+		      "a disk that cannot come";
 	else
 		why = timeout_why(options,
 				  "systemd gives up waiting: a disk that comes up later is not opened");

@@ -28,7 +28,7 @@ struct istripe_zerocopy *istripe_zerocopy_alloc(void);
  */
 u32 istripe_zerocopy_end(struct istripe_zerocopy *zerocopy, u32 timeout_ms);
 
-/* Does nobody refer to the pages of what was sent? Once the connection is reset the answer stays. */
+/* Does nobody refer to the pages of what was sent? Once the connection is reset this stays so. */
 bool istripe_zerocopy_is_over(const struct istripe_zerocopy *zerocopy);
 
 /*
