@@ -99,6 +99,21 @@ async def fails_flushes(run, conn, task):
     return True
 
 
+@pytest.mark.allow_log("error, dev istripe", "a flush that fails")
+def test_down_cannot_flush(server, make_volume, link, kernel_log):
+    """Nobody was promised that these data survive: the disk goes, and the log says so."""
+    target = server.load(Scenario("fails", times=1, hooks={"on_command": fails_flushes}))
+    target.run.memory["sense"] = 3, 0x0C, 0x00
+    volume = make_volume(Named(target.settings.name),
+                         path={"portal": f"{link.address}:{server.port}"})
+    with Direct(volume.enable()) as disk:
+        disk.write(0, noise(4 * KIB, 1))
+    server.arm()
+    volume.disable()
+    assert target.run.hits == 1
+    assert kernel_log.matching(f"{volume.name}: the write caches of its LUNs are not flushed")
+
+
 #: Sense data, how often one leg says so, and what fsync() comes to.
 FLUSHES = [
     ((3, 0x0C, 0x00), 1, errno.ENODATA),
