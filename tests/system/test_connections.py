@@ -7,7 +7,7 @@ import pytest
 
 from lab import fio, lio, network, storage
 from lab.connections import assert_queue_for_each, connections, sent
-from lab.istripe import Named
+from lab.istripe import INITIATOR, Named
 from lab.shell import read, run, wait_for
 from scripted.scenario import HONEST
 from scripted.server import Server
@@ -27,7 +27,8 @@ def volume_of(make_lio, make_volume):
     """volume_of(asked, granted, ...): a volume whose path asks a LIO target for connections."""
 
     def make(asked, granted, params=None, path=None, lun=64 * MIB, **options):
-        target = make_lio(lun, params={**NO_WAIT, "MaxConnections": granted, **(params or {})})
+        target = make_lio(lun, params={**NO_WAIT, "MaxConnections": granted, **(params or {})},
+                          patient_with=INITIATOR)
         return make_volume(target, path={**MCS, "connections": asked, **(path or {})}, **options)
 
     return make

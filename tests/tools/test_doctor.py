@@ -489,6 +489,9 @@ FAULTS = [
      f"options {FSTAB_OPTIONS}", "editor /etc/crypttab"),
     ("crypttab", file("etc/crypttab", "# /dev/istripe/db\nsafe\t/dev/disk/by-id/istripe-db"),
      "options none", f"options {FSTAB_OPTIONS}", "editor /etc/crypttab"),
+    ("crypttab", both(file("etc/crypttab", "safe /dev/istripe0 none luks,_netdev"),
+                      file("dev/istripe0", "")),
+     "/dev/istripe0", "/dev/istripe/db, or the UUID", "editor /etc/crypttab"),
     ("crypttab", both(file("etc/crypttab", "safe UUID=ab-cd - luks,_netdev,nofail"),
                       link("dev/disk/by-uuid/ab-cd", "../../istripe0")),
      "options luks,_netdev,nofail", f"options {FSTAB_OPTIONS}", "editor /etc/crypttab"),
@@ -541,6 +544,7 @@ def test_fault_is_found(host, check, plant, measured, wanted, step):
     file("etc/fstab", "/dev/istripe/db /srv xfs _netdev,nofail,x-systemd.device-timeout=0 0 0"),
     file("etc/fstab", "/dev/istripe/db none swap sw,noauto 0 0"),
     file("etc/crypttab", "safe /dev/istripe/db none luks,_netdev"),
+    file("etc/crypttab", "safe /dev/istripe/db none luks,noauto"),
     file("etc/crypttab", "safe /dev/istripe/db none _netdev,nofail,x-systemd.device-timeout=0"),
     # Paths over a bond of several ports.
     bond,

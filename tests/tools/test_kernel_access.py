@@ -95,7 +95,7 @@ MARKED = "legs may have superblocks now: this command may have written them\n"
 
 @pytest.mark.parametrize("number, reason", [
     (errno.EIO, "leg 1: cannot write its superblock: status 0x02, sense 3/0c/00"),
-    (errno.ETIMEDOUT, "leg 1: cannot flush its superblock: no answer in time (-ETIMEDOUT)"),
+    (errno.ETIMEDOUT, "leg 1: cannot flush its cache: no answer in time (-ETIMEDOUT)"),
     (errno.ENOTCONN, "leg 1: its path was lost"), (errno.EINTR, "interrupted at leg 1"),
     (errno.EEXIST, "leg 1: somebody else has just made an array of it"),
     (errno.EINVAL, "over path 1: leg 0: its superblock has changed"),

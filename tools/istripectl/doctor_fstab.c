@@ -99,11 +99,26 @@ static void fstab_swap_check(struct doctor *doctor, const char *spec, const char
 		"swap comes before the network: the boot waits for a disk that cannot come");
 }
 
+/* Returns whether the disk is named by a number, which is warned of. */
+static bool numbered_check(struct doctor *doctor, const struct doctor_volume *volume,
+			   const char *spec, const char *file)
+{
+	if (strncmp(spec, "/dev/istripe", strlen("/dev/istripe")) ||
+	    spec[strlen("/dev/istripe")] == '/')
+		return false;
+	doctor_warn(doctor, &(struct doctor_warning){
+		.subject = alloc_text(spec), .measured = alloc_text(spec),
+		.wanted = alloc_printf("/dev/istripe/%s, or the UUID", volume->name),
+		.next = alloc_printf("editor %s && systemctl daemon-reload", file),
+	},
+	"the number may be another volume's after a reboot");
+	return true;
+}
+
 static void fstab_check(struct doctor *doctor, const struct doctor_volume *volume,
 			const char *spec, const char *options)
 {
-	bool numbered = !strncmp(spec, "/dev/istripe", strlen("/dev/istripe")) &&
-			spec[strlen("/dev/istripe")] != '/';
+	bool numbered = numbered_check(doctor, volume, spec, "/etc/fstab");
 	const char *why = NULL;
 
 	if (!has_option(options, "_netdev"))
@@ -119,13 +134,6 @@ static void fstab_check(struct doctor *doctor, const struct doctor_volume *volum
 			.next = alloc_text("editor /etc/fstab && systemctl daemon-reload"),
 		},
 		"%s", why);
-	if (numbered)
-		doctor_warn(doctor, &(struct doctor_warning){
-			.subject = alloc_text(spec), .measured = alloc_text(spec),
-			.wanted = alloc_printf("/dev/istripe/%s, or the UUID", volume->name),
-			.next = alloc_text("editor /etc/fstab && systemctl daemon-reload"),
-		},
-		"the number may be another volume's after a reboot");
 	if (!why && !numbered)
 		doctor_pass(doctor);
 }
@@ -159,18 +167,20 @@ void doctor_fstab(struct doctor *doctor, const struct doctor_volume *volume)
 
 /* /etc/crypttab */
 
-static void crypttab_check(struct doctor *doctor, const char *name, const char *options)
+static void crypttab_check(struct doctor *doctor, const struct doctor_volume *volume,
+			   const char *name, const char *spec, const char *options)
 {
-	const char *why;
+	bool numbered = numbered_check(doctor, volume, spec, "/etc/crypttab");
+	const char *why = NULL;
 
-	if (!has_option(options, "_netdev"))
-		why = "without _netdev it is to be opened before the network: the boot waits for "
-		      "a disk that cannot come";
+	if (!has_option(options, "_netdev") && !has_option(options, "noauto"))
+		why = "without _netdev it is opened before the network and closed after it";
 	else
 		why = timeout_why(options,
 				  "systemd gives up waiting: a disk that comes up later is not opened");
 	if (!why) {
-		doctor_pass(doctor);
+		if (!numbered)
+			doctor_pass(doctor);
 		return;
 	}
 	doctor_warn(doctor, &(struct doctor_warning){
@@ -192,7 +202,7 @@ void doctor_crypttab(struct doctor *doctor, const struct doctor_volume *volume)
 		char *options = fact_word(line, 3);
 
 		if (name && spec && *name != '#' && tab_means(volume, spec)) {
-			crypttab_check(doctor, name, options ? options : "none");
+			crypttab_check(doctor, volume, name, spec, options ? options : "none");
 			found = true;
 		}
 		free(name);

@@ -185,9 +185,12 @@ static char *wait_end(const struct owners *owners, const struct live *path)
 
 	if (fail_ms >= 0 && fail_ms < FENCE_WAIT_MIN_MS)
 		fail_ms = FENCE_WAIT_MIN_MS;
+	/* After that there was no room for a copy of the data. */
 	if (ghost_ms >= 0 && limit_ms(path, "ghost_writes") > 0 &&
+	    limit_ms(path, "waiting_ms") <= ghost_ms &&
 	    !strcmp(settings_value(&owners->leg->values, "fence"), "auto"))
-		text = alloc_printf(", or, behind ghost writes, for %lld ms", ghost_ms);
+		text = alloc_printf("%s, or, behind ghost writes, for %lld ms",
+				    fence_ms >= 0 ? fence : "", ghost_ms);
 	else if (fail_ms >= 0 && (fence_ms < 0 || fail_ms < fence_ms))
 		text = alloc_printf("%s; they fail after %lld ms", fence, fail_ms);
 	else
@@ -489,8 +492,11 @@ static int view_report(const char *name, const struct report *report, struct tab
 	struct view view = { 0 };
 	int ret = view_read(name, &view, &fault);
 
-	if ((ret == -ENOENT || ret == -ENODEV) && report->saved && apply_has_file(name))
+	if (ret && report->saved && apply_has_file(name) && tree_has_volume(name, &fault)) {
+		view_free(&view);
+		view = (struct view){ 0 };
 		ret = view_read_file(name, &view, &fault);
+	}
 	if (ret)
 		fault_print(&fault);
 	else if (all)

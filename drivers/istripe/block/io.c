@@ -240,8 +240,7 @@ static void io_task_back_off(struct istripe_leg_task *leg_task, u32 retries_max,
 
 /*
  * The session is gone without an answer. Age counts only when the command was lost before, as often
- * as there are sessions: it has no other one to go to, or may itself be what ends them. If it was
- * not sent it is not what ended this one, unless because it could not be sent in time.
+ * as there are sessions: it has no other one to go to, or may itself be what ends them.
  */
 static void io_task_lost(struct istripe_leg_task *leg_task)
 {
@@ -250,8 +249,7 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 	bool old = io_too_old(leg_task->io, leg_task->io->started) && leg_task->losses >= sessions;
 
 	leg_task->busy = false;
-	if (test_bit(ISTRIPE_TASK_SENT, &leg_task->task.flags) || leg_task->overdue)
-		leg_task->losses = min(leg_task->losses + 1, U8_MAX);
+	leg_task->losses = min(leg_task->losses + 1, U8_MAX);
 	if (!io_task_may_move(leg_task)) {
 		leg_task->given_up = old;
 		istripe_leg_fence(leg, leg_task);

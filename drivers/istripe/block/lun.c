@@ -464,6 +464,8 @@ static int probe_capacity_reserved(struct probe *probe, struct istripe_lun *lun)
 	lun->capacity = probe->before->capacity;
 	if (probe->before->known)
 		return probe_transfer(probe, lun);
+	/* Their granularity depends on the physical blocks, which only the long command tells. */
+	lun->limits.max_atomic = 0;
 	istripe_cdb_read_capacity10(cdb);
 	ret = probe_must(probe, cdb, 8, "READ CAPACITY(10)");
 	if (ret)

@@ -374,7 +374,8 @@ static int nexus_attempt(struct istripe_nexus *nexus, struct istripe_reason *why
 	/* A reset of the LUN over another nexus may end a command. */
 	do {
 		ret = nexus_bring_up(nexus, why);
-	} while (ret == -EAGAIN && nexus->owned->internal.task.error == ret && --tries);
+	} while ((ret == -EAGAIN || ret == -ECANCELED) &&
+		 nexus->owned->internal.task.error == ret && --tries);
 	if (!ret && nexus->on_trial)
 		ret = nexus->ops->trial(nexus, why);
 	return ret;
@@ -611,7 +612,6 @@ static bool nexus_fences_first(struct istripe_nexus *nexus)
 	    nexus->ops->fence_wanted(nexus))
 		return true;
 	nexus_close_ending(nexus);
-	/* Answered writes that TCP had data of have followed. */
 	return !nexus->several && nexus->ops->fence_wanted(nexus);
 }
 

@@ -19,6 +19,8 @@
 
 /* For a cache that may be large. */
 #define FLUSH_MS	30000
+/* Until a LUN that another host had reserved is asked again. */
+#define RESERVED_POLL_MS	30000U
 
 /*
  * A LUN that has got a write cache may have writes of the last session in it, sent without FUA,
@@ -83,6 +85,13 @@ static void recovery_drained(struct istripe_nexus *nexus, bool drained)
 	istripe_fence_say(nexus);
 }
 
+/* Nobody tells that another host's reservation has ended. */
+static u32 recovery_poll_ms(const struct istripe_nexus *nexus)
+{
+	return min_not_zero(istripe_alua_poll_ms(nexus),
+			    READ_ONCE(nexus->kept_back) ? RESERVED_POLL_MS : 0U);
+}
+
 static void recovery_probe_begin(struct istripe_nexus *nexus, struct istripe_lun_before *before)
 {
 	if (!rcu_access_pointer(nexus->resettable))
@@ -109,7 +118,7 @@ const struct istripe_nexus_ops istripe_recovery_nexus_ops = {
 	.reset_lun = istripe_lun_reset,
 	.carries_nothing = istripe_trial_carries_nothing,
 	.trial = istripe_trial,
-	.access_poll_ms = istripe_alua_poll_ms,
+	.access_poll_ms = recovery_poll_ms,
 	.stop = istripe_proof_stop_nexus,
 };
 

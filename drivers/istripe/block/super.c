@@ -119,12 +119,12 @@ int istripe_super_flush(const struct istripe_super_io *io)
 	if (!io->lun->caching.write_cache && !READ_ONCE(io->nexus->leg->write_through))
 		return 0;
 	istripe_cdb_synchronize_cache16(cdb);
-	ret = super_ask(io, cdb, 0, false, "flush its superblock");
+	ret = super_ask(io, cdb, 0, false, "flush its cache");
 	if (!super_unsupported(io, ret))
 		return ret;
 	/* As io_task_unsupported() has it. */
 	istripe_cdb_synchronize_cache10(cdb);
-	ret = super_ask(io, cdb, 0, false, "flush its superblock");
+	ret = super_ask(io, cdb, 0, false, "flush its cache");
 	return super_unsupported(io, ret) && !io->lun->caching.told ? 0 : ret;
 }
 

@@ -404,9 +404,9 @@ int istripe_volume_stop(struct istripe_volume *volume)
 	istripe_overlay_write_stop(volume);
 	istripe_resize_stop(volume);
 	istripe_write_protect_stop(volume);
-	istripe_writeback_flush(volume);
 	del_gendisk(volume->disk);
 	ret = istripe_writeback_end(volume);
+	istripe_writeback_flush(volume);
 	flush_work(&volume->scan_work);
 	istripe_identity_destroy(volume);
 	/* Only after the last I/O: the holder of the RTNL may wait for I/O of ours. */

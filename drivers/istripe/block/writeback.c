@@ -2,12 +2,12 @@
 #define pr_fmt(fmt) "istripe: " fmt
 
 #include <linux/blk-mq.h>
-#include <linux/blkdev.h>
 #include <linux/jiffies.h>
 #include <linux/printk.h>
 
 #include "block/leg.h"
 #include "block/nexus.h"
+#include "block/super.h"
 #include "block/volume.h"
 #include "block/workqueue.h"
 #include "block/writeback.h"
@@ -66,21 +66,6 @@ void istripe_writeback_begin(struct istripe_volume *volume)
 			istripe_leg_expire(volume->legs[i]);
 }
 
-void istripe_writeback_flush(struct istripe_volume *volume)
-{
-	u32 failed = atomic_read(&volume->writeback.failed);
-	u32 i;
-
-	for (i = 0; i < volume->leg_count; i++)
-		if (!writeback_is_served(volume->legs[i]))
-			return;
-	if (!blkdev_issue_flush(volume->disk->part0))
-		return;
-	/* Nobody was promised anything. */
-	atomic_set(&volume->writeback.failed, failed);
-	pr_warn("%s: the write caches of its LUNs are not flushed\n", volume->name);
-}
-
 void istripe_writeback_count(struct istripe_volume *volume, const struct request *rq,
 			     blk_status_t status)
 {
@@ -101,4 +86,27 @@ int istripe_writeback_end(struct istripe_volume *volume)
 	pr_err("%s: %s is gone, and %u of its last writes have failed: their data are lost\n",
 	       volume->name, volume->disk->disk_name, failed);
 	return -EIO;
+}
+
+/* A path that is lost is no reason to say anything: the next one is asked. */
+static int writeback_flush_leg(const struct istripe_super_io *io, struct istripe_super_walk *walk)
+{
+	int ret = istripe_super_flush(io);
+
+	if (!ret || istripe_super_is_lost(ret) || ret == -ENOLINK)
+		return ret;
+	pr_warn("%s: %s: its write cache is not flushed\n", walk->volume->name, io->why->text);
+	return 0;
+}
+
+void istripe_writeback_flush(struct istripe_volume *volume)
+{
+	struct istripe_reason why = {};
+	struct istripe_super_walk walk = {
+		.volume = volume,
+		.timeout_ms = ISTRIPE_WRITEBACK_MS,
+		.why = &why,
+	};
+
+	istripe_super_each_leg(&walk, writeback_flush_leg);
 }

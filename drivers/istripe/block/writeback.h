@@ -31,17 +31,18 @@ void istripe_writeback_init(struct istripe_writeback *writeback);
 /* The disk is about to be taken away. */
 void istripe_writeback_begin(struct istripe_volume *volume);
 
-/*
- * Flushes the write caches of LUNs that are served, as the SCSI disk driver does when a disk goes:
- * what was written without a flush, and has left the page cache, survives the target's power, too.
- */
-void istripe_writeback_flush(struct istripe_volume *volume);
-
 /* A request of the disk ends. Any context. */
 void istripe_writeback_count(struct istripe_volume *volume, const struct request *rq,
 			     blk_status_t status);
 
 /* The disk and its requests are gone. -EIO: writes or flushes have failed, which is logged. */
 int istripe_writeback_end(struct istripe_volume *volume);
+
+/*
+ * After that, with the legs still up: flushes the write caches of their LUNs, as the SCSI disk
+ * driver does, so that data that nobody has flushed survive the target's power, too. Sleeps for
+ * ISTRIPE_WRITEBACK_MS for each path at most.
+ */
+void istripe_writeback_flush(struct istripe_volume *volume);
 
 #endif

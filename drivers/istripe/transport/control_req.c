@@ -172,7 +172,9 @@ static int task_management_run(struct istripe_conn *conn, u8 function, u32 itt, 
 	struct istripe_session *session = conn->session;
 	struct istripe_control_req *control_req = &session->control_req;
 	struct istripe_pdu_task_management request = {
-		.lun = session->lun,
+		/* A question of a login may be to another LUN, or this one's address not known. */
+		.lun = istripe_itt_slot(itt) == session->slot_count - 1 ?
+		       session->internal.task.lun : session->lun,
 		.itt = control_req_tag(session, ISTRIPE_SLOT_TASK_MANAGEMENT),
 		.referenced_itt = itt,
 		.ref_cmd_sn = ref_cmd_sn,
