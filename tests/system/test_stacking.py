@@ -150,15 +150,7 @@ def test_lsblk(make_lio, make_volume, request, rules):
     if rules:
         request.getfixturevalue("udev_rules")
     target = make_lio(*[lio.Lun(LUN_BYTES) for _ in range(2)])
-    striped = make_volume(target, legs=2, metadata="md", metadata_create=1)
-    disk = striped.enable()
-    uuid = read(striped.sysfs() / "array_uuid").replace(":", "")
-    wwid = "uuid.{}-{}-{}-{}-{}".format(*re.fullmatch(
-        r"(.{8})(.{4})(.{4})(.{4})(.{12})", uuid).groups())
-    assert read(f"/sys/block/{disk.name}/wwid") == wwid
-    # Of the WWN it hears from udev only; a transport it knows of by the names of drivers only.
-    assert_listed(disk, "volume", uuid, wwid if rules else None, "istripe", None)
-    striped.disable()
+    # Before there are superblocks, for which mdadm would take the disk of one LUN.
     bare = make_volume(target)
     disk = bare.enable()
     leg = bare.leg_sysfs(0)
@@ -168,6 +160,15 @@ def test_lsblk(make_lio, make_volume, request, rules):
     bare.disable()
     both = make_volume(target, legs=2)
     assert_listed(both.enable(), "volume", None, None, "istripe", None)
+    both.disable()
+    striped = make_volume(target, legs=2, metadata="md", metadata_create=1)
+    disk = striped.enable()
+    uuid = read(striped.sysfs() / "array_uuid").replace(":", "")
+    wwid = "uuid.{}-{}-{}-{}-{}".format(*re.fullmatch(
+        r"(.{8})(.{4})(.{4})(.{4})(.{12})", uuid).groups())
+    assert read(f"/sys/block/{disk.name}/wwid") == wwid
+    # Of the WWN it hears from udev only; a transport it knows of by the names of drivers only.
+    assert_listed(disk, "volume", uuid, wwid if rules else None, "istripe", None)
 
 
 def links_to(device, folder):
