@@ -153,8 +153,7 @@ static void ghosts_row(struct table *table, const struct live *live, int indent)
 
 	if (*ghosts && strcmp(ghosts, "0"))
 		row(table, alloc_printf("%*sghost writes", indent, ""), ghosts, alloc_text(""),
-		    alloc_text("sent again over another path, or failed; other data for their "
-			       "blocks wait, and reads of failed ones"));
+		    alloc_text("sent again elsewhere, or failed; other data for their blocks wait"));
 }
 
 /* The volume and the leg of a path. */

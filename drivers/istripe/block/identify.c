@@ -168,8 +168,10 @@ void istripe_identify_recall(struct istripe_nexus *nexus, struct istripe_lun_bef
 	before->access = nexus->access;
 	spin_unlock_bh(&leg->lock);
 	/* It has got a cache since it was identified. */
-	if (READ_ONCE(leg->write_through))
-		before->caching.write_cache = before->caching.dpofua = true;
+	if (READ_ONCE(leg->write_through)) {
+		before->caching.write_cache = true;
+		before->caching.dpofua = true;
+	}
 	before->caching.write_protected = READ_ONCE(leg->protected) == ISTRIPE_PROTECTED_REPORTED;
 }
 
