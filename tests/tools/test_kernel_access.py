@@ -9,9 +9,9 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
+from waiting import wait_for
 
 LEG = "target=iqn.2026-01.a:t1,portal=192.0.2.10,nic=eth1"
 SECRET = "correct-horse-battery"
@@ -20,13 +20,6 @@ SECRET = "correct-horse-battery"
 def read(path):
     with open(path) as file:
         return file.read()
-
-
-def wait_for(condition):
-    end = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 # All or nothing

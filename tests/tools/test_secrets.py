@@ -5,25 +5,12 @@ import os
 import pty
 import signal
 import subprocess
-import time
+from pathlib import Path
 
 import pytest
-from configuration import LEG
+from configuration import LEG, SECRET
 from configuration import secret_file as short_file
-
-SECRET = "correct-horse-battery"
-
-
-def read(path):
-    with open(path) as file:
-        return file.read()
-
-
-def wait_for(condition):
-    end = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
+from waiting import wait_for
 
 
 @pytest.fixture
@@ -126,9 +113,9 @@ def stty(terminal):
 def test_secret_is_not_in_the_command_line_or_environment(tool, secret_file):
     process = tool.start("create", "db", "--leg", f"{LEG},chap_user=u,chap_secret=@{secret_file}",
                          FAKE_ENABLE="hang")
-    children = f"/proc/{process.pid}/task/{process.pid}/children"
-    wait_for(lambda: read(children))
-    for pid in [process.pid, *map(int, read(children).split())]:
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    wait_for(lambda: children.read_text())
+    for pid in [process.pid, *map(int, children.read_text().split())]:
         for file in ("cmdline", "environ"):
             with open(f"/proc/{pid}/{file}", "rb") as seen:
                 assert SECRET.encode() not in seen.read()

@@ -3,18 +3,11 @@
 
 import errno
 import signal
-import time
 
 import pytest
+from waiting import wait_for
 
 LEG = "target=iqn.2026-01.a:t1,portal=192.0.2.10,nic=eth1"
-
-
-def wait_for(condition):
-    end = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def states(tool, *names):
