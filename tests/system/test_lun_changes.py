@@ -116,6 +116,19 @@ def test_write_same_refused(one_path, server):
     assert server.violations() == []
 
 
+def is_known_as(volume, name, disk, portal, make_volume):
+    """By a second path, and by another volume, which finds another name: it is the same LUN."""
+    write(volume.add_path(1, {**volume.path_settings, "portal": portal}) / "enable", 1)
+    wait_for("the second path", lambda: path_state(volume, 1) == "live")
+    works(disk, 2)
+    assert read(volume.leg_sysfs(0) / "designator") == name
+    other = make_volume(Named(volume.path_settings["target_name"]), metadata="none",
+                        path={**PATH, "portal": portal})
+    with pytest.raises(EnableError, match=f"which is leg 0 of volume {volume.name} already"):
+        other.enable()
+    return other
+
+
 def test_a_better_designator(one_path, server, make_volume, links):
     """New firmware of an array: the leg goes on by the one that it is known by, on all paths."""
     volume, lun = one_path(designators=("t10",))
@@ -126,15 +139,7 @@ def test_a_better_designator(one_path, server, make_volume, links):
         lun.designators = ("naa", "t10")
         anew(volume, server)
         works(disk, 1)
-        write(volume.add_path(1, {**volume.path_settings, "portal": portal}) / "enable", 1)
-        wait_for("the second path", lambda: path_state(volume, 1) == "live")
-        works(disk, 2)
-        assert read(volume.leg_sysfs(0) / "designator") == name
-        # Another volume finds the better one, and it is the same LUN.
-        other = make_volume(Named(server.target.settings.name), metadata="none",
-                            path={**PATH, "portal": portal})
-        with pytest.raises(EnableError, match=f"which is leg 0 of volume {volume.name} already"):
-            other.enable()
+        other = is_known_as(volume, name, disk, portal, make_volume)
     volume.disable()
     other.enable()
     assert read(other.leg_sysfs(0) / "designator") == f"naa.{lun.naa.hex()}"
@@ -157,14 +162,7 @@ def test_page_83h_comes(one_path, server, make_volume, links):
         anew(volume, server)
         works(disk, 1)
         # Which a second path could not do as long as there was only the number.
-        write(volume.add_path(1, {**volume.path_settings, "portal": portal}) / "enable", 1)
-        wait_for("the second path", lambda: path_state(volume, 1) == "live")
-        works(disk, 2)
-        assert read(volume.leg_sysfs(0) / "designator") == name
-        other = make_volume(Named(server.target.settings.name), metadata="none",
-                            path={**PATH, "portal": portal})
-        with pytest.raises(EnableError, match=f"which is leg 0 of volume {volume.name} already"):
-            other.enable()
+        is_known_as(volume, name, disk, portal, make_volume)
     volume.disable()
     # A file of the volume may have the number.
     write(volume.leg / "designator", name)
