@@ -153,7 +153,8 @@ static void ghosts_row(struct table *table, const struct live *live, int indent)
 
 	if (*ghosts && strcmp(ghosts, "0"))
 		row(table, alloc_printf("%*sghost writes", indent, ""), ghosts, alloc_text(""),
-		    alloc_text("sent again elsewhere, or failed; other data for their blocks wait"));
+		    alloc_text("sent again elsewhere, or failed; "
+			       "other data for their blocks wait"));
 }
 
 /* The volume and the leg of a path. */
