@@ -190,6 +190,25 @@ def test_the_first_path_goes(one_path, links, verify):
     verify(device, total_bytes=4 * MIB, jobs=2, largest_bytes=64 * KIB)
 
 
+def test_added_to_a_leg_that_waits(one_path, links):
+    """The only path is lost: I/O goes on over one that is added. The lost one goes when it is back."""
+    volume = one_path(fence="auto", ghost_timeout_ms=1000)
+    device = volume.enable()
+    with verified_io(device):
+        wait_for("commands", lambda: sent(volume, 0) > 20, 60)
+        links[0].set_up(False)
+        try:
+            wait_for("the loss", lambda: state(volume) == "waiting", 60)
+            add(volume, 1, links[1])
+            wait_for("commands over it", lambda: sent(volume, 1) > 20, 60)
+        finally:
+            links[0].set_up(True)
+        wait_for("the lost path", lambda: state(volume) == "live", 60)
+        remove(volume, 0)
+    assert not volume.path_sysfs(0, 0).exists()
+    assert state(volume) == "live"
+
+
 def test_the_last_one_stays(one_path, links):
     """The only path, and the only live one."""
     volume = one_path()

@@ -146,16 +146,13 @@ int istripe_super_read(const struct istripe_super_io *io, struct istripe_md *md)
 static int session_super(struct istripe_nexus *nexus, struct istripe_session *session,
 			 struct istripe_super_walk *walk, istripe_super_fn fn)
 {
-	struct istripe_super_io io = {
-		.nexus = nexus,
-		.session = session,
-		.lun = &nexus->leg->lun,
-		.leg = nexus->leg->index,
-		.deadline = jiffies + msecs_to_jiffies(walk->timeout_ms),
-		.why = walk->why,
-	};
-	int ret = fn(&io, walk);
+	struct istripe_super_io io;
+	int ret;
 
+	istripe_super_io_begin(&io, nexus, walk->timeout_ms, walk->why);
+	io.session = session;
+	io.lun = &nexus->leg->lun;
+	ret = fn(&io, walk);
 	/* The command, and its page, may still be under way. */
 	if (ret == -ETIMEDOUT)
 		istripe_session_fault(session, ret, "no answer about the superblock");
