@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Settings of a volume that is up: written in configfs, in use at once, shown in sysfs, kept."""
 
+import collections
 import errno
 import itertools
 import stat
@@ -159,6 +160,34 @@ def test_writes_race_with_down_and_up(volume):
             volume.enable()
         assert differing(volume) == []
         volume.disable()
+
+
+def test_up_while_a_path_goes(volume, links):
+    """Each comes before the other now and then: the volume takes all of a path, or nothing."""
+    closed = {**volume.path_settings, "portal": f"{links[0].address}:1"}
+    write(volume.path / "portal", closed["portal"])
+    for number in range(1, 15):
+        volume.add_path(number, closed)
+    errors = collections.Counter()
+    for _ in range(100):
+        path = volume.add_path(15, closed)
+        start = threading.Barrier(2)
+
+        def go(start=start, path=path):
+            start.wait()
+            try:
+                path.rmdir()
+            except OSError as error:
+                assert error.errno == errno.EBUSY
+
+        thread = threading.Thread(target=go)
+        thread.start()
+        start.wait()
+        errors[errno.errorcode[refused(volume.config / "enable", 1)]] += 1
+        thread.join()
+        if path.exists():
+            path.rmdir()
+    assert set(errors) <= {"ECONNREFUSED", "EBUSY"}
 
 
 def test_while_a_path_comes(volume, links, kernel_log):

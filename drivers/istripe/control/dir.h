@@ -9,7 +9,7 @@
  *
  * Lock order:
  *   configfs fragment of the file (held shared by configfs around show and store)
- *     subsystem su_mutex (held by configfs around make_group and drop_item)
+ *     subsystem su_mutex (held by configfs around make_group and disconnect_notify)
  *       volume_dir->lock
  *         configfs_dirent_lock (inside configfs_depend_item_unlocked())
  *
@@ -23,7 +23,7 @@
  * of, so that none of them can be removed. A path's directory that is made later
  * is pinned as long as the path is one of the volume's. An object dies with its
  * directory: show and store run only while the directory is alive (configfs sees
- * to that), drop_item takes it out of its parent's array, the last reference
+ * to that), disconnect_notify takes it out of its parent's array, the last reference
  * frees it.
  */
 #ifndef ISTRIPE_CONTROL_DIR_H

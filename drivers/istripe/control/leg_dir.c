@@ -105,19 +105,18 @@ static struct config_group *legs_make_group(struct config_group *group, const ch
 	return ERR_PTR(ret);
 }
 
-static void legs_drop_item(struct config_group *group, struct config_item *item)
+static void legs_disconnect(struct config_group *group, struct config_item *item)
 {
 	struct istripe_volume_dir *volume = legs_group_volume(group);
 
 	mutex_lock(&volume->lock);
 	volume->legs[istripe_dir_of(item)->leg->index] = NULL;
 	mutex_unlock(&volume->lock);
-	config_item_put(item);
 }
 
 static struct configfs_group_operations legs_group_ops = {
 	.make_group = legs_make_group,
-	.drop_item = legs_drop_item,
+	.disconnect_notify = legs_disconnect,
 };
 
 const struct config_item_type istripe_legs_type = {

@@ -106,19 +106,19 @@ static struct config_group *paths_make_group(struct config_group *group, const c
 	return ERR_PTR(ret);
 }
 
-static void paths_drop_item(struct config_group *group, struct config_item *item)
+/* Before configfs takes it out of the tree: what is in the array can be pinned. */
+static void paths_disconnect(struct config_group *group, struct config_item *item)
 {
 	struct istripe_leg_dir *leg = paths_group_leg(group);
 
 	mutex_lock(&leg->base.volume->lock);
 	leg->paths[istripe_dir_of(item)->path->index] = NULL;
 	mutex_unlock(&leg->base.volume->lock);
-	config_item_put(item);
 }
 
 static struct configfs_group_operations paths_group_ops = {
 	.make_group = paths_make_group,
-	.drop_item = paths_drop_item,
+	.disconnect_notify = paths_disconnect,
 };
 
 const struct config_item_type istripe_paths_type = {
