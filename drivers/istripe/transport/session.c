@@ -512,7 +512,7 @@ void istripe_session_join(struct istripe_session *session,
 			  const struct istripe_session_params *params)
 {
 	u32 granted = min(istripe_session_connections_may(session), params->connections);
-	unsigned int noio = memalloc_noio_save();
+	unsigned int reclaim = memalloc_noreclaim_save();
 	struct istripe_reason why = {};
 
 	if (params->connections > 1 && session->quirks.one_connection)
@@ -527,7 +527,7 @@ void istripe_session_join(struct istripe_session *session,
 				session->conn_count, granted, why.text);
 		break;
 	}
-	memalloc_noio_restore(noio);
+	memalloc_noreclaim_restore(reclaim);
 }
 
 /* Redirects are counted; logins with other hashes are few, each has fewer of them. */
@@ -563,7 +563,7 @@ int istripe_session_open(const struct istripe_session_params *params,
 			 const struct istripe_session_ops *ops, void *owner,
 			 struct istripe_session **session, struct istripe_reason *why)
 {
-	unsigned int noio = memalloc_noio_save();
+	unsigned int reclaim = memalloc_noreclaim_save();
 	struct istripe_session *opening = session_alloc(params, ops, owner);
 	int ret = -ENOMEM;
 
@@ -578,7 +578,7 @@ int istripe_session_open(const struct istripe_session_params *params,
 	if (ret)
 		istripe_session_set_state(opening, ISTRIPE_SESSION_FAILED);
 out:
-	memalloc_noio_restore(noio);
+	memalloc_noreclaim_restore(reclaim);
 	return ret;
 }
 
