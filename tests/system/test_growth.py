@@ -486,6 +486,44 @@ def test_a_path_that_lags(make_scripted, links):
     assert volume.size_bytes() == 20 * MIB
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_path_that_lags_from_the_start(make_scripted, links, first):
+    """Whichever is the first: the path is back by itself when its port knows the new size."""
+    lagging, answered = [True], threading.Event()
+
+    async def hook(run, conn, task):
+        if task.opcode != SERVICE_ACTION_IN_16:
+            return False
+        path = [link.address for link in links].index(conn.writer.get_extra_info("sockname")[0])
+        while path != first and not answered.is_set():
+            await asyncio.sleep(0.05)
+        if not (path and lagging[0]):
+            result = run.target.disk.execute(task.cdb, b"")
+        else:
+            result = Result(data=(32767).to_bytes(8, "big") + (512).to_bytes(4, "big") +
+                            bytes([0, 0, 0xC0, 0]) + bytes(16))
+        await run.target.respond(conn, task, result)
+        answered.set()
+        return True
+
+    volume, target = make_scripted(Scenario("lags", times=1 << 20, hooks={"on_command": hook}),
+                                   paths=2)
+    grow(target.disk)
+    volume.enable()
+    wait_for("both paths", lambda: read(volume.sysfs() / "state") == "live")
+    assert volume.size_bytes() == 16 * MIB
+    links[1].set_up(False)
+    try:
+        wait_for("the loss", lambda: read(volume.sysfs() / "state") == "degraded", 60)
+        volume.rescan()
+        assert volume.size_bytes() == 20 * MIB
+    finally:
+        links[1].set_up(True)
+    behind(volume, "has shrunk to 32768")
+    lagging[0] = False
+    wait_for("both paths", lambda: read(volume.sysfs() / "state") == "live", 60)
+
+
 def test_while_a_path_is_on_trial(make_scripted, server, links):
     """It has found the old size, and its login goes on: the rescan waits for it, and the disk grows."""
     held, released = threading.Event(), threading.Event()

@@ -12,7 +12,7 @@ from lab.disk import Direct, noise, same
 from lab.istripe import Named
 from lab.shell import read, run, status
 from scripted.scenario import HONEST, Scenario
-from scripted.scsi import WRITE_16
+from scripted.scsi import UNMAP, WRITE_16, WRITE_SAME_16
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
@@ -94,6 +94,39 @@ def test_huge_optimal_size_is_no_hint(server, link, make_volume, blocks, hint):
     assert int(volume.queue("optimal_io_size")) == hint
     assert int(volume.queue("read_ahead_kb")) <= 2 * MIB // KIB
     volume.disable()
+
+
+@pytest.mark.parametrize(("granularity", "preferred", "smallest", "hint"),
+                         [(0xFFFF, 0, 4096, 0), (128, 192, 64 * KIB, 0), (128, 256, 64 * KIB, 128 * KIB)])
+def test_hints_that_do_not_fit(server, link, make_volume, granularity, preferred, smallest, hint):
+    """As sd does: no request is as long, and nothing is aligned, by figures that make no sense."""
+    target = server.load(HONEST, granularity=granularity, optimal_transfer=preferred,
+                         physical_exponent=3)
+    volume = make_volume(Named(target.settings.name), metadata="none",
+                         path={"portal": f"{link.address}:{server.port}"})
+    volume.enable()
+    assert int(volume.queue("minimum_io_size")) == smallest
+    assert int(volume.queue("optimal_io_size")) == hint
+
+
+@pytest.mark.parametrize(("most", "opcode"), [(8192, UNMAP), (0, WRITE_SAME_16)])
+def test_discard_of_an_old_lun(server, link, make_volume, most, opcode):
+    """Thin, without a page that tells which commands deallocate: as sd does, one is tried."""
+    seen = []
+
+    async def hook(run, conn, task):
+        seen.append(task.opcode)
+        return False
+
+    target = server.load(Scenario("old", times=1 << 20, hooks={"on_command": hook}),
+                         without=(0xB2,), max_unmap=most)
+    volume = make_volume(Named(target.settings.name), metadata="none",
+                         path={"portal": f"{link.address}:{server.port}"})
+    device = volume.enable()
+    assert int(volume.queue("discard_max_bytes")) >= MIB
+    run("blkdiscard", "-l", MIB, device)
+    assert opcode in seen
+    assert server.violations() == []
 
 
 def test_limits_of_an_old_page(server, link, make_volume):

@@ -32,7 +32,6 @@ from scripted.scsi import (
 )
 
 PATH = {"default_time2wait": 0, "login_timeout_ms": 10000, "login_retry_max_ms": 1000}
-PROVISIONING = 0xB2
 ONCE_MORE_S = 60
 
 
@@ -59,10 +58,10 @@ def one_path(server, link, make_volume):
 
 def test_unmap_comes(one_path, server):
     """The path is used; the disk goes on to offer what it has offered."""
-    volume, lun = one_path(without=(PROVISIONING,))
+    volume, lun = one_path(provisioning=0)
     with Direct(volume.enable()) as disk:
         assert volume.queue("discard_max_bytes") == "0"
-        lun.without = ()
+        lun.provisioning = 0xE0
         anew(volume, server)
         works(disk, 1)
     assert server.violations() == []
@@ -77,7 +76,7 @@ def test_unmap_goes(one_path, server):
     device = volume.enable()
     with Direct(device) as disk:
         assert volume.queue("discard_max_bytes") != "0"
-        lun.without = (PROVISIONING,)
+        lun.provisioning = 0
         server.arm()
         anew(volume, server)
         works(disk, 1)

@@ -127,8 +127,10 @@ static int identify_compare(const struct istripe_nexus *nexus, struct istripe_re
 		return -EINVAL;
 	}
 	/* Nothing depends on them yet: it must not matter which path was the first. */
-	if (!leg->settled)
+	if (!leg->settled) {
 		istripe_limits_narrow(&leg->lun, lun);
+		leg->first_blocks = min(leg->first_blocks, lun->capacity.blocks);
+	}
 	ret = identify_capabilities(leg, lun, why);
 	if (ret && lun->untold) {
 		istripe_reason_set(why,

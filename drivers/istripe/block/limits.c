@@ -46,9 +46,10 @@ static u32 lun_write_zeroes_sectors(const struct istripe_lun *lun)
 	return lun_write_same_sectors(lun);
 }
 
+/* Older LUNs do not tell which commands deallocate: as sd does, they are tried. */
 bool istripe_limits_unmap(const struct istripe_lun *lun)
 {
-	return lun->provisioning.unmap && lun->limits.max_unmap &&
+	return (lun->provisioning.unmap || !lun->provisioning.told) && lun->limits.max_unmap &&
 	       lun->limits.max_unmap_descriptors;
 }
 
@@ -64,7 +65,8 @@ static u32 lun_discard_sectors(const struct istripe_lun *lun)
 		return 0;
 	if (istripe_limits_unmap(lun))
 		return blocks_to_sectors(lun, lun->limits.max_unmap);
-	return lun->provisioning.write_same16 ? lun_write_same_sectors(lun) : 0;
+	return lun->provisioning.write_same16 || !lun->provisioning.told ?
+		lun_write_same_sectors(lun) : 0;
 }
 
 /* No offer for a kernel without atomic writes. */
@@ -203,6 +205,7 @@ static void derive_leg(struct istripe_leg *leg, struct istripe_disk_limits *limi
 static void derive_hints(const struct istripe_volume *volume, struct istripe_disk_limits *limits)
 {
 	const struct istripe_lun *lun = &volume->legs[0]->lun;
+	u32 granularity = lun->limits.optimal_granularity * volume->block_bytes;
 	u32 preferred = lun->limits.optimal_transfer;
 
 	limits->io_min_bytes = istripe_stripe_io_min_bytes(&volume->stripe);
@@ -213,12 +216,14 @@ static void derive_hints(const struct istripe_volume *volume, struct istripe_dis
 		leg_grain_offset_bytes(volume,
 				       lun->capacity.lowest_aligned_lba * volume->block_bytes,
 				       lun->capacity.physical_block_bytes);
-	limits->io_min_bytes = max_t(u32, limits->physical_block_bytes,
-				     lun->limits.optimal_granularity * volume->block_bytes);
+	/* As sd does: figures that do not fit each other are no hints. */
+	if (granularity & (limits->physical_block_bytes - 1))
+		granularity = 0;
+	limits->io_min_bytes = max(limits->physical_block_bytes, granularity);
 	/* Read-ahead follows it: it must be a page at least, in whole blocks. */
 	if (preferred && blocks_to_sectors(lun, preferred) <= limits->max_sectors &&
 	    preferred * volume->block_bytes >= PAGE_SIZE &&
-	    preferred * volume->block_bytes % limits->physical_block_bytes == 0)
+	    preferred * volume->block_bytes % limits->io_min_bytes == 0)
 		limits->io_opt_bytes = preferred * volume->block_bytes;
 }
 

@@ -80,6 +80,7 @@ struct istripe_vpd_block_limits {
 
 /* VPD B2h. */
 struct istripe_vpd_provisioning {
+	bool told;		/* there is such a page */
 	bool unmap;		/* LBPU: UNMAP deallocates */
 	bool write_same16;	/* LBPWS: WRITE SAME(16) with UNMAP deallocates */
 	bool reads_zeroes;	/* LBPRZ: unmapped blocks read as zeroes */

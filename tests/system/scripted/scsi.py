@@ -87,7 +87,8 @@ class Disk:
                  max_transfer=0, optimal_transfer=0, write_protected=False, write_cache=True,
                  atomic=None, doors=1, addresses=None, without=(), cut_pages=(),
                  physical_exponent=0, lowest_aligned=0, designators=("naa",), spc2=False,
-                 vendor="ISTRIPE", product="SCRIPTED TARGET"):
+                 vendor="ISTRIPE", product="SCRIPTED TARGET", granularity=0, provisioning=0xE0,
+                 max_unmap=8192):
         self.block_bytes = block_bytes
         self.data = bytearray(size_bytes)
         self.naa = bytes.fromhex(identity)
@@ -97,6 +98,9 @@ class Disk:
         self.device_type = 0
         self.max_transfer = max_transfer
         self.optimal_transfer = optimal_transfer
+        self.granularity = granularity      # of transfers, blocks
+        self.provisioning = provisioning    # commands that deallocate, as VPD B2h has them
+        self.max_unmap = max_unmap
         self.atomic = atomic    # Atomic, or nothing of that kind
         self.doors = doors      # how many LUNs, each of a name of its own, lead to these blocks
         #: The LUNs as they are listed, each its first two bytes as a number; None: 0 to doors - 1.
@@ -257,16 +261,17 @@ class Disk:
                  "vendors": vendors}
         identification = b"".join(known[kind] for kind in self.designators)
         limits = bytearray(60)
+        limits[2:4] = self.granularity.to_bytes(2, "big")
         limits[4:8] = self.max_transfer.to_bytes(4, "big")
         limits[8:12] = self.optimal_transfer.to_bytes(4, "big")
-        limits[16:20] = (8192).to_bytes(4, "big")    # blocks of an UNMAP
+        limits[16:20] = self.max_unmap.to_bytes(4, "big")
         limits[20:24] = (1).to_bytes(4, "big")       # descriptors of an UNMAP
         limits[32:40] = WRITE_SAME_BLOCKS.to_bytes(8, "big")    # blocks of a WRITE SAME
         if self.atomic:
             limits[40:60] = self.atomic.page()
         rotation = bytes([0, 1]) + bytes(58)
         pages = {0x80: serial, 0x83: identification, 0xB0: bytes(limits), 0xB1: rotation,
-                 0xB2: bytes([0, 0xE0, 2, 0])}
+                 0xB2: bytes([0, self.provisioning, 2, 0])}
         pages = {page: data[:self.cut_pages.get(page, len(data))]
                  for page, data in pages.items() if page not in self.without}
         return pages if 0x00 in self.without else {0x00: bytes([0x00, *pages]), **pages}
