@@ -91,6 +91,28 @@ def test_swap(device, size):
     assert now_back - back > visited // 4
 
 
+@contextlib.contextmanager
+def silent(address, seconds):
+    """Nothing gets there for so long: the kernel ends it, for all that runs may wait for memory."""
+    rules = f"""table ip outage {{
+        set silent {{ type ipv4_addr; flags timeout; elements = {{ {address} timeout {seconds}s }} }}
+        chain out {{ type filter hook output priority 0; ip daddr @silent drop; }}
+    }}"""
+    run("nft", "-f", "-", text_in=rules)
+    try:
+        yield
+    finally:
+        run("nft", "delete", "table", "ip", "outage")
+
+
+@pytest.mark.timeout_s(1800)
+def test_swap_through_an_outage(device, size, links):
+    """What is swapped waits, and takes the memory that is left; the login needs some."""
+    with swap(device):
+        with silent(outside.ADDRESS if outside.present() else links[0].address, 40):
+            assert exhaust(size.rounds(32, 64) * MIB, 90) > 0
+
+
 @pytest.mark.timeout_s(3600)
 def test_write_back(device, size):
     """The page cache can free memory only by writing to the volume."""
