@@ -86,6 +86,18 @@ def test_interleave_cuts_at_the_chunk(two_paths):
     assert first + second == 2 * (16 * MIB // (3 * 65536))
 
 
+def test_interleave_leaves_a_slow_path_alone(two_paths, links):
+    """It gets as many bytes as it carries: long requests are not as slow as twice their half there."""
+    volume = two_paths(path={"ping_timeout_ms": 20000})
+    device = volume.enable()
+    with network.slow_from_target(links[1], "4mbit"):
+        before = sent(volume)
+        fio.run(device, rw="read", bs="1m", iodepth=4, size=64 * MIB)
+        fast, slow = [now - then for now, then in zip(sent(volume), before)]
+    assert fast + slow >= 128
+    assert fast > 2 * slow
+
+
 def test_interleave_with_several_legs(make_lio, make_volume, links, verify):
     """Cut by the legs first, then over the paths; the data are right."""
     target = make_lio(*[lio.Lun(16 * MIB) for _ in range(2)], all_links=True, params=NO_WAIT)

@@ -633,7 +633,6 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	leg_task->unserved = false;
 	leg_task->unserved_stopped = false;
 	leg_task->overdue = 0;
-	leg_task->nth = 0;
 	leg_task->late_over = 0;
 	leg_task->overlay_epoch = 0;
 	task->data = (struct istripe_data) {};
@@ -771,20 +770,16 @@ static bool io_may_cut(const struct request *rq)
 static void io_prepare_leg(struct istripe_io *io, struct istripe_leg *leg, struct request *rq,
 			   const struct istripe_extent *extent)
 {
-	u32 parts = 1, part_sectors = extent->sectors, nth = 0;
+	u32 parts = 1, part_sectors = extent->sectors;
 	struct istripe_leg_task *leg_task;
 	struct istripe_extent part;
 	u32 i, skip;
 
 	if (leg->path_end > 1 && io_may_cut(rq))
 		parts = istripe_policy_parts(leg, extent->sectors, &part_sectors);
-	if (parts > 1)
-		nth = (u32)atomic_inc_return(&leg->policy_counter) % ISTRIPE_PATHS_MAX;
 	for (i = 0, skip = 0; i < parts; i++, skip += part_sectors) {
 		istripe_extent_cut(extent, skip, min(part_sectors, extent->sectors - skip), &part);
 		leg_task = io_add_task(io, rq, leg, i);
-		if (parts > 1)
-			leg_task->nth = 1 + nth + i;
 		io_prepare_extent(leg_task, rq, &part);
 	}
 }

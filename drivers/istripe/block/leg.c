@@ -80,8 +80,7 @@ static void leg_announce(struct istripe_leg *leg)
 static struct istripe_nexus *leg_pick(struct istripe_leg *leg,
 				      const struct istripe_leg_task *leg_task)
 {
-	struct istripe_path *path = istripe_policy_pick(leg, leg_task->task.data.length_bytes,
-							leg_task->nth);
+	struct istripe_path *path = istripe_policy_pick(leg, leg_task->task.data.length_bytes);
 	u16 avoid = leg_task->avoid;
 	u16 busy = istripe_busy_paths(leg);
 

@@ -42,7 +42,6 @@ struct istripe_leg_task {
 	bool behind;			/* not sent: it waits for the fence of another task */
 	bool unserved;			/* counted in leg->unserved */
 	bool unserved_stopped;		/* it waits for a path: @unserved_at is for how long */
-	u8 nth;				/* see istripe_policy_pick() */
 	u16 avoid;			/* bits of paths: over another one, if there is one */
 	u16 failed_over;		/* those of them that gave ISTRIPE_SCSI_PATH_ERROR */
 	u16 late_over;			/* bits of paths over which it was aborted */

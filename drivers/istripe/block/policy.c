@@ -146,14 +146,12 @@ static struct istripe_path *(*const picks[])(struct istripe_leg *leg, u32 bytes)
 	[ISTRIPE_POLICY_WEIGHTED] = pick_weighted,
 };
 
-struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes, u32 nth)
+struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes)
 {
 	if (READ_ONCE(leg->unfenced_nexuses))
 		return NULL;
 	if (leg->path_end == 1)
 		return leg_live_path(leg, 0);
-	if (nth)
-		return pick_nth(leg, nth - 1);
 	return picks[READ_ONCE(leg->policy)](leg, bytes);
 }
 

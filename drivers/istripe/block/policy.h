@@ -13,11 +13,10 @@ struct istripe_path;
 struct istripe_leg;
 
 /*
- * @nth: 0 for a task of its own, n for the n-th further part of a request (istripe_policy_parts()):
- * the parts take different paths. NULL: no path is live, or the leg must not be written to. Within
- * a section of leg->srcu; the path may have been lost since.
+ * NULL: no path is live, or the leg must not be written to. Within a section of leg->srcu; the path
+ * may have been lost since.
  */
-struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes, u32 nth);
+struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes);
 
 /*
  * The path of @index, or the next one behind it, around the leg, that gets I/O and is not in
@@ -28,7 +27,7 @@ struct istripe_path *istripe_policy_beyond(const struct istripe_leg *leg, u32 in
 /*
  * Into how many parts (1..ISTRIPE_PARTS_MAX) to cut a request on a leg. More than one only with the
  * interleave policy, one for each live path: one for each session would be more commands over a
- * NIC. All parts but the last have @part_sectors, if several a multiple of the chunk.
+ * NIC. Each goes where the fewest bytes wait, so a slow path gets fewer of them. All parts but the last have @part_sectors, if several a multiple of the chunk.
  */
 u32 istripe_policy_parts(const struct istripe_leg *leg, u32 sectors, u32 *part_sectors);
 

@@ -114,6 +114,17 @@ def delayed_from_target(link, seconds):
     return _delayed(link.peer, seconds, NETNS)
 
 
+@contextlib.contextmanager
+def slow_from_target(link, rate):
+    """What the target sends over this link comes as slowly as tc's `rate` says."""
+    run("tc", "qdisc", "add", "dev", link.peer, "root", "tbf", "rate", rate, "burst", "256k",
+        "limit", "8m", netns=NETNS)
+    try:
+        yield
+    finally:
+        run("tc", "qdisc", "del", "dev", link.peer, "root", netns=NETNS)
+
+
 def lose_large_packets(nic, netns=None):
     """What is larger than SMALL_MTU does not leave this NIC. Nobody is told."""
     run("ethtool", "-K", nic, "tso", "off", "gso", "off", netns=netns)
