@@ -108,9 +108,9 @@ def silent(address, seconds):
 @pytest.mark.timeout_s(1800)
 def test_swap_through_an_outage(device, size, links):
     """What is swapped waits, and takes the memory that is left; the login needs some."""
-    with swap(device):
-        with silent(outside.ADDRESS if outside.present() else links[0].address, 40):
-            assert exhaust(size.rounds(32, 64) * MIB, 90) > 0
+    address = outside.ADDRESS if outside.present() else links[0].address
+    with swap(device), silent(address, 40):
+        assert exhaust(size.rounds(32, 64) * MIB, 90) > 0
 
 
 @pytest.mark.timeout_s(3600)
