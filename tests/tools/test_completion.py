@@ -101,6 +101,8 @@ def offered(tmp_path):
     ("istripectl status -o W", {"WHERE"}),
     ("istripectl status -o NAME,ST", {"NAME,STATE"}),
     ("istripectl create new --leg chap_algorithms=SHA", {"SHA3-256", "SHA256", "SHA1"}),
+    ("istripectl list ",
+     {"--json", "--output", "--noheadings", "--pairs", "db", "log", "old"}),
     ("istripectl list --", {"--json", "--output", "--noheadings", "--pairs"}),
     ("istripectl discover 192.0.2.1 --l", {"--luns"}),
     ("istripectl discover 192.0.2.1 --chap u", {"user="}),

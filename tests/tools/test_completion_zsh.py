@@ -153,6 +153,7 @@ def zsh(tmp_path_factory):
     ("istripectl top -o R", {"READ_MB/s", "RETRIES", "RECONNECTS", "RETRANS"}),
     ("istripectl status --watch=", {"1", "2", "5"}),
     ("istripectl status -o NAME,W", {"WHERE"}),
+    ("istripectl list ", {"db", "log", "old"}),
     ("istripectl list --output ", {"VOLUME", "DEVICE", "STATE", "SIZE", "LEGS", "PATHS"}),
 ])
 def test_offered(zsh, line, replies):

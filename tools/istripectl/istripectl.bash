@@ -312,7 +312,9 @@ _istripectl_columns() {
 	*:top)
 		options="--once --interval --json --output --noheadings --pairs $(_istripectl_folders)"
 		;;
-	*) options="--json --output --noheadings --pairs $(_istripectl_folders)" ;;
+	*)
+		options="--json --output --noheadings --pairs $(_istripectl_folders; _istripectl_files)"
+		;;
 	esac
 }
 
