@@ -154,17 +154,11 @@ static bool kernel_lacks_module(const char *release)
 /* Allocated; NULL: dkms builds for any. */
 static char *kernels_pattern(void)
 {
-	static const char name[] = "BUILD_EXCLUSIVE_KERNEL=\"";
-	char *conf = fact_text(place_path(DKMS_CONF)), *line = conf, *pattern = NULL;
+	char *conf = fact_text(place_path(DKMS_CONF));
+	char *pattern = fact_line(conf, "BUILD_EXCLUSIVE_KERNEL=\"");
 
-	while (line && strncmp(line, name, strlen(name))) {
-		line = strchr(line, '\n');
-		line = line ? line + 1 : NULL;
-	}
-	if (line) {
-		line += strlen(name);
-		pattern = alloc_printf("%.*s", (int)strcspn(line, "\"\n"), line);
-	}
+	if (pattern)
+		pattern[strcspn(pattern, "\"")] = '\0';
 	free(conf);
 	return pattern;
 }

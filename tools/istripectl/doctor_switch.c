@@ -6,6 +6,7 @@
 
 #include "alloc.h"
 #include "doctor.h"
+#include "fact.h"
 #include "run.h"
 #include "text.h"
 
@@ -13,18 +14,10 @@
 static char *switch_value(const char *text, const char *nic, const char *name)
 {
 	char *key = alloc_printf("lldp.%s.chassis.%s=", nic, name);
-	const char *at = text;
-	char *value = NULL;
+	char *value = fact_line(text, key);
 
-	while (at && strncmp(at, key, strlen(key))) {
-		at = strchr(at, '\n');
-		at = at ? at + 1 : NULL;
-	}
-	if (at) {
-		at += strlen(key);
-		value = alloc_printf("%.*s", (int)strcspn(at, "\n"), at);
+	if (value)
 		text_clean(value);
-	}
 	free(key);
 	return value;
 }

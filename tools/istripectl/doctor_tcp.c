@@ -227,15 +227,12 @@ void doctor_tcp_options(struct doctor *doctor)
 /* The word behind @name in the line of @text that begins with @line. */
 static bool line_number(const char *text, const char *line, const char *name, long long *number)
 {
-	const char *at = text;
+	char *rest = fact_line(text, line);
+	const char *at = rest ? strstr(rest, name) : NULL;
 
-	while (at && strncmp(at, line, strlen(line))) {
-		at = strchr(at, '\n');
-		at = at ? at + 1 : NULL;
-	}
-	at = at ? strstr(at, name) : NULL;
 	if (at)
 		*number = strtoll(at + strlen(name), NULL, 10);
+	free(rest);
 	return at;
 }
 

@@ -87,3 +87,14 @@ char *fact_word(const char *text, unsigned int index)
 	word[length] = '\0';
 	return word;
 }
+
+char *fact_line(const char *text, const char *key)
+{
+	size_t bytes = strlen(key);
+
+	while (text && strncmp(text, key, bytes)) {
+		text = strchr(text, '\n');
+		text = text ? text + 1 : NULL;
+	}
+	return text ? alloc_printf("%.*s", (int)strcspn(text + bytes, "\n"), text + bytes) : NULL;
+}

@@ -55,4 +55,13 @@ bool fact_process(const char *name);
  */
 char *fact_word(const char *text, unsigned int index);
 
+/**
+ * fact_line() - what follows a key at the beginning of a line
+ * @text: lines; NULL: none
+ * @key: the beginning of the line
+ *
+ * Return: the rest of the first such line, for free(); NULL when there is none.
+ */
+char *fact_line(const char *text, const char *key);
+
 #endif
