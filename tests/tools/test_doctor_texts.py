@@ -64,6 +64,11 @@ def no_interrupts(host):
     shutil.rmtree(host.tool.root / f"{NIC}/device/msi_irqs")
 
 
+def unreadable(path):
+    """For root, too."""
+    return lambda host: (host.tool.root / path).mkdir()
+
+
 def unbound(host):
     """The second path of the first leg has no NIC, and no route is known."""
     host.put(host.config(0, 1, "nic"), "")
@@ -104,6 +109,9 @@ def told(tool, code):
     (both(unmeasured, file("proc/sys/net/ipv4/tcp_slow_start_after_idle", "1")),
      "tcp_slow_start_after_idle is 1, and no round-trip time is known"),
     (both(path_file("fenced_through", ""), path_file("unproven", "")), "no proof has been made yet"),
+    (both(without("etc/crypttab"), unreadable("etc/crypttab")),
+     "/etc/crypttab cannot be read: Is a directory"),
+    (without("etc/crypttab"), "/etc/crypttab does not name the disk"),
 ])
 def test_what_is_skipped(host, plant, text):
     plant(host)

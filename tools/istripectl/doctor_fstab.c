@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* doctor: what /etc/fstab and /etc/crypttab do with the disk of a volume. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -194,9 +195,11 @@ static void crypttab_check(struct doctor *doctor, const struct doctor_volume *vo
 
 void doctor_crypttab(struct doctor *doctor, const struct doctor_volume *volume)
 {
-	char *text = fact_text(place_path("/etc/crypttab")), *rest = text, *line;
+	char *path = place_path("/etc/crypttab"), *text = NULL, *rest, *line;
+	int ret = file_read(path, &text);
 	bool found = false;
 
+	rest = text;
 	while (rest && (line = strsep(&rest, "\n"))) {
 		char *name = fact_word(line, 0), *spec = fact_word(line, 1);
 		char *options = fact_word(line, 3);
@@ -209,7 +212,10 @@ void doctor_crypttab(struct doctor *doctor, const struct doctor_volume *volume)
 		free(spec);
 		free(options);
 	}
-	if (!found)
+	if (ret && ret != -ENOENT)
+		doctor_unread(doctor, "/etc/crypttab", ret);
+	else if (!found)
 		doctor_skip(doctor, "/etc/crypttab does not name the disk");
 	free(text);
+	free(path);
 }
