@@ -64,8 +64,8 @@ def contents(tool):
     (["--leg", "3", "fence=path"], 1, "volume db has no leg 3"),
     (["--leg", "0", "--path", "7", "weight=2"], 1, "leg 0 has no path 7"),
     (["--leg", "0", "--path", "1", "dscp=8,nic=eth5"], 1,
-     ("kernel: istripe: db/0/0: nic: is refused while the volume is up\n            next: edit "
-      "/etc/istripe/db.conf, istripectl apply db: the path logs in anew\n")),
+     ("kernel: istripe: db/0/0: nic: is refused while the volume is up\n            next: istripectl save "
+      "db, edit /etc/istripe/db.conf, istripectl apply db: the path logs in anew\n")),
     (["--leg", "x", "fence=path"], 2, "--leg x: a number"),
     (["--leg"], 2, "--leg : a number"), (["--leg="], 2, "--leg : a number"),
     (["--legs=0", "weight=2"], 2, "unknown option --legs=0"),
@@ -115,6 +115,7 @@ def test_a_dry_run_takes_the_ends_of_ranges(volume, words):
      "next: edit /etc/istripe/db.conf, istripectl apply db: the path logs in anew\n"),
 ])
 def test_a_dry_run_knows_what_needs_the_volume_down(volume, words, step):
+    volume.run("save", "db")
     out, err = volume.run("set", "--dry-run", "db", *words, code=1)
     assert not out and "db is up, and " in err and step in err
     volume.run("down", "db")

@@ -8,6 +8,7 @@
 
 #include "advice.h"
 #include "alloc.h"
+#include "apply.h"
 #include "file.h"
 #include "tree.h"
 
@@ -79,10 +80,15 @@ static void chap_wrong(const char *name, bool over, struct fault *fault)
 		fault_add(fault,
 			  "next: compare chap_user and chap_secret with the target's, then repeat the command:\n"
 			  "up with --saved, which reads the file of a secret again");
-	else
+	else if (apply_has_file(name))
 		fault_add(fault,
 			  "next: compare chap_user and chap_secret with the target's, then\n"
 			  "istripectl apply --secrets %s reads the file of a secret again", name);
+	else
+		fault_add(fault,
+			  "next: compare chap_user and chap_secret with the target's, then\n"
+			  "istripectl save %s, which names a file for the secret, and\n"
+			  "istripectl apply --secrets %s, which reads it", name, name);
 }
 
 void advice_login(const char *name, const char *reason, bool over, struct fault *fault)

@@ -9,6 +9,7 @@
 
 #include "advice.h"
 #include "alloc.h"
+#include "apply.h"
 #include "conf.h"
 #include "interrupt.h"
 #include "klog.h"
@@ -388,9 +389,13 @@ static bool is_up(const char *name)
 
 void tree_add_anew(const char *name, struct fault *fault)
 {
+	char *save = apply_has_file(name) ? alloc_text("") :
+					    alloc_printf("istripectl save %s, ", name);
+
 	fault_add(fault,
-		  "next: edit " CONF_DIR "/%s.conf, istripectl apply %s: the path logs in anew",
-		  name, name);
+		  "next: %sedit " CONF_DIR "/%s.conf, istripectl apply %s: the path logs in anew",
+		  save, name, name);
+	free(save);
 }
 
 int tree_set(const char *name, int leg, int path, const char *setting, const char *value,
