@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "alloc.h"
 #include "apply.h"
@@ -20,6 +21,7 @@
 #define SYSTEMD_DIR	"/etc/systemd/system"
 #define OTHERS_MODE	077
 #define DKMS_CONF	"/usr/src/istripe-" ISTRIPECTL_VERSION "/dkms.conf"
+#define DKMS_OVERRIDE	"/etc/dkms/istripe"
 
 static void conf_warn(struct doctor *doctor, const char *name, char *measured)
 {
@@ -151,31 +153,57 @@ static bool kernel_lacks_module(const char *release)
 	return lacks;
 }
 
-/* Allocated; NULL: dkms builds for any. */
-static char *kernels_pattern(void)
+/* Sets @conf to its file; both are for free(). NULL: dkms builds for any. */
+static char *kernels_pattern(const char *release, const char *machine, char **conf)
 {
-	char *conf = fact_text(place_path(DKMS_CONF));
-	char *pattern = fact_line(conf, "BUILD_EXCLUSIVE_KERNEL=\"");
+	/* As dkms reads them: the last one that has it counts. */
+	char *const files[] = {
+		place_path(DKMS_CONF),
+		place_path(DKMS_OVERRIDE ".conf"),
+		place_path(DKMS_OVERRIDE "-" ISTRIPECTL_VERSION ".conf"),
+		place_path(DKMS_OVERRIDE "-" ISTRIPECTL_VERSION "-%s.conf", release),
+		place_path(DKMS_OVERRIDE "-" ISTRIPECTL_VERSION "-%s-%s.conf", release, machine),
+	};
+	char *pattern = NULL;
+	size_t i;
 
-	if (pattern)
-		pattern[strcspn(pattern, "\"")] = '\0';
-	free(conf);
+	for (i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		char *text = fact_text(alloc_text(files[i]));
+		char *value = fact_line(text, "BUILD_EXCLUSIVE_KERNEL=");
+
+		if (value) {
+			free(pattern);
+			pattern = alloc_text(value + strspn(value, "\"'"));
+			pattern[strcspn(pattern, "\"'")] = '\0';
+			free(*conf);
+			*conf = alloc_text(files[i]);
+		}
+		free(value);
+		free(text);
+		free(files[i]);
+	}
 	return pattern;
 }
 
-/* As dkms compares: an extended regular expression. */
-static bool kernel_is_excluded(const char *release)
+/* As dkms compares: an extended regular expression. Returns its file, for free(); NULL: it fits. */
+static char *kernel_excluded_by(const char *release)
 {
-	char *pattern = kernels_pattern();
+	struct utsname host = { 0 };
+	char *conf = NULL, *pattern;
 	bool excluded = false;
 	regex_t regex;
 
+	uname(&host);
+	pattern = kernels_pattern(release, host.machine, &conf);
 	if (pattern && !regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB)) {
 		excluded = regexec(&regex, release, 0, NULL, 0);
 		regfree(&regex);
 	}
 	free(pattern);
-	return excluded;
+	if (excluded)
+		return conf;
+	free(conf);
+	return NULL;
 }
 
 static void kernel_warn(struct doctor *doctor, const char *release)
@@ -185,19 +213,18 @@ static void kernel_warn(struct doctor *doctor, const char *release)
 		.wanted = alloc_text("the module for each kernel that is installed"),
 		.next = alloc_printf("dkms autoinstall -k %s", release),
 	};
+	char *conf = kernel_excluded_by(release);
 
-	if (kernel_is_excluded(release)) {
-		char *conf = place_path(DKMS_CONF);
-
+	if (conf) {
 		free(warning.measured);
 		free(warning.wanted);
 		free(warning.next);
 		warning.measured = alloc_printf("Linux %s, which istripe does not support",
 						release);
-		warning.wanted = alloc_text("a kernel of those that dkms.conf names");
+		warning.wanted = alloc_text("a kernel that BUILD_EXCLUSIVE_KERNEL allows");
 		warning.next = alloc_printf("grep BUILD_EXCLUSIVE_KERNEL %s", conf);
-		free(conf);
 	}
+	free(conf);
 	doctor_warn(doctor, &warning,
 		    "the volume does not come up when this kernel is booted");
 }
