@@ -520,6 +520,8 @@ def test_list_of_files_without_the_module(tool, conf):
     tool.tree.rename(tool.root / "gone")
     out, err = tool.run("list", code=1)
     assert out.splitlines()[1].split()[:3] == ["db", "-", "saved"] and "modprobe istripe" in err
+    assert tool.run("list", "db", code=1) == (out, err)
+    assert tool.run("list", "nobody", code=1) == ("", err)
 
 
 def test_down_all(tool, conf):

@@ -480,9 +480,10 @@ static int names_find(const struct command_line *line, const struct report *repo
 	int ret;
 
 	if (line->count || !report->saved)
-		return command_volumes(line, names, fault);
-	ret = volumes_list(names, &loaded, fault);
-	return ret || loaded ? ret : tree_check(fault);
+		ret = command_volumes(line, names, fault);
+	else
+		ret = volumes_list(names, &loaded, fault);
+	return ret || !report->saved ? ret : tree_check(fault);
 }
 
 static int view_report(const char *name, const struct report *report, struct table *table,
@@ -497,12 +498,13 @@ static int view_report(const char *name, const struct report *report, struct tab
 		view = (struct view){ 0 };
 		ret = view_read_file(name, &view, &fault);
 	}
-	if (ret)
-		fault_print(&fault);
-	else if (all)
+	if (!ret && all)
 		json_object_array_add(all, report->object(&view));
-	else
+	else if (!ret)
 		report->rows(table, &view);
+	/* names_find() has said that the module is not loaded. */
+	else if (!report->saved || ret != -ENODEV)
+		fault_print(&fault);
 	view_free(&view);
 	return ret ? EXIT_FAILED : EXIT_DONE;
 }
