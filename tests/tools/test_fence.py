@@ -125,10 +125,10 @@ CONFIRM = ", or until 'istripectl path confirm'"
 @pytest.mark.parametrize("fence, fence_ms, ghosts, ghost_ms, recovery_ms, said", [
     ("auto", "-1", 0, "5000", "-1", CONFIRM),
     ("auto", "-1", 0, "5000", "120000", f"{CONFIRM}; they fail after 120000 ms"),
-    ("auto", "-1", 2, "5000", "120000", ", or, behind ghost writes, for 5000 ms"),
+    ("auto", "-1", 2, "5000", "120000", ", or, behind ghost writes, for 5000 ms; not while keys are registered"),
     ("auto", "-1", 2, "-1", "120000", f"{CONFIRM}; they fail after 120000 ms"),
     ("auto", "8000", 2, "5000", "120000",
-     ", or for 8000 ms, or, behind ghost writes, for 5000 ms"),
+     ", or for 8000 ms, or, behind ghost writes, for 5000 ms; not while keys are registered"),
     ("path", "-1", 2, "5000", "0", f"{CONFIRM}; they fail after 30000 ms"),
     ("auto", "8000", 0, "5000", "120000", ", or for 8000 ms"),
     ("auto", "60000", 0, "5000", "20000", ", or for 60000 ms; they fail after 30000 ms")])

@@ -189,8 +189,9 @@ static char *wait_end(const struct owners *owners, const struct live *path)
 	if (ghost_ms >= 0 && limit_ms(path, "ghost_writes") > 0 &&
 	    limit_ms(path, "waiting_ms") <= ghost_ms &&
 	    !strcmp(settings_value(&owners->leg->values, "fence"), "auto"))
-		text = alloc_printf("%s, or, behind ghost writes, for %lld ms",
-				    fence_ms >= 0 ? fence : "", ghost_ms);
+		text = alloc_printf("%s, or, behind ghost writes, for %lld ms; "
+				    "not while keys are registered", fence_ms >= 0 ? fence : "",
+				    ghost_ms);
 	else if (fail_ms >= 0 && (fence_ms < 0 || fail_ms < fence_ms))
 		text = alloc_printf("%s; they fail after %lld ms", fence, fail_ms);
 	else
