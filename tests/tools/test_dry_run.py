@@ -125,6 +125,21 @@ def test_up_of_a_wrong_file(down):
     assert "log.conf:1" in dry(down, "up", "log", code=78)[1]
 
 
+@pytest.mark.parametrize("text, said", [
+    ("[volume]\nqueue_depth = 0\n[leg 0]\ntarget = iqn.t\nportal = 192.0.2.10", 'queue_depth refuses "0"'),
+    ("[leg 0]\ntarget = iqn.t\nportal = 192.0.2.10\nfence = none", 'legs/0/fence refuses "none"'),
+    ("[leg 0]\ntarget = iqn.t\n[leg 0 path 3]\nportal = 192.0.2.10\nweight = 0",
+     'legs/0/paths/3/weight refuses "0"')])
+def test_up_of_a_file_with_a_value_that_is_refused(down, text, said):
+    """Of a volume that is new, and of one that is down."""
+    for name in ("log", "db"):
+        down.put(f"etc/istripe/{name}.conf", text)
+        for words, code in ((("up", "--saved"), 78), (("apply",), 1)):
+            out, err = dry(down, *words, name, code=code)
+            assert not out and f"{down.tree}/{name}/{said}: Invalid argument\n" in err
+            assert " is refused, allowed is " in err
+
+
 @pytest.mark.parametrize("command, more", [("down", ""), ("delete", "db: would forget its settings\n")])
 def test_down_and_delete(up, command, more):
     assert dry(up, command, "db") == (f"db: would take /dev/istripe0 away\n{more}", "")

@@ -464,9 +464,12 @@ int apply_file(const char *name, bool secrets, bool dry_run, struct retry *late,
 	}
 	if (!ret && !dry_run)
 		leave_out_record(&wanted);
+	if (!ret && is_new)
+		leave_out_forget(&wanted);
+	if (!ret && dry_run)
+		ret = tree_check_values(&wanted, fault);
 	if (!ret && is_new) {
 		printf("%s: a new volume\n", name);
-		leave_out_forget(&wanted);
 		if (!dry_run)
 			ret = tree_create(&wanted, fault);
 	} else if (!ret) {

@@ -93,6 +93,15 @@ int tree_read(const char *name, struct volume *volume, struct fault *fault);
 int tree_walk(const struct volume *volume, const struct tree_writer *writer, struct fault *fault);
 
 /**
+ * tree_check_values() - refuse what the module, of the version of this tool, would refuse
+ * @volume: as tree_create() would make it
+ * @fault: set on failure
+ *
+ * Return: 0, also when it cannot be told; -EINVAL.
+ */
+int tree_check_values(const struct volume *volume, struct fault *fault);
+
+/**
  * tree_create() - write a configuration, or leave nothing behind
  * @volume: what to write
  * @fault: set on failure

@@ -277,6 +277,43 @@ int tree_create(const struct volume *volume, struct fault *fault)
 	return ret;
 }
 
+/* The driver's table of values */
+
+static int table_make(const char *dir, struct fault *fault)
+{
+	(void)dir;
+	(void)fault;
+	return 0;
+}
+
+static int table_set(const char *dir, const char *name, const char *value, struct fault *fault)
+{
+	struct fault why = { 0 };
+	enum known_place place;
+
+	if (!known_anywhere(name, &place) || !known_check(place, name, value, &why))
+		return 0;
+	set_fault(-EINVAL, dir, name, value, true, fault);
+	fault_add(fault, "%s", why.text);
+	return -EINVAL;
+}
+
+static bool table_has(const char *dir, const char *name)
+{
+	return known_find(strstr(dir, "/paths/") ? KNOWN_PATH : KNOWN_LEG, name);
+}
+
+int tree_check_values(const struct volume *volume, struct fault *fault)
+{
+	static const struct tree_writer writer = {
+		.make = table_make,
+		.set = table_set,
+		.has = table_has,
+	};
+
+	return tree_walk(volume, &writer, fault);
+}
+
 /* Removing */
 
 static int dir_remove(const char *dir, struct fault *fault)
