@@ -288,6 +288,27 @@ async def refuses_hints(run, conn, task):
     return True
 
 
+@pytest.mark.allow_log("not supported by the target", "what the LUN takes less of")
+@pytest.mark.allow_log("error, dev istripe", "the discard")
+@pytest.mark.parametrize("asc", [0x1A, 0x26])
+def test_a_discard_that_is_too_long(one_path, server, asc):
+    """The LUN takes some, but not that much: no success, or ext4 would not trim there again."""
+    async def hook(run, conn, task):
+        if task.opcode != UNMAP or not run.strike():
+            return False
+        await run.target.collect(conn, task)
+        await run.target.respond(conn, task, Result.check(5, asc, 0))
+        return True
+
+    volume, _ = one_path(Scenario("less", hooks={"on_command": hook}))
+    device = volume.enable()
+    server.arm()
+    code, text = status("blkdiscard", "-l", MIB, device)
+    assert code and "Remote I/O error" in text
+    run("blkdiscard", "-l", MIB, device)
+    assert server.violations() == []
+
+
 @pytest.mark.parametrize("bits", [2, 4], ids=["underflow", "overflow"])
 def test_parameters_that_are_not_counted(one_path, server, bits):
     """Of UNMAP and WRITE SAME a target may say that no byte went to the medium, or more: sd knows."""

@@ -393,7 +393,8 @@ static blk_status_t io_verdict_status(enum istripe_scsi_verdict verdict)
 	static const blk_status_t statuses[ISTRIPE_SCSI_VERDICT_COUNT] = {
 		[ISTRIPE_SCSI_MEDIUM] = BLK_STS_MEDIUM,
 		[ISTRIPE_SCSI_NOSPC] = BLK_STS_NOSPC,
-		[ISTRIPE_SCSI_UNSUPPORTED] = BLK_STS_NOTSUPP,
+		/* For "not supported" a discard would succeed, and dm-mirror not read elsewhere. */
+		[ISTRIPE_SCSI_UNSUPPORTED] = BLK_STS_TARGET,
 		[ISTRIPE_SCSI_RESERVATION] = BLK_STS_RESV_CONFLICT,
 		[ISTRIPE_SCSI_TARGET] = BLK_STS_TARGET,
 		[ISTRIPE_SCSI_PROTECT] = BLK_STS_TARGET,
@@ -470,33 +471,21 @@ static void io_task_no_cache(struct istripe_leg_task *leg_task)
 	io_task_end(leg_task);
 }
 
-/*
- * As sd does: what a LUN does not know after all is not offered any more until the volume has been
- * down. True: withdrawn; dm, which offers it on, looks for "target error" then.
- */
-static bool io_withdraw(struct istripe_leg_task *leg_task)
+/* As sd does: what a LUN does not know after all is not offered until the volume has been down. */
+static void io_withdraw(struct istripe_leg_task *leg_task)
 {
 	struct request *rq = blk_mq_rq_from_pdu(leg_task->io);
 	u8 asc = leg_task->task.sense.asc;
 
 	if (asc != 0x20 && asc != 0x22 && asc != 0x24)
-		return false;
-	switch (req_op(rq)) {
-	case REQ_OP_DISCARD:
+		return;
+	if (req_op(rq) == REQ_OP_DISCARD)
 		istripe_compat_disable_discard(rq->q);
-		return true;
-	case REQ_OP_WRITE_ZEROES:
+	else if (req_op(rq) == REQ_OP_WRITE_ZEROES)
 		istripe_compat_disable_write_zeroes(rq->q);
-		return true;
-	default:
-		return false;
-	}
 }
 
-/*
- * Some LUNs with a cache know the shorter command only. For "not supported" the block layer would
- * let fsync() succeed.
- */
+/* Some LUNs with a cache know the shorter command only. */
 static void io_task_unsupported(struct istripe_leg_task *leg_task)
 {
 	struct istripe_task *task = &leg_task->task;
@@ -509,13 +498,13 @@ static void io_task_unsupported(struct istripe_leg_task *leg_task)
 		break;
 	case SYNCHRONIZE_CACHE:
 		if (leg_task->leg->lun.caching.told)
-			io_task_refused(leg_task, ISTRIPE_SCSI_TARGET);
+			io_task_refused(leg_task, ISTRIPE_SCSI_UNSUPPORTED);
 		else
 			io_task_no_cache(leg_task);
 		break;
 	default:
-		io_task_refused(leg_task, io_withdraw(leg_task) ? ISTRIPE_SCSI_TARGET :
-					  ISTRIPE_SCSI_UNSUPPORTED);
+		io_withdraw(leg_task);
+		io_task_refused(leg_task, ISTRIPE_SCSI_UNSUPPORTED);
 	}
 }
 
