@@ -626,6 +626,19 @@ def test_status(tool):
     assert volume["legs"][0]["serial"] == "12345"
 
 
+def test_status_of_a_path_that_is_off(tool):
+    """The module has no directory of it."""
+    tool.run("create", "db", "--leg", LEG, "--path", "portal=192.0.3.10,nic=eth2")
+    make_live(tool)
+    (tool.tree / "db/legs/0/paths/1/enable").write_text("0\n")
+    assert re.search(r"path 1 +off +192.0.3.10:3260 via eth2 +iqn.2026-01.a:t1 lun 0, "
+                     r"until istripectl apply brings it back\n", tool.run("status")[0])
+    volume, = json.loads(tool.run("status", "--json", "db")[0])["volumes"]
+    assert volume["legs"][0]["paths"][1] == {
+        "index": 1, "state": "off", "target_name": "iqn.2026-01.a:t1", "lun": 0,
+        "portal": "192.0.3.10:3260", "nic": "eth2", "slow": None}
+
+
 def test_status_of_a_volume_that_is_down(tool):
     tool.run("create", "db", "--no-up", "--leg", LEG)
     tool.run("up", "db", code=1, FAKE_ENABLE="5")

@@ -3,6 +3,7 @@
 
 import os
 import re
+import shutil
 
 import prometheus
 import pytest
@@ -140,9 +141,23 @@ def test_states(host):
     families = read(host.tool)
     assert states(families, "istripe_volume_state")[0] == ["waiting"]
     now, others = states(families, "istripe_path_state", leg="1", path="0")
-    assert now == ["backoff"] and len(others) == 7
+    assert now == ["backoff"] and len(others) == 8
     assert states(families, "istripe_path_state", leg="0", path="0")[0] == ["a later state"]
     assert states(families, "istripe_path_access_state", leg="1")[0] == ["standby"]
+
+
+def test_a_path_that_is_off(host):
+    """The module has no directory of it: an alert on paths that are not live needs a sample."""
+    shutil.rmtree(host.tool.root / PATH)
+    host.put(host.config(1, 0, "enable"), "0")
+    families = read(host.tool)
+    now, others = states(families, "istripe_path_state", leg="1", path="0")
+    assert now == ["off"] and "live" in others
+    info, = [dict(key) for key in families["istripe_path_info"].samples
+             if {("leg", "1"), ("path", "0")} <= set(key)]
+    assert info["portal"] == "192.0.2.11:3260" and info["nic"] == "eth1"
+    assert ("istripe_path_faults_total" not in families
+            or value(families, "istripe_path_faults_total", volume="db", leg="0", path="0"))
 
 
 def test_what_cannot_be_read_is_left_out(host):

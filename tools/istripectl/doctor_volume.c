@@ -70,7 +70,13 @@ void doctor_path_state(struct doctor *doctor, const struct doctor_path *path)
 	const char *state = path->live ? settings_value(&path->live->values, "state") : "";
 	const char *error = path->live ? settings_value(&path->live->values, "last_error") : "";
 
-	if (!*state)
+	if (path->path->off && doctor_volume_of(doctor)->up)
+		doctor_warn(doctor, &(struct doctor_warning){
+			.measured = alloc_text("off"), .wanted = alloc_text("live"),
+			.next = alloc_printf("istripectl apply %s", doctor->volume),
+		},
+		"it was switched off, or did not come back when it was to log in anew");
+	else if (!*state)
 		doctor_skip(doctor, "it is not up");
 	else if (!strcmp(state, "live"))
 		doctor_pass(doctor);

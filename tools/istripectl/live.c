@@ -123,6 +123,51 @@ const struct live *live_child(const struct live *live, const char *name)
 	return NULL;
 }
 
+/* The directory @name below the directory @group, or NULL. */
+static struct live *child_below(const struct live *live, const char *group, const char *name)
+{
+	const struct live *all = live_child(live, group);
+
+	return all ? (struct live *)live_child(all, name) : NULL;
+}
+
+static void path_add_off(struct live *leg, const struct path *path)
+{
+	static const char *const names[] = { "target_name", "lun", "portal", "nic" };
+	struct live *paths = (struct live *)live_child(leg, "paths"), *added;
+	char *name = alloc_printf("%u", path->index);
+	size_t i;
+
+	if (!paths || live_child(paths, name)) {
+		free(name);
+		return;
+	}
+	paths->children = alloc_array(paths->children, paths->child_count + 1,
+				      sizeof(*paths->children));
+	added = &paths->children[paths->child_count++];
+	memset(added, 0, sizeof(*added));
+	added->name = name;
+	settings_put(&added->values, "state", "off");
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++)
+		settings_put(&added->values, names[i], settings_value(&path->settings, names[i]));
+}
+
+void live_add_off(struct live *live, const struct volume *volume)
+{
+	size_t i, j;
+
+	for (i = 0; i < volume->leg_count; i++) {
+		const struct leg *leg = &volume->legs[i];
+		char *name = alloc_printf("%u", leg->index);
+		struct live *its = child_below(live, "legs", name);
+
+		for (j = 0; its && j < leg->path_count; j++)
+			if (leg->paths[j].off)
+				path_add_off(its, &leg->paths[j]);
+		free(name);
+	}
+}
+
 unsigned long long live_size(const char *device)
 {
 	char *path = place_path("/sys/block/%s/size", device), *text = NULL;

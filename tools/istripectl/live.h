@@ -45,6 +45,15 @@ int live_read_states(const char *device, struct live *live);
 int live_read_fences(const char *device, struct live *live);
 
 /**
+ * live_add_off() - add the paths that are switched off, which sysfs does not have
+ * @live: from live_read()
+ * @volume: how the same volume is configured
+ *
+ * Their state is off; of their settings they have target_name, lun, portal and nic.
+ */
+void live_add_off(struct live *live, const struct volume *volume);
+
+/**
  * live_child() - the directory of a name
  * @live: where to look
  * @name: its name

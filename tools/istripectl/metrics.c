@@ -251,7 +251,7 @@ static void path_state_put(struct sample *sample)
 {
 	static const char *const states[] = {
 		"live", "degraded", "idle", "connecting", "draining", "backoff", "refused", "dead",
-		NULL
+		"off", NULL
 	};
 	const char *state = text_of(sample, "state");
 

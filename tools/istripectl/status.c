@@ -49,6 +49,8 @@ static int view_read(const char *name, struct view *view, struct fault *fault)
 	/* A device name is a name: nothing else is looked up. */
 	if (!ret && device && *device && !strchr(device, '/'))
 		view->is_live = !live_read(device, &view->live);
+	if (view->is_live)
+		live_add_off(&view->live, &view->volume);
 	return ret;
 }
 
@@ -245,12 +247,15 @@ static void path_row(struct table *table, const struct live *live, const struct 
 {
 	const char *nic = settings_value(&live->values, "nic");
 	char *access = access_text(live), *slow = slow_text(group, live, "path");
+	char *counts = alloc_printf("%s faults, %s reconnects", value(live, "faults"),
+				    value(live, "reconnects"));
+	bool off = !strcmp(value(live, "state"), "off");
 
 	row(table, alloc_printf("%*spath %s", indent, "", live->name), value(live, "state"),
 	    alloc_printf("%s%s%s", value(live, "portal"), *nic ? " via " : "", nic),
-	    alloc_printf("%s lun %s, %s%s faults, %s reconnects%s", value(live, "target_name"),
-			 value(live, "lun"), access, value(live, "faults"),
-			 value(live, "reconnects"), slow));
+	    alloc_printf("%s lun %s, %s%s%s", value(live, "target_name"), value(live, "lun"),
+			 access, off ? "until istripectl apply brings it back" : counts, slow));
+	free(counts);
 	free(access);
 	free(slow);
 }

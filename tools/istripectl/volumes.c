@@ -30,6 +30,16 @@ int volumes_list(struct file_names *names, bool *loaded, struct fault *fault)
 	return ret;
 }
 
+static void off_add(struct volume_now *now)
+{
+	struct volume volume = { 0 };
+	struct fault ignored;
+
+	if (!tree_read(now->name, &volume, &ignored))
+		live_add_off(&now->live, &volume);
+	volume_free(&volume);
+}
+
 void volume_now_read(const char *name, struct volume_now *now)
 {
 	char *path;
@@ -43,6 +53,7 @@ void volume_now_read(const char *name, struct volume_now *now)
 	}
 	if (!now->device)
 		return;
+	off_add(now);
 	path = place_path("/sys/block/%s/stat", now->device);
 	file_read(path, &now->stat);
 	free(path);
