@@ -81,6 +81,8 @@ def test_a_leg_has_all_paths_that_it_can_have(tool):
     assert "next: istripectl path remove db 0 PATH\n" in err
 
 
+LOST = ("leg 0 path 0: its session was lost, and its writes wait for the end of it, or keep their "
+        "blocks from others: see fence_confirm")
 CONF = """\
 [leg 0]
 target = iqn.2026-01.a:t1
@@ -104,6 +106,21 @@ def test_a_path_does_not_log_in_anew(tool, on, env, said):
     tool.put("etc/istripe/db.conf", CONF.format(lun=3))
     _, err = tool.run("apply", "db", code=1, **env)
     assert [text for text in said if text not in err] == [], err
+
+
+@pytest.mark.parametrize("words", [["apply", "db"], ["path", "remove", "db", "0", "0"]])
+def test_a_lost_session_keeps_a_path(tool, words):
+    """Other paths do not help: the target has to have forgotten the session."""
+    tool.put("etc/istripe/db.conf", CONF.format(lun=0))
+    tool.run("up", "db")
+    (tool.tree / "db/legs/0/paths/1/enable").write_text("0")
+    (tool.tree / "db/last_error").unlink()
+    tool.put("sys/kernel/config/istripe/db/last_error", LOST)
+    tool.put("etc/istripe/db.conf", CONF.format(lun=3))
+    _, err = tool.run(*words, code=1)
+    assert ("next: when its target was switched off or restarted since: istripectl path confirm db 0 0, "
+            "then repeat the command\n") in err
+    assert "another path" not in err and "--saved" not in err
 
 
 def test_a_path_is_lost_while_it_is_confirmed(tool):

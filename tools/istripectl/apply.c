@@ -164,6 +164,8 @@ static int path_restart(const struct volume *now, const struct step *steps, size
 
 	if (ret) {
 		fault_add(fault, "so it does not log in anew");
+		if (strstr(fault->text, "see fence_confirm"))
+			return ret;
 		fault_add(fault,
 			  "next: bring another path of the leg back; or istripectl down %s; istripectl up --saved %s",
 			  now->name, now->name);
