@@ -261,6 +261,22 @@ def test_a_new_path_has_the_secret_of_another(tool):
     assert "leg 0 path 2: chap_secret is not in the kernel's files" in tool.run("save", "db")[1]
 
 
+def test_save_does_not_see_the_secret_of_a_new_path(tool):
+    """It is said which file the next boot takes it from, also when the old path has gone."""
+    old = secret_file(tool, "db.secret")
+    new = secret_file(tool, "new.secret", "new-horse-battery")
+    tool.run("create", "db", "--save", "--leg", f"{LEG},chap_user=me,chap_secret=@{old}")
+    _, err = tool.run("path", "add", "db", "0", f"{PATH},chap_secret=@{new}")
+    assert f"the configuration file of db goes on to name {old} for chap_secret\n" in err
+    assert f"next: put the new secret there, or change {tool.root}/etc/istripe/db.conf\n" in err
+    tool.run("path", "remove", "db", "0", "0")
+    new.replace(old)
+    assert tool.run("save", "db")[1] == ""
+    tool.run("down", "db")
+    tool.run("up", "--saved", "db")
+    assert tool.value("db/legs/0/paths/1/chap_secret") == "new-horse-battery"
+
+
 def test_different_secrets_have_different_files(tool):
     secret = secret_file(tool, "x.secret")
     words = [f"portal=192.0.2.{i},nic=eth1,target=iqn.2026-01.a:t{target},chap_user={user},"

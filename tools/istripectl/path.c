@@ -25,6 +25,7 @@
 #include "place.h"
 #include "portal.h"
 #include "power.h"
+#include "save.h"
 #include "secret.h"
 #include "tree.h"
 #include "twin.h"
@@ -168,10 +169,11 @@ static int path_plan(const struct volume *volume, const struct leg *leg, const s
 static int path_add(const struct volume *volume, struct leg *leg, const char *text, bool dry_run,
 		    struct fault *fault)
 {
-	struct volume one = { 0 };
+	struct volume one = { .name = alloc_text(volume->name) }, given = { 0 };
 	int ret = path_read(text, volume, leg, &one, fault);
 	const struct path *path = &one.legs[0].paths[0];
 
+	volume_copy(&one, &given);
 	if (!ret && !dry_run)
 		ret = secret_load(&one, fault);
 	if (!ret)
@@ -180,6 +182,10 @@ static int path_add(const struct volume *volume, struct leg *leg, const char *te
 		ret = path_plan(volume, leg, path, fault);
 	else if (!ret)
 		ret = path_make(volume, leg, path, fault);
+	if (!ret && !dry_run)
+		save_mention_secrets(volume->name, leg->index, path->index,
+				     &given.legs[0].paths[0].settings);
+	volume_free(&given);
 	volume_free(&one);
 	return ret;
 }

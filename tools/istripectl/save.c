@@ -17,6 +17,7 @@
 #include "portal.h"
 #include "run.h"
 #include "save.h"
+#include "secret.h"
 #include "tree.h"
 
 struct unit_call {
@@ -109,6 +110,38 @@ int save_volume(struct volume *volume, bool anew, struct fault *fault)
 	}
 	free(path);
 	return ret;
+}
+
+void save_mention_secrets(const char *name, unsigned int leg, unsigned int path,
+			  struct settings *given)
+{
+	struct volume volume = { 0 };
+	char *conf = conf_path(name);
+	const struct path *its = NULL;
+	const struct leg *of = NULL;
+	struct fault ignored;
+	size_t i;
+
+	if (!tree_read(name, &volume, &ignored) && !conf_check(&volume, &ignored)) {
+		conf_secrets(&volume);
+		secret_locate(given, &ignored);
+		of = volume_find_leg(&volume, leg);
+	}
+	if (of)
+		its = leg_find_path(of, path);
+	for (i = 0; its && i < given->count; i++) {
+		const struct setting *item = &given->items[i];
+		const struct setting *saved = settings_find(&its->settings, item->name);
+
+		if (setting_is_secret(item->name) && *item->value && saved && saved->value &&
+		    !saved->invented && strcmp(item->value, saved->value))
+			fprintf(stderr,
+				"istripectl: the configuration file of %s goes on to name %s for %s\n"
+				"            next: put the new secret there, or change %s\n",
+				name, saved->value + 1, item->name, conf);
+	}
+	volume_free(&volume);
+	free(conf);
 }
 
 static int save_plan(struct volume *volume, bool boot, struct fault *fault)

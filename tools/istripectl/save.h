@@ -20,6 +20,18 @@
 int save_volume(struct volume *volume, bool anew, struct fault *fault);
 
 /**
+ * save_mention_secrets() - say which files save will name for secrets that were given otherwise
+ * @name: a volume, whose path has these secrets now
+ * @leg: number of its leg
+ * @path: number of the path
+ * @given: "@FILE" of secrets; names become absolute
+ *
+ * The kernel does not say secrets: save cannot see that one is new.
+ */
+void save_mention_secrets(const char *name, unsigned int leg, unsigned int path,
+			  struct settings *given);
+
+/**
  * save_boot() - have systemd start a volume at boot, and say so
  * @name: a volume that is saved
  * @now: and its unit now: never of a volume that is down, whose LUNs another host may have

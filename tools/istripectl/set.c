@@ -15,6 +15,7 @@
 #include "node.h"
 #include "parse.h"
 #include "portal.h"
+#include "save.h"
 #include "secret.h"
 #include "tree.h"
 
@@ -222,39 +223,17 @@ static int wanted_read(const char *list, struct volume *one, struct fault *fault
 	return parse_path(list, &nothing, path, fault);
 }
 
-/* The kernel does not say secrets: save cannot see that one has changed. */
+/* Those that were given, with the names of their files. */
 static void secrets_mention(const struct set_options *options)
 {
-	struct volume saved = { 0 }, one = { 0 };
-	char *conf = conf_path(options->name);
-	const struct path *path = NULL;
-	const struct leg *leg = NULL;
-	struct settings *given;
+	struct volume one = { 0 };
 	struct fault ignored;
-	size_t i;
 
 	wanted_read(options->list, &one, &ignored);
-	given = &one.legs[0].paths[0].settings;
-	if (options->path != NONE && !conf_read(conf, options->name, &saved, &ignored))
-		leg = volume_find_leg(&saved, options->leg);
-	if (leg)
-		path = leg_find_path(leg, options->path);
-	conf_secrets(&saved);
-	secret_locate(given, &ignored);
-	for (i = 0; path && i < given->count; i++) {
-		const struct setting *item = &given->items[i];
-		const char *file = settings_value(&path->settings, item->name);
-
-		if (setting_is_secret(item->name) && *item->value && *file &&
-		    strcmp(item->value, file))
-			fprintf(stderr,
-				"istripectl: the configuration file of %s goes on to name %s for %s\n"
-				"            next: put the new secret there, or change %s\n",
-				options->name, file + 1, item->name, conf);
-	}
+	if (options->path != NONE)
+		save_mention_secrets(options->name, options->leg, options->path,
+				     &one.legs[0].paths[0].settings);
 	volume_free(&one);
-	volume_free(&saved);
-	free(conf);
 }
 
 /*
