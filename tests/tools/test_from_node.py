@@ -5,6 +5,7 @@ A volume of two paths is made of records. One setting of a record is changed wit
 all files of the volume are compared: those that the table names have the value, no other has changed.
 """
 
+import errno
 import re
 import shutil
 import subprocess
@@ -151,6 +152,28 @@ def test_chap_goes_with_the_passwords(tool, volume):
     for name in ("authmethod", "password", "password_in"):
         update(tool, f"node.session.auth.{name}", CHAP[f"node.session.auth.{name}"], *SECOND)
     assert changed(before, volume("--secrets")) == {}
+
+
+def test_a_secret_of_the_file_does_not_count(tool, volume):
+    """The record is named, before and when the target refuses it."""
+    name, new = "node.session.auth.password", "new-horse-battery"
+    changed_files = [file for file in (tool.root / "etc/istripe").iterdir()
+                     if file.read_text().strip() == SECRET]
+    for file in changed_files:
+        file.write_text(new)
+    _, err = tool.run("apply", "--secrets", "db")
+    assert changed_files and new not in err and "chap_mutual_secret" not in err
+    assert ("warning: leg 0 path 1 of db: the node record of open-iscsi has another chap_secret than "
+            "its file, and counts\n            next: if the file is right: iscsiadm -m node "
+            f"-T {T1} -p 198.51.100.10:3260 -I i-eth2 -o update -n {name} -v SECRET\n") in err
+    tool.run("down", "db")
+    _, err = tool.run("up", "--saved", "db", code=78, FAKE_ENABLE=str(errno.EACCES),
+                      FAKE_REASON="leg 0 path 0: authentication failed (login status 0201)")
+    assert (" next: where from_node has the record of open-iscsi count, and not the file:\n"
+            f"            iscsiadm -m node -T TARGET -o update -n {name} -v SECRET\n") in err
+    update(tool, name, new)
+    assert "warning" not in tool.run("up", "--saved", "db")[1]
+    assert tool.value(f"{PATHS[1]}/chap_secret") == new
 
 
 @pytest.mark.parametrize("theirs", OF_VOLUMES)

@@ -9,7 +9,9 @@
 #include "advice.h"
 #include "alloc.h"
 #include "apply.h"
+#include "conf.h"
 #include "file.h"
+#include "node.h"
 #include "tree.h"
 
 bool advice_root(int error, struct fault *fault)
@@ -72,6 +74,19 @@ static void initiator_forbidden(const char *name, const char *reason, struct fau
 	free(file);
 }
 
+static bool follows_records(const char *name)
+{
+	char *conf = conf_path(name);
+	struct volume saved = { 0 };
+	struct fault ignored;
+	bool follows = !conf_read(conf, name, &saved, &ignored) &&
+		       node_follows(&saved, &ignored) > 0;
+
+	volume_free(&saved);
+	free(conf);
+	return follows;
+}
+
 /* A command that has just sent the secrets is over: the volume, or the path, is not up. */
 static void chap_wrong(const char *name, bool over, struct fault *fault)
 {
@@ -89,6 +104,10 @@ static void chap_wrong(const char *name, bool over, struct fault *fault)
 			  "next: compare chap_user and chap_secret with the target's, then\n"
 			  "istripectl save %s, which names a file for the secret, and\n"
 			  "istripectl apply --secrets %s, which reads it", name, name);
+	if (follows_records(name))
+		fault_add(fault,
+			  "next: where from_node has the record of open-iscsi count, and not the file:\n"
+			  "iscsiadm -m node -T TARGET -o update -n node.session.auth.password -v SECRET");
 }
 
 void advice_login(const char *name, const char *reason, bool over, struct fault *fault)

@@ -221,6 +221,32 @@ static int record_missing(const struct volume *volume, const struct leg *leg,
 	return -ENOENT;
 }
 
+/* Secrets that have been read from the files that the path names, and which do not count. */
+static void secrets_warn(const struct volume *volume, const struct leg *leg,
+			 const struct path *path, const struct settings *record,
+			 const struct settings *of_path)
+{
+	static const char *const names[] = { "chap_secret", "chap_mutual_secret" };
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const char *file = settings_value(&path->settings, names[i]);
+		struct fault warning;
+		char *words;
+
+		if (!*file || *file == '@' || !strcmp(file, settings_value(of_path, names[i])))
+			continue;
+		words = record_words(record);
+		fault_set(&warning, 0,
+			  "warning: leg %u path %u of %s: the node record of open-iscsi has another %s than its file, and counts\n"
+			  "next: if the file is right: iscsiadm -m node %s -o update -n %s -v SECRET",
+			  leg->index, path->index, volume->name, names[i], words,
+			  openiscsi_name(names[i]));
+		fault_print(&warning);
+		free(words);
+	}
+}
+
 /*
  * @first: the record of another path, set by the first one that there is. The settings of a volume
  * are as its file says when only paths of it follow.
@@ -241,6 +267,7 @@ static int path_follow(struct volume *volume, const struct leg *leg, struct path
 	if (!ret && node_says(&volume->settings, "yes"))
 		ret = openiscsi_volume(record, *first, &of_volume, fault);
 	if (!ret) {
+		secrets_warn(volume, leg, path, record, &of_path);
 		settings_follow(&path->settings, &of_path);
 		settings_follow(&volume->settings, &of_volume);
 		*first = record;
