@@ -301,7 +301,7 @@ static void volume_tell(const struct istripe_volume *volume, const struct survey
 				      survey->least, survey->least_sectors, until);
 }
 
-/* Logs once for each size, however often a nexus logs in. */
+/* Logs once for each size and rescan, however often a nexus logs in. */
 static void volume_explain(struct istripe_volume *volume, const struct survey *survey)
 {
 	struct istripe_resize *capacity = &volume->capacity;
@@ -345,8 +345,10 @@ static void resize_work(struct work_struct *work)
 	bool asked = READ_ONCE(capacity->asked);
 	int ret = 0;
 
-	if (asked)
+	if (asked) {
 		WRITE_ONCE(capacity->asked, false);
+		capacity->told_most_sectors = 0;
+	}
 	if (READ_ONCE(capacity->running))
 		ret = volume_review(volume, asked);
 	if (asked)
