@@ -20,6 +20,7 @@
  *	FAKE_LOST=1			the last dirty data cannot be written
  *	FAKE_RECONNECT=state		of a path in sysfs that is to log in again; a number: it
  *					fails with this errno; "hang": it waits for a fatal signal
+ *	FAKE_RESCAN=text		of a rescan, a line in the log
  *	FAKE_DISABLE=errno		0 is refused for no reason
  */
 #define _GNU_SOURCE
@@ -267,7 +268,7 @@ int __wrap_rmdir(const char *path)
 	return __real_rmdir(path);
 }
 
-static void log_refusal(const char *name, const char *why)
+static void log_line(const char *place, const char *text, const char *why)
 {
 	char path[PATH_MAX];
 	int fd;
@@ -276,9 +277,17 @@ static void log_refusal(const char *name, const char *why)
 	fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	if (dprintf(fd, "3,1,1,-;istripe: db/0/0: %s: is refused%s\n", name, why) < 0)
+	if (dprintf(fd, "3,1,1,-;istripe: %s: %s%s\n", place, text, why) < 0)
 		abort();
 	close(fd);
+}
+
+static void log_refusal(const char *name, const char *why)
+{
+	char text[PATH_MAX];
+
+	snprintf(text, sizeof(text), "%s: is refused", name);
+	log_line("db/0/0", text, why);
 }
 
 long times_count(const char *name)
@@ -530,6 +539,8 @@ ssize_t __wrap_write(int fd, const void *data, size_t bytes)
 	if (strstr(path, "/sys/block/") && !strcmp(strrchr(path, '/'), "/reconnect") &&
 	    reconnect_write(path))
 		return -1;
+	if (!strcmp(strrchr(path, '/'), "/rescan") && getenv("FAKE_RESCAN"))
+		log_line("db", getenv("FAKE_RESCAN"), "");
 	if (rest && !strcmp(value, "force") && !strcmp(strrchr(path, '/'), "/enable"))
 		return write_instead(fd, "0", bytes);
 	if (rest)

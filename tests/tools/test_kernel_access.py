@@ -557,6 +557,16 @@ def test_rescan(tool):
                       "size_bytes": 64 << 20}
 
 
+def test_rescan_says_why_the_disk_keeps_its_size(tool):
+    tool.run("create", "db", "--leg", LEG)
+    make_disk(tool)
+    tool.put("sys/block/istripe0/istripe/rescan", "")
+    why = "leg 1 has 262144 sectors, leg 0 has 131072: the disk keeps its size"
+    for words in ([], ["--json"]):
+        out, err = tool.run("rescan", *words, "db", FAKE_RESCAN=why)
+        assert "istripe0" in out and err == f"istripectl: kernel: istripe: db: {why}\n"
+
+
 def test_rescan_of_paths_that_were_lost_before(tool):
     """What the log has said earlier is not asked for again: the paths have it."""
     tool.run("create", "db", "--leg", LEG, "--leg", LEG + "1")

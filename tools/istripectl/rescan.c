@@ -86,8 +86,10 @@ static int rescan_run(const char *name, struct rescan *rescan, struct fault *fau
 	ret = rescan_write(rescan->device);
 	if (ret)
 		rescan_fault(name, ret, log, fault);
-	klog_close(log);
 	rescan->bytes = live_size(rescan->device);
+	if (!ret && rescan->bytes == rescan->before_bytes)
+		klog_explain(log, name, fault);
+	klog_close(log);
 	return ret;
 }
 
@@ -138,12 +140,11 @@ static int rescan_one(const char *name, struct json_object *all, bool dry_run)
 	struct fault fault = { 0 };
 	int ret = dry_run ? rescan_plan(name, &fault) : rescan_run(name, &rescan, &fault);
 
-	if (ret)
-		fault_print(&fault);
-	else if (all)
+	if (!ret && all)
 		json_object_array_add(all, rescan_object(name, &rescan));
-	else if (!dry_run)
+	else if (!ret && !dry_run)
 		rescan_print(name, &rescan);
+	fault_print(&fault);
 	free(rescan.device);
 	return ret ? EXIT_FAILED : EXIT_DONE;
 }
