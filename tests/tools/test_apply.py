@@ -51,7 +51,9 @@ def test_apply_never_takes_the_only_path(tool, conf):
     path.write_text(CONF.replace("lun = 7", "lun = 8\nweight = 3"))
     out, err = tool.run("apply", "db", code=1)
     assert 'db: leg 1 path 0: lun "7" -> "8", needs down and up' in out
-    assert "since it needs it down: leg 1 path 0: lun" in err
+    assert ("since it needs it down: leg 1 path 0: lun\n            next: istripectl path add db 1 LIST, "
+            "with the new settings; istripectl path remove db 1 0; istripectl save db; or, with a "
+            "pause:\n            istripectl down db; istripectl up --saved db\n") in err
     assert [tool.value(f"{P1}/{name}") for name in ("lun", "weight", "enable")] == ["7", "3", "1"]
 
 
@@ -118,7 +120,8 @@ def test_the_first_data_digest_needs_the_volume_down(tool, conf):
     path.write_text(CONF.replace("ping_interval = 1s", "ping_interval = 1s\ndata_digest = CRC32C"))
     out, err = tool.run("apply", "db", code=1)
     assert 'data_digest "None" -> "CRC32C", needs down and up' in out
-    assert "since it needs it down: leg 0 path 0: data_digest" in err
+    assert ("since it needs it down: leg 0 path 0: data_digest\n            next: istripectl down db; "
+            "istripectl up --saved db\n") in err
 
 
 def test_save_says_what_of_the_file_it_replaces(tool, conf):

@@ -208,6 +208,7 @@ static int step_do(const struct volume *now, const struct volume *wanted, const 
 /* An error that names the settings which wait for the volume to be down. */
 static int left_check(const struct volume *now, const struct plan *plan, struct fault *fault)
 {
+	const struct step *of_path = NULL;
 	char *names = alloc_text("");
 	size_t i;
 	int ret = 0;
@@ -218,6 +219,9 @@ static int left_check(const struct volume *now, const struct plan *plan, struct 
 
 		if (step->kind != STEP_DOWN)
 			continue;
+		/* The first digest is refused of a path that is added, too. */
+		if (step->path != STEP_NONE && strcmp(step->name, "data_digest"))
+			of_path = step;
 		place = step_place(step);
 		longer = alloc_printf("%s%s%s%s", names, *names ? ", " : "", place, step->name);
 		free(place);
@@ -226,10 +230,16 @@ static int left_check(const struct volume *now, const struct plan *plan, struct 
 		ret = -EBUSY;
 	}
 	if (ret)
-		fault_set(fault, ret,
-			  "%s is up; not changed, since it needs it down: %s\n"
-			  "next: istripectl down %s; istripectl up --saved %s", now->name, names,
-			  now->name, now->name);
+		fault_set(fault, ret, "%s is up; not changed, since it needs it down: %s",
+			  now->name, names);
+	if (of_path)
+		fault_add(fault,
+			  "next: istripectl path add %s %d LIST, with the new settings; istripectl path remove %s %d %d; istripectl save %s; or, with a pause:\n"
+			  "istripectl down %s; istripectl up --saved %s", now->name, of_path->leg,
+			  now->name, of_path->leg, of_path->path, now->name, now->name, now->name);
+	else if (ret)
+		fault_add(fault, "next: istripectl down %s; istripectl up --saved %s", now->name,
+			  now->name);
 	free(names);
 	return ret;
 }
