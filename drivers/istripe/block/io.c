@@ -393,7 +393,7 @@ static blk_status_t io_verdict_status(enum istripe_scsi_verdict verdict)
 	static const blk_status_t statuses[ISTRIPE_SCSI_VERDICT_COUNT] = {
 		[ISTRIPE_SCSI_MEDIUM] = BLK_STS_MEDIUM,
 		[ISTRIPE_SCSI_NOSPC] = BLK_STS_NOSPC,
-		/* For "not supported" a discard would succeed, and dm-mirror not read elsewhere. */
+		/* For "not supported" fsync() and discards would succeed. */
 		[ISTRIPE_SCSI_UNSUPPORTED] = BLK_STS_TARGET,
 		[ISTRIPE_SCSI_RESERVATION] = BLK_STS_RESV_CONFLICT,
 		[ISTRIPE_SCSI_TARGET] = BLK_STS_TARGET,
