@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lab import fio, network
-from lab.istripe import Named
+from lab.istripe import INITIATOR, Named
 from lab.istripectl import TOOL
 from lab.reservation import KEY, WRITE_EXCLUSIVE_REG_ONLY, Reservations
 from lab.shell import read, run, status, wait_for, write
@@ -33,7 +33,7 @@ def one_path(make_lio, make_volume, links):
 
     def make(params=None, path=None, fence="path", **options):
         target = make_lio(LUN_BYTES, LUN_BYTES, all_links=True,
-                          params={**NO_WAIT, **(params or {})})
+                          params={**NO_WAIT, **(params or {})}, patient_with=INITIATOR)
         return make_volume(target, path={**QUICK, "nic": links[0].nic, **(path or {})},
                            fence=fence, **options)
 

@@ -28,7 +28,7 @@ def two_paths(make_lio, make_volume, links):
 
     def make(attributes=None, **options):
         lun = lio.Lun(LUN_BYTES, attributes=attributes)
-        target = make_lio(lun, all_links=True, params=NO_WAIT)
+        target = make_lio(lun, all_links=True, params=NO_WAIT, patient_with=istripe.INITIATOR)
         options = {"paths": links, "chunk_bytes": 65536, **options}
         return make_volume(target, **{**options, "path": {**QUICK, **options.get("path", {})}})
 

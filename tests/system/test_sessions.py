@@ -8,7 +8,7 @@ import pytest
 
 from lab import fio, istripe, lio, network, storage
 from lab.connections import assert_queue_for_each
-from lab.istripe import Named
+from lab.istripe import INITIATOR, Named
 from lab.shell import read, run, status, wait_for
 from scripted.conn import Drop
 from scripted.scenario import Scenario
@@ -28,7 +28,7 @@ def volume_of(make_lio, make_volume):
     """volume_of(count, ...): a volume whose path has so many connections to a LIO target."""
 
     def make(count, params=None, path=None, lun=64 * MIB, **options):
-        target = make_lio(lun, params={**NO_WAIT, **(params or {})})
+        target = make_lio(lun, params={**NO_WAIT, **(params or {})}, patient_with=INITIATOR)
         return make_volume(target, path={**QUICK, "connections": count, **(path or {})},
                            **options)
 
@@ -79,8 +79,8 @@ def sessions_dirs(volume):
 @pytest.mark.parametrize("multi,count", [("sessions", 2), ("sessions", 8), ("auto", 4)])
 def test_verify(make_lio, make_tgt, make_volume, verify, size, kernel_log, kind, multi, count):
     """As many as were asked for, each by itself, all of them at work, a quiet end."""
-    target = make_lio(64 * MIB, params={**NO_WAIT, "MaxConnections": 8}) if kind == "lio" \
-        else make_tgt(64 * MIB)
+    target = make_lio(64 * MIB, params={**NO_WAIT, "MaxConnections": 8},
+                      patient_with=INITIATOR) if kind == "lio" else make_tgt(64 * MIB)
     volume = make_volume(target, path={**QUICK, "multi": multi, "connections": count})
     device = volume.enable()
     assert read(volume.path_sysfs() / "multi") == "sessions"
