@@ -5,6 +5,7 @@ import socket
 
 import pytest
 
+from lab.shell import wait_for
 from scripted import pdu as p
 from scripted.pdu import RESERVED_TAG, Pdu
 from scripted.scenario import HONEST, Scenario
@@ -20,7 +21,7 @@ class Wire:
 
     def __init__(self, server, tsih=0, cid=0, cmd_sn=1, keys="MaxConnections=2", isid=ISID):
         address, _, port = server.portal.rpartition(":")
-        self.sock = socket.create_connection((address, int(port)), timeout=5)
+        self.sock = socket.create_connection((address, int(port)), timeout=60)
         self.digests = False
         names = (f"InitiatorName=iqn.2024-01.a:b\0TargetName={server.target.settings.name}\0"
                  "AuthMethod=None\0" + ("" if tsih else "SessionType=Normal\0"))
@@ -88,11 +89,13 @@ def test_two_connections_one_order(server):
     assert second.status == 0 and second.answer.tsih == first.answer.tsih
     assert server.sessions() == 1
     second.command(2, 2)
+    session, = server.target.sessions.values()
+    wait_for("the command", lambda: 2 in session.early)
     second.sock.settimeout(0.2)
     with pytest.raises(TimeoutError):
         second.take()
     first.command(1, 1)
-    second.sock.settimeout(5)
+    second.sock.settimeout(60)
     assert (first.take().itt, second.take().itt) == (1, 2)
     assert server.violations() == []
 

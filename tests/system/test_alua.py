@@ -853,21 +853,22 @@ def test_not_handed_over_by_the_first_path_that_is_back(alua, reader):
     volume, groups, servers = alua(OPTIMIZED, STANDBY)
     groups.tpgs = EXPLICIT
 
-    async def slowly(run, _conn, _pdu):
-        if run.armed:
-            await asyncio.sleep(0.5)
+    async def held(run, _conn, _pdu):
+        while run.armed:
+            await asyncio.sleep(0.01)
         return False
 
-    servers[0].load(Scenario("slow", hooks={"on_login": slowly})).disk = groups.ports[0]
+    servers[0].load(Scenario("slow", hooks={"on_login": held})).disk = groups.ports[0]
     each = reader(volume.enable())
     each.goes_on()
     servers[0].arm()
     # At once: whoever is lost alone leaves a path that has long been there.
     either = " or ".join(f"dport = {server.port}" for server in servers)
     run("ss", "-HKtn", "state", "established", f"( {either} )")
-    for path in range(2):
+    for path in (1, 0):
         wait_for(f"path {path}", lambda path=path: int(read(
             volume.path_sysfs(0, path) / "reconnects")) and path_is(volume, path, True), SOON_S)
+        servers[0].target.run.armed = False
     each.goes_on()
     assert groups.wanted == []
     assert each.errors == []

@@ -353,9 +353,16 @@ def test_only_blocks_that_are_written_again(two_ports, links):
     large, small, newer = noise(1280 * KIB, "large"), noise(SIZE, "small"), noise(SIZE, "newer")
     with Direct(volume.enable()) as disk:
         kept = volume.leg_sysfs(0) / "overlay_bytes"
+        inflight = volume.sysfs().parent / "inflight"
+        # The silence is not noticed before both have been sent.
+        write(volume.path / "ping_interval_ms", 0)
         heal = ghost.silent(links[0], network.ISCSI_PORT)
         try:
-            writers = [ghost.Write(disk, 0, large), ghost.Write(disk, 8 * MIB, small)]
+            writers = []
+            for at, data in ((8 * MIB, small), (0, large)):
+                writers.append(ghost.Write(disk, at, data))
+                wait_for("the write", lambda: int(read(inflight).split()[1]) >= len(writers))
+            write(volume.path / "ping_interval_ms", PATH["ping_interval_ms"])
             for writer in writers:
                 writer.finish()
             assert read(volume.path_sysfs(0, 0) / "ghost_writes") == "2"

@@ -58,8 +58,8 @@ def test_goes_on_while_the_stack_has_its_pages(server, make_volume, links):
     with Direct(volume.enable()) as disk:
         volume.wait_proven()
         with slow_queue(links[0]) as seen:
-            writer = Write(disk, 64 * KIB, noise(4 * KIB, 1))
-            lose_with_data_in_the_queue(links, server.port)
+            writer = lose_with_data_in_the_queue(
+                volume, links[0], server.port, lambda: Write(disk, 64 * KIB, noise(4 * KIB, 1)))
             writer.finish()
             wait_for("the end of both", lambda: seen(volume).count("free") >= 2, 60)
             assert seen(volume)[0] == "login"
@@ -72,8 +72,8 @@ def test_fails_when_the_stack_has_no_pages(server, make_volume, links):
     volume = volume_over(make_volume, links[:1], [server.port], server.load(HONEST), path=PATIENT,
                          fence="auto")
     with Direct(volume.enable()) as disk, slow_queue(links[0]) as seen:
-        writer = Write(disk, 64 * KIB, noise(4 * KIB, 1))
-        lose_with_data_in_the_queue(links, server.port)
+        writer = lose_with_data_in_the_queue(
+            volume, links[0], server.port, lambda: Write(disk, 64 * KIB, noise(4 * KIB, 1)))
         wait_for("the loss", lambda: state(volume) == "waiting", 30)
         down = threading.Thread(target=volume.force_down)
         down.start()

@@ -101,10 +101,18 @@ def held_write(disk, target, data):
     return writer
 
 
-def lose_with_data_in_the_queue(links, port):
-    """The first path, with data of a write. What its link delays does not let a login through."""
-    wait_for("the data", lambda: network.queued_bytes(links[0]) > 2 * KIB, step_s=0.01)
-    killed(links[0], port)
+def lose_with_data_in_the_queue(volume, link, port, start):
+    """The first path, with data of the write that start() begins. Returns what that returns.
+
+    What its link delays does not let a login through.
+    """
+    sent = volume.path_sysfs() / "connections" / "0" / "bytes_sent"
+    ours, before = network.ports(link, port), int(read(sent))
+    started = start()
+    # No process is started for it: the queue does not wait.
+    wait_for("the data", lambda: int(read(sent)) > before + 2 * KIB, step_s=0.01)
+    assert network.kill_connections(port=port, source_ports=ours)
+    return started
 
 
 def write_to_holder(disk, holder, data):
