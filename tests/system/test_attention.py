@@ -135,7 +135,7 @@ async def no_answer(run, conn, task):
 
 
 @pytest.mark.parametrize("held", [False, True], ids=["I/O goes on", "I/O waits"])
-def test_a_question_is_not_answered(make_scripted, server, reader, held):
+def test_a_question_is_not_answered(make_scripted, server, reader, kernel_log, held):
     """It is not waited for as a busy LUN is: error handling waits, and perhaps I/O."""
     volume, target = make_scripted(Scenario("no answer", hooks={"on_command": no_answer}),
                                    paths=1 + held, policy="round-robin")
@@ -146,10 +146,13 @@ def test_a_question_is_not_answered(make_scripted, server, reader, held):
     if not held:
         server.call(tell(target, 0))
     wait_for("the question", lambda: target.run.hits)
-    # 10 s and 5 s, but never the half minute that a LUN may be busy.
     wait_for("another session", lambda: sum(
-        int(read(volume.path_sysfs(0, path) / "reconnects")) for path in range(1 + held)) == 1, 25)
+        int(read(volume.path_sysfs(0, path) / "reconnects")) for path in range(1 + held)) == 1, 90)
     one.goes_on()
+    asked, again = (float(kernel_log.matching(f"{volume.name}/0/.: {words}")[0].split()[0])
+                    for words in ("the LUN says", "connected again"))
+    # 10 s and 5 s, but never the half minute that a LUN may be busy.
+    assert again - asked < 25
     assert one.errors == []
     assert server.violations() == []
 

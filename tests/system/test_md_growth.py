@@ -403,6 +403,7 @@ def test_a_superblock_without_an_answer(silent, kernel_log):
     assert len(asked) == 1
     assert lines_with(kernel_log, "no answer about the superblock")
     wait_for("another session", lambda: volume.reconnects() >= 1 and state(volume) == "live", 60)
+    write(volume.config / "command_timeout_ms", 30000)
     volume.rescan()
     assert volume.size_bytes() == size + 4 * MIB
 
