@@ -154,7 +154,7 @@ def test_a_leg_that_serves_nothing(make_volume, links, servers):
     for server in servers:
         server.target.run.armed = False
     for path in range(2):
-        wait_live(volume, path)
+        wait_live(volume, path, 30)
 
 
 def test_woken_while_it_is_being_refused(make_volume, links, servers):
@@ -175,7 +175,7 @@ def test_woken_while_it_is_being_refused(make_volume, links, servers):
     write(volume.config / "recovery_timeout_ms", -1)
     server.target.run.armed = False
     server.loop.call_soon_threadsafe(event.set)
-    wait_live(volume)
+    wait_live(volume, timeout_s=20)
 
 
 @contextlib.contextmanager
