@@ -89,28 +89,6 @@ def test_at_once_when_it_is_back(make_lio, make_volume, links, without, paths):
         assert state(volume, 1) == "live"
 
 
-@pytest.mark.parametrize("flaps", [3, 5])
-def test_a_link_is_not_trusted(make_lio, make_volume, links, kernel_log, flaps):
-    """It goes down again and again, soon after each login: the next one waits, until I/O needs it."""
-    target = make_lio(16 * MIB, all_links=True, params={"DefaultTime2Wait": 0})
-    volume = make_volume(target, paths=links, path=PATH)
-    volume.enable()
-    for flap in range(1, flaps + 1):
-        wait_live(volume, timeout_s=60)
-        lost = time.monotonic()
-        with no_link(links[0]):
-            wait_for("the loss", lambda: state(volume) == "backoff", 20)
-        said = kernel_log.matching(f"the NIC has lost its link {flap} times")
-        assert bool(said) == (flap >= 3)
-    seen = state(volume)
-    assert seen == "backoff" or time.monotonic() - lost > 2 ** flaps
-    with no_link(links[1]):
-        assert network.kill_connections(source_ports=network.ports(links[1]))
-        wait_live(volume, timeout_s=60)
-    assert flaps == 3 or time.monotonic() - lost < 2 ** flaps
-    wait_live(volume, 1, timeout_s=60)
-
-
 @pytest.fixture
 def servers(make_server):
     """One target, each of whose portals can refuse logins on its own."""

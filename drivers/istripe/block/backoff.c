@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-#define pr_fmt(fmt) "istripe: " fmt
-
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
-#include <linux/printk.h>
 #include <linux/random.h>
 
 #include "block/backoff.h"
@@ -20,10 +17,6 @@
 /* Between two attempts of which the second one is woken. */
 #define WAKE_INTERVAL_MS	1000
 #define TIME2WAIT_MAX_MS	60000
-/* From so many losses of the link on, each this time or less after a login. */
-#define FLAPS_MAX		3
-#define STEADY_MAX_MS		60000
-#define SHORT_LIFE_MS		1000
 #define BUSY_MS			60000	/* longer than another login takes */
 
 /* Exponential, with a quarter of jitter, so that many hosts do not come back at the same time. */
@@ -49,8 +42,7 @@ u32 istripe_backoff_ms(const struct istripe_nexus *nexus)
 	return backoff_ms(nexus->refusals ?: nexus->failures, max_ms);
 }
 
-/* How long the target wants no login after the loss of this session, within reason. */
-static u32 backoff_asked_ms(const struct istripe_session *session)
+u32 istripe_backoff_asked_ms(const struct istripe_session *session)
 {
 	u32 asked_ms = min_t(u32, session->time2wait_s * MSEC_PER_SEC, TIME2WAIT_MAX_MS);
 
@@ -62,26 +54,6 @@ static u32 backoff_asked_ms(const struct istripe_session *session)
 	if (session->conns[1])
 		asked_ms = max_t(u32, asked_ms, ISTRIPE_SEVERAL_WAIT_MS);
 	return asked_ms;
-}
-
-void istripe_backoff_lost(struct istripe_nexus *nexus)
-{
-	u32 life_ms = jiffies_to_msecs(jiffies - nexus->live_since);
-
-	nexus->asked_ms = backoff_asked_ms(nexus->owned);
-	if (life_ms > SHORT_LIFE_MS) {
-		nexus->failures = 0;
-		nexus->large_pings_lost = 0;
-	} else {
-		nexus->failures++;
-	}
-	nexus->flaps = READ_ONCE(nexus->link_lost) && life_ms < STEADY_MAX_MS ? nexus->flaps + 1 : 0;
-	WRITE_ONCE(nexus->link_lost, false);
-	nexus->steady_ms = nexus->flaps < FLAPS_MAX ? 0 :
-		min_t(u32, MSEC_PER_SEC << min(nexus->flaps, 6u), STEADY_MAX_MS);
-	if (nexus->steady_ms)
-		pr_notice_ratelimited("%s: the NIC has lost its link %u times, each within a minute of a login: unless I/O needs this path it logs in after %u s\n",
-				      nexus->label, nexus->flaps, nexus->steady_ms / 1000);
 }
 
 u32 istripe_backoff_asked_left_ms(const struct istripe_nexus *nexus)
@@ -116,11 +88,8 @@ void istripe_backoff_begin(struct istripe_nexus *nexus, u32 wait_ms)
 
 unsigned long istripe_backoff_left(const struct istripe_nexus *nexus, bool woken)
 {
-	unsigned long steady_at = nexus->lost_at + msecs_to_jiffies(nexus->steady_ms);
 	unsigned long at = woken ? nexus->wake_at : nexus->retry_at;
 
-	if (nexus->steady_ms && time_before(at, steady_at) && !nexus->ops->urgent(nexus))
-		at = steady_at;
 	return time_before(jiffies, at) ? at - jiffies : 0;
 }
 

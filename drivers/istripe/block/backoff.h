@@ -23,12 +23,8 @@ void istripe_backoff_attempt(struct istripe_nexus *nexus);
 /* How long to wait after the failures that there were. */
 u32 istripe_backoff_ms(const struct istripe_nexus *nexus);
 
-/*
- * A session is lost. When it was the link again, and again soon after a login, the next login waits
- * until the link may be trusted, unless it is urgent: each costs the leg's other paths a reset of
- * the LUN.
- */
-void istripe_backoff_lost(struct istripe_nexus *nexus);
+/* How long the target wants no login after the loss of this session, within reason. */
+u32 istripe_backoff_asked_ms(const struct istripe_session *session);
 
 /* The rest of that time. */
 u32 istripe_backoff_asked_left_ms(const struct istripe_nexus *nexus);

@@ -152,10 +152,8 @@ static void carrier_give_up(struct istripe_nexus *nexus)
 	int section = srcu_read_lock(&nexus->srcu);
 	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
 
-	if (session && !istripe_session_has_link(session)) {
-		WRITE_ONCE(nexus->link_lost, true);
+	if (session && !istripe_session_has_link(session))
 		istripe_session_fault(session, -ENETDOWN, "the NIC has no link");
-	}
 	srcu_read_unlock(&nexus->srcu, section);
 }
 

@@ -19,6 +19,7 @@
 #include "scsi/cdb.h"
 #include "transport/socket.h"
 
+#define SHORT_LIFE_MS		1000
 /* Attempts of a first start, while the target refuses resets: 7 to 20 s; see lun_reset.c. */
 #define FIRST_TRIES_MAX		12
 /* A target that reports changes all the time is not asked all the time. */
@@ -622,7 +623,13 @@ static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
 	if (logout && istripe_session_settle(nexus->owned) &&
 	    (!nexus->owned->quirks.no_busy_logout || istripe_session_is_idle(nexus->owned)))
 		istripe_session_logout(nexus->owned);
-	istripe_backoff_lost(nexus);
+	nexus->asked_ms = istripe_backoff_asked_ms(nexus->owned);
+	if (time_after(jiffies, nexus->live_since + msecs_to_jiffies(SHORT_LIFE_MS))) {
+		nexus->failures = 0;
+		nexus->large_pings_lost = 0;
+	} else {
+		nexus->failures++;
+	}
 	/* One that failed to join counts, too: the target may have it. */
 	nexus->several = nexus->owned->conns[1];
 	WRITE_ONCE(nexus->lost_at, jiffies);

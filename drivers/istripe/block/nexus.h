@@ -150,9 +150,6 @@ struct istripe_nexus {
 	unsigned long wake_at;		/* worker: the same, if it is woken */
 	unsigned long attempt_at;	/* worker: jiffies, begin of the last attempt */
 	u32 asked_ms;			/* worker: no login for so long from @lost_at on */
-	u32 steady_ms;			/* worker: the same, unless it is urgent */
-	u32 flaps;			/* worker: losses of the link, each soon after a login */
-	bool link_lost;			/* this session ends for that */
 	unsigned long lost_at;		/* worker: jiffies */
 	bool on_trial;			/* worker: the last session has had a fault */
 	bool overdue;			/* worker: a command of this session has timed out */
