@@ -126,6 +126,22 @@ def vlans(*nics, port="p1"):
     return plant
 
 
+def vrf(nic):
+    """The first link is a port of a VRF, and the path bound to either; the main table leads elsewhere."""
+    def plant(host):
+        vlans("vrf0", port="eth1")(host)
+        (host.tool.root / "sys/class/net/eth1/master").symlink_to("../vrf0")
+        host.put("sys/class/net/vrf0/mtu", "65575")
+        for leg in range(2):
+            setting("nic", nic, leg)(host)
+        routes = (host.tool.root / "fake/routes").read_text()
+        host.put("fake/routes", routes + "\n".join(
+            f"192.0.2.{to} vrf0 eth1 192.0.2.1 9000\n192.0.2.{to} - eth2 - 9000" for to in (10, 11)))
+        for name, value in (("all", 0), ("eth1", 1)):
+            host.put(f"proc/sys/net/ipv4/conf/{name}/rp_filter", value)
+    return plant
+
+
 def chap(host):
     """Of all paths; secrets cannot be read back."""
     for name in ("chap_user", "chap_mutual_user"):

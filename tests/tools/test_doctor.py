@@ -42,6 +42,7 @@ from faults import (
     vlan_in_reach,
     vlans,
     volume_setting,
+    vrf,
     without,
 )
 from host import NICS, Host, portal
@@ -563,6 +564,10 @@ def test_fault_is_found(host, check, plant, measured, wanted, step):
     file("etc/crypttab", "safe /dev/istripe/db none _netdev,nofail,x-systemd.device-timeout=0"),
     # Paths over a bond of several ports.
     bond,
+    # A VRF, its port, and an address of either.
+    vrf("vrf0"), vrf("eth1"), both(vrf("vrf0"), setting("source_address", "192.0.2.1")),
+    both(vrf("vrf0"), setting("source_address", "192.0.2.7"),
+         lambda host: host.put("fake/addresses", "vrf0 192.0.2.7 32\neth2 192.0.3.1 24")),
     # A path that is not logged in, to a portal that answers.
     both(not_logged_in, reach(0)),
     # The kernel's sum of times has begun anew, at 32 bits of ms.
