@@ -129,7 +129,6 @@ def vlans(*nics, port="p1"):
 def vrf(nic):
     """The first link is a port of a VRF, and the path bound to either; the main table leads elsewhere."""
     def plant(host):
-        vlans("vrf0", port="eth1")(host)
         (host.tool.root / "sys/class/net/eth1/master").symlink_to("../vrf0")
         host.put("sys/class/net/vrf0/mtu", "65575")
         for leg in range(2):

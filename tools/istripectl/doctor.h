@@ -25,7 +25,7 @@ struct doctor_path {
 	const struct path *path;
 	const struct live *live;	/* NULL: the volume that is up does not have it */
 	const struct live *session;	/* NULL: it is not logged in */
-	char *nic;			/* nic of the path, else that of the route; empty: none */
+	char *nic;			/* nic of the path, of a VRF its port, else of the route */
 	char *address;			/* of the portal */
 	struct host_route route;
 	int route_error;		/* 0: route is set */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* doctor: volumes, and the network as their paths see it. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,15 +132,39 @@ static void path_measure(struct doctor_path *path)
 		path->rtt_us = path->tcp.rtt_us;
 }
 
-/* Where the kernel expects the answers of the portal. */
+static bool nic_is_port(const char *nic, const char *of)
+{
+	char *master = fact_link(place_path("/sys/class/net/%s/master", nic));
+	bool is = master && !strcmp(master, of);
+
+	free(master);
+	return is;
+}
+
+/* A VRF is no link: its routes lead by its ports. */
+static void port_take(struct doctor_path *path)
+{
+	if (nic_is_port(path->route.nic, path->nic)) {
+		free(path->nic);
+		path->nic = alloc_text(path->route.nic);
+	}
+}
+
+/* Where the kernel expects the answers of the portal: in a VRF, by any of its ports. */
 static void back_load(struct doctor_path *path)
 {
 	const char *source = doctor_setting(path, "source_address");
+	char *master = fact_link(place_path("/sys/class/net/%s/master", path->nic));
 	struct host_route back;
 
-	if (!path->route_error &&
-	    !host_route(path->address, "", *source ? source : path->route.source, &back))
+	if (!*source)
+		source = path->route.source;
+	if (!path->route_error && master && !host_route(path->address, master, source, &back) &&
+	    nic_is_port(back.nic, master))
+		snprintf(path->back, sizeof(path->back), "%s", path->nic);
+	else if (!path->route_error && !host_route(path->address, "", source, &back))
 		memcpy(path->back, back.nic, sizeof(back.nic));
+	free(master);
 }
 
 /* The name that /sys/class/net has: a setting may be another one of the interface. */
@@ -170,8 +195,10 @@ static void path_load(const struct doctor_volume *volume, const struct leg *leg,
 	loaded->route_error = host_route(loaded->address, nic,
 					 doctor_setting(loaded, "source_address"), &loaded->route);
 	loaded->nic = nic_name(*nic ? nic : loaded->route.nic);
-	back_load(loaded);
+	/* A socket that is bound to a VRF is found by the VRF. */
 	path_measure(loaded);
+	port_take(loaded);
+	back_load(loaded);
 }
 
 static void paths_load(struct doctor_volume *volume)

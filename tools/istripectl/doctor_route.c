@@ -100,7 +100,8 @@ static void source_check(struct doctor *doctor, const struct doctor_path *path, 
 			.next = address_add_step(doctor, path, source),
 		},
 		"the path cannot connect");
-	else if (!strcmp(found->nic, path->nic))
+	else if (!strcmp(found->nic, path->nic) ||
+		 !strcmp(found->nic, doctor_setting(path, "nic")))
 		doctor_pass(doctor);
 	else
 		doctor_warn(doctor, &(struct doctor_warning){
