@@ -278,6 +278,10 @@ FAULTS = [
                         "192.0.2.11 eth1 eth1 - 9000\n192.0.3.11 eth2 eth2 - 9000")),
      "no NIC has the source address 192.0.2.7", "a source address of this host",
      "ip addr add 192.0.2.7/24 dev eth1"),
+    ("route", both(setting("source_address", "fe80::7%7777"),
+                   file("fake/addresses", "eth1 fe80::1 64\neth2 192.0.3.1 24")),
+     "no NIC has the source address fe80::7%7777", "a source address of this host",
+     "ip addr add fe80::7/64 dev eth1"),
     ("portal", both(not_logged_in, reach(111)), "192.0.2.10:3260: Connection refused", "a connection",
      "ss -ltn src 192.0.2.10"),
     ("portal", both(not_logged_in, reach(110)), "192.0.2.10:3260: Connection timed out",
@@ -568,6 +572,10 @@ def test_fault_is_found(host, check, plant, measured, wanted, step):
     vrf("vrf0"), vrf("eth1"), both(vrf("vrf0"), setting("source_address", "192.0.2.1")),
     both(vrf("vrf0"), setting("source_address", "192.0.2.7"),
          lambda host: host.put("fake/addresses", "vrf0 192.0.2.7 32\neth2 192.0.3.1 24")),
+    # An address of the link, whose interface a name tells, or a number.
+    *(both(setting("source_address", f"fe80::1%{scope}"),
+           file("fake/addresses", "eth2 fe80::1 64\neth1 fe80::1 64"))
+      for scope in ("7777", "eth1")),
     # A path that is not logged in, to a portal that answers.
     both(not_logged_in, reach(0)),
     # The kernel's sum of times has begun anew, at 32 bits of ms.
