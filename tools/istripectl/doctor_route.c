@@ -25,19 +25,32 @@ static int family_of(const char *address)
 	return strchr(address, ':') ? AF_INET6 : AF_INET;
 }
 
-/* The entry of an address; NULL when this host does not have it. */
-static const struct host_address *address_find(const struct doctor *doctor, const char *text)
+/* For free(): without what is behind the % of a link-local one. */
+static char *address_alone(const char *text)
+{
+	return alloc_printf("%.*s", (int)strcspn(text, "%"), text);
+}
+
+/* Its entry, that of the path's NIC if several have it; NULL when this host does not. */
+static const struct host_address *address_find(const struct doctor *doctor,
+					       const struct doctor_path *path, const char *text)
 {
 	unsigned char bytes[sizeof(struct in6_addr)] = { 0 };
-	int i;
+	const struct host_address *found = NULL;
+	char *alone = address_alone(text);
+	int i, count = doctor->address_count;
 
-	if (inet_pton(family_of(text), text, bytes) != 1)
-		return NULL;
-	for (i = 0; i < doctor->address_count; i++)
-		if (doctor->addresses[i].family == family_of(text) &&
-		    !memcmp(doctor->addresses[i].bytes, bytes, sizeof(bytes)))
-			return &doctor->addresses[i];
-	return NULL;
+	if (inet_pton(family_of(text), alone, bytes) != 1)
+		count = 0;
+	free(alone);
+	for (i = 0; i < count; i++) {
+		const struct host_address *one = &doctor->addresses[i];
+
+		if (one->family == family_of(text) && !memcmp(one->bytes, bytes, sizeof(bytes)) &&
+		    (!found || !strcmp(one->nic, path->nic)))
+			found = one;
+	}
+	return found;
 }
 
 /* An entry of the interface, of the family of an address; NULL when it has none. */
@@ -58,10 +71,14 @@ static char *address_add_step(const struct doctor *doctor, const struct doctor_p
 {
 	const struct host_address *beside = address_of_nic(doctor, path->nic, source);
 	const char *nic = *path->nic ? path->nic : "NIC";
+	char *alone = address_alone(source), *step;
 
 	if (beside)
-		return alloc_printf("ip addr add %s/%u dev %s", source, beside->prefix, nic);
-	return alloc_printf("ip addr add %s/PREFIX dev %s", source, nic);
+		step = alloc_printf("ip addr add %s/%u dev %s", alone, beside->prefix, nic);
+	else
+		step = alloc_printf("ip addr add %s/PREFIX dev %s", alone, nic);
+	free(alone);
+	return step;
 }
 
 /* Routes */
@@ -89,7 +106,7 @@ static char *one_nic_step(const struct doctor *doctor, const struct doctor_path 
 
 static void source_check(struct doctor *doctor, const struct doctor_path *path, const char *source)
 {
-	const struct host_address *found = address_find(doctor, source);
+	const struct host_address *found = address_find(doctor, path, source);
 
 	if (doctor->address_count < 0)
 		doctor_unread(doctor, "the addresses of this host", doctor->address_count);
@@ -167,7 +184,7 @@ void doctor_route(struct doctor *doctor, const struct doctor_path *path)
 	const char *source = doctor_setting(path, "source_address");
 	int error = path->route_error;
 
-	if (error && *source && doctor->address_count >= 0 && !address_find(doctor, source))
+	if (error && *source && doctor->address_count >= 0 && !address_find(doctor, path, source))
 		source_check(doctor, path, source);
 	else if (error == -ENETUNREACH || error == -EHOSTUNREACH || error == -ENODEV ||
 		 error == -EACCES || (error == -EINVAL && *source))
