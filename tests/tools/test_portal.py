@@ -30,6 +30,32 @@ def test_stored(tool, typed, stored):
         tool.run("delete", "db")
 
 
+@pytest.mark.parametrize("typed, nic", [
+    ("portal=[fe80::1%lo]:3260", "lo"), ("portal=fe80::1%1", "lo"),
+    ("portal=fe80::1%lo,nic=eth1", "eth1"), ("portal=[2001:db8::10],source=fe80::2%lo", "lo"),
+    ("portal=[2001:db8::10]", ""),
+])
+def test_nic_of_a_link_local_portal(tool, typed, nic):
+    """By it the driver finds the interface when that was made anew, and has another number."""
+    tool.run("create", "db", "--no-up", "--leg", f"target=iqn.2026-01.a:t1,{typed}")
+    tool.run("path", "add", "db", "0", typed)
+    assert [tool.value(f"db/legs/0/paths/{path}/nic") for path in range(2)] == [nic, nic]
+    tool.run("path", "remove", "db", "0", "1")
+    tool.run("save", "db")
+    assert tool.run("apply", "db") == ("", "")
+    tool.run("delete", "db")
+    tool.put("etc/istripe/db.conf", "[leg 0]\ntarget = iqn.2026-01.a:t1\n" + typed.replace(",", "\n"))
+    tool.run("up", "db")
+    assert tool.value("db/legs/0/paths/0/nic") == nic
+    assert tool.run("apply", "db") == ("", "")
+
+
+def test_another_link_local_portal(tool):
+    tool.run("create", "db", "--no-up", "--leg", f"{TARGET},portal=192.0.2.10")
+    tool.run("set", "db", "--leg", "0", "--path", "0", "portal=fe80::1%lo")
+    assert tool.value("db/legs/0/paths/0/nic") == "lo"
+
+
 @pytest.mark.parametrize("typed, message", [
     ("both", "host name both has 2 addresses, and a path has one:"),
     ("both:3260", "host name both has 2 addresses, and a path has one:"),
