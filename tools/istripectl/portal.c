@@ -271,6 +271,20 @@ char *portal_keep(const char *address, const char *before, const char *nic)
 	return kept;
 }
 
+/* The driver has the number in the address: it finds one that was made anew by nic only. */
+static void nic_put(struct settings *settings, const char *name)
+{
+	const char *scope = strchr(settings_value(settings, name), '%');
+	char nic[IF_NAMESIZE], *text;
+
+	if (!scope || *settings_value(settings, "nic"))
+		return;
+	text = alloc_printf("%.*s", (int)strcspn(scope + 1, "]"), scope + 1);
+	if (if_indextoname(scope_take(text), nic))
+		settings_put(settings, "nic", nic);
+	free(text);
+}
+
 int portal_resolve(struct settings *settings, struct fault *fault)
 {
 	char address[ADDRESS_BYTES], *portal;
@@ -291,6 +305,10 @@ int portal_resolve(struct settings *settings, struct fault *fault)
 		}
 	}
 	free(split.host);
+	if (!ret) {
+		nic_put(settings, "portal");
+		nic_put(settings, "source_address");
+	}
 	return ret;
 }
 

@@ -47,8 +47,8 @@ char *portal_name_nic(const char *address);
 char *portal_keep(const char *address, const char *before, const char *nic);
 
 /**
- * portal_resolve() - put the address in the place of a host name
- * @settings: a path's; a portal that is an address already is left as it is
+ * portal_resolve() - put the address in the place of a host name, and nic to a link-local one
+ * @settings: a path's; a portal that is an address already, and nic if it has one, are left as they are
  * @fault: set on failure
  *
  * Return: 0; -EAGAIN: the name, or the interface of a link-local address, is not known, and nothing
