@@ -89,6 +89,23 @@ def test_at_once_when_it_is_back(make_lio, make_volume, links, without, paths):
         assert state(volume, 1) == "live"
 
 
+def test_at_once_by_another_name(make_lio, make_volume, links):
+    """The kernel takes any name of an interface."""
+    target = make_lio(16 * MIB, all_links=True, params={"DefaultTime2Wait": 0})
+    volume = make_volume(target, paths=links, path={**PATH, "lun": target.lun_number(0)})
+    run("ip", "link", "property", "add", "dev", links[0].nic, "altname", "enp3s0f0")
+    try:
+        write(volume.path / "nic", "enp3s0f0")
+        volume.enable()
+        with no_link(links[0]):
+            wait_for("the loss", lambda: state(volume) == "backoff", 20)
+            time.sleep(ASLEEP_S)
+            wait_for("the back-off", lambda: state(volume) == "backoff", 10)
+        wait_live(volume)
+    finally:
+        run("ip", "link", "property", "del", "dev", links[0].nic, "altname", "enp3s0f0")
+
+
 @pytest.fixture
 def servers(make_server):
     """One target, each of whose portals can refuse logins on its own."""
