@@ -23,7 +23,7 @@ static bool carrier_concerns(const struct istripe_nexus *nexus, const struct net
 
 	if (!dev || !*nic)
 		return !READ_ONCE(nexus->refusals);
-	return !strcmp(nic, dev->name);
+	return __dev_get_by_name(dev_net(dev), nic) == dev;
 }
 
 static void carrier_wake(struct istripe_leg *leg, const struct net_device *dev)
