@@ -48,7 +48,7 @@ char *portal_keep(const char *address, const char *before, const char *nic);
 
 /**
  * portal_resolve() - put the address in the place of a host name, and nic to a link-local one
- * @settings: a path's; a portal that is an address already, and nic if it has one, are left as they are
+ * @settings: a path's; a portal that is an address, and a nic that is set, are left as they are
  * @fault: set on failure
  *
  * Return: 0; -EAGAIN: the name, or the interface of a link-local address, is not known, and nothing

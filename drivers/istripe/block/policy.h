@@ -25,9 +25,10 @@ struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes);
 struct istripe_path *istripe_policy_beyond(const struct istripe_leg *leg, u32 index, u16 avoid);
 
 /*
- * Into how many parts (1..ISTRIPE_PARTS_MAX) to cut a request on a leg. More than one only with the
- * interleave policy, one for each live path: one for each session would be more commands over a
- * NIC. Each goes where the fewest bytes wait, so a slow path gets fewer of them. All parts but the last have @part_sectors, if several a multiple of the chunk.
+ * Into how many parts (1..ISTRIPE_PARTS_MAX) to cut a request on a leg. More than one only with
+ * the interleave policy, one for each live path: one for each session would be more commands over
+ * a NIC. Each goes where the fewest bytes wait, so a slow path gets fewer of them. All parts but
+ * the last have @part_sectors, if several a multiple of the chunk.
  */
 u32 istripe_policy_parts(const struct istripe_leg *leg, u32 sectors, u32 *part_sectors);
 
