@@ -57,6 +57,26 @@ def test_apply_never_takes_the_only_path(tool, conf):
     assert [tool.value(f"{P1}/{name}") for name in ("lun", "weight", "enable")] == ["7", "3", "1"]
 
 
+@pytest.mark.parametrize("old, new", [
+    ("lun = 7", "lun = 8\ndata_digest = CRC32C"), ("256K", "64K")], ids=["digest", "volume"])
+def test_no_path_is_added_when_more_waits(tool, conf, old, new):
+    """save would write the file without it."""
+    path = conf()
+    tool.run("up", "db")
+    path.write_text(CONF.replace(old, new).replace("lun = 7", "lun = 8"))
+    err = tool.run("apply", "db", code=1)[1]
+    assert "since it needs it down" in err and "leg 1 path 0: lun" in err
+    assert "path add" not in err and "next: istripectl down db; istripectl up --saved db" in err
+
+
+def test_values_are_looked_at_before_it_is_taken_down(tool, conf):
+    path = conf()
+    tool.run("up", "db")
+    path.write_text(CONF.replace("256K", "64K") + "weight = 0\n")
+    err = tool.run("apply", "db", code=1)[1]
+    assert "allowed is a number from 1 to 1000" in err and "istripectl down" not in err
+
+
 def test_the_last_live_path_is_left_alone(tool, conf):
     """The kernel refuses it; others log in all the same."""
     path = conf()

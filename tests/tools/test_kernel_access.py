@@ -641,12 +641,24 @@ def test_status_of_a_path_that_is_off(tool):
     tool.run("create", "db", "--leg", LEG, "--path", "portal=192.0.3.10,nic=eth2")
     make_live(tool)
     (tool.tree / "db/legs/0/paths/1/enable").write_text("0\n")
+    (tool.tree / "db/legs/0/paths/1/source_address").write_text("192.0.3.1\n")
     assert re.search(r"path 1 +off +192.0.3.10:3260 via eth2 +iqn.2026-01.a:t1 lun 0, "
                      r"until istripectl apply brings it back\n", tool.run("status")[0])
     volume, = json.loads(tool.run("status", "--json", "db")[0])["volumes"]
     assert volume["legs"][0]["paths"][1] == {
         "index": 1, "state": "off", "target_name": "iqn.2026-01.a:t1", "lun": 0,
-        "portal": "192.0.3.10:3260", "nic": "eth2", "slow": None}
+        "portal": "192.0.3.10:3260", "source_address": "192.0.3.1", "nic": "eth2", "slow": None}
+
+
+def test_paths_are_in_order_when_one_is_off(tool):
+    tool.run("create", "db", "--leg", LEG, "--path", "portal=192.0.3.10,nic=eth2")
+    make_live(tool)
+    paths = tool.root / "sys/block/istripe0/istripe/legs/0/paths"
+    (paths / "0").rename(paths / "1")
+    (tool.tree / "db/legs/0/paths/0/enable").write_text("0\n")
+    volume, = json.loads(tool.run("status", "--json", "db")[0])["volumes"]
+    assert [(path["index"], path["state"]) for path in volume["legs"][0]["paths"]] == [
+        (0, "off"), (1, "backoff")]
 
 
 def test_status_of_a_volume_that_is_down(tool):

@@ -210,6 +210,7 @@ static int left_check(const struct volume *now, const struct plan *plan, struct 
 {
 	const struct step *of_path = NULL;
 	char *names = alloc_text("");
+	bool others = false;
 	size_t i;
 	int ret = 0;
 
@@ -220,8 +221,9 @@ static int left_check(const struct volume *now, const struct plan *plan, struct 
 		if (step->kind != STEP_DOWN)
 			continue;
 		/* The first digest is refused of a path that is added, too. */
-		if (step->path != STEP_NONE && strcmp(step->name, "data_digest"))
-			of_path = step;
+		others |= step->path == STEP_NONE || !strcmp(step->name, "data_digest") ||
+			  (of_path && (of_path->leg != step->leg || of_path->path != step->path));
+		of_path = step;
 		place = step_place(step);
 		longer = alloc_printf("%s%s%s%s", names, *names ? ", " : "", place, step->name);
 		free(place);
@@ -232,7 +234,8 @@ static int left_check(const struct volume *now, const struct plan *plan, struct 
 	if (ret)
 		fault_set(fault, ret, "%s is up; not changed, since it needs it down: %s",
 			  now->name, names);
-	if (of_path)
+	/* save writes the file as the volume is then: nothing else may wait in it. */
+	if (of_path && !others)
 		fault_add(fault,
 			  "next: istripectl path add %s %d LIST, with the new settings; istripectl path remove %s %d %d; istripectl save %s; or, with a pause:\n"
 			  "istripectl down %s; istripectl up --saved %s", now->name, of_path->leg,
@@ -478,7 +481,8 @@ int apply_file(const char *name, bool secrets, bool dry_run, struct retry *late,
 		leave_out_record(&wanted);
 	if (!ret && is_new)
 		leave_out_forget(&wanted);
-	if (!ret && dry_run)
+	/* Before anything of a volume that is up is taken down for it. */
+	if (!ret && (dry_run || (!is_new && power_is_up(name))))
 		ret = tree_check_values(&wanted, fault);
 	if (!ret && is_new) {
 		printf("%s: a new volume\n", name);

@@ -70,7 +70,7 @@ void doctor_path_state(struct doctor *doctor, const struct doctor_path *path)
 	const char *state = path->live ? settings_value(&path->live->values, "state") : "";
 	const char *error = path->live ? settings_value(&path->live->values, "last_error") : "";
 
-	if (path->path->off && doctor_volume_of(doctor)->up)
+	if (path->path->off && !path->live && doctor_volume_of(doctor)->up)
 		doctor_warn(doctor, &(struct doctor_warning){
 			.measured = alloc_text("off"), .wanted = alloc_text("live"),
 			.next = alloc_printf("istripectl apply %s", doctor->volume),

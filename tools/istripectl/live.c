@@ -133,10 +133,12 @@ static struct live *child_below(const struct live *live, const char *group, cons
 
 static void path_add_off(struct live *leg, const struct path *path)
 {
-	static const char *const names[] = { "target_name", "lun", "portal", "nic" };
+	static const char *const names[] = {
+		"target_name", "lun", "portal", "source_address", "nic"
+	};
 	struct live *paths = (struct live *)live_child(leg, "paths"), *added;
 	char *name = alloc_printf("%u", path->index);
-	size_t i;
+	size_t i, at;
 
 	if (!paths || live_child(paths, name)) {
 		free(name);
@@ -144,7 +146,13 @@ static void path_add_off(struct live *leg, const struct path *path)
 	}
 	paths->children = alloc_array(paths->children, paths->child_count + 1,
 				      sizeof(*paths->children));
-	added = &paths->children[paths->child_count++];
+	/* In the order of their numbers. */
+	for (at = paths->child_count++; at; at--) {
+		if (atoi(paths->children[at - 1].name) < (int)path->index)
+			break;
+		paths->children[at] = paths->children[at - 1];
+	}
+	added = &paths->children[at];
 	memset(added, 0, sizeof(*added));
 	added->name = name;
 	settings_put(&added->values, "state", "off");

@@ -49,7 +49,7 @@ int live_read_fences(const char *device, struct live *live);
  * @live: from live_read()
  * @volume: how the same volume is configured
  *
- * Their state is off; of their settings they have target_name, lun, portal and nic.
+ * Their state is off; of their settings they have target_name, lun, portal, source_address and nic.
  */
 void live_add_off(struct live *live, const struct volume *volume);
 
