@@ -69,7 +69,7 @@ def array_of(targets, links, name, kind):
 def volume_behind(make_volume, links, array, relay):
     """A volume whose first path leads through the relay."""
     volume = make_volume(array[0], paths=links, policy="failover", fence="auto",
-                         recovery_timeout_ms=-1, path=PATH)
+                         ghost_timeout_ms=-1, recovery_timeout_ms=-1, path=PATH)
     write(volume.path / "portal", relay.portal)
     write(volume.leg / "paths" / "1" / "target_name", array[-1].iqn)
     return volume
