@@ -84,6 +84,27 @@ def test_other_nics_hold_up_no_volume():
     assert "network.target" in settings("istripe@.service", "After")[0].split()
 
 
+def test_unit_waits_for_no_name_server():
+    """Its data may be on the volume: systemd would drop a job of the cycle, such as that of a mount."""
+    assert "nss-lookup" not in settings("istripe@.service", "After")[0]
+
+
+def test_uninstall_leaves_what_is_of_a_package(built, installed, tmp_path):
+    """DESTDIR is no root of packages: here it is a part of the names."""
+    unit = installed / "istripe@.service"
+    dpkg = tmp_path / "bin/dpkg"
+    dpkg.parent.mkdir()
+    dpkg.write_text(f'#!/bin/sh\n[ "$1" = -S ] && [ "$2" = {unit} ]\n')
+    dpkg.chmod(0o755)
+    (tmp_path / "bin/rpm").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "bin/rpm").chmod(0o755)
+    subprocess.run(["make", "-C", FOLDER, f"O={built}", f"PREFIX={tmp_path}/usr/local",
+                    f"UNITDIR={installed}", f"UDEVDIR={tmp_path}/usr/lib/udev/rules.d", "uninstall"],
+                   env={**os.environ, "PATH": f"{dpkg.parent}:{os.environ['PATH']}"}, check=True)
+    assert [file.name for file in (tmp_path / "usr").rglob("*istripe*") if file.is_file()] == [
+        unit.name]
+
+
 @pytest.fixture
 def systemd():
     """The socket of NOTIFY_SOCKET; what the tool has said to it."""

@@ -111,15 +111,12 @@ void doctor_conf(struct doctor *doctor, const struct doctor_volume *volume)
 
 /* Units */
 
-static bool names_file(const char *dir, const char *name)
+/* A link that leads nowhere is of a unit that has been removed. */
+static bool links_to_unit(const char *dir, const char *name)
 {
-	char *path = place_path(SYSTEMD_DIR "/%s", dir);
-	struct file_names names = { 0 };
-	bool found;
+	char *path = place_path(SYSTEMD_DIR "/%s/%s", dir, name);
+	bool found = file_mode(path) >= 0;
 
-	file_list(path, &names);
-	found = file_names_have(&names, name);
-	file_names_free(&names);
 	free(path);
 	return found;
 }
@@ -135,7 +132,7 @@ static bool unit_is_enabled(const char *unit)
 	file_list(dir, &names);
 	for (i = 0; !found && i < names.count; i++)
 		if (text_ends(names.items[i], ".wants") || text_ends(names.items[i], ".requires"))
-			found = names_file(names.items[i], unit);
+			found = links_to_unit(names.items[i], unit);
 	file_names_free(&names);
 	free(dir);
 	return found;
