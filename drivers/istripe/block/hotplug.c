@@ -433,6 +433,7 @@ int istripe_path_grow(struct istripe_path *path, u32 count, struct istripe_reaso
 {
 	struct istripe_nexus *more[ISTRIPE_CONNECTIONS_MAX];
 	struct istripe_leg *leg = path->leg;
+	struct istripe_reason unused;
 	u32 i, before = path->nexus_count;
 	int ret;
 
@@ -447,7 +448,9 @@ int istripe_path_grow(struct istripe_path *path, u32 count, struct istripe_reaso
 			istripe_nexus_persist(more[i]);
 unlock:
 	mutex_unlock(&leg->paths_lock);
-	/* They have not been started, so they need not be retired. */
+	/* A login may have started them meanwhile. What cannot be retired has writes: it stays. */
+	if (ret == -EBUSY && path_retire(path, before, false, &unused))
+		return 0;
 	if (ret == -EBUSY)
 		istripe_path_drop(path, before);
 	return ret;
