@@ -448,7 +448,7 @@ int istripe_path_grow(struct istripe_path *path, u32 count, struct istripe_reaso
 			istripe_nexus_persist(more[i]);
 unlock:
 	mutex_unlock(&leg->paths_lock);
-	/* A login may have started them meanwhile. Those with writes cannot be retired, and stay. */
+	/* A login may have started them meanwhile. Those that have writes stay. */
 	if (ret == -EBUSY && path_retire(path, before, false, &unused))
 		return 0;
 	if (ret == -EBUSY)
