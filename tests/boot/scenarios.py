@@ -365,10 +365,10 @@ def by_hand(lab):
                 "systemctl daemon-reload && systemctl start addresses-go && "
                 "umount /srv/log && mkdir -p /mnt/hand && mount /dev/istripe/log /mnt/hand && "
                 "echo 1000000 >/proc/sys/vm/dirty_writeback_centisecs && "
-                "dd if=/dev/urandom of=/root/hand bs=1M count=16 conv=fsync && cp /root/hand /mnt/hand/ && "
+                "dd if=/dev/urandom of=/root/hand bs=1M count=48 conv=fsync && cp /root/hand /mnt/hand/ && "
                 "for nic in san0 san1; do "
                 "tc qdisc add dev $nic root tbf rate 4mbit burst 64k limit 1m || exit; done")
-    # More than 16 s of them are to be written.
+    # More than 48 s of them are to be written.
     figures = {"stop": machine.end("reboot", END_S), **boot_whole(lab)}
     lab.machine.run("cmp /root/hand /srv/log/hand && rm /srv/log/hand /root/hand && rmdir /mnt/hand")
     return figures
