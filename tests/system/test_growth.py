@@ -360,6 +360,11 @@ def watched(make_scripted):
     return make
 
 
+#: READ CAPACITY(16) of the scripted disk as it was before grow().
+OLD_CAPACITY = ((32767).to_bytes(8, "big") + (512).to_bytes(4, "big") + bytes([0, 0, 0xC0, 0]) +
+                bytes(16))
+
+
 def grow(disk):
     disk.data.extend(bytes(4 * MIB))
 
@@ -464,9 +469,7 @@ def test_a_path_that_lags(make_scripted, links):
             conn.writer.get_extra_info("sockname")[0] == links[1].address)
         if not old:
             return False
-        answer = (32767).to_bytes(8, "big") + (512).to_bytes(4, "big")
-        answer += bytes([0, 0, 0xC0, 0]) + bytes(16)
-        await run.target.respond(conn, task, Result(data=answer))
+        await run.target.respond(conn, task, Result(data=OLD_CAPACITY))
         return True
 
     volume, target = make_scripted(Scenario("lags", hooks={"on_command": hook}), paths=2)
@@ -504,8 +507,7 @@ def test_a_path_that_lags_from_the_start(make_scripted, links, first):
         if not (path and lagging[0]):
             result = run.target.disk.execute(task.cdb, b"")
         else:
-            result = Result(data=(32767).to_bytes(8, "big") + (512).to_bytes(4, "big") +
-                            bytes([0, 0, 0xC0, 0]) + bytes(16))
+            result = Result(data=OLD_CAPACITY)
         await run.target.respond(conn, task, result)
         answered.set()
         return True

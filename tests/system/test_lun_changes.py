@@ -33,6 +33,7 @@ from scripted.scsi import (
 
 PATH = {"default_time2wait": 0, "login_timeout_ms": 10000, "login_retry_max_ms": 1000}
 ONCE_MORE_S = 60
+HINTS = (UNMAP, WRITE_SAME_16)
 
 
 def anew(volume, server):
@@ -71,7 +72,7 @@ def test_unmap_comes(one_path, server):
 @pytest.mark.allow_log("error, dev istripe", "the discard")
 def test_unmap_goes(one_path, server):
     """A discard is a hint, and zeroes can be written: the LUN says that it knows neither."""
-    scenario = Scenario("no UNMAP", times=1 << 20, hooks={"on_command": refuses_hints})
+    scenario = Scenario("no UNMAP", times=1 << 20, hooks={"on_command": refuses(HINTS, 5, 0x20, 0)})
     volume, lun = one_path(scenario)
     device = volume.enable()
     with Direct(device) as disk:
@@ -94,7 +95,7 @@ def test_unmap_goes(one_path, server):
 @pytest.mark.allow_log("error, dev istripe", "the first of them")
 def test_write_same_refused(one_path, server):
     """Offered and refused: the disk does not offer it any more, until the volume has been down."""
-    scenario = Scenario("no WRITE SAME", times=1 << 20, hooks={"on_command": refuses_hints})
+    scenario = Scenario("no WRITE SAME", times=1 << 20, hooks={"on_command": refuses(HINTS, 5, 0x20, 0)})
     volume, _ = one_path(scenario)
     device = volume.enable()
     server.arm()
@@ -280,12 +281,16 @@ def test_warnings_of_the_target(one_path, kernel_log):
     assert kernel_log.matching("the target predicts a failure, sense 6/5d/10: see the log")
 
 
-async def refuses_hints(run, conn, task):
-    if task.opcode not in (UNMAP, WRITE_SAME_16) or not run.strike():
-        return False
-    await run.target.collect(conn, task)
-    await run.target.respond(conn, task, Result.check(5, 0x20, 0))
-    return True
+def refuses(opcodes, *sense):
+    """A hook: CHECK CONDITION to these commands when all of their data are there."""
+    async def hook(run, conn, task):
+        if task.opcode not in opcodes or not run.strike():
+            return False
+        await run.target.collect(conn, task)
+        await run.target.respond(conn, task, Result.check(*sense))
+        return True
+
+    return hook
 
 
 @pytest.mark.allow_log("not supported by the target", "what the LUN takes less of")
@@ -293,14 +298,7 @@ async def refuses_hints(run, conn, task):
 @pytest.mark.parametrize("asc", [0x1A, 0x26])
 def test_a_discard_that_is_too_long(one_path, server, asc):
     """The LUN takes some, but not that much: no success, or ext4 would not trim there again."""
-    async def hook(run, conn, task):
-        if task.opcode != UNMAP or not run.strike():
-            return False
-        await run.target.collect(conn, task)
-        await run.target.respond(conn, task, Result.check(5, asc, 0))
-        return True
-
-    volume, _ = one_path(Scenario("less", hooks={"on_command": hook}))
+    volume, _ = one_path(Scenario("less", hooks={"on_command": refuses((UNMAP,), 5, asc, 0)}))
     device = volume.enable()
     server.arm()
     code, text = status("blkdiscard", "-l", MIB, device)
@@ -389,14 +387,8 @@ def test_a_question_fails_once(one_path, server, kernel_log, answer, once_more):
 @pytest.mark.parametrize("times", [2, 5])
 def test_a_write_error_that_passes(one_path, server, times):
     """sd sends it again, and dm-multipath over another path."""
-    async def hook(run, conn, task):
-        if task.opcode != WRITE_16 or not run.strike():
-            return False
-        await run.target.collect(conn, task)
-        await run.target.respond(conn, task, Result.check(3, 0x0C, 2))
-        return True
-
-    volume, _ = one_path(Scenario("write error", times=times, hooks={"on_command": hook}))
+    volume, _ = one_path(Scenario("write error", times=times,
+                                  hooks={"on_command": refuses((WRITE_16,), 3, 0x0C, 2)}))
     with Direct(volume.enable()) as disk:
         server.arm()
         works(disk, 1, 2)
