@@ -40,6 +40,10 @@ static void __exit istripe_exit(void)
 module_init(istripe_init);
 module_exit(istripe_exit);
 
+#ifndef CONFIG_64BIT
+#error "32 bits are not supported: jiffies would wrap within weeks"
+#endif
+
 MODULE_DESCRIPTION("Striping iSCSI initiator");
 MODULE_AUTHOR("The istripe authors");
 MODULE_LICENSE("GPL");

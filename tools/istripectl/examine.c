@@ -88,7 +88,9 @@ static int device_read(struct device *device, struct fault *fault)
 		return fault_set(fault, -ENOTBLK, "%s: neither a block device nor an image",
 				 device->path);
 	end = lseek(device->fd, 0, SEEK_END);
-	device->bytes = end > 0 ? end : 0;
+	if (end < 0)
+		return fault_set(fault, -errno, "%s: its size: %s", device->path, strerror(errno));
+	device->bytes = end;
 	device->block_bytes = ioctl(device->fd, BLKSSZGET, &block_bytes) ? 0 : block_bytes;
 	ret = superblock_read(device->fd, device->bytes, &device->super);
 	if (ret)

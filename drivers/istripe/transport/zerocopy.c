@@ -83,10 +83,16 @@ u32 istripe_zerocopy_end(struct istripe_zerocopy *zerocopy, u32 timeout_ms)
 static bool zerocopy_add_page(struct sk_buff *skb, const struct bio_vec *part)
 {
 	struct page *head = compound_head(part->bv_page);
-	u32 offset = (part->bv_page - head) * PAGE_SIZE + part->bv_offset;
+	u64 offset = (u64)folio_page_idx(page_folio(head), part->bv_page) * PAGE_SIZE +
+		     part->bv_offset;
 	int next = skb_shinfo(skb)->nr_frags;
 	skb_frag_t *last = next ? &skb_shinfo(skb)->frags[next - 1] : NULL;
 
+	/* A huge page may be larger than the 32 bits of a fragment's offset. */
+	if (offset + part->bv_len > U32_MAX) {
+		head = part->bv_page;
+		offset = part->bv_offset;
+	}
 	if (last && skb_frag_page(last) == head &&
 	    skb_frag_off(last) + skb_frag_size(last) == offset) {
 		skb_frag_size_add(last, part->bv_len);
