@@ -214,14 +214,18 @@ def held_by_dm(device, _):
 
 @pytest.mark.parametrize("used", [opened, mounted, unmounted_lazily, partition_opened, swapped_to,
                                   held_by_dm])
-def test_disable_is_refused_while_in_use(make_lio, make_volume, tmp_path, used):
-    """0 says EBUSY, and nothing has happened; when nobody uses the disk any more it goes."""
+def test_disable_is_refused_while_in_use(make_lio, make_volume, tmp_path, kernel_log, used):
+    """0 says EBUSY, and nothing has happened; when nobody uses the disk any more it goes. The log
+    has the reason once, however often somebody tries.
+    """
     volume = make_volume(make_lio())
     device = volume.enable()
     with used(device, tmp_path):
         udev_settle()
         refused_while_in_use(volume)
+        refused_while_in_use(volume)
         assert volume.state() == "live"
+    assert len(kernel_log.matching("not disabled: its disk is open")) == 1
     volume.disable()
     assert volume.last_error() == "" and not device.exists()
 

@@ -104,7 +104,7 @@ static int identify_size(const struct istripe_nexus *nexus, struct istripe_reaso
 				   leg->index, leg->lun.capacity.blocks, blocks);
 		return -ENOSPC;
 	}
-	pr_notice("%s: the LUN has %llu blocks instead of %llu, the volume needs %llu\n",
+	pr_notice_ratelimited("%s: the LUN has %llu blocks instead of %llu, the volume needs %llu\n",
 		  nexus->label, blocks, leg->lun.capacity.blocks, leg->needed_blocks);
 	leg->lun.capacity.blocks = blocks;
 	leg->first_blocks = min(leg->first_blocks, blocks);

@@ -346,6 +346,8 @@ unlock:
 /* From up to stopping; NULL with an error, or when it is down already. */
 static struct istripe_volume *volume_take(struct istripe_volume_dir *volume, bool force)
 {
+	static const char in_use[] =
+		"its disk is open, mounted or part of another device: close it, or write force, which takes it away all the same";
 	struct istripe_volume *running = volume->running;
 
 	lockdep_assert_held(&volume->lock);
@@ -353,8 +355,9 @@ static struct istripe_volume *volume_take(struct istripe_volume_dir *volume, boo
 		return volume->phase == ISTRIPE_VOLUME_DOWN ? NULL :
 		       ERR_PTR(istripe_volume_dir_busy(volume, "not disabled"));
 	if (!force && istripe_volume_close(running)) {
-		istripe_volume_dir_note(volume, "not disabled", -EBUSY,
-					"its disk is open, mounted or part of another device: close it, or write force, which takes it away all the same");
+		/* Logged once: istripectl down asks again and again for 5 s. */
+		if (strcmp(volume->last_error, in_use))
+			istripe_volume_dir_note(volume, "not disabled", -EBUSY, in_use);
 		return ERR_PTR(-EBUSY);
 	}
 	volume->running = NULL;

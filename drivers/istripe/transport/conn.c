@@ -137,7 +137,8 @@ static void conn_state_change(struct sock *sk)
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-static void conn_install_callbacks(struct istripe_conn *conn)
+/* Before it is connected: then BPF would put its own into sk_user_data (P38). */
+static void conn_own_socket(struct istripe_conn *conn)
 {
 	struct sock *sk = conn->sock->sk;
 
@@ -146,6 +147,14 @@ static void conn_install_callbacks(struct istripe_conn *conn)
 	conn->saved_write_space = sk->sk_write_space;
 	conn->saved_state_change = sk->sk_state_change;
 	sk->sk_user_data = conn;
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+static void conn_install_callbacks(struct istripe_conn *conn)
+{
+	struct sock *sk = conn->sock->sk;
+
+	write_lock_bh(&sk->sk_callback_lock);
 	sk->sk_data_ready = conn_data_ready;
 	sk->sk_write_space = conn_write_space;
 	sk->sk_state_change = conn_state_change;
@@ -338,6 +347,7 @@ static void conn_prepare_socket(struct istripe_conn *conn, u32 timeout_ms)
 	conn->sock->sk->sk_sndtimeo = msecs_to_jiffies(timeout_ms);
 	conn->sock->sk->sk_rcvtimeo = msecs_to_jiffies(timeout_ms);
 	memset(&conn->tuned, 0, sizeof(conn->tuned));
+	conn_own_socket(conn);
 	istripe_conn_tune(conn);
 }
 
