@@ -38,26 +38,34 @@ const char *istripe_lun_reset_result_name(enum istripe_lun_reset_result result)
 	return result_names[result];
 }
 
-static void reset_quiesce(struct istripe_nexus *nexus, unsigned long deadline)
+static void reset_quiesce(struct istripe_nexus *nexus)
 {
 	int section = srcu_read_lock(&nexus->srcu);
 	struct istripe_session *session = srcu_dereference(nexus->resettable, &nexus->srcu);
 
-	nexus->quiesced_session = 0;
-	if (session && !istripe_session_reset_begin(session, deadline))
-		nexus->quiesced_session = session->id;
+	if (session && !istripe_session_reset_begin(session, &nexus->reset_cmd_sn,
+						    nexus->reset_until)) {
+		nexus->reset_session = session->id;
+		nexus->quiesced = true;
+	}
 	srcu_read_unlock(&nexus->srcu, section);
 }
 
-static void reset_release(struct istripe_nexus *nexus, bool reset, unsigned long deadline)
+/* @reset: also its commands that the reset has ended, however long ago it was quiesced. */
+static void reset_release(struct istripe_nexus *nexus, bool reset)
 {
 	int section = srcu_read_lock(&nexus->srcu);
 	struct istripe_session *session = srcu_dereference(nexus->resettable, &nexus->srcu);
 
-	/* When the session has ended, its quiesce has ended with it. */
-	if (session && session->id == nexus->quiesced_session)
-		istripe_session_reset_end(session, reset, deadline);
-	nexus->quiesced_session = 0;
+	/* When the session has ended, its quiesce and its commands have ended with it. */
+	if (session && session->id == nexus->reset_session) {
+		if (reset)
+			istripe_session_reset_collect(session, nexus->reset_cmd_sn,
+						      nexus->reset_until);
+		if (nexus->quiesced)
+			istripe_session_unquiesce(session);
+	}
+	nexus->quiesced = false;
 	srcu_read_unlock(&nexus->srcu, section);
 }
 
@@ -67,10 +75,10 @@ static void reset_nexus_work(struct work_struct *work)
 	struct istripe_nexus *nexus = container_of(work, struct istripe_nexus, reset_work);
 	unsigned int noio = memalloc_noio_save();
 
-	if (nexus->quiesced_session)
-		reset_release(nexus, true, nexus->reset_until);
+	if (nexus->reset_session)
+		reset_release(nexus, true);
 	else
-		reset_quiesce(nexus, nexus->reset_until);
+		reset_quiesce(nexus);
 	memalloc_noio_restore(noio);
 }
 
@@ -91,9 +99,11 @@ static void reset_quiesce_all(struct istripe_leg *leg, const struct istripe_nexu
 	struct istripe_nexus *nexus;
 	u32 at;
 
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		nexus->reset_session = 0;
 		if (nexus != but)
 			reset_queue(nexus);
+	}
 	istripe_leg_for_each_nexus(leg, nexus, at)
 		flush_work(&nexus->reset_work);
 	srcu_read_unlock(&leg->srcu, section);
@@ -106,7 +116,7 @@ static void reset_collect_all(struct istripe_leg *leg)
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (nexus->quiesced_session)
+		if (nexus->reset_session)
 			reset_queue(nexus);
 	istripe_leg_for_each_nexus(leg, nexus, at)
 		flush_work(&nexus->reset_work);
@@ -120,8 +130,8 @@ static void reset_release_all(struct istripe_leg *leg)
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (nexus->quiesced_session)
-			reset_release(nexus, false, 0);
+		if (nexus->quiesced)
+			reset_release(nexus, false);
 	srcu_read_unlock(&leg->srcu, section);
 }
 

@@ -49,8 +49,8 @@ void istripe_lun_reset_init_nexus(struct istripe_nexus *nexus);
  *
  * The tasks of that session end with -ECANCELED, those of the leg's other nexuses with -EAGAIN.
  * New commands of the other nexuses, also of those that log in, wait for at most a second. If the
- * target needs longer they are sent; those that the reset then ends without an answer are left to
- * their time-out.
+ * target needs longer they are sent; if the reset ends one of these without an answer, that is left
+ * to its time-out.
  *
  * A refusal may be transient: the caller asks again. A target that has refused three times in a
  * row, over at least five seconds, counts as one that does not know the function.

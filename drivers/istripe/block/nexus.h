@@ -137,7 +137,9 @@ struct istripe_nexus {
 	struct mutex ask_lock;		/* see above */
 	bool asking;			/* @ask_lock: the worker revalidates */
 	u32 told_changes;		/* @ask_lock: CHANGED in answer to its questions */
-	u64 quiesced_session;		/* its id; leg->reset_lock, see lun_reset.c */
+	u64 reset_session;		/* its id: a reset ends commands; leg->reset_lock */
+	u32 reset_cmd_sn;		/* those before this one */
+	bool quiesced;			/* leg->reset_lock */
 	struct work_struct reset_work;	/* quiesces or releases; leg->reset_lock */
 	unsigned long reset_until;	/* jiffies, deadline of this work; leg->reset_lock */
 	int mismatch;			/* worker: @found is not the leg's LUN: why */

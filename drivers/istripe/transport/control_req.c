@@ -261,7 +261,8 @@ static int session_reset_lun(struct istripe_session *session, unsigned long dead
 	return ret;
 }
 
-int istripe_session_reset_begin(struct istripe_session *session, unsigned long deadline)
+int istripe_session_reset_begin(struct istripe_session *session, u32 *cmd_sn,
+				unsigned long deadline)
 {
 	struct istripe_control_req *control_req = &session->control_req;
 	int ret;
@@ -272,6 +273,7 @@ int istripe_session_reset_begin(struct istripe_session *session, unsigned long d
 	istripe_session_quiesce(session);
 	ret = control_req_barriers(session, 0, deadline);
 	mutex_unlock(&control_req->lock);
+	*cmd_sn = READ_ONCE(session->cmd_sn);
 	if (ret)
 		istripe_session_unquiesce(session);
 	return ret;
@@ -293,7 +295,7 @@ static u32 session_unanswered(struct istripe_session *session, u32 slot)
  * answered, is dead. Each is asked for: a target may forget a command just before it answers it,
  * and a target that shows the same LUN from another node, and goes on there, knows the others.
  */
-static int session_collect_slot(struct istripe_session *session, u32 slot,
+static int session_collect_slot(struct istripe_session *session, u32 slot, u32 end,
 				unsigned long deadline)
 {
 	u32 itt = session_unanswered(session, slot), cmd_sn;
@@ -303,6 +305,8 @@ static int session_collect_slot(struct istripe_session *session, u32 slot,
 	if (itt == ISTRIPE_TAG_RESERVED)
 		return 0;
 	conn = istripe_session_task_conn(session, itt, &cmd_sn);
+	if (!iscsi_sna_lt(cmd_sn, end))
+		return 0;
 	ret = task_management_run(conn, ISCSI_TM_FUNC_ABORT_TASK, itt, cmd_sn, deadline);
 	if (ret)
 		return ret;
@@ -312,21 +316,19 @@ static int session_collect_slot(struct istripe_session *session, u32 slot,
 	return session_collect_task(conn, itt, -EAGAIN, deadline);
 }
 
-void istripe_session_reset_end(struct istripe_session *session, bool reset,
-			       unsigned long deadline)
+void istripe_session_reset_collect(struct istripe_session *session, u32 cmd_sn,
+				   unsigned long deadline)
 {
 	struct istripe_control_req *control_req = &session->control_req;
 	int ret;
 	u32 i;
 
-	if (reset && mutex_trylock(&control_req->lock)) {
-		/* Quiesced: no command has been sent since istripe_session_reset_begin(). */
-		ret = control_req_barriers(session, 0, deadline);
-		for (i = 0; !ret && i < session->slot_count; i++)
-			ret = session_collect_slot(session, i, deadline);
-		mutex_unlock(&control_req->lock);
-	}
-	istripe_session_unquiesce(session);
+	if (!mutex_trylock(&control_req->lock))
+		return;
+	ret = control_req_barriers(session, 0, deadline);
+	for (i = 0; !ret && i < session->slot_count; i++)
+		ret = session_collect_slot(session, i, cmd_sn, deadline);
+	mutex_unlock(&control_req->lock);
 }
 
 int istripe_session_task_management(struct istripe_session *session, u8 function, u32 itt,

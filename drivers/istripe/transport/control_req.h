@@ -80,32 +80,34 @@ int istripe_session_task_management(struct istripe_session *session, u8 function
 /**
  * istripe_session_reset_begin() - the LUN is about to be reset over another session
  * @session: published, kept open by the caller (SRCU of its nexus)
+ * @cmd_sn: gets the CmdSN of the next command
  * @deadline: jiffies, for the answers of its connections
  *
  * Quiesces the session and waits until the target has all commands that were sent: the reset
- * ends these and no others.
+ * ends these, and none after istripe_session_unquiesce() that comes after its answer.
  *
  * Context: process, sleeps.
- * Return: 0, then istripe_session_reset_end() must follow; -EBUSY while a control request of
- * the session's worker is under way, -ETIMEDOUT, -ENOTCONN or -ENOMEM: it is not quiesced.
+ * Return: 0; -EBUSY while a control request of the session's worker is under way, -ETIMEDOUT,
+ * -ENOTCONN or -ENOMEM: it is not quiesced.
  */
-int istripe_session_reset_begin(struct istripe_session *session, unsigned long deadline);
+int istripe_session_reset_begin(struct istripe_session *session, u32 *cmd_sn,
+				unsigned long deadline);
 
 /**
- * istripe_session_reset_end() - the LUN has been reset over another session, or not
- * @session: as for istripe_session_reset_begin(), which returned 0
- * @reset: the target has answered "function complete"
+ * istripe_session_reset_collect() - the LUN has been reset over another session
+ * @session: as for istripe_session_reset_begin(), quiesced or not by now
+ * @cmd_sn: of the first command that was not sent before the reset
  * @deadline: jiffies, for the answers of its connections
  *
- * After a reset the tasks sent before it are dead, which a target with TAS=0 does not say (SAM-5
- * 5.3.1). A ping on each connection lets answers pass that are on their way; then ABORT TASK is
- * sent for each task without an answer. A task that the target does not know, and has not
- * answered before another ping, finishes with -EAGAIN. The others are left to their time-out.
+ * The tasks sent before it are dead, which a target with TAS=0 does not say (SAM-5 5.3.1). A ping
+ * on each connection lets answers pass that are on their way; then ABORT TASK is sent for each of
+ * them without an answer. A task that the target does not know, and has not answered before another
+ * ping, finishes with -EAGAIN. The others are left to their time-out.
  *
  * Context: process, sleeps.
  */
-void istripe_session_reset_end(struct istripe_session *session, bool reset,
-			       unsigned long deadline);
+void istripe_session_reset_collect(struct istripe_session *session, u32 cmd_sn,
+				   unsigned long deadline);
 
 /**
  * istripe_session_logout() - end a session politely (RFC 7143 11.14)
