@@ -2,6 +2,8 @@
 """What a portal offers, as fake_iscsiadm says it in the form of iscsiadm 2.1.8 and iscsi-ls 1.19."""
 
 import json
+import re
+import shlex
 import shutil
 
 import pytest
@@ -221,8 +223,52 @@ def test_failures(tool, found):
 
 def test_a_name_that_would_command_the_terminal(tool, found):
     """Nobody has proven to be the target that answers."""
-    (tool.root / "discovered").write_bytes(b"192.0.2.10:3260,1 iqn.evil:\x1b]0;x\x07;reboot\xff\n")
+    (tool.root / "discovered").write_bytes(b"192.0.2.10:3260,1 iqn.evil:\x1b]0\x07&reboot\xff\n")
     out, _ = tool.run("discover", "192.0.2.10")
-    assert "iqn.evil:?]0;x?;reboot?" in out and "'target=iqn.evil:" in out
+    assert "iqn.evil:?]0?&reboot?" in out and "'target=iqn.evil:" in out
     name = json.loads(tool.run("discover", "192.0.2.10", "--json")[0])["targets"][0]["target_name"]
-    assert name == "iqn.evil:?]0;x?;reboot?"
+    assert name == "iqn.evil:?]0?&reboot?"
+
+
+#: The module refuses them, and create would take settings out of the first one.
+NO_NAMES = (f"{T1},chap_user=prod,chap_secret=@/etc/istripe/prod.secret,fence=path", f"{T1} --boot",
+            f"{T1};reboot", f"{T1}=x", "disk.of.mine", "iqn.", "iqn.x:" + "n" * 218, "")
+
+
+@pytest.mark.parametrize("name", NO_NAMES, ids=("settings", "words", "separator", "equals", "type",
+                                               "only a type", "long", "empty"))
+def test_a_name_that_is_none(tool, found, name):
+    tool.put("discovered", f"192.0.2.10:3260,1 {name}\n{FOUND}\n192.0.2.11:3260,1 {name}")
+    out, err = tool.run("discover", "192.0.2.10")
+    assert re.findall(r"^\S+", out, re.MULTILINE) == [T1, T2]
+    assert "chap_" not in out and "fence" not in out and "boot" not in out
+    assert err == (f'istripectl: warning: 192.0.2.10 offers "{name}", which is no iSCSI name: '
+                   "left out\n")
+    out, err = tool.run("discover", "192.0.2.10", "--json")
+    assert [target["target_name"] for target in json.loads(out)["targets"]] == [T1, T2]
+    assert err.count(": left out\n") == 1
+
+
+def test_the_longest_name_and_other_types(tool, found):
+    names = ["iqn.x:" + "n" * 217, "eui.02004567A425678D", "NAA.52004567BA64678D"]
+    tool.put("discovered", "\n".join(f"192.0.2.10:3260,1 {name}" for name in names))
+    out, err = tool.run("discover", "192.0.2.10")
+    assert not err and re.findall(r"^\S+", out, re.MULTILINE) == names
+
+
+def test_no_name_is_one(tool, found):
+    tool.put("discovered", f"192.0.2.10:3260,1 {NO_NAMES[0]}")
+    out, err = tool.run("discover", "192.0.2.10", code=1)
+    assert not out and err.count(": left out\n") == 1
+    assert "offers no target to this initiator" not in err
+    assert "istripectl: 192.0.2.10 offers only names that no target can have\n" in err
+
+
+@pytest.mark.parametrize("name", ["iqn.x:a\\b", "iqn.x:a\\", "iqn.x:$(reboot)`x`'\"\\\\'"])
+def test_words_are_read_as_the_name(tool, found, name):
+    """A backslash is one of lists, too."""
+    tool.put("discovered", f"192.0.2.10:3260,1 {name}")
+    out, _ = tool.run("discover", "192.0.2.10")
+    tool.run("create", "db", "--no-up", *shlex.split(out.split("use       ")[1]))
+    assert tool.value("db/legs/0/paths/0/target_name") == name
+    assert tool.value("db/legs/0/paths/0/portal") == "192.0.2.10:3260"

@@ -68,6 +68,30 @@ static int options_read(int argc, char **argv, struct options *options, struct f
 
 /* Output */
 
+/* @target: NULL behind the first path of a leg. */
+static char *path_list(const char *target, const char *portal, const char *nic)
+{
+	char *list = NULL;
+	size_t size;
+	FILE *out = open_memstream(&list, &size);
+
+	if (!out)
+		abort();
+	if (target) {
+		fputs("target=", out);
+		parse_escape(out, target);
+		fputc(',', out);
+	}
+	fputs("portal=", out);
+	parse_escape(out, portal);
+	if (nic) {
+		fputs(",nic=", out);
+		parse_escape(out, nic);
+	}
+	fclose(out);
+	return list;
+}
+
 static char *leg_words(const struct target *target, const char *nic)
 {
 	char *words = NULL, *list;
@@ -77,10 +101,7 @@ static char *leg_words(const struct target *target, const char *nic)
 	if (!out)
 		abort();
 	for (i = 0; i < target->portal_count; i++) {
-		list = alloc_printf("%s%s%sportal=%s%s%s", i ? "" : "target=",
-				    i ? "" : target->name, i ? "" : ",",
-				    target->portals[i].portal, nic ? ",nic=" : "",
-				    nic ? nic : "");
+		list = path_list(i ? NULL : target->name, target->portals[i].portal, nic);
 		fputs(i ? " --path " : "--leg ", out);
 		text_quote(out, list);
 		free(list);

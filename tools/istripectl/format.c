@@ -72,18 +72,22 @@ static bool comma_plain(const char *comma)
 	return strcspn(comma + 1, ",") && !strchr(comma + 1, '=');
 }
 
+void parse_escape(FILE *out, const char *value)
+{
+	for (; *value; value++) {
+		if (*value == '\\' || (*value == ',' && !comma_plain(value)))
+			fputc('\\', out);
+		fputc(*value, out);
+	}
+}
+
 static void list_put(struct list *list, const char *name, const char *value)
 {
 	char *text = value_write(name, value);
-	const char *next;
 
 	fflush(list->out);
 	fprintf(list->out, "%s%s=", list->bytes ? "," : "", name);
-	for (next = text; *next; next++) {
-		if (*next == '\\' || (*next == ',' && !comma_plain(next)))
-			fputc('\\', list->out);
-		fputc(*next, list->out);
-	}
+	parse_escape(list->out, text);
 	free(text);
 }
 

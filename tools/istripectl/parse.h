@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "fault.h"
 #include "model.h"
@@ -113,6 +114,13 @@ void parse_create_free(struct create_options *options);
  * Return: 0; -EINVAL: legs or paths are missing, so no command line says it.
  */
 int parse_format(const struct volume *volume, struct words *words, struct fault *fault);
+
+/**
+ * parse_escape() - print the value of an entry of a list
+ * @out: where to
+ * @value: what is read from the list again
+ */
+void parse_escape(FILE *out, const char *value);
 
 /**
  * words_free() - free what parse_format() has made

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 
 #define ISCSID_CONF	"/etc/iscsi/iscsid.conf"
 #define SCRATCH		"/mnt"		/* a folder that exists, in a mount namespace */
+#define NAME_BYTES	223		/* of the longest iSCSI name, RFC 7143 4.2.7.1 */
 #define NOTHING_FOUND	21		/* exit code of iscsiadm */
 #define PATIENCE_S	60		/* for iscsi-ls, with all targets */
 
@@ -69,8 +71,31 @@ void targets_free(struct targets *targets)
 	memset(targets, 0, sizeof(*targets));
 }
 
-/* A line is "192.0.2.10:3260,1 NAME". */
-static void discovery_parse(char *text, struct targets *targets)
+/* As the module judges it: nothing in it can end a value in the words for create. */
+static bool name_usable(const char *name)
+{
+	if (strncasecmp(name, "iqn.", 4) && strncasecmp(name, "eui.", 4) &&
+	    strncasecmp(name, "naa.", 4))
+		return false;
+	return name[4] && !strpbrk(name, " ,;=") && strlen(name) <= NAME_BYTES;
+}
+
+static void name_leave_out(const char *name, const char *portal, struct file_names *left_out)
+{
+	struct fault warning = { 0 };
+
+	/* It is listed once for each of its portals. */
+	if (file_names_have(left_out, name))
+		return;
+	file_names_add(left_out, name);
+	fault_set(&warning, 0,
+		  "warning: %s offers \"%s\", which is no iSCSI name: left out", portal, name);
+	fault_print(&warning);
+}
+
+/* A line is "192.0.2.10:3260,1 NAME"; @asked: the portal that says so. */
+static void discovery_parse(char *text, const char *asked, struct targets *targets,
+			    struct file_names *left_out)
 {
 	char *line;
 
@@ -86,6 +111,10 @@ static void discovery_parse(char *text, struct targets *targets)
 			continue;
 		*name++ = '\0';
 		*comma = '\0';
+		if (!name_usable(name)) {
+			name_leave_out(name, asked, left_out);
+			continue;
+		}
 		target = target_get(targets, name);
 		target->portals = alloc_array(target->portals, target->portal_count + 1,
 					      sizeof(*target->portals));
@@ -191,6 +220,9 @@ static int iface_find(const char *nic, char **iface, struct fault *fault)
 static int discovery_take(struct run *run, const char *portal, struct targets *targets,
 			  struct fault *fault)
 {
+	struct file_names left_out = { 0 };
+	bool others;
+
 	if (run->code == RUN_MISSING)
 		return run_missing("iscsiadm", "open-iscsi", fault);
 	if (run->code && run->code != NOTHING_FOUND) {
@@ -200,9 +232,16 @@ static int discovery_take(struct run *run, const char *portal, struct targets *t
 			  portal);
 		return -EIO;
 	}
-	discovery_parse(run->out, targets);
+	discovery_parse(run->out, portal, targets, &left_out);
+	others = left_out.count;
+	file_names_free(&left_out);
 	if (targets->count)
 		return 0;
+	if (others)
+		return fault_set(fault, -EINVAL,
+				 "%s offers only names that no target can have\n"
+				 "next: give its targets names that begin with iqn., eui. or naa.",
+				 portal);
 	return fault_set(fault, -ENOENT,
 			 "%s offers no target to this initiator\n"
 			 "next: let the target admit the name in " INITIATOR_FILE,
