@@ -153,6 +153,20 @@ def test_down_and_delete(up, command, more):
     assert dry(up, command, "db")[0] == f"db: is down already\n{more}"
 
 
+@pytest.mark.parametrize("mount, uses", [
+    ("0:99 {} - fuse.x /dev/istripe0", False), ("0:99 {} - fuse /dev/istripe0", False),
+    ("8:99 {} - fuseblk /dev/istripe0", False), ("259:0 {} - fuseblk /dev/x", True),
+    ("8:99 {} - xfs /dev/istripe0", False), ("0:55 {} - btrfs /dev/istripe0", True),
+    ("0:55 {} - fusel /dev/istripe0", True),
+])
+def test_who_mounts_fuse_names_the_source_freely(up, mount, uses):
+    """The source tells only where a file system has a number of its own and no user chose it."""
+    up.put("proc/self/mountinfo", f"36 35 {mount.format('/ /srv/x rw shared:1')} rw")
+    out, err = dry(up, "down", "db", code=int(uses))
+    assert ("/dev/istripe0 is mounted at /srv/x" in err) == uses
+    assert out == ("" if uses else "db: would take /dev/istripe0 away\n")
+
+
 def test_delete_of_writes_that_were_left(down):
     (down.tree / "db/legs/0/unfenced").write_text("1\n")
     assert "may still carry out" in dry(down, "delete", "db", code=1)[1]

@@ -60,31 +60,33 @@ static void holders_find(struct search *search, const char *dir)
 }
 
 /*
- * proc_pid_mountinfo(5): "36 35 259:0 /root /mnt options - type source options".
- * Some file systems have numbers of their own: there the source tells.
+ * The source tells only for file systems with numbers of their own (major 0), as btrfs. Any user
+ * mounts with FUSE, whose source is a text of that user.
  */
+static bool source_tells(const char *number, const char *type)
+{
+	return !strncmp(number, "0:", 2) && strcmp(type, "fuse") && strncmp(type, "fuse.", 5);
+}
+
+/* proc_pid_mountinfo(5): "36 35 259:0 /root /mnt options - type source options" */
 static void mount_line(struct search *search, char *line)
 {
-	char *number = NULL, *mount = NULL, *word, *rest = line;
-	char *dash = strstr(line, " - ");
-	char *source = dash ? strchr(dash + 3, ' ') : NULL;
-	int i;
+	char *rest = strstr(line, " - "), *words[5], *type, *source;
+	size_t i;
 
-	if (source) {
-		source++;
-		source[strcspn(source, " ")] = '\0';
-	}
-	if (dash)
-		*dash = '\0';
-	for (i = 0; i < 5 && (word = strsep(&rest, " ")); i++) {
-		if (i == 2)
-			number = word;
-		else if (i == 4)
-			mount = word;
-	}
-	if (mount && ((search->number && !strcmp(number, search->number)) ||
-		      (source && !strcmp(source, search->node))))
-		found(search, "mounted at", mount);
+	if (!rest)
+		return;
+	*rest = '\0';
+	rest += strlen(" - ");
+	type = strsep(&rest, " ");
+	source = strsep(&rest, " ");
+	for (i = 0; i < 5; i++)
+		words[i] = strsep(&line, " ");
+	if (!source || !words[4])
+		return;
+	if ((search->number && !strcmp(words[2], search->number)) ||
+	    (source_tells(words[2], type) && !strcmp(source, search->node)))
+		found(search, "mounted at", words[4]);
 }
 
 static void swap_line(struct search *search, char *line)
