@@ -47,6 +47,7 @@ from faults import (
     without,
 )
 from host import NICS, Host, portal
+from texts import shell_words
 
 TEXT = {"volume": (str, type(None)), "check": str, "result": str, "subject": (str, type(None)),
         "unit": (str, type(None)), "why": str, "next": (str, type(None))}
@@ -535,6 +536,25 @@ FAULTS = [
      (r"""mkdir -p /etc/multipath/conf.d && printf 'blacklist {\n\tdevnode "^istripe"\n}\n' """
       "> /etc/multipath/conf.d/istripe.conf && multipath -f dm-3 && multipathd reconfigure")),
 ]
+
+
+def test_commands_quote_what_others_have_named(host):
+    """Names of targets; and of a map, which is what the target says of the LUN by default."""
+    name, portal = "iqn.2001-04.com.x:$(echo${IFS}x)'", "192.0.2.10 ;x,3260,1"
+    for path in (0, 1):
+        setting("target_name", name, path=path)(host)
+    host.put("sys/class/iscsi_session/session3/targetname", name)
+    host.put("sys/class/iscsi_session/session3/initiatorname", "iqn.2026-01.a:host")
+    host.put(f"etc/iscsi/nodes/{name}/{portal}/default", "node.startup = automatic")
+    host.put("sys/block/dm-3/dm/uuid", "mpath-x")
+    host.put("sys/block/dm-3/dm/name", "x;$(echo y)")
+    host.put("sys/block/istripe0/holders/dm-3", "")
+    steps = {finding["check"]: finding["next"] for finding in warnings(host.tool)}
+    assert shell_words(steps["open-iscsi-session"].split("needs that: ")[1]) == [
+        "iscsiadm", "-m", "node", "-T", name, "-u"]
+    assert shell_words(steps["open-iscsi-record"])[:7] == [
+        "iscsiadm", "-m", "node", "-T", name, "-p", "192.0.2.10 ;x"]
+    assert shell_words(steps["multipath"].split(" && ")[-2]) == ["multipath", "-f", "x;$(echo y)"]
 
 
 @pytest.mark.parametrize("check, plant, measured, wanted, step",

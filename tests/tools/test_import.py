@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from conftest import TOP
 from iscsiadm import ONLY_ROOT, RECORD, SECRET, T1, T2, TWO, asked, record
+from texts import shell_words
 
 MANUAL = TOP / "tools/istripectl/istripectl.8"
 MUTUAL = "another-secret-of-28-characters"
@@ -445,6 +446,22 @@ def test_no_such_record(tool, stock):
 def test_too_many_paths(tool, stock):
     stock(*(record(address=f"192.0.2.{i}") for i in range(17)))
     assert f"records of target {T1} make more than 16 paths" in tool.run("import", "db", code=1)[1]
+
+
+@pytest.mark.parametrize("name", ["iqn.2001-04.com.x:$(echo${IFS}x)", "iqn.x:a\\b'`c`"])
+def test_commands_quote_names_of_targets(tool, stock, name):
+    """Discovery has written them, as the portal has said."""
+    stock(*(record(name, address=f"192.0.2.{i}") for i in range(17)))
+    _, err = tool.run("import", "db", code=1)
+    option, word = shell_words(err.split("next: give ")[1].split(" or ")[0])
+    assert option == "--leg" and word == f"target={name},portal=ADDRESS".replace("\\", "\\\\")
+    saved(tool, stock, records=[record(name)])
+    file = tool.root / "etc/istripe/db.conf"
+    file.write_text(file.read_text().replace("[leg 0]\n", "[leg 0]\nfrom_node = yes\n"))
+    stock(record(T2))
+    _, err = tool.run("apply", "db", code=1)
+    words = shell_words(err.split("next: ")[1].split(" shows them")[0])
+    assert words == ["iscsiadm", "-m", "node", "-T", name]
 
 
 def test_iscsiadm_fails_or_is_missing(tool, stock):

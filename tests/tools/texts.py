@@ -2,6 +2,7 @@
 """Texts of C sources, with ... for what varies, and what is in manual pages of them."""
 
 import re
+import subprocess
 
 from conftest import TOP
 
@@ -13,6 +14,12 @@ MACRO = r"\b[A-Z][A-Z_]{2,}\b"
 GROUP = re.compile(rf"(?:{MACRO}\s*(?={STRING}))?{STRING}(?:\s*(?:{STRING}|{MACRO}))*")
 #: Calls that say what is wrong; the first literal is a format, and so are others with conversions.
 CALL = re.compile(r"\b(fault_(?:set|add|append)|fprintf|fputs|perror|left_add)\(")
+
+
+def shell_words(command):
+    """The words that a shell makes of a command's."""
+    return subprocess.run(["sh", "-c", f"printf '%s\\0' {command}"], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout.split("\0")[:-1]
 
 
 def varies(text):

@@ -440,6 +440,7 @@ static void multipath_warn(struct doctor *doctor, const char *map, const char *f
 				       MULTIPATH_DIR,
 				       "blacklist {\\n\\tdevnode \"^istripe\"\\n}\\n",
 				       MULTIPATH_DIR);
+	char *word = map ? text_quoted(map) : NULL;
 
 	doctor_warn(doctor, &(struct doctor_warning){
 		.measured = map ? alloc_printf("it has made %s of the disk", map) :
@@ -448,9 +449,10 @@ static void multipath_warn(struct doctor *doctor, const char *map, const char *f
 				     "devnode \"^istripe\" in its blacklist"),
 		.next = alloc_printf("%s%s && %s%s%smultipathd reconfigure",
 				     file ? "editor " : "", file ? file : blacklist,
-				     map ? "multipath -f " : "", map ? map : "", map ? " && " : ""),
+				     map ? "multipath -f " : "", map ? word : "", map ? " && " : ""),
 	},
 	"it takes the disk, which cannot be mounted then; istripe has paths of its own");
+	free(word);
 	free(blacklist);
 }
 

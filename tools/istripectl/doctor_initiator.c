@@ -12,6 +12,7 @@
 #include "klog.h"
 #include "place.h"
 #include "records.h"
+#include "text.h"
 
 #define ENDED_OFTEN		5	/* times in ENDED_MINUTES */
 #define ENDED_MINUTES		10
@@ -201,11 +202,16 @@ static bool has_target(const struct doctor_volume *volume, const char *target)
 /* The disks of the session come first: a logout ends their use. */
 static char *logout_step(const char *target, bool used)
 {
+	char *word, *step;
+
 	if (used)
 		return alloc_printf("%s # and end that use, as umount does, before any logout",
 				    "iscsiadm -m session -P 3");
-	return alloc_printf("%s # what it carries; then, if nothing needs that: %s -T %s -u",
-			    "iscsiadm -m session -P 3", "iscsiadm -m node", target);
+	word = text_quoted(target);
+	step = alloc_printf("%s # what it carries; then, if nothing needs that: %s -T %s -u",
+			    "iscsiadm -m session -P 3", "iscsiadm -m node", word);
+	free(word);
+	return step;
 }
 
 static void foreign_session_warn(struct doctor *doctor, const char *session, const char *target,
@@ -293,8 +299,15 @@ static char *portal_startup(const char *portal)
 
 static char *record_change(const char *target, const char *portal)
 {
-	return alloc_printf("iscsiadm -m node -T %s -p %.*s -o update -n %s -v manual", target,
-			    (int)strcspn(portal, ","), portal, "node.startup");
+	char *address = alloc_printf("%.*s", (int)strcspn(portal, ","), portal);
+	char *target_word = text_quoted(target), *address_word = text_quoted(address);
+	char *change = alloc_printf("iscsiadm -m node -T %s -p %s -o update -n %s -v manual",
+				    target_word, address_word, "node.startup");
+
+	free(address_word);
+	free(target_word);
+	free(address);
+	return change;
 }
 
 static void records_check(struct doctor *doctor, const char *nodes, const char *target)

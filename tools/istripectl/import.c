@@ -23,6 +23,7 @@
 #include "records.h"
 #include "same.h"
 #include "save.h"
+#include "text.h"
 
 #define ALL_TARGETS	"*"
 #define SHOWN		8	/* commands in one message */
@@ -226,6 +227,28 @@ static int said_check(const struct import *import, const struct settings *way,
 	return 0;
 }
 
+/* The target as --leg has it. */
+static int paths_fault(const struct leg *leg, const char *target, struct fault *fault)
+{
+	char *entry = NULL, *word;
+	size_t bytes;
+	FILE *out = open_memstream(&entry, &bytes);
+
+	if (!out)
+		abort();
+	fputs("target=", out);
+	parse_escape(out, target);
+	fclose(out);
+	word = text_quoted(entry);
+	fault_set(fault, -EINVAL,
+		  "leg %u: the records of target %s make more than %u paths\n"
+		  "next: give --leg %s,portal=ADDRESS or nic=NIC",
+		  leg->index, target, ISTRIPE_PATHS_MAX, word);
+	free(word);
+	free(entry);
+	return -EINVAL;
+}
+
 /* @way: where it leads, and what was given for the leg. */
 static int path_make(struct import *import, struct leg *leg, const struct settings *way,
 		     const struct settings *record)
@@ -240,11 +263,7 @@ static int path_make(struct import *import, struct leg *leg, const struct settin
 	if (!ret)
 		ret = said_check(import, way, &said, &of_volume);
 	if (!ret && leg->path_count == ISTRIPE_PATHS_MAX)
-		ret = fault_set(import->fault, -EINVAL,
-				"leg %u: the records of target %s make more than %u paths\n"
-				"next: give --leg target=%s,portal=ADDRESS or nic=NIC", leg->index,
-				settings_value(way, "target_name"), ISTRIPE_PATHS_MAX,
-				settings_value(way, "target_name"));
+		ret = paths_fault(leg, settings_value(way, "target_name"), import->fault);
 	if (!ret) {
 		path = &leg_add_path(leg, leg->path_count)->settings;
 		settings_fill(path, way);

@@ -12,6 +12,7 @@
 #include "place.h"
 #include "portal.h"
 #include "same.h"
+#include "text.h"
 
 /* The interface of a hardware address */
 
@@ -211,13 +212,15 @@ static int record_missing(const struct volume *volume, const struct leg *leg,
 			  const struct path *path, struct fault *fault)
 {
 	const char *target = settings_value(&path->settings, "target_name");
+	char *word = text_quoted(target);
 
 	fault_set(fault, -ENOENT,
 		  "leg %u path %u of volume %s has no node record of open-iscsi: target %s, portal %s",
 		  leg->index, path->index, volume->name, target,
 		  settings_value(&path->settings, "portal"));
 	fault_add(fault, "next: iscsiadm -m node -T %s shows them; or " NODE_SETTING
-		  " = no for this path in the file of the volume", target);
+		  " = no for this path in the file of the volume", word);
+	free(word);
 	return -ENOENT;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Text: comparisons, and what was written by somebody else. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "text.h"
@@ -88,4 +89,17 @@ void text_quote(FILE *out, const char *word)
 			fputc(*word, out);
 	}
 	fputc('\'', out);
+}
+
+char *text_quoted(const char *word)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	if (!out)
+		abort();
+	text_quote(out, word);
+	fclose(out);
+	return text;
 }

@@ -37,4 +37,12 @@ bool text_ends(const char *text, const char *ending);
  */
 void text_quote(FILE *out, const char *word);
 
+/**
+ * text_quoted() - a word as a POSIX shell reads it
+ * @word: what the shell shall see as one word
+ *
+ * Return: the text, for free().
+ */
+char *text_quoted(const char *word);
+
 #endif
