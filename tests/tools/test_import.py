@@ -299,6 +299,23 @@ def test_secret_files_are_not_replaced(tool, stock):
     tool.run("import", "db", "--save")
 
 
+@pytest.mark.parametrize("secret", [b"geh\xe9im-geh\xe9im", b"tab\tand \x7f more", b"\xc3\xa9" * 8])
+def test_a_secret_of_any_bytes_is_the_same_again(tool, stock, secret):
+    stock(record(**{**CHAP, "node.session.auth.password": "SECRET"}))
+    records = tool.root / "records"
+    records.write_bytes(records.read_bytes().replace(b"SECRET", secret))
+    for _ in range(2):
+        tool.run("import", "db", "--save")
+        file = tool.root / "etc/istripe/db-leg0-chap.secret"
+        assert file.read_bytes() == secret + b"\n"
+        (tool.root / "etc/istripe/db.conf").unlink()
+    for other in (secret[:-1], secret + b"x", secret + b"\nx", secret[:-1] + b"x", b""):
+        file.write_bytes(other + b"\n")
+        _, err = tool.run("import", "db", "--save", code=1)
+        assert "is there already, with another secret" in err
+        assert file.read_bytes() == other + b"\n"
+
+
 # Following the records
 
 def saved(tool, stock, *words, records=TWO):

@@ -104,13 +104,26 @@ void import_secrets_name(struct volume *volume)
 
 /* Files */
 
-/* Whether there is such a file with this secret, as after an import that failed later. */
+/*
+ * Whether there is such a file with this secret, as after an import that failed later. Bytes are
+ * compared as they are: file_read() would change some of them.
+ */
 static bool secret_is_there(const char *path, const char *secret)
 {
-	char *text = NULL;
-	bool same = file_mode(path) == 0600 && !file_read(path, &text) && !strcmp(text, secret);
+	int fd = file_mode(path) == 0600 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	ssize_t bytes = strlen(secret), got;
+	char *there;
+	bool same;
 
-	alloc_wipe(text);
+	if (fd < 0)
+		return false;
+	there = alloc_array(NULL, bytes + 2, 1);
+	got = read(fd, there, bytes + 2);
+	close(fd);
+	same = (got == bytes || (got == bytes + 1 && there[bytes] == '\n')) &&
+	       !memcmp(there, secret, bytes);
+	explicit_bzero(there, bytes + 2);
+	free(there);
 	return same;
 }
 
