@@ -571,7 +571,7 @@ def test_rescan_of_paths_that_were_lost_before(tool):
     """What the log has said earlier is not asked for again: the paths have it."""
     tool.run("create", "db", "--leg", LEG, "--leg", LEG + "1")
     make_disk(tool)
-    (tool.root / "sys/block/istripe0/istripe").mkdir()
+    tool.put("sys/block/istripe0/istripe/state", "waiting")
     (tool.root / "sys/block/istripe0/istripe/rescan").symlink_to("/dev/full")
     for leg, state in enumerate(("live", "backoff")):
         path = f"sys/block/istripe0/istripe/legs/{leg}/paths/0"

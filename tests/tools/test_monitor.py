@@ -6,11 +6,13 @@ import json
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
 
 import pytest
+from waiting import wait_for
 
 BASE = "sys/block/istripe0/istripe"
 PATH = f"{BASE}/legs/0/paths/0"
@@ -262,6 +264,42 @@ def test_paths_and_volumes_come_and_go(volume):
     lines = [line.split(" ", 1)[1] for line in volume.run("monitor")[0].splitlines()]
     assert lines == ["db leg 0 path 1: none -> live", "db leg 0 path 1: live -> none",
                      "db: live -> down", "db: down -> none"]
+
+
+GOING = ["rm state legs/0/state; rm -r legs/0/paths/0", "echo >{tree}/db/device; rm -r ../istripe"]
+
+
+def test_a_volume_that_goes_down_while_it_is_looked_at(volume):
+    """Its files go one after another: no path and no leg of it has failed."""
+    steps(volume, *[step.format(tree=volume.tree) for step in GOING], "true")
+    events = [json.loads(line) for line in volume.run("monitor", "--json")[0].splitlines()]
+    assert [(event["event"], event["old"], event["new"]) for event in events] == [
+        ("VOLUME_DOWN", "live", "down")]
+
+
+def test_files_that_go_before_that_of_the_volume(volume):
+    """The disk is gone by the end of the look. Here a lease makes the tool wait amid of it."""
+    signal.signal(signal.SIGIO, signal.SIG_IGN)
+    errors, go = volume.put(f"{BASE}/legs/0/last_error", ""), volume.root / "go"
+    os.mkfifo(go)
+    steps(volume, f"read word <{go}", "true")
+    process = volume.start("monitor")
+    with open(go, "w", encoding="ascii") as begin, open(errors, "r+", encoding="ascii") as held:
+        fcntl.fcntl(held, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        begin.write("now\n")
+        begin.flush()
+        wait_for(lambda: fcntl.fcntl(held, fcntl.F_GETLEASE) != fcntl.F_WRLCK)
+        (volume.tree / "db/device").unlink()
+        shutil.rmtree(volume.root / PATH)
+    assert plain(process.communicate(timeout=60)[0]) == ["db: live -> down"]
+
+
+def test_a_state_that_cannot_be_read_for_a_moment(volume):
+    """As of a path whose directory is just made, or removed."""
+    volume.put(f"{PATH}/reconnects", "7")
+    steps(volume, "rm legs/0/paths/0/*; mkdir legs/0/paths/1", "echo 7 >legs/0/paths/0/reconnects; "
+          "echo live >legs/0/paths/0/state; echo connecting >legs/0/paths/1/state", "true")
+    assert plain(volume.run("monitor")[0]) == ["db leg 0 path 1: none -> connecting"]
 
 
 def test_a_program_is_run(volume, tmp_path):

@@ -117,12 +117,26 @@ static void live_add(struct states *states, const char *volume, const char *devi
 	}
 }
 
+/* A volume that goes down loses its disk first, then one directory of it after another. */
+static bool volume_read(const char *name, const char *device, bool judge, struct live *live)
+{
+	char *still;
+	bool up;
+
+	if ((judge ? live_read : live_read_states)(device, live))
+		return false;
+	still = power_device(name);
+	up = still && !strcmp(still, device) && *settings_value(&live->values, "state");
+	free(still);
+	return up;
+}
+
 static void volume_add(struct states *states, const char *name)
 {
 	char *device = power_device(name), *reason;
 	struct live live = { 0 };
 
-	if (device && !(states->judged ? live_read : live_read_states)(device, &live)) {
+	if (device && volume_read(name, device, states->judged, &live)) {
 		live_add(states, name, device, &live);
 	} else {
 		reason = tree_value(name, "last_error");
@@ -165,9 +179,22 @@ static bool serves(const struct state *state)
 	return !strcmp(state->state, "live") || !strcmp(state->state, "degraded");
 }
 
+/* Not of a leg or path that is just coming or going. */
+static bool is_known(const struct state *state)
+{
+	return state && *state->state;
+}
+
 static bool only_tries(const struct state *old, const struct state *now)
 {
-	return now->path != STATES_NONE && !serves(old) && !strcmp(now->state, "connecting");
+	return now->path != STATES_NONE && is_known(old) && !serves(old) &&
+	       !strcmp(now->state, "connecting");
+}
+
+static void state_keep(const struct state *old, struct state *now)
+{
+	free(now->state);
+	now->state = alloc_text(old->state);
 }
 
 /* Of a judged state: the few files that are read else do not have it. */
@@ -190,10 +217,14 @@ void states_settle(const struct states *before, struct states *after)
 
 		if (!old)
 			continue;
-		if (only_tries(old, now)) {
-			free(now->state);
-			now->state = alloc_text(old->state);
+		if (!is_known(now)) {
+			now->reconnects = old->reconnects;
+			state_keep(old, now);
+			unjudged_keep(old, now);
+			continue;
 		}
+		if (only_tries(old, now))
+			state_keep(old, now);
 		if (!after->judged) {
 			unjudged_keep(old, now);
 			continue;
@@ -211,8 +242,7 @@ void states_tell(const struct states *states,
 	size_t i;
 
 	for (i = 0; i < states->count; i++)
-		/* Without a state it is just coming or going. */
-		if (*states->items[i].state && strcmp(states->items[i].state, "live"))
+		if (is_known(&states->items[i]) && strcmp(states->items[i].state, "live"))
 			changed(data, &states->items[i], STATES_UNKNOWN);
 }
 
@@ -222,6 +252,13 @@ static bool counts(const struct states *states, const struct state *state)
 	const struct state *volume = find(states, state->volume, STATES_NONE, STATES_NONE);
 
 	return state->leg == STATES_NONE || (volume && strcmp(volume->state, "down"));
+}
+
+static const struct state *find_known(const struct states *states, const struct state *like)
+{
+	const struct state *found = find(states, like->volume, like->leg, like->path);
+
+	return is_known(found) ? found : NULL;
 }
 
 /* It was lost between the two moments, and is live again. */
@@ -251,8 +288,10 @@ void states_compare(const struct states *before, const struct states *after,
 
 	for (i = 0; i < after->count; i++) {
 		const struct state *now = &after->items[i];
-		const struct state *old = find(before, now->volume, now->leg, now->path);
+		const struct state *old = find_known(before, now);
 
+		if (!is_known(now))
+			continue;
 		if (came_back(old, now))
 			tell_both(now, changed, data);
 		else if (counts(before, now) && (!old || strcmp(old->state, now->state)))
@@ -261,7 +300,8 @@ void states_compare(const struct states *before, const struct states *after,
 	for (i = 0; i < before->count; i++) {
 		struct state gone = before->items[i];
 
-		if (find(after, gone.volume, gone.leg, gone.path) || !counts(after, &gone))
+		if (find(after, gone.volume, gone.leg, gone.path) || !counts(after, &gone) ||
+		    !is_known(&gone))
 			continue;
 		gone.state = (char *)NONE;
 		gone.reason = (char *)"";

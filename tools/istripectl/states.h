@@ -15,7 +15,7 @@
 struct state {
 	char *volume;
 	int leg, path;		/* STATES_NONE: it is the volume, the leg */
-	char *state;
+	char *state;		/* empty: a leg or path is just coming or going */
 	char *reason;		/* of a state other than live; may be empty */
 	char *file;		/* of the state in sysfs; NULL: there is none */
 	char *last_error;	/* of a path, live or not; NULL: it is none */
@@ -46,9 +46,9 @@ int states_read(struct states *states, bool judge, struct fault *fault);
 /**
  * states_settle() - leave out attempts to log in, and what hardly differs
  * @before: the states at one moment
- * @after: and at a later one: a path that was not live, and is connecting, keeps what it was; a
- *	path or leg that was slow still is, unless it is clearly not; what is not judged is as
- *	before
+ * @after: and at a later one: a path that was not live, and is connecting, keeps what it was, as
+ *	does all that has no state at the moment; a path or leg that was slow still is, unless it
+ *	is clearly not; what is not judged is as before
  */
 void states_settle(const struct states *before, struct states *after);
 
