@@ -66,6 +66,14 @@ def test_lost_and_back_between_two_looks(volume):
                      "db leg 0 path 0: backoff -> live"]
 
 
+def test_one_of_several_sessions_lost_and_back_between_two_looks(volume, tmp_path):
+    """The others have served: the kernel's uevent is PATH_DEGRADED, too."""
+    volume.put(f"{PATH}/reconnects", "7")
+    volume.put(f"{PATH}/sessions/1/state", "logged-in")
+    noted, _ = hook(volume, tmp_path, "echo 8 >legs/0/paths/0/reconnects", "true")
+    assert noted == ["PATH_DEGRADED db 0 0 4 degraded", "PATH_REINSTATED db 0 0 4 live"]
+
+
 def test_a_state_is_told_before_latencies_are_read(volume):
     """There may be many of these. Here a lease makes the tool wait when it opens one."""
     signal.signal(signal.SIGIO, signal.SIG_IGN)

@@ -15,6 +15,7 @@
 
 #define NONE	"none"
 #define LOST	"backoff"
+#define LOST_SOME	"degraded"
 
 /* Takes @file. */
 static size_t state_add(struct states *states, const char *volume, int leg, int path,
@@ -38,10 +39,15 @@ static void reason_pass(struct states *states, size_t to, size_t from)
 	states->items[to].reason = alloc_text(states->items[from].reason);
 }
 
+static char *beside(const char *state, const char *name)
+{
+	return alloc_printf("%.*s%s", (int)(strlen(state) - strlen("state")), state, name);
+}
+
 /* After the state, which is in the file @state beside it: so a live path has been counted. */
 static long long reconnects_read(const char *state)
 {
-	char *file = alloc_printf("%.*sreconnects", (int)(strlen(state) - strlen("state")), state);
+	char *file = beside(state, "reconnects");
 	char *text = NULL;
 	long long count = 0;
 
@@ -50,6 +56,15 @@ static long long reconnects_read(const char *state)
 	free(text);
 	free(file);
 	return count;
+}
+
+static bool has_sessions(const char *state)
+{
+	char *dir = beside(state, "sessions");
+	bool has = file_is_dir(dir);
+
+	free(dir);
+	return has;
 }
 
 static void slow_set(struct state *state, const struct slow_group *group, const struct live *live)
@@ -83,6 +98,7 @@ static void paths_add(struct states *states, const char *volume, const char *dev
 		states->items[at].last_error =
 			alloc_text(settings_value(&path->values, "last_error"));
 		states->items[at].reconnects = reconnects_read(states->items[at].file);
+		states->items[at].several = has_sessions(states->items[at].file);
 		states->items[at].writes = count_of(path, "waiting_writes");
 		states->items[at].access =
 			alloc_text(settings_value(&path->values, "access_state"));
@@ -274,10 +290,10 @@ static void tell_both(const struct state *now,
 {
 	struct state lost = *now;
 
-	lost.state = (char *)LOST;
+	lost.state = (char *)(now->several ? LOST_SOME : LOST);
 	lost.reason = now->last_error;
 	changed(data, &lost, now->state);
-	changed(data, now, LOST);
+	changed(data, now, lost.state);
 }
 
 void states_compare(const struct states *before, const struct states *after,
