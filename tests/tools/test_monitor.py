@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """monitor: changes of states; the waiting is one of the tests' own, see fake_clock.c."""
 
-import fcntl
 import json
 import os
 import re
@@ -12,7 +11,7 @@ import subprocess
 import sys
 
 import pytest
-from waiting import wait_for
+from waiting import held
 
 BASE = "sys/block/istripe0/istripe"
 PATH = f"{BASE}/legs/0/paths/0"
@@ -75,14 +74,12 @@ def test_one_of_several_sessions_lost_and_back_between_two_looks(volume, tmp_pat
 
 
 def test_a_state_is_told_before_latencies_are_read(volume):
-    """There may be many of these. Here a lease makes the tool wait when it opens one."""
-    signal.signal(signal.SIGIO, signal.SIG_IGN)
+    """There may be many of these. Here the tool waits when it opens one."""
     latencies, go = volume.put(f"{PATH}/latency_read", "0"), volume.root / "go"
     os.mkfifo(go)
     steps(volume, f"read word <{go}; {LOST}")
     process = volume.start("monitor")
-    with open(go, "w", encoding="ascii") as begin, open(latencies, "r+", encoding="ascii") as held:
-        fcntl.fcntl(held, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+    with open(go, "w", encoding="ascii") as begin, held(latencies):
         begin.write("now\n")
         begin.flush()
         told = select.select([process.stdout], [], [], 30)[0]
@@ -286,17 +283,15 @@ def test_a_volume_that_goes_down_while_it_is_looked_at(volume):
 
 
 def test_files_that_go_before_that_of_the_volume(volume):
-    """The disk is gone by the end of the look. Here a lease makes the tool wait amid of it."""
-    signal.signal(signal.SIGIO, signal.SIG_IGN)
+    """The disk is gone by the end of the look."""
     errors, go = volume.put(f"{BASE}/legs/0/last_error", ""), volume.root / "go"
     os.mkfifo(go)
     steps(volume, f"read word <{go}", "true")
     process = volume.start("monitor")
-    with open(go, "w", encoding="ascii") as begin, open(errors, "r+", encoding="ascii") as held:
-        fcntl.fcntl(held, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+    with open(go, "w", encoding="ascii") as begin, held(errors) as waits:
         begin.write("now\n")
         begin.flush()
-        wait_for(lambda: fcntl.fcntl(held, fcntl.F_GETLEASE) != fcntl.F_WRLCK)
+        waits()
         (volume.tree / "db/device").unlink()
         shutil.rmtree(volume.root / PATH)
     assert plain(process.communicate(timeout=60)[0]) == ["db: live -> down"]

@@ -435,7 +435,7 @@ int command_doctor(const struct command *command, int argc, char **argv)
 	if (line.flags & COMMAND_LIST)
 		return checks_list();
 	if (volumes_choose(&line, &names, &doctor.files, &fault) ||
-	    doctor_load(&doctor, &names, &fault)) {
+	    doctor_load(&doctor, &names, line.count, &fault)) {
 		fault_print(&fault);
 		if (line.flags & COMMAND_JSON)
 			findings_json(&doctor);

@@ -112,11 +112,13 @@ void doctor_unread(struct doctor *doctor, const char *what, int error);
  * doctor_load() - read all volumes of this host, and the network as their paths see it
  * @doctor: zeroed by the caller, filled
  * @names: the volumes that are checked
+ * @named: they have to be there; else they may be gone meanwhile, as others always may
  * @fault: set on failure
  *
  * Return: 0; -errno.
  */
-int doctor_load(struct doctor *doctor, const struct file_names *names, struct fault *fault);
+int doctor_load(struct doctor *doctor, const struct file_names *names, bool named,
+		struct fault *fault);
 
 /**
  * doctor_unload() - free what doctor_load() has read

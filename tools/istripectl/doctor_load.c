@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* doctor: volumes, and the network as their paths see it. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -344,33 +345,6 @@ static void portals_try(struct doctor *doctor)
 	free(paths);
 }
 
-int doctor_load(struct doctor *doctor, const struct file_names *names, struct fault *fault)
-{
-	struct file_names all = { 0 };
-	int ret = tree_list(&all, fault);
-	size_t i;
-
-	for (i = 0; !ret && i < names->count; i++)
-		ret = tree_has_volume(names->items[i], fault);
-	doctor->volumes = alloc_array(NULL, all.count, sizeof(*doctor->volumes));
-	for (i = 0; !ret && i < all.count; i++) {
-		struct doctor_volume *volume = &doctor->volumes[doctor->volume_count++];
-
-		memset(volume, 0, sizeof(*volume));
-		volume->checked = file_names_have(names, all.items[i]);
-		ret = volume_load(volume, all.items[i], fault);
-		if (!ret && volume->checked)
-			volume_probe(volume);
-	}
-	if (!ret) {
-		portals_try(doctor);
-		nics_load(doctor);
-		doctor->address_count = host_addresses(&doctor->addresses);
-	}
-	file_names_free(&all);
-	return ret;
-}
-
 static void volume_unload(struct doctor_volume *volume)
 {
 	size_t i;
@@ -382,6 +356,48 @@ static void volume_unload(struct doctor_volume *volume)
 	free(volume->paths);
 	volume_free(&volume->volume);
 	live_free(&volume->live);
+}
+
+/* There is room for it. @named: it is to be there. */
+static int volume_add(struct doctor *doctor, const char *name, bool checked, bool named,
+		      struct fault *fault)
+{
+	struct doctor_volume *volume = &doctor->volumes[doctor->volume_count];
+	int ret;
+
+	memset(volume, 0, sizeof(*volume));
+	volume->checked = checked;
+	ret = volume_load(volume, name, fault);
+	if (ret) {
+		volume_unload(volume);
+		return checked && (named || ret != -ENOENT) ? ret : 0;
+	}
+	doctor->volume_count++;
+	if (checked)
+		volume_probe(volume);
+	return 0;
+}
+
+int doctor_load(struct doctor *doctor, const struct file_names *names, bool named,
+		struct fault *fault)
+{
+	struct file_names all = { 0 };
+	int ret = tree_list(&all, fault);
+	size_t i;
+
+	for (i = 0; !ret && named && i < names->count; i++)
+		ret = tree_has_volume(names->items[i], fault);
+	doctor->volumes = alloc_array(NULL, all.count, sizeof(*doctor->volumes));
+	for (i = 0; !ret && i < all.count; i++)
+		ret = volume_add(doctor, all.items[i], file_names_have(names, all.items[i]),
+				 named, fault);
+	if (!ret) {
+		portals_try(doctor);
+		nics_load(doctor);
+		doctor->address_count = host_addresses(&doctor->addresses);
+	}
+	file_names_free(&all);
+	return ret;
 }
 
 void doctor_unload(struct doctor *doctor)

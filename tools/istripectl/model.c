@@ -204,22 +204,28 @@ void volume_copy(const struct volume *volume, struct volume *copy)
 	}
 }
 
+void leg_drop_path(struct leg *leg)
+{
+	settings_free(&leg->paths[--leg->path_count].settings);
+}
+
 static void leg_free(struct leg *leg)
 {
-	size_t i;
-
-	for (i = 0; i < leg->path_count; i++)
-		settings_free(&leg->paths[i].settings);
+	while (leg->path_count)
+		leg_drop_path(leg);
 	free(leg->paths);
 	settings_free(&leg->settings);
 }
 
+void volume_drop_leg(struct volume *volume)
+{
+	leg_free(&volume->legs[--volume->leg_count]);
+}
+
 void volume_free(struct volume *volume)
 {
-	size_t i;
-
-	for (i = 0; i < volume->leg_count; i++)
-		leg_free(&volume->legs[i]);
+	while (volume->leg_count)
+		volume_drop_leg(volume);
 	free(volume->legs);
 	settings_free(&volume->settings);
 	free(volume->name);

@@ -142,6 +142,18 @@ struct leg *volume_add_leg(struct volume *volume, unsigned int index);
 struct path *leg_add_path(struct leg *leg, unsigned int index);
 
 /**
+ * volume_drop_leg() - take back the last volume_add_leg()
+ * @volume: where from
+ */
+void volume_drop_leg(struct volume *volume);
+
+/**
+ * leg_drop_path() - take back the last leg_add_path()
+ * @leg: where from
+ */
+void leg_drop_path(struct leg *leg);
+
+/**
  * volume_find_leg() - the leg of a number
  * @volume: where to look
  * @index: its position in the stripe

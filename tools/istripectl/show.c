@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* show: configurations, as text, as JSON, as the line that makes the same volume. */
+#include <errno.h>
 #include <stdio.h>
 
 #include "command.h"
@@ -99,10 +100,13 @@ static int volumes_show(const struct command_line *line, struct json_object *all
 		code = EXIT_FAILED;
 	}
 	for (i = 0; i < names.count; i++) {
-		if (volume_show(names.items[i], line, all, &fault)) {
-			fault_print(&fault);
-			code = EXIT_FAILED;
-		}
+		int ret = volume_show(names.items[i], line, all, &fault);
+
+		/* One that nobody has named may be gone by now. */
+		if (!ret || (ret == -ENOENT && !line->count))
+			continue;
+		fault_print(&fault);
+		code = EXIT_FAILED;
 	}
 	file_names_free(&names);
 	return code;

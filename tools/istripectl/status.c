@@ -492,8 +492,9 @@ static int names_find(const struct command_line *line, const struct report *repo
 	return ret || !report->saved ? ret : tree_check(fault);
 }
 
-static int view_report(const char *name, const struct report *report, struct table *table,
-		       struct json_object *all)
+/* @named: it is to be there. */
+static int view_report(const char *name, bool named, const struct report *report,
+		       struct table *table, struct json_object *all)
 {
 	struct fault fault = { 0 };
 	struct view view = { 0 };
@@ -508,6 +509,8 @@ static int view_report(const char *name, const struct report *report, struct tab
 		json_object_array_add(all, report->object(&view));
 	else if (!ret)
 		report->rows(table, &view);
+	else if (ret == -ENOENT && !named)
+		ret = 0;
 	/* names_find() has said that the module is not loaded. */
 	else if (!report->saved || ret != -ENODEV)
 		fault_print(&fault);
@@ -529,7 +532,7 @@ static int volumes_report(const struct command_line *line, const struct report *
 		code = EXIT_FAILED;
 	}
 	for (i = 0; i < names.count; i++)
-		if (view_report(names.items[i], report, table, all))
+		if (view_report(names.items[i], line->count, report, table, all))
 			code = EXIT_FAILED;
 	if (all)
 		json_print(all);

@@ -253,15 +253,26 @@ int tree_check_fenced(const char *name, struct fault *fault)
 	return ret;
 }
 
+/* A directory that is being removed loses its files first; one file alone never goes. */
+static bool is_gone(const char *dir, int error)
+{
+	return error ? error == -ENOENT : !file_is_dir(dir);
+}
+
 static int path_read(const char *dir, unsigned int index, void *object, struct fault *fault)
 {
 	struct path *path = leg_add_path(object, index);
 	char *file = alloc_printf("%s/enable", dir), *text = NULL;
+	int ret;
 
 	path->off = !file_read(file, &text) && !strcmp(text, "0");
 	free(text);
 	free(file);
-	return settings_read(dir, &path->settings, fault);
+	ret = settings_read(dir, &path->settings, fault);
+	if (!is_gone(dir, ret))
+		return ret;
+	leg_drop_path(object);
+	return 0;
 }
 
 static int leg_read(const char *dir, unsigned int index, void *object, struct fault *fault)
@@ -273,7 +284,10 @@ static int leg_read(const char *dir, unsigned int index, void *object, struct fa
 	if (!ret)
 		ret = numbers_read(paths, leg, path_read, fault);
 	free(paths);
-	return ret;
+	if (!is_gone(dir, ret))
+		return ret;
+	volume_drop_leg(object);
+	return 0;
 }
 
 char *tree_value(const char *name, const char *file)
@@ -310,6 +324,8 @@ int tree_read(const char *name, struct volume *volume, struct fault *fault)
 		ret = numbers_read(legs, volume, leg_read, fault);
 	if (!ret)
 		states_read(volume);
+	if (is_gone(dir, ret))
+		ret = tree_volume_missing(name, fault);
 	free(dir);
 	free(legs);
 	return ret;

@@ -75,10 +75,10 @@ int tree_list(struct file_names *names, struct fault *fault);
 /**
  * tree_read() - what a volume's directory says
  * @name: a valid name
- * @volume: zeroed by the caller, filled
+ * @volume: zeroed by the caller, filled, without legs and paths that are gone meanwhile
  * @fault: set on failure
  *
- * Return: 0; -errno.
+ * Return: 0; -errno: -ENOENT there is no such volume, or it is gone meanwhile.
  */
 int tree_read(const char *name, struct volume *volume, struct fault *fault);
 
