@@ -40,9 +40,7 @@ static void __exit istripe_exit(void)
 module_init(istripe_init);
 module_exit(istripe_exit);
 
-#ifndef CONFIG_64BIT
-#error "32 bits are not supported: jiffies would wrap within weeks"
-#endif
+static_assert(BITS_PER_LONG == 64, "jiffies would wrap within weeks");
 
 MODULE_DESCRIPTION("Striping iSCSI initiator");
 MODULE_AUTHOR("The istripe authors");

@@ -466,7 +466,11 @@ int istripe_control_req_logout(struct istripe_conn *conn)
 
 	if (!control_req_answered(conn, conn->rx.pdu.itt, ISTRIPE_SLOT_LOGOUT, response->response))
 		return istripe_conn_reject(conn, -EPROTO, "a logout response nobody waits for");
-	session->time2wait_s = response->time2wait_s;
+	/* RFC 7143 11.15.3: at recovery level 0 it says nothing about a session that has ended well. */
+	if (!response->response)
+		session->time2wait_s = 0;
+	else if (response->response >= ISCSI_LOGOUT_RECOVERY_UNSUPPORTED)
+		session->time2wait_s = response->time2wait_s;
 	/* The end of the connection that follows is no fault. */
 	set_bit(ISTRIPE_SESSION_FAULTED, &session->flags);
 	control_req_finish(&session->control_req);

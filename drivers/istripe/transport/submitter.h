@@ -27,7 +27,7 @@ struct istripe_submitter {
 	u32 deferred;			/* commands since one was sent from here */
 	struct kthread_work work;	/* sends when the submitter pauses */
 	struct hrtimer timer;		/* or does not pause */
-	u32 timed;			/* a flag; some machines exchange no bytes */
+	u32 timed;			/* a flag; not every xchg() takes a byte */
 	u64 timed_sent;			/* commands that had been sent when it was started */
 } ____cacheline_aligned_in_smp;
 
