@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* istripe: a striping iSCSI initiator. Module entry and exit. */
-#define pr_fmt(fmt) "istripe: " fmt
-
 #include <linux/module.h>
 
 #include "block/volume.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Notifiers run under the RTNL, so nothing here waits for anything recovery needs. */
-#define pr_fmt(fmt) "istripe: " fmt
-
 #include <linux/netdevice.h>
 #include <net/fib_notifier.h>
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-#define pr_fmt(fmt) "istripe: " fmt
-
 #include "block/eh.h"
 #include "block/nexus.h"
 #include "iscsi/error.h"

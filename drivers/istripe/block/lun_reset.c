@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-#define pr_fmt(fmt) "istripe: " fmt
-
 #include <linux/jiffies.h>
 #include <linux/mutex.h>
 #include <linux/printk.h>

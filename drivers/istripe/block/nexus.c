@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-#define pr_fmt(fmt) "istripe: " fmt
-
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <trace/events/istripe.h>

@@ -253,12 +253,7 @@ void istripe_nexus_done(struct istripe_leg_task *leg_task);
 /* See istripe_leg_push(). Sleeps. */
 void istripe_nexus_push(struct istripe_nexus *nexus);
 
-/**
- * istripe_nexus_usable() - is it live, and does its port take I/O
- * @nexus: any
- * Context: any; the answer may be old at once without leg->lock.
- * Return: true or false.
- */
+/* Live, on a port that takes I/O; without leg->lock the answer may be old at once. */
 static inline bool istripe_nexus_usable(const struct istripe_nexus *nexus)
 {
 	return READ_ONCE(nexus->live) && istripe_alua_usable(READ_ONCE(nexus->access.state));

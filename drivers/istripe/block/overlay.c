@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-#define pr_fmt(fmt) "istripe: " fmt
-
 #include <linux/bio.h>
 #include <linux/bitmap.h>
 #include <linux/blk-mq.h>

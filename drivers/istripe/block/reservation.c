@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-#define pr_fmt(fmt) "istripe: " fmt
-
 #include <linux/blkdev.h>
 #include <linux/mm.h>
 #include <linux/pr.h>

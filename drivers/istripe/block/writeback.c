@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-#define pr_fmt(fmt) "istripe: " fmt
-
 #include <linux/blk-mq.h>
 #include <linux/jiffies.h>
 #include <linux/printk.h>

@@ -3,8 +3,6 @@
  * The configfs tree: the subsystem, the directories of volumes, and what all
  * directories share. Locks and lives are described in dir.h.
  */
-#define pr_fmt(fmt) "istripe: " fmt
-
 #include <linux/configfs.h>
 #include <linux/ctype.h>
 #include <linux/err.h>

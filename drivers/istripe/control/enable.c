@@ -2,8 +2,6 @@
 /*
  * enable: from directories to a running volume and back.
  */
-#define pr_fmt(fmt) "istripe: " fmt
-
 #include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/lockdep.h>

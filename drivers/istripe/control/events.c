@@ -6,8 +6,6 @@
  * that was lost and is live again has both events, and files of sessions and connections go by a
  * count of changes.
  */
-#define pr_fmt(fmt) "istripe: " fmt
-
 #include <linux/device.h>
 #include <linux/inet.h>
 #include <linux/kernel.h>

@@ -3,8 +3,6 @@
  * Changes of a volume that is up: its paths come and go, and have more or fewer
  * connections. See dir.h for what keeps others out meanwhile.
  */
-#define pr_fmt(fmt) "istripe: " fmt
-
 #include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/lockdep.h>

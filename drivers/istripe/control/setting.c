@@ -3,8 +3,6 @@
  * Values as text: the kinds of settings and what they have in common. Every parser writes the
  * value last, so that a bad text leaves it as it was.
  */
-#define pr_fmt(fmt) "istripe: " fmt
-
 #include <linux/ctype.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>

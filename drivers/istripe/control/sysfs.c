@@ -2,8 +2,6 @@
 /*
  * The sysfs tree of a volume: volume and legs; see sysfs_dir.h for lives and locks.
  */
-#define pr_fmt(fmt) "istripe: " fmt
-
 #include <linux/atomic.h>
 #include <linux/blkdev.h>
 #include <linux/err.h>

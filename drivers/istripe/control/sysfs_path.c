@@ -2,8 +2,6 @@
 /*
  * The sysfs directory of a path: where it leads, how it is, its timers and sockets.
  */
-#define pr_fmt(fmt) "istripe: " fmt
-
 #include <linux/err.h>
 #include <linux/jiffies.h>
 #include <linux/kernel.h>

@@ -3,8 +3,6 @@
  * PDUs of the target besides data: responses, NOP-In, asynchronous messages, Reject. Each is
  * complete, its digests verified, its data segment in rx->control. All of this is the receive side.
  */
-#define pr_fmt(fmt) "istripe: " fmt
-
 #include <compat/unaligned.h>
 
 #include "iscsi/error.h"
