@@ -38,53 +38,32 @@ static const char *const conn_drawing[] = {
 };
 
 struct machine {
-	bool (*may)(u32 from, u32 to);
-	const char *(*name)(u32 state);
+	const struct istripe_states *states;
 	const char *const *drawing;
 	u32 count;
 };
 
-static bool nexus_may(u32 from, u32 to)
-{
-	return istripe_nexus_state_may(from, to);
-}
-
-static const char *nexus_name(u32 state)
-{
-	return istripe_nexus_state_name(state);
-}
-
-static bool session_may(u32 from, u32 to)
-{
-	return istripe_session_state_may(from, to);
-}
-
-static const char *session_name(u32 state)
-{
-	return istripe_session_state_name(state);
-}
-
-static bool conn_may(u32 from, u32 to)
-{
-	return istripe_conn_state_may(from, to);
-}
-
-static const char *conn_name(u32 state)
-{
-	return istripe_conn_state_name(state);
-}
-
 static const struct machine nexus_machine = {
-	nexus_may, nexus_name, nexus_drawing, ARRAY_SIZE(nexus_drawing)
+	&istripe_nexus_states, nexus_drawing, ARRAY_SIZE(nexus_drawing)
 };
 
 static const struct machine session_machine = {
-	session_may, session_name, session_drawing, ARRAY_SIZE(session_drawing)
+	&istripe_session_states, session_drawing, ARRAY_SIZE(session_drawing)
 };
 
 static const struct machine conn_machine = {
-	conn_may, conn_name, conn_drawing, ARRAY_SIZE(conn_drawing)
+	&istripe_conn_states, conn_drawing, ARRAY_SIZE(conn_drawing)
 };
+
+static bool may(const struct machine *m, u32 from, u32 to)
+{
+	return istripe_state_may(m->states, from, to);
+}
+
+static const char *name(const struct machine *m, u32 state)
+{
+	return istripe_state_name(m->states, state);
+}
 
 static void check_transitions(struct kunit *test, const struct machine *m)
 {
@@ -92,8 +71,8 @@ static void check_transitions(struct kunit *test, const struct machine *m)
 
 	for (from = 0; from < m->count; from++)
 		for (to = 0; to < m->count; to++)
-			KUNIT_EXPECT_EQ_MSG(test, m->may(from, to), m->drawing[from][to] == 'x',
-					    "%s -> %s", m->name(from), m->name(to));
+			KUNIT_EXPECT_EQ_MSG(test, may(m, from, to), m->drawing[from][to] == 'x',
+					    "%s -> %s", name(m, from), name(m, to));
 }
 
 static void check_out_of_range(struct kunit *test, const struct machine *m)
@@ -102,16 +81,16 @@ static void check_out_of_range(struct kunit *test, const struct machine *m)
 	u32 i, s;
 
 	for (s = 0; s < m->count; s++) {
-		KUNIT_EXPECT_FALSE(test, m->may(s, m->count));
-		KUNIT_EXPECT_FALSE(test, m->may(m->count, s));
+		KUNIT_EXPECT_FALSE(test, may(m, s, m->count));
+		KUNIT_EXPECT_FALSE(test, may(m, m->count, s));
 		for (i = 0; i < ARRAY_SIZE(wild); i++) {
-			KUNIT_EXPECT_FALSE(test, m->may(s, wild[i]));
-			KUNIT_EXPECT_FALSE(test, m->may(wild[i], s));
+			KUNIT_EXPECT_FALSE(test, may(m, s, wild[i]));
+			KUNIT_EXPECT_FALSE(test, may(m, wild[i], s));
 		}
 	}
 	for (i = 0; i < ARRAY_SIZE(wild); i++)
-		KUNIT_EXPECT_STREQ(test, m->name(wild[i]), "unknown");
-	KUNIT_EXPECT_STREQ(test, m->name(m->count), "unknown");
+		KUNIT_EXPECT_STREQ(test, name(m, wild[i]), "unknown");
+	KUNIT_EXPECT_STREQ(test, name(m, m->count), "unknown");
 }
 
 static void check_names(struct kunit *test, const struct machine *m)
@@ -119,11 +98,11 @@ static void check_names(struct kunit *test, const struct machine *m)
 	u32 i, j;
 
 	for (i = 0; i < m->count; i++) {
-		KUNIT_ASSERT_NOT_NULL(test, m->name(i));
-		KUNIT_EXPECT_GT(test, strlen(m->name(i)), (size_t)0);
-		KUNIT_EXPECT_STRNEQ(test, m->name(i), "unknown");
+		KUNIT_ASSERT_NOT_NULL(test, name(m, i));
+		KUNIT_EXPECT_GT(test, strlen(name(m, i)), (size_t)0);
+		KUNIT_EXPECT_STRNEQ(test, name(m, i), "unknown");
 		for (j = 0; j < i; j++)
-			KUNIT_EXPECT_STRNEQ(test, m->name(i), m->name(j));
+			KUNIT_EXPECT_STRNEQ(test, name(m, i), name(m, j));
 	}
 }
 
@@ -138,10 +117,10 @@ static void check_connected(struct kunit *test, const struct machine *m)
 		for (round = 0; round < m->count; round++)
 			for (from = 0; from < m->count; from++)
 				for (to = 0; to < m->count; to++)
-					if (reached & 1u << from && m->may(from, to))
+					if (reached & 1u << from && may(m, from, to))
 						reached |= 1u << to;
 		KUNIT_EXPECT_EQ_MSG(test, reached, (1u << m->count) - 1, "from %s",
-				    m->name(start));
+				    name(m, start));
 	}
 }
 
@@ -157,21 +136,21 @@ static void state_nexus(struct kunit *test)
 {
 	KUNIT_ASSERT_EQ(test, nexus_machine.count, (u32)ISTRIPE_NEXUS_STATE_COUNT);
 	check_machine(test, &nexus_machine);
-	KUNIT_EXPECT_STREQ(test, istripe_nexus_state_name(ISTRIPE_NEXUS_BACKOFF), "backoff");
+	KUNIT_EXPECT_STREQ(test, name(&nexus_machine, ISTRIPE_NEXUS_BACKOFF), "backoff");
 }
 
 static void state_session(struct kunit *test)
 {
 	KUNIT_ASSERT_EQ(test, session_machine.count, (u32)ISTRIPE_SESSION_STATE_COUNT);
 	check_machine(test, &session_machine);
-	KUNIT_EXPECT_STREQ(test, istripe_session_state_name(ISTRIPE_SESSION_FAILED), "failed");
+	KUNIT_EXPECT_STREQ(test, name(&session_machine, ISTRIPE_SESSION_FAILED), "failed");
 }
 
 static void state_conn(struct kunit *test)
 {
 	KUNIT_ASSERT_EQ(test, conn_machine.count, (u32)ISTRIPE_CONN_STATE_COUNT);
 	check_machine(test, &conn_machine);
-	KUNIT_EXPECT_STREQ(test, istripe_conn_state_name(ISTRIPE_CONN_IN_LOGIN), "in-login");
+	KUNIT_EXPECT_STREQ(test, name(&conn_machine, ISTRIPE_CONN_IN_LOGIN), "in-login");
 }
 
 static struct kunit_case state_cases[] = {

@@ -38,9 +38,10 @@ static void nexus_changed(struct istripe_nexus *nexus)
 
 static void nexus_set_state(struct istripe_nexus *nexus, enum istripe_nexus_state state)
 {
-	trace_istripe_state(nexus->label, "path", istripe_nexus_state_name(nexus->state),
-			    istripe_nexus_state_name(state));
-	WARN_ON_ONCE(!istripe_nexus_state_may(nexus->state, state));
+	trace_istripe_state(nexus->label, "path",
+			    istripe_state_name(&istripe_nexus_states, nexus->state),
+			    istripe_state_name(&istripe_nexus_states, state));
+	WARN_ON_ONCE(!istripe_state_may(&istripe_nexus_states, nexus->state, state));
 	/* After the counters: a reader who finds it live finds them, too. */
 	smp_store_release(&nexus->state, state);
 	nexus_changed(nexus);

@@ -219,7 +219,8 @@ u32 istripe_path_state(const struct istripe_path *path)
 
 const char *istripe_path_state_name(u32 state)
 {
-	return state == ISTRIPE_PATH_DEGRADED ? "degraded" : istripe_nexus_state_name(state);
+	return state == ISTRIPE_PATH_DEGRADED ? "degraded" :
+						istripe_state_name(&istripe_nexus_states, state);
 }
 
 u64 istripe_path_reconnects(const struct istripe_path *path)

@@ -75,7 +75,7 @@ static ssize_t session_##_name##_show(const struct istripe_sysfs_file *file,		\
 }											\
 ISTRIPE_SYSFS_FILE(session, _name, 0444, .show = session_##_name##_show)
 
-SESSION_FILE(state, "%s", istripe_session_state_name(READ_ONCE(session->state)));
+SESSION_FILE(state, "%s", istripe_state_name(&istripe_session_states, READ_ONCE(session->state)));
 SESSION_FILE(isid, "%*phN", (int)sizeof(session->isid), session->isid);
 SESSION_FILE(tsih, "%u", READ_ONCE(session->tsih));
 SESSION_FILE(target_portal_group_tag, "%u", READ_ONCE(session->tpgt));
@@ -89,7 +89,7 @@ SESSION_FILE(connections, "%u", READ_ONCE(session->conn_count));
 #define NEXUS_FILE(_name, ...)								\
 	ISTRIPE_SYSFS_VALUE(session, _name, const struct istripe_nexus *nexus, __VA_ARGS__)
 
-NEXUS_FILE(path_state, "%s", istripe_nexus_state_name(READ_ONCE(nexus->state)));
+NEXUS_FILE(path_state, "%s", istripe_state_name(&istripe_nexus_states, READ_ONCE(nexus->state)));
 NEXUS_FILE(reconnects, "%llu", READ_ONCE(nexus->reconnects));
 NEXUS_FILE(faults, "%llu", READ_ONCE(nexus->faults));
 
@@ -256,7 +256,7 @@ ISTRIPE_SYSFS_FILE(conn, _name, 0444, .show = conn_##_name##_show)
 
 #define CONN_FILE(_name, _fmt, _value) CONN_SHOW(_name, sysfs_emit(page, _fmt "\n", _value))
 
-CONN_FILE(state, "%s", istripe_conn_state_name(READ_ONCE(conn->state)));
+CONN_FILE(state, "%s", istripe_state_name(&istripe_conn_states, READ_ONCE(conn->state)));
 
 ISTRIPE_SYSFS_VALUE(conn, cid, const struct istripe_conn_place *place, "%u", place_cid(place));
 ISTRIPE_SYSFS_VALUE(conn, session, const struct istripe_conn_place *place, "%u",

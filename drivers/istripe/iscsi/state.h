@@ -2,7 +2,7 @@
 /*
  * States of nexuses, sessions and connections, and which may follow which.
  *
- * The one function per object that changes its state asks istripe_*_state_may() first, under the
+ * The one function per object that changes its state asks istripe_state_may() first, under the
  * object's own lock. No state may follow itself.
  */
 #ifndef ISTRIPE_ISCSI_STATE_H
@@ -44,49 +44,25 @@ enum istripe_conn_state {
 
 #define ISTRIPE_CONN_STATE_COUNT	(ISTRIPE_CONN_LOGGED_IN + 1)
 
+extern const struct istripe_states istripe_nexus_states;
+extern const struct istripe_states istripe_session_states;
+extern const struct istripe_states istripe_conn_states;
+
 /**
- * istripe_nexus_state_may() - may a nexus go from one state to another
+ * istripe_state_may() - may an object go from one state to another
+ * @states: of its kind
  * @from: present state
  * @to: state asked for
  * Return: true when the transition exists; false for numbers that are no states.
  */
-bool istripe_nexus_state_may(enum istripe_nexus_state from, enum istripe_nexus_state to);
+bool istripe_state_may(const struct istripe_states *states, u32 from, u32 to);
 
 /**
- * istripe_nexus_state_name() - a nexus's state as shown in sysfs and traces
+ * istripe_state_name() - a state as shown in sysfs and traces
+ * @states: of its kind
  * @state: state
  * Return: one lower-case word, "unknown" for a number that is no state.
  */
-const char *istripe_nexus_state_name(enum istripe_nexus_state state);
-
-/**
- * istripe_session_state_may() - may a session go from one state to another
- * @from: present state
- * @to: state asked for
- * Return: true when the transition exists; false for numbers that are no states.
- */
-bool istripe_session_state_may(enum istripe_session_state from, enum istripe_session_state to);
-
-/**
- * istripe_session_state_name() - a session's state as shown in sysfs and traces
- * @state: state
- * Return: one lower-case word, "unknown" for a number that is no state.
- */
-const char *istripe_session_state_name(enum istripe_session_state state);
-
-/**
- * istripe_conn_state_may() - may a connection go from one state to another
- * @from: present state
- * @to: state asked for
- * Return: true when the transition exists; false for numbers that are no states.
- */
-bool istripe_conn_state_may(enum istripe_conn_state from, enum istripe_conn_state to);
-
-/**
- * istripe_conn_state_name() - a connection's state as shown in sysfs and traces
- * @state: state
- * Return: one lower-case word, "unknown" for a number that is no state.
- */
-const char *istripe_conn_state_name(enum istripe_conn_state state);
+const char *istripe_state_name(const struct istripe_states *states, u32 state);
 
 #endif

@@ -22,8 +22,9 @@
 void istripe_conn_set_state(struct istripe_conn *conn, enum istripe_conn_state state)
 {
 	trace_istripe_state(conn->session->label, "connection",
-			    istripe_conn_state_name(conn->state), istripe_conn_state_name(state));
-	WARN_ON_ONCE(!istripe_conn_state_may(conn->state, state));
+			    istripe_state_name(&istripe_conn_states, conn->state),
+			    istripe_state_name(&istripe_conn_states, state));
+	WARN_ON_ONCE(!istripe_state_may(&istripe_conn_states, conn->state, state));
 	WRITE_ONCE(conn->state, state);
 	conn->session->ops->changed(conn->session);
 }

@@ -343,9 +343,9 @@ static struct istripe_session *session_alloc(const struct istripe_session_params
 void istripe_session_set_state(struct istripe_session *session, enum istripe_session_state state)
 {
 	trace_istripe_state(session->label, "session",
-			    istripe_session_state_name(session->state),
-			    istripe_session_state_name(state));
-	WARN_ON_ONCE(!istripe_session_state_may(session->state, state));
+			    istripe_state_name(&istripe_session_states, session->state),
+			    istripe_state_name(&istripe_session_states, state));
+	WARN_ON_ONCE(!istripe_state_may(&istripe_session_states, session->state, state));
 	WRITE_ONCE(session->state, state);
 	session->ops->changed(session);
 }
