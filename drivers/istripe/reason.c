@@ -22,3 +22,13 @@ void istripe_reason_add(struct istripe_reason *reason, const char *fmt, ...)
 	vscnprintf(reason->text + used, sizeof(reason->text) - used, fmt, args);
 	va_end(args);
 }
+
+int istripe_reason_fail(struct istripe_reason *reason, int error, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vscnprintf(reason->text, sizeof(reason->text), fmt, args);
+	va_end(args);
+	return error;
+}

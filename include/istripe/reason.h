@@ -22,6 +22,18 @@ struct istripe_reason {
 __printf(2, 3) void istripe_reason_set(struct istripe_reason *reason, const char *fmt, ...);
 
 /**
+ * istripe_reason_fail() - say why, and fail
+ * @reason: as for istripe_reason_set()
+ * @error: negative errno
+ * @fmt: the words
+ *
+ * Context: any.
+ * Return: @error.
+ */
+__printf(3, 4) int istripe_reason_fail(struct istripe_reason *reason, int error,
+				       const char *fmt, ...);
+
+/**
  * istripe_reason_add() - say more, behind what was said
  * @reason: has a text, perhaps an empty one; cut when it gets too long
  * @fmt: the words

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <kunit/test.h>
+#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 
@@ -14,6 +15,15 @@ static void reason_is_replaced(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, reason.text, "leg 7");
 	istripe_reason_set(&reason, "%s", "");
 	KUNIT_EXPECT_STREQ(test, reason.text, "");
+}
+
+static void reason_fails(struct kunit *test)
+{
+	struct istripe_reason reason;
+
+	memset(&reason, 'x', sizeof(reason));
+	KUNIT_EXPECT_EQ(test, istripe_reason_fail(&reason, -EINVAL, "leg %u", 7), -EINVAL);
+	KUNIT_EXPECT_STREQ(test, reason.text, "leg 7");
 }
 
 static void reason_grows(struct kunit *test)
@@ -47,6 +57,7 @@ static void reason_is_cut(struct kunit *test)
 
 static struct kunit_case reason_cases[] = {
 	KUNIT_CASE(reason_is_replaced),
+	KUNIT_CASE(reason_fails),
 	KUNIT_CASE(reason_grows),
 	KUNIT_CASE(reason_is_cut),
 	{}

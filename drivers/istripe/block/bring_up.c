@@ -37,9 +37,8 @@ int istripe_leg_nexus_error(struct istripe_nexus *nexus, struct istripe_reason *
 	struct istripe_reason last;
 
 	istripe_nexus_last_error(nexus, &last);
-	istripe_reason_set(why, "leg %u path %u: %s", nexus->leg->index, nexus->path->index,
-			   last.text);
-	return nexus->first_error;
+	return istripe_reason_fail(why, nexus->first_error, "leg %u path %u: %s", nexus->leg->index,
+				   nexus->path->index, last.text);
 }
 
 /* Nothing may be served while saved unfenced writes of this nexus may be carried out. */
@@ -51,10 +50,9 @@ static int leg_check_unfenced(struct istripe_nexus *nexus, struct istripe_reason
 	if (!istripe_leg_nexus_waits(nexus))
 		return 0;
 	istripe_nexus_last_error(nexus, &last);
-	istripe_reason_set(why,
-			   "leg %u path %u has left writes that its target may still carry out, and cannot end them: %s",
-			   nexus->leg->index, nexus->path->index, last.text);
-	return nexus->first_error ?: -ENOTCONN;
+	return istripe_reason_fail(why, nexus->first_error ?: -ENOTCONN,
+				   "leg %u path %u has left writes that its target may still carry out, and cannot end them: %s",
+				   nexus->leg->index, nexus->path->index, last.text);
 }
 
 /* A path that leads to another LUN than the user has named is only a path that has failed. */
@@ -126,10 +124,10 @@ static int leg_wait_usable(struct istripe_leg *leg, struct istripe_reason *why)
 					   msecs_to_jiffies(timeout_ms));
 	if (left > 0)
 		return 0;
-	istripe_reason_set(why, "leg %u: no target port takes I/O: that of path %u is %s",
-			   leg->index, nexus->path->index,
-			   istripe_alua_state_name(READ_ONCE(nexus->access.state)));
-	return left ? -EINTR : -ENODEV;
+	return istripe_reason_fail(why, left ? -EINTR : -ENODEV,
+				   "leg %u: no target port takes I/O: that of path %u is %s",
+				   leg->index, nexus->path->index,
+				   istripe_alua_state_name(READ_ONCE(nexus->access.state)));
 }
 
 int istripe_leg_wait(struct istripe_leg *leg, struct istripe_reason *why)
@@ -170,6 +168,6 @@ int istripe_leg_check(struct istripe_leg *leg, struct istripe_reason *why)
 	nexus = istripe_leg_next_nexus(leg, &at);
 	istripe_nexus_last_error(nexus, &last);
 	mutex_unlock(&leg->paths_lock);
-	istripe_reason_set(why, "leg %u was lost again: %s", leg->index, last.text);
-	return -ENOTCONN;
+	return istripe_reason_fail(why, -ENOTCONN, "leg %u was lost again: %s", leg->index,
+				   last.text);
 }

@@ -35,19 +35,16 @@ static int exclusive_check_leg(const struct istripe_volume *volume, u32 index,
 	const struct istripe_leg *leg = exclusive_find(volume, index, lun);
 	const struct istripe_volume *other;
 
-	if (leg) {
-		istripe_reason_set(why, "legs %u and %u are the same LUN, %s", leg->index, index,
-				   lun->designator);
-		return -EINVAL;
-	}
+	if (leg)
+		return istripe_reason_fail(why, -EINVAL, "legs %u and %u are the same LUN, %s",
+					   leg->index, index, lun->designator);
 	list_for_each_entry(other, &owners, exclusive.entry) {
 		leg = exclusive_find(other, other->leg_count, lun);
 		if (!leg)
 			continue;
-		istripe_reason_set(why,
-				   "leg %u is LUN %s, which is leg %u of volume %s already: that volume must be down first",
-				   index, lun->designator, leg->index, other->name);
-		return -EBUSY;
+		return istripe_reason_fail(why, -EBUSY,
+					   "leg %u is LUN %s, which is leg %u of volume %s already: that volume must be down first",
+					   index, lun->designator, leg->index, other->name);
 	}
 	return 0;
 }

@@ -102,10 +102,9 @@ static int fence_end_commands(struct istripe_nexus *nexus, struct istripe_reason
 
 	if (ret)
 		return ret;
-	if (!istripe_leg_is(nexus->leg, &nexus->found)) {
-		istripe_reason_set(why, "it shows another LUN, %s", nexus->found.designator);
-		return -ENODEV;
-	}
+	if (!istripe_leg_is(nexus->leg, &nexus->found))
+		return istripe_reason_fail(why, -ENODEV, "it shows another LUN, %s",
+					   nexus->found.designator);
 	nexus->owned->lun = nexus->found.address;
 	return istripe_fence_drain(nexus, why);
 }

@@ -231,18 +231,15 @@ static int disk_decide(const struct search *search, const char *name, int error)
 
 	if (search->late)
 		return 0;
-	if (error == -EBUSY) {
-		istripe_reason_set(search->why,
-				   "leg %u is LUN %s, which this host uses as /dev/%s, through another initiator: unmount it, or end the multipath, LVM, MD or swap that holds it, and log out",
-				   leg->index, leg->lun.designator, name);
-		return -EBUSY;
-	}
+	if (error == -EBUSY)
+		return istripe_reason_fail(search->why, -EBUSY,
+					   "leg %u is LUN %s, which this host uses as /dev/%s, through another initiator: unmount it, or end the multipath, LVM, MD or swap that holds it, and log out",
+					   leg->index, leg->lun.designator, name);
 	if (search->policy == ISTRIPE_HOST_DISK_CLAIM)
 		return 0;
-	istripe_reason_set(search->why,
-			   "leg %u is LUN %s, which is /dev/%s of this host, through another initiator: log out there, or set host_disks to claim, which keeps it from being mounted",
-			   leg->index, leg->lun.designator, name);
-	return -EBUSY;
+	return istripe_reason_fail(search->why, -EBUSY,
+				   "leg %u is LUN %s, which is /dev/%s of this host, through another initiator: log out there, or set host_disks to claim, which keeps it from being mounted",
+				   leg->index, leg->lun.designator, name);
 }
 
 /*

@@ -19,9 +19,8 @@ static int leg_check_keys(const struct istripe_leg *leg, struct istripe_reason *
 {
 	if (istripe_reservation_knows_nexuses(leg->volume))
 		return 0;
-	istripe_reason_set(why,
-			   "keys of persistent reservations are registered: the path would have none");
-	return -EBUSY;
+	return istripe_reason_fail(why, -EBUSY,
+				   "keys of persistent reservations are registered: the path would have none");
 }
 
 static int path_may_add(const struct istripe_leg *leg, const struct istripe_path_params *params,
@@ -30,11 +29,9 @@ static int path_may_add(const struct istripe_leg *leg, const struct istripe_path
 	struct gendisk *disk = leg->volume->disk;
 
 	if (params->offer.value[ISTRIPE_KEY_DATA_DIGEST] != ISTRIPE_DIGEST_NONE &&
-	    !bdev_stable_writes(disk->part0)) {
-		istripe_reason_set(why,
-				   "data_digest: the volume was enabled without any, its pages are not stable");
-		return -EINVAL;
-	}
+	    !bdev_stable_writes(disk->part0))
+		return istripe_reason_fail(why, -EINVAL,
+					   "data_digest: the volume was enabled without any, its pages are not stable");
 	return 0;
 }
 
@@ -48,11 +45,10 @@ static int path_wait(struct istripe_path *path, struct istripe_reason *why)
 		nexus = path->nexuses[i];
 		if (!READ_ONCE(nexus->wanted))
 			continue;
-		if (wait_for_completion_killable(&nexus->first_result)) {
-			istripe_reason_set(why, "interrupted while %s was connecting",
-					   nexus->label);
-			return -EINTR;
-		}
+		if (wait_for_completion_killable(&nexus->first_result))
+			return istripe_reason_fail(why, -EINTR,
+						   "interrupted while %s was connecting",
+						   nexus->label);
 		if (nexus->first_error)
 			failed = failed ?: nexus;
 		else
@@ -131,10 +127,9 @@ int istripe_path_check_renew(const struct istripe_path *path, struct istripe_rea
 	    READ_ONCE(leg->usable_nexuses) > istripe_nexus_usable(path->nexuses[0]) ||
 	    recovery_ms < 0 || recovery_ms >= gap_ms)
 		return 0;
-	istripe_reason_set(why,
-			   "its session would log in anew, and no other path is live: recovery_timeout_ms must be at least %u for that, or -1",
-			   gap_ms);
-	return -EBUSY;
+	return istripe_reason_fail(why, -EBUSY,
+				   "its session would log in anew, and no other path is live: recovery_timeout_ms must be at least %u for that, or -1",
+				   gap_ms);
 }
 
 void istripe_path_renew(struct istripe_path *path)
@@ -167,8 +162,7 @@ static int path_check_others(const struct istripe_path *path, u32 from, struct r
 	if ((!retired->live || retired->live < all) &&
 	    (!retired->usable || retired->usable < leg->usable_nexuses))
 		return 0;
-	istripe_reason_set(why, "nothing else of leg %u is live", leg->index);
-	return -EBUSY;
+	return istripe_reason_fail(why, -EBUSY, "nothing else of leg %u is live", leg->index);
 }
 
 static void path_retire_nexuses(struct istripe_path *path, u32 from, struct retired *retired)
@@ -289,9 +283,8 @@ static int leg_check_kept_keys(const struct istripe_leg *leg, struct istripe_rea
 {
 	if (!READ_ONCE(leg->volume->has_keys))
 		return 0;
-	istripe_reason_set(why,
-			   "keys of persistent reservations are registered, also over this path");
-	return -EBUSY;
+	return istripe_reason_fail(why, -EBUSY,
+				   "keys of persistent reservations are registered, also over this path");
 }
 
 /* After path_retire_nexuses(). @asked: by a user, killable; else it undoes istripe_path_add(). */

@@ -42,22 +42,19 @@ static int identify_designator(const struct istripe_nexus *nexus, struct istripe
 	const struct istripe_leg *leg = nexus->leg;
 	const struct istripe_lun *lun = &nexus->found;
 
-	if (!identify_is_leg(nexus)) {
-		istripe_reason_set(why, "leg %u is LUN %s, but %s answers here: path not used",
-				   leg->index, leg->lun.designator, lun->designator);
-		return -ENODEV;
-	}
+	if (!identify_is_leg(nexus))
+		return istripe_reason_fail(why, -ENODEV,
+					   "leg %u is LUN %s, but %s answers here: path not used",
+					   leg->index, leg->lun.designator, lun->designator);
 	/*
 	 * Targets may give one serial number to several LUNs: somebody has to vouch for it. The
 	 * path that has been live is none of several, it is the one that others are to join.
 	 */
 	if (lun->by_serial && READ_ONCE(leg->path_count) > 1 && !leg->designator_given &&
-	    !nexus->started) {
-		istripe_reason_set(why,
-				   "the LUN has a serial number, but no VPD 83h: for several paths write %s to designator of leg %u",
-				   lun->designator, leg->index);
-		return -ENOTUNIQ;
-	}
+	    !nexus->started)
+		return istripe_reason_fail(why, -ENOTUNIQ,
+					   "the LUN has a serial number, but no VPD 83h: for several paths write %s to designator of leg %u",
+					   lun->designator, leg->index);
 	return 0;
 }
 
@@ -67,18 +64,14 @@ static int identify_capabilities(struct istripe_leg *leg, const struct istripe_l
 {
 	bool cache_is_new = lun->caching.write_cache && !leg->lun.caching.write_cache;
 
-	if (cache_is_new && !lun->caching.dpofua) {
-		istripe_reason_set(why,
-				   "leg %u had no write cache, the LUN now has one, which nobody flushes, and does not know FUA: path not used",
-				   leg->index);
-		return -EINVAL;
-	}
-	if (!istripe_limits_at_least(leg, lun)) {
-		istripe_reason_set(why,
-				   "leg %u takes longer commands, atomic writes or FUA, than the LUN does over this path: path not used",
-				   leg->index);
-		return -EINVAL;
-	}
+	if (cache_is_new && !lun->caching.dpofua)
+		return istripe_reason_fail(why, -EINVAL,
+					   "leg %u had no write cache, the LUN now has one, which nobody flushes, and does not know FUA: path not used",
+					   leg->index);
+	if (!istripe_limits_at_least(leg, lun))
+		return istripe_reason_fail(why, -EINVAL,
+					   "leg %u takes longer commands, atomic writes or FUA, than the LUN does over this path: path not used",
+					   leg->index);
 	/* The disk, and what is made of it, said that there is nothing to flush. */
 	if (cache_is_new && !leg->write_through) {
 		WRITE_ONCE(leg->write_through, true);
@@ -96,12 +89,10 @@ static int identify_size(const struct istripe_nexus *nexus, struct istripe_reaso
 
 	if (blocks >= leg->lun.capacity.blocks)
 		return 0;
-	if (!leg->needed_blocks || blocks < leg->needed_blocks) {
-		istripe_reason_set(why,
-				   "leg %u has %llu blocks, the LUN has shrunk to %llu: path not used",
-				   leg->index, leg->lun.capacity.blocks, blocks);
-		return -ENOSPC;
-	}
+	if (!leg->needed_blocks || blocks < leg->needed_blocks)
+		return istripe_reason_fail(why, -ENOSPC,
+					   "leg %u has %llu blocks, the LUN has shrunk to %llu: path not used",
+					   leg->index, leg->lun.capacity.blocks, blocks);
 	pr_notice_ratelimited("%s: the LUN has %llu blocks instead of %llu, the volume needs %llu\n",
 		  nexus->label, blocks, leg->lun.capacity.blocks, leg->needed_blocks);
 	leg->lun.capacity.blocks = blocks;
@@ -117,24 +108,20 @@ static int identify_compare(const struct istripe_nexus *nexus, struct istripe_re
 
 	if (ret || !leg->identified)
 		return ret;
-	if (leg->lun.capacity.block_bytes != lun->capacity.block_bytes) {
-		istripe_reason_set(why,
-				   "leg %u has blocks of %u bytes, the LUN now says %u: path not used",
-				   leg->index, leg->lun.capacity.block_bytes,
-				   lun->capacity.block_bytes);
-		return -EINVAL;
-	}
+	if (leg->lun.capacity.block_bytes != lun->capacity.block_bytes)
+		return istripe_reason_fail(why, -EINVAL,
+					   "leg %u has blocks of %u bytes, the LUN now says %u: path not used",
+					   leg->index, leg->lun.capacity.block_bytes,
+					   lun->capacity.block_bytes);
 	/* Nothing depends on them yet: it must not matter which path was the first. */
 	if (!leg->settled) {
 		istripe_limits_narrow(&leg->lun, lun);
 		leg->first_blocks = min(leg->first_blocks, lun->capacity.blocks);
 	}
 	ret = identify_capabilities(leg, lun, why);
-	if (ret && lun->untold) {
-		istripe_reason_set(why,
-				   "the LUN has not answered all questions about itself: it is asked again");
-		return -EAGAIN;
-	}
+	if (ret && lun->untold)
+		return istripe_reason_fail(why, -EAGAIN,
+					   "the LUN has not answered all questions about itself: it is asked again");
 	if (ret)
 		return ret;
 	return identify_size(nexus, why);

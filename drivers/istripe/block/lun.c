@@ -167,15 +167,14 @@ static int probe_end(struct probe *probe, int error)
 {
 	if (!error || probe->why->text[0])
 		return error;
-	istripe_reason_set(probe->why, "LUN bring-up: %s (%pe)", istripe_error_words(error),
-			   ERR_PTR(error));
-	return error;
+	return istripe_reason_fail(probe->why, error, "LUN bring-up: %s (%pe)",
+				   istripe_error_words(error), ERR_PTR(error));
 }
 
 static int probe_nonsense(struct probe *probe, const char *name)
 {
-	istripe_reason_set(probe->why, "LUN bring-up: the answer to %s makes no sense", name);
-	return -EPROTO;
+	return istripe_reason_fail(probe->why, -EPROTO,
+				   "LUN bring-up: the answer to %s makes no sense", name);
 }
 
 /* When the list does not say: flat addressing is made for numbers that need it. */
@@ -219,8 +218,7 @@ static int probe_listed(struct probe *probe, u16 number)
 	/* Refused, or the list is too long: INQUIRY will tell. */
 	if (ret)
 		return 0;
-	istripe_reason_set(probe->why, "the target has no LUN %u for us", number);
-	return -ENXIO;
+	return istripe_reason_fail(probe->why, -ENXIO, "the target has no LUN %u for us", number);
 }
 
 static int probe_inquiry(struct probe *probe, struct istripe_lun *lun)
@@ -234,15 +232,13 @@ static int probe_inquiry(struct probe *probe, struct istripe_lun *lun)
 		return ret;
 	if (istripe_vpd_inquiry_decode(probe->data, probe->bytes, &lun->inquiry))
 		return probe_nonsense(probe, "INQUIRY");
-	if (lun->inquiry.qualifier) {
-		istripe_reason_set(probe->why, "there is no device at this LUN");
-		return -ENXIO;
-	}
+	if (lun->inquiry.qualifier)
+		return istripe_reason_fail(probe->why, -ENXIO, "there is no device at this LUN");
 	if (lun->inquiry.device_type == TYPE_DISK || lun->inquiry.device_type == TYPE_RBC)
 		return 0;
-	istripe_reason_set(probe->why, "the LUN is a device of type 0x%02x, not a disk",
-			   lun->inquiry.device_type);
-	return -EMEDIUMTYPE;
+	return istripe_reason_fail(probe->why, -EMEDIUMTYPE,
+				   "the LUN is a device of type 0x%02x, not a disk",
+				   lun->inquiry.device_type);
 }
 
 static int probe_page_of(struct probe *probe, u8 page, u32 bytes)
@@ -309,11 +305,9 @@ static int probe_designator(struct probe *probe, struct istripe_lun *lun)
 						    sizeof(lun->designator));
 	if (refused || ret == -ENOENT)
 		ret = probe_serial(probe, lun, refused);
-	if (ret == -EIO || ret == -ENOENT || ret == -EPROTO) {
-		istripe_reason_set(probe->why,
-				   "the LUN does not say who it is (VPD 83h): it cannot be told from others");
-		return -EPROTO;
-	}
+	if (ret == -EIO || ret == -ENOENT || ret == -EPROTO)
+		return istripe_reason_fail(probe->why, -EPROTO,
+					   "the LUN does not say who it is (VPD 83h): it cannot be told from others");
 	return ret;
 }
 
@@ -446,10 +440,9 @@ static int probe_transfer(struct probe *probe, struct istripe_lun *lun)
 	bytes = (u64)lun->limits.max_transfer * lun->capacity.block_bytes;
 	if (!bytes || bytes >= PAGE_SIZE)
 		return 0;
-	istripe_reason_set(probe->why,
-			   "the LUN takes at most %llu bytes at a time: at least %lu are needed",
-			   bytes, PAGE_SIZE);
-	return -EPROTO;
+	return istripe_reason_fail(probe->why, -EPROTO,
+				   "the LUN takes at most %llu bytes at a time: at least %lu are needed",
+				   bytes, PAGE_SIZE);
 }
 
 /* LIO refuses the long command only; so sd, too, knows the capacity. */
@@ -568,9 +561,9 @@ static int probe_no_access(struct probe *probe, struct istripe_lun *lun)
 		lun->access.group = probe->port.group;
 	if (lun->designator[0])
 		return 0;
-	istripe_reason_set(probe->why, "the LUN does not say who it is: its target port is %s",
-			   istripe_alua_state_name(lun->access.state));
-	return -EIO;
+	return istripe_reason_fail(probe->why, -EIO,
+				   "the LUN does not say who it is: its target port is %s",
+				   istripe_alua_state_name(lun->access.state));
 }
 
 static int probe_all(struct probe *probe, u16 number, struct istripe_lun *lun)

@@ -63,9 +63,8 @@ static int leg_verify_nexuses(struct istripe_leg *leg, struct istripe_super_walk
 		ret = istripe_super_over_nexus(nexus, walk, super_verify);
 		if (walk->mismatch) {
 			reason = *walk->why;
-			istripe_reason_set(walk->why, "over path %u: %s", nexus->path->index,
-					   reason.text);
-			return ret;
+			return istripe_reason_fail(walk->why, ret, "over path %u: %s",
+						   nexus->path->index, reason.text);
 		}
 		if (ret == -EINTR)
 			return ret;
@@ -123,10 +122,9 @@ static int super_refuse_signatures(const struct istripe_super_io *io,
 
 	if (ret || !what)
 		return ret;
-	istripe_reason_set(io->why,
-			   "leg %u: it holds %s: nothing was written; metadata_create=force would overwrite it",
-			   io->leg, what);
-	return -EEXIST;
+	return istripe_reason_fail(io->why, -EEXIST,
+				   "leg %u: it holds %s: nothing was written; metadata_create=force would overwrite it",
+				   io->leg, what);
 }
 
 /*
@@ -209,8 +207,8 @@ static int super_refuse_rival(const struct istripe_super_io *io,
 	    (now.problem == ISTRIPE_MD_OK &&
 	     !memcmp(now.array_uuid, ours->array_uuid, sizeof(now.array_uuid))))
 		return ret;
-	istripe_reason_set(io->why, "leg %u: somebody else has just made an array of it", io->leg);
-	return -EEXIST;
+	return istripe_reason_fail(io->why, -EEXIST,
+				   "leg %u: somebody else has just made an array of it", io->leg);
 }
 
 static int super_write(const struct istripe_super_io *io, struct istripe_super_walk *walk)
@@ -259,12 +257,10 @@ static int metadata_plan(struct istripe_volume *volume, const struct istripe_sha
 	};
 	u32 i;
 
-	if (share->sectors < offset + chunk_sectors) {
-		istripe_reason_set(why,
-				   "the smallest leg has %llu sectors: superblock and one chunk take %llu",
-				   share->sectors, offset + chunk_sectors);
-		return -EINVAL;
-	}
+	if (share->sectors < offset + chunk_sectors)
+		return istripe_reason_fail(why, -EINVAL,
+					   "the smallest leg has %llu sectors: superblock and one chunk take %llu",
+					   share->sectors, offset + chunk_sectors);
 	md.data_sectors = share->sectors - offset;
 	md.utime_s = md.ctime_s;
 	md_set_name(&md, volume->name);
@@ -321,9 +317,8 @@ static int metadata_check_chunk(const struct istripe_md *md, bool given,
 
 	if (!given || chunk_bytes == share->chunk_bytes)
 		return 0;
-	istripe_reason_set(why, "chunk_bytes is %u, but the superblocks say %u", share->chunk_bytes,
-			   chunk_bytes);
-	return -EINVAL;
+	return istripe_reason_fail(why, -EINVAL, "chunk_bytes is %u, but the superblocks say %u",
+				   share->chunk_bytes, chunk_bytes);
 }
 
 /* Addresses within the data, as those of a partition table, may count blocks of that size. */
@@ -333,10 +328,9 @@ static int metadata_check_block(const struct istripe_volume *volume, struct istr
 
 	if (bytes <= volume->block_bytes)
 		return 0;
-	istripe_reason_set(why,
-			   "the superblocks say logical blocks of %u bytes, but the legs have %u",
-			   bytes, volume->block_bytes);
-	return -EINVAL;
+	return istripe_reason_fail(why, -EINVAL,
+				   "the superblocks say logical blocks of %u bytes, but the legs have %u",
+				   bytes, volume->block_bytes);
 }
 
 static int metadata_check(struct istripe_volume *volume, bool chunk_given,

@@ -387,9 +387,8 @@ static int nexus_publish(struct istripe_nexus *nexus, struct istripe_reason *why
 	if (nexus->ops->admit(nexus))
 		return 0;
 	nexus_withdraw(nexus);
-	istripe_reason_set(why,
-			   "logged in while superblocks were read, or keys of reservations changed: once more");
-	return -EAGAIN;
+	return istripe_reason_fail(why, -EAGAIN,
+				   "logged in while superblocks were read, or keys of reservations changed: once more");
 }
 
 /* A port that takes no I/O, or is not the best, is asked from time to time: not all tell. */
@@ -660,9 +659,8 @@ static int nexus_ask(struct istripe_nexus *nexus, struct istripe_reason *why)
 		return ret;
 	if (!memcmp(&nexus->found.address, &nexus->owned->lun, sizeof(nexus->owned->lun)))
 		return nexus->ops->check(nexus, why);
-	istripe_reason_set(why, "the target lists LUN %u at another address now",
-			   nexus->path->params.lun);
-	return -EREMCHG;
+	return istripe_reason_fail(why, -EREMCHG, "the target lists LUN %u at another address now",
+				   nexus->path->params.lun);
 }
 
 /* Commands wait during a revalidation, but not in a series that asynchronous messages cause. */

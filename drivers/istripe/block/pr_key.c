@@ -181,9 +181,8 @@ static int joining_end(const struct joining *joining, u32 changes, int ret,
 			"the LUN has more keys than can be read" : istripe_error_words(ret));
 		return 0;
 	case -EAGAIN:
-		istripe_reason_set(why,
-				   "keys of reservations were changed during the login: once more");
-		return ret;
+		return istripe_reason_fail(why, ret,
+					   "keys of reservations were changed during the login: once more");
 	default:
 		istripe_reason_set(why, "cannot register reservation key 0x%llx: %s", joining->key,
 				   ret > 0 ? "reservation conflict" : istripe_error_words(ret));

@@ -106,19 +106,16 @@ static int test_check_ended(struct istripe_test_session *test, u32 timeout_ms,
 {
 	int ret = istripe_session_ping(test->session, timeout_ms);
 
-	if (!ret) {
-		istripe_reason_set(why,
-				   "a login through one does not end the same session through the other, as if two targets had the same name");
-		return -EEXIST;
-	}
+	if (!ret)
+		return istripe_reason_fail(why, -EEXIST,
+					   "a login through one does not end the same session through the other, as if two targets had the same name");
 	/* test_fault() is about to be called, or has been. */
 	if (ret == -ENOTCONN)
 		wait_for_completion_timeout(&test->ended, msecs_to_jiffies(timeout_ms));
 	if (completion_done(&test->ended) &&
 	    (test->error == -ECONNRESET || test->error == -EPIPE))
 		return 0;
-	istripe_reason_set(why, "the session before neither ends nor answers");
-	return -ETIMEDOUT;
+	return istripe_reason_fail(why, -ETIMEDOUT, "the session before neither ends nor answers");
 }
 
 /* Has the nexus still the session that is being proven? The result is about that one only. */
@@ -163,11 +160,10 @@ static int proof_check_way(struct istripe_nexus *nexus, const struct istripe_tes
 		istripe_reason_set(why, "%s does not answer itself", nexus->label);
 	if (ret == -ENOTCONN)
 		return -ESTALE;
-	if (!ret && istripe_session_ping(test->session, ISTRIPE_PING_TIMEOUT_MS)) {
-		istripe_reason_set(why, "the test session through %s does not answer",
-				   nexus->label);
-		return -EHOSTDOWN;
-	}
+	if (!ret && istripe_session_ping(test->session, ISTRIPE_PING_TIMEOUT_MS))
+		return istripe_reason_fail(why, -EHOSTDOWN,
+					   "the test session through %s does not answer",
+					   nexus->label);
 	return ret ? -EHOSTDOWN : 0;
 }
 
@@ -181,10 +177,8 @@ static int proof_log_in(struct istripe_proof *proof, u32 round,
 	const struct istripe_timers *timers = &nexus->path->params.timers;
 	int ret;
 
-	if (before->session && completion_done(&before->ended)) {
-		istripe_reason_set(why, "the session before was lost by itself");
-		return -ENOTCONN;
-	}
+	if (before->session && completion_done(&before->ended))
+		return istripe_reason_fail(why, -ENOTCONN, "the session before was lost by itself");
 	ret = test_open(test, nexus, buffers, why);
 	if (ret)
 		test_close(proof, test, false);
@@ -205,10 +199,8 @@ static int proof_run(struct istripe_proof *proof, struct istripe_reason *why)
 
 	/* The nexus's own buffers are its worker's, which may need them at any time. */
 	buffers = istripe_login_buffers_alloc(&proof->subject->path->params);
-	if (!buffers) {
-		istripe_reason_set(why, "no memory");
-		return -ENOMEM;
-	}
+	if (!buffers)
+		return istripe_reason_fail(why, -ENOMEM, "no memory");
 	for (round = 0; !ret && round < PROOF_LOGINS; round++)
 		ret = proof_log_in(proof, round, buffers, why);
 	test_close(proof, &proof->tests[0], true);

@@ -142,10 +142,8 @@ static int super_recognize(const struct istripe_super_io *io, struct istripe_sup
 	int ret;
 
 	/* Growth that has begun goes on, so that all superblocks become equal. */
-	if (istripe_resize_is_ending(walk->volume) && !istripe_super_growth_begun(walk->volume)) {
-		istripe_reason_set(io->why, "the volume is about to go down");
-		return -ESHUTDOWN;
-	}
+	if (istripe_resize_is_ending(walk->volume) && !istripe_super_growth_begun(walk->volume))
+		return istripe_reason_fail(io->why, -ESHUTDOWN, "the volume is about to go down");
 	ret = istripe_super_read(io, &now);
 	if (ret)
 		return ret;

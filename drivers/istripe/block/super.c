@@ -194,12 +194,10 @@ int istripe_super_over_nexus(struct istripe_nexus *nexus, struct istripe_super_w
 	int ret;
 
 	while ((ret = nexus_super(nexus, walk, fn)) == -EINPROGRESS) {
-		if (revalidations++ == ISTRIPE_REVALIDATIONS_MAX) {
-			istripe_reason_set(walk->why,
-					   "leg %u: its LUN says again and again that it has changed",
-					   nexus->leg->index);
-			return -ENOTCONN;
-		}
+		if (revalidations++ == ISTRIPE_REVALIDATIONS_MAX)
+			return istripe_reason_fail(walk->why, -ENOTCONN,
+						   "leg %u: its LUN says again and again that it has changed",
+						   nexus->leg->index);
 		istripe_nexus_revalidate(nexus);
 	}
 	return ret;

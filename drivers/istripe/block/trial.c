@@ -139,8 +139,7 @@ static int trial_verdict(struct istripe_nexus *nexus, enum istripe_scsi_verdict 
 	if (verdict != ISTRIPE_SCSI_TRANSPORT && verdict != ISTRIPE_SCSI_PATH_ERROR &&
 	    verdict != ISTRIPE_SCSI_RETRY_BACKOFF && !trial_is_busy(nexus, verdict))
 		return 0;
-	istripe_reason_set(fault, "%s", istripe_scsi_verdict_name(verdict));
-	return -ENOLINK;
+	return istripe_reason_fail(fault, -ENOLINK, "%s", istripe_scsi_verdict_name(verdict));
 }
 
 /* The LUN may take its time; the network has keepalive. */
@@ -204,10 +203,9 @@ static int trial_ping(struct istripe_nexus *nexus, struct istripe_reason *why)
 	if (ret != -ENOTCONN && (ret != -ETIMEDOUT || !trial_other_serves(nexus)))
 		return 0;
 	ret = trial_failed(nexus, ret, &fault);
-	istripe_reason_set(why,
-			   "it carries no large packets to the target, compare the MTU of NIC, switches and target: a ping with data on trial: %s",
-			   fault.text);
-	return ret;
+	return istripe_reason_fail(why, ret,
+				   "it carries no large packets to the target, compare the MTU of NIC, switches and target: a ping with data on trial: %s",
+				   fault.text);
 }
 
 int istripe_trial(struct istripe_nexus *nexus, struct istripe_reason *why)

@@ -136,11 +136,11 @@ static int volume_set_geometry(struct istripe_volume *volume,
 	for (i = 0; i < volume->leg_count; i++) {
 		const struct istripe_vpd_capacity *capacity = &volume->legs[i]->lun.capacity;
 
-		if (capacity->block_bytes != first->capacity.block_bytes) {
-			istripe_reason_set(why, "leg %u has blocks of %u bytes, leg 0 of %u", i,
-					   capacity->block_bytes, first->capacity.block_bytes);
-			return -EINVAL;
-		}
+		if (capacity->block_bytes != first->capacity.block_bytes)
+			return istripe_reason_fail(why, -EINVAL,
+						   "leg %u has blocks of %u bytes, leg 0 of %u", i,
+						   capacity->block_bytes,
+						   first->capacity.block_bytes);
 		share.sectors = min(share.sectors, istripe_lun_sectors(&volume->legs[i]->lun));
 	}
 	volume->block_bytes = first->capacity.block_bytes;

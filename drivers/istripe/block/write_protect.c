@@ -180,10 +180,9 @@ int istripe_write_protect_check(struct istripe_volume *volume, struct istripe_re
 	for (i = 0; i < volume->leg_count; i++) {
 		if (!leg_survey(volume->legs[i]))
 			continue;
-		istripe_reason_set(why,
-				   "leg %u is write protected: superblocks cannot be written: end that at the array",
-				   i);
-		return -EROFS;
+		return istripe_reason_fail(why, -EROFS,
+					   "leg %u is write protected: superblocks cannot be written: end that at the array",
+					   i);
 	}
 	return 0;
 }

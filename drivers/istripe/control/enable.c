@@ -113,10 +113,9 @@ static int leg_check_gone(const struct istripe_leg_dir *leg, struct istripe_reas
 	for (i = 0; i < ISTRIPE_PATHS_MAX; i++) {
 		if (leg->paths[i] || !istripe_leg_dir_unfenced(leg, i))
 			continue;
-		istripe_reason_set(why,
-				   "leg %u path %u is gone, and has left writes that its target may still carry out: make it as it was",
-				   leg->index, i);
-		return -EINVAL;
+		return istripe_reason_fail(why, -EINVAL,
+					   "leg %u path %u is gone, and has left writes that its target may still carry out: make it as it was",
+					   leg->index, i);
 	}
 	return 0;
 }
@@ -155,10 +154,8 @@ struct istripe_volume_params *istripe_volume_dir_copy(const struct istripe_volum
 	u32 i, count;
 	int ret = 0;
 
-	if (legs_count(volume, &count)) {
-		istripe_reason_set(why, "leg %u is missing", count);
-		return ERR_PTR(-EINVAL);
-	}
+	if (legs_count(volume, &count))
+		return ERR_PTR(istripe_reason_fail(why, -EINVAL, "leg %u is missing", count));
 	params = istripe_volume_params_alloc(&volume->params, count);
 	if (!params)
 		return ERR_PTR(-ENOMEM);

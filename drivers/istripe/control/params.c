@@ -125,24 +125,18 @@ static int leg_check(const struct istripe_leg_params *leg, u32 index, const char
 {
 	u32 i;
 
-	if (!leg->path_count) {
-		istripe_reason_set(why, "leg %u has no path", index);
-		return -EINVAL;
-	}
+	if (!leg->path_count)
+		return istripe_reason_fail(why, -EINVAL, "leg %u has no path", index);
 	for (i = 0; i < leg->path_count; i++) {
 		const char *problem = path_check(&leg->paths[i]);
 
-		if (problem) {
-			istripe_reason_set(why, "leg %u path %u: %s", index, leg->paths[i].index,
-					   problem);
-			return -EINVAL;
-		}
-		if (unfenced_is_lost(&leg->paths[i], initiator_name)) {
-			istripe_reason_set(why,
-					   "leg %u path %u: it has left writes that its target may still carry out: set initiator_name, target_name, portal, isid and connections as they were",
-					   index, leg->paths[i].index);
-			return -EINVAL;
-		}
+		if (problem)
+			return istripe_reason_fail(why, -EINVAL, "leg %u path %u: %s", index,
+						   leg->paths[i].index, problem);
+		if (unfenced_is_lost(&leg->paths[i], initiator_name))
+			return istripe_reason_fail(why, -EINVAL,
+						   "leg %u path %u: it has left writes that its target may still carry out: set initiator_name, target_name, portal, isid and connections as they were",
+						   index, leg->paths[i].index);
 	}
 	return 0;
 }
@@ -182,10 +176,10 @@ static int isid_check(const struct istripe_leg_params *a, u32 leg_a,
 			    !isids_meet(&a->paths[i], &b->paths[j]) ||
 			    strcmp(a->paths[i].target_name, b->paths[j].target_name))
 				continue;
-			istripe_reason_set(why,
-					   "leg %u path %u and leg %u path %u have the same isid at the same target, or their further sessions would",
-					   leg_a, a->paths[i].index, leg_b, b->paths[j].index);
-			return -EINVAL;
+			return istripe_reason_fail(why, -EINVAL,
+						   "leg %u path %u and leg %u path %u have the same isid at the same target, or their further sessions would",
+						   leg_a, a->paths[i].index, leg_b,
+						   b->paths[j].index);
 		}
 	}
 	return 0;
@@ -208,19 +202,14 @@ int istripe_volume_params_check(const struct istripe_volume_params *params,
 	int ret;
 	u32 i;
 
-	if (!params->initiator_name[0]) {
-		istripe_reason_set(why, "initiator_name is not set");
-		return -EINVAL;
-	}
-	if (!params->leg_count) {
-		istripe_reason_set(why, "the volume has no leg");
-		return -EINVAL;
-	}
+	if (!params->initiator_name[0])
+		return istripe_reason_fail(why, -EINVAL, "initiator_name is not set");
+	if (!params->leg_count)
+		return istripe_reason_fail(why, -EINVAL, "the volume has no leg");
 	if (params->metadata == ISTRIPE_METADATA_NONE &&
-	    params->metadata_create != ISTRIPE_METADATA_KEEP) {
-		istripe_reason_set(why, "metadata_create is set, but metadata is none");
-		return -EINVAL;
-	}
+	    params->metadata_create != ISTRIPE_METADATA_KEEP)
+		return istripe_reason_fail(why, -EINVAL,
+					   "metadata_create is set, but metadata is none");
 	for (i = 0; i < params->leg_count; i++) {
 		ret = leg_check(&params->legs[i], i, params->initiator_name, why);
 		if (ret)

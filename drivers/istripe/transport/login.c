@@ -211,18 +211,15 @@ static int login_request(struct istripe_conn *conn, struct istripe_login_buffers
 	int ret;
 
 	ret = istripe_login_request(login, &request, &text, &bytes);
-	if (ret) {
-		istripe_reason_set(why, "login: %s", login->reason);
-		return ret;
-	}
+	if (ret)
+		return istripe_reason_fail(why, ret, "login: %s", login->reason);
 	ret = login_send(conn, &request, text, bytes, deadline);
 	if (!ret)
 		ret = login_receive(conn, &response, buffers->segment, &bytes, deadline);
-	if (ret == -EMSGSIZE) {
-		istripe_reason_set(why, "login: the target sends %u bytes and %u of AHS", bytes,
-				   response.hlength * 4);
-		return -EPROTO;
-	}
+	if (ret == -EMSGSIZE)
+		return istripe_reason_fail(why, -EPROTO,
+					   "login: the target sends %u bytes and %u of AHS", bytes,
+					   response.hlength * 4);
 	if (ret) {
 		login_lost_why(login, ret, why);
 		return ret;
@@ -266,10 +263,8 @@ int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_p
 		login_params.session = &conn->session->negotiation.result;
 	}
 	ret = istripe_login_init(login, &login_params, buffers->text);
-	if (ret) {
-		istripe_reason_set(why, "login: %s", login->reason);
-		return ret;
-	}
+	if (ret)
+		return istripe_reason_fail(why, ret, "login: %s", login->reason);
 	istripe_conn_set_state(conn, ISTRIPE_CONN_IN_LOGIN);
 	do {
 		ret = login_request(conn, buffers, deadline, why);

@@ -377,12 +377,10 @@ static int session_redirect(struct istripe_session *session,
 
 	scnprintf(port, sizeof(port), "%u", redirect->port);
 	memset(portal, 0, sizeof(*portal));
-	if (inet_pton_with_scope(params->net, AF_UNSPEC, redirect->host, port, portal)) {
-		istripe_reason_set(why,
-				   "the target redirects to what is not a numeric address: %.60s",
-				   redirect->host);
-		return -EPROTO;
-	}
+	if (inet_pton_with_scope(params->net, AF_UNSPEC, redirect->host, port, portal))
+		return istripe_reason_fail(why, -EPROTO,
+					   "the target redirects to what is not a numeric address: %.60s",
+					   redirect->host);
 	pr_info("%s: the target redirects to %s port %s\n", params->label, redirect->host, port);
 	if (permanent)
 		session->next_portal = *portal;
@@ -427,10 +425,8 @@ static int session_login(struct istripe_session *session,
 	const struct istripe_login *login = &params->buffers->login;
 	int ret = session_connect(params, session->conns[0], portal, why);
 
-	if (ret == ISTRIPE_LOGIN_REDIRECT && params->fence) {
-		istripe_reason_set(why, "login: %s", login->reason);
-		return -EREMCHG;
-	}
+	if (ret == ISTRIPE_LOGIN_REDIRECT && params->fence)
+		return istripe_reason_fail(why, -EREMCHG, "login: %s", login->reason);
 	if (ret == ISTRIPE_LOGIN_REDIRECT) {
 		ret = session_redirect(session, params, portal, why);
 		return ret ?: -EREMCHG;
@@ -458,11 +454,10 @@ static int session_join_one(struct istripe_session *session, struct istripe_conn
 	if (ret < 0)
 		return ret;
 	/* No CmdSN has been taken yet. Another node may have the same TSIH. */
-	if (login->exp_cmd_sn != session->cmd_sn) {
-		istripe_reason_set(why, "login: joined another session: ExpCmdSN %u, ours is %u",
-				   login->exp_cmd_sn, session->cmd_sn);
-		return -EPROTO;
-	}
+	if (login->exp_cmd_sn != session->cmd_sn)
+		return istripe_reason_fail(why, -EPROTO,
+					   "login: joined another session: ExpCmdSN %u, ours is %u",
+					   login->exp_cmd_sn, session->cmd_sn);
 	istripe_session_window(session, login->exp_cmd_sn, login->max_cmd_sn);
 	return 0;
 }
@@ -486,10 +481,8 @@ static int session_join_next(struct istripe_session *session,
 	struct istripe_conn *conn = session_add_conn(session, session->conn_count);
 	int ret;
 
-	if (!conn) {
-		istripe_reason_set(why, "no memory for a connection");
-		return -ENOMEM;
-	}
+	if (!conn)
+		return istripe_reason_fail(why, -ENOMEM, "no memory for a connection");
 	ret = session_join_one(session, conn, params, &session->conns[0]->remote_address, why);
 	if (ret) {
 		istripe_conn_stop(conn);
@@ -553,8 +546,8 @@ static int session_open_at(struct istripe_session *session,
 			return ret;
 		istripe_conn_stop(session->conns[0]);
 	} while (hops <= REDIRECT_HOPS_MAX);
-	istripe_reason_set(why, "the target redirects more than %d times", REDIRECT_HOPS_MAX);
-	return -ELOOP;
+	return istripe_reason_fail(why, -ELOOP, "the target redirects more than %d times",
+				   REDIRECT_HOPS_MAX);
 }
 
 int istripe_session_open(const struct istripe_session_params *params,
