@@ -6,15 +6,190 @@
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/limits.h>
 #include <linux/string.h>
 #include <scsi/iscsi_proto.h>
 
 #include "iscsi/login.h"
-#include "iscsi/login_keys.h"
 #include "iscsi/login_status.h"
 #include "iscsi/pdu.h"
 
 #define LOGIN_VERSION	0
+
+/* Ends the login with a reason; returns @err. */
+static __printf(3, 4) int login_fail(struct istripe_login *login, int err, const char *fmt, ...)
+{
+	va_list args;
+	char *c;
+
+	va_start(args, fmt);
+	vscnprintf(login->reason, sizeof(login->reason), fmt, args);
+	va_end(args);
+	for (c = login->reason; *c; c++) {
+		if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f)
+			*c = '?';
+	}
+	login->refused |= err == -EACCES;
+	login->stage = ISTRIPE_LOGIN_ENDED;
+	return err;
+}
+
+static int login_too_long(struct istripe_login *login)
+{
+	return login_fail(login, -EMSGSIZE, "login text does not fit its buffer");
+}
+
+/* One way, CHAP serves the target, which may do without. */
+static bool login_needs_chap(const struct istripe_login *login)
+{
+	return login->params.chap && login->params.chap->target_secret_bytes;
+}
+
+/* The value of AuthMethod, RFC 7143 section 12.1. */
+static const char *login_methods(const struct istripe_login *login)
+{
+	if (login_needs_chap(login))
+		return "CHAP";
+	return login->params.chap ? "CHAP,None" : "None";
+}
+
+/* Once in a login, and in its first stage. */
+static int login_take_method(struct istripe_login *login, const struct istripe_text_pair *pair)
+{
+	if (login->stage != ISTRIPE_LOGIN_SECURITY)
+		return login_fail(login, -EPROTO,
+				  "target sent AuthMethod after the security stage");
+	if (login->method_known)
+		return login_fail(login, -EPROTO, "target sent AuthMethod twice");
+	login->method_known = true;
+	if (istripe_text_value_is(pair, "CHAP") && login->params.chap) {
+		login->auth_chap = true;
+		return 0;
+	}
+	if (istripe_text_value_is(pair, ISTRIPE_TEXT_NONE)) {
+		if (!login_needs_chap(login))
+			return 0;
+		return login_fail(login, -EACCES,
+				  "target wants no authentication, CHAP is required");
+	}
+	if (istripe_text_value_is(pair, ISTRIPE_TEXT_REJECT))
+		return login_fail(login, -EACCES, "target rejected AuthMethod=%s",
+				  login_methods(login));
+	return login_fail(login, -EPROTO, "target chose AuthMethod=%.40s, offered was %s",
+			  pair->value, login_methods(login));
+}
+
+/* Section 13.9 wants it once; a target may repeat itself. */
+static int login_take_tpgt(struct istripe_login *login, const struct istripe_text_pair *pair)
+{
+	const struct istripe_login_params *params = &login->params;
+	u32 tpgt;
+
+	if (istripe_text_parse_number(pair, 0, U16_MAX, &tpgt))
+		return login_fail(login, -EPROTO, "TargetPortalGroupTag=%.20s is no group",
+				  pair->value);
+	if (params->tpgt_known && params->tpgt != tpgt)
+		return login_fail(login, -EPROTO, "portal is in portal group %u, expected was %u",
+				  tpgt, params->tpgt);
+	if (login->tpgt_known && login->tpgt != tpgt)
+		return login_fail(login, -EPROTO, "portal group changed from %u to %u", login->tpgt,
+				  tpgt);
+	login->tpgt = tpgt;
+	login->tpgt_known = true;
+	return 0;
+}
+
+static int login_take_alias(struct istripe_login *login, const struct istripe_text_pair *pair)
+{
+	strscpy(login->target_alias, pair->value, sizeof(login->target_alias));
+	return 0;
+}
+
+/* An address is allowed in any response (section 13.8), but means something in a redirect only. */
+static int login_pass_over(struct istripe_login *login, const struct istripe_text_pair *pair)
+{
+	return 0;
+}
+
+struct login_key {
+	const char *name;
+	int (*take)(struct istripe_login *login, const struct istripe_text_pair *pair);
+};
+
+static const struct login_key login_keys[] = {
+	{ "AuthMethod", login_take_method },
+	{ "TargetPortalGroupTag", login_take_tpgt },
+	{ "TargetAlias", login_take_alias },
+	{ "TargetAddress", login_pass_over },
+};
+
+static int login_take_chap(struct istripe_login *login, const struct istripe_text_pair *pair)
+{
+	int err;
+
+	if (login->stage != ISTRIPE_LOGIN_SECURITY || !login->auth_chap)
+		return login_fail(login, -EPROTO, "target sent %s without AuthMethod=CHAP",
+				  pair->key);
+	err = istripe_chap_receive(&login->chap, pair);
+	if (err == -ENOENT)
+		return login_fail(login, -EPROTO, "target sent %s, which CHAP does not have",
+				  pair->key);
+	return err ? login_fail(login, err, "%s", login->chap.problem) : 0;
+}
+
+/* Answering an offer before the operational stage would negotiate the key twice. */
+static bool login_too_early(const struct istripe_login *login, const struct istripe_text_pair *pair)
+{
+	int key = istripe_key_find(pair->key);
+
+	return login->stage == ISTRIPE_LOGIN_SECURITY && key >= 0 &&
+	       key != ISTRIPE_KEY_MAX_RECV_DATA_SEGMENT_LENGTH;
+}
+
+static int login_take_operational(struct istripe_login *login,
+				  const struct istripe_text_pair *pair)
+{
+	int err;
+
+	if (login_too_early(login, pair))
+		return login_fail(login, -EPROTO, "target sent %s in the security stage",
+				  pair->key);
+	err = istripe_negotiation_receive(&login->negotiation, pair, &login->writer);
+	if (err == -EMSGSIZE)
+		return login_too_long(login);
+	if (err == -ENOENT)
+		return login_fail(login, -EPROTO, "target sent %s, which is not a target's key",
+				  pair->key);
+	return err ? login_fail(login, err, "%s", login->negotiation.problem) : 0;
+}
+
+static int login_take(struct istripe_login *login, const struct istripe_text_pair *pair)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(login_keys); i++) {
+		if (istripe_text_pair_is(pair, login_keys[i].name))
+			return login_keys[i].take(login, pair);
+	}
+	if (str_has_prefix(pair->key, "CHAP_"))
+		return login_take_chap(login, pair);
+	return login_take_operational(login, pair);
+}
+
+static int login_take_keys(struct istripe_login *login, const char *text, u32 bytes)
+{
+	struct istripe_text_reader reader;
+	struct istripe_text_pair pair;
+	int err;
+
+	istripe_text_reader_init(&reader, text, bytes);
+	while ((err = istripe_text_next(&reader, &pair)) > 0) {
+		err = login_take(login, &pair);
+		if (err)
+			return err;
+	}
+	return err ? login_fail(login, err, "text of a login response is malformed") : 0;
+}
 
 /* CSG of requests now, and NSG when they have the T bit. */
 static u8 login_csg(const struct istripe_login *login)
@@ -43,8 +218,8 @@ static int login_put_first(struct istripe_login *login)
 	if (!err && !params->tsih)
 		err = istripe_text_put(w, "SessionType", "Normal");
 	if (!err)
-		err = istripe_text_put(w, "AuthMethod", istripe_login_methods(login));
-	return err ? istripe_login_too_long(login) : 0;
+		err = istripe_text_put(w, "AuthMethod", login_methods(login));
+	return err ? login_too_long(login) : 0;
 }
 
 static int login_init_chap(struct istripe_login *login)
@@ -55,7 +230,7 @@ static int login_init_chap(struct istripe_login *login)
 	if (!params->chap)
 		return 0;
 	err = istripe_chap_init(&login->chap, params->chap, params->chap_ops, params->chap_ctx);
-	return err ? istripe_login_fail(login, err, "%s", login->chap.problem) : 0;
+	return err ? login_fail(login, err, "%s", login->chap.problem) : 0;
 }
 
 int istripe_login_init(struct istripe_login *login, const struct istripe_login_params *params,
@@ -105,8 +280,8 @@ int istripe_login_request(struct istripe_login *login, struct iscsi_login_req *b
 	if (login->stage >= ISTRIPE_LOGIN_FULL_FEATURE || login->awaiting)
 		return -EINVAL;
 	if (login->requests == ISTRIPE_LOGIN_REQUESTS_MAX)
-		return istripe_login_fail(login, -EPROTO, "login did not end after %u requests",
-					  login->requests);
+		return login_fail(login, -EPROTO, "login did not end after %u requests",
+				  login->requests);
 	*text = login->writer.buf + login->sent_bytes;
 	*text_bytes = min_t(u32, left, ISTRIPE_LOGIN_SEGMENT_BYTES);
 	login->sent_bytes += *text_bytes;
@@ -123,9 +298,9 @@ static int login_nothing_owed(struct istripe_login *login)
 {
 	if (!login->writer.used)
 		return 0;
-	return istripe_login_fail(login, -EPROTO,
-				  "target left a login stage before it had an answer to %.40s",
-				  login->writer.buf);
+	return login_fail(login, -EPROTO,
+			  "target left a login stage before it had an answer to %.40s",
+			  login->writer.buf);
 }
 
 static int login_chap_step(struct istripe_login *login)
@@ -133,7 +308,7 @@ static int login_chap_step(struct istripe_login *login)
 	int verdict = istripe_chap_reply(&login->chap, &login->writer);
 
 	if (verdict < 0)
-		return istripe_login_fail(login, verdict, "%s", login->chap.problem);
+		return login_fail(login, verdict, "%s", login->chap.problem);
 	login->transit = verdict != ISTRIPE_CHAP_CONTINUE;
 	return 0;
 }
@@ -149,7 +324,7 @@ static int login_enter_operational(struct istripe_login *login)
 	login->stage = ISTRIPE_LOGIN_OPERATIONAL;
 	login->transit = true;
 	return istripe_negotiation_offer(&login->negotiation, &login->writer) ?
-	       istripe_login_too_long(login) : ISTRIPE_LOGIN_SEND_NEXT;
+	       login_too_long(login) : ISTRIPE_LOGIN_SEND_NEXT;
 }
 
 /* A target that goes on in silence has accepted None if nothing else was offered. */
@@ -161,8 +336,8 @@ static bool login_method_known(const struct istripe_login *login, bool transit)
 static int login_security_end(struct istripe_login *login, bool transit)
 {
 	if (!login_method_known(login, transit))
-		return istripe_login_fail(login, -EPROTO, "target did not answer AuthMethod=%s",
-					  istripe_login_methods(login));
+		return login_fail(login, -EPROTO, "target did not answer AuthMethod=%s",
+				  login_methods(login));
 	if (transit)
 		return login_enter_operational(login);
 	if (login->auth_chap)
@@ -177,13 +352,11 @@ static int login_check_window(struct istripe_login *login)
 	if (login->params.tsih)
 		return 0;
 	if (login->exp_cmd_sn != login->cmd_sn)
-		return istripe_login_fail(login, -EPROTO,
-					  "target expects CmdSN %u after a login with %u",
-					  login->exp_cmd_sn, login->cmd_sn);
+		return login_fail(login, -EPROTO, "target expects CmdSN %u after a login with %u",
+				  login->exp_cmd_sn, login->cmd_sn);
 	if (iscsi_sna_lt(login->max_cmd_sn + 1, login->exp_cmd_sn))
-		return istripe_login_fail(login, -EPROTO,
-					  "target gave MaxCmdSN %u with ExpCmdSN %u",
-					  login->max_cmd_sn, login->exp_cmd_sn);
+		return login_fail(login, -EPROTO, "target gave MaxCmdSN %u with ExpCmdSN %u",
+				  login->max_cmd_sn, login->exp_cmd_sn);
 	return 0;
 }
 
@@ -192,9 +365,9 @@ static int login_check_group(struct istripe_login *login)
 {
 	if (login->tpgt_known || !login->params.tpgt_known)
 		return 0;
-	return istripe_login_fail(login, -EPROTO,
-				  "target did not send TargetPortalGroupTag, expected was %u",
-				  login->params.tpgt);
+	return login_fail(login, -EPROTO,
+			  "target did not send TargetPortalGroupTag, expected was %u",
+			  login->params.tpgt);
 }
 
 static int login_operational_end(struct istripe_login *login, bool transit)
@@ -212,10 +385,10 @@ static int login_operational_end(struct istripe_login *login, bool transit)
 		return err;
 	err = istripe_negotiation_finish(&login->negotiation);
 	if (err)
-		return istripe_login_fail(login, err, "%s", login->negotiation.problem);
+		return login_fail(login, err, "%s", login->negotiation.problem);
 	/* Only a login that joins the session would say it. */
 	if (!login->tsih && login->negotiation.result.value[ISTRIPE_KEY_MAX_CONNECTIONS] > 1)
-		return istripe_login_fail(login, -EPROTO, "target gave the new session no TSIH");
+		return login_fail(login, -EPROTO, "target gave the new session no TSIH");
 	login->stage = ISTRIPE_LOGIN_FULL_FEATURE;
 	return ISTRIPE_LOGIN_DONE;
 }
@@ -226,7 +399,7 @@ static int login_message(struct istripe_login *login, const char *text, u32 byte
 
 	istripe_text_writer_init(&login->writer, login->writer.buf, login->writer.size);
 	login->sent_bytes = 0;
-	err = istripe_login_take_keys(login, text, bytes);
+	err = login_take_keys(login, text, bytes);
 	if (err)
 		return err;
 	if (login->stage == ISTRIPE_LOGIN_SECURITY)
@@ -237,8 +410,8 @@ static int login_message(struct istripe_login *login, const char *text, u32 byte
 static int login_gather(struct istripe_login *login, const char *text, u32 bytes)
 {
 	if (bytes > ISTRIPE_LOGIN_GATHER_BYTES - login->gather_bytes)
-		return istripe_login_fail(login, -EPROTO, "login response is longer than %u bytes",
-					  ISTRIPE_LOGIN_GATHER_BYTES);
+		return login_fail(login, -EPROTO, "login response is longer than %u bytes",
+				  ISTRIPE_LOGIN_GATHER_BYTES);
 	if (bytes)
 		memcpy(login->gather + login->gather_bytes, text, bytes);
 	login->gather_bytes += bytes;
@@ -287,8 +460,8 @@ static int login_text(struct istripe_login *login, const struct istripe_pdu *pdu
 static int login_go_on(struct istripe_login *login, const struct istripe_pdu *pdu, u32 bytes)
 {
 	if (bytes || pdu->login_response.continue_)
-		return istripe_login_fail(login, -EPROTO,
-					  "target answered before the request was complete");
+		return login_fail(login, -EPROTO,
+				  "target answered before the request was complete");
 	return ISTRIPE_LOGIN_SEND_NEXT;
 }
 
@@ -306,10 +479,10 @@ static int login_redirected(struct istripe_login *login, const char *text, u32 b
 	if (err)
 		return err;
 	if (istripe_redirect_read(redirect, login->gather, bytes))
-		return istripe_login_fail(login, -EPROTO, "%s, without a usable TargetAddress",
-					  status->text);
-	return istripe_login_fail(login, ISTRIPE_LOGIN_REDIRECT, "%s to port %u of %.60s",
-				  status->text, redirect->port, redirect->host);
+		return login_fail(login, -EPROTO, "%s, without a usable TargetAddress",
+				  status->text);
+	return login_fail(login, ISTRIPE_LOGIN_REDIRECT, "%s to port %u of %.60s", status->text,
+			  redirect->port, redirect->host);
 }
 
 /* Any other status than success ends the login; most of the header is void then. */
@@ -321,30 +494,28 @@ static int login_refused(struct istripe_login *login, const char *text, u32 byte
 	if (!status->err)
 		return login_redirected(login, text, bytes, status);
 	login->refused = status->final;
-	return istripe_login_fail(login, status->err, "%s (login status %02x%02x)%s", status->text,
-				  login->status_class, login->status_detail,
-				  status->err == -EACCES && !login->params.chap ?
-				  ": no chap_secret is set" : "");
+	return login_fail(login, status->err, "%s (login status %02x%02x)%s", status->text,
+			  login->status_class, login->status_detail,
+			  status->err == -EACCES && !login->params.chap ?
+			  ": no chap_secret is set" : "");
 }
 
 static int login_check_stage(struct istripe_login *login, const struct istripe_pdu *pdu)
 {
 	if (pdu->login_response.csg != login_csg(login))
-		return istripe_login_fail(login, -EPROTO,
-					  "target is in login stage %u instead of %u",
-					  pdu->login_response.csg, login_csg(login));
+		return login_fail(login, -EPROTO, "target is in login stage %u instead of %u",
+				  pdu->login_response.csg, login_csg(login));
 	if (!pdu->login_response.transit)
 		return 0;
 	if (!login->asked_transit)
-		return istripe_login_fail(login, -EPROTO, "target left login stage %u unasked",
-					  login_csg(login));
+		return login_fail(login, -EPROTO, "target left login stage %u unasked",
+				  login_csg(login));
 	if (pdu->login_response.continue_)
-		return istripe_login_fail(login, -EPROTO, "target left login stage %u in mid-text",
-					  login_csg(login));
+		return login_fail(login, -EPROTO, "target left login stage %u in mid-text",
+				  login_csg(login));
 	if (pdu->login_response.nsg != login_nsg(login))
-		return istripe_login_fail(login, -EPROTO,
-					  "target went to login stage %u instead of %u",
-					  pdu->login_response.nsg, login_nsg(login));
+		return login_fail(login, -EPROTO, "target went to login stage %u instead of %u",
+				  pdu->login_response.nsg, login_nsg(login));
 	return 0;
 }
 
@@ -353,14 +524,13 @@ static int login_check_session(struct istripe_login *login, const struct istripe
 	u16 tsih = login->params.tsih;
 
 	if (pdu->login_response.version_active != LOGIN_VERSION)
-		return istripe_login_fail(login, -EPROTO, "target uses protocol version %u",
-					  pdu->login_response.version_active);
+		return login_fail(login, -EPROTO, "target uses protocol version %u",
+				  pdu->login_response.version_active);
 	if (memcmp(pdu->login_response.isid, login->params.isid, sizeof(login->params.isid)))
-		return istripe_login_fail(login, -EPROTO, "target answered with another ISID");
+		return login_fail(login, -EPROTO, "target answered with another ISID");
 	if (tsih && pdu->login_response.tsih != tsih)
-		return istripe_login_fail(login, -EPROTO,
-					  "target answered with TSIH %u instead of %u",
-					  pdu->login_response.tsih, tsih);
+		return login_fail(login, -EPROTO, "target answered with TSIH %u instead of %u",
+				  pdu->login_response.tsih, tsih);
 	return 0;
 }
 
@@ -368,8 +538,8 @@ static int login_take_numbers(struct istripe_login *login, const struct istripe_
 {
 	/* The first response says where the StatSN begins. */
 	if (login->requests > 1 && pdu->stat_sn != login->exp_stat_sn)
-		return istripe_login_fail(login, -EPROTO, "target sent StatSN %u, expected was %u",
-					  pdu->stat_sn, login->exp_stat_sn);
+		return login_fail(login, -EPROTO, "target sent StatSN %u, expected was %u",
+				  pdu->stat_sn, login->exp_stat_sn);
 	login->exp_stat_sn = pdu->stat_sn + 1;
 	login->exp_cmd_sn = pdu->exp_cmd_sn;
 	login->max_cmd_sn = pdu->max_cmd_sn;
@@ -381,18 +551,18 @@ static int login_check_pdu(struct istripe_login *login, const struct iscsi_hdr *
 			   struct istripe_pdu *pdu, u32 bytes)
 {
 	if (istripe_pdu_decode(bhs, pdu))
-		return istripe_login_fail(login, -EPROTO, "login response: %s", pdu->problem);
+		return login_fail(login, -EPROTO, "login response: %s", pdu->problem);
 	if (pdu->opcode == ISCSI_OP_REJECT)
-		return istripe_login_fail(login, -EPROTO, "target rejected the login request: %s",
-					  istripe_pdu_reject_reason_name(pdu->reject.reason));
+		return login_fail(login, -EPROTO, "target rejected the login request: %s",
+				  istripe_pdu_reject_reason_name(pdu->reject.reason));
 	if (pdu->opcode != ISCSI_OP_LOGIN_RSP)
-		return istripe_login_fail(login, -EPROTO, "target sent %s during login",
-					  istripe_pdu_opcode_name(pdu->opcode));
+		return login_fail(login, -EPROTO, "target sent %s during login",
+				  istripe_pdu_opcode_name(pdu->opcode));
 	if (pdu->itt != login->params.itt)
-		return istripe_login_fail(login, -EPROTO, "login response has a foreign task tag");
+		return login_fail(login, -EPROTO, "login response has a foreign task tag");
 	if (pdu->data_segment_bytes != bytes || bytes > ISTRIPE_LOGIN_SEGMENT_BYTES)
-		return istripe_login_fail(login, -EPROTO, "login response of %u bytes",
-					  pdu->data_segment_bytes);
+		return login_fail(login, -EPROTO, "login response of %u bytes",
+				  pdu->data_segment_bytes);
 	return 0;
 }
 
@@ -421,7 +591,7 @@ int istripe_login_response(struct istripe_login *login, const struct iscsi_hdr *
 	if (login->stage >= ISTRIPE_LOGIN_FULL_FEATURE)
 		return -EINVAL;
 	if (!login->awaiting)
-		return istripe_login_fail(login, -EPROTO, "target sent a login response unasked");
+		return login_fail(login, -EPROTO, "target sent a login response unasked");
 	login->awaiting = false;
 	err = login_check_pdu(login, bhs, &pdu, bytes);
 	if (err)
