@@ -17,12 +17,12 @@
 
 static void read16_plain(u8 *cdb)
 {
-	istripe_cdb_read16(cdb, LBA, BLOCKS);
+	istripe_cdb_transfer16(cdb, false, LBA, BLOCKS);
 }
 
 static void read16_fua(u8 *cdb)
 {
-	istripe_cdb_read16(cdb, LBA, BLOCKS);
+	istripe_cdb_transfer16(cdb, false, LBA, BLOCKS);
 	istripe_cdb_set_fua(cdb, true);
 }
 
@@ -35,12 +35,12 @@ static void read16_fua_no_more(u8 *cdb)
 
 static void write16_plain(u8 *cdb)
 {
-	istripe_cdb_write16(cdb, LBA, BLOCKS);
+	istripe_cdb_transfer16(cdb, true, LBA, BLOCKS);
 }
 
 static void write16_fua(u8 *cdb)
 {
-	istripe_cdb_write16(cdb, LBA, BLOCKS);
+	istripe_cdb_transfer16(cdb, true, LBA, BLOCKS);
 	istripe_cdb_set_fua(cdb, true);
 }
 
@@ -53,6 +53,11 @@ static void write_atomic16_fua(u8 *cdb)
 {
 	istripe_cdb_write_atomic16(cdb, LBA, 0x0b0c);
 	istripe_cdb_set_fua(cdb, true);
+}
+
+static void synchronize_cache16(u8 *cdb)
+{
+	istripe_cdb_start(cdb, SYNCHRONIZE_CACHE_16);
 }
 
 static void write_same16_plain(u8 *cdb)
@@ -119,8 +124,7 @@ static const struct {
 	  { 0x9c, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0xb, 0xc, 0, 0 } },
 	{ "WRITE ATOMIC(16) FUA", write_atomic16_fua,
 	  { 0x9c, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0xb, 0xc, 0, 0 } },
-	{ "SYNCHRONIZE CACHE(10)", istripe_cdb_synchronize_cache10, { 0x35 } },
-	{ "SYNCHRONIZE CACHE(16)", istripe_cdb_synchronize_cache16, { 0x91 } },
+	{ "SYNCHRONIZE CACHE(16)", synchronize_cache16, { 0x91 } },
 	{ "UNMAP", istripe_cdb_unmap, { 0x42, [8] = 24 } },
 	{ "WRITE SAME(16)", write_same16_plain,
 	  { 0x93, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xa, 0xb, 0xc, 0, 0 } },
@@ -135,9 +139,7 @@ static const struct {
 	  { 0xa3, 0x2a, 0, 0, 0, 0, 9, 0xa, 0xb, 0xc } },
 	{ "READ CAPACITY(16)", read_capacity16,
 	  { 0x9e, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0xa, 0xb, 0xc } },
-	{ "READ CAPACITY(10)", istripe_cdb_read_capacity10, { 0x25 } },
 	{ "MODE SENSE(6)", mode_sense6, { 0x1a, 0x08, 0x08, 0, 0xc0 } },
-	{ "TEST UNIT READY", istripe_cdb_test_unit_ready, { 0 } },
 	{ "START STOP UNIT", istripe_cdb_start_unit, { 0x1b, 1, 0, 0, 1 } },
 };
 
@@ -237,11 +239,11 @@ static void cdb_range_random(struct kunit *test)
 		u32 blocks = test_random_u32(&r) >> test_random_below(&r, 32);
 		bool flag = i & 1;
 
-		istripe_cdb_read16(cdb, lba, blocks);
+		istripe_cdb_transfer16(cdb, false, lba, blocks);
 		istripe_cdb_set_fua(cdb, flag);
 		KUNIT_ASSERT_EQ(test, read_be(cdb + 2, 8), lba);
 		KUNIT_ASSERT_EQ(test, read_be(cdb + 10, 4), (u64)blocks);
-		istripe_cdb_write16(cdb, lba, blocks);
+		istripe_cdb_transfer16(cdb, true, lba, blocks);
 		istripe_cdb_set_fua(cdb, flag);
 		KUNIT_ASSERT_EQ(test, read_be(cdb + 2, 8), lba);
 		KUNIT_ASSERT_EQ(test, read_be(cdb + 10, 4), (u64)blocks);

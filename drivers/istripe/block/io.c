@@ -491,7 +491,7 @@ static void io_task_unsupported(struct istripe_leg_task *leg_task)
 	switch (task->cdb[0]) {
 	case SYNCHRONIZE_CACHE_16:
 		WRITE_ONCE(leg_task->leg->flush10, true);
-		istripe_cdb_synchronize_cache10(task->cdb);
+		istripe_cdb_start(task->cdb, SYNCHRONIZE_CACHE);
 		io_task_again(leg_task);
 		break;
 	case SYNCHRONIZE_CACHE:
@@ -656,12 +656,10 @@ static void io_prepare_transfer(struct istripe_leg_task *leg_task, struct reques
 	task->read = req_op(rq) == REQ_OP_READ;
 	task->write = !task->read;
 	/* The limits of atomic writes make the shorter field for the length suffice. */
-	if (task->read)
-		istripe_cdb_read16(task->cdb, lba, blocks);
-	else if (istripe_compat_atomic(rq))
+	if (task->write && istripe_compat_atomic(rq))
 		istripe_cdb_write_atomic16(task->cdb, lba, blocks);
 	else
-		istripe_cdb_write16(task->cdb, lba, blocks);
+		istripe_cdb_transfer16(task->cdb, task->write, lba, blocks);
 }
 
 static void io_prepare_unmap(struct istripe_leg_task *leg_task,
@@ -739,10 +737,8 @@ static void io_prepare_flush(struct istripe_io *io, struct istripe_volume *volum
 		    READ_ONCE(volume->legs[i]->no_flush))
 			continue;
 		leg_task = io_add_task(io, rq, volume->legs[i], 0);
-		if (READ_ONCE(volume->legs[i]->flush10))
-			istripe_cdb_synchronize_cache10(leg_task->task.cdb);
-		else
-			istripe_cdb_synchronize_cache16(leg_task->task.cdb);
+		istripe_cdb_start(leg_task->task.cdb, READ_ONCE(volume->legs[i]->flush10) ?
+				  SYNCHRONIZE_CACHE : SYNCHRONIZE_CACHE_16);
 	}
 }
 

@@ -92,10 +92,7 @@ int istripe_super_transfer(const struct istripe_super_io *io, u64 at_bytes, bool
 	u8 cdb[ISTRIPE_CDB_BYTES];
 	int ret;
 
-	if (write)
-		istripe_cdb_write16(cdb, lba, blocks);
-	else
-		istripe_cdb_read16(cdb, lba, blocks);
+	istripe_cdb_transfer16(cdb, write, lba, blocks);
 	ret = super_ask(io, cdb, ISTRIPE_INTERNAL_BYTES, write, what);
 	/* It may be carried out as long as its session lives in the target. */
 	if (write && istripe_super_is_lost(ret))
@@ -118,12 +115,12 @@ int istripe_super_flush(const struct istripe_super_io *io)
 
 	if (!io->lun->caching.write_cache && !READ_ONCE(io->nexus->leg->write_through))
 		return 0;
-	istripe_cdb_synchronize_cache16(cdb);
+	istripe_cdb_start(cdb, SYNCHRONIZE_CACHE_16);
 	ret = super_ask(io, cdb, 0, false, "flush its cache");
 	if (!super_unsupported(io, ret))
 		return ret;
 	/* As io_task_unsupported() has it. */
-	istripe_cdb_synchronize_cache10(cdb);
+	istripe_cdb_start(cdb, SYNCHRONIZE_CACHE);
 	ret = super_ask(io, cdb, 0, false, "flush its cache");
 	return super_unsupported(io, ret) && !io->lun->caching.told ? 0 : ret;
 }

@@ -105,7 +105,7 @@ static void trial_read_cdb(const struct istripe_nexus *nexus, u8 *cdb)
 	u64 place;
 
 	div64_u64_rem(get_random_u64(), places, &place);
-	istripe_cdb_read16(cdb, place * blocks, blocks);
+	istripe_cdb_transfer16(cdb, false, place * blocks, blocks);
 }
 
 /* The session's fault says why, or nothing came in time. */

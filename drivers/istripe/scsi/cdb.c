@@ -14,13 +14,13 @@
 #define CDB_EVPD		0x01	/* byte 1 of INQUIRY */
 #define CDB_DBD			0x08	/* byte 1 of MODE SENSE: no block descriptors */
 
-static void cdb_start(u8 *cdb, u8 opcode)
+void istripe_cdb_start(u8 *cdb, u8 opcode)
 {
 	memset(cdb, 0, ISTRIPE_CDB_BYTES);
 	cdb[0] = opcode;
 }
 
-/* READ, WRITE, WRITE SAME and SYNCHRONIZE CACHE (16) have these in one place. */
+/* READ, WRITE and WRITE SAME (16) have these in one place. */
 static void cdb_range(u8 *cdb, u64 lba, u32 blocks)
 {
 	put_unaligned_be64(lba, cdb + 2);
@@ -32,38 +32,22 @@ void istripe_cdb_set_fua(u8 *cdb, bool fua)
 	cdb[1] = fua ? CDB_FUA : 0;
 }
 
-void istripe_cdb_read16(u8 *cdb, u64 lba, u32 blocks)
+void istripe_cdb_transfer16(u8 *cdb, bool write, u64 lba, u32 blocks)
 {
-	cdb_start(cdb, READ_16);
-	cdb_range(cdb, lba, blocks);
-}
-
-void istripe_cdb_write16(u8 *cdb, u64 lba, u32 blocks)
-{
-	cdb_start(cdb, WRITE_16);
+	istripe_cdb_start(cdb, write ? WRITE_16 : READ_16);
 	cdb_range(cdb, lba, blocks);
 }
 
 void istripe_cdb_write_atomic16(u8 *cdb, u64 lba, u16 blocks)
 {
-	cdb_start(cdb, CDB_WRITE_ATOMIC_16);
+	istripe_cdb_start(cdb, CDB_WRITE_ATOMIC_16);
 	put_unaligned_be64(lba, cdb + 2);
 	put_unaligned_be16(blocks, cdb + 12);
 }
 
-void istripe_cdb_synchronize_cache16(u8 *cdb)
-{
-	cdb_start(cdb, SYNCHRONIZE_CACHE_16);
-}
-
-void istripe_cdb_synchronize_cache10(u8 *cdb)
-{
-	cdb_start(cdb, SYNCHRONIZE_CACHE);
-}
-
 void istripe_cdb_unmap(u8 *cdb)
 {
-	cdb_start(cdb, UNMAP);
+	istripe_cdb_start(cdb, UNMAP);
 	put_unaligned_be16(ISTRIPE_UNMAP_PARAMETER_BYTES, cdb + 7);
 }
 
@@ -78,7 +62,7 @@ void istripe_cdb_unmap_parameter(u8 *list, u64 lba, u32 blocks)
 
 void istripe_cdb_write_same16(u8 *cdb, u64 lba, u32 blocks, bool unmap)
 {
-	cdb_start(cdb, WRITE_SAME_16);
+	istripe_cdb_start(cdb, WRITE_SAME_16);
 	cdb_range(cdb, lba, blocks);
 	if (unmap)
 		cdb[1] = CDB_WRITE_SAME_UNMAP;
@@ -101,7 +85,7 @@ void istripe_cdb_range(const u8 *cdb, const u8 *list, struct istripe_range *rang
 
 void istripe_cdb_inquiry(u8 *cdb, u16 bytes)
 {
-	cdb_start(cdb, INQUIRY);
+	istripe_cdb_start(cdb, INQUIRY);
 	put_unaligned_be16(bytes, cdb + 3);
 }
 
@@ -114,25 +98,20 @@ void istripe_cdb_inquiry_vpd(u8 *cdb, u8 page, u16 bytes)
 
 void istripe_cdb_report_luns(u8 *cdb, u32 bytes)
 {
-	cdb_start(cdb, REPORT_LUNS);
+	istripe_cdb_start(cdb, REPORT_LUNS);
 	put_unaligned_be32(bytes, cdb + 6);
 }
 
 void istripe_cdb_read_capacity16(u8 *cdb, u32 bytes)
 {
-	cdb_start(cdb, SERVICE_ACTION_IN_16);
+	istripe_cdb_start(cdb, SERVICE_ACTION_IN_16);
 	cdb[1] = SAI_READ_CAPACITY_16;
 	put_unaligned_be32(bytes, cdb + 10);
 }
 
-void istripe_cdb_read_capacity10(u8 *cdb)
-{
-	cdb_start(cdb, READ_CAPACITY);
-}
-
 void istripe_cdb_mode_sense6(u8 *cdb, u8 page, u8 bytes)
 {
-	cdb_start(cdb, MODE_SENSE);
+	istripe_cdb_start(cdb, MODE_SENSE);
 	cdb[1] = CDB_DBD;
 	cdb[2] = page;
 	cdb[4] = bytes;
@@ -140,7 +119,7 @@ void istripe_cdb_mode_sense6(u8 *cdb, u8 page, u8 bytes)
 
 void istripe_cdb_reserve_out(u8 *cdb, enum istripe_reserve_action action, u8 type)
 {
-	cdb_start(cdb, PERSISTENT_RESERVE_OUT);
+	istripe_cdb_start(cdb, PERSISTENT_RESERVE_OUT);
 	cdb[1] = action;
 	cdb[2] = type;
 	put_unaligned_be32(ISTRIPE_RESERVE_PARAMETER_BYTES, cdb + 5);
@@ -148,7 +127,7 @@ void istripe_cdb_reserve_out(u8 *cdb, enum istripe_reserve_action action, u8 typ
 
 void istripe_cdb_reserve_in_keys(u8 *cdb, u16 bytes)
 {
-	cdb_start(cdb, PERSISTENT_RESERVE_IN);
+	istripe_cdb_start(cdb, PERSISTENT_RESERVE_IN);
 	put_unaligned_be16(bytes, cdb + 7);
 }
 
@@ -162,14 +141,14 @@ void istripe_cdb_reserve_parameter(u8 *list, u64 key, u64 action_key, bool keep)
 
 void istripe_cdb_report_target_port_groups(u8 *cdb, u32 bytes, bool extended)
 {
-	cdb_start(cdb, MAINTENANCE_IN);
+	istripe_cdb_start(cdb, MAINTENANCE_IN);
 	cdb[1] = MI_REPORT_TARGET_PGS | (extended ? MI_EXT_HDR_PARAM_FMT : 0);
 	put_unaligned_be32(bytes, cdb + 6);
 }
 
 void istripe_cdb_set_target_port_groups(u8 *cdb)
 {
-	cdb_start(cdb, MAINTENANCE_OUT);
+	istripe_cdb_start(cdb, MAINTENANCE_OUT);
 	cdb[1] = MO_SET_TARGET_PGS;
 	put_unaligned_be32(ISTRIPE_PORT_GROUP_PARAMETER_BYTES, cdb + 6);
 }
@@ -181,14 +160,9 @@ void istripe_cdb_target_port_group(u8 *list, u16 group, u8 state)
 	put_unaligned_be16(group, list + 6);
 }
 
-void istripe_cdb_test_unit_ready(u8 *cdb)
-{
-	cdb_start(cdb, TEST_UNIT_READY);
-}
-
 void istripe_cdb_start_unit(u8 *cdb)
 {
-	cdb_start(cdb, START_STOP);
+	istripe_cdb_start(cdb, START_STOP);
 	cdb[1] = CDB_IMMED;
 	cdb[4] = CDB_START;
 }

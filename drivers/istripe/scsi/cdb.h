@@ -12,27 +12,20 @@
 #define ISTRIPE_UNMAP_PARAMETER_BYTES	24	/* header and one descriptor */
 
 /**
- * istripe_cdb_set_fua() - set the FUA bit of READ or WRITE, or take it away
- * @cdb: 16 bytes, from one of the next three functions
- * @fua: the bit: data come from the medium, or are on it when the answer is GOOD
+ * istripe_cdb_start() - a command that has nothing but its opcode
+ * @cdb: 16 bytes
+ * @opcode: TEST UNIT READY, READ CAPACITY(10), SYNCHRONIZE CACHE(10) or (16) of the whole LUN
  */
-void istripe_cdb_set_fua(u8 *cdb, bool fua);
+void istripe_cdb_start(u8 *cdb, u8 opcode);
 
 /**
- * istripe_cdb_read16() - READ(16), SBC-4 5.20
+ * istripe_cdb_transfer16() - READ(16) or WRITE(16), SBC-4 5.20 and 5.48
  * @cdb: 16 bytes
+ * @write: which
  * @lba: first logical block
  * @blocks: how many
  */
-void istripe_cdb_read16(u8 *cdb, u64 lba, u32 blocks);
-
-/**
- * istripe_cdb_write16() - WRITE(16), SBC-4 5.48
- * @cdb: 16 bytes
- * @lba: first logical block
- * @blocks: how many
- */
-void istripe_cdb_write16(u8 *cdb, u64 lba, u32 blocks);
+void istripe_cdb_transfer16(u8 *cdb, bool write, u64 lba, u32 blocks);
 
 /**
  * istripe_cdb_write_atomic16() - WRITE ATOMIC(16) without an atomic boundary, SBC-4
@@ -43,16 +36,11 @@ void istripe_cdb_write16(u8 *cdb, u64 lba, u32 blocks);
 void istripe_cdb_write_atomic16(u8 *cdb, u64 lba, u16 blocks);
 
 /**
- * istripe_cdb_synchronize_cache16() - SYNCHRONIZE CACHE(16) of the whole LUN, SBC-4 5.36
- * @cdb: 16 bytes
+ * istripe_cdb_set_fua() - set the FUA bit of READ or WRITE, or take it away
+ * @cdb: 16 bytes, from one of the two functions before
+ * @fua: the bit: data come from the medium, or are on it when the answer is GOOD
  */
-void istripe_cdb_synchronize_cache16(u8 *cdb);
-
-/**
- * istripe_cdb_synchronize_cache10() - SYNCHRONIZE CACHE(10) of the whole LUN, SBC-4 5.35
- * @cdb: 16 bytes
- */
-void istripe_cdb_synchronize_cache10(u8 *cdb);
+void istripe_cdb_set_fua(u8 *cdb, bool fua);
 
 /**
  * istripe_cdb_unmap() - UNMAP with one descriptor, SBC-4 5.39
@@ -113,12 +101,6 @@ void istripe_cdb_report_luns(u8 *cdb, u32 bytes);
  * @bytes: allocation length, 32
  */
 void istripe_cdb_read_capacity16(u8 *cdb, u32 bytes);
-
-/**
- * istripe_cdb_read_capacity10() - READ CAPACITY(10), SBC-4 5.18
- * @cdb: 16 bytes
- */
-void istripe_cdb_read_capacity10(u8 *cdb);
 
 /**
  * istripe_cdb_mode_sense6() - MODE SENSE(6) without block descriptors, SPC-5 6.13
@@ -190,12 +172,6 @@ void istripe_cdb_set_target_port_groups(u8 *cdb);
  * @state: SCSI_ACCESS_STATE_... that it is to have
  */
 void istripe_cdb_target_port_group(u8 *list, u16 group, u8 state);
-
-/**
- * istripe_cdb_test_unit_ready() - TEST UNIT READY, SPC-5 6.46
- * @cdb: 16 bytes
- */
-void istripe_cdb_test_unit_ready(u8 *cdb);
 
 /**
  * istripe_cdb_start_unit() - START STOP UNIT with START, answered at once, SBC-4 5.31
