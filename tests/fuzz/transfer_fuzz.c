@@ -129,8 +129,8 @@ static void model_step(struct model *m, const u8 *bytes)
 		break;
 	case 3:
 		pdu.opcode = ISCSI_OP_SCSI_CMD_RSP;
-		pdu.scsi_response.response = bytes[1] & 1;
-		model_status(m, &pdu, !pdu.scsi_response.response);
+		pdu.scsi_response = bytes[1] & 1;
+		model_status(m, &pdu, !pdu.scsi_response);
 		break;
 	default:
 		pdu.opcode = ISCSI_OP_SCSI_DATA_IN;

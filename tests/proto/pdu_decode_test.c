@@ -195,7 +195,7 @@ static void decode_scsi_response(struct kunit *test)
 	put_unaligned_be32(0x99999999, h.b + 40);
 	put_unaligned_be32(0xf1f2f3f4, h.b + 44);
 	KUNIT_ASSERT_EQ(test, istripe_pdu_decode(&h.hdr, &pdu), 0);
-	KUNIT_EXPECT_EQ(test, pdu.scsi_response.response, 1);
+	KUNIT_EXPECT_EQ(test, pdu.scsi_response, 1);
 	KUNIT_EXPECT_EQ(test, pdu.status, 0x28);
 	KUNIT_EXPECT_EQ(test, pdu.residual, 0xf1f2f3f4);
 	KUNIT_EXPECT_TRUE(test, pdu.overflow);
@@ -310,7 +310,7 @@ static void decode_others(struct kunit *test)
 	header_make(&h, ISCSI_OP_SCSI_TMFUNC_RSP, 0x80);
 	h.b[2] = 5;
 	KUNIT_ASSERT_EQ(test, istripe_pdu_decode(&h.hdr, &pdu), 0);
-	KUNIT_EXPECT_EQ(test, pdu.task_management_response.response, 5);
+	KUNIT_EXPECT_EQ(test, pdu.task_management_response, 5);
 
 	header_make(&h, ISCSI_OP_LOGOUT_RSP, 0x80);
 	h.b[2] = 3;
@@ -329,7 +329,7 @@ static void decode_others(struct kunit *test)
 	header_make(&h, ISCSI_OP_REJECT, 0x80);
 	h.b[2] = 4;
 	KUNIT_ASSERT_EQ(test, istripe_pdu_decode(&h.hdr, &pdu), 0);
-	KUNIT_EXPECT_EQ(test, pdu.reject.reason, 4);
+	KUNIT_EXPECT_EQ(test, pdu.reject_reason, 4);
 }
 
 /* Random headers: accepted ones contain no contradiction, refused ones have a reason. */

@@ -526,7 +526,7 @@ static void transfer_other_response(struct kunit *test)
 
 	istripe_transfer_init(&t, &keys, true, false, 1000);
 	pdu = status_make(false, SAM_STAT_GOOD, 'U', U32_MAX);
-	pdu.scsi_response.response = ISCSI_STATUS_TARGET_FAILURE;
+	pdu.scsi_response = ISCSI_STATUS_TARGET_FAILURE;
 	KUNIT_EXPECT_EQ(test, istripe_transfer_status(&t, &pdu, &transferred_bytes), 0);
 	KUNIT_EXPECT_EQ(test, transferred_bytes, 0);
 }

@@ -554,7 +554,7 @@ static int login_check_pdu(struct istripe_login *login, const struct iscsi_hdr *
 		return login_fail(login, -EPROTO, "login response: %s", pdu->problem);
 	if (pdu->opcode == ISCSI_OP_REJECT)
 		return login_fail(login, -EPROTO, "target rejected the login request: %s",
-				  istripe_pdu_reject_reason_name(pdu->reject.reason));
+				  istripe_pdu_reject_reason_name(pdu->reject_reason));
 	if (pdu->opcode != ISCSI_OP_LOGIN_RSP)
 		return login_fail(login, -EPROTO, "target sent %s during login",
 				  istripe_pdu_opcode_name(pdu->opcode));

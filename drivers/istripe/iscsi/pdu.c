@@ -130,7 +130,7 @@ static int decode_scsi_response(const struct iscsi_hdr *bhs, struct istripe_pdu 
 	const struct iscsi_scsi_rsp *rsp = (const struct iscsi_scsi_rsp *)bhs;
 	u8 bidi = ISCSI_FLAG_CMD_BIDI_OVERFLOW | ISCSI_FLAG_CMD_BIDI_UNDERFLOW;
 
-	pdu->scsi_response.response = rsp->response;
+	pdu->scsi_response = rsp->response;
 	decode_status(rsp, pdu);
 	if ((pdu->overflow && pdu->underflow) || (rsp->flags & bidi) == bidi)
 		return pdu_refuse(pdu, "SCSI Response with overflow and underflow");
@@ -187,7 +187,7 @@ static int decode_task_management_response(const struct iscsi_hdr *bhs, struct i
 {
 	const struct iscsi_tm_rsp *rsp = (const struct iscsi_tm_rsp *)bhs;
 
-	pdu->task_management_response.response = rsp->response;
+	pdu->task_management_response = rsp->response;
 	return 0;
 }
 
@@ -246,7 +246,7 @@ static int decode_reject(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
 	const struct iscsi_reject *reject = (const struct iscsi_reject *)bhs;
 
 	pdu->itt = ISTRIPE_TAG_RESERVED;
-	pdu->reject.reason = reject->reason;
+	pdu->reject_reason = reject->reason;
 	return 0;
 }
 

@@ -120,11 +120,6 @@ void istripe_pdu_encode_logout(struct iscsi_logout *bhs, u32 itt);
 /* Login Request, RFC 7143 11.12. */
 void istripe_pdu_encode_login(struct iscsi_login_req *bhs, const struct istripe_pdu_login *l);
 
-/* SCSI Response, RFC 7143 11.4. Its status holds when @response is 0. */
-struct istripe_pdu_scsi_response {
-	u8 response;			/* ISCSI_STATUS_CMD_COMPLETED or why not */
-};
-
 /* SCSI Data-In, RFC 7143 11.7. */
 struct istripe_pdu_data_in {
 	u32 data_sn;
@@ -137,11 +132,6 @@ struct istripe_pdu_r2t {
 	u32 r2t_sn;
 	u32 offset;
 	u32 desired_bytes;		/* > 0 */
-};
-
-/* Task Management Function Response, RFC 7143 11.6. */
-struct istripe_pdu_task_management_response {
-	u8 response;			/* ISCSI_TMF_RSP_* */
 };
 
 /* Logout Response, RFC 7143 11.15. */
@@ -170,11 +160,6 @@ struct istripe_pdu_async {
 	u16 parameter3;
 };
 
-/* Reject, RFC 7143 11.17. The rejected header is in the data segment. */
-struct istripe_pdu_reject {
-	u8 reason;			/* ISCSI_REASON_* */
-};
-
 /*
  * A header that the target sent. ISCSI_OP_NOOP_IN needs no member: an answer to our ping has a
  * valid @itt, a ping of the target's a valid @ttt, neither means that only the numbers are news.
@@ -196,14 +181,14 @@ struct istripe_pdu {
 	u32 residual;		/* bytes; 0 unless @overflow or @underflow */
 	const char *problem;	/* after -EPROTO, why, in words */
 	union {
-		struct istripe_pdu_scsi_response scsi_response;	/* ISCSI_OP_SCSI_CMD_RSP */
+		u8 scsi_response;	/* ISCSI_STATUS_CMD_COMPLETED, or why there is no status */
 		struct istripe_pdu_data_in data_in;	/* ISCSI_OP_SCSI_DATA_IN */
 		struct istripe_pdu_r2t r2t;	/* ISCSI_OP_R2T */
-		struct istripe_pdu_task_management_response task_management_response;
+		u8 task_management_response;	/* ISCSI_TMF_RSP_* */
 		struct istripe_pdu_logout_response logout_response;	/* ISCSI_OP_LOGOUT_RSP */
 		struct istripe_pdu_login_response login_response;	/* ISCSI_OP_LOGIN_RSP */
 		struct istripe_pdu_async async;	/* ISCSI_OP_ASYNC_EVENT */
-		struct istripe_pdu_reject reject;	/* ISCSI_OP_REJECT */
+		u8 reject_reason;	/* ISCSI_REASON_* */
 	};
 };
 

@@ -172,7 +172,7 @@ static int transfer_check(struct istripe_transfer *t, const struct istripe_pdu *
 static int transfer_check_response(struct istripe_transfer *t, const struct istripe_pdu *pdu,
 				   u32 *transferred_bytes)
 {
-	if (pdu->scsi_response.response != ISCSI_STATUS_CMD_COMPLETED)
+	if (pdu->scsi_response != ISCSI_STATUS_CMD_COMPLETED)
 		return 0;
 	return transfer_check(t, pdu, transferred_bytes);
 }

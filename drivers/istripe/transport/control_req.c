@@ -384,7 +384,7 @@ static void task_management_collect_all(struct istripe_conn *conn)
 int istripe_control_req_task_management(struct istripe_conn *conn)
 {
 	struct istripe_control_req *control_req = &conn->session->control_req;
-	u8 response = conn->rx.pdu.task_management_response.response;
+	u8 response = conn->rx.pdu.task_management_response;
 	/* Before the tag is taken: afterwards they may be those of the next request. */
 	u8 function = READ_ONCE(control_req->function);
 	u32 referenced_itt = READ_ONCE(control_req->referenced_itt);

@@ -55,9 +55,9 @@ static int response_scsi(struct istripe_conn *conn)
 	ret = istripe_conn_receive_status(conn, task);
 	if (ret)
 		return ret;
-	if (rx->pdu.scsi_response.response != ISCSI_STATUS_CMD_COMPLETED) {
+	if (rx->pdu.scsi_response != ISCSI_STATUS_CMD_COMPLETED) {
 		/* The target has dropped the command (RFC 7143 11.4.3). */
-		task->response = rx->pdu.scsi_response.response;
+		task->response = rx->pdu.scsi_response;
 		istripe_task_answer(task, -ECANCELED);
 		return 0;
 	}
@@ -187,7 +187,7 @@ static int response_reject(struct istripe_conn *conn)
 	u32 itt = ISTRIPE_TAG_RESERVED;
 	int ret = istripe_pdu_rejected(rx->control, rx->control_used_bytes, &opcode, &itt);
 
-	if (rx->pdu.reject.reason == ISCSI_REASON_IMM_CMD_REJECT)
+	if (rx->pdu.reject_reason == ISCSI_REASON_IMM_CMD_REJECT)
 		return ret ? 0 : response_crowded(conn, opcode, itt);
 	if (!ret && opcode == ISCSI_OP_SCSI_TMFUNC && istripe_control_req_rejected(conn, itt))
 		return 0;
@@ -195,15 +195,15 @@ static int response_reject(struct istripe_conn *conn)
 	if (!ret && opcode == ISCSI_OP_NOOP_OUT && itt == ISTRIPE_TAG_RESERVED) {
 		pr_notice_ratelimited("%s: the target rejects our answer to its ping: %s\n",
 				      conn->session->label,
-				      istripe_pdu_reject_reason_name(rx->pdu.reject.reason));
+				      istripe_pdu_reject_reason_name(rx->pdu.reject_reason));
 		return 0;
 	}
 	if (ret)
 		return istripe_conn_reject(conn, -EPROTO, "the target rejects a PDU: %s",
-					   istripe_pdu_reject_reason_name(rx->pdu.reject.reason));
+					   istripe_pdu_reject_reason_name(rx->pdu.reject_reason));
 	return istripe_conn_reject(conn, -EPROTO, "the target rejects our %s, task 0x%08x: %s",
 				   istripe_pdu_opcode_name(opcode), itt,
-				   istripe_pdu_reject_reason_name(rx->pdu.reject.reason));
+				   istripe_pdu_reject_reason_name(rx->pdu.reject_reason));
 }
 
 int istripe_conn_received(struct istripe_conn *conn)
