@@ -250,7 +250,7 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 	leg_task->losses = min(leg_task->losses + 1, U8_MAX);
 	if (!io_task_may_move(leg_task)) {
 		leg_task->given_up = old;
-		istripe_leg_fence(leg, leg_task);
+		istripe_leg_await_fence(leg, leg_task);
 	} else if (old) {
 		io_task_failed(leg_task, BLK_STS_TRANSPORT);
 	} else {

@@ -33,7 +33,7 @@ void istripe_isid_choose(struct istripe_nexus *nexus)
 	istripe_isid_of_nexus(nexus->isid, nexus->index);
 }
 
-void istripe_isid_test(const struct istripe_nexus *nexus, u8 *isid)
+void istripe_isid_of_test_session(const struct istripe_nexus *nexus, u8 *isid)
 {
 	u32 i;
 

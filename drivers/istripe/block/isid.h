@@ -17,6 +17,6 @@ struct istripe_nexus;
 void istripe_isid_choose(struct istripe_nexus *nexus);
 
 /* 6 bytes that no nexus of the volume uses at this target; the same for all nexuses of a path. */
-void istripe_isid_test(const struct istripe_nexus *nexus, u8 *isid);
+void istripe_isid_of_test_session(const struct istripe_nexus *nexus, u8 *isid);
 
 #endif

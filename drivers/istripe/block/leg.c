@@ -565,7 +565,7 @@ void istripe_leg_nexus_drained(struct istripe_nexus *nexus, bool drained)
 	leg_fail_if_over(leg);
 }
 
-void istripe_leg_fence_set(struct istripe_leg *leg)
+void istripe_leg_fence_mode_changed(struct istripe_leg *leg)
 {
 	if (READ_ONCE(leg->fence) == ISTRIPE_FENCE_PATH)
 		istripe_ghosts_warn(leg, "fence is set to path");
@@ -587,7 +587,7 @@ void istripe_leg_resend(struct istripe_leg *leg)
 	leg_redrive_lost(leg, &list);
 }
 
-void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
+void istripe_leg_await_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
 {
 	leg_task->behind = false;
 	spin_lock_bh(&leg->lock);

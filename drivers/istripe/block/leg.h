@@ -34,7 +34,7 @@
  * taken out first, then a grace period passes, then it is freed.
  *
  * Lock order:
- *   volume->capacity.rescan_lock
+ *   volume->resize.rescan_lock
  *   paths_lock
  *     reset_lock
  *       srcu (a grace period is waited for under paths_lock only)
@@ -260,17 +260,17 @@ bool istripe_leg_is(struct istripe_leg *leg, const struct istripe_lun *lun);
  * within recovery_timeout_ms. On a leg with one path the leg serves nothing while a task that is
  * given up waits, even if other sessions of the path are live: it fails then, too. Any context.
  */
-void istripe_leg_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
+void istripe_leg_await_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
 
 /* The keys of reservations are gone: sends writes again that had to wait for them. Any context. */
 void istripe_leg_resend(struct istripe_leg *leg);
 
 /**
- * istripe_leg_fence_set() - the setting has changed
+ * istripe_leg_fence_mode_changed() - the setting has changed
  * @leg: that runs
  * Context: any.
  */
-void istripe_leg_fence_set(struct istripe_leg *leg);
+void istripe_leg_fence_mode_changed(struct istripe_leg *leg);
 
 /* Nothing of the nexus's old session is carried out any more. Its worker. */
 void istripe_leg_nexus_fenced(struct istripe_nexus *nexus);

@@ -90,7 +90,7 @@ static int test_open(struct istripe_test_session *test, struct istripe_nexus *ne
 
 	reinit_completion(&test->ended);
 	istripe_nexus_log_in(nexus, &params);
-	istripe_isid_test(nexus, params.isid);
+	istripe_isid_of_test_session(nexus, params.isid);
 	params.way = test->way;
 	params.fence = true;
 	params.task_slots = 0;

@@ -300,17 +300,17 @@ static void volume_tell(const struct istripe_volume *volume, const struct survey
 /* Logs once for each size and rescan, however often a nexus logs in. */
 static void volume_explain(struct istripe_volume *volume, const struct survey *survey)
 {
-	struct istripe_resize *capacity = &volume->capacity;
+	struct istripe_resize *resize = &volume->resize;
 
 	if (!volume_must_explain(volume, survey))
 		return;
-	if (READ_ONCE(capacity->asking))
+	if (READ_ONCE(resize->asking))
 		return;
-	if (capacity->told_least_sectors == survey->least_sectors &&
-	    capacity->told_most_sectors == survey->most_sectors)
+	if (resize->told_least_sectors == survey->least_sectors &&
+	    resize->told_most_sectors == survey->most_sectors)
 		return;
-	capacity->told_least_sectors = survey->least_sectors;
-	capacity->told_most_sectors = survey->most_sectors;
+	resize->told_least_sectors = survey->least_sectors;
+	resize->told_most_sectors = survey->most_sectors;
 	volume_tell(volume, survey);
 }
 
@@ -335,27 +335,27 @@ static int volume_review(struct istripe_volume *volume, bool asked)
 
 static void resize_work(struct work_struct *work)
 {
-	struct istripe_volume *volume = container_of(work, struct istripe_volume, capacity.work);
-	struct istripe_resize *capacity = &volume->capacity;
+	struct istripe_volume *volume = container_of(work, struct istripe_volume, resize.work);
+	struct istripe_resize *resize = &volume->resize;
 	unsigned int noio = memalloc_noio_save();
-	bool asked = READ_ONCE(capacity->asked);
+	bool asked = READ_ONCE(resize->asked);
 	int ret = 0;
 
 	if (asked) {
-		WRITE_ONCE(capacity->asked, false);
-		capacity->told_most_sectors = 0;
+		WRITE_ONCE(resize->asked, false);
+		resize->told_most_sectors = 0;
 	}
-	if (READ_ONCE(capacity->running))
+	if (READ_ONCE(resize->running))
 		ret = volume_review(volume, asked);
 	if (asked)
-		capacity->error = ret;
+		resize->error = ret;
 	memalloc_noio_restore(noio);
 }
 
-void istripe_resize_init(struct istripe_resize *capacity)
+void istripe_resize_init(struct istripe_resize *resize)
 {
-	INIT_WORK(&capacity->work, resize_work);
-	mutex_init(&capacity->rescan_lock);
+	INIT_WORK(&resize->work, resize_work);
+	mutex_init(&resize->rescan_lock);
 }
 
 /* Others ask their LUN before they are live. */
@@ -373,14 +373,14 @@ static void volume_ask(const struct istripe_volume *volume, const struct istripe
  */
 void istripe_resize_check(struct istripe_volume *volume)
 {
-	queue_work(istripe_compat_unbound_wq(), &volume->capacity.work);
+	queue_work(istripe_compat_unbound_wq(), &volume->resize.work);
 }
 
 void istripe_resize_found(struct istripe_nexus *nexus)
 {
 	struct istripe_volume *volume = nexus->leg->volume;
 
-	if (!READ_ONCE(volume->capacity.running))
+	if (!READ_ONCE(volume->resize.running))
 		return;
 	istripe_resize_check(volume);
 	/* Once for each size: other nexuses that find it would make us ask again. */
@@ -436,32 +436,32 @@ static int volume_wait(const struct istripe_volume *volume)
 
 int istripe_resize_rescan(struct istripe_volume *volume)
 {
-	struct istripe_resize *capacity = &volume->capacity;
+	struct istripe_resize *resize = &volume->resize;
 	int ret;
 	u32 i;
 
-	if (mutex_lock_killable(&capacity->rescan_lock))
+	if (mutex_lock_killable(&resize->rescan_lock))
 		return -EINTR;
-	WRITE_ONCE(capacity->asking, true);
+	WRITE_ONCE(resize->asking, true);
 	for (i = 0; i < volume->leg_count; i++)
 		istripe_leg_wake(volume->legs[i]);
 	volume_ask(volume, NULL, ISTRIPE_NEXUS_REVALIDATE_NOW);
 	ret = volume_wait(volume);
-	WRITE_ONCE(capacity->asking, false);
+	WRITE_ONCE(resize->asking, false);
 	/* The work runs also when nothing new was found: growth may have begun before. */
-	capacity->error = 0;
+	resize->error = 0;
 	if (!ret)
-		WRITE_ONCE(capacity->asked, true);
+		WRITE_ONCE(resize->asked, true);
 	istripe_resize_check(volume);
-	flush_work(&capacity->work);
-	ret = ret ?: capacity->error;
-	mutex_unlock(&capacity->rescan_lock);
+	flush_work(&resize->work);
+	ret = ret ?: resize->error;
+	mutex_unlock(&resize->rescan_lock);
 	return ret;
 }
 
 void istripe_resize_start(struct istripe_volume *volume)
 {
-	WRITE_ONCE(volume->capacity.running, true);
+	WRITE_ONCE(volume->resize.running, true);
 	/*
 	 * istripe_resize_found() ignored what nexuses found before. Both sides take identify_lock:
 	 * a nexus that we do not see here sees @running.
@@ -474,16 +474,16 @@ void istripe_resize_start(struct istripe_volume *volume)
 
 void istripe_resize_end(struct istripe_volume *volume)
 {
-	WRITE_ONCE(volume->capacity.ending, true);
+	WRITE_ONCE(volume->resize.ending, true);
 }
 
 bool istripe_resize_is_ending(const struct istripe_volume *volume)
 {
-	return READ_ONCE(volume->capacity.ending);
+	return READ_ONCE(volume->resize.ending);
 }
 
 void istripe_resize_stop(struct istripe_volume *volume)
 {
-	WRITE_ONCE(volume->capacity.running, false);
-	cancel_work_sync(&volume->capacity.work);
+	WRITE_ONCE(volume->resize.running, false);
+	cancel_work_sync(&volume->resize.work);
 }

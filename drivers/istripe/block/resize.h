@@ -38,7 +38,7 @@ struct istripe_resize {
 	u64 told_most_sectors;		/* why the disk does not grow */
 };
 
-void istripe_resize_init(struct istripe_resize *capacity);
+void istripe_resize_init(struct istripe_resize *resize);
 
 /* The disk may grow from now on, also by what nexuses have found before. */
 void istripe_resize_start(struct istripe_volume *volume);

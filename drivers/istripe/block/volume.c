@@ -300,7 +300,7 @@ static struct istripe_volume *volume_create(const struct istripe_volume_params *
 	INIT_WORK(&volume->scan_work, volume_scan_work);
 	init_completion(&volume->scanned);
 	istripe_announce_init(&volume->announce);
-	istripe_resize_init(&volume->capacity);
+	istripe_resize_init(&volume->resize);
 	INIT_LIST_HEAD(&volume->exclusive.entry);
 	istripe_host_disks_init(volume);
 	istripe_writeback_init(&volume->writeback);

@@ -45,7 +45,7 @@ struct istripe_volume {
 	u32 leg_count;
 	struct istripe_leg *legs[ISTRIPE_LEGS_MAX];
 	struct istripe_metadata metadata;
-	struct istripe_resize capacity;
+	struct istripe_resize resize;
 	struct istripe_writeback writeback;
 	struct istripe_exclusive exclusive;
 	struct istripe_write_protect write_protect;

@@ -38,7 +38,7 @@ static void apply_recovery_timeout(void *object)
 static void apply_fence(void *object)
 {
 	istripe_proof_schedule_again(object);
-	istripe_leg_fence_set(object);
+	istripe_leg_fence_mode_changed(object);
 }
 
 static void apply_fence_timeout(void *object)
