@@ -16,10 +16,10 @@
 #include "block/io.h"
 #include "block/limits.h"
 #include "block/nexus.h"
+#include "block/nexus_ops.h"
 #include "block/overlay_write.h"
 #include "block/proof.h"
 #include "block/queue.h"
-#include "block/recovery.h"
 #include "block/reservation.h"
 #include "block/resize.h"
 #include "block/volume.h"
@@ -57,10 +57,10 @@ static int volume_create_legs(struct istripe_volume *volume,
 	u32 i;
 
 	for (i = 0; i < params->leg_count; i++) {
-		leg = istripe_leg_create(volume, i, &params->legs[i], &istripe_recovery_nexus_ops);
+		leg = istripe_leg_create(volume, i, &params->legs[i], &istripe_nexus_ops_table);
 		if (IS_ERR(leg))
 			return PTR_ERR(leg);
-		istripe_recovery_init(leg);
+		istripe_nexus_ops_init_leg(leg);
 		volume->legs[volume->leg_count++] = leg;
 	}
 	return 0;

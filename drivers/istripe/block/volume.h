@@ -99,7 +99,7 @@ int istripe_volume_close(struct istripe_volume *volume);
  * @volume: running
  *
  * A process that has the disk open gets errors from then on. Dirty data are written before, see
- * writeback.h. The unfenced state of the nexuses can be asked (istripe_recovery_save()) until
+ * writeback.h. The unfenced state of the nexuses can be asked (istripe_unfenced_save()) until
  * istripe_volume_free().
  *
  * Context: process, sleeps; as long as write-back takes, which is bounded.

@@ -10,7 +10,7 @@
 
 #include <istripe/reason.h>
 #include "block/nexus.h"
-#include "block/recovery.h"
+#include "block/nexus_ops.h"
 #include "block/path.h"
 #include "block/volume.h"
 #include "control/dir.h"
@@ -200,7 +200,7 @@ void istripe_path_dir_remember(struct istripe_path_dir *dir, const struct istrip
 	/* Those that connections= has taken away may be back in the next life. */
 	for (i = 0; i < ISTRIPE_CONNECTIONS_MAX; i++) {
 		if (i < running->nexus_count)
-			istripe_recovery_save(running->nexuses[i], &saved[i]);
+			istripe_unfenced_save(running->nexuses[i], &saved[i]);
 		else
 			saved[i] = running->params.saved[i];
 		saved[i].fingerprint =

@@ -10,10 +10,10 @@
 #include "block/lun_reset.h"
 #include "block/metadata.h"
 #include "block/nexus.h"
+#include "block/nexus_ops.h"
 #include "block/overlay_write.h"
 #include "block/pr_key.h"
 #include "block/proof.h"
-#include "block/recovery.h"
 #include "block/super.h"
 #include "block/trial.h"
 
@@ -26,7 +26,7 @@
  * A LUN that has got a write cache may have writes of the last session in it, sent without FUA,
  * which nobody else flushes. With a session that is live more of them are queued.
  */
-static int recovery_flush(struct istripe_nexus *nexus, struct istripe_reason *why)
+static int nexus_op_flush(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	struct istripe_super_io io;
 	int ret;
@@ -39,14 +39,14 @@ static int recovery_flush(struct istripe_nexus *nexus, struct istripe_reason *wh
 	return ret;
 }
 
-static int recovery_check(struct istripe_nexus *nexus, struct istripe_reason *why)
+static int nexus_op_check(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	int ret = istripe_identify(nexus, why);
 
 	/* -EAGAIN: it has not said all. */
 	nexus->mismatch = ret == -EAGAIN ? 0 : ret;
 	ret = ret ?: istripe_metadata_check(nexus, why);
-	ret = ret ?: recovery_flush(nexus, why);
+	ret = ret ?: nexus_op_flush(nexus, why);
 	if (ret)
 		return ret;
 	istripe_alua_found(nexus);
@@ -56,12 +56,12 @@ static int recovery_check(struct istripe_nexus *nexus, struct istripe_reason *wh
 	return istripe_metadata_admits(nexus) ? istripe_handover_ask(nexus) : -ESTALE;
 }
 
-static bool recovery_admit(const struct istripe_nexus *nexus)
+static bool nexus_op_admit(const struct istripe_nexus *nexus)
 {
 	return istripe_metadata_admits(nexus) && istripe_pr_key_admits(nexus);
 }
 
-static void recovery_live(struct istripe_nexus *nexus)
+static void nexus_op_live(struct istripe_nexus *nexus)
 {
 	istripe_lun_reset_live(nexus);
 	istripe_proof_live(nexus);
@@ -73,44 +73,44 @@ static void recovery_live(struct istripe_nexus *nexus)
 		istripe_path_granted(nexus->path, istripe_session_connections_may(nexus->owned));
 }
 
-static void recovery_lost(struct istripe_nexus *nexus)
+static void nexus_op_lost(struct istripe_nexus *nexus)
 {
 	istripe_leg_nexus_lost(nexus);
 	istripe_alua_lost(nexus);
 }
 
-static void recovery_drained(struct istripe_nexus *nexus, bool drained)
+static void nexus_op_drained(struct istripe_nexus *nexus, bool drained)
 {
 	istripe_leg_nexus_drained(nexus, drained);
 	istripe_fence_say(nexus);
 }
 
 /* Nobody tells that another host's reservation has ended. */
-static u32 recovery_poll_ms(const struct istripe_nexus *nexus)
+static u32 nexus_op_poll_ms(const struct istripe_nexus *nexus)
 {
 	return min_not_zero(istripe_alua_poll_ms(nexus),
 			    READ_ONCE(nexus->kept_back) ? RESERVED_POLL_MS : 0U);
 }
 
-static void recovery_probe_begin(struct istripe_nexus *nexus, struct istripe_lun_before *before)
+static void nexus_op_probe_begin(struct istripe_nexus *nexus, struct istripe_lun_before *before)
 {
 	if (!rcu_access_pointer(nexus->resettable))
 		istripe_lun_reset_expect(nexus);
 	istripe_identify_recall(nexus, before);
 }
 
-const struct istripe_nexus_ops istripe_recovery_nexus_ops = {
+const struct istripe_nexus_ops istripe_nexus_ops_table = {
 	.init = istripe_lun_reset_init_nexus,
-	.probe_begin = recovery_probe_begin,
+	.probe_begin = nexus_op_probe_begin,
 	.drain = istripe_fence_drain,
 	.join = istripe_pr_key_join,
-	.check = recovery_check,
-	.admit = recovery_admit,
+	.check = nexus_op_check,
+	.admit = nexus_op_admit,
 	.told = istripe_attention_told,
-	.live = recovery_live,
-	.lost = recovery_lost,
+	.live = nexus_op_live,
+	.lost = nexus_op_lost,
 	.closed = istripe_identify_forget,
-	.drained = recovery_drained,
+	.drained = nexus_op_drained,
 	.waits = istripe_leg_nexus_waits,
 	.urgent = istripe_leg_nexus_is_urgent,
 	.fence = istripe_fence,
@@ -118,11 +118,11 @@ const struct istripe_nexus_ops istripe_recovery_nexus_ops = {
 	.reset_lun = istripe_lun_reset,
 	.carries_nothing = istripe_trial_carries_nothing,
 	.trial = istripe_trial,
-	.access_poll_ms = recovery_poll_ms,
+	.access_poll_ms = nexus_op_poll_ms,
 	.stop = istripe_proof_stop_nexus,
 };
 
-void istripe_recovery_init(struct istripe_leg *leg)
+void istripe_nexus_ops_init_leg(struct istripe_leg *leg)
 {
 	istripe_proof_init(leg);
 	istripe_lun_reset_init(leg);
@@ -130,7 +130,7 @@ void istripe_recovery_init(struct istripe_leg *leg)
 	istripe_overlay_write_init(leg);
 }
 
-void istripe_recovery_save(struct istripe_nexus *nexus, struct istripe_unfenced *saved)
+void istripe_unfenced_save(struct istripe_nexus *nexus, struct istripe_unfenced *saved)
 {
 	struct istripe_leg *leg = nexus->leg;
 
