@@ -9,6 +9,8 @@
  *					"file=": each value
  *	FAKE_REFUSE_AFTER=n		and all after n others
  *	FAKE_MKDIR=errno, FAKE_RMDIR=errno	directories cannot be made, or removed
+ *	FAKE_HOLD=VOLUME/...		this directory is made once the file "go" is there in
+ *					$ISTRIPECTL_ROOT; "held" is there when it waits
  *	FAKE_ENABLE=errno		enabling fails; "hang": it waits for a fatal signal
  *	FAKE_REASON=text		for this reason
  *	FAKE_ENABLE_TIMES=n		but only so often
@@ -222,6 +224,19 @@ static void chunk_given_set(const char *dir, bool given)
 	close(fd);
 }
 
+static void wait_to_go(const char *rest)
+{
+	const char *held = getenv("FAKE_HOLD");
+	char path[PATH_MAX];
+
+	if (!rest || !held || strcmp(rest, held))
+		return;
+	times_count("held");
+	snprintf(path, sizeof(path), "%s/go", getenv("ISTRIPECTL_ROOT"));
+	while (access(path, F_OK))
+		usleep(10000);
+}
+
 int __wrap_mkdir(const char *path, mode_t mode)
 {
 	const char *rest = below(path), *group;
@@ -232,6 +247,7 @@ int __wrap_mkdir(const char *path, mode_t mode)
 		return -1;
 	if (rest && depth(rest) && depth(rest) < 4 && volume_is_up(path, rest))
 		return refuse(EBUSY);
+	wait_to_go(rest);
 	if (__real_mkdir(path, mode))
 		return -1;
 	for (file = rest ? files_of(rest) : NULL; file && file->name; file++)

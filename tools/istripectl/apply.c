@@ -12,6 +12,7 @@
 #include "initiator.h"
 #include "interrupt.h"
 #include "leave_out.h"
+#include "lock.h"
 #include "module.h"
 #include "node.h"
 #include "overridden.h"
@@ -459,38 +460,50 @@ static int ways_take(struct volume *wanted, struct retry *late, struct fault *fa
 	return 0;
 }
 
+/* Half of what another process does would look like a volume of other legs. */
+static int volume_configure(struct volume *wanted, bool secrets, bool dry_run,
+			    struct fault *fault)
+{
+	struct fault missing;
+	bool is_new = tree_has_volume(wanted->name, &missing);
+	int ret = 0;
+
+	if (!dry_run)
+		leave_out_record(wanted);
+	if (is_new)
+		leave_out_forget(wanted);
+	/* Before anything of a volume that is up is taken down for it. */
+	if (dry_run || (!is_new && power_is_up(wanted->name)))
+		ret = tree_check_values(wanted, fault);
+	if (ret)
+		return ret;
+	if (!is_new)
+		return volume_converge(wanted, secrets, dry_run, fault);
+	printf("%s: a new volume\n", wanted->name);
+	return dry_run ? 0 : tree_create(wanted, fault);
+}
+
 int apply_file(const char *name, bool secrets, bool dry_run, struct retry *late,
 	       struct fault *fault)
 {
 	struct volume wanted = { 0 };
 	struct fault missing;
-	int ret = file_take(name, &wanted, fault);
-	bool is_new = false;
+	int ret = file_take(name, &wanted, fault), lock = -1;
 
 	if (!ret)
 		ret = ways_take(&wanted, late, fault);
 	/* A module that is not loaded has no volume. */
 	if (!ret && !dry_run)
 		ret = tree_check(fault);
-	if (!ret) {
-		is_new = tree_has_volume(name, &missing);
-		/* So is one that is down, as after a first attempt at boot. */
-		ret = records_follow(&wanted, is_new || !power_is_up(name), fault);
-	}
+	/* So is one that is down, as after a first attempt at boot. */
+	if (!ret)
+		ret = records_follow(&wanted, tree_has_volume(name, &missing) || !power_is_up(name),
+				     fault);
 	if (!ret && !dry_run)
-		leave_out_record(&wanted);
-	if (!ret && is_new)
-		leave_out_forget(&wanted);
-	/* Before anything of a volume that is up is taken down for it. */
-	if (!ret && (dry_run || (!is_new && power_is_up(name))))
-		ret = tree_check_values(&wanted, fault);
-	if (!ret && is_new) {
-		printf("%s: a new volume\n", name);
-		if (!dry_run)
-			ret = tree_create(&wanted, fault);
-	} else if (!ret) {
-		ret = volume_converge(&wanted, secrets, dry_run, fault);
-	}
+		ret = lock_take(name, &lock, fault);
+	if (!ret)
+		ret = volume_configure(&wanted, secrets, dry_run, fault);
+	lock_leave(lock);
 	volume_free(&wanted);
 	return ret;
 }

@@ -13,6 +13,7 @@
 #include "initiator.h"
 #include "interrupt.h"
 #include "leave_out.h"
+#include "lock.h"
 #include "module.h"
 #include "node.h"
 #include "parse.h"
@@ -33,11 +34,29 @@
 static void volume_undo(const char *name, bool marked, struct fault *fault)
 {
 	struct fault after = { 0 };
+	int lock = -1, ret = power_is_up(name) ? power_down(name, true, &after) : 0;
 
-	if ((power_is_up(name) && power_down(name, true, &after)) || tree_remove(name, &after))
+	if (!ret)
+		ret = lock_take(name, &lock, &after);
+	if (!ret)
+		ret = tree_remove(name, &after);
+	lock_leave(lock);
+	if (ret)
 		fault_add(fault, "and it could not be removed again: %s", after.text);
 	else if (!marked)
 		fault_add(fault, "nothing of it is left; --no-up would make it without connecting");
+}
+
+static int settings_make(const struct volume *volume, struct fault *fault)
+{
+	int lock, ret = lock_take(volume->name, &lock, fault);
+
+	if (!ret)
+		ret = tree_create(volume, fault);
+	if (!ret)
+		leave_out_record(volume);
+	lock_leave(lock);
+	return ret;
 }
 
 static int volume_make(struct volume *volume, bool up, struct retry *retry, struct fault *fault)
@@ -45,9 +64,7 @@ static int volume_make(struct volume *volume, bool up, struct retry *retry, stru
 	int ret = secret_load(volume, fault), begun;
 
 	if (!ret)
-		ret = tree_create(volume, fault);
-	if (!ret)
-		leave_out_record(volume);
+		ret = settings_make(volume, fault);
 	if (ret || !up)
 		return ret;
 	begun = power_begin(volume->name);

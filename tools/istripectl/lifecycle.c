@@ -14,6 +14,7 @@
 #include "holder.h"
 #include "interrupt.h"
 #include "live.h"
+#include "lock.h"
 #include "module.h"
 #include "notify.h"
 #include "power.h"
@@ -296,6 +297,21 @@ static int volume_hand_over(const char *name, const struct command_line *line,
 	return tree_check_fenced(name, fault);
 }
 
+/* It may have waited for another process, which was about to bring the volume up. */
+static int settings_remove(const char *name, struct fault *fault)
+{
+	int lock, ret = lock_take(name, &lock, fault);
+
+	if (!ret)
+		ret = power_check_others(name, fault);
+	if (!ret && power_is_up(name))
+		ret = fault_set(fault, -EBUSY, "volume %s is up: its settings stay", name);
+	if (!ret)
+		ret = tree_remove(name, fault);
+	lock_leave(lock);
+	return ret;
+}
+
 static int volume_delete(const char *name, const struct command_line *line, struct fault *fault)
 {
 	bool force = line->flags & COMMAND_FORCE, dry_run = line->flags & COMMAND_DRY_RUN;
@@ -312,7 +328,7 @@ static int volume_delete(const char *name, const struct command_line *line, stru
 		printf("%s: would forget its settings\n", name);
 		return 0;
 	}
-	if (!tree_remove(name, &after))
+	if (!settings_remove(name, &after))
 		return ret;
 	fault_add(fault, "%s", after.text);
 	return -EIO;

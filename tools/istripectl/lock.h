@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* One process at a time makes, changes or removes the settings of a volume. */
+#ifndef ISTRIPECTL_LOCK_H
+#define ISTRIPECTL_LOCK_H
+
+#include "fault.h"
+
+/**
+ * lock_take() - wait until no other process configures a volume, and keep others waiting
+ * @name: the volume, whether it exists or not
+ * @lock: set, for lock_leave()
+ * @fault: set on failure
+ *
+ * After a second it says for whom it waits; after a minute, or with an interrupt, it ends. One that
+ * nobody holds is had also after an interrupt. The end of a process is the end of its lock; its
+ * children have no part in it. Where there can be no lock there is no waiting.
+ *
+ * It is not to be held while the user, a name server or the login of a whole volume is waited for,
+ * nor to be taken twice.
+ *
+ * Return: 0; -EAGAIN another process has it; -EINTR.
+ */
+int lock_take(const char *name, int *lock, struct fault *fault);
+
+/**
+ * lock_leave() - let others go on
+ * @lock: as lock_take() has set it
+ */
+void lock_leave(int lock);
+
+#endif
