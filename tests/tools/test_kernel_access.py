@@ -478,6 +478,40 @@ def test_down_while_its_unit_brings_it_up(tool, words):
     assert tool.volumes() == ["db"]
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_down_while_its_unit_brings_it_up_without_standard_files(tool, closed):
+    """What systemctl prints would go nowhere."""
+    tool.run("create", "db", "--leg", LEG)
+    run = ["sh", "-c", f'exec "$@" {closed}', "sh", tool.program, "down", "db"]
+    for active, code in (("activating", 1), ("inactive", 0)):
+        done = subprocess.run(run, env={**tool.env, "FAKE_ACTIVE": active}, capture_output=True,
+                              text=True, timeout=60, check=False)
+        assert (done.returncode, done.stdout) == (code, "")
+        assert ("is just bringing it up" in done.stderr) == bool(code and "2" not in closed)
+        assert tool.value("db/enable") == str(code)
+
+
+@pytest.mark.parametrize("answer, said", [
+    ("echo 'Transport endpoint is not connected' >&2; exit 1",
+     ["systemctl show failed with exit code 1", "Transport endpoint is not connected"]),
+    ("kill -9 $$", ["systemctl: Input/output error"]), ("exit 0", ["systemctl show says nothing"]),
+])
+def test_down_when_nobody_knows_of_the_unit(tool, answer, said):
+    """It may be between two attempts: no other host is told that it may have the LUN."""
+    tool.run("create", "db", "--leg", LEG)
+    (tool.root / "bin/systemctl").write_text(f"#!/bin/sh\n{answer}\n")
+    (tool.root / "run/systemd/system").mkdir(parents=True)
+    for words in (["down"], ["down", "-n"], ["delete"]):
+        _, err = tool.run(*words, "db", code=1)
+        assert ("volume db does not go down: whether istripe@db.service is just bringing it up cannot be "
+                "told:\n") in err
+        assert [text for text in said if f" {text}\n" not in err] == []
+        assert "next: systemctl status istripe@db; or, when that is not activating, --force" in err
+    assert tool.value("db/enable") == "1"
+    tool.run("down", "--force", "db")
+    assert tool.value("db/enable") == "0"
+
+
 @pytest.mark.parametrize("env", [{"FAKE_ACTIVE": "deactivating"}, {"FAKE_ACTIVE": "active"},
                                  {"FAKE_ACTIVE": "activating", "FAKE_SYSTEMCTL": "1"}])
 def test_down_while_its_unit_does_not(tool, env):

@@ -11,12 +11,14 @@
 #include "apply.h"
 #include "command.h"
 #include "conf.h"
+#include "file.h"
 #include "holder.h"
 #include "interrupt.h"
 #include "live.h"
 #include "lock.h"
 #include "module.h"
 #include "notify.h"
+#include "place.h"
 #include "power.h"
 #include "retry.h"
 #include "run.h"
@@ -230,11 +232,42 @@ static void ghosts_wait(const char *name, const char *device)
 	}
 }
 
+/* @why: what has become of systemctl itself; NULL: it has run. */
+static int unit_unknown(const char *name, const char *unit, const struct fault *why,
+			const struct run *run, struct fault *fault)
+{
+	struct fault said = { 0 };
+
+	if (why)
+		said = *why;
+	else if (run->code)
+		run_fault(run, "systemctl show", &said);
+	else
+		fault_set(&said, 0, "systemctl show says nothing");
+	fault_set(fault, 0,
+		  "volume %s does not go down: whether %s is just bringing it up cannot be told:",
+		  name, unit);
+	fault_add(fault, "%s", said.text);
+	fault_add(fault,
+		  "next: systemctl status istripe@%s; or, when that is not activating, --force, which fails the I/O of a disk in use",
+		  name);
+	return -EBUSY;
+}
+
+static bool is_run_by_systemd(void)
+{
+	char *dir = place_path("/run/systemd/system");
+	bool is = file_is_dir(dir);
+
+	free(dir);
+	return is;
+}
+
 /*
  * Whether the unit of a volume is to bring it up: between two of its attempts the volume is down,
- * and comes up when another host has it. Where nobody can tell there is no unit.
+ * and comes up when another host has it. Without systemd there is no unit.
  */
-static int unit_check(const char *name, struct fault *fault)
+static int unit_check(const char *name, bool force, struct fault *fault)
 {
 	char *unit = alloc_printf("istripe@%s.service", name);
 	char *const argv[] = { "systemctl", "show", "-p", "ActiveState", "--value", unit, NULL };
@@ -244,13 +277,16 @@ static int unit_check(const char *name, struct fault *fault)
 
 	if (ret == -EINTR)
 		*fault = why;
-	else if (ret || run.code || strcmp(run.out, "activating\n"))
-		ret = 0;
-	else
+	else if (!ret && !run.code && !strcmp(run.out, "activating\n"))
 		ret = fault_set(fault, -EBUSY,
 				"volume %s does not go down: %s is just bringing it up, and tries until it is\n"
 				"next: systemctl stop istripe@%s, then this command again",
 				name, unit, name);
+	else if ((!ret && (run.code == RUN_MISSING || (!run.code && *run.out))) || force ||
+		 !is_run_by_systemd())
+		ret = 0;
+	else
+		ret = unit_unknown(name, unit, ret ? &why : NULL, &run, fault);
 	run_free(&run);
 	free(unit);
 	return ret;
@@ -263,7 +299,7 @@ static int volume_down(const char *name, const struct command_line *line, struct
 	char *device;
 
 	if (!ret)
-		ret = unit_check(name, fault);
+		ret = unit_check(name, force, fault);
 	if (!ret)
 		ret = power_check_others(name, fault);
 	if (ret)

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* istripectl: creates, shows and removes the volumes of the istripe module. */
+#include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "suggest.h"
@@ -377,10 +380,25 @@ static int finish(int code)
 	return code;
 }
 
+/*
+ * A file that was closed before would be the next one that is opened, and written to. As before,
+ * nothing can be read from standard input, or written to the others.
+ */
+static void standard_files_open(void)
+{
+	int fd;
+
+	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
+		    open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+			_exit(EXIT_FAILED);
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
 
+	standard_files_open();
 	/* Inherited as ignored: no child could be waited for, no limit would end it. */
 	signal(SIGCHLD, SIG_DFL);
 	signal(SIGALRM, SIG_DFL);
