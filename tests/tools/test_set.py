@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """set: all settings of a list, or none of them."""
 
+import os
+
 import pytest
 
 LEG = "target=iqn.2026-01.a:t1,portal=192.0.2.10,nic=eth1"
@@ -37,6 +39,48 @@ def test_what_was_written_is_put_back(volume):
     assert "kernel: istripe: db/0/0: priority: is refused" in err
     assert "nothing else is changed" in err
     assert [volume.value(f"{PATH}/{name}") for name in ("weight", "dscp")] == ["1", "0"]
+
+
+def untouched(tool, *names):
+    """Those of them whose time is still the one that a test has set."""
+    return [name for name in names if not os.stat(tool.tree / name).st_mtime_ns]
+
+
+@pytest.mark.parametrize("words, changed, kept, said", [
+    (["queue_depth=128"], {}, ["db/queue_depth"], "queue_depth: 128 (unchanged)\n"),
+    (["command_timeout=31s,queue_depth=128"], {"db/command_timeout_ms": "31000"}, ["db/queue_depth"],
+     "command_timeout_ms: 30000 -> 31000\nqueue_depth: 128 (unchanged)\n"),
+    (["command_timeout=31s,chunk=64K"], {"db/command_timeout_ms": "31000"}, ["db/chunk_bytes"],
+     "command_timeout_ms: 30000 -> 31000\nchunk_bytes: 65536 (unchanged)\n"),
+    # In another form.
+    (["--leg", "0", "--path", "1", "portal=192.0.2.11,lun=0,weight=2"], {f"{PATH}/weight": "2"},
+     [f"{PATH}/portal", f"{PATH}/lun"],
+     "portal: 192.0.2.11:3260 (unchanged)\nlun: 0 (unchanged)\nweight: 1 -> 2\n"),
+])
+def test_what_is_so_already_is_not_written(volume, words, changed, kept, said):
+    """The module refuses it while the volume is up."""
+    for name in kept:
+        os.utime(volume.tree / name, ns=(0, 0))
+    assert volume.run("set", "--dry-run", "db", *words)[0] == said
+    assert volume.run("set", "db", *words)[0] == said
+    assert untouched(volume, *kept) == kept
+    assert {name: volume.value(name) for name in changed} == changed
+
+
+def test_what_is_so_already_is_not_put_back(volume):
+    os.utime(volume.tree / "db/queue_depth", ns=(0, 0))
+    _, err = volume.run("set", "db", "queue_depth=128,command_timeout=31s,recovery_timeout=9s", code=1,
+                        FAKE_REFUSE="recovery_timeout_ms=9000")
+    assert "could not be put back" not in err and "nothing else is changed" in err
+    assert untouched(volume, "db/queue_depth") and volume.value("db/command_timeout_ms") == "30000"
+
+
+def test_a_chunk_that_is_so_already_is_said(tool):
+    """Of a volume that is down: without it, one of the superblocks would be taken."""
+    tool.run("assemble", "db", "--no-up", "--leg", LEG)
+    tool.run("set", "db", "chunk=64K")
+    _, err = tool.run("up", "db", code=78, FAKE_CHUNK="524288")
+    assert "chunk_bytes is 65536, but the superblocks say 524288" in err
 
 
 @pytest.mark.parametrize("settings", ["chunk=128K,queue_depth=9", "queue_depth=9,chunk=128K"])

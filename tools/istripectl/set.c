@@ -15,6 +15,7 @@
 #include "node.h"
 #include "parse.h"
 #include "portal.h"
+#include "same.h"
 #include "save.h"
 #include "secret.h"
 #include "tree.h"
@@ -106,9 +107,36 @@ static const struct settings *place_find(const struct volume *volume,
 	return NULL;
 }
 
+static enum known_place place_kind(const struct set_options *options)
+{
+	if (options->leg == NONE)
+		return KNOWN_VOLUME;
+	return options->path == NONE ? KNOWN_LEG : KNOWN_PATH;
+}
+
+static bool is_unchanged(const struct set_options *options, const struct settings *now,
+			 const struct setting *wanted)
+{
+	const struct setting *its = settings_find(now, wanted->name);
+
+	return !setting_is_secret(wanted->name) && its && its->value &&
+	       same_value(place_kind(options), wanted->name, its->value, wanted->value);
+}
+
+/*
+ * While the volume is up the module refuses also a value that is so already. While it is down, a
+ * chunk that was given is another thing than the same one by default.
+ */
+static bool is_left(const struct set_options *options, const struct volume *volume,
+		    const struct settings *now, const struct setting *wanted)
+{
+	return volume->up && is_unchanged(options, now, wanted);
+}
+
 /* Undoes what was written before a refusal; a secret cannot be read back. */
-static void put_back(const struct set_options *options, const struct settings *now,
-		     const struct settings *wanted, size_t count, struct fault *fault)
+static void put_back(const struct set_options *options, const struct volume *volume,
+		     const struct settings *now, const struct settings *wanted, size_t count,
+		     struct fault *fault)
 {
 	struct fault after = { 0 };
 
@@ -117,6 +145,8 @@ static void put_back(const struct set_options *options, const struct settings *n
 		const char *name = wanted->items[count].name;
 		const struct setting *old = settings_find(now, name);
 
+		if (is_left(options, volume, now, &wanted->items[count]))
+			continue;
 		if (!old || !old->value)
 			fault_add(fault, "%s is changed: its old value cannot be read", name);
 		else if (tree_set(options->name, options->leg, options->path, name, old->value,
@@ -125,13 +155,6 @@ static void put_back(const struct set_options *options, const struct settings *n
 	}
 	interrupt_hold(false);
 	fault_add(fault, "nothing else is changed");
-}
-
-static enum known_place place_kind(const struct set_options *options)
-{
-	if (options->leg == NONE)
-		return KNOWN_VOLUME;
-	return options->path == NONE ? KNOWN_LEG : KNOWN_PATH;
 }
 
 static int live_check(const struct set_options *options, const char *name, struct fault *fault)
@@ -150,17 +173,19 @@ static int live_check(const struct set_options *options, const char *name, struc
 }
 
 /* For --dry-run: otherwise the module, which may be of another version, says it itself. */
-static int values_check(const struct set_options *options, bool up, const struct settings *wanted,
+static int values_check(const struct set_options *options, const struct volume *volume,
+			const struct settings *now, const struct settings *wanted,
 			struct fault *fault)
 {
 	int ret = 0;
 	size_t i;
 
 	for (i = 0; !ret && i < wanted->count; i++) {
-		ret = known_check(place_kind(options), wanted->items[i].name,
-				  wanted->items[i].value, fault);
-		if (!ret && up)
-			ret = live_check(options, wanted->items[i].name, fault);
+		const struct setting *item = &wanted->items[i];
+
+		ret = known_check(place_kind(options), item->name, item->value, fault);
+		if (!ret && volume->up && !is_left(options, volume, now, item))
+			ret = live_check(options, item->name, fault);
 	}
 	return ret;
 }
@@ -175,6 +200,8 @@ static void change_print(const struct set_options *options, const struct setting
 		unchecked = " (the module checks it when it is written)";
 	if (setting_is_secret(setting->name))
 		printf("%s: a secret%s\n", setting->name, unchecked);
+	else if (is_unchanged(options, now, setting))
+		printf("%s: %s (unchanged)\n", setting->name, settings_value(now, setting->name));
 	else
 		printf("%s: %s -> %s%s\n", setting->name, settings_value(now, setting->name),
 		       setting->value, unchecked);
@@ -193,20 +220,23 @@ static int names_check(const struct set_options *options, const struct settings 
 	return 0;
 }
 
-static int settings_write(const struct set_options *options, bool up, const struct settings *now,
-			  const struct settings *wanted, struct fault *fault)
+static int settings_write(const struct set_options *options, const struct volume *volume,
+			  const struct settings *now, const struct settings *wanted,
+			  struct fault *fault)
 {
 	int ret = names_check(options, now, wanted, fault);
 	size_t i;
 
 	if (!ret && options->dry_run)
-		ret = values_check(options, up, wanted, fault);
+		ret = values_check(options, volume, now, wanted, fault);
 	for (i = 0; !ret && i < wanted->count; i++) {
-		if (!options->dry_run)
-			ret = tree_set(options->name, options->leg, options->path,
-				       wanted->items[i].name, wanted->items[i].value, fault);
+		const struct setting *item = &wanted->items[i];
+
+		if (!options->dry_run && !is_left(options, volume, now, item))
+			ret = tree_set(options->name, options->leg, options->path, item->name,
+				       item->value, fault);
 		if (ret)
-			put_back(options, now, wanted, i, fault);
+			put_back(options, volume, now, wanted, i, fault);
 	}
 	for (i = 0; !ret && i < wanted->count; i++)
 		change_print(options, &wanted->items[i], now);
@@ -270,7 +300,7 @@ static int volume_set(const struct set_options *options, struct volume *one, str
 		ret = secret_load(one, fault);
 	if (!ret) {
 		now = place_find(&volume, options, fault);
-		ret = now ? settings_write(options, volume.up, now, wanted, fault) : -EINVAL;
+		ret = now ? settings_write(options, &volume, now, wanted, fault) : -EINVAL;
 	}
 	volume_free(&volume);
 	return ret;
