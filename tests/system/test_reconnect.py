@@ -21,7 +21,7 @@ from lab.disk import Direct, noise, works
 from lab.shell import LabError, read, wait_for, write
 from scripted.pdu import LOGOUT_RESPONSE, Pdu
 from scripted.scenario import HONEST, Scenario
-from scripted.scsi import READ_16, WRITE_16, Result
+from scripted.scsi import INQUIRY, READ_16, WRITE_16, Result
 
 MIB = 1 << 20
 #: Silence is noticed, but not that an emulated processor stands still.
@@ -543,6 +543,29 @@ def test_no_command_follows_a_wanted_logout(make_scripted, server):
         assert {each.result(60) for each in reads} == {bytes(4096)}
         wait_for("another session", lambda: volume.reconnects() == 1, 60)
     assert (len(held), late) == (WINDOW, [])
+    assert server.violations() == []
+
+
+def test_dropped_while_it_logs_in(make_scripted, server):
+    """The target drops the session that has just logged in: Time2Wait counts as for any other."""
+
+    async def on_command(run, conn, task):
+        if task.opcode != INQUIRY or not run.strike():
+            return False
+        run.memory["end"] = now()
+        await conn.tell(3, 0, TIME2WAIT_S, 60)
+        conn.close()
+        return True
+
+    volume, target = make_scripted(Scenario("drops it", hooks={"on_connect": note_connection,
+                                                               "on_command": on_command}))
+    volume.enable()
+    server.arm()
+    wait_for("a connection to break", lambda: network.kill_connections(port=server.port))
+    wait_for("another session", lambda: volume.reconnects() == 1, 30)
+    first, second, third = target.run.memory["connections"]
+    assert first < second < target.run.memory["end"]
+    assert third - target.run.memory["end"] > TIME2WAIT_S - 0.1
     assert server.violations() == []
 
 

@@ -184,7 +184,8 @@ def large_packets_lost(nic, netns):
 def test_large_packets_are_lost(make_lio, make_volume, links, kernel_log, lost):
     """Logins, pings and INQUIRY are small. LIO ends sessions whose data do not come."""
     target = make_lio(lio.Lun(64 * MIB), all_links=True)
-    volume = make_volume(target, paths=links, policy="round-robin",
+    volume = make_volume(target, paths=links, policy="round-robin", metadata="md",
+                         metadata_create=1,
                          path={"immediate_data": "No"} if lost == "to_target" else
                          {"ping_interval_ms": 1000})
     device = volume.enable()

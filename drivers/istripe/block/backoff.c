@@ -42,7 +42,7 @@ u32 istripe_backoff_ms(const struct istripe_nexus *nexus)
 	return backoff_ms(nexus->refusals ?: nexus->failures, max_ms);
 }
 
-u32 istripe_backoff_asked_ms(const struct istripe_session *session)
+static u32 backoff_asked_ms(const struct istripe_session *session)
 {
 	u32 asked_ms = min_t(u32, session->time2wait_s * MSEC_PER_SEC, TIME2WAIT_MAX_MS);
 
@@ -56,9 +56,17 @@ u32 istripe_backoff_asked_ms(const struct istripe_session *session)
 	return asked_ms;
 }
 
+void istripe_backoff_lost(struct istripe_nexus *nexus)
+{
+	nexus->asked_ms = backoff_asked_ms(nexus->owned);
+	nexus->asked_at = jiffies;
+	/* One that failed to join counts, too: the target may have it. */
+	nexus->several = nexus->owned->conns[1];
+}
+
 u32 istripe_backoff_asked_left_ms(const struct istripe_nexus *nexus)
 {
-	return nexus->asked_ms - min(nexus->asked_ms, jiffies_to_msecs(jiffies - nexus->lost_at));
+	return nexus->asked_ms - min(nexus->asked_ms, jiffies_to_msecs(jiffies - nexus->asked_at));
 }
 
 void istripe_backoff_note_busy(struct istripe_nexus *nexus, bool busy)

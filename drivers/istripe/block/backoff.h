@@ -23,8 +23,8 @@ void istripe_backoff_attempt(struct istripe_nexus *nexus);
 /* How long to wait after the failures that there were. */
 u32 istripe_backoff_ms(const struct istripe_nexus *nexus);
 
-/* How long the target wants no login after the loss of this session, within reason. */
-u32 istripe_backoff_asked_ms(const struct istripe_session *session);
+/* nexus->owned is about to be closed: notes how long the target wants no login, within reason. */
+void istripe_backoff_lost(struct istripe_nexus *nexus);
 
 /* The rest of that time. */
 u32 istripe_backoff_asked_left_ms(const struct istripe_nexus *nexus);

@@ -7,6 +7,7 @@
 
 #include <istripe/reason.h>
 #include "block/bring_up.h"
+#include "block/last_error.h"
 #include "block/leg.h"
 #include "block/nexus.h"
 #include "block/path.h"
@@ -36,7 +37,7 @@ int istripe_leg_nexus_error(struct istripe_nexus *nexus, struct istripe_reason *
 {
 	struct istripe_reason last;
 
-	istripe_nexus_last_error(nexus, &last);
+	istripe_last_error_read(nexus, &last);
 	return istripe_reason_fail(why, nexus->first_error, "leg %u path %u: %s", nexus->leg->index,
 				   nexus->path->index, last.text);
 }
@@ -49,7 +50,7 @@ static int leg_check_unfenced(struct istripe_nexus *nexus, struct istripe_reason
 	/* A sibling cannot end them: nothing is proven of sessions of an earlier start. */
 	if (!istripe_leg_nexus_waits(nexus))
 		return 0;
-	istripe_nexus_last_error(nexus, &last);
+	istripe_last_error_read(nexus, &last);
 	return istripe_reason_fail(why, nexus->first_error ?: -ENOTCONN,
 				   "leg %u path %u has left writes that its target may still carry out, and cannot end them: %s",
 				   nexus->leg->index, nexus->path->index, last.text);
@@ -166,7 +167,7 @@ int istripe_leg_check(struct istripe_leg *leg, struct istripe_reason *why)
 		return 0;
 	mutex_lock(&leg->paths_lock);
 	nexus = istripe_leg_next_nexus(leg, &at);
-	istripe_nexus_last_error(nexus, &last);
+	istripe_last_error_read(nexus, &last);
 	mutex_unlock(&leg->paths_lock);
 	return istripe_reason_fail(why, -ENOTCONN, "leg %u was lost again: %s", leg->index,
 				   last.text);

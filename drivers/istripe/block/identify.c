@@ -94,7 +94,7 @@ static int identify_size(const struct istripe_nexus *nexus, struct istripe_reaso
 					   "leg %u has %llu blocks, the LUN has shrunk to %llu: path not used",
 					   leg->index, leg->lun.capacity.blocks, blocks);
 	pr_notice_ratelimited("%s: the LUN has %llu blocks instead of %llu, the volume needs %llu\n",
-		  nexus->label, blocks, leg->lun.capacity.blocks, leg->needed_blocks);
+			      nexus->label, blocks, leg->lun.capacity.blocks, leg->needed_blocks);
 	leg->lun.capacity.blocks = blocks;
 	leg->first_blocks = min(leg->first_blocks, blocks);
 	return 0;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/ratelimit.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <trace/events/istripe.h>
@@ -7,6 +8,7 @@
 #include "block/backoff.h"
 #include "block/eh.h"
 #include "block/isid.h"
+#include "block/last_error.h"
 #include "block/leg.h"
 #include "block/leg_task.h"
 #include "block/nexus.h"
@@ -59,33 +61,14 @@ void istripe_nexus_attention(struct istripe_nexus *nexus, const char *what)
 	istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
 }
 
-static void nexus_note_error(struct istripe_nexus *nexus, int error, const char *why)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&nexus->event_lock, flags);
-	nexus->last_errno = error;
-	WRITE_ONCE(nexus->error_time, ktime_get());
-	strscpy(nexus->last_error, why, sizeof(nexus->last_error));
-	spin_unlock_irqrestore(&nexus->event_lock, flags);
-}
-
-void istripe_nexus_last_error(struct istripe_nexus *nexus, struct istripe_reason *why)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&nexus->event_lock, flags);
-	strscpy(why->text, nexus->last_error, sizeof(why->text));
-	spin_unlock_irqrestore(&nexus->event_lock, flags);
-}
-
 /* The session's reports: they only note, and wake the worker. */
 static void nexus_session_fault(struct istripe_session *session, int error, const char *why)
 {
 	struct istripe_nexus *nexus = session->owner;
 
-	nexus_note_error(nexus, error, why);
-	pr_warn_ratelimited("%s: %s\n", nexus->label, why);
+	istripe_last_error_note(nexus, error, why);
+	if (__ratelimit(&nexus->log_limit))
+		pr_warn("%s: %s\n", nexus->label, why);
 	istripe_nexus_event(nexus, ISTRIPE_NEXUS_FAULT);
 }
 
@@ -93,8 +76,9 @@ static void nexus_session_logout_requested(struct istripe_session *session, cons
 {
 	struct istripe_nexus *nexus = session->owner;
 
-	nexus_note_error(nexus, -ESHUTDOWN, why);
-	pr_info_ratelimited("%s: %s\n", nexus->label, why);
+	istripe_last_error_note(nexus, -ESHUTDOWN, why);
+	if (__ratelimit(&nexus->log_limit))
+		pr_info("%s: %s\n", nexus->label, why);
 	istripe_nexus_event(nexus, ISTRIPE_NEXUS_LOGOUT);
 }
 
@@ -352,7 +336,11 @@ static int nexus_bring_up(struct istripe_nexus *nexus, struct istripe_reason *wh
 	if (ret)
 		return ret;
 	nexus->owned->lun = nexus->found.address;
-	return nexus->ops->drain(nexus, why) ?: nexus->ops->check(nexus, why);
+	ret = nexus->ops->drain(nexus, why);
+	/* Before the superblock is read: a path that carries no data is to be told as such. */
+	if (!ret && nexus->on_trial)
+		ret = nexus->ops->trial(nexus, why);
+	return ret ?: nexus->ops->check(nexus, why);
 }
 
 static int nexus_attempt(struct istripe_nexus *nexus, struct istripe_reason *why)
@@ -375,8 +363,6 @@ static int nexus_attempt(struct istripe_nexus *nexus, struct istripe_reason *why
 		ret = nexus_bring_up(nexus, why);
 	} while ((ret == -EAGAIN || ret == -ECANCELED) &&
 		 nexus->owned->internal.task.error == ret && --tries);
-	if (!ret && nexus->on_trial)
-		ret = nexus->ops->trial(nexus, why);
 	return ret;
 }
 
@@ -420,7 +406,8 @@ static void nexus_go_live(struct istripe_nexus *nexus)
 	WRITE_ONCE(nexus->revalidate_error, 0);
 	if (nexus->started) {
 		nexus->reconnects++;
-		pr_info_ratelimited("%s: connected again\n", nexus->label);
+		if (__ratelimit(&nexus->log_limit))
+			pr_info("%s: connected again\n", nexus->label);
 	} else if (nexus->owned->negotiation.note[0]) {
 		pr_notice("%s: login: %s\n", nexus->label, nexus->owned->negotiation.note);
 	}
@@ -469,14 +456,9 @@ static bool nexus_found_the_end(const struct istripe_nexus *nexus)
 /* False for the same failure again, unless it is the last one. */
 static bool nexus_failure_is_news(struct istripe_nexus *nexus, const char *why)
 {
-	unsigned long flags;
-	bool same;
-
-	spin_lock_irqsave(&nexus->event_lock, flags);
-	same = !strcmp(nexus->last_error, why);
-	spin_unlock_irqrestore(&nexus->event_lock, flags);
 	/* Two portals may fail for two reasons, again and again. */
-	same |= istripe_portal_in_turn(nexus);
+	bool same = istripe_last_error_is(nexus, why) || istripe_portal_in_turn(nexus);
+
 	return !nexus->tried || !same || nexus_found_the_end(nexus);
 }
 
@@ -487,7 +469,7 @@ static void nexus_fault_why(struct istripe_nexus *nexus, struct istripe_reason *
 
 	if (!test_bit(ISTRIPE_NEXUS_FAULT, &nexus->events))
 		return;
-	istripe_nexus_last_error(nexus, &fault);
+	istripe_last_error_read(nexus, &fault);
 	istripe_reason_set(why, "LUN bring-up: %s", fault.text);
 }
 
@@ -521,11 +503,16 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct 
 {
 	bool goes_on = nexus_first_goes_on(nexus, error);
 	bool refused = nexus_is_refused(nexus) && !nexus_is_first(nexus);
+	bool lost = nexus->owned && (error == -ENOTCONN || nexus->owned->conns[1]);
 
 	if (refused)
 		nexus_refused_why(nexus, why);
 	istripe_backoff_note_busy(nexus, error == -EBUSY);
+	if (lost)
+		istripe_backoff_lost(nexus);
 	istripe_nexus_close_session(nexus, -ECONNRESET);
+	if (lost)
+		nexus->asked_at = jiffies;
 	if (error == -ENOTCONN)
 		nexus_fault_why(nexus, why);
 	if (nexus_failure_is_news(nexus, why->text))
@@ -533,7 +520,7 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct 
 	nexus->tried++;
 	nexus->failures++;
 	WRITE_ONCE(nexus->refusals, refused ? nexus->refusals + 1 : 0);
-	nexus_note_error(nexus, error, why->text);
+	istripe_last_error_note(nexus, error, why->text);
 	/* A revalidation's result is valid as long as logins find a mismatch, too. */
 	if (!nexus->mismatch)
 		WRITE_ONCE(nexus->revalidate_error, 0);
@@ -547,7 +534,8 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct 
 	} else {
 		nexus->ops->fence(nexus);
 		nexus_back_off(nexus, refused ? ISTRIPE_NEXUS_REFUSED : ISTRIPE_NEXUS_BACKOFF,
-			       istripe_backoff_ms(nexus));
+			       max(istripe_backoff_ms(nexus),
+				   istripe_backoff_asked_left_ms(nexus)));
 	}
 	if (!goes_on)
 		complete_all(&nexus->first_result);
@@ -621,21 +609,21 @@ static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
 	if (logout && istripe_session_settle(nexus->owned) &&
 	    (!nexus->owned->quirks.no_busy_logout || istripe_session_is_idle(nexus->owned)))
 		istripe_session_logout(nexus->owned);
-	nexus->asked_ms = istripe_backoff_asked_ms(nexus->owned);
 	if (time_after(jiffies, nexus->live_since + msecs_to_jiffies(SHORT_LIFE_MS))) {
 		nexus->failures = 0;
 		nexus->large_pings_lost = 0;
 	} else {
 		nexus->failures++;
 	}
-	/* One that failed to join counts, too: the target may have it. */
-	nexus->several = nexus->owned->conns[1];
 	WRITE_ONCE(nexus->lost_at, jiffies);
+	istripe_backoff_lost(nexus);
 	nexus_halt_session(nexus);
 	nexus->fence_first = nexus_fences_first(nexus);
 	/* The resets of several connections may have been sent just now; see backoff.h. */
-	if (nexus->several)
+	if (nexus->several) {
 		WRITE_ONCE(nexus->lost_at, jiffies);
+		nexus->asked_at = jiffies;
+	}
 }
 
 static void nexus_recover(struct istripe_nexus *nexus)
@@ -947,6 +935,7 @@ struct istripe_nexus *istripe_nexus_create(struct istripe_path *path, u32 index)
 	mutex_init(&nexus->session_lock);
 	mutex_init(&nexus->ask_lock);
 	spin_lock_init(&nexus->event_lock);
+	ratelimit_state_init(&nexus->log_limit, DEFAULT_RATELIMIT_INTERVAL, DEFAULT_RATELIMIT_BURST);
 	INIT_LIST_HEAD(&nexus->awaiting_fence);
 	init_completion(&nexus->first_result);
 	init_completion(&nexus->stopped);

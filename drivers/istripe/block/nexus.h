@@ -27,6 +27,7 @@
 
 #include <linux/completion.h>
 #include <linux/mutex.h>
+#include <linux/ratelimit_types.h>
 #include <linux/srcu.h>
 #include <linux/workqueue.h>
 
@@ -151,7 +152,8 @@ struct istripe_nexus {
 	unsigned long retry_at;		/* worker: jiffies, end of the back-off */
 	unsigned long wake_at;		/* worker: the same, if it is woken */
 	unsigned long attempt_at;	/* worker: jiffies, begin of the last attempt */
-	u32 asked_ms;			/* worker: no login for so long from @lost_at on */
+	u32 asked_ms;			/* worker: no login for so long from @asked_at on */
+	unsigned long asked_at;		/* worker: jiffies */
 	unsigned long lost_at;		/* worker: jiffies */
 	bool on_trial;			/* worker: the last session has had a fault */
 	bool overdue;			/* worker: a command of this session has timed out */
@@ -173,6 +175,8 @@ struct istripe_nexus {
 	struct completion idled;	/* not wanted, and idle now */
 
 	atomic_t large_tasks;		/* not done yet; see istripe_path_lane() */
+
+	struct ratelimit_state log_limit;
 
 	spinlock_t event_lock;		/* the five below */
 	int last_errno;
@@ -267,14 +271,6 @@ void istripe_nexus_attention(struct istripe_nexus *nexus, const char *what);
 
 /* Revalidates the LUN and waits for that. Sleeps, in a section of leg->srcu, not of nexus->srcu. */
 void istripe_nexus_revalidate(struct istripe_nexus *nexus);
-
-/**
- * istripe_nexus_last_error() - copy the last reason, in words
- * @nexus: the nexus
- * @why: filled, empty when there was none
- * Context: process.
- */
-void istripe_nexus_last_error(struct istripe_nexus *nexus, struct istripe_reason *why);
 
 /* Fills in the parameters of a login of the nexus, but for its way. */
 void istripe_nexus_log_in(struct istripe_nexus *nexus, struct istripe_session_params *params);

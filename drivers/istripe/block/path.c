@@ -8,6 +8,7 @@
 #include <linux/srcu.h>
 #include <linux/string.h>
 
+#include "block/last_error.h"
 #include "block/latency.h"
 #include "block/leg.h"
 #include "block/nexus.h"
@@ -242,5 +243,5 @@ void istripe_path_last_error(const struct istripe_path *path, struct istripe_rea
 	istripe_path_for_each_nexus(path, nexus, at)
 		if (ktime_after(READ_ONCE(nexus->error_time), READ_ONCE(last->error_time)))
 			last = nexus;
-	istripe_nexus_last_error(last, why);
+	istripe_last_error_read(last, why);
 }

@@ -6,6 +6,7 @@
 
 #include <istripe/reason.h>
 #include "block/attention.h"
+#include "block/last_error.h"
 #include "block/latency.h"
 #include "block/leg.h"
 #include "block/nexus.h"
@@ -112,7 +113,7 @@ static void trial_read_cdb(const struct istripe_nexus *nexus, u8 *cdb)
 static int trial_failed(struct istripe_nexus *nexus, int error, struct istripe_reason *fault)
 {
 	if (error == -ENOTCONN)
-		istripe_nexus_last_error(nexus, fault);
+		istripe_last_error_read(nexus, fault);
 	else
 		istripe_reason_set(fault, "no answer");
 	return -ETIMEDOUT;

@@ -338,11 +338,17 @@ unlock:
 	return ret;
 }
 
+/* istripectl down asks again and again for 5 s. */
+static void volume_note_once(struct istripe_volume_dir *volume, const char *what, int error,
+			     const char *why)
+{
+	if (strcmp(volume->last_error, why))
+		istripe_volume_dir_note(volume, what, error, why);
+}
+
 /* From up to stopping; NULL with an error, or when it is down already. */
 static struct istripe_volume *volume_take(struct istripe_volume_dir *volume, bool force)
 {
-	static const char in_use[] =
-		"its disk is open, mounted or part of another device: close it, or write force, which takes it away all the same";
 	struct istripe_volume *running = volume->running;
 
 	lockdep_assert_held(&volume->lock);
@@ -350,9 +356,8 @@ static struct istripe_volume *volume_take(struct istripe_volume_dir *volume, boo
 		return volume->phase == ISTRIPE_VOLUME_DOWN ? NULL :
 		       ERR_PTR(istripe_volume_dir_busy(volume, "not disabled"));
 	if (!force && istripe_volume_close(running)) {
-		/* Logged once: istripectl down asks again and again for 5 s. */
-		if (strcmp(volume->last_error, in_use))
-			istripe_volume_dir_note(volume, "not disabled", -EBUSY, in_use);
+		volume_note_once(volume, "not disabled", -EBUSY,
+				 "its disk is open, mounted or part of another device: close it, or write force, which takes it away all the same");
 		return ERR_PTR(-EBUSY);
 	}
 	volume->running = NULL;

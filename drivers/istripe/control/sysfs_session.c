@@ -16,6 +16,7 @@
 #include <linux/sysfs.h>
 
 #include <istripe/reason.h>
+#include "block/last_error.h"
 #include "block/nexus.h"
 #include "block/path.h"
 #include "control/sysfs_dir.h"
@@ -98,7 +99,7 @@ static ssize_t session_last_error_show(const struct istripe_sysfs_file *file, vo
 {
 	struct istripe_reason why;
 
-	istripe_nexus_last_error(object, &why);
+	istripe_last_error_read(object, &why);
 	return sysfs_emit(page, "%s\n", why.text);
 }
 

@@ -464,7 +464,7 @@ int istripe_control_req_logout(struct istripe_conn *conn)
 
 	if (!control_req_answered(conn, conn->rx.pdu.itt, ISTRIPE_SLOT_LOGOUT, response->response))
 		return istripe_conn_reject(conn, -EPROTO, "a logout response nobody waits for");
-	/* RFC 7143 11.15.3: at recovery level 0 it says nothing about a session that has ended well. */
+	/* RFC 7143 11.15.3: at recovery level 0 it says nothing after a session has ended well. */
 	if (!response->response)
 		session->time2wait_s = 0;
 	else if (response->response >= ISCSI_LOGOUT_RECOVERY_UNSUPPORTED)

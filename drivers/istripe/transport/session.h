@@ -449,6 +449,11 @@ void istripe_session_validate(struct istripe_session *session, int invalidations
  */
 void istripe_session_quiesce(struct istripe_session *session);
 
+/**
+ * istripe_session_unquiesce() - commands go on, after the last one of these calls
+ * @session: after istripe_session_reset_begin(), kept open by the caller
+ * Context: any.
+ */
 void istripe_session_unquiesce(struct istripe_session *session);
 
 /**
