@@ -449,7 +449,8 @@ static void multipath_warn(struct doctor *doctor, const char *map, const char *f
 				     "devnode \"^istripe\" in its blacklist"),
 		.next = alloc_printf("%s%s && %s%s%smultipathd reconfigure",
 				     file ? "editor " : "", file ? file : blacklist,
-				     map ? "multipath -f " : "", map ? word : "", map ? " && " : ""),
+				     map ? "multipath -f " : "", map ? word : "",
+				     map ? " && " : ""),
 	},
 	"it takes the disk, which cannot be mounted then; istripe has paths of its own");
 	free(word);

@@ -935,7 +935,8 @@ struct istripe_nexus *istripe_nexus_create(struct istripe_path *path, u32 index)
 	mutex_init(&nexus->session_lock);
 	mutex_init(&nexus->ask_lock);
 	spin_lock_init(&nexus->event_lock);
-	ratelimit_state_init(&nexus->log_limit, DEFAULT_RATELIMIT_INTERVAL, DEFAULT_RATELIMIT_BURST);
+	ratelimit_state_init(&nexus->log_limit, DEFAULT_RATELIMIT_INTERVAL,
+			     DEFAULT_RATELIMIT_BURST);
 	INIT_LIST_HEAD(&nexus->awaiting_fence);
 	init_completion(&nexus->first_result);
 	init_completion(&nexus->stopped);
