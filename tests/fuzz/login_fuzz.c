@@ -22,6 +22,7 @@
 #define FLAG_MUTUAL	0x02
 #define FLAG_JOIN	0x10
 #define FLAG_GROUP	0x20
+#define FLAG_IPV6	0x40
 
 #define HEADER_RAW	0x01	/* 48 bytes of the input are the header */
 #define HEADER_AGREE	0x02	/* the stage that was asked for */
@@ -97,6 +98,7 @@ static void fuzz_begin(struct fuzz_login *f, u8 flags)
 	f->params.tsih = flags & FLAG_JOIN ? 7 : 0;
 	f->params.tpgt_known = flags & FLAG_GROUP;
 	f->params.tpgt = 1;
+	f->params.prefer_ipv6 = flags & FLAG_IPV6;
 	f->params.offer = &f->offer;
 	f->params.session = &f->session;
 	if (flags & FLAG_CHAP)

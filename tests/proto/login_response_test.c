@@ -397,8 +397,10 @@ static void login_redirect(struct kunit *test)
 
 	for (detail = 1; detail <= 2; detail++) {
 		login_defaults(b);
+		b->params.prefer_ipv6 = true;
 		KUNIT_ASSERT_EQ(test, login_begin(b), 0);
 		KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+		login_say(b, "TargetAddress", "10.0.0.7:3260,9");
 		login_say(b, "TargetAddress", "[2001:db8::7]:3261,9");
 		/* With and without the last NUL. */
 		b->writer.used -= detail - 1;

@@ -6,6 +6,7 @@
 #include <linux/string.h>
 
 #include "iscsi/redirect.h"
+#include "iscsi/text.h"
 
 static void redirect_good(struct kunit *test)
 {
@@ -58,7 +59,8 @@ static void redirect_bad(struct kunit *test)
 		"2001:db8::5:", "2001:db8::5:-1", "g::1:3260", "1::2::3:4", "10.0.0.2:1:2",
 		":::1:2:",
 		"fe80::1%eth0:3260", "1:::2:3", "2001:db8::5::1", "1:2:3:4:5:6:7:8::9", "::1:::",
-		"12345::1:3260", "::1.2.3.4.x:3260",
+		"12345::1:3260", "::1.2.3.4.x:3260", "::ffff:10.0.0", "::ffff:10.0.0.256:1",
+		"::ffff:10.0.0.1.2", "::ffff:.10.0.0.1",
 	};
 	u32 i;
 
@@ -93,11 +95,72 @@ static void redirect_text(struct kunit *test)
 	static const char cut[] = "TargetAddress=b";
 	struct istripe_redirect redirect = { .port = 1 };
 
-	KUNIT_EXPECT_EQ(test, istripe_redirect_read(&redirect, two, sizeof(two)), 0);
+	KUNIT_EXPECT_EQ(test, istripe_redirect_read(&redirect, two, sizeof(two), false), 0);
 	KUNIT_EXPECT_STREQ(test, redirect.host, "b");
-	KUNIT_EXPECT_EQ(test, istripe_redirect_read(&redirect, none, sizeof(none)), -EPROTO);
-	KUNIT_EXPECT_EQ(test, istripe_redirect_read(&redirect, cut, sizeof(cut) - 1), -EPROTO);
-	KUNIT_EXPECT_EQ(test, istripe_redirect_read(&redirect, NULL, 0), -EPROTO);
+	KUNIT_EXPECT_EQ(test, istripe_redirect_read(&redirect, none, sizeof(none), false),
+			-EPROTO);
+	KUNIT_EXPECT_EQ(test, istripe_redirect_read(&redirect, cut, sizeof(cut) - 1, false),
+			-EPROTO);
+	KUNIT_EXPECT_EQ(test, istripe_redirect_read(&redirect, NULL, 0, false), -EPROTO);
+}
+
+#define V4	"10.0.0.2:1,1"
+#define V6	"[2001:db8::5]:2,1"
+
+static const struct {
+	const char *values[3];
+	const char *host_v4, *host_v6;	/* by what is preferred; NULL: none */
+	u32 port_v4, port_v6;
+} choices[] = {
+	{ { V4, V6 }, "10.0.0.2", "2001:db8::5", 1, 2 },
+	{ { V6, V4 }, "10.0.0.2", "2001:db8::5", 1, 2 },
+	{ { V6, V4, "10.0.0.3" }, "10.0.0.2", "2001:db8::5", 1, 2 },
+	{ { V4, V6, "::1" }, "10.0.0.2", "2001:db8::5", 1, 2 },
+	{ { V4, "10.0.0.3:3" }, "10.0.0.2", "10.0.0.2", 1, 1 },
+	{ { V6, "[::1]:3" }, "2001:db8::5", "2001:db8::5", 2, 2 },
+	/* No DNS here. */
+	{ { "name:3", V6, V4 }, "10.0.0.2", "2001:db8::5", 1, 2 },
+	{ { "name:3", V6 }, "2001:db8::5", "2001:db8::5", 2, 2 },
+	{ { V4, "name:3" }, "10.0.0.2", "10.0.0.2", 1, 1 },
+	{ { "name:3", "other:4" }, "name", "name", 3, 3 },
+	{ { "10.0.0.3:0", V4 }, "10.0.0.2", "10.0.0.2", 1, 1 },
+	{ { "", "name:3", V6 }, "2001:db8::5", "2001:db8::5", 2, 2 },
+	/* The error of the first one, when nothing is of use. */
+	{ { "name:3", "10.0.0.3:0" }, "name", "name", 3, 3 },
+	{ { "10.0.0.3:0", "name:3" }, NULL, NULL, 9, 9 },
+	{ { "10.0.0.3:0", "" }, NULL, NULL, 9, 9 },
+	/* Not numeric, whatever it resembles. */
+	{ { "10.0.0", V4 }, "10.0.0.2", "10.0.0.2", 1, 1 },
+	{ { "10.0.0.3.4", V6 }, "2001:db8::5", "2001:db8::5", 2, 2 },
+	{ { "10.0.0.256", V4 }, "10.0.0.2", "10.0.0.2", 1, 1 },
+	{ { "10..0.3", V4 }, "10.0.0.2", "10.0.0.2", 1, 1 },
+	{ { "10.0.0.3.", V4 }, "10.0.0.2", "10.0.0.2", 1, 1 },
+	{ { "10.0.0.00000000003", V4 }, "10.0.0.2", "10.0.0.2", 1, 1 },
+	{ { "[1:2:3]", V6 }, "2001:db8::5", "2001:db8::5", 2, 2 },
+	{ { "[::ffff:10.0.0]", V6 }, "2001:db8::5", "2001:db8::5", 2, 2 },
+	{ { V4, "[::ffff:10.0.0.3]:3" }, "10.0.0.2", "::ffff:10.0.0.3", 1, 3 },
+};
+
+static void redirect_choice(struct kunit *test)
+{
+	u32 i, j;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(choices); i++) {
+		const typeof(choices[0]) *row = &choices[i / 2];
+		const char *host = i % 2 ? row->host_v6 : row->host_v4;
+		struct istripe_redirect redirect = { .host = "untouched", .port = 9 };
+		struct istripe_text_writer w;
+		char text[256];
+
+		istripe_text_writer_init(&w, text, sizeof(text));
+		for (j = 0; j < ARRAY_SIZE(row->values) && row->values[j]; j++)
+			istripe_text_put(&w, "TargetAddress", row->values[j]);
+		KUNIT_EXPECT_EQ_MSG(test, istripe_redirect_read(&redirect, text, w.used, i % 2),
+				    host ? 0 : -EPROTO, "row %u", i);
+		KUNIT_EXPECT_STREQ_MSG(test, redirect.host, host ?: "untouched", "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, redirect.port, i % 2 ? row->port_v6 : row->port_v4,
+				    "row %u", i);
+	}
 }
 
 static struct kunit_case redirect_cases[] = {
@@ -105,6 +168,7 @@ static struct kunit_case redirect_cases[] = {
 	KUNIT_CASE(redirect_bad),
 	KUNIT_CASE(redirect_host_length),
 	KUNIT_CASE(redirect_text),
+	KUNIT_CASE(redirect_choice),
 	{}
 };
 

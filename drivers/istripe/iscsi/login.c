@@ -478,7 +478,7 @@ static int login_redirected(struct istripe_login *login, const char *text, u32 b
 		err = login_gather_end(login, &bytes);
 	if (err)
 		return err;
-	if (istripe_redirect_read(redirect, login->gather, bytes))
+	if (istripe_redirect_read(redirect, login->gather, bytes, login->params.prefer_ipv6))
 		return login_fail(login, -EPROTO, "%s, without a usable TargetAddress",
 				  status->text);
 	return login_fail(login, ISTRIPE_LOGIN_REDIRECT, "%s to port %u of %.60s", status->text,

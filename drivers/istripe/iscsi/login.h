@@ -45,6 +45,7 @@ struct istripe_login_params {
 	u32 cmd_sn;			/* the session's first or current one; not consumed */
 	u16 tpgt;			/* that the target must give (RFC 7143 section 13.9) */
 	bool tpgt_known;		/* check @tpgt */
+	bool prefer_ipv6;		/* among the addresses of a redirect */
 	const struct istripe_keys *offer;	/* operational keys to offer */
 	const struct istripe_keys *session;	/* of the leading connection, with @tsih */
 	const struct istripe_chap_config *chap;	/* credentials; NULL offers AuthMethod=None */

@@ -2,6 +2,7 @@
 #include <linux/ctype.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/limits.h>
 #include <linux/string.h>
 #include <scsi/iscsi_proto.h>
 
@@ -21,7 +22,21 @@ static bool redirect_number(const char *text, u16 *number)
 	return isdigit(*text) && !kstrtou16(text, 10, number);
 }
 
-/* RFC 4291 section 2.2: eight groups, or fewer and "::"; an IPv4 tail, not looked at, is two. */
+static bool redirect_is_ipv4(const char *text)
+{
+	char copy[sizeof("255.255.255.255")], *rest = copy;
+	u32 numbers = 0;
+	u16 number;
+
+	if (strscpy(copy, text, sizeof(copy)) < 0)
+		return false;
+	for (; rest; numbers++)
+		if (!redirect_number(strsep(&rest, "."), &number) || number > U8_MAX)
+			return false;
+	return numbers == 4;
+}
+
+/* RFC 4291 section 2.2: eight groups, or fewer and "::"; an IPv4 tail is two. */
 static bool redirect_is_ipv6(const char *text)
 {
 	bool gap = !strncmp(text, "::", 2);
@@ -31,7 +46,7 @@ static bool redirect_is_ipv6(const char *text)
 	while (*text) {
 		bytes = strspn(text, HEX_CHARS);
 		if (text[bytes] == '.') {
-			groups += text[strspn(text, "0123456789.")] ? 9 : 2;
+			groups += redirect_is_ipv4(text) ? 2 : 9;
 			break;
 		}
 		if (!bytes || bytes > 4 || (text[bytes] && text[bytes] != ':'))
@@ -101,15 +116,35 @@ int istripe_redirect_parse(struct istripe_redirect *redirect, const char *value)
 	return 0;
 }
 
-int istripe_redirect_read(struct istripe_redirect *redirect, const char *text, u32 bytes)
+static int redirect_rank(const char *host, bool prefer_ipv6)
 {
+	bool ipv6 = redirect_is_ipv6(host);
+
+	if (!ipv6 && !redirect_is_ipv4(host))
+		return 0;
+	return ipv6 == prefer_ipv6 ? 2 : 1;
+}
+
+int istripe_redirect_read(struct istripe_redirect *redirect, const char *text, u32 bytes,
+			  bool prefer_ipv6)
+{
+	int err, rank, best = -1, result = -EPROTO;
 	struct istripe_text_reader reader;
+	struct istripe_redirect candidate;
 	struct istripe_text_pair pair;
 
 	istripe_text_reader_init(&reader, text, bytes);
 	while (istripe_text_next(&reader, &pair) > 0) {
-		if (istripe_text_pair_is(&pair, "TargetAddress"))
-			return istripe_redirect_parse(redirect, pair.value);
+		if (!istripe_text_pair_is(&pair, "TargetAddress"))
+			continue;
+		err = istripe_redirect_parse(&candidate, pair.value);
+		rank = err ? 0 : redirect_rank(candidate.host, prefer_ipv6);
+		if (rank <= best)
+			continue;
+		best = rank;
+		result = err;
+		if (!err)
+			*redirect = candidate;
 	}
-	return -EPROTO;
+	return result;
 }

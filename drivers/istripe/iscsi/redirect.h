@@ -23,7 +23,11 @@ struct istripe_redirect {
  */
 int istripe_redirect_parse(struct istripe_redirect *redirect, const char *value);
 
-/* The first TargetAddress of a login response counts; -EPROTO when there is none, or it is bad. */
-int istripe_redirect_read(struct istripe_redirect *redirect, const char *text, u32 bytes);
+/*
+ * Of the addresses of a login response the first numeric one counts, if possible of the preferred
+ * family; without one the very first TargetAddress does. -EPROTO when there is none, or it is bad.
+ */
+int istripe_redirect_read(struct istripe_redirect *redirect, const char *text, u32 bytes,
+			  bool prefer_ipv6);
 
 #endif

@@ -243,6 +243,7 @@ int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_p
 		.cmd_sn = 1,
 		.tpgt = params->tpgt,
 		.tpgt_known = params->tpgt_known,
+		.prefer_ipv6 = conn->remote_address.ss_family == AF_INET6,
 		.offer = &offer,
 		.chap = params->path->chap.secret_bytes ? &buffers->chap : NULL,
 		.chap_ops = &chap_ops,
