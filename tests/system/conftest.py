@@ -273,11 +273,11 @@ def udev_rules():
 
 @pytest.fixture
 def make_server(laboratory):
-    """make_server(): the scripted target, at a port of its own of every link."""
+    """make_server(address): the scripted target, at a port of its own of each link; "::": IPv6."""
     made = []
 
-    def make():
-        made.append(Server("0.0.0.0", 0, network.NETNS).start())
+    def make(address="0.0.0.0"):
+        made.append(Server(address, 0, network.NETNS).start())
         return made[-1]
 
     yield make

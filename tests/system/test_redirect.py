@@ -56,6 +56,32 @@ def test_redirect_in_a_circle(targets, link, make_volume):
     assert failure.value.number
 
 
+@pytest.mark.parametrize("version", [4, 6])
+def test_redirect_with_several_addresses(make_server, make_volume, link, version):
+    """The first address counts that can be had from the path's own: no name, no other family."""
+    own, other = link.address, f"[{link.address6}]"
+    if version == 6:
+        own, other = other, own
+    balancer, server = [make_server("::" if version == 6 else "0.0.0.0") for _ in range(2)]
+    addresses = ["target.example:3260", f"{own}:0", f"{other}:{server.port},1",
+                 f"{own}:{server.port},1", f"{own}:1,1"]
+
+    async def send_on(run, conn, pdu):
+        run.hits += 1
+        await conn.refuse(pdu, 0x0101, [("TargetAddress", address) for address in addresses])
+        return True
+
+    balancer.load(Scenario("has several portals", hooks={"on_login": send_on}))
+    volume = make_volume(Named(server.target.settings.name), path={
+        "portal": f"{own}:{balancer.port}",
+        "source_address": link.source6 if version == 6 else link.source})
+    volume.enable()
+    remote = read(volume.path_sysfs() / "connections" / "0" / "remote_address")
+    assert remote == f"{own}:{server.port}"
+    assert balancer.target.run.hits == 1
+    assert balancer.violations() == [] and server.violations() == []
+
+
 TEMPORARY, PERMANENT = 0x0101, 0x0102
 AUTH_FAILED = 0x0201
 

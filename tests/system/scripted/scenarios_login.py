@@ -72,6 +72,15 @@ async def redirect_here(run, conn, pdu):
     await conn.refuse(pdu, 0x0101, [("TargetAddress", conn.target.settings.portal)])
 
 
+def redirect_among(*others):
+    """The portal itself comes last."""
+    async def action(run, conn, pdu):
+        portals = [*others, conn.target.settings.portal]
+        await conn.refuse(pdu, 0x0101, [("TargetAddress", portal) for portal in portals])
+
+    return login_step(action)
+
+
 REDIRECTS = [
     row("redirect once", SURVIVES, login_step(redirect_here), times=1),
     row("redirect in circles", refused("more than 4 times", errno.ELOOP),
@@ -87,6 +96,13 @@ REDIRECTS = [
     redirect("to a very long address", "1" * 4000, refused("usable TargetAddress", errno.EPROTO)),
     redirect("to where nobody listens", "10.55.0.2:1",
              refused("cannot connect to 10.55.0.2:1", errno.ECONNREFUSED), code=0x0102),
+    row("redirect to a name, or here", SURVIVES, redirect_among("target.example:3260"), times=1),
+    row("redirect to port 0, or here", SURVIVES, redirect_among("10.55.0.2:0"), times=1),
+    row("redirect to IPv6, or here", SURVIVES, redirect_among("[fd55::2]:1,1"), times=1),
+    row("redirect to IPv6 or a name", refused(r"cannot connect to \[fd55::2\]:1"),
+        refuse(0x0101, ("TargetAddress", "target.example"), ("TargetAddress", "[fd55::2]:1"))),
+    row("redirect to a name or nothing", refused("not a numeric address: target", errno.EPROTO),
+        refuse(0x0101, ("TargetAddress", "target.example"), ("TargetAddress", ""))),
 ]
 
 
