@@ -13,6 +13,8 @@ ONE, TWO = ["--leg", LEG], ["--leg", LEG, "--path", "portal=192.0.3.10,nic=eth2"
 IO, BUSY = str(errno.EIO), str(errno.EBUSY)
 OFF = ["--no-up", *TWO]
 CHANGE = "a change of leg 0 path 1 is under way"
+GROUP = "leg 0 path 1: login: portal is in portal group 3, expected was 1"
+REMOVED = "next: when its target was restarted since, or that group was removed"
 #: A secret, and a setting that is refused.
 SECRET = "chap_secret=@{root}/secret,ping_interval=7s"
 
@@ -38,6 +40,9 @@ SECRET = "chap_secret=@{root}/secret,ping_interval=7s"
      [f"reason: {CHANGE}\n", "next: istripectl status db"]),
     (OFF, ["up", "db"], {"FAKE_ENABLE": BUSY, "FAKE_REASON": ""},
      ["volume db does not come up: ", "it is just coming up or going down\n"]),
+    (OFF, ["up", "db"], {"FAKE_ENABLE": str(errno.EPROTO), "FAKE_REASON": GROUP},
+     ["only a login in the old portal group ends the writes that were lost\n",
+      f"{REMOVED}: istripectl save db; istripectl delete --force db; istripectl up db\n"]),
     (OFF, ["set", "--leg", "0", "--path", "0", "db", SECRET], {"FAKE_REFUSE": "ping_interval_ms="},
      ["chap_secret is changed: its old value cannot be read", "nothing else is changed"]),
     (OFF, ["set", "--leg", "0", "--path", "0", "db", "ping_interval=7s,lun=3"],

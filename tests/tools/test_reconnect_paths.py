@@ -91,6 +91,20 @@ def test_a_wrong_secret(up):
         up.run("save", "db")
 
 
+@pytest.mark.parametrize("reason", [
+    "portal is in portal group 3, expected was 1",
+    "target did not send TargetPortalGroupTag, expected was 1"])
+def test_another_portal_group(up, reason):
+    """No login in it ends what the path has lost: only the administrator can."""
+    up.put(f"{LEGS}/1/paths/1/last_error", f"login: {reason}")
+    _, err = up.run("reconnect", "--timeout", "1", "db", "1", "1", code=1,
+                    FAKE_RECONNECT="backoff", **clock(up, ""))
+    assert f"reason: login: {reason}\n" in err
+    assert "only a login in the old portal group ends the writes that were lost\n" in err
+    assert ("next: when its target was restarted since, or that group was removed: "
+            "istripectl path confirm db 1 1\n") in err
+
+
 def test_the_time_is_a_minute(up):
     env = clock(up, "echo $1 >waits")
     up.run("reconnect", "db", "0", "0", code=1, FAKE_RECONNECT="connecting", **env)

@@ -31,15 +31,23 @@ const char *advice_error(int error, const char *reason)
 	return strerror(-error);
 }
 
-/* Of the path that a reason is about; without one, of the first path of the volume. */
+/* The path that a reason is about; without one, the first path of the volume. */
+static void place_read(const char *reason, unsigned int *leg, unsigned int *path)
+{
+	const char *at = strstr(reason, "leg ");
+
+	*leg = 0;
+	*path = 0;
+	if (at && sscanf(at, "leg %u path %u", leg, path) < 1)
+		*leg = 0;
+}
+
 static char *path_value(const char *name, const char *reason, const char *setting)
 {
-	unsigned int leg = 0, path = 0;
-	const char *at = strstr(reason, "leg ");
 	char *file, *value;
+	unsigned int leg, path;
 
-	if (at && sscanf(at, "leg %u path %u", &leg, &path) < 1)
-		leg = 0;
+	place_read(reason, &leg, &path);
 	file = alloc_printf("legs/%u/paths/%u/%s", leg, path, setting);
 	value = tree_value(name, file);
 	free(file);
@@ -72,6 +80,32 @@ static void initiator_forbidden(const char *name, const char *reason, struct fau
 	free(initiator);
 	free(target);
 	free(file);
+}
+
+bool advice_is_other_group(const char *reason)
+{
+	return strstr(reason, "portal is in portal group") ||
+	       strstr(reason, "did not send TargetPortalGroupTag");
+}
+
+/* A volume that is down takes no word of the administrator: its directory knows of the writes. */
+static void group_changed(const char *name, const char *reason, bool over, struct fault *fault)
+{
+	char *save = apply_has_file(name) ? alloc_text("") :
+		     alloc_printf("istripectl save %s; ", name);
+	unsigned int leg, path;
+
+	place_read(reason, &leg, &path);
+	fault_add(fault, "only a login in the old portal group ends the writes that were lost");
+	if (over)
+		fault_add(fault,
+			  "next: when its target was restarted since, or that group was removed: %sistripectl delete --force %s; istripectl up %s",
+			  save, name, name);
+	else
+		fault_add(fault,
+			  "next: when its target was restarted since, or that group was removed: istripectl path confirm %s %u %u",
+			  name, leg, path);
+	free(save);
 }
 
 static bool follows_records(const char *name)
@@ -132,6 +166,10 @@ void advice_login(const char *name, const char *reason, bool over, struct fault 
 	};
 	size_t i;
 
+	if (advice_is_other_group(reason)) {
+		group_changed(name, reason, over, fault);
+		return;
+	}
 	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		if (!strstr(reason, rows[i].part))
 			continue;

@@ -37,4 +37,14 @@ const char *advice_error(int error, const char *reason);
  */
 void advice_login(const char *name, const char *reason, bool over, struct fault *fault);
 
+/**
+ * advice_is_other_group() - whether a login is refused since it would not end the old session
+ * @reason: what the module says about it
+ *
+ * The module wants the portal group of that session as long as the path has lost writes.
+ *
+ * Return: whether it is.
+ */
+bool advice_is_other_group(const char *reason);
+
 #endif

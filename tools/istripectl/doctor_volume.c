@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advice.h"
 #include "alloc.h"
 #include "doctor.h"
 #include "fence.h"
@@ -65,6 +66,17 @@ void doctor_volume_state(struct doctor *doctor, const struct doctor_volume *volu
 			unserved);
 }
 
+static char *lost_path_step(const struct doctor *doctor, const struct doctor_path *path,
+			    const char *error)
+{
+	if (advice_is_other_group(error))
+		return alloc_printf("istripectl path confirm %s %u %u # %s", doctor->volume,
+				    path->leg->index, path->path->index,
+				    "if the target was restarted since: see istripe(7)");
+	return alloc_printf("istripectl rescan %s; istripectl status %s", doctor->volume,
+			    doctor->volume);
+}
+
 void doctor_path_state(struct doctor *doctor, const struct doctor_path *path)
 {
 	const char *state = path->live ? settings_value(&path->live->values, "state") : "";
@@ -83,8 +95,7 @@ void doctor_path_state(struct doctor *doctor, const struct doctor_path *path)
 	else
 		doctor_warn(doctor, &(struct doctor_warning){
 			.measured = alloc_text(state), .wanted = alloc_text("live"),
-			.next = alloc_printf("istripectl rescan %s; istripectl status %s",
-					     doctor->volume, doctor->volume),
+			.next = lost_path_step(doctor, path, error),
 		},
 		"%s", *error ? error : "it is not logged in");
 }
