@@ -7,6 +7,7 @@ import pty
 import shutil
 
 import pytest
+from texts import shell_words
 
 LEG = "target=iqn.2026-01.a:t1,portal=192.0.2.10,nic=eth1"
 ONE, TWO = ["--leg", LEG], ["--leg", LEG, "--path", "portal=192.0.3.10,nic=eth2"]
@@ -88,6 +89,7 @@ def test_a_leg_has_all_paths_that_it_can_have(tool):
 
 LOST = ("leg 0 path 0: its session was lost, and its writes wait for the end of it, or keep their "
         "blocks from others: see fence_confirm")
+PATHS = "sys/block/istripe0/istripe/legs/0/paths"
 CONF = """\
 [leg 0]
 target = iqn.2026-01.a:t1
@@ -113,19 +115,87 @@ def test_a_path_does_not_log_in_anew(tool, on, env, said):
     assert [text for text in said if text not in err] == [], err
 
 
-@pytest.mark.parametrize("words", [["apply", "db"], ["path", "remove", "db", "0", "0"]])
-def test_a_lost_session_keeps_a_path(tool, words):
-    """Other paths do not help: the target has to have forgotten the session."""
+@pytest.fixture
+def lost(tool):
+    """The session of the first path is lost, and the other path is not live."""
     tool.put("etc/istripe/db.conf", CONF.format(lun=0))
     tool.run("up", "db")
     (tool.tree / "db/legs/0/paths/1/enable").write_text("0")
     (tool.tree / "db/last_error").unlink()
     tool.put("sys/kernel/config/istripe/db/last_error", LOST)
+    for path in range(2):
+        tool.put(f"{PATHS}/{path}/state", "dead")
     tool.put("etc/istripe/db.conf", CONF.format(lun=3))
-    _, err = tool.run(*words, code=1)
-    assert ("next: when its target was switched off or restarted since: istripectl path confirm db 0 0, "
-            "then repeat the command\n") in err
+    return tool
+
+
+@pytest.mark.parametrize("words, way", [
+    (["apply", "db"], "next: for I/O to go on: istripectl path add db 0 lun=3,portal=192.0.2.10"),
+    (["path", "remove", "db", "0", "0"],
+     "next: for I/O to go on, if the LUN is elsewhere now: istripectl path add db 0 LIST"),
+])
+def test_a_lost_session_keeps_a_path(lost, words, way):
+    """Other paths do not end it: the target has to have forgotten the session."""
+    _, err = lost.run(*words, code=1)
+    assert (f"            {way}\n            next: when its target was switched off or restarted since: "
+            "istripectl path confirm db 0 0, then repeat the command\n") in err
     assert "another path" not in err and "--saved" not in err
+
+
+@pytest.mark.parametrize("words", [["apply", "db"], ["path", "remove", "db", "0", "0"]])
+def test_a_lost_session_while_another_path_serves(lost, words):
+    """I/O goes on over that one."""
+    lost.put(f"{PATHS}/1/state", "live")
+    _, err = lost.run(*words, code=1)
+    assert "istripectl path confirm db 0 0, then repeat the command\n" in err
+    assert "path add" not in err
+
+
+WARNED = ("istripectl: warning: leg 0 of db has no live path: if path 0 has lost writes, its login waits "
+          "for their end\n            next: for I/O to go on: end this command; "
+          "istripectl path add db 0 {}\n")
+
+
+@pytest.mark.parametrize("old, new, words", [
+    ("lun = 3", "lun = 3", "lun=3,portal=192.0.2.10"),
+    ("lun = 3", "portal = 192.0.2.77\nnic = eth7", "portal=192.0.2.77,nic=eth7"),
+    ("iqn.2026-01.a:t1", "iqn.2026-01.a:it's", "'target=iqn.2026-01.a:it'\\''s,lun=3,portal=192.0.2.10'"),
+    ("lun = 3", "lun = 3\nlogin_timeout = 5s", "lun=3,portal=192.0.2.10,login_timeout_ms=5000"),
+    ("lun = 3", f"lun = 3\nisid = 80{'a1' * 5}\nchap_user = me\nchap_secret = @db.secret",
+     "lun=3,portal=192.0.2.10,chap_secret=@-,chap_user=me"),
+])
+def test_a_lun_that_is_elsewhere_while_writes_wait(lost, old, new, words):
+    """What helps at once is said before the removal of the old path, which takes its time."""
+    lost.put("etc/istripe/db.secret", "correct-horse-battery").chmod(0o600)
+    conf = CONF.format(lun=3)
+    if "portal" in new:
+        conf = conf.replace("portal = 192.0.2.10\n", "")
+    lost.put("etc/istripe/db.conf", conf.replace(old, new))
+    _, err = lost.run("apply", "db", code=1)
+    assert err.startswith(WARNED.format(words)), err
+    assert err.count("warning") == 1 and "horse" not in err
+    lost.run("path", "add", "db", "0", *shell_words(words), text_in="correct-horse-battery\n")
+    settings = dict(setting.split("=") for setting in shell_words(words)[0].split(","))
+    settings.pop("chap_secret", None)
+    added = {name: lost.value(f"db/legs/0/paths/2/{name}") for name in ("isid", "enable")}
+    assert added == {"isid": "", "enable": "1"}
+    for name, value in settings.items():
+        file = {"target": "target_name"}.get(name, name)
+        assert lost.value(f"db/legs/0/paths/2/{file}").removesuffix(":3260") == value
+
+
+def test_a_leg_is_warned_of_once(lost):
+    """Nor is one that has a live path, nor when all else of a path changes."""
+    (lost.tree / "db/legs/0/paths/1/enable").write_text("1")
+    conf = CONF.format(lun=3) + "\nlun = 3"
+    lost.put("etc/istripe/db.conf", conf)
+    assert lost.run("apply", "--dry-run", "db")[1] == ""
+    assert lost.run("apply", "db")[1] == WARNED.format("lun=3,portal=192.0.2.10")
+    lost.put("etc/istripe/db.conf", conf.replace("lun = 3", "lun = 3\nheader_digest = CRC32C"))
+    assert lost.run("apply", "db")[1] == ""
+    lost.put(f"{PATHS}/1/state", "live")
+    lost.put("etc/istripe/db.conf", CONF.format(lun=4))
+    assert lost.run("apply", "db")[1] == ""
 
 
 def test_a_path_is_lost_while_it_is_confirmed(tool):

@@ -9,6 +9,7 @@
 #include "apply.h"
 #include "command.h"
 #include "conf.h"
+#include "fence.h"
 #include "initiator.h"
 #include "interrupt.h"
 #include "leave_out.h"
@@ -16,9 +17,12 @@
 #include "module.h"
 #include "node.h"
 #include "overridden.h"
+#include "parse.h"
 #include "plan.h"
 #include "portal.h"
 #include "power.h"
+#include "text.h"
+#include "text.h"
 #include "tree.h"
 #include "twin.h"
 
@@ -117,6 +121,8 @@ static int path_remove(const struct volume *now, const struct step *step, struct
 {
 	int ret = now->up ? power_path(now->name, step->leg, step->path, false, fault) : 0;
 
+	if (ret)
+		fence_advise(now->name, step->leg, step->path, NULL, fault);
 	return ret ? ret : tree_remove_path(now->name, step->leg, step->path, fault);
 }
 
@@ -156,22 +162,74 @@ static void path_put_back(const struct volume *now, const struct step *steps, si
 		fault_add(fault, "the path is as it was before");
 }
 
+/* A path in the place of one whose LUN is elsewhere now: the words of a shell. NULL: it is not. */
+static char *place_list(const struct volume *now, const struct volume *wanted,
+			const struct step *steps, size_t count)
+{
+	static const char *const place[] = { "target_name", "portal", "lun", NULL };
+	const struct leg *leg = &now->legs[steps->leg], *other = &wanted->legs[steps->leg];
+	char *list, *word;
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (steps[i].name && text_listed(place, steps[i].name))
+			break;
+	if (i == count)
+		return NULL;
+	list = parse_format_path(leg, leg_find_path(leg, steps->path),
+				 leg_find_path(other, steps->path));
+	word = text_quoted(list);
+	free(list);
+	return word;
+}
+
+/* The module waits long for lost writes, and another command cannot add a path meanwhile. */
+static void place_mention(const struct volume *now, const struct step *step, const char *list)
+{
+	struct fault said = { 0 };
+
+	fault_set(&said, 0,
+		  "warning: leg %d of %s has no live path: if path %d has lost writes, its login waits for their end",
+		  step->leg, now->name, step->path);
+	fault_add(&said,
+		  "next: for I/O to go on: end this command; istripectl path add %s %d %s",
+		  now->name, step->leg, list);
+	fault_print(&said);
+}
+
+static void retire_fault(const struct volume *now, const struct step *step, const char *list,
+			 struct fault *fault)
+{
+	fault_add(fault, "so it does not log in anew");
+	if (!fence_advise(now->name, step->leg, step->path, list, fault))
+		fault_add(fault,
+			  "next: bring another path of the leg back; or istripectl down %s; istripectl up --saved %s",
+			  now->name, now->name);
+}
+
+/* @first: no other path of the leg was to log in before. */
+static int path_retire(const struct volume *now, const struct volume *wanted,
+		       const struct step *steps, size_t count, bool first, struct fault *fault)
+{
+	char *list = place_list(now, wanted, steps, count);
+	int ret;
+
+	if (list && first && fence_leg_is_dead(now->name, steps->leg))
+		place_mention(now, steps, list);
+	ret = power_path(now->name, steps->leg, steps->path, false, fault);
+	if (ret)
+		retire_fault(now, steps, list, fault);
+	free(list);
+	return ret;
+}
+
 /* All settings of one path that it logs in anew for. */
 static int path_restart(const struct volume *now, const struct step *steps, size_t count,
 			struct fault *fault)
 {
-	int ret = power_path(now->name, steps->leg, steps->path, false, fault);
+	int ret = 0;
 	size_t i;
 
-	if (ret) {
-		fault_add(fault, "so it does not log in anew");
-		if (strstr(fault->text, "see fence_confirm"))
-			return ret;
-		fault_add(fault,
-			  "next: bring another path of the leg back; or istripectl down %s; istripectl up --saved %s",
-			  now->name, now->name);
-		return ret;
-	}
 	for (i = 0; !ret && i < count; i++)
 		if (steps[i].name)
 			ret = step_write(now, &steps[i], steps[i].to, fault);
@@ -187,6 +245,8 @@ static int step_do(const struct volume *now, const struct volume *wanted, const 
 {
 	const struct step *step = &plan->items[*i];
 	size_t count = 1;
+	bool first;
+	int ret;
 
 	switch (step->kind) {
 	case STEP_ADD:
@@ -198,8 +258,10 @@ static int step_do(const struct volume *now, const struct volume *wanted, const 
 	case STEP_RESTART:
 		while (*i + count < plan->count && same_path(step, step + count))
 			count++;
+		first = !*i || step[-1].kind != step->kind || step[-1].leg != step->leg;
 		*i += count - 1;
-		return path_restart(now, step, count, fault);
+		ret = path_retire(now, wanted, step, count, first, fault);
+		return ret ? ret : path_restart(now, step, count, fault);
 	case STEP_DOWN:
 		break;
 	}

@@ -140,6 +140,44 @@ static void legs_warn(const char *name, const struct live *legs, int wanted)
 	}
 }
 
+/* The paths of a leg, with their states; @live is to be freed. NULL: not known. */
+static const struct live *paths_read(const char *name, unsigned int leg, struct live *live)
+{
+	char *device = power_device(name), *number = alloc_printf("%u", leg);
+	const struct live *at = device && !live_read_states(device, live) ?
+				live_child(live, "legs") : NULL;
+
+	at = at ? live_child(at, number) : NULL;
+	free(number);
+	free(device);
+	return at ? live_child(at, "paths") : NULL;
+}
+
+bool fence_leg_is_dead(const char *name, unsigned int leg)
+{
+	struct live live = { 0 };
+	const struct live *paths = paths_read(name, leg, &live);
+	bool dead = paths && !paths_count(paths, path_is_live);
+
+	live_free(&live);
+	return dead;
+}
+
+bool fence_advise(const char *name, unsigned int leg, unsigned int path, const char *list,
+		  struct fault *fault)
+{
+	if (!strstr(fault->text, "see fence_confirm"))
+		return false;
+	if (fence_leg_is_dead(name, leg))
+		fault_add(fault, "next: for I/O to go on%s: istripectl path add %s %u %s",
+			  list ? "" : ", if the LUN is elsewhere now", name, leg,
+			  list ? list : "LIST");
+	fault_add(fault,
+		  "next: when its target was switched off or restarted since: istripectl path confirm %s %u %u, then repeat the command",
+		  name, leg, path);
+	return true;
+}
+
 /* False: the module is not done. */
 static bool device_warn(const char *name, const char *device, int leg, bool last)
 {

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "fault.h"
 #include "model.h"
 
 /**
@@ -30,6 +31,28 @@ const char *fence_why(const struct settings *leg);
  * Return: a constant text.
  */
 const char *fence_next(const struct settings *leg);
+
+/**
+ * fence_leg_is_dead() - whether a leg of a volume that is up has no live path
+ * @name: the volume
+ * @leg: the number of the leg
+ *
+ * Return: whether it is so; false when it cannot be found out.
+ */
+bool fence_leg_is_dead(const char *name, unsigned int leg);
+
+/**
+ * fence_advise() - what to do when a path does not go since its lost writes wait
+ * @name: the volume
+ * @leg: the number of its leg
+ * @path: its number
+ * @list: the settings of a path that would take its place, as a shell reads them; NULL: not known
+ * @fault: what power_path() has set; the advice is added
+ *
+ * Return: whether that is why it does not go.
+ */
+bool fence_advise(const char *name, unsigned int leg, unsigned int path, const char *list,
+		  struct fault *fault);
 
 /**
  * fence_warn() - print a warning about each leg that has such paths

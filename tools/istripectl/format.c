@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "known.h"
 #include "parse.h"
 #include "text.h"
 #include "value.h"
@@ -216,6 +217,39 @@ static void path_put(struct list *list, const struct settings *settings,
 				    inherited(leg, common, setting->name));
 	}
 	missing_put(list, settings, leg, common);
+}
+
+/* The names are those that the kernel has. */
+static void path_merge(const struct settings *now, const struct settings *wanted,
+		       struct settings *all)
+{
+	size_t i;
+
+	for (i = 0; i < now->count; i++) {
+		const char *name = now->items[i].name;
+
+		if (setting_is_secret(name))
+			settings_put(all, name, NULL);
+		else if (settings_find(wanted, name) || known_find(KNOWN_PATH, name))
+			settings_put(all, name, known_worth(KNOWN_PATH, wanted, name));
+		else
+			settings_put(all, name, now->items[i].value);
+	}
+	settings_drop(all, "isid");
+}
+
+char *parse_format_path(const struct leg *leg, const struct path *now, const struct path *wanted)
+{
+	const struct settings none = { 0 };
+	struct settings all = { 0 };
+	struct list list;
+
+	path_merge(&now->settings, &wanted->settings, &all);
+	list_open(&list);
+	path_put(&list, &all, &leg->paths[0].settings, &none);
+	fclose(list.out);
+	settings_free(&all);
+	return list.text;
 }
 
 static void leg_put(struct words *words, const struct leg *leg, const struct settings *common)

@@ -116,6 +116,18 @@ void parse_create_free(struct create_options *options);
 int parse_format(const struct volume *volume, struct words *words, struct fault *fault);
 
 /**
+ * parse_format_path() - what makes a new path of a leg that is configured as one is to be
+ * @leg: as the kernel has it; its first path hands its settings down
+ * @now: the path, as the kernel has it
+ * @wanted: what it is to be; what this does not say has its default
+ *
+ * The new one gets an ISID of its own. Secrets have to be typed.
+ *
+ * Return: a LIST of path add, for free().
+ */
+char *parse_format_path(const struct leg *leg, const struct path *now, const struct path *wanted);
+
+/**
  * parse_escape() - print the value of an entry of a list
  * @out: where to
  * @value: what is read from the list again

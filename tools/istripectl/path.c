@@ -235,6 +235,8 @@ static int path_remove(const struct volume *volume, struct leg *leg, const char 
 		return path_remove_plan(volume, leg, index, fault);
 	if (!ret && volume->up)
 		ret = power_path(volume->name, leg->index, index, false, fault);
+	if (ret)
+		fence_advise(volume->name, leg->index, index, NULL, fault);
 	return ret ? ret : tree_remove_path(volume->name, leg->index, index, fault);
 }
 

@@ -297,13 +297,8 @@ int power_path(const char *name, unsigned int leg, unsigned int path, bool on,
 	why = tree_value(name, "last_error");
 	fault_set(fault, ret, "leg %u path %u of %s is not %s: %s", leg, path, name,
 		  on ? "added" : "removed", advice_error(ret, why));
-	if (!advice_root(ret, fault) && ret != -EINTR && why && *why) {
+	if (!advice_root(ret, fault) && ret != -EINTR && why && *why)
 		reason_add(name, why, fault);
-		if (strstr(why, "see fence_confirm"))
-			fault_add(fault,
-				  "next: when its target was switched off or restarted since: istripectl path confirm %s %u %u, then repeat the command",
-				  name, leg, path);
-	}
 	free(why);
 	return ret;
 }

@@ -57,7 +57,8 @@ int power_down(const char *name, bool force, struct fault *fault);
  * @leg: number of the leg
  * @path: number of the path, which has its directory
  * @on: which of them
- * @fault: set on failure, with the reason that the module gives
+ * @fault: set on failure, with the reason that the module gives; of a path that is not taken out
+ *	fence_advise() knows more
  *
  * An interrupt ends it.
  *
