@@ -56,17 +56,18 @@ static u32 backoff_asked_ms(const struct istripe_session *session)
 	return asked_ms;
 }
 
-void istripe_backoff_lost(struct istripe_nexus *nexus)
-{
-	nexus->asked_ms = backoff_asked_ms(nexus->owned);
-	nexus->asked_at = jiffies;
-	/* One that failed to join counts, too: the target may have it. */
-	nexus->several = nexus->owned->conns[1];
-}
-
 u32 istripe_backoff_asked_left_ms(const struct istripe_nexus *nexus)
 {
 	return nexus->asked_ms - min(nexus->asked_ms, jiffies_to_msecs(jiffies - nexus->asked_at));
+}
+
+void istripe_backoff_lost(struct istripe_nexus *nexus)
+{
+	nexus->asked_ms = max(istripe_backoff_asked_left_ms(nexus),
+			      backoff_asked_ms(nexus->owned));
+	nexus->asked_at = jiffies;
+	/* One that failed to join counts, too: the target may have it. */
+	nexus->several |= nexus->owned->conns[1] != NULL;
 }
 
 void istripe_backoff_note_busy(struct istripe_nexus *nexus, bool busy)

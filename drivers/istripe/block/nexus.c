@@ -503,7 +503,8 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct 
 {
 	bool goes_on = nexus_first_goes_on(nexus, error);
 	bool refused = nexus_is_refused(nexus) && !nexus_is_first(nexus);
-	bool lost = nexus->owned && (error == -ENOTCONN || nexus->owned->conns[1]);
+	bool lost = nexus->owned && (test_bit(ISTRIPE_SESSION_FAULTED, &nexus->owned->flags) ||
+				     nexus->owned->conns[1]);
 
 	if (refused)
 		nexus_refused_why(nexus, why);
@@ -616,6 +617,7 @@ static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
 		nexus->failures++;
 	}
 	WRITE_ONCE(nexus->lost_at, jiffies);
+	nexus->several = false;
 	istripe_backoff_lost(nexus);
 	nexus_halt_session(nexus);
 	nexus->fence_first = nexus_fences_first(nexus);

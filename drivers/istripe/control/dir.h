@@ -85,6 +85,7 @@ struct istripe_volume_dir {
 	struct istripe_volume_params params;	/* without legs */
 	struct istripe_leg_dir *legs[ISTRIPE_LEGS_MAX];
 	char last_error[ISTRIPE_REASON_BYTES];
+	unsigned long noted_at;		/* jiffies */
 };
 
 extern const struct config_item_type istripe_legs_type;

@@ -3,6 +3,7 @@
  * enable: from directories to a running volume and back.
  */
 #include <linux/err.h>
+#include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
 #include <linux/printk.h>
@@ -17,6 +18,9 @@
 #include "control/params.h"
 #include "control/sysfs.h"
 #include "iscsi/error.h"
+
+/* A refusal for the same reason is logged again after so long. */
+#define NOTE_TIME	(60 * HZ)
 
 /* Pins: what cannot be removed while the volume is not down. */
 
@@ -294,6 +298,7 @@ void istripe_volume_dir_note(struct istripe_volume_dir *volume, const char *what
 	else
 		scnprintf(volume->last_error, sizeof(volume->last_error), "%s (%pe)",
 			  istripe_error_words(error), ERR_PTR(error));
+	volume->noted_at = jiffies;
 	pr_err("%s: %s: %s\n", volume->params.name, what, volume->last_error);
 }
 
@@ -342,7 +347,7 @@ unlock:
 static void volume_note_once(struct istripe_volume_dir *volume, const char *what, int error,
 			     const char *why)
 {
-	if (strcmp(volume->last_error, why))
+	if (strcmp(volume->last_error, why) || time_after(jiffies, volume->noted_at + NOTE_TIME))
 		istripe_volume_dir_note(volume, what, error, why);
 }
 

@@ -297,7 +297,8 @@ static bool path_send_waiting(struct istripe_events *events, const struct istrip
 static bool path_send_both(struct istripe_events *events, const struct istripe_path *path,
 			   const struct path_now *now)
 {
-	bool several = path->nexuses[1];
+	/* Of a session with several connections the other nexuses are reserves. */
+	bool several = path->nexuses[1] && READ_ONCE(path->nexuses[1]->wanted);
 
 	return path_send_lost(events, path,
 			      path_actions[several ? PATH_DEGRADED : PATH_FAILED],
