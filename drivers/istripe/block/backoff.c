@@ -67,7 +67,8 @@ void istripe_backoff_lost(struct istripe_nexus *nexus)
 			      backoff_asked_ms(nexus->owned));
 	nexus->asked_at = jiffies;
 	/* One that failed to join counts, too: the target may have it. */
-	nexus->several |= nexus->owned->conns[1] != NULL;
+	if (nexus->owned->conns[1])
+		nexus->several = true;
 }
 
 void istripe_backoff_note_busy(struct istripe_nexus *nexus, bool busy)

@@ -305,7 +305,7 @@ static int session_collect_slot(struct istripe_session *session, u32 slot, u32 e
 	/* A session that goes on uses the slot again: @cmd_sn is that of @itt, or none. */
 	smp_rmb();
 	conn = istripe_session_task_conn(session, itt, &cmd_sn);
-	smp_rmb();
+	smp_rmb(); /* as above */
 	if (session_unanswered(session, slot) != itt || !iscsi_sna_lt(cmd_sn, end))
 		return 0;
 	ret = task_management_run(conn, ISCSI_TM_FUNC_ABORT_TASK, itt, cmd_sn, deadline);
