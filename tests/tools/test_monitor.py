@@ -65,12 +65,17 @@ def test_lost_and_back_between_two_looks(volume):
                      "db leg 0 path 0: backoff -> live"]
 
 
-def test_one_of_several_sessions_lost_and_back_between_two_looks(volume, tmp_path):
-    """The others have served: the kernel's uevent is PATH_DEGRADED, too."""
+@pytest.mark.parametrize("second, event, state", [
+    ("live", "PATH_DEGRADED", "degraded"), ("idle", "PATH_FAILED", "backoff"),
+])
+def test_one_of_several_sessions_lost_and_back_between_two_looks(volume, tmp_path, second, event,
+                                                                 state):
+    """The others have served; with multi=mcs they are in reserve. As the kernel's uevent."""
     volume.put(f"{PATH}/reconnects", "7")
-    volume.put(f"{PATH}/sessions/1/state", "logged-in")
+    volume.put(f"{PATH}/sessions/1/path_state", second)
+    volume.put(f"{PATH}/sessions/2/path_state", "idle")
     noted, _ = hook(volume, tmp_path, "echo 8 >legs/0/paths/0/reconnects", "true")
-    assert noted == ["PATH_DEGRADED db 0 0 4 degraded", "PATH_REINSTATED db 0 0 4 live"]
+    assert noted == [f"{event} db 0 0 4 {state}", "PATH_REINSTATED db 0 0 4 live"]
 
 
 def test_a_state_is_told_before_latencies_are_read(volume):

@@ -16,6 +16,7 @@
 #define NONE	"none"
 #define LOST	"backoff"
 #define LOST_SOME	"degraded"
+#define RESERVE		"idle"
 
 /* Takes @file. */
 static size_t state_add(struct states *states, const char *volume, int leg, int path,
@@ -58,11 +59,24 @@ static long long reconnects_read(const char *state)
 	return count;
 }
 
+/* With multi=mcs those behind the first one are idle, in reserve, while it has all connections. */
 static bool has_sessions(const char *state)
 {
 	char *dir = beside(state, "sessions");
-	bool has = file_is_dir(dir);
+	struct file_names names = { 0 };
+	bool has = false;
+	size_t i;
 
+	file_list(dir, &names);
+	for (i = 0; !has && i < names.count; i++) {
+		char *file = alloc_printf("%s/%s/path_state", dir, names.items[i]);
+		char *text = NULL;
+
+		has = !file_read(file, &text) && strcmp(text, RESERVE);
+		free(text);
+		free(file);
+	}
+	file_names_free(&names);
 	free(dir);
 	return has;
 }
@@ -98,7 +112,6 @@ static void paths_add(struct states *states, const char *volume, const char *dev
 		states->items[at].last_error =
 			alloc_text(settings_value(&path->values, "last_error"));
 		states->items[at].reconnects = reconnects_read(states->items[at].file);
-		states->items[at].several = has_sessions(states->items[at].file);
 		states->items[at].writes = count_of(path, "waiting_writes");
 		states->items[at].access =
 			alloc_text(settings_value(&path->values, "access_state"));
@@ -290,7 +303,7 @@ static void tell_both(const struct state *now,
 {
 	struct state lost = *now;
 
-	lost.state = (char *)(now->several ? LOST_SOME : LOST);
+	lost.state = (char *)(has_sessions(now->file) ? LOST_SOME : LOST);
 	lost.reason = now->last_error;
 	changed(data, &lost, now->state);
 	changed(data, now, lost.state);

@@ -20,7 +20,6 @@ struct state {
 	char *file;		/* of the state in sysfs; NULL: there is none */
 	char *last_error;	/* of a path, live or not; NULL: it is none */
 	long long reconnects;	/* of a path: of all its sessions */
-	bool several;		/* of a path: it has more than one session */
 	enum slow slow;		/* of a path or a leg */
 	char *slow_why;		/* NULL: it is none */
 	long long writes;	/* of a path, if judged: waiting_writes */
@@ -73,7 +72,7 @@ void states_tell(const struct states *states,
  *
  * Legs and paths that come or go with their volume are not changes of their own. A path that was
  * lost and is live again at the later moment has both changes, with "backoff" between them; with
- * several sessions, of which the others may have served, "degraded".
+ * several sessions that are wanted, of which the others may have served, "degraded".
  */
 void states_compare(const struct states *before, const struct states *after,
 		    void (*changed)(void *data, const struct state *state, const char *old),
