@@ -531,6 +531,20 @@ def test_list_has_volumes_that_are_only_in_their_files(tool, conf):
     assert "saved" not in tool.run("list")[0]
 
 
+@pytest.mark.parametrize("words", [["list"], ["list", "--json"], ["list", "web"]])
+def test_list_of_a_file_that_cannot_be_read(tool, conf, words):
+    """It is not hidden as one that is gone meanwhile. Nobody waits for a writer of a pipe."""
+    conf()
+    path = tool.root / "etc/istripe/web.conf"
+    for make in (lambda: path.symlink_to("missing"), lambda: os.mkfifo(path)):
+        make()
+        out, err = tool.run(*words, code=1)
+        assert ("db" in out) == (words[-1] != "web")
+        assert err == (f"istripectl: {path} is not a regular file\n            next: mend it, or "
+                       "move it away; a link is to lead to a file\n")
+        path.unlink()
+
+
 def test_list_of_files_without_the_module(tool, conf):
     conf()
     tool.tree.rename(tool.root / "gone")

@@ -55,6 +55,18 @@ def test_volume_that_goes(host, command, name, other):
     assert [volume["name"] for volume in said["volumes"]] == [other] and not err
 
 
+def test_file_that_goes(host):
+    """list reads it after all that is configured."""
+    file = host.tool.put("etc/istripe/web.conf", "")
+    with held(host.tool.tree / f"{PATHS}/0/portal") as waits:
+        process = host.tool.start("list", "--json")
+        waits()
+        file.unlink()
+    out, err = process.communicate(timeout=60)
+    names = [volume["name"] for volume in json.loads(out)["volumes"]]
+    assert (process.returncode, names, err) == (0, ["db", "scratch"], "")
+
+
 @pytest.mark.parametrize("command", ["status", "list", "show"])
 def test_volume_that_was_named_goes(host, command):
     said, err = removed_meanwhile(host.tool, "scratch", command, "--json", "db", "scratch", code=1)

@@ -94,6 +94,13 @@ int file_mode(const char *path)
 	return st.st_mode & 07777;
 }
 
+bool file_is_named(const char *path)
+{
+	struct stat st;
+
+	return !lstat(path, &st);
+}
+
 bool file_is_dir(const char *path)
 {
 	struct stat st;

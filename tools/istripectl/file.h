@@ -34,6 +34,14 @@ int file_write(const char *path, const char *value);
 int file_mode(const char *path);
 
 /**
+ * file_is_named() - whether a name is in its directory
+ * @path: the name, also that of a link that leads nowhere
+ *
+ * Return: whether it is.
+ */
+bool file_is_named(const char *path);
+
+/**
  * file_is_dir() - whether there is a directory
  * @path: which one
  *

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "alloc.h"
-#include "apply.h"
 #include "changes.h"
 #include "command.h"
 #include "conf.h"
+#include "file.h"
 #include "interrupt.h"
 #include "json_out.h"
 #include "live.h"
@@ -31,11 +31,28 @@ struct view {
 	bool is_saved;		/* it is in its file only */
 };
 
+static bool view_has_file(const char *name)
+{
+	char *path = conf_path(name);
+	bool has = file_is_named(path);
+
+	free(path);
+	return has;
+}
+
+/* Nobody may write into a pipe: only a regular file is opened. */
 static int view_read_file(const char *name, struct view *view, struct fault *fault)
 {
 	char *path = conf_path(name);
-	int ret = conf_read(path, name, &view->volume, fault);
+	int ret;
 
+	if (file_mode(path) < 0)
+		ret = fault_set(fault, -ENOENT,
+				"%s is not a regular file\n"
+				"next: mend it, or move it away; a link is to lead to a file",
+				path);
+	else
+		ret = conf_read(path, name, &view->volume, fault);
 	view->is_saved = !ret;
 	free(path);
 	return ret;
@@ -500,7 +517,7 @@ static int view_report(const char *name, bool named, const struct report *report
 	struct view view = { 0 };
 	int ret = view_read(name, &view, &fault);
 
-	if (ret && report->saved && apply_has_file(name) && tree_has_volume(name, &fault)) {
+	if (ret && report->saved && view_has_file(name) && tree_has_volume(name, &fault)) {
 		view_free(&view);
 		view = (struct view){ 0 };
 		ret = view_read_file(name, &view, &fault);
@@ -509,7 +526,7 @@ static int view_report(const char *name, bool named, const struct report *report
 		json_object_array_add(all, report->object(&view));
 	else if (!ret)
 		report->rows(table, &view);
-	else if (ret == -ENOENT && !named)
+	else if (ret == -ENOENT && !named && !(report->saved && view_has_file(name)))
 		ret = 0;
 	/* names_find() has said that the module is not loaded. */
 	else if (!report->saved || ret != -ENODEV)
