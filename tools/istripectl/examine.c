@@ -89,7 +89,7 @@ static int device_read(struct device *device, struct fault *fault)
 				 device->path);
 	end = lseek(device->fd, 0, SEEK_END);
 	if (end < 0)
-		return fault_set(fault, -errno, "%s: its size: %s", device->path, strerror(errno));
+		return fault_set(fault, -errno, "%s: %s", device->path, strerror(errno));
 	device->bytes = end;
 	device->block_bytes = ioctl(device->fd, BLKSSZGET, &block_bytes) ? 0 : block_bytes;
 	ret = superblock_read(device->fd, device->bytes, &device->super);
