@@ -336,11 +336,7 @@ static int nexus_bring_up(struct istripe_nexus *nexus, struct istripe_reason *wh
 	if (ret)
 		return ret;
 	nexus->owned->lun = nexus->found.address;
-	ret = nexus->ops->drain(nexus, why);
-	/* Before the superblock is read: a path that carries no data is to be told as such. */
-	if (!ret && nexus->on_trial)
-		ret = nexus->ops->trial(nexus, why);
-	return ret ?: nexus->ops->check(nexus, why);
+	return nexus->ops->drain(nexus, why) ?: nexus->ops->check(nexus, why);
 }
 
 static int nexus_attempt(struct istripe_nexus *nexus, struct istripe_reason *why)

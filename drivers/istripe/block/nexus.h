@@ -93,8 +93,6 @@ struct istripe_nexus_ops {
 	int (*reset_lun)(struct istripe_nexus *nexus);	/* after failed aborts */
 	/* A command that was sent at @since has timed out: is it the path alone? */
 	bool (*carries_nothing)(struct istripe_nexus *nexus, unsigned long since);
-	/* Before it serves: does @owned carry I/O, if another path could? 0, or not. */
-	int (*trial)(struct istripe_nexus *nexus, struct istripe_reason *why);
 	u32 (*access_poll_ms)(const struct istripe_nexus *nexus);	/* 0: not */
 	void (*stop)(struct istripe_nexus *nexus);	/* STOP is set: do not use it any more */
 };

@@ -45,6 +45,9 @@ static int nexus_op_check(struct istripe_nexus *nexus, struct istripe_reason *wh
 
 	/* -EAGAIN: it has not said all. */
 	nexus->mismatch = ret == -EAGAIN ? 0 : ret;
+	/* Before the superblock is read: a path that carries no data is to be told as such. */
+	if (!ret && nexus->on_trial)
+		ret = istripe_trial(nexus, why);
 	ret = ret ?: istripe_metadata_check(nexus, why);
 	ret = ret ?: nexus_op_flush(nexus, why);
 	if (ret)
@@ -117,7 +120,6 @@ const struct istripe_nexus_ops istripe_nexus_ops_table = {
 	.fence_wanted = istripe_fence_wanted,
 	.reset_lun = istripe_lun_reset,
 	.carries_nothing = istripe_trial_carries_nothing,
-	.trial = istripe_trial,
 	.access_poll_ms = nexus_op_poll_ms,
 	.stop = istripe_proof_stop_nexus,
 };

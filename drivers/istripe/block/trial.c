@@ -215,8 +215,7 @@ int istripe_trial(struct istripe_nexus *nexus, struct istripe_reason *why)
 
 	/* Another attempt with several connections is not without risk, see backoff.c. */
 	if (!trial_other_serves(nexus) || trial_stands_by(nexus) || nexus->owned->conns[1] ||
-	    !istripe_alua_usable(nexus->found.access.state) ||
-	    !istripe_leg_is(nexus->leg, &nexus->found))
+	    !istripe_alua_usable(nexus->found.access.state))
 		return 0;
 	ret = trial_read(nexus, why);
 	if (!ret && nexus->large_pings_lost < LARGE_PINGS_LOST_MAX)
