@@ -67,6 +67,26 @@ def test_what_is_so_already_is_not_written(volume, words, changed, kept, said):
     assert {name: volume.value(name) for name in changed} == changed
 
 
+@pytest.mark.parametrize("words, file, said", [
+    (["--leg", "0", "fence=auto"], "db/legs/0/fence", "fence: auto -> auto\n"),
+    (["command_timeout=30s"], "db/command_timeout_ms", "command_timeout_ms: 30000 -> 30000\n"),
+])
+def test_a_live_one_is_written_again(volume, words, file, said):
+    """The module does not refuse it, and asks for proofs, or sets the time-out of the disk, again."""
+    os.utime(volume.tree / file, ns=(0, 0))
+    assert volume.run("set", "--dry-run", "db", *words)[0] == said
+    assert untouched(volume, file)
+    assert volume.run("set", "db", *words)[0] == said
+    assert not untouched(volume, file)
+
+
+def test_what_is_written_to_a_volume_that_is_down_is_not_called_unchanged(volume):
+    volume.run("down", "db")
+    os.utime(volume.tree / "db/queue_depth", ns=(0, 0))
+    assert volume.run("set", "db", "queue_depth=128")[0] == "queue_depth: 128 -> 128\n"
+    assert not untouched(volume, "db/queue_depth")
+
+
 def test_what_is_so_already_is_not_put_back(volume):
     os.utime(volume.tree / "db/queue_depth", ns=(0, 0))
     _, err = volume.run("set", "db", "queue_depth=128,command_timeout=31s,recovery_timeout=9s", code=1,

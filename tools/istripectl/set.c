@@ -124,19 +124,21 @@ static bool is_unchanged(const struct set_options *options, const struct setting
 }
 
 /*
- * While the volume is up the module refuses also a value that is so already. While it is down, a
- * chunk that was given is another thing than the same one by default.
+ * While the volume is up the module refuses also a value that is so already, unless it may change
+ * then: that one has an effect again, as fence does. While the volume is down, a chunk that was
+ * given is another thing than the same one by default.
  */
 static bool is_left(const struct set_options *options, const struct volume *volume,
 		    const struct settings *now, const struct setting *wanted)
 {
-	return volume->up && is_unchanged(options, now, wanted);
+	const struct known *known = known_find(place_kind(options), wanted->name);
+
+	return volume->up && !(known && known->live) && is_unchanged(options, now, wanted);
 }
 
 /* Undoes what was written before a refusal; a secret cannot be read back. */
-static void put_back(const struct set_options *options, const struct volume *volume,
-		     const struct settings *now, const struct settings *wanted, size_t count,
-		     struct fault *fault)
+static void put_back(const struct set_options *options, const struct settings *now,
+		     const struct settings *wanted, size_t count, struct fault *fault)
 {
 	struct fault after = { 0 };
 
@@ -145,7 +147,7 @@ static void put_back(const struct set_options *options, const struct volume *vol
 		const char *name = wanted->items[count].name;
 		const struct setting *old = settings_find(now, name);
 
-		if (is_left(options, volume, now, &wanted->items[count]))
+		if (is_unchanged(options, now, &wanted->items[count]))
 			continue;
 		if (!old || !old->value)
 			fault_add(fault, "%s is changed: its old value cannot be read", name);
@@ -190,8 +192,8 @@ static int values_check(const struct set_options *options, const struct volume *
 	return ret;
 }
 
-static void change_print(const struct set_options *options, const struct setting *setting,
-			 const struct settings *now)
+static void change_print(const struct set_options *options, const struct volume *volume,
+			 const struct settings *now, const struct setting *setting)
 {
 	const struct known *known = known_find(place_kind(options), setting->name);
 	const char *unchecked = "";
@@ -200,7 +202,7 @@ static void change_print(const struct set_options *options, const struct setting
 		unchecked = " (the module checks it when it is written)";
 	if (setting_is_secret(setting->name))
 		printf("%s: a secret%s\n", setting->name, unchecked);
-	else if (is_unchanged(options, now, setting))
+	else if (is_left(options, volume, now, setting))
 		printf("%s: %s (unchanged)\n", setting->name, settings_value(now, setting->name));
 	else
 		printf("%s: %s -> %s%s\n", setting->name, settings_value(now, setting->name),
@@ -236,10 +238,10 @@ static int settings_write(const struct set_options *options, const struct volume
 			ret = tree_set(options->name, options->leg, options->path, item->name,
 				       item->value, fault);
 		if (ret)
-			put_back(options, volume, now, wanted, i, fault);
+			put_back(options, now, wanted, i, fault);
 	}
 	for (i = 0; !ret && i < wanted->count; i++)
-		change_print(options, &wanted->items[i], now);
+		change_print(options, volume, now, &wanted->items[i]);
 	return ret;
 }
 
