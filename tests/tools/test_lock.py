@@ -132,8 +132,8 @@ def test_nobody_waits_for_those_who_wait(tool):
     tool.put("etc/istripe/db.conf", "[leg 0]\ntarget = iqn.2026-01.a:t1\nportal = 192.0.2.10")
     process.kill()
     process.communicate(timeout=60)
-    process = tool.start("up", "db", FAKE_ENABLE="hang")
-    wait_for(lambda: tool.value("db/enable") == "0")
+    process = tool.start("up", "db", FAKE_ENABLE="hang", FAKE_ENABLE_TIMES="1")
+    wait_for(lambda: (tool.root / "failures").exists() and tool.value("db/enable") == "0")
     assert "waits" not in tool.run("apply", "db")[1]
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
