@@ -4,6 +4,7 @@
 import fcntl
 import os
 import signal
+import subprocess
 
 import pytest
 from configuration import P1
@@ -14,6 +15,27 @@ WORDS = {"apply": ["apply", "db"], "create": ["create", "db", "--no-up", "--leg"
          "unit": ["up", "--saved", "--wait", "60", "db"], "delete": ["delete", "db"]}
 #: Where the first one stands still: before a leg, before the last path.
 PLACES = ["db/legs/1", P1]
+
+
+#: A PID namespace of its own, with the files of its processes.
+UNSHARE = ["unshare", "--pid", "--fork", "--mount-proc"]
+
+
+def can_unshare():
+    try:
+        return not subprocess.run([*UNSHARE, "true"], capture_output=True, check=False).returncode
+    except OSError:
+        return False
+
+
+ELSEWHERE = pytest.mark.skipif(not can_unshare(), reason="needs PID namespaces")
+
+
+def elsewhere(tool, *words, **env):
+    """Runs it where no process of this namespace is seen."""
+    done = subprocess.run([*UNSHARE, tool.program, *words], env={**tool.env, **env},
+                          capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode, done.stdout, done.stderr
 
 
 @pytest.fixture(autouse=True)
@@ -121,6 +143,31 @@ def test_waiting_ends(tool, conf):
             assert f"volume db is just being configured by process {os.getpid()}\n" in err
             assert f"next: wait for process {os.getpid()}, or end it; then this command again\n" in err
     assert tool.volumes() == []
+
+
+@ELSEWHERE
+def test_waiting_for_a_process_that_is_not_seen(tool, conf):
+    """It is in another PID namespace: process 0 would be the group of whoever ends it."""
+    conf()
+    with open(tool.root / "run/istripe-db.configuring", "w", encoding="ascii") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX)
+        code, _, err = elsewhere(tool, *WORDS["apply"], FAKE_CLOCK="/bin/true")
+    assert code == 1 and "process 0" not in err
+    assert "db: waits for another process (not seen from here), which is just configuring it\n" in err
+    assert "volume db is just being configured by another process (not seen from here)\n" in err
+    assert "next: wait for that process, or end it where it runs; then this command again\n" in err
+
+
+@ELSEWHERE
+def test_a_process_that_is_not_seen_brings_it_up(tool):
+    tool.run("create", "db", "--no-up", "--leg", LEG)
+    with open(tool.root / "run/istripe-db.lock", "w", encoding="ascii") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX)
+        code, _, err = elsewhere(tool, "down", "db")
+    assert code == 1 and "process 0" not in err
+    assert ("it is just coming up or going down: another process (not seen from here) brings it up\n"
+            in err)
+    assert "next: end that process where it runs, then this command again\n" in err
 
 
 def test_nobody_waits_for_those_who_wait(tool):

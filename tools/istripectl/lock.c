@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "interrupt.h"
 #include "lock.h"
 #include "place.h"
@@ -28,29 +29,46 @@ static int lock_open(const char *name)
 	return fd;
 }
 
-/* The process that has it, 0 when none has any more. */
-static int holder_pid(int fd)
+/* Whether a process has it still; @pid is 0 of one in another PID namespace. */
+static bool is_held(int fd, int *pid)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	bool failed = fcntl(fd, F_GETLK, &lock);
 
-	return fcntl(fd, F_GETLK, &lock) || lock.l_type == F_UNLCK ? 0 : (int)lock.l_pid;
+	*pid = failed ? 0 : lock.l_pid;
+	return failed || lock.l_type != F_UNLCK;
 }
 
-static int holder_fault(const char *name, int fd, struct fault *fault)
+char *lock_process(int pid)
 {
-	int pid = holder_pid(fd);
+	return pid > 0 ? alloc_printf("process %d", pid) :
+			 alloc_text("another process (not seen from here)");
+}
 
-	return fault_set(fault, -EAGAIN,
-			 "volume %s is just being configured by process %d\n"
-			 "next: wait for process %d, or end it; then this command again", name,
-			 pid, pid);
+static void holder_say(const char *name, int pid)
+{
+	char *process = lock_process(pid);
+
+	fprintf(stderr, "%s: waits for %s, which is just configuring it\n", name, process);
+	free(process);
+}
+
+static int holder_fault(const char *name, int pid, struct fault *fault)
+{
+	char *process = lock_process(pid);
+
+	fault_set(fault, -EAGAIN, "volume %s is just being configured by %s", name, process);
+	fault_add(fault, "next: wait for %s, or end it%s; then this command again",
+		  pid > 0 ? process : "that process", pid > 0 ? "" : " where it runs");
+	free(process);
+	return -EAGAIN;
 }
 
 static int lock_wait(const char *name, int fd, struct fault *fault)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	long long begin_ms = watch_now_ms();
-	bool said = false;
+	bool said = false, held;
 	int pid;
 
 	while (fcntl(fd, F_SETLK, &lock) && (errno == EAGAIN || errno == EACCES)) {
@@ -58,12 +76,12 @@ static int lock_wait(const char *name, int fd, struct fault *fault)
 
 		if (interrupt_seen())
 			return fault_set(fault, -EINTR, "interrupted");
-		if (ms >= WAIT_MS)
-			return holder_fault(name, fd, fault);
-		pid = said || ms < SAY_MS ? 0 : holder_pid(fd);
-		if (pid) {
-			fprintf(stderr, "%s: waits for process %d, which is just configuring it\n",
-				name, pid);
+		/* One that has just become free is not the end of waiting. */
+		held = ms >= SAY_MS && is_held(fd, &pid);
+		if (held && ms >= WAIT_MS)
+			return holder_fault(name, pid, fault);
+		if (held && !said) {
+			holder_say(name, pid);
 			said = true;
 		}
 		watch_sleep_ms(said ? LOOK_LATER_MS : LOOK_MS);

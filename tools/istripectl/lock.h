@@ -28,4 +28,12 @@ int lock_take(const char *name, int *lock, struct fault *fault);
  */
 void lock_leave(int lock);
 
+/**
+ * lock_process() - words for the process that has a lock
+ * @pid: as F_GETLK says it: 0 of a process in another PID namespace
+ *
+ * Return: as "process 17", for free().
+ */
+char *lock_process(int pid);
+
 #endif

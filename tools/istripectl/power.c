@@ -17,6 +17,7 @@
 #include "file.h"
 #include "interrupt.h"
 #include "klog.h"
+#include "lock.h"
 #include "place.h"
 #include "power.h"
 #include "run.h"
@@ -118,6 +119,7 @@ int power_check_others(const char *name, struct fault *fault)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	int fd = lock_open(name, 0), ret;
+	char *process;
 
 	if (fd < 0)
 		return 0;
@@ -125,10 +127,12 @@ int power_check_others(const char *name, struct fault *fault)
 	close(fd);
 	if (ret || lock.l_type == F_UNLCK)
 		return 0;
+	process = lock_process(lock.l_pid);
 	fault_set(fault, -EBUSY, "volume %s does not go down: %s", name, strerror(EBUSY));
-	fault_add(fault, "it is just coming up or going down: process %d brings it up\n"
-		  "next: end process %d, then this command again", (int)lock.l_pid,
-		  (int)lock.l_pid);
+	fault_add(fault, "it is just coming up or going down: %s brings it up", process);
+	fault_add(fault, "next: end %s, then this command again",
+		  lock.l_pid > 0 ? process : "that process where it runs");
+	free(process);
 	return -EBUSY;
 }
 
