@@ -512,6 +512,25 @@ def test_down_when_nobody_knows_of_the_unit(tool, answer, said):
     assert tool.value("db/enable") == "0"
 
 
+CHROOT = "Running in chroot, ignoring command 'show'"
+
+
+@pytest.mark.parametrize("words", [["down"], ["down", "-n"], ["delete"]])
+def test_down_in_a_chroot(tool, words):
+    """systemctl does nothing there, says so, and succeeds."""
+    tool.run("create", "db", "--leg", LEG)
+    (tool.root / "bin/systemctl").write_text(f'#!/bin/sh\necho "{CHROOT}" >&2; exit 0\n')
+    (tool.root / "run/systemd/system").mkdir(parents=True)
+    _, err = tool.run(*words, "db", code=1)
+    said = [line.strip() for line in err.splitlines()]
+    at = said.index("systemctl show says nothing")
+    assert said[at + 1:] == [
+        CHROOT, "next: this command again outside of the chroot, and without SYSTEMD_OFFLINE",
+        ("or, when systemctl status istripe@db there is not activating, --force, which fails the I/O "
+         "of a disk in use")]
+    assert tool.value("db/enable") == "1"
+
+
 @pytest.mark.parametrize("env", [{"FAKE_ACTIVE": "deactivating"}, {"FAKE_ACTIVE": "active"},
                                  {"FAKE_ACTIVE": "activating", "FAKE_SYSTEMCTL": "1"}])
 def test_down_while_its_unit_does_not(tool, env):

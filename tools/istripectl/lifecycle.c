@@ -232,25 +232,41 @@ static void ghosts_wait(const char *name, const char *device)
 	}
 }
 
+/* In a chroot systemctl does nothing, which it says, and succeeds. */
+static void unit_advise(const char *name, bool offline, struct fault *fault)
+{
+	if (offline)
+		fault_add(fault,
+			  "next: this command again outside of the chroot, and without SYSTEMD_OFFLINE\n"
+			  "or, when systemctl status istripe@%s there is not activating, --force, which fails the I/O of a disk in use",
+			  name);
+	else
+		fault_add(fault,
+			  "next: systemctl status istripe@%s; or, when that is not activating, --force, which fails the I/O of a disk in use",
+			  name);
+}
+
 /* @why: what has become of systemctl itself; NULL: it has run. */
 static int unit_unknown(const char *name, const char *unit, const struct fault *why,
 			const struct run *run, struct fault *fault)
 {
 	struct fault said = { 0 };
+	bool offline = false;
 
-	if (why)
+	if (why) {
 		said = *why;
-	else if (run->code)
+	} else if (run->code) {
 		run_fault(run, "systemctl show", &said);
-	else
+	} else {
 		fault_set(&said, 0, "systemctl show says nothing");
+		run_add_errors(run, &said);
+		offline = *run->err;
+	}
 	fault_set(fault, 0,
 		  "volume %s does not go down: whether %s is just bringing it up cannot be told:",
 		  name, unit);
 	fault_add(fault, "%s", said.text);
-	fault_add(fault,
-		  "next: systemctl status istripe@%s; or, when that is not activating, --force, which fails the I/O of a disk in use",
-		  name);
+	unit_advise(name, offline, fault);
 	return -EBUSY;
 }
 

@@ -116,15 +116,20 @@ int run_missing(const char *program, const char *package, struct fault *fault)
 			 program, package);
 }
 
-int run_fault(const struct run *run, const char *what, struct fault *fault)
+void run_add_errors(const struct run *run, struct fault *fault)
 {
 	char *copy = alloc_text(run->err), *rest = copy, *line;
 
-	fault_set(fault, -EIO, "%s failed with exit code %d", what, run->code);
 	while ((line = strsep(&rest, "\n")))
 		if (*line)
 			fault_add(fault, "%s", line);
 	free(copy);
+}
+
+int run_fault(const struct run *run, const char *what, struct fault *fault)
+{
+	fault_set(fault, -EIO, "%s failed with exit code %d", what, run->code);
+	run_add_errors(run, fault);
 	return -EIO;
 }
 

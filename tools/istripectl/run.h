@@ -51,6 +51,13 @@ int run_program(char *const argv[], int (*prepare)(void *context), void *context
 int run_missing(const char *program, const char *package, struct fault *fault);
 
 /**
+ * run_add_errors() - say what a program has printed to standard error
+ * @run: what it has printed
+ * @fault: gets its lines
+ */
+void run_add_errors(const struct run *run, struct fault *fault);
+
+/**
  * run_fault() - say that a program has failed, with what it has said itself
  * @run: what it has printed
  * @what: what it was to do
