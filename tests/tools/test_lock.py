@@ -110,6 +110,18 @@ def test_a_volume_is_not_deleted_when_another_one_brings_it_up(tool, conf):
     assert tool.value("db/enable") == tool.value(f"{P1}/enable") == "1"
 
 
+@pytest.mark.parametrize("place", PLACES)
+def test_a_volume_is_not_deleted_while_create_is_to_bring_it_up(tool, place):
+    """Its settings are made and the lock is free before it does: delete would come between them."""
+    process = tool.start("create", "db", "--leg", LEG, "--leg", LEG, FAKE_HOLD=place)
+    wait_for(lambda: (tool.root / "held").exists())
+    _, err = tool.run("delete", "db", code=1, FAKE_CLOCK="/bin/true")
+    tool.put("go", "")
+    assert ended(process)[::2] == (0, "")
+    assert f"process {process.pid} brings it up\n" in err and "waits" not in err
+    assert tool.value("db/enable") == "1"
+
+
 def test_one_that_dies_keeps_nobody_waiting(tool, conf):
     conf()
     process = begun(tool, "apply")

@@ -47,10 +47,13 @@ static void volume_undo(const char *name, bool marked, struct fault *fault)
 		fault_add(fault, "nothing of it is left; --no-up would make it without connecting");
 }
 
-static int settings_make(const struct volume *volume, struct fault *fault)
+/* @begun: of power_begin(), before others see the volume; NULL: it is to stay down. */
+static int settings_make(const struct volume *volume, int *begun, struct fault *fault)
 {
 	int lock, ret = lock_take(volume->name, &lock, fault);
 
+	if (!ret && begun)
+		*begun = power_begin(volume->name);
 	if (!ret)
 		ret = tree_create(volume, fault);
 	if (!ret)
@@ -61,16 +64,15 @@ static int settings_make(const struct volume *volume, struct fault *fault)
 
 static int volume_make(struct volume *volume, bool up, struct retry *retry, struct fault *fault)
 {
-	int ret = secret_load(volume, fault), begun;
+	int ret = secret_load(volume, fault), begun = -1;
 
 	if (!ret)
-		ret = settings_make(volume, fault);
-	if (ret || !up)
-		return ret;
-	begun = power_begin(volume->name);
-	ret = power_up(volume->name, retry, fault);
-	if (ret)
-		volume_undo(volume->name, retry->marked, fault);
+		ret = settings_make(volume, up ? &begun : NULL, fault);
+	if (!ret && up) {
+		ret = power_up(volume->name, retry, fault);
+		if (ret)
+			volume_undo(volume->name, retry->marked, fault);
+	}
 	if (begun >= 0)
 		close(begun);
 	return ret;
