@@ -185,12 +185,12 @@ def test_a_process_that_is_not_seen_brings_it_up(tool):
 def test_nobody_waits_for_those_who_wait(tool):
     """For a name server, or for a login."""
     tool.put("etc/istripe/db.conf", "[leg 0]\ntarget = iqn.2026-01.a:t1\nportal = array")
-    process = tool.start("up", "--wait", "forever", "db", FAKE_NAMES_TIMES="1000")
+    process = tool.start("up", "--saved", "--wait", "forever", "db", FAKE_NAMES_TIMES="1000")
     assert "array" in process.stderr.readline()
     tool.run("create", "db", "--no-up", "--leg", LEG)
-    tool.put("etc/istripe/db.conf", "[leg 0]\ntarget = iqn.2026-01.a:t1\nportal = 192.0.2.10")
     process.kill()
     process.communicate(timeout=60)
+    tool.put("etc/istripe/db.conf", "[leg 0]\ntarget = iqn.2026-01.a:t1\nportal = 192.0.2.10")
     process = tool.start("up", "db", FAKE_ENABLE="hang", FAKE_ENABLE_TIMES="1")
     wait_for(lambda: (tool.root / "failures").exists() and tool.value("db/enable") == "0")
     assert "waits" not in tool.run("apply", "db")[1]
