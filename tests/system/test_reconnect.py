@@ -546,6 +546,11 @@ def test_no_command_follows_a_wanted_logout(make_scripted, server):
     assert server.violations() == []
 
 
+def waited_s(memory):
+    """From the end of a session to the next connection; there may be more, of logins that are late."""
+    return min(at for at in memory["connections"] if at > memory["end"]) - memory["end"]
+
+
 def test_dropped_while_it_logs_in(make_scripted, server):
     """The target drops the session that has just logged in: Time2Wait counts as for any other."""
 
@@ -562,10 +567,9 @@ def test_dropped_while_it_logs_in(make_scripted, server):
     volume.enable()
     server.arm()
     wait_for("a connection to break", lambda: network.kill_connections(port=server.port))
-    wait_for("another session", lambda: volume.reconnects() == 1, 30)
-    first, second, third = target.run.memory["connections"]
-    assert first < second < target.run.memory["end"]
-    assert third - target.run.memory["end"] > TIME2WAIT_S - 0.1
+    wait_for("another session", lambda: volume.reconnects() >= 1, 60)
+    assert sum(at < target.run.memory["end"] for at in target.run.memory["connections"]) >= 2
+    assert waited_s(target.run.memory) > TIME2WAIT_S - 0.1
     assert server.violations() == []
 
 
@@ -579,13 +583,12 @@ def test_the_target_says_when_to_come_back(make_scripted, server, reader, event,
     volume, target = make_scripted(announces(event, response), recovery_timeout_ms=20000)
     one = reader(volume.enable())
     server.arm()
-    wait_for("another session", lambda: volume.reconnects() >= 1, 30)
+    wait_for("another session", lambda: volume.reconnects() >= 1, 60)
     one.goes_on()
     memory = target.run.memory
     assert memory.get("logouts", []) == ([0] if event == 1 else [])
-    assert len(memory["connections"]) == 2
     # A tick earlier for the sake of rounding; as late as it likes.
     if response != 0:
-        assert memory["connections"][1] - memory["end"] > TIME2WAIT_S - 0.1
+        assert waited_s(memory) > TIME2WAIT_S - 0.1
     assert one.errors == []
     assert server.violations() == []

@@ -183,7 +183,7 @@ def test_interrupted_enable_removes_everything(tool, number):
     children = f"/proc/{process.pid}/task/{process.pid}/children"
     wait_for(lambda: read(children))
     process.send_signal(number)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "interrupted" in err and MARKED in err
     assert tool.volumes() == []
@@ -276,7 +276,7 @@ def test_wait_is_interrupted(tool):
                          FAKE_ENABLE_TIMES="1000")
     wait_for(lambda: (tool.root / "failures").exists())
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     assert process.returncode == 1
     assert tool.volumes() == ["db"]
 
@@ -561,7 +561,7 @@ def test_down_between_two_attempts(tool, words):
         assert f"it is just coming up or going down: process {process.pid} brings it up\n" in err
         assert f"next: end process {process.pid}, then this command again\n" in err
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     tool.run("down", "db", code=int(words[0] == "create"))     # create has removed it
     assert (tool.root / "run/istripe-db.lock").stat().st_mode & 0o777 == 0o600
 
@@ -577,7 +577,7 @@ def test_down_of_a_volume_whose_turn_comes_later(tool):
     _, err = tool.run("down", "log", code=1)
     assert f"process {process.pid} brings it up\n" in err
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     tool.run("down", "log")
 
 
@@ -591,7 +591,7 @@ def test_down_of_a_volume_that_was_brought_up(tool):
     assert process.stderr.readline()
     tool.run("down", "db")
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
 
 
 # Growing
@@ -913,7 +913,7 @@ def test_down_that_is_interrupted_while_it_waits(tool, command):
     process = tool.start(command, "db")
     assert "waits up to 5 s" in process.stderr.readline()
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 1 and tool.value("db/enable") == "1"
     assert err == "istripectl: interrupted: db stays up\n"
 

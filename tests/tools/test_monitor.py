@@ -402,5 +402,5 @@ def test_without_a_kernel_that_says_so(volume):
             break
     assert re.search(r"new\d+: (none|unknown) -> down", process.stdout.readline())
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     assert process.returncode == 0

@@ -120,7 +120,7 @@ def test_secret_is_not_in_the_command_line_or_environment(tool, secret_file):
             with open(f"/proc/{pid}/{file}", "rb") as seen:
                 assert SECRET.encode() not in seen.read()
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
 
 
 @pytest.mark.parametrize("text, said", [("x", "1 byte"), ("eleven-of-it", None),

@@ -24,7 +24,7 @@ def test_a_volume_does_not_wait_for_another_one(tool, words):
     process = tool.start(*words, FAKE_ENABLE="hang", FAKE_ENABLE_TIMES="1")
     wait_for(lambda: states(tool, "db", "log") == ["0", "1"])
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 1 and out.count("/dev/istripe0") == 1
     assert err.count("does not come up: interrupted") == 1
 
@@ -39,7 +39,7 @@ def test_another_try_does_not_wait_for_another_volume(tool):
     wait_for(lambda: tool.value("log/enable") == "1")
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 1
     # Lines of one reason stay together.
     assert ("istripectl: volume log does not come up: Connection timed out\n"
@@ -65,7 +65,7 @@ def test_volumes_are_not_tried_without_the_command(tool):
     wait_for(lambda: (tool.root / "failures").exists())
     process.kill()
     # Its end is that of all that have the pipe.
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     # A file of the double is empty when its writer is killed between open() and write().
     assert "1" not in states(tool, "db", "log")
 
@@ -75,5 +75,5 @@ def test_output_of_several_volumes_is_lost(tool):
         tool.run("create", name, "--no-up", "--leg", LEG)
     with open("/dev/full", "w", encoding="ascii") as full:
         process = tool.start("up", "db", "log", stdout=full)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=60)
     assert process.returncode == 1 and "standard output: No space left on device" in err
