@@ -16,6 +16,8 @@ TOP = Path(__file__).resolve().parents[2]
 #: An emulated processor on a busy host is slow; a machine that is alive is never this late.
 BOOT_TIMEOUT_S = 600
 COMMAND_TIMEOUT_S = 300
+#: Of QEMU itself, on a busy host.
+START_S = 120
 #: QEMU's cmpxchg16b may leave garbage in the flags, see tests/vm/boot; the kernel has another way.
 EMULATED = "max,-cx16"
 #: Into the kernel's log when a machine is told to stop; "reboot: " is the kernel's last word.
@@ -44,7 +46,7 @@ def kernel_words():
 
 def connected(path, machine):
     """A connection to a socket that QEMU makes when it starts."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + START_S
     while time.monotonic() < end and not machine.ended():
         with contextlib.suppress(OSError):
             link = socket.socket(socket.AF_UNIX)
@@ -142,7 +144,7 @@ class Machine:
         return [*map(str, words), *shlex.split(os.environ["ISTRIPE_VM_QEMU"])]
 
     def qmp_do(self, command, **arguments):
-        self.qmp.settimeout(30)
+        self.qmp.settimeout(START_S)
         self.qmp.sendall(json.dumps({"execute": command, "arguments": arguments}).encode())
         for line in self.qmp_lines:
             answer = json.loads(line)
@@ -188,7 +190,7 @@ class Machine:
         except subprocess.TimeoutExpired:
             raise Failed(f"{how}: the machine is still there after {timeout_s} s\n"
                          f"{self.words()}") from None
-        self.records.join(timeout=30)
+        self.records.join(timeout=START_S)
         stopped = STOPPED.search(self.console.read_bytes()[begin:])
         if not stopped:
             raise Failed(f"{how}: the machine does not end in good order\n{self.words()}")

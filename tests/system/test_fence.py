@@ -566,6 +566,7 @@ def test_no_proof_where_it_is_not_wanted(servers, make_volume, links):
     target = servers[0].load(HONEST)
     volume = volume_over(make_volume, links, (PORTS[0],) * 2, target, fence="path")
     with Direct(volume.enable()):
+        wait_for("both paths", lambda: state(volume) == "live", 60)
         time.sleep(3)
         assert target.logins == 2
         assert volume.fenced_through(0) == []
@@ -581,6 +582,7 @@ def test_other_portal_group(servers, make_volume, links):
     targets = load(servers, [HONEST, Scenario("other group", settings={"tpgt": 2})])
     volume = volume_over(make_volume, links, PORTS, targets[0])
     with Direct(volume.enable()):
+        wait_for("both paths", lambda: state(volume) == "live", 60)
         time.sleep(3)
         assert [target.logins for target in targets] == [1, 1]
         assert volume.fenced_through(0) == []

@@ -413,8 +413,8 @@ def test_target_that_refuses_resets_and_was_down(server, make_volume, links):
     assert server.violations() == []
 
 
-#: A path that does not answer within a second, as an emulated processor stands still, is left out of
-#: what a reset collects. Its write goes on when its time is over, and the log says so.
+#: A path that does not answer within a second, as an emulated processor stands still, is left out
+#: of what a reset collects. Its write goes on when its time is over, and the log says so.
 TRIES, OVERDUE_MS = 3, 20000
 
 
@@ -466,7 +466,7 @@ def test_reset_ends_what_others_do(server, make_volume, links, kernel_log, tas, 
         assert holder.resets > before
 
     with Direct(volume.enable()) as disk:
-        assert collected(kernel_log, attempt), "the other path's write does not go on with the reset"
+        assert collected(kernel_log, attempt), "the other path's write waits"
     volume.disable()
     assert server.violations() == []
 
@@ -510,7 +510,7 @@ def test_reset_beside_a_silent_path(server, make_volume, links, kernel_log):
         assert holder.resets > before
 
     with Direct(volume.enable()) as disk:
-        assert collected(kernel_log, attempt), "the third path's write does not go on with the reset"
+        assert collected(kernel_log, attempt), "the third path's write waits"
     volume.disable()
     assert server.violations() == []
 

@@ -218,8 +218,8 @@ def test_beside_a_login(server, make_volume, links):
         return paths.target.logins - before
 
     with Direct(paths.volume.enable()) as disk:
-        # A path that does not answer within a second, as an emulated processor stands still, is left
-        # out of what the reset ends: its login takes its whole time, and then there is another one.
+        # A path that does not answer within a second, as an emulated processor stands still, is
+        # left out of what the reset ends: its login times out, and then there is another one.
         assert any(logins() == 2 for _ in range(3)), "the path has logged in once more"
     paths.volume.disable()
     assert server.violations() == []

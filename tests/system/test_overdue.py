@@ -204,7 +204,7 @@ def test_a_lost_write_waits_from_its_loss(server, make_volume, links):
     """It was in flight for longer than recovery_timeout_ms, and than thirty seconds, by then."""
     target = server.load(Scenario("ghost", hooks={"on_command": hold}))
     volume = volume_over(make_volume, links, (server.port,) * 2, target, fence="path",
-                         command_timeout_ms=120000, recovery_timeout_ms=6000)
+                         command_timeout_ms=120000, recovery_timeout_ms=25000)
     with Direct(volume.enable()) as disk:
         server.arm()
         writer = held_write(disk, target, noise(4 << 10, 1))

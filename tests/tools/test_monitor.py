@@ -87,7 +87,7 @@ def test_a_state_is_told_before_latencies_are_read(volume):
     with open(go, "w", encoding="ascii") as begin, held(latencies):
         begin.write("now\n")
         begin.flush()
-        told = select.select([process.stdout], [], [], 30)[0]
+        told = select.select([process.stdout], [], [], 40)[0]
         lines = [process.stdout.readline() for _ in range(3 if told else 0)]
     process.communicate(timeout=60)
     assert len(lines) == 3 and "path 0: live -> backoff" in lines[2]
@@ -377,7 +377,7 @@ def test_a_program_that_hangs_ends(volume, tmp_path):
     program.write_text(f'#!/bin/sh\necho "$1" >>{tmp_path}/noted\n[ "$1" != LEG_WAITING ] || exec sleep 60\n')
     program.chmod(0o755)
     steps(volume, LOST)
-    err = volume.run("monitor", "--program", program, FAKE_ALARM="1")[1]
+    err = volume.run("monitor", "--program", program, FAKE_ALARM="5")[1]
     assert (tmp_path / "noted").read_text().split() == ["VOLUME_WAITING", "LEG_WAITING", "PATH_FAILED"]
     assert err.count("hook was ended by a signal: an event may take it 60 s") == 1
 
@@ -396,7 +396,7 @@ def test_without_a_kernel_that_says_so(volume):
     """The waiting as it is shipped: files that are no files of sysfs, and perhaps no uevents."""
     process = volume.start("monitor")
     # Nobody knows when it has read the first time: one more volume until it says so.
-    for number in range(200):
+    for number in range(600):
         volume.tree.joinpath(f"new{number}").mkdir()
         if select.select([process.stdout], [], [], 0.1)[0]:
             break

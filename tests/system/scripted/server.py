@@ -72,7 +72,7 @@ class Server:
     async def _connected(self, reader, writer):
         await self.target.connected(reader, writer)
 
-    def call(self, coroutine, timeout_s=20):
+    def call(self, coroutine, timeout_s=60):
         """Runs a coroutine in the target's thread; returns its result."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(timeout_s)
 
@@ -126,4 +126,4 @@ class Server:
 
         self.call(close())
         self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join(10)
+        self._thread.join(60)
