@@ -130,7 +130,7 @@ def test_becoming_ready_for_long(server, make_volume, link):
                                   times=times))
     volume = make_volume(target, recovery_timeout_ms=15000, path={
         "portal": f"{link.address}:{server.port}", "default_time2wait": 0,
-        "login_timeout_ms": 3000})
+        "login_timeout_ms": 6000})
     device = volume.enable()
     server.arm()
     network.kill_connections(port=server.port)

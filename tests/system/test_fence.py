@@ -414,7 +414,7 @@ def test_a_lost_write_does_not_wait_for_ever(holding, servers, links, kernel_log
             assert keys.register(0, KEY) == 0
         else:
             write(volume.leg / "fence", "path")
-        write(volume.config / "recovery_timeout_ms", 6000)
+        write(volume.config / "recovery_timeout_ms", 15000)
         servers[0].arm()
         writer = held_write(disk, target, older)
         links[0].set_up(False)
