@@ -253,6 +253,22 @@ def test_nobody_tells(alua):
     undisturbed(volume)
 
 
+def test_nobody_tells_while_a_path_is_away(alua, links):
+    """The LUN has moved over to the other controller and back meanwhile: who stayed is asked."""
+    volume, groups, _ = alua(NON_OPTIMIZED, OPTIMIZED)
+    volume.enable()
+    links[1].set_up(False)
+    try:
+        groups.set(OPTIMIZED, NON_OPTIMIZED)
+        wait_access(volume, 0, "active/optimized", FOUND_S)
+        groups.set(NON_OPTIMIZED, OPTIMIZED)
+    finally:
+        links[1].set_up(True)
+    wait_for("path 1", lambda: read(volume.path_sysfs(0, 1) / "state") == "live", FOUND_S)
+    wait_access(volume, 0, "active/non-optimized", FOUND_S)
+    assert access(volume, 1) == "active/optimized"
+
+
 def test_told_to_a_question(alua):
     """The driver's own question gets the unit attention, over a path that stays as it is."""
     volume, groups, _ = alua(OPTIMIZED, NON_OPTIMIZED)

@@ -6,6 +6,7 @@ was ends it.
 """
 
 import asyncio
+import concurrent.futures
 import contextlib
 import threading
 import time
@@ -17,7 +18,7 @@ from lab import lio, storage
 from lab.disk import Direct, noise, same
 from lab.shell import read, wait_for, write
 from scripted.scenario import Scenario, silence
-from scripted.scsi import READ_16, SERVICE_ACTION_IN_16, Result, fixed_sense
+from scripted.scsi import BUSY, READ_16, SERVICE_ACTION_IN_16, Result, fixed_sense
 
 KIB, MIB = 1 << 10, 1 << 20
 REPORTED = "the LUN says: reported LUNs data has changed: asking what it is"
@@ -154,6 +155,41 @@ def test_a_question_is_not_answered(make_scripted, server, reader, kernel_log, h
     # 10 s and 5 s, but never the half minute that a LUN may be busy.
     assert again - asked < 25
     assert one.errors == []
+    assert server.violations() == []
+
+
+@pytest.mark.timeout_s(300)
+def test_a_read_that_has_waited_for_the_questions(scripted, server, kernel_log):
+    """The LUN is busy with them for most of the read's time-out: its service has time all the same."""
+    timeout_s, busy_s, service_s = 16, 14, 5
+    begun = []
+
+    async def hook(run, conn, task):
+        if not run.armed:
+            return False
+        if task.opcode == READ_16 and not begun:
+            begun.append(time.monotonic())
+            await run.target.respond(conn, task, Result.check(6, 0x3F, 0x0E))
+            return True
+        if begun and time.monotonic() - begun[0] < busy_s:
+            await run.target.respond(conn, task, Result(BUSY))
+            return True
+        if task.opcode == READ_16 and task.edtl == 8 * KIB:
+            await asyncio.sleep(service_s)
+        return False
+
+    volume, _ = scripted(Scenario("busy", hooks={"on_command": hook}),
+                         path={"default_time2wait": 0}, command_timeout_ms=timeout_s * 1000)
+    with Direct(volume.enable()) as disk, concurrent.futures.ThreadPoolExecutor() as pool:
+        server.arm()
+        first = pool.submit(disk.read, 0, 4 * KIB)
+        wait_for("the change", lambda: begun)
+        with Direct(f"/dev/{volume.device()}") as other:
+            same(other.read(MIB, 8 * KIB), bytes(8 * KIB), "what was read")
+        first.result(60)
+    assert time.monotonic() - begun[0] > busy_s + service_s
+    assert not kernel_log.matching("has timed out: aborting it")
+    assert undisturbed(volume)
     assert server.violations() == []
 
 

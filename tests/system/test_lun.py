@@ -143,7 +143,8 @@ def test_limits_of_an_old_page(server, link, make_volume):
 
 
 @pytest.mark.parametrize("vendor, product", [("SYNOLOGY", "iSCSI Storage"),
-                                             ("QNAP", "iSCSI Storage")])
+                                             ("QNAP", "iSCSI Storage"),
+                                             ("MSFT", "Virtual HD")])
 def test_limit_that_a_target_does_not_tell(server, link, make_volume, vendor, product):
     """The kernel's list of devices (scsi_devinfo.c) has 1024 sectors for these."""
     lengths = []

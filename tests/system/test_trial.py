@@ -10,8 +10,8 @@ from lab import lio, network
 from lab.disk import Direct, Reader, noise
 from lab.ghost import path_state, volume_over
 from lab.shell import read, wait_for
-from scripted.scenario import Scenario
-from scripted.scsi import READ_16, WRITE_16
+from scripted.scenario import HONEST, Scenario
+from scripted.scsi import READ_16, WRITE_16, Disk, Result
 
 KIB, MIB = 1 << 10, 1 << 20
 #: An emulated processor that stands still for a moment must make no command overdue.
@@ -139,6 +139,36 @@ def test_the_lun_stands_still(two_ports):
     assert [reader.errors for reader in readers] == [[]] * 4
     for path in range(2):
         assert read(volume.path_sysfs(0, path) / "faults") == "0"
+
+
+def test_the_lun_changes_on_trial(servers, make_volume, links, kernel_log):
+    """The trial's read is told: the other LUN's superblock is not compared. The path waits for its
+    LUN, and is back with it.
+    """
+    first, second = servers
+    changes = types.SimpleNamespace(to=None)
+
+    async def change(run, conn, task):
+        if not changes.to or task.opcode != READ_16:
+            return False
+        run.target.disk, changes.to = changes.to, None
+        await run.target.respond(conn, task, Result.check(6, 0x3F, 0x0E))
+        return True
+
+    target = first.load(Scenario("changes", hooks={"on_command": change}))
+    second.load(HONEST).disk = lun = target.disk
+    volume = volume_over(make_volume, links, ports(servers), target, fence="path",
+                         metadata="md", metadata_create=1,
+                         path={"default_time2wait": 0, "login_retry_max_ms": 1000})
+    volume.enable()
+    wait_for("both paths", lambda: path_state(volume, 1) == "live")
+    changes.to = Disk(identity="6001405" + "b" * 25)
+    network.kill_connections(port=first.port)
+    wait_for("the path to be refused", lambda: path_state(volume) == "refused", NOTICED_S)
+    assert kernel_log.matching("a read on trial: ")
+    target.disk = lun
+    wait_for("the path to come back", lambda: path_state(volume) == "live", NOTICED_S)
+    assert [server.violations() for server in servers] == [[], []]
 
 
 async def keep_large(run, conn, task):

@@ -114,6 +114,7 @@ void istripe_backoff_attempt(struct istripe_nexus *nexus)
 		nexus->failures = 0;
 	}
 	nexus->attempt_at = jiffies;
+	nexus->asked_ms = 0;
 }
 
 void istripe_backoff_init(struct istripe_nexus *nexus)

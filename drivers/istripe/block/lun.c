@@ -417,6 +417,7 @@ static const struct {
 } transfer_rows[] = {
 	{ "QNAP", "iSCSI Storage", 512 << 10 },
 	{ "SYNOLOGY", "iSCSI Storage", 512 << 10 },
+	{ "MSFT", "Virtual HD", 512 << 10 },
 };
 
 static void lun_cap_transfer(struct istripe_lun *lun)

@@ -26,6 +26,7 @@
 #define REVALIDATE_INTERVAL_MS	500
 #define REVALIDATE_TIMEOUT_MS	30000	/* a LUN that is busy is waited for */
 #define ANSWER_TIMEOUT_MS	10000	/* but not an answer: that also holds up error handling */
+#define FENCE_INTERVAL_MS	2000
 #define MOVE_TIMEOUT_MS		5000	/* while commands wait that another path could have */
 /* Longer than one command of our own takes, or another login. */
 #define TOLERATE_MS		60000
@@ -495,12 +496,24 @@ static bool nexus_is_refused(const struct istripe_nexus *nexus)
 	       (nexus->owned && test_bit(ISTRIPE_SESSION_REFUSED, &nexus->owned->flags));
 }
 
+/* For the next login; a fence does not wait as long as the target asks for. */
+static void nexus_wait(struct istripe_nexus *nexus, enum istripe_nexus_state state, u32 wait_ms)
+{
+	u32 asked_ms = istripe_backoff_asked_left_ms(nexus);
+
+	nexus->fence_first = asked_ms > FENCE_INTERVAL_MS && !nexus->several &&
+			     nexus->ops->fence_wanted(nexus);
+	nexus_back_off(nexus, state,
+		       nexus->fence_first ? FENCE_INTERVAL_MS : max(wait_ms, asked_ms));
+}
+
 static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct istripe_reason *why)
 {
 	bool goes_on = nexus_first_goes_on(nexus, error);
 	bool refused = nexus_is_refused(nexus) && !nexus_is_first(nexus);
-	bool lost = nexus->owned && (test_bit(ISTRIPE_SESSION_FAULTED, &nexus->owned->flags) ||
-				     nexus->owned->conns[1]);
+	bool several = nexus->owned && nexus->owned->conns[1];
+	bool lost = several || (nexus->owned &&
+				test_bit(ISTRIPE_SESSION_FAULTED, &nexus->owned->flags));
 
 	if (refused)
 		nexus_refused_why(nexus, why);
@@ -529,10 +542,11 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct 
 	} else if (nexus_found_the_end(nexus) && !nexus->ops->waits(nexus)) {
 		nexus_set_state(nexus, ISTRIPE_NEXUS_DEAD);
 	} else {
-		nexus->ops->fence(nexus);
-		nexus_back_off(nexus, refused ? ISTRIPE_NEXUS_REFUSED : ISTRIPE_NEXUS_BACKOFF,
-			       max(istripe_backoff_ms(nexus),
-				   istripe_backoff_asked_left_ms(nexus)));
+		/* Several connections have just been reset; see backoff.h. */
+		if (!several)
+			nexus->ops->fence(nexus);
+		nexus_wait(nexus, refused ? ISTRIPE_NEXUS_REFUSED : ISTRIPE_NEXUS_BACKOFF,
+			   istripe_backoff_ms(nexus));
 	}
 	if (!goes_on)
 		complete_all(&nexus->first_result);
@@ -541,10 +555,8 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct 
 /* After the loss of a session; one that was short counts as a failed attempt. */
 static void nexus_await_login(struct istripe_nexus *nexus)
 {
-	u32 wait_ms = nexus->failures ? istripe_backoff_ms(nexus) : 0;
-
-	nexus_back_off(nexus, ISTRIPE_NEXUS_BACKOFF,
-		       max(wait_ms, istripe_backoff_asked_left_ms(nexus)));
+	nexus_wait(nexus, ISTRIPE_NEXUS_BACKOFF,
+		   nexus->failures ? istripe_backoff_ms(nexus) : 0);
 }
 
 static void nexus_connect(struct istripe_nexus *nexus)
@@ -567,6 +579,11 @@ static void nexus_connect(struct istripe_nexus *nexus)
 		nexus->fence_first = false;
 		nexus->ops->fence(nexus);
 		nexus_close_ending(nexus);
+		nexus_await_login(nexus);
+		return;
+	}
+	/* It was idle, and is wanted again. */
+	if (istripe_backoff_asked_left_ms(nexus)) {
 		nexus_await_login(nexus);
 		return;
 	}

@@ -131,14 +131,14 @@ static int trial_verdict(struct istripe_nexus *nexus, enum istripe_scsi_verdict 
 {
 	const struct istripe_task *task = &nexus->owned->internal.task;
 
-	if (verdict == ISTRIPE_SCSI_CHANGED)
-		istripe_session_invalidate(nexus->owned);
 	if (task->status == SAM_STAT_CHECK_CONDITION) {
 		istripe_attention_told(nexus, nexus->owned, true);
 		istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
 	}
+	/* A change: another login identifies the LUN before its superblock is compared. */
 	if (verdict != ISTRIPE_SCSI_TRANSPORT && verdict != ISTRIPE_SCSI_PATH_ERROR &&
-	    verdict != ISTRIPE_SCSI_RETRY_BACKOFF && !trial_is_busy(nexus, verdict))
+	    verdict != ISTRIPE_SCSI_RETRY_BACKOFF && verdict != ISTRIPE_SCSI_CHANGED &&
+	    !trial_is_busy(nexus, verdict))
 		return 0;
 	return istripe_reason_fail(fault, -ENOLINK, "%s", istripe_scsi_verdict_name(verdict));
 }

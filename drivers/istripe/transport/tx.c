@@ -363,6 +363,7 @@ static u32 transmit_encode_command(struct istripe_conn *conn, struct istripe_tas
 	istripe_pdu_encode_scsi_command(istripe_tx_batch_header_room(&conn->tx.batch), &command);
 	istripe_cursor_seek(&task->tx_cursor, &task->data, 0);
 	conn->commands_sent++;
+	WRITE_ONCE(task->sent.at, jiffies);
 	/* An answer may come from here on, so the task is complete. */
 	smp_mb__before_atomic();
 	set_bit(ISTRIPE_TASK_SENT, &task->flags);
