@@ -83,3 +83,34 @@ def test_doctor_while_another_volume_goes(host, names):
 def test_doctor_of_a_volume_that_goes(host):
     said, err = removed_meanwhile(host.tool, "scratch", "doctor", "--json", "db", "scratch", code=1)
     assert not said["findings"] and "there is no volume scratch" in err
+
+
+def down_meanwhile(host, *words, at="command_timeout_ms", code=0):
+    """(what it says, its errors); the volume goes down when the tool has got as far as to the file."""
+    with held(host.tool.root / host.disk / "istripe" / at) as waits:
+        process = host.tool.start(*words)
+        waits()
+        shutil.rmtree(host.tool.root / host.disk)
+        (host.tool.tree / "db/device").write_text("\n")
+        (host.tool.tree / "db/enable").write_text("0\n")
+        (host.tool.tree / "db/last_error").write_text("not all has reached the legs\n")
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == code, out + err
+    return out, err
+
+
+@pytest.mark.parametrize("at", ["chunk_bytes", "legs/0/state", "state"])
+@pytest.mark.parametrize("command", ["status", "list"])
+def test_volume_that_goes_down(host, command, at):
+    """It is down, and not in a state without a name, on a disk of 0 bytes."""
+    host.put(f"{host.disk}/size", "2048")
+    out, err = down_meanwhile(host, command, "--json", at=at)
+    volume = next(volume for volume in json.loads(out)["volumes"] if volume["name"] == "db")
+    assert (volume["state"], volume["device"], volume["size_bytes"], err) == ("down", None, None, "")
+    if command == "status":
+        assert not volume["up"] and volume["last_error"] == "not all has reached the legs"
+
+
+def test_metrics_of_a_volume_that_goes_down(host):
+    out, err = down_meanwhile(host, "metrics")
+    assert 'istripe_volume_up{volume="db"} 0' in out and 'state=""' not in out and not err

@@ -12,6 +12,7 @@
 #include "place.h"
 #include "reach.h"
 #include "tree.h"
+#include "volumes.h"
 
 #define LOWER_DEPTH_MAX		8
 #define PING_TRIES		3
@@ -227,7 +228,8 @@ static int volume_load(struct doctor_volume *volume, const char *name, struct fa
 	volume->name = volume->volume.name;
 	/* A device name is a name: nothing else is looked up. */
 	if (device && *device && !strchr(device, '/'))
-		volume->up = !live_read(device, &volume->live);
+		volume->up = !live_read(device, &volume->live) &&
+			     volume_was_up(volume->name, device);
 	paths_load(volume);
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include "power.h"
 #include "states.h"
 #include "tree.h"
+#include "volumes.h"
 
 #define NONE	"none"
 #define LOST	"backoff"
@@ -146,26 +147,13 @@ static void live_add(struct states *states, const char *volume, const char *devi
 	}
 }
 
-/* A volume that goes down loses its disk first, then one directory of it after another. */
-static bool volume_read(const char *name, const char *device, bool judge, struct live *live)
-{
-	char *still;
-	bool up;
-
-	if ((judge ? live_read : live_read_states)(device, live))
-		return false;
-	still = power_device(name);
-	up = still && !strcmp(still, device) && *settings_value(&live->values, "state");
-	free(still);
-	return up;
-}
-
 static void volume_add(struct states *states, const char *name)
 {
 	char *device = power_device(name), *reason;
 	struct live live = { 0 };
 
-	if (device && volume_read(name, device, states->judged, &live)) {
+	if (device && !(states->judged ? live_read : live_read_states)(device, &live) &&
+	    volume_was_up(name, device) && *settings_value(&live.values, "state")) {
 		live_add(states, name, device, &live);
 	} else {
 		reason = tree_value(name, "last_error");

@@ -28,6 +28,7 @@ struct view {
 	struct volume volume;
 	struct live live;
 	bool is_live;
+	unsigned long long bytes;	/* of its disk */
 	bool is_saved;		/* it is in its file only */
 };
 
@@ -58,6 +59,22 @@ static int view_read_file(const char *name, struct view *view, struct fault *fau
 	return ret;
 }
 
+/* The rest of one that goes down meanwhile says nothing. */
+static void view_read_live(struct view *view)
+{
+	struct volume *volume = &view->volume;
+
+	view->is_live = !live_read(volume->device, &view->live);
+	view->bytes = live_size(volume->device);
+	if (view->is_live && volume_was_up(volume->name, volume->device)) {
+		live_add_off(&view->live, volume);
+		return;
+	}
+	view->is_live = false;
+	live_free(&view->live);
+	tree_read_states(volume);
+}
+
 static int view_read(const char *name, struct view *view, struct fault *fault)
 {
 	int ret = tree_read(name, &view->volume, fault);
@@ -65,9 +82,7 @@ static int view_read(const char *name, struct view *view, struct fault *fault)
 
 	/* A device name is a name: nothing else is looked up. */
 	if (!ret && device && *device && !strchr(device, '/'))
-		view->is_live = !live_read(device, &view->live);
-	if (view->is_live)
-		live_add_off(&view->live, &view->volume);
+		view_read_live(view);
 	return ret;
 }
 
@@ -93,7 +108,7 @@ static char *view_device(const struct view *view)
 
 static char *view_size(const struct view *view)
 {
-	return view->is_live ? value_size(live_size(view->live.name)) : alloc_text("-");
+	return view->is_live ? value_size(view->bytes) : alloc_text("-");
 }
 
 /* status: rows */
@@ -445,7 +460,7 @@ static struct json_object *status_object(const struct view *view)
 	json_text(object, "device", view->is_live ? view->live.name : NULL);
 	json_text(object, "last_error", view->volume.last_error);
 	json_object_object_add(object, "size_bytes", view->is_live ?
-			       json_object_new_int64(live_size(view->live.name)) : NULL);
+			       json_object_new_int64(view->bytes) : NULL);
 	/* The volume's own words come last, and count. */
 	json_text(object, "state", view_state(view));
 	if (view->is_live) {
@@ -480,7 +495,7 @@ static struct json_object *list_object(const struct view *view)
 	json_text(object, "device", view->is_live ? view->live.name : NULL);
 	json_text(object, "state", view_state(view));
 	json_object_object_add(object, "size_bytes", view->is_live ?
-			       json_object_new_int64(live_size(view->live.name)) : NULL);
+			       json_object_new_int64(view->bytes) : NULL);
 	json_object_object_add(object, "legs", json_object_new_int64(view->volume.leg_count));
 	json_object_object_add(object, "paths",
 			       json_object_new_int64(volume_path_count(&view->volume)));

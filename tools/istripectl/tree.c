@@ -299,13 +299,15 @@ char *tree_value(const char *name, const char *file)
 	return text;
 }
 
-static void states_read(struct volume *volume)
+void tree_read_states(struct volume *volume)
 {
 	char *enable = tree_value(volume->name, "enable");
 
 	volume->up = enable && !strcmp(enable, "1");
 	free(enable);
+	free(volume->device);
 	volume->device = tree_value(volume->name, "device");
+	free(volume->last_error);
 	volume->last_error = tree_value(volume->name, "last_error");
 }
 
@@ -323,7 +325,7 @@ int tree_read(const char *name, struct volume *volume, struct fault *fault)
 	if (!ret)
 		ret = numbers_read(legs, volume, leg_read, fault);
 	if (!ret)
-		states_read(volume);
+		tree_read_states(volume);
 	if (is_gone(dir, ret))
 		ret = tree_volume_missing(name, fault);
 	free(dir);

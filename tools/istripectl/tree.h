@@ -83,6 +83,12 @@ int tree_list(struct file_names *names, struct fault *fault);
 int tree_read(const char *name, struct volume *volume, struct fault *fault);
 
 /**
+ * tree_read_states() - read anew whether a volume is up, its disk, and its last error
+ * @volume: as tree_read() has filled it
+ */
+void tree_read_states(struct volume *volume);
+
+/**
  * tree_walk() - make all directories of a volume and write all its settings
  * @volume: what to write
  * @writer: how

@@ -30,6 +30,15 @@ int volumes_list(struct file_names *names, bool *loaded, struct fault *fault)
 	return ret;
 }
 
+bool volume_was_up(const char *name, const char *device)
+{
+	char *still = power_device(name);
+	bool up = still && !strcmp(still, device);
+
+	free(still);
+	return up;
+}
+
 static void off_add(struct volume_now *now)
 {
 	struct volume volume = { 0 };
@@ -47,16 +56,18 @@ void volume_now_read(const char *name, struct volume_now *now)
 	memset(now, 0, sizeof(*now));
 	now->name = alloc_text(name);
 	now->device = power_device(name);
-	if (now->device && live_read(now->device, &now->live)) {
-		free(now->device);
-		now->device = NULL;
-	}
 	if (!now->device)
 		return;
-	off_add(now);
 	path = place_path("/sys/block/%s/stat", now->device);
 	file_read(path, &now->stat);
 	free(path);
+	if (!live_read(now->device, &now->live) &&
+	    volume_was_up(name, now->device)) {
+		off_add(now);
+		return;
+	}
+	volume_now_free(now);
+	now->name = alloc_text(name);
 }
 
 void volume_now_free(struct volume_now *now)

@@ -28,6 +28,17 @@ struct volume_now {
 int volumes_list(struct file_names *names, bool *loaded, struct fault *fault);
 
 /**
+ * volume_was_up() - whether a volume was up all the time while its files in sysfs were read
+ * @name: its name
+ * @device: its disk, as power_device() has said before that
+ *
+ * One that goes down loses its disk first, then one directory after another.
+ *
+ * Return: whether it was.
+ */
+bool volume_was_up(const char *name, const char *device);
+
+/**
  * volume_now_read() - read what the kernel tells of a volume
  * @name: of the volume, which need not be there
  * @now: set; for volume_now_free()
