@@ -11,6 +11,7 @@
  *	FAKE_MKDIR=errno, FAKE_RMDIR=errno	directories cannot be made, or removed
  *	FAKE_HOLD=VOLUME/...		this directory is made once the file "go" is there in
  *					$ISTRIPECTL_ROOT; "held" is there when it waits
+ *	FAKE_HOLD_REMOVE=VOLUME/...	the same, before it is removed
  *	FAKE_ENABLE=errno		enabling fails; "hang": it waits for a fatal signal
  *	FAKE_REASON=text		for this reason
  *	FAKE_ENABLE_TIMES=n		but only so often
@@ -225,9 +226,9 @@ static void chunk_given_set(const char *dir, bool given)
 }
 
 /* For two minutes at most: a test that has failed leaves no process behind. */
-static void wait_to_go(const char *rest)
+static void wait_to_go(const char *rest, const char *name)
 {
-	const char *held = getenv("FAKE_HOLD");
+	const char *held = getenv(name);
 	char path[PATH_MAX];
 	int left = 12000;
 
@@ -250,7 +251,7 @@ int __wrap_mkdir(const char *path, mode_t mode)
 		return -1;
 	if (rest && depth(rest) && depth(rest) < 4 && volume_is_up(path, rest))
 		return refuse(EBUSY);
-	wait_to_go(rest);
+	wait_to_go(rest, "FAKE_HOLD");
 	if (__real_mkdir(path, mode))
 		return -1;
 	for (file = rest ? files_of(rest) : NULL; file && file->name; file++)
@@ -272,6 +273,7 @@ int __wrap_rmdir(const char *path)
 
 	if (!rest)
 		return __real_rmdir(path);
+	wait_to_go(rest, "FAKE_HOLD_REMOVE");
 	if (is_refused("FAKE_RMDIR", rest))
 		return -1;
 	if (is_in_use(path, rest, path))

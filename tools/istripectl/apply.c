@@ -21,7 +21,7 @@
 #include "plan.h"
 #include "portal.h"
 #include "power.h"
-#include "text.h"
+#include "remains.h"
 #include "text.h"
 #include "tree.h"
 #include "twin.h"
@@ -523,13 +523,17 @@ static int ways_take(struct volume *wanted, struct retry *late, struct fault *fa
 }
 
 /* Half of what another process does would look like a volume of other legs. */
-static int volume_configure(struct volume *wanted, bool secrets, bool dry_run,
+static int volume_configure(struct volume *wanted, unsigned int flags, int lock,
 			    struct fault *fault)
 {
 	struct fault missing;
-	bool is_new = tree_has_volume(wanted->name, &missing);
-	int ret = 0;
+	bool is_new, dry_run = flags & APPLY_DRY_RUN;
+	int ret = remains_clear(lock, wanted->name, fault);
 
+	is_new = tree_has_volume(wanted->name, &missing) ||
+		 (dry_run && remains_are(wanted->name));
+	if (ret || (!is_new && (flags & APPLY_MISSING)))
+		return ret;
 	if (!dry_run)
 		leave_out_record(wanted);
 	if (is_new)
@@ -540,16 +544,16 @@ static int volume_configure(struct volume *wanted, bool secrets, bool dry_run,
 	if (ret)
 		return ret;
 	if (!is_new)
-		return volume_converge(wanted, secrets, dry_run, fault);
+		return volume_converge(wanted, flags & APPLY_SECRETS, dry_run, fault);
 	printf("%s: a new volume\n", wanted->name);
-	return dry_run ? 0 : tree_create(wanted, fault);
+	return dry_run ? 0 : tree_create(wanted, lock, fault);
 }
 
-int apply_file(const char *name, bool secrets, bool dry_run, struct retry *late,
-	       struct fault *fault)
+int apply_file(const char *name, unsigned int flags, struct retry *late, struct fault *fault)
 {
 	struct volume wanted = { 0 };
 	struct fault missing;
+	bool dry_run = flags & APPLY_DRY_RUN;
 	int ret = file_take(name, &wanted, fault), lock = -1;
 
 	if (!ret)
@@ -564,7 +568,7 @@ int apply_file(const char *name, bool secrets, bool dry_run, struct retry *late,
 	if (!ret && !dry_run)
 		ret = lock_take(name, &lock, fault);
 	if (!ret)
-		ret = volume_configure(&wanted, secrets, dry_run, fault);
+		ret = volume_configure(&wanted, flags, lock, fault);
 	lock_leave(lock);
 	volume_free(&wanted);
 	return ret;
@@ -573,20 +577,22 @@ int apply_file(const char *name, bool secrets, bool dry_run, struct retry *late,
 int command_apply(const struct command *command, int argc, char **argv)
 {
 	struct command_line line;
+	unsigned int flags;
 	int code = EXIT_DONE;
 	size_t i;
 
 	if (!command_begin(command, argc, argv, COMMAND_SECRETS | COMMAND_DRY_RUN, &line, true,
 			   &code))
 		return code;
-	if (!(line.flags & COMMAND_DRY_RUN))
+	flags = (line.flags & COMMAND_SECRETS ? APPLY_SECRETS : 0) |
+		(line.flags & COMMAND_DRY_RUN ? APPLY_DRY_RUN : 0);
+	if (!(flags & APPLY_DRY_RUN))
 		module_wanted();
 	interrupt_catch();
 	for (i = 0; i < line.count && !interrupt_seen(); i++) {
 		struct fault fault = { 0 };
 
-		if (apply_file(line.names[i], line.flags & COMMAND_SECRETS,
-			       line.flags & COMMAND_DRY_RUN, NULL, &fault)) {
+		if (apply_file(line.names[i], flags, NULL, &fault)) {
 			fault_print(&fault);
 			code = EXIT_FAILED;
 		}

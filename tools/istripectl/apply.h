@@ -10,11 +10,18 @@
 #include "plan.h"
 #include "retry.h"
 
+enum apply_flag {
+	APPLY_SECRETS = 1,	/* those of a volume that is up have changed, too: its paths log
+				 * in anew for them
+				 */
+	APPLY_DRY_RUN = 2,	/* only say what would be done, also without the module */
+	APPLY_MISSING = 4,	/* leave a volume alone that is there, all of it */
+};
+
 /**
  * apply_file() - make a volume as its configuration file says
- * @name: a valid name; a volume that is not there is made, and stays down
- * @secrets: those of a volume that is up have changed, too: its paths log in anew for them
- * @dry_run: only say what would be done, also when the module is not loaded
+ * @name: a valid name; a volume that is not there, or only in part, is made, and stays down
+ * @flags: of enum apply_flag
  * @late: as leave_out_paths()
  * @fault: set on failure, and when not all can be done while the volume is up
  *
@@ -24,8 +31,7 @@
  *
  * Return: 0; -EBUSY when something is left that needs the volume down; another -errno.
  */
-int apply_file(const char *name, bool secrets, bool dry_run, struct retry *late,
-	       struct fault *fault);
+int apply_file(const char *name, unsigned int flags, struct retry *late, struct fault *fault);
 
 /**
  * apply_compare() - what apply would do with a volume; secrets cannot be compared

@@ -21,6 +21,7 @@
 #include "power.h"
 #include "retry.h"
 #include "propose.h"
+#include "remains.h"
 #include "save.h"
 #include "script.h"
 #include "secret.h"
@@ -34,13 +35,17 @@
 static void volume_undo(const char *name, bool marked, struct fault *fault)
 {
 	struct fault after = { 0 };
-	int lock = -1, ret = power_is_up(name) ? power_down(name, true, &after) : 0;
+	int lock = -1, ret;
 
+	/* An interrupt is the reason for it, and no reason to leave it to others. */
+	interrupt_hold(true);
+	ret = power_is_up(name) ? power_down(name, true, &after) : 0;
 	if (!ret)
 		ret = lock_take(name, &lock, &after);
 	if (!ret)
-		ret = tree_remove(name, &after);
+		ret = tree_remove(name, lock, &after);
 	lock_leave(lock);
+	interrupt_hold(false);
 	if (ret)
 		fault_add(fault, "and it could not be removed again: %s", after.text);
 	else if (!marked)
@@ -52,10 +57,12 @@ static int settings_make(const struct volume *volume, int *begun, struct fault *
 {
 	int lock, ret = lock_take(volume->name, &lock, fault);
 
+	if (!ret)
+		ret = remains_clear(lock, volume->name, fault);
 	if (!ret && begun)
 		*begun = power_begin(volume->name);
 	if (!ret)
-		ret = tree_create(volume, fault);
+		ret = tree_create(volume, lock, fault);
 	if (!ret)
 		leave_out_record(volume);
 	lock_leave(lock);

@@ -20,6 +20,7 @@
 #include "notify.h"
 #include "place.h"
 #include "power.h"
+#include "remains.h"
 #include "retry.h"
 #include "run.h"
 #include "together.h"
@@ -38,11 +39,30 @@ static bool stays(const char *name, const struct command_line *line)
 	return line->flags & (COMMAND_SAVED | COMMAND_ALL) && power_is_up(name);
 }
 
-/* A volume that the kernel does not know may have a file. */
+/* A volume that the kernel does not know, or not all of it, may have a file. */
+static int missing_make(const char *name, unsigned int flags, struct retry *late,
+			struct fault *fault)
+{
+	bool in_part;
+	int ret = 0;
+
+	/* Another process may be just making or removing it. */
+	if (!(flags & APPLY_DRY_RUN) && !power_is_up(name))
+		ret = lock_pass(name, fault);
+	if (ret)
+		return ret;
+	ret = tree_has_volume(name, fault);
+	in_part = !ret && remains_are(name);
+	if ((ret || in_part) && apply_has_file(name))
+		return apply_file(name, flags | APPLY_MISSING, late, fault);
+	return in_part ? remains_fault(name, fault) : ret;
+}
+
 static int volume_find(const char *name, const struct command_line *line, struct retry *late,
 		       struct fault *fault)
 {
 	bool dry_run = line->flags & COMMAND_DRY_RUN;
+	unsigned int flags = dry_run ? APPLY_DRY_RUN : 0;
 	int ret = dry_run ? 0 : tree_check(fault);
 
 	if (ret)
@@ -51,10 +71,9 @@ static int volume_find(const char *name, const struct command_line *line, struct
 		apply_differs(name);
 		return 0;
 	}
-	if ((line->flags & (COMMAND_SAVED | COMMAND_ALL)) ||
-	    (tree_has_volume(name, fault) && apply_has_file(name)))
-		return apply_file(name, false, dry_run, late, fault);
-	return tree_has_volume(name, fault);
+	if (line->flags & (COMMAND_SAVED | COMMAND_ALL))
+		return apply_file(name, flags, late, fault);
+	return missing_make(name, flags, late, fault);
 }
 
 /* One that is configured already comes up as it is, and its file may say something else. */
@@ -95,6 +114,17 @@ static int up_plan(const char *name, const struct command_line *line, struct fau
 	return 0;
 }
 
+/* The kernel forgets it after one attempt. */
+static int superblocks_allow(const char *name, struct fault *fault)
+{
+	int lock, ret = remains_lock(name, &lock, fault);
+
+	if (!ret)
+		ret = tree_set(name, -1, -1, "metadata_create", "1", fault);
+	lock_leave(lock);
+	return ret;
+}
+
 static int attempts_make(const char *name, const struct command_line *line, struct fault *fault)
 {
 	bool patient = line->wait_ms == VALUE_FOREVER || line->wait_ms > LATE_MS;
@@ -108,9 +138,8 @@ static int attempts_make(const char *name, const struct command_line *line, stru
 	while ((ret = volume_find(name, line, &late, fault)) == -EAGAIN)
 		if (!retry_again(&retry, fault))
 			break;
-	/* The kernel forgets it after one attempt. */
 	if (!ret && (line->flags & COMMAND_CREATE))
-		ret = tree_set(name, -1, -1, "metadata_create", "1", fault);
+		ret = superblocks_allow(name, fault);
 	return ret ? ret : power_up(name, &retry, fault);
 }
 
@@ -359,7 +388,7 @@ static int settings_remove(const char *name, struct fault *fault)
 	if (!ret && power_is_up(name))
 		ret = fault_set(fault, -EBUSY, "volume %s is up: its settings stay", name);
 	if (!ret)
-		ret = tree_remove(name, fault);
+		ret = tree_remove(name, lock, fault);
 	lock_leave(lock);
 	return ret;
 }

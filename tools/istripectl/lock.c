@@ -20,10 +20,10 @@
 #define WAIT_MS		60000
 
 /* A file of its own: to close that of power_begin() anywhere in the process would free its lock. */
-static int lock_open(const char *name)
+static int lock_open(const char *name, int flags)
 {
 	char *path = place_path("/run/istripe-%s.configuring", name);
-	int fd = open(path, O_CREAT | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int fd = open(path, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	free(path);
 	return fd;
@@ -93,13 +93,31 @@ int lock_take(const char *name, int *lock, struct fault *fault)
 {
 	int ret;
 
-	*lock = lock_open(name);
+	*lock = lock_open(name, O_CREAT | O_RDWR);
 	ret = *lock < 0 ? 0 : lock_wait(name, *lock, fault);
 	if (ret) {
 		close(*lock);
 		*lock = -1;
 	}
 	return ret;
+}
+
+int lock_pass(const char *name, struct fault *fault)
+{
+	int lock, ret = lock_take(name, &lock, fault);
+
+	lock_leave(lock);
+	return ret;
+}
+
+int lock_peek(const char *name)
+{
+	int fd = lock_open(name, O_RDONLY), pid;
+
+	if (fd < 0 || !is_held(fd, &pid))
+		return fd;
+	close(fd);
+	return -1;
 }
 
 void lock_leave(int lock)

@@ -15,12 +15,29 @@
  * nobody holds is had also after an interrupt. The end of a process is the end of its lock; its
  * children have no part in it. Where there can be no lock there is no waiting.
  *
- * It is not to be held while the user, a name server or the login of a whole volume is waited for,
- * nor to be taken twice.
+ * It is not to be held while the user, a unit, a name server or the login of a whole volume is
+ * waited for (but for the names in a file that save replaces), nor to be taken twice.
  *
  * Return: 0; -EAGAIN another process has it; -EINTR.
  */
 int lock_take(const char *name, int *lock, struct fault *fault);
+
+/**
+ * lock_pass() - wait until no other process configures a volume
+ * @name: the volume, whether it exists or not
+ * @fault: set on failure
+ *
+ * Return: as lock_take().
+ */
+int lock_pass(const char *name, struct fault *fault);
+
+/**
+ * lock_peek() - open the file of a lock that nobody has, for reading
+ * @name: the volume; this process does not have the lock, which would be free afterwards
+ *
+ * Return: a file descriptor, for lock_leave(); -1 when somebody has it, or there is no file.
+ */
+int lock_peek(const char *name);
 
 /**
  * lock_leave() - let others go on

@@ -20,6 +20,7 @@
 #include "lock.h"
 #include "place.h"
 #include "power.h"
+#include "remains.h"
 #include "run.h"
 #include "tree.h"
 
@@ -183,17 +184,6 @@ static void up_fault(const char *name, int error, int log, struct fault *fault)
 	metadata_fault(error, fault);
 }
 
-static int up_once(const char *name, struct fault *fault)
-{
-	int log = klog_open(), ret;
-
-	ret = switch_child(name, "enable", "1");
-	if (ret)
-		up_fault(name, ret, log, fault);
-	klog_close(log);
-	return ret;
-}
-
 /*
  * Whether an attempt to make superblocks may have begun to write them. Only reasons that the module
  * has before that are sure; it writes none before all legs are logged in, and looked at.
@@ -236,6 +226,37 @@ static void marked_add(struct fault *fault)
 		  "istripectl examine DEVICE... tells, where their LUNs are devices");
 }
 
+/*
+ * Of a volume that is down, half of what another process does would come up. The login is waited
+ * for without the lock: from its beginning the module refuses changes.
+ */
+static int whole_await(const char *name, struct fault *fault)
+{
+	int lock, ret;
+
+	if (power_is_up(name))
+		return 0;
+	ret = remains_lock(name, &lock, fault);
+	lock_leave(lock);
+	return ret;
+}
+
+static int up_once(const char *name, const char *create, bool *marked, struct fault *fault)
+{
+	int ret = whole_await(name, fault), log;
+
+	if (ret)
+		return ret;
+	log = klog_open();
+	ret = switch_child(name, "enable", "1");
+	if (ret) {
+		up_fault(name, ret, log, fault);
+		*marked |= has_marked(name, create, ret);
+	}
+	klog_close(log);
+	return ret;
+}
+
 /* The setting that makes superblocks is for one attempt: the module takes it back. */
 static int up_again(const char *name, const char *create)
 {
@@ -247,8 +268,7 @@ int power_up(const char *name, struct retry *retry, struct fault *fault)
 	char *create = tree_value(name, "metadata_create");
 	int ret;
 
-	while ((ret = up_once(name, fault))) {
-		retry->marked |= has_marked(name, create, ret);
+	while ((ret = up_once(name, create, &retry->marked, fault))) {
 		if (!retry_may_help(ret) || !retry_again(retry, fault) || up_again(name, create))
 			break;
 	}

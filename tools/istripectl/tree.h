@@ -110,20 +110,22 @@ int tree_check_values(const struct volume *volume, struct fault *fault);
 /**
  * tree_create() - write a configuration, or leave nothing behind
  * @volume: what to write
+ * @lock: of the volume, from lock_take()
  * @fault: set on failure
  *
  * Return: 0; -errno: -EEXIST there is such a volume, which is left alone.
  */
-int tree_create(const struct volume *volume, struct fault *fault);
+int tree_create(const struct volume *volume, int lock, struct fault *fault);
 
 /**
  * tree_remove() - remove all directories of a volume that is down
  * @name: a valid name
+ * @lock: of the volume, from lock_take()
  * @fault: set on failure
  *
  * Return: 0; -errno.
  */
-int tree_remove(const char *name, struct fault *fault);
+int tree_remove(const char *name, int lock, struct fault *fault);
 
 /**
  * tree_add_path() - make a path's directory and write its settings, all or nothing

@@ -15,6 +15,7 @@
 #include "klog.h"
 #include "known.h"
 #include "parse.h"
+#include "remains.h"
 #include "suggest.h"
 #include "tree.h"
 
@@ -260,16 +261,31 @@ static int volume_make(const char *name, struct fault *fault)
 	return ret;
 }
 
-int tree_create(const struct volume *volume, struct fault *fault)
+/* A part that cannot be removed again stays noted. */
+static int volume_fill(const struct volume *volume, int lock, struct fault *fault)
 {
+	int ret = volume_walk(volume, &kernel_writer, fault);
 	struct fault after = { 0 };
+
+	if (!ret)
+		remains_end(lock);
+	else if (tree_remove(volume->name, lock, &after))
+		fault_add(fault, "and not all of it could be removed: %s", after.text);
+	return ret;
+}
+
+int tree_create(const struct volume *volume, int lock, struct fault *fault)
+{
 	int log = klog_open(), ret;
 
+	/* Once more when its directory has a number. */
+	remains_begin(lock, volume->name);
 	ret = volume_make(volume->name, fault);
-	if (!ret) {
-		ret = volume_walk(volume, &kernel_writer, fault);
-		if (ret && tree_remove(volume->name, &after))
-			fault_add(fault, "and not all of it could be removed: %s", after.text);
+	if (ret) {
+		remains_end(lock);
+	} else {
+		remains_begin(lock, volume->name);
+		ret = volume_fill(volume, lock, fault);
 	}
 	if (ret == -EINVAL && !klog_explain(log, volume->name, fault))
 		fault_add(fault, "next: dmesg | grep istripe: may say what is allowed");
@@ -316,9 +332,14 @@ int tree_check_values(const struct volume *volume, struct fault *fault)
 
 /* Removing */
 
-static int dir_remove(const char *dir, struct fault *fault)
+/* @removed: set when it was there. */
+static int dir_remove(const char *dir, bool *removed, struct fault *fault)
 {
-	if (!rmdir(dir) || errno == ENOENT)
+	if (!rmdir(dir)) {
+		*removed = true;
+		return 0;
+	}
+	if (errno == ENOENT)
 		return 0;
 	fault_set(fault, -errno, "%s cannot be removed: %s", dir, strerror(errno));
 	next_step(-errno, fault);
@@ -326,7 +347,8 @@ static int dir_remove(const char *dir, struct fault *fault)
 }
 
 /* Directories in @dir, the last one first; what they hold by @inner first. */
-static int children_remove(const char *dir, const char *inner, struct fault *fault)
+static int children_remove(const char *dir, const char *inner, bool *removed,
+			   struct fault *fault)
 {
 	struct file_names names = { 0 };
 	int ret = file_list(dir, &names);
@@ -340,24 +362,30 @@ static int children_remove(const char *dir, const char *inner, struct fault *fau
 		if (inner) {
 			char *below = alloc_printf("%s/%s", child, inner);
 
-			ret = children_remove(below, NULL, fault);
+			ret = children_remove(below, NULL, removed, fault);
 			free(below);
 		}
 		if (!ret)
-			ret = dir_remove(child, fault);
+			ret = dir_remove(child, removed, fault);
 		free(child);
 	}
 	file_names_free(&names);
 	return ret;
 }
 
-int tree_remove(const char *name, struct fault *fault)
+int tree_remove(const char *name, int lock, struct fault *fault)
 {
 	char *legs = tree_path(name, "legs"), *dir = tree_path(name, NULL);
-	int ret = children_remove(legs, "paths", fault);
+	bool removed = false;
+	int ret;
 
+	remains_begin(lock, name);
+	ret = children_remove(legs, "paths", &removed, fault);
 	if (!ret)
-		ret = dir_remove(dir, fault);
+		ret = dir_remove(dir, &removed, fault);
+	/* A refusal that leaves all of it is no part. */
+	if (!ret || !removed)
+		remains_end(lock);
 	free(legs);
 	free(dir);
 	return ret;
@@ -458,7 +486,8 @@ int tree_remove_path(const char *name, unsigned int leg, unsigned int path,
 		     struct fault *fault)
 {
 	char *dir = path_dir(name, leg, path);
-	int ret = dir_remove(dir, fault);
+	bool removed;
+	int ret = dir_remove(dir, &removed, fault);
 
 	free(dir);
 	return ret;
