@@ -94,8 +94,10 @@ def test_killed_and_made_from_its_file(tool, conf, before, words):
     assert not tool.run("up", "db")[1]
 
 
-@pytest.mark.parametrize("words", [["up", "db"], ["up", "--create", "db"],
-                                   ["up", "--dry-run", "db"]])
+@pytest.mark.parametrize("words", [["up", "db"], ["up", "--create", "db"], ["save", "db"],
+                                   ["up", "--dry-run", "db"], ["set", "db", "chunk=64K"],
+                                   ["path", "add", "db", "0", "portal=192.0.2.99"],
+                                   ["path", "remove", "db", "0", "0"]])
 def test_killed_and_nothing_says_how_it_should_be(tool, words):
     killed(tool, *CREATE)
     _, err = tool.run(*words, code=1)

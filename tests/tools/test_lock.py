@@ -7,12 +7,15 @@ import signal
 import subprocess
 
 import pytest
-from configuration import P1
+from configuration import P1, files
 from waiting import wait_for
 
 LEG = "target=iqn.2026-01.a:t1,portal=192.0.2.10,nic=eth1"
 WORDS = {"apply": ["apply", "db"], "create": ["create", "db", "--no-up", "--leg", LEG, "--leg", LEG],
-         "unit": ["up", "--saved", "--wait", "60", "db"], "delete": ["delete", "db"]}
+         "unit": ["up", "--saved", "--wait", "60", "db"], "delete": ["delete", "db"],
+         "up": ["up", "db"], "save": ["save", "db"], "set": ["set", "db", "chunk=64K"],
+         "add": ["path", "add", "db", "0", "portal=192.0.2.99"],
+         "remove": ["path", "remove", "db", "0", "2"]}
 #: Where the first one stands still: before a leg, before the last path.
 PLACES = ["db/legs/1", P1]
 
@@ -77,6 +80,137 @@ def test_two_make_a_volume(tool, conf, first, second, place):
     tool.put("go", "")
     assert [ended(process)[::2], ended(other)[::2]] == [(0, ""), (0, "")]
     assert tool.value("db/enable") == "1" and tool.value(f"{P1}/enable") == "1"
+
+
+@pytest.mark.parametrize("first", ["apply", "create"])
+@pytest.mark.parametrize("place", PLACES)
+def test_a_half_made_volume_does_not_come_up(tool, conf, first, place):
+    """Its directory is there already; nor does its file change what another command has made."""
+    path = conf()
+    if first == "create":
+        path.write_text("[leg 0]\ntarget = iqn.2026-01.a:other\nportal = 192.0.2.10\n")
+    process = begun(tool, first, place)
+    other = waiting(tool, "up", process)
+    assert tool.value("db/enable") == "0"
+    tool.put("go", "")
+    assert ended(process)[::2] == (0, "") and ended(other)[0] == 0
+    assert tool.value("db/enable") == tool.value(f"{P1}/enable") == "1"
+
+
+@pytest.mark.parametrize("patience, code", [("0", 1), ("forever", 0)])
+def test_up_of_a_volume_that_is_configured_for_long(tool, patience, code):
+    """With --wait it tries again; without, it says who is at work."""
+    tool.run("create", "db", "--no-up", "--leg", LEG)
+    with open(tool.root / "run/istripe-db.configuring", "w", encoding="ascii") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX)
+        process = tool.start("up", "--wait", patience, "db", FAKE_CLOCK="/bin/true")
+        said = process.stderr.readline() + process.stderr.readline()
+        assert f"process {os.getpid()}" in said and "just being configured" in said
+        assert tool.value("db/enable") == "0"
+    assert ended(process)[0] == code and tool.value("db/enable") == str(1 - code)
+
+
+def test_up_of_a_volume_that_is_up_does_not_wait(tool):
+    tool.run("create", "db", "--leg", LEG)
+    with open(tool.root / "run/istripe-db.configuring", "w", encoding="ascii") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX)
+        assert not tool.run("up", "db")[1]
+        assert not tool.run("create", "other", "--leg", LEG)[1]
+
+
+@pytest.mark.parametrize("second", ["set", "add", "remove", "save"])
+def test_a_volume_is_changed_while_it_is_made(tool, conf, second):
+    """What comes second sees all of it."""
+    conf()
+    process = begun(tool, "apply", "db/legs/1")
+    other = waiting(tool, second, process)
+    tool.put("go", "")
+    assert [ended(process)[0], ended(other)[0]] == [0, 0]
+    paths = [path.name for path in sorted((tool.tree / "db/legs/0/paths").iterdir())]
+    assert paths == {"add": ["0", "1", "2"], "remove": ["0"]}.get(second, ["0", "2"])
+    assert tool.value("db/chunk_bytes") == ("65536" if second == "set" else "262144")
+    file = (tool.root / "etc/istripe/db.conf").read_text()
+    assert file.count("target") == 2
+
+
+@pytest.mark.parametrize("second", ["apply", "add", "remove", "set", "save", "delete"])
+def test_a_path_is_added_while_another_command_comes(tool, conf, second):
+    conf()
+    tool.run("apply", "db")
+    process = begun(tool, "add", "db/legs/0/paths/1")
+    other = waiting(tool, second, process)
+    tool.put("go", "")
+    assert [ended(process)[0], ended(other)[0]] == [0, 0]
+    if second == "delete":
+        assert tool.volumes() == []
+        return
+    paths = [path.name for path in sorted((tool.tree / "db/legs/0/paths").iterdir())]
+    assert paths == {"apply": ["0", "2"], "add": ["0", "1", "2", "3"],
+                     "remove": ["0", "1"]}.get(second, ["0", "1", "2"])
+    assert ("192.0.2.99" in (tool.root / "etc/istripe/db.conf").read_text()) == (second == "save")
+
+
+@pytest.mark.parametrize("name", ["set", "add", "remove", "save"])
+def test_nothing_is_changed_by_one_that_has_waited_in_vain(tool, conf, name):
+    conf()
+    tool.run("apply", "db")
+    before = files(tool)
+    text = (tool.root / "etc/istripe/db.conf").read_text()
+    with open(tool.root / "run/istripe-db.configuring", "w", encoding="ascii") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX)
+        _, err = tool.run(*WORDS[name], code=1, FAKE_CLOCK="/bin/true")
+        assert f"volume db is just being configured by process {os.getpid()}\n" in err
+        # What only looks waits for nobody.
+        for words in (["show", "db"], ["status", "db"], [*WORDS[name], "--dry-run"]):
+            assert not tool.run(*words)[1]
+    assert files(tool) == before
+    assert (tool.root / "etc/istripe/db.conf").read_text() == text
+
+
+def test_one_value_of_a_volume_in_use_is_written_at_once(tool, conf):
+    """As a fence, for which the command that changes the volume may be waiting."""
+    conf()
+    tool.run("up", "db")
+    with open(tool.root / "run/istripe-db.configuring", "w", encoding="ascii") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX)
+        out, err = tool.run("set", "db", "command_timeout=20s")
+        assert "command_timeout_ms: 30000 -> 20000" in out and "waits" not in err
+        _, err = tool.run("set", "db", "command_timeout=21s,recovery_timeout=1min", code=1,
+                          FAKE_CLOCK="/bin/true")
+        assert "just being configured" in err
+    assert tool.value("db/command_timeout_ms") == "20000"
+
+
+def test_save_leaves_the_volume_to_its_unit(tool):
+    """systemctl start waits for an up, which waits for those who configure the volume."""
+    tool.run("create", "db", "--no-up", "--leg", LEG)
+    script = tool.root / "bin/systemctl"
+    script.write_text(f'#!/bin/sh\n[ "$1" != start ] || exec {tool.program} up --saved db\n')
+    (tool.tree / "db/enable").write_text("1\n")
+    _, err = tool.run("save", "--boot", "db")
+    assert "waits" not in err
+    tool.run("delete", "--force", "db")
+    _, err = tool.run("create", "db", "--boot", "--leg", LEG)
+    assert "waits" not in err and tool.value("db/enable") == "1"
+
+
+@pytest.mark.usefixtures("stock")
+def test_import_writes_a_file_that_nobody_else_writes(tool):
+    with open(tool.root / "run/istripe-db.configuring", "w", encoding="ascii") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX)
+        _, err = tool.run("import", "db", "--save", code=1, FAKE_CLOCK="/bin/true")
+    assert "just being configured" in err and not list((tool.root / "etc/istripe").iterdir())
+
+
+def test_the_secret_and_the_name_are_waited_for_before(tool):
+    """Of one that is typed, others know nothing."""
+    tool.run("create", "db", "--no-up", "--leg", LEG)
+    process = tool.start("path", "add", "db", "0", "portal=192.0.2.11,chap_user=me,chap_secret=@-")
+    assert "waits" not in tool.run("set", "db", "chunk=64K")[1]
+    tool.run("path", "add", "db", "0", "portal=192.0.2.12")
+    out, err = process.communicate("a-long-enough-secret\n", timeout=60)
+    assert (process.returncode, out) == (0, "db: leg 0 path 2\n"), err
+    assert tool.value("db/legs/0/paths/1/portal").startswith("192.0.2.12")
 
 
 def test_a_volume_is_deleted_while_it_is_made(tool, conf):

@@ -148,6 +148,16 @@ static void chunk_take(struct volume *saved)
 	free(chunk);
 }
 
+static int settings_save(struct volume *saved, struct fault *fault)
+{
+	int lock, ret = lock_take(saved->name, &lock, fault);
+
+	if (!ret)
+		ret = save_volume(saved, true, fault);
+	lock_leave(lock);
+	return ret;
+}
+
 /* The volume is made: it stays, whatever becomes of this. */
 static int volume_keep(struct volume *saved, const struct create_options *options,
 		       struct fault *fault)
@@ -156,7 +166,7 @@ static int volume_keep(struct volume *saved, const struct create_options *option
 
 	if (!options->no_up)
 		chunk_take(saved);
-	ret = save_volume(saved, true, fault);
+	ret = settings_save(saved, fault);
 	if (ret) {
 		fault_add(fault, "%s is made, but not saved", saved->name);
 		fault_add(fault, "next: istripectl save %s%s", options->boot ? "--boot " : "",

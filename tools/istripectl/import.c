@@ -15,6 +15,7 @@
 #include "import_secret.h"
 #include "initiator.h"
 #include "interrupt.h"
+#include "lock.h"
 #include "node.h"
 #include "openiscsi.h"
 #include "parse.h"
@@ -520,7 +521,7 @@ static int take_over(struct import *import)
 
 /* The whole */
 
-static int volume_write(struct import *import)
+static int file_make(struct import *import)
 {
 	struct volume *volume = &import->volume;
 	char *path = conf_path(volume->name);
@@ -539,6 +540,18 @@ static int volume_write(struct import *import)
 	/* Otherwise neither stack would have the disk at the next boot. */
 	if (!ret)
 		ret = save_volume(volume, false, import->fault);
+	return ret;
+}
+
+static int volume_write(struct import *import)
+{
+	const struct volume *volume = &import->volume;
+	int lock, ret = lock_take(volume->name, &lock, import->fault);
+
+	/* Another one may be just writing it. */
+	if (!ret)
+		ret = file_make(import);
+	lock_leave(lock);
 	if (!ret && import->take_over)
 		ret = take_over(import);
 	if (!ret && import->options.boot)

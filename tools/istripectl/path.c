@@ -20,13 +20,16 @@
 #include "interrupt.h"
 #include "klog.h"
 #include "known.h"
+#include "lock.h"
 #include "node.h"
 #include "parse.h"
 #include "place.h"
 #include "portal.h"
 #include "power.h"
+#include "remains.h"
 #include "save.h"
 #include "secret.h"
+#include "text.h"
 #include "tree.h"
 #include "twin.h"
 #include "value.h"
@@ -102,6 +105,16 @@ static int secrets_check(const struct volume *volume, const struct leg *leg,
 	return ret;
 }
 
+static int number_check(const struct volume *volume, const struct leg *leg, unsigned int path,
+			struct fault *fault)
+{
+	if (path < ISTRIPE_PATHS_MAX)
+		return 0;
+	return fault_set(fault, -EINVAL,
+			 "leg %u has %u paths, and no more are possible\nnext: istripectl path remove %s %u PATH",
+			 leg->index, ISTRIPE_PATHS_MAX, volume->name, leg->index);
+}
+
 /* The settings of one path, in a volume of its own; secrets are the names of their files. */
 static int path_read(const char *text, const struct volume *volume, const struct leg *leg,
 		     struct volume *one, struct fault *fault)
@@ -115,13 +128,13 @@ static int path_read(const char *text, const struct volume *volume, const struct
 		ret = portal_resolve(&path->settings, fault);
 	if (!ret)
 		ret = secrets_check(volume, leg, &path->settings, fault);
-	if (ret)
-		return ret;
-	if (path->index >= ISTRIPE_PATHS_MAX)
-		return fault_set(fault, -EINVAL,
-				 "leg %u has %u paths, and no more are possible\nnext: istripectl path remove %s %u PATH",
-				 leg->index, ISTRIPE_PATHS_MAX, volume->name, leg->index);
-	return 0;
+	return ret ? ret : number_check(volume, leg, path->index, fault);
+}
+
+static int leg_missing(const char *name, const char *leg, struct fault *fault)
+{
+	return fault_set(fault, -EINVAL, "volume %s has no leg %s\nnext: istripectl show %s", name,
+			 leg, name);
 }
 
 static int path_make(const struct volume *volume, const struct leg *leg, const struct path *path,
@@ -137,8 +150,65 @@ static int path_make(const struct volume *volume, const struct leg *leg, const s
 	}
 	if (!ret)
 		printf("%s: leg %u path %u\n", volume->name, leg->index, path->index);
-	if (!ret && volume->up)
-		fence_warn(volume->name, leg->index);
+	return ret;
+}
+
+/* As @text says of the leg as it is now; names and secrets were waited for, and are in @given. */
+static int path_read_again(const char *text, const struct leg *leg, const struct settings *given,
+			   struct path *path, struct fault *fault)
+{
+	static const char *const addresses[] = { "portal", "source_address", "nic", NULL };
+	int ret = parse_path(text, leg, path, fault);
+	size_t i;
+
+	for (i = 0; !ret && i < given->count; i++)
+		if (setting_is_secret(given->items[i].name) ||
+		    text_listed(addresses, given->items[i].name))
+			settings_put(&path->settings, given->items[i].name, given->items[i].value);
+	return ret;
+}
+
+/* With the lock of the volume. @path gets its number. */
+static int path_make_now(const char *name, unsigned int leg, const char *text, struct path *path,
+			 bool *up, struct fault *fault)
+{
+	struct volume now = { 0 }, one = { .name = alloc_text(name) };
+	struct leg *its = NULL;
+	struct path *made = NULL;
+	char *number = alloc_printf("%u", leg);
+	int ret = tree_read(name, &now, fault);
+
+	if (!ret)
+		its = volume_find_leg(&now, leg);
+	if (!ret && !its)
+		ret = leg_missing(name, number, fault);
+	if (!ret) {
+		path->index = path_free_index(its);
+		made = leg_add_path(volume_add_leg(&one, leg), path->index);
+		ret = number_check(&now, its, path->index, fault);
+	}
+	if (!ret)
+		ret = path_read_again(text, its, &path->settings, made, fault);
+	if (!ret)
+		ret = path_make(&now, its, made, fault);
+	*up = now.up;
+	free(number);
+	volume_free(&one);
+	volume_free(&now);
+	return ret;
+}
+
+static int path_make_alone(const char *name, unsigned int leg, const char *text,
+			   struct path *path, struct fault *fault)
+{
+	bool up = false;
+	int lock, ret = remains_lock(name, &lock, fault);
+
+	if (!ret)
+		ret = path_make_now(name, leg, text, path, &up, fault);
+	lock_leave(lock);
+	if (!ret && up)
+		fence_warn(name, leg);
 	return ret;
 }
 
@@ -171,7 +241,7 @@ static int path_add(const struct volume *volume, struct leg *leg, const char *te
 {
 	struct volume one = { .name = alloc_text(volume->name) }, given = { 0 };
 	int ret = path_read(text, volume, leg, &one, fault);
-	const struct path *path = &one.legs[0].paths[0];
+	struct path *path = &one.legs[0].paths[0];
 
 	volume_copy(&one, &given);
 	if (!ret && !dry_run)
@@ -181,7 +251,7 @@ static int path_add(const struct volume *volume, struct leg *leg, const char *te
 	if (!ret && dry_run)
 		ret = path_plan(volume, leg, path, fault);
 	else if (!ret)
-		ret = path_make(volume, leg, path, fault);
+		ret = path_make_alone(volume->name, leg->index, text, path, fault);
 	if (!ret && !dry_run)
 		save_mention_secrets(volume->name, leg->index, path->index,
 				     &given.legs[0].paths[0].settings);
@@ -349,15 +419,18 @@ static int path_act(char **words, const struct path_options *options, struct fau
 	struct volume volume = { 0 };
 	struct leg *leg = NULL;
 	unsigned int index;
-	int ret = tree_read(words[0], &volume, fault);
+	int lock = -1, ret = 0;
 
+	/* confirm writes one live value: the command that has the lock may be waiting for it. */
+	if (options->verb == PATH_REMOVE && !options->dry_run)
+		ret = remains_lock(words[0], &lock, fault);
+	if (!ret)
+		ret = tree_read(words[0], &volume, fault);
 	if (!ret) {
 		if (number_take(words[1], ISTRIPE_LEGS_MAX, &index))
 			leg = volume_find_leg(&volume, index);
 		if (!leg)
-			ret = fault_set(fault, -EINVAL,
-					"volume %s has no leg %s\nnext: istripectl show %s",
-					words[0], words[1], words[0]);
+			ret = leg_missing(words[0], words[1], fault);
 		else if (options->verb == PATH_ADD)
 			ret = path_add(&volume, leg, words[2], options->dry_run, fault);
 		else if (options->verb == PATH_REMOVE)
@@ -365,6 +438,7 @@ static int path_act(char **words, const struct path_options *options, struct fau
 		else
 			ret = path_confirm(&volume, leg, words[2], options, fault);
 	}
+	lock_leave(lock);
 	volume_free(&volume);
 	return ret;
 }

@@ -11,10 +11,12 @@
 #include "command.h"
 #include "conf.h"
 #include "leave_out.h"
+#include "lock.h"
 #include "node.h"
 #include "overridden.h"
 #include "plan.h"
 #include "portal.h"
+#include "remains.h"
 #include "run.h"
 #include "save.h"
 #include "secret.h"
@@ -233,9 +235,13 @@ static int volume_save(const char *name, unsigned int flags, struct fault *fault
 {
 	struct file_names replaced = { 0 };
 	struct volume volume = { 0 };
-	int ret = tree_read(name, &volume, fault);
+	int lock = -1, ret = 0;
 	size_t i;
 
+	if (!(flags & COMMAND_DRY_RUN))
+		ret = remains_lock(name, &lock, fault);
+	if (!ret)
+		ret = tree_read(name, &volume, fault);
 	if (!ret) {
 		conf_leave_chunk(&volume);
 		leave_out_keep(&volume);
@@ -246,6 +252,8 @@ static int volume_save(const char *name, unsigned int flags, struct fault *fault
 		ret = save_plan(&volume, flags & COMMAND_BOOT, fault);
 	else if (!ret)
 		ret = save_volume(&volume, false, fault);
+	/* The unit waits for it. */
+	lock_leave(lock);
 	for (i = 0; !ret && i < replaced.count; i++)
 		printf("%s: its file said otherwise: %s\n", name, replaced.items[i]);
 	if (!ret && (flags & COMMAND_BOOT) && !(flags & COMMAND_DRY_RUN))

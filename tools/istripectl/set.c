@@ -12,9 +12,11 @@
 #include "conf.h"
 #include "interrupt.h"
 #include "known.h"
+#include "lock.h"
 #include "node.h"
 #include "parse.h"
 #include "portal.h"
+#include "remains.h"
 #include "same.h"
 #include "save.h"
 #include "secret.h"
@@ -287,11 +289,47 @@ static void chunk_put_last(struct settings *wanted)
 	}
 }
 
+/*
+ * One value of a volume in use cannot be mixed with those of others, and may be what the command
+ * waits for that has the lock, as a fence.
+ */
+static bool is_alone(const struct set_options *options, const struct volume *volume,
+		     const struct settings *wanted)
+{
+	const struct known *known;
+
+	if (!volume->up || wanted->count != 1)
+		return false;
+	known = known_find(place_kind(options), wanted->items[0].name);
+	return known && known->live;
+}
+
+/* As the volume is when no other process changes it. */
+static int volume_write(const struct set_options *options, struct volume *volume,
+			const struct settings *wanted, struct fault *fault)
+{
+	bool waits = !options->dry_run && !is_alone(options, volume, wanted);
+	const struct settings *now;
+	int lock = -1, ret = 0;
+
+	if (waits) {
+		volume_free(volume);
+		ret = remains_lock(options->name, &lock, fault);
+	}
+	if (waits && !ret)
+		ret = tree_read(options->name, volume, fault);
+	if (!ret) {
+		now = place_find(volume, options, fault);
+		ret = now ? settings_write(options, volume, now, wanted, fault) : -EINVAL;
+	}
+	lock_leave(lock);
+	return ret;
+}
+
 static int volume_set(const struct set_options *options, struct volume *one, struct fault *fault)
 {
 	struct settings *wanted = &one->legs[0].paths[0].settings;
 	struct volume volume = { 0 };
-	const struct settings *now;
 	int ret = tree_read(options->name, &volume, fault);
 
 	if (!ret)
@@ -300,10 +338,8 @@ static int volume_set(const struct set_options *options, struct volume *one, str
 		ret = portal_resolve(wanted, fault);
 	if (!ret && !options->dry_run)
 		ret = secret_load(one, fault);
-	if (!ret) {
-		now = place_find(&volume, options, fault);
-		ret = now ? settings_write(options, &volume, now, wanted, fault) : -EINVAL;
-	}
+	if (!ret)
+		ret = volume_write(options, &volume, wanted, fault);
 	volume_free(&volume);
 	return ret;
 }
