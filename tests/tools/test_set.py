@@ -16,6 +16,8 @@ def volume(tool):
 
 
 @pytest.mark.parametrize("words, files, said", [
+    (["recovery_timeout=0"], {"db/recovery_timeout_ms": "0"}, "recovery_timeout_ms: 120000 -> 0\n"),
+    (["recovery_timeout=-1"], {"db/recovery_timeout_ms": "-1"}, "recovery_timeout_ms: 120000 -> -1\n"),
     (["command_timeout=20s"], {"db/command_timeout_ms": "20000"},
      "command_timeout_ms: 30000 -> 20000\n"),
     (["--leg", "0", "fence=path,policy=failover"],
