@@ -47,6 +47,23 @@ static inline bool istripe_compat_opens_to_write(istripe_compat_open_mode_t mode
 	return (__force u32)(mode & ISTRIPE_COMPAT_OPEN_WRITE);
 }
 
+/* The first parameter of the function that tells a disk's geometry. */
+#ifdef ISTRIPE_HAVE_GETGEO_GENDISK
+#define istripe_compat_measured		gendisk
+
+static inline sector_t istripe_compat_measured_sectors(struct istripe_compat_measured *measured)
+{
+	return get_capacity(measured);
+}
+#else
+#define istripe_compat_measured		block_device
+
+static inline sector_t istripe_compat_measured_sectors(struct istripe_compat_measured *measured)
+{
+	return get_capacity(measured->bd_disk);
+}
+#endif
+
 struct istripe_disk_limits {
 	u32 logical_block_bytes;
 	u32 physical_block_bytes;

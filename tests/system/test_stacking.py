@@ -2,9 +2,11 @@
 """What a disk has to be for what administrators put on disks, and for tools that look at them."""
 
 import contextlib
+import fcntl
 import json
 import os
 import re
+import struct
 from pathlib import Path
 
 import pytest
@@ -211,6 +213,26 @@ def test_links_without_a_path(make_disks, link, recovery_ms, state):
     run("udevadm", "trigger", "--action=change", disk)
     udev_settle()
     assert links_to(disk, "by-uuid") == {uuid}
+
+
+#: Of <linux/hdreg.h>: heads, sectors, cylinders, first sector.
+HDIO_GETGEO, GEOMETRY = 0x0301, "BBHL"
+
+
+def geometry(device):
+    with open(device, "rb") as disk:
+        return struct.unpack(GEOMETRY, fcntl.ioctl(disk, HDIO_GETGEO,
+                                                   bytes(struct.calcsize(GEOMETRY))))
+
+
+def test_geometry(make_disks):
+    """That of sd and NVMe; mkntfs and mkfs.fat write the first sector of a partition into it."""
+    _, disks = make_disks(1)
+    stacking.tool("parted", "-s", disks[0], "mklabel", "gpt", "mkpart", "first", "3MiB", "100%")
+    part = Path(f"{disks[0]}p1")
+    wait_for("the partition", part.is_block_device)
+    for device, start in (disks[0], 0), (part, 3 * MIB // 512):
+        assert geometry(device) == (64, 32, LUN_BYTES // MIB, start)
 
 
 def test_parted(make_disks):

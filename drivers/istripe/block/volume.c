@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/completion.h>
+#include <linux/hdreg.h>
 #include <linux/idr.h>
 #include <linux/module.h>
 #include <linux/nsproxy.h>
@@ -43,9 +44,19 @@ static int volume_open(struct istripe_compat_opened *opened, istripe_compat_open
 	       -EROFS : 0;
 }
 
+/* As sd and NVMe; without it HDIO_GETGEO does not tell where a partition starts either. */
+static int volume_getgeo(struct istripe_compat_measured *measured, struct hd_geometry *geometry)
+{
+	geometry->heads = 64;
+	geometry->sectors = 32;
+	geometry->cylinders = istripe_compat_measured_sectors(measured) >> 11;
+	return 0;
+}
+
 static const struct block_device_operations volume_fops = {
 	.owner = THIS_MODULE,
 	.open = volume_open,
+	.getgeo = volume_getgeo,
 	.pr_ops = &istripe_reservation_ops,
 	.free_disk = istripe_reservation_free_disk,
 };
