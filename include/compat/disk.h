@@ -201,16 +201,31 @@ static inline struct gendisk *istripe_compat_alloc_disk(struct blk_mq_tag_set *s
 }
 #endif
 
-/* As the block layer's own, where it has them; a change of other limits does not offer it again. */
-static inline void istripe_compat_disable_discard(struct request_queue *q)
+/* Several may lower a limit at a time: none raises it. */
+static inline void istripe_compat_lower(unsigned int *limit, u32 most)
 {
-	WRITE_ONCE(q->limits.max_hw_discard_sectors, 0);
-	WRITE_ONCE(q->limits.max_discard_sectors, 0);
+	unsigned int now = READ_ONCE(*limit);
+
+	while (now > most && !try_cmpxchg(limit, &now, most))
+		;
 }
 
-static inline void istripe_compat_disable_write_zeroes(struct request_queue *q)
+/*
+ * 0 disables, as with the block layer's own functions, where it has them. A change of other limits
+ * does not raise it again. The block layer cuts no discard to less than the granularity.
+ */
+static inline void istripe_compat_lower_discard(struct request_queue *q, u32 sectors)
 {
-	WRITE_ONCE(q->limits.max_write_zeroes_sectors, 0);
+	if (q->limits.discard_granularity >> SECTOR_SHIFT > sectors)
+		istripe_compat_lower(&q->limits.discard_granularity,
+				     q->limits.physical_block_size);
+	istripe_compat_lower(&q->limits.max_hw_discard_sectors, sectors);
+	istripe_compat_lower(&q->limits.max_discard_sectors, sectors);
+}
+
+static inline void istripe_compat_lower_write_zeroes(struct request_queue *q, u32 sectors)
+{
+	istripe_compat_lower(&q->limits.max_write_zeroes_sectors, sectors);
 }
 
 /*

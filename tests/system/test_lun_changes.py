@@ -307,6 +307,48 @@ def test_a_discard_that_is_too_long(one_path, server, asc):
     assert server.violations() == []
 
 
+#: (how a disk of one LUN clears blocks, the LUN's limit of it, the disk's)
+CLEARING = (((), "max_unmap", "discard_max_bytes"),
+            (("--zeroout",), "max_write_same", "write_zeroes_max_bytes"))
+
+
+@pytest.mark.parametrize("words, most, bytes_most", CLEARING, ids=["unmap", "write-same"])
+@pytest.mark.parametrize("asked", [False, True], ids=["login", "rescan"])
+def test_a_lun_takes_shorter_ones(one_path, server, words, most, bytes_most, asked):
+    """As with a rescan of sd the disk sends no longer ones; what it has lowered stays so."""
+    volume, lun = one_path()
+    device = volume.enable()
+    assert int(volume.queue(bytes_most)) == 8192 * 512
+    for blocks, goes in (2048, 2048), (8192, 2048), (0, 2048), (1024, 1024):
+        setattr(lun, most, blocks)
+        if asked:
+            volume.rescan()
+        else:
+            anew(volume, server)
+        assert int(volume.queue(bytes_most)) == goes * 512
+        if not blocks:
+            continue
+        with Direct(device) as disk:
+            works(disk, blocks)
+        lun.cleared.clear()
+        run("blkdiscard", *words, "-l", 4 * MIB, device)
+        assert not any(lun.data[:4 * MIB])
+        assert sum(lun.cleared) == 8192 and max(lun.cleared) == goes
+    assert server.violations() == []
+
+
+def test_shorter_than_the_granularity(one_path, server):
+    """The kernel cuts no discard if the limit is less than the granularity."""
+    volume, lun = one_path(unmap_granularity=32)
+    device = volume.enable()
+    assert int(volume.queue("discard_granularity")) == 32 * 512
+    lun.max_unmap = 16
+    anew(volume, server)
+    run("blkdiscard", "-l", MIB, device)
+    assert sum(lun.cleared) == 2048 and max(lun.cleared) == 16
+    assert server.violations() == []
+
+
 @pytest.mark.parametrize("bits", [2, 4], ids=["underflow", "overflow"])
 def test_parameters_that_are_not_counted(one_path, server, bits):
     """Of UNMAP and WRITE SAME a target may say that no byte went to the medium, or more: sd knows."""
@@ -332,7 +374,9 @@ def test_parameters_that_are_not_counted(one_path, server, bits):
 
 @pytest.mark.parametrize("late", [0, 1])
 @pytest.mark.parametrize("less", [{"max_transfer": 64}, {"size_bytes": 8 * MIB},
-                                  {"write_cache": True}], ids=["transfer", "size", "cache"])
+                                  {"write_cache": True}, {"max_unmap": 2048},
+                                  {"max_write_same": 2048}],
+                         ids=["transfer", "size", "cache", "unmap", "write-same"])
 def test_two_paths_differ(make_server, make_volume, links, late, less):
     """The volume has what holds over both, whichever was the first to log in."""
     async def slowly(_run, _conn, task):
@@ -340,7 +384,8 @@ def test_two_paths_differ(make_server, make_volume, links, late, less):
         return False
 
     servers = [make_server(), make_server()]
-    more = {"max_transfer": 128, "size_bytes": 16 * MIB, "write_cache": False}
+    more = {"max_transfer": 128, "size_bytes": 16 * MIB, "write_cache": False, "max_unmap": 8192,
+            "max_write_same": 8192}
     for index, server in enumerate(servers):
         hooks = {"on_command": slowly} if index == late else {}
         server.load(Scenario("differs", hooks=hooks), **{**more, **(less if index else {})})
@@ -348,14 +393,20 @@ def test_two_paths_differ(make_server, make_volume, links, late, less):
         servers[1].target.disk.data = servers[0].target.disk.data
     volume = volume_over(make_volume, links, [server.port for server in servers],
                          servers[0].target, path=PATH, metadata="none", policy="round-robin")
-    with Direct(volume.enable()) as disk:
+    device = volume.enable()
+    with Direct(device) as disk:
         assert int(volume.queue("max_hw_sectors_kb")) == less.get("max_transfer", 128) // 2
         assert volume.size_bytes() == less.get("size_bytes", 16 * MIB)
         assert volume.queue("write_cache") == ("write back" if "write_cache" in less else
                                                "write through")
+        for _, most, bytes_most in CLEARING:
+            assert int(volume.queue(bytes_most)) == less.get(most, 8192) * 512
         assert [path_state(volume, path) for path in range(2)] == ["live", "live"]
         if "size_bytes" not in less:
             works(disk, 1)
+            for words, _, _ in CLEARING:
+                run("blkdiscard", *words, device)
+            assert all(server.target.disk.cleared for server in servers)
     assert [server.violations() for server in servers] == [[], []]
 
 

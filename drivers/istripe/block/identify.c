@@ -189,6 +189,7 @@ int istripe_identify(struct istripe_nexus *nexus, struct istripe_reason *why)
 	}
 	if (!ret) {
 		WRITE_ONCE(nexus->fua, lun->caching.dpofua || lun->caching.write_cache);
+		istripe_limits_lower(leg, lun);
 		nexus->blocks = lun->capacity.blocks;
 		grown = nexus->blocks > leg->lun.capacity.blocks;
 		news = istripe_write_protect_found(nexus);

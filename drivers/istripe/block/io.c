@@ -478,9 +478,9 @@ static void io_withdraw(struct istripe_leg_task *leg_task)
 	if (asc != 0x20 && asc != 0x22 && asc != 0x24)
 		return;
 	if (req_op(rq) == REQ_OP_DISCARD)
-		istripe_compat_disable_discard(rq->q);
+		istripe_compat_lower_discard(rq->q, 0);
 	else if (req_op(rq) == REQ_OP_WRITE_ZEROES)
-		istripe_compat_disable_write_zeroes(rq->q);
+		istripe_compat_lower_write_zeroes(rq->q, 0);
 }
 
 /* Some LUNs with a cache know the shorter command only. */

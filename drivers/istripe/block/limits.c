@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/limits.h>
+#include <linux/lockdep.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 
@@ -93,6 +94,16 @@ static bool writes_at_least(const struct istripe_lun *lun, const struct istripe_
 	       (lun->caching.dpofua || !lun->caching.write_cache || !needed->caching.dpofua);
 }
 
+/* One that is not told is withdrawn from the disk when the LUN refuses the command. */
+static void narrow_hints(struct istripe_vpd_block_limits *common,
+			 const struct istripe_vpd_block_limits *limits)
+{
+	common->max_unmap = min_not_zero(common->max_unmap, limits->max_unmap);
+	common->max_unmap_descriptors = min_not_zero(common->max_unmap_descriptors,
+						     limits->max_unmap_descriptors);
+	common->max_write_same = min_not_zero(common->max_write_same, limits->max_write_same);
+}
+
 void istripe_limits_narrow(struct istripe_lun *common, const struct istripe_lun *lun)
 {
 	common->capacity.blocks = min(common->capacity.blocks, lun->capacity.blocks);
@@ -102,6 +113,7 @@ void istripe_limits_narrow(struct istripe_lun *common, const struct istripe_lun 
 	if (lun->caching.write_protected)
 		return;
 	common->caching.dpofua &= lun->caching.dpofua;
+	narrow_hints(&common->limits, &lun->limits);
 	if (!atomic_at_least(lun, common))
 		common->limits.max_atomic = 0;
 }
@@ -130,13 +142,32 @@ static bool transfer_at_least(const struct istripe_leg *leg, const struct istrip
 		queue_max_sectors(volume->disk->queue));
 }
 
-/* UNMAP and WRITE SAME that a LUN does not take any more are withdrawn when it refuses them. */
+/* Not UNMAP and WRITE SAME: istripe_limits_lower() makes them shorter. */
 bool istripe_limits_at_least(const struct istripe_leg *leg, const struct istripe_lun *lun)
 {
 	if (!transfer_at_least(leg, lun))
 		return false;
 	/* It may offer less while it is write protected; when that ends it is asked again. */
 	return lun->caching.write_protected || writes_at_least(lun, &leg->lun);
+}
+
+void istripe_limits_lower(struct istripe_leg *leg, const struct istripe_lun *lun)
+{
+	const struct istripe_volume *volume = leg->volume;
+	struct request_queue *q;
+	u32 discard, zeroes;
+
+	lockdep_assert_held(&leg->identify_lock);
+	if (!lun->caching.write_protected)
+		narrow_hints(&leg->lun.limits, &lun->limits);
+	if (!READ_ONCE(volume->write_protect.running))
+		return;
+	q = volume->disk->queue;
+	discard = lun_discard_sectors(&leg->lun);
+	zeroes = lun_write_zeroes_sectors(&leg->lun);
+	istripe_compat_lower_discard(q, istripe_stripe_request_sectors(&volume->stripe, discard));
+	istripe_compat_lower_write_zeroes(q, istripe_stripe_request_sectors(&volume->stripe,
+									    zeroes));
 }
 
 /* Bytes from the start of the data on a leg to the next grain; one begins at @first_bytes. */

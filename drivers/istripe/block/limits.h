@@ -24,6 +24,9 @@ bool istripe_limits_at_least(const struct istripe_leg *leg, const struct istripe
 /* @lun is @common over another path, before any limit is made: what holds over both. */
 void istripe_limits_narrow(struct istripe_lun *common, const struct istripe_lun *lun);
 
+/* Lowers those of UNMAP and WRITE SAME, of @leg and of a disk that runs. Under identify_lock. */
+void istripe_limits_lower(struct istripe_leg *leg, const struct istripe_lun *lun);
+
 /* For a volume whose legs are identified and whose geometry is set. */
 void istripe_limits_derive(const struct istripe_volume *volume,
 			   struct istripe_disk_limits *limits);

@@ -327,12 +327,19 @@ static struct istripe_volume *volume_create(const struct istripe_volume_params *
 	return ERR_PTR(ret);
 }
 
-static void volume_start_proofs(struct istripe_volume *volume)
+static void volume_use_legs(struct istripe_volume *volume)
 {
+	struct istripe_leg *leg;
 	u32 i;
 
-	for (i = 0; i < volume->leg_count; i++)
-		istripe_proof_start(volume->legs[i]);
+	for (i = 0; i < volume->leg_count; i++) {
+		leg = volume->legs[i];
+		/* Of paths that came while the disk was made. */
+		mutex_lock(&leg->identify_lock);
+		istripe_limits_lower(leg, &leg->lun);
+		mutex_unlock(&leg->identify_lock);
+		istripe_proof_start(leg);
+	}
 }
 
 struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *params,
@@ -374,7 +381,7 @@ struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *
 	pr_info("%s: %s is up, %llu sectors\n", volume->name, volume->disk->disk_name,
 		istripe_stripe_capacity_sectors(&volume->stripe));
 	istripe_carrier_watch(volume);
-	volume_start_proofs(volume);
+	volume_use_legs(volume);
 	return volume;
 }
 

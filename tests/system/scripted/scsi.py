@@ -35,8 +35,6 @@ def descriptor_sense(key, asc, ascq, deferred=False):
     return bytes([0x73 if deferred else 0x72, key, asc, ascq, 0, 0, 0, 0])
 
 
-#: The most that one WRITE SAME may cover.
-WRITE_SAME_BLOCKS = 8192
 #: No protection information is supported: their field for it must be 0.
 PROTECTED = (READ_10, WRITE_10, READ_16, WRITE_16, WRITE_SAME_16, WRITE_ATOMIC_16)
 
@@ -88,7 +86,7 @@ class Disk:
                  atomic=None, doors=1, addresses=None, without=(), cut_pages=(),
                  physical_exponent=0, lowest_aligned=0, designators=("naa",), spc2=False,
                  vendor="ISTRIPE", product="SCRIPTED TARGET", granularity=0, provisioning=0xE0,
-                 max_unmap=8192):
+                 max_unmap=8192, max_write_same=8192, unmap_granularity=0):
         self.block_bytes = block_bytes
         self.data = bytearray(size_bytes)
         self.naa = bytes.fromhex(identity)
@@ -100,7 +98,10 @@ class Disk:
         self.optimal_transfer = optimal_transfer
         self.granularity = granularity      # of transfers, blocks
         self.provisioning = provisioning    # commands that deallocate, as VPD B2h has them
-        self.max_unmap = max_unmap
+        self.max_unmap = max_unmap              # blocks of one UNMAP
+        self.max_write_same = max_write_same    # and of one WRITE SAME
+        self.unmap_granularity = unmap_granularity
+        self.cleared = []       # the blocks of each of both
         self.atomic = atomic    # Atomic, or nothing of that kind
         self.doors = doors      # how many LUNs, each of a name of its own, lead to these blocks
         #: The LUNs as they are listed, each its first two bytes as a number; None: 0 to doors - 1.
@@ -210,18 +211,24 @@ class Disk:
     def _write_same(self, cdb, out, lun):
         at, size = self._range(cdb, True)
         size = size or len(self.data) - at
-        if size > WRITE_SAME_BLOCKS * self.block_bytes:
+        if size > self.max_write_same * self.block_bytes:
             raise Refuse(*INVALID_FIELD)
         if cdb[1] & 1:
             out = bytes(self.block_bytes)       # NDOB: zeros
         if len(out) != self.block_bytes:
             raise Refuse(*INVALID_FIELD)
+        self.cleared.append(size // self.block_bytes)
         self.store(at, bytes(out) * (size // self.block_bytes))
 
     def _unmap(self, cdb, out, lun):
         if len(out) < 8:
             raise Refuse(*INVALID_PARAMETER)
-        for at in range(8, min(len(out), 8 + number(out, 2, 2)), 16):
+        descriptors = range(8, min(len(out), 8 + number(out, 2, 2)), 16)
+        blocks = sum(number(out, at + 8, 4) for at in descriptors)
+        if blocks > self.max_unmap:
+            raise Refuse(*INVALID_PARAMETER)
+        self.cleared.append(blocks)
+        for at in descriptors:
             start = number(out, at, 8) * self.block_bytes
             size = number(out, at + 8, 4) * self.block_bytes
             if start + size > len(self.data):
@@ -266,7 +273,8 @@ class Disk:
         limits[8:12] = self.optimal_transfer.to_bytes(4, "big")
         limits[16:20] = self.max_unmap.to_bytes(4, "big")
         limits[20:24] = (1).to_bytes(4, "big")       # descriptors of an UNMAP
-        limits[32:40] = WRITE_SAME_BLOCKS.to_bytes(8, "big")    # blocks of a WRITE SAME
+        limits[24:28] = self.unmap_granularity.to_bytes(4, "big")
+        limits[32:40] = self.max_write_same.to_bytes(8, "big")
         if self.atomic:
             limits[40:60] = self.atomic.page()
         rotation = bytes([0, 1]) + bytes(58)
