@@ -79,6 +79,7 @@ struct istripe_disk_limits {
 	u32 atomic_unit_max_bytes;
 	u32 atomic_max_bytes;
 	u32 atomic_boundary_bytes;
+	bool zeroes_by_unmap;
 	bool rotational;
 	bool write_cache;
 	bool fua;
@@ -143,6 +144,11 @@ static inline void istripe_compat_limits(const struct istripe_disk_limits *from,
 		.max_discard_segments = 1,
 		.max_write_zeroes_sectors = from->write_zeroes_sectors,
 	};
+#ifdef ISTRIPE_HAVE_WZEROES_UNMAP
+	/* No other figure is valid. */
+	if (from->zeroes_by_unmap)
+		to->max_hw_wzeroes_unmap_sectors = from->write_zeroes_sectors;
+#endif
 	if (from->rotational)
 		to->features |= BLK_FEAT_ROTATIONAL;
 	if (from->write_cache)
@@ -226,6 +232,10 @@ static inline void istripe_compat_lower_discard(struct request_queue *q, u32 sec
 static inline void istripe_compat_lower_write_zeroes(struct request_queue *q, u32 sectors)
 {
 	istripe_compat_lower(&q->limits.max_write_zeroes_sectors, sectors);
+#ifdef ISTRIPE_HAVE_WZEROES_UNMAP
+	istripe_compat_lower(&q->limits.max_hw_wzeroes_unmap_sectors, sectors);
+	istripe_compat_lower(&q->limits.max_wzeroes_unmap_sectors, sectors);
+#endif
 }
 
 /*

@@ -36,4 +36,5 @@ istripe-probes += \
 	$(call istripe-has-text,BDEV_FPUT,linux/blkdev.h,bdev_fput) \
 	$(call istripe-has-text,ADD_DEV_INTERFACE,linux/device/class.h,add_dev.*class_interface) \
 	$(call istripe-has-text,OPEN_GENDISK,linux/blkdev.h,.\*open. ?.struct gendisk) \
-	$(call istripe-has-text,GETGEO_GENDISK,linux/blkdev.h,.\*getgeo. ?.struct gendisk)
+	$(call istripe-has-text,GETGEO_GENDISK,linux/blkdev.h,.\*getgeo. ?.struct gendisk) \
+	$(call istripe-has-text,WZEROES_UNMAP,linux/blkdev.h,max_hw_wzeroes_unmap_sectors)

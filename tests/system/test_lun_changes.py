@@ -10,6 +10,7 @@ import contextlib
 import errno
 import mmap
 import os
+from pathlib import Path
 
 import pytest
 
@@ -91,6 +92,34 @@ def test_unmap_goes(one_path, server):
     assert server.violations() == []
 
 
+def same_when_unmapped(volume, unmaps):
+    """Newer kernels have limits of their own for zeroes that give up the blocks."""
+    own = "write_zeroes_unmap_max_hw_bytes", "write_zeroes_unmap_max_bytes"
+    zeroes = volume.queue("write_zeroes_max_bytes")
+    for name in own:
+        if (Path("/sys/block") / volume.device() / "queue" / name).exists():
+            assert volume.queue(name) == (zeroes if unmaps else "0")
+
+
+@pytest.mark.parametrize("provisioning, unmaps", [(0xE0, True), (0x80, False)])
+def test_zeroes_by_unmap(one_path, server, provisioning, unmaps):
+    """What such zeroes do, the disk tells: WRITE SAME with UNMAP, if the LUN reads zeroes then."""
+    flags = []
+
+    async def hook(run, conn, task):
+        if task.opcode == WRITE_SAME_16:
+            flags.append(bool(task.cdb[1] & 8))
+        return False
+
+    volume, lun = one_path(Scenario("zeroes", hooks={"on_command": hook}), provisioning=provisioning)
+    device = volume.enable()
+    same_when_unmapped(volume, unmaps)
+    run("fallocate", "-p", "-l", MIB, device)
+    run("blkdiscard", "--zeroout", "-o", MIB, "-l", MIB, device)
+    assert flags == [unmaps, False] and not any(lun.data[:2 * MIB])
+    assert server.violations() == []
+
+
 @pytest.mark.allow_log("not supported by the target", "WRITE SAME")
 @pytest.mark.allow_log("error, dev istripe", "the first of them")
 def test_write_same_refused(one_path, server):
@@ -106,6 +135,7 @@ def test_write_same_refused(one_path, server):
             run("blkdiscard", "--zeroout", "-l", MIB, device)
             assert not any(disk.read(0, MIB))
             assert volume.queue("write_zeroes_max_bytes") == "0"
+            same_when_unmapped(volume, True)
             assert server.target.run.hits == 1
             anew(volume, server)
         assert volume.queue("discard_max_bytes") != "0"
@@ -326,6 +356,7 @@ def test_a_lun_takes_shorter_ones(one_path, server, words, most, bytes_most, ask
         else:
             anew(volume, server)
         assert int(volume.queue(bytes_most)) == goes * 512
+        same_when_unmapped(volume, True)
         if not blocks:
             continue
         with Direct(device) as disk:

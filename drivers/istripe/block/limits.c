@@ -219,6 +219,7 @@ static void derive_leg(struct istripe_leg *leg, struct istripe_disk_limits *limi
 
 	limits->physical_block_bytes = max(limits->physical_block_bytes,
 					   leg->lun.capacity.physical_block_bytes);
+	limits->zeroes_by_unmap &= istripe_limits_zeroes_by_unmap(&leg->lun);
 	limits->rotational |= leg->lun.rotational;
 	limits->write_cache |= caching->write_cache;
 	limits->fua &= !caching->write_cache || caching->dpofua;
@@ -285,6 +286,7 @@ void istripe_limits_derive(const struct istripe_volume *volume,
 		.max_sectors = volume_sectors(volume, lun_max_sectors),
 		.write_zeroes_sectors = min(volume_sectors(volume, lun_write_zeroes_sectors),
 					    MAX_ZEROES_BYTES >> SECTOR_SHIFT),
+		.zeroes_by_unmap = true,
 		.fua = true,
 	};
 	for (i = 0; i < volume->leg_count; i++)
