@@ -245,6 +245,7 @@ static void cdb_range_random(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, read_be(cdb + 10, 4), (u64)blocks);
 		istripe_cdb_transfer16(cdb, true, lba, blocks);
 		istripe_cdb_set_fua(cdb, flag);
+		KUNIT_ASSERT_EQ(test, istripe_cdb_has_fua(cdb), flag);
 		KUNIT_ASSERT_EQ(test, read_be(cdb + 2, 8), lba);
 		KUNIT_ASSERT_EQ(test, read_be(cdb + 10, 4), (u64)blocks);
 		cdb_expect_range(test, cdb, list, lba, blocks);
@@ -252,6 +253,7 @@ static void cdb_range_random(struct kunit *test)
 		istripe_cdb_set_fua(cdb, flag);
 		cdb_expect_range(test, cdb, list, lba, (u16)blocks);
 		istripe_cdb_write_same16(cdb, lba, blocks, flag);
+		KUNIT_ASSERT_FALSE(test, istripe_cdb_has_fua(cdb));
 		KUNIT_ASSERT_EQ(test, read_be(cdb + 2, 8), lba);
 		KUNIT_ASSERT_EQ(test, read_be(cdb + 10, 4), (u64)blocks);
 		cdb_expect_range(test, cdb, list, lba, blocks);

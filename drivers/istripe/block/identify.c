@@ -64,19 +64,25 @@ static int identify_capabilities(struct istripe_leg *leg, const struct istripe_l
 {
 	bool cache_is_new = lun->caching.write_cache && !leg->lun.caching.write_cache;
 
-	if (cache_is_new && !lun->caching.dpofua)
-		return istripe_reason_fail(why, -EINVAL,
-					   "leg %u had no write cache, the LUN now has one, which nobody flushes, and does not know FUA: path not used",
-					   leg->index);
+	/* Perhaps it has only not said that it has none. */
+	if (cache_is_new && !lun->caching.dpofua && lun->untold)
+		return -EAGAIN;
 	if (!istripe_limits_at_least(leg, lun))
 		return istripe_reason_fail(why, -EINVAL,
 					   "leg %u takes longer commands, atomic writes or FUA, than the LUN does over this path: path not used",
 					   leg->index);
+	/* Before @write_through: then a write is flushed, over whatever nexus it has come. */
+	if (cache_is_new && !lun->caching.dpofua)
+		WRITE_ONCE(leg->no_fua, true);
 	/* The disk, and what is made of it, said that there is nothing to flush. */
 	if (cache_is_new && !leg->write_through) {
 		WRITE_ONCE(leg->write_through, true);
-		pr_notice("%s/%u: the LUN has a write cache now: all writes are sent with FUA until the volume has been down\n",
-			  leg->volume->name, leg->index);
+		if (lun->caching.dpofua)
+			pr_notice("%s/%u: the LUN has a write cache now: all writes are sent with FUA until the volume has been down\n",
+				  leg->volume->name, leg->index);
+		else
+			pr_notice("%s/%u: the LUN has a write cache now: all writes are flushed until the volume has been down\n",
+				  leg->volume->name, leg->index);
 	}
 	return 0;
 }
@@ -157,7 +163,7 @@ void istripe_identify_recall(struct istripe_nexus *nexus, struct istripe_lun_bef
 	/* It has got a cache since it was identified. */
 	if (READ_ONCE(leg->write_through)) {
 		before->caching.write_cache = true;
-		before->caching.dpofua = true;
+		before->caching.dpofua = !READ_ONCE(leg->no_fua);
 	}
 	before->caching.write_protected = READ_ONCE(leg->protected) == ISTRIPE_PROTECTED_REPORTED;
 }

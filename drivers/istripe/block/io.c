@@ -20,6 +20,7 @@
 #include "block/unserved.h"
 #include "block/volume.h"
 #include "block/write_protect.h"
+#include "block/write_through.h"
 #include "block/writeback.h"
 #include "scsi/cdb.h"
 #include "scsi/sense.h"
@@ -67,6 +68,8 @@ static void io_task_end(struct istripe_leg_task *leg_task)
 
 static void io_task_failed(struct istripe_leg_task *leg_task, blk_status_t status)
 {
+	if (unlikely(leg_task->flushes))
+		istripe_write_through_write(leg_task);
 	if (leg_task->resent)
 		istripe_ghosts_fail(leg_task);
 	/* Any of several errors will do; BLK_STS_OK never overwrites one. */
@@ -237,20 +240,27 @@ static void io_task_back_off(struct istripe_leg_task *leg_task, u32 retries_max,
 }
 
 /*
- * The session is gone without an answer. Age counts only when the command was lost before, as often
- * as there are sessions: it has no other one to go to, or may itself be what ends them.
+ * Age counts only when the command was lost before, as often as there are sessions: it has no other
+ * one to go to, or may itself be what ends them.
  */
-static void io_task_lost(struct istripe_leg_task *leg_task)
+static bool io_task_count_loss(struct istripe_leg_task *leg_task)
 {
-	struct istripe_leg *leg = leg_task->leg;
-	u32 sessions = READ_ONCE(leg->nexus_count);
+	u32 sessions = READ_ONCE(leg_task->leg->nexus_count);
 	bool old = io_too_old(leg_task->io, leg_task->io->started) && leg_task->losses >= sessions;
 
 	leg_task->busy = false;
 	leg_task->losses = min(leg_task->losses + 1, U8_MAX);
+	return old;
+}
+
+/* The session is gone without an answer. */
+static void io_task_lost(struct istripe_leg_task *leg_task)
+{
+	bool old = io_task_count_loss(leg_task);
+
 	if (!io_task_may_move(leg_task)) {
 		leg_task->given_up = old;
-		istripe_leg_await_fence(leg, leg_task);
+		istripe_leg_await_fence(leg_task->leg, leg_task);
 	} else if (old) {
 		io_task_failed(leg_task, BLK_STS_TRANSPORT);
 	} else {
@@ -420,6 +430,28 @@ static void io_task_not_whole(struct istripe_leg_task *leg_task)
 	io_task_back_off(leg_task, FAILURES_MAX, BLK_STS_IOERR);
 }
 
+/* True: it goes on, with a flush or with its data again. */
+static bool io_task_writes_through(struct istripe_leg_task *leg_task)
+{
+	if (leg_task->flushes) {
+		if (istripe_write_through_is_done(leg_task))
+			return false;
+		istripe_write_through_write(leg_task);
+		if (io_task_count_loss(leg_task)) {
+			io_task_failed(leg_task, BLK_STS_TRANSPORT);
+			return true;
+		}
+	} else {
+		if (!istripe_write_through_wanted(leg_task))
+			return false;
+		istripe_write_through_flush(leg_task);
+		atomic64_inc(&leg_task->leg->commands);
+	}
+	io_task_begin_anew(leg_task);
+	io_task_again(leg_task);
+	return true;
+}
+
 static void io_task_good(struct istripe_leg_task *leg_task)
 {
 	const struct istripe_task *task = &leg_task->task;
@@ -430,6 +462,8 @@ static void io_task_good(struct istripe_leg_task *leg_task)
 	}
 	istripe_leg_note_good(leg_task->leg);
 	istripe_latency_stamp(&leg_task->nexus->path->latencies->good, leg_task->since);
+	if (unlikely(READ_ONCE(leg_task->leg->write_through)) && io_task_writes_through(leg_task))
+		return;
 	istripe_latency_count(leg_task->nexus->path->latencies, blk_mq_rq_from_pdu(leg_task->io));
 	if (likely(!leg_task->overlay_epoch) || istripe_overlays_patch(leg_task))
 		io_task_end(leg_task);
@@ -616,6 +650,7 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	leg_task->given_up = false;
 	leg_task->resent = false;
 	leg_task->fua = false;
+	leg_task->flushes = false;
 	leg_task->behind = false;
 	leg_task->unserved = false;
 	leg_task->unserved_stopped = false;
@@ -737,8 +772,8 @@ static void io_prepare_flush(struct istripe_io *io, struct istripe_volume *volum
 		    READ_ONCE(volume->legs[i]->no_flush))
 			continue;
 		leg_task = io_add_task(io, rq, volume->legs[i], 0);
-		istripe_cdb_start(leg_task->task.cdb, READ_ONCE(volume->legs[i]->flush10) ?
-				  SYNCHRONIZE_CACHE : SYNCHRONIZE_CACHE_16);
+		istripe_cdb_start(leg_task->task.cdb,
+				  istripe_write_through_opcode(volume->legs[i]));
 	}
 }
 
@@ -800,11 +835,11 @@ static void io_prepare(struct istripe_io *io, struct istripe_volume *volume, str
 	io->started = jiffies;
 	io->task_count = 0;
 	io->second = rq->rq_flags & RQF_DONTPREP;
-	if (req_op(rq) == REQ_OP_FLUSH || (io->second && req_op(rq) == REQ_OP_WRITE_ZEROES))
+	if (req_op(rq) == REQ_OP_FLUSH)
 		io_prepare_flush(io, volume, rq);
 	else
 		io_prepare_extents(io, volume, rq);
-	if (WARN_ON_ONCE(!io->task_count && !io->second && req_op(rq) != REQ_OP_FLUSH))
+	if (WARN_ON_ONCE(!io->task_count && req_op(rq) != REQ_OP_FLUSH))
 		io->status = BLK_STS_IOERR;
 }
 
@@ -841,30 +876,18 @@ static bool io_is_merged_read(const struct istripe_io *io, const struct request 
 	       req_op(rq) == REQ_OP_READ && rq->bio != rq->biotail;
 }
 
-/* WRITE SAME has no FUA bit: a flush follows. */
-static bool io_is_in_cache(const struct istripe_io *io, const struct request *rq)
-{
-	u32 i;
-
-	for (i = 0; !io->status && req_op(rq) == REQ_OP_WRITE_ZEROES && i < io->task_count; i++)
-		if (READ_ONCE(io->tasks[i].leg->write_through))
-			return true;
-	return false;
-}
-
-/* True: the request, or a second part of it, is to be sent. False: it ends, or its last bio. */
+/* True: the request, or the next bio of it, is to be sent. False: it ends, or its last bio. */
 static bool io_goes_on(const struct istripe_io *io, struct request *rq)
 {
 	if (likely(!io->second))
-		return unlikely(io_is_merged_read(io, rq) || io_is_in_cache(io, rq));
-	return req_op(rq) == REQ_OP_READ &&
-	       blk_update_request(rq, io->status, bio_sectors(rq->bio) << SECTOR_SHIFT);
+		return unlikely(io_is_merged_read(io, rq));
+	return blk_update_request(rq, io->status, bio_sectors(rq->bio) << SECTOR_SHIFT);
 }
 
 static void io_end(const struct istripe_io *io, struct request *rq)
 {
 	/* blk_update_request() has ended its last bio. */
-	if (unlikely(io->second && req_op(rq) == REQ_OP_READ))
+	if (unlikely(io->second))
 		__blk_mq_end_request(rq, io->status);
 	else
 		blk_mq_end_request(rq, io->status);
@@ -943,5 +966,6 @@ void istripe_io_timeout(struct request *rq)
 	u32 i;
 
 	for (i = 0; i < io->task_count; i++)
-		io_task_timeout(&io->tasks[i], rq->timeout);
+		io_task_timeout(&io->tasks[i], READ_ONCE(io->tasks[i].flushes) ?
+				ISTRIPE_LONG_TIMEOUTS * READ_ONCE(rq->q->rq_timeout) : rq->timeout);
 }

@@ -13,12 +13,15 @@
 
 struct istripe_volume;
 
+/* Times command_timeout_ms, for commands that take the LUN longer. */
+#define ISTRIPE_LONG_TIMEOUTS	4
+
 struct istripe_io {
 	atomic_t pending;		/* leg tasks that are not done, and one while they start */
 	blk_status_t status;		/* BLK_STS_OK, or an error of a leg task */
 	unsigned long started;		/* jiffies */
 	u32 lane;
-	bool second;			/* after WRITE SAME: a flush; of merged reads: one bio */
+	bool second;			/* of merged reads that failed: one bio */
 	u32 task_count;
 	struct istripe_leg_task tasks[];	/* for each leg, or each part of its share */
 };

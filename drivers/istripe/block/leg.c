@@ -161,6 +161,8 @@ void istripe_leg_send(struct istripe_leg *leg, struct istripe_leg_task *leg_task
 	struct istripe_nexus *nexus;
 
 	leg_task->overdue = 0;
+	if (!leg_task->flushes)
+		leg_task->generation = READ_ONCE(leg->generations);
 	WRITE_ONCE(leg_task->since, jiffies);
 	do {
 		nexus = leg_pick(leg, leg_task);
@@ -389,7 +391,8 @@ void istripe_leg_nexus_off(struct istripe_nexus *nexus)
 	if (!nexus->live)
 		return;
 	leg_set_live(leg, nexus, 0);
-	nexus->generation = ++leg->generations;
+	WRITE_ONCE(leg->generations, leg->generations + 1);
+	nexus->generation = leg->generations;
 	/* A nexus that is being taken out does not count as lost. */
 	leg->losses += nexus->wanted;
 	/* Another outage than that of ports that refuse. */
@@ -500,7 +503,7 @@ static void leg_fail_if_over(struct istripe_leg *leg)
 static bool leg_may_wait_behind(const struct istripe_leg *leg,
 				const struct istripe_leg_task *leg_task)
 {
-	if (leg_task->resent)
+	if (leg_task->resent || leg_task->flushes)
 		return false;
 	if (!leg_task->task.write)
 		return READ_ONCE(leg->ghosts_failed) || istripe_overlays_may_meet(leg, leg_task);

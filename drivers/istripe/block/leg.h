@@ -107,7 +107,8 @@ struct istripe_leg {
 	char designator_since[ISTRIPE_DESIGNATOR_BYTES];
 	bool identified;
 	bool settled;			/* @lun is what all paths have that came up at first */
-	bool write_through;		/* the LUN got a cache when the volume was up: FUA */
+	bool write_through;		/* the LUN got a cache when the volume was up */
+	bool no_fua;			/* and it does not know FUA: write_through.h */
 	enum istripe_protected protected;	/* written by the work of write_protect.c */
 	bool flush10;			/* SYNCHRONIZE CACHE(16) is not known to the LUN */
 	bool no_flush;			/* nor is (10), and it does not say that it has a cache */
@@ -138,7 +139,7 @@ struct istripe_leg {
 
 	spinlock_t lock;		/* see above */
 	u32 losses;			/* sessions lost, retired nexuses not counted */
-	u32 generations;		/* the last nexus->generation given */
+	u32 generations;		/* changes when a session comes or goes; see io.c, too */
 	u32 usable_nexuses;		/* whose ports take I/O */
 	u32 live_paths;			/* with a live nexus, whether its port takes I/O or not */
 	u32 chosen_paths;		/* with lanes: the policy chooses one of these */

@@ -31,6 +31,8 @@ struct istripe_leg_task {
 	unsigned long busy_for;		/* ... and was for so long before that */
 	u32 number;			/* of the allowance, when it let the task in */
 	u32 ticket;			/* of the allowance, at the first refusal */
+	u32 generation;			/* leg->generations, when it was last sent with its data */
+	u32 written_bytes;		/* of its data, while it @flushes */
 	u32 overlay_epoch;		/* of a read that is patched (overlay.h); 0: it is not */
 	u8 refusals;			/* by the LUN */
 	bool busy;			/* @busy_at counts; not after the task was parked */
@@ -39,6 +41,7 @@ struct istripe_leg_task {
 	bool given_up;			/* fails when its fence is complete, or as a ghost */
 	bool resent;			/* before its fence: see ghost.h */
 	bool fua;			/* with the FUA bit, where the LUN knows it */
+	bool flushes;			/* its data are on the LUN: SYNCHRONIZE CACHE now */
 	bool behind;			/* not sent: it waits for the fence of another task */
 	bool unserved;			/* counted in leg->unserved */
 	bool unserved_stopped;		/* it waits for a path: @unserved_at is for how long */
@@ -51,6 +54,7 @@ struct istripe_leg_task {
 	u8 retries;			/* that failures caused which may pass */
 	u8 attentions;			/* retries that unit attentions caused */
 	u8 overdue;			/* timeouts since it was last sent */
+	u8 written_cdb[ISTRIPE_CDB_BYTES];	/* while it @flushes */
 	u8 parameter[ISTRIPE_UNMAP_PARAMETER_BYTES];	/* data out of UNMAP */
 	struct bio_vec bvec;		/* @parameter, or a block of zeroes */
 };

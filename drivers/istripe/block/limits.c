@@ -87,11 +87,12 @@ static bool atomic_at_least(const struct istripe_lun *lun, const struct istripe_
 	return istripe_atomic_at_least(&offer, &wanted);
 }
 
-/* A LUN without a cache may not know FUA, and needs none. */
+/* Without a cache a LUN needs no FUA; what goes to one that has got a cache since is flushed. */
 static bool writes_at_least(const struct istripe_lun *lun, const struct istripe_lun *needed)
 {
 	return atomic_at_least(lun, needed) &&
-	       (lun->caching.dpofua || !lun->caching.write_cache || !needed->caching.dpofua);
+	       (lun->caching.dpofua || !lun->caching.write_cache || !needed->caching.dpofua ||
+		!needed->caching.write_cache);
 }
 
 /* One that is not told is withdrawn from the disk when the LUN refuses the command. */

@@ -527,7 +527,8 @@ void istripe_proof_live(struct istripe_nexus *nexus)
 	nexus->portal_group_tpgt = session->tpgt;
 	/* Even at the same address: another node may have it now. */
 	nexus->portal_group = 0;
-	nexus->generation = ++leg->generations;
+	WRITE_ONCE(leg->generations, leg->generations + 1);
+	nexus->generation = leg->generations;
 	proof_forget_alone(leg);
 	spin_unlock_bh(&leg->lock);
 }

@@ -47,9 +47,6 @@ static void queue_push(struct istripe_queue *queue)
 	}
 }
 
-/* Times command_timeout_ms, for commands that take the LUN longer. */
-#define LONG_TIMEOUTS	4
-
 /* A flush may write a whole cache, the others fill or free any number of blocks. */
 static bool queue_is_long(const struct request *rq)
 {
@@ -72,7 +69,7 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 	u64 legs;
 
 	if (queue_is_long(bd->rq))
-		bd->rq->timeout = LONG_TIMEOUTS * READ_ONCE(bd->rq->q->rq_timeout);
+		bd->rq->timeout = ISTRIPE_LONG_TIMEOUTS * READ_ONCE(bd->rq->q->rq_timeout);
 	blk_mq_start_request(bd->rq);
 	legs = istripe_io_start(queue->volume, bd->rq, queue_lane(queue, bd->rq), !bd->last);
 	/* Earlier requests of the batch may have gone over other connections. */

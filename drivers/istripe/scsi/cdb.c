@@ -32,6 +32,11 @@ void istripe_cdb_set_fua(u8 *cdb, bool fua)
 	cdb[1] = fua ? CDB_FUA : 0;
 }
 
+bool istripe_cdb_has_fua(const u8 *cdb)
+{
+	return cdb[0] != WRITE_SAME_16 && (cdb[1] & CDB_FUA);
+}
+
 void istripe_cdb_transfer16(u8 *cdb, bool write, u64 lba, u32 blocks)
 {
 	istripe_cdb_start(cdb, write ? WRITE_16 : READ_16);

@@ -43,6 +43,13 @@ void istripe_cdb_write_atomic16(u8 *cdb, u64 lba, u16 blocks);
 void istripe_cdb_set_fua(u8 *cdb, bool fua);
 
 /**
+ * istripe_cdb_has_fua() - is the FUA bit set?
+ * @cdb: READ, or a command that writes
+ * Return: so; WRITE SAME has none.
+ */
+bool istripe_cdb_has_fua(const u8 *cdb);
+
+/**
  * istripe_cdb_unmap() - UNMAP with one descriptor, SBC-4 5.39
  * @cdb: 16 bytes
  */
