@@ -26,6 +26,7 @@ from scripted.scenario import Scenario
 from scripted.scsi import (
     READ_16,
     SERVICE_ACTION_IN_16,
+    SYNCHRONIZE_CACHE_16,
     TEST_UNIT_READY,
     WRITE_16,
     Result,
@@ -564,23 +565,35 @@ def test_while_a_path_is_on_trial(make_scripted, server, links):
 
 @pytest.mark.parametrize("write_cache,fua", [(False, False), (False, True), (True, True)])
 def test_more_than_the_size(make_scripted, server, write_cache, fua):
-    """The answer to the question about the size: the mode pages are other ones. All is asked."""
-    volume, target = make_scripted(Scenario("other pages"))
+    """The answer to the question about the size: the mode pages are other ones. All is asked.
+
+    A cache that nobody else flushes is flushed before a write ends, if the LUN does not know FUA.
+    """
+    seen = []
+
+    async def hook(run, conn, task):
+        if task.opcode in (WRITE_16, SYNCHRONIZE_CACHE_16):
+            seen.append(task.opcode)
+        return False
+
+    volume, target = make_scripted(Scenario("other pages", hooks={"on_command": hook}))
     target.disk.write_cache = write_cache
     target.disk.dpofua = fua
-    volume.enable()
+    device = volume.enable()
     target.disk.write_cache = True
     target.disk.attentions.append((6, 0x2A, 1))
     with contextlib.suppress(OSError):
         volume.rescan()
-    if fua:
-        assert target.disk.attentions == []
-        # To send again with FUA what was queued without it.
-        wait_for("the path", lambda: read(volume.sysfs() / "state") == "live" and
-                 volume.reconnects() == (not write_cache))
-    else:
-        wait_for("the refusal", lambda: volume.state() == "dead")
-        assert "had no write cache" in read(volume.path_sysfs() / "last_error")
+    assert target.disk.attentions == []
+    # Its login flushes what was written meanwhile.
+    wait_for("the path", lambda: read(volume.sysfs() / "state") == "live" and
+             volume.reconnects() == (not write_cache))
+    seen.clear()
+    with Direct(device) as disk:
+        for count in range(1, 5):
+            disk.write(count * 4 * KIB, noise(4 * KIB, count))
+            assert seen == ([WRITE_16] if fua else [WRITE_16, SYNCHRONIZE_CACHE_16]) * count
+            same(disk.read(count * 4 * KIB, 4 * KIB), noise(4 * KIB, count), "what was read")
     assert server.violations() == []
 
 

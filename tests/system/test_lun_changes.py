@@ -10,13 +10,14 @@ import contextlib
 import errno
 import mmap
 import os
+import random
 from pathlib import Path
 
 import pytest
 
 from conftest import MIB
 from lab import network
-from lab.disk import Direct, works
+from lab.disk import Direct, noise, same, works
 from lab.ghost import path_state, volume_over
 from lab.istripe import EnableError, Named
 from lab.shell import read, run, status, wait_for, write
@@ -25,12 +26,14 @@ from scripted.scsi import (
     INQUIRY,
     MODE_SENSE_6,
     RESERVATION_CONFLICT,
+    SYNCHRONIZE_CACHE_10,
     SYNCHRONIZE_CACHE_16,
     UNMAP,
     WRITE_16,
     WRITE_SAME_16,
     Result,
 )
+from scripted.volatile import VolatileDisk
 
 PATH = {"default_time2wait": 0, "login_timeout_ms": 10000, "login_retry_max_ms": 1000}
 ONCE_MORE_S = 60
@@ -299,6 +302,157 @@ def test_a_cache_is_switched_on(one_path, server, told):
         assert len(flushes) == 2
     assert volume.queue("write_cache") == "write through"
     assert server.violations() == []
+
+
+@pytest.fixture
+def without_fua(one_path, server):
+    """without_fua(hook): a device, and its LUN, whose cache has been switched on, and loses data."""
+    def make(hook=None, **scenario):
+        hooks = {"on_command": hook} if hook else {}
+        volume, lun = one_path(Scenario("cache", hooks=hooks, **scenario), kind=VolatileDisk,
+                               write_cache=False)
+        lun.dpofua = False
+        device = volume.enable()
+        lun.write_cache = True
+        anew(volume, server)
+        server.arm()
+        return device, lun
+
+    return make
+
+
+def lasts(lun, at, data):
+    """The power fails, and the LUN still has these data, without FUA."""
+    assert lun.cut(random.Random(1)) == 0
+    same(bytes(lun.data[at:at + len(data)]), data, "what the target has")
+    assert not lun.fua_writes
+
+
+def test_a_cache_without_fua(without_fua, server):
+    """What is acknowledged has left the cache."""
+    device, lun = without_fua()
+    with Direct(device) as disk:
+        for seed in range(4):
+            data = noise(16 * 4096, seed)
+            disk.write(seed * 4096, data)
+            lasts(lun, seed * 4096, data)
+    run("blkdiscard", "--zeroout", "-l", MIB, device)
+    lasts(lun, 0, bytes(MIB))
+    assert server.violations() == []
+
+
+#: Sense data of a flush behind a write, how often, and what the write comes to.
+FLUSHES = [((3, 0x0C, 0), 1, errno.ENODATA), ((4, 0x44, 0), 1, errno.EREMOTEIO),
+           ((5, 0x20, 0), 2, errno.EREMOTEIO), ((5, 0x20, 0), 1, 0), ((2, 4, 1), 3, 0),
+           ((6, 0x29, 0), 2, 0)]
+
+
+@pytest.mark.allow_log("error, dev istripe", "a write that is not flushed")
+@pytest.mark.allow_log("command 0x|status 0x", "what the target says")
+@pytest.mark.parametrize("sense,times,number", FLUSHES)
+def test_a_flush_behind_a_write_fails(without_fua, server, sense, times, number):
+    """So does the write, unless the target thinks better of it."""
+    device, lun = without_fua(
+        refuses((SYNCHRONIZE_CACHE_10, SYNCHRONIZE_CACHE_16), *sense), times=times)
+    with Direct(device) as disk:
+        data = noise(4096, 1)
+        if number:
+            with pytest.raises(OSError) as failed:
+                disk.write(0, data)
+            assert failed.value.errno == number
+        else:
+            disk.write(0, data)
+            lasts(lun, 0, data)
+        assert server.target.run.hits == times
+        disk.write(0, noise(4096, 2))
+        lasts(lun, 0, noise(4096, 2))
+    assert server.violations() == []
+
+
+def test_the_power_fails_between_write_and_flush(without_fua, server):
+    """A later flush would be good, and the data gone: they are written again."""
+    async def hook(run, conn, task):
+        if task.opcode != SYNCHRONIZE_CACHE_16 or not run.strike():
+            return False
+        for each in list(run.target.connections):
+            each.reset()
+            each.close()
+        assert run.target.disk.cut(random.Random(1))
+        return True
+
+    device, lun = without_fua(hook)
+    with Direct(device) as disk:
+        disk.write(0, noise(4096, 1))
+        assert server.target.run.hits == 1 and lun.dropped
+        lasts(lun, 0, noise(4096, 1))
+    assert server.violations() == []
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_cache_that_one_path_has_told_of(make_server, make_volume, links, before):
+    """Writes over the other one, which has not been asked since, are flushed, too.
+
+    Without FUA, even if the LUN has known that before.
+    """
+    seen, where = [], set()
+
+    def counts(index):
+        async def hook(run, conn, task):
+            if task.opcode in (WRITE_16, SYNCHRONIZE_CACHE_16):
+                seen.append(task.opcode)
+                where.add((index, task.opcode))
+                assert not task.cdb[1] & 8
+            return False
+        return hook
+
+    servers = [make_server(), make_server()]
+    for index, server in enumerate(servers):
+        server.load(Scenario("cache", hooks={"on_command": counts(index)}), write_cache=False)
+        server.target.disk.dpofua = before
+    servers[1].target.disk.data = servers[0].target.disk.data
+    volume = volume_over(make_volume, links, [server.port for server in servers],
+                         servers[0].target, path=PATH, metadata="none", policy="round-robin")
+    device = volume.enable()
+    wait_for("both paths", lambda: path_state(volume, 0) == path_state(volume, 1) == "live")
+    for server in servers:
+        server.target.disk.write_cache, server.target.disk.dpofua = True, False
+    assert network.kill_connections(port=servers[1].port)
+    wait_for("the path", lambda: read(volume.path_sysfs(0, 1) / "reconnects") == "1" and
+             read(volume.sysfs() / "state") == "live", ONCE_MORE_S)
+    seen.clear()
+    where.clear()
+    with Direct(device) as disk:
+        for count in range(1, 9):
+            disk.write(count * 4096, noise(4096, count))
+            assert seen == [WRITE_16, SYNCHRONIZE_CACHE_16] * count
+            disk.read(count * 4096, 4096)
+    assert {(0, WRITE_16), (1, WRITE_16)} <= where
+    assert [server.violations() for server in servers] == [[], []]
+
+
+def test_a_cache_of_one_of_two_legs(make_server, make_volume, link):
+    """Only that one is flushed."""
+    servers = [make_server(), make_server()]
+    for index, server in enumerate(servers):
+        server.load(HONEST, write_cache=False, identity=f"6001405{index:025x}")
+        server.target.disk.dpofua = False
+    legs = [{**PATH, "portal": f"{link.address}:{server.port}", "lun": 0,
+             "target_name": server.target.iqn} for server in servers]
+    volume = make_volume(servers[0].target, path=legs[0], more_legs=legs[1:])
+    device = volume.enable()
+    luns = [server.target.disk for server in servers]
+    luns[1].write_cache = True
+    luns[1].attentions.append((6, 0x2A, 1))
+    with contextlib.suppress(OSError):
+        volume.rescan()
+    wait_for("the path", lambda: read(volume.path_sysfs(1) / "reconnects") == "1" and
+             read(volume.sysfs() / "state") == "live", ONCE_MORE_S)
+    before = [lun.flushes for lun in luns]
+    with Direct(device) as disk:
+        disk.write(0, noise(MIB, 1))
+        same(disk.read(0, MIB), noise(MIB, 1), "what was read")
+    assert luns[0].flushes == before[0] and luns[1].flushes > before[1]
+    assert [server.violations() for server in servers] == [[], []]
 
 
 def test_warnings_of_the_target(one_path, kernel_log):

@@ -241,8 +241,8 @@ def tells(name, expect, change, *told):
 LUNS = [
     tells("grows", WORKS, grow, 6, 0x2A, 9),
     tells("is another one", elsewhere("answers here"), another, 6, 0x3F, 0x0E),
-    becomes("has other mode pages", path_refused("now has one"), cache_without_fua, 6, 0x2A, 1,
-            disk={"write_cache": False}),
+    becomes("has a write cache, without FUA", reconnects("has a write cache now"),
+            cache_without_fua, 6, 0x2A, 1, disk={"write_cache": False}),
     becomes("has a write cache, and FUA", reconnects("has a write cache now"), cache, 6, 0x2A, 1,
             disk={"write_cache": False}),
     becomes("grows", WORKS, grow, 6, 0x2A, 9),
