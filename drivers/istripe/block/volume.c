@@ -13,12 +13,12 @@
 #include "block/carrier.h"
 #include "block/exclusive.h"
 #include "block/host_disk.h"
-#include "block/identity.h"
 #include "block/io.h"
 #include "block/limits.h"
 #include "block/nexus.h"
 #include "block/nexus_ops.h"
 #include "block/overlay_write.h"
+#include "block/parent.h"
 #include "block/proof.h"
 #include "block/queue.h"
 #include "block/reservation.h"
@@ -217,18 +217,18 @@ static int volume_add_disk(struct istripe_volume *volume)
 	scnprintf(disk->disk_name, DISK_NAME_LEN, "istripe%d", volume->id);
 	set_capacity(disk, istripe_stripe_capacity_sectors(&volume->stripe));
 	istripe_write_protect_apply(volume);
-	ret = istripe_identity_create(volume);
+	ret = istripe_parent_create(volume);
 	if (ret)
 		goto put_disk;
 	/* By istripe_volume_scan(). */
 	set_bit(GD_SUPPRESS_PART_SCAN, &disk->state);
-	ret = device_add_disk(volume->device, disk, istripe_identity_disk_groups);
+	ret = device_add_disk(volume->device, disk, istripe_parent_disk_groups);
 	if (ret)
-		goto destroy_identity;
+		goto destroy_parent;
 	return 0;
 
-destroy_identity:
-	istripe_identity_destroy(volume);
+destroy_parent:
+	istripe_parent_destroy(volume);
 put_disk:
 	/* A disk that has not been added is not freed through its operations. */
 	kfree(disk->private_data);
@@ -424,7 +424,7 @@ int istripe_volume_stop(struct istripe_volume *volume)
 	ret = istripe_writeback_end(volume);
 	istripe_writeback_flush(volume);
 	flush_work(&volume->scan_work);
-	istripe_identity_destroy(volume);
+	istripe_parent_destroy(volume);
 	/* Only after the last I/O: the holder of the RTNL may wait for I/O of ours. */
 	istripe_carrier_ignore(volume);
 	volume_stop_legs(volume);
@@ -455,13 +455,13 @@ int istripe_block_init(void)
 
 	if (ret)
 		return ret;
-	ret = istripe_identity_init();
+	ret = istripe_parent_init();
 	if (ret)
 		goto exit_nexus;
 	ret = istripe_host_disks_register();
 	if (!ret)
 		return 0;
-	istripe_identity_exit();
+	istripe_parent_exit();
 exit_nexus:
 	istripe_workqueues_exit();
 	return ret;
@@ -470,7 +470,7 @@ exit_nexus:
 void istripe_block_exit(void)
 {
 	istripe_host_disks_unregister();
-	istripe_identity_exit();
+	istripe_parent_exit();
 	istripe_workqueues_exit();
 	ida_destroy(&istripe_ids);
 }

@@ -11,16 +11,16 @@
 #include <linux/err.h>
 #include <linux/sysfs.h>
 
-#include "block/identity.h"
+#include "block/parent.h"
 #include "block/volume.h"
 
-static const u8 *identity_uuid(const struct istripe_volume *volume)
+static const u8 *volume_uuid(const struct istripe_volume *volume)
 {
 	return volume->metadata.legs ? volume->metadata.legs[0].array_uuid : NULL;
 }
 
 /* The LUN whose data the disk shows as they are. */
-static const struct istripe_lun *identity_lun(const struct istripe_volume *volume)
+static const struct istripe_lun *volume_lun(const struct istripe_volume *volume)
 {
 	if (volume->metadata.legs || volume->leg_count > 1)
 		return NULL;
@@ -44,41 +44,41 @@ static DEVICE_ATTR_RO(model);
 static ssize_t serial_show(struct device *dev, struct device_attribute *attr, char *page)
 {
 	const struct istripe_volume *volume = dev_get_drvdata(dev);
-	const u8 *uuid = identity_uuid(volume);
+	const u8 *uuid = volume_uuid(volume);
 
 	if (uuid)
 		return sysfs_emit(page, "%16phN\n", uuid);
-	return sysfs_emit(page, "%s\n", identity_lun(volume)->serial);
+	return sysfs_emit(page, "%s\n", volume_lun(volume)->serial);
 }
 static DEVICE_ATTR_RO(serial);
 
-static struct attribute *identity_attrs[] = {
+static struct attribute *parent_attrs[] = {
 	&dev_attr_vendor.attr,
 	&dev_attr_model.attr,
 	&dev_attr_serial.attr,
 	NULL,
 };
 
-static umode_t identity_visible(struct kobject *kobj, struct attribute *attr, int index)
+static umode_t parent_visible(struct kobject *kobj, struct attribute *attr, int index)
 {
 	const struct istripe_volume *volume = dev_get_drvdata(kobj_to_dev(kobj));
-	const struct istripe_lun *lun = identity_lun(volume);
+	const struct istripe_lun *lun = volume_lun(volume);
 
-	if (attr != &dev_attr_serial.attr || identity_uuid(volume) || (lun && lun->serial[0]))
+	if (attr != &dev_attr_serial.attr || volume_uuid(volume) || (lun && lun->serial[0]))
 		return attr->mode;
 	return 0;
 }
 
-static const struct attribute_group identity_group = {
-	.attrs = identity_attrs,
-	.is_visible = identity_visible,
+static const struct attribute_group parent_group = {
+	.attrs = parent_attrs,
+	.is_visible = parent_visible,
 };
-__ATTRIBUTE_GROUPS(identity);
+__ATTRIBUTE_GROUPS(parent);
 
 /* The class makes "device" of the disk lead to this device. */
-static struct class identity_class = {
+static struct class parent_class = {
 	.name = "istripe",
-	.dev_groups = identity_groups,
+	.dev_groups = parent_groups,
 };
 
 /* The disk */
@@ -92,11 +92,11 @@ static const struct istripe_volume *disk_volume(struct device *dev)
 static ssize_t wwid_show(struct device *dev, struct device_attribute *attr, char *page)
 {
 	const struct istripe_volume *volume = disk_volume(dev);
-	const u8 *uuid = identity_uuid(volume);
+	const u8 *uuid = volume_uuid(volume);
 
 	if (uuid)
 		return sysfs_emit(page, "uuid.%pUb\n", uuid);
-	return sysfs_emit(page, "%s\n", identity_lun(volume)->designator);
+	return sysfs_emit(page, "%s\n", volume_lun(volume)->designator);
 }
 static DEVICE_ATTR_RO(wwid);
 
@@ -109,7 +109,7 @@ static umode_t disk_visible(struct kobject *kobj, struct attribute *attr, int in
 {
 	const struct istripe_volume *volume = disk_volume(kobj_to_dev(kobj));
 
-	return identity_uuid(volume) || identity_lun(volume) ? attr->mode : 0;
+	return volume_uuid(volume) || volume_lun(volume) ? attr->mode : 0;
 }
 
 static const struct attribute_group disk_group = {
@@ -117,16 +117,16 @@ static const struct attribute_group disk_group = {
 	.is_visible = disk_visible,
 };
 
-const struct attribute_group *istripe_identity_disk_groups[] = {
+const struct attribute_group *istripe_parent_disk_groups[] = {
 	&disk_group,
 	NULL,
 };
 
-int istripe_identity_create(struct istripe_volume *volume)
+int istripe_parent_create(struct istripe_volume *volume)
 {
 	struct device *device;
 
-	device = device_create(&identity_class, NULL, MKDEV(0, 0), volume, "istripe%d",
+	device = device_create(&parent_class, NULL, MKDEV(0, 0), volume, "istripe%d",
 			       volume->id);
 	if (IS_ERR(device))
 		return PTR_ERR(device);
@@ -134,18 +134,18 @@ int istripe_identity_create(struct istripe_volume *volume)
 	return 0;
 }
 
-void istripe_identity_destroy(struct istripe_volume *volume)
+void istripe_parent_destroy(struct istripe_volume *volume)
 {
 	device_unregister(volume->device);
 	volume->device = NULL;
 }
 
-int istripe_identity_init(void)
+int istripe_parent_init(void)
 {
-	return class_register(&identity_class);
+	return class_register(&parent_class);
 }
 
-void istripe_identity_exit(void)
+void istripe_parent_exit(void)
 {
-	class_unregister(&identity_class);
+	class_unregister(&parent_class);
 }
