@@ -11,11 +11,11 @@
  *		shown	also in sysfs, as it is in use; sysfs files of settings are read-only
  *		live	as shown; a write to configfs while the volume is up takes effect at once
  * apply	live: what has to be done after the value has changed; nothing: it is read where
- *		it counts. A function apply_...() of control/settings.c
+ *		it counts. A function apply_...() of control/table.c
  * default	as text
- * kind		how it is read and written: istripe_setting_... of control/setting.c
+ * kind		how it is read and written: istripe_setting_... of control/kind.c
  *
- * The table makes the files in both trees, the defaults (control/settings.c), what istripectl
+ * The table makes the files in both trees, the defaults (control/table.c), what istripectl
  * knows, and the configfs of its tests. Documentation/ABI and tests/system/test_configfs.py
  * repeat it independently; tests compare them with the files.
  */

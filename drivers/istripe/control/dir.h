@@ -34,7 +34,7 @@
 
 #include <istripe/params.h>
 #include <istripe/reason.h>
-#include "control/settings.h"
+#include "control/table.h"
 
 struct istripe_path;
 struct istripe_volume;

@@ -26,7 +26,7 @@
 #include "block/path.h"
 #include "block/volume.h"
 #include "control/events.h"
-#include "control/setting.h"
+#include "control/kind.h"
 #include "control/sysfs_dir.h"
 #include "iscsi/error.h"
 

@@ -18,9 +18,9 @@
 #include "block/resize.h"
 #include "block/volume.h"
 #include "control/events.h"
-#include "control/settings.h"
 #include "control/sysfs.h"
 #include "control/sysfs_dir.h"
+#include "control/table.h"
 
 /* As mdadm writes it. */
 static ssize_t uuid_emit(const u8 *uuid, char *page)

@@ -6,8 +6,8 @@
 #include <linux/kernel.h>
 #include <linux/slab.h>
 
-#include "control/settings.h"
 #include "control/sysfs_dir.h"
+#include "control/table.h"
 
 static struct istripe_sysfs_dir *to_dir(struct kobject *kobj)
 {

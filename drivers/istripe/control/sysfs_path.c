@@ -17,8 +17,8 @@
 #include "block/nexus.h"
 #include "block/path.h"
 #include "block/volume.h"
-#include "control/settings.h"
 #include "control/sysfs_dir.h"
+#include "control/table.h"
 
 /* Nexuses may go while a file is read: not before the section ends. */
 static int nexuses_lock(const struct istripe_path *path)

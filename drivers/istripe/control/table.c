@@ -10,7 +10,7 @@
 #include "block/path.h"
 #include "block/proof.h"
 #include "block/volume.h"
-#include "control/settings.h"
+#include "control/table.h"
 #include "transport/socket.h"
 #include "transport/task.h"
 

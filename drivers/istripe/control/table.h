@@ -3,12 +3,12 @@
  * The table of settings (istripe/settings.h) as the driver has it: an array for each kind of
  * directory, and an index for each of its rows.
  */
-#ifndef ISTRIPE_CONTROL_SETTINGS_H
-#define ISTRIPE_CONTROL_SETTINGS_H
+#ifndef ISTRIPE_CONTROL_TABLE_H
+#define ISTRIPE_CONTROL_TABLE_H
 
 #include <istripe/params.h>
 #include <istripe/settings.h>
-#include "control/setting.h"
+#include "control/kind.h"
 
 #define ISTRIPE_SETTING_INDEX_VOLUME(_name, ...)	ISTRIPE_VOLUME_SETTING_##_name,
 #define ISTRIPE_SETTING_INDEX_LEG(_name, ...)		ISTRIPE_LEG_SETTING_##_name,
