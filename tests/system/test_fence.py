@@ -846,39 +846,6 @@ def test_addresses_have_moved_unnoticed(servers, make_volume, links, kernel_log)
     volume.disable()
 
 
-def test_a_fence_does_not_wait_for_time2wait(server, make_volume, links, kernel_log):
-    """The first login through the sibling is refused, and the path's own login must wait."""
-    logins = []
-
-    async def refuse_once(run, conn, pdu):
-        address = conn.writer.get_extra_info("sockname")[0]
-        if not run.armed or address != links[1].address:
-            return False
-        logins.append(time.monotonic())
-        if len(logins) == 1:
-            await conn.refuse(pdu, 0x0301, [])
-        return len(logins) == 1
-
-    target = server.load(Scenario("ghost", hooks={"on_command": hold, "on_login": refuse_once}))
-    volume = volume_over(make_volume, links, [server.port] * 2, target,
-                         path={**FAST, "default_time2wait": 60})
-    with Direct(volume.enable()) as disk:
-        volume.wait_proven()
-        server.arm()
-        writer = held_write(disk, target, noise(4 * KIB, 1))
-        reconnects = read(volume.path_sysfs(0, 0) / "reconnects")
-        lost = time.monotonic()
-        killed(links[0], server.port)
-        writer.finish()
-        wait_for("the end of the lost session",
-                 lambda: read(volume.path_sysfs(0, 0) / "ghost_writes") == "0", 60)
-        assert kernel_log.matching("the old session is ended through")
-        assert logins[1] - lost < 50
-        assert read(volume.path_sysfs(0, 0) / "reconnects") == reconnects
-        release(server, target)
-    assert server.violations() == []
-
-
 def leave_a_write(volume, disk, server, target, link):
     """The target holds a write, its link goes down, and then the volume."""
     server.arm()

@@ -388,6 +388,57 @@ def test_the_power_fails_between_write_and_flush(without_fua, server):
     assert server.violations() == []
 
 
+def test_a_disk_behind_the_target_is_reset(without_fua, server):
+    """The session stays, and the cache is lost: its flush is told so. The data are written again."""
+    async def hook(run, conn, task):
+        if task.opcode != SYNCHRONIZE_CACHE_16 or not run.strike():
+            return False
+        assert run.target.disk.cut(random.Random(1))
+        await run.target.respond(conn, task, Result.check(6, 0x29, 1))
+        return True
+
+    device, lun = without_fua(hook)
+    with Direct(device) as disk:
+        disk.write(0, noise(4096, 1))
+        assert server.target.run.hits == 1 and lun.dropped
+        lasts(lun, 0, noise(4096, 1))
+    assert server.violations() == []
+
+
+def test_a_path_that_does_not_tell(make_server, make_volume, links, kernel_log):
+    """Whether there is a cache: it alone is out, and nothing is flushed over the others."""
+    seen = set()
+
+    async def no_page(run, conn, task):
+        refused = task.opcode == MODE_SENSE_6 and run.armed
+        if refused:
+            await run.target.respond(conn, task, Result.check(5, 0x24, 0))
+        return refused
+
+    async def counts(run, conn, task):
+        seen.add(task.opcode)
+        return False
+
+    servers = [make_server(), make_server()]
+    for server, hook in zip(servers, (counts, no_page)):
+        server.load(Scenario("cache", hooks={"on_command": hook}), write_cache=False)
+    servers[1].target.disk.data = servers[0].target.disk.data
+    for server in servers:
+        server.target.disk.dpofua = False
+    volume = volume_over(make_volume, links, [server.port for server in servers],
+                         servers[0].target, path=PATH, metadata="none", policy="round-robin")
+    device = volume.enable()
+    wait_for("both paths", lambda: path_state(volume, 0) == path_state(volume, 1) == "live")
+    servers[1].arm()
+    assert network.kill_connections(port=servers[1].port)
+    wait_for("the reason", lambda: kernel_log.matching(
+        "has no write cache, and the LUN does not say so over this path"), ONCE_MORE_S)
+    with Direct(device) as disk:
+        works(disk, 1)
+    assert path_state(volume, 0) == "live" and path_state(volume, 1) != "live"
+    assert not seen & {SYNCHRONIZE_CACHE_10, SYNCHRONIZE_CACHE_16}
+
+
 @pytest.mark.parametrize("before", [False, True])
 def test_a_cache_that_one_path_has_told_of(make_server, make_volume, links, before):
     """Writes over the other one, which has not been asked since, are flushed, too.

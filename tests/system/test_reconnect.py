@@ -18,7 +18,9 @@ import pytest
 from lab import fio, lio, network
 from lab.connections import sent
 from lab.disk import Direct, noise, works
+from lab.ghost import FAST, KIB, held_write, killed, release, volume_over
 from lab.shell import LabError, read, wait_for, write
+from scripted.ghost import hold
 from scripted.pdu import LOGOUT_RESPONSE, Pdu
 from scripted.scenario import HONEST, Scenario
 from scripted.scsi import INQUIRY, READ_16, WRITE_16, Result
@@ -105,6 +107,39 @@ def test_reconnect_honours_time2wait(make_lio, make_volume, kernel_log):
     volume.wait_state("live")
     assert time.monotonic() - start >= 2.9
     assert len(kernel_log.matching(f"{volume.name}/0/0: connected again")) == volume.reconnects()
+
+
+def test_a_fence_does_not_wait_for_time2wait(server, make_volume, links, kernel_log):
+    """The first login through the sibling is refused, and the path's own login must wait."""
+    logins = []
+
+    async def refuse_once(run, conn, pdu):
+        address = conn.writer.get_extra_info("sockname")[0]
+        if not run.armed or address != links[1].address:
+            return False
+        logins.append(time.monotonic())
+        if len(logins) == 1:
+            await conn.refuse(pdu, 0x0301, [])
+        return len(logins) == 1
+
+    target = server.load(Scenario("ghost", hooks={"on_command": hold, "on_login": refuse_once}))
+    volume = volume_over(make_volume, links, [server.port] * 2, target,
+                         fence="auto", path={**FAST, "default_time2wait": 60})
+    with Direct(volume.enable()) as disk:
+        volume.wait_proven()
+        server.arm()
+        writer = held_write(disk, target, noise(4 * KIB, 1))
+        reconnects = read(volume.path_sysfs(0, 0) / "reconnects")
+        lost = time.monotonic()
+        killed(links[0], server.port)
+        writer.finish()
+        wait_for("the end of the lost session",
+                 lambda: read(volume.path_sysfs(0, 0) / "ghost_writes") == "0", 60)
+        assert kernel_log.matching("the old session is ended through")
+        assert logins[1] - lost < 50
+        assert read(volume.path_sysfs(0, 0) / "reconnects") == reconnects
+        release(server, target)
+    assert server.violations() == []
 
 
 def test_idle_connection_is_missed(make_lio, make_volume, link):

@@ -37,10 +37,11 @@ void istripe_alua_found(struct istripe_nexus *nexus)
 	alua_say(nexus, &before);
 	/*
 	 * Other ports have changed, too, and not all targets tell: one that is optimized is not
-	 * polled. Only after a change, which a login may have missed: otherwise ports would ask each
-	 * other for ever.
+	 * polled. Only after a change, which a login may have missed: otherwise ports would ask
+	 * each other for ever.
 	 */
-	if (before.known && (now->state != before.state || !READ_ONCE(nexus->live)))
+	if (before.known && (now->state != before.state ||
+			     READ_ONCE(nexus->state) == ISTRIPE_NEXUS_CONNECTING))
 		istripe_leg_tell(leg, nexus, ISTRIPE_NEXUS_ACCESS);
 	/* A nexus without a link was kept as long as no other one was usable. */
 	if (istripe_alua_usable(now->state) && !istripe_alua_usable(before.state))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/printk.h>
+#include <scsi/scsi_proto.h>
 
 #include "block/alua.h"
 #include "block/attention.h"
@@ -36,8 +37,21 @@ static void attention_say_warning(const struct istripe_leg *leg, const struct sc
 				    leg->volume->name, leg->index, sense->sense_key, sense->ascq);
 }
 
+/* POWER ON, RESET, OR BUS DEVICE RESET: what is only in a cache may be gone. */
+static void attention_note_reset(struct istripe_nexus *nexus)
+{
+	struct istripe_leg *leg = nexus->leg;
+
+	spin_lock_bh(&leg->lock);
+	WRITE_ONCE(leg->generations, leg->generations + 1);
+	WRITE_ONCE(nexus->cache_lost, leg->generations);
+	spin_unlock_bh(&leg->lock);
+}
+
 void istripe_attention_note(struct istripe_nexus *nexus, const struct scsi_sense_hdr *sense)
 {
+	if (sense->sense_key == UNIT_ATTENTION && sense->asc == 0x29)
+		attention_note_reset(nexus);
 	if (istripe_sense_preempted(sense))
 		istripe_pr_key_preempted(nexus);
 	if (attention_verdict(sense) == ISTRIPE_SCSI_DEFERRED)

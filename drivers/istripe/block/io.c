@@ -240,27 +240,20 @@ static void io_task_back_off(struct istripe_leg_task *leg_task, u32 retries_max,
 }
 
 /*
- * Age counts only when the command was lost before, as often as there are sessions: it has no other
- * one to go to, or may itself be what ends them.
+ * The session is gone without an answer. Age counts only when the command was lost before, as often
+ * as there are sessions: it has no other one to go to, or may itself be what ends them.
  */
-static bool io_task_count_loss(struct istripe_leg_task *leg_task)
+static void io_task_lost(struct istripe_leg_task *leg_task)
 {
-	u32 sessions = READ_ONCE(leg_task->leg->nexus_count);
+	struct istripe_leg *leg = leg_task->leg;
+	u32 sessions = READ_ONCE(leg->nexus_count);
 	bool old = io_too_old(leg_task->io, leg_task->io->started) && leg_task->losses >= sessions;
 
 	leg_task->busy = false;
 	leg_task->losses = min(leg_task->losses + 1, U8_MAX);
-	return old;
-}
-
-/* The session is gone without an answer. */
-static void io_task_lost(struct istripe_leg_task *leg_task)
-{
-	bool old = io_task_count_loss(leg_task);
-
 	if (!io_task_may_move(leg_task)) {
 		leg_task->given_up = old;
-		istripe_leg_await_fence(leg_task->leg, leg_task);
+		istripe_leg_await_fence(leg, leg_task);
 	} else if (old) {
 		io_task_failed(leg_task, BLK_STS_TRANSPORT);
 	} else {
@@ -437,10 +430,6 @@ static bool io_task_writes_through(struct istripe_leg_task *leg_task)
 		if (istripe_write_through_is_done(leg_task))
 			return false;
 		istripe_write_through_write(leg_task);
-		if (io_task_count_loss(leg_task)) {
-			io_task_failed(leg_task, BLK_STS_TRANSPORT);
-			return true;
-		}
 	} else {
 		if (!istripe_write_through_wanted(leg_task))
 			return false;

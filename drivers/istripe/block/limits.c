@@ -99,9 +99,12 @@ static bool writes_at_least(const struct istripe_lun *lun, const struct istripe_
 static void narrow_hints(struct istripe_vpd_block_limits *common,
 			 const struct istripe_vpd_block_limits *limits)
 {
-	common->max_unmap = min_not_zero(common->max_unmap, limits->max_unmap);
-	common->max_unmap_descriptors = min_not_zero(common->max_unmap_descriptors,
-						     limits->max_unmap_descriptors);
+	/* 0: discards are WRITE SAME. */
+	if (common->max_unmap) {
+		common->max_unmap = min_not_zero(common->max_unmap, limits->max_unmap);
+		common->max_unmap_descriptors = min_not_zero(common->max_unmap_descriptors,
+							     limits->max_unmap_descriptors);
+	}
 	common->max_write_same = min_not_zero(common->max_write_same, limits->max_write_same);
 }
 

@@ -26,7 +26,6 @@
 #define REVALIDATE_INTERVAL_MS	500
 #define REVALIDATE_TIMEOUT_MS	30000	/* a LUN that is busy is waited for */
 #define ANSWER_TIMEOUT_MS	10000	/* but not an answer: that also holds up error handling */
-#define FENCE_INTERVAL_MS	2000
 #define MOVE_TIMEOUT_MS		5000	/* while commands wait that another path could have */
 /* Longer than one command of our own takes, or another login. */
 #define TOLERATE_MS		60000
@@ -122,8 +121,9 @@ static bool task_may_need_fua(const struct istripe_nexus *nexus,
 {
 	const struct istripe_task *task = &leg_task->task;
 
-	return leg_task->fua || (READ_ONCE(nexus->leg->write_through) && task->write &&
-				 task->cdb[0] != UNMAP && task->cdb[0] != WRITE_SAME_16);
+	return !leg_task->flushes &&
+	       (leg_task->fua || (READ_ONCE(nexus->leg->write_through) && task->write &&
+				  task->cdb[0] != UNMAP && task->cdb[0] != WRITE_SAME_16));
 }
 
 bool istripe_nexus_submit(struct istripe_nexus *nexus, struct istripe_leg_task *leg_task,
@@ -497,15 +497,16 @@ static bool nexus_is_refused(const struct istripe_nexus *nexus)
 	       (nexus->owned && test_bit(ISTRIPE_SESSION_REFUSED, &nexus->owned->flags));
 }
 
-/* For the next login; a fence does not wait as long as the target asks for. */
-static void nexus_wait(struct istripe_nexus *nexus, enum istripe_nexus_state state, u32 wait_ms)
+/* A fence does not wait as long as the target asks for; after @several connections two seconds. */
+static void nexus_wait(struct istripe_nexus *nexus, enum istripe_nexus_state state, u32 wait_ms,
+		       bool several)
 {
 	u32 asked_ms = istripe_backoff_asked_left_ms(nexus);
 
-	nexus->fence_first = asked_ms > FENCE_INTERVAL_MS && !nexus->several &&
+	nexus->fence_first = (several || (asked_ms > ISTRIPE_SEVERAL_WAIT_MS && !nexus->several)) &&
 			     nexus->ops->fence_wanted(nexus);
 	nexus_back_off(nexus, state,
-		       nexus->fence_first ? FENCE_INTERVAL_MS : max(wait_ms, asked_ms));
+		       nexus->fence_first ? ISTRIPE_SEVERAL_WAIT_MS : max(wait_ms, asked_ms));
 }
 
 static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct istripe_reason *why)
@@ -522,8 +523,7 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct 
 	if (lost)
 		istripe_backoff_lost(nexus);
 	istripe_nexus_close_session(nexus, -ECONNRESET);
-	if (lost)
-		nexus->asked_at = jiffies;
+	nexus->asked_at = jiffies;
 	if (error == -ENOTCONN)
 		nexus_fault_why(nexus, why);
 	if (nexus_failure_is_news(nexus, why->text))
@@ -543,11 +543,10 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct 
 	} else if (nexus_found_the_end(nexus) && !nexus->ops->waits(nexus)) {
 		nexus_set_state(nexus, ISTRIPE_NEXUS_DEAD);
 	} else {
-		/* Several connections have just been reset; see backoff.h. */
 		if (!several)
 			nexus->ops->fence(nexus);
 		nexus_wait(nexus, refused ? ISTRIPE_NEXUS_REFUSED : ISTRIPE_NEXUS_BACKOFF,
-			   istripe_backoff_ms(nexus));
+			   istripe_backoff_ms(nexus), several);
 	}
 	if (!goes_on)
 		complete_all(&nexus->first_result);
@@ -557,11 +556,12 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct 
 static void nexus_await_login(struct istripe_nexus *nexus)
 {
 	nexus_wait(nexus, ISTRIPE_NEXUS_BACKOFF,
-		   nexus->failures ? istripe_backoff_ms(nexus) : 0);
+		   nexus->failures ? istripe_backoff_ms(nexus) : 0, false);
 }
 
 static void nexus_connect(struct istripe_nexus *nexus)
 {
+	bool fences = nexus->fence_first;
 	struct istripe_reason why = {};
 	int ret;
 
@@ -576,15 +576,12 @@ static void nexus_connect(struct istripe_nexus *nexus)
 	istripe_eh_clear(nexus);
 	nexus->mismatch = 0;
 	nexus_set_state(nexus, ISTRIPE_NEXUS_CONNECTING);
-	if (nexus->fence_first) {
-		nexus->fence_first = false;
+	if (fences) {
 		nexus->ops->fence(nexus);
 		nexus_close_ending(nexus);
-		nexus_await_login(nexus);
-		return;
 	}
-	/* It was idle, and is wanted again. */
-	if (istripe_backoff_asked_left_ms(nexus)) {
+	/* It may have been idle, and is wanted again. */
+	if (fences || istripe_backoff_asked_left_ms(nexus)) {
 		nexus_await_login(nexus);
 		return;
 	}

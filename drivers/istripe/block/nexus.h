@@ -205,6 +205,7 @@ struct istripe_nexus {
 	u64 portal_group;		/* proven number, see proof.h; 0: not known */
 	u16 portal_group_tpgt;
 	u32 generation;			/* from leg->generations; changes with the session */
+	u32 cache_lost;			/* ... at the last unit attention of a reset */
 	char unproven[ISTRIPE_REASON_BYTES];	/* why no sibling is proven, if known */
 	bool key_left;			/* it was lost when registrations ended; see pr_key.h */
 

@@ -4,6 +4,7 @@
 
 #include "block/leg.h"
 #include "block/leg_task.h"
+#include "block/nexus.h"
 #include "block/write_through.h"
 #include "scsi/cdb.h"
 
@@ -24,7 +25,10 @@ bool istripe_write_through_wanted(const struct istripe_leg_task *leg_task)
 
 bool istripe_write_through_is_done(const struct istripe_leg_task *leg_task)
 {
-	return leg_task->generation == READ_ONCE(leg_task->leg->generations);
+	const struct istripe_nexus *nexus = leg_task->nexus;
+
+	return (s32)(leg_task->generation - READ_ONCE(nexus->generation)) >= 0 &&
+	       (s32)(leg_task->generation - READ_ONCE(nexus->cache_lost)) >= 0;
 }
 
 void istripe_write_through_flush(struct istripe_leg_task *leg_task)

@@ -4,8 +4,9 @@
  * whose data may be in that cache only, for want of FUA, is no success: it goes on as a flush. That
  * needs no other request, and so no tag, for which overlays could not wait.
  *
- * A cache may be lost with the target's power, and all sessions with it. So a flush counts only
- * when no session of the leg has come or gone since the data were sent; else they are sent again.
+ * A cache may be lost with the target's power, and all sessions with it, or that of a disk behind
+ * the target, which a unit attention tells. So a flush counts only over a session that was there
+ * when the data were sent, and has not been told of a reset since; else they are sent again.
  */
 #ifndef ISTRIPE_BLOCK_WRITE_THROUGH_H
 #define ISTRIPE_BLOCK_WRITE_THROUGH_H

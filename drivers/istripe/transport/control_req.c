@@ -443,7 +443,7 @@ static void logout_quiet_others(struct istripe_session *session)
 		mutex_lock(&conn->tx_mutex);
 		set_bit(ISTRIPE_CONN_LOGGING_OUT, &conn->flags);
 		mutex_unlock(&conn->tx_mutex);
-		/* Who found the lock taken has left its work. */
+		/* A sender that found the lock taken has left its work. */
 		istripe_conn_kick(conn);
 	}
 }
