@@ -3,7 +3,6 @@
 #include <linux/bitmap.h>
 #include <linux/blk-mq.h>
 #include <linux/lockdep.h>
-#include <linux/minmax.h>
 #include <linux/slab.h>
 #include <scsi/scsi_proto.h>
 

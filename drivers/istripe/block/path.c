@@ -13,7 +13,6 @@
 #include "block/leg.h"
 #include "block/nexus.h"
 #include "block/path.h"
-#include "block/volume.h"
 
 /* For so long after a small request large ones leave the last connection alone. */
 #define BESIDE_MS	1000

@@ -7,7 +7,6 @@
 #include "block/leg.h"
 #include "block/nexus.h"
 #include "block/pr_key.h"
-#include "block/volume.h"
 #include "iscsi/error.h"
 #include "scsi/cdb.h"
 #include "scsi/reserve.h"

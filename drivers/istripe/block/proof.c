@@ -14,7 +14,6 @@
 #include "block/path.h"
 #include "block/proof.h"
 #include "block/volume.h"
-#include "block/workqueue.h"
 
 /* Other nexuses come back at the same time, and their logins go first. */
 #define PROOF_DELAY_MS	1000

@@ -3,7 +3,6 @@
  * The sysfs directory of a path: where it leads, how it is, its timers and sockets.
  */
 #include <linux/err.h>
-#include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/printk.h>
 #include <linux/spinlock.h>

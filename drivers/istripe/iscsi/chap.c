@@ -4,7 +4,6 @@
  * are decoded as they come and judged when the message is complete, because the
  * target may send the keys of a message in any order.
  */
-#include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/string.h>

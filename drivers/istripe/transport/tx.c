@@ -8,7 +8,6 @@
  */
 #include <linux/sizes.h>
 #include <linux/slab.h>
-#include <linux/tcp.h>
 #include <compat/unaligned.h>
 #include <trace/events/istripe.h>
 
