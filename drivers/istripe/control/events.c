@@ -30,8 +30,6 @@
 #include "control/sysfs_dir.h"
 #include "iscsi/error.h"
 
-#define EVENT_VARS	16
-#define EVENT_BYTES	1536	/* the kernel has 2048, with its own variables */
 #define PORTAL_BYTES	(INET6_ADDRSTRLEN + 32)	/* with scope and port */
 
 /* Paths are told of when this changes, not at each attempt to log in. */
@@ -97,13 +95,6 @@ struct leg_told {
 	struct path_told paths[ISTRIPE_PATHS_MAX];
 };
 
-struct event {
-	char *vars[EVENT_VARS + 1];	/* ends with NULL */
-	u32 count;
-	size_t used;
-	char text[EVENT_BYTES];
-};
-
 struct istripe_events {
 	struct istripe_volume *volume;
 	struct kobject *kobj;
@@ -112,50 +103,37 @@ struct istripe_events {
 	bool fresh;			/* the files of legs and volume may have been read before */
 	bool failed;			/* an event could not be sent: again, later */
 	enum istripe_leg_state state;
-	struct event event;		/* that is being made */
+	struct kobj_uevent_env event;	/* that is being made */
 	struct leg_told legs[];
 };
 
 /* One uevent */
 
-static __printf(2, 3) void event_add(struct event *event, const char *format, ...)
+static struct kobj_uevent_env *event_begin(struct istripe_events *events, const char *action)
 {
-	char *text = event->text + event->used;
-	va_list args;
-
-	if (event->count == EVENT_VARS || event->used + 1 >= sizeof(event->text))
-		return;
-	va_start(args, format);
-	event->used += vscnprintf(text, sizeof(event->text) - event->used, format, args) + 1;
-	va_end(args);
-	strreplace(text, '\n', ' ');
-	event->vars[event->count++] = text;
-	event->vars[event->count] = NULL;
-}
-
-static struct event *event_begin(struct istripe_events *events, const char *action)
-{
-	struct event *event = &events->event;
+	struct kobj_uevent_env *event = &events->event;
 
 	lockdep_assert_held(&events->lock);
-	event->count = 0;
-	event->used = 0;
-	event_add(event, "ISTRIPE_ACTION=%s", action);
-	event_add(event, "ISTRIPE_VOLUME=%s", events->volume->name);
-	event_add(event, "ISTRIPE_DEVICE=%s", events->volume->disk->disk_name);
+	memset(event, 0, sizeof(*event));
+	add_uevent_var(event, "ISTRIPE_ACTION=%s", action);
+	add_uevent_var(event, "ISTRIPE_VOLUME=%s", events->volume->name);
+	add_uevent_var(event, "ISTRIPE_DEVICE=%s", events->volume->disk->disk_name);
 	return event;
 }
 
 /* False: it is to be sent again. */
 static bool event_end(struct istripe_events *events)
 {
-	int ret = kobject_uevent_env(&events->volume->device->kobj, KOBJ_CHANGE,
-				     events->event.vars);
+	struct kobj_uevent_env *event = &events->event;
+	int i, ret;
 
+	for (i = 0; i < event->envp_idx; i++)
+		strreplace(event->envp[i], '\n', ' ');
+	ret = kobject_uevent_env(&events->volume->device->kobj, KOBJ_CHANGE, event->envp);
 	if (!ret)
 		return true;
 	pr_warn_ratelimited("%s: a uevent (%s) is not sent: %s (%pe)\n", events->volume->name,
-			    events->event.vars[0], istripe_error_words(ret), ERR_PTR(ret));
+			    event->envp[0], istripe_error_words(ret), ERR_PTR(ret));
 	events->failed = true;
 	return false;
 }
@@ -237,23 +215,24 @@ static void path_ask(const struct istripe_path *path, const struct path_told *to
 	spin_unlock_bh(&leg->lock);
 }
 
-static struct event *path_event_begin(struct istripe_events *events,
-				      const struct istripe_path *path, const char *action,
-				      const char *state, const struct path_now *now)
+static struct kobj_uevent_env *path_event_begin(struct istripe_events *events,
+						const struct istripe_path *path,
+						const char *action, const char *state,
+						const struct path_now *now)
 {
-	struct event *event = event_begin(events, action);
+	struct kobj_uevent_env *event = event_begin(events, action);
 	char portal[PORTAL_BYTES];
 
 	istripe_setting_portal.format(NULL, &path->params.portal, portal, sizeof(portal));
-	event_add(event, "ISTRIPE_LEG=%u", path->leg->index);
-	event_add(event, "ISTRIPE_PATH=%u", path->index);
-	event_add(event, "ISTRIPE_STATE=%s", state);
-	event_add(event, "ISTRIPE_LIVE_PATHS=%u", now->live_paths);
-	event_add(event, "ISTRIPE_PORTAL=%s", portal);
-	event_add(event, "ISTRIPE_NIC=%s", path->params.nic);
+	add_uevent_var(event, "ISTRIPE_LEG=%u", path->leg->index);
+	add_uevent_var(event, "ISTRIPE_PATH=%u", path->index);
+	add_uevent_var(event, "ISTRIPE_STATE=%s", state);
+	add_uevent_var(event, "ISTRIPE_LIVE_PATHS=%u", now->live_paths);
+	add_uevent_var(event, "ISTRIPE_PORTAL=%s", portal);
+	add_uevent_var(event, "ISTRIPE_NIC=%s", path->params.nic);
 	if (now->access.known)
-		event_add(event, "ISTRIPE_ACCESS_STATE=%s",
-			  istripe_alua_state_name(now->access.state));
+		add_uevent_var(event, "ISTRIPE_ACCESS_STATE=%s",
+			       istripe_alua_state_name(now->access.state));
 	return event;
 }
 
@@ -267,19 +246,19 @@ static bool path_send(struct istripe_events *events, const struct istripe_path *
 static bool path_send_lost(struct istripe_events *events, const struct istripe_path *path,
 			   const char *action, const char *state, const struct path_now *now)
 {
-	struct event *event = path_event_begin(events, path, action, state, now);
+	struct kobj_uevent_env *event = path_event_begin(events, path, action, state, now);
 	struct istripe_reason why;
 
 	istripe_path_last_error(path, &why);
-	event_add(event, "ISTRIPE_REASON=%s", why.text);
+	add_uevent_var(event, "ISTRIPE_REASON=%s", why.text);
 	return event_end(events);
 }
 
 static bool path_send_waiting(struct istripe_events *events, const struct istripe_path *path,
 			      const struct path_now *now)
 {
-	struct event *event = path_event_begin(events, path, "WRITES_WAITING",
-					       istripe_path_state_name(now->state), now);
+	struct kobj_uevent_env *event = path_event_begin(events, path, "WRITES_WAITING",
+							 istripe_path_state_name(now->state), now);
 	struct istripe_reason why;
 	const struct istripe_nexus *nexus;
 	u32 at;
@@ -287,9 +266,9 @@ static bool path_send_waiting(struct istripe_events *events, const struct istrip
 	istripe_path_for_each_nexus(path, nexus, at)
 		if (istripe_fence_why_waiting(nexus, &why))
 			break;
-	event_add(event, "ISTRIPE_WAITING_WRITES=%u", now->writes);
-	event_add(event, "ISTRIPE_WAITING_MS=%u", now->waiting_ms);
-	event_add(event, "ISTRIPE_REASON=until %s", why.text);
+	add_uevent_var(event, "ISTRIPE_WAITING_WRITES=%u", now->writes);
+	add_uevent_var(event, "ISTRIPE_WAITING_MS=%u", now->waiting_ms);
+	add_uevent_var(event, "ISTRIPE_REASON=until %s", why.text);
 	return event_end(events);
 }
 
@@ -392,7 +371,7 @@ static void path_tell(struct istripe_events *events, const struct istripe_path *
 /* Legs and the volume */
 
 /* The command that no path serves, else the error of the first path that is not live. */
-static void leg_add_reason(struct event *event, struct istripe_leg *leg)
+static void leg_add_reason(struct kobj_uevent_env *event, struct istripe_leg *leg)
 {
 	const struct istripe_path *path;
 	struct istripe_reason why;
@@ -400,7 +379,7 @@ static void leg_add_reason(struct event *event, struct istripe_leg *leg)
 
 	lockdep_assert(srcu_read_lock_held(&leg->srcu));
 	if (istripe_unserved_ms(leg, &why)) {
-		event_add(event, "ISTRIPE_REASON=%s", why.text);
+		add_uevent_var(event, "ISTRIPE_REASON=%s", why.text);
 		return;
 	}
 	for (i = 0; i < READ_ONCE(leg->path_end); i++) {
@@ -408,19 +387,20 @@ static void leg_add_reason(struct event *event, struct istripe_leg *leg)
 		if (!path || istripe_path_state(path) == ISTRIPE_NEXUS_LIVE)
 			continue;
 		istripe_path_last_error(path, &why);
-		event_add(event, "ISTRIPE_REASON=%s", why.text);
+		add_uevent_var(event, "ISTRIPE_REASON=%s", why.text);
 		return;
 	}
 }
 
-static struct event *leg_event_begin(struct istripe_events *events, const struct istripe_leg *leg,
-				     const char *action, enum istripe_leg_state state)
+static struct kobj_uevent_env *leg_event_begin(struct istripe_events *events,
+					       const struct istripe_leg *leg, const char *action,
+					       enum istripe_leg_state state)
 {
-	struct event *event = event_begin(events, action);
+	struct kobj_uevent_env *event = event_begin(events, action);
 
-	event_add(event, "ISTRIPE_LEG=%u", leg->index);
-	event_add(event, "ISTRIPE_STATE=%s", istripe_leg_state_name(state));
-	event_add(event, "ISTRIPE_LIVE_PATHS=%u", leg_live_paths(leg));
+	add_uevent_var(event, "ISTRIPE_LEG=%u", leg->index);
+	add_uevent_var(event, "ISTRIPE_STATE=%s", istripe_leg_state_name(state));
+	add_uevent_var(event, "ISTRIPE_LIVE_PATHS=%u", leg_live_paths(leg));
 	return event;
 }
 
@@ -429,7 +409,7 @@ static void leg_tell_overlays(struct istripe_events *events, const struct istrip
 {
 	struct leg_told *told = &events->legs[leg->index];
 	bool overlays = READ_ONCE(leg->overlays.count);
-	struct event *event;
+	struct kobj_uevent_env *event;
 
 	if (overlays == told->overlays)
 		return;
@@ -437,8 +417,8 @@ static void leg_tell_overlays(struct istripe_events *events, const struct istrip
 	event = leg_event_begin(events, leg, overlays ? "OVERLAYS_KEPT" : "OVERLAYS_WRITTEN",
 				state);
 	if (overlays)
-		event_add(event, "ISTRIPE_REASON=%s",
-			  "newer data of blocks of lost writes are in this host's memory: do not reset it, and let no other host write to this LUN, until OVERLAYS_WRITTEN");
+		add_uevent_var(event, "ISTRIPE_REASON=%s",
+			       "newer data of blocks of lost writes are in this host's memory: do not reset it, and let no other host write to this LUN, until OVERLAYS_WRITTEN");
 	if (event_end(events))
 		told->overlays = overlays;
 }
@@ -447,7 +427,7 @@ static void leg_tell_state(struct istripe_events *events, struct istripe_leg *le
 			   enum istripe_leg_state state)
 {
 	struct leg_told *told = &events->legs[leg->index];
-	struct event *event;
+	struct kobj_uevent_env *event;
 
 	if (state != told->state || events->fresh)
 		notify(told->kobj, "state");
@@ -481,14 +461,14 @@ static enum istripe_leg_state leg_tell(struct istripe_events *events, struct ist
 
 static void volume_tell(struct istripe_events *events, enum istripe_leg_state state)
 {
-	struct event *event;
+	struct kobj_uevent_env *event;
 
 	if (state != events->state || events->fresh)
 		notify(events->kobj, "state");
 	if (state == events->state)
 		return;
 	event = event_begin(events, volume_actions[state]);
-	event_add(event, "ISTRIPE_STATE=%s", istripe_leg_state_name(state));
+	add_uevent_var(event, "ISTRIPE_STATE=%s", istripe_leg_state_name(state));
 	if (event_end(events))
 		events->state = state;
 }
