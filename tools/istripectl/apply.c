@@ -97,7 +97,10 @@ static int path_make(const struct volume *now, const struct leg *leg, const stru
 	for (i = 0; i < its->count; i++)
 		if (!plan_setting_is_of_leg(leg, its->items[i].name))
 			settings_put(&path.settings, its->items[i].name, its->items[i].value);
-	ret = tree_add_path(now->name, leg->index, &path, fault);
+	if (now->up)
+		ret = tree_add_path(now->name, leg->index, &path, fault);
+	else
+		ret = leave_out_add_path(now->name, leg->index, &path, fault);
 	settings_free(&path.settings);
 	return ret;
 }
@@ -129,7 +132,13 @@ static int path_remove(const struct volume *now, const struct step *step, struct
 static int step_write(const struct volume *now, const struct step *step, const char *value,
 		      struct fault *fault)
 {
-	return tree_set(now->name, step->leg, step->path, step->name, value, fault);
+	struct fault why = { 0 };
+	int ret = tree_set(now->name, step->leg, step->path, step->name, value, &why);
+
+	if (!ret || (!now->up && leave_out_forgives(step->name, ret)))
+		return 0;
+	*fault = why;
+	return ret;
 }
 
 static bool same_path(const struct step *one, const struct step *other)
@@ -543,10 +552,15 @@ static int volume_configure(struct volume *wanted, unsigned int flags, int lock,
 		ret = tree_check_values(wanted, fault);
 	if (ret)
 		return ret;
-	if (!is_new)
-		return volume_converge(wanted, flags & APPLY_SECRETS, dry_run, fault);
-	printf("%s: a new volume\n", wanted->name);
-	return dry_run ? 0 : tree_create(wanted, lock, fault);
+	if (!is_new) {
+		ret = volume_converge(wanted, flags & APPLY_SECRETS, dry_run, fault);
+	} else {
+		printf("%s: a new volume\n", wanted->name);
+		ret = dry_run ? 0 : leave_out_create(wanted, lock, fault);
+	}
+	if (!ret && !dry_run)
+		leave_out_mention(wanted);
+	return ret;
 }
 
 int apply_file(const char *name, unsigned int flags, struct retry *late, struct fault *fault)

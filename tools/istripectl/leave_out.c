@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Paths of a file that cannot be made now, and do not keep the others down. */
+/* Paths and settings of a file that cannot be made now, and do not keep the others down. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "alloc.h"
@@ -227,4 +228,119 @@ void leave_out_keep(struct volume *volume)
 	volume_free(&before);
 	free(file);
 	free(path);
+}
+
+/* Congestion controls */
+
+#define CONGESTION	"congestion_control"
+
+bool leave_out_forgives(const char *setting, int error)
+{
+	return error == -EINVAL && !strcmp(setting, CONGESTION);
+}
+
+int leave_out_add_path(const char *name, unsigned int leg, struct path *path, struct fault *fault)
+{
+	char *value = alloc_text(settings_value(&path->settings, CONGESTION));
+	struct fault after = { 0 };
+	int ret;
+
+	settings_drop(&path->settings, CONGESTION);
+	ret = tree_add_path(name, leg, path, fault);
+	if (!ret && *value)
+		ret = tree_set(name, leg, path->index, CONGESTION, value, &after);
+	if (ret && *after.text) {
+		if (leave_out_forgives(CONGESTION, ret)) {
+			ret = 0;
+		} else {
+			*fault = after;
+			tree_remove_path(name, leg, path->index, &after);
+		}
+	}
+	free(value);
+	return ret;
+}
+
+/* Calls @each for paths that are to have one, until it fails. */
+static int congestion_each(const struct volume *volume,
+			   int (*each)(const struct volume *volume, const struct leg *leg,
+				       const struct path *path, const char *value,
+				       struct fault *fault),
+			   struct fault *fault)
+{
+	int ret = 0;
+	size_t i, j;
+
+	for (i = 0; i < volume->leg_count; i++) {
+		const struct leg *leg = &volume->legs[i];
+
+		for (j = 0; !ret && j < leg->path_count; j++) {
+			const char *value = settings_value(&leg->paths[j].settings, CONGESTION);
+
+			if (!leg->paths[j].left_out && *value)
+				ret = each(volume, leg, &leg->paths[j], value, fault);
+		}
+	}
+	return ret;
+}
+
+static int congestion_write(const struct volume *volume, const struct leg *leg,
+			    const struct path *path, const char *value, struct fault *fault)
+{
+	struct fault why = { 0 };
+	int ret = tree_set(volume->name, leg->index, path->index, CONGESTION, value, &why);
+
+	if (!ret || leave_out_forgives(CONGESTION, ret))
+		return 0;
+	*fault = why;
+	return ret;
+}
+
+int leave_out_create(const struct volume *volume, int lock, struct fault *fault)
+{
+	struct volume without = { 0 };
+	struct fault after = { 0 };
+	size_t i, j;
+	int ret;
+
+	volume_copy(volume, &without);
+	for (i = 0; i < without.leg_count; i++)
+		for (j = 0; j < without.legs[i].path_count; j++)
+			settings_drop(&without.legs[i].paths[j].settings, CONGESTION);
+	ret = tree_create(&without, lock, fault);
+	if (!ret) {
+		ret = congestion_each(volume, congestion_write, fault);
+		if (ret && tree_remove(volume->name, &after))
+			fault_add(fault, "and not all of it could be removed: %s", after.text);
+	}
+	volume_free(&without);
+	return ret;
+}
+
+static int congestion_compare(const struct volume *volume, const struct leg *leg,
+			      const struct path *path, const char *value, struct fault *fault)
+{
+	char *file = alloc_printf("legs/%u/paths/%u/" CONGESTION, leg->index, path->index);
+	char *is = tree_value(volume->name, file);
+
+	if (is && strcmp(is, value)) {
+		fault_add(fault,
+			  "warning: leg %u path %u of %s is without congestion_control = %s, which this kernel refuses",
+			  leg->index, path->index, volume->name, value);
+	}
+	free(is);
+	free(file);
+	return 0;
+}
+
+void leave_out_mention(const struct volume *volume)
+{
+	struct fault said = { 0 };
+
+	congestion_each(volume, congestion_compare, &said);
+	if (*said.text)
+		fault_add(&said,
+			  "next: load its module, as by modprobe tcp_bbr, or correct the file; then istripectl apply %s",
+			  volume->name);
+	fault_print(&said);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Paths of a file that cannot be made now, and do not keep the others down. */
+/* Paths and settings of a file that cannot be made now, and do not keep the others down. */
 #ifndef ISTRIPECTL_LEAVE_OUT_H
 #define ISTRIPECTL_LEAVE_OUT_H
 
@@ -42,5 +42,42 @@ void leave_out_record(const struct volume *volume);
  * @volume: as tree_read() has filled it; left_out of those that are added is set
  */
 void leave_out_keep(struct volume *volume);
+
+/**
+ * leave_out_forgives() - whether a volume that is down can do without a setting that is refused
+ * @setting: the name of its file
+ * @error: of the write
+ *
+ * Return: true of a congestion_control that this kernel does not have.
+ */
+bool leave_out_forgives(const char *setting, int error);
+
+/**
+ * leave_out_add_path() - as tree_add_path(), without congestion_control if that is refused
+ * @name: of a volume that is down
+ * @leg: of the path
+ * @path: its congestion_control is taken out
+ * @fault: set on failure
+ *
+ * Return: as tree_add_path().
+ */
+int leave_out_add_path(const char *name, unsigned int leg, struct path *path,
+		       struct fault *fault);
+
+/**
+ * leave_out_create() - as tree_create(), without each congestion_control that is refused
+ * @volume: what to make
+ * @lock: as of tree_create()
+ * @fault: set on failure
+ *
+ * Return: as tree_create().
+ */
+int leave_out_create(const struct volume *volume, int lock, struct fault *fault);
+
+/**
+ * leave_out_mention() - warn of paths that do not have the congestion_control they are to have
+ * @volume: as it is wanted
+ */
+void leave_out_mention(const struct volume *volume);
 
 #endif
