@@ -327,6 +327,11 @@ def test_module_cannot_be_loaded(tool, modprobe):
     _, err = tool.run("up", "db", "other", code=1)
     assert noted.read_text() == "istripe\n"
     assert "FATAL: nothing there" in err and "next: modprobe istripe; mount -t configfs" in err
+    install = f"when modprobe fails: make install KDIR=/lib/modules/{os.uname().release}/build\n"
+    assert err.count(install) == 2
+    tool.put("usr/src/istripe-0.2.0/dkms.conf", "MAKE[0]=make")
+    assert "when modprobe fails: dkms status -m istripe\n" in tool.run("up", "db", code=1)[1]
+    noted.write_text("istripe\n")
     tool.put("sys/kernel/config/nullb/features", "x")
     _, err = tool.run("create", "db", "--leg", LEG, code=1)
     assert "the module is not loaded\n" in err and "mount" not in err

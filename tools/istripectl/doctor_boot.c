@@ -13,6 +13,7 @@
 #include "conf.h"
 #include "doctor.h"
 #include "fact.h"
+#include "module.h"
 #include "overridden.h"
 #include "place.h"
 #include "plan.h"
@@ -20,7 +21,6 @@
 
 #define SYSTEMD_DIR	"/etc/systemd/system"
 #define OTHERS_MODE	077
-#define DKMS_CONF	"/usr/src/istripe-" ISTRIPECTL_VERSION "/dkms.conf"
 #define DKMS_OVERRIDE	"/etc/dkms/istripe"
 
 static void conf_warn(struct doctor *doctor, const char *name, char *measured)
@@ -151,15 +151,16 @@ static bool kernel_lacks_module(const char *release)
 }
 
 /* Sets @conf to its file; both are for free(). NULL: dkms builds for any. */
-static char *kernels_pattern(const char *release, const char *machine, char **conf)
+static char *kernels_pattern(const char *version, const char *release, const char *machine,
+			     char **conf)
 {
 	/* As dkms reads them: the last one that has it counts. */
 	char *const files[] = {
-		place_path(DKMS_CONF),
+		place_path("/usr/src/istripe-%s/dkms.conf", version),
 		place_path(DKMS_OVERRIDE ".conf"),
-		place_path(DKMS_OVERRIDE "-" ISTRIPECTL_VERSION ".conf"),
-		place_path(DKMS_OVERRIDE "-" ISTRIPECTL_VERSION "-%s.conf", release),
-		place_path(DKMS_OVERRIDE "-" ISTRIPECTL_VERSION "-%s-%s.conf", release, machine),
+		place_path(DKMS_OVERRIDE "-%s.conf", version),
+		place_path(DKMS_OVERRIDE "-%s-%s.conf", version, release),
+		place_path(DKMS_OVERRIDE "-%s-%s-%s.conf", version, release, machine),
 	};
 	char *pattern = NULL;
 	size_t i;
@@ -186,12 +187,14 @@ static char *kernels_pattern(const char *release, const char *machine, char **co
 static char *kernel_excluded_by(const char *release)
 {
 	struct utsname host = { 0 };
-	char *conf = NULL, *pattern;
+	char *version = module_dkms_version(), *conf = NULL, *pattern = NULL;
 	bool excluded = false;
 	regex_t regex;
 
 	uname(&host);
-	pattern = kernels_pattern(release, host.machine, &conf);
+	if (version)
+		pattern = kernels_pattern(version, release, host.machine, &conf);
+	free(version);
 	if (pattern && !regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB)) {
 		excluded = regexec(&regex, release, 0, NULL, 0);
 		regfree(&regex);
@@ -208,7 +211,7 @@ static void kernel_warn(struct doctor *doctor, const char *release)
 	struct doctor_warning warning = {
 		.measured = alloc_printf("Linux %s has no module istripe", release),
 		.wanted = alloc_text("the module for each kernel that is installed"),
-		.next = alloc_printf("dkms autoinstall -k %s", release),
+		.next = module_build_command(release),
 	};
 	char *conf = kernel_excluded_by(release);
 

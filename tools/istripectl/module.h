@@ -19,4 +19,19 @@ void module_wanted(void);
  */
 bool module_load(void);
 
+/**
+ * module_dkms_version() - the version of the sources that dkms has
+ *
+ * Return: that of this program if it is there, or another one, for free(); NULL: there are none.
+ */
+char *module_dkms_version(void);
+
+/**
+ * module_build_command() - how the module is built for a kernel on this host
+ * @release: the kernel's
+ *
+ * Return: a command of dkms, of akmods, or of make in the sources, for free().
+ */
+char *module_build_command(const char *release);
+
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "advice.h"
 #include "alloc.h"
@@ -23,9 +24,22 @@ char *tree_path(const char *name, const char *file)
 	return place_path(TREE "/%s%s%s", name, file ? "/" : "", file ? file : "");
 }
 
+/* For free(). */
+static char *missing_command(void)
+{
+	char *version = module_dkms_version();
+	struct utsname host = { 0 };
+
+	uname(&host);
+	if (!version)
+		return module_build_command(host.release);
+	free(version);
+	return alloc_text("dkms status -m istripe");
+}
+
 static int tree_missing(struct fault *fault)
 {
-	char *config = place_path(CONFIG);
+	char *config = place_path(CONFIG), *command = missing_command();
 	struct file_names names = { 0 };
 	bool mounted = !file_list(config, &names) && names.count;
 
@@ -35,8 +49,9 @@ static int tree_missing(struct fault *fault)
 		fault_set(fault, -ENODEV,
 			  "the module is not loaded, or configfs is not mounted\n"
 			  "next: modprobe istripe; mount -t configfs none " CONFIG
-			  "; when modprobe fails: dkms status -m istripe");
+			  "; when modprobe fails: %s", command);
 	file_names_free(&names);
+	free(command);
 	free(config);
 	return -ENODEV;
 }
