@@ -310,7 +310,7 @@ int leave_out_create(const struct volume *volume, int lock, struct fault *fault)
 	ret = tree_create(&without, lock, fault);
 	if (!ret) {
 		ret = congestion_each(volume, congestion_write, fault);
-		if (ret && tree_remove(volume->name, &after))
+		if (ret && tree_remove(volume->name, lock, &after))
 			fault_add(fault, "and not all of it could be removed: %s", after.text);
 	}
 	volume_free(&without);
