@@ -80,6 +80,23 @@ def test_killed_and_made_again(tool, place):
     assert "volume db exists already" in err
 
 
+def test_a_part_that_cannot_be_removed_stays_one(tool):
+    killed(tool, *CREATE, place="db/legs/1")
+    tool.run(*CREATE, code=1, FAKE_RMDIR="16")
+    _, err = tool.run("up", "db", code=1)
+    assert err.startswith(IN_PART)
+    tool.run(*CREATE)
+
+
+def test_a_name_that_is_taken(tool):
+    """The volume that has it is no part, whenever the other command is killed."""
+    tool.run(*CREATE, "--no-up")
+    killed(tool, *CREATE, place="db")
+    _, err = tool.run(*CREATE, code=1)
+    assert "volume db exists already" in err
+    tool.run("up", "db")
+
+
 @pytest.mark.parametrize("words", [["apply", "db"], ["up", "db"], ["up", "--saved", "db"],
                                    ["up", "--all"]])
 @pytest.mark.parametrize("before", [CREATE, ["apply", "db"], ["up", "db"]])

@@ -42,6 +42,9 @@ static void volume_undo(const char *name, bool marked, struct fault *fault)
 	ret = power_is_up(name) ? power_down(name, true, &after) : 0;
 	if (!ret)
 		ret = lock_take(name, &lock, &after);
+	/* Of a volume without superblocks the legs that are left would come up. */
+	if (!ret)
+		ret = power_check_others(name, &after);
 	if (!ret)
 		ret = tree_remove(name, lock, &after);
 	lock_leave(lock);

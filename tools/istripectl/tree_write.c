@@ -276,13 +276,17 @@ static int volume_fill(const struct volume *volume, int lock, struct fault *faul
 
 int tree_create(const struct volume *volume, int lock, struct fault *fault)
 {
+	struct fault missing;
+	bool is_there = !tree_has_volume(volume->name, &missing);
 	int log = klog_open(), ret;
 
-	/* Once more when its directory has a number. */
-	remains_begin(lock, volume->name);
+	/* Once more when its directory has a number. One that is there is none of ours. */
+	if (!is_there)
+		remains_begin(lock, volume->name);
 	ret = volume_make(volume->name, fault);
 	if (ret) {
-		remains_end(lock);
+		if (!is_there)
+			remains_end(lock);
 	} else {
 		remains_begin(lock, volume->name);
 		ret = volume_fill(volume, lock, fault);
@@ -376,15 +380,16 @@ static int children_remove(const char *dir, const char *inner, bool *removed,
 int tree_remove(const char *name, int lock, struct fault *fault)
 {
 	char *legs = tree_path(name, "legs"), *dir = tree_path(name, NULL);
-	bool removed = false;
+	struct fault said;
+	bool part = remains_refuse(lock, name, &said), removed = false;
 	int ret;
 
 	remains_begin(lock, name);
 	ret = children_remove(legs, "paths", &removed, fault);
 	if (!ret)
 		ret = dir_remove(dir, &removed, fault);
-	/* A refusal that leaves all of it is no part. */
-	if (!ret || !removed)
+	/* A refusal that leaves all of it is no part, unless it was one. */
+	if (!ret || (!removed && !part))
 		remains_end(lock);
 	free(legs);
 	free(dir);

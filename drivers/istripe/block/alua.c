@@ -37,15 +37,26 @@ void istripe_alua_found(struct istripe_nexus *nexus)
 	alua_say(nexus, &before);
 	/*
 	 * Other ports have changed, too, and not all targets tell: one that is optimized is not
-	 * polled. Only after a change, which a login may have missed: otherwise ports would ask
-	 * each other for ever.
+	 * polled. Only after a change: otherwise ports would ask each other for ever.
 	 */
-	if (before.known && (now->state != before.state ||
-			     READ_ONCE(nexus->state) == ISTRIPE_NEXUS_CONNECTING))
+	if (before.known && now->state != before.state)
 		istripe_leg_tell(leg, nexus, ISTRIPE_NEXUS_ACCESS);
 	/* A nexus without a link was kept as long as no other one was usable. */
 	if (istripe_alua_usable(now->state) && !istripe_alua_usable(before.state))
 		istripe_carrier_check(leg);
+}
+
+void istripe_alua_back(struct istripe_nexus *nexus)
+{
+	int section = srcu_read_lock(&nexus->leg->srcu);
+	struct istripe_nexus *other;
+	u32 at;
+
+	istripe_leg_for_each_nexus(nexus->leg, other, at)
+		if (READ_ONCE(other->live) && READ_ONCE(other->access.known) &&
+		    other->access.group != nexus->access.group)
+			istripe_nexus_event(other, ISTRIPE_NEXUS_ACCESS);
+	srcu_read_unlock(&nexus->leg->srcu, section);
 }
 
 bool istripe_alua_refused(struct istripe_nexus *nexus, const struct scsi_sense_hdr *sense)

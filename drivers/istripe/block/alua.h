@@ -20,6 +20,12 @@ struct istripe_nexus;
 void istripe_alua_found(struct istripe_nexus *nexus);
 
 /*
+ * It is live again. The LUN may have been with the other controller meanwhile: other groups are
+ * asked. Its worker.
+ */
+void istripe_alua_back(struct istripe_nexus *nexus);
+
+/*
  * A command over the nexus ended with @sense. True: its port takes no I/O, and the command was not
  * carried out: send it again, the leg knows. Any context.
  */

@@ -72,6 +72,8 @@ static void nexus_op_live(struct istripe_nexus *nexus)
 	/* A nexus without a link that was kept, being the only one, may be given up now. */
 	istripe_carrier_check(nexus->leg);
 	istripe_proof_schedule(nexus->leg);
+	if (nexus->reconnects && READ_ONCE(nexus->access.known))
+		istripe_alua_back(nexus);
 	if (!nexus->index)
 		istripe_path_granted(nexus->path, istripe_session_connections_may(nexus->owned));
 }
