@@ -48,7 +48,6 @@ FOUND_S = 60
 BACK_S = 30
 #: While I/O waits, ports are asked every 1.5 s.
 SOON_S = 20
-#: Unit attentions of other kinds.
 IDENTIFIER_CHANGED = 6, 0x3F, 0x05
 RESET = 6, 0x29, 0x00
 
@@ -258,7 +257,8 @@ def test_nobody_tells_while_a_path_is_away(alua, links):
     volume.enable()
     with network.mute(links[1]):
         groups.set(OPTIMIZED, NON_OPTIMIZED)
-        wait_for("it", lambda: (state(volume), access(volume, 0)) == ("degraded", "active/optimized"))
+        wait_access(volume, 0, "active/optimized", FOUND_S)
+        wait_for("the loss", lambda: state(volume) == "degraded", FOUND_S)
         groups.set(NON_OPTIMIZED, OPTIMIZED)
     wait_access(volume, 0, "active/non-optimized", FOUND_S)
 
