@@ -69,7 +69,8 @@ PARTS = re.compile(
 def reasons():
     """Texts of four words and more, where reasons come from that an administrator can act on."""
     places = [*(TOP / "drivers/istripe/block").glob("*.c"), TOP / "drivers/istripe/layout/md.c",
-              *(TOP / "drivers/istripe/control").glob("[ceh]*.c")]
+              TOP / "drivers/istripe/control/path_change.c",
+              *(TOP / "drivers/istripe/control").glob("[ce]*.c")]
     texts = {general(match.group()) for place in places for match in
              re.finditer(rf"(?:{STRING}\s*)+", place.read_text(encoding="utf-8"))}
     return {re.sub(r"^[./]+:? ", "", text) for text in texts
