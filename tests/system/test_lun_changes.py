@@ -369,6 +369,15 @@ def test_a_flush_behind_a_write_fails(without_fua, server, sense, times, number)
     assert server.violations() == []
 
 
+def writes_again(device, lun, server):
+    """The hook has lost what was in the cache."""
+    with Direct(device) as disk:
+        disk.write(0, noise(4096, 1))
+        assert server.target.run.hits == 1 and lun.dropped
+        lasts(lun, 0, noise(4096, 1))
+    assert server.violations() == []
+
+
 def test_the_power_fails_between_write_and_flush(without_fua, server):
     """A later flush would be good, and the data gone: they are written again."""
     async def hook(run, conn, task):
@@ -380,12 +389,7 @@ def test_the_power_fails_between_write_and_flush(without_fua, server):
         assert run.target.disk.cut(random.Random(1))
         return True
 
-    device, lun = without_fua(hook)
-    with Direct(device) as disk:
-        disk.write(0, noise(4096, 1))
-        assert server.target.run.hits == 1 and lun.dropped
-        lasts(lun, 0, noise(4096, 1))
-    assert server.violations() == []
+    writes_again(*without_fua(hook), server)
 
 
 def test_a_disk_behind_the_target_is_reset(without_fua, server):
@@ -397,12 +401,7 @@ def test_a_disk_behind_the_target_is_reset(without_fua, server):
         await run.target.respond(conn, task, Result.check(6, 0x29, 1))
         return True
 
-    device, lun = without_fua(hook)
-    with Direct(device) as disk:
-        disk.write(0, noise(4096, 1))
-        assert server.target.run.hits == 1 and lun.dropped
-        lasts(lun, 0, noise(4096, 1))
-    assert server.violations() == []
+    writes_again(*without_fua(hook), server)
 
 
 def test_a_path_that_does_not_tell(make_server, make_volume, links, kernel_log):
