@@ -154,6 +154,16 @@ def test_killed_while_it_removes(tool, place):
     assert tool.volumes() == []
 
 
+def test_a_part_with_writes_that_were_left(tool):
+    killed(tool, *CREATE)
+    (tool.tree / "db/legs/0/unfenced").write_text("0\n")
+    _, err = tool.run(*CREATE, code=1)
+    assert err == ("istripectl: volume db is there in part, and has left writes that a target may still carry "
+                   "out\n            next: restart the target; then istripectl delete --force db\n")
+    (tool.tree / "db/legs/0/unfenced").unlink()
+    tool.run(*CREATE)
+
+
 def test_a_refused_delete_leaves_all(tool):
     tool.run(*CREATE, "--no-up")
     tool.run("delete", "db", code=1, FAKE_RMDIR="16")
@@ -167,6 +177,17 @@ def test_one_that_is_up_is_none(tool):
     assert "exists already" in tool.run(*CREATE, code=1)[1]
     assert tool.run("set", "db", "command_timeout=21s,recovery_timeout=1min")[1] == ""
     (tool.tree / "db/enable").write_text("0\n")
+    assert "exists already" in tool.run(*CREATE, code=1)[1]
+
+
+@pytest.mark.parametrize("words", [["down", "db"], ["up", "db"]])
+def test_one_that_was_up_is_none(tool, words):
+    """Nobody saw it up with the lock."""
+    killed(tool, *CREATE)
+    (tool.tree / "db/enable").write_text("1\n")
+    tool.run(*words)
+    (tool.tree / "db/enable").write_text("0\n")
+    assert not tool.run("up", "db")[1]
     assert "exists already" in tool.run(*CREATE, code=1)[1]
 
 

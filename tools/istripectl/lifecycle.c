@@ -351,6 +351,8 @@ static int volume_down(const char *name, const struct command_line *line, struct
 		return ret;
 	if (line->flags & COMMAND_DRY_RUN)
 		return down_plan(name, force, fault);
+	if (power_is_up(name))
+		remains_forget(name);
 	device = power_device(name);
 	if (device && !force)
 		ghosts_wait(name, device);

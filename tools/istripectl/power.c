@@ -234,8 +234,10 @@ static int whole_await(const char *name, struct fault *fault)
 {
 	int lock, ret;
 
-	if (power_is_up(name))
+	if (power_is_up(name)) {
+		remains_forget(name);
 		return 0;
+	}
 	ret = remains_lock(name, &lock, fault);
 	lock_leave(lock);
 	return ret;

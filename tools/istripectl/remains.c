@@ -95,8 +95,12 @@ int remains_clear(int lock, const char *name, struct fault *fault)
 	if (!are_left(lock, name))
 		return 0;
 	ret = tree_check_fenced(name, fault);
-	if (!ret)
-		ret = tree_remove(name, lock, fault);
+	if (ret)
+		return fault_set(fault, ret,
+				 "volume %s is there in part, and has left writes that a target may still carry out\n"
+				 "next: restart the target; then istripectl delete --force %s",
+				 name, name);
+	ret = tree_remove(name, lock, fault);
 	if (!ret)
 		fprintf(stderr, "%s: what an unfinished command has left of it is removed\n",
 			name);
@@ -110,6 +114,19 @@ bool remains_are(const char *name)
 
 	lock_leave(lock);
 	return are;
+}
+
+void remains_forget(const char *name)
+{
+	int lock = lock_peek(name);
+	bool noted = note_is_of(lock, name);
+	struct fault ignored = { 0 };
+
+	lock_leave(lock);
+	if (!noted || lock_take(name, &lock, &ignored))
+		return;
+	are_left(lock, name);
+	lock_leave(lock);
 }
 
 int remains_lock(const char *name, int *lock, struct fault *fault)

@@ -63,6 +63,12 @@ bool remains_are(const char *name);
 int remains_fault(const char *name, struct fault *fault);
 
 /**
+ * remains_forget() - a volume that is up was completed by hand
+ * @name: the volume, seen to be up; the caller does not have its lock
+ */
+void remains_forget(const char *name);
+
+/**
  * remains_lock() - lock_take() of a volume that exists, all of it
  * @name: a valid name
  * @lock: set, for lock_leave()
