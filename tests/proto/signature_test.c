@@ -44,6 +44,11 @@ static const struct {
 	const char *what;
 } known[] = {
 	{ 0, "XFSB", 4, "an XFS" },
+	{ 0, "\xfe\xed\xba\xbe", 4, "the log of an XFS" },
+	{ 0, "SnAp", 4, "the changes of a dm snapshot" },
+	{ 65536, "ReIsEr4", 7, "a Reiser4" },
+	{ 4086, "S1SUSPEND", 9, "swap space with the image of a suspended host" },
+	{ 65536 - 10, "S1SUSPEND", 9, "swap space with the image of a suspended host" },
 	{ 1024 + 56, "\x53\xef", 2, "an ext2, ext3 or ext4" },
 	{ 4096, "\xfc\x4e\x2b\xa9", 4, "an MD superblock (version 1.2)" },
 	{ 512, "LABELONE", 8, "an LVM label" },

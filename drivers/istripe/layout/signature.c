@@ -27,6 +27,7 @@ struct signature {
 
 static const char zfs_label[] = "a ZFS label";
 static const char luks[] = "a LUKS header";
+static const char hibernation[] = "swap space with the image of a suspended host";
 
 /* The surer ones first: two bytes alone may be there by chance. */
 static const struct signature signatures[] = {
@@ -60,6 +61,9 @@ static const struct signature signatures[] = {
 	{ 0, 22, "bluestore block device", "a Ceph BlueStore" },
 	{ 32, 8, "ORCLDISK", "an Oracle ASM disk" },
 	{ 0, 4, "XFSB", "an XFS" },
+	{ 0, 4, "\xfe\xed\xba\xbe", "the log of an XFS" },
+	{ 0, 4, "SnAp", "the changes of a dm snapshot" },
+	{ 0, 4, "SFOZ", "a zonefs" },
 	{ 65600, 8, "_BHRfS_M", "a btrfs" },
 	{ 1080, 2, "\x53\xef", "an ext2, ext3 or ext4" },
 	{ 1024, 4, "\x10\x20\xf5\xf2", "an F2FS" },
@@ -67,6 +71,7 @@ static const struct signature signatures[] = {
 	{ 0, 4, "hsqs", "a squashfs" },
 	{ 65536, 4, "\x01\x16\x19\x70", "a GFS2" },
 	{ 65588, 6, "ReIsEr", "a ReiserFS" },
+	{ 65536, 7, "ReIsEr4", "a Reiser4" },
 	{ 32768, 4, "JFS1", "a JFS" },
 	{ 1024, 6, "OCFSV2", "an OCFS2" },
 	{ 2048, 6, "OCFSV2", "an OCFS2" },
@@ -95,6 +100,9 @@ static const struct signature signatures[] = {
 	/* At the end of a page, of 4 to 64 KiB. */
 	{ 4086, 10, "SWAPSPACE2", "swap space" },
 	{ 4086, 10, "SWAP-SPACE", "swap space" },
+	{ 4086, 9, "S1SUSPEND", hibernation },
+	{ 4086, 9, "ULSUSPEND", hibernation },
+	{ 4086, 10, "LINHIB0001", hibernation },
 	{ 8182, 10, "SWAPSPACE2", "swap space" },
 	{ 8182, 10, "SWAP-SPACE", "swap space" },
 	{ 16374, 10, "SWAPSPACE2", "swap space" },
@@ -103,6 +111,7 @@ static const struct signature signatures[] = {
 	{ 32758, 10, "SWAP-SPACE", "swap space" },
 	{ 65526, 10, "SWAPSPACE2", "swap space" },
 	{ 65526, 10, "SWAP-SPACE", "swap space" },
+	{ 65526, 9, "S1SUSPEND", hibernation },
 	{ 512, 8, "EFI PART", "a partition table (GPT)" },
 	{ 4096, 8, "EFI PART", "a partition table (GPT)" },
 	{ 508, 2, "\xda\xbe", "a Sun disk label" },
