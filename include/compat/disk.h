@@ -238,6 +238,14 @@ static inline void istripe_compat_lower_write_zeroes(struct request_queue *q, u3
 #endif
 }
 
+static inline void istripe_compat_lower_zeroes_by_unmap(struct request_queue *q)
+{
+#ifdef ISTRIPE_HAVE_WZEROES_UNMAP
+	istripe_compat_lower(&q->limits.max_hw_wzeroes_unmap_sectors, 0);
+	istripe_compat_lower(&q->limits.max_wzeroes_unmap_sectors, 0);
+#endif
+}
+
 /*
  * While a disk is claimed nobody else can claim it, or a partition of it: mount it, swap to it or
  * make it part of another device. -EBUSY when it has been claimed already.

@@ -288,9 +288,9 @@ static void answers_provisioning(struct kunit *test)
 	struct istripe_vpd_provisioning p;
 
 	KUNIT_ASSERT_EQ(test, istripe_vpd_provisioning_decode(lio.data, lio.bytes, &p), 0);
-	KUNIT_EXPECT_TRUE(test, p.unmap && p.write_same16 && p.reads_zeroes);
+	KUNIT_EXPECT_TRUE(test, p.unmap && p.write_same16);
 	KUNIT_ASSERT_EQ(test, istripe_vpd_provisioning_decode(tgt.data, tgt.bytes, &p), 0);
-	KUNIT_EXPECT_TRUE(test, p.unmap && p.write_same16 && p.reads_zeroes);
+	KUNIT_EXPECT_TRUE(test, p.unmap && p.write_same16);
 	lio = (struct answer)ANSWER(lio_characteristics);
 	KUNIT_EXPECT_FALSE(test, istripe_vpd_rotational(lio.data, lio.bytes));
 	tgt = (struct answer)ANSWER(tgt_characteristics);

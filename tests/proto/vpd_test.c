@@ -271,7 +271,6 @@ static void vpd_provisioning(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, istripe_vpd_provisioning_decode(data, sizeof(data), &p), 0);
 		KUNIT_EXPECT_EQ(test, p.unmap, bits >= 0x80);
 		KUNIT_EXPECT_EQ(test, p.write_same16, bits / 0x40 % 2 == 1);
-		KUNIT_EXPECT_EQ(test, p.reads_zeroes, bits / 4 % 2 == 1);
 	}
 	for (len = 0; len < sizeof(data); len++)
 		KUNIT_EXPECT_EQ(test, istripe_vpd_provisioning_decode(exact(test, data, len), len,

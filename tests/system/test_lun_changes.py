@@ -104,23 +104,73 @@ def same_when_unmapped(volume, unmaps):
             assert volume.queue(name) == (zeroes if unmaps else "0")
 
 
-@pytest.mark.parametrize("provisioning, unmaps", [(0xE0, True), (0x80, False)])
-def test_zeroes_by_unmap(one_path, server, provisioning, unmaps):
-    """What such zeroes do, the disk tells: WRITE SAME with UNMAP, if the LUN reads zeroes then."""
-    flags = []
-
+def noting_unmaps(flags):
+    """Each WRITE SAME adds whether it has UNMAP."""
     async def hook(run, conn, task):
         if task.opcode == WRITE_SAME_16:
             flags.append(bool(task.cdb[1] & 8))
         return False
 
-    volume, lun = one_path(Scenario("zeroes", hooks={"on_command": hook}), provisioning=provisioning)
+    return Scenario("zeroes", hooks={"on_command": hook})
+
+
+@pytest.mark.parametrize("provisioning, thin, unmaps", [
+    (0xE0, 0xC0, True), (0x80, 0xC0, False),
+    # As sd: READ CAPACITY(16) is believed.
+    (0xC4, 0x80, False), (0xC4, 0, False), (0xC4, 0x40, False)])
+def test_zeroes_by_unmap(one_path, server, provisioning, thin, unmaps):
+    """What such zeroes do, the disk tells: WRITE SAME with UNMAP, if the LUN reads zeroes then."""
+    flags = []
+    volume, lun = one_path(noting_unmaps(flags), provisioning=provisioning, thin=thin)
     device = volume.enable()
     same_when_unmapped(volume, unmaps)
     run("fallocate", "-p", "-l", MIB, device)
     run("blkdiscard", "--zeroout", "-o", MIB, "-l", MIB, device)
-    assert flags == [unmaps, False] and not any(lun.data[:2 * MIB])
+    assert not any(lun.data[:2 * MIB])
+    assert flags == ([unmaps, False] if provisioning & 0x40 else [False, False])
     assert server.violations() == []
+
+
+def test_unmapped_blocks_read_zeroes_no_more(one_path, server):
+    """The array has moved the LUN: zeroes are written, from its next answer on."""
+    flags = []
+    volume, lun = one_path(noting_unmaps(flags))
+    device = volume.enable()
+    run("fallocate", "-p", "-l", MIB, device)
+    lun.thin = 0x80
+    anew(volume, server)
+    same_when_unmapped(volume, False)
+    run("fallocate", "-p", "-l", MIB, device)
+    assert flags == [True, False] and volume.queue("write_zeroes_max_bytes") != "0"
+    assert server.violations() == []
+
+
+@pytest.mark.parametrize("late", [0, 1])
+def test_one_path_has_other_zeroes(make_server, make_volume, links, late):
+    """What one of two paths does not say does not hold, whichever was the first to log in."""
+    async def slowly(_run, _conn, task):
+        await asyncio.sleep(0.5 * (task.opcode == INQUIRY))
+        return False
+
+    flags, servers = [], [make_server(), make_server()]
+    for index, server in enumerate(servers):
+        scenario = noting_unmaps(flags)
+        noting = scenario.hooks["on_command"]
+
+        async def hook(run, conn, task, index=index, noting=noting):
+            await noting(run, conn, task)
+            return index == late and await slowly(run, conn, task)
+
+        server.load(Scenario("zeroes", hooks={"on_command": hook}), thin=(0xC0, 0x80)[index])
+    servers[1].target.disk.data = servers[0].target.disk.data
+    volume = volume_over(make_volume, links, [server.port for server in servers],
+                         servers[0].target, path=PATH, metadata="none", policy="round-robin")
+    device = volume.enable()
+    same_when_unmapped(volume, False)
+    for at in range(4):
+        run("fallocate", "-p", "-o", at * MIB, "-l", MIB, device)
+    assert flags == [False] * 4
+    assert [server.violations() for server in servers] == [[], []]
 
 
 @pytest.mark.allow_log("not supported by the target", "WRITE SAME")

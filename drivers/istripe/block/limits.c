@@ -56,8 +56,8 @@ bool istripe_limits_unmap(const struct istripe_lun *lun)
 
 bool istripe_limits_zeroes_by_unmap(const struct istripe_lun *lun)
 {
-	return lun->provisioning.write_same16 &&
-	       (lun->provisioning.reads_zeroes || lun->capacity.reads_zeroes);
+	return lun->provisioning.write_same16 && lun->capacity.provisioning &&
+	       READ_ONCE(lun->capacity.reads_zeroes);
 }
 
 static u32 lun_discard_sectors(const struct istripe_lun *lun)
@@ -96,9 +96,11 @@ static bool writes_at_least(const struct istripe_lun *lun, const struct istripe_
 }
 
 /* One that is not told is withdrawn from the disk when the LUN refuses the command. */
-static void narrow_hints(struct istripe_vpd_block_limits *common,
-			 const struct istripe_vpd_block_limits *limits)
+static void narrow_hints(struct istripe_lun *common_lun, const struct istripe_lun *lun)
 {
+	struct istripe_vpd_block_limits *common = &common_lun->limits;
+	const struct istripe_vpd_block_limits *limits = &lun->limits;
+
 	/* 0: discards are WRITE SAME. */
 	if (common->max_unmap) {
 		common->max_unmap = min_not_zero(common->max_unmap, limits->max_unmap);
@@ -106,6 +108,8 @@ static void narrow_hints(struct istripe_vpd_block_limits *common,
 							     limits->max_unmap_descriptors);
 	}
 	common->max_write_same = min_not_zero(common->max_write_same, limits->max_write_same);
+	if (!istripe_limits_zeroes_by_unmap(lun) && !lun->untold)
+		WRITE_ONCE(common_lun->capacity.reads_zeroes, false);
 }
 
 void istripe_limits_narrow(struct istripe_lun *common, const struct istripe_lun *lun)
@@ -117,7 +121,7 @@ void istripe_limits_narrow(struct istripe_lun *common, const struct istripe_lun 
 	if (lun->caching.write_protected)
 		return;
 	common->caching.dpofua &= lun->caching.dpofua;
-	narrow_hints(&common->limits, &lun->limits);
+	narrow_hints(common, lun);
 	if (!atomic_at_least(lun, common))
 		common->limits.max_atomic = 0;
 }
@@ -163,7 +167,7 @@ void istripe_limits_lower(struct istripe_leg *leg, const struct istripe_lun *lun
 
 	lockdep_assert_held(&leg->identify_lock);
 	if (!lun->caching.write_protected)
-		narrow_hints(&leg->lun.limits, &lun->limits);
+		narrow_hints(&leg->lun, lun);
 	if (!READ_ONCE(volume->write_protect.running))
 		return;
 	q = volume->disk->queue;
@@ -172,6 +176,8 @@ void istripe_limits_lower(struct istripe_leg *leg, const struct istripe_lun *lun
 	istripe_compat_lower_discard(q, istripe_stripe_request_sectors(&volume->stripe, discard));
 	istripe_compat_lower_write_zeroes(q, istripe_stripe_request_sectors(&volume->stripe,
 									    zeroes));
+	if (!istripe_limits_zeroes_by_unmap(&leg->lun))
+		istripe_compat_lower_zeroes_by_unmap(q);
 }
 
 /* Bytes from the start of the data on a leg to the next grain; one begins at @first_bytes. */

@@ -422,7 +422,6 @@ int istripe_vpd_provisioning_decode(const u8 *data, u32 bytes,
 	provisioning->told = true;
 	provisioning->unmap = body[1] & 0x80;
 	provisioning->write_same16 = body[1] & 0x40;
-	provisioning->reads_zeroes = body[1] & 0x04;	/* LBPRZ is xx1b */
 	return 0;
 }
 

@@ -83,7 +83,6 @@ struct istripe_vpd_provisioning {
 	bool told;		/* there is such a page */
 	bool unmap;		/* LBPU: UNMAP deallocates */
 	bool write_same16;	/* LBPWS: WRITE SAME(16) with UNMAP deallocates */
-	bool reads_zeroes;	/* LBPRZ: unmapped blocks read as zeroes */
 };
 
 /* MODE SENSE(6), header and caching page. */

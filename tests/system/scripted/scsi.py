@@ -85,7 +85,7 @@ class Disk:
                  max_transfer=0, optimal_transfer=0, write_protected=False, write_cache=True,
                  atomic=None, doors=1, addresses=None, without=(), cut_pages=(),
                  physical_exponent=0, lowest_aligned=0, designators=("naa",), spc2=False,
-                 vendor="ISTRIPE", product="SCRIPTED TARGET", granularity=0, provisioning=0xE0,
+                 vendor="ISTRIPE", product="SCRIPTED TARGET", granularity=0, provisioning=0xE0, thin=0xC0,
                  max_unmap=8192, max_write_same=8192, unmap_granularity=0):
         self.block_bytes = block_bytes
         self.data = bytearray(size_bytes)
@@ -98,6 +98,7 @@ class Disk:
         self.optimal_transfer = optimal_transfer
         self.granularity = granularity      # of transfers, blocks
         self.provisioning = provisioning    # commands that deallocate, as VPD B2h has them
+        self.thin = thin                    # LBPME and LBPRZ, as READ CAPACITY(16) has them
         self.max_unmap = max_unmap              # blocks of one UNMAP
         self.max_write_same = max_write_same    # and of one WRITE SAME
         self.unmap_granularity = unmap_granularity
@@ -297,7 +298,7 @@ class Disk:
             raise Refuse(*INVALID_FIELD)
         answer = (self.blocks - 1).to_bytes(8, "big") + self.block_bytes.to_bytes(4, "big")
         answer += bytes([0, self.physical_exponent])
-        answer += (0xC000 | self.lowest_aligned).to_bytes(2, "big") + bytes(16)
+        answer += (self.thin << 8 | self.lowest_aligned).to_bytes(2, "big") + bytes(16)
         return answer[:number(cdb, 10, 4)]
 
     def _mode_pages(self, cdb):
