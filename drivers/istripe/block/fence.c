@@ -115,7 +115,7 @@ static int fence_log_in(struct istripe_nexus *nexus, const struct fence_sibling 
 	struct istripe_session_params params;
 	int ret;
 
-	istripe_nexus_log_in(nexus, &params);
+	istripe_nexus_login_params(nexus, &params);
 	params.way = sibling->way;
 	params.fence = true;
 	ret = istripe_nexus_open_session(nexus, &params, why);

@@ -276,7 +276,7 @@ u32 istripe_leg_nexus_waiting_writes(const struct istripe_nexus *nexus)
 
 /*
  * Takes the tasks that wait for a fence, to fail. Tasks that TCP may have pages of follow with
- * istripe_leg_nexus_drained().
+ * istripe_leg_nexus_released().
  */
 static void leg_take_awaiting_fence(struct istripe_leg *leg, struct list_head *list)
 {
@@ -553,14 +553,14 @@ static void leg_resend(struct istripe_nexus *nexus, struct list_head *list)
 		istripe_ghosts_resend(nexus, list);
 }
 
-void istripe_leg_nexus_drained(struct istripe_nexus *nexus, bool drained)
+void istripe_leg_nexus_released(struct istripe_nexus *nexus, bool released)
 {
 	struct istripe_leg *leg = nexus->leg;
 	LIST_HEAD(list);
 
 	spin_lock_bh(&leg->lock);
 	nexus->pages_held = false;
-	nexus->pages_astray = !drained;
+	nexus->pages_astray = !released;
 	leg_resend(nexus, &list);
 	leg_arm_fence(leg);
 	spin_unlock_bh(&leg->lock);

@@ -319,8 +319,8 @@ void istripe_leg_nexus_refused(struct istripe_nexus *nexus, u8 state);
 /* The nexus's session is about to be withdrawn. Its worker, as below. */
 void istripe_leg_nexus_lost(struct istripe_nexus *nexus);
 
-/* TCP has no pages any more of the lost session's tasks. @drained: nor has anybody else here. */
-void istripe_leg_nexus_drained(struct istripe_nexus *nexus, bool drained);
+/* TCP has no pages any more of the lost session's tasks. @released: nor has anybody else here. */
+void istripe_leg_nexus_released(struct istripe_nexus *nexus, bool released);
 
 /*
  * @wanted: the nexus is to have a session (ignored when it is about to be taken out); else it gets

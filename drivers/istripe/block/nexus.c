@@ -225,13 +225,13 @@ static void nexus_halt_session(struct istripe_nexus *nexus)
 
 static void nexus_close_ending(struct istripe_nexus *nexus)
 {
-	bool drained;
+	bool released;
 
 	if (!nexus->ending)
 		return;
-	drained = istripe_session_close(nexus->ending, -ECONNRESET);
+	released = istripe_session_close(nexus->ending, -ECONNRESET);
 	nexus->ending = NULL;
-	nexus->ops->drained(nexus, drained);
+	nexus->ops->released(nexus, released);
 }
 
 /* An event that comes while the worker queues itself must not wait until that has run. */
@@ -277,7 +277,7 @@ static u32 nexus_connections(const struct istripe_nexus *nexus)
 		READ_ONCE(path->nexus_count) : 1;
 }
 
-void istripe_nexus_log_in(struct istripe_nexus *nexus, struct istripe_session_params *params)
+void istripe_nexus_login_params(struct istripe_nexus *nexus, struct istripe_session_params *params)
 {
 	const struct istripe_volume *volume = nexus->leg->volume;
 
@@ -347,7 +347,7 @@ static int nexus_attempt(struct istripe_nexus *nexus, struct istripe_reason *why
 	u32 tries = ISTRIPE_REVALIDATIONS_MAX;
 	int ret;
 
-	istripe_nexus_log_in(nexus, &params);
+	istripe_nexus_login_params(nexus, &params);
 	nexus_way(nexus, &params.way);
 	/* In another portal group the login ends no old session. */
 	params.tpgt_known &= nexus->ops->waits(nexus);

@@ -84,8 +84,8 @@ struct istripe_nexus_ops {
 	void (*live)(struct istripe_nexus *nexus);	/* live, or not retiring any more */
 	void (*lost)(struct istripe_nexus *nexus);	/* its session is about to be withdrawn */
 	void (*closed)(struct istripe_nexus *nexus);	/* no session any more, or never one */
-	/* The lost session is closed. @drained: nobody refers to pages of its tasks any more. */
-	void (*drained)(struct istripe_nexus *nexus, bool drained);
+	/* The lost session is closed. @released: nobody refers to pages of its tasks any more. */
+	void (*released)(struct istripe_nexus *nexus, bool released);
 	bool (*waits)(const struct istripe_nexus *nexus);	/* for the end of the old session */
 	bool (*urgent)(const struct istripe_nexus *nexus);	/* I/O or writes wait for it */
 	void (*fence)(struct istripe_nexus *nexus);	/* end it another way, if @waits */
@@ -272,7 +272,7 @@ void istripe_nexus_attention(struct istripe_nexus *nexus, const char *what);
 void istripe_nexus_revalidate(struct istripe_nexus *nexus);
 
 /* Fills in the parameters of a login of the nexus, but for its way. */
-void istripe_nexus_log_in(struct istripe_nexus *nexus, struct istripe_session_params *params);
+void istripe_nexus_login_params(struct istripe_nexus *nexus, struct istripe_session_params *params);
 
 /*
  * Logs in, with nexus->owned as the session; the nexus has none. Also after an error, as of

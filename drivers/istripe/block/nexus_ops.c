@@ -84,9 +84,9 @@ static void nexus_op_lost(struct istripe_nexus *nexus)
 	istripe_alua_lost(nexus);
 }
 
-static void nexus_op_drained(struct istripe_nexus *nexus, bool drained)
+static void nexus_op_released(struct istripe_nexus *nexus, bool released)
 {
-	istripe_leg_nexus_drained(nexus, drained);
+	istripe_leg_nexus_released(nexus, released);
 	istripe_fence_say(nexus);
 }
 
@@ -115,7 +115,7 @@ const struct istripe_nexus_ops istripe_nexus_ops_table = {
 	.live = nexus_op_live,
 	.lost = nexus_op_lost,
 	.closed = istripe_identify_forget,
-	.drained = nexus_op_drained,
+	.released = nexus_op_released,
 	.waits = istripe_leg_nexus_waits,
 	.urgent = istripe_leg_nexus_is_urgent,
 	.fence = istripe_fence,

@@ -88,7 +88,7 @@ static int test_open(struct istripe_test_session *test, struct istripe_nexus *ne
 	struct istripe_session_params params;
 
 	reinit_completion(&test->ended);
-	istripe_nexus_log_in(nexus, &params);
+	istripe_nexus_login_params(nexus, &params);
 	istripe_isid_of_test_session(nexus, params.isid);
 	params.way = test->way;
 	params.fence = true;

@@ -513,15 +513,15 @@ void istripe_conn_halt(struct istripe_conn *conn)
 
 bool istripe_conn_stop(struct istripe_conn *conn)
 {
-	bool drained;
+	bool released;
 
 	if (!conn->sock)
 		return true;
 	istripe_conn_halt(conn);
-	drained = conn_drain(conn);
+	released = conn_drain(conn);
 	conn_release_socket(conn);
 	istripe_conn_set_state(conn, ISTRIPE_CONN_FREE);
-	return drained;
+	return released;
 }
 
 struct istripe_conn *istripe_conn_alloc(struct istripe_session *session, u16 cid)

@@ -662,17 +662,17 @@ bool istripe_session_holds_pages(const struct istripe_session *session)
 bool istripe_session_close(struct istripe_session *session, int error)
 {
 	unsigned int noio = memalloc_noio_save();
-	bool drained = true;
+	bool released = true;
 	u32 i;
 
 	istripe_session_halt(session, error);
 	session->drain_until = get_jiffies_64() + msecs_to_jiffies(ISTRIPE_DRAIN_TIMEOUT_MS);
 	for (i = 0; i < ARRAY_SIZE(session->conns) && session->conns[i]; i++)
-		drained &= istripe_conn_stop(session->conns[i]);
+		released &= istripe_conn_stop(session->conns[i]);
 	session_collect(session, error, false);
 	session_free(session);
 	memalloc_noio_restore(noio);
-	return drained;
+	return released;
 }
 
 static void internal_done(struct istripe_task *task)
