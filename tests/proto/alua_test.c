@@ -214,17 +214,17 @@ static void alua_sense(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		sense = (struct scsi_sense_hdr) { 0x70, rows[i].key, rows[i].asc, rows[i].ascq };
-		KUNIT_EXPECT_EQ(test, istripe_alua_refusal(&sense), rows[i].state);
-		KUNIT_EXPECT_EQ(test, istripe_alua_changed(&sense), rows[i].changed);
-		KUNIT_EXPECT_EQ(test, istripe_alua_obscured(&sense), rows[i].obscured);
+		KUNIT_EXPECT_EQ(test, istripe_alua_sense_state(&sense), rows[i].state);
+		KUNIT_EXPECT_EQ(test, istripe_alua_sense_changed(&sense), rows[i].changed);
+		KUNIT_EXPECT_EQ(test, istripe_alua_sense_obscures(&sense), rows[i].obscured);
 		/* Of an earlier command, or none. */
 		sense.response_code = 0x73;
-		KUNIT_EXPECT_EQ(test, istripe_alua_refusal(&sense), -1);
-		KUNIT_EXPECT_FALSE(test, istripe_alua_changed(&sense));
-		KUNIT_EXPECT_FALSE(test, istripe_alua_obscured(&sense));
+		KUNIT_EXPECT_EQ(test, istripe_alua_sense_state(&sense), -1);
+		KUNIT_EXPECT_FALSE(test, istripe_alua_sense_changed(&sense));
+		KUNIT_EXPECT_FALSE(test, istripe_alua_sense_obscures(&sense));
 		sense.response_code = 0;
-		KUNIT_EXPECT_EQ(test, istripe_alua_refusal(&sense), -1);
-		KUNIT_EXPECT_FALSE(test, istripe_alua_changed(&sense));
+		KUNIT_EXPECT_EQ(test, istripe_alua_sense_state(&sense), -1);
+		KUNIT_EXPECT_FALSE(test, istripe_alua_sense_changed(&sense));
 	}
 }
 

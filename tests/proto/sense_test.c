@@ -39,28 +39,28 @@ static void sense_table(struct kunit *test)
 		enum istripe_scsi_verdict want;
 		const char *what;
 	} rows[] = {
-		{ 0x0, 0x00, 0x00, ISTRIPE_SCSI_RETRY_BACKOFF, "no sense" },
+		{ 0x0, 0x00, 0x00, ISTRIPE_SCSI_TRANSIENT, "no sense" },
 		{ 0x1, 0x17, 0x01, ISTRIPE_SCSI_GOOD, "recovered with retries" },
 		{ 0x1, 0x5d, 0x00, ISTRIPE_SCSI_GOOD, "failure predicted" },
-		{ 0x2, 0x04, 0x00, ISTRIPE_SCSI_RETRY_DELAY, "not ready" },
-		{ 0x2, 0x04, 0x01, ISTRIPE_SCSI_RETRY_DELAY, "becoming ready" },
+		{ 0x2, 0x04, 0x00, ISTRIPE_SCSI_BUSY, "not ready" },
+		{ 0x2, 0x04, 0x01, ISTRIPE_SCSI_BUSY, "becoming ready" },
 		{ 0x2, 0x04, 0x02, ISTRIPE_SCSI_PATH_ERROR, "start unit required" },
 		{ 0x2, 0x04, 0x03, ISTRIPE_SCSI_PATH_ERROR, "manual intervention required" },
-		{ 0x2, 0x04, 0x04, ISTRIPE_SCSI_RETRY_DELAY, "format in progress" },
-		{ 0x2, 0x04, 0x0a, ISTRIPE_SCSI_RETRY_DELAY, "ALUA transition" },
-		{ 0x2, 0x04, 0x0b, ISTRIPE_SCSI_TRANSPORT, "ALUA standby" },
-		{ 0x2, 0x04, 0x0c, ISTRIPE_SCSI_TRANSPORT, "ALUA unavailable" },
+		{ 0x2, 0x04, 0x04, ISTRIPE_SCSI_BUSY, "format in progress" },
+		{ 0x2, 0x04, 0x0a, ISTRIPE_SCSI_BUSY, "ALUA transition" },
+		{ 0x2, 0x04, 0x0b, ISTRIPE_SCSI_NOT_SERVED, "ALUA standby" },
+		{ 0x2, 0x04, 0x0c, ISTRIPE_SCSI_NOT_SERVED, "ALUA unavailable" },
 		{ 0x2, 0x04, 0x12, ISTRIPE_SCSI_PATH_ERROR, "offline" },
-		{ 0x2, 0x04, 0x14, ISTRIPE_SCSI_RETRY_DELAY, "space allocation in progress" },
-		{ 0x2, 0x08, 0x00, ISTRIPE_SCSI_RETRY_BACKOFF, "communication failure" },
-		{ 0x2, 0x08, 0x01, ISTRIPE_SCSI_RETRY_BACKOFF, "communication time-out" },
+		{ 0x2, 0x04, 0x14, ISTRIPE_SCSI_BUSY, "space allocation in progress" },
+		{ 0x2, 0x08, 0x00, ISTRIPE_SCSI_TRANSIENT, "communication failure" },
+		{ 0x2, 0x08, 0x01, ISTRIPE_SCSI_TRANSIENT, "communication time-out" },
 		{ 0x2, 0x00, 0x00, ISTRIPE_SCSI_PATH_ERROR, "no more is said" },
 		{ 0x2, 0x3a, 0x00, ISTRIPE_SCSI_PATH_ERROR, "medium not present" },
 		{ 0x3, 0x11, 0x00, ISTRIPE_SCSI_MEDIUM, "unrecovered read error" },
 		{ 0x3, 0x13, 0x00, ISTRIPE_SCSI_MEDIUM, "address mark not found for data field" },
 		{ 0x3, 0x14, 0x01, ISTRIPE_SCSI_MEDIUM, "record not found" },
-		{ 0x3, 0x0c, 0x02, ISTRIPE_SCSI_RETRY_BACKOFF, "write error" },
-		{ 0x3, 0x03, 0x00, ISTRIPE_SCSI_RETRY_BACKOFF, "peripheral device write fault" },
+		{ 0x3, 0x0c, 0x02, ISTRIPE_SCSI_TRANSIENT, "write error" },
+		{ 0x3, 0x03, 0x00, ISTRIPE_SCSI_TRANSIENT, "peripheral device write fault" },
 		{ 0x5, 0x27, 0x00, ISTRIPE_SCSI_PROTECT, "write protected, with the wrong key" },
 		{ 0x4, 0x44, 0x00, ISTRIPE_SCSI_TARGET, "internal target failure" },
 		{ 0x4, 0x00, 0x00, ISTRIPE_SCSI_TARGET, "hardware error" },
@@ -73,11 +73,11 @@ static void sense_table(struct kunit *test)
 		{ 0x5, 0x22, 0x01, ISTRIPE_SCSI_UNSUPPORTED, "invalid token operation" },
 		{ 0x5, 0x24, 0x01, ISTRIPE_SCSI_UNSUPPORTED, "CDB decryption error" },
 		{ 0x5, 0x24, 0xff, ISTRIPE_SCSI_UNSUPPORTED, "a vendor's" },
-		{ 0x5, 0x25, 0x00, ISTRIPE_SCSI_TRANSPORT, "logical unit not supported" },
+		{ 0x5, 0x25, 0x00, ISTRIPE_SCSI_NOT_SERVED, "logical unit not supported" },
 		{ 0x5, 0x26, 0x00, ISTRIPE_SCSI_UNSUPPORTED, "invalid field in list" },
 		{ 0x5, 0x26, 0x02, ISTRIPE_SCSI_UNSUPPORTED, "parameter value invalid" },
 		{ 0x5, 0x94, 0x01, ISTRIPE_SCSI_PATH_ERROR, "owned by another controller" },
-		{ 0x6, 0x04, 0x0a, ISTRIPE_SCSI_RETRY_DELAY, "ALUA transition, by attention" },
+		{ 0x6, 0x04, 0x0a, ISTRIPE_SCSI_BUSY, "ALUA transition, by attention" },
 		{ 0x6, 0x28, 0x00, ISTRIPE_SCSI_CHANGED, "medium may have changed" },
 		{ 0x6, 0x29, 0x00, ISTRIPE_SCSI_RETRY, "power on or reset" },
 		{ 0x6, 0x29, 0x07, ISTRIPE_SCSI_RETRY, "I_T nexus loss" },
@@ -94,9 +94,9 @@ static void sense_table(struct kunit *test)
 		{ 0x8, 0x00, 0x00, ISTRIPE_SCSI_MEDIUM, "blank check" },
 		{ 0x9, 0x80, 0x00, ISTRIPE_SCSI_PATH_ERROR, "vendor specific" },
 		{ 0xa, 0x00, 0x00, ISTRIPE_SCSI_TARGET, "copy aborted" },
-		{ 0xb, 0x0c, 0x0c, ISTRIPE_SCSI_RETRY_BACKOFF, "unexpected unsolicited data" },
+		{ 0xb, 0x0c, 0x0c, ISTRIPE_SCSI_TRANSIENT, "unexpected unsolicited data" },
 		{ 0xb, 0x10, 0x01, ISTRIPE_SCSI_MEDIUM, "guard check failed" },
-		{ 0xb, 0x47, 0x05, ISTRIPE_SCSI_RETRY_BACKOFF, "protocol service CRC error" },
+		{ 0xb, 0x47, 0x05, ISTRIPE_SCSI_TRANSIENT, "protocol service CRC error" },
 		{ 0xd, 0x00, 0x00, ISTRIPE_SCSI_TARGET, "volume overflow" },
 		{ 0xe, 0x1d, 0x00, ISTRIPE_SCSI_TARGET, "miscompare" },
 		{ 0xc, 0x00, 0x00, ISTRIPE_SCSI_PATH_ERROR, "reserved" },
@@ -122,10 +122,10 @@ static void sense_status(struct kunit *test)
 	} rows[] = {
 		{ SAM_STAT_GOOD, ISTRIPE_SCSI_GOOD },
 		{ SAM_STAT_CONDITION_MET, ISTRIPE_SCSI_GOOD },
-		{ SAM_STAT_BUSY, ISTRIPE_SCSI_RETRY_DELAY },
-		{ SAM_STAT_TASK_SET_FULL, ISTRIPE_SCSI_RETRY_DELAY },
-		{ SAM_STAT_ACA_ACTIVE, ISTRIPE_SCSI_RETRY_DELAY },
-		{ SAM_STAT_TASK_ABORTED, ISTRIPE_SCSI_RETRY_BACKOFF },
+		{ SAM_STAT_BUSY, ISTRIPE_SCSI_BUSY },
+		{ SAM_STAT_TASK_SET_FULL, ISTRIPE_SCSI_BUSY },
+		{ SAM_STAT_ACA_ACTIVE, ISTRIPE_SCSI_BUSY },
+		{ SAM_STAT_TASK_ABORTED, ISTRIPE_SCSI_TRANSIENT },
 		{ SAM_STAT_RESERVATION_CONFLICT, ISTRIPE_SCSI_RESERVATION },
 	};
 	const struct scsi_sense_hdr none = {};
@@ -133,7 +133,7 @@ static void sense_status(struct kunit *test)
 	u32 status, i;
 
 	for (status = 0; status <= 0xff; status++) {
-		enum istripe_scsi_verdict want = ISTRIPE_SCSI_RETRY_BACKOFF;
+		enum istripe_scsi_verdict want = ISTRIPE_SCSI_TRANSIENT;
 
 		if (status == SAM_STAT_CHECK_CONDITION)
 			continue;
@@ -174,7 +174,7 @@ static void sense_deferred_retries(struct kunit *test)
 
 	for (key = 0; key < 16; key++) {
 		want = key == NO_SENSE || key == RECOVERED_ERROR || key == UNIT_ATTENTION ?
-		       ISTRIPE_SCSI_RETRY_BACKOFF : ISTRIPE_SCSI_DEFERRED;
+		       ISTRIPE_SCSI_TRANSIENT : ISTRIPE_SCSI_DEFERRED;
 		KUNIT_EXPECT_EQ(test, judge(FIXED_DEFERRED, key, 0x0c, 0), want);
 		KUNIT_EXPECT_EQ(test, judge(DESCRIPTOR_DEFERRED, key, 0x0c, 0), want);
 	}
@@ -190,7 +190,7 @@ static void sense_short(struct kunit *test)
 	for (len = 0; len <= 2; len++) {
 		scsi_normalize_sense(full, len, &sense);
 		KUNIT_EXPECT_EQ(test, istripe_sense_verdict(SAM_STAT_CHECK_CONDITION, &sense),
-				ISTRIPE_SCSI_RETRY_BACKOFF);
+				ISTRIPE_SCSI_TRANSIENT);
 	}
 	scsi_normalize_sense(full, 3, &sense);
 	KUNIT_EXPECT_EQ(test, istripe_sense_verdict(SAM_STAT_CHECK_CONDITION, &sense),
@@ -207,7 +207,7 @@ static void sense_invalid(struct kunit *test)
 		sense.response_code = code;
 		KUNIT_EXPECT_EQ(test, istripe_sense_verdict(SAM_STAT_CHECK_CONDITION, &sense),
 				code == 0x70 || code == 0x72 ? ISTRIPE_SCSI_GOOD :
-				ISTRIPE_SCSI_RETRY_BACKOFF);
+				ISTRIPE_SCSI_TRANSIENT);
 	}
 }
 

@@ -59,9 +59,9 @@ void istripe_alua_back(struct istripe_nexus *nexus)
 	srcu_read_unlock(&nexus->leg->srcu, section);
 }
 
-bool istripe_alua_refused(struct istripe_nexus *nexus, const struct scsi_sense_hdr *sense)
+bool istripe_alua_note_refusal(struct istripe_nexus *nexus, const struct scsi_sense_hdr *sense)
 {
-	int state = READ_ONCE(nexus->access.known) ? istripe_alua_refusal(sense) : -1;
+	int state = READ_ONCE(nexus->access.known) ? istripe_alua_sense_state(sense) : -1;
 
 	if (state >= 0 && READ_ONCE(nexus->access.state) != state)
 		pr_info_ratelimited("%s: a command is refused: its target port is %s\n",
@@ -70,11 +70,11 @@ bool istripe_alua_refused(struct istripe_nexus *nexus, const struct scsi_sense_h
 		istripe_leg_nexus_refused(nexus, state);
 	/* The event after the state: a revalidation that begins from now on decides. */
 	if (state >= 0)
-		istripe_alua_changes(nexus->leg);
+		istripe_alua_ask_all(nexus->leg);
 	return state >= 0;
 }
 
-void istripe_alua_changes(struct istripe_leg *leg)
+void istripe_alua_ask_all(struct istripe_leg *leg)
 {
 	istripe_leg_tell(leg, NULL, ISTRIPE_NEXUS_ACCESS);
 }

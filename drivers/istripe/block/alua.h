@@ -29,10 +29,10 @@ void istripe_alua_back(struct istripe_nexus *nexus);
  * A command over the nexus ended with @sense. True: its port takes no I/O, and the command was not
  * carried out: send it again, the leg knows. Any context.
  */
-bool istripe_alua_refused(struct istripe_nexus *nexus, const struct scsi_sense_hdr *sense);
+bool istripe_alua_note_refusal(struct istripe_nexus *nexus, const struct scsi_sense_hdr *sense);
 
 /* Access states of the LUN's ports have changed: all nexuses ask for theirs. Any context. */
-void istripe_alua_changes(struct istripe_leg *leg);
+void istripe_alua_ask_all(struct istripe_leg *leg);
 
 /* The nexus is lost: when no other port takes I/O by now, theirs are asked. Its worker. */
 void istripe_alua_lost(struct istripe_nexus *nexus);

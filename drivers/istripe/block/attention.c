@@ -58,8 +58,8 @@ void istripe_attention_note(struct istripe_nexus *nexus, const struct scsi_sense
 		attention_say_deferred(nexus->leg, sense);
 	attention_say_warning(nexus->leg, sense);
 	/* This nexus may be about to ask; other ports have changed, too. */
-	if (istripe_alua_changed(sense))
-		istripe_alua_changes(nexus->leg);
+	if (istripe_alua_sense_changed(sense))
+		istripe_alua_ask_all(nexus->leg);
 }
 
 /* Before the session is published, and while the port takes no I/O, none goes over it. */

@@ -214,7 +214,7 @@ static void io_task_given_up(struct istripe_leg_task *leg_task, const char *why,
 		io_task_begin_anew(leg_task);
 		if (istripe_unserved_begin(leg_task, &words)) {
 			istripe_leg_wake(leg);
-			istripe_alua_changes(leg);
+			istripe_alua_ask_all(leg);
 		}
 		istripe_delay_task(leg, leg_task, UNSERVED_PAUSE_MS);
 	} else {
@@ -548,9 +548,9 @@ static bool io_note_check_condition(const struct istripe_leg_task *leg_task)
 
 	istripe_attention_note(nexus, sense);
 	/* The other nexuses are told of it themselves. */
-	if (istripe_alua_obscured(sense) && READ_ONCE(nexus->access.tpgs))
+	if (istripe_alua_sense_obscures(sense) && READ_ONCE(nexus->access.tpgs))
 		istripe_nexus_event(nexus, ISTRIPE_NEXUS_ACCESS);
-	return istripe_alua_refused(nexus, sense);
+	return istripe_alua_note_refusal(nexus, sense);
 }
 
 /* Context: see struct istripe_task, done. */
@@ -577,7 +577,7 @@ static void io_task_done(struct istripe_task *task)
 	else if (task->status == SAM_STAT_CHECK_CONDITION)
 		elsewhere = io_note_check_condition(leg_task);
 	/* After these: a task that is let in now must find the session invalidated, or no lane. */
-	if (verdict != ISTRIPE_SCSI_RETRY_DELAY || elsewhere) {
+	if (verdict != ISTRIPE_SCSI_BUSY || elsewhere) {
 		istripe_busy_answered(leg_task->nexus->path);
 		istripe_allowance_give(leg_task->leg, true);
 	}
@@ -593,7 +593,7 @@ static void io_task_done(struct istripe_task *task)
 	case ISTRIPE_SCSI_RETRY:
 		io_task_retry(leg_task);
 		break;
-	case ISTRIPE_SCSI_TRANSPORT:
+	case ISTRIPE_SCSI_NOT_SERVED:
 		/* Another path may serve what this one does not, or this one after a login. */
 		istripe_task_session_fault(task, istripe_scsi_verdict_name(verdict));
 		io_task_elsewhere(leg_task);
@@ -605,10 +605,10 @@ static void io_task_done(struct istripe_task *task)
 		io_task_path_error(leg_task);
 		break;
 	case ISTRIPE_SCSI_DEFERRED:
-	case ISTRIPE_SCSI_RETRY_BACKOFF:
+	case ISTRIPE_SCSI_TRANSIENT:
 		io_task_transient(leg_task);
 		break;
-	case ISTRIPE_SCSI_RETRY_DELAY:
+	case ISTRIPE_SCSI_BUSY:
 		io_task_busy(leg_task);
 		break;
 	default:

@@ -47,13 +47,13 @@ static int lun_check(enum istripe_scsi_verdict verdict, enum istripe_lun_known k
 		     unsigned long deadline, u32 *attempt)
 {
 	switch (verdict) {
-	case ISTRIPE_SCSI_RETRY_DELAY:
+	case ISTRIPE_SCSI_BUSY:
 		return lun_wait(deadline);
 	case ISTRIPE_SCSI_CHANGED:
 		++*attempt;
 		/* Nothing has been asked yet, so nothing that is known has changed. */
 		return known == ISTRIPE_LUN_UNKNOWN ? 0 : -ESTALE;
-	case ISTRIPE_SCSI_RETRY_BACKOFF:
+	case ISTRIPE_SCSI_TRANSIENT:
 		++*attempt;
 		return lun_wait(deadline);
 	case ISTRIPE_SCSI_DEFERRED:
@@ -67,7 +67,8 @@ static int lun_check(enum istripe_scsi_verdict verdict, enum istripe_lun_known k
 
 static bool lun_refuses_access(const struct istripe_task *task)
 {
-	return task->status == SAM_STAT_CHECK_CONDITION && istripe_alua_refusal(&task->sense) >= 0;
+	return task->status == SAM_STAT_CHECK_CONDITION &&
+	       istripe_alua_sense_state(&task->sense) >= 0;
 }
 
 int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *number,
@@ -556,7 +557,7 @@ static int probe_no_access(struct probe *probe, struct istripe_lun *lun)
 {
 	if (istripe_alua_usable(lun->access.state))
 		lun->access.state =
-			istripe_alua_refusal(&probe->session->internal.task.sense);
+			istripe_alua_sense_state(&probe->session->internal.task.sense);
 	lun->access.known = true;
 	if (probe->port.group_known)
 		lun->access.group = probe->port.group;

@@ -140,7 +140,7 @@ static int nexus_reserve_once(struct istripe_nexus *nexus, struct istripe_sessio
 
 	/* The leg learns of it: its last port must not be passed over. */
 	if (ret == -ENOLINK)
-		istripe_alua_refused(nexus, &session->internal.task.sense);
+		istripe_alua_note_refusal(nexus, &session->internal.task.sense);
 	return ret;
 }
 

@@ -46,7 +46,7 @@ static int super_ask(const struct istripe_super_io *io, const u8 *cdb, u32 bytes
 	if (!ret && task->transferred_bytes != bytes)
 		ret = -EPROTO;
 	if (ret == -ENOLINK) {
-		istripe_alua_refused(io->nexus, &task->sense);
+		istripe_alua_note_refusal(io->nexus, &task->sense);
 		istripe_reason_set(io->why, "leg %u: cannot %s: its target port takes no I/O",
 				   io->leg, what);
 	} else if (ret == -EIO) {

@@ -122,7 +122,7 @@ static int trial_failed(struct istripe_nexus *nexus, int error, struct istripe_r
 /* TASK SET FULL may be because of other hosts, and over each path. */
 static bool trial_is_busy(const struct istripe_nexus *nexus, enum istripe_scsi_verdict verdict)
 {
-	return verdict == ISTRIPE_SCSI_RETRY_DELAY &&
+	return verdict == ISTRIPE_SCSI_BUSY &&
 	       nexus->owned->internal.task.status != SAM_STAT_TASK_SET_FULL;
 }
 
@@ -136,8 +136,8 @@ static int trial_verdict(struct istripe_nexus *nexus, enum istripe_scsi_verdict 
 		istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
 	}
 	/* A change: another login identifies the LUN before its superblock is compared. */
-	if (verdict != ISTRIPE_SCSI_TRANSPORT && verdict != ISTRIPE_SCSI_PATH_ERROR &&
-	    verdict != ISTRIPE_SCSI_RETRY_BACKOFF && verdict != ISTRIPE_SCSI_CHANGED &&
+	if (verdict != ISTRIPE_SCSI_NOT_SERVED && verdict != ISTRIPE_SCSI_PATH_ERROR &&
+	    verdict != ISTRIPE_SCSI_TRANSIENT && verdict != ISTRIPE_SCSI_CHANGED &&
 	    !trial_is_busy(nexus, verdict))
 		return 0;
 	return istripe_reason_fail(fault, -ENOLINK, "%s", istripe_scsi_verdict_name(verdict));

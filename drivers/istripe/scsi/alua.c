@@ -66,7 +66,7 @@ static bool sense_is(const struct scsi_sense_hdr *sense, u8 key, u8 asc)
 	return istripe_sense_current(sense) && sense->sense_key == key && sense->asc == asc;
 }
 
-int istripe_alua_refusal(const struct scsi_sense_hdr *sense)
+int istripe_alua_sense_state(const struct scsi_sense_hdr *sense)
 {
 	if (sense_is(sense, UNIT_ATTENTION, 0x04) && sense->ascq == 0x0a)
 		return SCSI_ACCESS_STATE_TRANSITIONING;
@@ -86,14 +86,14 @@ int istripe_alua_refusal(const struct scsi_sense_hdr *sense)
 	}
 }
 
-bool istripe_alua_changed(const struct scsi_sense_hdr *sense)
+bool istripe_alua_sense_changed(const struct scsi_sense_hdr *sense)
 {
 	/* ASYMMETRIC ACCESS STATE CHANGED, IMPLICIT ... TRANSITION FAILED. */
 	return sense_is(sense, UNIT_ATTENTION, 0x2a) &&
 	       (sense->ascq == 0x06 || sense->ascq == 0x07);
 }
 
-bool istripe_alua_obscured(const struct scsi_sense_hdr *sense)
+bool istripe_alua_sense_obscures(const struct scsi_sense_hdr *sense)
 {
 	/* POWER ON, RESET, OR BUS DEVICE RESET OCCURRED */
 	return sense_is(sense, UNIT_ATTENTION, 0x29) && sense->ascq == 0x00;

@@ -36,31 +36,31 @@ int istripe_alua_decode(const u8 *data, u32 bytes, const struct istripe_vpd_port
 			struct istripe_access *access);
 
 /**
- * istripe_alua_refusal() - the access state for which a command was refused
+ * istripe_alua_sense_state() - the access state for which a command was refused
  * @sense: of the command, response_code 0: none
  *
  * Such a command was not carried out.
  *
  * Return: SCSI_ACCESS_STATE_...; -1 when it was not refused for such a reason.
  */
-int istripe_alua_refusal(const struct scsi_sense_hdr *sense);
+int istripe_alua_sense_state(const struct scsi_sense_hdr *sense);
 
 /**
- * istripe_alua_changed() - does a unit attention say that access states have changed
+ * istripe_alua_sense_changed() - does a unit attention say that access states have changed
  * @sense: of a command, response_code 0: none
  * Return: true or false.
  */
-bool istripe_alua_changed(const struct scsi_sense_hdr *sense);
+bool istripe_alua_sense_changed(const struct scsi_sense_hdr *sense);
 
 /**
- * istripe_alua_obscured() - may a unit attention hide one of a change of access states
+ * istripe_alua_sense_obscures() - may a unit attention hide one of a change of access states
  * @sense: of a command, response_code 0: none
  *
  * A reset establishes one unit attention, and clears those of before (SAM-5 5.14).
  *
  * Return: true or false.
  */
-bool istripe_alua_obscured(const struct scsi_sense_hdr *sense);
+bool istripe_alua_sense_obscures(const struct scsi_sense_hdr *sense);
 
 /**
  * istripe_alua_usable() - does a port in this state take I/O

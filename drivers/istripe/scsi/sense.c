@@ -6,8 +6,8 @@
 static const char *const verdict_names[ISTRIPE_SCSI_VERDICT_COUNT] = {
 	[ISTRIPE_SCSI_GOOD] = "good",
 	[ISTRIPE_SCSI_RETRY] = "to be sent again",
-	[ISTRIPE_SCSI_RETRY_BACKOFF] = "to be sent again later",
-	[ISTRIPE_SCSI_RETRY_DELAY] = "busy",
+	[ISTRIPE_SCSI_TRANSIENT] = "to be sent again later",
+	[ISTRIPE_SCSI_BUSY] = "busy",
 	[ISTRIPE_SCSI_DEFERRED] = "deferred error",
 	[ISTRIPE_SCSI_CHANGED] = "changed",
 	[ISTRIPE_SCSI_MEDIUM] = "medium error",
@@ -15,7 +15,7 @@ static const char *const verdict_names[ISTRIPE_SCSI_VERDICT_COUNT] = {
 	[ISTRIPE_SCSI_PROTECT] = "write protected",
 	[ISTRIPE_SCSI_UNSUPPORTED] = "not supported by the target",
 	[ISTRIPE_SCSI_RESERVATION] = "reserved for another initiator",
-	[ISTRIPE_SCSI_TRANSPORT] = "not served on this path",
+	[ISTRIPE_SCSI_NOT_SERVED] = "not served on this path",
 	[ISTRIPE_SCSI_PATH_ERROR] = "failed on this path",
 	[ISTRIPE_SCSI_TARGET] = "target error",
 };
@@ -32,19 +32,19 @@ static const struct sense_row {
 } sense_rows[] = {
 	{ RECOVERED_ERROR,	ANY,	ANY,	ISTRIPE_SCSI_GOOD },
 	/* No error, but not GOOD either: nothing says that the data are right. */
-	{ NO_SENSE,		ANY,	ANY,	ISTRIPE_SCSI_RETRY_BACKOFF },
+	{ NO_SENSE,		ANY,	ANY,	ISTRIPE_SCSI_TRANSIENT },
 
 	/* START UNIT, or intervention, is wanted. */
 	{ NOT_READY,		0x04,	0x02,	ISTRIPE_SCSI_PATH_ERROR },
 	{ NOT_READY,		0x04,	0x03,	ISTRIPE_SCSI_PATH_ERROR },
-	{ NOT_READY,		0x04,	0x0b,	ISTRIPE_SCSI_TRANSPORT },	/* standby */
-	{ NOT_READY,		0x04,	0x0c,	ISTRIPE_SCSI_TRANSPORT },	/* unavailable */
+	{ NOT_READY,		0x04,	0x0b,	ISTRIPE_SCSI_NOT_SERVED },	/* standby */
+	{ NOT_READY,		0x04,	0x0c,	ISTRIPE_SCSI_NOT_SERVED },	/* unavailable */
 	{ NOT_READY,		0x04,	0x12,	ISTRIPE_SCSI_PATH_ERROR },	/* offline */
 	/* Becoming ready, formatting, ALUA transition, space allocation and their like. */
-	{ NOT_READY,		0x04,	ANY,	ISTRIPE_SCSI_RETRY_DELAY },
+	{ NOT_READY,		0x04,	ANY,	ISTRIPE_SCSI_BUSY },
 
 	/* LIO's word for an error behind it, which may pass. */
-	{ NOT_READY,		0x08,	ANY,	ISTRIPE_SCSI_RETRY_BACKOFF },
+	{ NOT_READY,		0x08,	ANY,	ISTRIPE_SCSI_TRANSIENT },
 	{ NOT_READY,		ANY,	ANY,	ISTRIPE_SCSI_PATH_ERROR },
 
 	/* Unrecovered, no address mark, no record: the data are gone. sd, too, ends these only. */
@@ -52,7 +52,7 @@ static const struct sense_row {
 	{ MEDIUM_ERROR,		0x13,	ANY,	ISTRIPE_SCSI_MEDIUM },
 	{ MEDIUM_ERROR,		0x14,	ANY,	ISTRIPE_SCSI_MEDIUM },
 	/* A write that failed, among others: the same blocks may be written the next time. */
-	{ MEDIUM_ERROR,		ANY,	ANY,	ISTRIPE_SCSI_RETRY_BACKOFF },
+	{ MEDIUM_ERROR,		ANY,	ANY,	ISTRIPE_SCSI_TRANSIENT },
 	{ BLANK_CHECK,		ANY,	ANY,	ISTRIPE_SCSI_MEDIUM },
 
 	{ ILLEGAL_REQUEST,	0x1a,	0x00,	ISTRIPE_SCSI_UNSUPPORTED },	/* list length */
@@ -60,14 +60,14 @@ static const struct sense_row {
 	{ ILLEGAL_REQUEST,	0x21,	ANY,	ISTRIPE_SCSI_TARGET },	/* block out of range */
 	{ ILLEGAL_REQUEST,	0x22,	ANY,	ISTRIPE_SCSI_UNSUPPORTED },	/* obsolete code */
 	{ ILLEGAL_REQUEST,	0x24,	ANY,	ISTRIPE_SCSI_UNSUPPORTED },	/* field in CDB */
-	{ ILLEGAL_REQUEST,	0x25,	0x00,	ISTRIPE_SCSI_TRANSPORT },	/* no such LUN */
+	{ ILLEGAL_REQUEST,	0x25,	0x00,	ISTRIPE_SCSI_NOT_SERVED },	/* no such LUN */
 	{ ILLEGAL_REQUEST,	0x26,	ANY,	ISTRIPE_SCSI_UNSUPPORTED },	/* parameter list */
 	{ ILLEGAL_REQUEST,	0x27,	ANY,	ISTRIPE_SCSI_PROTECT },
 	/* Of another controller, among others. */
 	{ ILLEGAL_REQUEST,	ANY,	ANY,	ISTRIPE_SCSI_PATH_ERROR },
 
 	/* ALUA transition: some targets say it so. */
-	{ UNIT_ATTENTION,	0x04,	0x0a,	ISTRIPE_SCSI_RETRY_DELAY },
+	{ UNIT_ATTENTION,	0x04,	0x0a,	ISTRIPE_SCSI_BUSY },
 	{ UNIT_ATTENTION,	0x28,	0x00,	ISTRIPE_SCSI_CHANGED,
 	  "the medium may have changed" },
 	{ UNIT_ATTENTION,	0x2a,	0x01,	ISTRIPE_SCSI_CHANGED, "mode parameters changed" },
@@ -82,7 +82,7 @@ static const struct sense_row {
 	{ DATA_PROTECT,		ANY,	ANY,	ISTRIPE_SCSI_PROTECT },
 
 	{ ABORTED_COMMAND,	0x10,	ANY,	ISTRIPE_SCSI_MEDIUM },	/* protection information */
-	{ ABORTED_COMMAND,	ANY,	ANY,	ISTRIPE_SCSI_RETRY_BACKOFF },
+	{ ABORTED_COMMAND,	ANY,	ANY,	ISTRIPE_SCSI_TRANSIENT },
 
 	{ HARDWARE_ERROR,	ANY,	ANY,	ISTRIPE_SCSI_TARGET },
 	{ COPY_ABORTED,		ANY,	ANY,	ISTRIPE_SCSI_TARGET },
@@ -128,7 +128,7 @@ static enum istripe_scsi_verdict sense_lookup(const struct scsi_sense_hdr *sense
 		return ISTRIPE_SCSI_DEFERRED;
 	/* Nothing is said of this command: try again, within limits. */
 	if (!sense_format_known(sense) || !istripe_sense_current(sense))
-		return ISTRIPE_SCSI_RETRY_BACKOFF;
+		return ISTRIPE_SCSI_TRANSIENT;
 	return sense_find(sense)->verdict;
 }
 
@@ -143,13 +143,13 @@ enum istripe_scsi_verdict istripe_sense_verdict(u8 status, const struct scsi_sen
 	case SAM_STAT_BUSY:
 	case SAM_STAT_TASK_SET_FULL:
 	case SAM_STAT_ACA_ACTIVE:
-		return ISTRIPE_SCSI_RETRY_DELAY;
+		return ISTRIPE_SCSI_BUSY;
 	case SAM_STAT_TASK_ABORTED:
-		return ISTRIPE_SCSI_RETRY_BACKOFF;
+		return ISTRIPE_SCSI_TRANSIENT;
 	case SAM_STAT_RESERVATION_CONFLICT:
 		return ISTRIPE_SCSI_RESERVATION;
 	default:
-		return ISTRIPE_SCSI_RETRY_BACKOFF;
+		return ISTRIPE_SCSI_TRANSIENT;
 	}
 }
 

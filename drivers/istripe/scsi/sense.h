@@ -10,8 +10,8 @@
 enum istripe_scsi_verdict {
 	ISTRIPE_SCSI_GOOD,		/* done */
 	ISTRIPE_SCSI_RETRY,	/* send it again; the target has told us something and forgot it */
-	ISTRIPE_SCSI_RETRY_BACKOFF,	/* may be transient: send it again, later and later */
-	ISTRIPE_SCSI_RETRY_DELAY,	/* busy: send it again a little later */
+	ISTRIPE_SCSI_TRANSIENT,		/* may be: send it again, later and later */
+	ISTRIPE_SCSI_BUSY,		/* send it again a little later */
 	ISTRIPE_SCSI_DEFERRED,	/* send it again; an earlier command, which was GOOD, has failed */
 	ISTRIPE_SCSI_CHANGED,	/* revalidate the LUN, then send it again */
 	ISTRIPE_SCSI_MEDIUM,		/* the medium is bad here */
@@ -19,7 +19,7 @@ enum istripe_scsi_verdict {
 	ISTRIPE_SCSI_PROTECT,		/* write protected */
 	ISTRIPE_SCSI_UNSUPPORTED,	/* the target does not know the command or a field of it */
 	ISTRIPE_SCSI_RESERVATION,	/* reserved for another initiator */
-	ISTRIPE_SCSI_TRANSPORT,	/* not this way: standby, unavailable, or no such LUN here */
+	ISTRIPE_SCSI_NOT_SERVED,	/* not this way: standby, unavailable, no such LUN here */
 	ISTRIPE_SCSI_PATH_ERROR, /* an error, that another path may not have */
 	ISTRIPE_SCSI_TARGET,	/* hardware error, or anything that is not worth another try */
 	ISTRIPE_SCSI_VERDICT_COUNT,

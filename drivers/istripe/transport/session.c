@@ -606,7 +606,7 @@ static bool task_counts_as_lost(const struct istripe_task *task)
 	enum istripe_scsi_verdict verdict = istripe_sense_verdict(task->status, &task->sense);
 
 	return task->write && !task->error &&
-	       (verdict == ISTRIPE_SCSI_GOOD || verdict == ISTRIPE_SCSI_RETRY_DELAY);
+	       (verdict == ISTRIPE_SCSI_GOOD || verdict == ISTRIPE_SCSI_BUSY);
 }
 
 /*
