@@ -95,15 +95,15 @@ static int program_check(const char *option, const char *text, struct fault *fau
 	return 0;
 }
 
-static int program_set(const char *text, struct command_line *line, struct fault *fault)
+static int exec_set(const char *text, struct command_line *line, struct fault *fault)
 {
-	line->program = text;
+	line->exec = text;
 	return program_check("--exec", text, fault);
 }
 
-static int alert_set(const char *text, struct command_line *line, struct fault *fault)
+static int program_set(const char *text, struct command_line *line, struct fault *fault)
 {
-	line->alert = text;
+	line->program = text;
 	return program_check("--program", text, fault);
 }
 
@@ -136,8 +136,8 @@ static const struct option_value {
 	{ "-o", COMMAND_COLUMNS, false, columns_set },
 	{ "--interval", COMMAND_INTERVAL, false, interval_set },
 	{ "--watch", COMMAND_WATCH, true, interval_set },
-	{ "--exec", COMMAND_EXEC, false, program_set },
-	{ "--program", COMMAND_PROGRAM, false, alert_set },
+	{ "--exec", COMMAND_EXEC, false, exec_set },
+	{ "--program", COMMAND_PROGRAM, false, program_set },
 	{ "--output", COMMAND_OUTPUT, false, output_set },
 	{ "-o", COMMAND_OUTPUT, false, output_set },
 };

@@ -64,8 +64,8 @@ struct command_line {
 	long long wait_ms;	/* of --wait */
 	long long timeout_ms;	/* of --timeout */
 	const char *columns;	/* of -o */
-	const char *program;	/* of --exec */
-	const char *alert;	/* of --program */
+	const char *exec;	/* of --exec: for changes of states */
+	const char *program;	/* of --program: for events */
 	const char *output;	/* of --output, where it is a file */
 	long long interval_ms;	/* of --interval and --watch; 0 if there is none */
 };

@@ -147,10 +147,10 @@ static void change_tell(const struct command_line *line, struct change *change)
 		json_event(change);
 	else
 		text_print(change);
-	if (line->program && !change->keeps_state)
-		program_run(line->program, NULL, change);
-	if (line->alert && change->event)
-		program_run(line->alert, change->event, change);
+	if (line->exec && !change->keeps_state)
+		program_run(line->exec, NULL, change);
+	if (line->program && change->event)
+		program_run(line->program, change->event, change);
 	free(change->time);
 }
 
