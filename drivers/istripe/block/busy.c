@@ -7,7 +7,7 @@
 #include "block/leg.h"
 
 /* Answers in a row after which a path is busy. */
-#define REFUSED_MIN	4
+#define BUSY_MIN	4
 /* It gets no command for so long. */
 #define PAUSE_MS	1000
 /* With failover, for so long first: an array may move the LUN for a command over another port. */
@@ -19,29 +19,29 @@
 
 void istripe_busy_refused(struct istripe_path *path)
 {
-	unsigned long forget = READ_ONCE(path->refused_at) + msecs_to_jiffies(FORGET_MS);
-	u32 refused = READ_ONCE(path->refused);
+	unsigned long forget = READ_ONCE(path->busy_last) + msecs_to_jiffies(FORGET_MS);
+	u32 answers = READ_ONCE(path->busy_answers);
 
-	if (!refused || time_after(jiffies, forget)) {
-		WRITE_ONCE(path->refused_since, jiffies);
-		refused = 0;
+	if (!answers || time_after(jiffies, forget)) {
+		WRITE_ONCE(path->busy_since, jiffies);
+		answers = 0;
 	}
-	WRITE_ONCE(path->refused_at, jiffies);
-	WRITE_ONCE(path->refused, min_t(u32, refused + 1, REFUSED_MIN));
-	if (refused + 1 >= REFUSED_MIN)
+	WRITE_ONCE(path->busy_last, jiffies);
+	WRITE_ONCE(path->busy_answers, min_t(u32, answers + 1, BUSY_MIN));
+	if (answers + 1 >= BUSY_MIN)
 		WRITE_ONCE(path->leg->busy, true);
 }
 
 bool istripe_busy_for_long(const struct istripe_path *path)
 {
-	return READ_ONCE(path->refused) >= REFUSED_MIN &&
-	       time_after(jiffies, READ_ONCE(path->refused_since) + msecs_to_jiffies(LONG_MS));
+	return READ_ONCE(path->busy_answers) >= BUSY_MIN &&
+	       time_after(jiffies, READ_ONCE(path->busy_since) + msecs_to_jiffies(LONG_MS));
 }
 
 static bool path_is_paused(const struct istripe_leg *leg, const struct istripe_path *path)
 {
-	unsigned long since = READ_ONCE(path->refused_since);
-	unsigned long at = READ_ONCE(path->refused_at);
+	unsigned long since = READ_ONCE(path->busy_since);
+	unsigned long at = READ_ONCE(path->busy_last);
 
 	return time_before(jiffies, at + msecs_to_jiffies(PAUSE_MS)) &&
 	       (READ_ONCE(leg->policy) != ISTRIPE_POLICY_FAILOVER ||
@@ -57,7 +57,7 @@ static u16 busy_survey(struct istripe_leg *leg)
 	for (i = 0; i < leg->path_end; i++) {
 		const struct istripe_path *path = READ_ONCE(leg->paths[i]);
 
-		if (!path || READ_ONCE(path->refused) < REFUSED_MIN)
+		if (!path || READ_ONCE(path->busy_answers) < BUSY_MIN)
 			continue;
 		any = true;
 		if (path_is_paused(leg, path))

@@ -26,8 +26,8 @@ u16 istripe_busy_paths(struct istripe_leg *leg);
 /* The LUN has given another answer over @path, or the path has a new session. */
 static inline void istripe_busy_answered(struct istripe_path *path)
 {
-	if (unlikely(READ_ONCE(path->refused)))
-		WRITE_ONCE(path->refused, 0);
+	if (unlikely(READ_ONCE(path->busy_answers)))
+		WRITE_ONCE(path->busy_answers, 0);
 }
 
 #endif

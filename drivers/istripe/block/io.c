@@ -108,13 +108,13 @@ static u16 io_task_path_bit(const struct istripe_leg_task *leg_task)
 }
 
 /* Is there a path that gets I/O, but for those of @bits? */
-static bool leg_goes_beyond(struct istripe_leg *leg, u16 bits)
+static bool leg_has_other_path(struct istripe_leg *leg, u16 bits)
 {
 	int section = srcu_read_lock(&leg->srcu);
-	bool goes = istripe_policy_beyond(leg, 0, bits);
+	bool has = istripe_policy_pick_other(leg, 0, bits);
 
 	srcu_read_unlock(&leg->srcu, section);
-	return goes;
+	return has;
 }
 
 /* When all paths are to be avoided, the turn of those comes again that have not failed. */
@@ -123,7 +123,7 @@ static void io_task_avoid(struct istripe_leg_task *leg_task)
 	u16 bit = io_task_path_bit(leg_task);
 
 	leg_task->avoid |= bit;
-	if (!leg_goes_beyond(leg_task->leg, leg_task->avoid))
+	if (!leg_has_other_path(leg_task->leg, leg_task->avoid))
 		leg_task->avoid = leg_task->failed_over | bit;
 }
 
@@ -159,12 +159,12 @@ static void io_say_failed(const struct istripe_leg_task *leg_task, const char *w
 }
 
 /* A path that takes I/O, but gets none: its port is not optimized, and others are. */
-static bool nexus_is_reserve(const struct istripe_nexus *nexus)
+static bool nexus_is_unchosen(const struct istripe_nexus *nexus)
 {
 	return istripe_nexus_usable(nexus) && !READ_ONCE(nexus->lanes);
 }
 
-static bool leg_has_reserve(struct istripe_leg *leg)
+static bool leg_has_unchosen(struct istripe_leg *leg)
 {
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *nexus;
@@ -172,7 +172,7 @@ static bool leg_has_reserve(struct istripe_leg *leg)
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		has |= nexus_is_reserve(nexus);
+		has |= nexus_is_unchosen(nexus);
 	srcu_read_unlock(&leg->srcu, section);
 	return has;
 }
@@ -190,10 +190,11 @@ static void io_task_begin_anew(struct istripe_leg_task *leg_task)
 }
 
 /*
- * The paths that get I/O have all failed to serve the task. The last one gives way to one that gets
- * none yet, and comes back when it serves a read (trial.c). If there is none the task waits.
+ * No path that gets I/O serves the task. One that gets none yet takes over: the session of the last
+ * one ends, and comes back when it serves a read (trial.c). If there is none the task waits, or
+ * fails.
  */
-static void io_task_given_up(struct istripe_leg_task *leg_task, const char *why,
+static void io_task_unserved(struct istripe_leg_task *leg_task, const char *why,
 			     blk_status_t status)
 {
 	struct istripe_leg *leg = leg_task->leg;
@@ -201,7 +202,7 @@ static void io_task_given_up(struct istripe_leg_task *leg_task, const char *why,
 	struct istripe_reason words;
 
 	if ((leg_task->handovers < leg->nexus_count || istripe_unserved_may_hand_over(leg_task)) &&
-	    (!chosen || leg_has_reserve(leg))) {
+	    (!chosen || leg_has_unchosen(leg))) {
 		leg_task->handovers = min(leg_task->handovers + 1, U8_MAX);
 		io_task_begin_anew(leg_task);
 		if (chosen)
@@ -232,7 +233,7 @@ static void io_task_back_off(struct istripe_leg_task *leg_task, u32 retries_max,
 
 	io_task_avoid(leg_task);
 	if (retries > retries_max)
-		io_task_given_up(leg_task, "again and again", status);
+		io_task_unserved(leg_task, "again and again", status);
 	else if (retries == 1)
 		io_task_again(leg_task);
 	else
@@ -298,7 +299,7 @@ static void io_task_retry(struct istripe_leg_task *leg_task)
 	if (leg_task->attentions <= RETRIES_MAX + leg_task->leg->nexus_count)
 		io_task_again(leg_task);
 	else
-		io_task_given_up(leg_task, "again and again", BLK_STS_IOERR);
+		io_task_unserved(leg_task, "again and again", BLK_STS_IOERR);
 }
 
 /*
@@ -326,10 +327,10 @@ static void io_task_path_error(struct istripe_leg_task *leg_task)
 	io_count_retry(leg_task);
 	leg_task->failed_over |= io_task_path_bit(leg_task);
 	io_task_avoid(leg_task);
-	if (leg_goes_beyond(leg_task->leg, leg_task->failed_over))
+	if (leg_has_other_path(leg_task->leg, leg_task->failed_over))
 		io_task_again(leg_task);
 	else
-		io_task_given_up(leg_task, istripe_scsi_verdict_name(ISTRIPE_SCSI_PATH_ERROR),
+		io_task_unserved(leg_task, istripe_scsi_verdict_name(ISTRIPE_SCSI_PATH_ERROR),
 				 BLK_STS_IOERR);
 }
 
@@ -346,7 +347,7 @@ static bool io_task_leaves_busy_path(struct istripe_leg_task *leg_task)
 	bool leaves;
 
 	leaves = (READ_ONCE(leg->policy) != ISTRIPE_POLICY_FAILOVER || (busy & bit)) &&
-		 istripe_policy_beyond(leg, 0, tried | busy);
+		 istripe_policy_pick_other(leg, 0, tried | busy);
 	srcu_read_unlock(&leg->srcu, section);
 	if (leaves)
 		leg_task->avoid = tried;
@@ -368,10 +369,10 @@ static bool io_task_busy_path(struct istripe_leg_task *leg_task)
 		io_task_again(leg_task);
 		return true;
 	}
-	if (!istripe_busy_for_long(path) || !leg_has_reserve(leg))
+	if (!istripe_busy_for_long(path) || !leg_has_unchosen(leg))
 		return false;
 	istripe_allowance_give(leg, false);
-	io_task_given_up(leg_task, "busy for too long", BLK_STS_IOERR);
+	io_task_unserved(leg_task, "busy for too long", BLK_STS_IOERR);
 	return true;
 }
 
@@ -386,7 +387,7 @@ static void io_task_busy(struct istripe_leg_task *leg_task)
 	    leg_task->refusals >= FAILOVER_REFUSALS)
 		io_task_avoid(leg_task);
 	if (!istripe_allowance_refused(leg, leg_task))
-		io_task_given_up(leg_task, "busy for too long", BLK_STS_IOERR);
+		io_task_unserved(leg_task, "busy for too long", BLK_STS_IOERR);
 }
 
 static blk_status_t io_verdict_status(enum istripe_scsi_verdict verdict)

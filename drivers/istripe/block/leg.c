@@ -83,8 +83,8 @@ static struct istripe_nexus *leg_pick(struct istripe_leg *leg,
 	u16 busy = istripe_busy_paths(leg);
 
 	if (path && unlikely((avoid | busy) & BIT(path->index)))
-		path = istripe_policy_beyond(leg, path->index, avoid | busy) ?:
-		       istripe_policy_beyond(leg, path->index, avoid) ?: path;
+		path = istripe_policy_pick_other(leg, path->index, avoid | busy) ?:
+		       istripe_policy_pick_other(leg, path->index, avoid) ?: path;
 	return path ? istripe_path_pick(path, istripe_path_lane(path, &leg_task->task)) : NULL;
 }
 
@@ -323,7 +323,7 @@ static void leg_arm_recovery(struct istripe_leg *leg)
 static bool leg_refuses_again(const struct istripe_leg *leg)
 {
 	lockdep_assert_held(&leg->lock);
-	return leg->refused &&
+	return leg->port_refused &&
 	       time_before(jiffies, leg->serving_since + msecs_to_jiffies(REFUSES_AGAIN_MS));
 }
 
@@ -396,7 +396,7 @@ void istripe_leg_nexus_off(struct istripe_nexus *nexus)
 	/* A nexus that is being taken out does not count as lost. */
 	leg->losses += nexus->wanted;
 	/* Another outage than that of ports that refuse. */
-	WRITE_ONCE(leg->refused, false);
+	WRITE_ONCE(leg->port_refused, false);
 	leg_check_recovery(leg, nexus, served);
 }
 
@@ -845,7 +845,7 @@ void istripe_leg_nexus_refused(struct istripe_nexus *nexus, u8 state)
 		leg_choose(leg);
 		leg_check_recovery(leg, nexus, served);
 		if (served && !istripe_leg_serving(leg))
-			WRITE_ONCE(leg->refused, true);
+			WRITE_ONCE(leg->port_refused, true);
 	}
 	spin_unlock_bh(&leg->lock);
 }

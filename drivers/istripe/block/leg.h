@@ -19,7 +19,7 @@
  * of its blocks wait as well. Without ghosts, and when the volume goes down, the leg serves nothing
  * until the fence is complete: otherwise the failed write could be carried out over newer data.
  *
- * @lock covers @losses, @generations, @usable_nexuses, @live_paths, @chosen_paths, @refused,
+ * @lock covers @losses, @generations, @usable_nexuses, @live_paths, @chosen_paths, @port_refused,
  * @unfenced_nexuses, @ghost_nexuses, @ghosts_failed, @overlays, @failed_writes, @failed, @stopping,
  * @parked, @delay, @allowance, @unserved, @handover, @down_since, @serving_since, @quiescing, key
  * and changes of @pr_key, lanes, preferred and kept of the paths, and what nexus.h names of the
@@ -143,7 +143,7 @@ struct istripe_leg {
 	u32 usable_nexuses;		/* whose ports take I/O */
 	u32 live_paths;			/* with a live nexus, whether its port takes I/O or not */
 	u32 chosen_paths;		/* with lanes: the policy chooses one of these */
-	bool refused;			/* by its last port, and no command has ended well since */
+	bool port_refused;		/* its last one has, and no command has ended well since */
 	u32 unfenced_nexuses;		/* whose writes failed without a fence */
 	u32 ghost_nexuses;		/* that have ghosts: ghost.h */
 	bool ghosts_failed;		/* some of these writes have, so reads may have to wait */
@@ -245,8 +245,8 @@ static inline bool istripe_leg_serving(const struct istripe_leg *leg)
 /* A command has ended well. Any context. */
 static inline void istripe_leg_note_good(struct istripe_leg *leg)
 {
-	if (unlikely(READ_ONCE(leg->refused)))
-		WRITE_ONCE(leg->refused, false);
+	if (unlikely(READ_ONCE(leg->port_refused)))
+		WRITE_ONCE(leg->port_refused, false);
 }
 
 /* Tasks submitted with @more are sent now: no more follow. Sleeps. */

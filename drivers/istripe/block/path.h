@@ -59,9 +59,9 @@ struct istripe_path {
 	/* Tasks submitted to a session and not done yet; counted when the leg has several paths. */
 	atomic_t in_flight;
 	atomic_long_t in_flight_bytes;
-	u32 refused;			/* commands in a row that it was too busy for: busy.h */
-	unsigned long refused_since;	/* jiffies: the first of them */
-	unsigned long refused_at;	/* jiffies: the last of them */
+	u32 busy_answers;		/* in a row: busy.h */
+	unsigned long busy_since;	/* jiffies: the first of them */
+	unsigned long busy_last;	/* jiffies: the last of them */
 	unsigned long small_at;		/* jiffies of the last small task over several lanes */
 	struct istripe_latencies __percpu *latencies;
 	atomic64_t retries;		/* answers that ask for another attempt, and lost tasks */

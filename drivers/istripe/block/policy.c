@@ -155,7 +155,7 @@ struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes)
 	return picks[READ_ONCE(leg->policy)](leg, bytes);
 }
 
-struct istripe_path *istripe_policy_beyond(const struct istripe_leg *leg, u32 index, u16 avoid)
+struct istripe_path *istripe_policy_pick_other(const struct istripe_leg *leg, u32 index, u16 avoid)
 {
 	struct istripe_path *path;
 	u32 i, at;
@@ -169,13 +169,13 @@ struct istripe_path *istripe_policy_beyond(const struct istripe_leg *leg, u32 in
 	return NULL;
 }
 
-/* The lowest of those that there are gets all tasks. */
+/* Tasks go over usable nexuses of the lowest rank only: optimized or LBA dependent, else others. */
 static u32 access_rank(const struct istripe_nexus *nexus)
 {
 	return nexus->access.state == SCSI_ACCESS_STATE_ACTIVE ? 1 : 0;
 }
 
-/* The best that there is. */
+/* The lowest rank of the leg's usable nexuses. */
 static u32 leg_rank(struct istripe_leg *leg)
 {
 	const struct istripe_nexus *nexus;

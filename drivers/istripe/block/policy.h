@@ -22,7 +22,7 @@ struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes);
  * The path of @index, or the next one behind it, around the leg, that gets I/O and is not in
  * @avoid, a bit for each index. NULL: there is none. As istripe_policy_pick().
  */
-struct istripe_path *istripe_policy_beyond(const struct istripe_leg *leg, u32 index, u16 avoid);
+struct istripe_path *istripe_policy_pick_other(const struct istripe_leg *leg, u32 index, u16 avoid);
 
 /*
  * Into how many parts (1..ISTRIPE_PARTS_MAX) to cut a request on a leg. More than one only with
@@ -33,9 +33,9 @@ struct istripe_path *istripe_policy_beyond(const struct istripe_leg *leg, u32 in
 u32 istripe_policy_parts(const struct istripe_leg *leg, u32 sectors, u32 *part_sectors);
 
 /*
- * Chooses the lanes that get tasks: those of optimized ports, else of others that take I/O. Under
- * leg->lock, after each change of them. Submitters, without the lock, may find no lanes meanwhile;
- * then leg_park() makes them try again.
+ * Chooses the lanes that get tasks: those of optimized ports, else of others that take I/O; counts
+ * the leg's usable nexuses, live and chosen paths anew. Under leg->lock, after each change of them.
+ * Submitters, without the lock, may find no lanes meanwhile; then leg_park() makes them try again.
  */
 void istripe_policy_choose(struct istripe_leg *leg);
 
