@@ -90,9 +90,10 @@ struct istripe_pr_key {
 	u64 key;			/* 0: none */
 	u32 changes;			/* odd: registrations are being changed through the disk */
 	struct mutex lock;		/* one nexus at a time is registered by its worker */
-	const struct istripe_nexus *holder;	/* the last to reserve; of reservation.c, also: */
-	const struct istripe_nexus *former_holder;	/* before the call that is under way */
-	u64 former_key;					/* the same */
+	/* Of reservation.c: the last to reserve, NULL: not known; and before the call under way. */
+	const struct istripe_nexus *holder;
+	const struct istripe_nexus *former_holder;
+	u64 former_key;			/* @key before the call under way */
 };
 
 struct istripe_leg {

@@ -25,7 +25,10 @@ struct istripe_leg_task {
 	struct list_head entry;
 	unsigned long since;		/* jiffies: last handed to a nexus, or it waits @behind */
 	unsigned long due;		/* jiffies: leaves leg->delay */
-	unsigned long unserved_at;	/* jiffies: since then no path serves it, if @unserved */
+	union {				/* jiffies, if @unserved: */
+		unsigned long unserved_since;	/* no path serves it, since then */
+		unsigned long unserved_for;	/* none did, if @unserved_stopped */
+	};
 	unsigned long moved_at;		/* jiffies: the first of @moves */
 	unsigned long busy_at;		/* jiffies: since then the LUN is too busy for it ... */
 	unsigned long busy_for;		/* ... and was for so long before that */
@@ -44,7 +47,7 @@ struct istripe_leg_task {
 	bool flushes;			/* its data are on the LUN: SYNCHRONIZE CACHE now */
 	bool behind;			/* not sent: it waits for the fence of another task */
 	bool unserved;			/* counted in leg->unserved */
-	bool unserved_stopped;		/* it waits for a path: @unserved_at is for how long */
+	bool unserved_stopped;		/* it waits for a path: the time does not count */
 	u16 avoid;			/* bits of paths: over another one, if there is one */
 	u16 failed_over;		/* those of them that gave ISTRIPE_SCSI_PATH_ERROR */
 	u16 late_over;			/* bits of paths over which it was aborted */

@@ -26,11 +26,11 @@ struct reservation {
 	u64 key;
 	u64 action_key;
 	bool keep;
-	bool sets_keys;			/* when it has succeeded: */
-	bool keys;			/* are there keys? */
-	bool registers;			/* it changes our registrations: */
-	bool preempts;			/* to none, if @action_key is ours; */
-	u64 new_key;			/* else to this */
+	bool sets_keys;			/* success makes volume->has_keys what @keys says */
+	bool keys;
+	bool registers;			/* success makes leg->pr_key.key @new_key ... */
+	bool preempts;			/* ... but only if @action_key was our own key */
+	u64 new_key;			/* 0: none */
 	bool each_nexus;		/* else over the first live nexus */
 	bool undo;
 	enum istripe_reserve_action undo_action;

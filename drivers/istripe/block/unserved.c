@@ -9,21 +9,21 @@
 /* Between two sessions that are given up because the paths with I/O serve none. */
 #define HANDOVER_MS	10000
 
-/* Since when no path serves it. Called when a path has just failed to. */
-static unsigned long unserved_since(struct istripe_leg_task *leg_task)
+/* A path has just failed to serve it. Returns since when none has, without times of outages. */
+static unsigned long unserved_resume(struct istripe_leg_task *leg_task)
 {
 	if (!leg_task->unserved)
 		return jiffies;
 	if (leg_task->unserved_stopped)
-		leg_task->unserved_at = jiffies - leg_task->unserved_at;
+		leg_task->unserved_since = jiffies - leg_task->unserved_for;
 	leg_task->unserved_stopped = false;
-	return leg_task->unserved_at;
+	return leg_task->unserved_since;
 }
 
 bool istripe_unserved_may_wait(struct istripe_leg_task *leg_task)
 {
 	s32 recovery_ms = READ_ONCE(leg_task->leg->volume->recovery_timeout_ms);
-	unsigned long since = unserved_since(leg_task);
+	unsigned long since = unserved_resume(leg_task);
 
 	return !READ_ONCE(leg_task->leg->stopping) &&
 	       (recovery_ms < 0 || time_before(jiffies, since + msecs_to_jiffies(recovery_ms)));
@@ -50,7 +50,7 @@ void istripe_unserved_stop(struct istripe_leg_task *leg_task)
 	lockdep_assert_held(&leg_task->leg->lock);
 	if (!leg_task->unserved || leg_task->unserved_stopped)
 		return;
-	leg_task->unserved_at = jiffies - leg_task->unserved_at;
+	leg_task->unserved_for = jiffies - leg_task->unserved_since;
 	leg_task->unserved_stopped = true;
 }
 
@@ -64,7 +64,7 @@ bool istripe_unserved_begin(struct istripe_leg_task *leg_task, const struct istr
 	unserved->why = *why;
 	if (!leg_task->unserved) {
 		leg_task->unserved = true;
-		leg_task->unserved_at = jiffies;
+		leg_task->unserved_since = jiffies;
 		first = !unserved->tasks;
 		WRITE_ONCE(unserved->tasks, unserved->tasks + 1);
 		if (first) {
