@@ -2,8 +2,8 @@
 /*
  * States of nexuses, sessions and connections, and which may follow which.
  *
- * The one function per object that changes its state asks istripe_state_may() first, under the
- * object's own lock. No state may follow itself.
+ * The one function per object that changes its state warns of a change that istripe_state_may()
+ * does not know. No state may follow itself.
  */
 #ifndef ISTRIPE_ISCSI_STATE_H
 #define ISTRIPE_ISCSI_STATE_H

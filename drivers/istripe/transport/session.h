@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A session: one I_T nexus of RFC 7143, one generation. It is created by a login,
+ * A session of RFC 7143: one generation of a nexus (block/nexus.h). It is created by a login,
  * serves tasks until its first fault, and is never reset in place.
  *
  * Life: istripe_session_open() makes it, istripe_session_close() ends it. In between the owner
@@ -54,7 +54,7 @@ struct net;
  * @attention:	the target reports a change of the LUN by itself (async event 0). Called by the
  *		receive side, after istripe_session_invalidate() when the LUN may be another
  * @told:	a command of the owner was answered with sense data, internal.task.sense; @known:
- *		nothing that is known may change unnoticed. Called on the owner's thread
+ *		of ISTRIPE_LUN_KNOWN, see istripe_lun_ask(). Called on the owner's thread
  * @changed:	the session's state, or that of one of its connections, is another one. Called
  *		within a call of the owner, on its thread
  */
@@ -100,7 +100,7 @@ enum istripe_session_flag {
 	ISTRIPE_SESSION_REFUSED,	/* its login; the same login would be refused again */
 };
 
-/* A command of our own (LUN bring-up), ahead of the others; one at a time. */
+/* A command of the owner's own, ahead of the others; one at a time. */
 struct istripe_internal {
 	struct istripe_task task;
 	struct completion done;
