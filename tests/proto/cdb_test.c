@@ -57,7 +57,7 @@ static void write_atomic16_fua(u8 *cdb)
 
 static void synchronize_cache16(u8 *cdb)
 {
-	istripe_cdb_start(cdb, SYNCHRONIZE_CACHE_16);
+	istripe_cdb_init(cdb, SYNCHRONIZE_CACHE_16);
 }
 
 static void write_same16_plain(u8 *cdb)

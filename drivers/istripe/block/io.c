@@ -515,7 +515,7 @@ static void io_task_unsupported(struct istripe_leg_task *leg_task)
 	switch (task->cdb[0]) {
 	case SYNCHRONIZE_CACHE_16:
 		WRITE_ONCE(leg_task->leg->flush10, true);
-		istripe_cdb_start(task->cdb, SYNCHRONIZE_CACHE);
+		istripe_cdb_init(task->cdb, SYNCHRONIZE_CACHE);
 		io_task_again(leg_task);
 		break;
 	case SYNCHRONIZE_CACHE:
@@ -762,8 +762,8 @@ static void io_prepare_flush(struct istripe_io *io, struct istripe_volume *volum
 		    READ_ONCE(volume->legs[i]->no_flush))
 			continue;
 		leg_task = io_add_task(io, rq, volume->legs[i], 0);
-		istripe_cdb_start(leg_task->task.cdb,
-				  istripe_write_through_opcode(volume->legs[i]));
+		istripe_cdb_init(leg_task->task.cdb,
+				 istripe_write_through_opcode(volume->legs[i]));
 	}
 }
 
@@ -795,7 +795,7 @@ static void io_prepare_leg(struct istripe_io *io, struct istripe_leg *leg, struc
 /* Of merged reads that failed each bio is read for itself, see io_is_merged_read(). */
 static u32 io_sectors(const struct istripe_io *io, const struct request *rq)
 {
-	return unlikely(io->second) ? bio_sectors(rq->bio) : blk_rq_sectors(rq);
+	return unlikely(io->single_bio) ? bio_sectors(rq->bio) : blk_rq_sectors(rq);
 }
 
 static void io_prepare_extents(struct istripe_io *io, struct istripe_volume *volume,
@@ -824,7 +824,7 @@ static void io_prepare(struct istripe_io *io, struct istripe_volume *volume, str
 	io->status = BLK_STS_OK;
 	io->started = jiffies;
 	io->task_count = 0;
-	io->second = rq->rq_flags & RQF_DONTPREP;
+	io->single_bio = rq->rq_flags & RQF_DONTPREP;
 	if (req_op(rq) == REQ_OP_FLUSH)
 		io_prepare_flush(io, volume, rq);
 	else
@@ -869,7 +869,7 @@ static bool io_is_merged_read(const struct istripe_io *io, const struct request 
 /* True: the request, or the next bio of it, is to be sent. False: it ends, or its last bio. */
 static bool io_goes_on(const struct istripe_io *io, struct request *rq)
 {
-	if (likely(!io->second))
+	if (likely(!io->single_bio))
 		return unlikely(io_is_merged_read(io, rq));
 	return blk_update_request(rq, io->status, bio_sectors(rq->bio) << SECTOR_SHIFT);
 }
@@ -877,7 +877,7 @@ static bool io_goes_on(const struct istripe_io *io, struct request *rq)
 static void io_end(const struct istripe_io *io, struct request *rq)
 {
 	/* blk_update_request() has ended its last bio. */
-	if (unlikely(io->second))
+	if (unlikely(io->single_bio))
 		__blk_mq_end_request(rq, io->status);
 	else
 		blk_mq_end_request(rq, io->status);

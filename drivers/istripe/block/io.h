@@ -21,7 +21,7 @@ struct istripe_io {
 	blk_status_t status;		/* BLK_STS_OK, or an error of a leg task */
 	unsigned long started;		/* jiffies */
 	u32 lane;
-	bool second;			/* of merged reads that failed: one bio */
+	bool single_bio;		/* merged reads have failed: each bio is read for itself */
 	u32 task_count;
 	struct istripe_leg_task tasks[];	/* for each leg, or each part of its share */
 };

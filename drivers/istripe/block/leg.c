@@ -496,9 +496,8 @@ static void leg_fail_if_over(struct istripe_leg *leg)
 }
 
 /*
- * A write becomes a ghost before it is sent again, or fails: a task of other data that follows the
- * answer finds it, as what is written before the task is handed on is seen by all that its answer
- * leads to. The data that are sent again are those of the ghost.
+ * Read without leg->lock: a ghost is noted before its write is answered, so whoever follows the
+ * answer sees it. The data that are sent again are those of the ghost.
  */
 static bool leg_may_wait_behind(const struct istripe_leg *leg,
 				const struct istripe_leg_task *leg_task)
@@ -658,9 +657,9 @@ void istripe_leg_nexus_fenced(struct istripe_nexus *nexus)
 	leg_redrive_lost(leg, &list);
 }
 
-/* Those of @path, or, if NULL, those whose time is over. */
-static bool leg_takes_as_ended(const struct istripe_leg *leg, const struct istripe_nexus *nexus,
-			       const struct istripe_path *path)
+/* Of @path; if NULL: is its fence_timeout_ms over? */
+static bool nexus_counts_as_fenced(const struct istripe_leg *leg, const struct istripe_nexus *nexus,
+				   const struct istripe_path *path)
 {
 	unsigned long end;
 
@@ -670,7 +669,7 @@ static bool leg_takes_as_ended(const struct istripe_leg *leg, const struct istri
 }
 
 /* Returns how many writes waited; sets @any when I/O has waited or failed for that. */
-static u32 leg_take_as_ended(struct istripe_leg *leg, const struct istripe_path *path, bool *any)
+static u32 leg_end_fences(struct istripe_leg *leg, const struct istripe_path *path, bool *any)
 {
 	struct istripe_nexus *nexus;
 	bool served, waits;
@@ -681,7 +680,7 @@ static u32 leg_take_as_ended(struct istripe_leg *leg, const struct istripe_path 
 	spin_lock_bh(&leg->lock);
 	served = istripe_leg_serving(leg);
 	istripe_leg_for_each_nexus(leg, nexus, at) {
-		if (!leg_takes_as_ended(leg, nexus, path))
+		if (!nexus_counts_as_fenced(leg, nexus, path))
 			continue;
 		writes += istripe_leg_nexus_waiting_writes(nexus);
 		waits = nexus->unfenced || !list_empty(&nexus->awaiting_fence);
@@ -704,10 +703,10 @@ u32 istripe_leg_path_fenced(const struct istripe_path *path)
 {
 	bool any = false;
 
-	return leg_take_as_ended(path->leg, path, &any);
+	return leg_end_fences(path->leg, path, &any);
 }
 
-/* Those whose time is over. */
+/* Fails tasks that have waited for their fence for recovery_timeout_ms. */
 static void leg_fail_overdue(struct istripe_leg *leg)
 {
 	struct istripe_nexus *nexus;
@@ -731,7 +730,7 @@ static void leg_fence_work(struct work_struct *work)
 {
 	struct istripe_leg *leg = container_of(work, struct istripe_leg, fence_work.work);
 	bool any = false;
-	u32 writes = leg_take_as_ended(leg, NULL, &any);
+	u32 writes = leg_end_fences(leg, NULL, &any);
 	LIST_HEAD(list);
 
 	istripe_ghosts_overlay(leg, &list);

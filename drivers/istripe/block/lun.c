@@ -393,7 +393,7 @@ static int probe_ready(struct probe *probe)
 	u8 cdb[ISTRIPE_CDB_BYTES];
 	int ret;
 
-	istripe_cdb_start(cdb, TEST_UNIT_READY);
+	istripe_cdb_init(cdb, TEST_UNIT_READY);
 	ret = probe_must(probe, cdb, 0, "TEST UNIT READY");
 	if (ret == -EIO && probe_is_stopped(probe)) {
 		ret = probe_start(probe, cdb);
@@ -459,7 +459,7 @@ static int probe_capacity_reserved(struct probe *probe, struct istripe_lun *lun)
 		return probe_transfer(probe, lun);
 	/* Their granularity depends on the physical blocks, which only the long command tells. */
 	lun->limits.max_atomic = 0;
-	istripe_cdb_start(cdb, READ_CAPACITY);
+	istripe_cdb_init(cdb, READ_CAPACITY);
 	ret = probe_must(probe, cdb, 8, "READ CAPACITY(10)");
 	if (ret)
 		return ret;

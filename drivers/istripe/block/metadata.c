@@ -404,7 +404,7 @@ static u64 growth_sectors(const struct istripe_volume *volume, u64 least_sectors
 	return metadata->growth.sectors ?: least_sectors - metadata->legs[0].data_offset_sectors;
 }
 
-u64 istripe_super_growth_share(const struct istripe_volume *volume, u64 least_sectors)
+u64 istripe_metadata_growth_share(const struct istripe_volume *volume, u64 least_sectors)
 {
 	struct istripe_md md;
 
@@ -415,17 +415,17 @@ u64 istripe_super_growth_share(const struct istripe_volume *volume, u64 least_se
 	return istripe_md_share_sectors(&md);
 }
 
-void istripe_super_growth_plan(struct istripe_volume *volume, u64 least_sectors)
+void istripe_metadata_growth_plan(struct istripe_volume *volume, u64 least_sectors)
 {
 	volume->metadata.growth.target = growth_sectors(volume, least_sectors);
 }
 
-bool istripe_super_growth_begun(const struct istripe_volume *volume)
+bool istripe_metadata_growth_begun(const struct istripe_volume *volume)
 {
 	return volume->metadata.growth.sectors;
 }
 
-u32 istripe_super_growth_ended(const struct istripe_volume *volume)
+u32 istripe_metadata_growth_ended(const struct istripe_volume *volume)
 {
 	return READ_ONCE(volume->metadata.growth.ended);
 }
@@ -439,11 +439,11 @@ static int compare_grown(const struct istripe_volume *volume, u32 leg, u64 secto
 	return istripe_md_check_unchanged(&grown, now, leg, why);
 }
 
-int istripe_super_growth_compare(struct istripe_volume *volume, u32 leg, u32 ended,
-				 const struct istripe_md *now, struct istripe_reason *why)
+int istripe_metadata_growth_compare(struct istripe_volume *volume, u32 leg, u32 ended,
+				    const struct istripe_md *now, struct istripe_reason *why)
 {
 	const struct istripe_md *then = &volume->metadata.legs[leg];
-	struct istripe_super_growth *growth = &volume->metadata.growth;
+	struct istripe_metadata_growth *growth = &volume->metadata.growth;
 	int ret;
 
 	mutex_lock(&growth->lock);
@@ -459,18 +459,18 @@ unlock:
 	return ret;
 }
 
-void istripe_super_growth_begin(struct istripe_volume *volume)
+void istripe_metadata_growth_begin(struct istripe_volume *volume)
 {
-	struct istripe_super_growth *growth = &volume->metadata.growth;
+	struct istripe_metadata_growth *growth = &volume->metadata.growth;
 
 	mutex_lock(&growth->lock);
 	growth->sectors = growth->target;
 	mutex_unlock(&growth->lock);
 }
 
-void istripe_super_growth_end(struct istripe_volume *volume)
+void istripe_metadata_growth_end(struct istripe_volume *volume)
 {
-	struct istripe_super_growth *growth = &volume->metadata.growth;
+	struct istripe_metadata_growth *growth = &volume->metadata.growth;
 	u32 i;
 
 	mutex_lock(&growth->lock);
@@ -481,8 +481,9 @@ void istripe_super_growth_end(struct istripe_volume *volume)
 	mutex_unlock(&growth->lock);
 }
 
-int istripe_super_growth_compare_target(const struct istripe_volume *volume, u32 leg,
-					const struct istripe_md *now, struct istripe_reason *why)
+int istripe_metadata_growth_compare_target(const struct istripe_volume *volume, u32 leg,
+					   const struct istripe_md *now,
+					   struct istripe_reason *why)
 {
 	return compare_grown(volume, leg, volume->metadata.growth.target, now, why);
 }
@@ -498,11 +499,11 @@ static int super_compare(const struct istripe_super_io *io, struct istripe_nexus
 	int ret;
 
 	do {
-		ended = istripe_super_growth_ended(volume);
+		ended = istripe_metadata_growth_ended(volume);
 		ret = istripe_super_read(io, &now);
 		if (ret)
 			return ret;
-		ret = istripe_super_growth_compare(volume, io->leg, ended, &now, io->why);
+		ret = istripe_metadata_growth_compare(volume, io->leg, ended, &now, io->why);
 	} while (ret == -EAGAIN);
 	nexus->mismatch = ret;
 	return ret;

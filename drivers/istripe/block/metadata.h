@@ -30,7 +30,7 @@ struct istripe_nexus;
 struct istripe_reason;
 struct istripe_volume;
 
-struct istripe_super_growth {
+struct istripe_metadata_growth {
 	struct mutex lock;	/* @sectors, @ended; legs of the metadata once they are known */
 	u64 target;		/* resize work: planned @sectors */
 	u64 sectors;		/* new size of the data of each leg; 0: no growth has begun */
@@ -41,7 +41,7 @@ struct istripe_metadata {
 	enum istripe_metadata_kind kind;
 	bool known;		/* @legs are those of the start; set by release, read by acquire */
 	struct istripe_md *legs;	/* superblock of each leg; NULL: no metadata */
-	struct istripe_super_growth growth;
+	struct istripe_metadata_growth growth;
 };
 
 /* The part of each leg that the stripe uses. */
@@ -96,31 +96,32 @@ bool istripe_metadata_admits(const struct istripe_nexus *nexus);
  * The sectors of each leg that the stripe may use when it grows, if the smallest leg has
  * @least_sectors. Growth that has begun keeps its size. Called by the resize work.
  */
-u64 istripe_super_growth_share(const struct istripe_volume *volume, u64 least_sectors);
+u64 istripe_metadata_growth_share(const struct istripe_volume *volume, u64 least_sectors);
 
 /*
  * True from the first write until all superblocks are written. Called by the resize work, or after
  * that has been stopped.
  */
-bool istripe_super_growth_begun(const struct istripe_volume *volume);
+bool istripe_metadata_growth_begun(const struct istripe_volume *volume);
 
 /* How often growth has ended; to be read before a superblock that is then compared. */
-u32 istripe_super_growth_ended(const struct istripe_volume *volume);
+u32 istripe_metadata_growth_ended(const struct istripe_volume *volume);
 
 /*
  * Is the superblock @now what it was, or what it grows to? @ended is of before it was read.
  * -EAGAIN: growth has ended meanwhile, read once more. Other errors: istripe_md_check_unchanged().
  */
-int istripe_super_growth_compare(struct istripe_volume *volume, u32 leg, u32 ended,
-				 const struct istripe_md *now, struct istripe_reason *why);
+int istripe_metadata_growth_compare(struct istripe_volume *volume, u32 leg, u32 ended,
+				    const struct istripe_md *now, struct istripe_reason *why);
 
 /* The resize work plans a size, begins to write superblocks, and has written all of them. */
-void istripe_super_growth_plan(struct istripe_volume *volume, u64 least_sectors);
-void istripe_super_growth_begin(struct istripe_volume *volume);
-void istripe_super_growth_end(struct istripe_volume *volume);
+void istripe_metadata_growth_plan(struct istripe_volume *volume, u64 least_sectors);
+void istripe_metadata_growth_begin(struct istripe_volume *volume);
+void istripe_metadata_growth_end(struct istripe_volume *volume);
 
 /* Compares with the planned size only. Called by the resize work. */
-int istripe_super_growth_compare_target(const struct istripe_volume *volume, u32 leg,
-					const struct istripe_md *now, struct istripe_reason *why);
+int istripe_metadata_growth_compare_target(const struct istripe_volume *volume, u32 leg,
+					   const struct istripe_md *now,
+					   struct istripe_reason *why);
 
 #endif

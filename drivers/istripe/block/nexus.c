@@ -310,7 +310,7 @@ int istripe_nexus_probe(struct istripe_nexus *nexus, u32 timeout_ms, struct istr
 	nexus->ops->probe_begin(nexus, &before);
 	ret = istripe_lun_probe(nexus->owned, nexus->path->params.lun, READ_ONCE(nexus->leg->alua),
 				timeout_ms, &before, &nexus->found, why);
-	WRITE_ONCE(nexus->kept_back, nexus->found.reserved);
+	WRITE_ONCE(nexus->reserved, nexus->found.reserved);
 	return ret;
 }
 

@@ -79,7 +79,7 @@ struct istripe_nexus_ops {
 	int (*check)(struct istripe_nexus *nexus, struct istripe_reason *why);
 	/* Session published: may the nexus go live? */
 	bool (*admit)(const struct istripe_nexus *nexus);
-	/* The LUN tells it to a command of its own, see istripe_session_ops. */
+	/* As @told of istripe_session_ops. */
 	void (*told)(struct istripe_nexus *nexus, struct istripe_session *session, bool known);
 	void (*live)(struct istripe_nexus *nexus);	/* live, or not retiring any more */
 	void (*lost)(struct istripe_nexus *nexus);	/* its session is about to be withdrawn */
@@ -126,7 +126,7 @@ struct istripe_nexus {
 	struct istripe_lun found;	/* worker: found by the last login */
 	u64 blocks;			/* of the LUN by @owned; 0: not known. leg->identify_lock */
 	enum istripe_protected protected;	/* of the LUN over this nexus */
-	bool kept_back;			/* @found.reserved, for others than the worker */
+	bool reserved;			/* by another host: @found.reserved, for all to read */
 	bool flushed;			/* worker: a login has, since leg->write_through */
 	bool fua;			/* written by the worker: the LUN knows or needs it */
 	u64 announced_blocks;		/* worker: the last growth that was reported */
@@ -199,7 +199,7 @@ struct istripe_nexus {
 	bool pages_astray;		/* others may, when TCP has none: no ghosts */
 	struct list_head awaiting_fence;
 	struct istripe_ghosts ghosts;	/* writes of its lost session that were sent again */
-	bool wait_failed;		/* I/O that waited for its fence */
+	bool wait_failed;		/* I/O has failed that waited for its fence */
 	struct istripe_way way;		/* of its session, or of the last one */
 	struct sockaddr_storage moved_to;	/* by the worker; AF_UNSPEC: nowhere. portal.h */
 	u64 portal_group;		/* proven number, see proof.h; 0: not known */

@@ -94,7 +94,7 @@ static void nexus_op_released(struct istripe_nexus *nexus, bool released)
 static u32 nexus_op_poll_ms(const struct istripe_nexus *nexus)
 {
 	return min_not_zero(istripe_alua_poll_ms(nexus),
-			    READ_ONCE(nexus->kept_back) ? RESERVED_POLL_MS : 0U);
+			    READ_ONCE(nexus->reserved) ? RESERVED_POLL_MS : 0U);
 }
 
 static void nexus_op_probe_begin(struct istripe_nexus *nexus, struct istripe_lun_before *before)
@@ -142,7 +142,7 @@ void istripe_unfenced_save(struct istripe_nexus *nexus, struct istripe_unfenced 
 	spin_lock_bh(&leg->lock);
 	/* A late write of a superblock matters during a growth only: else it changes nothing. */
 	saved->unfenced = nexus->unfenced || nexus->ghosts.count ||
-			  (nexus->super_unfenced && istripe_super_growth_begun(leg->volume));
+			  (nexus->super_unfenced && istripe_metadata_growth_begun(leg->volume));
 	/* A login in the same portal group may drain, without a reset of the LUN. */
 	if (saved->unfenced || nexus->undrained) {
 		saved->tpgt = nexus->tpgt;

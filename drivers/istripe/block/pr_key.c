@@ -53,7 +53,7 @@ static void key_ask_again(struct istripe_leg *leg)
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (READ_ONCE(nexus->kept_back))
+		if (READ_ONCE(nexus->reserved))
 			istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
 	srcu_read_unlock(&leg->srcu, section);
 }

@@ -73,7 +73,7 @@ static bool volume_has_room(const struct istripe_volume *volume, const struct su
 	struct istripe_stripe grown = *now;
 
 	return !istripe_stripe_grow(&grown,
-				    istripe_super_growth_share(volume, survey->least_sectors)) &&
+				    istripe_metadata_growth_share(volume, survey->least_sectors)) &&
 	       grown.leg_sectors > now->leg_sectors;
 }
 
@@ -142,13 +142,14 @@ static int super_recognize(const struct istripe_super_io *io, struct istripe_sup
 	int ret;
 
 	/* Growth that has begun goes on, so that all superblocks become equal. */
-	if (istripe_resize_is_ending(walk->volume) && !istripe_super_growth_begun(walk->volume))
+	if (istripe_resize_is_ending(walk->volume) && !istripe_metadata_growth_begun(walk->volume))
 		return istripe_reason_fail(io->why, -ESHUTDOWN, "the volume is about to go down");
 	ret = istripe_super_read(io, &now);
 	if (ret)
 		return ret;
-	ret = istripe_super_growth_compare(walk->volume, io->leg,
-					   istripe_super_growth_ended(walk->volume), &now, io->why);
+	ret = istripe_metadata_growth_compare(walk->volume, io->leg,
+					      istripe_metadata_growth_ended(walk->volume), &now,
+					      io->why);
 	walk->mismatch = ret;
 	return ret;
 }
@@ -160,7 +161,7 @@ static int super_read_back(const struct istripe_super_io *io, struct istripe_sup
 
 	if (ret)
 		return ret;
-	ret = istripe_super_growth_compare_target(walk->volume, io->leg, &now, io->why);
+	ret = istripe_metadata_growth_compare_target(walk->volume, io->leg, &now, io->why);
 	walk->mismatch = ret;
 	return ret;
 }
@@ -168,12 +169,12 @@ static int super_read_back(const struct istripe_super_io *io, struct istripe_sup
 /* Changes the size only: mdadm may have made the superblock. */
 static int super_grow(const struct istripe_super_io *io, struct istripe_super_walk *walk)
 {
-	struct istripe_super_growth *growth = &walk->volume->metadata.growth;
+	struct istripe_metadata_growth *growth = &walk->volume->metadata.growth;
 	int ret = super_recognize(io, walk);
 
 	if (ret)
 		return ret;
-	istripe_super_growth_begin(walk->volume);
+	istripe_metadata_growth_begin(walk->volume);
 	istripe_md_resize(istripe_super_page(io), growth->target);
 	ret = istripe_super_transfer(io, ISTRIPE_SUPER_AT_BYTES, true, "write its superblock");
 	if (!ret)
@@ -203,10 +204,10 @@ static int supers_write(struct istripe_volume *volume, u64 least_sectors,
 		ret = istripe_super_each_leg(&walk, super_recognize);
 	if (ret)
 		return ret;
-	istripe_super_growth_plan(volume, least_sectors);
+	istripe_metadata_growth_plan(volume, least_sectors);
 	ret = istripe_super_each_leg(&walk, super_grow);
 	if (!ret)
-		istripe_super_growth_end(volume);
+		istripe_metadata_growth_end(volume);
 	return ret;
 }
 
@@ -214,9 +215,9 @@ static int supers_write(struct istripe_volume *volume, u64 least_sectors,
 static int volume_write_supers(struct istripe_volume *volume, u64 least_sectors)
 {
 	struct istripe_reason why = {};
-	bool before = istripe_super_growth_begun(volume);
+	bool before = istripe_metadata_growth_begun(volume);
 	int ret = supers_write(volume, least_sectors, &why);
-	bool begun = istripe_super_growth_begun(volume);
+	bool begun = istripe_metadata_growth_begun(volume);
 
 	/* Growth that an earlier attempt has begun was committed then. */
 	if (ret && begun == before)
@@ -231,7 +232,7 @@ static int volume_write_supers(struct istripe_volume *volume, u64 least_sectors)
 static int volume_grow(struct istripe_volume *volume, const struct survey *survey)
 {
 	u64 before = istripe_stripe_capacity_sectors(&volume->stripe);
-	u64 share = istripe_super_growth_share(volume, survey->least_sectors);
+	u64 share = istripe_metadata_growth_share(volume, survey->least_sectors);
 	u64 now;
 	int ret;
 
@@ -280,7 +281,7 @@ static bool volume_must_explain(const struct istripe_volume *volume, const struc
 {
 	if (survey->least_sectors == survey->most_sectors && !volume_has_room(volume, survey))
 		return false;
-	return volume_found_more(volume) || istripe_super_growth_begun(volume);
+	return volume_found_more(volume) || istripe_metadata_growth_begun(volume);
 }
 
 static void volume_tell(const struct istripe_volume *volume, const struct survey *survey)

@@ -115,12 +115,12 @@ int istripe_super_flush(const struct istripe_super_io *io)
 
 	if (!io->lun->caching.write_cache && !READ_ONCE(io->nexus->leg->write_through))
 		return 0;
-	istripe_cdb_start(cdb, SYNCHRONIZE_CACHE_16);
+	istripe_cdb_init(cdb, SYNCHRONIZE_CACHE_16);
 	ret = super_ask(io, cdb, 0, false, "flush its cache");
 	if (!super_unsupported(io, ret))
 		return ret;
 	/* As io_task_unsupported() has it. */
-	istripe_cdb_start(cdb, SYNCHRONIZE_CACHE);
+	istripe_cdb_init(cdb, SYNCHRONIZE_CACHE);
 	ret = super_ask(io, cdb, 0, false, "flush its cache");
 	return super_unsupported(io, ret) && !io->lun->caching.told ? 0 : ret;
 }

@@ -457,12 +457,12 @@ int istripe_block_init(void)
 		return ret;
 	ret = istripe_parent_init();
 	if (ret)
-		goto exit_nexus;
+		goto exit_workqueues;
 	ret = istripe_host_disks_register();
 	if (!ret)
 		return 0;
 	istripe_parent_exit();
-exit_nexus:
+exit_workqueues:
 	istripe_workqueues_exit();
 	return ret;
 }

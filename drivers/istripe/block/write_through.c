@@ -37,7 +37,7 @@ void istripe_write_through_flush(struct istripe_leg_task *leg_task)
 
 	memcpy(leg_task->written_cdb, task->cdb, sizeof(task->cdb));
 	leg_task->written_bytes = task->data.length_bytes;
-	istripe_cdb_start(task->cdb, istripe_write_through_opcode(leg_task->leg));
+	istripe_cdb_init(task->cdb, istripe_write_through_opcode(leg_task->leg));
 	task->data.length_bytes = 0;
 	task->write = false;
 	WRITE_ONCE(leg_task->flushes, true);

@@ -14,14 +14,14 @@
 #define CDB_EVPD		0x01	/* byte 1 of INQUIRY */
 #define CDB_DBD			0x08	/* byte 1 of MODE SENSE: no block descriptors */
 
-void istripe_cdb_start(u8 *cdb, u8 opcode)
+void istripe_cdb_init(u8 *cdb, u8 opcode)
 {
 	memset(cdb, 0, ISTRIPE_CDB_BYTES);
 	cdb[0] = opcode;
 }
 
 /* READ, WRITE and WRITE SAME (16) have these in one place. */
-static void cdb_range(u8 *cdb, u64 lba, u32 blocks)
+static void cdb_put_range(u8 *cdb, u64 lba, u32 blocks)
 {
 	put_unaligned_be64(lba, cdb + 2);
 	put_unaligned_be32(blocks, cdb + 10);
@@ -39,20 +39,20 @@ bool istripe_cdb_has_fua(const u8 *cdb)
 
 void istripe_cdb_transfer16(u8 *cdb, bool write, u64 lba, u32 blocks)
 {
-	istripe_cdb_start(cdb, write ? WRITE_16 : READ_16);
-	cdb_range(cdb, lba, blocks);
+	istripe_cdb_init(cdb, write ? WRITE_16 : READ_16);
+	cdb_put_range(cdb, lba, blocks);
 }
 
 void istripe_cdb_write_atomic16(u8 *cdb, u64 lba, u16 blocks)
 {
-	istripe_cdb_start(cdb, CDB_WRITE_ATOMIC_16);
+	istripe_cdb_init(cdb, CDB_WRITE_ATOMIC_16);
 	put_unaligned_be64(lba, cdb + 2);
 	put_unaligned_be16(blocks, cdb + 12);
 }
 
 void istripe_cdb_unmap(u8 *cdb)
 {
-	istripe_cdb_start(cdb, UNMAP);
+	istripe_cdb_init(cdb, UNMAP);
 	put_unaligned_be16(ISTRIPE_UNMAP_PARAMETER_BYTES, cdb + 7);
 }
 
@@ -67,8 +67,8 @@ void istripe_cdb_unmap_parameter(u8 *list, u64 lba, u32 blocks)
 
 void istripe_cdb_write_same16(u8 *cdb, u64 lba, u32 blocks, bool unmap)
 {
-	istripe_cdb_start(cdb, WRITE_SAME_16);
-	cdb_range(cdb, lba, blocks);
+	istripe_cdb_init(cdb, WRITE_SAME_16);
+	cdb_put_range(cdb, lba, blocks);
 	if (unmap)
 		cdb[1] = CDB_WRITE_SAME_UNMAP;
 }
@@ -90,7 +90,7 @@ void istripe_cdb_range(const u8 *cdb, const u8 *list, struct istripe_range *rang
 
 void istripe_cdb_inquiry(u8 *cdb, u16 bytes)
 {
-	istripe_cdb_start(cdb, INQUIRY);
+	istripe_cdb_init(cdb, INQUIRY);
 	put_unaligned_be16(bytes, cdb + 3);
 }
 
@@ -103,20 +103,20 @@ void istripe_cdb_inquiry_vpd(u8 *cdb, u8 page, u16 bytes)
 
 void istripe_cdb_report_luns(u8 *cdb, u32 bytes)
 {
-	istripe_cdb_start(cdb, REPORT_LUNS);
+	istripe_cdb_init(cdb, REPORT_LUNS);
 	put_unaligned_be32(bytes, cdb + 6);
 }
 
 void istripe_cdb_read_capacity16(u8 *cdb, u32 bytes)
 {
-	istripe_cdb_start(cdb, SERVICE_ACTION_IN_16);
+	istripe_cdb_init(cdb, SERVICE_ACTION_IN_16);
 	cdb[1] = SAI_READ_CAPACITY_16;
 	put_unaligned_be32(bytes, cdb + 10);
 }
 
 void istripe_cdb_mode_sense6(u8 *cdb, u8 page, u8 bytes)
 {
-	istripe_cdb_start(cdb, MODE_SENSE);
+	istripe_cdb_init(cdb, MODE_SENSE);
 	cdb[1] = CDB_DBD;
 	cdb[2] = page;
 	cdb[4] = bytes;
@@ -124,7 +124,7 @@ void istripe_cdb_mode_sense6(u8 *cdb, u8 page, u8 bytes)
 
 void istripe_cdb_reserve_out(u8 *cdb, enum istripe_reserve_action action, u8 type)
 {
-	istripe_cdb_start(cdb, PERSISTENT_RESERVE_OUT);
+	istripe_cdb_init(cdb, PERSISTENT_RESERVE_OUT);
 	cdb[1] = action;
 	cdb[2] = type;
 	put_unaligned_be32(ISTRIPE_RESERVE_PARAMETER_BYTES, cdb + 5);
@@ -132,7 +132,7 @@ void istripe_cdb_reserve_out(u8 *cdb, enum istripe_reserve_action action, u8 typ
 
 void istripe_cdb_reserve_in_keys(u8 *cdb, u16 bytes)
 {
-	istripe_cdb_start(cdb, PERSISTENT_RESERVE_IN);
+	istripe_cdb_init(cdb, PERSISTENT_RESERVE_IN);
 	put_unaligned_be16(bytes, cdb + 7);
 }
 
@@ -146,14 +146,14 @@ void istripe_cdb_reserve_parameter(u8 *list, u64 key, u64 action_key, bool keep)
 
 void istripe_cdb_report_target_port_groups(u8 *cdb, u32 bytes, bool extended)
 {
-	istripe_cdb_start(cdb, MAINTENANCE_IN);
+	istripe_cdb_init(cdb, MAINTENANCE_IN);
 	cdb[1] = MI_REPORT_TARGET_PGS | (extended ? MI_EXT_HDR_PARAM_FMT : 0);
 	put_unaligned_be32(bytes, cdb + 6);
 }
 
 void istripe_cdb_set_target_port_groups(u8 *cdb)
 {
-	istripe_cdb_start(cdb, MAINTENANCE_OUT);
+	istripe_cdb_init(cdb, MAINTENANCE_OUT);
 	cdb[1] = MO_SET_TARGET_PGS;
 	put_unaligned_be32(ISTRIPE_PORT_GROUP_PARAMETER_BYTES, cdb + 6);
 }
@@ -167,7 +167,7 @@ void istripe_cdb_target_port_group(u8 *list, u16 group, u8 state)
 
 void istripe_cdb_start_unit(u8 *cdb)
 {
-	istripe_cdb_start(cdb, START_STOP);
+	istripe_cdb_init(cdb, START_STOP);
 	cdb[1] = CDB_IMMED;
 	cdb[4] = CDB_START;
 }

@@ -12,11 +12,11 @@
 #define ISTRIPE_UNMAP_PARAMETER_BYTES	24	/* header and one descriptor */
 
 /**
- * istripe_cdb_start() - a command that has nothing but its opcode
+ * istripe_cdb_init() - a command that has nothing but its opcode
  * @cdb: 16 bytes
  * @opcode: TEST UNIT READY, READ CAPACITY(10), SYNCHRONIZE CACHE(10) or (16) of the whole LUN
  */
-void istripe_cdb_start(u8 *cdb, u8 opcode);
+void istripe_cdb_init(u8 *cdb, u8 opcode);
 
 /**
  * istripe_cdb_transfer16() - READ(16) or WRITE(16), SBC-4 5.20 and 5.48

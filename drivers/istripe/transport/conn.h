@@ -87,7 +87,7 @@ struct istripe_conn {
 	unsigned long ping_sent;	/* jiffies, while PINGING */
 	ktime_t ping_time;
 	u32 ping_itt;
-	u16 control_generation;
+	u16 ping_generation;
 
 	/* The socket's own callbacks. */
 	void (*saved_data_ready)(struct sock *sk);

@@ -384,7 +384,7 @@ static void task_management_collect_all(struct istripe_conn *conn)
 	}
 }
 
-int istripe_control_req_task_management(struct istripe_conn *conn)
+int istripe_control_req_tm_response(struct istripe_conn *conn)
 {
 	struct istripe_control_req *control_req = &conn->session->control_req;
 	u8 response = conn->rx.pdu.task_management_response;
@@ -417,7 +417,7 @@ bool istripe_control_req_rejected(struct istripe_conn *conn, u32 itt)
 	return true;
 }
 
-bool istripe_control_req_barrier(struct istripe_conn *conn)
+bool istripe_control_req_nop_in(struct istripe_conn *conn)
 {
 	struct istripe_control_req *control_req = &conn->session->control_req;
 
@@ -462,7 +462,7 @@ void istripe_session_logout(struct istripe_session *session)
 			jiffies + msecs_to_jiffies(LOGOUT_TIMEOUT_MS));
 }
 
-int istripe_control_req_logout(struct istripe_conn *conn)
+int istripe_control_req_logout_response(struct istripe_conn *conn)
 {
 	const struct istripe_pdu_logout_response *response = &conn->rx.pdu.logout_response;
 	struct istripe_session *session = conn->session;

@@ -124,7 +124,7 @@ void istripe_session_logout(struct istripe_session *session);
  */
 
 /* A task management response. Returns 0; one that nobody waits for any more is ignored. */
-int istripe_control_req_task_management(struct istripe_conn *conn);
+int istripe_control_req_tm_response(struct istripe_conn *conn);
 
 /*
  * A Reject of the task management request @itt says as much as the response "function rejected":
@@ -134,9 +134,9 @@ int istripe_control_req_task_management(struct istripe_conn *conn);
 bool istripe_control_req_rejected(struct istripe_conn *conn, u32 itt);
 
 /* A NOP-In with a tag of ours. Returns true when a barrier ping waits for it. */
-bool istripe_control_req_barrier(struct istripe_conn *conn);
+bool istripe_control_req_nop_in(struct istripe_conn *conn);
 
 /* A logout response. Returns -EPROTO when nobody waits for it. */
-int istripe_control_req_logout(struct istripe_conn *conn);
+int istripe_control_req_logout_response(struct istripe_conn *conn);
 
 #endif

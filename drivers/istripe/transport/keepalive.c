@@ -25,7 +25,7 @@ void istripe_keepalive_start(struct istripe_conn *conn)
 static void keepalive_ping(struct istripe_conn *conn)
 {
 	struct istripe_pdu_nop_out ping = {
-		.itt = istripe_itt_make(++conn->control_generation,
+		.itt = istripe_itt_make(++conn->ping_generation,
 					ISTRIPE_SLOT_PING + conn->cid),
 		.ttt = ISTRIPE_TAG_RESERVED,
 	};

@@ -26,7 +26,7 @@ void istripe_moved_note(struct istripe_moved *moved, u32 bytes, u32 all_bytes)
 	WRITE_ONCE(moved->at, jiffies);
 }
 
-static struct istripe_task *session_find_task(struct istripe_session *session, u32 itt)
+static struct istripe_task *session_peek_task(struct istripe_session *session, u32 itt)
 {
 	struct istripe_task *task = NULL;
 
@@ -38,7 +38,7 @@ static struct istripe_task *session_find_task(struct istripe_session *session, u
 struct istripe_conn *istripe_session_task_conn(struct istripe_session *session, u32 itt,
 					       u32 *cmd_sn)
 {
-	struct istripe_task *task = session_find_task(session, itt);
+	struct istripe_task *task = session_peek_task(session, itt);
 	struct istripe_conn *conn = task ? READ_ONCE(task->conn) : NULL;
 	u32 i;
 
@@ -53,7 +53,7 @@ struct istripe_conn *istripe_session_task_conn(struct istripe_session *session, 
 enum istripe_task_progress istripe_session_task_progress(struct istripe_session *session,
 							 u32 itt)
 {
-	struct istripe_task *task = session_find_task(session, itt);
+	struct istripe_task *task = session_peek_task(session, itt);
 
 	if (!task)
 		return ISTRIPE_TASK_GONE;
@@ -109,7 +109,7 @@ static bool task_moves(const struct istripe_task *task, unsigned long since)
 
 bool istripe_session_task_moves(struct istripe_session *session, u32 itt, unsigned long within)
 {
-	struct istripe_task *task = session_find_task(session, itt);
+	struct istripe_task *task = session_peek_task(session, itt);
 	unsigned long since = jiffies - within;
 	const struct istripe_task *other;
 	struct istripe_conn *conn;

@@ -105,7 +105,7 @@ static int response_nop_in(struct istripe_conn *conn)
 	const struct istripe_pdu *pdu = &conn->rx.pdu;
 
 	if (pdu->itt != ISTRIPE_TAG_RESERVED) {
-		if (!istripe_control_req_barrier(conn))
+		if (!istripe_control_req_nop_in(conn))
 			istripe_keepalive_pong(conn, pdu->itt);
 	} else if (pdu->ttt != ISTRIPE_TAG_RESERVED) {
 		return response_answer_ping(conn, &pdu->lun, pdu->ttt,
@@ -220,9 +220,9 @@ int istripe_conn_received(struct istripe_conn *conn)
 	case ISCSI_OP_REJECT:
 		return response_reject(conn);
 	case ISCSI_OP_SCSI_TMFUNC_RSP:
-		return istripe_control_req_task_management(conn);
+		return istripe_control_req_tm_response(conn);
 	case ISCSI_OP_LOGOUT_RSP:
-		return istripe_control_req_logout(conn);
+		return istripe_control_req_logout_response(conn);
 	default:
 		return istripe_conn_reject(conn, -EPROTO, "%s, which nobody asked for",
 					   istripe_pdu_opcode_name(pdu->opcode));
