@@ -28,6 +28,9 @@
 #include "block/write_protect.h"
 #include "iscsi/error.h"
 
+static_assert(ISTRIPE_LEGS_MAX == ISTRIPE_STRIPE_LEGS_MAX);
+static_assert(ISTRIPE_DESIGNATOR_BYTES >= ISTRIPE_VPD_DESIGNATOR_BYTES);
+
 static DEFINE_IDA(istripe_ids);
 
 /*

@@ -100,7 +100,7 @@ struct istripe_key_rule {
 	u32 min;			/* smallest value of RFC 7143; booleans are 0 and 1 */
 	u32 max;	/* largest value of RFC 7143; of type LIST, the last possible result */
 	u32 rfc_default;		/* what holds when nothing is negotiated */
-	u32 offer_default;		/* what istripe_keys_default_offer() gives */
+	u32 offer_default;	/* without a row in istripe/settings.h, and in the tests of keys */
 	const char *tolerance;		/* why a wrong answer does no harm; NULL: it is refused */
 	/* Of type LIST, indexed by value; those above @max are only offers. */
 	const struct istripe_key_choice *choices;
