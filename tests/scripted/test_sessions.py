@@ -173,6 +173,20 @@ def test_ping_and_logout(server):
     assert wire.ended() and server.violations() == []
 
 
+def test_its_own_mistakes_are_seen(server):
+    """Also those of hooks that no command leads to."""
+
+    async def on_nop(_run, _conn, _pdu):
+        raise IndexError("a mistake")
+
+    server.load(Scenario("wrong", hooks={"on_nop": on_nop}))
+    wire = Wire(server)
+    wire.give(Pdu(p.NOP_OUT, immediate=True, itt=1, ttt=RESERVED_TAG, cmd_sn=1,
+                  exp_stat_sn=wire.exp_stat_sn))
+    assert wire.ended()
+    assert server.violations() == ["the target itself: IndexError('a mistake')"]
+
+
 def test_a_load_ends_what_was(server):
     wire = Wire(server)
     server.load(HONEST)

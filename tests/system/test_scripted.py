@@ -201,8 +201,9 @@ def expect_path_refused(scenario, volume, server):
         wait_for("the refusal", lambda: re.search(scenario.expect.reason, last_error(volume)))
         wait_for("the path's end", lambda: volume.state() == "dead")
         wait_for("the session's end in the target", lambda: not server.target.sessions)
-        time.sleep(0.3)
-        assert not server.target.sessions, "another login"
+        logins = server.target.logins
+        time.sleep(2)
+        assert server.target.logins == logins and not server.target.sessions, "another login"
     finally:
         volume.force_down()
         reader.join(30)

@@ -2,6 +2,7 @@
 """One TCP connection of the target: PDUs in, PDUs out, StatSN."""
 
 import asyncio
+import errno
 import socket
 import struct
 
@@ -13,10 +14,18 @@ from scripted.pdu import RESERVED_TAG, Pdu, after, plus
 #: PDUs that carry a StatSN of their own.
 NUMBERED = (p.SCSI_RESPONSE, p.TASK_MANAGEMENT_RESPONSE, p.LOGIN_RESPONSE, p.TEXT_RESPONSE,
             p.LOGOUT_RESPONSE, p.ASYNC, p.REJECT)
+NO_WAY_THERE = {errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN,
+                errno.ENETDOWN}
 
 
 class Drop(Exception):
     """The target ends the connection."""
+
+
+def is_of_the_network(err):
+    """Whether the connection has ended, or its link is down; nobody has made a mistake."""
+    return isinstance(err, ConnectionError) or (
+        isinstance(err, OSError) and err.errno in NO_WAY_THERE)
 
 
 class Connection:
@@ -116,8 +125,12 @@ class Connection:
                 pdu = await self.read_pdu()
                 self.checks.received(pdu)
                 await self.target.dispatch(self, pdu)
-        except (asyncio.IncompleteReadError, ConnectionError, Drop):
+        except (asyncio.IncompleteReadError, Drop):
             pass
+        except Exception as err:        # a scenario's own mistake must be seen
+            if not is_of_the_network(err):
+                self.target.violations.append(f"the target itself: {err!r}")
+                raise
         finally:
             self.close()
 

@@ -2,6 +2,7 @@
 """The life of a session: windows, numbers, NOP, Reject, async messages, task management, drops."""
 
 import asyncio
+import contextlib
 
 from scripted import checks
 from scripted import pdu as p
@@ -365,6 +366,17 @@ async def ignore_logout(run, conn, pdu):
     return True
 
 
+async def read_patiently(reader):
+    """What comes within ten steps of the loop, which may stand still for longer than any of them."""
+    for pause_s in [0.1] * 10:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(pause_s):
+                return await reader.read(4096)
+    # What has come while the last step was late.
+    async with asyncio.timeout(0):
+        return await reader.read(4096)
+
+
 async def pings_at_logout(run, conn, pdu):
     """Pings that have crossed the request are not answered; the initiator goes on to read."""
     run.touched = True
@@ -373,9 +385,8 @@ async def pings_at_logout(run, conn, pdu):
     await asyncio.sleep(0.3)
     await conn.send(Pdu(p.LOGOUT_RESPONSE, itt=pdu.itt, response=0))
     try:
-        async with asyncio.timeout(1):
-            while await conn.reader.read(4096):
-                conn.checks.wrong("11.14", "a PDU follows the logout request", pdu)
+        while await read_patiently(conn.reader):
+            conn.checks.wrong("11.14", "a PDU follows the logout request", pdu)
     except TimeoutError:
         conn.checks.wrong("11.15", "the answer to the logout request is not read", pdu)
     except ConnectionError:

@@ -7,7 +7,7 @@ import itertools
 from scripted import checks, keys
 from scripted import login as lg
 from scripted import pdu as p
-from scripted.conn import Connection, Drop, Session
+from scripted.conn import Connection, Drop, Session, is_of_the_network
 from scripted.pdu import RESERVED_TAG, Pdu, after, plus
 from scripted.scsi import CHECK_CONDITION, Disk
 
@@ -193,9 +193,12 @@ class Target:
         try:
             if not await self.run.hook("on_command", conn, task):
                 await self.execute(conn, task)
-        except (ConnectionError, Drop):
+        except Drop:
             conn.close()
         except Exception as err:        # a scenario's own mistake must be seen
+            if is_of_the_network(err):
+                conn.close()
+                return
             self.violations.append(f"the target itself: {err!r}")
             conn.reset()
             raise
