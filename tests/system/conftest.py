@@ -193,6 +193,8 @@ def verdict(request):
     bad = log.bad(allowed)
     lines = log.read()
     log.close()
+    if log.lost:
+        pytest.fail("the kernel's log was overrun: lines are missing", pytrace=False)
     if bad:
         pytest.fail("kernel log:\n" + "\n".join(bad[:10] + ["..."] + lines[-60:]), pytrace=False)
 

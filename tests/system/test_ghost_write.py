@@ -561,7 +561,7 @@ def test_a_slow_fence_holds_up_no_write(server, make_volume, links):
 
     target = server.load(Scenario("a slow fence", hooks={"on_command": keep, "on_login": late}))
     volume = volume_over(make_volume, links, [server.port] * 2, target, fence="auto",
-                         path={**ghost.FAST, "login_timeout_ms": 120000})
+                         path={**ghost.CALM, "login_timeout_ms": 120000})
     set_isids(volume)
     with Direct(volume.enable()) as disk:
         volume.wait_proven()

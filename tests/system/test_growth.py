@@ -715,13 +715,16 @@ def test_storm_of_messages(server, make_scripted, interval_s):
 
     volume, target = make_scripted(Scenario("storm of messages", hooks={"on_command": hook}),
                                    command_timeout_ms=5000)
-    reads = []
+    reads, failed = [], []
 
     def read_all_the_time():
-        with Direct(device) as disk:
-            while not over.is_set():
-                disk.read(0, 4 * KIB)
-                reads.append(time.monotonic())
+        try:
+            with Direct(device) as disk:
+                while not over.is_set():
+                    disk.read(0, 4 * KIB)
+                    reads.append(time.monotonic())
+        except (OSError, AssertionError) as err:
+            failed.append(err)
 
     device = volume.enable()
     over = threading.Event()
@@ -739,6 +742,7 @@ def test_storm_of_messages(server, make_scripted, interval_s):
     over.set()
     reader.join(60)
     assert not reader.is_alive()
+    assert failed == []
     target.disk.data.extend(bytes(MIB))
     messages.tell()
     wait_for("the disk to grow", lambda: volume.size_bytes() == 17 * MIB)

@@ -133,6 +133,8 @@ def test_a_report_without_notes():
     (LabError("fio"), ["run('fio')", "raise LabError(what)"], False),
     (AssertionError(), ["assert path_state(volume) == 'live'"], True),
     (AssertionError(), ["assert took_s < 2"], True),
+    (AssertionError(), ["undisturbed(volume)", "assert read(path / 'faults') == '0'"], True),
+    (AssertionError(), ["assert target.logins == 2"], True),
     (AssertionError(), ["assert disk.read(0, 4) == data"], False),
     (AssertionError(), ["same(found, wanted, what)", "assert took_s < 2"], False),
     (AssertionError(), ["assert path_state(volume) == 'live'", "raise AssertionError(what)"], False),

@@ -276,7 +276,25 @@ def test_logout_is_clean(make_lio, make_volume):
     volume.enable()
     assert len(target.sessions()) == 1
     volume.disable()
-    assert target.sessions() == [] or network.established() == []
+    wait_for("the session's end at the target", lambda: target.sessions() == [])
+    assert network.established() == []
+
+
+def test_logout_is_asked_for(make_scripted, server):
+    """Once, before the connection ends."""
+    logouts = []
+
+    async def on_logout(_run, conn, _pdu):
+        logouts.append(conn)
+        return False
+
+    volume, target = make_scripted(Scenario("counts logouts", hooks={"on_logout": on_logout}))
+    volume.enable()
+    conn, = server.connections()
+    volume.disable()
+    wait_for("the connection's end", lambda: not target.connections)
+    assert logouts == [conn]
+    assert server.violations() == []
 
 
 def test_pings_keep_an_idle_session(make_lio, make_volume):

@@ -5,12 +5,13 @@ The target keeps a write of each path. test_ghost_write.py has what one reset do
 """
 
 import asyncio
+import contextlib
 
 import pytest
 
 from lab.disk import Direct, noise, same
 from lab.ghost import AT, ISIDS, KIB, Write, path_is, set_isids, state, volume_over
-from lab.shell import read, wait_for, write
+from lab.shell import LabError, read, wait_for, write
 from scripted.checks import LUN_RESET
 from scripted.ghost import COMPLETE, NO_TASK, REJECTED, Gate, Resets
 from scripted.scenario import Scenario
@@ -21,6 +22,8 @@ PATH = {"default_time2wait": 0, "login_timeout_ms": 20000, "login_retry_max_ms":
         "ping_interval_ms": 60000}
 #: How long a write that must not go on is given to do so.
 SETTLE_S = 1
+#: How long a write that the target may not know any more is given to be asked for.
+ASKED_S = 5
 
 
 class Paths:
@@ -29,6 +32,7 @@ class Paths:
     def __init__(self, server, make_volume, links, **hooks):
         self.server = server
         self.gate, self.resets = Gate(), Resets(AT, MIB)
+        self.answered = 0           # so many of the resets that were asked for
         self.target = server.load(Scenario(
             "keeps writes", hooks={**self.gate.hooks, **self.resets.hooks, **hooks}))
         self.volume = volume_over(make_volume, links, [server.port] * 2, self.target,
@@ -52,12 +56,31 @@ class Paths:
         wait_for("the login", lambda: any(session.isid.hex() == ISIDS[path] for session in
                                           list(self.target.sessions.values())))
 
-    def wait_reset(self, path, count, writer):
+    def asked(self):
+        """The ISIDs over which a reset was asked for since the last answer.
+
+        After 10 s without one the session is given up, and the reset asked for again.
+        """
+        return {conn.session.isid.hex() for conn, _ in self.resets.asked[self.answered:]}
+
+    def wait_reset(self, path, writer):
         """The reset is asked for over this path, the write has not gone on."""
-        wait_for("the reset", lambda: len(self.resets.asked) >= count or not writer.is_alive())
+        wait_for("the reset", lambda: self.asked() or not writer.is_alive())
         assert writer.is_alive(), "the write does not wait for the reset of its own path"
-        assert len(self.resets.asked) == count
-        assert self.resets.isid(count - 1) == ISIDS[path]
+        assert self.asked() == {ISIDS[path]}
+
+    def answer(self, path, response=COMPLETE):
+        """The last reset that is asked for over this path; those before it are no more."""
+
+        async def last():
+            for conn, pdu in reversed(self.resets.asked[self.answered:]):
+                if conn.session.isid.hex() == ISIDS[path] and not conn.closed.is_set():
+                    self.answered = len(self.resets.asked)
+                    await self.target.answer_task_management(conn, pdu, response)
+                    return True
+            return False
+
+        wait_for("a reset to answer", lambda: self.server.call(last()), 60)
 
     def still_waits(self, writer, at, settle_s=SETTLE_S):
         writer.join(settle_s)
@@ -78,18 +101,17 @@ def test_wanted_while_another_has_no_answer(server, make_volume, links):
         paths.lose(0)
         second = paths.kept_write(disk, 1, MIB)
         paths.back(0)
-        paths.wait_reset(0, 1, first)
+        paths.wait_reset(0, first)
         paths.lose(1)
         paths.back(1)
-        # Soon: after 10 s without an answer the reset is asked for again.
         paths.still_waits(first, AT)
         paths.still_waits(second, MIB, settle_s=0)
-        assert len(paths.resets.asked) == 1, "two resets at a time"
-        paths.resets.answer(server, 0)
+        assert paths.asked() == {ISIDS[0]}, "two resets at a time"
+        paths.answer(0)
         first.finish()
-        paths.wait_reset(1, 2, second)
+        paths.wait_reset(1, second)
         paths.still_waits(second, MIB)
-        paths.resets.answer(server, 1)
+        paths.answer(1)
         second.finish()
         paths.end(disk)
     paths.volume.disable()
@@ -104,23 +126,23 @@ def test_refused_to_one_path_and_done_for_another(server, make_volume, links):
         paths.lose(0)
         second = paths.kept_write(disk, 1, MIB)
         paths.back(0)
-        paths.wait_reset(0, 1, first)
+        paths.wait_reset(0, first)
         # It does not come back and ask again.
         paths.gate.closed.add(ISIDS[0])
-        paths.resets.answer(server, 0, REJECTED)
+        paths.answer(0, REJECTED)
         wait_for("the refusal",
                  lambda: read(paths.volume.leg_sysfs(0) / "lun_reset") == "rejected")
         paths.lose(1)
         paths.back(1)
-        paths.wait_reset(1, 2, second)
+        paths.wait_reset(1, second)
         paths.still_waits(first, AT)
-        paths.resets.answer(server, 1)
+        paths.answer(1)
         second.finish()
         paths.still_waits(first, AT)
         assert read(paths.volume.path_sysfs(0, 0) / "waiting_writes") == "1"
         paths.back(0)
-        paths.wait_reset(0, 3, first)
-        paths.resets.answer(server, 2)
+        paths.wait_reset(0, first)
+        paths.answer(0)
         first.finish()
         paths.end(disk)
     paths.volume.disable()
@@ -135,11 +157,11 @@ def test_answered_beside_a_reset(server, make_volume, links):
         paths.lose(0)
         other = paths.kept_write(disk, 1, MIB)
         paths.back(0)
-        paths.wait_reset(0, 1, first)
+        paths.wait_reset(0, first)
         server.call(paths.resets.finish(paths.target, MIB))
         other.finish()
         assert first.is_alive()
-        paths.resets.answer(server, 0)
+        paths.answer(0)
         first.finish()
         paths.end(disk)
         assert paths.resets.writes.count((MIB, ISIDS[1])) == 1
@@ -149,7 +171,12 @@ def test_answered_beside_a_reset(server, make_volume, links):
 
 def test_answered_when_asked_after_a_reset(server, make_volume, links):
     """The target does not know another path's write any more, as its answer is just being sent."""
-    aborts = []
+    aborts, finished = [], []
+
+    async def finish():
+        if not finished:
+            finished.append(True)
+            await paths.resets.finish(paths.target, MIB)
 
     async def on_tmf(run, conn, pdu):
         if pdu.flags & 0x7F == LUN_RESET:
@@ -157,22 +184,31 @@ def test_answered_when_asked_after_a_reset(server, make_volume, links):
             return True
         aborts.append(pdu)
         await run.target.answer_task_management(conn, pdu, NO_TASK)
-        await paths.resets.finish(run.target, MIB)
+        await finish()
         return True
 
     paths = Paths(server, make_volume, links, on_tmf=on_tmf)
-    with Direct(paths.volume.enable()) as disk:
+
+    def asked():
+        """In one attempt."""
+        for seen in (aborts, finished, paths.resets.writes, paths.resets.kept):
+            seen.clear()
         first = paths.kept_write(disk, 0, AT)
         paths.lose(0)
         other = paths.kept_write(disk, 1, MIB)
         paths.back(0)
         first.finish()
-        # Not asked for if the machine stood still for longer than the other path waits.
-        if not aborts:
-            server.call(paths.resets.finish(paths.target, MIB))
+        with contextlib.suppress(LabError):
+            wait_for("the question", lambda: aborts, ASKED_S)
+        server.call(finish())
         other.finish()
         paths.end(disk)
         assert paths.resets.writes.count((MIB, ISIDS[1])) == 1
+        return bool(aborts)
+
+    with Direct(paths.volume.enable()) as disk:
+        # Not asked for if the machine stood still for longer than the other path waits.
+        assert any(asked() for _ in range(3)), "the other path's write is not asked for"
     paths.volume.disable()
     assert server.violations() == []
 

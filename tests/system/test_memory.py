@@ -8,11 +8,12 @@ the machine does: tests/vm/outside tests/vm/run --mem 700M tests/system/test_mem
 
 import contextlib
 import threading
+from pathlib import Path
 
 import pytest
 
 from lab import fio, lio, memory, network, outside, storage
-from lab.shell import run
+from lab.shell import read, run, wait_for
 
 MIB = 1 << 20
 LEG_BYTES = 64 * MIB
@@ -91,6 +92,11 @@ def test_swap(device, size):
     assert now_back - back > visited // 4
 
 
+def reconnects(device):
+    legs = Path("/sys/block", device.name, "istripe/legs")
+    return sum(int(read(file)) for file in legs.glob("*/paths/0/reconnects"))
+
+
 @contextlib.contextmanager
 def silent(address, seconds):
     """Nothing gets there for so long: the kernel ends it, for all that runs may wait for memory."""
@@ -109,8 +115,10 @@ def silent(address, seconds):
 def test_swap_through_an_outage(device, size, links):
     """What is swapped waits, and takes the memory that is left; the login needs some."""
     address = outside.ADDRESS if outside.present() else links[0].address
+    before = reconnects(device)
     with swap(device), silent(address, 40):
         assert exhaust(size.rounds(32, 64) * MIB, 90) > 0
+        wait_for("the path that was lost", lambda: reconnects(device) > before, 120)
 
 
 @pytest.mark.timeout_s(3600)

@@ -26,6 +26,8 @@ ABORTS = "has timed out: aborting it|commands stay unanswered"
 TIMEOUT_S = 5
 #: Of commands that take long, and must not be overdue when that processor stands still as well.
 SLOW_TIMEOUT_S = 10
+#: Of a command that takes more than half of it, twice.
+AGAIN_TIMEOUT_S = 30
 
 
 class FreezingLun(lio.Lun):
@@ -91,17 +93,17 @@ async def dropped_then_slow(run, conn, task):
     With both the request is overdue; neither is near to that, for a busy machine.
     """
     if run.hits == 1:
-        await asyncio.sleep(0.5 * SLOW_TIMEOUT_S)
+        await asyncio.sleep(0.55 * AGAIN_TIMEOUT_S)
         conn.close()
     else:
-        await asyncio.sleep(0.7 * SLOW_TIMEOUT_S)
+        await asyncio.sleep(0.55 * AGAIN_TIMEOUT_S)
         await run.target.execute(conn, task)
 
 
 def test_sent_again_has_its_time_again(server, link, make_volume, kernel_log):
     """The request is older than command_timeout_ms by then, the command is not."""
     target = server.load(Scenario("slow", times=2, hooks=on_write(dropped_then_slow)))
-    volume = make_volume(Named(target.settings.name), command_timeout_ms=SLOW_TIMEOUT_S * 1000,
+    volume = make_volume(Named(target.settings.name), command_timeout_ms=AGAIN_TIMEOUT_S * 1000,
                          path={"portal": f"{link.address}:{server.port}", "default_time2wait": 0})
     device = volume.enable()
     server.arm()

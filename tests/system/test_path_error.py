@@ -475,8 +475,11 @@ def test_the_only_optimized_path_is_busy(two_paths, kernel_log):
     volume, (bad, _), groups = two_paths(answers(ANSWERS["busy"]), (OPTIMIZED, NON_OPTIMIZED),
                                          command_timeout_ms=10000, recovery_timeout_ms=1000)
     with Direct(volume.enable()) as disk:
+        began = time.monotonic()
         bad.arm()
         writes = [Write(disk, AT + at * SIZE, noise(SIZE, 1)) for at in range(8)]
+        writes[0].join(PATIENCE_S)
+        assert time.monotonic() - began > 9
         for each in writes:
             each.join(PATIENCE_S)
             assert each.good

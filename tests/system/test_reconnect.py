@@ -18,7 +18,7 @@ import pytest
 from lab import fio, lio, network
 from lab.connections import sent
 from lab.disk import Direct, noise, works
-from lab.ghost import FAST, KIB, held_write, killed, release, volume_over
+from lab.ghost import CALM, KIB, held_write, killed, release, volume_over
 from lab.shell import LabError, read, wait_for, write
 from scripted.ghost import hold
 from scripted.pdu import LOGOUT_RESPONSE, Pdu
@@ -124,7 +124,7 @@ def test_a_fence_does_not_wait_for_time2wait(server, make_volume, links, kernel_
 
     target = server.load(Scenario("ghost", hooks={"on_command": hold, "on_login": refuse_once}))
     volume = volume_over(make_volume, links, [server.port] * 2, target,
-                         fence="auto", path={**FAST, "default_time2wait": 60})
+                         fence="auto", path={**CALM, "default_time2wait": 60})
     with Direct(volume.enable()) as disk:
         volume.wait_proven()
         server.arm()

@@ -5,7 +5,7 @@ import pytest
 
 from lab import network
 from lab.disk import Direct, noise, same
-from lab.ghost import KIB, state, volume_over
+from lab.ghost import CALM, KIB, state, volume_over
 from lab.istripe import EnableError
 from lab.istripectl import TOOL
 from lab.shell import read, status, wait_for, write
@@ -36,14 +36,14 @@ def serves(volume):
 
 def test_one_path(nameless, make_volume, links):
     server, target = nameless
-    volume = volume_over(make_volume, links[:1], [server.port], target)
+    volume = volume_over(make_volume, links[:1], [server.port], target, path=CALM)
     serves(volume)
     volume.disable()
 
 
 def test_several_paths_only_when_somebody_vouches_for_the_number(nameless, make_volume, links):
     server, target = nameless
-    volume = volume_over(make_volume, links, [server.port] * 2, target)
+    volume = volume_over(make_volume, links, [server.port] * 2, target, path=CALM)
     with pytest.raises(EnableError, match=f"write {NUMBER}[0-9a-f]* to designator of leg 0"):
         volume.enable()
     number = target.disk.naa.hex()
@@ -58,7 +58,7 @@ def test_several_paths_only_when_somebody_vouches_for_the_number(nameless, make_
 
 def test_no_second_path_while_nobody_does(nameless, make_volume, links):
     server, target = nameless
-    volume = volume_over(make_volume, links[:1], [server.port], target)
+    volume = volume_over(make_volume, links[:1], [server.port], target, path=CALM)
     device = serves(volume)
     code, said = status(TOOL, "path", "add", volume.name, "0",
                         f"target={target.settings.name},portal={links[1].address}:{server.port}")

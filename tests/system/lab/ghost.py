@@ -22,6 +22,8 @@ SIZE = 4 * KIB
 #: Silence is noticed soon, but not because an emulated processor stands still for a moment.
 FAST = {"default_time2wait": 0, "login_timeout_ms": 5000, "ping_interval_ms": 300,
         "ping_timeout_ms": 6000}
+#: The same for who does not wait for silence to be noticed.
+CALM = {**FAST, "ping_timeout_ms": 12000}
 #: Silence is not noticed.
 PATIENT = {**FAST, "ping_interval_ms": 60000}
 #: How long a write that must not go on is given to do so, and one that must.

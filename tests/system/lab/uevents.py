@@ -13,7 +13,7 @@ from lab.shell import wait_for, write
 NETLINK_KOBJECT_UEVENT = 15
 KERNEL_GROUP = 1
 SO_RCVBUFFORCE = 33
-BUFFER_BYTES = 4 << 20
+BUFFER_BYTES = 32 << 20
 EVENT_BYTES = 1 << 16
 
 
@@ -41,6 +41,7 @@ class Uevents:
 
     def __enter__(self):
         self.events = []
+        self.lost = False           # whether the kernel had no room for one
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, NETLINK_KOBJECT_UEVENT)
         self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
         self._socket.bind((0, KERNEL_GROUP))
@@ -59,8 +60,9 @@ class Uevents:
         """Until all that were sent so far are here: each comes after those before it."""
         mark = str(uuid.uuid4())
         write("/sys/class/net/lo/uevent", f"change {mark}")
-        wait_for("an event of our own", lambda: any(
+        wait_for("an event of our own", lambda: self.lost or any(
             event.get("SYNTH_UUID") == mark for event in list(self.events)), step_s=0.01)
+        assert not self.lost, "the socket was overrun: events are missing"
 
     def _receive(self):
         while not self._over:
@@ -70,6 +72,7 @@ class Uevents:
                 continue
             except OSError as error:
                 assert error.errno == errno.ENOBUFS
+                self.lost = True
                 continue
             self.events.append(Event(message, time.monotonic()))
 
