@@ -310,6 +310,8 @@ def comes_back(volume, times):
     wait_for("the next session", lambda: volume.reconnects() == times, 60)
 
 
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",
+                       "the path is refused for good")
 def test_less_than_promised(make_legs):
     """A LUN that has less than at first is refused, by a kernel that may have relied on it."""
     (leg,), volume = make_legs(USUAL)

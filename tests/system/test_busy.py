@@ -89,7 +89,7 @@ OUTAGE = Scenario("outage", times=2, hooks={"on_command": lost_then_full})
 
 
 @pytest.mark.timeout_s(400)
-@pytest.mark.allow_log("I/O error, dev istripe", "the target that is always busy")
+@pytest.mark.allow_log("error, dev istripe", "the target that is always busy")
 def test_patience_is_for_busy_targets_only(make_server, make_volume, stock, links, kernel_log):
     """An outage takes none of it; a target that is never anything but busy uses it up."""
     lost, kept = links
@@ -140,7 +140,7 @@ def test_becoming_ready_for_long(server, make_volume, link):
     assert server.violations() == []
 
 
-@pytest.mark.allow_log("I/O error, dev istripe", "the array is dead")
+@pytest.mark.allow_log("error, dev istripe", "the array is dead")
 @pytest.mark.allow_log("no path for", "the array is dead")
 def test_busy_and_then_dead(server, make_volume, link):
     """A busy array is given a minute, which ends when a login finds it anything but busy."""

@@ -150,6 +150,7 @@ def test_a_path_is_lost_and_comes_back(volume, target, events, links, lose):
     write(volume.config / "enable", 0)
 
 
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe", "the leg fails")
 def test_a_leg_fails_and_recovers(make_lio, make_volume, events, link):
     """The second leg; the first one is as it was."""
     target = make_lio(16 * MIB, 16 * MIB, params=NO_WAIT)
@@ -201,6 +202,7 @@ def test_writes_that_wait(make_lio, make_volume, events, links):
 
 
 @pytest.mark.allow_log("writes fail that the target may still carry out", "the leg fails")
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe", "the write fails")
 def test_writes_that_wait_and_fail(make_lio, make_volume, events, links):
     lun = lio.HoldingLun(16 * MIB)
     target = make_lio(lun, all_links=True, params=NO_WAIT)
@@ -251,6 +253,8 @@ def test_access_states(make_server, make_volume, events, links):
     assert actions(events, path=0) == []
 
 
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",
+                       "the only path is refused")
 def test_refused(server, make_volume, events, links):
     """Told once, not at each attempt to log in."""
     target = server.load(Scenario("refuses", hooks=refuse(FORBIDDEN), times=10000))
@@ -526,6 +530,8 @@ def test_a_path_that_flaps(volume, events, links, size):
 
 
 @pytest.mark.allow_log("writes fail that the target may still carry out", "it is taken down so")
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",
+                       "it is taken down by force")
 def test_nothing_is_left(volume, links, size):
     """Down while events are on their way; then the module goes, too."""
     for _ in range(size.rounds(8, 50)):

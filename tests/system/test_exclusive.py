@@ -278,6 +278,8 @@ def up(volume):
     write(volume.config / "enable", 1)
 
 
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",
+                       "it is taken down by force")
 def test_another_disk_does_not_get_ready(make_lio, make_volume, server, stock, link):
     """It is of no volume: nothing waits for it."""
     target, other = make_lio(LUN_BYTES), server.load(Scenario("mute", hooks={"on_command": mute}))
@@ -292,6 +294,8 @@ def test_another_disk_does_not_get_ready(make_lio, make_volume, server, stock, l
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",
+                       "it is taken down by force")
 def test_its_disk_takes_long(server, make_volume, stock, link, kernel_log, when):
     """The LUN is the volume's: it is claimed when it is ready, and holds up nothing."""
     target = server.load(Scenario("mute", hooks={"on_command": mute}))

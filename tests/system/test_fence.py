@@ -267,6 +267,8 @@ def test_no_ghost_while_the_stack_has_pages(servers, make_volume, links, kernel_
     volume.disable()
 
 
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",
+                       "it goes down with a lost write")
 def test_a_ghost_outlives_the_volume(holding, servers, links, kernel_log):
     """A host that takes the LUN over writes what it likes: not before the lost session is dead."""
     volume, target = holding
@@ -289,7 +291,7 @@ def test_a_ghost_outlives_the_volume(holding, servers, links, kernel_log):
     volume.disable()
 
 
-@pytest.mark.allow_log(r"recoverable transport error|I/O error|has waited for recovery_timeout_ms",
+@pytest.mark.allow_log(r"error, dev istripe|I/O error|has waited for recovery_timeout_ms",
                        "a write waits for too long")
 def test_a_write_to_a_ghost_does_not_wait_for_ever(holding, servers, links, kernel_log):
     """It was never sent, so it fails after recovery_timeout_ms; all else goes on."""
@@ -318,7 +320,7 @@ def test_a_write_to_a_ghost_does_not_wait_for_ever(holding, servers, links, kern
     volume.disable()
 
 
-@pytest.mark.allow_log(r"recoverable transport error|I/O error|may still carry out",
+@pytest.mark.allow_log(r"error, dev istripe|I/O error|may still carry out",
                        "the write fails in the end")
 def test_a_write_that_fails_after_it_was_sent_again(servers, make_volume, links, kernel_log):
     """The first target may carry it out: its blocks are not read before it cannot."""
@@ -400,7 +402,7 @@ def test_no_ghosts_in_a_cluster(holding, servers, links, kernel_log):
     volume.disable()
 
 
-@pytest.mark.allow_log(r"recoverable transport error|I/O error|may still carry out|known to be dead",
+@pytest.mark.allow_log(r"error, dev istripe|I/O error|may still carry out|known to be dead",
                        "the lost write fails in the end")
 @pytest.mark.parametrize("why", ["keys", "path"])
 def test_a_lost_write_does_not_wait_for_ever(holding, servers, links, kernel_log, why):
@@ -858,7 +860,7 @@ def leave_a_write(volume, disk, server, target, link):
     writer.join(60)
 
 
-@pytest.mark.allow_log(r"I/O error, dev istripe\d+", "a write that no session survives")
+@pytest.mark.allow_log("error, dev istripe", "a write that no session survives")
 @pytest.mark.parametrize("fence", ["path", "auto"])
 def test_a_write_that_ends_every_path(servers, make_volume, links, fence):
     """It fails when its time is over, as soon as it is dead for sure; the paths go on."""
@@ -894,7 +896,8 @@ def unfenced(servers, make_volume, links):
     links[0].set_up(True)
 
 
-UNFENCED = pytest.mark.allow_log(r"I/O error|may still carry out", "the write fails")
+UNFENCED = pytest.mark.allow_log("error, dev istripe|I/O error|may still carry out",
+                                 "the write fails")
 
 
 @UNFENCED

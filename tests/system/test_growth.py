@@ -147,6 +147,8 @@ def test_all_legs_must_have_grown(make_lio, make_volume, kernel_log):
 
 
 @pytest.mark.parametrize("grown", [False, True])
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",
+                       "the path is refused for good")
 def test_shrinking_is_refused(make_lio, make_volume, kernel_log, grown):
     """The disk keeps its size, and the path says what is wrong with which leg."""
     target = make_lio(*[LUN_BYTES] * 2, params=NO_WAIT)
@@ -175,6 +177,8 @@ def test_shrinking_is_refused(make_lio, make_volume, kernel_log, grown):
     assert volume.size_bytes() == 2 * LUN_BYTES
 
 
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",
+                       "the path is refused in the end")
 def test_a_leg_gives_up_what_was_not_used(make_lio, make_volume, kernel_log):
     """The larger of two legs is cut to the other one's size: nothing of the volume is lost."""
     target = make_lio(LUN_BYTES, LUN_BYTES + 8 * MIB, params=NO_WAIT)
@@ -257,6 +261,8 @@ def behind(volume, why="has shrunk"):
         time.sleep(0.05)
 
 
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",
+                       "it goes down meanwhile")
 def test_rescan_while_things_happen(make_lio, make_volume):
     """Asked again and again, with I/O, while sessions are lost, until the volume goes."""
     target = make_lio(*[LUN_BYTES] * 2, params=NO_WAIT)
@@ -751,6 +757,8 @@ def test_storm_of_messages(server, make_scripted, interval_s):
     assert server.violations() == []
 
 
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",
+                       "it goes down meanwhile")
 def test_ends_while_the_target_says_nothing(server, make_scripted):
     """The question is not answered: the volume can be taken down all the same."""
 

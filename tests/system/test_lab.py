@@ -61,6 +61,22 @@ def test_kernel_log_is_judged(kernel_log):
     assert kernel_log.bad([r"istripe-test: WARNING"]) == []
 
 
+@pytest.mark.parametrize(("line", "judged"), [
+    ("recoverable transport error, dev istripe0, sector 0 op 0x1:(WRITE) flags 0x8800", True),
+    ("critical space allocation error, dev istripe12, sector 0 op 0x1:(WRITE)", True),
+    ("critical nexus error, dev istripe0, sector 0 op 0x1:(WRITE)", True),
+    ("reservation conflict error, dev istripe0, sector 0 op 0x1:(WRITE)", True),
+    ("critical medium error, dev istripe0, sector 0 op 0x0:(READ)", True),
+    ("protection error, dev istripe0, sector 0 op 0x0:(READ)", True),
+    ("I/O error, dev istripe0, sector 0 op 0x0:(READ)", True),
+    ("Buffer I/O error on dev istripe0, logical block 0, async page read", True),
+    ("recoverable transport error, dev sda, sector 0 op 0x0:(READ)", False),
+    ("istripe: vol1/0: I/O fails that has waited for recovery_timeout_ms", False),
+])
+def test_failed_requests_are_judged(line, judged):
+    assert bool(kernlog.BAD.search(line)) == judged
+
+
 def kept_of_race(*report):
     """The first ruler stands before what is recognised, and stays."""
     report = ["=" * 66, *report, "=" * 66]

@@ -269,6 +269,8 @@ async def as_lio(_conn, _request, pairs, ready):
 @pytest.mark.parametrize("hooks,expected", [({}, [ISIDS[0]]), ({"login_pairs": as_lio}, [])],
                          ids=["reset", "lio"])
 @pytest.mark.parametrize("goes", ["volume", "path"])
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",
+                       "it is taken down by force")
 def test_after_a_write_was_sent_without_it(server, make_volume, links, goes, hooks, expected):
     """On the administrator's word. The path's next login drains the LUN, in whatever life it is."""
     resets = []

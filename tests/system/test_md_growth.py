@@ -408,6 +408,8 @@ def test_a_superblock_without_an_answer(silent, kernel_log):
     assert volume.size_bytes() == size + 4 * MIB
 
 
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",
+                       "it goes down meanwhile")
 def test_goes_down_meanwhile(silent):
     """A superblock that is not answered holds up neither the rescan nor the end for long."""
     volume, asked = silent

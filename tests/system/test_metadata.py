@@ -521,6 +521,7 @@ def relogin(volume):
 
 
 @pytest.mark.parametrize("what", CHANGED)
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe", "the leg fails")
 def test_changed_while_up(make_legs, make_md, what):
     """Seen at the next login: the path is dead, with the reason, and nothing goes there."""
     change, reason = CHANGED[what]
@@ -543,6 +544,8 @@ def test_changed_while_up(make_legs, make_md, what):
     volume.enable()
 
 
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",
+                       "the paths are refused for good")
 def test_mdadm_updates_it_while_up(make_legs, make_md):
     """What another host really does to superblocks."""
     target = make_legs(2)
@@ -647,6 +650,8 @@ def wait_paths(volume, state):
         wait_for(f"path {path} {state}", lambda file=file: read(file) == state, 60)
 
 
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",
+                       "no path is used in the end")
 def test_every_path_is_checked_at_its_login(make_md_paths):
     target, volume = make_md_paths()
     device = create(volume)

@@ -193,6 +193,8 @@ def test_down_writes_them(lost, kernel_log):
     assert kernel_log.matching("it stops with ghost_writes")
 
 
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",
+                       "what is kept cannot be written")
 def test_down_without_a_path(lost, links, kernel_log):
     volume, _, disk, *_ = lost
     disk.write(AT, noise(SIZE, "newer"))
@@ -307,6 +309,7 @@ def test_zeroes(lost):
     same(holder.data[AT:AT + SIZE], bytes(SIZE), "what the target has")
 
 
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe", "the write fails")
 def test_a_write_has_failed(two_ports, links):
     """Reads of its blocks wait, as it may still be carried out, until newer data are known."""
     volume, holder = two_ports

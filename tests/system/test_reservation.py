@@ -28,8 +28,9 @@ from scripted.scenario import HONEST, Scenario
 from scripted.scsi import PERSISTENT_RESERVE_IN, Refuse
 
 KIB, MIB = 1 << 10, 1 << 20
-ALLOWED = pytest.mark.allow_log(r"reservation conflict|I/O error|critical nexus error",
-                                "somebody else holds a reservation")
+ALLOWED = pytest.mark.allow_log(
+    "error, dev istripe|reservation conflict|I/O error|critical nexus error",
+    "somebody else holds a reservation")
 
 #: NOT READY: a target port in transition, also of a target that reports no access states.
 TRANSITION = (2, 4, 0x0A)
@@ -110,6 +111,8 @@ def test_what_one_leg_refuses_is_taken_back(two_legs, kernel_log):
         assert ours.clear(KEY) == 0
 
 
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",
+                       "another host takes it away")
 def test_preempted_by_another_host_at_one_leg(two_legs):
     """It knows our key no more: the conflict there does not mean that it is done."""
     device, (first, second) = two_legs
@@ -138,6 +141,8 @@ def test_keys_are_registered_over_every_path(make_lio, make_volume, links, stock
         assert keys(other) == []
 
 
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",
+                       "it is taken down by force")
 def test_volume_that_is_gone(make_lio, make_volume, keep_on_disk):
     """Who still has the disk open gets an error."""
     volume = make_volume(make_lio(64 * MIB))
@@ -441,6 +446,8 @@ def test_registered_over_some_paths_only(registered):
         assert disk.keys == dict.fromkeys(nexuses, KEY)
 
 
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",
+                       "a path is lost, and commands are refused")
 def test_registration_loses_a_path(registered, server):
     """The connection breaks when the key is registered: the next session is registered."""
     volume, disk, nexuses = registered()
@@ -459,6 +466,8 @@ def test_registration_loses_a_path(registered, server):
         wait_for("both paths", lambda: disk.keys == dict.fromkeys(nexuses, KEY), LOST_S)
 
 
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",
+                       "a path is lost, and commands are refused")
 def test_taken_back_where_the_path_is_lost(registered, server):
     """One path refuses the key, and the other one is lost: its next login ends the registration."""
     volume, disk, nexuses = registered()

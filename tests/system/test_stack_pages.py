@@ -66,7 +66,8 @@ def test_goes_on_while_the_stack_has_its_pages(server, make_volume, links):
     wait_for("both paths", lambda: state(volume) == "live", 60)
 
 
-@pytest.mark.allow_log("I/O error|may still carry", "the volume goes down while a write waits")
+@pytest.mark.allow_log("error, dev istripe|I/O error|may still carry",
+                       "the volume goes down while a write waits")
 def test_fails_when_the_stack_has_no_pages(server, make_volume, links):
     """Its owner may change them then. No other path is live: nothing waits for the last writes."""
     volume = volume_over(make_volume, links[:1], [server.port], server.load(HONEST), path=PATIENT,
