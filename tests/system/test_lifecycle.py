@@ -11,10 +11,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from lab import dm, fio, istripe, leaks, network, storage
+from lab import dm, fio, ghost, istripe, leaks, network, storage
+from lab.disk import Direct
 from lab.shell import LabError, read, run, status, udev_settle, wait_for, write
 from scripted.scenario import Scenario
-from scripted.scsi import TASK_SET_FULL, Result
+from scripted.scsi import SERVICE_ACTION_IN_16, TASK_SET_FULL, WRITE_16, Result
 from scripted.steps import on_write
 
 MIB = 1 << 20
@@ -314,6 +315,49 @@ def test_forced_says_what_is_lost(server, link, make_volume, kernel_log):
     server.target.run.armed = False
     volume.enable()
     assert volume.last_error() == ""
+
+
+@pytest.mark.allow_log("error, dev istripe", "the write that fails")
+def test_forced_while_its_files_are_in_use(make_server, make_volume, link):
+    """I/O that waits fails before the files of the volume go: who uses these may wait for it."""
+    async def lets_nobody_in(run, conn, _pdu):
+        if run.armed:
+            conn.reset()
+        return run.armed
+
+    async def keeps_questions(run, _conn, task):
+        return task.opcode == SERVICE_ACTION_IN_16 and run.strike()
+
+    def ask():
+        with contextlib.suppress(OSError):
+            volume.rescan()
+
+    lost, asked = make_server(), make_server()
+    target = lost.load(Scenario("is lost", hooks={"on_login": lets_nobody_in}))
+    asked.load(Scenario("is asked", hooks={"on_command": keeps_questions}, times=1 << 20),
+               identity="6001405" + "b" * 25)
+    legs = [{"portal": f"{link.address}:{server.port}", "target_name": target.settings.name,
+             "ping_interval_ms": 0, "login_timeout_ms": 30000, "default_time2wait": 0}
+            for server in (lost, asked)]
+    volume = make_volume(SimpleNamespace(iqn=target.settings.name, lun_number=lambda index: index),
+                         path=legs[0], more_legs=legs[1:], recovery_timeout_ms=-1,
+                         command_timeout_ms=60000)
+    with Direct(volume.enable()) as disk:
+        lost.arm()
+        ghost.killed(link, lost.port)
+        wait_for("the loss", lambda: ghost.path_state(volume) != "live")
+        writer = ghost.Write(disk, 0, bytes(4096))
+        asked.arm()
+        rescan, down = threading.Thread(target=ask), threading.Thread(target=volume.force_down)
+        rescan.start()
+        wait_for("the question", lambda: asked.target.run.hits)
+        down.start()
+        writer.join(10)
+        assert not writer.is_alive() and not writer.good
+        assert rescan.is_alive() and down.is_alive()
+        down.join(120)
+        rescan.join(60)
+    assert not volume.enabled() and volume.device() == ""
 
 
 def test_names_are_reused(make_lio, make_volume):

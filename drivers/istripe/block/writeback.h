@@ -28,7 +28,11 @@ struct istripe_writeback {
 
 void istripe_writeback_init(struct istripe_writeback *writeback);
 
-/* The disk is about to be taken away. */
+/**
+ * istripe_writeback_begin() - the disk is about to be taken away
+ * @volume: running; may be called again
+ * Context: process.
+ */
 void istripe_writeback_begin(struct istripe_volume *volume);
 
 /* A request of the disk ends. Any context. */

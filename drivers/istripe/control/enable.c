@@ -14,6 +14,7 @@
 #include "block/nexus_ops.h"
 #include "block/path.h"
 #include "block/volume.h"
+#include "block/writeback.h"
 #include "control/dir.h"
 #include "control/params.h"
 #include "control/sysfs.h"
@@ -371,12 +372,15 @@ static struct istripe_volume *volume_take(struct istripe_volume_dir *volume, boo
 	return running;
 }
 
-static int volume_stop(struct istripe_volume_dir *volume, struct istripe_volume *running)
+static int volume_stop(struct istripe_volume_dir *volume, struct istripe_volume *running,
+		       bool force)
 {
 	int ret;
 
-	/* Waits for those who use its files. */
 	istripe_resize_end(running);
+	/* Users of its files, or of a lock of sysfs, may wait for its I/O. */
+	if (force)
+		istripe_writeback_begin(running);
 	istripe_sysfs_remove(running);
 	ret = istripe_volume_stop(running);
 
@@ -398,5 +402,6 @@ int istripe_volume_dir_disable(struct istripe_volume_dir *volume, bool force)
 	mutex_lock(&volume->lock);
 	running = volume_take(volume, force);
 	mutex_unlock(&volume->lock);
-	return IS_ERR_OR_NULL(running) ? PTR_ERR_OR_ZERO(running) : volume_stop(volume, running);
+	return IS_ERR_OR_NULL(running) ? PTR_ERR_OR_ZERO(running) :
+					 volume_stop(volume, running, force);
 }
