@@ -102,8 +102,8 @@ u32 istripe_path_unfenced(const struct istripe_path *path)
 
 static void path_tune_nexus(struct istripe_nexus *nexus)
 {
-	/* The worker waits for session_lock, and reclaim may wait for the worker. */
-	unsigned int noio = memalloc_noio_save();
+	/* The worker waits for session_lock: no memory may be waited for. */
+	unsigned int noreclaim = memalloc_noreclaim_save();
 	struct istripe_session *session;
 
 	mutex_lock(&nexus->session_lock);
@@ -112,7 +112,7 @@ static void path_tune_nexus(struct istripe_nexus *nexus)
 	if (session)
 		istripe_session_tune(session);
 	mutex_unlock(&nexus->session_lock);
-	memalloc_noio_restore(noio);
+	memalloc_noreclaim_restore(noreclaim);
 }
 
 void istripe_path_tune(struct istripe_path *path)

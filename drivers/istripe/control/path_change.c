@@ -77,12 +77,12 @@ static void change_end(struct istripe_path_dir *dir, const char *what, int error
 /* The path by itself, and with all others: as it would be checked at enable. */
 static int path_check(struct istripe_path_dir *dir, struct istripe_reason *why)
 {
-	/* Reclaim may wait for this disk, and what ends that wait for the volume's lock. */
-	unsigned int noio = memalloc_noio_save();
+	/* Memory may wait for this disk, and what ends that wait, for the volume's lock. */
+	unsigned int noreclaim = memalloc_noreclaim_save();
 	struct istripe_volume_params *params;
 
 	params = istripe_volume_dir_copy(dir->base.volume, dir, why);
-	memalloc_noio_restore(noio);
+	memalloc_noreclaim_restore(noreclaim);
 	if (IS_ERR(params))
 		return PTR_ERR(params);
 	istripe_volume_params_free(params);
