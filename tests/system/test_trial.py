@@ -9,7 +9,7 @@ import pytest
 from lab import lio, network
 from lab.disk import Direct, Reader, noise
 from lab.ghost import path_state, volume_over
-from lab.shell import read, wait_for
+from lab.shell import read, run, wait_for
 from scripted.scenario import HONEST, Scenario
 from scripted.scsi import READ_16, WRITE_16, Disk, Result
 
@@ -197,6 +197,42 @@ def test_the_only_path_has_no_trial(servers, make_volume, links):
         target.keeps = False
         reader.end()
     assert reader.errors == []
+
+
+@contextlib.contextmanager
+def mtu_of(link, mtu):
+    ends = ((link.nic, None), (link.peer, network.NETNS))
+    try:
+        for nic, netns in ends:
+            run("ip", "link", "set", nic, "mtu", str(mtu), netns=netns)
+        yield
+    finally:
+        for nic, netns in ends:
+            run("ip", "link", "set", nic, "mtu", "1500", netns=netns)
+
+
+@pytest.mark.parametrize("mtu, least", [(1500, 2000), (9000, 4 * 4 * KIB)])
+def test_the_large_ping_is_zeros(servers, make_volume, links, mtu, least):
+    """All of them, however many pages; the digest is right."""
+    pings = []
+
+    async def on_nop(run, conn, pdu):
+        pings.append(bytes(pdu.data))
+        return False
+
+    target = servers[0].load(Scenario("hears pings", hooks={"on_nop": on_nop}))
+    servers[1].load(HONEST).disk = target.disk
+    volume = volume_over(make_volume, links, ports(servers), target, policy="round-robin",
+                         path={"default_time2wait": 0, "data_digest": "CRC32C"})
+    with mtu_of(links[0], mtu):
+        volume.enable()
+        wait_for("both paths", lambda: all(path_state(volume, path) == "live" for path in range(2)))
+        network.kill_connections(port=servers[0].port)
+        wait_for("the path to come back", lambda: path_state(volume) == "live" and
+                 read(volume.path_sysfs() / "reconnects") == "1", NOTICED_S)
+    large = max(pings, key=len)
+    assert len(large) >= least and large == bytes(len(large))
+    assert [server.violations() for server in servers] == [[], []]
 
 
 @contextlib.contextmanager

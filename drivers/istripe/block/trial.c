@@ -188,14 +188,26 @@ static int trial_read(struct istripe_nexus *nexus, struct istripe_reason *why)
 	return ret;
 }
 
-/* The other direction: the read has sent small packets only. */
-static int trial_ping(struct istripe_nexus *nexus, struct istripe_reason *why)
+static int trial_ask_ping(struct istripe_nexus *nexus)
 {
 	u32 timeout_ms = max_t(u32, READ_ONCE(nexus->path->params.timers.ping_timeout_ms),
 			       LARGE_PING_MS);
-	int ret = istripe_session_ping_large(nexus->owned, timeout_ms);
+	u32 tries = BUSY_TRIES;
+	int ret;
+
+	while ((ret = istripe_session_ping_large(nexus->owned, timeout_ms)) == -ENOMEM && --tries)
+		msleep(SLICE_MS);
+	return ret;
+}
+
+/* The other direction: the read has sent small packets only. */
+static int trial_ping(struct istripe_nexus *nexus, struct istripe_reason *why)
+{
+	int ret = trial_ask_ping(nexus);
 	struct istripe_reason fault;
 
+	if (ret == -ENOMEM)
+		return istripe_reason_fail(why, ret, "no memory");
 	/* Not because of the network: the target does not like it, or does not know it. */
 	if (ret == -EBADE || (ret == -ENOTCONN && READ_ONCE(nexus->last_errno) != -ETIMEDOUT))
 		nexus->large_pings_lost++;

@@ -247,24 +247,21 @@ u32 istripe_conn_large_bytes(const struct istripe_conn *conn)
 int istripe_conn_send_control(struct istripe_conn *conn, const struct iscsi_hdr *header,
 			      const void *payload, u32 payload_bytes)
 {
+	u32 copied_bytes = payload ? payload_bytes : 0;
 	struct istripe_control *control;
 
 	/*
 	 * Without an answer to its ping the target drops the connection, which writeback needs:
 	 * hence the memory reserves, bounded by ISTRIPE_CONTROLS_MAX.
 	 */
-	control = kmalloc(sizeof(*control) + payload_bytes,
+	control = kmalloc(sizeof(*control) + copied_bytes,
 			  GFP_NOWAIT | __GFP_NOWARN |
-			  (payload_bytes ? __GFP_NOMEMALLOC : __GFP_MEMALLOC));
+			  (copied_bytes ? __GFP_NOMEMALLOC : __GFP_MEMALLOC));
 	if (!control)
 		return -ENOMEM;
 	control->header = *header;
 	control->payload_bytes = payload_bytes;
-	control->payload = (u8 *)(control + 1);
-	if (payload)
-		memcpy(control->payload, payload, payload_bytes);
-	else
-		memset(control->payload, 0, payload_bytes);
+	control->payload = copied_bytes ? memcpy(control + 1, payload, copied_bytes) : NULL;
 	spin_lock_bh(&conn->control_lock);
 	list_add_tail(&control->entry, &conn->controls);
 	/* Nothing is sent behind a logout request: that must not keep its answer unread. */

@@ -4,6 +4,7 @@
 #include <linux/gfp.h>
 #include <linux/mm.h>
 #include <linux/page_ref.h>
+#include <linux/pgtable.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/tcp.h>
@@ -161,12 +162,21 @@ static void tx_batch_add_trailer(struct istripe_tx_batch *batch,
 
 static u32 control_segment(const struct istripe_tx_batch_pdu *pdu, struct bio_vec *segment)
 {
-	u8 *from = pdu->control->payload + pdu->gathered_bytes;
+	u32 left = pdu->payload_bytes - pdu->gathered_bytes;
+	u8 *from = pdu->control->payload;
 
+	if (!from) {
+		*segment = (struct bio_vec) {
+			.bv_page = ZERO_PAGE(0),
+			.bv_len = min_t(u32, left, PAGE_SIZE),
+		};
+		return segment->bv_len;
+	}
+	from += pdu->gathered_bytes;
 	*segment = (struct bio_vec) {
 		.bv_page = virt_to_page(from),
 		.bv_offset = offset_in_page(from),
-		.bv_len = pdu->payload_bytes - pdu->gathered_bytes,
+		.bv_len = left,
 	};
 	return segment->bv_len;
 }

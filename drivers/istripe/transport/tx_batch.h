@@ -32,7 +32,7 @@ struct istripe_control {
 	struct list_head entry;
 	struct iscsi_hdr header;
 	u32 payload_bytes;
-	u8 *payload;			/* behind this structure, if any */
+	u8 *payload;			/* behind this structure; NULL: zeros */
 };
 
 /* A PDU with a data segment, which is of @task or of @control. */
