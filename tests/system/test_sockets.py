@@ -12,7 +12,7 @@ from lab.capture import Capture
 from lab.disk import start_write
 from lab.istripe import INITIATOR, load, unload
 from lab.network import mute
-from lab.shell import read, run, wait_for, write
+from lab.shell import read, run, status, wait_for, write
 
 KIB, MIB = 1 << 10, 1 << 20
 QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 5000,
@@ -285,10 +285,35 @@ def test_unknown_congestion_control(volume_of, kernel_log):
     assert read(file) == "reno"
     assert_tuned(sockets(), 2, TUNED)
     write(file, "illinois")
-    assert read("/sys/module/tcp_illinois/refcnt") == "2"
+    # Two connections, and what keeps it for their next login.
+    assert read("/sys/module/tcp_illinois/refcnt") == "3"
     assert_tuned(sockets(), 2, {**TUNED, "congestion_control": "illinois"})
     write(file, "")
     assert read("/sys/module/tcp_illinois/refcnt") == "0"
+
+
+@pytest.mark.parametrize("live", [False, True], ids=["configured", "live"])
+def test_the_module_stays_without_a_session(volume_of, link, live):
+    """No login has to wait for modprobe, which may lie on the disk that is lost."""
+    name = {"congestion_control": "illinois"}
+    volume = volume_of(path=TUNED if live else {**TUNED, **name})
+    volume.enable()
+    if live:
+        tune(volume, name)
+    # Each login fails at once, and leaves no socket.
+    run("ip", "route", "add", "prohibit", link.address)
+    try:
+        network.kill_connections()
+        wait_for("the sockets to go", lambda: read("/sys/module/tcp_illinois/refcnt") == "1")
+        code, out = status("modprobe", "-r", "tcp_illinois")
+        assert code and "in use" in out
+    finally:
+        run("ip", "route", "del", "prohibit", link.address)
+    volume.wait_state("live")
+    wait_for("both connections", lambda: len(sockets()) == 2)
+    assert all("illinois" in sock.words for sock in sockets())
+    volume.disable()
+    wait_for("the module to be free", lambda: read("/sys/module/tcp_illinois/refcnt") == "0")
 
 
 @pytest.mark.parametrize("live", [False, True], ids=["configured", "live"])

@@ -13,6 +13,8 @@
 #include "block/leg.h"
 #include "block/nexus.h"
 #include "block/path.h"
+#include "block/volume.h"
+#include "transport/socket.h"
 
 /* For so long after a small request large ones leave the last connection alone. */
 #define BESIDE_MS	1000
@@ -54,6 +56,15 @@ static int path_create_nexuses(struct istripe_path *path)
 	return 0;
 }
 
+static void path_hold_congestion_control(struct istripe_path *path)
+{
+	char name[ISTRIPE_CONGESTION_CONTROL_BYTES];
+
+	istripe_params_read(name, path->params.socket.congestion_control, sizeof(name));
+	istripe_socket_hold_congestion_control(path->leg->volume->net, name,
+					       &path->congestion_holder);
+}
+
 struct istripe_path *istripe_path_create(struct istripe_leg *leg,
 					 const struct istripe_path_params *params)
 {
@@ -72,8 +83,10 @@ struct istripe_path *istripe_path_create(struct istripe_leg *leg,
 	INIT_LIST_HEAD(&path->sysfs_session_dirs);
 	path->latencies = alloc_percpu(struct istripe_latencies);
 	ret = path->latencies ? path_create_nexuses(path) : -ENOMEM;
-	if (!ret)
+	if (!ret) {
+		path_hold_congestion_control(path);
 		return path;
+	}
 	istripe_path_destroy(path);
 	return ERR_PTR(ret);
 }
@@ -87,6 +100,8 @@ void istripe_path_destroy(struct istripe_path *path)
 	/* No reader of the nexuses, or of the path, is left: see istripe_nexus_destroy(). */
 	for (i = 0; i < path->nexus_count; i++)
 		istripe_nexus_destroy(path->nexuses[i]);
+	istripe_socket_hold_congestion_control(path->leg->volume->net, "",
+					       &path->congestion_holder);
 	free_percpu(path->latencies);
 	kvfree_sensitive(path, sizeof(*path));
 }
@@ -102,8 +117,6 @@ u32 istripe_path_unfenced(const struct istripe_path *path)
 
 static void path_tune_nexus(struct istripe_nexus *nexus)
 {
-	/* The worker waits for session_lock: no memory may be waited for. */
-	unsigned int noreclaim = memalloc_noreclaim_save();
 	struct istripe_session *session;
 
 	mutex_lock(&nexus->session_lock);
@@ -112,18 +125,21 @@ static void path_tune_nexus(struct istripe_nexus *nexus)
 	if (session)
 		istripe_session_tune(session);
 	mutex_unlock(&nexus->session_lock);
-	memalloc_noreclaim_restore(noreclaim);
 }
 
 void istripe_path_tune(struct istripe_path *path)
 {
+	/* The worker waits for session_lock: no memory may be waited for. */
+	unsigned int noreclaim = memalloc_noreclaim_save();
 	int section = srcu_read_lock(&path->leg->srcu);
 	struct istripe_nexus *nexus;
 	u32 at;
 
+	path_hold_congestion_control(path);
 	istripe_path_for_each_nexus(path, nexus, at)
 		path_tune_nexus(nexus);
 	srcu_read_unlock(&path->leg->srcu, section);
+	memalloc_noreclaim_restore(noreclaim);
 }
 
 static void path_note_small(struct istripe_path *path)

@@ -38,6 +38,7 @@ struct istripe_leg;
 struct istripe_nexus;
 struct istripe_reason;
 struct istripe_task;
+struct socket;
 
 /* For a connection's directory in sysfs. */
 struct istripe_conn_place {
@@ -49,6 +50,7 @@ struct istripe_path {
 	struct istripe_leg *leg;
 	u32 index;			/* as configured */
 	struct istripe_path_params params;	/* multi is never auto */
+	struct socket *congestion_holder;	/* keeps the module loaded, never connected */
 	u32 nexus_count;		/* as many as configured connections */
 	struct istripe_nexus *nexuses[ISTRIPE_CONNECTIONS_MAX];
 	u32 lanes;			/* connections of its nexuses that get tasks */

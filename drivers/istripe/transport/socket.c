@@ -204,6 +204,18 @@ int istripe_socket_check_congestion_control(struct net *net, const char *name)
 	return ret;
 }
 
+void istripe_socket_hold_congestion_control(struct net *net, const char *name,
+					    struct socket **holder)
+{
+	struct socket *before = *holder, *now = NULL;
+
+	if (*name && socket_probe(net, name, &now))
+		return;
+	*holder = now;
+	if (before)
+		sock_release(before);
+}
+
 /*
  * The kernel loads a missing module with the socket locked, but the module may be on the disk that
  * the socket serves: hence the probe. It also tells the namespace's default.

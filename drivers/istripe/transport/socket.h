@@ -44,6 +44,16 @@ void istripe_socket_tune(struct socket *sock, const char *label,
 int istripe_socket_check_congestion_control(struct net *net, const char *name);
 
 /**
+ * istripe_socket_hold_congestion_control() - no login has to load a module that is on the lost disk
+ * @net: kept by the caller meanwhile
+ * @name: of the algorithm to keep loaded; empty: none any more
+ * @holder: NULL at first; stays as it is without success
+ * Context: as istripe_socket_check_congestion_control().
+ */
+void istripe_socket_hold_congestion_control(struct net *net, const char *name,
+					    struct socket **holder);
+
+/**
  * istripe_params_read() - read settings that may change meanwhile, all at a time
  * @to: filled
  * @from: one setting, or several
