@@ -358,7 +358,7 @@ static void vpd_capacity10(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.physical_block_bytes, 512u);
 	KUNIT_EXPECT_FALSE(test, c.provisioning);
 	data[3] = 0xff;		/* more than can be told */
-	KUNIT_EXPECT_EQ(test, istripe_vpd_capacity10_decode(data, sizeof(data), &c), -EPROTO);
+	KUNIT_EXPECT_EQ(test, istripe_vpd_capacity10_decode(data, sizeof(data), &c), -EOVERFLOW);
 }
 
 static void vpd_capacity_blocks(struct kunit *test)

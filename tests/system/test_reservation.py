@@ -11,6 +11,7 @@ import pytest
 
 from lab.disk import Direct
 from lab.ghost import ISIDS, path_is, set_isids
+from lab.istripe import EnableError
 from lab.reservation import (
     CONFLICT,
     EXCLUSIVE_REG_ONLY,
@@ -339,14 +340,32 @@ def test_reserved_for_others_alone(make_lio, make_volume, links, stock, keep_on_
 def registered(make_scripted):
     """registered(paths, ...): a volume, its disk in the target, and the nexuses of its paths."""
 
-    def make(paths=2, scenario=HONEST):
+    def make(paths=2, scenario=HONEST, kind=RegisteredDisk):
         volume, target = make_scripted(scenario, paths=paths)
         set_isids(volume, paths)
-        target.disk = RegisteredDisk()
+        target.disk = kind()
         name = volume.settings["initiator_name"]
         return volume, target.disk, [(name, bytes.fromhex(isid)) for isid in ISIDS[:paths]]
 
     return make
+
+
+class HugeDisk(RegisteredDisk):
+    """It has one block more than READ CAPACITY(10) can tell."""
+
+    blocks = 1 << 32
+
+
+@ALLOWED
+def test_reserved_and_too_large_to_tell(registered):
+    """The host that starts has to wait for the other one: no setting is wrong."""
+    volume, disk, _ = registered(paths=1, kind=HugeDisk)
+    disk.register("another host", OTHER_KEY)
+    disk.kind = EXCLUSIVE_SCSI
+    with pytest.raises(EnableError) as failed:
+        volume.enable()
+    assert failed.value.number == errno.EBUSY
+    assert "another host has reserved the LUN, which does not tell its size then" in failed.value.reason
 
 
 @ALLOWED

@@ -463,7 +463,11 @@ static int probe_capacity_reserved(struct probe *probe, struct istripe_lun *lun)
 	ret = probe_must(probe, cdb, 8, "READ CAPACITY(10)");
 	if (ret)
 		return ret;
-	if (istripe_vpd_capacity10_decode(probe->data, probe->bytes, &lun->capacity))
+	ret = istripe_vpd_capacity10_decode(probe->data, probe->bytes, &lun->capacity);
+	if (ret == -EOVERFLOW)
+		return istripe_reason_fail(probe->why, -EBUSY,
+					   "another host has reserved the LUN, which does not tell its size then (2^32 blocks or more)");
+	if (ret)
 		return probe_nonsense(probe, "READ CAPACITY(10)");
 	return probe_transfer(probe, lun);
 }

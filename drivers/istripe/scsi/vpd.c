@@ -451,8 +451,10 @@ int istripe_vpd_capacity10_decode(const u8 *data, u32 bytes, struct istripe_vpd_
 {
 	u8 longer[CAPACITY_BYTES] = {};
 
-	if (bytes < CAPACITY10_BYTES || get_unaligned_be32(data) == U32_MAX)
+	if (bytes < CAPACITY10_BYTES)
 		return -EPROTO;
+	if (get_unaligned_be32(data) == U32_MAX)
+		return -EOVERFLOW;
 	memcpy(longer + CAPACITY_BYTES - CAPACITY10_BYTES, data, CAPACITY10_BYTES);
 	return istripe_vpd_capacity_decode(longer, sizeof(longer), capacity);
 }

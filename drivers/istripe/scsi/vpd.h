@@ -239,7 +239,7 @@ int istripe_vpd_capacity_decode(const u8 *data, u32 bytes, struct istripe_vpd_ca
  * @data: what came
  * @bytes: its length
  * @capacity: filled, without what READ CAPACITY(16) alone tells
- * Return: as istripe_vpd_capacity_decode(); -EPROTO, too, for more blocks than can be told.
+ * Return: as istripe_vpd_capacity_decode(); -EOVERFLOW more blocks than it can tell.
  */
 int istripe_vpd_capacity10_decode(const u8 *data, u32 bytes, struct istripe_vpd_capacity *capacity);
 
