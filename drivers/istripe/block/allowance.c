@@ -147,7 +147,7 @@ void istripe_allowance_drop(struct istripe_leg *leg)
 
 static u32 allowance_max(const struct istripe_leg *leg)
 {
-	return leg->volume->queue_depth * leg->volume->parts;
+	return READ_ONCE(leg->volume->queue_depth) * leg->volume->parts;
 }
 
 static void allowance_grow(struct istripe_leg *leg)

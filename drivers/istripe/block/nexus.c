@@ -289,7 +289,7 @@ void istripe_nexus_login_params(struct istripe_nexus *nexus, struct istripe_sess
 		.net = volume->net,
 		.tpgt = nexus->tpgt,
 		.tpgt_known = nexus->tpgt_known,
-		.task_slots = volume->queue_depth * volume->parts,
+		.task_slots = READ_ONCE(volume->queue_depth) * volume->parts,
 		.buffers = nexus->buffers,
 	};
 	memcpy(params->isid, nexus->isid, sizeof(params->isid));

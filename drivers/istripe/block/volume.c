@@ -175,6 +175,7 @@ static int volume_set_geometry(struct istripe_volume *volume,
 static int volume_alloc_tags(struct istripe_volume *volume)
 {
 	struct blk_mq_tag_set *set = &volume->tag_set;
+	int ret;
 
 	set->ops = &istripe_queue_ops;
 	set->nr_hw_queues = volume->queue_count + volume->poll_queue_count;
@@ -189,7 +190,11 @@ static int volume_alloc_tags(struct istripe_volume *volume)
 		set->flags |= BLK_MQ_F_TAG_HCTX_SHARED;
 	set->timeout = msecs_to_jiffies(volume->command_timeout_ms);
 	set->driver_data = volume;
-	return blk_mq_alloc_tag_set(set);
+	ret = blk_mq_alloc_tag_set(set);
+	/* With little memory it is less. */
+	if (!ret)
+		WRITE_ONCE(volume->queue_depth, set->queue_depth);
+	return ret;
 }
 
 static int volume_add_disk(struct istripe_volume *volume)
