@@ -209,6 +209,7 @@ def test_source_address_that_is_not_ours(make_lio, make_volume):
     error = refused(make_volume(make_lio(), path={"source_address": "10.99.99.99"}))
     assert error.number == errno.EADDRNOTAVAIL
     assert "10.99.99.99" in error.reason
+    assert "the source address cannot be used: it is not on this host" in error.reason
 
 
 def test_isid_is_used(make_lio, make_volume):

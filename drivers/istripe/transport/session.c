@@ -387,6 +387,12 @@ static int session_redirect(struct istripe_session *session,
 	return 0;
 }
 
+/* Of a route that prohibits or drops, or of a policy: no setting is wrong. */
+static bool session_is_forbidden(int error)
+{
+	return error == -EACCES || error == -EPERM || error == -EINVAL;
+}
+
 static void session_connect_why(const struct istripe_way *way,
 				const struct sockaddr_storage *portal, int error,
 				struct istripe_reason *why)
@@ -396,13 +402,10 @@ static void session_connect_why(const struct istripe_way *way,
 		istripe_reason_add(why, " over %s", way->nic);
 	if (way->source_address.ss_family != AF_UNSPEC)
 		istripe_reason_add(why, " from %pISc", &way->source_address);
-	istripe_reason_add(why, ": %s (%pe)", istripe_error_words(error), ERR_PTR(error));
-}
-
-/* Of a route that prohibits or drops, or of a policy: no setting is wrong. */
-static int session_connect_error(int error)
-{
-	return error == -EACCES || error == -EPERM || error == -EINVAL ? -ENETUNREACH : error;
+	istripe_reason_add(why, ": %s (%pe)",
+			   session_is_forbidden(error) ? "a route or a firewall forbids it" :
+							 istripe_error_words(error),
+			   ERR_PTR(error));
 }
 
 static int session_connect(const struct istripe_session_params *params, struct istripe_conn *conn,
@@ -414,7 +417,7 @@ static int session_connect(const struct istripe_session_params *params, struct i
 	if (!ret)
 		return istripe_conn_login(conn, params, why);
 	session_connect_why(&params->way, portal, ret, why);
-	return session_connect_error(ret);
+	return session_is_forbidden(ret) ? -ENETUNREACH : ret;
 }
 
 /* One login at one portal: 0, -errno, or -EREMCHG with @portal changed. */
