@@ -3,6 +3,7 @@
 
 import fcntl
 import os
+import shutil
 import signal
 import subprocess
 
@@ -330,3 +331,18 @@ def test_nobody_waits_for_those_who_wait(tool):
     assert "waits" not in tool.run("apply", "db")[1]
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
+
+
+@pytest.mark.parametrize("name", ["up", "set"])
+def test_a_volume_that_goes_while_it_is_waited_for(tool, name):
+    """It is said to be missing, as one that has never been there."""
+    tool.run("create", "db", "--no-up", "--leg", LEG)
+    with open(tool.root / "run/istripe-db.configuring", "w", encoding="ascii") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX)
+        process = tool.start(*WORDS[name])
+        said = process.stderr.readline()
+        assert said == f"db: waits for process {os.getpid()}, which is just configuring it\n"
+        shutil.rmtree(tool.tree / "db")
+    code, out, err = ended(process)
+    assert (code, out) == (78 if name == "up" else 1, "")
+    assert err.startswith("istripectl: there is no volume db\n"), err

@@ -136,6 +136,9 @@ int remains_lock(const char *name, int *lock, struct fault *fault)
 	*lock = -1;
 	if (!ret)
 		ret = lock_take(name, lock, fault);
+	/* It may have gone meanwhile. */
+	if (!ret)
+		ret = tree_has_volume(name, fault);
 	if (!ret)
 		ret = remains_refuse(*lock, name, fault);
 	if (ret) {
