@@ -18,13 +18,15 @@ import pytest
 from conftest import MIB
 from lab import network
 from lab.disk import Direct, noise, same, works
-from lab.ghost import path_state, volume_over
+from lab.ghost import Write, path_state, volume_over
 from lab.istripe import EnableError, Named
 from lab.shell import read, run, status, wait_for, write
 from scripted.scenario import HONEST, Scenario
 from scripted.scsi import (
+    CHECK_CONDITION,
     INQUIRY,
     MODE_SENSE_6,
+    READ_16,
     RESERVATION_CONFLICT,
     SYNCHRONIZE_CACHE_10,
     SYNCHRONIZE_CACHE_16,
@@ -32,6 +34,8 @@ from scripted.scsi import (
     WRITE_16,
     WRITE_SAME_16,
     Result,
+    fixed_sense,
+    number,
 )
 from scripted.volatile import VolatileDisk
 
@@ -452,6 +456,91 @@ def test_a_disk_behind_the_target_is_reset(without_fua, server):
         return True
 
     writes_again(*without_fua(hook), server)
+
+
+def loses(lun, block):
+    """The medium does not take what the cache has of this block."""
+    at = block * lun.block_bytes
+    lun.data[at:at + lun.block_bytes] = lun.cached.pop(block)
+
+
+@pytest.mark.allow_log("error, dev istripe", "the write whose flush is told of the loss")
+@pytest.mark.allow_log("command 0x|status 0x", "what the target says")
+def test_a_flush_is_told_of_another_writes_loss(without_fua, server):
+    """Its own write fails; the other one, whose flush is good, is written again with its data."""
+    blocks, flushes = [], []
+    first, second, over = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def hook(run, conn, task):
+        if task.opcode == WRITE_16 and run.armed:
+            blocks.append(number(task.cdb, 2, 8))
+        if task.opcode != SYNCHRONIZE_CACHE_16 or not run.strike():
+            return False
+        flushes.append(task)
+        await (first if len(flushes) == 1 else second).wait()
+        if task is flushes[1]:
+            return False
+        loses(run.target.disk, 8)
+        await run.target.respond(conn, task, Result.check(3, 0x0C, 0))
+        over.set()
+        return True
+
+    async def go_on(event):
+        event.set()
+
+    async def answered():
+        await over.wait()
+
+    device, lun = without_fua(hook, times=2)
+    with Direct(device) as disk:
+        writers = []
+        for index in range(2):
+            writers.append(Write(disk, index * 4096, noise(4096, index)))
+            wait_for("its flush", lambda index=index: len(flushes) == index + 1, ONCE_MORE_S)
+        server.call(go_on(first))
+        server.call(answered())
+        writers[0].join(ONCE_MORE_S)
+        assert not writers[0].is_alive() and not writers[0].good
+        server.call(go_on(second))
+        writers[1].finish()
+        assert blocks == [0, 8, 8]
+        lasts(lun, 4096, noise(4096, 1))
+    assert server.violations() == []
+
+
+@pytest.mark.allow_log("reports a deferred error", "what the target says")
+def test_a_deferred_error_between_write_and_flush(without_fua, server):
+    """In answer to a read: the flush would be good, and the data are not there."""
+    blocks, flushes = [], []
+    told = asyncio.Event()
+
+    async def hook(run, conn, task):
+        if task.opcode == WRITE_16 and run.armed:
+            blocks.append(number(task.cdb, 2, 8))
+        if task.opcode == SYNCHRONIZE_CACHE_16 and not flushes and run.armed:
+            flushes.append(task)
+            await told.wait()
+        if task.opcode != READ_16 or not flushes or not run.strike():
+            return False
+        loses(run.target.disk, 0)
+        sense = fixed_sense(3, 0x0C, 0, deferred=True)
+        await run.target.respond(conn, task, Result(CHECK_CONDITION, sense=sense))
+        return True
+
+    async def go_on():
+        told.set()
+
+    device, lun = without_fua(hook)
+    with Direct(device) as disk:
+        writer = Write(disk, 0, noise(4096, 1))
+        wait_for("its flush", lambda: flushes, ONCE_MORE_S)
+        assert len(disk.read(MIB, 4096)) == 4096
+        assert server.target.run.hits == 1
+        server.call(go_on())
+        writer.finish()
+        assert blocks == [0, 0]
+        lasts(lun, 0, noise(4096, 1))
+    assert server.violations() == []
 
 
 def test_a_path_that_does_not_tell(make_server, make_volume, links, kernel_log):

@@ -48,14 +48,30 @@ static void attention_note_reset(struct istripe_nexus *nexus)
 	spin_unlock_bh(&leg->lock);
 }
 
-void istripe_attention_note(struct istripe_nexus *nexus, const struct scsi_sense_hdr *sense)
+/* Nor will the target tell of it again: what is flushed later is good all the same. */
+static void attention_note_lost(struct istripe_leg *leg)
 {
+	if (!READ_ONCE(leg->write_through))
+		return;
+	spin_lock_bh(&leg->lock);
+	WRITE_ONCE(leg->generations, leg->generations + 1);
+	WRITE_ONCE(leg->cache_lost, leg->generations);
+	spin_unlock_bh(&leg->lock);
+}
+
+void istripe_attention_note(struct istripe_nexus *nexus, const struct istripe_task *task)
+{
+	const struct scsi_sense_hdr *sense = &task->sense;
+	bool deferred = attention_verdict(sense) == ISTRIPE_SCSI_DEFERRED;
+
 	if (sense->sense_key == UNIT_ATTENTION && sense->asc == 0x29)
 		attention_note_reset(nexus);
 	if (istripe_sense_preempted(sense))
 		istripe_pr_key_preempted(nexus);
-	if (attention_verdict(sense) == ISTRIPE_SCSI_DEFERRED)
+	if (deferred)
 		attention_say_deferred(nexus->leg, sense);
+	if (deferred || istripe_sense_flush_is_lost(task->cdb[0], sense))
+		attention_note_lost(nexus->leg);
 	attention_say_warning(nexus->leg, sense);
 	/* This nexus may be about to ask; other ports have changed, too. */
 	if (istripe_alua_sense_changed(sense))
@@ -72,11 +88,12 @@ static bool nexus_may_carry(const struct istripe_nexus *nexus)
 void istripe_attention_told(struct istripe_nexus *nexus, struct istripe_session *session,
 			    bool known)
 {
-	const struct scsi_sense_hdr *sense = &session->internal.task.sense;
+	const struct istripe_task *task = &session->internal.task;
+	const struct scsi_sense_hdr *sense = &task->sense;
 
 	/* A login may be told first of something that is older than the key. */
 	if (known || rcu_access_pointer(nexus->session) || !istripe_sense_preempted(sense))
-		istripe_attention_note(nexus, sense);
+		istripe_attention_note(nexus, task);
 	if (attention_verdict(sense) != ISTRIPE_SCSI_CHANGED || !nexus_may_carry(nexus))
 		return;
 	istripe_session_invalidate(session);

@@ -8,13 +8,13 @@
 #define ISTRIPE_BLOCK_ATTENTION_H
 
 #include <linux/types.h>
-#include <scsi/scsi_common.h>
 
 struct istripe_nexus;
 struct istripe_session;
+struct istripe_task;
 
-/* Sense data of any command over the nexus. Any context. */
-void istripe_attention_note(struct istripe_nexus *nexus, const struct scsi_sense_hdr *sense);
+/* CHECK CONDITION to any command over the nexus. Any context. */
+void istripe_attention_note(struct istripe_nexus *nexus, const struct istripe_task *task);
 
 /*
  * Sense data of a command of the driver's own, see struct istripe_session_ops. When the LUN has

@@ -547,7 +547,7 @@ static bool io_note_check_condition(const struct istripe_leg_task *leg_task)
 	const struct scsi_sense_hdr *sense = &leg_task->task.sense;
 	struct istripe_nexus *nexus = leg_task->nexus;
 
-	istripe_attention_note(nexus, sense);
+	istripe_attention_note(nexus, &leg_task->task);
 	/* The other nexuses are told of it themselves. */
 	if (istripe_alua_sense_obscures(sense) && READ_ONCE(nexus->access.tpgs))
 		istripe_nexus_event(nexus, ISTRIPE_NEXUS_ACCESS);

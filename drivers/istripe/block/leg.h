@@ -141,6 +141,7 @@ struct istripe_leg {
 	spinlock_t lock;		/* see above */
 	u32 losses;			/* sessions lost, retired nexuses not counted */
 	u32 generations;		/* of sessions, and write_through.h: the last one given */
+	u32 cache_lost;			/* ... when the target last told of lost data */
 	u32 usable_nexuses;		/* whose ports take I/O */
 	u32 live_paths;			/* with a live nexus, whether its port takes I/O or not */
 	u32 chosen_paths;		/* with lanes: the policy chooses one of these */

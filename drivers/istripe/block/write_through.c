@@ -28,7 +28,8 @@ bool istripe_write_through_is_done(const struct istripe_leg_task *leg_task)
 	const struct istripe_nexus *nexus = leg_task->nexus;
 
 	return (s32)(leg_task->generation - READ_ONCE(nexus->generation)) >= 0 &&
-	       (s32)(leg_task->generation - READ_ONCE(nexus->cache_lost)) >= 0;
+	       (s32)(leg_task->generation - READ_ONCE(nexus->cache_lost)) >= 0 &&
+	       (s32)(leg_task->generation - READ_ONCE(nexus->leg->cache_lost)) >= 0;
 }
 
 void istripe_write_through_flush(struct istripe_leg_task *leg_task)
