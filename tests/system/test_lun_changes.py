@@ -358,6 +358,48 @@ def test_a_cache_is_switched_on(one_path, server, told):
     assert server.violations() == []
 
 
+FLUSHING = (SYNCHRONIZE_CACHE_10, SYNCHRONIZE_CACHE_16)
+
+
+@pytest.mark.parametrize("refuses_flushes", [False, True], ids=["flushes", "refuses"])
+@pytest.mark.parametrize("dpofua", [False, True], ids=["plain", "fua"])
+def test_a_cache_that_came_goes_again(one_path, server, dpofua, refuses_flushes):
+    """There is nothing to flush then, and the LUN may know no such command. It comes once more."""
+    seen = []
+
+    async def hook(run, conn, task):
+        if task.opcode in (WRITE_16, *FLUSHING):
+            seen.append((task.opcode, bool(task.cdb[1] & 8)))
+        if task.opcode not in FLUSHING or not refuses_flushes or run.target.disk.write_cache:
+            return False
+        await run.target.respond(conn, task, Result.check(5, 0x20, 0))
+        return True
+
+    def writes(disk, seed):
+        seen.clear()
+        disk.write(0, noise(4096, seed))
+        return seen
+
+    volume, lun = one_path(Scenario("cache", hooks={"on_command": hook}), write_cache=False)
+    lun.dpofua = False
+    reconnects = volume.path_sysfs(0, 0) / "reconnects"
+    with Direct(volume.enable()) as disk:
+        for seed in range(4):
+            before, on = int(read(reconnects)), not seed % 2
+            lun.write_cache, lun.dpofua = on, on and dpofua
+            lun.attentions.append((6, 0x2A, 1))
+            with contextlib.suppress(OSError):
+                volume.rescan()
+            # What was neither flushed nor sent with FUA meanwhile, a login flushes.
+            wait_for("the path", lambda before=before, on=on: path_state(volume) == "live" and
+                     int(read(reconnects)) == before + on, ONCE_MORE_S)
+            assert writes(disk, seed) == [(WRITE_16, on and dpofua)] + (
+                [(SYNCHRONIZE_CACHE_16, False)] if on and not dpofua else [])
+        anew(volume, server)
+        assert writes(disk, 4) == [(WRITE_16, False)]
+    assert server.violations() == []
+
+
 @pytest.fixture
 def without_fua(one_path, server):
     """without_fua(hook): a device, and its LUN, whose cache has been switched on, and loses data."""
@@ -456,6 +498,27 @@ def test_a_disk_behind_the_target_is_reset(without_fua, server):
         return True
 
     writes_again(*without_fua(hook), server)
+
+
+def test_a_cache_goes_between_write_and_flush(without_fua, server):
+    """The LUN tells the flush so, and knows none any more: the write is good."""
+    async def hook(run, conn, task):
+        if task.opcode not in FLUSHING or not run.armed:
+            return False
+        sense = (5, 0x20, 0)
+        if run.strike():
+            run.target.disk.flush()
+            run.target.disk.write_cache = False
+            sense = (6, 0x2A, 1)
+        await run.target.respond(conn, task, Result.check(*sense))
+        return True
+
+    device, lun = without_fua(hook)
+    with Direct(device) as disk:
+        disk.write(0, noise(4096, 1))
+        lasts(lun, 0, noise(4096, 1))
+        assert server.target.run.hits == 1
+    assert server.violations() == []
 
 
 def loses(lun, block):

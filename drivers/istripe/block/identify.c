@@ -79,6 +79,8 @@ static int identify_capabilities(struct istripe_leg *leg, const struct istripe_l
 	/* Before @write_through: then a write is flushed, over whatever nexus it has come. */
 	if (cache_is_new && !lun->caching.dpofua)
 		WRITE_ONCE(leg->no_fua, true);
+	if (cache_is_new)
+		WRITE_ONCE(leg->caches, leg->caches + 1);
 	/* The disk, and what is made of it, said that there is nothing to flush. */
 	if (cache_is_new && !leg->write_through) {
 		WRITE_ONCE(leg->write_through, true);
@@ -156,6 +158,7 @@ void istripe_identify_recall(struct istripe_nexus *nexus, struct istripe_lun_bef
 	struct istripe_leg *leg = nexus->leg;
 
 	mutex_lock(&leg->identify_lock);
+	nexus->asked_caches = leg->caches;
 	*before = (struct istripe_lun_before) {
 		.known = leg->identified,
 		.capacity = leg->lun.capacity,
@@ -171,6 +174,18 @@ void istripe_identify_recall(struct istripe_nexus *nexus, struct istripe_lun_bef
 		before->caching.dpofua = !READ_ONCE(leg->no_fua);
 	}
 	before->caching.write_protected = READ_ONCE(leg->protected) == ISTRIPE_PROTECTED_REPORTED;
+}
+
+static void identify_note_cache(struct istripe_nexus *nexus)
+{
+	const struct istripe_vpd_caching *caching = &nexus->found.caching;
+
+	WRITE_ONCE(nexus->fua, caching->dpofua || caching->write_cache);
+	/* Some writes may have been neither flushed nor sent with FUA. */
+	if (caching->write_cache && nexus->cacheless)
+		nexus->flushed = false;
+	WRITE_ONCE(nexus->cacheless,
+		   caching->told && !caching->write_cache ? nexus->asked_caches : 0);
 }
 
 int istripe_identify(struct istripe_nexus *nexus, struct istripe_reason *why)
@@ -199,7 +214,7 @@ int istripe_identify(struct istripe_nexus *nexus, struct istripe_reason *why)
 		WRITE_ONCE(leg->no_flush, false);
 	}
 	if (!ret) {
-		WRITE_ONCE(nexus->fua, lun->caching.dpofua || lun->caching.write_cache);
+		identify_note_cache(nexus);
 		istripe_limits_lower(leg, lun);
 		nexus->blocks = lun->capacity.blocks;
 		grown = nexus->blocks > leg->lun.capacity.blocks;

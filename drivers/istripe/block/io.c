@@ -519,7 +519,9 @@ static void io_task_unsupported(struct istripe_leg_task *leg_task)
 		io_task_again(leg_task);
 		break;
 	case SYNCHRONIZE_CACHE:
-		if (leg_task->leg->lun.caching.told)
+		if (READ_ONCE(leg_task->nexus->cacheless))
+			io_task_good(leg_task);
+		else if (leg_task->leg->lun.caching.told)
 			io_task_refused(leg_task, ISTRIPE_SCSI_UNSUPPORTED);
 		else
 			io_task_no_cache(leg_task);

@@ -122,7 +122,8 @@ int istripe_super_flush(const struct istripe_super_io *io)
 	/* As io_task_unsupported() has it. */
 	istripe_cdb_init(cdb, SYNCHRONIZE_CACHE);
 	ret = super_ask(io, cdb, 0, false, "flush its cache");
-	return super_unsupported(io, ret) && !io->lun->caching.told ? 0 : ret;
+	return super_unsupported(io, ret) &&
+	       (!io->lun->caching.told || READ_ONCE(io->nexus->cacheless)) ? 0 : ret;
 }
 
 int istripe_super_read(const struct istripe_super_io *io, struct istripe_md *md)
