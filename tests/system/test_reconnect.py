@@ -142,6 +142,32 @@ def test_a_fence_does_not_wait_for_time2wait(server, make_volume, links, kernel_
     assert server.violations() == []
 
 
+def test_a_fence_that_is_allowed_during_time2wait(server, make_volume, links, kernel_log):
+    """The loss found that no other path may end the session; the administrator lets one do it."""
+    target = server.load(Scenario("ghost", hooks={"on_command": hold}))
+    volume = volume_over(make_volume, links, [server.port] * 2, target,
+                         fence="auto", path={**FAST, "default_time2wait": 60})
+    with Direct(volume.enable()) as disk:
+        volume.wait_proven()
+        write(volume.leg / "fence", "path")
+        server.arm()
+        writer = held_write(disk, target, noise(4 * KIB, 1))
+        reconnects = read(volume.path_sysfs(0, 0) / "reconnects")
+        lost = time.monotonic()
+        killed(links[0], server.port)
+        # Once it waits for Time2Wait.
+        wait_for("the loss", lambda: read(volume.path_sysfs(0, 0) / "waiting_writes") != "0", 30)
+        time.sleep(3)
+        assert writer.is_alive()
+        write(volume.leg / "fence", "auto")
+        writer.finish()
+        assert time.monotonic() - lost < 50
+        assert kernel_log.matching("the old session is ended through")
+        assert read(volume.path_sysfs(0, 0) / "reconnects") == reconnects
+        release(server, target)
+    assert server.violations() == []
+
+
 def test_idle_connection_is_missed(make_lio, make_volume, link):
     """Nothing is sent and nobody says that the peer is gone: the ping finds out."""
     volume = make_volume(make_lio(params=NO_WAIT), path=QUICK)

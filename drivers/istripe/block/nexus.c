@@ -497,14 +497,14 @@ static bool nexus_is_refused(const struct istripe_nexus *nexus)
 	       (nexus->owned && test_bit(ISTRIPE_SESSION_REFUSED, &nexus->owned->flags));
 }
 
-/* A fence does not wait as long as the target asks for; after @several connections two seconds. */
+/* A fence, which may become possible, does not wait as long as the target asks. @fences: it is. */
 static void nexus_wait(struct istripe_nexus *nexus, enum istripe_nexus_state state, u32 wait_ms,
-		       bool several)
+		       bool fences)
 {
 	u32 asked_ms = istripe_backoff_asked_left_ms(nexus);
 
-	nexus->fence_first = (several || (asked_ms > ISTRIPE_SEVERAL_WAIT_MS && !nexus->several)) &&
-			     nexus->ops->fence_wanted(nexus);
+	nexus->fence_first = fences || (asked_ms > ISTRIPE_SEVERAL_WAIT_MS && !nexus->several &&
+					nexus->ops->waits(nexus));
 	nexus_back_off(nexus, state,
 		       nexus->fence_first ? ISTRIPE_SEVERAL_WAIT_MS : max(wait_ms, asked_ms));
 }
@@ -546,7 +546,7 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct 
 		if (!several)
 			nexus->ops->fence(nexus);
 		nexus_wait(nexus, refused ? ISTRIPE_NEXUS_REFUSED : ISTRIPE_NEXUS_BACKOFF,
-			   istripe_backoff_ms(nexus), several);
+			   istripe_backoff_ms(nexus), several && nexus->ops->fence_wanted(nexus));
 	}
 	if (!goes_on)
 		complete_all(&nexus->first_result);
