@@ -11,6 +11,8 @@ import errno
 import mmap
 import os
 import random
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -771,6 +773,77 @@ def test_a_lun_takes_shorter_ones(one_path, server, words, most, bytes_most, ask
         run("blkdiscard", *words, "-l", 4 * MIB, device)
         assert not any(lun.data[:4 * MIB])
         assert sum(lun.cleared) == 8192 and max(lun.cleared) == goes
+    assert server.violations() == []
+
+
+@pytest.mark.allow_log("not supported by the target", "what the LUN takes less of")
+@pytest.mark.allow_log("error, dev istripe", "the discard")
+@pytest.mark.parametrize("asc", [0x24, 0x26])
+def test_a_discard_of_before_is_too_long(one_path, server, asc):
+    """It was on its way when the LUN began to take less: the next ones are shorter, but sent."""
+    async def hook(run, conn, task):
+        if task.opcode != UNMAP or not run.strike():
+            return False
+        if run.hits == 1:
+            run.target.disk.max_unmap = 2048
+            conn.reset()
+            conn.close()
+            return True
+        await run.target.collect(conn, task)
+        await run.target.respond(conn, task, Result.check(5, asc, 0))
+        return True
+
+    volume, lun = one_path(Scenario("less", times=2, hooks={"on_command": hook}))
+    device = volume.enable()
+    server.arm()
+    code, text = status("blkdiscard", "-l", 4 * MIB, device)
+    assert code and "Remote I/O error" in text
+    assert server.target.run.hits == 2
+    assert int(volume.queue("discard_max_bytes")) == 2048 * 512
+    run("blkdiscard", "-l", 4 * MIB, device)
+    assert sum(lun.cleared) == 8192 and max(lun.cleared) == 2048
+    assert server.violations() == []
+
+
+@pytest.mark.allow_log("not supported by the target", "what the LUN takes less of")
+@pytest.mark.allow_log("error, dev istripe", "the discard")
+def test_another_limit_is_being_changed(one_path, server):
+    """Newer kernels copy all limits, wait for the end of I/O, and set them as they were."""
+    held = []
+    let_go = asyncio.Event()
+
+    async def hook(run, conn, task):
+        if task.opcode == READ_16 and run.strike():
+            held.append(task)
+            await let_go.wait()
+        return False
+
+    async def go_on():
+        let_go.set()
+
+    volume, lun = one_path(Scenario("less", hooks={"on_command": hook}))
+    device = volume.enable()
+    server.arm()
+    limit = Path("/sys/block") / volume.device() / "queue" / "max_sectors_kb"
+    with Direct(device) as disk:
+        reading = threading.Thread(target=disk.read, args=(0, 4096))
+        reading.start()
+        wait_for("the read", lambda: held, ONCE_MORE_S)
+        setting = threading.Thread(target=write, args=(limit, 64))
+        setting.start()
+        time.sleep(2)
+        lun.max_unmap = 2048
+        volume.rescan()
+        server.call(go_on())
+        for thread in reading, setting:
+            thread.join(ONCE_MORE_S)
+            assert not thread.is_alive()
+    # Only what has gone by the old limit is refused.
+    status("blkdiscard", "-l", 4 * MIB, device)
+    assert int(volume.queue("discard_max_bytes")) == 2048 * 512
+    lun.cleared.clear()
+    run("blkdiscard", "-l", 4 * MIB, device)
+    assert sum(lun.cleared) == 8192 and max(lun.cleared) == 2048
     assert server.violations() == []
 
 

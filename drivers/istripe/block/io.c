@@ -493,12 +493,28 @@ static void io_task_no_cache(struct istripe_leg_task *leg_task)
 	io_task_end(leg_task);
 }
 
-/* As sd does: what a LUN does not know after all is not offered until the volume has been down. */
+/* True: the disk was too slow to learn that the LUN takes less, or has forgotten it. */
+static bool io_discard_is_long(const struct istripe_leg_task *leg_task)
+{
+	u8 asc = leg_task->task.sense.asc;
+	struct istripe_range range;
+
+	istripe_leg_task_range(leg_task, &range);
+	return (asc == 0x24 || asc == 0x26) &&
+	       istripe_limits_discard_is_long(leg_task->leg, istripe_range_blocks(&range));
+}
+
+/*
+ * As sd does: what a LUN does not know after all is not offered until the volume has been down.
+ * Zeroes are written instead, which the kernel would not do if only their limit were lower.
+ */
 static void io_withdraw(struct istripe_leg_task *leg_task)
 {
 	struct request *rq = blk_mq_rq_from_pdu(leg_task->io);
 	u8 asc = leg_task->task.sense.asc;
 
+	if (req_op(rq) == REQ_OP_DISCARD && io_discard_is_long(leg_task))
+		return;
 	if (asc != 0x20 && asc != 0x22 && asc != 0x24)
 		return;
 	if (req_op(rq) == REQ_OP_DISCARD)

@@ -180,6 +180,18 @@ void istripe_limits_lower(struct istripe_leg *leg, const struct istripe_lun *lun
 		istripe_compat_lower_zeroes_by_unmap(q);
 }
 
+bool istripe_limits_discard_is_long(const struct istripe_leg *leg, u64 blocks)
+{
+	const struct istripe_volume *volume = leg->volume;
+	u32 sectors = lun_discard_sectors(&leg->lun);
+
+	if (blocks_to_sectors(&leg->lun, blocks) <= sectors)
+		return false;
+	istripe_compat_lower_discard(volume->disk->queue,
+				     istripe_stripe_request_sectors(&volume->stripe, sectors));
+	return true;
+}
+
 /* Bytes from the start of the data on a leg to the next grain; one begins at @first_bytes. */
 static u32 leg_grain_offset_bytes(const struct istripe_volume *volume, u32 first_bytes,
 				  u32 grain_bytes)
