@@ -5,14 +5,14 @@
  * kernel is asked as ever.
  *
  *	routes		TO BOUND-TO NIC SOURCE MTU, or TO BOUND-TO error ERRNO; "-": none
- *	addresses	NIC ADDRESS PREFIX
+ *	addresses	NIC ADDRESS PREFIX, then duplicate or tentative
  *	tcp		LOCAL REMOTE RTT-US MTU SENT SENT-AGAIN CONGESTION
  *	reach		PORTAL NIC ERRNO; nobody else answers
  *	ping		TO LARGEST-ANSWERED; nobody else answers, when there is a file routes
  *	clock		the status of adjtimex()
  *	user		geteuid()
  *	block/NAME	the logical block of an image of this name, in bytes
- *	ethtool/NIC	pause RX TX; rings RX RX-MAX TX TX-MAX; feature NAME ON CHANGEABLE
+ *	ethtool/NIC	driver NAME; pause RX TX; rings RX RX-MAX TX TX-MAX; feature NAME ON CHANGEABLE
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -134,7 +134,7 @@ int __wrap_host_ping(const char *to, const char *nic, const char *from, size_t b
 int __wrap_host_addresses(struct host_address **addresses)
 {
 	FILE *file = fake_open("", "addresses");
-	char line[256], nic[16], text[64];
+	char line[256], nic[16], text[64], state[16];
 	unsigned int prefix;
 	int count = 0;
 
@@ -149,7 +149,8 @@ int __wrap_host_addresses(struct host_address **addresses)
 			count = -error;
 			break;
 		}
-		if (sscanf(line, "%15s %63s %u", nic, text, &prefix) != 3)
+		state[0] = '\0';
+		if (sscanf(line, "%15s %63s %u %15s", nic, text, &prefix, state) < 3)
 			abort();
 		*addresses = alloc_array(*addresses, count + 1, sizeof(**addresses));
 		to = &(*addresses)[count++];
@@ -157,6 +158,8 @@ int __wrap_host_addresses(struct host_address **addresses)
 		memcpy(to->nic, nic, sizeof(nic));
 		to->family = strchr(text, ':') ? AF_INET6 : AF_INET;
 		to->prefix = prefix;
+		to->state = *state == 'd' ? HOST_ADDRESS_DUPLICATE :
+			    *state == 't' ? HOST_ADDRESS_TENTATIVE : HOST_ADDRESS_USABLE;
 		if (inet_pton(to->family, text, to->bytes) != 1)
 			abort();
 	}
@@ -242,6 +245,14 @@ static int rings_answer(FILE *file, struct ethtool_ringparam *answer)
 	return 0;
 }
 
+static int name_answer(FILE *file, struct ethtool_drvinfo *answer)
+{
+	char line[256];
+	const char *rest = driver_line(file, "driver ", line);
+
+	return rest && sscanf(rest, "%31s", answer->driver) == 1 ? 0 : refuse(EOPNOTSUPP);
+}
+
 static int features_answer(FILE *file, __u32 command, void *data)
 {
 	struct ethtool_gfeatures *values = data;
@@ -272,6 +283,8 @@ static int driver_answer(FILE *file, void *data)
 	__u32 command = *(__u32 *)data;
 
 	switch (command) {
+	case ETHTOOL_GDRVINFO:
+		return name_answer(file, data);
 	case ETHTOOL_GPAUSEPARAM:
 		return pause_answer(file, data);
 	case ETHTOOL_GRINGPARAM:

@@ -287,10 +287,24 @@ FAULTS = [
                    file("fake/addresses", "eth1 fe80::1 64\neth2 192.0.3.1 24")),
      "no NIC has the source address fe80::7%7777", "a source address of this host",
      "ip addr add fe80::7/64 dev eth1"),
+    ("route", file("fake/routes", "192.0.2.10 eth1 error 22\n192.0.3.10 eth2 eth2 - 9000\n"
+                   "192.0.2.11 eth1 eth1 - 9000\n192.0.3.11 eth2 eth2 - 9000"),
+     "no route: Invalid argument", "a route to 192.0.2.10 by eth1",
+     "ip route get 192.0.2.10 oif eth1; ip route show table all match 192.0.2.10"),
+    *(("route", both(setting("source_address", "fe80::1%eth1"),
+                     file("fake/addresses", f"eth1 fe80::1 64 {state}\neth2 192.0.3.1 24")),
+       f"source address fe80::1 of eth1 is {what}", "an address that no other host has", step)
+      for state, what, step in (
+          ("duplicate", "a duplicate address", "ip addr del fe80::1/64 dev eth1 # and give"),
+          ("tentative", "tentative", "sleep 3; ip -6 addr show dev eth1 tentative"))),
     ("portal", both(not_logged_in, reach(111)), "192.0.2.10:3260: Connection refused", "a connection",
      "ss -ltn src 192.0.2.10"),
     ("portal", both(not_logged_in, reach(110)), "192.0.2.10:3260: Connection timed out",
      "a connection", "nft list ruleset"),
+    ("portal", both(not_logged_in, reach(113)), "192.0.2.10:3260: No route to host", "a connection",
+     "nft list ruleset"),
+    ("portal", both(not_logged_in, reach(99)), "192.0.2.10:3260: Cannot assign requested address",
+     "a connection", "ip addr show dev eth1"),
     ("portal", both(not_logged_in, reach(113), lambda host: host.put("fake/ping", "")),
      "192.0.2.10:3260: No route to host", "a connection", "ip neigh show 192.0.2.10 dev eth1"),
     ("path-mtu", network("{local} {remote} 150 9000 200000 1 cubic", 1500), 1500, 9000,
@@ -623,6 +637,13 @@ def test_fault_is_found(host, check, plant, measured, wanted, step):
     *(both(setting("source_address", f"fe80::1%{scope}"),
            file("fake/addresses", "eth2 fe80::1 64\neth1 fe80::1 64"))
       for scope in ("7777", "eth1")),
+    # An address of the host's own, over whatever link the routes lead.
+    *(both(setting("nic", ""), setting("source_address", "10.9.9.1"), more,
+           lambda host: host.put("fake/routes", (host.tool.root / "fake/routes").read_text() +
+                                 "192.0.2.10 - eth1 - 9000"),
+           file("fake/addresses", f"eth1 192.0.2.1 24\neth2 192.0.3.1 24\n{nic} 10.9.9.1 32"))
+      for nic, more in (("lo", file("sys/class/net/lo/flags", "0x9")),
+                        ("dummy0", file("fake/ethtool/dummy0", "driver dummy")))),
     # A path that is not logged in, to a portal that answers.
     both(not_logged_in, reach(0)),
     # The kernel's sum of times has begun anew, at 32 bits of ms.

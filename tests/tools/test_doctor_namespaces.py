@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from namespaces import why_not
 from real_network import Network, make_template
+from waiting import wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -109,7 +110,21 @@ def by_other_name(network):
         network.host.put(network.host.config(leg, 0, "nic"), "enp3s0f0")
 
 
-@pytest.mark.parametrize("plant", [None, in_one_subnet, silent_to_pings, neighbour_without_subnet,
+def own_address(nic, *commands):
+    """The path is bound to no interface: the routes decide, as with several that cost the same."""
+    def plant(network):
+        done = network.here.shell("; ".join([*commands, f"ip addr add 10.9.9.1/32 dev {nic}"]),
+                                  check=False)
+        if done.returncode:
+            pytest.skip(f"no {nic} here: {done.stderr.strip()}")
+        network.array.shell("ip route add 10.9.9.1/32 via 192.0.2.1")
+        network.host.put(network.host.config(0, 0, "nic"), "")
+        network.host.put(network.host.config(0, 0, "source_address"), "10.9.9.1")
+    return plant
+
+
+@pytest.mark.parametrize("plant", [None, own_address("lo"), own_address(
+    "dummy0", "ip link add dummy0 type dummy", "ip link set dummy0 up"), in_one_subnet, silent_to_pings, neighbour_without_subnet,
                                    over_ipv6, by_other_name])
 def test_good_network(make_network, plant):
     if plant is over_ipv6 and not Path("/proc/sys/net/ipv6").exists():
@@ -172,6 +187,33 @@ def nobody_there(network):
     network.array.shell("ip addr del 192.0.2.10/24 dev peer1")
     network.here.shell("echo 10 > /proc/sys/net/ipv4/neigh/eth1/retrans_time_ms")
     network.here.shell("ip neigh flush dev eth1")
+
+
+def rejected(network):
+    """As firewalld does by default."""
+    done = network.array.shell("""
+        nft add table inet wall
+        nft add chain inet wall in '{ type filter hook input priority 0; }'
+        nft add rule inet wall in ip daddr 192.0.2.10 tcp dport 3260 reject with icmpx admin-prohibited
+        """, check=False)
+    if done.returncode:
+        pytest.skip(f"no nft here: {done.stderr.splitlines()[0]}")
+    network.gone(0, 0)
+
+
+def own_ipv6(commands, source="2001:db8::1", word="dadfailed"):
+    """The address of the host is just being looked for on the link, or is there already."""
+    def plant(network):
+        if not Path("/proc/sys/net/ipv6").exists():
+            pytest.skip("no IPv6 here")
+        over_ipv6(network)
+        network.here.shell("ip addr del 2001:db8::1/64 dev eth1; "
+                           f"echo 1 > /proc/sys/net/ipv6/conf/eth1/accept_dad; {commands}")
+        network.array.shell("ip addr add 2001:db8::1/64 dev peer1 nodad")
+        network.here.shell("ip addr add 2001:db8::1/64 dev eth1")
+        wait_for(lambda: network.here.shell(f"ip -6 addr show dev eth1 {word}").stdout)
+        network.host.put(network.host.config(0, 0, "source_address"), source)
+    return plant
 
 
 def strict_filter(network):
@@ -289,6 +331,24 @@ FAULTS = [
     Fault("nobody-has-the-address", "portal", nobody_there,
           r"leg 0 path 0: 192.0.2.10\S*: No route to host, wanted: a connection",
           "ip neigh show 192.0.2.10 dev eth1", "nobody in that network", mends=False),
+    Fault("portal-rejects", "portal", rejected,
+          r"leg 0 path 0: 192.0.2.10\S*: No route to host, wanted: a connection",
+          "nft list ruleset; then the firewall of the target",
+          "the host answers pings: a firewall rejects the connection", mends=False),
+    Fault("black-hole", "route", both(gone(0, 1), setting("nic", "", 0, 1),
+                                      here("ip route add blackhole 192.0.3.10")),
+          "leg 0 path 1: no route: Invalid argument, wanted: a route to 192.0.3.10",
+          "ip route get 192.0.3.10; ip route show table all match 192.0.3.10", mends=False),
+    *(Fault(f"duplicate-address{name}", "route", own_ipv6("true", source),
+            "leg 0 path 0: source address 2001:db8::1 of eth1 is a duplicate address, "
+            "wanted: an address that no other host has", "ip addr del 2001:db8::1/64 dev eth1 #",
+            "another host of the link has it", also={"portal"}, mends=False)
+      for name, source in (("", "2001:db8::1"), ("-that-is-taken", ""))),
+    Fault("tentative-address", "route", own_ipv6(
+        "echo 100 > /proc/sys/net/ipv6/conf/eth1/dad_transmits; "
+        "echo 30000 > /proc/sys/net/ipv6/neigh/eth1/retrans_time_ms", word="tentative"),
+          "leg 0 path 0: source address 2001:db8::1 of eth1 is tentative, wanted: .*",
+          "sleep 3; ip -6 addr show dev eth1 tentative", "still asks", also={"portal"}, mends=False),
     # MTU
     Fault("path-mtu-black-hole", "path-mtu", there("ip link set peer1 mtu 1500"),
           "leg 0 path 0: 1500 bytes, wanted: 9000", "ip link set dev eth1 mtu 1500 # or raise it",

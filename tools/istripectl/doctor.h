@@ -204,6 +204,14 @@ char *doctor_anew_step(const struct doctor *doctor, const struct doctor_path *pa
 		       const char *list);
 
 /**
+ * doctor_nic_is_link() - whether an interface leads anywhere
+ * @nic: its name
+ *
+ * Return: false for lo and a dummy, whose addresses are the host's own over whatever link.
+ */
+bool doctor_nic_is_link(const char *nic);
+
+/**
  * doctor_lower_nics() - the interfaces at the bottom of one, as the ports of a bond
  * @nic: its name
  * @names: zeroed by the caller, filled; itself when it stands on no other

@@ -294,6 +294,7 @@ static char *other_nic_step(const struct doctor *doctor, const struct doctor_vol
 
 	for (i = 0; i < doctor->address_count; i++)
 		if (host_address_is_beside(&doctor->addresses[i], portal) &&
+		    doctor_nic_is_link(doctor->addresses[i].nic) &&
 		    nic_is_apart(volume, b->leg, doctor->addresses[i].nic))
 			break;
 	if (i >= doctor->address_count)

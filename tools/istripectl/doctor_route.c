@@ -7,6 +7,7 @@
 
 #include "alloc.h"
 #include "doctor.h"
+#include "ethtool.h"
 #include "fact.h"
 #include "host_ping.h"
 #include "place.h"
@@ -83,6 +84,15 @@ static char *address_add_step(const struct doctor *doctor, const struct doctor_p
 
 /* Routes */
 
+bool doctor_nic_is_link(const char *nic)
+{
+	char *text = fact_text(place_path("/sys/class/net/%s/flags", nic));
+	bool loopback = text && strtoul(text, NULL, 16) & IFF_LOOPBACK;
+
+	free(text);
+	return !loopback && !ethtool_is_dummy(nic);
+}
+
 /* The path anew, over one interface: over that of its source address unless it names another. */
 static char *one_nic_step(const struct doctor *doctor, const struct doctor_path *path,
 			  const char *owner)
@@ -104,6 +114,47 @@ static char *one_nic_step(const struct doctor *doctor, const struct doctor_path 
 	return step;
 }
 
+/* Of IPv6, in the words of ip-address(8). */
+static void state_warn(struct doctor *doctor, const struct doctor_path *path,
+		       const struct host_address *own)
+{
+	bool duplicate = own->state == HOST_ADDRESS_DUPLICATE;
+	const char *word = duplicate ? "dadfailed" : "tentative";
+	char text[INET6_ADDRSTRLEN];
+
+	inet_ntop(AF_INET6, own->bytes, text, sizeof(text));
+	doctor_warn(doctor, &(struct doctor_warning){
+		.measured = alloc_printf("source address %s of %s is %s", text, own->nic, duplicate ?
+					 "a duplicate address" : "tentative"),
+		.wanted = alloc_text("an address that no other host has"),
+		.next = duplicate ?
+			alloc_printf("ip addr del %s/%u dev %s # and give it another one", text,
+				     own->prefix, own->nic) :
+			alloc_printf("sleep 3; ip -6 addr show dev %s %s", own->nic, word),
+	},
+	"%s: %s cannot connect", duplicate ? "another host of the link has it" :
+	"the kernel still asks whether another host has it", path->nic);
+}
+
+/* Without source_address: the one that the kernel would take, if only it could. */
+static const struct host_address *unusable_find(const struct doctor *doctor,
+						const struct doctor_path *path)
+{
+	const struct host_address *found = NULL;
+	int i;
+
+	for (i = 0; i < doctor->address_count; i++) {
+		const struct host_address *own = &doctor->addresses[i];
+
+		if (strcmp(own->nic, path->nic) || !host_address_is_beside(own, path->address))
+			continue;
+		if (own->state == HOST_ADDRESS_USABLE)
+			return NULL;
+		found = own;
+	}
+	return found;
+}
+
 static void source_check(struct doctor *doctor, const struct doctor_path *path, const char *source)
 {
 	const struct host_address *found = address_find(doctor, path, source);
@@ -117,8 +168,11 @@ static void source_check(struct doctor *doctor, const struct doctor_path *path, 
 			.next = address_add_step(doctor, path, source),
 		},
 		"the path cannot connect");
+	else if (found->state != HOST_ADDRESS_USABLE)
+		state_warn(doctor, path, found);
 	else if (!strcmp(found->nic, path->nic) ||
-		 !strcmp(found->nic, doctor_setting(path, "nic")))
+		 !strcmp(found->nic, doctor_setting(path, "nic")) ||
+		 (!*doctor_setting(path, "nic") && !doctor_nic_is_link(found->nic)))
 		doctor_pass(doctor);
 	else
 		doctor_warn(doctor, &(struct doctor_warning){
@@ -147,8 +201,11 @@ static char *route_step(const struct doctor *doctor, const struct doctor_path *p
 	if (path->route_error == -ENODEV)
 		return alloc_text("ip link");
 	if (path->route_error == -EACCES || path->route_error == -EINVAL)
-		return alloc_printf("ip route get %s%s%s%s%s", path->address, *nic ? " oif " : "",
-				    nic, *source ? " from " : "", source);
+		return alloc_printf("ip route get %s%s%s%s%s; ip%s route show table all match %s",
+				    path->address, *nic ? " oif " : "", nic,
+				    *source ? " from " : "", source,
+				    family_of(path->address) == AF_INET6 ? " -6" : "",
+				    path->address);
 	if (nic_is_down(nic))
 		return alloc_printf("ip link set dev %s up", nic);
 	if (*nic && doctor->address_count >= 0 && !address_of_nic(doctor, nic, path->address))
@@ -187,7 +244,7 @@ void doctor_route(struct doctor *doctor, const struct doctor_path *path)
 	if (error && *source && doctor->address_count >= 0 && !address_find(doctor, path, source))
 		source_check(doctor, path, source);
 	else if (error == -ENETUNREACH || error == -EHOSTUNREACH || error == -ENODEV ||
-		 error == -EACCES || (error == -EINVAL && *source))
+		 error == -EACCES || (error == -EINVAL && *path->address))
 		route_warn(doctor, path, strerror(-error), "the path cannot connect");
 	else if (error)
 		doctor_unread(doctor, "the route", error);
@@ -196,16 +253,30 @@ void doctor_route(struct doctor *doctor, const struct doctor_path *path)
 			   "the kernel looks for the portal on the link itself, and finds nobody");
 	else if (*source)
 		source_check(doctor, path, source);
+	else if (!is_answered(path) && unusable_find(doctor, path))
+		state_warn(doctor, path, unusable_find(doctor, path));
 	else
 		doctor_pass(doctor);
 }
 
 /* Portals */
 
+/* A firewall says so with ICMP, which IPv6 makes EACCES. */
+static bool is_rejected(const struct doctor_path *path)
+{
+	return path->reaches_bytes && (path->connect_error == -EHOSTUNREACH ||
+				       path->connect_error == -ENETUNREACH ||
+				       path->connect_error == -EACCES);
+}
+
 static const char *silence_why(const struct doctor_path *path)
 {
 	if (path->connect_error == -ECONNREFUSED)
 		return "the host is there, but the target does not run, or has another port";
+	if (path->connect_error == -EADDRNOTAVAIL)
+		return "this host has no address that it can connect from";
+	if (is_rejected(path))
+		return "the host answers pings: a firewall rejects the connection";
 	if (path->connect_error == -EHOSTUNREACH)
 		return "nobody in that network has the address, or the target is off";
 	return path->reaches_bytes ? "the host answers pings: a firewall drops the connection" :
@@ -219,7 +290,9 @@ static char *silence_step(const struct doctor_path *path)
 	if (path->connect_error == -ECONNREFUSED)
 		return alloc_printf("at the target: start it; Linux: ss -ltn src %s",
 				    path->address);
-	if (path->connect_error == -EHOSTUNREACH)
+	if (path->connect_error == -EADDRNOTAVAIL)
+		return alloc_printf("ip addr show%s%s", dev, path->nic);
+	if (path->connect_error == -EHOSTUNREACH && !path->reaches_bytes)
 		return alloc_printf("ip neigh show %s%s%s", path->address, dev, path->nic);
 	if (path->reaches_bytes)
 		return alloc_text("nft list ruleset; then the firewall of the target");

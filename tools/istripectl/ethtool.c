@@ -30,6 +30,13 @@ static int ask(const char *nic, void *data)
 	return ret;
 }
 
+bool ethtool_is_dummy(const char *nic)
+{
+	struct ethtool_drvinfo answer = { .cmd = ETHTOOL_GDRVINFO };
+
+	return !ask(nic, &answer) && !strcmp(answer.driver, "dummy");
+}
+
 int ethtool_pause(const char *nic, struct ethtool_pause *pause)
 {
 	struct ethtool_pauseparam answer = { .cmd = ETHTOOL_GPAUSEPARAM };

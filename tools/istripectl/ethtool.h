@@ -23,6 +23,14 @@ struct ethtool_feature {
 };
 
 /**
+ * ethtool_is_dummy() - whether nothing is behind an interface
+ * @nic: its name
+ *
+ * Return: whether it is one of the driver dummy.
+ */
+bool ethtool_is_dummy(const char *nic);
+
+/**
  * ethtool_pause() - whether the interface heeds and sends PAUSE frames
  * @nic: its name
  * @pause: set on success

@@ -235,6 +235,40 @@ static void address_take(const struct ifaddrs *from, struct host_address *to)
 	to->prefix = from->ifa_netmask ? prefix_of(from->ifa_netmask) : 8 * address_size(family);
 }
 
+/* Of an address in hexadecimal digits, as in /proc/net/if_inet6. */
+static void state_take(const char *digits, const char *nic, unsigned int flags,
+		       struct host_address *addresses, int count)
+{
+	int i, j;
+
+	for (i = 0; i < count; i++) {
+		struct host_address *to = &addresses[i];
+		char text[2 * sizeof(to->bytes) + 1];
+
+		for (j = 0; j < (int)sizeof(to->bytes); j++)
+			snprintf(text + 2 * j, 3, "%02x", to->bytes[j]);
+		if (to->family != AF_INET6 || strcmp(to->nic, nic) || strcmp(text, digits))
+			continue;
+		/* One that has failed is tentative as well. */
+		if (flags & IFA_F_DADFAILED)
+			to->state = HOST_ADDRESS_DUPLICATE;
+		else if ((flags & (IFA_F_TENTATIVE | IFA_F_OPTIMISTIC)) == IFA_F_TENTATIVE)
+			to->state = HOST_ADDRESS_TENTATIVE;
+	}
+}
+
+static void states_read(struct host_address *addresses, int count)
+{
+	FILE *file = fopen("/proc/net/if_inet6", "re");
+	char digits[33], nic[IF_NAMESIZE];
+	unsigned int flags;
+
+	while (file && fscanf(file, "%32s %*s %*s %*s %x %15s", digits, &flags, nic) == 3)
+		state_take(digits, nic, flags, addresses, count);
+	if (file)
+		fclose(file);
+}
+
 int host_addresses(struct host_address **addresses)
 {
 	struct ifaddrs *all, *item;
@@ -251,6 +285,7 @@ int host_addresses(struct host_address **addresses)
 		address_take(item, &(*addresses)[count++]);
 	}
 	freeifaddrs(all);
+	states_read(*addresses, count);
 	return count;
 }
 

@@ -30,11 +30,18 @@ struct host_route {
  */
 int host_route(const char *to, const char *nic, const char *from, struct host_route *route);
 
+enum host_address_state {
+	HOST_ADDRESS_USABLE,
+	HOST_ADDRESS_TENTATIVE,		/* the kernel asks whether another host has it */
+	HOST_ADDRESS_DUPLICATE,		/* another host has it */
+};
+
 struct host_address {
 	char nic[IF_NAMESIZE];
 	int family;
 	unsigned char bytes[16];
 	unsigned int prefix;		/* bits */
+	enum host_address_state state;	/* of IPv6 */
 };
 
 /**
