@@ -517,13 +517,14 @@ void apply_add_differences(const char *name, struct fault *fault)
 	volume_free(&now);
 }
 
-static int ways_take(struct volume *wanted, struct retry *late, struct fault *fault)
+static int ways_take(struct volume *wanted, unsigned int flags, struct retry *late,
+		     struct fault *fault)
 {
 	struct fault left = { 0 };
 	int ret;
 
 	conf_secrets(wanted);
-	ret = leave_out_paths(wanted, late, &left, fault);
+	ret = leave_out_paths(wanted, flags & APPLY_FIRST, late, &left, fault);
 	if (ret)
 		return ret;
 	fault_print(&left);
@@ -571,7 +572,7 @@ int apply_file(const char *name, unsigned int flags, struct retry *late, struct 
 	int ret = file_take(name, &wanted, fault), lock = -1;
 
 	if (!ret)
-		ret = ways_take(&wanted, late, fault);
+		ret = ways_take(&wanted, flags, late, fault);
 	/* A module that is not loaded has no volume. */
 	if (!ret && !dry_run)
 		ret = tree_check(fault);

@@ -16,6 +16,7 @@ enum apply_flag {
 				 */
 	APPLY_DRY_RUN = 2,	/* only say what would be done, also without the module */
 	APPLY_MISSING = 4,	/* leave a volume alone that is there, all of it */
+	APPLY_FIRST = 8,	/* of several addresses of a host name take the first */
 };
 
 /**

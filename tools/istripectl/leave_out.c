@@ -18,9 +18,10 @@
 #include "tree.h"
 
 /* Errors that leave a path out are in the path. */
-static int path_take(const struct leg *leg, struct path *path, struct fault *fault)
+static int path_take(const struct leg *leg, struct path *path, struct fault *taken,
+		     struct fault *fault)
 {
-	int ret = portal_resolve(&path->settings, fault);
+	int ret = portal_resolve_first(&path->settings, taken, fault);
 
 	if (ret) {
 		path->left_out = ret;
@@ -32,7 +33,8 @@ static int path_take(const struct leg *leg, struct path *path, struct fault *fau
 }
 
 /* A leg without any path fails, with what may pass by itself if there is that. */
-static int leg_take(const char *volume, struct leg *leg, struct fault *left, struct fault *fault)
+static int leg_take(const char *volume, struct leg *leg, bool first_address, struct fault *left,
+		    struct fault *fault)
 {
 	struct fault first = { 0 };
 	bool any = false;
@@ -41,14 +43,17 @@ static int leg_take(const char *volume, struct leg *leg, struct fault *left, str
 
 	for (i = 0; i < leg->path_count; i++) {
 		struct path *path = &leg->paths[i];
-		struct fault why = { 0 };
-		int ret = path_take(leg, path, &why);
+		struct fault why = { 0 }, taken = { 0 };
+		int ret = path_take(leg, path, first_address ? &taken : NULL, &why);
 
 		if (ret) {
 			*fault = why;
 			return ret;
 		}
 		if (!path->left_out) {
+			if (*taken.text)
+				fault_add(left, "warning: leg %u path %u of %s: %s", leg->index,
+					  path->index, volume, taken.text);
 			any = true;
 			continue;
 		}
@@ -65,19 +70,21 @@ static int leg_take(const char *volume, struct leg *leg, struct fault *left, str
 	return error;
 }
 
+/* @error: 0: any. */
 static bool any_is(const struct volume *volume, int error)
 {
 	size_t i, j;
 
 	for (i = 0; i < volume->leg_count; i++)
 		for (j = 0; j < volume->legs[i].path_count; j++)
-			if (volume->legs[i].paths[j].left_out == error)
+			if (error ? volume->legs[i].paths[j].left_out == error :
+				    volume->legs[i].paths[j].left_out)
 				return true;
 	return false;
 }
 
-static int legs_take(const struct volume *from, struct volume *volume, struct fault *left,
-		     struct fault *fault)
+static int legs_take(const struct volume *from, struct volume *volume, bool first_address,
+		     struct fault *left, struct fault *fault)
 {
 	int ret = 0;
 	size_t i;
@@ -86,21 +93,21 @@ static int legs_take(const struct volume *from, struct volume *volume, struct fa
 	*left = (struct fault) { 0 };
 	volume_copy(from, volume);
 	for (i = 0; !ret && i < volume->leg_count; i++)
-		ret = leg_take(volume->name, &volume->legs[i], left, fault);
+		ret = leg_take(volume->name, &volume->legs[i], first_address, left, fault);
 	return ret;
 }
 
-int leave_out_paths(struct volume *volume, struct retry *late, struct fault *left,
-		    struct fault *fault)
+int leave_out_paths(struct volume *volume, bool first_address, struct retry *late,
+		    struct fault *left, struct fault *fault)
 {
 	struct volume from = *volume;
 	int ret;
 
 	*volume = (struct volume) { 0 };
 	do
-		ret = legs_take(&from, volume, left, fault);
+		ret = legs_take(&from, volume, first_address, left, fault);
 	while (!ret && late && any_is(volume, -EAGAIN) && retry_again(late, left));
-	if (*left->text)
+	if (any_is(volume, 0))
 		fault_add(left, "next: mend that; then istripectl apply %s, or up --saved, adds it",
 			  volume->name);
 	volume_free(&from);

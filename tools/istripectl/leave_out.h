@@ -3,6 +3,8 @@
 #ifndef ISTRIPECTL_LEAVE_OUT_H
 #define ISTRIPECTL_LEAVE_OUT_H
 
+#include <stdbool.h>
+
 #include "fault.h"
 #include "model.h"
 #include "retry.h"
@@ -10,8 +12,9 @@
 /**
  * leave_out_paths() - put addresses in the place of host names, and secrets in that of their files
  * @volume: as conf_secrets() leaves it; left_out of its paths is set
+ * @first_address: take the first one when a host name has several addresses, with a warning
  * @late: how long host names and interfaces are waited for, or NULL
- * @left: names the paths that are left out, and why; empty: none
+ * @left: the warnings: names the paths that are left out, and why; empty: none
  * @fault: set on failure
  *
  * A path is left out when its host name is not known or has several addresses, when the interface
@@ -20,8 +23,8 @@
  *
  * Return: 0; a leg has no other path: as portal_resolve(), or -ENOENT; another -errno: of a secret.
  */
-int leave_out_paths(struct volume *volume, struct retry *late, struct fault *left,
-		    struct fault *fault);
+int leave_out_paths(struct volume *volume, bool first_address, struct retry *late,
+		    struct fault *left, struct fault *fault);
 
 /**
  * leave_out_forget() - forget the paths that are left out

@@ -71,8 +71,9 @@ static int volume_find(const char *name, const struct command_line *line, struct
 		apply_differs(name);
 		return 0;
 	}
+	/* At boot nobody is there to choose. */
 	if (line->flags & (COMMAND_SAVED | COMMAND_ALL))
-		return apply_file(name, flags, late, fault);
+		return apply_file(name, flags | APPLY_FIRST, late, fault);
 	return missing_make(name, flags, late, fault);
 }
 

@@ -138,7 +138,10 @@ static bool is_name(const char *host)
 	return strpbrk(host, letters) && !strpbrk(host, ":%/");
 }
 
-/* Each address once: getaddrinfo() may name one several times. */
+/*
+ * Each address once: getaddrinfo() may name one several times. A link-local one is of use with its
+ * interface only, which a name does not tell.
+ */
 static size_t addresses_take(const struct addrinfo *found, char (*addresses)[ADDRESS_BYTES],
 			     size_t max)
 {
@@ -149,7 +152,8 @@ static size_t addresses_take(const struct addrinfo *found, char (*addresses)[ADD
 		const struct sockaddr_in6 *six = (const void *)found->ai_addr;
 		bool is_four = found->ai_family == AF_INET;
 
-		if ((!is_four && found->ai_family != AF_INET6) ||
+		if ((!is_four && (found->ai_family != AF_INET6 ||
+				  IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr))) ||
 		    !inet_ntop(found->ai_family, is_four ? (const void *)&four->sin_addr :
 			       (const void *)&six->sin6_addr, addresses[count], ADDRESS_BYTES))
 			continue;
@@ -162,22 +166,21 @@ static size_t addresses_take(const struct addrinfo *found, char (*addresses)[ADD
 
 #define ADDRESSES_MAX	16
 
-static int name_look_up(const char *name, char address[ADDRESS_BYTES], struct fault *fault)
+/* @taken: what is said when the first of several is taken; NULL: they are refused. */
+static int address_choose(const char *name, char (*addresses)[ADDRESS_BYTES], size_t count,
+			  struct fault *taken, struct fault *fault)
 {
-	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
-	char addresses[ADDRESSES_MAX][ADDRESS_BYTES];
-	struct addrinfo *found = NULL;
-	int ret = getaddrinfo(name, NULL, &hints, &found);
-	size_t count, i;
+	size_t i;
 
-	if (ret)
+	if (!count)
 		return fault_set(fault, -EAGAIN,
-				 "portal: the host name %s is not known: %s\nnext: give an address",
-				 name, gai_strerror(ret));
-	count = addresses_take(found, addresses, ADDRESSES_MAX);
-	freeaddrinfo(found);
-	if (count == 1) {
-		memcpy(address, addresses[0], ADDRESS_BYTES);
+				 "portal: the host name %s is not known: its addresses are link-local\nnext: give an address",
+				 name);
+	if (count == 1)
+		return 0;
+	if (taken) {
+		fault_set(taken, 0, "portal: the host name %s has %zu addresses: %s is taken",
+			  name, count, addresses[0]);
 		return 0;
 	}
 	fault_set(fault, -EINVAL, "portal: the host name %s has %zu addresses, and a path has one:",
@@ -186,6 +189,31 @@ static int name_look_up(const char *name, char address[ADDRESS_BYTES], struct fa
 		fault_add(fault, "%s", addresses[i]);
 	fault_add(fault, "next: give one of them, and others as further paths");
 	return -EINVAL;
+}
+
+/* @source: the path's source address, or empty; its portal has an address of the same kind. */
+static int name_look_up(const char *name, const char *source, char address[ADDRESS_BYTES],
+			struct fault *taken, struct fault *fault)
+{
+	const struct addrinfo hints = {
+		.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG,
+		.ai_family = !*source ? AF_UNSPEC : strchr(source, ':') ? AF_INET6 : AF_INET,
+	};
+	char addresses[ADDRESSES_MAX][ADDRESS_BYTES];
+	struct addrinfo *found = NULL;
+	int ret = getaddrinfo(name, NULL, &hints, &found);
+	size_t count;
+
+	if (ret)
+		return fault_set(fault, -EAGAIN,
+				 "portal: the host name %s is not known: %s\nnext: give an address",
+				 name, gai_strerror(ret));
+	count = addresses_take(found, addresses, ADDRESSES_MAX);
+	freeaddrinfo(found);
+	ret = address_choose(name, addresses, count, taken, fault);
+	if (!ret)
+		memcpy(address, addresses[0], ADDRESS_BYTES);
+	return ret;
 }
 
 /*
@@ -285,7 +313,7 @@ static void nic_put(struct settings *settings, const char *name)
 	free(text);
 }
 
-int portal_resolve(struct settings *settings, struct fault *fault)
+int portal_resolve_first(struct settings *settings, struct fault *taken, struct fault *fault)
 {
 	char address[ADDRESS_BYTES], *portal;
 	struct split split;
@@ -294,7 +322,8 @@ int portal_resolve(struct settings *settings, struct fault *fault)
 	split_open(&split, settings_value(settings, "portal"));
 	ret = addresses_check(split.host, settings, fault);
 	if (!ret && is_name(split.host)) {
-		ret = name_look_up(split.host, address, fault);
+		ret = name_look_up(split.host, settings_value(settings, "source_address"), address,
+				   taken, fault);
 		if (!ret) {
 			bool six = strchr(address, ':');
 
@@ -310,6 +339,11 @@ int portal_resolve(struct settings *settings, struct fault *fault)
 		nic_put(settings, "source_address");
 	}
 	return ret;
+}
+
+int portal_resolve(struct settings *settings, struct fault *fault)
+{
+	return portal_resolve_first(settings, NULL, fault);
 }
 
 int portal_resolve_all(struct volume *volume, struct fault *fault)

@@ -57,6 +57,16 @@ char *portal_keep(const char *address, const char *before, const char *nic);
 int portal_resolve(struct settings *settings, struct fault *fault);
 
 /**
+ * portal_resolve_first() - the same, but take the first one when a name has several addresses
+ * @settings: a path's
+ * @taken: set when it has, to what is to be said; NULL: they are refused
+ * @fault: set on failure
+ *
+ * Return: as portal_resolve().
+ */
+int portal_resolve_first(struct settings *settings, struct fault *taken, struct fault *fault);
+
+/**
  * portal_resolve_all() - the same for all paths of a volume
  * @volume: the volume
  * @fault: set on failure
