@@ -116,6 +116,20 @@ def test_luns_by_url(tool, found, portal, host):
     assert asked(tool)[1].split()[-1] == f"iscsi://{host}"
 
 
+@pytest.mark.parametrize("words, zone", [
+    (["[fe80::1%lo]:3260"], "%lo"), (["fe80::1%1"], "%1"), (["192.0.2.10", "--nic", "eth1"], "%eth1"),
+    (["fe80::1%lo", "--nic", "eth1"], "%lo"), (["192.0.2.10"], ""),
+])
+def test_a_link_local_portal_has_an_interface(tool, found, words, zone):
+    """The module refuses one without; a target does not know those of this host."""
+    tool.put("ifaces", "one tcp,<empty>,<empty>,eth1,<empty>")
+    tool.put("discovered", f"[fe80::1]:3260,1 {T1}\n[fe80::2%lo]:3260,1 {T1}\n192.0.2.10:3260,1 {T1}")
+    out, _ = tool.run("discover", *words)
+    assert [line.split()[1] for line in out.splitlines() if line.startswith("    portal")] == [
+        f"[fe80::1{zone}]:3260,", "[fe80::2%lo]:3260,", "192.0.2.10:3260,"]
+    assert f"portal=[fe80::1{zone}]:3260" in out
+
+
 def test_a_target_that_does_not_answer(tool, found):
     _, err = tool.run("discover", "192.0.2.10", "--luns", code=1, FAKE_LUNS="ALRM")
     assert "istripectl: iscsi-ls has not got all LUNs within 60 s\n" in err

@@ -141,6 +141,11 @@ TARGET_MISSING = "leg 1 path 0: target not found (login status 0203)"
       "            up with --saved, which reads the file of a secret again\n")),
     (errno.EACCES, "leg 0 path 0: authentication failed (login status 0201): no chap_secret is set",
      "next: give chap_user=NAME,chap_secret=@FILE"),
+    (errno.ECONNRESET, ("leg 0 path 0: login: connection lost: the other side has reset it "
+                        "(-ECONNRESET); no chap_secret is set, and it may want CHAP"),
+     ("the target closed the connection: it may want CHAP, or a proxy or firewall on the way has no "
+      "target behind it\n            next: look whether the target runs there; if it wants CHAP, "
+      "give chap_user=NAME,chap_secret=@FILE\n")),
     (errno.EACCES, "leg 0 path 0: target does not know its CHAP secret",
      "next: compare chap_mutual_secret"),
     (errno.EACCES, "leg 0 path 0: target gave another CHAP name than configured",

@@ -68,6 +68,20 @@ def test_from_nothing(tool, found):
     assert f"-i iqn.2026-01.a:host -e 1 -c 131 iscsi://{B}/{T2}/0" in asked(tool)
 
 
+def test_link_local_portals(tool, found):
+    """Of the link of each NIC, which the target does not know."""
+    tool.put("discovered", f"[fe80::1]:3260,1 {T1}\n[fe80::2]:3260,1 {T1}")
+    tool.put("fake/reach", "[fe80::1%lo]:3260 lo 0\n[fe80::2%eth1]:3260 eth1 0")
+    words = ["create", "db", "--discover", "fe80::1%lo", "--yes", "--nics"]
+    # This host has no eth1.
+    _, err = tool.run(*words, "lo,eth1", code=1)
+    assert [line.split()[:4] for line in err.splitlines()[1:3]] == [
+        ["0", "0", "[fe80::1%lo]:3260", "lo"], ["0", "1", "[fe80::2%eth1]:3260", "eth1"]]
+    assert f"iscsi://[fe80::2%eth1]:3260/{T1}/0" in " ".join(asked(tool))
+    tool.run(*words, "lo")
+    assert list(paths(tool).values()) == [(T1, "0", "[fe80::1%1]:3260", "lo")]
+
+
 @pytest.mark.parametrize("words, saved, enabled", [
     ([], True, STARTED), (["--save"], True, STARTED),
     (["--no-up"], True, ["enable istripe@db.service"]), (["--no-boot"], True, []),

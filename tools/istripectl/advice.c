@@ -153,6 +153,10 @@ void advice_login(const char *name, const char *reason, bool over, struct fault 
 	} rows[] = {
 		{ "target not found", NULL, target_missing },
 		{ "initiator is not allowed", NULL, initiator_forbidden },
+		{ "and it may want CHAP",
+		  "the target closed the connection: it may want CHAP, or a proxy or firewall on the way has no target behind it\n"
+		  "next: look whether the target runs there; if it wants CHAP, give chap_user=NAME,chap_secret=@FILE",
+		  NULL },
 		{ "no chap_secret is set",
 		  "the target wants CHAP\nnext: give chap_user=NAME,chap_secret=@FILE", NULL },
 		{ "authentication failed", NULL, NULL },

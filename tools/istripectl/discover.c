@@ -294,6 +294,25 @@ static void targets_print(const struct targets *targets, const struct options *o
 	users_free(&users);
 }
 
+/* A portal tells its link-local addresses without the interface of this host. */
+static void zones_give(struct targets *targets, const struct options *options)
+{
+	const char *scope = strchr(options->portal, '%');
+	char *nic = scope ? alloc_printf("%.*s", (int)strcspn(scope + 1, "]"), scope + 1) :
+		    options->nic ? alloc_text(options->nic) : NULL;
+	size_t i, j;
+
+	for (i = 0; nic && i < targets->count; i++)
+		for (j = 0; j < targets->items[i].portal_count; j++) {
+			struct target_portal *it = &targets->items[i].portals[j];
+			char *portal = target_portal_on(it->portal, nic);
+
+			free(it->portal);
+			it->portal = portal;
+		}
+	free(nic);
+}
+
 static int discover(struct options *options, struct fault *fault)
 {
 	struct targets targets = { 0 };
@@ -302,6 +321,8 @@ static int discover(struct options *options, struct fault *fault)
 	if (!ret)
 		ret = targets_find(options->portal, options->nic, &options->chap.settings,
 				   &targets, fault);
+	if (!ret)
+		zones_give(&targets, options);
 	if (!ret && options->luns)
 		ret = targets_find_luns(options->portal, &options->chap.settings, &targets, fault);
 	if (!ret)

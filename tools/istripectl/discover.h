@@ -47,6 +47,15 @@ int targets_find(const char *portal, const char *nic, const struct settings *cha
 		 struct targets *targets, struct fault *fault);
 
 /**
+ * target_portal_on() - a portal as one of a link
+ * @portal: as it was found: a link-local address may be without its interface
+ * @nic: that interface
+ *
+ * Return: it, for free(), with the interface behind a link-local address that has none.
+ */
+char *target_portal_on(const char *portal, const char *nic);
+
+/**
  * targets_find_luns() - ask for the LUNs of targets, for which iscsi-ls logs in to each
  * @portal: as targets_find()
  * @chap: chap_user and chap_secret of the sessions, empty for none

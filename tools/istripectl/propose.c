@@ -153,16 +153,20 @@ static bool target_is_chosen(const struct proposal *proposal, const struct targe
 
 /* Portals and the interfaces that reach them */
 
+/* @portal: as the target has told it. */
 static struct reach *try_find(const struct proposal *proposal, const char *portal,
 			      const char *nic)
 {
+	char *on = target_portal_on(portal, nic);
+	struct reach *found = NULL;
 	size_t i;
 
-	for (i = 0; i < proposal->try_count; i++)
-		if (!strcmp(proposal->tries[i].portal, portal) &&
+	for (i = 0; !found && i < proposal->try_count; i++)
+		if (!strcmp(proposal->tries[i].portal, on) &&
 		    !strcmp(proposal->tries[i].nic, nic))
-			return &proposal->tries[i];
-	return NULL;
+			found = &proposal->tries[i];
+	free(on);
+	return found;
 }
 
 static void tries_add(struct proposal *proposal, const char *portal)
@@ -175,7 +179,8 @@ static void tries_add(struct proposal *proposal, const char *portal)
 		proposal->tries = alloc_array(proposal->tries, proposal->try_count + 1,
 					      sizeof(*proposal->tries));
 		proposal->tries[proposal->try_count++] = (struct reach) {
-			.portal = portal, .nic = proposal->nics.items[i],
+			.portal = target_portal_on(portal, proposal->nics.items[i]),
+			.nic = proposal->nics.items[i],
 		};
 	}
 }
@@ -542,6 +547,8 @@ static void proposal_free(struct proposal *proposal)
 
 	for (i = 0; i < proposal->path_count; i++)
 		free(proposal->paths[i].identity);
+	for (i = 0; i < proposal->try_count; i++)
+		free((char *)proposal->tries[i].portal);
 	free(proposal->paths);
 	free(proposal->tries);
 	free(proposal->addresses);

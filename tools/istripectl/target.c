@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Targets that a portal offers. */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "alloc.h"
 #include "discover.h"
 #include "file.h"
+#include "host_net.h"
 #include "initiator.h"
 #include "inquiry.h"
 #include "place.h"
@@ -69,6 +71,19 @@ void targets_free(struct targets *targets)
 	}
 	free(targets->items);
 	memset(targets, 0, sizeof(*targets));
+}
+
+char *target_portal_on(const char *portal, const char *nic)
+{
+	struct in6_addr address;
+	char *alone = host_address_of(portal);
+	bool local = inet_pton(AF_INET6, alone, &address) == 1 && IN6_IS_ADDR_LINKLOCAL(&address);
+	const char *end = strchr(portal, ']');
+	size_t bytes = end ? (size_t)(end - portal) : strlen(portal);
+
+	free(alone);
+	return local ? alloc_printf("%.*s%%%s%s", (int)bytes, portal, nic, portal + bytes) :
+	       alloc_text(portal);
 }
 
 /* As the module judges it: nothing in it can end a value in the words for create. */
