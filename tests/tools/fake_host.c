@@ -6,7 +6,7 @@
  *
  *	routes		TO BOUND-TO NIC SOURCE MTU, or TO BOUND-TO error ERRNO; "-": none
  *	addresses	NIC ADDRESS PREFIX, then duplicate or tentative
- *	tcp		LOCAL REMOTE RTT-US MTU SENT SENT-AGAIN CONGESTION
+ *	tcp		LOCAL REMOTE RTT-US MTU SENT SENT-AGAIN CONGESTION, of full segments
  *	reach		PORTAL NIC ERRNO; nobody else answers
  *	ping		TO LARGEST-ANSWERED; nobody else answers, when there is a file routes
  *	clock		the status of adjtimex()
@@ -20,6 +20,7 @@
 #include <linux/ethtool.h>
 #include <linux/fs.h>
 #include <linux/sockios.h>
+#include <linux/tcp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,19 +172,27 @@ int __wrap_host_tcp(const char *local, const char *remote, const char *nic, stru
 {
 	FILE *file = fake_open("", "tcp");
 	char line[256], here[64], there[64];
+	unsigned long long sent, again;
+	struct tcp_info info = { 0 };
 	int ret = -ENOENT;
 
 	if (!file)
 		return __real_host_tcp(local, remote, nic, tcp);
 	memset(tcp, 0, sizeof(*tcp));
 	while (ret && line_next(line, sizeof(line), file)) {
-		if (sscanf(line, "%63s %63s %u %u %llu %llu %15s", here, there, &tcp->rtt_us,
-			   &tcp->path_mtu, &tcp->sent, &tcp->sent_again, tcp->congestion) != 7)
+		if (sscanf(line, "%63s %63s %u %u %llu %llu %15s", here, there, &info.tcpi_min_rtt,
+			   &info.tcpi_pmtu, &sent, &again, tcp->congestion) != 7)
 			abort();
-		tcp->segment_bytes = tcp->path_mtu - 52;
+		info.tcpi_snd_mss = info.tcpi_pmtu ? info.tcpi_pmtu - 52 : 0;
+		/* As they begin anew at 32 bits. */
+		info.tcpi_segs_out = (unsigned int)sent;
+		info.tcpi_total_retrans = (unsigned int)again;
+		info.tcpi_bytes_sent = sent * info.tcpi_snd_mss;
+		info.tcpi_bytes_retrans = again * info.tcpi_snd_mss;
 		if (!strcmp(here, local) && !strcmp(there, remote))
 			ret = 0;
 	}
+	host_tcp_take(&info, sizeof(info), tcp);
 	fclose(file);
 	return ret;
 }

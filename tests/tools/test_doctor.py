@@ -402,8 +402,10 @@ FAULTS = [
      "echo 5242880 > "),
     ("congestion", both(rtt(6000, "reno"), slow), "reno", "cubic, or bbr", "echo cubic > "),
     ("congestion", rtt(100, "dctcp"), "dctcp", "cubic, or bbr", "congestion_control"),
-    ("tcp-loss", network("{local} {remote} 150 9000 200000 900 cubic"), 900, 200,
+    ("tcp-loss", network("{local} {remote} 150 9000 200000 900 cubic"), 900 * 8948, 200 * 8948,
      "ethtool -S eth1"),
+    ("tcp-loss", network("{local} {remote} 150 9000 5000000000 9000000 cubic"), 9000000 * 8948,
+     5000000 * 8948, "ethtool -S eth1"),
     ("slow-start", both(rtt(1500), file("proc/sys/net/ipv4/tcp_slow_start_after_idle", "1")), 1, 0,
      "sysctl -w net.ipv4.tcp_slow_start_after_idle=0"),
     ("tcp-options", file("proc/sys/net/ipv4/tcp_sack", "0"), 0, 1, "sysctl -w net.ipv4.tcp_sack=1"),
@@ -644,6 +646,8 @@ def test_fault_is_found(host, check, plant, measured, wanted, step):
            file("fake/addresses", f"eth1 192.0.2.1 24\neth2 192.0.3.1 24\n{nic} 10.9.9.1 32"))
       for nic, more in (("lo", file("sys/class/net/lo/flags", "0x9")),
                         ("dummy0", file("fake/ethtool/dummy0", "driver dummy")))),
+    # The kernel's counts of segments have begun anew, at 32 bits.
+    network(f"{{local}} {{remote}} 150 9000 {(1 << 32) + 20000} 4000 cubic"),
     # A path that is not logged in, to a portal that answers.
     both(not_logged_in, reach(0)),
     # The kernel's sum of times has begun anew, at 32 bits of ms.
@@ -652,6 +656,58 @@ def test_fault_is_found(host, check, plant, measured, wanted, step):
 def test_what_is_no_fault(host, plant):
     plant(host)
     assert not findings(host.tool, 0, "warn")
+
+
+#: Settings with which the first guess would do harm, or be refused.
+OUT_OF_RANGE = {
+    "ping-interval": [("ping_interval_ms", "29999"), ("ping_timeout_ms", "29999")],
+    "ping-interval-short": [("ping_interval_ms", "900"), ("ping_timeout_ms", "400")],
+    "user-timeout": [("ping_interval_ms", "3600000"), ("ping_timeout_ms", "3600000"),
+                     ("user_timeout_ms", "1000")],
+    "login-timeout": [("login_timeout_ms", "15000")],
+    "weights": [], "buffers": [("send_buffer_bytes", "65536")],
+}
+COMMAND_MS = {"ping-interval-short": "1000", "user-timeout": "3600000"}
+
+
+def echoes(found):
+    """(where, setting, value) of all that the commands write into configfs."""
+    for finding in found:
+        for value, leg, path, name in re.findall(
+                r"echo (\S+) > \S*/istripe/db/(?:legs/(\d+)/(?:paths/(\d+)/)?)?(\w+)", finding["next"]):
+            yield (["--leg", leg] if leg else []) + (["--path", path] if path else []), name, value
+
+
+@pytest.mark.parametrize("case", OUT_OF_RANGE)
+def test_values_of_commands_are_allowed(host, case):
+    """set takes each of them; then the check has nothing more to say."""
+    check = {"weights": "speed-equal", "buffers": "tcp-buffers"}.get(case, "timers")
+    for name, value in OUT_OF_RANGE[case]:
+        setting(name, value)(host)
+    if case in COMMAND_MS:
+        volume_setting("command_timeout_ms", COMMAND_MS[case])(host)
+    if case == "login-timeout":
+        volume_setting("recovery_timeout_ms", "90")(host)
+    if case == "weights":
+        host.put("sys/class/net/eth1/speed", "9973")
+        host.put("sys/class/net/eth2/speed", "1")
+    if case == "buffers":
+        network("{local} {remote} 900000 9000 200000 1 cubic")(host)
+        for name in ("tcp_rmem", "tcp_wmem"):
+            host.put(f"proc/sys/net/ipv4/{name}", "4096 131072 2147483647")
+    for _ in range(4):
+        out, _ = host.tool.start("doctor", "--json").communicate(timeout=60)
+        found = [finding for finding in json.loads(out)["findings"]
+                 if finding["check"] == check and finding["result"] == "warn"]
+        written = list(echoes(found))
+        if not found:
+            break
+        assert written
+        for where, name, value in written:
+            assert name != "ping_interval_ms" or int(value) >= 500
+            host.tool.run("set", "db", *where, f"{name}={value}")
+        host.save()
+    assert not found
 
 
 # How long commands take
@@ -806,7 +862,7 @@ def test_tcp_of_the_kernel(host):
         found = findings(host.tool)
     loss = {finding["subject"]: finding["why"] for finding in found
             if finding["check"] == "tcp-loss"}
-    assert re.fullmatch(r"it has sent [1-9]\d* segments only", loss["leg 0 path 0"])
+    assert re.fullmatch(r"it has sent 100 bytes only", loss["leg 0 path 0"])
     assert loss["leg 1 path 0"] == "TCP has no such connection in this network namespace"
 
 

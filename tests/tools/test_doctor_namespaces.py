@@ -429,7 +429,7 @@ FAULTS = [
     Fault("congestion", "congestion", congestion("reno"),
           "leg 0 path 0: reno, wanted: cubic, or bbr", "echo cubic > .*/congestion_control",
           "many round trips", delay_ms=6, then=congestion("cubic")),
-    Fault("loss", "tcp-loss", lossy, r"leg 0 path 0: \d{3,} segments, wanted: \d\d",
+    Fault("loss", "tcp-loss", lossy, r"leg 0 path 0: \d{6,} bytes, wanted: \d{5,}",
           "ethtool -S eth1", "packets are lost on the way", delay_ms=0, mends=False),
     *(Fault(name, "tcp-options", here(f"echo 0 > {NET}/{name}"), f"{name}: 0 value, wanted: 1",
             f"sysctl -w net.ipv4.{name}=1", why)

@@ -70,7 +70,7 @@ static const struct doctor_check checks[] = {
 	  .path = doctor_tcp_buffers },
 	{ "congestion", "the congestion control suits the round-trip time",
 	  .path = doctor_congestion },
-	{ "tcp-loss", "TCP sends next to nothing again", "segments", .path = doctor_tcp_loss },
+	{ "tcp-loss", "TCP sends next to nothing again", "bytes", .path = doctor_tcp_loss },
 	{ "slow-start", "TCP does not begin slowly after a pause", "value",
 	  .volume = doctor_slow_start },
 	{ "tcp-options", "SACK, timestamps and window scaling are on", "value",

@@ -145,6 +145,31 @@ const char *doctor_setting(const struct doctor_path *path, const char *name);
 long long doctor_setting_number(const struct doctor_path *path, const char *name);
 
 /**
+ * doctor_allowed() - a value that a setting takes
+ * @name: the setting, a number
+ * @value: what it is to be
+ *
+ * Return: the nearest value that it takes.
+ */
+long long doctor_allowed(const char *name, long long value);
+
+/**
+ * doctor_tcp_is_judged() - whether TCP has sent enough to tell what it has lost
+ * @tcp: of one path
+ *
+ * Return: whether it has.
+ */
+bool doctor_tcp_is_judged(const struct host_tcp *tcp);
+
+/**
+ * doctor_tcp_loses() - whether more than one of 1000 bytes was sent again
+ * @tcp: of one path
+ *
+ * Return: whether it was.
+ */
+bool doctor_tcp_loses(const struct host_tcp *tcp);
+
+/**
  * doctor_path_file() - the configfs file of a path's setting
  * @doctor: the volume that is checked
  * @path: a path of it

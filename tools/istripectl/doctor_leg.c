@@ -149,22 +149,33 @@ static long long divisor_of(long long a, long long b)
 	return a;
 }
 
-/* Weights as the speeds are, in the smallest numbers. */
+/* A weight as the speed is: in the smallest numbers, or with the greatest one that there may be. */
+static long long weight_of(long long speed, long long most, long long unit)
+{
+	long long least = doctor_allowed("weight", 0);
+	long long greatest = doctor_allowed("weight", most / unit), weight;
+
+	weight = greatest == most / unit ? speed / unit : speed * greatest / most;
+	return weight < least ? least : weight;
+}
+
 static char *weights_step(const struct doctor_volume *volume, const struct doctor_path *paths,
 			  size_t count, bool in_turns)
 {
 	char *dir = tree_path(volume->name, "legs"), *all;
 	unsigned int leg = paths[0].leg->index;
-	long long speed, unit = 0;
+	long long speed, unit = 0, most = 0;
 	size_t i;
 
 	for (i = 0; i < count; i++)
-		if (doctor_nic_number(paths[i].nic, "speed", &speed))
+		if (doctor_nic_number(paths[i].nic, "speed", &speed)) {
 			unit = divisor_of(speed, unit);
+			most = speed > most ? speed : most;
+		}
 	all = in_turns ? alloc_printf("echo interleave > %s/%u/policy", dir, leg) : alloc_text("");
 	for (i = 0; i < count; i++) {
 		long long weight = unit && doctor_nic_number(paths[i].nic, "speed", &speed) ?
-				   speed / unit : 1;
+				   weight_of(speed, most, unit) : 1;
 		char *longer;
 
 		if (weight == doctor_setting_number(&paths[i], "weight"))

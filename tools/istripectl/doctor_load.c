@@ -9,6 +9,7 @@
 #include "doctor.h"
 #include "fact.h"
 #include "host_ping.h"
+#include "known.h"
 #include "place.h"
 #include "reach.h"
 #include "tree.h"
@@ -26,6 +27,15 @@ const char *doctor_setting(const struct doctor_path *path, const char *name)
 long long doctor_setting_number(const struct doctor_path *path, const char *name)
 {
 	return strtoll(doctor_setting(path, name), NULL, 10);
+}
+
+long long doctor_allowed(const char *name, long long value)
+{
+	const struct known *known = known_anywhere(name, NULL);
+
+	if (value < known->min)
+		return known->min;
+	return value > known->max ? known->max : value;
 }
 
 char *doctor_path_file(const struct doctor *doctor, const struct doctor_path *path,
@@ -117,8 +127,8 @@ static void connection_measure(const struct live *connection, struct doctor_path
 		sum->path_mtu = tcp.path_mtu;
 	if (!sum->segment_bytes || tcp.segment_bytes < sum->segment_bytes)
 		sum->segment_bytes = tcp.segment_bytes;
-	sum->sent += tcp.sent;
-	sum->sent_again += tcp.sent_again;
+	sum->sent_bytes += tcp.sent_bytes;
+	sum->sent_again_bytes += tcp.sent_again_bytes;
 	memcpy(sum->congestion, tcp.congestion, sizeof(sum->congestion));
 	path->measured = true;
 }

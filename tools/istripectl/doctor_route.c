@@ -16,8 +16,6 @@
 #define IP_AND_ICMP_BYTES	28	/* of an IPv4 packet of ping */
 #define IP6_AND_ICMP_BYTES	48
 #define HEADERS_BYTES_MAX	100	/* of IP and TCP, with options */
-#define SENT_ENOUGH		10000	/* segments, to judge by */
-#define PER_SENT_AGAIN		1000
 
 /* Addresses of this host */
 
@@ -322,7 +320,7 @@ static bool tcp_reaches(const struct doctor_path *path, long long mtu)
 	const struct host_tcp *tcp = &path->tcp;
 
 	return path->measured && tcp->segment_bytes + HEADERS_BYTES_MAX >= mtu &&
-	       tcp->sent >= SENT_ENOUGH && tcp->sent_again * PER_SENT_AGAIN <= tcp->sent;
+	       doctor_tcp_is_judged(tcp) && !doctor_tcp_loses(tcp);
 }
 
 /* The smallest packets tell that the limit is below all usual MTUs, but not where. */

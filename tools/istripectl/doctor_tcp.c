@@ -9,6 +9,7 @@
 #include "place.h"
 
 #define MEGABYTE		1048576
+#define TCP_MEM_MAX		0x7ff00000	/* the kernel has it in an int */
 #define BITS_PER_BYTE		8
 #define RTT_LONG_US		5000	/* reno needs many round trips to fill the link */
 #define RTT_RESTART_US		1000	/* a slow start costs several of these */
@@ -61,9 +62,11 @@ static void buffer_check(struct doctor *doctor, const struct doctor_path *path,
 	bool tuned = !bytes;
 
 	wanted -= wanted % MEGABYTE;
+	wanted = tuned ? (wanted < TCP_MEM_MAX ? wanted : TCP_MEM_MAX) :
+		 doctor_allowed(setting, wanted);
 	if (tuned && !sysctl_number(tcp_mem, 2, &bytes))
 		doctor_unread(doctor, tcp_mem, 0);
-	else if (bytes >= needed)
+	else if (bytes >= needed || bytes >= wanted)
 		doctor_pass(doctor);
 	else
 		doctor_warn(doctor, &(struct doctor_warning){
@@ -148,24 +151,34 @@ void doctor_congestion(struct doctor *doctor, const struct doctor_path *path)
 	free(name);
 }
 
+bool doctor_tcp_is_judged(const struct host_tcp *tcp)
+{
+	return tcp->sent_bytes && tcp->sent_bytes / SENT_ENOUGH >= tcp->segment_bytes;
+}
+
+bool doctor_tcp_loses(const struct host_tcp *tcp)
+{
+	return tcp->sent_again_bytes > tcp->sent_bytes / PER_SENT_AGAIN;
+}
+
 void doctor_tcp_loss(struct doctor *doctor, const struct doctor_path *path)
 {
 	const struct host_tcp *tcp = &path->tcp;
 
 	if (!path->measured)
 		doctor_skip(doctor, "TCP has no such connection in this network namespace");
-	else if (tcp->sent < SENT_ENOUGH)
-		doctor_skip(doctor, "it has sent %llu segments only", tcp->sent);
-	else if (tcp->sent_again * PER_SENT_AGAIN <= tcp->sent)
+	else if (!doctor_tcp_is_judged(tcp))
+		doctor_skip(doctor, "it has sent %llu bytes only", tcp->sent_bytes);
+	else if (!doctor_tcp_loses(tcp))
 		doctor_pass(doctor);
 	else
 		doctor_warn(doctor, &(struct doctor_warning){
-			.measured = alloc_printf("%llu", tcp->sent_again),
-			.wanted = alloc_printf("%llu", tcp->sent / PER_SENT_AGAIN),
+			.measured = alloc_printf("%llu", tcp->sent_again_bytes),
+			.wanted = alloc_printf("%llu", tcp->sent_bytes / PER_SENT_AGAIN),
 			.next = *path->nic ? alloc_printf("ethtool -S %s", path->nic) :
 				alloc_text("nstat -a TcpRetransSegs"),
 		},
-		"of %llu sent were sent again: packets are lost on the way", tcp->sent);
+		"of %llu sent were sent again: packets are lost on the way", tcp->sent_bytes);
 }
 
 void doctor_slow_start(struct doctor *doctor, const struct doctor_volume *volume)

@@ -12,7 +12,8 @@
 #include "known.h"
 #include "tree.h"
 
-#define WHY_BYTES	512
+#define WHY_BYTES		512
+#define PING_INTERVAL_MIN_MS	500	/* 0 turns pings off, and a few ms load the target */
 
 static long long volume_number(const struct doctor_volume *volume, const char *name)
 {
@@ -178,20 +179,22 @@ static void ping_check(struct doctor *doctor, const struct doctor_path *path, lo
 {
 	long long interval_ms = doctor_setting_number(path, "ping_interval_ms");
 	long long timeout_ms = doctor_setting_number(path, "ping_timeout_ms");
-	long long notice_ms = interval_ms + timeout_ms;
+	long long notice_ms = interval_ms + timeout_ms, half_ms = (command_ms - timeout_ms) / 2;
 
 	if (!interval_ms)
 		timer_warn(doctor, "ping_interval_ms", 0, default_ms("ping_interval_ms"),
 			   doctor_path_file(doctor, path, "ping_interval_ms"),
 			   "a silent target is noticed only when commands time out, after %lld ms",
 			   command_ms);
-	else if (notice_ms >= command_ms && timeout_ms >= command_ms)
-		timer_warn(doctor, "ping_timeout_ms", timeout_ms, command_ms / 10,
+	else if (notice_ms >= command_ms && timeout_ms + PING_INTERVAL_MIN_MS >= command_ms)
+		timer_warn(doctor, "ping_timeout_ms", timeout_ms,
+			   doctor_allowed("ping_timeout_ms", command_ms / 10),
 			   doctor_path_file(doctor, path, "ping_timeout_ms"),
 			   "commands time out after %lld ms, before a silent target is noticed after %lld ms",
 			   command_ms, notice_ms);
 	else if (notice_ms >= command_ms)
-		timer_warn(doctor, "ping_interval_ms", interval_ms, (command_ms - timeout_ms) / 2,
+		timer_warn(doctor, "ping_interval_ms", interval_ms,
+			   half_ms > PING_INTERVAL_MIN_MS ? half_ms : PING_INTERVAL_MIN_MS,
 			   doctor_path_file(doctor, path, "ping_interval_ms"),
 			   "commands time out after %lld ms, before a silent target is noticed after %lld ms",
 			   command_ms, notice_ms);
@@ -208,7 +211,10 @@ static void user_timeout_check(struct doctor *doctor, const struct doctor_path *
 	if (!user_ms || user_ms >= notice_ms)
 		doctor_pass(doctor);
 	else
-		timer_warn(doctor, "user_timeout_ms", user_ms, notice_ms,
+		/* 0 leaves it to TCP, where there is no value that is enough. */
+		timer_warn(doctor, "user_timeout_ms", user_ms,
+			   doctor_allowed("user_timeout_ms", notice_ms) == notice_ms ? notice_ms :
+			   0,
 			   doctor_path_file(doctor, path, "user_timeout_ms"),
 			   "TCP ends the connection before the target has had the %lld ms that ping_interval_ms and ping_timeout_ms give it",
 			   notice_ms);
@@ -219,13 +225,15 @@ void doctor_timers(struct doctor *doctor, const struct doctor_path *path)
 	const struct doctor_volume *volume = doctor_volume_of(doctor);
 	long long recovery_ms = volume_number(volume, "recovery_timeout_ms");
 	long long login_ms = doctor_setting_number(path, "login_timeout_ms");
+	long long wanted_ms = doctor_allowed("login_timeout_ms", recovery_ms / 4);
 
 	ping_check(doctor, path, volume_number(volume, "command_timeout_ms"));
 	user_timeout_check(doctor, path);
-	if (recovery_ms <= 0 || login_ms < recovery_ms)
+	/* Where recovery_timeout_ms is below the least one, check recovery-timeout tells that. */
+	if (recovery_ms <= 0 || login_ms < recovery_ms || login_ms <= wanted_ms)
 		doctor_pass(doctor);
 	else
-		timer_warn(doctor, "login_timeout_ms", login_ms, recovery_ms / 4,
+		timer_warn(doctor, "login_timeout_ms", login_ms, wanted_ms,
 			   doctor_path_file(doctor, path, "login_timeout_ms"),
 			   "recovery_timeout_ms, %lld, is over before one login may end",
 			   recovery_ms);

@@ -313,29 +313,34 @@ struct diag_request {
 	struct inet_diag_req_v2 body;
 };
 
+void host_tcp_take(const void *data, size_t bytes, struct host_tcp *tcp)
+{
+	struct tcp_info info = { 0 };
+
+	memcpy(&info, data, bytes < sizeof(info) ? bytes : sizeof(info));
+	/* ~0: no segment has been measured. */
+	tcp->rtt_us = info.tcpi_min_rtt == ~0U ? 0 : info.tcpi_min_rtt;
+	tcp->path_mtu = info.tcpi_pmtu;
+	tcp->segment_bytes = info.tcpi_snd_mss;
+	/* Counts of segments have 32 bits: those of a busy connection begin anew within days. */
+	tcp->sent_bytes = info.tcpi_bytes_sent;
+	tcp->sent_again_bytes = info.tcpi_bytes_retrans;
+	tcp->sent_again = info.tcpi_total_retrans;
+}
+
 static void tcp_take(struct nlmsghdr *answer, struct host_tcp *tcp)
 {
 	struct inet_diag_msg *message = NLMSG_DATA(answer);
 	struct rtattr *attribute = (struct rtattr *)(message + 1);
 	int bytes = answer->nlmsg_len - NLMSG_LENGTH(sizeof(*message));
-	struct tcp_info info = { 0 };
 
 	for (; RTA_OK(attribute, bytes); attribute = RTA_NEXT(attribute, bytes)) {
-		size_t length = RTA_PAYLOAD(attribute);
-
 		if (attribute->rta_type == INET_DIAG_INFO)
-			memcpy(&info, RTA_DATA(attribute),
-			       length < sizeof(info) ? length : sizeof(info));
+			host_tcp_take(RTA_DATA(attribute), RTA_PAYLOAD(attribute), tcp);
 		if (attribute->rta_type == INET_DIAG_CONG)
 			snprintf(tcp->congestion, sizeof(tcp->congestion), "%s",
 				 (const char *)RTA_DATA(attribute));
 	}
-	/* ~0: no segment has been measured. */
-	tcp->rtt_us = info.tcpi_min_rtt == ~0U ? 0 : info.tcpi_min_rtt;
-	tcp->path_mtu = info.tcpi_pmtu;
-	tcp->segment_bytes = info.tcpi_snd_mss;
-	tcp->sent = info.tcpi_segs_out;
-	tcp->sent_again = info.tcpi_total_retrans;
 }
 
 static int end_read(const char *text, struct sockaddr_storage *address)

@@ -65,8 +65,9 @@ struct host_tcp {
 	unsigned int rtt_us;		/* the smallest that was seen, 0: not known */
 	unsigned int path_mtu;
 	unsigned int segment_bytes;	/* of data, without headers */
-	unsigned long long sent;	/* segments */
-	unsigned long long sent_again;
+	unsigned long long sent_bytes;	/* of data, with those of sent_again_bytes */
+	unsigned long long sent_again_bytes;
+	unsigned int sent_again;	/* segments; it begins anew at 32 bits */
 	char congestion[HOST_CONGESTION_BYTES];
 };
 
@@ -80,6 +81,14 @@ struct host_tcp {
  * Return: 0; -errno: -ENOENT there is no such connection in this network namespace.
  */
 int host_tcp(const char *local, const char *remote, const char *nic, struct host_tcp *tcp);
+
+/**
+ * host_tcp_take() - what the kernel has measured, in the words of this program
+ * @data: a struct tcp_info
+ * @bytes: as much of it as the kernel has
+ * @tcp: set, but for the congestion control
+ */
+void host_tcp_take(const void *data, size_t bytes, struct host_tcp *tcp);
 
 /**
  * host_address_read() - an IP address from a text; no name is looked up

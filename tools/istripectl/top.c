@@ -40,7 +40,7 @@ static void tcp_read(struct live *connection, const char *nic)
 
 	if (!*local || !*remote || host_tcp(local, remote, nic, &tcp))
 		return;
-	again = alloc_printf("%llu", tcp.sent_again);
+	again = alloc_printf("%u", tcp.sent_again);
 	settings_put(&connection->values, RATES_RETRANSMITS, again);
 	free(again);
 }
