@@ -201,15 +201,19 @@ def rejected(network):
     network.gone(0, 0)
 
 
-def own_ipv6(commands, source="2001:db8::1", word="dadfailed"):
+def own_ipv6(source="2001:db8::1", word="dadfailed"):
     """The address of the host is just being looked for on the link, or is there already."""
     def plant(network):
         if not Path("/proc/sys/net/ipv6").exists():
             pytest.skip("no IPv6 here")
         over_ipv6(network)
-        network.here.shell("ip addr del 2001:db8::1/64 dev eth1; "
-                           f"echo 1 > /proc/sys/net/ipv6/conf/eth1/accept_dad; {commands}")
-        network.array.shell("ip addr add 2001:db8::1/64 dev peer1 nodad")
+        network.here.shell("ip -6 addr flush dev eth1; "
+                           "echo 1 > /proc/sys/net/ipv6/conf/eth1/accept_dad")
+        if word == "tentative":
+            network.here.shell("echo 100 > /proc/sys/net/ipv6/conf/eth1/dad_transmits; "
+                               "echo 30000 > /proc/sys/net/ipv6/neigh/eth1/retrans_time_ms")
+        else:
+            network.array.shell("ip addr add 2001:db8::1/64 dev peer1 nodad")
         network.here.shell("ip addr add 2001:db8::1/64 dev eth1")
         wait_for(lambda: network.here.shell(f"ip -6 addr show dev eth1 {word}").stdout)
         network.host.put(network.host.config(0, 0, "source_address"), source)
@@ -339,14 +343,12 @@ FAULTS = [
                                       here("ip route add blackhole 192.0.3.10")),
           "leg 0 path 1: no route: Invalid argument, wanted: a route to 192.0.3.10",
           "ip route get 192.0.3.10; ip route show table all match 192.0.3.10", mends=False),
-    *(Fault(f"duplicate-address{name}", "route", own_ipv6("true", source),
+    *(Fault(f"duplicate-address{name}", "route", own_ipv6(source),
             "leg 0 path 0: source address 2001:db8::1 of eth1 is a duplicate address, "
             "wanted: an address that no other host has", "ip addr del 2001:db8::1/64 dev eth1 #",
             "another host of the link has it", also={"portal"}, mends=False)
       for name, source in (("", "2001:db8::1"), ("-that-is-taken", ""))),
-    Fault("tentative-address", "route", own_ipv6(
-        "echo 100 > /proc/sys/net/ipv6/conf/eth1/dad_transmits; "
-        "echo 30000 > /proc/sys/net/ipv6/neigh/eth1/retrans_time_ms", word="tentative"),
+    Fault("tentative-address", "route", own_ipv6(word="tentative"),
           "leg 0 path 0: source address 2001:db8::1 of eth1 is tentative, wanted: .*",
           "sleep 3; ip -6 addr show dev eth1 tentative", "still asks", also={"portal"}, mends=False),
     # MTU
