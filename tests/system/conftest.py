@@ -245,8 +245,9 @@ def make_lio(targets, links):
 
 @pytest.fixture
 def keep_on_disk():
-    """Where LIO writes down the reservations that shall outlive a loss of power."""
-    Path("/var/target/pr").mkdir(parents=True, exist_ok=True)
+    """Where LIO writes down the reservations that shall outlive a loss of power; targetcli moves it."""
+    for folder in "/var/target/pr", "/etc/target/pr":
+        Path(folder).mkdir(parents=True, exist_ok=True)
 
 
 @pytest.fixture
