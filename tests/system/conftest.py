@@ -246,8 +246,9 @@ def make_lio(targets, links):
 @pytest.fixture
 def keep_on_disk():
     """Where LIO writes down the reservations that shall outlive a loss of power; targetcli moves it."""
-    for folder in "/var/target/pr", "/etc/target/pr":
-        Path(folder).mkdir(parents=True, exist_ok=True)
+    moved = Path("/sys/kernel/config/target/dbroot")
+    for root in {"/var/target", read(moved) if moved.exists() else "/var/target"}:
+        Path(root, "pr").mkdir(parents=True, exist_ok=True)
 
 
 @pytest.fixture
