@@ -15,7 +15,7 @@ from lab import dm, fio, ghost, istripe, leaks, network, storage
 from lab.disk import Direct
 from lab.shell import LabError, read, run, status, udev_settle, wait_for, write
 from scripted.scenario import Scenario
-from scripted.scsi import SERVICE_ACTION_IN_16, TASK_SET_FULL, WRITE_16, Result
+from scripted.scsi import SERVICE_ACTION_IN_16, TASK_SET_FULL, Result
 from scripted.steps import on_write
 
 MIB = 1 << 20

@@ -9,7 +9,10 @@ static const struct {
 	const char *words;
 } error_rows[] = {
 	{ -EADDRINUSE,		"the source address and port are in use" },
-	{ -EADDRNOTAVAIL,	"the source address cannot be used: it is not on this host, still being checked, or a duplicate; or no port is free" },
+	{
+		-EADDRNOTAVAIL,
+		"the source address cannot be used: it is not on this host, still being checked, or a duplicate; or no port is free",
+	},
 	{ -EBADMSG,		"a digest that is wrong" },
 	{ -EBUSY,		"busy until the time was up" },
 	{ -ECANCELED,		"the target has dropped the command" },
