@@ -12,7 +12,8 @@
  *	clock		the status of adjtimex()
  *	user		geteuid()
  *	block/NAME	the logical block of an image of this name, in bytes
- *	ethtool/NIC	driver NAME; pause RX TX; rings RX RX-MAX TX TX-MAX; feature NAME ON CHANGEABLE
+ *	ethtool/NIC	pause RX TX; rings RX RX-MAX TX TX-MAX; feature NAME ON CHANGEABLE;
+ *			driver NAME
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -122,8 +122,8 @@ static void state_warn(struct doctor *doctor, const struct doctor_path *path,
 
 	inet_ntop(AF_INET6, own->bytes, text, sizeof(text));
 	doctor_warn(doctor, &(struct doctor_warning){
-		.measured = alloc_printf("source address %s of %s is %s", text, own->nic, duplicate ?
-					 "a duplicate address" : "tentative"),
+		.measured = alloc_printf("source address %s of %s is %s", text, own->nic,
+					 duplicate ? "a duplicate address" : word),
 		.wanted = alloc_text("an address that no other host has"),
 		.next = duplicate ?
 			alloc_printf("ip addr del %s/%u dev %s # and give it another one", text,
