@@ -101,7 +101,7 @@ PATH = {
 LIVE = {(level, name) for level, name, *_ in settings.LIVE}
 SECRETS = ("chap_secret", "chap_mutual_secret")
 #: Of a volume that has not been up all of them say nothing.
-READ_ONLY = {"volume": {"device", "last_error"}, "leg": {"unfenced"}}
+READ_ONLY = {"volume": {"device", "last_error", "phase"}, "leg": {"unfenced"}}
 SECRET = "correct-horse-battery"
 
 

@@ -12,6 +12,7 @@
  *	FAKE_HOLD=VOLUME/...		this directory is made once the file "go" is there in
  *					$ISTRIPECTL_ROOT; "held" is there when it waits
  *	FAKE_HOLD_REMOVE=VOLUME/...	the same, before it is removed
+ *	FAKE_HOLD_ENABLE=VOLUME/enable	the same, before it is written and the volume starts
  *	FAKE_ENABLE=errno		enabling fails; "hang": it waits for a fatal signal
  *	FAKE_REASON=text		for this reason
  *	FAKE_ENABLE_TIMES=n		but only so often
@@ -59,7 +60,7 @@ struct attribute {
 static const struct attribute volume_files[] = {
 	ISTRIPE_VOLUME_SETTINGS(FILE_OF_ROW)
 	{ "enable", 0644, "0" }, { "device", 0444, "" }, { "last_error", 0444, "" },
-	{ NULL, 0, NULL },
+	{ "phase", 0444, "down" }, { NULL, 0, NULL },
 };
 
 static const struct attribute leg_files[] = {
@@ -171,19 +172,51 @@ static bool is_on(const char *dir)
 	return state == '1';
 }
 
+static void volume_dir(const char *path, const char *rest, char *dir, size_t size)
+{
+	snprintf(dir, size, "%.*s%.*s", (int)(rest - path), path, (int)strcspn(rest, "/"), rest);
+}
+
 static bool volume_is_up(const char *path, const char *rest)
 {
 	char dir[PATH_MAX];
 
-	snprintf(dir, sizeof(dir), "%.*s%.*s", (int)(rest - path), path, (int)strcspn(rest, "/"),
-		 rest);
+	volume_dir(path, rest, dir, sizeof(dir));
 	return is_on(dir);
+}
+
+/* Has a lock, which ends with the process that writes enable; -1: another process has it. */
+static int phase_lock(const char *dir)
+{
+	char file[PATH_MAX + sizeof("/phase")];
+	int fd;
+
+	snprintf(file, sizeof(file), "%s/phase", dir);
+	fd = open(file, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static bool volume_is_starting(const char *path, const char *rest)
+{
+	char dir[PATH_MAX];
+	int fd;
+
+	volume_dir(path, rest, dir, sizeof(dir));
+	fd = phase_lock(dir);
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 && !access(dir, F_OK);
 }
 
 /* While the volume is up, a path that is off may change, come and go. */
 static bool is_in_use(const char *path, const char *rest, const char *dir)
 {
-	return volume_is_up(path, rest) && (depth(rest) < 4 || is_on(dir));
+	return volume_is_starting(path, rest) ||
+	       (volume_is_up(path, rest) && (depth(rest) < 4 || is_on(dir)));
 }
 
 static int refuse(int error)
@@ -249,7 +282,8 @@ int __wrap_mkdir(const char *path, mode_t mode)
 
 	if (is_refused("FAKE_MKDIR", rest))
 		return -1;
-	if (rest && depth(rest) && depth(rest) < 4 && volume_is_up(path, rest))
+	if (rest && depth(rest) && ((depth(rest) < 4 && volume_is_up(path, rest)) ||
+				    volume_is_starting(path, rest)))
 		return refuse(EBUSY);
 	wait_to_go(rest, "FAKE_HOLD");
 	if (__real_mkdir(path, mode))
@@ -473,6 +507,22 @@ static int enable_write(const char *path, const char *value)
 	return refuse(EIO);
 }
 
+static int volume_switch(const char *path, const char *rest, const char *value)
+{
+	char dir[PATH_MAX];
+	int ret, lock;
+
+	wait_to_go(rest, "FAKE_HOLD_ENABLE");
+	volume_dir(path, rest, dir, sizeof(dir));
+	lock = phase_lock(dir);
+	file_put(dir, "phase", value[0] == '1' ? "starting" : "stopping", 0444);
+	ret = enable_write(path, value);
+	file_put(dir, "phase", (value[0] == '1') == !ret ? "up" : "down", 0444);
+	if (lock >= 0)
+		close(lock);
+	return ret;
+}
+
 static bool value_is_bad(const char *name, const char *value)
 {
 	const char *bad = getenv("FAKE_REFUSE"), *after = getenv("FAKE_REFUSE_AFTER");
@@ -490,10 +540,10 @@ static int value_check(const char *path, const char *rest, const char *value)
 	char dir[PATH_MAX];
 
 	if (!strcmp(name, "enable"))
-		return depth(rest) == 1 ? enable_write(path, value) :
+		return depth(rest) == 1 ? volume_switch(path, rest, value) :
 		       path_enable_write(path, value);
 	snprintf(dir, sizeof(dir), "%.*s", (int)(name - path - 1), path);
-	if (!is_live(name) && is_in_use(path, rest, dir)) {
+	if (volume_is_starting(path, rest) || (!is_live(name) && is_in_use(path, rest, dir))) {
 		log_refusal(name, " while the volume is up");
 		return refuse(EBUSY);
 	}

@@ -328,7 +328,8 @@ def test_nobody_waits_for_those_who_wait(tool):
     tool.put("etc/istripe/db.conf", "[leg 0]\ntarget = iqn.2026-01.a:t1\nportal = 192.0.2.10")
     process = tool.start("up", "db", FAKE_ENABLE="hang", FAKE_ENABLE_TIMES="1")
     wait_for(lambda: (tool.root / "failures").exists() and tool.value("db/enable") == "0")
-    assert "waits" not in tool.run("apply", "db")[1]
+    err = tool.run("apply", "db", code=1)[1]
+    assert "db: waits" not in err and "Device or resource busy" in err
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
 
@@ -346,3 +347,30 @@ def test_a_volume_that_goes_while_it_is_waited_for(tool, name):
     code, out, err = ended(process)
     assert (code, out) == (78 if name == "up" else 1, "")
     assert err.startswith("istripectl: there is no volume db\n"), err
+
+
+def test_nothing_is_changed_between_the_lock_and_the_start(tool):
+    """The settings that come up are those that were looked at, not half of another command's."""
+    tool.run("create", "db", "--no-up", "--leg", LEG)
+    before = [tool.value(f"db/legs/0/paths/0/{name}") for name in ("target_name", "portal")]
+    tool.put("etc/istripe/db.conf", "[leg 0]\ntarget = iqn.2026-01.a:other\nportal = 192.0.2.11")
+    process = tool.start("up", "db", FAKE_HOLD_ENABLE="db/enable", FAKE_ENABLE="hang")
+    wait_for(lambda: (tool.root / "held").exists())
+    other = waiting(tool, "apply", process)
+    tool.put("go", "")
+    code, _, err = ended(other)
+    process.send_signal(signal.SIGTERM)
+    assert "does not come up: interrupted" in ended(process)[2]
+    assert code == 1 and "Device or resource busy" in err
+    assert before == [tool.value(f"db/legs/0/paths/0/{name}") for name in ("target_name", "portal")]
+
+
+def test_the_lock_is_free_while_a_login_is_waited_for(tool):
+    """Also of a module that does not tell that it has begun."""
+    tool.run("create", "db", "--no-up", "--leg", LEG)
+    (tool.tree / "db/phase").unlink()
+    process = tool.start("up", "db", FAKE_HOLD_ENABLE="db/enable")
+    wait_for(lambda: (tool.root / "held").exists())
+    assert "waits" not in tool.run("save", "db")[1]
+    tool.put("go", "")
+    assert ended(process)[0] == 0

@@ -64,6 +64,7 @@ static int switch_write(const char *name, const char *file, const char *value)
 
 struct switching {
 	const char *name, *file, *value;
+	int lock;		/* from lock_take(), or -1 */
 };
 
 /* Numbers of errors fit into an exit code. */
@@ -81,6 +82,24 @@ static int switch_child(const char *name, const char *file, const char *value)
 	int code, ret = run_child(switch_body, &it, &code);
 
 	return ret ? ret : -code;
+}
+
+/*
+ * Leaves the lock when the module has begun to log in: from then on it refuses changes itself. A
+ * module that tells no phase is an older one.
+ */
+static bool switch_is_locked(void *context)
+{
+	struct switching *it = context;
+	char *phase = it->lock < 0 ? NULL : tree_value(it->name, "phase");
+	bool locked = phase && !strcmp(phase, "down");
+
+	free(phase);
+	if (!locked) {
+		lock_leave(it->lock);
+		it->lock = -1;
+	}
+	return locked;
 }
 
 /* The advice when the module has looked at the legs and gone no further. */
@@ -228,29 +247,23 @@ static void marked_add(struct fault *fault)
 
 /*
  * Of a volume that is down, half of what another process does would come up. The login is waited
- * for without the lock: from its beginning the module refuses changes.
+ * for without the lock.
  */
-static int whole_await(const char *name, struct fault *fault)
-{
-	int lock, ret;
-
-	if (power_is_up(name)) {
-		remains_forget(name);
-		return 0;
-	}
-	ret = remains_lock(name, &lock, fault);
-	lock_leave(lock);
-	return ret;
-}
-
 static int up_once(const char *name, const char *create, bool *marked, struct fault *fault)
 {
-	int ret = whole_await(name, fault), log;
+	struct switching it = { .name = name, .file = "enable", .value = "1", .lock = -1 };
+	int log, code, ret = 0;
 
+	if (power_is_up(name))
+		remains_forget(name);
+	else
+		ret = remains_lock(name, &it.lock, fault);
 	if (ret)
 		return ret;
 	log = klog_open();
-	ret = switch_child(name, "enable", "1");
+	ret = run_child_beside(switch_body, switch_is_locked, &it, &code);
+	lock_leave(it.lock);
+	ret = ret ? ret : -code;
 	if (ret) {
 		up_fault(name, ret, log, fault);
 		*marked |= has_marked(name, create, ret);

@@ -14,12 +14,26 @@
 #include "interrupt.h"
 #include "run.h"
 
-static int child_wait(pid_t child, int *code)
+#define LOOK_US	5000
+
+/* Looks at it as long as @beside has to do. */
+static pid_t child_look(pid_t child, int *status, bool (*beside)(void *context), void *context)
+{
+	pid_t ended = waitpid(child, status, beside ? WNOHANG : 0);
+
+	while (!ended && beside(context)) {
+		usleep(LOOK_US);
+		ended = waitpid(child, status, WNOHANG);
+	}
+	return ended ? ended : waitpid(child, status, 0);
+}
+
+static int child_wait(pid_t child, bool (*beside)(void *context), void *context, int *code)
 {
 	int status, ret = 0;
 
 	interrupt_child(child);
-	while (waitpid(child, &status, 0) < 0)
+	while (child_look(child, &status, beside, context) < 0)
 		if (errno != EINTR) {
 			ret = -errno;
 			break;
@@ -34,6 +48,12 @@ static int child_wait(pid_t child, int *code)
 
 int run_child(int (*body)(void *context), void *context, int *code)
 {
+	return run_child_beside(body, NULL, context, code);
+}
+
+int run_child_beside(int (*body)(void *context), bool (*beside)(void *context), void *context,
+		     int *code)
+{
 	pid_t child;
 
 	fflush(stdout);
@@ -44,7 +64,7 @@ int run_child(int (*body)(void *context), void *context, int *code)
 		interrupt_release();
 		_exit(body(context));
 	}
-	return child_wait(child, code);
+	return child_wait(child, beside, context, code);
 }
 
 struct program {

@@ -3,6 +3,8 @@
 #ifndef ISTRIPECTL_RUN_H
 #define ISTRIPECTL_RUN_H
 
+#include <stdbool.h>
+
 #include "fault.h"
 
 #define RUN_MISSING	127	/* exit code: there is no such program */
@@ -23,6 +25,19 @@ struct run {
  * Return: 0; -errno: -EINTR a signal has ended the child.
  */
 int run_child(int (*body)(void *context), void *context, int *code);
+
+/**
+ * run_child_beside() - run_child(), and do something meanwhile
+ * @body: called in the child with @context
+ * @beside: called in this process, every few milliseconds, until it returns false or the child has
+ *	ended; of a child that ends soon it may never be called
+ * @context: for both
+ * @code: exit code, set on success
+ *
+ * Return: as run_child().
+ */
+int run_child_beside(int (*body)(void *context), bool (*beside)(void *context), void *context,
+		     int *code);
 
 /**
  * run_program() - run a program to its end, without a shell

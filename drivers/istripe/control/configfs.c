@@ -233,6 +233,20 @@ static ssize_t volume_last_error_show(struct config_item *item, char *page)
 }
 CONFIGFS_ATTR_RO(volume_, last_error);
 
+static ssize_t volume_phase_show(struct config_item *item, char *page)
+{
+	static const char *const names[] = {
+		[ISTRIPE_VOLUME_DOWN] = "down",
+		[ISTRIPE_VOLUME_STARTING] = "starting",
+		[ISTRIPE_VOLUME_UP] = "up",
+		[ISTRIPE_VOLUME_CHANGING] = "changing",
+		[ISTRIPE_VOLUME_STOPPING] = "stopping",
+	};
+
+	return sysfs_emit(page, "%s\n", names[READ_ONCE(istripe_dir_of(item)->volume->phase)]);
+}
+CONFIGFS_ATTR_RO(volume_, phase);
+
 /* A volume that is up pins its directory, so what is released here is down. */
 static void volume_release(struct config_item *item)
 {
@@ -251,6 +265,7 @@ static struct configfs_attribute *volume_attrs[] = {
 	&volume_attr_enable,
 	&volume_attr_device,
 	&volume_attr_last_error,
+	&volume_attr_phase,
 	NULL,
 };
 
