@@ -692,6 +692,9 @@ static u32 leg_end_fences(struct istripe_leg *leg, const struct istripe_path *pa
 		if (path)
 			nexus->super_unfenced = false;
 		leg_end_fence(leg, nexus, &list);
+		/* It was all that the end of a path that retires had to wait for. */
+		if (!nexus->wanted)
+			istripe_nexus_event(nexus, ISTRIPE_NEXUS_RETIRE);
 	}
 	leg_fence_ended(leg, served, &list);
 	spin_unlock_bh(&leg->lock);
