@@ -5,12 +5,15 @@ import errno
 import mmap
 import os
 import random
+import subprocess
 
 import pytest
 
 from lab.disk import Direct, noise, same
+from lab.ghost import FAST, release
 from lab.istripe import EnableError, Named
-from lab.shell import read, write
+from lab.shell import read, wait_for, write
+from scripted.ghost import hold
 from scripted.scenario import HONEST, Scenario
 from scripted.scsi import (
     CHECK_CONDITION,
@@ -111,6 +114,47 @@ def test_down_cannot_flush(server, make_volume, link, kernel_log):
     volume.disable()
     assert target.run.hits == 1
     assert kernel_log.matching(f"{volume.name}: leg 0.*: its write cache is not flushed")
+
+
+def test_down_flushes_when_it_is_killed(server, make_volume, link):
+    """Whoever takes the volume down gets no second chance: the disk is gone."""
+    target = server.load(Scenario("ghost", hooks={"on_command": hold}), VolatileDisk)
+    volume = make_volume(target, path={"portal": f"{link.address}:{server.port}"})
+    fd = os.open(volume.enable(), os.O_RDWR)
+    try:
+        server.arm()
+        os.pwrite(fd, noise(64 * KIB, 2), AT)
+        with subprocess.Popen(["sh", "-c", f"echo force >{volume.config}/enable"]) as down:
+            wait_for("the last write", lambda: "event" in target.run.memory, 60)
+            down.kill()
+            release(server, target)
+    finally:
+        os.close(fd)
+    assert not volume.enabled()
+    assert cut(target.disk) == 0
+    same(bytes(target.disk.data[AT:AT + 64 * KIB]), noise(64 * KIB, 2), "what the target has")
+
+
+def test_down_flushes_what_it_can(make_server, make_volume, links, kernel_log):
+    """A leg that no path leads to any more keeps no other one from it."""
+    servers = [make_server() for _ in links]
+    lost, good = (server.load(HONEST, VolatileDisk, identity=f"6001405{index:025x}")
+                  for index, server in enumerate(servers))
+    legs = [{**FAST, "portal": f"{link.address}:{server.port}", "nic": link.nic,
+             "target_name": server.target.iqn, "lun": 0} for link, server in zip(links, servers)]
+    volume = make_volume(lost, path=legs[0], more_legs=legs[1:])
+    with Direct(volume.enable()) as disk:
+        disk.write(0, noise(256 * KIB, 1))
+    assert good.disk.cached
+    links[0].set_up(False)
+    try:
+        wait_for("the loss", lambda: read(volume.leg_sysfs(0) / "state") != "live", 60)
+        volume.disable()
+    finally:
+        links[0].set_up(True)
+    assert cut(good.disk) == 0
+    assert kernel_log.matching(f"{volume.name}: leg 0: .*: its write cache is not flushed")
+    assert not kernel_log.matching(f"{volume.name}: leg 1.*: its write cache is not flushed")
 
 
 #: Sense data, how often one leg says so, and what fsync() comes to.

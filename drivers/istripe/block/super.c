@@ -160,6 +160,14 @@ static int session_super(struct istripe_nexus *nexus, struct istripe_session *se
 	return ret;
 }
 
+static int walk_lock(const struct istripe_super_walk *walk, struct mutex *lock)
+{
+	if (!walk->unkillable)
+		return fatal_signal_pending(current) ? -EINTR : mutex_lock_killable(lock);
+	mutex_lock(lock);
+	return 0;
+}
+
 /*
  * The worker waits for the end of the section before it closes the session. -EINPROGRESS: the LUN
  * must be revalidated first.
@@ -173,7 +181,7 @@ static int nexus_super(struct istripe_nexus *nexus, struct istripe_super_walk *w
 
 	if (!session) {
 		istripe_reason_set(walk->why, "leg %u: its path was lost", nexus->leg->index);
-	} else if (fatal_signal_pending(current) || mutex_lock_killable(&nexus->ask_lock)) {
+	} else if (walk_lock(walk, &nexus->ask_lock)) {
 		istripe_reason_set(walk->why, "interrupted at leg %u", nexus->leg->index);
 		ret = -EINTR;
 	} else {
@@ -212,7 +220,8 @@ static bool super_goes_elsewhere(int error)
 	return istripe_super_is_lost(error) || error == -ENOLINK;
 }
 
-static int leg_super(struct istripe_leg *leg, struct istripe_super_walk *walk, istripe_super_fn fn)
+int istripe_super_over_leg(struct istripe_leg *leg, struct istripe_super_walk *walk,
+			   istripe_super_fn fn)
 {
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *nexus;
@@ -239,7 +248,7 @@ int istripe_super_each_leg(struct istripe_super_walk *walk, istripe_super_fn fn)
 	u32 i;
 
 	for (i = 0; !ret && i < walk->volume->leg_count; i++)
-		ret = leg_super(walk->volume->legs[i], walk, fn);
+		ret = istripe_super_over_leg(walk->volume->legs[i], walk, fn);
 	return ret;
 }
 

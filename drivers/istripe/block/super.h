@@ -40,6 +40,7 @@ struct istripe_super_walk {
 	struct istripe_volume *volume;	/* its legs have been identified */
 	u32 timeout_ms;			/* of one call of an istripe_super_fn */
 	bool mismatch;			/* set by that: the nexus does not lead to the leg */
+	bool unkillable;		/* not even a fatal signal ends it */
 	struct istripe_reason *why;	/* reason on failure */
 };
 
@@ -81,10 +82,13 @@ int istripe_super_over_nexus(struct istripe_nexus *nexus, struct istripe_super_w
 			     istripe_super_fn fn);
 
 /*
- * Calls @fn for each leg in turn, over a nexus of that leg, and over the next nexus when one is
- * lost; the first error ends the walk. @fn must write the same data each time: a target may carry
- * out the lost write late.
+ * Calls @fn over a nexus of a leg, and over the next nexus when one is lost. @fn must write the
+ * same data each time: a target may carry out the lost write late.
  */
+int istripe_super_over_leg(struct istripe_leg *leg, struct istripe_super_walk *walk,
+			   istripe_super_fn fn);
+
+/* The same for each leg in turn; the first error ends the walk. */
 int istripe_super_each_leg(struct istripe_super_walk *walk, istripe_super_fn fn);
 
 /*

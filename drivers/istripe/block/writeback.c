@@ -86,15 +86,9 @@ int istripe_writeback_end(struct istripe_volume *volume)
 	return -EIO;
 }
 
-/* A path that is lost is no reason to say anything: the next one is asked. */
 static int writeback_flush_leg(const struct istripe_super_io *io, struct istripe_super_walk *walk)
 {
-	int ret = istripe_super_flush(io);
-
-	if (!ret || istripe_super_is_lost(ret) || ret == -ENOLINK)
-		return ret;
-	pr_warn("%s: %s: its write cache is not flushed\n", walk->volume->name, io->why->text);
-	return 0;
+	return istripe_super_flush(io);
 }
 
 void istripe_writeback_flush(struct istripe_volume *volume)
@@ -103,8 +97,18 @@ void istripe_writeback_flush(struct istripe_volume *volume)
 	struct istripe_super_walk walk = {
 		.volume = volume,
 		.timeout_ms = ISTRIPE_WRITEBACK_MS,
+		.unkillable = true,
 		.why = &why,
 	};
+	struct istripe_leg *leg;
+	u32 i;
 
-	istripe_super_each_leg(&walk, writeback_flush_leg);
+	for (i = 0; i < volume->leg_count; i++) {
+		leg = volume->legs[i];
+		if (!leg->lun.caching.write_cache && !READ_ONCE(leg->write_through))
+			continue;
+		if (istripe_super_over_leg(leg, &walk, writeback_flush_leg))
+			pr_warn("%s: %s: its write cache is not flushed\n", volume->name,
+				why.text);
+	}
 }
