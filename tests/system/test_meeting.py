@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """Commands that change paths of a volume, and what meets them."""
 
+import subprocess
 import threading
+from pathlib import Path
 
 import pytest
 
 from lab.disk import Direct, noise
-from lab.ghost import FAST, KIB, held_write, killed, release, volume_over
+from lab.ghost import FAST, KIB, PATIENT, held_write, killed, release, volume_over
 from lab.shell import read, wait_for, write
 from scripted.ghost import hold
 from scripted.scenario import Scenario
@@ -64,3 +66,36 @@ def test_a_path_goes_when_its_writes_are_confirmed(make_server, make_volume, lin
         removal.finish(15)
     volume.disable()
     release(servers[0], targets[0])
+
+
+def is_waiting(process):
+    """In the kernel, where only a fatal signal ends it, if at all."""
+    stat = Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii")
+    return stat.rsplit(")", 1)[1].split()[0] == "D"
+
+
+@pytest.mark.parametrize("second", ["reconnect", "remove"])
+def test_one_that_waits_for_another_command_is_killed(server, make_volume, links, second):
+    """The first one waits for a write to which the target says nothing."""
+    target = server.load(Scenario("ghost", hooks={"on_command": hold}))
+    volume = volume_over(make_volume, links, [server.port] * 2, target, path=PATIENT,
+                         command_timeout_ms=600000)
+    with Direct(volume.enable()) as disk:
+        server.arm()
+        writer = held_write(disk, target, noise(4 * KIB, 1))
+        first = Writer(volume.path_sysfs(0, 0) / "reconnect", 1)
+        wait_for("the first one", lambda: read(volume.path_sysfs(0, 0) / "state") == "draining")
+        line = {"reconnect": f"echo 1 >{volume.path_sysfs(0, 1)}/reconnect",
+                "remove": f"echo 0 >{volume.leg}/paths/1/enable"}[second]
+        with subprocess.Popen(["sh", "-c", line]) as other:
+            try:
+                wait_for("the second one", lambda: is_waiting(other))
+                other.kill()
+                wait_for("its end", lambda: other.poll() is not None)
+            finally:
+                release(server, target)
+        writer.finish()
+        first.finish(60)
+        wait_for("both paths", lambda: read(volume.sysfs() / "state") == "live", 60)
+    volume.disable()
+    assert server.violations() == []

@@ -62,22 +62,27 @@ static int path_wait(struct istripe_path *path, struct istripe_reason *why)
 	return 0;
 }
 
+/* Its holder may wait as long as a command takes, so a fatal signal ends this. */
+static int leg_lock_paths(struct istripe_leg *leg, struct istripe_reason *why)
+{
+	if (!mutex_lock_killable(&leg->paths_lock))
+		return 0;
+	return istripe_reason_fail(why, -EINTR, "interrupted");
+}
+
 static int path_start(struct istripe_path *path, struct istripe_reason *why)
 {
 	struct istripe_leg *leg = path->leg;
 	u32 i;
 	int ret;
 
-	mutex_lock(&leg->paths_lock);
+	lockdep_assert_held(&leg->paths_lock);
 	istripe_leg_add_path(leg, path);
 	ret = leg_check_keys(leg, why);
 	for (i = 0; !ret && i < path->nexus_count; i++)
 		if (path->nexuses[i]->wanted)
 			istripe_nexus_event(path->nexuses[i], ISTRIPE_NEXUS_START);
-	if (!ret)
-		ret = path_wait(path, why);
-	mutex_unlock(&leg->paths_lock);
-	return ret;
+	return ret ?: path_wait(path, why);
 }
 
 /* No unfenced state is restored: the volume came up, so earlier writes of this number are dead. */
@@ -311,9 +316,14 @@ static int path_retire(struct istripe_path *path, u32 from, bool asked, struct i
 {
 	struct istripe_leg *leg = path->leg;
 	struct retired retired;
-	int ret;
+	int ret = 0;
 
-	mutex_lock(&leg->paths_lock);
+	if (asked)
+		ret = leg_lock_paths(leg, why);
+	else
+		mutex_lock(&leg->paths_lock);
+	if (ret)
+		return ret;
 	ret = path_retire_begin(path, from, &retired, why);
 	if (ret)
 		goto unlock;
@@ -360,9 +370,10 @@ int istripe_path_reconnect(struct istripe_path *path, bool alone, struct istripe
 {
 	struct istripe_leg *leg = path->leg;
 	struct retired retired;
-	int ret;
+	int ret = leg_lock_paths(leg, why);
 
-	mutex_lock(&leg->paths_lock);
+	if (ret)
+		return ret;
 	ret = leg_check_kept_keys(leg, why) ?: path_reconnect_begin(path, alone, &retired, why);
 	if (ret)
 		goto unlock;
@@ -463,7 +474,13 @@ struct istripe_path *istripe_path_add(struct istripe_leg *leg,
 	path = istripe_path_create(leg, params);
 	if (IS_ERR(path))
 		return path;
+	ret = leg_lock_paths(leg, why);
+	if (ret) {
+		istripe_path_destroy(path);
+		return ERR_PTR(ret);
+	}
 	ret = path_start(path, why);
+	mutex_unlock(&leg->paths_lock);
 	if (!ret)
 		return path;
 	/* A path that cannot be retired has been live and has writes: it stays. */

@@ -456,7 +456,8 @@ static int bdev_reserve(struct block_device *bdev, const struct reservation *wha
 	struct istripe_reservation *reservation = bdev->bd_disk->private_data;
 	int ret = -ENXIO;
 
-	mutex_lock(&reservation->lock);
+	if (mutex_lock_killable(&reservation->lock))
+		return -EINTR;
 	if (reservation->volume && what->sets_keys)
 		ret = volume_reserve_keys(reservation->volume, what);
 	else if (reservation->volume)
