@@ -211,6 +211,8 @@ struct istripe_nexus {
 	char unproven[ISTRIPE_REASON_BYTES];	/* why no sibling is proven, if known */
 	bool key_left;			/* it was lost when registrations ended; see pr_key.h */
 
+	bool key_done;			/* reservation->lock: by the call under way, or tried */
+
 	u32 key_changes;		/* worker: of leg->pr_key, when it last looked there */
 	bool key_due;			/* worker: its port took no I/O then */
 

@@ -206,7 +206,7 @@ static void nexus_take_back(struct istripe_nexus *nexus, const struct reservatio
 }
 
 /* A key, or a reservation, that the leg had before the call stays. */
-static void leg_take_back(struct istripe_leg *leg, const struct reservation *what, u32 done)
+static void leg_take_back(struct istripe_leg *leg, const struct reservation *what, bool done)
 {
 	bool anyway = what->action == ISTRIPE_RESERVE_REGISTER_ANYWAY;
 	u64 action_key = anyway ? leg->pr_key.former_key : what->undo_action_key;
@@ -231,7 +231,7 @@ static void leg_take_back(struct istripe_leg *leg, const struct reservation *wha
 		istripe_pr_key_set(leg, leg->pr_key.former_key);
 	section = srcu_read_lock(&leg->srcu);
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (READ_ONCE(nexus->wanted) && done && done--)
+		if (what->each_nexus ? nexus->key_done : READ_ONCE(nexus->wanted))
 			nexus_take_back(nexus, &undo);
 	srcu_read_unlock(&leg->srcu, section);
 }
@@ -245,8 +245,8 @@ static bool nexus_may_hold(const struct istripe_nexus *nexus, const struct reser
 	       (!holder || holder == nexus);
 }
 
-/* @done: the number of nexuses, from the first one on, over which it has been done or tried. */
-static int leg_reserve_each(struct istripe_leg *leg, const struct reservation *what, u32 *done)
+/* Sets @done, as the nexus's key_done, when it has been done or tried over any. */
+static int leg_reserve_each(struct istripe_leg *leg, const struct reservation *what, bool *done)
 {
 	struct istripe_nexus *nexus;
 	int ret = -ENOTCONN;
@@ -254,6 +254,8 @@ static int leg_reserve_each(struct istripe_leg *leg, const struct reservation *w
 	int lost = 0;
 	u32 at;
 
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		nexus->key_done = false;
 	istripe_leg_for_each_nexus(leg, nexus, at) {
 		meant = nexus_is_meant(nexus, what);
 		if (!meant)
@@ -267,7 +269,8 @@ static int leg_reserve_each(struct istripe_leg *leg, const struct reservation *w
 			ret = 0;
 		if (one && nexus_may_hold(nexus, what))
 			lost = one;
-		++*done;
+		nexus->key_done = true;
+		*done = true;
 	}
 	return lost ?: ret;
 }
@@ -343,14 +346,14 @@ static bool leg_has_done(struct istripe_leg *leg, const struct reservation *what
 	return false;
 }
 
-/* @done: the number of nexuses. @before: increased when it was done by an earlier call. */
-static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, u32 *done,
+/* @done: see leg_reserve_each(). @before: increased when it was done by an earlier call. */
+static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, bool *done,
 		       u32 *before)
 {
 	int section = srcu_read_lock(&leg->srcu);
 	int ret;
 
-	*done = 0;
+	*done = false;
 	leg->pr_key.former_key = READ_ONCE(leg->pr_key.key);
 	leg->pr_key.former_holder = leg->pr_key.holder;
 	if (what->each_nexus)
@@ -380,7 +383,8 @@ static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, 
 
 static int volume_reserve(struct istripe_volume *volume, const struct reservation *what)
 {
-	u32 done = 0, before = 0;
+	bool done = false;
+	u32 before = 0;
 	int ret = 0;
 	u32 i;
 
@@ -390,7 +394,7 @@ static int volume_reserve(struct istripe_volume *volume, const struct reservatio
 		return before < volume->leg_count ? 0 : SAM_STAT_RESERVATION_CONFLICT;
 	leg_take_back(volume->legs[--i], what, done);
 	while (i--)
-		leg_take_back(volume->legs[i], what, volume->legs[i]->nexus_count);
+		leg_take_back(volume->legs[i], what, true);
 	return ret;
 }
 
