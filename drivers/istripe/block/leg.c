@@ -987,7 +987,8 @@ void istripe_leg_destroy(struct istripe_leg *leg)
 
 	if (IS_ERR_OR_NULL(leg))
 		return;
-	/* Works are cancelled, nexuses idle, the volume's disk is gone: no reader is left. */
+	/* The disk is gone, nexuses are idle: no reader is left. A reservation may have queued it. */
+	cancel_delayed_work_sync(&leg->fence_work);
 	for (i = 0; i < leg->path_end; i++)
 		istripe_path_destroy(leg->paths[i]);
 	cleanup_srcu_struct(&leg->srcu);
