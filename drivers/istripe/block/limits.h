@@ -27,7 +27,7 @@ void istripe_limits_narrow(struct istripe_lun *common, const struct istripe_lun 
 /* Lowers those of UNMAP and WRITE SAME, of @leg and of a disk that runs. Under identify_lock. */
 void istripe_limits_lower(struct istripe_leg *leg, const struct istripe_lun *lun);
 
-/* The LUN has refused to discard so many blocks. True: it takes less; the limit is lowered again. */
+/* The LUN has refused so many blocks of a discard. True: it takes less; the limit is lowered. */
 bool istripe_limits_discard_is_long(const struct istripe_leg *leg, u64 blocks);
 
 /* For a volume whose legs are identified and whose geometry is set. */

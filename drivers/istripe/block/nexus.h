@@ -130,7 +130,7 @@ struct istripe_nexus {
 	bool flushed;			/* worker: a login has, since leg->write_through */
 	bool fua;			/* written by the worker: the LUN knows or needs it */
 	u32 asked_caches;		/* worker: leg->caches, when it began to ask */
-	u32 cacheless;			/* the same, if the LUN has said then that it has no cache */
+	u32 cacheless;			/* the same, if the LUN has said then that it has none */
 	u64 announced_blocks;		/* worker: the last growth that was reported */
 	u64 revalidated_at;		/* worker: jiffies of the last revalidation */
 	u32 revalidations;		/* worker: see nexus_count_revalidation() */
