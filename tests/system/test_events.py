@@ -12,7 +12,15 @@ import pytest
 from conftest import Size
 from lab import istripe, leaks, lio, network
 from lab.disk import Direct, noise, same
-from lab.ghost import AT, KIB, killed, killed_by_target, volume_over, write_to_holder
+from lab.ghost import (
+    AT,
+    KIB,
+    Write,
+    killed,
+    killed_by_target,
+    volume_over,
+    write_to_holder,
+)
 from lab.istripectl import TOOL
 from lab.lines import Lines
 from lab.polled import Polled
@@ -171,7 +179,8 @@ def test_a_leg_fails_and_recovers(make_lio, make_volume, events, link):
     assert actions(events)[5:] == BACK
     assert all(event.of(volume=volume.name) for event in events.seen())
     assert all(event.of(leg=1) for event in events.seen() if "ISTRIPE_LEG" in event)
-    assert events.seen("LEG_FAILED")[0]["ISTRIPE_REASON"]
+    for action in ("LEG_FAILED", "VOLUME_FAILED"):
+        assert events.seen(action)[0]["ISTRIPE_REASON"]
 
 
 def test_writes_that_wait(make_lio, make_volume, events, links):
@@ -251,6 +260,28 @@ def test_access_states(make_server, make_volume, events, links):
         file.wait("active/optimized")
     assert (standby["ISTRIPE_ACCESS_STATE"], standby["ISTRIPE_STATE"]) == ("standby", "live")
     assert actions(events, path=0) == []
+
+
+def test_no_port_takes_io(make_server, make_volume, events, links):
+    """All paths are live, and none serves: leg and volume say why they wait."""
+    servers = [make_server(), make_server()]
+    groups = Groups(OPTIMIZED, OPTIMIZED)
+    for server, port in zip(servers, groups.ports):
+        server.load(HONEST).disk = port
+    volume = volume_over(make_volume, links, [server.port for server in servers],
+                         servers[0].target, path=PATH, fence="path", recovery_timeout_ms=-1)
+    leg, why = volume.leg_sysfs(0), "path 0: its target port is standby"
+    with Direct(volume.enable()) as disk:
+        groups.set(STANDBY, STANDBY, tell=True)
+        writer = Write(disk, AT, noise(4 * KIB, 1))
+        waiting = [events.wait("LEG_WAITING"), events.wait("VOLUME_WAITING")]
+        assert (read(leg / "last_error"), read(leg / "recovery_left_ms")) == (why, "-1")
+        assert int(read(leg / "down_ms")) > 0
+        groups.set(OPTIMIZED, OPTIMIZED, tell=True)
+        writer.finish()
+        events.wait("VOLUME_LIVE")
+    assert [event["ISTRIPE_REASON"] for event in waiting] == [why, why]
+    assert (read(leg / "last_error"), read(leg / "down_ms")) == ("", "0")
 
 
 @pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",

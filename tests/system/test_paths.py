@@ -415,8 +415,19 @@ def write_over(device, blocks, block=4096):
     return ("dd", "if=/dev/zero", f"of={device}", "oflag=direct", f"bs={block}", f"count={blocks}")
 
 
+def outage(volume):
+    """(down_ms, recovery_left_ms, last_error) of the leg."""
+    leg = volume.leg_sysfs(0)
+    return (int(read(leg / "down_ms")), int(read(leg / "recovery_left_ms")),
+            read(leg / "last_error"))
+
+
+def unfenced(volume):
+    return [read(volume.path_sysfs(0, path) / "unfenced") for path in range(2)]
+
+
 @FAILS
-def test_nothing_is_written_after_an_unfenced_write(two_paths, links, heal):
+def test_nothing_is_written_after_an_unfenced_write(two_paths, links, heal, kernel_log):
     """No path comes back in time: the write fails, and the leg waits for the fence."""
     volume = two_paths(policy="failover", recovery_timeout_ms=2000, path=FAST, fence="path")
     device = volume.enable()
@@ -425,10 +436,17 @@ def test_nothing_is_written_after_an_unfenced_write(two_paths, links, heal):
     wait_for("the second path", lambda: read(volume.path_sysfs(0, 1) / "state") == "live", 60)
     time.sleep(5)
     assert state(volume) == "failed"
+    assert unfenced(volume) == ["1", "0"]
+    down_ms, left_ms, why = outage(volume)
+    assert down_ms > 5000 and left_ms == 0
+    assert why.startswith("path 0: writes have failed that its target may still carry out")
+    assert kernel_log.matching("no I/O until their session over path 0 is known to be dead")
     assert status(*write_over(device, 1))[0] != 0
     run(*heal.pop(), netns=network.NETNS)
     wait_for("both paths", lambda: state(volume) == "live", 60)
     run(*write_over(device, 1))
+    assert unfenced(volume) == ["0", "0"]
+    assert outage(volume) == (0, 0, "")
 
 
 @FAILS
@@ -474,6 +492,8 @@ def test_io_waits_again(two_paths, links):
     try:
         wait_for("the leg to fail", lambda: state(volume) == "failed", 60)
         assert status(*read_16_mib(device, MIB))[0] != 0
+        down_ms, left_ms, why = outage(volume)
+        assert down_ms >= 1000 and (left_ms, why) == (0, "")
         # Over, too.
         write(file, 500)
         assert state(volume) == "failed"
@@ -482,10 +502,13 @@ def test_io_waits_again(two_paths, links):
         reader = subprocess.Popen(read_16_mib(device, MIB), stderr=subprocess.DEVNULL)
         time.sleep(2)
         assert reader.poll() is None
+        assert outage(volume)[0] > down_ms + 1000 and outage(volume)[1] == -1
         write(file, 500)
         assert reader.wait(60) != 0 and state(volume) == "failed"
         write(file, 600000)
         assert state(volume) == "waiting"
+        down_ms, left_ms, _ = outage(volume)
+        assert 590000 < down_ms + left_ms < 610000
         reader = subprocess.Popen(read_16_mib(device, MIB), stderr=subprocess.DEVNULL)
         time.sleep(2)
         assert reader.poll() is None
@@ -494,6 +517,7 @@ def test_io_waits_again(two_paths, links):
             link.set_up(True)
     assert reader.wait(60) == 0
     wait_for("both paths", lambda: state(volume) == "live", 60)
+    assert outage(volume) == (0, 0, "")
 
 
 def test_degraded_from_the_start(two_paths, links):

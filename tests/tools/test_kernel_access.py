@@ -889,6 +889,35 @@ def test_status_says_what_no_path_serves(tool):
     assert re.search(rf"waiting I/O +since 2500 ms +no path serves it: {said}$", lines[0])
 
 
+@pytest.mark.parametrize("left, end", [("-1", "waits for ever"), ("0", "fails"), ("900", "fails in 900 ms")])
+@pytest.mark.parametrize("error", ["", "path 1: its target port is standby"])
+def test_status_says_since_when_and_until_when(tool, left, end, error):
+    tool.run("create", "db", "--leg", LEG)
+    make_live(tool)
+    for down_ms in ("0", "2500"):
+        for name, value in (("down_ms", down_ms), ("recovery_left_ms", left), ("last_error", error)):
+            tool.put(f"sys/block/istripe0/istripe/legs/0/{name}", value)
+        lines = [line for line in tool.run("status", "db")[0].splitlines() if "outage" in line]
+        assert len(lines) == (down_ms != "0")
+    said = f"no path takes I/O, which {end}{': ' if error else ''}{error}"
+    assert re.search(rf"outage +since 2500 ms +{said}$", lines[0])
+    volume, = json.loads(tool.run("status", "--json", "db")[0])["volumes"]
+    leg = volume["legs"][0]
+    assert (leg["down_ms"], leg["recovery_left_ms"]) == (2500, int(left))
+
+
+@pytest.mark.parametrize("unfenced", ["0", "1"])
+def test_status_says_which_path_keeps_all_io_back(tool, unfenced):
+    tool.run("create", "db", "--leg", LEG)
+    make_live(tool)
+    tool.put("sys/block/istripe0/istripe/legs/0/paths/0/unfenced", unfenced)
+    out = tool.run("status", "db")[0]
+    said = r"unfenced +all I/O of the leg waits until a login through this path, or until 'istripectl path"
+    assert bool(re.search(said, out)) == (unfenced == "1")
+    volume, = json.loads(tool.run("status", "--json", "db")[0])["volumes"]
+    assert volume["legs"][0]["paths"][0]["unfenced"] is (unfenced == "1")
+
+
 def test_path_confirm_of_what_is_down(tool):
     tool.run("create", "db", "--leg", LEG, "--no-up")
     confirm = ("path", "confirm", "--yes", "db", "0", "0")

@@ -8,7 +8,7 @@ from conftest import TOP
 
 STRING = r'"((?:[^"\\\n]|\\.)*)"'
 #: A conversion; those of the kernel may have letters and digits behind %p.
-CONVERSION = re.compile(r"%(?:%|pISpc|pISc|\*pE|4phN|pe|[-0-9*.]*[hlz]*[a-zA-Z])")
+CONVERSION = re.compile(r"%(?:%|pISpc|pISc|\*pE|4phN|\*pbl|pe|[-0-9*.]*[hlz]*[a-zA-Z])")
 #: Adjacent literals, with names of macros that are literals between them.
 MACRO = r"\b[A-Z][A-Z_]{2,}\b"
 GROUP = re.compile(rf"(?:{MACRO}\s*(?={STRING}))?{STRING}(?:\s*(?:{STRING}|{MACRO}))*")

@@ -27,23 +27,29 @@ static long long default_ms(const char *name)
 
 /* States */
 
-/* The last answer to I/O that waits although paths are live, or "". */
-static const char *unserved_of(const struct doctor_volume *volume)
+/* Why I/O to a leg waits although a path may be live, for free(). */
+static char *waits_of(const struct doctor_volume *volume)
 {
 	const struct live *legs = live_child(&volume->live, "legs");
-	const char *error = "";
 	size_t i;
 
-	for (i = 0; legs && !*error && i < legs->child_count; i++)
-		error = settings_value(&legs->children[i].values, "last_error");
-	return error;
+	for (i = 0; legs && i < legs->child_count; i++) {
+		const char *error = settings_value(&legs->children[i].values, "last_error");
+		const char *down_ms = settings_value(&legs->children[i].values, "down_ms");
+
+		if (*error)
+			return alloc_printf("%s: %s", strtoll(down_ms, NULL, 10) ?
+					    "no path of a leg takes I/O" :
+					    "no path serves a command", error);
+	}
+	return alloc_text("no path of a leg takes I/O");
 }
 
 void doctor_volume_state(struct doctor *doctor, const struct doctor_volume *volume)
 {
 	const char *state = settings_value(&volume->live.values, "state");
 	const char *error = volume->volume.last_error ? volume->volume.last_error : "";
-	const char *unserved = unserved_of(volume);
+	char *waits = waits_of(volume);
 
 	if (!volume->up && !*error)
 		doctor_skip(doctor, "the volume is down");
@@ -62,15 +68,16 @@ void doctor_volume_state(struct doctor *doctor, const struct doctor_volume *volu
 			.measured = alloc_text(state), .wanted = alloc_text("live"),
 			.next = alloc_printf("istripectl status %s", volume->name),
 		},
-		"%s%s", !strcmp(state, "degraded") ? "a path is lost" :
-			*unserved ? "no path serves a command: " : "no path of a leg takes I/O",
-			unserved);
+		"%s", !strcmp(state, "degraded") ? "a path is lost" : waits);
+	free(waits);
 }
 
 static char *lost_path_step(const struct doctor *doctor, const struct doctor_path *path,
 			    const char *error)
 {
-	if (advice_is_other_group(error))
+	const char *unfenced = settings_value(&path->live->values, "unfenced");
+
+	if (advice_is_other_group(error) || !strcmp(unfenced, "1"))
 		return alloc_printf("istripectl path confirm %s %u %u # %s", doctor->volume,
 				    path->leg->index, path->path->index,
 				    "if the target was restarted since: see istripe(7)");

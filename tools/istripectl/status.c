@@ -234,6 +234,14 @@ static char *wait_end(const struct owners *owners, const struct live *path)
 	return text;
 }
 
+/* Writes of its lost session have failed, and the target may still carry them out. */
+static void unfenced_row(struct table *table, const struct live *live, int indent)
+{
+	if (!strcmp(settings_value(&live->values, "unfenced"), "1"))
+		row(table, alloc_printf("%*sunfenced", indent, ""), "", alloc_text(""),
+		    alloc_text("all I/O of the leg waits until a login through this path, or until 'istripectl path confirm'"));
+}
+
 /* Writes that wait for the end of the path's lost session: how many, since when, until when. */
 static void waiting_row(struct table *table, const struct owners *owners, const struct live *live,
 			int indent)
@@ -316,6 +324,7 @@ static void path_rows(struct table *table, const struct owners *owners, const st
 	text_row(table, indent + 2, "moved to", settings_value(&live->values, "moved_to"));
 	text_row(table, indent + 2, "unproven", settings_value(&live->values, "unproven"));
 	ghosts_row(table, live, indent + 2);
+	unfenced_row(table, live, indent + 2);
 	waiting_row(table, owners, live, indent + 2);
 }
 
@@ -366,6 +375,27 @@ static void unserved_row(struct table *table, const struct live *live, int inden
 		    alloc_printf("no path serves it: %s", value(live, "last_error")));
 }
 
+/* No path takes I/O: since when, until when it waits, and why, if paths are live. */
+static void outage_row(struct table *table, const struct live *live, int indent)
+{
+	const char *ms = settings_value(&live->values, "down_ms");
+	const char *error = settings_value(&live->values, "last_error");
+	const char *left = settings_value(&live->values, "recovery_left_ms");
+	char *end;
+
+	if (!*ms || !strcmp(ms, "0"))
+		return;
+	if (!strcmp(left, "-1"))
+		end = alloc_text("waits for ever");
+	else if (!strcmp(left, "0"))
+		end = alloc_text("fails");
+	else
+		end = alloc_printf("fails in %s ms", left);
+	row(table, alloc_printf("%*soutage", indent, ""), "", alloc_printf("since %s ms", ms),
+	    alloc_printf("no path takes I/O, which %s%s%s", end, *error ? ": " : "", error));
+	free(end);
+}
+
 static void leg_rows(struct table *table, const struct live *volume, const struct live *live,
 		     const struct slow_group *legs, int indent)
 {
@@ -384,6 +414,7 @@ static void leg_rows(struct table *table, const struct live *volume, const struc
 	write_protected_row(table, live, indent + 2);
 	overlay_row(table, live, indent + 2);
 	unserved_row(table, live, indent + 2);
+	outage_row(table, live, indent + 2);
 	slow_compare(paths, &group);
 	for (i = 0; paths && i < paths->child_count; i++)
 		path_rows(table, &owners, &paths->children[i], &group, indent + 2);

@@ -153,8 +153,9 @@ enum value_type value_type(const char *name)
 		"fenced_through", "latency_read", "latency_write", "latency_other", NULL
 	};
 	static const char *const booleans[] = {
-		"preferred", "initial_r2t", "immediate_data", "InitialR2T", "ImmediateData",
-		"DataPDUInOrder", "DataSequenceInOrder", "IFMarker", "OFMarker", NULL
+		"preferred", "unfenced", "initial_r2t", "immediate_data", "InitialR2T",
+		"ImmediateData", "DataPDUInOrder", "DataSequenceInOrder", "IFMarker", "OFMarker",
+		NULL
 	};
 
 	if (text_listed(booleans, name))

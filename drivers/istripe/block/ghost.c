@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/bits.h>
 #include <linux/errno.h>
 #include <linux/minmax.h>
 #include <linux/printk.h>
@@ -9,6 +10,7 @@
 #include "block/leg.h"
 #include "block/nexus.h"
 #include "block/overlay.h"
+#include "block/path.h"
 #include "block/volume.h"
 
 /* Another path is live meanwhile, and the fence may be a login through it. */
@@ -57,6 +59,7 @@ bool istripe_ghosts_add(struct istripe_nexus *nexus, struct istripe_leg_task *le
 	}
 	WRITE_ONCE(ghosts->count, ghosts->count + 1);
 	WRITE_ONCE(leg->failed_writes.ghosts, leg->failed_writes.ghosts + failed);
+	leg->failed_writes.paths |= failed ? BIT(nexus->path->index) : 0;
 	leg_task->resent = true;
 	return true;
 }

@@ -192,11 +192,13 @@ static void leg_say_failed(struct istripe_leg *leg, bool alone)
 	failed = leg->failed_writes;
 	WRITE_ONCE(leg->failed_writes.ghosts, 0);
 	leg->failed_writes.unfenced = 0;
+	leg->failed_writes.paths = 0;
 	spin_unlock_bh(&leg->lock);
 	if ((failed.ghosts || failed.unfenced) && (alone || leg->nexus_count > 1))
-		pr_err("%s/%u: %u writes fail that the target may still carry out: no %s until their session is known to be dead\n",
+		pr_err("%s/%u: %u writes fail that the target may still carry out: no %s until their session over path %*pbl is known to be dead\n",
 		       leg->volume->name, leg->index, failed.ghosts + failed.unfenced,
-		       failed.unfenced ? "I/O" : "I/O to the same blocks");
+		       failed.unfenced ? "I/O" : "I/O to the same blocks", ISTRIPE_PATHS_MAX,
+		       &failed.paths);
 }
 
 u32 istripe_leg_redrive(struct istripe_leg *leg, struct list_head *list)
@@ -225,11 +227,7 @@ static void leg_redrive_lost(struct istripe_leg *leg, struct list_head *list)
 	atomic64_add(istripe_leg_redrive(leg, list), &leg->redriven);
 }
 
-/*
- * A target that is moving the LUN gets the time that it says it needs, but not one such time after
- * the other without end.
- */
-static unsigned long leg_recovery_end(const struct istripe_leg *leg, s32 recovery_ms)
+unsigned long istripe_leg_recovery_end(const struct istripe_leg *leg, s32 recovery_ms)
 {
 	unsigned long end = leg->down_since + msecs_to_jiffies(recovery_ms);
 	unsigned long last = end + TRANSITIONS_MAX_S * HZ;
@@ -251,7 +249,8 @@ static bool leg_recovery_is_over(const struct istripe_leg *leg)
 {
 	s32 recovery_ms = READ_ONCE(leg->volume->recovery_timeout_ms);
 
-	return recovery_ms >= 0 && time_after_eq(jiffies, leg_recovery_end(leg, recovery_ms));
+	return recovery_ms >= 0 &&
+	       time_after_eq(jiffies, istripe_leg_recovery_end(leg, recovery_ms));
 }
 
 static void leg_set_unfenced(struct istripe_leg *leg, struct istripe_nexus *nexus)
@@ -297,6 +296,7 @@ static void leg_take_awaiting_fence(struct istripe_leg *leg, struct list_head *l
 			    (ghosts && istripe_ghosts_add(nexus, leg_task, true)))
 				continue;
 			leg->failed_writes.unfenced++;
+			__set_bit(nexus->path->index, &leg->failed_writes.paths);
 			leg_set_unfenced(leg, nexus);
 		}
 		list_splice_tail_init(&nexus->awaiting_fence, list);
@@ -314,7 +314,7 @@ static void leg_arm_recovery(struct istripe_leg *leg)
 		cancel_delayed_work(&leg->recovery_work);
 		return;
 	}
-	end = leg_recovery_end(leg, recovery_ms);
+	end = istripe_leg_recovery_end(leg, recovery_ms);
 	mod_delayed_work(istripe_recovery_wq, &leg->recovery_work,
 			 time_before(jiffies, end) ? end - jiffies : 0);
 }

@@ -83,6 +83,7 @@ enum istripe_leg_state {		/* from good to bad */
 struct istripe_failed_writes {
 	u32 ghosts;			/* I/O to the same blocks waits */
 	u32 unfenced;			/* nothing is served */
+	unsigned long paths;		/* a bit for each that has some of them */
 };
 
 /* The key of persistent reservations that is registered, see pr_key.h. */
@@ -154,7 +155,7 @@ struct istripe_leg {
 	struct istripe_failed_writes failed_writes;
 	bool failed;			/* recovery_timeout_ms has passed */
 	bool stopping;
-	unsigned long down_since;	/* jiffies */
+	unsigned long down_since;	/* jiffies: no path takes I/O; see outage.h */
 	unsigned long serving_since;	/* jiffies */
 	wait_queue_head_t usable;	/* for @usable_nexuses */
 	struct list_head parked;
@@ -244,6 +245,12 @@ static inline bool istripe_leg_serving(const struct istripe_leg *leg)
 	lockdep_assert_held(&leg->lock);
 	return leg->usable_nexuses && !leg->unfenced_nexuses;
 }
+
+/*
+ * Until when, in jiffies, I/O waits for a path of a leg that is not serving. A target that moves the
+ * LUN gets the time that it says it needs, but not one after the other. Under leg->lock.
+ */
+unsigned long istripe_leg_recovery_end(const struct istripe_leg *leg, s32 recovery_ms);
 
 /* A command has ended well. Any context. */
 static inline void istripe_leg_note_good(struct istripe_leg *leg)

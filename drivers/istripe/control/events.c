@@ -23,6 +23,7 @@
 #include "block/fence.h"
 #include "block/leg.h"
 #include "block/nexus.h"
+#include "block/outage.h"
 #include "block/path.h"
 #include "block/volume.h"
 #include "control/events.h"
@@ -370,7 +371,7 @@ static void path_tell(struct istripe_events *events, const struct istripe_path *
 
 /* Legs and the volume */
 
-/* The command that no path serves, else the error of the first path that is not live. */
+/* Of istripe_outage_why(), else the error of the first path that is not live. */
 static void leg_add_reason(struct kobj_uevent_env *event, struct istripe_leg *leg)
 {
 	const struct istripe_path *path;
@@ -378,7 +379,8 @@ static void leg_add_reason(struct kobj_uevent_env *event, struct istripe_leg *le
 	u32 i;
 
 	lockdep_assert(srcu_read_lock_held(&leg->srcu));
-	if (istripe_unserved_ms(leg, &why)) {
+	istripe_outage_why(leg, &why);
+	if (why.text[0]) {
 		add_uevent_var(event, "ISTRIPE_REASON=%s", why.text);
 		return;
 	}
@@ -459,6 +461,24 @@ static enum istripe_leg_state leg_tell(struct istripe_events *events, struct ist
 	return state;
 }
 
+static void volume_add_reason(struct istripe_events *events, struct kobj_uevent_env *event,
+			      enum istripe_leg_state state)
+{
+	struct istripe_leg *leg;
+	int section;
+	u32 i;
+
+	for (i = 0; i < events->volume->leg_count; i++) {
+		if (events->legs[i].state != state)
+			continue;
+		leg = events->volume->legs[i];
+		section = srcu_read_lock(&leg->srcu);
+		leg_add_reason(event, leg);
+		srcu_read_unlock(&leg->srcu, section);
+		return;
+	}
+}
+
 static void volume_tell(struct istripe_events *events, enum istripe_leg_state state)
 {
 	struct kobj_uevent_env *event;
@@ -469,6 +489,8 @@ static void volume_tell(struct istripe_events *events, enum istripe_leg_state st
 		return;
 	event = event_begin(events, volume_actions[state]);
 	add_uevent_var(event, "ISTRIPE_STATE=%s", istripe_leg_state_name(state));
+	if (state != ISTRIPE_LEG_LIVE)
+		volume_add_reason(events, event, state);
 	if (event_end(events))
 		events->state = state;
 }

@@ -14,6 +14,7 @@
 #include "block/latency.h"
 #include "block/leg.h"
 #include "block/nexus.h"
+#include "block/outage.h"
 #include "block/path.h"
 #include "block/resize.h"
 #include "block/volume.h"
@@ -63,11 +64,13 @@ static ssize_t leg_last_error_show(const struct istripe_sysfs_file *file, void *
 {
 	struct istripe_reason why;
 
-	istripe_unserved_ms(object, &why);
+	istripe_outage_why(object, &why);
 	return sysfs_emit(page, "%s\n", why.text);
 }
 
 ISTRIPE_SYSFS_FILE(leg, last_error, 0444, .show = leg_last_error_show);
+LEG_FILE(down_ms, "%u", istripe_outage_ms(leg));
+LEG_FILE(recovery_left_ms, "%d", istripe_outage_left_ms(leg));
 LEG_FILE(write_protected, "%s", istripe_protected_name(READ_ONCE(leg->protected)));
 LEG_FILE(lun_reset, "%s", istripe_lun_reset_result_name(READ_ONCE(leg->lun_reset)));
 
@@ -129,6 +132,8 @@ static struct attribute *leg_attrs[] = {
 	&leg_file_retried.attr,
 	&leg_file_waiting_ms.attr,
 	&leg_file_last_error.attr,
+	&leg_file_down_ms.attr,
+	&leg_file_recovery_left_ms.attr,
 	ISTRIPE_SYSFS_LATENCY_ATTRS(leg)
 	&leg_file_lun_reset.attr,
 	&leg_file_write_protected.attr,

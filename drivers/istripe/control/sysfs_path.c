@@ -188,6 +188,7 @@ PATH_SUM(reconnects, READ_ONCE(nexus->reconnects));
 PATH_SUM(faults, READ_ONCE(nexus->faults));
 PATH_SUM(waiting_writes, istripe_leg_nexus_waiting_writes(nexus));
 PATH_SUM(ghost_writes, istripe_ghosts_writes(nexus));
+PATH_SUM(unfenced, !sum && nexus->unfenced);
 
 static ssize_t path_waiting_ms_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
@@ -277,6 +278,7 @@ static struct attribute *path_attrs[] = {
 	&path_file_moved_to.attr,
 	&path_file_waiting_writes.attr,
 	&path_file_ghost_writes.attr,
+	&path_file_unfenced.attr,
 	&path_file_waiting_ms.attr,
 	&path_file_fence_confirm.attr,
 	&path_file_reconnect.attr,
