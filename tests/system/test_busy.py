@@ -123,6 +123,25 @@ def test_patience_is_for_busy_targets_only(make_server, make_volume, stock, link
     assert kernel_log.matching("/0: .* busy for too long: given up")
 
 
+def test_a_busy_target_is_told_of(server, make_volume, link, kernel_log):
+    """Since when it takes nothing; once in the log, and once when it takes commands again."""
+    target = server.load(Scenario("busy", times=1 << 30, hooks={"on_command": always_busy}))
+    volume = make_volume(target, path={"portal": f"{link.address}:{server.port}"})
+    device = volume.enable()
+    busy_ms = volume.leg_sysfs(0) / "busy_ms"
+    assert read(busy_ms) == "0"
+    server.arm()
+    writer = Write(device)
+    wait_for("10 s", lambda: int(read(busy_ms)) > 10000, 30)
+    wait_for("the message", lambda: kernel_log.matching("the LUN is busy"))
+    time.sleep(2)
+    assert len(kernel_log.matching("has taken no command")) == 1
+    target.run.armed = False
+    assert writer.result(20) == 0
+    assert len(kernel_log.matching("takes commands again")) == 1
+    assert read(busy_ms) == "0"
+
+
 def test_becoming_ready_for_long(server, make_volume, link):
     """An array that has restarted: the session is there soon, the LUN later than all the patience."""
     times = 120

@@ -906,6 +906,15 @@ def test_status_says_since_when_and_until_when(tool, left, end, error):
     assert (leg["down_ms"], leg["recovery_left_ms"]) == (2500, int(left))
 
 
+@pytest.mark.parametrize("ms", ["0", "2500"])
+def test_status_says_that_the_lun_is_busy(tool, ms):
+    tool.run("create", "db", "--leg", LEG)
+    make_live(tool)
+    tool.put("sys/block/istripe0/istripe/legs/0/busy_ms", ms)
+    out = tool.run("status", "db")[0]
+    assert bool(re.search(r"busy +since 2500 ms +the LUN takes no command", out)) == (ms != "0")
+
+
 @pytest.mark.parametrize("unfenced", ["0", "1"])
 def test_status_says_which_path_keeps_all_io_back(tool, unfenced):
     tool.run("create", "db", "--leg", LEG)

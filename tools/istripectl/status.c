@@ -237,9 +237,12 @@ static char *wait_end(const struct owners *owners, const struct live *path)
 /* Writes of its lost session have failed, and the target may still carry them out. */
 static void unfenced_row(struct table *table, const struct live *live, int indent)
 {
+	static const char text[] =
+		"all I/O of the leg waits until a login through this path, or until 'istripectl path confirm'";
+
 	if (!strcmp(settings_value(&live->values, "unfenced"), "1"))
 		row(table, alloc_printf("%*sunfenced", indent, ""), "", alloc_text(""),
-		    alloc_text("all I/O of the leg waits until a login through this path, or until 'istripectl path confirm'"));
+		    alloc_text(text));
 }
 
 /* Writes that wait for the end of the path's lost session: how many, since when, until when. */
@@ -375,6 +378,17 @@ static void unserved_row(struct table *table, const struct live *live, int inden
 		    alloc_printf("no path serves it: %s", value(live, "last_error")));
 }
 
+/* The LUN refuses all commands for now. */
+static void busy_row(struct table *table, const struct live *live, int indent)
+{
+	const char *ms = settings_value(&live->values, "busy_ms");
+
+	if (*ms && strcmp(ms, "0"))
+		row(table, alloc_printf("%*sbusy", indent, ""), "",
+		    alloc_printf("since %s ms", ms),
+		    alloc_text("the LUN takes no command, each is sent again and again"));
+}
+
 /* No path takes I/O: since when, until when it waits, and why, if paths are live. */
 static void outage_row(struct table *table, const struct live *live, int indent)
 {
@@ -414,6 +428,7 @@ static void leg_rows(struct table *table, const struct live *volume, const struc
 	write_protected_row(table, live, indent + 2);
 	overlay_row(table, live, indent + 2);
 	unserved_row(table, live, indent + 2);
+	busy_row(table, live, indent + 2);
 	outage_row(table, live, indent + 2);
 	slow_compare(paths, &group);
 	for (i = 0; paths && i < paths->child_count; i++)

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/jiffies.h>
+#include <linux/printk.h>
+
 #include "block/allowance.h"
 #include "block/leg.h"
 #include "block/nexus.h"
@@ -15,6 +18,8 @@
 #define PATIENCE_MIN_MS	120000
 /* While the LUN serves other commands, one fails only after this many refusals. */
 #define REFUSALS_MIN	10
+/* So much of that patience is over when the log tells. */
+#define SAY_MS		10000
 
 /* A task may be let in by one processor and end on another one: only the sum counts. */
 static int allowance_sum(const struct istripe_allowance *allowance)
@@ -154,6 +159,7 @@ static void allowance_grow(struct istripe_leg *leg)
 {
 	struct istripe_allowance *allowance = &leg->allowance;
 
+	allowance->refusing = false;
 	allowance->moved_at = jiffies;
 	allowance->quiet_since = jiffies;
 	if (allowance->limit >= allowance->threshold &&
@@ -166,20 +172,35 @@ static void allowance_grow(struct istripe_leg *leg)
 		WRITE_ONCE(allowance->on, false);
 }
 
+/* Returns for how long it has taken none, when the log has told that it does not; else 0. */
+static u32 allowance_take_said(struct istripe_allowance *allowance)
+{
+	if (likely(!allowance->said))
+		return 0;
+	allowance->said = false;
+	return jiffies_to_msecs(jiffies - allowance->moved_at);
+}
+
 void istripe_allowance_give(struct istripe_leg *leg, bool answered)
 {
 	struct istripe_allowance *allowance = &leg->allowance;
+	u32 busy_ms = 0;
 	LIST_HEAD(list);
 
 	this_cpu_dec(*allowance->in_flight);
 	if (likely(!READ_ONCE(allowance->on)))
 		return;
 	spin_lock_bh(&leg->lock);
-	if (allowance->on && answered)
+	if (allowance->on && answered) {
+		busy_ms = allowance_take_said(allowance);
 		allowance_grow(leg);
+	}
 	if (allowance_waits(allowance))
 		allowance_release(leg, allowance_room(leg), &list);
 	spin_unlock_bh(&leg->lock);
+	if (busy_ms)
+		pr_info("%s/%u: the LUN takes commands again after %u ms\n", leg->volume->name,
+			leg->index, busy_ms);
 	allowance_send(leg, &list);
 }
 
@@ -249,6 +270,7 @@ bool istripe_allowance_refused(struct istripe_leg *leg, struct istripe_leg_task 
 	spin_lock_bh(&leg->lock);
 	in_flight = allowance_in_flight(allowance);
 	allowance_shrink(leg, leg_task, in_flight);
+	allowance->refusing = true;
 	allowance_charge(leg_task);
 	failed = allowance_gives_up(leg, leg_task);
 	if (!failed)
@@ -286,6 +308,43 @@ static u32 allowance_send_one(struct istripe_leg *leg, u32 in_flight)
 	return 1;
 }
 
+static u32 allowance_busy_ms(const struct istripe_leg *leg)
+{
+	const struct istripe_allowance *allowance = &leg->allowance;
+
+	lockdep_assert_held(&leg->lock);
+	if (!allowance->refusing || !istripe_leg_serving(leg) ||
+	    (!allowance_waits(allowance) && !allowance_in_flight(allowance)))
+		return 0;
+	return max(jiffies_to_msecs(jiffies - allowance->moved_at), 1u);
+}
+
+u32 istripe_allowance_busy_ms(struct istripe_leg *leg)
+{
+	u32 ms;
+
+	spin_lock_bh(&leg->lock);
+	ms = allowance_busy_ms(leg);
+	spin_unlock_bh(&leg->lock);
+	return ms;
+}
+
+static void allowance_say(struct istripe_leg *leg)
+{
+	struct istripe_allowance *allowance = &leg->allowance;
+	bool say;
+	u32 ms;
+
+	spin_lock_bh(&leg->lock);
+	ms = allowance_busy_ms(leg);
+	say = ms >= SAY_MS && !allowance->said;
+	allowance->said |= say;
+	spin_unlock_bh(&leg->lock);
+	if (say)
+		pr_info("%s/%u: the LUN is busy: it has taken no command for %u ms: they are sent again and again\n",
+			leg->volume->name, leg->index, ms);
+}
+
 static void allowance_work(struct work_struct *work)
 {
 	struct istripe_leg *leg = container_of(to_delayed_work(work), struct istripe_leg,
@@ -294,6 +353,7 @@ static void allowance_work(struct work_struct *work)
 	LIST_HEAD(list);
 	u32 in_flight;
 
+	allowance_say(leg);
 	spin_lock_bh(&leg->lock);
 	in_flight = allowance_in_flight(allowance);
 	if (!in_flight && allowance_is_dead(leg)) {

@@ -34,6 +34,8 @@ struct istripe_allowance {
 	u32 ticket;			/* of the task that was refused last */
 	unsigned long moved_at;		/* jiffies of the last answer that was no refusal */
 	unsigned long quiet_since;	/* the same, or jiffies when the work last sent one */
+	bool refusing;			/* it has refused a command since @moved_at */
+	bool said;			/* the log has told so */
 	struct list_head refused;	/* sorted by ticket */
 	struct list_head waiting;
 	struct delayed_work work;	/* periodic while a task waits */
@@ -61,6 +63,14 @@ void istripe_allowance_give(struct istripe_leg *leg, bool answered);
  * The LUN has refused a task that was let in. True: it waits; false: for too long. In its done().
  */
 bool istripe_allowance_refused(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
+
+/**
+ * istripe_allowance_busy_ms() - for how long has the LUN taken none of the commands that wait?
+ * @leg: that runs
+ * Context: any.
+ * Return: milliseconds since its last answer that was no refusal; 0: none waits for that.
+ */
+u32 istripe_allowance_busy_ms(struct istripe_leg *leg);
 
 /* Moves the waiting tasks to @list: a silent LUN would let them in too slowly. Under leg->lock. */
 void istripe_allowance_expire(struct istripe_leg *leg, struct list_head *list);

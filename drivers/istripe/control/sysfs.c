@@ -11,6 +11,7 @@
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
+#include "block/allowance.h"
 #include "block/latency.h"
 #include "block/leg.h"
 #include "block/nexus.h"
@@ -69,6 +70,7 @@ static ssize_t leg_last_error_show(const struct istripe_sysfs_file *file, void *
 }
 
 ISTRIPE_SYSFS_FILE(leg, last_error, 0444, .show = leg_last_error_show);
+LEG_FILE(busy_ms, "%u", istripe_allowance_busy_ms(leg));
 LEG_FILE(down_ms, "%u", istripe_outage_ms(leg));
 LEG_FILE(recovery_left_ms, "%d", istripe_outage_left_ms(leg));
 LEG_FILE(write_protected, "%s", istripe_protected_name(READ_ONCE(leg->protected)));
@@ -132,6 +134,7 @@ static struct attribute *leg_attrs[] = {
 	&leg_file_retried.attr,
 	&leg_file_waiting_ms.attr,
 	&leg_file_last_error.attr,
+	&leg_file_busy_ms.attr,
 	&leg_file_down_ms.attr,
 	&leg_file_recovery_left_ms.attr,
 	ISTRIPE_SYSFS_LATENCY_ATTRS(leg)
