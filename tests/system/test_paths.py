@@ -447,6 +447,7 @@ def test_nothing_is_written_after_an_unfenced_write(two_paths, links, heal, kern
     run(*write_over(device, 1))
     assert unfenced(volume) == ["0", "0"]
     assert outage(volume) == (0, 0, "")
+    assert len(kernel_log.matching("/0: I/O goes on after [0-9]+ ms")) == 1
 
 
 @FAILS

@@ -30,5 +30,7 @@ def test_every_event_is_traced(make_lio, make_volume):
     trace = read(TRACING / "trace")
     for event in EVENTS:
         assert f" {event}: {volume.name}/0/0 " in trace, event
+    # The login, without the bit of immediate commands.
+    assert " opcode=0x03 " in trace and " opcode=0x43 " not in trace
     assert "connection in-login -> logged-in" in trace
     assert "path live -> draining" in trace

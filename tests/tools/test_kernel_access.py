@@ -921,7 +921,7 @@ def test_status_says_which_path_keeps_all_io_back(tool, unfenced):
     make_live(tool)
     tool.put("sys/block/istripe0/istripe/legs/0/paths/0/unfenced", unfenced)
     out = tool.run("status", "db")[0]
-    said = r"unfenced +all I/O of the leg waits until a login through this path, or until 'istripectl path"
+    said = r"unfenced +all I/O of the leg waits for a login through it, or 'istripectl path confirm'"
     assert bool(re.search(said, out)) == (unfenced == "1")
     volume, = json.loads(tool.run("status", "--json", "db")[0])["volumes"]
     assert volume["legs"][0]["paths"][0]["unfenced"] is (unfenced == "1")

@@ -224,6 +224,10 @@ u32 istripe_leg_redrive(struct istripe_leg *leg, struct list_head *list)
 /* Tasks that have waited because a session was lost count as redriven. */
 static void leg_redrive_lost(struct istripe_leg *leg, struct list_head *list)
 {
+	u32 ms = READ_ONCE(leg->back_after_ms) ? xchg(&leg->back_after_ms, 0) : 0;
+
+	if (ms)
+		pr_info("%s/%u: I/O goes on after %u ms\n", leg->volume->name, leg->index, ms);
 	atomic64_add(istripe_leg_redrive(leg, list), &leg->redriven);
 }
 
@@ -613,6 +617,8 @@ static void leg_take_parked(struct istripe_leg *leg, bool served, struct list_he
 		return;
 	if (!served)
 		leg->serving_since = jiffies;
+	if (leg->failed)
+		WRITE_ONCE(leg->back_after_ms, jiffies_to_msecs(jiffies - leg->down_since) ?: 1);
 	leg->failed = false;
 	list_splice_init(&leg->parked, list);
 	istripe_leg_for_each_nexus(leg, nexus, at)

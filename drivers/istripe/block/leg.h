@@ -157,6 +157,7 @@ struct istripe_leg {
 	bool stopping;
 	unsigned long down_since;	/* jiffies: no path takes I/O; see outage.h */
 	unsigned long serving_since;	/* jiffies */
+	u32 back_after_ms;		/* it had failed: the log has not told that it is back */
 	wait_queue_head_t usable;	/* for @usable_nexuses */
 	struct list_head parked;
 	struct istripe_delay delay;

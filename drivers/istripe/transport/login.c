@@ -144,7 +144,7 @@ static int login_send(struct istripe_conn *conn, const struct iscsi_login_req *b
 		return -ETIMEDOUT;
 	conn->bytes_sent += bytes;
 	conn->pdus_sent++;
-	trace_istripe_pdu_send(conn->session->label, conn->cid, bhs->opcode,
+	trace_istripe_pdu_send(conn->session->label, conn->cid, bhs->opcode & ISCSI_OPCODE_MASK,
 			       be32_to_cpu((__force __be32)bhs->itt),
 			       be32_to_cpu(bhs->cmdsn), text_bytes);
 	return 0;
@@ -181,7 +181,7 @@ static int login_receive(struct istripe_conn *conn, struct iscsi_hdr *bhs, char 
 	if (bhs->hlength || *text_bytes > ISTRIPE_LOGIN_SEGMENT_BYTES)
 		return -EMSGSIZE;
 	conn->pdus_received++;
-	trace_istripe_pdu_receive(conn->session->label, conn->cid, bhs->opcode,
+	trace_istripe_pdu_receive(conn->session->label, conn->cid, bhs->opcode & ISCSI_OPCODE_MASK,
 				  be32_to_cpu((__force __be32)bhs->itt),
 				  be32_to_cpu(bhs->statsn), *text_bytes);
 	return login_receive_bytes(conn, segment, ALIGN(*text_bytes, ISCSI_PAD_LEN), deadline);
