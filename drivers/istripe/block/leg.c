@@ -993,7 +993,7 @@ void istripe_leg_destroy(struct istripe_leg *leg)
 
 	if (IS_ERR_OR_NULL(leg))
 		return;
-	/* The disk is gone, nexuses are idle: no reader is left. A reservation may have queued it. */
+	/* The disk is gone, nexuses are idle: no reader is left. A reservation may have queued: */
 	cancel_delayed_work_sync(&leg->fence_work);
 	for (i = 0; i < leg->path_end; i++)
 		istripe_path_destroy(leg->paths[i]);
