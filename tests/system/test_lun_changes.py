@@ -384,8 +384,9 @@ def test_a_cache_that_came_goes_again(one_path, server, dpofua, refuses_flushes)
 
     volume, lun = one_path(Scenario("cache", hooks={"on_command": hook}), write_cache=False)
     lun.dpofua = False
+    device = volume.enable()
     reconnects = volume.path_sysfs(0, 0) / "reconnects"
-    with Direct(volume.enable()) as disk:
+    with Direct(device) as disk:
         for seed in range(4):
             before, on = int(read(reconnects)), not seed % 2
             lun.write_cache, lun.dpofua = on, on and dpofua

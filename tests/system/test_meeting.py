@@ -79,12 +79,13 @@ def test_one_that_waits_for_another_command_is_killed(server, make_volume, links
     """The first one waits for a write to which the target says nothing."""
     target = server.load(Scenario("ghost", hooks={"on_command": hold}))
     volume = volume_over(make_volume, links, [server.port] * 2, target, path=PATIENT,
-                         command_timeout_ms=600000)
+                         policy="failover", command_timeout_ms=60000)
     with Direct(volume.enable()) as disk:
         server.arm()
         writer = held_write(disk, target, noise(4 * KIB, 1))
         first = Writer(volume.path_sysfs(0, 0) / "reconnect", 1)
-        wait_for("the first one", lambda: read(volume.path_sysfs(0, 0) / "state") == "draining")
+        first.join(2)
+        assert first.is_alive()
         line = {"reconnect": f"echo 1 >{volume.path_sysfs(0, 1)}/reconnect",
                 "remove": f"echo 0 >{volume.leg}/paths/1/enable"}[second]
         with subprocess.Popen(["sh", "-c", line]) as other:
