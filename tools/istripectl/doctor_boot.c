@@ -206,12 +206,40 @@ static char *kernel_excluded_by(const char *release)
 	return NULL;
 }
 
+/* @path: freed here. */
+static bool is_there(char *path)
+{
+	bool there = file_mode(path) >= 0;
+
+	free(path);
+	return there;
+}
+
+/* Nothing builds without the kernel's headers. For free(). */
+static char *build_command(const char *release)
+{
+	char *command = module_build_command(release), *headers = NULL, *all;
+
+	if (is_there(place_path("/lib/modules/%s/build", release)))
+		return command;
+	if (is_there(place_path("/usr/bin/dpkg")))
+		headers = alloc_printf("apt install linux-headers-%s", release);
+	else if (is_there(place_path("/usr/bin/rpm")))
+		headers = alloc_printf("dnf install kernel-devel-%s", release);
+	if (!headers)
+		return command;
+	all = alloc_printf("%s && %s", headers, command);
+	free(headers);
+	free(command);
+	return all;
+}
+
 static void kernel_warn(struct doctor *doctor, const char *release)
 {
 	struct doctor_warning warning = {
 		.measured = alloc_printf("Linux %s has no module istripe", release),
 		.wanted = alloc_text("the module for each kernel that is installed"),
-		.next = module_build_command(release),
+		.next = build_command(release),
 	};
 	char *conf = kernel_excluded_by(release);
 
