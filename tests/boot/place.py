@@ -22,7 +22,10 @@ NO_CACHE = "mode_page=8:0:18:0x10:0:0xff:0xff:0:0:0xff:0xff:0xff:0xff:0x80:0x14:
 SECOND = "iqn.2024-01.org.example.istripe:second"
 SECOND_PORTAL = f"{outside.SECOND_ADDRESS}:3261"
 #: Its LUNs. tgt makes the identity of a LUN from numbers: LUN 4 is that of the first target, too.
-SHARED_LUN, OWN_LUN = 4, 6
+SHARED_LUN, OWN_LUN, LATE_LUN = 4, 6, 8
+#: Of the first target, for one volume.
+MUTE_PORT = 3262
+MUTE_PORTAL = f"{outside.ADDRESS}:{MUTE_PORT}"
 SECOND_START_S = 60
 
 
@@ -107,10 +110,20 @@ class Lab:
     def refuse(self, *paths):
         """The portals of these paths refuse connections, and end those that are there."""
         names = ", ".join(f"tap{path}" for path in paths or range(PATHS))
+        self.filter(f"iifname {{ {names} }} tcp dport 3260 reject with tcp reset")
+
+    def filter(self, rule):
         self.host("nft", f"add table inet {FILTER}; "
                   f"add chain inet {FILTER} in {{ type filter hook input priority 0; }}; "
-                  f"add rule inet {FILTER} in iifname {{ {names} }} tcp dport 3260 "
-                  "reject with tcp reset")
+                  f"add rule inet {FILTER} in {rule}")
+
+    def mute_portal(self, op):
+        """A further portal of the first target: "new" or "delete"."""
+        self.admin(op, "portal", "--param", f"portal={MUTE_PORTAL}")
+
+    def mute(self):
+        """That portal answers nothing any more, and all others do."""
+        self.filter(f"tcp dport {MUTE_PORT} drop")
 
     def admin(self, op, mode, *words, daemon=0):
         """tgtadm, of the target outside."""
@@ -142,7 +155,7 @@ class Lab:
                     raise
                 time.sleep(0.1)
         self.admin("new", "target", "--tid", 1, "-T", SECOND, daemon=1)
-        for number in (SHARED_LUN, OWN_LUN):
+        for number in (SHARED_LUN, OWN_LUN, LATE_LUN):
             self.lun(number, daemon=1)
         self.admin("bind", "target", "--tid", 1, "--initiator-address", "ALL", daemon=1)
 

@@ -12,7 +12,15 @@ import time
 
 from lab import outside, pages
 from machine import COMMAND_TIMEOUT_S
-from place import OWN_LUN, SECOND, SECOND_PORTAL, SHARED_LUN, Failed
+from place import (
+    LATE_LUN,
+    MUTE_PORTAL,
+    OWN_LUN,
+    SECOND,
+    SECOND_PORTAL,
+    SHARED_LUN,
+    Failed,
+)
 
 #: Mount points: the first on LVM on a volume of two legs, the second on a volume itself.
 MOUNTS = ("/srv/db", "/srv/log")
@@ -21,8 +29,8 @@ OPTIONS = "_netdev,nofail,x-systemd.device-timeout=infinity"
 WRITER = "/usr/bin/python3 -B /usr/local/lib/istripe-boot/writer.py"
 INITIATOR = "iqn.2026-01.com.example:boot"
 RECORDS_MIN = 20
-#: Neither target has a LUN of this number until it is made.
-FREE_LUN = 5
+#: Neither target has LUNs of these numbers until they are made.
+FREE_LUN, MUTE_LUN = 5, 7
 #: From systemctl reboot or poweroff to the kernel's last word, by the machine's clock, however the
 #: network is: half of the time that systemd gives a unit (DefaultTimeoutStopSec), on an emulated
 #: machine that needs 12 to 32 s.
@@ -35,6 +43,10 @@ RETURN_S = 60
 FIRST_MOUNT_S = 300
 #: After multi-user.target, which waits for no file system with nofail.
 MOUNT_S = 120
+#: An attempt of a unit, which a login to a silent portal makes longer, and the machine is slow.
+ATTEMPT_S = 300
+#: From then on until what it held up is there.
+GO_ON_S = 30
 #: After network.target, by the machine's clock, whatever the NICs of others do: less than the two
 #: minutes for which systemd-networkd-wait-online waits for them.
 SOON_S = 90
@@ -285,17 +297,17 @@ def state_file(volume):
     return f"/sys/block/$(cat /sys/kernel/config/istripe/{volume}/device)/istripe/state"
 
 
-def with_second(machine):
-    """The volumes, their file systems, and both in fstab."""
-    for name, legs in WITH_SECOND.items():
+def add(machine, volumes):
+    """The volumes, their file systems, and all of them in fstab."""
+    for name, legs in volumes.items():
         machine.run(f"istripectl create {name} --boot --initiator {INITIATOR} --chunk 64K {legs}")
         machine.run(f"mkfs.ext4 -q /dev/istripe/{name} && mkdir -p /srv/{name} && "
                     f"echo /dev/istripe/{name} /srv/{name} ext4 {OPTIONS} >>/etc/fstab && "
                     f"systemctl daemon-reload && mount /srv/{name} && echo {name} >/srv/{name}/file")
 
 
-def without_second(machine):
-    for name in WITH_SECOND:
+def remove(machine, volumes):
+    for name in volumes:
         machine.run(f"umount /srv/{name} && udevadm settle && sed -i '/{name}/d' /etc/fstab && "
                     f"systemctl daemon-reload && systemctl disable --now istripe@{name} && "
                     f"istripectl delete {name} && rm /etc/istripe/{name}.conf")
@@ -306,7 +318,7 @@ def target_dead(lab):
     machine = ready(lab)
     lab.lun(FREE_LUN, daemon=0)
     lab.second_start()
-    with_second(machine)
+    add(machine, WITH_SECOND)
     stop(machine)
     lab.second_kill()
     figures = {"boot": lab.boot_done()}
@@ -322,8 +334,78 @@ def target_dead(lab):
     figures["stripe mounted after"] = machine.until("grep -x pair /srv/pair/file", RETURN_S)
     for name in WITH_SECOND:
         machine.until(f"grep -x live {state_file(name)}", RETURN_S)
-    without_second(machine)
+    remove(machine, WITH_SECOND)
     lab.second_kill()
+    return figures
+
+
+#: Volumes of one leg each: nobody listens at the target of one, no packet gets to that of the other.
+TWO_AWAY = {
+    "late": f"--leg target={SECOND},lun={LATE_LUN},portal={SECOND_PORTAL},nic=san1",
+    "mute": f"--leg target={outside.IQN},lun={MUTE_LUN},portal={MUTE_PORTAL},nic=san0",
+}
+#: What a boot is held up for, but for the user sessions themselves.
+HELD_UP = ("remote-fs-pre.target", "systemd-user-sessions.service", "srv-db.mount", "srv-log.mount")
+
+
+def not_held_up(machine):
+    """Both volumes have failed, and nothing waits for their next attempts, which begin at once."""
+    for name in TWO_AWAY:
+        machine.until(f"journalctl -b --no-pager -u istripe@{name} | grep 'Failed with result'",
+                      ATTEMPT_S)
+    machine.until(f"systemctl is-active {' '.join(HELD_UP)}", GO_ON_S)
+    # From now on without a break.
+    for name in TWO_AWAY:
+        machine.until(f"[ $(systemctl is-active istripe@{name}) = activating ] && "
+                      f"[ $(systemctl show -p NRestarts --value istripe@{name}) -gt 0 ]", RETURN_S)
+    machine.run("! mountpoint -q /srv/late && ! mountpoint -q /srv/mute && ! systemctl list-jobs | "
+                "grep -w remote-fs-pre.target")
+    failed_s = [float(machine.run(
+        f"journalctl -b --no-pager -o short-monotonic -u istripe@{name} | "
+        "sed -n '/Failed with result/{s/^\\[ *\\([0-9.]*\\).*/\\1/p;q}'")) for name in TWO_AWAY]
+    return {"second failure": max(failed_s), "remote-fs-pre": machine.active_s(HELD_UP[0]),
+            "sessions": machine.active_s(HELD_UP[1])}
+
+
+def unmounted_first(machine, name):
+    """At the last shutdown: a file system goes before its volume."""
+    lines = machine.run("journalctl -b -1 --no-pager -o cat "
+                        f"-u istripe@{name} -u srv-{name}.mount").splitlines()
+    begin = [at for at, line in enumerate(lines) if line.startswith("Stopping istripe")]
+    ends = [at for at, line in enumerate(lines) if line.startswith("Unmounted ")]
+    if not begin or not ends or begin[-1] < ends[-1]:
+        raise Failed(f"{name} is not unmounted before its volume stops:\n" + "\n".join(lines[-20:]))
+
+
+def two_away(lab):
+    """Two volumes fail, each for a reason of its own and after another time; a third one is well.
+
+    The boot waits for the first attempt of each, and not until by chance neither is tried.
+    """
+    machine = ready(lab)
+    lab.lun(MUTE_LUN, daemon=0)
+    lab.mute_portal("new")
+    lab.second_start()
+    add(machine, TWO_AWAY)
+    stop(machine)
+    lab.second_kill()
+    lab.mute()
+    lab.boot()
+    machine = lab.machine
+    figures = not_held_up(machine)
+    lab.second_start()
+    figures["one mounted after"] = machine.until("grep -x late /srv/late/file", RETURN_S)
+    lab.heal()
+    figures["both mounted after"] = machine.until("grep -x mute /srv/mute/file", ATTEMPT_S)
+    figures["stop"] = stop(machine)
+    figures |= boot_whole(lab)
+    machine = lab.machine
+    for name in ("late", "log"):
+        unmounted_first(machine, name)
+    machine.until("grep -x late /srv/late/file && grep -x mute /srv/mute/file", RETURN_S)
+    remove(machine, TWO_AWAY)
+    lab.second_kill()
+    lab.mute_portal("delete")
     return figures
 
 
@@ -454,7 +536,7 @@ def reasons(lab):
     """A volume that cannot start says why, and starts when that is mended."""
     machine = ready(lab)
     verify = machine.run("cd /lib/systemd/system && systemd-analyze verify --man=no "
-                         "istripe@db.service istripe-shutdown.service 2>&1")
+                         "istripe@db.service istripe-tried@db.target istripe-shutdown.service 2>&1")
     if verify.strip():
         raise Failed(f"systemd-analyze verify: {verify}")
     stopped(machine)
@@ -542,6 +624,6 @@ def required(lab):
 
 
 OF_VOLUMES = {function.__name__: function for function in (
-    fresh, one_dead, target_dead, reasons, required, cable, all_dead, all_silent, network_gone,
+    fresh, one_dead, target_dead, two_away, reasons, required, cable, all_dead, all_silent, network_gone,
     by_hand, reboots)}
 SHORT = ("fresh", "one_dead")

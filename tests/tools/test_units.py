@@ -30,7 +30,7 @@ def installed(built, tmp_path):
 
 
 def test_units_are_installed(installed):
-    for unit in ("istripe@.service", "istripe-shutdown.service"):
+    for unit in ("istripe@.service", "istripe-tried@.target", "istripe-shutdown.service"):
         assert (installed / unit).read_text() == (FOLDER / unit).read_text()
     for unit in ("istripe-metrics.service", "istripe-metrics.timer", "istripe-monitor@.service"):
         assert (installed / unit).read_text() == (TOP / "packaging" / unit).read_text()
@@ -75,6 +75,20 @@ def test_monitor_runs_a_program(tool):
 def test_unit_does_not_start_again_in_vain():
     """This code is that of istripectl for what only the administrator mends."""
     assert settings("istripe@.service", "RestartPreventExitStatus") == ["78"]
+
+
+def test_attempts_after_the_first_one_hold_up_no_boot():
+    """Each is a job of its unit, which nothing of the boot may wait for: of several volumes that fail,
+    there may always be one that is tried. The target is active from the first attempt on.
+    """
+    assert settings("istripe@.service", "Restart") == ["on-failure"]
+    assert settings("istripe@.service", "Before") == []
+    [wants] = settings("istripe@.service", "Wants")
+    assert {"istripe-tried@%i.target", "remote-fs-pre.target"} < set(wants.split())
+    assert settings("istripe-tried@.target", "After") == ["istripe@%i.service"]
+    assert settings("istripe-tried@.target", "Before") == ["remote-fs-pre.target"]
+    # A target is after all that it wants.
+    assert settings("istripe-tried@.target", "Wants") == []
 
 
 def test_other_nics_hold_up_no_volume():
