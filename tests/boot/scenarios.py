@@ -307,6 +307,9 @@ def add(machine, volumes):
 
 
 def remove(machine, volumes):
+    # The end of a start mounts what is not mounted, also what has just been unmounted.
+    for name in volumes:
+        machine.until(f"systemctl -q is-active istripe@{name}", RETURN_S)
     for name in volumes:
         machine.run(f"umount /srv/{name} && udevadm settle && sed -i '/{name}/d' /etc/fstab && "
                     f"systemctl daemon-reload && systemctl disable --now istripe@{name} && "
