@@ -218,8 +218,8 @@ static inline void istripe_compat_lower(unsigned int *limit, u32 most)
 
 /*
  * 0 disables, as with the block layer's own functions, where it has them. A change of other limits
- * does not raise it again, unless it has begun before: their lock would wait for I/O. The LUN refuses
- * what is too long then, see io_withdraw(). No discard is cut to less than the granularity.
+ * does not raise it again, unless it has begun before: their lock would wait for I/O. The LUN
+ * refuses what is too long then: io_withdraw(). No discard is cut to less than the granularity.
  */
 static inline void istripe_compat_lower_discard(struct request_queue *q, u32 sectors)
 {

@@ -12,7 +12,7 @@ import pytest
 from lab.disk import Direct, noise, same
 from lab.ghost import FAST, release
 from lab.istripe import EnableError, Named
-from lab.shell import read, wait_for, write
+from lab.shell import read, udev_settle_told, wait_for, write
 from scripted.ghost import hold
 from scripted.scenario import HONEST, Scenario
 from scripted.scsi import (
@@ -142,10 +142,12 @@ def test_down_flushes_what_it_can(make_server, make_volume, links, kernel_log):
                   for index, server in enumerate(servers))
     legs = [{**FAST, "portal": f"{link.address}:{server.port}", "nic": link.nic,
              "target_name": server.target.iqn, "lun": 0} for link, server in zip(links, servers)]
-    volume = make_volume(lost, path=legs[0], more_legs=legs[1:])
+    volume = make_volume(lost, path=legs[0], more_legs=legs[1:], chunk_bytes=64 * KIB)
     with Direct(volume.enable()) as disk:
         disk.write(0, noise(256 * KIB, 1))
     assert good.disk.cached
+    # It reads what has been closed.
+    udev_settle_told()
     links[0].set_up(False)
     try:
         wait_for("the loss", lambda: read(volume.leg_sysfs(0) / "state") != "live", 60)

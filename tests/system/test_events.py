@@ -270,8 +270,9 @@ def test_no_port_takes_io(make_server, make_volume, events, links):
         server.load(HONEST).disk = port
     volume = volume_over(make_volume, links, [server.port for server in servers],
                          servers[0].target, path=PATH, fence="path", recovery_timeout_ms=-1)
-    leg, why = volume.leg_sysfs(0), "path 0: its target port is standby"
-    with Direct(volume.enable()) as disk:
+    device, why = volume.enable(), "path 0: its target port is standby"
+    leg = volume.leg_sysfs(0)
+    with Direct(device) as disk:
         groups.set(STANDBY, STANDBY, tell=True)
         writer = Write(disk, AT, noise(4 * KIB, 1))
         waiting = [events.wait("LEG_WAITING"), events.wait("VOLUME_WAITING")]

@@ -11,10 +11,8 @@ import signal
 import subprocess
 
 import pytest
+from configuration import LEG, SECRET
 from waiting import wait_for
-
-LEG = "target=iqn.2026-01.a:t1,portal=192.0.2.10,nic=eth1"
-SECRET = "correct-horse-battery"
 
 
 def read(path):
@@ -901,8 +899,7 @@ def test_status_says_since_when_and_until_when(tool, left, end, error):
         assert len(lines) == (down_ms != "0")
     said = f"no path takes I/O, which {end}{': ' if error else ''}{error}"
     assert re.search(rf"outage +since 2500 ms +{said}$", lines[0])
-    volume, = json.loads(tool.run("status", "--json", "db")[0])["volumes"]
-    leg = volume["legs"][0]
+    leg = json.loads(tool.run("status", "--json", "db")[0])["volumes"][0]["legs"][0]
     assert (leg["down_ms"], leg["recovery_left_ms"]) == (2500, int(left))
 
 
@@ -920,9 +917,8 @@ def test_status_says_which_path_keeps_all_io_back(tool, unfenced):
     tool.run("create", "db", "--leg", LEG)
     make_live(tool)
     tool.put("sys/block/istripe0/istripe/legs/0/paths/0/unfenced", unfenced)
-    out = tool.run("status", "db")[0]
     said = r"unfenced +all I/O of the leg waits for a login through it, or 'istripectl path confirm'"
-    assert bool(re.search(said, out)) == (unfenced == "1")
+    assert bool(re.search(said, tool.run("status", "db")[0])) == (unfenced == "1")
     volume, = json.loads(tool.run("status", "--json", "db")[0])["volumes"]
     assert volume["legs"][0]["paths"][0]["unfenced"] is (unfenced == "1")
 

@@ -29,7 +29,7 @@ void istripe_backoff_lost(struct istripe_nexus *nexus);
 /* The rest of that time. */
 u32 istripe_backoff_asked_left_ms(const struct istripe_nexus *nexus);
 
-/* Was the LUN too busy for the attempt? An array that starts: istripe_leg_recovery_end(). */
+/* Was the LUN too busy for the attempt? An array that starts: istripe_leg_outage_end(). */
 void istripe_backoff_note_busy(struct istripe_nexus *nexus, bool busy);
 
 /* The wait begins. */

@@ -11,12 +11,9 @@
 #include "block/volume.h"
 #include "block/workqueue.h"
 
-/* How long a transition of access states may take, if the target does not say. */
-#define TRANSITION_S	60
-/* Of several ports, one after the other. */
-#define TRANSITIONS_MAX_S	600
-/* A refusal so soon after the leg has come back belongs to the one before. */
-#define REFUSES_AGAIN_MS	5000
+#define TRANSITION_S		60	/* of access states at most, if the target does not say */
+#define TRANSITIONS_MAX_S	600	/* of several ports, one after the other */
+#define REFUSES_AGAIN_MS	5000	/* after the leg has come back: of the outage before */
 
 struct istripe_nexus *istripe_leg_next_nexus(const struct istripe_leg *leg, u32 *at)
 {
@@ -231,7 +228,7 @@ static void leg_redrive_lost(struct istripe_leg *leg, struct list_head *list)
 	atomic64_add(istripe_leg_redrive(leg, list), &leg->redriven);
 }
 
-unsigned long istripe_leg_recovery_end(const struct istripe_leg *leg, s32 recovery_ms)
+unsigned long istripe_leg_outage_end(const struct istripe_leg *leg, s32 recovery_ms)
 {
 	unsigned long end = leg->down_since + msecs_to_jiffies(recovery_ms);
 	unsigned long last = end + TRANSITIONS_MAX_S * HZ;
@@ -253,8 +250,7 @@ static bool leg_recovery_is_over(const struct istripe_leg *leg)
 {
 	s32 recovery_ms = READ_ONCE(leg->volume->recovery_timeout_ms);
 
-	return recovery_ms >= 0 &&
-	       time_after_eq(jiffies, istripe_leg_recovery_end(leg, recovery_ms));
+	return recovery_ms >= 0 && time_after_eq(jiffies, istripe_leg_outage_end(leg, recovery_ms));
 }
 
 static void leg_set_unfenced(struct istripe_leg *leg, struct istripe_nexus *nexus)
@@ -318,7 +314,7 @@ static void leg_arm_recovery(struct istripe_leg *leg)
 		cancel_delayed_work(&leg->recovery_work);
 		return;
 	}
-	end = istripe_leg_recovery_end(leg, recovery_ms);
+	end = istripe_leg_outage_end(leg, recovery_ms);
 	mod_delayed_work(istripe_recovery_wq, &leg->recovery_work,
 			 time_before(jiffies, end) ? end - jiffies : 0);
 }

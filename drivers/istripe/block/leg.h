@@ -251,7 +251,7 @@ static inline bool istripe_leg_serving(const struct istripe_leg *leg)
  * Until when, in jiffies, I/O waits while the leg is not serving. A target that moves the LUN gets
  * the time that it says it needs, but not one such time after the other. Under leg->lock.
  */
-unsigned long istripe_leg_recovery_end(const struct istripe_leg *leg, s32 recovery_ms);
+unsigned long istripe_leg_outage_end(const struct istripe_leg *leg, s32 recovery_ms);
 
 /* A command has ended well. Any context. */
 static inline void istripe_leg_note_good(struct istripe_leg *leg)

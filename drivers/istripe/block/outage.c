@@ -28,7 +28,7 @@ s32 istripe_outage_left_ms(struct istripe_leg *leg)
 	s32 left_ms = 0;
 
 	spin_lock_bh(&leg->lock);
-	end = istripe_leg_recovery_end(leg, max(recovery_ms, 0));
+	end = istripe_leg_outage_end(leg, max(recovery_ms, 0));
 	if (istripe_leg_serving(leg) || leg->failed)
 		left_ms = 0;
 	else if (recovery_ms < 0)

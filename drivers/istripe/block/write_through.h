@@ -5,9 +5,9 @@
  * needs no other request, and so no tag, for which overlays could not wait.
  *
  * A cache may be lost with the target's power, and all sessions with it, or that of a disk behind
- * the target, which a unit attention tells; a flush that fails, or a deferred error, may be all that
- * is told of data of others. So a flush counts only over a session that was there when the data were
- * sent, and if nobody has been told of such a thing since; else they are sent again.
+ * the target, which a unit attention tells; a flush that fails, or a deferred error, may be all
+ * that is told of data of others. So a flush counts only over a session that was there when the
+ * data were sent, and if nobody has been told of such a thing since; else they are sent again.
  */
 #ifndef ISTRIPE_BLOCK_WRITE_THROUGH_H
 #define ISTRIPE_BLOCK_WRITE_THROUGH_H
