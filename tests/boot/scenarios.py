@@ -348,7 +348,8 @@ TWO_AWAY = {
     "mute": f"--leg target={outside.IQN},lun={MUTE_LUN},portal={MUTE_PORTAL},nic=san0",
 }
 #: What a boot is held up for, but for the user sessions themselves.
-HELD_UP = ("remote-fs-pre.target", "systemd-user-sessions.service", "srv-db.mount", "srv-log.mount")
+HELD_UP = ("remote-fs-pre.target", "systemd-user-sessions.service", "srv-db.mount", "srv-log.mount",
+           "multi-user.target")
 
 
 def not_held_up(machine):

@@ -142,6 +142,20 @@ def test_a_busy_target_is_told_of(server, make_volume, link, kernel_log):
     assert read(busy_ms) == "0"
 
 
+def test_quiet_is_not_busy(server, make_volume, link, kernel_log):
+    """One command is refused, and another one after a time in which there was no I/O."""
+    target = server.load(Scenario("busy", times=1, hooks={"on_command": always_busy}))
+    volume = make_volume(target, path={"portal": f"{link.address}:{server.port}"})
+    device = volume.enable()
+    for _ in range(2):
+        server.arm()
+        assert Write(device).result(60) == 0
+        time.sleep(12)
+        assert read(volume.leg_sysfs(0) / "busy_ms") == "0"
+    assert target.run.hits == 2
+    assert not kernel_log.matching("the LUN is busy|takes commands again")
+
+
 def test_becoming_ready_for_long(server, make_volume, link):
     """An array that has restarted: the session is there soon, the LUN later than all the patience."""
     times = 120

@@ -483,7 +483,7 @@ def test_one_path_serves_after_an_outage(two_paths, links, heal, keep_on_disk, k
 
 
 @FAILS
-def test_io_waits_again(two_paths, links):
+def test_io_waits_again(two_paths, links, kernel_log):
     """recovery_timeout_ms is written when it is over: what counts is the time since the loss."""
     volume = two_paths(recovery_timeout_ms=1000)
     device = volume.enable()
@@ -500,6 +500,7 @@ def test_io_waits_again(two_paths, links):
         assert state(volume) == "failed"
         write(file, -1)
         assert state(volume) == "waiting"
+        assert len(kernel_log.matching("recovery_timeout_ms has changed: I/O waits again")) == 1
         reader = subprocess.Popen(read_16_mib(device, MIB), stderr=subprocess.DEVNULL)
         time.sleep(2)
         assert reader.poll() is None

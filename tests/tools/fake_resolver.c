@@ -4,7 +4,6 @@
  * Names are those of the file $ISTRIPECTL_ROOT/etc/hosts, of which each line is "ADDRESS NAME".
  *
  *	FAKE_NAMES_TIMES=n		the first n look-ups fail, as long as no name server answers
- *	FAKE_ONLY_IPV4=1		the host has no address of IPv6
  */
 #include <netdb.h>
 #include <stdbool.h>
@@ -18,11 +17,10 @@
 static int address_append(const char *address, const struct addrinfo *hints,
 			  struct addrinfo **result)
 {
-	bool six = strchr(address, ':'), only_four = getenv("FAKE_ONLY_IPV4");
+	bool six = strchr(address, ':');
 	struct addrinfo numeric = *hints;
 
-	if ((hints->ai_family != AF_UNSPEC && hints->ai_family != (six ? AF_INET6 : AF_INET)) ||
-	    (six && only_four && hints->ai_flags & AI_ADDRCONFIG))
+	if (hints->ai_family != AF_UNSPEC && hints->ai_family != (six ? AF_INET6 : AF_INET))
 		return 0;
 	while (*result)
 		result = &(*result)->ai_next;

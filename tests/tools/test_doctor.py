@@ -627,6 +627,7 @@ def test_fault_is_found(host, check, plant, measured, wanted, step):
     first = next(finding for finding in found if finding["check"] == check)
     assert first["measured"] == measured and first["wanted"] == wanted
     assert step.replace("ROOT", str(host.tool.root)) in first["next"]
+    assert ("linux-headers" in first["next"]) == ("linux-headers" in step)
     assert first["why"]
 
 

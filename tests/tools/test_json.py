@@ -20,7 +20,7 @@ TEXTS = {
 }
 #: And of other outputs. What doctor has measured is a number if it has a unit: test_doctor.py.
 OTHER_TEXTS = {"metadata_create", "reason", "measured", "wanted"}
-BOOLEANS = {"preferred", "up"}
+BOOLEANS = {"preferred", "unfenced", "up"}
 LISTS = {"fenced_through", "latency_read", "latency_write", "latency_other"}
 #: Of keys of RFC 7143.
 KEYS = {"MaxBurstLength": "65536", "InitialR2T": "No", "HeaderDigest": "None", "OFMarker": "No",

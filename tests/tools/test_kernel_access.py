@@ -917,7 +917,7 @@ def test_status_says_which_path_keeps_all_io_back(tool, unfenced):
     tool.run("create", "db", "--leg", LEG)
     make_live(tool)
     tool.put("sys/block/istripe0/istripe/legs/0/paths/0/unfenced", unfenced)
-    said = r"unfenced +all I/O of the leg waits for a login through it, or 'istripectl path confirm'"
+    said = r"unfenced +no I/O of the leg before a login through it, or 'istripectl path confirm'"
     assert bool(re.search(said, tool.run("status", "db")[0])) == (unfenced == "1")
     volume, = json.loads(tool.run("status", "--json", "db")[0])["volumes"]
     assert volume["legs"][0]["paths"][0]["unfenced"] is (unfenced == "1")

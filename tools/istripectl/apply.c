@@ -423,10 +423,11 @@ static void secrets_drop(struct volume *volume)
 int apply_compare(const struct volume *now, struct plan *plan, struct fault *fault)
 {
 	struct volume wanted = { 0 };
+	struct fault taken;
 	int ret = file_take(now->name, &wanted, fault);
 
 	if (!ret)
-		ret = portal_resolve_all(&wanted, fault);
+		ret = portal_resolve_all(&wanted, &taken, fault);
 	if (!ret) {
 		secrets_drop(&wanted);
 		ret = records_follow(&wanted, false, fault);

@@ -220,7 +220,7 @@ static char *build_command(const char *release)
 {
 	char *command = module_build_command(release), *headers = NULL, *all;
 
-	if (is_there(place_path("/lib/modules/%s/build", release)))
+	if (fact_is_dir(place_path("/lib/modules/%s/build", release)))
 		return command;
 	if (is_there(place_path("/usr/bin/dpkg")))
 		headers = alloc_printf("apt install linux-headers-%s", release);

@@ -529,7 +529,7 @@ static const struct metric metrics[] = {
 	  "Lost writes that keep their blocks from others until then.",
 	  OF_PATH, number_put, "ghost_writes", 0 },
 	{ "istripe_path_unfenced", "gauge",
-	  "Whether all I/O of the leg waits for a login through the path.",
+	  "Whether the leg serves no I/O before a login through the path.",
 	  OF_PATH, number_put, "unfenced", 0 },
 	{ "istripe_path_waiting_seconds", "gauge",
 	  "How long the first of waiting_writes has waited; 0: there are none.",

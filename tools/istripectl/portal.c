@@ -196,7 +196,7 @@ static int name_look_up(const char *name, const char *source, char address[ADDRE
 			struct fault *taken, struct fault *fault)
 {
 	const struct addrinfo hints = {
-		.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG,
+		.ai_socktype = SOCK_STREAM,
 		.ai_family = !*source ? AF_UNSPEC : strchr(source, ':') ? AF_INET6 : AF_INET,
 	};
 	char addresses[ADDRESSES_MAX][ADDRESS_BYTES];
@@ -346,13 +346,14 @@ int portal_resolve(struct settings *settings, struct fault *fault)
 	return portal_resolve_first(settings, NULL, fault);
 }
 
-int portal_resolve_all(struct volume *volume, struct fault *fault)
+int portal_resolve_all(struct volume *volume, struct fault *taken, struct fault *fault)
 {
 	size_t i, j;
 	int ret = 0;
 
 	for (i = 0; !ret && i < volume->leg_count; i++)
 		for (j = 0; !ret && j < volume->legs[i].path_count; j++)
-			ret = portal_resolve(&volume->legs[i].paths[j].settings, fault);
+			ret = portal_resolve_first(&volume->legs[i].paths[j].settings, taken,
+						   fault);
 	return ret;
 }

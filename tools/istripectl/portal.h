@@ -69,10 +69,11 @@ int portal_resolve_first(struct settings *settings, struct fault *taken, struct 
 /**
  * portal_resolve_all() - the same for all paths of a volume
  * @volume: the volume
+ * @taken: as portal_resolve_first(), of the last one of them
  * @fault: set on failure
  *
  * Return: as portal_resolve().
  */
-int portal_resolve_all(struct volume *volume, struct fault *fault);
+int portal_resolve_all(struct volume *volume, struct fault *taken, struct fault *fault);
 
 #endif

@@ -238,7 +238,7 @@ static char *wait_end(const struct owners *owners, const struct live *path)
 static void unfenced_row(struct table *table, const struct live *live, int indent)
 {
 	static const char text[] =
-		"all I/O of the leg waits for a login through it, or 'istripectl path confirm'";
+		"no I/O of the leg before a login through it, or 'istripectl path confirm'";
 
 	if (!strcmp(settings_value(&live->values, "unfenced"), "1"))
 		row(table, alloc_printf("%*sunfenced", indent, ""), "", alloc_text(""),

@@ -178,7 +178,7 @@ static u32 allowance_take_said(struct istripe_allowance *allowance)
 	if (likely(!allowance->said))
 		return 0;
 	allowance->said = false;
-	return jiffies_to_msecs(jiffies - allowance->moved_at);
+	return max(jiffies_to_msecs(jiffies - allowance->refusing_since), 1u);
 }
 
 void istripe_allowance_give(struct istripe_leg *leg, bool answered)
@@ -270,11 +270,14 @@ bool istripe_allowance_refused(struct istripe_leg *leg, struct istripe_leg_task 
 	spin_lock_bh(&leg->lock);
 	in_flight = allowance_in_flight(allowance);
 	allowance_shrink(leg, leg_task, in_flight);
-	allowance->refusing = true;
+	if (!allowance->refusing)
+		allowance->refusing_since = jiffies;
 	allowance_charge(leg_task);
 	failed = allowance_gives_up(leg, leg_task);
 	if (!failed)
 		allowance_add_refused(allowance, leg_task);
+	/* Of what comes when nothing waits any more it has refused nothing yet. */
+	allowance->refusing = allowance_waits(allowance) || in_flight;
 	leg_task->refusals = min(leg_task->refusals + 1, U8_MAX);
 	allowance_arm(leg);
 	spin_unlock_bh(&leg->lock);
@@ -316,7 +319,7 @@ static u32 allowance_busy_ms(const struct istripe_leg *leg)
 	if (!allowance->refusing || !istripe_leg_serving(leg) ||
 	    (!allowance_waits(allowance) && !allowance_in_flight(allowance)))
 		return 0;
-	return max(jiffies_to_msecs(jiffies - allowance->moved_at), 1u);
+	return max(jiffies_to_msecs(jiffies - allowance->refusing_since), 1u);
 }
 
 u32 istripe_allowance_busy_ms(struct istripe_leg *leg)
@@ -337,6 +340,9 @@ static void allowance_say(struct istripe_leg *leg)
 
 	spin_lock_bh(&leg->lock);
 	ms = allowance_busy_ms(leg);
+	/* Tasks that are sent again after an outage have not been refused. */
+	if (!ms)
+		allowance->refusing = false;
 	say = ms >= SAY_MS && !allowance->said;
 	allowance->said |= say;
 	spin_unlock_bh(&leg->lock);

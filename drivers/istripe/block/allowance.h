@@ -34,7 +34,8 @@ struct istripe_allowance {
 	u32 ticket;			/* of the task that was refused last */
 	unsigned long moved_at;		/* jiffies of the last answer that was no refusal */
 	unsigned long quiet_since;	/* the same, or jiffies when the work last sent one */
-	bool refusing;			/* it has refused a command since @moved_at */
+	unsigned long refusing_since;	/* jiffies, if @refusing */
+	bool refusing;			/* it refuses each command of those that wait */
 	bool said;			/* the log has told so */
 	struct list_head refused;	/* sorted by ticket */
 	struct list_head waiting;

@@ -658,6 +658,7 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 	leg_task->given_up = false;
 	leg_task->resent = false;
 	leg_task->fua = false;
+	leg_task->zeroes = false;
 	leg_task->flushes = false;
 	leg_task->behind = false;
 	leg_task->unserved = false;
@@ -757,9 +758,9 @@ static void io_prepare_extent(struct istripe_leg_task *leg_task, struct request 
 			io_prepare_write_same(leg_task, extent, true);
 		break;
 	default:
-		io_prepare_write_same(leg_task, extent,
-				      istripe_limits_zeroes_by_unmap(lun) &&
-				      !(rq->cmd_flags & REQ_NOUNMAP));
+		leg_task->zeroes = istripe_limits_zeroes_by_unmap(lun) &&
+				   !(rq->cmd_flags & REQ_NOUNMAP);
+		io_prepare_write_same(leg_task, extent, leg_task->zeroes);
 	}
 }
 

@@ -218,7 +218,6 @@ u32 istripe_leg_redrive(struct istripe_leg *leg, struct list_head *list)
 	return count;
 }
 
-/* Tasks that have waited because a session was lost count as redriven. */
 static void leg_redrive_lost(struct istripe_leg *leg, struct list_head *list)
 {
 	u32 ms = READ_ONCE(leg->back_after_ms) ? xchg(&leg->back_after_ms, 0) : 0;
@@ -310,7 +309,7 @@ static void leg_arm_recovery(struct istripe_leg *leg)
 	unsigned long end;
 
 	lockdep_assert_held(&leg->lock);
-	if (recovery_ms < 0 || istripe_leg_serving(leg) || leg->failed) {
+	if (recovery_ms < 0 || istripe_leg_serving(leg) || leg->failed || leg->stopping) {
 		cancel_delayed_work(&leg->recovery_work);
 		return;
 	}
@@ -464,9 +463,10 @@ static void leg_arm_fence(struct istripe_leg *leg)
 void istripe_leg_set_recovery_timeout(struct istripe_leg *leg)
 {
 	spin_lock_bh(&leg->lock);
-	/* I/O waits again, as after dm-multipath's queue_if_no_path. */
 	if (leg->failed && !leg_recovery_is_over(leg)) {
 		leg->failed = false;
+		pr_info("%s/%u: recovery_timeout_ms has changed: I/O waits again\n",
+			leg->volume->name, leg->index);
 		leg_announce(leg);
 	}
 	leg_wake(leg, NULL);

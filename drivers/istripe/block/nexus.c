@@ -20,10 +20,8 @@
 #include "transport/socket.h"
 
 #define SHORT_LIFE_MS		1000
-/* Attempts of a first start, while the target refuses resets: 7 to 20 s; see lun_reset.c. */
-#define FIRST_TRIES_MAX		12
-/* A target that reports changes all the time is not asked all the time. */
-#define REVALIDATE_INTERVAL_MS	500
+#define FIRST_TRIES_MAX		12	/* while the target refuses resets: 7 to 20 s */
+#define REVALIDATE_INTERVAL_MS	500	/* of a target that reports changes all the time */
 #define REVALIDATE_TIMEOUT_MS	30000	/* a LUN that is busy is waited for */
 #define ANSWER_TIMEOUT_MS	10000	/* but not an answer: that also holds up error handling */
 #define MOVE_TIMEOUT_MS		5000	/* while commands wait that another path could have */
@@ -140,6 +138,8 @@ bool istripe_nexus_submit(struct istripe_nexus *nexus, struct istripe_leg_task *
 		if (unlikely(task_may_need_fua(nexus, leg_task)))
 			istripe_cdb_set_fua(leg_task->task.cdb, READ_ONCE(nexus->fua) &&
 					    !READ_ONCE(nexus->leg->no_fua));
+		if (unlikely(leg_task->zeroes && !READ_ONCE(nexus->leg->lun.capacity.reads_zeroes)))
+			istripe_cdb_write_same_keep(leg_task->task.cdb);
 		leg_task->large = leg_task->task.data.length_bytes >= ISTRIPE_PATH_LARGE_BYTES &&
 				  READ_ONCE(nexus->path->nexus_count) > 1;
 		path_count(nexus->path, leg_task, 1);

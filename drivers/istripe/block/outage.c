@@ -48,8 +48,10 @@ static void outage_say(const struct istripe_leg *leg, struct istripe_reason *why
 	istripe_leg_for_each_nexus(leg, nexus, at) {
 		if (leg->unfenced_nexuses && nexus->unfenced) {
 			istripe_reason_set(why,
-					   "path %u: writes have failed that its target may still carry out: all I/O waits for a login through it, or for fence_confirm",
-					   nexus->path->index);
+					   "path %u: writes have failed that its target may still carry out: no I/O before a login through it%s, or fence_confirm",
+					   nexus->path->index,
+					   READ_ONCE(leg->fence_timeout_ms) >= 0 ?
+					   ", the end of fence_timeout_ms" : "");
 			return;
 		}
 		if (!leg->unfenced_nexuses && nexus->live) {

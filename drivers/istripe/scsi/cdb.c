@@ -32,6 +32,12 @@ void istripe_cdb_set_fua(u8 *cdb, bool fua)
 	cdb[1] = fua ? CDB_FUA : 0;
 }
 
+void istripe_cdb_write_same_keep(u8 *cdb)
+{
+	if (cdb[0] == WRITE_SAME_16)
+		cdb[1] &= ~CDB_WRITE_SAME_UNMAP;
+}
+
 bool istripe_cdb_has_fua(const u8 *cdb)
 {
 	return cdb[0] != WRITE_SAME_16 && (cdb[1] & CDB_FUA);

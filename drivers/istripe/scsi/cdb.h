@@ -43,6 +43,12 @@ void istripe_cdb_write_atomic16(u8 *cdb, u64 lba, u16 blocks);
 void istripe_cdb_set_fua(u8 *cdb, bool fua);
 
 /**
+ * istripe_cdb_write_same_keep() - take the UNMAP bit of WRITE SAME away
+ * @cdb: 16 bytes, WRITE SAME
+ */
+void istripe_cdb_write_same_keep(u8 *cdb);
+
+/**
  * istripe_cdb_has_fua() - is the FUA bit set?
  * @cdb: READ, or a command that writes
  * Return: so; WRITE SAME has none.
