@@ -65,6 +65,12 @@ static void write_same16_plain(u8 *cdb)
 	istripe_cdb_write_same16(cdb, LBA, BLOCKS, false);
 }
 
+static void write_same16_keep(u8 *cdb)
+{
+	istripe_cdb_write_same16(cdb, LBA, BLOCKS, true);
+	istripe_cdb_write_same_keep(cdb);
+}
+
 static void write_same16_unmap(u8 *cdb)
 {
 	istripe_cdb_write_same16(cdb, LBA, BLOCKS, true);
@@ -127,6 +133,8 @@ static const struct {
 	{ "SYNCHRONIZE CACHE(16)", synchronize_cache16, { 0x91 } },
 	{ "UNMAP", istripe_cdb_unmap, { 0x42, [8] = 24 } },
 	{ "WRITE SAME(16)", write_same16_plain,
+	  { 0x93, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xa, 0xb, 0xc, 0, 0 } },
+	{ "WRITE SAME(16) without UNMAP again", write_same16_keep,
 	  { 0x93, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xa, 0xb, 0xc, 0, 0 } },
 	{ "WRITE SAME(16) UNMAP", write_same16_unmap,
 	  { 0x93, 8, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xa, 0xb, 0xc, 0, 0 } },

@@ -442,6 +442,18 @@ static bool io_task_writes_through(struct istripe_leg_task *leg_task)
 	return true;
 }
 
+/* True: unmapped blocks need not read as zeroes, as the LUN has said meanwhile. */
+static bool io_task_zeroes_again(struct istripe_leg_task *leg_task)
+{
+	if (leg_task->flushes || READ_ONCE(leg_task->leg->lun.capacity.reads_zeroes))
+		return false;
+	leg_task->zeroes = false;
+	istripe_cdb_write_same_keep(leg_task->task.cdb);
+	io_task_begin_anew(leg_task);
+	io_task_again(leg_task);
+	return true;
+}
+
 static void io_task_good(struct istripe_leg_task *leg_task)
 {
 	const struct istripe_task *task = &leg_task->task;
@@ -452,6 +464,8 @@ static void io_task_good(struct istripe_leg_task *leg_task)
 	}
 	istripe_leg_note_good(leg_task->leg);
 	istripe_latency_stamp(&leg_task->nexus->path->latencies->good, leg_task->since);
+	if (unlikely(leg_task->zeroes) && io_task_zeroes_again(leg_task))
+		return;
 	if (unlikely(READ_ONCE(leg_task->leg->write_through)) && io_task_writes_through(leg_task))
 		return;
 	istripe_latency_count(leg_task->nexus->path->latencies, blk_mq_rq_from_pdu(leg_task->io));

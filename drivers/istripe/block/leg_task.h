@@ -44,7 +44,7 @@ struct istripe_leg_task {
 	bool given_up;			/* fails when its fence is complete, or as a ghost */
 	bool resent;			/* before its fence: see ghost.h */
 	bool fua;			/* with the FUA bit, where the LUN knows it */
-	bool zeroes;			/* WRITE SAME with UNMAP, while the LUN reads zeroes then */
+	bool zeroes;			/* by UNMAP, which the LUN has to read as zeroes */
 	bool flushes;			/* its data are on the LUN: SYNCHRONIZE CACHE now */
 	bool behind;			/* not sent: it waits for the fence of another task */
 	bool unserved;			/* counted in leg->unserved */

@@ -138,8 +138,6 @@ bool istripe_nexus_submit(struct istripe_nexus *nexus, struct istripe_leg_task *
 		if (unlikely(task_may_need_fua(nexus, leg_task)))
 			istripe_cdb_set_fua(leg_task->task.cdb, READ_ONCE(nexus->fua) &&
 					    !READ_ONCE(nexus->leg->no_fua));
-		if (unlikely(leg_task->zeroes && !READ_ONCE(nexus->leg->lun.capacity.reads_zeroes)))
-			istripe_cdb_write_same_keep(leg_task->task.cdb);
 		leg_task->large = leg_task->task.data.length_bytes >= ISTRIPE_PATH_LARGE_BYTES &&
 				  READ_ONCE(nexus->path->nexus_count) > 1;
 		path_count(nexus->path, leg_task, 1);

@@ -34,8 +34,7 @@ void istripe_cdb_set_fua(u8 *cdb, bool fua)
 
 void istripe_cdb_write_same_keep(u8 *cdb)
 {
-	if (cdb[0] == WRITE_SAME_16)
-		cdb[1] &= ~CDB_WRITE_SAME_UNMAP;
+	cdb[1] &= ~CDB_WRITE_SAME_UNMAP;
 }
 
 bool istripe_cdb_has_fua(const u8 *cdb)
