@@ -144,7 +144,12 @@ def test_a_busy_target_is_told_of(server, make_volume, link, kernel_log):
 
 def test_quiet_is_not_busy(server, make_volume, link, kernel_log):
     """One command is refused, and another one after a time in which there was no I/O."""
-    target = server.load(Scenario("busy", times=1, hooks={"on_command": always_busy}))
+    async def once(run, conn, task):
+        refused = await always_busy(run, conn, task)
+        run.armed &= not refused
+        return refused
+
+    target = server.load(Scenario("busy", times=2, hooks={"on_command": once}))
     volume = make_volume(target, path={"portal": f"{link.address}:{server.port}"})
     device = volume.enable()
     for _ in range(2):
