@@ -332,7 +332,8 @@ def target_dead(lab):
     machine.until("systemctl status --no-pager istripe@pair | grep 'Status: .*Connection refused'",
                   RETURN_S)
     machine.run("! mountpoint -q /srv/pair")
-    machine.run("systemctl is-active systemd-user-sessions.service getty@tty1.service")
+    for unit in "systemd-user-sessions.service", "getty@tty1.service":
+        machine.run(f"systemctl is-active {unit}")
     lab.second_start()
     figures["stripe mounted after"] = machine.until("grep -x pair /srv/pair/file", RETURN_S)
     for name in WITH_SECOND:
@@ -357,7 +358,8 @@ def not_held_up(machine):
     for name in TWO_AWAY:
         machine.until(f"journalctl -b --no-pager -u istripe@{name} | grep 'Failed with result'",
                       ATTEMPT_S)
-    machine.until(f"systemctl is-active {' '.join(HELD_UP)}", GO_ON_S)
+    # is-active succeeds when any of them is.
+    machine.until(f"! systemctl is-active {' '.join(HELD_UP)} | grep -vx active", GO_ON_S)
     # From now on without a break.
     for name in TWO_AWAY:
         machine.until(f"[ $(systemctl is-active istripe@{name}) = activating ] && "
