@@ -135,7 +135,8 @@ def test_a_fence_does_not_wait_for_time2wait(server, make_volume, links, kernel_
         writer.finish()
         wait_for("the end of the lost session",
                  lambda: read(volume.path_sysfs(0, 0) / "ghost_writes") == "0", 60)
-        assert kernel_log.matching("the old session is ended through")
+        # Once it has logged out.
+        wait_for("the message", lambda: kernel_log.matching("the old session is ended through"))
         assert logins[1] - lost < 50
         assert read(volume.path_sysfs(0, 0) / "reconnects") == reconnects
         release(server, target)

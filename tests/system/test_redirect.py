@@ -325,7 +325,7 @@ def test_two_paths_are_redirected(make_server, make_volume, links, kernel_log):
             writer.finish()
             wait_for("the end of the lost session",
                      lambda: read(volume.path_sysfs(0, 0) / "ghost_writes") == "0", 60)
-            assert kernel_log.matching("the old session is ended through")
+            wait_for("the fence", lambda: kernel_log.matching("the old session is ended through"))
             assert len(sent) == 2 and read(volume.path_sysfs(0, 0) / "state") != "live"
             disk.write(AT, noise(4 * KIB, 2))
         finally:
