@@ -235,14 +235,23 @@ def test_writes_that_wait_and_fail(make_lio, make_volume, events, links):
         events.wait("VOLUME_LIVE", timeout_s=60)
 
 
-def test_access_states(make_server, make_volume, events, links):
+@pytest.fixture
+def two_ports(make_server, make_volume, links):
+    """two_ports(**settings): the groups of two ports of a LUN, and a volume with a path over each."""
+    def make(**settings):
+        servers = [make_server(), make_server()]
+        groups = Groups(OPTIMIZED, OPTIMIZED)
+        for server, port in zip(servers, groups.ports):
+            server.load(HONEST).disk = port
+        return groups, volume_over(make_volume, links, [server.port for server in servers],
+                                   servers[0].target, path=PATH, fence="path", **settings)
+
+    return make
+
+
+def test_access_states(two_ports, events):
     """Each change is told by an event, and by the file."""
-    servers = [make_server(), make_server()]
-    groups = Groups(OPTIMIZED, OPTIMIZED)
-    for server, port in zip(servers, groups.ports):
-        server.load(HONEST).disk = port
-    volume = volume_over(make_volume, links, [server.port for server in servers],
-                         servers[0].target, path=PATH, fence="path")
+    groups, volume = two_ports()
     device = volume.enable()
 
     def change(*now):
@@ -262,14 +271,9 @@ def test_access_states(make_server, make_volume, events, links):
     assert actions(events, path=0) == []
 
 
-def test_no_port_takes_io(make_server, make_volume, events, links):
+def test_no_port_takes_io(two_ports, events):
     """All paths are live, and none serves: leg and volume say why they wait."""
-    servers = [make_server(), make_server()]
-    groups = Groups(OPTIMIZED, OPTIMIZED)
-    for server, port in zip(servers, groups.ports):
-        server.load(HONEST).disk = port
-    volume = volume_over(make_volume, links, [server.port for server in servers],
-                         servers[0].target, path=PATH, fence="path", recovery_timeout_ms=-1)
+    groups, volume = two_ports(recovery_timeout_ms=-1)
     device, why = volume.enable(), "path 0: its target port is standby"
     leg = volume.leg_sysfs(0)
     with Direct(device) as disk:
