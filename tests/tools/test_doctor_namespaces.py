@@ -123,9 +123,10 @@ def own_address(nic, *commands):
     return plant
 
 
-@pytest.mark.parametrize("plant", [None, own_address("lo"), own_address(
-    "dummy0", "ip link add dummy0 type dummy", "ip link set dummy0 up"), in_one_subnet, silent_to_pings, neighbour_without_subnet,
-                                   over_ipv6, by_other_name])
+@pytest.mark.parametrize("plant", [
+    None, own_address("lo"),
+    own_address("dummy0", "ip link add dummy0 type dummy", "ip link set dummy0 up"),
+    in_one_subnet, silent_to_pings, neighbour_without_subnet, over_ipv6, by_other_name])
 def test_good_network(make_network, plant):
     if plant is over_ipv6 and not Path("/proc/sys/net/ipv6").exists():
         pytest.skip("no IPv6 here")
