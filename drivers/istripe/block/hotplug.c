@@ -8,6 +8,7 @@
 #include "block/bring_up.h"
 #include "block/hotplug.h"
 #include "block/leg.h"
+#include "block/leg_life.h"
 #include "block/nexus.h"
 #include "block/path.h"
 #include "block/reservation.h"

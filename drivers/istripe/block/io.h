@@ -26,9 +26,6 @@ struct istripe_io {
 	struct istripe_leg_task tasks[];	/* for each leg, or each part of its share */
 };
 
-/* Private data of a request, when the share of a leg may be cut into @parts. */
-u32 istripe_io_bytes(u32 legs, u32 parts);
-
 /*
  * Fans out a request that blk_mq_start_request() has started; @more: requests follow at once.
  * Sleeps (BLK_MQ_F_BLOCKING). Returns a bit for each leg it goes to; it may be done by then.

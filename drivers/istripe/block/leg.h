@@ -174,16 +174,8 @@ struct istripe_leg {
 	atomic64_t retried;		/* sent again because the target said so */
 };
 
-/* @params are copied; later nexuses get @nexus_ops, too. Returns ERR_PTR(-ENOMEM) on failure. */
-struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
-				       const struct istripe_leg_params *params,
-				       const struct istripe_nexus_ops *nexus_ops);
-
-/* Publishes a path, whose number is free. Under leg->paths_lock. */
-void istripe_leg_add_path(struct istripe_leg *leg, struct istripe_path *path);
-
-/* The leg is stopped or was never started, or is NULL. */
-void istripe_leg_destroy(struct istripe_leg *leg);
+/* Recovery and the leg's own fence, for istripe_leg_create(). */
+void istripe_leg_init_works(struct istripe_leg *leg);
 
 /* In a section of leg->srcu, or under leg->lock or leg->paths_lock. */
 struct istripe_nexus *istripe_leg_next_nexus(const struct istripe_leg *leg, u32 *at);
@@ -226,11 +218,6 @@ const char *istripe_leg_state_name(enum istripe_leg_state state);
 
 /* From now on nothing waits for the leg: parked tasks fail, tasks of a live nexus finish. */
 void istripe_leg_expire(struct istripe_leg *leg);
-
-/* Begins to log out; istripe_leg_stop() waits for that and closes. No requests any more. */
-void istripe_leg_stop_begin(struct istripe_leg *leg);
-
-void istripe_leg_stop(struct istripe_leg *leg);
 
 /* Sends a task. For @may_send, @more and the context see istripe_session_submit(). */
 void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_task, bool may_send,

@@ -31,36 +31,38 @@ struct istripe_leg_task {
 	};
 	unsigned long moved_at;		/* jiffies: the first of @moves */
 	unsigned long busy_at;		/* jiffies: since then the LUN is too busy for it ... */
-	unsigned long busy_for;		/* ... and was for so long before that */
 	u32 number;			/* of the allowance, when it let the task in */
 	u32 ticket;			/* of the allowance, at the first refusal */
 	u32 generation;			/* leg->generations, when it was last sent with its data */
 	u32 written_bytes;		/* of its data, while it @flushes */
-	u32 overlay_epoch;		/* of a read that is patched (overlay.h); 0: it is not */
-	u8 refusals;			/* by the LUN */
-	bool busy;			/* @busy_at counts; not after the task was parked */
 	bool counted;			/* in @in_flight of the nexus's path */
 	bool large;			/* in @large_tasks of the nexus */
-	bool given_up;			/* fails when its fence is complete, or as a ghost */
-	bool resent;			/* before its fence: see ghost.h */
-	bool fua;			/* with the FUA bit, where the LUN knows it */
-	bool zeroes;			/* by UNMAP, which the LUN has to read as zeroes */
-	bool flushes;			/* its data are on the LUN: SYNCHRONIZE CACHE now */
-	bool behind;			/* not sent: it waits for the fence of another task */
-	bool unserved;			/* counted in leg->unserved */
-	bool unserved_stopped;		/* it waits for a path: the time does not count */
-	u16 avoid;			/* bits of paths: over another one, if there is one */
-	u16 failed_over;		/* those of them that gave ISTRIPE_SCSI_PATH_ERROR */
-	u16 late_over;			/* bits of paths over which it was aborted */
-	u8 losses;			/* with a session */
-	u8 moves;			/* refusals by ports that take no I/O */
-	u8 handovers;			/* sessions that were given up because of it */
-	u8 retries;			/* that failures caused which may pass */
-	u8 attentions;			/* retries that unit attentions caused */
-	u8 overdue;			/* timeouts since it was last sent */
 	u8 written_cdb[ISTRIPE_CDB_BYTES];	/* while it @flushes */
 	u8 parameter[ISTRIPE_UNMAP_PARAMETER_BYTES];	/* data out of UNMAP */
 	struct bio_vec bvec;		/* @parameter, or a block of zeroes */
+
+	/* From here to the end: cleared for each request. */
+	unsigned long busy_for;	/* ... and was for so long before @busy_at */
+	u32 overlay_epoch;	/* of a read that is patched (overlay.h); 0: it is not */
+	u16 avoid;		/* bits of paths: over another one, if there is one */
+	u16 failed_over;	/* those of them that gave ISTRIPE_SCSI_PATH_ERROR */
+	u16 late_over;		/* bits of paths over which it was aborted */
+	u8 refusals;		/* by the LUN */
+	u8 losses;		/* with a session */
+	u8 moves;		/* refusals by ports that take no I/O */
+	u8 handovers;		/* sessions that were given up because of it */
+	u8 retries;		/* that failures caused which may pass */
+	u8 attentions;		/* retries that unit attentions caused */
+	u8 overdue;		/* timeouts since it was last sent */
+	bool busy;		/* @busy_at counts; not after the task was parked */
+	bool given_up;		/* fails when its fence is complete, or as a ghost */
+	bool resent;		/* before its fence: see ghost.h */
+	bool fua;		/* with the FUA bit, where the LUN knows it */
+	bool zeroes;		/* by UNMAP, which the LUN has to read as zeroes */
+	bool flushes;		/* its data are on the LUN: SYNCHRONIZE CACHE now */
+	bool behind;		/* not sent: it waits for the fence of another task */
+	bool unserved;		/* counted in leg->unserved */
+	bool unserved_stopped;	/* it waits for a path: the time does not count */
 };
 
 /* The blocks that it reads or changes; empty for a flush. */
