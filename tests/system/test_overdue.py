@@ -88,15 +88,16 @@ def run_with_stall(make_lio, make_volume, stall_s):
 
 
 async def dropped_then_slow(run, conn, task):
-    """The connection ends before the command is overdue; sent again, it needs as long once more.
+    """The connection ends before the command is overdue; sent again, it is slow.
 
-    With both the request is overdue; neither is near to that, for a busy machine.
+    When the request is overdue the command is not, which has moved no data for more than half of
+    command_timeout_ms: such a one is aborted once it has had three quarters of it.
     """
     if run.hits == 1:
-        await asyncio.sleep(0.55 * AGAIN_TIMEOUT_S)
+        await asyncio.sleep(0.35 * AGAIN_TIMEOUT_S)
         conn.close()
     else:
-        await asyncio.sleep(0.55 * AGAIN_TIMEOUT_S)
+        await asyncio.sleep(0.8 * AGAIN_TIMEOUT_S)
         await run.target.execute(conn, task)
 
 
