@@ -305,3 +305,33 @@ def test_after_a_write_was_sent_without_it(server, make_volume, links, goes, hoo
     assert resets == expected
     volume.disable()
     assert server.violations() == []
+
+
+@pytest.mark.parametrize("decides", ["fence_timeout_ms", "fence_confirm"])
+def test_only_path_whose_reset_has_no_answer(server, make_volume, links, kernel_log, decides):
+    """It can log in, and waits for the reset until somebody decides; then I/O goes on over it."""
+    gate, resets = Gate(), Resets(AT)
+    target = server.load(Scenario("never resets", hooks={**gate.hooks, **resets.hooks}))
+    volume = volume_over(make_volume, links[:1], [server.port], target, path=PATH,
+                         command_timeout_ms=120000)
+    set_isids(volume, 1)
+    with Direct(volume.enable()) as disk:
+        writer = Write(disk, AT, noise(4 * KIB, AT))
+        wait_for("the write that is kept", lambda: AT in resets.kept)
+        gate.close(server, ISIDS[0])
+        gate.open(ISIDS[0])
+        wait_for("the reset that has no answer", lambda: "LOGICAL UNIT RESET is unanswered" in
+                 read(volume.path_sysfs() / "last_error"), 60)
+        assert writer.is_alive()
+        assert volume.reconnects() == 0
+        if decides == "fence_timeout_ms":
+            write(volume.leg / "fence_timeout_ms", 1000)
+        else:
+            write(volume.path_sysfs() / "fence_confirm", 1)
+        writer.finish()
+        same(disk.read(AT, 4 * KIB), noise(4 * KIB, AT), "the data on the disk")
+        volume.wait_state("live")
+    assert len(kernel_log.matching("fence_timeout_ms is over: 1 write")) == \
+        (decides == "fence_timeout_ms")
+    volume.disable()
+    assert server.violations() == []

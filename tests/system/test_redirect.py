@@ -403,6 +403,29 @@ def test_another_portal_group(make_server, make_volume, links, redirected):
     assert here.violations() == [] and there.violations() == []
 
 
+def test_another_portal_group_and_a_decision(server, make_volume, links):
+    """The path goes on in the new group when fence_timeout_ms says that the old one does not count."""
+    target = server.load(Scenario("renumbers", hooks={"on_command": lose}))
+    volume = make_volume(target, recovery_timeout_ms=-1, path={
+        "portal": f"{links[0].address}:{server.port}", "default_time2wait": 0,
+        "login_retry_max_ms": 1000})
+    data = noise(64 * KIB, 1)
+    with Direct(volume.enable()) as disk:
+        target.settings.tpgt = 2
+        server.arm()
+        writer = Write(disk, 0, data)
+        wait_for("the refusal",
+                 lambda: OTHER_GROUP in read(volume.path_sysfs() / "last_error"), 60)
+        assert writer.is_alive()
+        write(volume.leg / "fence_timeout_ms", 0)
+        writer.finish()
+        volume.wait_state("live")
+        assert read(volume.path_sysfs() / "session" / "target_portal_group_tag") == "2"
+        same(disk.read(0, len(data)), data, "what was read")
+    volume.disable()
+    assert server.violations() == []
+
+
 def test_a_portal_group_that_was_renumbered(server, make_scripted):
     """Nothing was lost with the old session: the path goes on in the new group, as open-iscsi does."""
     volume, target = make_scripted(Scenario("renumbered"))

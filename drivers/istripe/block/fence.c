@@ -76,15 +76,19 @@ static int fence_end_old_commands(struct istripe_nexus *nexus)
 
 int istripe_fence_drain(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
+	bool waits = istripe_leg_nexus_waits(nexus);
 	struct istripe_leg *leg = nexus->leg;
 	int ret;
 
 	/* Another LUN does not have these commands; its nexus is about to be refused. */
-	if ((!istripe_leg_nexus_waits(nexus) && !READ_ONCE(nexus->undrained)) ||
-	    !istripe_leg_is(leg, &nexus->found))
+	if ((!waits && !READ_ONCE(nexus->undrained)) || !istripe_leg_is(leg, &nexus->found))
 		return 0;
 	ret = fence_end_old_commands(nexus);
+	/* Their writes have been sent again by fence_confirm or fence_timeout_ms: I/O goes on. */
+	if (!waits && ret == -ETIMEDOUT)
+		return 0;
 	if (ret && ret != -EOPNOTSUPP) {
+		WRITE_ONCE(nexus->barred, true);
 		istripe_reason_set(why,
 				   "writes wait, the target may still carry out those of the lost session: LOGICAL UNIT RESET is %s; it is asked again",
 				   istripe_lun_reset_result_name(READ_ONCE(leg->lun_reset)));
@@ -182,6 +186,8 @@ void istripe_fence(struct istripe_nexus *nexus)
 	u32 next = 0;
 	int ret;
 
+	if (READ_ONCE(nexus->barred))
+		istripe_leg_set_fence_timeout(nexus->leg);
 	while (istripe_leg_nexus_waits(nexus) &&
 	       !test_bit(ISTRIPE_NEXUS_STOP, &nexus->events)) {
 		next = fence_next(nexus, next, &sibling);

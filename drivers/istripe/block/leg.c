@@ -420,8 +420,8 @@ void istripe_leg_nexus_want(struct istripe_nexus *nexus, bool wanted)
 }
 
 /*
- * Whether fence_timeout_ms counts for a nexus, and when it is over. Not while no other nexus could
- * take its tasks: then a fence costs nothing. Not for a loss of an earlier start of the volume.
+ * Whether fence_timeout_ms counts for a nexus, and when it is over. Not while no nexus could take
+ * its tasks: then a fence costs nothing. Not for a loss of an earlier start of the volume.
  */
 static bool leg_fence_deadline(const struct istripe_leg *leg, const struct istripe_nexus *nexus,
 			       unsigned long *end)
@@ -430,8 +430,8 @@ static bool leg_fence_deadline(const struct istripe_leg *leg, const struct istri
 
 	lockdep_assert_held(&leg->lock);
 	*end = READ_ONCE(nexus->lost_at) + msecs_to_jiffies(timeout_ms);
-	return timeout_ms >= 0 && leg->usable_nexuses && !leg->stopping && !nexus->live &&
-	       !nexus->pages_held && nexus->generation &&
+	return timeout_ms >= 0 && (leg->usable_nexuses || READ_ONCE(nexus->barred)) &&
+	       !leg->stopping && !nexus->live && !nexus->pages_held && nexus->generation &&
 	       (nexus->unfenced || nexus->ghosts.count || !list_empty(&nexus->awaiting_fence));
 }
 

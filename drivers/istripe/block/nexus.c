@@ -350,6 +350,7 @@ static int nexus_attempt(struct istripe_nexus *nexus, struct istripe_reason *why
 	/* In another portal group the login ends no old session. */
 	params.tpgt_known &= nexus->ops->waits(nexus);
 	ret = istripe_nexus_open_session(nexus, &params, why);
+	WRITE_ONCE(nexus->barred, ret == -EXDEV);
 	if (ret)
 		return ret;
 	/* The first connection has reinstated the old session, if there was one. */

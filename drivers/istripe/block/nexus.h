@@ -197,6 +197,7 @@ struct istripe_nexus {
 	bool unfenced;
 	bool super_unfenced;		/* a superblock of ours may still be written */
 	bool undrained;			/* its writes were sent again without a fence */
+	bool barred;			/* worker: it could log in, but for the missing fence */
 	bool pages_held;		/* TCP may have pages of @awaiting_fence */
 	bool pages_astray;		/* others may, when TCP has none: no ghosts */
 	struct list_head awaiting_fence;

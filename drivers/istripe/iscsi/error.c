@@ -38,6 +38,7 @@ static const struct {
 	{ -EPROTO,		"an answer that makes no sense" },
 	{ -ESTALE,		"the LUN says that it has changed" },
 	{ -ETIMEDOUT,		"no answer in time" },
+	{ -EXDEV,		"another portal group" },
 };
 
 const char *istripe_error_words(int error)

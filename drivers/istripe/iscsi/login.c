@@ -89,7 +89,7 @@ static int login_take_tpgt(struct istripe_login *login, const struct istripe_tex
 		return login_fail(login, -EPROTO, "TargetPortalGroupTag=%.20s is no group",
 				  pair->value);
 	if (params->tpgt_known && params->tpgt != tpgt)
-		return login_fail(login, -EPROTO, "portal is in portal group %u, expected was %u",
+		return login_fail(login, -EXDEV, "portal is in portal group %u, expected was %u",
 				  tpgt, params->tpgt);
 	if (login->tpgt_known && login->tpgt != tpgt)
 		return login_fail(login, -EPROTO, "portal group changed from %u to %u", login->tpgt,
@@ -365,7 +365,7 @@ static int login_check_group(struct istripe_login *login)
 {
 	if (login->tpgt_known || !login->params.tpgt_known)
 		return 0;
-	return login_fail(login, -EPROTO,
+	return login_fail(login, -EXDEV,
 			  "target did not send TargetPortalGroupTag, expected was %u",
 			  login->params.tpgt);
 }

@@ -166,7 +166,8 @@ struct istripe_session {
  * Context: process, sleeps for at most login_timeout_ms per hop for TCP and as long for
  * the login.
  * Return: 0 and a logged-in session; an error of TCP such as -ECONNREFUSED or -ENETUNREACH;
- * -ETIMEDOUT; -EACCES the target or we failed authentication; -EPROTO; -ENOMEM;
+ * -ETIMEDOUT; -EACCES the target or we failed authentication; -EPROTO; -EXDEV another portal group
+ * than @params' or none; -ENOMEM;
  * -EINTR after istripe_session_interrupt(). After a failure the caller still closes
  * *@session when that was set.
  */
