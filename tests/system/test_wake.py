@@ -173,6 +173,31 @@ def test_woken_while_it_is_being_refused(make_volume, links, servers):
     wait_live(volume, timeout_s=20)
 
 
+def logins(volume, path=0):
+    """In how many ms the next one begins, and how many have failed since there was a session."""
+    names = ("next_login_ms", "login_failures")
+    return [int(read(volume.path_sysfs(0, path) / name)) for name in names]
+
+
+def test_it_is_told_when_the_next_login_comes(make_volume, links, servers):
+    """The sixth wait is of 5.6 s at least."""
+    volume = refusing(make_volume, links, servers, refuse(TOO_MANY))
+    volume.enable()
+    assert logins(volume) == [0, 0]
+    lose(links[0], servers[0])
+    wait_for("some attempts", lambda: logins(volume)[1] == 6, 60, step_s=0.01)
+    wait_for("the back-off", lambda: state(volume) == "backoff", step_s=0.01)
+    next_ms = logins(volume)[0]
+    assert 2000 < next_ms < 15000
+    time.sleep(1)
+    assert logins(volume)[0] < next_ms - 900
+    assert logins(volume, 1) == [0, 0]
+    servers[0].target.run.armed = False
+    write(volume.config / "recovery_timeout_ms", -1)
+    wait_live(volume)
+    assert logins(volume) == [0, 0]
+
+
 @contextlib.contextmanager
 def other_nic():
     """flap(times): it comes up, without an address or a route, and goes again."""

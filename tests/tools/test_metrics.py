@@ -23,6 +23,7 @@ VALUES = [
     (f"{PATH}/unfenced", "1", "istripe_path_unfenced", {"leg": "1", "path": "0"}, 1),
     (f"{PATH}/faults", "5", "istripe_path_faults_total", {"leg": "1", "path": "0"}, 5),
     (f"{PATH}/reconnects", "6", "istripe_path_reconnects_total", {"leg": "1", "path": "0"}, 6),
+    (f"{PATH}/login_failures", "14", "istripe_path_login_failures", {"leg": "1", "path": "0"}, 14),
     (f"{PATH}/waiting_writes", "7", "istripe_path_waiting_writes", {"leg": "1", "path": "0"}, 7),
     (f"{PATH}/ghost_writes", "3", "istripe_path_ghost_writes", {"leg": "1", "path": "0"}, 3),
     (f"{PATH}/waiting_ms", "12045", "istripe_path_waiting_seconds", {"leg": "1", "path": "0"},

@@ -285,13 +285,32 @@ static char *slow_text(const struct slow_group *group, const struct live *live, 
 	return text;
 }
 
+/* When a path that is lost logs in again, behind a comma; empty when the module does not tell. */
+static char *login_text(const struct live *live)
+{
+	const char *failed = settings_value(&live->values, "login_failures");
+	long long next_ms = limit_ms(live, "next_login_ms");
+	const char *state = value(live, "state");
+
+	if (!*failed || next_ms < 0)
+		return alloc_text("");
+	if (next_ms)
+		return alloc_printf(", next login in %.1f s, %s failed", next_ms / 1000.0, failed);
+	if (!strcmp(state, "backoff") || !strcmp(state, "refused"))
+		return alloc_printf(", next login now, %s failed", failed);
+	if (!strcmp(state, "connecting"))
+		return alloc_printf(", logging in, %s failed", failed);
+	return strcmp(failed, "0") ? alloc_printf(", %s logins failed", failed) : alloc_text("");
+}
+
 static void path_row(struct table *table, const struct live *live, const struct slow_group *group,
 		     int indent)
 {
 	const char *nic = settings_value(&live->values, "nic");
 	char *access = access_text(live), *slow = slow_text(group, live, "path");
-	char *counts = alloc_printf("%s faults, %s reconnects", value(live, "faults"),
-				    value(live, "reconnects"));
+	char *login = login_text(live);
+	char *counts = alloc_printf("%s faults, %s reconnects%s", value(live, "faults"),
+				    value(live, "reconnects"), login);
 	bool off = !strcmp(value(live, "state"), "off");
 
 	row(table, alloc_printf("%*spath %s", indent, "", live->name), value(live, "state"),
@@ -299,6 +318,7 @@ static void path_row(struct table *table, const struct live *live, const struct 
 	    alloc_printf("%s lun %s, %s%s%s", value(live, "target_name"), value(live, "lun"),
 			 access, off ? "until istripectl apply brings it back" : counts, slow));
 	free(counts);
+	free(login);
 	free(access);
 	free(slow);
 }

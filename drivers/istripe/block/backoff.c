@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/jiffies.h>
+#include <linux/limits.h>
 #include <linux/minmax.h>
 #include <linux/random.h>
 
@@ -58,14 +59,16 @@ static u32 backoff_asked_ms(const struct istripe_session *session)
 
 u32 istripe_backoff_asked_left_ms(const struct istripe_nexus *nexus)
 {
-	return nexus->asked_ms - min(nexus->asked_ms, jiffies_to_msecs(jiffies - nexus->asked_at));
+	u32 asked_ms = READ_ONCE(nexus->asked_ms);
+
+	return asked_ms - min(asked_ms, jiffies_to_msecs(jiffies - READ_ONCE(nexus->asked_at)));
 }
 
 void istripe_backoff_lost(struct istripe_nexus *nexus)
 {
-	nexus->asked_ms = max(istripe_backoff_asked_left_ms(nexus),
-			      backoff_asked_ms(nexus->owned));
-	nexus->asked_at = jiffies;
+	WRITE_ONCE(nexus->asked_ms, max(istripe_backoff_asked_left_ms(nexus),
+					backoff_asked_ms(nexus->owned)));
+	WRITE_ONCE(nexus->asked_at, jiffies);
 	/* One that failed to join counts, too: the target may have it. */
 	if (nexus->owned->conns[1])
 		nexus->several = true;
@@ -87,20 +90,37 @@ void istripe_backoff_note_busy(struct istripe_nexus *nexus, bool busy)
 void istripe_backoff_begin(struct istripe_nexus *nexus, u32 wait_ms)
 {
 	unsigned long asked_at = jiffies + msecs_to_jiffies(istripe_backoff_asked_left_ms(nexus));
+	unsigned long retry_at = jiffies + msecs_to_jiffies(wait_ms);
+	unsigned long wake_at = nexus->attempt_at + msecs_to_jiffies(WAKE_INTERVAL_MS);
 
-	nexus->retry_at = jiffies + msecs_to_jiffies(wait_ms);
-	nexus->wake_at = nexus->attempt_at + msecs_to_jiffies(WAKE_INTERVAL_MS);
-	if (time_before(nexus->wake_at, asked_at))
-		nexus->wake_at = asked_at;
-	if (time_after(nexus->wake_at, nexus->retry_at))
-		nexus->wake_at = nexus->retry_at;
+	if (time_before(wake_at, asked_at))
+		wake_at = asked_at;
+	WRITE_ONCE(nexus->retry_at, retry_at);
+	WRITE_ONCE(nexus->wake_at, time_after(wake_at, retry_at) ? retry_at : wake_at);
 }
 
 unsigned long istripe_backoff_left(const struct istripe_nexus *nexus, bool woken)
 {
-	unsigned long at = woken ? nexus->wake_at : nexus->retry_at;
+	unsigned long at = woken ? READ_ONCE(nexus->wake_at) : READ_ONCE(nexus->retry_at);
+	unsigned long now = jiffies;
 
-	return time_before(jiffies, at) ? at - jiffies : 0;
+	return time_before(now, at) ? at - now : 0;
+}
+
+u32 istripe_backoff_next_ms(const struct istripe_nexus *nexus)
+{
+	/* Pairs with the release in nexus_set_state(): that back-off, or a later one. */
+	enum istripe_nexus_state state = smp_load_acquire(&nexus->state);
+	bool woken = test_bit(ISTRIPE_NEXUS_WAKE, &nexus->events);
+	u32 ms;
+
+	if (state == ISTRIPE_NEXUS_CONNECTING)
+		return 0;
+	if (state != ISTRIPE_NEXUS_BACKOFF && state != ISTRIPE_NEXUS_REFUSED)
+		return U32_MAX;
+	ms = jiffies_to_msecs(istripe_backoff_left(nexus, woken));
+	/* The back-off may end in a fence: the login comes after that. */
+	return READ_ONCE(nexus->fence_first) ? max(ms, istripe_backoff_asked_left_ms(nexus)) : ms;
 }
 
 /* Not twice within a second, so that the back-off grows; then the event stays. */
@@ -114,7 +134,7 @@ void istripe_backoff_attempt(struct istripe_nexus *nexus)
 		nexus->failures = 0;
 	}
 	nexus->attempt_at = jiffies;
-	nexus->asked_ms = 0;
+	WRITE_ONCE(nexus->asked_ms, 0);
 }
 
 void istripe_backoff_init(struct istripe_nexus *nexus)

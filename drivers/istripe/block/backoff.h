@@ -4,7 +4,7 @@
  * login_retry_max_ms; it is shorter while I/O waits for the nexus, longer while the target refuses
  * its logins, and not shorter than the target wants. A nexus that is woken waits until a second
  * after its last attempt: an interface that goes up and down all the time makes a few logins per
- * second. All functions are for the nexus's worker.
+ * second. All functions but the last one are for the nexus's worker.
  */
 #ifndef ISTRIPE_BLOCK_BACKOFF_H
 #define ISTRIPE_BLOCK_BACKOFF_H
@@ -37,5 +37,13 @@ void istripe_backoff_begin(struct istripe_nexus *nexus, u32 wait_ms);
 
 /* Jiffies until it ends; @woken: there is a WAKE. */
 unsigned long istripe_backoff_left(const struct istripe_nexus *nexus, bool woken);
+
+/**
+ * istripe_backoff_next_ms() - when does the next login begin?
+ * @nexus: kept by the caller
+ * Context: any.
+ * Return: milliseconds; 0: at once, or one is under way; U32_MAX: none is due.
+ */
+u32 istripe_backoff_next_ms(const struct istripe_nexus *nexus);
 
 #endif

@@ -396,7 +396,7 @@ static void nexus_go_live(struct istripe_nexus *nexus)
 	istripe_portal_live(nexus);
 	nexus->live_since = jiffies;
 	clear_bit(ISTRIPE_NEXUS_WAKE, &nexus->events);
-	nexus->tried = 0;
+	WRITE_ONCE(nexus->tried, 0);
 	WRITE_ONCE(nexus->refusals, 0);
 	nexus->revalidated_at = get_jiffies_64();
 	nexus->revalidations = 0;
@@ -502,10 +502,9 @@ static void nexus_wait(struct istripe_nexus *nexus, enum istripe_nexus_state sta
 {
 	u32 asked_ms = istripe_backoff_asked_left_ms(nexus);
 
-	nexus->fence_first = fences || (asked_ms > ISTRIPE_SEVERAL_WAIT_MS && !nexus->several &&
-					nexus->ops->waits(nexus));
-	nexus_back_off(nexus, state,
-		       nexus->fence_first ? ISTRIPE_SEVERAL_WAIT_MS : max(wait_ms, asked_ms));
+	fences |= asked_ms > ISTRIPE_SEVERAL_WAIT_MS && !nexus->several && nexus->ops->waits(nexus);
+	WRITE_ONCE(nexus->fence_first, fences);
+	nexus_back_off(nexus, state, fences ? ISTRIPE_SEVERAL_WAIT_MS : max(wait_ms, asked_ms));
 }
 
 static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct istripe_reason *why)
@@ -522,12 +521,12 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct 
 	if (lost)
 		istripe_backoff_lost(nexus);
 	istripe_nexus_close_session(nexus, -ECONNRESET);
-	nexus->asked_at = jiffies;
+	WRITE_ONCE(nexus->asked_at, jiffies);
 	if (error == -ENOTCONN)
 		nexus_fault_why(nexus, why);
 	if (nexus_failure_is_news(nexus, why->text))
 		pr_warn("%s: %s\n", nexus->label, why->text);
-	nexus->tried++;
+	WRITE_ONCE(nexus->tried, nexus->tried + 1);
 	nexus->failures++;
 	WRITE_ONCE(nexus->refusals, refused ? nexus->refusals + 1 : 0);
 	istripe_last_error_note(nexus, error, why->text);
@@ -630,11 +629,11 @@ static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
 	nexus->several = false;
 	istripe_backoff_lost(nexus);
 	nexus_halt_session(nexus);
-	nexus->fence_first = nexus_fences_first(nexus);
+	WRITE_ONCE(nexus->fence_first, nexus_fences_first(nexus));
 	/* The resets of several connections may have been sent just now; see backoff.h. */
 	if (nexus->several) {
 		WRITE_ONCE(nexus->lost_at, jiffies);
-		nexus->asked_at = jiffies;
+		WRITE_ONCE(nexus->asked_at, jiffies);
 	}
 }
 

@@ -149,23 +149,23 @@ struct istripe_nexus {
 	u32 resets_refused;		/* worker: in a row, see lun_reset.c */
 	unsigned long refused_since;	/* worker: jiffies of the first of them */
 	bool resets_given_up;		/* worker: they count as "not supported" */
-	unsigned long retry_at;		/* worker: jiffies, end of the back-off */
-	unsigned long wake_at;		/* worker: the same, if it is woken */
+	unsigned long retry_at;		/* by the worker: jiffies, end of the back-off */
+	unsigned long wake_at;		/* by the worker: the same, if it is woken */
 	unsigned long attempt_at;	/* worker: jiffies, begin of the last attempt */
-	u32 asked_ms;			/* worker: no login for so long from @asked_at on */
-	unsigned long asked_at;		/* worker: jiffies */
+	u32 asked_ms;			/* by the worker: no login for so long from @asked_at on */
+	unsigned long asked_at;		/* by the worker: jiffies */
 	unsigned long lost_at;		/* worker: jiffies */
 	bool on_trial;			/* worker: the last session has had a fault */
 	bool overdue;			/* worker: a command of this session has timed out */
 	unsigned long overdue_since;	/* worker: no answer to any since then, see trial.c */
 	u8 large_pings_lost;		/* worker: sessions that ended with one, in a row */
 	bool several;			/* worker: the last session had several connections */
-	bool fence_first;		/* worker: end the old session before the back-off */
+	bool fence_first;		/* by the worker: end the old session before the back-off */
 	bool tpgt_known;		/* worker: @tpgt is that of the last session */
 	u16 tpgt;
 	u32 failures;			/* worker: failed attempts in a row */
 	u32 refusals;			/* worker: those of them that were refused, in a row */
-	u32 tried;			/* worker: the same, since there was a session */
+	u32 tried;			/* written by the worker: all of them since a session */
 	unsigned long live_since;	/* worker: jiffies */
 	bool started;			/* worker: has been live since start */
 	bool persistent;		/* goes on trying after a first failure */

@@ -4,11 +4,13 @@
  */
 #include <linux/err.h>
 #include <linux/kernel.h>
+#include <linux/limits.h>
 #include <linux/printk.h>
 #include <linux/spinlock.h>
 #include <linux/sysfs.h>
 
 #include <istripe/reason.h>
+#include "block/backoff.h"
 #include "block/fence.h"
 #include "block/hotplug.h"
 #include "block/latency.h"
@@ -190,20 +192,33 @@ PATH_SUM(waiting_writes, istripe_leg_nexus_waiting_writes(nexus));
 PATH_SUM(ghost_writes, istripe_ghosts_writes(nexus));
 PATH_SUM(unfenced, !sum && nexus->unfenced);
 
-static ssize_t path_waiting_ms_show(const struct istripe_sysfs_file *file, void *object, char *page)
-{
-	const struct istripe_path *path = object;
-	const struct istripe_nexus *nexus;
-	u32 at, waiting_ms = 0;
+/* Of its sessions that which has the least, or most: @_pick is min or max. */
+#define PATH_PICK(_name, _pick, _first, _value, _shown)					\
+static ssize_t path_##_name##_show(const struct istripe_sysfs_file *file, void *object,	\
+				   char *page)						\
+{											\
+	const struct istripe_path *path = object;					\
+	const struct istripe_nexus *nexus;						\
+	u32 at, picked = (_first);							\
+											\
+	spin_lock_bh(&path->leg->lock);							\
+	istripe_path_for_each_nexus(path, nexus, at)					\
+		picked = _pick(picked, (_value));					\
+	spin_unlock_bh(&path->leg->lock);						\
+	return sysfs_emit(page, "%u\n", (_shown));					\
+}											\
+ISTRIPE_SYSFS_FILE(path, _name, 0444, .show = path_##_name##_show)
 
-	spin_lock_bh(&path->leg->lock);
-	istripe_path_for_each_nexus(path, nexus, at)
-		waiting_ms = max(waiting_ms, istripe_ghosts_waiting_ms(nexus));
-	spin_unlock_bh(&path->leg->lock);
-	return sysfs_emit(page, "%u\n", waiting_ms);
+/* An idle one may have failed before it was not wanted any more. */
+static u32 path_nexus_failures(const struct istripe_nexus *nexus)
+{
+	return READ_ONCE(nexus->state) == ISTRIPE_NEXUS_IDLE ? 0 : READ_ONCE(nexus->tried);
 }
 
-ISTRIPE_SYSFS_FILE(path, waiting_ms, 0444, .show = path_waiting_ms_show);
+PATH_PICK(waiting_ms, max, 0, istripe_ghosts_waiting_ms(nexus), picked);
+PATH_PICK(login_failures, max, 0, path_nexus_failures(nexus), picked);
+PATH_PICK(next_login_ms, min, U32_MAX, istripe_backoff_next_ms(nexus),
+	  picked == U32_MAX ? 0 : picked);
 
 static ssize_t path_fence_confirm_store(const struct istripe_sysfs_file *file, void *object,
 					const char *page, size_t count)
@@ -280,6 +295,8 @@ static struct attribute *path_attrs[] = {
 	&path_file_ghost_writes.attr,
 	&path_file_unfenced.attr,
 	&path_file_waiting_ms.attr,
+	&path_file_next_login_ms.attr,
+	&path_file_login_failures.attr,
 	&path_file_fence_confirm.attr,
 	&path_file_reconnect.attr,
 	ISTRIPE_PATH_SETTINGS(PATH_ATTR)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0
+"""status: what a path waits for, since when, and what ends it."""
+
+import json
+import re
+
+import pytest
+from configuration import LEG
+
+PATH = "sys/block/istripe0/istripe/legs/0/paths/0"
+
+
+@pytest.fixture
+def path(tool):
+    """put(name=value, ...) writes files of the path of a volume that is up."""
+    tool.run("create", "db", "--leg", LEG)
+    tool.put("sys/block/istripe0/size", "131072")
+    tool.put("sys/block/istripe0/istripe/name", "db")
+
+    def put(**values):
+        for name, value in values.items():
+            tool.put(f"{PATH}/{name}", value)
+
+    return put
+
+
+def row(tool):
+    line, = [line for line in tool.run("status", "db")[0].splitlines() if " path 0 " in line]
+    return line
+
+
+def in_json(tool):
+    volume, = json.loads(tool.run("status", "--json", "db")[0])["volumes"]
+    return volume["legs"][0]["paths"][0]
+
+
+@pytest.mark.parametrize("state, next_ms, failures, said", [
+    ("backoff", "1249", "14", "next login in 1.2 s, 14 failed"),
+    ("refused", "52000", "1", "next login in 52.0 s, 1 failed"),
+    ("backoff", "0", "2", "next login now, 2 failed"),
+    ("backoff", "400", "0", "next login in 0.4 s, 0 failed"),
+    ("connecting", "0", "3", "logging in, 3 failed"),
+    ("degraded", "700", "5", "next login in 0.7 s, 5 failed"),
+    ("degraded", "0", "5", "5 logins failed"),
+    ("dead", "0", "4", "4 logins failed"),
+    ("live", "0", "0", ""),
+    ("closing", "0", "0", ""),
+    ("backoff", None, None, ""),
+])
+def test_when_the_next_login_comes(tool, path, state, next_ms, failures, said):
+    """Also of a module that does not tell."""
+    path(state=state, faults="2", reconnects="1")
+    if next_ms is not None:
+        path(next_login_ms=next_ms, login_failures=failures)
+    assert re.search(f"2 faults, 1 reconnects{', ' if said else ''}{said}$", row(tool))
+    if next_ms is not None:
+        told = in_json(tool)
+        assert (told["next_login_ms"], told["login_failures"]) == (int(next_ms), int(failures))
