@@ -135,6 +135,10 @@ async def no_answer(run, conn, task):
     return False
 
 
+def holding(volume, paths):
+    return {read(volume.path_sysfs(0, path) / "holding") for path in range(paths)}
+
+
 @pytest.mark.parametrize("held", [False, True], ids=["I/O goes on", "I/O waits"])
 def test_a_question_is_not_answered(make_scripted, server, reader, kernel_log, held):
     """It is not waited for as a busy LUN is: error handling waits, and perhaps I/O."""
@@ -147,11 +151,13 @@ def test_a_question_is_not_answered(make_scripted, server, reader, kernel_log, h
     if not held:
         server.call(tell(target, 0))
     wait_for("the question", lambda: target.run.hits)
+    assert ("revalidation" in holding(volume, 1 + held)) == held
     wait_for("another session", lambda: sum(
         int(read(volume.path_sysfs(0, path) / "reconnects")) for path in range(1 + held)) == 1, 90)
     one.goes_on()
     asked, again = (float(kernel_log.matching(f"{volume.name}/0/.: {words}")[0].split()[0])
                     for words in ("the LUN says", "connected again"))
+    wait_for("no reason to wait", lambda: holding(volume, 1 + held) == {"none"})
     # 10 s and 5 s, but never the half minute that a LUN may be busy.
     assert again - asked < 25
     assert one.errors == []

@@ -422,6 +422,10 @@ def outage(volume):
             read(leg / "last_error"))
 
 
+def holding(volume):
+    return [read(volume.path_sysfs(0, path) / "holding") for path in range(2)]
+
+
 def unfenced(volume):
     return [read(volume.path_sysfs(0, path) / "unfenced") for path in range(2)]
 
@@ -437,6 +441,7 @@ def test_nothing_is_written_after_an_unfenced_write(two_paths, links, heal, kern
     time.sleep(5)
     assert state(volume) == "failed"
     assert unfenced(volume) == ["1", "0"]
+    assert holding(volume) == ["none", "fence"]
     down_ms, left_ms, why = outage(volume)
     assert down_ms > 5000 and left_ms == 0
     assert why.startswith("path 0: writes have failed that its target may still carry out")
@@ -446,6 +451,7 @@ def test_nothing_is_written_after_an_unfenced_write(two_paths, links, heal, kern
     wait_for("both paths", lambda: state(volume) == "live", 60)
     run(*write_over(device, 1))
     assert unfenced(volume) == ["0", "0"]
+    assert holding(volume) == ["none", "none"]
     assert outage(volume) == (0, 0, "")
     assert len(kernel_log.matching("/0: I/O goes on after [0-9]+ ms")) == 1
 

@@ -16,7 +16,7 @@ TEXTS = {
     "array_uuid", "policy", "fence", "alua", "designator", "device_uuid", "lun_reset",
     "write_protected", "last_error", "access_state", "unproven", "moved_to", "multi", "portal",
     "source_address", "nic", "target_name", "congestion_control", "path_state", "isid",
-    "local_address", "remote_address",
+    "local_address", "remote_address", "holding",
 }
 #: And of other outputs. What doctor has measured is a number if it has a unit: test_doctor.py.
 OTHER_TEXTS = {"metadata_create", "reason", "measured", "wanted"}

@@ -323,6 +323,31 @@ static void path_row(struct table *table, const struct live *live, const struct 
 	free(slow);
 }
 
+/* Commands of a live session that are not sent yet: what for, and what ends it. */
+static void holding_row(struct table *table, const struct live *live, int indent)
+{
+	static const struct {
+		const char *word, *end;
+	} reasons[] = {
+		{ "fence", "until the leg is not unfenced any more" },
+		{ "reset", "until the LUN reset is answered, or for 10 s" },
+		{ "revalidation", "until the LUN, which has changed, has said what it is" },
+		{ "window", "until the target takes more commands, or for command_timeout_ms" },
+		{ "pace", "until earlier writes over this slow link have ended" },
+	};
+	const char *holding = settings_value(&live->values, "holding");
+	const char *end = "";
+	size_t i;
+
+	if (!*holding || !strcmp(holding, "none"))
+		return;
+	for (i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
+		if (!strcmp(holding, reasons[i].word))
+			end = reasons[i].end;
+	row(table, alloc_printf("%*sholding", indent, ""), holding, alloc_text(""),
+	    alloc_printf("commands wait%s%s", *end ? " " : "", end));
+}
+
 static void path_rows(struct table *table, const struct owners *owners, const struct live *live,
 		      const struct slow_group *group, int indent)
 {
@@ -348,6 +373,7 @@ static void path_rows(struct table *table, const struct owners *owners, const st
 	text_row(table, indent + 2, "unproven", settings_value(&live->values, "unproven"));
 	ghosts_row(table, live, indent + 2);
 	unfenced_row(table, live, indent + 2);
+	holding_row(table, live, indent + 2);
 	waiting_row(table, owners, live, indent + 2);
 }
 

@@ -12,6 +12,7 @@
 #include <istripe/reason.h>
 #include "block/backoff.h"
 #include "block/fence.h"
+#include "block/holding.h"
 #include "block/hotplug.h"
 #include "block/latency.h"
 #include "block/leg.h"
@@ -58,6 +59,17 @@ static ssize_t path_last_error_show(const struct istripe_sysfs_file *file, void 
 }
 
 ISTRIPE_SYSFS_FILE(path, last_error, 0444, .show = path_last_error_show);
+
+static ssize_t path_holding_show(const struct istripe_sysfs_file *file, void *object, char *page)
+{
+	int section = nexuses_lock(object);
+	const char *holding = istripe_holding(object);
+
+	nexuses_unlock(object, section);
+	return sysfs_emit(page, "%s\n", holding);
+}
+
+ISTRIPE_SYSFS_FILE(path, holding, 0444, .show = path_holding_show);
 
 /* Empty when the target does not tell; of several sessions that of the first one. */
 #define PATH_ACCESS(_name, _format, ...)							\
@@ -281,6 +293,7 @@ ISTRIPE_PATH_SETTINGS(PATH_SETTING)
 static struct attribute *path_attrs[] = {
 	&path_file_state.attr,
 	&path_file_last_error.attr,
+	&path_file_holding.attr,
 	&path_file_access_state.attr,
 	&path_file_preferred.attr,
 	&path_file_port_group.attr,
