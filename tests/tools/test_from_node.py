@@ -206,6 +206,26 @@ def test_a_record_of_another_way_is_not_that_of_the_path(tool, volume, theirs):
     assert changed(before, volume()) == {f"{PATHS[0]}/ping_interval_ms": "9000"}
 
 
+@pytest.mark.parametrize("order", [("192.0.2.10", "192.0.2.11"), ("192.0.2.11", "192.0.2.10")])
+def test_a_record_with_a_name_of_several_addresses(tool, stock, order):
+    """The first one is taken; whichever it is later, the record is that of the path, and of another
+    path with another one.
+    """
+    tool.put("etc/hosts", "192.0.2.10 array\n192.0.2.11 array")
+    stock(record(address="array", nic="eth1"))
+    _, err = tool.run("import", "db", "--save")
+    assert err == ("istripectl: warning: leg 0 path 0 of db: portal: the host name array has 2 "
+                   "addresses: 192.0.2.10 is taken\n")
+    with open(tool.root / "etc/istripe/db.conf", "a", encoding="utf-8") as file:
+        file.write("\n[leg 0 path 1]\nportal = 192.0.2.11\nnic = eth1\nfrom_node = yes\n")
+    tool.put("etc/hosts", "".join(f"{address} array\n" for address in order).rstrip("\n"))
+    update(tool, "node.session.nr_sessions", "2")
+    assert tool.run("up", "--saved", "db")[1] == ""
+    assert tool.run("apply", "db") == ("", "")
+    assert [tool.value(f"{path}/{name}") for path in PATHS for name in ("portal", "connections")] == [
+        "192.0.2.10:3260", "2", "192.0.2.11:3260", "2"]
+
+
 # What has no meaning here
 
 def other(name):

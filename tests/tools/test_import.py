@@ -84,6 +84,29 @@ def test_records_of_one_way_are_one_path(tool, stock):
     assert "leg 0 path 1" not in imported(tool)
 
 
+def test_a_name_of_several_addresses(tool, stock):
+    """The first one, or the one that is given; open-iscsi tries them one after the other."""
+    tool.put("etc/hosts", "2001:db8::11 both\n192.0.2.11 both\n192.0.2.12 one")
+    stock(record(address="both", nic="eth1"), record(address="one"),
+          record(T2, address="both", port=3261, **{"iface.ipaddress": "192.0.2.1"}))
+    out, err = tool.run("import", "db")
+    assert err == ("istripectl: warning: leg 0 path 0 of db: portal: the host name both has 2 "
+                   "addresses: 2001:db8::11 is taken\n")
+    found = sections(out)
+    assert found["leg 0 path 0"] == {"portal": "[2001:db8::11]:3260", "nic": "eth1"}
+    assert found["leg 0 path 1"] == {"portal": "192.0.2.12:3260"}
+    assert found["leg 1 path 0"] == {"portal": "192.0.2.11:3261", "source_address": "192.0.2.1"}
+    leg = f"target={T1},portal="
+    out, err = tool.run("import", "db", "--leg", f"{leg}192.0.2.11")
+    assert err == "" and sections(out)["leg 0 path 0"] == {"portal": "192.0.2.11:3260", "nic": "eth1"}
+    assert "leg 0 path 1" not in sections(out)
+    # What another record leads to is said of no path.
+    out, err = tool.run("import", "db", "--leg", f"{leg}one")
+    assert err == "" and sections(out)["leg 0 path 0"] == {"portal": "192.0.2.12:3260"}
+    _, err = tool.run("import", "db", "--leg", f"{leg}both", code=1)
+    assert "host name both has 2 addresses, and a path has one:" in err
+
+
 def test_interface_by_hardware_address(tool, stock):
     bound = {"iface.iscsi_ifacename": "i0", "iface.hwaddress": "02:00:00:AA:BB:01",
              "iface.ipaddress": "192.0.2.1"}

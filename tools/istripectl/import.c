@@ -279,16 +279,31 @@ static int path_make(struct import *import, struct leg *leg, const struct settin
 	return ret;
 }
 
+/* One address of several of a host name. */
+static void taken_warn(const struct import *import, const struct leg *leg,
+		       const struct fault *taken)
+{
+	struct fault warning;
+
+	fault_set(&warning, 0, "warning: leg %u path %zu of %s: %s", leg->index,
+		  leg->path_count - 1, import->volume.name, taken->text);
+	fault_print(&warning);
+}
+
 static int record_take(struct import *import, struct leg *leg, const struct settings *given,
 		       const struct settings *record)
 {
 	struct settings way = { 0 };
-	int ret = node_way(record, &way, import->fault);
+	struct fault taken = { 0 };
+	int ret = node_way(record, settings_value(given, "portal"), &way, &taken, import->fault);
 
 	if (!ret && way_is_given(given, &way)) {
 		settings_fill(&way, given);
-		if (!leg_has_way(leg, &way))
+		if (!leg_has_way(leg, &way)) {
 			ret = path_make(import, leg, &way, record);
+			if (!ret && *taken.text)
+				taken_warn(import, leg, &taken);
+		}
 	}
 	settings_free(&way);
 	return ret;

@@ -76,7 +76,8 @@ static int nic_take(const struct settings *record, struct settings *settings, st
 	return count == 1 ? 0 : -EINVAL;
 }
 
-int node_way(const struct settings *record, struct settings *settings, struct fault *fault)
+int node_way(const struct settings *record, const char *wanted, struct settings *settings,
+	     struct fault *taken, struct fault *fault)
 {
 	const char *source = settings_value(record, "iface.ipaddress");
 	char *portal = record_portal(record);
@@ -87,7 +88,7 @@ int node_way(const struct settings *record, struct settings *settings, struct fa
 	free(portal);
 	if (*source)
 		settings_put(settings, "source_address", source);
-	ret = portal_resolve(settings, fault);
+	ret = portal_resolve_to(settings, wanted, taken, fault);
 	return ret ? ret : nic_take(record, settings, fault);
 }
 
@@ -168,6 +169,8 @@ static unsigned int path_matches(const struct settings *path, const struct setti
 int node_record(const struct records *records, const struct settings *path,
 		const struct settings **record, struct fault *fault)
 {
+	const char *portal = settings_value(path, "portal");
+	struct fault ignored;
 	unsigned int best = 0;
 	int ret = 0;
 	size_t i;
@@ -182,7 +185,7 @@ int node_record(const struct records *records, const struct settings *path,
 		if (!node_usable(its) || strcmp(settings_value(path, "target_name"),
 						settings_value(its, "node.name")))
 			continue;
-		ret = node_way(its, &way, fault);
+		ret = node_way(its, portal, &way, &ignored, fault);
 		if (!ret)
 			matches = path_matches(path, &way);
 		if (matches > best) {

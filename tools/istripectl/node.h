@@ -15,13 +15,17 @@
 /**
  * node_way() - from where to where a record leads
  * @record: the record
+ * @wanted: the portal that is looked for, with an address, or empty: of a host name with several
+ *	addresses the one that leads there is taken, or else the first one
  * @settings: gets target_name, portal, and nic and source_address when the record has them
+ * @taken: set to what is to be said when it is the first one
  * @fault: set on failure
  *
- * Return: 0; -EINVAL: no interface or several have the hardware address, a host name is not
- * known.
+ * Return: 0; -EINVAL: no interface or several have the hardware address; -EAGAIN: a host name is
+ * not known.
  */
-int node_way(const struct settings *record, struct settings *settings, struct fault *fault);
+int node_way(const struct settings *record, const char *wanted, struct settings *settings,
+	     struct fault *taken, struct fault *fault);
 
 /**
  * node_usable() - whether a path can be made of a record at all
@@ -65,7 +69,7 @@ static inline bool node_follows_path(const struct volume *volume, const struct s
  * @record: set; NULL: there is none
  * @fault: set on failure
  *
- * Return: 0; -EINVAL: as node_way().
+ * Return: 0; -EINVAL, -EAGAIN: as node_way().
  */
 int node_record(const struct records *records, const struct settings *path,
 		const struct settings **record, struct fault *fault);

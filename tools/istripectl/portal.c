@@ -166,54 +166,80 @@ static size_t addresses_take(const struct addrinfo *found, char (*addresses)[ADD
 
 #define ADDRESSES_MAX	16
 
-/* @taken: what is said when the first of several is taken; NULL: they are refused. */
-static int address_choose(const char *name, char (*addresses)[ADDRESS_BYTES], size_t count,
-			  struct fault *taken, struct fault *fault)
-{
-	size_t i;
-
-	if (!count)
-		return fault_set(fault, -EAGAIN,
-				 "portal: the host name %s is not known: its addresses are link-local\nnext: give an address",
-				 name);
-	if (count == 1)
-		return 0;
-	if (taken) {
-		fault_set(taken, 0, "portal: the host name %s has %zu addresses: %s is taken",
-			  name, count, addresses[0]);
-		return 0;
-	}
-	fault_set(fault, -EINVAL, "portal: the host name %s has %zu addresses, and a path has one:",
-		  name, count);
-	for (i = 0; i < count; i++)
-		fault_add(fault, "%s", addresses[i]);
-	fault_add(fault, "next: give one of them, and others as further paths");
-	return -EINVAL;
-}
+struct addresses {
+	char items[ADDRESSES_MAX][ADDRESS_BYTES];
+	size_t count;
+};
 
 /* @source: the path's source address, or empty; its portal has an address of the same kind. */
-static int name_look_up(const char *name, const char *source, char address[ADDRESS_BYTES],
-			struct fault *taken, struct fault *fault)
+static int name_look_up(const char *name, const char *source, struct addresses *addresses,
+			struct fault *fault)
 {
 	const struct addrinfo hints = {
 		.ai_socktype = SOCK_STREAM,
 		.ai_family = !*source ? AF_UNSPEC : strchr(source, ':') ? AF_INET6 : AF_INET,
 	};
-	char addresses[ADDRESSES_MAX][ADDRESS_BYTES];
 	struct addrinfo *found = NULL;
 	int ret = getaddrinfo(name, NULL, &hints, &found);
-	size_t count;
 
 	if (ret)
 		return fault_set(fault, -EAGAIN,
 				 "portal: the host name %s is not known: %s\nnext: give an address",
 				 name, gai_strerror(ret));
-	count = addresses_take(found, addresses, ADDRESSES_MAX);
+	addresses->count = addresses_take(found, addresses->items, ADDRESSES_MAX);
 	freeaddrinfo(found);
-	ret = address_choose(name, addresses, count, taken, fault);
-	if (!ret)
-		memcpy(address, addresses[0], ADDRESS_BYTES);
-	return ret;
+	if (!addresses->count)
+		return fault_set(fault, -EAGAIN,
+				 "portal: the host name %s is not known: its addresses are link-local\nnext: give an address",
+				 name);
+	return 0;
+}
+
+/* @port: or NULL. For free(). */
+static char *portal_text(const char *address, const char *port)
+{
+	bool six = strchr(address, ':');
+
+	return alloc_printf("%s%s%s%s%s", six ? "[" : "", address, six ? "]" : "",
+			    port ? ":" : "", port ? port : "");
+}
+
+static int several_refuse(const char *name, const struct addresses *addresses,
+			  struct fault *fault)
+{
+	size_t i;
+
+	fault_set(fault, -EINVAL, "portal: the host name %s has %zu addresses, and a path has one:",
+		  name, addresses->count);
+	for (i = 0; i < addresses->count; i++)
+		fault_add(fault, "%s", addresses->items[i]);
+	fault_add(fault, "next: give one of them, and others as further paths");
+	return -EINVAL;
+}
+
+/*
+ * Sets @portal, for free(), to that of the address that leads to @wanted, or else of the first one.
+ * @taken: of several, NULL: they are refused.
+ */
+static int address_choose(const struct split *name, const struct addresses *addresses,
+			  const char *wanted, char **portal, struct fault *taken,
+			  struct fault *fault)
+{
+	size_t i;
+
+	for (i = 0; *wanted && i < addresses->count; i++) {
+		*portal = portal_text(addresses->items[i], name->port);
+		if (portal_equal(*portal, wanted))
+			return 0;
+		free(*portal);
+	}
+	if (addresses->count > 1 && !taken)
+		return several_refuse(name->host, addresses, fault);
+	if (addresses->count > 1)
+		fault_set(taken, 0, "portal: the host name %s has %zu addresses: %s is taken",
+			  name->host, addresses->count, addresses->items[0]);
+	*portal = portal_text(addresses->items[0], name->port);
+	return 0;
 }
 
 /*
@@ -313,22 +339,22 @@ static void nic_put(struct settings *settings, const char *name)
 	free(text);
 }
 
-int portal_resolve_first(struct settings *settings, struct fault *taken, struct fault *fault)
+int portal_resolve_to(struct settings *settings, const char *wanted, struct fault *taken,
+		      struct fault *fault)
 {
-	char address[ADDRESS_BYTES], *portal;
+	struct addresses addresses;
 	struct split split;
+	char *portal;
 	int ret;
 
 	split_open(&split, settings_value(settings, "portal"));
 	ret = addresses_check(split.host, settings, fault);
 	if (!ret && is_name(split.host)) {
-		ret = name_look_up(split.host, settings_value(settings, "source_address"), address,
-				   taken, fault);
+		ret = name_look_up(split.host, settings_value(settings, "source_address"),
+				   &addresses, fault);
+		if (!ret)
+			ret = address_choose(&split, &addresses, wanted, &portal, taken, fault);
 		if (!ret) {
-			bool six = strchr(address, ':');
-
-			portal = alloc_printf("%s%s%s%s%s", six ? "[" : "", address, six ? "]" : "",
-					      split.port ? ":" : "", split.port ? split.port : "");
 			settings_put(settings, "portal", portal);
 			free(portal);
 		}
@@ -339,6 +365,11 @@ int portal_resolve_first(struct settings *settings, struct fault *taken, struct 
 		nic_put(settings, "source_address");
 	}
 	return ret;
+}
+
+int portal_resolve_first(struct settings *settings, struct fault *taken, struct fault *fault)
+{
+	return portal_resolve_to(settings, "", taken, fault);
 }
 
 int portal_resolve(struct settings *settings, struct fault *fault)

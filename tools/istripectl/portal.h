@@ -67,6 +67,18 @@ int portal_resolve(struct settings *settings, struct fault *fault);
 int portal_resolve_first(struct settings *settings, struct fault *taken, struct fault *fault);
 
 /**
+ * portal_resolve_to() - the same, but take the address that leads to a portal, if one does
+ * @settings: a path's
+ * @wanted: the portal, with an address; empty: none
+ * @taken: as portal_resolve_first(); not set when @wanted is taken
+ * @fault: set on failure
+ *
+ * Return: as portal_resolve().
+ */
+int portal_resolve_to(struct settings *settings, const char *wanted, struct fault *taken,
+		      struct fault *fault);
+
+/**
  * portal_resolve_all() - the same for all paths of a volume
  * @volume: the volume
  * @taken: as portal_resolve_first(), of the last one of them
