@@ -118,8 +118,8 @@ def test_killed_and_made_from_its_file(tool, conf, before, words):
 def test_killed_and_nothing_says_how_it_should_be(tool, words):
     killed(tool, *CREATE)
     _, err = tool.run(*words, code=1)
-    assert err == (f"{IN_PART}            next: make it anew, with istripectl create or a file: that "
-                   "removes this; or: istripectl delete db\n")
+    assert err == (f"{IN_PART}            next: make it anew, with istripectl create, assemble when its "
+                   "LUNs have data, or a file: that removes this; or: istripectl delete db\n")
     assert tool.value("db/enable") == "0" and not (tool.root / "etc/istripe").exists()
     assert tool.run("delete", "db") == ("", "")
     assert tool.volumes() == []
@@ -155,13 +155,28 @@ def test_killed_while_it_removes(tool, place):
 
 
 def test_a_part_with_writes_that_were_left(tool):
+    """It never comes up, and nothing but delete --force removes it."""
     killed(tool, *CREATE)
     (tool.tree / "db/legs/0/unfenced").write_text("0\n")
-    _, err = tool.run(*CREATE, code=1)
-    assert err == ("istripectl: volume db is there in part, and has left writes that a target may still carry "
-                   "out\n            next: restart the target; then istripectl delete --force db\n")
+    for words in (CREATE, ["up", "db"], ["set", "db", "chunk=64K"], ["down", "db"], ["delete", "db"],
+                  ["delete", "--dry-run", "db"]):
+        _, err = tool.run(*words, code=1)
+        assert err == ("istripectl: volume db is there in part, and has left writes that a target may "
+                       "still carry out\n            next: restart the target; then istripectl delete "
+                       "--force db\n")
     (tool.tree / "db/legs/0/unfenced").unlink()
     tool.run(*CREATE)
+    (tool.tree / "db/enable").write_text("0\n")
+    (tool.tree / "db/legs/0/unfenced").write_text("0\n")
+    assert "next: istripectl up db, until it works; or" in tool.run("delete", "db", code=1)[1]
+
+
+def test_a_part_whose_luns_have_data(tool):
+    tool.run(*CREATE)
+    killed(tool, "delete", "db", place="db", hold="FAKE_HOLD_REMOVE")
+    assert "assemble when its LUNs have data" in tool.run("up", "db", code=1)[1]
+    _, err = tool.run("assemble", *CREATE[1:])
+    assert err == "db: what an unfinished command has left of it is removed\n"
 
 
 def test_a_refused_delete_leaves_all(tool):

@@ -378,7 +378,7 @@ static int volume_hand_over(const char *name, const struct command_line *line,
 
 	if (ret || line->flags & (COMMAND_FORCE | COMMAND_DRY_RUN))
 		return ret;
-	return tree_check_fenced(name, fault);
+	return remains_check_fenced(name, fault);
 }
 
 /* It may have waited for another process, which was about to bring the volume up. */
@@ -404,7 +404,7 @@ static int volume_delete(const char *name, const struct command_line *line, stru
 
 	/* While it is up nobody knows yet. */
 	if (!ret && !force && !(dry_run && power_is_up(name)))
-		ret = tree_check_fenced(name, fault);
+		ret = remains_check_fenced(name, fault);
 	/* Lost data do not come back, whether its directories stay or not. */
 	if (ret && !(force && ret == -EIO))
 		return ret;

@@ -64,12 +64,32 @@ static bool note_is_of(int lock, const char *name)
 	return *end == '\n' && (noted ? noted == number : !has_legs(name));
 }
 
+/* A part never comes up, and so no login of it ends them. */
+static int unfenced_fault(const char *name, int error, struct fault *fault)
+{
+	return fault_set(fault, error,
+			 "volume %s is there in part, and has left writes that a target may still carry out\n"
+			 "next: restart the target; then istripectl delete --force %s",
+			 name, name);
+}
+
 int remains_fault(const char *name, struct fault *fault)
 {
+	struct fault ignored;
+
+	if (tree_check_fenced(name, &ignored) == -EBUSY)
+		return unfenced_fault(name, -EUCLEAN, fault);
 	return fault_set(fault, -EUCLEAN,
 			 "volume %s is there in part: the command that made or removed it did not come to its end\n"
-			 "next: make it anew, with istripectl create or a file: that removes this; or: istripectl delete %s",
+			 "next: make it anew, with istripectl create, assemble when its LUNs have data, or a file: that removes this; or: istripectl delete %s",
 			 name, name);
+}
+
+int remains_check_fenced(const char *name, struct fault *fault)
+{
+	int ret = tree_check_fenced(name, fault);
+
+	return ret == -EBUSY && remains_are(name) ? unfenced_fault(name, ret, fault) : ret;
 }
 
 /* Somebody who brings it up by hand has made the rest of it, too. */
@@ -96,10 +116,7 @@ int remains_clear(int lock, const char *name, struct fault *fault)
 		return 0;
 	ret = tree_check_fenced(name, fault);
 	if (ret)
-		return fault_set(fault, ret,
-				 "volume %s is there in part, and has left writes that a target may still carry out\n"
-				 "next: restart the target; then istripectl delete --force %s",
-				 name, name);
+		return ret == -EBUSY ? unfenced_fault(name, ret, fault) : ret;
 	ret = tree_remove(name, lock, fault);
 	if (!ret)
 		fprintf(stderr, "%s: what an unfinished command has left of it is removed\n",

@@ -63,6 +63,15 @@ bool remains_are(const char *name);
 int remains_fault(const char *name, struct fault *fault);
 
 /**
+ * remains_check_fenced() - tree_check_fenced() of a volume that may be there in part
+ * @name: the volume; the caller does not have its lock
+ * @fault: set on failure, to what is of use for such a volume
+ *
+ * Return: as tree_check_fenced().
+ */
+int remains_check_fenced(const char *name, struct fault *fault);
+
+/**
  * remains_forget() - a volume that is up was completed by hand
  * @name: the volume, seen to be up; the caller does not have its lock
  */
