@@ -62,13 +62,13 @@ def test_when_the_next_login_comes(tool, path, state, next_ms, failures, said):
     ("fence", " until the leg is not unfenced any more"),
     ("reset", " until the LUN reset is answered, or for 10 s"),
     ("revalidation", " until the LUN, which has changed, has said what it is"),
-    ("window", " until the target takes more commands, or for command_timeout_ms"),
-    ("pace", " until earlier writes over this slow link have ended"),
+    ("window", None),
+    ("pace", None),
     ("news", ""),
     ("none", None),
 ])
 def test_what_a_live_path_waits_for(tool, path, word, end):
-    """Also a word of a later module."""
+    """Also a word of a later module; not what comes and goes under load."""
     path(state="live", holding=word)
     lines = [line for line in tool.run("status", "db")[0].splitlines() if "holding" in line]
     assert len(lines) == (end is not None)
