@@ -436,10 +436,13 @@ static bool io_task_writes_through(struct istripe_leg_task *leg_task)
 	return true;
 }
 
-/* True: unmapped blocks need not read as zeroes, as the LUN has said meanwhile. */
+/* True: unmapped blocks need not read as zeroes, as the LUN says by now, or may be about to say. */
 static bool io_task_zeroes_again(struct istripe_leg_task *leg_task)
 {
-	if (leg_task->flushes || READ_ONCE(leg_task->leg->lun.capacity.reads_zeroes))
+	bool invalid = istripe_task_session_is_invalid(&leg_task->task);
+
+	if (leg_task->flushes ||
+	    (!invalid && READ_ONCE(leg_task->leg->lun.capacity.reads_zeroes)))
 		return false;
 	leg_task->zeroes = false;
 	istripe_cdb_write_same_keep(leg_task->task.cdb);

@@ -249,7 +249,8 @@ void istripe_session_unquiesce(struct istripe_session *session)
 
 void istripe_session_validate(struct istripe_session *session, int invalidations)
 {
-	WRITE_ONCE(session->validated, invalidations);
+	/* The LUN's answers are written before; pairs with istripe_task_session_is_invalid(). */
+	smp_store_release(&session->validated, invalidations);
 	/* As in istripe_session_unquiesce(). */
 	smp_mb();
 	session_wake(session);

@@ -17,6 +17,15 @@ void istripe_task_invalidate(struct istripe_task *task)
 	istripe_session_invalidate(task->conn->session);
 }
 
+bool istripe_task_session_is_invalid(const struct istripe_task *task)
+{
+	bool invalid = istripe_session_is_invalid(task->conn->session);
+
+	/* Pairs with istripe_session_validate(). */
+	smp_rmb();
+	return invalid;
+}
+
 bool istripe_task_released(const struct istripe_task *task)
 {
 	const struct tcp_sock *tcp = tcp_sk(task->conn->sock->sk);

@@ -134,6 +134,14 @@ void istripe_task_session_fault(struct istripe_task *task, const char *why);
  */
 void istripe_task_invalidate(struct istripe_task *task);
 
+/**
+ * istripe_task_session_is_invalid() - istripe_session_is_invalid() of a task's session
+ * @task: being answered
+ * Context: done() of @task.
+ * Return: true or false; if false, the answers to the revalidation are seen.
+ */
+bool istripe_task_session_is_invalid(const struct istripe_task *task);
+
 /*
  * True when the target's TCP has acknowledged all of the task that ours was given by reference. A
  * target has to take the data before it answers (RFC 7143 11.4.2). Before one that does not has
