@@ -161,6 +161,70 @@ def test_quiet_is_not_busy(server, make_volume, link, kernel_log):
     assert not kernel_log.matching("the LUN is busy|takes commands again")
 
 
+@pytest.mark.parametrize("ends", ["refused", "late"])
+def test_an_outage_is_not_busy(server, make_volume, link, kernel_log, ends):
+    """A command is refused, sent again, and lost with its path: the time until it is back is not the LUN's.
+
+    Then it is refused once more, or is served late.
+    """
+    outage_s = 12
+
+    async def on_connect(run, conn, _what):
+        if time.monotonic() > run.memory.get("back", 0):
+            return False
+        conn.close()
+        return True
+
+    async def on_command(run, conn, task):
+        if task.opcode not in WRITES or not run.strike():
+            return False
+        if run.hits == 2:
+            run.memory["back"] = time.monotonic() + outage_s
+            conn.reset()
+            conn.close()
+            return True
+        if run.hits == 3 and ends == "late":
+            await asyncio.sleep(3)
+            return False
+        await run.target.respond(conn, task, Result(BUSY))
+        return True
+
+    target = server.load(Scenario("outage of a busy one", times=3, hooks={
+        "on_connect": on_connect, "on_command": on_command}))
+    volume = make_volume(target, recovery_timeout_ms=-1, path={
+        "portal": f"{link.address}:{server.port}", "default_time2wait": 0,
+        "login_retry_max_ms": 1000})
+    device = volume.enable()
+    server.arm()
+    writer = Write(device)
+    wait_for("the outage", lambda: target.run.hits == 2, 20)
+    wait_for("the third try", lambda: target.run.hits == 3, 60)
+    busy_ms = []
+    while writer.is_alive():
+        busy_ms.append(int(read(volume.leg_sysfs(0) / "busy_ms")))
+        time.sleep(0.2)
+    assert writer.result(1) == 0
+    assert writer.took_s > outage_s and max(busy_ms, default=0) < outage_s * 1000
+    assert not kernel_log.matching("the LUN is busy|takes commands again")
+
+
+def test_busy_again_after_an_outage(server, make_volume, link, kernel_log):
+    """It is told again, ten seconds after the path is back."""
+    target = server.load(Scenario("busy", times=1 << 30, hooks={"on_command": always_busy}))
+    volume = make_volume(target, recovery_timeout_ms=-1, path={
+        "portal": f"{link.address}:{server.port}", "default_time2wait": 0})
+    device = volume.enable()
+    server.arm()
+    writer = Write(device)
+    wait_for("the message", lambda: kernel_log.matching("has taken no command"), 30)
+    network.kill_connections(port=server.port)
+    wait_for("the path", lambda: volume.reconnects() == 1, 60)
+    wait_for("another one", lambda: len(kernel_log.matching("has taken no command")) == 2, 30)
+    target.run.armed = False
+    assert writer.result(20) == 0
+    assert len(kernel_log.matching("takes commands again")) == 1
+
+
 def test_becoming_ready_for_long(server, make_volume, link):
     """An array that has restarted: the session is there soon, the LUN later than all the patience."""
     times = 120

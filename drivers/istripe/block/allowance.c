@@ -71,6 +71,20 @@ static void allowance_count(struct istripe_allowance *allowance, struct istripe_
 	leg_task->number = allowance->on ? ++allowance->number ?: ++allowance->number : 0;
 }
 
+static void allowance_forget_refusals(struct istripe_allowance *allowance)
+{
+	allowance->refusing = false;
+	allowance->said = false;
+}
+
+/* Of what comes when nothing waits, and nothing is in flight, it has refused nothing yet. */
+static void allowance_begin(struct istripe_allowance *allowance,
+			    const struct istripe_leg_task *leg_task, u32 in_flight)
+{
+	if (!leg_task->busy && !in_flight && !allowance_waits(allowance))
+		allowance_forget_refusals(allowance);
+}
+
 static void allowance_release(struct istripe_leg *leg, u32 room, struct list_head *list)
 {
 	struct istripe_allowance *allowance = &leg->allowance;
@@ -121,6 +135,7 @@ bool istripe_allowance_take(struct istripe_leg *leg, struct istripe_leg_task *le
 	struct istripe_allowance *allowance = &leg->allowance;
 	bool may = true;
 	bool failed;
+	u32 in_flight;
 
 	if (likely(!READ_ONCE(allowance->on))) {
 		this_cpu_inc(*allowance->in_flight);
@@ -128,9 +143,10 @@ bool istripe_allowance_take(struct istripe_leg *leg, struct istripe_leg_task *le
 		return true;
 	}
 	spin_lock_bh(&leg->lock);
+	in_flight = allowance_in_flight(allowance);
+	allowance_begin(allowance, leg_task, in_flight);
 	if (allowance->on && istripe_leg_serving(leg))
-		may = !allowance_waits(allowance) &&
-		      allowance_in_flight(allowance) < allowance->limit;
+		may = !allowance_waits(allowance) && in_flight < allowance->limit;
 	failed = !may && leg->stopping;
 	if (may) {
 		allowance_count(allowance, leg_task);
@@ -270,14 +286,15 @@ bool istripe_allowance_refused(struct istripe_leg *leg, struct istripe_leg_task 
 	spin_lock_bh(&leg->lock);
 	in_flight = allowance_in_flight(allowance);
 	allowance_shrink(leg, leg_task, in_flight);
+	allowance_begin(allowance, leg_task, in_flight);
 	if (!allowance->refusing)
 		allowance->refusing_since = jiffies;
 	allowance_charge(leg_task);
 	failed = allowance_gives_up(leg, leg_task);
 	if (!failed)
 		allowance_add_refused(allowance, leg_task);
-	/* Of what comes when nothing waits any more it has refused nothing yet. */
 	allowance->refusing = allowance_waits(allowance) || in_flight;
+	allowance->said &= allowance->refusing;
 	leg_task->refusals = min(leg_task->refusals + 1, U8_MAX);
 	allowance_arm(leg);
 	spin_unlock_bh(&leg->lock);
@@ -342,7 +359,7 @@ static void allowance_say(struct istripe_leg *leg)
 	ms = allowance_busy_ms(leg);
 	/* Tasks that are sent again after an outage have not been refused. */
 	if (!ms)
-		allowance->refusing = false;
+		allowance_forget_refusals(allowance);
 	say = ms >= SAY_MS && !allowance->said;
 	allowance->said |= say;
 	spin_unlock_bh(&leg->lock);
