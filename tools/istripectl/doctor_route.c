@@ -237,8 +237,11 @@ static bool is_answered(const struct doctor_path *path)
 void doctor_route(struct doctor *doctor, const struct doctor_path *path)
 {
 	const char *source = doctor_setting(path, "source_address");
+	const struct host_address *unusable = NULL;
 	int error = path->route_error;
 
+	if (!error && !*source && !is_answered(path))
+		unusable = unusable_find(doctor, path);
 	if (error && *source && doctor->address_count >= 0 && !address_find(doctor, path, source))
 		source_check(doctor, path, source);
 	else if (error == -ENETUNREACH || error == -EHOSTUNREACH || error == -ENODEV ||
@@ -251,8 +254,8 @@ void doctor_route(struct doctor *doctor, const struct doctor_path *path)
 			   "the kernel looks for the portal on the link itself, and finds nobody");
 	else if (*source)
 		source_check(doctor, path, source);
-	else if (!is_answered(path) && unusable_find(doctor, path))
-		state_warn(doctor, path, unusable_find(doctor, path));
+	else if (unusable)
+		state_warn(doctor, path, unusable);
 	else
 		doctor_pass(doctor);
 }

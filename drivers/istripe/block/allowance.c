@@ -3,6 +3,7 @@
 #include <linux/printk.h>
 
 #include "block/allowance.h"
+#include "block/elapsed.h"
 #include "block/leg.h"
 #include "block/nexus.h"
 #include "block/volume.h"
@@ -194,7 +195,7 @@ static u32 allowance_take_said(struct istripe_allowance *allowance)
 	if (likely(!allowance->said))
 		return 0;
 	allowance->said = false;
-	return max(jiffies_to_msecs(jiffies - allowance->refusing_since), 1u);
+	return istripe_elapsed_ms(allowance->refusing_since);
 }
 
 void istripe_allowance_give(struct istripe_leg *leg, bool answered)
@@ -336,7 +337,7 @@ static u32 allowance_busy_ms(const struct istripe_leg *leg)
 	if (!allowance->refusing || !istripe_leg_serving(leg) ||
 	    (!allowance_waits(allowance) && !allowance_in_flight(allowance)))
 		return 0;
-	return max(jiffies_to_msecs(jiffies - allowance->refusing_since), 1u);
+	return istripe_elapsed_ms(allowance->refusing_since);
 }
 
 u32 istripe_allowance_busy_ms(struct istripe_leg *leg)

@@ -4,6 +4,7 @@
 #include <linux/minmax.h>
 
 #include <istripe/reason.h>
+#include "block/elapsed.h"
 #include "block/leg.h"
 #include "block/nexus.h"
 #include "block/outage.h"
@@ -16,7 +17,7 @@ u32 istripe_outage_ms(struct istripe_leg *leg)
 
 	spin_lock_bh(&leg->lock);
 	if (!istripe_leg_serving(leg))
-		ms = max(jiffies_to_msecs(jiffies - leg->down_since), 1u);
+		ms = istripe_elapsed_ms(leg->down_since);
 	spin_unlock_bh(&leg->lock);
 	return ms;
 }
@@ -29,12 +30,12 @@ s32 istripe_outage_left_ms(struct istripe_leg *leg)
 
 	spin_lock_bh(&leg->lock);
 	end = istripe_leg_outage_end(leg, max(recovery_ms, 0));
-	if (istripe_leg_serving(leg) || leg->failed)
-		left_ms = 0;
-	else if (recovery_ms < 0)
-		left_ms = -1;
-	else if (time_before(jiffies, end))
-		left_ms = min_t(u32, jiffies_to_msecs(end - jiffies), S32_MAX);
+	if (!istripe_leg_serving(leg) && !leg->failed) {
+		if (recovery_ms < 0)
+			left_ms = -1;
+		else if (time_before(jiffies, end))
+			left_ms = min_t(u32, jiffies_to_msecs(end - jiffies), S32_MAX);
+	}
 	spin_unlock_bh(&leg->lock);
 	return left_ms;
 }

@@ -2,6 +2,7 @@
 #include <linux/jiffies.h>
 #include <linux/printk.h>
 
+#include "block/elapsed.h"
 #include "block/leg.h"
 #include "block/unserved.h"
 #include "block/volume.h"
@@ -107,7 +108,7 @@ u32 istripe_unserved_ms(struct istripe_leg *leg, struct istripe_reason *why)
 	spin_lock_bh(&leg->lock);
 	*why = leg->unserved.why;
 	if (leg->unserved.tasks)
-		ms = max(jiffies_to_msecs(jiffies - leg->unserved.since), 1u);
+		ms = istripe_elapsed_ms(leg->unserved.since);
 	spin_unlock_bh(&leg->lock);
 	return ms;
 }
