@@ -58,6 +58,24 @@ def test_each_command_is_counted_once(make_lio, make_volume, links):
         assert least <= total < most and not counts[-1]
 
 
+def test_counts_of_a_path_that_goes(make_lio, make_volume, links):
+    """The leg keeps them."""
+    volume = make_volume(make_lio(all_links=True), paths=links, policy="round-robin")
+    with Direct(volume.enable()) as disk:
+        for index in range(20):
+            disk.write(index * 4 * KIB, noise(4 * KIB, index))
+            disk.read(0, 4 * KIB)
+            disk.read(4 * KIB, 4 * KIB)
+        before = counted(leg_dir(volume))
+        gone = counted(volume.path_sysfs(0, 1))
+        assert gone["read"] and gone["write"]
+        write(volume.leg / "paths" / "1" / "enable", 0)
+        assert not volume.path_sysfs(0, 1).exists()
+        assert counted(leg_dir(volume)) == before
+        disk.read(0, 4 * KIB)
+        assert counted(leg_dir(volume)) == {**before, "read": before["read"] + 1}
+
+
 @pytest.mark.both
 def test_nothing_without_iostats(make_lio, make_volume):
     volume = make_volume(make_lio())

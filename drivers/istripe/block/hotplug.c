@@ -7,6 +7,7 @@
 #include <istripe/reason.h>
 #include "block/bring_up.h"
 #include "block/hotplug.h"
+#include "block/latency.h"
 #include "block/leg.h"
 #include "block/leg_life.h"
 #include "block/nexus.h"
@@ -385,6 +386,21 @@ unlock:
 	return ret;
 }
 
+/* Of the nexuses from @from on, or the whole path: all are idle, and count nothing any more. */
+static void path_keep_counts(struct istripe_path *path, u32 from)
+{
+	struct istripe_leg *leg = path->leg;
+	u32 i;
+
+	lockdep_assert_held(&leg->lock);
+	for (i = 0; !from && i < ISTRIPE_LATENCY_KINDS; i++)
+		istripe_latency_add(path->latencies, i, &leg->gone[i]);
+	for (i = from; from && i < path->nexus_count; i++) {
+		path->gone_reconnects += path->nexuses[i]->reconnects;
+		path->gone_faults += path->nexuses[i]->faults;
+	}
+}
+
 static void path_take_out(struct istripe_path *path, u32 from)
 {
 	struct istripe_leg *leg = path->leg;
@@ -392,6 +408,7 @@ static void path_take_out(struct istripe_path *path, u32 from)
 
 	lockdep_assert_held(&leg->paths_lock);
 	spin_lock_bh(&leg->lock);
+	path_keep_counts(path, from);
 	WRITE_ONCE(leg->nexus_count, leg->nexus_count - (path->nexus_count - from));
 	if (from) {
 		WRITE_ONCE(path->nexus_count, from);

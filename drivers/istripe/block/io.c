@@ -95,7 +95,6 @@ static bool io_task_may_move(const struct istripe_leg_task *leg_task)
 	return !test_bit(ISTRIPE_TASK_SENT, &task->flags) || !task->write;
 }
 
-/* The path that the task was last sent over. */
 static u16 io_task_path_bit(const struct istripe_leg_task *leg_task)
 {
 	return BIT(leg_task->nexus->path->index);
@@ -171,7 +170,6 @@ static bool leg_has_unchosen(struct istripe_leg *leg)
 	return has;
 }
 
-/* Everything is tried anew. */
 static void io_task_begin_anew(struct istripe_leg_task *leg_task)
 {
 	leg_task->avoid = 0;
@@ -244,6 +242,8 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 	u32 sessions = READ_ONCE(leg->nexus_count);
 	bool old = io_too_old(leg_task->io, leg_task->io->started) && leg_task->losses >= sessions;
 
+	if (test_bit(ISTRIPE_TASK_SENT, &leg_task->task.flags))
+		leg_task->again = &leg->redriven;
 	leg_task->busy = false;
 	leg_task->losses = min(leg_task->losses + 1, U8_MAX);
 	if (!io_task_may_move(leg_task)) {
@@ -281,7 +281,7 @@ static void io_task_aborted(struct istripe_leg_task *leg_task)
 
 static void io_count_retry(struct istripe_leg_task *leg_task)
 {
-	atomic64_inc(&leg_task->leg->retried);
+	leg_task->again = &leg_task->leg->retried;
 	atomic64_inc(&leg_task->nexus->path->retries);
 }
 
@@ -593,6 +593,8 @@ static void io_task_done(struct istripe_task *task)
 	istripe_nexus_done(leg_task);
 	if (task->error) {
 		atomic64_inc(&leg_task->nexus->path->retries);
+		if (task->response)
+			leg_task->again = &leg_task->leg->retried;
 		istripe_allowance_give(leg_task->leg, false);
 		if (task->error == -ECANCELED || task->error == -EAGAIN)
 			io_task_aborted(leg_task);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "block/busy.h"
 #include "block/delay.h"
+#include "block/elapsed.h"
 #include "block/ghost.h"
 #include "block/leg.h"
 #include "block/nexus.h"
@@ -196,24 +197,20 @@ static void leg_say_failed(struct istripe_leg *leg, bool alone)
 		       &failed.paths);
 }
 
-u32 istripe_leg_redrive(struct istripe_leg *leg, struct list_head *list)
+void istripe_leg_redrive(struct istripe_leg *leg, struct list_head *list)
 {
 	struct istripe_leg_task *leg_task, *next;
-	u32 count = 0;
 
 	if (READ_ONCE(leg->failed_writes.ghosts))
 		leg_say_failed(leg, false);
 	list_for_each_entry_safe(leg_task, next, list, entry) {
 		list_del(&leg_task->entry);
 		leg_task->behind = false;
-		if (leg_task->given_up) {
+		if (leg_task->given_up)
 			istripe_leg_task_fail(leg_task, BLK_STS_TRANSPORT);
-			continue;
-		}
-		istripe_leg_submit(leg, leg_task, false, false);
-		count++;
+		else
+			istripe_leg_submit(leg, leg_task, false, false);
 	}
-	return count;
 }
 
 static void leg_redrive_lost(struct istripe_leg *leg, struct list_head *list)
@@ -222,7 +219,7 @@ static void leg_redrive_lost(struct istripe_leg *leg, struct list_head *list)
 
 	if (ms)
 		pr_info("%s/%u: I/O goes on after %u ms\n", leg->volume->name, leg->index, ms);
-	atomic64_add(istripe_leg_redrive(leg, list), &leg->redriven);
+	istripe_leg_redrive(leg, list);
 }
 
 unsigned long istripe_leg_outage_end(const struct istripe_leg *leg, s32 recovery_ms)
@@ -612,7 +609,7 @@ static void leg_take_parked(struct istripe_leg *leg, bool served, struct list_he
 	if (!served)
 		leg->serving_since = jiffies;
 	if (leg->failed)
-		WRITE_ONCE(leg->back_after_ms, jiffies_to_msecs(jiffies - leg->down_since) ?: 1);
+		WRITE_ONCE(leg->back_after_ms, istripe_elapsed_ms(leg->down_since));
 	leg->failed = false;
 	list_splice_init(&leg->parked, list);
 	istripe_leg_for_each_nexus(leg, nexus, at)

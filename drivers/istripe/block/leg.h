@@ -61,6 +61,7 @@
 #include "block/allowance.h"
 #include "block/delay.h"
 #include "block/handover.h"
+#include "block/latency.h"
 #include "block/leg_task.h"
 #include "block/lun.h"
 #include "block/lun_reset.h"
@@ -169,6 +170,7 @@ struct istripe_leg {
 
 	void *control;			/* the control layer's sysfs directory */
 
+	struct istripe_latency gone[ISTRIPE_LATENCY_KINDS];	/* of paths; under @lock */
 	atomic64_t commands;		/* SCSI commands sent for requests */
 	atomic64_t redriven;		/* sent again after a connection was lost */
 	atomic64_t retried;		/* sent again because the target said so */
@@ -288,10 +290,10 @@ u32 istripe_leg_path_fenced(const struct istripe_path *path);
 void istripe_leg_set_fence_timeout(struct istripe_leg *leg);
 
 /*
- * Submits tasks that waited, on the caller's list, and returns their number. Given-up tasks fail:
- * their fence is complete, or they are ghosts.
+ * Submits tasks that waited, on the caller's list. Given-up tasks fail: their fence is complete, or
+ * they are ghosts.
  */
-u32 istripe_leg_redrive(struct istripe_leg *leg, struct list_head *list);
+void istripe_leg_redrive(struct istripe_leg *leg, struct list_head *list);
 
 /**
  * istripe_leg_nexus_waiting_writes() - how many writes wait for istripe_leg_nexus_fenced()?

@@ -3,6 +3,7 @@
 #ifndef ISTRIPE_BLOCK_LEG_TASK_H
 #define ISTRIPE_BLOCK_LEG_TASK_H
 
+#include <linux/atomic.h>
 #include <linux/blk_types.h>
 #include <linux/list.h>
 
@@ -43,6 +44,7 @@ struct istripe_leg_task {
 
 	/* From here to the end: cleared for each request. */
 	unsigned long busy_for;	/* ... and was for so long before @busy_at */
+	atomic64_t *again;	/* of the leg: counts it when it is sent again, or NULL */
 	u32 overlay_epoch;	/* of a read that is patched (overlay.h); 0: it is not */
 	u16 avoid;		/* bits of paths: over another one, if there is one */
 	u16 failed_over;	/* those of them that gave ISTRIPE_SCSI_PATH_ERROR */
@@ -70,6 +72,15 @@ static inline void istripe_leg_task_range(const struct istripe_leg_task *leg_tas
 					  struct istripe_range *range)
 {
 	istripe_cdb_range(leg_task->task.cdb, leg_task->parameter, range);
+}
+
+/* It is about to be given to a session. */
+static inline void istripe_leg_task_count(struct istripe_leg_task *leg_task)
+{
+	if (likely(!leg_task->again))
+		return;
+	atomic64_inc(leg_task->again);
+	leg_task->again = NULL;
 }
 
 /* Ends a task that its leg cannot serve; it is not in flight and on no list. Any context. */

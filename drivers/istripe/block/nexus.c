@@ -143,6 +143,7 @@ bool istripe_nexus_submit(struct istripe_nexus *nexus, struct istripe_leg_task *
 		path_count(nexus->path, leg_task, 1);
 		if (leg_task->large)
 			atomic_inc(&nexus->large_tasks);
+		istripe_leg_task_count(leg_task);
 		istripe_session_submit(session, &leg_task->task, may_send, more);
 	}
 	srcu_read_unlock(&nexus->srcu, section);

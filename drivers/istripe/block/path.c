@@ -241,12 +241,25 @@ const char *istripe_path_state_name(u32 state)
 
 u64 istripe_path_reconnects(const struct istripe_path *path)
 {
+	u64 sum = path->gone_reconnects;
 	const struct istripe_nexus *nexus;
-	u64 sum = 0;
 	u32 at;
 
+	lockdep_assert_held(&path->leg->lock);
 	istripe_path_for_each_nexus(path, nexus, at)
 		sum += READ_ONCE(nexus->reconnects);
+	return sum;
+}
+
+u64 istripe_path_faults(const struct istripe_path *path)
+{
+	const struct istripe_nexus *nexus;
+	u64 sum = path->gone_faults;
+	u32 at;
+
+	lockdep_assert_held(&path->leg->lock);
+	istripe_path_for_each_nexus(path, nexus, at)
+		sum += READ_ONCE(nexus->faults);
 	return sum;
 }
 

@@ -12,12 +12,13 @@
  *
  * A nexus that is not wanted is idle, or is about to be.
  *
- * @lanes, @preferred and @kept are written under leg->lock; submitters read them without. @nexuses
- * and @nexus_count are changed under leg->paths_lock and leg->lock; readers hold either of them or
- * are in a section of leg->srcu (leg.h). All else is constant but @params: the settings of all
- * nexuses and their sessions, which end before the path. Those that may change while the volume is
- * up are written with istripe_params_write(); words are read with READ_ONCE(), others with
- * istripe_params_read(). The number of connections may change, too: @nexus_count has it.
+ * @lanes, @preferred and @kept are written under leg->lock; submitters read them without.
+ * @nexuses, @nexus_count and what is gone are changed under leg->paths_lock and leg->lock; readers
+ * hold either of them or are in a section of leg->srcu (leg.h). All else is constant but @params:
+ * the settings of all nexuses and their sessions, which end before the path. Those that may change
+ * while the volume is up are written with istripe_params_write(); words are read with READ_ONCE(),
+ * others with istripe_params_read(). The number of connections may change, too: @nexus_count has
+ * it.
  */
 #ifndef ISTRIPE_BLOCK_PATH_H
 #define ISTRIPE_BLOCK_PATH_H
@@ -57,6 +58,8 @@ struct istripe_path {
 	bool preferred;			/* one of these has a port that the target prefers */
 	u32 kept;			/* nexuses from this one on are to be taken out */
 	u32 granted;			/* connections, by the last login of nexus 0 */
+	u64 gone_reconnects;		/* of nexuses that were taken out */
+	u64 gone_faults;		/* the same */
 
 	/* Tasks submitted to a session and not done yet; counted when the leg has several paths. */
 	atomic_t in_flight;
@@ -130,10 +133,18 @@ const char *istripe_path_state_name(u32 state);
 /**
  * istripe_path_reconnects() - how often sessions of a path have been made anew
  * @path: the path
- * Context: any that keeps its nexuses.
- * Return: the sum over its nexuses.
+ * Context: leg->lock held.
+ * Return: the sum over its nexuses, those that have gone, too.
  */
 u64 istripe_path_reconnects(const struct istripe_path *path);
+
+/**
+ * istripe_path_faults() - how often sessions of a path have been lost
+ * @path: the path
+ * Context: leg->lock held.
+ * Return: as above.
+ */
+u64 istripe_path_faults(const struct istripe_path *path);
 
 /**
  * istripe_path_last_error() - copy the last reason of any nexus, in words

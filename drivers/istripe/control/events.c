@@ -203,9 +203,9 @@ static void path_ask(const struct istripe_path *path, const struct path_told *to
 	now->class = path_classify(path, now->state, told->class);
 	/* Pairs with nexus_set_state(). */
 	smp_rmb();
-	now->reconnects = istripe_path_reconnects(path);
 	now->live_paths = leg_live_paths(leg);
 	spin_lock_bh(&leg->lock);
+	now->reconnects = istripe_path_reconnects(path);
 	now->access = path->nexuses[0]->access;
 	istripe_path_for_each_nexus(path, nexus, at) {
 		now->writes += istripe_leg_nexus_waiting_writes(nexus);

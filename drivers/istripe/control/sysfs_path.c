@@ -180,7 +180,24 @@ static ssize_t path_moved_to_show(const struct istripe_sysfs_file *file, void *o
 
 ISTRIPE_SYSFS_FILE(path, moved_to, 0444, .show = path_moved_to_show);
 
-/* All sessions together. */
+#define PATH_COUNT(_name)								\
+static ssize_t path_##_name##_show(const struct istripe_sysfs_file *file, void *object,	\
+				   char *page)						\
+{											\
+	const struct istripe_path *path = object;					\
+	u64 count;									\
+											\
+	spin_lock_bh(&path->leg->lock);							\
+	count = istripe_path_##_name(path);						\
+	spin_unlock_bh(&path->leg->lock);						\
+	return sysfs_emit(page, "%llu\n", count);					\
+}											\
+ISTRIPE_SYSFS_FILE(path, _name, 0444, .show = path_##_name##_show)
+
+PATH_COUNT(reconnects);
+PATH_COUNT(faults);
+
+/* All sessions together, as they are now: no counter, which must not fall when one goes. */
 #define PATH_SUM(_name, _count)								\
 static ssize_t path_##_name##_show(const struct istripe_sysfs_file *file, void *object,	\
 				   char *page)						\
@@ -198,8 +215,6 @@ static ssize_t path_##_name##_show(const struct istripe_sysfs_file *file, void *
 }											\
 ISTRIPE_SYSFS_FILE(path, _name, 0444, .show = path_##_name##_show)
 
-PATH_SUM(reconnects, READ_ONCE(nexus->reconnects));
-PATH_SUM(faults, READ_ONCE(nexus->faults));
 PATH_SUM(waiting_writes, istripe_leg_nexus_waiting_writes(nexus));
 PATH_SUM(ghost_writes, istripe_ghosts_writes(nexus));
 PATH_SUM(unfenced, !sum && nexus->unfenced);
