@@ -53,7 +53,7 @@ static void sense_table(struct kunit *test)
 		{ 0x2, 0x04, 0x12, ISTRIPE_SCSI_PATH_ERROR, "offline" },
 		{ 0x2, 0x04, 0x14, ISTRIPE_SCSI_BUSY, "space allocation in progress" },
 		{ 0x2, 0x08, 0x00, ISTRIPE_SCSI_TRANSIENT, "communication failure" },
-		{ 0x2, 0x08, 0x01, ISTRIPE_SCSI_TRANSIENT, "communication time-out" },
+		{ 0x2, 0x08, 0x01, ISTRIPE_SCSI_PATH_ERROR, "communication time-out" },
 		{ 0x2, 0x00, 0x00, ISTRIPE_SCSI_PATH_ERROR, "no more is said" },
 		{ 0x2, 0x3a, 0x00, ISTRIPE_SCSI_PATH_ERROR, "medium not present" },
 		{ 0x3, 0x11, 0x00, ISTRIPE_SCSI_MEDIUM, "unrecovered read error" },
@@ -255,6 +255,41 @@ static void sense_write_protected(struct kunit *test)
 	}
 }
 
+/* Whether it is not sent again, and whether data of others may be lost. */
+static void sense_flushes(struct kunit *test)
+{
+	static const struct {
+		u8 code, key, asc, ascq;
+		bool lost, loses;
+	} rows[] = {
+		{ FIXED, 0x3, 0x0c, 0x00, true, true }, { FIXED, 0x2, 0x08, 0x00, true, true },
+		{ FIXED, 0xb, 0x00, 0x00, true, true }, { FIXED, 0x4, 0x44, 0x00, false, true },
+		{ FIXED_DEFERRED, 0x4, 0x44, 0x00, true, true },
+		{ FIXED, 0x4, 0x03, 0x00, false, true }, { FIXED, 0x7, 0x27, 0x07, false, true },
+		{ FIXED, 0x2, 0x08, 0x01, false, true }, { FIXED, 0x2, 0x04, 0x03, false, true },
+		{ FIXED, 0xb, 0x47, 0x05, false, true }, { FIXED, 0x1, 0x17, 0x01, false, false },
+		{ FIXED, 0x2, 0x04, 0x01, false, false }, { FIXED, 0x2, 0x04, 0x0b, false, false },
+		{ FIXED, 0x5, 0x20, 0x00, false, false }, { FIXED, 0x5, 0x25, 0x00, false, false },
+		{ FIXED, 0x6, 0x29, 0x00, false, false }, { FIXED, 0x6, 0x2a, 0x01, false, false },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct scsi_sense_hdr sense = {
+			.response_code = rows[i].code, .sense_key = rows[i].key,
+			.asc = rows[i].asc, .ascq = rows[i].ascq,
+		};
+
+		KUNIT_EXPECT_EQ_MSG(test, istripe_sense_flush_is_lost(SYNCHRONIZE_CACHE, &sense),
+				    rows[i].lost, "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test,
+				    istripe_sense_flush_may_lose(SYNCHRONIZE_CACHE_16, &sense),
+				    rows[i].loses, "row %u", i);
+		KUNIT_EXPECT_FALSE(test, istripe_sense_flush_is_lost(WRITE_16, &sense));
+		KUNIT_EXPECT_FALSE(test, istripe_sense_flush_may_lose(WRITE_16, &sense));
+	}
+}
+
 static void sense_preempted(struct kunit *test)
 {
 	static const struct {
@@ -326,6 +361,7 @@ static struct kunit_case sense_cases[] = {
 	KUNIT_CASE(sense_invalid),
 	KUNIT_CASE(sense_random_bytes),
 	KUNIT_CASE(sense_write_protected),
+	KUNIT_CASE(sense_flushes),
 	KUNIT_CASE(sense_preempted),
 	KUNIT_CASE(sense_stopped),
 	KUNIT_CASE(sense_names),

@@ -167,8 +167,10 @@ FLUSHES = [
     ((5, 0x20, 0x00), 2, errno.EREMOTEIO),      # and refused, too
     ((2, 0x04, 0x01), 5, 0),            # becoming ready
     ((2, 0x04, 0x03), 3, 0),            # as with dm-multipath; sd alone: EIO
-    # LIO's flush has failed, and the next one would not: EIO with sd alone.
+    # LIO's flush has failed, or SPDK's, and the next one would not: EIO with sd alone.
     ((2, 0x08, 0x00), 1, errno.ENODATA),
+    ((0x0B, 0x00, 0x00), 1, errno.ENODATA),
+    ((0x0B, 0x47, 0x05), 1, 0),         # a CRC error
     # Of an earlier command: data that were acknowledged.
     ((4, 0x44, 0x00, None, True), 1, errno.ENODATA),
 ]

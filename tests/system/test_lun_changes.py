@@ -450,7 +450,7 @@ def test_a_cache_without_fua(without_fua, server):
 #: Sense data of a flush behind a write, how often, and what the write comes to.
 FLUSHES = [((3, 0x0C, 0), 1, errno.ENODATA), ((4, 0x44, 0), 1, errno.EREMOTEIO),
            ((5, 0x20, 0), 2, errno.EREMOTEIO), ((5, 0x20, 0), 1, 0), ((2, 4, 1), 3, 0),
-           ((6, 0x29, 0), 2, 0)]
+           ((6, 0x29, 0), 2, 0), ((0xB, 0, 0), 1, errno.ENODATA), ((0xB, 0x47, 5), 3, 0)]
 
 
 @pytest.mark.allow_log("error, dev istripe", "a write that is not flushed")
@@ -539,7 +539,8 @@ def loses(lun, block):
 
 @pytest.mark.allow_log("error, dev istripe", "the write whose flush is told of the loss")
 @pytest.mark.allow_log("command 0x|status 0x", "what the target says")
-def test_a_flush_is_told_of_another_writes_loss(without_fua, server):
+@pytest.mark.parametrize("sense", [(3, 0x0C, 0), (4, 0x44, 0)])
+def test_a_flush_is_told_of_another_writes_loss(without_fua, server, sense):
     """Its own write fails; the other one, whose flush is good, is written again with its data."""
     blocks, flushes = [], []
     first, second, over = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -554,15 +555,12 @@ def test_a_flush_is_told_of_another_writes_loss(without_fua, server):
         if task is flushes[1]:
             return False
         loses(run.target.disk, 8)
-        await run.target.respond(conn, task, Result.check(3, 0x0C, 0))
+        await run.target.respond(conn, task, Result.check(*sense))
         over.set()
         return True
 
     async def go_on(event):
         event.set()
-
-    async def answered():
-        await over.wait()
 
     device, lun = without_fua(hook, times=2)
     with Direct(device) as disk:
@@ -571,7 +569,7 @@ def test_a_flush_is_told_of_another_writes_loss(without_fua, server):
             writers.append(Write(disk, index * 4096, noise(4096, index)))
             wait_for("its flush", lambda index=index: len(flushes) == index + 1, ONCE_MORE_S)
         server.call(go_on(first))
-        server.call(answered())
+        server.call(over.wait())
         writers[0].join(ONCE_MORE_S)
         assert not writers[0].is_alive() and not writers[0].good
         server.call(go_on(second))

@@ -43,6 +43,8 @@ from scripted.scsi import (
     BUSY,
     READ_10,
     READ_16,
+    SYNCHRONIZE_CACHE_10,
+    SYNCHRONIZE_CACHE_16,
     TEST_UNIT_READY,
     WRITE_10,
     WRITE_16,
@@ -120,6 +122,20 @@ def test_the_other_path_serves(two_paths, name, policy):
     for path in range(2):
         assert path_state(volume, path) == "live"
         assert read(volume.path_sysfs(0, path) / "faults") == "0"
+
+
+@SAYS
+def test_a_path_that_cannot_flush(two_paths):
+    """LOGICAL UNIT COMMUNICATION TIME-OUT: nothing is said of the cache, and the other path flushes."""
+    flushes = SYNCHRONIZE_CACHE_10, SYNCHRONIZE_CACHE_16
+    volume, (bad, good), groups = two_paths(answers(Result.check(2, 8, 1), flushes))
+    with Direct(volume.enable()) as disk:
+        works(disk, 1)
+        bad.arm()
+        before = groups.ports[1].flushes
+        disk.flush()
+        assert bad.target.run.hits == 1 and not good.target.run.hits
+        assert groups.ports[1].flushes == before + 1
 
 
 @SAYS

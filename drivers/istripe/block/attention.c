@@ -70,7 +70,7 @@ void istripe_attention_note(struct istripe_nexus *nexus, const struct istripe_ta
 		istripe_pr_key_preempted(nexus);
 	if (deferred)
 		attention_say_deferred(nexus->leg, sense);
-	if (deferred || istripe_sense_flush_is_lost(task->cdb[0], sense))
+	if (deferred || istripe_sense_flush_may_lose(task->cdb[0], sense))
 		attention_note_lost(nexus->leg);
 	attention_say_warning(nexus->leg, sense);
 	/* This nexus may be about to ask; other ports have changed, too. */

@@ -170,15 +170,21 @@ static bool leg_has_unchosen(struct istripe_leg *leg)
 	return has;
 }
 
+/* Another command: failures count on, or it and its flush could fail in turn for ever. */
+static void io_task_begin_next(struct istripe_leg_task *leg_task)
+{
+	leg_task->attentions = 0;
+	leg_task->refusals = 0;
+	leg_task->busy = false;
+	leg_task->busy_for = 0;
+}
+
 static void io_task_begin_anew(struct istripe_leg_task *leg_task)
 {
 	leg_task->avoid = 0;
 	leg_task->failed_over = 0;
 	leg_task->retries = 0;
-	leg_task->attentions = 0;
-	leg_task->refusals = 0;
-	leg_task->busy = false;
-	leg_task->busy_for = 0;
+	io_task_begin_next(leg_task);
 }
 
 /*
@@ -431,7 +437,7 @@ static bool io_task_writes_through(struct istripe_leg_task *leg_task)
 		istripe_write_through_flush(leg_task);
 		atomic64_inc(&leg_task->leg->commands);
 	}
-	io_task_begin_anew(leg_task);
+	io_task_begin_next(leg_task);
 	io_task_again(leg_task);
 	return true;
 }
@@ -488,6 +494,8 @@ static void io_task_transient(struct istripe_leg_task *leg_task)
 		io_task_refused(leg_task, ISTRIPE_SCSI_MEDIUM);
 		return;
 	}
+	if (leg_task->flushes)
+		istripe_write_through_write(leg_task);
 	io_count_retry(leg_task);
 	io_task_back_off(leg_task, FAILURES_MAX, BLK_STS_IOERR);
 }

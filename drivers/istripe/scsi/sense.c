@@ -44,7 +44,7 @@ static const struct sense_row {
 	{ NOT_READY,		0x04,	ANY,	ISTRIPE_SCSI_BUSY },
 
 	/* LIO's word for an error behind it, which may pass. */
-	{ NOT_READY,		0x08,	ANY,	ISTRIPE_SCSI_TRANSIENT },
+	{ NOT_READY,		0x08,	0x00,	ISTRIPE_SCSI_TRANSIENT },
 	{ NOT_READY,		ANY,	ANY,	ISTRIPE_SCSI_PATH_ERROR },
 
 	/* Unrecovered, no address mark, no record: the data are gone. sd, too, ends these only. */
@@ -158,13 +158,40 @@ bool istripe_sense_write_protected(const struct scsi_sense_hdr *sense)
 	return sense->sense_key == DATA_PROTECT && sense->asc == 0x27 && sense->ascq <= 0x02;
 }
 
+static bool opcode_flushes(u8 opcode)
+{
+	return opcode == SYNCHRONIZE_CACHE || opcode == SYNCHRONIZE_CACHE_16;
+}
+
+/* So say LIO and SPDK when their own flush has failed, which their kernel tells once. */
+static bool sense_flush_failed_behind(const struct scsi_sense_hdr *sense)
+{
+	return (sense->sense_key == NOT_READY && sense->asc == 0x08 && sense->ascq == 0x00) ||
+	       (sense->sense_key == ABORTED_COMMAND && sense->asc == 0x00 && sense->ascq == 0x00);
+}
+
 bool istripe_sense_flush_is_lost(u8 opcode, const struct scsi_sense_hdr *sense)
 {
-	if (opcode != SYNCHRONIZE_CACHE && opcode != SYNCHRONIZE_CACHE_16)
+	return opcode_flushes(opcode) &&
+	       (sense->sense_key == MEDIUM_ERROR || sense_deferred_error(sense) ||
+		sense_flush_failed_behind(sense));
+}
+
+bool istripe_sense_flush_may_lose(u8 opcode, const struct scsi_sense_hdr *sense)
+{
+	if (!opcode_flushes(opcode))
 		return false;
-	/* LIO says 08h when its own flush has failed, which its kernel tells once. */
-	return sense->sense_key == MEDIUM_ERROR || sense_deferred_error(sense) ||
-	       (sense->sense_key == NOT_READY && sense->asc == 0x08);
+	switch (sense_lookup(sense)) {
+	case ISTRIPE_SCSI_GOOD:
+	case ISTRIPE_SCSI_RETRY:
+	case ISTRIPE_SCSI_CHANGED:
+	case ISTRIPE_SCSI_BUSY:
+	case ISTRIPE_SCSI_UNSUPPORTED:
+	case ISTRIPE_SCSI_NOT_SERVED:
+		return false;
+	default:
+		return true;
+	}
 }
 
 bool istripe_sense_stopped(const struct scsi_sense_hdr *sense)

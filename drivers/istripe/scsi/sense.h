@@ -57,10 +57,18 @@ bool istripe_sense_write_protected(const struct scsi_sense_hdr *sense);
  * istripe_sense_flush_is_lost() - is a flush not to be sent again
  * @opcode: of the command that got CHECK CONDITION
  * @sense: of its answer
- * Return: true for a medium error of SYNCHRONIZE CACHE, a deferred error, and LOGICAL UNIT
- * COMMUNICATION FAILURE: the cache may have been dropped, and the next flush would be GOOD; false.
+ * Return: true for a medium error of SYNCHRONIZE CACHE, a deferred error, ABORTED COMMAND without
+ * more, and LOGICAL UNIT COMMUNICATION FAILURE: the next flush would be GOOD; false.
  */
 bool istripe_sense_flush_is_lost(u8 opcode, const struct scsi_sense_hdr *sense);
+
+/**
+ * istripe_sense_flush_may_lose() - may data be lost that other commands have written
+ * @opcode: of the command that got CHECK CONDITION
+ * @sense: of its answer
+ * Return: true for SYNCHRONIZE CACHE that was carried out, or may have been, and has failed; false.
+ */
+bool istripe_sense_flush_may_lose(u8 opcode, const struct scsi_sense_hdr *sense);
 
 /**
  * istripe_sense_stopped() - is the LUN to be started
