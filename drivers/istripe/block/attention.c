@@ -51,8 +51,6 @@ static void attention_note_reset(struct istripe_nexus *nexus)
 /* Nor will the target tell of it again: what is flushed later is good all the same. */
 static void attention_note_lost(struct istripe_leg *leg)
 {
-	if (!READ_ONCE(leg->write_through))
-		return;
 	spin_lock_bh(&leg->lock);
 	WRITE_ONCE(leg->generations, leg->generations + 1);
 	WRITE_ONCE(leg->cache_lost, leg->generations);

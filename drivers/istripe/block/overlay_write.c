@@ -19,6 +19,8 @@
 #define OVERLAY_DELAY_MAX_MS	60000
 /* A write of a copy has failed. */
 #define OVERLAY_RETRY_MS	1000
+/* Until a cache was not lost between the copies and their flush. */
+#define OVERLAY_ROUNDS_MAX	5
 
 struct overlay_run {
 	struct istripe_range range;
@@ -139,10 +141,9 @@ static struct istripe_overlay *overlay_next(struct istripe_leg *leg,
 	return next == list ? NULL : list_entry(next, struct istripe_overlay, entry);
 }
 
-/* Returns 0, or the first error. One caller at a time: nobody else takes overlays from the list. */
-static int overlays_write(struct istripe_leg *leg)
+static int overlays_copy(struct istripe_leg *leg)
 {
-	struct istripe_overlay *overlay, *next;
+	struct istripe_overlay *overlay;
 	int error, ret = 0;
 
 	for (overlay = overlay_next(leg, NULL); overlay; overlay = overlay_next(leg, overlay)) {
@@ -151,7 +152,24 @@ static int overlays_write(struct istripe_leg *leg)
 		overlay->over &= !error;
 		ret = ret ?: error;
 	}
-	error = blkdev_issue_flush(leg->volume->disk->part0);
+	return ret;
+}
+
+/* Returns 0, or the first error. One caller at a time: nobody else takes overlays from the list. */
+static int overlays_write(struct istripe_leg *leg)
+{
+	struct istripe_overlay *overlay, *next;
+	u32 generations, rounds = 0;
+	int error, ret;
+
+	do {
+		/* It changes with all that may have cost the LUN its cache: write_through.h. */
+		generations = READ_ONCE(leg->generations);
+		ret = overlays_copy(leg);
+		error = blkdev_issue_flush(leg->volume->disk->part0);
+		if (!error && generations != READ_ONCE(leg->generations))
+			error = -EAGAIN;
+	} while (!ret && error == -EAGAIN && ++rounds < OVERLAY_ROUNDS_MAX);
 	for (overlay = overlay_next(leg, NULL); !error && overlay; overlay = next) {
 		next = overlay_next(leg, overlay);
 		if (overlay->over)
