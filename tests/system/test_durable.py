@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What is acknowledged as durable is so at the target, whose disk loses what only its cache has."""
 
+import contextlib
 import errno
 import mmap
 import os
@@ -254,6 +255,39 @@ def test_a_lun_that_does_not_know_caches(volume_refusing, server, kernel_log):
         same(disk.read(0, 4 * KIB), noise(4 * KIB, 1), "what was read")
     assert server.target.run.hits == hits
     assert len(kernel_log.matching(f"{volume.name}/0: .*it is not flushed")) == 1
+
+
+def test_a_cache_that_goes(server, make_volume, link):
+    """The LUN knows no flush then, and nothing needs one. The cache comes again, and is flushed."""
+    refused = []
+
+    async def hook(run, conn, task):
+        flushes = task.opcode in (SYNCHRONIZE_CACHE_10, SYNCHRONIZE_CACHE_16)
+        if not flushes or run.target.disk.write_cache:
+            return False
+        refused.append(task.opcode)
+        await run.target.respond(conn, task, Result.check(5, 0x20, 0))
+        return True
+
+    target = server.load(Scenario("cache", hooks={"on_command": hook}))
+    volume = make_volume(Named(target.settings.name),
+                         path={"portal": f"{link.address}:{server.port}"})
+    lun = target.disk
+    with Direct(volume.enable()) as disk:
+        disk.write(0, noise(4 * KIB, 1))
+        disk.flush()
+        for on in (False, True, False):
+            lun.write_cache = on
+            lun.attentions.append((6, 0x2A, 1))
+            with contextlib.suppress(OSError):
+                volume.rescan()
+            before = lun.flushes
+            refused.clear()
+            disk.write(0, noise(4 * KIB, 2))
+            disk.flush()
+            assert lun.flushes == before + on
+            assert on or SYNCHRONIZE_CACHE_10 in refused
+    assert server.violations() == []
 
 
 def test_superblocks_are_flushed_with_the_shorter_command(volume_refusing, server):

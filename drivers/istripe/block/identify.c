@@ -79,7 +79,7 @@ static int identify_capabilities(struct istripe_leg *leg, const struct istripe_l
 	/* Before @write_through: then a write is flushed, over whatever nexus it has come. */
 	if (cache_is_new && !lun->caching.dpofua)
 		WRITE_ONCE(leg->no_fua, true);
-	if (cache_is_new)
+	if (lun->caching.write_cache)
 		WRITE_ONCE(leg->caches, leg->caches + 1);
 	/* The disk, and what is made of it, said that there is nothing to flush. */
 	if (cache_is_new && !leg->write_through) {
@@ -207,6 +207,7 @@ int istripe_identify(struct istripe_nexus *nexus, struct istripe_reason *why)
 				sizeof(nexus->found.designator));
 		leg->lun = *lun;
 		leg->first_blocks = lun->capacity.blocks;
+		leg->caches = lun->caching.write_cache;
 		leg->identified = true;
 	}
 	if (!ret && lun->caching.told && lun->caching.write_cache) {

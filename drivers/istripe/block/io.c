@@ -554,7 +554,7 @@ static void io_task_unsupported(struct istripe_leg_task *leg_task)
 		io_task_again(leg_task);
 		break;
 	case SYNCHRONIZE_CACHE:
-		if (READ_ONCE(leg_task->nexus->cacheless))
+		if (istripe_write_through_is_cacheless(leg_task->nexus))
 			io_task_good(leg_task);
 		else if (leg_task->leg->lun.caching.told)
 			io_task_refused(leg_task, ISTRIPE_SCSI_UNSUPPORTED);

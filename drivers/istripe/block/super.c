@@ -10,6 +10,7 @@
 #include "block/path.h"
 #include "block/super.h"
 #include "block/volume.h"
+#include "block/write_through.h"
 #include "iscsi/error.h"
 #include "scsi/cdb.h"
 #include "scsi/sense.h"
@@ -123,7 +124,7 @@ int istripe_super_flush(const struct istripe_super_io *io)
 	istripe_cdb_init(cdb, SYNCHRONIZE_CACHE);
 	ret = super_ask(io, cdb, 0, false, "flush its cache");
 	return super_unsupported(io, ret) &&
-	       (!io->lun->caching.told || READ_ONCE(io->nexus->cacheless)) ? 0 : ret;
+	       (!io->lun->caching.told || istripe_write_through_is_cacheless(io->nexus)) ? 0 : ret;
 }
 
 int istripe_super_read(const struct istripe_super_io *io, struct istripe_md *md)

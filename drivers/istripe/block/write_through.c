@@ -13,8 +13,7 @@ u8 istripe_write_through_opcode(const struct istripe_leg *leg)
 	return READ_ONCE(leg->flush10) ? SYNCHRONIZE_CACHE : SYNCHRONIZE_CACHE_16;
 }
 
-/* The LUN has said so after the last time that it said the contrary over any nexus. */
-static bool nexus_is_cacheless(const struct istripe_nexus *nexus)
+bool istripe_write_through_is_cacheless(const struct istripe_nexus *nexus)
 {
 	u32 cacheless = READ_ONCE(nexus->cacheless);
 
@@ -27,7 +26,7 @@ bool istripe_write_through_wanted(const struct istripe_leg_task *leg_task)
 	const struct istripe_task *task = &leg_task->task;
 
 	return READ_ONCE(leg_task->leg->write_through) && task->write &&
-	       !nexus_is_cacheless(leg_task->nexus) &&
+	       !istripe_write_through_is_cacheless(leg_task->nexus) &&
 	       req_op(blk_mq_rq_from_pdu(leg_task->io)) != REQ_OP_DISCARD &&
 	       (!istripe_cdb_has_fua(task->cdb) || READ_ONCE(leg_task->leg->no_fua));
 }

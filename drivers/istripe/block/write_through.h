@@ -16,9 +16,13 @@
 
 struct istripe_leg;
 struct istripe_leg_task;
+struct istripe_nexus;
 
 /* The command that flushes the leg's LUN. */
 u8 istripe_write_through_opcode(const struct istripe_leg *leg);
+
+/* The LUN has said so after the last time that it said the contrary over any nexus. */
+bool istripe_write_through_is_cacheless(const struct istripe_nexus *nexus);
 
 /* @leg_task was good: may only a cache have its data? In done() of its task. */
 bool istripe_write_through_wanted(const struct istripe_leg_task *leg_task);
