@@ -451,6 +451,7 @@ static bool io_task_zeroes_again(struct istripe_leg_task *leg_task)
 	    (!invalid && READ_ONCE(leg_task->leg->lun.capacity.reads_zeroes)))
 		return false;
 	leg_task->zeroes = false;
+	leg_task->unlike = true;
 	istripe_cdb_write_same_keep(leg_task->task.cdb);
 	io_task_begin_anew(leg_task);
 	io_task_again(leg_task);

@@ -497,7 +497,7 @@ static void leg_fail_if_over(struct istripe_leg *leg)
 static bool leg_may_wait_behind(const struct istripe_leg *leg,
 				const struct istripe_leg_task *leg_task)
 {
-	if (leg_task->resent || leg_task->flushes)
+	if ((leg_task->resent && !leg_task->unlike) || leg_task->flushes)
 		return false;
 	if (!leg_task->task.write)
 		return READ_ONCE(leg->ghosts_failed) || istripe_overlays_may_meet(leg, leg_task);

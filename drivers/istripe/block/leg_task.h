@@ -60,6 +60,7 @@ struct istripe_leg_task {
 	bool given_up;		/* fails when its fence is complete, or as a ghost */
 	bool resent;		/* before its fence: see ghost.h */
 	bool fua;		/* with the FUA bit, where the LUN knows it */
+	bool unlike;		/* it is not what its ghosts are any more: it waits for them */
 	bool zeroes;		/* by UNMAP, which the LUN has to read as zeroes */
 	bool flushes;		/* its data are on the LUN: SYNCHRONIZE CACHE now */
 	bool behind;		/* not sent: it waits for the fence of another task */
