@@ -3,8 +3,9 @@
  * ISIDs identify the sessions of an initiator to its target (RFC 7143 11.12.5).
  *
  * They are derived from names and not random: every login of a nexus, also after the volume or the
- * module was down, reinstates the nexus's own session, and so ends the commands that this session
- * may still have in the target (9.1.1, conservative reuse; P25).
+ * module was down, reinstates the nexus's own session, and nothing more of it is taken (9.1.1,
+ * conservative reuse; P25). Commands that the target has taken may outlast that: fence.h. After the
+ * host has crashed nobody knows of them, and nothing ends them.
  */
 #ifndef ISTRIPE_BLOCK_ISID_H
 #define ISTRIPE_BLOCK_ISID_H
