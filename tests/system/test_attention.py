@@ -16,8 +16,10 @@ import pytest
 
 from lab import lio, storage
 from lab.disk import Direct, noise, same
+from lab.ghost import volume_over
 from lab.shell import read, wait_for, write
-from scripted.scenario import Scenario, silence
+from scripted.alua import OPTIMIZED, STANDBY, Groups
+from scripted.scenario import HONEST, Scenario, silence
 from scripted.scsi import BUSY, READ_16, SERVICE_ACTION_IN_16, Result, fixed_sense
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -89,6 +91,33 @@ def test_it_grows_and_says_so_asynchronously(scripted, server, kernel_log):
     assert undisturbed(volume)
     storage.fill_pattern(f"/dev/{volume.device()}", volume.size_bytes(), seed=1)
     assert server.violations() == []
+
+
+def test_a_port_in_standby_hears_of_it(make_server, make_volume, links, reader):
+    """Again and again, while the other port serves: its session stays, and serves when it may."""
+    groups = Groups(OPTIMIZED, STANDBY)
+    servers = [make_server(), make_server()]
+    for server, port in zip(servers, groups.ports):
+        server.load(HONEST).disk = port
+    volume = volume_over(make_volume, links, [server.port for server in servers],
+                         servers[0].target, policy="round-robin", fence="path",
+                         path={"login_timeout_ms": 10000, "default_time2wait": 0})
+    one = reader(volume.enable())
+    wait_for("both paths", lambda: read(volume.sysfs() / "state") == "live")
+    for said in ((0x2A, 9), (0x3F, 3), (0x3F, 0x0E)) * 3:
+        sense = fixed_sense(6, *said)
+        for server in servers:
+            server.call(tell(server.target, 0, data=len(sense).to_bytes(2, "big") + sense))
+        one.goes_on()
+        time.sleep(0.4)
+    one.goes_on(50)
+    assert undisturbed(volume, 2)
+    groups.set(STANDBY, OPTIMIZED)
+    before = groups.ports[1].served
+    one.goes_on(100)
+    assert groups.ports[1].served > before
+    assert undisturbed(volume, 2)
+    assert one.errors == []
 
 
 async def moves(run, conn, task):

@@ -83,6 +83,30 @@ static bool nexus_may_carry(const struct istripe_nexus *nexus)
 	       istripe_alua_usable(READ_ONCE(nexus->access.state));
 }
 
+/* So may one that is being asked: the port may take I/O before its message is looked at. */
+static bool nexus_may_carry_soon(const struct istripe_nexus *nexus)
+{
+	return !rcu_access_pointer(nexus->session) || READ_ONCE(nexus->asking) ||
+	       istripe_alua_usable(READ_ONCE(nexus->access.state));
+}
+
+void istripe_attention_ask(struct istripe_nexus *nexus, const char *what)
+{
+	pr_info_ratelimited("%s: the LUN says: %s: asking what it is\n", nexus->label, what);
+	istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
+}
+
+void istripe_attention_reported(struct istripe_nexus *nexus, struct istripe_session *session,
+				const struct scsi_sense_hdr *sense)
+{
+	bool changed = attention_verdict(sense) == ISTRIPE_SCSI_CHANGED;
+
+	/* Unlike answers, a target may send these for ever. */
+	if (changed && nexus_may_carry_soon(nexus) && !istripe_session_is_tolerant(session))
+		istripe_session_invalidate(session);
+	istripe_attention_ask(nexus, changed ? istripe_sense_change_name(sense) : "a SCSI event");
+}
+
 void istripe_attention_told(struct istripe_nexus *nexus, struct istripe_session *session,
 			    bool known)
 {
@@ -98,5 +122,5 @@ void istripe_attention_told(struct istripe_nexus *nexus, struct istripe_session 
 	if (nexus->asking)
 		nexus->told_changes++;
 	else
-		istripe_nexus_attention(nexus, istripe_sense_change_name(sense));
+		istripe_attention_ask(nexus, istripe_sense_change_name(sense));
 }

@@ -11,6 +11,7 @@
 
 struct istripe_nexus;
 struct istripe_session;
+struct scsi_sense_hdr;
 struct istripe_task;
 
 /* CHECK CONDITION to any command over the nexus. Any context. */
@@ -23,5 +24,15 @@ void istripe_attention_note(struct istripe_nexus *nexus, const struct istripe_ta
  */
 void istripe_attention_told(struct istripe_nexus *nexus, struct istripe_session *session,
 			    bool known);
+
+/* The LUN of a live nexus reports a change, @what: revalidates it. Any context. */
+void istripe_attention_ask(struct istripe_nexus *nexus, const char *what);
+
+/*
+ * An asynchronous message, see struct istripe_session_ops: the LUN is asked. I/O waits for that
+ * after a change, unless the port takes none or such messages do not end. Receive side.
+ */
+void istripe_attention_reported(struct istripe_nexus *nexus, struct istripe_session *session,
+				const struct scsi_sense_hdr *sense);
 
 #endif

@@ -575,8 +575,8 @@ static void io_task_unsupported(struct istripe_leg_task *leg_task)
 static void io_note_change(struct istripe_leg_task *leg_task)
 {
 	istripe_task_invalidate(&leg_task->task);
-	istripe_nexus_attention(leg_task->nexus,
-				istripe_sense_change_name(&leg_task->task.sense));
+	istripe_attention_ask(leg_task->nexus,
+			      istripe_sense_change_name(&leg_task->task.sense));
 }
 
 /* True: because of the access state of the port. */

@@ -53,12 +53,6 @@ void istripe_nexus_event(struct istripe_nexus *nexus, enum istripe_nexus_event e
 	mod_delayed_work(nexus->queue, &nexus->work, 0);
 }
 
-void istripe_nexus_attention(struct istripe_nexus *nexus, const char *what)
-{
-	pr_info_ratelimited("%s: the LUN says: %s: asking what it is\n", nexus->label, what);
-	istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
-}
-
 /* The session's reports: they only note, and wake the worker. */
 static void nexus_session_fault(struct istripe_session *session, int error, const char *why)
 {
@@ -80,9 +74,12 @@ static void nexus_session_logout_requested(struct istripe_session *session, cons
 	istripe_nexus_event(nexus, ISTRIPE_NEXUS_LOGOUT);
 }
 
-static void nexus_session_attention(struct istripe_session *session, const char *what)
+static void nexus_session_attention(struct istripe_session *session,
+				    const struct scsi_sense_hdr *sense)
 {
-	istripe_nexus_attention(session->owner, what);
+	struct istripe_nexus *nexus = session->owner;
+
+	nexus->ops->reported(nexus, session, sense);
 }
 
 static void nexus_session_changed(struct istripe_session *session)
@@ -724,9 +721,9 @@ static void nexus_revalidate(struct istripe_nexus *nexus, bool access_only)
 	nexus->access_only = access_only && !istripe_session_is_invalid(session);
 	mutex_lock(&nexus->ask_lock);
 	nexus->told_changes = 0;
-	nexus->asking = true;
+	WRITE_ONCE(nexus->asking, true);
 	ret = nexus_ask_until_quiet(nexus, &why);
-	nexus->asking = false;
+	WRITE_ONCE(nexus->asking, false);
 	/* The questions have taken their own news into account. */
 	invalidations += nexus->told_changes;
 	/* Fault it under the lock: a command that timed out still uses the session's page. */
@@ -740,8 +737,9 @@ static void nexus_revalidate(struct istripe_nexus *nexus, bool access_only)
 		istripe_session_fault(session, -EREMCHG, "the LUN has a write cache now");
 	if (ret || !istripe_session_is_invalid(session))
 		return;
-	/* Only the designator has been compared: its commands go another way. */
-	if (!istripe_alua_usable(nexus->found.access.state)) {
+	/* Only the designator has been compared: commands that wait go another way. */
+	if (!istripe_alua_usable(nexus->found.access.state) &&
+	    !istripe_session_is_idle(session)) {
 		istripe_session_fault(session, -ESTALE,
 				      "the LUN has changed, and its target port takes no I/O");
 		return;

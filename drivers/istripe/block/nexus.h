@@ -81,6 +81,9 @@ struct istripe_nexus_ops {
 	bool (*admit)(const struct istripe_nexus *nexus);
 	/* As @told of istripe_session_ops. */
 	void (*told)(struct istripe_nexus *nexus, struct istripe_session *session, bool known);
+	/* As @attention of istripe_session_ops. */
+	void (*reported)(struct istripe_nexus *nexus, struct istripe_session *session,
+			 const struct scsi_sense_hdr *sense);
 	void (*live)(struct istripe_nexus *nexus);	/* live, or not retiring any more */
 	void (*lost)(struct istripe_nexus *nexus);	/* its session is about to be withdrawn */
 	void (*closed)(struct istripe_nexus *nexus);	/* no session any more, or never one */
@@ -136,7 +139,7 @@ struct istripe_nexus {
 	u32 revalidations;		/* worker: see nexus_count_revalidation() */
 	int revalidate_error;		/* written by the worker: its result */
 	struct mutex ask_lock;		/* see above */
-	bool asking;			/* @ask_lock: the worker revalidates */
+	bool asking;			/* @ask_lock to write: the worker revalidates */
 	u32 told_changes;		/* @ask_lock: CHANGED in answer to its questions */
 	u64 reset_session;		/* its id: a reset ends commands; leg->reset_lock */
 	u32 reset_cmd_sn;		/* those before this one */
@@ -269,9 +272,6 @@ static inline bool istripe_nexus_usable(const struct istripe_nexus *nexus)
 
 /* Reports an event to the worker. Any context. */
 void istripe_nexus_event(struct istripe_nexus *nexus, enum istripe_nexus_event event);
-
-/* The LUN of a live nexus reports a change, @what: revalidates it. Any context. */
-void istripe_nexus_attention(struct istripe_nexus *nexus, const char *what);
 
 /* Revalidates the LUN and waits for that. Sleeps, in a section of leg->srcu, not of nexus->srcu. */
 void istripe_nexus_revalidate(struct istripe_nexus *nexus);

@@ -112,6 +112,7 @@ const struct istripe_nexus_ops istripe_nexus_ops_table = {
 	.check = nexus_op_check,
 	.admit = nexus_op_admit,
 	.told = istripe_attention_told,
+	.reported = istripe_attention_reported,
 	.live = nexus_op_live,
 	.lost = nexus_op_lost,
 	.closed = istripe_identify_forget,

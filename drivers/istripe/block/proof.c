@@ -52,7 +52,7 @@ static void test_logout_requested(struct istripe_session *session, const char *w
 {
 }
 
-static void test_attention(struct istripe_session *session, const char *what)
+static void test_attention(struct istripe_session *session, const struct scsi_sense_hdr *sense)
 {
 }
 

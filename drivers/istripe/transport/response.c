@@ -114,28 +114,18 @@ static int response_nop_in(struct istripe_conn *conn)
 	return 0;
 }
 
-/*
- * Some targets (SCST) use this instead of a unit attention. A message that does not say what has
- * changed is reason enough to revalidate.
- */
+/* Some targets (SCST) use this instead of a unit attention. */
 static void response_attention(struct istripe_conn *conn)
 {
 	const struct istripe_receive *rx = &conn->rx;
 	struct istripe_session *session = conn->session;
 	struct scsi_sense_hdr header = {};
-	const char *what = "a SCSI event";
 	const u8 *sense;
 	u32 bytes;
 
 	if (!istripe_pdu_sense(rx->control, rx->control_used_bytes, &sense, &bytes) && bytes)
 		scsi_normalize_sense(sense, bytes, &header);
-	if (istripe_sense_verdict(SAM_STAT_CHECK_CONDITION, &header) == ISTRIPE_SCSI_CHANGED) {
-		what = istripe_sense_change_name(&header);
-		/* Unlike answers, a target may send these for ever. */
-		if (!istripe_session_is_tolerant(session))
-			istripe_session_invalidate(session);
-	}
-	session->ops->attention(session, what);
+	session->ops->attention(session, &header);
 }
 
 static int response_async(struct istripe_conn *conn)

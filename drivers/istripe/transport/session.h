@@ -51,8 +51,8 @@ struct net;
  * @fault:	the first fault of the session, which nothing follows until the owner closes
  *		it. Called once, from any context; must not sleep or call into the session.
  * @logout_requested: the target wants the session to end soon (async event 1 or 4)
- * @attention:	the target reports a change of the LUN by itself (async event 0). Called by the
- *		receive side, after istripe_session_invalidate() when the LUN may be another
+ * @attention:	the target reports a change of the LUN by itself (async event 0); the sense data
+ *		may be none, with response_code 0. Called by the receive side
  * @told:	a command of the owner was answered with sense data, internal.task.sense; @known:
  *		of ISTRIPE_LUN_KNOWN, see istripe_lun_ask(). Called on the owner's thread
  * @changed:	the session's state, or that of one of its connections, is another one. Called
@@ -61,7 +61,7 @@ struct net;
 struct istripe_session_ops {
 	void (*fault)(struct istripe_session *session, int error, const char *why);
 	void (*logout_requested)(struct istripe_session *session, const char *why);
-	void (*attention)(struct istripe_session *session, const char *what);
+	void (*attention)(struct istripe_session *session, const struct scsi_sense_hdr *sense);
 	void (*told)(struct istripe_session *session, bool known);
 	void (*changed)(struct istripe_session *session);
 };
@@ -408,6 +408,12 @@ static inline void istripe_session_tolerate(struct istripe_session *session, u32
 	atomic64_set(&session->tolerant_until, get_jiffies_64() + msecs_to_jiffies(ms));
 }
 
+/**
+ * istripe_session_is_tolerant() - does I/O go on after asynchronous messages
+ * @session: any
+ * Context: any.
+ * Return: true or false.
+ */
 static inline bool istripe_session_is_tolerant(const struct istripe_session *session)
 {
 	return time_before64(get_jiffies_64(), (u64)atomic64_read(&session->tolerant_until));
