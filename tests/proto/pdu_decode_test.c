@@ -320,9 +320,13 @@ static void decode_others(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pdu.logout_response.time2wait_s, 2);
 
 	header_make(&h, ISCSI_OP_ASYNC_EVENT, 0x80);
+	h.b[8] = 0x40;
+	h.b[9] = 7;
 	h.b[36] = 2;
 	put_unaligned_be16(2, h.b + 40);
 	KUNIT_ASSERT_EQ(test, istripe_pdu_decode(&h.hdr, &pdu), 0);
+	KUNIT_EXPECT_EQ(test, pdu.lun.scsi_lun[0], 0x40);
+	KUNIT_EXPECT_EQ(test, pdu.lun.scsi_lun[1], 7);
 	KUNIT_EXPECT_EQ(test, pdu.async.event, 2);
 	KUNIT_EXPECT_EQ(test, pdu.async.parameter2, 2);
 

@@ -523,6 +523,32 @@ static void vpd_luns(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, istripe_vpd_lun_listed(data, sizeof(data), &lun), 0);
 }
 
+/* Flat and peripheral addressing; other forms may mean any LUN. */
+static void vpd_lun_may_be(struct kunit *test)
+{
+	static const struct {
+		u8 bytes[2];
+		u16 number;
+		bool may_be;
+	} rows[] = {
+		{ { 0x00, 0x00 }, 0, true }, { { 0x40, 0x00 }, 0, true },
+		{ { 0x00, 0x07 }, 7, true }, { { 0x40, 0x07 }, 7, true },
+		{ { 0x41, 0x2c }, 300, true }, { { 0x01, 0x2c }, 300, true },
+		{ { 0x00, 0x07 }, 0, false }, { { 0x40, 0x07 }, 0, false },
+		{ { 0x00, 0x00 }, 7, false }, { { 0x41, 0x2c }, 44, false },
+		{ { 0xc1, 0x01 }, 7, true }, { { 0x80, 0x07 }, 0, true },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct scsi_lun lun = {};
+
+		memcpy(lun.scsi_lun, rows[i].bytes, sizeof(rows[i].bytes));
+		KUNIT_EXPECT_EQ_MSG(test, istripe_vpd_lun_may_be(&lun, rows[i].number),
+				    rows[i].may_be, "row %u", i);
+	}
+}
+
 static void vpd_luns_cut(struct kunit *test)
 {
 	u8 data[8 + 8 * LUNS];
@@ -568,6 +594,7 @@ static struct kunit_case vpd_cases[] = {
 	KUNIT_CASE(vpd_caching),
 	KUNIT_CASE(vpd_caching_absent),
 	KUNIT_CASE(vpd_luns),
+	KUNIT_CASE(vpd_lun_may_be),
 	KUNIT_CASE(vpd_luns_cut),
 	{}
 };

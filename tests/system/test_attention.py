@@ -79,8 +79,7 @@ def test_it_grows_and_says_so_asynchronously(scripted, server, kernel_log):
     volume.enable()
     size = volume.size_bytes()
     target.disk.data.extend(bytes(4 * MIB))
-    sense = fixed_sense(6, 0x2A, 9)
-    server.call(tell(target, 0, data=len(sense).to_bytes(2, "big") + sense))
+    tell_sense(server, fixed_sense(6, 0x2A, 9))
     wait_for("the disk to grow", lambda: volume.size_bytes() == size + 4 * MIB, 30)
     assert kernel_log.matching(f"{volume.name}/0/0: {CAPACITY}")
     assert undisturbed(volume)
@@ -91,6 +90,25 @@ def test_it_grows_and_says_so_asynchronously(scripted, server, kernel_log):
     assert undisturbed(volume)
     storage.fill_pattern(f"/dev/{volume.device()}", volume.size_bytes(), seed=1)
     assert server.violations() == []
+
+
+def test_another_lun_says_so(scripted, server, reader, kernel_log):
+    """It is that LUN's affair, unless the target has other LUNs now."""
+    volume, _ = scripted(Scenario("another", disk={"addresses": [0x0005]}), path={"lun": 5})
+    one = reader(volume.enable())
+    one.goes_on()
+    for said in ((0x2A, 9), (0x3F, 3), (0x29, 0)):
+        for lun in (0, 7, 0x4007):
+            tell_sense(server, fixed_sense(6, *said), lun)
+    one.goes_on(100)
+    assert not kernel_log.matching(f"{volume.name}/0/0: the LUN says")
+    tell_sense(server, fixed_sense(6, 0x3F, 0x0E), 7)
+    wait_for("the question", lambda: kernel_log.matching(f"{volume.name}/0/0: {REPORTED}"))
+    tell_sense(server, fixed_sense(6, 0x2A, 9), 0x4005)
+    wait_for("the question", lambda: kernel_log.matching(f"{volume.name}/0/0: {CAPACITY}"))
+    one.goes_on()
+    assert undisturbed(volume)
+    assert one.errors == []
 
 
 def test_a_port_in_standby_hears_of_it(make_server, make_volume, links, reader):
@@ -105,9 +123,8 @@ def test_a_port_in_standby_hears_of_it(make_server, make_volume, links, reader):
     one = reader(volume.enable())
     wait_for("both paths", lambda: read(volume.sysfs() / "state") == "live")
     for said in ((0x2A, 9), (0x3F, 3), (0x3F, 0x0E)) * 3:
-        sense = fixed_sense(6, *said)
         for server in servers:
-            server.call(tell(server.target, 0, data=len(sense).to_bytes(2, "big") + sense))
+            tell_sense(server, fixed_sense(6, *said))
         one.goes_on()
         time.sleep(0.4)
     one.goes_on(50)
@@ -228,9 +245,13 @@ def test_a_read_that_has_waited_for_the_questions(scripted, server, kernel_log):
     assert server.violations() == []
 
 
-async def tell(target, event, data=b""):
+async def tell(target, event, data=b"", lun=0):
     for conn in list(target.connections):
-        await conn.tell(event, data=data)
+        await conn.tell(event, data=data, lun=lun << 48)
+
+
+def tell_sense(server, sense, lun=0):
+    server.call(tell(server.target, 0, data=len(sense).to_bytes(2, "big") + sense, lun=lun))
 
 
 def test_spare_sessions_are_told(server, make_volume, links):

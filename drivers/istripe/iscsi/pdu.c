@@ -235,6 +235,7 @@ static int decode_async(const struct iscsi_hdr *bhs, struct istripe_pdu *pdu)
 
 	/* Bytes 16 to 19 are a constant here, whatever the target made of it. */
 	pdu->itt = ISTRIPE_TAG_RESERVED;
+	pdu->lun = bhs->lun;
 	pdu->async.event = async->async_event;
 	pdu->async.parameter2 = be16_to_cpu(async->param2);
 	pdu->async.parameter3 = be16_to_cpu(async->param3);

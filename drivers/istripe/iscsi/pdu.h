@@ -174,7 +174,7 @@ struct istripe_pdu {
 	u32 exp_cmd_sn;		/* ExpCmdSN */
 	u32 max_cmd_sn;		/* MaxCmdSN */
 	u32 data_segment_bytes;	/* 0..ISTRIPE_DATA_SEGMENT_BYTES_MAX, without padding */
-	struct scsi_lun lun;	/* for NOP-In */
+	struct scsi_lun lun;	/* for NOP-In and SCSI events */
 	u8 status;		/* SAM status byte: of SCSI Response, Data-In with status */
 	bool overflow;		/* of the same */
 	bool underflow;

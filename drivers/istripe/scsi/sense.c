@@ -206,6 +206,11 @@ bool istripe_sense_preempted(const struct scsi_sense_hdr *sense)
 	       (sense->ascq == 0x03 || sense->ascq == 0x05);
 }
 
+bool istripe_sense_of_target(const struct scsi_sense_hdr *sense)
+{
+	return sense->sense_key == UNIT_ATTENTION && sense->asc == 0x3f && sense->ascq == 0x0e;
+}
+
 const char *istripe_sense_change_name(const struct scsi_sense_hdr *sense)
 {
 	return sense_find(sense)->change ?: "it has changed";

@@ -86,6 +86,13 @@ bool istripe_sense_stopped(const struct scsi_sense_hdr *sense);
 bool istripe_sense_preempted(const struct scsi_sense_hdr *sense);
 
 /**
+ * istripe_sense_of_target() - is a report not about its LUN alone
+ * @sense: of the report
+ * Return: true for REPORTED LUNS DATA HAS CHANGED, which SCST says of any LUN; false.
+ */
+bool istripe_sense_of_target(const struct scsi_sense_hdr *sense);
+
+/**
  * istripe_sense_change_name() - the change in SPC's words
  * @sense: with ISTRIPE_SCSI_CHANGED as its verdict
  * Return: a constant string, never NULL.

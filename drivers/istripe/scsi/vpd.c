@@ -492,3 +492,10 @@ int istripe_vpd_lun_listed(const u8 *data, u32 bytes, const struct scsi_lun *lun
 			return 1;
 	return claimed > bytes - 8 ? -ENODATA : 0;
 }
+
+bool istripe_vpd_lun_may_be(const struct scsi_lun *lun, u16 number)
+{
+	u16 first = get_unaligned_be16(lun->scsi_lun);
+
+	return first & 0x8000 || (first & 0x3fff) == number;
+}

@@ -261,4 +261,12 @@ int istripe_vpd_caching_decode(const u8 *data, u32 bytes, struct istripe_vpd_cac
  */
 int istripe_vpd_lun_listed(const u8 *data, u32 bytes, const struct scsi_lun *lun);
 
+/**
+ * istripe_vpd_lun_may_be() - is a PDU about a LUN
+ * @lun: 8 bytes as in a PDU
+ * @number: of the LUN
+ * Return: false for another number by peripheral or flat space addressing (SAM-5 4.7); true.
+ */
+bool istripe_vpd_lun_may_be(const struct scsi_lun *lun, u16 number);
+
 #endif

@@ -7,6 +7,7 @@
 
 #include "iscsi/error.h"
 #include "scsi/sense.h"
+#include "scsi/vpd.h"
 #include "transport/conn.h"
 #include "transport/control_req.h"
 #include "transport/keepalive.h"
@@ -114,7 +115,7 @@ static int response_nop_in(struct istripe_conn *conn)
 	return 0;
 }
 
-/* Some targets (SCST) use this instead of a unit attention. */
+/* Some targets (SCST) use this instead of a unit attention. One without sense data may be ours. */
 static void response_attention(struct istripe_conn *conn)
 {
 	const struct istripe_receive *rx = &conn->rx;
@@ -125,7 +126,9 @@ static void response_attention(struct istripe_conn *conn)
 
 	if (!istripe_pdu_sense(rx->control, rx->control_used_bytes, &sense, &bytes) && bytes)
 		scsi_normalize_sense(sense, bytes, &header);
-	session->ops->attention(session, &header);
+	if (istripe_vpd_lun_may_be(&rx->pdu.lun, session->path->lun) ||
+	    !scsi_sense_valid(&header) || istripe_sense_of_target(&header))
+		session->ops->attention(session, &header);
 }
 
 static int response_async(struct istripe_conn *conn)

@@ -51,8 +51,8 @@ struct net;
  * @fault:	the first fault of the session, which nothing follows until the owner closes
  *		it. Called once, from any context; must not sleep or call into the session.
  * @logout_requested: the target wants the session to end soon (async event 1 or 4)
- * @attention:	the target reports a change of the LUN by itself (async event 0); the sense data
- *		may be none, with response_code 0. Called by the receive side
+ * @attention:	the target reports a change of the LUN, or of all, by itself (async event 0); the
+ *		sense data may be none, with response_code 0. Called by the receive side
  * @told:	a command of the owner was answered with sense data, internal.task.sense; @known:
  *		of ISTRIPE_LUN_KNOWN, see istripe_lun_ask(). Called on the owner's thread
  * @changed:	the session's state, or that of one of its connections, is another one. Called

@@ -238,10 +238,10 @@ class Connection:
         """A NOP-In that only tells the numbers."""
         await self.send(Pdu(p.NOP_IN, itt=RESERVED_TAG, ttt=RESERVED_TAG))
 
-    async def tell(self, event, parameter1=0, parameter2=0, parameter3=0, data=b""):
-        """An asynchronous message."""
+    async def tell(self, event, parameter1=0, parameter2=0, parameter3=0, data=b"", lun=0):
+        """An asynchronous message. lun: 8 bytes, as a number."""
         await self.send(Pdu(p.ASYNC, itt=RESERVED_TAG, event=event, parameter1=parameter1,
-                            parameter2=parameter2, parameter3=parameter3, data=data))
+                            parameter2=parameter2, parameter3=parameter3, data=data, lun=lun))
 
     async def reject(self, pdu, reason):
         await self.send(Pdu(p.REJECT, itt=RESERVED_TAG, reason=reason, data=bytes(pdu.bhs)))
