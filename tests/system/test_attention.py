@@ -8,19 +8,30 @@ was ends it.
 import asyncio
 import concurrent.futures
 import contextlib
+import random
 import threading
 import time
 import types
 
 import pytest
 
-from lab import lio, storage
+from lab import lio, network, storage
 from lab.disk import Direct, noise, same
-from lab.ghost import volume_over
+from lab.ghost import Write, volume_over
 from lab.shell import read, wait_for, write
 from scripted.alua import OPTIMIZED, STANDBY, Groups
 from scripted.scenario import HONEST, Scenario, silence
-from scripted.scsi import BUSY, READ_16, SERVICE_ACTION_IN_16, Result, fixed_sense
+from scripted.scsi import (
+    BUSY,
+    READ_16,
+    SERVICE_ACTION_IN_16,
+    SYNCHRONIZE_CACHE_16,
+    WRITE_16,
+    Disk,
+    Result,
+    fixed_sense,
+)
+from scripted.volatile import VolatileDisk
 
 KIB, MIB = 1 << 10, 1 << 20
 REPORTED = "the LUN says: reported LUNs data has changed: asking what it is"
@@ -31,8 +42,8 @@ CAPACITY = "the LUN says: capacity data has changed: asking what it is"
 def scripted(server, make_volume, link):
     """scripted(scenario): a volume of the scripted target's LUN, and the target."""
 
-    def make(scenario, path=(), **options):
-        target = server.load(scenario)
+    def make(scenario, path=(), kind=Disk, **options):
+        target = server.load(scenario, kind=kind)
         named = types.SimpleNamespace(iqn=target.settings.name, lun_number=lambda index: index)
         path = {"portal": f"{link.address}:{server.port}", **dict(path)}
         return make_volume(named, path=path, **options), target
@@ -109,6 +120,71 @@ def test_another_lun_says_so(scripted, server, reader, kernel_log):
     one.goes_on()
     assert undisturbed(volume)
     assert one.errors == []
+
+
+#: What is said of it, and the words for the administrator.
+NEWS = {
+    "deferred": (fixed_sense(3, 0x0C, 0, deferred=True), "deferred error, sense 3/0c/00: data"),
+    "threshold": (fixed_sense(6, 0x38, 7), "the thin LUN has reached its soft threshold"),
+    "failure": (fixed_sense(6, 0x5D, 0x10), "the target predicts a failure, sense 6/5d/10"),
+}
+
+
+@pytest.mark.allow_log("reports a deferred error", "what the target says")
+@pytest.mark.parametrize("news", NEWS)
+def test_news_is_told_asynchronously(scripted, server, kernel_log, news):
+    """Nobody says it again: no unit attention follows."""
+    sense, words = NEWS[news]
+    volume, _ = scripted(Scenario("news"))
+    with Direct(volume.enable()) as disk:
+        tell_sense(server, sense, 7)
+        disk.write(0, noise(4 * KIB, 1))
+        assert not kernel_log.matching(words)
+        tell_sense(server, sense)
+        wait_for("the words", lambda: kernel_log.matching(words))
+    assert undisturbed(volume)
+
+
+@pytest.mark.allow_log("reports a deferred error", "what the target says")
+@pytest.mark.parametrize("sense", [fixed_sense(6, 0x29, 0), NEWS["deferred"][0]],
+                         ids=["reset", "deferred"])
+def test_a_cache_is_lost_before_the_flush(scripted, server, sense):
+    """A write that is flushed after it: the flush is good, and the data are not there."""
+    writes, flushes = [], []
+    told = asyncio.Event()
+
+    async def hook(run, conn, task):
+        if run.armed and task.opcode == WRITE_16:
+            writes.append(task)
+        if run.armed and task.opcode == SYNCHRONIZE_CACHE_16 and not flushes:
+            flushes.append(task)
+            await told.wait()
+        return False
+
+    async def go_on():
+        told.set()
+
+    volume, target = scripted(Scenario("cache", hooks={"on_command": hook}), metadata="none",
+                              kind=VolatileDisk, path={"default_time2wait": 0})
+    lun = target.disk
+    lun.write_cache = lun.dpofua = False
+    device = volume.enable()
+    lun.write_cache = True
+    wait_for("a connection to break", lambda: network.kill_connections(port=server.port))
+    wait_for("the path", lambda: volume.reconnects() and read(volume.sysfs() / "state") == "live")
+    server.arm()
+    data = noise(4 * KIB, 1)
+    with Direct(device) as disk:
+        writer = Write(disk, 0, data)
+        wait_for("its flush", lambda: flushes)
+        assert lun.cut(random.Random(1))
+        tell_sense(server, sense)
+        server.call(go_on())
+        writer.finish()
+    assert len(writes) == 2
+    lun.cut(random.Random(1))
+    same(bytes(lun.data[:len(data)]), data, "what the target has")
+    assert server.violations() == []
 
 
 def test_a_port_in_standby_hears_of_it(make_server, make_volume, links, reader):

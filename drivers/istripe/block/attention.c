@@ -57,23 +57,28 @@ static void attention_note_lost(struct istripe_leg *leg)
 	spin_unlock_bh(&leg->lock);
 }
 
-void istripe_attention_note(struct istripe_nexus *nexus, const struct istripe_task *task)
+/* Of an answer, or told asynchronously. */
+static void attention_note_sense(struct istripe_nexus *nexus, const struct scsi_sense_hdr *sense)
 {
-	const struct scsi_sense_hdr *sense = &task->sense;
-	bool deferred = attention_verdict(sense) == ISTRIPE_SCSI_DEFERRED;
-
 	if (sense->sense_key == UNIT_ATTENTION && sense->asc == 0x29)
 		attention_note_reset(nexus);
 	if (istripe_sense_preempted(sense))
 		istripe_pr_key_preempted(nexus);
-	if (deferred)
+	if (attention_verdict(sense) == ISTRIPE_SCSI_DEFERRED) {
 		attention_say_deferred(nexus->leg, sense);
-	if (deferred || istripe_sense_flush_may_lose(task->cdb[0], sense))
 		attention_note_lost(nexus->leg);
+	}
 	attention_say_warning(nexus->leg, sense);
 	/* This nexus may be about to ask; other ports have changed, too. */
 	if (istripe_alua_sense_changed(sense))
 		istripe_alua_ask_all(nexus->leg);
+}
+
+void istripe_attention_note(struct istripe_nexus *nexus, const struct istripe_task *task)
+{
+	attention_note_sense(nexus, &task->sense);
+	if (istripe_sense_flush_may_lose(task->cdb[0], &task->sense))
+		attention_note_lost(nexus->leg);
 }
 
 /* Before the session is published, and while the port takes no I/O, none goes over it. */
@@ -101,6 +106,9 @@ void istripe_attention_reported(struct istripe_nexus *nexus, struct istripe_sess
 {
 	bool changed = attention_verdict(sense) == ISTRIPE_SCSI_CHANGED;
 
+	/* As in istripe_attention_told(). */
+	if (rcu_access_pointer(nexus->session) || !istripe_sense_preempted(sense))
+		attention_note_sense(nexus, sense);
 	/* Unlike answers, a target may send these for ever. */
 	if (changed && nexus_may_carry_soon(nexus) && !istripe_session_is_tolerant(session))
 		istripe_session_invalidate(session);

@@ -29,8 +29,9 @@ void istripe_attention_told(struct istripe_nexus *nexus, struct istripe_session 
 void istripe_attention_ask(struct istripe_nexus *nexus, const char *what);
 
 /*
- * An asynchronous message, see struct istripe_session_ops: the LUN is asked. I/O waits for that
- * after a change, unless the port takes none or such messages do not end. Receive side.
+ * An asynchronous message, see struct istripe_session_ops: its news is noted, and the LUN is asked.
+ * I/O waits for that after a change, unless the port takes none or such messages do not end.
+ * Receive side.
  */
 void istripe_attention_reported(struct istripe_nexus *nexus, struct istripe_session *session,
 				const struct scsi_sense_hdr *sense);
