@@ -235,6 +235,8 @@ static void reference_keys(struct istripe_keys *keys, const struct reference *re
 {
 	istripe_keys_default_offer(keys);
 	keys->value[ISTRIPE_KEY_MAX_BURST_LENGTH] = 16777215;
+	/* Then no answer is as clear as one. */
+	keys->value[ISTRIPE_KEY_FIRST_BURST_LENGTH] = 65536;
 	keys->value[ref->key] = offer;
 }
 

@@ -8,6 +8,7 @@ import types
 import pytest
 
 from lab import fio, network
+from lab.disk import Direct, noise, same
 from lab.istripe import EnableError
 from lab.shell import read, run, wait_for, write
 from scripted.scenario import Scenario
@@ -357,3 +358,39 @@ def test_breaks_the_offer(server, make_volume, stock, link, kernel_log):
     said = kernel_log.matching(f"{volume.name}/0/0: login: target answers DefaultTime2Wait=0 to an "
                                "offer of 2, against RFC 7143: a login waits as long as was offered")
     assert len(said) == 1
+
+
+async def first_burst_as_scst(run, conn, task):
+    """What follows the command ends at FirstBurstLength, MaxBurstLength does not matter."""
+    if not task.write or task.pdu.final:
+        return False
+    held = conn.login.held
+    asked = held["FirstBurstLength"]
+    while asked < task.edtl:
+        length = min(held["MaxBurstLength"], task.edtl - asked)
+        await run.target.r2t(conn, task, asked, length)
+        asked += length
+    while task.received < task.edtl:
+        pdu = await task.data.get()
+        task.take(pdu.offset, pdu.data)
+    return False
+
+
+def test_a_first_burst_above_the_burst(server, make_volume, link, kernel_log):
+    """The two ends would have different views of where it ends: data wait for an R2T."""
+    keys = {"MaxRecvDataSegmentLength": 8192, "MaxBurstLength": 32768, "FirstBurstLength": 65536,
+            "InitialR2T": False}
+    target = server.load(Scenario("bursts", hooks={"on_command": first_burst_as_scst},
+                                  settings=keys))
+    named = types.SimpleNamespace(iqn=target.settings.name, lun_number=lambda index: index)
+    volume = make_volume(named, path={"portal": f"{link.address}:{server.port}",
+                                      "login_timeout_ms": 10000}, command_timeout_ms=10000)
+    with Direct(volume.enable()) as disk:
+        for at, size in ((0, 128 << 10), (1 << 20, 48 << 10), (2 << 20, 4 << 10)):
+            data = noise(size, size)
+            disk.write(at, data)
+            same(disk.read(at, size), data, "what was read")
+    assert volume.negotiated("InitialR2T") == "Yes"
+    assert kernel_log.matching(f"{volume.name}/0/0: login: FirstBurstLength is not agreed")
+    assert volume.reconnects() == 0
+    assert server.violations() == []

@@ -227,6 +227,7 @@ static int answer_take(struct istripe_negotiation *n, u32 key, const struct istr
 	if (!rule->tolerance)
 		return value_broken(n, p, "which the offer does not allow");
 	answer_note(n, key, p);
+	n->first_burst_above |= key == ISTRIPE_KEY_FIRST_BURST_LENGTH;
 	/* The target acts by it: as many as there is room for. */
 	if (key == ISTRIPE_KEY_MAX_OUTSTANDING_R2T)
 		return settle(n, key, max(offer, min_t(u32, value, ISTRIPE_KEY_R2T_MAX)));
@@ -416,9 +417,34 @@ static bool unsolicited_allowed(const struct istripe_keys *keys)
 	return !keys->value[ISTRIPE_KEY_INITIAL_R2T] || keys->value[ISTRIPE_KEY_IMMEDIATE_DATA];
 }
 
-int istripe_negotiation_finish(struct istripe_negotiation *n)
+/* Does the target perhaps go by another length than the least of those in question? */
+static bool first_burst_unclear(const struct istripe_negotiation *n)
+{
+	u32 key = ISTRIPE_KEY_FIRST_BURST_LENGTH;
+	bool unanswered = n->offered & ~n->answered & BIT(key);
+
+	return (unanswered && n->offer.value[key] != istripe_key_rule(key)->rfc_default) ||
+	       n->first_burst_above ||
+	       n->result.value[key] > n->result.value[ISTRIPE_KEY_MAX_BURST_LENGTH];
+}
+
+/* Where unsolicited Data-Out end is not clear then. Immediate data end with their command. */
+static void first_burst_settle(struct istripe_negotiation *n)
 {
 	u32 *burst = &n->result.value[ISTRIPE_KEY_FIRST_BURST_LENGTH];
+	u32 *r2t = &n->result.value[ISTRIPE_KEY_INITIAL_R2T];
+
+	if (n->leading && !*r2t && first_burst_unclear(n)) {
+		*r2t = 1;
+		if (!n->note[0])
+			scnprintf(n->note, sizeof(n->note), "%s",
+				  "FirstBurstLength is not agreed, or is above MaxBurstLength: data wait for an R2T");
+	}
+	*burst = min(*burst, n->result.value[ISTRIPE_KEY_MAX_BURST_LENGTH]);
+}
+
+int istripe_negotiation_finish(struct istripe_negotiation *n)
+{
 	u32 key;
 	int err;
 
@@ -430,6 +456,6 @@ int istripe_negotiation_finish(struct istripe_negotiation *n)
 	if (n->first_burst_irrelevant && unsolicited_allowed(&n->result))
 		return negotiation_broken(n, "target sent FirstBurstLength=Irrelevant, %s",
 					  "but takes unsolicited data");
-	*burst = min(*burst, n->result.value[ISTRIPE_KEY_MAX_BURST_LENGTH]);
+	first_burst_settle(n);
 	return 0;
 }

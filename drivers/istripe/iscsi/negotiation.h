@@ -30,6 +30,7 @@ struct istripe_negotiation {
 	u32 answered;			/* those of @received that it gave a value */
 	bool leading;			/* first connection of the session */
 	bool first_burst_irrelevant;	/* the target said so of FirstBurstLength */
+	bool first_burst_above;		/* it answered with more than was offered */
 	char note[ISTRIPE_NEGOTIATION_PROBLEM_BYTES];	/* the first wrong answer tolerated */
 	char problem[ISTRIPE_NEGOTIATION_PROBLEM_BYTES];	/* of an error, printable */
 };
@@ -55,9 +56,9 @@ int istripe_negotiation_receive(struct istripe_negotiation *n, const struct istr
 
 /*
  * A key that was offered and got no answer, or Reject, gets the value that is safe whether the
- * target goes by the offer or by the default. Returns 0, or -EPROTO with @n->problem when there is
- * no such value: digests without None in the offer, and FirstBurstLength=Irrelevant although
- * unsolicited data may be sent.
+ * target goes by the offer or by the default; so is InitialR2T=Yes while it is not clear where a
+ * first burst ends. Returns 0, or -EPROTO with @n->problem when there is no such value: digests
+ * without None in the offer, and FirstBurstLength=Irrelevant although unsolicited data may be sent.
  */
 int istripe_negotiation_finish(struct istripe_negotiation *n);
 
