@@ -77,7 +77,7 @@ static void damage_window(struct login_bench *b)
 
 static void damage_owed(struct login_bench *b)
 {
-	login_say(b, "X-key", "1");
+	login_say(b, "TaskReporting", "RFC3720");
 }
 
 static void damage_marker(struct login_bench *b)
@@ -291,7 +291,7 @@ static void login_stage_of_keys(struct kunit *test)
 		{ "MaxRecvDataSegmentLength", "8192", 0 }, { "TargetAlias", "x", 0 },
 		{ "TargetAddress", "10.0.0.9:3260,1", 0 }, { "HeaderDigest", "None", -EPROTO },
 		{ "MaxBurstLength", "512", -EPROTO }, { "CHAP_A", "5", -EPROTO },
-		{ "X-key", "1", -EPROTO }, { "SendTargets", "All", -EPROTO },
+		{ "X-key", "1", 0 }, { "SendTargets", "All", -EPROTO },
 	};
 	struct login_bench *b = &bench;
 	u32 i;

@@ -125,6 +125,58 @@ static void login_slow_target(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, login_answer(b), ISTRIPE_LOGIN_DONE);
 }
 
+/* Nobody needs the answer to a key that nobody knows, or to the intervals of markers. */
+static void login_unknown_at_the_end(struct kunit *test)
+{
+	struct login_bench *b = &bench;
+
+	login_defaults(b);
+	KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	login_say(b, "X#NodeArchitecture", "a");
+	login_say(b, "AuthMethod", "None");
+	login_say(b, "TargetPortalGroupTag", "1");
+	login_agree(b);
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	KUNIT_EXPECT_NULL(test, login_asked(b, "X#NodeArchitecture"));
+	KUNIT_EXPECT_NOT_NULL(test, login_asked(b, "HeaderDigest"));
+	login_say(b, "HeaderDigest", "None");
+	login_say(b, "X#NodeArchitecture", "a");
+	login_say(b, "IFMarkInt", "2048~8192");
+	login_say(b, "OFMarkInt", "2048");
+	login_agree(b);
+	KUNIT_EXPECT_EQ(test, login_answer(b), ISTRIPE_LOGIN_DONE);
+}
+
+/* Others must have theirs. */
+static void login_owed_at_the_end(struct kunit *test)
+{
+	static const char * const pairs[][2] = {
+		{ "DataDigest", "MD5" }, { "MaxBurstLength", "65536" },
+	};
+	struct login_bench *b = &bench;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(pairs); i++) {
+		login_defaults(b);
+		KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+		KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+		login_say(b, "AuthMethod", "None");
+		login_say(b, "TargetPortalGroupTag", "1");
+		login_agree(b);
+		KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
+		/* Before it has had our offer, which it would answer. */
+		b->login.negotiation.offered = 0;
+		KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+		login_say(b, "X#NodeArchitecture", "a");
+		login_say(b, pairs[i][0], pairs[i][1]);
+		login_agree(b);
+		KUNIT_EXPECT_EQ(test, login_answer(b), -EPROTO);
+		KUNIT_EXPECT_NOT_NULL(test, strstr(b->login.reason, pairs[i][0]));
+	}
+}
+
 static void login_endless_target(struct kunit *test)
 {
 	struct login_bench *b = &bench;
@@ -496,6 +548,8 @@ static struct kunit_case login_cases[] = {
 	KUNIT_CASE(login_plain),
 	KUNIT_CASE(login_join),
 	KUNIT_CASE(login_slow_target),
+	KUNIT_CASE(login_unknown_at_the_end),
+	KUNIT_CASE(login_owed_at_the_end),
 	KUNIT_CASE(login_endless_target),
 	KUNIT_CASE(login_chap_one_way),
 	KUNIT_CASE(login_chap_declined),

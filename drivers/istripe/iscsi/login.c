@@ -293,14 +293,31 @@ int istripe_login_request(struct istripe_login *login, struct iscsi_login_req *b
 	return 0;
 }
 
-/* The target leaves the stage: nothing it asked may be without an answer. */
+/* To a key that is not known here, or to the interval of markers: it changes nothing. */
+static bool login_answer_is_idle(const struct istripe_text_pair *answer)
+{
+	return istripe_text_value_is(answer, ISTRIPE_TEXT_NOT_UNDERSTOOD) ||
+	       (istripe_text_value_is(answer, ISTRIPE_TEXT_REJECT) &&
+		istripe_key_find(answer->key) < 0);
+}
+
+/* The target leaves the stage: nothing it asked may be without an answer that matters. */
 static int login_nothing_owed(struct istripe_login *login)
 {
-	if (!login->writer.used)
-		return 0;
-	return login_fail(login, -EPROTO,
-			  "target left a login stage before it had an answer to %.40s",
-			  login->writer.buf);
+	struct istripe_text_reader reader;
+	struct istripe_text_pair answer;
+	int owed;
+
+	istripe_text_reader_init(&reader, login->writer.buf, login->writer.used);
+	do {
+		owed = istripe_text_next(&reader, &answer);
+	} while (owed > 0 && login_answer_is_idle(&answer));
+	if (owed)
+		return login_fail(login, -EPROTO,
+				  "target left a login stage before it had an answer to %.40s",
+				  owed > 0 ? answer.key : login->writer.buf);
+	login->writer.used = 0;
+	return 0;
 }
 
 static int login_chap_step(struct istripe_login *login)
