@@ -28,7 +28,7 @@
 
 /* Times and limits that may change while the volume is up. */
 struct istripe_timers {
-	u32 login_timeout_ms;		/* one attempt: connect, login, LUN check */
+	u32 login_timeout_ms;		/* of connect, of login, of a LUN's answer */
 	u32 ping_interval_ms;		/* silence before a NOP-Out; 0: never ping */
 	u32 ping_timeout_ms;		/* silence after it before the path is lost */
 	u32 login_retry_max_ms;		/* longest wait between two attempts to log in */

@@ -286,6 +286,48 @@ def test_a_question_is_not_answered(make_scripted, server, reader, kernel_log, h
     assert server.violations() == []
 
 
+#: An answer of a LUN that is slow all the time. All of them take longer than a timeout of one.
+SLOW_S = 1
+
+
+async def slow(run, conn, task):
+    if run.armed:
+        await asyncio.sleep(SLOW_S)
+    return False
+
+
+@pytest.mark.timeout_s(300)
+def test_a_slow_lun_comes_back(scripted, server, kernel_log):
+    """The timeout of a login is one for each answer of the LUN, not for all of them."""
+    volume, _ = scripted(Scenario("slow", hooks={"on_command": slow}), metadata="none",
+                         path={"default_time2wait": 0, "login_timeout_ms": 7000})
+    volume.enable()
+    server.arm()
+    wait_for("a connection to break", lambda: network.kill_connections(port=server.port))
+    lost = time.monotonic()
+    wait_for("the path", lambda: volume.reconnects() and volume.state() == "live", 120)
+    assert time.monotonic() - lost > 7
+    assert not kernel_log.matching(f"{volume.name}/0/0: LUN bring-up")
+    assert server.violations() == []
+
+
+@pytest.mark.timeout_s(300)
+def test_a_slow_lun_says_so_over_all_paths(make_scripted, server, reader):
+    """No path could have the other's commands: each has its time as long as the LUN answers."""
+    volume, _ = make_scripted(Scenario("slow", hooks={"on_command": slow}), paths=2,
+                              metadata="none", policy="round-robin")
+    one = reader(volume.enable())
+    wait_for("both paths", lambda: read(volume.sysfs() / "state") == "live")
+    server.arm()
+    asked = time.monotonic()
+    tell_sense(server, fixed_sense(6, 0x2A, 9))
+    one.goes_on(4)
+    assert time.monotonic() - asked > 5
+    assert undisturbed(volume, 2)
+    assert one.errors == []
+    assert server.violations() == []
+
+
 @pytest.mark.timeout_s(300)
 def test_a_read_that_has_waited_for_the_questions(scripted, server, kernel_log):
     """The LUN is busy with them for most of the read's time-out: its service has time all the same."""

@@ -102,7 +102,8 @@ int istripe_fence_drain(struct istripe_nexus *nexus, struct istripe_reason *why)
 static int fence_end_commands(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	u32 timeout_ms = READ_ONCE(nexus->path->params.timers.login_timeout_ms);
-	int ret = istripe_nexus_probe(nexus, timeout_ms, why);
+	struct istripe_lun_time time = istripe_lun_slow_time(timeout_ms);
+	int ret = istripe_nexus_probe(nexus, &time, why);
 
 	if (ret)
 		return ret;

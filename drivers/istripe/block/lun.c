@@ -31,8 +31,26 @@ struct probe {
 	const u8 *data;
 	u32 bytes;		/* of the last answer */
 	struct istripe_reason *why;
-	unsigned long deadline;	/* jiffies, of all of them */
+	const struct istripe_lun_time *time;
+	unsigned long deadline;	/* jiffies */
+	unsigned long end;	/* no later deadline */
 };
+
+static bool probe_is_stopped(const struct probe *probe)
+{
+	const struct istripe_task *task = &probe->session->internal.task;
+
+	return task->status == SAM_STAT_CHECK_CONDITION && istripe_sense_stopped(&task->sense);
+}
+
+/* The LUN gives answers, however slowly. */
+static void probe_renew(struct probe *probe)
+{
+	unsigned long deadline = jiffies + msecs_to_jiffies(probe->time->timeout_ms);
+
+	if (!probe->time->renews || probe->time->renews(probe->session))
+		probe->deadline = time_before(deadline, probe->end) ? deadline : probe->end;
+}
 
 static int lun_wait(unsigned long deadline)
 {
@@ -137,6 +155,8 @@ static int probe_ask(struct probe *probe, const u8 *cdb, u32 bytes)
 	int ret = istripe_lun_ask(probe->session, &probe->number, cdb, bytes, false, probe->known,
 				  probe->tpgs, probe->deadline);
 
+	if (!ret || (ret == -EIO && !probe_is_stopped(probe)))
+		probe_renew(probe);
 	if (ret == -ESTALE)
 		istripe_reason_set(probe->why, "the LUN says again and again: %s",
 				   istripe_sense_change_name(&probe->session->internal.task.sense));
@@ -356,13 +376,6 @@ static int probe_pages(struct probe *probe, struct istripe_lun *lun)
 		if (listed[i])
 			ret = probe_optional(probe, lun, pages[i]);
 	return ret;
-}
-
-static bool probe_is_stopped(const struct probe *probe)
-{
-	const struct istripe_task *task = &probe->session->internal.task;
-
-	return task->status == SAM_STAT_CHECK_CONDITION && istripe_sense_stopped(&task->sense);
 }
 
 /* As sd does: it is told to start once, and then waited for. Its refusal changes no reason. */
@@ -599,7 +612,7 @@ static int probe_all(struct probe *probe, u16 number, struct istripe_lun *lun)
 }
 
 int istripe_lun_probe(struct istripe_session *session, u16 number, enum istripe_alua alua,
-		      u32 timeout_ms, const struct istripe_lun_before *before,
+		      const struct istripe_lun_time *time, const struct istripe_lun_before *before,
 		      struct istripe_lun *lun, struct istripe_reason *why)
 {
 	struct probe probe = {
@@ -608,7 +621,9 @@ int istripe_lun_probe(struct istripe_session *session, u16 number, enum istripe_
 		.before = before,
 		.data = page_address(session->internal.page),
 		.why = why,
-		.deadline = jiffies + msecs_to_jiffies(timeout_ms),
+		.time = time,
+		.deadline = jiffies + msecs_to_jiffies(time->timeout_ms),
+		.end = jiffies + msecs_to_jiffies(time->all_ms),
 	};
 	u32 attempt = 0;
 	int ret;

@@ -64,7 +64,23 @@ struct istripe_lun_before {
 };
 
 /*
- * Asks a LUN what it is, within @timeout_ms in all; called by the worker of the nexus, sleeps. See
+ * @timeout_ms begins anew with each answer that is not busy, if @renews, NULL: always, says so
+ * then; but all take no longer than @all_ms.
+ */
+struct istripe_lun_time {
+	u32 timeout_ms;
+	u32 all_ms;
+	bool (*renews)(const struct istripe_session *session);
+};
+
+/* A LUN that is slow to answer may take four times the timeout for all its answers. */
+static inline struct istripe_lun_time istripe_lun_slow_time(u32 timeout_ms)
+{
+	return (struct istripe_lun_time) { timeout_ms, 4 * timeout_ms };
+}
+
+/*
+ * Asks a LUN what it is, within @time; called by the worker of the nexus, sleeps. See
  * istripe_session_execute() for @session.
  *
  * A LUN is addressed as the target lists it: plain, or flat (SAM-5 4.7.5). The unit attentions that
@@ -77,7 +93,7 @@ struct istripe_lun_before {
  * nonsense; -ESTALE it changes all the time; -EIO; -EBUSY; -ETIMEDOUT; -ENOTCONN.
  */
 int istripe_lun_probe(struct istripe_session *session, u16 number, enum istripe_alua alua,
-		      u32 timeout_ms, const struct istripe_lun_before *before,
+		      const struct istripe_lun_time *time, const struct istripe_lun_before *before,
 		      struct istripe_lun *lun, struct istripe_reason *why);
 
 /* Is @designator the LUN's, or one of several that it offers? */

@@ -13,6 +13,7 @@
 #include "block/leg_task.h"
 #include "block/nexus.h"
 #include "block/path.h"
+#include "block/policy.h"
 #include "block/portal.h"
 #include "block/volume.h"
 #include "scsi/alua.h"
@@ -22,11 +23,13 @@
 #define SHORT_LIFE_MS		1000
 #define FIRST_TRIES_MAX		12	/* while the target refuses resets: 7 to 20 s */
 #define REVALIDATE_INTERVAL_MS	500	/* of a target that reports changes all the time */
-#define REVALIDATE_TIMEOUT_MS	30000	/* a LUN that is busy is waited for */
-#define ANSWER_TIMEOUT_MS	10000	/* but not an answer: that also holds up error handling */
-#define MOVE_TIMEOUT_MS		5000	/* while commands wait that another path could have */
+#define ANSWER_TIMEOUT_MS	10000	/* of a question: that also holds up error handling */
 /* Longer than one command of our own takes, or another login. */
 #define TOLERATE_MS		60000
+
+/* A LUN that is busy is waited for, not so long while another path could have its commands. */
+static const struct istripe_lun_time revalidate_time = { 30000, 30000 };
+static const struct istripe_lun_time move_time = { 5000, 20000, istripe_policy_alone };
 
 /* By the worker, after the change. */
 static void nexus_changed(struct istripe_nexus *nexus)
@@ -298,38 +301,40 @@ int istripe_nexus_open_session(struct istripe_nexus *nexus,
 	return istripe_session_open(params, &nexus_session_ops, nexus, &nexus->owned, why);
 }
 
-int istripe_nexus_probe(struct istripe_nexus *nexus, u32 timeout_ms, struct istripe_reason *why)
+int istripe_nexus_probe(struct istripe_nexus *nexus, const struct istripe_lun_time *time,
+			struct istripe_reason *why)
 {
 	struct istripe_lun_before before;
 	int ret;
 
 	nexus->ops->probe_begin(nexus, &before);
 	ret = istripe_lun_probe(nexus->owned, nexus->path->params.lun, READ_ONCE(nexus->leg->alua),
-				timeout_ms, &before, &nexus->found, why);
+				time, &before, &nexus->found, why);
 	WRITE_ONCE(nexus->reserved, nexus->found.reserved);
 	return ret;
 }
 
 /* A reserved LUN tells some things to registered nexuses only. */
-static int nexus_ask_lun(struct istripe_nexus *nexus, u32 timeout_ms, struct istripe_reason *why)
+static int nexus_ask_lun(struct istripe_nexus *nexus, const struct istripe_lun_time *time,
+			 struct istripe_reason *why)
 {
 	const struct istripe_task *task = &nexus->owned->internal.task;
-	int ret = istripe_nexus_probe(nexus, timeout_ms, why);
+	int ret = istripe_nexus_probe(nexus, time, why);
 	int joined;
 
 	if (ret && (ret != -EIO || task->status != SAM_STAT_RESERVATION_CONFLICT))
 		return ret;
 	joined = nexus->ops->join(nexus, why);
 	if (joined > 0)
-		return istripe_nexus_probe(nexus, timeout_ms, why);
+		return istripe_nexus_probe(nexus, time, why);
 	return joined ?: ret;
 }
 
 static int nexus_bring_up(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
-	/* The timeout of the login is also that of the LUN bring-up. */
 	u32 timeout_ms = READ_ONCE(nexus->path->params.timers.login_timeout_ms);
-	int ret = nexus_ask_lun(nexus, timeout_ms, why);
+	struct istripe_lun_time time = istripe_lun_slow_time(timeout_ms);
+	int ret = nexus_ask_lun(nexus, &time, why);
 
 	if (ret)
 		return ret;
@@ -651,7 +656,7 @@ static int nexus_ask(struct istripe_nexus *nexus, struct istripe_reason *why)
 	int ret;
 
 	nexus->owned->internal.answer_ms = ANSWER_TIMEOUT_MS;
-	ret = nexus_ask_lun(nexus, moves ? MOVE_TIMEOUT_MS : REVALIDATE_TIMEOUT_MS, why);
+	ret = nexus_ask_lun(nexus, moves ? &move_time : &revalidate_time, why);
 	if (ret)
 		return ret;
 	if (!memcmp(&nexus->found.address, &nexus->owned->lun, sizeof(nexus->owned->lun)))
@@ -738,8 +743,7 @@ static void nexus_revalidate(struct istripe_nexus *nexus, bool access_only)
 	if (ret || !istripe_session_is_invalid(session))
 		return;
 	/* Only the designator has been compared: commands that wait go another way. */
-	if (!istripe_alua_usable(nexus->found.access.state) &&
-	    !istripe_session_is_idle(session)) {
+	if (!istripe_alua_usable(nexus->found.access.state) && !istripe_session_is_idle(session)) {
 		istripe_session_fault(session, -ESTALE,
 				      "the LUN has changed, and its target port takes no I/O");
 		return;

@@ -8,6 +8,7 @@
 #include "block/path.h"
 #include "block/policy.h"
 #include "block/volume.h"
+#include "transport/session.h"
 
 static struct istripe_path *leg_live_path(const struct istripe_leg *leg, u32 index)
 {
@@ -239,4 +240,29 @@ u32 istripe_policy_parts(const struct istripe_leg *leg, u32 sectors, u32 *part_s
 		return 1;
 	*part_sectors = round_up(DIV_ROUND_UP(sectors, min(live, leg->volume->parts)), chunk);
 	return DIV_ROUND_UP(sectors, *part_sectors);
+}
+
+static bool nexus_serves(struct istripe_nexus *nexus)
+{
+	int section = srcu_read_lock(&nexus->srcu);
+	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
+	bool serves = session && READ_ONCE(nexus->lanes) && !istripe_session_is_invalid(session);
+
+	srcu_read_unlock(&nexus->srcu, section);
+	return serves;
+}
+
+bool istripe_policy_alone(const struct istripe_session *session)
+{
+	const struct istripe_nexus *nexus = session->owner;
+	struct istripe_leg *leg = nexus->leg;
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_nexus *other;
+	bool serves = false;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, other, at)
+		serves |= other->path != nexus->path && nexus_serves(other);
+	srcu_read_unlock(&leg->srcu, section);
+	return !serves;
 }

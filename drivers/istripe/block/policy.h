@@ -11,6 +11,7 @@
 
 struct istripe_path;
 struct istripe_leg;
+struct istripe_session;
 
 /*
  * NULL: no path is live, or the leg must not be written to. Within a section of leg->srcu; the path
@@ -31,6 +32,9 @@ struct istripe_path *istripe_policy_pick_other(const struct istripe_leg *leg, u3
  * the last have @part_sectors, if several a multiple of the chunk.
  */
 u32 istripe_policy_parts(const struct istripe_leg *leg, u32 sectors, u32 *part_sectors);
+
+/* Does no other path than that of a nexus's @session get I/O that need not wait? Sleeps. */
+bool istripe_policy_alone(const struct istripe_session *session);
 
 /*
  * Chooses the lanes that get tasks: those of optimized ports, else of others that take I/O; counts
