@@ -6,11 +6,13 @@ import hashlib
 import re
 import shutil
 import struct
+import time
 
 import pytest
 
 from conftest import PATIENCE
 from lab import istripe, lio, md, network, storage
+from lab.disk import Direct, noise, same
 from lab.shell import LabError, read, run, wait_for, write
 from scripted.scenario import Scenario
 from scripted.scsi import READ_16, WRITE_16, Result
@@ -607,6 +609,43 @@ def test_a_superblock_that_cannot_be_read(make_scripted, server, kernel_log):
     assert len(reads) == 2
     assert kernel_log.matching("/0/0: cannot read the superblock")
     volume.enable()
+
+
+def test_a_superblock_that_becomes_unreadable(make_scripted, server, kernel_log):
+    """A path that has had the right one before is used without it: no I/O depends on that block."""
+    async def hook(run, conn, task):
+        if at(READ_16, md.SUPER_AT)(task) and run.armed:
+            run.memory["asked"] = run.memory.get("asked", 0) + 1
+            await run.target.respond(conn, task, Result.check(3, 0x11, 0))
+            return True
+        if task.opcode == READ_16 and run.armed and run.memory.pop("change", False):
+            await run.target.respond(conn, task, Result.check(6, 0x3F, 0x0E))
+            return True
+        return False
+
+    volume, target = make_scripted(Scenario("bad block", hooks={"on_command": hook}),
+                                   metadata="md")
+    memory = target.run.memory
+    said = f"{volume.name}/0/0: cannot read the superblock: status 0x02, sense 3/11/00"
+    data = noise(64 * KIB, 1)
+    with Direct(create(volume)) as disk:
+        disk.write(0, data)
+        memory["change"] = True
+        server.arm()
+        begin = time.monotonic()
+        same(disk.read(0, len(data)), data, "what was read")
+        assert time.monotonic() - begin < 15
+        assert memory["asked"] == 1
+        assert (volume.state(), volume.reconnects()) == ("live", 0)
+        assert network.kill_connections(port=server.port) == 1
+        wait_for("the path", lambda: volume.reconnects() and volume.state() == "live", 60)
+        assert memory["asked"] > 1
+        same(disk.read(0, len(data)), data, "what was read")
+    assert len(kernel_log.matching(said)) == 1
+    # Nobody has compared it yet when the volume comes up.
+    volume.disable()
+    refuse(volume, "leg 0: cannot read its superblock: status 0x02, sense 3/11/00")
+    assert server.violations() == []
 
 
 def test_a_wipe_without_an_answer(make_scripted, server, kernel_log):

@@ -14,6 +14,7 @@
 #include "block/write_protect.h"
 #include "iscsi/error.h"
 #include "layout/signature.h"
+#include "scsi/sense.h"
 
 #define TIMEOUT_MS	60000		/* for all that is done on one leg at a time */
 
@@ -40,6 +41,8 @@ static int super_verify(const struct istripe_super_io *io, struct istripe_super_
 	}
 	ret = istripe_md_check_unchanged(then, &now, io->leg, io->why);
 	walk->mismatch = ret;
+	if (!ret)
+		WRITE_ONCE(io->nexus->compared, true);
 	return ret;
 }
 
@@ -490,6 +493,29 @@ int istripe_metadata_growth_compare_target(const struct istripe_volume *volume, 
 
 /* Logging in */
 
+/*
+ * A bad block, on which no I/O of the disk depends: a nexus that has led to this superblock before,
+ * and whose LUN has the identity of the leg, goes on without it.
+ */
+static bool super_may_be_unread(const struct istripe_super_io *io, struct istripe_nexus *nexus,
+				int error)
+{
+	const struct istripe_task *task = &io->session->internal.task;
+	enum istripe_scsi_verdict verdict = istripe_sense_verdict(task->status, &task->sense);
+
+	/* -EBUSY: it was asked again until the end. */
+	if (!READ_ONCE(nexus->compared) || (error != -EIO && error != -EBUSY) ||
+	    (verdict != ISTRIPE_SCSI_MEDIUM && verdict != ISTRIPE_SCSI_TARGET &&
+	     verdict != ISTRIPE_SCSI_TRANSIENT))
+		return false;
+	if (!nexus->super_unread)
+		pr_warn("%s: cannot read the superblock: status 0x%02x, sense %x/%02x/%02x: the path is used without, it has had the right one before\n",
+			nexus->label, task->status, task->sense.sense_key, task->sense.asc,
+			task->sense.ascq);
+	nexus->super_unread = true;
+	return true;
+}
+
 /* Reads again when growth has ended since: the superblock is older than its comparison. */
 static int super_compare(const struct istripe_super_io *io, struct istripe_nexus *nexus)
 {
@@ -502,10 +528,12 @@ static int super_compare(const struct istripe_super_io *io, struct istripe_nexus
 		ended = istripe_metadata_growth_ended(volume);
 		ret = istripe_super_read(io, &now);
 		if (ret)
-			return ret;
+			return super_may_be_unread(io, nexus, ret) ? 0 : ret;
 		ret = istripe_metadata_growth_compare(volume, io->leg, ended, &now, io->why);
 	} while (ret == -EAGAIN);
 	nexus->mismatch = ret;
+	nexus->super_unread = false;
+	WRITE_ONCE(nexus->compared, !ret);
 	return ret;
 }
 

@@ -82,7 +82,8 @@ int istripe_metadata_start(struct istripe_volume *volume, enum istripe_metadata_
 /*
  * The worker of a nexus that has identified its LUN compares the superblock, once it is known what
  * to expect. -ESTALE, or another error of istripe_md_check_unchanged(), and the nexus is refused;
- * -EIO, -EPROTO, -ETIMEDOUT, -ENOTCONN it could not be read: try again.
+ * -EIO, -EPROTO, -ETIMEDOUT, -ENOTCONN it could not be read: try again. After a bad block that is
+ * no error if the superblock over this nexus has been right before.
  */
 int istripe_metadata_check(struct istripe_nexus *nexus, struct istripe_reason *why);
 

@@ -148,6 +148,8 @@ struct istripe_nexus {
 	unsigned long reset_until;	/* jiffies, deadline of this work; leg->reset_lock */
 	int mismatch;			/* worker: @found is not the leg's LUN: why */
 	bool checked;			/* worker: its superblock has been compared */
+	bool compared;			/* it was right, the last time it was read */
+	bool super_unread;		/* worker: the last time it could not be read */
 	bool access_only;		/* worker: only the access state may have changed */
 	u32 resets_refused;		/* worker: in a row, see lun_reset.c */
 	unsigned long refused_since;	/* worker: jiffies of the first of them */
