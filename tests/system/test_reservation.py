@@ -26,7 +26,7 @@ from lab.shell import read, run, status, wait_for
 from scripted.registrations import EXCLUSIVE_REG_ONLY as EXCLUSIVE_SCSI
 from scripted.registrations import Conflict, RegisteredDisk
 from scripted.scenario import HONEST, Scenario
-from scripted.scsi import PERSISTENT_RESERVE_IN, Refuse
+from scripted.scsi import INVALID_FIELD, INVALID_OPCODE, PERSISTENT_RESERVE_IN, Refuse
 
 KIB, MIB = 1 << 10, 1 << 20
 ALLOWED = pytest.mark.allow_log(
@@ -36,6 +36,8 @@ ALLOWED = pytest.mark.allow_log(
 #: NOT READY: a target port in transition, also of a target that reports no access states.
 TRANSITION = (2, 4, 0x0A)
 INTERNAL_TARGET_FAILURE = (4, 0x44, 0)
+#: INSUFFICIENT REGISTRATION RESOURCES.
+NO_RESOURCES = (5, 0x55, 4)
 REGISTER, RESERVE = 0, 1
 #: Nobody has it.
 ANY_KEY = 0xA11
@@ -528,23 +530,41 @@ def test_unregistered_while_a_path_logs_in(registered, links):
         assert disk.keys == {}
 
 
-def test_key_that_is_not_taken_again(registered, links, kernel_log):
+@pytest.mark.parametrize("sense", [INTERNAL_TARGET_FAILURE, NO_RESOURCES, INVALID_FIELD])
+def test_key_that_is_not_taken_again(registered, links, kernel_log, sense):
     """The path is not used before it is."""
     volume, disk, nexuses = registered()
     disk.forgets = True
 
     def fails(nexus):
         refused.append(nexus)
-        raise Refuse(*INTERNAL_TARGET_FAILURE)
+        raise Refuse(*sense)
 
     refused = []
+    words = "status 0x02, sense {:x}/{:02x}/{:02x}".format(*sense)
     with Reservations(volume.enable()) as ours:
         assert ours.register(0, KEY) == 0
         with lost(volume, links[1], 1):
             disk.when_registered = fails
         assert refused == [nexuses[1]]
-        assert kernel_log.matching(f"cannot register reservation key {KEY:#x}: ")
+        assert kernel_log.matching(f"cannot register reservation key {KEY:#x}: {words}")
         assert disk.keys == dict.fromkeys(nexuses, KEY)
+
+
+def test_key_that_cannot_be_registered_again(registered, links, kernel_log):
+    """The LUN does not know the command any more: the path is used without."""
+    volume, disk, nexuses = registered()
+    disk.forgets = True
+
+    def unknown(_nexus):
+        raise Refuse(*INVALID_OPCODE)
+
+    with Reservations(volume.enable()) as ours:
+        assert ours.register(0, KEY) == 0
+        with lost(volume, links[1], 1):
+            disk.when_registered = unknown
+        assert kernel_log.matching("cannot tell whether another host has preempted it: ")
+        assert disk.keys == {nexuses[0]: KEY}
 
 
 def test_released_without_the_holder(registered, links):

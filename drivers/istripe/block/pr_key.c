@@ -19,6 +19,7 @@ struct joining {
 	struct istripe_session *session;
 	u64 key;
 	unsigned long deadline;		/* jiffies */
+	struct istripe_reason *refusal;	/* the first answer that was neither GOOD nor a conflict */
 };
 
 void istripe_pr_key_init(struct istripe_leg *leg)
@@ -89,6 +90,18 @@ void istripe_pr_key_preempted(struct istripe_nexus *nexus)
 		key_forget(nexus, changes, "another host has preempted or cleared it");
 }
 
+/*
+ * Does the LUN not know the command? A key that it has no room for, as one example, it may take the
+ * next time. Without a key nothing depends on the answer.
+ */
+static bool joining_is_unknown(const struct joining *joining, bool write)
+{
+	const struct scsi_sense_hdr *sense = &joining->session->internal.task.sense;
+
+	return sense->sense_key == ILLEGAL_REQUEST &&
+	       (sense->asc == 0x20 || (sense->asc == 0x24 && (!write || !joining->key)));
+}
+
 static int joining_ask(const struct joining *joining, const u8 *cdb, u32 bytes, bool write)
 {
 	const struct istripe_task *task = &joining->session->internal.task;
@@ -97,7 +110,13 @@ static int joining_ask(const struct joining *joining, const u8 *cdb, u32 bytes, 
 
 	if (ret == -EIO && task->status == SAM_STAT_RESERVATION_CONFLICT)
 		return SAM_STAT_RESERVATION_CONFLICT;
-	return ret == -EIO && task->sense.sense_key == ILLEGAL_REQUEST ? -EOPNOTSUPP : ret;
+	if (ret != -EIO)
+		return ret;
+	if (!joining->refusal->text[0])
+		istripe_reason_set(joining->refusal, "status 0x%02x, sense %x/%02x/%02x",
+				   task->status, task->sense.sense_key, task->sense.asc,
+				   task->sense.ascq);
+	return joining_is_unknown(joining, write) ? -EOPNOTSUPP : ret;
 }
 
 static int joining_register(const struct joining *joining, enum istripe_reserve_action action,
@@ -182,6 +201,9 @@ static int joining_end(const struct joining *joining, u32 changes, int ret,
 	case -EAGAIN:
 		return istripe_reason_fail(why, ret,
 					   "keys of reservations were changed during the login: once more");
+	case -EIO:
+		return istripe_reason_fail(why, ret, "cannot register reservation key 0x%llx: %s",
+					   joining->key, joining->refusal->text);
 	default:
 		istripe_reason_set(why, "cannot register reservation key 0x%llx: %s", joining->key,
 				   ret > 0 ? "reservation conflict" : istripe_error_words(ret));
@@ -192,7 +214,10 @@ static int joining_end(const struct joining *joining, u32 changes, int ret,
 int istripe_pr_key_join(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	struct istripe_leg *leg = nexus->leg;
-	struct joining joining = { .nexus = nexus, .session = nexus->owned };
+	struct istripe_reason refusal = {};
+	struct joining joining = {
+		.nexus = nexus, .session = nexus->owned, .refusal = &refusal,
+	};
 	bool left;
 	int ret;
 
