@@ -26,7 +26,13 @@ from lab.shell import read, run, status, wait_for
 from scripted.registrations import EXCLUSIVE_REG_ONLY as EXCLUSIVE_SCSI
 from scripted.registrations import Conflict, RegisteredDisk
 from scripted.scenario import HONEST, Scenario
-from scripted.scsi import INVALID_FIELD, INVALID_OPCODE, PERSISTENT_RESERVE_IN, Refuse
+from scripted.scsi import (
+    INVALID_FIELD,
+    INVALID_OPCODE,
+    INVALID_PARAMETER,
+    PERSISTENT_RESERVE_IN,
+    Refuse,
+)
 
 KIB, MIB = 1 << 10, 1 << 20
 ALLOWED = pytest.mark.allow_log(
@@ -565,6 +571,27 @@ def test_key_that_cannot_be_registered_again(registered, links, kernel_log):
             disk.when_registered = unknown
         assert kernel_log.matching("cannot tell whether another host has preempted it: ")
         assert disk.keys == {nexuses[0]: KEY}
+
+
+@pytest.mark.parametrize(("sense", "number"), [
+    (INVALID_OPCODE, errno.EOPNOTSUPP), (INVALID_FIELD, errno.EINVAL),
+    (INVALID_PARAMETER, errno.EINVAL), (NO_RESOURCES, errno.EIO),
+    (INTERNAL_TARGET_FAILURE, errno.EIO),
+], ids=["opcode", "field", "parameter", "resources", "failure"])
+def test_refused_by_the_lun(registered, sense, number):
+    """Programs are told as by the SCSI disk driver; no key is left."""
+    volume, disk, _ = registered(paths=1)
+
+    def fails(_nexus):
+        raise Refuse(*sense)
+
+    with Reservations(volume.enable()) as ours:
+        disk.when_registered = fails
+        with pytest.raises(OSError) as failed:
+            ours.register(0, KEY)
+        assert failed.value.errno == number
+        assert disk.keys == {}
+        assert ours.register(0, KEY) == 0
 
 
 def test_released_without_the_holder(registered, links):

@@ -68,6 +68,22 @@ static bool reservation_is_of_all(u8 type)
 	return type >= 0x07;
 }
 
+/* As the SCSI disk driver has it, but an unknown command is told as such. */
+static int reserve_refusal(const struct scsi_sense_hdr *sense)
+{
+	if (sense->sense_key != ILLEGAL_REQUEST)
+		return -EIO;
+	switch (sense->asc) {
+	case 0x20:
+		return -EOPNOTSUPP;
+	case 0x24:
+	case 0x26:
+		return -EINVAL;
+	default:
+		return -EIO;
+	}
+}
+
 /*
  * A conflict is returned as the status itself, as by the SCSI disk driver (enum pr_status).
  * -EINPROGRESS: the LUN must be revalidated first.
@@ -97,9 +113,7 @@ static int session_reserve(struct istripe_session *session, const struct reserva
 		return -EINPROGRESS;
 	if (ret == -EIO && task->status == SAM_STAT_RESERVATION_CONFLICT)
 		return SAM_STAT_RESERVATION_CONFLICT;
-	if (ret == -EIO && task->sense.sense_key == ILLEGAL_REQUEST)
-		return -EOPNOTSUPP;
-	return ret;
+	return ret == -EIO ? reserve_refusal(&task->sense) : ret;
 }
 
 /* One nexus is enough, and there is another one whose port takes I/O. */
