@@ -50,7 +50,10 @@ def read_together(fd, memory, at):
 
 
 @pytest.mark.allow_log("error, dev istripe", "the blocks that cannot be read")
-def test_reads_of_others_that_were_merged(server, make_volume, link):
+@pytest.mark.parametrize(("sense", "number"), [((3, 0x11, 0), errno.ENODATA),
+                                               ((0xB, 0x10, 1), errno.EILSEQ)],
+                         ids=["medium", "protection"])
+def test_reads_of_others_that_were_merged(server, make_volume, link, sense, number):
     """Of the SCSI disk driver's request the good blocks before the bad one end well."""
     asked = []
 
@@ -62,7 +65,7 @@ def test_reads_of_others_that_were_merged(server, make_volume, link):
         asked.append(count)
         if not any(first <= MIB // BLOCK + bad < first + count for bad in BAD):
             return False
-        await run.target.respond(conn, task, Result.check(3, 0x11, 0))
+        await run.target.respond(conn, task, Result.check(*sense))
         return True
 
     target = server.load(Scenario("bad blocks", times=1000, hooks={"on_command": hook}))
@@ -75,7 +78,7 @@ def test_reads_of_others_that_were_merged(server, make_volume, link):
             server.arm()
             results = read_together(fd, memory, MIB)
             assert max(asked) == READS, "the reads were not merged"
-            assert results == [-errno.ENODATA if index in BAD else BLOCK for index in range(READS)]
+            assert results == [-number if index in BAD else BLOCK for index in range(READS)]
             for index in set(range(READS)) - set(BAD):
                 assert memory[index * BLOCK:(index + 1) * BLOCK] == bytes([index + 1]) * BLOCK
     finally:

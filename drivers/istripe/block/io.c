@@ -394,6 +394,7 @@ static blk_status_t io_verdict_status(enum istripe_scsi_verdict verdict)
 {
 	static const blk_status_t statuses[ISTRIPE_SCSI_VERDICT_COUNT] = {
 		[ISTRIPE_SCSI_MEDIUM] = BLK_STS_MEDIUM,
+		[ISTRIPE_SCSI_CORRUPT] = BLK_STS_PROTECTION,
 		[ISTRIPE_SCSI_NOSPC] = BLK_STS_NOSPC,
 		/* For "not supported" fsync() and discards would succeed. */
 		[ISTRIPE_SCSI_UNSUPPORTED] = BLK_STS_TARGET,
@@ -689,7 +690,8 @@ u64 istripe_io_start(struct istripe_volume *volume, struct request *rq, u32 lane
  */
 static bool io_is_merged_read(const struct istripe_io *io, const struct request *rq)
 {
-	return (io->status == BLK_STS_MEDIUM || io->status == BLK_STS_TARGET) &&
+	return (io->status == BLK_STS_MEDIUM || io->status == BLK_STS_PROTECTION ||
+		io->status == BLK_STS_TARGET) &&
 	       req_op(rq) == REQ_OP_READ && rq->bio != rq->biotail;
 }
 

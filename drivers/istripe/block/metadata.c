@@ -501,13 +501,19 @@ static bool super_may_be_unread(const struct istripe_super_io *io, struct istrip
 				int error)
 {
 	const struct istripe_task *task = &io->session->internal.task;
-	enum istripe_scsi_verdict verdict = istripe_sense_verdict(task->status, &task->sense);
 
 	/* -EBUSY: it was asked again until the end. */
-	if (!READ_ONCE(nexus->compared) || (error != -EIO && error != -EBUSY) ||
-	    (verdict != ISTRIPE_SCSI_MEDIUM && verdict != ISTRIPE_SCSI_TARGET &&
-	     verdict != ISTRIPE_SCSI_TRANSIENT))
+	if (!READ_ONCE(nexus->compared) || (error != -EIO && error != -EBUSY))
 		return false;
+	switch (istripe_sense_verdict(task->status, &task->sense)) {
+	case ISTRIPE_SCSI_MEDIUM:
+	case ISTRIPE_SCSI_CORRUPT:
+	case ISTRIPE_SCSI_TARGET:
+	case ISTRIPE_SCSI_TRANSIENT:
+		break;
+	default:
+		return false;
+	}
 	if (!nexus->super_unread)
 		pr_warn("%s: cannot read the superblock: status 0x%02x, sense %x/%02x/%02x: the path is used without, it has had the right one before\n",
 			nexus->label, task->status, task->sense.sense_key, task->sense.asc,

@@ -11,6 +11,7 @@ static const char *const verdict_names[ISTRIPE_SCSI_VERDICT_COUNT] = {
 	[ISTRIPE_SCSI_DEFERRED] = "deferred error",
 	[ISTRIPE_SCSI_CHANGED] = "changed",
 	[ISTRIPE_SCSI_MEDIUM] = "medium error",
+	[ISTRIPE_SCSI_CORRUPT] = "protection information does not fit",
 	[ISTRIPE_SCSI_NOSPC] = "thin LUN out of space",
 	[ISTRIPE_SCSI_PROTECT] = "write protected",
 	[ISTRIPE_SCSI_UNSUPPORTED] = "not supported by the target",
@@ -55,6 +56,10 @@ static const struct sense_row {
 	{ MEDIUM_ERROR,		ANY,	ANY,	ISTRIPE_SCSI_TRANSIENT },
 	{ BLANK_CHECK,		ANY,	ANY,	ISTRIPE_SCSI_MEDIUM },
 
+	/* Protection information does not fit the data, as found before the command and within. */
+	{ ILLEGAL_REQUEST,	0x10,	ANY,	ISTRIPE_SCSI_CORRUPT },
+	{ ABORTED_COMMAND,	0x10,	ANY,	ISTRIPE_SCSI_CORRUPT },
+
 	{ ILLEGAL_REQUEST,	0x1a,	0x00,	ISTRIPE_SCSI_UNSUPPORTED },	/* list length */
 	{ ILLEGAL_REQUEST,	0x20,	ANY,	ISTRIPE_SCSI_UNSUPPORTED },	/* operation code */
 	{ ILLEGAL_REQUEST,	0x21,	ANY,	ISTRIPE_SCSI_TARGET },	/* block out of range */
@@ -81,7 +86,6 @@ static const struct sense_row {
 	{ DATA_PROTECT,		0x27,	0x07,	ISTRIPE_SCSI_NOSPC },
 	{ DATA_PROTECT,		ANY,	ANY,	ISTRIPE_SCSI_PROTECT },
 
-	{ ABORTED_COMMAND,	0x10,	ANY,	ISTRIPE_SCSI_MEDIUM },	/* protection information */
 	{ ABORTED_COMMAND,	ANY,	ANY,	ISTRIPE_SCSI_TRANSIENT },
 
 	{ HARDWARE_ERROR,	ANY,	ANY,	ISTRIPE_SCSI_TARGET },

@@ -15,6 +15,7 @@ enum istripe_scsi_verdict {
 	ISTRIPE_SCSI_DEFERRED,	/* send it again; an earlier command, which was GOOD, has failed */
 	ISTRIPE_SCSI_CHANGED,	/* revalidate the LUN, then send it again */
 	ISTRIPE_SCSI_MEDIUM,		/* the medium is bad here */
+	ISTRIPE_SCSI_CORRUPT,		/* protection information does not fit the data */
 	ISTRIPE_SCSI_NOSPC,		/* a thin LUN has run out of space */
 	ISTRIPE_SCSI_PROTECT,		/* write protected */
 	ISTRIPE_SCSI_UNSUPPORTED,	/* the target does not know the command or a field of it */
