@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
 """Blocks that cannot be read, beside others that can."""
 
+import concurrent.futures
 import ctypes
 import errno
 import mmap
 import os
 import struct
+import time
 
 import pytest
 
 from conftest import MIB
+from lab.disk import Direct, noise, same
 from lab.ghost import volume_over
-from scripted.scenario import Scenario
-from scripted.scsi import READ_16, Result
+from scripted.scenario import Scenario, silence
+from scripted.scsi import READ_16, WRITE_16, Result
 
 BLOCK = 4096
 READS = 8
@@ -83,4 +86,46 @@ def test_reads_of_others_that_were_merged(server, make_volume, link, sense, numb
                 assert memory[index * BLOCK:(index + 1) * BLOCK] == bytes([index + 1]) * BLOCK
     finally:
         os.close(fd)
+    assert server.violations() == []
+
+
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",
+                       "the command that is rejected")
+@pytest.mark.parametrize("opcode", [READ_16, WRITE_16], ids=["read", "write"])
+@pytest.mark.parametrize("aborts", [True, False], ids=["aborted", "not-aborted"])
+def test_a_command_that_is_always_rejected(make_scripted, server, aborts, opcode):
+    """It fails alone, although the disk is to wait for ever: no session ends again and again."""
+    async def command(run, conn, task):
+        if (task.opcode != opcode or not run.armed or
+                int.from_bytes(task.cdb[2:10], "big") * 512 != MIB):
+            return False
+        await conn.reject(task.pdu, 9)
+        await silence()
+        return True
+
+    async def manage(_run, conn, pdu):
+        if not aborts:
+            await conn.reject(pdu, 4)
+        return not aborts
+
+    scenario = Scenario("rejects", hooks={"on_command": command, "on_tmf": manage})
+    volume, _ = make_scripted(scenario, recovery_timeout_ms=-1)
+    data = noise(16 * BLOCK, 1)
+    with Direct(volume.enable()) as disk, concurrent.futures.ThreadPoolExecutor() as pool:
+        disk.write(0, data)
+        server.arm()
+        end = time.monotonic() + 60
+        if opcode == READ_16:
+            rejected = pool.submit(disk.read, MIB, BLOCK)
+        else:
+            rejected = pool.submit(disk.write, MIB, noise(BLOCK, 2))
+        while not rejected.done():
+            assert time.monotonic() < end
+            same(disk.read(0, len(data)), data, "what was read")
+        # A write that no abort has ended fails when its session is known to be over.
+        lost = not aborts and opcode == WRITE_16
+        assert rejected.exception().errno == (errno.ENOLINK if lost else errno.EIO)
+        same(disk.read(0, len(data)), data, "what was read")
+        volume.wait_state("live")
+        assert volume.reconnects() <= (0 if aborts else 2)
     assert server.violations() == []

@@ -5,15 +5,22 @@
 
 #define TASK_MANAGEMENT_TIMEOUT_MS	10000
 
-/* Returns false when the tag is on the list. A full list means give up. */
-static bool eh_add(struct istripe_nexus *nexus, const struct istripe_eh_tag *tag)
+static struct istripe_eh_tag *eh_find(struct istripe_nexus *nexus, u32 itt)
 {
 	u32 i;
 
 	lockdep_assert_held(&nexus->event_lock);
 	for (i = 0; i < nexus->eh_count; i++)
-		if (nexus->eh_tags[i].itt == tag->itt)
-			return false;
+		if (nexus->eh_tags[i].itt == itt)
+			return &nexus->eh_tags[i];
+	return NULL;
+}
+
+/* Returns false when the tag is on the list. A full list means give up. */
+static bool eh_add(struct istripe_nexus *nexus, const struct istripe_eh_tag *tag)
+{
+	if (eh_find(nexus, tag->itt))
+		return false;
 	if (nexus->eh_count == ISTRIPE_EH_MAX)
 		set_bit(ISTRIPE_NEXUS_GIVE_UP, &nexus->events);
 	else
@@ -38,6 +45,28 @@ bool istripe_eh_report(struct istripe_nexus *nexus, const struct istripe_eh_tag 
 		set_bit(ISTRIPE_NEXUS_GIVE_UP, &nexus->events);
 	istripe_nexus_event(nexus, ISTRIPE_NEXUS_EH);
 	return true;
+}
+
+bool istripe_eh_reject(struct istripe_session *session, u32 itt)
+{
+	struct istripe_nexus *nexus = session->owner;
+	struct istripe_eh_tag *listed;
+	unsigned long flags;
+
+	if (READ_ONCE(nexus->state) != ISTRIPE_NEXUS_LIVE)
+		return false;
+	spin_lock_irqsave(&nexus->event_lock, flags);
+	listed = eh_find(nexus, itt);
+	if (!listed && nexus->eh_count < ISTRIPE_EH_MAX) {
+		listed = &nexus->eh_tags[nexus->eh_count++];
+		*listed = (struct istripe_eh_tag) { .itt = itt, .since = jiffies };
+	}
+	if (listed)
+		listed->rejected = true;
+	spin_unlock_irqrestore(&nexus->event_lock, flags);
+	if (listed)
+		istripe_nexus_event(nexus, ISTRIPE_NEXUS_EH);
+	return listed;
 }
 
 /* The first tag; it stays on the list until eh_end(). */
@@ -81,6 +110,21 @@ static bool eh_is_hopeless(struct istripe_session *session,
 	return progress != ISTRIPE_TASK_IN_FLIGHT;
 }
 
+/* Unless it has been answered meanwhile: that, too, may follow a Reject. */
+static void eh_abort_rejected(struct istripe_session *session, u32 itt)
+{
+	int ret;
+
+	if (istripe_session_task_progress(session, itt) != ISTRIPE_TASK_IN_FLIGHT)
+		return;
+	ret = istripe_session_task_management(session, ISCSI_TM_FUNC_ABORT_TASK, itt,
+					      TASK_MANAGEMENT_TIMEOUT_MS);
+	if (ret && ret != -ENOTCONN)
+		istripe_session_fault(session, ret,
+				      "the target rejects a command, task 0x%08x, and does not abort it: %s (%pe)",
+				      itt, istripe_error_words(ret), ERR_PTR(ret));
+}
+
 /* Sets @blamed if the command says that nothing comes over this path. */
 static int eh_abort_task(struct istripe_nexus *nexus, const struct istripe_eh_tag *tag,
 			 bool *blamed)
@@ -88,6 +132,10 @@ static int eh_abort_task(struct istripe_nexus *nexus, const struct istripe_eh_ta
 	struct istripe_session *session = nexus->owned;
 	u32 itt = tag->itt;
 
+	if (tag->rejected) {
+		eh_abort_rejected(session, itt);
+		return 0;
+	}
 	if (eh_is_hopeless(session, istripe_session_task_progress(session, itt)))
 		return 0;
 	*blamed |= !tag->again && nexus->ops->carries_nothing(nexus, tag->since);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Error handling of a nexus: commands that are older than command_timeout_ms and not answered. The
- * block layer's timeout reports the tag; the nexus's worker aborts the command, resets the LUN, or
- * gives the session up, in that order.
+ * Error handling of a nexus: commands that are older than command_timeout_ms and not answered, or
+ * that the target rejects. The block layer's timeout, or the session, reports the tag; the nexus's
+ * worker aborts the command, resets the LUN, or gives the session up, in that order.
  */
 #ifndef ISTRIPE_BLOCK_EH_H
 #define ISTRIPE_BLOCK_EH_H
@@ -11,6 +11,7 @@
 
 struct istripe_eh_tag;
 struct istripe_nexus;
+struct istripe_session;
 
 /*
  * Reports a command, sent over @nexus with the tag @tag->itt, whose timeout has expired. @give_up:
@@ -19,6 +20,12 @@ struct istripe_nexus;
  */
 bool istripe_eh_report(struct istripe_nexus *nexus, const struct istripe_eh_tag *tag,
 		       bool give_up);
+
+/*
+ * As @rejected of istripe_session_ops. The worker aborts the command; if that fails the session is
+ * given up, but the LUN, which others use, is not reset.
+ */
+bool istripe_eh_reject(struct istripe_session *session, u32 itt);
 
 /* Returns when all reported commands have ended or the session has a fault. The worker, sleeps. */
 void istripe_eh_recover(struct istripe_nexus *nexus);

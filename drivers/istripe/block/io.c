@@ -35,6 +35,8 @@
 #define UNSERVED_PAUSE_MS	500
 /* With the failover policy a command stays with a busy path for so many refusals. */
 #define FAILOVER_REFUSALS	4
+/* Rejects of a command, before it fails if no other path is left. */
+#define REJECTIONS_MAX	2
 /* Time-outs of a command after which the session is given up instead of another abort. */
 #define OVERDUE_MAX	2
 
@@ -120,12 +122,31 @@ static void io_task_avoid(struct istripe_leg_task *leg_task)
 		leg_task->avoid = leg_task->failed_over | bit;
 }
 
+static bool io_task_is_rejected(const struct istripe_leg_task *leg_task)
+{
+	return test_bit(ISTRIPE_TASK_REJECTED, &leg_task->task.flags);
+}
+
+/* The same command may end all sessions, one after the other. */
+static bool io_task_is_rejected_for_good(struct istripe_leg_task *leg_task)
+{
+	if (!io_task_is_rejected(leg_task))
+		return false;
+	leg_task->rejections = min(leg_task->rejections + 1, U8_MAX);
+	return leg_task->rejections >= REJECTIONS_MAX;
+}
+
 /* @what follows the target's words, if it has answered. */
 static void io_describe(const struct istripe_leg_task *leg_task, const char *what,
 			struct istripe_reason *why)
 {
 	const struct istripe_task *task = &leg_task->task;
 
+	if (task->error && io_task_is_rejected(leg_task)) {
+		istripe_reason_set(why, "command 0x%02x: the target rejects it: %s", task->cdb[0],
+				   what);
+		return;
+	}
 	if (task->response) {
 		istripe_reason_set(why,
 				   "command 0x%02x: the target has dropped it, response 0x%02x: %s",
@@ -247,16 +268,19 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 	struct istripe_leg *leg = leg_task->leg;
 	u32 sessions = READ_ONCE(leg->nexus_count);
 	bool old = io_too_old(leg_task->io, leg_task->io->started) && leg_task->losses >= sessions;
+	bool rejected = io_task_is_rejected_for_good(leg_task);
 
+	if (rejected)
+		io_say_failed(leg_task, "given up");
 	if (test_bit(ISTRIPE_TASK_SENT, &leg_task->task.flags))
 		leg_task->again = &leg->redriven;
 	leg_task->busy = false;
 	leg_task->losses = min(leg_task->losses + 1, U8_MAX);
 	if (!io_task_may_move(leg_task)) {
-		leg_task->given_up = old;
+		leg_task->given_up = old || rejected;
 		istripe_leg_await_fence(leg, leg_task);
-	} else if (old) {
-		io_task_failed(leg_task, BLK_STS_TRANSPORT);
+	} else if (old || rejected) {
+		io_task_failed(leg_task, rejected ? BLK_STS_IOERR : BLK_STS_TRANSPORT);
 	} else {
 		io_task_again(leg_task);
 	}
@@ -270,11 +294,28 @@ static void io_task_late(struct istripe_leg_task *leg_task)
 			 BLK_STS_TIMEOUT);
 }
 
+/* Each other path that gets I/O is tried, or this one once more. */
+static void io_task_rejected(struct istripe_leg_task *leg_task)
+{
+	bool for_good = io_task_is_rejected_for_good(leg_task);
+
+	leg_task->failed_over |= io_task_path_bit(leg_task);
+	io_task_avoid(leg_task);
+	if (!for_good || leg_has_other_path(leg_task->leg, leg_task->failed_over)) {
+		io_task_again(leg_task);
+		return;
+	}
+	io_say_failed(leg_task, "given up");
+	io_task_failed(leg_task, BLK_STS_IOERR);
+}
+
 /* The target has dropped the task and carries out nothing of it any more. */
 static void io_task_aborted(struct istripe_leg_task *leg_task)
 {
 	if (READ_ONCE(leg_task->leg->stopping))
 		io_task_failed(leg_task, BLK_STS_TIMEOUT);
+	else if (io_task_is_rejected(leg_task))
+		io_task_rejected(leg_task);
 	else if (leg_task->task.error == -EAGAIN)
 		/* A reset over another nexus has ended it, because of another command. */
 		io_task_again(leg_task);

@@ -51,6 +51,7 @@ struct istripe_leg_task {
 	u16 late_over;		/* bits of paths over which it was aborted */
 	u8 refusals;		/* by the LUN */
 	u8 losses;		/* with a session */
+	u8 rejections;		/* by the target: of a PDU of it */
 	u8 moves;		/* refusals by ports that take no I/O */
 	u8 handovers;		/* sessions that were given up because of it */
 	u8 retries;		/* that failures caused which may pass */

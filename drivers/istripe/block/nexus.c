@@ -101,6 +101,7 @@ static const struct istripe_session_ops nexus_session_ops = {
 	.fault = nexus_session_fault,
 	.logout_requested = nexus_session_logout_requested,
 	.attention = nexus_session_attention,
+	.rejected = istripe_eh_reject,
 	.told = nexus_session_told,
 	.changed = nexus_session_changed,
 };

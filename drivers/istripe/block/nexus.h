@@ -103,6 +103,7 @@ struct istripe_nexus_ops {
 struct istripe_eh_tag {
 	u32 itt;
 	bool again;			/* it has timed out over another path, too */
+	bool rejected;			/* by the target, and has not timed out */
 	unsigned long since;		/* jiffies: sent */
 };
 

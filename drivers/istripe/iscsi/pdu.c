@@ -395,7 +395,7 @@ const char *istripe_pdu_reject_reason_name(u8 reason)
 		[ISCSI_REASON_BOOKMARK_INVALID] = "invalid PDU field",
 		[ISCSI_REASON_BOOKMARK_NO_RESOURCES] = "out of resources",
 		[ISCSI_REASON_NEGOTIATION_RESET] = "negotiation reset",
-		[12] = "waiting for logout",
+		[ISTRIPE_REASON_WAITING_FOR_LOGOUT] = "waiting for logout",
 	};
 
 	return name_of(names, ARRAY_SIZE(names), reason);

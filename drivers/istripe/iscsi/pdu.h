@@ -17,6 +17,7 @@
 #define ISTRIPE_TAG_RESERVED	0xffffffffu
 
 #define ISTRIPE_DATA_SEGMENT_BYTES_MAX	0xffffffu
+#define ISTRIPE_REASON_WAITING_FOR_LOGOUT	12	/* of a Reject; RFC 7143 11.17.1 */
 
 /* RFC 7143 11.3. */
 struct istripe_pdu_scsi_command {

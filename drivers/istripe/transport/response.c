@@ -13,6 +13,16 @@
 #include "transport/keepalive.h"
 #include "transport/response.h"
 
+/* GOOD after a Reject: one of them is wrong. */
+static int response_check_rejected(struct istripe_conn *conn, const struct istripe_task *task)
+{
+	if (!test_bit(ISTRIPE_TASK_REJECTED, &task->flags) ||
+	    istripe_sense_verdict(task->status, &task->sense) != ISTRIPE_SCSI_GOOD)
+		return 0;
+	return istripe_conn_reject(conn, -EPROTO, "GOOD for task 0x%08x, which it has rejected",
+				   task->itt);
+}
+
 /*
  * GOOD for a write is not believed before all its data were sent and acknowledged. Any other answer
  * counts; the task ends when TCP does not hold data of it any more (istripe_task_put()).
@@ -63,7 +73,9 @@ static int response_scsi(struct istripe_conn *conn)
 		return 0;
 	}
 	response_take_sense(rx, task);
-	ret = task->write ? response_check_write(conn, task) : 0;
+	ret = response_check_rejected(conn, task);
+	if (!ret && task->write)
+		ret = response_check_write(conn, task);
 	if (!ret)
 		istripe_task_answer(task, 0);
 	return ret;
@@ -173,6 +185,30 @@ static int response_crowded(struct istripe_conn *conn, u8 opcode, u32 itt)
 	return 0;
 }
 
+/*
+ * The target takes no part of a command, or not its data, and may know it all the same, or miss its
+ * CmdSN (RFC 7143 11.17): an abort ends both. True: the owner sees to that.
+ */
+static bool response_command_rejected(struct istripe_conn *conn, u8 opcode, u32 itt)
+{
+	struct istripe_session *session = conn->session;
+	struct istripe_task *task = istripe_session_find_task(session, conn, itt);
+	u8 reason = conn->rx.pdu.reject_reason;
+
+	/* Any other command would be rejected, too. */
+	if (!task || istripe_session_is_own(session, task) ||
+	    reason == ISTRIPE_REASON_WAITING_FOR_LOGOUT)
+		return false;
+	set_bit(ISTRIPE_TASK_REJECTED, &task->flags);
+	/* How much of the data the target has taken is not known. */
+	if (opcode == ISCSI_OP_SCSI_DATA_OUT || !session->ops->rejected(session, itt))
+		return false;
+	pr_warn_ratelimited("%s: the target rejects our %s, task 0x%08x: %s: aborting it\n",
+			    session->label, istripe_pdu_opcode_name(opcode), itt,
+			    istripe_pdu_reject_reason_name(reason));
+	return true;
+}
+
 static int response_reject(struct istripe_conn *conn)
 {
 	struct istripe_receive *rx = &conn->rx;
@@ -183,6 +219,9 @@ static int response_reject(struct istripe_conn *conn)
 	if (rx->pdu.reject_reason == ISCSI_REASON_IMM_CMD_REJECT)
 		return ret ? 0 : response_crowded(conn, opcode, itt);
 	if (!ret && opcode == ISCSI_OP_SCSI_TMFUNC && istripe_control_req_rejected(conn, itt))
+		return 0;
+	if (!ret && (opcode == ISCSI_OP_SCSI_CMD || opcode == ISCSI_OP_SCSI_DATA_OUT) &&
+	    response_command_rejected(conn, opcode, itt))
 		return 0;
 	/* No task, and no answer either, depends on it (EqualLogic does so). */
 	if (!ret && opcode == ISCSI_OP_NOOP_OUT && itt == ISTRIPE_TAG_RESERVED) {

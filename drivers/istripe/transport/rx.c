@@ -238,6 +238,11 @@ static int receive_data_in_end(struct istripe_conn *conn)
 	if (ret)
 		return ret;
 	rx->task = NULL;
+	/* Its data cannot be right. */
+	if (unlikely(test_bit(ISTRIPE_TASK_REJECTED, &task->flags)))
+		return istripe_conn_reject(conn, -EPROTO,
+					   "data and status of task 0x%08x, which it has rejected",
+					   task->itt);
 	istripe_task_answer(task, 0);
 	return 0;
 }

@@ -53,6 +53,8 @@ struct net;
  * @logout_requested: the target wants the session to end soon (async event 1 or 4)
  * @attention:	the target reports a change of the LUN, or of all, by itself (async event 0); the
  *		sense data may be none, with response_code 0. Called by the receive side
+ * @rejected:	the target rejects the command of the owner's @itt, which may live on there: true if
+ *		the owner aborts it, false if the session is to end. Called by the receive side
  * @told:	a command of the owner was answered with sense data, internal.task.sense; @known:
  *		of ISTRIPE_LUN_KNOWN, see istripe_lun_ask(). Called on the owner's thread
  * @changed:	the session's state, or that of one of its connections, is another one. Called
@@ -62,6 +64,7 @@ struct istripe_session_ops {
 	void (*fault)(struct istripe_session *session, int error, const char *why);
 	void (*logout_requested)(struct istripe_session *session, const char *why);
 	void (*attention)(struct istripe_session *session, const struct scsi_sense_hdr *sense);
+	bool (*rejected)(struct istripe_session *session, u32 itt);
 	void (*told)(struct istripe_session *session, bool known);
 	void (*changed)(struct istripe_session *session);
 };

@@ -8,7 +8,7 @@ from scripted import checks
 from scripted import pdu as p
 from scripted.pdu import RESERVED_TAG, Pdu
 from scripted.scenario import SURVIVES, WORKS, Scenario, reconnects, silence
-from scripted.scsi import INQUIRY, READ_16, SYNCHRONIZE_CACHE_16, WRITE_16
+from scripted.scsi import INQUIRY, READ_16, SYNCHRONIZE_CACHE_16, WRITE_16, Result
 from scripted.steps import (
     drop,
     field,
@@ -153,9 +153,54 @@ async def always_crowded(run, conn, pdu):
     return True
 
 
+async def reject_once(run, conn, task):
+    if task.opcode != READ_16 or not run.armed or task.cdb[:10] in run.memory:
+        return False
+    run.memory[task.cdb[:10]] = True
+    await conn.reject(task.pdu, 4)
+    await silence()
+    return True
+
+
+async def reject_pdu(run, conn, pdu):
+    await conn.reject(pdu, 4)
+    return True
+
+
+async def reject_data(run, conn, task):
+    await conn.reject(await task.data.get(), 9)
+
+
+async def one_r2t(run, conn, task):
+    await run.target.r2t(conn, task, 0, 4096)
+
+
+async def reject_and_tell(run, conn, task):
+    """As RFC 7143 11.17 wants it of a command that was a task already."""
+    await conn.reject(task.pdu, 9)
+    await run.target.respond(conn, task, Result.check(0xB, 0x47, 5))
+
+
 REJECTS = [
-    *(Scenario(f"reject: reason {reason}", reconnects("rejects our SCSI Command"),
-               instead(reject(reason))) for reason in (2, 4, 5, 7, 9, 10, 12, 255)),
+    *(Scenario(f"reject: reason {reason}", WORKS, instead(reject(reason)),
+               says="rejects our SCSI Command.*: aborting it")
+      for reason in (2, 4, 5, 7, 9, 10, 255)),
+    Scenario("reject: a write", WORKS, instead(reject(9), opcode=WRITE_16)),
+    Scenario("reject: a write, after its R2T", WORKS,
+             instead(one_r2t, reject(9), opcode=WRITE_16), path=SOLICITED),
+    Scenario("reject: each read once, several at a time", WORKS, {"on_command": reject_once},
+             io="many"),
+    Scenario("reject: then CHECK CONDITION", WORKS, on_read(reject_and_tell)),
+    Scenario("reject: then data and GOOD", reconnects("which it has rejected"),
+             then_normal(reject(4))),
+    Scenario("reject: a write, then GOOD", reconnects("GOOD for task .*, which it has rejected"),
+             then_normal(reject(4), opcode=WRITE_16), io="small"),
+    Scenario("reject: no abort either", reconnects("and does not abort it"),
+             {**instead(reject(4)), "on_tmf": reject_pdu}),
+    Scenario("reject: waiting for logout", reconnects("rejects our SCSI Command"),
+             instead(reject(12))),
+    Scenario("reject: Data-Out", reconnects("rejects our SCSI Data-Out"),
+             instead(one_r2t, reject_data, opcode=WRITE_16), path=SOLICITED),
     Scenario("reject: too many immediate", WORKS, then_normal(reject(6))),
     # open-iscsi answers anew as well, and takes the Reject of its own ping for an answer.
     Scenario("reject: the answer to a ping, too many immediate", WORKS,
@@ -229,10 +274,6 @@ async def half_header(run, conn, task):
 async def half_data(run, conn, task):
     await conn.put(Pdu(p.DATA_IN, 0, itt=task.itt, ttt=RESERVED_TAG, data=bytes(8192)).encode()
                    [:4000])
-
-
-async def one_r2t(run, conn, task):
-    await run.target.r2t(conn, task, 0, 4096)
 
 
 async def close(run, conn, task):
