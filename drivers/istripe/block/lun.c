@@ -510,8 +510,9 @@ static int probe_caching(struct probe *probe, struct istripe_lun *lun)
 	ret = probe_ask(probe, cdb, 192);
 	if (ret && ret != -EIO)
 		return ret;
+	/* Nonsense is taken as a refusal; the next answer may be better. */
 	if (!ret && istripe_vpd_caching_decode(probe->data, probe->bytes, &lun->caching))
-		return probe_nonsense(probe, "MODE SENSE");
+		probe->untold = true;
 	if (ret && probe_is_reserved(probe) && probe->before->known)
 		lun->caching = probe->before->caching;
 	return 0;

@@ -398,8 +398,8 @@ BRING_UP = [
     up("no write cache", WORKS, disk={"write_cache": False}),
     up("no MODE SENSE", SURVIVES, check(5, 0x20, 0, MODE_SENSE_6), times=1000),
     up("MODE SENSE of nonsense", SURVIVES, answers(MODE_SENSE_6, b"\xff\x00\x10\xff")),
-    up("MODE SENSE of 3 bytes", refused(NONSENSE, errno.EPROTO),
-       answers(MODE_SENSE_6, b"\x03\x00\x10")),
+    up("MODE SENSE of 3 bytes", WORKS, answers(MODE_SENSE_6, b"\x03\x00\x10")),
+    up("MODE SENSE of nothing", WORKS, answers(MODE_SENSE_6, b"")),
     up("blocks of 4096", WORKS, disk={"block_bytes": 4096}),
     *(up(f"blocks of {size}", refused("", errno.EPROTO), answers(
         SERVICE_ACTION_IN_16, CAPACITY[:8] + size.to_bytes(4, "big") + bytes(20)))
