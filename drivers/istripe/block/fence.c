@@ -6,6 +6,7 @@
 #include <linux/string.h>
 
 #include <istripe/reason.h>
+#include "block/ask_lun.h"
 #include "block/fence.h"
 #include "block/ghost.h"
 #include "block/leg.h"

@@ -5,6 +5,7 @@
 #include <trace/events/istripe.h>
 
 #include <istripe/reason.h>
+#include "block/ask_lun.h"
 #include "block/backoff.h"
 #include "block/eh.h"
 #include "block/isid.h"
@@ -13,23 +14,12 @@
 #include "block/leg_task.h"
 #include "block/nexus.h"
 #include "block/path.h"
-#include "block/policy.h"
 #include "block/portal.h"
 #include "block/volume.h"
-#include "scsi/alua.h"
 #include "scsi/cdb.h"
-#include "transport/socket.h"
 
 #define SHORT_LIFE_MS		1000
 #define FIRST_TRIES_MAX		12	/* while the target refuses resets: 7 to 20 s */
-#define REVALIDATE_INTERVAL_MS	500	/* of a target that reports changes all the time */
-#define ANSWER_TIMEOUT_MS	10000	/* of a question: that also holds up error handling */
-/* Longer than one command of our own takes, or another login. */
-#define TOLERATE_MS		60000
-
-/* A LUN that is busy is waited for, not so long while another path could have its commands. */
-static const struct istripe_lun_time revalidate_time = { 30000, 30000 };
-static const struct istripe_lun_time move_time = { 5000, 20000, istripe_policy_alone };
 
 /* By the worker, after the change. */
 static void nexus_changed(struct istripe_nexus *nexus)
@@ -302,40 +292,11 @@ int istripe_nexus_open_session(struct istripe_nexus *nexus,
 	return istripe_session_open(params, &nexus_session_ops, nexus, &nexus->owned, why);
 }
 
-int istripe_nexus_probe(struct istripe_nexus *nexus, const struct istripe_lun_time *time,
-			struct istripe_reason *why)
-{
-	struct istripe_lun_before before;
-	int ret;
-
-	nexus->ops->probe_begin(nexus, &before);
-	ret = istripe_lun_probe(nexus->owned, nexus->path->params.lun, READ_ONCE(nexus->leg->alua),
-				time, &before, &nexus->found, why);
-	WRITE_ONCE(nexus->reserved, nexus->found.reserved);
-	return ret;
-}
-
-/* A reserved LUN tells some things to registered nexuses only. */
-static int nexus_ask_lun(struct istripe_nexus *nexus, const struct istripe_lun_time *time,
-			 struct istripe_reason *why)
-{
-	const struct istripe_task *task = &nexus->owned->internal.task;
-	int ret = istripe_nexus_probe(nexus, time, why);
-	int joined;
-
-	if (ret && (ret != -EIO || task->status != SAM_STAT_RESERVATION_CONFLICT))
-		return ret;
-	joined = nexus->ops->join(nexus, why);
-	if (joined > 0)
-		return istripe_nexus_probe(nexus, time, why);
-	return joined ?: ret;
-}
-
 static int nexus_bring_up(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	u32 timeout_ms = READ_ONCE(nexus->path->params.timers.login_timeout_ms);
 	struct istripe_lun_time time = istripe_lun_slow_time(timeout_ms);
-	int ret = nexus_ask_lun(nexus, &time, why);
+	int ret = istripe_nexus_ask_lun(nexus, &time, why);
 
 	if (ret)
 		return ret;
@@ -649,137 +610,6 @@ static void nexus_recover(struct istripe_nexus *nexus)
 		nexus_await_login(nexus);
 }
 
-/* Submitters read session->lun: another address of the LUN takes another session. */
-static int nexus_ask(struct istripe_nexus *nexus, struct istripe_reason *why)
-{
-	bool moves = istripe_session_is_invalid(nexus->owned) &&
-		     READ_ONCE(nexus->leg->chosen_paths) > 1;
-	int ret;
-
-	nexus->owned->internal.answer_ms = ANSWER_TIMEOUT_MS;
-	ret = nexus_ask_lun(nexus, moves ? &move_time : &revalidate_time, why);
-	if (ret)
-		return ret;
-	if (!memcmp(&nexus->found.address, &nexus->owned->lun, sizeof(nexus->owned->lun)))
-		return nexus->ops->check(nexus, why);
-	return istripe_reason_fail(why, -EREMCHG, "the target lists LUN %u at another address now",
-				   nexus->path->params.lun);
-}
-
-/* Commands wait during a revalidation, but not in a series that asynchronous messages cause. */
-static void nexus_count_revalidation(struct istripe_nexus *nexus)
-{
-	if (time_after64(get_jiffies_64(),
-			 nexus->revalidated_at + msecs_to_jiffies(2 * REVALIDATE_INTERVAL_MS)))
-		nexus->revalidations = 0;
-	if (nexus->revalidations < ISTRIPE_REVALIDATIONS_MAX)
-		nexus->revalidations++;
-}
-
-/* Again for each command of our own: a revalidation may take longer. */
-static void nexus_tolerate(struct istripe_nexus *nexus)
-{
-	if (nexus->revalidations == ISTRIPE_REVALIDATIONS_MAX)
-		istripe_session_tolerate(nexus->owned, TOLERATE_MS);
-}
-
-/*
- * -ESTALE without a mismatch: the LUN has reported a change while its superblock was read.
- * -ECANCELED, -EAGAIN: a reset of the LUN over another nexus has ended the command. -ENOLINK: the
- * port takes no I/O any more. -EALREADY: the target was asked to change that.
- */
-static bool nexus_asks_again(const struct istripe_nexus *nexus, int error)
-{
-	return (error == -ESTALE && !nexus->mismatch) || error == -ECANCELED ||
-	       error == -EAGAIN || error == -ENOLINK || error == -EALREADY;
-}
-
-static int nexus_ask_until_quiet(struct istripe_nexus *nexus, struct istripe_reason *why)
-{
-	u32 attempt = 0;
-	int ret;
-
-	do {
-		nexus_tolerate(nexus);
-		nexus->mismatch = 0;
-		ret = nexus_ask(nexus, why);
-		nexus->access_only = false;
-	} while (nexus_asks_again(nexus, ret) && ++attempt < ISTRIPE_REVALIDATIONS_MAX);
-	return ret == -EALREADY ? 0 : ret;
-}
-
-/*
- * Identifies the LUN again, over the same session. I/O goes on meanwhile, unless the LUN itself has
- * reported the change. Another LUN ends the session: the next login decides about the nexus.
- */
-static void nexus_revalidate(struct istripe_nexus *nexus, bool access_only)
-{
-	struct istripe_session *session = nexus->owned;
-	struct istripe_reason why = {};
-	int invalidations, ret;
-
-	clear_bit(ISTRIPE_NEXUS_ACCESS, &nexus->events);
-	if (test_and_clear_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events))
-		access_only = false;
-	/* A later report needs another revalidation; pairs with istripe_session_invalidate(). */
-	smp_mb__after_atomic();
-	invalidations = istripe_session_invalidations(session);
-	nexus->access_only = access_only && !istripe_session_is_invalid(session);
-	mutex_lock(&nexus->ask_lock);
-	nexus->told_changes = 0;
-	WRITE_ONCE(nexus->asking, true);
-	ret = nexus_ask_until_quiet(nexus, &why);
-	WRITE_ONCE(nexus->asking, false);
-	/* The questions have taken their own news into account. */
-	invalidations += nexus->told_changes;
-	/* Fault it under the lock: a command that timed out still uses the session's page. */
-	if (ret)
-		istripe_session_fault(session, ret, "%s", why.text);
-	mutex_unlock(&nexus->ask_lock);
-	nexus->revalidated_at = get_jiffies_64();
-	/* A lost connection says nothing about the LUN. */
-	WRITE_ONCE(nexus->revalidate_error, ret == -ENOTCONN ? 0 : ret);
-	if (!ret && READ_ONCE(nexus->leg->write_through) && !nexus->flushed)
-		istripe_session_fault(session, -EREMCHG, "the LUN has a write cache now");
-	if (ret || !istripe_session_is_invalid(session))
-		return;
-	/* Only the designator has been compared: commands that wait go another way. */
-	if (!istripe_alua_usable(nexus->found.access.state) && !istripe_session_is_idle(session)) {
-		istripe_session_fault(session, -ESTALE,
-				      "the LUN has changed, and its target port takes no I/O");
-		return;
-	}
-	/* Commands that waited for this have not timed out; those sent before may have. */
-	istripe_eh_forget_unsent(nexus);
-	istripe_session_validate(session, invalidations);
-}
-
-static void nexus_revalidate_if_asked(struct istripe_nexus *nexus)
-{
-	bool attention = test_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events);
-	/* A port is polled more often while I/O waits. */
-	u32 poll_ms = attention ? 0 : nexus->ops->access_poll_ms(nexus);
-	u32 interval_ms = min_not_zero(poll_ms, (u32)REVALIDATE_INTERVAL_MS);
-	u64 next = nexus->revalidated_at + msecs_to_jiffies(interval_ms);
-	u64 now = get_jiffies_64();
-
-	if (test_and_clear_bit(ISTRIPE_NEXUS_REVALIDATE_NOW, &nexus->events)) {
-		nexus_revalidate(nexus, false);
-		return;
-	}
-	if (!attention && !test_bit(ISTRIPE_NEXUS_ACCESS, &nexus->events))
-		return;
-	if (time_before64(now, next)) {
-		/* Not mod_delayed_work(), which would delay an event that has come meanwhile. */
-		queue_delayed_work(nexus->queue, &nexus->work, next - now);
-		return;
-	}
-	/* I/O does not wait for the access state only. */
-	if (attention)
-		nexus_count_revalidation(nexus);
-	nexus_revalidate(nexus, !attention);
-}
-
 static void nexus_serve(struct istripe_nexus *nexus)
 {
 	/* It was retiring and is wanted again. A proof has skipped it meanwhile. */
@@ -800,7 +630,7 @@ static void nexus_serve(struct istripe_nexus *nexus)
 	}
 	if (test_and_clear_bit(ISTRIPE_NEXUS_EH, &nexus->events))
 		istripe_eh_recover(nexus);
-	nexus_revalidate_if_asked(nexus);
+	istripe_nexus_revalidate_if_asked(nexus);
 	nexus_watch_access(nexus);
 }
 

@@ -290,13 +290,6 @@ int istripe_nexus_open_session(struct istripe_nexus *nexus,
 			       const struct istripe_session_params *params,
 			       struct istripe_reason *why);
 
-/*
- * istripe_lun_probe() over nexus->owned; the answers are in nexus->found. From here on a command
- * that is ended by a reset of the LUN over another nexus gets -EAGAIN. The nexus's worker.
- */
-int istripe_nexus_probe(struct istripe_nexus *nexus, const struct istripe_lun_time *time,
-			struct istripe_reason *why);
-
 /* Logs nexus->owned out, which gets no more commands. The nexus's worker. */
 void istripe_nexus_logout(struct istripe_nexus *nexus);
 
