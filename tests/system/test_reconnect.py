@@ -657,3 +657,35 @@ def test_the_target_says_when_to_come_back(make_scripted, server, reader, event,
         assert waited_s(memory) > TIME2WAIT_S - 0.1
     assert one.errors == []
     assert server.violations() == []
+
+
+def test_silence_begins_with_the_last_that_came(server, make_scripted):
+    """Pings have no answers, but other news come in time: nothing is silent for ping_timeout_ms."""
+    told = []
+
+    async def talk(conn):
+        for _ in range(4):
+            await asyncio.sleep(6)
+            await conn.tell_window()
+            told.append(conn)
+
+    async def on_nop(run, conn, _pdu):
+        if not run.armed:
+            return False
+        if "talk" not in run.memory:
+            run.memory["talk"] = asyncio.ensure_future(talk(conn))
+        return True
+
+    volume, _target = make_scripted(
+        Scenario("says other things", hooks={"on_nop": on_nop}),
+        path={"ping_interval_ms": 1000, "ping_timeout_ms": 10000})
+    with Direct(volume.enable()) as disk:
+        server.arm()
+        wait_for("what the target says", lambda: len(told) == 4, 60)
+        disk.read(0, 4 * KIB)
+        assert read(volume.path_sysfs() / "faults") == "0"
+        # Then nothing comes any more.
+        wait_for("the loss", lambda: volume.reconnects() == 1 or
+                 "silent for" in read(volume.path_sysfs() / "last_error"), 60)
+        server.target.run.armed = False
+        volume.wait_state("live")

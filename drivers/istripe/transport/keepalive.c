@@ -60,7 +60,7 @@ void istripe_keepalive_work(struct work_struct *work)
 	u32 interval_ms = READ_ONCE(timers->ping_interval_ms);
 	u32 timeout_ms = READ_ONCE(timers->ping_timeout_ms);
 	u32 silent_ms = jiffies_to_msecs(jiffies - READ_ONCE(conn->last_receive));
-	u32 asked_ms = jiffies_to_msecs(jiffies - conn->ping_sent);
+	u32 asked_ms = min(jiffies_to_msecs(jiffies - conn->ping_sent), silent_ms);
 
 	if (!interval_ms) {
 		/* The interval may be set later: nothing is asked then. */
