@@ -10,12 +10,20 @@
 
 #define REVALIDATE_INTERVAL_MS	500	/* of a target that reports changes all the time */
 #define ANSWER_TIMEOUT_MS	10000	/* of a question: that also holds up error handling */
-/* Longer than one command of our own takes, or another login. */
+/* Longer than a command of our own takes. */
 #define TOLERATE_MS		60000
 
 /* A LUN that is busy is waited for, not so long while another path could have its commands. */
-static const struct istripe_lun_time revalidate_time = { 30000, 30000 };
-static const struct istripe_lun_time move_time = { 5000, 20000, istripe_policy_alone };
+static const struct istripe_lun_time revalidate_time = {
+	.timeout_ms = 30000,
+	.all_ms = 30000,
+};
+
+static const struct istripe_lun_time move_time = {
+	.timeout_ms = 5000,
+	.all_ms = 20000,
+	.renews = istripe_policy_alone,
+};
 
 int istripe_nexus_probe(struct istripe_nexus *nexus, const struct istripe_lun_time *time,
 			struct istripe_reason *why)
@@ -126,7 +134,8 @@ static void nexus_revalidate(struct istripe_nexus *nexus, bool access_only)
 	nexus->told_changes = 0;
 	WRITE_ONCE(nexus->asking, true);
 	ret = nexus_ask_until_quiet(nexus, &why);
-	WRITE_ONCE(nexus->asking, false);
+	/* Its access state before that; pairs with nexus_may_carry_soon(). */
+	smp_store_release(&nexus->asking, false);
 	/* The questions have taken their own news into account. */
 	invalidations += nexus->told_changes;
 	/* Fault it under the lock: a command that timed out still uses the session's page. */

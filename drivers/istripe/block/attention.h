@@ -11,8 +11,8 @@
 
 struct istripe_nexus;
 struct istripe_session;
-struct scsi_sense_hdr;
 struct istripe_task;
+struct scsi_sense_hdr;
 
 /* CHECK CONDITION to any command over the nexus. Any context. */
 void istripe_attention_note(struct istripe_nexus *nexus, const struct istripe_task *task);

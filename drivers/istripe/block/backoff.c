@@ -18,7 +18,7 @@
 /* Between two attempts of which the second one is woken. */
 #define WAKE_INTERVAL_MS	1000
 #define TIME2WAIT_MAX_MS	60000
-#define BUSY_MS			60000	/* longer than another login takes */
+#define BUSY_MS			120000	/* longer than another login takes, see lun.h */
 
 /* Exponential, with a quarter of jitter, so that many hosts do not come back at the same time. */
 static u32 backoff_ms(u32 failures, u32 max_ms)

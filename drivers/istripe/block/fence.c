@@ -75,7 +75,7 @@ static int fence_end_old_commands(struct istripe_nexus *nexus)
 	return 0;
 }
 
-int istripe_fence_drain(struct istripe_nexus *nexus, struct istripe_reason *why)
+static int fence_drain(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	bool waits = istripe_leg_nexus_waits(nexus);
 	struct istripe_leg *leg = nexus->leg;
@@ -86,10 +86,9 @@ int istripe_fence_drain(struct istripe_nexus *nexus, struct istripe_reason *why)
 		return 0;
 	ret = fence_end_old_commands(nexus);
 	/* Their writes have been sent again by fence_confirm or fence_timeout_ms: I/O goes on. */
-	if (!waits && ret == -ETIMEDOUT)
+	if (!waits && (ret == -ETIMEDOUT || ret == -EIO))
 		return 0;
 	if (ret && ret != -EOPNOTSUPP) {
-		WRITE_ONCE(nexus->barred, true);
 		istripe_reason_set(why,
 				   "writes wait, the target may still carry out those of the lost session: LOGICAL UNIT RESET is %s; it is asked again",
 				   istripe_lun_reset_result_name(READ_ONCE(leg->lun_reset)));
@@ -97,6 +96,17 @@ int istripe_fence_drain(struct istripe_nexus *nexus, struct istripe_reason *why)
 	}
 	istripe_leg_nexus_fenced(nexus);
 	return 0;
+}
+
+int istripe_fence_drain(struct istripe_nexus *nexus, struct istripe_reason *why)
+{
+	int ret = fence_drain(nexus, why);
+
+	if (ret) {
+		WRITE_ONCE(nexus->barred, true);
+		istripe_leg_set_fence_timeout(nexus->leg);
+	}
+	return ret;
 }
 
 /* After the cut: the drain over the same session. */
@@ -112,7 +122,7 @@ static int fence_end_commands(struct istripe_nexus *nexus, struct istripe_reason
 		return istripe_reason_fail(why, -ENODEV, "it shows another LUN, %s",
 					   nexus->found.designator);
 	nexus->owned->lun = nexus->found.address;
-	return istripe_fence_drain(nexus, why);
+	return fence_drain(nexus, why);
 }
 
 static int fence_log_in(struct istripe_nexus *nexus, const struct fence_sibling *sibling,

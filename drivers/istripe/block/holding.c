@@ -1,34 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <linux/bitops.h>
 #include <linux/srcu.h>
 
 #include "block/holding.h"
 #include "block/leg.h"
 #include "block/nexus.h"
 #include "block/path.h"
-#include "transport/conn.h"
-
-static bool session_has_flag(const struct istripe_session *session, u32 flag)
-{
-	u32 i;
-
-	for (i = 0; i < session->conn_count; i++)
-		if (test_bit(flag, &session->conns[i]->flags))
-			return true;
-	return false;
-}
-
-/* The first two have WINDOW_CLOSED set as well: see istripe_session_take_cmd_sn(). */
-static const char *session_holding(const struct istripe_session *session)
-{
-	if (istripe_session_is_quiesced(session))
-		return "reset";
-	if (istripe_session_is_invalid(session))
-		return "revalidation";
-	if (session_has_flag(session, ISTRIPE_CONN_WINDOW_CLOSED))
-		return "window";
-	return session_has_flag(session, ISTRIPE_CONN_WRITES_PACED) ? "pace" : NULL;
-}
 
 static const char *nexus_holding(struct istripe_nexus *nexus)
 {
@@ -37,8 +13,8 @@ static const char *nexus_holding(struct istripe_nexus *nexus)
 	const char *holding = NULL;
 
 	if (session && READ_ONCE(nexus->state) == ISTRIPE_NEXUS_LIVE)
-		holding = READ_ONCE(nexus->leg->unfenced_nexuses) ? "fence" :
-								     session_holding(session);
+		holding = READ_ONCE(nexus->leg->unfenced_nexuses) ?
+			  "fence" : istripe_session_holding(session);
 	srcu_read_unlock(&nexus->srcu, section);
 	return holding;
 }

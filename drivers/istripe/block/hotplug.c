@@ -386,16 +386,13 @@ unlock:
 	return ret;
 }
 
-/* Of the nexuses from @from on, or the whole path: all are idle, and count nothing any more. */
+/* Of the nexuses from @from on: they are idle, and count nothing any more. */
 static void path_keep_counts(struct istripe_path *path, u32 from)
 {
-	struct istripe_leg *leg = path->leg;
 	u32 i;
 
-	lockdep_assert_held(&leg->lock);
-	for (i = 0; !from && i < ISTRIPE_LATENCY_KINDS; i++)
-		istripe_latency_add(path->latencies, i, &leg->gone[i]);
-	for (i = from; from && i < path->nexus_count; i++) {
+	lockdep_assert_held(&path->leg->lock);
+	for (i = from; i < path->nexus_count; i++) {
 		path->gone_reconnects += path->nexuses[i]->reconnects;
 		path->gone_faults += path->nexuses[i]->faults;
 	}
@@ -403,11 +400,17 @@ static void path_keep_counts(struct istripe_path *path, u32 from)
 
 static void path_take_out(struct istripe_path *path, u32 from)
 {
+	struct istripe_latency gone[ISTRIPE_LATENCY_KINDS];
 	struct istripe_leg *leg = path->leg;
 	u32 i;
 
 	lockdep_assert_held(&leg->paths_lock);
+	/* Its only writer. Summed up before the spinlock: there may be many processors. */
+	memcpy(gone, leg->gone, sizeof(gone));
+	for (i = 0; !from && i < ISTRIPE_LATENCY_KINDS; i++)
+		istripe_latency_add(path->latencies, i, &gone[i]);
 	spin_lock_bh(&leg->lock);
+	memcpy(leg->gone, gone, sizeof(gone));
 	path_keep_counts(path, from);
 	WRITE_ONCE(leg->nexus_count, leg->nexus_count - (path->nexus_count - from));
 	if (from) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/blk-mq.h>
-#include <linux/mm.h>
 #include <compat/disk.h>
 
 #include "block/allowance.h"
@@ -127,8 +126,8 @@ static bool io_task_is_rejected(const struct istripe_leg_task *leg_task)
 	return test_bit(ISTRIPE_TASK_REJECTED, &leg_task->task.flags);
 }
 
-/* The same command may end all sessions, one after the other. */
-static bool io_task_is_rejected_for_good(struct istripe_leg_task *leg_task)
+/* True: it is given up, for it might end all sessions, one after the other. */
+static bool io_task_count_rejection(struct istripe_leg_task *leg_task)
 {
 	if (!io_task_is_rejected(leg_task))
 		return false;
@@ -268,7 +267,7 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 	struct istripe_leg *leg = leg_task->leg;
 	u32 sessions = READ_ONCE(leg->nexus_count);
 	bool old = io_too_old(leg_task->io, leg_task->io->started) && leg_task->losses >= sessions;
-	bool rejected = io_task_is_rejected_for_good(leg_task);
+	bool rejected = io_task_count_rejection(leg_task);
 
 	if (rejected)
 		io_say_failed(leg_task, "given up");
@@ -277,7 +276,8 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 	leg_task->busy = false;
 	leg_task->losses = min(leg_task->losses + 1, U8_MAX);
 	if (!io_task_may_move(leg_task)) {
-		leg_task->given_up = old || rejected;
+		leg_task->given_up = rejected ? BLK_STS_IOERR :
+				     old ? BLK_STS_TRANSPORT : BLK_STS_OK;
 		istripe_leg_await_fence(leg, leg_task);
 	} else if (old || rejected) {
 		io_task_failed(leg_task, rejected ? BLK_STS_IOERR : BLK_STS_TRANSPORT);
@@ -297,7 +297,7 @@ static void io_task_late(struct istripe_leg_task *leg_task)
 /* Each other path that gets I/O is tried, or this one once more. */
 static void io_task_rejected(struct istripe_leg_task *leg_task)
 {
-	bool for_good = io_task_is_rejected_for_good(leg_task);
+	bool for_good = io_task_count_rejection(leg_task);
 
 	leg_task->failed_over |= io_task_path_bit(leg_task);
 	io_task_avoid(leg_task);
@@ -797,7 +797,7 @@ static bool io_task_moves(const struct istripe_leg_task *leg_task, unsigned long
 static void io_task_timeout(struct istripe_leg_task *leg_task, unsigned long timeout)
 {
 	struct istripe_nexus *nexus;
-	struct istripe_eh_tag tag;
+	struct istripe_eh_tag tag = {};
 	struct istripe_leg *leg;
 	int section;
 

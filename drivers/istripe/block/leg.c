@@ -207,7 +207,7 @@ void istripe_leg_redrive(struct istripe_leg *leg, struct list_head *list)
 		list_del(&leg_task->entry);
 		leg_task->behind = false;
 		if (leg_task->given_up)
-			istripe_leg_task_fail(leg_task, BLK_STS_TRANSPORT);
+			istripe_leg_task_fail(leg_task, leg_task->given_up);
 		else
 			istripe_leg_submit(leg, leg_task, false, false);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A leg task: the part of a request that goes to one leg. io.c makes it and gets its end. */
+/* A leg task: the part of a request that goes to one leg. io_prepare.c makes it, io.c gets its end. */
 #ifndef ISTRIPE_BLOCK_LEG_TASK_H
 #define ISTRIPE_BLOCK_LEG_TASK_H
 
@@ -58,7 +58,7 @@ struct istripe_leg_task {
 	u8 attentions;		/* retries that unit attentions caused */
 	u8 overdue;		/* timeouts since it was last sent */
 	bool busy;		/* @busy_at counts; not after the task was parked */
-	bool given_up;		/* fails when its fence is complete, or as a ghost */
+	blk_status_t given_up;	/* an error: fails when its fence is complete, or as a ghost */
 	bool resent;		/* before its fence: see ghost.h */
 	bool fua;		/* with the FUA bit, where the LUN knows it */
 	bool unlike;		/* it is not what its ghosts are any more: it waits for them */

@@ -64,8 +64,8 @@ struct istripe_lun_before {
 };
 
 /*
- * @timeout_ms begins anew with each answer that is not busy, if @renews, NULL: always, says so
- * then; but all take no longer than @all_ms.
+ * The LUN has @timeout_ms for each answer. One other than "busy" begins it anew, unless @renews says
+ * no; NULL: yes. All answers together take @all_ms at most.
  */
 struct istripe_lun_time {
 	u32 timeout_ms;
@@ -76,7 +76,10 @@ struct istripe_lun_time {
 /* A LUN that is slow to answer may take four times the timeout for all its answers. */
 static inline struct istripe_lun_time istripe_lun_slow_time(u32 timeout_ms)
 {
-	return (struct istripe_lun_time) { timeout_ms, 4 * timeout_ms };
+	return (struct istripe_lun_time) {
+		.timeout_ms = timeout_ms,
+		.all_ms = 4 * timeout_ms,
+	};
 }
 
 /*

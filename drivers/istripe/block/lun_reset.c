@@ -238,8 +238,9 @@ static void reset_say(const struct istripe_nexus *nexus, enum istripe_lun_reset_
 			"refuses LOGICAL UNIT RESET again and again" :
 			"does not know LOGICAL UNIT RESET");
 	else if (result != ISTRIPE_LUN_RESET_COMPLETE)
-		pr_warn("%s: LOGICAL UNIT RESET is %s: writes of a lost session wait for it, it is asked again\n",
-			nexus->label, result_names[result]);
+		pr_warn("%s: LOGICAL UNIT RESET is %s: %s for it, it is asked again\n",
+			nexus->label, result_names[result], nexus->ops->waits(nexus) ?
+			"writes of a lost session wait" : "no write waits");
 }
 
 static bool reset_is_expected(struct istripe_nexus *nexus)

@@ -167,6 +167,7 @@ struct istripe_nexus {
 	u8 large_pings_lost;		/* worker: sessions that ended with one, in a row */
 	bool several;			/* worker: the last session had several connections */
 	bool fence_first;		/* by the worker: end the old session before the back-off */
+	bool barred;			/* by the worker: it could log in, but for the missing fence */
 	bool tpgt_known;		/* worker: @tpgt is that of the last session */
 	u16 tpgt;
 	u32 failures;			/* worker: failed attempts in a row */
@@ -203,7 +204,6 @@ struct istripe_nexus {
 	bool unfenced;
 	bool super_unfenced;		/* a superblock of ours may still be written */
 	bool undrained;			/* its writes were sent again without a fence */
-	bool barred;			/* worker: it could log in, but for the missing fence */
 	bool pages_held;		/* TCP may have pages of @awaiting_fence */
 	bool pages_astray;		/* others may, when TCP has none: no ghosts */
 	struct list_head awaiting_fence;

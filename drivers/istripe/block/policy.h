@@ -33,7 +33,7 @@ struct istripe_path *istripe_policy_pick_other(const struct istripe_leg *leg, u3
  */
 u32 istripe_policy_parts(const struct istripe_leg *leg, u32 sectors, u32 *part_sectors);
 
-/* Does no other path than that of a nexus's @session get I/O that need not wait? Sleeps. */
+/* Does no other path than that of a nexus's @session get I/O that need not wait? */
 bool istripe_policy_alone(const struct istripe_session *session);
 
 /*

@@ -190,6 +190,28 @@ void istripe_session_invalidate(struct istripe_session *session)
 	smp_mb__after_atomic();
 }
 
+static bool session_has_flag(const struct istripe_session *session, u32 flag)
+{
+	u32 i;
+
+	for (i = 0; i < session->conn_count; i++)
+		if (test_bit(flag, &session->conns[i]->flags))
+			return true;
+	return false;
+}
+
+/* The first two may have WINDOW_CLOSED set as well: see istripe_session_take_cmd_sn(). */
+const char *istripe_session_holding(const struct istripe_session *session)
+{
+	if (istripe_session_is_quiesced(session))
+		return "reset";
+	if (istripe_session_is_invalid(session))
+		return "revalidation";
+	if (session_has_flag(session, ISTRIPE_CONN_WINDOW_CLOSED))
+		return "window";
+	return session_has_flag(session, ISTRIPE_CONN_WRITES_PACED) ? "pace" : NULL;
+}
+
 bool istripe_session_take_cmd_sn(struct istripe_session *session, bool own, u32 *cmd_sn)
 {
 	u32 next = READ_ONCE(session->cmd_sn);

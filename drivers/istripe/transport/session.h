@@ -477,6 +477,14 @@ static inline bool istripe_session_is_quiesced(const struct istripe_session *ses
 	return atomic_read(&session->quiesced);
 }
 
+/**
+ * istripe_session_holding() - what do commands of the session wait for before they are sent
+ * @session: logged in, and not closed meanwhile
+ * Context: any; the answer may be old at once.
+ * Return: "reset", "revalidation", "window" or "pace", if a command waits; NULL for nothing.
+ */
+const char *istripe_session_holding(const struct istripe_session *session);
+
 /*
  * Notes ExpCmdSN and MaxCmdSN of a PDU, which only move forward. A pair with MaxCmdSN <
  * ExpCmdSN - 1 is ignored. For receive sides.
