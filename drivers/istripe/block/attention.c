@@ -88,13 +88,13 @@ static bool nexus_may_carry(const struct istripe_nexus *nexus)
 	       istripe_alua_usable(READ_ONCE(nexus->access.state));
 }
 
-/*
- * So may one that is being asked: the port may take I/O before its message is looked at. Pairs with
- * nexus_revalidate().
- */
+/* So may one that is being asked: the port may take I/O before its message is looked at. */
 static bool nexus_may_carry_soon(const struct istripe_nexus *nexus)
 {
-	return !rcu_access_pointer(nexus->session) || smp_load_acquire(&nexus->asking) ||
+	/* Pairs with nexus_revalidate(). */
+	bool asking = smp_load_acquire(&nexus->asking);
+
+	return asking || !rcu_access_pointer(nexus->session) ||
 	       istripe_alua_usable(READ_ONCE(nexus->access.state));
 }
 

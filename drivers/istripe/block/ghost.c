@@ -90,7 +90,8 @@ void istripe_ghosts_resend(struct istripe_nexus *nexus, struct list_head *list)
 	if (nexus->pages_held || nexus->pages_astray || !istripe_ghosts_allowed(nexus->leg))
 		return;
 	list_for_each_entry_safe(leg_task, next, &nexus->awaiting_fence, entry)
-		if (!leg_task->behind && istripe_ghosts_add(nexus, leg_task, leg_task->given_up != BLK_STS_OK))
+		if (!leg_task->behind &&
+		    istripe_ghosts_add(nexus, leg_task, leg_task->given_up != BLK_STS_OK))
 			list_move_tail(&leg_task->entry, list);
 }
 

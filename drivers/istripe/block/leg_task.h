@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A leg task: the part of a request that goes to one leg. io_prepare.c makes it, io.c gets its end. */
+/* A leg task: the part of a request that goes to one leg. Made in io_prepare.c, ends in io.c. */
 #ifndef ISTRIPE_BLOCK_LEG_TASK_H
 #define ISTRIPE_BLOCK_LEG_TASK_H
 

@@ -64,8 +64,8 @@ struct istripe_lun_before {
 };
 
 /*
- * The LUN has @timeout_ms for each answer. One other than "busy" begins it anew, unless @renews says
- * no; NULL: yes. All answers together take @all_ms at most.
+ * The LUN has @timeout_ms for each answer. One other than "busy" begins it anew, unless @renews
+ * says no; NULL: yes. All answers together take @all_ms at most.
  */
 struct istripe_lun_time {
 	u32 timeout_ms;

@@ -167,7 +167,7 @@ struct istripe_nexus {
 	u8 large_pings_lost;		/* worker: sessions that ended with one, in a row */
 	bool several;			/* worker: the last session had several connections */
 	bool fence_first;		/* by the worker: end the old session before the back-off */
-	bool barred;			/* by the worker: it could log in, but for the missing fence */
+	bool barred;			/* by the worker: it could log in, but for the fence */
 	bool tpgt_known;		/* worker: @tpgt is that of the last session */
 	u16 tpgt;
 	u32 failures;			/* worker: failed attempts in a row */
