@@ -129,7 +129,8 @@ static bool io_task_is_rejected(const struct istripe_leg_task *leg_task)
 /* True: it is given up, for it might end all sessions, one after the other. */
 static bool io_task_count_rejection(struct istripe_leg_task *leg_task)
 {
-	if (!io_task_is_rejected(leg_task))
+	if (!io_task_is_rejected(leg_task) ||
+	    test_bit(ISTRIPE_TASK_REJECTED_ONCE, &leg_task->task.flags))
 		return false;
 	leg_task->rejections = min(leg_task->rejections + 1, U8_MAX);
 	return leg_task->rejections >= REJECTIONS_MAX;
@@ -193,7 +194,6 @@ static bool leg_has_unchosen(struct istripe_leg *leg)
 /* Another command: failures count on, or it and its flush could fail in turn for ever. */
 static void io_task_begin_next(struct istripe_leg_task *leg_task)
 {
-	leg_task->attentions = 0;
 	leg_task->refusals = 0;
 	leg_task->busy = false;
 	leg_task->busy_for = 0;
@@ -204,6 +204,7 @@ static void io_task_begin_anew(struct istripe_leg_task *leg_task)
 	leg_task->avoid = 0;
 	leg_task->failed_over = 0;
 	leg_task->retries = 0;
+	leg_task->attentions = 0;
 	io_task_begin_next(leg_task);
 }
 
@@ -299,6 +300,10 @@ static void io_task_rejected(struct istripe_leg_task *leg_task)
 {
 	bool for_good = io_task_count_rejection(leg_task);
 
+	if (test_bit(ISTRIPE_TASK_REJECTED_ONCE, &leg_task->task.flags)) {
+		io_task_back_off(leg_task, FAILURES_MAX, BLK_STS_IOERR);
+		return;
+	}
 	leg_task->failed_over |= io_task_path_bit(leg_task);
 	io_task_avoid(leg_task);
 	if (!for_good || leg_has_other_path(leg_task->leg, leg_task->failed_over)) {
@@ -473,12 +478,15 @@ static bool io_task_writes_through(struct istripe_leg_task *leg_task)
 		if (istripe_write_through_is_done(leg_task))
 			return false;
 		istripe_write_through_write(leg_task);
-	} else {
-		if (!istripe_write_through_wanted(leg_task))
-			return false;
-		istripe_write_through_flush(leg_task);
-		atomic64_inc(&leg_task->leg->commands);
+		io_task_begin_next(leg_task);
+		/* A target that loses its cache again and again must not keep it for ever. */
+		io_task_back_off(leg_task, FAILURES_MAX, BLK_STS_IOERR);
+		return true;
 	}
+	if (!istripe_write_through_wanted(leg_task))
+		return false;
+	istripe_write_through_flush(leg_task);
+	atomic64_inc(&leg_task->leg->commands);
 	io_task_begin_next(leg_task);
 	io_task_again(leg_task);
 	return true;
@@ -493,7 +501,7 @@ static bool io_task_zeroes_again(struct istripe_leg_task *leg_task)
 	    (!invalid && READ_ONCE(leg_task->leg->lun.capacity.reads_zeroes)))
 		return false;
 	leg_task->zeroes = false;
-	leg_task->unlike = true;
+	leg_task->unlike = leg_task->resent;
 	istripe_cdb_write_same_keep(leg_task->task.cdb);
 	io_task_begin_anew(leg_task);
 	io_task_again(leg_task);

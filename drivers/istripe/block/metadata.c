@@ -495,7 +495,7 @@ int istripe_metadata_growth_compare_target(const struct istripe_volume *volume, 
 
 /*
  * A bad block, on which no I/O of the disk depends: a nexus that has led to this superblock before,
- * and whose LUN has the identity of the leg, goes on without it.
+ * and whose LUN has the designator of the leg, goes on without it.
  */
 static bool super_may_be_unread(const struct istripe_super_io *io, struct istripe_nexus *nexus,
 				int error)
@@ -503,7 +503,8 @@ static bool super_may_be_unread(const struct istripe_super_io *io, struct istrip
 	const struct istripe_task *task = &io->session->internal.task;
 
 	/* -EBUSY: it was asked again until the end. */
-	if (!READ_ONCE(nexus->compared) || (error != -EIO && error != -EBUSY))
+	if (!READ_ONCE(nexus->compared) || nexus->found.by_serial ||
+	    (error != -EIO && error != -EBUSY))
 		return false;
 	switch (istripe_sense_verdict(task->status, &task->sense)) {
 	case ISTRIPE_SCSI_MEDIUM:
