@@ -200,7 +200,8 @@ static bool response_command_rejected(struct istripe_conn *conn, u8 opcode, u32 
 	    reason == ISTRIPE_REASON_WAITING_FOR_LOGOUT)
 		return false;
 	/* These may be sent again (RFC 7143 11.17.1). */
-	if (reason == ISCSI_REASON_DATA_DIGEST_ERROR || reason == ISCSI_REASON_BOOKMARK_NO_RESOURCES)
+	if (reason == ISCSI_REASON_DATA_DIGEST_ERROR ||
+	    reason == ISCSI_REASON_BOOKMARK_NO_RESOURCES)
 		set_bit(ISTRIPE_TASK_REJECTED_ONCE, &task->flags);
 	set_bit(ISTRIPE_TASK_REJECTED, &task->flags);
 	/* How much of the data the target has taken is not known. */
