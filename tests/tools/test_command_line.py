@@ -289,12 +289,13 @@ def test_dry_run_does_the_same(tool, tmp_path):
     secret = tmp_path / "it's secret"
     secret.write_text("correct-horse\n")
     secret.chmod(0o600)
-    words = ["create", "db", "--chunk", "64K", *BLUEPRINTS["odd"], *FOUR, "--all-paths",
+    words = ["create", "db", "--no-up", "--chunk", "64K", *BLUEPRINTS["odd"], *FOUR, "--all-paths",
              f"chap_secret=@{secret}"]
     script, err = tool.run(*words, "--dry-run")
     assert not err and tool.volumes() == []
     assert "correct-horse" not in script
-    assert script.endswith("/db/enable\n")
+    assert "/db/enable" not in script
+    assert tool.run("create", "db", "--leg", LEG, "--dry-run")[0].endswith("/db/enable\n")
     shell = script.replace(str(tool.tree), str(tmp_path / "copy"))
     (tmp_path / "copy").mkdir()
     lines = []

@@ -232,3 +232,32 @@ def test_rescan(up):
 
 def test_yes_is_for_confirm(up):
     assert "--yes is for confirm" in up.run("path", "remove", "--yes", "db", "0", "1", code=2)[1]
+
+
+@pytest.mark.parametrize("words, code, said", [
+    (("--leg", LEG, "--chunk", "5K"), 1, "chunk_bytes: \"5120\" is refused, allowed is a power of two"),
+    (("--leg", f"{LEG},lun=99999"), 1, 'legs/0/paths/0/lun refuses "99999": Invalid argument'),
+    (("--leg", f"{LEG},connections=99"), 1, 'connections: "99" is refused, allowed is a number'),
+    (("--leg", f"{LEG},weight=5000"), 1, 'weight: "5000" is refused, allowed is a number from 1 to'),
+    (("--leg", LEG, "--set", "queue_depth=5000"), 1, 'db/queue_depth refuses "5000"'),
+    (("--leg", "target=iqn.2026-01.a:t1"), 1, "reason: leg 0 path 0: portal is not set\n"
+     "            next: give portal=ADDRESS"),
+    (("--leg", "portal=192.0.2.10"), 1, "reason: leg 0 path 0: target_name is not set\n"
+     "            next: give target=NAME"),
+    (("--leg", f"{LEG},chap_user=me"), 1, "chap_user is set, chap_secret is not\n            next: give"),
+    (("--leg", f"{LEG},chap_secret=@-"), 1, "chap_secret is set, chap_user is not\n            next: "),
+    (("--leg", f"{LEG},chap_mutual_user=me"), 1, "mutual CHAP also needs chap_user and chap_secret"),
+    (("--leg", f"{LEG},chap_user=me,chap_secret=@-,chap_mutual_user=you"), 1,
+     "chap_mutual_user is set, chap_mutual_secret is not\n            next: give chap_mutual_secret"),
+])
+def test_create_checks_what_it_can(tool, words, code, said):
+    for command in ("create", "assemble"):
+        out, err = dry(tool, command, "db", *words, code=code)
+        assert not out and said in err
+    if "is not set" in said:
+        assert "mkdir" in dry(tool, "create", "db", *words, "--no-up")[0]
+
+
+def test_create_of_a_name_that_exists(down):
+    assert dry(down, "create", "db", "--leg", LEG, code=1)[1].startswith(
+        "istripectl: volume db exists already\n            next: another name; or, to see ")

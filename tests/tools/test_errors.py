@@ -20,6 +20,14 @@ REMOVED = "next: when its target was restarted since, or that group was removed"
 SECRET = "chap_secret=@{root}/secret,ping_interval=7s"
 
 
+def test_a_target_that_does_not_say_that_it_has_no_such_name(tool):
+    """Linux's own."""
+    _, err = tool.run("create", "db", *ONE, code=1, FAKE_ENABLE=str(errno.ECONNREFUSED),
+                      FAKE_REASON="leg 0 path 0: service unavailable (login status 0301)")
+    assert "Linux's own target says so, too, of a name that it does not have\n" in err
+    assert "next: istripectl discover 192.0.2.10:3260 lists the names there are\n" in err
+
+
 @pytest.mark.parametrize("made, words, env, said", [
     (None, ["create", "db", *ONE], {"FAKE_MKDIR": IO}, ["db cannot be made: Input/output error"]),
     (None, ["create", "db", *ONE], {"FAKE_MKDIR": BUSY},

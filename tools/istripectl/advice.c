@@ -69,6 +69,16 @@ static void target_missing(const char *name, const char *reason, struct fault *f
 	free(chap);
 }
 
+static void service_unavailable(const char *name, const char *reason, struct fault *fault)
+{
+	char *portal = path_value(name, reason, "portal");
+
+	fault_add(fault,
+		  "the target is at a limit or not ready; Linux's own target says so, too, of a name that it does not have\n"
+		  "next: istripectl discover %s lists the names there are", portal);
+	free(portal);
+}
+
 static void initiator_forbidden(const char *name, const char *reason, struct fault *fault)
 {
 	char *file = tree_path(name, "initiator_name"), *initiator = NULL;
@@ -152,7 +162,19 @@ void advice_login(const char *name, const char *reason, bool over, struct fault 
 		void (*add)(const char *name, const char *reason, struct fault *fault);
 	} rows[] = {
 		{ "target not found", NULL, target_missing },
+		{ "service unavailable", NULL, service_unavailable },
 		{ "initiator is not allowed", NULL, initiator_forbidden },
+		{ "portal is not set",
+		  "next: give portal=ADDRESS; istripectl discover ADDRESS lists the targets there",
+		  NULL },
+		{ "target_name is not set",
+		  "next: give target=NAME; istripectl discover PORTAL lists the names there are",
+		  NULL },
+		{ "chap_secret is not",
+		  "next: give chap_secret=@FILE, or leave chap_user out", NULL },
+		{ "chap_user is not", "next: give chap_user=NAME, or leave chap_secret out", NULL },
+		{ "chap_mutual_secret is not",
+		  "next: give chap_mutual_secret=@FILE, or leave chap_mutual_user out", NULL },
 		{ "and it may want CHAP",
 		  "the target closed the connection: it may want CHAP, or a proxy or firewall on the way has no target behind it\n"
 		  "next: look whether the target runs there; if it wants CHAP, give chap_user=NAME,chap_secret=@FILE",

@@ -199,6 +199,68 @@ static int nodes_refuse(const struct volume *volume, const struct create_options
 	return ret;
 }
 
+/* As the module says it when it is to bring the volume up. */
+static const char *path_problem(const struct settings *its)
+{
+	bool user = *settings_value(its, "chap_user"), secret = *settings_value(its, "chap_secret");
+	bool mutual = *settings_value(its, "chap_mutual_user");
+
+	if (!*settings_value(its, "portal"))
+		return "portal is not set";
+	if (!*settings_value(its, "target_name"))
+		return "target_name is not set";
+	if (user != secret)
+		return user ? "chap_user is set, chap_secret is not" :
+			      "chap_secret is set, chap_user is not";
+	if (mutual && !user)
+		return "mutual CHAP also needs chap_user and chap_secret";
+	if (mutual && !*settings_value(its, "chap_mutual_secret"))
+		return "chap_mutual_user is set, chap_mutual_secret is not";
+	return NULL;
+}
+
+static int paths_check(const struct volume *volume, struct fault *fault)
+{
+	size_t i, j;
+
+	for (i = 0; i < volume->leg_count; i++) {
+		const struct leg *leg = &volume->legs[i];
+
+		for (j = 0; j < leg->path_count; j++) {
+			const char *why = path_problem(&leg->paths[j].settings);
+
+			if (why)
+				return power_not_up(volume->name, leg->index, leg->paths[j].index,
+						    why, fault);
+		}
+	}
+	return 0;
+}
+
+/* What can be told without the module and the targets. */
+static int dry_check(const struct volume *volume, bool up, struct fault *fault)
+{
+	struct fault missing;
+	int ret = 0;
+
+	if (!tree_has_volume(volume->name, &missing) && !remains_are(volume->name))
+		ret = tree_volume_exists(volume->name, fault);
+	if (!ret)
+		ret = tree_check_values(volume, fault);
+	return ret || !up ? ret : paths_check(volume, fault);
+}
+
+static int volume_dry_run(const struct volume *volume, const struct create_options *options,
+			  struct fault *fault)
+{
+	int ret = dry_check(volume, !options->no_up, fault);
+
+	if (ret)
+		return ret;
+	saving_mention(volume->name, options);
+	return script_create(volume, !options->no_up, fault);
+}
+
 static int volume_create(struct volume *volume, const struct create_options *options,
 			 struct fault *fault)
 {
@@ -218,10 +280,8 @@ static int volume_create(struct volume *volume, const struct create_options *opt
 	if (ret)
 		return ret;
 	twins_warn(volume);
-	if (options->dry_run) {
-		saving_mention(volume->name, options);
-		return script_create(volume, !options->no_up, fault);
-	}
+	if (options->dry_run)
+		return volume_dry_run(volume, options, fault);
 	module_wanted();
 	ret = tree_check(fault);
 	if (!ret && options->save)

@@ -23,7 +23,9 @@
 #define RANGE_choice(_field, _choices)		KNOWN_CHOICE, 0, 0, _choices(CHOICE_OF)
 #define RANGE_OTHER				KNOWN_OTHER, 0, 0, NULL
 #define RANGE_key(...)				RANGE_OTHER
-#define RANGE_key_max(...)			RANGE_OTHER
+#define RANGE_key_max(_key, _max)		RANGE_##_key(_max)
+#define RANGE_MAX_CONNECTIONS(_max)		KNOWN_NUMBER, 1, _max, NULL
+#define RANGE_MAX_OUTSTANDING_R2T(_max)		RANGE_OTHER
 #define RANGE_text(...)				RANGE_OTHER
 #define RANGE_iscsi_name(...)			RANGE_OTHER
 #define RANGE_nic(...)				RANGE_OTHER

@@ -28,6 +28,19 @@ int power_begin(const char *name);
 int power_check_others(const char *name, struct fault *fault);
 
 /**
+ * power_not_up() - say what the module would about a volume that cannot come up
+ * @name: the volume, which need not exist
+ * @leg: number of the leg
+ * @path: number of the path
+ * @problem: what is wrong with its settings
+ * @fault: set
+ *
+ * Return: -EINVAL.
+ */
+int power_not_up(const char *name, unsigned int leg, unsigned int path, const char *problem,
+		 struct fault *fault);
+
+/**
  * power_up() - bring a volume up, which takes as long as its logins
  * @name: a volume that exists
  * @retry: begun; for how long to try again when it fails for a reason that may pass, as that an

@@ -48,6 +48,15 @@ int tree_has_volume(const char *name, struct fault *fault);
 int tree_volume_missing(const char *name, struct fault *fault);
 
 /**
+ * tree_volume_exists() - say that a name is taken
+ * @name: of a volume that there is
+ * @fault: set
+ *
+ * Return: -EEXIST.
+ */
+int tree_volume_exists(const char *name, struct fault *fault);
+
+/**
  * tree_names_add() - add the names that exist: the one that was meant, volumes, files of volumes
  * @name: as typed, which does not exist
  * @fault: what is said already

@@ -247,18 +247,22 @@ static const struct tree_writer change_writer = {
 	.has = kernel_has,
 };
 
+int tree_volume_exists(const char *name, struct fault *fault)
+{
+	return fault_set(fault, -EEXIST,
+			 "volume %s exists already\n"
+			 "next: another name; or, to see that volume: istripectl show %s; if nobody needs it: istripectl delete %s",
+			 name, name, name);
+}
+
 /* The first directory is the one that may be somebody else's. */
 static int volume_make(const char *name, struct fault *fault)
 {
 	char *dir = tree_path(name, NULL);
 	int ret = kernel_make(dir, fault);
 
-	if (ret == -EEXIST)
-		fault_set(fault, ret,
-			  "volume %s exists already\nnext: istripectl show %s; istripectl delete %s",
-			  name, name, name);
 	free(dir);
-	return ret;
+	return ret == -EEXIST ? tree_volume_exists(name, fault) : ret;
 }
 
 /* A part that cannot be removed again stays noted. */
