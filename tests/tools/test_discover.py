@@ -139,8 +139,23 @@ def test_a_target_that_does_not_answer(tool, found):
     program.write_text("#!/usr/bin/python3\nimport signal\n"
                        "exit(f'alarm after {signal.getitimer(signal.ITIMER_REAL)[0]} s')\n")
     program.chmod(0o755)
-    _, err = tool.run("discover", "192.0.2.10", "--luns", code=1)
+    _, err = tool.run("discover", "192.0.2.10", "--luns")
     assert 50 < float(err.split("alarm after ")[1].split()[0]) <= 60
+
+
+def test_a_lun_that_has_something_to_say_first(tool, found):
+    """iscsi-ls ends at the first UNIT ATTENTION, which is gone with the next question."""
+    whole = tool.run("discover", "192.0.2.10", "--luns")
+    tool.put("iscsiadm.log", "")
+    assert tool.run("discover", "192.0.2.10", "--luns", FAKE_LUNS_FAIL="1") == whole
+    tool.put("iscsiadm.log", "")
+    out, err = tool.run("discover", "192.0.2.10", "--luns", FAKE_LUNS_FAIL="9")
+    assert out == tool.run("discover", "192.0.2.10")[0]
+    assert "warning: the LUNs are not known: iscsi-ls -s failed with exit code 10\n" in err
+    assert "UNIT_ATTENTION" in err and "next: the same command again; or one target: iscsi-ls" in err
+    assert (tool.root / "iscsiadm.log").read_text().count("iscsi://") == 2
+    out, _ = tool.run("discover", "192.0.2.10", "--luns", "--json", FAKE_LUNS_FAIL="9")
+    assert {str(target["luns"]) for target in json.loads(out)["targets"]} == {"None"}
 
 
 def test_a_size_is_that_of_somebody_else(tool, found):

@@ -215,6 +215,7 @@ def test_path_confirm(up):
     """Nobody is asked, and a path that is live is refused."""
     _, err = dry(up, "path", "confirm", "db", "0", "0", code=1)
     assert "leg 0 path 0 of db is live" in err
+    assert up.run("path", "confirm", "--yes", "db", "0", "0", code=1)[1] == err
     up.put(f"{DISK}/istripe/legs/0/paths/0/state", "backoff")
     up.put(f"{DISK}/istripe/legs/0/paths/0/waiting_writes", "3")
     said = "db: would send writes of leg 0 path 0 that wait again: 3\n"

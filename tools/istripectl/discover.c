@@ -187,7 +187,7 @@ static struct json_object *target_json(const struct target *target, const struct
 
 	json_text(object, "target_name", target->name);
 	json_object_object_add(object, "portals", portals_json(target));
-	/* null: nobody has asked */
+	/* null: nobody has asked, or iscsi-ls does not say */
 	json_object_object_add(object, "luns", options->luns ? luns_json(target) : NULL);
 	users_each(users, target->name, user_json, list);
 	json_object_object_add(object, "used_by", list);
@@ -313,6 +313,22 @@ static void zones_give(struct targets *targets, const struct options *options)
 	free(nic);
 }
 
+/* The targets are found, whatever keeps iscsi-ls from their LUNs. */
+static int luns_find(struct options *options, struct targets *targets, struct fault *fault)
+{
+	int ret = targets_find_luns(options->portal, &options->chap.settings, targets, fault);
+	struct fault said = { 0 };
+
+	if (ret != -EAGAIN)
+		return ret;
+	fault_set(&said, 0, "warning: the LUNs are not known: %s", fault->text);
+	fault_add(&said, "next: the same command again; or one target: iscsi-ls -s iscsi://%s",
+		  options->portal);
+	fault_print(&said);
+	options->luns = false;
+	return 0;
+}
+
 static int discover(struct options *options, struct fault *fault)
 {
 	struct targets targets = { 0 };
@@ -324,7 +340,7 @@ static int discover(struct options *options, struct fault *fault)
 	if (!ret)
 		zones_give(&targets, options);
 	if (!ret && options->luns)
-		ret = targets_find_luns(options->portal, &options->chap.settings, &targets, fault);
+		ret = luns_find(options, &targets, fault);
 	if (!ret)
 		targets_print(&targets, options);
 	if (!ret && !options->nic)

@@ -362,22 +362,28 @@ static int confirm_write(const char *files, const char *name, struct fault *faul
 	return ret;
 }
 
-static int confirm_plan(const char *files, const char *name, unsigned int leg,
-			unsigned int path, struct fault *fault)
+static int confirm_check(const char *files, const char *name, unsigned int leg,
+			 unsigned int path, struct fault *fault)
 {
-	char *state = path_value(files, "state"), *writes = path_value(files, "waiting_writes");
+	char *state = path_value(files, "state");
 	int ret = 0;
 
 	if (!strcmp(state, "live"))
 		ret = fault_set(fault, -EBUSY,
 				"leg %u path %u of %s is live: its writes do not wait", leg, path,
 				name);
-	else
-		printf("%s: would send writes of leg %u path %u that wait again: %s\n", name, leg,
-		       path, writes);
 	free(state);
-	free(writes);
 	return ret;
+}
+
+static void confirm_plan(const char *files, const char *name, unsigned int leg,
+			 unsigned int path)
+{
+	char *writes = path_value(files, "waiting_writes");
+
+	printf("%s: would send writes of leg %u path %u that wait again: %s\n", name, leg, path,
+	       writes);
+	free(writes);
 }
 
 static int path_confirm(const struct volume *volume, struct leg *leg, const char *text,
@@ -403,9 +409,10 @@ static int path_confirm(const struct volume *volume, struct leg *leg, const char
 		return ret;
 	}
 	files = place_path("/sys/block/%s/istripe/legs/%u/paths/%u", device, leg->index, index);
-	if (options->dry_run)
-		ret = confirm_plan(files, volume->name, leg->index, index, fault);
-	if (ask)
+	ret = confirm_check(files, volume->name, leg->index, index, fault);
+	if (!ret && options->dry_run)
+		confirm_plan(files, volume->name, leg->index, index);
+	if (!ret && ask)
 		ret = confirm_ask(files, volume->name, leg->index, index, fault);
 	if (!ret && !options->dry_run)
 		ret = confirm_write(files, volume->name, fault);

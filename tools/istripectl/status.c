@@ -151,13 +151,19 @@ static void connection_row(struct table *table, const struct live *live, int ind
 	free(received);
 }
 
-static void connections_rows(struct table *table, const struct live *owner, int indent)
+/* Those of the path that are the session's; a module that does not tell has one session. */
+static void connections_rows(struct table *table, const struct live *path, const char *session,
+			     int indent)
 {
-	const struct live *all = live_child(owner, "connections");
+	const struct live *all = live_child(path, "connections");
 	size_t i;
 
-	for (i = 0; all && i < all->child_count; i++)
-		connection_row(table, &all->children[i], indent);
+	for (i = 0; all && i < all->child_count; i++) {
+		const char *its = settings_value(&all->children[i].values, "session");
+
+		if (!strcmp(*its ? its : "0", session))
+			connection_row(table, &all->children[i], indent);
+	}
 }
 
 /* A session that is not there has no state; its connections neither. */
@@ -166,18 +172,23 @@ static bool session_is_there(const struct live *session)
 	return *settings_value(&session->values, "state");
 }
 
-static void session_row(struct table *table, const struct live *live, const char *number,
-			int indent)
+/* @several: its number is said. */
+static void session_rows(struct table *table, const struct live *path, const struct live *live,
+			 const char *number, bool several, int indent)
 {
+	const char *said = several ? number : "", *blank = several ? " " : "";
+
 	if (session_is_there(live))
-		row(table, alloc_printf("%*ssession%s", indent, "", number), value(live, "state"),
+		row(table, alloc_printf("%*ssession%s%s", indent, "", blank, said),
+		    value(live, "state"),
 		    alloc_printf("isid %s tsih %s tpgt %s", value(live, "isid"),
 				 value(live, "tsih"), value(live, "target_portal_group_tag")),
 		    alloc_printf("%s commands sent", value(live, "commands_sent")));
 	else
-		row(table, alloc_printf("%*ssession%s", indent, "", number), "none",
+		row(table, alloc_printf("%*ssession%s%s", indent, "", blank, said), "none",
 		    alloc_text(""), alloc_text(""));
-	connections_rows(table, live, indent + 2);
+	if (session_is_there(live))
+		connections_rows(table, path, number, indent + 2);
 }
 
 /* Writes of its lost session that the target may still carry out. */
@@ -353,21 +364,15 @@ static void path_rows(struct table *table, const struct owners *owners, const st
 {
 	const struct live *session = live_child(live, "session");
 	const struct live *all = live_child(live, "sessions");
-	bool there = session && session_is_there(session);
+	bool several = all && all->child_count;
 	size_t i;
 
 	path_row(table, live, group, indent);
 	if (session)
-		session_row(table, session, "", indent + 2);
-	for (i = 0; all && i < all->child_count; i++) {
-		char *number = alloc_printf(" %s", all->children[i].name);
-
-		session_row(table, &all->children[i], number, indent + 2);
-		there |= session_is_there(&all->children[i]);
-		free(number);
-	}
-	if (there)
-		connections_rows(table, live, indent + 4);
+		session_rows(table, live, session, "0", several, indent + 2);
+	for (i = 0; all && i < all->child_count; i++)
+		session_rows(table, live, &all->children[i], all->children[i].name, several,
+			     indent + 2);
 	text_row(table, indent + 2, "last error", settings_value(&live->values, "last_error"));
 	text_row(table, indent + 2, "moved to", settings_value(&live->values, "moved_to"));
 	text_row(table, indent + 2, "unproven", settings_value(&live->values, "unproven"));

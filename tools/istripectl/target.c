@@ -336,23 +336,13 @@ static char *portal_url(const char *portal)
 	return alloc_printf("iscsi://%s%s%s", bare ? "[" : "", portal, bare ? "]" : "");
 }
 
-int targets_find_luns(const char *portal, const struct settings *chap, struct targets *targets,
-		      struct fault *fault)
+static int luns_list(char *name, char *url, const struct settings *chap, struct targets *targets,
+		     struct fault *fault)
 {
-	struct volume host = { 0 };
-	char *url = portal_url(portal), *name = NULL;
-	int ret = initiator_take(&host, fault);
+	char *const argv[] = { "iscsi-ls", "-s", "-i", name, url, NULL };
 	struct run run;
+	int ret = run_program(argv, luns_prepare, (void *)chap, &run, fault);
 
-	name = alloc_text(settings_value(&host.settings, "initiator_name"));
-	volume_free(&host);
-	if (!ret) {
-		char *const argv[] = { "iscsi-ls", "-s", "-i", name, url, NULL };
-
-		ret = run_program(argv, luns_prepare, (void *)chap, &run, fault);
-	}
-	free(url);
-	free(name);
 	if (ret == -EIO)
 		fault_set(fault, ret,
 			  "iscsi-ls has not got all LUNs within %d s\n"
@@ -362,10 +352,29 @@ int targets_find_luns(const char *portal, const struct settings *chap, struct ta
 		return ret;
 	if (run.code == RUN_MISSING)
 		ret = run_missing("iscsi-ls", "libiscsi-bin", fault);
-	else if (run.code)
-		ret = run_fault(&run, "iscsi-ls -s", fault);
+	else if (run.code && run_fault(&run, "iscsi-ls -s", fault))
+		ret = -EAGAIN;
 	else
 		luns_parse(run.out, targets);
 	run_free(&run);
+	return ret;
+}
+
+/* iscsi-ls gives all up when one LUN has a UNIT ATTENTION, which it has had then. */
+int targets_find_luns(const char *portal, const struct settings *chap, struct targets *targets,
+		      struct fault *fault)
+{
+	char *url = portal_url(portal), *name;
+	struct volume host = { 0 };
+	int ret = initiator_take(&host, fault);
+
+	name = alloc_text(settings_value(&host.settings, "initiator_name"));
+	volume_free(&host);
+	if (!ret)
+		ret = luns_list(name, url, chap, targets, fault);
+	if (ret == -EAGAIN)
+		ret = luns_list(name, url, chap, targets, fault);
+	free(url);
+	free(name);
 	return ret;
 }
