@@ -52,7 +52,7 @@ def test_comes_back_as_it_was(tool, make_lio, links, conf):
     tool("save", "db")
     assert f"chap_secret = @{secret}" in conf.read_text(encoding="utf-8")
     tool("delete", "db")
-    assert tool("up", "db").startswith("db: a new volume\ndb: /dev/istripe")
+    assert tool("up", "db").startswith("db: configured from /etc/istripe/db.conf\ndb: /dev/istripe")
     shown, again = json.loads(before), json.loads(tool("show", "--json", "db"))
     for each in (shown, again):
         each["volumes"][0].pop("device")

@@ -106,7 +106,7 @@ def test_a_volume_of_records_is_tuned_with_iscsiadm(tool, make_lio, links, recor
     # The same again from nothing, as after a reboot.
     update(target, node__conn__timeo__noop_out_interval=6)
     tool("delete", "db")
-    assert tool("up", "db").startswith("db: a new volume\ndb: /dev/istripe")
+    assert tool("up", "db").startswith("db: configured from /etc/istripe/db.conf\ndb: /dev/istripe")
     assert read(live(volume, 0) / "ping_interval_ms") == "6000"
 
 

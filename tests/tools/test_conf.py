@@ -17,7 +17,9 @@ from conftest import TOP
 
 def test_up_configures_from_the_file(tool, conf):
     conf()
-    assert tool.run("up", "db")[0] == "db: a new volume\ndb: /dev/istripe0 (link: /dev/istripe/db)\n"
+    assert tool.run("up", "db")[0] == (
+        f"db: configured from {tool.root}/etc/istripe/db.conf\n"
+        "db: /dev/istripe0 (link: /dev/istripe/db)\n")
     wanted = {
         "db/initiator_name": "iqn.2026-01.a:host", "db/chunk_bytes": "262144",
         "db/recovery_timeout_ms": "300000", "db/metadata": "md", "db/metadata_create": "0",

@@ -422,7 +422,8 @@ def test_records_that_are_gone(tool, stock):
     # At boot the file is enough.
     tool.run("delete", "db")
     out, err = tool.run("up", "db")
-    assert out == "db: a new volume\ndb: /dev/istripe0 (link: /dev/istripe/db)\n"
+    assert out == (f"db: configured from {tool.root}/etc/istripe/db.conf\n"
+                   "db: /dev/istripe0 (link: /dev/istripe/db)\n")
     assert "open-iscsi has no node record for TCP" in err and "configured as its file says" in err
     assert tool.value(f"{P0}/ping_interval_ms") == "5000"
 
@@ -699,7 +700,7 @@ def test_real_iscsiadm(tool, tmp_path):
     done = subprocess.run(["unshare", "-m", "sh", "-c", REAL, "sh", conf, tool.program],
                           env=tool.env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "db: a new volume" in done.stderr
+    assert "db: configured from " in done.stderr
     paths = [{name: tool.value(f"db/legs/0/paths/{i}/{name}") for name in
               ("portal", "nic", "chap_secret", "ping_interval_ms")} for i in (0, 1)]
     common = {"chap_secret": SECRET, "ping_interval_ms": "8000"}

@@ -105,7 +105,7 @@ def test_killed_and_made_from_its_file(tool, conf, before, words):
     killed(tool, *before, place="db/legs/1")
     out, err = tool.run(*words)
     assert err == "db: what an unfinished command has left of it is removed\n"
-    assert "db: a new volume\n" in out and tool.value(f"{P1}/lun") == "7"
+    assert "db: configured from " in out and tool.value(f"{P1}/lun") == "7"
     assert tool.value("db/enable") == str(int(words[0] == "up"))
     path.unlink()
     assert not tool.run("up", "db")[1]

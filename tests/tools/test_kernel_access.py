@@ -697,25 +697,6 @@ def test_status(tool):
     assert volume["legs"][0]["serial"] == "12345"
 
 
-def test_status_of_several_sessions(tool):
-    """Each has its connections below it, also in pairs, and the first one has a number, too."""
-    tool.run("create", "db", "--leg", LEG)
-    make_live(tool)
-    base = "sys/block/istripe0/istripe/legs/0/paths/0"
-    assert re.search(r"session +logged-in", tool.run("status")[0])
-    for name, value in {"sessions/1/state": "logged-in", "sessions/2/state": "",
-                        "connections/0/session": "0", "connections/1/session": "1",
-                        "connections/1/state": "logged-in", "connections/2/session": "2",
-                        "connections/2/state": "none"}.items():
-        tool.put(f"{base}/{name}", value)
-    rows = [" ".join(line.split()[:2]) for line in tool.run("status")[0].splitlines()]
-    first = rows.index("session 0")
-    assert rows[first:first + 5] == ["session 0", "connection 0", "session 1", "connection 1",
-                                     "session 2"]
-    names = re.findall(r"(?:session|connection) \d", tool.run("status", "-P")[0])
-    assert names == rows[first:first + 5]
-
-
 def test_status_of_a_path_that_is_off(tool):
     """The module has no directory of it."""
     tool.run("create", "db", "--leg", LEG, "--path", "portal=192.0.3.10,nic=eth2")

@@ -75,3 +75,26 @@ def test_what_a_live_path_waits_for(tool, path, word, end):
     if lines:
         assert re.search(rf"holding +{word} +commands wait{end}$", lines[0])
     assert in_json(tool)["holding"] == word
+
+
+def test_status_of_several_sessions(tool):
+    """Each has its connections below it, also in pairs, and the first one has a number, too."""
+    tool.run("create", "db", "--leg", LEG)
+    for name, value in {"dev": "259:0", "size": "131072", "istripe/name": "db", "istripe/state": "live",
+                        "istripe/legs/0/state": "live"}.items():
+        tool.put(f"sys/block/istripe0/{name}", value)
+    base = "sys/block/istripe0/istripe/legs/0/paths/0"
+    tool.put(f"{base}/session/state", "logged-in")
+    tool.put(f"{base}/connections/0/state", "logged-in")
+    assert re.search(r"session +logged-in", tool.run("status")[0])
+    for name, value in {"sessions/1/state": "logged-in", "sessions/2/state": "",
+                        "connections/0/session": "0", "connections/1/session": "1",
+                        "connections/1/state": "logged-in", "connections/2/session": "2",
+                        "connections/2/state": "none"}.items():
+        tool.put(f"{base}/{name}", value)
+    rows = [" ".join(line.split()[:2]) for line in tool.run("status")[0].splitlines()]
+    first = rows.index("session 0")
+    assert rows[first:first + 5] == ["session 0", "connection 0", "session 1", "connection 1",
+                                     "session 2"]
+    names = re.findall(r"NAME=.*?((?:session|connection) \d)\"", tool.run("status", "-P")[0])
+    assert names == rows[first:first + 5]

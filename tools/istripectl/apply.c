@@ -96,7 +96,7 @@ static int path_make(const struct volume *now, const struct leg *leg, const stru
 
 	for (i = 0; i < its->count; i++)
 		if (!plan_setting_is_of_leg(leg, its->items[i].name))
-			settings_put(&path.settings, its->items[i].name, its->items[i].value);
+			settings_take(&path.settings, &its->items[i]);
 	if (now->up)
 		ret = tree_add_path(now->name, leg->index, &path, fault);
 	else
@@ -551,13 +551,17 @@ static int volume_configure(struct volume *wanted, unsigned int flags, int lock,
 		leave_out_forget(wanted);
 	/* Before anything of a volume that is up is taken down for it. */
 	if (dry_run || (!is_new && power_is_up(wanted->name)))
-		ret = tree_check_values(wanted, fault);
+		ret = tree_check_values(wanted, true, fault);
 	if (ret)
 		return ret;
 	if (!is_new) {
 		ret = volume_converge(wanted, flags & APPLY_SECRETS, dry_run, fault);
 	} else {
-		printf("%s: a new volume\n", wanted->name);
+		char *file = conf_path(wanted->name);
+
+		printf("%s: %s from %s\n", wanted->name,
+		       dry_run ? "would be configured" : "configured", file);
+		free(file);
 		ret = dry_run ? 0 : leave_out_create(wanted, lock, fault);
 	}
 	if (!ret && !dry_run)

@@ -22,6 +22,8 @@ struct reader {
 	struct volume *volume;
 	struct settings all_paths;
 	struct settings *section;	/* NULL before the first one */
+	const char *path;
+	unsigned int line;
 	bool volume_seen, all_paths_seen, leg_seen[INDEX_MAX + 1];
 	struct fault *fault;
 };
@@ -184,7 +186,11 @@ static int setting_take(struct reader *reader, char *line)
 				name, reader->volume->name);
 	if (!ret)
 		ret = parse_setting(reader->section, name, value, reader->fault);
-	return ret ? ret : place_check(reader);
+	if (ret)
+		return ret;
+	reader->section->items[reader->section->count - 1].from =
+		alloc_printf("%s:%u", reader->path, reader->line);
+	return place_check(reader);
 }
 
 static int line_take(struct reader *reader, char *line)
@@ -203,18 +209,18 @@ static int line_take(struct reader *reader, char *line)
 	return section_take(reader, trim(line + 1));
 }
 
-static int lines_take(struct reader *reader, char *text, const char *path)
+static int lines_take(struct reader *reader, char *text)
 {
-	unsigned int number = 0;
 	struct fault why;
 	char *line;
 
 	while ((line = strsep(&text, "\n"))) {
-		number++;
+		reader->line++;
 		if (!line_take(reader, line))
 			continue;
 		why = *reader->fault;
-		return fault_set(reader->fault, -EINVAL, "%s:%u: %s", path, number, why.text);
+		return fault_set(reader->fault, -EINVAL, "%s:%u: %s", reader->path, reader->line,
+				 why.text);
 	}
 	return 0;
 }
@@ -259,10 +265,10 @@ static void leg_divide(struct leg *leg)
 		const struct setting *item = &section.items[i];
 
 		if (setting_is_of_leg(item->name))
-			settings_put(&leg->settings, item->name, item->value);
+			settings_take(&leg->settings, item);
 		for (j = 0; !setting_is_of_leg(item->name) && j < leg->path_count; j++)
 			if (!settings_find(&leg->paths[j].settings, item->name))
-				settings_put(&leg->paths[j].settings, item->name, item->value);
+				settings_take(&leg->paths[j].settings, item);
 	}
 	settings_free(&section);
 }
@@ -298,8 +304,7 @@ static int leg_finish(struct leg *leg, size_t position, const struct settings *a
 	for (i = 0; i < leg->path_count; i++)
 		for (j = 0; j < all_paths->count; j++)
 			if (!settings_find(&leg->paths[i].settings, all_paths->items[j].name))
-				settings_put(&leg->paths[i].settings, all_paths->items[j].name,
-					     all_paths->items[j].value);
+				settings_take(&leg->paths[i].settings, &all_paths->items[j]);
 	return 0;
 }
 
@@ -327,12 +332,12 @@ static int volume_finish(struct reader *reader)
 int conf_parse(char *text, const char *path, const char *name, struct volume *volume,
 	       struct fault *fault)
 {
-	struct reader reader = { .volume = volume, .fault = fault };
+	struct reader reader = { .volume = volume, .path = path, .fault = fault };
 	struct fault why;
 	int ret;
 
 	volume->name = alloc_text(name);
-	ret = lines_take(&reader, text, path);
+	ret = lines_take(&reader, text);
 	if (!ret) {
 		ret = volume_finish(&reader);
 		why = *fault;

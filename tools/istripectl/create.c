@@ -246,7 +246,7 @@ static int dry_check(const struct volume *volume, bool up, struct fault *fault)
 	if (!tree_has_volume(volume->name, &missing) && !remains_are(volume->name))
 		ret = tree_volume_exists(volume->name, fault);
 	if (!ret)
-		ret = tree_check_values(volume, fault);
+		ret = tree_check_values(volume, false, fault);
 	return ret || !up ? ret : paths_check(volume, fault);
 }
 

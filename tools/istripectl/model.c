@@ -60,6 +60,8 @@ static void value_free(struct setting *setting)
 		explicit_bzero(setting->value, strlen(setting->value));
 	free(setting->value);
 	setting->value = NULL;
+	free(setting->from);
+	setting->from = NULL;
 }
 
 struct setting *settings_put(struct settings *settings, const char *name, const char *value)
@@ -77,6 +79,13 @@ struct setting *settings_put(struct settings *settings, const char *name, const 
 	}
 	setting->value = copy;
 	return setting;
+}
+
+void settings_take(struct settings *settings, const struct setting *setting)
+{
+	struct setting *copy = settings_put(settings, setting->name, setting->value);
+
+	copy->from = setting->from ? alloc_text(setting->from) : NULL;
 }
 
 void settings_drop(struct settings *settings, const char *name)
@@ -181,7 +190,7 @@ static void settings_copy(const struct settings *settings, struct settings *copy
 	size_t i;
 
 	for (i = 0; i < settings->count; i++)
-		settings_put(copy, settings->items[i].name, settings->items[i].value);
+		settings_take(copy, &settings->items[i]);
 }
 
 void volume_copy(const struct volume *volume, struct volume *copy)

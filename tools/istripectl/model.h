@@ -15,6 +15,7 @@ struct setting {
 	char *name;
 	char *value;		/* NULL: there is one that cannot be read */
 	bool invented;		/* the name of a file that nobody has given */
+	char *from;		/* FILE:LINE of a configuration that it is from, or NULL */
 };
 
 struct settings {
@@ -74,6 +75,13 @@ const char *settings_value(const struct settings *settings, const char *name);
  * Return: the setting; it stays where it is until the next one is added.
  */
 struct setting *settings_put(struct settings *settings, const char *name, const char *value);
+
+/**
+ * settings_take() - settings_put() with where it is from
+ * @settings: where to
+ * @setting: copied
+ */
+void settings_take(struct settings *settings, const struct setting *setting);
 
 /**
  * settings_drop() - forget one setting, if it is there

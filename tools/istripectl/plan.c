@@ -10,6 +10,7 @@
 #include "known.h"
 #include "plan.h"
 #include "same.h"
+#include "suggest.h"
 
 struct maker {
 	const struct volume *now, *wanted;
@@ -100,15 +101,19 @@ static void setting_compare(struct maker *maker, enum known_place place, int leg
 			 STEP_DOWN : step_kind(maker, place, name), leg, path, name, from, to);
 }
 
-static void setting_unknown(struct maker *maker, int leg, int path, const char *name)
+static void setting_unknown(struct maker *maker, int leg, int path, const struct setting *setting)
 {
 	const struct step step = { .leg = leg, .path = path };
+	const char *other = suggest_setting(setting->name);
 	char *place = step_place(&step), *file = conf_path(maker->wanted->name);
 
-	if (!maker->ret)
+	if (!maker->ret) {
 		maker->ret = fault_set(maker->fault, -ENOENT,
-				       "this version of the module has no setting %s%s in %s",
-				       place, name, file);
+				       "%s: this version of the module has no setting %s%s",
+				       setting->from ? setting->from : file, place, setting->name);
+		if (other && strcmp(other, setting->name))
+			fault_add(maker->fault, "did you mean %s?", other);
+	}
 	free(place);
 	free(file);
 }
@@ -141,7 +146,7 @@ static void settings_compare(struct maker *maker, enum known_place place, int le
 		if (!settings_find(now, wanted->items[i].name) &&
 		    !is_taken_by_leg(maker, place, &wanted->items[i]) &&
 		    strcmp(wanted->items[i].name, "metadata_create"))
-			setting_unknown(maker, leg, path, wanted->items[i].name);
+			setting_unknown(maker, leg, path, &wanted->items[i]);
 }
 
 static bool logs_in_anew(const struct plan *plan, size_t first)
@@ -177,13 +182,13 @@ static void leg_gather(const struct leg *now, const struct leg *wanted, struct s
 	size_t i, j;
 
 	for (i = 0; i < its->count; i++)
-		settings_put(of_leg, its->items[i].name, its->items[i].value);
+		settings_take(of_leg, &its->items[i]);
 	for (i = 0; i < wanted->path_count; i++) {
 		its = &wanted->paths[i].settings;
 		for (j = 0; j < its->count; j++)
 			if (plan_setting_is_of_leg(now, its->items[j].name) &&
 			    !settings_find(of_leg, its->items[j].name))
-				settings_put(of_leg, its->items[j].name, its->items[j].value);
+				settings_take(of_leg, &its->items[j]);
 	}
 }
 

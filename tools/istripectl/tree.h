@@ -110,11 +110,12 @@ int tree_walk(const struct volume *volume, const struct tree_writer *writer, str
 /**
  * tree_check_values() - refuse what the module, of the version of this tool, would refuse
  * @volume: as tree_create() would make it
+ * @of_file: it is from its file, whose line is said; otherwise the file of the kernel
  * @fault: set on failure
  *
  * Return: 0, also when it cannot be told; -EINVAL.
  */
-int tree_check_values(const struct volume *volume, struct fault *fault);
+int tree_check_values(const struct volume *volume, bool of_file, struct fault *fault);
 
 /**
  * tree_create() - write a configuration, or leave nothing behind

@@ -21,6 +21,19 @@
 
 /* The walk */
 
+/* What is wrong with a line of a file is said with its number. */
+static int setting_walk(const char *dir, const struct setting *setting,
+			const struct tree_writer *writer, struct fault *fault)
+{
+	int ret = writer->set(dir, setting->name, setting->value, fault);
+	struct fault why;
+
+	if (!ret || ret == -EINTR || !setting->from)
+		return ret;
+	why = *fault;
+	return fault_set(fault, ret, "%s: %s", setting->from, why.text);
+}
+
 static int settings_walk(const char *dir, const struct settings *settings,
 			 const struct tree_writer *writer, struct fault *fault)
 {
@@ -28,7 +41,7 @@ static int settings_walk(const char *dir, const struct settings *settings,
 	size_t i;
 
 	for (i = 0; !ret && i < settings->count; i++)
-		ret = writer->set(dir, settings->items[i].name, settings->items[i].value, fault);
+		ret = setting_walk(dir, &settings->items[i], writer, fault);
 	return ret;
 }
 
@@ -43,9 +56,9 @@ static int path_setting_walk(const char *leg_dir, const char *dir, const struct 
 	const char *first = settings_value(&leg->paths[0].settings, setting->name);
 
 	if (writer->has(dir, setting->name) || !writer->has(leg_dir, setting->name))
-		return writer->set(dir, setting->name, setting->value, fault);
+		return setting_walk(dir, setting, writer, fault);
 	if (path == leg->paths)
-		return writer->set(leg_dir, setting->name, setting->value, fault);
+		return setting_walk(leg_dir, setting, writer, fault);
 	if (!strcmp(first, setting->value))
 		return 0;
 	return fault_set(fault, -EINVAL, "leg %u path %u: %s is of the leg: give it in --leg",
@@ -310,16 +323,25 @@ static int table_make(const char *dir, struct fault *fault)
 	return 0;
 }
 
+static int file_set(const char *dir, const char *name, const char *value, struct fault *fault)
+{
+	enum known_place place;
+
+	(void)dir;
+	return known_anywhere(name, &place) ? known_check(place, name, value, fault) : 0;
+}
+
+/* As the kernel, which would be the next to refuse it. */
 static int table_set(const char *dir, const char *name, const char *value, struct fault *fault)
 {
 	struct fault why = { 0 };
-	enum known_place place;
+	int ret = file_set(dir, name, value, &why);
 
-	if (!known_anywhere(name, &place) || !known_check(place, name, value, &why))
+	if (!ret)
 		return 0;
-	set_fault(-EINVAL, dir, name, value, true, fault);
+	set_fault(ret, dir, name, value, true, fault);
 	fault_add(fault, "%s", why.text);
-	return -EINVAL;
+	return ret;
 }
 
 static bool table_has(const char *dir, const char *name)
@@ -327,11 +349,11 @@ static bool table_has(const char *dir, const char *name)
 	return known_find(strstr(dir, "/paths/") ? KNOWN_PATH : KNOWN_LEG, name);
 }
 
-int tree_check_values(const struct volume *volume, struct fault *fault)
+int tree_check_values(const struct volume *volume, bool of_file, struct fault *fault)
 {
-	static const struct tree_writer writer = {
+	const struct tree_writer writer = {
 		.make = table_make,
-		.set = table_set,
+		.set = of_file ? file_set : table_set,
 		.has = table_has,
 	};
 
