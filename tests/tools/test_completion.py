@@ -42,7 +42,9 @@ def offered(tmp_path):
         out = subprocess.run(["bash", "-c", CALL, "bash", SCRIPT, tmp_path, line], check=True,
                              capture_output=True, text=True)
         assert out.stderr == ""
-        return set(out.stdout.split())
+        words = out.stdout.split()
+        assert len(words) == len(set(words))
+        return set(words)
 
     return offer
 

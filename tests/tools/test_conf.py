@@ -82,7 +82,7 @@ def test_no_leg(tool, conf):
 
 def test_no_file(tool):
     _, err = tool.run("apply", "db", code=1)
-    assert "/etc/istripe/db.conf: No such file" in err and "istripectl save" in err
+    assert "/etc/istripe/db.conf: No such file" in err and "istripectl save" not in err
     assert "there is no volume db" in tool.run("up", "db", code=78)[1]
     assert tool.run("up", "--all") == ("", "")
 
@@ -504,7 +504,7 @@ def test_up_all(tool, conf):
     assert "either --all or names" in tool.run("up", "--all", "db", code=2)[1]
 
 
-@pytest.mark.parametrize("words", [["status"], ["doctor"], ["show"], ["save"], ["down"],
+@pytest.mark.parametrize("words", [["status"], ["doctor"], ["show"], ["save"],
                                    ["set", "db", "queue_depth=3"], ["path", "remove", "db", "0", "0"]])
 def test_a_volume_that_is_only_in_its_file(tool, conf, words):
     conf()
@@ -514,6 +514,43 @@ def test_a_volume_that_is_only_in_its_file(tool, conf, words):
                         "its file, but not configured\n")
     words = [word.replace("db", "other") for word in words]
     assert "istripectl create, or a file" in tool.run(*words, code=1)[1]
+
+
+@pytest.mark.parametrize("words", [["down"], ["delete"], ["delete", "--dry-run"]])
+def test_what_is_down_already(tool, conf, words):
+    """To bring it up is no way to get rid of it."""
+    path = conf()
+    _, err = tool.run(*words, "db", code=1)
+    said = "there is no volume db: it is in its file, but not configured, and so it is down\n"
+    if words[0] == "delete":
+        said += (f"            next: to have it forgotten: systemctl disable istripe@db; rm {path}\n")
+    assert err == f"istripectl: {said}"
+
+
+def test_a_file_that_is_not_there(tool):
+    """save writes one only of a volume that the kernel has."""
+    assert "save" not in tool.run("apply", "db", code=1)[1]
+    tool.run("create", "db", "--no-up", "--leg", "target=iqn.t,portal=192.0.2.10")
+    assert "next: istripectl save db writes it\n" in tool.run("apply", "db", code=1)[1]
+
+
+def test_a_volume_in_no_file_is_mentioned(tool):
+    """When it comes up, and before it is forgotten."""
+    leg = ["--leg", "target=iqn.2026-01.a:t1,portal=192.0.2.10"]
+    said = "db: not saved: gone after a reboot; next: istripectl save --boot db\n"
+    assert tool.run("create", "db", *leg)[1] == said
+    def told():
+        line = tool.run("show", "--command", "db")[0]
+        return f"db: is in no file, where its settings would stay; they are:\n{line}"
+    assert tool.run("delete", "--dry-run", "db")[1] == told()
+    tool.run("down", "db")
+    tool.run("set", "db", "chunk=64K")
+    said = told()
+    assert tool.run("delete", "db")[1] == said
+    assert tool.run("create", "db", "--no-up", *leg)[1] == ""
+    tool.run("save", "db")
+    assert tool.run("delete", "db")[1] == ""
+    assert tool.run("create", "log", "--save", *leg)[1] == ""
 
 
 def test_list_has_volumes_that_are_only_in_their_files(tool, conf):

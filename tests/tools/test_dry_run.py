@@ -143,6 +143,7 @@ def test_up_of_a_file_with_a_value_that_is_refused(down, text, said):
 
 @pytest.mark.parametrize("command, more", [("down", ""), ("delete", "db: would forget its settings\n")])
 def test_down_and_delete(up, command, more):
+    up.run("save", "db")
     assert dry(up, command, "db") == (f"db: would take /dev/istripe0 away\n{more}", "")
     up.put("proc/self/mountinfo", MOUNTED)
     out, err = dry(up, command, "db", code=1)

@@ -20,6 +20,31 @@ REMOVED = "next: when its target was restarted since, or that group was removed"
 SECRET = "chap_secret=@{root}/secret,ping_interval=7s"
 
 
+def test_a_wrong_secret_of_a_volume_with_a_file(tool):
+    tool.run("create", "db", "--no-up", "--save", *ONE)
+    _, err = tool.run("up", "db", code=78, FAKE_ENABLE=str(errno.EACCES),
+                      FAKE_REASON="leg 0 path 0: authentication failed (login status 0201)")
+    assert "up with --saved, which reads the file of a secret again\n" in err
+
+
+def test_another_chunk_than_the_superblocks_say(tool):
+    tool.run("create", "db", *OFF)
+    _, err = tool.run("up", "db", code=78, FAKE_ENABLE=str(errno.EINVAL),
+                      FAKE_REASON="chunk_bytes is 65536, but the superblocks say 131072")
+    assert "next: istripectl set db chunk=131072, then up again" in err
+
+
+def test_a_value_that_waits_in_vain(tool):
+    """To take the volume down would not help."""
+    tool.run("create", "db", *ONE)
+    _, err = tool.run("set", "db", "queue_depth=99999", code=1)
+    assert 'queue_depth: "99999" is refused, allowed is a number from 1 to ' in err
+
+
+def test_help_of_help(tool):
+    assert tool.run("help", "help") == tool.run("help")
+
+
 def test_a_target_that_does_not_say_that_it_has_no_such_name(tool):
     """Linux's own."""
     _, err = tool.run("create", "db", *ONE, code=1, FAKE_ENABLE=str(errno.ECONNREFUSED),

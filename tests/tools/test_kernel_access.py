@@ -136,7 +136,7 @@ TARGET_MISSING = "leg 1 path 0: target not found (login status 0203)"
 @pytest.mark.parametrize("number, reason, said", [
     (errno.EACCES, "leg 0 path 0: authentication failed (login status 0201)",
      ("next: compare chap_user and chap_secret with the target's, then repeat the command:\n"
-      "            up with --saved, which reads the file of a secret again\n")),
+      "            create with the right ones, up after istripectl set --leg 0 --path 0 db chap_secret=@FILE\n")),
     (errno.EACCES, "leg 0 path 0: authentication failed (login status 0201): no chap_secret is set",
      "next: give chap_user=NAME,chap_secret=@FILE"),
     (errno.ECONNRESET, ("leg 0 path 0: login: connection lost: the other side has reset it "

@@ -92,6 +92,18 @@ static void initiator_forbidden(const char *name, const char *reason, struct fau
 	free(file);
 }
 
+/* The superblocks stay as they are. */
+static void chunk_other(const char *name, const char *reason, struct fault *fault)
+{
+	const char *at = strstr(reason, "superblocks say ");
+	unsigned int bytes;
+
+	if (sscanf(at, "superblocks say %u", &bytes) == 1)
+		fault_add(fault,
+			  "next: istripectl set %s chunk=%u, then up again, and save if it has a file; of assemble: without --chunk",
+			  name, bytes);
+}
+
 bool advice_is_other_group(const char *reason)
 {
 	return strstr(reason, "portal is in portal group") ||
@@ -132,10 +144,18 @@ static bool follows_records(const char *name)
 }
 
 /* A command that has just sent the secrets is over: the volume, or the path, is not up. */
-static void chap_wrong(const char *name, bool over, struct fault *fault)
+static void chap_wrong(const char *name, const char *reason, bool over, struct fault *fault)
 {
+	unsigned int leg, path;
+
+	place_read(reason, &leg, &path);
 	fault_add(fault, "the CHAP user or secret is wrong");
-	if (over)
+	if (over && !apply_has_file(name))
+		fault_add(fault,
+			  "next: compare chap_user and chap_secret with the target's, then repeat the command:\n"
+			  "create with the right ones, up after istripectl set --leg %u --path %u %s chap_secret=@FILE",
+			  leg, path, name);
+	else if (over)
 		fault_add(fault,
 			  "next: compare chap_user and chap_secret with the target's, then repeat the command:\n"
 			  "up with --saved, which reads the file of a secret again");
@@ -164,6 +184,7 @@ void advice_login(const char *name, const char *reason, bool over, struct fault 
 		{ "target not found", NULL, target_missing },
 		{ "service unavailable", NULL, service_unavailable },
 		{ "initiator is not allowed", NULL, initiator_forbidden },
+		{ "but the superblocks say ", NULL, chunk_other },
 		{ "portal is not set",
 		  "next: give portal=ADDRESS; istripectl discover ADDRESS lists the targets there",
 		  NULL },
@@ -204,7 +225,7 @@ void advice_login(const char *name, const char *reason, bool over, struct fault 
 		else if (rows[i].next)
 			fault_add(fault, "%s", rows[i].next);
 		else
-			chap_wrong(name, over, fault);
+			chap_wrong(name, reason, over, fault);
 		return;
 	}
 }

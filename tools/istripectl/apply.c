@@ -42,7 +42,10 @@ static int file_take(const char *name, struct volume *wanted, struct fault *faul
 {
 	char *path = conf_path(name);
 	int ret = conf_read(path, name, wanted, fault);
+	struct fault missing;
 
+	if (ret == -ENOENT && !tree_has_volume(name, &missing))
+		fault_add(fault, "next: istripectl save %s writes it", name);
 	if (ret == -ENOENT)
 		tree_names_add(name, fault);
 	if (!ret)

@@ -354,8 +354,7 @@ int conf_read(const char *path, const char *name, struct volume *volume, struct 
 	int ret = file_read(path, &text);
 
 	if (ret)
-		return fault_set(fault, ret, "%s: %s%s", path, strerror(-ret),
-				 ret == -ENOENT ? "\nnext: istripectl save NAME writes it" : "");
+		return fault_set(fault, ret, "%s: %s", path, strerror(-ret));
 	ret = conf_parse(text, path, name, volume, fault);
 	free(text);
 	return ret;

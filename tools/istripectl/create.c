@@ -261,6 +261,15 @@ static int volume_dry_run(const struct volume *volume, const struct create_optio
 	return script_create(volume, !options->no_up, fault);
 }
 
+/* One that is down is being made still. */
+static void unsaved_mention(const char *name, const struct create_options *options)
+{
+	if (options->save || options->no_up || options->discovery.no_save || apply_has_file(name))
+		return;
+	fprintf(stderr, "%s: not saved: gone after a reboot; next: istripectl save --boot %s\n",
+		name, name);
+}
+
 static int volume_create(struct volume *volume, const struct create_options *options,
 			 struct fault *fault)
 {
@@ -295,8 +304,10 @@ static int volume_create(struct volume *volume, const struct create_options *opt
 		power_print(volume->name);
 	if (!ret && options->save)
 		ret = volume_keep(&saved, options, fault);
-	if (!ret)
+	if (!ret) {
+		unsaved_mention(volume->name, options);
 		fence_warn(volume->name, -1);
+	}
 	volume_free(&saved);
 	return ret;
 }

@@ -50,6 +50,11 @@ _istripectl_files() {
 	done
 }
 
+# Each once, configured or not.
+_istripectl_volumes() {
+	{ _istripectl_folders; _istripectl_files; } | sort -u
+}
+
 # $1: pattern of directories of one kind, $2: what they have when there is none
 _istripectl_settings() {
 	local dir file name
@@ -313,7 +318,7 @@ _istripectl_columns() {
 		options="--once --interval --json --output --noheadings --pairs $(_istripectl_folders)"
 		;;
 	*)
-		options="--json --output --noheadings --pairs $(_istripectl_folders; _istripectl_files)"
+		options="--json --output --noheadings --pairs $(_istripectl_volumes)"
 		;;
 	esac
 }
@@ -396,7 +401,7 @@ _istripectl() {
 	metrics | report)
 		_istripectl_before
 		options=--output
-		[ "$command" = metrics ] || options="--output $(_istripectl_folders; _istripectl_files)"
+		[ "$command" = metrics ] || options="--output $(_istripectl_volumes)"
 		case ${words[-1]} in
 		-o | --output)
 			compopt -o default
@@ -406,7 +411,7 @@ _istripectl() {
 		;;
 	up)
 		_istripectl_before
-		options="--wait --saved --all --create --dry-run $(_istripectl_folders; _istripectl_files)"
+		options="--wait --saved --all --create --dry-run $(_istripectl_volumes)"
 		[ "${words[-1]}" != --wait ] || options='30 5min forever'
 		;;
 	*) return ;;

@@ -23,6 +23,7 @@
 #include "remains.h"
 #include "retry.h"
 #include "run.h"
+#include "show.h"
 #include "together.h"
 #include "tree.h"
 #include "value.h"
@@ -338,10 +339,22 @@ static int unit_check(const char *name, bool force, struct fault *fault)
 	return ret;
 }
 
+/* What up would do is not what was asked for. */
+static int configured_check(const char *name, struct fault *fault)
+{
+	int ret = tree_has_volume(name, fault);
+
+	if (ret == -ENOENT && apply_has_file(name))
+		fault_set(fault, ret,
+			  "there is no volume %s: it is in its file, but not configured, and so it is down",
+			  name);
+	return ret;
+}
+
 static int volume_down(const char *name, const struct command_line *line, struct fault *fault)
 {
 	bool force = line->flags & COMMAND_FORCE;
-	int ret = tree_has_volume(name, fault);
+	int ret = configured_check(name, fault);
 	char *device;
 
 	if (!ret)
@@ -396,18 +409,43 @@ static int settings_remove(const char *name, struct fault *fault)
 	return ret;
 }
 
+/* The last that is known of it. */
+static void forgetting_mention(const char *name)
+{
+	struct volume volume = { 0 };
+	struct fault ignored;
+
+	if (apply_has_file(name) || tree_read(name, &volume, &ignored)) {
+		volume_free(&volume);
+		return;
+	}
+	conf_leave_chunk(&volume);
+	fprintf(stderr, "%s: is in no file, where its settings would stay; they are:\n", name);
+	show_line(&volume, stderr, &ignored);
+	volume_free(&volume);
+}
+
 static int volume_delete(const char *name, const struct command_line *line, struct fault *fault)
 {
 	bool force = line->flags & COMMAND_FORCE, dry_run = line->flags & COMMAND_DRY_RUN;
 	int ret = volume_down(name, line, fault);
-	struct fault after = { 0 };
+	struct fault after = { 0 }, missing;
 
+	if (ret == -ENOENT && apply_has_file(name) && tree_has_volume(name, &missing)) {
+		char *file = conf_path(name);
+
+		fault_add(fault, "next: to have it forgotten: systemctl disable istripe@%s; rm %s",
+			  name, file);
+		free(file);
+		return ret;
+	}
 	/* While it is up nobody knows yet. */
 	if (!ret && !force && !(dry_run && power_is_up(name)))
 		ret = remains_check_fenced(name, fault);
 	/* Lost data do not come back, whether its directories stay or not. */
 	if (ret && !(force && ret == -EIO))
 		return ret;
+	forgetting_mention(name);
 	if (dry_run) {
 		printf("%s: would forget its settings\n", name);
 		return 0;

@@ -362,7 +362,7 @@ static int help(int argc, char **argv)
 {
 	const struct command *command;
 
-	if (argc < 2) {
+	if (argc < 2 || !strcmp(argv[1], "help")) {
 		overview(stdout);
 		return EXIT_DONE;
 	}

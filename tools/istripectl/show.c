@@ -7,6 +7,7 @@
 #include "conf.h"
 #include "json_out.h"
 #include "parse.h"
+#include "show.h"
 #include "text.h"
 #include "tree.h"
 
@@ -47,7 +48,7 @@ static void volume_print(const struct volume *volume)
 		leg_print(&volume->legs[i]);
 }
 
-static int line_print(const struct volume *volume, struct fault *fault)
+int show_line(const struct volume *volume, FILE *out, struct fault *fault)
 {
 	struct words words = { 0 };
 	int ret = parse_format(volume, &words, fault);
@@ -55,15 +56,15 @@ static int line_print(const struct volume *volume, struct fault *fault)
 
 	if (ret)
 		return ret;
-	fputs("istripectl", stdout);
+	fputs("istripectl", out);
 	for (i = 0; i < words.count; i++) {
 		/* One leg, one line: a volume of many is still to be read. */
 		bool part = words.items[i][0] == '-' && words.items[i][1] == '-';
 
-		fputs(part ? " \\\n\t" : " ", stdout);
-		text_quote(stdout, words.items[i]);
+		fputs(part ? " \\\n\t" : " ", out);
+		text_quote(out, words.items[i]);
 	}
-	putchar('\n');
+	putc('\n', out);
 	words_free(&words);
 	return 0;
 }
@@ -77,7 +78,7 @@ static int volume_show(const char *name, const struct command_line *line,
 	if (!ret && (line->flags & (COMMAND_LINE | COMMAND_CONF)))
 		conf_leave_chunk(&volume);
 	if (!ret && (line->flags & COMMAND_LINE))
-		ret = line_print(&volume, fault);
+		ret = show_line(&volume, stdout, fault);
 	else if (!ret && (line->flags & COMMAND_CONF))
 		ret = conf_print(stdout, &volume, fault);
 	else if (!ret && all)

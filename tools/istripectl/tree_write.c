@@ -494,6 +494,17 @@ void tree_add_anew(const char *name, struct fault *fault)
 	free(save);
 }
 
+/* Down or not, the module would refuse this value. */
+static void range_add(int leg, int path, const char *setting, const char *value,
+		      struct fault *fault)
+{
+	enum known_place place = path >= 0 ? KNOWN_PATH : leg >= 0 ? KNOWN_LEG : KNOWN_VOLUME;
+	struct fault why = { 0 };
+
+	if (known_check(place, setting, value, &why))
+		fault_add(fault, "%s", why.text);
+}
+
 int tree_set(const char *name, int leg, int path, const char *setting, const char *value,
 	     struct fault *fault)
 {
@@ -504,6 +515,8 @@ int tree_set(const char *name, int leg, int path, const char *setting, const cha
 	ret = kernel_write(dir, setting, value, false, fault);
 	if (ret)
 		lines = klog_explain(log, name, fault);
+	if (ret == -EBUSY)
+		range_add(leg, path, setting, value, fault);
 	if (ret == -EBUSY && known && !known->live && is_up(name))
 		tree_add_anew(name, fault);
 	else if (ret && !(lines && known && known->live))
