@@ -243,10 +243,10 @@ def test_yes_is_for_confirm(up):
     (("--leg", f"{LEG},connections=99"), 1, 'connections: "99" is refused, allowed is a number'),
     (("--leg", f"{LEG},weight=5000"), 1, 'weight: "5000" is refused, allowed is a number from 1 to'),
     (("--leg", LEG, "--set", "queue_depth=5000"), 1, 'db/queue_depth refuses "5000"'),
-    (("--leg", "target=iqn.2026-01.a:t1"), 1, "reason: leg 0 path 0: portal is not set\n"
-     "            next: give portal=ADDRESS"),
-    (("--leg", "portal=192.0.2.10"), 1, "reason: leg 0 path 0: target_name is not set\n"
-     "            next: give target=NAME"),
+    (("--leg", "target=iqn.2026-01.a:t1"), 1,
+     "reason: leg 0 path 0: portal is not set\n            next: give portal=ADDRESS"),
+    (("--leg", "portal=192.0.2.10"), 1,
+     "reason: leg 0 path 0: target_name is not set\n            next: give target=NAME"),
     (("--leg", f"{LEG},chap_user=me"), 1, "chap_user is set, chap_secret is not\n            next: give"),
     (("--leg", f"{LEG},chap_secret=@-"), 1, "chap_secret is set, chap_user is not\n            next: "),
     (("--leg", f"{LEG},chap_mutual_user=me"), 1, "mutual CHAP also needs chap_user and chap_secret"),
@@ -259,6 +259,13 @@ def test_create_checks_what_it_can(tool, words, code, said):
         assert not out and said in err
     if "is not set" in said:
         assert "mkdir" in dry(tool, "create", "db", *words, "--no-up")[0]
+
+
+def test_all_paths_may_say_what_is_of_the_leg(tool):
+    words = ("create", "db", "--no-up", "--all-paths", "fence=path", "--leg")
+    out, _ = dry(tool, *words, LEG, "--path", "portal=192.0.3.10,nic=eth2")
+    assert [line for line in out.splitlines() if "fence" in line] == [
+        f"printf '%s\\n' path > {tool.tree}/db/legs/0/fence"]
 
 
 def test_create_of_a_name_that_exists(down):

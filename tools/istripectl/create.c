@@ -237,7 +237,7 @@ static int paths_check(const struct volume *volume, struct fault *fault)
 	return 0;
 }
 
-/* What can be told without the module and the targets. */
+/* All that can be told without the module and the targets. */
 static int dry_check(const struct volume *volume, bool up, struct fault *fault)
 {
 	struct fault missing;

@@ -339,7 +339,7 @@ static int unit_check(const char *name, bool force, struct fault *fault)
 	return ret;
 }
 
-/* What up would do is not what was asked for. */
+/* The advice to bring it up would be none. */
 static int configured_check(const char *name, struct fault *fault)
 {
 	int ret = tree_has_volume(name, fault);

@@ -434,12 +434,23 @@ static void path_inherit(struct path *path, const struct settings *from, bool of
 
 static void leg_inherit(struct leg *leg, const struct settings *all_paths)
 {
+	struct settings of_paths = { 0 };
 	size_t i;
 
+	/* Settings of the LUN are the leg's, as in --leg. */
+	for (i = 0; i < all_paths->count; i++) {
+		const struct setting *item = &all_paths->items[i];
+
+		if (!setting_is_of_leg(item->name))
+			settings_put(&of_paths, item->name, item->value);
+		else if (!settings_find(&leg->settings, item->name))
+			settings_put(&leg->settings, item->name, item->value);
+	}
 	for (i = 1; i < leg->path_count; i++)
 		path_inherit(&leg->paths[i], &leg->paths[0].settings, true);
 	for (i = 0; i < leg->path_count; i++)
-		path_inherit(&leg->paths[i], all_paths, false);
+		path_inherit(&leg->paths[i], &of_paths, false);
+	settings_free(&of_paths);
 }
 
 int parse_path(const char *text, const struct leg *leg, struct path *path, struct fault *fault)

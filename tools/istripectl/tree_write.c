@@ -21,7 +21,7 @@
 
 /* The walk */
 
-/* What is wrong with a line of a file is said with its number. */
+/* An error of a line of a file has its number. */
 static int setting_walk(const char *dir, const struct setting *setting,
 			const struct tree_writer *writer, struct fault *fault)
 {
