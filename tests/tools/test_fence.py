@@ -28,7 +28,7 @@ def volume(tool):
 
 
 def create(tool, **env):
-    out, err = tool.run("create", "db", "--leg", LEG, "--path", OTHER, FAKE_CLOCK="false", **env)
+    out, err = tool.run("create", "db", "--save", "--leg", LEG, "--path", OTHER, FAKE_CLOCK="false", **env)
     assert out.splitlines() == ["db: /dev/istripe0 (link: /dev/istripe/db)"]
     return err.splitlines()
 
@@ -82,21 +82,21 @@ def test_waits_for_the_proof(tool, volume):
     paths = "sys/block/istripe0/istripe/legs/0/paths"
     env = clock(tool, "echo $1 >>waits", "[ $1 = 20 ] || exit 0",
                 *(f"echo {path} >{paths}/{1 - path}/fenced_through" for path in range(2)))
-    assert tool.run("create", "db", "--leg", LEG, "--path", OTHER, **env)[1] == ""
+    assert tool.run("create", "db", "--save", "--leg", LEG, "--path", OTHER, **env)[1] == ""
     assert waits(tool) == 20
 
 
 def test_waits_for_no_longer_than_this(tool, volume):
     volume({(0, 0): ("", ""), (0, 1): ("", "")})
     env = clock(tool, "echo $1 >>waits")
-    assert tool.run("create", "db", "--leg", LEG, "--path", OTHER, **env)[1] == ""
+    assert tool.run("create", "db", "--save", "--leg", LEG, "--path", OTHER, **env)[1] == ""
     assert waits(tool) == 50
 
 
 def test_interrupted(tool, volume):
     """The volume is made: it stays."""
     volume({(0, 0): ("", ""), (0, 1): ("", "")})
-    assert tool.run("create", "db", "--leg", LEG, "--path", OTHER, FAKE_CLOCK="false")[1] == ""
+    assert tool.run("create", "db", "--save", "--leg", LEG, "--path", OTHER, FAKE_CLOCK="false")[1] == ""
     assert tool.value("db/enable") == "1"
 
 
