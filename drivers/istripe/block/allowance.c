@@ -51,7 +51,7 @@ static unsigned long allowance_patience(const struct istripe_leg *leg)
 	return msecs_to_jiffies(max_t(u32, PATIENCE_TIMEOUTS * timeout_ms, PATIENCE_MIN_MS));
 }
 
-/* Starts the clock of the LUN being too busy for the task; leg_park() stops it. */
+/* Starts the clock of the LUN being too busy for the task; it stops when @busy is cleared. */
 static void allowance_charge(struct istripe_leg_task *leg_task)
 {
 	if (leg_task->busy)

@@ -25,7 +25,7 @@
 #include "scsi/cdb.h"
 #include "scsi/sense.h"
 
-/* Answers "again" of a target before the request fails (SAM allows 5). */
+/* Answers "again" of a target before no path serves the command (SAM allows 5). */
 #define RETRIES_MAX	5
 /* The same for transient failures: first at once, then after these pauses, 2.5 s in all. */
 #define FAILURES_MAX		8

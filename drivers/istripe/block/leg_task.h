@@ -24,7 +24,7 @@ struct istripe_leg_task {
 	 * nexus->awaiting_fence, under leg->lock.
 	 */
 	struct list_head entry;
-	unsigned long since;		/* jiffies: last handed to a nexus, or it waits @behind */
+	unsigned long since;		/* jiffies: handed to a nexus, or began to await a fence */
 	unsigned long due;		/* jiffies: leaves leg->delay */
 	union {				/* jiffies, if @unserved: */
 		unsigned long unserved_since;	/* no path serves it, since then */

@@ -44,7 +44,7 @@ struct istripe_leg_task;
 struct istripe_nexus;
 
 #define ISTRIPE_EH_MAX	128		/* more at once: the LUN is reset */
-#define ISTRIPE_REVALIDATIONS_MAX	3	/* of one command of our own */
+#define ISTRIPE_REVALIDATIONS_MAX	3	/* in a row; also of bring-ups by one login */
 #define ISTRIPE_PING_TIMEOUT_MS		5000	/* of a ping that a caller waits for */
 #define ISTRIPE_LABEL_BYTES	(ISTRIPE_NAME_BYTES + 16)
 
@@ -170,9 +170,9 @@ struct istripe_nexus {
 	bool barred;			/* by the worker: it could log in, but for the fence */
 	bool tpgt_known;		/* worker: @tpgt is that of the last session */
 	u16 tpgt;
-	u32 failures;			/* worker: failed attempts in a row */
-	u32 refusals;			/* worker: those of them that were refused, in a row */
-	u32 tried;			/* written by the worker: all of them since a session */
+	u32 failures;			/* worker: short sessions, too, in a row; 0 at a wake */
+	u32 refusals;			/* worker: attempts that were refused, in a row */
+	u32 tried;			/* by the worker: failed attempts since it was last live */
 	unsigned long live_since;	/* worker: jiffies */
 	bool started;			/* worker: has been live since start */
 	bool persistent;		/* goes on trying after a first failure */
@@ -201,7 +201,7 @@ struct istripe_nexus {
 	bool busy;			/* the last login was good, but the LUN too busy ... */
 	unsigned long busy_end;		/* ... jiffies: for the next one, too, by then */
 	u32 lanes;			/* connections that get tasks; 0: see policy.h */
-	bool unfenced;
+	bool unfenced;			/* writes failed without a fence: nothing is served */
 	bool super_unfenced;		/* a superblock of ours may still be written */
 	bool undrained;			/* its writes were sent again without a fence */
 	bool pages_held;		/* TCP may have pages of @awaiting_fence */

@@ -4,8 +4,7 @@
  * volume that depend on them, which so need not know each other:
  *
  *   login	pr_key.c registers the key of reservations; fence.c ends the commands of the old
- *		session; identify.c and metadata.c compare
- *		the LUN with that of the leg
+ *		session; identify.c and metadata.c compare the LUN with that of the leg
  *   live	proof.c finds out which nexuses lead to the same portal group; the leg sends the
  *		parked tasks; hotplug.c starts or retires nexuses of an MC/S path
  *   lost	the leg parks tasks, or keeps them until the fence
