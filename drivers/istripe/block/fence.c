@@ -133,7 +133,7 @@ static int fence_log_in(struct istripe_nexus *nexus, const struct fence_sibling 
 
 	istripe_nexus_login_params(nexus, &params);
 	params.way = sibling->way;
-	params.fence = true;
+	params.no_redirects = true;
 	ret = istripe_nexus_open_session(nexus, &params, why);
 	if (ret)
 		return ret;

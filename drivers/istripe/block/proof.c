@@ -91,7 +91,7 @@ static int test_open(struct istripe_test_session *test, struct istripe_nexus *ne
 	istripe_nexus_login_params(nexus, &params);
 	istripe_isid_of_test_session(nexus, params.isid);
 	params.way = test->way;
-	params.fence = true;
+	params.no_redirects = true;
 	params.task_slots = 0;
 	params.buffers = buffers;
 	return istripe_session_open(&params, &test_ops, test, &test->session, why);

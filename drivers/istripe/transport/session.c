@@ -451,7 +451,7 @@ static int session_login(struct istripe_session *session,
 	const struct istripe_login *login = &params->buffers->login;
 	int ret = session_connect(params, session->conns[0], portal, why);
 
-	if (ret == ISTRIPE_LOGIN_REDIRECT && params->fence)
+	if (ret == ISTRIPE_LOGIN_REDIRECT && params->no_redirects)
 		return istripe_reason_fail(why, -EREMCHG, "login: %s", login->reason);
 	if (ret == ISTRIPE_LOGIN_REDIRECT) {
 		ret = session_redirect(session, params, portal, why);
@@ -566,7 +566,7 @@ static int session_open_at(struct istripe_session *session,
 		if (test_bit(ISTRIPE_SESSION_REFUSED, &session->flags) &&
 		    istripe_login_with_other_hash(params))
 			clear_bit(ISTRIPE_SESSION_REFUSED, &session->flags);
-		else if (ret == -EREMCHG && !params->fence)
+		else if (ret == -EREMCHG && !params->no_redirects)
 			hops++;
 		else
 			return ret;

@@ -88,7 +88,7 @@ struct istripe_session_params {
 	bool tpgt_known;		/* reinstatement needs the same portal group */
 	u16 task_slots;			/* of the owner, without the internal one */
 	struct istripe_login_buffers *buffers;	/* used while opening */
-	bool fence;			/* no redirects: the old session is behind this portal */
+	bool no_redirects;		/* the session must be behind this portal */
 };
 
 /* One entry of the task table. The generation makes an old ITT miss (P13). */
