@@ -47,7 +47,7 @@ const char *istripe_leg_state_name(enum istripe_leg_state state)
 enum istripe_leg_state istripe_leg_state(struct istripe_leg *leg)
 {
 	struct istripe_nexus *nexus;
-	u32 at, live, idle = 0;
+	u32 at, usable, idle = 0;
 	bool failed, unserved;
 
 	spin_lock_bh(&leg->lock);
@@ -56,12 +56,12 @@ enum istripe_leg_state istripe_leg_state(struct istripe_leg *leg)
 		idle += !nexus->wanted ||
 			(nexus->live ? !istripe_nexus_usable(nexus) :
 				       !completion_done(&nexus->first_result));
-	live = leg->unfenced_nexuses ? 0 : leg->usable_nexuses;
+	usable = leg->unfenced_nexuses ? 0 : leg->usable_nexuses;
 	failed = leg->failed;
 	unserved = leg->unserved.tasks;
 	spin_unlock_bh(&leg->lock);
-	if (live && !unserved)
-		return live + idle >= leg->nexus_count ? ISTRIPE_LEG_LIVE : ISTRIPE_LEG_DEGRADED;
+	if (usable && !unserved)
+		return usable + idle >= leg->nexus_count ? ISTRIPE_LEG_LIVE : ISTRIPE_LEG_DEGRADED;
 	return failed ? ISTRIPE_LEG_FAILED : ISTRIPE_LEG_WAITING;
 }
 
@@ -126,28 +126,28 @@ void istripe_leg_wake(struct istripe_leg *leg)
 }
 
 /*
- * Keeps a task, not in flight, until a nexus is live. False: one is live, submit the task. True: it
- * is parked, or has failed because nothing waits any more.
+ * Keeps a task, not in flight, until the leg serves. False: it does, submit the task. True: it is
+ * parked, or has failed because nothing waits any more.
  */
 static bool leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
 {
-	bool live, failed;
+	bool serving, failed;
 
 	spin_lock_bh(&leg->lock);
-	live = istripe_leg_serving(leg);
-	failed = !live && (leg->failed || leg->stopping);
-	if (!live && !failed) {
+	serving = istripe_leg_serving(leg);
+	failed = !serving && (leg->failed || leg->stopping);
+	if (!serving && !failed) {
 		leg_task->busy = false;
 		istripe_unserved_stop(leg_task);
 		list_add_tail(&leg_task->entry, &leg->parked);
 	}
 	/* Before leg->lock is released: then the task may be redriven, and let in again. */
-	if (!live)
+	if (!serving)
 		istripe_allowance_drop(leg);
 	spin_unlock_bh(&leg->lock);
 	if (failed)
 		istripe_leg_task_fail(leg_task, BLK_STS_TRANSPORT);
-	return !live;
+	return !serving;
 }
 
 void istripe_leg_send(struct istripe_leg *leg, struct istripe_leg_task *leg_task, bool may_send,

@@ -10,7 +10,7 @@
 #include "block/volume.h"
 #include "transport/session.h"
 
-static struct istripe_path *leg_live_path(const struct istripe_leg *leg, u32 index)
+static struct istripe_path *leg_chosen_path(const struct istripe_leg *leg, u32 index)
 {
 	struct istripe_path *path = READ_ONCE(leg->paths[index]);
 
@@ -23,17 +23,17 @@ static u32 path_weight(const struct istripe_path *path)
 	return READ_ONCE(path->params.weight);
 }
 
-/* The @nth live path, modulo their number. */
+/* The @nth path with lanes, modulo their number. */
 static struct istripe_path *pick_nth(const struct istripe_leg *leg, u32 nth)
 {
-	u32 live = READ_ONCE(leg->chosen_paths);
+	u32 chosen = READ_ONCE(leg->chosen_paths);
 	u32 i;
 
-	if (!live)
+	if (!chosen)
 		return NULL;
-	nth %= live;
+	nth %= chosen;
 	for (i = 0; i < leg->path_end; i++) {
-		struct istripe_path *path = leg_live_path(leg, i);
+		struct istripe_path *path = leg_chosen_path(leg, i);
 
 		if (path && !nth--)
 			return path;
@@ -47,7 +47,7 @@ static struct istripe_path *pick_failover(struct istripe_leg *leg, u32 bytes)
 	u32 i;
 
 	for (i = 0; i < leg->path_end; i++) {
-		struct istripe_path *path = leg_live_path(leg, i);
+		struct istripe_path *path = leg_chosen_path(leg, i);
 
 		if (path && READ_ONCE(path->preferred))
 			return path;
@@ -84,7 +84,7 @@ static struct istripe_path *pick_cheapest(struct istripe_leg *leg, u32 bytes,
 	u32 i;
 
 	for (i = 0; i < count; i++) {
-		struct istripe_path *path = leg_live_path(leg, (start + i) % count);
+		struct istripe_path *path = leg_chosen_path(leg, (start + i) % count);
 		u64 now;
 
 		if (!path)
@@ -116,7 +116,7 @@ static struct istripe_path *pick_weighted(struct istripe_leg *leg, u32 bytes)
 	u32 i;
 
 	for (i = 0; i < leg->path_end; i++) {
-		struct istripe_path *path = leg_live_path(leg, i);
+		struct istripe_path *path = leg_chosen_path(leg, i);
 
 		total += path ? path_weight(path) : 0;
 	}
@@ -124,7 +124,7 @@ static struct istripe_path *pick_weighted(struct istripe_leg *leg, u32 bytes)
 		return NULL;
 	nth = (u32)atomic_inc_return(&leg->policy_counter) % total;
 	for (i = 0; i < leg->path_end; i++) {
-		struct istripe_path *path = leg_live_path(leg, i);
+		struct istripe_path *path = leg_chosen_path(leg, i);
 		u32 weight;
 
 		if (!path)
@@ -152,7 +152,7 @@ struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes)
 	if (READ_ONCE(leg->unfenced_nexuses))
 		return NULL;
 	if (leg->path_end == 1)
-		return leg_live_path(leg, 0);
+		return leg_chosen_path(leg, 0);
 	return picks[READ_ONCE(leg->policy)](leg, bytes);
 }
 
@@ -163,7 +163,7 @@ struct istripe_path *istripe_policy_pick_other(const struct istripe_leg *leg, u3
 
 	for (i = 0; i < leg->path_end; i++) {
 		at = (index + i) % leg->path_end;
-		path = avoid & BIT(at) ? NULL : leg_live_path(leg, at);
+		path = avoid & BIT(at) ? NULL : leg_chosen_path(leg, at);
 		if (path)
 			return path;
 	}
@@ -233,12 +233,12 @@ void istripe_policy_choose(struct istripe_leg *leg)
 u32 istripe_policy_parts(const struct istripe_leg *leg, u32 sectors, u32 *part_sectors)
 {
 	u32 chunk = leg->volume->stripe.chunk_sectors;
-	u32 live = READ_ONCE(leg->chosen_paths);
+	u32 chosen = READ_ONCE(leg->chosen_paths);
 
 	*part_sectors = sectors;
-	if (live < 2 || sectors <= chunk || READ_ONCE(leg->policy) != ISTRIPE_POLICY_INTERLEAVE)
+	if (chosen < 2 || sectors <= chunk || READ_ONCE(leg->policy) != ISTRIPE_POLICY_INTERLEAVE)
 		return 1;
-	*part_sectors = round_up(DIV_ROUND_UP(sectors, min(live, leg->volume->parts)), chunk);
+	*part_sectors = round_up(DIV_ROUND_UP(sectors, min(chosen, leg->volume->parts)), chunk);
 	return DIV_ROUND_UP(sectors, *part_sectors);
 }
 

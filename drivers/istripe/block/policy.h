@@ -14,8 +14,8 @@ struct istripe_leg;
 struct istripe_session;
 
 /*
- * NULL: no path is live, or the leg must not be written to. Within a section of leg->srcu; the path
- * may have been lost since.
+ * NULL: no path gets I/O, or the leg must not be written to. Within a section of leg->srcu; the
+ * path may have been lost since.
  */
 struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes);
 
@@ -27,9 +27,9 @@ struct istripe_path *istripe_policy_pick_other(const struct istripe_leg *leg, u3
 
 /*
  * Into how many parts (1..ISTRIPE_PARTS_MAX) to cut a request on a leg. More than one only with
- * the interleave policy, one for each live path: one for each session would be more commands over
- * a NIC. Each goes where the fewest bytes wait, so a slow path gets fewer of them. All parts but
- * the last have @part_sectors, if several a multiple of the chunk.
+ * the interleave policy, one for each chosen path: one for each session would be more commands
+ * over a NIC. Each goes where the fewest bytes wait, so a slow path gets fewer of them. All parts
+ * but the last have @part_sectors, if several a multiple of the chunk.
  */
 u32 istripe_policy_parts(const struct istripe_leg *leg, u32 sectors, u32 *part_sectors);
 
