@@ -62,7 +62,7 @@ static void allowance_charge(struct istripe_leg_task *leg_task)
 
 static bool allowance_is_dead(const struct istripe_leg *leg)
 {
-	return time_after(jiffies, leg->allowance.moved_at + allowance_patience(leg));
+	return time_after(jiffies, leg->allowance.answered_at + allowance_patience(leg));
 }
 
 static void allowance_count(struct istripe_allowance *allowance, struct istripe_leg_task *leg_task)
@@ -177,7 +177,7 @@ static void allowance_grow(struct istripe_leg *leg)
 	struct istripe_allowance *allowance = &leg->allowance;
 
 	allowance->refusing = false;
-	allowance->moved_at = jiffies;
+	allowance->answered_at = jiffies;
 	allowance->quiet_since = jiffies;
 	if (allowance->limit >= allowance->threshold &&
 	    ++allowance->completions < allowance->limit)
@@ -240,7 +240,7 @@ static void allowance_shrink(struct istripe_leg *leg, const struct istripe_leg_t
 	if (!allowance->on) {
 		WRITE_ONCE(allowance->on, true);
 		allowance->limit = allowance_max(leg);
-		allowance->moved_at = jiffies;
+		allowance->answered_at = jiffies;
 		allowance->quiet_since = jiffies;
 		allowance_halve(allowance, in_flight);
 	} else if (leg_task->number && (s32)(leg_task->number - allowance->cut_number) > 0) {

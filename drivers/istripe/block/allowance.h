@@ -32,7 +32,7 @@ struct istripe_allowance {
 	u32 number;			/* of the task that was let in last */
 	u32 cut_number;			/* @number when it was last halved */
 	u32 ticket;			/* of the task that was refused last */
-	unsigned long moved_at;		/* jiffies of the last answer that was no refusal */
+	unsigned long answered_at;	/* jiffies of the last answer that was no refusal */
 	unsigned long quiet_since;	/* the same, or jiffies when the work last sent one */
 	unsigned long refusing_since;	/* jiffies, if @refusing */
 	bool refusing;			/* it refuses each command of those that wait */

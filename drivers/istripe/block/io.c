@@ -89,7 +89,7 @@ static bool io_too_old(const struct istripe_io *io, unsigned long since)
  * May the task be sent over another nexus, although the target may still be carrying it out? A
  * read, a flush, or a task that was never sent; no task that changes data (P25).
  */
-static bool io_task_may_move(const struct istripe_leg_task *leg_task)
+static bool io_task_may_repeat(const struct istripe_leg_task *leg_task)
 {
 	const struct istripe_task *task = &leg_task->task;
 
@@ -276,7 +276,7 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 		leg_task->again = &leg->redriven;
 	leg_task->busy = false;
 	leg_task->losses = min(leg_task->losses + 1, U8_MAX);
-	if (!io_task_may_move(leg_task)) {
+	if (!io_task_may_repeat(leg_task)) {
 		leg_task->given_up = rejected ? BLK_STS_IOERR :
 				     old ? BLK_STS_TRANSPORT : BLK_STS_OK;
 		istripe_leg_await_fence(leg, leg_task);
@@ -355,11 +355,11 @@ static void io_task_retry(struct istripe_leg_task *leg_task)
 static void io_task_elsewhere(struct istripe_leg_task *leg_task)
 {
 	io_count_retry(leg_task);
-	if (!leg_task->moves)
-		leg_task->moved_at = jiffies;
-	leg_task->moves = min(leg_task->moves + 1, U8_MAX);
-	if (leg_task->moves <= RETRIES_MAX + leg_task->leg->nexus_count ||
-	    !io_too_old(leg_task->io, leg_task->moved_at)) {
+	if (!leg_task->not_served)
+		leg_task->not_served_at = jiffies;
+	leg_task->not_served = min(leg_task->not_served + 1, U8_MAX);
+	if (leg_task->not_served <= RETRIES_MAX + leg_task->leg->nexus_count ||
+	    !io_too_old(leg_task->io, leg_task->not_served_at)) {
 		io_task_again(leg_task);
 		return;
 	}

@@ -30,7 +30,7 @@ struct istripe_leg_task {
 		unsigned long unserved_since;	/* no path serves it, since then */
 		unsigned long unserved_for;	/* none did, if @unserved_stopped */
 	};
-	unsigned long moved_at;		/* jiffies: the first of @moves */
+	unsigned long not_served_at;	/* jiffies: the first of @not_served */
 	unsigned long busy_at;		/* jiffies: since then the LUN is too busy for it ... */
 	u32 number;			/* of the allowance, when it let the task in */
 	u32 ticket;			/* of the allowance, at the first refusal */
@@ -52,7 +52,7 @@ struct istripe_leg_task {
 	u8 refusals;		/* by the LUN */
 	u8 losses;		/* with a session */
 	u8 rejections;		/* by the target: of a PDU of it */
-	u8 moves;		/* refusals by ports that take no I/O */
+	u8 not_served;		/* refusals by ports that take no I/O */
 	u8 handovers;		/* sessions that were given up because of it */
 	u8 retries;		/* that failures caused which may pass */
 	u8 attentions;		/* retries that unit attentions caused */
