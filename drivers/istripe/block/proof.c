@@ -39,7 +39,6 @@ bool istripe_proof_same(const struct istripe_nexus *nexus, const struct istripe_
 	return nexus->portal_group && nexus->portal_group == sibling->portal_group;
 }
 
-/* Test sessions ignore requests for a logout, as they end soon, and reports about LUNs. */
 static void test_fault(struct istripe_session *session, int error, const char *why)
 {
 	struct istripe_test_session *test = session->owner;
@@ -48,24 +47,9 @@ static void test_fault(struct istripe_session *session, int error, const char *w
 	complete_all(&test->ended);
 }
 
-static void test_logout_requested(struct istripe_session *session, const char *why)
-{
-}
-
-static void test_attention(struct istripe_session *session, const struct scsi_sense_hdr *sense)
-{
-}
-
-/* It is not in sysfs. */
-static void test_changed(struct istripe_session *session)
-{
-}
-
+/* Test sessions have no commands, end soon, and are not in sysfs. */
 static const struct istripe_session_ops test_ops = {
 	.fault = test_fault,
-	.logout_requested = test_logout_requested,
-	.attention = test_attention,
-	.changed = test_changed,
 };
 
 static void test_close(struct istripe_proof *proof, struct istripe_test_session *test, bool logout)

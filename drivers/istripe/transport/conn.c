@@ -26,7 +26,8 @@ void istripe_conn_set_state(struct istripe_conn *conn, enum istripe_conn_state s
 			    istripe_state_name(&istripe_conn_states, state));
 	WARN_ON_ONCE(!istripe_state_may(&istripe_conn_states, conn->state, state));
 	WRITE_ONCE(conn->state, state);
-	conn->session->ops->changed(conn->session);
+	if (conn->session->ops->changed)
+		conn->session->ops->changed(conn->session);
 }
 
 void istripe_conn_await_release(struct istripe_conn *conn)

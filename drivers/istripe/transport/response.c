@@ -138,8 +138,9 @@ static void response_attention(struct istripe_conn *conn)
 
 	if (!istripe_pdu_sense(rx->control, rx->control_used_bytes, &sense, &bytes) && bytes)
 		scsi_normalize_sense(sense, bytes, &header);
-	if (istripe_vpd_lun_may_be(&rx->pdu.lun, session->path->lun) ||
-	    !scsi_sense_valid(&header) || istripe_sense_of_target(&header))
+	if (session->ops->attention &&
+	    (istripe_vpd_lun_may_be(&rx->pdu.lun, session->path->lun) ||
+	     !scsi_sense_valid(&header) || istripe_sense_of_target(&header)))
 		session->ops->attention(session, &header);
 }
 
@@ -157,7 +158,8 @@ static int response_async(struct istripe_conn *conn)
 	case ISCSI_ASYNC_MSG_PARAM_NEGOTIATION:
 		/* RFC 7143 11.9.1: a logout is a right answer to both. */
 		session->logout_s = async->parameter3;
-		session->ops->logout_requested(session, name);
+		if (session->ops->logout_requested)
+			session->ops->logout_requested(session, name);
 		return 0;
 	case ISCSI_ASYNC_MSG_DROPPING_CONNECTION:
 	case ISCSI_ASYNC_MSG_DROPPING_ALL_CONNECTIONS:

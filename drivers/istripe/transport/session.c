@@ -370,7 +370,8 @@ void istripe_session_set_state(struct istripe_session *session, enum istripe_ses
 			    istripe_state_name(&istripe_session_states, state));
 	WARN_ON_ONCE(!istripe_state_may(&istripe_session_states, session->state, state));
 	WRITE_ONCE(session->state, state);
-	session->ops->changed(session);
+	if (session->ops->changed)
+		session->ops->changed(session);
 }
 
 /* The numbers of a fresh session (P10): the login's own commands were immediate. */

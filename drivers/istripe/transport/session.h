@@ -59,6 +59,9 @@ struct net;
  *		of ISTRIPE_LUN_KNOWN, see istripe_lun_ask(). Called on the owner's thread
  * @changed:	the session's state, or that of one of its connections, is another one. Called
  *		within a call of the owner, on its thread
+ *
+ * All but @fault may be NULL: @rejected and @told of an owner without commands, who gets no such
+ * calls, and the others of one that does not want to know.
  */
 struct istripe_session_ops {
 	void (*fault)(struct istripe_session *session, int error, const char *why);
