@@ -356,8 +356,6 @@ static void nexus_watch_access(struct istripe_nexus *nexus)
 
 static void nexus_go_live(struct istripe_nexus *nexus)
 {
-	nexus->tpgt = nexus->owned->tpgt;
-	nexus->tpgt_known = nexus->owned->tpgt_known;
 	istripe_portal_live(nexus);
 	nexus->live_since = jiffies;
 	clear_bit(ISTRIPE_NEXUS_WAKE, &nexus->events);

@@ -168,8 +168,6 @@ struct istripe_nexus {
 	bool several;			/* worker: the last session had several connections */
 	bool fence_first;		/* by the worker: end the old session before the back-off */
 	bool barred;			/* by the worker: it could log in, but for the fence */
-	bool tpgt_known;		/* worker: @tpgt is that of the last session */
-	u16 tpgt;
 	u32 failures;			/* worker: short sessions, too, in a row; 0 at a wake */
 	u32 refusals;			/* worker: attempts that were refused, in a row */
 	u32 tried;			/* by the worker: failed attempts since it was last live */
@@ -212,7 +210,8 @@ struct istripe_nexus {
 	struct istripe_way way;		/* of its session, or of the last one */
 	struct sockaddr_storage moved_to;	/* by the worker; AF_UNSPEC: nowhere. portal.h */
 	u64 portal_group;		/* proven number, see proof.h; 0: not known */
-	u16 portal_group_tpgt;
+	u16 tpgt;			/* by the worker: of the last session, if @tpgt_known */
+	bool tpgt_known;
 	u32 generation;			/* from leg->generations; changes with the session */
 	u32 cache_lost;			/* ... at the last unit attention of a reset */
 	char unproven[ISTRIPE_REASON_BYTES];	/* why no sibling is proven, if known */

@@ -198,7 +198,7 @@ static bool proof_may_be_same(const struct istripe_nexus *nexus,
 {
 	return sibling != nexus && sibling->live &&
 	       !test_bit(ISTRIPE_NEXUS_STOP, &sibling->events) &&
-	       sibling->portal_group_tpgt == nexus->portal_group_tpgt &&
+	       sibling->tpgt == nexus->tpgt &&
 	       !strcmp(sibling->path->params.target_name, nexus->path->params.target_name);
 }
 
@@ -348,8 +348,7 @@ static bool proof_differs(const struct istripe_proof *proof, struct istripe_reas
 		istripe_reason_set(why, "%s leads to a target of another name", found->label);
 	else if (found)
 		istripe_reason_set(why, "it is in portal group %u, %s in %u",
-				   nexus->portal_group_tpgt, found->label,
-				   found->portal_group_tpgt);
+				   nexus->tpgt, found->label, found->tpgt);
 	spin_unlock_bh(&proof->leg->lock);
 	return found;
 }
@@ -507,7 +506,8 @@ void istripe_proof_live(struct istripe_nexus *nexus)
 
 	spin_lock_bh(&leg->lock);
 	nexus->way.portal = session->way.portal;
-	nexus->portal_group_tpgt = session->tpgt;
+	nexus->tpgt = session->tpgt;
+	nexus->tpgt_known = session->tpgt_known;
 	/* Even at the same address: another node may have it now. */
 	nexus->portal_group = 0;
 	WRITE_ONCE(leg->generations, leg->generations + 1);

@@ -26,8 +26,8 @@
  * drops other sessions because of test sessions, proofs end: @harmful.
  *
  * Locks: leg->lock covers @subject and @sibling (written by the work), losses and generations of
- * the leg, and portal_group, portal_group_tpgt, generation and way of the nexuses. @lock covers the
- * test sessions, for istripe_proof_stop_nexus(); it is taken before session->socket_lock.
+ * the leg, and portal_group, tpgt, generation and way of the nexuses. @lock covers the test
+ * sessions, for istripe_proof_stop_nexus(); it is taken before session->socket_lock.
  */
 #ifndef ISTRIPE_BLOCK_PROOF_H
 #define ISTRIPE_BLOCK_PROOF_H
