@@ -137,8 +137,7 @@ static bool leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
 	serving = istripe_leg_serving(leg);
 	failed = !serving && (leg->failed || leg->stopping);
 	if (!serving && !failed) {
-		leg_task->busy = false;
-		istripe_unserved_stop(leg_task);
+		istripe_leg_task_stop_clocks(leg_task);
 		list_add_tail(&leg_task->entry, &leg->parked);
 	}
 	/* Before leg->lock is released: then the task may be redriven, and let in again. */
@@ -520,7 +519,7 @@ static bool leg_waits_behind(struct istripe_leg *leg, struct istripe_leg_task *l
 	if (nexus) {
 		WRITE_ONCE(leg_task->since, jiffies);
 		leg_task->behind = true;
-		leg_task->busy = false;
+		istripe_leg_task_stop_clocks(leg_task);
 		/* From now on its login is urgent. */
 		if (list_empty(&nexus->awaiting_fence))
 			istripe_nexus_wake(nexus);
@@ -588,7 +587,7 @@ void istripe_leg_await_fence(struct istripe_leg *leg, struct istripe_leg_task *l
 {
 	leg_task->behind = false;
 	spin_lock_bh(&leg->lock);
-	istripe_unserved_stop(leg_task);
+	istripe_leg_task_stop_clocks(leg_task);
 	/* It waits from now on, however long it was in flight. */
 	WRITE_ONCE(leg_task->since, jiffies);
 	list_add_tail(&leg_task->entry, &leg_task->nexus->awaiting_fence);

@@ -7,6 +7,7 @@
 #include <linux/blk_types.h>
 #include <linux/list.h>
 
+#include "block/unserved.h"
 #include "transport/task.h"
 
 struct istripe_io;
@@ -57,7 +58,7 @@ struct istripe_leg_task {
 	u8 retries;		/* that failures caused which may pass */
 	u8 attentions;		/* retries that unit attentions caused */
 	u8 overdue;		/* timeouts since it was last sent */
-	bool busy;		/* @busy_at counts; not after the task was parked */
+	bool busy;		/* @busy_at counts; see istripe_leg_task_stop_clocks() */
 	blk_status_t given_up;	/* an error: fails when its fence is complete, or as a ghost */
 	bool resent;		/* before its fence: see ghost.h */
 	bool fua;		/* with the FUA bit, where the LUN knows it */
@@ -66,7 +67,7 @@ struct istripe_leg_task {
 	bool flushes;		/* its data are on the LUN: SYNCHRONIZE CACHE now */
 	bool behind;		/* not sent: it waits for the fence of another task */
 	bool unserved;		/* counted in leg->unserved */
-	bool unserved_stopped;	/* it waits for a path: the time does not count */
+	bool unserved_stopped;	/* see istripe_leg_task_stop_clocks() */
 };
 
 /* The blocks that it reads or changes; empty for a flush. */
@@ -74,6 +75,16 @@ static inline void istripe_leg_task_range(const struct istripe_leg_task *leg_tas
 					  struct istripe_range *range)
 {
 	istripe_cdb_range(leg_task->task.cdb, leg_task->parameter, range);
+}
+
+/*
+ * It begins to wait for a path, a fence or a copy. That has a time of its own, so it counts neither
+ * as one in which the LUN is too busy for it nor as one in which no path serves it. leg->lock.
+ */
+static inline void istripe_leg_task_stop_clocks(struct istripe_leg_task *leg_task)
+{
+	leg_task->busy = false;
+	istripe_unserved_stop(leg_task);
 }
 
 /* It is about to be given to a session. */

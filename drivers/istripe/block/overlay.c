@@ -228,7 +228,7 @@ enum istripe_overlay_admits istripe_overlays_admit(struct istripe_leg *leg,
 		istripe_range_add(&overlays->copy_range, &range);
 		overlays_fill(leg, &leg_task->task, &range);
 	} else if (leg_task->task.write && istripe_range_meets(&overlays->copy_range, &range)) {
-		leg_task->busy = false;
+		istripe_leg_task_stop_clocks(leg_task);
 		list_add_tail(&leg_task->entry, &overlays->waiting);
 		return ISTRIPE_OVERLAY_WAITS;
 	}

@@ -28,7 +28,7 @@ bool istripe_unserved_may_wait(struct istripe_leg_task *leg_task);
  */
 bool istripe_unserved_may_hand_over(struct istripe_leg_task *leg_task);
 
-/* The task is parked or awaits its fence: an outage has its own time (P63). Under leg->lock. */
+/* For istripe_leg_task_stop_clocks(): an outage has its own time (P63). Under leg->lock. */
 void istripe_unserved_stop(struct istripe_leg_task *leg_task);
 
 /*
