@@ -50,18 +50,17 @@ static bool path_is_paused(const struct istripe_leg *leg, const struct istripe_p
 
 static u16 busy_survey(struct istripe_leg *leg)
 {
+	const struct istripe_path *path;
 	bool any = false;
 	u16 bits = 0;
-	u32 i;
+	u32 at;
 
-	for (i = 0; i < leg->path_end; i++) {
-		const struct istripe_path *path = READ_ONCE(leg->paths[i]);
-
-		if (!path || READ_ONCE(path->busy_answers) < BUSY_MIN)
+	istripe_leg_for_each_path(leg, path, at) {
+		if (READ_ONCE(path->busy_answers) < BUSY_MIN)
 			continue;
 		any = true;
 		if (path_is_paused(leg, path))
-			bits |= BIT(i);
+			bits |= BIT(path->index);
 	}
 	if (!any)
 		WRITE_ONCE(leg->busy, false);

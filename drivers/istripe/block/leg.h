@@ -186,6 +186,20 @@ struct istripe_nexus *istripe_leg_next_nexus(const struct istripe_leg *leg, u32 
 #define istripe_leg_for_each_nexus(_leg, _nexus, _at)				\
 	for ((_at) = 0; ((_nexus) = istripe_leg_next_nexus(_leg, &(_at))); )
 
+/* As istripe_leg_next_nexus(), or of a leg that does not run. */
+static inline struct istripe_path *istripe_leg_next_path(const struct istripe_leg *leg, u32 *at)
+{
+	struct istripe_path *path = NULL;
+
+	while (!path && *at < READ_ONCE(leg->path_end))
+		path = READ_ONCE(leg->paths[(*at)++]);
+	return path;
+}
+
+/* All paths, by their indexes. */
+#define istripe_leg_for_each_path(_leg, _path, _at)				\
+	for ((_at) = 0; ((_path) = istripe_leg_next_path(_leg, &(_at))); )
+
 /**
  * istripe_leg_tell() - report an event to the nexuses of a leg that are live or log in
  * @leg: that runs

@@ -10,11 +10,16 @@
 #include "block/volume.h"
 #include "transport/session.h"
 
+static bool path_is_chosen(const struct istripe_path *path)
+{
+	return READ_ONCE(path->lanes);
+}
+
 static struct istripe_path *leg_chosen_path(const struct istripe_leg *leg, u32 index)
 {
 	struct istripe_path *path = READ_ONCE(leg->paths[index]);
 
-	return path && READ_ONCE(path->lanes) ? path : NULL;
+	return path && path_is_chosen(path) ? path : NULL;
 }
 
 /* All nexuses of a path have the same weight. */
@@ -27,31 +32,27 @@ static u32 path_weight(const struct istripe_path *path)
 static struct istripe_path *pick_nth(const struct istripe_leg *leg, u32 nth)
 {
 	u32 chosen = READ_ONCE(leg->chosen_paths);
-	u32 i;
+	struct istripe_path *path;
+	u32 at;
 
 	if (!chosen)
 		return NULL;
 	nth %= chosen;
-	for (i = 0; i < leg->path_end; i++) {
-		struct istripe_path *path = leg_chosen_path(leg, i);
-
-		if (path && !nth--)
+	istripe_leg_for_each_path(leg, path, at)
+		if (path_is_chosen(path) && !nth--)
 			return path;
-	}
 	return NULL;
 }
 
 /* The first one, if the target prefers none. */
 static struct istripe_path *pick_failover(struct istripe_leg *leg, u32 bytes)
 {
-	u32 i;
+	struct istripe_path *path;
+	u32 at;
 
-	for (i = 0; i < leg->path_end; i++) {
-		struct istripe_path *path = leg_chosen_path(leg, i);
-
-		if (path && READ_ONCE(path->preferred))
+	istripe_leg_for_each_path(leg, path, at)
+		if (path_is_chosen(path) && READ_ONCE(path->preferred))
 			return path;
-	}
 	return pick_nth(leg, 0);
 }
 
@@ -111,23 +112,16 @@ static struct istripe_path *pick_service_time(struct istripe_leg *leg, u32 bytes
 /* A path gets as many tasks of a round as its weight says. */
 static struct istripe_path *pick_weighted(struct istripe_leg *leg, u32 bytes)
 {
-	struct istripe_path *last = NULL;
-	u32 nth, total = 0;
-	u32 i;
+	struct istripe_path *path, *last = NULL;
+	u32 at, nth, weight, total = 0;
 
-	for (i = 0; i < leg->path_end; i++) {
-		struct istripe_path *path = leg_chosen_path(leg, i);
-
-		total += path ? path_weight(path) : 0;
-	}
+	istripe_leg_for_each_path(leg, path, at)
+		total += path_is_chosen(path) ? path_weight(path) : 0;
 	if (!total)
 		return NULL;
 	nth = (u32)atomic_inc_return(&leg->policy_counter) % total;
-	for (i = 0; i < leg->path_end; i++) {
-		struct istripe_path *path = leg_chosen_path(leg, i);
-		u32 weight;
-
-		if (!path)
+	istripe_leg_for_each_path(leg, path, at) {
+		if (!path_is_chosen(path))
 			continue;
 		last = path;
 		weight = path_weight(path);
@@ -219,12 +213,12 @@ void istripe_policy_choose(struct istripe_leg *leg)
 {
 	u32 rank = leg_rank(leg);
 	struct leg_count count = {};
-	u32 i;
+	struct istripe_path *path;
+	u32 at;
 
 	lockdep_assert_held(&leg->lock);
-	for (i = 0; i < leg->path_end; i++)
-		if (leg->paths[i])
-			path_choose(leg->paths[i], rank, &count);
+	istripe_leg_for_each_path(leg, path, at)
+		path_choose(path, rank, &count);
 	WRITE_ONCE(leg->usable_nexuses, count.usable_nexuses);
 	WRITE_ONCE(leg->live_paths, count.live_paths);
 	WRITE_ONCE(leg->chosen_paths, count.chosen_paths);

@@ -107,11 +107,10 @@ static void queue_poll_leg(struct istripe_leg *leg, u32 lane)
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_path *path;
 	struct istripe_nexus *nexus;
-	u32 i;
+	u32 at;
 
-	for (i = 0; i < READ_ONCE(leg->path_end); i++) {
-		path = READ_ONCE(leg->paths[i]);
-		nexus = path ? istripe_path_pick(path, lane) : NULL;
+	istripe_leg_for_each_path(leg, path, at) {
+		nexus = istripe_path_pick(path, lane);
 		if (nexus)
 			queue_poll_nexus(nexus, lane);
 	}

@@ -10,6 +10,7 @@
 #include <linux/string.h>
 
 #include <istripe/reason.h>
+#include "block/leg.h"
 #include "block/nexus.h"
 #include "block/nexus_ops.h"
 #include "block/path.h"
@@ -215,11 +216,11 @@ void istripe_path_dir_remember(struct istripe_path_dir *dir, const struct istrip
 
 static void leg_remember(struct istripe_leg_dir *leg, const struct istripe_leg *running)
 {
-	u32 i;
+	struct istripe_path *path;
+	u32 at;
 
-	for (i = 0; i < running->path_end; i++)
-		if (running->paths[i])
-			istripe_path_dir_remember(leg->paths[i], running->paths[i]);
+	istripe_leg_for_each_path(running, path, at)
+		istripe_path_dir_remember(leg->paths[path->index], path);
 }
 
 static void volume_remember(struct istripe_volume_dir *volume, const struct istripe_volume *running)

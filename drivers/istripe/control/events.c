@@ -179,15 +179,11 @@ static enum path_class path_classify(const struct istripe_path *path, u32 state,
 static u32 leg_live_paths(const struct istripe_leg *leg)
 {
 	const struct istripe_path *path;
-	u32 i, live = 0;
+	u32 at, live = 0;
 
-	for (i = 0; i < READ_ONCE(leg->path_end); i++) {
-		path = READ_ONCE(leg->paths[i]);
-		if (!path)
-			continue;
+	istripe_leg_for_each_path(leg, path, at)
 		live += istripe_path_state(path) == ISTRIPE_NEXUS_LIVE ||
 			istripe_path_state(path) == ISTRIPE_PATH_DEGRADED;
-	}
 	return live;
 }
 
@@ -376,7 +372,7 @@ static void leg_add_reason(struct kobj_uevent_env *event, struct istripe_leg *le
 {
 	const struct istripe_path *path;
 	struct istripe_reason why;
-	u32 i;
+	u32 at;
 
 	lockdep_assert(srcu_read_lock_held(&leg->srcu));
 	istripe_outage_why(leg, &why);
@@ -384,9 +380,8 @@ static void leg_add_reason(struct kobj_uevent_env *event, struct istripe_leg *le
 		add_uevent_var(event, "ISTRIPE_REASON=%s", why.text);
 		return;
 	}
-	for (i = 0; i < READ_ONCE(leg->path_end); i++) {
-		path = READ_ONCE(leg->paths[i]);
-		if (!path || istripe_path_state(path) == ISTRIPE_NEXUS_LIVE)
+	istripe_leg_for_each_path(leg, path, at) {
+		if (istripe_path_state(path) == ISTRIPE_NEXUS_LIVE)
 			continue;
 		istripe_path_last_error(path, &why);
 		add_uevent_var(event, "ISTRIPE_REASON=%s", why.text);
@@ -448,13 +443,10 @@ static enum istripe_leg_state leg_tell(struct istripe_events *events, struct ist
 	enum istripe_leg_state state = istripe_leg_state(leg);
 	int section = srcu_read_lock(&leg->srcu);
 	const struct istripe_path *path;
-	u32 i;
+	u32 at;
 
-	for (i = 0; i < READ_ONCE(leg->path_end); i++) {
-		path = READ_ONCE(leg->paths[i]);
-		if (path)
-			path_tell(events, path);
-	}
+	istripe_leg_for_each_path(leg, path, at)
+		path_tell(events, path);
 	leg_tell_overlays(events, leg, state);
 	leg_tell_state(events, leg, state);
 	srcu_read_unlock(&leg->srcu, section);

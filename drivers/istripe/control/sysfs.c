@@ -238,8 +238,9 @@ static int path_dirs_add(struct volume_tree *tree, struct istripe_path *path)
 static int leg_dirs_add(struct volume_tree *tree, struct kobject *parent, struct istripe_leg *leg)
 {
 	struct istripe_sysfs_dir *dir, *paths;
+	struct istripe_path *path;
 	int ret = 0;
-	u32 i;
+	u32 at;
 
 	dir = istripe_sysfs_dir_add_index(&tree->dirs, &leg_dir_type, parent, leg, leg->index);
 	if (IS_ERR(dir))
@@ -250,9 +251,11 @@ static int leg_dirs_add(struct volume_tree *tree, struct kobject *parent, struct
 	if (IS_ERR(paths))
 		return PTR_ERR(paths);
 	leg->control = &paths->kobj;
-	for (i = 0; !ret && i < leg->path_end; i++)
-		if (leg->paths[i])
-			ret = path_dirs_add(tree, leg->paths[i]);
+	istripe_leg_for_each_path(leg, path, at) {
+		ret = path_dirs_add(tree, path);
+		if (ret)
+			break;
+	}
 	return ret;
 }
 
@@ -335,11 +338,11 @@ void istripe_sysfs_remove_sessions(struct istripe_path *path)
 
 static void leg_dirs_remove(struct istripe_leg *leg)
 {
-	u32 i;
+	struct istripe_path *path;
+	u32 at;
 
-	for (i = 0; i < leg->path_end; i++)
-		if (leg->paths[i])
-			istripe_sysfs_remove_path(leg->paths[i]);
+	istripe_leg_for_each_path(leg, path, at)
+		istripe_sysfs_remove_path(path);
 	leg->control = NULL;
 }
 

@@ -126,13 +126,14 @@ static ssize_t path_fenced_through_show(const struct istripe_sysfs_file *file, v
 {
 	const struct istripe_path *path = object;
 	struct istripe_leg *leg = path->leg;
+	const struct istripe_path *other;
 	int used = 0;
-	u32 i;
+	u32 at;
 
 	spin_lock_bh(&leg->lock);
-	for (i = 0; i < leg->path_end; i++)
-		if (leg->paths[i] && path_may_fence(path, leg->paths[i]))
-			used += sysfs_emit_at(page, used, "%s%u", used ? " " : "", i);
+	istripe_leg_for_each_path(leg, other, at)
+		if (path_may_fence(path, other))
+			used += sysfs_emit_at(page, used, "%s%u", used ? " " : "", other->index);
 	spin_unlock_bh(&leg->lock);
 	return used + sysfs_emit_at(page, used, "\n");
 }
