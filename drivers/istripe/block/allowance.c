@@ -107,7 +107,7 @@ static void allowance_send(struct istripe_leg *leg, struct list_head *list)
 
 	list_for_each_entry_safe(leg_task, next, list, entry) {
 		list_del(&leg_task->entry);
-		istripe_leg_send(leg, leg_task, false, false);
+		istripe_leg_send(leg, leg_task, ISTRIPE_SUBMIT_LATER);
 	}
 }
 

@@ -74,7 +74,7 @@ static void io_task_failed(struct istripe_leg_task *leg_task, blk_status_t statu
 
 static void io_task_again(struct istripe_leg_task *leg_task)
 {
-	istripe_leg_submit(leg_task->leg, leg_task, false, false);
+	istripe_leg_submit(leg_task->leg, leg_task, ISTRIPE_SUBMIT_LATER);
 }
 
 /* Is recovery_timeout_ms over, if it began at @since? */
@@ -726,7 +726,7 @@ u64 istripe_io_start(struct istripe_volume *volume, struct request *rq, u32 lane
 		leg_task->task.done = io_task_done;
 		legs |= BIT_ULL(leg->index);
 		atomic64_inc(&leg->commands);
-		istripe_leg_submit(leg, leg_task, true, more);
+		istripe_leg_submit(leg, leg_task, more ? ISTRIPE_SUBMIT_MORE : ISTRIPE_SUBMIT_NOW);
 	}
 	io_put(io);
 	return legs;

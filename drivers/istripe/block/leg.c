@@ -149,8 +149,8 @@ static bool leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
 	return !serving;
 }
 
-void istripe_leg_send(struct istripe_leg *leg, struct istripe_leg_task *leg_task, bool may_send,
-		      bool more)
+void istripe_leg_send(struct istripe_leg *leg, struct istripe_leg_task *leg_task,
+		      enum istripe_submit when)
 {
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *nexus;
@@ -161,7 +161,7 @@ void istripe_leg_send(struct istripe_leg *leg, struct istripe_leg_task *leg_task
 	WRITE_ONCE(leg_task->since, jiffies);
 	do {
 		nexus = leg_pick(leg, leg_task);
-		if (nexus && istripe_nexus_submit(nexus, leg_task, may_send, more))
+		if (nexus && istripe_nexus_submit(nexus, leg_task, when))
 			break;
 	} while (!leg_park(leg, leg_task));
 	srcu_read_unlock(&leg->srcu, section);
@@ -208,7 +208,7 @@ void istripe_leg_redrive(struct istripe_leg *leg, struct list_head *list)
 		if (leg_task->given_up)
 			istripe_leg_task_fail(leg_task, leg_task->given_up);
 		else
-			istripe_leg_submit(leg, leg_task, false, false);
+			istripe_leg_submit(leg, leg_task, ISTRIPE_SUBMIT_LATER);
 	}
 }
 
@@ -531,13 +531,13 @@ static bool leg_waits_behind(struct istripe_leg *leg, struct istripe_leg_task *l
 	return admits == ISTRIPE_OVERLAY_WAITS;
 }
 
-void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_task, bool may_send,
-			bool more)
+void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_task,
+			enum istripe_submit when)
 {
 	if (unlikely(leg_may_wait_behind(leg, leg_task)) && leg_waits_behind(leg, leg_task))
 		leg_fail_if_over(leg);
 	else if (istripe_allowance_take(leg, leg_task))
-		istripe_leg_send(leg, leg_task, may_send, more);
+		istripe_leg_send(leg, leg_task, when);
 }
 
 static void leg_resend(struct istripe_nexus *nexus, struct list_head *list)

@@ -235,13 +235,13 @@ const char *istripe_leg_state_name(enum istripe_leg_state state);
 /* From now on nothing waits for the leg: parked tasks fail, tasks of a live nexus finish. */
 void istripe_leg_expire(struct istripe_leg *leg);
 
-/* Sends a task. For @may_send, @more and the context see istripe_session_submit(). */
-void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_task, bool may_send,
-			bool more);
+/* Sends a task. For @when and the context see istripe_session_submit(). */
+void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_task,
+			enum istripe_submit when);
 
 /* The same for a task that the allowance has let in (istripe_allowance_take()). */
-void istripe_leg_send(struct istripe_leg *leg, struct istripe_leg_task *leg_task, bool may_send,
-		      bool more);
+void istripe_leg_send(struct istripe_leg *leg, struct istripe_leg_task *leg_task,
+		      enum istripe_submit when);
 
 /* Nothing is sent while failed writes without a fence may still be carried out. Under leg->lock. */
 static inline bool istripe_leg_serving(const struct istripe_leg *leg)
@@ -263,7 +263,7 @@ static inline void istripe_leg_note_good(struct istripe_leg *leg)
 		WRITE_ONCE(leg->port_refused, false);
 }
 
-/* Tasks submitted with @more are sent now: no more follow. Sleeps. */
+/* Tasks of ISTRIPE_SUBMIT_MORE are sent now: no more follow. Sleeps. */
 void istripe_leg_push(struct istripe_leg *leg);
 
 /* Is @lun known as the LUN of this leg? True while the leg has none, too. Sleeps. */

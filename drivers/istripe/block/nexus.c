@@ -116,7 +116,7 @@ static bool task_may_need_fua(const struct istripe_nexus *nexus,
 }
 
 bool istripe_nexus_submit(struct istripe_nexus *nexus, struct istripe_leg_task *leg_task,
-			  bool may_send, bool more)
+			  enum istripe_submit when)
 {
 	int section = srcu_read_lock(&nexus->srcu);
 	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
@@ -135,7 +135,7 @@ bool istripe_nexus_submit(struct istripe_nexus *nexus, struct istripe_leg_task *
 		if (leg_task->large)
 			atomic_inc(&nexus->large_tasks);
 		istripe_leg_task_count(leg_task);
-		istripe_session_submit(session, &leg_task->task, may_send, more);
+		istripe_session_submit(session, &leg_task->task, when);
 	}
 	srcu_read_unlock(&nexus->srcu, section);
 	return session;

@@ -258,7 +258,7 @@ void istripe_nexus_stop(struct istripe_nexus *nexus);
 
 /* See istripe_session_submit(). False: the nexus is not live. */
 bool istripe_nexus_submit(struct istripe_nexus *nexus, struct istripe_leg_task *leg_task,
-			  bool may_send, bool more);
+			  enum istripe_submit when);
 
 /* A submitted task is not in flight on its nexus any more. Any context. */
 void istripe_nexus_done(struct istripe_leg_task *leg_task);

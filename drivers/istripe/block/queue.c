@@ -20,7 +20,7 @@ struct istripe_queue {
 	atomic64_t held;		/* a bit for each leg */
 };
 
-/* @legs: a bit for each leg that tasks have been submitted to with @more. */
+/* @legs: a bit for each leg that tasks of ISTRIPE_SUBMIT_MORE have gone to. */
 static void queue_hold(struct istripe_queue *queue, u64 legs)
 {
 	/*

@@ -67,7 +67,7 @@ static struct istripe_conn *session_pick_conn(struct istripe_session *session, u
 }
 
 void istripe_session_submit(struct istripe_session *session, struct istripe_task *task,
-			    bool may_send, bool more)
+			    enum istripe_submit when)
 {
 	struct istripe_conn *conn = session_pick_conn(session, task->lane);
 	struct istripe_slot *slot = &session->slots[task->slot];
@@ -100,7 +100,7 @@ void istripe_session_submit(struct istripe_session *session, struct istripe_task
 	atomic_set(&task->refs, 2);
 	/* Pairs with the acquire in istripe_session_find_task(). */
 	smp_store_release(&slot->task, task);
-	istripe_conn_submit(conn, task, may_send, more);
+	istripe_conn_submit(conn, task, when);
 }
 
 void istripe_session_push(struct istripe_session *session)
@@ -728,7 +728,7 @@ int istripe_session_execute(struct istripe_session *session, const u8 *cdb,
 		clear_page(page_address(internal->page));
 	internal->bvec = (struct bio_vec) { .bv_page = internal->page, .bv_len = bytes };
 	istripe_data_set_bvec(&task->data, &internal->bvec);
-	istripe_session_submit(session, task, true, false);
+	istripe_session_submit(session, task, ISTRIPE_SUBMIT_NOW);
 	return istripe_session_await(session, timeout_ms);
 }
 

@@ -254,16 +254,14 @@ bool istripe_session_close(struct istripe_session *session, int error);
  * istripe_session_submit() - send a task
  * @session: logged in, kept open by the caller (SRCU of its nexus)
  * @task: filled in by the caller, in flight from here on
- * @may_send: the caller may sleep and holds no socket lock: send from here, unless
- *	waiting for others is cheaper
- * @more: further tasks follow at once, or istripe_session_push()
- * Context: process when @may_send, else any that may not sleep.
+ * @when: to send it; all but ISTRIPE_SUBMIT_LATER: the caller may sleep and holds no socket lock
+ * Context: any that may not sleep with ISTRIPE_SUBMIT_LATER, else process.
  */
 void istripe_session_submit(struct istripe_session *session, struct istripe_task *task,
-			    bool may_send, bool more);
+			    enum istripe_submit when);
 
 /**
- * istripe_session_push() - no more tasks follow those submitted with @more
+ * istripe_session_push() - no more tasks follow those of ISTRIPE_SUBMIT_MORE
  * @session: logged in, kept open by the caller
  * Context: process, sleeps; holds no socket lock.
  */

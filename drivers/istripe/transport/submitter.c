@@ -104,17 +104,17 @@ static void submitter_defer(struct istripe_submitter *submitter)
 	hrtimer_start(&submitter->timer, DEFERRED_TIME, HRTIMER_MODE_REL_PINNED);
 }
 
-void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, bool may_send,
-			 bool more)
+void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task,
+			 enum istripe_submit when)
 {
 	struct istripe_submitter *submitter = &conn->submitters[raw_smp_processor_id()];
 	/* Once on the list it may be done at any time. */
 	bool polled = task->polled;
 
 	llist_add(&task->submit_node, &conn->submitted);
-	if (!may_send)
+	if (when == ISTRIPE_SUBMIT_LATER)
 		istripe_conn_kick(conn);
-	else if (more)
+	else if (when == ISTRIPE_SUBMIT_MORE)
 		WRITE_ONCE(conn->held, true);
 	else if (!submitter_defers(conn, submitter, polled))
 		istripe_conn_flush(conn);

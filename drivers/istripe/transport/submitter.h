@@ -12,8 +12,9 @@
 #include <linux/kthread.h>
 #include <linux/types.h>
 
+#include "transport/task.h"
+
 struct istripe_conn;
-struct istripe_task;
 
 /* Of one processor. */
 struct istripe_submitter {
@@ -41,8 +42,8 @@ void istripe_submitters_free(struct istripe_conn *conn);
 void istripe_submitters_stop(struct istripe_conn *conn);
 
 /* @task has its ITT, references and transfer. Otherwise as istripe_session_submit(). */
-void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task, bool may_send,
-			 bool more);
+void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task,
+			 enum istripe_submit when);
 
 /* Sends what is queued, or leaves it to the thread that is sending. Sleeps; without socket lock. */
 void istripe_conn_flush(struct istripe_conn *conn);

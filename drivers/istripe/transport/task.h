@@ -51,6 +51,13 @@ struct istripe_sequence {
 	u32 data_sn;
 };
 
+/* When a submitted task is sent. */
+enum istripe_submit {
+	ISTRIPE_SUBMIT_LATER,		/* by a worker */
+	ISTRIPE_SUBMIT_NOW,		/* from here, unless waiting for others is cheaper */
+	ISTRIPE_SUBMIT_MORE,		/* with tasks that follow, or by istripe_session_push() */
+};
+
 enum istripe_task_flag {
 	ISTRIPE_TASK_ANSWERED,		/* the answer has come, or will not come any more */
 	ISTRIPE_TASK_SENT,		/* the command PDU has a CmdSN and is on its way */
