@@ -148,7 +148,7 @@ struct istripe_leg {
 	u32 usable_nexuses;		/* whose ports take I/O */
 	u32 live_paths;			/* with a live nexus, whether its port takes I/O or not */
 	u32 chosen_paths;		/* with lanes: the policy chooses one of these */
-	bool port_refused;		/* its last has; cleared without @lock: a command is good */
+	bool port_refused;		/* its last one; a good command clears it without @lock */
 	u32 unfenced_nexuses;		/* whose writes failed without a fence */
 	u32 ghost_nexuses;		/* that have ghosts: ghost.h */
 	bool ghosts_failed;		/* some of these writes have, so reads may have to wait */
