@@ -216,8 +216,8 @@ static void login_portal_group(struct kunit *test)
 		u32 expected;
 		int result;
 	} rows[] = {
-		{ "7", true, 7, 0 }, { "7", true, 8, -EPROTO }, { "0", true, 0, 0 },
-		{ "1", true, 0, -EPROTO }, { "65535", false, 0, 0 }, { "65536", false, 0, -EPROTO },
+		{ "7", true, 7, 0 }, { "7", true, 8, -EXDEV }, { "0", true, 0, 0 },
+		{ "1", true, 0, -EXDEV }, { "65535", false, 0, 0 }, { "65536", false, 0, -EPROTO },
 		{ "", false, 0, -EPROTO }, { "one", false, 0, -EPROTO },
 		{ NULL, false, 0, 0 }, { NULL, true, 1, 0 },
 	};
@@ -246,8 +246,8 @@ static void login_portal_group_later(struct kunit *test)
 		bool expected;
 		int result;
 	} rows[] = {
-		{ NULL, NULL, false, ISTRIPE_LOGIN_DONE }, { NULL, NULL, true, -EPROTO },
-		{ NULL, "7", true, ISTRIPE_LOGIN_DONE }, { NULL, "8", true, -EPROTO },
+		{ NULL, NULL, false, ISTRIPE_LOGIN_DONE }, { NULL, NULL, true, -EXDEV },
+		{ NULL, "7", true, ISTRIPE_LOGIN_DONE }, { NULL, "8", true, -EXDEV },
 		{ "7", "7", true, ISTRIPE_LOGIN_DONE }, { "7", "7", false, ISTRIPE_LOGIN_DONE },
 		{ "7", "8", false, -EPROTO },
 	};
