@@ -414,15 +414,23 @@ static void forgetting_mention(const char *name)
 {
 	struct volume volume = { 0 };
 	struct fault ignored;
+	char *text = NULL;
+	size_t bytes;
+	FILE *out;
 
-	if (apply_has_file(name) || tree_read(name, &volume, &ignored)) {
-		volume_free(&volume);
+	if (apply_has_file(name) || remains_are(name))
 		return;
+	out = open_memstream(&text, &bytes);
+	if (out && !tree_read(name, &volume, &ignored)) {
+		conf_leave_chunk(&volume);
+		show_line(&volume, out, &ignored);
 	}
-	conf_leave_chunk(&volume);
-	fprintf(stderr, "%s: is in no file, where its settings would stay; they are:\n", name);
-	show_line(&volume, stderr, &ignored);
+	if (out && !fclose(out) && *text)
+		fprintf(stderr,
+			"%s: is in no file, where its settings would stay; they are:\n%s", name,
+			text);
 	volume_free(&volume);
+	free(text);
 }
 
 static int volume_delete(const char *name, const struct command_line *line, struct fault *fault)
