@@ -152,3 +152,30 @@ def test_a_command_that_is_rejected_for_a_while(make_scripted, server, opcode):
         assert len(rejected) == 4
         assert volume.reconnects() == 0
     assert server.violations() == []
+
+
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",
+                       "the command that is rejected")
+def test_data_that_are_always_rejected(make_scripted, server):
+    """Each time the session ends; not for ever, although the disk is to wait so long."""
+    async def command(run, conn, task):
+        if task.opcode != WRITE_16 or not run.armed:
+            return False
+        await run.target.r2t(conn, task, 0, task.edtl)
+        data = await task.data.get()
+        await conn.reject(data, 2)
+        await silence()
+        return True
+
+    volume, _ = make_scripted(
+        Scenario("finds all data damaged", hooks={"on_command": command},
+                 settings={"InitialR2T": True, "ImmediateData": False}), recovery_timeout_ms=-1)
+    with Direct(volume.enable()) as disk:
+        server.arm()
+        with pytest.raises(OSError) as failed:
+            disk.write(MIB, noise(BLOCK, 2))
+        assert failed.value.errno == errno.EIO
+        assert 1 <= volume.reconnects() <= 9
+        server.target.run.armed = False
+        disk.write(MIB, noise(BLOCK, 2))
+    assert server.violations() == []

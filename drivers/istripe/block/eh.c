@@ -57,7 +57,7 @@ bool istripe_eh_reject(struct istripe_session *session, u32 itt)
 		return false;
 	spin_lock_irqsave(&nexus->event_lock, flags);
 	listed = eh_find(nexus, itt);
-	/* The other half is for commands that time out: a full list gives the session up. */
+	/* The other half is for commands that time out: with a full list the LUN is reset. */
 	if (!listed && nexus->eh_count < ISTRIPE_EH_MAX / 2) {
 		listed = &nexus->eh_tags[nexus->eh_count++];
 		*listed = (struct istripe_eh_tag) { .itt = itt, .since = jiffies };

@@ -126,14 +126,19 @@ static bool io_task_is_rejected(const struct istripe_leg_task *leg_task)
 	return test_bit(ISTRIPE_TASK_REJECTED, &leg_task->task.flags);
 }
 
+static bool io_task_is_rejected_once(const struct istripe_leg_task *leg_task)
+{
+	return test_bit(ISTRIPE_TASK_REJECTED_ONCE, &leg_task->task.flags);
+}
+
 /* True: it is given up, for it might end all sessions, one after the other. */
 static bool io_task_count_rejection(struct istripe_leg_task *leg_task)
 {
-	if (!io_task_is_rejected(leg_task) ||
-	    test_bit(ISTRIPE_TASK_REJECTED_ONCE, &leg_task->task.flags))
+	if (!io_task_is_rejected(leg_task))
 		return false;
-	leg_task->rejections = min(leg_task->rejections + 1, U8_MAX);
-	return leg_task->rejections >= REJECTIONS_MAX;
+	if (io_task_is_rejected_once(leg_task))
+		return ++leg_task->retries > FAILURES_MAX;
+	return ++leg_task->rejections >= REJECTIONS_MAX;
 }
 
 /* @what follows the target's words, if it has answered. */
@@ -298,12 +303,13 @@ static void io_task_late(struct istripe_leg_task *leg_task)
 /* Each other path that gets I/O is tried, or this one once more. */
 static void io_task_rejected(struct istripe_leg_task *leg_task)
 {
-	bool for_good = io_task_count_rejection(leg_task);
+	bool for_good;
 
-	if (test_bit(ISTRIPE_TASK_REJECTED_ONCE, &leg_task->task.flags)) {
+	if (io_task_is_rejected_once(leg_task)) {
 		io_task_back_off(leg_task, FAILURES_MAX, BLK_STS_IOERR);
 		return;
 	}
+	for_good = io_task_count_rejection(leg_task);
 	leg_task->failed_over |= io_task_path_bit(leg_task);
 	io_task_avoid(leg_task);
 	if (!for_good || leg_has_other_path(leg_task->leg, leg_task->failed_over)) {
