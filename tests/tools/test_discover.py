@@ -131,15 +131,16 @@ def test_a_link_local_portal_has_an_interface(tool, found, words, zone):
 
 
 def test_a_target_that_does_not_answer(tool, found):
-    _, err = tool.run("discover", "192.0.2.10", "--luns", code=1, FAKE_LUNS="ALRM")
+    out, err = tool.run("discover", "192.0.2.10", "--luns", code=1, FAKE_LUNS="ALRM")
+    assert out == tool.run("discover", "192.0.2.10")[0]
     assert "istripectl: iscsi-ls has not got all LUNs within 60 s\n" in err
-    assert "next: which portal of the list does not answer? without --luns they are printed\n" in err
+    assert "next: mend the portal that does not answer, or leave --luns out\n" in err
     program = tool.root.parent / "bin/iscsi-ls"
     program.unlink()
     program.write_text("#!/usr/bin/python3\nimport signal\n"
                        "exit(f'alarm after {signal.getitimer(signal.ITIMER_REAL)[0]} s')\n")
     program.chmod(0o755)
-    _, err = tool.run("discover", "192.0.2.10", "--luns")
+    _, err = tool.run("discover", "192.0.2.10", "--luns", code=1)
     assert 50 < float(err.split("alarm after ")[1].split()[0]) <= 60
 
 
@@ -149,13 +150,32 @@ def test_a_lun_that_has_something_to_say_first(tool, found):
     tool.put("iscsiadm.log", "")
     assert tool.run("discover", "192.0.2.10", "--luns", FAKE_LUNS_FAIL="1") == whole
     tool.put("iscsiadm.log", "")
-    out, err = tool.run("discover", "192.0.2.10", "--luns", FAKE_LUNS_FAIL="9")
+    out, err = tool.run("discover", "192.0.2.10", "--luns", code=1, FAKE_LUNS_FAIL="9")
     assert out == tool.run("discover", "192.0.2.10")[0]
-    assert "warning: the LUNs are not known: iscsi-ls -s failed with exit code 10\n" in err
-    assert "UNIT_ATTENTION" in err and "next: the same command again; or one target: iscsi-ls" in err
+    assert err.startswith("istripectl: the LUNs are not known: iscsi-ls -s failed with exit code 10\n")
+    assert "UNIT_ATTENTION" in err and "next: after a UNIT_ATTENTION the same command again; else" in err
     assert (tool.root / "iscsiadm.log").read_text().count("iscsi://") == 2
-    out, _ = tool.run("discover", "192.0.2.10", "--luns", "--json", FAKE_LUNS_FAIL="9")
+    tool.put("iscsiadm.log", "")
+    out, _ = tool.run("discover", "192.0.2.10", "--luns", "--json", code=1, FAKE_LUNS_FAIL="9")
     assert {str(target["luns"]) for target in json.loads(out)["targets"]} == {"None"}
+
+
+def test_luns_that_are_not_known(tool, found):
+    """The line is the one that has failed."""
+    _, err = tool.run("discover", "fd00::2", "--luns", code=1, FAKE_LUNS_FAIL="9")
+    assert err.endswith("compare --chap and the initiator name with the target's\n            next: to see it: "
+                        "iscsi-ls -s -i iqn.2026-01.a:host 'iscsi://[fd00::2]'\n")
+
+
+@ONLY_ROOT
+def test_luns_that_are_not_known_with_chap(tool, found):
+    """A secret is in no line, which would fail otherwise without it."""
+    tool.put("etc/iscsi/iscsid.conf", "node.startup = manual")
+    secret = tool.put("own.secret", SECRET)
+    secret.chmod(0o600)
+    _, err = tool.run("discover", "fd00::2", "--luns", "--chap", f"user=me,secret=@{secret}", code=1,
+                      FAKE_LUNS_FAIL="9")
+    assert err.endswith("compare --chap and the initiator name with the target's\n")
 
 
 def test_a_size_is_that_of_somebody_else(tool, found):
@@ -243,8 +263,8 @@ def test_failures(tool, found):
     (programs / "iscsi-ls").unlink()
     for name in ("cat", "cp"):
         (programs / name).symlink_to(shutil.which(name))
-    _, err = tool.run("discover", "192.0.2.10", "--luns", code=1, PATH=str(programs))
-    assert "install the package libiscsi-bin" in err
+    out, err = tool.run("discover", "192.0.2.10", "--luns", code=1, PATH=str(programs))
+    assert "install the package libiscsi-bin" in err and T1 in out
     tool.put("discovered", "").write_text("")
     _, err = tool.run("discover", "192.0.2.10", code=1)
     assert "192.0.2.10 offers no target to this initiator" in err

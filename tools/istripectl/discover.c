@@ -317,22 +317,18 @@ static void zones_give(struct targets *targets, const struct options *options)
 static int luns_find(struct options *options, struct targets *targets, struct fault *fault)
 {
 	int ret = targets_find_luns(options->portal, &options->chap.settings, targets, fault);
-	struct fault said = { 0 };
+	struct fault why = *fault;
 
-	if (ret != -EAGAIN)
-		return ret;
-	fault_set(&said, 0, "warning: the LUNs are not known: %s", fault->text);
-	fault_add(&said, "next: the same command again; or one target: iscsi-ls -s iscsi://%s",
-		  options->portal);
-	fault_print(&said);
-	options->luns = false;
-	return 0;
+	if (ret == -EAGAIN)
+		fault_set(fault, ret, "the LUNs are not known: %s", why.text);
+	options->luns = !ret;
+	return ret;
 }
 
 static int discover(struct options *options, struct fault *fault)
 {
 	struct targets targets = { 0 };
-	int ret = secret_load(&options->chap, fault);
+	int ret = secret_load(&options->chap, fault), luns = 0;
 
 	if (!ret)
 		ret = targets_find(options->portal, options->nic, &options->chap.settings,
@@ -340,13 +336,13 @@ static int discover(struct options *options, struct fault *fault)
 	if (!ret)
 		zones_give(&targets, options);
 	if (!ret && options->luns)
-		ret = luns_find(options, &targets, fault);
+		luns = luns_find(options, &targets, fault);
 	if (!ret)
 		targets_print(&targets, options);
-	if (!ret && !options->nic)
+	if (!ret && !options->nic && luns != -EINTR)
 		nics_advise(&targets, options);
 	targets_free(&targets);
-	return ret;
+	return ret ? ret : luns;
 }
 
 int command_discover(const struct command *command, int argc, char **argv)

@@ -62,7 +62,7 @@ char *target_portal_on(const char *portal, const char *nic);
  * @targets: get the disks among their LUNs
  * @fault: set on failure
  *
- * Return: 0; -errno: -EAGAIN iscsi-ls has failed twice.
+ * Return: 0; -errno: -EAGAIN iscsi-ls has failed twice, -EIO it has taken too long.
  */
 int targets_find_luns(const char *portal, const struct settings *chap, struct targets *targets,
 		      struct fault *fault);

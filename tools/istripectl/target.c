@@ -346,7 +346,7 @@ static int luns_list(char *name, char *url, const struct settings *chap, struct 
 	if (ret == -EIO)
 		fault_set(fault, ret,
 			  "iscsi-ls has not got all LUNs within %d s\n"
-			  "next: which portal of the list does not answer? without --luns they are printed",
+			  "next: mend the portal that does not answer, or leave --luns out",
 			  PATIENCE_S);
 	if (ret)
 		return ret;
@@ -358,6 +358,19 @@ static int luns_list(char *name, char *url, const struct settings *chap, struct 
 		luns_parse(run.out, targets);
 	run_free(&run);
 	return ret;
+}
+
+/* With CHAP a line without its secret would fail otherwise than this one has. */
+static void luns_advise(const char *name, const char *url, const struct settings *chap,
+			struct fault *fault)
+{
+	char *quoted = text_quoted(url);
+
+	fault_add(fault,
+		  "next: after a UNIT_ATTENTION the same command again; else compare --chap and the initiator name with the target's");
+	if (!settings_find(chap, "chap_user"))
+		fault_add(fault, "next: to see it: iscsi-ls -s -i %s %s", name, quoted);
+	free(quoted);
 }
 
 /* iscsi-ls gives all up when one LUN has a UNIT ATTENTION, which it has had then. */
@@ -374,6 +387,8 @@ int targets_find_luns(const char *portal, const struct settings *chap, struct ta
 		ret = luns_list(name, url, chap, targets, fault);
 	if (ret == -EAGAIN)
 		ret = luns_list(name, url, chap, targets, fault);
+	if (ret == -EAGAIN)
+		luns_advise(name, url, chap, fault);
 	free(url);
 	free(name);
 	return ret;
