@@ -423,7 +423,9 @@ static void forgetting_mention(const char *name)
 	out = open_memstream(&text, &bytes);
 	if (out && !tree_read(name, &volume, &ignored)) {
 		conf_leave_chunk(&volume);
-		show_line(&volume, out, &ignored);
+		/* No line makes one with gaps. */
+		if (show_line(&volume, out, &ignored))
+			conf_print(out, &volume, &ignored);
 	}
 	if (out && !fclose(out) && *text)
 		fprintf(stderr,
