@@ -565,6 +565,14 @@ def test_a_volume_in_no_file_with_a_gap_is_mentioned(tool):
     assert tool.run("delete", "db")[1].startswith(said)
 
 
+def test_a_file_that_is_refused_configures_nothing(tool, conf):
+    conf()
+    for words in (["up", "--saved", "db"], ["up", "db"], ["apply", "db"]):
+        out, err = tool.run(*words, code=1 if words[0] == "apply" else 78,
+                            FAKE_REFUSE="portal=192.0.2.20")
+        assert not out and "/portal refuses " in err and tool.volumes() == []
+
+
 def test_list_has_volumes_that_are_only_in_their_files(tool, conf):
     conf()
     tool.run("create", "a", "--no-up", "--leg", LEG)

@@ -536,6 +536,20 @@ static int ways_take(struct volume *wanted, unsigned int flags, struct retry *la
 	return 0;
 }
 
+static int volume_make(const struct volume *wanted, bool dry_run, int lock, struct fault *fault)
+{
+	int ret = dry_run ? 0 : leave_out_create(wanted, lock, fault);
+	char *file;
+
+	if (ret)
+		return ret;
+	file = conf_path(wanted->name);
+	printf("%s: %s from %s\n", wanted->name, dry_run ? "would be configured" : "configured",
+	       file);
+	free(file);
+	return 0;
+}
+
 /* Half of what another process does would look like a volume of other legs. */
 static int volume_configure(struct volume *wanted, unsigned int flags, int lock,
 			    struct fault *fault)
@@ -557,16 +571,10 @@ static int volume_configure(struct volume *wanted, unsigned int flags, int lock,
 		ret = tree_check_values(wanted, true, fault);
 	if (ret)
 		return ret;
-	if (!is_new) {
+	if (is_new)
+		ret = volume_make(wanted, dry_run, lock, fault);
+	else
 		ret = volume_converge(wanted, flags & APPLY_SECRETS, dry_run, fault);
-	} else {
-		char *file = conf_path(wanted->name);
-
-		printf("%s: %s from %s\n", wanted->name,
-		       dry_run ? "would be configured" : "configured", file);
-		free(file);
-		ret = dry_run ? 0 : leave_out_create(wanted, lock, fault);
-	}
 	if (!ret && !dry_run)
 		leave_out_mention(wanted);
 	return ret;
