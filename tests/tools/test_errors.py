@@ -27,6 +27,21 @@ def test_a_wrong_secret_of_a_volume_with_a_file(tool):
     assert "up with --saved, which reads the file of a secret again\n" in err
 
 
+@pytest.mark.parametrize("saved", [[], ["--save"]])
+def test_a_wrong_secret_of_a_path_that_is_added(tool, saved):
+    """The volume is up, and stays so; the path is not there for set."""
+    tool.run("create", "db", *saved, *ONE)
+    reason = tool.tree / "db/last_error"
+    reason.unlink(missing_ok=True)
+    reason.write_text("leg 0 path 1: authentication failed (login status 0201)\n")
+    _, err = tool.run("path", "add", "db", "0", "nic=eth3", code=1,
+                      FAKE_ENABLE_PATH=str(errno.EACCES))
+    assert ("next: compare chap_user and chap_secret with the target's, then repeat the command:\n"
+            "            path add with the right ones") in err
+    assert ("apply with --secrets, which reads the file" in err) == bool(saved)
+    assert "create with" not in err and "--saved" not in err and "istripectl set" not in err
+
+
 def test_another_chunk_than_the_superblocks_say(tool):
     tool.run("create", "db", *OFF)
     _, err = tool.run("up", "db", code=78, FAKE_ENABLE=str(errno.EINVAL),

@@ -12,6 +12,7 @@
 #include "conf.h"
 #include "file.h"
 #include "node.h"
+#include "power.h"
 #include "tree.h"
 
 bool advice_root(int error, struct fault *fault)
@@ -150,7 +151,12 @@ static void chap_wrong(const char *name, const char *reason, bool over, struct f
 
 	place_read(reason, &leg, &path);
 	fault_add(fault, "the CHAP user or secret is wrong");
-	if (over && !apply_has_file(name))
+	if (over && power_is_up(name))
+		fault_add(fault,
+			  "next: compare chap_user and chap_secret with the target's, then repeat the command:\n"
+			  "path add with the right ones%s", apply_has_file(name) ?
+			  ", or apply with --secrets, which reads the file of a secret again" : "");
+	else if (over && !apply_has_file(name))
 		fault_add(fault,
 			  "next: compare chap_user and chap_secret with the target's, then repeat the command:\n"
 			  "create with the right ones, up after istripectl set --leg %u --path %u %s chap_secret=@FILE",
