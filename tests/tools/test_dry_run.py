@@ -261,6 +261,12 @@ def test_create_checks_what_it_can(tool, words, code, said):
         assert "mkdir" in dry(tool, "create", "db", *words, "--no-up")[0]
 
 
+def test_an_empty_chunk_is_the_default(tool):
+    words = "create", "db", "--leg", LEG, "--chunk", ""
+    assert "mkdir" in dry(tool, *words)[0]
+    tool.run(*words)
+
+
 def test_all_paths_may_say_what_is_of_the_leg(tool):
     words = ("create", "db", "--no-up", "--all-paths", "fence=path", "--leg")
     out, _ = dry(tool, *words, LEG, "--path", "portal=192.0.3.10,nic=eth2")

@@ -122,6 +122,8 @@ static bool number_allowed(const struct known *known, const char *value)
 
 	if (known->kind == KNOWN_BUFFER && !strcmp(value, "0"))
 		return true;
+	if (known->kind == KNOWN_CHUNK && !*value)
+		return true;
 	return number_read(value, &number) && number >= known->min && number <= known->max &&
 	       (known->kind != KNOWN_CHUNK || !(number & (number - 1)));
 }
@@ -155,7 +157,8 @@ static char *known_refused(const struct known *known, const char *value)
 		return choice_refused(known->choices, value);
 	if (known->kind < KNOWN_NUMBER || number_allowed(known, value))
 		return NULL;
-	return alloc_printf("%s from %lld to %lld", words[known->kind], known->min, known->max);
+	return alloc_printf("%s from %lld to %lld%s", words[known->kind], known->min, known->max,
+			    known->kind == KNOWN_CHUNK ? ", or nothing for the default" : "");
 }
 
 bool known_same_number(const struct known *known, const char *a, const char *b)
