@@ -100,37 +100,48 @@ def test_other_nics_hold_up_no_volume():
 
 @pytest.mark.parametrize("script", ["debian/istripe-tools.postinst", "istripe.spec"])
 def test_an_upgrade_moves_links_of_an_earlier_version(tmp_path, script):
-    """Those of multi-user.target, which would wait for the volume. Links of others stay, and so does one
-    that would be the last; nothing is started or stopped.
+    """Those of multi-user.target, which would wait for the volume. Links of others stay, and so do one
+    that would be the last, and that of a masked unit; nothing is started or stopped.
     """
     text = (TOP / "packaging" / script).read_text(encoding="utf-8").replace("%%", "%")
     [loop] = re.findall(r"^for link in .*?^done$", text, re.MULTILINE | re.DOTALL)
     loop = loop.replace("/etc/systemd/system", str(tmp_path))
     old, own = tmp_path / "multi-user.target.wants", tmp_path / "own.target.wants"
-    for folder, name in ((old, "db"), (old, "masked"), (own, "db")):
+    for folder, name in ((old, "db"), (old, "broken"), (old, "masked"), (own, "db")):
         folder.mkdir(exist_ok=True)
         (folder / f"istripe@{name}.service").symlink_to("/lib/systemd/system/istripe@.service")
     (old / "ssh.service").symlink_to("/lib/systemd/system/ssh.service")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/systemctl").write_text(f"""#!/bin/sh
+        case $1$2 in
+        is-enabledistripe@masked.service) echo masked; exit 1 ;;
+        is-enabled*) echo enabled; exit ;;
+        esac
         echo "$*" >>{tmp_path}/called
-        case $4 in *masked*) exit 1 ;; esac
+        case $4 in *broken*) exit 1 ;; esac
         mkdir -p {tmp_path}/remote-fs.target.wants
         ln -s /lib/systemd/system/istripe@.service {tmp_path}/remote-fs.target.wants/"$4"\n""")
     (tmp_path / "bin/systemctl").chmod(0o755)
-    for _ in range(2):
+    said = ("istripe-tools: istripe@db.service is wanted by remote-fs.target now, not by "
+            "multi-user.target.")
+    for moved in [said], []:
         (tmp_path / "called").write_text("")
         done = subprocess.run(["sh", "-ec", loop, "sh", "configure"],
                               env={"PATH": f"{tmp_path}/bin:{os.environ['PATH']}"},
                               capture_output=True, text=True, check=True)
-        assert "next: systemctl reenable istripe@masked.service" in done.stderr
+        assert done.stderr.splitlines() == [
+            "istripe-tools: multi-user.target still waits for istripe@broken.service at boot.",
+            "next: systemctl reenable istripe@broken.service"]
+        assert done.stdout.splitlines() == moved
         links = sorted(str(link.relative_to(tmp_path)) for link in tmp_path.rglob("*.service"))
         assert links == [
+            "multi-user.target.wants/istripe@broken.service",
             "multi-user.target.wants/istripe@masked.service", "multi-user.target.wants/ssh.service",
             "own.target.wants/istripe@db.service", "remote-fs.target.wants/istripe@db.service"]
-        assert (old / "istripe@masked.service").readlink().name == "istripe@.service"
+        assert (old / "istripe@broken.service").readlink().name == "istripe@.service"
         calls = (tmp_path / "called").read_text().splitlines()
         assert all(call.startswith("--quiet --no-reload enable istripe@") for call in calls)
+        assert not any("masked" in call for call in calls)
     # A root without systemd has nothing to move them.
     (tmp_path / "bin/systemctl").unlink()
     for program in ("rm", "ln", "readlink", "rmdir"):
