@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Asks the LUN of a nexus what it is: at its login, and again when it may have changed. All of this
- * is for the nexus's worker, over nexus->owned.
+ * When a nexus asks its LUN what it is (lun.h), and what follows: at its login, and as a
+ * revalidation while it is live, during which commands wait if the LUN has reported a change.
+ * All of this is for the nexus's worker, over nexus->owned.
  */
 #ifndef ISTRIPE_BLOCK_ASK_LUN_H
 #define ISTRIPE_BLOCK_ASK_LUN_H

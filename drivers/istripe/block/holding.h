@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Why a session that is live holds back commands that it was given.
+ * The reason why commands of a live path wait before they are sent: the leg's fence (fence.h), or,
+ * of one of its sessions (istripe_session_holding()), a reset (lun_reset.h; control_req.c on the
+ * path that asks), a revalidation (ask_lun.h), the command window, or the pace (pace.h).
  */
 #ifndef ISTRIPE_BLOCK_HOLDING_H
 #define ISTRIPE_BLOCK_HOLDING_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Leg tasks of a request: over which legs, by which commands, with which data. */
+/* A request becomes leg tasks: to which legs, with which commands and data. io.h sends them. */
 #ifndef ISTRIPE_BLOCK_IO_PREPARE_H
 #define ISTRIPE_BLOCK_IO_PREPARE_H
 

@@ -50,7 +50,7 @@ void istripe_leg_add_path(struct istripe_leg *leg, struct istripe_path *path)
 	WRITE_ONCE(leg->path_end, max(leg->path_end, path->index + 1));
 	WRITE_ONCE(leg->path_count, leg->path_count + 1);
 	WRITE_ONCE(leg->nexus_count, leg->nexus_count + path->nexus_count);
-	/* Nexuses with saved unfenced writes: the leg serves nothing until these are dead. */
+	/* Those that are unfenced since before: the leg serves nothing until their fence. */
 	WRITE_ONCE(leg->unfenced_nexuses, leg->unfenced_nexuses + istripe_path_unfenced(path));
 	spin_unlock_bh(&leg->lock);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The life of a leg: it is made with its paths, gets more of them, stops and ends. */
+/* The life of a leg: it is made with its paths, stopped, and ends. bring_up.h starts it. */
 #ifndef ISTRIPE_BLOCK_LEG_LIFE_H
 #define ISTRIPE_BLOCK_LEG_LIFE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * LUN bring-up: the questions asked after every login, before a nexus goes live (SPC-4, SBC-3), and
- * the answers.
+ * A LUN as it was found, and the questions that find it (SPC-4, SBC-3); ask_lun.h says when they
+ * are asked. istripe_lun_ask() sends any other command of the driver's own.
  */
 #ifndef ISTRIPE_BLOCK_LUN_H
 #define ISTRIPE_BLOCK_LUN_H

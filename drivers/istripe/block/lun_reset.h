@@ -48,9 +48,9 @@ void istripe_lun_reset_init_nexus(struct istripe_nexus *nexus);
  * Resets the LUN over nexus->owned, which has logged in and knows the LUN's address.
  *
  * The tasks of that session end with -ECANCELED, those of the leg's other nexuses with -EAGAIN.
- * New commands of the other nexuses, also of those that log in, wait for at most a second. If the
- * target needs longer they are sent; if the reset ends one of these without an answer, that is left
- * to its time-out.
+ * New commands of the other nexuses wait for at most three seconds: a ping, the answer, and the
+ * collection of what was ended, a second each. If the target needs longer they are sent; if the
+ * reset ends one of these without an answer, that is left to its time-out.
  *
  * A refusal may be transient: the caller asks again. A target that has refused three times in a
  * row, over at least five seconds, counts as one that does not know the function.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * legs/<n>: one LUN of the stripe.
+ * The configfs directory of a leg, legs/<n>: its params.
  */
 #include <linux/configfs.h>
 #include <linux/err.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * legs/<n>/paths/<n>: how a leg is reached.
+ * The configfs directory of a path, legs/<n>/paths/<n>: its params.
  */
 #include <linux/configfs.h>
 #include <linux/err.h>

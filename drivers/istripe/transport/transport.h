@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* What all connections share: a workqueue and sender threads; init and exit of the layer. */
 #ifndef ISTRIPE_TRANSPORT_TRANSPORT_H
 #define ISTRIPE_TRANSPORT_TRANSPORT_H
 
