@@ -272,8 +272,9 @@ def test_a_question_is_not_answered(make_scripted, server, reader, kernel_log, h
     server.arm()
     if not held:
         server.call(tell(target, 0))
-    wait_for("the question", lambda: target.run.hits)
-    assert ("revalidation" in holding(volume, 1 + held)) == held
+    # The question is given up after some seconds.
+    wait_for("the question", lambda: target.run.hits and
+             ("revalidation" in holding(volume, 1 + held)) == held, step_s=0.01)
     wait_for("another session", lambda: sum(
         int(read(volume.path_sysfs(0, path) / "reconnects")) for path in range(1 + held)) == 1, 90)
     one.goes_on()
@@ -303,8 +304,8 @@ def test_a_slow_lun_comes_back(scripted, server, kernel_log):
                          path={"default_time2wait": 0, "login_timeout_ms": 7000})
     volume.enable()
     server.arm()
-    wait_for("a connection to break", lambda: network.kill_connections(port=server.port))
     lost = time.monotonic()
+    wait_for("a connection to break", lambda: network.kill_connections(port=server.port))
     wait_for("the path", lambda: volume.reconnects() and volume.state() == "live", 120)
     assert time.monotonic() - lost > 7
     assert not kernel_log.matching(f"{volume.name}/0/0: LUN bring-up")

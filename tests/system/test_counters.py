@@ -129,8 +129,11 @@ def test_sessions_that_go_leave_their_counts(make_lio, make_volume):
         return tuple(int(read(volume.path_sysfs() / name)) for name in ("reconnects", "faults"))
 
     def wait_sessions(sessions):
+        first = volume.path_sysfs() / "session"
         wait_for("as many sessions", lambda: len(network.established()) == sessions and
-                 volume.state() == "live", ONCE_MORE_S)
+                 [read(place / "path_state")
+                  for place in (first, *first.parent.glob("sessions/*"))] == ["live"] * sessions,
+                 ONCE_MORE_S)
 
     wait_sessions(count)
     for rounds in (1, 2):

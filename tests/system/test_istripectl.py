@@ -396,7 +396,8 @@ def test_secrets_are_nowhere(tool, make_lio, link, tmp_path, kernel_log):
     assert process.returncode == 0, process.stderr.read()
     shown = [*(line.decode(errors="replace") for line in seen), tool("show"),
              tool("show", "--json"), tool("show", "--command"), tool("status"),
-             tool("status", "--json"), tool(*words, "--dry-run"), *kernel_log.read()]
+             tool("status", "--json"), tool("create", "other", *words[2:], "--dry-run"),
+             *kernel_log.read()]
     for text in shown:
         assert SECRET not in text and MUTUAL_SECRET not in text
     assert istripe.Volume("db").state() == "live"

@@ -6,7 +6,6 @@ import hashlib
 import re
 import shutil
 import struct
-import time
 
 import pytest
 
@@ -632,9 +631,7 @@ def test_a_superblock_that_becomes_unreadable(make_scripted, server, kernel_log)
         disk.write(0, data)
         memory["change"] = True
         server.arm()
-        begin = time.monotonic()
         same(disk.read(0, len(data)), data, "what was read")
-        assert time.monotonic() - begin < 15
         assert memory["asked"] == 1
         assert (volume.state(), volume.reconnects()) == ("live", 0)
         assert network.kill_connections(port=server.port) == 1

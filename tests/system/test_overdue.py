@@ -26,7 +26,7 @@ ABORTS = "has timed out: aborting it|commands stay unanswered"
 TIMEOUT_S = 5
 #: Of commands that take long, and must not be overdue when that processor stands still as well.
 SLOW_TIMEOUT_S = 10
-#: Of a command that takes more than half of it, twice.
+#: Of a command that takes less than half of it and, sent again, more.
 AGAIN_TIMEOUT_S = 30
 
 
@@ -94,10 +94,10 @@ async def dropped_then_slow(run, conn, task):
     command_timeout_ms: such a one is aborted once it has had three quarters of it.
     """
     if run.hits == 1:
-        await asyncio.sleep(0.35 * AGAIN_TIMEOUT_S)
+        await asyncio.sleep(0.42 * AGAIN_TIMEOUT_S)
         conn.close()
     else:
-        await asyncio.sleep(0.8 * AGAIN_TIMEOUT_S)
+        await asyncio.sleep(0.65 * AGAIN_TIMEOUT_S)
         await run.target.execute(conn, task)
 
 

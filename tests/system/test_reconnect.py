@@ -664,8 +664,8 @@ def test_silence_begins_with_the_last_that_came(server, make_scripted):
     told = []
 
     async def talk(conn):
-        for _ in range(4):
-            await asyncio.sleep(6)
+        for _ in range(6):
+            await asyncio.sleep(2.5)
             await conn.tell_window()
             told.append(conn)
 
@@ -681,7 +681,7 @@ def test_silence_begins_with_the_last_that_came(server, make_scripted):
         path={"ping_interval_ms": 1000, "ping_timeout_ms": 10000})
     with Direct(volume.enable()) as disk:
         server.arm()
-        wait_for("what the target says", lambda: len(told) == 4, 60)
+        wait_for("what the target says", lambda: len(told) == 6, 60)
         disk.read(0, 4 * KIB)
         assert read(volume.path_sysfs() / "faults") == "0"
         # Then nothing comes any more.

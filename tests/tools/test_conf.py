@@ -557,7 +557,7 @@ def test_a_volume_in_no_file_with_a_gap_is_mentioned(tool):
     """No line makes it."""
     tool.run("create", "db", "--leg", LEG, "--path", PATH)
     tool.run("path", "remove", "db", "0", "0")
-    assert "--command" not in tool.run("show", "--command", "db", code=1)[0]
+    assert "istripectl create" not in tool.run("show", "--command", "db", code=1)[0]
     told = tool.run("show", "--conf", "db")[0]
     said = "db: is in no file, where its settings would stay; they are:\n"
     assert "[leg 0 path 1]" in told and "[leg 0 path 0]" not in told
