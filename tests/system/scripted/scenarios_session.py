@@ -157,6 +157,7 @@ async def reject_once(run, conn, task):
     if task.opcode != READ_16 or not run.armed or task.cdb[:10] in run.memory:
         return False
     run.memory[task.cdb[:10]] = True
+    run.touched = True
     await conn.reject(task.pdu, 4)
     await silence()
     return True
