@@ -182,6 +182,13 @@ async def reject_and_tell(run, conn, task):
     await run.target.respond(conn, task, Result.check(0xB, 0x47, 5))
 
 
+async def reject_and_end(run, conn, task):
+    """When it has all of the write's data."""
+    await run.target.collect(conn, task)
+    await conn.reject(task.pdu, 4)
+    await run.target.respond(conn, task, Result())
+
+
 REJECTS = [
     *(Scenario(f"reject: reason {reason}", WORKS, instead(reject(reason)),
                says="rejects our SCSI Command.*: aborting it")
@@ -195,7 +202,7 @@ REJECTS = [
     Scenario("reject: then data and GOOD", reconnects("which it has rejected"),
              then_normal(reject(4))),
     Scenario("reject: a write, then GOOD", reconnects("GOOD for task .*, which it has rejected"),
-             then_normal(reject(4), opcode=WRITE_16), io="small"),
+             on_write(reject_and_end), io="small"),
     Scenario("reject: no abort either", reconnects("and does not abort it"),
              {**instead(reject(4)), "on_tmf": reject_pdu}),
     Scenario("reject: waiting for logout", reconnects("rejects our SCSI Command"),
