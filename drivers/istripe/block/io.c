@@ -274,6 +274,7 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 	u32 sessions = READ_ONCE(leg->nexus_count);
 	bool old = io_too_old(leg_task->io, leg_task->io->started) && leg_task->losses >= sessions;
 	bool rejected = io_task_count_rejection(leg_task);
+	blk_status_t given_up = rejected ? BLK_STS_IOERR : old ? BLK_STS_TRANSPORT : BLK_STS_OK;
 
 	if (rejected)
 		io_say_failed(leg_task, "given up");
@@ -282,11 +283,10 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 	leg_task->busy = false;
 	leg_task->losses = min(leg_task->losses + 1, U8_MAX);
 	if (!io_task_may_repeat(leg_task)) {
-		leg_task->given_up = rejected ? BLK_STS_IOERR :
-				     old ? BLK_STS_TRANSPORT : BLK_STS_OK;
+		leg_task->given_up = given_up;
 		istripe_leg_await_fence(leg, leg_task);
-	} else if (old || rejected) {
-		io_task_failed(leg_task, rejected ? BLK_STS_IOERR : BLK_STS_TRANSPORT);
+	} else if (given_up != BLK_STS_OK) {
+		io_task_failed(leg_task, given_up);
 	} else {
 		io_task_again(leg_task);
 	}
