@@ -139,9 +139,9 @@ int istripe_login_request(struct istripe_login *login, struct iscsi_login_req *b
  * Context: any, that the CHAP ops allow.
  * Return: enum istripe_login_verdict. On ISTRIPE_LOGIN_DONE the results in @login hold. Errors end
  * the login, @login->reason tells: -EACCES authentication failed or is refused, on either side;
- * -ECONNREFUSED the target refused for another reason; -EPROTO the target broke RFC 7143; -EMSGSIZE
- * a reply does not fit the work buffer; or what the CHAP digest function returned; -EINVAL when the
- * login has ended already. @login->refused: the same login will fail again.
+ * -ECONNREFUSED the target refused for another reason; -EXDEV the portal group is another one than
+ * @params expects; -EPROTO the target broke RFC 7143; -EMSGSIZE a reply does not fit the buffer; or
+ * what the CHAP digest returned; -EINVAL ended already. @login->refused: it will fail again.
  */
 int istripe_login_response(struct istripe_login *login, const struct iscsi_hdr *bhs,
 			   const char *text, u32 bytes);
