@@ -195,7 +195,8 @@ def test_a_port_in_standby_hears_of_it(make_server, make_volume, links, reader):
         server.load(HONEST).disk = port
     volume = volume_over(make_volume, links, [server.port for server in servers],
                          servers[0].target, policy="round-robin", fence="path",
-                         path={"login_timeout_ms": 10000, "default_time2wait": 0})
+                         path={"login_timeout_ms": 10000, "default_time2wait": 0,
+                               "ping_timeout_ms": 30000})
     one = reader(volume.enable())
     wait_for("both paths", lambda: read(volume.sysfs() / "state") == "live")
     for said in ((0x2A, 9), (0x3F, 3), (0x3F, 0x0E)) * 3:
@@ -288,7 +289,7 @@ def test_a_question_is_not_answered(make_scripted, server, reader, kernel_log, h
 
 
 #: An answer of a LUN that is slow all the time. All of them take longer than a timeout of one.
-SLOW_S = 1
+SLOW_S = 2
 
 
 async def slow(run, conn, task):
@@ -301,13 +302,13 @@ async def slow(run, conn, task):
 def test_a_slow_lun_comes_back(scripted, server, kernel_log):
     """The timeout of a login is one for each answer of the LUN, not for all of them."""
     volume, _ = scripted(Scenario("slow", hooks={"on_command": slow}), metadata="none",
-                         path={"default_time2wait": 0, "login_timeout_ms": 7000})
+                         path={"default_time2wait": 0, "login_timeout_ms": 14000})
     volume.enable()
     server.arm()
     lost = time.monotonic()
     wait_for("a connection to break", lambda: network.kill_connections(port=server.port))
     wait_for("the path", lambda: volume.reconnects() and volume.state() == "live", 120)
-    assert time.monotonic() - lost > 7
+    assert time.monotonic() - lost > 14
     assert not kernel_log.matching(f"{volume.name}/0/0: LUN bring-up")
     assert server.violations() == []
 

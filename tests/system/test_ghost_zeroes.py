@@ -39,7 +39,7 @@ def test_zeroes_wait_for_the_unmap_before_them(make_server, make_volume, links):
     target = servers[0].load(hook(0))
     servers[1].load(hook(1)).disk = target.disk
     volume = ghost.volume_over(make_volume, links, [server.port for server in servers], target,
-                               fence="auto")
+                               fence="auto", path=ghost.CALM)
     device = volume.enable()
     target.disk.data[:SIZE] = noise(SIZE, "before")
     with subprocess.Popen(["fallocate", "-p", "-l", str(SIZE), device]) as zeroes:

@@ -149,6 +149,8 @@ def test_a_report_without_notes():
     (LabError("fio"), ["run('fio')", "raise LabError(what)"], False),
     (AssertionError(), ["assert path_state(volume) == 'live'"], True),
     (AssertionError(), ["assert took_s < 2"], True),
+    (AssertionError(), ["assert time.monotonic() - start < 20"], True),
+    (AssertionError(), ["assert undisturbed(volume, 2)"], True),
     (AssertionError(), ["undisturbed(volume)", "assert read(path / 'faults') == '0'"], True),
     (AssertionError(), ["assert target.logins == 2"], True),
     (AssertionError(), ["assert disk.read(0, 4) == data"], False),

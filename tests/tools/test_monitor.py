@@ -374,10 +374,10 @@ def test_a_program_that_fails_ends_nothing(volume, tmp_path):
 
 def test_a_program_that_hangs_ends(volume, tmp_path):
     program = tmp_path / "hook"
-    program.write_text(f'#!/bin/sh\necho "$1" >>{tmp_path}/noted\n[ "$1" != LEG_WAITING ] || exec sleep 60\n')
+    program.write_text(f'#!/bin/sh\necho "$1" >>{tmp_path}/noted\n[ "$1" != LEG_WAITING ] || exec sleep 600\n')
     program.chmod(0o755)
     steps(volume, LOST)
-    err = volume.run("monitor", "--program", program, FAKE_ALARM="5")[1]
+    err = volume.run("monitor", "--program", program, FAKE_ALARM="20")[1]
     assert (tmp_path / "noted").read_text().split() == ["VOLUME_WAITING", "LEG_WAITING", "PATH_FAILED"]
     assert err.count("hook was ended by a signal: an event may take it 60 s") == 1
 

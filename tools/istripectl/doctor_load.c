@@ -276,18 +276,17 @@ static bool answers(const struct doctor_path *path, long long bytes)
 static long long path_probe(const struct doctor_path *path)
 {
 	static const long long usual[] = { 9000, 1500, 1492, 1450, 1400, 1280, 576 };
-	const char *from = doctor_setting(path, "source_address");
 	long long mtu;
 	size_t i;
 
 	if (!doctor_nic_number(path->nic, "mtu", &mtu) ||
 	    mtu <= HOST_PING_BYTES_MIN || mtu > IP_PACKET_BYTES_MAX ||
-	    host_ping(path->address, path->nic, from, HOST_PING_BYTES_MIN) <= 0)
+	    !answers(path, HOST_PING_BYTES_MIN))
 		return 0;
 	if (answers(path, mtu))
 		return mtu;
 	for (i = 0; i < sizeof(usual) / sizeof(*usual); i++)
-		if (mtu > usual[i] && host_ping(path->address, path->nic, from, usual[i]) > 0)
+		if (mtu > usual[i] && answers(path, usual[i]))
 			return usual[i];
 	return answers(path, HOST_PING_BYTES_MIN) ? HOST_PING_BYTES_MIN : 0;
 }

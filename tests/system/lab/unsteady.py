@@ -26,7 +26,8 @@ DATA_MODULES = re.compile(r"test_(atomic|data|durable|fence|fs|garbage|ghost_por
                           r"|growth|lun_reset|matrix|md_growth|memory|metadata|overdue|reservation"
                           r"|scripted|stacking|stripe)\b")
 #: An assertion about a state or a time: it was looked at too early, or the machine stood still.
-STATE = re.compile(r"assert\b.*(state|_error\(|faults|logins|reconnects|attempts|is_alive|_s\b)", re.DOTALL)
+STATE = re.compile(r"assert\b.*(state|_error\(|faults|logins|reconnects|attempts|is_alive|_s\b"
+                   r"|monotonic\(\)|undisturbed\()", re.DOTALL)
 OWN = Path(__file__).resolve().parents[1]
 
 
