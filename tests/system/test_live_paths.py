@@ -114,6 +114,16 @@ def test_paths_come_and_go_under_verify(one_path, links, size):
     assert volume.reconnects() == 0 and state(volume) == "live"
 
 
+def test_an_added_path_carries_its_share(one_path, links):
+    """Of one stream at depth 1, as if it had been there when the volume came up."""
+    volume = one_path(chunk_bytes=64 * KIB)
+    device = volume.enable()
+    add(volume, 1, links[1])
+    before = [sent(volume, path) for path in range(2)]
+    run("dd", f"if={device}", "of=/dev/null", "iflag=direct", f"bs={MIB}", "count=16")
+    assert [sent(volume, path) - then for path, then in enumerate(before)] == [16, 16]
+
+
 @pytest.mark.parametrize("connections", [1, 2])
 def test_reconnect_under_verify(one_path, links, size, kernel_log, connections):
     """All paths log in again, one after another: no loss, no error."""

@@ -645,6 +645,29 @@ def test_a_superblock_that_becomes_unreadable(make_scripted, server, kernel_log)
     assert server.violations() == []
 
 
+def test_a_lun_that_reads_nothing_any_more(make_scripted, server):
+    """That is no bad block: all I/O over such a path would fail, and the others have none of it."""
+    async def hook(run, conn, task):
+        if task.opcode != READ_16 or not run.armed:
+            return False
+        run.memory["asked"] = run.memory.get("asked", 0) + 1
+        await run.target.respond(conn, task, Result.check(4, 0x44, 0))
+        return True
+
+    volume, target = make_scripted(Scenario("internal failure", hooks={"on_command": hook}),
+                                   metadata="md")
+    memory = target.run.memory
+    with Direct(create(volume)) as disk:
+        server.arm()
+        assert network.kill_connections(port=server.port) == 1
+        wait_for("two logins", lambda: memory.get("asked", 0) > 1, 60)
+        assert volume.state() != "live" and not volume.reconnects()
+        target.run.armed = False
+        wait_for("the path", lambda: volume.state() == "live", 60)
+        disk.write(0, noise(64 * KIB, 1))
+    assert server.violations() == []
+
+
 def test_a_wipe_without_an_answer(make_scripted, server, kernel_log):
     """Its session is given up, and so is the array; later it can be made."""
     async def hook(run, _conn, task):

@@ -61,6 +61,7 @@ bool istripe_ghosts_add(struct istripe_nexus *nexus, struct istripe_leg_task *le
 	WRITE_ONCE(leg->failed_writes.ghosts, leg->failed_writes.ghosts + failed);
 	leg->failed_writes.paths |= failed ? BIT(nexus->path->index) : 0;
 	leg_task->resent = true;
+	leg_task->unlike = false;
 	return true;
 }
 

@@ -4,6 +4,7 @@
 #include <linux/slab.h>
 #include <linux/utsname.h>
 #include <linux/uuid.h>
+#include <scsi/scsi_proto.h>
 
 #include <istripe/reason.h>
 #include "block/metadata.h"
@@ -501,20 +502,16 @@ static bool super_may_be_unread(const struct istripe_super_io *io, struct istrip
 				int error)
 {
 	const struct istripe_task *task = &io->session->internal.task;
+	enum istripe_scsi_verdict verdict;
 
 	/* -EBUSY: it was asked again until the end. */
 	if (!READ_ONCE(nexus->compared) || nexus->found.by_serial ||
 	    (error != -EIO && error != -EBUSY))
 		return false;
-	switch (istripe_sense_verdict(task->status, &task->sense)) {
-	case ISTRIPE_SCSI_MEDIUM:
-	case ISTRIPE_SCSI_CORRUPT:
-	case ISTRIPE_SCSI_TARGET:
-	case ISTRIPE_SCSI_TRANSIENT:
-		break;
-	default:
+	verdict = istripe_sense_verdict(task->status, &task->sense);
+	if (verdict != ISTRIPE_SCSI_MEDIUM && verdict != ISTRIPE_SCSI_CORRUPT &&
+	    task->sense.sense_key != MEDIUM_ERROR)
 		return false;
-	}
 	if (!nexus->super_unread)
 		pr_warn("%s: cannot read the superblock: status 0x%02x, sense %x/%02x/%02x: the path is used without, it has had the right one before\n",
 			nexus->label, task->status, task->sense.sense_key, task->sense.asc,

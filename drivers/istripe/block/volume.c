@@ -293,7 +293,7 @@ static void volume_count_queues(struct istripe_volume *volume,
 /* As many parts as a leg has paths; with many legs parts gain nothing and take memory. */
 static u32 volume_parts(const struct istripe_volume_params *params)
 {
-	u32 parts = 1;
+	u32 parts = ISTRIPE_PARTS_MIN;
 	u32 i;
 
 	for (i = 0; i < params->leg_count; i++)
