@@ -18,7 +18,7 @@ import pytest
 from lab import lio, network, storage
 from lab.disk import Direct, noise, same
 from lab.ghost import Write, volume_over
-from lab.shell import read, wait_for, write
+from lab.shell import on_failure, read, wait_for, write
 from scripted.alua import OPTIMIZED, STANDBY, Groups
 from scripted.scenario import HONEST, Scenario, silence
 from scripted.scsi import (
@@ -352,7 +352,8 @@ def test_a_read_that_has_waited_for_the_questions(scripted, server, kernel_log):
 
     volume, _ = scripted(Scenario("busy", hooks={"on_command": hook}),
                          path={"default_time2wait": 0}, command_timeout_ms=timeout_s * 1000)
-    with Direct(volume.enable()) as disk, concurrent.futures.ThreadPoolExecutor() as pool:
+    with (Direct(volume.enable()) as disk, concurrent.futures.ThreadPoolExecutor() as pool,
+          on_failure(volume.force_down)):
         server.arm()
         first = pool.submit(disk.read, 0, 4 * KIB)
         wait_for("the change", lambda: begun)

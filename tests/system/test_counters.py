@@ -8,7 +8,7 @@ import pytest
 from lab import network
 from lab.disk import Direct, noise
 from lab.istripe import INITIATOR
-from lab.shell import read, udev_settle, wait_for, write
+from lab.shell import on_failure, read, udev_settle, wait_for, write
 from scripted.scenario import Scenario, silence
 from scripted.scsi import READ_16, WRITE_16, Result
 
@@ -50,7 +50,8 @@ def test_what_is_lost_is_redriven_once(make_scripted, server):
         path={"login_retry_max_ms": 1000}, recovery_timeout_ms=-1)
     device = volume.enable()
     udev_settle()
-    with Direct(device) as disk, ThreadPoolExecutor(4 * EACH) as pool:
+    with (Direct(device) as disk, ThreadPoolExecutor(4 * EACH) as pool,
+          on_failure(volume.force_down)):
         server.arm()
         begun = start(pool, disk, 0)
         wait_for("the first ones", lambda: len(held) == 2 * EACH, ONCE_MORE_S)

@@ -18,7 +18,7 @@ from lab import network
 from lab.disk import Direct, noise, same
 from lab.istripe import INITIATOR
 from lab.reservation import CONFLICT, OTHER_KEY, WRITE_EXCLUSIVE, Reservations
-from lab.shell import read, wait_for
+from lab.shell import on_failure, read, wait_for
 from scripted import pdu as p
 from scripted.scenario import Scenario
 from scripted.scsi import RESERVATION_CONFLICT, WRITE_16, Result
@@ -133,22 +133,21 @@ def warm_up(disk, target, writes):
             break
 
 
-def bounded_write(server, disk, data):
-    """Returns its error. A write without an end would hold up the whole machine: then the target ends
-    its session.
-    """
-
-    async def end_sessions():
+def end_sessions(server):
+    """A write without an end would hold up the whole machine. What is sent again is served."""
+    async def end():
+        server.target.run.armed = False
         for conn in server.connections():
             conn.reset()
 
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        writer = pool.submit(disk.write, AT, data)
-        try:
-            return writer.exception(60)
-        except concurrent.futures.TimeoutError:
-            server.call(end_sessions())
-            raise
+    server.call(end())
+
+
+def bounded_write(server, disk, data):
+    """Returns its error."""
+    with (concurrent.futures.ThreadPoolExecutor() as pool,
+          on_failure(lambda: end_sessions(server))):
+        return pool.submit(disk.write, AT, data).exception(60)
 
 
 def write_and_look(disk, at, data):
@@ -162,7 +161,8 @@ def answered_early(server, target, disk, size, answer):
     run.hits = 0
     run.memory.clear()
     server.arm()
-    with concurrent.futures.ThreadPoolExecutor() as pool:
+    with (concurrent.futures.ThreadPoolExecutor() as pool,
+          on_failure(lambda: end_sessions(server))):
         other = pool.submit(write_and_look, disk, ELSEWHERE, noise(64 * KIB, 2))
         assert refused_write(disk, target, size) == answer.errno
         other.result(60)

@@ -8,7 +8,7 @@ import time
 from lab import ghost
 from lab.disk import noise
 from lab.ghost import KIB
-from lab.shell import wait_for
+from lab.shell import on_failure, wait_for
 from scripted.scenario import Scenario
 from scripted.scsi import WRITE_SAME_16, Result
 
@@ -42,7 +42,8 @@ def test_zeroes_wait_for_the_unmap_before_them(make_server, make_volume, links):
                                fence="auto", path=ghost.CALM)
     device = volume.enable()
     target.disk.data[:SIZE] = noise(SIZE, "before")
-    with subprocess.Popen(["fallocate", "-p", "-l", str(SIZE), device]) as zeroes:
+    with (subprocess.Popen(["fallocate", "-p", "-l", str(SIZE), device]) as zeroes,
+          on_failure(volume.force_down)):
         wait_for("the WRITE SAME", lambda: flags)
         heal = ghost.silent(links[0], servers[0].port)
         try:

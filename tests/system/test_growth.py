@@ -21,7 +21,7 @@ from lab.filesystems import FILE_SYSTEMS
 from lab.ghost import killed
 from lab.istripectl import INITIATOR, leg
 from lab.lio import resize
-from lab.shell import read, run, udev_settle, wait_for, write
+from lab.shell import on_failure, read, run, udev_settle, wait_for, write
 from scripted.scenario import Scenario
 from scripted.scsi import (
     READ_16,
@@ -452,8 +452,12 @@ def test_nothing_is_written_after_a_question_was_told(make_scripted, server):
         with contextlib.suppress(OSError):
             volume.rescan()
 
+    def end():
+        target.run.memory["go on"] = True
+        volume.force_down()
+
     server.arm()
-    with concurrent.futures.ThreadPoolExecutor() as pool:
+    with concurrent.futures.ThreadPoolExecutor() as pool, on_failure(end):
         rescan = pool.submit(attempt_rescan)
         wait_for("the question for the capacity", lambda: target.run.memory.get("asked"))
         writer = pool.submit(attempt)

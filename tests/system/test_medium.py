@@ -14,6 +14,7 @@ import pytest
 from conftest import MIB
 from lab.disk import Direct, noise, same
 from lab.ghost import volume_over
+from lab.shell import on_failure
 from scripted.scenario import Scenario, silence
 from scripted.scsi import READ_16, WRITE_16, Result
 
@@ -111,7 +112,8 @@ def test_a_command_that_is_always_rejected(make_scripted, server, aborts, opcode
     scenario = Scenario("rejects", hooks={"on_command": command, "on_tmf": manage})
     volume, _ = make_scripted(scenario, recovery_timeout_ms=-1)
     data = noise(16 * BLOCK, 1)
-    with Direct(volume.enable()) as disk, concurrent.futures.ThreadPoolExecutor() as pool:
+    with (Direct(volume.enable()) as disk, concurrent.futures.ThreadPoolExecutor() as pool,
+          on_failure(volume.force_down)):
         disk.write(0, data)
         server.arm()
         end = time.monotonic() + 60

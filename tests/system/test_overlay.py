@@ -17,7 +17,7 @@ from lab.disk import Direct, noise, same
 from lab.ghost import KIB, state
 from lab.istripectl import TOOL
 from lab.polled import Polled
-from lab.shell import LabError, read, run, status, wait_for, write
+from lab.shell import LabError, on_failure, read, run, status, wait_for, write
 from lab.uevents import Uevents
 from scripted.ghost import Holder
 from scripted.scenario import Scenario
@@ -327,7 +327,7 @@ def test_a_write_has_failed(two_ports, links):
             heal[1]()
         # Not the state of the path, which is told before the leg serves I/O again.
         wait_for("the other path", lambda: state(volume) == "degraded", 60)
-        with concurrent.futures.ThreadPoolExecutor() as pool:
+        with concurrent.futures.ThreadPoolExecutor() as pool, on_failure(volume.force_down):
             reader = pool.submit(disk.read, AT, SIZE)
             time.sleep(ghost.SETTLE_S)
             assert not reader.done()

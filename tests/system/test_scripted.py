@@ -18,7 +18,7 @@ import pytest
 from lab import network
 from lab.disk import Direct, noise, same
 from lab.istripe import EnableError, Named
-from lab.shell import LabError, read, wait_for
+from lab.shell import LabError, on_failure, read, wait_for
 from scripted import (
     scenarios_connections,
     scenarios_data,
@@ -216,7 +216,7 @@ def expect_elsewhere(scenario, volume, server):
     device = volume.enable()
     disk, naa = server.target.disk, server.target.disk.naa
     server.arm()
-    with concurrent.futures.ThreadPoolExecutor() as pool:
+    with concurrent.futures.ThreadPoolExecutor() as pool, on_failure(volume.force_down):
         worker = pool.submit(do_io, device, server.target, scenario.io)
         wait_for("the other LUN", lambda: disk.naa != naa, 20)
         data = bytes(disk.data)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Commands, files of sysfs and configfs, and waiting."""
 
+import contextlib
 import errno
 import os
 import socket
@@ -112,6 +113,20 @@ def udev_settle_told(timeout_s=30):
     end = clock() + timeout_s
     while UDEV_QUEUE.exists() and clock() <= end:
         time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def on_failure(end):
+    """Calls end() when what is inside fails: volume.force_down, say.
+
+    The innermost of those in one `with`. The exit of a pool or a process waits for I/O that is still
+    under way, and what has failed would not be shown before that is over.
+    """
+    try:
+        yield
+    except BaseException:
+        end()
+        raise
 
 
 def read(path):
