@@ -15,8 +15,11 @@ from types import SimpleNamespace
 import pytest
 
 from lab import fio, lio, network, tgt
+from lab.disk import Direct, noise, same
+from lab.ghost import Write
 from lab.shell import LabError, read, run, wait_for
 from scripted.scenario import Scenario
+from scripted.scsi import WRITE_16
 from scripted.steps import on_write
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -26,6 +29,8 @@ SLOW_S = 7
 #: as fast as the link gets in the end: on a busy machine the target is hardly faster than that
 LIFTED_MBIT = 40
 SESSIONS = 10
+#: So many writes are more than may wait for an R2T at a time on such a link.
+PACED_MBIT, PACED_WRITES = 0.2, 16
 OVERDUE = "has timed out: aborting it|commands stay unanswered"
 
 
@@ -177,4 +182,44 @@ def test_target_takes_little_at_a_time(server, link, make_volume, kernel_log):
     assert target.run.hits == 1
     assert_nothing_lost(volume, 1, kernel_log)
     volume.disable()
+    assert server.violations() == []
+
+
+def test_few_writes_at_a_time(make_scripted, server, link):
+    """As many as get their data in time on a slow link; sysfs says what the others wait for.
+
+    The target has asked for no data yet: a write whose data have all been sent does not count.
+    """
+    held, answers = [], asyncio.Event()
+
+    async def on_command(run, _conn, task):
+        if task.opcode != WRITE_16 or not run.armed:
+            return False
+        held.append(task)
+        await answers.wait()
+        return False
+
+    async def answer():
+        answers.set()
+
+    volume, _ = make_scripted(Scenario("holds writes", settings={"depth": 4 * PACED_WRITES},
+                                       hooks={"on_command": on_command}),
+                              path={"immediate_data": "No", "initial_r2t": "Yes"})
+    data = [noise(4 * KIB, at) for at in range(PACED_WRITES)]
+    # From the login on: a connection that has been fast takes a while to know that it is slow.
+    with slow(link.nic, PACED_MBIT) as change, Direct(volume.enable()) as disk:
+        holding = volume.path_sysfs() / "holding"
+        assert read(holding) == "none"
+        server.arm()
+        writes = [Write(disk, at * 4 * KIB, data[at]) for at in range(PACED_WRITES)]
+        wait_for("a reason to wait", lambda: read(holding) == "pace", 60)
+        wait_for("the first writes", lambda: len(held) >= 2, 60)
+        assert read(holding) == "pace" and len(held) < PACED_WRITES
+        change()
+        server.call(answer())
+        for each in writes:
+            each.finish()
+        wait_for("no reason to wait", lambda: read(holding) == "none")
+        same(disk.read(0, 4 * KIB * PACED_WRITES), b"".join(data), "what was read")
+        assert volume.reconnects() == 0
     assert server.violations() == []
