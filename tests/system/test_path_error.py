@@ -18,16 +18,19 @@ import pytest
 
 from conftest import MIB
 from lab import dm, network
-from lab.disk import Direct, noise, works
+from lab.disk import Direct, noise, same, works
 from lab.ghost import (
     AT,
+    ISIDS,
     PATIENCE_S,
     SIZE,
     Write,
     killed,
     path_state,
+    set_isids,
     state,
     volume_over,
+    wait_waiting,
 )
 from lab.shell import read, udev_settle, wait_for, write
 from scripted.alua import (
@@ -38,7 +41,8 @@ from scripted.alua import (
     TRANSITIONING,
     Groups,
 )
-from scripted.scenario import Scenario
+from scripted.ghost import Gate
+from scripted.scenario import Scenario, silence
 from scripted.scsi import (
     BUSY,
     READ_10,
@@ -483,6 +487,78 @@ def test_an_outage_while_no_path_serves(two_paths, links):
             server.target.run.armed = False
         write_through.join(PATIENCE_S)
         assert write_through.good
+
+
+@SAYS
+@WAITS
+@pytest.mark.timeout_s(400)
+def test_a_lost_write_while_no_path_serves(make_server, make_volume, links):
+    """The time that a write waits for the fence of another one does not count either."""
+    servers, gate = [make_server(), make_server()], Gate()
+    refuses = answers(ANSWERS["intervention"], (WRITE_16,))
+    lost_here, held, go_on = [], [], asyncio.Event()
+
+    async def on_command(run, conn, task):
+        if task.opcode != WRITE_16 or not run.armed:
+            return False
+        first = run is servers[0].target.run
+        # The smaller one is lost with the first path; the second one has it.
+        if task.edtl == SIZE:
+            if first:
+                lost_here.append(task)
+                await silence()
+            return False
+        if not first and run.memory.get("hold"):
+            held.append(task)
+            await go_on.wait()
+        return await refuses(run, conn, task)
+
+    # No path can end a session of the other one.
+    targets = [server.load(Scenario("serves nothing", times=1 << 20, settings={"tpgt": group},
+                                    hooks={**gate.hooks, "on_command": on_command}))
+               for group, server in enumerate(servers, 1)]
+    targets[1].disk = targets[0].disk
+    volume = volume_over(make_volume, links, [server.port for server in servers], targets[0],
+                         path=PATH, fence="auto")
+    set_isids(volume)
+
+    def refused():
+        return sum(target.run.hits for target in targets)
+
+    with Direct(volume.enable()) as disk:
+        lost = volume.path_sysfs(0, 0)
+        wait_for("the search for a fence to end", lambda: read(lost / "unproven"), PATIENCE_S)
+        for server in servers:
+            server.arm()
+        older = Write(disk, AT, noise(SIZE, 1))
+        wait_for("the write that is to be lost", lambda: lost_here, PATIENCE_S)
+        newer = Write(disk, AT, noise(2 * SIZE, 2))
+        waits_for_a_path(volume, "sense 2/04/03")
+        # So that it is not lost as well.
+        targets[1].run.memory["hold"] = True
+        wait_for("the write over the second path", lambda: held, PATIENCE_S)
+        gate.close(servers[0], ISIDS[0])
+        older.finish()
+        assert read(lost / "ghost_writes") == "1"
+        servers[1].loop.call_soon_threadsafe(go_on.set)
+        wait_waiting(volume, newer)
+        write(volume.config / "recovery_timeout_ms", 15000)
+        # Less than the half minute for which it may wait there.
+        wait_for("a wait of longer than that", lambda: not newer.is_alive() or
+                 int(read(lost / "waiting_ms")) > 16000, PATIENCE_S)
+        assert newer.is_alive() and read(lost / "waiting_writes") == "1"
+        before = refused()
+        gate.open(ISIDS[0])
+        wait_for("the next refusals", lambda: not newer.is_alive() or refused() >= before + 2,
+                 PATIENCE_S)
+        for target in targets:
+            target.run.armed = False
+        newer.finish()
+        waits_no_more(volume)
+        same(disk.read(AT, 2 * SIZE), noise(2 * SIZE, 2), "what was read")
+        works(disk, 3)
+    volume.disable()
+    assert [server.violations() for server in servers] == [[], []]
 
 
 @SAYS
