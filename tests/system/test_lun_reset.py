@@ -307,15 +307,22 @@ def test_after_a_write_was_sent_without_it(server, make_volume, links, goes, hoo
     assert server.violations() == []
 
 
-@pytest.mark.parametrize("decides", ["fence_timeout_ms", "fence_confirm"])
-def test_only_path_whose_reset_has_no_answer(server, make_volume, links, kernel_log, decides):
-    """It can log in, and waits for the reset until somebody decides; then I/O goes on over it."""
+def in_use(volume):
+    """Connections of the path's first session."""
+    return int(read(volume.path_sysfs() / "session" / "connections"))
+
+
+def somebody_decides(server, make_volume, links, kernel_log, decides, connections=1):
+    """The only path can log in, and waits for a reset that has no answer; then I/O goes on over it."""
     gate, resets = Gate(), Resets(AT)
-    target = server.load(Scenario("never resets", hooks={**gate.hooks, **resets.hooks}))
-    volume = volume_over(make_volume, links[:1], [server.port], target, path=PATH,
+    target = server.load(Scenario("never resets", hooks={**gate.hooks, **resets.hooks},
+                                  settings={"MaxConnections": connections}))
+    volume = volume_over(make_volume, links[:1], [server.port], target,
+                         path={**PATH, "multi": "mcs", "connections": connections},
                          command_timeout_ms=120000)
     set_isids(volume, 1)
     with Direct(volume.enable()) as disk:
+        assert in_use(volume) == connections
         writer = Write(disk, AT, noise(4 * KIB, AT))
         wait_for("the write that is kept", lambda: AT in resets.kept)
         gate.close(server, ISIDS[0])
@@ -331,7 +338,22 @@ def test_only_path_whose_reset_has_no_answer(server, make_volume, links, kernel_
         writer.finish()
         same(disk.read(AT, 4 * KIB), noise(4 * KIB, AT), "the data on the disk")
         volume.wait_state("live")
+        assert in_use(volume) == connections
     assert len(kernel_log.matching("fence_timeout_ms is over: 1 write")) == \
         (decides == "fence_timeout_ms")
     volume.disable()
     assert server.violations() == []
+
+
+DECIDES = pytest.mark.parametrize("decides", ["fence_timeout_ms", "fence_confirm"])
+
+
+@DECIDES
+def test_only_path_whose_reset_has_no_answer(server, make_volume, links, kernel_log, decides):
+    somebody_decides(server, make_volume, links, kernel_log, decides)
+
+
+@DECIDES
+def test_several_connections_whose_reset_has_no_answer(server, make_volume, links, kernel_log, decides):
+    """All of them are there before the reset is asked for, and end when it has no answer."""
+    somebody_decides(server, make_volume, links, kernel_log, decides, connections=3)

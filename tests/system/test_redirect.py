@@ -403,14 +403,16 @@ def test_another_portal_group(make_server, make_volume, links, redirected):
     assert here.violations() == [] and there.violations() == []
 
 
-def test_another_portal_group_and_a_decision(server, make_volume, links):
+@pytest.mark.parametrize("connections", [1, 2])
+def test_another_portal_group_and_a_decision(server, make_volume, links, connections):
     """The path goes on in the new group when fence_timeout_ms says that the old one does not count."""
     target = server.load(Scenario("renumbers", hooks={"on_command": lose}))
     volume = make_volume(target, recovery_timeout_ms=-1, path={
         "portal": f"{links[0].address}:{server.port}", "default_time2wait": 0,
-        "login_retry_max_ms": 1000})
+        "login_retry_max_ms": 1000, "multi": "mcs", "connections": connections})
     data = noise(64 * KIB, 1)
     with Direct(volume.enable()) as disk:
+        assert read(volume.path_sysfs() / "session" / "connections") == str(connections)
         target.settings.tpgt = 2
         server.arm()
         writer = Write(disk, 0, data)
@@ -420,7 +422,9 @@ def test_another_portal_group_and_a_decision(server, make_volume, links):
         write(volume.leg / "fence_timeout_ms", 0)
         writer.finish()
         volume.wait_state("live")
-        assert read(volume.path_sysfs() / "session" / "target_portal_group_tag") == "2"
+        session = volume.path_sysfs() / "session"
+        assert read(session / "target_portal_group_tag") == "2"
+        assert read(session / "connections") == str(connections)
         same(disk.read(0, len(data)), data, "what was read")
     volume.disable()
     assert server.violations() == []
