@@ -98,6 +98,36 @@ static void alua_ports(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, access.group, 7);
 }
 
+/* The states that a group lists as supported decide whether the target is asked for it. */
+static void alua_may_optimize(struct kunit *test)
+{
+	static const struct {
+		u8 supported;
+		bool may;
+	} rows[] = {
+		{ 0xcf, true },
+		{ 0x01, true },		/* AO_SUP */
+		{ 0xce, false },	/* all but that */
+		{ 0x04, false },
+		{ 0x80, false },
+		{ 0x00, true },		/* not told: not even the state that it is in */
+	};
+	struct istripe_vpd_port port = { .group_known = true, .group = 258 };
+	u8 data[sizeof(groups)];
+	u32 i;
+
+	memcpy(data, groups, sizeof(data));
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct istripe_access access = { .may_optimize = !rows[i].may };
+
+		data[21] = rows[i].supported;
+		KUNIT_ASSERT_EQ(test, istripe_alua_decode(data, sizeof(data), &port, &access), 0);
+		KUNIT_EXPECT_EQ(test, access.state, SCSI_ACCESS_STATE_STANDBY);
+		KUNIT_EXPECT_EQ_MSG(test, access.may_optimize, rows[i].may, "supported: 0x%02x",
+				    rows[i].supported);
+	}
+}
+
 static void alua_absent(struct kunit *test)
 {
 	struct istripe_vpd_port port = { .group_known = true, .group = 2 };
@@ -246,6 +276,7 @@ static struct kunit_case alua_cases[] = {
 	KUNIT_CASE(alua_groups),
 	KUNIT_CASE(alua_transition),
 	KUNIT_CASE(alua_ports),
+	KUNIT_CASE(alua_may_optimize),
 	KUNIT_CASE(alua_absent),
 	KUNIT_CASE(alua_cut),
 	KUNIT_CASE(alua_damaged),

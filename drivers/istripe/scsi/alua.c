@@ -53,7 +53,7 @@ int istripe_alua_decode(const u8 *data, u32 bytes, const struct istripe_vpd_port
 			continue;
 		access->known = true;
 		access->preferred = data[0] & SCSI_ACCESS_STATE_PREFERRED;
-		access->may_optimize = data[1] & GROUP_MAY_OPTIMIZE;
+		access->may_optimize = !data[1] || (data[1] & GROUP_MAY_OPTIMIZE);
 		access->state = data[0] & SCSI_ACCESS_STATE_MASK;
 		access->group = get_unaligned_be16(data + 2);
 		return 0;

@@ -17,7 +17,7 @@ struct istripe_access {
 	u8 tpgs;		/* ISTRIPE_TPGS_...: who changes states; 0: nobody asks for them */
 	bool known;		/* the target tells the state of this port */
 	bool preferred;		/* PREF */
-	bool may_optimize;	/* AO_SUP: active/optimized is a state of this group */
+	bool may_optimize;	/* AO_SUP, or no ..._SUP at all: which states it has is not told */
 	u8 state;		/* SCSI_ACCESS_STATE_... */
 	u8 transition_s;	/* how long a transition may take; 0: not told */
 	u16 group;		/* target port group */
