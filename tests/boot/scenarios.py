@@ -150,6 +150,17 @@ def stopped(machine):
     machine.run("umount /srv/db && systemctl stop istripe@db && udevadm settle && "
                 "[ ! -e /dev/istripe/db ]")
     machine.run("systemctl start istripe@db && systemctl start srv-db.mount")
+    renumbered(machine)
+
+
+def renumbered(machine):
+    """LVM takes its disk also when that comes back as another one of the kernel's."""
+    before = {name: machine.run(f"readlink -f /dev/istripe/{name}") for name in ("db", "log")}
+    machine.run("umount /srv/db /srv/log && systemctl stop istripe@db istripe@log && udevadm settle")
+    for name in sorted(before, key=before.get, reverse=True):
+        machine.run(f"systemctl start istripe@{name} && systemctl start srv-{name}.mount")
+    if machine.run("readlink -f /dev/istripe/db") == before["db"]:
+        raise Failed(f"the disk of db is {before['db'].strip()} again")
 
 
 def load_start(machine, path):
