@@ -221,6 +221,26 @@ static void done_check(const struct fuzz_login *f)
 	REQUIRE(value[ISTRIPE_KEY_MAX_XMIT_DATA_SEGMENT_LENGTH] >= 512);
 }
 
+/* The host is an IPv4 or IPv6 address, or a name that is safe to show and to resolve. */
+static void redirect_check(const struct istripe_redirect *redirect)
+{
+	const char *host = redirect->host, *c;
+	u32 colons = 0, dots = 0, others = 0;
+
+	REQUIRE(host[0] && strlen(host) < sizeof(redirect->host) && redirect->port);
+	for (c = host; *c; c++) {
+		colons += *c == ':';
+		dots += *c == '.';
+		others += !strchr("0123456789.", *c);
+		REQUIRE(strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:",
+			       *c));
+	}
+	if (colons)
+		REQUIRE(colons >= 2 && colons <= 8 && !host[strspn(host, "0123456789abcdefABCDEF.:")]);
+	else if (!others)
+		REQUIRE(dots == 3 && strlen(host) >= 7 && strlen(host) <= 15);
+}
+
 static void verdict_check(struct fuzz_login *f, int verdict)
 {
 	const char *text;
@@ -234,7 +254,7 @@ static void verdict_check(struct fuzz_login *f, int verdict)
 		done_check(f);
 		break;
 	case ISTRIPE_LOGIN_REDIRECT:
-		REQUIRE(f->login.redirect.host[0] && f->login.redirect.port);
+		redirect_check(&f->login.redirect);
 		reason_check(&f->login);
 		break;
 	default:

@@ -34,6 +34,8 @@ static void redirect_good(struct kunit *test)
 		{ "storage-1.example.com:65535", "storage-1.example.com", 65535 },
 		{ "s_1", "s_1", 3260 },
 		{ "a:00860,0001", "a", 860 },
+		{ "10-0-0-2", "10-0-0-2", 3260 },
+		{ "4.example.", "4.example.", 3260 },
 	};
 	u32 i;
 
@@ -61,6 +63,9 @@ static void redirect_bad(struct kunit *test)
 		"fe80::1%eth0:3260", "1:::2:3", "2001:db8::5::1", "1:2:3:4:5:6:7:8::9", "::1:::",
 		"12345::1:3260", "::1.2.3.4.x:3260", "::ffff:10.0.0", "::ffff:10.0.0.256:1",
 		"::ffff:10.0.0.1.2", "::ffff:.10.0.0.1",
+		/* Neither an address nor a name: getaddrinfo() would read addresses into some. */
+		"10.0.0", "10.0.0.256", "10..0.3", "10.0.0.3.", "3232235777", ".", "...:3260",
+		"10.0.0.00000000003", "[1:2:3]", "[::ffff:10.0.0]", "[1:2:3:4:5:6:7:8:9]",
 	};
 	u32 i;
 
@@ -118,16 +123,18 @@ static const struct {
 	{ { V4, V6, "::1" }, "10.0.0.2", "2001:db8::5", 1, 2 },
 	{ { V4, "10.0.0.3:3" }, "10.0.0.2", "10.0.0.2", 1, 1 },
 	{ { V6, "[::1]:3" }, "2001:db8::5", "2001:db8::5", 2, 2 },
-	/* No DNS here. */
+	/* A name needs user space, and may have an address of either family. */
 	{ { "name:3", V6, V4 }, "10.0.0.2", "2001:db8::5", 1, 2 },
 	{ { "name:3", V6 }, "2001:db8::5", "2001:db8::5", 2, 2 },
 	{ { V4, "name:3" }, "10.0.0.2", "10.0.0.2", 1, 1 },
 	{ { "name:3", "other:4" }, "name", "name", 3, 3 },
 	{ { "10.0.0.3:0", V4 }, "10.0.0.2", "10.0.0.2", 1, 1 },
 	{ { "", "name:3", V6 }, "2001:db8::5", "2001:db8::5", 2, 2 },
-	/* The error of the first one, when nothing is of use. */
 	{ { "name:3", "10.0.0.3:0" }, "name", "name", 3, 3 },
-	{ { "10.0.0.3:0", "name:3" }, NULL, NULL, 9, 9 },
+	{ { "10.0.0.3:0", "name:3" }, "name", "name", 3, 3 },
+	{ { "10.0.0", "name:3", "other:4" }, "name", "name", 3, 3 },
+	{ { "[1:2:3]", "name:3" }, "name", "name", 3, 3 },
+	/* The error of the first one, when nothing is of use. */
 	{ { "10.0.0.3:0", "" }, NULL, NULL, 9, 9 },
 	/* Not numeric, whatever it resembles. */
 	{ { "10.0.0", V4 }, "10.0.0.2", "10.0.0.2", 1, 1 },
@@ -163,12 +170,25 @@ static void redirect_choice(struct kunit *test)
 	}
 }
 
+static void redirect_name(struct kunit *test)
+{
+	static const char * const names[] = { "a", "s_1", "10-0-0-2", "a.1", "4.example.", "0x7f.1" };
+	static const char * const others[] = { "10.0.0.2", "::1", "fe80::a", "::ffff:10.0.0.2" };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		KUNIT_EXPECT_TRUE_MSG(test, istripe_redirect_is_name(names[i]), "%s", names[i]);
+	for (i = 0; i < ARRAY_SIZE(others); i++)
+		KUNIT_EXPECT_FALSE_MSG(test, istripe_redirect_is_name(others[i]), "%s", others[i]);
+}
+
 static struct kunit_case redirect_cases[] = {
 	KUNIT_CASE(redirect_good),
 	KUNIT_CASE(redirect_bad),
 	KUNIT_CASE(redirect_host_length),
 	KUNIT_CASE(redirect_text),
 	KUNIT_CASE(redirect_choice),
+	KUNIT_CASE(redirect_name),
 	{}
 };
 

@@ -80,6 +80,16 @@ static char *redirect_split(char **port)
 	return host;
 }
 
+bool istripe_redirect_is_name(const char *host)
+{
+	return !strchr(host, ':') && host[strspn(host, "0123456789.")];
+}
+
+static bool redirect_is_host(const char *host)
+{
+	return istripe_redirect_is_name(host) || redirect_is_ipv4(host) || redirect_is_ipv6(host);
+}
+
 /* Writes nothing before all of @value is known to be good. */
 int istripe_redirect_parse(struct istripe_redirect *redirect, const char *value)
 {
@@ -100,12 +110,11 @@ int istripe_redirect_parse(struct istripe_redirect *redirect, const char *value)
 	} else if (strchr(port_text, ':') != strrchr(port_text, ':')) {
 		allowed = IPV6_CHARS;
 		host = redirect_split(&port_text);
-		if (!redirect_is_ipv6(host))
-			return -EPROTO;
 	} else {
 		host = strsep(&port_text, ":");
 	}
-	if (!*host || strlen(host) > ISTRIPE_REDIRECT_HOST_MAX || host[strspn(host, allowed)])
+	if (strlen(host) > ISTRIPE_REDIRECT_HOST_MAX || host[strspn(host, allowed)] ||
+	    !redirect_is_host(host))
 		return -EPROTO;
 	if (port_text && (!redirect_number(port_text, &port) || !port))
 		return -EPROTO;
@@ -118,11 +127,9 @@ int istripe_redirect_parse(struct istripe_redirect *redirect, const char *value)
 
 static int redirect_rank(const char *host, bool prefer_ipv6)
 {
-	bool ipv6 = redirect_is_ipv6(host);
-
-	if (!ipv6 && !redirect_is_ipv4(host))
-		return 0;
-	return ipv6 == prefer_ipv6 ? 2 : 1;
+	if (istripe_redirect_is_name(host))
+		return 1;
+	return redirect_is_ipv6(host) == prefer_ipv6 ? 3 : 2;
 }
 
 int istripe_redirect_read(struct istripe_redirect *redirect, const char *text, u32 bytes,

@@ -18,14 +18,17 @@ struct istripe_redirect {
 
 /*
  * Takes a DNS name, an IPv4 address, or an IPv6 address in brackets; a name has only letters,
- * digits, '.', '-' and '_', so that it can be shown safely. Returns 0, or -EPROTO and leaves
- * @redirect alone.
+ * digits, '.', '-' and '_', and not only digits and dots, so that it can be shown and resolved
+ * safely. Returns 0, or -EPROTO and leaves @redirect alone.
  */
 int istripe_redirect_parse(struct istripe_redirect *redirect, const char *value);
 
+/* Has a host of istripe_redirect_parse() to be resolved? */
+bool istripe_redirect_is_name(const char *host);
+
 /*
  * Of the addresses of a login response the first numeric one counts, if possible of the preferred
- * family; without one the very first TargetAddress does. -EPROTO when there is none, or it is bad.
+ * family; without one the first name does. -EPROTO when there is none, or all are bad.
  */
 int istripe_redirect_read(struct istripe_redirect *redirect, const char *text, u32 bytes,
 			  bool prefer_ipv6);
