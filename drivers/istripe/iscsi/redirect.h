@@ -23,7 +23,11 @@ struct istripe_redirect {
  */
 int istripe_redirect_parse(struct istripe_redirect *redirect, const char *value);
 
-/* Has a host of istripe_redirect_parse() to be resolved? */
+/**
+ * istripe_redirect_is_name() - has a host to be resolved?
+ * @host: of a redirect
+ * Return: true for a name, false for an address.
+ */
 bool istripe_redirect_is_name(const char *host);
 
 /*

@@ -11,6 +11,7 @@
 #include "transport/conn.h"
 #include "transport/inject.h"
 #include "transport/login.h"
+#include "transport/resolve.h"
 
 static const char *const hash_names[ISTRIPE_CHAP_ALGORITHMS] = {
 	[ISTRIPE_CHAP_MD5] = "md5",
@@ -111,6 +112,7 @@ void istripe_login_buffers_free(struct istripe_login_buffers *buffers)
 		return;
 	for (i = 0; i < ISTRIPE_CHAP_ALGORITHMS; i++)
 		crypto_free_shash(buffers->hash[i]);
+	istripe_resolve_put(buffers->resolve);
 	kvfree_sensitive(buffers, sizeof(*buffers));
 }
 

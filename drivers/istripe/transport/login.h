@@ -13,6 +13,7 @@
 struct crypto_shash;
 struct istripe_conn;
 struct istripe_reason;
+struct istripe_resolve;
 struct istripe_session_params;
 
 #define ISTRIPE_CHAP_ALGORITHMS		9	/* indexed by enum istripe_chap_algorithm */
@@ -21,6 +22,7 @@ struct istripe_session_params;
 struct istripe_login_buffers {
 	struct istripe_login login;
 	struct istripe_chap_config chap;	/* points into the path's parameters */
+	struct istripe_resolve *resolve;	/* has no answer yet, or it was none; or NULL */
 	struct crypto_shash *hash[ISTRIPE_CHAP_ALGORITHMS];	/* NULL: the kernel has none */
 	char text[ISTRIPE_LOGIN_BUFFER_BYTES];	/* for @login */
 	char segment[ISTRIPE_LOGIN_SEGMENT_BYTES + ISCSI_PAD_LEN];	/* of a response */

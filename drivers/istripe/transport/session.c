@@ -11,6 +11,7 @@
 #include "iscsi/error.h"
 #include "scsi/sense.h"
 #include "transport/conn.h"
+#include "transport/resolve.h"
 #include "transport/session.h"
 #include "transport/submitter.h"
 #include "transport/zerocopy.h"
@@ -397,15 +398,24 @@ static int session_redirect(struct istripe_session *session,
 	/* Where a temporary redirect has led does not speak for the portal that it came from. */
 	bool permanent = login->status_detail == ISCSI_LOGIN_STATUS_TGT_MOVED_PERM &&
 			 !memcmp(portal, &session->next_portal, sizeof(*portal));
-	char port[6];
+	bool named = istripe_redirect_is_name(redirect->host);
+	char port[6], found[ISTRIPE_RESOLVED_BYTES];
+	const char *address = named ? found : redirect->host;
+	int ret = 0;
 
+	if (named)
+		ret = istripe_resolve(session, params, redirect->host, portal->ss_family, found,
+				      why);
+	if (ret)
+		return ret;
 	scnprintf(port, sizeof(port), "%u", redirect->port);
 	memset(portal, 0, sizeof(*portal));
-	if (inet_pton_with_scope(params->net, AF_UNSPEC, redirect->host, port, portal))
+	if (inet_pton_with_scope(params->net, AF_UNSPEC, address, port, portal))
 		return istripe_reason_fail(why, -EPROTO,
 					   "the target redirects to what is not a numeric address: %.60s",
-					   redirect->host);
-	pr_info("%s: the target redirects to %s port %s\n", params->label, redirect->host, port);
+					   address);
+	pr_info("%s: the target redirects to %s port %s%s%s\n", params->label, redirect->host,
+		port, named ? ", which is " : "", named ? address : "");
 	if (permanent)
 		session->next_portal = *portal;
 	return 0;
@@ -621,6 +631,7 @@ void istripe_session_interrupt(struct istripe_session *session)
 		if (session->conns[i] && session->conns[i]->sock)
 			kernel_sock_shutdown(session->conns[i]->sock, SHUT_RDWR);
 	mutex_unlock(&session->socket_lock);
+	istripe_resolve_interrupt();
 }
 
 /*

@@ -169,8 +169,8 @@ struct istripe_session {
  * That connection makes the session (RFC 7143 6.3.1); istripe_session_join() adds others.
  * Follows redirects (status 0101, 0102) up to a hop limit (RFC 7143 11.13.5). The session's
  * @next_portal is where only permanent ones (0102) have led: at first @params' own.
- * Context: process, sleeps for at most login_timeout_ms per hop for TCP and as long for
- * the login.
+ * Context: process, sleeps for at most login_timeout_ms per hop for TCP, as long for the login, and
+ * as long for the name that a redirect leads to.
  * Return: 0 and a logged-in session; an error of TCP such as -ECONNREFUSED or -ENETUNREACH;
  * -ETIMEDOUT; -EACCES the target or we failed authentication; -EPROTO; -EXDEV another portal group
  * than @params' or none; -ENOMEM;

@@ -2,6 +2,7 @@
 #include <linux/workqueue.h>
 
 #include "transport/inject.h"
+#include "transport/resolve.h"
 #include "transport/sender.h"
 #include "transport/socket.h"
 #include "transport/transport.h"
@@ -19,12 +20,17 @@ int istripe_transport_init(void)
 	ret = istripe_sender_init();
 	if (ret)
 		goto destroy_wq;
-	ret = istripe_socket_init();
+	ret = istripe_resolve_init();
 	if (ret)
 		goto exit_sender;
+	ret = istripe_socket_init();
+	if (ret)
+		goto exit_resolve;
 	istripe_inject_init();
 	return 0;
 
+exit_resolve:
+	istripe_resolve_exit();
 exit_sender:
 	istripe_sender_exit();
 destroy_wq:
@@ -37,6 +43,7 @@ void istripe_transport_exit(void)
 	istripe_inject_exit();
 	istripe_zerocopy_exit();
 	istripe_socket_exit();
+	istripe_resolve_exit();
 	istripe_sender_exit();
 	destroy_workqueue(istripe_io_wq);
 }
