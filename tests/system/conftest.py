@@ -21,6 +21,7 @@ from lab import (
     journal,
     leaks,
     lio,
+    names,
     network,
     openiscsi,
     storage,
@@ -241,6 +242,22 @@ def make_lio(targets, links):
         return targets(lio.Target(portals, luns, **options))
 
     return make
+
+
+@pytest.fixture
+def known_hosts():
+    """known_hosts({name: [address, ...]}): names that the machine knows, beside localhost."""
+    with names.known_hosts() as add:
+        yield add
+
+
+@pytest.fixture
+def resolver(module, known_hosts):
+    """The same, where the kernel can resolve names."""
+    if not names.resolver():
+        pytest.skip("this kernel has no CONFIG_DNS_RESOLVER")
+    assert names.HELPER.exists(), "no package keyutils: tests/vm/install vm"
+    return known_hosts
 
 
 @pytest.fixture

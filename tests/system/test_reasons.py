@@ -9,6 +9,7 @@ import types
 
 import pytest
 
+from lab import names
 from lab.istripe import EnableError
 from lab.shell import read, run, wait_for, write
 from scripted import pdu as p
@@ -77,13 +78,17 @@ def test_authentication_failed(scripted):
     assert "no chap_secret" not in refusal(with_secret, errno.EACCES)
 
 
-def test_redirected_to_a_long_name(scripted):
-    """What is wrong comes first, and the name may be cut."""
+def test_redirected_to_a_long_name(scripted, known_hosts):
+    """What is wrong comes first, and the name may be cut. Nobody knows it."""
     name = "a-very-long-name." * 14 + "example"
     volume = scripted(Scenario("redirects", times=1000, armed=True,
                                hooks=refuse(0x0101, ("TargetAddress", f"{name}:3260"))))
-    reason = refusal(volume, errno.EPROTO)
-    assert "redirects to what is not a numeric address: a-very-long-name.a-very" in reason
+    if names.resolver():
+        reason = refusal(volume, errno.EHOSTUNREACH)
+        assert "no address of it is found (the package keyutils does that): a-very-long" in reason
+    else:
+        reason = refusal(volume, errno.EPROTO)
+        assert "resolves none, without CONFIG_DNS_RESOLVER: a-very-long-name.a-very" in reason
 
 
 def test_nobody_listens(scripted, link):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Login redirection (status 0101 and 0102): followed, but not for ever, nor to another group."""
 
+import errno
 import itertools
 
 import pytest
@@ -18,7 +19,8 @@ from lab.ghost import (
     volume_over,
 )
 from lab.istripe import EnableError, Named
-from lab.shell import read, wait_for, write
+from lab.names import StuckHelper
+from lab.shell import clock, read, status, wait_for, write
 from scripted import keys
 from scripted.ghost import hold
 from scripted.scenario import HONEST, Scenario
@@ -133,6 +135,128 @@ def test_permanent_redirect_is_kept(make_server, make_volume, link, kernel_log, 
         same(disk.read(0, len(data)), data, "what was read")
     assert len(kernel_log.matching("moved permanently: logins begin at ")) == bool(kept)
     assert [server.violations() for server in servers] == [[]] * len(servers)
+
+
+def sends_to(*addresses, code=TEMPORARY):
+    """A scenario's hooks: each login is redirected."""
+
+    async def send_on(run, conn, pdu):
+        run.hits += 1
+        await conn.refuse(pdu, code, [("TargetAddress", address) for address in addresses])
+        return True
+
+    return {"on_login": send_on}
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_redirect_to_a_name(make_server, make_volume, link, resolver, kernel_log, version):
+    """Of its addresses the one counts that can be had from the path's own; that is where it moved."""
+    own, name = f"[{link.address6}]" if version == 6 else link.address, f"both{version}.example"
+    resolver({name: [link.address, link.address6]})
+    balancer, server = [make_server("::" if version == 6 else "0.0.0.0") for _ in range(2)]
+    balancer.load(Scenario("has moved to a name", hooks=sends_to(
+        "10.0.0", f"{name}:{server.port},1", code=PERMANENT)))
+    volume = make_volume(Named(server.target.settings.name), path={
+        "portal": f"{own}:{balancer.port}", "default_time2wait": 0,
+        "source_address": link.source6 if version == 6 else link.source})
+    data = noise(64 * KIB, 1)
+    with Direct(volume.enable()) as disk:
+        disk.write(0, data)
+        assert moved_to(volume) == f"{own}:{server.port}"
+        lose_session(volume, server)
+        same(disk.read(0, len(data)), data, "what was read")
+    assert balancer.target.run.hits == 1
+    assert kernel_log.matching(f"redirects to {name} port {server.port}, which is ")
+    assert balancer.violations() == [] and server.violations() == []
+
+
+def test_redirect_to_a_name_of_the_other_family(make_server, make_volume, link, resolver):
+    """Taken when the path has no address of its own; else the reason says which one is missing."""
+    resolver({"other.example": [link.address6]})
+    balancer, server = make_server(), make_server("::")
+    balancer.load(Scenario("to IPv6", hooks=sends_to(f"other.example:{server.port}")))
+    here = {"portal": f"{link.address}:{balancer.port}"}
+    volume = make_volume(Named(server.target.settings.name), path=here)
+    volume.enable()
+    remote = read(volume.path_sysfs() / "connections" / "0" / "remote_address")
+    assert remote == f"[{link.address6}]:{server.port}"
+    volume.disable()
+    bound = make_volume(Named(server.target.settings.name),
+                        path={**here, "source_address": link.source})
+    with pytest.raises(EnableError, match="no IPv4 address of it is found .*: other.ex") as failure:
+        bound.enable()
+    assert failure.value.number == errno.EHOSTUNREACH
+    assert balancer.violations() == [] and server.violations() == []
+
+
+def test_redirect_to_a_name_that_nobody_knows(server, make_volume, link, resolver):
+    """The path says so, and tries again until another name comes."""
+    names = ["nobody.example"]
+
+    async def send_on(run, conn, pdu):
+        struck = run.strike()
+        if struck:
+            await conn.refuse(pdu, TEMPORARY, [("TargetAddress", f"{names[0]}:{server.port}")])
+            run.armed = names[0] == "nobody.example"
+        return struck
+
+    target = server.load(Scenario("balances", hooks={"on_login": send_on}, times=1000))
+    resolver({"somebody.example": [link.address]})
+    volume = make_volume(Named(target.settings.name), path={
+        "portal": f"{link.address}:{server.port}", "default_time2wait": 0,
+        "login_retry_max_ms": 1000})
+    data = noise(64 * KIB, 1)
+    with Direct(volume.enable()) as disk:
+        disk.write(0, data)
+        server.arm()
+        network.kill_connections(port=server.port)
+        reason = "no address of it is found (the package keyutils does that): nobody.example"
+        wait_for("it", lambda: reason in read(volume.path_sysfs() / "last_error"), 60)
+        hits = target.run.hits
+        wait_for("another attempt", lambda: target.run.hits > hits, 60)
+        names[0] = "somebody.example"
+        wait_for("the next session", lambda: volume.reconnects() == 1, 60)
+        same(disk.read(0, len(data)), data, "what was read")
+    assert server.violations() == []
+
+
+def test_a_resolver_that_hangs(server, make_volume, link, resolver, tmp_path):
+    """It is asked once; neither the login nor the end of the volume waits for it, only the module."""
+    async def send_on(run, conn, pdu):
+        struck = run.strike()
+        if struck:
+            await conn.refuse(pdu, TEMPORARY, [("TargetAddress", "stuck.example:3260")])
+        return struck
+
+    target = server.load(Scenario("to a name", hooks={"on_login": send_on}, times=1000))
+    volume = make_volume(Named(target.settings.name), path={
+        "portal": f"{link.address}:{server.port}", "default_time2wait": 0,
+        "login_retry_max_ms": 1000, "login_timeout_ms": 3000})
+    volume.enable()
+    helper = StuckHelper(tmp_path)
+    try:
+        server.arm()
+        network.kill_connections(port=server.port)
+        helper.wait_started()
+        reason = "its address is not found within login_timeout_ms: stuck.example"
+        wait_for("it", lambda: reason in read(volume.path_sysfs() / "last_error"), 60)
+        hits = target.run.hits
+        wait_for("more attempts", lambda: target.run.hits > hits + 1, 60)
+        assert helper.count() == 1
+        write(volume.path / "login_timeout_ms", 600000)
+        hits = target.run.hits
+        wait_for("one that waits", lambda: target.run.hits > hits, 60)
+        began = clock()
+        volume.disable()
+        assert clock() - began < 60
+        volume.delete()
+        wait_for("the volume to go", lambda: read("/sys/module/istripe/refcnt") == "1")
+        code, out = status("rmmod", "istripe")
+        assert code and "in use" in out
+    finally:
+        helper.end()
+    wait_for("the module to be free", lambda: read("/sys/module/istripe/refcnt") == "0")
+    assert server.violations() == []
 
 
 async def one_hash(run, conn, pdu):
