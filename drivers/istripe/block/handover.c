@@ -181,13 +181,20 @@ static int handover_send(struct istripe_nexus *nexus)
 {
 	struct istripe_session *session = nexus->owned;
 	u8 cdb[ISTRIPE_CDB_BYTES];
+	const struct istripe_lun_command command = {
+		.address = &session->lun,
+		.cdb = cdb,
+		.bytes = ISTRIPE_PORT_GROUP_PARAMETER_BYTES,
+		.write = true,
+		.tpgs = true,
+		.known = ISTRIPE_LUN_KNOWN,
+		.deadline = jiffies + msecs_to_jiffies(ANSWER_MS),
+	};
 
 	istripe_cdb_set_target_port_groups(cdb);
 	istripe_cdb_target_port_group(page_address(session->internal.page),
 				      nexus->found.access.group, SCSI_ACCESS_STATE_OPTIMAL);
-	return istripe_lun_ask(session, &session->lun, cdb, ISTRIPE_PORT_GROUP_PARAMETER_BYTES,
-			       true, ISTRIPE_LUN_KNOWN, true,
-			       jiffies + msecs_to_jiffies(ANSWER_MS));
+	return istripe_lun_ask(session, &command);
 }
 
 int istripe_handover_ask(struct istripe_nexus *nexus)

@@ -89,9 +89,7 @@ static bool lun_refuses_access(const struct istripe_task *task)
 	       istripe_alua_sense_state(&task->sense) >= 0;
 }
 
-int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *number,
-		    const u8 *cdb, u32 bytes, bool write, enum istripe_lun_known known,
-		    bool tpgs, unsigned long deadline)
+int istripe_lun_ask(struct istripe_session *session, const struct istripe_lun_command *command)
 {
 	const struct istripe_task *task = &session->internal.task;
 	enum istripe_scsi_verdict verdict;
@@ -101,28 +99,29 @@ int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *numb
 	int ret;
 
 	while (attempt < ATTEMPTS_MAX) {
-		left = (long)(deadline - jiffies);
+		left = (long)(command->deadline - jiffies);
 		if (left <= 0)
 			return -ETIMEDOUT;
 		timeout_ms = jiffies_to_msecs(left);
 		/* A question may be asked again; a write or flush may take all the time. */
-		if (known < ISTRIPE_LUN_KNOWN)
+		if (command->known < ISTRIPE_LUN_KNOWN)
 			timeout_ms = min_not_zero(timeout_ms, session->internal.answer_ms);
-		ret = istripe_session_execute(session, cdb, number, bytes, write, timeout_ms);
+		ret = istripe_session_execute(session, command->cdb, command->address,
+					      command->bytes, command->write, timeout_ms);
 		if (ret)
 			return ret;
 		verdict = istripe_sense_verdict(task->status, &task->sense);
 		if (verdict == ISTRIPE_SCSI_GOOD)
 			return 0;
-		if (tpgs && lun_refuses_access(task))
+		if (command->tpgs && lun_refuses_access(task))
 			return -ENOLINK;
 		/* A unit attention is reported once. */
 		if (task->status == SAM_STAT_CHECK_CONDITION)
-			session->ops->told(session, known == ISTRIPE_LUN_KNOWN);
+			session->ops->told(session, command->known == ISTRIPE_LUN_KNOWN);
 		session->internal.changed |= verdict == ISTRIPE_SCSI_CHANGED;
-		if (istripe_sense_flush_is_lost(cdb[0], &task->sense))
+		if (istripe_sense_flush_is_lost(command->cdb[0], &task->sense))
 			return -EIO;
-		ret = lun_check(verdict, known, deadline, &attempt);
+		ret = lun_check(verdict, command->known, command->deadline, &attempt);
 		if (ret)
 			return ret;
 	}
@@ -149,11 +148,24 @@ static const char *probe_verdict(const struct probe *probe)
 	return istripe_scsi_verdict_name(istripe_sense_verdict(task->status, &task->sense));
 }
 
+static int probe_send(const struct probe *probe, const u8 *cdb, u32 bytes)
+{
+	const struct istripe_lun_command command = {
+		.address = &probe->number,
+		.cdb = cdb,
+		.bytes = bytes,
+		.tpgs = probe->tpgs,
+		.known = probe->known,
+		.deadline = probe->deadline,
+	};
+
+	return istripe_lun_ask(probe->session, &command);
+}
+
 /* An optional question: -EIO the LUN refused, -ENOLINK because of the port's access state. */
 static int probe_ask(struct probe *probe, const u8 *cdb, u32 bytes)
 {
-	int ret = istripe_lun_ask(probe->session, &probe->number, cdb, bytes, false, probe->known,
-				  probe->tpgs, probe->deadline);
+	int ret = probe_send(probe, cdb, bytes);
 
 	if (!ret || (ret == -EIO && !probe_is_stopped(probe)))
 		probe_renew(probe);
@@ -385,8 +397,7 @@ static int probe_start(struct probe *probe, const u8 *ready)
 	int ret;
 
 	istripe_cdb_start_unit(start);
-	ret = istripe_lun_ask(probe->session, &probe->number, start, 0, false, probe->known,
-			      probe->tpgs, probe->deadline);
+	ret = probe_send(probe, start, 0);
 	if (ret == -EIO)
 		return ret;
 	while (!ret) {

@@ -117,20 +117,28 @@ static inline u64 istripe_lun_blocks(const struct istripe_lun *lun, u64 sectors)
 	return sectors >> (ilog2(lun->capacity.block_bytes) - SECTOR_SHIFT);
 }
 
+/* One command of our own; its data are in session->internal.page. */
+struct istripe_lun_command {
+	const struct scsi_lun *address;
+	const u8 *cdb;
+	u32 bytes;			/* of data */
+	bool write;			/* the data go to the LUN */
+	/* The target reports access states: a refusal for that is final, even if it may pass. */
+	bool tpgs;
+	/* If not ISTRIPE_LUN_KNOWN, an answer takes internal.answer_ms at most, if not 0. */
+	enum istripe_lun_known known;
+	unsigned long deadline;		/* jiffies */
+};
+
 /*
- * Sends one command of our own, as istripe_session_execute() does, until the LUN gives a final
- * answer; that is in session->internal. The command is sent again, within limits, while the target
- * reports unit attentions, and until @deadline (jiffies) while it is busy or not ready yet. With
- * @tpgs, for a target that reports access states, a refusal for that of the port is final, even if
- * it may soon be over. One question, of a LUN that is not ISTRIPE_LUN_KNOWN, waits for its answer
- * no longer than internal.answer_ms, unless that is 0.
+ * Sends a command, as istripe_session_execute() does, until the LUN gives a final answer; that is
+ * in session->internal. The command is sent again, within limits, while the target reports unit
+ * attentions, and until its deadline while it is busy or not ready yet.
  *
  * 0 GOOD; -EIO the LUN refused; -ENOLINK because of the port's access state; -ESTALE it may have
  * changed, and @known is not ISTRIPE_LUN_UNKNOWN; -EBUSY it was busy until the end, and nothing is
  * under way; -ETIMEDOUT, and errors of the connection.
  */
-int istripe_lun_ask(struct istripe_session *session, const struct scsi_lun *number,
-		    const u8 *cdb, u32 bytes, bool write, enum istripe_lun_known known,
-		    bool tpgs, unsigned long deadline);
+int istripe_lun_ask(struct istripe_session *session, const struct istripe_lun_command *command);
 
 #endif

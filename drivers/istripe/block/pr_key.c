@@ -105,8 +105,15 @@ static bool joining_is_unknown(const struct joining *joining, bool write)
 static int joining_ask(const struct joining *joining, const u8 *cdb, u32 bytes, bool write)
 {
 	const struct istripe_task *task = &joining->session->internal.task;
-	int ret = istripe_lun_ask(joining->session, &joining->nexus->found.address, cdb, bytes,
-				  write, ISTRIPE_LUN_ASKED, false, joining->deadline);
+	const struct istripe_lun_command command = {
+		.address = &joining->nexus->found.address,
+		.cdb = cdb,
+		.bytes = bytes,
+		.write = write,
+		.known = ISTRIPE_LUN_ASKED,
+		.deadline = joining->deadline,
+	};
+	int ret = istripe_lun_ask(joining->session, &command);
 
 	if (ret == -EIO && task->status == SAM_STAT_RESERVATION_CONFLICT)
 		return SAM_STAT_RESERVATION_CONFLICT;

@@ -93,6 +93,15 @@ static int session_reserve(struct istripe_session *session, const struct reserva
 {
 	const struct istripe_task *task = &session->internal.task;
 	u8 cdb[ISTRIPE_CDB_BYTES];
+	const struct istripe_lun_command command = {
+		.address = &session->lun,
+		.cdb = cdb,
+		.bytes = ISTRIPE_RESERVE_PARAMETER_BYTES,
+		.write = true,
+		.tpgs = tpgs,
+		.known = ISTRIPE_LUN_KNOWN,
+		.deadline = jiffies + msecs_to_jiffies(TIMEOUT_MS),
+	};
 	int ret;
 
 	/* The page may still be sent with an earlier command. */
@@ -103,8 +112,7 @@ static int session_reserve(struct istripe_session *session, const struct reserva
 	istripe_cdb_reserve_out(cdb, what->action, what->type);
 	istripe_cdb_reserve_parameter(page_address(session->internal.page), what->key,
 				      what->action_key, what->keep);
-	ret = istripe_lun_ask(session, &session->lun, cdb, ISTRIPE_RESERVE_PARAMETER_BYTES, true,
-			      ISTRIPE_LUN_KNOWN, tpgs, jiffies + msecs_to_jiffies(TIMEOUT_MS));
+	ret = istripe_lun_ask(session, &command);
 	/* The command, and the page, may still be under way. */
 	if (ret == -ETIMEDOUT)
 		istripe_session_fault(session, ret, "no answer to PERSISTENT RESERVE OUT");
@@ -326,6 +334,13 @@ static int nexus_has_done(struct istripe_nexus *nexus, struct istripe_session *s
 	u64 gone = what->preempts ? what->action_key : what->key;
 	struct istripe_reserve_keys keys, our;
 	u8 cdb[ISTRIPE_CDB_BYTES];
+	const struct istripe_lun_command command = {
+		.address = &session->lun,
+		.cdb = cdb,
+		.bytes = ISTRIPE_INTERNAL_BYTES,
+		.known = ISTRIPE_LUN_KNOWN,
+		.deadline = jiffies + msecs_to_jiffies(TIMEOUT_MS),
+	};
 	int ret;
 
 	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
@@ -334,8 +349,7 @@ static int nexus_has_done(struct istripe_nexus *nexus, struct istripe_session *s
 	if (!gone)
 		return 0;
 	istripe_cdb_reserve_in_keys(cdb, ISTRIPE_INTERNAL_BYTES);
-	ret = istripe_lun_ask(session, &session->lun, cdb, ISTRIPE_INTERNAL_BYTES, false,
-			      ISTRIPE_LUN_KNOWN, false, jiffies + msecs_to_jiffies(TIMEOUT_MS));
+	ret = istripe_lun_ask(session, &command);
 	if (ret == -ETIMEDOUT)
 		istripe_session_fault(session, ret, "no answer to PERSISTENT RESERVE IN");
 	ret = ret ?: istripe_reserve_keys_decode(page_address(internal->page),

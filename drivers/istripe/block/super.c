@@ -39,10 +39,16 @@ static int super_ask(const struct istripe_super_io *io, const u8 *cdb, u32 bytes
 		     const char *what)
 {
 	const struct istripe_task *task = &io->session->internal.task;
-	/* The session's address: the LUN's number may differ between nexuses. */
-	int ret = istripe_lun_ask(io->session, &io->session->lun, cdb, bytes, write,
-				  ISTRIPE_LUN_KNOWN, READ_ONCE(io->nexus->access.known),
-				  io->deadline);
+	const struct istripe_lun_command command = {
+		.address = &io->session->lun,	/* the LUN's number may differ between nexuses */
+		.cdb = cdb,
+		.bytes = bytes,
+		.write = write,
+		.tpgs = READ_ONCE(io->nexus->access.known),
+		.known = ISTRIPE_LUN_KNOWN,
+		.deadline = io->deadline,
+	};
+	int ret = istripe_lun_ask(io->session, &command);
 
 	if (!ret && task->transferred_bytes != bytes)
 		ret = -EPROTO;
