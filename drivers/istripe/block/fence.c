@@ -82,7 +82,7 @@ static int fence_drain(struct istripe_nexus *nexus, struct istripe_reason *why)
 	int ret;
 
 	/* Another LUN does not have these commands; its nexus is about to be refused. */
-	if ((!waits && !READ_ONCE(nexus->undrained)) || !istripe_leg_is(leg, &nexus->found))
+	if ((!waits && !READ_ONCE(nexus->undrained)) || !istripe_leg_nexus_leads_here(nexus))
 		return 0;
 	ret = fence_end_old_commands(nexus);
 	/* Their writes have been sent again by fence_confirm or fence_timeout_ms: I/O goes on. */
@@ -118,7 +118,7 @@ static int fence_end_commands(struct istripe_nexus *nexus, struct istripe_reason
 
 	if (ret)
 		return ret;
-	if (!istripe_leg_is(nexus->leg, &nexus->found))
+	if (!istripe_leg_nexus_leads_here(nexus))
 		return istripe_reason_fail(why, -ENODEV, "it shows another LUN, %s",
 					   nexus->found.designator);
 	nexus->owned->lun = nexus->found.address;

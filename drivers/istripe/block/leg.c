@@ -848,13 +848,14 @@ void istripe_leg_nexus_refused(struct istripe_nexus *nexus, u8 state)
 	spin_unlock_bh(&leg->lock);
 }
 
-bool istripe_leg_is(struct istripe_leg *leg, const struct istripe_lun *lun)
+bool istripe_leg_nexus_leads_here(struct istripe_nexus *nexus)
 {
+	struct istripe_leg *leg = nexus->leg;
 	bool same;
 
 	mutex_lock(&leg->identify_lock);
 	same = !leg->lun.designator[0] ||
-	       istripe_lun_was(lun, leg->lun.designator, leg->designator_since);
+	       istripe_lun_was(&nexus->found, leg->lun.designator, leg->designator_since);
 	mutex_unlock(&leg->identify_lock);
 	return same;
 }

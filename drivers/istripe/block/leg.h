@@ -266,8 +266,8 @@ static inline void istripe_leg_note_good(struct istripe_leg *leg)
 /* Tasks of ISTRIPE_SUBMIT_MORE are sent now: no more follow. Sleeps. */
 void istripe_leg_push(struct istripe_leg *leg);
 
-/* Is @lun known as the LUN of this leg? True while the leg has none, too. Sleeps. */
-bool istripe_leg_is(struct istripe_leg *leg, const struct istripe_lun *lun);
+/* Is @found of the nexus known as its leg's LUN? True while the leg has none, too. Sleeps. */
+bool istripe_leg_nexus_leads_here(struct istripe_nexus *nexus);
 
 /*
  * Keeps a lost task that may still be carried out until it may be sent again: it is a ghost then,

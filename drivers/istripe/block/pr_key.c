@@ -244,7 +244,7 @@ int istripe_pr_key_join(struct istripe_nexus *nexus, struct istripe_reason *why)
 	}
 	/* Through a port that takes no I/O: when it does. */
 	nexus->key_due = (joining.key || left) && !istripe_alua_usable(nexus->found.access.state);
-	if (!(joining.key || left) || nexus->key_due || !istripe_leg_is(leg, &nexus->found))
+	if (!(joining.key || left) || nexus->key_due || !istripe_leg_nexus_leads_here(nexus))
 		return 0;
 	mutex_lock(&leg->pr_key.lock);
 	joining.deadline = jiffies + msecs_to_jiffies(ANSWERS_MS);
